@@ -1,0 +1,218 @@
+// Package disk is the one place where the program changes files.
+//
+// Every write, fsync, rename, truncate and removal goes through an [FS], so that
+// a test can make the N-th of them fail and see that nothing acknowledged is lost.
+// Production code uses the zero FS (or nil), which calls the operating system.
+//
+// Nothing here is durable until it says so: a file's content needs [File.Sync],
+// a new, renamed or removed name needs [FS.SyncDir] of its folder.
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Op names an operation that changes the disk, for [FS.Fault].
+type Op string
+
+// The operations a fault can be injected into.
+const (
+	OpOpen     Op = "open"
+	OpWrite    Op = "write"
+	OpSync     Op = "sync"
+	OpSyncDir  Op = "syncdir"
+	OpTruncate Op = "truncate"
+	OpRename   Op = "rename"
+	OpRemove   Op = "remove"
+	OpMkdir    Op = "mkdir"
+)
+
+// DirPerm and FilePerm are the modes of everything the program creates: recorded
+// sessions hold what people and agents said, and are nobody else's business.
+const (
+	DirPerm  fs.FileMode = 0o700
+	FilePerm fs.FileMode = 0o600
+)
+
+// FS performs file operations. The zero value and nil use the operating system.
+type FS struct {
+	// Fault, if set, is asked before each operation. Its error is returned in the
+	// operation's place; for OpWrite half of the bytes are written first, as a full
+	// disk would do.
+	Fault func(op Op, path string) error
+}
+
+func (d *FS) fault(op Op, path string) error {
+	if d == nil || d.Fault == nil {
+		return nil
+	}
+	if err := d.Fault(op, path); err != nil {
+		return &fs.PathError{Op: string(op), Path: path, Err: err}
+	}
+	return nil
+}
+
+// File is an open file whose writes can be made to fail.
+type File struct {
+	*os.File
+	fs *FS
+}
+
+// OpenFile opens a file as os.OpenFile does.
+func (d *FS) OpenFile(path string, flag int, perm fs.FileMode) (*File, error) {
+	if flag&(os.O_CREATE|os.O_TRUNC) != 0 {
+		if err := d.fault(OpOpen, path); err != nil {
+			return nil, err
+		}
+	}
+	f, err := os.OpenFile(path, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	return &File{File: f, fs: d}, nil
+}
+
+// CreateTemp creates a file with a fresh name in dir, as os.CreateTemp does.
+func (d *FS) CreateTemp(dir, pattern string) (*File, error) {
+	if err := d.fault(OpOpen, filepath.Join(dir, pattern)); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(dir, pattern)
+	if err != nil {
+		return nil, err
+	}
+	return &File{File: f, fs: d}, nil
+}
+
+// Write writes p at the file's position.
+func (f *File) Write(p []byte) (int, error) {
+	if err := f.fs.fault(OpWrite, f.Name()); err != nil {
+		n, _ := f.File.Write(p[:len(p)/2])
+		return n, err
+	}
+	return f.File.Write(p)
+}
+
+// WriteAt writes p at offset off.
+func (f *File) WriteAt(p []byte, off int64) (int, error) {
+	if err := f.fs.fault(OpWrite, f.Name()); err != nil {
+		n, _ := f.File.WriteAt(p[:len(p)/2], off)
+		return n, err
+	}
+	return f.File.WriteAt(p, off)
+}
+
+// Sync makes the file's content durable.
+func (f *File) Sync() error {
+	if err := f.fs.fault(OpSync, f.Name()); err != nil {
+		return err
+	}
+	return f.File.Sync()
+}
+
+// Truncate cuts or extends the file to size bytes.
+func (f *File) Truncate(size int64) error {
+	if err := f.fs.fault(OpTruncate, f.Name()); err != nil {
+		return err
+	}
+	return f.File.Truncate(size)
+}
+
+// Rename moves a file over another name atomically.
+func (d *FS) Rename(from, to string) error {
+	if err := d.fault(OpRename, to); err != nil {
+		return err
+	}
+	return os.Rename(from, to)
+}
+
+// Remove deletes a file or an empty folder. A missing one is not an error.
+func (d *FS) Remove(path string) error {
+	if err := d.fault(OpRemove, path); err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// RemoveAll deletes a tree. A missing one is not an error.
+func (d *FS) RemoveAll(path string) error {
+	if err := d.fault(OpRemove, path); err != nil {
+		return err
+	}
+	return os.RemoveAll(path)
+}
+
+// Mkdir creates one folder.
+func (d *FS) Mkdir(path string) error {
+	if err := d.fault(OpMkdir, path); err != nil {
+		return err
+	}
+	return os.Mkdir(path, DirPerm)
+}
+
+// MkdirAll creates a folder and its parents, and makes each new name durable.
+func (d *FS) MkdirAll(path string) error {
+	if st, err := os.Stat(path); err == nil {
+		if !st.IsDir() {
+			return &fs.PathError{Op: "mkdir", Path: path, Err: errors.New("a file is in the way")}
+		}
+		return nil
+	}
+	parent := filepath.Dir(path)
+	if parent != path {
+		if err := d.MkdirAll(parent); err != nil {
+			return err
+		}
+	}
+	if err := d.Mkdir(path); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		return err
+	}
+	return d.SyncDir(parent)
+}
+
+// SyncDir makes the names in a folder durable. Where the operating system does
+// that by itself (Windows), it does nothing.
+func (d *FS) SyncDir(path string) error {
+	if err := d.fault(OpSyncDir, path); err != nil {
+		return err
+	}
+	return syncDir(path)
+}
+
+// WriteFile replaces path with data, durably: after a crash the file holds either
+// what it held before or all of data.
+func (d *FS) WriteFile(path string, data []byte) (err error) {
+	tmp, err := d.CreateTemp(filepath.Dir(path), ".tmp-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = tmp.Close()
+			_ = os.Remove(tmp.Name())
+		}
+	}()
+	if _, err := tmp.Write(data); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := tmp.Sync(); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := tmp.Close(); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := d.Rename(tmp.Name(), path); err != nil {
+		return err
+	}
+	return d.SyncDir(filepath.Dir(path))
+}

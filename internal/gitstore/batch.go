@@ -1,0 +1,176 @@
+package gitstore
+
+import (
+	"context"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zlib"
+	"golang.org/x/sync/errgroup"
+
+	"tape/internal/disk"
+)
+
+// inFlight bounds the objects that are compressed and synced at one time. Syncs that
+// run together share the file system's journal commits.
+const inFlight = 6
+
+// Batch writes objects so that they survive a power cut. Objects become visible to
+// git, and durable, when Flush returns; what was put into a batch that is never
+// flushed is removed by Discard.
+type Batch struct {
+	r     *Repo
+	group errgroup.Group
+
+	mu    sync.Mutex
+	files []looseFile
+	seen  map[Hash]bool
+}
+
+type looseFile struct{ tmp, path string }
+
+// NewBatch starts a batch.
+func (r *Repo) NewBatch() *Batch {
+	b := &Batch{r: r, seen: map[Hash]bool{}}
+	b.group.SetLimit(inFlight)
+	return b
+}
+
+// HashObject computes the name of an object.
+func HashObject(kind Kind, data []byte) Hash {
+	s := sha1.New()
+	fmt.Fprintf(s, "%s %d\x00", kind, len(data))
+	s.Write(data)
+	return Hash(s.Sum(nil))
+}
+
+// Put adds an object and returns its name. The batch owns data from then on. Errors
+// of the writing itself come from Flush.
+func (b *Batch) Put(kind Kind, data []byte) Hash {
+	h := HashObject(kind, data)
+	b.mu.Lock()
+	known := b.seen[h]
+	b.seen[h] = true
+	b.mu.Unlock()
+	if known {
+		return h
+	}
+	if path := b.r.loosePath(h); b.r.hasLoose(h) {
+		// As git does: a fresh time keeps a running gc from pruning it as old. If it
+		// went away in this very moment it is written again.
+		now := time.Now()
+		if os.Chtimes(path, now, now) == nil {
+			return h
+		}
+	}
+	b.group.Go(func() error { return b.write(h, kind, data) })
+	return h
+}
+
+var compressors = sync.Pool{New: func() any {
+	// Git's own default for loose objects; git gc compresses them harder in packs.
+	w, err := zlib.NewWriterLevel(nil, zlib.BestSpeed)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	return w
+}}
+
+func (b *Batch) write(h Hash, kind Kind, data []byte) (err error) {
+	path := b.r.loosePath(h)
+	tmp, err := b.create(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("write object %s: %w", h, err)
+	}
+	defer func() {
+		err = errors.Join(err, tmp.Close())
+		if err != nil {
+			_ = os.Remove(tmp.Name())
+			err = fmt.Errorf("write object %s: %w", h, err)
+		}
+	}()
+	z := compressors.Get().(*zlib.Writer)
+	defer compressors.Put(z)
+	z.Reset(tmp)
+	if _, err := fmt.Fprintf(z, "%s %d\x00", kind, len(data)); err != nil {
+		return err
+	}
+	if _, err := z.Write(data); err != nil {
+		return err
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	if err := tmp.Chmod(0o400); err != nil {
+		return err
+	}
+	if err := tmp.Sync(); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	b.files = append(b.files, looseFile{tmp.Name(), path})
+	b.mu.Unlock()
+	return nil
+}
+
+// create opens a temporary file in a fan-out folder, under a name that git's own
+// clean-up knows. Git removes empty folders, so one may vanish in between.
+func (b *Batch) create(dir string) (*disk.File, error) {
+	for try := 0; ; try++ {
+		f, err := b.r.fs.CreateTemp(dir, "tmp_obj_*")
+		if !errors.Is(err, os.ErrNotExist) || try == 3 {
+			return f, err
+		}
+		if err := b.r.fs.Mkdir(dir); err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, err
+		}
+	}
+}
+
+// Flush waits until every object is on disk and gives them their names. After an
+// error no ref may be made to name any of them.
+func (b *Batch) Flush(ctx context.Context) error {
+	err := b.group.Wait()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		b.Discard()
+		return err
+	}
+	dirs := map[string]bool{}
+	for _, f := range b.files {
+		if err := b.r.fs.Rename(f.tmp, f.path); err != nil {
+			b.Discard()
+			return fmt.Errorf("write object: %w", err)
+		}
+		dirs[filepath.Dir(f.path)] = true
+	}
+	var group errgroup.Group
+	group.SetLimit(inFlight)
+	if len(dirs) > 0 {
+		dirs[filepath.Join(b.r.gitDir, "objects")] = true
+	}
+	for dir := range dirs {
+		group.Go(func() error { return b.r.fs.SyncDir(dir) })
+	}
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("write objects: %w", err)
+	}
+	b.files = nil
+	return nil
+}
+
+// Discard waits for writes under way and removes what has no name yet.
+func (b *Batch) Discard() {
+	_ = b.group.Wait()
+	for _, f := range b.files {
+		_ = os.Remove(f.tmp)
+	}
+	b.files = nil
+}

@@ -1,0 +1,258 @@
+package gitstore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// configCache holds the configuration once it was asked for. The zero value is ready.
+type configCache struct {
+	once    sync.Once
+	entries []configEntry
+	err     error
+}
+
+// configEntry is one line of configuration. Section and key are in lower case, as
+// git compares them; a subsection's case counts.
+type configEntry struct {
+	section, subsection, key string
+	value                    string // "true" for a key without "="
+}
+
+// maxIncludes bounds the depth of include.path, as git does.
+const maxIncludes = 10
+
+// ConfigValue returns the value that git's configuration gives to
+// section.subsection.key (subsection may be empty). The last one wins, in git's order: system,
+// user, repository, worktree of the main working tree, GIT_CONFIG_COUNT. The files
+// are read once. A file that cannot be read or parsed leaves its values out here;
+// [Repo.Identity] and [Repo.Signer] report it.
+//
+// include.path and includeIf with gitdir: and gitdir/i: are followed; other
+// conditions (onbranch:, hasconfig:) count as not met.
+func (r *Repo) ConfigValue(section, subsection, key string) (string, bool) {
+	entries, _ := r.loadConfig()
+	section, key = strings.ToLower(section), strings.ToLower(key)
+	for _, e := range slices.Backward(entries) {
+		if e.key == key && e.section == section && e.subsection == subsection {
+			return e.value, true
+		}
+	}
+	return "", false
+}
+
+// configBool reads a boolean; what is absent or not a boolean is false.
+func (r *Repo) configBool(section, subsection, key string) bool {
+	v, _ := r.ConfigValue(section, subsection, key)
+	return configTrue(v)
+}
+
+func configTrue(v string) bool {
+	switch strings.ToLower(v) {
+	case "true", "yes", "on":
+		return true
+	}
+	n, err := strconv.Atoi(v)
+	return err == nil && n != 0
+}
+
+func (r *Repo) loadConfig() ([]configEntry, error) {
+	r.config.once.Do(func() {
+		l := configLoader{gitDir: r.gitDir, home: homeDir()}
+		l.load()
+		r.config.entries, r.config.err = l.entries, errors.Join(l.errs...)
+	})
+	return r.config.entries, r.config.err
+}
+
+// homeDir is the user's home, or "" if there is none to be had. Git obeys HOME on
+// every system.
+func homeDir() string {
+	if home := os.Getenv("HOME"); home != "" {
+		return home
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return home
+}
+
+// configLoader reads configuration files in order of precedence, weakest first.
+type configLoader struct {
+	gitDir, home string
+	entries      []configEntry
+	errs         []error
+}
+
+func (l *configLoader) load() {
+	if !configTrue(os.Getenv("GIT_CONFIG_NOSYSTEM")) {
+		system := "/etc/gitconfig"
+		if p, ok := os.LookupEnv("GIT_CONFIG_SYSTEM"); ok {
+			system = p
+		}
+		l.file(system, 0)
+	}
+	if global, ok := os.LookupEnv("GIT_CONFIG_GLOBAL"); ok {
+		l.file(global, 0)
+	} else {
+		if dir := os.Getenv("XDG_CONFIG_HOME"); dir != "" {
+			l.file(filepath.Join(dir, "git", "config"), 0)
+		} else if l.home != "" {
+			l.file(filepath.Join(l.home, ".config", "git", "config"), 0)
+		}
+		if l.home != "" {
+			l.file(filepath.Join(l.home, ".gitconfig"), 0)
+		}
+	}
+	l.file(filepath.Join(l.gitDir, "config"), 0)
+	if l.last("extensions", "worktreeconfig") {
+		l.file(filepath.Join(l.gitDir, "config.worktree"), 0)
+	}
+	l.environment()
+}
+
+func (l *configLoader) last(section, key string) bool {
+	for _, e := range slices.Backward(l.entries) {
+		if e.section == section && e.subsection == "" && e.key == key {
+			return configTrue(e.value)
+		}
+	}
+	return false
+}
+
+// environment adds GIT_CONFIG_KEY_<n> and GIT_CONFIG_VALUE_<n>.
+func (l *configLoader) environment() {
+	n, err := strconv.Atoi(os.Getenv("GIT_CONFIG_COUNT"))
+	if err != nil {
+		return
+	}
+	for i := range min(n, 1000) {
+		name, ok := os.LookupEnv("GIT_CONFIG_KEY_" + strconv.Itoa(i))
+		first, last := strings.IndexByte(name, '.'), strings.LastIndexByte(name, '.')
+		if !ok || first < 0 {
+			continue
+		}
+		e := configEntry{section: strings.ToLower(name[:first]), key: strings.ToLower(name[last+1:])}
+		if last > first {
+			e.subsection = name[first+1 : last]
+		}
+		e.value = os.Getenv("GIT_CONFIG_VALUE_" + strconv.Itoa(i))
+		l.entries = append(l.entries, e)
+	}
+}
+
+// file adds what one file says. A missing file is normal, and so is one that a
+// sandbox does not let us read.
+func (l *configLoader) file(name string, depth int) {
+	if name == "" {
+		return
+	}
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		if st, serr := os.Stat(name); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && serr == nil && !st.IsDir() {
+			l.errs = append(l.errs, fmt.Errorf("read git configuration: %w", err))
+		}
+		return
+	}
+	err = parseConfig(raw, func(e configEntry) {
+		l.entries = append(l.entries, e)
+		if target := l.included(name, e); target != "" && depth < maxIncludes {
+			l.file(target, depth+1)
+		}
+	})
+	if err != nil {
+		l.errs = append(l.errs, fmt.Errorf("read git configuration %s: %w", name, err))
+	}
+}
+
+// included returns the file that an entry of file name includes, or "".
+func (l *configLoader) included(name string, e configEntry) string {
+	if e.key != "path" || e.value == "" {
+		return ""
+	}
+	switch {
+	case e.section == "include" && e.subsection == "":
+	case e.section == "includeif" && l.conditionMet(name, e.subsection):
+	default:
+		return ""
+	}
+	target := expandHome(e.value, l.home)
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(name), target)
+	}
+	return target
+}
+
+func (l *configLoader) conditionMet(name, condition string) bool {
+	pattern, ok := strings.CutPrefix(condition, "gitdir:")
+	fold := false
+	if !ok {
+		if pattern, ok = strings.CutPrefix(condition, "gitdir/i:"); !ok {
+			return false
+		}
+		fold = true
+	}
+	pattern = filepath.ToSlash(expandHome(pattern, l.home))
+	if rest, ok := strings.CutPrefix(pattern, "./"); ok {
+		pattern = filepath.ToSlash(filepath.Dir(name)) + "/" + rest
+	} else if !path.IsAbs(pattern) && !filepath.IsAbs(filepath.FromSlash(pattern)) {
+		pattern = "**/" + pattern
+	}
+	if strings.HasSuffix(pattern, "/") {
+		pattern += "**"
+	}
+	dirs := []string{l.gitDir}
+	if real, err := filepath.EvalSymlinks(l.gitDir); err == nil && real != l.gitDir {
+		dirs = append(dirs, real)
+	}
+	for _, dir := range dirs {
+		dir = filepath.ToSlash(dir)
+		if fold {
+			pattern, dir = strings.ToLower(pattern), strings.ToLower(dir)
+		}
+		if matchPath(strings.Split(pattern, "/"), strings.Split(dir, "/")) {
+			return true
+		}
+	}
+	return false
+}
+
+// matchPath matches a path with a pattern, part by part; "**" stands for any number
+// of parts.
+func matchPath(pattern, parts []string) bool {
+	for len(pattern) > 0 {
+		if pattern[0] == "**" {
+			for i := 0; i <= len(parts); i++ {
+				if matchPath(pattern[1:], parts[i:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if len(parts) == 0 {
+			return false
+		}
+		if ok, err := path.Match(pattern[0], parts[0]); err != nil || !ok {
+			return false
+		}
+		pattern, parts = pattern[1:], parts[1:]
+	}
+	return len(parts) == 0
+}
+
+// expandHome resolves a leading "~/".
+func expandHome(p, home string) string {
+	if rest, ok := strings.CutPrefix(p, "~/"); ok && home != "" {
+		return strings.TrimSuffix(filepath.ToSlash(home), "/") + "/" + rest
+	}
+	return p
+}

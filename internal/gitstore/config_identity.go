@@ -1,0 +1,134 @@
+package gitstore
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+)
+
+// ErrNoIdentity says that user.useConfigOnly forbids guessing a name or an address
+// and that none is configured.
+var ErrNoIdentity = errors.New("git has no name and mail address for you")
+
+// AuthorEnv names the environment variable that, as "Name <mail>", beats everything
+// git has configured for the author.
+const AuthorEnv = "TAPE_AUTHOR"
+
+// Identity says who the author and the committer of a commit made at now are: as git
+// would (environment, then configuration), with two differences. TAPE_AUTHOR beats
+// all that for the author, and serves as committer where git has nothing explicit.
+// And where git would give up, because the machine's user has no real name, the
+// login name is taken: a session must be recordable on a machine where git was
+// never set up. The error is ErrNoIdentity, or about unreadable configuration.
+func (r *Repo) Identity(now time.Time) (author, committer Signature, err error) {
+	if _, err := r.loadConfig(); err != nil {
+		return author, committer, err
+	}
+	var given Signature
+	if v := os.Getenv(AuthorEnv); v != "" {
+		if given, err = parseAuthor(v); err != nil {
+			return author, committer, err
+		}
+		author = given
+	} else {
+		author = r.explicitIdentity("author")
+	}
+	committer = r.explicitIdentity("committer")
+	if committer.Name == "" {
+		committer.Name = given.Name
+	}
+	if committer.Email == "" {
+		committer.Email = given.Email
+	}
+	for _, s := range []*Signature{&author, &committer} {
+		if err := r.completeIdentity(s); err != nil {
+			return author, committer, err
+		}
+		s.When = now
+	}
+	return author, committer, nil
+}
+
+// explicitIdentity is what environment and configuration say; parts may be missing.
+func (r *Repo) explicitIdentity(role string) Signature {
+	pick := func(env, key string) string {
+		if v := cleanIdentity(os.Getenv(env)); v != "" {
+			return v
+		}
+		for _, section := range []string{role, "user"} {
+			v, _ := r.ConfigValue(section, "", key)
+			if v = cleanIdentity(v); v != "" {
+				return v
+			}
+		}
+		return ""
+	}
+	upper := strings.ToUpper(role)
+	s := Signature{Name: pick("GIT_"+upper+"_NAME", "name"), Email: pick("GIT_"+upper+"_EMAIL", "email")}
+	if s.Email == "" {
+		s.Email = cleanIdentity(os.Getenv("EMAIL"))
+	}
+	return s
+}
+
+// completeIdentity fills in what is missing from the operating system's user.
+func (r *Repo) completeIdentity(s *Signature) error {
+	if s.Name != "" && s.Email != "" {
+		return nil
+	}
+	if r.configBool("user", "", "useConfigOnly") {
+		return fmt.Errorf("%w: set user.name and user.email with git config, or %s", ErrNoIdentity, AuthorEnv)
+	}
+	login, full := systemUser()
+	if s.Name == "" {
+		s.Name = cmp.Or(cleanIdentity(full), login)
+	}
+	if s.Email == "" {
+		host, err := os.Hostname()
+		if err != nil || cleanIdentity(host) == "" {
+			host = "localhost"
+		}
+		s.Email = login + "@" + cleanIdentity(host)
+	}
+	return nil
+}
+
+// systemUser returns the login name and the real name, the latter perhaps empty.
+func systemUser() (login, full string) {
+	if u, err := user.Current(); err == nil {
+		login = u.Username
+		if i := strings.LastIndexByte(login, '\\'); i >= 0 {
+			login = login[i+1:] // DOMAIN\name on Windows
+		}
+		full, _, _ = strings.Cut(u.Name, ",")
+	}
+	login = cleanIdentity(cmp.Or(login, os.Getenv("USER"), os.Getenv("USERNAME"), os.Getenv("LOGNAME")))
+	return cmp.Or(login, "unknown"), full
+}
+
+// parseAuthor reads "Name <mail>".
+func parseAuthor(v string) (Signature, error) {
+	name, rest, ok := strings.Cut(v, "<")
+	mail, after, closed := strings.Cut(rest, ">")
+	s := Signature{Name: cleanIdentity(name), Email: cleanIdentity(mail)}
+	if !ok || !closed || strings.TrimSpace(after) != "" || s.Name == "" || s.Email == "" {
+		return Signature{}, fmt.Errorf("%s is %.100q: it should look like Name <mail@example.org>", AuthorEnv, v)
+	}
+	return s, nil
+}
+
+// cleanIdentity takes away what would break the line it ends up in, as git does:
+// punctuation and control characters at the ends, and <, >, newline and NUL anywhere.
+func cleanIdentity(s string) string {
+	crud := func(c rune) bool { return c <= ' ' || strings.ContainsRune(",:;<>\"\\'", c) }
+	return strings.Map(func(c rune) rune {
+		if c == '<' || c == '>' || c == '\n' || c == 0 {
+			return -1
+		}
+		return c
+	}, strings.TrimFunc(strings.ToValidUTF8(s, "\uFFFD"), crud))
+}

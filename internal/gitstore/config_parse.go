@@ -1,0 +1,204 @@
+package gitstore
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// parseConfig reads git's configuration syntax (git-config(1), "Syntax") and calls
+// emit for each value in order. It is our own because the order between an include
+// and its neighbours matters, and because a command that only wants to know a name
+// should not pay for a parser generator's start-up.
+func parseConfig(raw []byte, emit func(configEntry)) error {
+	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
+	p := &configParser{src: strings.ReplaceAll(string(raw), "\r\n", "\n"), line: 1}
+	for {
+		switch c := p.next(); {
+		case c == eof:
+			return nil
+		case isSpace(c):
+		case c == '#' || c == ';':
+			p.skipLine()
+		case c == '[':
+			if err := p.header(); err != nil {
+				return p.at(err)
+			}
+		case isLetter(c):
+			p.pos--
+			e, err := p.assignment()
+			if err != nil {
+				return p.at(err)
+			}
+			emit(e)
+		default:
+			return p.at(fmt.Errorf("unexpected %q", c))
+		}
+	}
+}
+
+const eof byte = 0
+
+// configParser is a cursor over one file. A NUL byte counts as its end: git does not
+// write any.
+type configParser struct {
+	src                 string
+	pos, line           int
+	section, subsection string
+}
+
+func (p *configParser) next() byte {
+	if p.pos >= len(p.src) {
+		return eof
+	}
+	c := p.src[p.pos]
+	p.pos++
+	if c == '\n' {
+		p.line++
+	}
+	return c
+}
+
+func (p *configParser) peek() byte {
+	if p.pos >= len(p.src) {
+		return eof
+	}
+	return p.src[p.pos]
+}
+
+func (p *configParser) at(err error) error { return fmt.Errorf("line %d: %w", p.line, err) }
+
+func (p *configParser) skipLine() {
+	for c := p.next(); c != '\n' && c != eof; c = p.next() {
+	}
+}
+
+func isSpace(c byte) bool  { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+func isWord(c byte) bool   { return isLetter(c) || c >= '0' && c <= '9' || c == '-' }
+
+// header reads what follows "[": `name]`, `name "sub"]`, or the old `name.sub]`.
+func (p *configParser) header() error {
+	start := p.pos
+	for isWord(p.peek()) || p.peek() == '.' {
+		p.pos++
+	}
+	name := strings.ToLower(p.src[start:p.pos])
+	p.section, p.subsection, _ = strings.Cut(name, ".")
+	if p.section == "" {
+		return fmt.Errorf("a section without a name")
+	}
+	if c := p.peek(); c == ' ' || c == '\t' {
+		for c == ' ' || c == '\t' {
+			p.pos++
+			c = p.peek()
+		}
+		if err := p.quotedSubsection(); err != nil {
+			return err
+		}
+	}
+	if p.next() != ']' {
+		return fmt.Errorf("section %q is not closed", name)
+	}
+	return nil
+}
+
+func (p *configParser) quotedSubsection() error {
+	if p.next() != '"' {
+		return fmt.Errorf("section %q: expected a quoted name", p.section)
+	}
+	var b strings.Builder
+	for {
+		c := p.next()
+		if c == '\\' {
+			c = p.next()
+		} else if c == '"' {
+			p.subsection = b.String()
+			return nil
+		}
+		if c == '\n' || c == eof {
+			return fmt.Errorf("section %q: the quoted name does not end", p.section)
+		}
+		b.WriteByte(c)
+	}
+}
+
+func (p *configParser) assignment() (configEntry, error) {
+	start := p.pos
+	for isWord(p.peek()) {
+		p.pos++
+	}
+	e := configEntry{section: p.section, subsection: p.subsection, key: strings.ToLower(p.src[start:p.pos])}
+	if e.section == "" {
+		return e, fmt.Errorf("key %q before any section", e.key)
+	}
+	for p.peek() == ' ' || p.peek() == '\t' {
+		p.pos++
+	}
+	var err error
+	switch p.peek() {
+	case '=':
+		p.pos++
+		e.value, err = p.value()
+	case '\n', eof, '#', ';':
+		p.skipLine()
+		e.value = "true"
+	default:
+		err = fmt.Errorf("key %q: expected =", e.key)
+	}
+	return e, err
+}
+
+// value reads up to the end of the line: quotes may open and close anywhere, white
+// space outside them is trimmed at both ends, a backslash continues the line.
+func (p *configParser) value() (string, error) {
+	var b strings.Builder
+	quoted, spaces := false, ""
+	for {
+		c := p.next()
+		switch {
+		case c == '\n' || c == eof:
+			if quoted {
+				return "", fmt.Errorf("a quote is not closed")
+			}
+			return b.String(), nil
+		case !quoted && (c == '#' || c == ';'):
+			p.skipLine()
+			return b.String(), nil
+		case !quoted && isSpace(c):
+			if b.Len() > 0 {
+				spaces += string(c)
+			}
+			continue
+		}
+		b.WriteString(spaces)
+		spaces = ""
+		switch c {
+		case '"':
+			quoted = !quoted
+		case '\\':
+			if err := p.escape(&b); err != nil {
+				return "", err
+			}
+		default:
+			b.WriteByte(c)
+		}
+	}
+}
+
+func (p *configParser) escape(b *strings.Builder) error {
+	switch c := p.next(); c {
+	case '\n':
+	case 't':
+		b.WriteByte('\t')
+	case 'n':
+		b.WriteByte('\n')
+	case 'b':
+		b.WriteByte('\b')
+	case '\\', '"':
+		b.WriteByte(c)
+	default:
+		return fmt.Errorf("unknown escape \\%c", c)
+	}
+	return nil
+}

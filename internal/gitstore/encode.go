@@ -1,0 +1,218 @@
+package gitstore
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Modes of tree entries. No other mode is ever written.
+const (
+	ModeFile uint32 = 0o100644
+	ModeDir  uint32 = 0o040000
+)
+
+// TreeEntry is one name in a tree.
+type TreeEntry struct {
+	Name string
+	Mode uint32
+	Hash Hash
+}
+
+// IsDir reports whether the entry is a folder.
+func (e TreeEntry) IsDir() bool { return e.Mode == ModeDir }
+
+// sortKey gives git's order, in which a folder's name ends in a slash.
+func (e TreeEntry) sortKey() string {
+	if e.IsDir() {
+		return e.Name + "/"
+	}
+	return e.Name
+}
+
+// EncodeTree gives the bytes of a tree object; entries may come in any order.
+func EncodeTree(entries []TreeEntry) []byte {
+	sorted := slices.Clone(entries)
+	byName := func(a, b TreeEntry) int { return cmp.Compare(a.sortKey(), b.sortKey()) }
+	if !slices.IsSortedFunc(sorted, byName) {
+		slices.SortFunc(sorted, byName)
+	}
+	out := make([]byte, 0, len(sorted)*48)
+	for _, e := range sorted {
+		out = strconv.AppendUint(out, uint64(e.Mode), 8)
+		out = append(out, ' ')
+		out = append(out, e.Name...)
+		out = append(out, 0)
+		out = append(out, e.Hash[:]...)
+	}
+	return out
+}
+
+// DecodeTree reads a tree object. Names that could leave the folder are refused.
+func DecodeTree(raw []byte) ([]TreeEntry, error) {
+	var out []TreeEntry
+	for len(raw) > 0 {
+		space := bytes.IndexByte(raw, ' ')
+		nul := bytes.IndexByte(raw, 0)
+		if space < 0 || nul < space || len(raw) < nul+1+20 {
+			return nil, errors.New("damaged tree")
+		}
+		mode, err := strconv.ParseUint(string(raw[:space]), 8, 32)
+		if err != nil {
+			return nil, fmt.Errorf("damaged tree: %w", err)
+		}
+		e := TreeEntry{Name: string(raw[space+1 : nul]), Mode: uint32(mode)}
+		copy(e.Hash[:], raw[nul+1:])
+		if err := checkTreeName(e.Name); err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+		raw = raw[nul+1+20:]
+	}
+	return out, nil
+}
+
+func checkTreeName(name string) error {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\") || strings.EqualFold(name, ".git") {
+		return fmt.Errorf("unsafe name %q in a tree", name)
+	}
+	return nil
+}
+
+// Commit is a commit object.
+type Commit struct {
+	Tree              Hash
+	Parents           []Hash
+	Author, Committer Signature
+	Message           string
+}
+
+// EncodeCommit gives the bytes of a commit object, unsigned.
+func EncodeCommit(c Commit) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "tree %s\n", c.Tree)
+	for _, p := range c.Parents {
+		fmt.Fprintf(&b, "parent %s\n", p)
+	}
+	fmt.Fprintf(&b, "author %s\ncommitter %s\n\n%s", encodeSignature(c.Author), encodeSignature(c.Committer), c.Message)
+	return b.Bytes()
+}
+
+// DecodeCommit reads a commit object; a signature and unknown headers are passed over.
+func DecodeCommit(raw []byte) (Commit, error) {
+	var c Commit
+	head, message, _ := strings.Cut(string(raw), "\n\n")
+	c.Message = message
+	for line := range strings.SplitSeq(head, "\n") {
+		key, value, _ := strings.Cut(line, " ")
+		var err error
+		switch key {
+		case "tree":
+			c.Tree, err = ParseHash(value)
+		case "parent":
+			var p Hash
+			p, err = ParseHash(value)
+			c.Parents = append(c.Parents, p)
+		case "author":
+			c.Author, err = decodeSignature(value)
+		case "committer":
+			c.Committer, err = decodeSignature(value)
+		}
+		if err != nil {
+			return c, fmt.Errorf("damaged commit: %w", err)
+		}
+	}
+	if c.Tree.IsZero() {
+		return c, errors.New("damaged commit: it names no tree")
+	}
+	return c, nil
+}
+
+// Subject is the first line of the message.
+func (c Commit) Subject() string {
+	subject, _, _ := strings.Cut(c.Message, "\n")
+	return subject
+}
+
+// Trailer returns the value of a trailer in the last paragraph of the message.
+func (c Commit) Trailer(key string) string {
+	paragraphs := strings.Split(strings.TrimRight(c.Message, "\n"), "\n\n")
+	for line := range strings.SplitSeq(paragraphs[len(paragraphs)-1], "\n") {
+		if k, v, ok := strings.Cut(line, ": "); ok && strings.EqualFold(k, key) {
+			return v
+		}
+	}
+	return ""
+}
+
+// Tag is an annotated tag of a commit.
+type Tag struct {
+	Object  Hash
+	Name    string // without refs/tags/
+	Tagger  Signature
+	Message string
+}
+
+// EncodeTag gives the bytes of a tag object, unsigned.
+func EncodeTag(t Tag) []byte {
+	return fmt.Appendf(nil, "object %s\ntype commit\ntag %s\ntagger %s\n\n%s", t.Object, t.Name, encodeSignature(t.Tagger), t.Message)
+}
+
+// DecodeTag reads an annotated tag of a commit.
+func DecodeTag(raw []byte) (Tag, error) {
+	var t Tag
+	head, message, _ := strings.Cut(string(raw), "\n\n")
+	t.Message = message
+	for line := range strings.SplitSeq(head, "\n") {
+		key, value, _ := strings.Cut(line, " ")
+		var err error
+		switch key {
+		case "object":
+			t.Object, err = ParseHash(value)
+		case "type":
+			if value != "commit" {
+				err = fmt.Errorf("it names a %s", value)
+			}
+		case "tag":
+			t.Name = value
+		case "tagger":
+			t.Tagger, err = decodeSignature(value)
+		}
+		if err != nil {
+			return t, fmt.Errorf("damaged tag: %w", err)
+		}
+	}
+	if t.Object.IsZero() {
+		return t, errors.New("damaged tag: it names no object")
+	}
+	return t, nil
+}
+
+// encodeSignature writes git's `Name <mail> seconds zone`.
+func encodeSignature(s Signature) string {
+	return fmt.Sprintf("%s <%s> %d %s", s.Name, s.Email, s.When.Unix(), s.When.Format("-0700"))
+}
+
+func decodeSignature(v string) (Signature, error) {
+	open, end := strings.LastIndexByte(v, '<'), strings.LastIndexByte(v, '>')
+	if open < 0 || end < open {
+		return Signature{}, fmt.Errorf("no mail address in %.80q", v)
+	}
+	s := Signature{Name: strings.TrimSpace(v[:open]), Email: v[open+1 : end]}
+	stamp, zone, _ := strings.Cut(strings.TrimSpace(v[end+1:]), " ")
+	seconds, err := strconv.ParseInt(stamp, 10, 64)
+	if err != nil {
+		return s, fmt.Errorf("no time in %.80q", v)
+	}
+	s.When = time.Unix(seconds, 0).UTC()
+	if at, err := time.Parse("-0700", zone); err == nil {
+		_, offset := at.Zone()
+		s.When = s.When.In(time.FixedZone("", offset))
+	}
+	return s, nil
+}

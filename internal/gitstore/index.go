@@ -1,0 +1,301 @@
+package gitstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ErrIndexUnreadable says that a worktree's index is damaged, or of a kind that is not
+// edited here (version 4, split, sparse). [Repo.RebuildIndex] replaces it.
+var ErrIndexUnreadable = errors.New("unreadable git index")
+
+// IndexEntry is one file that the index knows.
+type IndexEntry struct {
+	Path string
+	Hash Hash
+	Mode uint32
+	// Size and ModTime are those of the file when the entry was made; zero when the
+	// file was never looked at.
+	Size    uint32
+	ModTime time.Time
+	Stage   int // 0, or 1 to 3 in a conflict
+
+	AssumeValid, SkipWorktree, IntentToAdd bool
+}
+
+// IndexChange is what the index shall say about one path.
+type IndexChange struct {
+	Path   string // with slashes, relative to the worktree's root
+	Hash   Hash
+	Mode   uint32
+	Size   int64 // the blob's size in bytes; a file that is longer by now shows as modified
+	Remove bool
+}
+
+// ReadIndex returns a worktree's index; without one it has no entries.
+func (r *Repo) ReadIndex(w Worktree) ([]IndexEntry, error) {
+	x, err := readIndexFile(indexPath(w))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]IndexEntry, x.len())
+	for i := range out {
+		out[i] = x.entry(i)
+	}
+	return out, nil
+}
+
+// UpdateIndex changes some entries of a worktree's index and leaves all others byte for
+// byte as they are. For each path it looks at the file on disk, so that git status need
+// not. A path with a conflict is resolved by it. Without an index it begins one.
+//
+// The index is derived from history and working tree. It is replaced atomically and
+// its content is synced, but not its name: after a power cut the old one may be back.
+//
+// Errors: ErrIndexUnreadable, ErrBusy when git holds the index for too long.
+func (r *Repo) UpdateIndex(ctx context.Context, w Worktree, changes []IndexChange) error {
+	return r.replaceIndex(ctx, w, func() ([]byte, error) {
+		x, err := readIndexFile(indexPath(w))
+		if err != nil {
+			return nil, err
+		}
+		edits, err := x.edits(w.Dir, changes)
+		if err != nil {
+			return nil, err
+		}
+		edits = append(edits, x.smudges(w.Dir, edits)...)
+		return x.splice(edits), nil
+	})
+}
+
+// RebuildIndex gives a worktree an index with exactly these entries, whatever it had.
+func (r *Repo) RebuildIndex(ctx context.Context, w Worktree, entries []IndexChange) error {
+	return r.replaceIndex(ctx, w, func() ([]byte, error) {
+		x := &indexFile{version: 2}
+		edits, err := x.edits(w.Dir, entries)
+		if err != nil {
+			return nil, err
+		}
+		return x.splice(edits), nil
+	})
+}
+
+func indexPath(w Worktree) string { return filepath.Join(w.GitDir, "index") }
+
+// replaceIndex writes what build returns through git's index.lock.
+func (r *Repo) replaceIndex(ctx context.Context, w Worktree, build func() ([]byte, error)) error {
+	if _, err := os.Stat(w.GitDir); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("write the git index of %s: the worktree is gone: %w", w.Dir, ErrNotFound)
+	}
+	guard := filepath.Join(w.GitDir, guardDir, "index.lock")
+	err := r.guarded(ctx, guard, func() (err error) {
+		l, err := r.lock(indexPath(w))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, l.release()) }()
+		data, err := build()
+		if err != nil {
+			return err
+		}
+		if err := l.write(data); err != nil {
+			return err
+		}
+		return l.publish()
+	})
+	if err != nil {
+		return fmt.Errorf("write the git index of %s: %w", w.Dir, err)
+	}
+	return nil
+}
+
+// readIndexFile reads and checks an index; a missing one is empty.
+func readIndexFile(path string) (*indexFile, error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &indexFile{version: 2}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	x, err := parseIndex(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrIndexUnreadable, path, err)
+	}
+	if st, err := os.Stat(path); err == nil {
+		x.written = st.ModTime()
+	}
+	return x, nil
+}
+
+// indexEdit replaces the entries from..to of an index with data, which holds add entries.
+type indexEdit struct {
+	from, to int
+	data     []byte
+	add      int
+}
+
+// edits turns changes into edits, none of which overlap.
+func (x *indexFile) edits(root string, changes []IndexChange) ([]indexEdit, error) {
+	sorted := slices.Clone(changes)
+	slices.SortStableFunc(sorted, func(a, b IndexChange) int { return strings.Compare(a.Path, b.Path) })
+	edits := make([]indexEdit, 0, len(sorted))
+	for i, c := range sorted {
+		if err := checkIndexPath(c.Path); err != nil {
+			return nil, err
+		}
+		if i+1 < len(sorted) && sorted[i+1].Path == c.Path {
+			continue // the later one wins
+		}
+		var e indexEdit
+		e.from, e.to = x.find(c.Path)
+		if !c.Remove {
+			stat, err := statEntry(filepath.Join(root, filepath.FromSlash(c.Path)), c)
+			if err != nil {
+				return nil, err
+			}
+			e.data, e.add = encodeIndexEntry(c, stat), 1
+			edits = append(edits, x.displaced(c.Path)...)
+		}
+		edits = append(edits, e)
+	}
+	return dropCovered(edits), nil
+}
+
+// displaced gives the edits that remove what cannot be there beside path: files where
+// it has folders, and files below it.
+func (x *indexFile) displaced(path string) []indexEdit {
+	var out []indexEdit
+	for i := range len(path) {
+		if path[i] != '/' {
+			continue
+		}
+		if from, to := x.find(path[:i]); to > from {
+			out = append(out, indexEdit{from: from, to: to})
+		}
+	}
+	below := []byte(path + "/")
+	from := x.lowerBound(below)
+	to := from
+	for to < x.len() && bytes.HasPrefix(x.path(to), below) {
+		to++
+	}
+	if to > from {
+		out = append(out, indexEdit{from: from, to: to})
+	}
+	return out
+}
+
+// dropCovered sorts edits by place and removes plain removals of what another edit
+// replaces or removes anyway.
+func dropCovered(edits []indexEdit) []indexEdit {
+	slices.SortStableFunc(edits, func(a, b indexEdit) int {
+		if a.from != b.from {
+			return a.from - b.from
+		}
+		return a.to - b.to // insertions before what they precede
+	})
+	out := edits[:0]
+	end := 0
+	for _, e := range edits {
+		if e.add == 0 && e.to <= end {
+			continue
+		}
+		e.from, e.to = max(e.from, end), max(e.to, end)
+		out = append(out, e)
+		end = e.to
+	}
+	return out
+}
+
+func checkIndexPath(path string) error {
+	if path == "" || strings.ContainsAny(path, "\\\x00") {
+		return fmt.Errorf("bad path %q in the git index", path)
+	}
+	for part := range strings.SplitSeq(path, "/") {
+		if err := checkTreeName(part); err != nil {
+			return fmt.Errorf("bad path %q in the git index", path)
+		}
+	}
+	return nil
+}
+
+// statEntry takes the stat data of a file for its entry. The size is the blob's, not
+// the file's: a file that grew after its blob was hashed then differs from its entry,
+// and git sees that it is modified. A missing file gives zeros; git sees it is deleted.
+func statEntry(path string, c IndexChange) (indexStat, error) {
+	st, err := os.Lstat(path)
+	if err != nil {
+		if isAbsent(err) {
+			return indexStat{size: uint32(c.Size)}, nil
+		}
+		return indexStat{}, err
+	}
+	s := systemStat(st)
+	s.size = uint32(c.Size)
+	return s, nil
+}
+
+// maxSmudgeChecks and maxSmudgeBytes bound how much of the working tree is read again.
+const (
+	maxSmudgeChecks = 256
+	maxSmudgeBytes  = 8 << 20
+)
+
+// smudges continues git's care for "racily clean" entries. Git takes a file for
+// unchanged when its stat data are those of the entry, unless the file is as new as the
+// index itself: then a change of equal size, made in the same tick of the clock, would not
+// show, and git compares the content. A new index is younger and would hide such entries.
+// So those among the entries that stay are compared now. One whose file has changed, or
+// that is beyond the bounds, gets the size 0, which makes git compare at its next look.
+//
+// Whole seconds count: most gits are built to ignore the rest.
+func (x *indexFile) smudges(root string, edits []indexEdit) []indexEdit {
+	var out []indexEdit
+	checks, size := 0, int64(0)
+	next := 0
+	for i := 0; i < x.len(); i++ {
+		for next < len(edits) && edits[next].to <= i {
+			next++
+		}
+		if next < len(edits) && edits[next].from <= i {
+			continue // replaced
+		}
+		s := x.stat(i)
+		if x.written.IsZero() || int64(s.mtimeSec) < x.written.Unix() || s.size == 0 || x.skipped(i) {
+			continue
+		}
+		if checks >= maxSmudgeChecks || size >= maxSmudgeBytes {
+			out = append(out, indexEdit{from: i, to: i + 1, data: x.smudged(i), add: 1})
+			continue
+		}
+		path := filepath.Join(root, filepath.FromSlash(string(x.path(i))))
+		st, err := os.Lstat(path)
+		if err != nil || !st.Mode().IsRegular() || st.Size() != int64(s.size) || systemStat(st).mtimeSec != s.mtimeSec {
+			continue // it shows as modified anyhow
+		}
+		checks, size = checks+1, size+st.Size()
+		if size > maxSmudgeBytes || !x.sameContent(i, path) {
+			out = append(out, indexEdit{from: i, to: i + 1, data: x.smudged(i), add: 1})
+		}
+	}
+	return out
+}
+
+func (x *indexFile) sameContent(i int, path string) bool {
+	data, err := os.ReadFile(path)
+	return err == nil && HashObject(KindBlob, data) == x.hash(i)
+}
+
+func portableStat(st fs.FileInfo) indexStat {
+	t := st.ModTime()
+	return indexStat{mtimeSec: uint32(t.Unix()), mtimeNano: uint32(t.Nanosecond()), size: uint32(st.Size())}
+}

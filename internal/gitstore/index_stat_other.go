@@ -1,0 +1,8 @@
+//go:build !linux && !darwin && !windows
+
+package gitstore
+
+import "io/fs"
+
+// systemStat takes what is known everywhere; git looks at the rest by itself once.
+func systemStat(st fs.FileInfo) indexStat { return portableStat(st) }

@@ -1,0 +1,188 @@
+package gitstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tape/internal/disk"
+)
+
+// ReflogEntry is one line of a reflog.
+type ReflogEntry struct {
+	Old, New Hash // zero: the ref did not exist before, or does not after
+	Who      Signature
+	Message  string
+}
+
+// Reflog returns what happened to a ref, or to HEAD, oldest first. No log gives no
+// entries. Damaged lines are passed over, as git does.
+func (r *Repo) Reflog(name string) ([]ReflogEntry, error) {
+	if name != "HEAD" {
+		if err := CheckRefName(name); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := os.ReadFile(r.logPath(name))
+	if err != nil {
+		if noFileAt(r.logPath(name)) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("read reflog of %s: %w", name, err)
+	}
+	var out []ReflogEntry
+	for line := range bytes.Lines(raw) {
+		if e, ok := parseReflog(string(line)); ok {
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// parseReflog reads `<old> <new> <name> <mail> <seconds> <zone> TAB <message> LF`.
+func parseReflog(line string) (e ReflogEntry, ok bool) {
+	line, ended := strings.CutSuffix(line, "\n")
+	head, message, _ := strings.Cut(line, "\t")
+	const digits = 2 * len(e.Old)
+	if !ended || len(head) < 2*digits+2 || head[digits] != ' ' || head[2*digits+1] != ' ' {
+		return e, false
+	}
+	var errs [3]error
+	e.Old, errs[0] = ParseHash(head[:digits])
+	e.New, errs[1] = ParseHash(head[digits+1 : 2*digits+1])
+	e.Who, errs[2] = decodeSignature(head[2*digits+2:])
+	e.Message = message
+	return e, errors.Join(errs[:]...) == nil
+}
+
+func (r *Repo) logPath(name string) string {
+	return filepath.Join(r.gitDir, "logs", filepath.FromSlash(name))
+}
+
+// logUpdate writes the reflog lines of an update, whose lock is held: for the ref, and
+// for each HEAD that names it, of the main and of every linked worktree.
+//
+// They are not synced: like git's own they say what happened, and nothing rests on
+// them. As with git, a crash right after leaves a line for a change that did not happen.
+func (r *Repo) logUpdate(u RefUpdate) error {
+	line, err := r.reflogLine(u)
+	if err != nil {
+		return err
+	}
+	if err := r.appendReflog(r.logPath(u.Name), line, isLogged(u.Name)); err != nil {
+		return err
+	}
+	return r.logHeads(u.Name, line)
+}
+
+// logDeletion removes the ref's log and tells the HEADs.
+func (r *Repo) logDeletion(u RefUpdate) error {
+	line, err := r.reflogLine(u)
+	if err != nil {
+		return err
+	}
+	if err := r.logHeads(u.Name, line); err != nil {
+		return err
+	}
+	path := r.logPath(u.Name)
+	if st, err := os.Lstat(path); err != nil || st.IsDir() {
+		return nil
+	}
+	return r.fs.Remove(path)
+}
+
+func (r *Repo) logHeads(name string, line []byte) error {
+	for _, dir := range r.headDirs() {
+		if _, target, err := readLoose(filepath.Join(dir, "HEAD")); err != nil || target != name {
+			continue
+		}
+		if err := r.appendReflog(filepath.Join(dir, "logs", "HEAD"), line, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isLogged says for which refs a log is begun. It is what core.logAllRefUpdates=true
+// means to git, and our own refs besides.
+func isLogged(name string) bool {
+	for _, prefix := range []string{"refs/heads/", "refs/remotes/", "refs/tape/"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Repo) reflogLine(u RefUpdate) ([]byte, error) {
+	who := u.Who
+	if who.Name == "" || who.Email == "" {
+		_, committer, err := r.Identity(time.Now())
+		if err != nil {
+			return nil, err
+		}
+		who.Name, who.Email = committer.Name, committer.Email
+	}
+	if who.When.IsZero() {
+		who.When = time.Now()
+	}
+	who.Name, who.Email = cleanIdentity(who.Name), cleanIdentity(who.Email)
+	line := fmt.Appendf(nil, "%s %s %s", u.Old, u.New, encodeSignature(who))
+	if message := strings.Join(strings.Fields(u.Message), " "); message != "" {
+		line = fmt.Appendf(line, "\t%s", message)
+	}
+	return append(line, '\n'), nil
+}
+
+// appendReflog adds one line to a log in a single write. A log that does not exist is
+// begun only if create says so.
+func (r *Repo) appendReflog(path string, line []byte, create bool) (err error) {
+	f, err := r.fs.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil && noFileAt(path) {
+		if !create {
+			return nil
+		}
+		if f, err = r.beginReflog(path); err != nil {
+			return fmt.Errorf("begin reflog: %w", err)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write reflog: %w", err)
+	}
+	defer func() {
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	// A line cut short by a crash must not swallow ours.
+	var last [1]byte
+	if st, err := f.Stat(); err == nil && st.Size() > 0 {
+		if _, err := f.ReadAt(last[:], st.Size()-1); err == nil && last[0] != '\n' {
+			line = append([]byte{'\n'}, line...)
+		}
+	}
+	if _, err := f.Write(line); err != nil {
+		return fmt.Errorf("write reflog: %w", err)
+	}
+	return nil
+}
+
+// noFileAt reports that path is free for a file, once empty folders are cleared away.
+func noFileAt(path string) bool {
+	st, err := os.Stat(path)
+	return err != nil && isAbsent(err) || err == nil && st.IsDir()
+}
+
+func (r *Repo) beginReflog(path string) (*disk.File, error) {
+	if err := r.clearEmptyDir(path); err != nil {
+		return nil, err
+	}
+	if err := r.fs.MkdirAll(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	return r.fs.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, disk.FilePerm)
+}

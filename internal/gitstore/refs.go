@@ -1,0 +1,257 @@
+package gitstore
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Ref is a name and the object it stands for.
+type Ref struct {
+	Name string
+	Hash Hash
+}
+
+// RefUpdate is one change of one ref.
+type RefUpdate struct {
+	Name    string
+	Old     Hash      // what it must hold now; zero: it must not exist
+	New     Hash      // what it holds then; zero: it is deleted
+	Message string    // for the reflog
+	Who     Signature // for the reflog; zero: the committer of [Repo.Identity]
+}
+
+// maxSymbolic bounds a chain of symbolic refs, as git does.
+const maxSymbolic = 5
+
+// CheckRefName says whether name is a full ref name, by the rules of
+// git-check-ref-format(1) and starting with refs/.
+func CheckRefName(name string) error {
+	bad := func(why string) error { return fmt.Errorf("bad ref name %.200q: %s", name, why) }
+	if !strings.HasPrefix(name, "refs/") {
+		return bad("it does not start with refs/")
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c < ' ' || c == 0x7f:
+			return bad("a control character")
+		case strings.IndexByte(" ~^:?*[\\", c) >= 0:
+			return bad(fmt.Sprintf("the character %q", c))
+		}
+	}
+	switch {
+	case strings.Contains(name, ".."):
+		return bad("two dots in a row")
+	case strings.Contains(name, "@{"):
+		return bad("@{")
+	case strings.HasSuffix(name, "."):
+		return bad("a dot at the end")
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		switch {
+		case part == "":
+			return bad("an empty part")
+		case part[0] == '.':
+			return bad("a part that starts with a dot")
+		case strings.HasSuffix(part, ".lock"):
+			return bad("a part that ends in .lock")
+		}
+	}
+	return nil
+}
+
+func (r *Repo) refPath(name string) string {
+	return filepath.Join(r.gitDir, filepath.FromSlash(name))
+}
+
+// Ref returns what a ref, or HEAD, stands for, following symbolic refs. A ref that
+// does not exist gives ErrNotFound, one whose file is empty or garbage an error that
+// names the file.
+func (r *Repo) Ref(name string) (Hash, error) {
+	for range maxSymbolic {
+		if name != "HEAD" {
+			if err := CheckRefName(name); err != nil {
+				return Hash{}, err
+			}
+		}
+		h, target, err := r.readRef(name)
+		if err != nil || target == "" {
+			return h, err
+		}
+		name = target
+	}
+	return Hash{}, fmt.Errorf("read %s: too many symbolic refs in a row", name)
+}
+
+// readRef reads one ref, loose and then packed, without following it. The order
+// matters beside a git that packs: it writes packed-refs before it removes the file.
+func (r *Repo) readRef(name string) (h Hash, target string, err error) {
+	h, target, err = readLoose(r.refPath(name))
+	if errors.Is(err, ErrNotFound) {
+		h, err = r.packedRef(name)
+	}
+	if err != nil {
+		err = fmt.Errorf("read %s: %w", name, err)
+	}
+	return h, target, err
+}
+
+// readLoose reads a ref file: an object id or "ref: <name>".
+func readLoose(path string) (h Hash, target string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		if st, serr := os.Stat(path); isAbsent(err) || serr == nil && st.IsDir() {
+			err = ErrNotFound
+		}
+		return h, "", err
+	}
+	defer f.Close()
+	var buf [1024]byte
+	n, err := io.ReadFull(f, buf[:])
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		if st, serr := f.Stat(); serr == nil && st.IsDir() {
+			err = ErrNotFound
+		}
+		return h, "", err
+	}
+	content := strings.TrimRight(string(buf[:n]), " \t\r\n")
+	if target, ok := strings.CutPrefix(content, "ref:"); ok {
+		return h, strings.TrimSpace(target), nil
+	}
+	if h, ok := parseLoose(content); ok {
+		return h, "", nil
+	}
+	if content == "" {
+		return h, "", fmt.Errorf("the ref file %s is empty: a crash of another program left it so", path)
+	}
+	return h, "", fmt.Errorf("the ref file %s holds no object id", path)
+}
+
+// parseLoose reads an object id, after which git allows white space and anything.
+func parseLoose(content string) (h Hash, ok bool) {
+	const digits = 2 * len(h)
+	if len(content) < digits || len(content) > digits && !strings.ContainsRune(" \t\r\n", rune(content[digits])) {
+		return h, false
+	}
+	_, err := hex.Decode(h[:], []byte(content[:digits]))
+	return h, err == nil && !h.IsZero()
+}
+
+// Refs returns all refs whose name starts with prefix, sorted by name. Symbolic refs
+// are resolved; those that lead nowhere, and names git would not accept, are left
+// out. An unreadable ref file is an error that names it.
+func (r *Repo) Refs(prefix string) ([]Ref, error) {
+	if !strings.HasPrefix(prefix, "refs/") || strings.Contains(prefix, "..") {
+		return nil, fmt.Errorf("list refs: bad prefix %q", prefix)
+	}
+	found := map[string]Hash{}
+	// Loose before packed, for the reason given at readRef.
+	dir := prefix[:strings.LastIndexByte(prefix, '/')]
+	if err := r.looseRefs(dir, prefix, found); err != nil {
+		return nil, fmt.Errorf("list refs: %w", err)
+	}
+	err := r.packedRefs(prefix, func(name string, h Hash) {
+		if _, loose := found[name]; !loose && CheckRefName(name) == nil {
+			found[name] = h
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list refs: %w", err)
+	}
+	refs := make([]Ref, 0, len(found))
+	for name, h := range found {
+		refs = append(refs, Ref{Name: name, Hash: h})
+	}
+	slices.SortFunc(refs, func(a, b Ref) int { return strings.Compare(a.Name, b.Name) })
+	return refs, nil
+}
+
+func (r *Repo) looseRefs(dir, prefix string, found map[string]Hash) error {
+	entries, err := os.ReadDir(r.refPath(dir))
+	if err != nil {
+		if isAbsent(err) {
+			return nil
+		}
+		return err
+	}
+	for _, e := range entries {
+		name := dir + "/" + e.Name()
+		if e.IsDir() {
+			if strings.HasPrefix(name+"/", prefix) || strings.HasPrefix(prefix, name+"/") {
+				if err := r.looseRefs(name, prefix, found); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if !strings.HasPrefix(name, prefix) || CheckRefName(name) != nil {
+			continue
+		}
+		h, target, err := readLoose(r.refPath(name))
+		if err == nil && target != "" {
+			h, err = r.Ref(name)
+		}
+		switch {
+		case errors.Is(err, ErrNotFound): // packed or deleted since, or a symbolic ref to nothing
+		case err != nil:
+			return err
+		default:
+			found[name] = h
+		}
+	}
+	return nil
+}
+
+// Head returns what HEAD says in gitDir, which is r.GitDir() or a linked worktree's
+// folder under .git/worktrees: the branch, or "" when it is detached, and the object,
+// zero when the branch has no commit yet.
+func (r *Repo) Head(gitDir string) (branch string, h Hash, err error) {
+	h, branch, err = readLoose(filepath.Join(gitDir, "HEAD"))
+	if err == nil && branch != "" {
+		h, err = r.Ref(branch)
+		if errors.Is(err, ErrNotFound) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return "", Hash{}, fmt.Errorf("read HEAD of %s: %w", gitDir, err)
+	}
+	return branch, h, nil
+}
+
+// SetHead makes HEAD in gitDir name a branch, which need not exist yet.
+func (r *Repo) SetHead(ctx context.Context, gitDir, branch string) error {
+	if err := CheckRefName(branch); err != nil {
+		return err
+	}
+	err := r.guarded(ctx, r.refGuard(), func() (err error) {
+		l, err := r.lock(filepath.Join(gitDir, "HEAD"))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, l.release()) }()
+		if err := l.write([]byte("ref: " + branch + "\n")); err != nil {
+			return err
+		}
+		if err := l.publish(); err != nil {
+			return err
+		}
+		return r.fs.SyncDir(gitDir)
+	})
+	if err != nil {
+		return fmt.Errorf("set HEAD to %s: %w", branch, err)
+	}
+	return nil
+}
+
+// isAbsent reports that a path does not exist, be it that a parent is a plain file.
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
+}

@@ -1,0 +1,211 @@
+package gitstore
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// commitOn makes a commit that differs from all others.
+func commitOn(r *Repo, tree, parent Hash, message string) (Hash, error) {
+	c := Commit{Tree: tree, Author: ann, Committer: ann, Message: message + "\n"}
+	if !parent.IsZero() {
+		c.Parents = []Hash{parent}
+	}
+	b := r.NewBatch()
+	defer b.Discard()
+	h := b.Put(KindCommit, EncodeCommit(c))
+	return h, b.Flush(context.Background())
+}
+
+// TestUpdateRefBesideGit lets writers of ours and git's update the same refs while git
+// packs refs and collects garbage. Each acknowledged update must be in the history.
+func TestUpdateRefBesideGit(t *testing.T) {
+	j := newJudge(t)
+	writers, rounds := 8, 100
+	if testing.Short() {
+		rounds = 20
+	}
+	tree := j.hash(j.git("hash-object", "-t", "tree", "-w", os.DevNull))
+	j.git("config", "gc.auto", "0")
+	shared := func(i int) string { return fmt.Sprintf("refs/heads/tape/shared%d", i%4) }
+	var acknowledged [4]atomic.Int64
+	var stop atomic.Bool
+	var gits, ours sync.WaitGroup
+
+	background := func(step func()) {
+		gits.Go(func() {
+			for !stop.Load() {
+				step()
+			}
+		})
+	}
+	background(func() { _, _ = j.tryGit(j.dir, "pack-refs", "--all"); time.Sleep(time.Millisecond) })
+	background(func() { _, _ = j.tryGit(j.dir, "gc", "-q"); time.Sleep(50 * time.Millisecond) })
+	background(func() {
+		i := rand.IntN(4)
+		old, err := j.tryGit(j.dir, "rev-parse", "--verify", "-q", shared(i))
+		if err != nil {
+			return
+		}
+		next, err := j.tryGit(j.dir, "commit-tree", tree.String(), "-p", old, "-m", fmt.Sprint("git ", rand.Int64()))
+		if err != nil {
+			return
+		}
+		if _, err := j.tryGit(j.dir, "update-ref", shared(i), next, old); err == nil {
+			acknowledged[i].Add(1)
+		}
+	})
+	for w := range writers {
+		ours.Go(func() {
+			r := j.open(nil)
+			for n := range rounds {
+				if err := appendCommit(r, shared(w), tree, fmt.Sprintf("%d of %d", n, w)); err != nil {
+					t.Errorf("writer %d: %v", w, err)
+					return
+				}
+				acknowledged[w%4].Add(1)
+				if err := comeAndGo(r, fmt.Sprintf("refs/heads/fork/w%d/x", w), tree, n); err != nil {
+					t.Errorf("writer %d: %v", w, err)
+					return
+				}
+			}
+		})
+	}
+	ours.Wait()
+	stop.Store(true)
+	gits.Wait()
+	for i := range 4 {
+		if got := j.git("rev-list", "--count", shared(i)); got != fmt.Sprint(acknowledged[i].Load()) {
+			t.Errorf("%s has %s commits, %d were acknowledged", shared(i), got, acknowledged[i].Load())
+		}
+	}
+	if left := findLocks(t, j.gitDir); left != "" {
+		t.Errorf("locks are left: %s", left)
+	}
+	if out := j.git("for-each-ref", "refs/heads/fork"); out != "" {
+		t.Errorf("deleted refs came back: %s", out)
+	}
+	j.fsck()
+}
+
+// appendCommit moves a ref one commit on, as often as somebody else was faster.
+func appendCommit(r *Repo, name string, tree Hash, message string) error {
+	for {
+		old, err := r.Ref(name)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		next, err := commitOn(r, tree, old, message)
+		if err != nil {
+			return err
+		}
+		err = r.UpdateRef(context.Background(), RefUpdate{Name: name, Old: old, New: next, Who: ann, Message: message})
+		if !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+}
+
+// comeAndGo creates a ref and, while git may be packing it, deletes it.
+func comeAndGo(r *Repo, name string, tree Hash, n int) error {
+	if n%5 != 0 {
+		return nil
+	}
+	ctx := context.Background()
+	h, err := commitOn(r, tree, ZeroHash, name)
+	if err != nil {
+		return err
+	}
+	if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: h, Who: ann}); err != nil {
+		return err
+	}
+	if got, err := r.Ref(name); err != nil || got != h {
+		return fmt.Errorf("just created: %v %w", got, err)
+	}
+	if err := r.UpdateRef(ctx, RefUpdate{Name: name, Old: h, Who: ann}); err != nil {
+		return err
+	}
+	if _, err := r.Ref(name); !errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("just deleted: %w", err)
+	}
+	return nil
+}
+
+// TestKilledWriter kills a process that updates refs, for real and at random moments.
+func TestKilledWriter(t *testing.T) {
+	const name, dirEnv = "refs/heads/tape/main", "GITSTORE_TEST_KILLED_WRITER"
+	if dir := os.Getenv(dirEnv); dir != "" {
+		endlessWriter(dir, name)
+		return
+	}
+	j := newJudge(t)
+	tree := j.hash(j.git("hash-object", "-t", "tree", "-w", os.DevNull))
+	j.ok(appendCommit(j.open(nil), name, tree, "first"))
+	for round := range 12 {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestKilledWriter$")
+		cmd.Env = append(os.Environ(), dirEnv+"="+j.gitDir)
+		out, err := cmd.StdoutPipe()
+		j.ok(err)
+		j.ok(cmd.Start())
+		kill := time.AfterFunc(time.Duration(20+rand.IntN(80))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+		last := ""
+		for in := bufio.NewScanner(out); in.Scan(); {
+			if len(in.Text()) == 40 {
+				last = in.Text()
+			}
+		}
+		_ = cmd.Wait()
+		kill.Stop()
+		r := j.open(nil)
+		h, err := r.Ref(name)
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		if last != "" {
+			if _, err := j.tryGit(j.dir, "merge-base", "--is-ancestor", last, h.String()); err != nil {
+				t.Fatalf("round %d: %s was acknowledged, the ref holds %s", round, last, h)
+			}
+		}
+		j.ok(appendCommit(r, name, tree, "next"))
+		if left := findLocks(t, j.gitDir); strings.Contains(left, name) {
+			t.Fatalf("round %d: %s", round, left)
+		}
+	}
+	j.fsck()
+}
+
+func endlessWriter(gitDir, name string) {
+	r, err := Open(gitDir, nil)
+	if err != nil {
+		return
+	}
+	h, err := r.Ref(name)
+	if err != nil {
+		return
+	}
+	c, err := r.Commit(h)
+	if err != nil {
+		return
+	}
+	for n := 0; ; n++ {
+		next, err := commitOn(r, c.Tree, h, fmt.Sprint(os.Getpid(), n))
+		if err != nil {
+			return
+		}
+		if r.UpdateRef(context.Background(), RefUpdate{Name: name, Old: h, New: next, Who: ann}) != nil {
+			return
+		}
+		h = next
+		fmt.Println(h)
+	}
+}

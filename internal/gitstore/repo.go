@@ -1,0 +1,196 @@
+// Package gitstore is the program's only door to git: objects, trees, refs, tags,
+// the index of a worktree, identity and signing.
+//
+// go-git reads objects and packs. Everything that must survive a crash is written
+// here instead: objects are synced before the ref that names them ([Batch]), and
+// one ref writer ([Repo.UpdateRef]) speaks git's lock-file protocol, so that it can
+// work beside a running git. The package knows nothing of tapes.
+package gitstore
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-git/go-git/v5/storage/filesystem"
+
+	"tape/internal/disk"
+)
+
+// Errors that callers tell apart.
+var (
+	// ErrNotFound says that an object, ref or worktree does not exist.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict says that a ref no longer holds the value it was read with.
+	ErrConflict = errors.New("changed by someone else")
+	// ErrBusy says that a lock was not to be had in time.
+	ErrBusy = errors.New("busy")
+)
+
+// UnsupportedError says that a repository uses something of git's that this program
+// cannot work with, and what to do about it.
+type UnsupportedError struct {
+	Dir  string // the repository
+	What string
+	Hint string
+}
+
+func (e *UnsupportedError) Error() string { return fmt.Sprintf("%s: %s", e.Dir, e.What) }
+
+// Hash names a git object: a SHA-1.
+type Hash [20]byte
+
+// ZeroHash names nothing; in a ref update it stands for "does not exist".
+var ZeroHash Hash
+
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// IsZero reports whether the hash names nothing.
+func (h Hash) IsZero() bool { return h == ZeroHash }
+
+// ParseHash reads 40 hex digits.
+func ParseHash(s string) (Hash, error) {
+	var h Hash
+	if len(s) != 2*len(h) {
+		return h, fmt.Errorf("not an object id: %.60q", s)
+	}
+	if _, err := hex.Decode(h[:], []byte(s)); err != nil {
+		return h, fmt.Errorf("not an object id: %.60q", s)
+	}
+	return h, nil
+}
+
+// Signature is who did something, and when.
+type Signature struct {
+	Name, Email string
+	When        time.Time
+}
+
+// DefaultLockWait bounds the waiting for a lock that somebody else holds.
+const DefaultLockWait = 10 * time.Second
+
+// Options change how a repository is used; nil means the defaults.
+type Options struct {
+	FS       *disk.FS      // nil: the operating system
+	LockWait time.Duration // 0: DefaultLockWait
+}
+
+// Repo is one git repository. Its methods may be called from several goroutines.
+type Repo struct {
+	gitDir string // the common .git folder, absolute
+	fs     *disk.FS
+	wait   time.Duration
+
+	mu      sync.Mutex // guards storage
+	storage *filesystem.ObjectStorage
+
+	config configCache
+}
+
+// GitDir returns the repository's common .git folder.
+func (r *Repo) GitDir() string { return r.gitDir }
+
+func newRepo(gitDir string, o *Options) *Repo {
+	r := &Repo{gitDir: gitDir, wait: DefaultLockWait}
+	if o != nil {
+		r.fs = o.FS
+		if o.LockWait > 0 {
+			r.wait = o.LockWait
+		}
+	}
+	return r
+}
+
+// Open opens the repository whose .git folder is gitDir. A kind of repository that
+// is not supported gives an *UnsupportedError.
+func Open(gitDir string, o *Options) (*Repo, error) {
+	gitDir, err := filepath.Abs(gitDir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(filepath.Join(gitDir, "HEAD")); err != nil {
+		return nil, fmt.Errorf("open repository %s: %w", gitDir, err)
+	}
+	r := newRepo(gitDir, o)
+	if err := r.checkFormat(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// checkFormat refuses what would be misread. Most repositories have no [extensions]
+// section, and then one small file is all that is read.
+func (r *Repo) checkFormat() error {
+	if st, err := os.Stat(filepath.Join(r.gitDir, "shallow")); err == nil && st.Size() > 0 {
+		return &UnsupportedError{Dir: r.gitDir, What: "the repository is a shallow clone: the beginning of its history is missing",
+			Hint: "fetch the rest with: git fetch --unshallow"}
+	}
+	raw, err := os.ReadFile(filepath.Join(r.gitDir, "config"))
+	if err != nil {
+		return fmt.Errorf("open repository %s: %w", r.gitDir, err)
+	}
+	if !bytes.Contains(bytes.ToLower(raw), []byte("extensions")) {
+		return nil
+	}
+	if v, _ := r.ConfigValue("extensions", "", "objectformat"); v != "" && v != "sha1" {
+		return &UnsupportedError{Dir: r.gitDir, What: "the repository uses " + v + " object names; only sha1 is supported",
+			Hint: "create the workspace with: git init --object-format=sha1"}
+	}
+	if v, _ := r.ConfigValue("extensions", "", "refstorage"); v != "" && v != "files" {
+		return &UnsupportedError{Dir: r.gitDir, What: "the repository keeps its refs as " + v + "; only plain ref files are supported",
+			Hint: "convert it with: git refs migrate --ref-format=files"}
+	}
+	if v, _ := r.ConfigValue("extensions", "", "partialclone"); v != "" {
+		return &UnsupportedError{Dir: r.gitDir, What: "the repository is a partial clone of " + v + ": objects may be missing",
+			Hint: "clone it again without --filter"}
+	}
+	return nil
+}
+
+// InitOptions says how a new repository is set up.
+type InitOptions struct {
+	Options
+	Branch  string   // the full ref that HEAD names
+	Exclude []string // patterns for .git/info/exclude
+}
+
+// Init creates the repository whose .git folder is gitDir, or completes one whose
+// creation was interrupted. HEAD is written last: without it there is no repository.
+func Init(gitDir string, o InitOptions) (*Repo, error) {
+	gitDir, err := filepath.Abs(gitDir)
+	if err != nil {
+		return nil, err
+	}
+	r := newRepo(gitDir, &o.Options)
+	for _, dir := range []string{"", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags", "info", "logs", "tape"} {
+		if err := r.fs.MkdirAll(filepath.Join(gitDir, filepath.FromSlash(dir))); err != nil {
+			return nil, fmt.Errorf("create repository: %w", err)
+		}
+	}
+	var exclude bytes.Buffer
+	for _, pattern := range o.Exclude {
+		exclude.WriteString(pattern + "\n")
+	}
+	files := []struct{ name, content string }{
+		{"config", initialConfig()},
+		{"description", "Recorded agent sessions. Read them with git, or with tape.\n"},
+		{"info/exclude", exclude.String()},
+		{"info/attributes", "*.jsonl -text\n*.json -text\n"},
+		{"HEAD", "ref: " + o.Branch + "\n"},
+	}
+	for _, f := range files {
+		path := filepath.Join(gitDir, filepath.FromSlash(f.name))
+		if _, err := os.Lstat(path); err == nil {
+			continue
+		}
+		if err := r.fs.WriteFile(path, []byte(f.content)); err != nil {
+			return nil, fmt.Errorf("create repository: %w", err)
+		}
+	}
+	return r, r.checkFormat()
+}

@@ -1,0 +1,194 @@
+package gitstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Signer signs commits and tags the way git's configuration asks for.
+type Signer struct {
+	format        string // gpg.format: openpgp, x509 or ssh
+	program, key  string
+	commits, tags bool
+}
+
+// Signer returns how commits and tags are to be signed: commit.gpgSign, tag.gpgSign
+// (or tag.forceSignAnnotated), gpg.format, user.signingKey and the program configured for
+// the format. It is nil when nothing is to be signed.
+func (r *Repo) Signer() (*Signer, error) {
+	if _, err := r.loadConfig(); err != nil {
+		return nil, err
+	}
+	s := &Signer{
+		commits: r.configBool("commit", "", "gpgSign"),
+		tags:    r.configBool("tag", "", "gpgSign") || r.configBool("tag", "", "forceSignAnnotated"),
+	}
+	if !s.commits && !s.tags {
+		return nil, nil
+	}
+	format, _ := r.ConfigValue("gpg", "", "format")
+	s.format = cmp.Or(strings.ToLower(format), "openpgp")
+	program := map[string]string{"openpgp": "gpg", "x509": "gpgsm", "ssh": "ssh-keygen"}[s.format]
+	if program == "" {
+		return nil, fmt.Errorf("git's gpg.format is %q: expected openpgp, x509 or ssh", format)
+	}
+	configured, _ := r.ConfigValue("gpg", s.format, "program")
+	if configured == "" && s.format == "openpgp" {
+		configured, _ = r.ConfigValue("gpg", "", "program")
+	}
+	s.program = expandHome(cmp.Or(configured, program), homeDir())
+	s.key, _ = r.ConfigValue("user", "", "signingKey")
+	if s.key == "" {
+		if s.format == "ssh" {
+			return nil, errors.New("commits are to be signed with ssh, but git's user.signingKey names no key")
+		}
+		_, committer, err := r.Identity(time.Now())
+		if err != nil {
+			return nil, err
+		}
+		s.key = committer.Name + " <" + committer.Email + ">"
+	}
+	return s, nil
+}
+
+// Commits reports whether commits are signed.
+func (s *Signer) Commits() bool { return s != nil && s.commits }
+
+// Tags reports whether tags are signed.
+func (s *Signer) Tags() bool { return s != nil && s.tags }
+
+// Sign returns an armored signature of payload, a commit or tag without one. Its error
+// names the program and what that said; git makes no commit then, and neither should
+// the caller.
+func (s *Signer) Sign(ctx context.Context, payload []byte) (string, error) {
+	sign := s.signGPG
+	if s.format == "ssh" {
+		sign = s.signSSH
+	}
+	armored, err := sign(ctx, payload)
+	if err != nil {
+		return "", fmt.Errorf("sign with %s: %w", s.program, err)
+	}
+	return strings.ReplaceAll(armored, "\r\n", "\n"), nil
+}
+
+// signGPG runs gpg or gpgsm as git does, and trusts the status line, not the exit code.
+func (s *Signer) signGPG(ctx context.Context, payload []byte) (string, error) {
+	var out bytes.Buffer
+	status, err := s.run(ctx, payload, &out, "--status-fd=2", "-bsau", s.key)
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains("\n"+status, "\n[GNUPG:] SIG_CREATED ") || out.Len() == 0 {
+		return "", fmt.Errorf("no signature was made: %s", brief(status))
+	}
+	return out.String(), nil
+}
+
+// signSSH runs ssh-keygen, or what stands in for it, with the arguments that git gives:
+// other programs, such as those of password managers, know no others. They sign a
+// file and put the signature beside it.
+func (s *Signer) signSSH(ctx context.Context, payload []byte) (_ string, err error) {
+	// Scratch files outside of the repository: nothing here has to last.
+	dir, err := os.MkdirTemp("", "sign-*")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	args := []string{"-Y", "sign", "-n", "git", "-f"}
+	if literal, ok := literalKey(s.key); ok {
+		file := filepath.Join(dir, "key")
+		if err := os.WriteFile(file, []byte(literal+"\n"), 0o600); err != nil {
+			return "", err
+		}
+		args = append(args, file, "-U") // the private half is in the agent
+	} else {
+		args = append(args, expandHome(s.key, homeDir()))
+	}
+	buffer := filepath.Join(dir, "payload")
+	if err := os.WriteFile(buffer, payload, 0o600); err != nil {
+		return "", err
+	}
+	said, err := s.run(ctx, nil, nil, append(args, buffer)...)
+	if err != nil {
+		return "", err
+	}
+	signature, err := os.ReadFile(buffer + ".sig")
+	if err != nil {
+		return "", fmt.Errorf("no signature was made: %s", brief(said))
+	}
+	return string(signature), nil
+}
+
+// literalKey tells a public key from the name of a file.
+func literalKey(key string) (string, bool) {
+	if rest, ok := strings.CutPrefix(key, "key::"); ok {
+		return rest, true
+	}
+	return key, strings.HasPrefix(key, "ssh-")
+}
+
+func (s *Signer) run(ctx context.Context, stdin []byte, stdout *bytes.Buffer, args ...string) (stderr string, err error) {
+	cmd := exec.CommandContext(ctx, s.program, args...)
+	cmd.WaitDelay = time.Second
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if stdin != nil {
+		cmd.Stdin = bytes.NewReader(stdin)
+	}
+	if stdout != nil {
+		cmd.Stdout = stdout
+	}
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		return "", fmt.Errorf("%w: %s", err, brief(said.String()))
+	}
+	return said.String(), nil
+}
+
+// brief cuts what a program said to the size of a message.
+func brief(s string) string {
+	s = strings.TrimSpace(s)
+	if len(s) > 2000 {
+		s = strings.ToValidUTF8(s[:2000], "") + "…"
+	}
+	return cmp.Or(s, "it said nothing")
+}
+
+// InsertCommitSignature puts a signature into a raw commit: the last header, gpgsig, its
+// further lines each begun with a space.
+func InsertCommitSignature(raw []byte, sig string) []byte {
+	at := bytes.Index(raw, []byte("\n\n"))
+	if at < 0 {
+		at = len(raw) - 1
+	}
+	out := make([]byte, 0, len(raw)+len(sig)+64)
+	out = append(out, raw[:at+1]...)
+	prefix := "gpgsig "
+	for line := range strings.Lines(strings.ReplaceAll(sig, "\r", "")) {
+		out = append(out, prefix...)
+		out = append(out, strings.TrimSuffix(line, "\n")...)
+		out = append(out, '\n')
+		prefix = " "
+	}
+	return append(out, raw[at+1:]...)
+}
+
+// AppendTagSignature puts a signature into a raw tag: at its end.
+func AppendTagSignature(raw []byte, sig string) []byte {
+	out := append(bytes.Clone(raw), strings.ReplaceAll(sig, "\r", "")...)
+	if !bytes.HasSuffix(out, []byte("\n")) {
+		out = append(out, '\n')
+	}
+	return out
+}

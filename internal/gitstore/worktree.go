@@ -1,0 +1,393 @@
+package gitstore
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Worktree is a folder in which a branch is checked out.
+type Worktree struct {
+	Dir    string // the working tree's root, absolute
+	GitDir string // the repository's for the main one, else .git/worktrees/<id>
+	Branch string // the full ref that its HEAD names; "" when detached
+}
+
+// maxWorktreeID bounds an id in bytes: it is a folder name.
+const maxWorktreeID = 100
+
+func (r *Repo) worktreesDir() string { return filepath.Join(r.gitDir, "worktrees") }
+
+// headDirs returns the folders that have a HEAD: .git and those of linked worktrees.
+func (r *Repo) headDirs() []string {
+	dirs := []string{r.gitDir}
+	entries, _ := os.ReadDir(r.worktreesDir())
+	for _, e := range entries {
+		dirs = append(dirs, filepath.Join(r.worktreesDir(), e.Name()))
+	}
+	return dirs
+}
+
+// WorktreeOf returns where git says that a branch is checked out. ErrNotFound when
+// nowhere; a linked worktree whose folder is gone does not count.
+func (r *Repo) WorktreeOf(branch string) (Worktree, error) {
+	if w, ok := r.mainWorktree(); ok && w.Branch == branch {
+		return w, nil
+	}
+	hint := filepath.Join(r.worktreesDir(), worktreeID(branch))
+	if w, err := readWorktree(hint); err == nil && w.Branch == branch {
+		return w, nil
+	}
+	all, err := r.linkedWorktrees()
+	if err != nil {
+		return Worktree{}, err
+	}
+	for _, w := range all {
+		if w.Branch == branch {
+			return w, nil
+		}
+	}
+	return Worktree{}, fmt.Errorf("worktree of %s: %w", branch, ErrNotFound)
+}
+
+// Worktrees returns all worktrees whose folder is there, the main one first.
+func (r *Repo) Worktrees() ([]Worktree, error) {
+	linked, err := r.linkedWorktrees()
+	if err != nil {
+		return nil, err
+	}
+	if w, ok := r.mainWorktree(); ok {
+		linked = append([]Worktree{w}, linked...)
+	}
+	return linked, nil
+}
+
+// mainWorktree is the folder around .git. A bare repository has none.
+func (r *Repo) mainWorktree() (Worktree, bool) {
+	if filepath.Base(r.gitDir) != ".git" || r.configBool("core", "", "bare") {
+		return Worktree{}, false
+	}
+	_, branch, err := readLoose(filepath.Join(r.gitDir, "HEAD"))
+	return Worktree{Dir: filepath.Dir(r.gitDir), GitDir: r.gitDir, Branch: branch}, err == nil
+}
+
+func (r *Repo) linkedWorktrees() ([]Worktree, error) {
+	entries, err := os.ReadDir(r.worktreesDir())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list worktrees: %w", err)
+	}
+	var out []Worktree
+	for _, e := range entries {
+		w, err := readWorktree(filepath.Join(r.worktreesDir(), e.Name()))
+		switch {
+		case errors.Is(err, ErrNotFound):
+		case err != nil:
+			return nil, fmt.Errorf("list worktrees: %w", err)
+		default:
+			out = append(out, w)
+		}
+	}
+	return out, nil
+}
+
+// readWorktree reads what git keeps about a linked worktree. ErrNotFound when it was
+// never completed or its folder is gone.
+func readWorktree(admin string) (Worktree, error) {
+	w, err := readAdmin(admin)
+	if err != nil {
+		return w, err
+	}
+	if _, err := os.Lstat(filepath.Join(w.Dir, ".git")); err != nil {
+		if isAbsent(err) {
+			err = ErrNotFound
+		}
+		return w, err
+	}
+	return w, nil
+}
+
+// readAdmin is readWorktree without a look at the working tree.
+func readAdmin(admin string) (Worktree, error) {
+	raw, err := os.ReadFile(filepath.Join(admin, "gitdir"))
+	if err != nil {
+		if isAbsent(err) {
+			err = ErrNotFound
+		}
+		return Worktree{}, err
+	}
+	_, branch, err := readLoose(filepath.Join(admin, "HEAD"))
+	if err != nil {
+		return Worktree{}, err
+	}
+	// Git before 2.48 writes an absolute path, as we do; later ones may write one
+	// that is relative to the admin folder.
+	file := filepath.FromSlash(strings.TrimRight(string(raw), "\r\n"))
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(admin, file)
+	}
+	return Worktree{Dir: filepath.Dir(file), GitDir: admin, Branch: branch}, nil
+}
+
+// worktreeID proposes the name of the admin folder for a branch. It is a valid part of
+// a ref name, since git builds refs like worktrees/<id>/HEAD with it.
+func worktreeID(branch string) string {
+	name := strings.TrimPrefix(branch, "refs/heads/")
+	id := strings.Map(func(c rune) rune {
+		if unicode.IsLetter(c) || unicode.IsDigit(c) || c == '_' || c == '-' || c == '.' {
+			return c
+		}
+		return '-'
+	}, name)
+	for strings.Contains(id, "..") {
+		id = strings.ReplaceAll(id, "..", "-")
+	}
+	id = strings.Trim(strings.TrimSuffix(id, ".lock"), ".")
+	if id == "" || len(id) > maxWorktreeID {
+		id = strings.ToValidUTF8(id[:min(len(id), maxWorktreeID-9)], "") + "-" + shortHash(branch)
+	}
+	return id
+}
+
+func shortHash(s string) string {
+	sum := sha1.Sum([]byte(s))
+	return hex.EncodeToString(sum[:4])
+}
+
+// freeWorktreeID returns an id that no worktree has.
+func (r *Repo) freeWorktreeID(branch string) (string, error) {
+	base := worktreeID(branch)
+	for i := range 100 {
+		id := base
+		switch {
+		case i == 1:
+			id += "-" + shortHash(branch)
+		case i > 1:
+			id += "-" + shortHash(branch) + "-" + strconv.Itoa(i)
+		}
+		if _, err := os.Lstat(filepath.Join(r.worktreesDir(), id)); errors.Is(err, fs.ErrNotExist) {
+			return id, nil
+		}
+	}
+	return "", fmt.Errorf("no free name for a worktree of %s", branch)
+}
+
+// AddWorktree makes dir a linked worktree of a branch, without checking out files, and
+// returns the one that is there already. It writes what `git worktree add` writes, and
+// paths that are absolute, as git before 2.48 does: then older gits understand them, and
+// moving a workspace takes a `git worktree repair`, as with git.
+//
+// The admin folder is put together elsewhere and appears under .git/worktrees by one
+// rename, after dir/.git was written. So a `git worktree prune` by somebody else never
+// meets a half-made one, and after a crash at any point the next call finishes the job.
+func (r *Repo) AddWorktree(ctx context.Context, branch, dir string) (w Worktree, err error) {
+	if err := CheckRefName(branch); err != nil {
+		return w, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return w, err
+	}
+	err = r.guarded(ctx, r.worktreeGuard(), func() error {
+		w, err = r.addWorktree(branch, dir)
+		return err
+	})
+	if err != nil {
+		return Worktree{}, fmt.Errorf("add worktree %s of %s: %w", dir, branch, err)
+	}
+	return w, nil
+}
+
+func (r *Repo) worktreeGuard() string { return filepath.Join(r.gitDir, guardDir, "worktrees.lock") }
+
+func (r *Repo) addWorktree(branch, dir string) (Worktree, error) {
+	if err := r.fs.MkdirAll(dir); err != nil {
+		return Worktree{}, err
+	}
+	dir, err := filepath.EvalSymlinks(dir) // git records real paths
+	if err != nil {
+		return Worktree{}, err
+	}
+	there, err := r.WorktreeOf(branch)
+	if err == nil {
+		if real, err := filepath.EvalSymlinks(there.Dir); err == nil && real == dir {
+			return there, nil
+		}
+		return Worktree{}, fmt.Errorf("the branch is checked out in %s", there.Dir)
+	}
+	if !errors.Is(err, ErrNotFound) {
+		return Worktree{}, err
+	}
+	if err := r.checkWorktreeDir(dir); err != nil {
+		return Worktree{}, err
+	}
+	if err := r.pruneFor(branch, dir); err != nil {
+		return Worktree{}, err
+	}
+	id, err := r.freeWorktreeID(branch)
+	if err != nil {
+		return Worktree{}, err
+	}
+	w := Worktree{Dir: dir, GitDir: filepath.Join(r.worktreesDir(), id), Branch: branch}
+	return w, r.writeWorktree(w)
+}
+
+// checkWorktreeDir refuses a folder that is part of another repository or worktree. A
+// .git file that leads nowhere is what a crash of ours left.
+func (r *Repo) checkWorktreeDir(dir string) error {
+	link := filepath.Join(dir, ".git")
+	st, err := os.Lstat(link)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !st.Mode().IsRegular() {
+		return fmt.Errorf("%s is a repository of its own", dir)
+	}
+	raw, err := os.ReadFile(link)
+	if err != nil {
+		return err
+	}
+	target, ok := strings.CutPrefix(strings.TrimSpace(string(raw)), "gitdir: ")
+	if !ok && len(raw) > 0 {
+		return fmt.Errorf("%s is not one of git's", link)
+	}
+	if target = filepath.FromSlash(target); !filepath.IsAbs(target) {
+		target = filepath.Join(dir, target)
+	}
+	if w, err := readAdmin(target); err == nil && w.Dir == dir {
+		return fmt.Errorf("%s is a worktree already, of %q", dir, w.Branch)
+	}
+	if _, err := os.Stat(filepath.Join(target, "HEAD")); ok && err == nil && !sameFile(filepath.Dir(target), r.worktreesDir()) {
+		return fmt.Errorf("%s belongs to the repository %s", dir, target)
+	}
+	return nil
+}
+
+func sameFile(a, b string) bool {
+	sa, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	sb, err := os.Stat(b)
+	return err == nil && os.SameFile(sa, sb)
+}
+
+// pruneFor removes admin folders whose working tree is gone and which are in the way of
+// a worktree of branch in dir.
+func (r *Repo) pruneFor(branch, dir string) error {
+	for _, admin := range r.headDirs()[1:] {
+		old, err := readAdmin(admin)
+		if err != nil || old.Branch != branch && old.Dir != dir {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(admin, "locked")); err == nil {
+			return fmt.Errorf("its worktree %s is missing, but locked: git worktree unlock it first", old.Dir)
+		}
+		if err := r.removeAdmin(admin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeAdmin takes a worktree out of git's sight by one rename, then deletes it.
+func (r *Repo) removeAdmin(admin string) error {
+	trash, err := r.emptyStaging()
+	if err != nil {
+		return err
+	}
+	if err := r.fs.Rename(admin, trash); err != nil {
+		return err
+	}
+	if err := r.fs.SyncDir(r.worktreesDir()); err != nil {
+		return err
+	}
+	return r.fs.RemoveAll(trash)
+}
+
+// emptyStaging returns the path, free now, where admin folders are put together and
+// taken apart. The guard makes it ours alone; what is there is left from a crash.
+func (r *Repo) emptyStaging() (string, error) {
+	path := filepath.Join(r.gitDir, guardDir, "worktree.new")
+	return path, r.fs.RemoveAll(path)
+}
+
+func (r *Repo) writeWorktree(w Worktree) error {
+	if err := r.fs.MkdirAll(r.worktreesDir()); err != nil {
+		return err
+	}
+	worktrees, err := filepath.EvalSymlinks(r.worktreesDir())
+	if err != nil {
+		return err
+	}
+	staging, err := r.emptyStaging()
+	if err != nil {
+		return err
+	}
+	if err := r.fs.MkdirAll(staging); err != nil {
+		return err
+	}
+	files := []struct{ path, content string }{
+		{filepath.Join(staging, "HEAD"), "ref: " + w.Branch},
+		{filepath.Join(staging, "commondir"), "../.."},
+		{filepath.Join(staging, "gitdir"), filepath.ToSlash(filepath.Join(w.Dir, ".git"))},
+		{filepath.Join(w.Dir, ".git"), "gitdir: " + filepath.ToSlash(filepath.Join(worktrees, filepath.Base(w.GitDir)))},
+	}
+	for _, f := range files {
+		if err := r.fs.WriteFile(f.path, []byte(f.content+"\n")); err != nil {
+			return err
+		}
+	}
+	if err := r.fs.Rename(staging, w.GitDir); err != nil {
+		return err
+	}
+	return r.fs.SyncDir(r.worktreesDir())
+}
+
+// RemoveWorktree deletes a linked worktree: its folder with everything in it, and what
+// git keeps about it. After a crash half-way a second call finishes. The main worktree,
+// and one that somebody locked with `git worktree lock`, are refused.
+func (r *Repo) RemoveWorktree(ctx context.Context, w Worktree) error {
+	err := r.guarded(ctx, r.worktreeGuard(), func() error {
+		if filepath.Dir(w.GitDir) != r.worktreesDir() {
+			return errors.New("it is not a linked worktree of this repository")
+		}
+		known, err := readAdmin(w.GitDir)
+		if errors.Is(err, ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if known.Dir != filepath.Clean(w.Dir) {
+			return fmt.Errorf("git says that it is in %s", known.Dir)
+		}
+		if _, err := os.Lstat(filepath.Join(w.GitDir, "locked")); err == nil {
+			return errors.New("it is locked: git worktree unlock it first")
+		}
+		if inside, err := filepath.Rel(known.Dir, r.gitDir); err == nil && filepath.IsLocal(inside) {
+			return errors.New("the repository itself is inside it")
+		}
+		// Without .git it is no worktree any more; then the rest can take its time.
+		if err := r.fs.Remove(filepath.Join(known.Dir, ".git")); err != nil {
+			return err
+		}
+		if err := r.fs.RemoveAll(known.Dir); err != nil {
+			return err
+		}
+		return r.removeAdmin(w.GitDir)
+	})
+	if err != nil {
+		return fmt.Errorf("remove worktree %s: %w", w.Dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package jsonl
+
+import "unicode/utf8"
+
+// Compact validates src like [Valid] and appends it to dst without
+// insignificant whitespace. Number spellings, key order and escapes stay as
+// they are. After an error, a *SyntaxError, dst is returned as it was.
+func Compact(dst, src []byte) ([]byte, error) {
+	return compactAt(dst, src, 0)
+}
+
+// compactAt is Compact of a value that is to stand inside depth containers.
+func compactAt(dst, src []byte, depth int) ([]byte, error) {
+	s := scan{b: src}
+	start, end := s.whole(depth)
+	if end < 0 {
+		return dst, s.err
+	}
+	return appendStripped(dst, src[start:end], s.spaced), nil
+}
+
+// appendStripped appends the valid JSON src without insignificant whitespace.
+// spaced says whether it has any.
+func appendStripped(dst, src []byte, spaced bool) []byte {
+	if !spaced {
+		return append(dst, src...)
+	}
+	run := 0 // start of what is not copied yet
+	for i := 0; i < len(src); {
+		switch c := src[i]; {
+		case c == '"':
+			if i = skipString(src, i+1); i < 0 {
+				return append(dst, src[run:]...)
+			}
+		case isSpace(c):
+			dst = append(dst, src[run:i]...)
+			for i < len(src) && isSpace(src[i]) {
+				i++
+			}
+			run = i
+		default:
+			i++
+		}
+	}
+	return append(dst, src[run:]...)
+}
+
+// Unescape appends the valid JSON src to dst, compacted and, for the eyes of a
+// reader, with \uXXXX and \/ in strings replaced by the characters they stand
+// for. Control characters, quotes, backslashes and surrogates without their
+// other half stay escaped: the result is JSON of the same value.
+func Unescape(dst, src []byte) []byte {
+	run := 0 // start of what is not copied yet
+	quoted := false
+	for i := 0; i < len(src); {
+		c := src[i]
+		switch {
+		case c == '"':
+			quoted = !quoted
+			i++
+			if quoted {
+				i = plainText(src, i)
+			}
+		case quoted && c == '\\':
+			r, n := unescapeRune(src[i:])
+			if r >= 0 {
+				dst = append(dst, src[run:i]...)
+				dst = utf8.AppendRune(dst, r)
+				run = i + n
+			}
+			i = plainText(src, i+n)
+		case !quoted && isSpace(c):
+			dst = append(dst, src[run:i]...)
+			run = i + 1
+			i++
+		default:
+			i++
+		}
+	}
+	return append(dst, src[run:]...)
+}
+
+// unescapeRune looks at the escape at the start of b. It returns the length of
+// the escape, and the character that may stand in its place or -1 if it has to
+// stay.
+func unescapeRune(b []byte) (r rune, n int) {
+	if len(b) < 2 {
+		return -1, len(b)
+	}
+	switch b[1] {
+	case '/':
+		return '/', 2
+	case 'u':
+		r, n = decodeU(b)
+		if r < ' ' || r == '"' || r == '\\' {
+			return -1, n
+		}
+		return r, n
+	}
+	return -1, 2
+}

@@ -1,0 +1,237 @@
+package jsonl
+
+import (
+	"strconv"
+	"unicode/utf8"
+)
+
+// Parse decodes one stored line. Members may stand in any order with any
+// whitespace between tokens, as a hand-edited line's do, but the line has to
+// be one valid JSON object (see [Valid]) with an integer id of 1 or more, a
+// kind that is not empty, an object payload, and, if they are there, an object
+// meta and a string date, none of them twice. Other members are legal and
+// stay in Raw. The error is a *SyntaxError.
+func Parse(line []byte) (Entry, error) {
+	line = trimEnd(line)
+	e := Entry{Raw: line}
+	m := members{scan: scan{b: line}}
+	var seen known
+	for m.next() {
+		k := knownKey(m.key)
+		switch {
+		case k == 0:
+			continue
+		case seen&k != 0:
+			m.refuse("more than one " + string(m.key))
+		case k == keyID:
+			e.ID = m.id()
+		case k == keyKind:
+			e.Kind = m.kind()
+		case k == keyPayload:
+			e.Payload = m.object("payload")
+		case k == keyMeta:
+			e.Meta = m.object("meta")
+		case k == keyDate:
+			e.Date = m.text("date")
+		}
+		seen |= k
+	}
+	if m.err == nil {
+		m.require(seen, keyID, "id")
+		m.require(seen, keyKind, "kind")
+		m.require(seen, keyPayload, "payload")
+	}
+	if m.err != nil {
+		return Entry{}, m.err
+	}
+	if e.Meta == nil {
+		e.Meta = []byte("{}")
+	}
+	return e, nil
+}
+
+// ParseID returns the id of a stored line. The usual line starts with its id,
+// and then nothing behind it is looked at; any other line is decoded by
+// [Parse], whose errors it returns.
+func ParseID(line []byte) (int64, error) {
+	const start = `{"id":`
+	if len(line) <= len(start) || string(line[:len(start)]) != start {
+		return parseID(line)
+	}
+	i := trimSpace(line, len(start))
+	first := i
+	var id int64
+	// Eighteen digits cannot overflow.
+	for i < len(line) && line[i]-'0' <= 9 && i-first < 18 {
+		id = id*10 + int64(line[i]-'0')
+		i++
+	}
+	if i == first || line[first] == '0' || i >= len(line) || line[i] != ',' {
+		return parseID(line)
+	}
+	return id, nil
+}
+
+func parseID(line []byte) (int64, error) {
+	e, err := Parse(line)
+	return e.ID, err
+}
+
+// ParseDraft decodes one line of input: an entry whose id, if it has one, does
+// not count. Kind and payload are required; meta and date are optional. The
+// members that output adds to an entry (tape, anchor, anchor_seq, score,
+// snippet) are ignored, so that output can be fed back; any other unknown
+// member is kept in Extra. Payload, Meta and Extra are compacted copies. The
+// error is a *SyntaxError.
+func ParseDraft(line []byte) (Draft, error) {
+	return parseDraft(line, isOutputKey)
+}
+
+// Draft returns what the entry's line says apart from its id, to be written
+// again under another one. Unlike [ParseDraft] it keeps every unknown member,
+// whatever its name. Nothing in it aliases the line. The error is a
+// *SyntaxError, and nil for an entry that [Parse] returned.
+func (e Entry) Draft() (Draft, error) {
+	return parseDraft(e.Raw, func([]byte) bool { return false })
+}
+
+// parseDraft is ParseDraft, less the unknown members that ignored picks.
+func parseDraft(line []byte, ignored func(key []byte) bool) (Draft, error) {
+	m := members{scan: scan{b: line}}
+	var d Draft
+	var seen known
+	// One allocation for payload and meta, which are never longer than the
+	// line: buf must not move once a part of it has been given away.
+	buf := make([]byte, 0, len(line))
+	extra := make([]byte, 0)
+	for m.next() {
+		k := knownKey(m.key)
+		if k == 0 {
+			if !ignored(m.key) {
+				extra = append(extra, ',')
+				extra = append(extra, m.rawKey...)
+				extra = append(extra, ':')
+				extra = appendStripped(extra, m.val, m.spaced)
+			}
+			continue
+		}
+		if k != keyID && seen&k != 0 {
+			m.refuse("more than one " + string(m.key))
+			break
+		}
+		seen |= k
+		switch k {
+		case keyKind:
+			d.Kind = m.kind()
+		case keyPayload:
+			buf, d.Payload = appendPart(buf, m.object("payload"), m.spaced)
+		case keyMeta:
+			buf, d.Meta = appendPart(buf, m.object("meta"), m.spaced)
+		case keyDate:
+			d.Date = m.text("date")
+		}
+	}
+	if m.err == nil {
+		m.require(seen, keyKind, "kind")
+		m.require(seen, keyPayload, "payload")
+	}
+	if m.err != nil {
+		return Draft{}, m.err
+	}
+	if len(extra) > 0 {
+		d.Extra = extra
+	}
+	return d, nil
+}
+
+// appendPart appends a value to buf and returns buf and that part of it.
+func appendPart(buf, val []byte, spaced bool) (all, part []byte) {
+	start := len(buf)
+	buf = appendStripped(buf, val, spaced)
+	return buf, buf[start:len(buf):len(buf)]
+}
+
+// Normalize checks a draft that did not come from [ParseDraft] and returns it
+// with payload, meta and extra compacted, so that [AppendLine] makes a line of
+// it that [Parse] accepts. The error is a *SyntaxError.
+func (d Draft) Normalize() (Draft, error) {
+	switch {
+	case d.Kind == "":
+		return Draft{}, dataError(0, "kind is empty")
+	case !utf8.ValidString(d.Kind):
+		return Draft{}, dataError(0, "invalid UTF-8 in kind")
+	case !utf8.ValidString(d.Date):
+		return Draft{}, dataError(0, "invalid UTF-8 in date")
+	case !IsObject(d.Payload):
+		return Draft{}, dataError(0, "payload is not an object")
+	case len(d.Meta) > 0 && !IsObject(d.Meta):
+		return Draft{}, dataError(0, "meta is not an object")
+	}
+	// The entry's own braces are one level.
+	var err error
+	if d.Payload, err = compactAt(nil, d.Payload, 1); err != nil {
+		return Draft{}, err
+	}
+	if len(d.Meta) > 0 {
+		if d.Meta, err = compactAt(nil, d.Meta, 1); err != nil {
+			return Draft{}, err
+		}
+	}
+	if len(d.Extra) == 0 {
+		d.Extra = nil
+		return d, nil
+	}
+	if d.Extra, err = normalizeExtra(d.Extra); err != nil {
+		return Draft{}, err
+	}
+	return d, nil
+}
+
+// normalizeExtra checks and compacts members that start with a comma.
+func normalizeExtra(extra []byte) ([]byte, error) {
+	if extra[0] != ',' {
+		return nil, dataError(0, "extra members do not start with a comma")
+	}
+	obj := make([]byte, 0, len(extra)+1)
+	obj = append(obj, '{')
+	obj = append(obj, extra[1:]...)
+	obj = append(obj, '}')
+	m := members{scan: scan{b: obj}}
+	out := make([]byte, 0, len(extra))
+	for m.next() {
+		if knownKey(m.key) != 0 {
+			m.refuse("extra members repeat " + string(m.key))
+			break
+		}
+		out = append(out, ',')
+		out = append(out, m.rawKey...)
+		out = append(out, ':')
+		out = appendStripped(out, m.val, m.spaced)
+	}
+	if m.err != nil {
+		return nil, m.err
+	}
+	return out, nil
+}
+
+// AppendLine appends the stored line of a draft, newline included: the members
+// in the order of the format, then the draft's extra ones. The draft has to
+// come from [ParseDraft] or [Draft.Normalize].
+func AppendLine(dst []byte, id int64, d Draft) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = strconv.AppendInt(dst, id, 10)
+	dst = append(dst, `,"kind":`...)
+	dst = AppendString(dst, d.Kind)
+	dst = append(dst, `,"payload":`...)
+	dst = append(dst, d.Payload...)
+	dst = append(dst, `,"meta":`...)
+	if len(d.Meta) == 0 {
+		dst = append(dst, '{', '}')
+	} else {
+		dst = append(dst, d.Meta...)
+	}
+	dst = append(dst, `,"date":`...)
+	dst = AppendString(dst, d.Date)
+	dst = append(dst, d.Extra...)
+	return append(dst, '}', '\n')
+}

@@ -1,0 +1,244 @@
+package jsonl
+
+import (
+	"bytes"
+	"encoding/binary"
+	"iter"
+	"math/bits"
+)
+
+// IsObject reports whether raw begins like a JSON object, whitespace aside.
+func IsObject(raw []byte) bool {
+	i := trimSpace(raw, 0)
+	return i < len(raw) && raw[i] == '{'
+}
+
+// Fields yields the members of a valid JSON object in their order: the decoded
+// key and the raw value, which aliases obj. A key that is there twice comes
+// twice. It yields nothing when obj is not an object.
+func Fields(obj []byte) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) { fields(obj, yield) }
+}
+
+// Elements yields the raw elements of a valid JSON array, which alias arr. It
+// yields nothing when arr is not an array.
+func Elements(arr []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) { elements(arr, yield) }
+}
+
+// Get returns the raw value at a path of keys through nested objects, aliasing
+// obj, or nil when it is absent. Of a key that is there twice the last one
+// counts, as for most readers of JSON. An empty path is obj itself.
+func Get(obj []byte, path ...string) []byte {
+	for _, name := range path {
+		if obj = last(obj, name); obj == nil {
+			return nil
+		}
+	}
+	return obj
+}
+
+// GetString returns the decoded string at a path of keys through nested
+// objects, or "" when it is absent or not a string.
+func GetString(obj []byte, path ...string) string {
+	s, _ := String(Get(obj, path...))
+	return s
+}
+
+// fields is Fields; apart, so that Fields is inlined and a loop over it does
+// not allocate.
+func fields(obj []byte, yield func(string, []byte) bool) {
+	w := openObject(obj)
+	for w.next() {
+		if !yield(decodeString(w.key, w.escaped), w.val) {
+			return
+		}
+	}
+}
+
+func elements(arr []byte, yield func([]byte) bool) {
+	i := trimSpace(arr, 0)
+	if i >= len(arr) || arr[i] != '[' {
+		return
+	}
+	i = trimSpace(arr, i+1)
+	for i < len(arr) && arr[i] != ']' {
+		end := skipValue(arr, i)
+		if end <= i || !yield(arr[i:end:end]) {
+			return
+		}
+		i = trimSpace(arr, end)
+		if i >= len(arr) || arr[i] != ',' {
+			return
+		}
+		i = trimSpace(arr, i+1)
+	}
+}
+
+// last returns the value of obj's last member of that name, or nil.
+func last(obj []byte, name string) (val []byte) {
+	w := openObject(obj)
+	for w.next() {
+		if w.named(name) {
+			val = w.val
+		}
+	}
+	return val
+}
+
+// walk goes through the members of an object that is known to be valid.
+type walk struct {
+	b       []byte
+	i       int    // of the quote of the next key; -1 when there is none
+	key     []byte // between its quotes
+	val     []byte
+	escaped bool // key has a backslash
+}
+
+func openObject(obj []byte) walk {
+	i := trimSpace(obj, 0)
+	if i >= len(obj) || obj[i] != '{' {
+		return walk{i: -1}
+	}
+	return walk{b: obj, i: trimSpace(obj, i+1)}
+}
+
+// next moves to the next member. It reports false at the end of the object,
+// and where the object is not valid.
+func (w *walk) next() bool {
+	b, i := w.b, w.i
+	w.i = -1
+	if i < 0 || i >= len(b) || b[i] != '"' {
+		return false
+	}
+	start := i + 1
+	if i = skipString(b, start); i < 0 {
+		return false
+	}
+	w.key = b[start : i-1]
+	w.escaped = bytes.IndexByte(w.key, '\\') >= 0
+	if i = trimSpace(b, i); i >= len(b) || b[i] != ':' {
+		return false
+	}
+	i = trimSpace(b, i+1)
+	end := skipValue(b, i)
+	if end <= i {
+		return false
+	}
+	w.val = b[i:end:end]
+	if i = trimSpace(b, end); i < len(b) && b[i] == ',' {
+		w.i = trimSpace(b, i+1)
+	}
+	return true
+}
+
+// named reports whether the member's decoded key is name.
+func (w *walk) named(name string) bool {
+	if w.escaped {
+		return decodeString(w.key, true) == name
+	}
+	return string(w.key) == name
+}
+
+// skipValue returns the position behind the valid value that starts at i. It
+// returns -1 when the value has no end, and i when there is none.
+func skipValue(b []byte, i int) int {
+	if i >= len(b) {
+		return -1
+	}
+	switch b[i] {
+	case '"':
+		return skipString(b, i+1)
+	case '{', '[':
+		return skipContainer(b, i)
+	}
+	for i < len(b) && !endsScalar(b[i]) {
+		i++
+	}
+	return i
+}
+
+// endsScalar reports whether c ends a number or a literal in front of it.
+func endsScalar(c byte) bool {
+	return c <= ' ' || c == ',' || c == '}' || c == ']' || c == ':' || c == '"'
+}
+
+// skipContainer returns the position behind the object or array that starts at
+// i, or -1. Brackets are counted, not matched: the input is valid.
+func skipContainer(b []byte, i int) int {
+	depth := 0
+	for i < len(b) {
+		switch b[i] {
+		case '"':
+			if i = skipString(b, i+1); i < 0 {
+				return -1
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+		i++
+	}
+	return -1
+}
+
+// skipString returns the position behind the string that starts at i, the
+// opening quote excluded, or -1 when it has no end. It looks for quotes only:
+// what is escaped besides them does not slow it down.
+func skipString(b []byte, i int) int {
+	start := i
+	for {
+		if i = nextQuote(b, i); i < 0 {
+			return -1
+		}
+		// The quote ends the string unless the backslashes in front of it
+		// are odd in number.
+		k := i
+		for k > start && b[k-1] == '\\' {
+			k--
+		}
+		i++
+		if (i-k)&1 == 1 {
+			return i
+		}
+		start = i
+	}
+}
+
+// nextQuote returns the position of the first quote at or behind i, or -1.
+func nextQuote(b []byte, i int) int {
+	// Most strings are short, and not worth a call.
+	for near := i + 32; i < near && i+8 <= len(b); i += 8 {
+		q := binary.LittleEndian.Uint64(b[i:]) ^ quotes
+		if stop := (q - ones) &^ q & highs; stop != 0 {
+			return i + bits.TrailingZeros64(stop)>>3
+		}
+	}
+	if i >= len(b) {
+		return -1
+	}
+	n := bytes.IndexByte(b[i:], '"')
+	if n < 0 {
+		return -1
+	}
+	return i + n
+}
+
+// trimSpace returns the position of the first byte of b at or behind i that is
+// not whitespace.
+func trimSpace(b []byte, i int) int {
+	for i < len(b) && b[i] <= ' ' && isSpace(b[i]) {
+		i++
+	}
+	return i
+}
+
+// trimEnd cuts a line's terminator: "\n", "\r\n" or "\r".
+func trimEnd(line []byte) []byte {
+	line = bytes.TrimSuffix(line, []byte{'\n'})
+	return bytes.TrimSuffix(line, []byte{'\r'})
+}

@@ -1,0 +1,360 @@
+package jsonl
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"strconv"
+	"unicode/utf8"
+)
+
+// Valid reports whether raw is exactly one JSON value in valid UTF-8, nested
+// no deeper than MaxDepth, with any whitespace around it. The error is nil or
+// a *SyntaxError.
+func Valid(raw []byte) error {
+	s := scan{b: raw}
+	s.whole(0)
+	return s.result()
+}
+
+// Prefix returns the length of the first complete JSON value at the start of
+// raw, whitespace before it included: for records that were spliced together
+// on one line. What follows the value is not looked at. The error is nil or a
+// *SyntaxError.
+func Prefix(raw []byte) (n int, err error) {
+	s := scan{b: raw}
+	n = s.value(s.space(0), 0)
+	if n < 0 {
+		return 0, s.err
+	}
+	return n, nil
+}
+
+// scan is the validating scanner. Its methods take the position to start from
+// and return the one behind what they accepted, or -1 after setting err.
+type scan struct {
+	b       []byte
+	spaced  bool // there was whitespace between tokens; callers may reset it
+	escaped bool // there was a backslash in a string; callers may reset it
+	err     *SyntaxError
+}
+
+// result returns err as an error that compares equal to nil when there is none.
+func (s *scan) result() error {
+	if s.err == nil {
+		return nil
+	}
+	return s.err
+}
+
+// whole accepts one value and the whitespace around it up to the end of input.
+// depth is the number of containers that the value is going to be put into.
+// It returns where the value itself starts and ends.
+func (s *scan) whole(depth int) (start, end int) {
+	start = s.space(0)
+	s.spaced = false
+	end = s.value(start, depth)
+	if end < 0 {
+		return 0, -1
+	}
+	inner := s.spaced
+	if i := s.space(end); i < len(s.b) {
+		return 0, s.unexpected(i, "the end")
+	}
+	s.spaced = inner
+	return start, end
+}
+
+func (s *scan) value(i, depth int) int {
+	if i >= len(s.b) {
+		return s.unexpected(i, "a value")
+	}
+	switch s.b[i] {
+	case '"':
+		return s.str(i + 1)
+	case '{':
+		return s.object(i+1, depth+1)
+	case '[':
+		return s.array(i+1, depth+1)
+	case 't':
+		return s.literal(i, "true")
+	case 'f':
+		return s.literal(i, "false")
+	case 'n':
+		return s.literal(i, "null")
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return s.number(i)
+	}
+	return s.unexpected(i, "a value")
+}
+
+// object accepts what follows an opening brace. depth counts that brace.
+func (s *scan) object(i, depth int) int {
+	if depth > MaxDepth {
+		return s.tooDeep(i - 1)
+	}
+	i = s.space(i)
+	if i < len(s.b) && s.b[i] == '}' {
+		return i + 1
+	}
+	for {
+		if i = s.key(i); i < 0 {
+			return -1
+		}
+		if i = s.value(s.colon(i), depth); i < 0 {
+			return -1
+		}
+		i = s.space(i)
+		if i >= len(s.b) {
+			return s.unexpected(i, "',' or '}'")
+		}
+		switch s.b[i] {
+		case ',':
+			i = s.space(i + 1)
+		case '}':
+			return i + 1
+		default:
+			return s.unexpected(i, "',' or '}'")
+		}
+	}
+}
+
+// key accepts a member's name and the colon behind it, and returns the
+// position of the colon.
+func (s *scan) key(i int) int {
+	if i >= len(s.b) || s.b[i] != '"' {
+		return s.unexpected(i, "a key")
+	}
+	if i = s.str(i + 1); i < 0 {
+		return -1
+	}
+	i = s.space(i)
+	if i >= len(s.b) || s.b[i] != ':' {
+		return s.unexpected(i, "':'")
+	}
+	return i
+}
+
+// colon returns the start of the value behind the colon at i.
+func (s *scan) colon(i int) int { return s.space(i + 1) }
+
+// array accepts what follows an opening bracket. depth counts that bracket.
+func (s *scan) array(i, depth int) int {
+	if depth > MaxDepth {
+		return s.tooDeep(i - 1)
+	}
+	i = s.space(i)
+	if i < len(s.b) && s.b[i] == ']' {
+		return i + 1
+	}
+	for {
+		if i = s.value(i, depth); i < 0 {
+			return -1
+		}
+		i = s.space(i)
+		if i >= len(s.b) {
+			return s.unexpected(i, "',' or ']'")
+		}
+		switch s.b[i] {
+		case ',':
+			i = s.space(i + 1)
+		case ']':
+			return i + 1
+		default:
+			return s.unexpected(i, "',' or ']'")
+		}
+	}
+}
+
+func (s *scan) literal(i int, word string) int {
+	for j := range len(word) {
+		if i+j >= len(s.b) || s.b[i+j] != word[j] {
+			return s.unexpected(i+j, word)
+		}
+	}
+	return i + len(word)
+}
+
+// number accepts the grammar of RFC 8259, section 6. What follows the number
+// is the caller's business, which is how "01" and "1x" get refused.
+func (s *scan) number(i int) int {
+	b := s.b
+	if b[i] == '-' {
+		i++
+	}
+	if i < len(b) && b[i] == '0' {
+		i++
+	} else if i = s.digits(i); i < 0 {
+		return -1
+	}
+	if i < len(b) && b[i] == '.' {
+		if i = s.digits(i + 1); i < 0 {
+			return -1
+		}
+	}
+	if i < len(b) && b[i]|0x20 == 'e' {
+		i++
+		if i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		return s.digits(i)
+	}
+	return i
+}
+
+// digits accepts one or more decimal digits.
+func (s *scan) digits(i int) int {
+	start := i
+	for i < len(s.b) && s.b[i]-'0' <= 9 {
+		i++
+	}
+	if i == start {
+		return s.unexpected(i, "a digit")
+	}
+	return i
+}
+
+// Words of eight equal bytes, for looking at eight bytes of text at once.
+const (
+	ones   = 0x0101010101010101
+	highs  = 0x8080808080808080
+	blanks = ones * ' '
+	quotes = ones * '"'
+	slash  = ones * '\\'
+)
+
+// str accepts what follows an opening quote, closing quote included.
+func (s *scan) str(i int) int {
+	b := s.b
+	for {
+		// Skip plain text eight bytes at a time. A byte's high bit is set in
+		// stop when the byte is a control character, a quote, a backslash or
+		// not ASCII. The subtractions may borrow into bytes above such a
+		// byte, so only the lowest bit that is set means anything.
+		for i+8 <= len(b) {
+			w := binary.LittleEndian.Uint64(b[i:])
+			stop := (w | (w - blanks) | ((w ^ quotes) - ones) | ((w ^ slash) - ones)) & highs
+			if stop != 0 {
+				i += bits.TrailingZeros64(stop) >> 3
+				break
+			}
+			i += 8
+		}
+		if i >= len(b) {
+			return s.unexpected(i, "'\"'")
+		}
+		switch c := b[i]; {
+		case c == '"':
+			return i + 1
+		case c == '\\':
+			s.escaped = true
+			if i+1 < len(b) && isEscape(b[i+1]) {
+				i += 2
+			} else if i = s.escapeU(i + 1); i < 0 {
+				return -1
+			}
+		case c < ' ':
+			return s.fail(i, "control character "+quoteByte(c)+" in a string")
+		case c < utf8.RuneSelf:
+			i++
+		default:
+			if i = s.runes(i); i < 0 {
+				return -1
+			}
+		}
+	}
+}
+
+// runes accepts a run of characters outside ASCII.
+func (s *scan) runes(i int) int {
+	b := s.b
+	for i < len(b) && b[i] >= utf8.RuneSelf {
+		// Three bytes whose first cannot begin an overlong form or a
+		// surrogate: nearly all of Chinese, Japanese and Korean text.
+		if i+2 < len(b) && b[i] > 0xE0 && b[i] < 0xED && b[i+1]&0xC0 == 0x80 && b[i+2]&0xC0 == 0x80 {
+			i += 3
+			continue
+		}
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			s.err = dataError(i, "invalid UTF-8 at byte "+strconv.Itoa(i))
+			return -1
+		}
+		i += n
+	}
+	return i
+}
+
+// isEscape reports whether c behind a backslash is a whole escape: one of
+// "\/bfnrt. Escapes are frequent in recorded text, so this is one test of a bit.
+func isEscape(c byte) bool {
+	const low = 1<<'"' | 1<<'/'
+	const high = 1<<('\\'-64) | 1<<('b'-64) | 1<<('f'-64) | 1<<('n'-64) | 1<<('r'-64) | 1<<('t'-64)
+	if c < 64 {
+		return uint64(low)>>c&1 != 0
+	}
+	return uint64(high)>>(c-64)&1 != 0 // a shift of 64 or more leaves nothing
+}
+
+// escapeU accepts what follows a backslash that [isEscape] does not know: a u
+// and four digits.
+func (s *scan) escapeU(i int) int {
+	if i >= len(s.b) || s.b[i] != 'u' {
+		return s.unexpected(i, "an escape")
+	}
+	for j := i + 1; j < i+5; j++ {
+		if j >= len(s.b) || hexDigit(s.b[j]) < 0 {
+			return s.unexpected(j, "a hexadecimal digit")
+		}
+	}
+	return i + 5
+}
+
+// space returns the position of the first byte at or behind i that is not
+// whitespace. A negative i is passed on.
+func (s *scan) space(i int) int {
+	if uint(i) < uint(len(s.b)) && s.b[i] <= ' ' {
+		return s.skipSpace(i)
+	}
+	return i
+}
+
+func (s *scan) skipSpace(i int) int {
+	start := i
+	for i < len(s.b) && isSpace(s.b[i]) {
+		i++
+	}
+	if i > start {
+		s.spaced = true
+	}
+	return i
+}
+
+// isSpace reports whether c is whitespace in the sense of RFC 8259.
+func isSpace(c byte) bool {
+	return c == ' ' || c == '\n' || c == '\r' || c == '\t'
+}
+
+func (s *scan) fail(i int, msg string) int {
+	s.err = &SyntaxError{Offset: i, Msg: msg}
+	return -1
+}
+
+func (s *scan) unexpected(i int, want string) int {
+	if i >= len(s.b) {
+		return s.fail(len(s.b), "unexpected end, expected "+want)
+	}
+	return s.fail(i, "unexpected "+quoteByte(s.b[i])+", expected "+want)
+}
+
+func (s *scan) tooDeep(i int) int {
+	s.err = dataError(i, "nested deeper than "+strconv.Itoa(MaxDepth))
+	return -1
+}
+
+// quoteByte spells a byte for a message, safe for a terminal.
+func quoteByte(c byte) string {
+	if c >= utf8.RuneSelf {
+		return "byte 0x" + strconv.FormatUint(uint64(c), 16)
+	}
+	return strconv.QuoteRune(rune(c))
+}

@@ -1,0 +1,176 @@
+package jsonl
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// hexDigit returns the value of a hexadecimal digit, or -1.
+func hexDigit(c byte) rune {
+	switch {
+	case c-'0' <= 9:
+		return rune(c - '0')
+	case c|0x20 >= 'a' && c|0x20 <= 'f':
+		return rune(c|0x20-'a') + 10
+	}
+	return -1
+}
+
+// String decodes a JSON string with any whitespace around it. It reports false
+// when raw is anything else. Halves of surrogate pairs become U+FFFD.
+func String(raw []byte) (string, bool) {
+	if i := trimSpace(raw, 0); i >= len(raw) || raw[i] != '"' {
+		return "", false
+	}
+	s := scan{b: raw}
+	start, end := s.whole(0)
+	if end < 0 {
+		return "", false
+	}
+	return decodeString(raw[start+1:end-1], s.escaped), true
+}
+
+// decodeString decodes the inside of a JSON string. escaped says whether it
+// has any backslash.
+func decodeString(body []byte, escaped bool) string {
+	if !escaped {
+		return intern(body)
+	}
+	return string(appendDecoded(make([]byte, 0, len(body)), body))
+}
+
+// appendDecoded appends the text that the inside of a JSON string stands for.
+// An escape that JSON does not know is left as it is.
+func appendDecoded(dst, body []byte) []byte {
+	for {
+		i := bytes.IndexByte(body, '\\')
+		if i < 0 || i+1 >= len(body) {
+			return append(dst, body...)
+		}
+		dst = append(dst, body[:i]...)
+		body = body[i:]
+		n := 2
+		switch c := body[1]; c {
+		case '"', '\\', '/':
+			dst = append(dst, c)
+		case 'b':
+			dst = append(dst, '\b')
+		case 'f':
+			dst = append(dst, '\f')
+		case 'n':
+			dst = append(dst, '\n')
+		case 'r':
+			dst = append(dst, '\r')
+		case 't':
+			dst = append(dst, '\t')
+		case 'u':
+			var r rune
+			r, n = decodeU(body)
+			dst = utf8.AppendRune(dst, r) // U+FFFD for -1
+		default:
+			dst = append(dst, body[:2]...)
+		}
+		body = body[n:]
+	}
+}
+
+// decodeU decodes the \uXXXX, or the pair of them, at the start of b. It
+// returns the character and the length of what it was made from; the character
+// is -1 when there is none: half a surrogate pair, or digits that are missing.
+func decodeU(b []byte) (r rune, n int) {
+	u, ok := hex4(b)
+	if !ok {
+		return -1, 2
+	}
+	if !utf16.IsSurrogate(u) {
+		return u, 6
+	}
+	if low, ok := hex4(b[6:]); ok {
+		if r = utf16.DecodeRune(u, low); r != utf8.RuneError {
+			return r, 12
+		}
+	}
+	return -1, 6
+}
+
+// hex4 reads \uXXXX at the start of b.
+func hex4(b []byte) (u rune, ok bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	for _, c := range b[2:6] {
+		d := hexDigit(c)
+		if d < 0 {
+			return 0, false
+		}
+		u = u<<4 | d
+	}
+	return u, true
+}
+
+// plainText returns the position of the first quote or backslash of b at or
+// behind i, or len(b).
+func plainText(b []byte, i int) int {
+	for i+8 <= len(b) {
+		w := binary.LittleEndian.Uint64(b[i:])
+		q, s := w^quotes, w^slash
+		if stop := ((q-ones)&^q | (s-ones)&^s) & highs; stop != 0 {
+			return i + bits.TrailingZeros64(stop)>>3
+		}
+		i += 8
+	}
+	for i < len(b) && b[i] != '"' && b[i] != '\\' {
+		i++
+	}
+	return min(i, len(b))
+}
+
+// AppendString appends s as a JSON string: UTF-8 as it is, nothing escaped but
+// quotes, backslashes and control characters. Bytes that are not UTF-8 become
+// U+FFFD.
+func AppendString(dst []byte, s string) []byte {
+	const digits = "0123456789abcdef"
+	dst = append(dst, '"')
+	run := 0 // start of what is not copied yet
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && n == 1 {
+				dst = append(dst, s[run:i]...)
+				dst = utf8.AppendRune(dst, utf8.RuneError)
+				run = i + 1
+			}
+			i += n
+			continue
+		}
+		dst = append(dst, s[run:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\b':
+			dst = append(dst, '\\', 'b')
+		case '\f':
+			dst = append(dst, '\\', 'f')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', digits[c>>4], digits[c&0xF])
+		}
+		i++
+		run = i
+	}
+	dst = append(dst, s[run:]...)
+	return append(dst, '"')
+}

@@ -1,0 +1,153 @@
+package repo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+)
+
+// Phase describes one phase of a tape and the anchor that opens it.
+type Phase struct {
+	Seq     int             // 1, 2, 3 …
+	Name    string          // the anchor's name
+	State   json.RawMessage // the anchor's state; nil if it has none
+	Entries int64           // the anchor included
+	FirstID int64           // the anchor's id
+	LastID  int64
+	Date    string // the anchor's
+	Commit  string // the commit of the handoff; "" if there is none yet
+	Tag     string // its tag, without refs/tags/
+	Folder  string // below anchors/
+}
+
+// Summary is the text that a handoff kept as state.summary.
+func (p Phase) Summary() string { return jsonl.GetString(p.State, "summary") }
+
+// Phases returns the tape's phases in order.
+func (t *Tape) Phases(ctx context.Context) ([]Phase, error) {
+	v, err := t.snapshot(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read tape %q: %w", t.name, err)
+	}
+	tags, err := t.tagTargets()
+	if err != nil {
+		return nil, fmt.Errorf("read tape %q: %w", t.name, err)
+	}
+	out := make([]Phase, 0, len(v.phases()))
+	for _, p := range v.phases() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		anchor, err := readAnchor(v, p, t.name)
+		if err != nil {
+			return nil, fmt.Errorf("read tape %q: %w", t.name, err)
+		}
+		if len(out) > 0 {
+			prev := &out[len(out)-1]
+			prev.LastID = anchor.ID - 1
+			prev.Entries = prev.LastID - prev.FirstID + 1
+		}
+		ph := Phase{Seq: p.seq, Name: anchor.Anchor, State: jsonl.Get(anchor.Payload, "state"), FirstID: anchor.ID, Date: anchor.Date, Folder: p.folder}
+		if commit, ok := tags[p.folder]; ok {
+			ph.Commit, ph.Tag = commit.String(), shortTag(t.tagRef(p.folder))
+		}
+		out = append(out, ph)
+	}
+	last := &out[len(out)-1]
+	if last.LastID, err = lastID(v, v.phases()[len(out)-1]); err != nil {
+		return nil, fmt.Errorf("read tape %q: %w", t.name, err)
+	}
+	last.Entries = last.LastID - last.FirstID + 1
+	return out, nil
+}
+
+// Show returns what a target names: a phase with its anchor (a name, a number such as
+// 002, latest, or its tag), one entry (@17), or the entries that a commit added.
+// ErrNotFound if it names nothing.
+func (t *Tape) Show(ctx context.Context, target string) ([]Entry, error) {
+	if number, ok := strings.CutPrefix(target, "@"); ok {
+		id, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || id < 1 {
+			return nil, invalid("entries are numbered from @1", "%q is not the id of an entry", target)
+		}
+		e, err := t.Entry(ctx, id)
+		return []Entry{e}, err
+	}
+	name := strings.TrimPrefix(strings.TrimPrefix(target, "refs/tags/"), "anchor/"+t.slug+"/")
+	var out []Entry
+	err := t.entries(ctx, Query{Phase: name}, func(e Entry) bool {
+		out = append(out, e)
+		return true
+	})
+	if err == nil || !errors.Is(err, ErrNotFound) {
+		return out, err
+	}
+	h, ok := t.store.resolveCommit(target)
+	if !ok {
+		return nil, notFound("name a phase (tape anchors lists them), an entry (@17), a tag or a commit",
+			"tape %q has no %q", t.name, target)
+	}
+	return t.commitEntries(ctx, h)
+}
+
+// resolveCommit finds the commit that a tag, branch or abbreviated id names.
+func (s *Store) resolveCommit(target string) (gitstore.Hash, bool) {
+	for _, ref := range []string{target, "refs/" + target, "refs/tags/" + target, "refs/heads/" + target} {
+		if !strings.HasPrefix(ref, "refs/") || gitstore.CheckRefName(ref) != nil {
+			continue
+		}
+		if h, err := s.git.Ref(ref); err == nil {
+			h, err = s.git.Peel(h)
+			return h, err == nil
+		}
+	}
+	h, err := s.git.ResolvePrefix(target)
+	if err != nil {
+		return h, false
+	}
+	h, err = s.git.Peel(h)
+	return h, err == nil
+}
+
+// commitEntries returns the entries that a commit has and its first parent has not.
+func (t *Tape) commitEntries(ctx context.Context, h gitstore.Hash) ([]Entry, error) {
+	c, err := t.store.git.Commit(h)
+	if err != nil {
+		return nil, notFound("", "%s is not a commit", h)
+	}
+	v, err := t.store.commitView(h)
+	if err != nil {
+		return nil, err
+	}
+	var after int64
+	first := 0
+	if len(c.Parents) > 0 {
+		parent, err := t.store.commitView(c.Parents[0])
+		if err != nil {
+			return nil, err
+		}
+		first = len(parent.list) - 1
+		if after, err = lastID(parent, parent.list[first]); err != nil {
+			return nil, err
+		}
+	}
+	var out []Entry
+	name := decodeTrailer(c.Trailer(trailerName))
+	if name == "" {
+		name = t.name
+	}
+	w := &walk{ctx: ctx, v: v, tape: name, span: span{first, len(v.list) - 1, false}}
+	err = w.forward(func(e Entry) bool {
+		if e.ID > after {
+			out = append(out, e)
+		}
+		return true
+	})
+	return out, err
+}

@@ -1,0 +1,165 @@
+package repo
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tape/internal/disk"
+)
+
+// CommitPolicy says when entries are committed besides handoffs.
+type CommitPolicy struct {
+	Turn  bool // before each user message: every commit ends with a whole turn
+	Every int  // after each N entries; 0: off
+}
+
+// String writes the policy as config.json has it: handoff, turn or a number.
+func (p CommitPolicy) String() string {
+	switch {
+	case p.Turn:
+		return "turn"
+	case p.Every > 0:
+		return strconv.Itoa(p.Every)
+	}
+	return "handoff"
+}
+
+// ParseCommitPolicy reads handoff, turn, or the N of "every N entries".
+func ParseCommitPolicy(s string) (CommitPolicy, error) {
+	switch s {
+	case "", "handoff":
+		return CommitPolicy{}, nil
+	case "turn":
+		return CommitPolicy{Turn: true}, nil
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(s, "every "), " entries"))
+	if err != nil || n < 1 {
+		return CommitPolicy{}, invalid("use handoff, turn, or a number of entries", "%q is not a commit policy", s)
+	}
+	return CommitPolicy{Every: n}, nil
+}
+
+// Config is what config.json sets for one workspace.
+type Config struct {
+	Tape    string       // the current tape
+	Commit  CommitPolicy // when to commit besides handoffs
+	MaxLine int          // longest entry line, in bytes
+
+	unknown map[string]json.RawMessage // members of a newer program, kept
+}
+
+// ConfigKeys are the settings that Store.Setting and Store.SetSetting know.
+var configKeys = []string{"tape", "commit", "max_line"}
+
+// ConfigKeys returns the names of all settings.
+func ConfigKeys() []string { return slices.Clone(configKeys) }
+
+func loadConfig(dir string) (Config, error) {
+	path := filepath.Join(dir, configFile)
+	c := Config{MaxLine: DefaultMaxLine}
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil // a plain git clone has none; the defaults hold
+	}
+	if err != nil {
+		return c, fmt.Errorf("read settings: %w", classify(err))
+	}
+	damaged := func(msg string) error {
+		return &CorruptError{File: path, Msg: msg, Fix: "mend the file, or delete it: it holds nothing but settings"}
+	}
+	if err := json.Unmarshal(raw, &c.unknown); err != nil {
+		return c, damaged("not a JSON object: " + err.Error())
+	}
+	for _, key := range configKeys {
+		value, ok := c.unknown[key]
+		if !ok {
+			continue
+		}
+		text := strings.Trim(string(value), `"`)
+		if value[0] == '"' {
+			if err := json.Unmarshal(value, &text); err != nil {
+				return c, damaged(err.Error())
+			}
+		}
+		if err := c.set(key, text); err != nil {
+			return c, damaged(fmt.Sprintf("%q: %v", key, err))
+		}
+		delete(c.unknown, key)
+	}
+	return c, nil
+}
+
+// set changes one setting after checking its value.
+func (c *Config) set(key, value string) error {
+	switch key {
+	case "tape":
+		if err := checkName("the current tape", value); err != nil {
+			return err
+		}
+		c.Tape = value
+	case "commit":
+		p, err := ParseCommitPolicy(value)
+		if err != nil {
+			return err
+		}
+		c.Commit = p
+	case "max_line":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1<<10 || n > 128<<20 {
+			return invalid("", "max_line is a number of bytes from 1024 to %d, not %q", 128<<20, value)
+		}
+		c.MaxLine = n
+	default:
+		return invalid("the settings are: "+strings.Join(configKeys, ", "), "there is no setting %q", key)
+	}
+	return nil
+}
+
+func (c *Config) get(key string) (string, error) {
+	switch key {
+	case "tape":
+		return c.Tape, nil
+	case "commit":
+		return c.Commit.String(), nil
+	case "max_line":
+		return strconv.Itoa(c.MaxLine), nil
+	}
+	return "", invalid("the settings are: "+strings.Join(configKeys, ", "), "there is no setting %q", key)
+}
+
+func (c *Config) save(d *disk.FS, dir string) error {
+	all := maps.Clone(c.unknown)
+	if all == nil {
+		all = map[string]json.RawMessage{}
+	}
+	for _, key := range configKeys {
+		value, err := c.get(key)
+		if err != nil {
+			return err
+		}
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return err
+		}
+		if _, err := strconv.Atoi(value); err == nil && key != "tape" {
+			raw = []byte(value)
+		}
+		all[key] = raw
+	}
+	raw, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := d.WriteFile(filepath.Join(dir, configFile), append(raw, '\n')); err != nil {
+		return fmt.Errorf("write settings: %w", classify(err))
+	}
+	return nil
+}

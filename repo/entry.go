@@ -1,0 +1,177 @@
+package repo
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"tape/internal/jsonl"
+)
+
+// Entry is one immutable record of a tape, as read.
+type Entry struct {
+	ID      int64           // 1, 2, 3 … in the tape
+	Kind    string          // one of the Kind constants, or any other string
+	Payload json.RawMessage // an object, as stored
+	Meta    json.RawMessage // an object, as stored; {} when the line has none
+	Date    string          // as stored: RFC 3339 where this program wrote it
+
+	Raw       []byte // the stored line without its newline
+	Tape      string // the tape's name
+	Anchor    string // the name of the anchor whose phase the entry belongs to
+	AnchorSeq int    // that phase's number, from 1
+}
+
+// Time returns the entry's date, and false when it has none that can be read.
+func (e Entry) Time() (time.Time, bool) {
+	t, err := parseDate(e.Date)
+	return t, err == nil
+}
+
+// Draft is an entry that has no id yet. Payload must be a JSON object; a nil Meta is
+// {}; a zero Date is set when the entry is appended.
+type Draft struct {
+	Kind    string
+	Payload json.RawMessage
+	Meta    json.RawMessage
+	Date    string // RFC 3339, or a date and time without a zone, which is UTC
+
+	extra []byte // unknown members of a parsed line
+	line  []byte // a complete line to be stored as it is, if its id fits
+}
+
+// Message is a chat message of a role: user, assistant, …
+func Message(role, text string) Draft {
+	payload := append([]byte(`{"role":`), jsonl.AppendString(nil, role)...)
+	payload = jsonl.AppendString(append(payload, `,"content":`...), text)
+	return Draft{Kind: KindMessage, Payload: append(payload, '}')}
+}
+
+// System is a system prompt.
+func System(text string) Draft {
+	return Draft{Kind: KindSystem, Payload: append(jsonl.AppendString([]byte(`{"content":`), text), '}')}
+}
+
+// Event is something that happened: a run, a timing, a note. Data may be nil.
+func Event(name string, data json.RawMessage) Draft {
+	payload := jsonl.AppendString([]byte(`{"name":`), name)
+	if data != nil {
+		payload = append(append(payload, `,"data":`...), data...)
+	}
+	return Draft{Kind: KindEvent, Payload: append(payload, '}')}
+}
+
+// ParseDraft reads one line of NDJSON: kind and payload, optionally meta and date.
+// The members that output adds (id, tape, anchor, anchor_seq, score, snippet) are
+// ignored; unknown ones are kept. Errors are ErrInvalid.
+func ParseDraft(line []byte) (Draft, error) {
+	d, err := parseLine(line)
+	return fromCodec(d), err
+}
+
+func parseLine(line []byte) (jsonl.Draft, error) {
+	d, err := jsonl.ParseDraft(line)
+	if err != nil {
+		return d, invalid("", "%v", err)
+	}
+	if d.Kind == KindAnchor {
+		return d, errAnchor
+	}
+	return d, nil
+}
+
+// errAnchor refuses an anchor where only other entries can go.
+var errAnchor = invalid("use tape handoff, which also commits and tags the phase", "an anchor cannot be appended")
+
+func fromCodec(d jsonl.Draft) Draft {
+	return Draft{Kind: d.Kind, Payload: d.Payload, Meta: d.Meta, Date: d.Date, extra: d.Extra}
+}
+
+// StoredLine makes a draft of a complete entry line. It is stored byte for byte when
+// the id in it is the one that it gets, and renumbered otherwise.
+func StoredLine(line []byte) (Draft, error) {
+	e, err := jsonl.Parse(line)
+	if err != nil {
+		return Draft{}, invalid("", "%v", err)
+	}
+	d, err := e.Draft()
+	if err != nil {
+		return Draft{}, invalid("", "%v", err)
+	}
+	out := fromCodec(d)
+	out.line = e.Raw
+	return out, nil
+}
+
+// prepare checks a draft and brings it into the form that is stored.
+func (d Draft) prepare(now func() time.Time) (jsonl.Draft, error) {
+	if d.Kind == "" {
+		return jsonl.Draft{}, invalid("", "an entry needs a kind")
+	}
+	if err := wantObject("payload", d.Payload); err != nil {
+		return jsonl.Draft{}, err
+	}
+	if d.Meta != nil {
+		if err := wantObject("meta", d.Meta); err != nil {
+			return jsonl.Draft{}, err
+		}
+	}
+	out, err := jsonl.Draft{Kind: d.Kind, Payload: d.Payload, Meta: d.Meta, Date: d.Date, Extra: d.extra}.Normalize()
+	if err != nil {
+		return out, invalid("", "%v", err)
+	}
+	out.Date, err = storedDate(d.Date, now)
+	return out, err
+}
+
+// storedDate keeps a date that is RFC 3339 as it is spelt; an empty one is now.
+func storedDate(date string, now func() time.Time) (string, error) {
+	if date == "" {
+		return FormatDate(now()), nil
+	}
+	if _, err := time.Parse(time.RFC3339Nano, date); err == nil {
+		return date, nil
+	}
+	t, err := parseDate(date)
+	if err != nil {
+		return "", invalid("write dates as 2026-11-20T09:30:00Z or 2026-11-20", "%v", err)
+	}
+	return FormatDate(t), nil
+}
+
+func wantObject(what string, raw json.RawMessage) error {
+	if !jsonl.IsObject(raw) {
+		return invalid("", "%s is not a JSON object: %s", what, excerpt(raw))
+	}
+	return nil
+}
+
+func compactObject(what string, raw json.RawMessage) ([]byte, error) {
+	if err := wantObject(what, raw); err != nil {
+		return nil, err
+	}
+	out, err := jsonl.Compact(nil, raw)
+	if err != nil {
+		return nil, invalid("", "%s: %v", what, err)
+	}
+	return out, nil
+}
+
+func excerpt(raw []byte) string {
+	if len(raw) == 0 {
+		return "it is empty"
+	}
+	return fmt.Sprintf("%.40q", raw)
+}
+
+// JSON returns the entry as other programs get it: the stored line with "tape",
+// "anchor" and "anchor_seq" added at its end.
+func (e Entry) JSON() []byte {
+	line := e.Raw
+	end := strings.LastIndexByte(string(line), '}')
+	out := append([]byte(nil), line[:end]...)
+	out = jsonl.AppendString(append(out, `,"tape":`...), e.Tape)
+	out = jsonl.AppendString(append(out, `,"anchor":`...), e.Anchor)
+	return fmt.Appendf(out, `,"anchor_seq":%d}`, e.AnchorSeq)
+}

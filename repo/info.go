@@ -1,0 +1,268 @@
+package repo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+)
+
+// Info is an overview of one tape.
+type Info struct {
+	Name                   string
+	Branch                 string // as git names it
+	Dir                    string // its working tree; "" if it has none
+	Entries                int64
+	Anchors                int
+	LastAnchor             string
+	EntriesSinceLastAnchor int64
+	Uncommitted            int64  // entries that the last commit does not have
+	Commit                 string // the last commit
+	Updated                string // date of the last commit or entry
+	Size                   int64  // bytes of all entry files
+	Usage                  Usage  // of the last run event
+}
+
+// Usage is what the last run event says about tokens. Nil means that it does not say.
+type Usage struct {
+	TotalTokens  *int64
+	CacheHitRate *float64 // share of the input that came from the cache, 0 to 1
+}
+
+// Summary is the part of Info that costs little, for lists of many tapes.
+type Summary struct {
+	Name       string
+	Entries    int64
+	Anchors    int
+	LastAnchor string
+	Updated    string
+}
+
+// Summary returns a short overview of the tape.
+func (t *Tape) Summary(ctx context.Context) (Summary, error) {
+	v, err := t.snapshot(ctx)
+	if err != nil {
+		return Summary{}, fmt.Errorf("read tape %q: %w", t.name, err)
+	}
+	out, _, err := t.summarize(v)
+	if err != nil {
+		return out, fmt.Errorf("read tape %q: %w", t.name, err)
+	}
+	return out, nil
+}
+
+func (t *Tape) summarize(v view) (Summary, Entry, error) {
+	list := v.phases()
+	last := list[len(list)-1]
+	anchor, err := readAnchor(v, last, t.name)
+	if err != nil {
+		return Summary{}, anchor, err
+	}
+	out := Summary{Name: t.name, Anchors: len(list), LastAnchor: anchor.Anchor, Updated: anchor.Date}
+	if out.Entries, err = lastID(v, last); err != nil {
+		return out, anchor, err
+	}
+	if out.Entries > anchor.ID {
+		date, err := lastDate(v, last, out.Entries)
+		if err != nil {
+			return out, anchor, err
+		}
+		out.Updated = date
+	}
+	return out, anchor, nil
+}
+
+// lastDate is the date of a phase's last entry.
+func lastDate(v view, p phase, id int64) (string, error) {
+	segments, err := v.segments(p)
+	if err != nil {
+		return "", err
+	}
+	for _, files := range segments {
+		for i := len(files) - 1; i >= 0; i-- {
+			data, err := v.content(p, files[i])
+			if err != nil {
+				return "", err
+			}
+			line := lastLine(data)
+			if line == nil {
+				continue
+			}
+			if e, err := jsonl.Parse(line); err == nil && e.ID == id {
+				return e.Date, nil
+			}
+			break
+		}
+	}
+	return "", nil
+}
+
+// Info returns an overview of the tape.
+func (t *Tape) Info(ctx context.Context) (Info, error) {
+	out, err := t.info(ctx)
+	if err != nil {
+		return out, fmt.Errorf("read tape %q: %w", t.name, err)
+	}
+	return out, nil
+}
+
+func (t *Tape) info(ctx context.Context) (Info, error) {
+	v, err := t.snapshot(ctx)
+	if err != nil {
+		return Info{}, err
+	}
+	sum, anchor, err := t.summarize(v)
+	if err != nil {
+		return Info{}, err
+	}
+	out := Info{Name: t.name, Branch: t.Branch(), Entries: sum.Entries, Anchors: sum.Anchors, LastAnchor: sum.LastAnchor,
+		EntriesSinceLastAnchor: sum.Entries - anchor.ID, Updated: sum.Updated}
+	head, err := t.head()
+	if err != nil {
+		return out, err
+	}
+	out.Commit = head.String()
+	committed, err := t.store.commitView(head)
+	if err != nil {
+		return out, err
+	}
+	last, err := lastID(committed, committed.list[len(committed.list)-1])
+	if err != nil {
+		return out, err
+	}
+	out.Uncommitted = max(0, out.Entries-last)
+	if wt, err := t.store.git.WorktreeOf(t.branch); err == nil {
+		out.Dir = wt.Dir
+		out.Size, err = entrySize(filepath.Join(wt.Dir, anchorsDir))
+		if err != nil {
+			return out, classify(err)
+		}
+	} else if !errors.Is(err, gitstore.ErrNotFound) {
+		return out, classify(err)
+	} else if out.Size, err = t.store.treeSize(committed); err != nil {
+		return out, err
+	}
+	out.Usage, err = lastUsage(ctx, v)
+	return out, err
+}
+
+func entrySize(dir string) (int64, error) {
+	var total int64
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		st, err := d.Info()
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			total += st.Size()
+		}
+		return err
+	})
+	return total, err
+}
+
+func (s *Store) treeSize(v *commitView) (int64, error) {
+	var all []gitstore.IndexChange
+	anchors, _ := findEntry(v.root, anchorsDir)
+	if err := s.listTree(anchors.Hash, "", &all); err != nil {
+		return 0, corruptObject(v.commit, err)
+	}
+	var total int64
+	for _, f := range all {
+		total += f.Size
+	}
+	return total, nil
+}
+
+// lastUsage looks for the last run event, from the end.
+func lastUsage(ctx context.Context, v view) (Usage, error) {
+	list := v.phases()
+	for i := len(list) - 1; i >= 0; i-- {
+		if err := ctx.Err(); err != nil {
+			return Usage{}, err
+		}
+		segments, err := v.segments(list[i])
+		if err != nil {
+			return Usage{}, err
+		}
+		files := segments[classEvents]
+		for n := len(files) - 1; n >= 0; n-- {
+			data, err := v.content(list[i], files[n])
+			if err != nil {
+				return Usage{}, err
+			}
+			if u, ok := usageIn(data); ok {
+				return u, nil
+			}
+		}
+	}
+	return Usage{}, nil
+}
+
+func usageIn(data []byte) (Usage, bool) {
+	data = data[:bytes.LastIndexByte(data, '\n')+1]
+	for len(data) > 0 {
+		start := bytes.LastIndexByte(data[:len(data)-1], '\n') + 1
+		line := data[start : len(data)-1]
+		data = data[:start]
+		if !bytes.Contains(line, []byte(`"run"`)) {
+			continue
+		}
+		e, err := jsonl.Parse(line)
+		if err != nil || e.Kind != KindEvent || jsonl.GetString(e.Payload, "name") != "run" {
+			continue
+		}
+		if usage := jsonl.Get(e.Payload, "data", "usage"); jsonl.IsObject(usage) {
+			return readUsage(usage), true
+		}
+	}
+	return Usage{}, false
+}
+
+// readUsage understands the usage objects of the common providers. Where the input
+// count leaves the cached tokens out (Anthropic), they are added.
+func readUsage(usage json.RawMessage) Usage {
+	number := func(path ...string) (int64, bool) {
+		n, err := strconv.ParseFloat(string(jsonl.Get(usage, path...)), 64)
+		return int64(n), err == nil
+	}
+	first := func(paths ...[]string) (int64, bool) {
+		for _, p := range paths {
+			if n, ok := number(p...); ok {
+				return n, true
+			}
+		}
+		return 0, false
+	}
+	input, hasInput := first([]string{"input_tokens"}, []string{"prompt_tokens"})
+	output, _ := first([]string{"output_tokens"}, []string{"completion_tokens"})
+	cached, hasCached := first([]string{"cache_read_input_tokens"}, []string{"cached_input_tokens"}, []string{"cached_tokens"},
+		[]string{"prompt_tokens_details", "cached_tokens"}, []string{"input_tokens_details", "cached_tokens"})
+	if read, ok := number("cache_read_input_tokens"); ok {
+		created, _ := number("cache_creation_input_tokens")
+		input += read + created
+	}
+	var out Usage
+	if total, ok := number("total_tokens"); ok {
+		out.TotalTokens = &total
+	} else if hasInput {
+		total = input + output
+		out.TotalTokens = &total
+	}
+	if hasCached && input > 0 {
+		rate := float64(cached) / float64(input)
+		out.CacheHitRate = &rate
+	}
+	return out
+}

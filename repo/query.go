@@ -1,0 +1,378 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Latest names the last anchor of a tape wherever an anchor is named.
+const Latest = "latest"
+
+// Query selects entries of one tape. The zero Query selects all of them.
+//
+// The steps are taken in this order: slice by anchors, dates, kinds, limit. An anchor
+// may be given by name (the latest of that name is meant), by the number of its phase
+// (002), by its folder (002_phase-1) or as Latest. One that does not exist is
+// ErrNotFound.
+type Query struct {
+	// After selects what is behind an anchor, the anchor itself left out.
+	After string
+	// From and To select what is strictly between two anchors: the latest From, and
+	// the first To behind it.
+	From, To string
+	// Inclusive widens From and To to the phases From through To, whole.
+	Inclusive bool
+	// Phase selects one phase, its anchor included.
+	Phase string
+	// SkipFirst leaves out the anchor that opens the tape.
+	SkipFirst bool
+
+	// Since and Until bound the dates, both inclusive. ParseSince and ParseUntil read
+	// them from text.
+	Since, Until time.Time
+
+	// Kinds keeps entries of these kinds; empty keeps all.
+	Kinds []string
+
+	// Reverse gives the last entry first.
+	Reverse bool
+	// Limit keeps the first N entries, in the order shown; Tail the last N. Nil means
+	// no limit, a negative number is ErrInvalid.
+	Limit, Tail *int
+}
+
+// N makes a limit for a Query.
+func N(n int) *int { return &n }
+
+func (q Query) check() error {
+	bounds := 0
+	for _, set := range []bool{q.After != "", q.From != "" || q.To != "", q.Phase != ""} {
+		if set {
+			bounds++
+		}
+	}
+	switch {
+	case bounds > 1:
+		return invalid("give one of them", "a phase, an anchor to start after and a pair of anchors exclude each other")
+	case (q.From == "") != (q.To == ""):
+		return invalid("", "between needs two anchors")
+	case q.Limit != nil && *q.Limit < 0, q.Tail != nil && *q.Tail < 0:
+		return invalid("", "a limit must not be negative")
+	case !q.Since.IsZero() && !q.Until.IsZero() && q.Since.After(q.Until):
+		return invalid("", "the range of dates is empty: it starts at %s and ends at %s",
+			q.Since.Format(time.RFC3339), q.Until.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// keep applies the steps behind the anchor slice, the limit excepted.
+func (q Query) keep(e Entry) bool {
+	if q.SkipFirst && e.ID == 1 && e.Kind == KindAnchor {
+		return false
+	}
+	if !q.Since.IsZero() || !q.Until.IsZero() {
+		at, ok := e.Time()
+		if !ok || !q.Since.IsZero() && at.Before(q.Since) || !q.Until.IsZero() && at.After(q.Until) {
+			return false
+		}
+	}
+	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, e.Kind)
+}
+
+// span is a range of phases by index, and whether the first one's anchor counts.
+type span struct {
+	first, last int // indexes into view.phases, last inclusive
+	skipAnchor  bool
+}
+
+func (t *Tape) resolveSpan(v view, q Query) (span, error) {
+	all := v.phases()
+	out := span{0, len(all) - 1, false}
+	switch {
+	case q.Phase != "":
+		i, err := t.findPhase(v, q.Phase)
+		return span{i, i, false}, err
+	case q.After != "":
+		i, err := t.findPhase(v, q.After)
+		return span{i, len(all) - 1, true}, err
+	case q.From != "":
+		from, err := t.findPhase(v, q.From)
+		if err != nil {
+			return out, err
+		}
+		to, err := t.findPhaseBehind(v, q.To, from)
+		if err != nil {
+			return out, err
+		}
+		if q.Inclusive {
+			return span{from, to, false}, nil
+		}
+		return span{from, to - 1, true}, nil
+	}
+	return out, nil
+}
+
+// findPhase returns the index of the latest phase that a name, number or folder means.
+func (t *Tape) findPhase(v view, name string) (int, error) {
+	all := v.phases()
+	if name == Latest {
+		return len(all) - 1, nil
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		if ok, err := t.named(v, all[i], name); err != nil || ok {
+			return i, err
+		}
+	}
+	if i := byNumber(all, name); i >= 0 {
+		return i, nil
+	}
+	return 0, notFound("tape anchors lists them", "tape %q has no anchor %q", t.name, name)
+}
+
+func (t *Tape) findPhaseBehind(v view, name string, from int) (int, error) {
+	all := v.phases()
+	if name == Latest && from < len(all)-1 {
+		return len(all) - 1, nil
+	}
+	for i := from + 1; i < len(all); i++ {
+		if ok, err := t.named(v, all[i], name); err != nil || ok {
+			return i, err
+		}
+	}
+	if i := byNumber(all, name); i > from {
+		return i, nil
+	}
+	return 0, notFound("tape anchors lists them in order", "tape %q has no anchor %q behind %s", t.name, name, all[from].folder)
+}
+
+// named reports whether a phase's anchor has that name. The folder's name tells most
+// of them apart without a look into anchor.json.
+func (t *Tape) named(v view, p phase, name string) (bool, error) {
+	if p.folder != folderName(p.seq, name) {
+		return false, nil
+	}
+	anchor, err := readAnchor(v, p, t.name)
+	return anchor.Anchor == name, err
+}
+
+// byNumber finds 002, 2 with its zeros, or the whole folder name 002_phase-1.
+func byNumber(all []phase, name string) int {
+	seq, err := strconv.Atoi(name)
+	if err != nil || len(name) < 3 {
+		seq, _, _ = parseFolder(name)
+		if seq < 1 || seq > len(all) || all[seq-1].folder != name {
+			return -1
+		}
+	}
+	if seq < 1 || seq > len(all) {
+		return -1
+	}
+	return seq - 1
+}
+
+// Entries yields the selected entries. It reads the tape as it was when the iteration
+// began; what is appended meanwhile does not appear. After an error it ends.
+func (t *Tape) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		err := t.entries(ctx, q, func(e Entry) bool { return yield(e, nil) })
+		if err != nil {
+			yield(Entry{}, fmt.Errorf("read tape %q: %w", t.name, err))
+		}
+	}
+}
+
+func (t *Tape) entries(ctx context.Context, q Query, yield func(Entry) bool) error {
+	if err := q.check(); err != nil {
+		return err
+	}
+	v, err := t.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := t.resolveSpan(v, q)
+	if err != nil {
+		return err
+	}
+	w := &walk{ctx: ctx, v: v, q: q, tape: t.name, span: s}
+	limit := -1
+	if q.Limit != nil {
+		limit = *q.Limit
+	}
+	if q.Tail != nil {
+		return w.tail(*q.Tail, limit, yield)
+	}
+	emit := func(e Entry) bool {
+		if limit == 0 {
+			return false
+		}
+		limit--
+		return yield(e) && limit != 0
+	}
+	if limit == 0 {
+		return nil
+	}
+	if q.Reverse {
+		return w.backward(emit)
+	}
+	return w.forward(emit)
+}
+
+// walk goes through a span of phases of a view.
+type walk struct {
+	ctx  context.Context
+	v    view
+	q    Query
+	tape string
+	span span
+}
+
+// phase yields the kept entries of the i-th phase, and reports whether to go on.
+func (w *walk) phase(i int, yield func(Entry) bool) (bool, error) {
+	if err := w.ctx.Err(); err != nil {
+		return false, err
+	}
+	r, err := readPhase(w.v, w.v.phases()[i], w.tape)
+	if err != nil {
+		return false, err
+	}
+	skip := w.span.skipAnchor && i == w.span.first
+	for {
+		e, err := r.next()
+		if errors.Is(err, io.EOF) {
+			return true, w.joins(i, r.last)
+		}
+		if err != nil {
+			// What came before a damage is delivered with it.
+			if e.ID > 0 && w.q.keep(e) && !skip {
+				yield(e)
+			}
+			return false, err
+		}
+		if skip {
+			skip = false
+			continue
+		}
+		if w.q.keep(e) && !yield(e) {
+			return false, nil
+		}
+	}
+}
+
+// joins checks that the next phase begins where this one ends.
+func (w *walk) joins(i int, last int64) error {
+	all := w.v.phases()
+	if i+1 >= len(all) {
+		return nil
+	}
+	next, err := readAnchor(w.v, all[i+1], w.tape)
+	if err != nil {
+		return err
+	}
+	if next.ID != last+1 {
+		return &CorruptError{File: w.v.where(all[i], ""), Msg: fmt.Sprintf("the phase ends at id %d, but the next one begins at id %d", last, next.ID),
+			Fix: "bring back what was committed with: git restore -- " + anchorsDir}
+	}
+	return nil
+}
+
+func (w *walk) forward(yield func(Entry) bool) error {
+	for i := w.span.first; i <= w.span.last; i++ {
+		if more, err := w.phase(i, yield); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// backward reads phase by phase from the end, so that a short limit reads little.
+func (w *walk) backward(yield func(Entry) bool) error {
+	for i := w.span.last; i >= w.span.first; i-- {
+		batch, err := w.collect(i)
+		if err != nil {
+			return err
+		}
+		for _, e := range slices.Backward(batch) {
+			if !yield(e) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+func (w *walk) collect(i int) ([]Entry, error) {
+	var batch []Entry
+	_, err := w.phase(i, func(e Entry) bool {
+		batch = append(batch, e)
+		return true
+	})
+	return batch, err
+}
+
+// tail yields the last n entries in the order shown, of which limit keeps the first.
+func (w *walk) tail(n, limit int, yield func(Entry) bool) error {
+	var out []Entry
+	order := w.backward
+	if w.q.Reverse {
+		order = w.forward
+	}
+	if n > 0 {
+		if err := order(func(e Entry) bool {
+			out = append(out, e)
+			return len(out) < n
+		}); err != nil {
+			return err
+		}
+	}
+	slices.Reverse(out)
+	if limit >= 0 && limit < len(out) {
+		out = out[:limit]
+	}
+	for _, e := range out {
+		if !yield(e) {
+			break
+		}
+	}
+	return nil
+}
+
+// Entry returns the entry of an id. ErrNotFound if the tape has none.
+func (t *Tape) Entry(ctx context.Context, id int64) (Entry, error) {
+	v, err := t.snapshot(ctx)
+	if err != nil {
+		return Entry{}, err
+	}
+	all := v.phases()
+	var failed error
+	i, _ := slices.BinarySearchFunc(all, id, func(p phase, id int64) int {
+		anchor, err := readAnchor(v, p, t.name)
+		if err != nil {
+			failed = err
+		}
+		if anchor.ID <= id {
+			return -1
+		}
+		return 1
+	})
+	if failed != nil {
+		return Entry{}, failed
+	}
+	if i > 0 {
+		w := &walk{ctx: ctx, v: v, tape: t.name, span: span{0, len(all) - 1, false}}
+		var found Entry
+		_, err := w.phase(i-1, func(e Entry) bool {
+			found = e
+			return e.ID < id
+		})
+		if err != nil || found.ID == id {
+			return found, err
+		}
+	}
+	return Entry{}, notFound("tape info says how many there are", "tape %q has no entry @%d", t.name, id)
+}

@@ -1,0 +1,196 @@
+package repo
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"tape/internal/jsonl"
+)
+
+// cursor walks through the lines of one class of a phase, in order.
+type cursor struct {
+	v     view
+	p     phase
+	rest  []segment // not yet read
+	file  segment   // the one in hand
+	data  []byte    // what is left of it
+	line  int       // number of the line last taken
+	entry jsonl.Entry
+	done  bool
+}
+
+// next takes the next line. A last line without its newline, at the very end of what
+// may still be written, was never acknowledged and is not there.
+func (c *cursor) next() error {
+	for len(c.data) == 0 {
+		if len(c.rest) == 0 {
+			c.done = true
+			return nil
+		}
+		c.file, c.rest, c.line = c.rest[0], c.rest[1:], 0
+		data, err := c.v.content(c.p, c.file)
+		if err != nil {
+			return err
+		}
+		c.data = data
+	}
+	c.line++
+	end := bytes.IndexByte(c.data, '\n')
+	if end < 0 {
+		if len(c.rest) == 0 && c.v.open(c.p) {
+			c.done = true
+			return nil
+		}
+		return c.corrupt("the line is cut off")
+	}
+	line := c.data[:end:end]
+	c.data = c.data[end+1:]
+	entry, err := jsonl.Parse(line)
+	if err != nil {
+		return c.corrupt(err.Error())
+	}
+	if got := classOf(entry.Kind); got != c.file.class || entry.Kind == KindAnchor {
+		return c.corrupt(fmt.Sprintf("an entry of kind %q does not belong in this file", entry.Kind))
+	}
+	c.entry = entry
+	return nil
+}
+
+func (c *cursor) corrupt(msg string) error {
+	e := &CorruptError{File: c.v.where(c.p, c.file.name()), Line: c.line, Msg: msg}
+	if d, ok := c.v.(*diskView); ok {
+		e.Fix = d.restoreHint(c.p)
+	}
+	return e
+}
+
+// phaseReader yields the entries of one phase in the order of their ids, its anchor
+// first, and refuses gaps and repeats.
+type phaseReader struct {
+	p       phase
+	anchor  Entry
+	started bool
+	cursors []*cursor
+	last    int64
+	tape    string
+}
+
+func readPhase(v view, p phase, tape string) (*phaseReader, error) {
+	anchor, err := readAnchor(v, p, tape)
+	if err != nil {
+		return nil, err
+	}
+	segments, err := v.segments(p)
+	if err != nil {
+		return nil, err
+	}
+	r := &phaseReader{p: p, anchor: anchor, last: anchor.ID, tape: tape}
+	for _, files := range segments {
+		if len(files) == 0 {
+			continue
+		}
+		c := &cursor{v: v, p: p, rest: files}
+		if err := c.next(); err != nil {
+			return nil, err
+		}
+		r.cursors = append(r.cursors, c)
+	}
+	return r, nil
+}
+
+// readAnchor reads the entry that opens a phase.
+func readAnchor(v view, p phase, tape string) (Entry, error) {
+	raw, err := v.anchorLine(p)
+	if err != nil {
+		return Entry{}, err
+	}
+	file := v.where(p, anchorFile)
+	line, ok := bytes.CutSuffix(raw, []byte("\n"))
+	if !ok || bytes.IndexByte(line, '\n') >= 0 {
+		return Entry{}, &CorruptError{File: file, Msg: "not exactly one line"}
+	}
+	e, err := jsonl.Parse(line)
+	if err != nil {
+		return Entry{}, &CorruptError{File: file, Line: 1, Msg: err.Error()}
+	}
+	name := jsonl.GetString(e.Payload, "name")
+	if e.Kind != KindAnchor || name == "" {
+		return Entry{}, &CorruptError{File: file, Line: 1, Msg: "not an anchor with a name"}
+	}
+	return makeEntry(e, tape, name, p.seq), nil
+}
+
+func makeEntry(e jsonl.Entry, tape, anchor string, seq int) Entry {
+	return Entry{ID: e.ID, Kind: e.Kind, Payload: e.Payload, Meta: e.Meta, Date: e.Date, Raw: e.Raw,
+		Tape: tape, Anchor: anchor, AnchorSeq: seq}
+}
+
+// next returns the next entry, and io.EOF behind the last.
+func (r *phaseReader) next() (Entry, error) {
+	if !r.started {
+		r.started = true
+		return r.anchor, nil
+	}
+	var first *cursor
+	for _, c := range r.cursors {
+		if !c.done && (first == nil || c.entry.ID < first.entry.ID) {
+			first = c
+		}
+	}
+	if first == nil {
+		return Entry{}, io.EOF
+	}
+	switch id := first.entry.ID; {
+	case id <= r.last:
+		return Entry{}, first.corrupt(fmt.Sprintf("id %d comes after id %d", id, r.last))
+	case id > r.last+1:
+		return Entry{}, first.corrupt(fmt.Sprintf("id %d follows id %d: what was between is missing", id, r.last))
+	}
+	r.last = first.entry.ID
+	e := makeEntry(first.entry, r.tape, r.anchor.Anchor, r.p.seq)
+	return e, first.next()
+}
+
+// lastID returns the id of the last entry of a phase by looking at the ends of its
+// files only.
+func lastID(v view, p phase) (int64, error) {
+	anchor, err := readAnchor(v, p, "")
+	if err != nil {
+		return 0, err
+	}
+	segments, err := v.segments(p)
+	if err != nil {
+		return 0, err
+	}
+	last := anchor.ID
+	for _, files := range segments {
+		// The last file may hold nothing but an unfinished line.
+		for i := len(files) - 1; i >= 0; i-- {
+			data, err := v.content(p, files[i])
+			if err != nil {
+				return 0, err
+			}
+			line := lastLine(data)
+			if line == nil {
+				continue
+			}
+			id, err := jsonl.ParseID(line)
+			if err != nil {
+				return 0, &CorruptError{File: v.where(p, files[i].name()), Line: bytes.Count(data, []byte("\n")), Msg: err.Error()}
+			}
+			last = max(last, id)
+			break
+		}
+	}
+	return last, nil
+}
+
+// lastLine returns the last complete line, nil if there is none.
+func lastLine(data []byte) []byte {
+	end := bytes.LastIndexByte(data, '\n')
+	if end < 0 {
+		return nil
+	}
+	return data[bytes.LastIndexByte(data[:end], '\n')+1 : end]
+}

@@ -1,0 +1,141 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"tape/internal/gitstore"
+)
+
+// snapshot returns the tape as it is at one moment, without a lock: the working tree
+// where there is one, the branch's commit otherwise.
+//
+// Entries are appended in the order of their ids, each with one write. So the sizes
+// of the open phase's files, read twice with the same result, are a state that the
+// tape was in. A change of several steps is kept out by its Undo record, which stands
+// for as long as the change is not complete.
+func (t *Tape) snapshot(ctx context.Context) (view, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		before, _ := t.peekState()
+		head, err := t.head()
+		if err != nil {
+			return nil, err
+		}
+		wt, err := t.store.git.WorktreeOf(t.branch)
+		if errors.Is(err, gitstore.ErrNotFound) || err == nil && checkingOut(before, head) {
+			return t.store.commitView(head)
+		}
+		if err != nil {
+			return nil, classify(err)
+		}
+		v, err := look(wt.Dir)
+		after, _ := t.peekState()
+		if after.Gen != before.Gen || (after.Undo == nil) != (before.Undo == nil) {
+			continue
+		}
+		if err != nil {
+			return nil, classify(err)
+		}
+		if again, err := t.head(); err != nil || again != head {
+			continue
+		}
+		if after.Undo != nil && after.Undo.Next != head.String() {
+			return boundBy(v, *after.Undo)
+		}
+		if err := checkPhases(v, v.list); err != nil {
+			return nil, err
+		}
+		return v, checkNotCut(v, after, head)
+	}
+}
+
+// checkingOut reports whether the working tree is not yet, or no more, what the
+// branch says.
+func checkingOut(st state, head gitstore.Hash) bool {
+	return st.Undo != nil && st.Undo.Checkout && st.Undo.Next == head.String()
+}
+
+// look lists a working tree until two looks in a row see the same.
+func look(worktree string) (*diskView, error) {
+	list, err := listPhases(worktree)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	v := &diskView{dir: worktree, list: list}
+	if len(list) == 0 {
+		return v, nil
+	}
+	folder := v.path(list[len(list)-1], "")
+	if v.last, err = listSegments(folder); err != nil {
+		return nil, err
+	}
+	for {
+		again, err := listSegments(folder)
+		if err != nil {
+			return nil, err
+		}
+		if slices.EqualFunc(v.last[:], again[:], func(a, b []segment) bool { return slices.Equal(a, b) }) {
+			return v, nil
+		}
+		v.last = again
+	}
+}
+
+// boundBy cuts a view back to what an unfinished change began from.
+func boundBy(v *diskView, u undo) (view, error) {
+	if len(v.list) < u.Seq {
+		return nil, &CorruptError{File: v.where(phase{}, u.Folder), Msg: "the phase is missing"}
+	}
+	p := v.list[u.Seq-1]
+	if u.Seq < len(v.list) {
+		segments, err := listSegments(v.path(p, ""))
+		if err != nil {
+			return nil, classify(err)
+		}
+		v.last = segments
+	}
+	v.list = v.list[:u.Seq]
+	for c := range v.last {
+		was := u.Tails[c]
+		v.last[c] = v.last[c][:min(len(v.last[c]), was.Seg)]
+		if was.Seg > 0 && len(v.last[c]) == was.Seg {
+			last := &v.last[c][was.Seg-1]
+			last.size = min(last.size, was.Size)
+		}
+	}
+	return v, checkPhases(v, v.list)
+}
+
+// checkNotCut notices a file of the open phase that lost bytes which were
+// acknowledged. (In earlier phases a missing entry shows as a gap in the ids.)
+func checkNotCut(v *diskView, st state, head gitstore.Hash) error {
+	if st.Head != head.String() || st.Seq != len(v.list) {
+		return nil
+	}
+	p := v.list[st.Seq-1]
+	for c, was := range st.Tails {
+		if was.Seg == 0 {
+			continue
+		}
+		name := segmentName(class(c), was.Seg)
+		if len(v.last[c]) < was.Seg {
+			return &CorruptError{File: v.path(p, name), Msg: "the file is missing", Fix: v.restoreHint(p)}
+		}
+		if size := v.last[c][was.Seg-1].size; size < was.Size {
+			return cutError(v, p, name, size, was.Size)
+		}
+	}
+	return nil
+}
+
+func cutError(v *diskView, p phase, name string, size, was int64) error {
+	return &CorruptError{File: v.path(p, name), Msg: fmt.Sprintf("the file has %d bytes; %d were recorded", size, was),
+		Fix: "put the missing lines back; or give up what was not committed, with: git -C " + shellWord(v.dir) +
+			" restore -- " + shellWord(anchorsDir+"/"+p.folder)}
+}

@@ -1,0 +1,135 @@
+package repo
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tape/internal/disk"
+)
+
+// state is the note that the last writer of a tape left in the tape's lock file.
+//
+// Most of it is a cache: where the open phase ends, as that writer saw it, so that
+// the next one need not read the phase again. It is believed only while the branch,
+// the files' sizes and times are still the same; otherwise everything is looked at
+// afresh.
+//
+// Undo is not a cache. It is written, and synced, before a change that touches more
+// than one line, and says how the tape was. Until it is cleared, readers see the old
+// state, and the next writer takes an interrupted change back, or completes it once
+// the branch has moved to Next.
+//
+// The record is one line with a checksum in front. A line that does not match its
+// checksum counts as absent: it can only be the result of a power cut while it was
+// written, at a moment when no change was half done.
+type state struct {
+	Version   int              `json:"v"`
+	Gen       uint64           `json:"gen"`       // counts changes that had an Undo
+	Head      string           `json:"head"`      // the branch's commit
+	Committed int64            `json:"committed"` // last id in that commit
+	Seq       int              `json:"seq"`       // the open phase
+	Folder    string           `json:"folder"`
+	Anchor    string           `json:"anchor"` // its anchor's name
+	LastID    int64            `json:"last_id"`
+	Tails     [classCount]tail `json:"tails"`
+	DirTime   int64            `json:"dir_time"`   // of anchors/, ns
+	PhaseTime int64            `json:"phase_time"` // of the open phase's folder, ns
+	Undo      *undo            `json:"undo,omitempty"`
+}
+
+// tail is the last file of a class in the open phase.
+type tail struct {
+	Seg  int   `json:"seg"`            // 0: the class has no file yet
+	Size int64 `json:"size"`           // bytes
+	Time int64 `json:"time,omitempty"` // modification time, ns
+}
+
+// undo describes a tape as it was before a change of several steps.
+type undo struct {
+	Head   string           `json:"head"`
+	Next   string           `json:"next,omitempty"` // the commit that completes the change
+	Seq    int              `json:"seq"`
+	Folder string           `json:"folder"`
+	Tails  [classCount]tail `json:"tails"`
+	// Checkout: once the branch is at Next the working tree is written anew from it.
+	Checkout bool `json:"checkout,omitempty"`
+}
+
+const stateVersion = 1
+
+// encodeState gives the record's line.
+func encodeState(st state) ([]byte, error) {
+	st.Version = stateVersion
+	raw, err := json.Marshal(st)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, "%08x %s\n", crc32.ChecksumIEEE(raw), raw), nil
+}
+
+// decodeState returns false for anything but a whole record of this version.
+func decodeState(raw []byte) (state, bool) {
+	line, _, ok := strings.Cut(string(raw), "\n")
+	sum, body, ok2 := strings.Cut(line, " ")
+	if !ok || !ok2 || sum != fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(body))) {
+		return state{}, false
+	}
+	var st state
+	if err := json.Unmarshal([]byte(body), &st); err != nil || st.Version != stateVersion {
+		return state{}, false
+	}
+	return st, true
+}
+
+const maxState = 16 << 10
+
+func readState(f io.ReaderAt) (state, bool) {
+	buf := make([]byte, maxState)
+	n, err := f.ReadAt(buf, 0)
+	if err != nil && err != io.EOF {
+		return state{}, false
+	}
+	return decodeState(buf[:n])
+}
+
+// saveState overwrites the record in place, and syncs it if asked.
+func saveState(f *disk.File, st state, sync bool) error {
+	raw, err := encodeState(st)
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(raw, 0); err != nil {
+		return fmt.Errorf("write %s: %w", f.Name(), err)
+	}
+	if !sync {
+		return nil
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("write %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+func (t *Tape) lockPath() string { return t.store.privatePath("locks", t.slug) }
+
+// peekState reads the record without a lock. A reader may meet a record that is being
+// overwritten; then it looks again.
+func (t *Tape) peekState() (state, bool) {
+	for range 5 {
+		f, err := os.Open(filepath.Clean(t.lockPath()))
+		if err != nil {
+			return state{}, false
+		}
+		st, ok := readState(f)
+		_ = f.Close()
+		if ok {
+			return st, true
+		}
+	}
+	return state{}, false
+}

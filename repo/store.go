@@ -1,0 +1,302 @@
+package repo
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tape/internal/disk"
+	"tape/internal/gitstore"
+)
+
+// Environment variables that the package reads.
+const (
+	EnvHome      = "TAPE_HOME"      // where workspaces live; default ~/.tape
+	EnvWorkspace = "TAPE_WORKSPACE" // the workspace to use
+)
+
+// Options change how a workspace is used. Nil means the defaults.
+type Options struct {
+	// LockWait bounds the waiting for another writer; 0 means 30 seconds. When it is
+	// over, the call fails with ErrBusy.
+	LockWait time.Duration
+	// Warn is told what was found and put right on the way, a sentence at a time,
+	// without a newline. Nil drops it.
+	Warn func(message string)
+	// Now gives the time of new entries and commits; nil means time.Now.
+	Now func() time.Time
+
+	fs *disk.FS // tests make operations fail
+}
+
+const defaultLockWait = 30 * time.Second
+
+// Store is an open workspace: a git repository that holds any number of tapes. Its
+// methods may be called from several goroutines, and beside other processes.
+type Store struct {
+	dir    string
+	git    *gitstore.Repo
+	fs     *disk.FS
+	wait   time.Duration
+	warn   func(string)
+	now    func() time.Time
+	config Config
+}
+
+func newStore(dir string, o *Options) *Store {
+	s := &Store{dir: dir, wait: defaultLockWait, warn: func(string) {}, now: time.Now}
+	if o == nil {
+		return s
+	}
+	s.fs = o.fs
+	if o.LockWait > 0 {
+		s.wait = o.LockWait
+	}
+	if o.Warn != nil {
+		s.warn = o.Warn
+	}
+	if o.Now != nil {
+		s.now = o.Now
+	}
+	return s
+}
+
+// Dir is the workspace's folder, absolute.
+func (s *Store) Dir() string { return s.dir }
+
+// Config returns the workspace's settings.
+func (s *Store) Config() Config { return s.config }
+
+// Setting returns one setting as text. The keys are those of ConfigKeys.
+func (s *Store) Setting(key string) (string, error) { return s.config.get(key) }
+
+// SetSetting changes one setting, durably.
+func (s *Store) SetSetting(key, value string) error {
+	c := s.config
+	if err := c.set(key, value); err != nil {
+		return err
+	}
+	if err := c.save(s.fs, s.dir); err != nil {
+		return err
+	}
+	s.config = c
+	return nil
+}
+
+// Open opens the workspace in dir. It returns ErrNotFound when there is none.
+func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFolder(dir); err != nil {
+		return nil, err
+	}
+	if !isWorkspace(dir) {
+		return nil, notFound("create one with: tape init "+dir, "%s is not a workspace", dir)
+	}
+	s := newStore(dir, o)
+	if s.git, err = gitstore.Open(filepath.Join(dir, gitDirName), &gitstore.Options{FS: s.fs, LockWait: s.wait}); err != nil {
+		return nil, classify(err)
+	}
+	if s.config, err = loadConfig(dir); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func checkFolder(dir string) error {
+	st, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return notFound("create one with: tape init "+dir, "there is no workspace %s", dir)
+	case err != nil:
+		return fmt.Errorf("open workspace: %w", classify(err))
+	case !st.IsDir():
+		return invalid("name a folder", "%s is a file, not a workspace folder", dir)
+	}
+	return nil
+}
+
+// isWorkspace tells a workspace from any other folder: tape has been in its .git, or
+// it is a plain git clone of a tape.
+func isWorkspace(dir string) bool {
+	gitDir := filepath.Join(dir, gitDirName)
+	if st, err := os.Stat(gitDir); err != nil || !st.IsDir() {
+		return false
+	}
+	for _, mark := range []string{filepath.Join(dir, configFile), filepath.Join(dir, tapeFile), filepath.Join(gitDir, privateDir)} {
+		if _, err := os.Stat(mark); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Home is the folder that holds the workspaces of all project directories.
+func Home() (string, error) {
+	if dir := os.Getenv(EnvHome); dir != "" {
+		return filepath.Abs(dir)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", invalid("set TAPE_HOME to the folder that shall hold your workspaces", "there is no home directory: %v", err)
+	}
+	return filepath.Join(home, ".tape"), nil
+}
+
+// WorkspaceFor returns the folder of the workspace that belongs to a project
+// directory: under Home, named after the directory and a hash of its path.
+func WorkspaceFor(project string) (string, error) {
+	home, err := Home()
+	if err != nil {
+		return "", err
+	}
+	resolved, err := filepath.Abs(project)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(resolved); err == nil {
+		resolved = real
+	}
+	return filepath.Join(home, workspaceName(resolved)), nil
+}
+
+func workspaceName(resolved string) string {
+	const nameMax = 255 // bytes in a file name, on every common file system
+	sum := md5.Sum([]byte(resolved))
+	hash := hex.EncodeToString(sum[:])[:16]
+	base := strings.Trim(filepath.Base(resolved), `/\:`)
+	if base == "" {
+		base = "root"
+	}
+	return base[:min(len(base), nameMax-1-len(hash))] + "-" + hash
+}
+
+// Find returns the workspace that commands run in dir mean: dir or the nearest of its
+// parents that is a workspace or has one under Home. ErrNotFound if there is none.
+func Find(dir string) (string, error) {
+	start, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for at := start; ; at = filepath.Dir(at) {
+		if isWorkspace(at) {
+			return at, nil
+		}
+		if candidate, err := WorkspaceFor(at); err == nil && isWorkspace(candidate) {
+			return candidate, nil
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	return "", notFound("create one with: tape init", "no workspace for %s or a folder above it", start)
+}
+
+// privatePath is a path in the part of .git that belongs to this program.
+func (s *Store) privatePath(elem ...string) string {
+	return filepath.Join(append([]string{s.git.GitDir(), privateDir}, elem...)...)
+}
+
+// InitOptions say how a workspace is created. Nil means the defaults.
+type InitOptions struct {
+	Options
+	Tape string // the name of the first tape; "" means main
+}
+
+// DefaultTape is the name of the first tape of a workspace.
+const DefaultTape = "main"
+
+// Init creates the workspace in dir, with its first tape, and reports whether it did:
+// a workspace that is there already is opened. An interrupted Init is completed.
+func Init(ctx context.Context, dir string, o *InitOptions) (*Store, bool, error) {
+	var opts InitOptions
+	if o != nil {
+		opts = *o
+	}
+	name := opts.Tape
+	if name == "" {
+		name = DefaultTape
+	}
+	if err := checkName("a tape", name); err != nil {
+		return nil, false, err
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, false, err
+	}
+	if st, err := os.Stat(dir); err == nil && !st.IsDir() {
+		return nil, false, invalid("name a folder", "%s is a file, not a workspace folder", dir)
+	}
+	s := newStore(dir, &opts.Options)
+	gitDir := filepath.Join(dir, gitDirName)
+	if !isWorkspace(dir) {
+		if _, err := os.Lstat(gitDir); err == nil {
+			return nil, false, invalid("choose another folder: a workspace is a repository of its own",
+				"%s is a git repository that holds something else", dir)
+		}
+	}
+	if err := s.fs.MkdirAll(dir); err != nil {
+		return nil, false, fmt.Errorf("create workspace: %w", classify(err))
+	}
+	s.git, err = gitstore.Init(gitDir, gitstore.InitOptions{
+		Options: gitstore.Options{FS: s.fs, LockWait: s.wait},
+		Branch:  branchPrefix + tapeSlug(name),
+		Exclude: []string{"/" + configFile, "/" + indexFile + "*", "/" + tapesDir + "/", "/" + forksDir + "/"},
+	})
+	if err != nil {
+		return nil, false, classify(err)
+	}
+	if s.config, err = loadConfig(dir); err != nil {
+		return nil, false, err
+	}
+	created, err := s.firstTape(ctx, name)
+	return s, created, err
+}
+
+// firstTape creates the first tape and the settings unless an earlier Init did.
+func (s *Store) firstTape(ctx context.Context, name string) (bool, error) {
+	branches, err := s.git.Refs(branchPrefix)
+	if err != nil {
+		return false, classify(err)
+	}
+	if len(branches) > 0 && s.config.Tape != "" {
+		return false, nil
+	}
+	if len(branches) == 0 {
+		if _, err := s.CreateTape(ctx, name); err != nil {
+			return false, err
+		}
+		s.config.Tape = name
+	}
+	if s.config.Tape == "" {
+		// A plain clone, or an Init cut off before its last step.
+		if s.config.Tape, err = s.currentByHead(); err != nil {
+			return false, err
+		}
+	}
+	return len(branches) == 0, s.config.save(s.fs, s.dir)
+}
+
+// currentByHead names the tape that the main working tree has checked out.
+func (s *Store) currentByHead() (string, error) {
+	branch, _, err := s.git.Head(s.git.GitDir())
+	if err != nil {
+		return "", classify(err)
+	}
+	if strings.HasPrefix(branch, branchPrefix) {
+		return s.nameOfBranch(branch)
+	}
+	return DefaultTape, nil
+}

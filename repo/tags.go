@@ -1,0 +1,179 @@
+package repo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+)
+
+func (t *Tape) tagRef(folder string) string { return tagPrefix + t.slug + "/" + folder }
+
+func shortTag(ref string) string { return strings.TrimPrefix(ref, "refs/tags/") }
+
+// putTag stores the tag of a handoff. It follows from the commit alone, so that a tag
+// lost in a crash can be made again.
+func (t *Tape) putTag(ctx context.Context, b *gitstore.Batch, ref string, h gitstore.Hash, c gitstore.Commit, line []byte) (gitstore.Hash, error) {
+	e, err := jsonl.Parse(bytes.TrimSuffix(line, []byte("\n")))
+	if err != nil {
+		return gitstore.ZeroHash, err
+	}
+	raw := gitstore.EncodeTag(gitstore.Tag{Object: h, Name: shortTag(ref), Tagger: c.Committer, Message: tagMessage(e)})
+	signer, err := t.store.git.Signer()
+	if err != nil {
+		return gitstore.ZeroHash, err
+	}
+	if signer != nil && signer.Tags() {
+		sig, err := signer.Sign(ctx, raw)
+		if err != nil {
+			return gitstore.ZeroHash, err
+		}
+		raw = append(raw, sig...)
+	}
+	return b.Put(gitstore.KindTag, raw), nil
+}
+
+// tagMessage is the anchor's name, its summary, and its state as JSON.
+func tagMessage(e jsonl.Entry) string {
+	parts := []string{oneLine(jsonl.GetString(e.Payload, "name"))}
+	state := jsonl.Get(e.Payload, "state")
+	if summary := printable(jsonl.GetString(state, "summary")); strings.TrimSpace(summary) != "" {
+		parts = append(parts, strings.TrimSpace(summary))
+	}
+	if len(state) > 0 {
+		parts = append(parts, "State: "+string(jsonl.Unescape(nil, state)))
+	}
+	return strings.Join(parts, "\n\n") + "\n"
+}
+
+// setTag makes a tag, moving one that a tape of the same name left behind.
+func (t *Tape) setTag(ctx context.Context, ref string, h gitstore.Hash, who gitstore.Signature) error {
+	old, err := t.store.git.Ref(ref)
+	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+		return err
+	}
+	if old == h {
+		return nil
+	}
+	return t.store.git.UpdateRef(ctx, gitstore.RefUpdate{Name: ref, Old: old, New: h, Message: "tape: tag", Who: who})
+}
+
+// ensureTags makes the tags that a crash between commit and tag left out. Tags are
+// made in the order of their commits, so the first one found ends the search.
+func (t *Tape) ensureTags(ctx context.Context, head gitstore.Hash) (made bool, err error) {
+	git := t.store.git
+	type missing struct {
+		hash   gitstore.Hash
+		commit gitstore.Commit
+		view   *commitView
+		phase  phase
+	}
+	var todo []missing
+	for at := head; !at.IsZero(); {
+		v, err := t.store.commitView(at)
+		if err != nil {
+			return false, err
+		}
+		last := v.list[len(v.list)-1]
+		c, err := git.Commit(at)
+		if err != nil {
+			return false, corruptObject(at, err)
+		}
+		var parent gitstore.Hash
+		opens := true
+		if len(c.Parents) > 0 {
+			parent = c.Parents[0]
+			pv, err := t.store.commitView(parent)
+			if err != nil {
+				return false, err
+			}
+			opens = len(pv.list) < len(v.list)
+		}
+		if opens {
+			if has, err := t.hasTag(last.folder, at); err != nil {
+				return false, err
+			} else if has {
+				break
+			}
+			todo = append(todo, missing{at, c, v, last})
+		}
+		at = parent
+	}
+	for _, m := range slices.Backward(todo) {
+		line, err := m.view.anchorLine(m.phase)
+		if err != nil {
+			return made, err
+		}
+		if err := t.makeTag(ctx, m.phase.folder, m.hash, m.commit, line); err != nil {
+			return made, err
+		}
+		made = true
+	}
+	return made, nil
+}
+
+// pruneTags removes the tags of phases that the tape no longer has.
+func (t *Tape) pruneTags(ctx context.Context, list []phase) error {
+	tags, err := t.store.git.Refs(tagPrefix + t.slug + "/")
+	if err != nil {
+		return err
+	}
+	for _, tag := range tags {
+		folder := strings.TrimPrefix(tag.Name, tagPrefix+t.slug+"/")
+		if slices.ContainsFunc(list, func(p phase) bool { return p.folder == folder }) {
+			continue
+		}
+		if err := t.store.git.UpdateRef(ctx, gitstore.RefUpdate{Name: tag.Name, Old: tag.Hash, Message: "tape: reset"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasTag reports whether a phase's tag names that commit.
+func (t *Tape) hasTag(folder string, commit gitstore.Hash) (bool, error) {
+	h, err := t.store.git.Ref(t.tagRef(folder))
+	if errors.Is(err, gitstore.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	peeled, err := t.store.git.Peel(h)
+	return err == nil && peeled == commit, nil
+}
+
+func (t *Tape) makeTag(ctx context.Context, folder string, h gitstore.Hash, c gitstore.Commit, line []byte) error {
+	batch := t.store.git.NewBatch()
+	ref := t.tagRef(folder)
+	tag, err := t.putTag(ctx, batch, ref, h, c, line)
+	if err != nil {
+		batch.Discard()
+		return err
+	}
+	if err := batch.Flush(ctx); err != nil {
+		return err
+	}
+	return t.setTag(ctx, ref, tag, c.Committer)
+}
+
+// tagTargets maps the folders of phases to the commits that their tags name.
+func (t *Tape) tagTargets() (map[string]gitstore.Hash, error) {
+	prefix := tagPrefix + t.slug + "/"
+	tags, err := t.store.git.Refs(prefix)
+	if err != nil {
+		return nil, classify(err)
+	}
+	out := make(map[string]gitstore.Hash, len(tags))
+	for _, tag := range tags {
+		commit, err := t.store.git.Peel(tag.Hash)
+		if err != nil {
+			return nil, &CorruptError{File: tag.Name, Msg: err.Error(), Fix: "delete the tag, the next command makes it again: git tag -d " + shellWord(shortTag(tag.Name))}
+		}
+		out[strings.TrimPrefix(tag.Name, prefix)] = commit
+	}
+	return out, nil
+}

@@ -1,0 +1,185 @@
+package repo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tape/internal/gitstore"
+)
+
+// Tape is one session's append-only sequence of entries. A Tape is a handle: it holds
+// no lock and no open file, and its methods may be called from several goroutines.
+type Tape struct {
+	store  *Store
+	name   string
+	slug   string
+	branch string // full ref
+}
+
+func (s *Store) handle(name string) *Tape {
+	slug := tapeSlug(name)
+	return &Tape{store: s, name: name, slug: slug, branch: branchPrefix + slug}
+}
+
+// Name is the tape's name.
+func (t *Tape) Name() string { return t.name }
+
+// Branch is the git branch that holds the tape, as git names it: tape/<slug>.
+func (t *Tape) Branch() string { return strings.TrimPrefix(t.branch, "refs/heads/") }
+
+// Store is the workspace that the tape is in.
+func (t *Tape) Store() *Store { return t.store }
+
+// Tape returns the tape of a name; "" means the current one. ErrNotFound if the
+// workspace has none of that name.
+func (s *Store) Tape(ctx context.Context, name string) (*Tape, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if name == "" {
+		name = s.CurrentTape()
+	}
+	if err := checkName("a tape", name); err != nil {
+		return nil, err
+	}
+	t := s.handle(name)
+	if _, err := t.head(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// CurrentTape is the name of the tape that commands mean by default.
+func (s *Store) CurrentTape() string {
+	if s.config.Tape != "" {
+		return s.config.Tape
+	}
+	if name, err := s.currentByHead(); err == nil {
+		return name
+	}
+	return DefaultTape
+}
+
+// head is the tape's newest commit.
+func (t *Tape) head() (gitstore.Hash, error) {
+	h, err := t.store.git.Ref(t.branch)
+	if errors.Is(err, gitstore.ErrNotFound) {
+		return h, notFound("tape tapes lists them; tape new "+shellWord(t.name)+" creates it", "there is no tape %q", t.name)
+	}
+	return h, classify(err)
+}
+
+// shellWord makes a name safe to copy from a hint into a shell.
+func shellWord(s string) string {
+	plain := strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-") == ""
+	if plain && s != "" && s[0] != '-' {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// tapeInfo is tape.json.
+type tapeInfo struct {
+	Format  int    `json:"format"`
+	Name    string `json:"name"`
+	Created string `json:"created"`
+}
+
+func encodeTapeInfo(name string, created time.Time) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(tapeInfo{Format: FormatVersion, Name: name, Created: FormatDate(created)})
+	return b.Bytes(), err
+}
+
+func decodeTapeInfo(raw []byte, file string) (tapeInfo, error) {
+	var info tapeInfo
+	if err := json.Unmarshal(raw, &info); err != nil {
+		return info, &CorruptError{File: file, Msg: "not a JSON object: " + err.Error(), Fix: "restore it with: git restore -- " + tapeFile}
+	}
+	switch {
+	case info.Format > FormatVersion:
+		return info, &CorruptError{File: file, Msg: fmt.Sprintf("the tape has format %d; this program reads up to %d", info.Format, FormatVersion),
+			Fix: "install a newer tape"}
+	case info.Format < 1 || info.Name == "":
+		return info, &CorruptError{File: file, Msg: "format or name is missing", Fix: "restore it with: git restore -- " + tapeFile}
+	}
+	return info, nil
+}
+
+// nameOfBranch finds the tape's name: the newest commit's trailer, or tape.json.
+func (s *Store) nameOfBranch(branch string) (string, error) {
+	h, err := s.git.Ref(branch)
+	if err != nil {
+		return "", classify(err)
+	}
+	c, err := s.git.Commit(h)
+	if err != nil {
+		return "", &CorruptError{File: branch, Msg: err.Error()}
+	}
+	if name := decodeTrailer(c.Trailer(trailerName)); name != "" && branchPrefix+tapeSlug(name) == branch {
+		return name, nil
+	}
+	root, err := s.git.Tree(c.Tree)
+	if err != nil {
+		return "", classify(err)
+	}
+	entry, ok := findEntry(root, tapeFile)
+	if !ok {
+		return "", &CorruptError{File: branch, Msg: "the branch has no " + tapeFile}
+	}
+	raw, err := s.git.Blob(entry.Hash)
+	if err != nil {
+		return "", classify(err)
+	}
+	info, err := decodeTapeInfo(raw, branch+":"+tapeFile)
+	if slug := strings.TrimPrefix(branch, branchPrefix); tapeSlug(info.Name) != slug {
+		return slug, err // a branch that somebody made by hand off another tape
+	}
+	return info.Name, err
+}
+
+func findEntry(entries []gitstore.TreeEntry, name string) (gitstore.TreeEntry, bool) {
+	for _, e := range entries {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return gitstore.TreeEntry{}, false
+}
+
+// Tapes returns the workspace's tapes, sorted by branch.
+func (s *Store) Tapes(ctx context.Context) ([]*Tape, error) {
+	refs, err := s.git.Refs(branchPrefix)
+	if err != nil {
+		return nil, classify(err)
+	}
+	out := make([]*Tape, 0, len(refs))
+	for _, ref := range refs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		name, err := s.nameOfBranch(ref.Name)
+		if err != nil {
+			return nil, fmt.Errorf("list tapes: %w", err)
+		}
+		slug := strings.TrimPrefix(ref.Name, branchPrefix)
+		out = append(out, &Tape{store: s, name: name, slug: slug, branch: ref.Name})
+	}
+	return out, nil
+}
+
+// Switch makes a tape the current one. No file moves.
+func (s *Store) Switch(ctx context.Context, name string) (*Tape, error) {
+	t, err := s.Tape(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return t, s.SetSetting("tape", name)
+}

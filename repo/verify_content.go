@@ -1,0 +1,136 @@
+package repo
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"tape/internal/gitstore"
+)
+
+// content reads every entry of a view, from the phase of an index on.
+func (v *verifier) content(tape string, look view, from int) error {
+	list := look.phases()
+	w := &walk{ctx: v.ctx, v: look, tape: tape, span: span{0, len(list) - 1, false}}
+	for i := from; i < len(list); i++ {
+		v.report.Checked.Files++
+		_, err := w.phase(i, func(e Entry) bool {
+			if e.Kind == KindAnchor {
+				if want := folderName(list[i].seq, e.Anchor); list[i].folder != want {
+					v.problemf(tape, look.where(list[i], ""), "the folder of the anchor %q must be %s", e.Anchor, want)
+				}
+				if i == 0 && e.ID != 1 {
+					v.problemf(tape, look.where(list[i], anchorFile), "the tape begins with id %d", e.ID)
+				}
+			}
+			v.report.Checked.Entries++
+			return true
+		})
+		if ctxErr := v.ctx.Err(); ctxErr != nil {
+			return ctxErr
+		}
+		if err == nil {
+			err = v.sealing(look, list[i])
+		}
+		if err != nil {
+			v.problem(tape, err)
+		}
+	}
+	return nil
+}
+
+// sealing checks that files follow each other at the sealing size.
+func (v *verifier) sealing(look view, p phase) error {
+	segments, err := look.segments(p)
+	if err != nil {
+		return err
+	}
+	for _, files := range segments {
+		for i, f := range files {
+			v.report.Checked.Files++
+			data, err := look.content(p, f)
+			if err != nil {
+				return err
+			}
+			if i < len(files)-1 && len(data) < SealSize {
+				return &CorruptError{File: look.where(p, f.name()), Msg: fmt.Sprintf("%s follows, though the file has only %d bytes", files[i+1].name(), len(data))}
+			}
+			if last := lastLine(data); len(data)-len(last)-1 >= SealSize {
+				return &CorruptError{File: look.where(p, f.name()), Msg: fmt.Sprintf("the file was written to after it was sealed at %d bytes", SealSize)}
+			}
+		}
+	}
+	return nil
+}
+
+// workingTree checks that the files on disk continue the commit, byte for byte.
+func (v *verifier) workingTree(t *Tape, committed *commitView) error {
+	look, err := t.snapshot(v.ctx)
+	if err != nil {
+		if v.ctx.Err() != nil {
+			return err
+		}
+		v.problem(t.name, err)
+		return nil
+	}
+	onDisk, ok := look.(*diskView)
+	if !ok {
+		return nil
+	}
+	for i, p := range committed.list {
+		if i >= len(onDisk.list) || onDisk.list[i].folder != p.folder {
+			v.problem(t.name, &CorruptError{File: onDisk.where(p, ""), Msg: "a committed phase is missing"})
+			continue
+		}
+		if err := v.samePhase(t.name, onDisk, committed, p, i == len(committed.list)-1); err != nil {
+			return err
+		}
+	}
+	// What is committed was read there; here the open phase is read as it is on disk.
+	counted := v.report.Checked.Entries
+	err = v.content(t.name, onDisk, len(committed.list)-1)
+	if last, lastErr := lastID(onDisk, onDisk.list[len(onDisk.list)-1]); lastErr == nil {
+		v.report.Checked.Entries = max(counted, counted-committedCount(committed)+last)
+	}
+	return err
+}
+
+func committedCount(v *commitView) int64 {
+	last, err := lastID(v, v.list[len(v.list)-1])
+	if err != nil {
+		return 0
+	}
+	return last
+}
+
+func (v *verifier) samePhase(tape string, onDisk *diskView, committed *commitView, p phase, open bool) error {
+	entries, err := committed.tree(p)
+	if err != nil {
+		v.problem(tape, err)
+		return nil
+	}
+	for _, e := range entries {
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
+		data, err := os.ReadFile(onDisk.path(p, e.Name))
+		if err != nil {
+			v.problem(tape, &CorruptError{File: onDisk.path(p, e.Name), Msg: "the file cannot be read: " + err.Error()})
+			continue
+		}
+		if gitstore.HashObject(gitstore.KindBlob, data) == e.Hash {
+			continue
+		}
+		blob, err := v.s.git.Blob(e.Hash)
+		if err != nil {
+			v.problem(tape, corruptObject(committed.commit, err))
+			continue
+		}
+		switch {
+		case !bytes.HasPrefix(data, blob):
+			v.problem(tape, &CorruptError{File: onDisk.path(p, e.Name), Line: firstDifference(data, blob), Msg: "the line differs from the committed one"})
+		case !open || e.Name == anchorFile:
+			v.problem(tape, &CorruptError{File: onDisk.path(p, e.Name), Line: bytes.Count(blob, []byte("\n")) + 1, Msg: "the phase is closed, but the file has grown"})
+		}
+	}
+	return nil
+}
