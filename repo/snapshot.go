@@ -45,8 +45,8 @@ func (t *Tape) snapshot(ctx context.Context) (view, error) {
 		if again, err := t.head(); err != nil || again != head {
 			continue
 		}
-		if after.Undo != nil && after.Undo.Next != head.String() {
-			return boundBy(v, *after.Undo)
+		if u := after.Undo; u != nil && !u.Checkout && u.Next != head.String() {
+			return boundBy(v, *u)
 		}
 		if err := checkPhases(v, v.list); err != nil {
 			return nil, err

@@ -51,6 +51,13 @@ func (s *Store) Tape(ctx context.Context, name string) (*Tape, error) {
 	if _, err := t.head(); err != nil {
 		return nil, err
 	}
+	if t.slug != name {
+		// A slug with a hash: make sure that it is this name's.
+		if owner, err := s.nameOfBranch(t.branch); err != nil || owner != name && owner != t.slug {
+			return nil, errors.Join(err, conflict("give one of them another name",
+				"the names %q and %q have the same slug", name, owner))
+		}
+	}
 	return t, nil
 }
 

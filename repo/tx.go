@@ -252,25 +252,30 @@ func (tx *Tx) tail(c class) (*openFile, error) {
 	return file, nil
 }
 
-// seal finishes a full file and begins the next one. The full one's blob is written
-// beside the work that follows.
+// seal finishes a full file and begins the next one. Where there is a processor to
+// spare, the full one's blob is written beside the work that follows; the commit
+// writes those that are missing.
 func (tx *Tx) seal(c class) (*openFile, error) {
 	file := tx.open[c]
 	if err := tx.flush(c); err != nil {
 		return nil, err
 	}
 	tx.syncLater(file)
-	tx.sealed[segmentName(c, file.n)] = tx.put(gitstore.KindBlob, file.data)
+	if h, ok := tx.objects().TryPut(gitstore.KindBlob, file.data); ok {
+		tx.sealed[segmentName(c, file.n)] = h
+	}
 	tx.open[c] = &openFile{n: file.n + 1, data: make([]byte, 0, SealSize+SealSize/8)}
 	return tx.open[c], nil
 }
 
-func (tx *Tx) put(kind gitstore.Kind, data []byte) gitstore.Hash {
+func (tx *Tx) objects() *gitstore.Batch {
 	if tx.batch == nil {
 		tx.batch = tx.w.t.store.git.NewBatch()
 	}
-	return tx.batch.Put(kind, data)
+	return tx.batch
 }
+
+func (tx *Tx) put(kind gitstore.Kind, data []byte) gitstore.Hash { return tx.objects().Put(kind, data) }
 
 // flush writes what a class's open file has in memory only.
 func (tx *Tx) flush(c class) error {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/zlib"
@@ -26,6 +27,8 @@ const inFlight = 6
 type Batch struct {
 	r     *Repo
 	group errgroup.Group
+
+	ahead atomic.Bool // an object of TryPut is being written
 
 	mu    sync.Mutex
 	files []looseFile
@@ -70,6 +73,27 @@ func (b *Batch) Put(kind Kind, data []byte) Hash {
 	}
 	b.group.Go(func() error { return b.write(h, kind, data) })
 	return h
+}
+
+// TryPut adds an object if that can be done beside the caller's work without slowing
+// it down: one at a time. Otherwise it returns false, and data stays the caller's.
+func (b *Batch) TryPut(kind Kind, data []byte) (Hash, bool) {
+	if !b.ahead.CompareAndSwap(false, true) {
+		return ZeroHash, false
+	}
+	h := HashObject(kind, data)
+	started := b.group.TryGo(func() error {
+		defer b.ahead.Store(false)
+		return b.write(h, kind, data)
+	})
+	if !started {
+		b.ahead.Store(false)
+		return ZeroHash, false
+	}
+	b.mu.Lock()
+	b.seen[h] = true
+	b.mu.Unlock()
+	return h, true
 }
 
 var compressors = sync.Pool{New: func() any {
