@@ -30,7 +30,9 @@ func parseConfig(raw []byte, emit func(configEntry)) error {
 			if err != nil {
 				return p.at(err)
 			}
-			emit(e)
+			if e.section != "" { // git passes over keys before any section
+				emit(e)
+			}
 		default:
 			return p.at(fmt.Errorf("unexpected %q", c))
 		}
@@ -129,9 +131,6 @@ func (p *configParser) assignment() (configEntry, error) {
 		p.pos++
 	}
 	e := configEntry{section: p.section, subsection: p.subsection, key: strings.ToLower(p.src[start:p.pos])}
-	if e.section == "" {
-		return e, fmt.Errorf("key %q before any section", e.key)
-	}
 	for p.peek() == ' ' || p.peek() == '\t' {
 		p.pos++
 	}

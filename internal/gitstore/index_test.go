@@ -25,7 +25,9 @@ func change(path, content string) IndexChange {
 	return IndexChange{Path: path, Hash: HashObject(KindBlob, []byte(content)), Mode: ModeFile, Size: int64(len(content))}
 }
 
-func (j *judge) main() Worktree { return Worktree{Dir: j.dir, GitDir: j.gitDir, Branch: "refs/heads/tape/main"} }
+func (j *judge) main() Worktree {
+	return Worktree{Dir: j.dir, GitDir: j.gitDir, Branch: "refs/heads/tape/main"}
+}
 
 // staged compares what we read with what git does.
 func (j *judge) staged(r *Repo, w Worktree) {
@@ -138,10 +140,8 @@ func TestIndexKeepsFlagsAndResolvesConflicts(t *testing.T) {
 	j.git("add", "-N", "new")
 	j.git("update-index", "--assume-unchanged", "assume")
 	j.git("update-index", "--skip-worktree", "skip")
-	one, two := HashObject(KindBlob, []byte("1\n")), j.git("hash-object", "-w", "--stdin")
+	one, two := HashObject(KindBlob, []byte("1\n")), j.git("hash-object", "-w", os.DevNull)
 	info := fmt.Sprintf("0 %s\tboth/x\n100644 %s 1\tboth/x\n100644 %s 2\tboth/x\n100644 %s 3\tboth/x\n", ZeroHash, one, one, two)
-	j.write("info", info)
-	j.git("update-index", "--index-info")
 	if out, err := runStdin(j, info, "update-index", "--index-info"); err != nil {
 		t.Fatal(out)
 	}

@@ -29,13 +29,17 @@ import (
 //     There is no moment at which a lock of ours looks otherwise, whatever its content:
 //     the mode is turned into 0600 only after the rename, when it is a lock no more.
 //     Git, libgit2, JGit, dulwich and gitoxide create theirs writable (0666 or 0600
-//     less the umask), and core.sharedRepository only ever adds bits.
+//     less the umask), and core.sharedRepository never takes the owner's w away.
 //
 // Holding the guard and seeing F.lock with mode 0400 therefore means: ours, and dead.
 // It is removed, and F holds its old value, since F changes by rename alone. A lock of
 // any other mode is somebody else's and never touched, however old. Where a file
 // system does not keep modes, or shows others than it was given, the comparison
 // fails and we wait like git does: the argument errs towards not stealing.
+//
+// What it rests on: flock working between all processes that write here. On a network
+// file system that gives each machine locks of its own, two machines of ours could take
+// each other's lock for dead.
 //
 // Windows: a file without write permission has the read-only attribute, which is also
 // set at creation; the argument is the same.

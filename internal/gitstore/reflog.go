@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -177,12 +178,19 @@ func noFileAt(path string) bool {
 	return err != nil && isAbsent(err) || err == nil && st.IsDir()
 }
 
-func (r *Repo) beginReflog(path string) (*disk.File, error) {
-	if err := r.clearEmptyDir(path); err != nil {
-		return nil, err
+// beginReflog creates a log. Git removes empty folders of logs, perhaps at this moment:
+// then once more.
+func (r *Repo) beginReflog(path string) (f *disk.File, err error) {
+	for range 10 {
+		if err = r.clearEmptyDir(path); err != nil {
+			return nil, err
+		}
+		if err = r.fs.MkdirAll(filepath.Dir(path)); err == nil {
+			f, err = r.fs.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, disk.FilePerm)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 	}
-	if err := r.fs.MkdirAll(filepath.Dir(path)); err != nil {
-		return nil, err
-	}
-	return r.fs.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, disk.FilePerm)
+	return f, err
 }

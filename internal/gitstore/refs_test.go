@@ -13,7 +13,7 @@ import (
 	"tape/internal/disk"
 )
 
-var ann = Signature{Name: "Ann", Email: "ann@example.org", When: time.Unix(1_790_000_000, 0).In(time.FixedZone("", 2*3600))}
+var ann = Signature{Name: "Ann", Email: "ann@example.org", When: time.Now().Truncate(time.Second).In(time.FixedZone("", 2*3600))}
 
 func TestCheckRefName(t *testing.T) {
 	j := newJudge(t)
@@ -205,16 +205,8 @@ func TestNamesInEachOthersWay(t *testing.T) {
 func TestUpdateRefFaults(t *testing.T) {
 	j := newJudge(t)
 	c, ctx := j.commits(3), context.Background()
-	const name = "refs/heads/tape/main"
 	n := 0
-	everyFault(t, func(t *testing.T, fsys *disk.FS) {
-		n++
-		u := RefUpdate{Name: name, Old: c[0], New: c[1], Who: ann, Message: "x"}
-		if n%3 == 1 { // a ref in a new folder
-			u.Name, u.Old = fmt.Sprintf("refs/heads/new%d/a/b", n), ZeroHash
-		} else {
-			j.git("update-ref", name, c[0].String())
-		}
+	body := func(t *testing.T, fsys *disk.FS, u RefUpdate) {
 		err := j.open(fsys).UpdateRef(ctx, u)
 		after := j.open(nil)
 		h, rerr := after.Ref(u.Name)
@@ -230,9 +222,25 @@ func TestUpdateRefFaults(t *testing.T) {
 		if got := j.git("rev-parse", u.Name); got != c[2].String() {
 			t.Fatalf("git reads %s", got)
 		}
+		if got := j.git("reflog", "-1", "--format=%H", u.Name); got != c[2].String() {
+			t.Fatalf("git's reflog ends in %s", got)
+		}
 		if left := findLocks(t, j.gitDir); left != "" {
 			t.Fatalf("a lock is left: %s", left)
 		}
+	}
+	t.Run("existing", func(t *testing.T) {
+		everyFault(t, func(t *testing.T, fsys *disk.FS) {
+			const name = "refs/heads/tape/main" // HEAD has a log, too
+			j.git("update-ref", name, c[0].String())
+			body(t, fsys, RefUpdate{Name: name, Old: c[0], New: c[1], Who: ann, Message: "x"})
+		})
+	})
+	t.Run("new", func(t *testing.T) {
+		everyFault(t, func(t *testing.T, fsys *disk.FS) {
+			n++
+			body(t, fsys, RefUpdate{Name: fmt.Sprintf("refs/heads/new%d/a/b", n), New: c[1], Who: ann})
+		})
 	})
 	j.fsck()
 }

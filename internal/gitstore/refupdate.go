@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,7 +88,13 @@ func (r *Repo) updateGuarded(u RefUpdate) (err error) {
 	if err := l.publish(); err != nil {
 		return err
 	}
-	return r.fs.SyncDir(filepath.Dir(path))
+	err = r.fs.SyncDir(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		// Git has packed the ref since, and removed the empty folder. Now the
+		// value is in packed-refs, which git syncs where core.fsync says so.
+		return nil
+	}
+	return err
 }
 
 func describeHash(h Hash) string {
@@ -157,6 +164,9 @@ func (r *Repo) clearEmptyDir(path string) error {
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
+		if isAbsent(err) {
+			return nil
+		}
 		return err
 	}
 	for _, e := range entries {

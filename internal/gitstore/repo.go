@@ -85,6 +85,7 @@ type Repo struct {
 	gitDir string // the common .git folder, absolute
 	fs     *disk.FS
 	wait   time.Duration
+	bare   bool // the configuration may say so
 
 	mu      sync.Mutex // guards storage
 	storage *filesystem.ObjectStorage
@@ -134,7 +135,9 @@ func (r *Repo) checkFormat() error {
 	if err != nil {
 		return fmt.Errorf("open repository %s: %w", r.gitDir, err)
 	}
-	if !bytes.Contains(bytes.ToLower(raw), []byte("extensions")) {
+	raw = bytes.ToLower(raw)
+	r.bare = maybeBare(raw)
+	if !bytes.Contains(raw, []byte("extensions")) {
 		return nil
 	}
 	if v, _ := r.ConfigValue("extensions", "", "objectformat"); v != "" && v != "sha1" {
@@ -152,6 +155,18 @@ func (r *Repo) checkFormat() error {
 	return nil
 }
 
+// maybeBare spares most repositories a real look at the configuration: they say
+// "bare = false" themselves.
+func maybeBare(config []byte) bool {
+	for line := range bytes.Lines(config) {
+		line = bytes.TrimSpace(line)
+		if bytes.HasPrefix(line, []byte("bare")) && !bytes.HasSuffix(line, []byte("false")) {
+			return true
+		}
+	}
+	return false
+}
+
 // InitOptions says how a new repository is set up.
 type InitOptions struct {
 	Options
@@ -167,7 +182,8 @@ func Init(gitDir string, o InitOptions) (*Repo, error) {
 		return nil, err
 	}
 	r := newRepo(gitDir, &o.Options)
-	for _, dir := range []string{"", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags", "info", "logs", "tape"} {
+	// Our own folder is the first: it marks what an interrupted Init left as ours.
+	for _, dir := range []string{"", guardDir, "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags", "info", "logs"} {
 		if err := r.fs.MkdirAll(filepath.Join(gitDir, filepath.FromSlash(dir))); err != nil {
 			return nil, fmt.Errorf("create repository: %w", err)
 		}
