@@ -51,7 +51,8 @@ func (t *Tape) snapshot(ctx context.Context) (view, error) {
 		if err := checkPhases(v, v.list); err != nil {
 			return nil, err
 		}
-		return v, checkNotCut(v, after, head)
+		// The note from before the look: appends go on, and the later one may count more.
+		return v, checkNotCut(v, before, head)
 	}
 }
 

@@ -24,17 +24,19 @@ import (
 // state, and the next writer takes an interrupted change back, or completes it once
 // the branch has moved to Next.
 //
-// The record is one line with a checksum in front. A line that does not match its
-// checksum counts as absent: it can only be the result of a power cut while it was
-// written, at a moment when no change was half done.
+// The file has two slots, each of one line with a checksum in front, and the newer line
+// that matches its checksum counts. A slot that holds the last synced record is never
+// written to: whatever a crash does to a record being written, the one before it stays.
 type state struct {
 	Version   int              `json:"v"`
+	Count     uint64           `json:"n"`         // grows with each record; odd ones are in the second slot
+	Synced    bool             `json:"synced"`    // this one is
 	Gen       uint64           `json:"gen"`       // counts changes that had an Undo
 	Head      string           `json:"head"`      // the branch's commit
 	Committed int64            `json:"committed"` // last id in that commit
 	Seq       int              `json:"seq"`       // the open phase
 	Folder    string           `json:"folder"`
-	Anchor    string           `json:"anchor"` // its anchor's name
+	Anchor    string           `json:"anchor"` // its anchor's name; "" if that is too long for the record
 	LastID    int64            `json:"last_id"`
 	Tails     [classCount]tail `json:"tails"`
 	DirTime   int64            `json:"dir_time"`   // of anchors/, ns
@@ -60,11 +62,18 @@ type undo struct {
 	Checkout bool `json:"checkout,omitempty"`
 }
 
-const stateVersion = 1
+const (
+	stateVersion = 2
+	slotSize     = 8 << 10 // bytes
+	noteName     = 512     // bytes; the longest name of an anchor that is put into the record
+)
 
 // encodeState gives the record's line.
 func encodeState(st state) ([]byte, error) {
 	st.Version = stateVersion
+	if len(st.Anchor) > noteName {
+		st.Anchor = ""
+	}
 	raw, err := json.Marshal(st)
 	if err != nil {
 		return nil, err
@@ -86,24 +95,35 @@ func decodeState(raw []byte) (state, bool) {
 	return st, true
 }
 
-const maxState = 16 << 10
-
+// readState returns the newer of the two records.
 func readState(f io.ReaderAt) (state, bool) {
-	buf := make([]byte, maxState)
+	buf := make([]byte, 2*slotSize)
 	n, err := f.ReadAt(buf, 0)
 	if err != nil && err != io.EOF {
 		return state{}, false
 	}
-	return decodeState(buf[:n])
+	buf = buf[:n]
+	st, ok := decodeState(buf[:min(n, slotSize)])
+	if n > slotSize {
+		if second, ok2 := decodeState(buf[slotSize:]); ok2 && (!ok || second.Count > st.Count) {
+			return second, true
+		}
+	}
+	return st, ok
 }
 
-// saveState overwrites the record in place, and syncs it if asked.
+// saveState writes the record beside the last synced one, and syncs it if asked.
 func saveState(f *disk.File, st state, sync bool) error {
+	last, _ := readState(f)
+	st.Count, st.Synced = last.Count+1, sync
+	if !last.Synced {
+		st.Count++ // over that one
+	}
 	raw, err := encodeState(st)
 	if err != nil {
 		return err
 	}
-	if _, err := f.WriteAt(raw, 0); err != nil {
+	if _, err := f.WriteAt(raw, int64(st.Count%2)*slotSize); err != nil {
 		return fmt.Errorf("write %s: %w", f.Name(), err)
 	}
 	if !sync {

@@ -242,7 +242,9 @@ func Init(ctx context.Context, dir string, o *InitOptions) (*Store, bool, error)
 	s := newStore(dir, &opts.Options)
 	gitDir := filepath.Join(dir, gitDirName)
 	if !isWorkspace(dir) {
-		if _, err := os.Lstat(gitDir); err == nil {
+		// An empty folder is what an Init leaves that was cut off at its first step.
+		names, err := dirNames(gitDir)
+		if !errors.Is(err, fs.ErrNotExist) && (err != nil || len(names) > 0) {
 			return nil, false, invalid("choose another folder: a workspace is a repository of its own",
 				"%s is a git repository that holds something else", dir)
 		}

@@ -31,7 +31,7 @@ func (t *Tape) putTag(ctx context.Context, b *gitstore.Batch, ref string, h gits
 		if err != nil {
 			return gitstore.ZeroHash, err
 		}
-		raw = append(raw, sig...)
+		raw = gitstore.AppendTagSignature(raw, sig)
 	}
 	return b.Put(gitstore.KindTag, raw), nil
 }

@@ -78,7 +78,7 @@ func (w *writer) begin(ctx context.Context) error {
 	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
 		return err
 	}
-	if err == nil && ok && w.st.Undo == nil && w.st.Head == w.head.String() && w.unchanged() {
+	if err == nil && ok && w.st.Undo == nil && w.st.Anchor != "" && w.st.Head == w.head.String() && w.unchanged() {
 		return nil
 	}
 	return w.recover(ctx, ok)

@@ -159,8 +159,10 @@ func (r *Repo) checkFormat() error {
 // "bare = false" themselves.
 func maybeBare(config []byte) bool {
 	for line := range bytes.Lines(config) {
-		line = bytes.TrimSpace(line)
-		if bytes.HasPrefix(line, []byte("bare")) && !bytes.HasSuffix(line, []byte("false")) {
+		if !bytes.Contains(line, []byte("bare")) {
+			continue
+		}
+		if string(bytes.Join(bytes.Fields(line), nil)) != "bare=false" {
 			return true
 		}
 	}

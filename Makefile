@@ -1,0 +1,171 @@
+# make            builds bin/tape
+# make help       lists the targets
+#
+# Needs Go, git and make, and a C compiler only for the race detector. All else
+# comes through Go's module system as the environment has it set up.
+
+GO      ?= go
+BIN     := bin/tape
+MAIN    := ./cmd/tape
+
+# The linter runs as a program of its own, so its dependencies stay out of go.mod.
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI := $(GO) run -ldflags='-s -w' github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+# The version is stamped by LDFLAGS; Go's own stamp fails in a checkout of another owner.
+BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
+
+# What release builds, and what test vets and compiles besides the host: the one
+# that differs most, for each costs a cold machine a build of everything.
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+CROSS     ?= windows/amd64
+
+TEST_TIMEOUT ?= 8m
+TESTFLAGS    ?=
+BENCHFLAGS   ?=
+FUZZTIME     ?= 30s
+SEED         ?= $(shell date +%s)
+
+# -race where Go uses cgo and the C compiler works.
+RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && d=$$(mktemp -d) \
+	&& { printf 'int main(void){return 0;}\n' >"$$d/a.c" \
+	&& $$($(GO) env CC) -o "$$d/a" "$$d/a.c" >/dev/null 2>&1 && printf %s -race; rm -rf "$$d"; })
+
+.DEFAULT_GOAL := build
+
+.PHONY: build
+build: ## build bin/tape (static, trimmed, version stamped)
+	@mkdir -p bin
+	$(BUILD) -o $(BIN)$$($(GO) env GOEXE) $(MAIN)
+
+# test -------------------------------------------------------------------------
+
+# Every step runs even when one before it failed, and the tests come last, so
+# that the output ends with their summary. Lint is mostly a cold build on a
+# fresh machine: it goes on beside the steps that need no quiet machine, but
+# after vet, which has by then built what both need.
+.PHONY: test
+test: ## everything CI runs: gofmt, vet, lint, cross-compile, docs, short fuzz, tests with -race
+	@log=$$(mktemp); failed=; \
+	trap 'kill $$lint 2>/dev/null; rm -f "$$log"' EXIT; trap 'exit 130' INT TERM; \
+	for step in fmt-check vet; do \
+		$(MAKE) --no-print-directory $$step || failed="$$failed $$step"; \
+	done; \
+	$(MAKE) --no-print-directory lint >"$$log" 2>&1 & lint=$$!; \
+	for step in cross docs-check "fuzz FUZZTIME=2s"; do \
+		$(MAKE) --no-print-directory $$step || failed="$$failed $${step%% *}"; \
+	done; \
+	wait $$lint || failed="$$failed lint"; lint=; cat "$$log"; \
+	$(MAKE) --no-print-directory unit || failed="$$failed unit"; \
+	if [ -n "$$failed" ]; then echo "make test: failed:$$failed" >&2; exit 1; fi
+
+.PHONY: unit
+unit: ## only the tests: unit tests and scripts
+	@race='$(RACE)'; [ -n "$$race" ] || echo '== test (without -race: no working C compiler)'; \
+	[ -z "$$race" ] || echo '== test -race'; \
+	$(GO) test $$race -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
+
+.PHONY: fmt-check
+fmt-check: ## fail when gofmt -s would change a file
+	@echo '== gofmt'; \
+	bad=$$(find . -name '*.go' -not -path './.git/*' -not -path '*/testdata/*' -exec "$$($(GO) env GOROOT)/bin/gofmt" -s -l {} +); status=$$?; \
+	[ -z "$$bad" ] || { echo "not formatted (gofmt -s -w):"; echo "$$bad"; exit 1; }; exit $$status
+
+.PHONY: vet
+vet: ## go vet
+	@echo '== vet'; $(GO) vet ./...
+
+.PHONY: lint
+lint: ## golangci-lint, pinned, built by go run
+	@echo '== lint'; $(GOLANGCI) run ./...
+
+.PHONY: cross
+cross: ## vet and compile for the platforms in CROSS
+	@for p in $(CROSS); do \
+		echo "== cross $$p"; export GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0; \
+		$(GO) vet ./... && $(GO) build -buildvcs=false -o /dev/null $(MAIN) || exit 1; \
+	done
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (default 30s)
+	@dirs=$$(grep -rl --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*$$||' | sort -u); \
+	[ -n "$$dirs" ] || { echo '== fuzz: no targets'; exit 0; }; \
+	list=$$($(GO) test -list '^Fuzz' $$dirs) || { echo "$$list"; exit 1; }; \
+	targets=$$(echo "$$list" | awk '/^Fuzz/ {n[++k] = $$1} /^ok/ {for (i = 1; i <= k; i++) print $$2 ":" n[i]; k = 0}'); \
+	status=0; for t in $$targets; do \
+		echo "== fuzz $$t ($(FUZZTIME))"; \
+		$(GO) test -run '^$$' -fuzz "^$${t#*:}\$$" -fuzztime $(FUZZTIME) "$${t%:*}" || status=1; \
+	done; exit $$status
+
+.PHONY: soak
+soak: ## the long runs: faults, simulations, power cuts, fuzz; SEED=n repeats one
+	@echo "== soak, SEED=$(SEED)"; status=0; \
+	TAPE_SOAK=1 TAPE_SEED=$(SEED) $(GO) test $(RACE) -count=1 -run 'Soak' -timeout 2h $(TESTFLAGS) ./... || status=1; \
+	$(MAKE) --no-print-directory fuzz FUZZTIME=5m || status=1; \
+	echo "== soak done, SEED=$(SEED)"; exit $$status
+
+.PHONY: bench
+bench: build ## Go benchmarks, then the end-to-end comparisons (BENCHFLAGS)
+	$(GO) test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./...
+	$(GO) run ./cmd/internal/bench $(BENCHFLAGS)
+
+# docs -------------------------------------------------------------------------
+
+.PHONY: docs
+docs: ## write docs/man, docs/completions and docs/cli.md from the commands
+	@rm -rf docs/man docs/completions
+	$(GO) run ./cmd/internal/docgen docs
+
+.PHONY: docs-check
+docs-check: ## fail when the generated docs are stale
+	@echo '== docs'; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
+	$(GO) run ./cmd/internal/docgen "$$tmp" || exit 1; \
+	for f in man completions cli.md; do \
+		diff -r -u "docs/$$f" "$$tmp/$$f" || { echo "docs/$$f is stale: run make docs" >&2; exit 1; }; \
+	done
+
+# demo, install, release -------------------------------------------------------
+
+.PHONY: demo
+demo: build ## record, hand off and read a sample session; FILE=… takes your own transcript
+	@sh cmd/tape/testdata/demo/demo.sh $(BIN) $(if $(FILE),"$(FILE)")
+
+# With PREFIX: program, man pages and completions below it (DESTDIR is honoured).
+# Without: the program alone, where go install would put it.
+.PHONY: install
+install: build ## install to PREFIX, or without it where go install does
+ifdef PREFIX
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/man/man1" \
+		"$(DESTDIR)$(PREFIX)/share/bash-completion/completions" \
+		"$(DESTDIR)$(PREFIX)/share/zsh/site-functions" \
+		"$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d"
+	install -m 755 $(BIN) "$(DESTDIR)$(PREFIX)/bin/tape"
+	install -m 644 docs/man/*.1 "$(DESTDIR)$(PREFIX)/share/man/man1/"
+	install -m 644 docs/completions/tape.bash "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/tape"
+	install -m 644 docs/completions/_tape "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_tape"
+	install -m 644 docs/completions/tape.fish "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/tape.fish"
+else
+	@dir=$$($(GO) env GOBIN); [ -n "$$dir" ] || dir=$$($(GO) env GOPATH | cut -d: -f1)/bin; \
+	mkdir -p "$$dir" && cp $(BIN)$$($(GO) env GOEXE) "$$dir/" && echo "installed $$dir/tape"
+endif
+
+.PHONY: release
+release: ## dist/: a program for each platform, and SHA256SUMS
+	@rm -rf dist && mkdir -p dist
+	@for p in $(PLATFORMS); do \
+		os=$${p%/*}; arch=$${p#*/}; ext=; [ $$os != windows ] || ext=.exe; \
+		out=dist/tape-$(VERSION)-$$os-$$arch$$ext; echo "$$out"; \
+		GOOS=$$os GOARCH=$$arch $(BUILD) -o $$out $(MAIN) || exit 1; \
+	done
+	@cd dist && { command -v sha256sum >/dev/null && sha256sum tape-* || shasum -a 256 tape-*; } >SHA256SUMS && cat SHA256SUMS
+
+.PHONY: clean
+clean: ## remove what make wrote
+	rm -rf bin dist
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile

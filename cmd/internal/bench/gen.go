@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"tape/internal/jsonl"
+)
+
+// gen makes text of the shape that agents record: words with a Zipf distribution,
+// identifiers and paths, code, and every now and then Chinese. The same seed gives
+// the same text.
+type gen struct {
+	rng   *rand.Rand
+	zipf  *rand.Zipf
+	words []string
+	at    time.Time
+}
+
+const vocabulary = 20_000
+
+func newGen(seed uint64) *gen {
+	rng := rand.New(rand.NewPCG(seed, seed))
+	g := &gen{rng: rng, zipf: rand.NewZipf(rng, 1.2, 8, vocabulary-1), at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	const letters = "etaoinshrdlcumwfgypbvk"
+	for range vocabulary {
+		n := 2 + rng.IntN(8)
+		var b strings.Builder
+		for range n {
+			b.WriteByte(letters[min(rng.IntN(len(letters)), rng.IntN(len(letters)))])
+		}
+		switch rng.IntN(12) {
+		case 0:
+			b.WriteString("_" + string(letters[rng.IntN(len(letters))]) + "id")
+		case 1:
+			b.WriteString("Handler")
+		}
+		g.words = append(g.words, b.String())
+	}
+	return g
+}
+
+func (g *gen) word() string { return g.words[g.zipf.Uint64()] }
+
+// prose is about n bytes of sentences.
+func (g *gen) prose(n int) string {
+	var b strings.Builder
+	for b.Len() < n {
+		if g.rng.IntN(40) == 0 {
+			for range 4 + g.rng.IntN(12) {
+				b.WriteRune(rune(0x4e00 + g.rng.IntN(2500)))
+			}
+			b.WriteString("。")
+			continue
+		}
+		b.WriteString(g.word())
+		if g.rng.IntN(12) == 0 {
+			b.WriteString(".")
+		}
+		b.WriteByte(' ')
+	}
+	return b.String()
+}
+
+// code is about n bytes of lines that look like a program or its output.
+func (g *gen) code(n int) string {
+	var b strings.Builder
+	for b.Len() < n {
+		switch g.rng.IntN(4) {
+		case 0:
+			fmt.Fprintf(&b, "\tif %s != nil {\n\t\treturn fmt.Errorf(\"%s %%w\", %s)\n\t}\n", g.word(), g.word(), g.word())
+		case 1:
+			fmt.Fprintf(&b, "%s/%s/%s.go:%d:\t%s := %s(%s)\n", g.word(), g.word(), g.word(), g.rng.IntN(900), g.word(), g.word(), g.word())
+		case 2:
+			fmt.Fprintf(&b, "ok  \t%s/%s\t%.3fs\n", g.word(), g.word(), g.rng.Float64())
+		default:
+			fmt.Fprintf(&b, "// %s %s %s %s\n", g.word(), g.word(), g.word(), g.word())
+		}
+	}
+	return b.String()
+}
+
+// size draws from a long-tailed distribution with the given median, in bytes.
+func (g *gen) size(median float64) int {
+	n := median
+	for g.rng.IntN(3) == 0 {
+		n *= 2.2
+	}
+	return int(n * (0.3 + 1.4*g.rng.Float64()))
+}
+
+// entry is one NDJSON line for tape append --stdin, about 400 bytes on average.
+func (g *gen) entry(dst []byte) []byte {
+	g.at = g.at.Add(time.Duration(g.rng.IntN(20)) * time.Second)
+	date := g.at.Format("2006-01-02T15:04:05.000000+00:00")
+	switch g.rng.IntN(8) {
+	case 0:
+		dst = jsonl.AppendString(append(dst, `{"kind":"message","payload":{"role":"user","content":`...), g.prose(g.size(60)))
+		dst = append(dst, `}`...)
+	case 1, 2:
+		dst = jsonl.AppendString(append(dst, `{"kind":"message","payload":{"role":"assistant","content":`...), g.prose(g.size(180)))
+		dst = append(dst, `}`...)
+	case 3, 4:
+		dst = fmt.Appendf(dst, `{"kind":"tool_call","payload":{"calls":[{"id":"call_%x","type":"function","function":{"name":%q,"arguments":`, g.rng.Uint64(), g.word())
+		dst = jsonl.AppendString(dst, string(jsonl.AppendString([]byte(`{"command":`), g.code(g.size(40))))+"}")
+		dst = append(dst, `}}]}`...)
+	case 5, 6:
+		dst = jsonl.AppendString(append(dst, `{"kind":"tool_result","payload":{"results":[`...), g.code(g.size(260)))
+		dst = append(dst, `]}`...)
+	default:
+		dst = fmt.Appendf(dst, `{"kind":"event","payload":{"name":"run","data":{"usage":{"input_tokens":%d,"output_tokens":%d}}}`, g.rng.IntN(90000), g.rng.IntN(900))
+	}
+	return fmt.Appendf(dst, `,"date":%q}`+"\n", date)
+}
+
+// entries writes n NDJSON lines.
+func (g *gen) entries(w io.Writer, n int) error {
+	b := bufio.NewWriterSize(w, 1<<20)
+	var line []byte
+	for range n {
+		line = g.entry(line[:0])
+		if _, err := b.Write(line); err != nil {
+			return err
+		}
+	}
+	return b.Flush()
+}
+
+// transcript writes a Claude Code session of about size bytes: prompts, several lines
+// for one message, tool results given twice, progress lines, snapshots.
+func (g *gen) transcript(w io.Writer, size int) error {
+	b := bufio.NewWriterSize(w, 1<<20)
+	t := &transcript{g: g, w: b, session: g.uuid()}
+	for t.written < size && t.err == nil {
+		t.turn()
+	}
+	if t.err != nil {
+		return t.err
+	}
+	return b.Flush()
+}
+
+func (g *gen) uuid() string {
+	a, c := g.rng.Uint64(), g.rng.Uint64()
+	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", a>>32, a>>16&0xffff, a&0xffff, c>>48, c&0xffffffffffff)
+}
+
+type transcript struct {
+	g       *gen
+	w       *bufio.Writer
+	session string
+	parent  string
+	written int
+	err     error
+}
+
+// line writes one record: the envelope, then the fields of its type.
+func (t *transcript) line(kind string, fields []byte) {
+	g := t.g
+	g.at = g.at.Add(time.Duration(g.rng.IntN(4000)) * time.Millisecond)
+	parent := "null"
+	if t.parent != "" {
+		parent = `"` + t.parent + `"`
+	}
+	id := g.uuid()
+	raw := fmt.Appendf(nil, `{"parentUuid":%s,"isSidechain":false,"userType":"external","cwd":"/home/dev/shop","sessionId":%q,"version":"2.1.17","gitBranch":"main","type":%q,`,
+		parent, t.session, kind)
+	raw = append(raw, fields...)
+	raw = fmt.Appendf(raw, `,"uuid":%q,"timestamp":%q}`+"\n", id, g.at.Format("2006-01-02T15:04:05.000Z"))
+	t.parent = id
+	n, err := t.w.Write(raw)
+	t.written += n
+	if err != nil {
+		t.err = err
+	}
+}
+
+func (t *transcript) turn() {
+	g := t.g
+	t.line("user", append(jsonl.AppendString([]byte(`"message":{"role":"user","content":`), g.prose(g.size(120))), '}'))
+	for range 1 + g.rng.IntN(10) {
+		t.step()
+	}
+	t.assistant(fmt.Sprintf("msg_%016x", g.rng.Uint64()), append(jsonl.AppendString([]byte(`{"type":"text","text":`), g.prose(g.size(500))), '}'))
+}
+
+// step is a thought, a tool call and its result.
+func (t *transcript) step() {
+	g := t.g
+	msg, call := fmt.Sprintf("msg_%016x", g.rng.Uint64()), fmt.Sprintf("toolu_%016x", g.rng.Uint64())
+	thought := jsonl.AppendString([]byte(`{"type":"thinking","thinking":`), g.prose(g.size(400)))
+	t.assistant(msg, fmt.Appendf(thought, `,"signature":"%x%x"}`, g.rng.Uint64(), g.rng.Uint64()))
+	input := jsonl.AppendString(fmt.Appendf(nil, `{"type":"tool_use","id":%q,"name":"Bash","input":{"command":`, call), g.code(g.size(80)))
+	t.assistant(msg, append(input, `}}`...))
+	if g.rng.IntN(3) == 0 {
+		t.line("progress", append(jsonl.AppendString(fmt.Appendf(nil, `"toolUseID":%q,"data":{"type":"bash_progress","elapsedTimeSeconds":2,"output":`, call), g.code(300)), '}'))
+	}
+	output := g.code(g.size(1500))
+	fields := jsonl.AppendString(fmt.Appendf(nil, `"message":{"role":"user","content":[{"tool_use_id":%q,"type":"tool_result","is_error":false,"content":`, call), output)
+	fields = jsonl.AppendString(append(fields, `}]},"toolUseResult":{"stdout":`...), output)
+	t.line("user", append(fields, `,"stderr":"","interrupted":false,"isImage":false}`...))
+}
+
+func (t *transcript) assistant(msg string, block []byte) {
+	fields := fmt.Appendf(nil, `"requestId":"req_1","message":{"model":"claude","id":%q,"type":"message","role":"assistant","content":[`, msg)
+	fields = append(fields, block...)
+	fields = fmt.Appendf(fields, `],"stop_reason":null,"usage":{"input_tokens":%d,"cache_read_input_tokens":%d,"output_tokens":%d}}`,
+		t.g.rng.IntN(50), t.g.rng.IntN(90000), t.g.rng.IntN(900))
+	t.line("assistant", fields)
+}

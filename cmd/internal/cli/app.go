@@ -1,0 +1,139 @@
+// Package cli is the tape command: one file a command, each an options struct, a
+// constructor that parses, and a run function.
+//
+// A command gets everything it touches from the App: streams, clock, environment, and
+// a workspace that is opened when it is first asked for. So help and errors of usage
+// open nothing, and appending touches nothing but the tape.
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"tape/repo"
+)
+
+// envTape names the tape to use where --tape does not.
+const envTape = "TAPE_NAME"
+
+// App is what commands share during one run of the program.
+type App struct {
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Getenv func(string) string
+	Now    func() time.Time
+
+	Version string // "" when the build did not stamp one
+	Commit  string
+
+	// The global flags.
+	workspace string
+	tapeName  string
+	json      bool
+	quiet     bool
+	verbose   bool
+
+	out   *bufio.Writer // commands write to it, see output.go
+	pager *pager
+	term  *terminal
+	store *repo.Store
+}
+
+// OS returns an App on the process's own streams and environment.
+func OS(version, commit string) *App {
+	return &App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Now: time.Now,
+		Version: version, Commit: commit}
+}
+
+// Run runs the program with its arguments, without the program's name, and returns
+// its exit code.
+func Run(ctx context.Context, a *App, args []string) int {
+	a.out = bufio.NewWriterSize(a.Stdout, 16<<10)
+	root := newRoot(a, args)
+	root.SetArgs(args)
+	root.SetOut(a.out)
+	root.SetErr(a.Stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if closeErr := a.closeOutput(); err == nil {
+		err = closeErr
+	}
+	if err == nil || isClosedPipe(err) {
+		return exitOK
+	}
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return a.report(cmd, err, a.json || wantsJSON(args))
+}
+
+// wantsJSON looks for --json where a wrong flag kept it from being parsed.
+func wantsJSON(args []string) bool {
+	for _, arg := range args {
+		switch arg {
+		case "--":
+			return false
+		case "--json", "--json=true":
+			return true
+		}
+	}
+	return false
+}
+
+// openStore opens the workspace that the flags, the environment or the current
+// directory name.
+func (a *App) openStore(ctx context.Context) (*repo.Store, error) {
+	if a.store != nil {
+		return a.store, nil
+	}
+	dir := a.workspaceDir()
+	if dir == "" {
+		found, err := repo.Find(".")
+		if err != nil {
+			return nil, err
+		}
+		dir = found
+	}
+	a.note("workspace: %s", dir)
+	store, err := repo.Open(ctx, dir, a.storeOptions())
+	if err != nil {
+		return nil, err
+	}
+	a.store = store
+	return store, nil
+}
+
+func (a *App) storeOptions() *repo.Options { return &repo.Options{Warn: a.warn, Now: a.Now} }
+
+// workspaceDir is the workspace that is named explicitly, or "".
+func (a *App) workspaceDir() string {
+	if a.workspace != "" {
+		return a.workspace
+	}
+	return a.Getenv(repo.EnvWorkspace)
+}
+
+// wantedTape is the name of the tape that is named explicitly, or "".
+func (a *App) wantedTape() string {
+	if a.tapeName != "" {
+		return a.tapeName
+	}
+	return a.Getenv(envTape)
+}
+
+// openTape opens the tape that the flags and the environment name, or the current one.
+func (a *App) openTape(ctx context.Context) (*repo.Tape, error) {
+	store, err := a.openStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := store.Tape(ctx, a.wantedTape())
+	if err == nil {
+		a.note("tape: %s", t.Name())
+	}
+	return t, err
+}

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"tape/repo"
+)
+
+type appendOptions struct {
+	app *App
+
+	kind    string
+	payload string
+	text    string
+	role    string
+	meta    string
+	date    string
+	anchor  string
+	stdin   bool
+	partial bool
+	dash    bool // the payload comes from standard input
+
+	changed func(flag string) bool
+}
+
+func newAppendCmd(a *App) *cobra.Command {
+	o := &appendOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "append [--kind KIND] [--payload JSON | --text TEXT [--role ROLE] | -]",
+		Short: "Append an entry, or a stream of them",
+		Long: `Append one entry to the tape. When the command returns, the entry survives a power cut.
+
+The payload is a JSON object, given with --payload or read from standard input (-).
+With --text it is a message. Known kinds: system, message, tool_call, tool_result,
+event, error; any other is kept as it is. Anchors are written by tape handoff.
+
+With --stdin, standard input is a stream of entries, one JSON object a line, with the
+members kind and payload, and optionally meta and date. All of them are appended, or
+none when one is bad; with --partial the good ones are kept and the bad ones reported
+by their line numbers (exit code 2).`,
+		Example: `  tape append --text "why is the build red?" --role user
+  tape append --kind event --payload '{"name":"run","data":{"seconds":3}}'
+  tape append --kind tool_result - <result.json
+  tape append --stdin <entries.jsonl`,
+		Args: takes(0, "-"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && args[0] != "-" {
+				return usagef("unexpected argument %s; a payload is given with --payload, or with - from standard input", quoted(args[0]))
+			}
+			o.dash = len(args) > 0
+			o.changed = cmd.Flags().Changed
+			if err := o.check(); err != nil {
+				return err
+			}
+			if o.stdin {
+				return o.runStream(cmd.Context())
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.kind, "kind", "", "the entry's `KIND` (default message, with --text)")
+	f.StringVar(&o.payload, "payload", "", "the payload, a `JSON` object")
+	f.StringVar(&o.text, "text", "", "the `TEXT` of a message")
+	f.StringVar(&o.role, "role", "user", "the `ROLE` of a message")
+	f.StringVar(&o.meta, "meta", "", "the meta data, a `JSON` object")
+	f.StringVar(&o.date, "date", "", "the entry's `DATE` (default now)")
+	f.StringVar(&o.anchor, "anchor", "", "append only if the phase of this anchor `NAME` is open; exit code 4 if another one is")
+	f.BoolVar(&o.stdin, "stdin", false, "append the entries that standard input has, one a line")
+	f.BoolVar(&o.partial, "partial", false, "with --stdin: keep the good lines, report the bad ones")
+	a.completeFlag(cmd, "kind", completeKinds)
+	a.completeFlag(cmd, "anchor", a.completeAnchors)
+	return cmd
+}
+
+// check refuses combinations of flags that contradict each other.
+func (o *appendOptions) check() error {
+	if o.stdin {
+		for _, flag := range []string{"kind", "payload", "text", "role", "meta", "date"} {
+			if o.changed(flag) {
+				return usagef("--stdin takes %s from the lines; --%s cannot be given beside it", flag, flag)
+			}
+		}
+		if o.dash {
+			return usagef("give --stdin for a stream of entries, or - for one payload")
+		}
+		return nil
+	}
+	sources := 0
+	for _, given := range []bool{o.changed("payload"), o.changed("text"), o.dash} {
+		if given {
+			sources++
+		}
+	}
+	switch {
+	case o.partial:
+		return usagef("--partial needs --stdin")
+	case sources == 0:
+		return usagef("there is nothing to append: give --text, --payload or -, or --stdin for a stream")
+	case sources > 1:
+		return usagef("give one of --text, --payload and -")
+	case o.changed("kind") && o.kind == "":
+		return usagef("--kind is empty")
+	case !o.changed("text") && o.kind == "":
+		return usagef("--kind is missing: it says what the payload is")
+	case !o.changed("text") && o.changed("role"):
+		return usagef("--role belongs to --text")
+	case o.changed("text") && o.kind != "" && o.kind != repo.KindMessage && o.kind != repo.KindSystem:
+		return usagef("--text makes a message; give --payload for an entry of kind %s", quoted(o.kind))
+	}
+	for flag, value := range map[string]string{"kind": o.kind, "text": o.text, "role": o.role} {
+		if !utf8.ValidString(value) {
+			return invalidf("", "--%s is not valid UTF-8", flag)
+		}
+	}
+	return nil
+}
+
+// draft makes the entry; its payload is checked when it is appended.
+func (o *appendOptions) draft(payload []byte) repo.Draft {
+	var d repo.Draft
+	switch {
+	case payload != nil:
+		d = repo.Draft{Kind: o.kind, Payload: payload}
+	case o.kind == repo.KindSystem:
+		d = repo.System(o.text)
+	default:
+		d = repo.Message(o.role, o.text)
+	}
+	if o.changed("meta") {
+		d.Meta = json.RawMessage(o.meta)
+	}
+	d.Date = o.date
+	return d
+}
+
+func (o *appendOptions) run(ctx context.Context) error {
+	a := o.app
+	t, err := a.openTape(ctx)
+	if err != nil {
+		return err
+	}
+	var payload []byte
+	switch {
+	case o.dash:
+		// Whitespace in the payload is not stored and may make it longer than a line.
+		if payload, err = a.readAll(ctx, 2*t.Store().Config().MaxLine); err != nil {
+			return err
+		}
+	case o.changed("payload"):
+		payload = []byte(o.payload)
+	}
+	done, err := t.Append(ctx, o.asserted(), o.draft(payload))
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.writeLine(done[0].JSON())
+	}
+	a.say("@%d", done[0].ID)
+	return nil
+}
+
+func (o *appendOptions) asserted() *repo.AppendOptions {
+	if o.anchor == "" {
+		return nil
+	}
+	return &repo.AppendOptions{Anchor: o.anchor}
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"tape/repo"
+)
+
+func newConfigCmd(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "config [KEY [VALUE]]",
+		Short: "Show or change the workspace's settings",
+		Long: `Show all settings, show one, or change one.
+
+  tape      the current tape
+  commit    when entries are committed besides handoffs: handoff (never), turn (before
+            each message of the user), or N (after each N entries)
+  max_line  the longest entry line that is accepted, in bytes`,
+		Example: `  tape config
+  tape config commit turn`,
+		Args: takes(0, "KEY", "VALUE"),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return repo.ConfigKeys(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runConfig(cmd.Context(), args) },
+	}
+}
+
+func (a *App) runConfig(ctx context.Context, args []string) error {
+	store, err := a.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	keys := repo.ConfigKeys()
+	if len(args) > 0 {
+		keys = args[:1]
+	}
+	if len(args) > 1 {
+		if err := setSetting(ctx, store, args[0], args[1]); err != nil {
+			return err
+		}
+		if !a.json {
+			return nil
+		}
+	}
+	for _, key := range keys {
+		value, err := store.Setting(key)
+		if err != nil {
+			return err
+		}
+		switch {
+		case a.json:
+			err = a.emit(struct {
+				Key   string `json:"key"`
+				Value string `json:"value"`
+			}{key, value})
+		case len(args) > 0:
+			a.printf("%s\n", safeLine(value))
+		default:
+			a.printf("%s=%s\n", key, safeLine(value))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setSetting changes a setting; a tape has to exist to become the current one.
+func setSetting(ctx context.Context, store *repo.Store, key, value string) error {
+	if key == "tape" && value != "" {
+		_, err := store.Switch(ctx, value)
+		return err
+	}
+	return store.SetSetting(key, value)
+}

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"tape/repo"
+)
+
+// The exit codes.
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2
+	exitNotFound    = 3
+	exitConflict    = 4
+	exitBusy        = 5
+	exitCorrupt     = 6
+	exitInterrupted = 130
+)
+
+// exitCode joins a code with its name in JSON errors, the class of errors that leads
+// to it, and what the help says.
+type exitCode struct {
+	code    int
+	name    string
+	class   error
+	meaning string
+}
+
+// exitCodes is in the order in which an error of several classes is decided.
+func exitCodes() []exitCode {
+	return []exitCode{
+		{exitInterrupted, "interrupted", context.Canceled, "interrupted; nothing was left half done"},
+		{exitCorrupt, "corrupt", repo.ErrCorrupt, "stored data does not keep the promises of the format"},
+		{exitBusy, "busy", repo.ErrBusy, "another process held the tape for too long"},
+		{exitConflict, "conflict", repo.ErrConflict, "the tape is not in the state that was asserted, or has diverged"},
+		{exitNotFound, "not_found", repo.ErrNotFound, "there is no such workspace, tape, anchor, entry or archive"},
+		{exitUsage, "usage", repo.ErrInvalid, "wrong usage, or input that cannot be used"},
+		{exitFailure, "failure", nil, "any other failure"},
+	}
+}
+
+// codeOf finds the exit code of an error.
+func codeOf(err error) exitCode {
+	all := exitCodes()
+	for _, c := range all {
+		if c.class != nil && errors.Is(err, c.class) {
+			return c
+		}
+	}
+	return all[len(all)-1]
+}
+
+// cliError is an error of this package's own making.
+type cliError struct {
+	class error // one of repo's, nil for a plain failure
+	msg   string
+	hint  string
+}
+
+func (e *cliError) Error() string { return e.msg }
+func (e *cliError) Unwrap() error { return e.class }
+func (e *cliError) Hint() string  { return e.hint }
+
+// usageError is wrong usage; its hint names the help of the command.
+type usageError struct{ cliError }
+
+func usagef(format string, args ...any) error {
+	return &usageError{cliError{class: repo.ErrInvalid, msg: fmt.Sprintf(format, args...)}}
+}
+
+func invalidf(hint, format string, args ...any) error {
+	return &cliError{class: repo.ErrInvalid, msg: fmt.Sprintf(format, args...), hint: hint}
+}
+
+func hintOf(cmd *cobra.Command, err error) string {
+	if hint := repo.Hint(err); hint != "" {
+		return hint
+	}
+	var usage *usageError
+	if errors.As(err, &usage) && cmd != nil {
+		return "usage: " + cmd.UseLine() + "\n" + cmd.CommandPath() + " --help says more"
+	}
+	return ""
+}
+
+// report writes an error to stderr and returns its exit code.
+func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
+	code, hint := codeOf(err), hintOf(cmd, err)
+	msg := err.Error()
+	if code.code == exitInterrupted {
+		msg, hint = "interrupted", ""
+	}
+	if asJSON {
+		a.writeError(errorJSON{Code: code.name, Message: msg, Hint: hint})
+		return code.code
+	}
+	a.message("error", msg)
+	if hint != "" {
+		a.message("hint", hint)
+	}
+	return code.code
+}
+
+type errorJSON struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
+func (a *App) writeError(e errorJSON) {
+	fmt.Fprintf(a.Stderr, "%s\n", marshal(struct {
+		Error errorJSON `json:"error"`
+	}{e}))
+}
+
+// message writes one message to stderr, each of its lines with the prefix.
+func (a *App) message(level, text string) {
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		fmt.Fprintf(a.Stderr, "tape: %s: %s\n", level, safeLine(line))
+	}
+}
+
+// warn tells about something that was found on the way and did not stop the command.
+func (a *App) warn(text string) {
+	switch {
+	case a.quiet:
+	case a.json:
+		fmt.Fprintf(a.Stderr, "%s\n", marshal(map[string]any{"warning": map[string]string{"message": text}}))
+	default:
+		a.message("warning", text)
+	}
+}
+
+// note tells what --verbose asks for.
+func (a *App) note(format string, args ...any) {
+	if a.verbose && !a.json {
+		a.message("note", fmt.Sprintf(format, args...))
+	}
+}
+
+// isClosedPipe reports whether the reader of our output went away: nothing is wrong
+// then, and nobody is left to be told.
+func isClosedPipe(err error) bool {
+	var w *writeError
+	return errors.As(err, &w) && errors.Is(err, syscall.EPIPE)
+}
+
+// takes checks the number of arguments; names are the arguments as the usage has them.
+func takes(least int, names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usagef("%s is missing", names[len(args)])
+		case len(args) > len(names) && (len(names) == 0 || !strings.HasSuffix(names[len(names)-1], "…")):
+			return usagef("unexpected argument %q", args[len(names)])
+		}
+		return nil
+	}
+}

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tape/repo"
+)
+
+// helpTopics are pages of help that are not about one command.
+func helpTopics() []*cobra.Command {
+	return []*cobra.Command{
+		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp()},
+		{Use: "environment", Short: "The environment variables that are read", Long: environmentHelp()},
+	}
+}
+
+func exitCodesHelp() string {
+	var b strings.Builder
+	b.WriteString("Exit codes, and the names of errors with --json:\n\n")
+	line := func(code int, name, meaning string) { fmt.Fprintf(&b, "  %3d  %-12s %s\n", code, name, meaning) }
+	line(exitOK, "", "done; nothing found is no error")
+	codes := exitCodes()
+	slices.SortFunc(codes, func(a, b exitCode) int { return a.code - b.code })
+	for _, c := range codes {
+		line(c.code, c.name, c.meaning)
+	}
+	b.WriteString("\nErrors go to standard error: as \"tape: error: …\", then \"tape: hint: …\" where there is\n" +
+		"advice; with --json as {\"error\":{\"code\":\"…\",\"message\":\"…\",\"hint\":\"…\"}}.")
+	return b.String()
+}
+
+func environmentHelp() string {
+	vars := [][2]string{
+		{repo.EnvHome, "where the workspaces of all directories live (default ~/.tape)"},
+		{repo.EnvWorkspace, "the workspace to use, where --workspace is not given"},
+		{envTape, "the tape to use, where --tape is not given"},
+		{"TAPE_AUTHOR", "who commits, as \"Name <mail>\" (default: git's user.name and user.email)"},
+		{"TAPE_PAGER, PAGER", "the program that shows long output (default less)"},
+		{"NO_COLOR", "set to anything: no colours"},
+	}
+	var b strings.Builder
+	b.WriteString("Environment variables:\n\n")
+	for _, v := range vars {
+		fmt.Fprintf(&b, "  %-18s %s\n", v[0], v[1])
+	}
+	b.WriteString("\nThe workspace is looked for in this order: --workspace, TAPE_WORKSPACE, the current\n" +
+		"directory and its parents (one that is a workspace, or has one below TAPE_HOME).")
+	return b.String()
+}

@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"tape/internal/importer"
+	"tape/repo"
+)
+
+type importOptions struct {
+	app    *App
+	format string
+	files  []string
+}
+
+type importJSON struct {
+	File      string   `json:"file"`
+	Tape      string   `json:"tape"`
+	Format    string   `json:"format"`
+	Imported  int      `json:"imported"`
+	Skipped   int      `json:"skipped"`
+	Damaged   int      `json:"damaged"`
+	Anchors   int      `json:"anchors"`
+	Subagents []string `json:"subagents,omitempty"`
+}
+
+func newImportCmd(a *App) *cobra.Command {
+	o := &importOptions{app: a}
+	formats := append(slices.Clone(importer.Formats), importer.Auto)
+	return &cobra.Command{
+		Use:   "import FORMAT FILE…",
+		Short: "Import transcripts of other programs",
+		Long: `Import transcripts. FORMAT is one of ` + strings.Join(formats, ", ") + `.
+Of a folder, every .jsonl and .json file in it and below is imported; - is standard
+input. Each file becomes a tape named after its session, unless --tape says otherwise.
+Imported again, a file that has grown adds only what is new. Damaged lines are counted
+and kept as events named import.damaged.`,
+		Example: `  tape import auto session.jsonl
+  tape import claude-code ~/.claude/projects/-home-me-shop
+  tape --tape review import openai - <chat.json`,
+		Args: takes(2, "FORMAT", "FILE…"),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return formats, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.format, o.files = args[0], args[1:]
+			if !slices.Contains(formats, o.format) {
+				return invalidf("the formats are: "+strings.Join(formats, ", "), "there is no format %s", quoted(o.format))
+			}
+			return o.run(cmd.Context())
+		},
+	}
+}
+
+func (o *importOptions) run(ctx context.Context) error {
+	a := o.app
+	store, err := a.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	files := 0
+	fail := func(err error) {
+		failed = append(failed, err)
+		if len(o.files) > 1 || files > 1 {
+			a.message("error", err.Error())
+		}
+	}
+	for _, name := range o.files {
+		list, err := transcripts(name)
+		if err != nil {
+			files++
+			fail(err)
+			continue
+		}
+		for _, file := range list {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			files++
+			if err := o.file(ctx, store, file); err != nil {
+				if ctx.Err() != nil {
+					return err
+				}
+				var w *writeError
+				if errors.As(err, &w) {
+					return err
+				}
+				fail(err)
+			}
+		}
+	}
+	return importFailure(failed, files)
+}
+
+// importFailure is the error of the whole command: the only file's own, or a count in
+// the class that all failures share.
+func importFailure(failed []error, files int) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	if files == 1 {
+		return failed[0]
+	}
+	class := codeOf(failed[0])
+	for _, err := range failed {
+		if codeOf(err).code != class.code {
+			class.class = nil
+		}
+	}
+	return &cliError{class: class.class, msg: fmt.Sprintf("%d of %d files could not be imported", len(failed), files)}
+}
+
+// transcripts lists a file, or the files in a folder and below.
+func transcripts(name string) ([]string, error) {
+	if name == "-" {
+		return []string{name}, nil
+	}
+	st, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &cliError{class: repo.ErrNotFound, msg: fmt.Sprintf("there is no file %s", quoted(name))}
+	}
+	if err != nil || !st.IsDir() {
+		return []string{name}, err
+	}
+	var out []string
+	err = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if ext := filepath.Ext(path); d.Type().IsRegular() && (ext == ".jsonl" || ext == ".json") {
+			out = append(out, path)
+		}
+		return nil
+	})
+	if err == nil && len(out) == 0 {
+		err = invalidf("", "%s has no .jsonl or .json files", quoted(name))
+	}
+	return out, err
+}
+
+func (o *importOptions) file(ctx context.Context, store *repo.Store, name string) error {
+	a := o.app
+	var stdin io.Reader
+	if name == "-" {
+		in := newInput(ctx, a.Stdin)
+		defer in.close()
+		stdin = in
+	}
+	src, closer, err := importer.OpenSource(name, stdin)
+	if err != nil {
+		return err
+	}
+	defer closer.Close()
+	bar := a.progress(name)
+	res, err := importer.File(ctx, store, name, src, importer.Options{Format: o.format, Tape: a.wantedTape(), Progress: bar.tell})
+	bar.clear()
+	if errors.Is(err, importer.ErrUnknownFormat) {
+		return invalidf("name the format: "+strings.Join(importer.Formats, ", "), "%v", err)
+	}
+	if err != nil {
+		return err
+	}
+	if a.json {
+		if err := a.emit(importJSON{res.File, res.Tape, res.Format, res.Imported, res.Skipped, res.Damaged, res.Anchors, res.Subagents}); err != nil {
+			return err
+		}
+	} else {
+		a.say("%s: %s", safeLine(name), importText(res))
+	}
+	// Each file's result is known when its import is over.
+	if err := a.out.Flush(); err != nil {
+		return &writeError{err}
+	}
+	for _, p := range res.Problems {
+		if p.Line > 0 {
+			a.warn(fmt.Sprintf("%s:%d: %s", name, p.Line, p.Msg))
+		} else {
+			a.warn(fmt.Sprintf("%s: %s", name, p.Msg))
+		}
+	}
+	return nil
+}
+
+func importText(res importer.Result) string {
+	text := fmt.Sprintf("%s into tape %s", entries(res.Imported), quoted(res.Tape))
+	if n := len(res.Subagents); n > 0 {
+		text += " and " + count(int64(n), "tape of a subagent", "tapes of subagents")
+	}
+	if res.Anchors > 0 {
+		text += ", " + count(int64(res.Anchors), "anchor", "anchors")
+	}
+	if res.Skipped > 0 {
+		text += fmt.Sprintf(", %d skipped", res.Skipped)
+	}
+	if res.Damaged > 0 {
+		text += ", " + count(int64(res.Damaged), "damaged line", "damaged lines")
+	}
+	return text
+}
+
+// progress shows on a terminal how far a long piece of work is.
+type progress struct {
+	mu    sync.Mutex
+	app   *App
+	label string
+	shown bool
+	last  int64
+}
+
+func (a *App) progress(label string) *progress {
+	if a.quiet || a.json || !isTerminal(a.Stderr) {
+		return &progress{}
+	}
+	return &progress{app: a, label: truncate(safeLine(label), 50)}
+}
+
+// tell is called with how much of a size is done.
+func (p *progress) tell(done, size int64) {
+	if p.app == nil || size == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	percent := done * 100 / size
+	if percent <= p.last {
+		return
+	}
+	p.last, p.shown = percent, true
+	fmt.Fprintf(p.app.Stderr, "\r%s  %3d%% of %s", p.label, percent, bytesText(size))
+}
+
+func (p *progress) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shown {
+		fmt.Fprint(p.app.Stderr, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"tape/repo"
+)
+
+type infoJSON struct {
+	Name         string   `json:"name"`
+	Entries      int64    `json:"entries"`
+	Anchors      int      `json:"anchors"`
+	LastAnchor   string   `json:"last_anchor"`
+	SinceAnchor  int64    `json:"entries_since_last_anchor"`
+	TokenUsage   *int64   `json:"last_token_usage"`
+	CacheHitRate *float64 `json:"last_token_cache_hit_rate"`
+	Workspace    string   `json:"workspace"`
+	Branch       string   `json:"branch"`
+	Dir          any      `json:"dir"`
+	Commit       string   `json:"commit"`
+	Uncommitted  int64    `json:"uncommitted"`
+	Size         int64    `json:"size"`
+	Updated      string   `json:"updated"`
+	Archives     int      `json:"archives"`
+	Current      bool     `json:"current"`
+}
+
+func newInfoCmd(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "info",
+		Short: "Show an overview of the tape",
+		Long: `Show what the tape holds: entries and phases, the open phase, the token use of the last
+run, what is not committed yet, and where it is.`,
+		Args: takes(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runInfo(cmd.Context()) },
+	}
+}
+
+func (a *App) runInfo(ctx context.Context) error {
+	t, err := a.openTape(ctx)
+	if err != nil {
+		return err
+	}
+	info, err := t.Info(ctx)
+	if err != nil {
+		return err
+	}
+	archives, err := t.Archives(ctx)
+	if err != nil {
+		return err
+	}
+	store := t.Store()
+	out := infoJSON{Name: info.Name, Entries: info.Entries, Anchors: info.Anchors, LastAnchor: info.LastAnchor,
+		SinceAnchor: info.EntriesSinceLastAnchor, TokenUsage: info.Usage.TotalTokens, CacheHitRate: info.Usage.CacheHitRate,
+		Workspace: store.Dir(), Branch: info.Branch, Dir: orNull(info.Dir), Commit: info.Commit, Uncommitted: info.Uncommitted,
+		Size: info.Size, Updated: info.Updated, Archives: len(archives), Current: info.Name == store.CurrentTape()}
+	if a.json {
+		return a.emit(out)
+	}
+	current := ""
+	if out.Current {
+		current = " (current)"
+	}
+	pairs := []string{
+		"tape", truncate(info.Name, 100) + current,
+		"entries", fmt.Sprintf("%d, of which %d since the last anchor", info.Entries, info.EntriesSinceLastAnchor),
+		"phases", strconv.Itoa(info.Anchors),
+		"last anchor", truncate(info.LastAnchor, 100),
+		"updated", a.ago(info.Updated),
+	}
+	pairs = append(pairs, usagePairs(info.Usage)...)
+	pairs = append(pairs,
+		"uncommitted", entries(info.Uncommitted),
+		"size", bytesText(info.Size),
+		"archives", strconv.Itoa(len(archives)),
+		"workspace", store.Dir(),
+		"branch", info.Branch,
+		"commit", info.Commit)
+	if info.Dir != "" && info.Dir != store.Dir() {
+		pairs = append(pairs, "folder", info.Dir)
+	}
+	a.fields(pairs...)
+	return nil
+}
+
+func usagePairs(u repo.Usage) []string {
+	if u.TotalTokens == nil {
+		return nil
+	}
+	text := fmt.Sprintf("%d tokens", *u.TotalTokens)
+	if u.CacheHitRate != nil {
+		text += fmt.Sprintf(", %.0f%% of the input cached", *u.CacheHitRate*100)
+	}
+	return []string{"last run", text}
+}
+
+type anchorJSON struct {
+	Seq     int             `json:"anchor_seq"`
+	Name    string          `json:"name"`
+	State   json.RawMessage `json:"state"`
+	Entries int64           `json:"entries"`
+	FirstID int64           `json:"first_id"`
+	LastID  int64           `json:"last_id"`
+	Date    string          `json:"date"`
+	Commit  any             `json:"commit"`
+	Tag     any             `json:"tag"`
+}
+
+func newAnchorsCmd(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "anchors",
+		Short: "List the phases of the tape",
+		Args:  takes(0),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.runAnchors(cmd.Context()) },
+	}
+}
+
+func (a *App) runAnchors(ctx context.Context) error {
+	t, err := a.openTape(ctx)
+	if err != nil {
+		return err
+	}
+	phases, err := t.Phases(ctx)
+	if err != nil {
+		return err
+	}
+	if !a.json {
+		a.page()
+		table := newTable("SEQ", "NAME", ">ENTRIES", "DATE", "COMMIT", "SUMMARY")
+		for _, p := range phases {
+			table.add(fmt.Sprintf("%03d", p.Seq), p.Name, strconv.FormatInt(p.Entries, 10), a.ago(p.Date), fmt.Sprintf("%.10s", p.Commit),
+				shorten(p.Summary(), 200))
+		}
+		table.write(a)
+		return nil
+	}
+	for _, p := range phases {
+		row := anchorJSON{Seq: p.Seq, Name: p.Name, State: p.State, Entries: p.Entries, FirstID: p.FirstID, LastID: p.LastID,
+			Date: p.Date, Commit: orNull(p.Commit), Tag: orNull(p.Tag)}
+		if err := a.emit(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tape/repo"
+)
+
+// The groups of commands in the help.
+const (
+	groupCore      = "core"
+	groupTapes     = "tapes"
+	groupExchange  = "exchange"
+	groupWorkspace = "workspace"
+)
+
+// command is a line of the table of commands.
+type command struct {
+	name  string
+	group string
+	make  func(*App) *cobra.Command
+}
+
+func commands() []command {
+	return []command{
+		{"init", groupCore, newInitCmd},
+		{"append", groupCore, newAppendCmd},
+		{"handoff", groupCore, newHandoffCmd},
+		{"commit", groupCore, newCommitCmd},
+		{"log", groupCore, newLogCmd},
+		{"show", groupCore, newShowCmd},
+		{"anchors", groupCore, newAnchorsCmd},
+		{"info", groupCore, newInfoCmd},
+		{"tapes", groupTapes, newTapesCmd},
+		{"switch", groupTapes, newSwitchCmd},
+		{"new", groupTapes, newNewCmd},
+		{"reset", groupTapes, newResetCmd},
+		{"archives", groupTapes, newArchivesCmd},
+		{"restore", groupTapes, newRestoreCmd},
+		{"import", groupExchange, newImportCmd},
+		{"export", groupExchange, newExportCmd},
+		{"verify", groupWorkspace, newVerifyCmd},
+		{"config", groupWorkspace, newConfigCmd},
+		{"version", groupWorkspace, newVersionCmd},
+	}
+}
+
+// Root returns the whole tree of commands, to generate documentation from.
+func Root(a *App) *cobra.Command { return newRoot(a, nil) }
+
+// newRoot builds the tree of commands. Where the arguments begin with a command's
+// name, it is the only one that is made: a program that is started for each entry
+// should not build what it does not use.
+func newRoot(a *App, args []string) *cobra.Command {
+	root := newRootCmd(a)
+	add := func(c command) {
+		cmd := c.make(a)
+		cmd.GroupID = c.group
+		cmd.DisableFlagsInUseLine = true
+		root.AddCommand(cmd)
+	}
+	all := commands()
+	for _, c := range all {
+		if len(args) > 0 && c.name == args[0] {
+			root.CompletionOptions.DisableDefaultCmd = true
+			add(c)
+			return root
+		}
+	}
+	for _, c := range all {
+		add(c)
+	}
+	root.AddCommand(helpTopics()...)
+	a.completeFlag(root, "tape", a.completeTapes)
+	return root
+}
+
+func newRootCmd(a *App) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tape [--workspace DIR] [--tape NAME] [--json] COMMAND",
+		Short: "Record agent sessions as append-only tapes in git",
+		Long: `tape keeps the sessions of AI agents in git.
+
+A session is a tape: messages, tool calls, results and events, in the order in which
+they happened, cut into phases by anchors. A workspace is a git repository; a phase is
+a folder of JSON lines; a handoff is a tagged commit. Look at it with tape, or with ls,
+cat, git log and git diff.`,
+		Example: `  tape init
+  tape append --text "add a retry to the upload" --role user
+  tape handoff implement --summary "the plan is agreed"
+  tape log`,
+		Args:              cobra.ArbitraryArgs,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.workspace, "workspace", "", "use the workspace in `DIR` (default: $TAPE_WORKSPACE, or that of the current directory)")
+	flags.StringVar(&a.tapeName, "tape", "", "use the tape `NAME` (default: $TAPE_NAME, or the workspace's current tape)")
+	flags.BoolVar(&a.json, "json", false, "write results and errors as JSON")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing but results that were asked for, and errors")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on standard error")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", err) })
+	root.AddGroup(
+		&cobra.Group{ID: groupCore, Title: "Record and read:"},
+		&cobra.Group{ID: groupTapes, Title: "Tapes:"},
+		&cobra.Group{ID: groupExchange, Title: "Import and export:"},
+		&cobra.Group{ID: groupWorkspace, Title: "Workspace:"},
+	)
+	root.SetHelpCommandGroupID(groupWorkspace)
+	root.SetCompletionCommandGroupID(groupWorkspace)
+	return root
+}
+
+func unknownCommand(root *cobra.Command, name string) error {
+	err := &usageError{}
+	err.class, err.msg = repo.ErrInvalid, "there is no command "+quoted(name)
+	root.SuggestionsMinimumDistance = 2
+	if near := root.SuggestionsFor(name); len(near) > 0 {
+		err.hint = "did you mean: tape " + strings.Join(near, ", tape ")
+		err.hint += "\ntape help lists the commands"
+	} else {
+		err.hint = "usage: " + root.UseLine() + "\ntape help lists the commands"
+	}
+	return err
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// terminal is what is known of the screen, found out when first asked.
+type terminal struct {
+	out    bool // stdout is a terminal
+	colour bool
+	width  int // 0: not a terminal
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+func (a *App) screen() *terminal {
+	if a.term != nil {
+		return a.term
+	}
+	a.term = &terminal{out: isTerminal(a.Stdout)}
+	if a.term.out {
+		a.term.colour = a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"
+		a.term.width = 80
+		if n, err := strconv.Atoi(a.Getenv("COLUMNS")); err == nil && n > 0 {
+			a.term.width = n
+		} else if w, _, err := term.GetSize(int(a.Stdout.(*os.File).Fd())); err == nil && w > 0 {
+			a.term.width = w
+		}
+	}
+	return a.term
+}
+
+// width is the width of the screen in cells, 0 when there is none.
+func (a *App) width() int { return a.screen().width }
+
+// Styles, as SGR parameters.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	blue   = "34"
+	purple = "35"
+	cyan   = "36"
+)
+
+// style colours text on a terminal.
+func (a *App) style(sgr, text string) string {
+	if text == "" || sgr == "" || !a.screen().colour {
+		return text
+	}
+	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
+}
+
+// pager is a program that shows long output page by page.
+type pager struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+}
+
+func (p *pager) Write(b []byte) (int, error) { return p.in.Write(b) }
+
+// close waits until the user has left the pager.
+func (p *pager) close() error {
+	err := p.in.Close()
+	if waitErr := p.cmd.Wait(); waitErr != nil && err == nil {
+		// That a pager was interrupted is no failure of ours.
+		var exit *exec.ExitError
+		if !errors.As(waitErr, &exit) {
+			err = waitErr
+		}
+	}
+	return err
+}
+
+// page sends what follows through a pager when results go to a terminal.
+func (a *App) page() {
+	if a.json || !a.screen().out || a.pager != nil {
+		return
+	}
+	name := a.pagerCommand()
+	if len(name) == 0 {
+		return
+	}
+	// What the user names is split at spaces; it does not pass through a shell.
+	cmd := exec.Command(name[0], name[1:]...) //nolint:gosec // the user's own setting
+	cmd.Stdout, cmd.Stderr = a.Stdout, a.Stderr
+	cmd.Env = os.Environ()
+	for key, value := range map[string]string{"LESS": "FRX", "LV": "-c"} {
+		if a.Getenv(key) == "" {
+			cmd.Env = append(cmd.Env, key+"="+value)
+		}
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil || cmd.Start() != nil {
+		return // output without paging is better than none
+	}
+	a.pager = &pager{cmd: cmd, in: in}
+	a.out.Reset(a.pager)
+}
+
+func (a *App) pagerCommand() []string {
+	for _, key := range []string{"TAPE_PAGER", "PAGER"} {
+		if value, ok := a.lookup(key); ok {
+			if value == "cat" {
+				return nil
+			}
+			return strings.Fields(value)
+		}
+	}
+	if _, err := exec.LookPath("less"); err != nil {
+		return nil
+	}
+	return []string{"less"}
+}
+
+// lookup tells a variable that is set to nothing from one that is not set.
+func (a *App) lookup(key string) (string, bool) {
+	if value := a.Getenv(key); value != "" {
+		return value, true
+	}
+	_, set := os.LookupEnv(key)
+	return "", set
+}

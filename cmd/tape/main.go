@@ -1,0 +1,26 @@
+// Command tape records agent sessions as append-only tapes in git.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"tape/cmd/internal/cli"
+)
+
+// Set by the linker.
+var version, commit string
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second interrupt ends the program at once.
+	context.AfterFunc(ctx, stop)
+	// A reader that goes away is an error of the write, not a signal that kills.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	return cli.Run(ctx, cli.OS(version, commit), os.Args[1:])
+}

@@ -1,0 +1,182 @@
+package importer
+
+// order puts the records into the order of the tape: that of the file, except
+// that none comes before its parent. It returns indices into recs.
+func (c *claudeScan) order() []int32 {
+	c.resolve()
+	out := make([]int32, 0, len(c.recs))
+	waiting := map[int32][]int32{} // by the parent that is still to come
+	var stack []int32
+	for i := range c.recs {
+		r := &c.recs[i]
+		if p := c.parentOf(i); p >= 0 && !c.recs[p].is(flagOrdered) {
+			waiting[p] = append(waiting[p], int32(i))
+			continue
+		}
+		if r.is(flagOrdered) {
+			continue
+		}
+		stack = append(stack[:0], int32(i))
+		for len(stack) > 0 {
+			n := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			c.recs[n].flags |= flagOrdered
+			out = append(out, n)
+			if late := waiting[n]; late != nil {
+				delete(waiting, n)
+				for j := len(late) - 1; j >= 0; j-- {
+					stack = append(stack, late[j])
+				}
+			}
+		}
+	}
+	if len(waiting) > 0 {
+		// Parents that go round in a circle: there is no order but the file's.
+		for i := range c.recs {
+			if !c.recs[i].is(flagOrdered) {
+				out = append(out, int32(i))
+			}
+		}
+	}
+	c.markChain()
+	c.markAbandoned(out)
+	c.group(out)
+	return out
+}
+
+// resolve turns the hashes of parents into indices plus 1; 0 for none.
+func (c *claudeScan) resolve() {
+	for i := range c.recs {
+		r := &c.recs[i]
+		if r.is(flagNoID) || r.parent == 0 {
+			continue
+		}
+		p, ok := c.byID[r.parent]
+		r.parent = 0
+		if ok && int(p) != i {
+			r.parent = uint64(p) + 1
+		}
+	}
+	c.byID = nil
+	for i := range c.recs {
+		// A line that came before its side chain's start got a tape of its own.
+		r := &c.recs[i]
+		if p := c.parentOf(i); p > int32(i) && r.is(flagSide) && c.recs[p].is(flagSide) && c.named(r.tape) {
+			r.tape = c.recs[p].tape
+		}
+	}
+}
+
+// named reports whether a tape is called after a line and not after an agent.
+func (c *claudeScan) named(tape uint16) bool { return len(c.tapes[tape]) == len("agent-")+8 }
+
+func (c *claudeScan) parentOf(i int) int32 {
+	r := &c.recs[i]
+	if r.is(flagNoID) {
+		return -1
+	}
+	return int32(r.parent) - 1
+}
+
+// markChain marks the records from the last one of the conversation back to
+// its start: what the program itself would go on from.
+func (c *claudeScan) markChain() {
+	i := len(c.recs) - 1
+	for ; i >= 0; i-- {
+		r := &c.recs[i]
+		if r.tape == 0 && (r.kind == claudeUser || r.kind == claudeAssistant || r.kind == claudeDigest) && !r.is(flagDuplicate) {
+			break
+		}
+	}
+	for i >= 0 && !c.recs[i].is(flagOnChain) {
+		r := &c.recs[i]
+		r.flags |= flagOnChain
+		if p := c.parentOf(i); p >= 0 {
+			i = int(p)
+			continue
+		}
+		if r.is(flagRoot) && r.is(flagPrompt) {
+			return // the conversation was started over from here
+		}
+		// The parent is lost with a damaged line or stands in another file, or
+		// this is where a program was started again: the line before it will do.
+		for i--; i >= 0; i-- {
+			if r := &c.recs[i]; r.tape == 0 && !r.is(flagNoID|flagDuplicate) {
+				break
+			}
+		}
+	}
+}
+
+// markAbandoned marks prompts that the user took back, and what came of them.
+func (c *claudeScan) markAbandoned(order []int32) {
+	for _, i := range order {
+		r := &c.recs[i]
+		if r.is(flagOnChain) {
+			continue
+		}
+		if p := c.parentOf(int(i)); p >= 0 && c.recs[p].is(flagAbandoned) {
+			r.flags |= flagAbandoned
+		} else if r.is(flagPrompt) && r.tape == 0 && !r.is(flagDuplicate) {
+			r.flags |= flagAbandoned
+		}
+	}
+}
+
+// heads are the groups of one tape that records may still join.
+type heads struct {
+	tail     map[uint64]int32 // by message: the last record so far
+	boundary int32            // a compaction without its summary, or -1
+}
+
+// group chains the lines of one message of the model to the first of them,
+// and the summary of a compaction to its boundary. A prompt ends all groups.
+func (c *claudeScan) group(order []int32) {
+	tapes := make([]heads, len(c.tapes))
+	for t := range tapes {
+		tapes[t] = heads{tail: map[uint64]int32{}, boundary: -1}
+	}
+	for _, i := range order {
+		r := &c.recs[i]
+		h := &tapes[r.tape]
+		msg := r.msg
+		r.msg = 0
+		if r.is(flagDuplicate) {
+			continue
+		}
+		join := func(tail int32) {
+			c.recs[tail].msg = uint64(i) + 1
+			r.flags |= flagMember
+		}
+		switch r.kind {
+		case claudeAssistant:
+			h.boundary = -1
+			if msg == 0 {
+				continue
+			}
+			if tail, ok := h.tail[msg]; ok {
+				join(tail)
+			}
+			h.tail[msg] = i
+		case claudeBoundary:
+			h.boundary = i
+			clear(h.tail)
+		case claudeDigest:
+			if h.boundary >= 0 {
+				join(h.boundary)
+				h.boundary = -1
+			}
+			clear(h.tail)
+		case claudeClear, claudeSummary:
+			clear(h.tail)
+		case claudeUser:
+			if r.is(flagPrompt) {
+				h.boundary = -1
+				clear(h.tail)
+			}
+		}
+	}
+}
+
+// next returns the record that follows i in its group, or -1.
+func (c *claudeScan) next(i int32) int32 { return int32(c.recs[i].msg) - 1 }

@@ -1,0 +1,234 @@
+package importer
+
+import (
+	"bytes"
+	"strings"
+
+	"tape/internal/jsonl"
+)
+
+// hearsay is what the model was told by a result, and had said in its call.
+type hearsay struct {
+	content, input []byte // raw
+	text           string // of content, once decoded is set
+	unlined        string // text without the line numbers of a listing
+	said           map[string]struct{}
+	decoded        bool
+}
+
+// longEnough is the length from which a text found inside of another one is
+// taken to be a repetition, not a coincidence.
+const longEnough = 24
+
+// untold returns the part of detail that neither the content of the result nor
+// the input of the call has, as owned JSON, or nil when nothing is left.
+// Numbers and true are kept; empty values and false say nothing.
+func untold(detail, content, input []byte) []byte {
+	t := &hearsay{content: content, input: input}
+	return t.rest(detail)
+}
+
+// resultText is the text of a tool's result.
+func resultText(content []byte) string {
+	if len(content) > 0 && content[0] == '"' {
+		return text(content)
+	}
+	var parts []string
+	for block := range jsonl.Elements(content) {
+		if s := text(jsonl.Get(block, "text")); s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// hear collects the strings of the call's input.
+func (t *hearsay) hear(v []byte) {
+	if len(v) == 0 {
+		return
+	}
+	switch v[0] {
+	case '"':
+		t.said[strings.TrimSpace(text(v))] = struct{}{}
+	case '{':
+		for _, v := range jsonl.Fields(v) {
+			t.hear(v)
+		}
+	case '[':
+		for v := range jsonl.Elements(v) {
+			t.hear(v)
+		}
+	}
+}
+
+func (t *hearsay) rest(v []byte) []byte {
+	if len(v) == 0 || blank(v) {
+		return nil
+	}
+	switch v[0] {
+	case '"':
+		if t.told(v) {
+			return nil
+		}
+	case '{':
+		o := newObject(len(v))
+		for name, field := range jsonl.Fields(v) {
+			if name == "type" && string(field) == `"text"` {
+				continue
+			}
+			if left := t.rest(field); left != nil {
+				o.raw(name, left)
+			}
+		}
+		if o.empty() {
+			return nil
+		}
+		return o.done()
+	case '[':
+		// An element only means something among its neighbours.
+		if t.all(v) {
+			return nil
+		}
+	}
+	return append([]byte(nil), v...)
+}
+
+// has reports whether s was told already.
+func (t *hearsay) has(s string) bool {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return true
+	}
+	if !t.decoded {
+		t.decode()
+	}
+	if _, ok := t.said[s]; ok {
+		return true
+	}
+	if containsLines(t.text, s) {
+		return true
+	}
+	if after, ok := strings.CutPrefix(s, "Error: "); ok && strings.Contains(t.text, after) {
+		return true
+	}
+	return t.unlined != "" && containsLines(t.unlined, s)
+}
+
+// all reports whether there is nothing in v that was not told.
+func (t *hearsay) all(v []byte) bool {
+	if len(v) == 0 || blank(v) {
+		return true
+	}
+	switch v[0] {
+	case '"':
+		return t.told(v)
+	case '{':
+		for name, field := range jsonl.Fields(v) {
+			if !(name == "type" && string(field) == `"text"`) && !t.all(field) {
+				return false
+			}
+		}
+		return true
+	case '[':
+		for e := range jsonl.Elements(v) {
+			if !t.all(e) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// told reports whether a raw string was told already.
+func (t *hearsay) told(v []byte) bool {
+	if t.repeats(v) {
+		return true
+	}
+	// One program spelled them all, so what is longer than either is not in
+	// them. Even where that is wrong, something is kept twice and not lost.
+	if len(v) > len(t.content) && len(v) > len(t.input) {
+		return false
+	}
+	return t.has(text(v))
+}
+
+// repeats reports, without decoding anything, whether a raw string is surely
+// one of the call's or a part of the result. Most are, spelled the same.
+func (t *hearsay) repeats(v []byte) bool {
+	if bytes.Contains(t.input, v) {
+		return true
+	}
+	inside := bytes.TrimSuffix(v[1:len(v)-1], []byte(`\n`))
+	if len(inside) < longEnough {
+		return false
+	}
+	i := bytes.Index(t.content, inside)
+	// Behind a backslash, the first byte would be half an escape.
+	return i > 0 && t.content[i-1] != '\\'
+}
+
+// decode prepares what has needs.
+func (t *hearsay) decode() {
+	t.decoded = true
+	t.text = resultText(t.content)
+	t.unlined = withoutLineNumbers(t.text)
+	t.said = map[string]struct{}{}
+	t.hear(t.input)
+}
+
+// containsLines reports whether s is in text: anywhere when it is long, as
+// whole lines when it is short.
+func containsLines(text, s string) bool {
+	if len(s) >= longEnough {
+		return strings.Contains(text, s)
+	}
+	for from := 0; from+len(s) <= len(text); {
+		i := strings.Index(text[from:], s)
+		if i < 0 {
+			return false
+		}
+		i += from
+		end := i + len(s)
+		if (i == 0 || text[i-1] == '\n') && (end == len(text) || text[end] == '\n') {
+			return true
+		}
+		from = i + 1
+	}
+	return false
+}
+
+// withoutLineNumbers takes the numbers of a listing off its lines, or returns
+// "" when text is no listing. They look like "    12→" or "12\t".
+func withoutLineNumbers(text string) string {
+	if numbered(text) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	for line := range strings.Lines(text) {
+		b.WriteString(line[numbered(line):])
+	}
+	return b.String()
+}
+
+// numbered returns the length of the line number that line starts with.
+func numbered(line string) int {
+	i := 0
+	for i < len(line) && line[i] == ' ' {
+		i++
+	}
+	digits := i
+	for i < len(line) && line[i] >= '0' && line[i] <= '9' {
+		i++
+	}
+	if i == digits {
+		return 0
+	}
+	for _, sep := range []string{"→", "\t"} {
+		if strings.HasPrefix(line[i:], sep) {
+			return i + len(sep)
+		}
+	}
+	return 0
+}
