@@ -3,15 +3,9 @@ package gitstore
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-
-	"github.com/go-git/go-billy/v5/osfs"
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
-	"github.com/go-git/go-git/v5/storage/filesystem"
-	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
+	"strings"
 )
 
 // Kind is the type of a git object.
@@ -29,44 +23,40 @@ const (
 // a bound on what a crafted repository can make the program hold in memory.
 const MaxObject = 256 << 20
 
-// objects opens the object store anew if asked: packs come and go with git gc, and
-// go-git reads their list once.
-func (r *Repo) objects(fresh bool) *filesystem.ObjectStorage {
+// objects returns the object database, opened anew if asked: packs come and go with
+// git gc, and their list is read once.
+func (r *Repo) objects(fresh bool) *odb {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.storage == nil || fresh {
-		dir := dotgit.New(osfs.New(r.gitDir, osfs.WithBoundOS()))
-		r.storage = filesystem.NewObjectStorage(dir, cache.NewObjectLRU(16*cache.MiByte))
+	if r.odb != nil && fresh {
+		r.odb.close()
+		r.odb = nil
 	}
-	return r.storage
+	if r.odb == nil {
+		r.odb = newODB(r.gitDir)
+	}
+	return r.odb
+}
+
+// get reads an object, or its size only. It looks twice: somebody may have repacked
+// since the packs were listed.
+func (r *Repo) get(h Hash, content bool) (kind Kind, size int64, data []byte, err error) {
+	for _, fresh := range []bool{false, true} {
+		if kind, size, data, err = r.objects(fresh).get(h, content); err == nil {
+			return kind, size, data, nil
+		}
+	}
+	if errors.Is(err, ErrNotFound) {
+		return "", 0, nil, fmt.Errorf("object %s: %w", h, ErrNotFound)
+	}
+	return "", 0, nil, fmt.Errorf("read object %s: %w", h, err)
 }
 
 // Read returns an object's kind and content. It returns ErrNotFound, wrapped, when
 // the repository does not have it.
 func (r *Repo) Read(h Hash) (Kind, []byte, error) {
-	object, err := r.objects(false).EncodedObject(plumbing.AnyObject, plumbing.Hash(h))
-	if err != nil {
-		// Somebody may have repacked since the packs were listed.
-		object, err = r.objects(true).EncodedObject(plumbing.AnyObject, plumbing.Hash(h))
-	}
-	switch {
-	case errors.Is(err, plumbing.ErrObjectNotFound):
-		return "", nil, fmt.Errorf("object %s: %w", h, ErrNotFound)
-	case err != nil:
-		return "", nil, fmt.Errorf("read object %s: %w", h, err)
-	case object.Size() > MaxObject:
-		return "", nil, fmt.Errorf("object %s has %d bytes, more than the limit of %d", h, object.Size(), MaxObject)
-	}
-	reader, err := object.Reader()
-	if err != nil {
-		return "", nil, fmt.Errorf("read object %s: %w", h, err)
-	}
-	defer reader.Close()
-	data := make([]byte, object.Size())
-	if _, err := io.ReadFull(reader, data); err != nil {
-		return "", nil, fmt.Errorf("read object %s: %w", h, err)
-	}
-	return Kind(object.Type().String()), data, nil
+	kind, _, data, err := r.get(h, true)
+	return kind, data, err
 }
 
 func (r *Repo) readAs(h Hash, want Kind) ([]byte, error) {
@@ -85,17 +75,8 @@ func (r *Repo) Blob(h Hash) ([]byte, error) { return r.readAs(h, KindBlob) }
 
 // BlobSize returns a file's size in bytes.
 func (r *Repo) BlobSize(h Hash) (int64, error) {
-	size, err := r.objects(false).EncodedObjectSize(plumbing.Hash(h))
-	if err != nil {
-		size, err = r.objects(true).EncodedObjectSize(plumbing.Hash(h))
-	}
-	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return 0, fmt.Errorf("size of object %s: %w", h, err)
-	}
-	return size, nil
+	_, size, _, err := r.get(h, false)
+	return size, err
 }
 
 // Tree returns a folder's entries, in git's order.
@@ -161,9 +142,9 @@ func (r *Repo) ResolvePrefix(prefix string) (Hash, error) {
 		return h, nil
 	}
 	var found []Hash
-	if len(prefix) >= 4 {
+	if len(prefix) >= 4 && strings.Trim(prefix, "0123456789abcdef") == "" {
 		var err error
-		if found, err = r.hashesWithPrefix(prefix); err != nil {
+		if found, err = r.objects(true).withPrefix(prefix); err != nil {
 			return ZeroHash, err
 		}
 	}
@@ -174,28 +155,6 @@ func (r *Repo) ResolvePrefix(prefix string) (Hash, error) {
 		return found[0], nil
 	}
 	return ZeroHash, fmt.Errorf("%s could be any of %d objects: give more digits", prefix, len(found))
-}
-
-func (r *Repo) hashesWithPrefix(prefix string) ([]Hash, error) {
-	even := prefix[:len(prefix)/2*2]
-	raw := make([]byte, len(even)/2)
-	if _, err := fmt.Sscanf(even, "%x", &raw); err != nil {
-		return nil, nil
-	}
-	candidates, err := r.objects(true).HashesWithPrefix(raw)
-	if err != nil {
-		return nil, err
-	}
-	var out []Hash
-	seen := map[Hash]bool{}
-	for _, c := range candidates {
-		h := Hash(c)
-		if h.String()[:len(prefix)] == prefix && !seen[h] {
-			seen[h] = true
-			out = append(out, h)
-		}
-	}
-	return out, nil
 }
 
 // loosePath is where a loose object lies.

@@ -129,9 +129,9 @@ func readLoose(path string) (h Hash, target string, err error) {
 		return h, "", nil
 	}
 	if content == "" {
-		return h, "", fmt.Errorf("the ref file %s is empty: a crash of another program left it so", path)
+		return h, "", fmt.Errorf("%w: %s is empty: a crash of another program left it so", ErrDamagedRef, path)
 	}
-	return h, "", fmt.Errorf("the ref file %s holds no object id", path)
+	return h, "", fmt.Errorf("%w: %s holds no object id", ErrDamagedRef, path)
 }
 
 // parseLoose reads an object id, after which git allows white space and anything.

@@ -17,8 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-git/go-git/v5/storage/filesystem"
-
 	"tape/internal/disk"
 )
 
@@ -30,6 +28,8 @@ var (
 	ErrConflict = errors.New("changed by someone else")
 	// ErrBusy says that a lock was not to be had in time.
 	ErrBusy = errors.New("busy")
+	// ErrDamagedRef says that the file of a ref holds nothing that could be a ref.
+	ErrDamagedRef = errors.New("damaged ref file")
 )
 
 // UnsupportedError says that a repository uses something of git's that this program
@@ -87,8 +87,8 @@ type Repo struct {
 	wait   time.Duration
 	bare   bool // the configuration may say so
 
-	mu      sync.Mutex // guards storage
-	storage *filesystem.ObjectStorage
+	mu  sync.Mutex // guards odb
+	odb *odb
 
 	config configCache
 }

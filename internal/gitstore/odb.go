@@ -1,0 +1,269 @@
+package gitstore
+
+import (
+	"bufio"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
+	"github.com/go-git/go-git/v5/plumbing/format/objfile"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+)
+
+// odb finds objects: loose ones, and those in packs, whose list and indexes are read
+// when they are first needed. go-git's readers do the decoding; its storage package
+// would do the finding too, and cost every start of the program a third of a
+// millisecond for what it brings along.
+type odb struct {
+	mu     sync.Mutex
+	dirs   []string // object folders: the repository's, then its alternates
+	listed bool
+	packs  []*pack
+	deltas cache.Object // bases of deltas, shared by the packs
+}
+
+type pack struct {
+	path  string // of the .pack file
+	index *idxfile.MemoryIndex
+	data  *packfile.Packfile
+}
+
+// deltaCache bounds the memory for bases of deltas.
+const deltaCache = 32 * cache.MiByte
+
+func newODB(gitDir string) *odb {
+	return &odb{dirs: objectDirs(filepath.Join(gitDir, "objects"), 0), deltas: cache.NewObjectLRU(deltaCache)}
+}
+
+// objectDirs follows objects/info/alternates, as git does to a depth of five.
+func objectDirs(dir string, depth int) []string {
+	dirs := []string{dir}
+	raw, err := os.ReadFile(filepath.Join(dir, "info", "alternates"))
+	if err != nil || depth == 5 {
+		return dirs
+	}
+	for line := range strings.Lines(string(raw)) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if !filepath.IsAbs(line) {
+			line = filepath.Join(dir, line)
+		}
+		dirs = append(dirs, objectDirs(line, depth+1)...)
+	}
+	return dirs
+}
+
+// header returns an object's kind and size, and content if asked.
+func (o *odb) get(h Hash, content bool) (Kind, int64, []byte, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, dir := range o.dirs {
+		name := h.String()
+		f, err := os.Open(filepath.Join(dir, name[:2], name[2:]))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", 0, nil, err
+		}
+		kind, size, data, err := readLooseObject(f, content)
+		return kind, size, data, errors.Join(err, f.Close())
+	}
+	if err := o.list(); err != nil {
+		return "", 0, nil, err
+	}
+	for _, p := range o.packs {
+		if err := p.open(o.deltas); errors.Is(err, fs.ErrNotExist) {
+			continue // repacked since; the caller looks once more
+		} else if err != nil {
+			return "", 0, nil, err
+		}
+		offset, err := p.index.FindOffset(plumbing.Hash(h))
+		if errors.Is(err, plumbing.ErrObjectNotFound) {
+			continue
+		}
+		if err != nil {
+			return "", 0, nil, fmt.Errorf("%s: %w", p.path, err)
+		}
+		return p.read(h, offset, content)
+	}
+	return "", 0, nil, ErrNotFound
+}
+
+func readLooseObject(f *os.File, content bool) (Kind, int64, []byte, error) {
+	r, err := objfile.NewReader(bufio.NewReader(f))
+	if err != nil {
+		return "", 0, nil, err
+	}
+	kind, size, err := r.Header()
+	if err != nil {
+		return "", 0, nil, err
+	}
+	if size > MaxObject {
+		return "", size, nil, errTooLarge(size)
+	}
+	if !content {
+		return Kind(kind.String()), size, nil, r.Close()
+	}
+	data := make([]byte, size)
+	if _, err := io.ReadFull(r, data); err != nil {
+		return "", size, nil, err
+	}
+	return Kind(kind.String()), size, data, r.Close()
+}
+
+func errTooLarge(size int64) error {
+	return fmt.Errorf("it has %d bytes, more than the limit of %d", size, MaxObject)
+}
+
+func (p *pack) read(h Hash, offset int64, content bool) (Kind, int64, []byte, error) {
+	size, err := p.data.GetSizeByOffset(offset)
+	if err != nil {
+		return "", 0, nil, fmt.Errorf("%s: %w", p.path, err)
+	}
+	if size > MaxObject {
+		return "", size, nil, errTooLarge(size)
+	}
+	if !content {
+		return "", size, nil, nil
+	}
+	object, err := p.data.Get(plumbing.Hash(h))
+	if err != nil {
+		return "", size, nil, fmt.Errorf("%s: %w", p.path, err)
+	}
+	r, err := object.Reader()
+	if err != nil {
+		return "", size, nil, err
+	}
+	defer r.Close()
+	data := make([]byte, object.Size())
+	if _, err := io.ReadFull(r, data); err != nil {
+		return "", size, nil, fmt.Errorf("%s: %w", p.path, err)
+	}
+	return Kind(object.Type().String()), size, data, nil
+}
+
+// list finds the packs that are there now.
+func (o *odb) list() error {
+	if o.listed {
+		return nil
+	}
+	for _, dir := range o.dirs {
+		found, err := filepath.Glob(filepath.Join(globEscape(filepath.Join(dir, "pack")), "pack-*.idx"))
+		if err != nil {
+			return err
+		}
+		for _, idx := range found {
+			o.packs = append(o.packs, &pack{path: strings.TrimSuffix(idx, ".idx") + ".pack"})
+		}
+	}
+	o.listed = true
+	return nil
+}
+
+// globEscape keeps a path from being read as a pattern.
+func globEscape(path string) string {
+	return strings.NewReplacer(`[`, `[[]`, `*`, `[*]`, `?`, `[?]`).Replace(path)
+}
+
+// open reads the pack's index.
+func (p *pack) open(deltas cache.Object) error {
+	if p.index != nil {
+		return nil
+	}
+	raw, err := os.Open(strings.TrimSuffix(p.path, ".pack") + ".idx")
+	if err != nil {
+		return err
+	}
+	defer raw.Close()
+	index := idxfile.NewMemoryIndex()
+	if err := idxfile.NewDecoder(bufio.NewReaderSize(raw, 64<<10)).Decode(index); err != nil {
+		return fmt.Errorf("%s: %w", raw.Name(), err)
+	}
+	data, err := os.Open(p.path)
+	if err != nil {
+		return err
+	}
+	p.index, p.data = index, packfile.NewPackfileWithCache(index, nil, plainFile{data}, deltas, 0)
+	return nil
+}
+
+// plainFile gives an open file the methods that go-git asks for and never calls.
+type plainFile struct{ *os.File }
+
+func (plainFile) Lock() error   { return nil }
+func (plainFile) Unlock() error { return nil }
+
+// withPrefix returns the names of all objects that begin with hex digits, at least two.
+func (o *odb) withPrefix(prefix string) ([]Hash, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	found := map[Hash]bool{}
+	for _, dir := range o.dirs {
+		names, err := filepath.Glob(filepath.Join(globEscape(filepath.Join(dir, prefix[:2])), prefix[2:]+"*"))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if h, err := ParseHash(prefix[:2] + filepath.Base(name)); err == nil {
+				found[h] = true
+			}
+		}
+	}
+	if err := o.list(); err != nil {
+		return nil, err
+	}
+	for _, p := range o.packs {
+		if err := p.open(o.deltas); err != nil {
+			return nil, err
+		}
+		if err := p.withPrefix(prefix, found); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]Hash, 0, len(found))
+	for h := range found {
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+func (p *pack) withPrefix(prefix string, found map[Hash]bool) error {
+	first, err := hex.DecodeString(prefix[:2])
+	if err != nil {
+		return nil
+	}
+	bucket := p.index.FanoutMapping[first[0]]
+	if bucket < 0 || bucket >= len(p.index.Names) {
+		return nil
+	}
+	for names := p.index.Names[bucket]; len(names) >= len(Hash{}); names = names[len(Hash{}):] {
+		if h := Hash(names[:len(Hash{})]); strings.HasPrefix(h.String(), prefix) {
+			found[h] = true
+		}
+	}
+	return nil
+}
+
+// close lets go of the packs.
+func (o *odb) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range o.packs {
+		if p.data != nil {
+			_ = p.data.Close()
+		}
+	}
+	o.packs, o.listed = nil, false
+}
