@@ -27,7 +27,12 @@ TEST_TIMEOUT ?= 8m
 TESTFLAGS    ?=
 BENCHFLAGS   ?=
 FUZZTIME     ?= 30s
-SEED         ?= $(shell date +%s)
+SOAKTIME     ?= 5m
+
+# Evaluated once: it is printed, and has to be what the tests got.
+ifndef SEED
+SEED := $(shell date +%s)
+endif
 
 # -race where Go uses cgo and the C compiler works.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && d=$$(mktemp -d) \
@@ -101,10 +106,10 @@ fuzz: ## run every fuzz target for FUZZTIME (default 30s)
 	done; exit $$status
 
 .PHONY: soak
-soak: ## the long runs: faults, simulations, power cuts, fuzz; SEED=n repeats one
+soak: ## the long runs: faults, simulations, power cuts, fuzz for SOAKTIME; SEED=n repeats one
 	@echo "== soak, SEED=$(SEED)"; status=0; \
 	TAPE_SOAK=1 TAPE_SEED=$(SEED) $(GO) test $(RACE) -count=1 -run 'Soak' -timeout 2h $(TESTFLAGS) ./... || status=1; \
-	$(MAKE) --no-print-directory fuzz FUZZTIME=5m || status=1; \
+	$(MAKE) --no-print-directory fuzz FUZZTIME=$(SOAKTIME) || status=1; \
 	echo "== soak done, SEED=$(SEED)"; exit $$status
 
 .PHONY: bench

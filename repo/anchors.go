@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -67,33 +68,40 @@ func (t *Tape) Phases(ctx context.Context) ([]Phase, error) {
 	return out, nil
 }
 
-// Show returns what a target names: a phase with its anchor (a name, a number such as
+// Show yields what a target names: a phase with its anchor (a name, a number such as
 // 002, latest, or its tag), one entry (@17), or the entries that a commit added.
-// ErrNotFound if it names nothing.
-func (t *Tape) Show(ctx context.Context, target string) ([]Entry, error) {
+// ErrNotFound if it names nothing. After an error it ends.
+func (t *Tape) Show(ctx context.Context, target string) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		if err := t.show(ctx, target, func(e Entry) bool { return yield(e, nil) }); err != nil {
+			yield(Entry{}, err)
+		}
+	}
+}
+
+func (t *Tape) show(ctx context.Context, target string, yield func(Entry) bool) error {
 	if number, ok := strings.CutPrefix(target, "@"); ok {
 		id, err := strconv.ParseInt(number, 10, 64)
 		if err != nil || id < 1 {
-			return nil, invalid("entries are numbered from @1", "%q is not the id of an entry", target)
+			return invalid("entries are numbered from @1", "%q is not the id of an entry", target)
 		}
 		e, err := t.Entry(ctx, id)
-		return []Entry{e}, err
+		if err == nil {
+			yield(e)
+		}
+		return err
 	}
 	name := strings.TrimPrefix(strings.TrimPrefix(target, "refs/tags/"), "anchor/"+t.slug+"/")
-	var out []Entry
-	err := t.entries(ctx, Query{Phase: name}, func(e Entry) bool {
-		out = append(out, e)
-		return true
-	})
-	if err == nil || !errors.Is(err, ErrNotFound) {
-		return out, err
+	err := t.entries(ctx, Query{Phase: name}, yield)
+	if !errors.Is(err, ErrNotFound) {
+		return err
 	}
 	h, ok := t.store.resolveCommit(target)
 	if !ok {
-		return nil, notFound("name a phase (tape anchors lists them), an entry (@17), a tag or a commit",
+		return notFound("name a phase (tape anchors lists them), an entry (@17), a tag or a commit",
 			"tape %q has no %q", t.name, target)
 	}
-	return t.commitEntries(ctx, h)
+	return t.commitEntries(ctx, h, yield)
 }
 
 // resolveCommit finds the commit that a tag, branch or abbreviated id names.
@@ -115,39 +123,32 @@ func (s *Store) resolveCommit(target string) (gitstore.Hash, bool) {
 	return h, err == nil
 }
 
-// commitEntries returns the entries that a commit has and its first parent has not.
-func (t *Tape) commitEntries(ctx context.Context, h gitstore.Hash) ([]Entry, error) {
+// commitEntries yields the entries that a commit has and its first parent has not.
+func (t *Tape) commitEntries(ctx context.Context, h gitstore.Hash, yield func(Entry) bool) error {
 	c, err := t.store.git.Commit(h)
 	if err != nil {
-		return nil, notFound("", "%s is not a commit", h)
+		return notFound("", "%s is not a commit", h)
 	}
 	v, err := t.store.commitView(h)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var after int64
 	first := 0
 	if len(c.Parents) > 0 {
 		parent, err := t.store.commitView(c.Parents[0])
 		if err != nil {
-			return nil, err
+			return err
 		}
 		first = len(parent.list) - 1
 		if after, err = lastID(parent, parent.list[first]); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	var out []Entry
 	name := decodeTrailer(c.Trailer(trailerName))
 	if name == "" {
 		name = t.name
 	}
 	w := &walk{ctx: ctx, v: v, tape: name, span: span{first, len(v.list) - 1, false}}
-	err = w.forward(func(e Entry) bool {
-		if e.ID > after {
-			out = append(out, e)
-		}
-		return true
-	})
-	return out, err
+	return w.forward(func(e Entry) bool { return e.ID <= after || yield(e) })
 }

@@ -3,6 +3,7 @@ package repo
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"tape/internal/disk"
@@ -165,9 +166,12 @@ func (s *Store) listTree(tree gitstore.Hash, prefix string, out *[]gitstore.Inde
 	return nil
 }
 
-// updateIndex brings the git index up to date, and makes a new one where the present
-// one is of a kind that only git writes.
+// updateIndex brings the git index up to date, and makes a new one where there is none
+// or the present one is of a kind that only git writes.
 func (s *Store) updateIndex(ctx context.Context, wt gitstore.Worktree, changes []gitstore.IndexChange) error {
+	if _, err := os.Lstat(filepath.Join(wt.GitDir, "index")); errors.Is(err, fs.ErrNotExist) {
+		return s.rebuildIndex(ctx, wt)
+	}
 	err := s.git.UpdateIndex(ctx, wt, changes)
 	if !errors.Is(err, gitstore.ErrIndexUnreadable) {
 		return err

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"unicode/utf8"
 
 	"tape/internal/gitstore"
 	"tape/internal/jsonl"
@@ -77,6 +78,9 @@ func (a Anchor) draft() (Draft, error) {
 			return Draft{}, err
 		}
 		state = compact
+	}
+	if !utf8.ValidString(a.Summary) {
+		return Draft{}, invalid("", "the summary is not valid UTF-8")
 	}
 	if a.Summary != "" {
 		summary := jsonl.AppendString([]byte(`"summary":`), a.Summary)

@@ -115,6 +115,9 @@ func classify(err error) error {
 			hint: "try again; if it goes on, look for a tape or git process that hangs"}
 	case errors.Is(err, gitstore.ErrConflict):
 		return &problem{class: ErrConflict, msg: "the tape's branch was moved by another program meanwhile", cause: err, hint: "try again"}
+	case errors.Is(err, gitstore.ErrDamagedRef):
+		return &problem{class: ErrCorrupt, msg: "a ref is damaged", cause: err,
+			hint: "the last line of the file of that name under .git/logs tells what it held; write it back with: git update-ref"}
 	case errors.Is(err, fs.ErrPermission):
 		return &hinted{err, "check who owns the workspace: its folders are 0700, its files 0600"}
 	}

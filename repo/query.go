@@ -106,7 +106,11 @@ func (t *Tape) resolveSpan(v view, q Query) (span, error) {
 		if err != nil {
 			return out, err
 		}
-		to, err := t.findPhaseBehind(v, q.To, from)
+		behind := from + 1
+		if q.Inclusive {
+			behind = from // one phase, from its anchor to its end, is a range too
+		}
+		to, err := t.findPhaseBehind(v, q.To, from, behind)
 		if err != nil {
 			return out, err
 		}
@@ -135,17 +139,17 @@ func (t *Tape) findPhase(v view, name string) (int, error) {
 	return 0, notFound("tape anchors lists them", "tape %q has no anchor %q", t.name, name)
 }
 
-func (t *Tape) findPhaseBehind(v view, name string, from int) (int, error) {
+func (t *Tape) findPhaseBehind(v view, name string, from, behind int) (int, error) {
 	all := v.phases()
-	if name == Latest && from < len(all)-1 {
+	if name == Latest && behind < len(all) {
 		return len(all) - 1, nil
 	}
-	for i := from + 1; i < len(all); i++ {
+	for i := behind; i < len(all); i++ {
 		if ok, err := t.named(v, all[i], name); err != nil || ok {
 			return i, err
 		}
 	}
-	if i := byNumber(all, name); i > from {
+	if i := byNumber(all, name); i >= behind {
 		return i, nil
 	}
 	return 0, notFound("tape anchors lists them in order", "tape %q has no anchor %q behind %s", t.name, name, all[from].folder)
@@ -290,29 +294,63 @@ func (w *walk) forward(yield func(Entry) bool) error {
 	return nil
 }
 
-// backward reads phase by phase from the end, so that a short limit reads little.
+// backward reads from the end, a window of ids at a time, so that a short limit reads
+// little of a long phase.
 func (w *walk) backward(yield func(Entry) bool) error {
+	const first, largest = 64, 16 << 10 // ids
 	for i := w.span.last; i >= w.span.first; i-- {
-		batch, err := w.collect(i)
+		p := w.v.phases()[i]
+		anchor, err := readAnchor(w.v, p, w.tape)
 		if err != nil {
 			return err
 		}
-		for _, e := range slices.Backward(batch) {
-			if !yield(e) {
-				return nil
+		high, err := lastID(w.v, p)
+		if err != nil {
+			return err
+		}
+		for size := int64(first); high >= anchor.ID; size = min(size*4, largest) {
+			low := max(anchor.ID, high-size+1)
+			batch, err := w.window(i, low, high)
+			if err != nil {
+				return err
 			}
+			for _, e := range slices.Backward(batch) {
+				if !yield(e) {
+					return nil
+				}
+			}
+			high = low - 1
 		}
 	}
 	return nil
 }
 
-func (w *walk) collect(i int) ([]Entry, error) {
+// window returns the kept entries of a phase from one id to another.
+func (w *walk) window(i int, low, high int64) ([]Entry, error) {
+	if err := w.ctx.Err(); err != nil {
+		return nil, err
+	}
+	r, err := readPhaseFrom(w.v, w.v.phases()[i], w.tape, low)
+	if err != nil {
+		return nil, err
+	}
 	var batch []Entry
-	_, err := w.phase(i, func(e Entry) bool {
-		batch = append(batch, e)
-		return true
-	})
-	return batch, err
+	for r.last < high || !r.started {
+		e, err := r.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil && (e.ID == 0 || e.ID < high) {
+			return nil, err
+		}
+		if e.Kind == KindAnchor && w.span.skipAnchor && i == w.span.first {
+			continue
+		}
+		if w.q.keep(e) {
+			batch = append(batch, e)
+		}
+	}
+	return batch, nil
 }
 
 // tail yields the last n entries in the order shown, of which limit keeps the first.
@@ -364,15 +402,17 @@ func (t *Tape) Entry(ctx context.Context, id int64) (Entry, error) {
 		return Entry{}, failed
 	}
 	if i > 0 {
-		w := &walk{ctx: ctx, v: v, tape: t.name, span: span{0, len(all) - 1, false}}
-		var found Entry
-		_, err := w.phase(i-1, func(e Entry) bool {
-			found = e
-			return e.ID < id
-		})
-		if err != nil || found.ID == id {
-			return found, err
+		w := &walk{ctx: ctx, v: v, tape: t.name}
+		if found, err := w.window(i-1, id, id); err != nil || len(found) == 1 {
+			return first(found), err
 		}
 	}
 	return Entry{}, notFound("tape info says how many there are", "tape %q has no entry @%d", t.name, id)
+}
+
+func first(found []Entry) Entry {
+	if len(found) == 0 {
+		return Entry{}
+	}
+	return found[0]
 }

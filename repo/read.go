@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
+	"sort"
 
 	"tape/internal/jsonl"
 )
@@ -77,6 +79,12 @@ type phaseReader struct {
 }
 
 func readPhase(v view, p phase, tape string) (*phaseReader, error) {
+	return readPhaseFrom(v, p, tape, 0)
+}
+
+// readPhaseFrom reads a phase from an id on, and of its files only what it needs for
+// that. Ids up to the anchor's mean the whole phase.
+func readPhaseFrom(v view, p phase, tape string, from int64) (*phaseReader, error) {
 	anchor, err := readAnchor(v, p, tape)
 	if err != nil {
 		return nil, err
@@ -86,17 +94,67 @@ func readPhase(v view, p phase, tape string) (*phaseReader, error) {
 		return nil, err
 	}
 	r := &phaseReader{p: p, anchor: anchor, last: anchor.ID, tape: tape}
+	if from > anchor.ID {
+		r.last, r.started = from-1, true
+	}
 	for _, files := range segments {
+		if files, err = skipFiles(v, p, files, from); err != nil {
+			return nil, err
+		}
 		if len(files) == 0 {
 			continue
 		}
 		c := &cursor{v: v, p: p, rest: files}
-		if err := c.next(); err != nil {
-			return nil, err
+		for {
+			if err := c.next(); err != nil {
+				return nil, err
+			}
+			if c.done || c.entry.ID >= from {
+				break
+			}
 		}
 		r.cursors = append(r.cursors, c)
 	}
 	return r, nil
+}
+
+// skipFiles leaves out the files of a class that end before an id.
+func skipFiles(v view, p phase, files []segment, from int64) ([]segment, error) {
+	var failed error
+	// The first file that begins behind the id: the one before it may hold the id.
+	i := sort.Search(len(files), func(i int) bool {
+		id, err := firstID(v, p, files[i])
+		if err != nil {
+			failed = err
+		}
+		return id > from
+	})
+	return files[max(0, i-1):], failed
+}
+
+// firstID returns the id of a file's first line; of an empty one, a very high id.
+func firstID(v view, p phase, s segment) (int64, error) {
+	const enough = 64 // bytes, for {"id":N, as this program writes it
+	head, err := v.beginning(p, s, enough)
+	if err != nil {
+		return 0, err
+	}
+	if id, err := jsonl.ParseID(head); err == nil {
+		return id, nil
+	}
+	data, err := v.content(p, s)
+	if err != nil {
+		return 0, err
+	}
+	line, _, whole := bytes.Cut(data, []byte("\n"))
+	if !whole {
+		return math.MaxInt64, nil
+	}
+	id, err := jsonl.ParseID(line)
+	if err != nil {
+		return 0, &CorruptError{File: v.where(p, s.name()), Line: 1, Msg: err.Error()}
+	}
+	return id, nil
 }
 
 // readAnchor reads the entry that opens a phase.

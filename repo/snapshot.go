@@ -1,10 +1,12 @@
 package repo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 
 	"tape/internal/gitstore"
@@ -31,6 +33,9 @@ func (t *Tape) snapshot(ctx context.Context) (view, error) {
 		if errors.Is(err, gitstore.ErrNotFound) || err == nil && checkingOut(before, head) {
 			return t.store.commitView(head)
 		}
+		if err == nil {
+			err = checkTapeFile(wt.Dir, before.Undo)
+		}
 		if err != nil {
 			return nil, classify(err)
 		}
@@ -52,6 +57,9 @@ func (t *Tape) snapshot(ctx context.Context) (view, error) {
 			return nil, err
 		}
 		// The note from before the look: appends go on, and the later one may count more.
+		if before.Head != head.String() {
+			return v, t.checkNotLost(v, head)
+		}
 		return v, checkNotCut(v, before, head)
 	}
 }
@@ -116,8 +124,12 @@ func boundBy(v *diskView, u undo) (view, error) {
 // checkNotCut notices a file of the open phase that lost bytes which were
 // acknowledged. (In earlier phases a missing entry shows as a gap in the ids.)
 func checkNotCut(v *diskView, st state, head gitstore.Hash) error {
-	if st.Head != head.String() || st.Seq != len(v.list) {
+	if st.Head != head.String() || st.Seq < len(v.list) {
 		return nil
+	}
+	if st.Seq > len(v.list) {
+		p := phase{seq: st.Seq, folder: st.Folder}
+		return &CorruptError{File: v.path(p, ""), Msg: "the phase is missing", Fix: v.restoreHint(p)}
 	}
 	p := v.list[st.Seq-1]
 	for c, was := range st.Tails {
@@ -135,8 +147,53 @@ func checkNotCut(v *diskView, st state, head gitstore.Hash) error {
 	return nil
 }
 
+// checkNotLost notices, without a note, that the working tree has less than the commit:
+// a phase, or the end of the last one.
+func (t *Tape) checkNotLost(v *diskView, head gitstore.Hash) error {
+	committed, err := t.store.commitView(head)
+	if err != nil {
+		return err
+	}
+	for i, p := range committed.list {
+		if i >= len(v.list) || v.list[i].folder != p.folder {
+			return &CorruptError{File: v.path(p, ""), Msg: "a committed phase is missing", Fix: v.restoreHint(p)}
+		}
+	}
+	if len(v.list) > len(committed.list) {
+		return nil // a missing end shows as a gap
+	}
+	p := committed.list[len(committed.list)-1]
+	entries, err := committed.tree(p)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		c, n, ok := parseSegment(e.Name)
+		if !ok {
+			continue
+		}
+		if len(v.last[c]) < n {
+			return &CorruptError{File: v.path(p, e.Name), Msg: "a committed file is missing", Fix: v.restoreHint(p)}
+		}
+		size, err := t.store.git.BlobSize(e.Hash)
+		if err != nil {
+			return corruptObject(head, err)
+		}
+		if got := v.last[c][n-1].size; got < size {
+			return cutError(v, p, e.Name, got, size)
+		}
+	}
+	return nil
+}
+
+// cutError tells of a file that is shorter than it was; the line is the first that is
+// not whole.
 func cutError(v *diskView, p phase, name string, size, was int64) error {
-	return &CorruptError{File: v.path(p, name), Msg: fmt.Sprintf("the file has %d bytes; %d were recorded", size, was),
+	line := 0
+	if data, err := os.ReadFile(v.path(p, name)); err == nil {
+		line = bytes.Count(data, []byte("\n")) + 1
+	}
+	return &CorruptError{File: v.path(p, name), Line: line, Msg: fmt.Sprintf("the file has %d bytes; %d were recorded", size, was),
 		Fix: "put the missing lines back; or give up what was not committed, with: git -C " + shellWord(v.dir) +
 			" restore -- " + shellWord(anchorsDir+"/"+p.folder)}
 }

@@ -106,7 +106,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 		return nil, notFound("create one with: tape init "+dir, "%s is not a workspace", dir)
 	}
 	s := newStore(dir, o)
-	if s.git, err = gitstore.Open(filepath.Join(dir, gitDirName), &gitstore.Options{FS: s.fs, LockWait: s.wait}); err != nil {
+	if s.git, err = gitstore.Open(filepath.Join(dir, gitDirName), &gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)}); err != nil {
 		return nil, classify(err)
 	}
 	if s.config, err = loadConfig(dir); err != nil {
@@ -253,7 +253,7 @@ func Init(ctx context.Context, dir string, o *InitOptions) (*Store, bool, error)
 		return nil, false, fmt.Errorf("create workspace: %w", classify(err))
 	}
 	s.git, err = gitstore.Init(gitDir, gitstore.InitOptions{
-		Options: gitstore.Options{FS: s.fs, LockWait: s.wait},
+		Options: gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)},
 		Branch:  branchPrefix + tapeSlug(name),
 		Exclude: []string{"/" + configFile, "/" + indexFile + "*", "/" + tapesDir + "/", "/" + forksDir + "/"},
 	})

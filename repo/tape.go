@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -108,17 +111,41 @@ func encodeTapeInfo(name string, created time.Time) ([]byte, error) {
 func decodeTapeInfo(raw []byte, file string) (tapeInfo, error) {
 	var info tapeInfo
 	if err := json.Unmarshal(raw, &info); err != nil {
-		return info, &CorruptError{File: file, Msg: "not a JSON object: " + err.Error(), Fix: "restore it with: git restore -- " + tapeFile}
+		return info, &CorruptError{File: file, Msg: "not a JSON object: " + err.Error(), Fix: restoreTapeFile}
 	}
 	switch {
 	case info.Format > FormatVersion:
-		return info, &CorruptError{File: file, Msg: fmt.Sprintf("the tape has format %d; this program reads up to %d", info.Format, FormatVersion),
+		return info, &CorruptError{File: file, Msg: newerFormat(info.Format),
 			Fix: "install a newer tape"}
 	case info.Format < 1 || info.Name == "":
-		return info, &CorruptError{File: file, Msg: "format or name is missing", Fix: "restore it with: git restore -- " + tapeFile}
+		return info, &CorruptError{File: file, Msg: "format or name is missing", Fix: restoreTapeFile}
 	}
 	return info, nil
 }
+
+func newerFormat(n int) string {
+	return fmt.Sprintf("the tape has format %d; this program reads up to %d", n, FormatVersion)
+}
+
+// checkTapeFile refuses a working tree whose tape.json is damaged, or of a format that
+// this program does not know. One that is just being written is not looked at.
+func checkTapeFile(worktree string, u *undo) error {
+	if u != nil && u.Checkout {
+		return nil
+	}
+	path := filepath.Join(worktree, tapeFile)
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &CorruptError{File: path, Msg: "the file is missing", Fix: restoreTapeFile}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = decodeTapeInfo(raw, path)
+	return err
+}
+
+const restoreTapeFile = "bring it back with: git restore -- " + tapeFile
 
 // nameOfBranch finds the tape's name: the newest commit's trailer, or tape.json.
 func (s *Store) nameOfBranch(branch string) (string, error) {

@@ -159,7 +159,8 @@ func (tx *Tx) undo(cause error) error {
 // LastID is the id of the tape's last entry, those of this Tx included.
 func (tx *Tx) LastID() int64 { return tx.w.st.LastID }
 
-func (tx *Tx) assert(o *AppendOptions) error { return tx.w.assert(o) }
+// Assert fails with ErrConflict unless what the options say is true of the tape.
+func (tx *Tx) Assert(o *AppendOptions) error { return tx.w.assert(o) }
 
 // AppendEntry adds an entry and returns it as it will be stored. An anchor is a
 // handoff, see Tx.Handoff.

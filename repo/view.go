@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"tape/internal/gitstore"
 )
@@ -38,6 +40,8 @@ type view interface {
 	segments(p phase) ([classCount][]segment, error)
 	// content returns a file's bytes.
 	content(p phase, s segment) ([]byte, error)
+	// beginning returns the first bytes of a file, n or a little more if it has them.
+	beginning(p phase, s segment, n int) ([]byte, error)
 	// where names a file in messages.
 	where(p phase, file string) string
 	// open reports whether the phase may still be growing.
@@ -73,6 +77,9 @@ func (s *Store) commitView(h gitstore.Hash) (*commitView, error) {
 	c, err := s.git.Commit(h)
 	if err != nil {
 		return nil, corruptObject(h, err)
+	}
+	if n, err := strconv.Atoi(c.Trailer(trailerFormat)); err == nil && n > FormatVersion {
+		return nil, &CorruptError{File: "commit " + h.String(), Msg: newerFormat(n), Fix: "install a newer tape"}
 	}
 	v := &commitView{git: s.git, commit: h}
 	if v.root, err = s.git.Tree(c.Tree); err != nil {
@@ -147,7 +154,10 @@ func (v *commitView) segments(p phase) ([classCount][]segment, error) {
 	var found []segment
 	for _, e := range entries {
 		c, n, ok := parseSegment(e.Name)
-		if ok && !e.IsDir() {
+		if e.Mode != gitstore.ModeFile {
+			return [classCount][]segment{}, &CorruptError{File: v.where(p, e.Name), Msg: "not a plain file"}
+		}
+		if ok {
 			found = append(found, segment{class: c, n: n, size: -1, hash: e.Hash})
 		} else if e.Name != anchorFile {
 			return [classCount][]segment{}, &CorruptError{File: v.where(p, e.Name), Msg: "not a file of a phase"}
@@ -175,6 +185,8 @@ func (v *commitView) content(p phase, s segment) ([]byte, error) {
 	}
 	return raw, nil
 }
+
+func (v *commitView) beginning(p phase, s segment, _ int) ([]byte, error) { return v.content(p, s) }
 
 // diskView reads a tape from its working tree, as it was at one moment.
 type diskView struct {
@@ -233,6 +245,20 @@ func (v *diskView) content(p phase, s segment) ([]byte, error) {
 		return nil, &CorruptError{File: path, Msg: fmt.Sprintf("the file was cut short while it was read: %v", err)}
 	}
 	return raw, nil
+}
+
+func (v *diskView) beginning(p phase, s segment, n int) ([]byte, error) {
+	f, err := os.Open(v.path(p, s.name()))
+	if err != nil {
+		return nil, v.missing(p, s.name(), err)
+	}
+	defer f.Close()
+	buf := make([]byte, n)
+	read, err := f.ReadAt(buf, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return buf[:read], nil
 }
 
 // listSegments returns the files of a phase's folder with their present sizes. What

@@ -78,6 +78,11 @@ func (w *writer) begin(ctx context.Context) error {
 	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
 		return err
 	}
+	if err == nil {
+		if err := checkTapeFile(w.wt.Dir, w.st.Undo); err != nil {
+			return err
+		}
+	}
 	if err == nil && ok && w.st.Undo == nil && w.st.Anchor != "" && w.st.Head == w.head.String() && w.unchanged() {
 		return nil
 	}
@@ -89,8 +94,6 @@ func (w *writer) anchorsPath() string { return filepath.Join(w.wt.Dir, anchorsDi
 func (w *writer) phasePath(elem ...string) string {
 	return filepath.Join(append([]string{w.anchorsPath(), w.st.Folder}, elem...)...)
 }
-
-func (w *writer) view() *diskView { return &diskView{dir: w.wt.Dir} }
 
 // unchanged reports whether the files are as the note says.
 func (w *writer) unchanged() bool {
@@ -150,13 +153,11 @@ func (w *writer) appendOne(d Draft) (Entry, error) {
 	}
 	c := classOf(d.Kind)
 	tail := w.st.Tails[c]
+	tail.Seg = max(tail.Seg, 1)
 	sealed := ""
-	if tail.Seg > 0 && tail.Size >= SealSize {
+	if tail.Size >= SealSize {
 		sealed = w.phasePath(segmentName(c, tail.Seg))
-		tail.Size = 0
-	}
-	if tail.Size == 0 {
-		tail.Seg++
+		tail.Seg, tail.Size = tail.Seg+1, 0
 	}
 	path := w.phasePath(segmentName(c, tail.Seg))
 	if err := w.writeLine(path, line, tail.Size); err != nil {
@@ -265,7 +266,7 @@ func (t *Tape) Append(ctx context.Context, o *AppendOptions, drafts ...Draft) ([
 	if len(drafts) != 1 {
 		var out []Entry
 		_, err := t.Update(ctx, func(tx *Tx) error {
-			if err := tx.assert(o); err != nil {
+			if err := tx.Assert(o); err != nil {
 				return err
 			}
 			for _, d := range drafts {

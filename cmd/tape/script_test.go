@@ -57,6 +57,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TAPE_AUTHOR", "Ada <ada@example.org>")
 			env.Setenv("LC_ALL", "C.UTF-8")
 			env.Setenv("NL", "\n")
+			env.Setenv("TZ", "UTC")
 			state := &scriptState{}
 			env.Values["state"] = state
 			env.Defer(func() {

@@ -71,7 +71,9 @@ func (p *configParser) peek() byte {
 func (p *configParser) at(err error) error { return fmt.Errorf("line %d: %w", p.line, err) }
 
 func (p *configParser) skipLine() {
-	for c := p.next(); c != '\n' && c != eof; c = p.next() {
+	c := p.next()
+	for c != '\n' && c != eof {
+		c = p.next()
 	}
 }
 

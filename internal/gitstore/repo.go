@@ -184,6 +184,11 @@ func Init(gitDir string, o InitOptions) (*Repo, error) {
 		return nil, err
 	}
 	r := newRepo(gitDir, &o.Options)
+	if _, err := os.Lstat(filepath.Join(gitDir, "HEAD")); err == nil {
+		if err := r.checkFormat(); err != nil {
+			return nil, err // and nothing is written to it
+		}
+	}
 	// Our own folder is the first: it marks what an interrupted Init left as ours.
 	for _, dir := range []string{"", guardDir, "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags", "info", "logs"} {
 		if err := r.fs.MkdirAll(filepath.Join(gitDir, filepath.FromSlash(dir))); err != nil {

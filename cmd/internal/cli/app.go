@@ -42,6 +42,8 @@ type App struct {
 	pager *pager
 	term  *terminal
 	store *repo.Store
+
+	lockWait time.Duration // how long to wait for other writers; 0: the default
 }
 
 // OS returns an App on the process's own streams and environment.
@@ -107,7 +109,9 @@ func (a *App) openStore(ctx context.Context) (*repo.Store, error) {
 	return store, nil
 }
 
-func (a *App) storeOptions() *repo.Options { return &repo.Options{Warn: a.warn, Now: a.Now} }
+func (a *App) storeOptions() *repo.Options {
+	return &repo.Options{LockWait: a.lockWait, Warn: a.warn, Now: a.Now}
+}
 
 // workspaceDir is the workspace that is named explicitly, or "".
 func (a *App) workspaceDir() string {

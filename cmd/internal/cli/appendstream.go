@@ -43,7 +43,7 @@ func (o *appendOptions) runStream(ctx context.Context) error {
 	// The tape is locked from here on only once there is something to append.
 	s.first, s.firstErr = s.lines.Next()
 	done, err := t.Update(ctx, func(tx *repo.Tx) error {
-		if err := s.assert(ctx, t); err != nil {
+		if err := tx.Assert(o.asserted()); err != nil {
 			return err
 		}
 		return s.feed(tx)
@@ -55,28 +55,6 @@ func (o *appendOptions) runStream(ctx context.Context) error {
 		return err
 	}
 	return s.report(done)
-}
-
-// assert checks --anchor while the tape is locked.
-func (s *stream) assert(ctx context.Context, t *repo.Tape) error {
-	want := s.o.anchor
-	if want == "" {
-		return nil
-	}
-	open, err := firstOf(ctx, t, repo.Query{Phase: repo.Latest, Limit: repo.N(1)})
-	if err != nil {
-		return err
-	}
-	named, err := firstOf(ctx, t, repo.Query{Phase: want, Limit: repo.N(1)})
-	if err != nil && !errors.Is(err, repo.ErrNotFound) {
-		return err
-	}
-	if named.ID == open.ID {
-		return nil
-	}
-	s.refused = &cliError{class: repo.ErrConflict, msg: fmt.Sprintf("the open phase is %q, not %q", open.Anchor, want),
-		hint: "somebody handed off meanwhile; look with: tape anchors"}
-	return s.refused
 }
 
 // firstOf returns the first entry that a query selects.

@@ -17,6 +17,26 @@ func (a *App) completeFlag(cmd *cobra.Command, flag string, f completer) {
 	}
 }
 
+// refuseUnknownShells makes a shell that the library does not know an error.
+func refuseUnknownShells(root *cobra.Command) {
+	cmd, _, err := root.Find([]string{"completion"})
+	if err != nil || cmd == root {
+		return
+	}
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.DisableFlagsInUseLine = true
+	cmd.Use = "completion SHELL"
+	cmd.Short = "Write the script that completes tape's commands in a shell"
+	cmd.Long = "Write the script that completes tape's commands in a shell: bash, zsh, fish or powershell.\n" +
+		"tape completion SHELL --help says where the shell looks for it."
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usagef("there is no completion for %s", quoted(args[0]))
+		}
+		return cmd.Help()
+	}
+}
+
 func completeKinds(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{repo.KindSystem, repo.KindMessage, repo.KindToolCall, repo.KindToolResult, repo.KindAnchor,
 		repo.KindEvent, repo.KindError}, cobra.ShellCompDirectiveNoFileComp

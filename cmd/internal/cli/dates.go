@@ -7,14 +7,23 @@ import (
 
 // ago shows when something happened as people say it, and a date when that is long
 // gone. Text that is no date is shown as it stands.
-func (a *App) ago(date string) string {
+func (a *App) ago(date string) string { return a.since(date, time.DateOnly) }
+
+// when is ago with the time of the day, for entries of one session.
+func (a *App) when(date string) string { return a.since(date, minutes) }
+
+const minutes = "2006-01-02 15:04"
+
+func (a *App) since(date, layout string) string {
 	t, ok := parseStored(date)
 	if !ok {
 		return safeLine(date)
 	}
-	switch d := a.Now().Sub(t); {
+	now := a.Now()
+	t = t.In(now.Location())
+	switch d := now.Sub(t); {
 	case d < -time.Minute:
-		return t.Format("2006-01-02 15:04")
+		return t.Format(minutes)
 	case d < time.Minute:
 		return "just now"
 	case d < time.Hour:
@@ -24,7 +33,7 @@ func (a *App) ago(date string) string {
 	case d < 14*24*time.Hour:
 		return past(int(d/(24*time.Hour)), "day")
 	default:
-		return t.Format(time.DateOnly)
+		return t.Format(layout)
 	}
 }
 

@@ -28,7 +28,7 @@ const (
 const (
 	idCells   = 6
 	dateCells = 16
-	kindCells = 22
+	kindCells = 17
 )
 
 func (v *entryView) show(e repo.Entry) error {
@@ -44,13 +44,13 @@ func (v *entryView) show(e repo.Entry) error {
 		a.printf("%s\n", a.style(bold+";"+yellow, fmt.Sprintf("%03d %s", e.AnchorSeq, truncate(safeLine(e.Anchor), 100))))
 	}
 	kind, colour := label(e)
-	head := pad(fmt.Sprintf("@%d", e.ID), idCells) + " " + a.style(dim, pad(a.ago(e.Date), dateCells)) + " " +
+	head := pad(fmt.Sprintf("@%d", e.ID), idCells) + " " + a.style(dim, pad(truncate(a.when(e.Date), dateCells), dateCells)) + " " +
 		a.style(colour, pad(truncate(safeLine(kind), kindCells), kindCells)) + " "
 	indent := strings.Repeat(" ", idCells+dateCells+kindCells+3)
 	cells := 0
 	if w := a.width(); w > 0 {
 		// On a narrow screen the text goes below the columns.
-		if w < len(indent)+40 {
+		if w < len(indent)+36 {
 			head, indent = strings.TrimRight(head, " ")+"\n        ", "        "
 		}
 		cells = max(20, w-len(indent))
@@ -198,7 +198,9 @@ func resultsText(results []byte) string {
 	var out []string
 	for result := range jsonl.Elements(results) {
 		text, ok := jsonl.String(result)
-		if !ok {
+		if !ok && len(result) > 0 && result[0] == '[' {
+			text = contentText(result)
+		} else if !ok {
 			text = shorten(string(result), 2*argsCells)
 		}
 		out = append(out, clip(text))

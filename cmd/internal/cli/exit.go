@@ -50,7 +50,8 @@ func exitCodes() []exitCode {
 func codeOf(err error) exitCode {
 	all := exitCodes()
 	for _, c := range all {
-		if c.class != nil && errors.Is(err, c.class) {
+		// The library has no type for a wrong word below a command of its own.
+		if c.class != nil && errors.Is(err, c.class) || c.code == exitUsage && strings.HasPrefix(err.Error(), "unknown command ") {
 			return c
 		}
 	}

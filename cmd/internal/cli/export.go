@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -108,7 +109,7 @@ func (o *exportOptions) entries(ctx context.Context, t *repo.Tape) iter.Seq2[rep
 func replaceFile(name string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
-		return err
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	defer func() {
 		if err != nil {

@@ -18,6 +18,34 @@ func helpTopics() []*cobra.Command {
 	}
 }
 
+// newHelpCmd is the help of commands and topics; unlike the library's own, it fails
+// where there is none.
+func newHelpCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND | TOPIC]",
+		Short: "Explain a command or a topic",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			for _, c := range cmd.Root().Commands() {
+				if len(args) == 0 && strings.HasPrefix(c.Name(), prefix) && !c.Hidden {
+					names = append(names, c.Name())
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return invalidf("tape help lists what there is", "there is no help for %s", quoted(strings.Join(args, " ")))
+			}
+			found.InitDefaultHelpFlag()
+			return found.Help()
+		},
+		GroupID:               groupWorkspace,
+		DisableFlagsInUseLine: true,
+	}
+}
+
 func exitCodesHelp() string {
 	var b strings.Builder
 	b.WriteString("Exit codes, and the names of errors with --json:\n\n")

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +46,9 @@ func newImportCmd(a *App) *cobra.Command {
 Of a folder, every .jsonl and .json file in it and below is imported; - is standard
 input. Each file becomes a tape named after its session, unless --tape says otherwise.
 Imported again, a file that has grown adds only what is new. Damaged lines are counted
-and kept as events named import.damaged.`,
+and kept as events named import.damaged.
+
+Where the current directory has no workspace yet, it gets one, as by tape init.`,
 		Example: `  tape import auto session.jsonl
   tape import claude-code ~/.claude/projects/-home-me-shop
   tape --tape review import openai - <chat.json`,
@@ -68,7 +71,9 @@ and kept as events named import.damaged.`,
 
 func (o *importOptions) run(ctx context.Context) error {
 	a := o.app
-	store, err := a.openStore(ctx)
+	// Another import of the same session may take its time; this one comes after it.
+	a.lockWait = time.Hour
+	store, err := o.store(ctx)
 	if err != nil {
 		return err
 	}
@@ -105,6 +110,25 @@ func (o *importOptions) run(ctx context.Context) error {
 		}
 	}
 	return importFailure(failed, files)
+}
+
+// store opens the workspace. Where the current directory has none yet, and none was
+// named, one is created: bringing in what is there is how most people begin.
+func (o *importOptions) store(ctx context.Context) (*repo.Store, error) {
+	a := o.app
+	store, err := a.openStore(ctx)
+	if !errors.Is(err, repo.ErrNotFound) || a.workspaceDir() != "" {
+		return store, err
+	}
+	dir, err := repo.WorkspaceFor(".")
+	if err != nil {
+		return nil, err
+	}
+	store, _, err = repo.Init(ctx, dir, &repo.InitOptions{Options: *a.storeOptions()})
+	if err == nil && !a.json {
+		a.say("created workspace %s", safeLine(dir))
+	}
+	return store, err
 }
 
 // importFailure is the error of the whole command: the only file's own, or a count in

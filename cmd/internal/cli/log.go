@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"iter"
 
 	"github.com/spf13/cobra"
 
@@ -22,8 +23,10 @@ type logOptions struct {
 	changed func(flag string) bool
 }
 
-func newLogCmd(a *App) *cobra.Command {
-	o := &logOptions{app: a}
+func newLogCmd(a *App) *cobra.Command { return newLogCmdFor(&logOptions{app: a}) }
+
+func newLogCmdFor(o *logOptions) *cobra.Command {
+	a := o.app
 	cmd := &cobra.Command{
 		Use:   "log [flags]",
 		Short: "Show the entries of the open phase, or of any part of the tape",
@@ -107,8 +110,13 @@ func (o *logOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	show := a.entryWriter(o.oneline)
-	for e, err := range t.Entries(ctx, q) {
+	return a.showEntries(t.Entries(ctx, q), o.oneline)
+}
+
+// showEntries writes entries as they are read.
+func (a *App) showEntries(entries iter.Seq2[repo.Entry, error], oneline bool) error {
+	show := a.entryWriter(oneline)
+	for e, err := range entries {
 		if err != nil {
 			return err
 		}
@@ -147,17 +155,7 @@ latest), an entry (@17), or the entries that a tag's or commit's change added.`,
 			if err != nil {
 				return err
 			}
-			found, err := t.Show(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			show := a.entryWriter(oneline)
-			for _, e := range found {
-				if err := show(e); err != nil {
-					return err
-				}
-			}
-			return nil
+			return a.showEntries(t.Show(cmd.Context(), args[0]), oneline)
 		},
 	}
 	cmd.Flags().BoolVar(&oneline, "oneline", false, "show each entry on one line")

@@ -73,6 +73,9 @@ func newRoot(a *App, args []string) *cobra.Command {
 		add(c)
 	}
 	root.AddCommand(helpTopics()...)
+	root.SetHelpCommand(newHelpCmd())
+	root.InitDefaultCompletionCmd(args...)
+	refuseUnknownShells(root)
 	a.completeFlag(root, "tape", a.completeTapes)
 	return root
 }
@@ -117,7 +120,6 @@ cat, git log and git diff.`,
 		&cobra.Group{ID: groupExchange, Title: "Import and export:"},
 		&cobra.Group{ID: groupWorkspace, Title: "Workspace:"},
 	)
-	root.SetHelpCommandGroupID(groupWorkspace)
 	root.SetCompletionCommandGroupID(groupWorkspace)
 	return root
 }

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/repo"
+)
+
+func testApp(now time.Time) (a *App, out, errs *bytes.Buffer) {
+	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
+	return &App{Stdin: strings.NewReader(""), Stdout: out, Stderr: errs, Now: func() time.Time { return now },
+		Getenv: func(string) string { return "" }}, out, errs
+}
+
+// Flags become a query without a workspace to run it on.
+func TestLogQuery(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		args string
+		want string
+	}{
+		{"", "{Phase:latest}"},
+		{"--all", "{}"},
+		{"--anchor 002 -n 3", "{Phase:002 Limit:3}"},
+		{"--after x --tail 0 --reverse", "{After:x Reverse:true Tail:0}"},
+		{"--all --kind a --kind b", "{Kinds:[a b]}"},
+		{"--all --since 2026-11-19 --until 2026-11-19", "{Since:2026-11-19T00:00:00Z Until:2026-11-19T23:59:59.999999Z}"},
+		{"--since yesterday", "{Phase:latest Since:2026-11-19T00:00:00Z}"},
+	} {
+		a, _, _ := testApp(now)
+		o := &logOptions{app: a}
+		cmd := newLogCmdFor(o)
+		if err := cmd.ParseFlags(strings.Fields(c.args)); err != nil {
+			t.Errorf("%s: %v", c.args, err)
+			continue
+		}
+		o.changed = cmd.Flags().Changed
+		q, err := o.query()
+		if got := queryText(q); err != nil || got != c.want {
+			t.Errorf("%s: %s, not %s (%v)", c.args, got, c.want, err)
+		}
+	}
+}
+
+func queryText(q repo.Query) string {
+	var parts []string
+	add := func(ok bool, format string, v any) {
+		if ok {
+			parts = append(parts, fmt.Sprintf(format, v))
+		}
+	}
+	add(q.Phase != "", "Phase:%v", q.Phase)
+	add(q.After != "", "After:%v", q.After)
+	add(len(q.Kinds) > 0, "Kinds:%v", q.Kinds)
+	add(q.Reverse, "Reverse:%v", true)
+	if q.Limit != nil {
+		add(true, "Limit:%v", *q.Limit)
+	}
+	if q.Tail != nil {
+		add(true, "Tail:%v", *q.Tail)
+	}
+	add(!q.Since.IsZero(), "Since:%v", q.Since.Format(time.RFC3339Nano))
+	add(!q.Until.IsZero(), "Until:%v", q.Until.Format(time.RFC3339Nano))
+	return "{" + strings.Join(parts, " ") + "}"
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{errors.New("x"), exitFailure},
+		{fmt.Errorf("a: %w", repo.ErrInvalid), exitUsage},
+		{fmt.Errorf("a: %w", repo.ErrNotFound), exitNotFound},
+		{repo.ErrConflict, exitConflict},
+		{repo.ErrBusy, exitBusy},
+		{&repo.CorruptError{File: "f"}, exitCorrupt},
+		{fmt.Errorf("%w: %w", context.Canceled, repo.ErrBusy), exitInterrupted},
+		{usagef("x"), exitUsage},
+	} {
+		if got := codeOf(c.err).code; got != c.want {
+			t.Errorf("%v is exit code %d, not %d", c.err, got, c.want)
+		}
+	}
+}
+
+// The commands' table and their names agree, and every command has what help shows.
+func TestCommands(t *testing.T) {
+	a, _, _ := testApp(time.Time{})
+	for _, c := range commands() {
+		cmd := c.make(a)
+		if cmd.Name() != c.name {
+			t.Errorf("%s is called %s", c.name, cmd.Name())
+		}
+		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") || cmd.RunE == nil || cmd.Args == nil {
+			t.Errorf("%s lacks a short text, a run function or a check of its arguments", c.name)
+		}
+	}
+}
+
+func TestAgo(t *testing.T) {
+	a, _, _ := testApp(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+	for date, want := range map[string]string{
+		"2026-11-20T11:59:30.5+00:00": "just now",
+		"2026-11-20T11:58:59Z":        "1 minute ago",
+		"2026-11-20T10:00:00+01:00":   "3 hours ago",
+		"2026-11-18T12:00:00":         "2 days ago",
+		"2026-10-01":                  "2026-10-01",
+		"2026-12-24T18:00:00Z":        "2026-12-24 18:00",
+		"\x1bwhen":                    `\x1bwhen`,
+	} {
+		if got := a.ago(date); got != want {
+			t.Errorf("%q is %q, not %q", date, got, want)
+		}
+	}
+}
+
+// A write that fails leaves the file that was there, and nothing beside it.
+func TestReplaceFile(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "f")
+	write := func(text string, err error) error {
+		return replaceFile(name, func(w io.Writer) error {
+			_, _ = w.Write([]byte(text))
+			return err
+		})
+	}
+	if err := write("one", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := write("two", errors.New("no")); err == nil {
+		t.Fatal("the error is lost")
+	}
+	got, err := os.ReadFile(name)
+	names, _ := os.ReadDir(dir)
+	if string(got) != "one" || err != nil || len(names) != 1 {
+		t.Errorf("%q %v %v", got, err, names)
+	}
+}
+
+// An interrupted read of standard input returns, though nothing comes.
+func TestInputInterrupted(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	defer r.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	in := newInput(ctx, r)
+	defer in.close()
+	if _, err := in.Read(make([]byte, 10)); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+func TestSafe(t *testing.T) {
+	for _, c := range []struct{ in, text, line string }{
+		{"plain", "plain", "plain"},
+		{"世界 é 👍", "世界 é 👍", "世界 é 👍"},
+		{"a\nb\tc", "a\nb\tc", `a\x0ab\x09c`},
+		{"a\r\nb", "a\nb", `a\x0d\x0ab`},
+		{"a\rb", `a\x0db`, `a\x0db`},
+		{"\x1b[31m\x7f", `\x1b[31m\x7f`, `\x1b[31m\x7f`},
+		{"\u009b31m", "<U+009B>31m", "<U+009B>31m"},
+		{"\u202eexe\u2066\u200b", "<U+202E>exe<U+2066><U+200B>", "<U+202E>exe<U+2066><U+200B>"},
+		{"a\u2028b\U000e0041", "a<U+2028>b<U+E0041>", "a<U+2028>b<U+E0041>"},
+		{"bad\xff\xc3", `bad\xff\xc3`, `bad\xff\xc3`},
+	} {
+		if got := safeText(c.in); got != c.text && c.in != "a\r\nb" {
+			t.Errorf("safeText(%q) = %q, not %q", c.in, got, c.text)
+		}
+		if got := safeLine(c.in); got != c.line {
+			t.Errorf("safeLine(%q) = %q, not %q", c.in, got, c.line)
+		}
+	}
+	if got := safeText("a\r\nb"); got != "a\nb" {
+		t.Errorf("a line's end of Windows becomes %q", got)
+	}
+}
+
+func TestTruncate(t *testing.T) {
+	for _, c := range []struct {
+		in    string
+		cells int
+		want  string
+	}{
+		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"abcd", 0, "abcd"}, {"世界世界", 8, "世界世界"}, {"世界世界", 7, "世界世…"},
+		{"世界世界", 6, "世界…"}, {"世界", 1, "…"}, {"e\u0301e\u0301e\u0301", 3, "e\u0301e\u0301e\u0301"},
+	} {
+		if got := truncate(c.in, c.cells); got != c.want {
+			t.Errorf("truncate(%q, %d) = %q, not %q", c.in, c.cells, got, c.want)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		in    string
+		cells int
+		want  []string
+	}{
+		{"", 10, []string{""}},
+		{"one two three", 8, []string{"one two", "three"}},
+		{"one two three", 7, []string{"one two", "three"}},
+		{"onetwothree", 4, []string{"onet", "woth", "ree"}},
+		{"世界世界", 5, []string{"世界", "世界"}},
+		{"  indented text here", 12, []string{"  indented", "text here"}},
+	} {
+		if got := wrap(c.in, c.cells); !slices.Equal(got, c.want) {
+			t.Errorf("wrap(%q, %d) = %q, not %q", c.in, c.cells, got, c.want)
+		}
+	}
+}
+
+// Whatever was recorded: what is shown has no control and no invalid byte, and no line
+// is wider than the screen; wrapping loses nothing but spaces.
+func FuzzShown(f *testing.F) {
+	f.Add("a\x1b[31m 世界 \u202e\xff  b", 10)
+	f.Add("\r\n\t\x00\u0085", 3)
+	f.Fuzz(func(t *testing.T, s string, cells int) {
+		cells = 2 + (cells&0x7fffffff)%100
+		line := safeLine(s)
+		for _, text := range []string{line, strings.NewReplacer("\n", "", "\t", "").Replace(safeText(s))} {
+			if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }) {
+				t.Fatalf("%q is shown as %q", s, text)
+			}
+		}
+		if got := truncate(line, cells); textWidth(got) > cells && len(line) > cells {
+			t.Errorf("truncate(%q, %d) has %d cells", line, cells, textWidth(got))
+		}
+		parts := wrap(line, cells)
+		if strings.ReplaceAll(strings.Join(parts, ""), " ", "") != strings.ReplaceAll(line, " ", "") {
+			t.Errorf("wrap(%q, %d) = %q", line, cells, parts)
+		}
+		for _, part := range parts {
+			if textWidth(part) > cells && len(line) > cells {
+				t.Errorf("wrap(%q, %d) has %q", line, cells, part)
+			}
+		}
+	})
+}

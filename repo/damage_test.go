@@ -1,0 +1,428 @@
+package repo
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// damaged is a tape of two phases, the second of them open, for tests that break it:
+//
+//	001_session-start  messages 2 3 6, tool_calls 4, events 5    committed
+//	002_work           messages 8 9 11, events 10                committed
+//	                   messages 12 13, events 14                 not committed
+type damaged struct {
+	*Store
+	*Tape
+}
+
+const (
+	closedPhase = "anchors/001_session-start/"
+	openPhase   = "anchors/002_work/"
+)
+
+func newDamaged(t *testing.T) damaged {
+	t.Helper()
+	s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tp := openTape(t, s, "")
+	call := Draft{Kind: KindToolCall, Payload: []byte(`{"calls":[]}`)}
+	mustAppend(t, tp, Message("user", "two"), Message("user", "three"), call, Event("five", nil), Message("user", "six"))
+	mustHandoff(t, tp, "work")
+	mustAppend(t, tp, Message("user", "eight"), Message("user", "nine"), Event("ten", nil), Message("user", "eleven"))
+	mustCheckpoint(t, tp)
+	mustAppend(t, tp, Message("user", "twelve"))
+	mustAppend(t, tp, Message("user", "thirteen"))
+	mustAppend(t, tp, Event("fourteen", nil))
+	verified(t, s.Dir())
+	return damaged{s, tp}
+}
+
+func (d damaged) file(name string) string { return filepath.Join(d.Dir(), filepath.FromSlash(name)) }
+
+// edit changes a file in place, as an editor would.
+func (d damaged) edit(t *testing.T, name string, f func(all [][]byte) [][]byte) {
+	t.Helper()
+	path := d.file(name)
+	writeFile(t, path, bytes.Join(f(bytes.SplitAfter(readFile(t, path), []byte("\n"))), nil))
+}
+
+func (d damaged) replace(t *testing.T, name string, line int, old, with string) {
+	t.Helper()
+	d.edit(t, name, func(all [][]byte) [][]byte {
+		if !bytes.Contains(all[line-1], []byte(old)) {
+			t.Fatalf("%s:%d has no %q", name, line, old)
+		}
+		all[line-1] = bytes.Replace(all[line-1], []byte(old), []byte(with), 1)
+		return all
+	})
+}
+
+func (d damaged) cut(t *testing.T, name string, bytesOff int) {
+	t.Helper()
+	st, err := os.Stat(d.file(name))
+	if err == nil {
+		err = os.Truncate(d.file(name), st.Size()-int64(bytesOff))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d damaged) add(t *testing.T, name, text string) {
+	t.Helper()
+	writeFile(t, d.file(name), append(readFile(t, d.file(name)), text...))
+}
+
+func line(id int, content string) string {
+	return fmt.Sprintf(`{"id":%d,"kind":"message","payload":{"role":"user","content":"%s"},"meta":{},"date":"2026-11-20T09:30:00.123456+00:00"}`+"\n", id, content)
+}
+
+func TestDamage(t *testing.T) {
+	const messages, tools, events = "messages.jsonl", "tool_calls.jsonl", "events.jsonl"
+	for name, c := range map[string]struct {
+		harm func(t *testing.T, d damaged)
+		file string // what is named
+		line int    // 0: the file as a whole
+		// quiet: the lines are all well formed and as many as there were, and are not
+		// compared with the commit by every read. Verify and writers notice.
+		quiet bool
+		// passed: writers do not look at closed phases.
+		passed bool
+	}{
+		"cut into what is committed": {func(t *testing.T, d damaged) {
+			d.edit(t, openPhase+messages, func(all [][]byte) [][]byte { return [][]byte{all[0], all[1][:20]} })
+		}, openPhase + messages, 2, false, false},
+		"cut at a line of what is committed": {func(t *testing.T, d damaged) {
+			d.edit(t, openPhase+messages, func(all [][]byte) [][]byte { return all[:1] })
+		}, openPhase + messages, 2, false, false},
+		"cut into what is not committed": {func(t *testing.T, d damaged) { d.cut(t, openPhase+messages, 20) },
+			openPhase + messages, 5, false, false},
+		"cut at a line of what is not committed": {func(t *testing.T, d damaged) {
+			d.edit(t, openPhase+messages, func(all [][]byte) [][]byte { return all[:4] })
+		}, openPhase + messages, 5, false, false},
+		"cut the only file that ends the tape": {func(t *testing.T, d damaged) {
+			d.edit(t, openPhase+events, func(all [][]byte) [][]byte { return all[:1] })
+		}, openPhase + events, 2, false, false},
+		"cut a closed phase": {func(t *testing.T, d damaged) { d.cut(t, closedPhase+messages, 20) },
+			closedPhase + messages, 3, false, true},
+		"garbage for a committed line": {func(t *testing.T, d damaged) { d.replace(t, openPhase+messages, 2, `"kind"`, `#kind#`) },
+			openPhase + messages, 2, false, false},
+		"garbage for a line not committed": {func(t *testing.T, d damaged) { d.replace(t, openPhase+messages, 4, `"kind"`, `#kind#`) },
+			openPhase + messages, 4, false, false},
+		"garbage in a closed phase": {func(t *testing.T, d damaged) { d.replace(t, closedPhase+tools, 1, `"kind"`, `#kind#`) },
+			closedPhase + tools, 1, false, true},
+		"other words, same length": {func(t *testing.T, d damaged) { d.replace(t, openPhase+messages, 2, "nine", "NINE") },
+			openPhase + messages, 2, true, false},
+		"other words, longer": {func(t *testing.T, d damaged) { d.replace(t, openPhase+messages, 2, "nine", "ninety-nine") },
+			openPhase + messages, 2, true, false},
+		"other words, shorter": {func(t *testing.T, d damaged) { d.replace(t, openPhase+messages, 2, "nine", "9") },
+			openPhase + messages, 0, false, false},
+		"other words in a closed phase": {func(t *testing.T, d damaged) { d.replace(t, closedPhase+messages, 2, "three", "THREE") },
+			closedPhase + messages, 2, true, true},
+		"a line added to a closed phase": {func(t *testing.T, d damaged) { d.add(t, closedPhase+messages, line(7, "late")) },
+			closedPhase, 0, false, true},
+		"a line removed": {func(t *testing.T, d damaged) {
+			d.edit(t, openPhase+messages, func(all [][]byte) [][]byte { return slices.Delete(all, 1, 2) })
+		}, openPhase + messages, 0, false, false},
+		"an id twice": {func(t *testing.T, d damaged) { d.add(t, openPhase+messages, line(13, "again")) },
+			openPhase + messages, 6, false, false},
+		"an id left out": {func(t *testing.T, d damaged) { d.add(t, openPhase+messages, line(16, "sixteen")) },
+			openPhase + messages, 6, false, false},
+		"a garbage line at the end": {func(t *testing.T, d damaged) { d.add(t, openPhase+events, "what?\n") },
+			openPhase + events, 3, false, false},
+		"an empty line": {func(t *testing.T, d damaged) { d.add(t, openPhase+events, "\n") },
+			openPhase + events, 3, false, false},
+		"an entry in the wrong file": {func(t *testing.T, d damaged) { d.add(t, openPhase+events, line(15, "not an event")) },
+			openPhase + events, 3, false, false},
+		"a file deleted": {func(t *testing.T, d damaged) { remove(t, d.file(openPhase+messages)) },
+			openPhase + messages, 0, false, false},
+		"the file deleted that ends the tape": {func(t *testing.T, d damaged) { remove(t, d.file(openPhase+events)) },
+			openPhase + events, 0, false, false},
+		"a file of a closed phase deleted": {func(t *testing.T, d damaged) { remove(t, d.file(closedPhase+tools)) },
+			closedPhase, 0, false, true},
+		"an anchor deleted": {func(t *testing.T, d damaged) { remove(t, d.file(openPhase+"anchor.json")) },
+			openPhase + "anchor.json", 0, false, false},
+		"an anchor overwritten": {func(t *testing.T, d damaged) { writeFile(t, d.file(openPhase+"anchor.json"), []byte("{}\n")) },
+			openPhase + "anchor.json", 0, false, true},
+		"the open phase deleted": {func(t *testing.T, d damaged) { remove(t, d.file(openPhase)) },
+			openPhase, 0, false, false},
+		"a closed phase deleted": {func(t *testing.T, d damaged) { remove(t, d.file(closedPhase)) },
+			"anchors", 0, false, false},
+		"all phases deleted": {func(t *testing.T, d damaged) { remove(t, d.file("anchors")) },
+			"anchors", 0, false, false},
+	} {
+		for _, memory := range []string{"", ", notes lost"} {
+			if memory != "" && strings.Contains(name, "not committed") || strings.Contains(name, "ends the tape") && memory != "" {
+				continue // then nothing tells of what is gone
+			}
+			t.Run(name+memory, func(t *testing.T) {
+				t.Parallel()
+				d := newDamaged(t)
+				c.harm(t, d)
+				quiet := c.quiet || memory != "" && name == "other words, shorter"
+				if memory != "" {
+					remove(t, filepath.Join(d.Dir(), ".git", "tape", "locks"))
+				}
+				want := func(what, file string, n int, err error) {
+					t.Helper()
+					path := filepath.Clean(filepath.FromSlash(c.file))
+					if !strings.Contains(filepath.FromSlash(file), path) && !strings.Contains(filepath.FromSlash(file), filepath.Dir(path)) {
+						t.Errorf("%s names %q, not %s: %v", what, file, c.file, err)
+					}
+					if c.line > 0 && n != c.line {
+						t.Errorf("%s names line %d, not %d: %v", what, n, c.line, err)
+					}
+				}
+				s := reopen(t, d.Dir())
+				tp := openTape(t, s, "main")
+				var broken *CorruptError
+				_, err := collect(t.Context(), tp, Query{})
+				switch {
+				case quiet && err != nil:
+					t.Logf("a read notices: %v", err)
+				case quiet:
+				case !errors.As(err, &broken):
+					t.Errorf("a read says %v", err)
+				default:
+					want("a read", broken.File, broken.Line, err)
+				}
+
+				report, err := s.Verify(t.Context())
+				if err != nil {
+					t.Fatalf("verify: %v", err)
+				}
+				if report.OK || len(report.Problems) == 0 {
+					t.Fatal("verify finds nothing")
+				}
+				named := slices.ContainsFunc(report.Problems, func(p Problem) bool {
+					return strings.HasPrefix(p.File+"/", strings.TrimSuffix(c.file, "/")+"/") && (c.line == 0 || p.Line == c.line)
+				})
+				if !named {
+					t.Errorf("verify does not name %s:%d: %v", c.file, c.line, report.Problems)
+				}
+
+				before := snapshotFiles(t, d.Dir())
+				for what, write := range map[string]func() error{
+					"append":     func() error { _, err := tp.Append(t.Context(), nil, Message("user", "more")); return err },
+					"batch":      func() error { _, err := tp.Append(t.Context(), nil, System("a"), System("b")); return err },
+					"handoff":    func() error { _, err := tp.Handoff(t.Context(), Anchor{Name: "next"}); return err },
+					"checkpoint": func() error { _, _, err := tp.Checkpoint(t.Context()); return err },
+				} {
+					if c.passed {
+						break
+					}
+					if err := write(); !errors.As(err, &broken) {
+						t.Errorf("%s says %v", what, err)
+					} else {
+						want(what, broken.File, broken.Line, err)
+						if Hint(err) == "" {
+							t.Errorf("%s gives no hint", what)
+						}
+					}
+				}
+				if !c.passed && before != snapshotFiles(t, d.Dir()) {
+					t.Error("a refused write changed files")
+				}
+			})
+		}
+	}
+}
+
+func remove(t testing.TB, path string) {
+	t.Helper()
+	if _, err := os.Lstat(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// snapshotFiles is the content of all entry files.
+func snapshotFiles(t testing.TB, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, pattern := range []string{"anchors/*/*", "tapes/*/anchors/*/*"} {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			fmt.Fprintf(&b, "%s\n%s\n", f, readFile(t, f))
+		}
+	}
+	return b.String()
+}
+
+// TestDamageUndone mends what TestDamage breaks as the hints say.
+func TestDamageUndone(t *testing.T) {
+	d := newDamaged(t)
+	d.edit(t, openPhase+"messages.jsonl", func(all [][]byte) [][]byte { return all[:1] })
+	remove(t, d.file(openPhase+"events.jsonl"))
+	_, err := d.Append(t.Context(), nil, Message("user", "x"))
+	wantIs(t, err, ErrCorrupt)
+	if hint := Hint(err); !strings.Contains(hint, "restore -- "+strings.TrimSuffix(openPhase, "/")) {
+		t.Errorf("the hint is %q", hint)
+	}
+	runGit(t, d.Dir(), "restore", "--", openPhase)
+	e := mustAppend(t, d.Tape, Message("user", "on we go"))
+	if e[0].ID != 12 { // those never committed are given up
+		t.Errorf("the next id is %d, want 12", e[0].ID)
+	}
+	healthy(t, d.Dir())
+}
+
+// TestTornLine: a last line without its end was never acknowledged.
+func TestTornLine(t *testing.T) {
+	for name, torn := range map[string]string{
+		"half a line":                `{"id":15,"kind":"mess`,
+		"a whole line but its end":   strings.TrimSuffix(line(15, "almost"), "\n"),
+		"zeros, as some disks leave": strings.Repeat("\x00", 100),
+		"one byte":                   "{",
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDamaged(t)
+			d.add(t, openPhase+"messages.jsonl", torn)
+			warned := []string{}
+			s, err := Open(t.Context(), d.Dir(), &Options{Warn: func(m string) { warned = append(warned, m) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tp := openTape(t, s, "")
+			if got := len(entriesOf(t, tp, Query{})); got != 14 {
+				t.Errorf("readers see %d entries, want 14", got)
+			}
+			if e := mustAppend(t, tp, Message("user", "the real one")); e[0].ID != 15 {
+				t.Errorf("the next id is %d, want 15", e[0].ID)
+			}
+			kept, err := filepath.Glob(filepath.Join(d.Dir(), ".git", "tape", "torn", "*"))
+			if err != nil || len(kept) != 1 {
+				t.Fatalf("kept %v, %v", kept, err)
+			}
+			if got := string(readFile(t, kept[0])); got != torn {
+				t.Errorf("kept %q, want %q", got, torn)
+			}
+			if len(warned) != 1 || !strings.Contains(warned[0], kept[0]) {
+				t.Errorf("the warnings are %q", warned)
+			}
+			mustHandoff(t, tp, "on we go")
+			wantClean(t, d.Dir())
+			healthy(t, d.Dir())
+		})
+	}
+}
+
+// TestHandWork: a well-formed line written with an editor is an entry like any other,
+// committed by hand or not.
+func TestHandWork(t *testing.T) {
+	for _, commit := range []bool{false, true} {
+		t.Run(fmt.Sprintf("committed=%v", commit), func(t *testing.T) {
+			d := newDamaged(t)
+			d.add(t, openPhase+"messages.jsonl", line(15, "by hand"))
+			if commit {
+				runGit(t, d.Dir(), "-c", "user.name=Hand", "-c", "user.email=h@example.org", "commit", "--quiet", "-am", "by hand")
+			}
+			got := entriesOf(t, d.Tape, Query{Tail: N(1)})
+			if len(got) != 1 || got[0].ID != 15 || !bytes.Contains(got[0].Payload, []byte("by hand")) {
+				t.Errorf("the last entry is %v", lines(got))
+			}
+			if e := mustAppend(t, d.Tape, Message("user", "by program")); e[0].ID != 16 {
+				t.Errorf("the next id is %d, want 16", e[0].ID)
+			}
+			mustHandoff(t, d.Tape, "next")
+			wantClean(t, d.Dir())
+			healthy(t, d.Dir())
+		})
+	}
+}
+
+// TestDamagedGit breaks what git keeps.
+func TestDamagedGit(t *testing.T) {
+	t.Run("tape.json in a commit", func(t *testing.T) {
+		d := newDamaged(t)
+		writeFile(t, d.file("tape.json"), []byte("{}\n"))
+		runGit(t, d.Dir(), "-c", "user.name=Hand", "-c", "user.email=h@example.org", "commit", "--quiet", "-am", "oops")
+		s := reopen(t, d.Dir())
+		_, err := s.Tapes(t.Context())
+		wantIs(t, err, ErrCorrupt)
+		if err == nil || !strings.Contains(err.Error(), "tape.json") {
+			t.Errorf("the error does not name the file: %v", err)
+		}
+		report, err := s.Verify(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(report.Problems, func(p Problem) bool { return strings.HasSuffix(p.File, ":tape.json") }) {
+			t.Errorf("verify says %v", report.Problems)
+		}
+	})
+	for name, content := range map[string]string{"empty": "", "garbage": "what?\n", "zeros": strings.Repeat("\x00", 41),
+		"no such object": strings.Repeat("1", 40) + "\n"} {
+		t.Run("ref file: "+name, func(t *testing.T) {
+			d := newDamaged(t)
+			writeFile(t, d.file(".git/refs/heads/tape/main"), []byte(content))
+			s := reopen(t, d.Dir())
+			check := func(what string, err error) {
+				t.Helper()
+				wantIs(t, err, ErrCorrupt)
+				if err != nil && !strings.Contains(err.Error(), "tape/main") && !strings.Contains(err.Error(), "1111") {
+					t.Errorf("%s does not say which ref: %v", what, err)
+				}
+			}
+			tp := s.handle("main")
+			_, err := s.Tape(t.Context(), "main")
+			if err == nil {
+				_, err = collect(t.Context(), tp, Query{})
+			}
+			check("a read", err)
+			_, err = tp.Append(t.Context(), nil, Message("user", "x"))
+			check("append", err)
+			report, err := s.Verify(t.Context())
+			if err != nil {
+				t.Fatalf("verify: %v", err)
+			}
+			if report.OK {
+				t.Error("verify finds nothing")
+			}
+		})
+	}
+	t.Run("lost blob", func(t *testing.T) {
+		d := newDamaged(t)
+		blob := runGit(t, d.Dir(), "rev-parse", "HEAD:"+openPhase+"messages.jsonl")
+		remove(t, d.file(".git/objects/"+blob[:2]+"/"+blob[2:]))
+		report, err := reopen(t, d.Dir()).Verify(t.Context())
+		if err != nil || report.OK {
+			t.Errorf("verify says %v, %v", report, err)
+		}
+	})
+	for name, content := range map[string]string{"garbage": "what?", "array": "[]", "empty": "", "policy": `{"commit":"never"}`, "number": `{"max_line":"much"}`} {
+		t.Run("config.json: "+name, func(t *testing.T) {
+			d := newDamaged(t)
+			writeFile(t, d.file("config.json"), []byte(content))
+			_, err := Open(t.Context(), d.Dir(), nil)
+			wantIs(t, err, ErrCorrupt)
+			if err == nil || !strings.Contains(err.Error(), "config.json") || Hint(err) == "" {
+				t.Errorf("it should name the file and a way out: %v (%s)", err, Hint(err))
+			}
+		})
+	}
+	t.Run("config.json: unknown settings stay", func(t *testing.T) {
+		d := newDamaged(t)
+		writeFile(t, d.file("config.json"), []byte(`{"tape":"main","future":{"a":1.0}}`))
+		s := reopen(t, d.Dir())
+		if err := s.SetSetting("commit", "turn"); err != nil {
+			t.Fatal(err)
+		}
+		if raw := readFile(t, d.file("config.json")); !bytes.Contains(raw, []byte(`1.0`)) {
+			t.Errorf("lost what is unknown: %s", raw)
+		}
+	})
+}

@@ -1,0 +1,294 @@
+package repo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestBytesSurvive: what the program does not know of a payload stays as it was spelt,
+// through files, commits, and a clone by git.
+func TestBytesSurvive(t *testing.T) {
+	payloads := []string{
+		`{"role":"user","content":"x","n":1.0}`, `{"n":1e400}`, `{"n":-0}`, `{"n":-0.0E+00}`, `{"n":123456789012345678901234567890}`,
+		`{"future":{"deep":[1,[2,{"x":null}]]},"role":"user"}`, `{"dup":1,"dup":2}`, `{"":"empty key"}`,
+		`{"s":"tab\tnewline\nquote\"backslash\\slash/"}`, `{"s":"\u2028\u2029"}`, `{"s":"<script>&amp;"}`, `{"s":"\u0000"}`,
+		`{"s":"阶段 é 🙂"}`, `{"s":"\ud83d\ude42"}`, `{"s":"lone \ud83d half"}`, `{}`,
+	}
+	s := testStore(t, nil)
+	tp := openTape(t, s, "")
+	for _, p := range payloads {
+		mustAppend(t, tp, Draft{Kind: KindMessage, Payload: []byte(p), Meta: []byte(`{"x":1.50}`)})
+	}
+	var batch []Draft
+	for _, p := range payloads {
+		batch = append(batch, Draft{Kind: KindEvent, Payload: []byte(p)})
+	}
+	mustAppend(t, tp, batch...)
+	check := func(what string, tp *Tape) {
+		t.Helper()
+		got := entriesOf(t, tp, Query{SkipFirst: true, Limit: N(2 * len(payloads))})
+		if len(got) != 2*len(payloads) {
+			t.Fatalf("%s: %d entries", what, len(got))
+		}
+		for i, e := range got {
+			want := payloads[i%len(payloads)]
+			if unescaped(t, e.Payload) != unescaped(t, []byte(want)) {
+				t.Errorf("%s: the payload %s became %s", what, want, e.Payload)
+			}
+			if !json.Valid(e.Raw) || !bytes.HasPrefix(e.Raw, fmt.Appendf(nil, `{"id":%d,"kind":"`, i+2)) {
+				t.Errorf("%s: the line is %s", what, e.Raw)
+			}
+			if i < len(payloads) && string(e.Meta) != `{"x":1.50}` {
+				t.Errorf("%s: the meta became %s", what, e.Meta)
+			}
+		}
+	}
+	check("from the files", tp)
+	before := lines(entriesOf(t, tp, Query{}))
+	mustHandoff(t, tp, "next")
+	runGit(t, s.Dir(), "gc", "--quiet")
+	dir := filepath.Join(t.TempDir(), "clone")
+	runGit(t, s.Dir(), "clone", "--quiet", "--no-checkout", s.Dir(), dir)
+	runGit(t, dir, "checkout", "--quiet", "--detach")
+	mkdir(t, dir, ".git", "tape")
+	there := openTape(t, reopen(t, dir), "main")
+	check("from a clone's commit", there)
+	for i, line := range lines(entriesOf(t, there, Query{Limit: N(len(before))})) {
+		if line != before[i] {
+			t.Errorf("line %d became %s, was %s", i+1, line, before[i])
+		}
+	}
+
+	// And a line that is taken over as it is, unknown members and odd order included.
+	again := openTape(t, testStore(t, nil), "")
+	odd := `{"kind":"message","x":1.0,"id":2,"payload":{"role":"user","content":"\u00e9"},"date":"2026-01-01T00:00:00Z"}`
+	d, err := StoredLine([]byte(odd))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := mustAppend(t, again, d)[0]; string(e.Raw) != odd {
+		t.Errorf("the line became %s", e.Raw)
+	}
+	if got := entriesOf(t, again, Query{Tail: N(1)}); len(got) != 1 || string(got[0].Raw) != odd {
+		t.Errorf("the line is read as %s", lines(got))
+	}
+	e := mustAppend(t, again, d)[0]
+	if !bytes.Contains(e.Raw, []byte(`"x":1.0`)) || e.ID != 3 {
+		t.Errorf("renumbered it became %s", e.Raw)
+	}
+}
+
+// unescaped replaces what may be written as itself in UTF-8: lines are stored so.
+func unescaped(t *testing.T, raw []byte) string {
+	t.Helper()
+	var b strings.Builder
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	for {
+		tok, err := dec.Token()
+		if err != nil {
+			return b.String()
+		}
+		fmt.Fprintf(&b, "%T %v|", tok, tok)
+	}
+}
+
+// TestRefusedEntries: what cannot be stored is refused, and nothing is written.
+func TestRefusedEntries(t *testing.T) {
+	s := testStore(t, nil)
+	if err := s.SetSetting("max_line", "2048"); err != nil {
+		t.Fatal(err)
+	}
+	tp := openTape(t, s, "")
+	deep := strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000)
+	for name, d := range map[string]Draft{
+		"no kind":           {Payload: []byte(`{}`)},
+		"no payload":        {Kind: "event"},
+		"payload an array":  {Kind: "event", Payload: []byte(`[]`)},
+		"payload a string":  {Kind: "event", Payload: []byte(`"x"`)},
+		"payload cut off":   {Kind: "event", Payload: []byte(`{"a":1`)},
+		"payload and more":  {Kind: "event", Payload: []byte(`{} {}`)},
+		"payload not UTF-8": {Kind: "event", Payload: []byte("{\"a\":\"\xff\"}")},
+		"payload too deep":  {Kind: "event", Payload: []byte(deep)},
+		"kind not UTF-8":    {Kind: "\xff", Payload: []byte(`{}`)},
+		"meta an array":     {Kind: "event", Payload: []byte(`{}`), Meta: []byte(`[]`)},
+		"meta not UTF-8":    {Kind: "event", Payload: []byte(`{}`), Meta: []byte("{\"\xff\":1}")},
+		"no date":           {Kind: "event", Payload: []byte(`{}`), Date: "soon"},
+		"too long":          big(3000, ""),
+		"an anchor":         {Kind: KindAnchor, Payload: []byte(`{"name":"x"}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := snapshotFiles(t, s.Dir())
+			_, err := tp.Append(t.Context(), nil, d)
+			wantIs(t, err, ErrInvalid)
+			_, err = tp.Append(t.Context(), nil, Message("user", "fine"), d, Message("user", "fine"))
+			wantIs(t, err, ErrInvalid)
+			if snapshotFiles(t, s.Dir()) != before {
+				t.Error("something was written")
+			}
+		})
+	}
+	for name, a := range map[string]Anchor{
+		"state an array": {Name: "x", State: []byte(`[]`)},
+		"state cut off":  {Name: "x", State: []byte(`{"a"`)},
+		"two summaries":  {Name: "x", State: []byte(`{"summary":"a"}`), Summary: "b"},
+		"not UTF-8":      {Name: "x", Summary: "\xff"},
+		"too long":       {Name: "x", Summary: strings.Repeat("s", 3000)},
+		"no date":        {Name: "x", Date: "2026-13-01"},
+	} {
+		t.Run("handoff: "+name, func(t *testing.T) {
+			before := snapshotFiles(t, s.Dir())
+			_, err := tp.Handoff(t.Context(), a)
+			wantIs(t, err, ErrInvalid)
+			if snapshotFiles(t, s.Dir()) != before {
+				t.Error("something was written")
+			}
+		})
+	}
+	if e := mustAppend(t, tp, Message("user", "after all that")); e[0].ID != 2 {
+		t.Errorf("the next id is %d", e[0].ID)
+	}
+}
+
+// TestAssertAnchor: an append for another phase than the open one writes nothing.
+func TestAssertAnchor(t *testing.T) {
+	tp := openTape(t, testStore(t, nil), "")
+	mustHandoff(t, tp, "plan/a")
+	for _, anchor := range []string{"plan/a", "002", "002_plan-a"} {
+		if _, err := tp.Append(t.Context(), &AppendOptions{Anchor: anchor}, Message("user", "x")); err != nil {
+			t.Errorf("%s: %v", anchor, err)
+		}
+	}
+	for _, anchor := range []string{"session/start", "plan", "001", "003"} {
+		for _, drafts := range [][]Draft{{Message("user", "x")}, {Message("user", "x"), Message("user", "y")}} {
+			_, err := tp.Append(t.Context(), &AppendOptions{Anchor: anchor}, drafts...)
+			wantIs(t, err, ErrConflict)
+		}
+	}
+	if got := len(entriesOf(t, tp, Query{})); got != 5 {
+		t.Errorf("%d entries, want 5", got)
+	}
+}
+
+// TestCancelled: a call whose context is over changes nothing.
+func TestCancelled(t *testing.T) {
+	tp := openTape(t, testStore(t, nil), "")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := tp.Append(ctx, nil, Message("user", "a"), Message("user", "b"))
+	wantIs(t, err, context.Canceled)
+	_, err = tp.Handoff(ctx, Anchor{Name: "x"})
+	wantIs(t, err, context.Canceled)
+	_, err = collect(ctx, tp, Query{})
+	wantIs(t, err, context.Canceled)
+	if got := len(entriesOf(t, tp, Query{})); got != 1 {
+		t.Errorf("%d entries, want 1", got)
+	}
+}
+
+// TestBusy: who cannot get the lock in time says so.
+func TestBusy(t *testing.T) {
+	s := testStore(t, nil)
+	tx, err := openTape(t, s, "").Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	impatient, err := Open(t.Context(), s.Dir(), &Options{LockWait: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = openTape(t, impatient, "").Append(t.Context(), nil, Message("user", "x"))
+	wantIs(t, err, ErrBusy)
+	if Hint(err) == "" {
+		t.Error("no hint")
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, openTape(t, impatient, ""), Message("user", "x"))
+}
+
+func TestDates(t *testing.T) {
+	now := time.Date(2026, 3, 31, 14, 30, 15, 500_000_000, time.UTC)
+	for text, want := range map[string]string{
+		"2026-11-20":                      "2026-11-20T00:00:00Z 2026-11-20T23:59:59.999999Z",
+		" 2026-11-20 ":                    "2026-11-20T00:00:00Z 2026-11-20T23:59:59.999999Z",
+		"2026-11-20T09:30:00Z":            "2026-11-20T09:30:00Z",
+		"2026-11-20T09:30:00.123456Z":     "2026-11-20T09:30:00.123456Z",
+		"2026-11-20T09:30:00+02:00":       "2026-11-20T07:30:00Z",
+		"2026-11-20T09:30:00":             "2026-11-20T09:30:00Z",
+		"2026-11-20 09:30":                "2026-11-20T09:30:00Z",
+		"2026-11-20T09:30":                "2026-11-20T09:30:00Z",
+		"now":                             "2026-03-31T14:30:15.5Z",
+		"today":                           "2026-03-31T00:00:00Z 2026-03-31T23:59:59.999999Z",
+		"Yesterday":                       "2026-03-30T00:00:00Z 2026-03-30T23:59:59.999999Z",
+		"2 days ago":                      "2026-03-29T14:30:15.5Z",
+		"2.days.ago":                      "2026-03-29T14:30:15.5Z",
+		"1 hour ago":                      "2026-03-31T13:30:15.5Z",
+		"90 seconds ago":                  "2026-03-31T14:28:45.5Z",
+		"5 MINUTES AGO":                   "2026-03-31T14:25:15.5Z",
+		"2 weeks ago":                     "2026-03-17T14:30:15.5Z",
+		"1 year ago":                      "2025-03-31T14:30:15.5Z",
+		"2024-02-29":                      "2024-02-29T00:00:00Z 2024-02-29T23:59:59.999999Z",
+		"2026-02-29":                      "",
+		"2026-13-01":                      "",
+		"":                                "",
+		"soon":                            "",
+		"ago":                             "",
+		"-1 days ago":                     "",
+		"2 fortnights ago":                "",
+		"99999999999999999999 days ago":   "",
+		"2026-11-20T25:00:00Z":            "",
+		"20261120":                        "",
+		"2026-11-20T09:30:00Z; rm -rf /":  "",
+		"2026-11-20T09:30:00+02:00+03:00": "",
+	} {
+		since, err := ParseSince(text, now)
+		until, err2 := ParseUntil(text, now)
+		if want == "" {
+			if !errors.Is(err, ErrInvalid) || !errors.Is(err2, ErrInvalid) {
+				t.Errorf("%q is read as %v and %v (%v, %v)", text, since, until, err, err2)
+			}
+			continue
+		}
+		from, to, ok := strings.Cut(want, " ")
+		if !ok {
+			to = from
+		}
+		if err != nil || err2 != nil || since.UTC().Format(time.RFC3339Nano) != from || until.UTC().Format(time.RFC3339Nano) != to {
+			t.Errorf("%q is read as %v and %v (%v, %v)", text, since, until, err, err2)
+		}
+	}
+}
+
+// TestCommitPolicy: commits come where the setting says.
+func TestCommitPolicy(t *testing.T) {
+	for policy, want := range map[string]string{
+		"handoff": "start: main",
+		"turn":    "start: main|checkpoint: 2 entries|checkpoint: 2 entries",
+		"3":       "start: main|checkpoint: 3 entries",
+		"1":       "start: main" + strings.Repeat("|checkpoint: 1 entry", 5),
+	} {
+		t.Run(policy, func(t *testing.T) {
+			s := testStore(t, nil)
+			if err := s.SetSetting("commit", policy); err != nil {
+				t.Fatal(err)
+			}
+			tp := openTape(t, reopen(t, s.Dir()), "")
+			for i, role := range []string{"user", "assistant", "user", "assistant", "user"} {
+				mustAppend(t, tp, Message(role, fmt.Sprint(i)))
+			}
+			got := strings.ReplaceAll(runGit(t, s.Dir(), "log", "--reverse", "--format=%s", "tape/main"), "\n", "|")
+			if got != want {
+				t.Errorf("the commits are %s, want %s", got, want)
+			}
+		})
+	}
+}

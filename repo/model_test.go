@@ -1,0 +1,415 @@
+package repo
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/internal/jsonl"
+)
+
+// model is what a tape should hold, kept as plainly as can be.
+type model struct {
+	entries   []modelEntry
+	committed int // entries that a commit has
+	archives  []model
+	policy    CommitPolicy
+}
+
+type modelEntry struct {
+	kind, text string // text: an anchor's name, or what the payload says
+	phase      int
+}
+
+func newModel() model {
+	return model{entries: []modelEntry{{KindAnchor, FirstAnchor, 1}}, committed: 1}
+}
+
+func (m *model) phase() int { return m.entries[len(m.entries)-1].phase }
+
+// append follows the commit policy for a single entry; a batch stays uncommitted.
+func (m *model) append(d Draft, text string) {
+	if m.policy.Turn && isUserMessage(d) {
+		m.committed = len(m.entries)
+	}
+	m.entries = append(m.entries, modelEntry{d.Kind, text, m.phase()})
+	if m.policy.Every > 0 && len(m.entries)-m.committed >= m.policy.Every {
+		m.committed = len(m.entries)
+	}
+}
+
+func (m *model) handoff(name string) {
+	m.entries = append(m.entries, modelEntry{KindAnchor, name, m.phase() + 1})
+	m.committed = len(m.entries)
+}
+
+func (m *model) compare(t *testing.T, tp *Tape) {
+	t.Helper()
+	got := entriesOf(t, tp, Query{})
+	if len(got) != len(m.entries) {
+		t.Fatalf("%d entries, want %d", len(got), len(m.entries))
+	}
+	for i, want := range m.entries {
+		e := got[i]
+		text := jsonl.GetString(e.Payload, "content")
+		if e.Kind != KindMessage {
+			text = jsonl.GetString(e.Payload, "name")
+		}
+		if e.ID != int64(i+1) || e.Kind != want.kind || text != want.text || e.AnchorSeq != want.phase {
+			t.Fatalf("entry %d is %s, want %v", i+1, e.Raw, want)
+		}
+	}
+	info, err := tp.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Entries != int64(len(m.entries)) || info.Anchors != m.phase() || info.Uncommitted != int64(len(m.entries)-m.committed) {
+		t.Fatalf("info says %d entries, %d anchors, %d uncommitted; want %d, %d, %d", info.Entries, info.Anchors, info.Uncommitted,
+			len(m.entries), m.phase(), len(m.entries)-m.committed)
+	}
+	archives, err := tp.Archives(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have, want []string
+	for _, a := range archives {
+		have = append(have, fmt.Sprint(a.Entries, "/", a.Anchors))
+	}
+	for _, a := range m.archives {
+		want = append(want, fmt.Sprint(len(a.entries), "/", a.phase()))
+	}
+	slices.Sort(have)
+	slices.Sort(want)
+	if !slices.Equal(have, want) {
+		t.Fatalf("archives %v, want %v", have, want)
+	}
+}
+
+// simulation makes random changes to a tape and to its model.
+type simulation struct {
+	t     *testing.T
+	rng   *rand.Rand
+	s     *Store
+	tp    *Tape
+	m     model
+	n     int
+	steps []string
+	at    time.Time
+}
+
+func (x *simulation) draft() (Draft, string) {
+	x.n++
+	text := fmt.Sprint("entry ", x.n)
+	pad := ""
+	if x.rng.IntN(12) == 0 {
+		pad = strings.Repeat("p", x.rng.IntN(120_000))
+	}
+	switch x.rng.IntN(4) {
+	case 0:
+		return Draft{Kind: KindEvent, Payload: []byte(fmt.Sprintf(`{"name":%q,"pad":%q}`, text, pad))}, text
+	case 1:
+		return Draft{Kind: KindToolCall, Payload: []byte(fmt.Sprintf(`{"name":%q,"pad":%q}`, text, pad))}, text
+	case 2:
+		return Message("assistant", text), text
+	}
+	return Message("user", text), text
+}
+
+func (x *simulation) reopen() {
+	var err error
+	x.s, err = Open(x.t.Context(), x.s.Dir(), &Options{Now: func() time.Time { x.at = x.at.Add(time.Second); return x.at }})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.tp = openTape(x.t, x.s, "main")
+}
+
+// step makes one change and returns its name.
+func (x *simulation) step() (string, error) {
+	ctx := x.t.Context()
+	switch n := x.rng.IntN(100); {
+	case n < 40:
+		d, text := x.draft()
+		x.m.append(d, text)
+		_, err := x.tp.Append(ctx, nil, d)
+		return "append", err
+	case n < 55:
+		var drafts []Draft
+		phase := x.m.phase()
+		for range x.rng.IntN(12) {
+			d, text := x.draft()
+			drafts = append(drafts, d)
+			x.m.entries = append(x.m.entries, modelEntry{d.Kind, text, phase})
+		}
+		if len(drafts) == 1 { // counts as a single entry
+			e := x.m.entries[len(x.m.entries)-1]
+			x.m.entries = x.m.entries[:len(x.m.entries)-1]
+			x.m.append(drafts[0], e.text)
+		}
+		_, err := x.tp.Append(ctx, nil, drafts...)
+		return fmt.Sprint("batch of ", len(drafts)), err
+	case n < 68:
+		name := fmt.Sprintf("phase/%d", x.rng.IntN(5))
+		x.m.handoff(name)
+		h, err := x.tp.Handoff(ctx, Anchor{Name: name})
+		if err == nil && (h.Entry != int64(len(x.m.entries)) || h.Seq != x.m.phase()) {
+			err = fmt.Errorf("the handoff says %+v", h)
+		}
+		return "handoff", err
+	case n < 74:
+		_, count, err := x.tp.Checkpoint(ctx)
+		if want := len(x.m.entries) - x.m.committed; err == nil && count != int64(want) {
+			err = fmt.Errorf("the checkpoint had %d entries, want %d", count, want)
+		}
+		x.m.committed = len(x.m.entries)
+		return "checkpoint", err
+	case n < 79:
+		x.reopen()
+		return "reopen", nil
+	case n < 83:
+		runGit(x.t, x.s.Dir(), [][]string{{"gc", "--quiet", "--prune=now"}, {"pack-refs", "--all"}, {"repack", "-d", "-q"}, {"status"}}[x.rng.IntN(4)]...)
+		return "git", nil
+	case n < 87:
+		archive := x.rng.IntN(2) == 0
+		_, err := x.tp.Reset(ctx, archive)
+		if old := x.m; archive {
+			old.archives = nil
+			x.m.archives = append(slices.Clone(x.m.archives), old)
+		}
+		fresh := newModel()
+		x.m.entries, x.m.committed = fresh.entries, fresh.committed
+		return fmt.Sprint("reset, archive=", archive), err
+	case n < 90:
+		_, _, err := x.tp.Restore(ctx, Latest)
+		if len(x.m.archives) == 0 {
+			if !errors.Is(err, ErrNotFound) {
+				return "restore", fmt.Errorf("of nothing: %w", err)
+			}
+			return "restore of nothing", nil
+		}
+		last := x.m.archives[len(x.m.archives)-1]
+		rest := slices.Clone(x.m.archives[:len(x.m.archives)-1])
+		if len(x.m.entries) > 1 {
+			rest = append(rest, model{entries: x.m.entries})
+		}
+		x.m.entries, x.m.committed, x.m.archives = last.entries, len(last.entries), rest
+		return "restore", err
+	case n < 94:
+		x.m.policy = []CommitPolicy{{}, {Turn: true}, {Every: 1 + x.rng.IntN(4)}}[x.rng.IntN(3)]
+		return "policy " + x.m.policy.String(), x.s.SetSetting("commit", x.m.policy.String())
+	default:
+		// A change that is given up half-way.
+		stop := errors.New("stop")
+		_, err := x.tp.Update(ctx, func(tx *Tx) error {
+			for range x.rng.IntN(5) {
+				d, _ := x.draft()
+				if _, err := tx.AppendEntry(d); err != nil {
+					return err
+				}
+			}
+			if x.rng.IntN(2) == 0 {
+				if _, err := tx.Handoff(Anchor{Name: "never"}); err != nil {
+					return err
+				}
+			}
+			return stop
+		})
+		if !errors.Is(err, stop) {
+			return "give up", fmt.Errorf("the reason is lost: %w", err)
+		}
+		return "give up", nil
+	}
+}
+
+// TestSoakModel compares random histories with a model of plain slices, step by step.
+func TestSoakModel(t *testing.T) {
+	t.Parallel()
+	rng := random(t)
+	for range size(2, 5, 60) {
+		x := &simulation{t: t, rng: rng, m: newModel(), at: clock(), s: testStore(t, &InitOptions{Options: Options{Now: clock}})}
+		x.reopen()
+		for range size(40, 120, 400) {
+			what, err := x.step()
+			x.steps = append(x.steps, what)
+			if err != nil {
+				t.Fatalf("step %d, %s: %v\nbefore it: %v", len(x.steps), what, err, x.steps)
+			}
+			// A handle from before, and one of another process.
+			x.m.compare(t, x.tp)
+			if rng.IntN(10) == 0 {
+				x.m.compare(t, openTape(t, reopen(t, x.s.Dir()), "main"))
+			}
+			if t.Failed() {
+				t.Fatalf("after %v", x.steps)
+			}
+		}
+		verified(t, x.s.Dir())
+		wantTags(t, x.tp)
+	}
+}
+
+// TestQueryLaws compares queries on random tapes with a filter that reads everything.
+func TestQueryLaws(t *testing.T) {
+	t.Parallel()
+	rng := random(t)
+	kinds := []string{KindMessage, KindToolCall, KindEvent, KindError, "custom", KindSystem}
+	for range size(1, 3, 20) {
+		tp := openTape(t, testStore(t, nil), "")
+		at := clock()
+		var drafts []Draft
+		for i := range 120 {
+			at = at.Add(time.Duration(rng.IntN(7200)) * time.Second)
+			if rng.IntN(15) == 0 || i == 119 {
+				mustAppend(t, tp, drafts...)
+				drafts = nil
+				if _, err := tp.Handoff(t.Context(), Anchor{Name: fmt.Sprint("a", rng.IntN(4)), Date: FormatDate(at)}); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			zone := time.FixedZone("", 3600*(rng.IntN(20)-10))
+			drafts = append(drafts, Draft{Kind: kinds[rng.IntN(len(kinds))], Payload: []byte(`{"i":1}`), Date: at.In(zone).Format(time.RFC3339Nano)})
+		}
+		all := entriesOf(t, tp, Query{})
+		for range size(100, 400, 4000) {
+			q := randomQuery(rng, all)
+			got, err := collect(t.Context(), tp, q)
+			want, wantErr := naive(all, q)
+			if (err != nil) != (wantErr != nil) || wantErr != nil && !errors.Is(err, wantErr) {
+				t.Fatalf("%s: got the error %v, want %v", show(q), err, wantErr)
+			}
+			if err == nil && !slices.Equal(ids(got), ids(want)) {
+				t.Fatalf("%s: got %v, want %v", show(q), ids(got), ids(want))
+			}
+		}
+		for range 20 {
+			id := int64(1 + rng.IntN(len(all)))
+			if e, err := tp.Entry(t.Context(), id); err != nil || e.ID != id || string(e.Raw) != string(all[id-1].Raw) {
+				t.Errorf("Entry(%d) = %s, %v", id, e.Raw, err)
+			}
+		}
+		_, err := tp.Entry(t.Context(), int64(len(all)+1))
+		wantIs(t, err, ErrNotFound)
+	}
+}
+
+func show(q Query) string {
+	limit := func(n *int) string {
+		if n == nil {
+			return "-"
+		}
+		return fmt.Sprint(*n)
+	}
+	return fmt.Sprintf("after %q, from %q to %q, inclusive %v, phase %q, skip %v, kinds %v, since %v, until %v, reverse %v, limit %s, tail %s",
+		q.After, q.From, q.To, q.Inclusive, q.Phase, q.SkipFirst, q.Kinds, q.Since, q.Until, q.Reverse, limit(q.Limit), limit(q.Tail))
+}
+
+func randomQuery(rng *rand.Rand, all []Entry) Query {
+	var q Query
+	name := func() string { return fmt.Sprint("a", rng.IntN(5)) } // a4 does not exist
+	switch rng.IntN(6) {
+	case 0:
+		q.After = name()
+	case 1:
+		q.From, q.To, q.Inclusive = name(), name(), rng.IntN(2) == 0
+	case 2:
+		q.Phase = name()
+	case 3:
+		q.After = Latest
+	}
+	if rng.IntN(3) == 0 {
+		q.Kinds = []string{KindMessage, []string{KindAnchor, KindEvent, "none"}[rng.IntN(3)]}
+	}
+	moment := func() time.Time { at, _ := all[rng.IntN(len(all))].Time(); return at }
+	if rng.IntN(3) == 0 {
+		q.Since = moment()
+	}
+	if rng.IntN(3) == 0 {
+		q.Until = moment()
+	}
+	q.SkipFirst, q.Reverse = rng.IntN(3) == 0, rng.IntN(2) == 0
+	if rng.IntN(2) == 0 {
+		q.Limit = N(rng.IntN(20))
+	}
+	if rng.IntN(3) == 0 {
+		q.Tail = N(rng.IntN(20))
+	}
+	return q
+}
+
+// naive answers a query by the words of the documentation.
+func naive(all []Entry, q Query) ([]Entry, error) {
+	if !q.Since.IsZero() && !q.Until.IsZero() && q.Since.After(q.Until) {
+		return nil, ErrInvalid
+	}
+	last := func(name string) int {
+		for i := len(all) - 1; i >= 0; i-- {
+			if all[i].Kind == KindAnchor && (all[i].Anchor == name || name == Latest) {
+				return i
+			}
+		}
+		return -1
+	}
+	end := func(i int) int { // of the phase that begins at i
+		for i++; i < len(all) && all[i].Kind != KindAnchor; i++ {
+			continue
+		}
+		return i
+	}
+	from, to := 0, len(all)
+	switch {
+	case q.After != "":
+		if from = last(q.After) + 1; from == 0 {
+			return nil, ErrNotFound
+		}
+	case q.Phase != "":
+		if from = last(q.Phase); from < 0 {
+			return nil, ErrNotFound
+		}
+		to = end(from)
+	case q.From != "":
+		start := last(q.From)
+		if start < 0 {
+			return nil, ErrNotFound
+		}
+		to = start
+		if !q.Inclusive {
+			to++
+		}
+		for ; to < len(all) && (all[to].Kind != KindAnchor || all[to].Anchor != q.To); to++ {
+			continue
+		}
+		if to == len(all) {
+			return nil, ErrNotFound
+		}
+		from = start + 1
+		if q.Inclusive {
+			from, to = start, end(to)
+		}
+	}
+	var out []Entry
+	for i, e := range all[from:to] {
+		at, _ := e.Time()
+		switch {
+		case q.SkipFirst && from+i == 0,
+			!q.Since.IsZero() && at.Before(q.Since), !q.Until.IsZero() && at.After(q.Until),
+			len(q.Kinds) > 0 && !slices.Contains(q.Kinds, e.Kind):
+		default:
+			out = append(out, e)
+		}
+	}
+	if q.Reverse {
+		slices.Reverse(out)
+	}
+	if q.Tail != nil {
+		out = out[len(out)-min(*q.Tail, len(out)):]
+	}
+	if q.Limit != nil {
+		out = out[:min(*q.Limit, len(out))]
+	}
+	return out, nil
+}

@@ -1,0 +1,131 @@
+package repo
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// memoryDir is a folder on a file system in memory with room for the tests, or "".
+func memoryDir() string {
+	const dir, room = "/dev/shm", 1 << 30
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(dir, &st); err != nil || st.Bavail*uint64(st.Bsize) < room {
+		return ""
+	}
+	f, err := os.CreateTemp(dir, "tape-test-*")
+	if err != nil {
+		return ""
+	}
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+		return ""
+	}
+	return dir
+}
+
+// smallDisk mounts a file system of a few megabytes, which only root may do.
+func smallDisk(t *testing.T, bytes int) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "disk")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0700", bytes)); err != nil {
+		t.Skipf("a small disk cannot be mounted here (it takes root): %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	return dir
+}
+
+// TestFullDisk fills a disk with single entries, batches and handoffs. The call for
+// which there is no room says so and leaves nothing; with room again it goes on.
+func TestFullDisk(t *testing.T) {
+	changes := map[string]func(tp *Tape) (int, error){
+		"append": func(tp *Tape) (int, error) {
+			_, err := tp.Append(t.Context(), nil, big(40_000, "one "))
+			return 1, err
+		},
+		"batch": func(tp *Tape) (int, error) {
+			_, err := tp.Append(t.Context(), nil, big(90_000, "a"), Event("b", nil), big(90_000, "c"), big(90_000, "d"), big(90_000, "e"))
+			return 5, err
+		},
+		"handoff": func(tp *Tape) (int, error) {
+			_, err := tp.Handoff(t.Context(), Anchor{Name: "next", Summary: strings.Repeat("s", 30_000)})
+			if err != nil {
+				return 0, err
+			}
+			_, err = tp.Append(t.Context(), nil, big(20_000, "after it "))
+			if err != nil {
+				return 1, err // the handoff itself was done
+			}
+			return 2, nil
+		},
+		"checkpoint": func(tp *Tape) (int, error) {
+			if _, err := tp.Append(t.Context(), nil, big(20_000, "uncommitted ")); err != nil {
+				return 0, err
+			}
+			_, _, err := tp.Checkpoint(t.Context())
+			return 1, err
+		},
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			disk := smallDisk(t, 4<<20)
+			dir := filepath.Join(disk, "ws")
+			s, _, err := Init(t.Context(), dir, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ballast := filepath.Join(disk, "ballast")
+			writeFile(t, ballast, make([]byte, 600<<10))
+			tp := openTape(t, s, "")
+			want, full := 1, 0
+			for full < 3 {
+				n, err := change(tp)
+				if err == nil {
+					want += n
+					continue
+				}
+				full++
+				if !errors.Is(err, syscall.ENOSPC) {
+					t.Fatalf("the error does not say that the disk is full: %v", err)
+				}
+				got := len(entriesOf(t, openTape(t, reopen(t, dir), ""), Query{}))
+				switch name {
+				case "handoff", "checkpoint": // two calls: the first may have succeeded
+					if got != want && got != want+1 {
+						t.Fatalf("%d entries after the disk was full, want %d or one more", got, want)
+					}
+					want = got
+				default:
+					if got != want {
+						t.Fatalf("%d entries after the disk was full, want %d", got, want)
+					}
+				}
+			}
+			if want < 5 {
+				t.Fatalf("the disk was full after %d entries: too early to show anything", want)
+			}
+			// A small entry may still fit; then room is made.
+			if err := os.Remove(ballast); err != nil {
+				t.Fatal(err)
+			}
+			n, err := change(tp)
+			if err != nil {
+				t.Fatalf("with room again: %v", err)
+			}
+			if got := len(entriesOf(t, tp, Query{})); got != want+n {
+				t.Errorf("%d entries with room again, want %d", got, want+n)
+			}
+			healthy(t, dir)
+		})
+	}
+}
