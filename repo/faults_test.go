@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,11 +16,12 @@ import (
 
 var errFault = errors.New("injected fault")
 
-// faulty is a disk whose n-th operation fails, and with dead set each one after it.
+// faulty is a disk whose n-th operation fails, and with gap set, so many operations
+// later, all.
 type faulty struct {
 	mu   sync.Mutex
 	n    int
-	dead bool
+	gap  int
 	seen int
 	log  []string
 }
@@ -28,7 +30,7 @@ func (f *faulty) fault(op disk.Op, path string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seen++
-	if f.seen == f.n || f.dead && f.seen > f.n {
+	if f.seen == f.n || f.gap > 0 && f.seen >= f.n+f.gap {
 		f.log = append(f.log, fmt.Sprintf("%s %s", op, filepath.Base(path)))
 		return errFault
 	}
@@ -221,21 +223,33 @@ func (tm *template) open(t *testing.T, dir string, f *faulty, warn func(string))
 	return s
 }
 
-// TestSoakFaults makes the N-th disk operation of every change fail, for every N, and
-// then also each one behind it (that not for every N, unless there is time). Whatever fails, the change has happened or it has not.
+// TestSoakFaults makes the N-th disk operation of every change fail, for every N. Then
+// it does so with a disk that fails for good, at once or while the change is being taken
+// back (that for every N only in the long runs). Whatever fails, the change has happened
+// or it has not.
 func TestSoakFaults(t *testing.T) {
+	seed := random(t).Uint64()
 	for _, c := range faultCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			rng := rand.New(rand.NewPCG(seed, 1))
 			tm := c.template(t)
-			for _, dead := range []bool{false, true} {
+			for _, longest := range []int{0, 1, 12} {
 				step := 1
-				if dead || c.extra {
-					step = size(11, 4, 1)
+				if longest > 0 || c.extra {
+					step = size(15, 6, 1)
 				}
-				for n := 1; ; n += step {
-					if tm.interrupted(t, n, dead) {
-						t.Logf("dead=%v: about %d operations", dead, n-1)
+				n := 1
+				if step > 1 {
+					n += rng.IntN(step)
+				}
+				for ; ; n += step {
+					gap := longest
+					if longest > 1 {
+						gap = 2 + rng.IntN(longest-1)
+					}
+					if tm.interrupted(t, n, gap) {
+						t.Logf("gap up to %d: about %d operations", longest, n-1)
 						break
 					}
 					if t.Failed() {
@@ -249,9 +263,9 @@ func TestSoakFaults(t *testing.T) {
 
 // interrupted runs the change with a fault at the n-th operation. It reports whether
 // the change was over before that.
-func (tm *template) interrupted(t *testing.T, n int, dead bool) (over bool) {
+func (tm *template) interrupted(t *testing.T, n, gap int) (over bool) {
 	dir := tm.fresh(t)
-	f := &faulty{n: n, dead: dead}
+	f := &faulty{n: n, gap: gap}
 	warned := ""
 	err := tm.run(t.Context(), tm.open(t, dir, f, func(s string) { warned += s + "\n" }))
 	if !f.hit() {
@@ -262,7 +276,7 @@ func (tm *template) interrupted(t *testing.T, n int, dead bool) (over bool) {
 	}
 	defer func() {
 		if t.Failed() {
-			t.Logf("operation %d failed, dead=%v: %v; the call returned %v; warnings: %s", n, dead, f.log[0], err, warned)
+			t.Logf("operation %d failed, gap %d: %v; the call returned %v; warnings: %s", n, gap, f.log, err, warned)
 		}
 	}()
 
@@ -329,20 +343,20 @@ func withoutArchives(refs string) string {
 // none, or a second Init completes it.
 func TestSoakFaultsInit(t *testing.T) {
 	t.Parallel()
-	for _, dead := range []bool{false, true} {
+	for _, gap := range []int{0, 1} {
 		step := 1
-		if dead {
+		if gap > 0 {
 			step = size(11, 4, 1)
 		}
 		for n := 1; ; n += step {
-			f := &faulty{n: n, dead: dead}
+			f := &faulty{n: n, gap: gap}
 			dir := filepath.Join(t.TempDir(), "ws")
 			_, _, err := Init(t.Context(), dir, &InitOptions{Options: Options{Now: clock, fs: &disk.FS{Fault: f.fault}}})
 			if !f.hit() {
 				if err != nil {
 					t.Errorf("without a fault: %v", err)
 				}
-				t.Logf("dead=%v: %d operations", dead, n-1)
+				t.Logf("gap %d: about %d operations", gap, n-1)
 				break
 			}
 			s, _, err2 := Init(t.Context(), dir, &InitOptions{Options: Options{Now: clock}})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -134,7 +135,7 @@ func (a *App) runAnchors(ctx context.Context) error {
 		table := newTable("SEQ", "NAME", ">ENTRIES", "DATE", "COMMIT", "SUMMARY")
 		for _, p := range phases {
 			table.add(fmt.Sprintf("%03d", p.Seq), p.Name, strconv.FormatInt(p.Entries, 10), a.ago(p.Date), fmt.Sprintf("%.10s", p.Commit),
-				shorten(p.Summary(), 200))
+				shorten(strings.Join(strings.Fields(p.Summary()), " "), 200))
 		}
 		table.write(a)
 		return nil
