@@ -394,6 +394,20 @@ func TestDamagedGit(t *testing.T) {
 			}
 		})
 	}
+	t.Run("lost tag", func(t *testing.T) {
+		d := newDamaged(t)
+		runGit(t, d.Dir(), "tag", "-d", "anchor/main/002_work")
+		runGit(t, d.Dir(), "tag", "anchor/main/009_mine")
+		report, err := reopen(t, d.Dir()).Verify(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tag := range []string{"002_work", "009_mine"} {
+			if !slices.ContainsFunc(report.Problems, func(p Problem) bool { return strings.HasSuffix(p.File, "anchor/main/"+tag) }) {
+				t.Errorf("verify does not name %s: %v", tag, report.Problems)
+			}
+		}
+	})
 	t.Run("lost blob", func(t *testing.T) {
 		d := newDamaged(t)
 		blob := runGit(t, d.Dir(), "rev-parse", "HEAD:"+openPhase+"messages.jsonl")

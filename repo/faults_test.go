@@ -82,7 +82,7 @@ func faultCases() []faultCase {
 		})
 	}
 	var batch []Draft
-	for i := range 15 {
+	for i := range 10 {
 		batch = append(batch, big(60_000, fmt.Sprint(i)), Event("step", nil))
 	}
 	handoff := onTape("main", func(ctx context.Context, tp *Tape) error {

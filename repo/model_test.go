@@ -229,7 +229,7 @@ func (x *simulation) step() (string, error) {
 func TestSoakModel(t *testing.T) {
 	t.Parallel()
 	rng := random(t)
-	for range size(2, 5, 60) {
+	for range size(1, 3, 60) {
 		x := &simulation{t: t, rng: rng, m: newModel(), at: clock(), s: testStore(t, &InitOptions{Options: Options{Now: clock}})}
 		x.reopen()
 		for range size(40, 120, 400) {

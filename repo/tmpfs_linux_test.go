@@ -48,6 +48,7 @@ func smallDisk(t *testing.T, bytes int) string {
 // TestFullDisk fills a disk with single entries, batches and handoffs. The call for
 // which there is no room says so and leaves nothing; with room again it goes on.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	changes := map[string]func(tp *Tape) (int, error){
 		"append": func(tp *Tape) (int, error) {
 			_, err := tp.Append(t.Context(), nil, big(40_000, "one "))
@@ -62,14 +63,14 @@ func TestFullDisk(t *testing.T) {
 			if err != nil {
 				return 0, err
 			}
-			_, err = tp.Append(t.Context(), nil, big(20_000, "after it "))
+			_, err = tp.Append(t.Context(), nil, big(60_000, "after it "))
 			if err != nil {
 				return 1, err // the handoff itself was done
 			}
 			return 2, nil
 		},
 		"checkpoint": func(tp *Tape) (int, error) {
-			if _, err := tp.Append(t.Context(), nil, big(20_000, "uncommitted ")); err != nil {
+			if _, err := tp.Append(t.Context(), nil, big(60_000, "uncommitted ")); err != nil {
 				return 0, err
 			}
 			_, _, err := tp.Checkpoint(t.Context())

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -73,6 +74,10 @@ func (o *importOptions) run(ctx context.Context) error {
 	a := o.app
 	// Another import of the same session may take its time; this one comes after it.
 	a.lockWait = time.Hour
+	// Transcripts are read a record at a time. Without the limit, a quick reader lets
+	// the heap grow far beyond what is in use.
+	const softLimit = 128 << 20 // bytes
+	debug.SetMemoryLimit(softLimit)
 	store, err := o.store(ctx)
 	if err != nil {
 		return err
