@@ -139,7 +139,7 @@ func (w *writer) finishReplace(ctx context.Context, next plannedCommit, wt gitst
 	if err := w.t.pruneTags(ctx, v.list); err != nil {
 		return err
 	}
-	if _, err := w.t.ensureTags(ctx, w.head); err != nil {
+	if _, err := w.t.ensureTags(ctx, w.head, false); err != nil {
 		return err
 	}
 	w.st.Undo = nil

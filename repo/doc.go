@@ -45,8 +45,8 @@
 // What somebody else damages is reported, not built upon. Reads fail with a
 // [CorruptError] that names the file and, where it can be told, the line; writes are
 // refused; [Store.Verify] checks every promise of the format and lists what is broken.
-// Reads do not compare every byte with git, so it takes Verify to find a line that was
-// replaced by another well-formed one.
+// Reads compare what they read with its hash in git, and with a checksum where it is
+// not committed yet, so that a line replaced by another well-formed one is found too.
 //
 // # Errors
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"tape/internal/jsonl"
 )
@@ -39,18 +40,19 @@ type Draft struct {
 
 	extra []byte // unknown members of a parsed line
 	line  []byte // a complete line to be stored as it is, if its id fits
+	fault error  // why it cannot be stored
 }
 
 // Message is a chat message of a role: user, assistant, …
 func Message(role, text string) Draft {
 	payload := append([]byte(`{"role":`), jsonl.AppendString(nil, role)...)
 	payload = jsonl.AppendString(append(payload, `,"content":`...), text)
-	return Draft{Kind: KindMessage, Payload: append(payload, '}')}
+	return Draft{Kind: KindMessage, Payload: append(payload, '}'), fault: notText("message", role, text)}
 }
 
 // System is a system prompt.
 func System(text string) Draft {
-	return Draft{Kind: KindSystem, Payload: append(jsonl.AppendString([]byte(`{"content":`), text), '}')}
+	return Draft{Kind: KindSystem, Payload: append(jsonl.AppendString([]byte(`{"content":`), text), '}'), fault: notText("system", text)}
 }
 
 // Event is something that happened: a run, a timing, a note. Data may be nil.
@@ -59,7 +61,18 @@ func Event(name string, data json.RawMessage) Draft {
 	if data != nil {
 		payload = append(append(payload, `,"data":`...), data...)
 	}
-	return Draft{Kind: KindEvent, Payload: append(payload, '}')}
+	return Draft{Kind: KindEvent, Payload: append(payload, '}'), fault: notText("event", name)}
+}
+
+// notText is the error of a draft whose text cannot be kept as it is, for when the
+// draft is appended.
+func notText(kind string, texts ...string) error {
+	for _, s := range texts {
+		if !utf8.ValidString(s) {
+			return invalid("", "invalid UTF-8 in the text of a %s", kind)
+		}
+	}
+	return nil
 }
 
 // ParseDraft reads one line of NDJSON: kind and payload, optionally meta and date.
@@ -106,6 +119,9 @@ func StoredLine(line []byte) (Draft, error) {
 
 // prepare checks a draft and brings it into the form that is stored.
 func (d Draft) prepare(now func() time.Time) (jsonl.Draft, error) {
+	if d.fault != nil {
+		return jsonl.Draft{}, d.fault
+	}
 	if d.Kind == "" {
 		return jsonl.Draft{}, invalid("", "an entry needs a kind")
 	}

@@ -2,6 +2,7 @@ package repo
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -20,6 +21,8 @@ type cursor struct {
 	line  int       // number of the line last taken
 	entry jsonl.Entry
 	done  bool
+	// changed is what is wrong with the file in hand from some line on.
+	changed *CorruptError
 }
 
 // next takes the next line. A last line without its newline, at the very end of what
@@ -36,6 +39,9 @@ func (c *cursor) next() error {
 			return err
 		}
 		c.data = data
+		if err := c.check(); err != nil {
+			return err
+		}
 	}
 	c.line++
 	end := bytes.IndexByte(c.data, '\n')
@@ -52,10 +58,37 @@ func (c *cursor) next() error {
 	if err != nil {
 		return c.corrupt(err.Error())
 	}
+	if c.changed != nil && c.line >= c.changed.Line {
+		return c.changed
+	}
 	if got := classOf(entry.Kind); got != c.file.class || entry.Kind == KindAnchor {
 		return c.corrupt(fmt.Sprintf("an entry of kind %q does not belong in this file", entry.Kind))
 	}
 	c.entry = entry
+	return nil
+}
+
+// check compares the file in hand with what was recorded. What comes before a changed
+// line can be read; a line that is not even well formed is the better witness.
+func (c *cursor) check() error {
+	err := c.v.check(c.p, c.file.name(), c.data)
+	c.changed = nil
+	if err == nil {
+		return nil
+	}
+	if !errors.As(err, &c.changed) {
+		return err
+	}
+	n := 0
+	for line := range bytes.Lines(c.data) {
+		if n++; n < c.changed.Line {
+			continue
+		}
+		if _, err := jsonl.Parse(bytes.TrimSuffix(line, []byte("\n"))); err != nil && bytes.HasSuffix(line, []byte("\n")) {
+			c.changed.Line = n // next fails there with what is wrong
+			break
+		}
+	}
 	return nil
 }
 
@@ -87,6 +120,9 @@ func readPhase(v view, p phase, tape string) (*phaseReader, error) {
 func readPhaseFrom(v view, p phase, tape string, from int64) (*phaseReader, error) {
 	anchor, err := readAnchor(v, p, tape)
 	if err != nil {
+		return nil, err
+	}
+	if err := v.check(p, anchorFile, append(anchor.Raw, '\n')); err != nil {
 		return nil, err
 	}
 	segments, err := v.segments(p)

@@ -42,6 +42,11 @@ func (w *writer) recover(ctx context.Context, known bool) error {
 	if err != nil {
 		return err
 	}
+	if u == nil && known {
+		w.t.witness(v, before, w.head)
+	} else {
+		w.t.witness(v, state{}, w.head)
+	}
 	if err := checkPhases(v, v.list); err != nil {
 		return err
 	}
@@ -63,7 +68,7 @@ func (w *writer) recover(ctx context.Context, known bool) error {
 			return err
 		}
 	}
-	repaired, err := w.t.ensureTags(ctx, w.head)
+	repaired, err := w.t.ensureTags(ctx, w.head, false)
 	if err != nil {
 		return err
 	}
@@ -89,7 +94,11 @@ func (w *writer) scan(v *diskView) error {
 		if err := w.setAside(v, p, last); err != nil {
 			return err
 		}
-		w.st.Tails[c] = tail{Seg: last.n, Size: last.size}
+		data, err := v.content(p, *last)
+		if err != nil {
+			return err
+		}
+		w.st.Tails[c] = tail{Seg: last.n, Size: last.size, Sum: checksum(0, data)}
 	}
 	r, err := readPhase(v, p, w.t.name)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sync"
 
 	"tape/internal/gitstore"
 )
@@ -40,6 +41,7 @@ func (t *Tape) snapshot(ctx context.Context) (view, error) {
 			return nil, classify(err)
 		}
 		v, err := look(wt.Dir)
+		t.witness(v, before, head)
 		after, _ := t.peekState()
 		if after.Gen != before.Gen || (after.Undo == nil) != (before.Undo == nil) {
 			continue
@@ -62,6 +64,19 @@ func (t *Tape) snapshot(ctx context.Context) (view, error) {
 		}
 		return v, checkNotCut(v, before, head)
 	}
+}
+
+// witness gives a view what tells it whether a file was changed. The note has to be
+// older than the look: appends go on, and a later one may count more.
+func (t *Tape) witness(v *diskView, note state, head gitstore.Hash) {
+	if v == nil {
+		return
+	}
+	v.notePath = t.lockPath()
+	if note.Head == head.String() {
+		v.note = note
+	}
+	v.head = sync.OnceValues(func() (*commitView, error) { return t.store.commitView(head) })
 }
 
 // checkingOut reports whether the working tree is not yet, or no more, what the

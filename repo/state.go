@@ -46,9 +46,10 @@ type state struct {
 
 // tail is the last file of a class in the open phase.
 type tail struct {
-	Seg  int   `json:"seg"`            // 0: the class has no file yet
-	Size int64 `json:"size"`           // bytes
-	Time int64 `json:"time,omitempty"` // modification time, ns
+	Seg  int    `json:"seg"`            // 0: the class has no file yet
+	Size int64  `json:"size"`           // bytes
+	Time int64  `json:"time,omitempty"` // modification time, ns
+	Sum  uint32 `json:"sum,omitempty"`  // CRC-32C of those bytes
 }
 
 // undo describes a tape as it was before a change of several steps.
@@ -63,7 +64,7 @@ type undo struct {
 }
 
 const (
-	stateVersion = 2
+	stateVersion = 3
 	slotSize     = 8 << 10 // bytes
 	noteName     = 512     // bytes; the longest name of an anchor that is put into the record
 )

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
 	"tape/internal/gitstore"
 	"tape/internal/jsonl"
 )
@@ -62,8 +63,9 @@ func (t *Tape) setTag(ctx context.Context, ref string, h gitstore.Hash, who gits
 }
 
 // ensureTags makes the tags that a crash between commit and tag left out. Tags are
-// made in the order of their commits, so the first one found ends the search.
-func (t *Tape) ensureTags(ctx context.Context, head gitstore.Hash) (made bool, err error) {
+// made in the order of their commits, so the first one found ends the search; with all
+// it goes on, and makes those that somebody deleted.
+func (t *Tape) ensureTags(ctx context.Context, head gitstore.Hash, all bool) (made bool, err error) {
 	git := t.store.git
 	type missing struct {
 		hash   gitstore.Hash
@@ -93,12 +95,16 @@ func (t *Tape) ensureTags(ctx context.Context, head gitstore.Hash) (made bool, e
 			opens = len(pv.list) < len(v.list)
 		}
 		if opens {
-			if has, err := t.hasTag(last.folder, at); err != nil {
+			has, err := t.hasTag(last.folder, at, all)
+			if err != nil {
 				return false, err
-			} else if has {
+			}
+			if has && !all {
 				break
 			}
-			todo = append(todo, missing{at, c, v, last})
+			if !has {
+				todo = append(todo, missing{at, c, v, last})
+			}
 		}
 		at = parent
 	}
@@ -133,14 +139,18 @@ func (t *Tape) pruneTags(ctx context.Context, list []phase) error {
 	return nil
 }
 
-// hasTag reports whether a phase's tag names that commit.
-func (t *Tape) hasTag(folder string, commit gitstore.Hash) (bool, error) {
+// hasTag reports whether a phase's tag names that commit, or, if any will do, whether
+// there is one.
+func (t *Tape) hasTag(folder string, commit gitstore.Hash, any bool) (bool, error) {
 	h, err := t.store.git.Ref(t.tagRef(folder))
 	if errors.Is(err, gitstore.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
+	}
+	if any {
+		return true, nil
 	}
 	peeled, err := t.store.git.Peel(h)
 	return err == nil && peeled == commit, nil

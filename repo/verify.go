@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tape/internal/gitstore"
@@ -140,7 +141,13 @@ func (v *verifier) settle(t *Tape) error {
 	if err != nil && st.Undo == nil {
 		return nil // nothing but commits, and nothing under way
 	}
-	err = t.write(v.ctx, func(*writer) error { return nil })
+	err = t.write(v.ctx, func(w *writer) error {
+		made, err := t.ensureTags(v.ctx, w.head, true)
+		if made {
+			v.s.warn("a handoff of tape " + strconv.Quote(t.name) + " had lost its tag, which was made again")
+		}
+		return err
+	})
 	if errors.Is(err, ErrCorrupt) {
 		v.problem(t.name, err)
 		return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+
 	"tape/internal/gitstore"
 )
 

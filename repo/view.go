@@ -42,6 +42,8 @@ type view interface {
 	content(p phase, s segment) ([]byte, error)
 	// beginning returns the first bytes of a file, n or a little more if it has them.
 	beginning(p phase, s segment, n int) ([]byte, error)
+	// check refuses content that is not what was recorded.
+	check(p phase, file string, data []byte) error
 	// where names a file in messages.
 	where(p phase, file string) string
 	// open reports whether the phase may still be growing.
@@ -186,6 +188,9 @@ func (v *commitView) content(p phase, s segment) ([]byte, error) {
 	return raw, nil
 }
 
+// check has nothing to do: a commit is what was recorded.
+func (v *commitView) check(phase, string, []byte) error { return nil }
+
 func (v *commitView) beginning(p phase, s segment, _ int) ([]byte, error) { return v.content(p, s) }
 
 // diskView reads a tape from its working tree, as it was at one moment.
@@ -194,6 +199,10 @@ type diskView struct {
 	list []phase
 	// last holds the files of the last phase, with the sizes they had.
 	last [classCount][]segment
+
+	head     func() (*commitView, error) // the branch's commit, read when needed
+	note     state                       // the last writer's, if it is of the same commit
+	notePath string
 }
 
 func (v *diskView) phases() []phase   { return v.list }

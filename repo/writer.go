@@ -157,13 +157,14 @@ func (w *writer) appendOne(d Draft) (Entry, error) {
 	sealed := ""
 	if tail.Size >= SealSize {
 		sealed = w.phasePath(segmentName(c, tail.Seg))
-		tail.Seg, tail.Size = tail.Seg+1, 0
+		tail.Seg, tail.Size, tail.Sum = tail.Seg+1, 0, 0
 	}
 	path := w.phasePath(segmentName(c, tail.Seg))
 	if err := w.writeLine(path, line, tail.Size); err != nil {
 		return Entry{}, err
 	}
 	tail.Size += int64(len(line))
+	tail.Sum = checksum(tail.Sum, line)
 	w.st.Tails[c], w.st.LastID = tail, id
 	w.note()
 	// The entry is safe; without the note the next writer just looks for itself.

@@ -1,0 +1,92 @@
+package repo
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"tape/internal/disk"
+)
+
+// rollback brings the files back to what they were before a change of several steps.
+func (w *writer) rollback(u undo) error {
+	d := w.t.store.fs
+	phases, err := listPhases(w.wt.Dir)
+	if err != nil {
+		return err
+	}
+	for _, p := range phases {
+		if p.seq > u.Seq {
+			if err := d.RemoveAll(filepath.Join(w.anchorsPath(), p.folder)); err != nil {
+				return err
+			}
+		}
+	}
+	folder := filepath.Join(w.anchorsPath(), u.Folder)
+	names, err := dirNames(folder)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		c, n, ok := parseSegment(name)
+		if !ok {
+			continue
+		}
+		path := filepath.Join(folder, name)
+		switch was := u.Tails[c]; {
+		case n > was.Seg:
+			err = d.Remove(path)
+		case n == was.Seg:
+			err = truncate(d, path, was.Size)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(d.SyncDir(folder), d.SyncDir(w.anchorsPath()))
+}
+
+// truncate cuts a file back to a size, durably. A shorter file is left alone.
+func truncate(d *disk.FS, path string, size int64) error {
+	st, err := os.Lstat(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	if st.Size() <= size {
+		return nil
+	}
+	f, err := d.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Truncate(size); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// undo takes back what a Tx wrote, because of cause, which it returns.
+func (tx *Tx) undo(cause error) error {
+	w := tx.w
+	tx.abandon()
+	if moved, err := w.t.head(); err == nil && moved != w.head {
+		return fmt.Errorf("the branch has moved, the next command completes the change: %w", cause)
+	}
+	was := tx.before
+	if err := w.rollback(undo{Seq: was.Seq, Folder: was.Folder, Tails: was.Tails}); err != nil {
+		return fmt.Errorf("%w (the next command takes back what was written: %w)", cause, err)
+	}
+	was.Gen = w.st.Gen
+	w.st = was
+	w.note()
+	if err := w.save(true); err != nil {
+		return fmt.Errorf("%w (and %w)", cause, err)
+	}
+	return cause
+}
