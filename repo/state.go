@@ -49,7 +49,7 @@ type tail struct {
 	Seg  int    `json:"seg"`            // 0: the class has no file yet
 	Size int64  `json:"size"`           // bytes
 	Time int64  `json:"time,omitempty"` // modification time, ns
-	Sum  uint32 `json:"sum,omitempty"`  // CRC-32C of those bytes
+	Sum  uint32 `json:"sum,omitempty"`  // CRC-32 of those bytes
 }
 
 // undo describes a tape as it was before a change of several steps.
@@ -64,7 +64,7 @@ type undo struct {
 }
 
 const (
-	stateVersion = 3
+	stateVersion = 4
 	slotSize     = 8 << 10 // bytes
 	noteName     = 512     // bytes; the longest name of an anchor that is put into the record
 )

@@ -17,7 +17,7 @@ import (
 
 // checksum continues a checksum (from 0) over more bytes.
 func checksum(sum uint32, data []byte) uint32 {
-	return crc32.Update(sum, crc32.MakeTable(crc32.Castagnoli), data)
+	return crc32.Update(sum, crc32.IEEETable, data)
 }
 
 // check refuses the content of a file that is not, or does not begin with, what was
