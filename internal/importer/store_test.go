@@ -295,9 +295,9 @@ func TestImportBub(t *testing.T) {
 	}
 }
 
-// TestImportKilled kills a process in the middle of an import, again and again; the
+// TestSoakImportKilled kills a process in the middle of an import, again and again; the
 // next import completes the work and doubles nothing.
-func TestImportKilled(t *testing.T) {
+func TestSoakImportKilled(t *testing.T) {
 	if os.Getenv("TAPE_IMPORT_INTO") != "" {
 		importForever(t)
 		return
@@ -340,7 +340,7 @@ func importForever(t *testing.T) {
 // killed starts that process and kills it at a moment that moves from round to round.
 func killed(t *testing.T, dir string, round int) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestImportKilled$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestSoakImportKilled$")
 	cmd.Env = append(os.Environ(), "TAPE_IMPORT_INTO="+dir, fmt.Sprint("TAPE_IMPORT_ROUND=", round))
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

@@ -90,7 +90,8 @@ func (g *gen) size(median float64) int {
 	for g.rng.IntN(3) == 0 {
 		n *= 2.2
 	}
-	return int(n * (0.3 + 1.4*g.rng.Float64()))
+	const largest = 4 << 20
+	return min(int(n*(0.3+1.4*g.rng.Float64())), largest)
 }
 
 // entry is one NDJSON line for tape append --stdin, about 400 bytes on average.

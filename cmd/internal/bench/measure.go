@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,8 @@ func (c command) run() (run, error) {
 	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
+	// A new process is charged with what its parent had resident when it was forked.
+	debug.FreeOSMemory()
 	start := time.Now()
 	err := cmd.Run()
 	r := run{wall: time.Since(start)}
