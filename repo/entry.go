@@ -1,9 +1,9 @@
 package repo
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -184,9 +184,9 @@ func excerpt(raw []byte) string {
 // JSON returns the entry as other programs get it: the stored line with "tape",
 // "anchor" and "anchor_seq" added at its end.
 func (e Entry) JSON() []byte {
-	line := e.Raw
-	end := strings.LastIndexByte(string(line), '}')
-	out := append([]byte(nil), line[:end]...)
+	end := bytes.LastIndexByte(e.Raw, '}')
+	out := make([]byte, 0, len(e.Raw)+len(e.Tape)+len(e.Anchor)+64)
+	out = append(out, e.Raw[:end]...)
 	out = jsonl.AppendString(append(out, `,"tape":`...), e.Tape)
 	out = jsonl.AppendString(append(out, `,"anchor":`...), e.Anchor)
 	return fmt.Appendf(out, `,"anchor_seq":%d}`, e.AnchorSeq)

@@ -234,6 +234,8 @@ type walk struct {
 	q    Query
 	tape string
 	span span
+
+	loaded func(s segment, data []byte) // if set, is shown each file that is read
 }
 
 // phase yields the kept entries of the i-th phase, and reports whether to go on.
@@ -241,7 +243,7 @@ func (w *walk) phase(i int, yield func(Entry) bool) (bool, error) {
 	if err := w.ctx.Err(); err != nil {
 		return false, err
 	}
-	r, err := readPhase(w.v, w.v.phases()[i], w.tape)
+	r, err := readPhaseFrom(w.v, w.v.phases()[i], w.tape, 0, w.loaded)
 	if err != nil {
 		return false, err
 	}
@@ -330,7 +332,7 @@ func (w *walk) window(i int, low, high int64) ([]Entry, error) {
 	if err := w.ctx.Err(); err != nil {
 		return nil, err
 	}
-	r, err := readPhaseFrom(w.v, w.v.phases()[i], w.tape, low)
+	r, err := readPhaseFrom(w.v, w.v.phases()[i], w.tape, low, w.loaded)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,8 @@ type cursor struct {
 	done  bool
 	// changed is what is wrong with the file in hand from some line on.
 	changed *CorruptError
+	// loaded, if set, is shown each file when it is read.
+	loaded func(s segment, data []byte)
 }
 
 // next takes the next line. A last line without its newline, at the very end of what
@@ -39,6 +41,9 @@ func (c *cursor) next() error {
 			return err
 		}
 		c.data = data
+		if c.loaded != nil {
+			c.loaded(c.file, data)
+		}
 		if err := c.check(); err != nil {
 			return err
 		}
@@ -112,12 +117,12 @@ type phaseReader struct {
 }
 
 func readPhase(v view, p phase, tape string) (*phaseReader, error) {
-	return readPhaseFrom(v, p, tape, 0)
+	return readPhaseFrom(v, p, tape, 0, nil)
 }
 
 // readPhaseFrom reads a phase from an id on, and of its files only what it needs for
 // that. Ids up to the anchor's mean the whole phase.
-func readPhaseFrom(v view, p phase, tape string, from int64) (*phaseReader, error) {
+func readPhaseFrom(v view, p phase, tape string, from int64, loaded func(segment, []byte)) (*phaseReader, error) {
 	anchor, err := readAnchor(v, p, tape)
 	if err != nil {
 		return nil, err
@@ -140,7 +145,7 @@ func readPhaseFrom(v view, p phase, tape string, from int64) (*phaseReader, erro
 		if len(files) == 0 {
 			continue
 		}
-		c := &cursor{v: v, p: p, rest: files}
+		c := &cursor{v: v, p: p, rest: files, loaded: loaded}
 		for {
 			if err := c.next(); err != nil {
 				return nil, err

@@ -102,6 +102,9 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	if err := checkFolder(dir); err != nil {
 		return nil, err
 	}
+	if _, err := os.Stat(filepath.Join(dir, gitDirName)); errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("open workspace: %w", classify(err))
+	}
 	if !isWorkspace(dir) {
 		return nil, notFound("create one with: tape init "+dir, "%s is not a workspace", dir)
 	}

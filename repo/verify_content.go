@@ -2,7 +2,6 @@ package repo
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 
 	"tape/internal/gitstore"
@@ -14,6 +13,7 @@ func (v *verifier) content(tape string, look view, from int) error {
 	w := &walk{ctx: v.ctx, v: look, tape: tape, span: span{0, len(list) - 1, false}}
 	for i := from; i < len(list); i++ {
 		v.report.Checked.Files++
+		w.loaded = v.sealing(tape, look, list[i])
 		_, err := w.phase(i, func(e Entry) bool {
 			if e.Kind == KindAnchor {
 				if want := folderName(list[i].seq, e.Anchor); list[i].folder != want {
@@ -29,9 +29,6 @@ func (v *verifier) content(tape string, look view, from int) error {
 		if ctxErr := v.ctx.Err(); ctxErr != nil {
 			return ctxErr
 		}
-		if err == nil {
-			err = v.sealing(look, list[i])
-		}
 		if err != nil {
 			v.problem(tape, err)
 		}
@@ -39,28 +36,20 @@ func (v *verifier) content(tape string, look view, from int) error {
 	return nil
 }
 
-// sealing checks that files follow each other at the sealing size.
-func (v *verifier) sealing(look view, p phase) error {
-	segments, err := look.segments(p)
-	if err != nil {
-		return err
-	}
-	for _, files := range segments {
-		for i, f := range files {
-			v.report.Checked.Files++
-			data, err := look.content(p, f)
-			if err != nil {
-				return err
-			}
-			if i < len(files)-1 && len(data) < SealSize {
-				return &CorruptError{File: look.where(p, f.name()), Msg: fmt.Sprintf("%s follows, though the file has only %d bytes", files[i+1].name(), len(data))}
-			}
-			if last := lastLine(data); len(data)-len(last)-1 >= SealSize {
-				return &CorruptError{File: look.where(p, f.name()), Msg: fmt.Sprintf("the file was written to after it was sealed at %d bytes", SealSize)}
-			}
+// sealing returns a function that is shown each file of a phase, a class's in order,
+// and checks that they follow each other at the sealing size.
+func (v *verifier) sealing(tape string, look view, p phase) func(segment, []byte) {
+	var before [classCount]int // size of the file before
+	return func(f segment, data []byte) {
+		v.report.Checked.Files++
+		if was := before[f.class]; f.n > 1 && was < SealSize {
+			v.problemf(tape, look.where(p, f.name()), "the file before it has only %d bytes, so it was not full", was)
+		}
+		before[f.class] = len(data)
+		if last := lastLine(data); len(data)-len(last)-1 >= SealSize {
+			v.problemf(tape, look.where(p, f.name()), "the file was written to after it was sealed at %d bytes", SealSize)
 		}
 	}
-	return nil
 }
 
 // workingTree checks that the files on disk continue the commit, byte for byte.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 
 	"tape/internal/gitstore"
 )
@@ -73,6 +74,11 @@ type commitView struct {
 	commit gitstore.Hash
 	root   []gitstore.TreeEntry
 	list   []phase
+
+	// The tree that was read last: a phase's files are looked at one after another.
+	mu      sync.Mutex
+	last    gitstore.Hash
+	entries []gitstore.TreeEntry
 }
 
 func (s *Store) commitView(h gitstore.Hash) (*commitView, error) {
@@ -141,10 +147,16 @@ func (v *commitView) anchorLine(p phase) ([]byte, error) {
 }
 
 func (v *commitView) tree(p phase) ([]gitstore.TreeEntry, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.last == p.tree {
+		return v.entries, nil
+	}
 	entries, err := v.git.Tree(p.tree)
 	if err != nil {
 		return nil, corruptObject(v.commit, err)
 	}
+	v.last, v.entries = p.tree, entries
 	return entries, nil
 }
 
