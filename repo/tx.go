@@ -34,6 +34,8 @@ type Tx struct {
 	result  TxResult
 
 	line       []byte // scratch
+	policy     bool   // the workspace's commit policy applies
+	turned     bool   // the turn before this batch is committed
 	incomplete bool   // the branch has moved, but a tag or the index is missing
 }
 
@@ -142,8 +144,11 @@ func (tx *Tx) LastID() int64 { return tx.w.st.LastID }
 func (tx *Tx) Assert(o *AppendOptions) error { return tx.w.assert(o) }
 
 // AppendEntry adds an entry and returns it as it will be stored. An anchor is a
-// handoff, see Tx.Handoff.
+// handoff, see Tx.Handoff. The workspace's commit policy applies.
 func (tx *Tx) AppendEntry(d Draft) (Entry, error) {
+	if err := tx.closeTurn(d.Kind, d.Payload); err != nil {
+		return Entry{}, err
+	}
 	line, err := tx.Append(d)
 	if err != nil {
 		return Entry{}, err
@@ -153,6 +158,17 @@ func (tx *Tx) AppendEntry(d Draft) (Entry, error) {
 		return Entry{}, err
 	}
 	return makeEntry(parsed, tx.w.t.name, tx.w.st.Anchor, tx.w.st.Seq), nil
+}
+
+// closeTurn commits the turn before a batch's first user message, where the policy is
+// to commit turns. The batch itself is one change, and is not cut into commits.
+func (tx *Tx) closeTurn(kind string, payload []byte) error {
+	tx.policy = true
+	if !tx.w.t.store.config.Commit.Turn || tx.turned || kind != KindMessage || jsonl.GetString(payload, "role") != "user" {
+		return nil
+	}
+	tx.turned = true
+	return tx.Checkpoint()
 }
 
 // Append adds an entry and returns its line, valid until the next call.
@@ -168,13 +184,17 @@ func (tx *Tx) Append(d Draft) ([]byte, error) {
 }
 
 // AppendLine adds the entry that a line of NDJSON describes, as ParseDraft reads it.
-// It is the quick way for many entries: the line is looked at once.
+// It is the quick way for many entries: the line is looked at once. The workspace's
+// commit policy applies.
 func (tx *Tx) AppendLine(line []byte) error {
 	d, err := parseLine(line)
 	if err != nil {
 		return err
 	}
 	if d.Date, err = storedDate(d.Date, tx.w.t.store.now); err != nil {
+		return err
+	}
+	if err := tx.closeTurn(d.Kind, d.Payload); err != nil {
 		return err
 	}
 	tx.line = jsonl.AppendLine(tx.line[:0], tx.w.st.LastID+1, d)
@@ -312,6 +332,11 @@ func (tx *Tx) flushAll() error {
 // finish makes the change durable, and then true.
 func (tx *Tx) finish() error {
 	w := tx.w
+	if every := w.t.store.config.Commit.Every; tx.policy && every > 0 && w.uncommitted() >= int64(every) {
+		if err := tx.Checkpoint(); err != nil {
+			return err
+		}
+	}
 	if err := tx.flushAll(); err != nil {
 		return err
 	}
