@@ -31,7 +31,24 @@ func newModel() model {
 
 func (m *model) phase() int { return m.entries[len(m.entries)-1].phase }
 
-// append follows the commit policy for a single entry; a batch stays uncommitted.
+// batch follows the commit policy for several entries at once: the turn before the
+// first user message is closed, and what is due is committed at the end.
+func (m *model) batch(drafts []Draft, texts []string) {
+	policy, turned := m.policy, false
+	m.policy = CommitPolicy{}
+	for i, d := range drafts {
+		if policy.Turn && !turned && isUserMessage(d) {
+			m.committed, turned = len(m.entries), true
+		}
+		m.append(d, texts[i])
+	}
+	m.policy = policy
+	if policy.Every > 0 && len(drafts) > 0 && len(m.entries)-m.committed >= policy.Every {
+		m.committed = len(m.entries)
+	}
+}
+
+// append follows the commit policy for a single entry.
 func (m *model) append(d Draft, text string) {
 	if m.policy.Turn && isUserMessage(d) {
 		m.committed = len(m.entries)
@@ -139,17 +156,12 @@ func (x *simulation) step() (string, error) {
 		return "append", err
 	case n < 55:
 		var drafts []Draft
-		phase := x.m.phase()
+		var texts []string
 		for range x.rng.IntN(12) {
 			d, text := x.draft()
-			drafts = append(drafts, d)
-			x.m.entries = append(x.m.entries, modelEntry{d.Kind, text, phase})
+			drafts, texts = append(drafts, d), append(texts, text)
 		}
-		if len(drafts) == 1 { // counts as a single entry
-			e := x.m.entries[len(x.m.entries)-1]
-			x.m.entries = x.m.entries[:len(x.m.entries)-1]
-			x.m.append(drafts[0], e.text)
-		}
+		x.m.batch(drafts, texts)
 		_, err := x.tp.Append(ctx, nil, drafts...)
 		return fmt.Sprint("batch of ", len(drafts)), err
 	case n < 68:

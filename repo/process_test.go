@@ -380,8 +380,8 @@ func TestSoakConcurrent(t *testing.T) {
 	mustCheckpoint(t, tp)
 	wantClean(t, s.Dir())
 	t.Logf("%d reads beside %d writes", reads.Load(), len(acked))
-	if reads.Load() < 3 {
-		t.Errorf("only %d reads while others wrote", reads.Load())
+	if reads.Load() == 0 {
+		t.Error("no read was made while others wrote")
 	}
 }
 

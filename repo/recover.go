@@ -30,12 +30,10 @@ func (w *writer) recover(ctx context.Context, known bool) error {
 		if err := w.checkout(ctx, u != nil); err != nil {
 			return err
 		}
-	case u == nil || u.Checkout:
-	case u.Head == w.head.String():
-		if err := w.rollback(*u); err != nil {
+	case u != nil && !u.Checkout:
+		if err := w.takeBack(*u); err != nil {
 			return err
 		}
-		w.t.store.warn("took back a change that was interrupted: none of it was acknowledged")
 	}
 	w.st.Undo = nil
 	v, err := look(w.wt.Dir)
@@ -79,6 +77,20 @@ func (w *writer) recover(ctx context.Context, known bool) error {
 	}
 	w.note()
 	return w.save(recorded)
+}
+
+// takeBack undoes an interrupted change, unless the branch has it already: then the
+// files are complete, and what comes behind the branch is made up for by recover.
+func (w *writer) takeBack(u undo) error {
+	back, err := w.t.without(u, w.head)
+	if err != nil || !back {
+		return err
+	}
+	if err := w.rollback(u); err != nil {
+		return err
+	}
+	w.t.store.warn("took back a change that was interrupted: none of it was acknowledged")
+	return nil
 }
 
 // scan reads the open phase: the last id, where the files end, and what was torn.

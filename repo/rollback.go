@@ -8,7 +8,45 @@ import (
 	"path/filepath"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore"
 )
+
+// without reports whether a commit has nothing of the change that u was recorded
+// before, so that the change can be taken back.
+func (t *Tape) without(u undo, head gitstore.Hash) (bool, error) {
+	if head.String() == u.Head {
+		return true, nil
+	}
+	v, err := t.store.commitView(head)
+	if err != nil {
+		return false, err
+	}
+	if len(v.list) < u.Seq {
+		return true, nil
+	}
+	p := v.list[u.Seq-1]
+	if len(v.list) > u.Seq || p.folder != u.Folder {
+		return false, nil
+	}
+	entries, err := v.tree(p)
+	if err != nil {
+		return false, err
+	}
+	for _, e := range entries {
+		c, n, ok := parseSegment(e.Name)
+		if !ok || n < u.Tails[c].Seg {
+			continue
+		}
+		size, err := t.store.git.BlobSize(e.Hash)
+		if err != nil {
+			return false, corruptObject(head, err)
+		}
+		if n > u.Tails[c].Seg || size > u.Tails[c].Size {
+			return false, nil
+		}
+	}
+	return true, nil
+}
 
 // rollback brings the files back to what they were before a change of several steps.
 func (w *writer) rollback(u undo) error {
@@ -75,11 +113,24 @@ func truncate(d *disk.FS, path string, size int64) error {
 func (tx *Tx) undo(cause error) error {
 	w := tx.w
 	tx.abandon()
-	if moved, err := w.t.head(); err == nil && moved != w.head {
-		return fmt.Errorf("the branch has moved, the next command completes the change: %w", cause)
-	}
 	was := tx.before
-	if err := w.rollback(undo{Seq: was.Seq, Folder: was.Folder, Tails: was.Tails}); err != nil {
+	u := undo{Head: was.Head, Seq: was.Seq, Folder: was.Folder, Tails: was.Tails}
+	if head, err := w.t.head(); err != nil {
+		return fmt.Errorf("%w (the next command completes it or takes it back: %w)", cause, err)
+	} else if back, err := w.t.without(u, head); err != nil || !back {
+		return fmt.Errorf("the branch has moved, the next command completes the change: %w", errors.Join(cause, err))
+	}
+	if tx.cleared {
+		// The record may be gone. If it cannot be written again the change stands,
+		// complete as it is.
+		gen := w.st.Gen
+		w.st = was
+		w.st.Gen, w.st.Undo = gen, &u
+		if err := w.save(true); err != nil {
+			return fmt.Errorf("%w (it may have happened all the same: %w)", cause, err)
+		}
+	}
+	if err := w.rollback(u); err != nil {
 		return fmt.Errorf("%w (the next command takes back what was written: %w)", cause, err)
 	}
 	was.Gen = w.st.Gen

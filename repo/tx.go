@@ -36,6 +36,7 @@ type Tx struct {
 	line       []byte // scratch
 	policy     bool   // the workspace's commit policy applies
 	turned     bool   // the turn before this batch is committed
+	cleared    bool   // the record was written without its Undo, or may have been
 	incomplete bool   // the branch has moved, but a tag or the index is missing
 }
 
@@ -365,7 +366,7 @@ func (tx *Tx) finish() error {
 	if tx.incomplete {
 		return nil // the record stays, and makes the next writer complete the change
 	}
-	w.st.Undo = nil
+	w.st.Undo, tx.cleared = nil, true
 	err := w.save(true)
 	if err != nil && len(tx.commits) > 0 {
 		w.t.store.warn("the change is complete, but its record could not be cleared: " + err.Error())
