@@ -22,7 +22,11 @@ func (w *writer) checkout(ctx context.Context, again bool) error {
 		return err
 	}
 	if w.wt.Dir == "" {
-		dir := filepath.Join(s.dir, tapesDir, w.t.slug)
+		parent := filepath.Join(s.dir, tapesDir)
+		if st, err := os.Lstat(parent); err == nil && !st.IsDir() {
+			return invalid("move it away", "%s is not a folder: working trees of tapes go there", parent)
+		}
+		dir := filepath.Join(parent, w.t.slug)
 		if err := w.keepStray(dir, again); err != nil {
 			return err
 		}

@@ -146,17 +146,29 @@ func (tx *Tx) loadBase() error {
 		}
 	}
 	tx.base = b
-	return tx.addUncommittedPhases()
+	return tx.addUncommittedPhases(v)
 }
 
 // addUncommittedPhases takes in folders that somebody made by hand.
-func (tx *Tx) addUncommittedPhases() error {
-	for n := len(tx.base.anchors) + 1; n < tx.w.st.Seq; n++ {
-		list, err := listPhases(tx.w.wt.Dir)
-		if err != nil {
-			return err
-		}
-		if err := tx.setPhase(list[n-1].folder, nil); err != nil {
+func (tx *Tx) addUncommittedPhases(v *commitView) error {
+	last := v.list[len(v.list)-1]
+	if last.seq >= tx.w.st.Seq {
+		return nil
+	}
+	list, err := listPhases(tx.w.wt.Dir)
+	if err != nil {
+		return err
+	}
+	committed, err := v.tree(last)
+	if err != nil {
+		return err
+	}
+	// The last committed one may have grown before the next was opened.
+	if err := tx.setPhase(last.folder, committed); err != nil {
+		return err
+	}
+	for _, p := range list[last.seq : tx.w.st.Seq-1] {
+		if err := tx.setPhase(p.folder, nil); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -27,7 +28,7 @@ func (w *writer) recover(ctx context.Context, known bool) error {
 	switch {
 	case w.wt.Dir == "" || checkingOut(before, w.head):
 		recorded = true
-		if err := w.checkout(ctx, u != nil); err != nil {
+		if err := w.checkout(ctx, u != nil && u.Checkout); err != nil {
 			return err
 		}
 	case u != nil && !u.Checkout:
@@ -58,6 +59,9 @@ func (w *writer) recover(ctx context.Context, known bool) error {
 	if err := w.scan(v); err != nil {
 		return err
 	}
+	if err := w.syncOpen(); err != nil {
+		return err
+	}
 	if w.st.Committed, err = lastID(committed, committed.list[len(committed.list)-1]); err != nil {
 		return err
 	}
@@ -75,6 +79,7 @@ func (w *writer) recover(ctx context.Context, known bool) error {
 			return err
 		}
 	}
+	w.t.store.git.SweepTemp(w.t.store.now())
 	w.note()
 	return w.save(recorded)
 }
@@ -137,6 +142,25 @@ func (w *writer) scan(v *diskView) error {
 	}
 	w.st.LastID = r.last
 	return nil
+}
+
+// syncOpen makes what scan found durable: whoever wrote it may have been killed before
+// it was synced, and what is appended now builds on it.
+func (w *writer) syncOpen() error {
+	d := w.t.store.fs
+	for c, tail := range w.st.Tails {
+		if tail.Seg == 0 {
+			continue
+		}
+		f, err := d.OpenFile(w.phasePath(segmentName(class(c), tail.Seg)), os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
+	return errors.Join(d.SyncDir(w.phasePath()), d.SyncDir(w.anchorsPath()))
 }
 
 // setAside moves a last line without its newline out of a file: it was never

@@ -87,6 +87,10 @@ func (t *Tape) Archives(ctx context.Context) ([]Archive, error) {
 		}
 		out = append(out, a)
 	}
+	// A fraction of a second comes after the whole one.
+	slices.SortFunc(out, func(a, b Archive) int {
+		return strings.Compare(strings.TrimSuffix(a.Stamp, "Z"), strings.TrimSuffix(b.Stamp, "Z"))
+	})
 	return out, nil
 }
 

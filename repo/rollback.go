@@ -64,6 +64,9 @@ func (w *writer) rollback(u undo) error {
 	}
 	folder := filepath.Join(w.anchorsPath(), u.Folder)
 	names, err := dirNames(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return d.SyncDir(w.anchorsPath()) // somebody went back behind it with git
+	}
 	if err != nil {
 		return err
 	}

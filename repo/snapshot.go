@@ -52,8 +52,14 @@ func (t *Tape) snapshot(ctx context.Context) (view, error) {
 		if again, err := t.head(); err != nil || again != head {
 			continue
 		}
-		if u := after.Undo; u != nil && !u.Checkout && u.Next != head.String() {
-			return boundBy(v, *u)
+		if u := after.Undo; u != nil && !u.Checkout {
+			back, err := t.without(*u, head)
+			if err != nil {
+				return nil, err
+			}
+			if back {
+				return boundBy(v, *u)
+			}
 		}
 		if err := checkPhases(v, v.list); err != nil {
 			return nil, err
@@ -113,8 +119,8 @@ func look(worktree string) (*diskView, error) {
 
 // boundBy cuts a view back to what an unfinished change began from.
 func boundBy(v *diskView, u undo) (view, error) {
-	if len(v.list) < u.Seq {
-		return nil, &CorruptError{File: v.where(phase{}, u.Folder), Msg: "the phase is missing"}
+	if len(v.list) < u.Seq || v.list[u.Seq-1].folder != u.Folder {
+		return v, checkPhases(v, v.list) // somebody went back behind it with git
 	}
 	p := v.list[u.Seq-1]
 	if u.Seq < len(v.list) {

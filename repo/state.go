@@ -131,6 +131,11 @@ func saveState(f *disk.File, st state, sync bool) error {
 		return nil
 	}
 	if err := f.Sync(); err != nil {
+		// Who knows what is on the disk: the next record must not take the other slot.
+		st.Synced = false
+		if raw, encodeErr := encodeState(st); encodeErr == nil {
+			_, _ = f.WriteAt(raw, int64(st.Count%2)*slotSize)
+		}
 		return fmt.Errorf("write %s: %w", f.Name(), err)
 	}
 	return nil

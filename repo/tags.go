@@ -149,6 +149,9 @@ func (t *Tape) hasTag(folder string, commit gitstore.Hash, any bool) (bool, erro
 	if err != nil {
 		return false, err
 	}
+	if _, _, err := t.store.git.Read(h); errors.Is(err, gitstore.ErrNotFound) {
+		return false, nil // it names nothing that is there; it is made again
+	}
 	if any {
 		return true, nil
 	}
@@ -180,6 +183,9 @@ func (t *Tape) tagTargets() (map[string]gitstore.Hash, error) {
 	out := make(map[string]gitstore.Hash, len(tags))
 	for _, tag := range tags {
 		commit, err := t.store.git.Peel(tag.Hash)
+		if errors.Is(err, gitstore.ErrNotFound) {
+			continue // verify makes it again
+		}
 		if err != nil {
 			return nil, &CorruptError{File: tag.Name, Msg: err.Error(), Fix: "delete the tag, the next command makes it again: git tag -d " + shellWord(shortTag(tag.Name))}
 		}

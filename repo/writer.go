@@ -23,16 +23,18 @@ type writer struct {
 }
 
 // write takes the tape's lock, puts right what an interrupted writer left, and runs f.
-func (t *Tape) write(ctx context.Context, f func(w *writer) error) error {
+func (t *Tape) write(ctx context.Context, f func(w *writer) error) (err error) {
 	w, err := t.lock(ctx)
 	if err != nil {
 		return fmt.Errorf("write tape %q: %w", t.name, classify(err))
 	}
-	err = f(w)
-	if unlockErr := w.lock.Unlock(); err == nil {
-		err = unlockErr
-	}
-	if err != nil {
+	defer func() {
+		// Also when f panics: what it left is taken back by the next writer.
+		if unlockErr := w.lock.Unlock(); err == nil && unlockErr != nil {
+			err = fmt.Errorf("write tape %q: %w", t.name, unlockErr)
+		}
+	}()
+	if err := f(w); err != nil {
 		return fmt.Errorf("write tape %q: %w", t.name, classify(err))
 	}
 	return nil

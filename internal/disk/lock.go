@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -21,28 +22,57 @@ type Lock struct {
 // for at most wait while another process or another holder in this one has it.
 // It returns ErrLocked when the time is up and the context's error when cancelled.
 func (d *FS) Lock(ctx context.Context, path string, wait time.Duration) (*Lock, error) {
-	f, err := d.OpenFile(path, os.O_RDWR, FilePerm)
-	if errors.Is(err, os.ErrNotExist) {
-		f, err = d.OpenFile(path, os.O_RDWR|os.O_CREATE, FilePerm)
+	deadline := time.Now().Add(wait)
+	for {
+		f, err := d.openLock(path)
+		if err != nil {
+			return nil, err
+		}
+		ok, err := tryLock(f.File)
+		if err == nil && !ok {
+			err = waitLock(ctx, f.File, deadline)
+		}
+		if err != nil {
+			_ = f.Close()
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		if isStill(f.File, path) {
+			return &Lock{File: f}, nil
+		}
+		_ = f.Close() // somebody removed the file while we waited for it
 	}
-	if err != nil {
+}
+
+// openLock opens a lock file. A new one's name is made durable: the file may hold a
+// record that has to survive.
+func (d *FS) openLock(path string) (*File, error) {
+	f, err := d.OpenFile(path, os.O_RDWR, FilePerm)
+	if !errors.Is(err, os.ErrNotExist) {
+		return f, err
+	}
+	if f, err = d.OpenFile(path, os.O_RDWR|os.O_CREATE, FilePerm); err != nil {
 		return nil, err
 	}
-	ok, err := tryLock(f.File)
-	if err == nil && !ok {
-		err = waitLock(ctx, f.File, wait)
-	}
-	if err != nil {
+	if err := d.SyncDir(filepath.Dir(path)); err != nil {
 		_ = f.Close()
-		return nil, fmt.Errorf("lock %s: %w", path, err)
+		return nil, err
 	}
-	return &Lock{File: f}, nil
+	return f, nil
+}
+
+// isStill reports whether an open file is the one that has the name.
+func isStill(f *os.File, path string) bool {
+	held, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(path)
+	return err == nil && os.SameFile(held, named)
 }
 
 // waitLock polls: a blocked flock cannot be cancelled, and the holds are short.
-func waitLock(ctx context.Context, f *os.File, wait time.Duration) error {
+func waitLock(ctx context.Context, f *os.File, deadline time.Time) error {
 	const first, longest = 200 * time.Microsecond, 10 * time.Millisecond
-	deadline := time.Now().Add(wait)
 	for pause := first; ; pause = min(pause*3/2, longest) {
 		select {
 		case <-ctx.Done():

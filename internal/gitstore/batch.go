@@ -32,6 +32,7 @@ type Batch struct {
 
 	mu    sync.Mutex
 	files []looseFile
+	dirs  map[string]bool // folders whose names have to be durable
 	seen  map[Hash]bool
 }
 
@@ -39,7 +40,7 @@ type looseFile struct{ tmp, path string }
 
 // NewBatch starts a batch.
 func (r *Repo) NewBatch() *Batch {
-	b := &Batch{r: r, seen: map[Hash]bool{}}
+	b := &Batch{r: r, seen: map[Hash]bool{}, dirs: map[string]bool{}}
 	b.group.SetLimit(inFlight)
 	return b
 }
@@ -68,6 +69,10 @@ func (b *Batch) Put(kind Kind, data []byte) Hash {
 		// went away in this very moment it is written again.
 		now := time.Now()
 		if os.Chtimes(path, now, now) == nil {
+			// Whoever wrote it may not have come to make its name durable.
+			b.mu.Lock()
+			b.dirs[filepath.Dir(path)] = true
+			b.mu.Unlock()
 			return h
 		}
 	}
@@ -107,7 +112,7 @@ var compressors = sync.Pool{New: func() any {
 
 func (b *Batch) write(h Hash, kind Kind, data []byte) (err error) {
 	path := b.r.loosePath(h)
-	tmp, err := b.create(filepath.Dir(path))
+	tmp, err := b.create()
 	if err != nil {
 		return fmt.Errorf("write object %s: %w", h, err)
 	}
@@ -142,16 +147,46 @@ func (b *Batch) write(h Hash, kind Kind, data []byte) (err error) {
 	return nil
 }
 
-// create opens a temporary file in a fan-out folder, under a name that git's own
-// clean-up knows. Git removes empty folders, so one may vanish in between.
-func (b *Batch) create(dir string) (*disk.File, error) {
-	for try := 0; ; try++ {
-		f, err := b.r.fs.CreateTemp(dir, "tmp_obj_*")
-		if !errors.Is(err, os.ErrNotExist) || try == 3 {
-			return f, err
-		}
-		if err := b.r.fs.Mkdir(dir); err != nil && !errors.Is(err, os.ErrExist) {
+// create opens a temporary file, in a folder of ours: in the fan-out folders git prune
+// takes what it does not know.
+func (b *Batch) create() (*disk.File, error) {
+	dir := filepath.Join(b.r.gitDir, guardDir, "tmp")
+	f, err := b.r.fs.CreateTemp(dir, "object-*")
+	if errors.Is(err, os.ErrNotExist) {
+		if err := b.r.fs.MkdirAll(dir); err != nil {
 			return nil, err
+		}
+		f, err = b.r.fs.CreateTemp(dir, "object-*")
+	}
+	return f, err
+}
+
+// SweepTemp removes what killed processes left of objects without a name: files of a
+// day ago, so that no write under way is met.
+func (r *Repo) SweepTemp(now time.Time) {
+	dir := filepath.Join(r.gitDir, guardDir, "tmp")
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range names {
+		if st, err := e.Info(); err == nil && now.Sub(st.ModTime()) > 24*time.Hour {
+			_ = r.fs.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// publish gives an object its name. Git removes empty fan-out folders, perhaps in this
+// moment.
+func (b *Batch) publish(f looseFile) error {
+	const tries = 50
+	for try := 0; ; try++ {
+		err := b.r.fs.Rename(f.tmp, f.path)
+		if !errors.Is(err, os.ErrNotExist) || try == tries {
+			return err
+		}
+		if err := b.r.fs.Mkdir(filepath.Dir(f.path)); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
 		}
 	}
 }
@@ -167,21 +202,26 @@ func (b *Batch) Flush(ctx context.Context) error {
 		b.Discard()
 		return err
 	}
-	dirs := map[string]bool{}
 	for _, f := range b.files {
-		if err := b.r.fs.Rename(f.tmp, f.path); err != nil {
+		if err := b.publish(f); err != nil {
 			b.Discard()
 			return fmt.Errorf("write object: %w", err)
 		}
-		dirs[filepath.Dir(f.path)] = true
+		b.dirs[filepath.Dir(f.path)] = true
 	}
 	var group errgroup.Group
 	group.SetLimit(inFlight)
-	if len(dirs) > 0 {
-		dirs[filepath.Join(b.r.gitDir, "objects")] = true
+	if len(b.dirs) > 0 {
+		b.dirs[filepath.Join(b.r.gitDir, "objects")] = true
 	}
-	for dir := range dirs {
-		group.Go(func() error { return b.r.fs.SyncDir(dir) })
+	for dir := range b.dirs {
+		group.Go(func() error {
+			err := b.r.fs.SyncDir(dir)
+			if errors.Is(err, os.ErrNotExist) {
+				return nil // packed since, and the empty folder removed
+			}
+			return err
+		})
 	}
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("write objects: %w", err)

@@ -105,13 +105,71 @@ func readWorktree(admin string) (Worktree, error) {
 	if err != nil {
 		return w, err
 	}
-	if _, err := os.Lstat(filepath.Join(w.Dir, ".git")); err != nil {
+	back, err := linkOf(w.Dir)
+	if err != nil {
 		if isAbsent(err) {
 			err = ErrNotFound
 		}
 		return w, err
 	}
+	// A copy of the repository names the original's folders, which name the original.
+	if !sameFile(back, admin) {
+		return w, ErrNotFound
+	}
 	return w, nil
+}
+
+// linkOf returns the admin folder that a linked worktree names in its .git file.
+func linkOf(dir string) (string, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, ".git"))
+	if err != nil {
+		return "", err
+	}
+	link := filepath.FromSlash(strings.TrimSpace(strings.TrimPrefix(string(raw), "gitdir:")))
+	if !filepath.IsAbs(link) {
+		link = filepath.Join(dir, link)
+	}
+	return link, nil
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// MovedWorktree finds the worktree of a branch in a folder that was moved or copied
+// along with the repository: it names an admin folder by the id of one that is here and
+// has the branch, but the paths between them are stale.
+func (r *Repo) MovedWorktree(branch, dir string) (Worktree, bool) {
+	link, err := linkOf(dir)
+	if err != nil {
+		return Worktree{}, false
+	}
+	admin := filepath.Join(r.worktreesDir(), filepath.Base(link))
+	_, has, err := readLoose(filepath.Join(admin, "HEAD"))
+	if err != nil || has != branch {
+		return Worktree{}, false
+	}
+	if other, err := readAdmin(admin); err == nil && sameFile(filepath.Join(other.Dir, ".git"), filepath.Join(dir, ".git")) {
+		return Worktree{}, false // not stale: git knows it, and has another branch there
+	}
+	return Worktree{Dir: dir, GitDir: admin, Branch: branch}, true
+}
+
+// Relink writes the paths between a moved worktree and the repository anew, as git
+// worktree repair does.
+func (r *Repo) Relink(w Worktree) error {
+	if err := r.fs.WriteFile(filepath.Join(w.GitDir, "gitdir"), []byte(filepath.Join(w.Dir, ".git")+"\n")); err != nil {
+		return fmt.Errorf("relink worktree %s: %w", w.Dir, err)
+	}
+	if err := r.fs.WriteFile(filepath.Join(w.Dir, ".git"), []byte("gitdir: "+w.GitDir+"\n")); err != nil {
+		return fmt.Errorf("relink worktree %s: %w", w.Dir, err)
+	}
+	return nil
 }
 
 // readAdmin is readWorktree without a look at the working tree.

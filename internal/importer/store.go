@@ -156,8 +156,9 @@ type intake struct {
 	res   *Result
 	tapes map[string]*target // by Item.Tape
 
-	anySeen  bool // a record was left out because the tape has it
-	repeated int  // items that were left out here
+	err      error // a tape could not be read: nothing may be added
+	anySeen  bool  // a record was left out because the tape has it
+	repeated int   // items that were left out here
 }
 
 // target is a tape that is being imported into. It is nil in intake.tapes while the
@@ -192,6 +193,9 @@ func (in *intake) seen(sub, key string) bool {
 
 // open returns the target of a tape that exists, nil if it does not.
 func (in *intake) open(sub string) (*target, error) {
+	if in.err != nil {
+		return nil, in.err
+	}
 	if t, ok := in.tapes[sub]; ok {
 		return t, nil
 	}
@@ -215,10 +219,16 @@ func (in *intake) begin(sub string, tape *repo.Tape) (*target, error) {
 	}
 	t := &target{tx: tx, have: map[[16]byte]struct{}{}}
 	in.tapes[sub] = t
+	in.err = in.learn(t, tape)
+	return t, in.err
+}
+
+// learn collects the keys of the entries that a tape has.
+func (in *intake) learn(t *target, tape *repo.Tape) error {
 	var bub BubKeys
 	for e, err := range tape.Entries(in.ctx, repo.Query{}) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, key := range Keys(e.Meta) {
 			t.have[keyHash(key)] = struct{}{}
@@ -226,12 +236,12 @@ func (in *intake) begin(sub string, tape *repo.Tape) (*target, error) {
 		if in.info.Format == Bub {
 			d, err := jsonl.ParseDraft(e.Raw)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			t.have[keyHash(bub.Next(d))] = struct{}{}
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // add writes one item.
@@ -356,6 +366,9 @@ func anchorOf(item Item) (repo.Anchor, error) {
 
 // finish commits every tape, or takes everything back because of cause.
 func (in *intake) finish(cause error) error {
+	if cause == nil {
+		cause = in.err
+	}
 	subs := slices.Sorted(maps.Keys(in.tapes)) // the session's own tape first
 	for _, sub := range subs {
 		t := in.tapes[sub]
