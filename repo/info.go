@@ -139,7 +139,7 @@ func (t *Tape) info(ctx context.Context) (Info, error) {
 		return out, err
 	}
 	out.Uncommitted = max(0, out.Entries-last)
-	if wt, err := t.store.git.WorktreeOf(t.branch); err == nil {
+	if wt, _, err := t.worktree(); err == nil {
 		out.Dir = wt.Dir
 		out.Size, err = entrySize(filepath.Join(wt.Dir, anchorsDir))
 		if err != nil {

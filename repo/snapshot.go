@@ -30,7 +30,10 @@ func (t *Tape) snapshot(ctx context.Context) (view, error) {
 		if err != nil {
 			return nil, err
 		}
-		wt, err := t.store.git.WorktreeOf(t.branch)
+		wt, _, err := t.worktree()
+		if homeErr := t.checkHome(before, head, wt.Dir); homeErr != nil {
+			return nil, homeErr
+		}
 		if errors.Is(err, gitstore.ErrNotFound) || err == nil && checkingOut(before, head) {
 			return t.store.commitView(head)
 		}

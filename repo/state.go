@@ -33,6 +33,7 @@ type state struct {
 	Synced    bool             `json:"synced"`    // this one is
 	Gen       uint64           `json:"gen"`       // counts changes that had an Undo
 	Head      string           `json:"head"`      // the branch's commit
+	Home      string           `json:"home"`      // the working tree, relative to the workspace
 	Committed int64            `json:"committed"` // last id in that commit
 	Seq       int              `json:"seq"`       // the open phase
 	Folder    string           `json:"folder"`
@@ -64,7 +65,7 @@ type undo struct {
 }
 
 const (
-	stateVersion = 4
+	stateVersion = 5
 	slotSize     = 8 << 10 // bytes
 	noteName     = 512     // bytes; the longest name of an anchor that is put into the record
 )

@@ -137,7 +137,7 @@ func (v *verifier) tape(t *Tape) error {
 // settle lets a writer put right what was interrupted.
 func (v *verifier) settle(t *Tape) error {
 	st, _ := t.peekState()
-	_, err := v.s.git.WorktreeOf(t.branch)
+	_, _, err := t.worktree()
 	if err != nil && st.Undo == nil {
 		return nil // nothing but commits, and nothing under way
 	}
@@ -148,7 +148,7 @@ func (v *verifier) settle(t *Tape) error {
 		}
 		return err
 	})
-	if errors.Is(err, ErrCorrupt) {
+	if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrConflict) {
 		v.problem(t.name, err)
 		return nil
 	}

@@ -76,9 +76,18 @@ func (w *writer) begin(ctx context.Context) error {
 		return err
 	}
 	w.st, ok = readState(w.lock.File)
-	w.wt, err = w.t.store.git.WorktreeOf(w.t.branch)
+	var stale bool
+	w.wt, stale, err = w.t.worktree()
 	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
 		return err
+	}
+	if homeErr := w.t.checkHome(w.st, w.head, w.wt.Dir); homeErr != nil {
+		return homeErr
+	}
+	if stale {
+		if err := w.t.store.git.Relink(w.wt); err != nil {
+			return err
+		}
 	}
 	if err == nil {
 		if err := checkTapeFile(w.wt.Dir, w.st.Undo); err != nil {
@@ -125,7 +134,7 @@ func modTime(path string) int64 {
 
 // note records the present state in memory; save writes it.
 func (w *writer) note() {
-	w.st.Head = w.head.String()
+	w.st.Head, w.st.Home = w.head.String(), w.t.store.home(w.wt.Dir)
 	w.st.DirTime, w.st.PhaseTime = modTime(w.anchorsPath()), modTime(w.phasePath())
 	for c := range w.st.Tails {
 		if tail := &w.st.Tails[c]; tail.Seg > 0 {

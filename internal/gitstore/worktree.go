@@ -132,15 +132,6 @@ func linkOf(dir string) (string, error) {
 	return link, nil
 }
 
-func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
-}
-
 // MovedWorktree finds the worktree of a branch in a folder that was moved or copied
 // along with the repository: it names an admin folder by the id of one that is here and
 // has the branch, but the paths between them are stale.
