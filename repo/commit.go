@@ -256,6 +256,13 @@ func (tx *Tx) addFile(entries *[]gitstore.TreeEntry, folder string, c class, n i
 		if data, err = os.ReadFile(path); err != nil {
 			return err
 		}
+		if n < tx.w.st.Tails[c].Seg && folder == tx.w.st.Folder {
+			v := &diskView{dir: tx.w.wt.Dir, sealed: tx.w.t.seals}
+			v.last[c] = make([]segment, tx.w.st.Tails[c].Seg)
+			if err := v.checkSealed(phase{seq: tx.w.st.Seq, folder: folder}, name, data); err != nil {
+				return err
+			}
+		}
 	}
 	if e, ok := findEntry(*entries, name); ok && e.Hash == gitstore.HashObject(gitstore.KindBlob, data) {
 		return nil

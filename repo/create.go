@@ -102,6 +102,7 @@ func (w *writer) replace(ctx context.Context, next plannedCommit, old gitstore.H
 	if st, ok := readState(w.lock.File); ok {
 		w.st.Gen = st.Gen
 	}
+	_ = w.t.store.fs.Remove(w.t.sealsPath()) // they were of another history
 	w.st = state{Gen: w.st.Gen + 1, Head: old.String(), Undo: &undo{Head: old.String(), Next: next.hash.String(), Checkout: true}}
 	if err := w.save(true); err != nil {
 		return err

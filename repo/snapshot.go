@@ -82,6 +82,7 @@ func (t *Tape) witness(v *diskView, note state, head gitstore.Hash) {
 		return
 	}
 	v.notePath = t.lockPath()
+	v.sealed = sync.OnceValue(t.seals)
 	if note.Head == head.String() {
 		v.note = note
 	}

@@ -266,6 +266,7 @@ func (tx *Tx) seal(c class) (*openFile, error) {
 		return nil, err
 	}
 	tx.syncLater(file)
+	tx.w.t.sealedFile(tx.w.st.Folder, segmentName(c, file.n), int64(len(file.data)), tx.w.st.Tails[c].Sum)
 	if h, ok := tx.objects().TryPut(gitstore.KindBlob, file.data); ok {
 		tx.sealed[segmentName(c, file.n)] = h
 	}

@@ -215,6 +215,7 @@ type diskView struct {
 	head     func() (*commitView, error) // the branch's commit, read when needed
 	note     state                       // the last writer's, if it is of the same commit
 	notePath string
+	sealed   func() map[string]string // what files were sealed as, see seals
 }
 
 func (v *diskView) phases() []phase   { return v.list }

@@ -11,9 +11,8 @@ import (
 // How a file that somebody changed is told from one that was only appended to.
 //
 // What is committed has its hash in git. What is not is covered by the last writer's
-// note, which holds a checksum of each open file up to the size that it then had. A
-// file that was sealed since the last commit is covered by neither until it is
-// committed; its lines have to be well formed, and their ids without gaps.
+// note, which holds a checksum of each open file up to the size that it then had, or,
+// once the file is sealed, by a line in the list of sealed files.
 
 // checksum continues a checksum (from 0) over more bytes.
 func checksum(sum uint32, data []byte) uint32 {
@@ -35,10 +34,13 @@ func (v *diskView) check(p phase, file string, data []byte) error {
 		return &CorruptError{File: v.path(p, file), Line: firstDifference(data, blob),
 			Msg: "the line is not the one that was recorded", Fix: v.restoreHint(p)}
 	}
+	if blob == nil && !noted {
+		return v.checkSealed(p, file, data)
+	}
 	if noted {
 		return &CorruptError{File: v.path(p, file), Line: bytes.Count(blob, []byte("\n")) + 1,
 			Msg: "this line, or a later one, is not the one that was recorded",
-			Fix: "put it back; if the change is meant (it is not committed yet), delete " + shellWord(v.notePath)}
+			Fix: "put it back; if the change is meant (it is not committed yet), empty the file " + shellWord(v.notePath) + " while nothing is being recorded"}
 	}
 	return nil
 }

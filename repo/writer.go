@@ -168,6 +168,7 @@ func (w *writer) appendOne(d Draft) (Entry, error) {
 	sealed := ""
 	if tail.Size >= SealSize {
 		sealed = w.phasePath(segmentName(c, tail.Seg))
+		w.t.sealedFile(w.st.Folder, segmentName(c, tail.Seg), tail.Size, tail.Sum)
 		tail.Seg, tail.Size, tail.Sum = tail.Seg+1, 0, 0
 	}
 	path := w.phasePath(segmentName(c, tail.Seg))
