@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"slices"
 	"strconv"
@@ -191,7 +192,27 @@ func (t *Tape) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] {
 	}
 }
 
+// entries reads again if the files changed under it before it had delivered anything:
+// by a reset, or a torn line that was set aside.
 func (t *Tape) entries(ctx context.Context, q Query, yield func(Entry) bool) error {
+	const tries = 5
+	for try := 1; ; try++ {
+		before, _ := t.peekState()
+		delivered := false
+		err := t.readOnce(ctx, q, func(e Entry) bool {
+			delivered = true
+			return yield(e)
+		})
+		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) || delivered || try == tries {
+			return err
+		}
+		if after, _ := t.peekState(); after.Count == before.Count {
+			return err
+		}
+	}
+}
+
+func (t *Tape) readOnce(ctx context.Context, q Query, yield func(Entry) bool) error {
 	if err := q.check(); err != nil {
 		return err
 	}

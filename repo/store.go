@@ -197,6 +197,9 @@ func Find(dir string) (string, error) {
 		if isWorkspace(at) {
 			return at, nil
 		}
+		if dir, ok := workspaceOfWorktree(at); ok {
+			return dir, nil
+		}
 		if candidate, err := WorkspaceFor(at); err == nil && isWorkspace(candidate) {
 			return candidate, nil
 		}
@@ -205,6 +208,23 @@ func Find(dir string) (string, error) {
 		}
 	}
 	return "", notFound("create one with: tape init", "no workspace for %s or a folder above it", start)
+}
+
+// workspaceOfWorktree finds the workspace of a linked worktree, wherever that is.
+func workspaceOfWorktree(dir string) (string, bool) {
+	raw, err := os.ReadFile(filepath.Join(dir, gitDirName))
+	if err != nil {
+		return "", false
+	}
+	admin, ok := strings.CutPrefix(strings.TrimSpace(string(raw)), "gitdir: ")
+	if !ok || filepath.Base(filepath.Dir(admin)) != "worktrees" {
+		return "", false
+	}
+	if !filepath.IsAbs(admin) {
+		admin = filepath.Join(dir, admin)
+	}
+	workspace := filepath.Dir(filepath.Dir(filepath.Dir(filepath.FromSlash(admin))))
+	return workspace, isWorkspace(workspace)
 }
 
 // privatePath is a path in the part of .git that belongs to this program.

@@ -52,6 +52,7 @@ type Item struct {
 type Info struct {
 	Format  string
 	Session string // what to name the tape
+	Named   bool   // the source gave that name; otherwise it is the file's
 	Started string // date of the first record that has one, or ""
 	State   []byte // a JSON object for the session's opening anchor, or nil
 }
@@ -161,7 +162,7 @@ func Describe(ctx context.Context, format string, src Source) (Info, error) {
 	if err := describe(r, &info); err != nil {
 		return Info{}, fmt.Errorf("describe %q as %s: %w", src.Name, format, err)
 	}
-	if info.Session == "" {
+	if info.Named = info.Session != ""; !info.Named {
 		info.Session = src.stem()
 	}
 	return info, nil

@@ -23,6 +23,8 @@ const Auto = "auto"
 type Options struct {
 	Format string // one of Formats, or Auto
 	Tape   string // the tape to import into; "" names it after the session
+	// Fallback names the tape of a session that has no name; "" takes the file's.
+	Fallback string
 	// Progress is told from time to time how many bytes of the file were read. It
 	// may be called from several goroutines. Nil drops it.
 	Progress func(read, size int64)
@@ -64,7 +66,14 @@ func File(ctx context.Context, store *repo.Store, name string, src Source, o Opt
 	if err != nil {
 		return res, fmt.Errorf("import: %w", err)
 	}
-	if res.Tape = o.Tape; res.Tape == "" {
+	switch {
+	case o.Tape != "":
+		res.Tape = o.Tape
+	case !info.Named && o.Fallback != "":
+		res.Tape = o.Fallback
+	case !info.Named && name == "-":
+		return res, fmt.Errorf("import %s: %w", name, ErrNoName)
+	default:
 		res.Tape = info.Session
 	}
 	err = readInto(ctx, store, src, info, &res)
@@ -87,6 +96,9 @@ func readInto(ctx context.Context, store *repo.Store, src Source, info Info, res
 
 // ErrUnknownFormat says that Auto found none of the formats.
 var ErrUnknownFormat = errors.New("not a transcript in any known format")
+
+// ErrNoName says that a session from standard input has no name, and none was given.
+var ErrNoName = errors.New("the session has no name")
 
 // OpenSource opens a file to import; "-" is copied from stdin to a temporary file,
 // because transcripts are read twice. Close it when done.

@@ -162,6 +162,11 @@ func takes(least int, names ...string) cobra.PositionalArgs {
 		case len(args) > len(names) && (len(names) == 0 || !strings.HasSuffix(names[len(names)-1], "…")):
 			return usagef("unexpected argument %q", args[len(names)])
 		}
+		for i, arg := range args {
+			if arg == "" {
+				return usagef("%s is empty", names[min(i, len(names)-1)])
+			}
+		}
 		return nil
 	}
 }

@@ -102,7 +102,7 @@ func (o *importOptions) run(ctx context.Context) error {
 				return err
 			}
 			files++
-			if err := o.file(ctx, store, file); err != nil {
+			if err := o.file(ctx, store, file, fallbackName(name, file)); err != nil {
 				if ctx.Err() != nil {
 					return err
 				}
@@ -182,7 +182,16 @@ func transcripts(name string) ([]string, error) {
 	return out, err
 }
 
-func (o *importOptions) file(ctx context.Context, store *repo.Store, name string) error {
+// fallbackName tells files of one name in different folders of a folder apart.
+func fallbackName(folder, file string) string {
+	rel, err := filepath.Rel(folder, file)
+	if err != nil || filepath.Dir(rel) == "." {
+		return ""
+	}
+	return filepath.ToSlash(strings.TrimSuffix(rel, filepath.Ext(rel)))
+}
+
+func (o *importOptions) file(ctx context.Context, store *repo.Store, name, fallback string) error {
 	a := o.app
 	var stdin io.Reader
 	if name == "-" {
@@ -196,10 +205,13 @@ func (o *importOptions) file(ctx context.Context, store *repo.Store, name string
 	}
 	defer closer.Close()
 	bar := a.progress(name)
-	res, err := importer.File(ctx, store, name, src, importer.Options{Format: o.format, Tape: a.wantedTape(), Progress: bar.tell})
+	res, err := importer.File(ctx, store, name, src, importer.Options{Format: o.format, Tape: a.wantedTape(), Fallback: fallback, Progress: bar.tell})
 	bar.clear()
 	if errors.Is(err, importer.ErrUnknownFormat) {
 		return invalidf("name the format: "+strings.Join(importer.Formats, ", "), "%v", err)
+	}
+	if errors.Is(err, importer.ErrNoName) {
+		return invalidf("name the tape: --tape NAME", "%v", err)
 	}
 	if err != nil {
 		return err

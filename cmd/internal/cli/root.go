@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tape/repo"
 )
@@ -100,6 +101,7 @@ cat, git log and git diff.`,
 		DisableAutoGenTag: true,
 
 		DisableFlagsInUseLine: true,
+		PersistentPreRunE:     refuseEmpty,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])
@@ -122,6 +124,24 @@ cat, git log and git diff.`,
 	)
 	root.SetCompletionCommandGroupID(groupWorkspace)
 	return root
+}
+
+// refuseEmpty refuses names that are empty: a variable that was not set must not turn
+// an assertion or a choice off.
+func refuseEmpty(cmd *cobra.Command, _ []string) error {
+	var empty string
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "workspace", "tape", "anchor", "after", "from", "to", "date", "since", "until", "kind", "output":
+			if value := f.Value.String(); value == "" || value == "[]" || value == `[""]` {
+				empty = f.Name
+			}
+		}
+	})
+	if empty != "" {
+		return usagef("--%s is empty", empty)
+	}
+	return nil
 }
 
 func unknownCommand(root *cobra.Command, name string) error {
