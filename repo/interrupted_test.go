@@ -61,3 +61,53 @@ func TestInterruptedThenCommittedByHand(t *testing.T) {
 		})
 	}
 }
+
+// TestSoftReset: somebody takes a handoff's commit back and leaves its folder. What the
+// closed phase got is in the next commit, and the tag moves there.
+func TestSoftReset(t *testing.T) {
+	s := testStore(t, nil)
+	tp := openTape(t, s, "main")
+	mustAppend(t, tp, Message("user", "one"))
+	mustHandoff(t, tp, "two")
+	runGit(t, s.Dir(), "reset", "--quiet", "--soft", "HEAD~1")
+	mustAppend(t, tp, Message("user", "two"))
+	mustCheckpoint(t, tp)
+	if got := runGit(t, s.Dir(), "ls-tree", "-r", "--name-only", "HEAD", "anchors/001_session-start"); got == "" ||
+		runGit(t, s.Dir(), "show", "HEAD:anchors/001_session-start/messages.jsonl") == "" {
+		t.Errorf("the commit has %s", got)
+	}
+	if report, err := s.Verify(t.Context()); err != nil || !report.OK {
+		t.Errorf("verify: %+v, %v", report, err)
+	}
+}
+
+// TestLockFileRemoved: a lock file that somebody removes while others wait for it does
+// not let two of them in.
+func TestLockFileRemoved(t *testing.T) {
+	s := testStore(t, nil)
+	tp := openTape(t, s, "main")
+	mustAppend(t, tp, Message("user", "one"))
+	tx, err := tp.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := tp.Append(t.Context(), nil, Message("user", "three"))
+		done <- err
+	}()
+	if _, err := tx.Append(Message("user", "two")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	remove(t, tp.lockPath())
+	mustAppend(t, tp, Message("user", "four"))
+	if got := entriesOf(t, tp, Query{}); len(got) != 5 {
+		t.Errorf("the tape has %d entries", len(got))
+	}
+}

@@ -63,57 +63,62 @@ func (t *Tape) setTag(ctx context.Context, ref string, h gitstore.Hash, who gits
 }
 
 // ensureTags makes the tags that a crash between commit and tag left out. Tags are
-// made in the order of their commits, so the first one found ends the search; with all
-// it goes on, and makes those that somebody deleted.
+// made in the order of their commits, so the first right one ends the search. With all
+// it goes on, and makes those that somebody deleted or that name a commit which the
+// tape no longer has; one that was moved to another commit of the tape stays, for
+// verify to tell.
 func (t *Tape) ensureTags(ctx context.Context, head gitstore.Hash, all bool) (made bool, err error) {
-	git := t.store.git
-	type missing struct {
+	type wrong struct {
 		hash   gitstore.Hash
 		commit gitstore.Commit
 		view   *commitView
-		phase  phase
+		names  gitstore.Hash // the commit that the tag is on, zero if there is none
 	}
-	var todo []missing
-	for at := head; !at.IsZero(); {
-		v, err := t.store.commitView(at)
-		if err != nil {
-			return false, err
-		}
-		last := v.list[len(v.list)-1]
-		c, err := git.Commit(at)
+	var todo []wrong
+	chain := map[gitstore.Hash]bool{}
+	view, err := t.store.commitView(head)
+	for at := head; err == nil; {
+		chain[at] = true
+		c, err := t.store.git.Commit(at)
 		if err != nil {
 			return false, corruptObject(at, err)
 		}
-		var parent gitstore.Hash
-		opens := true
+		var parent *commitView
 		if len(c.Parents) > 0 {
-			parent = c.Parents[0]
-			pv, err := t.store.commitView(parent)
-			if err != nil {
+			if parent, err = t.store.commitView(c.Parents[0]); err != nil {
 				return false, err
 			}
-			opens = len(pv.list) < len(v.list)
 		}
-		if opens {
-			has, err := t.hasTag(last.folder, at, all)
+		if last := view.list[len(view.list)-1]; parent == nil || len(parent.list) < len(view.list) {
+			names, err := t.tagged(last.folder)
 			if err != nil {
 				return false, err
 			}
-			if has && !all {
+			if names == at && !all {
 				break
 			}
-			if !has {
-				todo = append(todo, missing{at, c, v, last})
+			if names != at {
+				todo = append(todo, wrong{at, c, view, names})
 			}
 		}
-		at = parent
+		if parent == nil {
+			break
+		}
+		at, view = c.Parents[0], parent
+	}
+	if err != nil {
+		return false, err
 	}
 	for _, m := range slices.Backward(todo) {
-		line, err := m.view.anchorLine(m.phase)
+		if all && chain[m.names] {
+			continue
+		}
+		last := m.view.list[len(m.view.list)-1]
+		line, err := m.view.anchorLine(last)
 		if err != nil {
 			return made, err
 		}
-		if err := t.makeTag(ctx, m.phase.folder, m.hash, m.commit, line); err != nil {
+		if err := t.makeTag(ctx, last.folder, m.hash, m.commit, line); err != nil {
 			return made, err
 		}
 		made = true
@@ -139,24 +144,17 @@ func (t *Tape) pruneTags(ctx context.Context, list []phase) error {
 	return nil
 }
 
-// hasTag reports whether a phase's tag names that commit, or, if any will do, whether
-// there is one.
-func (t *Tape) hasTag(folder string, commit gitstore.Hash, any bool) (bool, error) {
+// tagged returns the commit that a phase's tag is on; zero if there is no tag, or one of
+// an object that is gone.
+func (t *Tape) tagged(folder string) (gitstore.Hash, error) {
 	h, err := t.store.git.Ref(t.tagRef(folder))
+	if err == nil {
+		h, err = t.store.git.Peel(h)
+	}
 	if errors.Is(err, gitstore.ErrNotFound) {
-		return false, nil
+		return gitstore.ZeroHash, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	if _, _, err := t.store.git.Read(h); errors.Is(err, gitstore.ErrNotFound) {
-		return false, nil // it names nothing that is there; it is made again
-	}
-	if any {
-		return true, nil
-	}
-	peeled, err := t.store.git.Peel(h)
-	return err == nil && peeled == commit, nil
+	return h, err
 }
 
 func (t *Tape) makeTag(ctx context.Context, folder string, h gitstore.Hash, c gitstore.Commit, line []byte) error {

@@ -358,3 +358,27 @@ func killed(t *testing.T, dir string, round int) {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 }
+
+// TestImportIntoDamagedTape: what is there already cannot be told from a tape that
+// cannot be read, so nothing is added to it.
+func TestImportIntoDamagedTape(t *testing.T) {
+	s := testStore(t)
+	res := mustImport(t, s, sampleSession, Options{Format: Auto})
+	file := filepath.Join(s.Dir(), "tapes", res.Tape, "anchors", "001_session-start", "messages.jsonl")
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, bytes.Replace(whole, []byte(`"kind"`), []byte(`#kind#`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := importPath(s, sampleSession, Options{Format: Auto}); err == nil {
+		t.Errorf("the import went on: %+v", again)
+	}
+	if err := os.WriteFile(file, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if again := mustImport(t, s, sampleSession, Options{Format: Auto}); again.Imported != 0 {
+		t.Errorf("%d entries are there twice", again.Imported)
+	}
+}
