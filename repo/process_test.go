@@ -362,6 +362,10 @@ func TestSoakConcurrent(t *testing.T) {
 			acked[id] = text
 		}
 	}
+	// On a slow machine the writers may be done first; the readers go on beside gc.
+	for deadline := time.Now().Add(20 * time.Second); reads.Load() < 3 && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
 	for name, stop := range loops {
 		if err := stop(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -380,8 +384,8 @@ func TestSoakConcurrent(t *testing.T) {
 	mustCheckpoint(t, tp)
 	wantClean(t, s.Dir())
 	t.Logf("%d reads beside %d writes", reads.Load(), len(acked))
-	if reads.Load() == 0 {
-		t.Error("no read was made while others wrote")
+	if reads.Load() < 3 {
+		t.Errorf("only %d reads while others wrote", reads.Load())
 	}
 }
 
