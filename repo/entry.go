@@ -22,6 +22,17 @@ type Entry struct {
 	Tape      string // the tape's name
 	Anchor    string // the name of the anchor whose phase the entry belongs to
 	AnchorSeq int    // that phase's number, from 1
+
+	At Position // where the line is stored
+}
+
+// Position says where the line of an entry is: in which folder below anchors/, in which
+// file of it, and where in that.
+type Position struct {
+	Folder, File string
+	Line         int   // lines before it
+	Offset       int64 // bytes before it
+	Length       int   // of the line in bytes, its newline left out
 }
 
 // Time returns the entry's date, and false when it has none that can be read.

@@ -17,8 +17,11 @@ type cursor struct {
 	p     phase
 	rest  []segment // not yet read
 	file  segment   // the one in hand
+	name  string    // its name
+	all   []byte    // its content
 	data  []byte    // what is left of it
 	line  int       // number of the line last taken
+	at    int       // where that line begins
 	entry jsonl.Entry
 	done  bool
 	// changed is what is wrong with the file in hand from some line on.
@@ -35,16 +38,7 @@ func (c *cursor) next() error {
 			c.done = true
 			return nil
 		}
-		c.file, c.rest, c.line = c.rest[0], c.rest[1:], 0
-		data, err := c.v.content(c.p, c.file)
-		if err != nil {
-			return err
-		}
-		c.data = data
-		if c.loaded != nil {
-			c.loaded(c.file, data)
-		}
-		if err := c.check(); err != nil {
+		if err := c.load(); err != nil {
 			return err
 		}
 	}
@@ -58,6 +52,7 @@ func (c *cursor) next() error {
 		return c.corrupt("the line is cut off")
 	}
 	line := c.data[:end:end]
+	c.at = len(c.all) - len(c.data)
 	c.data = c.data[end+1:]
 	entry, err := jsonl.Parse(line)
 	if err != nil {
@@ -71,6 +66,21 @@ func (c *cursor) next() error {
 	}
 	c.entry = entry
 	return nil
+}
+
+// load takes the next file in hand.
+func (c *cursor) load() error {
+	c.file, c.rest, c.line = c.rest[0], c.rest[1:], 0
+	c.name = c.file.name()
+	data, err := c.v.content(c.p, c.file)
+	if err != nil {
+		return err
+	}
+	c.all, c.data = data, data
+	if c.loaded != nil {
+		c.loaded(c.file, data)
+	}
+	return c.check()
 }
 
 // check compares the file in hand with what was recorded. What comes before a changed
@@ -217,7 +227,9 @@ func readAnchor(v view, p phase, tape string) (Entry, error) {
 	if e.Kind != KindAnchor || name == "" {
 		return Entry{}, &CorruptError{File: file, Line: 1, Msg: "not an anchor with a name"}
 	}
-	return makeEntry(e, tape, name, p.seq), nil
+	anchor := makeEntry(e, tape, name, p.seq)
+	anchor.At = Position{Folder: p.folder, File: anchorFile, Length: len(line)}
+	return anchor, nil
 }
 
 func makeEntry(e jsonl.Entry, tape, anchor string, seq int) Entry {
@@ -248,6 +260,7 @@ func (r *phaseReader) next() (Entry, error) {
 	}
 	r.last = first.entry.ID
 	e := makeEntry(first.entry, r.tape, r.anchor.Anchor, r.p.seq)
+	e.At = Position{Folder: r.p.folder, File: first.name, Line: first.line - 1, Offset: int64(first.at), Length: len(e.Raw)}
 	return e, first.next()
 }
 

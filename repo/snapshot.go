@@ -106,11 +106,11 @@ func look(worktree string) (*diskView, error) {
 		return v, nil
 	}
 	folder := v.path(list[len(list)-1], "")
-	if v.last, err = listSegments(folder); err != nil {
+	if v.last, err = openSegments(folder); err != nil {
 		return nil, err
 	}
 	for {
-		again, err := listSegments(folder)
+		again, err := openSegments(folder)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +140,11 @@ func boundBy(v *diskView, u undo) (view, error) {
 		v.last[c] = v.last[c][:min(len(v.last[c]), was.Seg)]
 		if was.Seg > 0 && len(v.last[c]) == was.Seg {
 			last := &v.last[c][was.Seg-1]
-			last.size = min(last.size, was.Size)
+			size, err := v.size(p, *last)
+			if err != nil {
+				return nil, classify(err)
+			}
+			last.size = min(size, was.Size)
 		}
 	}
 	return v, checkPhases(v, v.list)
@@ -165,7 +169,11 @@ func checkNotCut(v *diskView, st state, head gitstore.Hash) error {
 		if len(v.last[c]) < was.Seg {
 			return &CorruptError{File: v.path(p, name), Msg: "the file is missing", Fix: v.restoreHint(p)}
 		}
-		if size := v.last[c][was.Seg-1].size; size < was.Size {
+		size, err := v.size(p, v.last[c][was.Seg-1])
+		if err != nil {
+			return classify(err)
+		}
+		if size < was.Size {
 			return cutError(v, p, name, size, was.Size)
 		}
 	}
@@ -204,7 +212,11 @@ func (t *Tape) checkNotLost(v *diskView, head gitstore.Hash) error {
 		if err != nil {
 			return corruptObject(head, err)
 		}
-		if got := v.last[c][n-1].size; got < size {
+		got, err := v.size(p, v.last[c][n-1])
+		if err != nil {
+			return classify(err)
+		}
+		if got < size {
 			return cutError(v, p, e.Name, got, size)
 		}
 	}

@@ -217,3 +217,12 @@ func (s *Store) Switch(ctx context.Context, name string) (*Tape, error) {
 	}
 	return t, s.SetSetting("tape", name)
 }
+
+// WorkTree is the folder in which the tape is checked out, "" if there is none.
+func (t *Tape) WorkTree() string {
+	wt, _, err := t.worktree()
+	if err != nil {
+		return ""
+	}
+	return wt.Dir
+}

@@ -248,7 +248,7 @@ func (v *diskView) segments(p phase) ([classCount][]segment, error) {
 	if v.open(p) {
 		return v.last, nil
 	}
-	return listSegments(v.path(p, ""))
+	return namedSegments(v.path(p, ""))
 }
 
 func (v *diskView) content(p phase, s segment) ([]byte, error) {
@@ -286,26 +286,79 @@ func (v *diskView) beginning(p phase, s segment, n int) ([]byte, error) {
 // listSegments returns the files of a phase's folder with their present sizes. What
 // is no file of a phase (an editor's backup, say) is left to tape verify.
 func listSegments(dir string) ([classCount][]segment, error) {
-	names, err := dirNames(dir)
+	list, err := namedSegments(dir)
+	if err != nil {
+		return list, err
+	}
+	for _, files := range list {
+		for i := range files {
+			if files[i].size, err = sizeOf(filepath.Join(dir, files[i].name())); err != nil {
+				return list, err
+			}
+		}
+	}
+	return list, nil
+}
+
+// openSegments does with a look at the last file of each class: one that has a next one
+// is sealed, and never changes. The size of such a one is -1.
+func openSegments(dir string) ([classCount][]segment, error) {
+	list, err := namedSegments(dir)
+	if err != nil {
+		return list, err
+	}
+	for _, files := range list {
+		if n := len(files); n > 0 {
+			if files[n-1].size, err = sizeOf(filepath.Join(dir, files[n-1].name())); err != nil {
+				return list, err
+			}
+		}
+	}
+	return list, nil
+}
+
+func namedSegments(dir string) ([classCount][]segment, error) {
+	entries, err := readDir(dir)
 	if err != nil {
 		return [classCount][]segment{}, err
 	}
 	var found []segment
-	for _, name := range names {
-		c, n, ok := parseSegment(name)
+	for _, e := range entries {
+		c, n, ok := parseSegment(e.Name())
 		if !ok {
 			continue
 		}
-		st, err := os.Lstat(filepath.Join(dir, name))
-		if err != nil {
-			return [classCount][]segment{}, err
+		if !e.Type().IsRegular() {
+			return [classCount][]segment{}, &CorruptError{File: filepath.Join(dir, e.Name()), Msg: "not a plain file"}
 		}
-		if !st.Mode().IsRegular() {
-			return [classCount][]segment{}, &CorruptError{File: filepath.Join(dir, name), Msg: "not a plain file"}
-		}
-		found = append(found, segment{class: c, n: n, size: st.Size()})
+		found = append(found, segment{class: c, n: n, size: -1})
 	}
 	return groupSegments(found, dir)
+}
+
+func readDir(dir string) ([]fs.DirEntry, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.ReadDir(-1)
+}
+
+func sizeOf(path string) (int64, error) {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return 0, err
+	}
+	return st.Size(), nil
+}
+
+// size is how many bytes a file of the open phase has.
+func (v *diskView) size(p phase, s segment) (int64, error) {
+	if s.size >= 0 {
+		return s.size, nil
+	}
+	return sizeOf(v.path(p, s.name()))
 }
 
 // listPhases returns the phase folders of a working tree, in order.

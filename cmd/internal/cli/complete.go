@@ -37,6 +37,13 @@ func refuseUnknownShells(root *cobra.Command) {
 	}
 }
 
+// completeWords offers a few words.
+func completeWords(words ...string) completer {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 func completeKinds(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{repo.KindSystem, repo.KindMessage, repo.KindToolCall, repo.KindToolResult, repo.KindAnchor,
 		repo.KindEvent, repo.KindError}, cobra.ShellCompDirectiveNoFileComp

@@ -139,6 +139,14 @@ func (a *App) warn(text string) {
 	}
 }
 
+// tell adds a line for people, on standard error: what a result on standard output
+// cannot say itself.
+func (a *App) tell(format string, args ...any) {
+	if !a.quiet && !a.json {
+		fmt.Fprintf(a.Stderr, format+"\n", args...)
+	}
+}
+
 // note tells what --verbose asks for.
 func (a *App) note(format string, args ...any) {
 	if a.verbose && !a.json {

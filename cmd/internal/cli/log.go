@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,15 +13,53 @@ import (
 type logOptions struct {
 	app *App
 
-	limit, tail  int
-	all, reverse bool
-	oneline      bool
-	kinds        []string
-	anchor       string
-	after        string
-	since, until string
+	entryFilter
+	all    bool
+	anchor string
+	after  string
 
 	changed func(flag string) bool
+}
+
+// entryFilter are the flags of the commands that list entries.
+type entryFilter struct {
+	limit, tail  int
+	reverse      bool
+	oneline      bool
+	kinds        []string
+	since, until string
+}
+
+func (o *entryFilter) addFlags(cmd *cobra.Command, a *App) {
+	f := cmd.Flags()
+	f.IntVarP(&o.limit, "limit", "n", 0, "show the first `N` entries, in the order shown")
+	f.IntVar(&o.tail, "tail", 0, "show the last `N` entries, in the order shown")
+	f.StringArrayVar(&o.kinds, "kind", nil, "show entries of this `KIND` only; may be repeated")
+	f.StringVar(&o.since, "since", "", "show what is not older than `DATE`")
+	f.StringVar(&o.until, "until", "", "show what is not newer than `DATE`")
+	f.BoolVar(&o.reverse, "reverse", false, "show the newest entry first")
+	f.BoolVar(&o.oneline, "oneline", false, "show each entry on one line")
+	a.completeFlag(cmd, "kind", completeKinds)
+}
+
+// apply puts the flags that were given into a query.
+func (o *entryFilter) apply(q *repo.Query, changed func(flag string) bool, now time.Time) (err error) {
+	q.Kinds, q.Reverse = o.kinds, o.reverse
+	if changed("limit") {
+		q.Limit = repo.N(o.limit)
+	}
+	if changed("tail") {
+		q.Tail = repo.N(o.tail)
+	}
+	if changed("since") {
+		if q.Since, err = repo.ParseSince(o.since, now); err != nil {
+			return err
+		}
+	}
+	if changed("until") {
+		q.Until, err = repo.ParseUntil(o.until, now)
+	}
+	return err
 }
 
 func newLogCmd(a *App) *cobra.Command { return newLogCmdFor(&logOptions{app: a}) }
@@ -46,17 +85,10 @@ include both ends. Anchors are named as tape anchors shows them: by name, by num
 		},
 	}
 	f := cmd.Flags()
-	f.IntVarP(&o.limit, "limit", "n", 0, "show the first `N` entries, in the order shown")
-	f.IntVar(&o.tail, "tail", 0, "show the last `N` entries, in the order shown")
 	f.BoolVar(&o.all, "all", false, "show the whole tape")
-	f.StringArrayVar(&o.kinds, "kind", nil, "show entries of this `KIND` only; may be repeated")
 	f.StringVar(&o.anchor, "anchor", "", "show the phase of the anchor `NAME`")
 	f.StringVar(&o.after, "after", "", "show everything behind the `ANCHOR`")
-	f.StringVar(&o.since, "since", "", "show what is not older than `DATE`")
-	f.StringVar(&o.until, "until", "", "show what is not newer than `DATE`")
-	f.BoolVar(&o.reverse, "reverse", false, "show the newest entry first")
-	f.BoolVar(&o.oneline, "oneline", false, "show each entry on one line")
-	a.completeFlag(cmd, "kind", completeKinds)
+	o.addFlags(cmd, a)
 	a.completeFlag(cmd, "anchor", a.completeAnchors)
 	a.completeFlag(cmd, "after", a.completeAnchors)
 	return cmd
@@ -64,7 +96,7 @@ include both ends. Anchors are named as tape anchors shows them: by name, by num
 
 // query turns the flags into what is asked of the tape.
 func (o *logOptions) query() (repo.Query, error) {
-	q := repo.Query{Phase: o.anchor, After: o.after, Kinds: o.kinds, Reverse: o.reverse}
+	q := repo.Query{Phase: o.anchor, After: o.after}
 	slices := 0
 	for _, flag := range []string{"all", "anchor", "after"} {
 		if o.changed(flag) {
@@ -81,22 +113,7 @@ func (o *logOptions) query() (repo.Query, error) {
 	case slices == 0 || o.changed("all") && !o.all:
 		q.Phase = repo.Latest
 	}
-	if o.changed("limit") {
-		q.Limit = repo.N(o.limit)
-	}
-	if o.changed("tail") {
-		q.Tail = repo.N(o.tail)
-	}
-	var err error
-	now := o.app.Now()
-	if o.changed("since") {
-		if q.Since, err = repo.ParseSince(o.since, now); err != nil {
-			return q, err
-		}
-	}
-	if o.changed("until") {
-		q.Until, err = repo.ParseUntil(o.until, now)
-	}
+	err := o.apply(&q, o.changed, o.app.Now())
 	return q, err
 }
 

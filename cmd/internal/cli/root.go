@@ -33,6 +33,9 @@ func commands() []command {
 		{"log", groupCore, newLogCmd},
 		{"show", groupCore, newShowCmd},
 		{"anchors", groupCore, newAnchorsCmd},
+		{"search", groupCore, newSearchCmd},
+		{"between", groupCore, newBetweenCmd},
+		{"context", groupCore, newContextCmd},
 		{"info", groupCore, newInfoCmd},
 		{"tapes", groupTapes, newTapesCmd},
 		{"switch", groupTapes, newSwitchCmd},
@@ -42,6 +45,7 @@ func commands() []command {
 		{"restore", groupTapes, newRestoreCmd},
 		{"import", groupExchange, newImportCmd},
 		{"export", groupExchange, newExportCmd},
+		{"index", groupWorkspace, newIndexCmd},
 		{"verify", groupWorkspace, newVerifyCmd},
 		{"config", groupWorkspace, newConfigCmd},
 		{"version", groupWorkspace, newVersionCmd},
@@ -132,7 +136,7 @@ func refuseEmpty(cmd *cobra.Command, _ []string) error {
 	var empty string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "workspace", "tape", "anchor", "after", "from", "to", "date", "since", "until", "kind", "output":
+		case "workspace", "tape", "anchor", "after", "from", "to", "date", "since", "until", "kind", "role", "output":
 			if value := f.Value.String(); value == "" || value == "[]" || value == `[""]` {
 				empty = f.Name
 			}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/repo"
+)
+
+// Flags become the view's options without a workspace.
+func TestContextOptions(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"", "{From: NoAnchor:false Raw:false Format:openai MaxTokens:0 MaxBytes:0} all"},
+		{"--from plan --no-anchor", "{From:plan NoAnchor:true Raw:false Format:openai MaxTokens:0 MaxBytes:0} all"},
+		{"--raw --tail 0", "{From: NoAnchor:false Raw:true Format:openai MaxTokens:0 MaxBytes:0} 0"},
+		{"--format anthropic --system --max-tokens 7 --max-bytes 9 --tail 2", "{From: NoAnchor:false Raw:false Format:anthropic MaxTokens:7 MaxBytes:9} 2"},
+		{"--max-tokens 0", "--max-tokens must be at least 1"},
+		{"--max-bytes -1", "--max-bytes must be at least 1"},
+		{"--tail -1", "--tail must not be negative"},
+		{"--system", "--system goes with --format anthropic"},
+		{"--format=", "--format is empty"},
+	} {
+		a, _, _ := testApp(time.Time{})
+		o := &contextOptions{app: a}
+		cmd := newContextCmdFor(o)
+		if err := cmd.ParseFlags(strings.Fields(c.args)); err != nil {
+			t.Errorf("%s: %v", c.args, err)
+			continue
+		}
+		o.changed = cmd.Flags().Changed
+		got, err := o.options()
+		if err != nil {
+			if !errors.Is(err, repo.ErrInvalid) || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("%s: %v", c.args, err)
+			}
+			continue
+		}
+		tail := "all"
+		if got.Tail != nil {
+			tail = fmt.Sprint(*got.Tail)
+			got.Tail = nil
+		}
+		if text := strings.Replace(fmt.Sprintf("%+v", got), " Tail:<nil>", "", 1) + " " + tail; text != c.want {
+			t.Errorf("%s: %s", c.args, text)
+		}
+	}
+}
+
+func TestBetweenQuery(t *testing.T) {
+	a, _, _ := testApp(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+	o := &betweenOptions{app: a, from: "a", to: repo.Latest}
+	cmd := newBetweenCmdFor(o)
+	if err := cmd.ParseFlags(strings.Fields("--inclusive --kind x -n 3 --tail 4 --reverse --since yesterday")); err != nil {
+		t.Fatal(err)
+	}
+	o.changed = cmd.Flags().Changed
+	q, err := o.query()
+	if got := queryText(q); err != nil || q.From != "a" || q.To != repo.Latest || !q.Inclusive ||
+		got != "{Kinds:[x] Reverse:true Limit:3 Tail:4 Since:2026-11-19T00:00:00Z}" {
+		t.Errorf("%+v %s %v", q, got, err)
+	}
+}

@@ -1,0 +1,100 @@
+package index
+
+import (
+	"fmt"
+
+	"tape/internal/text"
+	"tape/repo"
+)
+
+// candidate is a document that may match: its row, and once it was read its entry.
+type candidate struct {
+	doc     int64
+	kind    string
+	created int64 // microseconds since 1970; 0: no date
+	seq     int
+	file    int64
+	at      repo.Position
+	sign    int64
+
+	score float64
+	more  int // documents folded into it
+
+	entry repo.Entry
+	text  []byte
+	match text.Match
+}
+
+// candidate reads a document's row.
+func (f *finder) candidate(doc int64) (candidate, error) {
+	c := candidate{doc: doc}
+	var created *int64
+	ok, err := f.db.row("SELECT kind, created, seq, file, line, offset, length, sign FROM lines WHERE doc = ?", []any{doc},
+		&c.kind, &created, &c.seq, &c.file, &c.at.Line, &c.at.Offset, &c.at.Length, &c.sign)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: there is no line %d", errStrange, idOf(doc))
+	}
+	if created != nil {
+		c.created = *created
+	}
+	return c, err
+}
+
+// match reads a candidate's entry back, and asks the query.
+func (f *finder) match(c *candidate) (bool, error) {
+	var err error
+	if c.entry, err = f.entry(c); err != nil {
+		return false, err
+	}
+	c.text = text.AppendEntry(nil, c.entry.Kind, c.entry.Payload)
+	var ok bool
+	c.match, ok = f.query.Match(c.text)
+	return ok, nil
+}
+
+// entry reads an entry back from its tape.
+func (f *finder) entry(c *candidate) (repo.Entry, error) {
+	no := tapeOf(c.doc)
+	key := phaseKey{no, c.seq}
+	phase, ok := f.folders[key]
+	if !ok {
+		if _, err := f.db.row("SELECT name, folder FROM phases WHERE tape = ? AND seq = ?", []any{no, c.seq}, &phase.name, &phase.folder); err != nil {
+			return repo.Entry{}, err
+		}
+		f.folders[key] = phase
+	}
+	name, ok := f.names[c.file]
+	if !ok {
+		if _, err := f.db.row("SELECT name FROM files WHERE no = ?", []any{c.file}, &name); err != nil {
+			return repo.Entry{}, err
+		}
+		f.names[c.file] = name
+	}
+	r, err := f.reader(no)
+	if err != nil {
+		return repo.Entry{}, err
+	}
+	c.at.Folder, c.at.File = phase.folder, name
+	e, err := r.Entry(c.at, phase.name, c.seq)
+	if err != nil {
+		return e, fmt.Errorf("%w: %w", errStrange, err)
+	}
+	if e.ID != idOf(c.doc) || e.Kind != c.kind {
+		return e, fmt.Errorf("%w: %s/%s:%d is not entry %d", errStrange, c.at.Folder, c.at.File, c.at.Line+1, idOf(c.doc))
+	}
+	return e, nil
+}
+
+func (f *finder) reader(no int64) (*repo.Reader, error) {
+	if r := f.readers[no]; r != nil {
+		return r, nil
+	}
+	for _, s := range f.eval.scopes {
+		if s.no == no {
+			r, err := s.tape.Reader()
+			f.readers[no] = r
+			return r, err
+		}
+	}
+	return nil, fmt.Errorf("%w: there is no tape %d", errStrange, no)
+}

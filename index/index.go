@@ -1,0 +1,369 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"tape/index/internal/fts5"
+	"tape/repo"
+)
+
+// Options change how an index is used. Nil means the defaults.
+type Options struct {
+	// Progress is told now and then how many entries a call has taken up so far.
+	Progress func(entries int64)
+}
+
+// Index is a workspace's index. It is opened when it is first needed, and is for one
+// goroutine. What cannot be written to the workspace is kept in memory until Close.
+type Index struct {
+	store    *repo.Store
+	progress func(int64)
+
+	db     *db
+	file   os.FileInfo // that of db; nil in memory
+	memory bool
+}
+
+// New returns the index of a workspace. It does nothing yet.
+func New(store *repo.Store, o *Options) *Index {
+	x := &Index{store: store, progress: func(int64) {}}
+	if o != nil && o.Progress != nil {
+		x.progress = o.Progress
+	}
+	return x
+}
+
+// Close closes the database.
+func (x *Index) Close() error {
+	if x.db == nil {
+		return nil
+	}
+	err := x.db.close()
+	x.db, x.file, x.memory = nil, nil, false
+	return err
+}
+
+// Synced tells what a Sync or Rebuild did.
+type Synced struct {
+	Entries int64 // taken up by the call
+	Total   int64 // in the index, of all tapes
+	Tapes   int
+	Memory  bool // nothing could be written; the index is in memory
+}
+
+// Sync brings the index up to date with every tape of the workspace, and forgets those
+// that are gone.
+func (x *Index) Sync(ctx context.Context) (Synced, error) {
+	tapes, err := x.store.Tapes(ctx)
+	if err != nil {
+		return Synced{}, err
+	}
+	added, err := x.ready(ctx, tapes, true)
+	if err != nil {
+		return Synced{}, err
+	}
+	return x.synced(added)
+}
+
+// Rebuild makes the index anew from the history and the working trees of all tapes.
+func (x *Index) Rebuild(ctx context.Context) (Synced, error) {
+	tapes, err := x.store.Tapes(ctx)
+	if err != nil {
+		return Synced{}, err
+	}
+	unlock, err := x.store.LockIndex(ctx)
+	if err != nil {
+		return Synced{}, err
+	}
+	added, err := x.build(ctx, tapes)
+	if err := errors.Join(err, unlock()); err != nil {
+		return Synced{}, fmt.Errorf("rebuild the index: %w", classify(err))
+	}
+	return x.synced(added)
+}
+
+func (x *Index) synced(added int64) (Synced, error) {
+	out := Synced{Entries: added, Memory: x.memory}
+	_, err := x.db.row("SELECT count(*), coalesce(sum(entries), 0) FROM tapes", nil, &out.Tapes, &out.Total)
+	return out, classify(err)
+}
+
+// Status is what state the index is in.
+type Status struct {
+	File     string
+	State    string // absent, outdated, damaged, foreign, stale or fresh
+	Entries  int64
+	Tapes    int // that the index has
+	Stale    int // tapes of the workspace of which it does not have everything
+	Bytes    int64
+	Segments int // parts of the table of words
+	Schema   int
+}
+
+// Fresh reports whether a search would have nothing to catch up with.
+func (s Status) Fresh() bool { return s.State == "fresh" }
+
+// Status looks at the index without changing it.
+func (x *Index) Status(ctx context.Context) (Status, error) {
+	out := Status{File: x.store.IndexFile(), Schema: schemaVersion}
+	tapes, err := x.store.Tapes(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.Stale = len(tapes)
+	if st, err := os.Stat(out.File); err == nil {
+		out.Bytes = st.Size()
+	}
+	what, err := look(out.File)
+	if err != nil {
+		return out, err
+	}
+	if out.State = what.String(); what != current {
+		return out, nil
+	}
+	d, err := openDB(out.File, reading)
+	if err == nil {
+		err = errors.Join(d.status(tapes, &out), d.close())
+	}
+	if isDamage(err) {
+		out.State = damaged.String()
+		return out, nil
+	}
+	return out, classify(err)
+}
+
+func (f found) String() string {
+	return [...]string{absent: "absent", current: "fresh", outdated: "outdated", damaged: "damaged", foreign: "foreign"}[f]
+}
+
+func (d *db) status(tapes []*repo.Tape, out *Status) error {
+	stale, err := d.stale(tapes)
+	if err != nil {
+		return err
+	}
+	if out.Stale = len(stale); out.Stale > 0 {
+		out.State = "stale"
+	}
+	if _, err := d.row("SELECT count(*), coalesce(sum(entries), 0) FROM tapes", nil, &out.Tapes, &out.Entries); err != nil {
+		return err
+	}
+	x, err := fts5.Open(pages{d})
+	if err == nil {
+		out.Segments = x.Segments()
+	}
+	return err
+}
+
+// ready opens a database that has everything of the given tapes; all means that these
+// are all there are. It returns how many entries that took.
+func (x *Index) ready(ctx context.Context, tapes []*repo.Tape, all bool) (int64, error) {
+	if x.memory {
+		return x.db.catchUp(ctx, tapes, x.progress)
+	}
+	added, err := x.readyFile(ctx, tapes, all)
+	if isUnwritable(err) {
+		return x.inMemory(ctx, tapes, err)
+	}
+	return added, classify(err)
+}
+
+func (x *Index) readyFile(ctx context.Context, tapes []*repo.Tape, all bool) (int64, error) {
+	if x.db == nil {
+		if err := x.openFile(); err != nil {
+			return 0, err
+		}
+	}
+	if x.db != nil {
+		stale, err := x.db.stale(tapes)
+		if err == nil && len(stale) == 0 && !all {
+			return 0, nil
+		}
+		if err != nil && !isDamage(err) {
+			return 0, err
+		}
+	}
+	unlock, err := x.store.LockIndex(ctx)
+	if err != nil {
+		return 0, err
+	}
+	added, err := x.underLock(ctx, tapes, all)
+	return added, errors.Join(err, unlock())
+}
+
+// underLock catches up, or builds what is not there or no good.
+func (x *Index) underLock(ctx context.Context, tapes []*repo.Tape, all bool) (int64, error) {
+	if !x.isCurrent() { // another process built a new one meanwhile
+		if err := errors.Join(x.Close(), x.openFile()); err != nil {
+			return 0, err
+		}
+	}
+	if x.db == nil {
+		if err := x.makeRoom(); err != nil {
+			return 0, err
+		}
+		return x.build(ctx, tapes)
+	}
+	stale, err := x.db.stale(tapes)
+	var added int64
+	if err == nil {
+		added, err = x.db.catchUp(ctx, stale, x.progress)
+	}
+	if err == nil && all {
+		err = x.db.dropGone(tapes)
+	}
+	if isDamage(err) {
+		x.store.Warn(fmt.Sprintf("the index was damaged, and is built anew: %v", err))
+		return x.build(ctx, tapes)
+	}
+	return added, err
+}
+
+// openFile opens the index if it is one of this version. Otherwise db stays nil.
+func (x *Index) openFile() error {
+	path := x.store.IndexFile()
+	what, err := look(path)
+	if err != nil || what != current {
+		return err
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil //nolint:nilerr // it is gone: as if it had never been there
+	}
+	d, err := openDB(path, writing)
+	if err != nil {
+		return err
+	}
+	x.db, x.file = d, st
+	return nil
+}
+
+// isCurrent reports whether the open database is the file that has the name.
+func (x *Index) isCurrent() bool {
+	if x.db == nil {
+		return false
+	}
+	st, err := os.Stat(x.store.IndexFile())
+	return err == nil && os.SameFile(st, x.file)
+}
+
+// makeRoom says what is wrong with the file in the index's place. What is not ours is
+// kept under another name.
+func (x *Index) makeRoom() error {
+	path := x.store.IndexFile()
+	what, err := look(path)
+	switch {
+	case err != nil:
+		return err
+	case what == damaged:
+		x.store.Warn("the index was damaged, and is built anew")
+	case what == foreign:
+		aside := path + ".foreign"
+		for n := 2; ; n++ {
+			if _, err := os.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			aside = path + ".foreign-" + strconv.Itoa(n)
+		}
+		if err := os.Rename(path, aside); err != nil {
+			return err
+		}
+		x.store.Warn(fmt.Sprintf("%s was not made by this program, and is now %s", filepath.Base(path), filepath.Base(aside)))
+	}
+	return nil
+}
+
+// scratchPattern names the files that an index is built in.
+const scratchPattern = "index-*.db"
+
+// build makes a new index of tapes beside the old one, and puts it in its place. The
+// caller holds the lock.
+func (x *Index) build(ctx context.Context, tapes []*repo.Tape) (int64, error) {
+	dir, err := x.store.ScratchDir()
+	if err != nil {
+		return 0, err
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, scratchPattern+"*")); err == nil {
+		for _, path := range left { // of builds that were killed
+			_ = os.Remove(path)
+		}
+	}
+	f, err := os.CreateTemp(dir, scratchPattern)
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // after the rename there is nothing to remove
+	added, err := x.fillFile(ctx, f.Name(), tapes)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close(), x.Close()); err != nil {
+		return 0, err
+	}
+	if err := replace(f.Name(), x.store.IndexFile()); err != nil {
+		return 0, err
+	}
+	return added, x.openFile()
+}
+
+func (x *Index) fillFile(ctx context.Context, path string, tapes []*repo.Tape) (int64, error) {
+	d, err := openDB(path, writing, "page_size("+strconv.Itoa(pageSize)+")",
+		"journal_mode(OFF)", "synchronous(OFF)", "locking_mode(EXCLUSIVE)")
+	if err != nil {
+		return 0, err
+	}
+	added, err := d.fillNew(ctx, tapes, x.progress)
+	return added, errors.Join(err, d.close())
+}
+
+func (d *db) fillNew(ctx context.Context, tapes []*repo.Tape, progress func(int64)) (int64, error) {
+	if _, err := d.conn.ExecContext(d.in, schema); err != nil {
+		return 0, err
+	}
+	return d.catchUp(ctx, tapes, progress)
+}
+
+// replace puts a new index in the place of an old one. The old one goes first, and then
+// its journal: that must never be found beside another database.
+func replace(from, to string) error {
+	for _, old := range []string{to, to + "-journal", to + "-wal", to + "-shm"} {
+		if err := os.Remove(old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return os.Rename(from, to)
+}
+
+// inMemory makes an index that lasts as long as the program does.
+func (x *Index) inMemory(ctx context.Context, tapes []*repo.Tape, why error) (int64, error) {
+	x.store.Warn(fmt.Sprintf("the index cannot be written (%v): this search makes its own, in memory", why))
+	if err := x.Close(); err != nil {
+		return 0, err
+	}
+	d, err := openDB("", creating)
+	if err != nil {
+		return 0, err
+	}
+	x.db, x.memory = d, true
+	added, err := d.fillNew(ctx, tapes, x.progress)
+	return added, classify(err)
+}
+
+func isReadOnlyFS(err error) bool {
+	return errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC)
+}
+
+// classify makes an index that stays busy an ErrBusy.
+func classify(err error) error {
+	if isBusy(err) {
+		return fmt.Errorf("%w: another process has been writing to the index for %s", repo.ErrBusy, busyWait*time.Millisecond)
+	}
+	return err
+}

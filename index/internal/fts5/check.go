@@ -1,0 +1,122 @@
+package fts5
+
+import (
+	"fmt"
+)
+
+// Check reads everything and reports the first thing that is wrong: pages that
+// are missing or belong to nothing, terms or documents out of order, terms that
+// a lookup would not find, indexes of lists that lead elsewhere, totals that
+// are too small. It wraps [ErrDamaged].
+func (x *Index) Check() error {
+	c := checker{x: x}
+	for _, s := range x.st.segs {
+		if err := c.segment(s); err != nil {
+			return fmt.Errorf("check segment %d: %w", s.id, err)
+		}
+	}
+	if err := c.strays(); err != nil {
+		return fmt.Errorf("check for stray pages: %w", err)
+	}
+	t, err := x.totals()
+	if err != nil {
+		return err
+	}
+	if t.docs < c.docs.n || t.terms < c.pairs {
+		return damaged("the totals are %d documents and %d terms, but there are %d and %d",
+			t.docs, t.terms, c.docs.n, c.pairs)
+	}
+	return nil
+}
+
+type checker struct {
+	x     *Index
+	docs  docSet
+	pairs int64
+}
+
+// segment checks the pages of a segment and that each term is found.
+func (c *checker) segment(s segment) error {
+	it := newSegIter(c.x.pages, s)
+	for {
+		ok, err := it.next()
+		if err != nil || !ok {
+			return err
+		}
+		if len(it.term) < 2 || it.term[0] != mainIndex {
+			return damaged("a term is of another index")
+		}
+		start := it.pgno
+		pgno, indexed, err := c.x.pageOf(s, it.term)
+		if err != nil {
+			return err
+		}
+		if pgno != start {
+			return damaged("the key of term %q leads to page %d instead of %d", it.term[1:], pgno, start)
+		}
+		firsts, err := c.list(it)
+		if err != nil {
+			return err
+		}
+		if indexed && len(firsts) > 0 {
+			if err := c.dlidx(s, start, firsts); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// list reads a list and returns the first document of each page after the one
+// where it starts.
+func (c *checker) list(it *segIter) (firsts map[int64]int64, err error) {
+	start := it.pgno
+	for {
+		docs, err := it.docs()
+		if err != nil || len(docs) == 0 {
+			return firsts, err
+		}
+		if it.pgno != start {
+			if firsts == nil {
+				firsts = make(map[int64]int64)
+			}
+			firsts[it.pgno] = docs[0]
+		}
+		c.pairs += int64(len(docs))
+		for _, doc := range docs {
+			c.docs.add(doc)
+		}
+	}
+}
+
+// dlidx checks the index of the list that starts on page start.
+func (c *checker) dlidx(s segment, start int64, firsts map[int64]int64) error {
+	n := 0
+	err := c.x.dlidx(s, start, func(page, doc int64) bool {
+		if firsts[page] == doc {
+			n++
+		}
+		return true
+	})
+	if err == nil && n != len(firsts) {
+		err = damaged("the index of a list leads elsewhere")
+	}
+	return err
+}
+
+// strays looks for pages that belong to no segment.
+func (c *checker) strays() error {
+	owned := make(map[int64]segment)
+	for _, l := range [][]segment{c.x.st.segs, c.x.st.gone} {
+		for _, s := range l {
+			owned[s.id] = s
+		}
+	}
+	return c.x.pages.Blocks(structureID+1, leafID(1<<16, 0)-1, func(id int64, _ []byte) error {
+		s, ok := owned[id>>segidShift]
+		pgno := id & (1<<heightShift - 1)
+		if !ok || pgno > s.last || pgno < s.first && s.first > 0 && id&dlidxBit == 0 {
+			return damaged("block %d belongs to no segment", id)
+		}
+		return nil
+	})
+}

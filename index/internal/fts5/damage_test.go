@@ -1,0 +1,215 @@
+package fts5
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// use asks an index everything; each answer is one or says that the index is
+// damaged.
+func use(t *testing.T, p Pages) (sound bool) {
+	t.Helper()
+	sound = true
+	ok := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			sound = false
+			if !errors.Is(err, ErrDamaged) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	}
+	x, err := Open(p)
+	if err != nil {
+		ok("Open", err)
+		return false
+	}
+	for _, term := range []string{"a", "b", "all", "w1", "zz"} {
+		_, err := x.Docs(nil, []byte(term), 0, math.MaxInt64)
+		ok("Docs", err)
+		_, err = x.Docs(nil, []byte(term), 1<<32+1500, 1<<33)
+		ok("Docs", err)
+		_, err = x.Has([]byte(term), 1<<32+7000, 1<<33)
+		ok("Has", err)
+	}
+	for _, prefix := range []string{"", "w"} {
+		_, err := x.Prefix(nil, []byte(prefix), 0, math.MaxInt64)
+		ok("Prefix", err)
+		terms := 0
+		ok("Terms", x.Terms([]byte(prefix), func([]byte, int) bool {
+			terms++
+			return terms < 1e6
+		}))
+		if terms == 1e6 {
+			t.Error("Terms does not end")
+		}
+	}
+	ok("Check", x.Check())
+	ok("Merge", x.Merge(func(doc int64) bool { return doc%5 > 0 }, true))
+	return sound
+}
+
+// small returns an index with two segments and a list over many pages.
+func small(t testing.TB) *memory {
+	mem := newMemory()
+	x, err := Open(mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(2) {
+		b := NewBuilder()
+		for doc := range 9000 - 8900*i {
+			b.Begin((i+1)<<32 + doc*(1<<20+1))
+			b.Add([]byte("all"))
+			b.Add(fmt.Appendf(nil, "w%d", doc%300))
+		}
+		if err := x.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return mem
+}
+
+func (m *memory) clone() *memory {
+	return &memory{blocks: maps.Clone(m.blocks), keys: slices.Clone(m.keys)}
+}
+
+// Each damage is noticed or changes no answer into nonsense; none makes a
+// panic or an endless loop.
+func TestDamage(t *testing.T) {
+	whole := small(t)
+	if !use(t, whole.clone()) {
+		t.Fatal("the index is damaged from the start")
+	}
+	ids := slices.Sorted(maps.Keys(whole.blocks))
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 400 {
+		mem := whole.clone()
+		id := ids[rng.IntN(len(ids))]
+		b := bytes.Clone(mem.blocks[id])
+		switch n := rng.IntN(6); {
+		case n == 0:
+			b = b[:rng.IntN(len(b))]
+		case n == 1:
+			b = append(b, byte(rng.IntN(256)))
+		default:
+			at := rng.IntN(len(b))
+			if n > 3 {
+				at = min(at, rng.IntN(12)) // headers
+			}
+			b[at] ^= byte(1 + rng.IntN(255))
+		}
+		mem.blocks[id] = b
+		use(t, mem)
+	}
+	for _, id := range ids {
+		if id == totalsID || id == structureID {
+			continue // as in a table that is new
+		}
+		mem := whole.clone()
+		delete(mem.blocks, id)
+		if x, err := Open(mem); err != nil || !errors.Is(x.Check(), ErrDamaged) {
+			t.Errorf("Check does not notice that block %#x is missing", id)
+		}
+		use(t, mem)
+	}
+}
+
+func TestMissingKey(t *testing.T) {
+	whole := small(t)
+	for i := range whole.keys {
+		mem := whole.clone()
+		mem.keys = slices.Delete(mem.keys, i, i+1)
+		x, err := Open(mem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Check(); i > 0 && mem.keys[i-1].segid == whole.keys[i].segid && !errors.Is(err, ErrDamaged) {
+			t.Errorf("Check does not notice that key %q is missing: %v", whole.keys[i].term, err)
+		}
+	}
+}
+
+func TestStrayPages(t *testing.T) {
+	for _, id := range []int64{leafID(3, 1), leafID(1, 4000), dlidxID(9, 0, 1)} {
+		mem := small(t)
+		mem.blocks[id] = []byte{0, 0, 0, 4}
+		x, err := Open(mem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Check(); !errors.Is(err, ErrDamaged) {
+			t.Errorf("Check does not notice block %#x: %v", id, err)
+		}
+	}
+}
+
+func FuzzPages(f *testing.F) {
+	whole := small(f)
+	for _, id := range []int64{leafID(1, 1), leafID(1, 2), leafID(2, 1), dlidxID(1, 0, 1)} {
+		f.Add(whole.blocks[structureID], whole.blocks[leafID(1, 1)], whole.blocks[id], whole.blocks[dlidxID(1, 0, 1)], int64(3))
+	}
+	f.Fuzz(func(t *testing.T, structure, one, two, dlidx []byte, key int64) {
+		mem := newMemory()
+		mem.blocks[structureID] = structure
+		for seg := range int64(3) {
+			mem.blocks[leafID(seg, 1)] = one
+			for pgno := range int64(8) {
+				mem.blocks[leafID(seg, 2+pgno)] = two
+			}
+			mem.blocks[dlidxID(seg, 0, 1)] = dlidx
+			mem.blocks[dlidxID(seg, 0, 2)] = dlidx
+			mem.keys = append(mem.keys, memoryKey{seg, "", key})
+		}
+		use(t, mem)
+	})
+}
+
+// What one page's decoder makes of any bytes.
+func FuzzLeaf(f *testing.F) {
+	for _, b := range small(f).blocks {
+		f.Add(b, []byte("0all"))
+	}
+	f.Fuzz(func(t *testing.T, b, term []byte) {
+		l, err := parseLeaf(b)
+		if err != nil {
+			return
+		}
+		var names [][]byte
+		scan := l.terms()
+		for {
+			ok, err := scan.next()
+			if err != nil {
+				return
+			}
+			if !ok {
+				break
+			}
+			d := decoder{hi: math.MaxInt64}
+			if d.list(scan.list) == nil && !slices.IsSorted(d.dst) {
+				t.Errorf("documents out of order: %v", d.dst)
+			}
+			var prev []byte
+			if len(names) > 0 {
+				prev = names[len(names)-1]
+			}
+			if scan.keep > len(prev) {
+				return
+			}
+			names = append(names, slices.Concat(prev[:scan.keep], scan.tail))
+		}
+		if !slices.IsSortedFunc(names, bytes.Compare) {
+			return
+		}
+		_, _, found, err := l.find(term)
+		if err == nil && found != slices.ContainsFunc(names, func(n []byte) bool { return bytes.Equal(n, term) }) {
+			t.Errorf("find %q: %v, but the terms are %q", term, found, names)
+		}
+	})
+}

@@ -1,0 +1,125 @@
+// Package fts5 reads and writes the pages of a SQLite FTS5 table directly.
+//
+// The table is one without content, positions and column sizes:
+//
+//	CREATE VIRTUAL TABLE words USING fts5(text, content='', detail=none, columnsize=0)
+//
+// It stays an ordinary FTS5 table: any SQLite can query it with MATCH, check
+// it, add to it and merge it. This package goes past the virtual table because
+// it is many times faster: a [Builder] collects the terms of many documents
+// and [Index.Write] lays them out as one sorted segment, and [Index.Docs]
+// decodes the documents of a term page by page.
+//
+// The format is that of ext/fts5/fts5_index.c in the sources of SQLite:
+//
+//   - %_data holds numbered blocks: record 1 the totals, record 10 the list of
+//     segments, and from 1<<37 on the pages of the segments;
+//   - a segment is a run of pages with terms in order, each followed by the
+//     list of its documents; every term starts with the byte '0', the mark of
+//     the main index;
+//   - %_idx has, for each page on which a term starts, a key that separates the
+//     terms of that page from those before.
+//
+// Deletions are not a part of it. A document that is to go is dropped when
+// [Index.Merge] rewrites its segment. A list with FTS5's own marks of deletion
+// is reported as damaged.
+//
+// SQLite caches the list of segments for each connection and does not notice
+// writes that the same connection makes to the shadow tables. So use another
+// connection for SQL on the virtual table than for [Index.Write].
+package fts5
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrDamaged says that a page is missing or does not decode.
+var ErrDamaged = errors.New("full-text index is damaged")
+
+// damaged returns an error that wraps [ErrDamaged].
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
+}
+
+// Pages is where the pages of an FTS5 table are kept: its %_data and %_idx. No
+// argument is kept or changed after a call; a block that is returned stays
+// valid until the next call. Writes that belong together are to be made one
+// transaction by the caller.
+type Pages interface {
+	// Block returns a block of %_data; nil, nil if there is none.
+	Block(id int64) ([]byte, error)
+	// Blocks calls f with the blocks from first to last in order of id, until
+	// f returns an error, which it returns as it is. A block is valid during f
+	// only, and f makes no other call.
+	Blocks(first, last int64, f func(id int64, block []byte) error) error
+	// PutBlock inserts or replaces a block.
+	PutBlock(id int64, block []byte) error
+	// DeleteBlocks deletes the blocks from first to last.
+	DeleteBlocks(first, last int64) error
+	// PageOf returns the column pgno of the row of %_idx with the greatest
+	// term that is not above term; 0 if there is none.
+	PageOf(segid int64, term []byte) (pgno int64, err error)
+	// PutPage inserts a row into %_idx. The term may be empty, never nil.
+	PutPage(segid int64, term []byte, pgno int64) error
+	// DeletePages deletes the rows of a segment from %_idx.
+	DeletePages(segid int64) error
+}
+
+// Ids of records, see fts5_index.c.
+const (
+	totalsID    = 1
+	structureID = 10
+	segidShift  = 37      // of the segment's number in an id
+	dlidxBit    = 1 << 36 // set in the id of a page of a list's own index
+	heightShift = 31      // of the height of such a page
+)
+
+const (
+	pageSize   = 4050  // FTS5's default "pgsz"
+	maxTerm    = 32768 // FTS5 cuts longer tokens
+	maxSegment = 2000  // FTS5's limit for the number of segments and their ids
+	mainIndex  = '0'   // the first byte of each stored term
+)
+
+// leafID is the id of the page pgno of a segment.
+func leafID(segid, pgno int64) int64 { return segid<<segidShift + pgno }
+
+// dlidxID is the id of a page of the index of a list, which starts on the
+// page pgno or is a later page of the same index.
+func dlidxID(segid int64, height int, pgno int64) int64 {
+	return segid<<segidShift + dlidxBit + int64(height)<<heightShift + pgno
+}
+
+// Index is an FTS5 table. It is not safe for use by several goroutines at
+// once. After an error of Write or Merge, roll back and open it again; also
+// open it again when somebody else may have written to the table.
+type Index struct {
+	pages  Pages
+	st     structure
+	key    []byte  // scratch: a term as it is stored
+	starts []int   // scratch of Docs
+	spare  []int64 // scratch of Docs
+}
+
+// Open reads the list of segments. A table without any is fine.
+func Open(p Pages) (*Index, error) {
+	b, err := p.Block(structureID)
+	if err != nil {
+		return nil, fmt.Errorf("read the list of segments: %w", err)
+	}
+	st, err := decodeStructure(b)
+	if err != nil {
+		return nil, err
+	}
+	return &Index{pages: p, st: st}, nil
+}
+
+// Segments is the number of segments, each of which a lookup has to visit.
+func (x *Index) Segments() int { return len(x.st.segs) }
+
+// stored returns a term as it is stored, valid until the next call.
+func (x *Index) stored(term []byte) []byte {
+	x.key = append(append(x.key[:0], mainIndex), term[:min(len(term), maxTerm)]...)
+	return x.key
+}

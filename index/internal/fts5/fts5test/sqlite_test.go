@@ -1,0 +1,356 @@
+// Package fts5test has SQLite judge what package fts5 writes. The tests are
+// apart from that package so that its fuzz tests link no SQLite.
+package fts5test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	_ "modernc.org/sqlite"
+
+	"tape/index/internal/fts5"
+)
+
+const create = `CREATE VIRTUAL TABLE words USING fts5(text, content='', detail=none, columnsize=0, tokenize='ascii')`
+
+// pages keeps the pages in SQLite, within a transaction.
+type pages struct {
+	tx *sql.Tx
+}
+
+func (p pages) Block(id int64) (b []byte, err error) {
+	err = p.tx.QueryRow(`SELECT block FROM words_data WHERE id = ?`, id).Scan(&b)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return b, err
+}
+
+func (p pages) Blocks(first, last int64, f func(int64, []byte) error) error {
+	rows, err := p.tx.Query(`SELECT id, block FROM words_data WHERE id BETWEEN ? AND ? ORDER BY id`, first, last)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var b sql.RawBytes
+		if err := rows.Scan(&id, &b); err != nil {
+			return err
+		}
+		if err := f(id, b); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (p pages) PutBlock(id int64, block []byte) error {
+	_, err := p.tx.Exec(`REPLACE INTO words_data(id, block) VALUES (?, ?)`, id, block)
+	return err
+}
+
+func (p pages) DeleteBlocks(first, last int64) error {
+	_, err := p.tx.Exec(`DELETE FROM words_data WHERE id BETWEEN ? AND ?`, first, last)
+	return err
+}
+
+func (p pages) PageOf(segid int64, term []byte) (pgno int64, err error) {
+	err = p.tx.QueryRow(`SELECT pgno FROM words_idx WHERE segid = ? AND term <= ? ORDER BY term DESC LIMIT 1`,
+		segid, term).Scan(&pgno)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return pgno, err
+}
+
+func (p pages) PutPage(segid int64, term []byte, pgno int64) error {
+	_, err := p.tx.Exec(`INSERT INTO words_idx(segid, term, pgno) VALUES (?, ?, ?)`, segid, term, pgno)
+	return err
+}
+
+func (p pages) DeletePages(segid int64) error {
+	_, err := p.tx.Exec(`DELETE FROM words_idx WHERE segid = ?`, segid)
+	return err
+}
+
+// table is a table in a file, with connections that are opened for each use:
+// FTS5 does not notice what its own connection writes to the pages.
+type table struct {
+	*testing.T
+	file string
+	m    map[string][]int64 // the documents of each word, ascending
+}
+
+func newTable(t *testing.T) *table {
+	tab := &table{T: t, file: filepath.Join(t.TempDir(), "words.db"), m: make(map[string][]int64)}
+	tab.exec(create)
+	return tab
+}
+
+func (t *table) open() *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", t.file+"?_pragma=synchronous(0)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// exec runs statements of SQL on a connection of its own.
+func (t *table) exec(statements ...string) {
+	t.Helper()
+	db := t.open()
+	defer db.Close()
+	for _, s := range statements {
+		if _, err := db.Exec(s); err != nil {
+			t.Fatalf("%.80s: %v", s, err)
+		}
+	}
+}
+
+// update runs f on the index in a transaction.
+func (t *table) update(f func(x *fts5.Index) error) {
+	t.Helper()
+	db := t.open()
+	defer db.Close()
+	tx, err := db.BeginTx(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := fts5.Open(pages{tx})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f(x); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// note adds a document to the model.
+func (t *table) note(id int64, words []string) {
+	for _, w := range words {
+		if l := t.m[w]; len(l) == 0 || l[len(l)-1] != id {
+			t.m[w] = append(l, id)
+		}
+	}
+}
+
+// write adds documents as one segment.
+func (t *table) write(ids []int64, text func(id int64) []string) {
+	t.Helper()
+	b := fts5.NewBuilder()
+	for _, id := range ids {
+		b.Begin(id)
+		words := text(id)
+		for _, w := range words {
+			b.Add([]byte(w))
+		}
+		t.note(id, words)
+	}
+	t.update(func(x *fts5.Index) error { return x.Write(b) })
+}
+
+// insert adds documents by SQL.
+func (t *table) insert(ids []int64, text func(id int64) []string) {
+	t.Helper()
+	db := t.open()
+	defer db.Close()
+	tx, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		words := text(id)
+		if _, err := tx.Exec(`INSERT INTO words(rowid, text) VALUES (?, ?)`, id, strings.Join(words, " ")); err != nil {
+			t.Fatal(err)
+		}
+		t.note(id, words)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// judge has both SQLites check the table and compares what they find, and what
+// the package finds, with the model.
+func (t *table) judge(words ...string) {
+	t.Helper()
+	const check = `INSERT INTO words(words) VALUES ('integrity-check')`
+	t.exec(check)
+	db := t.open()
+	defer db.Close()
+	match := func(order, query string) []int64 {
+		rows, err := db.Query(`SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid `+order, query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		var ids []int64
+		for rows.Next() {
+			var id int64
+			if err := rows.Scan(&id); err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, id)
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatalf("MATCH %s: %v", query, err)
+		}
+		return ids
+	}
+	script := []string{".bail on", check + ";"}
+	var want strings.Builder
+	for _, w := range words {
+		docs := t.m[w]
+		down := slices.Clone(docs)
+		slices.Reverse(down)
+		if got := match("ASC", w); !slices.Equal(got, docs) {
+			t.Errorf("MATCH %s gives %d documents of %d", w, len(got), len(docs))
+		}
+		if got := match("DESC", w); !slices.Equal(got, down) {
+			t.Errorf("MATCH %s, newest first, gives %d documents of %d", w, len(got), len(docs))
+		}
+		other := words[len(words)-1]
+		both := slices.DeleteFunc(slices.Clone(docs), func(id int64) bool {
+			_, ok := slices.BinarySearch(t.m[other], id)
+			return !ok
+		})
+		if got := match("ASC", w+" AND "+other); !slices.Equal(got, both) {
+			t.Errorf("MATCH %s AND %s gives %d documents of %d", w, other, len(got), len(both))
+		}
+		script = append(script, fmt.Sprintf(`SELECT count(*), coalesce(sum(rowid %% 1000003), 0) FROM (SELECT rowid FROM words WHERE words MATCH '%s' ORDER BY rowid DESC);`, w))
+		sum := int64(0)
+		for _, id := range docs {
+			sum += id % 1000003
+		}
+		fmt.Fprintf(&want, "%d|%d\n", len(docs), sum)
+	}
+	t.update(func(x *fts5.Index) error {
+		for _, w := range words {
+			got, err := x.Docs(nil, []byte(w), 0, math.MaxInt64)
+			if err != nil || !slices.Equal(got, t.m[w]) {
+				t.Errorf("Docs(%s) gives %d documents of %d, %v", w, len(got), len(t.m[w]), err)
+			}
+		}
+		return nil
+	})
+	program, err := exec.LookPath("sqlite3")
+	if err != nil {
+		t.Log("not judged by the sqlite3 program, which is not installed")
+		return
+	}
+	cmd := exec.Command(program, t.file)
+	cmd.Stdin = strings.NewReader(strings.Join(script, "\n"))
+	out, err := cmd.CombinedOutput()
+	if err != nil || string(out) != want.String() {
+		t.Errorf("sqlite3: %v\n%s\nwant\n%s", err, out, want.String())
+	}
+}
+
+// ids returns n numbers of a tape with gaps of up to gap.
+func ids(rng *rand.Rand, tape, from int64, n, gap int) []int64 {
+	out := make([]int64, n)
+	for i := range out {
+		from += 1 + rng.Int64N(int64(gap))
+		out[i] = tape<<32 | from
+	}
+	return out
+}
+
+// text gives every document the word all, and some words of a vocabulary.
+func text(rng *rand.Rand, vocabulary, n int) func(int64) []string {
+	return func(id int64) []string {
+		words := []string{"all", fmt.Sprintf("mod%d", id%7)}
+		for range rng.IntN(n + 1) {
+			words = append(words, fmt.Sprintf("w%d", int(math.Exp(rng.Float64()*math.Log(float64(vocabulary))))))
+		}
+		return words
+	}
+}
+
+var asked = []string{"w1", "w2", "w3", "w10", "w99", "w1234", "none", "mod0", "all"}
+
+func TestWriteIsReadBySQLite(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	tab := newTable(t)
+	tab.judge(asked...)
+	tab.write(ids(rng, 1, 0, 1, 1), text(rng, 50, 60))
+	tab.judge(asked...)
+	tab.write(ids(rng, 1, 10, 5000, 3), text(rng, 5000, 30))
+	tab.write(ids(rng, 3, 10, 5000, 3), text(rng, 20000, 30))
+	tab.judge(asked...)
+	tab.update(func(x *fts5.Index) error { return x.Merge(nil, true) })
+	tab.judge(asked...)
+}
+
+// A list over hundreds of pages, with its index, also one of two heights.
+func TestLongLists(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	tab := newTable(t)
+	few := func(id int64) []string {
+		if id%100 == 0 {
+			return []string{"aaa", "all", "mod0", "zzz"}
+		}
+		return []string{"all"}
+	}
+	tab.write(ids(rng, 1<<20, 0, 450_000, 2), few)
+	tab.judge("aaa", "mod0", "zzz", "all")
+	if testing.Short() {
+		return
+	}
+	// Differences of five bytes, so that the list's index takes two pages.
+	var wide []int64
+	for i := range int64(1_700_000) {
+		wide = append(wide, 1<<55+i<<32)
+	}
+	tab.write(wide, func(int64) []string { return []string{"all"} })
+	tab.judge("aaa", "all")
+}
+
+func TestSQLiteGoesOn(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	tab := newTable(t)
+	at := int64(0)
+	next := func(n int) []int64 {
+		l := ids(rng, 2, at, n, 3)
+		at = l[n-1] & math.MaxUint32
+		return l
+	}
+	text := text(rng, 3000, 40)
+	for i := range 12 {
+		tab.write(next(500), text)
+		tab.insert(next(1+rng.IntN(400)), text)
+		switch i % 4 {
+		case 0:
+			tab.exec(`INSERT INTO words(words, rank) VALUES ('merge', 40)`)
+		case 1:
+			tab.update(func(x *fts5.Index) error { return x.Merge(nil, false) })
+		case 2:
+			tab.exec(`INSERT INTO words(words, rank) VALUES ('merge', -20)`)
+		}
+		tab.judge(asked...)
+	}
+	tab.exec(`INSERT INTO words(words) VALUES ('optimize')`)
+	tab.judge(asked...)
+	tab.write(next(100), text)
+	tab.insert(next(1), text)
+	tab.judge(asked...)
+	tab.update(func(x *fts5.Index) error { return x.Merge(nil, true) })
+	tab.judge(asked...)
+}

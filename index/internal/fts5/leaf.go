@@ -1,0 +1,146 @@
+package fts5
+
+import "encoding/binary"
+
+// leaf is a page of a segment: perhaps the rest of the list of the term before,
+// then terms, each with the start of its list.
+type leaf struct {
+	body  []byte // header, terms and lists: offsets count from its start
+	foot  []byte // the offsets of the terms
+	rowid int    // offset of the document that continues a list; 0: none
+	term  int    // offset of the first term; 0: none
+}
+
+const leafHeader = 4
+
+func parseLeaf(b []byte) (l leaf, err error) {
+	if len(b) < leafHeader {
+		return l, damaged("a page is cut off")
+	}
+	l.rowid = int(binary.BigEndian.Uint16(b))
+	end := int(binary.BigEndian.Uint16(b[2:]))
+	if end < leafHeader || end > len(b) {
+		return l, damaged("a page has a wrong size")
+	}
+	l.body, l.foot = b[:end], b[end:]
+	if len(l.foot) > 0 {
+		v, n := varint(l.foot)
+		if n == 0 || v < leafHeader || v >= uint64(end) {
+			return l, damaged("a page has a wrong offset of a term")
+		}
+		l.term = int(v)
+	}
+	if l.rowid != 0 && (l.rowid < leafHeader || l.rowid >= l.listEnd()) {
+		return l, damaged("a page has a wrong offset of a document")
+	}
+	return l, nil
+}
+
+// listEnd is where the list that the page continues ends.
+func (l leaf) listEnd() int {
+	if l.term != 0 {
+		return l.term
+	}
+	return len(l.body)
+}
+
+// rest is what the page continues of the list of the term before, nil if
+// nothing.
+func (l leaf) rest() []byte {
+	if l.rowid == 0 {
+		return nil
+	}
+	return l.body[l.rowid:l.listEnd()]
+}
+
+// terms starts at the first term of the page.
+func (l leaf) terms() termScan {
+	return termScan{body: l.body, foot: l.foot}
+}
+
+// termScan steps through the terms of a page.
+type termScan struct {
+	body, foot []byte
+	at         int    // offset of the next term, once one was read
+	keep       int    // how much of the term before the term shares
+	tail       []byte // the rest of the term
+	list       []byte // the documents of the term on this page
+	more       bool   // a term has been read, and others may follow
+	last       bool   // it is the last on the page: the list may go on
+}
+
+// next reads the next term; false after the last.
+func (s *termScan) next() (bool, error) {
+	if s.last || !s.more && len(s.foot) == 0 {
+		return false, nil
+	}
+	first := !s.more
+	if first {
+		if !s.ahead() {
+			return false, damaged("a page has a wrong offset of a term")
+		}
+		s.more = true
+	}
+	at, end := s.at, len(s.body)
+	if len(s.foot) > 0 {
+		if !s.ahead() {
+			return false, damaged("a page has a wrong offset of a term")
+		}
+		end = s.at
+	} else {
+		s.last = true
+	}
+	b := s.body[at:end]
+	s.keep = 0
+	if !first {
+		v, n := varint(b)
+		if n == 0 || v > maxTerm {
+			return false, damaged("a term does not decode")
+		}
+		s.keep, b = int(v), b[n:]
+	}
+	v, n := varint(b)
+	if n == 0 || v == 0 || v > uint64(len(b)-n) {
+		return false, damaged("a term does not decode")
+	}
+	s.tail, s.list = b[n:n+int(v)], b[n+int(v):]
+	return true, nil
+}
+
+// ahead moves to the offset of the next term.
+func (s *termScan) ahead() bool {
+	v, n := varint(s.foot)
+	if n == 0 || v == 0 || v >= uint64(len(s.body)-s.at) || s.at == 0 && v < leafHeader {
+		return false
+	}
+	s.at += int(v)
+	s.foot = s.foot[n:]
+	return true
+}
+
+// find returns the documents of a term on the page; last says that the list
+// may go on with the next page.
+func (l leaf) find(term []byte) (list []byte, last, found bool, err error) {
+	s := l.terms()
+	same := 0 // bytes that term shares with the terms so far, which are below it
+	for {
+		ok, err := s.next()
+		if err != nil || !ok || s.keep < same {
+			return nil, false, false, err
+		}
+		if s.keep > same {
+			continue
+		}
+		n := 0
+		for n < len(s.tail) && same+n < len(term) && s.tail[n] == term[same+n] {
+			n++
+		}
+		same += n
+		switch {
+		case same == len(term):
+			return s.list, s.last, n == len(s.tail), nil
+		case n < len(s.tail) && s.tail[n] > term[same]:
+			return nil, false, false, nil
+		}
+	}
+}

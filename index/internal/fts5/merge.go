@@ -1,0 +1,247 @@
+package fts5
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// smallPages is the size up to which segments are always joined, 64 KiB: a
+// lookup in one more segment costs more over time than to write them again.
+const smallPages = 16
+
+// Merge joins segments so that a lookup stays cheap, and drops the documents
+// for which keep is false from the segments that it joins; nil keeps all. With
+// all it joins all segments into one.
+//
+// Without all, call it after each Write. It joins the small segments and those
+// that are not much larger than all smaller ones together, so that sizes at
+// least double from one segment to the next and a document is written again
+// about as often as the number of segments.
+func (x *Index) Merge(keep func(doc int64) bool, all bool) error {
+	in := x.st.segs
+	if !all {
+		in = mergeable(in)
+	}
+	if len(in) == 0 || len(in) == 1 && (!all || keep == nil) {
+		return nil
+	}
+	id, err := x.st.freeID()
+	if err != nil {
+		return err
+	}
+	m := &merger{w: newWriter(x.pages, id), keep: keep}
+	for _, s := range in {
+		m.its = append(m.its, newSegIter(x.pages, s))
+	}
+	if err := m.run(); err != nil {
+		return fmt.Errorf("merge segments: %w", err)
+	}
+	out, err := m.w.finish()
+	if err != nil {
+		return fmt.Errorf("merge segments: %w", err)
+	}
+	return x.replace(in, out, m)
+}
+
+// replace puts the segment out in the place of the segments in.
+func (x *Index) replace(in []segment, out segment, m *merger) error {
+	st := x.st
+	st.segs = nil
+	for _, s := range x.st.segs {
+		if !slices.Contains(in, s) {
+			st.segs = append(st.segs, s)
+			continue
+		}
+		if s == in[0] && out.last > 0 {
+			st.segs = append(st.segs, out)
+		}
+		if err := x.drop(s); err != nil {
+			return err
+		}
+	}
+	if m.dropped > 0 {
+		if err := x.addTotals(-m.docs.count(), -m.dropped); err != nil {
+			return err
+		}
+	}
+	return x.putStructure(st)
+}
+
+// mergeable returns the segments that are to be joined, the oldest first.
+func mergeable(segs []segment) []segment {
+	bySize := slices.Clone(segs)
+	slices.SortStableFunc(bySize, func(a, b segment) int { return cmp.Compare(a.pages(), b.pages()) })
+	n, sum := 0, int64(0)
+	for i, s := range bySize {
+		if i > 0 && (s.pages() <= smallPages || s.pages() <= sum+sum/2) {
+			n = i + 1
+		}
+		sum += s.pages()
+	}
+	in := slices.Clone(segs)
+	return slices.DeleteFunc(in, func(s segment) bool { return !slices.Contains(bySize[:n], s) })
+}
+
+// merger joins the segments of its into w.
+type merger struct {
+	w    *writer
+	its  []*segIter
+	keep func(doc int64) bool
+
+	dropped int64  // pairs of a term and a document
+	docs    docSet // the documents of these
+	begun   bool   // the current term is in w
+	heads   []head
+}
+
+// head is what has been read, and not merged yet, of a list.
+type head struct {
+	it   *segIter
+	docs []int64
+}
+
+func (m *merger) run() error {
+	its := m.its[:0]
+	for _, it := range m.its {
+		ok, err := it.next()
+		if err != nil {
+			return err
+		}
+		if ok {
+			its = append(its, it)
+		}
+	}
+	var term []byte
+	for len(its) > 0 {
+		low := its[0].term
+		for _, it := range its[1:] {
+			if bytes.Compare(it.term, low) < 0 {
+				low = it.term
+			}
+		}
+		term = append(term[:0], low...)
+		if err := m.term(term, its); err != nil {
+			return err
+		}
+		live := its[:0]
+		for _, it := range its {
+			ok := true
+			if bytes.Equal(it.term, term) {
+				var err error
+				if ok, err = it.next(); err != nil {
+					return err
+				}
+			}
+			if ok {
+				live = append(live, it)
+			}
+		}
+		its = live
+	}
+	return nil
+}
+
+// term merges the lists of a term.
+func (m *merger) term(term []byte, its []*segIter) error {
+	m.begun = false
+	m.heads = m.heads[:0]
+	for _, it := range its {
+		if !bytes.Equal(it.term, term) {
+			continue
+		}
+		docs, err := it.docs()
+		if err != nil {
+			return err
+		}
+		if len(docs) > 0 {
+			m.heads = append(m.heads, head{it, docs})
+		}
+	}
+	last := int64(-1)
+	for len(m.heads) > 0 {
+		// The list with the lowest document, up to the lowest of the others.
+		low := 0
+		for i := range m.heads {
+			if m.heads[i].docs[0] < m.heads[low].docs[0] {
+				low = i
+			}
+		}
+		h := &m.heads[low]
+		n := len(h.docs)
+		for i := range m.heads {
+			if d := m.heads[i].docs[0]; i != low && d <= h.docs[n-1] {
+				n, _ = slices.BinarySearch(h.docs[:n], d)
+				n = max(n, 1) // both have it
+			}
+		}
+		docs := h.docs[:n]
+		h.docs = h.docs[n:]
+		if docs[0] == last {
+			docs = docs[1:]
+		}
+		if len(docs) > 0 {
+			last = docs[len(docs)-1]
+		}
+		if err := m.add(term, docs); err != nil {
+			return err
+		}
+		if err := m.refill(low); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refill reads on in a list that has been merged so far, or removes it.
+func (m *merger) refill(i int) (err error) {
+	h := &m.heads[i]
+	if len(h.docs) > 0 {
+		return nil
+	}
+	if h.docs, err = h.it.docs(); err == nil && len(h.docs) == 0 {
+		m.heads = slices.Delete(m.heads, i, i+1)
+	}
+	return err
+}
+
+// add writes the documents that are kept.
+func (m *merger) add(term []byte, docs []int64) error {
+	for _, doc := range docs {
+		if m.keep != nil && !m.keep(doc) {
+			m.dropped++
+			m.docs.add(doc)
+			continue
+		}
+		if !m.begun {
+			if err := m.w.begin(term); err != nil {
+				return err
+			}
+			m.begun = true
+		}
+		if err := m.w.add(doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// docSet is a set of documents, small where their numbers are dense.
+type docSet struct {
+	words map[int64]uint64
+	n     int64
+}
+
+func (s *docSet) add(doc int64) {
+	if s.words == nil {
+		s.words = make(map[int64]uint64)
+	}
+	w, bit := s.words[doc>>6], uint64(1)<<(doc&63)
+	if w&bit == 0 {
+		s.words[doc>>6] = w | bit
+		s.n++
+	}
+}
+
+func (s *docSet) count() int64 { return s.n }

@@ -1,0 +1,194 @@
+package fts5
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+// A million documents, one at a time: only sizes are simulated.
+func TestMergePolicy(t *testing.T) {
+	for _, size := range []int64{300, 2_000, 40_000} { // bytes of a document's terms
+		bytes := make(map[int64]int64) // of each segment
+		var segs []segment
+		put := func(n int64) int64 {
+			id := int64(len(bytes))
+			bytes[id] = n
+			pages := (n + pageSize - 1) / pageSize
+			segs = append(segs, segment{id: id, first: 1, last: pages})
+			return pages
+		}
+		written, most := int64(0), 0
+		const docs = 1_000_000
+		for range docs {
+			written += put(size)
+			if in := mergeable(segs); len(in) > 0 {
+				sum := int64(0)
+				for _, s := range in {
+					sum += bytes[s.id] * 4 / 5 // terms in common are stored once
+				}
+				segs = slices.DeleteFunc(segs, func(s segment) bool { return slices.Contains(in, s) })
+				written += put(max(sum, size))
+			}
+			most = max(most, len(segs))
+		}
+		if most > 11 {
+			t.Errorf("%d bytes a document: up to %d segments", size, most)
+		}
+		if perDoc := float64(written) / docs; perDoc > 20*float64(1+size/pageSize) {
+			t.Errorf("%d bytes a document: %.1f pages written for each", size, perDoc)
+		}
+	}
+}
+
+func TestAppendOneByOne(t *testing.T) {
+	mem := newMemory()
+	x, err := Open(mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := NewBuilder()
+	for doc := range int64(3000) {
+		b.Reset()
+		b.Begin(doc)
+		for i := range int64(60) {
+			b.Add(fmt.Appendf(nil, "w%d", (doc*doc+i*i*i)%int64(10+i*i)))
+		}
+		b.Add([]byte("all"))
+		if err := x.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Merge(nil, false); err != nil {
+			t.Fatal(err)
+		}
+		if x.Segments() > 6 {
+			t.Fatalf("%d segments after %d documents", x.Segments(), doc+1)
+		}
+	}
+	if err := x.Check(); err != nil {
+		t.Error(err)
+	}
+	if docs, err := x.Docs(nil, []byte("all"), 1000, 1999); err != nil || len(docs) != 1000 || docs[0] != 1000 {
+		t.Errorf("Docs: %d documents, %v", len(docs), err)
+	}
+	if err := x.Merge(func(int64) bool { return false }, true); err != nil || x.Segments() > 0 {
+		t.Errorf("after a merge that drops all: %d segments, %v", x.Segments(), err)
+	}
+	if len(mem.blocks) != 2 || len(mem.keys) != 0 {
+		t.Errorf("an empty index has %d blocks and %d keys", len(mem.blocks), len(mem.keys))
+	}
+}
+
+func TestBuilderOrder(t *testing.T) {
+	for name, f := range map[string]func(b *Builder){
+		"descending": func(b *Builder) { b.Begin(2); b.Add([]byte("a")); b.Begin(1) },
+		"twice":      func(b *Builder) { b.Begin(2); b.Begin(2) },
+		"negative":   func(b *Builder) { b.Begin(-1) },
+		"too large":  func(b *Builder) { b.Begin(math.MaxInt64) },
+		"no begin":   func(b *Builder) { b.Add([]byte("a")) },
+	} {
+		mem := newMemory()
+		x, _ := Open(mem)
+		b := NewBuilder()
+		f(b)
+		if err := x.Write(b); err == nil || mem.puts > 0 {
+			t.Errorf("%s: Write gives %v after %d writes", name, err, mem.puts)
+		}
+		b.Reset()
+		b.Begin(1)
+		b.Add([]byte("a"))
+		if err := x.Write(b); err != nil {
+			t.Errorf("%s: after Reset: %v", name, err)
+		}
+	}
+}
+
+// faulty fails the n-th call.
+type faulty struct {
+	*memory
+	n *int
+}
+
+var errFault = errors.New("disk on fire")
+
+func (f faulty) fail() error {
+	if *f.n--; *f.n == 0 {
+		return errFault
+	}
+	return nil
+}
+
+func (f faulty) Block(id int64) ([]byte, error) {
+	if err := f.fail(); err != nil {
+		return nil, err
+	}
+	return f.memory.Block(id)
+}
+
+func (f faulty) Blocks(first, last int64, g func(int64, []byte) error) error {
+	if err := f.fail(); err != nil {
+		return err
+	}
+	return f.memory.Blocks(first, last, g)
+}
+
+func (f faulty) PutBlock(id int64, b []byte) error {
+	return errors.Join(f.fail(), f.memory.PutBlock(id, b))
+}
+
+func (f faulty) DeleteBlocks(first, last int64) error {
+	return errors.Join(f.fail(), f.memory.DeleteBlocks(first, last))
+}
+
+func (f faulty) PageOf(segid int64, term []byte) (int64, error) {
+	if err := f.fail(); err != nil {
+		return 0, err
+	}
+	return f.memory.PageOf(segid, term)
+}
+
+func (f faulty) PutPage(segid int64, term []byte, pgno int64) error {
+	return errors.Join(f.fail(), f.memory.PutPage(segid, term, pgno))
+}
+
+func (f faulty) DeletePages(segid int64) error {
+	return errors.Join(f.fail(), f.memory.DeletePages(segid))
+}
+
+// An error of a page's keeper is never lost.
+func TestFaults(t *testing.T) {
+	whole := small(t)
+	for name, f := range map[string]func(x *Index) error{
+		"Docs":   func(x *Index) error { _, err := x.Docs(nil, []byte("all"), 1<<32+5000<<20, 1<<40); return err },
+		"Has":    func(x *Index) error { _, err := x.Has([]byte("none"), 0, 1<<40); return err },
+		"Prefix": func(x *Index) error { _, err := x.Prefix(nil, []byte("w"), 0, 1<<40); return err },
+		"Terms":  func(x *Index) error { return x.Terms(nil, func([]byte, int) bool { return true }) },
+		"Check":  func(x *Index) error { return x.Check() },
+		"Merge":  func(x *Index) error { return x.Merge(func(doc int64) bool { return doc%2 > 0 }, true) },
+		"Write": func(x *Index) error {
+			b := NewBuilder()
+			b.Begin(1)
+			b.Add([]byte("a"))
+			return x.Write(b)
+		},
+	} {
+		for n := 1; ; n++ {
+			left := n
+			x, err := Open(faulty{whole.clone(), &left})
+			if err == nil {
+				err = f(x)
+			}
+			if left > 0 {
+				if err != nil || n < 4 {
+					t.Errorf("%s: without a fault, after %d calls: %v", name, n, err)
+				}
+				break
+			}
+			if !errors.Is(err, errFault) {
+				t.Fatalf("%s: the fault of call %d gives %v", name, n, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package fts5
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// random writes random documents to an index and to a model.
+type random struct {
+	*testing.T
+	rng  *rand.Rand
+	x    *Index
+	m    model
+	next [4]int64 // the next entry of each of some tapes
+	docs int
+}
+
+// word returns a term: short ones are frequent, as in a text.
+func (r *random) word() string {
+	switch n := r.rng.IntN(100); {
+	case n < 60:
+		return string(rune('a' + int(math.Abs(r.rng.NormFloat64())*4)%26))
+	case n < 90:
+		return fmt.Sprintf("w%d", r.rng.IntN(500))
+	case n < 98:
+		return fmt.Sprintf("字%x", r.rng.IntN(1<<20))
+	case n < 99:
+		return string([]byte{byte(r.rng.IntN(256)), byte(r.rng.IntN(256)), 0})
+	default:
+		return strings.Repeat("long", r.rng.IntN(800)+1)
+	}
+}
+
+// write adds up to n documents of up to terms terms, of several tapes at once,
+// as one segment.
+func (r *random) write(n, terms int) {
+	r.Helper()
+	var ids []int64
+	for range 1 + r.rng.IntN(n) {
+		tape := r.rng.IntN(len(r.next))
+		r.next[tape] += 1 + int64(r.rng.IntN(3))
+		ids = append(ids, int64(tape)<<60|int64(tape+1)<<32|r.next[tape])
+	}
+	slices.Sort(ids)
+	b := NewBuilder()
+	for _, id := range ids {
+		b.Begin(id)
+		for range 1 + r.rng.IntN(terms) {
+			w := r.word()
+			b.Add([]byte(w))
+			r.m.add(w, id)
+		}
+	}
+	r.docs += len(ids)
+	if b.Docs() != len(ids) {
+		r.Fatalf("the builder counts %d documents of %d", b.Docs(), len(ids))
+	}
+	if err := r.x.Write(b); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// bounds returns a range that often selects one tape or a part of it.
+func (r *random) bounds() (lo, hi int64) {
+	tape := r.rng.IntN(len(r.next))
+	lo, hi = int64(tape)<<60|int64(tape+1)<<32, int64(tape)<<60|int64(tape+2)<<32-1
+	switch r.rng.IntN(4) {
+	case 0:
+		return 0, math.MaxInt64
+	case 1:
+		lo += r.rng.Int64N(r.next[tape] + 2)
+	case 2:
+		lo += r.rng.Int64N(r.next[tape] + 2)
+		hi = lo + int64(r.rng.IntN(50)) - 1
+	}
+	return lo, hi
+}
+
+// compare asks for some terms and prefixes.
+func (r *random) compare(n int) {
+	r.Helper()
+	if err := r.x.Check(); err != nil {
+		r.Fatal(err)
+	}
+	words := make([]string, 0, len(r.m))
+	for w := range r.m {
+		words = append(words, w)
+	}
+	slices.Sort(words)
+	dst := []int64{-1}
+	for i := range n {
+		w := r.word()
+		if i%3 > 0 && len(words) > 0 {
+			w = words[r.rng.IntN(len(words))]
+		}
+		lo, hi := r.bounds()
+		want := r.m.docs(func(t string) bool { return t == w }, lo, hi)
+		got, err := r.x.Docs(dst, []byte(w), lo, hi)
+		if err != nil || !slices.Equal(got[1:], want) {
+			r.Fatalf("Docs(%.40q, %d, %d): %d documents of %d, %v", w, lo, hi, len(got)-1, len(want), err)
+		}
+		has, err := r.x.Has([]byte(w), lo, hi)
+		if err != nil || has != (len(want) > 0) {
+			r.Fatalf("Has(%.40q, %d, %d): %v, %v, but there are %d", w, lo, hi, has, err, len(want))
+		}
+		prefix := w[:r.rng.IntN(len(w)+1)]
+		match := func(t string) bool { return strings.HasPrefix(t, prefix) }
+		want = r.m.docs(match, lo, hi)
+		got, err = r.x.Prefix(dst, []byte(prefix), lo, hi)
+		if err != nil || !slices.Equal(got[1:], want) {
+			r.Fatalf("Prefix(%.40q, %d, %d): %d documents of %d, %v", prefix, lo, hi, len(got)-1, len(want), err)
+		}
+		r.terms(prefix, words)
+	}
+}
+
+// terms compares the list of terms with a prefix.
+func (r *random) terms(prefix string, words []string) {
+	r.Helper()
+	var want, got []string
+	for _, w := range words {
+		if strings.HasPrefix(w, prefix) {
+			want = append(want, w)
+		}
+	}
+	err := r.x.Terms([]byte(prefix), func(term []byte, size int) bool {
+		got = append(got, string(term))
+		if n := len(r.m[string(term)]); size > 2*n+2 || size < n/2 {
+			r.Errorf("the size of %.40q is given as %d instead of %d", term, size, n)
+		}
+		return true
+	})
+	if err != nil || !slices.Equal(got, want) {
+		r.Fatalf("Terms(%.40q): %d terms of %d, %v", prefix, len(got), len(want), err)
+	}
+}
+
+func TestModel(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			mem := newMemory()
+			r := &random{T: t, rng: rand.New(rand.NewPCG(seed, 1)), m: make(model)}
+			var err error
+			if r.x, err = Open(mem); err != nil {
+				t.Fatal(err)
+			}
+			for range 25 {
+				switch r.rng.IntN(6) {
+				case 0:
+					r.write(3000, 40)
+				case 1, 2:
+					r.write(200, 60)
+				case 3:
+					r.write(1, 60)
+				case 4:
+					err = r.x.Merge(nil, r.rng.IntN(4) == 0)
+				case 5:
+					gone := int64(r.rng.IntN(97))
+					keep := func(doc int64) bool { return doc%97 != gone }
+					err = r.x.Merge(keep, true)
+					r.m.drop(keep)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.x, err = Open(mem); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.compare(60)
+			r.totals()
+		})
+	}
+}
+
+// totals compares the record of totals.
+func (r *random) totals() {
+	r.Helper()
+	docs, pairs := make(map[int64]bool), 0
+	for _, d := range r.m {
+		pairs += len(d)
+		for doc := range d {
+			docs[doc] = true
+		}
+	}
+	got, err := r.x.totals()
+	if err != nil || got.docs != int64(len(docs)) || got.terms != int64(pairs) {
+		r.Errorf("totals %+v, %v, not %d documents and %d terms", got, err, len(docs), pairs)
+	}
+}

@@ -1,0 +1,249 @@
+package fts5
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// errStop ends a scan of pages early.
+var errStop = errors.New("stop")
+
+// decoder collects the documents of lists within [lo, hi].
+type decoder struct {
+	dst    []int64
+	lo, hi int64
+	prev   int64 // the last document of the list so far
+	any    bool  // the list has a document so far
+	limit  int   // enough documents; 0: no limit
+}
+
+// full says that nothing that follows in the same list is wanted.
+func (d *decoder) full() bool {
+	return d.any && d.prev >= d.hi || d.limit > 0 && len(d.dst) >= d.limit
+}
+
+// list decodes what one page has of a list: a document, then differences.
+func (d *decoder) list(b []byte) error {
+	v, n := varint(b)
+	cur := int64(v)
+	if n == 0 || cur < 0 || d.any && cur <= d.prev {
+		return damaged("a list of documents is out of order")
+	}
+	dst, lo, hi := d.dst, d.lo, d.hi
+	if cur >= lo && cur <= hi {
+		dst = append(dst, cur)
+	}
+	for i := n; i < len(b); {
+		c := b[i]
+		delta := int64(c)
+		if c < 0x80 {
+			i++
+		} else if i+1 < len(b) && b[i+1] < 0x80 {
+			delta = int64(c&0x7f)<<7 | int64(b[i+1])
+			i += 2
+		} else {
+			v, n := varint(b[i:])
+			if n == 0 {
+				return damaged("a list of documents is cut off")
+			}
+			delta = int64(v)
+			i += n
+		}
+		cur += delta
+		if delta <= 0 || cur < 0 {
+			return damaged("a list of documents is out of order")
+		}
+		if cur < lo {
+			continue
+		}
+		if cur > hi {
+			break
+		}
+		dst = append(dst, cur)
+	}
+	d.dst, d.prev, d.any = dst, cur, true
+	return nil
+}
+
+// pageOf returns the page of a segment where a term is if it is anywhere, and
+// whether the list of the last term on it has an index.
+func (x *Index) pageOf(s segment, key []byte) (pgno int64, indexed bool, err error) {
+	v, err := x.pages.PageOf(s.id, key)
+	if err != nil {
+		return 0, false, fmt.Errorf("find the page of a term: %w", err)
+	}
+	if pgno = v >> 1; pgno < s.first { // before it: cut off by a merge of FTS5's
+		return s.first, false, nil
+	}
+	if pgno > s.last {
+		return 0, false, damaged("a key names a page outside its segment")
+	}
+	return pgno, v&1 != 0, nil
+}
+
+// leaf reads a page of a segment.
+func (x *Index) leaf(s segment, pgno int64) (leaf, error) {
+	b, err := x.pages.Block(leafID(s.id, pgno))
+	if err != nil {
+		return leaf{}, fmt.Errorf("read page %d of segment %d: %w", pgno, s.id, err)
+	}
+	if b == nil {
+		return leaf{}, damaged("page %d of segment %d is missing", pgno, s.id)
+	}
+	return parseLeaf(b)
+}
+
+// leaves calls f with the pages of a segment from pgno on until f returns
+// errStop.
+func (x *Index) leaves(s segment, pgno int64, f func(leaf) error) error {
+	if pgno > s.last {
+		return nil
+	}
+	want := leafID(s.id, pgno)
+	end := leafID(s.id, s.last)
+	err := x.pages.Blocks(want, end, func(id int64, block []byte) error {
+		if id != want {
+			return damaged("a page of segment %d is missing", s.id)
+		}
+		want++
+		l, err := parseLeaf(block)
+		if err != nil {
+			return err
+		}
+		return f(l)
+	})
+	switch {
+	case errors.Is(err, errStop):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read segment %d: %w", s.id, err)
+	case want != end+1:
+		return damaged("a page of segment %d is missing", s.id)
+	}
+	return nil
+}
+
+// collect decodes the list of a term in a segment.
+func (x *Index) collect(d *decoder, s segment, key []byte) error {
+	d.any = false
+	pgno, indexed, err := x.pageOf(s, key)
+	if err != nil {
+		return err
+	}
+	l, err := x.leaf(s, pgno)
+	if err != nil {
+		return err
+	}
+	list, last, found, err := l.find(key)
+	if err != nil || !found {
+		return err
+	}
+	if len(list) > 0 || !last {
+		if err := d.list(list); err != nil {
+			return err
+		}
+	}
+	if !last || d.full() {
+		return nil
+	}
+	next := pgno + 1
+	if indexed && d.lo > d.prev {
+		if next, err = x.skip(s, pgno, d.lo); err != nil {
+			return err
+		}
+	}
+	return x.leaves(s, next, func(l leaf) error {
+		if list := l.rest(); list != nil {
+			if err := d.list(list); err != nil {
+				return err
+			}
+		}
+		if l.term != 0 || d.full() {
+			return errStop
+		}
+		return nil
+	})
+}
+
+// Docs appends the documents of a term within [lo, hi], ascending.
+func (x *Index) Docs(dst []int64, term []byte, lo, hi int64) ([]int64, error) {
+	if len(term) == 0 || lo > hi {
+		return dst, nil
+	}
+	key := x.stored(term)
+	d := decoder{dst: dst, lo: lo, hi: hi}
+	base := len(dst)
+	x.starts = x.starts[:0]
+	for _, s := range x.st.segs {
+		start := len(d.dst)
+		if err := x.collect(&d, s, key); err != nil {
+			return dst, err
+		}
+		if len(d.dst) > start {
+			x.starts = append(x.starts, start-base)
+		}
+	}
+	x.spare = mergeRuns(d.dst[base:], x.starts, x.spare)
+	return d.dst[:base+len(slices.Compact(d.dst[base:]))], nil
+}
+
+// Has reports whether some document in [lo, hi] has the term.
+func (x *Index) Has(term []byte, lo, hi int64) (bool, error) {
+	if len(term) == 0 || lo > hi {
+		return false, nil
+	}
+	key := x.stored(term)
+	d := decoder{dst: make([]int64, 0, pageSize), lo: lo, hi: hi, limit: 1}
+	for _, s := range x.st.segs {
+		if err := x.collect(&d, s, key); err != nil {
+			return false, err
+		}
+		if len(d.dst) > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// mergeRuns sorts a, which consists of ascending runs that start at starts. It
+// returns its scratch space for the next call.
+func mergeRuns(a []int64, starts []int, spare []int64) []int64 {
+	for len(starts) > 1 {
+		kept := starts[:0]
+		for i := 0; i < len(starts); i += 2 {
+			kept = append(kept, starts[i])
+			if i+1 == len(starts) {
+				break
+			}
+			mid, end := starts[i+1], len(a)
+			if i+2 < len(starts) {
+				end = starts[i+2]
+			}
+			spare = mergeTwo(a[starts[i]:end], mid-starts[i], spare)
+		}
+		starts = kept
+	}
+	return spare
+}
+
+// mergeTwo merges the ascending halves a[:mid] and a[mid:].
+func mergeTwo(a []int64, mid int, spare []int64) []int64 {
+	if a[mid-1] <= a[mid] {
+		return spare
+	}
+	left := append(spare[:0], a[:mid]...)
+	i, j, n := 0, mid, 0
+	for i < len(left) && j < len(a) {
+		if left[i] <= a[j] {
+			a[n] = left[i]
+			i++
+		} else {
+			a[n] = a[j]
+			j++
+		}
+		n++
+	}
+	copy(a[n:], left[i:])
+	return left
+}

@@ -1,0 +1,204 @@
+package fts5
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// minIndexed is how many pages without a term a list has to cover to get an
+// index of its own.
+const minIndexed = 4
+
+// writer writes the pages of one new segment: for each term, in order, begin
+// and then its documents.
+type writer struct {
+	pages  Pages
+	segid  int64
+	pgno   int64  // of the page being filled
+	buf    []byte // of that page: header, terms, lists
+	foot   []byte // the offsets of its terms
+	termAt int    // offset of the last term on it; 0: none
+	fresh  bool   // nothing is on it
+	term   []byte // the last term
+	prev   int64  // the last document of its list
+	listed bool   // its list has a document
+
+	// The last page with a term, which goes into %_idx when it is known how
+	// many pages its last list covers.
+	keyPage  int64
+	key      []byte
+	termless int // pages without a term since
+	dlidx    dlidxWriter
+}
+
+func newWriter(p Pages, segid int64) *writer {
+	w := &writer{pages: p, segid: segid, pgno: 1, fresh: true, keyPage: 1, key: []byte{}}
+	w.buf = make([]byte, leafHeader, pageSize+64)
+	w.dlidx.start(1)
+	return w
+}
+
+// begin starts a term, which has to be above all before.
+func (w *writer) begin(term []byte) error {
+	if bytes.Compare(term, w.term) <= 0 {
+		return damaged("terms are out of order")
+	}
+	if w.size()+len(term)+2 >= pageSize && !w.fresh {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	same := 0
+	for same < len(w.term) && same < len(term) && w.term[same] == term[same] {
+		same++
+	}
+	at := len(w.buf)
+	w.foot = appendVarint(w.foot, uint64(at-w.termAt))
+	if w.termAt == 0 {
+		if w.pgno != 1 {
+			if err := w.putKey(); err != nil {
+				return err
+			}
+			w.keyPage, w.key = w.pgno, append(w.key, term[:same+1]...)
+		}
+		same = 0
+	} else {
+		w.buf = appendVarint(w.buf, uint64(same))
+	}
+	w.buf = appendVarint(w.buf, uint64(len(term)-same))
+	w.buf = append(w.buf, term[same:]...)
+	w.term = append(w.term[:0], term...)
+	w.termAt, w.fresh, w.listed = at, false, false
+	w.dlidx.start(w.pgno)
+	return nil
+}
+
+// size is the size that the page would have now.
+func (w *writer) size() int { return len(w.buf) + len(w.foot) }
+
+// add appends a document, above all before, to the list of the term.
+func (w *writer) add(doc int64) error {
+	switch {
+	case w.fresh:
+		if err := w.resume(doc); err != nil {
+			return err
+		}
+	case !w.listed:
+		w.buf = appendVarint(w.buf, uint64(doc))
+	default:
+		w.buf = appendVarint(w.buf, uint64(doc-w.prev))
+	}
+	w.prev, w.listed = doc, true
+	if w.size() >= pageSize {
+		return w.flush()
+	}
+	return nil
+}
+
+// resume starts the page with a document of the list that goes on.
+func (w *writer) resume(doc int64) error {
+	binary.BigEndian.PutUint16(w.buf, uint16(len(w.buf)))
+	w.buf = appendVarint(w.buf, uint64(doc))
+	w.fresh = false
+	return w.dlidx.add(w.pgno, doc, w.putDlidx)
+}
+
+// list appends a whole list, which has been encoded as differences after its
+// first document and so can be copied where a page has the space.
+func (w *writer) list(first int64, deltas []byte) error {
+	if err := w.add(first); err != nil {
+		return err
+	}
+	for len(deltas) > 0 {
+		n := 0
+		if w.fresh {
+			v, size := varint(deltas)
+			w.prev += int64(v)
+			if err := w.resume(w.prev); err != nil {
+				return err
+			}
+			n = size
+		} else {
+			n = w.copy(deltas)
+		}
+		deltas = deltas[n:]
+		if w.size() >= pageSize {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// copy copies what fits of the list's differences and returns how many bytes.
+func (w *writer) copy(deltas []byte) int {
+	room := min(pageSize-w.size(), len(deltas))
+	n := 0
+	for n < room {
+		if c := deltas[n]; c < 0x80 {
+			w.prev += int64(c)
+			n++
+			continue
+		}
+		v, size := varint(deltas[n:])
+		w.prev += int64(v)
+		n += size
+	}
+	w.buf = append(w.buf, deltas[:n]...)
+	return n
+}
+
+// flush writes the page and starts the next.
+func (w *writer) flush() error {
+	binary.BigEndian.PutUint16(w.buf[2:], uint16(len(w.buf)))
+	if w.termAt == 0 {
+		w.termless++
+	}
+	if err := w.pages.PutBlock(leafID(w.segid, w.pgno), append(w.buf, w.foot...)); err != nil {
+		return fmt.Errorf("write page %d of segment %d: %w", w.pgno, w.segid, err)
+	}
+	w.buf = append(w.buf[:0], 0, 0, 0, 0)
+	w.foot = w.foot[:0]
+	w.termAt, w.fresh = 0, true
+	w.pgno++
+	return nil
+}
+
+// putKey enters the last page with a term into %_idx.
+func (w *writer) putKey() error {
+	v := w.keyPage << 1
+	if w.termless >= minIndexed {
+		v |= 1
+		if err := w.dlidx.flush(w.putDlidx); err != nil {
+			return err
+		}
+	}
+	if err := w.pages.PutPage(w.segid, w.key, v); err != nil {
+		return fmt.Errorf("write a key of segment %d: %w", w.segid, err)
+	}
+	w.key, w.termless = w.key[:0], 0
+	return nil
+}
+
+func (w *writer) putDlidx(height int, pgno int64, b []byte) error {
+	if err := w.pages.PutBlock(dlidxID(w.segid, height, pgno), b); err != nil {
+		return fmt.Errorf("write the index of a list: %w", err)
+	}
+	return nil
+}
+
+// finish writes what is left. The segment has no pages if there was no term.
+func (w *writer) finish() (segment, error) {
+	if !w.fresh {
+		if err := w.flush(); err != nil {
+			return segment{}, err
+		}
+	}
+	s := segment{id: w.segid, first: 1, last: w.pgno - 1}
+	if s.last == 0 {
+		return s, nil
+	}
+	return s, w.putKey()
+}

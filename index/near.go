@@ -1,0 +1,145 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+	"unicode/utf8"
+
+	"tape/internal/text"
+)
+
+// nearQuery returns the query with each word that no entry has replaced by a near one
+// that some entry has. Nil: there is no such word, or nothing near it.
+func (f *finder) nearQuery() (*text.Query, error) {
+	query := f.query
+	changed := false
+	for _, word := range f.query.Words() {
+		ds, err := f.eval.with(word)
+		if err != nil {
+			return nil, err
+		}
+		if len(ds) > 0 {
+			continue
+		}
+		near, err := f.near(word)
+		if err != nil {
+			return nil, err
+		}
+		if near == "" {
+			return nil, nil
+		}
+		query, changed = query.With(word, near), true
+	}
+	if !changed {
+		return nil, nil
+	}
+	return query, nil
+}
+
+// maxSlips is how many slips of the keyboard a word may be away: one that is shorter
+// than four letters none, a long one two.
+func maxSlips(letters int) int {
+	switch {
+	case letters < 4:
+		return 0
+	case letters < 8:
+		return 1
+	}
+	return 2
+}
+
+// nearTerm is a word of the index that is near another.
+type nearTerm struct {
+	term  string
+	slips int
+	size  int // roughly, how many entries have it
+}
+
+// near returns the word in scope that is nearest to another, the most frequent of them
+// if there are several. The first letter is mostly right, so those that begin with it
+// are tried, and then what a single slip at the beginning makes.
+func (f *finder) near(word string) (string, error) {
+	letters := []rune(word)
+	most := maxSlips(len(letters))
+	if most == 0 {
+		return "", nil
+	}
+	var found []nearTerm
+	err := f.eval.x.Terms([]byte(string(letters[:1])), func(term []byte, size int) bool {
+		n := utf8.RuneCount(term)
+		if n < len(letters)-most || n > len(letters)+most {
+			return true
+		}
+		if slips := distance(letters, []rune(string(term)), most); slips <= most {
+			found = append(found, nearTerm{string(term), slips, size})
+		}
+		return true
+	})
+	if err != nil {
+		return "", err
+	}
+	slices.SortFunc(found, func(a, b nearTerm) int {
+		return cmp.Or(cmp.Compare(a.slips, b.slips), cmp.Compare(b.size, a.size), cmp.Compare(a.term, b.term))
+	})
+	for _, n := range found {
+		if ok, err := f.inScope(n.term); err != nil || ok {
+			return n.term, err
+		}
+	}
+	for _, term := range slipsAtFirst(letters) {
+		if ok, err := f.inScope(term); err != nil || ok {
+			return term, err
+		}
+	}
+	return "", nil
+}
+
+func (f *finder) inScope(term string) (bool, error) {
+	for _, s := range f.eval.scopes {
+		if ok, err := f.eval.x.Has([]byte(term), s.lo, s.hi); err != nil || ok {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// slipsAtFirst are the words that one slip at the first letter may have been meant for.
+func slipsAtFirst(letters []rune) []string {
+	const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
+	rest := string(letters[1:])
+	out := []string{rest, string(letters[1]) + string(letters[0]) + string(letters[2:])}
+	for _, r := range alphabet {
+		out = append(out, string(r)+rest, string(r)+string(letters))
+	}
+	return out
+}
+
+// distance is how many slips (a letter too many, too few, another one, or two swapped)
+// are between two words; more than most is most+1. This is the restricted edit distance,
+// in which swapped letters are not changed again.
+func distance(a, b []rune, most int) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		least := i
+		for j := 1; j <= len(b); j++ {
+			other := 1
+			if a[i-1] == b[j-1] {
+				other = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+other)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+			least = min(least, row[j])
+		}
+		if least > most {
+			return most + 1
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

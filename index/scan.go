@@ -1,0 +1,240 @@
+package index
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"tape/internal/text"
+	"tape/repo"
+)
+
+// scanned is a match in a file, without its text: there may be very many.
+type scanned struct {
+	tape    int // index into Search.Tapes
+	id      int64
+	created int64
+	at      repo.Position
+	anchor  string
+	seq     int
+	sign    uint64
+	kind    string
+}
+
+// scan looks through the files themselves. Nothing is ranked: the newest comes first.
+func scan(ctx context.Context, s Search) (*Result, error) {
+	find, err := s.scanner()
+	if err != nil {
+		return nil, err
+	}
+	var all []scanned
+	var missing error
+	reached := false
+	for i, t := range s.Tapes {
+		found, err := scanTape(ctx, s, i, find)
+		if isNotFound(err) {
+			missing = err
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("search tape %q: %w", t.Name(), err)
+		}
+		reached = true
+		all = append(all, found...)
+	}
+	if missing != nil && !reached {
+		return nil, missing
+	}
+	slices.SortFunc(all, func(a, b scanned) int {
+		if a.tape == b.tape {
+			return cmp.Compare(b.id, a.id)
+		}
+		return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(a.tape, b.tape))
+	})
+	out := &Result{Matches: len(all), Exact: true}
+	if s.Count {
+		return out, nil
+	}
+	if out.Hits, err = scanHits(s, find, all); err != nil {
+		return nil, err
+	}
+	return out, addNeighbours(ctx, s, out.Hits)
+}
+
+func (s Search) scanner() (*text.Scan, error) {
+	if s.How == Substring {
+		return text.NewSubstring(s.Text, s.IgnoreCase), nil
+	}
+	find, err := text.NewRegexp(s.Text, s.IgnoreCase)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", repo.ErrInvalid, err)
+	}
+	return find, nil
+}
+
+// scanTape looks through the files of one tape, several at a time.
+func scanTape(ctx context.Context, s Search, tape int, find *text.Scan) ([]scanned, error) {
+	files, err := s.Tapes[tape].Files(ctx, s.Query)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		next atomic.Int64
+		mu   sync.Mutex
+		all  []scanned
+	)
+	g, ctx := errgroup.WithContext(ctx)
+	for range max(1, runtime.GOMAXPROCS(0)) {
+		g.Go(func() error {
+			var buf []byte
+			var found []scanned
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= files.Len() {
+					break
+				}
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				file, err := files.Read(i, buf)
+				if err != nil {
+					return err
+				}
+				buf = file.Data[:0]
+				if found, err = s.scanFile(found, file, tape, find); err != nil {
+					return err
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, found...)
+			return nil
+		})
+	}
+	return all, g.Wait()
+}
+
+func (s Search) scanFile(found []scanned, file repo.File, tape int, find *text.Scan) ([]scanned, error) {
+	var body []byte
+	for from := 0; from < len(file.Data); {
+		i := find.Candidate(file.Data[from:])
+		if i < 0 {
+			break
+		}
+		start := bytes.LastIndexByte(file.Data[:from+i], '\n') + 1
+		end := bytes.IndexByte(file.Data[from+i:], '\n')
+		if end < 0 {
+			end = len(file.Data) - from - i
+		}
+		from += i + end + 1
+		e, err := file.Entry(start)
+		if err != nil {
+			return nil, err
+		}
+		if !s.keeps(e) {
+			continue
+		}
+		body = text.AppendEntry(body[:0], e.Kind, e.Payload)
+		if _, ok := find.Match(body); !ok {
+			continue
+		}
+		m := scanned{tape: tape, id: e.ID, at: e.At, anchor: e.Anchor, seq: e.AnchorSeq, kind: e.Kind, sign: text.Signature(body)}
+		if at, ok := e.Time(); ok {
+			m.created = at.UnixMicro()
+		}
+		found = append(found, m)
+	}
+	return found, nil
+}
+
+// keeps applies the filters to an entry itself.
+func (s Search) keeps(e repo.Entry) bool {
+	if !s.Query.Keeps(e) || !s.Searches && isSearch(e) {
+		return false
+	}
+	return len(s.Roles) == 0 || e.Kind == repo.KindMessage && slices.Contains(s.Roles, roleOf(e))
+}
+
+// scanHits makes hits of the first matches, and folds those that say the same.
+func scanHits(s Search, find *text.Scan, all []scanned) ([]Hit, error) {
+	readers := make([]*repo.Reader, len(s.Tapes))
+	defer func() {
+		for _, r := range readers {
+			if r != nil {
+				_ = r.Close()
+			}
+		}
+	}()
+	type same struct {
+		sign uint64
+		kind string
+	}
+	hits, bySign := []Hit{}, map[same]int{}
+	for _, m := range all {
+		key := same{m.sign, m.kind}
+		if i, ok := bySign[key]; ok && !s.NoFold {
+			hits[i].Similar++
+			continue
+		}
+		if len(hits) == s.limit() {
+			continue
+		}
+		r := readers[m.tape]
+		if r == nil {
+			var err error
+			if r, err = s.Tapes[m.tape].Reader(); err != nil {
+				return nil, err
+			}
+			readers[m.tape] = r
+		}
+		e, err := r.Entry(m.at, m.anchor, m.seq)
+		if err != nil {
+			return nil, err
+		}
+		body := text.AppendEntry(nil, e.Kind, e.Payload)
+		match, _ := find.Match(body)
+		bySign[key] = len(hits)
+		hits = append(hits, newHit(&candidate{entry: e, text: body, match: match}))
+	}
+	return hits, nil
+}
+
+// addNeighbours adds what is before and after each hit.
+func addNeighbours(ctx context.Context, s Search, hits []Hit) error {
+	n := int64(s.Context)
+	for i := range hits {
+		h := &hits[i]
+		t := s.tape(h.Tape)
+		for id := max(1, h.ID-n); id <= h.ID+n && n > 0; id++ {
+			if id == h.ID {
+				continue
+			}
+			e, err := t.Entry(ctx, id)
+			switch {
+			case isNotFound(err): // behind the last one
+			case err != nil:
+				return err
+			case id < h.ID:
+				h.Before = append(h.Before, e)
+			default:
+				h.After = append(h.After, e)
+			}
+		}
+	}
+	return nil
+}
+
+func (s Search) tape(name string) *repo.Tape {
+	i := slices.IndexFunc(s.Tapes, func(t *repo.Tape) bool { return t.Name() == name })
+	return s.Tapes[i]
+}
+
+func isNotFound(err error) bool { return errors.Is(err, repo.ErrNotFound) }

@@ -1,0 +1,94 @@
+package index
+
+import "fmt"
+
+// schemaVersion changes with anything that is stored: the tables, what the words of an
+// entry are, the rules of summaries. An index of another version is built anew.
+const schemaVersion = 1
+
+// applicationID tells our files from other SQLite databases: "tape", in ASCII.
+const applicationID = 0x74617065
+
+// pageSize is that of the database, in bytes. A page of the words table is a little
+// smaller, so that it fills one of these.
+const pageSize = 4096
+
+// schema creates everything. A line is known by its document number, doc: that of the
+// tape, shifted by tapeShift, and the entry's id. Numbers of tapes, files and documents
+// mean nothing outside; the view entries is for other programs.
+var schema = fmt.Sprintf(`
+CREATE TABLE tapes (
+	no INTEGER PRIMARY KEY AUTOINCREMENT,
+	branch TEXT NOT NULL UNIQUE,
+	name TEXT NOT NULL,
+	entries INTEGER NOT NULL,
+	bytes INTEGER NOT NULL,
+	newest INTEGER,
+	mark TEXT NOT NULL
+);
+CREATE TABLE phases (
+	tape INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	name TEXT NOT NULL,
+	folder TEXT NOT NULL,
+	first_id INTEGER NOT NULL,
+	PRIMARY KEY (tape, seq)
+) WITHOUT ROWID;
+CREATE TABLE files (
+	no INTEGER PRIMARY KEY,
+	tape INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	name TEXT NOT NULL,
+	UNIQUE (tape, seq, name)
+);
+CREATE TABLE lines (
+	doc INTEGER PRIMARY KEY,
+	kind TEXT NOT NULL,
+	summary TEXT,
+	created INTEGER,
+	seq INTEGER NOT NULL,
+	file INTEGER NOT NULL,
+	line INTEGER NOT NULL,
+	offset INTEGER NOT NULL,
+	length INTEGER NOT NULL,
+	sign INTEGER NOT NULL
+);
+CREATE INDEX anchors ON lines (seq) WHERE kind = 'anchor';
+CREATE TABLE dates (
+	block INTEGER PRIMARY KEY,
+	low INTEGER,
+	high INTEGER,
+	undated INTEGER NOT NULL
+);
+CREATE VIRTUAL TABLE words USING fts5 (text, content = '', detail = none, columnsize = 0, tokenize = 'ascii');
+CREATE VIEW entries AS SELECT
+	lines.doc & %d AS id,
+	lines.kind AS kind,
+	phases.name AS anchor_name,
+	lines.seq AS anchor_seq,
+	'anchors/' || phases.folder || '/' || files.name AS file_path,
+	lines.line AS line_offset,
+	strftime('%%Y-%%m-%%dT%%H:%%M:%%S', lines.created / 1000000, 'unixepoch') || printf('.%%06d+00:00', lines.created %% 1000000) AS created_at,
+	lines.summary AS summary,
+	tapes.name AS tape,
+	lines.offset AS byte_offset,
+	lines.length AS byte_length
+FROM lines
+	JOIN tapes ON tapes.no = lines.doc >> %d
+	JOIN phases ON phases.tape = tapes.no AND phases.seq = lines.seq
+	JOIN files ON files.no = lines.file;
+PRAGMA application_id = %d;
+PRAGMA user_version = %d;
+`, int64(1)<<tapeShift-1, tapeShift, applicationID, schemaVersion)
+
+const (
+	tapeShift = 32
+	// blockShift: the lines of 1024 ids share a row of the table dates.
+	blockShift = 10
+)
+
+func docOf(tape, id int64) int64 { return tape<<tapeShift | id }
+
+func idOf(doc int64) int64 { return doc & (1<<tapeShift - 1) }
+
+func tapeOf(doc int64) int64 { return doc >> tapeShift }

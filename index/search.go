@@ -1,0 +1,365 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"tape/index/internal/fts5"
+	"tape/internal/text"
+	"tape/repo"
+)
+
+// How the text of a Search is to be understood.
+type How int
+
+const (
+	Words     How = iota // the query language
+	Substring            // exactly these characters
+	Regexp               // an RE2 regular expression
+)
+
+// Search says what to look for.
+type Search struct {
+	Text string
+	How  How
+	// IgnoreCase is for Substring and Regexp; words have no case.
+	IgnoreCase bool
+	// Exact takes words as they are spelt, punctuation included, and looks for no near
+	// ones where there is no hit.
+	Exact bool
+
+	// Tapes are searched, each by Query's anchors, dates and kinds. The limit counts
+	// hits.
+	Tapes []*repo.Tape
+	Query repo.Query
+	// Roles keeps messages of these roles; empty keeps all entries.
+	Roles []string
+
+	// Newest orders by age instead of relevance.
+	Newest bool
+	// NoFold shows entries one by one that say nearly the same.
+	NoFold bool
+	// Searches includes what search tools wrote (meta.search).
+	Searches bool
+	// Context is how many entries before and after each hit come with it.
+	Context int
+	// Count asks for the exact number of matches, whatever it costs.
+	Count bool
+}
+
+// Hit is an entry that matches.
+type Hit struct {
+	repo.Entry
+	Score   float64
+	Snippet string   // the match and what is around it, on one line
+	Spans   [][2]int // where in the snippet what was looked for is: bytes, from and to
+	Similar int      // how many more entries say nearly the same
+
+	Before, After []repo.Entry // see Search.Context
+}
+
+// Result is what a search found.
+type Result struct {
+	Hits []Hit
+	// Matches is how many entries match. It is a lower bound unless Exact.
+	Matches int
+	Exact   bool
+	// Instead is the query that was answered instead of one that nothing matched.
+	Instead string
+}
+
+// Search finds entries. It first brings the index up to date with the tapes.
+func (x *Index) Search(ctx context.Context, s Search) (*Result, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	if s.How != Words {
+		return scan(ctx, s)
+	}
+	const tries = 3
+	for try := 1; ; try++ {
+		res, err := x.searchWords(ctx, s)
+		if !isDamage(err) || try == tries || ctx.Err() != nil {
+			return res, classify(err)
+		}
+		if err := x.mend(ctx, s.Tapes, err, try > 1); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (s Search) check() error {
+	if l := s.Query.Limit; l != nil && *l < 0 {
+		return fmt.Errorf("%w: a limit must not be negative", repo.ErrInvalid)
+	}
+	if s.Context < 0 {
+		return fmt.Errorf("%w: a number of neighbours must not be negative", repo.ErrInvalid)
+	}
+	return nil
+}
+
+// limit is how many hits are wanted.
+func (s Search) limit() int {
+	if s.Query.Limit == nil {
+		return math.MaxInt
+	}
+	return *s.Query.Limit
+}
+
+// mend is for an index that contradicts the tape. It may be that the tape was reset just
+// now, so the first time it is only looked at again; then it is built anew.
+func (x *Index) mend(ctx context.Context, tapes []*repo.Tape, why error, again bool) error {
+	if !again && errors.Is(why, errStrange) {
+		return nil
+	}
+	x.store.Warn(fmt.Sprintf("the index was damaged, and is built anew: %v", why))
+	if x.memory {
+		return x.Close()
+	}
+	unlock, err := x.store.LockIndex(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = x.build(ctx, tapes)
+	return errors.Join(err, unlock())
+}
+
+func (x *Index) searchWords(ctx context.Context, s Search) (*Result, error) {
+	if _, err := x.ready(ctx, s.Tapes, false); err != nil {
+		return nil, err
+	}
+	f := &finder{ctx: ctx, db: x.db, s: s}
+	defer f.close()
+	var res *Result
+	err := x.db.within("BEGIN", func() (err error) {
+		res, err = f.find()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return res, addNeighbours(ctx, s, res.Hits)
+}
+
+// finder answers one search.
+type finder struct {
+	ctx   context.Context
+	db    *db
+	s     Search
+	query *text.Query
+	eval  *evaluator
+
+	readers map[int64]*repo.Reader
+	folders map[phaseKey]phaseRow
+	names   map[int64]string
+}
+
+type phaseKey struct {
+	tape int64
+	seq  int
+}
+
+type phaseRow struct{ name, folder string }
+
+func (f *finder) close() {
+	for _, r := range f.readers {
+		_ = r.Close()
+	}
+}
+
+func (f *finder) find() (*Result, error) {
+	x, err := fts5.Open(pages{f.db})
+	if err != nil {
+		return nil, err
+	}
+	f.eval = &evaluator{x: x, sets: map[string]docs{}}
+	f.readers, f.folders, f.names = map[int64]*repo.Reader{}, map[phaseKey]phaseRow{}, map[int64]string{}
+	if f.eval.scopes, err = f.scopes(); err != nil {
+		return nil, err
+	}
+	if len(f.eval.scopes) == 0 {
+		return &Result{Exact: true}, nil
+	}
+	f.query = text.Parse(f.s.Text, text.Options{Exact: f.s.Exact})
+	res, err := f.answer()
+	if err != nil || res.Matches > 0 || f.s.Exact {
+		return res, err
+	}
+	near, err := f.nearQuery()
+	if err != nil || near == nil {
+		return res, err
+	}
+	f.query = near
+	instead, err := f.answer()
+	if err != nil || instead.Matches == 0 {
+		return res, err
+	}
+	instead.Instead = near.String()
+	return instead, nil
+}
+
+// scopes resolves the query's anchors for every tape. With several tapes, one that does
+// not have the anchor is left out, unless none has it.
+func (f *finder) scopes() ([]scope, error) {
+	var out []scope
+	var missing error
+	for _, t := range f.s.Tapes {
+		k, err := f.db.known(t)
+		if err != nil {
+			return nil, err
+		}
+		first, last, err := t.Range(f.ctx, f.s.Query)
+		if errors.Is(err, repo.ErrNotFound) {
+			missing = err
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if k.no == 0 || first > k.entries {
+			continue
+		}
+		out = append(out, scope{tape: t, no: k.no, lo: docOf(k.no, first), hi: docOf(k.no, min(last, k.entries)),
+			count: k.entries, newest: k.newest.Int64, bytes: k.bytes})
+	}
+	if len(out) == 0 && missing != nil {
+		return nil, missing
+	}
+	slices.SortFunc(out, func(a, b scope) int { return int(a.no - b.no) })
+	return out, nil
+}
+
+// answer finds the hits of the query in hand.
+func (f *finder) answer() (*Result, error) {
+	expr, sure := f.query.Index()
+	if f.query.Empty() {
+		expr, sure = text.Expr{Op: text.None}, true
+	}
+	found, err := f.eval.eval(expr)
+	if err == nil {
+		found, err = f.filter(found)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.s.Count || f.s.limit() == 0 {
+		n, err := f.count(found, sure)
+		return &Result{Matches: n, Exact: true}, err
+	}
+	p, err := newPicker(f, found, sure)
+	if err == nil {
+		err = p.run()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.result(), nil
+}
+
+// filter applies what is not about words.
+func (f *finder) filter(ds docs) (docs, error) {
+	if len(ds) > 0 && (!f.s.Query.Since.IsZero() || !f.s.Query.Until.IsZero()) {
+		var err error
+		if ds, err = f.dated(ds); err != nil {
+			return nil, err
+		}
+	}
+	keep := func(mark string, values []string) error {
+		if len(values) == 0 || len(ds) == 0 {
+			return nil
+		}
+		terms := make([]string, len(values))
+		for i, v := range values {
+			terms[i] = mark + v
+		}
+		has, err := f.eval.with(terms...)
+		if err != nil {
+			return err
+		}
+		ds = intersect(ds, has)
+		return nil
+	}
+	if err := errors.Join(keep(markKind, f.s.Query.Kinds), keep(markRole, f.s.Roles)); err != nil {
+		return nil, err
+	}
+	if f.s.Searches || len(ds) == 0 {
+		return ds, nil
+	}
+	own, err := f.eval.with(markSearch)
+	return subtract(ds, own), err
+}
+
+// dated keeps the documents within the query's dates. Of most blocks the range of dates
+// tells; the others are looked at line by line.
+func (f *finder) dated(ds docs) (docs, error) {
+	since, until := int64(math.MinInt64), int64(math.MaxInt64)
+	if q := f.s.Query; !q.Since.IsZero() {
+		since = q.Since.UnixMicro()
+		if q.Since.Nanosecond()%1000 != 0 {
+			since++
+		}
+	}
+	if q := f.s.Query; !q.Until.IsZero() {
+		until = q.Until.UnixMicro()
+	}
+	type limits struct{ low, high, undated int64 }
+	blocks := map[int64]limits{}
+	err := f.db.rows("SELECT block, coalesce(low, 0), coalesce(high, 0), undated FROM dates WHERE block BETWEEN ? AND ?",
+		[]any{ds[0] >> blockShift, ds[len(ds)-1] >> blockShift}, func(scan func(...any) error) error {
+			var block int64
+			var l limits
+			err := scan(&block, &l.low, &l.high, &l.undated)
+			blocks[block] = l
+			return err
+		})
+	if err != nil {
+		return nil, err
+	}
+	out := make(docs, 0, len(ds))
+	for _, d := range ds {
+		l := blocks[d>>blockShift]
+		if l.high < since || l.low > until {
+			continue
+		}
+		if l.low >= since && l.high <= until && l.undated == 0 {
+			out = append(out, d)
+			continue
+		}
+		var created *int64
+		if _, err := f.db.row("SELECT created FROM lines WHERE doc = ?", []any{d}, &created); err != nil {
+			return nil, err
+		}
+		if created != nil && *created >= since && *created <= until {
+			out = append(out, d)
+		}
+	}
+	return out, nil
+}
+
+// count counts the matches.
+func (f *finder) count(found docs, sure bool) (int, error) {
+	if sure {
+		return len(found), nil
+	}
+	n := 0
+	for i, d := range found {
+		if i%256 == 0 && f.ctx.Err() != nil {
+			return 0, f.ctx.Err()
+		}
+		c, err := f.candidate(d)
+		if err != nil {
+			return 0, err
+		}
+		ok, err := f.match(&c)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			n++
+		}
+	}
+	return n, nil
+}

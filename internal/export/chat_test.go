@@ -1,0 +1,180 @@
+package export
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"tape/repo"
+	"tape/repo/view"
+)
+
+// conversation records phases with calls, results, noise and system messages; calls may
+// be answered in the next phase.
+func conversation(t *testing.T, rnd *rand.Rand) *recorder {
+	r := record(t)
+	open := 0
+	for i := range 60 {
+		switch rnd.IntN(8) {
+		case 0:
+			r.anchor(fmt.Sprintf("phase-%d", i), `{"n":`+fmt.Sprint(i)+`}`)
+		case 1:
+			r.say("system", fmt.Sprintf("rule %d", rnd.IntN(3)))
+		case 2:
+			r.add("event", `{"name":"tick"}`, `{}`)
+		case 3, 4:
+			if open == 0 {
+				open = 1 + rnd.IntN(2)
+				r.call([]string{fmt.Sprintf("c%d", i), fmt.Sprintf("d%d", i)}[:open]...)
+			}
+		case 5, 6:
+			if open > 0 {
+				r.results(`{}`, []string{fmt.Sprintf("answer %d", i), "more"}[:open]...)
+				open = 0
+			}
+		default:
+			r.say("user", fmt.Sprintf("message %d", i))
+		}
+	}
+	return r
+}
+
+// Made a stretch at a time, the messages are those of the whole.
+func TestOpenAIStretches(t *testing.T) {
+	cuts := 0
+	for seed := range uint64(300) {
+		r := conversation(t, rand.New(rand.NewPCG(seed, 4)))
+		c, err := view.Messages(r.entries, view.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, size := range []int{1, 700, 1 << 30} {
+			var b bytes.Buffer
+			w := bufio.NewWriter(&b)
+			if err := writeStretches(t.Context(), w, r.source(), size); err != nil {
+				t.Fatal(err)
+			}
+			w.Flush()
+			var got, want any
+			if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+				t.Fatalf("seed %d, %d bytes: %v", seed, size, err)
+			}
+			if err := json.Unmarshal(c.JSON(), &want); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("seed %d, %d bytes:\n%s\nnot\n%s", seed, size, b.Bytes(), c.JSON())
+			}
+		}
+		s := stretch{open: map[string]bool{}}
+		for _, e := range r.entries {
+			if s.ends(e, 1) {
+				cuts++
+				s = stretch{open: map[string]bool{}}
+			}
+			s.add(e)
+		}
+	}
+	if cuts < 1000 {
+		t.Errorf("only %d stretches", cuts)
+	}
+}
+
+// A tape without messages is an empty array.
+func TestOpenAIEmpty(t *testing.T) {
+	if got := write(t, OpenAI, Source{Entries: all(nil)}); got != "[]\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// A line of the training format has the messages of its phase, what it began with and
+// what it came to.
+func TestTraining(t *testing.T) {
+	r := record(t)
+	r.say("user", "build it <now>")
+	r.call("c1")
+	r.results(`{}`, "done")
+	r.add("event", `{"name":"run"}`, `{}`)
+	r.add("message", `{"role":"user","content":"hidden"}`, `{"context":false}`)
+	r.anchor("empty", `{"summary":"built","n":1.00}`)
+	r.anchor("open", `null`)
+	r.say("user", "go on")
+	r.phases[2].State = nil
+	want := []string{
+		`{"tape":"main","anchor":"session/start","anchor_seq":1,"entries":{"first_id":1,"last_id":6},"ids":[2,3,4],"commit":"` + r.phases[1].Commit +
+			`","state":{"owner":"human"},"messages":[{"role":"user","content":"build it <now>"},` +
+			`{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"tool-c1","arguments":"{\"of\":\"c1\"}"}}]},` +
+			`{"role":"tool","content":"done","tool_call_id":"c1"}],"outcome":{"anchor":"empty","anchor_seq":2,"summary":"built","state":{"summary":"built","n":1.00}}}`,
+		`{"tape":"main","anchor":"empty","anchor_seq":2,"entries":{"first_id":7,"last_id":7},"ids":[],"commit":"` + r.phases[2].Commit +
+			`","state":{"summary":"built","n":1.00},"messages":[],"outcome":{"anchor":"open","anchor_seq":3,"summary":null,"state":null}}`,
+		`{"tape":"main","anchor":"open","anchor_seq":3,"entries":{"first_id":8,"last_id":9},"ids":[9],"commit":null,"state":null,` +
+			`"messages":[{"role":"user","content":"go on"}],"outcome":null}`,
+	}
+	src := r.source()
+	if got := write(t, Training, src); got != strings.Join(want, "\n")+"\n" {
+		t.Errorf("%s\nnot\n%s", got, strings.Join(want, "\n"))
+	}
+	src.First, src.Last, src.Entries = 2, 2, all(r.entries[6:7])
+	if got := write(t, Training, src); got != want[1]+"\n" {
+		t.Errorf("%s\nnot\n%s", got, want[1])
+	}
+}
+
+// The record is written byte for byte.
+func TestJSONL(t *testing.T) {
+	r := conversation(t, rand.New(rand.NewPCG(1, 5)))
+	var want strings.Builder
+	for _, e := range r.entries {
+		want.Write(append(e.Raw, '\n'))
+	}
+	if got := write(t, JSONL, r.source()); got != want.String() {
+		t.Errorf("%s", got)
+	}
+}
+
+var errDisk = errors.New("disk is gone")
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errDisk }
+
+// Every format passes on that reading or writing failed, and stops.
+func TestErrors(t *testing.T) {
+	r := conversation(t, rand.New(rand.NewPCG(1, 6)))
+	for _, f := range Formats() {
+		broken := r.source()
+		broken.Entries = func(yield func(repo.Entry, error) bool) {
+			for _, e := range r.entries {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			yield(repo.Entry{}, errDisk)
+		}
+		if err := Write(t.Context(), &bytes.Buffer{}, f, broken); !errors.Is(err, errDisk) {
+			t.Errorf("%s: reading: %v", f, err)
+		}
+		endless := r.source()
+		endless.Entries = func(yield func(repo.Entry, error) bool) {
+			big := repo.Entry{ID: 2, Kind: repo.KindMessage, AnchorSeq: 1, Meta: json.RawMessage(`{}`), Raw: make([]byte, 100_000),
+				Payload: json.RawMessage(`{"role":"user","content":"` + strings.Repeat("x", 100_000) + `"}`)}
+			for range 1000 {
+				if big.AnchorSeq++; !yield(big, nil) {
+					return
+				}
+			}
+		}
+		if err := Write(t.Context(), brokenWriter{}, f, endless); !errors.Is(err, errDisk) {
+			t.Errorf("%s: writing: %v", f, err)
+		}
+	}
+	if err := Write(t.Context(), &bytes.Buffer{}, "pdf", Source{}); err == nil {
+		t.Error("there is no such format")
+	}
+}

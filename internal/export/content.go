@@ -1,0 +1,269 @@
+package export
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tape/internal/jsonl"
+	"tape/repo"
+)
+
+// part is a piece of what was said: text, or something else as readable data.
+type part struct {
+	kind string // "" for text; else what the recorder called it: image_url, …
+	text string
+}
+
+// contentParts reads a content or a result: a string, an array of parts, or any JSON.
+func contentParts(raw []byte) []part {
+	if text, ok := jsonl.String(raw); ok {
+		return []part{{text: text}}
+	}
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	if raw[0] != '[' {
+		return []part{{kind: "json", text: readable(raw)}}
+	}
+	var out []part
+	for el := range jsonl.Elements(raw) {
+		if text, ok := jsonl.String(el); ok {
+			out = append(out, part{text: text})
+			continue
+		}
+		kind := jsonl.GetString(el, "type")
+		if text, ok := jsonl.String(jsonl.Get(el, "text")); ok && (kind == "" || strings.HasSuffix(kind, "text")) {
+			out = append(out, part{text: text})
+			continue
+		}
+		if kind == "" {
+			kind = "json"
+		}
+		out = append(out, part{kind: kind, text: readable(el)})
+	}
+	return out
+}
+
+// messageParts is the content of a message or a system prompt, with whatever else its
+// payload has.
+func messageParts(e repo.Entry) []part {
+	return append(contentParts(jsonl.Get(e.Payload, "content")),
+		moreParts(e.Payload, "role", "content", "tool_calls", "tool_call_id")...)
+}
+
+// moreParts is what a payload has beside the fields that are shown in their own way.
+func moreParts(payload []byte, shown ...string) []part {
+	if text := otherFields(payload, shown...); text != "" {
+		return []part{{kind: "more", text: text}}
+	}
+	return nil
+}
+
+func otherFields(obj []byte, shown ...string) string {
+	var b strings.Builder
+	for key, val := range jsonl.Fields(obj) {
+		if !slices.Contains(shown, key) {
+			appendField(&b, key, val)
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func readCall(raw []byte) *call {
+	c := &call{id: jsonl.GetString(raw, "id"), name: jsonl.GetString(raw, "function", "name")}
+	args := jsonl.Get(raw, "function", "arguments")
+	if c.name == "" {
+		c.name = jsonl.GetString(raw, "name")
+	}
+	if args == nil {
+		args = jsonl.Get(raw, "arguments")
+	}
+	if args == nil {
+		args = jsonl.Get(raw, "input")
+	}
+	text, ok := jsonl.String(args)
+	switch {
+	case !ok:
+		c.args = readable(args)
+	case jsonl.IsObject([]byte(text)) && jsonl.Valid([]byte(text)) == nil:
+		c.args = readable([]byte(text))
+	default:
+		c.args = text
+	}
+	if c.name == "" {
+		c.name, c.args = "call", readable(raw)
+	} else if more := otherFields(raw, "id", "type", "function", "name", "arguments", "input"); more != "" {
+		c.args += "\n" + more
+	}
+	return c
+}
+
+// readable is JSON for people: the fields of an object one below the other, text as
+// the text it is, and all else on one line.
+func readable(raw []byte) string {
+	if text, ok := jsonl.String(raw); ok {
+		return text
+	}
+	if !jsonl.IsObject(raw) {
+		return string(jsonl.Unescape(nil, raw))
+	}
+	if text := otherFields(raw); text != "" {
+		return text
+	}
+	return "{}"
+}
+
+func appendField(b *strings.Builder, key string, val []byte) {
+	text, ok := jsonl.String(val)
+	if !ok {
+		text = string(jsonl.Unescape(nil, val))
+	}
+	b.WriteString(key)
+	b.WriteByte(':')
+	switch {
+	case strings.Contains(text, "\n"):
+		b.WriteByte('\n')
+	case text != "":
+		b.WriteByte(' ')
+	}
+	b.WriteString(text)
+	b.WriteByte('\n')
+}
+
+// opening is what an anchor tells about the phase that it opens.
+type opening struct {
+	summary string
+	state   string // readable, without the summary; "" if there is nothing else
+}
+
+func readOpening(anchor repo.Entry) opening {
+	state := jsonl.Get(anchor.Payload, "state")
+	var out opening
+	if !jsonl.IsObject(state) {
+		if state != nil && string(state) != "null" {
+			out.state = readable(state)
+		}
+		return out
+	}
+	if out.summary = jsonl.GetString(state, "summary"); out.summary == "" {
+		out.state = otherFields(state)
+	} else {
+		out.state = otherFields(state, "summary")
+	}
+	return out
+}
+
+// who is the label of an entry: a message's role, or its kind.
+func who(e repo.Entry) string {
+	if role := jsonl.GetString(e.Payload, "role"); role != "" && e.Kind == repo.KindMessage {
+		return role
+	}
+	return e.Kind
+}
+
+// eventName is what an entry that is not a conversation's is called.
+func eventName(e repo.Entry) string {
+	if name := jsonl.GetString(e.Payload, "name"); name != "" && e.Kind == repo.KindEvent {
+		return name
+	}
+	return e.Kind
+}
+
+// eventData is what such an entry has beside its name.
+func eventData(e repo.Entry) string {
+	if e.Kind != repo.KindEvent {
+		return readable(e.Payload)
+	}
+	var data string
+	if raw := jsonl.Get(e.Payload, "data"); raw != nil {
+		data = readable(raw)
+	}
+	if more := otherFields(e.Payload, "name", "data"); more != "" {
+		data = strings.TrimPrefix(data+"\n"+more, "\n")
+	}
+	return data
+}
+
+// errorText is an error's title and its details.
+func errorText(e repo.Entry) (title, details string) {
+	kind, message := jsonl.GetString(e.Payload, "kind"), jsonl.GetString(e.Payload, "message")
+	return strings.TrimSuffix(strings.TrimPrefix(kind+": "+message, ": "), ": "), otherFields(e.Payload, "kind", "message")
+}
+
+// stringsOf is the strings of a JSON array.
+func stringsOf(raw []byte) []string {
+	var out []string
+	for el := range jsonl.Elements(raw) {
+		s, _ := jsonl.String(el)
+		out = append(out, s)
+	}
+	return out
+}
+
+// count is a number with its noun.
+func count[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return group(int64(n)) + " " + many
+}
+
+// group writes a number with its thousands apart.
+func group(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// when is an entry's date in UTC, and as it is stored if it cannot be read.
+func when(e repo.Entry) (text, machine string) {
+	t, ok := e.Time()
+	if !ok {
+		return e.Date, ""
+	}
+	t = t.UTC()
+	return t.Format(time.DateTime), t.Format(time.RFC3339)
+}
+
+// size is a number of bytes for people.
+func size(n int) string {
+	switch {
+	case n < 1000:
+		return strconv.Itoa(n) + " bytes"
+	case n < 1_000_000:
+		return strconv.FormatFloat(float64(n)/1000, 'f', 0, 64) + " KB"
+	}
+	return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
+}
+
+// cut divides text behind its first lines, so that neither lines nor bytes are too
+// many. Text that is only a little longer stays whole.
+func cut(text string, lines, bytes int) (head, rest string) {
+	end := 0
+	for n := 0; n < lines && end < len(text); n++ {
+		i := strings.IndexByte(text[end:], '\n')
+		if i < 0 {
+			end = len(text)
+			break
+		}
+		end += i + 1
+	}
+	if end > bytes {
+		end = bytes
+		for end > 0 && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		if i := strings.LastIndexByte(text[:end], '\n'); i > bytes/2 {
+			end = i + 1
+		}
+	}
+	if rest := text[end:]; len(rest) < bytes/8 && strings.Count(rest, "\n") < lines/4 {
+		return text, ""
+	}
+	return text[:end], text[end:]
+}

@@ -1,0 +1,114 @@
+// Package export writes a tape, or phases of it, for use elsewhere.
+//
+// [JSONL] is the record itself, byte for byte. [OpenAI] and [Training] are for models:
+// the messages that package view makes of the entries. [Markdown] and [HTML] are for
+// people: what was said and done, in the order of the tape, with the noise folded.
+//
+// Recorded text is hostile. Whatever it holds, it stays text where it is put: it makes
+// no element of a page, no heading and no fence of a document, and nothing in it that
+// is invisible or reorders other text stays so. The pages that people read leave out
+// meta and the spelling of JSON; JSONL is the format that has everything.
+//
+// Entries are written as they are read. At most some megabytes of them are held back:
+// calls that wait for their results, and what comes between.
+package export
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+
+	"tape/repo"
+)
+
+// Format is the name of a format.
+type Format string
+
+// The formats.
+const (
+	JSONL    Format = "jsonl"    // the stored lines
+	OpenAI   Format = "openai"   // one JSON array of chat messages
+	Markdown Format = "markdown" // a document
+	HTML     Format = "html"     // one page that needs no other file
+	Training Format = "training" // one JSON object a phase, see [Write]
+)
+
+// Formats returns the names of all formats, JSONL first.
+func Formats() []Format { return []Format{JSONL, OpenAI, Markdown, HTML, Training} }
+
+// Source is what is exported.
+type Source struct {
+	Tape string
+	// Phases are all phases of the tape, in order. JSONL and OpenAI do without.
+	Phases []repo.Phase
+	// First and Last are the numbers of the phases that are exported; 0 is no bound.
+	First, Last int
+	// Kinds are those that the entries were restricted to, if they were.
+	Kinds []string
+	// Entries are those to export, in the order of the tape. They are read once.
+	Entries iter.Seq2[repo.Entry, error]
+}
+
+// selected are the phases that are exported.
+func (s Source) selected() []repo.Phase {
+	var out []repo.Phase
+	for _, p := range s.Phases {
+		if p.Seq >= s.First && (s.Last == 0 || p.Seq <= s.Last) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Write writes the source in a format. It returns the source's errors and those of w
+// as they are; what was written before an error is incomplete.
+//
+// A line of Training is one phase, in this shape:
+//
+//	{"tape":"main","anchor":"implement","anchor_seq":2,
+//	 "entries":{"first_id":17,"last_id":45},"ids":[18,19,21],
+//	 "commit":"…",
+//	 "state":{…},
+//	 "messages":[{"role":"user","content":"…"},…],
+//	 "outcome":{"anchor":"review","anchor_seq":3,"summary":"…","state":{…}}}
+//
+// state is that of the anchor that opens the phase, outcome that of the anchor that
+// closes it: what the phase came to. commit holds the phase whole. Without them, as in
+// a phase that is open, they are null. entries are the first and the last of the phase,
+// ids those that the messages were made from.
+func Write(ctx context.Context, w io.Writer, f Format, src Source) error {
+	writers := map[Format]func(context.Context, *bufio.Writer, Source) error{
+		JSONL: writeJSONL, OpenAI: writeOpenAI, Markdown: writeMarkdown, HTML: writeHTML, Training: writeTraining,
+	}
+	write, ok := writers[f]
+	if !ok {
+		return fmt.Errorf("there is no format %q", f)
+	}
+	out := bufio.NewWriterSize(w, 64<<10)
+	if err := write(ctx, out, src); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// failed returns the error of an earlier write, if one failed.
+func failed(w *bufio.Writer) error {
+	_, err := w.Write(nil)
+	return err
+}
+
+func writeJSONL(_ context.Context, w *bufio.Writer, src Source) error {
+	for e, err := range src.Entries {
+		if err != nil {
+			return err
+		}
+		w.Write(e.Raw)
+		w.WriteByte('\n')
+		if err := failed(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}

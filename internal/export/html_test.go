@@ -1,0 +1,304 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+// attributes are those that the page has, by element, with what they may be.
+func attributes() map[string]map[string]string {
+	const class, entry = `[a-z ]+`, `e\d+`
+	return map[string]map[string]string{
+		"html": {"lang": "en"}, "head": {}, "title": {}, "style": {}, "body": {},
+		"meta":   {"charset": "utf-8", "http-equiv": "Content-Security-Policy", "name": `[a-z-]+`, "content": `[^<>"]+`},
+		"header": {"class": class}, "nav": {"aria-label": "Phases"}, "main": {"id": "tape"}, "ol": {}, "li": {}, "h1": {"dir": "auto"},
+		"section": {"id": `p\d+`, "aria-labelledby": `h\d+`}, "h2": {"id": `h\d+`},
+		"article": {"class": class, "id": entry}, "div": {"class": class, "id": entry, "dir": "auto", "lang": "|zh|ja|ko"},
+		"p": {"class": class}, "span": {"class": class, "dir": "auto", "id": entry}, "time": {"datetime": `[0-9TZ:-]+`},
+		"a":       {"class": class, "href": `#(e\d+|p\d+|tape)|https?://[!-~]+`, "rel": "noopener noreferrer nofollow"},
+		"details": {"class": class}, "summary": {}, "pre": {"class": class, "lang": "|zh|ja|ko"},
+		"code": {}, "strong": {}, "b": {"class": "c|h"},
+	}
+}
+
+// checkPage parses a page as a browser does. It reports elements and attributes that
+// are not the page's own, markup that a parser has to mend, ids that are there twice
+// and links that lead nowhere. It returns the text, the summaries of folds left out.
+func checkPage(t *testing.T, page string) string {
+	t.Helper()
+	balanced(t, page)
+	doc, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := attributes()
+	ids, links := map[string]bool{}, map[string]bool{}
+	elements := 0
+	var text strings.Builder
+	var walk func(n *html.Node, quiet bool)
+	walk = func(n *html.Node, quiet bool) {
+		switch n.Type {
+		case html.ElementNode:
+			elements++
+			allowed, ok := known[n.Data]
+			if !ok {
+				t.Errorf("element %s", n.Data)
+			}
+			for _, a := range n.Attr {
+				if want, ok := allowed[a.Key]; !ok || !regexp.MustCompile(`^(`+want+`)$`).MatchString(a.Val) {
+					t.Errorf("attribute %s=%q of %s", a.Key, a.Val, n.Data)
+				}
+				switch {
+				case a.Key == "id" && ids[a.Val]:
+					t.Errorf("id %s is there twice", a.Val)
+				case a.Key == "id":
+					ids[a.Val] = true
+				case a.Key == "href" && a.Val[0] == '#':
+					links[a.Val[1:]] = true
+				}
+			}
+			quiet = quiet || n.Data == "summary" && strings.Contains(attr(n.Parent, "class"), "more") || n.Data == "style"
+		case html.CommentNode:
+			t.Errorf("comment %q", n.Data)
+		case html.TextNode:
+			if !quiet {
+				text.WriteString(n.Data)
+			}
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			walk(c, quiet)
+		}
+	}
+	walk(doc, false)
+	if tags := strings.Count(page, "</") + strings.Count(page, "<meta "); tags != elements {
+		t.Errorf("%d elements, %d tags: the parser mended something", elements, tags)
+	}
+	for id := range links {
+		if !ids[id] {
+			t.Errorf("link to #%s, which is not there", id)
+		}
+	}
+	return text.String()
+}
+
+func attr(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// balanced checks that every element is closed where it was opened.
+func balanced(t *testing.T, page string) {
+	t.Helper()
+	var open []string
+	z := html.NewTokenizer(strings.NewReader(page))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			if !errors.Is(z.Err(), io.EOF) || len(open) > 0 {
+				t.Errorf("the page ends with %v open: %v", open, z.Err())
+			}
+			return
+		case html.StartTagToken:
+			if name, _ := z.TagName(); string(name) != "meta" {
+				open = append(open, string(name))
+			}
+		case html.EndTagToken:
+			name, _ := z.TagName()
+			if len(open) == 0 || open[len(open)-1] != string(name) {
+				t.Fatalf("</%s> with %v open", name, open)
+			}
+			open = open[:len(open)-1]
+		}
+	}
+}
+
+// bare is text without white space, which is shown in other places and amounts.
+func bare(s string) string { return strings.Join(strings.Fields(s), "") }
+
+// Whatever is recorded, it is text on the page, and all of it is there.
+func TestHTMLIsInert(t *testing.T) {
+	for seed := range uint64(150) {
+		src, texts := hostileTape(t, rand.New(rand.NewPCG(seed, 1)))
+		page := write(t, HTML, src)
+		text := bare(checkPage(t, page))
+		for _, s := range texts {
+			if want := bare(safe(strings.TrimRight(s, "\r\n"))); !strings.Contains(text, want) {
+				t.Errorf("seed %d: %q is not there", seed, want)
+			}
+		}
+		if i, _, shown := nextUnseen(page); i < len(page) {
+			t.Errorf("seed %d: %s is on the page", seed, shown)
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// A page loads nothing and runs nothing, and says so to the browser.
+func TestHTMLIsSelfContained(t *testing.T) {
+	r := record(t)
+	r.say("user", "hello")
+	page := write(t, HTML, r.source())
+	checkPage(t, page)
+	if !strings.Contains(page, `content="default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-`) {
+		t.Error("no policy")
+	}
+	for _, external := range []string{"src=", "@import", "url(", "<link", "<script", "http://", "https://"} {
+		if strings.Contains(page, external) {
+			t.Errorf("the page has %s", external)
+		}
+	}
+}
+
+// A call and its result are shown together, whatever was recorded between them, and
+// both can be linked to.
+func TestHTMLCallWithResult(t *testing.T) {
+	r := record(t)
+	call := r.call("c1", "c2")
+	r.add("event", `{"name":"tick"}`, `{}`)
+	r.say("user", "while it runs")
+	result := r.results(`{}`, "first answer", "second answer")
+	r.call("c3", "c4")
+	r.results(`{"call_ids":["c4","c3"],"is_error":["c4"]}`, "fourth", "third")
+	r.call("c5")
+	r.anchor("later", `{"summary":"next"}`)
+	late := r.results(`{"call_ids":["c5"]}`, "fifth")
+	r.results(`{}`, "nobody asked")
+	page := write(t, HTML, r.source())
+	checkPage(t, page)
+	order(t, page, "tool-c1", fmt.Sprintf(`id="e%d"`, result), "first answer", "tool-c2", "second answer", "tick", "while it runs",
+		"tool-c3", "third", "tool-c4", "failed", "fourth", "tool-c5", "no result here", "later",
+		"result of <code>tool-c5</code> <a href=\"#e8\">@8</a>", fmt.Sprintf(`href="#e%d"`, late), "fifth", "a call that is not here", "nobody asked")
+	if !strings.Contains(page, fmt.Sprintf(`id="e%d"`, call)) {
+		t.Error("no link to the call")
+	}
+}
+
+// order checks that texts come one behind the other.
+func order(t *testing.T, page string, texts ...string) {
+	t.Helper()
+	for _, s := range texts {
+		i := strings.Index(page, s)
+		if i < 0 {
+			t.Fatalf("%q is not there, or too early; what is left:\n%.2000s", s, page)
+		}
+		page = page[i+len(s):]
+	}
+}
+
+// A long result is on the page whole, behind a fold.
+func TestHTMLLongResult(t *testing.T) {
+	var long strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&long, "line %d 行\n", i)
+	}
+	r := record(t)
+	r.call("c1")
+	r.results(`{}`, long.String())
+	r.say("assistant", "```\n"+long.String()+"```\nbehind **it**")
+	page := write(t, HTML, r.source())
+	text := checkPage(t, page)
+	if n := strings.Count(bare(text), bare(long.String())); n != 2 {
+		t.Errorf("the text is there %d times", n)
+	}
+	order(t, page, "line 23 ", "<summary>4,976 more lines, ", "line 24 ", "line 4999", "line 158 ", "more lines", "line 160 ", "```\n</pre>", "<strong>**it**</strong>")
+}
+
+// What is set apart in a message keeps every character.
+func TestHTMLProse(t *testing.T) {
+	for _, c := range []struct{ in, out string }{
+		{"# Title", `<b class="h"># Title</b>`},
+		{"#hashtag", `#hashtag`},
+		{"a `x<y` b", "a <code>`x&lt;y`</code> b"},
+		{"a ``x`y`` `", "a <code>``x`y``</code> `"},
+		{"see https://example.org/a_(b)?c=1&d. And", `see <a rel="noopener noreferrer nofollow" href="https://example.org/a_(b)?c=1&amp;d">https://example.org/a_(b)?c=1&amp;d</a>. And`},
+		{"(http://a.example)", `(<a rel="noopener noreferrer nofollow" href="http://a.example">http://a.example</a>)`},
+		{"javascript:alert(1) ftp://x xhttp://y http://", `javascript:alert(1) ftp://x xhttp://y http://`},
+		{"~~~\n`x`\n```\n~~~\n`y`", "<pre class=\"code\">\n~~~\n`x`\n```\n~~~\n</pre><code>`y`</code>"},
+		{"| a |\n|---|\nb", "<pre class=\"code\">\n| a |\n|---|\n</pre>b"},
+		{"a\u202eb\x1b[1m", `a<b class="c">&lt;U+202E&gt;</b>b<b class="c">\x1b</b>[1m`},
+	} {
+		r := record(t)
+		r.say("user", c.in)
+		page := write(t, HTML, r.source())
+		checkPage(t, page)
+		_, got, _ := strings.Cut(page, `<div class="text" dir="auto" lang="">`)
+		if got, _, _ = strings.Cut(got, "</div>"); got != c.out {
+			t.Errorf("%q:\n%s\nnot\n%s", c.in, got, c.out)
+		}
+	}
+}
+
+// Chinese, Japanese and Korean text is marked as such, so that it gets its own forms
+// of the characters they share.
+func TestHTMLLanguage(t *testing.T) {
+	for text, want := range map[string]string{"数据库": "zh", "データ 数": "ja", "데이터": "ko", "data": "", "Äpfel": "", "…—": ""} {
+		if got := language(text); string(got) != ` lang="`+want+`"` {
+			t.Errorf("%s:%s", text, got)
+		}
+	}
+}
+
+// Phases without an entry of the wanted kinds stay, and events are folded, not dropped.
+func TestHTMLPhasesAndEvents(t *testing.T) {
+	r := record(t)
+	for i := range 300 {
+		r.add("event", fmt.Sprintf(`{"name":"tick","data":{"n":"number-%d."}}`, i), `{}`)
+	}
+	r.anchor("empty", `{}`)
+	r.anchor("last", `{}`)
+	r.say("user", "the only message")
+	src := r.source()
+	page := write(t, HTML, src)
+	text := checkPage(t, page)
+	for i := range 300 {
+		if !strings.Contains(text, fmt.Sprintf("number-%d.", i)) {
+			t.Errorf("event %d is not there", i)
+		}
+	}
+	order(t, page, "256 events", "tick ×256", "44 events", `id="p2"`, `id="p3"`, "the only message")
+
+	src.Kinds, src.Entries = []string{"message"}, all(r.entries[len(r.entries)-1:])
+	page = write(t, HTML, src)
+	checkPage(t, page)
+	order(t, page, "only entries of kind message", `id="p1"`, "No entries of the kinds", `id="p2"`, "No entries of the kinds", `id="p3"`, "the only message")
+
+	src = r.source()
+	src.First, src.Last, src.Entries = 2, 2, all(r.entries[301:302])
+	page = write(t, HTML, src)
+	checkPage(t, page)
+	order(t, page, "1 phase of 3", "<span class=\"seq\">002</span>")
+	if strings.Contains(page, "001") || strings.Contains(page, "003") {
+		t.Error("phases that were not asked for")
+	}
+}
+
+// A call does not hold back the tape: past a bound it is shown, and its result says
+// later whose it is. What was recorded as part of a message and once more is one call.
+func TestHTMLHoldsLittleBack(t *testing.T) {
+	r := record(t)
+	r.add("message", `{"role":"assistant","content":"I look","tool_calls":[{"id":"c1","function":{"name":"tool-c1","arguments":"{\"of\":\"c1\"}"}}]}`, `{}`)
+	r.call("c1")
+	for i := range 2 * maxHeld {
+		r.say("user", fmt.Sprintf("message %d.", i))
+	}
+	r.results(`{}`, "at last")
+	page := write(t, HTML, r.source())
+	checkPage(t, page)
+	order(t, page, "I look", "tool-c1", "no result here", "message 0.", fmt.Sprintf("message %d.", 2*maxHeld-1), `result of <code>tool-c1</code> <a href="#e2">@2</a>`, "at last")
+	if n := strings.Count(page, "tool-c1"); n != 2 {
+		t.Errorf("the call is named %d times", n)
+	}
+}

@@ -1,0 +1,238 @@
+package export
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tape/repo"
+)
+
+// How much of a text a document shows; the rest is a command away.
+const (
+	docLines      = 30 // of data
+	docBytes      = 4000
+	docProseLines = 400 // of a message
+	docProseBytes = 64000
+	docEventBytes = 300
+)
+
+// document writes Markdown. Recorded text is in quotes and fences only, and in titles
+// with everything escaped.
+type document struct {
+	w      *bufio.Writer
+	phases []repo.Phase // those without a section yet
+	kinds  []string
+}
+
+func writeMarkdown(ctx context.Context, w *bufio.Writer, src Source) error {
+	d := &document{w: w, phases: src.selected(), kinds: src.Kinds}
+	d.printf("# Tape %s\n\n", escapeLine(line(src.Tape, 200)))
+	d.printf("%s\n", escapeLine(strings.Join(facts(src), " · ")))
+	err := eachBlock(ctx, src, func(b *block) error {
+		d.block(b)
+		return failed(w)
+	})
+	if err != nil {
+		return err
+	}
+	d.sections(0)
+	return nil
+}
+
+func (d *document) printf(format string, args ...any) { fmt.Fprintf(d.w, format, args...) }
+
+// sections writes the titles of the phases up to the one of that number; 0 is the end.
+func (d *document) sections(seq int) {
+	for len(d.phases) > 0 && (seq == 0 || d.phases[0].Seq <= seq) {
+		ph := d.phases[0]
+		d.phases = d.phases[1:]
+		d.printf("\n## %03d %s\n\n%s\n", ph.Seq, escapeLine(line(ph.Name, 400)), escapeLine(strings.Join(phaseFacts(ph), " · ")))
+		if ph.Seq != seq && len(d.kinds) > 0 {
+			d.printf("\nNo entries of the kinds that were asked for.\n")
+		}
+	}
+}
+
+func (d *document) block(b *block) {
+	switch b.kind {
+	case blockPhase:
+		d.sections(b.entry.AnchorSeq)
+		if b.entry.Kind == repo.KindAnchor {
+			d.opening(b.entry)
+		}
+	case blockMessage:
+		d.title(who(b.entry), b.entry)
+		for _, it := range messageParts(b.entry) {
+			if it.kind == "" {
+				d.quote(it.text, b.entry.ID)
+				continue
+			}
+			d.part(it, b.entry.ID)
+		}
+		d.calls(b)
+	case blockCalls:
+		for _, it := range moreParts(b.entry.Payload, "calls") {
+			d.part(it, b.entry.ID)
+		}
+		d.calls(b)
+	case blockResults:
+		d.orphans(b)
+	case blockEvents:
+		d.events(b.events)
+	case blockError:
+		title, details := errorText(b.entry)
+		d.title("error", b.entry)
+		d.quote(title, b.entry.ID)
+		if details != "" {
+			d.fence(details, b.entry.ID)
+		}
+	}
+}
+
+func (d *document) opening(e repo.Entry) {
+	o := readOpening(e)
+	if o.summary != "" {
+		d.quote(o.summary, e.ID)
+	}
+	if o.state != "" {
+		d.printf("\nState:\n")
+		d.fence(o.state, e.ID)
+	}
+}
+
+// title writes who said something, which entry it is, and when.
+func (d *document) title(who string, e repo.Entry) {
+	d.printf("\n### %s\n", d.stamp(escapeLine(line(who, 80)), e))
+}
+
+func (d *document) stamp(what string, e repo.Entry) string {
+	out := fmt.Sprintf("%s · @%d", what, e.ID)
+	if date, _ := when(e); date != "" {
+		out += " · " + escapeLine(line(date, 60))
+	}
+	if hidden(e) {
+		out += " · not in context"
+	}
+	return out
+}
+
+// quote writes a message's text as a quote.
+func (d *document) quote(text string, id int64) {
+	text = strings.TrimRight(text, " \t\r\n")
+	if text == "" {
+		return
+	}
+	head, rest := cut(text, docProseLines, docProseBytes)
+	d.printf("\n")
+	writeQuote(d.w, head)
+	d.rest(rest, id)
+}
+
+// fence writes data between fences that nothing in it can close.
+func (d *document) fence(text string, id int64) {
+	text = safe(strings.TrimRight(text, "\r\n"))
+	head, rest := cut(text, docLines, docBytes)
+	fence := fenceFor(head)
+	d.printf("\n%s\n%s\n%s\n", fence, strings.TrimSuffix(head, "\n"), fence)
+	d.rest(rest, id)
+}
+
+// fenceFor returns a fence longer than any in the text.
+func fenceFor(text string) string {
+	longest, n := 2, 0
+	for i := range len(text) {
+		if text[i] != '`' {
+			n = 0
+			continue
+		}
+		n++
+		longest = max(longest, n)
+	}
+	return strings.Repeat("`", longest+1)
+}
+
+// rest says what was left out, and how to see it.
+func (d *document) rest(rest string, id int64) {
+	if rest == "" {
+		return
+	}
+	what := size(len(rest)) + " more"
+	if n := strings.Count(strings.TrimRight(rest, "\n"), "\n"); n > 0 {
+		what = count(n+1, "more line", "more lines") + " (" + size(len(rest)) + ")"
+	}
+	d.printf("\n*%s: `tape show @%d --json`*\n", what, id)
+}
+
+func (d *document) part(it part, id int64) {
+	if it.kind != "" && it.kind != "json" {
+		d.printf("\n%s:\n", escapeLine(line(it.kind, 80)))
+	}
+	d.fence(it.text, id)
+}
+
+func (d *document) calls(b *block) {
+	for _, c := range b.calls {
+		title := "call of " + codeSpan(line(c.name, 120))
+		if len(c.results) == 0 {
+			title += " (no result here)"
+		}
+		d.printf("\n### %s\n", d.stamp(title, b.entry))
+		if c.args != "" && c.args != "{}" {
+			d.fence(c.args, b.entry.ID)
+		}
+		for _, r := range c.results {
+			d.result("result", r)
+		}
+	}
+}
+
+func (d *document) result(what string, r result) {
+	if r.failed {
+		what += ", failed"
+	}
+	stamp := d.stamp(what, r.entry)
+	if !slices.ContainsFunc(r.parts, func(it part) bool { return it.text != "" }) {
+		d.printf("\n%s · empty\n", stamp)
+		return
+	}
+	d.printf("\n%s\n", stamp)
+	for _, it := range r.parts {
+		d.part(it, r.entry.ID)
+	}
+}
+
+func (d *document) orphans(b *block) {
+	if len(b.results) == 0 {
+		d.title("no results", b.entry)
+	}
+	for _, r := range b.results {
+		what := "result of a call that is not here"
+		if r.of != nil {
+			what = fmt.Sprintf("result of %s @%d", codeSpan(line(r.of.name, 120)), r.of.entry)
+		}
+		d.printf("\n### %s\n", what)
+		d.result("result", r)
+	}
+}
+
+// events writes a run of events as one line that opens to a line for each.
+func (d *document) events(events []repo.Entry) {
+	d.printf("\n<details><summary>%s: %s</summary>\n", count(len(events), "event", "events"), escapeHTML(line(eventNames(events), 200)))
+	var b strings.Builder
+	for _, e := range events {
+		date, _ := when(e)
+		fmt.Fprintf(&b, "@%d %s %s", e.ID, line(date, 60), line(eventName(e), 80))
+		if hidden(e) {
+			b.WriteString(" (not in context)")
+		}
+		if data := line(eventData(e), docEventBytes); data != "" {
+			b.WriteString("  " + data)
+		}
+		b.WriteByte('\n')
+	}
+	fence := fenceFor(b.String())
+	d.printf("\n%s\n%s%s\n\n</details>\n", fence, b.String(), fence)
+}

@@ -1,0 +1,225 @@
+package export
+
+import (
+	"bufio"
+	"strings"
+)
+
+// writeQuote writes a message as a Markdown quote. What Markdown it has goes on to be
+// Markdown, within limits: code blocks are fenced anew, headings sink below those of
+// the document, and HTML, images, definitions and links that do not lead to the web are
+// shown as the characters they are.
+//
+// Everything is decided line by line, and written so that no reader of Markdown can
+// decide otherwise: a code block begins at the margin, and a code span ends on its line.
+func writeQuote(w *bufio.Writer, text string) {
+	lines := strings.Split(safe(text), "\n")
+	put := func(l string) {
+		w.WriteString(strings.TrimRight("> "+l, " "))
+		w.WriteByte('\n')
+	}
+	for i := 0; i < len(lines); i++ {
+		body := strings.TrimSpace(lines[i])
+		open := openingFence(body)
+		if open == "" {
+			l := escapeProse(lines[i], i > 0 && strings.Trim(lines[i-1], " \t") != "")
+			if i+1 < len(lines) && isPlain(lines[i]) && isPlain(lines[i+1]) {
+				w.WriteString("> " + strings.TrimRight(l, " ") + "  \n") // else the two would flow together
+				continue
+			}
+			put(l)
+			continue
+		}
+		indent := len(lines[i]) - len(strings.TrimLeft(lines[i], " "))
+		var code []string
+		for i++; i < len(lines) && !closes(strings.TrimSpace(lines[i]), open); i++ {
+			code = append(code, outdent(lines[i], indent))
+		}
+		fence := fenceFor(strings.Join(code, "\n"))
+		put(fence + infoOf(body[len(open):]))
+		for _, l := range code {
+			put(l)
+		}
+		put(fence)
+	}
+}
+
+// isPlain reports whether a line is text of a paragraph and nothing else.
+func isPlain(l string) bool {
+	start, body := markers(l)
+	return body != "" && strings.Trim(start, " ") == "" && len(start) < 4 && !strings.Contains(body, "|") &&
+		!isHeading(body) && openingFence(body) == "" && strings.Trim(body, "=-*_ ") != ""
+}
+
+func outdent(l string, n int) string {
+	for n > 0 && strings.HasPrefix(l, " ") {
+		l, n = l[1:], n-1
+	}
+	return l
+}
+
+// infoOf is the language of a code block, unless it is one that hosts draw pictures of.
+func infoOf(info string) string {
+	name, _, _ := strings.Cut(strings.TrimSpace(info), " ")
+	if len(name) > 20 || strings.IndexFunc(name, func(r rune) bool {
+		return r >= 0x80 || !isWord(byte(r)) && !strings.ContainsRune("+#-.", r)
+	}) >= 0 {
+		return ""
+	}
+	switch strings.ToLower(name) {
+	case "mermaid", "math", "geojson", "topojson", "stl":
+		return ""
+	}
+	return name
+}
+
+// escapeProse makes a line of Markdown harmless. after says whether it follows a line
+// of a paragraph, which a rule below would make a heading.
+func escapeProse(l string, after bool) string {
+	if strings.Trim(l, " \t") == "" {
+		return ""
+	}
+	start, body := markers(l)
+	switch {
+	case isHeading(strings.TrimRight(body, "\t")):
+		n := min(6, len(body)-len(strings.TrimLeft(body, "#"))+3)
+		return start + strings.Repeat("#", n) + escapeInline(strings.TrimLeft(body, "#"))
+	case strings.Trim(body, "= \t") == "", after && strings.Trim(body, "- \t") == "":
+		// A rule below text makes a heading of it.
+		return start + `\` + body
+	}
+	return start + escapeInline(body)
+}
+
+// markers divides a line behind the signs of the lists and quotes that it opens.
+func markers(l string) (start, rest string) {
+	i := 0
+	for i < len(l) {
+		j := i
+		for j < len(l) && isBlank(l[j]) {
+			j++
+		}
+		k := j
+		for k < len(l) && l[k] >= '0' && l[k] <= '9' {
+			k++
+		}
+		switch {
+		case j == len(l):
+			return l[:j], ""
+		case l[j] == '>':
+			i = j + 1
+		case k > j && k-j < 10 && k+1 < len(l) && (l[k] == '.' || l[k] == ')') && isBlank(l[k+1]):
+			i = k + 2
+		case k == j && strings.IndexByte("-+*", l[j]) >= 0 && j+1 < len(l) && isBlank(l[j+1]) && strings.Trim(l[j:], "-+* \t") != "":
+			i = j + 2
+		default:
+			return l[:j], l[j:]
+		}
+	}
+	return l, ""
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+// escapeInline escapes what is dangerous in a line, its code spans excepted.
+func escapeInline(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c == '`' {
+			n := len(s[i:]) - len(strings.TrimLeft(s[i:], "`"))
+			end := codeEnd(s[i+n:], n)
+			if end >= 0 && isCode(s[:i], s[i:i+n+end]) {
+				b.WriteString(s[i : i+n+end])
+				i += n + end
+				continue
+			}
+			b.WriteString(strings.Repeat("\\`", n))
+			i += n
+			continue
+		}
+		if c == '\\' {
+			n := len(s[i:]) - len(strings.TrimLeft(s[i:], `\`))
+			b.WriteString(s[i : i+n])
+			if i += n; i < len(s) && strings.IndexByte("`<&$~![]", s[i]) >= 0 {
+				// Else the last one would escape what stands for the next character.
+				b.WriteString(strings.Repeat(`\`, n))
+			}
+			continue
+		}
+		switch {
+		case c == '<':
+			b.WriteString("&lt;")
+		case c == '&' && i+1 < len(s) && (isWord(s[i+1]) || s[i+1] == '#'):
+			b.WriteString("&amp;")
+		case c == '$', c == '~' && strings.HasPrefix(s[i:], "~~~"),
+			c == '!' && strings.HasPrefix(s[i:], "!["), c == '[' && strings.HasPrefix(s[i:], "[!"),
+			c == ']' && dangles(s[i+1:]):
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		default:
+			b.WriteByte(c)
+		}
+		i++
+	}
+	return b.String()
+}
+
+// isCode reports whether a code span behind some text of its line is one for every
+// reader. Else a table's cell would end at a bar in it, or an address in front of it
+// would have its first backtick; then what is in it must be harmless as text, too.
+func isCode(before, span string) bool {
+	if !strings.ContainsAny(span, "<[]&") {
+		return true
+	}
+	word := strings.ToLower(before[strings.LastIndexAny(before, " \t")+1:])
+	for _, sign := range []string{"://", "www.", "@", "mailto:", "xmpp:"} {
+		if strings.Contains(word, sign) {
+			return false
+		}
+	}
+	return !strings.Contains(span, "|")
+}
+
+// dangles reports whether a closing bracket in front of s would make a link that does
+// not lead to the web, or a definition.
+func dangles(s string) bool {
+	if strings.HasPrefix(s, ":") {
+		return true
+	}
+	dest, ok := strings.CutPrefix(s, "(")
+	return ok && linkLength(dest) == 0
+}
+
+// escapeLine escapes a line completely: it is text and nothing else, also in a title.
+func escapeLine(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '<':
+			b.WriteString("&lt;")
+			continue
+		case c == '&':
+			b.WriteString("&amp;")
+			continue
+		case strings.IndexByte("\\`*[]#~|$!", c) >= 0,
+			c == '_' && (i == 0 || i == len(s)-1 || !isWord(s[i-1]) || !isWord(s[i+1])),
+			i == 0 && strings.IndexByte("-+=>", c) >= 0:
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// codeSpan is a line as code.
+func codeSpan(s string) string {
+	if s == "" || strings.ContainsAny(s, "`") {
+		return escapeLine(s)
+	}
+	return "`" + s + "`"
+}
+
+func escapeHTML(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+}

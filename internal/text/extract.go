@@ -1,0 +1,369 @@
+package text
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"tape/internal/jsonl"
+)
+
+// maxBlob is the length up to which a string without any break may be
+// something that a person reads.
+const maxBlob = 1024
+
+// extractor appends the strings of a JSON value, each followed by Sep.
+type extractor struct {
+	dst     []byte
+	src     []byte
+	start   int  // of this entry's text in dst
+	numbers bool // take numbers, too
+	plumb   bool // leave out the values that only connect entries
+	calls   bool // arguments of tools are JSON in a string
+	depth   int
+}
+
+// AppendEntry appends the text of an entry that is searched: its strings,
+// decoded, without the names of keys; fields are separated by Sep. Data that
+// is no text, such as an image in base64, is left out. payload is valid JSON;
+// of anything else some of the text is appended.
+func AppendEntry(dst []byte, kind string, payload []byte) []byte {
+	x := extractor{dst: dst, src: payload, start: len(dst)}
+	name := false
+	switch kind {
+	case "message":
+		x.plumb, x.calls = true, true
+	case "tool_call":
+		x.plumb, x.calls = true, true
+	case "system":
+		x.plumb = true
+	case "anchor":
+		x.numbers, name = true, true
+	case "event":
+		name = true
+	default:
+		x.numbers = true
+	}
+	x.entry(name)
+	return x.dst
+}
+
+// entry appends the payload, the member name before the others if first.
+func (x *extractor) entry(first bool) {
+	if !first {
+		x.value(x.space(0))
+		return
+	}
+	if s := jsonl.GetString(x.src, "name"); s != "" {
+		x.field([]byte(s))
+	}
+	i := x.space(0)
+	if i < len(x.src) && x.src[i] == '{' {
+		x.object(i, "name")
+		return
+	}
+	x.value(i)
+}
+
+// field appends one field as it is.
+func (x *extractor) field(s []byte) {
+	if len(s) == 0 || isBlob(s) {
+		return
+	}
+	x.separate()
+	x.dst = append(x.dst, s...)
+}
+
+func (x *extractor) separate() {
+	if len(x.dst) > x.start {
+		x.dst = append(x.dst, Sep)
+	}
+}
+
+func (x *extractor) space(i int) int {
+	for i < len(x.src) && (x.src[i] == ' ' || x.src[i] == '\n' || x.src[i] == '\t' || x.src[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// value appends the value at i and returns the position behind it, which is
+// behind i wherever i is inside the source.
+func (x *extractor) value(i int) int {
+	if i >= len(x.src) {
+		return i
+	}
+	switch c := x.src[i]; {
+	case c == '"':
+		return x.text(i)
+	case c == '{' || c == '[':
+		if x.depth > 2*jsonl.MaxDepth {
+			return len(x.src)
+		}
+		x.depth++
+		if c == '{' {
+			i = x.object(i, "")
+		} else {
+			i = x.array(i)
+		}
+		x.depth--
+		return i
+	case c == '-' || c-'0' <= 9:
+		end := x.scalar(i + 1)
+		if x.numbers {
+			x.separate()
+			x.dst = append(x.dst, x.src[i:end]...)
+		}
+		return end
+	}
+	return x.scalar(i + 1)
+}
+
+// scalar returns the end of a number or a literal.
+func (x *extractor) scalar(i int) int {
+	for i < len(x.src) {
+		switch x.src[i] {
+		case ',', '}', ']', ':', '"', ' ', '\n', '\t', '\r', '{', '[':
+			return i
+		}
+		i++
+	}
+	return i
+}
+
+func (x *extractor) array(i int) int {
+	i = x.space(i + 1)
+	for i < len(x.src) && x.src[i] != ']' {
+		i = x.space(x.value(i))
+		if i < len(x.src) && x.src[i] == ',' {
+			i = x.space(i + 1)
+		}
+	}
+	return min(i+1, len(x.src))
+}
+
+// object appends the values of the object at i, except that of the key but.
+func (x *extractor) object(i int, but string) int {
+	i = x.space(i + 1)
+	for i < len(x.src) && x.src[i] != '}' {
+		if x.src[i] != '"' {
+			i = x.space(i + 1) // not JSON
+			continue
+		}
+		end, _ := stringEnd(x.src, i+1)
+		key := x.src[i+1 : max(i+1, end-1)]
+		i = x.space(end)
+		if i < len(x.src) && x.src[i] == ':' {
+			i = x.space(i + 1)
+		}
+		i = x.space(x.member(key, i, but))
+		if i < len(x.src) && x.src[i] == ',' {
+			i = x.space(i + 1)
+		}
+	}
+	return min(i+1, len(x.src))
+}
+
+// member appends the value at i by the rules for its key.
+func (x *extractor) member(key []byte, i int, but string) int {
+	if but != "" && string(key) == but {
+		return x.skip(i)
+	}
+	if x.plumb {
+		switch string(key) {
+		case "role", "type", "id", "tool_call_id", "signature", "cache_control", "media_type", "mime_type":
+			return x.skip(i)
+		}
+	}
+	if x.calls {
+		switch string(key) {
+		case "arguments", "input":
+			return x.arguments(i)
+		}
+	}
+	return x.value(i)
+}
+
+// skip returns the position behind the value at i.
+func (x *extractor) skip(i int) int {
+	n := len(x.dst)
+	i = x.value(i)
+	x.dst = x.dst[:n]
+	return i
+}
+
+// arguments appends what a tool is called with: JSON, or a string that usually
+// holds JSON. Keys and numbers in it are of the tool's making.
+func (x *extractor) arguments(i int) int {
+	if i >= len(x.src) {
+		return i
+	}
+	outer := *x
+	x.numbers, x.plumb, x.calls = true, false, false
+	end := i
+	if x.src[i] != '"' {
+		end = x.value(i)
+	} else {
+		var escaped bool
+		end, escaped = stringEnd(x.src, i+1)
+		s := x.src[i+1 : max(i+1, end-1)]
+		if escaped {
+			s = appendDecoded(make([]byte, 0, len(s)), s)
+		}
+		if jsonl.Valid(s) == nil {
+			x.src = s
+			x.value(x.space(0))
+		} else {
+			x.field(s)
+		}
+	}
+	outer.dst = x.dst
+	*x = outer
+	return end
+}
+
+// text appends the string at i.
+func (x *extractor) text(i int) int {
+	end, escaped := stringEnd(x.src, i+1)
+	s := x.src[i+1 : max(i+1, end-1)]
+	if !escaped {
+		x.field(s)
+		return end
+	}
+	if len(s) == 0 {
+		return end
+	}
+	n := len(x.dst)
+	x.separate()
+	from := len(x.dst)
+	x.dst = appendDecoded(x.dst, s)
+	if isBlob(x.dst[from:]) {
+		x.dst = x.dst[:n]
+	}
+	return end
+}
+
+const (
+	ones   = 0x0101010101010101
+	highs  = 0x80 * ones
+	quotes = '"' * ones
+	slash  = '\\' * ones
+)
+
+// stringEnd returns the position behind the quote that ends the string whose
+// inside begins at i, and whether there is a backslash in it.
+func stringEnd(b []byte, i int) (end int, escaped bool) {
+	for {
+		for i+8 <= len(b) {
+			w := binary.LittleEndian.Uint64(b[i:])
+			q, s := w^quotes, w^slash
+			if stop := ((q-ones)&^q | (s-ones)&^s) & highs; stop != 0 {
+				i += bits.TrailingZeros64(stop) >> 3
+				break
+			}
+			i += 8
+		}
+		for i < len(b) && b[i] != '"' && b[i] != '\\' {
+			i++
+		}
+		if i >= len(b) {
+			return len(b), escaped
+		}
+		if b[i] == '"' {
+			return i + 1, escaped
+		}
+		escaped = true
+		i = min(i+2, len(b))
+	}
+}
+
+// appendDecoded appends what the inside of a JSON string stands for.
+func appendDecoded(dst, s []byte) []byte {
+	for {
+		i := bytes.IndexByte(s, '\\')
+		if i < 0 || i+1 >= len(s) {
+			return append(dst, s...)
+		}
+		dst = append(dst, s[:i]...)
+		n := 2
+		switch c := s[i+1]; c {
+		case 'n':
+			dst = append(dst, '\n')
+		case 't':
+			dst = append(dst, '\t')
+		case 'r':
+			dst = append(dst, '\r')
+		case 'b':
+			dst = append(dst, '\b')
+		case 'f':
+			dst = append(dst, '\f')
+		case 'u':
+			var r rune
+			r, n = decodeU(s[i:])
+			dst = utf8.AppendRune(dst, r)
+		default:
+			dst = append(dst, c)
+		}
+		s = s[i+n:]
+	}
+}
+
+// decodeU decodes \uXXXX, or a pair of them, and returns its length. Half a
+// pair is U+FFFD.
+func decodeU(s []byte) (r rune, n int) {
+	u, ok := hex4(s)
+	if !ok {
+		return utf8.RuneError, min(2, len(s))
+	}
+	if !utf16.IsSurrogate(u) {
+		return u, 6
+	}
+	if low, ok := hex4(s[6:]); ok {
+		if r = utf16.DecodeRune(u, low); r != utf8.RuneError {
+			return r, 12
+		}
+	}
+	return utf8.RuneError, 6
+}
+
+func hex4(s []byte) (u rune, ok bool) {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+		return 0, false
+	}
+	for _, c := range s[2:6] {
+		d := hexValue(c)
+		if d < 0 {
+			return 0, false
+		}
+		u = u<<4 | d
+	}
+	return u, true
+}
+
+func hexValue(c byte) rune {
+	switch {
+	case c-'0' <= 9:
+		return rune(c - '0')
+	case c|0x20 >= 'a' && c|0x20 <= 'f':
+		return rune(c|0x20-'a') + 10
+	}
+	return -1
+}
+
+// isBlob reports whether a string is data and not text.
+func isBlob(s []byte) bool {
+	if bytes.HasPrefix(s, []byte("data:")) && bytes.Contains(s[:min(len(s), 256)], []byte(";base64,")) {
+		return true
+	}
+	if len(s) <= maxBlob {
+		return false
+	}
+	for _, c := range s {
+		if asciiAttr[c] < lower && c != '+' && c != '/' && c != '=' && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}

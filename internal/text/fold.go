@@ -1,0 +1,344 @@
+package text
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxSegment bounds how many characters are folded together: a letter may be
+// followed by any number of marks.
+const maxSegment = 32
+
+// folder turns text into its folded form step by step. A step folds one
+// segment: a character with the marks that combine with it. What a segment
+// becomes depends on nothing around it, so that a word folds alike in a query
+// and in a text.
+type folder struct {
+	text []byte
+	pos  int // of the segment to be folded next
+
+	buf  []byte  // what is folded, always valid UTF-8
+	attr []attr  // of each byte of buf
+	off  []int32 // where the segment of each byte of buf begins; nil: at the same offset
+
+	cut     bool // the next character does not go on with a run
+	scratch [3][]byte
+}
+
+func (f *folder) reset(text []byte) {
+	f.text, f.pos, f.cut = text, 0, false
+	f.drop()
+}
+
+// drop forgets what is folded so far.
+func (f *folder) drop() { f.buf, f.attr, f.off = f.buf[:0], f.attr[:0], f.off[:0] }
+
+// foldAll folds all of text. Offsets are left out where they are those of the
+// text, as they are for ASCII.
+func (f *folder) foldAll(text []byte) {
+	f.reset(text)
+	if i := asciiLen(text); i < len(text) {
+		f.buf = slices.Grow(f.buf, len(text))
+		f.attr = slices.Grow(f.attr, len(text))
+		f.off = slices.Grow(f.off, len(text))
+		for f.pos < len(text) {
+			if end := f.pos + asciiLen(text[f.pos:]); end > f.pos+1 {
+				// The last one may be changed by what follows.
+				for ; f.pos < end-1; f.pos++ {
+					f.ascii(text[f.pos], f.pos)
+				}
+			}
+			f.step()
+		}
+		return
+	}
+	f.off = nil
+	f.pos = len(text)
+	f.buf = append(f.buf, text...)
+	f.attr = append(f.attr, text...)
+	attrs := f.attr[:len(f.buf)]
+	for i, c := range f.buf {
+		a := asciiAttr[c]
+		attrs[i] = a
+		if a == upper {
+			f.buf[i] = c | 0x20
+		} else if a == space {
+			f.buf[i] = ' '
+		}
+	}
+}
+
+// asciiLen returns the length of the text up to its first byte that is not
+// ASCII.
+func asciiLen(text []byte) int {
+	i := 0
+	for i+8 <= len(text) && binary.LittleEndian.Uint64(text[i:])&highs == 0 {
+		i += 8
+	}
+	for i < len(text) && text[i] < utf8.RuneSelf {
+		i++
+	}
+	return i
+}
+
+// start returns where in the text the folded byte i begins.
+func (f *folder) start(i int) int {
+	if len(f.off) == 0 {
+		return i
+	}
+	if i >= len(f.off) {
+		return f.pos
+	}
+	return int(f.off[i])
+}
+
+// end returns where in the text the folded bytes up to i, which is more than
+// 0, end.
+func (f *folder) end(i int) int {
+	if len(f.off) == 0 {
+		return i
+	}
+	last := f.off[i-1]
+	for ; i < len(f.off); i++ {
+		if f.off[i] != last {
+			return int(f.off[i])
+		}
+	}
+	return f.pos
+}
+
+// step folds the segment at pos, which is not the end.
+func (f *folder) step() {
+	text, start := f.text, f.pos
+	c := text[start]
+	if c < utf8.RuneSelf && (start+1 == len(text) || text[start+1] < utf8.RuneSelf) {
+		f.pos++
+		f.ascii(c, start)
+		return
+	}
+	r, n := utf8.DecodeRune(text[start:])
+	f.pos += n
+	if hasEntry(r) {
+		e := lookup(r)
+		if e.carries && f.extend(r) || e.general {
+			f.general(text[start:f.pos], start)
+			return
+		}
+		for i := range e.n {
+			f.add(e.runes[i], e.attrs[i], start)
+		}
+		return
+	}
+	switch {
+	case r == utf8.RuneError:
+		f.add(r, other, start)
+	case isPlainDense(r) && !f.extend(r):
+		f.add(r, dense, start)
+	default:
+		if carries(r) {
+			f.extend(r)
+		}
+		f.general(text[start:f.pos], start)
+	}
+}
+
+// extend moves pos over the marks that belong to base, the character in front
+// of it, and reports whether there are any.
+func (f *folder) extend(base rune) bool {
+	any := false
+	for range maxSegment {
+		if f.pos >= len(f.text) || f.text[f.pos] < utf8.RuneSelf {
+			break
+		}
+		r, n := utf8.DecodeRune(f.text[f.pos:])
+		if !extends(r) || isDense(r) != isDense(base) && !isIgnored(r) {
+			break
+		}
+		f.pos += n
+		any = true
+	}
+	return any
+}
+
+// ascii adds one ASCII character.
+func (f *folder) ascii(c byte, start int) {
+	a := asciiAttr[c]
+	switch a {
+	case upper:
+		c |= 0x20
+	case space:
+		c = ' '
+	}
+	if f.cut {
+		a |= cut
+		f.cut = false
+	}
+	f.buf = append(f.buf, c)
+	f.attr = append(f.attr, a)
+	f.off = append(f.off, int32(start))
+}
+
+// add adds a folded character.
+func (f *folder) add(r rune, a attr, start int) {
+	n := len(f.buf)
+	f.buf = utf8.AppendRune(f.buf, r)
+	first := a
+	if f.cut {
+		first |= cut
+		f.cut = false
+	}
+	f.attr = append(f.attr, first)
+	f.off = append(f.off, int32(start))
+	for n++; n < len(f.buf); n++ {
+		f.attr = append(f.attr, a|joined)
+		f.off = append(f.off, int32(start))
+	}
+}
+
+// general folds a segment by the rules, without any table.
+func (f *folder) general(seg []byte, start int) {
+	first, _ := utf8.DecodeRune(seg)
+	switch {
+	case unicode.IsSpace(first):
+		f.add(' ', space, start)
+		return
+	case isIgnored(first):
+		return
+	}
+	out := f.normalize(seg, first)
+	n := utf8.RuneCount(out)
+	// ™ and ½ are not to grow together with the word or number beside them.
+	apart := first >= utf8.RuneSelf && unicode.IsSymbol(first) ||
+		n > 1 && unicode.In(first, unicode.No)
+	f.cut = f.cut || apart
+	for i := 0; i < len(out); {
+		r, size := utf8.DecodeRune(out[i:])
+		a := classOf(r)
+		if i > 0 {
+			a |= joined // a part is never less than a character of the text
+		}
+		i += size
+		if r == utf8.RuneError {
+			f.add(r, other, start)
+			continue
+		}
+		r, second := foldCase(r)
+		f.add(r, a, start)
+		if second != 0 {
+			f.add(second, a|joined, start)
+		}
+	}
+	f.cut = apart
+}
+
+// isIgnored picks the characters that are not seen: joiners, soft hyphens,
+// variation selectors.
+func isIgnored(r rune) bool {
+	switch r {
+	case 0x00AD, 0x034F, 0x200D, 0x2060, 0xFEFF:
+		return true
+	}
+	return r >= 0xFE00 && r <= 0xFE0F || r >= 0xE0100 && r <= 0xE01EF
+}
+
+// normalize returns the segment in NFKC, less the accents that do not count.
+// What would become white space stays as it is.
+func (f *folder) normalize(seg []byte, first rune) []byte {
+	d := norm.NFKD.Append(f.scratch[0][:0], seg...)
+	f.scratch[0] = d
+	if bytes.ContainsFunc(d, unicode.IsSpace) {
+		d = norm.NFD.Append(d[:0], seg...)
+		if bytes.ContainsFunc(d, unicode.IsSpace) {
+			d = append(d[:0], seg...)
+		}
+		f.scratch[0] = d
+	}
+	kept := f.scratch[1][:0]
+	var base rune
+	for i := 0; i < len(d); {
+		r, n := utf8.DecodeRune(d[i:])
+		mark := unicode.IsMark(r)
+		if !isIgnored(r) && (!mark || !dropsMark(base, r)) {
+			kept = append(kept, d[i:i+n]...)
+		}
+		if !mark && !isIgnored(r) {
+			base = r
+		}
+		i += n
+	}
+	out := norm.NFC.Append(f.scratch[2][:0], kept...)
+	f.scratch[1], f.scratch[2] = kept, out
+	if unicode.IsSymbol(first) {
+		// The marks that did not become part of the symbol.
+		kept = kept[:0]
+		for i := 0; i < len(out); {
+			r, n := utf8.DecodeRune(out[i:])
+			if !unicode.IsMark(r) {
+				kept = append(kept, out[i:i+n]...)
+			}
+			i += n
+		}
+		return kept
+	}
+	return out
+}
+
+// dropsMark reports whether a mark on base, 0 for none, does not count.
+func dropsMark(base, mark rune) bool {
+	if unicode.Is(unicode.Me, mark) {
+		return true
+	}
+	switch {
+	case isDense(base):
+		return !isDense(mark)
+	case base == 0:
+		return unicode.Is(unicode.Inherited, mark) && !isDense(mark)
+	case base < utf8.RuneSelf && !unicode.IsLetter(base):
+		return !isASCIISymbol(byte(base))
+	case unicode.In(base, unicode.Latin, unicode.Greek):
+		return true
+	case unicode.Is(unicode.Cyrillic, base):
+		// й and ї are letters of their own; е with dots and any letter
+		// with a stress are not.
+		return mark == 0x300 || mark == 0x301 || mark == 0x308 && (base == 'е' || base == 'Е')
+	}
+	return false
+}
+
+// foldCase folds the case of a character, and those of Latin that have no
+// accent to strip but are spelt without by most keyboards.
+func foldCase(r rune) (rune, rune) {
+	switch {
+	case r < utf8.RuneSelf:
+		if r >= 'A' && r <= 'Z' {
+			r |= 0x20
+		}
+		return r, 0
+	case unicode.IsMark(r), isDense(r):
+		return r, 0
+	}
+	switch r {
+	case 'ß', 'ẞ':
+		return 's', 's'
+	case 'æ', 'Æ':
+		return 'a', 'e'
+	case 'œ', 'Œ':
+		return 'o', 'e'
+	case 'ø', 'Ø':
+		return 'o', 0
+	case 'ł', 'Ł':
+		return 'l', 0
+	case 'đ', 'Đ':
+		return 'd', 0
+	case 'ħ', 'Ħ':
+		return 'h', 0
+	case 'ı':
+		return 'i', 0
+	}
+	return unicode.ToLower(unicode.ToUpper(r)), 0
+}

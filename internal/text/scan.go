@@ -1,0 +1,164 @@
+package text
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Scan looks for exact text, or for what a regular expression matches, where
+// an index of terms cannot help. Its methods may be called at the same time.
+type Scan struct {
+	needle string
+	fold   bool
+	re     *regexp.Regexp // of needle, or nil
+
+	filter filter
+}
+
+// NewSubstring returns a scan for needle, as it is spelt in the text of an
+// entry. ignoreCase compares by simple case folding.
+func NewSubstring(needle string, ignoreCase bool) *Scan {
+	s := &Scan{needle: needle, fold: ignoreCase}
+	s.filter = newFilter([]literal{{needle, ignoreCase}})
+	return s
+}
+
+// NewRegexp returns a scan for a regular expression as RE2 has them. In it, ^
+// and $ match at the borders of lines and of fields, and nothing else matches
+// across fields but \s and classes that are negated. The error says what is
+// wrong with the expression.
+func NewRegexp(expr string, ignoreCase bool) (*Scan, error) {
+	flags := syntax.Perl &^ syntax.OneLine
+	if ignoreCase {
+		flags |= syntax.FoldCase
+	}
+	tree, err := syntax.Parse(expr, flags)
+	if err != nil {
+		return nil, exprError(expr, err)
+	}
+	re, err := regexp.Compile(tree.String())
+	if err != nil {
+		return nil, exprError(expr, err)
+	}
+	s := &Scan{needle: expr, re: re}
+	s.filter = newFilter(required(tree))
+	return s, nil
+}
+
+func exprError(expr string, err error) error {
+	var se *syntax.Error
+	if !errors.As(err, &se) {
+		return fmt.Errorf("regular expression %q: %w", expr, err)
+	}
+	if se.Expr == "" || se.Expr == expr {
+		return fmt.Errorf("regular expression %q: %s", expr, se.Code)
+	}
+	return fmt.Errorf("regular expression %q: %s: %q", expr, se.Code, se.Expr)
+}
+
+// Match reports whether the text of an entry, as [AppendEntry] gives it, has
+// what is looked for, and where.
+func (s *Scan) Match(text []byte) (Match, bool) {
+	var m Match
+	found := false
+	if s.re != nil {
+		if bytes.IndexByte(text, Sep) >= 0 {
+			text = bytes.ReplaceAll(text, []byte{Sep}, []byte{'\n'})
+		}
+		for _, at := range s.re.FindAllIndex(text, -1) {
+			found = true
+			if at[1] > at[0] {
+				m.Spans = append(m.Spans, Span{at[0], at[1]})
+			}
+		}
+		m.count(s.needle)
+		return m, found
+	}
+	if s.needle == "" {
+		return m, true
+	}
+	for i := 0; ; {
+		start, end := s.index(text, i)
+		if start < 0 {
+			break
+		}
+		m.Spans = append(m.Spans, Span{start, end})
+		i = end
+	}
+	m.Literal = len(m.Spans) > 0
+	m.count(s.needle)
+	return m, m.Literal
+}
+
+func (m *Match) count(term string) {
+	if len(m.Spans) > 0 {
+		m.Terms = []TermCount{{term, len(m.Spans)}}
+	}
+}
+
+// index returns the first place of the needle at or behind i, or -1.
+func (s *Scan) index(text []byte, i int) (start, end int) {
+	if !s.fold {
+		n := bytes.Index(text[i:], []byte(s.needle))
+		if n < 0 {
+			return -1, -1
+		}
+		return i + n, i + n + len(s.needle)
+	}
+	for ; i < len(text); i++ {
+		if text[i] >= utf8.RuneSelf && !utf8.RuneStart(text[i]) {
+			continue
+		}
+		if n := foldedPrefix(text[i:], s.needle); n > 0 {
+			return i, i + n
+		}
+	}
+	return -1, -1
+}
+
+// foldedPrefix returns the length of the beginning of text that is equal to
+// needle but for case, or -1.
+func foldedPrefix(text []byte, needle string) int {
+	i := 0
+	for j := 0; j < len(needle); {
+		if i >= len(text) {
+			return -1
+		}
+		if c, d := text[i], needle[j]; c == d && c < utf8.RuneSelf {
+			i++
+			j++
+			continue
+		}
+		a, n := utf8.DecodeRune(text[i:])
+		b, m := utf8.DecodeRuneInString(needle[j:])
+		if a != b && !foldsTo(a, b) {
+			return -1
+		}
+		i += n
+		j += m
+	}
+	return i
+}
+
+// foldsTo reports whether a and b, which are not the same, differ in case only.
+func foldsTo(a, b rune) bool {
+	if a < utf8.RuneSelf && b < utf8.RuneSelf {
+		return a^b == 0x20 && asciiAttr[a] >= lower && asciiAttr[b] >= lower && asciiAttr[a] != digit
+	}
+	for r := unicode.SimpleFold(a); r != a; r = unicode.SimpleFold(r) {
+		if r == b {
+			return true
+		}
+	}
+	return false
+}
+
+// Candidate looks through stored lines as they are, undecoded. It returns the
+// offset of the first place from which the line around it may match, or -1
+// when no line can. Lines it passes over do not match.
+func (s *Scan) Candidate(file []byte) int { return s.filter.next(file) }

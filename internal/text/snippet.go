@@ -1,0 +1,163 @@
+package text
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+)
+
+const ellipsis = "…"
+
+// Snippet returns about width characters of text around the place with most
+// spans in it, the first of several, in one line, and where those spans are in
+// it. Without spans it is the beginning. "…" stands where something is cut off.
+func Snippet(text []byte, spans []Span, width int) (s string, rel []Span) {
+	if width < 1 {
+		return "", nil
+	}
+	from := 0
+	if len(spans) > 0 {
+		from = snippetStart(text, spans, width)
+	}
+	w := snippetWriter{text: text, spans: spans, width: width}
+	for len(w.spans) > 0 && w.spans[0].End <= from {
+		w.spans = w.spans[1:]
+	}
+	if hasText(text[:from]) {
+		w.out = append(w.out, ellipsis...)
+	}
+	w.run(from)
+	return string(w.out), w.rel
+}
+
+// snippetStart chooses where the snippet begins.
+func snippetStart(text []byte, spans []Span, width int) int {
+	// A span counts for the window that begins with another if it is near:
+	// bytes are good enough to choose by.
+	best, bestN := 0, 0
+	for i, j := 0, 0; i < len(spans); i++ {
+		for j < len(spans) && spans[j].End-spans[i].Start <= width*2/3 {
+			j++
+		}
+		if n := max(j-i, 1); n > bestN {
+			best, bestN = i, n
+		}
+	}
+	// A third of the rest goes in front of the first span.
+	last := spans[min(best+bestN-1, len(spans)-1)]
+	used := utf8.RuneCount(text[spans[best].Start:max(last.End, spans[best].Start)])
+	lead := max(width-used, 0) / 3
+	start := spans[best].Start
+	from := back(text, start, lead)
+	if from == 0 {
+		return 0
+	}
+	// Not in the middle of a word, unless the word is all there is.
+	for i := from; i < start; {
+		r, n := utf8.DecodeRune(text[i:])
+		if r == Sep || unicode.IsSpace(r) {
+			return i + n
+		}
+		i += n
+	}
+	return from
+}
+
+// back returns the position n characters in front of i.
+func back(text []byte, i, n int) int {
+	for ; n > 0 && i > 0; n-- {
+		_, size := utf8.DecodeLastRune(text[:i])
+		i -= size
+	}
+	return i
+}
+
+// hasText reports whether there is anything to be seen.
+func hasText(b []byte) bool {
+	return bytes.ContainsFunc(b, func(r rune) bool { return !isSpace(r) && !unicode.IsControl(r) })
+}
+
+// snippetWriter writes the characters of a snippet.
+type snippetWriter struct {
+	text  []byte
+	spans []Span // that do not end in front of what is written
+	width int
+
+	out  []byte
+	rel  []Span
+	in   int // where the current span begins in out, or -1
+	gap  bool
+	word int // the length of out at the last space, to cut at
+}
+
+// run writes from a position on, until width characters are there.
+func (w *snippetWriter) run(from int) {
+	w.in = -1
+	begin := len(w.out)
+	n := 0
+	for i := from; i < len(w.text); {
+		r, size := utf8.DecodeRune(w.text[i:])
+		w.leave(i)
+		switch {
+		case isSpace(r):
+			w.gap = len(w.out) > begin
+			i += size
+			continue
+		case unicode.IsControl(r), r == 0xFEFF, unicode.Is(unicode.Bidi_Control, r):
+			i += size
+			continue
+		}
+		if n >= w.width {
+			w.finish(i, begin)
+			return
+		}
+		if w.gap {
+			w.gap = false
+			w.word = len(w.out)
+			w.out = append(w.out, ' ')
+			if n++; n >= w.width {
+				w.out = w.out[:w.word]
+				w.finish(i, begin)
+				return
+			}
+		}
+		if w.in < 0 && len(w.spans) > 0 && i >= w.spans[0].Start {
+			w.in = len(w.out)
+		}
+		w.out = utf8.AppendRune(w.out, r)
+		n++
+		i += size
+	}
+	w.leave(len(w.text))
+}
+
+// leave ends the spans that end at or in front of i.
+func (w *snippetWriter) leave(i int) {
+	for len(w.spans) > 0 && w.spans[0].End <= i {
+		w.spans = w.spans[1:]
+		w.close()
+	}
+}
+
+func (w *snippetWriter) close() {
+	if w.in >= 0 && w.in < len(w.out) {
+		w.rel = append(w.rel, Span{w.in, len(w.out)})
+	}
+	w.in = -1
+}
+
+// finish cuts the snippet at the text's byte i, at a space if one is near.
+func (w *snippetWriter) finish(i, begin int) {
+	w.close()
+	inWord := i > 0 && !w.gap && i < len(w.text)
+	least := begin + (len(w.out)-begin)*2/3
+	if n := len(w.rel); n > 0 {
+		least = max(least, w.rel[n-1].End)
+	}
+	if inWord && w.word > begin && w.word >= least && w.word < len(w.out) {
+		w.out = w.out[:w.word]
+	}
+	if hasText(w.text[i:]) {
+		w.out = append(w.out, ellipsis...)
+	}
+}

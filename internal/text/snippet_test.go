@@ -1,0 +1,96 @@
+package text
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestSnippet(t *testing.T) {
+	long := strings.Repeat("before it ", 30) + "the needle here" + strings.Repeat(" after it", 30)
+	for _, c := range []struct {
+		text, word string
+		width      int
+		want       string
+	}{
+		{"short text", "text", 40, "short [text]"},
+		{"a\n\n\tb\x1ec \x1b[0m d", "b", 40, "a [b] c [0m d"},
+		{long, "needle", 40, "…it the [needle] here after it after it…"},
+		{long, "", 24, "before it before it…"},
+		{"x " + strings.Repeat("数据库", 40) + "锚" + strings.Repeat("点", 50), "锚点", 10, "…据库[锚点]点点点点点点…"},
+		{"one " + strings.Repeat("pad ", 50) + "two three two", "two", 20, "…[two] three [two]"},
+		{"", "", 10, ""},
+		{"a b", "", 0, ""},
+	} {
+		var spans []Span
+		if c.word != "" {
+			m, ok := Parse(c.word, Options{}).Match([]byte(c.text))
+			if !ok {
+				t.Fatalf("%q not found", c.word)
+			}
+			spans = m.Spans
+		}
+		s, rel := Snippet([]byte(c.text), spans, c.width)
+		for i := len(rel) - 1; i >= 0; i-- {
+			s = s[:rel[i].Start] + "[" + s[rel[i].Start:rel[i].End] + "]" + s[rel[i].End:]
+		}
+		if s != c.want {
+			t.Errorf("%.20q width %d:\n%s, want\n%s", c.text, c.width, s, c.want)
+		}
+	}
+}
+
+func TestSnippetBounds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	for range 6_000 {
+		text := []byte(randomText(rng, 30))
+		var spans []Span
+		last := 0
+		for last < len(text) && rng.IntN(4) > 0 {
+			start := last + rng.IntN(len(text)-last)
+			end := start + 1 + rng.IntN(min(20, len(text)-start))
+			spans = append(spans, Span{start, end})
+			last = end
+		}
+		width := rng.IntN(30)
+		s, rel := Snippet(text, spans, width)
+		if !utf8.ValidString(s) || utf8.RuneCountInString(s) > width+2 || strings.ContainsAny(s, "\n\t\x00\x1e") || strings.Contains(s, "  ") {
+			t.Fatalf("%q %v width %d: %q", text, spans, width, s)
+		}
+		last = 0
+		for _, r := range rel {
+			if r.Start < last || r.End <= r.Start || r.End > len(s) || !utf8.ValidString(s[r.Start:r.End]) {
+				t.Fatalf("%q %v width %d: %q %v", text, spans, width, s, rel)
+			}
+			last = r.End
+		}
+	}
+}
+
+func TestSignature(t *testing.T) {
+	long := strings.Repeat("ok  \ttape/repo 0.25s commit 8f14e45fceea167a\n", 1000)
+	same := []struct{ a, b string }{
+		{"took 12 ms", "took  7 ms\n"},
+		{"id deadbeef01", "ID 0123456789abcdef"},
+		{long, strings.ReplaceAll(strings.ReplaceAll(long, "0.25", "113.5"), "\t", " ")},
+		{"", " \n"},
+	}
+	for _, c := range same {
+		if Signature([]byte(c.a)) != Signature([]byte(c.b)) {
+			t.Errorf("%.30q and %.30q differ", c.a, c.b)
+		}
+	}
+	other := []struct{ a, b string }{
+		{"took 12 ms", "took 12 s"},
+		{"a-b", "a+b"},
+		{long, long[:9000]},
+		{"", "x"},
+		{"数据", "数"},
+	}
+	for _, c := range other {
+		if Signature([]byte(c.a)) == Signature([]byte(c.b)) {
+			t.Errorf("%.30q and %.30q are the same", c.a, c.b)
+		}
+	}
+}

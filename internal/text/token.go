@@ -1,0 +1,250 @@
+package text
+
+import "unicode/utf8"
+
+const (
+	// maxTerm is the length of the longest term, in bytes.
+	maxTerm = 64
+	// maxParts is how many parts a run may have to be given by part, and
+	// maxMixedParts how many when some of them are digits: a hash or base64
+	// has more, and none that anybody looks for.
+	maxParts      = 8
+	maxMixedParts = 4
+)
+
+// span is a part of a run, in bytes of its folded form.
+type span struct{ start, end int }
+
+// Tokenizer cuts text into terms. Indexing and matching use the same one, so
+// that what is found in an index is found in the text.
+type Tokenizer struct {
+	Term       []byte // folded; valid until the next call
+	Start, End int    // where it stands in the text
+
+	f     folder
+	head  int // of what is folded but not used yet
+	dense int // where in f.buf the run of a dense script ends; 0 outside one
+
+	low   []byte // the folded form of a run of ASCII
+	attrs []attr
+
+	run    []byte // the run whose parts are given
+	base   int    // where it begins: in the text, or in f.buf if folded
+	folded bool
+	parts  []span
+	part   int // the next one to give
+}
+
+// Reset starts over with another text, which must not change until the last
+// term is read.
+func (z *Tokenizer) Reset(text []byte) {
+	z.f.reset(text)
+	z.head, z.dense, z.part = 0, 0, 0
+	z.parts = z.parts[:0]
+}
+
+// Next moves to the next term and reports false when there is none. A run of
+// letters and digits comes whole, then by its parts.
+func (z *Tokenizer) Next() bool {
+	if z.part < len(z.parts) {
+		z.givePart()
+		return true
+	}
+	for {
+		if z.dense > 0 || z.head < len(z.f.buf) {
+			if z.slow() {
+				return true
+			}
+		}
+		text, i := z.f.text, z.f.pos
+		from := i
+		for i < len(text) && asciiAttr[text[i]] < lower && text[i] < utf8.RuneSelf {
+			i++
+		}
+		if i == len(text) {
+			z.f.pos = i
+			return false
+		}
+		if text[i] >= utf8.RuneSelf {
+			if i > from && isASCIISymbol(text[i-1]) {
+				i--
+			}
+		} else if end, ok := z.ascii(text, i); ok {
+			z.f.pos = end
+			return true
+		}
+		z.f.pos = i
+		z.f.drop()
+		z.head = 0
+		z.f.step()
+	}
+}
+
+// ascii gives the run of ASCII that begins at i, and where it ends. It reports
+// false when it goes on, or may be changed, outside ASCII.
+func (z *Tokenizer) ascii(text []byte, i int) (end int, ok bool) {
+	j := i
+	var seen, capitals uint
+	for j < len(text) {
+		a := asciiAttr[text[j]]
+		if a < lower {
+			break
+		}
+		seen |= 1 << a
+		if a == upper {
+			capitals++
+		}
+		j++
+	}
+	if j < len(text) && text[j] >= utf8.RuneSelf {
+		return 0, false
+	}
+	z.Start, z.End = i, j
+	run := text[i:j]
+	if seen&(1<<upper) == 0 && seen != 1<<lower|1<<digit {
+		z.Term = cutTerm(run)
+		return j, true
+	}
+	z.low = append(z.low[:0], run...)
+	for k, c := range z.low {
+		if asciiAttr[c] == upper {
+			z.low[k] = c | 0x20
+		}
+	}
+	z.Term = cutTerm(z.low)
+	if seen == 1<<upper || seen == 1<<upper|1<<lower && capitals == 1 && asciiAttr[run[0]] == upper {
+		return j, true
+	}
+	z.attrs = z.attrs[:0]
+	for _, c := range run {
+		z.attrs = append(z.attrs, asciiAttr[c])
+	}
+	z.run, z.base, z.folded = z.low, i, false
+	z.parts, z.part = splitRun(z.attrs, z.parts), 0
+	return j, true
+}
+
+// slow gives the next term of what is folded, and folds on as long as a run
+// does. It reports false when nothing is left in the buffer.
+func (z *Tokenizer) slow() bool {
+	f := &z.f
+	for z.dense == 0 {
+		if z.head == len(f.buf) {
+			return false
+		}
+		a := f.attr[z.head]
+		if a&classMask == symbol {
+			_, n := utf8.DecodeRune(f.buf[z.head:])
+			z.give(z.head, z.head+n)
+			z.head += n
+			return true
+		}
+		if inRun(a) {
+			end := z.runEnd()
+			if a&classMask == dense {
+				z.dense = end
+				break
+			}
+			z.give(z.head, end)
+			z.run, z.base, z.folded = f.buf[z.head:end], z.head, true
+			z.parts, z.part = splitRun(f.attr[z.head:end], z.parts), 0
+			z.head = end
+			return true
+		}
+		z.head++
+	}
+	_, n := utf8.DecodeRune(f.buf[z.head:])
+	end := z.head + n
+	if end < z.dense {
+		_, m := utf8.DecodeRune(f.buf[end:])
+		z.give(z.head, end+m)
+	} else {
+		z.give(z.head, end)
+		z.dense = 0
+	}
+	z.head = end
+	return true
+}
+
+// runEnd folds on to the end of the run that begins at head and returns where
+// it ends in the buffer.
+func (z *Tokenizer) runEnd() int {
+	f := &z.f
+	i := z.head + 1
+	for {
+		for i < len(f.buf) {
+			if !sameRun(f.attr[i-1], f.attr[i]) {
+				return i
+			}
+			i++
+		}
+		if f.pos == len(f.text) {
+			return i
+		}
+		f.step()
+	}
+}
+
+// give sets the term to a part of what is folded.
+func (z *Tokenizer) give(start, end int) {
+	z.Term = cutTerm(z.f.buf[start:end])
+	z.Start, z.End = z.f.start(start), z.f.end(end)
+}
+
+func (z *Tokenizer) givePart() {
+	p := z.parts[z.part]
+	z.part++
+	if z.folded {
+		z.give(z.base+p.start, z.base+p.end)
+		return
+	}
+	z.Term = cutTerm(z.run[p.start:p.end])
+	z.Start, z.End = z.base+p.start, z.base+p.end
+}
+
+// cutTerm shortens a run to the length of a term, at the border of a
+// character.
+func cutTerm(run []byte) []byte {
+	if len(run) <= maxTerm {
+		return run
+	}
+	n := maxTerm
+	for n > 0 && !utf8.RuneStart(run[n]) {
+		n--
+	}
+	return run[:n]
+}
+
+// splitRun returns the parts of a run that is an identifier, in place of what
+// is in parts, or none.
+func splitRun(attrs []attr, parts []span) []span {
+	parts = parts[:0]
+	start, before, prev := 0, 0, attrs[0]&classMask
+	digits := prev == digit
+	for i := 1; i < len(attrs); i++ {
+		if attrs[i]&joined != 0 {
+			continue
+		}
+		c := attrs[i] & classMask
+		border := 0
+		switch {
+		case (prev == digit) != (c == digit), prev == lower && c == upper:
+			border = i
+			digits = digits || c == digit
+		case prev == upper && c == lower && before > start:
+			border = before
+		}
+		if border > 0 {
+			parts = append(parts, span{start, border})
+			if len(parts) == maxParts {
+				return parts[:0]
+			}
+			start = border
+		}
+		prev, before = c, i
+	}
+	if len(parts) == 0 || digits && len(parts) >= maxMixedParts {
+		return parts[:0]
+	}
+	return append(parts, span{start, len(attrs)})
+}

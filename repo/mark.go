@@ -1,0 +1,423 @@
+package repo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+)
+
+// Mark says how far somebody has read a tape, so that he can go on there: the branch's
+// commit, and the ends of the files behind it. Whether a tape still begins with what was
+// read is decided by these, never by times or counts. The zero Mark is the beginning.
+type Mark struct {
+	Head   string          `json:"head"`    // the branch's commit
+	LastID int64           `json:"last_id"` // the last entry that was read
+	Seq    int             `json:"seq"`     // the phase that it is in
+	Folder string          `json:"folder"`
+	Ends   [classCount]End `json:"ends"` // that phase's files
+	Disk   bool            `json:"disk"` // read from a working tree
+}
+
+// End is how far the files of one class were read.
+type End struct {
+	File  int    `json:"file"`  // 0: there was none
+	Size  int64  `json:"size"`  // bytes
+	Lines int    `json:"lines"` // as many
+	Sum   uint32 `json:"sum"`   // CRC-32 of the last bytes of these, endSample at most
+}
+
+// endSample is how many bytes before an end vouch for what is before it. Any line
+// holds a date, so what was written anew does not end alike.
+const endSample = 1 << 10
+
+func sumOf(read []byte) uint32 { return checksum(0, read[max(0, len(read)-endSample):]) }
+
+// Unchanged reports, for the price of a few looks at the disk, that the tape ends where
+// the mark does. False may also mean that this takes a closer look.
+func (t *Tape) Unchanged(m Mark) bool {
+	before, _ := t.peekState()
+	head, err := t.head()
+	if err != nil || before.Undo != nil || head.String() != m.Head {
+		return false
+	}
+	wt, _, err := t.worktree()
+	if errors.Is(err, gitstore.ErrNotFound) {
+		return !m.Disk && t.checkHome(before, head, "") == nil
+	}
+	if err != nil || !m.Disk || t.checkHome(before, head, wt.Dir) != nil {
+		return false
+	}
+	list, err := listPhases(wt.Dir)
+	if err != nil || len(list) != m.Seq || list[m.Seq-1].folder != m.Folder {
+		return false
+	}
+	v := &diskView{dir: wt.Dir, list: list}
+	for c, end := range m.Ends {
+		if !v.endsAt(list[m.Seq-1], class(c), end) {
+			return false
+		}
+	}
+	after, _ := t.peekState()
+	return after.Gen == before.Gen && after.Undo == nil
+}
+
+// endsAt reports whether the files of a class end where a mark says.
+func (v *diskView) endsAt(p phase, c class, end End) bool {
+	if _, err := os.Lstat(v.path(p, segmentName(c, end.File+1))); !errors.Is(err, os.ErrNotExist) {
+		return false
+	}
+	if end.File == 0 {
+		return true
+	}
+	f, err := os.Open(v.path(p, segmentName(c, end.File)))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil || st.Size() != end.Size {
+		return false
+	}
+	sample := make([]byte, min(end.Size, endSample))
+	_, err = f.ReadAt(sample, end.Size-int64(len(sample)))
+	return err == nil && sumOf(sample) == end.Sum
+}
+
+// Suffix is what a tape has beyond a mark, as it was at one moment.
+type Suffix struct {
+	tape  *Tape
+	v     view
+	from  Mark
+	end   Mark
+	ended bool
+}
+
+// Since returns what the tape has beyond a mark. Of a tape whose history does not begin
+// with what the mark stands for (it was reset, restored, or rewound with git) that is
+// all of it, see Suffix.Whole.
+func (t *Tape) Since(ctx context.Context, m Mark) (*Suffix, error) {
+	v, err := t.snapshot(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read tape %q: %w", t.name, err)
+	}
+	s := &Suffix{tape: t, v: v, from: m}
+	head, err := t.head()
+	if err != nil {
+		return nil, err
+	}
+	_, disk := v.(*diskView)
+	s.end = Mark{Head: head.String(), Disk: disk}
+	begins, err := s.beginsWith(m, head)
+	if err != nil {
+		return nil, fmt.Errorf("read tape %q: %w", t.name, err)
+	}
+	if !begins {
+		s.from = Mark{}
+	}
+	return s, nil
+}
+
+// Whole reports that the suffix is the tape from its beginning.
+func (s *Suffix) Whole() bool { return s.from.Seq == 0 }
+
+// beginsWith reports whether a mark stands for a beginning of what the suffix sees.
+func (s *Suffix) beginsWith(m Mark, head gitstore.Hash) (bool, error) {
+	list := s.v.phases()
+	if m.Seq < 1 || m.Seq > len(list) || list[m.Seq-1].folder != m.Folder {
+		return false, nil
+	}
+	if ok, err := s.tape.store.descends(head, m.Head); err != nil || !ok {
+		return false, err
+	}
+	p := list[m.Seq-1]
+	files, err := s.v.segments(p)
+	if err != nil {
+		return false, err
+	}
+	for c, end := range m.Ends {
+		if end.File > len(files[c]) {
+			return false, nil
+		}
+		if end.File == 0 {
+			continue
+		}
+		data, err := s.v.content(p, files[c][end.File-1])
+		if err != nil {
+			return false, err
+		}
+		if int64(len(data)) < end.Size || sumOf(data[:end.Size]) != end.Sum {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// descends reports whether a commit is another one or follows it by first parents.
+func (s *Store) descends(h gitstore.Hash, ancestor string) (bool, error) {
+	for {
+		if h.String() == ancestor {
+			return true, nil
+		}
+		c, err := s.git.Commit(h)
+		if err != nil {
+			return false, corruptObject(h, err)
+		}
+		if len(c.Parents) == 0 {
+			return false, nil
+		}
+		h = c.Parents[0]
+	}
+}
+
+// Entries yields the entries beyond the mark. After an error it ends.
+func (s *Suffix) Entries(ctx context.Context) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		if err := s.read(ctx, func(e Entry) bool { return yield(e, nil) }); err != nil {
+			yield(Entry{}, fmt.Errorf("read tape %q: %w", s.tape.name, err))
+		}
+	}
+}
+
+func (s *Suffix) read(ctx context.Context, yield func(Entry) bool) error {
+	list := s.v.phases()
+	first := max(0, s.from.Seq-1)
+	w := &walk{ctx: ctx, v: s.v, tape: s.tape.name}
+	for i := first; i < len(list); i++ {
+		r, err := s.open(i)
+		if err != nil {
+			return err
+		}
+		for n := 0; ; n++ {
+			if n%1024 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			e, err := r.next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if !yield(e) {
+				return nil
+			}
+		}
+		if err := w.joins(i, r.last); err != nil {
+			return err
+		}
+		if i == len(list)-1 {
+			s.finish(r)
+		}
+	}
+	return nil
+}
+
+// open begins to read a phase; the one that the mark is in behind the mark.
+func (s *Suffix) open(i int) (*phaseReader, error) {
+	p := s.v.phases()[i]
+	if s.Whole() || i > s.from.Seq-1 {
+		return readPhase(s.v, p, s.tape.name)
+	}
+	anchor, err := readAnchor(s.v, p, s.tape.name)
+	if err != nil {
+		return nil, err
+	}
+	files, err := s.v.segments(p)
+	if err != nil {
+		return nil, err
+	}
+	r := &phaseReader{p: p, anchor: anchor, last: s.from.LastID, started: true, tape: s.tape.name}
+	for c, end := range s.from.Ends {
+		rest := files[c][max(0, end.File-1):]
+		if len(rest) == 0 {
+			continue
+		}
+		cur := &cursor{v: s.v, p: p, rest: rest}
+		if end.File > 0 {
+			if err := cur.resume(end); err != nil {
+				return nil, err
+			}
+		}
+		if err := cur.next(); err != nil {
+			return nil, err
+		}
+		r.cursors = append(r.cursors, cur)
+	}
+	return r, nil
+}
+
+// resume loads the first file and passes over what was read of it.
+func (c *cursor) resume(end End) error {
+	if err := c.load(); err != nil {
+		return err
+	}
+	if int64(len(c.all)) < end.Size {
+		return c.corrupt("the file was cut short while it was read")
+	}
+	c.data, c.line = c.all[end.Size:], end.Lines
+	return nil
+}
+
+// finish makes the mark of a suffix that was read to its end.
+func (s *Suffix) finish(r *phaseReader) {
+	s.end.LastID, s.end.Seq, s.end.Folder = r.last, r.p.seq, r.p.folder
+	for _, c := range r.cursors {
+		read := c.all[:len(c.all)-len(c.data)]
+		if len(c.data) > 0 { // a line without its end was counted
+			c.line--
+		}
+		s.end.Ends[c.file.class] = End{File: c.file.n, Size: int64(len(read)), Lines: c.line, Sum: sumOf(read)}
+	}
+	s.ended = true
+}
+
+// Mark is how far the tape was read, once Entries came to its end; else false.
+func (s *Suffix) Mark() (Mark, bool) { return s.end, s.ended }
+
+// Reader reads entries back by their positions.
+type Reader struct {
+	tape   *Tape
+	dir    string // the working tree; "" if there is none
+	commit *commitView
+	files  map[string]*os.File
+	blobs  map[string][]byte
+}
+
+// maxOpen bounds the files, and the contents from git, that a Reader keeps at hand.
+const maxOpen = 64
+
+// Reader returns a reader for entries of the tape.
+func (t *Tape) Reader() (*Reader, error) {
+	r := &Reader{tape: t, files: map[string]*os.File{}, blobs: map[string][]byte{}}
+	wt, _, err := t.worktree()
+	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+		return nil, classify(err)
+	}
+	r.dir = wt.Dir
+	return r, nil
+}
+
+// Entry reads the entry at a position; anchor and seq are those of its phase. What is
+// there may be another entry by now: the tape may have been reset. ErrCorrupt if there
+// is no entry.
+func (r *Reader) Entry(at Position, anchor string, seq int) (Entry, error) {
+	line := make([]byte, at.Length)
+	if err := r.read(line, at); err != nil {
+		return Entry{}, err
+	}
+	e, err := parseEntry(line, r.tape.name, anchor, seq)
+	if err != nil {
+		return Entry{}, &CorruptError{File: filepath.Join(anchorsDir, at.Folder, at.File), Line: at.Line + 1, Msg: err.Error()}
+	}
+	e.At = at
+	return e, nil
+}
+
+func (r *Reader) read(line []byte, at Position) error {
+	_, _, isPhase := parseFolder(at.Folder)
+	_, _, isSegment := parseSegment(at.File)
+	if !isPhase || !isSegment && at.File != anchorFile {
+		return &CorruptError{File: at.Folder + "/" + at.File, Msg: "not a file of a phase"}
+	}
+	name := at.Folder + "/" + at.File
+	if f, err := r.file(name); err == nil {
+		if _, err = f.ReadAt(line, at.Offset); err == nil {
+			return nil
+		}
+		return &CorruptError{File: f.Name(), Line: at.Line + 1, Msg: "the line is missing"}
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return classify(err)
+	}
+	data, err := r.blob(at)
+	if err != nil {
+		return err
+	}
+	if int64(len(data)) < at.Offset+int64(at.Length) {
+		return &CorruptError{File: name, Line: at.Line + 1, Msg: "the line is missing"}
+	}
+	copy(line, data[at.Offset:])
+	return nil
+}
+
+func (r *Reader) file(name string) (*os.File, error) {
+	if f := r.files[name]; f != nil {
+		return f, nil
+	}
+	if r.dir == "" {
+		return nil, os.ErrNotExist
+	}
+	f, err := os.Open(filepath.Join(r.dir, anchorsDir, filepath.FromSlash(name)))
+	if err != nil {
+		return nil, err
+	}
+	if len(r.files) >= maxOpen {
+		_ = r.Close()
+	}
+	r.files[name] = f
+	return f, nil
+}
+
+// blob returns the committed content of a file.
+func (r *Reader) blob(at Position) ([]byte, error) {
+	name := at.Folder + "/" + at.File
+	if data, ok := r.blobs[name]; ok {
+		return data, nil
+	}
+	if r.commit == nil {
+		head, err := r.tape.head()
+		if err != nil {
+			return nil, err
+		}
+		if r.commit, err = r.tape.store.commitView(head); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range r.commit.list {
+		if p.folder != at.Folder {
+			continue
+		}
+		entries, err := r.commit.tree(p)
+		if err != nil {
+			return nil, err
+		}
+		if e, ok := findEntry(entries, at.File); ok {
+			data, err := r.tape.store.git.Blob(e.Hash)
+			if err != nil {
+				return nil, corruptObject(r.commit.commit, err)
+			}
+			if len(r.blobs) >= maxOpen {
+				clear(r.blobs)
+			}
+			r.blobs[name] = data
+			return data, nil
+		}
+	}
+	return nil, &CorruptError{File: name, Msg: "the file is missing"}
+}
+
+// Close lets go of the files.
+func (r *Reader) Close() error {
+	var errs []error
+	for _, f := range r.files {
+		errs = append(errs, f.Close())
+	}
+	clear(r.files)
+	return errors.Join(errs...)
+}
+
+// parseEntry makes an entry of a stored line.
+func parseEntry(line []byte, tape, anchor string, seq int) (Entry, error) {
+	e, err := jsonl.Parse(bytes.TrimSuffix(line, []byte("\n")))
+	if err != nil {
+		return Entry{}, err
+	}
+	return makeEntry(e, tape, anchor, seq), nil
+}

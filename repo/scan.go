@@ -1,0 +1,182 @@
+package repo
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+)
+
+// Keeps reports whether an entry passes the steps behind the slice by anchors: dates
+// and kinds. Limits are not looked at.
+func (q Query) Keeps(e Entry) bool { return q.keep(e) }
+
+// Range returns the ids, first and last, that a query's anchors select. The last is
+// math.MaxInt64 where that goes on to the end of the tape, wherever it is by then.
+func (t *Tape) Range(ctx context.Context, q Query) (first, last int64, err error) {
+	if err := q.check(); err != nil {
+		return 0, 0, err
+	}
+	if q.After == "" && q.From == "" && q.Phase == "" {
+		return 1, math.MaxInt64, nil
+	}
+	v, err := t.snapshot(ctx)
+	if err != nil {
+		return 0, 0, fmt.Errorf("read tape %q: %w", t.name, err)
+	}
+	s, err := t.resolveSpan(v, q)
+	if err != nil {
+		return 0, 0, fmt.Errorf("read tape %q: %w", t.name, err)
+	}
+	list := v.phases()
+	from, err := readAnchor(v, list[s.first], t.name)
+	if err != nil {
+		return 0, 0, err
+	}
+	first, last = from.ID, math.MaxInt64
+	if s.skipAnchor {
+		first++
+	}
+	if s.last+1 < len(list) {
+		next, err := readAnchor(v, list[s.last+1], t.name)
+		if err != nil {
+			return 0, 0, err
+		}
+		last = next.ID - 1
+	}
+	return first, last, nil
+}
+
+// Files are the stored files of a part of a tape, as it was at one moment: for looking
+// through them without making an Entry of every line. What they hold is not checked.
+// They may be read by several goroutines.
+type Files struct {
+	tape *Tape
+	v    view
+	list []fileRef
+}
+
+type fileRef struct {
+	p       phase
+	segment segment
+	anchor  string
+	alone   bool // the phase's anchor.json
+	last    bool // of its class, in the open phase
+}
+
+// File is one of them.
+type File struct {
+	Data []byte // whole lines
+
+	tape, folder, name, anchor string
+	seq                        int
+}
+
+// Files returns the files that hold the entries which a query's anchors and kinds
+// select, and maybe others.
+func (t *Tape) Files(ctx context.Context, q Query) (*Files, error) {
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	v, err := t.snapshot(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read tape %q: %w", t.name, err)
+	}
+	s, err := t.resolveSpan(v, q)
+	if err != nil {
+		return nil, fmt.Errorf("read tape %q: %w", t.name, err)
+	}
+	var wanted [classCount]bool
+	for c := range wanted {
+		wanted[c] = len(q.Kinds) == 0 || slices.ContainsFunc(q.Kinds, func(kind string) bool { return classOf(kind) == class(c) })
+	}
+	out := &Files{tape: t, v: v}
+	for i := s.first; i <= s.last; i++ {
+		p := v.phases()[i]
+		anchor, err := readAnchor(v, p, t.name)
+		if err != nil {
+			return nil, err
+		}
+		if !s.skipAnchor || i > s.first {
+			out.list = append(out.list, fileRef{p: p, anchor: anchor.Anchor, alone: true})
+		}
+		segments, err := v.segments(p)
+		if err != nil {
+			return nil, err
+		}
+		for c, files := range segments {
+			for n, file := range files {
+				if wanted[c] {
+					out.list = append(out.list, fileRef{p: p, segment: file, anchor: anchor.Anchor, last: n == len(files)-1})
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// Len is how many there are.
+func (f *Files) Len() int { return len(f.list) }
+
+// Read reads the i-th, into buf if that is large enough.
+func (f *Files) Read(i int, buf []byte) (File, error) {
+	ref := f.list[i]
+	out := File{tape: f.tape.name, folder: ref.p.folder, name: anchorFile, anchor: ref.anchor, seq: ref.p.seq}
+	var err error
+	if ref.alone {
+		out.Data, err = f.v.anchorLine(ref.p)
+	} else {
+		out.name = ref.segment.name()
+		out.Data, err = f.content(ref, buf)
+	}
+	if err != nil {
+		return out, err
+	}
+	if ref.last {
+		out.Data = out.Data[:bytes.LastIndexByte(out.Data, '\n')+1]
+	}
+	return out, nil
+}
+
+func (f *Files) content(ref fileRef, buf []byte) ([]byte, error) {
+	disk, ok := f.v.(*diskView)
+	if !ok {
+		return f.v.content(ref.p, ref.segment)
+	}
+	file, err := os.Open(disk.path(ref.p, ref.segment.name()))
+	if err != nil {
+		return nil, disk.missing(ref.p, ref.segment.name(), err)
+	}
+	defer file.Close()
+	size := ref.segment.size
+	if size < 0 {
+		st, err := file.Stat()
+		if err != nil {
+			return nil, err
+		}
+		size = st.Size()
+	}
+	buf = slices.Grow(buf[:0], int(size))[:size]
+	n, err := io.ReadFull(file, buf)
+	if err != nil && n == 0 && size > 0 {
+		return nil, err
+	}
+	return buf[:n], nil
+}
+
+// Entry returns the entry whose line begins at an offset of Data. It does not alias
+// Data.
+func (f File) Entry(offset int) (Entry, error) {
+	line, _, _ := bytes.Cut(f.Data[offset:], []byte("\n"))
+	at := Position{Folder: f.folder, File: f.name, Offset: int64(offset), Length: len(line)}
+	e, err := parseEntry(bytes.Clone(line), f.tape, f.anchor, f.seq)
+	if err != nil {
+		at.Line = bytes.Count(f.Data[:offset], []byte("\n"))
+		return e, &CorruptError{File: f.folder + "/" + f.name, Line: at.Line + 1, Msg: err.Error()}
+	}
+	e.At = at
+	return e, nil
+}

@@ -1,0 +1,109 @@
+package view
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"tape/internal/jsonl"
+)
+
+// parseCall reads a call as OpenAI's interfaces or Anthropic's have it.
+func parseCall(raw []byte) *call {
+	c := &call{id: jsonl.GetString(raw, "id"), name: jsonl.GetString(raw, "name")}
+	if c.id == "" {
+		c.id = jsonl.GetString(raw, "call_id")
+	}
+	args := jsonl.Get(raw, "arguments")
+	if args == nil {
+		args = jsonl.Get(raw, "input")
+	}
+	if f := jsonl.Get(raw, "function"); jsonl.IsObject(f) {
+		c.name, args = jsonl.GetString(f, "name"), jsonl.Get(f, "arguments")
+	} else if f := jsonl.Get(raw, "custom"); jsonl.IsObject(f) {
+		c.name, args, c.custom = jsonl.GetString(f, "name"), jsonl.Get(f, "input"), true
+	}
+	c.args = resultText(args)
+	if !c.custom && strings.TrimSpace(c.args) == "" {
+		c.args = "{}"
+	}
+	return c
+}
+
+// The longest ids and names of tools that are accepted, and what they are made of:
+// OpenAI has a limit for ids and a pattern for names, Anthropic a pattern for both.
+const (
+	maxID   = 40
+	maxName = 64
+)
+
+func isWord(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
+}
+
+// wordOf replaces what may not be in a name.
+func wordOf(s string) string {
+	return strings.Map(func(r rune) rune {
+		if isWord(r) {
+			return r
+		}
+		return '_'
+	}, s)
+}
+
+// shorten cuts a name that is too long, and keeps it apart from others with a hash.
+func shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	tail := "_" + hex.EncodeToString(sum[:4])
+	return strings.ToValidUTF8(s[:limit-len(tail)], "") + tail
+}
+
+// toolName is a name that every provider accepts.
+func toolName(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return shorten(wordOf(s), maxName)
+}
+
+// idMaker gives calls the ids that are shown.
+type idMaker struct {
+	format Format
+	used   map[string]bool
+	count  map[string]int
+}
+
+func newIDMaker(format Format) idMaker {
+	return idMaker{format: format, used: map[string]bool{}, count: map[string]int{}}
+}
+
+// next begins another message. Anthropic wants ids to differ in the whole
+// conversation, OpenAI in one message.
+func (m *idMaker) next() {
+	if m.format != Anthropic {
+		clear(m.used)
+		clear(m.count)
+	}
+}
+
+// make returns the id of the i-th call of an entry.
+func (m *idMaker) make(id string, entry int64, i int) string {
+	if id == "" {
+		id = "call_" + strconv.FormatInt(entry, 10) + "_" + strconv.Itoa(i)
+	}
+	if m.format == Anthropic {
+		id = wordOf(id)
+	}
+	id = shorten(id, maxID)
+	out := id
+	for m.used[out] {
+		m.count[id]++
+		out = shorten(id, maxID-8) + "_" + strconv.Itoa(m.count[id]+1)
+	}
+	m.used[out] = true
+	return out
+}

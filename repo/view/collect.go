@@ -1,0 +1,311 @@
+package view
+
+import (
+	"slices"
+	"strings"
+
+	"tape/internal/jsonl"
+	"tape/repo"
+)
+
+// collector turns entries into the steps of a conversation.
+type collector struct {
+	options Options
+	items   []*item
+	latest  []*call          // the calls that were made together last
+	byID    map[string]*call // the latest call of each recorded id
+	system  map[string]bool  // texts of system messages
+	ids     idMaker
+}
+
+func collect(entries []repo.Entry, o Options) []*item {
+	c := &collector{options: o, byID: map[string]*call{}, system: map[string]bool{}, ids: newIDMaker(o.Format)}
+	for _, e := range entries {
+		if hidden(e) {
+			continue
+		}
+		switch e.Kind {
+		case repo.KindAnchor:
+			c.anchor(e)
+		case repo.KindMessage:
+			c.message(e)
+		case repo.KindToolCall:
+			it := &item{entries: []int64{e.ID}, role: roleAssistant, plain: true}
+			var raws [][]byte
+			for raw := range jsonl.Elements(jsonl.Get(e.Payload, "calls")) {
+				raws = append(raws, raw)
+			}
+			if c.calls(it, raws); len(it.calls) > 0 {
+				c.items = append(c.items, it)
+			}
+		case repo.KindToolResult:
+			c.results(e)
+		}
+	}
+	return c.items
+}
+
+func (c *collector) anchor(e repo.Entry) {
+	if c.options.NoAnchor {
+		return
+	}
+	role := roleAssistant
+	if c.options.Format == Anthropic {
+		role = roleUser
+	}
+	it := say(e, role, anchorText(e))
+	it.anchor, it.begins = true, true
+	c.items = append(c.items, it)
+}
+
+// message takes a message entry, in any of the shapes in which programs keep them.
+func (c *collector) message(e repo.Entry) {
+	content := jsonl.Get(e.Payload, "content")
+	for _, other := range []string{"parts", "text"} {
+		if content == nil {
+			content = jsonl.Get(e.Payload, other)
+		}
+	}
+	it := &item{entries: []int64{e.ID}, role: sideOf(jsonl.GetString(e.Payload, "role")), name: jsonl.GetString(e.Payload, "name")}
+	it.parts, it.plain = parseContent(content)
+	it.null = content == nil || string(content) == "null"
+	if it.role != roleAssistant || c.options.Format != Anthropic {
+		it.parts = slices.DeleteFunc(it.parts, func(p part) bool { return p.kind == partThinking })
+	}
+	switch it.role {
+	case roleTool:
+		c.toolMessage(e, it, content)
+	case roleAssistant:
+		c.assistant(e, it)
+	case roleSystem, roleDeveloper:
+		key := ""
+		for _, p := range it.parts {
+			key += p.asText() + "\n"
+		}
+		if strings.TrimSpace(key) != "" && !c.system[key] {
+			c.system[key] = true
+			c.items = append(c.items, it)
+		}
+	default:
+		c.user(e, it)
+	}
+}
+
+// sideOf maps the names that programs have for the sides of a conversation. Whoever is
+// not known speaks to the model, as users do.
+func sideOf(role string) string {
+	switch role {
+	case roleAssistant, "model", "ai":
+		return roleAssistant
+	case roleSystem, roleDeveloper, roleTool:
+		return role
+	case "function":
+		return roleTool
+	}
+	return roleUser
+}
+
+func (c *collector) user(e repo.Entry, it *item) {
+	it.begins = true
+	rest := it.parts[:0]
+	for _, p := range it.parts {
+		if p.kind != partResult {
+			rest = append(rest, p)
+			continue
+		}
+		it.begins = false
+		r := &result{key: string(cleanJSON(p.raw)), failed: string(jsonl.Get(p.raw, "is_error")) == "true"}
+		r.hold(parseContent(jsonl.Get(p.raw, "content")))
+		c.answer(e, c.byID[jsonl.GetString(p.raw, "tool_use_id")], r)
+	}
+	if it.parts = rest; len(rest) > 0 {
+		c.items = append(c.items, it)
+	}
+}
+
+func (c *collector) assistant(e repo.Entry, it *item) {
+	it.refusal = jsonl.GetString(e.Payload, "refusal")
+	if said := jsonl.GetString(e.Payload, "audio", "transcript"); said != "" && len(it.parts) == 0 {
+		it.parts = []part{{kind: partText, text: said}}
+	}
+	var raws [][]byte
+	it.parts = slices.DeleteFunc(it.parts, func(p part) bool {
+		if p.kind == partCall {
+			raws = append(raws, p.raw)
+		}
+		return p.kind == partCall
+	})
+	for raw := range jsonl.Elements(jsonl.Get(e.Payload, "tool_calls")) {
+		raws = append(raws, raw)
+	}
+	if legacy := jsonl.Get(e.Payload, "function_call"); jsonl.IsObject(legacy) && len(raws) == 0 {
+		raws = append(raws, legacy)
+	}
+	c.calls(it, raws)
+	if len(it.calls) > 0 || it.refusal != "" || saysMore(it.parts) {
+		c.items = append(c.items, it)
+	}
+}
+
+// calls reads calls into an item. Those that are open under the same id are the same
+// calls, recorded twice.
+func (c *collector) calls(it *item, raws [][]byte) {
+	var together []*call
+	for _, raw := range raws {
+		if !jsonl.IsObject(raw) {
+			continue
+		}
+		call := parseCall(raw)
+		if known := c.byID[call.id]; call.id != "" && known != nil && known.result == nil && slices.Contains(c.latest, known) &&
+			known.name == call.name && known.args == call.args {
+			together = append(together, known)
+			continue
+		}
+		call.item = it
+		it.calls = append(it.calls, call)
+		together = append(together, call)
+	}
+	if len(it.calls) == 0 {
+		return
+	}
+	c.ids.next()
+	for i, call := range it.calls {
+		call.shown = c.ids.make(call.id, it.entries[0], i)
+		if call.id != "" {
+			c.byID[call.id] = call
+		}
+	}
+	c.latest = together
+}
+
+// open are the latest calls that wait for a result.
+func (c *collector) open() []*call {
+	var out []*call
+	for _, call := range c.latest {
+		if call.result == nil {
+			out = append(out, call)
+		}
+	}
+	return out
+}
+
+// results takes a tool_result entry.
+func (c *collector) results(e repo.Entry) {
+	raws := jsonl.Get(e.Payload, "results")
+	if len(raws) > 0 && raws[0] != '[' && string(raws) != "null" {
+		raws = slices.Concat([]byte("["), raws, []byte("]"))
+	}
+	ids, given := callIDs(e)
+	open := c.open()
+	failed := map[string]bool{}
+	for id := range jsonl.Elements(jsonl.Get(e.Meta, "is_error")) {
+		s, _ := jsonl.String(id)
+		failed[s] = true
+	}
+	i := 0
+	for raw := range jsonl.Elements(raws) {
+		r := &result{key: string(cleanJSON(raw)), text: resultText(raw), parts: nativeParts(raw)}
+		var to *call
+		switch {
+		case given && i < len(ids) && ids[i] != "":
+			to, r.failed = c.byID[ids[i]], failed[ids[i]]
+		case given && i < len(c.latest) && c.latest[i].id == "":
+			to = c.latest[i] // nothing but the position tells
+		case !given && i < len(open):
+			to = open[i]
+		}
+		c.answer(e, to, r)
+		i++
+	}
+}
+
+// toolMessage takes a message of the role tool.
+func (c *collector) toolMessage(e repo.Entry, it *item, content []byte) {
+	r := &result{key: string(cleanJSON(content))}
+	r.hold(it.parts, it.plain)
+	id := jsonl.GetString(e.Payload, "tool_call_id")
+	to := c.byID[id]
+	for _, open := range c.open() {
+		// Where there is no id, the name has to do, or the position.
+		if id == "" && to == nil && (it.name == "" || it.name == open.name) {
+			to = open
+		}
+	}
+	c.answer(e, to, r)
+}
+
+// answer gives a result to its call, or keeps it for itself where there is none that
+// waits for it.
+func (c *collector) answer(e repo.Entry, to *call, r *result) {
+	if to != nil {
+		to.item.entries = append(to.item.entries, e.ID)
+		if to.result == nil {
+			to.result = r
+			return
+		}
+		if to.result.key == r.key {
+			return
+		}
+	}
+	if r.text == "" && len(r.parts) == 0 {
+		return
+	}
+	title := textOrphan
+	if to != nil {
+		title = textAgain
+	}
+	it := say(e, roleUser, title+"\n"+r.text)
+	if r.message {
+		it.plain = false
+		it.parts = append([]part{{kind: partText, text: title}}, r.parts...)
+	}
+	c.items = append(c.items, it)
+}
+
+// nativeParts are those of a result that is an array of texts and images, as Anthropic
+// has them; nil for any other result.
+func nativeParts(raw []byte) []part {
+	if len(raw) == 0 || raw[0] != '[' {
+		return nil
+	}
+	var out []part
+	for el := range jsonl.Elements(raw) {
+		switch jsonl.GetString(el, "type") {
+		case "text", "image":
+		default:
+			return nil
+		}
+		p, ok := parsePart(el)
+		if ok && p.kind == partText && jsonl.GetString(el, "type") == "image" {
+			return nil
+		}
+		if ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// hold takes what parseContent found.
+func (r *result) hold(parts []part, plain bool) {
+	if plain {
+		r.text = joinText(parts)
+	} else {
+		r.parts, r.message = parts, true
+	}
+}
+
+// saysMore reports whether any of the parts has something to say besides reasoning.
+func saysMore(parts []part) bool {
+	return slices.ContainsFunc(parts, func(p part) bool {
+		return p.kind != partThinking && strings.TrimSpace(p.asText()) != ""
+	})
+}
+
+func joinText(parts []part) string {
+	var texts []string
+	for _, p := range parts {
+		texts = append(texts, p.asText())
+	}
+	return strings.Join(texts, "\n")
+}

@@ -1,0 +1,220 @@
+package view
+
+import (
+	"bytes"
+	"strings"
+
+	"tape/internal/jsonl"
+)
+
+type partKind int
+
+const (
+	partText partKind = iota
+	partRefusal
+	partImage
+	partFile
+	partAudio
+	partThinking // signed, Anthropic's own
+	partCall
+	partResult
+)
+
+// part is a piece of a message's content, whoever's format it was recorded in.
+type part struct {
+	kind   partKind
+	text   string // of text and refusals
+	url    string // of images and files that are elsewhere
+	media  string // the media type, or the format of audio
+	data   string // base64
+	name   string // of a file
+	detail string // of an image
+	fileID string
+	raw    []byte // of thinking, calls and results, as recorded
+}
+
+// parseContent reads the content of a message. plain says that it was no array.
+func parseContent(raw []byte) (parts []part, plain bool) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, true
+	}
+	if s, ok := jsonl.String(raw); ok {
+		return []part{{kind: partText, text: s}}, true
+	}
+	switch raw[0] {
+	case '[':
+		for el := range jsonl.Elements(raw) {
+			if p, ok := parsePart(el); ok {
+				parts = append(parts, p)
+			}
+		}
+		return parts, false
+	case '{':
+		if p, ok := parsePart(raw); ok {
+			parts = append(parts, p)
+		}
+		return parts, false
+	}
+	return []part{{kind: partText, text: jsonText(raw)}}, true
+}
+
+// parsePart reads a part; false means that no view shows it.
+func parsePart(el []byte) (part, bool) {
+	if s, ok := jsonl.String(el); ok {
+		return part{kind: partText, text: s}, s != ""
+	}
+	str := func(path ...string) string { return jsonl.GetString(el, path...) }
+	switch str("type") {
+	case "text", "input_text", "output_text":
+		return part{kind: partText, text: str("text")}, str("text") != ""
+	case "refusal":
+		return part{kind: partRefusal, text: str("refusal")}, str("refusal") != ""
+	case "image_url", "input_image":
+		url := str("image_url")
+		if url == "" {
+			url = str("image_url", "url")
+		}
+		detail := str("detail") + str("image_url", "detail")
+		if url != "" {
+			return imagePart(url, detail), true
+		}
+	case "image", "document":
+		if p, ok := parseSource(el); ok {
+			return p, true
+		}
+	case "input_audio":
+		if p := (part{kind: partAudio, media: str("input_audio", "format"), data: str("input_audio", "data")}); p.data != "" {
+			return p, true
+		}
+	case "file", "input_file":
+		return parseFile(el), true
+	case "thinking", "redacted_thinking":
+		signed := str("signature") != "" || str("data") != ""
+		return part{kind: partThinking, raw: el}, signed
+	case "reasoning":
+		return part{}, false
+	case "tool_use":
+		return part{kind: partCall, raw: el}, true
+	case "tool_result":
+		return part{kind: partResult, raw: el}, true
+	case "":
+		if s := str("text"); s != "" {
+			return part{kind: partText, text: s}, true
+		}
+	}
+	return part{kind: partText, text: jsonText(el)}, true
+}
+
+// imagePart is an image at an address, which may hold the image itself.
+func imagePart(url, detail string) part {
+	p := part{kind: partImage, detail: detail}
+	if media, data, ok := dataURL(url); ok {
+		p.media, p.data = media, data
+	} else {
+		p.url = url
+	}
+	return p
+}
+
+// parseSource reads Anthropic's images and documents.
+func parseSource(el []byte) (part, bool) {
+	str := func(path ...string) string { return jsonl.GetString(el, path...) }
+	p := part{kind: partImage, name: str("title"), media: str("source", "media_type"), data: str("source", "data"), url: str("source", "url")}
+	if str("type") == "document" {
+		p.kind = partFile
+	}
+	switch str("source", "type") {
+	case "base64":
+		return p, p.data != ""
+	case "url":
+		p.data = ""
+		return p, p.url != ""
+	case "text":
+		return part{kind: partText, text: p.data}, p.data != ""
+	}
+	return part{}, false
+}
+
+// parseFile reads OpenAI's files, of either of its interfaces.
+func parseFile(el []byte) part {
+	if f := jsonl.Get(el, "file"); f != nil {
+		el = f
+	}
+	p := part{kind: partFile, name: jsonl.GetString(el, "filename"), fileID: jsonl.GetString(el, "file_id"), url: jsonl.GetString(el, "file_url")}
+	file := jsonl.GetString(el, "file_data")
+	if media, data, ok := dataURL(file); ok {
+		p.media, p.data = media, data
+	} else {
+		p.data = file
+	}
+	return p
+}
+
+// isShown reports whether providers take an image.
+func (p part) isShown() bool {
+	switch p.media {
+	case "image/jpeg", "image/png", "image/gif", "image/webp":
+		return p.data != ""
+	}
+	return isWeb(p.url)
+}
+
+func isWeb(url string) bool {
+	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
+}
+
+// dataURL splits data:image/png;base64,…
+func dataURL(url string) (media, data string, ok bool) {
+	rest, ok := strings.CutPrefix(url, "data:")
+	if !ok {
+		return "", "", false
+	}
+	head, data, ok := strings.Cut(rest, ",")
+	media, isBase64 := strings.CutSuffix(head, ";base64")
+	media, _, _ = strings.Cut(media, ";")
+	return strings.ToLower(media), data, ok && isBase64
+}
+
+// label names a part in text, where a provider has no place for it.
+func (p part) label() string {
+	what := map[partKind]string{partImage: "image", partFile: "file", partAudio: "audio", partThinking: "reasoning"}[p.kind]
+	for _, more := range []string{p.name, p.media, p.url, p.fileID} {
+		if more != "" {
+			what += " " + shorten(more, 200)
+		}
+	}
+	return "[" + what + ": not shown]"
+}
+
+// asText is the text of a part where only text can be.
+func (p part) asText() string {
+	switch p.kind {
+	case partText, partRefusal:
+		return p.text
+	case partCall, partResult:
+		return jsonText(p.raw)
+	}
+	return p.label()
+}
+
+// jsonText is recorded JSON as text: compact, nothing escaped that need not be.
+func jsonText(raw []byte) string { return string(jsonl.Unescape(nil, raw)) }
+
+// cleanJSON is recorded JSON as JSON: compact, and without halves of surrogate pairs,
+// which many readers refuse.
+func cleanJSON(raw []byte) []byte {
+	out := jsonl.Unescape(nil, raw)
+	for i := 0; i < len(out); i += 2 {
+		at := bytes.IndexByte(out[i:], '\\')
+		if at < 0 {
+			break
+		}
+		if i += at; len(out) < i+6 || out[i+1] != 'u' {
+			continue
+		}
+		if hex := out[i+2 : i+6]; (hex[0] == 'd' || hex[0] == 'D') && bytes.IndexByte([]byte("89abcdefABCDEF"), hex[1]) >= 0 {
+			copy(hex, "fffd")
+		}
+	}
+	return out
+}

@@ -1,0 +1,121 @@
+package view
+
+import (
+	"tape/internal/jsonl"
+	"tape/repo"
+)
+
+// literal maps entries one by one, and mends nothing.
+func literal(entries []repo.Entry, o Options) []*item {
+	var out []*item
+	var pending []string // ids of the latest calls, until there are results
+	for _, e := range entries {
+		if hidden(e) {
+			continue
+		}
+		it := &item{entries: []int64{e.ID}}
+		add := func(role string, message []byte) {
+			it.pieces = append(it.pieces, piece{role: role, json: message})
+		}
+		switch e.Kind {
+		case repo.KindAnchor:
+			if !o.NoAnchor {
+				it.anchor, it.begins = true, true
+				add(roleAssistant, textMessage(roleAssistant, anchorText(e)))
+			}
+		case repo.KindMessage:
+			it.role = jsonl.GetString(e.Payload, "role")
+			it.begins = it.role == roleUser
+			add("", compact(e.Payload))
+		case repo.KindToolCall:
+			var message []byte
+			if message, pending = literalCalls(e); len(pending) > 0 {
+				add(roleAssistant, message)
+			}
+		case repo.KindToolResult:
+			ids, given := callIDs(e)
+			if !given {
+				ids = pending
+			}
+			pending = nil
+			i := 0
+			for r := range jsonl.Elements(jsonl.Get(e.Payload, "results")) {
+				add(roleTool, literalResult(r, ids, i))
+				i++
+			}
+		}
+		if len(it.pieces) > 0 {
+			out = append(out, it)
+		}
+	}
+	return out
+}
+
+func literalCalls(e repo.Entry) (message []byte, ids []string) {
+	message = []byte(`{"role":"assistant","content":"","tool_calls":`)
+	sep := byte('[')
+	for c := range jsonl.Elements(jsonl.Get(e.Payload, "calls")) {
+		if jsonl.IsObject(c) {
+			message = append(append(message, sep), compact(c)...)
+			ids = append(ids, jsonl.GetString(c, "id"))
+			sep = ','
+		}
+	}
+	return append(message, "]}"...), ids
+}
+
+func literalResult(r []byte, ids []string, i int) []byte {
+	message := textMessage(roleTool, resultText(r))
+	if i < len(ids) && ids[i] != "" {
+		message = append(message[:len(message)-1], `,"tool_call_id":`...)
+		message = append(jsonl.AppendString(message, ids[i]), '}')
+	}
+	return message
+}
+
+func hidden(e repo.Entry) bool { return string(jsonl.Get(e.Meta, "context")) == "false" }
+
+// anchorText is what the view says of an anchor.
+func anchorText(e repo.Entry) string {
+	state := "null"
+	if s := jsonl.Get(e.Payload, "state"); s != nil {
+		state = jsonText(s)
+	}
+	return "[Anchor created: " + jsonl.GetString(e.Payload, "name") + "]: " + state
+}
+
+// callIDs are the ids of the calls that the results answer, if the entry has them.
+func callIDs(e repo.Entry) (ids []string, ok bool) {
+	list := jsonl.Get(e.Meta, "call_ids")
+	if len(list) == 0 || list[0] != '[' {
+		return nil, false
+	}
+	for id := range jsonl.Elements(list) {
+		s, _ := jsonl.String(id)
+		ids = append(ids, s)
+	}
+	return ids, true
+}
+
+// resultText is a result as text.
+func resultText(r []byte) string {
+	if s, ok := jsonl.String(r); ok {
+		return s
+	}
+	return jsonText(r)
+}
+
+// textMessage is a message of nothing but a role and a text.
+func textMessage(role, text string) []byte {
+	b := make([]byte, 0, len(text)+48)
+	b = append(append(append(b, `{"role":"`...), role...), `","content":`...)
+	return append(jsonl.AppendString(b, text), '}')
+}
+
+func compact(raw []byte) []byte {
+	out, err := jsonl.Compact(nil, raw)
+	if err != nil {
+		return raw
+	}
+	return out
+}

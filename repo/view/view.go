@@ -1,0 +1,152 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"tape/repo"
+)
+
+// Format is whose messages are made.
+type Format string
+
+// The formats.
+const (
+	OpenAI    Format = "openai"    // the messages of chat completions
+	Anthropic Format = "anthropic" // the messages of the messages API
+)
+
+// Formats are all of them, the default first.
+func Formats() []Format { return []Format{OpenAI, Anthropic} }
+
+// Options say which messages are wanted. The zero Options are those of the last phase,
+// for OpenAI, all of them.
+type Options struct {
+	// From is the anchor to begin with, in any form that repo.Query takes; "" is the
+	// latest. Messages, which is given its entries, does not look at it.
+	From string
+	// NoAnchor leaves out the messages that tell of anchors.
+	NoAnchor bool
+	// Raw gives the literal mapping, entry by entry, without repairs. There is one only
+	// for OpenAI.
+	Raw bool
+	// Format is whose messages to make; "" is OpenAI.
+	Format Format
+
+	// MaxTokens and MaxBytes bound the array; 0 is no bound. The oldest turns after the
+	// opening anchor are left out until the rest fits. Tokens are estimated, see the
+	// package's documentation; bytes are those of Context.JSON.
+	MaxTokens, MaxBytes int
+	// Tail keeps the last N turns; nil is all.
+	Tail *int
+}
+
+func (o Options) check() error {
+	switch {
+	case o.Format != "" && o.Format != OpenAI && o.Format != Anthropic:
+		return &usageError{msg: fmt.Sprintf("there is no format %q", o.Format), hint: "the formats are: openai, anthropic"}
+	case o.Raw && o.Format == Anthropic:
+		return &usageError{msg: "the literal mapping has one format, openai", hint: "leave out raw, or the format"}
+	case o.MaxTokens < 0 || o.MaxBytes < 0 || o.Tail != nil && *o.Tail < 0:
+		return &usageError{msg: "a bound must not be negative"}
+	}
+	return nil
+}
+
+// usageError is a repo.ErrInvalid with a way out.
+type usageError struct{ msg, hint string }
+
+func (e *usageError) Error() string { return e.msg }
+func (e *usageError) Hint() string  { return e.hint }
+func (e *usageError) Unwrap() error { return repo.ErrInvalid }
+
+// Context is what a model gets to see.
+type Context struct {
+	// System is the top-level system parameter of Anthropic, an array of text blocks:
+	// what messages of the role system say, each text once. Nil if there are none, and
+	// for OpenAI, where they are among the messages.
+	System json.RawMessage
+	// Messages are compact JSON objects in the order of the tape.
+	Messages []json.RawMessage
+	// Tokens is the estimate for Messages and System.
+	Tokens int
+	// LeftOut is what the bounds left out.
+	LeftOut LeftOut
+}
+
+// LeftOut counts what did not fit, or was in front of the last turns asked for.
+type LeftOut struct {
+	Turns   int
+	Entries int
+	Tokens  int // estimated
+}
+
+// JSON returns the messages as one compact array.
+func (c *Context) JSON() []byte {
+	out := append(make([]byte, 0, c.size()), '[')
+	for i, m := range c.Messages {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, m...)
+	}
+	return append(out, ']')
+}
+
+// size is the length of JSON.
+func (c *Context) size() int {
+	n := len("[]") + max(0, len(c.Messages)-1)
+	for _, m := range c.Messages {
+		n += len(m)
+	}
+	return n
+}
+
+// kinds are those that views are made of.
+func kinds() []string {
+	return []string{repo.KindAnchor, repo.KindMessage, repo.KindToolCall, repo.KindToolResult}
+}
+
+// Build makes the messages of a tape from an anchor on. It reads those phases and
+// nothing before them. The errors are those of reading; repo.ErrInvalid for options
+// that cannot be met, which includes bounds that do not hold the last turn.
+func Build(ctx context.Context, t *repo.Tape, o Options) (*Context, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	q := repo.Query{Phase: repo.Latest, Kinds: kinds()}
+	if o.From != "" {
+		q.Phase = ""
+		q.From, q.To, q.Inclusive = o.From, repo.Latest, true
+	}
+	var entries []repo.Entry
+	for e, err := range t.Entries(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return Messages(entries, o)
+}
+
+// Messages makes the messages of entries, which are in the order of their tape; those
+// of kinds that views leave out may be among them. If the first of them is an anchor,
+// it is the opening one, which bounds spare.
+func Messages(entries []repo.Entry, o Options) (*Context, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.Raw {
+		return cut(literal(entries, o), o).fit()
+	}
+	items := collect(entries, o)
+	for _, it := range items {
+		if o.Format == Anthropic {
+			renderAnthropic(it)
+		} else {
+			renderOpenAI(it)
+		}
+	}
+	return cut(items, o).fit()
+}
