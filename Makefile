@@ -112,6 +112,11 @@ soak: ## the long runs: faults, simulations, power cuts, fuzz for SOAKTIME; SEED
 	$(MAKE) --no-print-directory fuzz FUZZTIME=$(SOAKTIME) || status=1; \
 	echo "== soak done, SEED=$(SEED)"; exit $$status
 
+# Outside of test, which needs no Node and no network.
+.PHONY: test-sdk
+test-sdk: build ## what tape context writes against the providers' own types (needs node and npm)
+	@sh cmd/internal/sdktest/test.sh $(BIN) $(wildcard ../shared/fixtures/*/*.jsonl)
+
 .PHONY: bench
 bench: build ## Go benchmarks, then the end-to-end comparisons (BENCHFLAGS)
 	$(GO) test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./...

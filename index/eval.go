@@ -26,7 +26,7 @@ type docs []int64
 // evaluator finds documents by their words.
 type evaluator struct {
 	x      *fts5.Index
-	scopes []scope        // by number
+	scopes []scope         // by number
 	sets   map[string]docs // by the term that was asked for
 }
 

@@ -88,7 +88,7 @@ func (d *db) addTape(ctx context.Context, t *repo.Tape, progress func(int64)) (i
 			return 0, err
 		}
 	}
-	w := &rowWriter{db: d, tape: k.no, files: map[fileKey]int64{}, progress: progress}
+	w := &rowWriter{db: d, tape: k.no, files: map[fileKey]int64{}, insert: insertLines(rowsAtOnce), progress: progress}
 	err = fill(ctx, s, k.no, w.add, func(b *fts5.Builder) error { return x.Write(b) })
 	if err == nil {
 		err = w.flush()
@@ -205,7 +205,8 @@ type rowWriter struct {
 	db       *db
 	tape     int64
 	files    map[fileKey]int64
-	args     []any // of rows that wait to be written together
+	insert   string // of several rows
+	args     []any  // of rows that wait to be written together
 	added    int64
 	bytes    int64
 	newest   sql.NullInt64
@@ -230,8 +231,7 @@ const (
 	rowsAtOnce  = 50
 )
 
-var insertMany, insertOne = insertLines(rowsAtOnce), insertLines(1)
-
+// insertLines is the statement for so many rows.
 func insertLines(n int) string {
 	query := []byte("INSERT INTO lines (doc, kind, summary, created, seq, file, line, offset, length, sign) VALUES ")
 	for i := range n {
@@ -272,15 +272,16 @@ func (w *rowWriter) add(l line) error {
 		return nil
 	}
 	w.progress(w.added)
-	err = w.db.exec(insertMany, w.args...)
+	err = w.db.exec(w.insert, w.args...)
 	w.args = w.args[:0]
 	return err
 }
 
 // flush writes what waits.
 func (w *rowWriter) flush() error {
+	one := insertLines(1)
 	for ; len(w.args) > 0; w.args = w.args[lineColumns:] {
-		if err := w.db.exec(insertOne, w.args[:lineColumns]...); err != nil {
+		if err := w.db.exec(one, w.args[:lineColumns]...); err != nil {
 			return err
 		}
 	}

@@ -136,7 +136,6 @@ func TestConformance(t *testing.T) {
 	if err := json.Unmarshal(raw, &all); err != nil {
 		t.Fatal(err)
 	}
-	later := map[string]int{}
 	ran := 0
 	for _, raw := range all.Cases {
 		var head struct{ Name string }
@@ -145,8 +144,7 @@ func TestConformance(t *testing.T) {
 		}
 		group, _, _ := strings.Cut(head.Name, "/")
 		if group != "query" {
-			later[group]++
-			continue
+			continue // cmd/internal/cli runs them all, as commands
 		}
 		ran++
 		t.Run(head.Name, func(t *testing.T) {
@@ -159,12 +157,6 @@ func TestConformance(t *testing.T) {
 	}
 	if ran == 0 {
 		t.Errorf("%s has no query cases", file)
-	}
-	for group, n := range later {
-		if group != "search" && group != "context" {
-			t.Errorf("%d cases of a kind that is not known: %s", n, group)
-		}
-		t.Logf("NOT RUN: %d %s cases, not built yet", n, group)
 	}
 }
 

@@ -50,7 +50,7 @@ func randomTape(r *rand.Rand, n int) []repo.Entry {
 
 // eachTape runs a test on random tapes, in both formats.
 func eachTape(t *testing.T, check func(t *testing.T, r *rand.Rand, entries []repo.Entry, o Options)) {
-	for seed := range uint64(300) {
+	for seed := range uint64(160) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		o := Options{Format: Formats()[seed%2], NoAnchor: r.IntN(3) == 0}
 		entries := randomTape(r, 1+r.IntN(40))

@@ -98,9 +98,6 @@ newest. Entries that search tools wrote (meta.search is true) are left out.`,
 	f.BoolVar(&o.searches, "searches", false, "include entries that search tools wrote")
 	f.BoolVar(&o.count, "count", false, "print how many entries match")
 	f.BoolVar(&o.files, "files", false, "print the files that have matches")
-	cmd.MarkFlagsMutuallyExclusive("substring", "regex")
-	cmd.MarkFlagsMutuallyExclusive("anchor", "after")
-	cmd.MarkFlagsMutuallyExclusive("count", "files")
 	a.completeFlag(cmd, "kind", completeKinds)
 	a.completeFlag(cmd, "anchor", a.completeAnchors)
 	a.completeFlag(cmd, "after", a.completeAnchors)
@@ -115,6 +112,10 @@ func (o *searchOptions) search(query string) (index.Search, error) {
 		NoFold: o.noFold, Searches: o.searches, Context: o.context, Count: o.count,
 		Query: repo.Query{Phase: o.anchor, After: o.after, Kinds: o.kinds, Limit: repo.N(o.limit)}}
 	switch {
+	case o.substring && o.regex:
+		return s, usagef("give one of --substring and --regex")
+	case o.count && o.files:
+		return s, usagef("give one of --count and --files")
 	case o.sort != sortRelevance && o.sort != sortNewest:
 		return s, usagef("--sort is relevance or newest, not %s", quoted(o.sort))
 	case o.ignoreCase && !o.substring && !o.regex:
@@ -297,20 +298,23 @@ func hitJSON(h index.Hit, instead string) []byte {
 	if instead != "" {
 		out = jsonl.AppendString(append(out, `,"instead":`...), instead)
 	}
-	for name, list := range map[string][]repo.Entry{"before": h.Before, "after": h.After} {
-		if len(list) == 0 {
-			continue
-		}
-		out = append(append(append(out, `,"`...), name...), `":[`...)
-		for i, e := range list {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = append(out, e.JSON()...)
-		}
-		out = append(out, ']')
-	}
+	out = appendEntries(out, "before", h.Before)
+	out = appendEntries(out, "after", h.After)
 	return append(out, '}')
+}
+
+func appendEntries(out []byte, name string, list []repo.Entry) []byte {
+	if len(list) == 0 {
+		return out
+	}
+	out = fmt.Appendf(out, `,"%s":[`, name)
+	for i, e := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, e.JSON()...)
+	}
+	return append(out, ']')
 }
 
 func spansOf(h index.Hit) [][2]int {

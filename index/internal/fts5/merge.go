@@ -90,9 +90,10 @@ type merger struct {
 	its  []*segIter
 	keep func(doc int64) bool
 
-	dropped int64  // pairs of a term and a document
-	docs    docSet // the documents of these
-	begun   bool   // the current term is in w
+	dropped int64      // pairs of a term and a document
+	docs    docSet     // the documents of these
+	same    []*segIter // those at the current term
+	begun   bool       // the term is in w
 	heads   []head
 }
 
@@ -115,42 +116,49 @@ func (m *merger) run() error {
 	}
 	var term []byte
 	for len(its) > 0 {
-		low := its[0].term
+		m.same = append(m.same[:0], its[0])
 		for _, it := range its[1:] {
-			if bytes.Compare(it.term, low) < 0 {
-				low = it.term
+			switch c := bytes.Compare(it.term, m.same[0].term); {
+			case c < 0:
+				m.same = append(m.same[:0], it)
+			case c == 0:
+				m.same = append(m.same, it)
 			}
 		}
-		term = append(term[:0], low...)
-		if err := m.term(term, its); err != nil {
+		term = append(term[:0], m.same[0].term...)
+		if err := m.term(term); err != nil {
 			return err
 		}
-		live := its[:0]
-		for _, it := range its {
-			ok := true
-			if bytes.Equal(it.term, term) {
-				var err error
-				if ok, err = it.next(); err != nil {
-					return err
-				}
+		for _, it := range m.same {
+			ok, err := it.next()
+			if err != nil {
+				return err
 			}
-			if ok {
-				live = append(live, it)
+			if !ok {
+				i := slices.Index(its, it)
+				its = slices.Delete(its, i, i+1)
 			}
 		}
-		its = live
 	}
 	return nil
 }
 
 // term merges the lists of a term.
-func (m *merger) term(term []byte, its []*segIter) error {
+func (m *merger) term(term []byte) error {
 	m.begun = false
-	m.heads = m.heads[:0]
-	for _, it := range its {
-		if !bytes.Equal(it.term, term) {
-			continue
+	if len(m.same) == 1 {
+		for {
+			docs, err := m.same[0].docs()
+			if err != nil || len(docs) == 0 {
+				return err
+			}
+			if err := m.add(term, docs); err != nil {
+				return err
+			}
 		}
+	}
+	m.heads = m.heads[:0]
+	for _, it := range m.same {
 		docs, err := it.docs()
 		if err != nil {
 			return err

@@ -118,6 +118,17 @@ func (t *table) exec(statements ...string) {
 	}
 }
 
+// count runs a query for one number.
+func (t *table) count(query string) (n int) {
+	t.Helper()
+	db := t.open()
+	defer db.Close()
+	if err := db.QueryRow(query).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // update runs f on the index in a transaction.
 func (t *table) update(f func(x *fts5.Index) error) {
 	t.Helper()
@@ -299,7 +310,7 @@ func TestWriteIsReadBySQLite(t *testing.T) {
 	tab.judge(asked...)
 }
 
-// A list over hundreds of pages, with its index, also one of two heights.
+// Lists over hundreds of pages, with their indexes, one of these of two heights.
 func TestLongLists(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	tab := newTable(t)
@@ -309,17 +320,26 @@ func TestLongLists(t *testing.T) {
 		}
 		return []string{"all"}
 	}
-	tab.write(ids(rng, 1<<20, 0, 450_000, 2), few)
-	tab.judge("aaa", "mod0", "zzz", "all")
-	if testing.Short() {
-		return
-	}
-	// Differences of five bytes, so that the list's index takes two pages.
+	tab.write(ids(rng, 1<<20, 0, 200_000, 2), few)
+	// Differences of six bytes, so that the list's index takes two pages.
 	var wide []int64
-	for i := range int64(1_700_000) {
-		wide = append(wide, 1<<55+i<<32)
+	for i := range int64(400_000) {
+		wide = append(wide, 1<<60+i<<40)
 	}
 	tab.write(wide, func(int64) []string { return []string{"all"} })
+	tab.update(func(x *fts5.Index) error { // from the middle of such a list
+		lo := wide[250_000]
+		got, err := x.Docs(nil, []byte("all"), lo, wide[250_100])
+		if err != nil || !slices.Equal(got, wide[250_000:250_101]) {
+			t.Errorf("Docs from the middle: %d documents, %v", len(got), err)
+		}
+		return nil
+	})
+	if n := tab.count(`SELECT count(*) FROM words_data WHERE id >> 31 & 63 = 33`); n == 0 {
+		t.Error("no list's index has two heights")
+	}
+	tab.judge("aaa", "mod0", "zzz", "all")
+	tab.update(func(x *fts5.Index) error { return x.Merge(nil, true) })
 	tab.judge("aaa", "all")
 }
 
