@@ -97,7 +97,7 @@ func (v *evaluator) eval(e text.Expr) (docs, error) {
 		lo, hi := v.span()
 		ds, err := v.x.Prefix(nil, []byte(e.Term), lo, hi)
 		ds = v.inScope(ds)
-		v.sets[e.Term] = ds
+		v.sets[e.Term+"*"] = ds // as Match calls it
 		return ds, err
 	case text.And:
 		return v.and(e.Kids)

@@ -79,7 +79,7 @@ func classOf(r rune) attr {
 			return upper
 		}
 		return lower
-	case unicode.IsSymbol(r):
+	case unicode.IsSymbol(r), isEmoji(r):
 		return symbol
 	case unicode.IsSpace(r):
 		return space
@@ -129,10 +129,16 @@ func isPlainDense(r rune) bool {
 		r >= 0xAC00 && r <= 0xD7A3 || r >= 0x30A1 && r <= 0x30FA || r == 0x30FC
 }
 
+// isEmoji picks blocks that have nothing but symbols which folding leaves alone.
+func isEmoji(r rune) bool { return r >= 0x1F300 && r <= 0x1F6FF || r >= 0x1F900 && r <= 0x1F9FF }
+
 // carries reports whether marks that follow r are folded together with it.
 func carries(r rune) bool {
 	if r < utf8.RuneSelf {
 		return asciiAttr[r] >= lower || isASCIISymbol(byte(r))
+	}
+	if isEmoji(r) {
+		return true
 	}
 	return unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.S)
 }

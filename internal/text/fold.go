@@ -47,29 +47,40 @@ func (f *folder) foldAll(text []byte) {
 		f.attr = slices.Grow(f.attr, len(text))
 		f.off = slices.Grow(f.off, len(text))
 		for f.pos < len(text) {
-			if end := f.pos + asciiLen(text[f.pos:]); end > f.pos+1 {
-				// The last one may be changed by what follows.
-				for ; f.pos < end-1; f.pos++ {
-					f.ascii(text[f.pos], f.pos)
-				}
+			// The last one may be changed by what follows.
+			if end := f.pos + asciiLen(text[f.pos:]) - 1; end > f.pos {
+				f.plain(end)
 			}
 			f.step()
 		}
 		return
 	}
-	f.off = nil
-	f.pos = len(text)
-	f.buf = append(f.buf, text...)
-	f.attr = append(f.attr, text...)
-	attrs := f.attr[:len(f.buf)]
-	for i, c := range f.buf {
+	f.plain(len(text))
+	f.off = f.off[:0]
+}
+
+// plain folds the text up to end, which is ASCII and followed by no mark.
+func (f *folder) plain(end int) {
+	from, start := f.pos, len(f.buf)
+	f.pos = end
+	f.buf = append(f.buf, f.text[from:end]...)
+	f.attr = append(f.attr, f.text[from:end]...)
+	f.off = slices.Grow(f.off, end-from)[:start+end-from]
+	buf := f.buf[start:]
+	attrs, off := f.attr[start:][:len(buf)], f.off[start:][:len(buf)]
+	for i, c := range buf {
 		a := asciiAttr[c]
 		attrs[i] = a
+		off[i] = int32(from + i)
 		if a == upper {
-			f.buf[i] = c | 0x20
+			buf[i] = c | 0x20
 		} else if a == space {
-			f.buf[i] = ' '
+			buf[i] = ' '
 		}
+	}
+	if f.cut && len(attrs) > 0 {
+		attrs[0] |= cut
+		f.cut = false
 	}
 }
 
@@ -139,6 +150,8 @@ func (f *folder) step() {
 		f.add(r, other, start)
 	case isPlainDense(r) && !f.extend(r):
 		f.add(r, dense, start)
+	case isEmoji(r) && !f.extend(r):
+		f.add(r, symbol, start)
 	default:
 		if carries(r) {
 			f.extend(r)
@@ -212,8 +225,9 @@ func (f *folder) general(seg []byte, start int) {
 	}
 	out := f.normalize(seg, first)
 	n := utf8.RuneCount(out)
+	only, _ := utf8.DecodeRune(out)
 	// ™ and ½ are not to grow together with the word or number beside them.
-	apart := first >= utf8.RuneSelf && unicode.IsSymbol(first) ||
+	apart := first >= utf8.RuneSelf && unicode.IsSymbol(first) && (n > 1 || inRun(classOf(only))) ||
 		n > 1 && unicode.In(first, unicode.No)
 	f.cut = f.cut || apart
 	for i := 0; i < len(out); {

@@ -19,7 +19,8 @@ type token struct {
 // Options changes how a query is read.
 type Options struct {
 	// Exact makes the punctuation at the ends of words count, and looks for
-	// what is only syntax, too. Letter case still does not matter.
+	// what is only syntax, too: also for quotes, unless they enclose several
+	// words. Letter case still does not matter.
 	Exact bool
 }
 
@@ -74,6 +75,12 @@ func lex(q string, o Options) []token {
 			if !unclosed {
 				end, next = closingQuote(body)
 			}
+			if o.Exact && (end < 0 || strings.IndexFunc(body[:end], isSpace) < 0) {
+				word := q[:wordEnd(q)]
+				tokens = lexWord(tokens, word, o)
+				q = q[len(word):]
+				continue
+			}
 			switch raw := ""; {
 			case end >= 0:
 				if raw = strings.Join(strings.FieldsFunc(body[:end], isSpace), " "); raw == "" {
@@ -97,14 +104,18 @@ func lex(q string, o Options) []token {
 			}
 			continue
 		}
-		end := strings.IndexFunc(q, isSpace)
-		if end < 0 {
-			end = len(q)
-		}
+		end := wordEnd(q)
 		tokens = lexWord(tokens, q[:end], o)
 		q = q[end:]
 	}
 	return tokens
+}
+
+func wordEnd(q string) int {
+	if end := strings.IndexFunc(q, isSpace); end >= 0 {
+		return end
+	}
+	return len(q)
 }
 
 func firstRune(s string) rune {

@@ -140,13 +140,13 @@ func (q *Query) String() string {
 			if j > 0 {
 				b.WriteByte(' ')
 			}
-			units[j].write(&b)
+			units[j].write(&b, q.options.Exact)
 		}
 	}
 	return b.String()
 }
 
-func (u *unit) write(b *strings.Builder) {
+func (u *unit) write(b *strings.Builder, exact bool) {
 	if u.not {
 		if c := u.raw[0]; !u.phrase && (c == '-' || c == '>' || c == '"' || u.runs == 0) {
 			b.WriteString("NOT ")
@@ -156,6 +156,9 @@ func (u *unit) write(b *strings.Builder) {
 	}
 	if u.phrase {
 		b.WriteByte('"')
+		if exact && !strings.Contains(u.raw, " ") {
+			b.WriteByte(' ') // or the quotes would count
+		}
 		b.WriteString(u.raw)
 		b.WriteByte('"')
 		return
