@@ -205,8 +205,12 @@ type worder struct {
 // add puts an entry's words into the builder, and returns what else is stored of it.
 func (w *worder) add(tape int64, e repo.Entry) line {
 	w.text = text.AppendEntry(w.text[:0], e.Kind, e.Payload)
+	times := 0
+	if isTalk(e.Kind) {
+		times = oftenTimes
+	}
+	w.builder.Often(markOften, times)
 	w.builder.Begin(docOf(tape, e.ID))
-	_ = isTalk
 	w.words.Reset(w.text)
 	for w.words.Next() {
 		w.builder.Add(w.words.Term)

@@ -17,8 +17,9 @@ type block struct {
 	results []result     // of calls that are not here
 	events  []repo.Entry // of a run, the block's entry among them
 
-	waiting int // calls without a result
-	size    int // bytes of its entries
+	repeats bool // calls that are part of a message, which has them
+	waiting int  // calls without a result
+	size    int  // bytes of its entries
 }
 
 type blockKind int
@@ -134,6 +135,7 @@ func (g *grouper) addCalls(b *block, calls []byte) {
 	for raw := range jsonl.Elements(calls) {
 		c := readCall(raw)
 		if g.again(c) {
+			b.repeats = true
 			continue
 		}
 		c.entry = b.entry.ID

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -15,13 +14,18 @@ import (
 	"tape/repo/view"
 )
 
-// conversation records phases with calls, results, noise and system messages; calls may
-// be answered in the next phase.
-func conversation(t *testing.T, rnd *rand.Rand) *recorder {
+// conversation records phases with calls, noise and system messages. Results come by
+// position, by id or as messages, some of them in the next phase. With late, some come
+// after others were called, and answered, too.
+func conversation(t *testing.T, rnd *rand.Rand, late bool) *recorder {
 	r := record(t)
-	open := 0
+	var open, older []string
 	for i := range 60 {
-		switch rnd.IntN(8) {
+		answer := 0
+		if len(open) > 0 {
+			answer = 1 + rnd.IntN(len(open))
+		}
+		switch rnd.IntN(11) {
 		case 0:
 			r.anchor(fmt.Sprintf("phase-%d", i), `{"n":`+fmt.Sprint(i)+`}`)
 		case 1:
@@ -29,14 +33,32 @@ func conversation(t *testing.T, rnd *rand.Rand) *recorder {
 		case 2:
 			r.add("event", `{"name":"tick"}`, `{}`)
 		case 3, 4:
-			if open == 0 {
-				open = 1 + rnd.IntN(2)
-				r.call([]string{fmt.Sprintf("c%d", i), fmt.Sprintf("d%d", i)}[:open]...)
+			if late {
+				older, open = append(older, open...), nil
+			}
+			if len(open) == 0 {
+				open = []string{fmt.Sprintf("c%d", i), fmt.Sprintf("d%d", i), fmt.Sprintf("e%d", i)}[:1+rnd.IntN(3)]
+				r.call(open...)
 			}
 		case 5, 6:
-			if open > 0 {
-				r.results(`{}`, []string{fmt.Sprintf("answer %d", i), "more"}[:open]...)
-				open = 0
+			if answer > 0 {
+				r.results(`{}`, []string{fmt.Sprintf("answer %d", i), "more", "most"}[:answer]...)
+				open = open[answer:]
+			}
+		case 7:
+			if answer > 0 {
+				r.results(`{"call_ids":`+asJSON(open[:answer])+`}`, []string{fmt.Sprintf("answer %d", i), "more", "most"}[:answer]...)
+				open = open[answer:]
+			}
+		case 8:
+			if len(older) > 0 {
+				r.results(`{"call_ids":`+asJSON(older[:1])+`}`, "at last")
+				older = older[1:]
+			}
+		case 9:
+			if answer > 0 {
+				r.add("message", `{"role":"tool","tool_call_id":"`+open[0]+`","content":"said"}`, `{}`)
+				open = open[1:]
 			}
 		default:
 			r.say("user", fmt.Sprintf("message %d", i))
@@ -47,42 +69,49 @@ func conversation(t *testing.T, rnd *rand.Rand) *recorder {
 
 // Made a stretch at a time, the messages are those of the whole.
 func TestOpenAIStretches(t *testing.T) {
-	cuts := 0
+	stretches := 0
 	for seed := range uint64(300) {
-		r := conversation(t, rand.New(rand.NewPCG(seed, 4)))
+		late := seed%2 == 1
+		size := 1
+		if late {
+			size = 1500 // so that no stretch has to end with calls open
+		}
+		r := conversation(t, rand.New(rand.NewPCG(seed, 4)), late)
 		c, err := view.Messages(r.entries, view.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, size := range []int{1, 700, 1 << 30} {
-			var b bytes.Buffer
-			w := bufio.NewWriter(&b)
-			if err := writeStretches(t.Context(), w, r.source(), size); err != nil {
-				t.Fatal(err)
-			}
-			w.Flush()
-			var got, want any
-			if err := json.Unmarshal(b.Bytes(), &got); err != nil {
-				t.Fatalf("seed %d, %d bytes: %v", seed, size, err)
-			}
-			if err := json.Unmarshal(c.JSON(), &want); err != nil {
-				t.Fatal(err)
-			}
-			if !reflect.DeepEqual(got, want) {
-				t.Fatalf("seed %d, %d bytes:\n%s\nnot\n%s", seed, size, b.Bytes(), c.JSON())
-			}
+		var b bytes.Buffer
+		w := newOutput(&b)
+		if err := writeStretches(t.Context(), w, r.source(), size); err != nil {
+			t.Fatal(err)
 		}
-		s := stretch{open: map[string]bool{}}
+		if err := w.close(); err != nil {
+			t.Fatal(err)
+		}
+		var got, want any
+		if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if err := json.Unmarshal(c.JSON(), &want); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("seed %d:\n%s\nnot\n%s", seed, b.Bytes(), c.JSON())
+		}
+		s := newStretch()
 		for _, e := range r.entries {
-			if s.ends(e, 1) {
-				cuts++
-				s = stretch{open: map[string]bool{}}
+			if s.ends(e, 600) && !late {
+				if stretches++; len(s.open) > 0 {
+					t.Fatalf("seed %d: a stretch ends in front of @%d, and waits for %v", seed, e.ID, s.open)
+				}
+				s = newStretch()
 			}
 			s.add(e)
 		}
 	}
-	if cuts < 1000 {
-		t.Errorf("only %d stretches", cuts)
+	if stretches < 400 {
+		t.Errorf("only %d stretches", stretches)
 	}
 }
 
@@ -107,14 +136,14 @@ func TestTraining(t *testing.T) {
 	r.say("user", "go on")
 	r.phases[2].State = nil
 	want := []string{
-		`{"tape":"main","anchor":"session/start","anchor_seq":1,"entries":{"first_id":1,"last_id":6},"ids":[2,3,4],"commit":"` + r.phases[1].Commit +
-			`","state":{"owner":"human"},"messages":[{"role":"user","content":"build it <now>"},` +
+		`{"tape":"main","anchor":"session/start","anchor_seq":1,"entries":{"first_id":1,"last_id":6},"commit":"` + r.phases[1].Commit +
+			`","state":{"owner":"human"},"outcome":{"anchor":"empty","anchor_seq":2,"summary":"built","state":{"summary":"built","n":1.00}},"messages":[{"role":"user","content":"build it <now>"},` +
 			`{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"tool-c1","arguments":"{\"of\":\"c1\"}"}}]},` +
-			`{"role":"tool","content":"done","tool_call_id":"c1"}],"outcome":{"anchor":"empty","anchor_seq":2,"summary":"built","state":{"summary":"built","n":1.00}}}`,
-		`{"tape":"main","anchor":"empty","anchor_seq":2,"entries":{"first_id":7,"last_id":7},"ids":[],"commit":"` + r.phases[2].Commit +
-			`","state":{"summary":"built","n":1.00},"messages":[],"outcome":{"anchor":"open","anchor_seq":3,"summary":null,"state":null}}`,
-		`{"tape":"main","anchor":"open","anchor_seq":3,"entries":{"first_id":8,"last_id":9},"ids":[9],"commit":null,"state":null,` +
-			`"messages":[{"role":"user","content":"go on"}],"outcome":null}`,
+			`{"role":"tool","content":"done","tool_call_id":"c1"}],"ids":[2,3,4]}`,
+		`{"tape":"main","anchor":"empty","anchor_seq":2,"entries":{"first_id":7,"last_id":7},"commit":"` + r.phases[2].Commit +
+			`","state":{"summary":"built","n":1.00},"outcome":{"anchor":"open","anchor_seq":3,"summary":null,"state":null},"messages":[],"ids":[]}`,
+		`{"tape":"main","anchor":"open","anchor_seq":3,"entries":{"first_id":8,"last_id":9},"commit":null,"state":null,"outcome":null,` +
+			`"messages":[{"role":"user","content":"go on"}],"ids":[9]}`,
 	}
 	src := r.source()
 	if got := write(t, Training, src); got != strings.Join(want, "\n")+"\n" {
@@ -128,7 +157,7 @@ func TestTraining(t *testing.T) {
 
 // The record is written byte for byte.
 func TestJSONL(t *testing.T) {
-	r := conversation(t, rand.New(rand.NewPCG(1, 5)))
+	r := conversation(t, rand.New(rand.NewPCG(1, 5)), true)
 	var want strings.Builder
 	for _, e := range r.entries {
 		want.Write(append(e.Raw, '\n'))
@@ -146,7 +175,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errDisk }
 
 // Every format passes on that reading or writing failed, and stops.
 func TestErrors(t *testing.T) {
-	r := conversation(t, rand.New(rand.NewPCG(1, 6)))
+	r := conversation(t, rand.New(rand.NewPCG(1, 6)), true)
 	for _, f := range Formats() {
 		broken := r.source()
 		broken.Entries = func(yield func(repo.Entry, error) bool) {

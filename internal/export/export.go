@@ -14,7 +14,6 @@
 package export
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -41,7 +40,7 @@ func Formats() []Format { return []Format{JSONL, OpenAI, Markdown, HTML, Trainin
 // Source is what is exported.
 type Source struct {
 	Tape string
-	// Phases are all phases of the tape, in order. JSONL and OpenAI do without.
+	// Phases are all phases of the tape, from number 1 on. JSONL and OpenAI do without.
 	Phases []repo.Phase
 	// First and Last are the numbers of the phases that are exported; 0 is no bound.
 	First, Last int
@@ -68,46 +67,42 @@ func (s Source) selected() []repo.Phase {
 // A line of Training is one phase, in this shape:
 //
 //	{"tape":"main","anchor":"implement","anchor_seq":2,
-//	 "entries":{"first_id":17,"last_id":45},"ids":[18,19,21],
+//	 "entries":{"first_id":17,"last_id":45},
 //	 "commit":"…",
 //	 "state":{…},
+//	 "outcome":{"anchor":"review","anchor_seq":3,"summary":"…","state":{…}},
 //	 "messages":[{"role":"user","content":"…"},…],
-//	 "outcome":{"anchor":"review","anchor_seq":3,"summary":"…","state":{…}}}
+//	 "ids":[18,19,21]}
 //
 // state is that of the anchor that opens the phase, outcome that of the anchor that
 // closes it: what the phase came to. commit holds the phase whole. Without them, as in
 // a phase that is open, they are null. entries are the first and the last of the phase,
-// ids those that the messages were made from.
+// ids those that the messages were made from. Each phase stands for itself, as in tape
+// context: a call that is answered in the next phase has a stand-in for its result.
 func Write(ctx context.Context, w io.Writer, f Format, src Source) error {
-	writers := map[Format]func(context.Context, *bufio.Writer, Source) error{
+	writers := map[Format]func(context.Context, *output, Source) error{
 		JSONL: writeJSONL, OpenAI: writeOpenAI, Markdown: writeMarkdown, HTML: writeHTML, Training: writeTraining,
 	}
 	write, ok := writers[f]
 	if !ok {
 		return fmt.Errorf("there is no format %q", f)
 	}
-	out := bufio.NewWriterSize(w, 64<<10)
+	out := newOutput(w)
 	if err := write(ctx, out, src); err != nil {
 		return err
 	}
-	return out.Flush()
+	return out.close()
 }
 
-// failed returns the error of an earlier write, if one failed.
-func failed(w *bufio.Writer) error {
-	_, err := w.Write(nil)
-	return err
-}
-
-func writeJSONL(_ context.Context, w *bufio.Writer, src Source) error {
+func writeJSONL(_ context.Context, w *output, src Source) error {
 	for e, err := range src.Entries {
 		if err != nil {
 			return err
 		}
-		w.Write(e.Raw)
-		w.WriteByte('\n')
-		if err := failed(w); err != nil {
-			return err
+		w.bytes(e.Raw)
+		w.text("\n")
+		if w.err != nil {
+			return w.err
 		}
 	}
 	return nil

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	_ "embed" // the style of the page
@@ -32,20 +31,20 @@ type markup string
 
 // page writes HTML. A failed write is remembered by w.
 type page struct {
-	w      *bufio.Writer
+	w      *output
 	phases []repo.Phase // those without a section yet
 	kinds  []string
 	open   bool // a section is
 }
 
-func writeHTML(ctx context.Context, w *bufio.Writer, src Source) error {
+func writeHTML(ctx context.Context, w *output, src Source) error {
 	p := &page{w: w, phases: src.selected(), kinds: src.Kinds}
 	p.head(src)
 	p.contents()
 	p.put("<main id=\"tape\">\n")
 	err := eachBlock(ctx, src, func(b *block) error {
 		p.block(b)
-		return failed(w)
+		return w.err
 	})
 	if err != nil {
 		return err
@@ -57,11 +56,11 @@ func writeHTML(ctx context.Context, w *bufio.Writer, src Source) error {
 
 func (p *page) put(all ...markup) {
 	for _, m := range all {
-		p.w.WriteString(string(m))
+		p.w.text(string(m))
 	}
 }
 
-func (p *page) number(n int64) { p.w.WriteString(strconv.FormatInt(n, 10)) }
+func (p *page) number(n int64) { p.w.text(strconv.FormatInt(n, 10)) }
 
 // element writes an element with text in it. The start tag's attributes are in tag.
 func (p *page) element(tag markup, text string) {
@@ -175,13 +174,7 @@ func (p *page) block(b *block) {
 	case blockMessage:
 		p.message(b)
 	case blockCalls:
-		p.article("tools", b.entry)
-		if len(b.calls) == 0 {
-			p.label("no calls", b.entry)
-		}
-		p.parts(moreParts(b.entry.Payload, "calls"))
-		p.calls(b)
-		p.put("</article>\n")
+		p.callEntry(b)
 	case blockResults:
 		p.orphans(b)
 	case blockEvents:
@@ -195,9 +188,7 @@ func (p *page) block(b *block) {
 func (p *page) opening(e repo.Entry) {
 	o := readOpening(e)
 	if o.summary == "" && o.state == "" && !hidden(e) {
-		p.put("<span")
-		p.id(e)
-		p.put("></span>\n")
+		p.mark(e)
 		return
 	}
 	p.article("anchor", e)
@@ -232,6 +223,13 @@ func (p *page) id(e repo.Entry) {
 	p.put(" id=\"e")
 	p.number(e.ID)
 	p.put("\"")
+}
+
+// mark is where a link to an entry leads that has nothing to show.
+func (p *page) mark(e repo.Entry) {
+	p.put("<span")
+	p.id(e)
+	p.put("></span>\n")
 }
 
 // label is the line above a text: who, which entry, and when.

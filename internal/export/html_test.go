@@ -13,9 +13,10 @@ import (
 )
 
 // attributes are those that the page has, by element, with what they may be.
-func attributes() map[string]map[string]string {
+func attributes() map[string]map[string]*regexp.Regexp {
 	const class, entry = `[a-z ]+`, `e\d+`
-	return map[string]map[string]string{
+	out := map[string]map[string]*regexp.Regexp{}
+	for element, attrs := range map[string]map[string]string{
 		"html": {"lang": "en"}, "head": {}, "title": {}, "style": {}, "body": {},
 		"meta":   {"charset": "utf-8", "http-equiv": "Content-Security-Policy", "name": `[a-z-]+`, "content": `[^<>"]+`},
 		"header": {"class": class}, "nav": {"aria-label": "Phases"}, "main": {"id": "tape"}, "ol": {}, "li": {}, "h1": {"dir": "auto"},
@@ -25,7 +26,13 @@ func attributes() map[string]map[string]string {
 		"a":       {"class": class, "href": `#(e\d+|p\d+|tape)|https?://[!-~]+`, "rel": "noopener noreferrer nofollow"},
 		"details": {"class": class}, "summary": {}, "pre": {"class": class, "lang": "|zh|ja|ko"},
 		"code": {}, "strong": {}, "b": {"class": "c|h"},
+	} {
+		out[element] = map[string]*regexp.Regexp{}
+		for key, val := range attrs {
+			out[element][key] = regexp.MustCompile(`^(` + val + `)$`)
+		}
 	}
+	return out
 }
 
 // checkPage parses a page as a browser does. It reports elements and attributes that
@@ -52,7 +59,7 @@ func checkPage(t *testing.T, page string) string {
 				t.Errorf("element %s", n.Data)
 			}
 			for _, a := range n.Attr {
-				if want, ok := allowed[a.Key]; !ok || !regexp.MustCompile(`^(`+want+`)$`).MatchString(a.Val) {
+				if want, ok := allowed[a.Key]; !ok || !want.MatchString(a.Val) {
 					t.Errorf("attribute %s=%q of %s", a.Key, a.Val, n.Data)
 				}
 				switch {
@@ -128,7 +135,7 @@ func bare(s string) string { return strings.Join(strings.Fields(s), "") }
 
 // Whatever is recorded, it is text on the page, and all of it is there.
 func TestHTMLIsInert(t *testing.T) {
-	for seed := range uint64(150) {
+	for seed := range uint64(100) {
 		src, texts := hostileTape(t, rand.New(rand.NewPCG(seed, 1)))
 		page := write(t, HTML, src)
 		text := bare(checkPage(t, page))
@@ -298,7 +305,7 @@ func TestHTMLHoldsLittleBack(t *testing.T) {
 	page := write(t, HTML, r.source())
 	checkPage(t, page)
 	order(t, page, "I look", "tool-c1", "no result here", "message 0.", fmt.Sprintf("message %d.", 2*maxHeld-1), `result of <code>tool-c1</code> <a href="#e2">@2</a>`, "at last")
-	if n := strings.Count(page, "tool-c1"); n != 2 {
+	if n := strings.Count(page, "tool-c1"); n != 2 || strings.Contains(page, "no calls") {
 		t.Errorf("the call is named %d times", n)
 	}
 }

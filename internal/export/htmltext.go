@@ -32,16 +32,14 @@ func (p *page) plain(s string) {
 			esc = "&gt;"
 		case '"':
 			esc = "&#34;"
-		case '\'':
-			esc = "&#39;"
 		default:
 			continue
 		}
-		p.w.WriteString(s[run:i])
-		p.w.WriteString(esc)
+		p.w.text(s[run:i])
+		p.w.text(esc)
 		run = i + 1
 	}
-	p.w.WriteString(s[run:])
+	p.w.text(s[run:])
 }
 
 // data writes text as it is spaced; what is long can be opened.

@@ -8,6 +8,22 @@ import (
 	"tape/repo"
 )
 
+// callEntry shows an entry of calls.
+func (p *page) callEntry(b *block) {
+	more := moreParts(b.entry.Payload, "calls")
+	if b.repeats && len(b.calls)+len(more) == 0 {
+		p.mark(b.entry)
+		return
+	}
+	p.article("tools", b.entry)
+	if len(b.calls) == 0 {
+		p.label("no calls", b.entry)
+	}
+	p.parts(more)
+	p.calls(b)
+	p.put("</article>\n")
+}
+
 // calls shows the calls of a block, each folded together with its results.
 func (p *page) calls(b *block) {
 	for _, c := range b.calls {

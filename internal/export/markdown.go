@@ -1,9 +1,9 @@
 package export
 
 import (
-	"bufio"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,18 +22,22 @@ const (
 // document writes Markdown. Recorded text is in quotes and fences only, and in titles
 // with everything escaped.
 type document struct {
-	w      *bufio.Writer
+	w      *output
 	phases []repo.Phase // those without a section yet
 	kinds  []string
+	tape   string // how a command names it; "" if that takes quoting
 }
 
-func writeMarkdown(ctx context.Context, w *bufio.Writer, src Source) error {
+func writeMarkdown(ctx context.Context, w *output, src Source) error {
 	d := &document{w: w, phases: src.selected(), kinds: src.Kinds}
-	d.printf("# Tape %s\n\n", escapeLine(line(src.Tape, 200)))
-	d.printf("%s\n", escapeLine(strings.Join(facts(src), " · ")))
+	if regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`).MatchString(src.Tape) {
+		d.tape = " --tape " + src.Tape
+	}
+	d.w.printf("# Tape %s\n\n", escapeLine(line(src.Tape, 200)))
+	d.w.printf("%s\n", escapeLine(strings.Join(facts(src), " · ")))
 	err := eachBlock(ctx, src, func(b *block) error {
 		d.block(b)
-		return failed(w)
+		return w.err
 	})
 	if err != nil {
 		return err
@@ -42,16 +46,14 @@ func writeMarkdown(ctx context.Context, w *bufio.Writer, src Source) error {
 	return nil
 }
 
-func (d *document) printf(format string, args ...any) { fmt.Fprintf(d.w, format, args...) }
-
 // sections writes the titles of the phases up to the one of that number; 0 is the end.
 func (d *document) sections(seq int) {
 	for len(d.phases) > 0 && (seq == 0 || d.phases[0].Seq <= seq) {
 		ph := d.phases[0]
 		d.phases = d.phases[1:]
-		d.printf("\n## %03d %s\n\n%s\n", ph.Seq, escapeLine(line(ph.Name, 400)), escapeLine(strings.Join(phaseFacts(ph), " · ")))
+		d.w.printf("\n## %03d %s\n\n%s\n", ph.Seq, escapeLine(line(ph.Name, 400)), escapeLine(strings.Join(phaseFacts(ph), " · ")))
 		if ph.Seq != seq && len(d.kinds) > 0 {
-			d.printf("\nNo entries of the kinds that were asked for.\n")
+			d.w.printf("\nNo entries of the kinds that were asked for.\n")
 		}
 	}
 }
@@ -98,14 +100,14 @@ func (d *document) opening(e repo.Entry) {
 		d.quote(o.summary, e.ID)
 	}
 	if o.state != "" {
-		d.printf("\nState:\n")
+		d.w.printf("\nState:\n")
 		d.fence(o.state, e.ID)
 	}
 }
 
 // title writes who said something, which entry it is, and when.
 func (d *document) title(who string, e repo.Entry) {
-	d.printf("\n### %s\n", d.stamp(escapeLine(line(who, 80)), e))
+	d.w.printf("\n### %s\n", d.stamp(escapeLine(line(who, 80)), e))
 }
 
 func (d *document) stamp(what string, e repo.Entry) string {
@@ -126,7 +128,7 @@ func (d *document) quote(text string, id int64) {
 		return
 	}
 	head, rest := cut(text, docProseLines, docProseBytes)
-	d.printf("\n")
+	d.w.printf("\n")
 	writeQuote(d.w, head)
 	d.rest(rest, id)
 }
@@ -136,7 +138,7 @@ func (d *document) fence(text string, id int64) {
 	text = safe(strings.TrimRight(text, "\r\n"))
 	head, rest := cut(text, docLines, docBytes)
 	fence := fenceFor(head)
-	d.printf("\n%s\n%s\n%s\n", fence, strings.TrimSuffix(head, "\n"), fence)
+	d.w.printf("\n%s\n%s\n%s\n", fence, strings.TrimSuffix(head, "\n"), fence)
 	d.rest(rest, id)
 }
 
@@ -163,12 +165,12 @@ func (d *document) rest(rest string, id int64) {
 	if n := strings.Count(strings.TrimRight(rest, "\n"), "\n"); n > 0 {
 		what = count(n+1, "more line", "more lines") + " (" + size(len(rest)) + ")"
 	}
-	d.printf("\n*%s: `tape show @%d --json`*\n", what, id)
+	d.w.printf("\n*%s: `tape show @%d%s --json`*\n", what, id, d.tape)
 }
 
 func (d *document) part(it part, id int64) {
 	if it.kind != "" && it.kind != "json" {
-		d.printf("\n%s:\n", escapeLine(line(it.kind, 80)))
+		d.w.printf("\n%s:\n", escapeLine(line(it.kind, 80)))
 	}
 	d.fence(it.text, id)
 }
@@ -179,7 +181,7 @@ func (d *document) calls(b *block) {
 		if len(c.results) == 0 {
 			title += " (no result here)"
 		}
-		d.printf("\n### %s\n", d.stamp(title, b.entry))
+		d.w.printf("\n### %s\n", d.stamp(title, b.entry))
 		if c.args != "" && c.args != "{}" {
 			d.fence(c.args, b.entry.ID)
 		}
@@ -195,10 +197,10 @@ func (d *document) result(what string, r result) {
 	}
 	stamp := d.stamp(what, r.entry)
 	if !slices.ContainsFunc(r.parts, func(it part) bool { return it.text != "" }) {
-		d.printf("\n%s · empty\n", stamp)
+		d.w.printf("\n%s · empty\n", stamp)
 		return
 	}
-	d.printf("\n%s\n", stamp)
+	d.w.printf("\n%s\n", stamp)
 	for _, it := range r.parts {
 		d.part(it, r.entry.ID)
 	}
@@ -213,14 +215,14 @@ func (d *document) orphans(b *block) {
 		if r.of != nil {
 			what = fmt.Sprintf("result of %s @%d", codeSpan(line(r.of.name, 120)), r.of.entry)
 		}
-		d.printf("\n### %s\n", what)
+		d.w.printf("\n### %s\n", what)
 		d.result("result", r)
 	}
 }
 
 // events writes a run of events as one line that opens to a line for each.
 func (d *document) events(events []repo.Entry) {
-	d.printf("\n<details><summary>%s: %s</summary>\n", count(len(events), "event", "events"), escapeHTML(line(eventNames(events), 200)))
+	d.w.printf("\n<details><summary>%s: %s</summary>\n", count(len(events), "event", "events"), escapeHTML(line(eventNames(events), 200)))
 	var b strings.Builder
 	for _, e := range events {
 		date, _ := when(e)
@@ -234,5 +236,5 @@ func (d *document) events(events []repo.Entry) {
 		b.WriteByte('\n')
 	}
 	fence := fenceFor(b.String())
-	d.printf("\n%s\n%s%s\n\n</details>\n", fence, b.String(), fence)
+	d.w.printf("\n%s\n%s%s\n\n</details>\n", fence, b.String(), fence)
 }

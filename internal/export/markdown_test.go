@@ -53,7 +53,7 @@ func TestMarkdownRendered(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no cmark-gfm")
 	}
-	for seed := range uint64(60) {
+	for seed := range uint64(50) {
 		src, _ := hostileTape(t, rand.New(rand.NewPCG(seed, 3)))
 		doc := write(t, Markdown, src)
 		page := render(t, program, doc)
@@ -161,7 +161,7 @@ func TestMarkdownDocument(t *testing.T) {
 		"\n## 001 session/start\n\n7 entries · @1 to @7 · 2026-11-20 09:00:00 · tag anchor/main/session/start · commit c0ffeec0ff\n",
 		"\nState:\n\n```\nowner: human\n```\n", "\n> please\n",
 		"\n### call of `tool-c1` · @3 · 2026-11-20 09:30:02\n\n```\nof: c1\n```\n\nresult · @5 · 2026-11-20 09:30:04\n\n```\nrow\n",
-		"\n*71 more lines (284 bytes): `tape show @5 --json`*\n",
+		"\n*71 more lines (284 bytes): `tape show @5 --tape main --json`*\n",
 		"\n### call of `tool-c2` · @3 ", "\nresult, failed · @5 ", "\n````\n```\ntext\n```\n````\n",
 		"\n<details><summary>1 event: run</summary>\n\n```\n@4 2026-11-20 09:30:03 run  usage: {\"input_tokens\":7}\n```\n\n</details>\n",
 		"\n### assistant · @6 · 2026-11-20 09:30:05 · not in context\n\n> dropped\n",
@@ -178,5 +178,5 @@ func TestMarkdownShortens(t *testing.T) {
 	if len(doc) > 6000 {
 		t.Errorf("%d bytes", len(doc))
 	}
-	order(t, doc, fmt.Sprintf("\n*10.5 MB more: `tape show @%d --json`*\n", 3))
+	order(t, doc, fmt.Sprintf("\n*10.5 MB more: `tape show @%d --tape main --json`*\n", 3))
 }

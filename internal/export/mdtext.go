@@ -1,7 +1,6 @@
 package export
 
 import (
-	"bufio"
 	"strings"
 )
 
@@ -12,11 +11,11 @@ import (
 //
 // Everything is decided line by line, and written so that no reader of Markdown can
 // decide otherwise: a code block begins at the margin, and a code span ends on its line.
-func writeQuote(w *bufio.Writer, text string) {
+func writeQuote(w *output, text string) {
 	lines := strings.Split(safe(text), "\n")
 	put := func(l string) {
-		w.WriteString(strings.TrimRight("> "+l, " "))
-		w.WriteByte('\n')
+		w.text(strings.TrimRight("> "+l, " "))
+		w.text("\n")
 	}
 	for i := 0; i < len(lines); i++ {
 		body := strings.TrimSpace(lines[i])
@@ -24,7 +23,7 @@ func writeQuote(w *bufio.Writer, text string) {
 		if open == "" {
 			l := escapeProse(lines[i], i > 0 && strings.Trim(lines[i-1], " \t") != "")
 			if i+1 < len(lines) && isPlain(lines[i]) && isPlain(lines[i+1]) {
-				w.WriteString("> " + strings.TrimRight(l, " ") + "  \n") // else the two would flow together
+				w.text("> " + strings.TrimRight(l, " ") + "  \n") // else the two would flow together
 				continue
 			}
 			put(l)

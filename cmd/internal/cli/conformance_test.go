@@ -245,7 +245,7 @@ func (c *sharedCase) checkRules(t *testing.T, out string) {
 	t.Helper()
 	var messages []struct {
 		Role, Content string
-		ToolCallID    string `json:"tool_call_id"`
+		ToolCallID    string                `json:"tool_call_id"`
 		ToolCalls     []struct{ ID string } `json:"tool_calls"`
 	}
 	if err := json.Unmarshal([]byte(out), &messages); err != nil {

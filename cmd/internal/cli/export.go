@@ -188,8 +188,17 @@ func (o *exportOptions) entries(ctx context.Context, t *repo.Tape) iter.Seq2[rep
 }
 
 // replaceFile writes a file beside the one of that name and puts it in its place once
-// it is complete and on the disk.
+// it is complete and on the disk. A link stays one, and its target is replaced. What is
+// there and is not a file, a pipe or a device, is written to.
 func replaceFile(name string, write func(io.Writer) error) (err error) {
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target
+	}
+	st, err := os.Stat(name)
+	exists := err == nil
+	if exists && !st.Mode().IsRegular() {
+		return writeTo(name, write)
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
@@ -204,6 +213,9 @@ func replaceFile(name string, write func(io.Writer) error) (err error) {
 	if err == nil {
 		err = w.Flush()
 	}
+	if err == nil && exists {
+		err = f.Chmod(st.Mode().Perm())
+	}
 	if err == nil {
 		err = f.Sync()
 	}
@@ -211,4 +223,18 @@ func replaceFile(name string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	return os.Rename(f.Name(), name)
+}
+
+// writeTo writes to a pipe or a device.
+func writeTo(name string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	w := bufio.NewWriterSize(f, 64<<10)
+	err = write(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	return errors.Join(err, f.Close())
 }

@@ -25,6 +25,10 @@ type Builder struct {
 	text    []byte // these terms
 	touched byte   // so that reads ahead are not for nothing, see drain
 
+	often  []byte // see Often
+	times  uint8
+	marked []byte // scratch
+
 	doc   int64 // the current document
 	begun bool  // there is one
 	found bool  // it has a term
@@ -52,8 +56,9 @@ type posting struct {
 	head        uint32 // the first chunk
 	at, end     uint32 // where to write the next byte, and the end of that chunk
 	size        uint32 // of the list in bytes, without the first document
+	times       uint8  // how often the last document has it, counted as far as Often needs
 	len         uint8  // of the term; isLong: it is in the arena
-	term        [15]byte
+	term        [14]byte
 }
 
 // isLong is the length of a posting's term when the term has no space there
@@ -122,6 +127,19 @@ func (b *Builder) Add(term []byte) {
 	}
 }
 
+// Often makes a term that a document has so many times, 2 to 255, also a term behind a
+// prefix. It counts for the documents that are begun afterwards; 0 turns it off.
+func (b *Builder) Often(prefix string, times int) {
+	b.drain()
+	b.often, b.times = append(b.often[:0], prefix...), uint8(times)
+}
+
+func (b *Builder) mark(term []byte) {
+	b.marked = append(append(b.marked[:0], b.often...), term...)
+	b.marked = b.marked[:min(len(b.marked), maxTerm)]
+	b.enter(uint32(maphash.Bytes(b.seed, b.marked)), b.marked)
+}
+
 // drain enters the queued terms of the current document. The table is larger
 // than the processor's caches: loops that only read what the last one needs
 // let it wait for many places in memory at once.
@@ -169,6 +187,11 @@ func (b *Builder) enter(h uint32, term []byte) {
 		}
 		if p.last != b.doc {
 			b.append(p)
+			p.times = 1
+		} else if p.times < b.times {
+			if p.times++; p.times == b.times {
+				b.mark(term)
+			}
 		}
 		return
 	}
@@ -189,7 +212,7 @@ func (b *Builder) count() {
 // insert adds a new term at a free slot.
 func (b *Builder) insert(i, hash uint32, term []byte) {
 	b.count()
-	p := posting{first: b.doc, last: b.doc, len: uint8(len(term))}
+	p := posting{first: b.doc, last: b.doc, times: 1, len: uint8(len(term))}
 	if len(term) > len(p.term) {
 		at := b.terms.alloc(2 + len(term))
 		if at > math.MaxUint32 {
@@ -241,8 +264,8 @@ func (b *Builder) term(p *posting) []byte {
 func (b *Builder) append(p *posting) {
 	b.count()
 	delta := uint64(b.doc - p.last)
-	n := varintLen(delta)
-	if p.end-p.at >= uint32(n) {
+	p.last = b.doc
+	if n := varintLen(delta); p.end-p.at >= uint32(n) {
 		m := b.lists.slabs[p.at>>slabBits][p.at&slabMask:]
 		if n == 1 {
 			m[0] = byte(delta)
@@ -250,20 +273,18 @@ func (b *Builder) append(p *posting) {
 			appendVarint(m[:0:n], delta)
 		}
 		p.at += uint32(n)
-	} else {
-		var buf [9]byte
-		for _, c := range appendVarint(buf[:0], delta) {
-			if p.at == p.end && !b.grow(p) {
-				return
-			}
-			b.lists.bytes(p.at, 1)[0] = c
-			p.at++
-			p.size++
-		}
-		p.size -= uint32(n)
+		p.size += uint32(n)
+		return
 	}
-	p.size += uint32(n)
-	p.last = b.doc
+	var buf [9]byte
+	for _, c := range appendVarint(buf[:0], delta) {
+		if p.at == p.end && !b.grow(p) {
+			return
+		}
+		b.lists.bytes(p.at, 1)[0] = c
+		p.at++
+		p.size++
+	}
 }
 
 // grow gives a list a further chunk, its last being full.

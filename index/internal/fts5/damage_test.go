@@ -33,9 +33,9 @@ func use(t *testing.T, p Pages) (sound bool) {
 	for _, term := range []string{"a", "b", "all", "w1", "zz"} {
 		_, err := x.Docs(nil, []byte(term), 0, math.MaxInt64)
 		ok("Docs", err)
-		_, err = x.Docs(nil, []byte(term), 1<<32+1500, 1<<33)
+		_, err = x.Docs(nil, []byte(term), 1<<60+1<<38, 1<<61)
 		ok("Docs", err)
-		_, err = x.Has([]byte(term), 1<<32+7000, 1<<33)
+		_, err = x.Has([]byte(term), 1<<60+1<<38+1, 1<<61)
 		ok("Has", err)
 	}
 	for _, prefix := range []string{"", "w"} {
@@ -64,14 +64,17 @@ func small(t testing.TB) *memory {
 	}
 	for i := range int64(2) {
 		b := NewBuilder()
-		for doc := range 9000 - 8900*i {
-			b.Begin((i+1)<<32 + doc*(1<<20+1))
+		for doc := range 6000 - 5900*i {
+			b.Begin((i+1)<<60 + doc*(1<<27+1))
 			b.Add([]byte("all"))
 			b.Add(fmt.Appendf(nil, "w%d", doc%300))
 		}
 		if err := x.Write(b); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if mem.blocks[dlidxID(1, 0, 1)] == nil {
+		t.Fatal("the long list has no index")
 	}
 	return mem
 }
@@ -89,7 +92,7 @@ func TestDamage(t *testing.T) {
 	}
 	ids := slices.Sorted(maps.Keys(whole.blocks))
 	rng := rand.New(rand.NewPCG(1, 1))
-	for range 400 {
+	for range 60 {
 		mem := whole.clone()
 		id := ids[rng.IntN(len(ids))]
 		b := bytes.Clone(mem.blocks[id])

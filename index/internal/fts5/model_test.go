@@ -140,7 +140,7 @@ func (r *random) terms(prefix string, words []string) {
 }
 
 func TestModel(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			mem := newMemory()
 			r := &random{T: t, rng: rand.New(rand.NewPCG(seed, 1)), m: make(model)}
@@ -148,10 +148,10 @@ func TestModel(t *testing.T) {
 			if r.x, err = Open(mem); err != nil {
 				t.Fatal(err)
 			}
-			for range 25 {
+			for range 16 {
 				switch r.rng.IntN(6) {
 				case 0:
-					r.write(3000, 40)
+					r.write(1000, 40)
 				case 1, 2:
 					r.write(200, 60)
 				case 3:
@@ -171,7 +171,7 @@ func TestModel(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r.compare(60)
+			r.compare(40)
 			r.totals()
 		})
 	}

@@ -3,6 +3,7 @@
 package fts5test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -206,8 +208,11 @@ func (t *table) judge(words ...string) {
 	t.exec(check)
 	db := t.open()
 	defer db.Close()
-	match := func(order, query string) []int64 {
-		rows, err := db.Query(`SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid `+order, query)
+	match := func(order, query string, want []int64) {
+		t.Helper()
+		skip := max(0, len(want)/2-1000) // of a long list, only a part in the middle
+		rows, err := db.Query(`SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid `+order+` LIMIT 2000 OFFSET ?`,
+			query, skip)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,37 +225,27 @@ func (t *table) judge(words ...string) {
 			}
 			ids = append(ids, id)
 		}
-		if err := rows.Err(); err != nil {
-			t.Fatalf("MATCH %s: %v", query, err)
+		if want = want[skip:min(len(want), skip+2000)]; rows.Err() != nil || !slices.Equal(ids, want) {
+			t.Errorf("MATCH %s %s gives %d documents of %d, %v", query, order, len(ids), len(want), rows.Err())
 		}
-		return ids
 	}
 	script := []string{".bail on", check + ";"}
-	var want strings.Builder
+	var want []byte
 	for _, w := range words {
 		docs := t.m[w]
 		down := slices.Clone(docs)
 		slices.Reverse(down)
-		if got := match("ASC", w); !slices.Equal(got, docs) {
-			t.Errorf("MATCH %s gives %d documents of %d", w, len(got), len(docs))
-		}
-		if got := match("DESC", w); !slices.Equal(got, down) {
-			t.Errorf("MATCH %s, newest first, gives %d documents of %d", w, len(got), len(docs))
-		}
+		match("ASC", w, docs)
+		match("DESC", w, down)
 		other := words[len(words)-1]
-		both := slices.DeleteFunc(slices.Clone(docs), func(id int64) bool {
+		match("ASC", w+" AND "+other, slices.DeleteFunc(slices.Clone(docs), func(id int64) bool {
 			_, ok := slices.BinarySearch(t.m[other], id)
 			return !ok
-		})
-		if got := match("ASC", w+" AND "+other); !slices.Equal(got, both) {
-			t.Errorf("MATCH %s AND %s gives %d documents of %d", w, other, len(got), len(both))
+		}))
+		script = append(script, fmt.Sprintf(`SELECT rowid FROM words WHERE words MATCH '%s' ORDER BY rowid DESC;`, w))
+		for _, id := range down {
+			want = append(strconv.AppendInt(want, id, 10), '\n')
 		}
-		script = append(script, fmt.Sprintf(`SELECT count(*), coalesce(sum(rowid %% 1000003), 0) FROM (SELECT rowid FROM words WHERE words MATCH '%s' ORDER BY rowid DESC);`, w))
-		sum := int64(0)
-		for _, id := range docs {
-			sum += id % 1000003
-		}
-		fmt.Fprintf(&want, "%d|%d\n", len(docs), sum)
 	}
 	t.update(func(x *fts5.Index) error {
 		for _, w := range words {
@@ -269,8 +264,8 @@ func (t *table) judge(words ...string) {
 	cmd := exec.Command(program, t.file)
 	cmd.Stdin = strings.NewReader(strings.Join(script, "\n"))
 	out, err := cmd.CombinedOutput()
-	if err != nil || string(out) != want.String() {
-		t.Errorf("sqlite3: %v\n%s\nwant\n%s", err, out, want.String())
+	if err != nil || !bytes.Equal(out, want) {
+		t.Errorf("sqlite3: %v, %.200s", err, out)
 	}
 }
 
@@ -303,8 +298,8 @@ func TestWriteIsReadBySQLite(t *testing.T) {
 	tab.judge(asked...)
 	tab.write(ids(rng, 1, 0, 1, 1), text(rng, 50, 60))
 	tab.judge(asked...)
-	tab.write(ids(rng, 1, 10, 5000, 3), text(rng, 5000, 30))
-	tab.write(ids(rng, 3, 10, 5000, 3), text(rng, 20000, 30))
+	tab.write(ids(rng, 1, 10, 5000/shorter, 3), text(rng, 5000, 30))
+	tab.write(ids(rng, 3, 10, 5000/shorter, 3), text(rng, 20000, 30))
 	tab.judge(asked...)
 	tab.update(func(x *fts5.Index) error { return x.Merge(nil, true) })
 	tab.judge(asked...)
@@ -320,22 +315,22 @@ func TestLongLists(t *testing.T) {
 		}
 		return []string{"all"}
 	}
-	tab.write(ids(rng, 1<<20, 0, 200_000, 2), few)
+	tab.write(ids(rng, 1<<20, 0, 200_000/shorter, 2), few)
 	// Differences of six bytes, so that the list's index takes two pages.
 	var wide []int64
-	for i := range int64(400_000) {
-		wide = append(wide, 1<<60+i<<40)
+	for i := range int64(300_000 / shorter) {
+		wide = append(wide, 1<<60+i<<43)
 	}
 	tab.write(wide, func(int64) []string { return []string{"all"} })
 	tab.update(func(x *fts5.Index) error { // from the middle of such a list
-		lo := wide[250_000]
-		got, err := x.Docs(nil, []byte("all"), lo, wide[250_100])
-		if err != nil || !slices.Equal(got, wide[250_000:250_101]) {
+		part := wide[len(wide)*5/6:][:100]
+		got, err := x.Docs(nil, []byte("all"), part[0], part[99])
+		if err != nil || !slices.Equal(got, part) {
 			t.Errorf("Docs from the middle: %d documents, %v", len(got), err)
 		}
 		return nil
 	})
-	if n := tab.count(`SELECT count(*) FROM words_data WHERE id >> 31 & 63 = 33`); n == 0 {
+	if n := tab.count(`SELECT count(*) FROM words_data WHERE id >> 31 & 63 = 33`); n == 0 && shorter == 1 {
 		t.Error("no list's index has two heights")
 	}
 	tab.judge("aaa", "mod0", "zzz", "all")
@@ -353,9 +348,9 @@ func TestSQLiteGoesOn(t *testing.T) {
 		return l
 	}
 	text := text(rng, 3000, 40)
-	for i := range 12 {
-		tab.write(next(500), text)
-		tab.insert(next(1+rng.IntN(400)), text)
+	for i := range 8 {
+		tab.write(next(1+500/shorter), text)
+		tab.insert(next(1+rng.IntN(400/shorter)), text)
 		switch i % 4 {
 		case 0:
 			tab.exec(`INSERT INTO words(words, rank) VALUES ('merge', 40)`)
@@ -364,7 +359,9 @@ func TestSQLiteGoesOn(t *testing.T) {
 		case 2:
 			tab.exec(`INSERT INTO words(words, rank) VALUES ('merge', -20)`)
 		}
-		tab.judge(asked...)
+		if i%2 == 0 || shorter == 1 {
+			tab.judge(asked...)
+		}
 	}
 	tab.exec(`INSERT INTO words(words) VALUES ('optimize')`)
 	tab.judge(asked...)

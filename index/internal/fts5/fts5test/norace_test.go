@@ -1,0 +1,5 @@
+//go:build !race
+
+package fts5test
+
+const shorter = 1

@@ -1,0 +1,150 @@
+package export
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"tape/internal/jsonl"
+	"tape/repo"
+	"tape/repo/view"
+)
+
+// example is the beginning of a line of Training; see [Write].
+type example struct {
+	Tape      string          `json:"tape"`
+	Anchor    string          `json:"anchor"`
+	AnchorSeq int             `json:"anchor_seq"`
+	Entries   entryRange      `json:"entries"`
+	Commit    *string         `json:"commit"`
+	State     json.RawMessage `json:"state"`
+	Outcome   *outcome        `json:"outcome"`
+}
+
+type entryRange struct {
+	First int64 `json:"first_id"`
+	Last  int64 `json:"last_id"`
+}
+
+type outcome struct {
+	Anchor    string          `json:"anchor"`
+	AnchorSeq int             `json:"anchor_seq"`
+	Summary   *string         `json:"summary"`
+	State     json.RawMessage `json:"state"`
+}
+
+// trainingWriter writes a line for each selected phase, the messages as they come.
+type trainingWriter struct {
+	w    *output
+	src  Source
+	todo []repo.Phase // those without a line yet
+
+	messages *messageWriter // of the line that is open; nil if none is
+	ids      []int64        // of the entries they are made from
+	seq      int
+}
+
+func writeTraining(ctx context.Context, w *output, src Source) error {
+	t := &trainingWriter{w: w, src: src, todo: src.selected()}
+	for e, err := range src.Entries {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = t.add(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return t.upTo(0)
+}
+
+func (t *trainingWriter) add(e repo.Entry) error {
+	if e.AnchorSeq != t.seq {
+		if err := t.upTo(e.AnchorSeq); err != nil {
+			return err
+		}
+		t.seq = e.AnchorSeq
+	}
+	switch e.Kind {
+	case repo.KindMessage, repo.KindToolCall, repo.KindToolResult:
+		if t.messages != nil && !hidden(e) {
+			t.ids = append(t.ids, e.ID)
+			return t.messages.add(e)
+		}
+	}
+	return nil
+}
+
+// upTo writes the lines of the phases in front of the one of that number, and the
+// beginning of that one's. 0 is the end.
+func (t *trainingWriter) upTo(seq int) error {
+	if err := t.end(); err != nil {
+		return err
+	}
+	for len(t.todo) > 0 && (seq == 0 || t.todo[0].Seq <= seq) {
+		if err := t.begin(t.todo[0]); err != nil {
+			return err
+		}
+		last := t.todo[0].Seq == seq
+		if t.todo = t.todo[1:]; last {
+			break
+		}
+		if err := t.end(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *trainingWriter) begin(ph repo.Phase) error {
+	x := example{Tape: t.src.Tape, Anchor: ph.Name, AnchorSeq: ph.Seq, Entries: entryRange{ph.FirstID, ph.LastID}, State: orNull(ph.State)}
+	if ph.Seq < len(t.src.Phases) {
+		next := t.src.Phases[ph.Seq]
+		x.Outcome = &outcome{Anchor: next.Name, AnchorSeq: next.Seq, State: orNull(next.State)}
+		if text, ok := jsonl.String(jsonl.Get(next.State, "summary")); ok {
+			x.Outcome.Summary = &text
+		}
+		if next.Commit != "" {
+			x.Commit = &next.Commit
+		}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(x); err != nil {
+		return fmt.Errorf("phase %03d: %w", ph.Seq, err)
+	}
+	t.w.bytes(bytes.TrimSuffix(b.Bytes(), []byte("}\n")))
+	t.w.text(`,"messages":[`)
+	t.messages = newMessageWriter(t.w, stretchBytes, view.Options{NoAnchor: true})
+	return t.w.err
+}
+
+// end writes the end of the line that is open.
+func (t *trainingWriter) end() error {
+	if t.messages == nil {
+		return nil
+	}
+	err := t.messages.flush()
+	t.w.text(`],"ids":[`)
+	for i, id := range t.ids {
+		if i > 0 {
+			t.w.text(",")
+		}
+		t.w.text(strconv.FormatInt(id, 10))
+	}
+	t.w.text("]}\n")
+	t.messages, t.ids = nil, t.ids[:0]
+	return err
+}
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}
