@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -237,11 +238,10 @@ func (w *worder) mark(mark, value string) {
 	w.builder.Add(w.term)
 }
 
-// isTalk reports whether entries of a kind are what people and agents said, rather than
-// what machines printed.
-func isTalk(kind string) bool {
-	return kind == repo.KindMessage || kind == repo.KindAnchor || kind == repo.KindError
-}
+// talkKinds are the kinds of what people and agents said, rather than machines printed.
+var talkKinds = [...]string{repo.KindMessage, repo.KindAnchor, repo.KindError}
+
+func isTalk(kind string) bool { return slices.Contains(talkKinds[:], kind) }
 
 func roleOf(e repo.Entry) string { return jsonl.GetString(e.Payload, "role") }
 

@@ -24,6 +24,9 @@ type db struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
 	in    context.Context // for statements: a cancelled one would leave nothing to roll back with
+
+	path    string // of a scratch file
+	scratch string // folder for files on the way, of an index that is being built
 }
 
 // How a database is opened.

@@ -176,6 +176,13 @@ func (x *Index) ready(ctx context.Context, tapes []*repo.Tape, all bool) (int64,
 }
 
 func (x *Index) readyFile(ctx context.Context, tapes []*repo.Tape, all bool) (int64, error) {
+	// Of a file that was replaced nothing may be read: SQLite would take the journal of
+	// the new one, which it knows by the name, for that of the old one.
+	if x.db != nil && !x.isCurrent() {
+		if err := x.Close(); err != nil {
+			return 0, err
+		}
+	}
 	if x.db == nil {
 		if err := x.openFile(); err != nil {
 			return 0, err
@@ -239,6 +246,9 @@ func (x *Index) openFile() error {
 	}
 	d, err := openDB(path, writing)
 	if err != nil {
+		if _, gone := os.Lstat(path); errors.Is(gone, fs.ErrNotExist) {
+			return nil // just now, by a build
+		}
 		return err
 	}
 	x.db, x.file = d, st
@@ -314,17 +324,23 @@ func (x *Index) build(ctx context.Context, tapes []*repo.Tape) (int64, error) {
 }
 
 func (x *Index) fillFile(ctx context.Context, path string, tapes []*repo.Tape) (int64, error) {
-	d, err := openDB(path, writing, "page_size("+strconv.Itoa(pageSize)+")",
-		"journal_mode(OFF)", "synchronous(OFF)", "locking_mode(EXCLUSIVE)")
+	d, err := openDB(path, writing, buildPragmas()...)
 	if err != nil {
 		return 0, err
 	}
+	d.scratch = filepath.Dir(path)
 	added, err := d.fillNew(ctx, tapes, x.progress)
 	return added, errors.Join(err, d.close())
 }
 
+// buildPragmas are for a file that nobody else sees, and that is thrown away when
+// something goes wrong.
+func buildPragmas() []string {
+	return []string{"page_size(" + strconv.Itoa(pageSize) + ")", "journal_mode(OFF)", "synchronous(OFF)", "locking_mode(EXCLUSIVE)"}
+}
+
 func (d *db) fillNew(ctx context.Context, tapes []*repo.Tape, progress func(int64)) (int64, error) {
-	if _, err := d.conn.ExecContext(d.in, schema); err != nil {
+	if _, err := d.conn.ExecContext(d.in, schema()); err != nil {
 		return 0, err
 	}
 	return d.catchUp(ctx, tapes, progress)

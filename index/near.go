@@ -14,11 +14,9 @@ func (f *finder) nearQuery() (*text.Query, error) {
 	query := f.query
 	changed := false
 	for _, word := range f.query.Words() {
-		ds, err := f.eval.with(word)
-		if err != nil {
+		if ok, err := f.inScope(word); err != nil {
 			return nil, err
-		}
-		if len(ds) > 0 {
+		} else if ok {
 			continue
 		}
 		near, err := f.near(word)

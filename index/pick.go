@@ -2,6 +2,8 @@ package index
 
 import (
 	"cmp"
+	"errors"
+	"maps"
 	"math"
 	"slices"
 
@@ -18,7 +20,8 @@ import (
 // have a word often, the newest of what they said, and the newest of all.
 type picker struct {
 	*finder
-	found docs
+	found set
+	total int  // documents in it
 	sure  bool // what was found matches, without a look at the text
 
 	units  []unit
@@ -35,7 +38,7 @@ type picker struct {
 
 // unit is a word of the query, as the index knows it.
 type unit struct {
-	docs, often docs
+	docs, often set
 	idf         float64
 }
 
@@ -53,15 +56,13 @@ const (
 	oftenCandidates = 100
 	talkCandidates  = 120
 	newCandidates   = 80
-	// lateFound is how many of the newest documents are looked through for what was said.
-	lateFound = 10_000
 	// leastRead is how many of the best are read, if there are as many. It is twice what
 	// is wanted, if that is more.
 	leastRead = 40
 )
 
-func newPicker(f *finder, found docs, sure bool) (*picker, error) {
-	p := &picker{finder: f, found: found, sure: sure, taken: map[int64]bool{}, bySign: map[signature]*candidate{}}
+func newPicker(f *finder, found set, sure bool) (*picker, error) {
+	p := &picker{finder: f, found: found, total: found.count(), sure: sure, taken: map[int64]bool{}, bySign: map[signature]*candidate{}}
 	var bytes int64
 	for _, s := range f.eval.scopes {
 		p.newest = max(p.newest, s.newest)
@@ -69,12 +70,15 @@ func newPicker(f *finder, found docs, sure bool) (*picker, error) {
 		bytes += s.bytes
 	}
 	p.average = max(1, float64(bytes)/max(1, p.entries))
-	for term, ds := range f.eval.sets {
+	if p.total == 0 {
+		return p, nil
+	}
+	for term, ts := range f.eval.terms {
 		often, err := f.eval.with(markOften + term)
 		if err != nil {
 			return nil, err
 		}
-		p.units = append(p.units, unit{ds, often, p.idf(len(ds))})
+		p.units = append(p.units, unit{ts.set, often, p.idf(ts.n)})
 	}
 	return p, nil
 }
@@ -84,21 +88,11 @@ func (p *picker) idf(df int) float64 {
 }
 
 func (p *picker) run() error {
-	next := p.newestFirst(p.found)
 	if p.s.Newest {
-		return p.takeNewest(next)
+		return p.takeNewest()
 	}
-	chosen := p.found
-	if len(p.found) > manyFound {
-		var err error
-		if chosen, err = p.choose(); err != nil {
-			return err
-		}
-	}
-	for _, d := range slices.Backward(chosen) { // the newest stands for those folded into it
-		if err := p.take(d); err != nil {
-			return err
-		}
+	if err := p.takeChosen(); err != nil {
+		return err
 	}
 	wanted := max(leastRead, 2*min(p.s.limit(), math.MaxInt/2))
 	if err := p.readBest(wanted); err != nil {
@@ -106,18 +100,10 @@ func (p *picker) run() error {
 	}
 	// Too few: then also what was not chosen, the newest first.
 	const more = 64
-	for len(p.read) < p.s.limit() && len(p.taken) < len(p.found) {
-		for range more {
-			d, ok, err := next()
-			if err != nil {
-				return err
-			}
-			if !ok {
-				break
-			}
-			if err := p.take(d); err != nil {
-				return err
-			}
+	rest := p.newestOf(p.found)
+	for len(p.read) < p.s.limit() && len(p.taken) < p.total {
+		if err := p.takeFrom(rest, more); err != nil {
+			return err
 		}
 		if err := p.readBest(wanted); err != nil {
 			return err
@@ -127,13 +113,10 @@ func (p *picker) run() error {
 }
 
 // takeNewest reads documents from the newest on, until there are enough.
-func (p *picker) takeNewest(next func() (int64, bool, error)) error {
-	for len(p.read) < p.s.limit() {
-		d, ok, err := next()
-		if err != nil || !ok {
-			return err
-		}
-		if err := p.take(d); err != nil {
+func (p *picker) takeNewest() error {
+	all := p.newestOf(p.found)
+	for len(p.read) < p.s.limit() && len(p.taken) < p.total {
+		if err := p.takeFrom(all, 1); err != nil {
 			return err
 		}
 		if err := p.readBest(math.MaxInt); err != nil {
@@ -143,78 +126,153 @@ func (p *picker) takeNewest(next func() (int64, bool, error)) error {
 	return nil
 }
 
-// choose returns the candidates of many documents.
-func (p *picker) choose() (docs, error) {
-	late := newestOf(p.found, lateFound)
-	talk, err := p.eval.within(late[0], late[len(late)-1], markKind+repo.KindMessage, markKind+repo.KindAnchor, markKind+repo.KindError)
-	if err != nil {
-		return nil, err
+// takeChosen judges the candidates. The newest comes first, for it is to stand for those
+// that are folded into it.
+func (p *picker) takeChosen() error {
+	if p.total <= manyFound {
+		return p.takeFrom(p.newestOf(p.found), p.total)
 	}
-	out := union(newestOf(intersect(talk, late), talkCandidates), newestOf(late, newCandidates))
-	var often docs
-	for _, u := range p.units {
-		often = union(often, u.often)
-	}
-	return union(out, newestOf(intersect(often, p.found), oftenCandidates)), nil
-}
-
-func newestOf(ds docs, n int) docs { return ds[max(0, len(ds)-n):] }
-
-// newestFirst returns a function that goes through documents from the newest on. Within
-// a tape that is the last entry; between tapes the dates decide.
-func (p *picker) newestFirst(found docs) func() (int64, bool, error) {
-	type run struct {
-		docs docs
-		date int64
-	}
-	var runs []run
-	started := false
-	head := func(r *run) error {
-		if len(p.eval.scopes) == 1 {
-			return nil
-		}
-		c, err := p.candidate(r.docs[len(r.docs)-1])
-		r.date = c.created
-		return err
-	}
-	start := func() error {
-		started = true
-		for _, s := range p.eval.scopes {
-			from, _ := slices.BinarySearch(found, s.lo)
-			to, _ := slices.BinarySearch(found, s.hi+1)
-			if from == to {
-				continue
-			}
-			r := run{docs: found[from:to]}
-			if err := head(&r); err != nil {
+	chosen := map[int64]bool{}
+	choose := func(from set, n int) error {
+		next := p.newestOf(from)
+		for range n {
+			doc, ok, err := next()
+			if err != nil || !ok {
 				return err
 			}
-			runs = append(runs, r)
+			chosen[doc] = true
 		}
 		return nil
 	}
+	talk, err := p.newestTalk()
+	if err != nil {
+		return err
+	}
+	often := p.eval.none()
+	for _, u := range p.units {
+		often.or(u.often)
+	}
+	if err := errors.Join(choose(often.and(p.found), oftenCandidates), choose(talk, talkCandidates),
+		choose(p.found, newCandidates)); err != nil {
+		return err
+	}
+	for _, doc := range slices.Backward(slices.Sorted(maps.Keys(chosen))) {
+		if err := p.take(doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newestTalk returns what people and agents said of what was found, or enough of the
+// newest of it. It goes back step by step: a search for a frequent word should not have
+// to read the list of all messages.
+func (p *picker) newestTalk() (set, error) {
+	const first, factor = 512, 4
+	out := p.eval.none()
+	for _, sc := range p.eval.scopes {
+		for n := first; sc.lo <= sc.hi; n *= factor {
+			from, left := sc.lo, n
+			p.eval.last(p.found, sc, func(doc int64) bool {
+				if left--; left == 0 {
+					from = doc
+				}
+				return left > 0
+			})
+			for _, kind := range talkKinds {
+				if err := p.eval.x.Each([]byte(markKind+kind), from, sc.hi, func(docs []int64) { p.eval.add(out, docs) }); err != nil {
+					return nil, err
+				}
+			}
+			if out.and(p.found).count() >= talkCandidates {
+				break
+			}
+			sc.hi = from - 1
+		}
+	}
+	return out, nil
+}
+
+// source gives documents one by one, the newest first; false behind the last.
+type source func() (doc int64, ok bool, err error)
+
+// takeFrom judges up to n more documents.
+func (p *picker) takeFrom(next source, n int) error {
+	for range n {
+		doc, ok, err := next()
+		if err != nil || !ok {
+			return err
+		}
+		if err := p.take(doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run is what is left of one scope, in steps.
+type run struct {
+	scope
+	docs []int64 // the next ones
+	date int64   // of the first of them
+}
+
+// newestOf gives the documents of a set. Within a tape the last entry is the newest;
+// between tapes the dates decide.
+func (p *picker) newestOf(from set) source {
+	var runs []*run
+	started := false
+	// step makes sure that a run has a next document, and knows its date.
+	step := func(r *run) (bool, error) {
+		const several = 128
+		if len(r.docs) == 0 {
+			p.eval.last(from, r.scope, func(doc int64) bool {
+				r.docs = append(r.docs, doc)
+				return len(r.docs) < several
+			})
+			if len(r.docs) == 0 {
+				return false, nil
+			}
+			r.hi = r.docs[len(r.docs)-1] - 1
+		}
+		if len(p.eval.scopes) == 1 {
+			return true, nil
+		}
+		c, err := p.candidate(r.docs[0])
+		r.date = c.created
+		return true, err
+	}
 	return func() (int64, bool, error) {
 		if !started {
-			if err := start(); err != nil {
-				return 0, false, err
+			started = true
+			for _, s := range p.eval.scopes {
+				r := &run{scope: s}
+				ok, err := step(r)
+				if err != nil {
+					return 0, false, err
+				}
+				if ok {
+					runs = append(runs, r)
+				}
 			}
 		}
 		if len(runs) == 0 {
 			return 0, false, nil
 		}
 		best := 0
-		for i := range runs {
-			if runs[i].date > runs[best].date {
+		for i, r := range runs {
+			if r.date > runs[best].date {
 				best = i
 			}
 		}
-		r := &runs[best]
-		d := r.docs[len(r.docs)-1]
-		if r.docs = r.docs[:len(r.docs)-1]; len(r.docs) == 0 {
+		r := runs[best]
+		doc := r.docs[0]
+		r.docs = r.docs[1:]
+		ok, err := step(r)
+		if !ok {
 			runs = slices.Delete(runs, best, best+1)
-			return d, true, nil
 		}
-		return d, true, head(r)
+		return doc, true, err
 	}
 }
 
@@ -278,9 +336,9 @@ func (p *picker) readBest(n int) error {
 }
 
 func (p *picker) result() *Result {
-	out := &Result{Matches: p.hits, Exact: len(p.taken) == len(p.found) && len(p.judged) == 0}
+	out := &Result{Matches: p.hits, Exact: len(p.taken) == p.total && len(p.judged) == 0}
 	if p.sure {
-		out.Matches, out.Exact = len(p.found), true
+		out.Matches, out.Exact = p.total, true
 	}
 	slices.SortStableFunc(p.read, func(a, b *candidate) int {
 		switch {
@@ -328,10 +386,11 @@ func kindWeight(kind string) float64 {
 // guess is the score as far as the index knows.
 func (p *picker) guess(c *candidate) float64 {
 	sum := 0.0
+	place := p.eval.place(c.doc)
 	for _, u := range p.units {
-		if u.docs.has(c.doc) {
+		if u.docs.has(place) {
 			n := 1.0
-			if u.often.has(c.doc) {
+			if u.often.has(place) {
 				n = oftenTimes
 			}
 			sum += u.idf * p.saturated(n, c.at.Length)
@@ -344,9 +403,9 @@ func (p *picker) guess(c *candidate) float64 {
 func (p *picker) score(c *candidate) float64 {
 	sum := 0.0
 	for _, t := range c.match.Terms {
-		df := len(p.found)
-		if ds, ok := p.eval.sets[t.Term]; ok {
-			df = len(ds)
+		df := p.total
+		if ts := p.eval.terms[t.Term]; ts != nil {
+			df = ts.n
 		}
 		sum += p.idf(df) * p.saturated(float64(t.N), c.at.Length)
 	}

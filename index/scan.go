@@ -54,10 +54,10 @@ func scan(ctx context.Context, s Search) (*Result, error) {
 		return nil, missing
 	}
 	slices.SortFunc(all, func(a, b scanned) int {
-		if a.tape == b.tape {
+		if len(s.Tapes) == 1 { // dates may jump, ids do not
 			return cmp.Compare(b.id, a.id)
 		}
-		return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(a.tape, b.tape))
+		return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(a.tape, b.tape), cmp.Compare(b.id, a.id))
 	})
 	out := &Result{Matches: len(all), Exact: true}
 	if s.Count {
@@ -124,6 +124,7 @@ func scanTape(ctx context.Context, s Search, tape int, find *text.Scan) ([]scann
 
 func (s Search) scanFile(found []scanned, file repo.File, tape int, find *text.Scan) ([]scanned, error) {
 	var body []byte
+	lines, counted := 0, 0 // up to where the lines are counted
 	for from := 0; from < len(file.Data); {
 		i := find.Candidate(file.Data[from:])
 		if i < 0 {
@@ -146,6 +147,8 @@ func (s Search) scanFile(found []scanned, file repo.File, tape int, find *text.S
 		if _, ok := find.Match(body); !ok {
 			continue
 		}
+		lines += bytes.Count(file.Data[counted:start], []byte("\n"))
+		counted, e.At.Line = start, lines
 		m := scanned{tape: tape, id: e.ID, at: e.At, anchor: e.Anchor, seq: e.AnchorSeq, kind: e.Kind, sign: text.Signature(body)}
 		if at, ok := e.Time(); ok {
 			m.created = at.UnixMicro()
@@ -174,12 +177,13 @@ func scanHits(s Search, find *text.Scan, all []scanned) ([]Hit, error) {
 		}
 	}()
 	type same struct {
+		tape int
 		sign uint64
 		kind string
 	}
 	hits, bySign := []Hit{}, map[same]int{}
 	for _, m := range all {
-		key := same{m.sign, m.kind}
+		key := same{m.tape, m.sign, m.kind}
 		if i, ok := bySign[key]; ok && !s.NoFold {
 			hits[i].Similar++
 			continue

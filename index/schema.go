@@ -16,7 +16,8 @@ const pageSize = 4096
 // schema creates everything. A line is known by its document number, doc: that of the
 // tape, shifted by tapeShift, and the entry's id. Numbers of tapes, files and documents
 // mean nothing outside; the view entries is for other programs.
-var schema = fmt.Sprintf(`
+func schema() string {
+	return fmt.Sprintf(`
 CREATE TABLE tapes (
 	no INTEGER PRIMARY KEY AUTOINCREMENT,
 	branch TEXT NOT NULL UNIQUE,
@@ -60,7 +61,7 @@ CREATE TABLE dates (
 	high INTEGER,
 	undated INTEGER NOT NULL
 );
-CREATE VIRTUAL TABLE words USING fts5 (text, content = '', detail = none, columnsize = 0, tokenize = 'ascii');
+%s
 CREATE VIEW entries AS SELECT
 	lines.doc & %d AS id,
 	lines.kind AS kind,
@@ -79,7 +80,11 @@ FROM lines
 	JOIN files ON files.no = lines.file;
 PRAGMA application_id = %d;
 PRAGMA user_version = %d;
-`, int64(1)<<tapeShift-1, tapeShift, applicationID, schemaVersion)
+`, wordsTable, int64(1)<<tapeShift-1, tapeShift, applicationID, schemaVersion)
+}
+
+// wordsTable is read and written by package fts5, page by page.
+const wordsTable = "CREATE VIRTUAL TABLE words USING fts5 (text, content = '', detail = none, columnsize = 0, tokenize = 'ascii');"
 
 const (
 	tapeShift = 32

@@ -120,11 +120,14 @@ func (x *Index) mend(ctx context.Context, tapes []*repo.Tape, why error, again b
 		return x.Close()
 	}
 	unlock, err := x.store.LockIndex(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = x.build(ctx, tapes)
+		err = errors.Join(err, unlock())
 	}
-	_, err = x.build(ctx, tapes)
-	return errors.Join(err, unlock())
+	if isUnwritable(err) {
+		_, err = x.inMemory(ctx, tapes, err)
+	}
+	return err
 }
 
 func (x *Index) searchWords(ctx context.Context, s Search) (*Result, error) {
@@ -175,14 +178,15 @@ func (f *finder) find() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.eval = &evaluator{x: x, sets: map[string]docs{}}
 	f.readers, f.folders, f.names = map[int64]*repo.Reader{}, map[phaseKey]phaseRow{}, map[int64]string{}
-	if f.eval.scopes, err = f.scopes(); err != nil {
+	scopes, err := f.scopes()
+	if err != nil {
 		return nil, err
 	}
-	if len(f.eval.scopes) == 0 {
+	if len(scopes) == 0 {
 		return &Result{Exact: true}, nil
 	}
+	f.eval = &evaluator{layout: newLayout(scopes), x: x, terms: map[string]*termSet{}}
 	f.query = text.Parse(f.s.Text, text.Options{Exact: f.s.Exact})
 	res, err := f.answer()
 	if err != nil || res.Matches > 0 || f.s.Exact {
@@ -206,6 +210,7 @@ func (f *finder) find() (*Result, error) {
 func (f *finder) scopes() ([]scope, error) {
 	var out []scope
 	var missing error
+	reached := false
 	for _, t := range f.s.Tapes {
 		k, err := f.db.known(t)
 		if err != nil {
@@ -219,13 +224,14 @@ func (f *finder) scopes() ([]scope, error) {
 		if err != nil {
 			return nil, err
 		}
+		reached = true
 		if k.no == 0 || first > k.entries {
 			continue
 		}
 		out = append(out, scope{tape: t, no: k.no, lo: docOf(k.no, first), hi: docOf(k.no, min(last, k.entries)),
 			count: k.entries, newest: k.newest.Int64, bytes: k.bytes})
 	}
-	if len(out) == 0 && missing != nil {
+	if !reached && missing != nil {
 		return nil, missing
 	}
 	slices.SortFunc(out, func(a, b scope) int { return int(a.no - b.no) })
@@ -260,15 +266,9 @@ func (f *finder) answer() (*Result, error) {
 }
 
 // filter applies what is not about words.
-func (f *finder) filter(ds docs) (docs, error) {
-	if len(ds) > 0 && (!f.s.Query.Since.IsZero() || !f.s.Query.Until.IsZero()) {
-		var err error
-		if ds, err = f.dated(ds); err != nil {
-			return nil, err
-		}
-	}
+func (f *finder) filter(found set) (set, error) {
 	keep := func(mark string, values []string) error {
-		if len(values) == 0 || len(ds) == 0 {
+		if len(values) == 0 {
 			return nil
 		}
 		terms := make([]string, len(values))
@@ -276,90 +276,108 @@ func (f *finder) filter(ds docs) (docs, error) {
 			terms[i] = mark + v
 		}
 		has, err := f.eval.with(terms...)
-		if err != nil {
-			return err
+		if err == nil {
+			found.and(has)
 		}
-		ds = intersect(ds, has)
-		return nil
+		return err
 	}
 	if err := errors.Join(keep(markKind, f.s.Query.Kinds), keep(markRole, f.s.Roles)); err != nil {
 		return nil, err
 	}
-	if f.s.Searches || len(ds) == 0 {
-		return ds, nil
+	if !f.s.Searches {
+		own, err := f.eval.with(markSearch)
+		if err != nil {
+			return nil, err
+		}
+		found.without(own)
 	}
-	own, err := f.eval.with(markSearch)
-	return subtract(ds, own), err
+	if f.s.Query.Since.IsZero() && f.s.Query.Until.IsZero() {
+		return found, nil
+	}
+	return found, f.dropOthers(found)
 }
 
-// dated keeps the documents within the query's dates. Of most blocks the range of dates
-// tells; the others are looked at line by line.
-func (f *finder) dated(ds docs) (docs, error) {
-	since, until := int64(math.MinInt64), int64(math.MaxInt64)
-	if q := f.s.Query; !q.Since.IsZero() {
-		since = q.Since.UnixMicro()
-		if q.Since.Nanosecond()%1000 != 0 {
+// dates are the bounds of the query, in microseconds since 1970.
+func (f *finder) dates() (since, until int64) {
+	since, until = math.MinInt64, math.MaxInt64
+	if t := f.s.Query.Since; !t.IsZero() {
+		since = t.UnixMicro()
+		if t.Nanosecond()%1000 != 0 {
 			since++
 		}
 	}
-	if q := f.s.Query; !q.Until.IsZero() {
-		until = q.Until.UnixMicro()
+	if t := f.s.Query.Until; !t.IsZero() {
+		until = t.UnixMicro()
 	}
-	type limits struct{ low, high, undated int64 }
-	blocks := map[int64]limits{}
-	err := f.db.rows("SELECT block, coalesce(low, 0), coalesce(high, 0), undated FROM dates WHERE block BETWEEN ? AND ?",
-		[]any{ds[0] >> blockShift, ds[len(ds)-1] >> blockShift}, func(scan func(...any) error) error {
-			var block int64
-			var l limits
-			err := scan(&block, &l.low, &l.high, &l.undated)
-			blocks[block] = l
+	return since, until
+}
+
+// dropOthers drops what is not within the query's dates. Of most blocks of documents the
+// range of their dates tells; the lines of the others are looked at one by one.
+func (f *finder) dropOthers(found set) error {
+	since, until := f.dates()
+	for _, sc := range f.eval.scopes {
+		whole := map[int64]bool{} // blocks of which all are within
+		some := map[int64]bool{}
+		err := f.db.rows("SELECT block, low >= ?1 AND high <= ?2 AND undated = 0 FROM dates WHERE block BETWEEN ?3 AND ?4 AND high >= ?1 AND low <= ?2",
+			[]any{since, until, sc.lo >> blockShift, sc.hi >> blockShift}, func(scan func(...any) error) error {
+				var block int64
+				var all bool
+				err := scan(&block, &all)
+				whole[block], some[block] = all, true
+				return err
+			})
+		if err != nil {
 			return err
+		}
+		f.eval.last(found, sc, func(doc int64) bool {
+			block := doc >> blockShift
+			if whole[block] {
+				return true
+			}
+			var created *int64
+			if some[block] {
+				if _, err = f.db.row("SELECT created FROM lines WHERE doc = ?", []any{doc}, &created); err != nil {
+					return false
+				}
+			}
+			if created == nil || *created < since || *created > until {
+				found.drop(f.eval.place(doc))
+			}
+			return true
 		})
-	if err != nil {
-		return nil, err
-	}
-	out := make(docs, 0, len(ds))
-	for _, d := range ds {
-		l := blocks[d>>blockShift]
-		if l.high < since || l.low > until {
-			continue
-		}
-		if l.low >= since && l.high <= until && l.undated == 0 {
-			out = append(out, d)
-			continue
-		}
-		var created *int64
-		if _, err := f.db.row("SELECT created FROM lines WHERE doc = ?", []any{d}, &created); err != nil {
-			return nil, err
-		}
-		if created != nil && *created >= since && *created <= until {
-			out = append(out, d)
+		if err != nil {
+			return err
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // count counts the matches.
-func (f *finder) count(found docs, sure bool) (int, error) {
+func (f *finder) count(found set, sure bool) (int, error) {
 	if sure {
-		return len(found), nil
+		return found.count(), nil
 	}
-	n := 0
-	for i, d := range found {
-		if i%256 == 0 && f.ctx.Err() != nil {
-			return 0, f.ctx.Err()
-		}
-		c, err := f.candidate(d)
-		if err != nil {
-			return 0, err
-		}
-		ok, err := f.match(&c)
-		if err != nil {
-			return 0, err
-		}
-		if ok {
-			n++
-		}
+	n, looked := 0, 0
+	var err error
+	for _, sc := range f.eval.scopes {
+		f.eval.last(found, sc, func(doc int64) bool {
+			if looked++; looked%256 == 0 {
+				err = f.ctx.Err()
+			}
+			if err != nil {
+				return false
+			}
+			var c candidate
+			if c, err = f.candidate(doc); err != nil {
+				return false
+			}
+			var ok bool
+			if ok, err = f.match(&c); ok {
+				n++
+			}
+			return err == nil
+		})
 	}
-	return n, nil
+	return n, err
 }

@@ -88,10 +88,14 @@ func (d *db) addTape(ctx context.Context, t *repo.Tape, progress func(int64)) (i
 			return 0, err
 		}
 	}
+	words := &wordWriter{x: x, dir: d.scratch}
 	w := &rowWriter{db: d, tape: k.no, files: map[fileKey]int64{}, insert: insertLines(rowsAtOnce), progress: progress}
-	err = fill(ctx, s, k.no, w.add, func(b *fts5.Builder) error { return x.Write(b) })
+	err = fill(ctx, s, k.no, w.add, words.add)
 	if err == nil {
 		err = w.flush()
+	}
+	if err = errors.Join(err, words.close(err == nil)); err != nil {
+		return 0, err
 	}
 	if err == nil && w.added > 0 {
 		err = x.Merge(d.isLive(), false)

@@ -48,6 +48,9 @@ func (t *Tape) Unchanged(m Mark) bool {
 	if err != nil || before.Undo != nil || head.String() != m.Head {
 		return false
 	}
+	if before.Head == m.Head && before.LastID > m.LastID {
+		return false // maybe files were cut back to where the mark is: then reading says so
+	}
 	wt, _, err := t.worktree()
 	if errors.Is(err, gitstore.ErrNotFound) {
 		return !m.Disk && t.checkHome(before, head, "") == nil

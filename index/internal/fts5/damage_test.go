@@ -31,15 +31,15 @@ func use(t *testing.T, p Pages) (sound bool) {
 		return false
 	}
 	for _, term := range []string{"a", "b", "all", "w1", "zz"} {
-		_, err := x.Docs(nil, []byte(term), 0, math.MaxInt64)
+		_, err := x.Docs([]byte(term), 0, math.MaxInt64)
 		ok("Docs", err)
-		_, err = x.Docs(nil, []byte(term), 1<<60+1<<38, 1<<61)
+		_, err = x.Docs([]byte(term), 1<<60+1<<38, 1<<61)
 		ok("Docs", err)
 		_, err = x.Has([]byte(term), 1<<60+1<<38+1, 1<<61)
 		ok("Has", err)
 	}
 	for _, prefix := range []string{"", "w"} {
-		_, err := x.Prefix(nil, []byte(prefix), 0, math.MaxInt64)
+		_, err := prefixDocs(x, prefix, 0, math.MaxInt64)
 		ok("Prefix", err)
 		terms := 0
 		ok("Terms", x.Terms([]byte(prefix), func([]byte, int) bool {

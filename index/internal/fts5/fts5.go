@@ -95,11 +95,10 @@ func dlidxID(segid int64, height int, pgno int64) int64 {
 // once. After an error of Write or Merge, roll back and open it again; also
 // open it again when somebody else may have written to the table.
 type Index struct {
-	pages  Pages
-	st     structure
-	key    []byte  // scratch: a term as it is stored
-	starts []int   // scratch of Docs
-	spare  []int64 // scratch of Docs
+	pages Pages
+	st    structure
+	key   []byte  // scratch: a term as it is stored
+	spare []int64 // scratch of Each
 }
 
 // Open reads the list of segments. A table without any is fine.

@@ -27,22 +27,52 @@ func (x *Index) Merge(keep func(doc int64) bool, all bool) error {
 	if len(in) == 0 || len(in) == 1 && (!all || keep == nil) {
 		return nil
 	}
-	id, err := x.st.freeID()
+	m, out, err := x.join(x.pages, in, keep)
 	if err != nil {
 		return err
 	}
+	return x.replace(in, out, m)
+}
+
+// Take adds the documents of another table as one segment. So many segments can be joined
+// without leaving holes where they were. None of the documents may be in x already.
+func (x *Index) Take(from *Index) error {
+	if len(from.st.segs) == 0 {
+		return nil
+	}
+	_, out, err := x.join(from.pages, from.st.segs, nil)
+	if err != nil || out.last == 0 {
+		return err
+	}
+	st := x.st
+	st.segs = append(slices.Clone(st.segs), out)
+	if err := x.putStructure(st); err != nil {
+		return err
+	}
+	t, err := from.totals()
+	if err != nil {
+		return err
+	}
+	return x.addTotals(t.docs, t.terms)
+}
+
+// join writes a new segment that has what segments of some pages have.
+func (x *Index) join(from Pages, in []segment, keep func(doc int64) bool) (*merger, segment, error) {
+	id, err := x.st.freeID()
+	if err != nil {
+		return nil, segment{}, err
+	}
 	m := &merger{w: newWriter(x.pages, id), keep: keep}
 	for _, s := range in {
-		m.its = append(m.its, newSegIter(x.pages, s))
+		m.its = append(m.its, newSegIter(from, s))
 	}
-	if err := m.run(); err != nil {
-		return fmt.Errorf("merge segments: %w", err)
+	if err = m.run(); err == nil {
+		var out segment
+		if out, err = m.w.finish(); err == nil {
+			return m, out, nil
+		}
 	}
-	out, err := m.w.finish()
-	if err != nil {
-		return fmt.Errorf("merge segments: %w", err)
-	}
-	return x.replace(in, out, m)
+	return nil, segment{}, fmt.Errorf("merge segments: %w", err)
 }
 
 // replace puts the segment out in the place of the segments in.

@@ -73,7 +73,7 @@ func TestAppendOneByOne(t *testing.T) {
 	if err := x.Check(); err != nil {
 		t.Error(err)
 	}
-	if docs, err := x.Docs(nil, []byte("all"), 40, 239); err != nil || len(docs) != 200 || docs[0] != 40 {
+	if docs, err := x.Docs([]byte("all"), 40, 239); err != nil || len(docs) != 200 || docs[0] != 40 {
 		t.Errorf("Docs: %d documents, %v", len(docs), err)
 	}
 	if err := x.Merge(func(int64) bool { return false }, true); err != nil || x.Segments() > 0 {
@@ -164,9 +164,9 @@ func (f faulty) DeletePages(segid int64) error {
 func TestFaults(t *testing.T) {
 	whole := small(t)
 	for name, f := range map[string]func(x *Index) error{
-		"Docs":   func(x *Index) error { _, err := x.Docs(nil, []byte("all"), 1<<60+1<<38, 1<<61); return err },
+		"Docs":   func(x *Index) error { _, err := x.Docs([]byte("all"), 1<<60+1<<38, 1<<61); return err },
 		"Has":    func(x *Index) error { _, err := x.Has([]byte("none"), 0, 1<<62); return err },
-		"Prefix": func(x *Index) error { _, err := x.Prefix(nil, []byte("w"), 0, 1<<62); return err },
+		"Prefix": func(x *Index) error { _, err := prefixDocs(x, "w", 0, 1<<62); return err },
 		"Terms":  func(x *Index) error { return x.Terms(nil, func([]byte, int) bool { return true }) },
 		"Check":  func(x *Index) error { return x.Check() },
 		"Merge":  func(x *Index) error { return x.Merge(func(doc int64) bool { return doc%2 > 0 }, true) },

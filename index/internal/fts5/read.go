@@ -12,6 +12,7 @@ var errStop = errors.New("stop")
 // decoder collects the documents of lists within [lo, hi].
 type decoder struct {
 	dst    []int64
+	emit   func([]int64) // if set, takes what was collected after each page
 	lo, hi int64
 	prev   int64 // the last document of the list so far
 	any    bool  // the list has a document so far
@@ -63,6 +64,10 @@ func (d *decoder) list(b []byte) error {
 		dst = append(dst, cur)
 	}
 	d.dst, d.prev, d.any = dst, cur, true
+	if d.emit != nil && len(dst) > 0 {
+		d.emit(dst)
+		d.dst = dst[:0]
+	}
 	return nil
 }
 
@@ -166,26 +171,30 @@ func (x *Index) collect(d *decoder, s segment, key []byte) error {
 	})
 }
 
-// Docs appends the documents of a term within [lo, hi], ascending.
-func (x *Index) Docs(dst []int64, term []byte, lo, hi int64) ([]int64, error) {
+// Each calls f with the documents of a term within [lo, hi], a page at a time, ascending
+// within a page. Those of several segments come one after another. What f is given is
+// valid during the call only.
+func (x *Index) Each(term []byte, lo, hi int64, f func(docs []int64)) error {
 	if len(term) == 0 || lo > hi {
-		return dst, nil
+		return nil
 	}
 	key := x.stored(term)
-	d := decoder{dst: dst, lo: lo, hi: hi}
-	base := len(dst)
-	x.starts = x.starts[:0]
+	d := decoder{dst: x.spare[:0], emit: f, lo: lo, hi: hi}
 	for _, s := range x.st.segs {
-		start := len(d.dst)
 		if err := x.collect(&d, s, key); err != nil {
-			return dst, err
-		}
-		if len(d.dst) > start {
-			x.starts = append(x.starts, start-base)
+			return err
 		}
 	}
-	x.spare = mergeRuns(d.dst[base:], x.starts, x.spare)
-	return d.dst[:base+len(slices.Compact(d.dst[base:]))], nil
+	x.spare = d.dst
+	return nil
+}
+
+// Docs returns the documents of a term within [lo, hi], ascending.
+func (x *Index) Docs(term []byte, lo, hi int64) ([]int64, error) {
+	var out []int64
+	err := x.Each(term, lo, hi, func(docs []int64) { out = append(out, docs...) })
+	slices.Sort(out)
+	return slices.Compact(out), err
 }
 
 // Has reports whether some document in [lo, hi] has the term.
@@ -204,46 +213,4 @@ func (x *Index) Has(term []byte, lo, hi int64) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// mergeRuns sorts a, which consists of ascending runs that start at starts. It
-// returns its scratch space for the next call.
-func mergeRuns(a []int64, starts []int, spare []int64) []int64 {
-	for len(starts) > 1 {
-		kept := starts[:0]
-		for i := 0; i < len(starts); i += 2 {
-			kept = append(kept, starts[i])
-			if i+1 == len(starts) {
-				break
-			}
-			mid, end := starts[i+1], len(a)
-			if i+2 < len(starts) {
-				end = starts[i+2]
-			}
-			spare = mergeTwo(a[starts[i]:end], mid-starts[i], spare)
-		}
-		starts = kept
-	}
-	return spare
-}
-
-// mergeTwo merges the ascending halves a[:mid] and a[mid:].
-func mergeTwo(a []int64, mid int, spare []int64) []int64 {
-	if a[mid-1] <= a[mid] {
-		return spare
-	}
-	left := append(spare[:0], a[:mid]...)
-	i, j, n := 0, mid, 0
-	for i < len(left) && j < len(a) {
-		if left[i] <= a[j] {
-			a[n] = left[i]
-			i++
-		} else {
-			a[n] = a[j]
-			j++
-		}
-		n++
-	}
-	copy(a[n:], left[i:])
-	return left
 }

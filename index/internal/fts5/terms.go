@@ -3,46 +3,37 @@ package fts5
 import (
 	"bytes"
 	"fmt"
-	"math/bits"
-	"slices"
 )
 
-// Prefix appends the documents within [lo, hi] of all terms that begin with
-// prefix, ascending, each once.
-func (x *Index) Prefix(dst []int64, prefix []byte, lo, hi int64) ([]int64, error) {
+// EachPrefix is Each for all terms that begin with prefix. A document comes once for
+// every such term that it has.
+func (x *Index) EachPrefix(prefix []byte, lo, hi int64, f func(docs []int64)) error {
 	if lo > hi {
-		return dst, nil
+		return nil
 	}
 	key := x.stored(prefix)
-	base := len(dst)
-	p := prefixScan{key: key, d: decoder{dst: dst, lo: lo, hi: hi}, base: base, sorted: base}
+	p := prefixScan{key: key, d: decoder{dst: x.spare[:0], emit: f, lo: lo, hi: hi}}
 	for _, s := range x.st.segs {
 		pgno, _, err := x.pageOf(s, key)
 		if err != nil {
-			return dst, err
+			return err
 		}
 		p.inside = false
 		if err := x.leaves(s, pgno, p.leaf); err != nil {
-			return dst, err
+			return err
 		}
 	}
-	p.compact()
-	return p.d.dst, nil
+	x.spare = p.d.dst
+	return nil
 }
 
 // prefixScan collects the documents of terms with a prefix, page by page.
 type prefixScan struct {
 	key    []byte
 	d      decoder
-	base   int    // where the result starts in d.dst
-	sorted int    // up to where it is sorted
 	term   []byte // the last term
 	inside bool   // it has the prefix
 }
-
-// maxUnsorted is how many documents, of many lists, are kept before those that
-// occur again are removed.
-const maxUnsorted = 1 << 18
 
 func (p *prefixScan) leaf(l leaf) error {
 	if list := l.rest(); list != nil && p.inside {
@@ -73,37 +64,7 @@ func (p *prefixScan) leaf(l leaf) error {
 				return err
 			}
 		}
-		if len(p.d.dst)-p.sorted > max(maxUnsorted, p.sorted-p.base) {
-			p.compact()
-		}
 	}
-}
-
-func (p *prefixScan) compact() {
-	a := p.d.dst[p.base:]
-	if p.sorted-p.base < len(a) {
-		a = sortUnique(a)
-	}
-	p.d.dst = p.d.dst[:p.base+len(a)]
-	p.sorted = len(p.d.dst)
-}
-
-// sortUnique sorts a and removes what is there twice. Documents of one tape
-// are dense, and so it is mostly done with a bit for each.
-func sortUnique(a []int64) []int64 {
-	if len(a) == 0 {
-		return a
-	}
-	low, high := slices.Min(a), slices.Max(a)
-	if (high-low)/64 > int64(len(a)) {
-		slices.Sort(a)
-		return slices.Compact(a)
-	}
-	set := make([]uint64, (high-low)/64+1)
-	for _, doc := range a {
-		set[(doc-low)/64] |= 1 << ((doc - low) % 64)
-	}
-	return appendBits(a[:0], set, low)
 }
 
 // termIter steps through the terms of a segment from a key on, without the
@@ -283,14 +244,4 @@ func (x *Index) Terms(prefix []byte, f func(term []byte, size int) bool) error {
 		its = live
 	}
 	return nil
-}
-
-// appendBits appends the numbers of the bits of set, counted from low.
-func appendBits(dst []int64, set []uint64, low int64) []int64 {
-	for i, w := range set {
-		for ; w != 0; w &= w - 1 {
-			dst = append(dst, low+int64(i*64+bits.TrailingZeros64(w)))
-		}
-	}
-	return dst
 }

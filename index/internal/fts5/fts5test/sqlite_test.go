@@ -249,7 +249,7 @@ func (t *table) judge(words ...string) {
 	}
 	t.update(func(x *fts5.Index) error {
 		for _, w := range words {
-			got, err := x.Docs(nil, []byte(w), 0, math.MaxInt64)
+			got, err := x.Docs([]byte(w), 0, math.MaxInt64)
 			if err != nil || !slices.Equal(got, t.m[w]) {
 				t.Errorf("Docs(%s) gives %d documents of %d, %v", w, len(got), len(t.m[w]), err)
 			}
@@ -324,7 +324,7 @@ func TestLongLists(t *testing.T) {
 	tab.write(wide, func(int64) []string { return []string{"all"} })
 	tab.update(func(x *fts5.Index) error { // from the middle of such a list
 		part := wide[len(wide)*5/6:][:100]
-		got, err := x.Docs(nil, []byte("all"), part[0], part[99])
+		got, err := x.Docs([]byte("all"), part[0], part[99])
 		if err != nil || !slices.Equal(got, part) {
 			t.Errorf("Docs from the middle: %d documents, %v", len(got), err)
 		}

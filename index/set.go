@@ -1,0 +1,121 @@
+package index
+
+import "math/bits"
+
+// set is a set of documents of some scopes, a bit for each: the ids of a tape have no
+// gaps, so a million documents take 125 KB, whatever they are.
+type set []uint64
+
+// layout gives every document of some scopes a place.
+type layout struct {
+	scopes []scope // by number; at says where each begins
+	size   int
+}
+
+func newLayout(scopes []scope) layout {
+	l := layout{scopes: scopes}
+	for i := range scopes {
+		scopes[i].at = l.size
+		l.size += int(scopes[i].hi - scopes[i].lo + 1)
+	}
+	return l
+}
+
+func (l layout) none() set { return make(set, (l.size+63)/64) }
+
+func (l layout) all() set {
+	s := l.none()
+	for i := range s {
+		s[i] = ^uint64(0)
+	}
+	if rest := l.size % 64; rest > 0 {
+		s[len(s)-1] = 1<<rest - 1
+	}
+	return s
+}
+
+// add puts ascending documents into a set; those of no scope are passed over.
+func (l layout) add(s set, docs []int64) {
+	for i := 0; len(docs) > 0 && i < len(l.scopes); i++ {
+		sc := &l.scopes[i]
+		shift := int64(sc.at) - sc.lo
+		n := 0
+		for _, d := range docs {
+			if d > sc.hi {
+				break
+			}
+			n++
+			if d >= sc.lo {
+				at := d + shift
+				s[at>>6] |= 1 << (at & 63)
+			}
+		}
+		docs = docs[n:]
+	}
+}
+
+// place is where a document is; -1 if it is in no scope.
+func (l layout) place(doc int64) int {
+	for i := range l.scopes {
+		if sc := &l.scopes[i]; doc >= sc.lo && doc <= sc.hi {
+			return sc.at + int(doc-sc.lo)
+		}
+	}
+	return -1
+}
+
+// last calls f with the documents of a scope that are in a set, from the last on, until
+// it returns false.
+func (l layout) last(s set, sc scope, f func(doc int64) bool) {
+	low, high := sc.at, sc.at+int(sc.hi-sc.lo) // places, both included
+	for i := high >> 6; i >= low>>6; i-- {
+		w := s[i]
+		if i == high>>6 {
+			w &= ^uint64(0) >> (63 - high&63)
+		}
+		if i == low>>6 {
+			w &= ^uint64(0) << (low & 63)
+		}
+		for w != 0 {
+			bit := 63 - bits.LeadingZeros64(w)
+			w &^= 1 << bit
+			if !f(sc.lo + int64(i<<6+bit-low)) {
+				return
+			}
+		}
+	}
+}
+
+func (s set) has(place int) bool { return place >= 0 && s[place>>6]>>(place&63)&1 != 0 }
+
+func (s set) drop(place int) { s[place>>6] &^= 1 << (place & 63) }
+
+func (s set) count() int {
+	n := 0
+	for _, w := range s {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
+// and, or and without change the first set.
+func (s set) and(o set) set {
+	for i, w := range o {
+		s[i] &= w
+	}
+	return s
+}
+
+func (s set) or(o set) set {
+	for i, w := range o {
+		s[i] |= w
+	}
+	return s
+}
+
+func (s set) without(o set) set {
+	for i, w := range o {
+		s[i] &^= w
+	}
+	return s
+}
