@@ -21,15 +21,12 @@ const (
 func Signature(text []byte) uint64 {
 	s := signer{hash: 14695981039346656037}
 	for i := 0; i < len(text); {
-		if s.whole == 0 && (i >= signedBytes || s.n >= signedRunes) {
-			s.whole = s.hash
+		if i >= signedBytes || s.n >= signedRunes {
+			return (s.hash ^ uint64(bits.Len(uint(len(text)-i)))) * fnvPrime
 		}
 		i += s.next(text[i:])
 	}
-	if s.whole == 0 {
-		return s.hash
-	}
-	return (s.whole ^ uint64(bits.Len(uint(s.n)))) * fnvPrime
+	return s.hash
 }
 
 const fnvPrime = 1099511628211
@@ -37,9 +34,8 @@ const fnvPrime = 1099511628211
 // signer hashes what counts of a text.
 type signer struct {
 	hash   uint64
-	n      int    // characters that count
-	number bool   // the last one was a number
-	whole  uint64 // the hash when enough was read; 0 before
+	n      int  // characters that count
+	number bool // the last one was a number
 }
 
 func (s *signer) add(r rune) {
@@ -59,25 +55,14 @@ func (s *signer) addNumber() {
 // next takes one word or character from the beginning of text and returns its
 // length.
 func (s *signer) next(text []byte) int {
-	c := text[0]
-	if asciiAttr[c] >= lower {
-		end, hex := 0, true
-		for end < len(text) && asciiAttr[text[end]] >= lower {
-			hex = hex && hexValue(text[end]) >= 0
-			end++
-		}
-		if hex && end >= 8 {
-			s.addNumber()
-			return end
-		}
-		for _, c := range text[:end] {
-			if asciiAttr[c] == digit {
-				s.addNumber()
-			} else {
-				s.add(rune(c | 0x20))
-			}
-		}
-		return end
+	switch c := text[0]; {
+	case asciiAttr[c] >= lower:
+		return s.word(text)
+	case c > ' ' && c < utf8.RuneSelf:
+		s.add(rune(c))
+		return 1
+	case c == ' ':
+		return 1
 	}
 	r, n := utf8.DecodeRune(text)
 	switch {
@@ -88,4 +73,35 @@ func (s *signer) next(text []byte) int {
 		s.add(unicode.ToLower(r))
 	}
 	return n
+}
+
+// word takes a word of ASCII letters and digits. That it is hexadecimal is known at its
+// end only.
+func (s *signer) word(text []byte) int {
+	hash, n, number := s.hash, s.n, s.number
+	hex, end := true, 0
+	for ; end < len(text); end++ {
+		c := text[end]
+		attr := asciiAttr[c]
+		if attr < lower {
+			break
+		}
+		if attr == digit {
+			if number {
+				continue
+			}
+			c, number = '0', true
+		} else {
+			c, number = c|0x20, false
+			hex = hex && c <= 'f'
+		}
+		hash = (hash ^ uint64(c)) * fnvPrime
+		n++
+	}
+	if hex && end >= 8 {
+		s.addNumber()
+	} else {
+		s.hash, s.n, s.number = hash, n, number
+	}
+	return end
 }
