@@ -33,7 +33,6 @@ type db struct {
 type mode string
 
 const (
-	reading  mode = "ro"
 	writing  mode = "rw"
 	creating mode = "rwc"
 )
@@ -161,6 +160,9 @@ func look(path string) (found, error) {
 		return absent, err
 	}
 	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return foreign, err
+	}
 	var head [100]byte
 	n, err := io.ReadFull(f, head[:])
 	switch {

@@ -113,12 +113,21 @@ func (s Status) Fresh() bool { return s.State == "fresh" }
 
 // Status looks at the index without changing it.
 func (x *Index) Status(ctx context.Context) (Status, error) {
-	out := Status{File: x.store.IndexFile(), Schema: schemaVersion}
 	tapes, err := x.store.Tapes(ctx)
 	if err != nil {
-		return out, err
+		return Status{}, err
 	}
-	out.Stale = len(tapes)
+	return x.statusOf(tapes)
+}
+
+// State is the state of the index as far as one tape is concerned.
+func (x *Index) State(t *repo.Tape) (string, error) {
+	st, err := x.statusOf([]*repo.Tape{t})
+	return st.State, err
+}
+
+func (x *Index) statusOf(tapes []*repo.Tape) (Status, error) {
+	out := Status{File: x.store.IndexFile(), Schema: schemaVersion, Stale: len(tapes)}
 	if st, err := os.Stat(out.File); err == nil {
 		out.Bytes = st.Size()
 	}
@@ -129,9 +138,14 @@ func (x *Index) Status(ctx context.Context) (Status, error) {
 	if out.State = what.String(); what != current {
 		return out, nil
 	}
-	d, err := openDB(out.File, reading)
+	// Not for reading only: a writer that was killed may have left a journal.
+	d, err := openDB(out.File, writing)
 	if err == nil {
 		err = errors.Join(d.status(tapes, &out), d.close())
+	}
+	if isUnwritable(err) {
+		out.State = "stale"
+		return out, nil
 	}
 	if isDamage(err) {
 		out.State = damaged.String()

@@ -50,7 +50,6 @@ func maxSlips(letters int) int {
 type nearTerm struct {
 	term  string
 	slips int
-	size  int // roughly, how many entries have it
 }
 
 // near returns the word in scope that is nearest to another, the most frequent of them
@@ -63,13 +62,13 @@ func (f *finder) near(word string) (string, error) {
 		return "", nil
 	}
 	var found []nearTerm
-	err := f.eval.x.Terms([]byte(string(letters[:1])), func(term []byte, size int) bool {
+	err := f.eval.x.Terms([]byte(string(letters[:1])), func(term []byte, _ int) bool {
 		n := utf8.RuneCount(term)
 		if n < len(letters)-most || n > len(letters)+most {
 			return true
 		}
 		if slips := distance(letters, []rune(string(term)), most); slips <= most {
-			found = append(found, nearTerm{string(term), slips, size})
+			found = append(found, nearTerm{string(term), slips})
 		}
 		return true
 	})
@@ -77,12 +76,24 @@ func (f *finder) near(word string) (string, error) {
 		return "", err
 	}
 	slices.SortFunc(found, func(a, b nearTerm) int {
-		return cmp.Or(cmp.Compare(a.slips, b.slips), cmp.Compare(b.size, a.size), cmp.Compare(a.term, b.term))
+		return cmp.Or(cmp.Compare(a.slips, b.slips), cmp.Compare(a.term, b.term))
 	})
+	// Only entries in scope count: what else the index has must not change the answer.
+	best, entries := nearTerm{}, 0
 	for _, n := range found {
-		if ok, err := f.inScope(n.term); err != nil || ok {
-			return n.term, err
+		if entries > 0 && n.slips > best.slips {
+			break
 		}
+		has, err := f.eval.with(n.term)
+		if err != nil {
+			return "", err
+		}
+		if c := has.count(); c > entries {
+			best, entries = n, c
+		}
+	}
+	if entries > 0 {
+		return best.term, nil
 	}
 	for _, term := range slipsAtFirst(letters) {
 		if ok, err := f.inScope(term); err != nil || ok {

@@ -186,6 +186,9 @@ func (f *finder) find() (*Result, error) {
 	if len(scopes) == 0 {
 		return &Result{Exact: true}, nil
 	}
+	if x.Segments() == 0 {
+		return nil, fmt.Errorf("%w: there are entries, and no words", errStrange)
+	}
 	f.eval = &evaluator{layout: newLayout(scopes), x: x, terms: map[string]*termSet{}}
 	f.query = text.Parse(f.s.Text, text.Options{Exact: f.s.Exact})
 	res, err := f.answer()

@@ -32,6 +32,9 @@ func (d *db) known(t *repo.Tape) (known, error) {
 	if err := json.Unmarshal([]byte(mark), &k.mark); err != nil {
 		return k, fmt.Errorf("%w: mark of %s: %w", errStrange, t.Branch(), err)
 	}
+	if k.entries != k.mark.LastID || k.entries < 0 || k.entries >= 1<<tapeShift {
+		return k, fmt.Errorf("%w: %s has %d entries, and ends with entry %d", errStrange, t.Branch(), k.entries, k.mark.LastID)
+	}
 	return k, nil
 }
 

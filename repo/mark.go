@@ -312,8 +312,8 @@ func (t *Tape) Reader() (*Reader, error) {
 // there may be another entry by now: the tape may have been reset. ErrCorrupt if there
 // is no entry.
 func (r *Reader) Entry(at Position, anchor string, seq int) (Entry, error) {
-	line := make([]byte, at.Length)
-	if err := r.read(line, at); err != nil {
+	line, err := r.read(at)
+	if err != nil {
 		return Entry{}, err
 	}
 	e, err := parseEntry(line, r.tape.name, anchor, seq)
@@ -324,30 +324,46 @@ func (r *Reader) Entry(at Position, anchor string, seq int) (Entry, error) {
 	return e, nil
 }
 
-func (r *Reader) read(line []byte, at Position) error {
+func (r *Reader) read(at Position) ([]byte, error) {
 	_, _, isPhase := parseFolder(at.Folder)
 	_, _, isSegment := parseSegment(at.File)
 	if !isPhase || !isSegment && at.File != anchorFile {
-		return &CorruptError{File: at.Folder + "/" + at.File, Msg: "not a file of a phase"}
+		return nil, &CorruptError{File: at.Folder + "/" + at.File, Msg: "not a file of a phase"}
 	}
 	name := at.Folder + "/" + at.File
-	if f, err := r.file(name); err == nil {
-		if _, err = f.ReadAt(line, at.Offset); err == nil {
-			return nil
+	missing := &CorruptError{File: name, Line: at.Line + 1, Msg: "the line is missing"}
+	f, err := r.file(name)
+	if errors.Is(err, os.ErrNotExist) {
+		data, err := r.blob(at)
+		if err != nil {
+			return nil, err
 		}
-		return &CorruptError{File: f.Name(), Line: at.Line + 1, Msg: "the line is missing"}
-	} else if !errors.Is(err, os.ErrNotExist) {
-		return classify(err)
+		if !at.within(int64(len(data))) {
+			return nil, missing
+		}
+		return bytes.Clone(data[at.Offset:][:at.Length]), nil
 	}
-	data, err := r.blob(at)
 	if err != nil {
-		return err
+		return nil, classify(err)
 	}
-	if int64(len(data)) < at.Offset+int64(at.Length) {
-		return &CorruptError{File: name, Line: at.Line + 1, Msg: "the line is missing"}
+	st, err := f.Stat()
+	if err != nil {
+		return nil, classify(err)
 	}
-	copy(line, data[at.Offset:])
-	return nil
+	if !at.within(st.Size()) {
+		return nil, missing
+	}
+	line := make([]byte, at.Length)
+	if _, err := f.ReadAt(line, at.Offset); err != nil {
+		return nil, missing
+	}
+	return line, nil
+}
+
+// within reports whether a file of a size has the line. Positions come from outside, and
+// may say anything.
+func (at Position) within(size int64) bool {
+	return at.Offset >= 0 && at.Length >= 0 && at.Offset <= size && int64(at.Length) <= size-at.Offset
 }
 
 func (r *Reader) file(name string) (*os.File, error) {

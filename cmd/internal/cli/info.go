@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/index"
 	"tape/repo"
 )
 
@@ -28,6 +29,7 @@ type infoJSON struct {
 	Size         int64    `json:"size"`
 	Updated      string   `json:"updated"`
 	Archives     int      `json:"archives"`
+	Index        string   `json:"index"`
 	Current      bool     `json:"current"`
 }
 
@@ -36,7 +38,7 @@ func newInfoCmd(a *App) *cobra.Command {
 		Use:   "info",
 		Short: "Show an overview of the tape",
 		Long: `Show what the tape holds: entries and phases, the open phase, the token use of the last
-run, what is not committed yet, and where it is.`,
+run, what is not committed yet, whether the index has everything, and where it is.`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runInfo(cmd.Context()) },
 	}
@@ -56,10 +58,14 @@ func (a *App) runInfo(ctx context.Context) error {
 		return err
 	}
 	store := t.Store()
+	indexed, err := index.New(store, nil).State(t)
+	if err != nil {
+		return err
+	}
 	out := infoJSON{Name: info.Name, Entries: info.Entries, Anchors: info.Anchors, LastAnchor: info.LastAnchor,
 		SinceAnchor: info.EntriesSinceLastAnchor, TokenUsage: info.Usage.TotalTokens, CacheHitRate: info.Usage.CacheHitRate,
 		Workspace: store.Dir(), Branch: info.Branch, Dir: orNull(info.Dir), Commit: info.Commit, Uncommitted: info.Uncommitted,
-		Size: info.Size, Updated: info.Updated, Archives: len(archives), Current: info.Name == store.CurrentTape()}
+		Size: info.Size, Updated: info.Updated, Archives: len(archives), Index: indexed, Current: info.Name == store.CurrentTape()}
 	if a.json {
 		return a.emit(out)
 	}
@@ -79,6 +85,7 @@ func (a *App) runInfo(ctx context.Context) error {
 		"uncommitted", entries(info.Uncommitted),
 		"size", bytesText(info.Size),
 		"archives", strconv.Itoa(len(archives)),
+		"index", indexed,
 		"workspace", store.Dir(),
 		"branch", info.Branch,
 		"commit", info.Commit)
@@ -132,10 +139,10 @@ func (a *App) runAnchors(ctx context.Context) error {
 	}
 	if !a.json {
 		a.page()
-		table := newTable("SEQ", "NAME", ">ENTRIES", "DATE", "COMMIT", "SUMMARY")
+		table := newTable("SEQ", "NAME", ">ENTRIES", "DATE", "COMMIT", "TAG", "SUMMARY")
 		for _, p := range phases {
 			table.add(fmt.Sprintf("%03d", p.Seq), p.Name, strconv.FormatInt(p.Entries, 10), a.ago(p.Date), fmt.Sprintf("%.10s", p.Commit),
-				shorten(strings.Join(strings.Fields(p.Summary()), " "), 200))
+				p.Tag, shorten(strings.Join(strings.Fields(p.Summary()), " "), 200))
 		}
 		table.write(a)
 		return nil

@@ -217,10 +217,17 @@ func (o *searchOptions) show(s index.Search, res *index.Result) error {
 			return err
 		}
 	}
-	if more := o.more(res); more != "" {
-		a.tell("%s", more)
+	more := o.more(res)
+	switch {
+	case more == "":
+		return nil
+	case a.screen().out: // it may be in a pager by now
+		a.say("\n%s", a.style(dim, more))
+		return nil
 	}
-	return nil
+	err := a.out.Flush()
+	a.tell("%s", more)
+	return err
 }
 
 // more says what is not shown.

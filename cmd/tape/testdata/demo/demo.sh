@@ -121,6 +121,24 @@ NDJSON
 	run 8 'tape log'
 }
 
+search_it() {
+	say 'Everything is searchable, offline: words, identifiers and their parts, phrases, and any part of a Chinese text.'
+	run 6 'tape search "connection pool" --all-tapes -n 2'
+	run 4 'tape search 超时'
+	run 4 'tape search "TestTouchExpired"'
+
+	say 'A word that is nowhere: near ones are tried.'
+	run 4 'tape search conection -n 1'
+}
+
+pass_it_on() {
+	say 'What the next model call needs: the state at the last anchor, and what came after it.'
+	run 4 'tape context'
+	say 'What lies between two anchors; and the whole session as one page to read, with no script in it.'
+	run 4 'tape between diagnosis fixed --oneline'
+	run 2 "tape export --format html -o ../session.html && ls -s ../session.html"
+}
+
 read_it_as_git() {
 	say 'All of it is files and git. A phase is a folder, a tape is a branch, a handoff is a tagged commit.'
 	printf '$ cd %s\n' "$workspace"
@@ -148,6 +166,7 @@ Everything is still there. To look around:
   cd '$workspace'
   tape tapes
   tape --tape '$imported' log
+  tape search pool --all-tapes
   git log --stat tape/main
 
 To import your own session: make demo FILE=path/to/session.jsonl
@@ -157,6 +176,8 @@ END
 
 import_a_session
 record_and_hand_off
+search_it
+pass_it_on
 read_it_as_git
 verify_it
 look_around
