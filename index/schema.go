@@ -69,7 +69,8 @@ CREATE VIEW entries AS SELECT
 	lines.seq AS anchor_seq,
 	'anchors/' || phases.folder || '/' || files.name AS file_path,
 	lines.line AS line_offset,
-	strftime('%%Y-%%m-%%dT%%H:%%M:%%S', lines.created / 1000000, 'unixepoch') || printf('.%%06d+00:00', lines.created %% 1000000) AS created_at,
+	strftime('%%Y-%%m-%%dT%%H:%%M:%%S', (lines.created - (lines.created %% 1000000 + 1000000) %% 1000000) / 1000000, 'unixepoch')
+		|| printf('.%%06d+00:00', (lines.created %% 1000000 + 1000000) %% 1000000) AS created_at,
 	lines.summary AS summary,
 	tapes.name AS tape,
 	lines.offset AS byte_offset,

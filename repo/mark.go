@@ -1,17 +1,14 @@
 package repo
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
-	"path/filepath"
 
 	"tape/internal/gitstore"
-	"tape/internal/jsonl"
 )
 
 // Mark says how far somebody has read a tape, so that he can go on there: the branch's
@@ -284,159 +281,3 @@ func (s *Suffix) finish(r *phaseReader) {
 
 // Mark is how far the tape was read, once Entries came to its end; else false.
 func (s *Suffix) Mark() (Mark, bool) { return s.end, s.ended }
-
-// Reader reads entries back by their positions.
-type Reader struct {
-	tape   *Tape
-	dir    string // the working tree; "" if there is none
-	commit *commitView
-	files  map[string]*os.File
-	blobs  map[string][]byte
-}
-
-// maxOpen bounds the files, and the contents from git, that a Reader keeps at hand.
-const maxOpen = 64
-
-// Reader returns a reader for entries of the tape.
-func (t *Tape) Reader() (*Reader, error) {
-	r := &Reader{tape: t, files: map[string]*os.File{}, blobs: map[string][]byte{}}
-	wt, _, err := t.worktree()
-	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
-		return nil, classify(err)
-	}
-	r.dir = wt.Dir
-	return r, nil
-}
-
-// Entry reads the entry at a position; anchor and seq are those of its phase. What is
-// there may be another entry by now: the tape may have been reset. ErrCorrupt if there
-// is no entry.
-func (r *Reader) Entry(at Position, anchor string, seq int) (Entry, error) {
-	line, err := r.read(at)
-	if err != nil {
-		return Entry{}, err
-	}
-	e, err := parseEntry(line, r.tape.name, anchor, seq)
-	if err != nil {
-		return Entry{}, &CorruptError{File: filepath.Join(anchorsDir, at.Folder, at.File), Line: at.Line + 1, Msg: err.Error()}
-	}
-	e.At = at
-	return e, nil
-}
-
-func (r *Reader) read(at Position) ([]byte, error) {
-	_, _, isPhase := parseFolder(at.Folder)
-	_, _, isSegment := parseSegment(at.File)
-	if !isPhase || !isSegment && at.File != anchorFile {
-		return nil, &CorruptError{File: at.Folder + "/" + at.File, Msg: "not a file of a phase"}
-	}
-	name := at.Folder + "/" + at.File
-	missing := &CorruptError{File: name, Line: at.Line + 1, Msg: "the line is missing"}
-	f, err := r.file(name)
-	if errors.Is(err, os.ErrNotExist) {
-		data, err := r.blob(at)
-		if err != nil {
-			return nil, err
-		}
-		if !at.within(int64(len(data))) {
-			return nil, missing
-		}
-		return bytes.Clone(data[at.Offset:][:at.Length]), nil
-	}
-	if err != nil {
-		return nil, classify(err)
-	}
-	st, err := f.Stat()
-	if err != nil {
-		return nil, classify(err)
-	}
-	if !at.within(st.Size()) {
-		return nil, missing
-	}
-	line := make([]byte, at.Length)
-	if _, err := f.ReadAt(line, at.Offset); err != nil {
-		return nil, missing
-	}
-	return line, nil
-}
-
-// within reports whether a file of a size has the line. Positions come from outside, and
-// may say anything.
-func (at Position) within(size int64) bool {
-	return at.Offset >= 0 && at.Length >= 0 && at.Offset <= size && int64(at.Length) <= size-at.Offset
-}
-
-func (r *Reader) file(name string) (*os.File, error) {
-	if f := r.files[name]; f != nil {
-		return f, nil
-	}
-	if r.dir == "" {
-		return nil, os.ErrNotExist
-	}
-	f, err := os.Open(filepath.Join(r.dir, anchorsDir, filepath.FromSlash(name)))
-	if err != nil {
-		return nil, err
-	}
-	if len(r.files) >= maxOpen {
-		_ = r.Close()
-	}
-	r.files[name] = f
-	return f, nil
-}
-
-// blob returns the committed content of a file.
-func (r *Reader) blob(at Position) ([]byte, error) {
-	name := at.Folder + "/" + at.File
-	if data, ok := r.blobs[name]; ok {
-		return data, nil
-	}
-	if r.commit == nil {
-		head, err := r.tape.head()
-		if err != nil {
-			return nil, err
-		}
-		if r.commit, err = r.tape.store.commitView(head); err != nil {
-			return nil, err
-		}
-	}
-	for _, p := range r.commit.list {
-		if p.folder != at.Folder {
-			continue
-		}
-		entries, err := r.commit.tree(p)
-		if err != nil {
-			return nil, err
-		}
-		if e, ok := findEntry(entries, at.File); ok {
-			data, err := r.tape.store.git.Blob(e.Hash)
-			if err != nil {
-				return nil, corruptObject(r.commit.commit, err)
-			}
-			if len(r.blobs) >= maxOpen {
-				clear(r.blobs)
-			}
-			r.blobs[name] = data
-			return data, nil
-		}
-	}
-	return nil, &CorruptError{File: name, Msg: "the file is missing"}
-}
-
-// Close lets go of the files.
-func (r *Reader) Close() error {
-	var errs []error
-	for _, f := range r.files {
-		errs = append(errs, f.Close())
-	}
-	clear(r.files)
-	return errors.Join(errs...)
-}
-
-// parseEntry makes an entry of a stored line.
-func parseEntry(line []byte, tape, anchor string, seq int) (Entry, error) {
-	e, err := jsonl.Parse(bytes.TrimSuffix(line, []byte("\n")))
-	if err != nil {
-		return Entry{}, err
-	}
-	return makeEntry(e, tape, anchor, seq), nil
-}

@@ -5,83 +5,87 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"tape/internal/jsonl"
 )
 
-// gen makes text of the shape that agents record: words with a Zipf distribution,
-// identifiers and paths, code, and every now and then Chinese. The same seed gives
-// the same text.
+// gen makes text of the shape that agents record: words of a large vocabulary by
+// Zipf's law, identifiers, paths and error codes, programs and their output, and now
+// and then Chinese. The same seed gives the same text.
 type gen struct {
-	rng   *rand.Rand
-	zipf  *rand.Zipf
-	words []string
-	at    time.Time
+	rng     *rand.Rand
+	words   *vocab
+	names   *vocab // identifiers
+	paths   *vocab
+	codes   *vocab // of errors
+	chinese *vocab
+	at      time.Time
 }
 
-const vocabulary = 20_000
-
 func newGen(seed uint64) *gen {
-	rng := rand.New(rand.NewPCG(seed, seed))
-	g := &gen{rng: rng, zipf: rand.NewZipf(rng, 1.2, 8, vocabulary-1), at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	const letters = "etaoinshrdlcumwfgypbvk"
-	for range vocabulary {
-		n := 2 + rng.IntN(8)
-		var b strings.Builder
-		for range n {
-			b.WriteByte(letters[min(rng.IntN(len(letters)), rng.IntN(len(letters)))])
-		}
-		switch rng.IntN(12) {
-		case 0:
-			b.WriteString("_" + string(letters[rng.IntN(len(letters))]) + "id")
-		case 1:
-			b.WriteString("Handler")
-		}
-		g.words = append(g.words, b.String())
+	// One vocabulary for all: what is searched for is in every text.
+	rng := rand.New(rand.NewPCG(1, 1))
+	words := english(rng, 150_000)
+	g := &gen{
+		words:   newVocab(words, 2.7, 1.05),
+		names:   newVocab(identifiers(rng, words, 40_000), 15, 1.05),
+		paths:   newVocab(paths(rng, words, 10_000), 10, 1),
+		codes:   newVocab(codes(rng, words, 400), 5, 1),
+		chinese: newVocab(chinese(rng, 8_000), 10, 1),
+		at:      time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
+	g.rng = rand.New(rand.NewPCG(seed, seed))
 	return g
 }
 
-func (g *gen) word() string { return g.words[g.zipf.Uint64()] }
+func (g *gen) word() string { return g.words.pick(g.rng) }
+func (g *gen) name() string { return g.names.pick(g.rng) }
+func (g *gen) path() string { return g.paths.pick(g.rng) }
 
-// prose is about n bytes of sentences.
+// prose is about n bytes of sentences, one text in fourteen Chinese.
 func (g *gen) prose(n int) string {
-	var b strings.Builder
-	for b.Len() < n {
-		if g.rng.IntN(40) == 0 {
-			for range 4 + g.rng.IntN(12) {
-				b.WriteRune(rune(0x4e00 + g.rng.IntN(2500)))
-			}
-			b.WriteString("。")
-			continue
+	b := make([]byte, 0, n+32)
+	chinese := g.rng.IntN(14) == 0
+	for len(b) < n {
+		switch r := g.rng.IntN(64); {
+		case r == 0:
+			b = append(append(append(b, '`'), g.name()...), "` "...)
+		case r == 1:
+			b = append(append(b, g.path()...), ' ')
+		case chinese && r < 8:
+			b = append(append(b, g.chinese.pick(g.rng)...), "。"...)
+		case chinese:
+			b = append(b, g.chinese.pick(g.rng)...)
+		case r < 7:
+			b = append(append(b, g.word()...), ". "...)
+		default:
+			b = append(append(b, g.word()...), ' ')
 		}
-		b.WriteString(g.word())
-		if g.rng.IntN(12) == 0 {
-			b.WriteString(".")
-		}
-		b.WriteByte(' ')
 	}
-	return b.String()
+	return string(b)
 }
 
 // code is about n bytes of lines that look like a program or its output.
 func (g *gen) code(n int) string {
-	var b strings.Builder
-	for b.Len() < n {
-		switch g.rng.IntN(4) {
-		case 0:
-			fmt.Fprintf(&b, "\tif %s != nil {\n\t\treturn fmt.Errorf(\"%s %%w\", %s)\n\t}\n", g.word(), g.word(), g.word())
-		case 1:
-			fmt.Fprintf(&b, "%s/%s/%s.go:%d:\t%s := %s(%s)\n", g.word(), g.word(), g.word(), g.rng.IntN(900), g.word(), g.word(), g.word())
-		case 2:
-			fmt.Fprintf(&b, "ok  \t%s/%s\t%.3fs\n", g.word(), g.word(), g.rng.Float64())
+	b := make([]byte, 0, n+128)
+	for len(b) < n {
+		switch r := g.rng.IntN(48); {
+		case r == 0:
+			b = fmt.Appendf(b, "%s %s: %s %s (request %016x)\n", g.at.Format(time.RFC3339), g.codes.pick(g.rng), g.word(), g.word(), g.rng.Uint64())
+		case r < 10:
+			b = fmt.Appendf(b, "\tif %s != nil {\n\t\treturn fmt.Errorf(\"%s %s: %%w\", err)\n\t}\n", g.name(), g.word(), g.word())
+		case r < 20:
+			b = fmt.Appendf(b, "%s:%d:\t%s := %s(%s)\n", g.path(), g.rng.IntN(900), g.name(), g.name(), g.name())
+		case r < 24:
+			b = fmt.Appendf(b, "ok  \t%s\t%.3fs\n", g.path(), g.rng.Float64())
+		case r < 38:
+			b = fmt.Appendf(b, "\t%s.%s(%s, %d)\n", g.name(), g.name(), g.name(), g.rng.IntN(100))
 		default:
-			fmt.Fprintf(&b, "// %s %s %s %s\n", g.word(), g.word(), g.word(), g.word())
+			b = fmt.Appendf(b, "// %s %s %s %s %s\n", g.word(), g.word(), g.word(), g.word(), g.word())
 		}
 	}
-	return b.String()
+	return string(b)
 }
 
 // size draws from a long-tailed distribution with the given median, in bytes.
@@ -93,6 +97,8 @@ func (g *gen) size(median float64) int {
 	const largest = 4 << 20
 	return min(int(n*(0.3+1.4*g.rng.Float64())), largest)
 }
+
+var tools = [...]string{"bash", "bash", "bash", "read_file", "edit_file", "search_files", "run_tests", "fetch"}
 
 // entry is one NDJSON line for tape append --stdin, about 400 bytes on average.
 func (g *gen) entry(dst []byte) []byte {
@@ -106,7 +112,7 @@ func (g *gen) entry(dst []byte) []byte {
 		dst = jsonl.AppendString(append(dst, `{"kind":"message","payload":{"role":"assistant","content":`...), g.prose(g.size(180)))
 		dst = append(dst, `}`...)
 	case 3, 4:
-		dst = fmt.Appendf(dst, `{"kind":"tool_call","payload":{"calls":[{"id":"call_%x","type":"function","function":{"name":%q,"arguments":`, g.rng.Uint64(), g.word())
+		dst = fmt.Appendf(dst, `{"kind":"tool_call","payload":{"calls":[{"id":"call_%x","type":"function","function":{"name":%q,"arguments":`, g.rng.Uint64(), tools[g.rng.IntN(len(tools))])
 		dst = jsonl.AppendString(dst, string(jsonl.AppendString([]byte(`{"command":`), g.code(g.size(40))))+"}")
 		dst = append(dst, `}}]}`...)
 	case 5, 6:

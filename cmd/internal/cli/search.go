@@ -265,10 +265,8 @@ func (o *searchOptions) showHit(h index.Hit) error {
 		head += a.style(dim, fmt.Sprintf("  and %d like it", h.Similar))
 	}
 	a.printf("%s\n", head)
-	for _, part := range wrap(safeLine(h.Snippet), max(0, a.width()-2)) {
-		if err := a.writeLine([]byte("  " + o.mark(h, part))); err != nil {
-			return err
-		}
+	if err := o.showSnippet(h); err != nil {
+		return err
 	}
 	for _, e := range h.After {
 		if err := around.show(e); err != nil {
@@ -278,20 +276,46 @@ func (o *searchOptions) showHit(h index.Hit) error {
 	return nil
 }
 
-// mark colours what was looked for.
-func (o *searchOptions) mark(h index.Hit, line string) string {
-	if !o.app.screen().colour {
-		return line
-	}
-	done := map[string]bool{}
+// showSnippet shows the snippet, wrapped, with what was looked for in colour.
+func (o *searchOptions) showSnippet(h index.Hit) error {
+	a := o.app
+	var text strings.Builder
+	var marks [][2]int // where in text it is
+	end := 0
 	for _, s := range h.Spans {
-		word := safeLine(h.Snippet[s[0]:s[1]])
-		if word != "" && !done[word] {
-			done[word] = true
-			line = strings.ReplaceAll(line, word, o.app.style(bold+";"+red, word))
+		text.WriteString(safeLine(h.Snippet[end:s[0]]))
+		from := text.Len()
+		text.WriteString(safeLine(h.Snippet[s[0]:s[1]]))
+		marks = append(marks, [2]int{from, text.Len()})
+		end = s[1]
+	}
+	text.WriteString(safeLine(h.Snippet[end:]))
+	rest, at := text.String(), 0 // what is not shown yet, and where it begins
+	for _, line := range wrap(rest, max(0, a.width()-2)) {
+		skipped := max(0, strings.Index(rest, line))
+		rest, at = rest[skipped:], at+skipped
+		if err := a.writeLine([]byte("  " + a.coloured(line, at, marks))); err != nil {
+			return err
+		}
+		n := min(len(line), len(rest))
+		rest, at = rest[n:], at+n
+	}
+	return nil
+}
+
+// coloured colours the marks that fall into a line, which begins at a place of the text
+// that they are of.
+func (a *App) coloured(line string, at int, marks [][2]int) string {
+	var out strings.Builder
+	end := 0
+	for _, m := range marks {
+		from, to := max(m[0]-at, end), min(m[1]-at, len(line))
+		if from < to {
+			out.WriteString(line[end:from] + a.style(bold+";"+red, line[from:to]))
+			end = to
 		}
 	}
-	return line
+	return out.String() + line[end:]
 }
 
 // hitJSON is the entry with what makes it a hit.
