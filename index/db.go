@@ -22,7 +22,7 @@ import (
 type db struct {
 	pool  *sql.DB
 	conn  *sql.Conn
-	stmts map[string]*sql.Stmt
+	stmts map[string]statement
 	in    context.Context // for statements: a cancelled one would leave nothing to roll back with
 
 	path    string // of a scratch file
@@ -54,7 +54,7 @@ func openDB(path string, m mode, pragmas ...string) (*db, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &db{pool: pool, stmts: map[string]*sql.Stmt{}, in: context.Background()}
+	d := &db{pool: pool, stmts: map[string]statement{}, in: context.Background()}
 	if d.conn, err = pool.Conn(d.in); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
@@ -69,16 +69,20 @@ func (d *db) close() error {
 	return errors.Join(append(errs, d.conn.Close(), d.pool.Close())...)
 }
 
+// statement is open as long as its database.
+type statement struct{ *sql.Stmt }
+
 // stmt prepares a statement once.
-func (d *db) stmt(query string) (*sql.Stmt, error) {
-	if s := d.stmts[query]; s != nil {
+func (d *db) stmt(query string) (statement, error) {
+	if s, ok := d.stmts[query]; ok {
 		return s, nil
 	}
-	s, err := d.conn.PrepareContext(d.in, query)
-	if err == nil {
-		d.stmts[query] = s
+	prepared, err := d.conn.PrepareContext(d.in, query)
+	if err != nil {
+		return statement{}, err
 	}
-	return s, err
+	d.stmts[query] = statement{prepared}
+	return d.stmts[query], nil
 }
 
 func (d *db) exec(query string, args ...any) error {

@@ -12,9 +12,10 @@ import (
 	"tape/repo"
 )
 
-// How the text of a Search is to be understood.
+// How says how the text of a Search is to be understood.
 type How int
 
+// The ways to understand it.
 const (
 	Words     How = iota // the query language
 	Substring            // exactly these characters

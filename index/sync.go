@@ -100,11 +100,10 @@ func (d *db) addTape(ctx context.Context, t *repo.Tape, progress func(int64)) (i
 	if err = errors.Join(err, words.close(err == nil)); err != nil {
 		return 0, err
 	}
-	if err == nil && w.added > 0 {
-		err = x.Merge(d.isLive(), false)
-	}
-	if err != nil {
-		return 0, err
+	if w.added > 0 {
+		if err := d.merge(x, false); err != nil {
+			return 0, err
+		}
 	}
 	mark, ok := s.Mark()
 	if !ok {
@@ -153,11 +152,11 @@ func (d *db) purge(x *fts5.Index, tape, entries int64) error {
 	if tape == 0 || entries < many {
 		return nil
 	}
-	return x.Merge(d.isLive(), true)
+	return d.merge(x, true)
 }
 
-// isLive tells the documents of tapes that are there.
-func (d *db) isLive() func(doc int64) bool {
+// merge joins parts of the words, and drops those of tapes that are gone.
+func (d *db) merge(x *fts5.Index, all bool) error {
 	live := map[int64]bool{}
 	err := d.rows("SELECT no FROM tapes", nil, func(scan func(...any) error) error {
 		var no int64
@@ -166,9 +165,9 @@ func (d *db) isLive() func(doc int64) bool {
 		return err
 	})
 	if err != nil {
-		return nil // keep everything
+		return err
 	}
-	return func(doc int64) bool { return live[tapeOf(doc)] }
+	return x.Merge(func(doc int64) bool { return live[tapeOf(doc)] }, all)
 }
 
 // dropGone removes the tapes whose branch is not among these.

@@ -202,7 +202,7 @@ func (x *extractor) arguments(i int) int {
 	}
 	outer := *x
 	x.numbers, x.plumb, x.calls = true, false, false
-	end := i
+	var end int
 	if x.src[i] != '"' {
 		end = x.value(i)
 	} else {

@@ -81,9 +81,10 @@ func lex(q string, o Options) []token {
 				q = q[len(word):]
 				continue
 			}
-			switch raw := ""; {
+			switch {
 			case end >= 0:
-				if raw = strings.Join(strings.FieldsFunc(body[:end], isSpace), " "); raw == "" {
+				raw := strings.Join(strings.FieldsFunc(body[:end], isSpace), " ")
+				if raw == "" {
 					raw = `""`
 				}
 				add(raw, true, not)

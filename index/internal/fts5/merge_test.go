@@ -57,7 +57,7 @@ func TestAppendOneByOne(t *testing.T) {
 		b.Reset()
 		b.Begin(doc)
 		for i := range int64(60) {
-			b.Add(fmt.Appendf(nil, "w%d", (doc*doc+i*i*i)%int64(10+i*i)))
+			b.Add(fmt.Appendf(nil, "w%d", (doc*doc+i*i*i)%(10+i*i)))
 		}
 		b.Add([]byte("all"))
 		if err := x.Write(b); err != nil {

@@ -111,7 +111,7 @@ func (w *writer) list(first int64, deltas []byte) error {
 		return err
 	}
 	for len(deltas) > 0 {
-		n := 0
+		var n int
 		if w.fresh {
 			v, size := varint(deltas)
 			w.prev += int64(v)
