@@ -87,8 +87,9 @@ type Repo struct {
 	wait   time.Duration
 	bare   bool // the configuration may say so
 
-	mu  sync.Mutex // guards odb
-	odb *odb
+	mu        sync.Mutex // guards what follows
+	odb       *odb
+	worktrees *worktreeList
 
 	config configCache
 }
