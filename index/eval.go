@@ -60,10 +60,20 @@ func (v *evaluator) term(name string, find func() (set, error)) (set, error) {
 		}
 		v.terms[name] = &termSet{s, s.count()}
 	}
-	return slices.Clone(v.terms[name].set), nil
+	return v.terms[name].set, nil
 }
 
+// eval returns the documents that an expression selects, in a set of its own.
 func (v *evaluator) eval(e text.Expr) (set, error) {
+	s, err := v.look(e)
+	if e.Op == text.Term || e.Op == text.Prefix {
+		s = slices.Clone(s)
+	}
+	return s, err
+}
+
+// look is eval for who does not change the set.
+func (v *evaluator) look(e text.Expr) (set, error) {
 	switch e.Op {
 	case text.All:
 		return v.all(), nil
@@ -80,7 +90,7 @@ func (v *evaluator) eval(e text.Expr) (set, error) {
 			break
 		}
 		var s set
-		if s, err = v.eval(kid); err != nil {
+		if s, err = v.look(kid); err != nil {
 			break
 		}
 		switch e.Op {

@@ -1,6 +1,10 @@
 package index
 
-import "math/bits"
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
 
 // set is a set of documents of some scopes, a bit for each: the ids of a tape have no
 // gaps, so a million documents take 125 KB, whatever they are.
@@ -56,12 +60,11 @@ func (l layout) add(s set, docs []int64) {
 
 // place is where a document is; -1 if it is in no scope.
 func (l layout) place(doc int64) int {
-	for i := range l.scopes {
-		if sc := &l.scopes[i]; doc >= sc.lo && doc <= sc.hi {
-			return sc.at + int(doc-sc.lo)
-		}
+	i, _ := slices.BinarySearchFunc(l.scopes, doc, func(sc scope, doc int64) int { return cmp.Compare(sc.hi, doc) })
+	if i == len(l.scopes) || doc < l.scopes[i].lo {
+		return -1
 	}
-	return -1
+	return l.scopes[i].at + int(doc-l.scopes[i].lo)
 }
 
 // last calls f with the documents of a scope that are in a set, from the last on, until
