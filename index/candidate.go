@@ -10,6 +10,7 @@ import (
 // candidate is a document that may match: its row, and once it was read its entry.
 type candidate struct {
 	doc     int64
+	rank    int // of its scope
 	kind    string
 	created int64 // microseconds since 1970; 0: no date
 	seq     int
@@ -27,7 +28,7 @@ type candidate struct {
 
 // candidate reads a document's row.
 func (f *finder) candidate(doc int64) (candidate, error) {
-	c := candidate{doc: doc}
+	c := candidate{doc: doc, rank: f.eval.scopeOf(doc).rank}
 	var created *int64
 	ok, err := f.db.row("SELECT kind, created, seq, file, line, offset, length, sign FROM lines WHERE doc = ?", []any{doc},
 		&c.kind, &created, &c.seq, &c.file, &c.at.Line, &c.at.Offset, &c.at.Length, &c.sign)
@@ -70,7 +71,7 @@ func (f *finder) entry(c *candidate) (repo.Entry, error) {
 		}
 		f.names[c.file] = name
 	}
-	r, err := f.reader(no)
+	r, err := f.reader(c.doc)
 	if err != nil {
 		return repo.Entry{}, err
 	}
@@ -85,16 +86,15 @@ func (f *finder) entry(c *candidate) (repo.Entry, error) {
 	return e, nil
 }
 
-func (f *finder) reader(no int64) (*repo.Reader, error) {
+func (f *finder) reader(doc int64) (*repo.Reader, error) {
+	no := tapeOf(doc)
 	if r := f.readers[no]; r != nil {
 		return r, nil
 	}
-	for _, s := range f.eval.scopes {
-		if s.no == no {
-			r, err := s.tape.Reader()
-			f.readers[no] = r
-			return r, err
-		}
+	if s := f.eval.scopeOf(doc); s != nil {
+		r, err := s.tape.Reader()
+		f.readers[no] = r
+		return r, err
 	}
 	return nil, fmt.Errorf("%w: there is no tape %d", errStrange, no)
 }

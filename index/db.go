@@ -26,6 +26,7 @@ type db struct {
 	in    context.Context // for statements: a cancelled one would leave nothing to roll back with
 
 	path    string // of a scratch file
+	most    int64  // entries that one transaction may take up, 0: any number
 	scratch string // folder for files on the way, of an index that is being built
 }
 
@@ -104,7 +105,15 @@ func (d *db) row(query string, args []any, dest ...any) (bool, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
-	return err == nil, err
+	return err == nil, unreadable(err)
+}
+
+// unreadable tells a value that is not of its column's type, which only damage can be.
+func unreadable(err error) error {
+	if err == nil || code(err) != 0 {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errStrange, err)
 }
 
 // rows calls f for every row; scan reads it.
@@ -119,7 +128,8 @@ func (d *db) rows(query string, args []any, f func(scan func(dest ...any) error)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		if err := f(rows.Scan); err != nil {
+		scan := func(dest ...any) error { return unreadable(rows.Scan(dest...)) }
+		if err := f(scan); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ type scope struct {
 	no     int64
 	lo, hi int64 // documents
 	at     int   // see layout
+	rank   int   // of its branch among those of the scopes: breaks ties
 	newest int64 // date of the tape's newest entry, microseconds since 1970; 0: none has one
 	count  int64 // entries of the tape
 	bytes  int64 // of all its lines

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -26,6 +23,7 @@ type Options struct {
 type Index struct {
 	store    *repo.Store
 	progress func(int64)
+	many     int64 // see manyEntries
 
 	db     *db
 	file   os.FileInfo // that of db; nil in memory
@@ -34,7 +32,7 @@ type Index struct {
 
 // New returns the index of a workspace. It does nothing yet.
 func New(store *repo.Store, o *Options) *Index {
-	x := &Index{store: store, progress: func(int64) {}}
+	x := &Index{store: store, progress: func(int64) {}, many: manyEntries}
 	if o != nil && o.Progress != nil {
 		x.progress = o.Progress
 	}
@@ -235,7 +233,13 @@ func (x *Index) underLock(ctx context.Context, tapes []*repo.Tape, all bool) (in
 	stale, err := x.db.stale(tapes)
 	var added int64
 	if err == nil {
+		x.db.most = x.many
 		added, err = x.db.catchUp(ctx, stale, x.progress)
+	}
+	if errors.Is(err, errMany) {
+		var more int64
+		more, err = x.extend(ctx, stale)
+		added += more
 	}
 	if err == nil && all {
 		err = x.db.dropGone(tapes)
@@ -245,130 +249,6 @@ func (x *Index) underLock(ctx context.Context, tapes []*repo.Tape, all bool) (in
 		return x.build(ctx, tapes)
 	}
 	return added, err
-}
-
-// openFile opens the index if it is one of this version. Otherwise db stays nil.
-func (x *Index) openFile() error {
-	path := x.store.IndexFile()
-	what, err := look(path)
-	if err != nil || what != current {
-		return err
-	}
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil //nolint:nilerr // it is gone: as if it had never been there
-	}
-	d, err := openDB(path, writing)
-	if err != nil {
-		if _, gone := os.Lstat(path); errors.Is(gone, fs.ErrNotExist) {
-			return nil // just now, by a build
-		}
-		return err
-	}
-	x.db, x.file = d, st
-	return nil
-}
-
-// isCurrent reports whether the open database is the file that has the name.
-func (x *Index) isCurrent() bool {
-	if x.db == nil {
-		return false
-	}
-	st, err := os.Stat(x.store.IndexFile())
-	return err == nil && os.SameFile(st, x.file)
-}
-
-// makeRoom says what is wrong with the file in the index's place. What is not ours is
-// kept under another name.
-func (x *Index) makeRoom() error {
-	path := x.store.IndexFile()
-	what, err := look(path)
-	switch {
-	case err != nil:
-		return err
-	case what == damaged:
-		x.store.Warn("the index was damaged, and is built anew")
-	case what == foreign:
-		aside := path + ".foreign"
-		for n := 2; ; n++ {
-			if _, err := os.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
-				break
-			}
-			aside = path + ".foreign-" + strconv.Itoa(n)
-		}
-		if err := os.Rename(path, aside); err != nil {
-			return err
-		}
-		x.store.Warn(fmt.Sprintf("%s was not made by this program, and is now %s", filepath.Base(path), filepath.Base(aside)))
-	}
-	return nil
-}
-
-// scratchPattern names the files that an index is built in.
-const scratchPattern = "index-*.db"
-
-// build makes a new index of tapes beside the old one, and puts it in its place. The
-// caller holds the lock.
-func (x *Index) build(ctx context.Context, tapes []*repo.Tape) (int64, error) {
-	dir, err := x.store.ScratchDir()
-	if err != nil {
-		return 0, err
-	}
-	if left, err := filepath.Glob(filepath.Join(dir, scratchPattern+"*")); err == nil {
-		for _, path := range left { // of builds that were killed
-			_ = os.Remove(path)
-		}
-	}
-	f, err := os.CreateTemp(dir, scratchPattern)
-	if err != nil {
-		return 0, err
-	}
-	defer os.Remove(f.Name()) //nolint:errcheck // after the rename there is nothing to remove
-	added, err := x.fillFile(ctx, f.Name(), tapes)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close(), x.Close()); err != nil {
-		return 0, err
-	}
-	if err := replace(f.Name(), x.store.IndexFile()); err != nil {
-		return 0, err
-	}
-	return added, x.openFile()
-}
-
-func (x *Index) fillFile(ctx context.Context, path string, tapes []*repo.Tape) (int64, error) {
-	d, err := openDB(path, writing, buildPragmas()...)
-	if err != nil {
-		return 0, err
-	}
-	d.scratch = filepath.Dir(path)
-	added, err := d.fillNew(ctx, tapes, x.progress)
-	return added, errors.Join(err, d.close())
-}
-
-// buildPragmas are for a file that nobody else sees, and that is thrown away when
-// something goes wrong.
-func buildPragmas() []string {
-	return []string{"page_size(" + strconv.Itoa(pageSize) + ")", "journal_mode(OFF)", "synchronous(OFF)", "locking_mode(EXCLUSIVE)"}
-}
-
-func (d *db) fillNew(ctx context.Context, tapes []*repo.Tape, progress func(int64)) (int64, error) {
-	if _, err := d.conn.ExecContext(d.in, schema()); err != nil {
-		return 0, err
-	}
-	return d.catchUp(ctx, tapes, progress)
-}
-
-// replace puts a new index in the place of an old one. The old one goes first, and then
-// its journal: that must never be found beside another database.
-func replace(from, to string) error {
-	for _, old := range []string{to, to + "-journal", to + "-wal", to + "-shm"} {
-		if err := os.Remove(old); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return os.Rename(from, to)
 }
 
 // inMemory makes an index that lasts as long as the program does.

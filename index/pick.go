@@ -70,7 +70,8 @@ func newPicker(f *finder, found set, sure bool) (*picker, error) {
 	if p.total == 0 {
 		return p, nil
 	}
-	for term, ts := range f.eval.terms {
+	for _, term := range slices.Sorted(maps.Keys(f.eval.terms)) {
+		ts := f.eval.terms[term]
 		often, err := f.eval.with(markOften + term)
 		if err != nil {
 			return nil, err
@@ -258,7 +259,7 @@ func (p *picker) newestOf(from set) source {
 		}
 		best := 0
 		for i, r := range runs {
-			if r.date > runs[best].date {
+			if b := runs[best]; r.date > b.date || r.date == b.date && r.rank < b.rank {
 				best = i
 			}
 		}
@@ -310,9 +311,16 @@ func (p *picker) folds(c *candidate) bool {
 	return false
 }
 
+// byScore orders by score, then by age. No two candidates are equal.
+func byScore(a, b *candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), byAge(a, b)) }
+
+func byAge(a, b *candidate) int {
+	return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(a.rank, b.rank), cmp.Compare(b.doc, a.doc))
+}
+
 // readBest reads the best of those that were judged, until n hits are read, or all.
 func (p *picker) readBest(n int) error {
-	slices.SortStableFunc(p.judged, func(a, b *candidate) int { return cmp.Compare(b.score, a.score) })
+	slices.SortFunc(p.judged, byScore)
 	for len(p.judged) > 0 && len(p.read) < n {
 		if p.ctx.Err() != nil {
 			return p.ctx.Err()
@@ -337,15 +345,12 @@ func (p *picker) result() *Result {
 	if p.sure {
 		out.Matches, out.Exact = p.total, true
 	}
-	slices.SortStableFunc(p.read, func(a, b *candidate) int {
-		switch {
-		case p.s.Newest && len(p.eval.scopes) == 1:
-			return cmp.Compare(b.doc, a.doc)
-		case p.s.Newest:
-			return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(b.doc, a.doc))
-		}
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.created, a.created), cmp.Compare(b.doc, a.doc))
-	})
+	switch {
+	case !p.s.Newest:
+		slices.SortFunc(p.read, byScore)
+	case len(p.eval.scopes) > 1: // entries of one tape were read in their order
+		slices.SortFunc(p.read, byAge)
+	}
 	for _, c := range p.read[:min(len(p.read), p.s.limit())] {
 		out.Hits = append(out.Hits, newHit(c))
 	}

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -238,7 +239,12 @@ func (f *finder) scopes() ([]scope, error) {
 	if !reached && missing != nil {
 		return nil, missing
 	}
-	slices.SortFunc(out, func(a, b scope) int { return int(a.no - b.no) })
+	// Numbers of tapes mean nothing: they must not show in an answer.
+	slices.SortFunc(out, func(a, b scope) int { return cmp.Compare(a.tape.Branch(), b.tape.Branch()) })
+	for i := range out {
+		out[i].rank = i
+	}
+	slices.SortFunc(out, func(a, b scope) int { return cmp.Compare(a.no, b.no) })
 	return out, nil
 }
 

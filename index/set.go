@@ -58,13 +58,21 @@ func (l layout) add(s set, docs []int64) {
 	}
 }
 
-// place is where a document is; -1 if it is in no scope.
-func (l layout) place(doc int64) int {
+// scopeOf is the scope that a document is in, or nil.
+func (l layout) scopeOf(doc int64) *scope {
 	i, _ := slices.BinarySearchFunc(l.scopes, doc, func(sc scope, doc int64) int { return cmp.Compare(sc.hi, doc) })
 	if i == len(l.scopes) || doc < l.scopes[i].lo {
-		return -1
+		return nil
 	}
-	return l.scopes[i].at + int(doc-l.scopes[i].lo)
+	return &l.scopes[i]
+}
+
+// place is where a document is; -1 if it is in no scope.
+func (l layout) place(doc int64) int {
+	if sc := l.scopeOf(doc); sc != nil {
+		return sc.at + int(doc-sc.lo)
+	}
+	return -1
 }
 
 // last calls f with the documents of a scope that are in a set, from the last on, until

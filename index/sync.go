@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"strings"
 
 	"tape/index/internal/fts5"
 	"tape/repo"
@@ -29,13 +31,28 @@ func (d *db) known(t *repo.Tape) (known, error) {
 	if err != nil || !ok {
 		return k, err
 	}
-	if err := json.Unmarshal([]byte(mark), &k.mark); err != nil {
+	if k.mark, err = decodeMark(mark); err != nil {
 		return k, fmt.Errorf("%w: mark of %s: %w", errStrange, t.Branch(), err)
 	}
 	if k.entries != k.mark.LastID || k.entries < 0 || k.entries >= 1<<tapeShift {
 		return k, fmt.Errorf("%w: %s has %d entries, and ends with entry %d", errStrange, t.Branch(), k.entries, k.mark.LastID)
 	}
 	return k, nil
+}
+
+// encodeMark gives the text of a mark, with a checksum in front: reading on from a place
+// that damage made would look as if the tape were damaged.
+func encodeMark(m repo.Mark) (string, error) {
+	raw, err := json.Marshal(m)
+	return fmt.Sprintf("%08x %s", crc32.ChecksumIEEE(raw), raw), err
+}
+
+func decodeMark(text string) (m repo.Mark, err error) {
+	sum, raw, _ := strings.Cut(text, " ")
+	if sum != fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(raw))) {
+		return m, errors.New("the checksum is wrong")
+	}
+	return m, json.Unmarshal([]byte(raw), &m)
 }
 
 // stale returns the tapes of which the index does not have everything.
@@ -84,6 +101,9 @@ func (d *db) addTape(ctx context.Context, t *repo.Tape, progress func(int64)) (i
 	}
 	if s.Whole() {
 		dropped, had := k.no, k.entries
+		if d.most > 0 && had > d.most {
+			return 0, errMany
+		}
 		if k, err = d.replaceTape(t, k.no); err != nil {
 			return 0, err
 		}
@@ -109,7 +129,7 @@ func (d *db) addTape(ctx context.Context, t *repo.Tape, progress func(int64)) (i
 	if !ok {
 		return 0, fmt.Errorf("%w: tape %q was not read to its end", errStrange, t.Name())
 	}
-	raw, err := json.Marshal(mark)
+	raw, err := encodeMark(mark)
 	if err != nil {
 		return 0, err
 	}
@@ -117,7 +137,7 @@ func (d *db) addTape(ctx context.Context, t *repo.Tape, progress func(int64)) (i
 		k.newest = w.newest
 	}
 	return w.added, d.exec("UPDATE tapes SET name = ?, entries = ?, bytes = ?, newest = ?, mark = ? WHERE no = ?",
-		t.Name(), mark.LastID, k.bytes+w.bytes, k.newest, string(raw), k.no)
+		t.Name(), mark.LastID, k.bytes+w.bytes, k.newest, raw, k.no)
 }
 
 // replaceTape makes a new tape of a branch, and drops the old one's rows. Its number is
@@ -128,7 +148,11 @@ func (d *db) replaceTape(t *repo.Tape, old int64) (known, error) {
 			return known{}, err
 		}
 	}
-	if err := d.exec("INSERT INTO tapes (branch, name, entries, bytes, mark) VALUES (?, ?, 0, 0, '{}')", t.Branch(), t.Name()); err != nil {
+	none, err := encodeMark(repo.Mark{})
+	if err != nil {
+		return known{}, err
+	}
+	if err := d.exec("INSERT INTO tapes (branch, name, entries, bytes, mark) VALUES (?, ?, 0, 0, ?)", t.Branch(), t.Name(), none); err != nil {
 		return known{}, err
 	}
 	return d.known(t)
@@ -272,7 +296,9 @@ func (w *rowWriter) add(l line) error {
 		created = l.created
 	}
 	w.args = append(w.args, doc, l.kind, summary, created, l.seq, file, l.at.Line, l.at.Offset, l.at.Length, l.sign)
-	w.added++
+	if w.added++; w.db.most > 0 && w.added > w.db.most {
+		return errMany
+	}
 	w.bytes += int64(l.at.Length)
 	if len(w.args) < rowsAtOnce*lineColumns {
 		return nil

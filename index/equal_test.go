@@ -1,0 +1,186 @@
+package index
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tape/repo"
+)
+
+// logical is what an index says, without the numbers that it gives to things: one line
+// for each fact, in an order that does not depend on how it was made.
+func logical(t testing.TB, path string) []string {
+	t.Helper()
+	d, err := openDB(path, writing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}()
+	var out []string
+	for _, q := range []string{
+		`SELECT 'entry', tape, id, kind, anchor_name, anchor_seq, file_path, line_offset, created_at, summary, byte_offset, byte_length
+			FROM entries ORDER BY tape, id`,
+		`SELECT 'line', t.name, l.doc & 0xffffffff, l.created, l.sign FROM lines l JOIN tapes t ON t.no = l.doc >> 32 ORDER BY 2, 3`,
+		`SELECT 'phase', t.name, p.seq, p.name, p.folder, p.first_id FROM phases p JOIN tapes t ON t.no = p.tape ORDER BY 2, 3`,
+		`SELECT 'dates', t.name, (d.block << 10 & 0xffffffff), d.low, d.high, d.undated FROM dates d JOIN tapes t ON t.no = d.block >> 22 ORDER BY 2, 3`,
+		`SELECT 'tape', name, branch, entries, bytes, newest, mark FROM tapes ORDER BY branch`,
+		`SELECT 'strange rows', (SELECT count(*) FROM lines WHERE doc >> 32 NOT IN (SELECT no FROM tapes)),
+			(SELECT count(*) FROM files WHERE tape NOT IN (SELECT no FROM tapes)),
+			(SELECT count(*) FROM phases WHERE tape NOT IN (SELECT no FROM tapes)),
+			(SELECT count(*) FROM lines) - (SELECT count(*) FROM entries)`,
+	} {
+		out = append(out, rowsOf(t, d, q)...)
+	}
+	// SQLite's own reader lists the words, so that ours is not judged by itself.
+	if err := d.exec("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'words', 'instance')"); err != nil {
+		t.Fatal(err)
+	}
+	return append(out, rowsOf(t, d, `SELECT 'word', v.term, t.name, v.doc & 0xffffffff FROM temp.vocabulary v JOIN tapes t ON t.no = v.doc >> 32
+		ORDER BY v.term, t.name, v.doc & 0xffffffff`)...)
+}
+
+func rowsOf(t testing.TB, d *db, query string) []string {
+	t.Helper()
+	rows, err := d.conn.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for rows.Next() {
+		values, dest := make([]sql.NullString, len(columns)), make([]any, len(columns))
+		for i := range values {
+			dest[i] = &values[i]
+		}
+		if err := rows.Scan(dest...); err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		for _, v := range values {
+			if !v.Valid {
+				v.String = "NULL"
+			}
+			b.WriteString(v.String + " | ")
+		}
+		out = append(out, b.String())
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return out
+}
+
+// rebuilt makes an index of a workspace elsewhere, and returns its file.
+func rebuilt(t testing.TB, s *repo.Store) string {
+	t.Helper()
+	return rebuiltOf(t, tapesOf(t, s))
+}
+
+// rebuiltOf numbers the tapes in the order in which they are given.
+func rebuiltOf(t testing.TB, tapes []*repo.Tape) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rebuilt.db")
+	d, err := openDB(path, creating)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.fillNew(t.Context(), tapes, func(int64) {})
+	if err != nil {
+		t.Fatalf("rebuild: %v", err)
+	}
+	if err := d.close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// wantEqual fails unless two index files say the same.
+func wantEqual(t testing.TB, what, path, want string) {
+	t.Helper()
+	a, b := logical(t, path), logical(t, want)
+	for i := range max(len(a), len(b)) {
+		left, right := "(nothing)", "(nothing)"
+		if i < len(a) {
+			left = a[i]
+		}
+		if i < len(b) {
+			right = b[i]
+		}
+		if left != right {
+			t.Errorf("%s: the index that caught up differs from a new one:\n caught up: %s\n rebuilt:   %s", what, left, right)
+			return
+		}
+	}
+	if len(b) < 10 {
+		t.Errorf("%s: only %d facts were compared", what, len(b))
+	}
+}
+
+// wantSound fails unless SQLite finds the database in order.
+func wantSound(t testing.TB, path string) {
+	t.Helper()
+	d, err := openDB(path, writing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := rowsOf(t, d, "PRAGMA integrity_check"); len(got) != 1 || got[0] != "ok | " {
+		t.Errorf("integrity_check: %v", got)
+	}
+	if err := d.exec("INSERT INTO words (words) VALUES ('integrity-check')"); err != nil {
+		t.Errorf("FTS5's integrity-check: %v", err)
+	}
+	if err := d.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// onCopy searches in a copy of an index file that somebody else keeps.
+func onCopy(t testing.TB, s *repo.Store, path string) *Index {
+	t.Helper()
+	d, err := openDB(path, writing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &Index{store: s, progress: func(int64) {}, db: d, memory: true}
+	t.Cleanup(func() {
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return x
+}
+
+// wantSame fails unless two results are the same in every respect a user sees.
+func wantSame(t testing.TB, what string, got, want *Result) {
+	t.Helper()
+	a, b := shown(got), shown(want)
+	if a != b {
+		t.Errorf("%s:\n--- got\n%s--- want\n%s", what, a, b)
+	}
+}
+
+func shown(r *Result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d matches, exact %v, instead %q\n", r.Matches, r.Exact, r.Instead)
+	for _, h := range r.Hits {
+		fmt.Fprintf(&b, "%s %v +%d %q %v\n", key(h.Entry), h.Score, h.Similar, h.Snippet, h.Spans)
+	}
+	return b.String()
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,131 @@
+package index
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"tape/repo"
+)
+
+func result(text string) repo.Draft {
+	return repo.Draft{Kind: repo.KindToolResult, Payload: []byte(fmt.Sprintf(`{"results":[%q]}`, text))}
+}
+
+// TestFolding is about entries that say the same but for numbers: the newest stands for
+// all of them, with their number.
+func TestFolding(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	tp, other := openTape(t, s, ""), newTape(t, s, "other")
+	var drafts []repo.Draft
+	for i := range 30 {
+		drafts = append(drafts, result(fmt.Sprintf("ok tape/repo %d.%03ds at %08x", i, i*7, 1<<20*i)))
+	}
+	drafts = append(drafts, repo.Message("user", "ok tape/repo 1.5s at 00000000"), result("ok tape/index 3s"), result("OK   tape/repo 99.1s at ffffffff"))
+	mustAppend(t, tp, drafts...)
+	mustAppend(t, other, result("ok tape/repo 2.000s at 00000001"))
+	x := testIndex(t, s)
+	for _, how := range []How{Words, Substring, Regexp} {
+		q := Search{Text: "repo", How: how, Tapes: []*repo.Tape{tp}}
+		res := mustSearch(t, x, q)
+		wantIDs(t, "folded", res.Hits, 32, 34)
+		for _, h := range res.Hits {
+			if want := map[int64]int{32: 0, 34: 30}[h.ID]; h.Similar != want {
+				t.Errorf("@%d stands for %d more, want %d", h.ID, h.Similar, want)
+			}
+		}
+		if res.Matches != 32 || !res.Exact {
+			t.Errorf("%d matches, exact %v; want 32", res.Matches, res.Exact)
+		}
+		q.NoFold = true
+		if res := mustSearch(t, x, q); len(res.Hits) != 32 || slices.ContainsFunc(res.Hits, func(h Hit) bool { return h.Similar > 0 }) {
+			t.Errorf("not folded: %s", shown(res))
+		}
+		q.NoFold, q.Tapes = false, []*repo.Tape{tp, other}
+		if res := mustSearch(t, x, q); len(res.Hits) != 3 || res.Matches != 33 {
+			t.Errorf("another tape is folded in: %s", shown(res))
+		}
+		q.Tapes, q.Query.Limit = q.Tapes[:1], repo.N(1)
+		if res := mustSearch(t, x, q); len(res.Hits) != 1 || res.Matches > 32 {
+			t.Errorf("the first one: %s", shown(res))
+		}
+		q.Query.Limit, q.Count = nil, true
+		if res := mustSearch(t, x, q); res.Matches != 32 || len(res.Hits) > 0 {
+			t.Errorf("counted: %s", shown(res))
+		}
+	}
+}
+
+// TestSearchesAreLeftOut is about what search tools wrote.
+func TestSearchesAreLeftOut(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	tp := openTape(t, s, "")
+	marked := func(meta string) repo.Draft {
+		d := result("needle " + meta)
+		d.Meta = []byte(meta)
+		return d
+	}
+	mustAppend(t, tp, marked(`{"search":true}`), marked(`{"search":false}`), marked(`{"search":"true"}`),
+		marked(`{"a":{"search":true}}`), marked(`{"run_id":"r","search": true }`), marked(`{}`))
+	x := testIndex(t, s)
+	for _, how := range []How{Words, Substring, Regexp} {
+		q := Search{Text: "needle", How: how, Tapes: []*repo.Tape{tp}, NoFold: true}
+		wantIDs(t, "without", mustSearch(t, x, q).Hits, 3, 4, 5, 7)
+		q.Searches = true
+		wantIDs(t, "with", mustSearch(t, x, q).Hits, 2, 3, 4, 5, 6, 7)
+		q.Count = true
+		if n := mustSearch(t, x, q).Matches; n != 6 {
+			t.Errorf("counted %d, want 6", n)
+		}
+	}
+}
+
+// TestContext is about the neighbours of hits: within the tape, across phases, whatever
+// their kind.
+func TestContext(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	tp := openTape(t, s, "")
+	mustAppend(t, tp, repo.Message("user", "first needle"), repo.Event("usage", nil), repo.Message("user", "x"))
+	mustHandoff(t, tp, "next")
+	mustAppend(t, tp, repo.Message("user", "last needle"))
+	x := testIndex(t, s)
+	for _, how := range []How{Words, Substring} {
+		res := mustSearch(t, x, Search{Text: "needle", How: how, Tapes: []*repo.Tape{tp}, Newest: true, Context: 2})
+		if len(res.Hits) != 2 {
+			t.Fatal(shown(res))
+		}
+		around := func(h Hit) string { return fmt.Sprint(keysOf(h.Before), keysOf(h.After)) }
+		if got := around(res.Hits[0]); got != "[main@000004 main@000005] []" {
+			t.Errorf("around the last: %s", got)
+		}
+		if got := around(res.Hits[1]); got != "[main@000001] [main@000003 main@000004]" {
+			t.Errorf("around the first: %s", got)
+		}
+	}
+}
+
+// TestOrder is about relevance: what was said goes before what was printed, the new
+// before the old, what has a word often before what has it once.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	tp := openTape(t, s, "")
+	dated := func(d repo.Draft, date string) repo.Draft { d.Date = date; return d }
+	mustAppend(t, tp,
+		dated(repo.Message("user", "the latency of a request"), "2026-01-01T00:00:00Z"),     // 2: old
+		dated(repo.Message("user", "the latency of our request"), "2026-11-01T00:00:00Z"),   // 3
+		dated(result("the latency of one request"), "2026-11-01T00:00:00Z"),                 // 4: printed
+		dated(repo.Message("user", "latency is latency, latency!"), "2026-11-01T00:00:00Z"), // 5: often
+	)
+	res := mustSearch(t, testIndex(t, s), Search{Text: "latency", Tapes: []*repo.Tape{tp}})
+	if got := hitIDs(res.Hits); !slices.Equal(got, []int64{5, 3, 2, 4}) {
+		t.Errorf("by relevance: %s", shown(res))
+	}
+	res = mustSearch(t, testIndex(t, s), Search{Text: "latency", Tapes: []*repo.Tape{tp}, Newest: true})
+	if got := hitIDs(res.Hits); !slices.Equal(got, []int64{5, 4, 3, 2}) {
+		t.Errorf("the newest first: %s", shown(res))
+	}
+}

@@ -1,0 +1,301 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tape/internal/text"
+	"tape/repo"
+)
+
+// TestMain makes the tests independent of the machine's git settings. With helperEnv set
+// the binary is one of the processes that a test starts beside itself.
+func TestMain(m *testing.M) {
+	for key, value := range map[string]string{
+		"GIT_CONFIG_GLOBAL":   os.DevNull,
+		"GIT_CONFIG_NOSYSTEM": "1",
+		"GIT_AUTHOR_NAME":     "Test",
+		"GIT_AUTHOR_EMAIL":    "test@example.org",
+		"GIT_COMMITTER_NAME":  "Test",
+		"GIT_COMMITTER_EMAIL": "test@example.org",
+		"TAPE_AUTHOR":         "Test <test@example.org>",
+		"LC_ALL":              "C",
+	} {
+		if err := os.Setenv(key, value); err != nil {
+			panic(err)
+		}
+	}
+	for _, key := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE", repo.EnvHome, repo.EnvWorkspace} {
+		if err := os.Unsetenv(key); err != nil {
+			panic(err)
+		}
+	}
+	if mode := os.Getenv(helperEnv); mode != "" {
+		runHelper(mode)
+		return
+	}
+	if dir := memoryDir(); dir != "" && os.Getenv("TMPDIR") == "" && !soak() {
+		// Thousands of syncs; only the long runs wait for a real disk.
+		if err := os.Setenv("TMPDIR", dir); err != nil {
+			panic(err)
+		}
+	}
+	m.Run()
+}
+
+// soak reports whether the long runs are asked for.
+func soak() bool { return os.Getenv("TAPE_SOAK") != "" }
+
+// size picks the extent of a test: short with -short and -race, full with TAPE_SOAK.
+func size(short, normal, full int) int {
+	switch {
+	case soak():
+		return full
+	case testing.Short() || raced:
+		return short
+	}
+	return normal
+}
+
+// random gives a source whose seed is printed, and can be set with TAPE_SEED.
+func random(t testing.TB) *rand.Rand {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("TAPE_SEED"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("TAPE_SEED: %v", err)
+		}
+		seed = n
+	}
+	t.Logf("seed: TAPE_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+func clock() time.Time { return time.Date(2026, 11, 20, 9, 30, 0, 123456000, time.UTC) }
+
+// warnings collects what a store tells its user.
+type warnings struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (w *warnings) add(m string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = append(w.list, m)
+}
+
+// take returns what was said since the last call.
+func (w *warnings) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.list
+	w.list = nil
+	return out
+}
+
+// testStore creates a workspace that is verified when the test ends.
+func testStore(t testing.TB) *repo.Store {
+	t.Helper()
+	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { verified(t, s.Dir()) })
+	return s
+}
+
+func verified(t testing.TB, dir string) {
+	t.Helper()
+	s, err := repo.Open(context.Background(), dir, nil)
+	if err != nil {
+		t.Errorf("open for verify: %v", err)
+		return
+	}
+	report, err := s.Verify(context.Background())
+	if err != nil {
+		t.Errorf("verify: %v", err)
+		return
+	}
+	for _, p := range report.Problems {
+		t.Errorf("verify: %v", p)
+	}
+}
+
+// reopen gives a second Store on the same workspace, and what it warns of.
+func reopen(t testing.TB, dir string) (*repo.Store, *warnings) {
+	t.Helper()
+	w := &warnings{}
+	s, err := repo.Open(t.Context(), dir, &repo.Options{Warn: w.add})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, w
+}
+
+func openTape(t testing.TB, s *repo.Store, name string) *repo.Tape {
+	t.Helper()
+	tp, err := s.Tape(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tp
+}
+
+func newTape(t testing.TB, s *repo.Store, name string) *repo.Tape {
+	t.Helper()
+	tp, err := s.CreateTape(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tp
+}
+
+func tapesOf(t testing.TB, s *repo.Store) []*repo.Tape {
+	t.Helper()
+	tapes, err := s.Tapes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tapes
+}
+
+func mustAppend(t testing.TB, tp *repo.Tape, drafts ...repo.Draft) []repo.Entry {
+	t.Helper()
+	entries, err := tp.Append(t.Context(), nil, drafts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries
+}
+
+func mustHandoff(t testing.TB, tp *repo.Tape, name string) {
+	t.Helper()
+	if _, err := tp.Handoff(t.Context(), repo.Anchor{Name: name}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testIndex is an index that is closed when the test ends.
+func testIndex(t testing.TB, s *repo.Store) *Index {
+	t.Helper()
+	x := New(s, nil)
+	t.Cleanup(func() {
+		if err := x.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return x
+}
+
+func mustSearch(t testing.TB, x *Index, s Search) *Result {
+	t.Helper()
+	res, err := x.Search(t.Context(), s)
+	if err != nil {
+		t.Fatalf("search %q: %v", s.Text, err)
+	}
+	return res
+}
+
+func mustSync(t testing.TB, x *Index) Synced {
+	t.Helper()
+	out, err := x.Sync(t.Context())
+	if err != nil {
+		t.Fatalf("sync: %v", err)
+	}
+	return out
+}
+
+// hitIDs are the ids of hits, in their order.
+func hitIDs(hits []Hit) []int64 {
+	out := []int64{}
+	for _, h := range hits {
+		out = append(out, h.ID)
+	}
+	return out
+}
+
+// sortedIDs are the ids of hits in order of age, which tells what was found.
+func sortedIDs(hits []Hit) []int64 {
+	out := hitIDs(hits)
+	slices.Sort(out)
+	return out
+}
+
+func wantIDs(t testing.TB, what string, hits []Hit, want ...int64) {
+	t.Helper()
+	if got := sortedIDs(hits); !slices.Equal(got, append([]int64{}, want...)) {
+		t.Errorf("%s: found %v, want %v", what, got, want)
+	}
+}
+
+// runGit runs git in a folder and returns what it prints, white space trimmed.
+func runGit(t testing.TB, dir string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func writeFile(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readFile(t testing.TB, path string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// wantNoScratch fails if a build left a file behind.
+func wantNoScratch(t testing.TB, s *repo.Store) {
+	t.Helper()
+	dir, err := s.ScratchDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range left {
+		t.Errorf("left behind: %s", e.Name())
+	}
+}
+
+// textOf is what is searched of an entry.
+func textOf(e repo.Entry) []byte { return text.AppendEntry(nil, e.Kind, e.Payload) }
+
+// collect reads a tape without the index.
+func collect(ctx context.Context, tp *repo.Tape, q repo.Query) ([]repo.Entry, error) {
+	var out []repo.Entry
+	for e, err := range tp.Entries(ctx, q) {
+		if err != nil {
+			return out, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// key names an entry among all tapes.
+func key(e repo.Entry) string { return fmt.Sprintf("%s@%06d", e.Tape, e.ID) }

@@ -1,0 +1,404 @@
+package index
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/repo"
+)
+
+// world makes random changes to a workspace, by this program, by git and by hand, with
+// an index that is asked now and then.
+type world struct {
+	t     *testing.T
+	rng   *rand.Rand
+	s     *repo.Store
+	warn  *warnings
+	x     *Index
+	d     *drafter
+	at    time.Time
+	names int
+	steps []string
+}
+
+func newWorld(t *testing.T, rng *rand.Rand) *world {
+	w := &world{t: t, rng: rng, warn: &warnings{}, d: &drafter{rng: rng, at: clock()}, at: clock()}
+	o := repo.Options{Warn: w.warn.add, Now: func() time.Time { w.at = w.at.Add(time.Second); return w.at }}
+	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), &repo.InitOptions{Options: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.s = s
+	w.x = New(s, nil)
+	t.Cleanup(func() {
+		if err := w.x.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func (w *world) tape() *repo.Tape {
+	tapes := tapesOf(w.t, w.s)
+	return tapes[w.rng.IntN(len(tapes))]
+}
+
+// tree is a tape with a working tree in which nothing is left uncommitted.
+func (w *world) tree(tp *repo.Tape) string {
+	w.t.Helper()
+	if tp.WorkTree() == "" {
+		mustAppend(w.t, tp, w.d.draft())
+	}
+	if _, _, err := tp.Checkpoint(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	return tp.WorkTree()
+}
+
+func (w *world) batch(tp *repo.Tape, n int) {
+	w.t.Helper()
+	drafts := make([]repo.Draft, n)
+	for i := range drafts {
+		drafts[i] = w.d.draft()
+	}
+	if w.rng.IntN(25) == 0 { // one that fills a file
+		drafts = append(drafts, repo.Message("user", strings.Repeat(w.d.text()+"\n", 6000)))
+	}
+	mustAppend(w.t, tp, drafts...)
+}
+
+// step makes one change and says which.
+func (w *world) step() string {
+	t, tp := w.t, w.tape()
+	name := tp.Name()
+	switch n := w.rng.IntN(100); {
+	case n < 38:
+		w.batch(tp, 1+w.rng.IntN(12))
+		return "append to " + name
+	case n < 48:
+		_, err := tp.Handoff(t.Context(), repo.Anchor{Name: fmt.Sprint("phase/", w.rng.IntN(4)), Summary: w.d.text(), Date: repo.FormatDate(w.d.at)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "handoff in " + name
+	case n < 53:
+		if _, _, err := tp.Checkpoint(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return "checkpoint of " + name
+	case n < 57:
+		if _, err := tp.Reset(t.Context(), w.rng.IntN(3) > 0); err != nil {
+			t.Fatal(err)
+		}
+		return "reset of " + name
+	case n < 60:
+		if _, _, err := tp.Restore(t.Context(), repo.Latest); err != nil && !errors.Is(err, repo.ErrNotFound) {
+			t.Fatal(err)
+		}
+		return "restore of " + name
+	case n < 64:
+		w.names++
+		newTape(t, w.s, fmt.Sprintf("%c-%d", 'z'-rune(w.names%20), w.names))
+		return "new tape"
+	case n < 67:
+		return w.deleteTape(tp)
+	case n < 71:
+		args := [][]string{{"gc", "--quiet", "--prune=now"}, {"pack-refs", "--all"}, {"repack", "-d", "-q"}}[w.rng.IntN(3)]
+		runGit(t, w.s.Dir(), args...)
+		return "git " + args[0]
+	case n < 76:
+		return w.byHand(tp)
+	case n < 81:
+		return w.rewind(tp)
+	case n < 85:
+		return w.removeTree(tp)
+	case n < 90:
+		return w.cutBack(tp)
+	case n < 94:
+		return w.sameAgain(tp)
+	case n < 96:
+		return w.amend(tp)
+	}
+	if err := w.x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.x = New(w.s, nil)
+	return "another process"
+}
+
+func (w *world) deleteTape(tp *repo.Tape) string {
+	if tp.Name() == repo.DefaultTape {
+		return "nothing"
+	}
+	if dir := tp.WorkTree(); dir != "" {
+		runGit(w.t, w.s.Dir(), "worktree", "remove", "--force", dir)
+	}
+	runGit(w.t, w.s.Dir(), "branch", "-q", "-D", tp.Branch())
+	if w.rng.IntN(2) == 0 {
+		newTape(w.t, w.s, tp.Name())
+		return "deleted and made again: " + tp.Name()
+	}
+	return "deleted " + tp.Name()
+}
+
+// byHand has an editor append lines, and git commit them or not.
+func (w *world) byHand(tp *repo.Tape) string {
+	t := w.t
+	dir := w.tree(tp)
+	phases, err := tp.Phases(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := phases[len(phases)-1]
+	f, err := os.OpenFile(filepath.Join(dir, "anchors", last.Folder, "messages.jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if exists(filepath.Join(dir, "anchors", last.Folder, "messages.2.jsonl")) {
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return "nothing by hand"
+	}
+	for i := range 1 + w.rng.IntN(3) {
+		content, _ := json.Marshal(w.d.text())
+		date := []string{"2026-11-21", "yesterday"}[w.rng.IntN(2)]
+		fmt.Fprintf(f, `{"date":"`+date+`","kind":"message", "id":%d,"payload":{"content":%s,"role":"user"}}`+"\n", last.LastID+1+int64(i), content)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if w.rng.IntN(2) == 0 {
+		return "lines by hand in " + tp.Name()
+	}
+	runGit(t, dir, "add", "anchors")
+	runGit(t, dir, "commit", "-q", "-m", "by hand")
+	return "lines and commit by hand in " + tp.Name()
+}
+
+// rewind goes back behind the newest commit, with git.
+func (w *world) rewind(tp *repo.Tape) string {
+	if tp.WorkTree() == "" {
+		if exec.Command("git", "-C", w.s.Dir(), "rev-parse", "--verify", "-q", tp.Branch()+"~1").Run() != nil {
+			return "nothing to rewind"
+		}
+		runGit(w.t, w.s.Dir(), "update-ref", "refs/heads/"+tp.Branch(), tp.Branch()+"~1")
+		return "rewound without a working tree: " + tp.Name()
+	}
+	dir := w.tree(tp)
+	if exec.Command("git", "-C", dir, "rev-parse", "--verify", "-q", "HEAD~1").Run() != nil {
+		return "nothing to rewind"
+	}
+	runGit(w.t, dir, "reset", "-q", "--hard", "HEAD~1")
+	runGit(w.t, dir, "clean", "-q", "-f", "-d", "anchors")
+	return "git reset --hard in " + tp.Name()
+}
+
+// amend replaces the newest commit by one with other words in it.
+func (w *world) amend(tp *repo.Tape) string {
+	dir := w.tree(tp)
+	runGit(w.t, dir, "commit", "-q", "--amend", "--allow-empty", "-m", fmt.Sprint("amended ", w.rng.IntN(1000)))
+	return "amended " + tp.Name()
+}
+
+func (w *world) removeTree(tp *repo.Tape) string {
+	if tp.Name() == repo.DefaultTape || tp.WorkTree() == "" {
+		return "nothing to remove"
+	}
+	runGit(w.t, w.s.Dir(), "worktree", "remove", "--force", w.tree(tp))
+	return "no working tree any more: " + tp.Name()
+}
+
+// cutBack throws uncommitted entries away, and goes on with others.
+func (w *world) cutBack(tp *repo.Tape) string {
+	dir := w.tree(tp)
+	w.batch(tp, 1+w.rng.IntN(4))
+	w.look()
+	runGit(w.t, dir, "restore", "--", "anchors")
+	runGit(w.t, dir, "clean", "-q", "-f", "-d", "anchors")
+	if _, err := collect(w.t.Context(), tp, repo.Query{}); err != nil {
+		// The tape knows what it lost. A commit by git settles that.
+		if _, gotten := w.x.Sync(w.t.Context()); !errors.Is(gotten, repo.ErrCorrupt) {
+			w.t.Errorf("reading the tape says %v, the index says %v", err, gotten)
+		}
+		runGit(w.t, dir, "commit", "-q", "--allow-empty", "-m", "settled")
+	}
+	w.batch(tp, 1+w.rng.IntN(4))
+	return "cut back: " + tp.Name()
+}
+
+// sameAgain goes back and writes entries of the same lengths and the same dates.
+func (w *world) sameAgain(tp *repo.Tape) string {
+	dir := w.tree(tp)
+	date := repo.FormatDate(clock())
+	draft := func(word string) repo.Draft {
+		d := repo.Message("user", word+strings.Repeat(" padding", w.rng.IntN(2)))
+		d.Date = date
+		return d
+	}
+	mustAppend(w.t, tp, draft("before"), draft("earlier"))
+	w.tree(tp)
+	w.look()
+	runGit(w.t, dir, "reset", "-q", "--hard", "HEAD~1")
+	runGit(w.t, dir, "clean", "-q", "-f", "-d", "anchors")
+	mustAppend(w.t, tp, draft("behind"), draft("another"))
+	return "the same again: " + tp.Name()
+}
+
+// look has the index catch up, in one of the ways that it does.
+func (w *world) look() {
+	tapes := tapesOf(w.t, w.s)
+	if w.rng.IntN(2) == 0 {
+		mustSync(w.t, w.x)
+		return
+	}
+	mustSearch(w.t, w.x, Search{Text: "error", Tapes: tapes[w.rng.IntN(len(tapes)):][:1]})
+}
+
+// compare fails unless the index says and answers what a new one does.
+func (w *world) compare(searches int) {
+	t := w.t
+	t.Helper()
+	mustSync(t, w.x)
+	path := w.s.IndexFile()
+	tapes := tapesOf(t, w.s)
+	fresh := rebuilt(t, w.s)
+	wantEqual(t, "after a sync", path, fresh)
+	wantSound(t, path)
+	var all []repo.Entry
+	for _, tp := range tapes {
+		entries, err := collect(t.Context(), tp, repo.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, entries...)
+	}
+	// Its tapes have other numbers, which must not matter.
+	turned := slices.Clone(tapes)
+	slices.Reverse(turned)
+	other := onCopy(t, w.s, rebuiltOf(t, turned))
+	for range searches {
+		s := search(w.rng, tapes, all)
+		wantAnswer(t, w.x, s)
+		got, err := w.x.Search(t.Context(), s)
+		want, wantErr := other.Search(t.Context(), s)
+		if (err != nil) != (wantErr != nil) {
+			t.Errorf("%s: %v, and of a new index %v", describe(s), err, wantErr)
+		} else if err == nil {
+			wantSame(t, describe(s), got, want)
+		}
+		wantAnswer(t, w.x, scanSearch(w.rng, tapes, all))
+		if t.Failed() {
+			return
+		}
+	}
+	for _, m := range w.warn.take() {
+		if strings.Contains(m, "index") {
+			t.Errorf("a warning: %s", m)
+		}
+	}
+}
+
+// TestSoakHistories has an index follow random histories. It always says and answers
+// what a new one does, and that is what reading every entry gives.
+func TestSoakHistories(t *testing.T) {
+	t.Parallel()
+	rng := random(t)
+	for range size(1, 2, 60) {
+		w := newWorld(t, rng)
+		for i := range size(20, 40, 250) {
+			w.steps = append(w.steps, w.step())
+			if rng.IntN(3) == 0 {
+				w.look()
+			}
+			if i%20 == 19 {
+				w.compare(size(15, 25, 120))
+			}
+			if t.Failed() {
+				t.Fatalf("after %s", strings.Join(w.steps, "; "))
+			}
+		}
+		w.withoutIndex()
+		if t.Failed() {
+			t.Fatalf("after %s", strings.Join(w.steps, "; "))
+		}
+	}
+}
+
+// withoutIndex deletes the index, which changes no answer.
+func (w *world) withoutIndex() {
+	t := w.t
+	tapes := tapesOf(t, w.s)
+	var all []repo.Entry
+	for _, tp := range tapes {
+		entries, err := collect(t.Context(), tp, repo.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, entries...)
+	}
+	var asked []Search
+	var answers []*Result
+	for range 20 {
+		s := search(w.rng, tapes, all)
+		if res, err := w.x.Search(t.Context(), s); err == nil {
+			asked, answers = append(asked, s), append(answers, res)
+		}
+	}
+	if err := os.Remove(w.s.IndexFile()); err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range asked {
+		wantSame(t, "without index.db: "+describe(s), mustSearch(t, testIndex(t, w.s), s), answers[i])
+	}
+	wantNoScratch(t, w.s)
+}
+
+// TestManyMatches is about a word that very many entries have: with a limit, not all are
+// judged, but without one all come; and the index may have grown in any way.
+func TestManyMatches(t *testing.T) {
+	t.Parallel()
+	rng := random(t)
+	s := testStore(t)
+	d := &drafter{rng: rng, at: clock()}
+	tp := openTape(t, s, "")
+	x := testIndex(t, s)
+	for i := range size(6, 12, 24) {
+		var drafts []repo.Draft
+		for range 80 {
+			one := d.draft()
+			one.Payload = slices.Concat(one.Payload[:len(one.Payload)-1], []byte(`,"more":"common words"}`))
+			drafts = append(drafts, one)
+		}
+		mustAppend(t, tp, drafts...)
+		if i%3 == 0 {
+			mustHandoff(t, tp, fmt.Sprint("phase/", i%4))
+		}
+		mustSync(t, x)
+	}
+	other := onCopy(t, s, rebuilt(t, s))
+	for _, text := range []string{"common", "common words", `"common words"`, "comm*", "common OR redis", "common -redis", ""} {
+		for _, limit := range []*int{nil, repo.N(0), repo.N(1), repo.N(20), repo.N(300)} {
+			for _, fold := range []bool{false, true} {
+				if !soak() && rng.IntN(3) > 0 {
+					continue
+				}
+				q := Search{Text: text, Tapes: []*repo.Tape{tp}, Query: repo.Query{Limit: limit}, NoFold: !fold, Newest: rng.IntN(3) == 0}
+				wantAnswer(t, x, q)
+				wantSame(t, describe(q), mustSearch(t, x, q), mustSearch(t, other, q))
+			}
+		}
+	}
+	if n := mustSearch(t, x, Search{Text: "common", Tapes: []*repo.Tape{tp}, Count: true}).Matches; n <= manyFound {
+		t.Errorf("only %d entries have the word: too few to show anything", n)
+	}
+}

@@ -1,0 +1,140 @@
+package index
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"tape/repo"
+)
+
+// TestNearWords is about slips of the keyboard: what is meant is found, and said.
+func TestNearWords(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	tp := openTape(t, s, "")
+	mustAppend(t, tp,
+		repo.Message("user", "the deployment of the scheduler failed"), // 2
+		repo.Message("user", "cache invalidation, again"),              // 3
+		repo.Message("user", "fix it now"),                             // 4
+		repo.Message("user", "the cache of the scheduler"),             // 5
+	)
+	elsewhere := newTape(t, s, "elsewhere")
+	mustAppend(t, elsewhere, repo.Message("user", "kubernetes cluster"))
+	mustHandoff(t, tp, "later")
+	mustAppend(t, tp, repo.Message("user", "nothing but migration")) // 7
+	x := testIndex(t, s)
+	mustSync(t, x)
+	for _, c := range []struct {
+		text, instead string
+		want          []int64
+	}{
+		{"cahce", "cache", []int64{3, 5}},                                          // swapped
+		{"cachee", "cache", []int64{3, 5}},                                         // one too many
+		{"cche", "cache", []int64{3, 5}},                                           // one too few
+		{"cashe", "cache", []int64{3, 5}},                                          // another one
+		{"CASHE", "cache", []int64{3, 5}},                                          // case does not matter
+		{"schedular", "scheduler", []int64{2, 5}},                                  // in a long word
+		{"schedlar", "scheduler", []int64{2, 5}},                                   // two in a long word
+		{"deplyomnet", "deployment", []int64{2}},                                   // two swaps
+		{"cacxy", "", nil},                                                         // two in a short word are too many
+		{"acche", "cache", []int64{3, 5}},                                          // the first two swapped
+		{"ache", "cache", []int64{3, 5}},                                           // the first one missing
+		{"xcache", "cache", []int64{3, 5}},                                         // one in front
+		{"vache", "cache", []int64{3, 5}},                                          // the first is another
+		{"fxi", "", nil},                                                           // too short
+		{"nwo", "", nil},                                                           // too short
+		{"cahce scheduler", "cache scheduler", []int64{5}},                         // beside a good word
+		{"cahce schedular", "cache scheduler", []int64{5}},                         // two of them
+		{"cahce migration", "", nil},                                               // no entry has both
+		{"cahce qqqqqqqq", "", nil},                                                // nothing near the other one
+		{"cache -cahce", "", []int64{3, 5}},                                        // what is left out is not guessed
+		{`"cahce of"`, "", nil},                                                    // nor is a phrase
+		{"cahc*", "", nil},                                                         // nor a beginning
+		{"kubernetse", "", nil},                                                    // another tape's word
+		{"migraton", "migration", []int64{7}},                                      // of a later phase
+		{"cache", "", []int64{3, 5}},                                               // a word that is there
+		{"deployments OR qqqqqqqqq", "", nil},                                      // the other one has nothing near
+		{"deplyoment OR invalidaton", "deployment OR invalidation", []int64{2, 3}}, // both
+	} {
+		res := mustSearch(t, x, Search{Text: c.text, Tapes: []*repo.Tape{tp}, NoFold: true})
+		wantIDs(t, c.text, res.Hits, c.want...)
+		if res.Instead != c.instead {
+			t.Errorf("%s: answered %q instead, want %q", c.text, res.Instead, c.instead)
+		}
+		for _, h := range res.Hits {
+			if len(h.Spans) == 0 {
+				t.Errorf("%s: nothing is marked in %q", c.text, h.Snippet)
+			}
+		}
+		if c.instead == "" {
+			continue
+		}
+		exact := mustSearch(t, x, Search{Text: c.text, Tapes: []*repo.Tape{tp}, Exact: true})
+		if len(exact.Hits) > 0 || exact.Instead != "" {
+			t.Errorf("%s, exact: %s", c.text, shown(exact))
+		}
+		if n := mustSearch(t, x, Search{Text: c.text, Tapes: []*repo.Tape{tp}, Count: true}); n.Matches != len(c.want) || n.Instead != c.instead {
+			t.Errorf("%s: counts %d of %q", c.text, n.Matches, n.Instead)
+		}
+	}
+	res := mustSearch(t, x, Search{Text: "kubernetse", Tapes: tapesOf(t, s)})
+	if len(res.Hits) != 1 || res.Hits[0].Tape != "elsewhere" || res.Instead != "kubernetes" {
+		t.Errorf("in all tapes: %s", shown(res))
+	}
+	for _, q := range []repo.Query{{After: "later"}, {Phase: "later"}} {
+		if res := mustSearch(t, x, Search{Text: "cahce", Tapes: []*repo.Tape{tp}, Query: q}); len(res.Hits) > 0 || res.Instead != "" {
+			t.Errorf("a word from before the anchor is used: %s", shown(res))
+		}
+	}
+}
+
+// TestNearestWord is about which of several near words is taken: the fewest slips, then
+// the one that most entries have, then the alphabet. Other tapes, tapes that are gone,
+// and how the index grew do not count.
+func TestNearestWord(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	elsewhere := newTape(t, s, "elsewhere")
+	tp := openTape(t, s, "")
+	x := testIndex(t, s)
+	say := func(tp *repo.Tape, word string, times int) {
+		var drafts []repo.Draft
+		for i := range times {
+			drafts = append(drafts, repo.Message("user", fmt.Sprint(word, " ", strings.Repeat("x", i))))
+		}
+		mustAppend(t, tp, drafts...)
+	}
+	ask := func(what, text, want string) {
+		t.Helper()
+		q := Search{Text: text, Tapes: []*repo.Tape{tp}}
+		if got := mustSearch(t, x, q).Instead; got != want {
+			t.Errorf("%s: %s is taken for %q, want %q", what, text, got, want)
+		}
+		if got := mustSearch(t, onCopy(t, s, rebuilt(t, s)), q).Instead; got != want {
+			t.Errorf("%s, built anew: %s is taken for %q, want %q", what, text, got, want)
+		}
+	}
+	// The words of a tape that is no more are left in the index for a while.
+	say(tp, "roads", 60)
+	mustSync(t, x)
+	if _, err := tp.Reset(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	say(tp, "roads", 2)
+	mustSync(t, x)
+	say(tp, "roast", 5)
+	mustSync(t, x)
+	ask("more entries", "roaqs", "roads")
+	ask("as near", "roasd", "roast")
+	say(tp, "roaps", 4)
+	mustSync(t, x)
+	ask("after a reset", "roaqs", "roaps")
+	say(elsewhere, "roans", 80)
+	say(elsewhere, "roads", 80)
+	mustSync(t, x)
+	ask("beside another tape", "roaqs", "roaps")
+	say(tp, "roals", 4)
+	mustSync(t, x)
+	ask("as many", "roaqs", "roals")
+}

@@ -1,0 +1,446 @@
+package index
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"tape/internal/jsonl"
+	"tape/internal/text"
+	"tape/repo"
+)
+
+// matching answers a search by reading every entry.
+func matching(t testing.TB, s Search) ([]repo.Entry, error) {
+	t.Helper()
+	accepts := acceptor(t, s)
+	var out []repo.Entry
+	var missing error
+	reached := false
+	for _, tp := range s.Tapes {
+		q := s.Query
+		q.Limit = nil
+		all, err := collect(t.Context(), tp, q)
+		if errors.Is(err, repo.ErrNotFound) {
+			missing = err
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		reached = true
+		for _, e := range all {
+			if len(s.Roles) > 0 && (e.Kind != repo.KindMessage || !slices.Contains(s.Roles, jsonl.GetString(e.Payload, "role"))) {
+				continue
+			}
+			if !s.Searches && strings.Contains(string(e.Meta), `"search":true`) {
+				continue
+			}
+			if accepts(textOf(e)) {
+				out = append(out, e)
+			}
+		}
+	}
+	if !reached {
+		return nil, missing
+	}
+	return out, nil
+}
+
+func acceptor(t testing.TB, s Search) func([]byte) bool {
+	t.Helper()
+	switch s.How {
+	case Substring:
+		if s.IgnoreCase { // the tests look for ASCII without regard to case
+			return func(body []byte) bool {
+				return strings.Contains(strings.ToLower(string(body)), strings.ToLower(s.Text))
+			}
+		}
+		return func(body []byte) bool { return strings.Contains(string(body), s.Text) }
+	case Regexp:
+		flags := "(?m)"
+		if s.IgnoreCase {
+			flags = "(?mi)"
+		}
+		re, err := regexp.Compile(flags + s.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func(body []byte) bool {
+			return re.MatchString(strings.ReplaceAll(string(body), string(text.Sep), "\n"))
+		}
+	}
+	q := text.Parse(s.Text, text.Options{Exact: s.Exact})
+	return func(body []byte) bool {
+		_, ok := q.Match(body)
+		return ok && !q.Empty() // nothing to look for is nowhere
+	}
+}
+
+// alike names what is folded into one hit.
+func alike(e repo.Entry) string {
+	return fmt.Sprintf("%s %s %x", e.Tape, e.Kind, text.Signature(textOf(e)))
+}
+
+// wantAnswer fails unless a search gives what reading everything gives.
+func wantAnswer(t testing.TB, x *Index, s Search) {
+	t.Helper()
+	what := describe(s)
+	res, err := x.Search(t.Context(), s)
+	want, wantErr := matching(t, s)
+	if (err != nil) != (wantErr != nil) || wantErr != nil && !errors.Is(err, repo.ErrNotFound) {
+		t.Errorf("%s: got the error %v, want %v", what, err, wantErr)
+		return
+	}
+	if err != nil {
+		return
+	}
+	if res.Instead != "" {
+		if len(want) > 0 || s.Exact || s.How != Words {
+			t.Errorf("%s: answered %q instead, though %d entries match", what, res.Instead, len(want))
+			return
+		}
+		s.Text = res.Instead
+		if want, err = matching(t, s); err != nil || len(want) == 0 {
+			t.Errorf("%s: answered %q instead, which nothing matches (%v)", what, res.Instead, err)
+			return
+		}
+	}
+	groups, there := map[string]int{}, map[string]repo.Entry{}
+	for _, e := range want {
+		groups[alike(e)]++
+		there[key(e)] = e
+	}
+	if res.Matches > len(want) || res.Exact && res.Matches != len(want) {
+		t.Errorf("%s: says %d matches, exact %v; there are %d", what, res.Matches, res.Exact, len(want))
+	}
+	limit := s.limit()
+	if s.Count {
+		if len(res.Hits) > 0 || !res.Exact {
+			t.Errorf("%s: a count with %d hits, exact %v", what, len(res.Hits), res.Exact)
+		}
+		return
+	}
+	wanted := len(groups)
+	if s.NoFold {
+		wanted = len(want)
+	}
+	if len(res.Hits) != min(wanted, limit) {
+		t.Errorf("%s: %d hits, want %d of %d\ngot  %v\nwant %v", what, len(res.Hits), min(wanted, limit), wanted, keysOf(hitEntries(res)), keysOf(want))
+		return
+	}
+	seen := map[string]bool{}
+	for _, h := range res.Hits {
+		id := key(h.Entry)
+		if !s.NoFold {
+			id = alike(h.Entry)
+		}
+		if stored, ok := there[key(h.Entry)]; seen[id] || !ok {
+			t.Errorf("%s: %s is no match, or comes twice", what, key(h.Entry))
+		} else if !reflect.DeepEqual(h.Entry, stored) {
+			t.Errorf("%s: the hit is %+v, the entry %+v", what, h.Entry, stored)
+		}
+		seen[id] = true
+		if n := groups[alike(h.Entry)]; s.NoFold && h.Similar != 0 || h.Similar >= n || limit >= wanted && !s.NoFold && h.Similar != n-1 {
+			t.Errorf("%s: %s stands for %d more, of %d alike", what, key(h.Entry), h.Similar, n)
+		}
+		wantShown(t, what, h)
+	}
+	wantOrder(t, what, s, res, want)
+}
+
+// wantShown fails unless a hit is the entry as stored, with a snippet that fits.
+func wantShown(t testing.TB, what string, h Hit) {
+	t.Helper()
+	if !utf8.ValidString(h.Snippet) || strings.ContainsAny(h.Snippet, "\n\x1e") {
+		t.Errorf("%s: %s has the snippet %q", what, key(h.Entry), h.Snippet)
+	}
+	last := 0
+	for _, s := range h.Spans {
+		if s[0] < last || s[1] <= s[0] || s[1] > len(h.Snippet) {
+			t.Errorf("%s: %s has the spans %v in %q", what, key(h.Entry), h.Spans, h.Snippet)
+			return
+		}
+		last = s[1]
+	}
+}
+
+func wantOrder(t testing.TB, what string, s Search, res *Result, want []repo.Entry) {
+	t.Helper()
+	hits := hitEntries(res)
+	if s.How == Words && !s.Newest {
+		for i := 1; i < len(res.Hits); i++ {
+			if res.Hits[i].Score > res.Hits[i-1].Score {
+				t.Errorf("%s: a score of %v comes before one of %v", what, res.Hits[i-1].Score, res.Hits[i].Score)
+			}
+		}
+		return
+	}
+	byAge := func(a, b repo.Entry) int {
+		if len(s.Tapes) > 1 {
+			if c := cmp.Compare(micros(b), micros(a)); c != 0 {
+				return c
+			}
+		}
+		if a.Tape != b.Tape {
+			return 0
+		}
+		return cmp.Compare(b.ID, a.ID)
+	}
+	sorted := slices.IsSortedFunc(hits, byAge)
+	if len(hits) > 0 && !slices.ContainsFunc(hits, func(e repo.Entry) bool { return e.Tape != hits[0].Tape }) {
+		// Within a tape ids tell the age, even if dates jump.
+		sorted = sorted || slices.IsSortedFunc(hits, func(a, b repo.Entry) int { return cmp.Compare(b.ID, a.ID) })
+	}
+	if !sorted {
+		t.Errorf("%s: not the newest first: %v", what, keysOf(hits))
+	}
+	if len(s.Tapes) == 1 && s.NoFold {
+		slices.SortFunc(want, byAge)
+		if want := want[:min(len(want), s.limit())]; !slices.Equal(keysOf(hits), keysOf(want)) {
+			t.Errorf("%s: the newest are %v, got %v", what, keysOf(want), keysOf(hits))
+		}
+	}
+}
+
+// micros is an entry's date, 0 if it has none.
+func micros(e repo.Entry) int64 {
+	at, ok := e.Time()
+	if !ok {
+		return 0
+	}
+	return at.UnixMicro()
+}
+
+func hitEntries(r *Result) []repo.Entry {
+	var out []repo.Entry
+	for _, h := range r.Hits {
+		out = append(out, h.Entry)
+	}
+	return out
+}
+
+func keysOf(entries []repo.Entry) []string {
+	out := make([]string, len(entries))
+	for i, e := range entries {
+		out[i] = key(e)
+	}
+	return out
+}
+
+func describe(s Search) string {
+	var names []string
+	for _, t := range s.Tapes {
+		names = append(names, t.Name())
+	}
+	limit := "none"
+	if s.Query.Limit != nil {
+		limit = fmt.Sprint(*s.Query.Limit)
+	}
+	q := s.Query
+	q.Limit = nil
+	return fmt.Sprintf("%q how %d (ignore case %v, exact %v) in %v, limit %s, roles %v, newest %v, no fold %v, searches %v, count %v, %+v",
+		s.Text, s.How, s.IgnoreCase, s.Exact, names, limit, s.Roles, s.Newest, s.NoFold, s.Searches, s.Count, q)
+}
+
+// Words of which the tests make texts. Some are often used, some in few texts.
+var (
+	plainWords  = strings.Fields("the error timeout retry cache build server index token merge branch commit history search reader writer anchor phase deploy redis")
+	fancyWords  = strings.Fields("SetReference parseHTTPRequest snake_case_name repo/mark.go ./cmd/tape/main.go E_CONN_42 ECONNRESET user@example.org https://example.org/a?b=c 150ms 3.14 v1.60.1 naïve café ΑΒΓδ ＷＩＤＥ ﬁne don't foo-bar x86_64 #123 -flag --long C++ 🚀 𝒳")
+	denseGlyphs = []rune("数据库查询超时错误重试検索する日本語カタカナ한국어검색テスト中文全文")
+)
+
+// writer makes random entries.
+type drafter struct {
+	rng *rand.Rand
+	at  time.Time
+	n   int
+}
+
+func (d *drafter) word() string {
+	switch n := d.rng.IntN(20); {
+	case n < 11:
+		return plainWords[int(float64(len(plainWords))*d.rng.Float64()*d.rng.Float64())]
+	case n < 15:
+		return fancyWords[d.rng.IntN(len(fancyWords))]
+	case n < 17:
+		var b strings.Builder
+		for range 1 + d.rng.IntN(6) {
+			b.WriteRune(denseGlyphs[d.rng.IntN(len(denseGlyphs))])
+		}
+		return b.String()
+	case n < 18:
+		return fmt.Sprint("word", d.rng.IntN(400))
+	case n < 19:
+		return fmt.Sprint(d.rng.IntN(2000))
+	}
+	w := []byte("xxxxxxxx")
+	for i := range w {
+		w[i] = "abcdefghijklmnopqrstuvwxyz"[d.rng.IntN(26)]
+	}
+	return string(w)
+}
+
+func (d *drafter) text() string {
+	words := make([]string, 1+d.rng.IntN(12))
+	for i := range words {
+		words[i] = d.word()
+	}
+	if d.rng.IntN(10) == 0 {
+		words = append(words, strings.Repeat(words[0]+" ", 4))
+	}
+	return strings.Join(words, []string{" ", " ", " ", "\n", ", ", "。"}[d.rng.IntN(6)])
+}
+
+// draft makes an entry of any kind. Some repeat what was said but for a number, some
+// have no date that an index could use, some are a search tool's.
+func (d *drafter) draft() repo.Draft {
+	d.n++
+	d.at = d.at.Add(time.Duration(d.rng.IntN(3600_000_000)-600_000_000) * time.Microsecond)
+	quoted := func(s string) string { return string(jsonl.AppendString(nil, s)) }
+	var out repo.Draft
+	switch d.rng.IntN(9) {
+	case 0, 1:
+		out = repo.Message("user", d.text())
+	case 2:
+		out = repo.Message("assistant", d.text())
+	case 3:
+		out = repo.Draft{Kind: repo.KindToolCall, Payload: []byte(`{"calls":[{"id":"c1","type":"function","function":{"name":"run_shell","arguments":` +
+			quoted(`{"command":`+quoted(d.text())+`}`) + `}}]}`)}
+	case 4:
+		out = repo.Draft{Kind: repo.KindToolResult, Payload: []byte(`{"results":[` + quoted(d.text()) + `,{"code":7}]}`)}
+	case 5:
+		out = repo.Draft{Kind: repo.KindToolResult, Payload: []byte(`{"results":[` + quoted(fmt.Sprintf("ok  	tape/repo	%d.%03ds", d.rng.IntN(100), d.rng.IntN(1000))) + `]}`)}
+	case 6:
+		out = repo.Event("usage", []byte(`{"note":`+quoted(d.text())+`}`))
+	case 7:
+		out = repo.Draft{Kind: repo.KindError, Payload: []byte(`{"kind":"io","message":` + quoted(d.text()) + `}`)}
+	default:
+		out = repo.Draft{Kind: "custom", Payload: []byte(`{"a":{"b":[` + quoted(d.text()) + `]}}`)}
+	}
+	if d.rng.IntN(15) == 0 {
+		out.Meta = []byte(`{"search":true}`)
+	}
+	out.Date = repo.FormatDate(d.at)
+	if d.rng.IntN(60) == 0 {
+		out.Date = "1969-07-20T20:17:40.250001Z"
+	}
+	return out
+}
+
+// query makes something to look for of the texts of entries.
+func query(rng *rand.Rand, all []repo.Entry) string {
+	pick := func() string { return string(textOf(all[rng.IntN(len(all))])) }
+	word := func() string {
+		words := strings.FieldsFunc(pick(), func(r rune) bool { return r <= ' ' || r == text.Sep })
+		if len(words) == 0 {
+			return "session"
+		}
+		return words[rng.IntN(len(words))]
+	}
+	part := func(s string, most int) string {
+		runes := []rune(s)
+		from := rng.IntN(len(runes))
+		return string(runes[from : from+1+rng.IntN(min(most, len(runes)-from))])
+	}
+	switch rng.IntN(12) {
+	case 0, 1:
+		return word()
+	case 2:
+		return word() + " " + word()
+	case 3:
+		return word() + " OR " + word() + " " + word()
+	case 4:
+		return word() + " -" + word()
+	case 5:
+		return `"` + strings.ReplaceAll(strings.TrimSpace(part(pick(), 30)), `"`, "") + `"`
+	case 6:
+		return part(word(), 5) + "*"
+	case 7:
+		return part(word(), 4)
+	case 8:
+		return string(denseGlyphs[rng.IntN(len(denseGlyphs))])
+	case 9:
+		w := []rune(word())
+		w[rng.IntN(len(w))] = 'q'
+		return string(w)
+	case 10:
+		return part(pick(), 12)
+	}
+	return []string{"", "-", `"`, "a AND", "NOT " + word(), "(" + word() + ")", word() + `"`, "*"}[rng.IntN(8)]
+}
+
+// search makes a random search with random filters.
+func search(rng *rand.Rand, tapes []*repo.Tape, all []repo.Entry) Search {
+	s := Search{Text: query(rng, all), Tapes: tapes}
+	if len(tapes) > 1 && rng.IntN(2) == 0 {
+		s.Tapes = tapes[rng.IntN(len(tapes)):][:1]
+	}
+	kinds := []string{repo.KindMessage, repo.KindToolCall, repo.KindToolResult, repo.KindEvent, repo.KindError, repo.KindAnchor, "custom", "none"}
+	if rng.IntN(4) == 0 {
+		s.Query.Kinds = kinds[rng.IntN(len(kinds)):]
+	}
+	if rng.IntN(6) == 0 {
+		s.Roles = []string{"user", "assistant", "tool"}[rng.IntN(3):]
+	}
+	moment := func() time.Time { at, _ := all[rng.IntN(len(all))].Time(); return at }
+	if rng.IntN(4) == 0 {
+		s.Query.Since = moment()
+	}
+	if rng.IntN(4) == 0 {
+		s.Query.Until = moment()
+	}
+	if s.Query.Since.After(s.Query.Until) && !s.Query.Until.IsZero() {
+		s.Query.Since, s.Query.Until = s.Query.Until, s.Query.Since
+	}
+	name := func() string { return fmt.Sprint("phase/", rng.IntN(5)) }
+	switch rng.IntN(12) {
+	case 0:
+		s.Query.After = name()
+	case 1:
+		s.Query.Phase = name()
+	case 2:
+		s.Query.From, s.Query.To, s.Query.Inclusive = name(), name(), rng.IntN(2) == 0
+	case 3:
+		s.Query.After = repo.Latest
+	}
+	switch rng.IntN(4) {
+	case 0:
+		s.Query.Limit = repo.N(rng.IntN(12))
+	case 1:
+		s.Query.Limit = repo.N(20)
+	}
+	s.NoFold, s.Searches, s.Newest = rng.IntN(2) == 0, rng.IntN(4) == 0, rng.IntN(4) == 0
+	s.Exact, s.Count = rng.IntN(3) == 0, rng.IntN(8) == 0
+	return s
+}
+
+// scanned makes a random scan.
+func scanSearch(rng *rand.Rand, tapes []*repo.Tape, all []repo.Entry) Search {
+	s := search(rng, tapes, all)
+	s.Exact, s.IgnoreCase = false, rng.IntN(3) == 0
+	runes := []rune(strings.ReplaceAll(string(textOf(all[rng.IntN(len(all))])), string(text.Sep), " "))
+	s.Text = "error"
+	if len(runes) > 0 {
+		from := rng.IntN(len(runes))
+		s.Text = string(runes[from : from+1+rng.IntN(min(10, len(runes)-from))])
+	}
+	s.How = Substring
+	if s.IgnoreCase && strings.ContainsFunc(s.Text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		s.IgnoreCase = false
+	}
+	if rng.IntN(2) == 0 {
+		s.How, s.IgnoreCase = Regexp, false
+		forms := []string{`\b%s`, `%s\w*`, `^%s`, `%s$`, `(%s|redis)`, `[a-z]+%s`, `%s.+e`, `\d+.?%s?`}
+		s.Text = fmt.Sprintf(forms[rng.IntN(len(forms))], regexp.QuoteMeta(s.Text))
+	}
+	return s
+}

@@ -1,0 +1,131 @@
+package index
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tape/repo"
+)
+
+// program asks the sqlite3 program, which other people's tools stand for.
+func program(t *testing.T, path, query string) string {
+	t.Helper()
+	path3, err := exec.LookPath("sqlite3")
+	if err != nil {
+		t.Skip("the program sqlite3 is not here: what it says of index.db is not looked at")
+	}
+	out, err := exec.Command(path3, "-batch", path, query).CombinedOutput()
+	if err != nil {
+		t.Fatalf("sqlite3: %v\n%s", err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// TestPlainSQLite reads the index with the sqlite3 program: the entries between two
+// anchors, the columns, the words, and what it says of the file.
+func TestPlainSQLite(t *testing.T) {
+	t.Parallel()
+	rng := random(t)
+	s := testStore(t)
+	tp := openTape(t, s, "")
+	d := &drafter{rng: rng, at: clock()}
+	x := testIndex(t, s)
+	for i := range 12 {
+		drafts := make([]repo.Draft, 1+rng.IntN(20))
+		for i := range drafts {
+			drafts[i] = d.draft()
+		}
+		drafts = append(drafts, repo.Message("user", "a needle"))
+		mustAppend(t, tp, drafts...)
+		mustHandoff(t, tp, string(rune('a'+i)))
+		if i%3 == 0 {
+			mustSync(t, x)
+		}
+	}
+	mustSync(t, x)
+	for range size(3, 8, 50) {
+		from := rng.IntN(11)
+		to := from + 1 + rng.IntN(11-from)
+		a, b := string(rune('a'+from)), string(rune('a'+to))
+		query := fmt.Sprintf(`SELECT id, kind, anchor_name, anchor_seq, file_path, line_offset, created_at FROM (SELECT * FROM entries WHERE anchor_seq BETWEEN
+			(SELECT anchor_seq FROM entries WHERE kind='anchor' AND anchor_name='%s') AND
+			(SELECT anchor_seq FROM entries WHERE kind='anchor' AND anchor_name='%s') ORDER BY id)`, a, b)
+		want, err := collect(t.Context(), tp, repo.Query{From: a, To: b, Inclusive: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for _, e := range want {
+			at, _ := e.Time()
+			lines = append(lines, fmt.Sprintf("%d|%s|%s|%d|anchors/%s/%s|%d|%s", e.ID, e.Kind, e.Anchor, e.AnchorSeq, e.At.Folder, e.At.File, e.At.Line, repo.FormatDate(at)))
+		}
+		if got := program(t, s.IndexFile(), query); got != strings.Join(lines, "\n") {
+			t.Errorf("between %s and %s:\n--- sqlite3\n%s\n--- want\n%s", a, b, got, strings.Join(lines, "\n"))
+		}
+	}
+	// What is found with plain SQLite can be cut out of the files.
+	row := strings.Split(program(t, s.IndexFile(), `SELECT file_path, byte_offset, byte_length FROM entries WHERE kind = 'message' ORDER BY id DESC LIMIT 1`), "|")
+	var offset, length int
+	if _, err := fmt.Sscan(row[1]+" "+row[2], &offset, &length); err != nil {
+		t.Fatal(err)
+	}
+	if line := readFile(t, filepath.Join(s.Dir(), row[0]))[offset:][:length]; !strings.Contains(string(line), "a needle") || line[0] != '{' || line[len(line)-1] != '}' {
+		t.Errorf("at the position of the last message is %q", line)
+	}
+	if got := program(t, s.IndexFile(), `SELECT count(*) FROM words WHERE words MATCH 'needle'`); got != "12" {
+		t.Errorf("MATCH finds %s entries, want 12", got)
+	}
+	if got := program(t, s.IndexFile(), `PRAGMA integrity_check`); got != "ok" {
+		t.Errorf("integrity_check: %s", got)
+	}
+	if got := program(t, s.IndexFile(), `INSERT INTO words (words) VALUES ('integrity-check')`); got != "" {
+		t.Errorf("integrity-check of the words: %s", got)
+	}
+	columns := "id,kind,anchor_name,anchor_seq,file_path,line_offset,created_at,summary,tape,byte_offset,byte_length"
+	if got := program(t, s.IndexFile(), `SELECT group_concat(name) FROM pragma_table_info('entries')`); got != columns {
+		t.Errorf("the columns are %s", got)
+	}
+}
+
+// TestCreatedAt is about dates in all zones and times: the column has them in UTC.
+func TestCreatedAt(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	tp := openTape(t, s, "")
+	dates := []string{"2026-11-20T09:30:00.000001Z", "2026-11-20T09:30:00+05:30", "1969-12-31T23:59:59.999999Z", "1969-07-20T20:17:40.25Z",
+		"1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", "1969-07-20T20:17:40Z"}
+	var want []string
+	for _, date := range dates {
+		d := repo.Message("user", "x")
+		d.Date = date
+		at, _ := mustAppend(t, tp, d)[0].Time()
+		want = append(want, repo.FormatDate(at)+" | ")
+	}
+	x := testIndex(t, s)
+	mustSync(t, x)
+	got := rowsOf(t, x.db, "SELECT created_at FROM entries WHERE id > 1 ORDER BY id")
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%s: created_at is %s", dates[i], got[i])
+		}
+	}
+}
+
+// TestNoTextInIndex is about what the index holds: not the text.
+func TestNoTextInIndex(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	tp := openTape(t, s, "")
+	mustAppend(t, tp, repo.Message("user", "one phrase that nobody wrote before"), result("printed words of some tool"),
+		repo.Draft{Kind: repo.KindError, Payload: []byte(`{"kind":"io","message":"what went wrong there"}`)})
+	mustSync(t, testIndex(t, s))
+	raw := string(readFile(t, s.IndexFile()))
+	for _, phrase := range []string{"one phrase", "phrase that", "printed words", "what went", "went wrong"} {
+		if strings.Contains(raw, phrase) {
+			t.Errorf("the index has the text %q", phrase)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package repo
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+)
+
+// scannedTape is a tape with several phases and kinds, on disk or only in git.
+func scannedTape(t *testing.T, disk bool) *Tape {
+	t.Helper()
+	s := testStore(t, nil)
+	tp, err := s.CreateTape(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := clock()
+	kinds := []string{KindMessage, KindToolCall, KindEvent, KindError, "custom"}
+	for phase := range 6 {
+		var drafts []Draft
+		for i := range 3 + phase*5 {
+			at = at.Add(time.Minute)
+			pad := ""
+			if i%7 == 3 {
+				pad = string(bytes.Repeat([]byte("p"), 100_000))
+			}
+			drafts = append(drafts, Draft{Kind: kinds[i%5], Payload: []byte(fmt.Sprintf(`{"n":%d,"pad":%q}`, i, pad)), Date: FormatDate(at)})
+		}
+		mustAppend(t, tp, drafts...)
+		if _, err := tp.Handoff(t.Context(), Anchor{Name: fmt.Sprint("a", phase%4), Date: FormatDate(at)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustAppend(t, tp, Message("user", "open"))
+	mustCheckpoint(t, tp)
+	if !disk {
+		runGit(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
+	}
+	return tp
+}
+
+// TestFilesAndRange compares the files and the ids that a query selects with what the
+// query gives.
+func TestFilesAndRange(t *testing.T) {
+	t.Parallel()
+	rng := random(t)
+	for _, disk := range []bool{true, false} {
+		tp := scannedTape(t, disk)
+		all := entriesOf(t, tp, Query{})
+		for range size(40, 150, 2000) {
+			q := randomQuery(rng, all)
+			q.Limit, q.Tail, q.Reverse = nil, nil, false
+			want, wantErr := collect(t.Context(), tp, q)
+			var got []Entry
+			files, err := tp.Files(t.Context(), q)
+			if (err != nil) != (wantErr != nil) || err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrInvalid) {
+				t.Fatalf("%s: the error %v, want %v", show(q), err, wantErr)
+			}
+			if err != nil {
+				if _, _, err := tp.Range(t.Context(), q); err == nil {
+					t.Errorf("%s: a range, though %v", show(q), wantErr)
+				}
+				continue
+			}
+			var buf []byte
+			for i := range files.Len() {
+				f, err := files.Read(i, buf)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for at := 0; at < len(f.Data); at += bytes.IndexByte(f.Data[at:], '\n') + 1 {
+					e, err := f.Entry(at)
+					if err != nil {
+						t.Fatal(err)
+					}
+					e.At.Line = bytes.Count(f.Data[:at], []byte("\n"))
+					if q.Keeps(e) {
+						got = append(got, e)
+					}
+				}
+				buf = f.Data[:0]
+			}
+			slices.SortFunc(got, func(a, b Entry) int { return int(a.ID - b.ID) })
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s: the files have %v, want %v", show(q), ids(got), ids(want))
+			}
+			first, last, err := tp.Range(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			within := Query{After: q.After, From: q.From, To: q.To, Inclusive: q.Inclusive, Phase: q.Phase}
+			span := entriesOf(t, tp, within)
+			for _, e := range span {
+				if e.ID < first || e.ID > last {
+					t.Errorf("%s: the range is %d to %d, and @%d is selected", show(q), first, last, e.ID)
+				}
+			}
+			if n := min(last, int64(len(all))) - first + 1; n != int64(len(span)) {
+				t.Errorf("%s: the range is %d to %d, and %d are selected", show(q), first, last, len(span))
+			}
+		}
+		if first, last, err := tp.Range(t.Context(), Query{}); first != 1 || last != math.MaxInt64 || err != nil {
+			t.Errorf("everything is %d to %d, %v", first, last, err)
+		}
+	}
+}
+
+// TestFilesAndTornLine is about a line without its end, which is not there yet, and one
+// that is no entry, which is an error that says where.
+func TestFilesAndTornLine(t *testing.T) {
+	t.Parallel()
+	s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tp := openTape(t, s, "")
+	mustAppend(t, tp, Message("user", "whole"))
+	path := filepath.Join(s.Dir(), anchorsDir, "001_session-start", "messages.jsonl")
+	good := readFile(t, path)
+	read := func() []byte {
+		t.Helper()
+		files, err := tp.Files(t.Context(), Query{Kinds: []string{KindMessage}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := files.Read(files.Len()-1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(f.Data) > len(good) {
+			_, err := f.Entry(len(good))
+			var damage *CorruptError
+			if !errors.As(err, &damage) || damage.Line != 2 {
+				t.Errorf("what is no entry gives the error %v", err)
+			}
+		}
+		return f.Data
+	}
+	writeFile(t, path, append(bytes.Clone(good), `{"id":3,"kind":"mess`...))
+	if got := read(); !bytes.Equal(got, good) {
+		t.Errorf("read %q, want %q", got, good)
+	}
+	writeFile(t, path, append(bytes.Clone(good), "no entry\n"...))
+	if got := read(); len(got) == len(good) {
+		t.Error("the line is not there")
+	}
+}
