@@ -1,9 +1,18 @@
 package gitstore
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+
+	"tape/internal/disk"
 )
 
 // initialConfig is the configuration of a new repository. What a user set globally
@@ -29,4 +38,161 @@ func initialConfig() string {
 	}
 	lines = append(lines, "[index]", "\tversion = 2", "[gc]", "\tauto = 0", "[tag]", "\tsort = version:refname", "")
 	return strings.Join(lines, "\n")
+}
+
+// DiffDriver says how git shows some files of a repository: through a program that
+// makes text of them (gitattributes(5), "Performing text diffs of binary files").
+type DiffDriver struct {
+	Name     string        // as in diff=Name
+	Settings []DiffSetting // of diff.Name; without the first the others mean nothing
+	Patterns []string      // of the files, as attributes name them
+	Samples  []string      // paths of such files: attributes that match one concern them all
+	Mark     string        // stands in a comment at what was written, so that it is found again
+}
+
+// DiffSetting is one value of a driver's configuration.
+type DiffSetting struct{ Key, Value string }
+
+// DiffSetup names what of a driver is in effect: settings as diff.name.key, and patterns.
+type DiffSetup struct {
+	Installed []string
+	Kept      []string // the user's own, which were found and go before ours
+}
+
+// InstallDiffDriver writes a driver into the repository's configuration and into
+// .git/info/attributes, where worktrees find it, too. What the user has set himself, in
+// any of git's files of configuration or for these files in info/attributes, is kept.
+// All other bytes of both files stay, and a driver that is in place is not written again.
+func (r *Repo) InstallDiffDriver(ctx context.Context, d DiffDriver) (DiffSetup, error) {
+	var out, attributes DiffSetup
+	err := r.editFile(ctx, r.configPath(), func(old []byte) (next []byte, err error) {
+		next, out, err = d.addSettings(old, r.freshConfig())
+		return next, err
+	})
+	if err == nil {
+		err = r.editFile(ctx, r.attributesPath(), func(old []byte) (next []byte, err error) {
+			next, attributes = d.addPatterns(old)
+			return next, nil
+		})
+	}
+	if err != nil {
+		return DiffSetup{}, fmt.Errorf("set up git's diff driver %s: %w", d.Name, err)
+	}
+	out.Installed = append(out.Installed, attributes.Installed...)
+	out.Kept = append(out.Kept, attributes.Kept...)
+	return out, nil
+}
+
+// RemoveDiffDriver takes away what InstallDiffDriver wrote, nothing else, and names it.
+func (r *Repo) RemoveDiffDriver(ctx context.Context, d DiffDriver) (removed []string, err error) {
+	var patterns []string
+	err = r.editFile(ctx, r.attributesPath(), func(old []byte) (rest []byte, err error) {
+		rest, patterns = d.withoutPatterns(old)
+		return rest, nil
+	})
+	if err == nil {
+		err = r.editFile(ctx, r.configPath(), func(old []byte) ([]byte, error) {
+			rest, section := d.withoutSettings(old)
+			ours, err := configEntries(section)
+			removed = nil
+			for _, e := range ours {
+				removed = append(removed, d.settingName(e.key))
+			}
+			if err == nil {
+				err = d.checkEdit(old, rest, nil)
+			}
+			return rest, err
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("take away git's diff driver %s: %w", d.Name, err)
+	}
+	return append(removed, patterns...), nil
+}
+
+func (r *Repo) configPath() string     { return filepath.Join(r.gitDir, "config") }
+func (r *Repo) attributesPath() string { return filepath.Join(r.gitDir, "info", "attributes") }
+
+// freshConfig is all configuration as it is now.
+func (r *Repo) freshConfig() []configEntry {
+	l := configLoader{gitDir: r.gitDir, home: homeDir()}
+	l.load()
+	return l.entries
+}
+
+// editFile changes one of git's own files under git's lock. Where edit changes nothing,
+// nothing is written; where it leaves nothing, the file goes. edit may run more than
+// once.
+func (r *Repo) editFile(ctx context.Context, path string, edit func(old []byte) ([]byte, error)) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // git, too, locks and replaces what a link leads to
+	}
+	old, _, err := readWithMode(path)
+	if err != nil {
+		return err
+	}
+	if next, err := edit(old); err != nil || bytes.Equal(old, next) {
+		return err
+	}
+	guard := filepath.Join(r.gitDir, guardDir, "config.lock")
+	return r.guarded(ctx, guard, func() (err error) {
+		l, err := r.lock(path)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, l.release()) }()
+		old, mode, err := readWithMode(path)
+		if err != nil {
+			return err
+		}
+		next, err := edit(old)
+		if err != nil || bytes.Equal(old, next) {
+			return err
+		}
+		if len(next) == 0 {
+			err = r.fs.Remove(path)
+		} else {
+			err = l.replace(next, mode)
+		}
+		if err != nil {
+			return err
+		}
+		return r.fs.SyncDir(filepath.Dir(path))
+	})
+}
+
+// readWithMode reads a file that may be missing.
+func readWithMode(path string) ([]byte, fs.FileMode, error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, disk.FilePerm, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	return raw, st.Mode().Perm(), nil
+}
+
+// replace publishes new content and gives the file its old mode back, through a handle
+// of its own: the name may be another's by then.
+func (l *lockFile) replace(content []byte, mode fs.FileMode) error {
+	if err := l.write(content); err != nil {
+		return err
+	}
+	if runtime.GOOS == "windows" || mode == disk.FilePerm {
+		return l.publish()
+	}
+	f, err := os.Open(l.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := l.publish(); err != nil {
+		return err
+	}
+	return f.Chmod(mode)
 }

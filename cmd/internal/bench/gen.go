@@ -71,7 +71,7 @@ func (g *gen) code(n int) string {
 	b := make([]byte, 0, n+128)
 	for len(b) < n {
 		switch r := g.rng.IntN(48); {
-		case r == 0:
+		case r == 0 && g.rng.IntN(5) == 0:
 			b = fmt.Appendf(b, "%s %s: %s %s (request %016x)\n", g.at.Format(time.RFC3339), g.codes.pick(g.rng), g.word(), g.word(), g.rng.Uint64())
 		case r < 10:
 			b = fmt.Appendf(b, "\tif %s != nil {\n\t\treturn fmt.Errorf(\"%s %s: %%w\", err)\n\t}\n", g.name(), g.word(), g.word())
@@ -100,7 +100,7 @@ func (g *gen) size(median float64) int {
 
 var tools = [...]string{"bash", "bash", "bash", "read_file", "edit_file", "search_files", "run_tests", "fetch"}
 
-// entry is one NDJSON line for tape append --stdin, about 400 bytes on average.
+// entry is one NDJSON line for tape append --stdin, about 430 bytes on average.
 func (g *gen) entry(dst []byte) []byte {
 	g.at = g.at.Add(time.Duration(g.rng.IntN(20)) * time.Second)
 	date := g.at.Format("2006-01-02T15:04:05.000000+00:00")
@@ -109,14 +109,14 @@ func (g *gen) entry(dst []byte) []byte {
 		dst = jsonl.AppendString(append(dst, `{"kind":"message","payload":{"role":"user","content":`...), g.prose(g.size(60)))
 		dst = append(dst, `}`...)
 	case 1, 2:
-		dst = jsonl.AppendString(append(dst, `{"kind":"message","payload":{"role":"assistant","content":`...), g.prose(g.size(180)))
+		dst = jsonl.AppendString(append(dst, `{"kind":"message","payload":{"role":"assistant","content":`...), g.prose(g.size(165)))
 		dst = append(dst, `}`...)
 	case 3, 4:
 		dst = fmt.Appendf(dst, `{"kind":"tool_call","payload":{"calls":[{"id":"call_%x","type":"function","function":{"name":%q,"arguments":`, g.rng.Uint64(), tools[g.rng.IntN(len(tools))])
 		dst = jsonl.AppendString(dst, string(jsonl.AppendString([]byte(`{"command":`), g.code(g.size(40))))+"}")
 		dst = append(dst, `}}]}`...)
 	case 5, 6:
-		dst = jsonl.AppendString(append(dst, `{"kind":"tool_result","payload":{"results":[`...), g.code(g.size(260)))
+		dst = jsonl.AppendString(append(dst, `{"kind":"tool_result","payload":{"results":[`...), g.code(g.size(235)))
 		dst = append(dst, `]}`...)
 	default:
 		dst = fmt.Appendf(dst, `{"kind":"event","payload":{"name":"run","data":{"usage":{"input_tokens":%d,"output_tokens":%d}}}`, g.rng.IntN(90000), g.rng.IntN(900))

@@ -10,6 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 )
 
 func main() {
@@ -20,83 +23,108 @@ func main() {
 }
 
 type setup struct {
-	out  io.Writer
-	tape string // the program
-	dir  string // scratch
-	runs int
-	big  int // entries of the long tape
-	mb   int // size of the transcript to import
-	env  []string
+	out         io.Writer
+	tape        string // the program
+	dir         string // scratch
+	runs        int
+	big         int    // entries of the long tape
+	mb          int    // size of the transcript to import
+	transcripts string // folder of real ones
+	env         []string
+
+	needles *needles // see searched
+}
+
+// part is some of the rows, which can be asked for by its name.
+type part struct {
+	name string
+	run  func() error
+}
+
+func (s *setup) parts() []part {
+	return []part{
+		{"stream", s.batch}, {"append", s.appends}, {"handoff", s.handoffs}, {"import", s.imports},
+		{"search", s.searches}, {"linear", s.linear}, {"exact", s.exacts}, {"between", s.betweens},
+		{"context", s.contexts}, {"catchup", s.catchUps}, {"rebuild", s.rebuilds}, {"size", s.sizes},
+	}
 }
 
 func bench(out io.Writer) error {
 	s := &setup{out: out}
-	dir := flag.String("dir", "", "scratch folder; default: a temporary one, removed at the end")
+	var names []string
+	for _, p := range s.parts() {
+		names = append(names, p.name)
+	}
+	dir := flag.String("dir", "", "scratch folder, whose workspaces the next run in it uses again; default: a temporary one, removed at the end")
 	tape := flag.String("tape", "", "the program to measure; default: built from this tree")
+	only := flag.String("only", "", "the parts to run, of "+strings.Join(names, ",")+"; default: all")
 	flag.IntVar(&s.runs, "runs", 25, "counted runs of each pair")
 	flag.IntVar(&s.big, "entries", 1_000_000, "entries of the long tape")
 	flag.IntVar(&s.mb, "mb", 200, "megabytes of transcript to import")
+	flag.StringVar(&s.transcripts, "transcripts", "../shared/fixtures", "folder of real transcripts, for the size of their index; left out if it is not there")
 	flag.Parse()
-	s.dir, s.tape = *dir, *tape
-	if s.dir == "" {
-		tmp, err := os.MkdirTemp("", "tape-bench-*")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(tmp)
-		s.dir = tmp
+	wanted := names
+	if *only != "" {
+		wanted = strings.Split(*only, ",")
 	}
-	if s.tape == "" {
-		s.tape = filepath.Join(s.dir, "tape")
-		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", s.tape, "./cmd/tape")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			return fmt.Errorf("build the program: %w", err)
+	for _, name := range wanted {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("-only: there is no part %q; there are %s", name, strings.Join(names, ", "))
 		}
 	}
-	s.env = []string{"HOME=" + s.dir, "GIT_CONFIG_NOSYSTEM=1", "TAPE_AUTHOR=Bench <bench@example.org>",
-		"GIT_AUTHOR_NAME=Bench", "GIT_AUTHOR_EMAIL=bench@example.org", "GIT_COMMITTER_NAME=Bench", "GIT_COMMITTER_EMAIL=bench@example.org"}
-	for _, part := range []func() error{s.batch, s.appends, s.handoffs, s.imports} {
-		if err := part(); err != nil {
-			return err
+	done, err := s.prepare(*dir, *tape)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for _, p := range s.parts() {
+		if !slices.Contains(wanted, p.name) {
+			continue
+		}
+		fmt.Fprintf(out, "\n%s%s\n", p.name, load())
+		if err := p.run(); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
 	return nil
 }
 
-// workspace creates a workspace with a tape of n entries and returns its folder.
-func (s *setup) workspace(name string, n int) (string, error) {
-	ws := filepath.Join(s.dir, name)
-	if _, err := os.Stat(ws); err == nil {
-		return ws, nil // kept from an earlier run in the same folder
+// prepare makes the scratch folder and the program. done removes what is temporary.
+func (s *setup) prepare(dir, tape string) (done func(), err error) {
+	done = func() {}
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "tape-bench-*"); err != nil {
+			return done, err
+		}
+		done = func() { _ = os.RemoveAll(dir) }
 	}
-	if _, err := s.cmd(ws, "init", ws).run(); err != nil {
-		return ws, err
+	if s.dir, err = filepath.Abs(dir); err != nil {
+		return done, err
 	}
-	fill := s.cmd(ws, "append", "--stdin", "--json")
-	fill.stdin = s.entries(n)
-	if _, err := fill.run(); err != nil {
-		return ws, err
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return done, err
 	}
-	_, err := s.cmd(ws, "handoff", "filled").run()
-	return ws, err
+	if s.tape = tape; s.tape == "" {
+		s.tape = filepath.Join(s.dir, "tape")
+		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", s.tape, "./cmd/tape")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			return done, fmt.Errorf("build the program: %w", err)
+		}
+	}
+	s.env = []string{"HOME=" + s.dir, "GIT_CONFIG_NOSYSTEM=1", "TAPE_AUTHOR=Bench <bench@example.org>",
+		"GIT_AUTHOR_NAME=Bench", "GIT_AUTHOR_EMAIL=bench@example.org", "GIT_COMMITTER_NAME=Bench", "GIT_COMMITTER_EMAIL=bench@example.org"}
+	return done, nil
 }
 
-// entries streams n generated entries.
-func (s *setup) entries(n int) func() io.Reader {
-	return func() io.Reader {
-		r, w := io.Pipe()
-		go func() { w.CloseWithError(newGen(1).entries(w, n)) }()
-		return r
+// load says how busy the machine is, where that can be told: figures of a busy one are
+// worth less.
+func load() string {
+	now, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return ""
 	}
-}
-
-func (s *setup) cmd(ws string, args ...string) command {
-	argv := append([]string{s.tape, args[0]}, args[1:]...)
-	env := append(s.env, "TAPE_WORKSPACE="+ws)
-	if args[0] == "init" {
-		env = s.env
-	}
-	return command{env: env, argv: argv}
+	fields := strings.Fields(string(now))
+	return fmt.Sprintf(" (load %s, %d processors)", fields[0], runtime.NumCPU())
 }

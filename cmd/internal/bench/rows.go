@@ -66,7 +66,7 @@ func writeFile(path string, fill func(io.Writer) error) (int64, error) {
 // tape.
 func (s *setup) appends() error {
 	for _, n := range []int{1000, s.big} {
-		ws, err := s.workspace(fmt.Sprintf("ws-%d", n), n)
+		ws, err := s.workspace(n)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (s *setup) appends() error {
 // files in a repository of the same history.
 func (s *setup) handoffs() error {
 	for _, n := range []int{1000, s.big} {
-		ws, err := s.workspace(fmt.Sprintf("ws-%d", n), n)
+		ws, err := s.workspace(n)
 		if err != nil {
 			return err
 		}
