@@ -217,13 +217,13 @@ func (w *worder) add(tape int64, e repo.Entry) line {
 		w.builder.Add(w.words.Term)
 	}
 	w.mark(markKind, e.Kind)
-	if e.Kind == repo.KindMessage {
+	if hasRole(e) {
 		w.mark(markRole, roleOf(e))
 	}
 	if isSearch(e) {
 		w.mark(markSearch, "")
 	}
-	l := line{id: e.ID, kind: e.Kind, summary: summaryOf(e), seq: e.AnchorSeq, at: e.At, sign: int64(text.Signature(w.text))}
+	l := line{id: e.ID, kind: e.Kind, summary: summaryOf(e), seq: e.AnchorSeq, at: e.At, sign: int64(signOf(e.Kind, w.text))}
 	if at, ok := e.Time(); ok {
 		l.created, l.dated = at.UnixMicro(), true
 	}
@@ -243,7 +243,24 @@ var talkKinds = [...]string{repo.KindMessage, repo.KindAnchor, repo.KindError}
 
 func isTalk(kind string) bool { return slices.Contains(talkKinds[:], kind) }
 
-func roleOf(e repo.Entry) string { return jsonl.GetString(e.Payload, "role") }
+// signOf is equal for entries that are shown as one: of what was said, those that say the
+// same; of what was printed, also those that differ in digits and the like.
+func signOf(kind string, body []byte) uint64 {
+	if isTalk(kind) || kind == repo.KindSystem {
+		return text.Identity(body)
+	}
+	return text.Signature(body)
+}
+
+// roleOf is the role of a message; that of a system prompt is its kind.
+func roleOf(e repo.Entry) string {
+	if e.Kind == repo.KindSystem {
+		return e.Kind
+	}
+	return jsonl.GetString(e.Payload, "role")
+}
+
+func hasRole(e repo.Entry) bool { return e.Kind == repo.KindMessage || e.Kind == repo.KindSystem }
 
 // isSearch reports whether a search tool wrote the entry.
 func isSearch(e repo.Entry) bool {

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"database/sql"
 	"fmt"
 
 	"tape/internal/text"
@@ -29,15 +30,13 @@ type candidate struct {
 // candidate reads a document's row.
 func (f *finder) candidate(doc int64) (candidate, error) {
 	c := candidate{doc: doc, rank: f.eval.scopeOf(doc).rank}
-	var created *int64
+	var created sql.NullInt64
 	ok, err := f.db.row("SELECT kind, created, seq, file, line, offset, length, sign FROM lines WHERE doc = ?", []any{doc},
 		&c.kind, &created, &c.seq, &c.file, &c.at.Line, &c.at.Offset, &c.at.Length, &c.sign)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: there is no line %d", errStrange, idOf(doc))
 	}
-	if created != nil {
-		c.created = *created
-	}
+	c.created = created.Int64
 	return c, err
 }
 
@@ -47,9 +46,11 @@ func (f *finder) match(c *candidate) (bool, error) {
 	if c.entry, err = f.entry(c); err != nil {
 		return false, err
 	}
-	c.text = text.AppendEntry(nil, c.entry.Kind, c.entry.Payload)
+	f.body = text.AppendEntry(f.body[:0], c.entry.Kind, c.entry.Payload)
 	var ok bool
-	c.match, ok = f.query.Match(c.text)
+	if c.match, ok = f.query.Match(f.body); ok {
+		c.text, f.body = f.body, nil
+	}
 	return ok, nil
 }
 

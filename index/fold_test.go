@@ -129,3 +129,30 @@ func TestOrder(t *testing.T) {
 		t.Errorf("the newest first: %s", shown(res))
 	}
 }
+
+// TestFoldingKeepsAnswers: what people said is folded only if it is the same, and nothing
+// is that differs in what was looked for.
+func TestFoldingKeepsAnswers(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	tp := openTape(t, s, "")
+	mustAppend(t, tp, repo.Message("user", "the port should be 8080"), repo.Message("user", "the port should be 9090"),
+		repo.Message("user", "the port should be 9090"), result("listen on port 8080"), result("listen on port 9090"))
+	x := testIndex(t, s)
+	for _, c := range []struct {
+		how  How
+		text string
+		want []int64
+	}{
+		{Words, "port", []int64{2, 4, 6}},
+		{Words, "8080 OR 9090", []int64{2, 4, 5, 6}},
+		{Words, "90*", []int64{4, 6}},
+		{Substring, "port", []int64{2, 4, 6}},
+		{Substring, "port 8", []int64{5}},
+		{Regexp, `port \d`, []int64{5, 6}},
+		{Regexp, `port`, []int64{2, 4, 6}},
+	} {
+		res := mustSearch(t, x, Search{Text: c.text, How: c.how, Tapes: []*repo.Tape{tp}})
+		wantIDs(t, c.text, res.Hits, c.want...)
+	}
+}

@@ -54,7 +54,6 @@ type Synced struct {
 	Entries int64 // taken up by the call
 	Total   int64 // in the index, of all tapes
 	Tapes   int
-	Memory  bool // nothing could be written; the index is in memory
 }
 
 // Sync brings the index up to date with every tape of the workspace, and forgets those
@@ -64,9 +63,9 @@ func (x *Index) Sync(ctx context.Context) (Synced, error) {
 	if err != nil {
 		return Synced{}, err
 	}
-	added, err := x.ready(ctx, tapes, true)
+	added, err := x.readyFile(ctx, tapes, true)
 	if err != nil {
-		return Synced{}, err
+		return Synced{}, fmt.Errorf("write the index: %w", classify(err))
 	}
 	return x.synced(added)
 }
@@ -89,7 +88,7 @@ func (x *Index) Rebuild(ctx context.Context) (Synced, error) {
 }
 
 func (x *Index) synced(added int64) (Synced, error) {
-	out := Synced{Entries: added, Memory: x.memory}
+	out := Synced{Entries: added}
 	_, err := x.db.row("SELECT count(*), coalesce(sum(entries), 0) FROM tapes", nil, &out.Tapes, &out.Total)
 	return out, classify(err)
 }
@@ -100,7 +99,7 @@ type Status struct {
 	State    string // absent, outdated, damaged, foreign, stale or fresh
 	Entries  int64
 	Tapes    int // that the index has
-	Stale    int // tapes of the workspace of which it does not have everything
+	Stale    int // tapes of which it does not have everything, or that are gone
 	Bytes    int64
 	Segments int // parts of the table of words
 	Schema   int
@@ -115,16 +114,16 @@ func (x *Index) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	return x.statusOf(tapes)
+	return x.statusOf(tapes, true)
 }
 
 // State is the state of the index as far as one tape is concerned.
 func (x *Index) State(t *repo.Tape) (string, error) {
-	st, err := x.statusOf([]*repo.Tape{t})
+	st, err := x.statusOf([]*repo.Tape{t}, false)
 	return st.State, err
 }
 
-func (x *Index) statusOf(tapes []*repo.Tape) (Status, error) {
+func (x *Index) statusOf(tapes []*repo.Tape, all bool) (Status, error) {
 	out := Status{File: x.store.IndexFile(), Schema: schemaVersion, Stale: len(tapes)}
 	if st, err := os.Stat(out.File); err == nil {
 		out.Bytes = st.Size()
@@ -139,7 +138,7 @@ func (x *Index) statusOf(tapes []*repo.Tape) (Status, error) {
 	// Not for reading only: a writer that was killed may have left a journal.
 	d, err := openDB(out.File, writing)
 	if err == nil {
-		err = errors.Join(d.status(tapes, &out), d.close())
+		err = errors.Join(d.status(tapes, all, &out), d.close())
 	}
 	if isUnwritable(err) {
 		out.State = "stale"
@@ -156,12 +155,20 @@ func (f found) String() string {
 	return [...]string{absent: "absent", current: "fresh", outdated: "outdated", damaged: "damaged", foreign: "foreign"}[f]
 }
 
-func (d *db) status(tapes []*repo.Tape, out *Status) error {
+func (d *db) status(tapes []*repo.Tape, all bool, out *Status) error {
 	stale, err := d.stale(tapes)
 	if err != nil {
 		return err
 	}
-	if out.Stale = len(stale); out.Stale > 0 {
+	out.Stale = len(stale)
+	if all {
+		gone, err := d.gone(tapes)
+		if err != nil {
+			return err
+		}
+		out.Stale += len(gone)
+	}
+	if out.Stale > 0 {
 		out.State = "stale"
 	}
 	if _, err := d.row("SELECT count(*), coalesce(sum(entries), 0) FROM tapes", nil, &out.Tapes, &out.Entries); err != nil {
@@ -174,19 +181,21 @@ func (d *db) status(tapes []*repo.Tape, out *Status) error {
 	return err
 }
 
-// ready opens a database that has everything of the given tapes; all means that these
-// are all there are. It returns how many entries that took.
-func (x *Index) ready(ctx context.Context, tapes []*repo.Tape, all bool) (int64, error) {
+// ready opens a database that has everything of the given tapes. It returns how many
+// entries that took.
+func (x *Index) ready(ctx context.Context, tapes []*repo.Tape) (int64, error) {
 	if x.memory {
 		return x.db.catchUp(ctx, tapes, x.progress)
 	}
-	added, err := x.readyFile(ctx, tapes, all)
+	added, err := x.readyFile(ctx, tapes, false)
 	if isUnwritable(err) {
 		return x.inMemory(ctx, tapes, err)
 	}
 	return added, classify(err)
 }
 
+// readyFile is ready for the file; all means that these are all tapes there are, and that
+// what the index has of others goes.
 func (x *Index) readyFile(ctx context.Context, tapes []*repo.Tape, all bool) (int64, error) {
 	// Of a file that was replaced nothing may be read: SQLite would take the journal of
 	// the new one, which it knows by the name, for that of the old one.
@@ -202,7 +211,11 @@ func (x *Index) readyFile(ctx context.Context, tapes []*repo.Tape, all bool) (in
 	}
 	if x.db != nil {
 		stale, err := x.db.stale(tapes)
-		if err == nil && len(stale) == 0 && !all {
+		var gone []goneTape
+		if err == nil && all {
+			gone, err = x.db.gone(tapes)
+		}
+		if err == nil && len(stale)+len(gone) == 0 {
 			return 0, nil
 		}
 		if err != nil && !isDamage(err) {

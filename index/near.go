@@ -3,6 +3,8 @@ package index
 import (
 	"cmp"
 	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"tape/internal/text"
@@ -53,16 +55,33 @@ type nearTerm struct {
 }
 
 // near returns the word in scope that is nearest to another, the most frequent of them
-// if there are several. The first letter is mostly right, so those that begin with it
-// are tried, and then what a single slip at the beginning makes.
+// if there are several. The first letters are mostly right, so those that begin with
+// them are tried before those that begin with the first one, and last what a single slip
+// at the beginning makes. A number that is near another one is not what was meant.
 func (f *finder) near(word string) (string, error) {
 	letters := []rune(word)
 	most := maxSlips(len(letters))
-	if most == 0 {
+	if most == 0 || strings.ContainsFunc(word, unicode.IsDigit) {
 		return "", nil
 	}
+	for _, same := range []int{2, 1} {
+		term, err := f.nearAmong(letters, same, most)
+		if err != nil || term != "" {
+			return term, err
+		}
+	}
+	for _, term := range slipsAtFirst(letters) {
+		if ok, err := f.inScope(term); err != nil || ok {
+			return term, err
+		}
+	}
+	return "", nil
+}
+
+// nearAmong looks among the words that begin with the same letters, so many of them.
+func (f *finder) nearAmong(letters []rune, same, most int) (string, error) {
 	var found []nearTerm
-	err := f.eval.x.Terms([]byte(string(letters[:1])), func(term []byte, _ int) bool {
+	err := f.eval.x.Terms([]byte(string(letters[:same])), func(term []byte, _ int) bool {
 		n := utf8.RuneCount(term)
 		if n < len(letters)-most || n > len(letters)+most {
 			return true
@@ -92,15 +111,7 @@ func (f *finder) near(word string) (string, error) {
 			best, entries = n, c
 		}
 	}
-	if entries > 0 {
-		return best.term, nil
-	}
-	for _, term := range slipsAtFirst(letters) {
-		if ok, err := f.inScope(term); err != nil || ok {
-			return term, err
-		}
-	}
-	return "", nil
+	return best.term, nil
 }
 
 func (f *finder) inScope(term string) (bool, error) {

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"tape/internal/text"
 )
 
 // picker takes the best of the documents that were found.
@@ -20,6 +22,7 @@ type picker struct {
 	found set
 	total int  // documents in it
 	sure  bool // what was found matches, without a look at the text
+	early bool // what is to be folded is known, too
 
 	units  []unit
 	judged []*candidate // not read yet
@@ -59,7 +62,7 @@ const (
 )
 
 func newPicker(f *finder, found set, sure bool) (*picker, error) {
-	p := &picker{finder: f, found: found, total: found.count(), sure: sure, taken: map[int64]bool{}, bySign: map[signature]*candidate{}}
+	p := &picker{finder: f, found: found, total: found.count(), sure: sure, early: sure && !f.s.looksAtDigits(), taken: map[int64]bool{}, bySign: map[signature]*candidate{}}
 	var bytes int64
 	for _, s := range f.eval.scopes {
 		p.newest = max(p.newest, s.newest)
@@ -287,7 +290,7 @@ func (p *picker) take(doc int64) error {
 	if err != nil {
 		return err
 	}
-	if p.sure && p.folds(&c) {
+	if p.early && p.folds(&c) {
 		return nil
 	}
 	c.score = p.guess(&c)
@@ -331,7 +334,13 @@ func (p *picker) readBest(n int) error {
 		if err != nil {
 			return err
 		}
-		if !ok || !p.sure && p.folds(c) {
+		if !ok {
+			continue
+		}
+		if p.s.looksAtDigits() {
+			c.sign = int64(text.Identity(c.text))
+		}
+		if !p.early && p.folds(c) {
 			continue
 		}
 		c.score = p.score(c)

@@ -1,17 +1,11 @@
 package index
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"tape/internal/text"
 	"tape/repo"
@@ -25,7 +19,7 @@ type scanned struct {
 	at      repo.Position
 	anchor  string
 	seq     int
-	sign    uint64
+	sign    uint64 // 0: nothing is folded
 	kind    string
 }
 
@@ -37,9 +31,10 @@ func scan(ctx context.Context, s Search) (*Result, error) {
 	}
 	var all []scanned
 	var missing error
-	reached := false
+	reached, whole := false, true
 	for i, t := range s.Tapes {
-		found, err := scanTape(ctx, s, i, find)
+		sc := &tapeScan{Search: s, tape: i, find: find}
+		found, err := sc.run(ctx)
 		if isNotFound(err) {
 			missing = err
 			continue
@@ -47,7 +42,7 @@ func scan(ctx context.Context, s Search) (*Result, error) {
 		if err != nil {
 			return nil, fmt.Errorf("search tape %q: %w", t.Name(), err)
 		}
-		reached = true
+		reached, whole = true, whole && sc.whole
 		all = append(all, found...)
 	}
 	if missing != nil && !reached {
@@ -59,7 +54,7 @@ func scan(ctx context.Context, s Search) (*Result, error) {
 		}
 		return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(a.tape, b.tape), cmp.Compare(b.id, a.id))
 	})
-	out := &Result{Matches: len(all), Exact: true}
+	out := &Result{Matches: len(all), Exact: whole}
 	if s.Count {
 		return out, nil
 	}
@@ -80,92 +75,6 @@ func (s Search) scanner() (*text.Scan, error) {
 	return find, nil
 }
 
-// scanTape looks through the files of one tape, several at a time.
-func scanTape(ctx context.Context, s Search, tape int, find *text.Scan) ([]scanned, error) {
-	files, err := s.Tapes[tape].Files(ctx, s.Query)
-	if err != nil {
-		return nil, err
-	}
-	var (
-		next atomic.Int64
-		mu   sync.Mutex
-		all  []scanned
-	)
-	g, ctx := errgroup.WithContext(ctx)
-	for range max(1, runtime.GOMAXPROCS(0)) {
-		g.Go(func() error {
-			var buf []byte
-			var found []scanned
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= files.Len() {
-					break
-				}
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				file, err := files.Read(i, buf)
-				if err != nil {
-					return err
-				}
-				buf = file.Data[:0]
-				if found, err = s.scanFile(found, file, tape, find); err != nil {
-					return err
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			all = append(all, found...)
-			return nil
-		})
-	}
-	return all, g.Wait()
-}
-
-func (s Search) scanFile(found []scanned, file repo.File, tape int, find *text.Scan) ([]scanned, error) {
-	var body []byte
-	lines, counted := 0, 0 // up to where the lines are counted
-	for from := 0; from < len(file.Data); {
-		i := find.Candidate(file.Data[from:])
-		if i < 0 {
-			break
-		}
-		start := bytes.LastIndexByte(file.Data[:from+i], '\n') + 1
-		end := bytes.IndexByte(file.Data[from+i:], '\n')
-		if end < 0 {
-			end = len(file.Data) - from - i
-		}
-		from += i + end + 1
-		e, err := file.Entry(start)
-		if err != nil {
-			return nil, err
-		}
-		if !s.keeps(e) {
-			continue
-		}
-		body = text.AppendEntry(body[:0], e.Kind, e.Payload)
-		if _, ok := find.Match(body); !ok {
-			continue
-		}
-		lines += bytes.Count(file.Data[counted:start], []byte("\n"))
-		counted, e.At.Line = start, lines
-		m := scanned{tape: tape, id: e.ID, at: e.At, anchor: e.Anchor, seq: e.AnchorSeq, kind: e.Kind, sign: text.Signature(body)}
-		if at, ok := e.Time(); ok {
-			m.created = at.UnixMicro()
-		}
-		found = append(found, m)
-	}
-	return found, nil
-}
-
-// keeps applies the filters to an entry itself.
-func (s Search) keeps(e repo.Entry) bool {
-	if !s.Query.Keeps(e) || !s.Searches && isSearch(e) {
-		return false
-	}
-	return len(s.Roles) == 0 || e.Kind == repo.KindMessage && slices.Contains(s.Roles, roleOf(e))
-}
-
 // scanHits makes hits of the first matches, and folds those that say the same.
 func scanHits(s Search, find *text.Scan, all []scanned) ([]Hit, error) {
 	readers := make([]*repo.Reader, len(s.Tapes))
@@ -184,7 +93,7 @@ func scanHits(s Search, find *text.Scan, all []scanned) ([]Hit, error) {
 	hits, bySign := []Hit{}, map[same]int{}
 	for _, m := range all {
 		key := same{m.tape, m.sign, m.kind}
-		if i, ok := bySign[key]; ok && !s.NoFold {
+		if i, ok := bySign[key]; ok && m.sign != 0 {
 			hits[i].Similar++
 			continue
 		}

@@ -4,7 +4,7 @@ import "fmt"
 
 // schemaVersion changes with anything that is stored: the tables, what the words of an
 // entry are, the rules of summaries. An index of another version is built anew.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // applicationID tells our files from other SQLite databases: "tape", in ASCII.
 const applicationID = 0x74617065

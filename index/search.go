@@ -3,10 +3,13 @@ package index
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"unicode"
 
 	"tape/index/internal/fts5"
 	"tape/internal/text"
@@ -29,9 +32,9 @@ type Search struct {
 	How  How
 	// IgnoreCase is for Substring and Regexp; words have no case.
 	IgnoreCase bool
-	// Exact takes words as they are spelt, punctuation included, and looks for no near
-	// ones where there is no hit.
-	Exact bool
+	// Exact takes words as they are spelt, punctuation included. Like AsSpelt it looks for
+	// no near ones where there is no hit.
+	Exact, AsSpelt bool
 
 	// Tapes are searched, each by Query's anchors, dates and kinds. The limit counts
 	// hits.
@@ -103,6 +106,12 @@ func (s Search) check() error {
 	return nil
 }
 
+// looksAtDigits reports whether entries that differ in digits only are different answers
+// to a query.
+func (s Search) looksAtDigits() bool { return strings.ContainsFunc(s.Text, isDigitOrAny) }
+
+func isDigitOrAny(r rune) bool { return unicode.IsDigit(r) || r == '*' }
+
 // limit is how many hits are wanted.
 func (s Search) limit() int {
 	if s.Query.Limit == nil {
@@ -133,7 +142,7 @@ func (x *Index) mend(ctx context.Context, tapes []*repo.Tape, why error, again b
 }
 
 func (x *Index) searchWords(ctx context.Context, s Search) (*Result, error) {
-	if _, err := x.ready(ctx, s.Tapes, false); err != nil {
+	if _, err := x.ready(ctx, s.Tapes); err != nil {
 		return nil, err
 	}
 	f := &finder{ctx: ctx, db: x.db, s: s}
@@ -160,6 +169,7 @@ type finder struct {
 	readers map[int64]*repo.Reader
 	folders map[phaseKey]phaseRow
 	names   map[int64]string
+	body    []byte // scratch
 }
 
 type phaseKey struct {
@@ -194,7 +204,7 @@ func (f *finder) find() (*Result, error) {
 	f.eval = &evaluator{layout: newLayout(scopes), x: x, terms: map[string]*termSet{}}
 	f.query = text.Parse(f.s.Text, text.Options{Exact: f.s.Exact})
 	res, err := f.answer()
-	if err != nil || res.Matches > 0 || f.s.Exact {
+	if err != nil || res.Matches > 0 || f.s.Exact || f.s.AsSpelt {
 		return res, err
 	}
 	near, err := f.nearQuery()
@@ -327,40 +337,52 @@ func (f *finder) dates() (since, until int64) {
 func (f *finder) dropOthers(found set) error {
 	since, until := f.dates()
 	for _, sc := range f.eval.scopes {
-		whole := map[int64]bool{} // blocks of which all are within
-		some := map[int64]bool{}
-		err := f.db.rows("SELECT block, low >= ?1 AND high <= ?2 AND undated = 0 FROM dates WHERE block BETWEEN ?3 AND ?4 AND high >= ?1 AND low <= ?2",
-			[]any{since, until, sc.lo >> blockShift, sc.hi >> blockShift}, func(scan func(...any) error) error {
-				var block int64
-				var all bool
-				err := scan(&block, &all)
-				whole[block], some[block] = all, true
-				return err
-			})
-		if err != nil {
-			return err
-		}
-		f.eval.last(found, sc, func(doc int64) bool {
-			block := doc >> blockShift
-			if whole[block] {
-				return true
-			}
-			var created *int64
-			if some[block] {
-				if _, err = f.db.row("SELECT created FROM lines WHERE doc = ?", []any{doc}, &created); err != nil {
-					return false
-				}
-			}
-			if created == nil || *created < since || *created > until {
-				found.drop(f.eval.place(doc))
-			}
-			return true
-		})
-		if err != nil {
+		if err := f.dropOthersOf(found, sc, since, until); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (f *finder) dropOthersOf(found set, sc scope, since, until int64) error {
+	next := sc.lo // nothing is known of the documents from here on
+	var partly []int64
+	err := f.db.rows(`SELECT block, low >= ?1 AND high <= ?2 AND undated = 0 FROM dates
+		WHERE block BETWEEN ?3 AND ?4 AND high >= ?1 AND low <= ?2 ORDER BY block`,
+		[]any{since, until, sc.lo >> blockShift, sc.hi >> blockShift}, func(scan func(...any) error) error {
+			var block int64
+			var whole bool
+			if err := scan(&block, &whole); err != nil {
+				return err
+			}
+			f.eval.dropRange(found, sc, next, block<<blockShift-1)
+			if next = max(next, (block+1)<<blockShift); !whole {
+				partly = append(partly, block)
+			}
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	f.eval.dropRange(found, sc, next, sc.hi)
+	for _, block := range partly {
+		part := sc
+		part.hi = min(sc.hi, (block+1)<<blockShift-1)
+		f.eval.last(found, part, func(doc int64) bool {
+			if doc < block<<blockShift {
+				return false
+			}
+			var created sql.NullInt64
+			if _, err = f.db.row("SELECT created FROM lines WHERE doc = ?", []any{doc}, &created); err != nil {
+				return false
+			}
+			if !created.Valid || created.Int64 < since || created.Int64 > until {
+				found.drop(f.eval.place(doc))
+			}
+			return true
+		})
+	}
+	return err
 }
 
 // count counts the matches.

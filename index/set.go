@@ -97,6 +97,21 @@ func (l layout) last(s set, sc scope, f func(doc int64) bool) {
 	}
 }
 
+// dropRange takes a scope's documents from one to another out of a set.
+func (l layout) dropRange(s set, sc scope, from, to int64) {
+	from, to = max(from, sc.lo), min(to, sc.hi)
+	low, high := sc.at+int(from-sc.lo), sc.at+int(to-sc.lo)
+	for low <= high {
+		if low&63 == 0 && low+63 <= high {
+			s[low>>6] = 0
+			low += 64
+			continue
+		}
+		s.drop(low)
+		low++
+	}
+}
+
 func (s set) has(place int) bool { return place >= 0 && s[place>>6]>>(place&63)&1 != 0 }
 
 func (s set) drop(place int) { s[place>>6] &^= 1 << (place & 63) }

@@ -194,23 +194,31 @@ func (d *db) merge(x *fts5.Index, all bool) error {
 	return x.Merge(func(doc int64) bool { return live[tapeOf(doc)] }, all)
 }
 
-// dropGone removes the tapes whose branch is not among these.
-func (d *db) dropGone(tapes []*repo.Tape) error {
+// goneTape is one that the index has, and the workspace has no more.
+type goneTape struct{ no, entries int64 }
+
+// gone returns those that are not among the tapes of the workspace.
+func (d *db) gone(tapes []*repo.Tape) ([]goneTape, error) {
 	there := map[string]bool{}
 	for _, t := range tapes {
 		there[t.Branch()] = true
 	}
-	type gone struct{ no, entries int64 }
-	var drop []gone
+	var out []goneTape
 	err := d.rows("SELECT no, entries, branch FROM tapes", nil, func(scan func(...any) error) error {
-		var g gone
+		var g goneTape
 		var branch string
 		err := scan(&g.no, &g.entries, &branch)
 		if !there[branch] {
-			drop = append(drop, g)
+			out = append(out, g)
 		}
 		return err
 	})
+	return out, err
+}
+
+// dropGone removes them.
+func (d *db) dropGone(tapes []*repo.Tape) error {
+	drop, err := d.gone(tapes)
 	if err != nil || len(drop) == 0 {
 		return err
 	}

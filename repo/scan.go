@@ -8,6 +8,8 @@ import (
 	"math"
 	"os"
 	"slices"
+
+	"tape/internal/jsonl"
 )
 
 // Keeps reports whether an entry passes the steps behind the slice by anchors: dates
@@ -118,8 +120,18 @@ func (t *Tape) Files(ctx context.Context, q Query) (*Files, error) {
 	return out, nil
 }
 
-// Len is how many there are.
+// Len is how many there are, phase by phase.
 func (f *Files) Len() int { return len(f.list) }
+
+// Lane tells to which phase the i-th file belongs, and to which sequence of files in it:
+// from one file of a lane to the next, ids grow.
+func (f *Files) Lane(i int) (phase, lane int) {
+	ref := f.list[i]
+	if ref.alone {
+		return ref.p.seq, -1
+	}
+	return ref.p.seq, int(ref.segment.class)
+}
 
 // Read reads the i-th, into buf if that is large enough.
 func (f *Files) Read(i int, buf []byte) (File, error) {
@@ -165,6 +177,16 @@ func (f *Files) content(ref fileRef, buf []byte) ([]byte, error) {
 		return nil, err
 	}
 	return buf[:n], nil
+}
+
+// FirstID is the id of the first entry in the file, 0 if there is none.
+func (f File) FirstID() int64 {
+	line, _, _ := bytes.Cut(f.Data, []byte("\n"))
+	id, err := jsonl.ParseID(line)
+	if err != nil {
+		return 0
+	}
+	return id
 }
 
 // Entry returns the entry whose line begins at an offset of Data. It does not alias

@@ -286,6 +286,7 @@ func Init(ctx context.Context, dir string, o *InitOptions) (*Store, bool, error)
 	if s.config, err = loadConfig(dir); err != nil {
 		return nil, false, err
 	}
+	s.firstGitSetup(ctx)
 	created, err := s.firstTape(ctx, name)
 	return s, created, err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -50,7 +51,7 @@ type DiffDriver struct {
 	Mark     string        // stands in a comment at what was written, so that it is found again
 }
 
-// DiffSetting is one value of a driver's configuration.
+// DiffSetting is one value of a driver's configuration; the key is in lower case.
 type DiffSetting struct{ Key, Value string }
 
 // DiffSetup names what of a driver is in effect: settings as diff.name.key, and patterns.
@@ -127,15 +128,18 @@ func (r *Repo) editFile(ctx context.Context, path string, edit func(old []byte) 
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // git, too, locks and replaces what a link leads to
 	}
-	old, _, err := readWithMode(path)
+	old, mode, err := readWithMode(path)
 	if err != nil {
 		return err
 	}
-	if next, err := edit(old); err != nil || bytes.Equal(old, next) {
+	if next, err := edit(old); err != nil || bytes.Equal(old, next) && mode != lockPerm {
 		return err
 	}
 	guard := filepath.Join(r.gitDir, guardDir, "config.lock")
 	return r.guarded(ctx, guard, func() (err error) {
+		if err := unlockMode(path); err != nil {
+			return err
+		}
 		l, err := r.lock(path)
 		if err != nil {
 			return err
@@ -161,20 +165,39 @@ func (r *Repo) editFile(ctx context.Context, path string, edit func(old []byte) 
 	})
 }
 
+// unlockMode gives a file the mode that it lacks when a process of ours was killed right
+// after publishing it. Git copies a file's mode to the lock with which it replaces it:
+// a lock that is found beside such a file is not to be taken for a dead one of ours. The
+// guard must be held.
+func unlockMode(path string) error {
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != lockPerm {
+		return nil // a missing file is made
+	}
+	if err := os.Chmod(path, disk.FilePerm); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(path + ".lock"); err == nil {
+		return &heldError{path: path + ".lock"}
+	}
+	return nil
+}
+
 // readWithMode reads a file that may be missing.
 func readWithMode(path string) ([]byte, fs.FileMode, error) {
-	raw, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, disk.FilePerm, nil
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	st, err := os.Stat(path)
+	defer f.Close()
+	st, err := f.Stat()
 	if err != nil {
 		return nil, 0, err
 	}
-	return raw, st.Mode().Perm(), nil
+	raw, err := io.ReadAll(f)
+	return raw, st.Mode().Perm(), err
 }
 
 // replace publishes new content and gives the file its old mode back, through a handle

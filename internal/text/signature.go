@@ -19,7 +19,7 @@ const (
 // output of a tool that was run again. Of a long text the beginning counts,
 // and roughly how long it is.
 func Signature(text []byte) uint64 {
-	s := signer{hash: 14695981039346656037}
+	s := signer{hash: fnvOffset}
 	for i := 0; i < len(text); {
 		if i >= signedBytes || s.n >= signedRunes {
 			return (s.hash ^ uint64(bits.Len(uint(len(text)-i)))) * fnvPrime
@@ -28,6 +28,17 @@ func Signature(text []byte) uint64 {
 	}
 	return s.hash
 }
+
+// Identity returns the same number for the same text.
+func Identity(text []byte) uint64 {
+	hash := uint64(fnvOffset)
+	for _, c := range text {
+		hash = (hash ^ uint64(c)) * fnvPrime
+	}
+	return hash
+}
+
+const fnvOffset = 14695981039346656037
 
 const fnvPrime = 1099511628211
 

@@ -9,7 +9,7 @@ import (
 const ellipsis = "…"
 
 // Snippet returns about width characters of text around the place with most
-// spans in it, the first of several, in one line, and where those spans are in
+// different matches in it, then with most matches, the first of several, in one line, and where those spans are in
 // it. Without spans it is the beginning. "…" stands where something is cut off.
 func Snippet(text []byte, spans []Span, width int) (s string, rel []Span) {
 	if width < 1 {
@@ -34,13 +34,20 @@ func Snippet(text []byte, spans []Span, width int) (s string, rel []Span) {
 func snippetStart(text []byte, spans []Span, width int) int {
 	// A span counts for the window that begins with another if it is near:
 	// bytes are good enough to choose by.
-	best, bestN := 0, 0
+	best, bestN, bestScore := 0, 0, 0
+	kinds := map[string]int{} // in the window
+	kind := func(s Span) string { return string(bytes.ToLower(text[s.Start:min(s.End, s.Start+maxTerm)])) }
 	for i, j := 0, 0; i < len(spans); i++ {
-		for j < len(spans) && spans[j].End-spans[i].Start <= width*2/3 {
+		for j < len(spans) && (j == i || spans[j].End-spans[i].Start <= width*2/3) {
+			kinds[kind(spans[j])]++
 			j++
 		}
-		if n := max(j-i, 1); n > bestN {
-			best, bestN = i, n
+		if score := len(kinds)*len(spans) + j - i; score > bestScore {
+			best, bestN, bestScore = i, j-i, score
+		}
+		k := kind(spans[i])
+		if kinds[k]--; kinds[k] == 0 {
+			delete(kinds, k)
 		}
 	}
 	// A third of the rest goes in front of the first span.

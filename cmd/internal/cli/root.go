@@ -47,6 +47,8 @@ func commands() []command {
 		{"export", groupExchange, newExportCmd},
 		{"index", groupWorkspace, newIndexCmd},
 		{"verify", groupWorkspace, newVerifyCmd},
+		{"git", groupWorkspace, newGitCmd},
+		{"textconv", groupWorkspace, newTextconvCmd},
 		{"config", groupWorkspace, newConfigCmd},
 		{"version", groupWorkspace, newVersionCmd},
 	}
@@ -119,7 +121,7 @@ cat, git log and git diff.`,
 	flags.BoolVar(&a.json, "json", false, "write results and errors as JSON")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing but results that were asked for, and errors")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on standard error")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", err) })
+	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(
 		&cobra.Group{ID: groupCore, Title: "Record and read:"},
 		&cobra.Group{ID: groupTapes, Title: "Tapes:"},
@@ -128,6 +130,21 @@ cat, git log and git diff.`,
 	)
 	root.SetCompletionCommandGroupID(groupWorkspace)
 	return root
+}
+
+// flagError makes an error of usage of one of the library's, without the names of Go's
+// functions. Who means an argument is told how to give it.
+func flagError(cmd *cobra.Command, err error) error {
+	msg := err.Error()
+	if i := strings.Index(msg, ": strconv."); i >= 0 {
+		msg = msg[:i] + ": not a number"
+	}
+	out := &usageError{}
+	out.class, out.msg = repo.ErrInvalid, msg
+	if strings.HasPrefix(msg, "unknown shorthand") && strings.HasSuffix(cmd.Use, "QUERY") {
+		out.hint = "put -- before a query that begins with a dash"
+	}
+	return out
 }
 
 // refuseEmpty refuses names that are empty: a variable that was not set must not turn

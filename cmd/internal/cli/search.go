@@ -57,9 +57,11 @@ before tool output, what is new before what is old.
   数据库                Chinese, Japanese and Korean: any part of a text
 
 Case, width and accents do not matter. Where a word is found nowhere, near words are
-tried, and tape says so. What cannot be read as a query is searched as words. Entries
-that say nearly the same (they differ in digits, hexadecimal numbers, case and white
-space) are shown once.
+tried, and tape says so. What cannot be read as a query is searched as words. Messages
+that say the same are shown once; so is what tools print again and again, even if it
+differs in digits, hexadecimal numbers, case and white space.
+
+With --sort newest the last entry of a tape comes first; between tapes the dates decide.
 
 Of more than 400 matches not all are ranked, but those that have a word often and the
 newest. Entries that search tools wrote (meta.search is true) are left out.`,
@@ -108,7 +110,7 @@ newest. Entries that search tools wrote (meta.search is true) are left out.`,
 
 // search turns the flags into what is asked of the index.
 func (o *searchOptions) search(query string) (index.Search, error) {
-	s := index.Search{Text: query, IgnoreCase: o.ignoreCase, Exact: o.exact, Roles: o.roles, Newest: o.sort == sortNewest,
+	s := index.Search{Text: query, IgnoreCase: o.ignoreCase, Exact: o.exact, AsSpelt: o.app.quiet, Roles: o.roles, Newest: o.sort == sortNewest,
 		NoFold: o.noFold, Searches: o.searches, Context: o.context, Count: o.count,
 		Query: repo.Query{Phase: o.anchor, After: o.after, Kinds: o.kinds, Limit: repo.N(o.limit)}}
 	switch {
@@ -116,6 +118,8 @@ func (o *searchOptions) search(query string) (index.Search, error) {
 		return s, usagef("give one of --substring and --regex")
 	case o.count && o.files:
 		return s, usagef("give one of --count and --files")
+	case (o.count || o.files) && (o.changed("limit") || o.changed("context") || o.changed("sort") || o.noFold):
+		return s, usagef("--count and --files are about all matches: -n, -C, --sort and --no-fold do not go with them")
 	case o.sort != sortRelevance && o.sort != sortNewest:
 		return s, usagef("--sort is relevance or newest, not %s", quoted(o.sort))
 	case o.ignoreCase && !o.substring && !o.regex:
@@ -128,10 +132,7 @@ func (o *searchOptions) search(query string) (index.Search, error) {
 		s.How = index.Regexp
 	}
 	if o.files {
-		s.NoFold, s.Query.Limit, s.Context = true, nil, 0
-		if o.changed("limit") {
-			return s, usagef("--files tells all files; leave out -n")
-		}
+		s.NoFold, s.Query.Limit = true, nil
 	}
 	var err error
 	now := o.app.Now()
@@ -190,8 +191,9 @@ func (o *searchOptions) show(s index.Search, res *index.Result) error {
 	switch {
 	case o.count:
 		return a.result(struct {
-			Count int `json:"count"`
-		}{res.Matches}, "%d", res.Matches)
+			Count   int    `json:"count"`
+			Instead string `json:"instead,omitempty"`
+		}{res.Matches, res.Instead}, "%d", res.Matches)
 	case o.files:
 		return o.showFiles(s, res)
 	case a.json:
@@ -203,8 +205,12 @@ func (o *searchOptions) show(s index.Search, res *index.Result) error {
 		return nil
 	}
 	if len(res.Hits) == 0 {
-		if o.limit > 0 {
+		switch {
+		case o.limit == 0:
+		case o.allTapes || !o.others(s):
 			a.tell("no hits")
+		default:
+			a.tell("no hits in the tape %s; --all-tapes searches the others, too", quoted(s.Tapes[0].Name()))
 		}
 		return nil
 	}
@@ -228,6 +234,12 @@ func (o *searchOptions) show(s index.Search, res *index.Result) error {
 	err := a.out.Flush()
 	a.tell("%s", more)
 	return err
+}
+
+// others reports whether the workspace has other tapes than the one that was searched.
+func (o *searchOptions) others(s index.Search) bool {
+	all, err := s.Tapes[0].Store().Tapes(context.Background())
+	return err == nil && len(all) > 1
 }
 
 // more says what is not shown.
@@ -362,6 +374,7 @@ func (o *searchOptions) showFiles(s index.Search, res *index.Result) error {
 		File    string `json:"file"`
 		Tape    string `json:"tape"`
 		Matches int    `json:"matches"`
+		Instead string `json:"instead,omitempty"`
 	}
 	dirs := map[string]string{}
 	for _, t := range s.Tapes {
@@ -372,7 +385,7 @@ func (o *searchOptions) showFiles(s index.Search, res *index.Result) error {
 	for _, h := range res.Hits {
 		key := [2]string{h.Tape, filepath.Join("anchors", h.At.Folder, h.At.File)}
 		if known[key] == nil {
-			known[key] = &file{File: filepath.Join(dirs[h.Tape], key[1]), Tape: h.Tape}
+			known[key] = &file{File: filepath.Join(dirs[h.Tape], key[1]), Tape: h.Tape, Instead: res.Instead}
 			list = append(list, known[key])
 		}
 		known[key].Matches++

@@ -1,0 +1,301 @@
+package gitstore
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tape/internal/disk"
+)
+
+func testDriver() DiffDriver {
+	return DiffDriver{
+		Name:     "tape",
+		Settings: []DiffSetting{{"textconv", `f() { x "$1" || cat <"$1"; }; f # \d`}, {"xfuncname", "^@[0-9]+\t.*"}},
+		Patterns: []string{"a/**/*.jsonl", "a/**/one.json"},
+		Samples:  []string{"a/001/m.jsonl", "a/001/one.json"},
+		Mark:     "written by a test",
+	}
+}
+
+// writeBoth puts content into the two files; an absent one is nil.
+func (j *judge) writeBoth(config, attributes []byte) {
+	j.ok(os.WriteFile(filepath.Join(j.gitDir, "config"), config, 0o600))
+	name := filepath.Join(j.gitDir, "info", "attributes")
+	if attributes == nil {
+		j.ok((&disk.FS{}).Remove(name))
+		return
+	}
+	j.ok(os.MkdirAll(filepath.Dir(name), 0o700))
+	j.ok(os.WriteFile(name, attributes, 0o600))
+}
+
+func (j *judge) readBoth() (config, attributes string) {
+	read := func(name string) string {
+		raw, err := os.ReadFile(filepath.Join(j.gitDir, name))
+		if errors.Is(err, os.ErrNotExist) {
+			return "(none)"
+		}
+		j.ok(err)
+		return string(raw)
+	}
+	return read("config"), read("info/attributes")
+}
+
+// Whatever the two files look like: after an install git reads from them what it read
+// before and the driver; another install changes nothing; and what is taken away again
+// leaves the bytes that were there.
+func TestDiffDriverRoundTrip(t *testing.T) {
+	j := newJudge(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	pick := func(from ...string) string { return from[r.IntN(len(from))] }
+	d := testDriver()
+	for range 25 {
+		config := pick("", "\ufeff") + "[core]\n\tbare = false\n"
+		for range r.IntN(6) {
+			config += pick("# c\n", "\n", "[a \"b\"]\n", "\tk = v ; x\n", "[user] name = A\r\n", "[diff \"other\"]\n\ttextconv = y\n",
+				"\tl = 1 \\\n  2\n", "[diff \"tape\"]\n", "; "+d.Mark+"\n")
+		}
+		config += pick("", "[end]", "[end] k = v", "[end]\n  k = \"v\"", "# end")
+		attributes := ""
+		for range r.IntN(4) {
+			attributes += pick("# c\n", "\n", "*.md diff=md\n", "*.c\ttext\r\n", "a/** -text\n")
+		}
+		attributes += pick("", "*.go diff=go")
+		j.writeBoth([]byte(config), []byte(attributes))
+		config, attributes = j.readBoth()
+		before := j.git("config", "--list", "--local")
+
+		repo := j.open(nil)
+		done, err := repo.InstallDiffDriver(t.Context(), d)
+		j.ok(err)
+		want := []string{"diff.tape.textconv", "diff.tape.xfuncname", "a/**/*.jsonl", "a/**/one.json"}
+		if !slices.Equal(done.Installed, want) {
+			t.Fatalf("%q, %q: %+v", config, attributes, done)
+		}
+		for _, s := range d.Settings {
+			if got := j.git("config", "--get", "diff.tape."+s.Key); got != s.Value {
+				t.Fatalf("%q: git reads %q", config, got)
+			}
+		}
+		if after := j.git("config", "--list", "--local"); !strings.HasPrefix(after, before) {
+			t.Fatalf("%q: git reads\n%s\nnot\n%s", config, after, before)
+		}
+		if got := j.git("check-attr", "diff", "--", "a/1/2/m.jsonl", "a/1/one.json", "m.jsonl"); strings.Count(got, "diff: tape") != 2 {
+			t.Fatalf("%q: %s", attributes, got)
+		}
+		config2, attributes2 := j.readBoth()
+		_, err = repo.InstallDiffDriver(t.Context(), d)
+		j.ok(err)
+		if c, a := j.readBoth(); c != config2 || a != attributes2 {
+			t.Fatalf("a second install makes of\n%s%s\nthis:\n%s%s", config2, attributes2, c, a)
+		}
+		removed, err := repo.RemoveDiffDriver(t.Context(), d)
+		j.ok(err)
+		if !slices.Equal(removed, want) {
+			t.Fatalf("removed %q", removed)
+		}
+		if attributes == "" {
+			attributes = "(none)" // an empty file is as good as none
+		}
+		if c, a := j.readBoth(); c != config || a != attributes {
+			t.Fatalf("%q and %q become %q and %q", config, attributes, c, a)
+		}
+	}
+}
+
+func TestDiffDriverKeeps(t *testing.T) {
+	d := testDriver()
+	section := "[diff \"tape\"] # written by a test\n"
+	textconv := "\ttextconv = \"f() { x \\\"$1\\\" || cat <\\\"$1\\\"; }; f # \\\\d\" # written by a test\n"
+	xfuncname := "\txfuncname = \"^@[0-9]+\\t.*\" # written by a test\n"
+	for name, c := range map[string]struct {
+		config, after, rest string
+		kept                []string
+	}{
+		"nothing":            {"", section + textconv + xfuncname, "", nil},
+		"another textconv":   {"[diff \"tape\"]\n\ttextconv = x\n", "[diff \"tape\"]\n\ttextconv = x\n", "[diff \"tape\"]\n\ttextconv = x\n", []string{"diff.tape.textconv"}},
+		"another xfuncname":  {"[diff \"tape\"]\nxFuncName=x\n", "[diff \"tape\"]\nxFuncName=x\n" + section + textconv, "[diff \"tape\"]\nxFuncName=x\n", []string{"diff.tape.xfuncname"}},
+		"another case":       {"[diff \"Tape\"]\ntextconv=x\n", "[diff \"Tape\"]\ntextconv=x\n" + section + textconv + xfuncname, "[diff \"Tape\"]\ntextconv=x\n", nil},
+		"an older version's": {section + "\ttextconv = old # written by a test\n[x]\n", "[x]\n" + section + textconv + xfuncname, "[x]\n", nil},
+		"replaced": {section + "\ttextconv = mine\n" + xfuncname + "\n[x]\n", "[diff \"tape\"]\n\ttextconv = mine\n\n[x]\n",
+			"[diff \"tape\"]\n\ttextconv = mine\n\n[x]\n", []string{"diff.tape.textconv"}},
+		"added to": {section + textconv + xfuncname + "\tbinary = true\n", section + textconv + xfuncname + "\tbinary = true\n",
+			"[diff \"tape\"]\n\tbinary = true\n", []string{"diff.tape.binary"}},
+	} {
+		var all []configEntry
+		if err := parseConfig([]byte(c.config), func(e configEntry) { all = append(all, e) }); err != nil {
+			t.Fatal(err)
+		}
+		after, done, err := d.addSettings([]byte(c.config), all)
+		if err != nil || string(after) != c.after || !slices.Equal(done.Kept, c.kept) {
+			t.Errorf("%s becomes\n%s%+v %v", name, after, done, err)
+		}
+		if rest, _ := d.withoutSettings(after); string(rest) != c.rest {
+			t.Errorf("%s: what is left is\n%s", name, rest)
+		}
+	}
+	if _, _, err := d.addSettings([]byte("[a]\n\tk = v \\"), nil); err == nil {
+		t.Error("a section was put into a value that goes on")
+	}
+
+	for line, kept := range map[string]bool{
+		"*.jsonl diff=x": true, "m.jsonl -diff": true, "/a/** !diff": true, "a/*/one.json text binary": true, `"*.json" diff`: true,
+		"*.jsonl -text": false, "*.md diff=x": false, "# *.jsonl diff=x": false, "b/** diff=x": false, "[attr]m diff=x": false, "*.jsonl": false,
+	} {
+		next, done := d.addPatterns([]byte(line))
+		if slices.Contains(done.Kept, line) != kept || !strings.HasSuffix(string(next), "\n"+line) {
+			t.Errorf("%q: kept %q, in\n%s", line, done.Kept, next)
+		}
+	}
+	const edited = "# begin: written by a test\na/**/*.jsonl diff=tape\n*.c diff=c\n*.d diff=d\n"
+	if rest, found := d.withoutPatterns([]byte(edited)); string(rest) != "*.c diff=c\n*.d diff=d\n" || len(found) != 1 {
+		t.Errorf("of a block that was edited, %q is left", rest)
+	}
+}
+
+// The two files keep their modes, and are changed where links lead to.
+func TestDiffDriverFiles(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no modes")
+	}
+	j := newJudge(t)
+	config := filepath.Join(j.gitDir, "config")
+	elsewhere := filepath.Join(t.TempDir(), "config")
+	j.ok(os.Rename(config, elsewhere))
+	j.ok(os.Symlink(elsewhere, config))
+	j.ok(os.Chmod(elsewhere, 0o644))
+	_, err := j.open(nil).InstallDiffDriver(t.Context(), testDriver())
+	j.ok(err)
+	if st, err := os.Lstat(config); err != nil || st.Mode()&os.ModeSymlink == 0 {
+		t.Error("the link is gone")
+	}
+	if st, err := os.Stat(elsewhere); err != nil || st.Mode().Perm() != 0o644 {
+		t.Errorf("%v %v", st.Mode(), err)
+	}
+	if got := j.git("config", "diff.tape.xfuncname"); got != testDriver().Settings[1].Value {
+		t.Error(got)
+	}
+	// A process that is killed right after its rename leaves the mode of its lock.
+	j.ok(os.Chmod(elsewhere, lockPerm))
+	_, err = j.open(nil).InstallDiffDriver(t.Context(), testDriver())
+	j.ok(err)
+	if st, err := os.Stat(elsewhere); err != nil || st.Mode().Perm() != disk.FilePerm {
+		t.Errorf("%v %v", st.Mode(), err)
+	}
+}
+
+// Somebody else's lock is waited for; one that a killed process of ours left is not.
+func TestDiffDriverLocks(t *testing.T) {
+	j := newJudge(t)
+	repo, err := Open(j.gitDir, &Options{LockWait: 20 * time.Millisecond})
+	j.ok(err)
+	before, _ := j.readBoth()
+	lock := filepath.Join(j.gitDir, "config.lock")
+	j.ok(os.WriteFile(lock, nil, 0o600))
+	if _, err := repo.InstallDiffDriver(t.Context(), testDriver()); !errors.Is(err, ErrBusy) {
+		t.Errorf("beside somebody's lock: %v", err)
+	}
+	if after, _ := j.readBoth(); after != before {
+		t.Error("the configuration was changed beside somebody's lock")
+	}
+	j.ok(os.Chmod(lock, lockPerm))
+	_, err = repo.InstallDiffDriver(t.Context(), testDriver())
+	j.ok(err)
+	if _, err := os.Stat(lock); !errors.Is(err, os.ErrNotExist) {
+		t.Error("the lock is still there")
+	}
+}
+
+// Each operation fails once, or the process dies at it: both files then hold what they
+// held, or what they are to hold, and the next call completes it.
+func TestDiffDriverFaults(t *testing.T) {
+	failing := func(n int64) (*disk.FS, func() bool) {
+		i := int64(0)
+		return &disk.FS{Fault: func(disk.Op, string) error {
+			if i++; i == n {
+				return errKilled
+			}
+			return nil
+		}}, func() bool { return i >= n }
+	}
+	for _, faults := range []func(int64) (*disk.FS, func() bool){failing, killedAt} {
+		interruptDiffDriver(t, faults)
+	}
+}
+
+func interruptDiffDriver(t *testing.T, faults func(n int64) (*disk.FS, func() bool)) {
+	j := newJudge(t)
+	config, _ := j.readBoth()
+	d := testDriver()
+	want, _, err := d.addSettings([]byte(config), nil)
+	j.ok(err)
+	wantAttributes, _ := d.addPatterns([]byte("*.c diff=c\n"))
+	for n := int64(1); ; n++ {
+		j.writeBoth([]byte(config), []byte("*.c diff=c\n"))
+		fs, hit := faults(n)
+		_, err := j.open(fs).InstallDiffDriver(t.Context(), d)
+		c, a := j.readBoth()
+		if c != config && c != string(want) || a != "*.c diff=c\n" && a != string(wantAttributes) {
+			t.Fatalf("operation %d failed: %q, %q", n, c, a)
+		}
+		if hit() != errors.Is(err, errKilled) {
+			t.Fatalf("operation %d failed, and the call returned %v", n, err)
+		}
+		if _, err := j.open(nil).InstallDiffDriver(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if c, a := j.readBoth(); c != string(want) || a != string(wantAttributes) {
+			t.Fatalf("after operation %d: %q, %q", n, c, a)
+		}
+		if !hit() {
+			t.Logf("%d operations", n-1)
+			return
+		}
+	}
+}
+
+// git and we change the configuration at the same time, and neither loses anything.
+func TestDiffDriverBesideGit(t *testing.T) {
+	j := newJudge(t)
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for range 5 {
+				if _, err := j.open(nil).InstallDiffDriver(t.Context(), testDriver()); err != nil {
+					t.Error(err)
+				}
+				if _, err := j.open(nil).RemoveDiffDriver(t.Context(), testDriver()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	const keys = "abcdefghijklmno"
+	for _, key := range keys {
+		for try := 0; ; try++ {
+			_, err := j.tryGit(j.dir, "config", "x."+string(key), "1")
+			if err == nil {
+				break
+			}
+			if try == 1000 { // git does not wait for a lock
+				t.Fatal(err)
+			}
+		}
+	}
+	wg.Wait()
+	for _, key := range keys {
+		if got := j.git("config", "x."+string(key)); got != "1" {
+			t.Errorf("x.%c is %q", key, got)
+		}
+	}
+}
