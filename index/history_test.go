@@ -71,7 +71,7 @@ func (w *world) batch(tp *repo.Tape, n int) {
 		drafts[i] = w.d.draft()
 	}
 	if w.rng.IntN(25) == 0 { // one that fills a file
-		drafts = append(drafts, repo.Message("user", strings.Repeat(w.d.text()+"\n", 6000)))
+		drafts[0] = repo.Message("user", strings.Repeat(w.d.text()+"\n", 6000))
 	}
 	mustAppend(w.t, tp, drafts...)
 }

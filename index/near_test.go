@@ -55,7 +55,7 @@ func TestNearWords(t *testing.T) {
 		{"migraton", "migration", []int64{7}},                                      // of a later phase
 		{"cache", "", []int64{3, 5}},                                               // a word that is there
 		{"deployments OR qqqqqqqqq", "", nil},                                      // the other one has nothing near
-		{"deplyoment OR invalidaton", "deployment OR invalidation", []int64{2, 3}}, // both
+		{"deploymnet OR invalidaton", "deployment OR invalidation", []int64{2, 3}}, // both
 	} {
 		res := mustSearch(t, x, Search{Text: c.text, Tapes: []*repo.Tape{tp}, NoFold: true})
 		wantIDs(t, c.text, res.Hits, c.want...)

@@ -310,7 +310,7 @@ func (d *drafter) text() string {
 		words[i] = d.word()
 	}
 	if d.rng.IntN(10) == 0 {
-		words = append(words, strings.Repeat(words[0]+" ", 4))
+		words[0] = strings.Repeat(words[0]+" ", 5)
 	}
 	return strings.Join(words, []string{" ", " ", " ", "\n", ", ", "。"}[d.rng.IntN(6)])
 }

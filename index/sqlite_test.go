@@ -34,9 +34,9 @@ func TestPlainSQLite(t *testing.T) {
 	d := &drafter{rng: rng, at: clock()}
 	x := testIndex(t, s)
 	for i := range 12 {
-		drafts := make([]repo.Draft, 1+rng.IntN(20))
-		for i := range drafts {
-			drafts[i] = d.draft()
+		var drafts []repo.Draft
+		for range 1 + rng.IntN(20) {
+			drafts = append(drafts, d.draft())
 		}
 		drafts = append(drafts, repo.Message("user", "a needle"))
 		mustAppend(t, tp, drafts...)
