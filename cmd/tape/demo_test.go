@@ -15,10 +15,9 @@ func TestDemo(t *testing.T) {
 		t.Skip("there is no shell")
 	}
 	dir := t.TempDir()
-	program := filepath.Join(dir, "tape")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	program, err := exec.LookPath("tape") // see TestMain
+	if err != nil {
+		t.Fatal(err)
 	}
 	demo := exec.Command(sh, "testdata/demo/demo.sh", program)
 	demo.Env = append(os.Environ(), "TAPE_DEMO_DIR="+filepath.Join(dir, "demo"), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1")
