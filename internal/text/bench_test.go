@@ -105,18 +105,7 @@ func BenchmarkCandidate(b *testing.B) {
 			file = fmt.Appendf(file, `{"id":%d,"kind":%q,"payload":%s}`+"\n", i+1, kinds[i], p)
 		}
 		scan := func(name string, s *Scan) {
-			b.Run(map[bool]string{false: "ascii/", true: "wide/"}[wide]+name, func(b *testing.B) {
-				b.SetBytes(int64(len(file)))
-				for b.Loop() {
-					for rest := file; len(rest) > 0; {
-						i := s.Candidate(rest)
-						if i < 0 {
-							break
-						}
-						rest = rest[i+bytes.IndexByte(rest[i:], '\n')+1:]
-					}
-				}
-			})
+			benchScan(b, map[bool]string{false: "ascii/", true: "wide/"}[wide]+name, file, s)
 		}
 		scan("absent", NewSubstring("readable xylophone", false))
 		scan("absentFold", NewSubstring("readable xylophone", true))
@@ -140,4 +129,106 @@ func BenchmarkSignature(b *testing.B) {
 			Signature(buf)
 		}
 	}
+}
+
+// Outputs of tools are large, mostly ASCII, and have the words of a phrase but
+// not the phrase.
+func BenchmarkMatchLarge(b *testing.B) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	words := strings.Fields("the anchor store opens its branch and reads every phase before an error is written so nothing gets lost (when it stops) at line 42, refs/heads/main err != nil return func")
+	for _, kind := range []string{"ascii", "signs", "cjk"} {
+		var text []byte
+		for len(text) < 256<<10 {
+			text = append(append(text, words[rng.IntN(len(words))]...), " \n  "[rng.IntN(4)])
+			if kind != "ascii" && rng.IntN(30) == 0 {
+				text = append(text, map[string]string{"signs": "│ → … ", "cjk": "数据库的阶段 "}[kind]...)
+			}
+		}
+		for _, query := range []string{`"the store is lost"`, `"the phase of an anchor"`, "absent", "ore", "数据表"} {
+			b.Run(kind+"/"+query, func(b *testing.B) {
+				q := Parse(query, Options{})
+				b.SetBytes(int64(len(text)))
+				for b.Loop() {
+					if _, ok := q.Match(text); ok {
+						b.Fatal("match")
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		Parse(`some ordinary words "and a phrase" internal/text/query.go -none`, Options{})
+	}
+}
+
+// benchFile returns a stored file: prose and source code from a vocabulary in
+// which few words are usual and most are rare.
+func benchFile(rng *rand.Rand, size int) []byte {
+	syllables := strings.Fields("re con ti on er in the ing st at or de pro com pa ta lo se mi no ex im fo wa che ck ble ment ri ca un li do v y")
+	vocabulary := strings.Fields("the of to and a in is it for that on with this be as not are if return err nil func string test file error code from")
+	for len(vocabulary) < 4000 {
+		w := ""
+		for range 2 + rng.IntN(3) {
+			w += syllables[rng.IntN(len(syllables))]
+		}
+		vocabulary = append(vocabulary, w)
+	}
+	zipf := rand.NewZipf(rng, 1.1, 3, uint64(len(vocabulary)-1))
+	word := func() string { return vocabulary[zipf.Uint64()] }
+	var file []byte
+	for id := 1; len(file) < size; id++ {
+		var b strings.Builder
+		for range 20 + rng.IntN(200) {
+			switch rng.IntN(12) {
+			case 0:
+				fmt.Fprintf(&b, "\n\t\t%s := %s(%s, \"%s\")\n", word(), word(), word(), word())
+			case 1:
+				fmt.Fprintf(&b, "%s/%s.go:%d: ", word(), word(), rng.IntN(900))
+			default:
+				b.WriteString(word() + " ")
+			}
+		}
+		file = fmt.Appendf(file, `{"id":%d,"kind":"message","payload":{"role":"assistant","content":%s},"meta":{},"date":"2026-01-%02dT10:%02d:00.%06dZ"}`+"\n",
+			id, jsonl.AppendString(nil, b.String()), 1+rng.IntN(28), rng.IntN(60), rng.IntN(1e6))
+	}
+	return file[:bytes.LastIndexByte(file[:size], '\n')+1]
+}
+
+func BenchmarkCandidateFile(b *testing.B) {
+	file := benchFile(rand.New(rand.NewPCG(5, 6)), 256<<10)
+	for _, needle := range []string{"xylophone", "connection refused", "there is no", "NullPointerException", "deadlock", "数据库"} {
+		for _, fold := range []bool{false, true} {
+			benchScan(b, fmt.Sprintf("%s/fold=%v", needle, fold), file, NewSubstring(needle, fold))
+		}
+	}
+	for _, expr := range []string{`(alpha|omega)\d+ tests`, `func \w+\(.*xylophone`, `the \w+ deadlock`, `error: .* refused`} {
+		s, err := NewRegexp(expr, false)
+		if err != nil {
+			b.Fatal(err)
+		}
+		benchScan(b, expr, file, s)
+	}
+}
+
+// benchScan takes the lines that are candidates one after the other.
+func benchScan(b *testing.B, name string, file []byte, s *Scan) {
+	b.Run(name, func(b *testing.B) {
+		b.SetBytes(int64(len(file)))
+		lines := 0
+		for b.Loop() {
+			lines = 0
+			for rest := file; len(rest) > 0; lines++ {
+				i := s.Candidate(rest)
+				if i < 0 {
+					break
+				}
+				rest = rest[i+bytes.IndexByte(rest[i:], '\n')+1:]
+			}
+		}
+		b.ReportMetric(float64(lines), "candidates")
+	})
 }

@@ -40,6 +40,21 @@ var asciiAttr = [256]attr{
 	'V': upper, 'W': upper, 'X': upper, 'Y': upper, 'Z': upper,
 }
 
+// asciiFold is what a byte of ASCII is folded to.
+var asciiFold = func() (tab [utf8.RuneSelf * 2]byte) {
+	for i := range tab {
+		c := byte(i)
+		switch asciiAttr[c] {
+		case upper:
+			c |= 0x20
+		case space:
+			c = ' '
+		}
+		tab[i] = c
+	}
+	return tab
+}()
+
 // inWord reports whether a byte belongs to a run that is cut into parts.
 func inWord(a attr) bool { return a&classMask >= lower && a&classMask < dense }
 
@@ -162,14 +177,18 @@ func extends(r rune) bool {
 	return !norm.NFKC.Properties(b[:utf8.EncodeRune(b[:], r)]).BoundaryBefore()
 }
 
+// maxEntry is how many characters an entry holds: as many as … becomes.
+const maxEntry = 3
+
 // entry is what becomes of a character that stands alone.
 type entry struct {
 	n       uint8 // how many characters; 0 when it is dropped
 	general bool  // the fields below do not tell
 	carries bool
 	extends bool
-	attrs   [2]attr
-	runes   [2]rune
+	itself  bool // when nothing combines with it
+	attrs   [maxEntry]attr
+	runes   [maxEntry]rune
 }
 
 // pagesEnd is where the table of entries ends: behind it there are dense
@@ -215,7 +234,7 @@ func describe(r rune) entry {
 	e.general = f.cut
 	for i := 0; i < len(f.buf); {
 		c, n := utf8.DecodeRune(f.buf[i:])
-		if e.n == 2 {
+		if e.n == maxEntry {
 			e.general = true
 			break
 		}
@@ -223,5 +242,6 @@ func describe(r rune) entry {
 		e.n++
 		i += n
 	}
+	e.itself = !e.general && !e.extends && string(f.buf) == string(seg)
 	return e
 }

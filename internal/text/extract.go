@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -30,6 +31,8 @@ type extractor struct {
 // is no text, such as an image in base64, is left out. payload is valid JSON;
 // of anything else some of the text is appended.
 func AppendEntry(dst []byte, kind string, payload []byte) []byte {
+	// What is decoded is hardly ever longer than what it is decoded from.
+	dst = slices.Grow(dst, len(payload))
 	x := extractor{dst: dst, src: payload, start: len(dst)}
 	name := false
 	switch kind {

@@ -2,7 +2,9 @@ package text
 
 import (
 	"bytes"
+	"math/bits"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,56 +16,110 @@ type literal struct {
 	fold bool // but for case
 }
 
-// filter looks for what a line has to contain, in the line as it is stored. A
-// line with \u in it may contain anything.
+// filter looks for what a line has to contain, in the line as it is stored.
 type filter struct {
-	any   bool // every line is a candidate
-	cores []core
-	extra []string // makes a candidate of a line, as \u does
-}
-
-// core is a part of a literal that a line cannot spell in another way than
-// with \u.
-type core struct {
-	s    string // in lower case if fold
-	fold bool   // but for the case of ASCII
-	rare int    // the offset of the byte, or of the first of two, to look for
-	find []byte // that byte, in both cases if fold; nil to look for two
-	pair pair
+	any   bool     // every line is a candidate
+	cores []core   // one of them
+	also  [][]core // and one of each of these
 }
 
 // maxCores bounds how many literals are looked for; each takes its own pass.
-const maxCores = 8
+// maxAlso bounds what else a line is asked for.
+const (
+	maxCores = 8
+	maxAlso  = 4
+)
 
-// newFilter makes a filter for lines with at least one of the literals.
-func newFilter(lits []literal) filter {
-	var f filter
-	if len(lits) == 0 || len(lits) > maxCores {
-		return filter{any: true}
-	}
-	var long, kelvin bool
-	for _, l := range lits {
-		c := newCore(l)
-		if c.s == "" {
-			return filter{any: true}
+// newFilter makes a filter for lines that have, of every group, at least one
+// literal.
+func newFilter(groups ...[]literal) filter {
+	f := filter{any: true}
+	best := 0
+	for _, lits := range groups {
+		cost, ok := groupCost(lits)
+		if !ok {
+			continue
 		}
-		f.cores = append(f.cores, c)
+		cores := newCores(lits)
+		switch {
+		case f.any:
+			f.any, f.cores, best = false, cores, cost
+			continue
+		case cost < best:
+			f.cores, cores, best = cores, f.cores, cost
+		}
+		if len(f.also) < maxAlso {
+			f.also = append(f.also, cores)
+		}
+	}
+	return f
+}
+
+// groupCost says what it costs to look for one of the literals in a file, and to
+// look at lines that have one by chance. It reports false if there are too
+// many of them, or none to look for in one.
+func groupCost(lits []literal) (cost int, ok bool) {
+	if len(lits) == 0 || len(lits) > maxCores {
+		return 0, false
+	}
+	for _, l := range lits {
+		s := l.core()
+		if s == "" {
+			return 0, false
+		}
+		cost += newCore(s, l.fold).cost + 1<<10>>min(2*len(s), 10)
+	}
+	return cost, true
+}
+
+// newCores returns what to look for in lines that have one of the literals.
+func newCores(lits []literal) []core {
+	var cores []core
+	var wide, long, kelvin bool
+	for _, l := range lits {
+		c := newCore(l.core(), l.fold)
+		cores = append(cores, c)
+		wide = wide || strings.ContainsFunc(c.s, func(r rune) bool { return r >= utf8.RuneSelf })
 		long = long || c.fold && strings.Contains(c.s, "s")
 		kelvin = kelvin || c.fold && strings.Contains(c.s, "k")
 	}
 	// The two characters outside ASCII that are letters of ASCII but for
 	// case.
 	if long {
-		f.extra = append(f.extra, "ſ")
+		cores = append(cores, newCore("ſ", false), newCore(`\u017f`, true))
 	}
 	if kelvin {
-		f.extra = append(f.extra, "\u212A")
+		cores = append(cores, newCore("\u212A", false), newCore(`\u212a`, true))
 	}
-	return f
+	// What else a line may hide a core behind. What hides printable ASCII
+	// also hides the sign that begins what hides something.
+	if wide {
+		return append(cores, newCore(`\u`, false))
+	}
+	escape := newCore(`\u00`, false)
+	escape.next = [2]byte{'2', '7'}
+	return append(cores, escape)
 }
 
-// newCore chooses the part of a literal to look for.
-func newCore(l literal) core {
+// enough is the length from which a core is good whatever is left out.
+const enough = 5
+
+// core returns the part of a literal to look for: one that a line cannot spell
+// in another way than with \u, or as another letter in case.
+func (l literal) core() string {
+	if l.fold {
+		// Without the letters that something outside ASCII is equal to: that
+		// would have to be looked for, too.
+		if s := l.longest("sSkK"); len(s) >= enough {
+			return s
+		}
+	}
+	return l.longest("")
+}
+
+// longest is core without any of some characters. Of two parts that are as
+// long it is the rarer.
+func (l literal) longest(without string) string {
 	best, bestScore := "", -1
 	start, score := 0, 0
 	consider := func(end int) {
@@ -74,89 +130,22 @@ func newCore(l literal) core {
 	}
 	for i := 0; i < len(l.s); {
 		r, n := utf8.DecodeRuneInString(l.s[i:])
-		if isEscapable(r) || l.fold && r >= utf8.RuneSelf && unicode.SimpleFold(r) != r {
+		if isEscapable(r) || strings.ContainsRune(without, r) || l.fold && r >= utf8.RuneSelf && unicode.SimpleFold(r) != r {
 			consider(i)
 			start = i + n
 		} else {
-			score += 8*n + rarity(l.s[i])
+			score += 8*n + bits.LeadingZeros16(uint16(frequency(l.s[i])))
 		}
 		i += n
 	}
 	consider(len(l.s))
-	c := core{s: best, fold: l.fold}
-	if best == "" {
-		return c
-	}
-	if c.fold {
-		c.s = asciiLower(best)
-	}
-	c.choose()
-	return c
-}
-
-// verySeldom is the rarity from which looking for a single byte is faster than
-// looking for two at once.
-const verySeldom = 26
-
-// choose decides what of the core to look for first.
-func (c *core) choose() {
-	top, topPair, pairAt := -1, -1, 0
-	for i := range len(c.s) {
-		r := rarity(c.s[i])
-		if r > top {
-			c.rare, top = i, r
-		}
-		if i > 0 {
-			if sum := r + rarity(c.s[i-1]); sum > topPair {
-				pairAt, topPair = i-1, sum
-			}
-		}
-	}
-	if top < verySeldom && len(c.s) > 1 {
-		c.rare = pairAt
-		c.pair = newPair(c.s[pairAt], c.s[pairAt+1], c.fold)
-		return
-	}
-	b := c.s[c.rare]
-	c.find = []byte{b}
-	if c.fold && asciiAttr[b] == lower {
-		c.find = append(c.find, b&^0x20)
-	}
+	return best
 }
 
 // isEscapable picks the characters that a string of JSON may spell, without
 // \u, in another way than as they are.
 func isEscapable(r rune) bool {
 	return r < ' ' || r == '"' || r == '\\' || r == '/' || r == utf8.RuneError
-}
-
-func asciiLower(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if asciiAttr[c] == upper {
-			b[i] = c | 0x20
-		}
-	}
-	return string(b)
-}
-
-// rarity says how rare a byte is in stored entries, from 0 up.
-func rarity(c byte) int {
-	const common = "\" ,:etaonirslducmpfhgybw_vkxzqj" // the rarer last
-	switch {
-	case c >= 0xE2 && c <= 0xE9:
-		return 12 // the first byte of Han and of typographic signs
-	case c >= utf8.RuneSelf:
-		return 40
-	case asciiAttr[c] == digit:
-		return 16
-	case asciiAttr[c] == upper:
-		return 30
-	}
-	if i := strings.IndexByte(common, c); i >= 0 {
-		return i
-	}
-	return 24
 }
 
 // next returns the offset of the first place in file at which a line may be
@@ -168,27 +157,41 @@ func (f *filter) next(file []byte) int {
 	if f.any {
 		return 0
 	}
-	// Every pattern takes its own pass. They go over the file together, in
-	// blocks that grow: one that is everywhere must not make the others run
-	// ahead to the end of the file each time.
-	const least, most = 1 << 10, 256 << 10
-	size := least
-	escapeU := newPair('\\', 'u', false)
-	for from := 0; from < len(file); {
+	for from := 0; ; {
+		i := f.first(file, from)
+		if i < 0 || len(f.also) == 0 {
+			return i
+		}
+		start, end := bytes.LastIndexByte(file[:i], '\n')+1, len(file)
+		if n := bytes.IndexByte(file[i:], '\n'); n >= 0 {
+			end = i + n
+		}
+		if f.hasAll(file[start:end]) {
+			return i
+		}
+		from = end
+	}
+}
+
+// hasAll reports whether the line has what it has to have besides.
+func (f *filter) hasAll(line []byte) bool {
+	for _, cores := range f.also {
+		if !slices.ContainsFunc(cores, func(c core) bool { return c.index(line, 0, len(line)) >= 0 }) {
+			return false
+		}
+	}
+	return true
+}
+
+// first returns the first place of a core in file behind from, or -1.
+func (f *filter) first(file []byte, from int) int {
+	// Every core takes its own pass. They go over the file together, in
+	// blocks that stay in the cache and grow at first: a core that is
+	// everywhere must not make the others run ahead each time.
+	const least, most = 1 << 10, 32 << 10
+	for size := least; from < len(file); size = min(size*2, most) {
 		end := min(from+size, len(file))
 		best := -1
-		if i := escapeU.index(file[from:min(end+1, len(file))]); i >= 0 {
-			best = from + i
-		}
-		for _, s := range f.extra {
-			limit := min(end+len(s)-1, len(file))
-			if best >= 0 {
-				limit = min(limit, best+len(s)-1)
-			}
-			if i := bytes.Index(file[from:limit], []byte(s)); i >= 0 {
-				best = from + i
-			}
-		}
 		for k := range f.cores {
 			limit := end
 			if best >= 0 {
@@ -202,75 +205,16 @@ func (f *filter) next(file []byte) int {
 			return best
 		}
 		from = end
-		size = min(size*2, most)
 	}
 	return -1
 }
 
-// index returns the first place of the core that begins in file[from:end], or
-// -1.
-func (c *core) index(file []byte, from, end int) int {
-	if c.find == nil {
-		for lo, hi := from+c.rare, min(end+c.rare+1, len(file)); lo < hi; {
-			i := c.pair.index(file[lo:hi])
-			if i < 0 {
-				break
-			}
-			if at := lo + i - c.rare; c.at(file[at:]) {
-				return at
-			}
-			lo += i + 1
-		}
-		return -1
-	}
-	best := -1
-	for _, b := range c.find {
-		lo, hi := from+c.rare, min(end+c.rare, len(file))
-		if best >= 0 {
-			hi = min(hi, best+c.rare)
-		}
-		for lo < hi {
-			i := bytes.IndexByte(file[lo:hi], b)
-			if i < 0 {
-				break
-			}
-			at := lo + i - c.rare
-			if c.at(file[at:]) {
-				best = at
-				break
-			}
-			lo += i + 1
-		}
-	}
-	return best
-}
-
-// at reports whether b begins with the core.
-func (c *core) at(b []byte) bool {
-	if len(b) < len(c.s) {
-		return false
-	}
-	if !c.fold {
-		return string(b[:len(c.s)]) == c.s
-	}
-	for i := range len(c.s) {
-		d := b[i]
-		if asciiAttr[d] == upper {
-			d |= 0x20
-		}
-		if d != c.s[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// required returns literals at least one of which is in everything that the
-// expression matches; none if there are no such.
-func required(re *syntax.Regexp) []literal {
+// required returns groups of literals: everything that the expression matches
+// has, of each of them, at least one.
+func required(re *syntax.Regexp) [][]literal {
 	switch re.Op {
 	case syntax.OpLiteral:
-		return []literal{{string(re.Rune), re.Flags&syntax.FoldCase != 0}}
+		return [][]literal{{{string(re.Rune), re.Flags&syntax.FoldCase != 0}}}
 	case syntax.OpCapture, syntax.OpPlus:
 		return required(re.Sub[0])
 	case syntax.OpRepeat:
@@ -278,36 +222,34 @@ func required(re *syntax.Regexp) []literal {
 			return required(re.Sub[0])
 		}
 	case syntax.OpConcat:
-		var best []literal
+		var all [][]literal
 		for _, sub := range re.Sub {
-			if lits := required(sub); weight(lits) > weight(best) {
-				best = lits
-			}
-		}
-		return best
-	case syntax.OpAlternate:
-		var all []literal
-		for _, sub := range re.Sub {
-			lits := required(sub)
-			if len(lits) == 0 {
-				return nil
-			}
-			all = append(all, lits...)
+			all = append(all, required(sub)...)
 		}
 		return all
+	case syntax.OpAlternate:
+		// Any of the best of each.
+		var either []literal
+		for _, sub := range re.Sub {
+			best := cheapest(required(sub))
+			if len(best) == 0 || len(either) > maxCores {
+				return nil
+			}
+			either = append(either, best...)
+		}
+		return [][]literal{either}
 	}
 	return nil
 }
 
-// weight is the more the faster literals are to look for: the length of the
-// shortest core.
-func weight(lits []literal) int {
-	if len(lits) == 0 || len(lits) > maxCores {
-		return 0
+// cheapest returns the group that costs least, or nil if none is of use.
+func cheapest(groups [][]literal) []literal {
+	var best []literal
+	least := 0
+	for _, lits := range groups {
+		if cost, ok := groupCost(lits); ok && (best == nil || cost < least) {
+			best, least = lits, cost
+		}
 	}
-	w := 1 << 30
-	for _, l := range lits {
-		w = min(w, len(newCore(l).s))
-	}
-	return w
+	return best
 }

@@ -55,32 +55,34 @@ func (f *folder) foldAll(text []byte) {
 		}
 		return
 	}
-	f.plain(len(text))
-	f.off = f.off[:0]
+	f.foldASCII(len(text))
 }
 
 // plain folds the text up to end, which is ASCII and followed by no mark.
 func (f *folder) plain(end int) {
 	from, start := f.pos, len(f.buf)
-	f.pos = end
-	f.buf = append(f.buf, f.text[from:end]...)
-	f.attr = append(f.attr, f.text[from:end]...)
+	f.foldASCII(end)
 	f.off = slices.Grow(f.off, end-from)[:start+end-from]
-	buf := f.buf[start:]
-	attrs, off := f.attr[start:][:len(buf)], f.off[start:][:len(buf)]
-	for i, c := range buf {
-		a := asciiAttr[c]
-		attrs[i] = a
+	for i, off := 0, f.off[start:]; i < len(off); i++ {
 		off[i] = int32(from + i)
-		if a == upper {
-			buf[i] = c | 0x20
-		} else if a == space {
-			buf[i] = ' '
-		}
 	}
-	if f.cut && len(attrs) > 0 {
-		attrs[0] |= cut
+	if f.cut && from < end {
+		f.attr[start] |= cut
 		f.cut = false
+	}
+}
+
+// foldASCII is plain without offsets.
+func (f *folder) foldASCII(end int) {
+	from, start := f.pos, len(f.buf)
+	f.pos = end
+	n := end - from
+	f.buf = slices.Grow(f.buf, n)[:start+n]
+	f.attr = slices.Grow(f.attr, n)[:start+n]
+	text := f.text[from:end]
+	buf, attrs := f.buf[start:][:len(text)], f.attr[start:][:len(text)]
+	for i, c := range text {
+		buf[i], attrs[i] = asciiFold[c], asciiAttr[c]
 	}
 }
 
@@ -161,7 +163,7 @@ func (f *folder) step() {
 }
 
 // extend moves pos over the marks that belong to base, the character in front
-// of it, and reports whether there are any.
+// of it, and reports whether there are any that are not just ignored.
 func (f *folder) extend(base rune) bool {
 	any := false
 	for range maxSegment {
@@ -173,7 +175,7 @@ func (f *folder) extend(base rune) bool {
 			break
 		}
 		f.pos += n
-		any = true
+		any = any || !isIgnored(r)
 	}
 	return any
 }

@@ -24,6 +24,8 @@ type TermCount struct {
 
 // matcher looks for units in one folded text.
 type matcher struct {
+	screen screen
+
 	f     folder
 	run   span   // the run that parts belong to
 	parts []span // from the beginning of the text
@@ -40,6 +42,14 @@ func (q *Query) Match(text []byte) (Match, bool) {
 		m = new(matcher)
 	}
 	defer q.matchers.Put(m)
+	if m.screen.cannot(q, text) {
+		return Match{}, false
+	}
+	return m.match(q, text)
+}
+
+// match is Match for a query that is not empty.
+func (m *matcher) match(q *Query, text []byte) (Match, bool) {
 	m.f.foldAll(text)
 	m.run, m.parts = span{}, m.parts[:0]
 	any := false

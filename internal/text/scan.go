@@ -46,7 +46,7 @@ func NewRegexp(expr string, ignoreCase bool) (*Scan, error) {
 		return nil, exprError(expr, err)
 	}
 	s := &Scan{needle: expr, re: re}
-	s.filter = newFilter(required(tree))
+	s.filter = newFilter(required(tree)...)
 	return s, nil
 }
 

@@ -81,7 +81,8 @@ func hits(s *Scan, lines []string, texts [][]byte) []int {
 
 func TestCandidateNeverMisses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	exprs := []string{`ta?sk`, `(task|mass)`, `\d+%`, `a/b`, `x\.y\(`, `(?i)kelvin`, `^end`, `k.y$`, `[qz]uo(ted)+`, `(?:数据){1,2}库`, `\Qa/b/c`, `C:\\d`, `x*`, `"q`, `(?i:MASS) |100`}
+	exprs := []string{`ta?sk`, `(task|mass)`, `\d+%`, `a/b`, `x\.y\(`, `(?i)kelvin`, `^end`, `k.y$`, `[qz]uo(ted)+`, `(?:数据){1,2}库`, `\Qa/b/c`, `C:\\d`, `x*`, `"q`, `(?i:MASS) |100`,
+		`mass.*tas`, `(k)(e).*100`, `(?i)mass.*k`, `数.*x`, `end.*\s*(mass|kelvin)`, `(?:C|T)[:A].*x`}
 	for range 3000 {
 		lines, texts := randomLines(rng, rng.IntN(12)+1)
 		word := scanWords[rng.IntN(len(scanWords))]
@@ -113,7 +114,7 @@ func TestCandidateNeverMisses(t *testing.T) {
 // A filter that takes every line would never miss either.
 func TestCandidatePassesOver(t *testing.T) {
 	file := []byte(`{"id":1,"payload":{"content":"nothing to see\there, task"}}` + "\n")
-	for _, expr := range []string{"absent", `absent\d+`, `(absent|gone)`, `x+absent`, `(?i)ABSENT`, `a?absent{2,}`} {
+	for _, expr := range []string{"absent", `absent\d+`, `(absent|gone)`, `x+absent`, `(?i)ABSENT`, `a?absent{2,}`, `task.*absent`, `absent.*see`, `see.*(gone|absent)`} {
 		s, err := NewRegexp(expr, false)
 		if err != nil {
 			t.Fatal(err)

@@ -19,6 +19,7 @@ type unit struct {
 	id     string  // equal for units that look for the same
 	expr   Expr    // what to ask of an index
 	sure   bool
+	probe  *probe // how to look for it in a hurry
 }
 
 // piece is folded text without white space.
@@ -57,6 +58,7 @@ func newUnit(raw string, phrase bool, o Options) (unit, bool) {
 	if last := u.last(); u.prefix && (last == nil || last.class != lower) {
 		u.prefix = false
 	}
+	u.probe = newProbe(u.pieces)
 	u.ask()
 	if u.prefix {
 		u.id += "*"
