@@ -5,7 +5,8 @@
 //
 // Everything rests on one folding of text. It undoes differences that people
 // do not mean when they look for something: case, width, ligatures, the
-// accents of Latin, Greek and Cyrillic, composed or decomposed spelling. A
+// accents of Latin, Greek and Cyrillic, the vowel points of Arabic and Hebrew,
+// typographic quotes and hyphens, composed or decomposed spelling. A
 // query is folded like the text, and the terms that it asks an index for are
 // made by the same tokenizer that filled the index. An index therefore never
 // misses what [Query.Match] accepts.

@@ -11,8 +11,8 @@ import (
 	"tape/internal/jsonl"
 )
 
-// maxBlob is the length up to which a string without any break may be
-// something that a person reads.
+// maxBlob is the length up to which what looks like base64 may be something that
+// a person reads.
 const maxBlob = 1024
 
 // extractor appends the strings of a JSON value, each followed by Sep.
@@ -363,10 +363,15 @@ func isBlob(s []byte) bool {
 	if len(s) <= maxBlob {
 		return false
 	}
+	runs := 0 // one long run is one term, whatever it is
 	for _, c := range s {
-		if asciiAttr[c] < lower && c != '+' && c != '/' && c != '=' && c != '-' && c != '_' {
+		switch {
+		case asciiAttr[c] >= lower:
+		case c == '+' || c == '/' || c == '-' || c == '_':
+			runs++
+		case c != '=':
 			return false
 		}
 	}
-	return true
+	return runs > 0
 }

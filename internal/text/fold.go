@@ -243,7 +243,7 @@ func (f *folder) general(seg []byte, start int) {
 			f.add(r, other, start)
 			continue
 		}
-		r, second := foldCase(r)
+		r, second := foldCase(asTyped(r))
 		f.add(r, a, start)
 		if second != 0 {
 			f.add(second, a|joined, start)
@@ -318,12 +318,30 @@ func dropsMark(base, mark rune) bool {
 		return !isASCIISymbol(byte(base))
 	case unicode.In(base, unicode.Latin, unicode.Greek):
 		return true
+	case unicode.Is(unicode.Hebrew, base):
+		return true
+	case unicode.Is(unicode.Arabic, base):
+		return mark < 0x653 || mark > 0x655 // vowels do not count, hamza and madda do
 	case unicode.Is(unicode.Cyrillic, base):
 		// й and ї are letters of their own; е with dots and any letter
 		// with a stress are not.
 		return mark == 0x300 || mark == 0x301 || mark == 0x308 && (base == 'е' || base == 'Е')
 	}
 	return false
+}
+
+// asTyped returns the quotes and hyphens of typesetting as keyboards have them: people
+// search with the one for what models wrote with the other.
+func asTyped(r rune) rune {
+	switch {
+	case r == 0x2018 || r == 0x2019 || r == 0x201B:
+		return '\''
+	case r >= 0x201C && r <= 0x201F:
+		return '"'
+	case r >= 0x2010 && r <= 0x2013:
+		return '-'
+	}
+	return r
 }
 
 // foldCase folds the case of a character, and those of Latin that have no

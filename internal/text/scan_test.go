@@ -182,7 +182,7 @@ func TestScanMatch(t *testing.T) {
 }
 
 func TestAppendEntry(t *testing.T) {
-	blob := strings.Repeat("QUJDRA", 200)
+	blob := strings.Repeat("QUJD/A", 200)
 	for _, c := range []struct{ kind, payload, want string }{
 		{"message", `{"role":"user","content":"h\u00e9llo\n\"x\" \ud83d\ude00","name":"Ann"}`, "héllo\n\"x\" 😀|Ann"},
 		{"message", `{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}],"tool_calls":[{"id":"call_1","type":"function","function":{"name":"run","arguments":"{\"cmd\":\"ls -l\",\"type\":\"t\",\"n\":7}"}}]}`, "a|run|ls -l|t|7"},

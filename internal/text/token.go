@@ -246,5 +246,23 @@ func splitRun(attrs []attr, parts []span) []span {
 	if len(parts) == 0 || digits && len(parts) >= maxMixedParts {
 		return parts[:0]
 	}
-	return append(parts, span{start, len(attrs)})
+	parts = append(parts, span{start, len(attrs)})
+	if digits {
+		parts = appendWords(attrs, parts)
+	}
+	return parts
+}
+
+// appendWords adds what stands between digits and has parts itself: KiB of 512KiB.
+func appendWords(attrs []attr, parts []span) []span {
+	for i, n := 0, len(parts); i < n; i++ {
+		first := i
+		for i < n && attrs[parts[i].start]&classMask != digit {
+			i++
+		}
+		if i-first > 1 {
+			parts = append(parts, span{parts[first].start, parts[i-1].end})
+		}
+	}
+	return parts
 }
