@@ -62,7 +62,7 @@ test: ## everything CI runs: gofmt, vet, lint, cross-compile, docs, short fuzz, 
 		$(MAKE) --no-print-directory $$step || failed="$$failed $$step"; \
 	done; \
 	$(MAKE) --no-print-directory lint >"$$log" 2>&1 & lint=$$!; \
-	for step in cross docs-check "fuzz FUZZTIME=2s"; do \
+	for step in cross docs-check "fuzz FUZZTIME=1s"; do \
 		$(MAKE) --no-print-directory $$step || failed="$$failed $${step%% *}"; \
 	done; \
 	wait $$lint || failed="$$failed lint"; lint=; cat "$$log"; \

@@ -53,7 +53,7 @@ func TestFilesAndRange(t *testing.T) {
 	for _, disk := range []bool{true, false} {
 		tp := scannedTape(t, disk)
 		all := entriesOf(t, tp, Query{})
-		for range size(40, 150, 2000) {
+		for range size(12, 40, 2000) {
 			q := randomQuery(rng, all)
 			q.Limit, q.Tail, q.Reverse = nil, nil, false
 			want, wantErr := collect(t.Context(), tp, q)

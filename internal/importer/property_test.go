@@ -52,9 +52,9 @@ func minus(a, b []string) []string {
 }
 
 func TestClaudeGrows(t *testing.T) {
-	seeds := uint64(12)
+	seeds := uint64(6)
 	if testing.Short() {
-		seeds = 4
+		seeds = 3
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { grows(t, ClaudeCode, generate(seed, 25), 1) })
