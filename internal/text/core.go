@@ -15,6 +15,7 @@ type core struct {
 	find   []byte  // a byte, in both cases if fold
 	lanes  *lanes  // three bytes
 	couple *couple // two bytes apart
+	pair   *pair   // its first two bytes
 	cost   int     // of looking for it
 }
 
@@ -114,6 +115,8 @@ func frequency(c byte) int { return int(frequencies[c]) }
 // -1.
 func (c *core) index(file []byte, from, end int) int {
 	switch {
+	case c.pair != nil:
+		return c.indexPair(file, from, end)
 	case c.couple != nil:
 		return c.indexCouple(file, from, end)
 	case c.lanes != nil:
@@ -174,6 +177,21 @@ func (c *core) indexTriple(file []byte, from, end int) int {
 			return at
 		}
 		lo += i + 2
+	}
+	return -1
+}
+
+// indexPair is index by the first two bytes.
+func (c *core) indexPair(file []byte, from, end int) int {
+	for hi := min(end+1, len(file)); from < hi; {
+		i := c.pair.index(file[from:hi])
+		if i < 0 {
+			break
+		}
+		if c.at(file[from+i:]) {
+			return from + i
+		}
+		from += i + 1
 	}
 	return -1
 }

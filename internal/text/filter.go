@@ -98,6 +98,9 @@ func newCores(lits []literal) []core {
 	}
 	escape := newCore(`\u00`, false)
 	escape.next = [2]byte{'2', '7'}
+	// What follows is in every date; a backslash before a u is rare.
+	p := newPair('\\', 'u', false)
+	escape.pair = &p
 	return append(cores, escape)
 }
 
