@@ -62,6 +62,10 @@ func lex(q string, o Options) []token {
 		u.not = not
 		tokens = append(tokens, token{unit: u})
 	}
+	if w := strings.TrimFunc(q, isSpace); o.Exact && strings.HasPrefix(w, "-") && wordEnd(w) == len(w) {
+		add(w, false, false) // nothing else to leave it out of
+		return tokens
+	}
 	unclosed := false // no phrase ends behind here
 	for len(tokens) < maxUnits {
 		q = strings.TrimLeftFunc(q, isSpace)

@@ -306,6 +306,8 @@ func TestExactQuotes(t *testing.T) {
 		`"go on"`:  {`we go on`: true, `"go on"`: true, `go off on`: false},
 		`f("x")`:   {`call f("x")`: true, `call f(x)`: false},
 		`" OR" or`: {`either or`: true, `either`: false},
+		`-m`:       {`commit -m x`: true, `commit m x`: false},
+		`x -m`:     {`x`: true, `x m`: false},
 	} {
 		for text, want := range texts {
 			if _, got := Parse(query, Options{Exact: true}).Match([]byte(text)); got != want {
