@@ -33,7 +33,7 @@ func (m *members) next() bool {
 	m.rawKey = m.b[start:trimSpaceBefore(m.b, colon)]
 	m.key = m.rawKey[1 : len(m.rawKey)-1]
 	if m.escaped {
-		m.key = appendDecoded(nil, m.key)
+		m.key = AppendDecoded(nil, m.key)
 	}
 	m.at = m.colon(colon)
 	m.spaced, m.escaped = false, false

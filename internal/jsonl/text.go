@@ -39,12 +39,12 @@ func decodeString(body []byte, escaped bool) string {
 	if !escaped {
 		return intern(body)
 	}
-	return string(appendDecoded(make([]byte, 0, len(body)), body))
+	return string(AppendDecoded(make([]byte, 0, len(body)), body))
 }
 
-// appendDecoded appends the text that the inside of a JSON string stands for.
+// AppendDecoded appends the text that the inside of a JSON string stands for.
 // An escape that JSON does not know is left as it is.
-func appendDecoded(dst, body []byte) []byte {
+func AppendDecoded(dst, body []byte) []byte {
 	for {
 		i := bytes.IndexByte(body, '\\')
 		if i < 0 || i+1 >= len(body) {
@@ -109,6 +109,21 @@ func hex4(b []byte) (u rune, ok bool) {
 		u = u<<4 | d
 	}
 	return u, true
+}
+
+// StringEnd returns the position behind the quote that ends the string whose inside
+// begins at i, and whether it has any backslash. A string without an end ends with b.
+func StringEnd(b []byte, i int) (end int, escaped bool) {
+	for {
+		if i = plainText(b, i); i >= len(b) {
+			return len(b), escaped
+		}
+		if b[i] == '"' {
+			return i + 1, escaped
+		}
+		escaped = true
+		i += 2
+	}
 }
 
 // plainText returns the position of the first quote or backslash of b at or

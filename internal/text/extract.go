@@ -2,11 +2,7 @@ package text
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math/bits"
 	"slices"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"tape/internal/jsonl"
 )
@@ -155,7 +151,7 @@ func (x *extractor) object(i int, but string) int {
 			i = x.space(i + 1) // not JSON
 			continue
 		}
-		end, _ := stringEnd(x.src, i+1)
+		end, _ := jsonl.StringEnd(x.src, i+1)
 		key := x.src[i+1 : max(i+1, end-1)]
 		i = x.space(end)
 		if i < len(x.src) && x.src[i] == ':' {
@@ -210,10 +206,10 @@ func (x *extractor) arguments(i int) int {
 		end = x.value(i)
 	} else {
 		var escaped bool
-		end, escaped = stringEnd(x.src, i+1)
+		end, escaped = jsonl.StringEnd(x.src, i+1)
 		s := x.src[i+1 : max(i+1, end-1)]
 		if escaped {
-			s = appendDecoded(make([]byte, 0, len(s)), s)
+			s = jsonl.AppendDecoded(make([]byte, 0, len(s)), s)
 		}
 		if jsonl.Valid(s) == nil {
 			x.src = s
@@ -229,7 +225,7 @@ func (x *extractor) arguments(i int) int {
 
 // text appends the string at i.
 func (x *extractor) text(i int) int {
-	end, escaped := stringEnd(x.src, i+1)
+	end, escaped := jsonl.StringEnd(x.src, i+1)
 	s := x.src[i+1 : max(i+1, end-1)]
 	if !escaped {
 		x.field(s)
@@ -241,118 +237,11 @@ func (x *extractor) text(i int) int {
 	n := len(x.dst)
 	x.separate()
 	from := len(x.dst)
-	x.dst = appendDecoded(x.dst, s)
+	x.dst = jsonl.AppendDecoded(x.dst, s)
 	if isBlob(x.dst[from:]) {
 		x.dst = x.dst[:n]
 	}
 	return end
-}
-
-const (
-	ones   = 0x0101010101010101
-	highs  = 0x80 * ones
-	quotes = '"' * ones
-	slash  = '\\' * ones
-)
-
-// stringEnd returns the position behind the quote that ends the string whose
-// inside begins at i, and whether there is a backslash in it.
-func stringEnd(b []byte, i int) (end int, escaped bool) {
-	for {
-		for i+8 <= len(b) {
-			w := binary.LittleEndian.Uint64(b[i:])
-			q, s := w^quotes, w^slash
-			if stop := ((q-ones)&^q | (s-ones)&^s) & highs; stop != 0 {
-				i += bits.TrailingZeros64(stop) >> 3
-				break
-			}
-			i += 8
-		}
-		for i < len(b) && b[i] != '"' && b[i] != '\\' {
-			i++
-		}
-		if i >= len(b) {
-			return len(b), escaped
-		}
-		if b[i] == '"' {
-			return i + 1, escaped
-		}
-		escaped = true
-		i = min(i+2, len(b))
-	}
-}
-
-// appendDecoded appends what the inside of a JSON string stands for.
-func appendDecoded(dst, s []byte) []byte {
-	for {
-		i := bytes.IndexByte(s, '\\')
-		if i < 0 || i+1 >= len(s) {
-			return append(dst, s...)
-		}
-		dst = append(dst, s[:i]...)
-		n := 2
-		switch c := s[i+1]; c {
-		case 'n':
-			dst = append(dst, '\n')
-		case 't':
-			dst = append(dst, '\t')
-		case 'r':
-			dst = append(dst, '\r')
-		case 'b':
-			dst = append(dst, '\b')
-		case 'f':
-			dst = append(dst, '\f')
-		case 'u':
-			var r rune
-			r, n = decodeU(s[i:])
-			dst = utf8.AppendRune(dst, r)
-		default:
-			dst = append(dst, c)
-		}
-		s = s[i+n:]
-	}
-}
-
-// decodeU decodes \uXXXX, or a pair of them, and returns its length. Half a
-// pair is U+FFFD.
-func decodeU(s []byte) (r rune, n int) {
-	u, ok := hex4(s)
-	if !ok {
-		return utf8.RuneError, min(2, len(s))
-	}
-	if !utf16.IsSurrogate(u) {
-		return u, 6
-	}
-	if low, ok := hex4(s[6:]); ok {
-		if r = utf16.DecodeRune(u, low); r != utf8.RuneError {
-			return r, 12
-		}
-	}
-	return utf8.RuneError, 6
-}
-
-func hex4(s []byte) (u rune, ok bool) {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
-		return 0, false
-	}
-	for _, c := range s[2:6] {
-		d := hexValue(c)
-		if d < 0 {
-			return 0, false
-		}
-		u = u<<4 | d
-	}
-	return u, true
-}
-
-func hexValue(c byte) rune {
-	switch {
-	case c-'0' <= 9:
-		return rune(c - '0')
-	case c|0x20 >= 'a' && c|0x20 <= 'f':
-		return rune(c|0x20-'a') + 10
-	}
-	return -1
 }
 
 // isBlob reports whether a string is data and not text.

@@ -5,6 +5,11 @@ import (
 	"math/bits"
 )
 
+const (
+	ones  = 0x0101010101010101
+	highs = 0x80 * ones
+)
+
 // lanes looks for three bytes that follow each other, eight places at a time:
 // in source code in JSON, where one byte alone is everywhere, that is much
 // faster than to look for one and to check the others.
