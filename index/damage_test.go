@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/testkit"
 	"tape/repo"
 )
 
@@ -18,7 +19,7 @@ import (
 func damageStore(t *testing.T, rng *rand.Rand) (s *repo.Store, want []int64) {
 	t.Helper()
 	s = testStore(t)
-	d := &drafter{rng: rng, at: clock()}
+	d := &drafter{rng: rng, at: testkit.Clock()}
 	tp := openTape(t, s, "")
 	var drafts []repo.Draft
 	for i := range 300 {
@@ -43,7 +44,7 @@ func damageStore(t *testing.T, rng *rand.Rand) (s *repo.Store, want []int64) {
 // right, what is not ours is kept, and the next search has an index again.
 func TestDamagedIndex(t *testing.T) {
 	t.Parallel()
-	s, want := damageStore(t, random(t))
+	s, want := damageStore(t, testkit.Random(t))
 	path := s.IndexFile()
 	good := readFile(t, path)
 	patched := func(at int, b ...byte) []byte {
@@ -133,7 +134,7 @@ func TestDamagedIndex(t *testing.T) {
 // TestForeignIsKept puts somebody's file in the way twice: both are kept as they were.
 func TestForeignIsKept(t *testing.T) {
 	t.Parallel()
-	s, want := damageStore(t, random(t))
+	s, want := damageStore(t, testkit.Random(t))
 	for _, content := range []string{"first", "second"} {
 		writeFile(t, s.IndexFile(), []byte(content))
 		q := Search{Text: "needle", Tapes: []*repo.Tape{openTape(t, s, "")}, NoFold: true}
@@ -149,7 +150,7 @@ func TestForeignIsKept(t *testing.T) {
 // noticed, so a hit may be missing; a rebuild finds it again.
 func TestSoakFlippedBytes(t *testing.T) {
 	t.Parallel()
-	rng := random(t)
+	rng := testkit.Random(t)
 	s, want := damageStore(t, rng)
 	path := s.IndexFile()
 	good := readFile(t, path)
@@ -241,7 +242,7 @@ func TestResetBehindTheIndex(t *testing.T) {
 // are another tape's: the contradiction is noticed, said, and mended.
 func TestStrangeIndex(t *testing.T) {
 	t.Parallel()
-	s, want := damageStore(t, random(t))
+	s, want := damageStore(t, testkit.Random(t))
 	for i, change := range []string{
 		"UPDATE lines SET offset = offset + 7",
 		"UPDATE lines SET kind = 'event'",

@@ -8,19 +8,20 @@ import (
 	"syscall"
 	"testing"
 
+	"tape/internal/testkit"
 	"tape/repo"
 )
 
 // TestFullDisk searches where there is no room for an index, or for what is new in it.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	disk := smallDisk(t, "size=3m")
+	disk := testkit.SmallDisk(t, 3<<20)
 	s, _, err := repo.Init(t.Context(), filepath.Join(disk, "ws"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tp := openTape(t, s, "")
-	d := &drafter{rng: random(t), at: clock()}
+	d := &drafter{rng: testkit.Random(t), at: testkit.Clock()}
 	var drafts []repo.Draft
 	for range 1200 {
 		draft := d.draft()

@@ -3,86 +3,35 @@ package index
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"tape/internal/testkit"
 	"tape/internal/text"
 	"tape/repo"
 )
 
-// TestMain makes the tests independent of the machine's git settings. With helperEnv set
-// the binary is one of the processes that a test starts beside itself.
 func TestMain(m *testing.M) {
-	for key, value := range map[string]string{
-		"GIT_CONFIG_GLOBAL":   os.DevNull,
-		"GIT_CONFIG_NOSYSTEM": "1",
+	testkit.Main(m, map[string]string{
 		"GIT_AUTHOR_NAME":     "Test",
 		"GIT_AUTHOR_EMAIL":    "test@example.org",
 		"GIT_COMMITTER_NAME":  "Test",
 		"GIT_COMMITTER_EMAIL": "test@example.org",
-		"TAPE_AUTHOR":         "Test <test@example.org>",
-		"LC_ALL":              "C",
-	} {
-		if err := os.Setenv(key, value); err != nil {
-			panic(err)
-		}
-	}
-	for _, key := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE", repo.EnvHome, repo.EnvWorkspace} {
-		if err := os.Unsetenv(key); err != nil {
-			panic(err)
-		}
-	}
-	if mode := os.Getenv(helperEnv); mode != "" {
-		runHelper(mode)
-		return
-	}
-	if dir := memoryDir(); dir != "" && os.Getenv("TMPDIR") == "" && !soak() {
-		// Thousands of syncs; only the long runs wait for a real disk.
-		if err := os.Setenv("TMPDIR", dir); err != nil {
-			panic(err)
-		}
-	}
-	m.Run()
+	}, runHelper)
 }
 
-// soak reports whether the long runs are asked for.
-func soak() bool { return os.Getenv("TAPE_SOAK") != "" }
-
-// size picks the extent of a test: short with -short and -race, full with TAPE_SOAK.
+// size is testkit.Size, short with the race detector, too.
 func size(short, normal, full int) int {
-	switch {
-	case soak():
-		return full
-	case testing.Short() || raced:
+	if testkit.Raced && !testkit.Soak() {
 		return short
 	}
-	return normal
+	return testkit.Size(short, normal, full)
 }
-
-// random gives a source whose seed is printed, and can be set with TAPE_SEED.
-func random(t testing.TB) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("TAPE_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("TAPE_SEED: %v", err)
-		}
-		seed = n
-	}
-	t.Logf("seed: TAPE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
-func clock() time.Time { return time.Date(2026, 11, 20, 9, 30, 0, 123456000, time.UTC) }
 
 // warnings collects what a store tells its user.
 type warnings struct {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/testkit"
 	"tape/repo"
 )
 
@@ -31,7 +32,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T, rng *rand.Rand) *world {
-	w := &world{t: t, rng: rng, warn: &warnings{}, d: &drafter{rng: rng, at: clock()}, at: clock()}
+	w := &world{t: t, rng: rng, warn: &warnings{}, d: &drafter{rng: rng, at: testkit.Clock()}, at: testkit.Clock()}
 	o := repo.Options{Warn: w.warn.add, Now: func() time.Time { w.at = w.at.Add(time.Second); return w.at }}
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), &repo.InitOptions{Options: o})
 	if err != nil {
@@ -239,7 +240,7 @@ func (w *world) cutBack(tp *repo.Tape) string {
 // sameAgain goes back and writes entries of the same lengths and the same dates.
 func (w *world) sameAgain(tp *repo.Tape) string {
 	dir := w.tree(tp)
-	date := repo.FormatDate(clock())
+	date := repo.FormatDate(testkit.Clock())
 	draft := func(word string) repo.Draft {
 		d := repo.Message("user", word+strings.Repeat(" padding", w.rng.IntN(2)))
 		d.Date = date
@@ -312,7 +313,7 @@ func (w *world) compare(searches int) {
 // what a new one does, and that is what reading every entry gives.
 func TestSoakHistories(t *testing.T) {
 	t.Parallel()
-	rng := random(t)
+	rng := testkit.Random(t)
 	for range size(1, 2, 60) {
 		w := newWorld(t, rng)
 		for i := range size(20, 40, 250) {
@@ -367,9 +368,9 @@ func (w *world) withoutIndex() {
 // judged, but without one all come; and the index may have grown in any way.
 func TestManyMatches(t *testing.T) {
 	t.Parallel()
-	rng := random(t)
+	rng := testkit.Random(t)
 	s := testStore(t)
-	d := &drafter{rng: rng, at: clock()}
+	d := &drafter{rng: rng, at: testkit.Clock()}
 	tp := openTape(t, s, "")
 	x := testIndex(t, s)
 	for i := range size(6, 12, 24) {
@@ -389,7 +390,7 @@ func TestManyMatches(t *testing.T) {
 	for _, text := range []string{"common", "common words", `"common words"`, "comm*", "common OR redis", "common -redis", ""} {
 		for _, limit := range []*int{nil, repo.N(0), repo.N(1), repo.N(20), repo.N(300)} {
 			for _, fold := range []bool{false, true} {
-				if !soak() && rng.IntN(3) > 0 {
+				if !testkit.Soak() && rng.IntN(3) > 0 {
 					continue
 				}
 				q := Search{Text: text, Tapes: []*repo.Tape{tp}, Query: repo.Query{Limit: limit}, NoFold: !fold, Newest: rng.IntN(3) == 0}

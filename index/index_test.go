@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/testkit"
 	"tape/repo"
 )
 
@@ -242,7 +243,7 @@ func TestUnusable(t *testing.T) {
 		"a negative limit":      {Text: "a", Tapes: tapes, Query: repo.Query{Limit: repo.N(-1)}},
 		"negative neighbours":   {Text: "a", Tapes: tapes, Context: -1},
 		"no regular expression": {Text: "a(", How: Regexp, Tapes: tapes},
-		"dates upside down":     {Text: "a", Tapes: tapes, Query: repo.Query{Since: clock(), Until: clock().Add(-1)}},
+		"dates upside down":     {Text: "a", Tapes: tapes, Query: repo.Query{Since: testkit.Clock(), Until: testkit.Clock().Add(-1)}},
 		"too many anchors":      {Text: "a", Tapes: tapes, Query: repo.Query{After: "a", Phase: "b"}},
 	} {
 		if _, err := x.Search(t.Context(), q); !errors.Is(err, repo.ErrInvalid) {

@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/testkit"
 	"tape/repo"
 )
 
-// The test binary is also the program of the processes that tests start. helperEnv names
-// what the process does, helperDir where, helperArg how often (0: until it is killed).
+// The test binary is also the program of the processes that tests start.
+// testkit.HelperEnv names what the process does, helperDir where, helperArg how often (0: until it is killed).
 const (
-	helperEnv = "TAPE_TEST_HELPER"
 	helperDir = "TAPE_TEST_DIR"
 	helperArg = "TAPE_TEST_ARG"
 )
@@ -165,7 +165,7 @@ func start(t testing.TB, dir, mode string, share int, change func(*exec.Cmd)) *p
 		t.Fatal(err)
 	}
 	p := &process{cmd: exec.Command(self), ready: make(chan struct{}), done: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), helperEnv+"="+mode, helperDir+"="+dir, helperArg+"="+strconv.Itoa(share))
+	p.cmd.Env = append(os.Environ(), testkit.HelperEnv+"="+mode, helperDir+"="+dir, helperArg+"="+strconv.Itoa(share))
 	p.cmd.Stderr = os.Stderr
 	if change != nil {
 		change(p.cmd)
@@ -271,9 +271,9 @@ func TestSoakProcesses(t *testing.T) {
 // search answers right, and the next build leaves nothing behind.
 func TestSoakKillIndexer(t *testing.T) {
 	t.Parallel()
-	rng := random(t)
+	rng := testkit.Random(t)
 	s := testStore(t)
-	d := &drafter{rng: rng, at: clock()}
+	d := &drafter{rng: rng, at: testkit.Clock()}
 	tp := openTape(t, s, "")
 	want := 0
 	grow := func(n int) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/testkit"
 	"tape/repo"
 )
 
@@ -28,10 +29,10 @@ func program(t *testing.T, path, query string) string {
 // anchors, the columns, the words, and what it says of the file.
 func TestPlainSQLite(t *testing.T) {
 	t.Parallel()
-	rng := random(t)
+	rng := testkit.Random(t)
 	s := testStore(t)
 	tp := openTape(t, s, "")
-	d := &drafter{rng: rng, at: clock()}
+	d := &drafter{rng: rng, at: testkit.Clock()}
 	x := testIndex(t, s)
 	for i := range 12 {
 		var drafts []repo.Draft

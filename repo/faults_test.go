@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tape/internal/disk"
+	"tape/internal/testkit"
 )
 
 var errFault = errors.New("injected fault")
@@ -168,7 +169,7 @@ type template struct {
 }
 
 func (c faultCase) initOptions() *InitOptions {
-	return &InitOptions{Options: Options{Now: clock}}
+	return &InitOptions{Options: Options{Now: testkit.Clock}}
 }
 
 func (c faultCase) build(t *testing.T, dir string) {
@@ -212,7 +213,7 @@ func (tm *template) fresh(t *testing.T) string {
 
 func (tm *template) open(t *testing.T, dir string, f *faulty, warn func(string)) *Store {
 	t.Helper()
-	o := &Options{Now: clock, Warn: warn}
+	o := &Options{Now: testkit.Clock, Warn: warn}
 	if f != nil {
 		o.fs = &disk.FS{Fault: f.fault}
 	}
@@ -228,7 +229,7 @@ func (tm *template) open(t *testing.T, dir string, f *faulty, warn func(string))
 // back (that for every N only in the long runs). Whatever fails, the change has happened
 // or it has not.
 func TestSoakFaults(t *testing.T) {
-	seed := random(t).Uint64()
+	seed := testkit.Random(t).Uint64()
 	for _, c := range faultCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -237,7 +238,7 @@ func TestSoakFaults(t *testing.T) {
 			for _, longest := range []int{0, 1, 12} {
 				step := 1
 				if longest > 0 || c.extra {
-					step = size(15, 6, 1)
+					step = testkit.Size(15, 6, 1)
 				}
 				n := 1
 				if step > 1 {
@@ -319,7 +320,7 @@ func (tm *template) interrupted(t *testing.T, n, gap int) (over bool) {
 			t.Errorf("the next call made of git's side\n%s\nwant:\n%s", got, tm.newHistory)
 		}
 	}
-	if n%8 != 0 && !soak() {
+	if n%8 != 0 && !testkit.Soak() {
 		return false
 	}
 	// And the tape goes on.
@@ -346,12 +347,12 @@ func TestSoakFaultsInit(t *testing.T) {
 	for _, gap := range []int{0, 1} {
 		step := 1
 		if gap > 0 {
-			step = size(11, 4, 1)
+			step = testkit.Size(11, 4, 1)
 		}
 		for n := 1; ; n += step {
 			f := &faulty{n: n, gap: gap}
 			dir := filepath.Join(t.TempDir(), "ws")
-			_, _, err := Init(t.Context(), dir, &InitOptions{Options: Options{Now: clock, fs: &disk.FS{Fault: f.fault}}})
+			_, _, err := Init(t.Context(), dir, &InitOptions{Options: Options{Now: testkit.Clock, fs: &disk.FS{Fault: f.fault}}})
 			if !f.hit() {
 				if err != nil {
 					t.Errorf("without a fault: %v", err)
@@ -359,7 +360,7 @@ func TestSoakFaultsInit(t *testing.T) {
 				t.Logf("gap %d: about %d operations", gap, n-1)
 				break
 			}
-			s, _, err2 := Init(t.Context(), dir, &InitOptions{Options: Options{Now: clock}})
+			s, _, err2 := Init(t.Context(), dir, &InitOptions{Options: Options{Now: testkit.Clock}})
 			if err2 != nil {
 				t.Fatalf("operation %d (%s) failed with %v; the next Init says: %v", n, f.log[0], err, err2)
 			}

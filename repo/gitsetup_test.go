@@ -7,13 +7,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tape/internal/testkit"
 )
 
 // A workspace whose git configuration somebody else holds is created all the same, and
 // its owner is told what it lacks.
 func TestInitWithoutGitSetup(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ws")
-	s, _, err := Init(t.Context(), dir, &InitOptions{Options: Options{Now: clock}})
+	s, _, err := Init(t.Context(), dir, &InitOptions{Options: Options{Now: testkit.Clock}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +30,7 @@ func TestInitWithoutGitSetup(t *testing.T) {
 		t.Fatal(err)
 	}
 	var warnings []string
-	o := Options{Now: clock, LockWait: 20 * time.Millisecond, Warn: func(w string) { warnings = append(warnings, w) }}
+	o := Options{Now: testkit.Clock, LockWait: 20 * time.Millisecond, Warn: func(w string) { warnings = append(warnings, w) }}
 	s, _, err = Init(t.Context(), dir, &InitOptions{Options: o})
 	if err != nil {
 		t.Fatal(err)

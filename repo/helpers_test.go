@@ -6,79 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"tape/internal/testkit"
 )
 
-// TestMain makes the tests independent of the machine's git settings. With
-// helperEnv set the binary is one of the processes that a test starts beside itself.
-func TestMain(m *testing.M) {
-	for key, value := range map[string]string{
-		"GIT_CONFIG_GLOBAL":   os.DevNull,
-		"GIT_CONFIG_NOSYSTEM": "1",
-		"TAPE_AUTHOR":         "Test <test@example.org>",
-		"LC_ALL":              "C",
-	} {
-		if err := os.Setenv(key, value); err != nil {
-			panic(err)
-		}
-	}
-	for _, key := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE", EnvHome, EnvWorkspace} {
-		if err := os.Unsetenv(key); err != nil {
-			panic(err)
-		}
-	}
-	if mode := os.Getenv(helperEnv); mode != "" {
-		runHelper(mode)
-		return
-	}
-	if dir := memoryDir(); dir != "" && os.Getenv("TMPDIR") == "" && !soak() {
-		// Thousands of syncs; only the long runs wait for a real disk.
-		if err := os.Setenv("TMPDIR", dir); err != nil {
-			panic(err)
-		}
-	}
-	m.Run()
-}
-
-// soak reports whether the long runs are asked for.
-func soak() bool { return os.Getenv("TAPE_SOAK") != "" }
-
-// size picks the extent of a test: short with -short, full with TAPE_SOAK.
-func size(short, normal, full int) int {
-	switch {
-	case soak():
-		return full
-	case testing.Short():
-		return short
-	}
-	return normal
-}
-
-// random gives a source whose seed is printed, and can be set with TAPE_SEED.
-func random(t testing.TB) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("TAPE_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("TAPE_SEED: %v", err)
-		}
-		seed = n
-	}
-	t.Logf("seed: TAPE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
-// clock is a time that stands still, so that a repeated change gives the same commits.
-func clock() time.Time { return time.Date(2026, 11, 20, 9, 30, 0, 123456000, time.UTC) }
+func TestMain(m *testing.M) { testkit.Main(m, nil, runHelper) }
 
 // testStore creates a workspace that this package and git check when the test ends.
 func testStore(t testing.TB, o *InitOptions) *Store {

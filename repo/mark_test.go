@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"tape/internal/testkit"
 )
 
 // follower reads a tape from mark to mark.
@@ -60,20 +62,20 @@ func (f *follower) compare(t testing.TB, tp *Tape) {
 // together, is the tape; and a mark says rightly that nothing came since.
 func TestSoakMarks(t *testing.T) {
 	t.Parallel()
-	rng := random(t)
+	rng := testkit.Random(t)
 	wholes, parts := 0, 0
-	for range size(1, 2, 40) {
+	for range testkit.Size(1, 2, 40) {
 		// What git does by hand here leaves tags behind, which Verify does not like.
-		s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), &InitOptions{Options: Options{Now: clock}})
+		s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), &InitOptions{Options: Options{Now: testkit.Clock}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := &simulation{t: t, rng: rng, m: newModel(), at: clock(), s: s}
+		x := &simulation{t: t, rng: rng, m: newModel(), at: testkit.Clock(), s: s}
 		x.reopen()
 		f := &follower{}
 		f.catchUp(t, x.tp)
 		marked := mustPicture(t, x.s)
-		for range size(30, 60, 300) {
+		for range testkit.Size(30, 60, 300) {
 			x.steps = append(x.steps, x.markStep())
 			if marked != mustPicture(t, x.s) && x.tp.Unchanged(f.mark) {
 				t.Fatalf("unchanged, says the mark, after %v", x.steps)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tape/internal/jsonl"
+	"tape/internal/testkit"
 )
 
 // model is what a tape should hold, kept as plainly as can be.
@@ -240,11 +241,11 @@ func (x *simulation) step() (string, error) {
 // TestSoakModel compares random histories with a model of plain slices, step by step.
 func TestSoakModel(t *testing.T) {
 	t.Parallel()
-	rng := random(t)
-	for range size(1, 3, 60) {
-		x := &simulation{t: t, rng: rng, m: newModel(), at: clock(), s: testStore(t, &InitOptions{Options: Options{Now: clock}})}
+	rng := testkit.Random(t)
+	for range testkit.Size(1, 3, 60) {
+		x := &simulation{t: t, rng: rng, m: newModel(), at: testkit.Clock(), s: testStore(t, &InitOptions{Options: Options{Now: testkit.Clock}})}
 		x.reopen()
-		for range size(40, 120, 400) {
+		for range testkit.Size(40, 120, 400) {
 			what, err := x.step()
 			x.steps = append(x.steps, what)
 			if err != nil {
@@ -267,11 +268,11 @@ func TestSoakModel(t *testing.T) {
 // TestQueryLaws compares queries on random tapes with a filter that reads everything.
 func TestQueryLaws(t *testing.T) {
 	t.Parallel()
-	rng := random(t)
+	rng := testkit.Random(t)
 	kinds := []string{KindMessage, KindToolCall, KindEvent, KindError, "custom", KindSystem}
-	for range size(1, 3, 20) {
+	for range testkit.Size(1, 3, 20) {
 		tp := openTape(t, testStore(t, nil), "")
-		at := clock()
+		at := testkit.Clock()
 		var drafts []Draft
 		for i := range 120 {
 			at = at.Add(time.Duration(rng.IntN(7200)) * time.Second)
@@ -287,7 +288,7 @@ func TestQueryLaws(t *testing.T) {
 			drafts = append(drafts, Draft{Kind: kinds[rng.IntN(len(kinds))], Payload: []byte(`{"i":1}`), Date: at.In(zone).Format(time.RFC3339Nano)})
 		}
 		all := entriesOf(t, tp, Query{})
-		for range size(100, 400, 4000) {
+		for range testkit.Size(100, 400, 4000) {
 			q := randomQuery(rng, all)
 			got, err := collect(t.Context(), tp, q)
 			want, wantErr := naive(all, q)

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"tape/internal/gitstore"
+	"tape/internal/testkit"
 )
 
 // awkward are names that are hard to keep apart, or to keep inside a folder.
@@ -59,9 +60,9 @@ func fold(s string) string {
 // system, and each is one that git takes and that stays where it belongs.
 func TestSoakSlugs(t *testing.T) {
 	t.Parallel()
-	rng := random(t)
+	rng := testkit.Random(t)
 	names := awkward()
-	for range size(500, 5_000, 500_000) {
+	for range testkit.Size(500, 5_000, 500_000) {
 		names = append(names, randomName(rng))
 	}
 	bySlug := map[string]string{}

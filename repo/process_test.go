@@ -17,12 +17,12 @@ import (
 	"time"
 
 	"tape/internal/jsonl"
+	"tape/internal/testkit"
 )
 
-// The test binary is also the program of the processes that tests start. helperEnv
-// names what the process does, helperDir where, helperArg how much of it.
+// The test binary is also the program of the processes that tests start.
+// testkit.HelperEnv names what the process does, helperDir where, helperArg how much of it.
 const (
-	helperEnv = "TAPE_TEST_HELPER"
 	helperDir = "TAPE_TEST_DIR"
 	helperArg = "TAPE_TEST_ARG"
 )
@@ -131,7 +131,7 @@ func start(t testing.TB, dir, mode string, share int) *process {
 		t.Fatal(err)
 	}
 	p := &process{cmd: exec.Command(self), acked: map[int64]string{}, done: make(chan struct{}), first: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), helperEnv+"="+mode, helperDir+"="+dir, helperArg+"="+strconv.Itoa(share))
+	p.cmd.Env = append(os.Environ(), testkit.HelperEnv+"="+mode, helperDir+"="+dir, helperArg+"="+strconv.Itoa(share))
 	p.cmd.Stderr = &p.errs
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -228,11 +228,11 @@ func wantWhole(t testing.TB, entries []Entry) {
 // there, batches are whole, and nobody has to repair anything.
 func TestSoakKill(t *testing.T) {
 	t.Parallel()
-	rng := random(t)
+	rng := testkit.Random(t)
 	for _, mode := range []string{"append", "batch", "handoff"} {
 		s := testStore(t, nil)
 		acked := map[int64]string{}
-		kills, useful := size(4, 14, 100), 0
+		kills, useful := testkit.Size(4, 14, 100), 0
 		for range kills {
 			p := start(t, s.Dir(), mode, 0)
 			select {
@@ -262,7 +262,7 @@ func TestSoakKill(t *testing.T) {
 			before := entriesOf(t, tp, Query{})
 			wantAll(t, before, acked)
 			wantWhole(t, before)
-			if rng.IntN(4) == 0 || soak() {
+			if rng.IntN(4) == 0 || testkit.Soak() {
 				verified(t, s.Dir())
 				after := entriesOf(t, tp, Query{})
 				if len(after) != len(before) {
@@ -324,7 +324,7 @@ func TestSoakConcurrent(t *testing.T) {
 	t.Parallel()
 	s := testStore(t, nil)
 	const processes = 8
-	share := size(10, 25, 200)
+	share := testkit.Size(10, 25, 200)
 	gitLoop := func(args func(n int) []string) func() error {
 		n := 0
 		return func() error {
@@ -444,7 +444,7 @@ func TestSoakBatchIsNotSeenInPart(t *testing.T) {
 			return nil
 		})
 	}
-	for i := range size(10, 60, 600) {
+	for i := range testkit.Size(10, 60, 600) {
 		_, err := tp.Update(t.Context(), func(tx *Tx) error {
 			for range 3 {
 				if _, err := tx.AppendEntry(Message("user", strings.Repeat("z", rand.IntN(2000)))); err != nil {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"tape/internal/testkit"
 )
 
 // scannedTape is a tape with several phases and kinds, on disk or only in git.
@@ -20,7 +22,7 @@ func scannedTape(t *testing.T, disk bool) *Tape {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := clock()
+	at := testkit.Clock()
 	kinds := []string{KindMessage, KindToolCall, KindEvent, KindError, "custom"}
 	for phase := range 6 {
 		var drafts []Draft
@@ -49,11 +51,11 @@ func scannedTape(t *testing.T, disk bool) *Tape {
 // query gives.
 func TestFilesAndRange(t *testing.T) {
 	t.Parallel()
-	rng := random(t)
+	rng := testkit.Random(t)
 	for _, disk := range []bool{true, false} {
 		tp := scannedTape(t, disk)
 		all := entriesOf(t, tp, Query{})
-		for range size(12, 40, 2000) {
+		for range testkit.Size(12, 40, 2000) {
 			q := randomQuery(rng, all)
 			q.Limit, q.Tail, q.Reverse = nil, nil, false
 			want, wantErr := collect(t.Context(), tp, q)

@@ -2,48 +2,14 @@ package repo
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"tape/internal/testkit"
 )
-
-// memoryDir is a folder on a file system in memory with room for the tests, or "".
-func memoryDir() string {
-	const dir, room = "/dev/shm", 1 << 30
-	var st syscall.Statfs_t
-	if err := syscall.Statfs(dir, &st); err != nil || st.Bavail*uint64(st.Bsize) < room {
-		return ""
-	}
-	f, err := os.CreateTemp(dir, "tape-test-*")
-	if err != nil {
-		return ""
-	}
-	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
-		return ""
-	}
-	return dir
-}
-
-// smallDisk mounts a file system of a few megabytes, which only root may do.
-func smallDisk(t *testing.T, bytes int) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "disk")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0700", bytes)); err != nil {
-		t.Skipf("a small disk cannot be mounted here (it takes root): %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Errorf("unmount: %v", err)
-		}
-	})
-	return dir
-}
 
 // TestFullDisk fills a disk with single entries, batches and handoffs. The call for
 // which there is no room says so and leaves nothing; with room again it goes on.
@@ -79,7 +45,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
-			disk := smallDisk(t, 4<<20)
+			disk := testkit.SmallDisk(t, 4<<20)
 			dir := filepath.Join(disk, "ws")
 			s, _, err := Init(t.Context(), dir, nil)
 			if err != nil {

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package repo
+package testkit
 
 // memoryDir is known on Linux only.
 func memoryDir() string { return "" }

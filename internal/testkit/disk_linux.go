@@ -1,6 +1,8 @@
-package index
+package testkit
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -14,24 +16,24 @@ func memoryDir() string {
 	if err := syscall.Statfs(dir, &st); err != nil || st.Bavail*uint64(st.Bsize) < room {
 		return ""
 	}
-	probe, err := os.MkdirTemp(dir, "tape-test-*")
+	f, err := os.CreateTemp(dir, "tape-test-*")
 	if err != nil {
 		return ""
 	}
-	if err := os.Remove(probe); err != nil {
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
 		return ""
 	}
 	return dir
 }
 
-// smallDisk mounts a file system of a few megabytes, which only root may do.
-func smallDisk(t *testing.T, options string) string {
+// SmallDisk mounts a file system of so many bytes, which only root may do.
+func SmallDisk(t *testing.T, bytes int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "disk")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, options+",mode=0700"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0700", bytes)); err != nil {
 		t.Skipf("a small disk cannot be mounted here (it takes root): %v", err)
 	}
 	t.Cleanup(func() {

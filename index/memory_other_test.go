@@ -1,6 +1,0 @@
-//go:build !linux
-
-package index
-
-// memoryDir is known on Linux only.
-func memoryDir() string { return "" }
