@@ -1,0 +1,173 @@
+package entrydiff
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+
+	"tape/internal/jsonl"
+)
+
+// Entry tells in which values two versions of an entry differ, in the order of the
+// old one's members and then of those that only the new one has. It yields nothing
+// for equal lines and at least one part for any others, also where a line is no
+// entry or nil.
+//
+// Arrays are compared by position, but for what they begin and end with alike.
+// Texts are compared for at most a second altogether; what is left then counts as
+// replaced.
+func Entry(old, new []byte) []Part {
+	if bytes.Equal(old, new) && (old == nil) == (new == nil) {
+		return nil
+	}
+	d := differ{deadline: time.Now().Add(maxTime)}
+	_, errOld := jsonl.Parse(old)
+	_, errNew := jsonl.Parse(new)
+	if errOld == nil && errNew == nil {
+		d.members("", old, new)
+	}
+	if len(d.parts) == 0 {
+		p := Part{Old: string(old), New: string(new), HasOld: old != nil, HasNew: new != nil}
+		if p.HasOld && p.HasNew {
+			p.Text = d.text(p.Old, p.New)
+		}
+		d.parts = append(d.parts, p)
+	}
+	return d.parts
+}
+
+// maxTime is for the texts of one entry.
+const maxTime = time.Second
+
+// differ gathers the parts of one entry.
+type differ struct {
+	deadline time.Time
+	parts    []Part
+}
+
+// value compares two values. A nil one is absent.
+func (d *differ) value(path string, old, new []byte) {
+	if bytes.Equal(old, new) {
+		return
+	}
+	if old != nil && new != nil {
+		switch {
+		case old[0] == '{' && new[0] == '{':
+			d.members(path, old, new)
+			return
+		case old[0] == '[' && new[0] == '[':
+			d.elements(path, old, new)
+			return
+		}
+	}
+	d.leaf(path, old, new)
+}
+
+// leaf reports a value that cannot be looked into any further.
+func (d *differ) leaf(path string, old, new []byte) {
+	p := Part{Path: path, Old: string(old), New: string(new), HasOld: old != nil, HasNew: new != nil}
+	oldText, oldIs := jsonl.String(old)
+	newText, newIs := jsonl.String(new)
+	switch {
+	case oldIs && newIs && oldText != newText:
+		p.Old, p.New = oldText, newText
+		p.Text = d.text(oldText, newText)
+	case oldIs && !p.HasNew:
+		p.Old = oldText
+	case newIs && !p.HasOld:
+		p.New = newText
+	}
+	d.parts = append(d.parts, p)
+}
+
+// member is a key of an object, and which one of that name it is.
+type member struct {
+	key string
+	nth int
+}
+
+// members compares objects. Of keys that are there several times the first is
+// compared with the first, and so on.
+func (d *differ) members(path string, old, new []byte) {
+	first, olds := membersOf(old, path == "")
+	second, news := membersOf(new, path == "")
+	for _, m := range first {
+		d.value(join(path, m.key), olds[m], news[m])
+	}
+	for _, m := range second {
+		if _, ok := olds[m]; !ok {
+			d.value(join(path, m.key), nil, news[m])
+		}
+	}
+}
+
+// membersOf lists the members of an object. An entry without meta has an empty one.
+func membersOf(obj []byte, entry bool) (order []member, values map[member][]byte) {
+	values = make(map[member][]byte)
+	counts := make(map[string]int)
+	add := func(k string, v []byte) {
+		m := member{k, counts[k]}
+		counts[k]++
+		order = append(order, m)
+		values[m] = v
+	}
+	for k, v := range jsonl.Fields(obj) {
+		add(k, v)
+	}
+	if entry && counts["meta"] == 0 {
+		add("meta", []byte("{}"))
+	}
+	return order, values
+}
+
+// elements compares arrays.
+func (d *differ) elements(path string, old, new []byte) {
+	var a, b [][]byte
+	for v := range jsonl.Elements(old) {
+		a = append(a, v)
+	}
+	for v := range jsonl.Elements(new) {
+		b = append(b, v)
+	}
+	at := 0
+	for at < len(a) && at < len(b) && bytes.Equal(a[at], b[at]) {
+		at++
+	}
+	a, b = a[at:], b[at:]
+	for len(a) > 0 && len(b) > 0 && bytes.Equal(a[len(a)-1], b[len(b)-1]) {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	for i := range max(len(a), len(b)) {
+		var v, w []byte
+		if i < len(a) {
+			v = a[i]
+		}
+		if i < len(b) {
+			w = b[i]
+		}
+		d.value(path+"["+strconv.Itoa(at+i)+"]", v, w)
+	}
+}
+
+// join appends a key to a path.
+func join(path, key string) string {
+	if !plain(key) {
+		return path + "[" + string(jsonl.AppendString(nil, key)) + "]"
+	}
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// plain reports whether a key can stand in a path as it is.
+func plain(key string) bool {
+	for _, c := range key {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-', c == '$':
+		default:
+			return false
+		}
+	}
+	return key != ""
+}

@@ -1,0 +1,72 @@
+// Package entrydiff tells what differs between two sequences of entries, and
+// between two versions of one entry: which members changed, and within long texts
+// which words.
+//
+// What it reports is recorded text, as it is: whoever prints it has to make it
+// safe for a terminal.
+package entrydiff
+
+// Kind says what happened to an entry.
+type Kind uint8
+
+// The kinds of changes.
+const (
+	Added Kind = iota + 1
+	Removed
+	Edited
+)
+
+// String returns the word that output has for it.
+func (k Kind) String() string {
+	switch k {
+	case Added:
+		return "added"
+	case Removed:
+		return "removed"
+	case Edited:
+		return "edited"
+	}
+	return "unknown"
+}
+
+// Change is one entry that differs.
+type Change struct {
+	Kind  Kind
+	ID    int64
+	Old   []byte // its line, without newline; nil for an added entry
+	New   []byte // nil for a removed one
+	Parts []Part // of an edited one
+}
+
+// Part is one value within an entry that differs.
+type Part struct {
+	// Path is where it stands: "kind", "meta.x", "payload.calls[0].name". Keys
+	// that would be ambiguous are in quotes: `payload["a.b"]`. It is "" when the
+	// lines differ only in spelling (white space, the order of keys, escapes), and
+	// when one of them is no entry: the values then are the lines.
+	Path string
+	// Old and New are the decoded text of strings, else raw JSON; both are raw
+	// JSON when only one is a string, or when two strings differ in escapes only.
+	Old, New       string
+	HasOld, HasNew bool // false where the value is absent
+	// Text is how one long text became the other; nil for short ones and for
+	// what is no text. Old is its equal and deleted runs, New its equal and
+	// inserted ones.
+	Text []Span
+}
+
+// Op says what happened to a run of text.
+type Op uint8
+
+// The operations on text.
+const (
+	Equal Op = iota
+	Delete
+	Insert
+)
+
+// Span is a run of text.
+type Span struct {
+	Op   Op
+	Text string
+}

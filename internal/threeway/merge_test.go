@@ -1,0 +1,265 @@
+package threeway
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var tapeMain = Origin{Tape: "main"}
+
+// event is a line of a test: id and a number to know it by.
+func event(id, n int) string {
+	return fmt.Sprintf(`{"id":%d,"kind":"event","payload":{"name":"e","data":%d},"meta":{},"date":"d"}`, id, n)
+}
+
+// merged is event as a merge leaves it.
+func merged(id, n int, origin string) string {
+	return strings.Replace(event(id, n), `{},"date"`, `{"origin":`+origin+`},"date"`, 1)
+}
+
+func lines(texts ...string) [][]byte {
+	var all [][]byte
+	for _, s := range texts {
+		all = append(all, []byte(s))
+	}
+	return all
+}
+
+func mustMerge(t *testing.T, in Input) Result {
+	t.Helper()
+	r, err := Merge(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := int64(len(r.Lines)); n == 0 && (r.FirstID != 0 || r.LastID != 0) ||
+		n > 0 && (r.FirstID != in.After+int64(len(in.Ours))+1 || r.LastID != r.FirstID+n-1) {
+		t.Fatalf("%d lines with the ids %d to %d behind %d", n, r.FirstID, r.LastID, in.After+int64(len(in.Ours)))
+	}
+	return r
+}
+
+func wantLines(t *testing.T, got [][]byte, want ...string) {
+	t.Helper()
+	if !reflect.DeepEqual(got, lines(want...)) {
+		t.Errorf("got:\n%s\nwant:\n%s", bytes.Join(got, []byte("\n")), strings.Join(want, "\n"))
+	}
+}
+
+func TestMerge(t *testing.T) {
+	in := Input{
+		After:      7,
+		Base:       lines(event(8, 1)),
+		Ours:       lines(event(8, 1), event(9, 2)),
+		Theirs:     lines(event(8, 1), event(9, 3), event(10, 4)),
+		OursOrigin: tapeMain, TheirsOrigin: forkX,
+	}
+	r := mustMerge(t, in)
+	wantLines(t, r.Lines,
+		merged(10, 3, `{"tape":"main","fork":"x","id":9}`),
+		merged(11, 4, `{"tape":"main","fork":"x","id":10}`))
+
+	// The fork goes on, and so does the tape.
+	in.Ours = append(append(in.Ours, r.Lines...), lines(event(12, 5))...)
+	wantLines(t, mustMerge(t, in).Lines)
+	in.Theirs = append(in.Theirs, lines(event(11, 6))...)
+	wantLines(t, mustMerge(t, in).Lines, merged(13, 6, `{"tape":"main","fork":"x","id":11}`))
+}
+
+// The copy is on the side that is merged, and the entry itself on ours.
+func TestMergeCopyComesHome(t *testing.T) {
+	in := Input{
+		Ours:       lines(event(1, 1), event(2, 2)),
+		Theirs:     lines(event(1, 3), merged(2, 1, `{"tape":"main","id":1}`), merged(3, 2, `{ "id": 2, "tape": "m\u0061in" }`)),
+		OursOrigin: tapeMain, TheirsOrigin: tapeMain,
+	}
+	wantLines(t, mustMerge(t, in).Lines, merged(3, 3, `{"tape":"main","id":1}`))
+}
+
+// Entries are the same only if they say the same: a made-up origin loses nothing.
+func TestMergeForgedOrigin(t *testing.T) {
+	const origin = `{"tape":"main","fork":"x","id":2}`
+	in := Input{
+		Ours:       lines(event(1, 1), merged(2, 50, origin)),
+		Theirs:     lines(event(1, 1), event(2, 2), merged(3, 51, origin), merged(4, 51, origin)),
+		OursOrigin: tapeMain, TheirsOrigin: forkX,
+	}
+	r := mustMerge(t, in)
+	wantLines(t, r.Lines, merged(3, 2, origin), merged(4, 51, origin), merged(5, 51, origin))
+	in.Ours = append(in.Ours, r.Lines...)
+	wantLines(t, mustMerge(t, in).Lines)
+}
+
+// What others keep under the name stays, and is merged once all the same.
+func TestMergeOriginsOfOthers(t *testing.T) {
+	for _, origin := range []string{
+		`"cli"`, `null`, `{}`, `{"tape":"main"}`, `{"tape":"main","fork":"x","id":0}`,
+		`{"tape":"main","id":1.0}`, `{"tape":1,"id":1}`, `{"tape":"main","id":1,"by":"me"}`, `{"tape":"main","id":1,"id":1}`, `1,"origin":{"tape":"main","id":1}`,
+	} {
+		in := Input{
+			Base:       lines(event(1, 1)),
+			Ours:       lines(event(1, 1), event(2, 9)),
+			Theirs:     lines(event(1, 1), merged(2, 2, origin), merged(3, 2, origin), merged(4, 3, origin)),
+			OursOrigin: tapeMain, TheirsOrigin: forkX,
+		}
+		r := mustMerge(t, in)
+		wantLines(t, r.Lines, merged(3, 2, origin), merged(4, 2, origin), merged(5, 3, origin))
+		in.Ours = append(in.Ours, r.Lines...)
+		wantLines(t, mustMerge(t, in).Lines)
+	}
+}
+
+// Of equal entries as many are taken as ours lacks.
+func TestMergeCounts(t *testing.T) {
+	in := Input{
+		Ours:       lines(merged(1, 2, `"cli"`)),
+		Theirs:     lines(event(1, 9), merged(2, 2, `"cli"`), merged(3, 2, `"cli"`), merged(4, 2, `"cli"`)),
+		OursOrigin: tapeMain, TheirsOrigin: forkX,
+	}
+	wantLines(t, mustMerge(t, in).Lines,
+		merged(2, 9, `{"tape":"main","fork":"x","id":1}`), merged(3, 2, `"cli"`), merged(4, 2, `"cli"`))
+}
+
+// Entries that say the same at one place are others where the place is another's.
+func TestMergeNotAtHome(t *testing.T) {
+	const here, there = `{"tape":"main","id":2}`, `{"tape":"other","id":2}`
+	for _, c := range []struct{ ours, theirs string }{
+		{event(2, 5), merged(2, 5, there)},
+		{merged(2, 5, there), merged(2, 5, here)},
+	} {
+		in := Input{Ours: lines(event(1, 1), c.ours), Theirs: lines(event(1, 9), c.theirs), OursOrigin: tapeMain, TheirsOrigin: forkX}
+		if r := mustMerge(t, in); len(r.Lines) != 2 {
+			t.Errorf("%s, and of %s comes %s", c.ours, c.theirs, r.Lines)
+		}
+	}
+}
+
+// Ours is a fork of a fork, and theirs has copies of what it is of.
+func TestMergeInheritedAtHome(t *testing.T) {
+	in := Input{
+		Ours:       lines(event(1, 1), event(2, 2), event(3, 3)),
+		Theirs:     lines(event(1, 9), merged(2, 1, `{"tape":"main","fork":"x","id":1}`), merged(3, 2, `{"tape":"main","fork":"x","id":2}`), merged(4, 3, `{"tape":"main","fork":"x/y","id":3}`)),
+		OursOrigin: Origin{Tape: "main", Fork: "x/y"}, TheirsOrigin: tapeMain,
+		OursInherited: []Inherited{{Through: 2, Origin: forkX}},
+	}
+	wantLines(t, mustMerge(t, in).Lines, merged(4, 9, `{"tape":"main","id":1}`))
+}
+
+// However the origin is spelled, it is found.
+func TestMergeSpelling(t *testing.T) {
+	for _, meta := range []string{
+		`{"\u006frigin":{"tape":"main","fork":"x","id":2}}`, `{ "or\u0069gin" : { "id" : 2 , "fork":"\u0078", "tape":"main" } }`, `{"origin" :{"fork":"x","id":2,"tape":"main"}}`,
+	} {
+		in := Input{
+			Ours:       lines(event(1, 1), strings.Replace(event(2, 5), `"meta":{}`, `"meta":`+meta, 1)),
+			Theirs:     lines(event(1, 1), event(2, 5)),
+			OursOrigin: tapeMain, TheirsOrigin: forkX,
+		}
+		if r := mustMerge(t, in); len(r.Lines) != 0 {
+			t.Errorf("%s is not known again: %s", meta, r.Lines)
+		}
+	}
+}
+
+func TestMergeOfEquals(t *testing.T) {
+	same := lines(event(1, 1), merged(2, 2, `"cli"`), merged(3, 2, `{"tape":"main","fork":"x","id":1}`))
+	for n := range len(same) + 1 {
+		in := Input{Base: same[:n], Ours: same, Theirs: same, OursOrigin: tapeMain, TheirsOrigin: forkX}
+		wantLines(t, mustMerge(t, in).Lines)
+	}
+	wantLines(t, mustMerge(t, Input{}).Lines)
+}
+
+// One side without anything new: the other's entries come as they are, but for
+// where they are from, or nothing happens.
+func TestMergeOneSide(t *testing.T) {
+	in := Input{Base: lines(event(1, 1)), Ours: lines(event(1, 1)), Theirs: lines(event(1, 1), event(2, 2)), TheirsOrigin: forkX}
+	wantLines(t, mustMerge(t, in).Lines, merged(2, 2, `{"tape":"main","fork":"x","id":2}`))
+	in.Ours, in.Theirs = in.Theirs, in.Ours
+	wantLines(t, mustMerge(t, in).Lines)
+	in = Input{After: 5, Theirs: lines(event(6, 1)), TheirsOrigin: forkX}
+	wantLines(t, mustMerge(t, in).Lines, merged(6, 1, `{"tape":"main","fork":"x","id":6}`))
+}
+
+// A line without meta and one with an empty meta say the same.
+func TestMergeWithoutMeta(t *testing.T) {
+	for _, line := range []string{
+		`{"id":1,"kind":"a","payload":{}}`, `{"id":1,"kind":"a","payload":{},"meta":{}}`, `{ "meta" : { } , "kind":"a","payload":{} , "id":1 }`,
+		`{"date":"d","kind":"a","payload":{},"id":1}`, `{"kind":"a","payload":{},"id":1, "date":"d"}`,
+	} {
+		in := Input{Ours: lines(event(1, 1)), Theirs: lines(line), OursOrigin: tapeMain, TheirsOrigin: forkX}
+		r := mustMerge(t, in)
+		if len(r.Lines) != 1 {
+			t.Fatalf("%s: %d lines", line, len(r.Lines))
+		}
+		in.Ours = append(in.Ours, r.Lines...)
+		wantLines(t, mustMerge(t, in).Lines)
+	}
+}
+
+func TestMergeConflict(t *testing.T) {
+	base := lines(event(8, 1), event(9, 2))
+	for _, c := range []struct {
+		name         string
+		ours, theirs [][]byte
+		want         ConflictError
+		text         string
+	}{
+		{"theirs edited", base, lines(event(8, 1), event(9, 3), event(10, 4)),
+			ConflictError{Theirs: true, ID: 9, Base: base[1], Side: []byte(event(9, 3))}, "their side rewrote history: entry 9 differs from the base"},
+		{"ours edited", lines(event(8, 5), event(9, 2)), base,
+			ConflictError{ID: 8, Base: base[0], Side: []byte(event(8, 5))}, "our side rewrote history: entry 8 differs from the base"},
+		{"theirs cut", base, base[:1],
+			ConflictError{Theirs: true, ID: 9, Base: base[1]}, "their side rewrote history: entry 9 of the base is missing"},
+		{"ours emptied", lines("", event(9, 2)), base,
+			ConflictError{ID: 8, Base: base[0], Side: []byte{}}, "our side rewrote history: entry 8 differs from the base"},
+		{"white space", base, lines(event(8, 1), event(9, 2)+" "),
+			ConflictError{Theirs: true, ID: 9, Base: base[1], Side: []byte(event(9, 2) + " ")}, "their side rewrote history: entry 9 differs from the base"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Merge(Input{After: 7, Base: base, Ours: c.ours, Theirs: c.theirs})
+			var conflict *ConflictError
+			if !errors.As(err, &conflict) || !reflect.DeepEqual(*conflict, c.want) || err.Error() != c.text {
+				t.Errorf("got %#v: %v", err, err)
+			}
+		})
+	}
+}
+
+func TestMergeBadLines(t *testing.T) {
+	good := lines(event(1, 1))
+	for _, c := range []struct {
+		name string
+		in   Input
+		want string
+	}{
+		{"theirs has a gap", Input{Base: good, Ours: good, Theirs: lines(event(1, 1), event(3, 2))}, "entry 2 of their side: it has the id 3"},
+		{"theirs is no entry", Input{Base: good, Ours: good, Theirs: lines(event(1, 1), `{"id":2}`)}, "entry 2 of their side: no kind"},
+		{"ours is elsewhere", Input{After: 4, Ours: good, Theirs: good}, "entry 5 of our side: it has the id 1"},
+		{"ours is no entry", Input{Base: good, Ours: lines(event(1, 1), `x`), Theirs: good}, "entry 2 of our side: invalid JSON"},
+	} {
+		_, err := Merge(c.in)
+		var bad *LineError
+		if !errors.As(err, &bad) || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	for _, after := range []int64{-1, 9223372036854775806} {
+		if _, err := Merge(Input{After: after, Ours: good, Theirs: good}); err == nil {
+			t.Errorf("ids behind %d", after)
+		}
+	}
+}
+
+// Nothing of the result moves when the input's memory is used again.
+func TestMergeKeepsNothing(t *testing.T) {
+	in := Input{Theirs: lines(event(1, 1), event(2, 2)), TheirsOrigin: forkX}
+	r := mustMerge(t, in)
+	for _, line := range in.Theirs {
+		clear(line)
+	}
+	wantLines(t, r.Lines, merged(1, 1, `{"tape":"main","fork":"x","id":1}`), merged(2, 2, `{"tape":"main","fork":"x","id":2}`))
+}

@@ -1,0 +1,324 @@
+package threeway
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/jsonl"
+	"tape/internal/testkit"
+)
+
+// branch is a tape or a fork, all its lines.
+type branch struct {
+	name   string // "", "x", "x/y"
+	lines  [][]byte
+	parent *branch
+	base   int // lines of the parent that it began with
+}
+
+func (b *branch) origin() Origin { return Origin{Tape: "main", Fork: b.name} }
+
+func (b *branch) fork(name string, at int) *branch {
+	return &branch{name: strings.TrimPrefix(b.name+"/"+name, "/"), lines: slices.Clone(b.lines[:at]), parent: b, base: at}
+}
+
+// into is the merge of a fork into one that it comes from.
+func (b *branch) into(to *branch) Input {
+	base := b.base
+	var inherited []Inherited
+	for f := b; f.parent != to; f = f.parent {
+		inherited = append(inherited, Inherited{Through: int64(base), Origin: f.parent.origin()})
+		base = min(base, f.parent.base)
+	}
+	slices.Reverse(inherited)
+	return Input{
+		Base: b.lines[:base], Ours: to.lines, Theirs: b.lines,
+		OursOrigin: to.origin(), TheirsOrigin: b.origin(), TheirsInherited: inherited,
+	}
+}
+
+// writer makes lines, as programs and people do, each with a number in its payload
+// that no other has.
+type writer struct {
+	rng *rand.Rand
+	n   int
+}
+
+func (w *writer) append(b *branch) {
+	w.n++
+	id := len(b.lines) + 1
+	forms := []string{
+		`{"id":%d,"kind":"event","payload":{"n":%d},"meta":{},"date":"d"}`,
+		`{"id":%d,"kind":"event","payload":{"n":%d},"meta":{"run_id":"r","x":1.0},"date":"d","u":[1e400],"u":2}`,
+		`{"id":%d,"kind":"event","payload":{"n":%d}}`,
+		`{ "id" : %d , "kind":"event" , "payload":{ "n":%d , "meta":{"origin":{}} } , "date":"d" }`,
+		`{"meta":{ } ,"id":%d,"date":"d","kind":"event","payload":{"n":%d}}`,
+		`{"id":%d,"kind":"event","payload":{"n":%d},"meta":{"origin":"cli"}}`,
+		`{"id":%d,"kind":"event","payload":{"n":%d,"text":"\u0041 \"origin\""},"meta":{"a":"origin"}}`,
+	}
+	line := fmt.Sprintf(forms[w.rng.IntN(len(forms))], id, w.n)
+	if w.rng.IntN(8) == 0 { // the id last, and an origin that is not true
+		line = fmt.Sprintf(`{"meta":{"origin":{"id":%d,"tape":"main","fork":"f1"}},"payload":{"n":%d},"kind":"event","id":%d}`, 1+w.rng.IntN(9), w.n, id)
+	}
+	b.lines = append(b.lines, []byte(line))
+}
+
+// numbers are what the lines are known by.
+func numbers(t *testing.T, lines [][]byte) []string {
+	t.Helper()
+	var all []string
+	for i, line := range lines {
+		e, err := jsonl.Parse(line)
+		if err != nil || e.ID != int64(i)+1 {
+			t.Fatalf("line %d is %s: %v", i+1, line, err)
+		}
+		all = append(all, string(jsonl.Get(e.Payload, "n")))
+	}
+	return all
+}
+
+// checkMerge merges and holds the result against both sides.
+func checkMerge(t *testing.T, in Input) [][]byte {
+	t.Helper()
+	r := mustMerge(t, in)
+	all := slices.Concat(in.Ours, r.Lines)
+	ours, theirs, got := numbers(t, in.Ours), numbers(t, in.Theirs), numbers(t, all)
+	seen := make(map[string]bool)
+	for _, n := range got {
+		if seen[n] {
+			t.Fatalf("entry %s is there twice: %v and %v gave %v", n, ours, theirs, got)
+		}
+		seen[n] = true
+	}
+	for _, n := range theirs {
+		if !seen[n] {
+			t.Fatalf("entry %s is lost: %v and %v gave %v", n, ours, theirs, got)
+		}
+	}
+	// What was added are entries of theirs, in their order, byte for byte.
+	at := 0
+	for i, line := range r.Lines {
+		n := got[len(ours)+i]
+		for at < len(theirs) && theirs[at] != n {
+			at++
+		}
+		if at == len(theirs) {
+			t.Fatalf("entry %s is out of order: %v and %v gave %v", n, ours, theirs, got)
+		}
+		id := int64(at) + 1
+		want, err := Renumber(nil, in.Theirs[at], r.FirstID+int64(i), originAt(in.TheirsInherited, in.TheirsOrigin, id))
+		if err != nil || !bytes.Equal(line, want) {
+			t.Fatalf("%s became %s, want %s, %v", in.Theirs[at], line, want, err)
+		}
+	}
+	in.Ours = all
+	if again := mustMerge(t, in); len(again.Lines) > 0 {
+		t.Fatalf("a second merge adds %s", again.Lines)
+	}
+	return all
+}
+
+// A family of forks grows and merges, to parents and past them, again and again.
+func TestMergeFamily(t *testing.T) {
+	rng := testkit.Random(t)
+	for range testkit.Size(30, 200, 20000) {
+		w := &writer{rng: rng}
+		all := []*branch{{}}
+		w.append(all[0])
+		for range 60 {
+			b := all[rng.IntN(len(all))]
+			switch rng.IntN(5) {
+			case 0:
+				if len(all) < 7 {
+					all = append(all, b.fork(fmt.Sprintf("f%d", len(all)), 1+rng.IntN(len(b.lines))))
+				}
+			case 1:
+				to := b.parent
+				for to != nil && to.parent != nil && rng.IntN(2) == 0 {
+					to = to.parent
+				}
+				if to != nil {
+					to.lines = checkMerge(t, b.into(to))
+				}
+			default:
+				w.append(b)
+			}
+		}
+	}
+}
+
+// A fork of a fork arrives as the same bytes by either way.
+func TestMergeAssociative(t *testing.T) {
+	rng := testkit.Random(t)
+	for range testkit.Size(50, 500, 50000) {
+		w := &writer{rng: rng}
+		grow := func(b *branch, least int) {
+			for range least + rng.IntN(5) {
+				w.append(b)
+			}
+		}
+		tape := &branch{}
+		grow(tape, 1)
+		x := tape.fork("x", 1+rng.IntN(len(tape.lines)))
+		grow(tape, 0)
+		grow(x, 0)
+		y := x.fork("y", 1+rng.IntN(len(x.lines)))
+		grow(x, 0)
+		grow(y, 0)
+
+		one := &branch{lines: checkMerge(t, x.into(tape))}
+		x.parent = one
+		first := checkMerge(t, y.into(one))
+		x.parent = tape
+		x.lines = checkMerge(t, y.into(x))
+		second := checkMerge(t, x.into(tape))
+		if !slices.EqualFunc(first, second, bytes.Equal) {
+			t.Fatalf("x, then y:\n%s\ny into x, then x:\n%s", bytes.Join(first, []byte("\n")), bytes.Join(second, []byte("\n")))
+		}
+	}
+}
+
+// Copies of a tape diverge, and pull from and push to one that is published.
+func TestMergePulls(t *testing.T) {
+	rng := testkit.Random(t)
+	for range testkit.Size(30, 200, 20000) {
+		w := &writer{rng: rng}
+		published := &branch{}
+		w.append(published)
+		clones := make([]*branch, 3)
+		for i := range clones {
+			clones[i] = &branch{lines: slices.Clone(published.lines)}
+		}
+		pull := func(c *branch) {
+			n := 0
+			for n < len(c.lines) && n < len(published.lines) && bytes.Equal(c.lines[n], published.lines[n]) {
+				n++
+			}
+			cut := rng.IntN(n + 1) // what is common may be left out
+			c.lines = slices.Concat(published.lines[:cut], checkTail(t, Input{
+				Base: c.lines[cut:n], Ours: published.lines[cut:], Theirs: c.lines[cut:], After: int64(cut),
+				OursOrigin: tapeMain, TheirsOrigin: tapeMain,
+			}))
+		}
+		for range 40 {
+			c := clones[rng.IntN(len(clones))]
+			if rng.IntN(3) > 0 {
+				w.append(c)
+				continue
+			}
+			pull(c)
+			if rng.IntN(2) == 0 {
+				published.lines = slices.Clone(c.lines)
+			}
+		}
+		for _, c := range clones {
+			pull(c)
+			published.lines = slices.Clone(c.lines)
+		}
+		got := numbers(t, published.lines)
+		slices.Sort(got)
+		if len(got) != w.n || len(slices.Compact(got)) != w.n {
+			t.Fatalf("%d entries were written, and %d are there: %v", w.n, len(got), got)
+		}
+	}
+}
+
+// checkTail merges, and merges again.
+func checkTail(t *testing.T, in Input) [][]byte {
+	t.Helper()
+	in.Ours = slices.Concat(in.Ours, mustMerge(t, in).Lines)
+	if again := mustMerge(t, in); len(again.Lines) > 0 {
+		t.Fatalf("a second merge adds %s", again.Lines)
+	}
+	return in.Ours
+}
+
+// A side that changed, dropped or put in anything before the end of the base is
+// refused, whatever it was.
+func TestMergeRewritten(t *testing.T) {
+	rng := testkit.Random(t)
+	for range testkit.Size(50, 500, 20000) {
+		w := &writer{rng: rng}
+		base := &branch{}
+		for range 1 + rng.IntN(6) {
+			w.append(base)
+		}
+		in := Input{Base: base.lines, OursOrigin: tapeMain, TheirsOrigin: forkX}
+		sides := []*branch{base.fork("a", len(base.lines)), base.fork("b", len(base.lines))}
+		for _, s := range sides {
+			for range rng.IntN(4) {
+				w.append(s)
+			}
+		}
+		bad := rng.IntN(2)
+		at := rng.IntN(len(base.lines))
+		s := sides[bad]
+		switch rng.IntN(3) {
+		case 0:
+			s.lines[at] = append(slices.Clone(s.lines[at]), ' ')
+		case 1:
+			s.lines = slices.Delete(s.lines, at, len(s.lines))
+		case 2:
+			s.lines = slices.Insert(s.lines, at, []byte(event(at+1, -1)))
+		}
+		in.Ours, in.Theirs = sides[0].lines, sides[1].lines
+		_, err := Merge(in)
+		var c *ConflictError
+		if !errors.As(err, &c) || c.Theirs != (bad == 1) || c.ID != int64(at)+1 {
+			t.Fatalf("side %d changed at %d: %v", bad, at+1, err)
+		}
+	}
+}
+
+// FuzzMerge cuts three sides out of one text and merges them.
+func FuzzMerge(f *testing.F) {
+	f.Add([]byte(`{"kind":"a","payload":{}}`+"\n"+`{"kind":"a","payload":{},"meta":{"origin":{"tape":"main","id":2}}}`+"\n"+`{"kind":"b","payload":{}}`), uint8(1), uint8(2))
+	f.Add([]byte(`{"kind":"a","payload":{}}`+"\n"+`{"kind":"a","payload":{},"meta":{"origin":1}}`+"\n"+`{"meta":{ },"kind":"a","payload":{}}`), uint8(0), uint8(1))
+	f.Fuzz(func(t *testing.T, text []byte, base, ours uint8) {
+		rows := bytes.Split(text, []byte("\n"))
+		side := func(from, to int) (all [][]byte) {
+			for _, row := range rows[from:to] {
+				row = bytes.TrimSpace(row)
+				if len(row) > 0 && row[0] == '{' {
+					row = fmt.Appendf(nil, `{"id":%d,%s`, len(all)+1, row[1:])
+				}
+				all = append(all, row)
+			}
+			return all
+		}
+		n := min(int(base), len(rows))
+		m := min(n+int(ours), len(rows))
+		in := Input{Base: side(0, n), Ours: side(0, m), OursOrigin: tapeMain, TheirsOrigin: forkX}
+		in.Theirs = side(0, n)
+		for i, row := range side(m, len(rows)) {
+			if len(row) > 0 && row[0] == '{' {
+				if _, body, ok := bytes.Cut(row, []byte{','}); ok {
+					row = fmt.Appendf(nil, `{"id":%d,%s`, n+i+1, body)
+				}
+			}
+			in.Theirs = append(in.Theirs, row)
+		}
+		r, err := Merge(in)
+		if err != nil {
+			return
+		}
+		if len(r.Lines) > len(in.Theirs)-n {
+			t.Fatalf("%d lines of %d", len(r.Lines), len(in.Theirs)-n)
+		}
+		for i, line := range r.Lines {
+			e, err := jsonl.Parse(line)
+			if err != nil || e.ID != r.FirstID+int64(i) {
+				t.Fatalf("%q: %v", line, err)
+			}
+		}
+		in.Ours = slices.Concat(in.Ours, r.Lines)
+		if again, err := Merge(in); err != nil || len(again.Lines) > 0 {
+			t.Fatalf("a second merge adds %q, %v", again.Lines, err)
+		}
+	})
+}

@@ -1,0 +1,84 @@
+package threeway
+
+import (
+	"strconv"
+
+	"tape/internal/jsonl"
+)
+
+// Renumber appends to dst the line under another id, with the place that it had
+// in meta.origin: the last member of meta. An entry that has an origin already
+// keeps it. A line without meta gets one, before its date if it has one. Every
+// other byte stays. The error is a *jsonl.SyntaxError for a line that is not an
+// entry; dst is then returned as it was.
+func Renumber(dst, line []byte, id int64, origin Origin) ([]byte, error) {
+	s, err := parseShape(line)
+	if err != nil {
+		return dst, err
+	}
+	return s.renumber(dst, line, id, origin), nil
+}
+
+// renumber is Renumber of a line whose shape is known.
+func (s *shape) renumber(dst, line []byte, id int64, origin Origin) []byte {
+	at := -1 // where the origin goes
+	var insert []byte
+	switch {
+	case s.origins > 0:
+	case s.meta.keyAt >= 0:
+		at = s.metaLast
+		insert = make([]byte, 0, s.growth(origin))
+		if s.metaMembers > 0 {
+			insert = append(insert, ',')
+		}
+		insert = appendOrigin(insert, s.id, origin)
+	case s.date.keyAt >= 0:
+		at = s.date.keyAt
+		insert = append(insert, `"meta":{`...)
+		insert = append(appendOrigin(insert, s.id, origin), '}', ',')
+	default:
+		at = s.last
+		insert = append(insert, `,"meta":{`...)
+		insert = append(appendOrigin(insert, s.id, origin), '}')
+	}
+	rest := 0
+	if at >= 0 && at <= s.idAt {
+		dst = append(dst, line[:at]...)
+		dst = append(dst, insert...)
+		rest = at
+		at = -1
+	}
+	dst = append(dst, line[rest:s.idAt]...)
+	dst = strconv.AppendInt(dst, id, 10)
+	rest = s.idEnd
+	if at >= 0 {
+		dst = append(dst, line[rest:at]...)
+		dst = append(dst, insert...)
+		rest = at
+	}
+	return append(dst, line[rest:]...)
+}
+
+// appendOrigin appends the member that says where an entry came to be.
+func appendOrigin(dst []byte, id int64, o Origin) []byte {
+	dst = append(dst, `"origin":{"tape":`...)
+	dst = jsonl.AppendString(dst, o.Tape)
+	if o.Fork != "" {
+		dst = append(dst, `,"fork":`...)
+		dst = jsonl.AppendString(dst, o.Fork)
+	}
+	dst = append(dst, `,"id":`...)
+	dst = strconv.AppendInt(dst, id, 10)
+	return append(dst, '}')
+}
+
+// digits is the most that an id takes.
+const digits = 19
+
+// growth is about how many bytes a line grows by.
+func (s *shape) growth(o Origin) int {
+	if s.origins > 0 {
+		return digits
+	}
+	return len(`,"meta":{"origin":{"tape":"","fork":"","id":}}`) + len(o.Tape) + len(o.Fork) + 2*digits
+}

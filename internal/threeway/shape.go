@@ -1,0 +1,290 @@
+package threeway
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"strconv"
+
+	"tape/internal/jsonl"
+)
+
+// errShape is for a line whose members cannot be told, although it parses: there
+// is none.
+var errShape = errors.New("its members cannot be told")
+
+// place is where a member stands in a line. An absent member has keyAt -1.
+type place struct {
+	before     int // end of the value in front of it, or behind the opening brace
+	keyAt      int
+	valAt, end int
+	nextKey    int // -1 when it is the last
+}
+
+// cut returns the bytes that go when the member is taken out of its object, so
+// that those that remain are an object. It takes back exactly what renumber
+// inserts.
+func (p place) cut() (from, to int) {
+	if p.nextKey >= 0 {
+		return p.keyAt, p.nextKey
+	}
+	return p.before, p.end
+}
+
+// shape is where the parts of a line stand that a merge looks at.
+type shape struct {
+	id          int64
+	idAt, idEnd int
+	meta, date  place
+	last        int // end of the last member's value
+	metaLast    int // the same in meta; behind its brace when it is empty
+	metaMembers int
+	origin      place // the last one
+	origins     int
+	ids, metas  int // how often the members are there
+}
+
+// parseShape validates a line and tells its shape.
+func parseShape(line []byte) (shape, error) {
+	e, err := jsonl.Parse(line)
+	if err != nil {
+		return shape{}, err
+	}
+	s, ok := findShape(line)
+	if !ok || s.id != e.ID {
+		return shape{}, errShape
+	}
+	return s, nil
+}
+
+// findShape tells the shape of a line that is known to be valid. Of any other it
+// tells nonsense, or false.
+func findShape(line []byte) (shape, bool) {
+	s := shape{meta: place{keyAt: -1}, date: place{keyAt: -1}, origin: place{keyAt: -1}}
+	ok := eachMember(line, 0, func(p place) {
+		s.last = p.end
+		switch string(key(line, p)) {
+		case "id":
+			s.ids++
+			s.idAt, s.idEnd = p.valAt, p.end
+		case "meta":
+			s.metas++
+			s.meta = p
+		case "date":
+			s.date = p
+		}
+	})
+	if !ok || s.ids != 1 || s.metas > 1 {
+		return shape{}, false
+	}
+	id, err := strconv.ParseInt(string(line[s.idAt:s.idEnd]), 10, 64)
+	if err != nil || id < 1 {
+		return shape{}, false
+	}
+	s.id = id
+	if s.meta.keyAt < 0 {
+		return s, true
+	}
+	if line[s.meta.valAt] != '{' {
+		return shape{}, false
+	}
+	s.metaLast = s.meta.valAt + 1
+	ok = eachMember(line[:s.meta.end], s.meta.valAt, func(p place) {
+		s.metaLast = p.end
+		s.metaMembers++
+		if string(key(line, p)) == "origin" {
+			s.origins++
+			s.origin = p
+		}
+	})
+	return s, ok
+}
+
+// mayHaveOrigin reports false when a line surely has no origin, which takes a
+// fraction of the time that decoding it would: the key would have to be spelled
+// out, or with escapes. What begins with a rare byte is looked for first.
+func mayHaveOrigin(line []byte) bool {
+	return bytes.Contains(line, []byte(`gin"`)) && bytes.Contains(line, []byte(`"origin"`)) ||
+		bytes.Contains(line, []byte(`\u`)) && bytes.Contains(line, []byte(`\u00`))
+}
+
+// identity is the entry's origin, or else its place on the side that it is on.
+func (s *shape) identity(line []byte, side Origin) identity {
+	if s.origins == 0 {
+		return identity{origin: side, id: s.id}
+	}
+	if o, id, ok := s.readOrigin(line); ok {
+		return identity{origin: o, id: id}
+	}
+	return identity{opaque: true}
+}
+
+// readOrigin decodes the origin. It reports false when there is none, and unless it
+// is what renumber writes, spelling aside: what else people keep under this name is
+// theirs.
+func (s *shape) readOrigin(line []byte) (o Origin, id int64, ok bool) {
+	if s.origins == 0 || line[s.origin.valAt] != '{' {
+		return Origin{}, 0, false
+	}
+	raw := line[s.origin.valAt:s.origin.end]
+	var tapes, forks, ids int
+	for k, v := range jsonl.Fields(raw) {
+		text, isText := jsonl.String(v)
+		switch {
+		case k == "tape" && isText:
+			o.Tape = text
+			tapes++
+		case k == "fork" && isText:
+			o.Fork = text
+			forks++
+		case k == "id":
+			id = plainID(v)
+			ids++
+		default:
+			return Origin{}, 0, false
+		}
+	}
+	return o, id, tapes == 1 && forks <= 1 && ids == 1 && id > 0
+}
+
+// plainID decodes an id; 0 stands for anything else.
+func plainID(raw []byte) int64 {
+	id, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil || id < 1 || raw[0] == '+' {
+		return 0
+	}
+	return id
+}
+
+// content returns the checksum of the line without its id, and without an origin
+// that says who it is. No meta is as good as an empty one.
+func (s *shape) content(line []byte) content {
+	cuts := [][2]int{{s.idAt, s.idEnd}}
+	members := s.metaMembers
+	if _, _, ok := s.readOrigin(line); ok {
+		members--
+		from, to := s.origin.cut()
+		cuts = append(cuts, [2]int{from, to})
+	}
+	if s.meta.keyAt >= 0 && members == 0 {
+		from, to := s.meta.cut()
+		cuts = append(cuts[:1], [2]int{from, to})
+	}
+	if len(cuts) == 2 && cuts[1][0] < cuts[0][0] {
+		cuts[0], cuts[1] = cuts[1], cuts[0]
+	}
+	h := sha256.New()
+	at := 0
+	for _, c := range cuts {
+		h.Write(line[at:c[0]])
+		at = c[1]
+	}
+	h.Write(line[at:])
+	var sum content
+	h.Sum(sum[:0])
+	return sum
+}
+
+// eachMember goes through the members of the object at the position. It reports
+// false where there is none, or it does not end.
+func eachMember(b []byte, at int, yield func(place)) bool {
+	i := skipSpace(b, at)
+	if i >= len(b) || b[i] != '{' {
+		return false
+	}
+	before := i + 1
+	i = skipSpace(b, before)
+	if i < len(b) && b[i] == '}' {
+		return true
+	}
+	for i < len(b) && b[i] == '"' {
+		p := place{before: before, keyAt: i, nextKey: -1}
+		end, _ := jsonl.StringEnd(b, i+1)
+		if i = skipSpace(b, end); i >= len(b) || b[i] != ':' {
+			return false
+		}
+		p.valAt = skipSpace(b, i+1)
+		if p.end = skipValue(b, p.valAt); p.end <= p.valAt {
+			return false
+		}
+		if i = skipSpace(b, p.end); i >= len(b) {
+			return false
+		}
+		switch b[i] {
+		case '}':
+			yield(p)
+			return true
+		case ',':
+			i = skipSpace(b, i+1)
+			p.nextKey = i
+			yield(p)
+			before = p.end
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// key returns the decoded name of a member, usually a part of the line.
+func key(line []byte, p place) []byte {
+	end, escaped := jsonl.StringEnd(line, p.keyAt+1)
+	inside := line[p.keyAt+1 : max(end-1, p.keyAt+1)]
+	if escaped {
+		inside = jsonl.AppendDecoded(nil, inside)
+	}
+	return inside
+}
+
+// skipValue returns the position behind a valid value, or -1.
+func skipValue(b []byte, i int) int {
+	if i >= len(b) {
+		return -1
+	}
+	depth := 0
+	for i < len(b) {
+		switch b[i] {
+		case '"':
+			i, _ = jsonl.StringEnd(b, i+1)
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			if depth == 0 {
+				return -1
+			}
+			depth--
+			i++
+		default:
+			i = skipScalar(b, i, depth)
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// skipScalar skips a number or a literal, and in a container whatever stands
+// between its strings and brackets.
+func skipScalar(b []byte, i, depth int) int {
+	for i < len(b) {
+		switch c := b[i]; c {
+		case '"', '{', '}', '[', ']':
+			return i
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return i
+			}
+		}
+		i++
+	}
+	return i
+}
+
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n') {
+		i++
+	}
+	return i
+}
