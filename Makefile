@@ -119,6 +119,11 @@ soak: ## the long runs: faults, simulations, power cuts, fuzz for SOAKTIME; SEED
 test-sdk: build ## what tape context writes against the providers' own types (needs node and npm)
 	@sh cmd/internal/sdktest/test.sh $(BIN) $(wildcard ../shared/fixtures/*/*.jsonl)
 
+# Outside of test as well: it needs Python's dulwich, or Node and a network, better both.
+.PHONY: test-judges
+test-judges: build ## whether dulwich and isomorphic-git read in a workspace what git and tape do
+	@sh cmd/internal/judgetest/test.sh $(BIN)
+
 .PHONY: bench
 bench: build ## Go benchmarks, then the end-to-end comparisons (BENCHFLAGS)
 	$(GO) test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./...

@@ -3,6 +3,7 @@ package index
 import (
 	"database/sql"
 	"fmt"
+	"slices"
 
 	"tape/internal/text"
 	"tape/repo"
@@ -11,7 +12,8 @@ import (
 // candidate is a document that may match: its row, and once it was read its entry.
 type candidate struct {
 	doc     int64
-	rank    int // of its scope
+	rank    int        // of its tape, see layout
+	of      *repo.Tape // whose files it is in
 	kind    string
 	created int64 // microseconds since 1970; 0: no date
 	seq     int
@@ -29,7 +31,12 @@ type candidate struct {
 
 // candidate reads a document's row.
 func (f *finder) candidate(doc int64) (candidate, error) {
-	c := candidate{doc: doc, rank: f.eval.scopeOf(doc).rank}
+	sc := f.eval.scopeOf(doc)
+	return f.candidateIn(doc, sc.of, sc.rank)
+}
+
+func (f *finder) candidateIn(doc int64, of *repo.Tape, rank int) (candidate, error) {
+	c := candidate{doc: doc, of: of, rank: rank}
 	var created sql.NullInt64
 	ok, err := f.db.row("SELECT kind, created, seq, file, line, offset, length, sign FROM lines WHERE doc = ?", []any{doc},
 		&c.kind, &created, &c.seq, &c.file, &c.at.Line, &c.at.Offset, &c.at.Length, &c.sign)
@@ -72,7 +79,7 @@ func (f *finder) entry(c *candidate) (repo.Entry, error) {
 		}
 		f.names[c.file] = name
 	}
-	r, err := f.reader(c.doc)
+	r, err := f.reader(no, c.of)
 	if err != nil {
 		return repo.Entry{}, err
 	}
@@ -84,18 +91,49 @@ func (f *finder) entry(c *candidate) (repo.Entry, error) {
 	if e.ID != idOf(c.doc) || e.Kind != c.kind {
 		return e, fmt.Errorf("%w: %s/%s:%d is not entry %d", errStrange, c.at.Folder, c.at.File, c.at.Line+1, idOf(c.doc))
 	}
+	e.Tape = f.eval.tapes[c.rank].tape.Name()
 	return e, nil
 }
 
-func (f *finder) reader(doc int64) (*repo.Reader, error) {
-	no := tapeOf(doc)
+// reader reads from the tape that an entry is stored with: the working tree of a fork does
+// not have its parent's files.
+func (f *finder) reader(no int64, of *repo.Tape) (*repo.Reader, error) {
 	if r := f.readers[no]; r != nil {
 		return r, nil
 	}
-	if s := f.eval.scopeOf(doc); s != nil {
-		r, err := s.tape.Reader()
+	r, err := of.Reader()
+	if err == nil {
 		f.readers[no] = r
-		return r, err
 	}
-	return nil, fmt.Errorf("%w: there is no tape %d", errStrange, no)
+	return r, err
+}
+
+// neighbours adds what is before and after each hit.
+func (f *finder) neighbours(hits []Hit) error {
+	n := int64(f.s.Context)
+	for i := range hits {
+		h := &hits[i]
+		rank := slices.IndexFunc(f.eval.tapes, func(t searched) bool { return t.tape.Name() == h.Tape })
+		where := f.eval.tapes[rank].all
+		for id := max(1, h.ID-n); id <= min(h.ID+n, where[0].hi) && n > 0; id++ {
+			if id == h.ID {
+				continue
+			}
+			p := where.part(id)
+			c, err := f.candidateIn(docOf(p.no, id), p.of, rank)
+			if err != nil {
+				return err
+			}
+			e, err := f.entry(&c)
+			if err != nil {
+				return err
+			}
+			if id < h.ID {
+				h.Before = append(h.Before, e)
+			} else {
+				h.After = append(h.After, e)
+			}
+		}
+	}
+	return nil
 }

@@ -14,6 +14,13 @@
 // Store.LockIndex; who reads never waits for longer than a transaction. A whole index is
 // built beside the old one and put in its place.
 //
+// # Forks
+//
+// A fork has most of its entries of its parent. These are stored once, as the parent's: the
+// index has of a fork its own entries, the number of the parent's row, and the last entry
+// that is the parent's. What is found, and how it is ranked, is what it would be if all of
+// the fork were stored. A search in a fork catches up with its parents, too.
+//
 // # Words
 //
 // The words are in a table of SQLite's FTS5, without the text (content=”) and without

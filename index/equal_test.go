@@ -30,12 +30,14 @@ func logical(t testing.TB, path string) []string {
 			FROM entries ORDER BY tape, id`,
 		`SELECT 'line', t.name, l.doc & 0xffffffff, l.created, l.sign FROM lines l JOIN tapes t ON t.no = l.doc >> 32 ORDER BY 2, 3`,
 		`SELECT 'phase', t.name, p.seq, p.name, p.folder, p.first_id FROM phases p JOIN tapes t ON t.no = p.tape ORDER BY 2, 3`,
-		`SELECT 'dates', t.name, (d.block << 10 & 0xffffffff), d.low, d.high, d.undated FROM dates d JOIN tapes t ON t.no = d.block >> 22 ORDER BY 2, 3`,
-		`SELECT 'tape', name, branch, entries, bytes, newest, mark FROM tapes ORDER BY branch`,
+		`SELECT 'dates', t.name, (d.block << 10 & 0xffffffff), d.low, d.high, d.undated, d.bytes FROM dates d JOIN tapes t ON t.no = d.block >> 22 ORDER BY 2, 3`,
+		`SELECT 'tape', t.name, t.branch, p.name, t.base, t.base_bytes, t.entries, t.bytes, t.newest, t.mark
+			FROM tapes t LEFT JOIN tapes p ON p.no = t.parent ORDER BY t.branch`,
 		`SELECT 'strange rows', (SELECT count(*) FROM lines WHERE doc >> 32 NOT IN (SELECT no FROM tapes)),
 			(SELECT count(*) FROM files WHERE tape NOT IN (SELECT no FROM tapes)),
 			(SELECT count(*) FROM phases WHERE tape NOT IN (SELECT no FROM tapes)),
-			(SELECT count(*) FROM lines) - (SELECT count(*) FROM entries)`,
+			(SELECT count(*) FROM lines) - (SELECT count(*) FROM entries),
+			(SELECT count(*) FROM tapes WHERE parent != 0 AND parent NOT IN (SELECT no FROM tapes))`,
 	} {
 		out = append(out, rowsOf(t, d, q)...)
 	}
@@ -85,18 +87,22 @@ func rowsOf(t testing.TB, d *db, query string) []string {
 // rebuilt makes an index of a workspace elsewhere, and returns its file.
 func rebuilt(t testing.TB, s *repo.Store) string {
 	t.Helper()
-	return rebuiltOf(t, tapesOf(t, s))
+	return rebuiltOf(t, s, everything(t, s))
 }
 
 // rebuiltOf numbers the tapes in the order in which they are given.
-func rebuiltOf(t testing.TB, tapes []*repo.Tape) string {
+func rebuiltOf(t testing.TB, s *repo.Store, tapes []*repo.Tape) string {
 	t.Helper()
+	targets, err := New(s, nil).withParents(t.Context(), tapes)
+	if err != nil {
+		t.Fatal(err)
+	}
 	path := filepath.Join(t.TempDir(), "rebuilt.db")
 	d, err := openDB(path, creating)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = d.fillNew(t.Context(), tapes, func(int64) {})
+	_, err = d.fillNew(t.Context(), targets, func(int64) {})
 	if err != nil {
 		t.Fatalf("rebuild: %v", err)
 	}

@@ -8,15 +8,23 @@ import (
 	"tape/repo"
 )
 
-// scope is the part of one tape that is searched.
+// scope is a run of documents that are searched.
 type scope struct {
-	tape   *repo.Tape
+	of     *repo.Tape // whose files they are in
 	no     int64
 	lo, hi int64 // documents
 	at     int   // see layout
-	rank   int   // of its branch among those of the scopes: breaks ties
-	newest int64 // date of the tape's newest entry, microseconds since 1970; 0: none has one
-	count  int64 // entries of the tape
+	rank   int   // of the tape that is searched: index into layout.tapes
+}
+
+// searched is a tape that is searched. What is folded, ranked and shown does not depend
+// on where its entries are stored.
+type searched struct {
+	tape   *repo.Tape
+	all    parts // of the tape, searched or not
+	scopes []int // into layout.scopes, ascending
+	newest int64 // date of the newest entry, microseconds since 1970; 0: none has one
+	count  int64 // entries
 	bytes  int64 // of all its lines
 }
 
@@ -36,10 +44,11 @@ type termSet struct {
 // with returns the documents that have one of some terms.
 func (v *evaluator) with(terms ...string) (set, error) {
 	out := v.none()
-	lo, hi := v.scopes[0].lo, v.scopes[len(v.scopes)-1].hi
 	for _, term := range terms {
-		if err := v.x.Each([]byte(term), lo, hi, func(docs []int64) { v.add(out, docs) }); err != nil {
-			return nil, err
+		for _, s := range v.spans {
+			if err := v.x.Each([]byte(term), s.lo, s.hi, func(docs []int64) { v.add(out, docs) }); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return out, nil
@@ -47,7 +56,7 @@ func (v *evaluator) with(terms ...string) (set, error) {
 
 func (v *evaluator) withPrefix(prefix string) (set, error) {
 	out := v.none()
-	lo, hi := v.scopes[0].lo, v.scopes[len(v.scopes)-1].hi
+	lo, hi := v.scopes[0].lo, v.scopes[len(v.scopes)-1].hi // once: it is the terms that take time
 	err := v.x.EachPrefix([]byte(prefix), lo, hi, func(docs []int64) { v.add(out, docs) })
 	return out, err
 }

@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-
-	"tape/repo"
 )
 
 // openFile opens the index if it is one of this version. Otherwise db stays nil.
@@ -74,7 +72,7 @@ func (x *Index) makeRoom() error {
 const scratchPattern = "index-*.db"
 
 // build makes a new index of tapes. The caller holds the lock.
-func (x *Index) build(ctx context.Context, tapes []*repo.Tape) (int64, error) {
+func (x *Index) build(ctx context.Context, tapes []*target) (int64, error) {
 	return x.replaceFile(func(path string) (int64, error) {
 		return fillFile(path, func(d *db) (int64, error) { return d.fillNew(ctx, tapes, x.progress) })
 	})
@@ -87,7 +85,7 @@ const manyEntries = 20_000
 var errMany = errors.New("too many entries for one transaction")
 
 // extend catches up in a copy of the index. The caller holds the lock.
-func (x *Index) extend(ctx context.Context, tapes []*repo.Tape) (int64, error) {
+func (x *Index) extend(ctx context.Context, tapes []*target) (int64, error) {
 	return x.replaceFile(func(path string) (int64, error) {
 		if err := copyFile(x.store.IndexFile(), path); err != nil {
 			return 0, err
@@ -155,7 +153,7 @@ func buildPragmas() []string {
 	return []string{"page_size(" + strconv.Itoa(pageSize) + ")", "journal_mode(OFF)", "synchronous(OFF)", "locking_mode(EXCLUSIVE)"}
 }
 
-func (d *db) fillNew(ctx context.Context, tapes []*repo.Tape, progress func(int64)) (int64, error) {
+func (d *db) fillNew(ctx context.Context, tapes []*target, progress func(int64)) (int64, error) {
 	if _, err := d.conn.ExecContext(d.in, schema()); err != nil {
 		return 0, err
 	}

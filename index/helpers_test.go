@@ -120,6 +120,30 @@ func tapesOf(t testing.TB, s *repo.Store) []*repo.Tape {
 	return tapes
 }
 
+func forksOf(t testing.TB, s *repo.Store) []*repo.Tape {
+	t.Helper()
+	forks, err := s.Forks(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return forks
+}
+
+// everything is all tapes and open forks.
+func everything(t testing.TB, s *repo.Store) []*repo.Tape {
+	t.Helper()
+	return append(tapesOf(t, s), forksOf(t, s)...)
+}
+
+func mustFork(t testing.TB, tp *repo.Tape, name, at string) *repo.Tape {
+	t.Helper()
+	f, err := tp.ForkAt(t.Context(), name, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 func mustAppend(t testing.TB, tp *repo.Tape, drafts ...repo.Draft) []repo.Entry {
 	t.Helper()
 	entries, err := tp.Append(t.Context(), nil, drafts...)

@@ -49,7 +49,7 @@ func newWorld(t *testing.T, rng *rand.Rand) *world {
 }
 
 func (w *world) tape() *repo.Tape {
-	tapes := tapesOf(w.t, w.s)
+	tapes := everything(w.t, w.s)
 	return tapes[w.rng.IntN(len(tapes))]
 }
 
@@ -81,7 +81,14 @@ func (w *world) batch(tp *repo.Tape, n int) {
 func (w *world) step() string {
 	t, tp := w.t, w.tape()
 	name := tp.Name()
-	switch n := w.rng.IntN(100); {
+	if w.rng.IntN(5) == 0 {
+		return w.fork(tp)
+	}
+	n := w.rng.IntN(100)
+	if tp.IsFork() && (n >= 53 && n < 60 || n >= 71 && n < 81 || n >= 85 && n < 90 || n >= 94) {
+		n = 0 // the commits that make it a fork, and name it, stay
+	}
+	switch {
 	case n < 38:
 		w.batch(tp, 1+w.rng.IntN(12))
 		return "append to " + name
@@ -110,7 +117,7 @@ func (w *world) step() string {
 		w.names++
 		newTape(t, w.s, fmt.Sprintf("%c-%d", 'z'-rune(w.names%20), w.names))
 		return "new tape"
-	case n < 67:
+	case n < 67 && !tp.IsFork():
 		return w.deleteTape(tp)
 	case n < 71:
 		args := [][]string{{"gc", "--quiet", "--prune=now"}, {"pack-refs", "--all"}, {"repack", "-d", "-q"}}[w.rng.IntN(3)]
@@ -160,15 +167,12 @@ func (w *world) byHand(tp *repo.Tape) string {
 		t.Fatal(err)
 	}
 	last := phases[len(phases)-1]
+	if exists(filepath.Join(dir, "anchors", last.Folder, "messages.2.jsonl")) {
+		return "nothing by hand"
+	}
 	f, err := os.OpenFile(filepath.Join(dir, "anchors", last.Folder, "messages.jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if exists(filepath.Join(dir, "anchors", last.Folder, "messages.2.jsonl")) {
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return "nothing by hand"
 	}
 	for i := range 1 + w.rng.IntN(3) {
 		content, _ := json.Marshal(w.d.text())
@@ -257,7 +261,7 @@ func (w *world) sameAgain(tp *repo.Tape) string {
 
 // look has the index catch up, in one of the ways that it does.
 func (w *world) look() {
-	tapes := tapesOf(w.t, w.s)
+	tapes := everything(w.t, w.s)
 	if w.rng.IntN(2) == 0 {
 		mustSync(w.t, w.x)
 		return
@@ -271,7 +275,7 @@ func (w *world) compare(searches int) {
 	t.Helper()
 	mustSync(t, w.x)
 	path := w.s.IndexFile()
-	tapes := tapesOf(t, w.s)
+	tapes := everything(t, w.s)
 	fresh := rebuilt(t, w.s)
 	wantEqual(t, "after a sync", path, fresh)
 	wantSound(t, path)
@@ -286,7 +290,7 @@ func (w *world) compare(searches int) {
 	// Its tapes have other numbers, which must not matter.
 	turned := slices.Clone(tapes)
 	slices.Reverse(turned)
-	other := onCopy(t, w.s, rebuiltOf(t, turned))
+	other := onCopy(t, w.s, rebuiltOf(t, w.s, turned))
 	for range searches {
 		s := search(w.rng, tapes, all)
 		wantAnswer(t, w.x, s)
@@ -338,7 +342,7 @@ func TestSoakHistories(t *testing.T) {
 // withoutIndex deletes the index, which changes no answer.
 func (w *world) withoutIndex() {
 	t := w.t
-	tapes := tapesOf(t, w.s)
+	tapes := everything(t, w.s)
 	var all []repo.Entry
 	for _, tp := range tapes {
 		entries, err := collect(t.Context(), tp, repo.Query{})

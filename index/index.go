@@ -52,14 +52,14 @@ func (x *Index) Close() error {
 // Synced tells what a Sync or Rebuild did.
 type Synced struct {
 	Entries int64 // taken up by the call
-	Total   int64 // in the index, of all tapes
-	Tapes   int
+	Total   int64 // in the index, of all tapes; what forks have of their parents counts once
+	Tapes   int   // and open forks
 }
 
-// Sync brings the index up to date with every tape of the workspace, and forgets those
-// that are gone.
+// Sync brings the index up to date with every tape and open fork of the workspace, and
+// forgets those that are gone.
 func (x *Index) Sync(ctx context.Context) (Synced, error) {
-	tapes, err := x.store.Tapes(ctx)
+	tapes, err := x.all(ctx)
 	if err != nil {
 		return Synced{}, err
 	}
@@ -70,9 +70,10 @@ func (x *Index) Sync(ctx context.Context) (Synced, error) {
 	return x.synced(added)
 }
 
-// Rebuild makes the index anew from the history and the working trees of all tapes.
+// Rebuild makes the index anew from the history and the working trees of all tapes
+// and open forks.
 func (x *Index) Rebuild(ctx context.Context) (Synced, error) {
-	tapes, err := x.store.Tapes(ctx)
+	tapes, err := x.all(ctx)
 	if err != nil {
 		return Synced{}, err
 	}
@@ -89,7 +90,7 @@ func (x *Index) Rebuild(ctx context.Context) (Synced, error) {
 
 func (x *Index) synced(added int64) (Synced, error) {
 	out := Synced{Entries: added}
-	_, err := x.db.row("SELECT count(*), coalesce(sum(entries), 0) FROM tapes", nil, &out.Tapes, &out.Total)
+	_, err := x.db.row("SELECT count(*), coalesce(sum(entries - base), 0) FROM tapes", nil, &out.Tapes, &out.Total)
 	return out, classify(err)
 }
 
@@ -98,8 +99,8 @@ type Status struct {
 	File     string
 	State    string // absent, outdated, damaged, foreign, stale or fresh
 	Entries  int64
-	Tapes    int // that the index has
-	Stale    int // tapes of which it does not have everything, or that are gone
+	Tapes    int // and forks, that the index has
+	Stale    int // those of which it does not have everything, or that are gone
 	Bytes    int64
 	Segments int // parts of the table of words
 	Schema   int
@@ -110,20 +111,25 @@ func (s Status) Fresh() bool { return s.State == "fresh" }
 
 // Status looks at the index without changing it.
 func (x *Index) Status(ctx context.Context) (Status, error) {
-	tapes, err := x.store.Tapes(ctx)
+	tapes, err := x.all(ctx)
 	if err != nil {
 		return Status{}, err
 	}
-	return x.statusOf(tapes, true)
+	return x.statusOf(ctx, tapes, true)
 }
 
 // State is the state of the index as far as one tape is concerned.
 func (x *Index) State(t *repo.Tape) (string, error) {
-	st, err := x.statusOf([]*repo.Tape{t}, false)
+	ctx := context.Background()
+	tapes, err := x.withParents(ctx, []*repo.Tape{t})
+	if err != nil {
+		return "", err
+	}
+	st, err := x.statusOf(ctx, tapes, false)
 	return st.State, err
 }
 
-func (x *Index) statusOf(tapes []*repo.Tape, all bool) (Status, error) {
+func (x *Index) statusOf(ctx context.Context, tapes []*target, all bool) (Status, error) {
 	out := Status{File: x.store.IndexFile(), Schema: schemaVersion, Stale: len(tapes)}
 	if st, err := os.Stat(out.File); err == nil {
 		out.Bytes = st.Size()
@@ -138,7 +144,7 @@ func (x *Index) statusOf(tapes []*repo.Tape, all bool) (Status, error) {
 	// Not for reading only: a writer that was killed may have left a journal.
 	d, err := openDB(out.File, writing)
 	if err == nil {
-		err = errors.Join(d.status(tapes, all, &out), d.close())
+		err = errors.Join(d.status(ctx, tapes, all, &out), d.close())
 	}
 	if isUnwritable(err) {
 		out.State = "stale"
@@ -155,8 +161,8 @@ func (f found) String() string {
 	return [...]string{absent: "absent", current: "fresh", outdated: "outdated", damaged: "damaged", foreign: "foreign"}[f]
 }
 
-func (d *db) status(tapes []*repo.Tape, all bool, out *Status) error {
-	stale, err := d.stale(tapes)
+func (d *db) status(ctx context.Context, tapes []*target, all bool, out *Status) error {
+	stale, err := d.stale(ctx, tapes)
 	if err != nil {
 		return err
 	}
@@ -171,7 +177,7 @@ func (d *db) status(tapes []*repo.Tape, all bool, out *Status) error {
 	if out.Stale > 0 {
 		out.State = "stale"
 	}
-	if _, err := d.row("SELECT count(*), coalesce(sum(entries), 0) FROM tapes", nil, &out.Tapes, &out.Entries); err != nil {
+	if _, err := d.row("SELECT count(*), coalesce(sum(entries - base), 0) FROM tapes", nil, &out.Tapes, &out.Entries); err != nil {
 		return err
 	}
 	x, err := fts5.Open(pages{d})
@@ -183,7 +189,7 @@ func (d *db) status(tapes []*repo.Tape, all bool, out *Status) error {
 
 // ready opens a database that has everything of the given tapes. It returns how many
 // entries that took.
-func (x *Index) ready(ctx context.Context, tapes []*repo.Tape) (int64, error) {
+func (x *Index) ready(ctx context.Context, tapes []*target) (int64, error) {
 	if x.memory {
 		return x.db.catchUp(ctx, tapes, x.progress)
 	}
@@ -196,7 +202,7 @@ func (x *Index) ready(ctx context.Context, tapes []*repo.Tape) (int64, error) {
 
 // readyFile is ready for the file; all means that these are all tapes there are, and that
 // what the index has of others goes.
-func (x *Index) readyFile(ctx context.Context, tapes []*repo.Tape, all bool) (int64, error) {
+func (x *Index) readyFile(ctx context.Context, tapes []*target, all bool) (int64, error) {
 	// Of a file that was replaced nothing may be read: SQLite would take the journal of
 	// the new one, which it knows by the name, for that of the old one.
 	if x.db != nil && !x.isCurrent() {
@@ -210,7 +216,7 @@ func (x *Index) readyFile(ctx context.Context, tapes []*repo.Tape, all bool) (in
 		}
 	}
 	if x.db != nil {
-		stale, err := x.db.stale(tapes)
+		stale, err := x.db.stale(ctx, tapes)
 		var gone []goneTape
 		if err == nil && all {
 			gone, err = x.db.gone(tapes)
@@ -231,7 +237,7 @@ func (x *Index) readyFile(ctx context.Context, tapes []*repo.Tape, all bool) (in
 }
 
 // underLock catches up, or builds what is not there or no good.
-func (x *Index) underLock(ctx context.Context, tapes []*repo.Tape, all bool) (int64, error) {
+func (x *Index) underLock(ctx context.Context, tapes []*target, all bool) (int64, error) {
 	if !x.isCurrent() { // another process built a new one meanwhile
 		if err := errors.Join(x.Close(), x.openFile()); err != nil {
 			return 0, err
@@ -243,15 +249,11 @@ func (x *Index) underLock(ctx context.Context, tapes []*repo.Tape, all bool) (in
 		}
 		return x.build(ctx, tapes)
 	}
-	stale, err := x.db.stale(tapes)
-	var added int64
-	if err == nil {
-		x.db.most = x.many
-		added, err = x.db.catchUp(ctx, stale, x.progress)
-	}
+	x.db.most = x.many
+	added, err := x.db.catchUp(ctx, tapes, x.progress)
 	if errors.Is(err, errMany) {
 		var more int64
-		more, err = x.extend(ctx, stale)
+		more, err = x.extend(ctx, tapes)
 		added += more
 	}
 	if err == nil && all {
@@ -265,7 +267,7 @@ func (x *Index) underLock(ctx context.Context, tapes []*repo.Tape, all bool) (in
 }
 
 // inMemory makes an index that lasts as long as the program does.
-func (x *Index) inMemory(ctx context.Context, tapes []*repo.Tape, why error) (int64, error) {
+func (x *Index) inMemory(ctx context.Context, tapes []*target, why error) (int64, error) {
 	x.store.Warn(fmt.Sprintf("the index cannot be written (%v): this search makes its own, in memory", why))
 	if err := x.Close(); err != nil {
 		return 0, err

@@ -25,7 +25,8 @@ func matching(t testing.TB, s Search) ([]repo.Entry, error) {
 	accepts := acceptor(t, s)
 	var out []repo.Entry
 	var missing error
-	reached := false
+	reached := map[string]bool{}
+	read := map[string][]repo.Entry{}
 	for _, tp := range s.Tapes {
 		q := s.Query
 		q.Limit = nil
@@ -37,8 +38,22 @@ func matching(t testing.TB, s Search) ([]repo.Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		reached = true
-		for _, e := range all {
+		reached[tp.Name()], read[tp.Name()] = true, all
+	}
+	come := map[string]bool{}
+	for _, tp := range slices.SortedFunc(slices.Values(s.Tapes), func(a, b *repo.Tape) int {
+		return cmp.Or(len(a.Name())-len(b.Name()), cmp.Compare(a.Name(), b.Name()))
+	}) {
+		writers := writersOf(t, tp)
+		for _, e := range read[tp.Name()] {
+			if len(s.Tapes) > 1 {
+				writer := writers(e.ID)
+				once := fmt.Sprint(writer, e.ID)
+				if come[once] || writer != tp.Name() && reached[writer] {
+					continue
+				}
+				come[once] = true
+			}
 			if len(s.Roles) > 0 && (e.Kind != repo.KindMessage || !slices.Contains(s.Roles, jsonl.GetString(e.Payload, "role"))) {
 				continue
 			}
@@ -50,10 +65,29 @@ func matching(t testing.TB, s Search) ([]repo.Entry, error) {
 			}
 		}
 	}
-	if !reached {
+	if len(reached) == 0 {
 		return nil, missing
 	}
 	return out, nil
+}
+
+// writersOf names, for each entry of a fork, the tape or fork that it was written to.
+func writersOf(t testing.TB, f *repo.Tape) func(id int64) string {
+	t.Helper()
+	parent, m, ok, err := begins(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !ok {
+		return func(int64) string { return f.Name() }
+	}
+	before := writersOf(t, parent)
+	return func(id int64) string {
+		if id <= m.LastID {
+			return before(id)
+		}
+		return f.Name()
+	}
 }
 
 func acceptor(t testing.TB, s Search) func([]byte) bool {
@@ -396,8 +430,15 @@ func query(rng *rand.Rand, all []repo.Entry) string {
 // search makes a random search with random filters.
 func search(rng *rand.Rand, tapes []*repo.Tape, all []repo.Entry) Search {
 	s := Search{Text: query(rng, all), Tapes: tapes}
-	if len(tapes) > 1 && rng.IntN(2) == 0 {
+	switch n := rng.IntN(6); {
+	case len(tapes) == 1:
+	case n < 3:
 		s.Tapes = tapes[rng.IntN(len(tapes)):][:1]
+	case n < 4:
+		s.Tapes = nil
+		for _, i := range rng.Perm(len(tapes))[:2] {
+			s.Tapes = append(s.Tapes, tapes[i])
+		}
 	}
 	kinds := []string{repo.KindMessage, repo.KindToolCall, repo.KindToolResult, repo.KindEvent, repo.KindError, repo.KindAnchor, "custom", "none"}
 	if rng.IntN(4) == 0 {

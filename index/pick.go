@@ -32,7 +32,7 @@ type picker struct {
 	hits   int // documents of which it is known that they match
 
 	newest  int64   // date of the newest entry, microseconds since 1970
-	entries float64 // in all scopes
+	entries float64 // of all tapes
 	average float64 // bytes of an entry
 }
 
@@ -46,7 +46,7 @@ type unit struct {
 type signature struct {
 	sign int64
 	kind string
-	tape int64
+	tape int // its rank
 }
 
 const (
@@ -64,7 +64,7 @@ const (
 func newPicker(f *finder, found set, sure bool) (*picker, error) {
 	p := &picker{finder: f, found: found, total: found.count(), sure: sure, early: sure && !f.s.looksAtDigits(), taken: map[int64]bool{}, bySign: map[signature]*candidate{}}
 	var bytes int64
-	for _, s := range f.eval.scopes {
+	for _, s := range f.eval.tapes {
 		p.newest = max(p.newest, s.newest)
 		p.entries += float64(s.count)
 		bytes += s.bytes
@@ -171,24 +171,30 @@ func (p *picker) takeChosen() error {
 func (p *picker) newestTalk() (set, error) {
 	const first, factor = 512, 4
 	out := p.eval.none()
-	for _, sc := range p.eval.scopes {
-		for n := first; sc.lo <= sc.hi; n *= factor {
-			from, left := sc.lo, n
-			p.eval.last(p.found, sc, func(doc int64) bool {
-				if left--; left == 0 {
-					from = doc
+	for _, t := range p.eval.tapes {
+		rest := p.eval.scopesOf(t)
+		for n := first; len(rest) > 0; n *= factor {
+			for left := n; left > 0 && len(rest) > 0; {
+				sc := &rest[len(rest)-1]
+				from := sc.lo
+				p.eval.last(p.found, *sc, func(doc int64) bool {
+					if left--; left == 0 {
+						from = doc
+					}
+					return left > 0
+				})
+				for _, kind := range talkKinds {
+					if err := p.eval.x.Each([]byte(markKind+kind), from, sc.hi, func(docs []int64) { p.eval.add(out, docs) }); err != nil {
+						return nil, err
+					}
 				}
-				return left > 0
-			})
-			for _, kind := range talkKinds {
-				if err := p.eval.x.Each([]byte(markKind+kind), from, sc.hi, func(docs []int64) { p.eval.add(out, docs) }); err != nil {
-					return nil, err
+				if sc.hi = from - 1; sc.hi < sc.lo {
+					rest = rest[:len(rest)-1]
 				}
 			}
 			if out.and(p.found).count() >= talkCandidates {
 				break
 			}
-			sc.hi = from - 1
 		}
 	}
 	return out, nil
@@ -211,11 +217,31 @@ func (p *picker) takeFrom(next source, n int) error {
 	return nil
 }
 
-// run is what is left of one scope, in steps.
+// run is what is left of one tape, in steps.
 type run struct {
-	scope
+	rank int
+	rest []scope
 	docs []int64 // the next ones
 	date int64   // of the first of them
+}
+
+// step makes sure that a run has a next document; false if there is none.
+func (r *run) step(l layout, from set) bool {
+	const several = 128
+	for len(r.docs) == 0 && len(r.rest) > 0 {
+		sc := &r.rest[len(r.rest)-1]
+		l.last(from, *sc, func(doc int64) bool {
+			r.docs = append(r.docs, doc)
+			return len(r.docs) < several
+		})
+		if len(r.docs) > 0 {
+			sc.hi = r.docs[len(r.docs)-1] - 1
+		}
+		if len(r.docs) == 0 || sc.hi < sc.lo {
+			r.rest = r.rest[:len(r.rest)-1]
+		}
+	}
+	return len(r.docs) > 0
 }
 
 // newestOf gives the documents of a set. Within a tape the last entry is the newest;
@@ -223,20 +249,12 @@ type run struct {
 func (p *picker) newestOf(from set) source {
 	var runs []*run
 	started := false
-	// step makes sure that a run has a next document, and knows its date.
+	// step goes to the next document of a run, and finds its date.
 	step := func(r *run) (bool, error) {
-		const several = 128
-		if len(r.docs) == 0 {
-			p.eval.last(from, r.scope, func(doc int64) bool {
-				r.docs = append(r.docs, doc)
-				return len(r.docs) < several
-			})
-			if len(r.docs) == 0 {
-				return false, nil
-			}
-			r.hi = r.docs[len(r.docs)-1] - 1
+		if !r.step(p.eval.layout, from) {
+			return false, nil
 		}
-		if len(p.eval.scopes) == 1 {
+		if len(p.eval.tapes) == 1 {
 			return true, nil
 		}
 		c, err := p.candidate(r.docs[0])
@@ -246,8 +264,8 @@ func (p *picker) newestOf(from set) source {
 	return func() (int64, bool, error) {
 		if !started {
 			started = true
-			for _, s := range p.eval.scopes {
-				r := &run{scope: s}
+			for i, t := range p.eval.tapes {
+				r := &run{rank: i, rest: p.eval.scopesOf(t)}
 				ok, err := step(r)
 				if err != nil {
 					return 0, false, err
@@ -305,7 +323,7 @@ func (p *picker) folds(c *candidate) bool {
 	if p.s.NoFold {
 		return false
 	}
-	key := signature{c.sign, c.kind, tapeOf(c.doc)}
+	key := signature{c.sign, c.kind, c.rank}
 	if same := p.bySign[key]; same != nil {
 		same.more++
 		return true
@@ -357,7 +375,7 @@ func (p *picker) result() *Result {
 	switch {
 	case !p.s.Newest:
 		slices.SortFunc(p.read, byScore)
-	case len(p.eval.scopes) > 1: // entries of one tape were read in their order
+	case len(p.eval.tapes) > 1: // entries of one tape were read in their order
 		slices.SortFunc(p.read, byAge)
 	}
 	for _, c := range p.read[:min(len(p.read), p.s.limit())] {

@@ -13,7 +13,8 @@ import (
 
 // scanned is a match in a file, without its text: there may be very many.
 type scanned struct {
-	tape    int // index into Search.Tapes
+	tape    int        // index into Search.Tapes
+	of      *repo.Tape // whose files it is in
 	id      int64
 	created int64
 	at      repo.Position
@@ -29,24 +30,23 @@ func scan(ctx context.Context, s Search) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Tapes, err = s.reached(ctx); err != nil {
+		return nil, err
+	}
+	where, err := s.parts(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var all []scanned
-	var missing error
-	reached, whole := false, true
+	whole := true
 	for i, t := range s.Tapes {
 		sc := &tapeScan{Search: s, tape: i, find: find}
-		found, err := sc.run(ctx)
-		if isNotFound(err) {
-			missing = err
-			continue
-		}
+		found, err := sc.run(ctx, where[i])
 		if err != nil {
 			return nil, fmt.Errorf("search tape %q: %w", t.Name(), err)
 		}
-		reached, whole = true, whole && sc.whole
+		whole = whole && sc.whole
 		all = append(all, found...)
-	}
-	if missing != nil && !reached {
-		return nil, missing
 	}
 	slices.SortFunc(all, func(a, b scanned) int {
 		if len(s.Tapes) == 1 { // dates may jump, ids do not
@@ -75,14 +75,55 @@ func (s Search) scanner() (*text.Scan, error) {
 	return find, nil
 }
 
+// reached returns the tapes that have the query's anchors; an error if none has.
+func (s Search) reached(ctx context.Context) ([]*repo.Tape, error) {
+	var out []*repo.Tape
+	var missing error
+	for _, t := range s.Tapes {
+		_, _, err := t.Range(ctx, s.Query)
+		switch {
+		case isNotFound(err):
+			missing = err
+		case err != nil:
+			return nil, fmt.Errorf("search tape %q: %w", t.Name(), err)
+		default:
+			out = append(out, t)
+		}
+	}
+	if len(out) == 0 {
+		return nil, missing
+	}
+	return out, nil
+}
+
+// parts finds where the entries of each tape are to be looked for; nil: in its own files,
+// all of them.
+func (s Search) parts(ctx context.Context) ([]parts, error) {
+	out := make([]parts, len(s.Tapes))
+	if !slices.ContainsFunc(s.Tapes, (*repo.Tape).IsFork) {
+		return out, nil
+	}
+	for i, t := range s.Tapes {
+		all, err := partsOf(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		first, last, err := t.Range(ctx, s.Query)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = append(parts{}, all.within(first, last)...)
+	}
+	share(s.Tapes, out)
+	return out, nil
+}
+
 // scanHits makes hits of the first matches, and folds those that say the same.
 func scanHits(s Search, find *text.Scan, all []scanned) ([]Hit, error) {
-	readers := make([]*repo.Reader, len(s.Tapes))
+	readers := map[string]*repo.Reader{}
 	defer func() {
 		for _, r := range readers {
-			if r != nil {
-				_ = r.Close()
-			}
+			_ = r.Close()
 		}
 	}()
 	type same struct {
@@ -100,18 +141,19 @@ func scanHits(s Search, find *text.Scan, all []scanned) ([]Hit, error) {
 		if len(hits) == s.limit() {
 			continue
 		}
-		r := readers[m.tape]
+		r := readers[m.of.Branch()]
 		if r == nil {
 			var err error
-			if r, err = s.Tapes[m.tape].Reader(); err != nil {
+			if r, err = m.of.Reader(); err != nil {
 				return nil, err
 			}
-			readers[m.tape] = r
+			readers[m.of.Branch()] = r
 		}
 		e, err := r.Entry(m.at, m.anchor, m.seq)
 		if err != nil {
 			return nil, err
 		}
+		e.Tape = s.Tapes[m.tape].Name()
 		body := text.AppendEntry(nil, e.Kind, e.Payload)
 		match, _ := find.Match(body)
 		bySign[key] = len(hits)
@@ -123,14 +165,24 @@ func scanHits(s Search, find *text.Scan, all []scanned) ([]Hit, error) {
 // addNeighbours adds what is before and after each hit.
 func addNeighbours(ctx context.Context, s Search, hits []Hit) error {
 	n := int64(s.Context)
+	if n == 0 {
+		return nil
+	}
+	where := map[string]parts{}
 	for i := range hits {
 		h := &hits[i]
-		t := s.tape(h.Tape)
-		for id := max(1, h.ID-n); id <= h.ID+n && n > 0; id++ {
+		if where[h.Tape] == nil {
+			var err error
+			if where[h.Tape], err = partsOf(ctx, s.tape(h.Tape)); err != nil {
+				return err
+			}
+		}
+		for id := max(1, h.ID-n); id <= h.ID+n; id++ {
 			if id == h.ID {
 				continue
 			}
-			e, err := t.Entry(ctx, id)
+			e, err := where[h.Tape].part(id).of.Entry(ctx, id)
+			e.Tape = h.Tape
 			switch {
 			case isNotFound(err): // behind the last one
 			case err != nil:

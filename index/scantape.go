@@ -3,9 +3,12 @@ package index
 import (
 	"bytes"
 	"context"
+	"errors"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"unicode"
@@ -17,12 +20,15 @@ import (
 )
 
 // tapeScan looks through the files of one tape, several at a time, the newest first, and
-// ends when there are as many hits as are wanted.
+// ends when there are as many hits as are wanted. What a fork has of its parent it looks
+// for in the parent's files, which are more often in a working tree.
 type tapeScan struct {
 	Search
 	tape  int // index into Tapes
 	find  *text.Scan
+	part  part // that is looked through
 	files *repo.Files
+	every bool // match is wanted
 	whole bool // nothing was left out
 
 	mu    sync.Mutex
@@ -35,12 +41,39 @@ type lane struct {
 	first int64 // id with which those begin that were
 }
 
-func (s *tapeScan) run(ctx context.Context) ([]scanned, error) {
-	var err error
-	if s.files, err = s.Tapes[s.tape].Files(ctx, s.Query); err != nil {
-		return nil, err
+// left is how many files a lane has that may have entries from an id on.
+func (l *lane) left(from int64) int {
+	if l.first <= from {
+		return 0
 	}
-	all := s.limit() == math.MaxInt || s.Count
+	return len(l.files)
+}
+
+// run looks through parts of the tape; nil means its files, all that the query selects.
+func (s *tapeScan) run(ctx context.Context, where parts) ([]scanned, error) {
+	t, q := s.Tapes[s.tape], s.Query
+	if where == nil {
+		where = parts{{of: t, lo: 1, hi: math.MaxInt64}}
+	} else {
+		q = repo.Query{Kinds: q.Kinds} // the anchors, in ids
+	}
+	s.every = s.limit() == math.MaxInt || s.Count
+	for _, s.part = range where {
+		var err error
+		if s.files, err = s.part.of.Files(ctx, q); err != nil {
+			return nil, err
+		}
+		if done, err := s.through(ctx); err != nil || done {
+			return s.found, err
+		}
+	}
+	s.whole = true
+	return s.found, nil
+}
+
+// through looks through the files in hand, and reports whether there are enough hits.
+func (s *tapeScan) through(ctx context.Context) (bool, error) {
+	all := s.every && s.part.lo == 1 && s.part.hi == math.MaxInt64
 	// From the last phase to the first, and in each from the last files on.
 	for last := s.files.Len() - 1; last >= 0; {
 		phase, _ := s.files.Lane(last)
@@ -55,13 +88,44 @@ func (s *tapeScan) run(ctx context.Context) ([]scanned, error) {
 			}
 			lanes[n].files = append(lanes[n].files, last)
 		}
+		if err := s.skipLater(lanes); err != nil {
+			return false, err
+		}
 		done, err := s.phase(ctx, lanes, all)
 		if err != nil || done {
-			return s.found, err
+			return done, err
+		}
+		for _, l := range lanes {
+			if l.first <= s.part.lo {
+				return false, nil // earlier phases have earlier entries
+			}
 		}
 	}
-	s.whole = true
-	return s.found, nil
+	return false, nil
+}
+
+// skipLater passes over the files that begin behind the part that is looked through.
+func (s *tapeScan) skipLater(lanes map[int]*lane) error {
+	if s.part.hi == math.MaxInt64 {
+		return nil
+	}
+	for _, n := range slices.Sorted(maps.Keys(lanes)) { // the anchor, which begins the phase, is first
+		l := lanes[n]
+		var err error
+		within := sort.Search(len(l.files), func(i int) bool {
+			file, readErr := s.files.Read(l.files[i], nil)
+			err = errors.Join(err, readErr)
+			return file.FirstID() <= s.part.hi
+		})
+		if err != nil {
+			return err
+		}
+		if l.files = l.files[within:]; n < 0 && len(l.files) == 0 {
+			clear(lanes)
+			return nil
+		}
+	}
+	return nil
 }
 
 // phase looks through lanes in rounds, each of more files than the last, and reports
@@ -73,7 +137,7 @@ func (s *tapeScan) phase(ctx context.Context, lanes map[int]*lane, all bool) (bo
 		var round []int
 		of := map[int]*lane{}
 		for _, l := range lanes {
-			take := min(n, len(l.files))
+			take := min(n, l.left(s.part.lo))
 			if all {
 				take = len(l.files)
 			}
@@ -91,11 +155,11 @@ func (s *tapeScan) phase(ctx context.Context, lanes map[int]*lane, all bool) (bo
 		}
 		settled := int64(0)
 		for _, l := range lanes {
-			if len(l.files) > 0 {
+			if l.left(s.part.lo) > 0 {
 				settled = max(settled, l.first)
 			}
 		}
-		if !all && s.hits(settled) >= s.limit() {
+		if !s.every && s.hits(settled) >= s.limit() {
 			return true, nil
 		}
 	}
@@ -134,9 +198,11 @@ func (s *tapeScan) look(ctx context.Context, files []int, of map[int]*lane) erro
 					return err
 				}
 				buf = file.Data[:0]
-				found, err := s.file(file)
-				if err != nil {
-					return err
+				var found []scanned
+				if file.FirstID() <= s.part.hi {
+					if found, err = s.file(file); err != nil {
+						return err
+					}
 				}
 				s.mu.Lock()
 				s.found = append(s.found, found...)
@@ -169,7 +235,7 @@ func (s *tapeScan) file(file repo.File) ([]scanned, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !s.keeps(e) {
+		if e.ID < s.part.lo || e.ID > s.part.hi || !s.keeps(e) {
 			continue
 		}
 		body = text.AppendEntry(body[:0], e.Kind, e.Payload)
@@ -179,7 +245,7 @@ func (s *tapeScan) file(file repo.File) ([]scanned, error) {
 		}
 		lines += bytes.Count(file.Data[counted:start], []byte("\n"))
 		counted, e.At.Line = start, lines
-		m := scanned{tape: s.tape, id: e.ID, at: e.At, anchor: e.Anchor, seq: e.AnchorSeq, kind: e.Kind, sign: s.sign(e.Kind, body, match.Spans)}
+		m := scanned{tape: s.tape, of: s.part.of, id: e.ID, at: e.At, anchor: e.Anchor, seq: e.AnchorSeq, kind: e.Kind, sign: s.sign(e.Kind, body, match.Spans)}
 		if at, ok := e.Time(); ok {
 			m.created = at.UnixMicro()
 		}

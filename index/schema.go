@@ -4,7 +4,7 @@ import "fmt"
 
 // schemaVersion changes with anything that is stored: the tables, what the words of an
 // entry are, the rules of summaries. An index of another version is built anew.
-const schemaVersion = 2
+const schemaVersion = 3
 
 // applicationID tells our files from other SQLite databases: "tape", in ASCII.
 const applicationID = 0x74617065
@@ -16,12 +16,19 @@ const pageSize = 4096
 // schema creates everything. A line is known by its document number, doc: that of the
 // tape, shifted by tapeShift, and the entry's id. Numbers of tapes, files and documents
 // mean nothing outside; the view entries is for other programs.
+//
+// A fork has rows for its own entries alone, those behind base; the others are in the tape
+// with the number parent, which is less than the fork's. What tapes says of a fork is
+// about all of it. It has a row for the phase that is open at the base, too.
 func schema() string {
 	return fmt.Sprintf(`
 CREATE TABLE tapes (
 	no INTEGER PRIMARY KEY AUTOINCREMENT,
 	branch TEXT NOT NULL UNIQUE,
 	name TEXT NOT NULL,
+	parent INTEGER NOT NULL,
+	base INTEGER NOT NULL,
+	base_bytes INTEGER NOT NULL,
 	entries INTEGER NOT NULL,
 	bytes INTEGER NOT NULL,
 	newest INTEGER,
@@ -59,7 +66,8 @@ CREATE TABLE dates (
 	block INTEGER PRIMARY KEY,
 	low INTEGER,
 	high INTEGER,
-	undated INTEGER NOT NULL
+	undated INTEGER NOT NULL,
+	bytes INTEGER NOT NULL
 );
 %s
 CREATE VIEW entries AS SELECT

@@ -36,7 +36,9 @@ type Search struct {
 	Exact, AsSpelt bool
 
 	// Tapes are searched, each by Query's anchors, dates and kinds. The limit counts
-	// hits.
+	// hits. A fork has its parent's entries up to its base. With several tapes, those are
+	// left to the tape that they were written to, if that is one of them, and otherwise to
+	// one of the forks: no entry comes twice.
 	Tapes []*repo.Tape
 	Query repo.Query
 	// Roles keeps messages of these roles; empty keeps all entries.
@@ -129,32 +131,42 @@ func (x *Index) mend(ctx context.Context, tapes []*repo.Tape, why error, again b
 	if x.memory {
 		return x.Close()
 	}
+	targets, err := x.withParents(ctx, tapes)
+	if err != nil {
+		return err
+	}
 	unlock, err := x.store.LockIndex(ctx)
 	if err == nil {
-		_, err = x.build(ctx, tapes)
+		_, err = x.build(ctx, targets)
 		err = errors.Join(err, unlock())
 	}
 	if isUnwritable(err) {
-		_, err = x.inMemory(ctx, tapes, err)
+		_, err = x.inMemory(ctx, targets, err)
 	}
 	return err
 }
 
 func (x *Index) searchWords(ctx context.Context, s Search) (*Result, error) {
-	if _, err := x.ready(ctx, s.Tapes); err != nil {
-		return nil, err
-	}
-	f := &finder{ctx: ctx, db: x.db, s: s}
-	defer f.close()
-	var res *Result
-	err := x.db.within("BEGIN", func() (err error) {
-		res, err = f.find()
-		return err
-	})
+	targets, err := x.withParents(ctx, s.Tapes)
 	if err != nil {
 		return nil, err
 	}
-	return res, addNeighbours(ctx, s, res.Hits)
+	if _, err := x.ready(ctx, targets); err != nil {
+		return nil, err
+	}
+	f := &finder{ctx: ctx, db: x.db, s: s, byBranch: map[string]*repo.Tape{}}
+	for _, t := range targets {
+		f.byBranch[t.tape.Branch()] = t.tape
+	}
+	defer f.close()
+	var res *Result
+	err = x.db.within("BEGIN", func() (err error) {
+		if res, err = f.find(); err == nil {
+			err = f.neighbours(res.Hits)
+		}
+		return err
+	})
+	return res, err
 }
 
 // finder answers one search.
@@ -164,6 +176,8 @@ type finder struct {
 	s     Search
 	query *text.Query
 	eval  *evaluator
+
+	byBranch map[string]*repo.Tape // that are searched, and what they are forks of
 
 	readers map[int64]*repo.Reader
 	folders map[phaseKey]phaseRow
@@ -176,7 +190,10 @@ type phaseKey struct {
 	seq  int
 }
 
-type phaseRow struct{ name, folder string }
+type phaseRow struct {
+	name, folder string
+	first        int64 // the anchor's id
+}
 
 func (f *finder) close() {
 	for _, r := range f.readers {
@@ -190,17 +207,17 @@ func (f *finder) find() (*Result, error) {
 		return nil, err
 	}
 	f.readers, f.folders, f.names = map[int64]*repo.Reader{}, map[phaseKey]phaseRow{}, map[int64]string{}
-	scopes, err := f.scopes()
+	places, err := f.layout()
 	if err != nil {
 		return nil, err
 	}
-	if len(scopes) == 0 {
+	if places.size == 0 {
 		return &Result{Exact: true}, nil
 	}
 	if x.Segments() == 0 {
 		return nil, fmt.Errorf("%w: there are entries, and no words", errStrange)
 	}
-	f.eval = &evaluator{layout: newLayout(scopes), x: x, terms: map[string]*termSet{}}
+	f.eval = &evaluator{layout: places, x: x, terms: map[string]*termSet{}}
 	f.query = text.Parse(f.s.Text, text.Options{Exact: f.s.Exact})
 	res, err := f.answer()
 	if err != nil || res.Matches > 0 || f.s.Exact || f.s.AsSpelt {
@@ -219,41 +236,71 @@ func (f *finder) find() (*Result, error) {
 	return instead, nil
 }
 
-// scopes resolves the query's anchors for every tape. With several tapes, one that does
-// not have the anchor is left out, unless none has it.
-func (f *finder) scopes() ([]scope, error) {
-	var out []scope
+// layout resolves the query's anchors for every tape, and finds where the entries are
+// stored. With several tapes, one that does not have the anchor is left out, unless none
+// has it.
+func (f *finder) layout() (layout, error) {
+	// Numbers of tapes mean nothing: they must not show in an answer.
+	var tapes []*repo.Tape
+	var all, whole []parts
+	var has []known
 	var missing error
-	reached := false
-	for _, t := range f.s.Tapes {
-		k, err := f.db.known(t)
-		if err != nil {
-			return nil, err
-		}
+	for _, t := range slices.SortedFunc(slices.Values(f.s.Tapes), func(a, b *repo.Tape) int { return cmp.Compare(a.Branch(), b.Branch()) }) {
 		first, last, err := t.Range(f.ctx, f.s.Query)
 		if errors.Is(err, repo.ErrNotFound) {
 			missing = err
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return layout{}, err
 		}
-		reached = true
-		if k.no == 0 || first > k.entries {
+		k, err := f.db.known(t)
+		if err != nil {
+			return layout{}, err
+		}
+		ps, err := f.partsOf(k)
+		if err != nil {
+			return layout{}, err
+		}
+		tapes, has, whole = append(tapes, t), append(has, k), append(whole, ps)
+		all = append(all, ps.within(first, last))
+	}
+	if len(tapes) == 0 && missing != nil {
+		return layout{}, missing
+	}
+	lost := share(tapes, all)
+	var out []searched
+	var scopes []scope
+	for i, k := range has {
+		if len(all[i]) == 0 {
 			continue
 		}
-		out = append(out, scope{tape: t, no: k.no, lo: docOf(k.no, first), hi: docOf(k.no, min(last, k.entries)),
-			count: k.entries, newest: k.newest.Int64, bytes: k.bytes})
+		if lost[i] {
+			k.entries, k.bytes = k.own(), k.bytes-k.baseBytes
+		}
+		for _, p := range all[i] {
+			scopes = append(scopes, scope{of: p.of, no: p.no, lo: docOf(p.no, p.lo), hi: docOf(p.no, p.hi), rank: len(out)})
+		}
+		out = append(out, searched{tape: tapes[i], all: whole[i], count: k.entries, newest: k.newest.Int64, bytes: k.bytes})
 	}
-	if !reached && missing != nil {
-		return nil, missing
+	return newLayout(out, scopes), nil
+}
+
+// partsOf finds the parts of a tape in the index.
+func (f *finder) partsOf(k known) (parts, error) {
+	var out parts
+	for no, hi := k.no, k.entries; no != 0; {
+		l, err := f.db.chained(no)
+		if err != nil {
+			return nil, err
+		}
+		of := f.byBranch[l.branch]
+		if of == nil || l.entries < hi {
+			return nil, fmt.Errorf("%w: tape %d, of which there are forks, is %s, and has %d entries", errStrange, no, l.branch, l.entries)
+		}
+		out = append(out, part{of: of, no: no, lo: l.base + 1, hi: hi})
+		no, hi = l.parent, min(hi, l.base)
 	}
-	// Numbers of tapes mean nothing: they must not show in an answer.
-	slices.SortFunc(out, func(a, b scope) int { return cmp.Compare(a.tape.Branch(), b.tape.Branch()) })
-	for i := range out {
-		out[i].rank = i
-	}
-	slices.SortFunc(out, func(a, b scope) int { return cmp.Compare(a.no, b.no) })
 	return out, nil
 }
 

@@ -10,19 +10,51 @@ import (
 // gaps, so a million documents take 125 KB, whatever they are.
 type set []uint64
 
-// layout gives every document of some scopes a place.
+// layout gives every document of some scopes a place. Those of one tape come one after
+// another.
 type layout struct {
 	scopes []scope // by number; at says where each begins
+	tapes  []searched
+	spans  []span
 	size   int
 }
 
-func newLayout(scopes []scope) layout {
-	l := layout{scopes: scopes}
-	for i := range scopes {
-		scopes[i].at = l.size
-		l.size += int(scopes[i].hi - scopes[i].lo + 1)
+// span is a range of documents for which a list is read at once.
+type span struct{ lo, hi int64 }
+
+// newLayout takes scopes in any order, each with the rank of its tape.
+func newLayout(tapes []searched, scopes []scope) layout {
+	l := layout{scopes: scopes, tapes: tapes}
+	slices.SortFunc(scopes, func(a, b scope) int { return cmp.Compare(a.lo, b.lo) })
+	for i, sc := range scopes {
+		l.tapes[sc.rank].scopes = append(l.tapes[sc.rank].scopes, i)
 	}
+	for _, t := range l.tapes {
+		for _, i := range t.scopes {
+			scopes[i].at = l.size
+			l.size += int(scopes[i].hi - scopes[i].lo + 1)
+		}
+	}
+	l.spans = spansOf(scopes)
 	return l
+}
+
+// spansOf joins scopes, unless other tapes lie between them: that may be much that is not
+// wanted. Of many it makes one, for each costs a search for the beginning.
+func spansOf(scopes []scope) []span {
+	const many = 8
+	var out []span
+	for _, sc := range scopes {
+		if n := len(out); n > 0 && sc.no-tapeOf(out[n-1].hi) <= 1 {
+			out[n-1].hi = sc.hi
+			continue
+		}
+		out = append(out, span{sc.lo, sc.hi})
+	}
+	if len(out) > many {
+		return []span{{out[0].lo, out[len(out)-1].hi}}
+	}
+	return out
 }
 
 func (l layout) none() set { return make(set, (l.size+63)/64) }
@@ -56,6 +88,15 @@ func (l layout) add(s set, docs []int64) {
 		}
 		docs = docs[n:]
 	}
+}
+
+// scopesOf are the scopes of a tape, the oldest first.
+func (l layout) scopesOf(t searched) []scope {
+	out := make([]scope, len(t.scopes))
+	for i, n := range t.scopes {
+		out[i] = l.scopes[n]
+	}
+	return out
 }
 
 // scopeOf is the scope that a document is in, or nil.

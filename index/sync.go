@@ -16,18 +16,22 @@ import (
 // known is what the index has of a tape.
 type known struct {
 	no      int64
+	origin        // of a fork
 	entries int64 // the last id
-	bytes   int64
+	bytes   int64 // of all lines
 	newest  sql.NullInt64
 	mark    repo.Mark
 }
+
+// own is how many entries the index has as the tape's own.
+func (k known) own() int64 { return k.entries - k.base }
 
 // known looks a tape up. No number, no error: the index does not have it.
 func (d *db) known(t *repo.Tape) (known, error) {
 	var k known
 	var mark string
-	ok, err := d.row("SELECT no, entries, bytes, newest, mark FROM tapes WHERE branch = ?", []any{t.Branch()},
-		&k.no, &k.entries, &k.bytes, &k.newest, &mark)
+	ok, err := d.row("SELECT no, parent, base, base_bytes, entries, bytes, newest, mark FROM tapes WHERE branch = ?", []any{t.Branch()},
+		&k.no, &k.parent, &k.base, &k.baseBytes, &k.entries, &k.bytes, &k.newest, &mark)
 	if err != nil || !ok {
 		return k, err
 	}
@@ -36,6 +40,9 @@ func (d *db) known(t *repo.Tape) (known, error) {
 	}
 	if k.entries != k.mark.LastID || k.entries < 0 || k.entries >= 1<<tapeShift {
 		return k, fmt.Errorf("%w: %s has %d entries, and ends with entry %d", errStrange, t.Branch(), k.entries, k.mark.LastID)
+	}
+	if k.base < 0 || k.base > k.entries || k.parent < 0 || k.parent >= k.no || (k.base == 0) != (k.parent == 0) {
+		return k, fmt.Errorf("%w: %s begins behind entry %d of tape %d", errStrange, t.Branch(), k.base, k.parent)
 	}
 	return k, nil
 }
@@ -56,25 +63,45 @@ func decodeMark(text string) (m repo.Mark, err error) {
 }
 
 // stale returns the tapes of which the index does not have everything.
-func (d *db) stale(tapes []*repo.Tape) ([]*repo.Tape, error) {
-	var out []*repo.Tape
+func (d *db) stale(ctx context.Context, tapes []*target) ([]*target, error) {
+	var out []*target
 	for _, t := range tapes {
-		k, err := d.known(t)
+		stale, err := d.isStale(ctx, t)
 		if err != nil {
 			return nil, err
 		}
-		if k.no == 0 || !t.Unchanged(k.mark) {
+		if stale {
 			out = append(out, t)
 		}
 	}
 	return out, nil
 }
 
-// catchUp brings what the index has of the tapes up to date, each in one transaction.
-func (d *db) catchUp(ctx context.Context, tapes []*repo.Tape, progress func(entries int64)) (added int64, err error) {
+func (d *db) isStale(ctx context.Context, t *target) (bool, error) {
+	k, err := d.known(t.tape)
+	if err != nil {
+		return false, err
+	}
+	if k.no == 0 || !t.tape.Unchanged(k.mark) {
+		return true, nil
+	}
+	fits, err := d.fits(ctx, t, k)
+	return !fits, err
+}
+
+// catchUp brings what the index has of the tapes up to date, each in one transaction. A
+// fork may be stale because its parent was.
+func (d *db) catchUp(ctx context.Context, tapes []*target, progress func(entries int64)) (added int64, err error) {
 	for _, t := range tapes {
+		stale, err := d.isStale(ctx, t)
+		if err != nil {
+			return added, err
+		}
+		if !stale {
+			continue
+		}
 		var n int64
-		err := d.within("BEGIN IMMEDIATE", func() error {
+		err = d.within("BEGIN IMMEDIATE", func() error {
 			n, err = d.addTape(ctx, t, func(n int64) { progress(added + n) })
 			return err
 		})
@@ -86,25 +113,30 @@ func (d *db) catchUp(ctx context.Context, tapes []*repo.Tape, progress func(entr
 	return added, nil
 }
 
-func (d *db) addTape(ctx context.Context, t *repo.Tape, progress func(int64)) (int64, error) {
-	k, err := d.known(t)
+func (d *db) addTape(ctx context.Context, t *target, progress func(int64)) (int64, error) {
+	k, err := d.known(t.tape)
 	if err != nil {
 		return 0, err
 	}
-	s, err := t.Since(ctx, k.mark)
+	s, anew, err := d.lacking(ctx, t, k)
 	if err != nil {
 		return 0, err
 	}
+	return d.take(ctx, t.tape, k, s, anew, progress)
+}
+
+// take takes up what a suffix of a tape has. With anew, what the index has goes first.
+func (d *db) take(ctx context.Context, t *repo.Tape, k known, s *repo.Suffix, anew *origin, progress func(int64)) (int64, error) {
 	x, err := fts5.Open(pages{d})
 	if err != nil {
 		return 0, err
 	}
-	if s.Whole() {
-		dropped, had := k.no, k.entries
+	if anew != nil {
+		dropped, had := k.no, k.own()
 		if d.most > 0 && had > d.most {
 			return 0, errMany
 		}
-		if k, err = d.replaceTape(t, k.no); err != nil {
+		if k, err = d.replaceTape(t, k.no, *anew); err != nil {
 			return 0, err
 		}
 		if err := d.purge(x, dropped, had); err != nil {
@@ -133,29 +165,64 @@ func (d *db) addTape(ctx context.Context, t *repo.Tape, progress func(int64)) (i
 	if err != nil {
 		return 0, err
 	}
-	if w.newest.Valid && (!k.newest.Valid || w.newest.Int64 > k.newest.Int64) {
-		k.newest = w.newest
-	}
 	return w.added, d.exec("UPDATE tapes SET name = ?, entries = ?, bytes = ?, newest = ?, mark = ? WHERE no = ?",
-		t.Name(), mark.LastID, k.bytes+w.bytes, k.newest, raw, k.no)
+		t.Name(), mark.LastID, k.bytes+w.bytes, later(k.newest, w.newest), raw, k.no)
+}
+
+// lacking returns what the index does not have of a tape; anew, if not nil, tells that
+// what it has has to go, and where the tape begins.
+func (d *db) lacking(ctx context.Context, t *target, k known) (s *repo.Suffix, anew *origin, err error) {
+	fits := !t.tape.IsFork()
+	if !fits && k.no != 0 {
+		if fits, err = d.fits(ctx, t, k); err != nil {
+			return nil, nil, err
+		}
+	}
+	if fits {
+		if s, err = t.tape.Since(ctx, k.mark); err != nil || !s.Whole() {
+			return s, nil, err
+		}
+	}
+	o := origin{}
+	if t.tape.IsFork() {
+		if o, err = d.originOf(ctx, t); err != nil {
+			return nil, nil, err
+		}
+		s = nil
+	}
+	if s == nil {
+		if s, err = t.tape.Since(ctx, o.mark); err != nil {
+			return nil, nil, err
+		}
+	}
+	if s.Whole() {
+		o = origin{}
+	}
+	return s, &o, nil
 }
 
 // replaceTape makes a new tape of a branch, and drops the old one's rows. Its number is
 // never used again: words that are left of it belong to nobody.
-func (d *db) replaceTape(t *repo.Tape, old int64) (known, error) {
+func (d *db) replaceTape(t *repo.Tape, old int64, o origin) (known, error) {
 	if old != 0 {
 		if err := d.dropTape(old); err != nil {
 			return known{}, err
 		}
 	}
-	none, err := encodeMark(repo.Mark{})
+	mark, err := encodeMark(o.mark)
 	if err != nil {
 		return known{}, err
 	}
-	if err := d.exec("INSERT INTO tapes (branch, name, entries, bytes, mark) VALUES (?, ?, 0, 0, ?)", t.Branch(), t.Name(), none); err != nil {
+	if err := d.exec(`INSERT INTO tapes (branch, name, parent, base, base_bytes, entries, bytes, newest, mark)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?4, ?5, ?6, ?7)`, t.Branch(), t.Name(), o.parent, o.base, o.baseBytes, o.newest, mark); err != nil {
 		return known{}, err
 	}
-	return d.known(t)
+	k, err := d.known(t)
+	if err == nil && o.parent != 0 {
+		err = d.exec("INSERT INTO phases (tape, seq, name, folder, first_id) VALUES (?, ?, ?, ?, ?)",
+			k.no, o.mark.Seq, o.open.name, o.open.folder, o.open.first)
+	}
+	return k, err
 }
 
 func (d *db) dropTape(no int64) error {
@@ -198,13 +265,13 @@ func (d *db) merge(x *fts5.Index, all bool) error {
 type goneTape struct{ no, entries int64 }
 
 // gone returns those that are not among the tapes of the workspace.
-func (d *db) gone(tapes []*repo.Tape) ([]goneTape, error) {
+func (d *db) gone(tapes []*target) ([]goneTape, error) {
 	there := map[string]bool{}
 	for _, t := range tapes {
-		there[t.Branch()] = true
+		there[t.tape.Branch()] = true
 	}
 	var out []goneTape
-	err := d.rows("SELECT no, entries, branch FROM tapes", nil, func(scan func(...any) error) error {
+	err := d.rows("SELECT no, entries - base, branch FROM tapes", nil, func(scan func(...any) error) error {
 		var g goneTape
 		var branch string
 		err := scan(&g.no, &g.entries, &branch)
@@ -217,7 +284,7 @@ func (d *db) gone(tapes []*repo.Tape) ([]goneTape, error) {
 }
 
 // dropGone removes them.
-func (d *db) dropGone(tapes []*repo.Tape) error {
+func (d *db) dropGone(tapes []*target) error {
 	drop, err := d.gone(tapes)
 	if err != nil || len(drop) == 0 {
 		return err
@@ -236,147 +303,4 @@ func (d *db) dropGone(tapes []*repo.Tape) error {
 		}
 		return d.purge(x, drop[0].no, entries)
 	})
-}
-
-// rowWriter writes the rows of one tape.
-type rowWriter struct {
-	db       *db
-	tape     int64
-	files    map[fileKey]int64
-	insert   string // of several rows
-	args     []any  // of rows that wait to be written together
-	added    int64
-	bytes    int64
-	newest   sql.NullInt64
-	dates    dateRange
-	progress func(int64)
-}
-
-// dateRange is what is known of the dates of one block of documents.
-type dateRange struct {
-	block     int64
-	low, high sql.NullInt64
-	undated   int
-}
-
-type fileKey struct {
-	seq  int
-	name string
-}
-
-const (
-	lineColumns = 10
-	rowsAtOnce  = 50
-)
-
-// insertLines is the statement for so many rows.
-func insertLines(n int) string {
-	query := []byte("INSERT INTO lines (doc, kind, summary, created, seq, file, line, offset, length, sign) VALUES ")
-	for i := range n {
-		if i > 0 {
-			query = append(query, ',')
-		}
-		query = append(query, "(?,?,?,?,?,?,?,?,?,?)"...)
-	}
-	return string(query)
-}
-
-func (w *rowWriter) add(l line) error {
-	if l.anchor != "" {
-		if err := w.db.exec("INSERT INTO phases (tape, seq, name, folder, first_id) VALUES (?, ?, ?, ?, ?)",
-			w.tape, l.seq, l.anchor, l.at.Folder, l.id); err != nil {
-			return err
-		}
-	}
-	file, err := w.file(l)
-	if err != nil {
-		return err
-	}
-	doc := docOf(w.tape, l.id)
-	if err := w.date(doc, l); err != nil {
-		return err
-	}
-	var summary, created any
-	if l.summary != "" {
-		summary = l.summary
-	}
-	if l.dated {
-		created = l.created
-	}
-	w.args = append(w.args, doc, l.kind, summary, created, l.seq, file, l.at.Line, l.at.Offset, l.at.Length, l.sign)
-	if w.added++; w.db.most > 0 && w.added > w.db.most {
-		return errMany
-	}
-	w.bytes += int64(l.at.Length)
-	if len(w.args) < rowsAtOnce*lineColumns {
-		return nil
-	}
-	w.progress(w.added)
-	err = w.db.exec(w.insert, w.args...)
-	w.args = w.args[:0]
-	return err
-}
-
-// flush writes what waits.
-func (w *rowWriter) flush() error {
-	one := insertLines(1)
-	for ; len(w.args) > 0; w.args = w.args[lineColumns:] {
-		if err := w.db.exec(one, w.args[:lineColumns]...); err != nil {
-			return err
-		}
-	}
-	return w.flushDates()
-}
-
-// file returns the number of an entry's file.
-func (w *rowWriter) file(l line) (int64, error) {
-	key := fileKey{l.seq, l.at.File}
-	if no, ok := w.files[key]; ok {
-		return no, nil
-	}
-	args := []any{w.tape, l.seq, l.at.File}
-	var no int64
-	ok, err := w.db.row("SELECT no FROM files WHERE tape = ? AND seq = ? AND name = ?", args, &no)
-	if err == nil && !ok {
-		_, err = w.db.row("INSERT INTO files (tape, seq, name) VALUES (?, ?, ?) RETURNING no", args, &no)
-	}
-	w.files[key] = no
-	return no, err
-}
-
-// date keeps the range of dates of each block of documents.
-func (w *rowWriter) date(doc int64, l line) error {
-	if block := doc >> blockShift; block != w.dates.block {
-		if err := w.flushDates(); err != nil {
-			return err
-		}
-		w.dates.block = block
-	}
-	if !l.dated {
-		w.dates.undated++
-		return nil
-	}
-	at := sql.NullInt64{Int64: l.created, Valid: true}
-	if !w.dates.low.Valid || l.created < w.dates.low.Int64 {
-		w.dates.low = at
-	}
-	if !w.dates.high.Valid || l.created > w.dates.high.Int64 {
-		w.dates.high = at
-	}
-	if !w.newest.Valid || l.created > w.newest.Int64 {
-		w.newest = at
-	}
-	return nil
-}
-
-func (w *rowWriter) flushDates() error {
-	r := w.dates
-	w.dates = dateRange{}
-	if !r.low.Valid && r.undated == 0 {
-		return nil
-	}
-	return w.db.exec(`INSERT INTO dates (block, low, high, undated) VALUES (?, ?, ?, ?)
-		ON CONFLICT (block) DO UPDATE SET undated = undated + excluded.undated,
-			low = coalesce(min(low, excluded.low), low, excluded.low),
-			high = coalesce(max(high, excluded.high), high, excluded.high)`, r.block, r.low, r.high, r.undated)
 }

@@ -96,12 +96,57 @@ func (t *Tape) show(ctx context.Context, target string, yield func(Entry) bool) 
 	if !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	h, ok := t.store.resolveCommit(target)
+	h, ok := t.resolveCommit(target)
 	if !ok {
 		return notFound("name a phase (tape anchors lists them), an entry (@17), a tag or a commit",
 			"tape %q has no %q", t.name, target)
 	}
 	return t.commitEntries(ctx, h, yield)
+}
+
+// resolveCommit finds the commit that a tag, branch or abbreviated id names; HEAD is the
+// tape's newest. As for git, ~N and ^ behind it lead back by first parents.
+func (t *Tape) resolveCommit(target string) (gitstore.Hash, bool) {
+	name, back, ok := cutSteps(target)
+	if !ok {
+		return gitstore.ZeroHash, false
+	}
+	h, ok := t.store.resolveCommit(name)
+	if name == "HEAD" {
+		head, err := t.head()
+		h, ok = head, err == nil
+	}
+	for ; ok && back > 0; back-- {
+		c, err := t.store.git.Commit(h)
+		if err != nil || len(c.Parents) == 0 {
+			return h, false
+		}
+		h = c.Parents[0]
+	}
+	return h, ok
+}
+
+// cutSteps takes ~N and ^ off the end of a target, and adds up what they mean.
+func cutSteps(target string) (name string, back int, ok bool) {
+	for {
+		if rest, found := strings.CutSuffix(target, "^"); found {
+			target, back = rest, back+1
+			continue
+		}
+		digits := strings.TrimLeft(target[strings.LastIndexByte(target, '~')+1:], "0123456789")
+		i := strings.LastIndexByte(target, '~')
+		if i < 0 || digits != "" {
+			return target, back, true
+		}
+		n := 1
+		if i < len(target)-1 {
+			var err error
+			if n, err = strconv.Atoi(target[i+1:]); err != nil {
+				return target, 0, false
+			}
+		}
+		target, back = target[:i], back+n
+	}
 }
 
 // resolveCommit finds the commit that a tag, branch or abbreviated id names.
@@ -135,8 +180,12 @@ func (t *Tape) commitEntries(ctx context.Context, h gitstore.Hash, yield func(En
 	}
 	var after int64
 	first := 0
-	if len(c.Parents) > 0 {
-		parent, err := t.store.commitView(c.Parents[0])
+	before, ok, err := t.previous(c)
+	if err != nil {
+		return err
+	}
+	if ok {
+		parent, err := t.store.commitView(before)
 		if err != nil {
 			return err
 		}

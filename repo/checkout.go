@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 
 	"tape/internal/disk"
 	"tape/internal/gitstore"
@@ -16,17 +18,23 @@ import (
 // is complete, so that readers meanwhile use the commit.
 func (w *writer) checkout(ctx context.Context, again bool) error {
 	s := w.t.store
+	if w.wt.Dir == "" {
+		if err := w.checkNotElsewhere(); err != nil {
+			return err
+		}
+	}
 	w.st.Gen++
 	w.st.Undo = &undo{Head: w.head.String(), Next: w.head.String(), Checkout: true}
 	if err := w.save(true); err != nil {
 		return err
 	}
 	if w.wt.Dir == "" {
-		parent := filepath.Join(s.dir, tapesDir)
-		if st, err := os.Lstat(parent); err == nil && !st.IsDir() {
-			return invalid("move it away", "%s is not a folder: working trees of tapes go there", parent)
+		dir := w.t.treeDir()
+		for parent := filepath.Dir(dir); parent != s.dir; parent = filepath.Dir(parent) {
+			if st, err := os.Lstat(parent); err == nil && !st.IsDir() {
+				return invalid("move it away", "%s is not a folder: working trees of tapes go there", parent)
+			}
 		}
-		dir := filepath.Join(parent, w.t.slug)
 		if err := w.keepStray(dir, again); err != nil {
 			return err
 		}
@@ -47,6 +55,31 @@ func (w *writer) checkout(ctx context.Context, again bool) error {
 		return err
 	}
 	return s.rebuildIndex(ctx, w.wt)
+}
+
+// checkNotElsewhere refuses to give a tape a working tree beside one that git is about to
+// bring back to it, or in the place of one that has something else checked out.
+func (w *writer) checkNotElsewhere() error {
+	git := w.t.store.git
+	if busy, ok := git.InUse(w.t.branch); ok {
+		return conflict("finish that, or take it back: git -C "+shellWord(busy.Dir)+" status says how",
+			"git is in the middle of rebasing or bisecting %s in %s", w.t.Branch(), busy.Dir)
+	}
+	all, err := git.Worktrees()
+	if err != nil {
+		return err
+	}
+	place, err := os.Stat(w.t.treeDir())
+	if err != nil {
+		return nil
+	}
+	for _, wt := range all {
+		if st, err := os.Stat(wt.Dir); err == nil && os.SameFile(st, place) {
+			return conflict("check it out there again: git -C "+shellWord(wt.Dir)+" checkout "+shellWord(w.t.Branch()),
+				"%s, where %q belongs, has something else checked out", wt.Dir, w.t.name)
+		}
+	}
+	return nil
 }
 
 // keepStray moves away what lies where a working tree is to be, but is none that git
@@ -88,7 +121,11 @@ func (w *writer) writeTree(v *commitView) error {
 	if err := d.WriteFile(filepath.Join(w.wt.Dir, tapeFile), raw); err != nil {
 		return err
 	}
-	for _, p := range v.list {
+	list := v.list
+	if w.t.IsFork() {
+		list = list[len(list)-1:] // what can still change
+	}
+	for _, p := range list {
 		if err := w.writePhase(v, p); err != nil {
 			return err
 		}
@@ -106,9 +143,18 @@ func (w *writer) writePhase(v *commitView, p phase) error {
 	if err != nil {
 		return err
 	}
+	var newest [classCount]int
 	for _, e := range entries {
-		if _, _, ok := parseSegment(e.Name); !ok && e.Name != anchorFile {
+		c, n, ok := parseSegment(e.Name)
+		if ok {
+			newest[c] = max(newest[c], n)
+		} else if e.Name != anchorFile {
 			return &CorruptError{File: v.where(p, e.Name), Msg: "not a file of a phase"}
+		}
+	}
+	for _, e := range entries {
+		if c, n, ok := parseSegment(e.Name); ok && w.t.IsFork() && n < newest[c] {
+			continue // sealed
 		}
 		raw, err := v.git.Blob(e.Hash)
 		if err != nil {
@@ -133,42 +179,106 @@ func writeSynced(d *disk.FS, path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// rebuildIndex writes the git index of a working tree from its branch's commit.
+// rebuildIndex writes the git index of a working tree from its branch's commit. What a
+// sparse one, a fork's, has left in git is marked so (skip-worktree).
 func (s *Store) rebuildIndex(ctx context.Context, wt gitstore.Worktree) error {
 	h, err := s.git.Ref(wt.Branch)
 	if err != nil {
 		return err
 	}
-	c, err := s.git.Commit(h)
-	if err != nil {
-		return corruptObject(h, err)
-	}
-	var all []gitstore.IndexChange
-	if err := s.listTree(c.Tree, "", &all); err != nil {
-		return corruptObject(h, err)
-	}
-	return s.git.RebuildIndex(ctx, wt, all)
-}
-
-func (s *Store) listTree(tree gitstore.Hash, prefix string, out *[]gitstore.IndexChange) error {
-	entries, err := s.git.Tree(tree)
+	v, err := s.commitView(h)
 	if err != nil {
 		return err
 	}
+	l := lister{s: s}
+	if strings.HasPrefix(wt.Branch, forkPrefix) {
+		l.sparse = wt.Dir
+		l.known = s.knownTrees(wt.Branch)
+	}
+	if err := l.tree(v.rootTree, ""); err != nil {
+		return corruptObject(h, err)
+	}
+	return s.git.RebuildIndex(ctx, wt, l.out)
+}
+
+// lister lists the files of a tree.
+type lister struct {
+	s      *Store
+	out    []gitstore.IndexChange
+	sparse string // if set, files that are missing in this folder are left out of it
+	known  map[gitstore.Hash][]gitstore.TreeEntry
+
+	noSizes bool
+}
+
+func (l *lister) tree(tree gitstore.Hash, prefix string) error {
+	entries, ok := l.known[tree]
+	if !ok {
+		var err error
+		if entries, err = l.s.git.Tree(tree); err != nil {
+			return err
+		}
+	}
+	here := l.filesHere(prefix)
 	for _, e := range entries {
+		path := prefix + e.Name
 		if e.IsDir() {
-			if err := s.listTree(e.Hash, prefix+e.Name+"/", out); err != nil {
+			if err := l.tree(e.Hash, path+"/"); err != nil {
 				return err
 			}
 			continue
 		}
-		size, err := s.git.BlobSize(e.Hash)
-		if err != nil {
-			return err
+		change := gitstore.IndexChange{Path: path, Hash: e.Hash, Mode: e.Mode}
+		if change.Skip = l.sparse != "" && !here[e.Name]; !change.Skip && !l.noSizes {
+			var err error
+			if change.Size, err = l.s.git.BlobSize(e.Hash); err != nil {
+				return err
+			}
 		}
-		*out = append(*out, gitstore.IndexChange{Path: prefix + e.Name, Hash: e.Hash, Mode: e.Mode, Size: size})
+		l.out = append(l.out, change)
 	}
 	return nil
+}
+
+// filesHere is what of a folder a sparse working tree has.
+func (l *lister) filesHere(prefix string) map[string]bool {
+	if l.sparse == "" {
+		return nil
+	}
+	names, err := dirNames(filepath.Join(l.sparse, filepath.FromSlash(prefix)))
+	if err != nil {
+		return nil
+	}
+	here := make(map[string]bool, len(names))
+	for _, name := range names {
+		here[name] = true
+	}
+	return here
+}
+
+// knownTrees makes trees of phases from what the git index of a fork's parent says: the
+// fork has most of them too, and reading each from git would cost it the length of its
+// tape. They go by their hash, so that it does not matter whether that index is right.
+func (s *Store) knownTrees(fork string) map[gitstore.Hash][]gitstore.TreeEntry {
+	slug, _, _ := strings.Cut(strings.TrimPrefix(fork, forkPrefix), "/")
+	wt, err := s.git.WorktreeOf(branchPrefix + slug)
+	if err != nil {
+		wt = gitstore.Worktree{Dir: s.dir, GitDir: s.git.GitDir()}
+	}
+	all, err := s.git.ReadIndex(wt)
+	if err != nil {
+		return nil
+	}
+	known := map[gitstore.Hash][]gitstore.TreeEntry{}
+	for i := 0; i < len(all); {
+		folder := path.Dir(all[i].Path)
+		var entries []gitstore.TreeEntry
+		for ; i < len(all) && path.Dir(all[i].Path) == folder; i++ {
+			entries = append(entries, gitstore.TreeEntry{Name: path.Base(all[i].Path), Mode: all[i].Mode, Hash: all[i].Hash})
+		}
+		known[gitstore.HashObject(gitstore.KindTree, gitstore.EncodeTree(entries))] = entries
+	}
+	return known
 }
 
 // updateIndex brings the git index up to date, and makes a new one where there is none

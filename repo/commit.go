@@ -5,11 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"tape/internal/gitstore"
@@ -113,170 +112,6 @@ func StoredAnchor(line []byte) (Anchor, error) {
 	return Anchor{Name: name, line: e.Raw}, nil
 }
 
-// treeBase is the branch's tree, as the commits of a Tx change it.
-type treeBase struct {
-	root    []gitstore.TreeEntry
-	anchors []gitstore.TreeEntry
-	phase   []gitstore.TreeEntry // the open phase, as committed; nil if it is not
-	parent  gitstore.Hash
-}
-
-type plannedCommit struct {
-	hash    gitstore.Hash
-	subject string
-	tag     string        // full ref, "" if none
-	tagHash gitstore.Hash // the tag object
-}
-
-func (tx *Tx) loadBase() error {
-	if tx.base != nil {
-		return nil
-	}
-	v, err := tx.w.t.store.commitView(tx.w.head)
-	if err != nil {
-		return err
-	}
-	b := &treeBase{root: v.root, parent: tx.w.head}
-	for _, p := range v.list {
-		b.anchors = append(b.anchors, gitstore.TreeEntry{Name: p.folder, Mode: gitstore.ModeDir, Hash: p.tree})
-	}
-	if last := v.list[len(v.list)-1]; last.folder == tx.w.st.Folder {
-		if b.phase, err = v.tree(last); err != nil {
-			return err
-		}
-	}
-	tx.base = b
-	return tx.addUncommittedPhases(v)
-}
-
-// addUncommittedPhases takes in folders that somebody made by hand.
-func (tx *Tx) addUncommittedPhases(v *commitView) error {
-	last := v.list[len(v.list)-1]
-	if last.seq >= tx.w.st.Seq {
-		return nil
-	}
-	list, err := listPhases(tx.w.wt.Dir)
-	if err != nil {
-		return err
-	}
-	committed, err := v.tree(last)
-	if err != nil {
-		return err
-	}
-	// The last committed one may have grown before the next was opened.
-	if err := tx.setPhase(last.folder, committed); err != nil {
-		return err
-	}
-	for _, p := range list[last.seq : tx.w.st.Seq-1] {
-		if err := tx.setPhase(p.folder, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// setPhase puts the tree of a phase, with what its files hold now, under anchors.
-func (tx *Tx) setPhase(folder string, committed []gitstore.TreeEntry) error {
-	entries, err := tx.phaseTree(folder, committed)
-	if err != nil {
-		return err
-	}
-	e := gitstore.TreeEntry{Name: folder, Mode: gitstore.ModeDir, Hash: tx.put(gitstore.KindTree, gitstore.EncodeTree(entries))}
-	setEntry(&tx.base.anchors, e)
-	if folder == tx.w.st.Folder {
-		tx.base.phase = entries
-	}
-	return nil
-}
-
-func setEntry(entries *[]gitstore.TreeEntry, e gitstore.TreeEntry) {
-	for i := range *entries {
-		if (*entries)[i].Name == e.Name {
-			(*entries)[i] = e
-			return
-		}
-	}
-	*entries = append(*entries, e)
-}
-
-// phaseTree stores what a phase's files hold and the commit does not have yet. Only
-// the last committed file of each class, and those behind it, can be new.
-func (tx *Tx) phaseTree(folder string, committed []gitstore.TreeEntry) ([]gitstore.TreeEntry, error) {
-	entries := slices.Clone(committed)
-	if entries == nil {
-		line, err := os.ReadFile(filepath.Join(tx.w.anchorsPath(), folder, anchorFile))
-		if err != nil {
-			return nil, err
-		}
-		tx.setFile(&entries, folder, anchorFile, tx.put(gitstore.KindBlob, line), int64(len(line)))
-	}
-	tails := tx.w.st.Tails
-	if folder != tx.w.st.Folder {
-		files, err := listSegments(filepath.Join(tx.w.anchorsPath(), folder))
-		if err != nil {
-			return nil, err
-		}
-		for c, list := range files {
-			tails[c] = tail{Seg: len(list)}
-		}
-	}
-	var newest [classCount]int
-	for _, e := range committed {
-		if c, n, ok := parseSegment(e.Name); ok {
-			newest[c] = max(newest[c], n)
-		}
-	}
-	for c := range classCount {
-		for n := max(newest[c], 1); n <= tails[c].Seg; n++ {
-			if err := tx.addFile(&entries, folder, c, n); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return entries, nil
-}
-
-// addFile stores one file of a phase, from memory where it is there.
-func (tx *Tx) addFile(entries *[]gitstore.TreeEntry, folder string, c class, n int) error {
-	name := segmentName(c, n)
-	path := filepath.Join(tx.w.anchorsPath(), folder, name)
-	if h, ok := tx.sealed[name]; ok && folder == tx.w.st.Folder {
-		st, err := os.Lstat(path)
-		if err != nil {
-			return err
-		}
-		tx.setFile(entries, folder, name, h, st.Size())
-		return nil
-	}
-	var data []byte
-	if file := tx.open[c]; folder == tx.w.st.Folder && file != nil && file.n == n {
-		data = slices.Clone(file.data)
-	} else {
-		var err error
-		if data, err = os.ReadFile(path); err != nil {
-			return err
-		}
-		if n < tx.w.st.Tails[c].Seg && folder == tx.w.st.Folder {
-			v := &diskView{dir: tx.w.wt.Dir, sealed: tx.w.t.seals}
-			v.last[c] = make([]segment, tx.w.st.Tails[c].Seg)
-			if err := v.checkSealed(phase{seq: tx.w.st.Seq, folder: folder}, name, data); err != nil {
-				return err
-			}
-		}
-	}
-	if e, ok := findEntry(*entries, name); ok && e.Hash == gitstore.HashObject(gitstore.KindBlob, data) {
-		return nil
-	}
-	tx.setFile(entries, folder, name, tx.put(gitstore.KindBlob, data), int64(len(data)))
-	return nil
-}
-
-func (tx *Tx) setFile(entries *[]gitstore.TreeEntry, folder, name string, h gitstore.Hash, size int64) {
-	setEntry(entries, gitstore.TreeEntry{Name: name, Mode: gitstore.ModeFile, Hash: h})
-	path := anchorsDir + "/" + folder + "/" + name
-	tx.changes[path] = gitstore.IndexChange{Path: path, Hash: h, Mode: gitstore.ModeFile, Size: size}
-}
-
 // Checkpoint commits everything up to here, those entries included that were appended
 // before the Tx. With nothing new it does nothing.
 func (tx *Tx) Checkpoint() error {
@@ -291,12 +126,17 @@ func (tx *Tx) Checkpoint() error {
 	if err := tx.setPhase(w.st.Folder, tx.base.phase); err != nil {
 		return err
 	}
-	noun := "entries"
-	if n == 1 {
-		noun = "entry"
-	}
-	_, err := tx.commit(fmt.Sprintf("checkpoint: %d %s", n, noun))
+	_, err := tx.commit(checkpointSubject(n))
 	return err
+}
+
+func checkpointSubject(n int64) string { return "checkpoint: " + countEntries(n) }
+
+func countEntries(n int64) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return strconv.FormatInt(n, 10) + " entries"
 }
 
 // Handoff closes the open phase and opens the next one.
@@ -326,12 +166,31 @@ func (tx *Tx) Handoff(a Anchor) (Handoff, error) {
 	if err != nil {
 		return Handoff{}, err
 	}
+	return tx.tagLast(c, opened{w.st.Seq, w.st.Folder, w.st.LastID, line})
+}
+
+// opened is a phase that a commit opens.
+type opened struct {
+	seq    int
+	folder string
+	entry  int64
+	line   []byte // the anchor's
+}
+
+// tagLast plans the tag of a phase on the last commit.
+func (tx *Tx) tagLast(c gitstore.Commit, p opened) (Handoff, error) {
 	last := &tx.commits[len(tx.commits)-1]
-	last.tag = w.t.tagRef(w.st.Folder)
-	if last.tagHash, err = w.t.putTag(tx.ctx, tx.batch, last.tag, last.hash, c, line); err != nil {
+	ref := tx.w.t.tagRef(p.folder)
+	hash, err := tx.w.t.putTag(tx.ctx, tx.batch, ref, last.hash, c, p.line)
+	if err != nil {
 		return Handoff{}, err
 	}
-	h := Handoff{Anchor: a.Name, Seq: w.st.Seq, Entry: w.st.LastID, Commit: last.hash.String(), Tag: shortTag(last.tag)}
+	last.tags = append(last.tags, gitstore.Ref{Name: ref, Hash: hash})
+	e, err := jsonl.Parse(bytes.TrimSuffix(p.line, []byte("\n")))
+	if err != nil {
+		return Handoff{}, err
+	}
+	h := Handoff{Anchor: jsonl.GetString(e.Payload, "name"), Seq: p.seq, Entry: p.entry, Commit: last.hash.String(), Tag: shortTag(ref)}
 	tx.result.Handoffs = append(tx.result.Handoffs, h)
 	return h, nil
 }
@@ -362,13 +221,16 @@ func (tx *Tx) openPhase(name string, line []byte) error {
 }
 
 // commit plans a commit of the tree as it now is.
-func (tx *Tx) commit(subject string) (gitstore.Commit, error) {
+func (tx *Tx) commit(subject string) (gitstore.Commit, error) { return tx.commitMerge(subject, nil) }
+
+// commitMerge plans one that has parents besides the tape.
+func (tx *Tx) commitMerge(subject string, merged []gitstore.Hash, more ...trailer) (gitstore.Commit, error) {
 	w := tx.w
 	anchors := gitstore.TreeEntry{Name: anchorsDir, Mode: gitstore.ModeDir, Hash: tx.put(gitstore.KindTree, gitstore.EncodeTree(tx.base.anchors))}
 	setEntry(&tx.base.root, anchors)
 	root := tx.put(gitstore.KindTree, gitstore.EncodeTree(tx.base.root))
-	c := gitstore.Commit{Tree: root, Parents: []gitstore.Hash{tx.base.parent},
-		Message: w.t.message(subject, w.st.Anchor, w.st.Committed+1, w.st.LastID)}
+	c := gitstore.Commit{Tree: root, Parents: append([]gitstore.Hash{tx.base.parent}, merged...),
+		Message: w.t.message(subject, w.st.Anchor, w.st.Committed+1, w.st.LastID, more...)}
 	h, err := w.t.putCommit(tx.ctx, tx.batch, &c)
 	if err != nil {
 		return c, err
@@ -425,13 +287,12 @@ func (tx *Tx) moveBranch() error {
 	w.head = last.hash
 	ctx := context.WithoutCancel(tx.ctx)
 	for _, c := range tx.commits {
-		if c.tag == "" {
-			continue
-		}
-		if err := w.t.setTag(ctx, c.tag, c.tagHash, who); err != nil {
-			w.t.store.warn("the tag " + shortTag(c.tag) + " will be made by the next command: " + err.Error())
-			tx.incomplete = true
-			return nil
+		for _, tag := range c.tags {
+			if err := w.t.setTag(ctx, tag.Name, tag.Hash, who); err != nil {
+				w.t.store.warn("the tag " + shortTag(tag.Name) + " will be made by the next command: " + err.Error())
+				tx.incomplete = true
+				return nil
+			}
 		}
 	}
 	if err := w.t.store.updateIndex(ctx, w.wt, slices.Collect(maps.Values(tx.changes))); err != nil {

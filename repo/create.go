@@ -42,6 +42,9 @@ func (w *writer) create(ctx context.Context, first Anchor) error {
 	} else if !errors.Is(err, gitstore.ErrNotFound) {
 		return err
 	}
+	if err := t.checkNoFork(); err != nil {
+		return err
+	}
 	next, err := w.putRoot(ctx, first)
 	if err != nil {
 		return err
@@ -53,6 +56,22 @@ func (w *writer) create(ctx context.Context, first Anchor) error {
 		return err
 	}
 	return w.replace(ctx, next, gitstore.ZeroHash, wt, waits)
+}
+
+// checkNoFork refuses the name of an open fork: commands could not tell them apart.
+func (t *Tape) checkNoFork() error {
+	f := t.store.forkHandle(t.name)
+	if f == nil {
+		return nil
+	}
+	_, err := f.store.git.Ref(f.branch)
+	if errors.Is(err, gitstore.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = conflict("choose another name", "there is a fork %q, and the tape would be called so, too", t.name)
+	}
+	return err
 }
 
 // putRoot stores the first commit of a tape, and its tag's object.
@@ -84,13 +103,15 @@ func (w *writer) putRoot(ctx context.Context, first Anchor) (plannedCommit, erro
 			gitstore.TreeEntry{Name: anchorsDir, Mode: gitstore.ModeDir, Hash: anchors}),
 		Message: t.message("start: "+oneLine(t.name), first.Name, 1, 1),
 	}
-	out := plannedCommit{subject: c.Subject(), tag: t.tagRef(folder)}
+	out := plannedCommit{subject: c.Subject()}
 	if out.hash, err = t.putCommit(ctx, batch, &c); err != nil {
 		return none, err
 	}
-	if out.tagHash, err = t.putTag(ctx, batch, out.tag, out.hash, c, line); err != nil {
+	tag := gitstore.Ref{Name: t.tagRef(folder)}
+	if tag.Hash, err = t.putTag(ctx, batch, tag.Name, out.hash, c, line); err != nil {
 		return none, err
 	}
+	out.tags = []gitstore.Ref{tag}
 	return out, batch.Flush(ctx)
 }
 
@@ -99,22 +120,28 @@ func (w *writer) putRoot(ctx context.Context, first Anchor) (plannedCommit, erro
 // replace is completed by the next writer.
 func (w *writer) replace(ctx context.Context, next plannedCommit, old gitstore.Hash, wt gitstore.Worktree, hasTree bool) error {
 	git := w.t.store.git
-	if st, ok := readState(w.lock.File); ok {
-		w.st.Gen = st.Gen
-	}
-	_ = w.t.store.fs.Remove(w.t.sealsPath()) // they were of another history
-	w.st = state{Gen: w.st.Gen + 1, Head: old.String(), Undo: &undo{Head: old.String(), Next: next.hash.String(), Checkout: true}}
-	if err := w.save(true); err != nil {
-		return err
-	}
 	_, who, err := git.Identity(w.t.store.now())
 	if err != nil {
 		return err
 	}
-	err = git.UpdateRef(ctx, gitstore.RefUpdate{Name: w.t.branch, Old: old, New: next.hash, Message: "tape: " + next.subject, Who: who})
-	if now, readErr := git.Ref(w.t.branch); err != nil && (readErr != nil || now != next.hash) {
+	// What the note knows of the files holds until the branch has moved.
+	before, ok := readState(w.lock.File)
+	if !ok {
+		before = state{Branch: w.t.branch, Head: old.String()}
+	}
+	w.st = before
+	w.st.Gen++
+	w.st.Undo = &undo{Head: old.String(), Next: next.hash.String(), Checkout: true}
+	if err := w.save(true); err != nil {
 		return err
 	}
+	err = git.UpdateRef(ctx, gitstore.RefUpdate{Name: w.t.branch, Old: old, New: next.hash, Message: "tape: " + next.subject, Who: who})
+	if now, readErr := git.Ref(w.t.branch); err != nil && (readErr != nil || now != next.hash) {
+		before.Gen, before.Undo = w.st.Gen, nil
+		w.st = before
+		return errors.Join(err, w.save(true))
+	}
+	_ = w.t.store.fs.Remove(w.t.sealsPath()) // they were of another history
 	ctx = context.WithoutCancel(ctx)
 	w.head = next.hash
 	if err := w.finishReplace(ctx, next, wt, hasTree, who); err != nil {
@@ -124,8 +151,8 @@ func (w *writer) replace(ctx context.Context, next plannedCommit, old gitstore.H
 }
 
 func (w *writer) finishReplace(ctx context.Context, next plannedCommit, wt gitstore.Worktree, hasTree bool, who gitstore.Signature) error {
-	if next.tag != "" {
-		if err := w.t.setTag(ctx, next.tag, next.tagHash, who); err != nil {
+	for _, tag := range next.tags {
+		if err := w.t.setTag(ctx, tag.Name, tag.Hash, who); err != nil {
 			return err
 		}
 	}

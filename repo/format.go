@@ -47,6 +47,7 @@ const (
 // Names in git.
 const (
 	branchPrefix  = "refs/heads/tape/"
+	forkPrefix    = "refs/heads/fork/"
 	tagPrefix     = "refs/tags/anchor/"
 	archivePrefix = "refs/tape/archive/"
 
@@ -54,7 +55,15 @@ const (
 	trailerAnchor  = "Tape-Anchor"
 	trailerEntries = "Tape-Entries"
 	trailerFormat  = "Tape-Format"
+	trailerBase    = "Tape-Base"      // of the commit that begins a fork: its parent's last entry
+	trailerBegan   = "Tape-Began"     // of that commit: when, so that a name used again is another fork
+	trailerFork    = "Tape-Fork"      // of a merge commit: what was merged
+	trailerMerge   = "Tape-Merge"     // of a merge commit: what was merged, if not the fork's entries
+	trailerDone    = "Tape-Completes" // of the commit that completes a merge which git made
 )
+
+// mergeSummary is the value of trailerMerge where a summary stands for a fork's entries.
+const mergeSummary = "summary"
 
 // class is one of the files that a phase's entries are divided into.
 type class int

@@ -13,18 +13,19 @@ type GitSetup struct {
 	Kept      []string // the user's own settings for the same files, which were left alone
 }
 
-// InstallGit tells git how to show entries, so that git diff, git log -p and git show
-// render them readably in the workspace and its worktrees. It writes to .git/config and
-// .git/info/attributes, nowhere else, and nothing where it is installed already. Init
-// does it for a new workspace; a plain git clone needs it once.
+// InstallGit tells git how to show and how to merge entries, so that git diff, git log -p
+// and git show render them readably in the workspace and its worktrees, and git merge
+// keeps both sides of a tape. It writes to .git/config and .git/info/attributes, nowhere
+// else, and nothing where it is installed already. Init does it for a new workspace; a
+// plain git clone needs it once.
 func (s *Store) InstallGit(ctx context.Context) (GitSetup, error) {
-	done, err := s.git.InstallDiffDriver(ctx, gitDriver())
+	done, err := s.git.InstallDrivers(ctx, gitDrivers())
 	return GitSetup{Installed: done.Installed, Kept: done.Kept}, classify(err)
 }
 
 // UninstallGit takes away what InstallGit wrote, and names it.
 func (s *Store) UninstallGit(ctx context.Context) (removed []string, err error) {
-	removed, err = s.git.RemoveDiffDriver(ctx, gitDriver())
+	removed, err = s.git.RemoveDrivers(ctx, gitDrivers())
 	return removed, classify(err)
 }
 
@@ -52,19 +53,32 @@ func (s *Store) firstGitSetup(ctx context.Context) {
 // recorded text in refs that a reset or discard does not reach.
 const gitTextconv = `f() { tape textconv - <"$1" 2>/dev/null || cat <"$1"; }; f`
 
-func gitDriver() gitstore.DiffDriver {
+// gitMerge is the command that git runs to merge one file: the base, ours (where the
+// result goes), theirs, and the file's path. Where there is no tape it fails, and git
+// reports a conflict: nothing else would keep what an append-only file promises.
+const gitMerge = `f() { tape merge-driver "$1" "$2" "$3" "$4"; }; f %O %A %B %P`
+
+func gitDrivers() gitstore.Drivers {
 	phases := anchorsDir + "/**/"
 	sample := anchorsDir + "/" + folderName(1, FirstAnchor) + "/"
-	d := gitstore.DiffDriver{
-		Name: "tape",
-		Settings: []gitstore.DiffSetting{
-			{Key: "textconv", Value: gitTextconv},
+	d := gitstore.Drivers{
+		Settings: [][]gitstore.Setting{{
+			{Name: "diff.tape.textconv", Value: gitTextconv},
 			// The line above a hunk: the entry in which it begins.
-			{Key: "xfuncname", Value: "^@[0-9]+ .*"},
-		},
-		Patterns: []string{phases + "*.jsonl", phases + anchorFile},
-		Samples:  []string{sample + anchorFile},
-		Mark:     "written by tape git install",
+			{Name: "diff.tape.xfuncname", Value: "^@[0-9]+ .*"},
+		}, {
+			{Name: "merge.tape.driver", Value: gitMerge},
+			{Name: "merge.tape.name", Value: "entries of both sides, renumbered"},
+		}, {
+			// A fork that is merged is a commit with two parents, even when the tape has
+			// not grown since; a pull of what is only ahead is none.
+			{Name: "merge.ff", Value: "false"},
+			{Name: "pull.ff", Value: "true"},
+		}},
+		Attributes: []string{"diff=tape", "merge=tape"},
+		Patterns:   []string{phases + "*.jsonl", phases + anchorFile},
+		Samples:    []string{sample + anchorFile},
+		Mark:       "written by tape git install",
 	}
 	for c := range classCount {
 		d.Samples = append(d.Samples, sample+segmentName(c, 1))

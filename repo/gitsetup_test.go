@@ -46,8 +46,53 @@ func TestInitWithoutGitSetup(t *testing.T) {
 		t.Fatal(err)
 	}
 	done, err := s.InstallGit(t.Context())
-	if err != nil || len(done.Installed) != 4 || len(done.Kept) != 0 {
+	if err != nil || len(done.Installed) != 8 || len(done.Kept) != 0 {
 		t.Errorf("%+v %v", done, err)
+	}
+	verified(t, dir)
+}
+
+// What an older version told git, which was about diffs only, is brought up to date.
+func TestInstallGitUpgrades(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ws")
+	s, _, err := Init(t.Context(), dir, &InitOptions{Options: Options{Now: testkit.Clock}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) string {
+		raw, err := os.ReadFile(filepath.Join(dir, gitDirName, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	config, attributes := read("config"), read("info/attributes")
+	d := gitDrivers()
+	d.Settings, d.Attributes = d.Settings[:1], d.Attributes[:1]
+	if _, err := s.git.RemoveDrivers(t.Context(), gitDrivers()); err != nil {
+		t.Fatal(err)
+	}
+	bareConfig, bareAttributes := read("config"), read("info/attributes")
+	if _, err := s.git.InstallDrivers(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(read("config"), "merge") || !strings.Contains(read("info/attributes"), "*.jsonl diff=tape\n") {
+		t.Fatal("it is not as the older version had it")
+	}
+	if done, err := s.InstallGit(t.Context()); err != nil || len(done.Installed) != 8 || len(done.Kept) != 0 {
+		t.Errorf("%+v %v", done, err)
+	}
+	if read("config") != config || read("info/attributes") != attributes {
+		t.Errorf("an upgrade gives\n%s%s\nnot\n%s%s", read("config"), read("info/attributes"), config, attributes)
+	}
+	if !strings.Contains(attributes, "anchors/**/*.jsonl diff=tape merge=tape\n") {
+		t.Errorf("attributes:\n%s", attributes)
+	}
+	if removed, err := s.UninstallGit(t.Context()); err != nil || len(removed) != 8 {
+		t.Errorf("removed %q %v", removed, err)
+	}
+	if read("config") != bareConfig || read("info/attributes") != bareAttributes {
+		t.Errorf("what is left is\n%s%s", read("config"), read("info/attributes"))
 	}
 	verified(t, dir)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"tape/internal/gitstore"
 )
@@ -23,10 +24,18 @@ func (t *Tape) worktree() (wt gitstore.Worktree, stale bool, err error) {
 	if !errors.Is(err, gitstore.ErrNotFound) {
 		return wt, false, err
 	}
-	if moved, ok := git.MovedWorktree(t.branch, filepath.Join(t.store.dir, tapesDir, t.slug)); ok {
+	if moved, ok := git.MovedWorktree(t.branch, t.treeDir()); ok {
 		return moved, true, nil
 	}
 	return wt, false, err
+}
+
+// treeDir is where the working tree of a tape is that git has checked out nowhere else.
+func (t *Tape) treeDir() string {
+	if t.IsFork() {
+		return filepath.Join(t.store.dir, forksDir, filepath.FromSlash(strings.TrimPrefix(t.branch, forkPrefix)))
+	}
+	return filepath.Join(t.store.dir, tapesDir, t.slug)
 }
 
 // home is how a note names a working tree: relative to the workspace, so that it can be
@@ -49,7 +58,7 @@ func (s *Store) folder(home string) string {
 // open is how many entries a note knows of that are not committed, 0 if the branch has
 // moved since.
 func (st state) open(head gitstore.Hash) int64 {
-	if st.Undo != nil || st.Head != head.String() {
+	if st.Undo != nil && !st.Undo.Checkout || st.Head != head.String() {
 		return 0
 	}
 	return max(0, st.LastID-st.Committed)
@@ -94,11 +103,12 @@ func (t *Tape) checkStrangers(dir string) error {
 		if slug == t.slug {
 			continue
 		}
-		other := &Tape{store: s, name: slug, slug: slug, branch: branchPrefix + slug}
+		other := &Tape{store: s, name: slug, slug: slug}
 		note, ok := other.peekState()
-		if !ok || note.Home != s.home(dir) {
+		if !ok || note.Home != s.home(dir) || note.Branch == t.branch {
 			continue
 		}
+		other.branch = note.Branch
 		head, err := s.git.Ref(other.branch)
 		if err != nil {
 			continue

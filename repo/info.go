@@ -141,7 +141,14 @@ func (t *Tape) info(ctx context.Context) (Info, error) {
 	out.Uncommitted = max(0, out.Entries-last)
 	if wt, _, err := t.worktree(); err == nil {
 		out.Dir = wt.Dir
-		out.Size, err = entrySize(filepath.Join(wt.Dir, anchorsDir))
+		switch d, ok := v.(*diskView); {
+		case !ok:
+			out.Size, err = t.store.treeSize(committed)
+		case d.under != nil:
+			out.Size, err = d.totalSize()
+		default:
+			out.Size, err = entrySize(filepath.Join(wt.Dir, anchorsDir))
+		}
 		if err != nil {
 			return out, classify(err)
 		}
@@ -172,14 +179,36 @@ func entrySize(dir string) (int64, error) {
 	return total, err
 }
 
+// totalSize is the size of all entry files, those that were left in git included.
+func (v *diskView) totalSize() (int64, error) {
+	var total int64
+	for _, p := range v.list {
+		line, err := v.anchorLine(p)
+		if err != nil {
+			return 0, err
+		}
+		total += int64(len(line))
+		files, err := v.listed(p)
+		if err != nil {
+			return 0, err
+		}
+		for _, list := range files {
+			for _, f := range list {
+				total += f.size
+			}
+		}
+	}
+	return total, nil
+}
+
 func (s *Store) treeSize(v *commitView) (int64, error) {
-	var all []gitstore.IndexChange
 	anchors, _ := findEntry(v.root, anchorsDir)
-	if err := s.listTree(anchors.Hash, "", &all); err != nil {
+	l := lister{s: s}
+	if err := l.tree(anchors.Hash, ""); err != nil {
 		return 0, corruptObject(v.commit, err)
 	}
 	var total int64
-	for _, f := range all {
+	for _, f := range l.out {
 		total += f.Size
 	}
 	return total, nil
@@ -220,7 +249,7 @@ func usageIn(data []byte) (Usage, bool) {
 			continue
 		}
 		e, err := jsonl.Parse(line)
-		if err != nil || e.Kind != KindEvent || jsonl.GetString(e.Payload, "name") != "run" {
+		if err != nil || e.Kind != KindEvent || jsonl.GetString(e.Payload, "name") != "run" || string(jsonl.Get(e.Meta, "context")) == "false" {
 			continue
 		}
 		if usage := jsonl.Get(e.Payload, "data", "usage"); jsonl.IsObject(usage) {

@@ -1,10 +1,10 @@
 package repo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"os"
 
@@ -56,12 +56,16 @@ func (t *Tape) Unchanged(m Mark) bool {
 		return false
 	}
 	list, err := listPhases(wt.Dir)
-	if err != nil || len(list) != m.Seq || list[m.Seq-1].folder != m.Folder {
+	if err != nil || len(list) == 0 {
+		return false
+	}
+	last := list[len(list)-1]
+	if last.seq != m.Seq || last.folder != m.Folder || len(list) != m.Seq && !t.IsFork() {
 		return false
 	}
 	v := &diskView{dir: wt.Dir, list: list}
 	for c, end := range m.Ends {
-		if !v.endsAt(list[m.Seq-1], class(c), end) {
+		if !v.endsAt(last, class(c), end) {
 			return false
 		}
 	}
@@ -195,22 +199,7 @@ func (s *Suffix) read(ctx context.Context, yield func(Entry) bool) error {
 		if err != nil {
 			return err
 		}
-		for n := 0; ; n++ {
-			if n%1024 == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-			e, err := r.next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return err
-			}
-			if !yield(e) {
-				return nil
-			}
-		}
-		if err := w.joins(i, r.last); err != nil {
+		if more, err := w.rest(i, r, yield); err != nil || !more {
 			return err
 		}
 		if i == len(list)-1 {
@@ -226,21 +215,26 @@ func (s *Suffix) open(i int) (*phaseReader, error) {
 	if s.Whole() || i > s.from.Seq-1 {
 		return readPhase(s.v, p, s.tape.name)
 	}
-	anchor, err := readAnchor(s.v, p, s.tape.name)
+	return readPhaseBehind(s.v, p, s.tape.name, s.from.LastID, s.from.Ends)
+}
+
+// readPhaseBehind reads a phase behind an entry, given where its files end with that one.
+func readPhaseBehind(v view, p phase, tape string, last int64, ends [classCount]End) (*phaseReader, error) {
+	anchor, err := readAnchor(v, p, tape)
 	if err != nil {
 		return nil, err
 	}
-	files, err := s.v.segments(p)
+	files, err := v.segments(p)
 	if err != nil {
 		return nil, err
 	}
-	r := &phaseReader{p: p, anchor: anchor, last: s.from.LastID, started: true, tape: s.tape.name}
-	for c, end := range s.from.Ends {
-		rest := files[c][max(0, end.File-1):]
+	r := &phaseReader{p: p, anchor: anchor, last: last, started: true, tape: tape}
+	for c, end := range ends {
+		rest := files[c][min(len(files[c]), max(0, end.File-1)):]
 		if len(rest) == 0 {
 			continue
 		}
-		cur := &cursor{v: s.v, p: p, rest: rest}
+		cur := &cursor{v: v, p: p, rest: rest}
 		if end.File > 0 {
 			if err := cur.resume(end); err != nil {
 				return nil, err
@@ -263,6 +257,9 @@ func (c *cursor) resume(end End) error {
 		return c.corrupt("the file was cut short while it was read")
 	}
 	c.data, c.line = c.all[end.Size:], end.Lines
+	if c.line == 0 {
+		c.line = bytes.Count(c.all[:end.Size], []byte("\n"))
+	}
 	return nil
 }
 

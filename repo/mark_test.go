@@ -133,7 +133,7 @@ func (x *simulation) markStep() string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, err := listSegments(filepath.Join(dir, anchorsDir, list[len(list)-1].folder))
+		files, err := (&diskView{dir: dir}).listed(list[len(list)-1])
 		if err != nil {
 			t.Fatal(err)
 		}

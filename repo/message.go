@@ -7,10 +7,21 @@ import (
 )
 
 // message is a commit message: subject and trailers.
-func (t *Tape) message(subject, anchor string, first, last int64) string {
-	return fmt.Sprintf("%s\n\n%s: %s\n%s: %s\n%s: %d-%d\n%s: %d\n", subject, trailerName, encodeTrailer(t.name),
-		trailerAnchor, encodeTrailer(anchor), trailerEntries, first, last, trailerFormat, FormatVersion)
+func (t *Tape) message(subject, anchor string, first, last int64, more ...trailer) string {
+	all := append([]trailer{{trailerName, encodeTrailer(t.name)}, {trailerAnchor, encodeTrailer(anchor)}}, more...)
+	if first <= last {
+		all = append(all, trailer{trailerEntries, fmt.Sprintf("%d-%d", first, last)})
+	}
+	var b strings.Builder
+	b.WriteString(subject + "\n\n")
+	for _, tr := range append(all, trailer{trailerFormat, strconv.Itoa(FormatVersion)}) {
+		b.WriteString(tr.key + ": " + tr.value + "\n")
+	}
+	return b.String()
 }
+
+// trailer is a line at the end of a commit's message.
+type trailer struct{ key, value string }
 
 // oneLine makes a name fit for a subject line.
 func oneLine(name string) string {

@@ -30,6 +30,10 @@ const (
 // runHelper writes to the tape main until it is killed or has done its share. Each line
 // that it prints was acknowledged: "entry ID TEXT", or "anchor ID NAME".
 func runHelper(mode string) {
+	if strings.HasPrefix(mode, "fork-") {
+		runForkHelper(mode)
+		return
+	}
 	err := func() error {
 		ctx := context.Background()
 		s, err := Open(ctx, os.Getenv(helperDir), &Options{Warn: func(m string) { fmt.Fprintln(os.Stderr, "warning:", m) }})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"slices"
@@ -203,13 +202,24 @@ func (t *Tape) entries(ctx context.Context, q Query, yield func(Entry) bool) err
 			delivered = true
 			return yield(e)
 		})
-		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) || delivered || try == tries {
+		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) {
 			return err
+		}
+		if delivered || try == tries {
+			return t.orGone(err)
 		}
 		if after, _ := t.peekState(); after.Count == before.Count {
-			return err
+			return t.orGone(err)
 		}
 	}
+}
+
+// orGone is the error of a read, unless the tape itself is gone by now.
+func (t *Tape) orGone(err error) error {
+	if _, gone := t.head(); errors.Is(gone, ErrNotFound) {
+		return gone
+	}
+	return err
 }
 
 func (t *Tape) readOnce(ctx context.Context, q Query, yield func(Entry) bool) error {
@@ -248,187 +258,19 @@ func (t *Tape) readOnce(ctx context.Context, q Query, yield func(Entry) bool) er
 	return w.forward(emit)
 }
 
-// walk goes through a span of phases of a view.
-type walk struct {
-	ctx  context.Context
-	v    view
-	q    Query
-	tape string
-	span span
-
-	loaded func(s segment, data []byte) // if set, is shown each file that is read
-}
-
-// phase yields the kept entries of the i-th phase, and reports whether to go on.
-func (w *walk) phase(i int, yield func(Entry) bool) (bool, error) {
-	if err := w.ctx.Err(); err != nil {
-		return false, err
-	}
-	r, err := readPhaseFrom(w.v, w.v.phases()[i], w.tape, 0, w.loaded)
-	if err != nil {
-		return false, err
-	}
-	skip := w.span.skipAnchor && i == w.span.first
-	for {
-		e, err := r.next()
-		if errors.Is(err, io.EOF) {
-			return true, w.joins(i, r.last)
-		}
-		if err != nil {
-			// What came before a damage is delivered with it.
-			if e.ID > 0 && w.q.keep(e) && !skip {
-				yield(e)
-			}
-			return false, err
-		}
-		if skip {
-			skip = false
-			continue
-		}
-		if w.q.keep(e) && !yield(e) {
-			return false, nil
-		}
-	}
-}
-
-// joins checks that the next phase begins where this one ends.
-func (w *walk) joins(i int, last int64) error {
-	all := w.v.phases()
-	if i+1 >= len(all) {
-		return nil
-	}
-	next, err := readAnchor(w.v, all[i+1], w.tape)
-	if err != nil {
-		return err
-	}
-	if next.ID != last+1 {
-		return &CorruptError{File: w.v.where(all[i], ""), Msg: fmt.Sprintf("the phase ends at id %d, but the next one begins at id %d", last, next.ID),
-			Fix: "bring back what was committed with: git restore -- " + anchorsDir}
-	}
-	return nil
-}
-
-func (w *walk) forward(yield func(Entry) bool) error {
-	for i := w.span.first; i <= w.span.last; i++ {
-		if more, err := w.phase(i, yield); err != nil || !more {
-			return err
-		}
-	}
-	return nil
-}
-
-// backward reads from the end, a window of ids at a time, so that a short limit reads
-// little of a long phase.
-func (w *walk) backward(yield func(Entry) bool) error {
-	const first, largest = 64, 16 << 10 // ids
-	for i := w.span.last; i >= w.span.first; i-- {
-		p := w.v.phases()[i]
-		anchor, err := readAnchor(w.v, p, w.tape)
-		if err != nil {
-			return err
-		}
-		high, err := lastID(w.v, p)
-		if err != nil {
-			return err
-		}
-		for size := int64(first); high >= anchor.ID; size = min(size*4, largest) {
-			low := max(anchor.ID, high-size+1)
-			batch, err := w.window(i, low, high)
-			if err != nil {
-				return err
-			}
-			for _, e := range slices.Backward(batch) {
-				if !yield(e) {
-					return nil
-				}
-			}
-			high = low - 1
-		}
-	}
-	return nil
-}
-
-// window returns the kept entries of a phase from one id to another.
-func (w *walk) window(i int, low, high int64) ([]Entry, error) {
-	if err := w.ctx.Err(); err != nil {
-		return nil, err
-	}
-	r, err := readPhaseFrom(w.v, w.v.phases()[i], w.tape, low, w.loaded)
-	if err != nil {
-		return nil, err
-	}
-	var batch []Entry
-	for r.last < high || !r.started {
-		e, err := r.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil && (e.ID == 0 || e.ID < high) {
-			return nil, err
-		}
-		if e.Kind == KindAnchor && w.span.skipAnchor && i == w.span.first {
-			continue
-		}
-		if w.q.keep(e) {
-			batch = append(batch, e)
-		}
-	}
-	return batch, nil
-}
-
-// tail yields the last n entries in the order shown, of which limit keeps the first.
-func (w *walk) tail(n, limit int, yield func(Entry) bool) error {
-	var out []Entry
-	order := w.backward
-	if w.q.Reverse {
-		order = w.forward
-	}
-	if n > 0 {
-		if err := order(func(e Entry) bool {
-			out = append(out, e)
-			return len(out) < n
-		}); err != nil {
-			return err
-		}
-	}
-	slices.Reverse(out)
-	if limit >= 0 && limit < len(out) {
-		out = out[:limit]
-	}
-	for _, e := range out {
-		if !yield(e) {
-			break
-		}
-	}
-	return nil
-}
-
 // Entry returns the entry of an id. ErrNotFound if the tape has none.
 func (t *Tape) Entry(ctx context.Context, id int64) (Entry, error) {
 	v, err := t.snapshot(ctx)
 	if err != nil {
 		return Entry{}, err
 	}
-	all := v.phases()
-	var failed error
-	i, _ := slices.BinarySearchFunc(all, id, func(p phase, id int64) int {
-		anchor, err := readAnchor(v, p, t.name)
-		if err != nil {
-			failed = err
-		}
-		if anchor.ID <= id {
-			return -1
-		}
-		return 1
-	})
-	if failed != nil {
-		return Entry{}, failed
+	i, err := phaseOf(v, id)
+	if err != nil {
+		return Entry{}, err
 	}
-	if i > 0 {
-		w := &walk{ctx: ctx, v: v, tape: t.name}
-		if found, err := w.window(i-1, id, id); err != nil || len(found) == 1 {
-			return first(found), err
-		}
+	w := &walk{ctx: ctx, v: v, tape: t.name}
+	if found, err := w.window(i, id, id); err != nil || len(found) == 1 && found[0].ID == id {
+		return first(found), err
 	}
 	return Entry{}, notFound("tape info says how many there are", "tape %q has no entry @%d", t.name, id)
 }

@@ -264,6 +264,20 @@ func (r *phaseReader) next() (Entry, error) {
 	return e, first.next()
 }
 
+// phaseOf is the index of the phase that an entry is in, or would be.
+func phaseOf(v view, id int64) (int, error) {
+	list := v.phases()
+	var failed error
+	i := sort.Search(len(list), func(i int) bool {
+		anchor, err := readAnchor(v, list[i], "")
+		if err != nil {
+			failed = err
+		}
+		return anchor.ID > id
+	})
+	return max(0, i-1), failed
+}
+
 // lastID returns the id of the last entry of a phase by looking at the ends of its
 // files only.
 func lastID(v view, p phase) (int64, error) {

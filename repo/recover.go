@@ -23,6 +23,11 @@ func (w *writer) recover(ctx context.Context, known bool) error {
 		w.st = state{}
 	}
 	w.st.Head = w.head.String()
+	if !checkingOut(before, w.head) {
+		if err := w.checkMerging(); err != nil {
+			return err
+		}
+	}
 	u := before.Undo
 	recorded := u != nil // a record on disk that has to be cleared for good
 	switch {
@@ -37,7 +42,7 @@ func (w *writer) recover(ctx context.Context, known bool) error {
 		}
 	}
 	w.st.Undo = nil
-	v, err := look(w.wt.Dir)
+	v, err := w.t.look(w.wt.Dir, w.head)
 	if err != nil {
 		return err
 	}
@@ -54,6 +59,9 @@ func (w *writer) recover(ctx context.Context, known bool) error {
 		return err
 	}
 	if err := w.compare(v, committed, before); err != nil {
+		return err
+	}
+	if err := w.scanClosed(v, len(committed.list)); err != nil {
 		return err
 	}
 	if err := w.scan(v); err != nil {
@@ -98,6 +106,25 @@ func (w *writer) takeBack(u undo) error {
 	return nil
 }
 
+// scanClosed reads the phases before the open one that are not committed, and the one that
+// was open when the last was: somebody made them by hand, or git left them.
+func (w *writer) scanClosed(v *diskView, committed int) error {
+	walk := &walk{ctx: context.Background(), v: v, tape: w.t.name}
+	for i := committed - 1; i < len(v.list)-1; i++ {
+		if i < 0 {
+			continue
+		}
+		r, err := readPhase(v, v.list[i], w.t.name)
+		if err != nil {
+			return err
+		}
+		if _, err := walk.rest(i, r, func(Entry) bool { return true }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // scan reads the open phase: the last id, where the files end, and what was torn.
 func (w *writer) scan(v *diskView) error {
 	p := v.list[len(v.list)-1]
@@ -117,7 +144,7 @@ func (w *writer) scan(v *diskView) error {
 		}
 		w.st.Tails[c] = tail{Seg: last.n, Size: last.size, Sum: checksum(0, data)}
 	}
-	r, err := readPhase(v, p, w.t.name)
+	r, err := w.readOpen(v, p)
 	if err != nil {
 		return err
 	}
@@ -142,6 +169,19 @@ func (w *writer) scan(v *diskView) error {
 	}
 	w.st.LastID = r.last
 	return nil
+}
+
+// readOpen reads the open phase; of a sparse working tree, what git does not have: the
+// rest is read by its hash whenever it is read, and may be as long as the tape.
+func (w *writer) readOpen(v *diskView, p phase) (*phaseReader, error) {
+	if v.under == nil || p.seq > len(v.under.list) {
+		return readPhase(v, p, w.t.name)
+	}
+	ends, last, err := v.under.end()
+	if err != nil {
+		return nil, err
+	}
+	return readPhaseBehind(v, p, w.t.name, last, ends)
 }
 
 // syncOpen makes what scan found durable: whoever wrote it may have been killed before
@@ -224,7 +264,7 @@ func (w *writer) extends(v *diskView, committed *commitView, p phase) (exact boo
 	if err != nil {
 		return false, err
 	}
-	disk, err := listSegments(v.path(p, ""))
+	disk, err := v.named(p)
 	if err != nil {
 		return false, err
 	}
@@ -254,6 +294,12 @@ func (w *writer) extends(v *diskView, committed *commitView, p phase) (exact boo
 // extendsFile compares one file. A sealed one is compared by its size only, so that
 // this does not depend on the length of the phase; tape verify compares all bytes.
 func (w *writer) extendsFile(v *diskView, p phase, s segment, e gitstore.TreeEntry, last bool) (same bool, err error) {
+	if s.hash == e.Hash {
+		return true, nil // it was left in git
+	}
+	if s.size, err = v.size(p, s); err != nil {
+		return false, err
+	}
 	git := w.t.store.git
 	size, err := git.BlobSize(e.Hash)
 	if err != nil {

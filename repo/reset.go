@@ -18,7 +18,8 @@ type Archive struct {
 	Anchors int
 }
 
-// Reset starts the tape over, with nothing but its first anchor. With archive the
+// Reset starts the tape over, with nothing but its first anchor; a fork with nothing but
+// what it has of its parent. With archive the
 // history so far keeps a ref, whose name is returned; without, only git's reflog
 // knows of it.
 func (t *Tape) Reset(ctx context.Context, archive bool) (ref string, err error) {
@@ -30,7 +31,7 @@ func (t *Tape) Reset(ctx context.Context, archive bool) (ref string, err error) 
 		} else if err := w.commitAll(ctx); err != nil {
 			return err
 		}
-		next, err := w.putRoot(ctx, Anchor{Name: FirstAnchor, State: []byte(HumanState)})
+		next, err := w.beginning(ctx)
 		if err != nil {
 			return err
 		}
@@ -38,6 +39,15 @@ func (t *Tape) Reset(ctx context.Context, archive bool) (ref string, err error) 
 		return w.replace(ctx, next, w.head, w.wt, true)
 	})
 	return ref, err
+}
+
+// beginning is the commit that a reset goes back to.
+func (w *writer) beginning(ctx context.Context) (plannedCommit, error) {
+	if !w.t.IsFork() {
+		return w.putRoot(ctx, Anchor{Name: FirstAnchor, State: []byte(HumanState)})
+	}
+	b, err := w.t.base(w.head)
+	return plannedCommit{hash: b.start}, err
 }
 
 func (w *writer) commitAll(ctx context.Context) error {

@@ -155,11 +155,14 @@ func (f *Files) Read(i int, buf []byte) (File, error) {
 
 func (f *Files) content(ref fileRef, buf []byte) ([]byte, error) {
 	disk, ok := f.v.(*diskView)
-	if !ok {
+	if !ok || !ref.segment.hash.IsZero() {
 		return f.v.content(ref.p, ref.segment)
 	}
 	file, err := os.Open(disk.path(ref.p, ref.segment.name()))
 	if err != nil {
+		if data, ok := disk.fromCommit(ref.p, ref.segment, err); ok {
+			return data, nil
+		}
 		return nil, disk.missing(ref.p, ref.segment.name(), err)
 	}
 	defer file.Close()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -34,6 +35,16 @@ func (t *Tape) snapshot(ctx context.Context) (view, error) {
 		if homeErr := t.checkHome(before, head, wt.Dir); homeErr != nil {
 			return nil, homeErr
 		}
+		if before.moved(head) {
+			if made, err := t.uncompleted(head); err != nil {
+				return nil, err
+			} else if made {
+				if err := t.Settle(ctx); err != nil {
+					return nil, err
+				}
+				continue
+			}
+		}
 		if errors.Is(err, gitstore.ErrNotFound) || err == nil && checkingOut(before, head) {
 			return t.store.commitView(head)
 		}
@@ -43,7 +54,10 @@ func (t *Tape) snapshot(ctx context.Context) (view, error) {
 		if err != nil {
 			return nil, classify(err)
 		}
-		v, err := look(wt.Dir)
+		if t.merging(wt) {
+			return t.duringMerge(ctx, wt, before, head)
+		}
+		v, err := t.look(wt.Dir, head)
 		t.witness(v, before, head)
 		after, _ := t.peekState()
 		if after.Gen != before.Gen || (after.Undo == nil) != (before.Undo == nil) {
@@ -96,21 +110,29 @@ func checkingOut(st state, head gitstore.Hash) bool {
 }
 
 // look lists a working tree until two looks in a row see the same.
-func look(worktree string) (*diskView, error) {
+func (t *Tape) look(worktree string, head gitstore.Hash) (*diskView, error) {
 	list, err := listPhases(worktree)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	v := &diskView{dir: worktree, list: list}
-	if len(list) == 0 {
+	if t.IsFork() {
+		if v.under, err = t.store.commitView(head); err != nil {
+			return nil, err
+		}
+		if err := v.addCommitted(); err != nil {
+			return nil, err
+		}
+	}
+	if len(v.list) == 0 {
 		return v, nil
 	}
-	folder := v.path(list[len(list)-1], "")
-	if v.last, err = openSegments(folder); err != nil {
+	open := v.list[len(v.list)-1]
+	if v.last, err = v.ends(open); err != nil {
 		return nil, err
 	}
 	for {
-		again, err := openSegments(folder)
+		again, err := v.ends(open)
 		if err != nil {
 			return nil, err
 		}
@@ -121,6 +143,77 @@ func look(worktree string) (*diskView, error) {
 	}
 }
 
+// duringMerge is the tape while git is merging into its working tree, and may have put
+// anything into the files: what is committed, and what was recorded behind it, unless git
+// has touched the files that this is in.
+func (t *Tape) duringMerge(ctx context.Context, wt gitstore.Worktree, note state, head gitstore.Hash) (view, error) {
+	committed, err := t.store.commitView(head)
+	if err != nil {
+		return nil, err
+	}
+	open := committed.list[len(committed.list)-1]
+	if ok, err := t.untouched(wt, committed, open); err != nil || !ok {
+		return committed, err
+	}
+	v := &diskView{dir: wt.Dir, list: committed.list, under: committed, closedInGit: true}
+	if v.last, err = v.ends(open); err != nil {
+		return committed, nil
+	}
+	t.witness(v, note, head)
+	for _, err := range behind(ctx, v, committed, t.name) {
+		if err != nil {
+			return committed, ctx.Err() // marks of a conflict
+		}
+	}
+	return v, nil
+}
+
+// untouched reports whether git's index has nothing but what is committed for the files of
+// a phase that are on disk.
+func (t *Tape) untouched(wt gitstore.Worktree, committed *commitView, p phase) (bool, error) {
+	staged, err := t.store.git.ReadIndex(wt)
+	if err != nil {
+		return false, err
+	}
+	const ourStage = 2
+	known := map[string]gitstore.Hash{}
+	for _, e := range staged {
+		if e.Stage == 0 || e.Stage == ourStage {
+			known[e.Path] = e.Hash
+		}
+	}
+	entries, err := committed.tree(p)
+	if err != nil {
+		return false, err
+	}
+	files, err := filesIn(filepath.Join(wt.Dir, anchorsDir, p.folder))
+	if err != nil {
+		return false, nil
+	}
+	for _, f := range files {
+		e, _ := findEntry(entries, f.name())
+		if known[anchorsDir+"/"+p.folder+"/"+f.name()] != e.Hash {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// addCommitted puts the phases that git has before those that only the working tree has.
+func (v *diskView) addCommitted() error {
+	all := slices.Clone(v.under.list)
+	for _, p := range v.list {
+		if p.seq > len(all) {
+			all = append(all, p)
+		} else if p.seq <= len(v.under.list) && all[p.seq-1].folder != p.folder {
+			return &CorruptError{File: v.path(p, ""), Msg: "the committed phase of this number is " + all[p.seq-1].folder,
+				Fix: "move the folder away"}
+		}
+	}
+	v.list = all
+	return nil
+}
+
 // boundBy cuts a view back to what an unfinished change began from.
 func boundBy(v *diskView, u undo) (view, error) {
 	if len(v.list) < u.Seq || v.list[u.Seq-1].folder != u.Folder {
@@ -128,7 +221,7 @@ func boundBy(v *diskView, u undo) (view, error) {
 	}
 	p := v.list[u.Seq-1]
 	if u.Seq < len(v.list) {
-		segments, err := listSegments(v.path(p, ""))
+		segments, err := v.listed(p)
 		if err != nil {
 			return nil, classify(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore"
 )
 
 // state is the note that the last writer of a tape left in the tape's lock file.
@@ -29,9 +30,10 @@ import (
 // written to: whatever a crash does to a record being written, the one before it stays.
 type state struct {
 	Version   int              `json:"v"`
-	Count     uint64           `json:"n"`         // grows with each record; odd ones are in the second slot
-	Synced    bool             `json:"synced"`    // this one is
-	Gen       uint64           `json:"gen"`       // counts changes that had an Undo
+	Count     uint64           `json:"n"`      // grows with each record; odd ones are in the second slot
+	Synced    bool             `json:"synced"` // this one is
+	Gen       uint64           `json:"gen"`    // counts changes that had an Undo
+	Branch    string           `json:"branch"`
 	Head      string           `json:"head"`      // the branch's commit
 	Home      string           `json:"home"`      // the working tree, relative to the workspace
 	Committed int64            `json:"committed"` // last id in that commit
@@ -64,8 +66,13 @@ type undo struct {
 	Checkout bool `json:"checkout,omitempty"`
 }
 
+// moved reports whether somebody else may have moved the branch since.
+func (st state) moved(head gitstore.Hash) bool {
+	return st.Head != head.String() && !checkingOut(st, head)
+}
+
 const (
-	stateVersion = 5
+	stateVersion = 6
 	slotSize     = 8 << 10 // bytes
 	noteName     = 512     // bytes; the longest name of an anchor that is put into the record
 )
@@ -146,9 +153,11 @@ func (t *Tape) lockPath() string { return t.store.privatePath("locks", t.slug) }
 
 // peekState reads the record without a lock. A reader may meet a record that is being
 // overwritten; then it looks again.
-func (t *Tape) peekState() (state, bool) {
+func (t *Tape) peekState() (state, bool) { return peekNote(t.lockPath()) }
+
+func peekNote(path string) (state, bool) {
 	for range 5 {
-		f, err := os.Open(filepath.Clean(t.lockPath()))
+		f, err := os.Open(filepath.Clean(path))
 		if err != nil {
 			return state{}, false
 		}

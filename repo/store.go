@@ -48,6 +48,7 @@ type Store struct {
 	warn   func(string)
 	now    func() time.Time
 	config Config
+	views  viewCache
 }
 
 func newStore(dir string, o *Options) *Store {
@@ -278,7 +279,7 @@ func Init(ctx context.Context, dir string, o *InitOptions) (*Store, bool, error)
 	s.git, err = gitstore.Init(gitDir, gitstore.InitOptions{
 		Options: gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)},
 		Branch:  branchPrefix + tapeSlug(name),
-		Exclude: []string{"/" + configFile, "/" + indexFile + "*", "/" + tapesDir + "/", "/" + forksDir + "/"},
+		Exclude: []string{"/" + configFile, "/" + indexFile + "*", "/" + tapesDir + "/", "/" + forksDir + "/", disk.TempPrefix + "*"},
 	})
 	if err != nil {
 		return nil, false, classify(err)

@@ -62,20 +62,23 @@ func (t *Tape) setTag(ctx context.Context, ref string, h gitstore.Hash, who gits
 	return t.store.git.UpdateRef(ctx, gitstore.RefUpdate{Name: ref, Old: old, New: h, Message: "tape: tag", Who: who})
 }
 
+// missingTag is a tag that is not where it should be.
+type missingTag struct {
+	folder string
+	hash   gitstore.Hash // the commit it belongs on
+	commit gitstore.Commit
+	line   []byte        // the anchor's
+	names  gitstore.Hash // the commit that it is on, zero if there is none
+}
+
 // ensureTags makes the tags that a crash between commit and tag left out. Tags are
 // made in the order of their commits, so the first right one ends the search. With all
 // it goes on, and makes those that somebody deleted or that name a commit which the
 // tape no longer has; one that was moved to another commit of the tape stays, for
 // verify to tell.
 func (t *Tape) ensureTags(ctx context.Context, head gitstore.Hash, all bool) (made bool, err error) {
-	type wrong struct {
-		hash   gitstore.Hash
-		commit gitstore.Commit
-		view   *commitView
-		names  gitstore.Hash // the commit that the tag is on, zero if there is none
-	}
-	var todo []wrong
-	chain := map[gitstore.Hash]bool{}
+	var todo []missingTag
+	chain, start := map[gitstore.Hash]bool{}, t.start(head)
 	view, err := t.store.commitView(head)
 	for at := head; err == nil; {
 		chain[at] = true
@@ -83,28 +86,31 @@ func (t *Tape) ensureTags(ctx context.Context, head gitstore.Hash, all bool) (ma
 		if err != nil {
 			return false, corruptObject(at, err)
 		}
-		var parent *commitView
-		if len(c.Parents) > 0 {
-			if parent, err = t.store.commitView(c.Parents[0]); err != nil {
+		if at == start {
+			break // what is before is the parent's
+		}
+		before, ok, err := t.previous(c)
+		if err != nil {
+			return false, err
+		}
+		parent := &commitView{}
+		if ok {
+			if parent, err = t.store.commitView(before); err != nil {
 				return false, err
 			}
 		}
-		if last := view.list[len(view.list)-1]; parent == nil || len(parent.list) < len(view.list) {
-			names, err := t.tagged(last.folder)
-			if err != nil {
-				return false, err
-			}
-			if names == at && !all {
-				break
-			}
-			if names != at {
-				todo = append(todo, wrong{at, c, view, names})
-			}
+		missing, right, err := t.missingTags(at, c, view, len(parent.list))
+		if err != nil {
+			return false, err
 		}
-		if parent == nil {
+		todo = append(todo, missing...)
+		if right && !all {
 			break
 		}
-		at, view = c.Parents[0], parent
+		if !ok {
+			break
+		}
+		at, view = before, parent
 	}
 	if err != nil {
 		return false, err
@@ -113,17 +119,34 @@ func (t *Tape) ensureTags(ctx context.Context, head gitstore.Hash, all bool) (ma
 		if all && chain[m.names] {
 			continue
 		}
-		last := m.view.list[len(m.view.list)-1]
-		line, err := m.view.anchorLine(last)
-		if err != nil {
-			return made, err
-		}
-		if err := t.makeTag(ctx, last.folder, m.hash, m.commit, line); err != nil {
+		if err := t.makeTag(ctx, m.folder, m.hash, m.commit, m.line); err != nil {
 			return made, err
 		}
 		made = true
 	}
 	return made, nil
+}
+
+// missingTags returns the wrong tags of the phases that a commit added, the last one
+// first, and whether there is a right one.
+func (t *Tape) missingTags(h gitstore.Hash, c gitstore.Commit, v *commitView, before int) (out []missingTag, right bool, err error) {
+	for i := len(v.list) - 1; i >= before; i-- {
+		p := v.list[i]
+		names, err := t.tagged(p.folder)
+		if err != nil {
+			return nil, false, err
+		}
+		if names == h {
+			right = true
+			continue
+		}
+		line, err := v.anchorLine(p)
+		if err != nil {
+			return nil, false, err
+		}
+		out = append(out, missingTag{p.folder, h, c, line, names})
+	}
+	return out, right, nil
 }
 
 // pruneTags removes the tags of phases that the tape no longer has.

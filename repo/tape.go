@@ -15,13 +15,15 @@ import (
 	"tape/internal/gitstore"
 )
 
-// Tape is one session's append-only sequence of entries. A Tape is a handle: it holds
-// no lock and no open file, and its methods may be called from several goroutines.
+// Tape is one session's append-only sequence of entries, or a fork of one. A Tape is a
+// handle: it holds no lock and no open file, and its methods may be called from several
+// goroutines.
 type Tape struct {
 	store  *Store
 	name   string
 	slug   string
 	branch string // full ref
+	fork   string // a fork's own name; its parent's is what comes before it in name
 }
 
 func (s *Store) handle(name string) *Tape {
@@ -29,17 +31,18 @@ func (s *Store) handle(name string) *Tape {
 	return &Tape{store: s, name: name, slug: slug, branch: branchPrefix + slug}
 }
 
-// Name is the tape's name.
+// Name is the tape's name; a fork's is PARENT/FORK.
 func (t *Tape) Name() string { return t.name }
 
-// Branch is the git branch that holds the tape, as git names it: tape/<slug>.
+// Branch is the git branch that holds the tape, as git names it: tape/<slug>, or
+// fork/<parent's slug>/<slug> for a fork.
 func (t *Tape) Branch() string { return strings.TrimPrefix(t.branch, "refs/heads/") }
 
 // Store is the workspace that the tape is in.
 func (t *Tape) Store() *Store { return t.store }
 
-// Tape returns the tape of a name; "" means the current one. ErrNotFound if the
-// workspace has none of that name.
+// Tape returns the tape of a name, or the fork PARENT/FORK; "" means the current one.
+// ErrNotFound if the workspace has none of that name.
 func (s *Store) Tape(ctx context.Context, name string) (*Tape, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -51,7 +54,12 @@ func (s *Store) Tape(ctx context.Context, name string) (*Tape, error) {
 		return nil, err
 	}
 	t := s.handle(name)
-	if _, err := t.head(); err != nil {
+	_, err := t.head()
+	if fork := s.forkHandle(name); fork != nil && errors.Is(err, ErrNotFound) {
+		t = fork
+		_, err = t.head()
+	}
+	if err != nil {
 		return nil, err
 	}
 	if t.slug != name {
@@ -78,6 +86,9 @@ func (s *Store) CurrentTape() string {
 // head is the tape's newest commit.
 func (t *Tape) head() (gitstore.Hash, error) {
 	h, err := t.store.git.Ref(t.branch)
+	if errors.Is(err, gitstore.ErrNotFound) && t.IsFork() {
+		return h, notFound("tape forks lists those that are open, tape forks --closed the others", "there is no tape and no open fork %q", t.name)
+	}
 	if errors.Is(err, gitstore.ErrNotFound) {
 		return h, notFound("tape tapes lists them; tape new "+shellWord(t.name)+" creates it", "there is no tape %q", t.name)
 	}
@@ -147,7 +158,8 @@ func checkTapeFile(worktree string, u *undo) error {
 
 const restoreTapeFile = "bring it back with: git restore -- " + tapeFile
 
-// nameOfBranch finds the tape's name: the newest commit's trailer, or tape.json.
+// nameOfBranch finds the name of a tape or fork: the newest commit's trailer says it, or
+// tape.json. A branch that somebody made by hand is named after its slug.
 func (s *Store) nameOfBranch(branch string) (string, error) {
 	h, err := s.git.Ref(branch)
 	if err != nil {
@@ -157,8 +169,11 @@ func (s *Store) nameOfBranch(branch string) (string, error) {
 	if err != nil {
 		return "", &CorruptError{File: branch, Msg: err.Error()}
 	}
-	if name := decodeTrailer(c.Trailer(trailerName)); name != "" && branchPrefix+tapeSlug(name) == branch {
+	if name := decodeTrailer(c.Trailer(trailerName)); name != "" && branchOf(name, branch) == branch {
 		return name, nil
+	}
+	if strings.HasPrefix(branch, forkPrefix) {
+		return s.nameOfFork(branch, h)
 	}
 	root, err := s.git.Tree(c.Tree)
 	if err != nil {
@@ -179,6 +194,52 @@ func (s *Store) nameOfBranch(branch string) (string, error) {
 	return info.Name, err
 }
 
+// branchOf is the branch of a name, of the kind that like is: a tape's or a fork's.
+func branchOf(name, like string) string {
+	if !strings.HasPrefix(like, forkPrefix) {
+		return branchPrefix + tapeSlug(name)
+	}
+	parent, fork, ok := cutFork(name)
+	if !ok {
+		return ""
+	}
+	return forkPrefix + tapeSlug(parent) + "/" + tapeSlug(fork)
+}
+
+// ByBranch returns the tape or fork of a branch, as git names it (refs/heads/ may be left
+// out). ErrNotFound if it is none.
+func (s *Store) ByBranch(ctx context.Context, branch string) (*Tape, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ref := "refs/heads/" + strings.TrimPrefix(branch, "refs/heads/")
+	if !strings.HasPrefix(ref, branchPrefix) && !strings.HasPrefix(ref, forkPrefix) {
+		return nil, notFound("tape tapes and tape forks list them", "%s is not the branch of a tape or a fork", branch)
+	}
+	t, err := s.tapeOfBranch(ref)
+	if errors.Is(err, gitstore.ErrNotFound) {
+		return nil, notFound("tape tapes and tape forks list them", "there is no branch %s", branch)
+	}
+	return t, classify(err)
+}
+
+// tapeOfBranch returns the handle of a branch.
+func (s *Store) tapeOfBranch(branch string) (*Tape, error) {
+	name, err := s.nameOfBranch(branch)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(branch, forkPrefix) {
+		t := s.forkHandle(name)
+		if t == nil {
+			return nil, &CorruptError{File: branch, Msg: fmt.Sprintf("%q is not the name of a fork", name)}
+		}
+		t.branch = branch
+		return t, nil
+	}
+	return &Tape{store: s, name: name, slug: strings.TrimPrefix(branch, branchPrefix), branch: branch}, nil
+}
+
 func findEntry(entries []gitstore.TreeEntry, name string) (gitstore.TreeEntry, bool) {
 	for _, e := range entries {
 		if e.Name == name {
@@ -188,9 +249,11 @@ func findEntry(entries []gitstore.TreeEntry, name string) (gitstore.TreeEntry, b
 	return gitstore.TreeEntry{}, false
 }
 
-// Tapes returns the workspace's tapes, sorted by branch.
-func (s *Store) Tapes(ctx context.Context) ([]*Tape, error) {
-	refs, err := s.git.Refs(branchPrefix)
+// Tapes returns the workspace's tapes, sorted by branch. Forks are not among them.
+func (s *Store) Tapes(ctx context.Context) ([]*Tape, error) { return s.tapesUnder(ctx, branchPrefix) }
+
+func (s *Store) tapesUnder(ctx context.Context, prefix string) ([]*Tape, error) {
+	refs, err := s.git.Refs(prefix)
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -199,12 +262,18 @@ func (s *Store) Tapes(ctx context.Context) ([]*Tape, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		name, err := s.nameOfBranch(ref.Name)
+		t, err := s.tapeOfBranch(ref.Name)
+		if errors.Is(err, gitstore.ErrNotFound) {
+			continue // gone since the listing
+		}
+		if errors.Is(err, ErrCorrupt) && strings.HasPrefix(ref.Name, forkPrefix) {
+			s.warn("the branch " + strings.TrimPrefix(ref.Name, "refs/heads/") + " is left out: " + err.Error())
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("list tapes: %w", err)
 		}
-		slug := strings.TrimPrefix(ref.Name, branchPrefix)
-		out = append(out, &Tape{store: s, name: name, slug: slug, branch: ref.Name})
+		out = append(out, t)
 	}
 	return out, nil
 }

@@ -345,6 +345,9 @@ func (tx *Tx) finish() error {
 	if err := tx.syncing.Wait(); err != nil {
 		return err
 	}
+	if err := tx.checkStands(); err != nil {
+		return err
+	}
 	for dir := range tx.dirs {
 		if err := w.t.store.fs.SyncDir(dir); err != nil {
 			return err
@@ -374,6 +377,23 @@ func (tx *Tx) finish() error {
 		return nil
 	}
 	return err
+}
+
+// checkStands makes sure that git has not written over the files.
+func (tx *Tx) checkStands() error {
+	if err := tx.w.awaitGit(tx.ctx); err != nil {
+		return err
+	}
+	for c, file := range tx.open {
+		if file == nil || file.written == 0 {
+			continue
+		}
+		name := segmentName(class(c), file.n)
+		if size, err := sizeOf(tx.w.phasePath(name)); err != nil || size != int64(file.written) {
+			return conflict("try again", "git has written %s in the meantime", name)
+		}
+	}
+	return nil
 }
 
 // abandon lets go of everything that an undone Tx has open.

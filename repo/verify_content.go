@@ -2,6 +2,8 @@ package repo
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 
 	"tape/internal/gitstore"
@@ -103,6 +105,9 @@ func (v *verifier) samePhase(tape string, onDisk *diskView, committed *commitVie
 			return err
 		}
 		data, err := os.ReadFile(onDisk.path(p, e.Name))
+		if onDisk.under != nil && errors.Is(err, fs.ErrNotExist) {
+			continue // left in git
+		}
 		if err != nil {
 			v.problem(tape, &CorruptError{File: onDisk.path(p, e.Name), Msg: "the file cannot be read: " + err.Error()})
 			continue

@@ -20,24 +20,37 @@ type writer struct {
 	st   state
 	head gitstore.Hash
 	wt   gitstore.Worktree
+	gone bool // the tape is: its lock file goes, too
+}
+
+func (w *writer) unlock() error {
+	if w.gone {
+		return w.lock.Remove()
+	}
+	return w.lock.Unlock()
 }
 
 // write takes the tape's lock, puts right what an interrupted writer left, and runs f.
-func (t *Tape) write(ctx context.Context, f func(w *writer) error) (err error) {
-	w, err := t.lock(ctx)
-	if err != nil {
-		return fmt.Errorf("write tape %q: %w", t.name, classify(err))
-	}
-	defer func() {
-		// Also when f panics: what it left is taken back by the next writer.
-		if unlockErr := w.lock.Unlock(); err == nil && unlockErr != nil {
-			err = fmt.Errorf("write tape %q: %w", t.name, unlockErr)
-		}
-	}()
-	if err := f(w); err != nil {
+func (t *Tape) write(ctx context.Context, f func(w *writer) error) error {
+	if err := t.locked(ctx, f); err != nil {
 		return fmt.Errorf("write tape %q: %w", t.name, classify(err))
 	}
 	return nil
+}
+
+// locked is write without saying which tape it was.
+func (t *Tape) locked(ctx context.Context, f func(w *writer) error) (err error) {
+	w, err := t.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		// Also when f panics: what it left is taken back by the next writer.
+		if unlockErr := w.unlock(); err == nil {
+			err = unlockErr
+		}
+	}()
+	return f(w)
 }
 
 func (t *Tape) lock(ctx context.Context) (*writer, error) {
@@ -81,6 +94,13 @@ func (w *writer) begin(ctx context.Context) error {
 	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
 		return err
 	}
+	if w.st.moved(w.head) {
+		if done, err := w.complete(ctx); err != nil {
+			return err
+		} else if done {
+			return w.begin(ctx)
+		}
+	}
 	if homeErr := w.t.checkHome(w.st, w.head, w.wt.Dir); homeErr != nil {
 		return homeErr
 	}
@@ -91,6 +111,9 @@ func (w *writer) begin(ctx context.Context) error {
 	}
 	if err == nil {
 		if err := checkTapeFile(w.wt.Dir, w.st.Undo); err != nil {
+			return err
+		}
+		if err := w.awaitGit(ctx); err != nil {
 			return err
 		}
 	}
@@ -134,7 +157,7 @@ func modTime(path string) int64 {
 
 // note records the present state in memory; save writes it.
 func (w *writer) note() {
-	w.st.Head, w.st.Home = w.head.String(), w.t.store.home(w.wt.Dir)
+	w.st.Branch, w.st.Head, w.st.Home = w.t.branch, w.head.String(), w.t.store.home(w.wt.Dir)
 	w.st.DirTime, w.st.PhaseTime = modTime(w.anchorsPath()), modTime(w.phasePath())
 	for c := range w.st.Tails {
 		if tail := &w.st.Tails[c]; tail.Seg > 0 {
@@ -156,7 +179,7 @@ func (t *Tape) checkLine(line []byte) error {
 }
 
 // appendOne appends one entry: one write, one sync.
-func (w *writer) appendOne(d Draft) (Entry, error) {
+func (w *writer) appendOne(ctx context.Context, d Draft) (Entry, error) {
 	id := w.st.LastID + 1
 	line, err := w.t.encode(id, d)
 	if err != nil {
@@ -174,6 +197,13 @@ func (w *writer) appendOne(d Draft) (Entry, error) {
 	path := w.phasePath(segmentName(c, tail.Seg))
 	if err := w.writeLine(path, line, tail.Size); err != nil {
 		return Entry{}, err
+	}
+	if !w.stands(ctx, path, line, tail.Size) {
+		// Git has written the file meanwhile: once more, behind what there is now.
+		if err := w.begin(ctx); err != nil {
+			return Entry{}, err
+		}
+		return w.appendOne(ctx, d)
 	}
 	tail.Size += int64(len(line))
 	tail.Sum = checksum(tail.Sum, line)
@@ -307,7 +337,7 @@ func (t *Tape) Append(ctx context.Context, o *AppendOptions, drafts ...Draft) ([
 				return err
 			}
 		}
-		e, err := w.appendOne(drafts[0])
+		e, err := w.appendOne(ctx, drafts[0])
 		if err != nil {
 			return err
 		}

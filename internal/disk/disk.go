@@ -189,10 +189,13 @@ func (d *FS) SyncDir(path string) error {
 	return syncDir(path)
 }
 
+// TempPrefix begins the names of files that WriteFile has not renamed yet.
+const TempPrefix = ".tmp-"
+
 // WriteFile replaces path with data, durably: after a crash the file holds either
 // what it held before or all of data.
 func (d *FS) WriteFile(path string, data []byte) (err error) {
-	tmp, err := d.CreateTemp(filepath.Dir(path), ".tmp-*")
+	tmp, err := d.CreateTemp(filepath.Dir(path), TempPrefix+"*")
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 )
 
@@ -13,7 +14,7 @@ import (
 var ErrLocked = errors.New("locked by another process")
 
 // Lock is an exclusive hold on a lock file. The operating system drops it when the
-// process ends, however it ends; the file itself stays.
+// process ends, however it ends; the file itself stays, unless its holder calls [Lock.Remove].
 type Lock struct {
 	File *File
 }
@@ -39,7 +40,10 @@ func (d *FS) Lock(ctx context.Context, path string, wait time.Duration) (*Lock, 
 		if isStill(f.File, path) {
 			return &Lock{File: f}, nil
 		}
-		_ = f.Close() // somebody removed the file while we waited for it
+		_ = f.Close() // its holder removed the file while we waited for it
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
 	}
 }
 
@@ -86,6 +90,21 @@ func waitLock(ctx context.Context, f *os.File, deadline time.Time) error {
 			return ErrLocked
 		}
 	}
+}
+
+// Remove deletes the lock file and lets go. Nobody who waits for it is misled: who gets
+// the lock of a file that has lost its name tries again with the one that has it. Where
+// the system does not let an open file be deleted (Windows), it is emptied and stays.
+func (l *Lock) Remove() error {
+	path := l.File.Name()
+	err := l.File.fs.Remove(path)
+	switch {
+	case err == nil:
+		err = l.File.fs.SyncDir(filepath.Dir(path))
+	case runtime.GOOS == "windows":
+		err = l.File.Truncate(0)
+	}
+	return errors.Join(err, l.Unlock())
 }
 
 // Unlock lets go.

@@ -78,7 +78,7 @@ func DecodeTree(raw []byte) ([]TreeEntry, error) {
 }
 
 func checkTreeName(name string) error {
-	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\") || strings.EqualFold(name, ".git") {
+	if name == "" || name == "." || name == ".." || strings.IndexByte(name, '/') >= 0 || strings.IndexByte(name, '\\') >= 0 || strings.EqualFold(name, ".git") {
 		return fmt.Errorf("unsafe name %q in a tree", name)
 	}
 	return nil

@@ -41,31 +41,36 @@ func initialConfig() string {
 	return strings.Join(lines, "\n")
 }
 
-// DiffDriver says how git shows some files of a repository: through a program that
-// makes text of them (gitattributes(5), "Performing text diffs of binary files").
-type DiffDriver struct {
-	Name     string        // as in diff=Name
-	Settings []DiffSetting // of diff.Name; without the first the others mean nothing
-	Patterns []string      // of the files, as attributes name them
-	Samples  []string      // paths of such files: attributes that match one concern them all
-	Mark     string        // stands in a comment at what was written, so that it is found again
+// Drivers say how git treats some files of a repository: through programs that make text
+// of them or merge them (gitattributes(5), "Performing text diffs of binary files" and
+// "Defining a custom merge driver"), and through plain settings.
+type Drivers struct {
+	// Settings come in groups: where the first of a group is the user's own, the others
+	// mean nothing and are left out.
+	Settings   [][]Setting
+	Attributes []string // as in diff=name, of the files
+	Patterns   []string // of the files, as attributes name them
+	Samples    []string // paths of such files: attributes that match one concern them all
+	Mark       string   // stands in a comment at what was written, so that it is found again
 }
 
-// DiffSetting is one value of a driver's configuration; the key is in lower case.
-type DiffSetting struct{ Key, Value string }
+// Setting is one value of git's configuration, by its full name: section.key, or
+// section.subsection.key.
+type Setting struct{ Name, Value string }
 
-// DiffSetup names what of a driver is in effect: settings as diff.name.key, and patterns.
-type DiffSetup struct {
+// DriverSetup names what of the drivers is in effect: settings and patterns.
+type DriverSetup struct {
 	Installed []string
 	Kept      []string // the user's own, which were found and go before ours
 }
 
-// InstallDiffDriver writes a driver into the repository's configuration and into
-// .git/info/attributes, where worktrees find it, too. What the user has set himself, in
+// InstallDrivers writes drivers into the repository's configuration and into
+// .git/info/attributes, where worktrees find them, too. What the user has set himself, in
 // any of git's files of configuration or for these files in info/attributes, is kept.
-// All other bytes of both files stay, and a driver that is in place is not written again.
-func (r *Repo) InstallDiffDriver(ctx context.Context, d DiffDriver) (DiffSetup, error) {
-	var out, attributes DiffSetup
+// All other bytes of both files stay. What is in place is not written again, and what an
+// older version wrote under the same mark is replaced.
+func (r *Repo) InstallDrivers(ctx context.Context, d Drivers) (DriverSetup, error) {
+	var out, attributes DriverSetup
 	err := r.editFile(ctx, r.configPath(), func(old []byte) (next []byte, err error) {
 		next, out, err = d.addSettings(old, r.freshConfig())
 		return next, err
@@ -77,15 +82,15 @@ func (r *Repo) InstallDiffDriver(ctx context.Context, d DiffDriver) (DiffSetup, 
 		})
 	}
 	if err != nil {
-		return DiffSetup{}, fmt.Errorf("set up git's diff driver %s: %w", d.Name, err)
+		return DriverSetup{}, fmt.Errorf("set up git's drivers: %w", err)
 	}
 	out.Installed = append(out.Installed, attributes.Installed...)
 	out.Kept = append(out.Kept, attributes.Kept...)
 	return out, nil
 }
 
-// RemoveDiffDriver takes away what InstallDiffDriver wrote, nothing else, and names it.
-func (r *Repo) RemoveDiffDriver(ctx context.Context, d DiffDriver) (removed []string, err error) {
+// RemoveDrivers takes away what InstallDrivers wrote, nothing else, and names it.
+func (r *Repo) RemoveDrivers(ctx context.Context, d Drivers) (removed []string, err error) {
 	var patterns []string
 	err = r.editFile(ctx, r.attributesPath(), func(old []byte) (rest []byte, err error) {
 		rest, patterns = d.withoutPatterns(old)
@@ -93,11 +98,11 @@ func (r *Repo) RemoveDiffDriver(ctx context.Context, d DiffDriver) (removed []st
 	})
 	if err == nil {
 		err = r.editFile(ctx, r.configPath(), func(old []byte) ([]byte, error) {
-			rest, section := d.withoutSettings(old)
-			ours, err := configEntries(section)
+			rest, present := d.withoutSettings(old)
+			ours, err := configEntries(present)
 			removed = nil
 			for _, e := range ours {
-				removed = append(removed, d.settingName(e.key))
+				removed = append(removed, e.name())
 			}
 			if err == nil {
 				err = d.checkEdit(old, rest, nil)
@@ -106,11 +111,12 @@ func (r *Repo) RemoveDiffDriver(ctx context.Context, d DiffDriver) (removed []st
 		})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("take away git's diff driver %s: %w", d.Name, err)
+		return nil, fmt.Errorf("take away git's drivers: %w", err)
 	}
 	return append(removed, patterns...), nil
 }
 
+func (r *Repo) configGuard() string    { return filepath.Join(r.gitDir, guardDir, "config.lock") }
 func (r *Repo) configPath() string     { return filepath.Join(r.gitDir, "config") }
 func (r *Repo) attributesPath() string { return filepath.Join(r.gitDir, "info", "attributes") }
 
@@ -135,8 +141,7 @@ func (r *Repo) editFile(ctx context.Context, path string, edit func(old []byte) 
 	if next, err := edit(old); err != nil || bytes.Equal(old, next) && mode != lockPerm {
 		return err
 	}
-	guard := filepath.Join(r.gitDir, guardDir, "config.lock")
-	return r.guarded(ctx, guard, func() (err error) {
+	return r.guarded(ctx, r.configGuard(), func() (err error) {
 		if err := unlockMode(path); err != nil {
 			return err
 		}

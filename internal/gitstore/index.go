@@ -2,6 +2,7 @@ package gitstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,9 @@ type IndexChange struct {
 	Mode   uint32
 	Size   int64 // the blob's size in bytes; a file that is longer by now shows as modified
 	Remove bool
+	// Skip leaves the file out of the working tree: git takes it for unchanged, be it
+	// there or not (git-update-index(1), "Skip-worktree bit"). It is not looked at.
+	Skip bool
 }
 
 // ReadIndex returns a worktree's index; without one it has no entries.
@@ -55,7 +59,8 @@ func (r *Repo) ReadIndex(w Worktree) ([]IndexEntry, error) {
 
 // UpdateIndex changes some entries of a worktree's index and leaves all others byte for
 // byte as they are. For each path it looks at the file on disk, so that git status need
-// not. A path with a conflict is resolved by it. Without an index it begins one.
+// not. A path with a conflict is resolved by it, and one that was skipped is skipped no
+// more unless the change says so. Without an index it begins one.
 //
 // The index is derived from history and working tree. It is replaced atomically and
 // its content is synced, but not its name: after a power cut the old one may be back.
@@ -88,15 +93,15 @@ func (r *Repo) RebuildIndex(ctx context.Context, w Worktree, entries []IndexChan
 	})
 }
 
-func indexPath(w Worktree) string { return filepath.Join(w.GitDir, "index") }
+func indexPath(w Worktree) string  { return filepath.Join(w.GitDir, "index") }
+func indexGuard(w Worktree) string { return filepath.Join(w.GitDir, guardDir, "index.lock") }
 
 // replaceIndex writes what build returns through git's index.lock.
 func (r *Repo) replaceIndex(ctx context.Context, w Worktree, build func() ([]byte, error)) error {
 	if _, err := os.Stat(w.GitDir); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write the git index of %s: the worktree is gone: %w", w.Dir, ErrNotFound)
 	}
-	guard := filepath.Join(w.GitDir, guardDir, "index.lock")
-	err := r.guarded(ctx, guard, func() (err error) {
+	err := r.guarded(ctx, indexGuard(w), func() (err error) {
 		l, err := r.lock(indexPath(w))
 		if err != nil {
 			return err
@@ -145,8 +150,12 @@ type indexEdit struct {
 
 // edits turns changes into edits, none of which overlap.
 func (x *indexFile) edits(root string, changes []IndexChange) ([]indexEdit, error) {
-	sorted := slices.Clone(changes)
-	slices.SortStableFunc(sorted, func(a, b IndexChange) int { return strings.Compare(a.Path, b.Path) })
+	sorted := changes
+	byPath := func(a, b IndexChange) int { return strings.Compare(a.Path, b.Path) }
+	if !slices.IsSortedFunc(changes, byPath) {
+		sorted = slices.Clone(changes)
+		slices.SortStableFunc(sorted, byPath)
+	}
 	edits := make([]indexEdit, 0, len(sorted))
 	for i, c := range sorted {
 		if err := checkIndexPath(c.Path); err != nil {
@@ -158,12 +167,14 @@ func (x *indexFile) edits(root string, changes []IndexChange) ([]indexEdit, erro
 		var e indexEdit
 		e.from, e.to = x.find(c.Path)
 		if !c.Remove {
-			stat, err := statEntry(filepath.Join(root, filepath.FromSlash(c.Path)), c)
+			stat, err := statEntry(root, c)
 			if err != nil {
 				return nil, err
 			}
 			e.data, e.add = encodeIndexEntry(c, stat), 1
-			edits = append(edits, x.displaced(c.Path)...)
+			if x.len() > 0 {
+				edits = append(edits, x.displaced(c.Path)...)
+			}
 		}
 		edits = append(edits, e)
 	}
@@ -197,12 +208,7 @@ func (x *indexFile) displaced(path string) []indexEdit {
 // dropCovered sorts edits by place and removes plain removals of what another edit
 // replaces or removes anyway.
 func dropCovered(edits []indexEdit) []indexEdit {
-	slices.SortStableFunc(edits, func(a, b indexEdit) int {
-		if a.from != b.from {
-			return a.from - b.from
-		}
-		return a.to - b.to // insertions before what they precede
-	})
+	sortEdits(edits)
 	out := edits[:0]
 	end := 0
 	for _, e := range edits {
@@ -216,8 +222,16 @@ func dropCovered(edits []indexEdit) []indexEdit {
 	return out
 }
 
+// sortEdits puts edits in order of place, insertions before what they precede.
+func sortEdits(edits []indexEdit) {
+	byPlace := func(a, b indexEdit) int { return cmp.Or(a.from-b.from, a.to-b.to) }
+	if !slices.IsSortedFunc(edits, byPlace) {
+		slices.SortStableFunc(edits, byPlace)
+	}
+}
+
 func checkIndexPath(path string) error {
-	if path == "" || strings.ContainsAny(path, "\\\x00") {
+	if strings.IndexByte(path, 0) >= 0 {
 		return fmt.Errorf("bad path %q in the git index", path)
 	}
 	for part := range strings.SplitSeq(path, "/") {
@@ -231,8 +245,11 @@ func checkIndexPath(path string) error {
 // statEntry takes the stat data of a file for its entry. The size is the blob's, not
 // the file's: a file that grew after its blob was hashed then differs from its entry,
 // and git sees that it is modified. A missing file gives zeros; git sees it is deleted.
-func statEntry(path string, c IndexChange) (indexStat, error) {
-	st, err := os.Lstat(path)
+func statEntry(root string, c IndexChange) (indexStat, error) {
+	if c.Skip {
+		return indexStat{}, nil
+	}
+	st, err := os.Lstat(filepath.Join(root, filepath.FromSlash(c.Path)))
 	if err != nil {
 		if isAbsent(err) {
 			return indexStat{size: uint32(c.Size)}, nil

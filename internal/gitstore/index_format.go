@@ -79,6 +79,9 @@ func (x *indexFile) entryEnd(off int) (int, error) {
 	if off+entryFixed+2 > len(x.raw) {
 		return 0, short
 	}
+	if x.version < 3 && binary.BigEndian.Uint16(x.raw[off+entryFlags:])&flagExtended != 0 {
+		return 0, errors.New("an entry has flags that its version does not know")
+	}
 	path := off + x.pathOffset(off)
 	n := bytes.IndexByte(x.raw[path:], 0)
 	flags := int(binary.BigEndian.Uint16(x.raw[off+entryFlags:]) & flagNameLen)
@@ -196,9 +199,14 @@ func (x *indexFile) entry(i int) IndexEntry {
 	return e
 }
 
-// encodeIndexEntry gives the bytes of an entry without conflict or flags.
+// encodeIndexEntry gives the bytes of an entry without conflict, and with no flag but
+// that of a skipped one.
 func encodeIndexEntry(c IndexChange, s indexStat) []byte {
-	size := (entryFixed + len(c.Path) + 8) &^ 7
+	fixed, flags := entryFixed, uint16(min(len(c.Path), flagNameLen))
+	if c.Skip {
+		fixed, flags = fixed+2, flags|flagExtended
+	}
+	size := (fixed + len(c.Path) + 8) &^ 7
 	b := make([]byte, 0, size)
 	for _, v := range []uint32{
 		s.ctimeSec, s.ctimeNano, s.mtimeSec, s.mtimeNano, s.dev, s.ino, c.Mode, s.uid, s.gid, s.size,
@@ -206,14 +214,17 @@ func encodeIndexEntry(c IndexChange, s indexStat) []byte {
 		b = binary.BigEndian.AppendUint32(b, v)
 	}
 	b = append(b, c.Hash[:]...)
-	b = binary.BigEndian.AppendUint16(b, uint16(min(len(c.Path), flagNameLen)))
+	b = binary.BigEndian.AppendUint16(b, flags)
+	if c.Skip {
+		b = binary.BigEndian.AppendUint16(b, extSkip)
+	}
 	b = append(b, c.Path...)
 	return b[:size] // the rest is zero
 }
 
 // splice returns the whole new index file. Edits do not overlap.
 func (x *indexFile) splice(edits []indexEdit) []byte {
-	slices.SortStableFunc(edits, func(a, b indexEdit) int { return cmp.Or(a.from-b.from, a.to-b.to) })
+	sortEdits(edits)
 	size, n := len(x.raw)+indexHeader+trailerLength, x.len()
 	for _, e := range edits {
 		size += len(e.data)
@@ -221,7 +232,7 @@ func (x *indexFile) splice(edits []indexEdit) []byte {
 	}
 	out := make([]byte, 0, size)
 	out = append(out, "DIRC"...)
-	out = binary.BigEndian.AppendUint32(out, x.version)
+	out = binary.BigEndian.AppendUint32(out, x.versionFor(edits))
 	out = binary.BigEndian.AppendUint32(out, uint32(n))
 	done := 0
 	for _, e := range edits {
@@ -232,6 +243,32 @@ func (x *indexFile) splice(edits []indexEdit) []byte {
 	out = x.appendEntries(out, done, x.len())
 	sum := sha1.Sum(out)
 	return append(out, sum[:]...)
+}
+
+// versionFor tells the version of an index after edits: 2, which everybody reads, unless
+// an entry has extended flags.
+func (x *indexFile) versionFor(edits []indexEdit) uint32 {
+	for _, e := range edits {
+		if e.add > 0 && binary.BigEndian.Uint16(e.data[entryFlags:])&flagExtended != 0 {
+			return 3
+		}
+	}
+	if x.version < 3 {
+		return 2
+	}
+	next := 0
+	for i := 0; i < x.len(); i++ {
+		for next < len(edits) && edits[next].to <= i {
+			next++
+		}
+		if next < len(edits) && edits[next].from <= i {
+			continue // replaced
+		}
+		if x.flags(i)&flagExtended != 0 {
+			return 3
+		}
+	}
+	return 2
 }
 
 func (x *indexFile) appendEntries(out []byte, from, to int) []byte {

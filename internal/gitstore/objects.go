@@ -33,7 +33,7 @@ func (r *Repo) objects(fresh bool) *odb {
 		r.odb = nil
 	}
 	if r.odb == nil {
-		r.odb = newODB(r.gitDir)
+		r.odb = newODB(r.gitDir, r.extra)
 	}
 	return r.odb
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,8 +43,16 @@ type pack struct {
 // deltaCache bounds the memory for bases of deltas.
 const deltaCache = 32 * cache.MiByte
 
-func newODB(gitDir string) *odb {
-	return &odb{dirs: objectDirs(filepath.Join(gitDir, "objects"), 0), deltas: cache.NewObjectLRU(deltaCache)}
+func newODB(gitDir string, extra []string) *odb {
+	o := &odb{deltas: cache.NewObjectLRU(deltaCache)}
+	for _, dir := range append([]string{filepath.Join(gitDir, "objects")}, extra...) {
+		for _, found := range objectDirs(dir, 0) {
+			if !slices.Contains(o.dirs, found) {
+				o.dirs = append(o.dirs, found)
+			}
+		}
+	}
+	return o
 }
 
 // objectDirs follows objects/info/alternates, as git does to a depth of five.

@@ -223,9 +223,10 @@ func (l *lockFile) release() error {
 	return err
 }
 
-// RecoverLocks removes the locks on refs that killed processes of ours left behind, and
-// returns their paths. A writer clears what is in its own way; this is for housekeeping,
-// so that git does not stumble over a lock on a ref that we do not write again.
+// RecoverLocks removes the locks that killed processes of ours left behind, on refs, the
+// indexes of worktrees and the configuration, and returns their paths. A writer clears
+// what is in its own way; this is for housekeeping, so that git does not stumble over a
+// lock on something that we do not write again.
 func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 	var removed []string
 	clear := func(path string) error {
@@ -235,25 +236,61 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 		removed = append(removed, path)
 		return r.fs.Remove(path)
 	}
-	err := r.guarded(ctx, r.refGuard(), func() error {
-		paths := []string{filepath.Join(r.gitDir, "packed-refs.lock")}
-		for _, dir := range r.headDirs() {
-			paths = append(paths, filepath.Join(dir, "HEAD.lock"))
+	err := r.guarded(ctx, r.refGuard(), func() error { return r.eachRefLock(clear) })
+	if err != nil {
+		return removed, fmt.Errorf("recover locks: %w", err)
+	}
+	dead := map[string]string{} // the guard of each
+	look := func(target, guard string) {
+		if lock := target + ".lock"; isDeadLock(lock) {
+			dead[lock] = guard
 		}
-		for _, path := range paths {
-			if err := clear(path); err != nil {
+	}
+	look(r.configPath(), r.configGuard())
+	look(r.attributesPath(), r.configGuard())
+	for _, dir := range r.headDirs() {
+		look(indexPath(Worktree{GitDir: dir}), indexGuard(Worktree{GitDir: dir}))
+	}
+	if len(dead) == 0 {
+		return removed, nil
+	}
+	// Whoever removes a worktree meanwhile must not get a guard's folder back.
+	err = r.guarded(ctx, r.worktreeGuard(), func() error {
+		for lock, guard := range dead {
+			if !isDeadLock(lock) {
+				continue
+			}
+			if err := r.guarded(ctx, guard, func() error { return clear(lock) }); err != nil {
 				return err
 			}
 		}
-		return filepath.WalkDir(filepath.Join(r.gitDir, "refs"), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".lock") || d.IsDir() {
-				return nil // a folder that git removes meanwhile is no reason to stop
-			}
-			return clear(path)
-		})
+		return nil
 	})
 	if err != nil {
 		return removed, fmt.Errorf("recover locks: %w", err)
 	}
 	return removed, nil
+}
+
+// eachRefLock calls fn for all files that may be locks on refs and HEADs.
+func (r *Repo) eachRefLock(fn func(path string) error) error {
+	paths := []string{r.packedPath() + ".lock"}
+	for _, dir := range r.headDirs() {
+		paths = append(paths, filepath.Join(dir, "HEAD.lock"))
+	}
+	for _, path := range paths {
+		if err := fn(path); err != nil {
+			return err
+		}
+	}
+	return eachLockIn(filepath.Join(r.gitDir, "refs"), fn)
+}
+
+func eachLockIn(dir string, fn func(path string) error) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".lock") || d.IsDir() {
+			return nil // a folder that git removes meanwhile is no reason to stop
+		}
+		return fn(path)
+	})
 }

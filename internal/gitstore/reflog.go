@@ -2,11 +2,13 @@ package gitstore
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,6 +82,82 @@ func (r *Repo) logUpdate(u RefUpdate) error {
 	return r.logHeads(u.Name, line)
 }
 
+// LogRef adds lines to the reflog of a ref and does not move the ref: so the log can tell
+// of, and keep for as long as git keeps reflogs, objects that the ref never named. The
+// lines lead from what the ref holds back to what it holds; a zero Old of the first and
+// a zero New of the last stand for that. Who may be zero, as in [RefUpdate].
+//
+// The lines are durable when it returns. Errors: ErrNotFound without such a ref;
+// ErrConflict when it holds something else than the lines say; ErrBusy.
+func (r *Repo) LogRef(ctx context.Context, name string, entries ...ReflogEntry) error {
+	if err := CheckRefName(name); err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	err := r.guarded(ctx, r.refGuard(), func() error { return r.logGuarded(name, slices.Clone(entries)) })
+	if err != nil {
+		return fmt.Errorf("write to the reflog of %s: %w", name, err)
+	}
+	return nil
+}
+
+func (r *Repo) logGuarded(name string, entries []ReflogEntry) (err error) {
+	if _, _, err := r.readRef(name); err != nil {
+		return err // before a lock makes folders for a ref that is not there
+	}
+	l, err := r.lock(r.refPath(name))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, l.release())
+		r.removeEmptyParents(name) // the ref may be packed
+	}()
+	current, target, err := r.readRef(name)
+	if err != nil {
+		return err
+	}
+	if target != "" {
+		return fmt.Errorf("it is a symbolic ref to %s", target)
+	}
+	first, last := &entries[0].Old, &entries[len(entries)-1].New
+	for _, end := range []*Hash{first, last} {
+		if end.IsZero() {
+			*end = current
+		}
+		if *end != current {
+			return fmt.Errorf("%w: it holds %s, not %s", ErrConflict, current, *end)
+		}
+	}
+	var lines []byte
+	for _, e := range entries {
+		line, err := r.reflogLine(RefUpdate{Name: name, Old: e.Old, New: e.New, Who: e.Who, Message: e.Message})
+		if err != nil {
+			return err
+		}
+		lines = append(lines, line...)
+	}
+	path := r.logPath(name)
+	if err := r.appendReflog(path, lines, true); err != nil {
+		return err
+	}
+	return r.syncFile(path)
+}
+
+// syncFile makes a file that was written through another handle durable, and its name.
+func (r *Repo) syncFile(path string) (err error) {
+	f, err := r.fs.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return r.fs.SyncDir(filepath.Dir(path))
+}
+
 // logDeletion removes the ref's log and tells the HEADs.
 func (r *Repo) logDeletion(u RefUpdate) error {
 	line, err := r.reflogLine(u)
@@ -139,7 +217,7 @@ func (r *Repo) reflogLine(u RefUpdate) ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// appendReflog adds one line to a log in a single write. A log that does not exist is
+// appendReflog adds lines to a log in a single write. A log that does not exist is
 // begun only if create says so.
 func (r *Repo) appendReflog(path string, line []byte, create bool) (err error) {
 	f, err := r.fs.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)

@@ -85,7 +85,8 @@ type Repo struct {
 	gitDir string // the common .git folder, absolute
 	fs     *disk.FS
 	wait   time.Duration
-	bare   bool // the configuration may say so
+	bare   bool     // the configuration may say so
+	extra  []string // more object folders: see [OpenBare]
 
 	mu        sync.Mutex // guards what follows
 	odb       *odb

@@ -193,3 +193,102 @@ func TestRemoveWorktreeFaults(t *testing.T) {
 		}
 	})
 }
+
+// A fork's worktree is two folders deep, and sparse; what it leaves is nothing.
+func TestRemoveForkFaults(t *testing.T) {
+	j := newJudge(t)
+	r, ctx := j.open(nil), context.Background()
+	w, entries := j.sparse(r)
+	j.git("branch", "fork/main/y")
+	dir := filepath.Join(j.dir, "forks", "main")
+	other, err := r.AddWorktree(ctx, "refs/heads/fork/main/y", filepath.Join(dir, "y"))
+	j.ok(err)
+	j.ok(r.RemoveWorktree(ctx, w))
+	if _, err := os.Stat(filepath.Join(other.Dir, ".git")); err != nil {
+		t.Fatal("the worktree beside it is gone, too")
+	}
+	j.ok(r.RemoveWorktree(ctx, other))
+	j.git("branch", "-D", "fork/main/y")
+	for _, gone := range []string{"", "folder", "parent"} {
+		everyFault(t, func(t *testing.T, fsys *disk.FS) {
+			w, err := r.AddWorktree(ctx, w.Branch, w.Dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			j.writeIn(w, entries[9].Path, "line 9\n")
+			if err := r.RebuildIndex(ctx, w, entries); err != nil {
+				t.Fatal(err)
+			}
+			switch gone {
+			case "folder":
+				j.ok(os.RemoveAll(w.Dir))
+			case "parent":
+				j.ok(os.RemoveAll(dir))
+			}
+			first := j.open(fsys).RemoveWorktree(ctx, w)
+			j.listed(r)
+			if _, err := os.Stat(dir); err == nil && first == nil {
+				t.Fatal("the empty folder around it is left")
+			}
+			if err := r.RemoveWorktree(ctx, w); err != nil {
+				t.Fatal(err)
+			}
+			for _, left := range []string{w.GitDir, filepath.Join(j.gitDir, guardDir, "worktree.new"), w.Dir} {
+				if _, err := os.Lstat(left); err == nil {
+					t.Fatalf("%s is left", left)
+				}
+			}
+			j.listed(r)
+			if out := j.git("worktree", "prune", "--verbose", "--expire=now"); out != "" {
+				t.Fatalf("git had to prune: %s", out)
+			}
+			if out := j.git("status", "--porcelain"); out != "" {
+				t.Fatalf("git status: %s", out)
+			}
+		})
+	}
+	j.git("branch", "-D", "fork/main/x")
+	if _, err := os.Stat(filepath.Join(j.dir, "forks")); err == nil {
+		t.Error("the folder of all forks is left")
+	}
+	if _, err := os.Stat(j.dir); err != nil {
+		t.Fatal(err)
+	}
+	j.fsck()
+}
+
+// A process that dies while it writes the index of a fork, or git's settings, leaves a
+// lock at which git stops.
+func TestRecoverOtherLocks(t *testing.T) {
+	j := newJudge(t)
+	r, ctx := j.open(nil), context.Background()
+	w, _ := j.sparse(r)
+	dying := j.open(&disk.FS{Fault: func(op disk.Op, path string) error {
+		if op == disk.OpSync || op == disk.OpRemove {
+			return errKilled
+		}
+		return nil
+	}})
+	j.writeIn(w, "anchors/009_x/messages.jsonl", "line 9\nmore\n")
+	if err := dying.UpdateIndex(ctx, w, []IndexChange{change("anchors/009_x/messages.jsonl", "line 9\nmore\n")}); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	if _, err := dying.InstallDrivers(ctx, testDrivers()); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	if out, err := j.tryGit(w.Dir, "commit", "-qam", "x"); err == nil {
+		t.Fatalf("git does not stop at a lock: %s", out)
+	}
+	foreign := filepath.Join(j.gitDir, "index.lock")
+	j.ok(os.WriteFile(foreign, nil, 0o600))
+	removed, err := r.RecoverLocks(ctx)
+	if err != nil || len(removed) != 2 {
+		t.Fatal(removed, err)
+	}
+	if _, err := os.Stat(foreign); err != nil {
+		t.Error("somebody else's lock is gone")
+	}
+	j.gitIn(w.Dir, "commit", "-qam", "x")
+	j.git("config", "x.y", "z")
+	j.stillSparse(w, "recovering")
+}

@@ -16,14 +16,14 @@ type claude struct {
 }
 
 func readClaude(r *reading) error {
-	scan := newClaudeScan(r)
 	opening, err := claudeOpening(r)
 	if err != nil {
 		return err
 	}
+	scan := newClaudeScan(r, opening.agent)
 	for i, v := range opening.env {
 		if v != nil {
-			scan.env[0][i] = scan.hash(v)
+			scan.env[0][i], scan.env[scan.home][i] = scan.hash(v), scan.hash(v)
 		}
 	}
 	if err := eachLine(r.ctx, r.src, wholeClaude, scan); err != nil {
@@ -36,6 +36,7 @@ func readClaude(r *reading) error {
 		if n%256 == 0 && r.ctx.Err() != nil {
 			return r.ctx.Err()
 		}
+		c.launches.passed(i)
 		if c.recs[i].is(flagDuplicate | flagMember) {
 			continue
 		}
@@ -59,7 +60,7 @@ func readClaude(r *reading) error {
 // source is a record fetched for the second pass.
 type source struct {
 	i      int32
-	tape   string
+	fork   string
 	key    string
 	date   string
 	hidden bool
@@ -77,7 +78,7 @@ func (c *claude) fetch(i int32) (source, error) {
 	}
 	c.line.parse(raw)
 	l := &c.line
-	s := source{i: i, tape: c.tapes[r.tape], line: l, raw: raw, msg: l.message}
+	s := source{i: i, fork: c.tapes[r.tape], line: l, raw: raw, msg: l.message}
 	s.hidden = r.is(flagAbandoned) && r.tape == 0
 	if r.is(flagRelayed) {
 		outer := *l
@@ -104,19 +105,32 @@ func (c *claude) fetch(i int32) (source, error) {
 	return s, nil
 }
 
-// fetchMember is fetch for a record that is not the head of its group.
+// fetchMember is fetch for a record that is not the head of its group. What is told
+// beside its message comes first.
 func (c *claude) fetchMember(i int32) (source, error) {
 	s, err := c.fetch(i)
-	if err == nil && c.recs[i].is(flagMoved) {
-		err = c.environmentEvent(&s)
+	if err != nil {
+		return s, err
 	}
-	return s, err
+	if c.recs[i].is(flagMoved) {
+		if err := c.environmentEvent(&s); err != nil {
+			return s, err
+		}
+	}
+	if !c.recs[i].is(flagRelayed) {
+		return s, nil
+	}
+	if err := c.introduce(&s); err != nil {
+		return s, err
+	}
+	// introduce reads the record around the message again.
+	return c.fetch(i)
 }
 
 // fresh reports whether the tape lacks a part of a record, and notes that the
 // record gave something new.
 func (c *claude) fresh(s *source, key string) bool {
-	if c.r.out.seen(s.tape, key) {
+	if c.r.out.seen(s.fork, key) {
 		return false
 	}
 	c.recs[s.i].flags |= flagFresh
@@ -129,7 +143,7 @@ func (c *claude) put(s *source, key, kind string, payload, extra []byte) error {
 		return nil
 	}
 	return c.r.out.put(part{
-		tape: s.tape, kind: kind, payload: payload, keys: []string{key},
+		fork: s.fork, kind: kind, payload: payload, keys: []string{key},
 		date: s.date, hidden: s.hidden, extra: extra,
 	})
 }
@@ -140,23 +154,9 @@ func (c *claude) emit(i int32) error {
 		at := r.at()
 		return c.r.putDamaged(c.tapes[r.tape], at, c.reasons[i], &c.counts)
 	}
-	s, err := c.fetch(i)
+	s, err := c.fetchMember(i)
 	if err != nil {
 		return err
-	}
-	if r.is(flagMoved) {
-		if err := c.environmentEvent(&s); err != nil {
-			return err
-		}
-	}
-	if r.is(flagRelayed) {
-		if err := c.introduce(&s); err != nil {
-			return err
-		}
-		// introduce reads the record around the message again.
-		if s, err = c.fetch(i); err != nil {
-			return err
-		}
 	}
 	switch r.kind {
 	case claudeAssistant:

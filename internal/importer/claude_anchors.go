@@ -13,7 +13,7 @@ func (c *claude) compaction(i int32) error {
 	if err != nil {
 		return err
 	}
-	p := part{tape: first.tape, kind: kindAnchor, date: first.date, hidden: first.hidden}
+	p := part{fork: first.fork, kind: kindAnchor, date: first.date, hidden: first.hidden}
 	state := newObject(512)
 	if c.recs[i].kind == claudeBoundary {
 		if !c.fresh(&first, first.key) {

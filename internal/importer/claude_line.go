@@ -9,6 +9,7 @@ type claudeLine struct {
 	typ, subtype              string
 	uuid, parent, logical     []byte
 	message, data, agent      []byte
+	call                      []byte // that started the subagent whose progress this is
 	side, digest, meta        bool
 	timestamp                 []byte
 	content                   []byte // of a system line
@@ -57,6 +58,8 @@ func (l *claudeLine) parse(raw []byte) {
 			l.leafUUID = v
 		case "summary":
 			l.summary = v
+		case "parentToolUseID":
+			l.call, l.more = v, true
 		case "attachment":
 			l.attach = v
 		default:

@@ -20,6 +20,9 @@ type opening struct {
 	env     [len(envelope)][]byte
 	model   []byte
 	started string
+	first   bool   // a line of the conversation has been seen
+	agent   string // the subagent whose own file this is, by its name and first line
+	stem    string
 }
 
 // errEnough stops a walk over lines.
@@ -38,6 +41,12 @@ func (o *opening) record(at span, raw []byte) error {
 			o.env[i] = bytes.Clone(v)
 		}
 	}
+	if !o.first && l.uuid != nil {
+		o.first = true
+		if name := agentName(text(l.agent)); l.side && l.agent != nil && name == o.stem {
+			o.agent = name
+		}
+	}
 	if o.started == "" {
 		o.started = normalDate(l.timestamp)
 	}
@@ -50,7 +59,7 @@ func (o *opening) record(at span, raw []byte) error {
 }
 
 func claudeOpening(r *reading) (*opening, error) {
-	o := &opening{}
+	o := &opening{stem: r.src.stem()}
 	if err := eachLine(r.ctx, r.src, wholeClaude, o); err != nil && !errors.Is(err, errEnough) {
 		return nil, err
 	}
@@ -62,7 +71,7 @@ func describeClaude(r *reading, info *Info) error {
 	if err != nil {
 		return err
 	}
-	info.Started = o.started
+	info.Started, info.Agent = o.started, o.agent
 	info.Session = text(o.env[envelopeIndex("sessionId")])
 	// A session that goes on from another one may begin with that one's lines.
 	if stem := r.src.stem(); isUUID(stem) {

@@ -61,14 +61,11 @@ func (c *claudeScan) resolve() {
 	for i := range c.recs {
 		// A line that came before its side chain's start got a tape of its own.
 		r := &c.recs[i]
-		if p := c.parentOf(i); p > int32(i) && r.is(flagSide) && c.recs[p].is(flagSide) && c.named(r.tape) {
+		if p := c.parentOf(i); p > int32(i) && r.is(flagSide) && c.recs[p].is(flagSide) && c.rooted[r.tape] {
 			r.tape = c.recs[p].tape
 		}
 	}
 }
-
-// named reports whether a tape is called after a line and not after an agent.
-func (c *claudeScan) named(tape uint16) bool { return len(c.tapes[tape]) == len("agent-")+8 }
 
 func (c *claudeScan) parentOf(i int) int32 {
 	r := &c.recs[i]

@@ -3,7 +3,6 @@ package importer
 import (
 	"bytes"
 	"hash/maphash"
-	"strings"
 
 	"tape/internal/jsonl"
 )
@@ -81,26 +80,35 @@ func envelopeIndex(key string) int {
 }
 
 type claudeScan struct {
-	r       *reading
-	seed    maphash.Seed
-	recs    []rec
-	byID    map[uint64]int32 // uuids, of relayed messages their own too
-	tapes   []string         // names; the first is the session's own ""
-	tapeNo  map[string]uint16
+	r    *reading
+	seed maphash.Seed
+	recs []rec
+	byID map[uint64]int32 // uuids, of relayed messages their own too
+	agents
+	launches
+	home    uint16                  // the tape of lines that say nothing of a subagent
 	env     [][len(envelope)]uint64 // by tape: what holds now
 	moved   map[int32]uint16        // which fields of the envelope a record changed
 	reasons map[int32]string        // why a line is damaged
 	counts  counter
-	main    bool // the session's own tape has records
 }
 
-func newClaudeScan(r *reading) *claudeScan {
-	return &claudeScan{
+// newClaudeScan makes a scan of a session, or of the file that a subagent has for itself.
+func newClaudeScan(r *reading, agent string) *claudeScan {
+	c := &claudeScan{
 		r: r, seed: maphash.MakeSeed(), byID: map[uint64]int32{},
-		tapes: []string{""}, tapeNo: map[string]uint16{"": 0},
+		agents: newAgents(), launches: newLaunches(),
 		env:   make([][len(envelope)]uint64, 1),
 		moved: map[int32]uint16{}, reasons: map[int32]string{},
 	}
+	switch {
+	case agent == "":
+	case r.src.Within:
+		c.home = c.tape(agent, agent)
+	default:
+		c.tapeNo[agent] = 0 // it is the session here
+	}
+	return c
 }
 
 func (c *claudeScan) hash(raw []byte) uint64 {
@@ -121,7 +129,7 @@ func wholeClaude(raw []byte) bool {
 func (c *claudeScan) record(at span, raw []byte) error {
 	var l claudeLine
 	l.parse(raw)
-	r := rec{off: at.off, size: int32(at.size), line: int32(at.line)}
+	r := rec{off: at.off, size: int32(at.size), line: int32(at.line), tape: c.home}
 	i := int32(len(c.recs))
 	c.r.stats.Records++
 	c.link(&r, &l, raw, i)
@@ -130,13 +138,14 @@ func (c *claudeScan) record(at span, raw []byte) error {
 		c.relayed(&r, &l, i)
 	default:
 		c.classify(&r, l.typ, l.message, &l)
+		c.noteLaunch(&r, &l)
 		if l.side {
 			r.flags |= flagSide
 			r.tape = c.sideTape(&r, &l)
 		}
 	}
+	c.spoke[r.tape] = true
 	c.environment(&r, &l, i)
-	c.main = c.main || r.tape == 0
 	c.recs = append(c.recs, r)
 	return nil
 }
@@ -172,7 +181,8 @@ func (c *claudeScan) link(r *rec, l *claudeLine, raw []byte, i int32) {
 // relayed notes the message of a subagent that progress carries.
 func (c *claudeScan) relayed(r *rec, l *claudeLine, i int32) {
 	r.flags |= flagRelayed
-	r.tape = c.tape(agentTape(text(l.agent)))
+	r.tape = c.agentTape(text(l.agent))
+	c.relays(text(l.call), r.tape, i)
 	var in claudeLine
 	in.parse(l.inner)
 	c.classify(r, in.typ, in.message, &in)
@@ -264,39 +274,6 @@ func isPrompt(content []byte) bool {
 	return prompt
 }
 
-// tape returns the number of a subagent's tape.
-func (c *claudeScan) tape(name string) uint16 {
-	if n, ok := c.tapeNo[name]; ok {
-		return n
-	}
-	if len(c.tapes) > 0xFFFF-1 {
-		// No session has so many; what is beyond them shares the last.
-		return uint16(len(c.tapes) - 1)
-	}
-	n := uint16(len(c.tapes))
-	c.tapes = append(c.tapes, name)
-	c.tapeNo[name] = n
-	// Another tape starts from the environment of the session.
-	c.env = append(c.env, c.env[0])
-	return n
-}
-
-// agentTape names the tape of a subagent. A slash would name another tape.
-func agentTape(id string) string { return "agent-" + strings.ReplaceAll(id, "/", "_") }
-
-// sideTape finds the tape of a subagent's line: by the agent's id, or by the
-// line that the side chain starts with.
-func (c *claudeScan) sideTape(r *rec, l *claudeLine) uint16 {
-	if id := text(l.agent); id != "" {
-		return c.tape(agentTape(id))
-	}
-	if p, ok := c.byID[r.parent]; ok && r.parent != 0 && int(p) < len(c.recs) && c.recs[p].is(flagSide) {
-		return c.recs[p].tape
-	}
-	root := text(l.uuid)
-	return c.tape(agentTape(strings.ToValidUTF8(root[:min(len(root), 8)], "_")))
-}
-
 // environment notes what of the envelope differs from the line before.
 func (c *claudeScan) environment(r *rec, l *claudeLine, i int32) {
 	if r.is(flagDuplicate) {
@@ -322,15 +299,10 @@ func (c *claudeScan) environment(r *rec, l *claudeLine, i int32) {
 func (c *claudeScan) damaged(at span, reason string) error {
 	i := int32(len(c.recs))
 	c.reasons[i] = reason
-	// In a file that is all one subagent's, it is that subagent's line.
-	var tape uint16
-	if i > 0 && !c.main {
-		tape = c.recs[i-1].tape
-	}
 	// A line that is too long may be longer than a record can say.
 	c.recs = append(c.recs, rec{
 		off: at.off, size: int32(min(at.size, 1<<31-1)), line: int32(at.line),
-		tape: tape, kind: claudeDamaged, flags: flagNoID,
+		tape: c.home, kind: claudeDamaged, flags: flagNoID,
 	})
 	return nil
 }

@@ -170,55 +170,6 @@ func TestClaudeLostParent(t *testing.T) {
 	}
 }
 
-func TestClaudeSubagents(t *testing.T) {
-	relayed := func(uuid, parent, inner string) string {
-		return ln(uuid, parent, `"type":"progress","data":{"message":`+inner+`,"normalizedMessages":[],"type":"agent_progress","prompt":"go","agentId":"x1"},"parentToolUseID":"c9"`)
-	}
-	side := func(l string) string {
-		return strings.Replace(l, `"isSidechain":false`, `"isSidechain":true,"agentId":"x1"`, 1)
-	}
-	main := lines(
-		userLn("u1", "", `"hi"`),
-		relayed("p1", "u1", `{"type":"user","message":{"role":"user","content":[{"type":"text","text":"go"}]},"uuid":"i1","timestamp":"2026-03-01T10:00:01Z"}`),
-		relayed("p2", "p1", `{"type":"assistant","message":{"id":"m9","role":"assistant","model":"m","content":[{"type":"text","text":"gone"}]},"uuid":"i2","timestamp":"2026-03-01T10:00:02Z"}`),
-		side(userLn("i1", "", `[{"type":"text","text":"go"}]`)),
-		side(userLn("i3", "i2", `"more"`)),
-		strings.Replace(userLn("0123456789", "", `"old"`), `"isSidechain":false`, `"isSidechain":true`, 1),
-		userLn("u2", "p2", `"bye"`),
-	)
-	seen := tapeSeen{}
-	items, stats := read(t, ClaudeCode, "x.jsonl", main, seen)
-	if stats.Skipped != 1 {
-		t.Errorf("%+v", stats)
-	}
-	want(t, items,
-		`message {"role":"user","content":"hi"}`,
-		`agent-x1event {"name":"agent","data":{"agent_id":"x1","call_id":"c9"}}`,
-		`agent-x1message {"role":"user","content":[{"type":"text","text":"go"}]}`,
-		`agent-x1message {"role":"assistant","content":"gone"}`,
-		`agent-x1event {"name":"run","data":{"model":"m","message_id":"m9"}}`,
-		`agent-x1message {"role":"user","content":"more"}`,
-		`agent-01234567message {"role":"user","content":"old"}`,
-		`message {"role":"user","content":"bye"}`,
-	)
-	// The subagent's own file tells the same, and more.
-	own := lines(
-		side(userLn("i1", "", `[{"type":"text","text":"go"}]`)),
-		side(answerLn("i2", "i1", "m9", `{"type":"text","text":"gone"}`)),
-		side(userLn("i3", "i2", `"more"`)),
-		side(userLn("i4", "i3", `"yet more"`)),
-	)
-	items, stats = read(t, ClaudeCode, "agent-x1.jsonl", own, seen)
-	want(t, items, `agent-x1message {"role":"user","content":"yet more"}`)
-	if stats.Skipped != 3 {
-		t.Errorf("%+v", stats)
-	}
-	info, err := Describe(context.Background(), ClaudeCode, source1("/p/agent-x1.jsonl", own))
-	if err != nil || info.Session != "s-1" {
-		t.Errorf("%+v, %v", info, err)
-	}
-}
-
 func TestClaudeEnvironment(t *testing.T) {
 	moved := func(l string) string { return strings.Replace(l, `"cwd":"/w"`, `"cwd":"/w/sub"`, 1) }
 	b := lines(userLn("u1", "", `"a"`), moved(userLn("u2", "u1", `"b"`)), moved(userLn("u3", "u2", `"c"`)))

@@ -10,8 +10,9 @@ import (
 // turn is the group of calls that a tape waits for results of.
 type turn struct {
 	calls []pending
-	held  int    // bytes of results held
-	after []part // messages that came between the calls and their results
+	held  int      // bytes of results held
+	after []part   // messages that came between the calls and their results
+	ends  []string // subagents whose results they are
 }
 
 // pending is a call and, once it came, its result.
@@ -137,7 +138,7 @@ func (c *claude) userMessage(s *source, keys []string, payload, extra []byte) er
 	if fresh == nil {
 		return nil
 	}
-	p := part{tape: s.tape, kind: kindMessage, payload: payload, keys: fresh, date: s.date, hidden: s.hidden}
+	p := part{fork: s.fork, kind: kindMessage, payload: payload, keys: fresh, date: s.date, hidden: s.hidden}
 	p.extra = extra
 	t := &c.turns[c.recs[s.i].tape]
 	if !t.complete() {
@@ -188,7 +189,8 @@ func (c *claude) result(s *source, key string, block, detail []byte) error {
 		return nil
 	}
 	alone := turn{calls: []pending{*call}}
-	return c.r.out.putResults(s.tape, &alone)
+	alone.ends = c.ended(alone.calls)
+	return c.r.out.putResults(s.fork, &alone)
 }
 
 // flush ends the wait for results on a tape.
@@ -198,6 +200,7 @@ func (c *claude) flush(tape uint16) error {
 		return nil
 	}
 	c.turns[tape] = turn{}
+	t.ends = c.ended(t.calls)
 	if err := c.r.out.putResults(c.tapes[tape], &t); err != nil {
 		return err
 	}
@@ -211,14 +214,14 @@ func (c *claude) flush(tape uint16) error {
 
 // putResults emits what results of a group there are, in the order of the
 // calls. A call whose result is missing gets a null if others follow.
-func (s *sink) putResults(tape string, t *turn) error {
+func (s *sink) putResults(fork string, t *turn) error {
 	last := -1
 	for i := range t.calls {
 		if t.calls[i].content != nil {
 			last = i
 		}
 	}
-	p := part{tape: tape, kind: kindToolResult}
+	p := part{fork: fork, kind: kindToolResult}
 	b := make([]byte, 0, t.held+5*len(t.calls)+16)
 	b = append(b, `{"results":[`...)
 	for i := range t.calls[:last+1] {
@@ -242,17 +245,22 @@ func (s *sink) putResults(tape string, t *turn) error {
 			p.failed = append(p.failed, call.id)
 		}
 	}
+	var parts []part
 	if last >= 0 {
 		p.payload = append(b, ']', '}')
-		if err := s.put(p); err != nil {
-			return err
-		}
+		parts = append(parts, p)
 	}
 	for i := range t.calls {
 		if d := t.calls[i].detail; d != nil {
-			if err := s.put(*d); err != nil {
-				return err
-			}
+			parts = append(parts, *d)
+		}
+	}
+	for i, p := range parts {
+		if i == len(parts)-1 {
+			p.ends = t.ends
+		}
+		if err := s.put(p); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -283,7 +291,7 @@ func (c *claude) detail(s *source, call *pending, content, detail []byte) *part 
 		data.raw("record", extra)
 	}
 	return &part{
-		tape: s.tape, kind: kindEvent, keys: []string{key}, date: s.date, hidden: s.hidden,
+		fork: s.fork, kind: kindEvent, keys: []string{key}, date: s.date, hidden: s.hidden,
 		payload: eventPayload(eventToolDetail, data.done()),
 	}
 }

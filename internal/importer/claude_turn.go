@@ -21,6 +21,7 @@ type answer struct {
 	callKeys     []string
 	callDate     string
 	callExtra    *object
+	begins       []string // subagents that the calls start
 	runKeys      []string
 	msg, request []byte // of the last line
 	extra        *object
@@ -83,13 +84,14 @@ func (c *claude) gather(a *answer, s *source) error {
 		}
 		switch typ {
 		case "thinking", "redacted_thinking":
-			p := part{tape: s.tape, kind: kindEvent, keys: []string{key}, date: s.date, hidden: s.hidden, runID: text(first(a.msg, "id"))}
+			p := part{fork: s.fork, kind: kindEvent, keys: []string{key}, date: s.date, hidden: s.hidden, runID: text(first(a.msg, "id"))}
 			p.payload = eventPayload(eventThinking, without(block, "type"))
 			if err := c.r.out.put(p); err != nil {
 				return err
 			}
 		case "tool_use":
 			a.addCall(s, key, block)
+			a.begins = append(a.begins, c.started(text(jsonl.Get(block, "id")))...)
 		case "text":
 			a.addText(s, key, nil, block)
 		default:
@@ -255,7 +257,7 @@ func joinArray(elements [][]byte) []byte {
 }
 
 func (c *claude) putAnswer(a *answer) error {
-	base := part{tape: a.head.tape, hidden: a.head.hidden, runID: text(jsonl.Get(a.msg, "id"))}
+	base := part{fork: a.head.fork, hidden: a.head.hidden, runID: text(jsonl.Get(a.msg, "id"))}
 	if len(a.textKeys) > 0 {
 		p := base
 		p.kind, p.keys, p.date = kindMessage, a.textKeys, a.textDate
@@ -266,7 +268,7 @@ func (c *claude) putAnswer(a *answer) error {
 	}
 	if len(a.callKeys) > 0 {
 		p := base
-		p.kind, p.keys, p.date = kindToolCall, a.callKeys, a.callDate
+		p.kind, p.keys, p.date, p.begins = kindToolCall, a.callKeys, a.callDate, a.begins
 		p.payload = callsPayload(a.calls)
 		if a.callExtra != nil {
 			p.extra = a.callExtra.done()

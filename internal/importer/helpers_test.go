@@ -53,8 +53,11 @@ func read(t testing.TB, format, name string, b []byte, seen tapeSeen) ([]Item, S
 		if len(it.Keys) == 0 {
 			t.Errorf("no keys: %s", it.Entry.Payload)
 		}
+		if it.Fork != "" && !strings.Contains(string(it.Entry.Meta), `"context":false`) {
+			t.Errorf("a subagent's entry is for the session's context: %.200s", it.Entry.Payload)
+		}
 		for _, k := range it.Keys {
-			id := it.Tape + "\x00" + k
+			id := it.Fork + "\x00" + k
 			if seen[id] || added[id] {
 				t.Errorf("key %q came twice, now with %.200s", k, it.Entry.Payload)
 			}
@@ -88,9 +91,15 @@ func read(t testing.TB, format, name string, b []byte, seen tapeSeen) ([]Item, S
 func show(items []Item) string {
 	var b strings.Builder
 	for _, it := range items {
-		fmt.Fprintf(&b, "%s%s %s", it.Tape, it.Entry.Kind, it.Entry.Payload)
-		if strings.Contains(string(it.Entry.Meta), `"context":false`) {
+		fmt.Fprintf(&b, "%s%s %s", it.Fork, it.Entry.Kind, it.Entry.Payload)
+		if strings.Contains(string(it.Entry.Meta), `"context":false`) && it.Fork == "" {
 			b.WriteString(" hidden")
+		}
+		for _, name := range it.Begins {
+			b.WriteString(" begins " + name)
+		}
+		for _, name := range it.Ends {
+			b.WriteString(" ends " + name)
 		}
 		b.WriteByte('\n')
 	}

@@ -33,9 +33,12 @@ var Formats = []string{Bub, ClaudeCode, Codex, Gemini, OpenAI}
 
 // Item is one entry for a tape.
 type Item struct {
-	// Tape is "" for the session's own tape. Otherwise it names a subagent's
-	// tape below it, such as "agent-1f2e".
-	Tape string
+	// Fork is "" for what is the session's own. Otherwise it names the subagent
+	// whose entry it is, and the fork that keeps it, such as "agent-1f2e".
+	Fork string
+	// Begins names the subagents that the entry's calls start, Ends those whose
+	// result it shows.
+	Begins, Ends []string
 	// Entry has a payload and a meta of its own memory. Its date is "" only
 	// when neither the source record nor one before it has a date.
 	Entry jsonl.Draft
@@ -55,6 +58,9 @@ type Info struct {
 	Named   bool   // the source gave that name; otherwise it is the file's
 	Started string // date of the first record that has one, or ""
 	State   []byte // a JSON object for the session's opening anchor, or nil
+	// Agent is set for the file that a subagent has for itself: its name, as in
+	// [Item.Fork]. Session is that of the session then.
+	Agent string
 }
 
 // Problem is something that a person should know about a source.
@@ -85,6 +91,9 @@ type Source struct {
 	Name string // of the file, as given; "-" for standard input
 	R    io.ReaderAt
 	Size int64
+	// Within makes of a subagent's own file what it is within the session: a fork.
+	// Otherwise that file is a session by itself.
+	Within bool
 }
 
 func (s Source) reader() *io.SectionReader { return io.NewSectionReader(s.R, 0, s.Size) }
@@ -101,9 +110,9 @@ func (s Source) stem() string {
 	return name
 }
 
-// SeenFunc tells whether a tape has an entry with that key. The tape is named
-// as in [Item.Tape].
-type SeenFunc func(tape, key string) bool
+// SeenFunc tells whether the tape has an entry with that key. fork is as in
+// [Item.Fork]; no two forks have a key in common.
+type SeenFunc func(fork, key string) bool
 
 // reading is one call of Read.
 type reading struct {

@@ -211,7 +211,7 @@ func (w *window) at(s span) ([]byte, error) {
 
 // putDamaged emits the event that keeps a damaged line. n says which of the
 // identical ones it is, from 1.
-func (r *reading) putDamaged(tape string, at span, reason string, counts *counter) error {
+func (r *reading) putDamaged(fork string, at span, reason string, counts *counter) error {
 	r.stats.Damaged++
 	r.stats.problem(at.line, reason)
 	section := func() *io.SectionReader { return io.NewSectionReader(r.src.R, at.off, at.size) }
@@ -220,9 +220,9 @@ func (r *reading) putDamaged(tape string, at span, reason string, counts *counte
 		return err
 	}
 	key := "damaged:" + hashKey(sum, counts.next(sum))
-	if r.out.seen(tape, key) {
+	if r.out.seen(fork, key) {
 		return nil
 	}
 	data := damagedData(reason, at.size, section())
-	return r.out.put(part{tape: tape, kind: kindEvent, payload: eventPayload(eventDamaged, data), keys: []string{key}})
+	return r.out.put(part{fork: fork, kind: kindEvent, payload: eventPayload(eventDamaged, data), keys: []string{key}})
 }

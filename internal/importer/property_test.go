@@ -13,7 +13,7 @@ func keysOf(items []Item) []string {
 	var keys []string
 	for _, it := range items {
 		for _, k := range it.Keys {
-			keys = append(keys, it.Tape+" "+k)
+			keys = append(keys, it.Fork+" "+k)
 		}
 	}
 	slices.Sort(keys)

@@ -26,6 +26,7 @@ const (
 const (
 	eventDamaged     = "import.damaged"
 	eventEnvironment = "environment"
+	eventPhase       = "phase" // an anchor of a subagent
 	eventRun         = "run"
 	eventThinking    = "thinking"
 	eventToolDetail  = "tool.detail"
@@ -46,7 +47,7 @@ type sink struct {
 
 // part is one entry about to be made.
 type part struct {
-	tape    string
+	fork    string
 	kind    string
 	payload []byte // owned
 	keys    []string
@@ -56,10 +57,19 @@ type part struct {
 	hidden  bool     // abandoned: not for any view
 	callIDs []string // of a tool_result, by position
 	failed  []string // those of them whose tool reported an error
+	begins  []string // subagents that are started here
+	ends    []string // and those whose result this is
 	extra   []byte   // fields of the source record without a place in the payload
 }
 
 func (s *sink) put(p part) error {
+	if p.fork != "" {
+		// The session's model saw none of it, and its phases go on meanwhile.
+		p.hidden = true
+		if p.kind == kindAnchor {
+			p.kind, p.payload = kindEvent, eventPayload(eventPhase, p.payload)
+		}
+	}
 	if p.date == "" {
 		p.date = s.date
 	} else {
@@ -76,9 +86,11 @@ func (s *sink) put(p part) error {
 		p.extra = nil
 	}
 	return s.emit(Item{
-		Tape:  p.tape,
-		Entry: jsonl.Draft{Kind: p.kind, Payload: p.payload, Meta: s.meta(p), Date: p.date},
-		Keys:  p.keys,
+		Fork:   p.fork,
+		Begins: p.begins,
+		Ends:   p.ends,
+		Entry:  jsonl.Draft{Kind: p.kind, Payload: p.payload, Meta: s.meta(p), Date: p.date},
+		Keys:   p.keys,
 	})
 }
 

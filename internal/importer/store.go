@@ -2,17 +2,14 @@ package importer
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 
-	"tape/internal/jsonl"
 	"tape/repo"
 )
 
@@ -25,6 +22,8 @@ type Options struct {
 	Tape   string // the tape to import into; "" names it after the session
 	// Fallback names the tape of a session that has no name; "" takes the file's.
 	Fallback string
+	// NoSubagents leaves out what subagents did. An import without it brings it in.
+	NoSubagents bool
 	// Progress is told from time to time how many bytes of the file were read. It
 	// may be called from several goroutines. Nil drops it.
 	Progress func(read, size int64)
@@ -35,17 +34,21 @@ type Result struct {
 	File      string
 	Format    string
 	Tape      string
-	Subagents []string // tapes of subagents that got entries
+	Subagents []string // forks with entries of subagents, as TAPE/FORK
 	Imported  int      // entries, those of subagents included
-	Skipped   int      // records that the tape had already
+	Skipped   int      // records that the tape had already, or that were not wanted
 	Damaged   int      // lines that could not be read as a whole
 	Anchors   int      // of the entries, how many are anchors
 	Problems  []Problem
 }
 
 // File imports a transcript into a tape of the store, which is created if need be.
-// Imported again, a file adds only what is new. The entries of one file and tape
-// come in all at once or not at all.
+// Imported again, a file adds only what is new. The entries of one file come in all at
+// once or not at all.
+//
+// What a subagent did is a fork of the tape, begun at the call that started it and merged
+// behind the result of that call. What is there of it without a result is merged in the
+// end, and what a later import finds of it is another fork of the same name.
 func File(ctx context.Context, store *repo.Store, name string, src Source, o Options) (Result, error) {
 	res := Result{File: name, Format: o.Format}
 	if o.Format == Auto || o.Format == "" {
@@ -76,18 +79,61 @@ func File(ctx context.Context, store *repo.Store, name string, src Source, o Opt
 	default:
 		res.Tape = info.Session
 	}
-	err = readInto(ctx, store, src, info, &res)
+	if err := placeAgent(ctx, store, &src, &info, o, &res); err != nil {
+		return res, fmt.Errorf("import %s: %w", name, err)
+	}
+	err = readInto(ctx, store, src, info, o, &res)
 	if errors.Is(err, errRaced) {
-		err = readInto(ctx, store, src, info, &res)
+		err = readInto(ctx, store, src, info, o, &res)
 	}
 	return res, err
 }
 
-func readInto(ctx context.Context, store *repo.Store, src Source, info Info, res *Result) error {
+// placeAgent decides where a subagent's own file goes. Where its session's tape has the
+// subagent already, the file adds to that. Otherwise it becomes a tape below the
+// session's, with a context of its own.
+func placeAgent(ctx context.Context, store *repo.Store, src *Source, info *Info, o Options, res *Result) error {
+	if info.Agent == "" {
+		return nil
+	}
+	known, err := hasFork(ctx, store, res.Tape, info.Agent)
+	switch {
+	case err != nil:
+		return err
+	case known || o.NoSubagents:
+		src.Within, info.Agent = true, ""
+	case info.Named || o.Tape != "":
+		res.Tape += "/" + info.Agent
+	default:
+		info.Agent = "" // of no session: it is one
+	}
+	return nil
+}
+
+// hasFork reports whether a fork of that name was merged into a tape.
+func hasFork(ctx context.Context, store *repo.Store, name, fork string) (bool, error) {
+	tape, err := store.Tape(ctx, name)
+	if errors.Is(err, repo.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	forks, err := tape.ClosedForks(ctx)
+	return slices.ContainsFunc(forks, func(f repo.ForkInfo) bool {
+		return f.Fork == fork || strings.HasPrefix(f.Fork, fork+".")
+	}), err
+}
+
+func readInto(ctx context.Context, store *repo.Store, src Source, info Info, o Options, res *Result) error {
 	*res = Result{File: res.File, Format: res.Format, Tape: res.Tape}
-	in := &intake{ctx: ctx, store: store, info: info, res: res, tapes: map[string]*target{}}
-	stats, err := Read(ctx, res.Format, src, in.seen, in.add)
-	res.Skipped, res.Damaged, res.Problems = stats.Skipped+in.repeated, stats.Damaged, stats.Problems
+	in := newIntake(ctx, store, info, o, res)
+	err := in.open()
+	if err == nil {
+		var stats Stats
+		stats, err = Read(ctx, res.Format, src, in.seen, in.add)
+		res.Skipped, res.Damaged, res.Problems = stats.Skipped+in.repeated, stats.Damaged, stats.Problems
+	}
 	if err := in.finish(err); err != nil {
 		return fmt.Errorf("import %s into tape %q: %w", res.File, res.Tape, err)
 	}
@@ -158,245 +204,4 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 		c.tell(end, c.size)
 	}
 	return n, err
-}
-
-// intake writes the items of one file to the session's tape and its subagents'.
-type intake struct {
-	ctx   context.Context
-	store *repo.Store
-	info  Info
-	res   *Result
-	tapes map[string]*target // by Item.Tape
-
-	err      error // a tape could not be read: nothing may be added
-	anySeen  bool  // a record was left out because the tape has it
-	repeated int   // items that were left out here
-}
-
-// target is a tape that is being imported into. It is nil in intake.tapes while the
-// tape does not exist.
-type target struct {
-	tx   *repo.Tx
-	have map[[16]byte]struct{} // keys of the entries that were there before
-}
-
-func keyHash(key string) [16]byte {
-	sum := sha256.Sum256([]byte(key))
-	return [16]byte(sum[:16])
-}
-
-func (in *intake) tapeName(sub string) string {
-	if sub == "" {
-		return in.res.Tape
-	}
-	return in.res.Tape + "/" + sub
-}
-
-// seen looks a key up among those of the tape's entries.
-func (in *intake) seen(sub, key string) bool {
-	t, err := in.open(sub)
-	if err != nil || t == nil {
-		return false // add meets the same error and returns it
-	}
-	_, ok := t.have[keyHash(key)]
-	in.anySeen = in.anySeen || ok
-	return ok
-}
-
-// open returns the target of a tape that exists, nil if it does not.
-func (in *intake) open(sub string) (*target, error) {
-	if in.err != nil {
-		return nil, in.err
-	}
-	if t, ok := in.tapes[sub]; ok {
-		return t, nil
-	}
-	tape, err := in.store.Tape(in.ctx, in.tapeName(sub))
-	if errors.Is(err, repo.ErrNotFound) {
-		in.tapes[sub] = nil
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return in.begin(sub, tape)
-}
-
-// begin takes the tape's lock before it looks at what the tape has, so that of two
-// imports of the same file one waits for the other.
-func (in *intake) begin(sub string, tape *repo.Tape) (*target, error) {
-	tx, err := tape.Begin(in.ctx)
-	if err != nil {
-		return nil, err
-	}
-	t := &target{tx: tx, have: map[[16]byte]struct{}{}}
-	in.tapes[sub] = t
-	in.err = in.learn(t, tape)
-	return t, in.err
-}
-
-// learn collects the keys of the entries that a tape has.
-func (in *intake) learn(t *target, tape *repo.Tape) error {
-	var bub BubKeys
-	for e, err := range tape.Entries(in.ctx, repo.Query{}) {
-		if err != nil {
-			return err
-		}
-		for _, key := range Keys(e.Meta) {
-			t.have[keyHash(key)] = struct{}{}
-		}
-		if in.info.Format == Bub {
-			d, err := jsonl.ParseDraft(e.Raw)
-			if err != nil {
-				return err
-			}
-			t.have[keyHash(bub.Next(d))] = struct{}{}
-		}
-	}
-	return nil
-}
-
-// add writes one item.
-func (in *intake) add(item Item) error {
-	t, err := in.open(item.Tape)
-	if err != nil {
-		return err
-	}
-	if t == nil {
-		opened, err := in.create(item)
-		if err != nil {
-			return err
-		}
-		if opened {
-			in.count(item)
-			return nil
-		}
-		t = in.tapes[item.Tape]
-	}
-	if item.Entry.Kind == kindAnchor {
-		if in.repeatsFirst(item) {
-			in.repeated++
-			return nil
-		}
-		a, err := anchorOf(item)
-		if err != nil {
-			return err
-		}
-		if _, err := t.tx.Handoff(a); err != nil {
-			return err
-		}
-		in.count(item)
-		return nil
-	}
-	d := repo.Draft{Kind: item.Entry.Kind, Payload: item.Entry.Payload, Meta: item.Entry.Meta, Date: item.Entry.Date}
-	if item.Line != nil {
-		if d, err = repo.StoredLine(item.Line); err != nil {
-			return err
-		}
-	}
-	if _, err := t.tx.Append(d); err != nil {
-		return err
-	}
-	in.count(item)
-	return nil
-}
-
-func (in *intake) count(item Item) {
-	in.res.Imported++
-	if item.Entry.Kind == kindAnchor {
-		in.res.Anchors++
-	}
-	if name := in.tapeName(item.Tape); item.Tape != "" && !slices.Contains(in.res.Subagents, name) {
-		in.res.Subagents = append(in.res.Subagents, name)
-	}
-}
-
-// repeatsFirst reports whether an anchor is the opening one at the head of a file.
-// The tape has one of its own, so this one stays out, and a whole tape keeps its ids.
-func (in *intake) repeatsFirst(item Item) bool {
-	return in.res.Imported == 0 && !in.anySeen && in.repeated == 0 &&
-		jsonl.GetString(item.Entry.Payload, "name") == repo.FirstAnchor
-}
-
-// create makes the tape of an item, and reports whether the item is its opening
-// anchor.
-func (in *intake) create(item Item) (opened bool, err error) {
-	name := in.tapeName(item.Tape)
-	first := repo.Anchor{Name: repo.FirstAnchor, Date: in.info.Started, State: in.openingState(item.Tape)}
-	if item.Tape != "" {
-		first.Date = item.Entry.Date
-	}
-	if jsonl.GetString(item.Entry.Payload, "name") == repo.FirstAnchor && item.Entry.Kind == kindAnchor {
-		if first, err = anchorOf(item); err != nil {
-			return false, err
-		}
-		opened = true
-	}
-	tape, err := in.store.CreateTapeFrom(in.ctx, name, first)
-	if errors.Is(err, repo.ErrConflict) {
-		// Another import created it in this moment; what it holds is known once its
-		// lock is free.
-		opened = false
-		tape, err = in.store.Tape(in.ctx, name)
-	}
-	if err != nil {
-		return false, err
-	}
-	t, err := in.begin(item.Tape, tape)
-	if err != nil {
-		return false, err
-	}
-	if len(t.have) > 0 && !opened {
-		return false, errRaced
-	}
-	return opened, nil
-}
-
-// errRaced ends an import that another one of the same file overtook after this one
-// had begun to read; File begins again.
-var errRaced = errors.New("another import of the same session came first; run it again")
-
-func (in *intake) openingState(sub string) json.RawMessage {
-	if sub != "" {
-		state := jsonl.AppendString([]byte(`{"owner":"agent","parent":`), in.res.Tape)
-		return append(state, '}')
-	}
-	state := []byte(`{"owner":"human"`)
-	if jsonl.IsObject(in.info.State) && len(in.info.State) > len("{}") {
-		return slices.Concat(state, []byte(","), in.info.State[1:])
-	}
-	return append(state, '}')
-}
-
-func anchorOf(item Item) (repo.Anchor, error) {
-	if item.Line != nil {
-		return repo.StoredAnchor(item.Line)
-	}
-	return repo.Anchor{Name: jsonl.GetString(item.Entry.Payload, "name"), State: jsonl.Get(item.Entry.Payload, "state"),
-		Meta: item.Entry.Meta, Date: item.Entry.Date}, nil
-}
-
-// finish commits every tape, or takes everything back because of cause.
-func (in *intake) finish(cause error) error {
-	if cause == nil {
-		cause = in.err
-	}
-	subs := slices.Sorted(maps.Keys(in.tapes)) // the session's own tape first
-	for _, sub := range subs {
-		t := in.tapes[sub]
-		if t == nil {
-			continue
-		}
-		if cause == nil {
-			cause = t.tx.Checkpoint()
-		}
-		if cause != nil {
-			cause = errors.Join(cause, t.tx.Rollback())
-			continue
-		}
-		if _, err := t.tx.Commit(); err != nil {
-			cause = err
-		}
-	}
-	return cause
 }

@@ -49,7 +49,7 @@ func completeKinds(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 		repo.KindEvent, repo.KindError}, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeTapes offers the names of the workspace's tapes.
+// completeTapes offers the names of the workspace's tapes and forks.
 func (a *App) completeTapes(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	store, err := a.openStore(cmd.Context())
@@ -60,8 +60,9 @@ func (a *App) completeTapes(cmd *cobra.Command, _ []string, prefix string) ([]st
 	if err != nil {
 		return nil, none
 	}
+	forks, _ := store.Forks(cmd.Context())
 	var out []string
-	for _, t := range tapes {
+	for _, t := range append(tapes, forks...) {
 		if offer(t.Name(), prefix) {
 			out = append(out, t.Name())
 		}

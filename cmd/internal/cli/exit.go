@@ -49,6 +49,12 @@ func exitCodes() []exitCode {
 // codeOf finds the exit code of an error.
 func codeOf(err error) exitCode {
 	all := exitCodes()
+	var command *commandError
+	if errors.As(err, &command) {
+		c := all[len(all)-1]
+		c.code = command.code
+		return c
+	}
 	for _, c := range all {
 		// The library has no type for a wrong word below a command of its own.
 		if c.class != nil && errors.Is(err, c.class) || c.code == exitUsage && strings.HasPrefix(err.Error(), "unknown command ") {
@@ -93,16 +99,31 @@ func hintOf(cmd *cobra.Command, err error) string {
 
 // report writes an error to stderr and returns its exit code.
 func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
+	var status *statusError
+	if errors.As(err, &status) {
+		return status.code
+	}
 	code, hint := codeOf(err), hintOf(cmd, err)
 	msg := err.Error()
 	if code.code == exitInterrupted {
 		msg, hint = "interrupted", ""
 	}
+	var rewritten *repo.RewrittenError
+	if errors.As(err, &rewritten) && code.code == exitConflict {
+		msg = rewritten.Error()
+	}
 	if asJSON {
-		a.writeError(errorJSON{Code: code.name, Message: msg, Hint: hint})
+		out := errorJSON{Code: code.name, Message: msg, Hint: hint}
+		if rewritten != nil {
+			out.Difference = describeRewritten(rewritten)
+		}
+		a.writeError(out)
 		return code.code
 	}
 	a.message("error", msg)
+	if rewritten != nil {
+		a.tellRewritten(rewritten)
+	}
 	if hint != "" {
 		a.message("hint", hint)
 	}
@@ -113,6 +134,8 @@ type errorJSON struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Hint    string `json:"hint"`
+
+	Difference *rewrittenJSON `json:"difference,omitempty"` // where history was rewritten
 }
 
 func (a *App) writeError(e errorJSON) {

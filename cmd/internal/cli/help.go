@@ -65,7 +65,7 @@ func environmentHelp() string {
 	vars := [][2]string{
 		{repo.EnvHome, "where the workspaces of all directories live (default ~/.tape)"},
 		{repo.EnvWorkspace, "the workspace to use, where --workspace is not given"},
-		{envTape, "the tape to use, where --tape is not given"},
+		{envTape, "the tape, or fork TAPE/NAME, to use, where --tape is not given"},
 		{"TAPE_AUTHOR", "who commits, as \"Name <mail>\" (default: git's user.name and user.email)"},
 		{"TAPE_PAGER, PAGER", "the program that shows long output (default less)"},
 		{"NO_COLOR", "set to anything: no colours"},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ type importOptions struct {
 	app    *App
 	format string
 	files  []string
+	alone  bool // without subagents
 }
 
 type importJSON struct {
@@ -39,7 +41,7 @@ type importJSON struct {
 func newImportCmd(a *App) *cobra.Command {
 	o := &importOptions{app: a}
 	formats := append(slices.Clone(importer.Formats), importer.Auto)
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "import FORMAT FILE…",
 		Short: "Import transcripts of other programs",
 		Long: `Import transcripts. FORMAT is one of ` + strings.Join(formats, ", ") + `.
@@ -48,8 +50,20 @@ input. Each file becomes a tape named after its session, unless --tape says othe
 Imported again, a file that has grown adds only what is new. Damaged lines are counted
 and kept as events named import.damaged.
 
+What a subagent of a Claude Code session did is a fork of the tape, TAPE/agent-ID: begun at
+the call that started it, and merged behind the result of that call, or in the end where
+the file has no result. The entries have context:false in meta, for the session's model saw
+only the result; they are searched and listed like all others, and forks --closed lists
+the forks. What a later import finds of a subagent is another fork of that name. The file
+that a subagent has for itself, agent-ID.jsonl, adds to the fork if the session's tape has
+it; otherwise it becomes a tape, TAPE/agent-ID, with a context of its own.
+
+With --no-subagents, what subagents did is left out and counted as skipped. An import
+without it brings it in later: at the end of the tape, for the calls are there already.
+
 Where the current directory has no workspace yet, it gets one, as by tape init.`,
 		Example: `  tape import auto session.jsonl
+  tape import --no-subagents auto session.jsonl
   tape import claude-code ~/.claude/projects/-home-me-shop
   tape --tape review import openai - <chat.json`,
 		Args: takes(2, "FORMAT", "FILE…"),
@@ -67,6 +81,8 @@ Where the current directory has no workspace yet, it gets one, as by tape init.`
 			return o.run(cmd.Context())
 		},
 	}
+	cmd.Flags().BoolVar(&o.alone, "no-subagents", false, "leave out what subagents did")
+	return cmd
 }
 
 func (o *importOptions) run(ctx context.Context) error {
@@ -175,10 +191,20 @@ func transcripts(name string) ([]string, error) {
 		}
 		return nil
 	})
+	// Subagents' own files come behind the sessions that tell where they belong.
+	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(agentFile(a), agentFile(b)) })
 	if err == nil && len(out) == 0 {
 		err = invalidf("", "%s has no .jsonl or .json files", quoted(name))
 	}
 	return out, err
+}
+
+// agentFile is 1 for what is called as subagents' own files are, 0 for any other.
+func agentFile(name string) int {
+	if strings.HasPrefix(filepath.Base(name), "agent-") {
+		return 1
+	}
+	return 0
 }
 
 // fallbackName tells files of one name in different folders of a folder apart.
@@ -204,7 +230,7 @@ func (o *importOptions) file(ctx context.Context, store *repo.Store, name, fallb
 	}
 	defer closer.Close()
 	bar := a.progress(name)
-	res, err := importer.File(ctx, store, name, src, importer.Options{Format: o.format, Tape: a.wantedTape(), Fallback: fallback, Progress: bar.tell})
+	res, err := importer.File(ctx, store, name, src, importer.Options{Format: o.format, Tape: a.wantedTape(), Fallback: fallback, NoSubagents: o.alone, Progress: bar.tell})
 	bar.clear()
 	if errors.Is(err, importer.ErrUnknownFormat) {
 		return invalidf("name the format: "+strings.Join(importer.Formats, ", "), "%v", err)
@@ -239,7 +265,7 @@ func (o *importOptions) file(ctx context.Context, store *repo.Store, name, fallb
 func importText(res importer.Result) string {
 	text := fmt.Sprintf("%s into tape %s", entries(res.Imported), quoted(res.Tape))
 	if n := len(res.Subagents); n > 0 {
-		text += " and " + count(int64(n), "tape of a subagent", "tapes of subagents")
+		text += " and " + count(int64(n), "fork of a subagent", "forks of subagents")
 	}
 	if res.Anchors > 0 {
 		text += ", " + count(int64(res.Anchors), "anchor", "anchors")

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -29,6 +30,9 @@ type infoJSON struct {
 	Size         int64    `json:"size"`
 	Updated      string   `json:"updated"`
 	Archives     int      `json:"archives"`
+	Forks        int      `json:"forks"`
+	Parent       any      `json:"parent"` // of a fork
+	Base         any      `json:"base"`
 	Index        string   `json:"index"`
 	Current      bool     `json:"current"`
 }
@@ -38,7 +42,8 @@ func newInfoCmd(a *App) *cobra.Command {
 		Use:   "info",
 		Short: "Show an overview of the tape",
 		Long: `Show what the tape holds: entries and phases, the open phase, the token use of the last
-run, what is not committed yet, whether the index has everything, and where it is.`,
+run, what is not committed yet, its forks, whether the index has everything, and where it
+is; of a fork, where it begins.`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runInfo(cmd.Context()) },
 	}
@@ -57,6 +62,10 @@ func (a *App) runInfo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	forks, err := t.Forks(ctx)
+	if err != nil {
+		return err
+	}
 	store := t.Store()
 	indexed, err := index.New(store, nil).State(t)
 	if err != nil {
@@ -65,35 +74,69 @@ func (a *App) runInfo(ctx context.Context) error {
 	out := infoJSON{Name: info.Name, Entries: info.Entries, Anchors: info.Anchors, LastAnchor: info.LastAnchor,
 		SinceAnchor: info.EntriesSinceLastAnchor, TokenUsage: info.Usage.TotalTokens, CacheHitRate: info.Usage.CacheHitRate,
 		Workspace: store.Dir(), Branch: info.Branch, Dir: orNull(info.Dir), Commit: info.Commit, Uncommitted: info.Uncommitted,
-		Size: info.Size, Updated: info.Updated, Archives: len(archives), Index: indexed, Current: info.Name == store.CurrentTape()}
+		Size: info.Size, Updated: info.Updated, Archives: len(archives), Forks: len(forks), Index: indexed,
+		Current: info.Name == store.CurrentTape()}
+	begins, err := forkBegins(ctx, t)
+	if err != nil {
+		return err
+	}
+	if t.IsFork() {
+		out.Parent = t.Parent()
+	}
+	if begins != nil {
+		out.Base = begins.Entry
+	}
 	if a.json {
 		return a.emit(out)
 	}
+	a.showInfo(info, out, begins)
+	return nil
+}
+
+// showInfo shows the overview to people.
+func (a *App) showInfo(info repo.Info, out infoJSON, begins *repo.Base) {
 	current := ""
 	if out.Current {
 		current = " (current)"
 	}
-	pairs := []string{
-		"tape", truncate(info.Name, 100) + current,
+	pairs := []string{"tape", truncate(info.Name, 100) + current}
+	if begins != nil {
+		pairs = append(pairs, "fork of", fmt.Sprintf("%s at %s, with %s of its own", truncate(begins.Parent, 100), baseText(*begins),
+			entries(info.Entries-begins.Entry)))
+	}
+	pairs = append(pairs,
 		"entries", fmt.Sprintf("%d, of which %d since the last anchor", info.Entries, info.EntriesSinceLastAnchor),
 		"phases", strconv.Itoa(info.Anchors),
 		"last anchor", truncate(info.LastAnchor, 100),
 		"updated", a.ago(info.Updated),
-	}
+	)
 	pairs = append(pairs, usagePairs(info.Usage)...)
 	pairs = append(pairs,
 		"uncommitted", entries(info.Uncommitted),
 		"size", bytesText(info.Size),
-		"archives", strconv.Itoa(len(archives)),
-		"index", indexed,
-		"workspace", store.Dir(),
+		"archives", strconv.Itoa(out.Archives),
+		"forks", strconv.Itoa(out.Forks),
+		"index", out.Index,
+		"workspace", out.Workspace,
 		"branch", info.Branch,
 		"commit", info.Commit)
-	if info.Dir != "" && info.Dir != store.Dir() {
+	if info.Dir != "" && info.Dir != out.Workspace {
 		pairs = append(pairs, "folder", info.Dir)
 	}
 	a.fields(pairs...)
-	return nil
+}
+
+// forkBegins tells where a fork begins, nil for a tape, and for a fork whose beginning is
+// nowhere to be found any more.
+func forkBegins(ctx context.Context, t *repo.Tape) (*repo.Base, error) {
+	if !t.IsFork() {
+		return nil, nil
+	}
+	b, err := t.Base(ctx)
+	if errors.Is(err, repo.ErrConflict) || errors.Is(err, repo.ErrNotFound) {
+		return nil, nil
+	}
+	return &b, err
 }
 
 func usagePairs(u repo.Usage) []string {

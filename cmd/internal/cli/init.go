@@ -2,6 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -48,9 +52,14 @@ func (o *initOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
+	_, statErr := os.Stat(filepath.Join(dir, "config.json"))
 	store, created, err := repo.Init(ctx, dir, &repo.InitOptions{Options: *a.storeOptions(), Tape: a.wantedTape()})
 	if err != nil {
 		return err
+	}
+	// Hooks that were taken away from a workspace stay away.
+	if errors.Is(statErr, fs.ErrNotExist) {
+		a.installHooks(ctx, store)
 	}
 	name := store.CurrentTape()
 	result := struct {

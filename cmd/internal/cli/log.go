@@ -14,6 +14,7 @@ type logOptions struct {
 	app *App
 
 	entryFilter
+	graphOptions
 	all    bool
 	anchor string
 	after  string
@@ -73,11 +74,15 @@ func newLogCmdFor(o *logOptions) *cobra.Command {
 
 Dates are given as 2026-11-20, 2026-11-20T09:30:00Z, yesterday or "2 hours ago", and
 include both ends. Anchors are named as tape anchors shows them: by name, by number
-(002), or as latest.`,
+(002), or as latest.
+
+With --graph, show the commits of the tape and of its forks, the newest first: handoffs,
+checkpoints, where forks begin and where they were merged. -n bounds their number.`,
 		Example: `  tape log
   tape log --all --oneline
   tape log --after implement --kind message --tail 5
-  tape log --all --since yesterday --json`,
+  tape log --all --since yesterday --json
+  tape log --graph -n 20`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.changed = cmd.Flags().Changed
@@ -88,7 +93,8 @@ include both ends. Anchors are named as tape anchors shows them: by name, by num
 	f.BoolVar(&o.all, "all", false, "show the whole tape")
 	f.StringVar(&o.anchor, "anchor", "", "show the phase of the anchor `NAME`")
 	f.StringVar(&o.after, "after", "", "show everything behind the `ANCHOR`")
-	o.addFlags(cmd, a)
+	o.entryFilter.addFlags(cmd, a)
+	o.graphOptions.addFlags(cmd)
 	a.completeFlag(cmd, "anchor", a.completeAnchors)
 	a.completeFlag(cmd, "after", a.completeAnchors)
 	return cmd
@@ -119,6 +125,11 @@ func (o *logOptions) query() (repo.Query, error) {
 
 func (o *logOptions) run(ctx context.Context) error {
 	a := o.app
+	if o.graph {
+		return a.runGraph(ctx, o.graphOptions, o.limit, o.changed)
+	} else if o.allTapes {
+		return usagef("--all-tapes goes with --graph")
+	}
 	q, err := o.query()
 	if err != nil {
 		return err

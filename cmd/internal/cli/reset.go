@@ -72,7 +72,12 @@ func (o *resetOptions) confirm(ctx context.Context, t *repo.Tape) error {
 	if o.archive {
 		fate = "go to an archive"
 	}
-	fmt.Fprintf(a.Stderr, "The %s of tape %s %s. Start over? [y/N] ", entries(s.Entries), quoted(t.Name()), fate)
+	return a.confirm(ctx, fmt.Sprintf("The %s of tape %s %s. Start over?", entries(s.Entries), quoted(t.Name()), fate))
+}
+
+// confirm asks on the terminal, and returns an error unless the answer is yes.
+func (a *App) confirm(ctx context.Context, question string) error {
+	fmt.Fprint(a.Stderr, question+" [y/N] ")
 	in := newInput(ctx, a.Stdin)
 	defer in.close()
 	answer, err := bufio.NewReader(in).ReadString('\n')

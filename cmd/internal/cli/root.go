@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 const (
 	groupCore      = "core"
 	groupTapes     = "tapes"
+	groupForks     = "forks"
 	groupExchange  = "exchange"
 	groupWorkspace = "workspace"
 )
@@ -31,6 +33,7 @@ func commands() []command {
 		{"handoff", groupCore, newHandoffCmd},
 		{"commit", groupCore, newCommitCmd},
 		{"log", groupCore, newLogCmd},
+		{"diff", groupCore, newDiffCmd},
 		{"show", groupCore, newShowCmd},
 		{"anchors", groupCore, newAnchorsCmd},
 		{"search", groupCore, newSearchCmd},
@@ -43,12 +46,20 @@ func commands() []command {
 		{"reset", groupTapes, newResetCmd},
 		{"archives", groupTapes, newArchivesCmd},
 		{"restore", groupTapes, newRestoreCmd},
+		{"fork", groupForks, newForkCmd},
+		{"forks", groupForks, newForksCmd},
+		{"merge", groupForks, newMergeCmd},
+		{"discard", groupForks, newDiscardCmd},
+		{"run-fork", groupForks, newRunForkCmd},
 		{"import", groupExchange, newImportCmd},
 		{"export", groupExchange, newExportCmd},
 		{"index", groupWorkspace, newIndexCmd},
 		{"verify", groupWorkspace, newVerifyCmd},
+		{"gc", groupWorkspace, newGCCmd},
 		{"git", groupWorkspace, newGitCmd},
 		{"textconv", groupWorkspace, newTextconvCmd},
+		{"merge-driver", groupWorkspace, newMergeDriverCmd},
+		{"hook", groupWorkspace, newHookCmd},
 		{"config", groupWorkspace, newConfigCmd},
 		{"version", groupWorkspace, newVersionCmd},
 	}
@@ -117,7 +128,7 @@ cat, git log and git diff.`,
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.workspace, "workspace", "", "use the workspace in `DIR` (default: $TAPE_WORKSPACE, or that of the current directory)")
-	flags.StringVar(&a.tapeName, "tape", "", "use the tape `NAME` (default: $TAPE_NAME, or the workspace's current tape)")
+	flags.StringVar(&a.tapeName, "tape", "", "use the tape `NAME`, or fork TAPE/NAME (default: $TAPE_NAME, or the workspace's current tape)")
 	flags.BoolVar(&a.json, "json", false, "write results and errors as JSON")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing but results that were asked for, and errors")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on standard error")
@@ -125,6 +136,7 @@ cat, git log and git diff.`,
 	root.AddGroup(
 		&cobra.Group{ID: groupCore, Title: "Record and read:"},
 		&cobra.Group{ID: groupTapes, Title: "Tapes:"},
+		&cobra.Group{ID: groupForks, Title: "Forks:"},
 		&cobra.Group{ID: groupExchange, Title: "Import and export:"},
 		&cobra.Group{ID: groupWorkspace, Title: "Workspace:"},
 	)
@@ -153,7 +165,7 @@ func refuseEmpty(cmd *cobra.Command, _ []string) error {
 	var empty string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "workspace", "tape", "anchor", "after", "from", "to", "date", "since", "until", "kind", "role", "output":
+		case "workspace", "tape", "at", "anchor", "after", "from", "to", "date", "since", "until", "kind", "role", "output":
 			if value := f.Value.String(); value == "" || value == "[]" || value == `[""]` {
 				empty = f.Name
 			}
@@ -169,7 +181,10 @@ func unknownCommand(root *cobra.Command, name string) error {
 	err := &usageError{}
 	err.class, err.msg = repo.ErrInvalid, "there is no command "+quoted(name)
 	root.SuggestionsMinimumDistance = 2
-	if near := root.SuggestionsFor(name); len(near) > 0 {
+	near := slices.DeleteFunc(root.SuggestionsFor(name), func(s string) bool {
+		return name == "" || len(s) < 3 && s[0] != name[0] // everything is near to what is short
+	})
+	if len(near) > 0 {
 		err.hint = "did you mean: tape " + strings.Join(near, ", tape ")
 		err.hint += "\ntape help lists the commands"
 	} else {

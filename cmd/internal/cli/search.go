@@ -143,6 +143,17 @@ func (o *searchOptions) search(query string) (index.Search, error) {
 	return s, err
 }
 
+// tapesAndForks lists all tapes and open forks. What a fork has of its parent is found
+// there.
+func tapesAndForks(ctx context.Context, store *repo.Store) ([]*repo.Tape, error) {
+	tapes, err := store.Tapes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	forks, err := store.Forks(ctx)
+	return append(tapes, forks...), err
+}
+
 func (o *searchOptions) run(ctx context.Context, query string) error {
 	a := o.app
 	s, err := o.search(query)
@@ -157,7 +168,7 @@ func (o *searchOptions) run(ctx context.Context, query string) error {
 		if a.wantedTape() != "" && a.tapeName != "" {
 			return usagef("give one of --tape and --all-tapes")
 		}
-		s.Tapes, err = store.Tapes(ctx)
+		s.Tapes, err = tapesAndForks(ctx, store)
 	} else {
 		var t *repo.Tape
 		t, err = a.openTape(ctx)

@@ -66,8 +66,16 @@ func (a *App) runTapes(ctx context.Context) error {
 	if !a.json {
 		a.page()
 		table.write(a)
+		a.tellCurrentFork(ctx, store)
 	}
 	return nil
+}
+
+// tellCurrentFork is for lists of tapes, in which a fork is not marked as the current one.
+func (a *App) tellCurrentFork(ctx context.Context, store *repo.Store) {
+	if name := store.CurrentTape(); isFork(ctx, store, name) {
+		a.say("the current one is the fork %s", quoted(name))
+	}
 }
 
 func newSwitchCmd(a *App) *cobra.Command {

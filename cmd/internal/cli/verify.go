@@ -20,6 +20,7 @@ type verifyJSON struct {
 	OK      bool `json:"ok"`
 	Checked struct {
 		Tapes    int   `json:"tapes"`
+		Forks    int   `json:"forks"`
 		Archives int   `json:"archives"`
 		Commits  int   `json:"commits"`
 		Entries  int64 `json:"entries"`
@@ -63,7 +64,7 @@ func (a *App) showReport(report *repo.Report) error {
 	c := report.Checked
 	if a.json {
 		out := verifyJSON{OK: report.OK, Problems: []problemJSON{}}
-		out.Checked.Tapes, out.Checked.Archives, out.Checked.Commits = c.Tapes, c.Archives, c.Commits
+		out.Checked.Tapes, out.Checked.Forks, out.Checked.Archives, out.Checked.Commits = c.Tapes, c.Forks, c.Archives, c.Commits
 		out.Checked.Entries, out.Checked.Files, out.Checked.GitFsck = c.Entries, c.Files, report.GitFsck
 		for _, p := range report.Problems {
 			out.Problems = append(out.Problems, problemJSON{p.Tape, p.File, p.Line, p.Message})
@@ -73,7 +74,11 @@ func (a *App) showReport(report *repo.Report) error {
 	for _, p := range report.Problems {
 		a.printf("%s\n", a.style(red, safeLine(p.String())))
 	}
-	text := fmt.Sprintf("checked %s, %s, %s, %s", count(int64(c.Tapes), "tape", "tapes"), count(int64(c.Commits), "commit", "commits"),
+	tapes := count(int64(c.Tapes), "tape", "tapes")
+	if c.Forks > 0 {
+		tapes += ", " + count(int64(c.Forks), "fork", "forks")
+	}
+	text := fmt.Sprintf("checked %s, %s, %s, %s", tapes, count(int64(c.Commits), "commit", "commits"),
 		count(int64(c.Files), "file", "files"), entries(c.Entries))
 	if report.GitFsck {
 		text += ", git fsck"

@@ -92,7 +92,7 @@ import_a_session() {
 	run 3 "tape import auto $transcript"
 	imported=$(eval "tape import auto $transcript --json" | sed -n '1s/.*"tape":"\([^"]*\)".*/\1/p')
 
-	say 'A tape for each session, and for each subagent that it started. Looking at the imported one:'
+	say 'A tape for each session; subagents that it started are forks, merged at their results. Looking at the imported one:'
 	run 8 'tape tapes'
 	run 3 "tape switch '$imported'"
 	run 8 'tape anchors'
@@ -119,6 +119,22 @@ NDJSON
 	run 3 "tape append --kind message --role user --text '谢谢，明天看结果。'"
 	run 8 'tape anchors'
 	run 8 'tape log'
+}
+
+fork_and_merge() {
+	say 'A fork is a branch to try something on. It goes on from everything before, and costs what it adds.'
+	run 3 'tape fork try-wal'
+	run 2 "tape --tape main/try-wal append --role assistant --text 'With a write-ahead log: 12000 pages, no failure.'"
+	run 2 "tape --tape main/try-wal handoff measured --summary 'WAL is faster'"
+	run 2 "tape append --role user --text 'Meanwhile: which database is it in production?'"
+	run 3 'tape forks'
+	run 11 'tape diff main main/try-wal'
+
+	say 'Merged, its entries follow those of the tape; nobody resolves anything. What does not work is discarded.'
+	run 2 'tape merge try-wal'
+	run 2 'tape fork dead-end'
+	run 2 'tape discard dead-end'
+	run 12 'tape log --graph'
 }
 
 search_it() {
@@ -167,7 +183,8 @@ Everything is still there. To look around:
   tape tapes
   tape --tape '$imported' log
   tape search pool --all-tapes
-  git log --stat tape/main
+  tape log --graph
+  git log -p tape/main
 
 To import your own session: make demo FILE=path/to/session.jsonl
 To throw it away: rm -rf '$dir'
@@ -176,6 +193,7 @@ END
 
 import_a_session
 record_and_hand_off
+fork_and_merge
 search_it
 pass_it_on
 read_it_as_git

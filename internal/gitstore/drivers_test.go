@@ -15,14 +15,25 @@ import (
 	"tape/internal/disk"
 )
 
-func testDriver() DiffDriver {
-	return DiffDriver{
-		Name:     "tape",
-		Settings: []DiffSetting{{"textconv", `f() { x "$1" || cat <"$1"; }; f # \d`}, {"xfuncname", "^@[0-9]+\t.*"}},
-		Patterns: []string{"a/**/*.jsonl", "a/**/one.json"},
-		Samples:  []string{"a/001/m.jsonl", "a/001/one.json"},
-		Mark:     "written by a test",
+func testDrivers() Drivers {
+	return Drivers{
+		Settings: [][]Setting{
+			{{"diff.tape.textconv", `f() { x "$1" || cat <"$1"; }; f # \d`}, {"diff.tape.xfuncname", "^@[0-9]+\t.*"}},
+			{{"merge.tape.driver", `f() { y "$@"; }; f %O %A`}, {"merge.tape.name", "m"}},
+			{{"merge.ff", "false"}, {"pull.ff", "true"}},
+		},
+		Attributes: []string{"diff=tape", "merge=tape"},
+		Patterns:   []string{"a/**/*.jsonl", "a/**/one.json"},
+		Samples:    []string{"a/001/m.jsonl", "a/001/one.json"},
+		Mark:       "written by a test",
 	}
+}
+
+// olderDrivers are those of a version that knew of diffs only.
+func olderDrivers() Drivers {
+	d := testDrivers()
+	d.Settings, d.Attributes = d.Settings[:1], d.Attributes[:1]
+	return d
 }
 
 // writeBoth puts content into the two files; an absent one is nil.
@@ -52,18 +63,18 @@ func (j *judge) readBoth() (config, attributes string) {
 // Whatever the two files look like: after an install git reads from them what it read
 // before and the driver; another install changes nothing; and what is taken away again
 // leaves the bytes that were there.
-func TestDiffDriverRoundTrip(t *testing.T) {
+func TestDriversRoundTrip(t *testing.T) {
 	j := newJudge(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }
-	d := testDriver()
+	d := testDrivers()
 	for range 25 {
 		config := pick("", "\ufeff") + "[core]\n\tbare = false\n"
 		for range r.IntN(6) {
 			config += pick("# c\n", "\n", "[a \"b\"]\n", "\tk = v ; x\n", "[user] name = A\r\n", "[diff \"other\"]\n\ttextconv = y\n",
-				"\tl = 1 \\\n  2\n", "[diff \"tape\"]\n", "; "+d.Mark+"\n")
+				"\tl = 1 \\\n  2\n", "[diff \"tape\"]\n", "; "+d.Mark+"\n", "[merge]\n", "\trenames = true\n")
 		}
 		config += pick("", "[end]", "[end] k = v", "[end]\n  k = \"v\"", "# end")
 		attributes := ""
@@ -76,30 +87,36 @@ func TestDiffDriverRoundTrip(t *testing.T) {
 		before := j.git("config", "--list", "--local")
 
 		repo := j.open(nil)
-		done, err := repo.InstallDiffDriver(t.Context(), d)
+		if r.IntN(2) == 0 {
+			_, err := repo.InstallDrivers(t.Context(), olderDrivers())
+			j.ok(err)
+		}
+		done, err := repo.InstallDrivers(t.Context(), d)
 		j.ok(err)
-		want := []string{"diff.tape.textconv", "diff.tape.xfuncname", "a/**/*.jsonl", "a/**/one.json"}
+		want := []string{"diff.tape.textconv", "diff.tape.xfuncname", "merge.tape.driver", "merge.tape.name", "merge.ff", "pull.ff",
+			"a/**/*.jsonl", "a/**/one.json"}
 		if !slices.Equal(done.Installed, want) {
 			t.Fatalf("%q, %q: %+v", config, attributes, done)
 		}
-		for _, s := range d.Settings {
-			if got := j.git("config", "--get", "diff.tape."+s.Key); got != s.Value {
+		for _, s := range slices.Concat(d.Settings...) {
+			if got := j.git("config", "--get", s.Name); got != s.Value {
 				t.Fatalf("%q: git reads %q", config, got)
 			}
 		}
 		if after := j.git("config", "--list", "--local"); !strings.HasPrefix(after, before) {
 			t.Fatalf("%q: git reads\n%s\nnot\n%s", config, after, before)
 		}
-		if got := j.git("check-attr", "diff", "--", "a/1/2/m.jsonl", "a/1/one.json", "m.jsonl"); strings.Count(got, "diff: tape") != 2 {
+		got := j.git("check-attr", "diff", "merge", "--", "a/1/2/m.jsonl", "a/1/one.json", "m.jsonl")
+		if strings.Count(got, "diff: tape") != 2 || strings.Count(got, "merge: tape") != 2 {
 			t.Fatalf("%q: %s", attributes, got)
 		}
 		config2, attributes2 := j.readBoth()
-		_, err = repo.InstallDiffDriver(t.Context(), d)
+		_, err = repo.InstallDrivers(t.Context(), d)
 		j.ok(err)
 		if c, a := j.readBoth(); c != config2 || a != attributes2 {
 			t.Fatalf("a second install makes of\n%s%s\nthis:\n%s%s", config2, attributes2, c, a)
 		}
-		removed, err := repo.RemoveDiffDriver(t.Context(), d)
+		removed, err := repo.RemoveDrivers(t.Context(), d)
 		j.ok(err)
 		if !slices.Equal(removed, want) {
 			t.Fatalf("removed %q", removed)
@@ -113,8 +130,8 @@ func TestDiffDriverRoundTrip(t *testing.T) {
 	}
 }
 
-func TestDiffDriverKeeps(t *testing.T) {
-	d := testDriver()
+func TestDriversKeeps(t *testing.T) {
+	d := olderDrivers()
 	section := "[diff \"tape\"] # written by a test\n"
 	textconv := "\ttextconv = \"f() { x \\\"$1\\\" || cat <\\\"$1\\\"; }; f # \\\\d\" # written by a test\n"
 	xfuncname := "\txfuncname = \"^@[0-9]+\\t.*\" # written by a test\n"
@@ -148,23 +165,101 @@ func TestDiffDriverKeeps(t *testing.T) {
 		t.Error("a section was put into a value that goes on")
 	}
 
+	d = testDrivers()
 	for line, kept := range map[string]bool{
 		"*.jsonl diff=x": true, "m.jsonl -diff": true, "/a/** !diff": true, "a/*/one.json text binary": true, `"*.json" diff`: true,
-		"*.jsonl -text": false, "*.md diff=x": false, "# *.jsonl diff=x": false, "b/** diff=x": false, "[attr]m diff=x": false, "*.jsonl": false,
+		"*.jsonl merge=union": true, "*.jsonl -merge": true, "*.md merge=x": false, "*.jsonl -text": false, "*.md diff=x": false, "# *.jsonl diff=x": false, "b/** diff=x": false, "[attr]m diff=x": false, "*.jsonl": false,
 	} {
 		next, done := d.addPatterns([]byte(line))
 		if slices.Contains(done.Kept, line) != kept || !strings.HasSuffix(string(next), "\n"+line) {
 			t.Errorf("%q: kept %q, in\n%s", line, done.Kept, next)
 		}
 	}
-	const edited = "# begin: written by a test\na/**/*.jsonl diff=tape\n*.c diff=c\n*.d diff=d\n"
-	if rest, found := d.withoutPatterns([]byte(edited)); string(rest) != "*.c diff=c\n*.d diff=d\n" || len(found) != 1 {
+	const edited = "# begin: written by a test\na/**/*.jsonl diff=tape\na/**/one.json diff=x merge=tape\n*.d diff=d\n"
+	if rest, found := d.withoutPatterns([]byte(edited)); string(rest) != "a/**/one.json diff=x merge=tape\n*.d diff=d\n" || len(found) != 1 {
 		t.Errorf("of a block that was edited, %q is left", rest)
 	}
 }
 
+// A setting of the user's, wherever it is, goes before ours; and where the first of a
+// group is his, so do the others.
+func TestDriversBesideTheUsers(t *testing.T) {
+	j := newJudge(t)
+	d := testDrivers()
+	original, _ := j.readBoth()
+	for _, c := range []struct {
+		set             []string // arguments of git config
+		kept, installed []string
+	}{
+		{[]string{"--global", "merge.ff", "only"}, []string{"merge.ff"}, []string{"merge.tape.driver", "merge.tape.name"}},
+		{[]string{"merge.FF", "true"}, []string{"merge.ff"}, []string{"merge.tape.driver", "merge.tape.name"}},
+		{[]string{"--global", "pull.ff", "only"}, []string{"pull.ff"}, []string{"merge.tape.driver", "merge.tape.name", "merge.ff"}},
+		{[]string{"merge.tape.driver", "false"}, []string{"merge.tape.driver"}, []string{"merge.ff", "pull.ff"}},
+		{[]string{"merge.tape.name", "his"}, []string{"merge.tape.name"}, []string{"merge.tape.driver", "merge.ff", "pull.ff"}},
+		{[]string{"merge.tape.recursive", "text"}, []string{"merge.tape.recursive"}, []string{"merge.tape.driver", "merge.tape.name", "merge.ff", "pull.ff"}},
+		{[]string{"merge.conflictStyle", "diff3"}, nil, []string{"merge.tape.driver", "merge.tape.name", "merge.ff", "pull.ff"}},
+	} {
+		for _, first := range []bool{true, false} { // he sets it before the install, or after it
+			if !first {
+				_, err := j.open(nil).InstallDrivers(t.Context(), d)
+				j.ok(err)
+			}
+			j.git(append([]string{"config"}, c.set...)...)
+			done, err := j.open(nil).InstallDrivers(t.Context(), d)
+			j.ok(err)
+			if want := slices.Concat([]string{"diff.tape.textconv", "diff.tape.xfuncname"}, c.installed, d.Patterns); !slices.Equal(done.Installed, want) ||
+				!slices.Equal(done.Kept, c.kept) {
+				t.Errorf("%q, first %v: %+v", c.set, first, done)
+			}
+			if got := j.git(append([]string{"config", "--get"}, c.set[len(c.set)-2])...); got != c.set[len(c.set)-1] {
+				t.Errorf("%q, first %v: git reads %q", c.set, first, got)
+			}
+			_, err = j.open(nil).RemoveDrivers(t.Context(), d)
+			j.ok(err)
+			unset := slices.Concat([]string{"config"}, c.set[:len(c.set)-2], []string{"--unset", c.set[len(c.set)-2]})
+			j.git(unset...)
+			if left, _ := j.readBoth(); strings.Contains(left, d.Mark) || len(left) > len(original)+40 {
+				t.Errorf("%q, first %v: left is\n%s", c.set, first, left)
+			}
+			j.writeBoth([]byte(original), nil)
+		}
+	}
+}
+
+// The merge driver that was told to git is what git runs, for those files alone.
+func TestMergeDriverRuns(t *testing.T) {
+	j := newJudge(t)
+	d := testDrivers()
+	d.Settings[1][0].Value = `f() { cat "$1" "$3" >>"$2"; echo "$4" >>"$2"; }; f %O %A %B %P`
+	_, err := j.open(nil).InstallDrivers(t.Context(), d)
+	j.ok(err)
+	commit := func(content string) {
+		j.write("a/0 '1/m.jsonl", content)
+		j.git("add", ".")
+		j.git("commit", "-qm", content)
+	}
+	commit("base\n")
+	j.git("branch", "other")
+	commit("ours\n")
+	j.git("checkout", "-q", "other")
+	commit("theirs\n")
+	j.git("checkout", "-q", "tape/main")
+	j.git("merge", "-q", "-m", "m", "other")
+	if got := j.git("show", "HEAD:a/0 '1/m.jsonl"); got != "ours\nbase\ntheirs\na/0 '1/m.jsonl" {
+		t.Errorf("merged: %q", got)
+	}
+	j.git("branch", "ahead")
+	j.git("checkout", "-q", "ahead")
+	commit("more\n")
+	j.git("checkout", "-q", "tape/main")
+	j.git("merge", "-q", "-m", "not a fast forward", "ahead")
+	if got := j.git("log", "-1", "--format=%s"); got != "not a fast forward" {
+		t.Errorf("the last commit: %q", got)
+	}
+}
+
 // The two files keep their modes, and are changed where links lead to.
-func TestDiffDriverFiles(t *testing.T) {
+func TestDriversFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no modes")
 	}
@@ -174,7 +269,7 @@ func TestDiffDriverFiles(t *testing.T) {
 	j.ok(os.Rename(config, elsewhere))
 	j.ok(os.Symlink(elsewhere, config))
 	j.ok(os.Chmod(elsewhere, 0o644))
-	_, err := j.open(nil).InstallDiffDriver(t.Context(), testDriver())
+	_, err := j.open(nil).InstallDrivers(t.Context(), testDrivers())
 	j.ok(err)
 	if st, err := os.Lstat(config); err != nil || st.Mode()&os.ModeSymlink == 0 {
 		t.Error("the link is gone")
@@ -182,12 +277,12 @@ func TestDiffDriverFiles(t *testing.T) {
 	if st, err := os.Stat(elsewhere); err != nil || st.Mode().Perm() != 0o644 {
 		t.Errorf("%v %v", st.Mode(), err)
 	}
-	if got := j.git("config", "diff.tape.xfuncname"); got != testDriver().Settings[1].Value {
+	if got := j.git("config", "diff.tape.xfuncname"); got != testDrivers().Settings[0][1].Value {
 		t.Error(got)
 	}
 	// A process that is killed right after its rename leaves the mode of its lock.
 	j.ok(os.Chmod(elsewhere, lockPerm))
-	_, err = j.open(nil).InstallDiffDriver(t.Context(), testDriver())
+	_, err = j.open(nil).InstallDrivers(t.Context(), testDrivers())
 	j.ok(err)
 	if st, err := os.Stat(elsewhere); err != nil || st.Mode().Perm() != disk.FilePerm {
 		t.Errorf("%v %v", st.Mode(), err)
@@ -195,21 +290,21 @@ func TestDiffDriverFiles(t *testing.T) {
 }
 
 // Somebody else's lock is waited for; one that a killed process of ours left is not.
-func TestDiffDriverLocks(t *testing.T) {
+func TestDriversLocks(t *testing.T) {
 	j := newJudge(t)
 	repo, err := Open(j.gitDir, &Options{LockWait: 20 * time.Millisecond})
 	j.ok(err)
 	before, _ := j.readBoth()
 	lock := filepath.Join(j.gitDir, "config.lock")
 	j.ok(os.WriteFile(lock, nil, 0o600))
-	if _, err := repo.InstallDiffDriver(t.Context(), testDriver()); !errors.Is(err, ErrBusy) {
+	if _, err := repo.InstallDrivers(t.Context(), testDrivers()); !errors.Is(err, ErrBusy) {
 		t.Errorf("beside somebody's lock: %v", err)
 	}
 	if after, _ := j.readBoth(); after != before {
 		t.Error("the configuration was changed beside somebody's lock")
 	}
 	j.ok(os.Chmod(lock, lockPerm))
-	_, err = repo.InstallDiffDriver(t.Context(), testDriver())
+	_, err = repo.InstallDrivers(t.Context(), testDrivers())
 	j.ok(err)
 	if _, err := os.Stat(lock); !errors.Is(err, os.ErrNotExist) {
 		t.Error("the lock is still there")
@@ -218,7 +313,7 @@ func TestDiffDriverLocks(t *testing.T) {
 
 // Each operation fails once, or the process dies at it: both files then hold what they
 // held, or what they are to hold, and the next call completes it.
-func TestDiffDriverFaults(t *testing.T) {
+func TestDriversFaults(t *testing.T) {
 	failing := func(n int64) (*disk.FS, func() bool) {
 		i := int64(0)
 		return &disk.FS{Fault: func(disk.Op, string) error {
@@ -229,21 +324,21 @@ func TestDiffDriverFaults(t *testing.T) {
 		}}, func() bool { return i >= n }
 	}
 	for _, faults := range []func(int64) (*disk.FS, func() bool){failing, killedAt} {
-		interruptDiffDriver(t, faults)
+		interruptDrivers(t, faults)
 	}
 }
 
-func interruptDiffDriver(t *testing.T, faults func(n int64) (*disk.FS, func() bool)) {
+func interruptDrivers(t *testing.T, faults func(n int64) (*disk.FS, func() bool)) {
 	j := newJudge(t)
 	config, _ := j.readBoth()
-	d := testDriver()
+	d := testDrivers()
 	want, _, err := d.addSettings([]byte(config), nil)
 	j.ok(err)
 	wantAttributes, _ := d.addPatterns([]byte("*.c diff=c\n"))
 	for n := int64(1); ; n++ {
 		j.writeBoth([]byte(config), []byte("*.c diff=c\n"))
 		fs, hit := faults(n)
-		_, err := j.open(fs).InstallDiffDriver(t.Context(), d)
+		_, err := j.open(fs).InstallDrivers(t.Context(), d)
 		c, a := j.readBoth()
 		if c != config && c != string(want) || a != "*.c diff=c\n" && a != string(wantAttributes) {
 			t.Fatalf("operation %d failed: %q, %q", n, c, a)
@@ -251,7 +346,7 @@ func interruptDiffDriver(t *testing.T, faults func(n int64) (*disk.FS, func() bo
 		if hit() != errors.Is(err, errKilled) {
 			t.Fatalf("operation %d failed, and the call returned %v", n, err)
 		}
-		if _, err := j.open(nil).InstallDiffDriver(t.Context(), d); err != nil {
+		if _, err := j.open(nil).InstallDrivers(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 		if c, a := j.readBoth(); c != string(want) || a != string(wantAttributes) {
@@ -265,16 +360,16 @@ func interruptDiffDriver(t *testing.T, faults func(n int64) (*disk.FS, func() bo
 }
 
 // git and we change the configuration at the same time, and neither loses anything.
-func TestDiffDriverBesideGit(t *testing.T) {
+func TestDriversBesideGit(t *testing.T) {
 	j := newJudge(t)
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
 			for range 5 {
-				if _, err := j.open(nil).InstallDiffDriver(t.Context(), testDriver()); err != nil {
+				if _, err := j.open(nil).InstallDrivers(t.Context(), testDrivers()); err != nil {
 					t.Error(err)
 				}
-				if _, err := j.open(nil).RemoveDiffDriver(t.Context(), testDriver()); err != nil {
+				if _, err := j.open(nil).RemoveDrivers(t.Context(), testDrivers()); err != nil {
 					t.Error(err)
 				}
 			}

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/testkit"
+	"tape/repo"
+)
+
+// drawn draws a history, given as commits with their parents, the newest first. The one
+// in capitals is where the tape itself ends.
+func drawn(t *testing.T, commits string) string {
+	t.Helper()
+	a, _, _ := testApp(testkit.Clock())
+	l := newLanes(a)
+	var out []string
+	for _, line := range strings.Split(commits, ";") {
+		words := strings.Fields(line)
+		id := strings.ToLower(words[0])
+		out = append(out, l.arrive(id, id != words[0])...)
+		mark, _ := l.mark()
+		out = append(out, mark+" "+id)
+		out = append(out, l.leave(words[1:])...)
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestLanes(t *testing.T) {
+	for _, c := range []struct{ commits, want string }{
+		{"B a; a", `
+* b
+* a`},
+		// An open fork, whose end is the newest.
+		{"x a; B a; a", `
+  * x
+* | b
+|/
+* a`},
+		// A merged fork.
+		{"M b x; x a; b a; a", `
+* m
+|\
+| * x
+* | b
+|/
+* a`},
+		// A fork of a fork, merged into it.
+		{"M a x; x f y; y f; f a; a", `
+* m
+|\
+| * x
+| |\
+| | * y
+| |/
+| * f
+|/
+* a`},
+		// A lane goes over to one that is not beside it.
+		{"x a; y b; D b; z b; b a; a", `
+  * x
+  | * y
+* | | d
+| | | * z
+| |/ /
+|/| |
+| |/
+|/|
+* | b
+|/
+* a`},
+		// Two roots.
+		{"x r; B a; a; r", `
+  * x
+* | b
+* | a
+ /
+* r`},
+	} {
+		if got := drawn(t, c.commits); got != strings.TrimPrefix(c.want, "\n") {
+			t.Errorf("%s is drawn as\n%s", c.commits, got)
+		}
+	}
+}
+
+// Of any history, each commit is shown once and before its parents, and no lane is open
+// at the end.
+func TestGraph(t *testing.T) {
+	rnd := testkit.Random(t)
+	w := newWorkspace(t)
+	store, err := repo.Open(t.Context(), w.dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	main, err := store.Tape(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tapes := []*repo.Tape{main}
+	for i := range testkit.Size(20, 40, 300) {
+		tp := tapes[rnd.IntN(len(tapes))]
+		if _, err := tp.Append(t.Context(), nil, repo.Message("user", "text")); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		switch n := rnd.IntN(8); {
+		case n == 0 && tp.IsFork():
+			_, err = tp.Merge(t.Context(), &repo.MergeOptions{Keep: rnd.IntN(2) == 0})
+			tapes = slices.DeleteFunc(tapes, func(tp *repo.Tape) bool {
+				_, err := store.Tape(t.Context(), tp.Name())
+				return err != nil
+			})
+		case n < 3:
+			var f *repo.Tape
+			if f, err = tp.Fork(t.Context(), fmt.Sprint("f", i)); err == nil {
+				tapes = append(tapes, f)
+			}
+		case n < 5:
+			_, err = tp.Handoff(t.Context(), repo.Anchor{Name: "phase"})
+		default:
+			_, _, err = tp.Checkpoint(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var shown []string
+	for line := range strings.Lines(w.must("log", "--graph", "--json")) {
+		var c commitJSON
+		if err := json.Unmarshal([]byte(line), &c); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range c.Parents {
+			if slices.Contains(shown, p) {
+				t.Errorf("%s comes after its parent %s", c.Commit, p)
+			}
+		}
+		shown = append(shown, c.Commit)
+	}
+	out, err := exec.CommandContext(t.Context(), "git", "-C", w.dir, "rev-list", "--branches").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Fields(string(out))
+	first := slices.Clone(shown)
+	slices.Sort(all)
+	slices.Sort(first)
+	if !slices.Equal(all, first) {
+		t.Errorf("%d commits are shown, git has %d", len(shown), len(all))
+	}
+	graph := w.must("log", "--graph")
+	if got := strings.Count(graph, "*"); got != len(all) {
+		t.Errorf("%d of %d commits are drawn:\n%s", got, len(all), graph)
+	}
+	rows := strings.Split(strings.TrimRight(graph, "\n"), "\n")
+	if last := rows[len(rows)-1]; !strings.HasPrefix(last, "* ") {
+		t.Errorf("it ends with %q:\n%s", last, graph)
+	}
+	if got := strings.Count(w.must("log", "--graph", "-n", "3"), "*"); got != 3 {
+		t.Errorf("-n 3 shows %d commits", got)
+	}
+}

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tape/hooks"
+	"tape/index"
+	"tape/repo"
+)
+
+func newHookCmd(a *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "hook NAME [ARG…]",
+		Short: "Do what git's hooks call",
+		Long: `Do what the hooks call that tape git install, or tape init, has written. NAME is that of
+the hook, and ARG are what git gives to it.
+
+  pre-commit     refuses a commit on the branch of a tape or fork that changes or takes
+                 away what was committed
+  pre-push       refuses a push that rewrites what the remote has of a tape, moves an
+                 anchor's tag, or deletes a tape
+  post-merge, post-checkout, post-commit, post-rewrite
+                 complete a merge that git has made of tapes, and bring the index up to
+                 date, in the background, if there is one
+  update         refuses the same as pre-push, on the side that is pushed to
+  sync           is what the post- hooks leave running
+
+Exit code 4 refuses. Nothing else is to keep git from going on, so a hook of your own says:
+
+  tape hook pre-commit "$@" || [ $? -ne 4 ] || exit 1`,
+		Example: `  tape hook pre-commit
+  git push --dry-run && tape hook pre-push origin
+  tape hook update refs/heads/tape/main "$old" "$new"`,
+		Hidden: true,
+		Args:   takes(1, "NAME", "ARG…"),
+		RunE:   func(cmd *cobra.Command, args []string) error { return a.runHook(cmd.Context(), args[0], args[1:]) },
+	}
+	// What git gives to a hook is never an option.
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+// hookWait is how long git is kept waiting for somebody who writes to the tape. What a
+// hook does not get to is done at the next contact.
+const hookWait = 2 * time.Second
+
+func (a *App) runHook(ctx context.Context, name string, args []string) error {
+	switch name {
+	case "update":
+		return a.hookUpdate(ctx, args)
+	case "sync":
+		return a.hookSync(ctx)
+	case "pre-commit", "pre-push", "post-merge", "post-checkout", "post-commit", "post-rewrite":
+	default:
+		return usagef("there is no hook %s", quoted(name))
+	}
+	at, err := hooks.Locate()
+	if errors.Is(err, fs.ErrNotExist) {
+		return &cliError{class: repo.ErrNotFound, msg: "this is no git repository"}
+	}
+	if err != nil {
+		return err
+	}
+	if name == "pre-push" {
+		remote := "the remote"
+		if len(args) > 0 {
+			remote = args[0]
+		}
+		return at.PrePush(ctx, remote, a.Stdin)
+	}
+	branch, err := at.Branch()
+	if err != nil {
+		return err
+	}
+	if name == "pre-commit" && !hooks.IsTapeBranch(branch) {
+		return nil
+	}
+	a.lockWait = hookWait
+	store, err := a.hookStore(ctx, at)
+	if err != nil || store == nil {
+		return err
+	}
+	if name == "pre-commit" {
+		return at.PreCommit(ctx, store)
+	}
+	return a.hookAfter(ctx, at, store, name, branch)
+}
+
+// hookStore opens the workspace whose repository git works in. Hooks that are for all of
+// somebody's repositories are called in some that are none: then it is nil.
+func (a *App) hookStore(ctx context.Context, at hooks.Repository) (*repo.Store, error) {
+	if at.Dir == "" {
+		return nil, nil
+	}
+	store, err := repo.Open(ctx, at.Dir, a.storeOptions())
+	if errors.Is(err, repo.ErrNotFound) {
+		return nil, nil
+	}
+	return store, err
+}
+
+// hookAfter is what the hooks do that come after the fact.
+func (a *App) hookAfter(ctx context.Context, at hooks.Repository, store *repo.Store, name, branch string) error {
+	var err error
+	if hooks.IsTapeBranch(branch) {
+		switch name {
+		case "post-merge", "post-commit", "post-rewrite":
+			err = a.lookAt(ctx, at, store, branch)
+		}
+	}
+	program, pathErr := os.Executable()
+	if pathErr != nil {
+		return errors.Join(err, pathErr)
+	}
+	return errors.Join(err, hooks.Start(store, program, "hook", "--quiet", "--workspace", store.Dir(), "sync"))
+}
+
+// lookAt looks at the commit that git has made on the branch of a tape: a merge is
+// completed, and what no hook could refuse is told.
+func (a *App) lookAt(ctx context.Context, at hooks.Repository, store *repo.Store, branch string) error {
+	merged, err := at.HasMerged()
+	if err != nil {
+		return err
+	}
+	if !merged {
+		return at.PostCommit(ctx, store)
+	}
+	t, err := store.ByBranch(ctx, branch)
+	if errors.Is(err, repo.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = t.Settle(ctx)
+	if errors.Is(err, repo.ErrBusy) {
+		return nil // whoever is busy with the tape does it
+	}
+	return err
+}
+
+// hookSync brings the index up to date. One that comes meanwhile leaves it to this one,
+// which therefore looks again before it ends.
+func (a *App) hookSync(ctx context.Context) error {
+	store, err := a.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	const rounds = 3
+	for range rounds {
+		unlock, ok, err := hooks.Background(store)
+		if err != nil || !ok {
+			return err
+		}
+		x := index.New(store, nil)
+		_, err = x.Sync(ctx)
+		if err := errors.Join(err, x.Close(), unlock()); err != nil {
+			return err
+		}
+		st, err := index.New(store, nil).Status(ctx)
+		if err != nil || st.Fresh() {
+			return err
+		}
+	}
+	return nil
+}
+
+// hookUpdate is for the side that is pushed to, which need not be a workspace.
+func (a *App) hookUpdate(ctx context.Context, args []string) error {
+	if len(args) != 3 {
+		return usagef("tape hook update takes REF, OLD and NEW")
+	}
+	at, err := hooks.Locate()
+	if errors.Is(err, fs.ErrNotExist) {
+		return &cliError{class: repo.ErrNotFound, msg: "this is no git repository", hint: "git sets GIT_DIR for its update hook"}
+	}
+	if err != nil {
+		return err
+	}
+	return hooks.Update(ctx, at.CommonDir, args[0], args[1], args[2])
+}
+
+// installHooks writes the hooks of a workspace that was just made. It is sound without
+// them, so a failure only warns.
+func (a *App) installHooks(ctx context.Context, store *repo.Store) {
+	report, err := hooks.Install(ctx, store)
+	if err != nil {
+		a.warn("git commits and pushes are not checked until tape git install has been run: " + err.Error())
+		return
+	}
+	for _, line := range outsideLines(report) {
+		a.note("%s", line)
+	}
+}
+
+// hookNames are hooks as files below .git.
+func hookNames(names []string) []string {
+	out := []string{}
+	for _, name := range names {
+		out = append(out, "hooks/"+name)
+	}
+	return out
+}
+
+// outsideLines say what to add to hooks that are not ours to write to.
+func outsideLines(r hooks.Report) []string {
+	if !r.Outside {
+		return nil
+	}
+	if r.Dir == "" {
+		return []string{"core.hooksPath is empty, so that git runs no hooks: none were written"}
+	}
+	out := []string{"core.hooksPath is " + r.Dir + ", which is not the workspace's own: nothing was written there",
+		"to be of the same effect, the hooks in it need a line each:"}
+	for _, l := range r.Lines {
+		out = append(out, "  "+l.Hook+strings.Repeat(" ", max(0, 14-len(l.Hook)))+l.Line)
+	}
+	return out
+}

@@ -1,0 +1,11 @@
+//go:build !unix
+
+package cli
+
+import "os"
+
+// forwarded are the signals that are handed on to a command.
+func forwarded() []os.Signal { return []os.Signal{os.Interrupt} }
+
+// fromTerminal: the console sends an interrupt to all of its processes.
+func fromTerminal(os.Signal) bool { return true }

@@ -1,0 +1,188 @@
+package hooks
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+
+	"tape/internal/gitstore"
+	"tape/repo"
+)
+
+// refusal is why git is to stop, and what to do. It is a conflict and nothing else,
+// whatever led to it: that class is what a hook stops git with.
+type refusal struct{ msg, hint string }
+
+func (e *refusal) Error() string { return e.msg }
+func (e *refusal) Hint() string  { return e.hint }
+func (e *refusal) Unwrap() error { return repo.ErrConflict }
+
+// restoreHint leads the way back without a loss: git restore would also drop what was
+// appended since.
+const restoreHint = "entries are only added: take the change back that git diff HEAD shows, or, if nothing was appended since " +
+	"the last commit, all changes of a file: git restore --staged --worktree -- FILE\n" +
+	"git commit --no-verify commits it all the same, and tape verify will name it"
+
+// PreCommit refuses, with repo.ErrConflict, what git is about to commit to the branch of
+// a tape or fork and is not append-only. Other branches are nobody's business here, and
+// the commit that concludes a merge is completed afterwards.
+func (r Repository) PreCommit(ctx context.Context, store *repo.Store) error {
+	branch, err := r.Branch()
+	if err != nil || !IsTapeBranch(branch) || r.IsMerging() {
+		return err
+	}
+	g, err := gitstore.Open(r.CommonDir, nil)
+	if err != nil {
+		return err
+	}
+	_, head, err := g.Head(r.GitDir)
+	if err != nil || head.IsZero() {
+		return err // the first commit has nothing to continue
+	}
+	// Git has put what it will commit into an index, and names it in the environment.
+	tree, err := output(ctx, "write-tree")
+	if err != nil {
+		return err
+	}
+	err = store.CheckTree(ctx, branch, head.String(), tree)
+	if errors.Is(err, repo.ErrConflict) {
+		return &refusal{msg: "not committed: " + err.Error(), hint: restoreHint}
+	}
+	return err
+}
+
+// PostCommit tells, with repo.ErrConflict, of a commit that PreCommit was not asked about
+// and that is not append-only: git revert and git cherry-pick do not ask. A merge is
+// looked at by those who complete it.
+func (r Repository) PostCommit(ctx context.Context, store *repo.Store) error {
+	branch, c, err := r.newest()
+	if err != nil || len(c.Parents) != 1 || !IsTapeBranch(branch) {
+		return err
+	}
+	err = store.CheckTree(ctx, branch, c.Parents[0].String(), c.Tree.String())
+	if errors.Is(err, repo.ErrConflict) {
+		return &refusal{msg: "git has committed what is not append-only: " + err.Error(),
+			hint: "take the commit back: git reset --keep HEAD~1"}
+	}
+	return err
+}
+
+// HasMerged reports whether the newest commit is a merge.
+func (r Repository) HasMerged() (bool, error) {
+	_, c, err := r.newest()
+	return len(c.Parents) > 1, err
+}
+
+// newest is what is checked out: the branch, and its newest commit.
+func (r Repository) newest() (branch string, c gitstore.Commit, err error) {
+	g, err := gitstore.Open(r.CommonDir, nil)
+	if err != nil {
+		return "", c, err
+	}
+	branch, head, err := g.Head(r.GitDir)
+	if err != nil {
+		return branch, c, err
+	}
+	c, err = g.Commit(head)
+	return branch, c, err
+}
+
+// output runs git and returns the one line that it prints.
+func output(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(errs.Bytes()))
+	}
+	return string(bytes.TrimSpace(out)), nil
+}
+
+// PrePush refuses, with repo.ErrConflict, a push that would rewrite what a remote has of
+// a tape or fork, move an anchor's tag, or delete a tape. in is what git tells its
+// pre-push hook: a line for each ref, with the local ref and object and the remote ones.
+// remote is the remote's name or address.
+func (r Repository) PrePush(ctx context.Context, remote string, in io.Reader) error {
+	var g *gitstore.Repo
+	var refused []error
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		f := strings.Fields(lines.Text())
+		if len(f) != 4 || !isGuarded(f[2]) {
+			continue
+		}
+		if g == nil {
+			var err error
+			if g, err = gitstore.Open(r.CommonDir, nil); err != nil {
+				return err
+			}
+		}
+		err := r.checkPush(ctx, g, remote, f[2], f[3], f[1])
+		if err != nil && !errors.Is(err, repo.ErrConflict) {
+			return err
+		}
+		if err != nil {
+			refused = append(refused, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read what git pushes: %w", err)
+	}
+	return errors.Join(refused...)
+}
+
+func (r Repository) checkPush(ctx context.Context, g *gitstore.Repo, remote, ref, old, next string) error {
+	known, err := gitstore.ParseHash(old)
+	if err != nil {
+		return fmt.Errorf("read what git pushes: %w", err)
+	}
+	if !known.IsZero() {
+		_, _, err := g.Read(known)
+		if errors.Is(err, gitstore.ErrNotFound) {
+			return &refusal{msg: fmt.Sprintf("not pushed: %s has something of %s that is not here", remote, short(ref)),
+				hint: "fetch it first: git fetch " + remote}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return pushError(ref, repo.CheckUpdate(ctx, r.CommonDir, ref, old, next))
+}
+
+// pushError says of a refusal what did not happen. What cannot be read as a tape is
+// refused like one that was rewritten: it would take the place of one.
+func pushError(ref string, err error) error {
+	switch {
+	case errors.Is(err, repo.ErrConflict):
+	case errors.Is(err, repo.ErrCorrupt):
+		err = fmt.Errorf("%s: %w", short(ref), err)
+	default:
+		return err
+	}
+	return &refusal{msg: "not pushed: " + err.Error(), hint: repo.Hint(err)}
+}
+
+// Update refuses, with repo.ErrConflict, a push to the repository gitDir that is not
+// append-only: it is what git's update hook asks for each ref. Objects are named in hex;
+// zeros stand for none. Refs that are not of tapes are not looked at. The repository need
+// not be a workspace.
+func Update(ctx context.Context, gitDir, ref, old, next string) error {
+	if !isGuarded(ref) {
+		return nil
+	}
+	return pushError(ref, repo.CheckUpdate(ctx, gitDir, ref, old, next))
+}
+
+// short is a ref as git names it to people.
+func short(ref string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(ref, "refs/heads/"), "refs/tags/")
+}

@@ -1,0 +1,399 @@
+package hooks
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"tape/internal/disk"
+	"tape/internal/gitstore"
+	"tape/repo"
+)
+
+// hookPerm is the mode of a script: for its owner only, as all files of a workspace.
+const hookPerm fs.FileMode = 0o700
+
+// Report says what is in a repository's folder of hooks.
+type Report struct {
+	Dir       string   // the folder in which git looks for hooks; "" where it is told to run none
+	Installed []string // names of the hooks that are in place, whether written now or before
+	Changed   []string // those of them, or of the removed ones, that the call has written
+	// Own are somebody's own hooks, which are called first: the names of the files that
+	// they have in Dir now.
+	Own []string
+	// Outside says that core.hooksPath names a folder that is not the repository's.
+	// Nothing is written there. Lines are what its owner would add to the hooks in it.
+	Outside bool
+	Lines   []Line
+}
+
+// Line is a line of shell that belongs into the hook of a name.
+type Line struct{ Hook, Line string }
+
+// Install writes the hooks of a workspace. Where they are in place already, it changes
+// nothing. Linked worktrees share them.
+func Install(ctx context.Context, store *repo.Store) (Report, error) {
+	i, err := inWorkspace(store)
+	if err != nil {
+		return Report{}, err
+	}
+	return i.install(ctx)
+}
+
+// Uninstall takes away what Install wrote, and gives somebody's own hooks their names
+// back.
+func Uninstall(ctx context.Context, store *repo.Store) (Report, error) {
+	i, err := inWorkspace(store)
+	if err != nil {
+		return Report{}, err
+	}
+	return i.uninstall(ctx)
+}
+
+// Installed says which hooks are in place. It changes nothing.
+func Installed(_ context.Context, store *repo.Store) (Report, error) {
+	i, err := inWorkspace(store)
+	if err != nil {
+		return Report{}, err
+	}
+	return i.report()
+}
+
+// InstallServer writes the update hook into a repository that is pushed to: dir is a
+// bare repository, or the folder of one that has a .git.
+func InstallServer(ctx context.Context, dir string) (Report, error) {
+	i, err := onServer(dir)
+	if err != nil {
+		return Report{}, err
+	}
+	return i.install(ctx)
+}
+
+// UninstallServer takes away what InstallServer wrote.
+func UninstallServer(ctx context.Context, dir string) (Report, error) {
+	i, err := onServer(dir)
+	if err != nil {
+		return Report{}, err
+	}
+	return i.uninstall(ctx)
+}
+
+// installer works on one repository's folder of hooks.
+type installer struct {
+	fs      *disk.FS
+	dir     string
+	outside bool
+	usual   string // the folder where git looks unless told otherwise
+	hooks   []hook
+}
+
+func inWorkspace(store *repo.Store) (*installer, error) {
+	return newInstaller(filepath.Join(store.Dir(), ".git"), workspaceHooks())
+}
+
+func onServer(dir string) (*installer, error) {
+	gitDir := dir
+	if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+		gitDir = filepath.Join(dir, ".git")
+	}
+	i, err := newInstaller(gitDir, serverHooks())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is no git repository: %w", dir, repo.ErrNotFound)
+	}
+	return i, err
+}
+
+func newInstaller(gitDir string, hooks []hook) (*installer, error) {
+	g, err := gitstore.Open(gitDir, nil)
+	if err != nil {
+		return nil, err
+	}
+	dir, own := g.HooksDir()
+	return &installer{dir: dir, outside: !own, usual: filepath.Join(g.GitDir(), "hooks"), hooks: hooks}, nil
+}
+
+// report reads what is there.
+func (i *installer) report() (Report, error) {
+	r := Report{Dir: i.dir, Outside: i.outside}
+	for _, h := range i.hooks {
+		if i.outside {
+			r.Lines = append(r.Lines, Line{h.name, h.line()})
+			continue
+		}
+		_, ours, err := i.read(h.name)
+		if err != nil {
+			return r, err
+		}
+		if !ours {
+			if ours, err = i.chained(h.name); err != nil {
+				return r, err
+			}
+		}
+		if !ours {
+			continue
+		}
+		r.Installed = append(r.Installed, h.name)
+		if own := i.ownNow(h.name); own != "" {
+			r.Own = append(r.Own, own)
+		}
+	}
+	return r, nil
+}
+
+// read returns a hook's content, and whether it is ours. A missing one has none.
+func (i *installer) read(name string) (content []byte, ours bool, err error) {
+	content, err = os.ReadFile(filepath.Join(i.dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	return content, isOurs(content), err
+}
+
+// ownNow is the name of somebody's own hook that ours calls, "" if there is none.
+func (i *installer) ownNow(name string) string {
+	content, ours, err := i.read(name)
+	if err != nil || !ours {
+		return ""
+	}
+	own := ownOf(content)
+	if !isOwnName(name, own) {
+		return ""
+	}
+	if _, err := os.Lstat(filepath.Join(i.dir, own)); err != nil {
+		return ""
+	}
+	return own
+}
+
+// chained reports whether ours is called by somebody else's: a manager of hooks that was
+// installed later has given it another name, as we do with what we find.
+func (i *installer) chained(name string) (bool, error) {
+	others, err := os.ReadDir(i.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	for _, other := range others {
+		if !strings.HasPrefix(other.Name(), name+".") || other.IsDir() {
+			continue
+		}
+		if _, ours, err := i.read(other.Name()); err == nil && ours {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (i *installer) install(ctx context.Context) (Report, error) {
+	var changed []string
+	if !i.outside {
+		if err := i.fs.MkdirAll(i.dir); err != nil {
+			return Report{}, fmt.Errorf("install hooks: %w", err)
+		}
+	}
+	for _, h := range i.hooks {
+		if err := ctx.Err(); err != nil || i.outside {
+			return i.reportWith(changed, err)
+		}
+		wrote, err := i.installOne(h)
+		if err != nil {
+			return i.reportWith(changed, fmt.Errorf("install the hook %s: %w", h.name, err))
+		}
+		if wrote {
+			changed = append(changed, h.name)
+		}
+	}
+	if len(changed) == 0 {
+		return i.report()
+	}
+	return i.reportWith(changed, i.fs.SyncDir(i.dir)) // the new names are durable
+}
+
+func (i *installer) reportWith(changed []string, err error) (Report, error) {
+	r, reportErr := i.report()
+	r.Changed = changed
+	return r, errors.Join(err, reportErr)
+}
+
+func (i *installer) installOne(h hook) (wrote bool, err error) {
+	path := filepath.Join(i.dir, h.name)
+	there, ours, err := i.read(h.name)
+	if err != nil {
+		return false, err
+	}
+	own := i.ownNow(h.name)
+	if _, err := os.Lstat(path); err == nil && !ours {
+		if chained, err := i.chained(h.name); err != nil || chained {
+			return false, err
+		}
+		// Until ours takes its name, the own hook has both names.
+		if own, err = i.keep(h.name); err != nil {
+			return false, err
+		}
+	}
+	want := h.script(own)
+	if st, err := os.Stat(path); ours && err == nil && bytes.Equal(there, want) && st.Mode().Perm()&0o100 != 0 {
+		return false, nil
+	}
+	return true, i.write(path, want)
+}
+
+// keep gives somebody's own hook a second name, and returns it.
+func (i *installer) keep(name string) (string, error) {
+	path := filepath.Join(i.dir, name)
+	for n := 1; ; n++ {
+		own := ownName(name, n)
+		kept := filepath.Join(i.dir, own)
+		if _, err := os.Lstat(kept); err == nil {
+			if sameHook(path, kept) {
+				return own, nil // an earlier call was cut off here
+			}
+			continue
+		}
+		return own, i.second(path, kept)
+	}
+}
+
+// ownName is the n-th name that somebody's own hook may get.
+func ownName(name string, n int) string {
+	if n == 1 {
+		return name + ".own"
+	}
+	return name + ".own-" + strconv.Itoa(n)
+}
+
+// isOwnName reports names that keep gives, and so no path to anywhere else.
+func isOwnName(name, own string) bool {
+	rest, ok := strings.CutPrefix(own, name+".own")
+	return ok && strings.Trim(rest, "-0123456789") == ""
+}
+
+// sameHook reports whether two names are of one file, or of links to one.
+func sameHook(a, b string) bool {
+	sa, errA := os.Lstat(a)
+	sb, errB := os.Lstat(b)
+	if errA != nil || errB != nil {
+		return false
+	}
+	if os.SameFile(sa, sb) {
+		return true
+	}
+	if sa.Mode() != sb.Mode() {
+		return false
+	}
+	if sa.Mode()&fs.ModeSymlink != 0 {
+		ta, errA := os.Readlink(a)
+		tb, errB := os.Readlink(b)
+		return errA == nil && errB == nil && ta == tb
+	}
+	ca, errA := os.ReadFile(a)
+	cb, errB := os.ReadFile(b)
+	return errA == nil && errB == nil && bytes.Equal(ca, cb)
+}
+
+// second gives a file another name beside its own: a hard link where there can be one,
+// so that it stays the same file.
+func (i *installer) second(path, name string) error {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if st.Mode()&fs.ModeSymlink != 0 {
+		target, err := os.Readlink(path)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(target, name)
+	}
+	if !st.Mode().IsRegular() {
+		return fmt.Errorf("%s is neither a file nor a link to one", path)
+	}
+	if os.Link(path, name) == nil {
+		return nil
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return i.replace(name, content, st.Mode().Perm())
+}
+
+func (i *installer) write(path string, content []byte) error {
+	return i.replace(path, content, hookPerm)
+}
+
+// replace writes a file of that mode under another name and gives it its own: git never
+// runs half of a hook.
+func (i *installer) replace(path string, content []byte, perm fs.FileMode) (err error) {
+	f, err := i.fs.CreateTemp(i.dir, ".tmp-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+			_ = os.Remove(f.Name())
+		}
+	}()
+	if _, err := f.Write(content); err != nil {
+		return err
+	}
+	if err := errors.Join(f.Chmod(perm), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return i.fs.Rename(f.Name(), path)
+}
+
+// uninstall removes ours, also from the usual folder if git has since been told to look
+// elsewhere: it would come to life again with the setting's end.
+func (i *installer) uninstall(ctx context.Context) (Report, error) {
+	var changed []string
+	var err error
+	if i.dir != i.usual {
+		j := &installer{fs: i.fs, dir: i.usual, usual: i.usual, hooks: i.hooks}
+		changed, err = j.removeAll(ctx)
+	}
+	if !i.outside && err == nil {
+		var more []string
+		more, err = i.removeAll(ctx)
+		changed = append(changed, more...)
+	}
+	return i.reportWith(changed, err)
+}
+
+func (i *installer) removeAll(ctx context.Context) (changed []string, err error) {
+	for _, h := range i.hooks {
+		if err := ctx.Err(); err != nil {
+			return changed, err
+		}
+		removed, err := i.removeOne(h)
+		if err != nil {
+			return changed, fmt.Errorf("remove the hook %s: %w", h.name, err)
+		}
+		if removed {
+			changed = append(changed, h.name)
+		}
+	}
+	if len(changed) == 0 {
+		return nil, nil
+	}
+	return changed, i.fs.SyncDir(i.dir)
+}
+
+// removeOne gives the place back to the hook that was there before.
+func (i *installer) removeOne(h hook) (bool, error) {
+	_, ours, err := i.read(h.name)
+	if err != nil || !ours {
+		return false, err
+	}
+	path := filepath.Join(i.dir, h.name)
+	if own := i.ownNow(h.name); own != "" {
+		return true, i.fs.Rename(filepath.Join(i.dir, own), path)
+	}
+	return true, i.fs.Remove(path)
+}

@@ -1,0 +1,214 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"tape/internal/disk"
+	"tape/repo"
+)
+
+// To install again writes nothing; to uninstall leaves nothing.
+func TestInstallTwice(t *testing.T) {
+	store := newStore(t)
+	put(t, filepath.Join(hooksOf(store), "pre-commit.sample"), "#!/bin/sh\n", 0o755)
+	before := folder(t, hooksOf(store))
+	first := mustInstall(t, store)
+	if len(first.Installed) != 6 || len(first.Changed) != 6 || len(first.Own) != 0 || first.Dir != hooksOf(store) {
+		t.Errorf("%+v", first)
+	}
+	st, err := os.Stat(filepath.Join(hooksOf(store), "pre-commit"))
+	if err != nil || st.Mode().Perm() != hookPerm && os.PathSeparator == '/' {
+		t.Errorf("%v %v", st.Mode(), err)
+	}
+	installed := folder(t, hooksOf(store))
+	again := mustInstall(t, store)
+	if len(again.Changed) != 0 || !maps.Equal(folder(t, hooksOf(store)), installed) {
+		t.Errorf("changed: %v", again.Changed)
+	}
+	now, err := Installed(context.Background(), store)
+	if !reflect.DeepEqual(now.Installed, first.Installed) || err != nil {
+		t.Errorf("%+v %v", now, err)
+	}
+	if gone := mustUninstall(t, store); len(gone.Changed) != 6 || len(gone.Installed) != 0 {
+		t.Errorf("%+v", gone)
+	}
+	if got := folder(t, hooksOf(store)); !maps.Equal(got, before) {
+		t.Errorf("left: %v", got)
+	}
+	if none := mustUninstall(t, store); len(none.Changed) != 0 {
+		t.Errorf("%+v", none)
+	}
+}
+
+// ownHooks are somebody's own: a script, one that is turned off, and a link.
+func ownHooks(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	put(t, filepath.Join(dir, "pre-commit"), "#!/bin/sh\n# mine\nexit 0", 0o755)
+	put(t, filepath.Join(dir, "post-merge"), "#!/bin/sh\nexit 1\n", 0o640)
+	put(t, filepath.Join(dir, "pre-push.own"), "somebody's notes\n", 0o600)
+	if err := os.Symlink("../tool", filepath.Join(dir, "pre-push")); err != nil {
+		t.Fatal(err)
+	}
+	return folder(t, dir)
+}
+
+// What was there is kept under another name, and is back afterwards to the byte.
+func TestOwnHooksComeBack(t *testing.T) {
+	needsShell(t)
+	store := newStore(t)
+	before := ownHooks(t, hooksOf(store))
+	r := mustInstall(t, store)
+	if want := []string{"pre-commit.own", "pre-push.own-2", "post-merge.own"}; !reflect.DeepEqual(r.Own, want) {
+		t.Errorf("own: %v", r.Own)
+	}
+	there := folder(t, hooksOf(store))
+	if there["pre-commit.own"] != before["pre-commit"] || there["pre-push.own-2"] != "-> ../tool" || there["pre-push.own"] != before["pre-push.own"] {
+		t.Errorf("%v", there)
+	}
+	if r := mustInstall(t, store); len(r.Changed) != 0 || len(r.Own) != 3 {
+		t.Errorf("%+v", r)
+	}
+	mustUninstall(t, store)
+	if got := folder(t, hooksOf(store)); !maps.Equal(got, before) {
+		t.Errorf("got  %v\nwant %v", got, before)
+	}
+}
+
+// An older version's script is brought up to date, and goes on calling what it called.
+func TestInstallUpgrades(t *testing.T) {
+	store := newStore(t)
+	put(t, filepath.Join(hooksOf(store), "pre-commit.own"), "#!/bin/sh\n", 0o755)
+	put(t, filepath.Join(hooksOf(store), "pre-commit"), "#!/bin/sh\n"+mark+"\nown=pre-commit.own\n", 0o700)
+	r := mustInstall(t, store)
+	if !reflect.DeepEqual(r.Own, []string{"pre-commit.own"}) || len(r.Changed) != 6 {
+		t.Errorf("%+v", r)
+	}
+	// A name that leads elsewhere is not one of ours.
+	put(t, filepath.Join(hooksOf(store), "pre-push"), "#!/bin/sh\n"+mark+"\nown=../../x\n", 0o700)
+	put(t, filepath.Join(store.Dir(), "x"), "#!/bin/sh\n", 0o755)
+	mustUninstall(t, store)
+	if _, err := os.Stat(filepath.Join(store.Dir(), "x")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Wherever an installation fails, git finds the own hook or one of ours that calls it;
+// and it can be completed and taken back.
+func TestInstallFails(t *testing.T) {
+	needsShell(t)
+	store := newStore(t)
+	dir := hooksOf(store)
+	before := ownHooks(t, dir)
+	ctx := context.Background()
+	for n := 1; ; n++ {
+		i, err := inWorkspace(store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := 0
+		i.fs = &disk.FS{Fault: func(disk.Op, string) error {
+			if at++; at == n {
+				return errors.New("no")
+			}
+			return nil
+		}}
+		_, err = i.install(ctx)
+		there := folder(t, dir)
+		if own := i.ownNow("pre-commit"); there["pre-commit"] != before["pre-commit"] && (own == "" || there[own] != before["pre-commit"]) {
+			t.Fatalf("step %d: the own hook is lost: %v", n, there)
+		}
+		mustInstall(t, store)
+		mustUninstall(t, store)
+		if got := folder(t, dir); !maps.Equal(got, before) {
+			t.Fatalf("step %d: got %v\nwant %v", n, got, before)
+		}
+		if err == nil {
+			if at < 20 {
+				t.Fatalf("only %d steps", at)
+			}
+			return
+		}
+	}
+}
+
+// A manager of hooks that came later calls ours under another name. To install once more
+// must not make the two call each other.
+func TestChainedByAnother(t *testing.T) {
+	store := newStore(t)
+	mustInstall(t, store)
+	path := filepath.Join(hooksOf(store), "pre-commit")
+	if err := os.Rename(path, path+".legacy"); err != nil {
+		t.Fatal(err)
+	}
+	put(t, path, "#!/bin/sh\nexec \"$0.legacy\" \"$@\"\n", 0o755)
+	before := folder(t, hooksOf(store))
+	r := mustInstall(t, store)
+	if len(r.Changed) != 0 || len(r.Installed) != 6 || !maps.Equal(folder(t, hooksOf(store)), before) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A folder that the user has named for hooks is written to only inside the repository.
+func TestHooksPath(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	for _, c := range []struct {
+		set     string
+		outside bool
+	}{
+		{".git/my-hooks", false},
+		{".githooks", true},
+		{filepath.ToSlash(filepath.Join(t.TempDir(), "all")), true},
+		{"~/hooks", true},
+		{"", true},
+	} {
+		store := newStore(t)
+		mustInstall(t, store)
+		git(t, store.Dir(), "config", "core.hooksPath", c.set)
+		if r := mustUninstall(t, store); len(r.Changed) != 6 {
+			t.Errorf("%s: what was installed before is left: %+v", c.set, r)
+		}
+		r := mustInstall(t, store)
+		wrote := map[string]string{}
+		if r.Dir != "" {
+			wrote = folder(t, r.Dir)
+		}
+		if r.Outside != c.outside || len(wrote) > 0 == c.outside || len(r.Lines) > 0 != c.outside {
+			t.Errorf("%s: %+v %v", c.set, r, wrote)
+		}
+		if len(folder(t, hooksOf(store))) > 0 {
+			t.Errorf("%s: git does not look into .git/hooks", c.set)
+		}
+		mustUninstall(t, store)
+		if r.Dir != "" && len(folder(t, r.Dir)) > 0 {
+			t.Errorf("%s: something is left", c.set)
+		}
+	}
+}
+
+func TestServer(t *testing.T) {
+	dir := t.TempDir()
+	ctx := context.Background()
+	if _, err := InstallServer(ctx, dir); !errors.Is(err, repo.ErrNotFound) {
+		t.Errorf("no repository: %v", err)
+	}
+	git(t, dir, "init", "-q", "--bare", "a.git")
+	git(t, dir, "init", "-q", "b")
+	for name, want := range map[string]string{"a.git": "a.git/hooks/update", "b": "b/.git/hooks/update"} {
+		r, err := InstallServer(ctx, filepath.Join(dir, name))
+		if err != nil || !reflect.DeepEqual(r.Installed, []string{"update"}) {
+			t.Errorf("%s: %+v %v", name, r, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(want))); err != nil {
+			t.Error(err)
+		}
+		if r, err = UninstallServer(ctx, filepath.Join(dir, name)); err != nil || len(r.Installed) > 0 || len(r.Changed) != 1 {
+			t.Errorf("%s: %+v %v", name, r, err)
+		}
+	}
+}

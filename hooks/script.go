@@ -1,0 +1,127 @@
+package hooks
+
+import (
+	"bytes"
+	"strings"
+)
+
+// mark is in every script that this package writes, and tells it from anybody else's.
+const mark = "# Written by tape git install; tape git uninstall takes it away."
+
+// hook is one of git's hooks.
+type hook struct {
+	name    string
+	purpose string
+	refuses bool   // exit code 4 of the program refuses
+	passed  string // what a failure leaves unchecked, where the purpose is to refuse
+	stdin   bool   // git tells it something on standard input
+}
+
+// workspaceHooks are those of a workspace.
+func workspaceHooks() []hook {
+	return []hook{
+		{name: "pre-commit", purpose: "refuses what is not append-only", refuses: true, passed: "the commit was not checked"},
+		{name: "pre-push", purpose: "refuses rewritten history", refuses: true, passed: "the push was not checked", stdin: true},
+		{name: "post-merge", purpose: "completes a merge of tapes, and brings the index up to date"},
+		{name: "post-checkout", purpose: "brings the index up to date"},
+		{name: "post-commit", purpose: "brings the index up to date"},
+		{name: "post-rewrite", purpose: "brings the index up to date"},
+	}
+}
+
+// serverHooks are those of a repository that is pushed to.
+func serverHooks() []hook {
+	return []hook{
+		{name: "update", purpose: "refuses pushes that are not append-only", refuses: true, passed: "the push was not checked"},
+	}
+}
+
+// ownPrefix begins the line of a script that names the hook that was there before.
+const ownPrefix = "own="
+
+// script is the content of a hook's file. own is the name, in the same folder, of the
+// hook that was there before, or "".
+//
+// What the program says is kept until it is over: a failure that is not a refusal takes
+// one line, whatever the program, or another one of its name, has printed. A process
+// that it leaves running has no hold of the pipe.
+func (h hook) script(own string) []byte {
+	var b strings.Builder
+	line := func(parts ...string) { b.WriteString(strings.Join(parts, "") + "\n") }
+	line("#!/bin/sh")
+	line(mark)
+	line("# It ", h.purpose, ".")
+	b.WriteString(h.ownPart(own))
+	call, input := "said=$(tape hook "+h.name+` "$@" 2>&1`, " </dev/null)"
+	if h.stdin {
+		call, input = `said=$(printf '%s' "${input%x}" | tape hook `+h.name+` "$@" 2>&1`, ")"
+	}
+	line(call, input)
+	line("code=$?")
+	line("case $code in")
+	if h.refuses {
+		line(`0) [ -z "$said" ] || printf '%s\n' "$said" >&2 ;;`)
+		line(`4) printf '%s\n' "$said" >&2; exit 1 ;;`)
+		line(`127) echo "tape: warning: there is no program tape on the PATH: `, h.passed, `" >&2 ;;`)
+	} else {
+		line(`0|4) [ -z "$said" ] || printf '%s\n' "$said" >&2 ;;`)
+		line("127) ;;")
+	}
+	also := ""
+	if h.refuses {
+		also = ": " + h.passed
+	}
+	line("*) said=${said%%\"\n\"*}")
+	line("   said=${said#tape: error: }")
+	line(`   printf '%s\n' "tape: warning: tape hook `, h.name, ` failed with exit code $code`, also, `${said:+ ($said)}" >&2 ;;`)
+	line("esac")
+	if h.refuses || own == "" {
+		line("exit 0")
+	} else {
+		line("exit $status")
+	}
+	return []byte(b.String())
+}
+
+// ownPart calls the hook that was there before. What it says about a commit or a push
+// counts; the exit code of a hook that comes after the fact is handed on.
+func (h hook) ownPart(own string) string {
+	var b strings.Builder
+	if h.stdin {
+		// The x keeps newlines at the end, which $(…) drops.
+		b.WriteString("input=$(cat; echo x)\n")
+	}
+	if own == "" {
+		return b.String()
+	}
+	b.WriteString(ownPrefix + own + "\n")
+	call := `"${0%/*}/$own" "$@"`
+	if h.stdin {
+		call = `printf '%s' "${input%x}" 2>/dev/null | ` + call
+	}
+	b.WriteString("status=0\n")
+	b.WriteString(`if [ -x "${0%/*}/$own" ]; then` + "\n\t" + call + " || status=$?\nfi\n")
+	if h.refuses {
+		b.WriteString("[ $status -eq 0 ] || exit $status\n")
+	}
+	return b.String()
+}
+
+// isOurs reports whether a hook was written by this package.
+func isOurs(content []byte) bool { return bytes.Contains(content, []byte("\n"+mark+"\n")) }
+
+// ownOf is the name of the hook that a script of ours calls first, or "".
+func ownOf(content []byte) string {
+	for line := range strings.Lines(string(content)) {
+		if name, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), ownPrefix); ok {
+			return name
+		}
+	}
+	return ""
+}
+
+// line is what somebody adds to a hook of his own where this package does not write:
+// it is of the same effect, and a program that is not there does not count.
+func (h hook) line() string {
+	return "tape hook " + h.name + ` "$@" || [ $? -ne 4 ] || exit 1`
+}

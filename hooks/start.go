@@ -1,0 +1,77 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"tape/internal/disk"
+	"tape/repo"
+)
+
+// syncLock is held by the one process that brings the index up to date.
+const syncLock = "sync.lock"
+
+// Start leaves bringing the index up to date to a process of its own, and does not wait
+// for it: program is run with args, in a session of its own, with no hold of our streams
+// and without what git has put into the environment for this hook. Nothing is started
+// while another one is at work, or where there is no index.
+func Start(store *repo.Store, program string, args ...string) error {
+	if _, err := os.Stat(store.IndexFile()); err != nil {
+		return nil //nolint:nilerr // who never searches needs no index
+	}
+	unlock, ok, err := Background(store)
+	if err != nil || !ok {
+		return err
+	}
+	if err := unlock(); err != nil {
+		return err
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Dir = store.Dir()
+	cmd.Env = withoutGit(os.Environ())
+	cmd.SysProcAttr = apart()
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("bring the index up to date: %w", err)
+	}
+	return cmd.Process.Release()
+}
+
+// Background takes the lock of the process that Start starts. ok is false when another
+// one has it.
+func Background(store *repo.Store) (unlock func() error, ok bool, err error) {
+	scratch, err := store.ScratchDir()
+	if err != nil {
+		return nil, false, err
+	}
+	var d *disk.FS
+	l, err := d.Lock(context.Background(), filepath.Join(filepath.Dir(scratch), syncLock), 0)
+	if errors.Is(err, disk.ErrLocked) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return l.Unlock, true, nil
+}
+
+// withoutGit leaves out what git tells its hooks, which is of one repository, index and
+// operation.
+func withoutGit(env []string) []string {
+	var out []string
+	for _, v := range env {
+		name, _, _ := strings.Cut(v, "=")
+		switch {
+		case strings.HasPrefix(name, "GITHEAD_"), name == "GIT_DIR", name == "GIT_INDEX_FILE", name == "GIT_WORK_TREE",
+			name == "GIT_COMMON_DIR", name == "GIT_PREFIX", name == "GIT_REFLOG_ACTION", name == "GIT_OBJECT_DIRECTORY",
+			name == "GIT_ALTERNATE_OBJECT_DIRECTORIES", name == "GIT_QUARANTINE_PATH", name == "GIT_INTERNAL_SUPER_PREFIX":
+		default:
+			out = append(out, v)
+		}
+	}
+	return out
+}

@@ -1,0 +1,363 @@
+package index
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/testkit"
+	"tape/repo"
+)
+
+// fork makes, merges or discards one.
+func (w *world) fork(tp *repo.Tape) string {
+	t := w.t
+	forks := forksOf(t, w.s)
+	if len(forks) < 5 && w.rng.IntN(2) == 0 || len(forks) == 0 {
+		entries, err := collect(t.Context(), tp, repo.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := []string{"", repo.Latest, fmt.Sprint("@", 1+w.rng.IntN(len(entries)))}[w.rng.IntN(3)]
+		w.names++
+		f, err := tp.ForkAt(t.Context(), fmt.Sprint("f", w.names), at)
+		if isNotFound(err) { // the tape had no commit yet
+			return "no fork of " + tp.Name()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("fork %s at %q", f.Name(), at)
+	}
+	f := forks[w.rng.IntN(len(forks))]
+	if _, _, ok, err := begins(t.Context(), f); err != nil {
+		t.Fatal(err)
+	} else if !ok {
+		return "nothing to merge " + f.Name() + " into"
+	}
+	if children, err := f.Forks(t.Context()); err != nil {
+		t.Fatal(err)
+	} else if len(children) == 0 && w.rng.IntN(2) == 0 {
+		if err := f.Discard(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return "discarded " + f.Name()
+	}
+	if _, err := f.Merge(t.Context(), &repo.MergeOptions{Keep: w.rng.IntN(2) == 0}); err != nil {
+		t.Fatal(err)
+	}
+	return "merged " + f.Name()
+}
+
+// family is a tape with forks and a fork of a fork, of random entries.
+func family(t testing.TB, s *repo.Store, d *drafter, n int) (all []*repo.Tape, entries []repo.Entry) {
+	t.Helper()
+	write := func(tp *repo.Tape) {
+		for i := range n {
+			drafts := make([]repo.Draft, 1+d.rng.IntN(12))
+			for i := range drafts {
+				drafts[i] = d.draft()
+			}
+			mustAppend(t, tp, drafts...)
+			if i%3 == 2 {
+				mustHandoff(t, tp, fmt.Sprint("phase/", d.rng.IntN(4)))
+			}
+		}
+	}
+	at := func(tp *repo.Tape) string {
+		read, err := collect(t.Context(), tp, repo.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint("@", len(read)-d.rng.IntN(len(read)/2))
+	}
+	main := openTape(t, s, "")
+	write(main)
+	// The tape between gets a number between those of the fork and its parent.
+	between := newTape(t, s, "between")
+	write(between)
+	x := mustFork(t, main, "x", at(main))
+	y := mustFork(t, main, "y", "")
+	write(main)
+	write(x)
+	z := mustFork(t, x, "z", at(x))
+	write(z)
+	write(x)
+	all = []*repo.Tape{main, between, x, y, z}
+	for _, tp := range all {
+		read, err := collect(t.Context(), tp, repo.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, read...)
+	}
+	return all, entries
+}
+
+// storedWhole makes an index in which forks share nothing with their parents.
+func storedWhole(t testing.TB, tapes []*repo.Tape) *db {
+	t.Helper()
+	d, err := openDB(filepath.Join(t.TempDir(), "whole.db"), creating)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := d.fillNew(t.Context(), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, tp := range tapes {
+		err := d.within("BEGIN", func() error {
+			s, err := tp.Since(t.Context(), repo.Mark{})
+			if err == nil {
+				_, err = d.take(t.Context(), tp, known{}, s, &origin{}, func(int64) {})
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+// searchIn searches a database as it is.
+func searchIn(t testing.TB, d *db, s Search) (*Result, error) {
+	t.Helper()
+	f := &finder{ctx: t.Context(), db: d, s: s, byBranch: map[string]*repo.Tape{}}
+	defer f.close()
+	for _, tp := range s.Tapes {
+		f.byBranch[tp.Branch()] = tp
+	}
+	return f.find()
+}
+
+// TestForksAreSearchedWhole: a search in a fork finds what reading all of it finds, what
+// it has of its parents included, with the scores that it has in an index of all of it.
+func TestForksAreSearchedWhole(t *testing.T) {
+	t.Parallel()
+	rng := testkit.Random(t)
+	for range size(1, 2, 20) {
+		s := testStore(t)
+		all, entries := family(t, s, &drafter{rng: rng, at: testkit.Clock()}, 6)
+		x := testIndex(t, s)
+		whole := storedWhole(t, all)
+		for range size(60, 120, 600) {
+			wantAnswer(t, x, search(rng, all, entries))
+			wantAnswer(t, x, scanSearch(rng, all, entries))
+			one := search(rng, all, entries)
+			one.Tapes = all[rng.IntN(len(all)):][:1]
+			if got, err := x.Search(t.Context(), one); err == nil {
+				want, err := searchIn(t, whole, one)
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantSame(t, describe(one), got, want)
+			}
+			if t.Failed() {
+				return
+			}
+		}
+	}
+}
+
+// TestManyMatchesInAFork is about a word that so many entries of a fork and its parents
+// have that only some of them are judged: the same ones, wherever they are stored.
+func TestManyMatchesInAFork(t *testing.T) {
+	t.Parallel()
+	rng := testkit.Random(t)
+	s := testStore(t)
+	d := &drafter{rng: rng, at: testkit.Clock()}
+	write := func(tp *repo.Tape, n int) {
+		drafts := make([]repo.Draft, n)
+		for i := range drafts {
+			drafts[i] = d.draft()
+			drafts[i].Payload = slices.Concat(drafts[i].Payload[:len(drafts[i].Payload)-1], []byte(`,"more":"common words"}`))
+		}
+		mustAppend(t, tp, drafts...)
+	}
+	main := openTape(t, s, "")
+	write(main, 900)
+	x := mustFork(t, main, "x", "@700")
+	write(x, 300)
+	write(newTape(t, s, "between"), 50)
+	y := mustFork(t, x, "y", "@900")
+	write(y, 5)
+	all := []*repo.Tape{main, x, y}
+	index, whole := testIndex(t, s), storedWhole(t, all)
+	for _, tp := range all {
+		for _, text := range []string{"common", "common words", "comm*", "common -redis", "common OR redis"} {
+			for _, limit := range []*int{nil, repo.N(1), repo.N(20), repo.N(300)} {
+				if !testkit.Soak() && rng.IntN(size(6, 2, 1)) > 0 {
+					continue
+				}
+				q := Search{Text: text, Tapes: []*repo.Tape{tp}, Query: repo.Query{Limit: limit}, NoFold: rng.IntN(2) == 0, Newest: rng.IntN(3) == 0}
+				want, err := searchIn(t, whole, q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantSame(t, describe(q), mustSearch(t, index, q), want)
+			}
+		}
+	}
+	if n := mustSearch(t, index, Search{Text: "common", Tapes: []*repo.Tape{y}, Count: true}).Matches; n <= 2*manyFound {
+		t.Errorf("only %d entries have the word: too few to show anything", n)
+	}
+}
+
+// TestNeighboursInAFork: what is around a hit is the fork's, across its base.
+func TestNeighboursInAFork(t *testing.T) {
+	t.Parallel()
+	rng := testkit.Random(t)
+	s := testStore(t)
+	all, entries := family(t, s, &drafter{rng: rng, at: testkit.Clock()}, 4)
+	x := testIndex(t, s)
+	checked := 0
+	for range size(20, 40, 200) {
+		one := search(rng, all, entries)
+		one.Context, one.Tapes = 1+rng.IntN(3), all[rng.IntN(len(all)):][:1]
+		if rng.IntN(2) == 0 {
+			one.Text, one.How = "e", Substring
+		}
+		res, err := x.Search(t.Context(), one)
+		if err != nil {
+			continue
+		}
+		read, err := collect(t.Context(), one.Tapes[0], repo.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range res.Hits {
+			checked++
+			from, to := max(0, int(h.ID)-1-one.Context), min(len(read), int(h.ID)+one.Context)
+			if got, want := append(h.Before, h.After...), slices.Concat(read[from:h.ID-1], read[h.ID:to]); !reflect.DeepEqual(got, want) {
+				t.Errorf("around %s: %v, want %v", key(h.Entry), keysOf(got), keysOf(want))
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("nothing was checked")
+	}
+}
+
+// TestForkCosts: a fork has rows and words for its own entries only.
+func TestForkCosts(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	d := &drafter{rng: testkit.Random(t), at: testkit.Clock()}
+	main := openTape(t, s, "")
+	for range 300 {
+		mustAppend(t, main, d.draft())
+	}
+	x := testIndex(t, s)
+	mustSync(t, x)
+	f := mustFork(t, main, "x", "")
+	mustAppend(t, f, repo.Message("user", "giraffe one"), repo.Message("user", "giraffe two"))
+	if got := mustSync(t, x); got.Entries != 2 || got.Tapes != 2 || got.Total != 303 {
+		t.Errorf("a fork with two entries: %+v", got)
+	}
+	res := mustSearch(t, x, Search{Text: "giraffe", Tapes: []*repo.Tape{main, f}})
+	if len(res.Hits) != 2 || res.Hits[0].Tape != "main/x" {
+		t.Errorf("found %v", keysOf(hitEntries(res)))
+	}
+	if got := rowsOf(t, x.db, "SELECT tape, anchor_name, id FROM entries WHERE tape = 'main/x' ORDER BY id"); !slices.Equal(got, []string{
+		"main/x | session/start | 302 | ", "main/x | session/start | 303 | "}) {
+		t.Errorf("the view has %v", got)
+	}
+	if err := f.Discard(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := x.Status(t.Context()); err != nil || st.Fresh() {
+		t.Errorf("after a discard the index is %s, %v", st.State, err)
+	}
+	if got := mustSync(t, x); got.Entries != 0 || got.Tapes != 1 || got.Total != 301 {
+		t.Errorf("after a discard: %+v", got)
+	}
+}
+
+// TestForkOfAChangedParent: whatever becomes of the tape that it was made of, a fork is
+// found with all that it has.
+func TestForkOfAChangedParent(t *testing.T) {
+	t.Parallel()
+	changes := map[string]func(t *testing.T, s *repo.Store, main *repo.Tape){
+		"grown": func(t *testing.T, _ *repo.Store, main *repo.Tape) {
+			mustAppend(t, main, repo.Message("user", "heron three"))
+		},
+		"reset": func(t *testing.T, _ *repo.Store, main *repo.Tape) {
+			if _, err := main.Reset(t.Context(), true); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"rewound": func(t *testing.T, _ *repo.Store, main *repo.Tape) {
+			runGit(t, main.WorkTree(), "reset", "-q", "--hard", "HEAD~1")
+			runGit(t, main.WorkTree(), "clean", "-q", "-f", "-d", "anchors")
+		},
+		"deleted": func(t *testing.T, s *repo.Store, main *repo.Tape) {
+			runGit(t, s.Dir(), "worktree", "remove", "--force", main.WorkTree())
+			runGit(t, s.Dir(), "branch", "-q", "-D", main.Branch())
+		},
+	}
+	for what, change := range changes {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := testStore(t)
+			other := newTape(t, s, "other")
+			mustAppend(t, other, repo.Message("user", "heron one"))
+			mustHandoff(t, other, "phase/1")
+			mustAppend(t, other, repo.Message("user", "heron two"))
+			x := mustFork(t, other, "x", "")
+			y := mustFork(t, x, "y", "")
+			mustAppend(t, x, repo.Message("user", "giraffe one"))
+			mustAppend(t, y, repo.Message("user", "giraffe two"))
+			again, warn := reopen(t, s.Dir())
+			index := testIndex(t, again)
+			mustSync(t, index)
+			change(t, s, other)
+			for _, f := range []*repo.Tape{y, x} {
+				wantIDs(t, f.Name(), mustSearch(t, index, Search{Text: "heron OR giraffe", Tapes: []*repo.Tape{f}}).Hits, 2, 4, 5)
+			}
+			mustSync(t, index)
+			wantEqual(t, what, s.IndexFile(), rebuilt(t, s))
+			for _, m := range warn.take() {
+				if strings.Contains(m, "index") {
+					t.Errorf("a warning: %s", m)
+				}
+			}
+			if st, err := index.Status(t.Context()); err != nil || !st.Fresh() {
+				t.Errorf("after a sync the index is %s, %v", st.State, err)
+			}
+		})
+	}
+}
+
+// TestForkIsTakenBack: a fork that was stored whole, because its parent had been rewound
+// behind it, shares with that again when it has come back.
+func TestForkIsTakenBack(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	main := openTape(t, s, "")
+	mustAppend(t, main, repo.Message("user", "heron one"))
+	mustHandoff(t, main, "phase/1")
+	x := mustFork(t, main, "x", "")
+	mustAppend(t, x, repo.Message("user", "heron two"))
+	dir := main.WorkTree()
+	was := runGit(t, dir, "rev-parse", "HEAD")
+	runGit(t, dir, "reset", "-q", "--hard", "HEAD~1")
+	runGit(t, dir, "clean", "-q", "-f", "-d", "anchors")
+	index := testIndex(t, s)
+	if got := mustSync(t, index); got.Total != 5 {
+		t.Errorf("with the parent rewound: %+v", got)
+	}
+	runGit(t, dir, "merge", "-q", "--ff-only", was)
+	wantIDs(t, "x", mustSearch(t, index, Search{Text: "heron", Tapes: []*repo.Tape{x}}).Hits, 2, 4)
+	if got := mustSync(t, index); got.Total != 4 {
+		t.Errorf("with the parent as it was: %+v", got)
+	}
+	wantEqual(t, "taken back", s.IndexFile(), rebuilt(t, s))
+}

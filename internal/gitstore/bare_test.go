@@ -1,0 +1,115 @@
+package gitstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const hookEnv = "TAPE_TEST_HOOK"
+
+// TestOpenBareInHook is run by git receive-pack as a pre-receive hook, too: it then reads the
+// commit that is pushed, and one that the server has, and refuses the branch "bad".
+func TestOpenBareInHook(t *testing.T) {
+	if os.Getenv(hookEnv) != "" {
+		stdin, err := io.ReadAll(os.Stdin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		preReceive(t, strings.Fields(string(stdin)))
+		return
+	}
+	j := newJudge(t)
+	server := filepath.Join(t.TempDir(), `a "b":c.git`)
+	j.git("init", "-q", "--bare", server)
+	hook := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' -test.run='^TestOpenBareInHook$'\n", hookEnv, os.Args[0])
+	j.ok(os.WriteFile(filepath.Join(server, "hooks", "pre-receive"), []byte(hook), 0o700))
+	j.write("a", "1\n")
+	j.git("add", ".")
+	j.git("commit", "-qm", "one")
+	for i := range 3 {
+		j.write("a", strings.Repeat("more\n", i+2))
+		j.git("commit", "-qam", "next")
+		if out, err := j.tryGit(j.dir, "push", server, "HEAD:refs/heads/good"); err != nil {
+			t.Fatalf("%v %s", err, out)
+		}
+		j.gitIn(server, "config", "receive.unpackLimit", fmt.Sprint(i)) // loose, then in packs
+	}
+	j.git("commit", "-q", "--allow-empty", "-m", "last")
+	last := j.hash(j.git("rev-parse", "HEAD"))
+	if out, err := j.tryGit(j.dir, "push", server, "HEAD:refs/heads/bad"); err == nil || !strings.Contains(out, "hook declined") {
+		t.Fatalf("%v %s", err, out)
+	}
+	r, err := OpenBare(server, nil)
+	j.ok(err)
+	if h, err := r.Ref("refs/heads/good"); err != nil || h == last {
+		t.Error(h, err)
+	}
+	if _, err := r.Commit(last); !errors.Is(err, ErrNotFound) {
+		t.Errorf("what was refused is there: %v", err)
+	}
+	if w, err := r.Worktrees(); err != nil || len(w) != 0 {
+		t.Error(w, err)
+	}
+	if _, err := OpenBare(t.TempDir(), nil); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func preReceive(t *testing.T, args []string) {
+	if os.Getenv("GIT_QUARANTINE_PATH") == "" {
+		t.Fatal("git does not quarantine what is pushed")
+	}
+	r, err := OpenBare(".", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, arg := range args[:2] {
+		h, err := ParseHash(arg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.IsZero() {
+			continue
+		}
+		c, err := r.Commit(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, err := r.Tree(c.Tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := exec.Command("git", "cat-file", "blob", tree[0].Hash.String()).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Blob(tree[0].Hash); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%q %v, git reads %q", got, err, want)
+		}
+	}
+	if args[2] == "refs/heads/bad" {
+		t.Fatal("refused")
+	}
+}
+
+func TestSplitPaths(t *testing.T) {
+	if os.PathListSeparator != ':' {
+		t.Skip("written for colons")
+	}
+	for list, want := range map[string][]string{
+		"": nil, "/a": {"/a"}, "/a:/b": {"/a", "/b"}, `"/a:\"\303\274\\":/b`: {`/a:"ü\`, "/b"},
+		`/a"b:/c`: {`/a"b`, "/c"}, `"/a:/b`: {`"/a`, "/b"}, `"/a\tb"`: {"/a\tb"},
+	} {
+		if got := splitPaths(list); !slices.Equal(got, want) {
+			t.Errorf("%s: %q", list, got)
+		}
+	}
+}

@@ -1,0 +1,277 @@
+package gitstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// GCOptions change how a repository is collected; the zero value means the defaults.
+type GCOptions struct {
+	Builtin bool // do without git, even where there is one
+}
+
+// GCResult tells what a collection came to.
+type GCResult struct {
+	Before, After int64 // bytes of all files under .git/objects
+	Git           bool  // git gc did it
+	Packed        int   // loose objects that went into a pack, where it was done without git
+}
+
+// How git packs here. A tape is thousands of versions of files that share a few names and
+// grow: with git's own window of 10 the version that a file grew from is out of sight
+// behind those of its namesakes, and packs get three times as large as they might be.
+const (
+	packWindow = 250 // that of git gc --aggressive
+	packDepth  = 50
+	packMemory = "256m" // a thread's, for that many large files
+	gcGrace    = "2.weeks.ago"
+	gcSlack    = 10 // percent of the packs' size that others may have packed
+)
+
+// GC packs the objects of a repository, with git gc where there is a git, else by itself.
+// Readers and writers need not stop. What no ref, reflog or index leads to is kept for
+// two weeks at least, and without git for good: an object is written before the ref that
+// will name it. Reflogs expire as git has it.
+//
+// Errors: ErrBusy when another collection runs; the context's error, and then no
+// temporary file is left.
+func (r *Repo) GC(ctx context.Context, o GCOptions) (res GCResult, err error) {
+	err = r.guardedOnce(ctx, filepath.Join(r.gitDir, guardDir, "gc.lock"), r.wait, func() error {
+		if res.Before, err = r.objectsSize(); err != nil {
+			return err
+		}
+		if _, lerr := exec.LookPath("git"); lerr == nil && !o.Builtin {
+			res.Git, err = true, r.gitGC(ctx)
+		} else {
+			res.Packed, err = r.packLoose(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		res.After, err = r.objectsSize()
+		return err
+	})
+	if err != nil {
+		if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {
+			err = fmt.Errorf("%w: %w", cause, err) // go-git does not pass it on everywhere
+		}
+		return res, fmt.Errorf("collect %s: %w", r.gitDir, err)
+	}
+	return res, nil
+}
+
+func (r *Repo) objectsDir() string { return filepath.Join(r.gitDir, "objects") }
+
+// eachObjectFile calls fn for all files under objects. What goes away meanwhile is
+// passed over.
+func (r *Repo) eachObjectFile(fn func(path string, st fs.FileInfo)) error {
+	return filepath.WalkDir(r.objectsDir(), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		}
+		if st, err := d.Info(); err == nil && st.Mode().IsRegular() {
+			fn(path, st)
+		}
+		return nil
+	})
+}
+
+func (r *Repo) objectsSize() (size int64, err error) {
+	err = r.eachObjectFile(func(_ string, st fs.FileInfo) { size += st.Size() })
+	return size, err
+}
+
+// gitGC runs git gc. Git keeps the deltas that it finds in packs, and what a server or a
+// plain git gc has packed would stay as large as it is: so packs that are not from here
+// are computed anew, which takes longer.
+func (r *Repo) gitGC(ctx context.Context) error {
+	args := []string{
+		"--git-dir=" + r.gitDir, "-c", fmt.Sprintf("pack.window=%d", packWindow), "-c", fmt.Sprintf("pack.depth=%d", packDepth),
+		"-c", "pack.windowMemory=" + packMemory, "-c", fmt.Sprintf("gc.aggressiveWindow=%d", packWindow),
+		"-c", fmt.Sprintf("gc.aggressiveDepth=%d", packDepth), "gc", "--quiet",
+	}
+	if v, _ := r.ConfigValue("gc", "", "pruneExpire"); v != "never" && v != "false" {
+		args = append(args, "--prune="+gcGrace)
+	}
+	if r.foreignPacks() {
+		args = append(args, "--aggressive")
+	}
+	before := map[string]bool{}
+	note := func(path string, _ fs.FileInfo) { before[path] = true }
+	if err := errors.Join(r.eachTemporary(note), r.eachEmptyLock(note)); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir, cmd.Env = r.gitDir, gitEnvironment()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	cmd.WaitDelay = 10 * time.Second
+	endWithChildren(cmd)
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return errors.Join(ctx.Err(), r.sweepGit(before), r.sweepGCPid(cmd.Process))
+	}
+	if err != nil {
+		said := strings.TrimSpace(stderr.String())
+		if strings.Contains(said, "gc is already running") {
+			return fmt.Errorf("%w: %s", ErrBusy, said)
+		}
+		return fmt.Errorf("git gc: %w: %.500s", err, said)
+	}
+	return r.notePacks()
+}
+
+// gitEnvironment is ours without what ties git to another repository, as a hook's does.
+func gitEnvironment() []string {
+	tied := []string{
+		"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH",
+		"GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "LC_ALL",
+	}
+	env := slices.DeleteFunc(os.Environ(), func(e string) bool {
+		key, _, _ := strings.Cut(e, "=")
+		return slices.Contains(tied, key)
+	})
+	return append(env, "LC_ALL=C")
+}
+
+// packsNote is where the packs are noted that are the work of a GC.
+func (r *Repo) packsNote() string { return filepath.Join(r.gitDir, guardDir, "packs") }
+
+func (r *Repo) packNames() map[string]int64 {
+	packs := map[string]int64{}
+	entries, _ := os.ReadDir(filepath.Join(r.objectsDir(), "pack"))
+	for _, e := range entries {
+		if st, err := e.Info(); err == nil && strings.HasSuffix(e.Name(), ".pack") {
+			packs[e.Name()] = st.Size()
+		}
+	}
+	return packs
+}
+
+// foreignPacks reports whether much of what is packed was not packed by a GC with git.
+func (r *Repo) foreignPacks() bool {
+	note, _ := os.ReadFile(r.packsNote())
+	ours := strings.Fields(string(note))
+	var all, foreign int64
+	for name, size := range r.packNames() {
+		all += size
+		if !slices.Contains(ours, name) {
+			foreign += size
+		}
+	}
+	return foreign*100 > all*gcSlack
+}
+
+func (r *Repo) notePacks() error {
+	var names []string
+	for name := range r.packNames() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return r.fs.WriteFile(r.packsNote(), []byte(strings.Join(names, "\n")+"\n"))
+}
+
+// eachTemporary calls fn for files that git has not yet given their names.
+func (r *Repo) eachTemporary(fn func(path string, st fs.FileInfo)) error {
+	return r.eachObjectFile(func(path string, st fs.FileInfo) {
+		if name := filepath.Base(path); strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, ".tmp-") {
+			fn(path, st)
+		}
+	})
+}
+
+// sweepGit removes what a git that was stopped left unfinished. Git itself leaves it to
+// a later gc. What was there before, what still grows, and what somebody has open is not
+// ours.
+func (r *Repo) sweepGit(before map[string]bool) error {
+	const quiet = 200 * time.Millisecond
+	found := map[string]fs.FileInfo{}
+	err := r.eachTemporary(func(path string, st fs.FileInfo) {
+		if !before[path] {
+			found[path] = st
+		}
+	})
+	err = errors.Join(err, r.eachEmptyLock(func(path string, st fs.FileInfo) {
+		if !before[path] {
+			found[path] = st
+		}
+	}))
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	time.Sleep(quiet)
+	open := openFiles()
+	for path, then := range found {
+		now, serr := os.Stat(path)
+		if serr != nil || !os.SameFile(now, then) || now.Size() != then.Size() || !now.ModTime().Equal(then.ModTime()) ||
+			slices.ContainsFunc(open, func(st fs.FileInfo) bool { return os.SameFile(st, now) }) {
+			continue
+		}
+		_ = os.Chmod(path, 0o600) // Windows keeps what is read-only
+		err = cmp.Or(err, r.fs.Remove(path))
+	}
+	return err
+}
+
+// eachEmptyLock calls fn for the locks that some git has created and not yet written to.
+// Asked to end in that moment it leaves one behind, and only then: git removes the locks
+// it knows of, and a living git has the file open until it has written it. So one that
+// nobody has open is nobody's, where the system tells what is open.
+func (r *Repo) eachEmptyLock(fn func(path string, st fs.FileInfo)) error {
+	if len(openFiles()) == 0 {
+		return nil
+	}
+	look := func(path string) error {
+		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm() != lockPerm && st.Size() == 0 {
+			fn(path, st)
+		}
+		return nil
+	}
+	for _, dir := range append(r.headDirs(), r.gitDir) {
+		for _, name := range []string{"gc.pid.lock", "logs/HEAD.lock"} {
+			_ = look(filepath.Join(dir, filepath.FromSlash(name)))
+		}
+	}
+	return errors.Join(r.eachRefLock(look), eachLockIn(filepath.Join(r.gitDir, "logs", "refs"), look))
+}
+
+// sweepGCPid removes the note of a running gc that names the one that was stopped. Git
+// removes it when it is asked to end, but not within its first moment, and then holds
+// the next collection off for half a day.
+func (r *Repo) sweepGCPid(p *os.Process) error {
+	path := filepath.Join(r.gitDir, "gc.pid")
+	note, err := os.ReadFile(path)
+	if err != nil {
+		return nil //nolint:nilerr // there is none: it was removed, or never written
+	}
+	if pid, _, _ := strings.Cut(string(note), " "); p == nil || pid != strconv.Itoa(p.Pid) {
+		return nil
+	}
+	return r.fs.Remove(path)
+}
+
+// openFiles returns the files that processes have open, where the system tells
+// (Linux). Elsewhere it tells nothing, and Windows refuses to remove such a file.
+func openFiles() (open []fs.FileInfo) {
+	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, link := range links {
+		if st, err := os.Stat(link); err == nil && st.Mode().IsRegular() {
+			open = append(open, st)
+		}
+	}
+	return open
+}

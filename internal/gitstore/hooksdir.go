@@ -1,0 +1,49 @@
+package gitstore
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// HooksDir returns the folder in which git looks for hooks: core.hooksPath if that is
+// set, else hooks in the git folder. Hooks run in the root of the working tree, or in a
+// bare repository's own folder, and a relative core.hooksPath begins there; for linked
+// worktrees the main one is taken. own says that the folder, whether it exists or not, is
+// inside the repository's git folder, so that nobody else's hooks are in it. dir is "" where
+// the setting is empty, which is how git is told to run none.
+func (r *Repo) HooksDir() (dir string, own bool) {
+	dir = filepath.Join(r.gitDir, "hooks")
+	if set, ok := r.ConfigValue("core", "", "hooksPath"); ok {
+		if set == "" {
+			return "", false
+		}
+		dir = filepath.FromSlash(expandHome(set, homeDir()))
+	}
+	if !filepath.IsAbs(dir) {
+		root := r.gitDir
+		if w, ok := r.mainWorktree(); ok {
+			root = w.Dir
+		}
+		dir = filepath.Join(root, dir)
+	}
+	return dir, isInside(dir, r.gitDir)
+}
+
+// isInside reports whether a path, links followed as far as it exists, lies below dir.
+func isInside(path, dir string) bool {
+	inside, err := filepath.Rel(realPath(dir), realPath(path))
+	return err == nil && inside != "." && filepath.IsLocal(inside)
+}
+
+// realPath follows the links in the part of a path that exists.
+func realPath(path string) string {
+	path = filepath.Clean(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	parent := filepath.Dir(path)
+	if parent == path || strings.TrimSpace(path) == "" {
+		return path
+	}
+	return filepath.Join(realPath(parent), filepath.Base(path))
+}

@@ -1,0 +1,37 @@
+package gitstore
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// InUse finds the worktree in which git is in the middle of rebasing or bisecting a branch:
+// its HEAD is detached then, and comes back to the branch at the end.
+func (r *Repo) InUse(branch string) (Worktree, bool) {
+	all, err := r.Worktrees()
+	if err != nil {
+		return Worktree{}, false
+	}
+	short := strings.TrimPrefix(branch, "refs/heads/")
+	for _, w := range all {
+		for _, name := range []string{"rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"} {
+			raw, err := os.ReadFile(filepath.Join(w.GitDir, filepath.FromSlash(name)))
+			if held := strings.TrimSpace(string(raw)); err == nil && (held == branch || held == short) {
+				return w, true
+			}
+		}
+	}
+	return Worktree{}, false
+}
+
+// IndexLocked reports since when another program has a worktree's index locked: git does
+// while it changes the files. A lock of ours does not count.
+func (r *Repo) IndexLocked(w Worktree) (since time.Time, ok bool) {
+	st, err := os.Lstat(indexPath(w) + ".lock")
+	if err != nil || st.Mode().Perm() == lockPerm {
+		return time.Time{}, false
+	}
+	return st.ModTime(), true
+}

@@ -1,0 +1,347 @@
+package importer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"tape/internal/jsonl"
+	"tape/repo"
+)
+
+// intake writes the items of one file to a tape, in one change.
+type intake struct {
+	ctx   context.Context
+	store *repo.Store
+	info  Info
+	res   *Result
+	alone bool // without subagents
+
+	tx    *repo.Tx              // nil while the tape does not exist
+	have  map[[16]byte]struct{} // keys of the entries that were there before
+	asked map[string]string     // what the fork of a subagent is called
+	forks []*openFork           // in the order in which they began
+	held  int                   // bytes of their entries
+	limit int                   // for that
+
+	err      error // what is there could not be read: nothing may be added
+	anySeen  bool  // a record was left out because the tape has it
+	repeated int   // items that were left out here
+}
+
+// openFork is a subagent's fork that is not merged yet.
+type openFork struct {
+	sub  string
+	fork *repo.TxFork
+	held int
+}
+
+// maxForks is how much of forks is held in memory. Beyond it, one is merged before its
+// result is there, and goes on as another.
+const maxForks = 16 << 20 // bytes
+
+func newIntake(ctx context.Context, store *repo.Store, info Info, o Options, res *Result) *intake {
+	return &intake{ctx: ctx, store: store, info: info, res: res, alone: o.NoSubagents, limit: maxForks,
+		have: map[[16]byte]struct{}{}, asked: map[string]string{}}
+}
+
+func keyHash(key string) [16]byte {
+	sum := sha256.Sum256([]byte(key))
+	return [16]byte(sum[:16])
+}
+
+// open begins the change of a tape that exists.
+func (in *intake) open() error {
+	tape, err := in.store.Tape(in.ctx, in.res.Tape)
+	if errors.Is(err, repo.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return in.begin(tape)
+}
+
+// begin takes the tape's lock before it looks at what the tape has, so that of two
+// imports of the same file one waits for the other.
+func (in *intake) begin(tape *repo.Tape) error {
+	tx, err := tape.Begin(in.ctx)
+	if err != nil {
+		return err
+	}
+	in.tx = tx
+	return in.learn(tape)
+}
+
+// learn collects the keys of the entries that a tape has.
+func (in *intake) learn(tape *repo.Tape) error {
+	var bub BubKeys
+	for e, err := range tape.Entries(in.ctx, repo.Query{}) {
+		if err != nil {
+			return err
+		}
+		for _, key := range Keys(e.Meta) {
+			in.have[keyHash(key)] = struct{}{}
+		}
+		if in.info.Format == Bub {
+			d, err := jsonl.ParseDraft(e.Raw)
+			if err != nil {
+				return err
+			}
+			in.have[keyHash(bub.Next(d))] = struct{}{}
+		}
+	}
+	return nil
+}
+
+// seen looks a key up among those of the tape's entries.
+func (in *intake) seen(sub, key string) bool {
+	if sub != "" {
+		if in.alone {
+			return true
+		}
+		if _, err := in.forkName(sub); err != nil {
+			in.err = err // add meets it and returns it
+			return false
+		}
+	}
+	_, ok := in.have[keyHash(key)]
+	in.anySeen = in.anySeen || ok
+	return ok
+}
+
+// forkName is what the fork of a subagent is called. Where there is a tape of that name,
+// the subagent's own file was imported: what that told is not told again, and the fork
+// gets another name.
+func (in *intake) forkName(sub string) (string, error) {
+	if name, ok := in.asked[sub]; ok || in.err != nil {
+		return name, in.err
+	}
+	var err error
+	name := freeName(sub, func(name string) bool {
+		for _, other := range in.asked {
+			if other == name {
+				return true
+			}
+		}
+		var tape *repo.Tape
+		if tape, err = in.store.Tape(in.ctx, in.res.Tape+"/"+name); err == nil && !tape.IsFork() {
+			err = in.learn(tape)
+		}
+		taken := err == nil
+		if errors.Is(err, repo.ErrNotFound) {
+			err = nil
+		}
+		return taken
+	})
+	if err == nil {
+		in.asked[sub] = name
+	}
+	return name, err
+}
+
+// add writes one item.
+func (in *intake) add(item Item) error {
+	if in.err != nil {
+		return in.err
+	}
+	if in.tx == nil {
+		opened, err := in.create(item)
+		if err != nil {
+			return err
+		}
+		if opened {
+			in.count(item)
+			return nil
+		}
+	}
+	if item.Entry.Kind == kindAnchor && in.repeatsFirst(item) {
+		in.repeated++
+		return nil
+	}
+	if err := in.write(item); err != nil {
+		return err
+	}
+	in.count(item)
+	for _, sub := range item.Begins {
+		if _, err := in.fork(sub); err != nil {
+			return err
+		}
+	}
+	for _, sub := range item.Ends {
+		if err := in.merge(func(f *openFork) bool { return f.sub == sub }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *intake) write(item Item) error {
+	if item.Entry.Kind == kindAnchor {
+		a, err := anchorOf(item)
+		if err != nil {
+			return err
+		}
+		_, err = in.tx.Handoff(a)
+		return err
+	}
+	d := repo.Draft{Kind: item.Entry.Kind, Payload: item.Entry.Payload, Meta: item.Entry.Meta, Date: item.Entry.Date}
+	if item.Line != nil {
+		var err error
+		if d, err = repo.StoredLine(item.Line); err != nil {
+			return err
+		}
+	}
+	if item.Fork == "" {
+		_, err := in.tx.Append(d)
+		return err
+	}
+	f, err := in.fork(item.Fork)
+	if err != nil {
+		return err
+	}
+	if err := f.fork.Append(d); err != nil {
+		return err
+	}
+	size := len(d.Payload) + len(d.Meta)
+	f.held += size
+	in.held += size
+	if in.held <= in.limit {
+		return nil
+	}
+	largest := slices.MaxFunc(in.forks, func(a, b *openFork) int { return a.held - b.held })
+	return in.merge(func(f *openFork) bool { return f == largest })
+}
+
+// fork returns the open fork of a subagent, and begins it if there is none.
+func (in *intake) fork(sub string) (*openFork, error) {
+	for _, f := range in.forks {
+		if f.sub == sub {
+			return f, nil
+		}
+	}
+	name, err := in.forkName(sub)
+	if err != nil {
+		return nil, err
+	}
+	fork, err := in.tx.Fork(name)
+	if err != nil {
+		return nil, err
+	}
+	f := &openFork{sub: sub, fork: fork}
+	in.forks = append(in.forks, f)
+	return f, nil
+}
+
+// merge merges some of the open forks.
+func (in *intake) merge(which func(*openFork) bool) error {
+	var left []*openFork
+	for _, f := range in.forks {
+		if !which(f) {
+			left = append(left, f)
+			continue
+		}
+		if err := f.fork.Merge(); err != nil {
+			return err
+		}
+		in.held -= f.held
+	}
+	in.forks = left
+	return nil
+}
+
+func (in *intake) count(item Item) {
+	in.res.Imported++
+	if item.Entry.Kind == kindAnchor {
+		in.res.Anchors++
+	}
+	if item.Fork == "" {
+		return
+	}
+	if name := in.res.Tape + "/" + in.asked[item.Fork]; !slices.Contains(in.res.Subagents, name) {
+		in.res.Subagents = append(in.res.Subagents, name)
+	}
+}
+
+// repeatsFirst reports whether an anchor is the opening one at the head of a file.
+// The tape has one of its own, so this one stays out, and a whole tape keeps its ids.
+func (in *intake) repeatsFirst(item Item) bool {
+	return in.res.Imported == 0 && !in.anySeen && in.repeated == 0 &&
+		jsonl.GetString(item.Entry.Payload, "name") == repo.FirstAnchor
+}
+
+// create makes the tape, and reports whether its first item is its opening anchor.
+func (in *intake) create(item Item) (opened bool, err error) {
+	first := repo.Anchor{Name: repo.FirstAnchor, Date: in.info.Started, State: in.openingState()}
+	if jsonl.GetString(item.Entry.Payload, "name") == repo.FirstAnchor && item.Entry.Kind == kindAnchor {
+		if first, err = anchorOf(item); err != nil {
+			return false, err
+		}
+		opened = true
+	}
+	tape, err := in.store.CreateTapeFrom(in.ctx, in.res.Tape, first)
+	if errors.Is(err, repo.ErrConflict) {
+		// Another import created it in this moment; what it holds is known once its
+		// lock is free.
+		opened = false
+		tape, err = in.store.Tape(in.ctx, in.res.Tape)
+	}
+	if err != nil {
+		return false, err
+	}
+	known := len(in.have)
+	if err := in.begin(tape); err != nil {
+		return false, err
+	}
+	if len(in.have) > known && !opened {
+		return false, errRaced
+	}
+	return opened, nil
+}
+
+// errRaced ends an import that another one of the same file overtook after this one
+// had begun to read; File begins again.
+var errRaced = errors.New("another import of the same session came first; run it again")
+
+func (in *intake) openingState() json.RawMessage {
+	state := []byte(`{"owner":"human"`)
+	if agent := in.info.Agent; agent != "" {
+		state = jsonl.AppendString([]byte(`{"owner":"agent","parent":`), strings.TrimSuffix(in.res.Tape, "/"+agent))
+	}
+	if jsonl.IsObject(in.info.State) && len(in.info.State) > len("{}") {
+		return slices.Concat(state, []byte(","), in.info.State[1:])
+	}
+	return append(state, '}')
+}
+
+func anchorOf(item Item) (repo.Anchor, error) {
+	if item.Line != nil {
+		return repo.StoredAnchor(item.Line)
+	}
+	return repo.Anchor{Name: jsonl.GetString(item.Entry.Payload, "name"), State: jsonl.Get(item.Entry.Payload, "state"),
+		Meta: item.Entry.Meta, Date: item.Entry.Date}, nil
+}
+
+// finish merges what is still open and commits, or takes everything back because of cause.
+func (in *intake) finish(cause error) error {
+	if cause == nil {
+		cause = in.err
+	}
+	if in.tx == nil {
+		return cause
+	}
+	if cause == nil {
+		cause = in.merge(func(*openFork) bool { return true })
+	}
+	if cause == nil {
+		cause = in.tx.Checkpoint()
+	}
+	if cause != nil {
+		return errors.Join(cause, in.tx.Rollback())
+	}
+	_, err := in.tx.Commit()
+	return err
+}

@@ -1,0 +1,67 @@
+package merge
+
+import (
+	"bytes"
+
+	"tape/repo"
+)
+
+// The names that git has for the two sides of a merge.
+const (
+	ours   = "ours"
+	theirs = "theirs"
+)
+
+// File merges one file of a phase, for git's merge driver: ours, then the lines that
+// theirs has besides. They keep their ids, since one file does not tell which the others
+// take; whoever completes the merge (see [repo.Tape.Settle]) gives them new ones.
+//
+// The error is a *repo.RewrittenError, of "ours" or "theirs", where a side does not begin
+// with the base.
+func File(base, our, their []byte) ([]byte, error) {
+	base, our, their = whole(base), whole(our), whole(their)
+	if err := begins(our, base, ours); err != nil {
+		return nil, err
+	}
+	if err := begins(their, base, theirs); err != nil {
+		return nil, err
+	}
+	n := common(our, their)
+	out := make([]byte, 0, len(our)+len(their)-n)
+	return append(append(out, our...), their[n:]...), nil
+}
+
+// begins refuses a side that does not begin with the base.
+func begins(side, base []byte, name string) error {
+	if bytes.HasPrefix(side, base) {
+		return nil
+	}
+	n := common(base, side)
+	return &repo.RewrittenError{Name: name, Base: [2][]byte{firstLine(base[n:]), firstLine(side[n:])}}
+}
+
+// common is how many bytes of whole lines both begin with.
+func common(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return bytes.LastIndexByte(a[:n], '\n') + 1
+}
+
+// whole ends the last line of a file that somebody wrote with an editor.
+func whole(file []byte) []byte {
+	if len(file) == 0 || file[len(file)-1] == '\n' {
+		return file
+	}
+	return append(bytes.Clone(file), '\n')
+}
+
+// firstLine is a file's first line without its newline, nil if there is none.
+func firstLine(file []byte) []byte {
+	if len(file) == 0 {
+		return nil
+	}
+	line, _, _ := bytes.Cut(file, []byte("\n"))
+	return bytes.Clone(line)
+}

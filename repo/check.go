@@ -1,0 +1,205 @@
+package repo
+
+import (
+	"context"
+	"strings"
+
+	"tape/internal/gitstore"
+)
+
+// What a hook asks before git moves a ref, or makes a commit.
+
+// CheckUpdate refuses, with ErrConflict, to move a ref of a repository from one object to
+// another (ids as hex digits, zeros for none) if that would break what the format
+// promises: history of tapes and forks is only added to, tapes are not deleted, tags of
+// handoffs stay where they are. Other refs are not its business. gitDir may be a bare
+// repository that is no workspace.
+func CheckUpdate(ctx context.Context, gitDir, ref, old, next string) error {
+	isBranch := strings.HasPrefix(ref, branchPrefix) || strings.HasPrefix(ref, forkPrefix)
+	if !isBranch && !strings.HasPrefix(ref, tagPrefix) {
+		return nil
+	}
+	from, err := parseObject(old)
+	if err != nil {
+		return err
+	}
+	to, err := parseObject(next)
+	if err != nil || from == to {
+		return err
+	}
+	if !isBranch {
+		if from.IsZero() {
+			return nil
+		}
+		return conflict("tags of handoffs stay for good", "the tag %s is there already, and would be moved or deleted", shortTag(ref))
+	}
+	branch := strings.TrimPrefix(ref, "refs/heads/")
+	if to.IsZero() {
+		if strings.HasPrefix(ref, forkPrefix) {
+			return nil
+		}
+		return conflict("who owns the repository can delete it there", "%s is the history of a tape, which is not deleted", branch)
+	}
+	git, err := gitstore.OpenBare(gitDir, nil)
+	if err != nil {
+		return classify(err)
+	}
+	s := newStore(gitDir, nil)
+	s.git = git
+	return s.checkGrowth(ctx, ref, from, to)
+}
+
+func parseObject(hex string) (gitstore.Hash, error) {
+	h, err := gitstore.ParseHash(hex)
+	if err != nil {
+		return h, invalid("give all 40 digits", "%q is not the id of an object: %v", hex, err)
+	}
+	return h, nil
+}
+
+// checkGrowth checks that a branch's new commit continues the old one (zero: none).
+func (s *Store) checkGrowth(ctx context.Context, ref string, from, to gitstore.Hash) error {
+	branch := strings.TrimPrefix(ref, "refs/heads/")
+	t, err := s.tapeAt(ref, to)
+	if err != nil {
+		return err
+	}
+	var chain []gitstore.Hash
+	for h := to; h != from; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		chain = append(chain, h)
+		c, err := s.git.Commit(h)
+		if err != nil {
+			return corruptObject(h, err)
+		}
+		if len(c.Parents) == 0 {
+			if from.IsZero() {
+				break
+			}
+			return conflict("tape pull joins what both have; nothing is pushed by force",
+				"%s does not continue %s: history was rewritten, or the other side has more", branch, from.String()[:12])
+		}
+		h = c.Parents[0]
+	}
+	v := &verifier{ctx: ctx, s: s, report: &Report{}, seen: map[gitstore.Hash]bool{}}
+	var before *commitView
+	own := 0
+	if !from.IsZero() {
+		// What git made counts as what it comes to.
+		m, err := t.made(ctx, from, gitstore.HashObject)
+		if err != nil {
+			return err
+		}
+		before = m.good
+		own = len(before.list) - 1
+		stretch, _, err := s.byGit(from)
+		if err != nil {
+			return err
+		}
+		for _, h := range stretch {
+			if h == before.commit {
+				break
+			}
+			chain = append(chain, h)
+		}
+	}
+	if _, err := v.walk(t, chain, before, gitstore.ZeroHash); err != nil {
+		return err
+	}
+	now, err := s.commitView(to)
+	if err == nil {
+		err = v.content(t.name, now, own)
+	}
+	if err != nil {
+		return err
+	}
+	return v.refusal(branch)
+}
+
+// tapeAt is the handle of a branch as a commit would leave it.
+func (s *Store) tapeAt(ref string, h gitstore.Hash) (*Tape, error) {
+	if strings.HasPrefix(ref, forkPrefix) {
+		name, err := s.nameOfFork(ref, h)
+		if err != nil {
+			return nil, err
+		}
+		return s.forkHandle(name), nil
+	}
+	v, err := s.commitView(h)
+	if err != nil {
+		return nil, err
+	}
+	info, err := v.tapeInfo()
+	if err != nil {
+		return nil, err
+	}
+	if t := s.handle(info.Name); t.branch == ref {
+		return t, nil
+	}
+	return nil, conflict("a tape's branch is named after it", "the commit is of the tape %q, whose branch is %s",
+		info.Name, strings.TrimPrefix(branchOf(info.Name, ref), "refs/heads/"))
+}
+
+// refusal makes an error of what a check has found.
+func (v *verifier) refusal(branch string) error {
+	switch n := len(v.report.Problems); n {
+	case 0:
+		return nil
+	case 1:
+		return conflict("entries are only added: bring back what was recorded", "%s: %s", branch, v.report.Problems[0].inTape())
+	default:
+		return conflict("entries are only added: bring back what was recorded", "%s: %s (and %d more)", branch, v.report.Problems[0].inTape(), n-1)
+	}
+}
+
+// inTape is the problem without the name of the tape.
+func (p Problem) inTape() Problem {
+	p.Tape = ""
+	return p
+}
+
+// CheckTree refuses, with ErrConflict, a commit that is about to be made on a branch, if
+// its tree does not only add to its parent's ("" if it has none). Branches that are not a
+// tape's or a fork's are not its business.
+func (s *Store) CheckTree(ctx context.Context, branch, parent, tree string) error {
+	ref := "refs/heads/" + strings.TrimPrefix(branch, "refs/heads/")
+	if !strings.HasPrefix(ref, branchPrefix) && !strings.HasPrefix(ref, forkPrefix) || parent == "" {
+		return nil
+	}
+	t, err := s.tapeOfBranch(ref)
+	if err != nil {
+		return err
+	}
+	from, err := parseObject(parent)
+	if err != nil {
+		return err
+	}
+	to, err := parseObject(tree)
+	if err != nil {
+		return err
+	}
+	before, err := s.commitView(from)
+	if err != nil {
+		return err
+	}
+	v := &verifier{ctx: ctx, s: s, report: &Report{}}
+	now, err := s.treeView(to, to)
+	if err != nil {
+		v.problem(t.name, err)
+		return v.refusal(t.Branch())
+	}
+	now.unborn = true
+	v.root(t, before, now)
+	v.appended(t.name, before, now)
+	if len(v.report.Problems) == 0 {
+		// What was there before was checked when it came.
+		for _, err := range now.behind(ctx, before, t.name) {
+			if err != nil {
+				v.problem(t.name, err)
+			}
+		}
+	}
+	return v.refusal(t.Branch())
+}

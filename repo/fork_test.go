@@ -1,0 +1,483 @@
+package repo
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/jsonl"
+	"tape/internal/testkit"
+)
+
+// forkedTape is a tape of three phases, the last entry of which is not committed:
+//
+//	1 session/start  2 one  3 ran         committed with the handoff
+//	4 build          5 two  6 three       5 committed by a checkpoint, 6 with the handoff
+//	7 test           8 four
+func forkedTape(t *testing.T) (*Store, *Tape) {
+	t.Helper()
+	s := testStore(t, nil)
+	m := openTape(t, s, "main")
+	mustAppend(t, m, Message("user", "one"), Event("ran", nil))
+	mustHandoff(t, m, "build")
+	mustAppend(t, m, Message("user", "two"))
+	mustCheckpoint(t, m)
+	mustAppend(t, m, Message("user", "three"))
+	mustHandoff(t, m, "test")
+	mustAppend(t, m, Message("user", "four"))
+	return s, m
+}
+
+func mustFork(t testing.TB, tp *Tape, name, at string) *Tape {
+	t.Helper()
+	f, err := tp.ForkAt(t.Context(), name, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func mustMerge(t testing.TB, f *Tape, o *MergeOptions) Merged {
+	t.Helper()
+	m, err := f.Merge(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func texts(t testing.TB, tp *Tape) string {
+	t.Helper()
+	var out []string
+	for i, e := range entriesOf(t, tp, Query{}) {
+		if e.ID != int64(i+1) {
+			t.Errorf("%s: entry %d has the id %d", tp.Name(), i+1, e.ID)
+		}
+		out = append(out, simulated(e).text)
+	}
+	return strings.Join(out, " ")
+}
+
+func wantTexts(t testing.TB, tp *Tape, want string) {
+	t.Helper()
+	if got := texts(t, tp); got != want {
+		t.Errorf("%s has\n%s\nwant\n%s", tp.Name(), got, want)
+	}
+}
+
+// A fork has its tape's entries up to the point where it begins, whatever names that.
+func TestForkPoints(t *testing.T) {
+	all := strings.Fields("session/start one ran build two three test four")
+	for at, entries := range map[string]int{
+		"": 8, "latest": 7, "test": 7, "build": 4, "002": 4, "003_test": 7, "anchor/main/002_build": 4,
+		"refs/tags/anchor/main/001_session-start": 1, "@1": 1, "@2": 2, "@3": 3, "@4": 4, "@5": 5, "@6": 6, "@7": 7, "@8": 8,
+	} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			s, m := forkedTape(t)
+			head := runGit(t, s.Dir(), "rev-parse", "tape/main")
+			f := mustFork(t, m, "x", at)
+			wantTexts(t, f, strings.Join(all[:entries], " "))
+			wantTexts(t, m, strings.Join(all, " "))
+			b, err := f.Base(t.Context())
+			if err != nil || b.Entry != int64(entries) || b.Parent != "main" || b.Start != runGit(t, s.Dir(), "rev-parse", f.Branch()) {
+				t.Errorf("base is %+v, %v", b, err)
+			}
+			if got := runGit(t, s.Dir(), "rev-parse", "tape/main"); (got != head) != (entries == 8) {
+				t.Errorf("main is at %s, was at %s: only what is needed is committed", got, head)
+			}
+			if got := runGit(t, s.Dir(), "merge-base", f.Branch(), "tape/main"); got != b.Commit {
+				t.Errorf("git sees the fork begin at %s, not at %s", got, b.Commit)
+			}
+			wantClean(t, f.WorkTree())
+			mustAppend(t, f, Message("user", "own"))
+			mustHandoff(t, f, "done")
+			wantClean(t, f.WorkTree())
+			wantTexts(t, f, strings.Join(all[:entries], " ")+" own done")
+			mustMerge(t, f, nil)
+			wantTexts(t, m, strings.Join(all, " ")+" own done")
+		})
+	}
+}
+
+// Every filter of a fork gives what it gives on a tape that has the same entries.
+func TestForkFilters(t *testing.T) {
+	rng := testkit.Random(t)
+	for range testkit.Size(1, 3, 20) {
+		s := testStore(t, nil)
+		m := openTape(t, s, "main")
+		at := testkit.Clock()
+		kinds := []string{KindMessage, KindToolCall, KindEvent, KindError, "custom"}
+		grow := func(tp *Tape, n int) {
+			for range n {
+				at = at.Add(1e9 * 60 * 7)
+				if rng.IntN(7) == 0 {
+					if _, err := tp.Handoff(t.Context(), Anchor{Name: fmt.Sprint("a", rng.IntN(4)), Date: FormatDate(at)}); err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
+				mustAppend(t, tp, Draft{Kind: kinds[rng.IntN(len(kinds))], Payload: []byte(`{"i":1}`), Date: FormatDate(at)})
+			}
+		}
+		grow(m, 30)
+		f := mustFork(t, m, "x", fmt.Sprint("@", 5+rng.IntN(20)))
+		grow(m, 5)
+		grow(f, 20)
+		base, err := f.Base(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		inFork, inMain := entriesOf(t, f, Query{}), entriesOf(t, m, Query{})
+		for i := range int(base.Entry) {
+			if !bytes.Equal(inFork[i].Raw, inMain[i].Raw) || inFork[i].Anchor != inMain[i].Anchor {
+				t.Fatalf("entry %d is %s in the fork, %s in the tape", i+1, inFork[i].Raw, inMain[i].Raw)
+			}
+		}
+		for range testkit.Size(100, 400, 4000) {
+			q := randomQuery(rng, inFork)
+			got, err := collect(t.Context(), f, q)
+			want, wantErr := naive(inFork, q)
+			if (err != nil) != (wantErr != nil) || wantErr != nil && !errors.Is(err, wantErr) {
+				t.Fatalf("%s: got the error %v, want %v", show(q), err, wantErr)
+			}
+			if err == nil && !slices.Equal(ids(got), ids(want)) {
+				t.Fatalf("%s: got %v, want %v", show(q), ids(got), ids(want))
+			}
+		}
+	}
+}
+
+// What cannot be done is refused, with its class and a way out, and changes nothing.
+func TestForkErrors(t *testing.T) {
+	s, m := forkedTape(t)
+	mustCheckpoint(t, m)
+	x := mustFork(t, m, "x", "")
+	mustFork(t, x, "y", "")
+	if _, err := s.CreateTape(t.Context(), "main/taken"); err != nil {
+		t.Fatal(err)
+	}
+	before := history(t, s.Dir())
+	fork := func(tp *Tape, name, at string) error { _, err := tp.ForkAt(t.Context(), name, at); return err }
+	merge := func(tp *Tape) error { _, err := tp.Merge(t.Context(), nil); return err }
+	for name, c := range map[string]struct {
+		err  error
+		want error
+		hint bool
+	}{
+		"the name is taken":         {fork(m, "x", ""), ErrConflict, true},
+		"a tape has the name":       {fork(m, "taken", ""), ErrConflict, true},
+		"a slash":                   {fork(m, "a/b", ""), ErrInvalid, true},
+		"no name":                   {fork(m, "", ""), ErrInvalid, false},
+		"not UTF-8":                 {fork(m, "\xff", ""), ErrInvalid, false},
+		"no such anchor":            {fork(m, "z", "nothing"), ErrNotFound, true},
+		"no such entry":             {fork(m, "z", "@99"), ErrNotFound, true},
+		"entry 0":                   {fork(m, "z", "@0"), ErrInvalid, true},
+		"not an entry":              {fork(m, "z", "@x"), ErrInvalid, true},
+		"merge of a tape":           {merge(m), ErrInvalid, true},
+		"discard of a tape":         {m.Discard(t.Context()), ErrInvalid, true},
+		"discard, and it has forks": {x.Discard(t.Context()), ErrConflict, true},
+		"base of a tape":            {func() error { _, err := m.Base(t.Context()); return err }(), ErrInvalid, true},
+		"no such fork":              {func() error { _, err := s.Tape(t.Context(), "main/none"); return err }(), ErrNotFound, true},
+		"a tape of a fork's name":   {func() error { _, err := s.CreateTape(t.Context(), "main/x"); return err }(), ErrConflict, true},
+		"nothing to continue":       {func() error { _, err := m.ContinueMerge(t.Context()); return err }(), ErrNotFound, true},
+		"nothing to abort":          {m.AbortMerge(t.Context()), ErrNotFound, true},
+	} {
+		wantIs(t, c.err, c.want)
+		if c.err != nil && c.hint && Hint(c.err) == "" {
+			t.Errorf("%s: no hint: %v", name, c.err)
+		}
+	}
+	if after := history(t, s.Dir()); after != before {
+		t.Errorf("refs have changed from\n%s\nto\n%s", before, after)
+	}
+}
+
+// Awkward names give forks that are found again under them, and leave nothing behind.
+func TestForkNames(t *testing.T) {
+	t.Parallel()
+	s, m := forkedTape(t)
+	mustCheckpoint(t, m)
+	before := history(t, s.Dir())
+	for _, name := range awkward() {
+		if strings.Contains(name, "/") || len("main/"+name) > 4096 {
+			continue
+		}
+		f, err := m.Fork(t.Context(), name)
+		if err != nil {
+			t.Errorf("%.60q: %v", name, err)
+			continue
+		}
+		again := openTape(t, s, "main/"+name)
+		if !again.IsFork() || again.ForkName() != name || again.Parent() != "main" || again.Branch() != f.Branch() {
+			t.Errorf("%.60q is found as %.60q, a fork of %q", name, again.ForkName(), again.Parent())
+		}
+		mustAppend(t, again, Message("user", "own"))
+		if err := again.Discard(t.Context()); err != nil {
+			t.Errorf("%.60q: %v", name, err)
+		}
+	}
+	if after := history(t, s.Dir()); after != before {
+		t.Errorf("refs have changed from\n%s\nto\n%s", before, after)
+	}
+}
+
+// A merge adds to the tape and changes nothing of it: files grow at their ends, members
+// that nobody knows stay as they were written, phases get their tags.
+func TestMergeKeepsBytes(t *testing.T) {
+	s, m := forkedTape(t)
+	x := mustFork(t, m, "x", "build")
+	odd := Draft{Kind: "odd/kind", Payload: []byte(`{"n":1.50,  "z":"\u00e9", "a":[ ]}`), Meta: []byte(`{"k":1E3,"origin2":{}}`)}
+	mustAppend(t, x, odd, Draft{Kind: KindEvent, Payload: []byte(`{"name":"e"}`), Meta: []byte(`{ "x" : 0.0 }`)})
+	mustHandoff(t, x, "found it")
+	mustAppend(t, x, big(SealSize, "long"), Message("user", "next file"))
+	mustAppend(t, m, Message("user", "five"))
+	was := filesOf(t, s.Dir())
+	stored := entriesOf(t, x, Query{})[4:]
+	got := mustMerge(t, x, nil)
+	if got.Entries != 5 || got.FirstID != 10 || got.LastID != 14 || !got.Closed || got.Into != "main" || len(got.Handoffs) != 1 {
+		t.Errorf("the merge says %+v", got)
+	}
+	now := filesOf(t, s.Dir())
+	for name, data := range was {
+		if !bytes.HasPrefix(now[name], data) {
+			t.Errorf("%s was changed", name)
+		}
+	}
+	for i, e := range entriesOf(t, m, Query{})[9:] {
+		origin := fmt.Sprintf(`"origin":{"tape":"main","fork":"x","id":%d}`, i+5)
+		want := bytes.Replace(stored[i].Raw, fmt.Appendf(nil, `{"id":%d,`, i+5), fmt.Appendf(nil, `{"id":%d,`, i+10), 1)
+		if !bytes.Contains(e.Meta, []byte(origin)) {
+			t.Errorf("entry %d has the meta %s", e.ID, e.Meta)
+		}
+		if !bytes.Equal(e.Payload, stored[i].Payload) || e.Date != stored[i].Date || e.Kind != stored[i].Kind {
+			t.Errorf("entry %d is %.200s, was %.200s", e.ID, e.Raw, stored[i].Raw)
+		}
+		without := bytes.Replace(bytes.Replace(e.Raw, []byte(","+origin), nil, 1), []byte(origin), nil, 1)
+		if !bytes.Equal(without, want) {
+			t.Errorf("but for its origin, entry %d is\n%.200s, want\n%.200s", e.ID, without, want)
+		}
+	}
+	wantTags(t, m)
+	if parents := strings.Fields(runGit(t, s.Dir(), "log", "-1", "--format=%P %s", "tape/main")); len(parents) != 6 || strings.Join(parents[2:], " ") != "merge: x (5 entries)" {
+		t.Errorf("the newest commit is %q", parents)
+	}
+	wantClean(t, s.Dir())
+}
+
+func filesOf(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	err := filepath.WalkDir(filepath.Join(dir, anchorsDir), func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			out[path] = readFile(t, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Merging what is merged already adds nothing, and a fork may go on after a merge.
+func TestMergeAgain(t *testing.T) {
+	s, m := forkedTape(t)
+	x := mustFork(t, m, "x", "")
+	if got := mustMerge(t, x, &MergeOptions{Keep: true}); got.Entries != 0 || got.Commit != "" || got.Closed {
+		t.Errorf("the merge of nothing says %+v", got)
+	}
+	base := "session/start one ran build two three test four"
+	mustAppend(t, x, Message("user", "a"))
+	head := mustMerge(t, x, &MergeOptions{Keep: true}).Commit
+	if got := mustMerge(t, x, &MergeOptions{Keep: true}); got.Entries != 0 {
+		t.Errorf("the second merge says %+v", got)
+	}
+	if got := runGit(t, s.Dir(), "rev-parse", "tape/main"); got != head {
+		t.Error("the second merge made a commit")
+	}
+	mustAppend(t, m, Message("user", "m"))
+	mustAppend(t, x, Message("user", "b"))
+	wantTexts(t, x, base+" a b")
+	if got := mustMerge(t, x, &MergeOptions{Keep: true, Summary: "b was tried"}); got.Entries != 1 {
+		t.Errorf("the summary says %+v", got)
+	}
+	mustAppend(t, x, Message("user", "c"))
+	mustMerge(t, x, nil)
+	wantTexts(t, m, base+" a m b was tried c")
+	closed, err := m.ClosedForks(t.Context())
+	if err != nil || len(closed) != 1 || closed[0].Status != ForkMerged || closed[0].Entries != 3 {
+		t.Errorf("closed forks are %+v, %v", closed, err)
+	}
+}
+
+// What somebody rewrote is not merged, and the refusal changes nothing.
+func TestMergeRewritten(t *testing.T) {
+	for name, rewrite := range map[string]func(t *testing.T, s *Store, m, x *Tape){
+		"the parent was reset": func(t *testing.T, _ *Store, m, _ *Tape) {
+			if _, err := m.Reset(t.Context(), true); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"the parent was set back": func(t *testing.T, s *Store, _, _ *Tape) {
+			runGit(t, s.Dir(), "reset", "-q", "--hard", "HEAD~1")
+		},
+		"an entry of the parent was edited": func(t *testing.T, s *Store, _, _ *Tape) { editCommitted(t, s.Dir(), "two", "TWO") },
+		"an entry of the base was edited in the fork": func(t *testing.T, _ *Store, _, x *Tape) {
+			editCommitted(t, x.WorkTree(), "four", "FOUR")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := openTape(t, s, "main")
+			mustAppend(t, m, Message("user", "one"))
+			mustHandoff(t, m, "build")
+			mustAppend(t, m, Message("user", "two"), Message("user", "four"))
+			mustCheckpoint(t, m)
+			x := mustFork(t, m, "x", "")
+			mustAppend(t, x, Message("user", "own"))
+			mustCheckpoint(t, x)
+			rewrite(t, s, m, x)
+			before := history(t, s.Dir())
+			_, err = x.Merge(t.Context(), nil)
+			var rewritten *RewrittenError
+			if !errors.As(err, &rewritten) || !errors.Is(err, ErrConflict) || Hint(err) == "" {
+				t.Fatalf("the merge says %v", err)
+			}
+			if rewritten.Base[0] == nil && rewritten.Base[1] == nil {
+				t.Error("the error does not name an entry")
+			}
+			if after := history(t, s.Dir()); after != before {
+				t.Errorf("refs have changed from\n%s\nto\n%s", before, after)
+			}
+			if err := x.Discard(t.Context()); err != nil {
+				t.Errorf("it cannot even be discarded: %v", err)
+			}
+		})
+	}
+}
+
+// editCommitted changes a committed entry, and commits that.
+func editCommitted(t *testing.T, dir, old, with string) {
+	t.Helper()
+	path := filepath.Join(dir, anchorsDir, "002_build", "messages.jsonl")
+	data := readFile(t, path)
+	if !bytes.Contains(data, []byte(`"`+old+`"`)) {
+		t.Fatalf("%s has no %s", path, old)
+	}
+	writeFile(t, path, bytes.Replace(data, []byte(`"`+old+`"`), []byte(`"`+with+`"`), 1))
+	if out, err := plainGit(t, dir, "commit", "-q", "--no-verify", "-am", "edited"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// leftOf lists what could be left of a fork.
+func leftOf(t *testing.T, s *Store) string {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintln(&b, runGit(t, s.Dir(), "for-each-ref", "--format=%(refname)"), "\n", runGit(t, s.Dir(), "worktree", "list"))
+	for _, dir := range []string{filepath.Join(s.Dir(), ".git", "tape"), filepath.Join(s.Dir(), ".git", "worktrees"), filepath.Join(s.Dir(), ".git", "logs", "refs"), filepath.Join(s.Dir(), forksDir)} {
+		err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+			if err == nil && path != dir && filepath.Base(path) != "seals" && filepath.Base(path) != "worktrees.lock" && path != filepath.Join(s.Dir(), forksDir, "main") {
+				fmt.Fprintln(&b, path)
+			}
+			if errors.Is(err, os.ErrNotExist) {
+				return nil
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+// Nothing is left of a fork that was discarded but what git's reflog says.
+func TestDiscardLeavesNothing(t *testing.T) {
+	s, m := forkedTape(t)
+	mustCheckpoint(t, m)
+	before := leftOf(t, s)
+	x := mustFork(t, m, "x", "build")
+	mustAppend(t, x, Message("user", "own"), big(SealSize, "a"), Message("user", "own"))
+	mustHandoff(t, x, "third")
+	mustAppend(t, x, Message("user", "not committed"))
+	if _, err := s.Switch(t.Context(), "main/x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Discard(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if after := leftOf(t, s); strings.Join(withoutEmpty(after), "\n") != strings.Join(withoutEmpty(before), "\n") {
+		t.Errorf("there is\n%s\nbefore there was\n%s", after, before)
+	}
+	if got := s.CurrentTape(); got != "main" {
+		t.Errorf("the current tape is %q", got)
+	}
+	log := runGit(t, s.Dir(), "reflog", "show", "--format=%gs", "tape/main")
+	if lines := strings.Split(log, "\n"); lines[1] != "tape: discard x (5 entries)" || lines[0] != "tape: back to main" {
+		t.Errorf("the reflog says\n%s", log)
+	}
+	closed, err := m.ClosedForks(t.Context())
+	if err != nil || len(closed) != 1 || closed[0].Status != ForkDiscarded || closed[0].Entries != 5 || closed[0].Name != "main/x" {
+		t.Fatalf("closed forks are %+v, %v", closed, err)
+	}
+	if got := runGit(t, s.Dir(), "show", closed[0].Commit+":anchors/003_third/messages.jsonl"); !strings.Contains(got, "not committed") {
+		t.Errorf("its last entry is lost: %s", got)
+	}
+	mustAppend(t, mustFork(t, m, "x", ""), Message("user", "the name is free"))
+}
+
+func withoutEmpty(s string) []string {
+	return slices.DeleteFunc(strings.Split(s, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+}
+
+// Several forks of one tape, and forks of these, come back in any order.
+func TestForksOfForks(t *testing.T) {
+	_, m := forkedTape(t)
+	x, y := mustFork(t, m, "x", ""), mustFork(t, m, "y", "test")
+	mustAppend(t, x, Message("user", "x1"))
+	z := mustFork(t, x, "z", "")
+	if z.Name() != "main/x/z" || z.Parent() != "main/x" {
+		t.Errorf("the fork of a fork is %q of %q", z.Name(), z.Parent())
+	}
+	mustAppend(t, y, Message("user", "y1"))
+	mustAppend(t, z, Message("user", "z1"))
+	mustAppend(t, x, Message("user", "x2"))
+	mustMerge(t, y, nil)
+	mustMerge(t, x, nil)
+	if got := mustMerge(t, z, nil); got.Into != "main" {
+		t.Errorf("merged into %q, though its parent is gone", got.Into)
+	}
+	wantTexts(t, m, "session/start one ran build two three test four y1 x1 x2 z1")
+	last := entriesOf(t, m, Query{Tail: N(1)})[0]
+	if got := string(jsonl.Get(last.Meta, "origin")); got != `{"tape":"main","fork":"x/z","id":10}` {
+		t.Errorf("its origin is %s", got)
+	}
+}
+
+// What is merged of a fork of a tape with a slash in its name keeps that name.
+func TestForkOfSlashedTape(t *testing.T) {
+	s := testStore(t, nil)
+	m, err := s.CreateTape(t.Context(), "team/shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := mustFork(t, m, "x", "")
+	mustAppend(t, x, Message("user", "own"))
+	if x.Parent() != "team/shop" || x.ForkName() != "x" {
+		t.Errorf("%q is the fork %q of %q", x.Name(), x.ForkName(), x.Parent())
+	}
+	mustMerge(t, x, nil)
+	if got := string(entriesOf(t, m, Query{Tail: N(1)})[0].Meta); got != `{"origin":{"tape":"team/shop","fork":"x","id":2}}` {
+		t.Errorf("its meta is %s", got)
+	}
+}

@@ -1,0 +1,88 @@
+package repo
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A merge that git made behind a change that was cut off is completed all the same.
+func TestMergeBehindAnInterruptedChange(t *testing.T) {
+	s := testStore(t, nil)
+	m := openTape(t, s, "main")
+	f := mustFork(t, m, "x", "")
+	mustAppend(t, f, Message("user", "theirs"))
+	mustCheckpoint(t, f)
+	interrupt(t, m)
+	mergeWithGit(t, s.Dir(), "host, our tree")
+	wantTexts(t, m, "session/start theirs")
+	mustAppend(t, m, Message("user", "behind"))
+	mustCheckpoint(t, m)
+	wantTexts(t, m, "session/start theirs behind")
+}
+
+// Entries that were not committed survive a merge that is taken back: without a driver on
+// the PATH git stops at files that have some.
+func TestAbortKeepsWhatWasRecorded(t *testing.T) {
+	s := testStore(t, nil)
+	m := openTape(t, s, "main")
+	f := mustFork(t, m, "x", "")
+	mustAppend(t, f, Message("user", "theirs"))
+	mustCheckpoint(t, f)
+	mustAppend(t, m, Message("user", "ours"))
+	mustCheckpoint(t, m)
+	mustAppend(t, m, Message("user", "loose"))
+	mergeWithGit(t, s.Dir(), "git merge")
+	if _, err := os.Stat(filepath.Join(s.Dir(), ".git", "MERGE_HEAD")); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.AbortMerge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantTexts(t, m, "session/start ours loose")
+}
+
+// A new fork of the name of one that is gone must not take in what was made of that.
+func TestNameUsedAgain(t *testing.T) {
+	s := testStore(t, nil)
+	m := openTape(t, s, "main")
+	x := mustFork(t, m, "x", "")
+	mustAppend(t, x, Message("user", "x1"))
+	y := mustFork(t, x, "y", "")
+	mustAppend(t, y, Message("user", "y1"))
+	mustMerge(t, x, nil)
+	again, err := m.Fork(t.Context(), "x")
+	if errors.Is(err, ErrConflict) {
+		return // refused is good as well
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := y.Merge(t.Context(), nil); err != nil || got.Into != "main" {
+		t.Errorf("merged into %q, %v", got.Into, err)
+	}
+	if err := again.Discard(t.Context()); err != nil {
+		t.Errorf("a fork without forks cannot be discarded: %v", err)
+	}
+}
+
+// Merging what git merged by fast-forward adds nothing.
+func TestMergeAfterAFastForward(t *testing.T) {
+	s := testStore(t, nil)
+	m := openTape(t, s, "main")
+	mustAppend(t, m, Message("user", "one"))
+	x := mustFork(t, m, "x", "")
+	mustAppend(t, x, Message("user", "x1"))
+	mustHandoff(t, x, "inner")
+	if out, err := plainGit(t, s.Dir(), "merge", "-q", "--ff-only", x.Branch()); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	wantTexts(t, m, "session/start one x1 inner")
+	mustMerge(t, x, nil)
+	wantTexts(t, m, "session/start one x1 inner")
+	mustAppend(t, m, Message("user", "on"))
+	mustHandoff(t, m, "next")
+	wantTags(t, m)
+	wantClean(t, s.Dir())
+}

@@ -1,0 +1,398 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tape/internal/disk"
+)
+
+// A working tree that git has all of is taken away, and made again by the next write.
+func TestGCWorktrees(t *testing.T) {
+	s := testStore(t, nil)
+	main := openTape(t, s, "main")
+	mustAppend(t, main, Message("user", "one"))
+	mustHandoff(t, main, "second")
+	other, err := s.CreateTape(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, other, Message("user", "in other"), Event("step", nil))
+	mustCheckpoint(t, other)
+	fork, err := main.Fork(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, fork, Message("user", "in the fork"))
+	mustCheckpoint(t, fork)
+	before, inFork := mustPicture(t, s), lines(entriesOf(t, fork, Query{}))
+
+	if r := mustGC(t, s, &GCOptions{WorktreesOnly: true}); len(r.Worktrees)+len(r.Kept) > 0 {
+		t.Errorf("what was just written to is not idle: %+v", r)
+	}
+	r := mustGC(t, s, &GCOptions{WorktreesOnly: true, Idle: -1})
+	if got := gcNames(r.Worktrees); !slices.Equal(got, []string{"main/x", "other"}) || len(r.Kept) > 0 || r.Before <= r.After {
+		t.Errorf("%+v", r)
+	}
+	for _, tp := range []*Tape{other, fork} {
+		if _, err := os.Stat(tp.treeDir()); !errors.Is(err, os.ErrNotExist) || tp.WorkTree() != "" {
+			t.Errorf("the working tree of %s is still there: %v", tp.Name(), err)
+		}
+	}
+	if main.WorkTree() != s.Dir() {
+		t.Error("the current tape has lost its working tree")
+	}
+	if out := runGit(t, s.Dir(), "worktree", "list"); strings.Count(out, "\n") > 1 {
+		t.Errorf("git knows of more than one working tree:\n%s", out)
+	}
+	if mustPicture(t, s) != before || !slices.Equal(lines(entriesOf(t, fork, Query{})), inFork) {
+		t.Error("readers see something else")
+	}
+	for _, tp := range []*Tape{other, fork} {
+		mustAppend(t, tp, Message("user", "again"))
+		mustCheckpoint(t, tp)
+		wantClean(t, tp.WorkTree())
+	}
+	if got := lines(entriesOf(t, fork, Query{})); !slices.Equal(got[:len(got)-1], inFork) {
+		t.Errorf("the fork has %q", got)
+	}
+}
+
+func mustGC(t *testing.T, s *Store, o *GCOptions) GCReport {
+	t.Helper()
+	r, err := s.GC(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func gcNames(list []GCWorktree) []string {
+	var out []string
+	for _, w := range list {
+		out = append(out, w.Tape)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// A working tree that holds anything which git has not stays as it is.
+func TestGCKeeps(t *testing.T) {
+	for name, c := range map[string]struct {
+		do     func(t *testing.T, s *Store, other *Tape, dir string)
+		reason string // "" where nothing is to be told
+		undo   func(t *testing.T, s *Store, dir string)
+	}{
+		"an entry that is not committed": {do: func(t *testing.T, _ *Store, other *Tape, _ string) {
+			mustAppend(t, other, Message("user", "loose"))
+		}, reason: "not committed"},
+		"a file": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
+			writeFile(t, filepath.Join(dir, "NOTES"), []byte("mine"))
+		}, reason: "NOTES", undo: func(t *testing.T, _ *Store, dir string) { removeFile(t, filepath.Join(dir, "NOTES")) }},
+		"a file that git ignores": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
+			writeFile(t, filepath.Join(dir, "config.json"), []byte("mine"))
+		}, reason: "config.json", undo: func(t *testing.T, _ *Store, dir string) { removeFile(t, filepath.Join(dir, "config.json")) }},
+		"a file in a closed phase": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
+			writeFile(t, filepath.Join(dir, "anchors/001_session-start/messages.jsonl~"), []byte("mine"))
+		}, reason: "messages.jsonl~", undo: func(t *testing.T, _ *Store, dir string) {
+			removeFile(t, filepath.Join(dir, "anchors/001_session-start/messages.jsonl~"))
+		}},
+		"a change in a closed phase": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
+			file := filepath.Join(dir, "anchors/001_session-start/messages.jsonl")
+			writeFile(t, file, []byte(strings.Replace(string(readFile(t, file)), "first", "FIRST", 1)))
+		}, reason: "messages.jsonl is not as it was committed", undo: restoreAll},
+		"a file that somebody took away": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
+			removeFile(t, filepath.Join(dir, "anchors/001_session-start/messages.jsonl"))
+		}, reason: "taken away", undo: restoreAll},
+		"something staged": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
+			file := filepath.Join(dir, "tape.json")
+			was := readFile(t, file)
+			writeFile(t, file, append(slices.Clone(was), ' '))
+			runGit(t, dir, "add", "tape.json")
+			writeFile(t, file, was)
+		}, reason: "tape.json is staged", undo: restoreAll},
+		"a lock of git's": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
+			runGit(t, dir, "worktree", "lock", dir)
+		}, reason: "locked"},
+		"a place of its owner's": {do: func(t *testing.T, s *Store, _ *Tape, dir string) {
+			runGit(t, dir, "worktree", "move", dir, filepath.Join(filepath.Dir(s.Dir()), "mine"))
+		}},
+		"being the current one": {do: func(t *testing.T, s *Store, _ *Tape, _ string) {
+			if _, err := s.Switch(t.Context(), "other"); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := testStore(t, nil)
+			other, err := s.CreateTape(t.Context(), "other")
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustAppend(t, other, Message("user", "first"))
+			mustHandoff(t, other, "second")
+			dir := other.WorkTree()
+			c.do(t, s, other, dir)
+			files := filesBelow(t, s.Dir())
+			r := mustGC(t, s, &GCOptions{Idle: -1, WorktreesOnly: true})
+			if len(r.Worktrees) > 0 || (c.reason == "") != (len(r.Kept) == 0) || c.reason != "" && !strings.Contains(r.Kept[0].Reason, c.reason) {
+				t.Errorf("%+v", r)
+			}
+			if got := filesBelow(t, s.Dir()); got != files {
+				t.Errorf("files before:\n%s\nand after:\n%s", files, got)
+			}
+			if c.undo != nil {
+				c.undo(t, s, dir)
+			}
+		})
+	}
+}
+
+func restoreAll(t *testing.T, _ *Store, dir string) { runGit(t, dir, "reset", "-q", "--hard") }
+
+func removeFile(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// filesBelow lists a workspace's files outside of .git with their sizes.
+func filesBelow(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && d.Name() == gitDirName {
+			return filepath.SkipDir
+		}
+		if st, err := d.Info(); err == nil && !d.IsDir() {
+			fmt.Fprintln(&b, path, st.Size())
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// An idle working tree is one that neither this program nor a user has written to.
+func TestGCIdle(t *testing.T) {
+	s := testStore(t, nil)
+	other, err := s.CreateTape(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, other, Message("user", "first"))
+	mustCheckpoint(t, other)
+	later, err := Open(t.Context(), s.Dir(), &Options{Now: func() time.Time { return time.Now().Add(23 * time.Hour) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := mustGC(t, later, &GCOptions{WorktreesOnly: true}); len(r.Worktrees) > 0 {
+		t.Error("taken away within a day")
+	}
+	if later, err = Open(t.Context(), s.Dir(), &Options{Now: func() time.Time { return time.Now().Add(25 * time.Hour) }}); err != nil {
+		t.Fatal(err)
+	}
+	if r := mustGC(t, later, &GCOptions{WorktreesOnly: true}); len(r.Worktrees) != 1 {
+		t.Error("not taken away after a day")
+	}
+}
+
+// While somebody writes to a tape its working tree stays.
+func TestGCBesideWriter(t *testing.T) {
+	s := testStore(t, nil)
+	other, err := s.CreateTape(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := other.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.AppendEntry(Message("user", "under way")); err != nil {
+		t.Fatal(err)
+	}
+	if r := mustGC(t, reopen(t, s.Dir()), &GCOptions{WorktreesOnly: true, Idle: -1}); len(r.Worktrees) > 0 || len(r.Kept) != 1 {
+		t.Errorf("%+v", r)
+	}
+	if _, err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if got := entriesOf(t, other, Query{}); len(got) != 2 {
+		t.Errorf("%d entries", len(got))
+	}
+}
+
+// Somebody who writes to a tape whose working tree is taken away over and over loses
+// nothing, and is not refused.
+func TestGCAgainAndAgain(t *testing.T) {
+	s := testStore(t, nil)
+	other, err := s.CreateTape(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const times = 5
+	var gone, added atomic.Int64
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		for gone.Load() < times && err == nil {
+			if _, err = other.Append(context.Background(), nil, Event("step", nil)); err == nil {
+				added.Add(1)
+				_, _, err = other.Checkpoint(context.Background())
+			}
+			time.Sleep(time.Millisecond) // in which it is clean
+		}
+		done <- err
+	}()
+	collector := reopen(t, s.Dir())
+	for gone.Load() < times && len(done) == 0 {
+		r, err := collector.GC(t.Context(), &GCOptions{Idle: -1, WorktreesOnly: true})
+		if err != nil {
+			t.Error(err)
+			gone.Store(times)
+		}
+		gone.Add(int64(len(r.Worktrees)))
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if got := entriesOf(t, other, Query{}); int64(len(got)) != added.Load()+1 {
+		t.Errorf("%d entries, not %d", len(got), added.Load()+1)
+	}
+}
+
+// What a GC that is cut off at any step leaves is a whole workspace, and the next writer
+// goes on without a word about it.
+func TestGCCutOff(t *testing.T) {
+	for n := 1; ; n++ {
+		s := testStore(t, nil)
+		other, err := s.CreateTape(t.Context(), "other")
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustAppend(t, other, Message("user", "first"))
+		mustHandoff(t, other, "second")
+		before := mustPicture(t, s)
+		f := &faulty{n: n, gap: 1}
+		broken, err := Open(t.Context(), s.Dir(), &Options{fs: &disk.FS{Fault: f.fault}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := broken.GC(t.Context(), &GCOptions{WorktreesOnly: true, Idle: -1})
+		if !f.hit() {
+			if len(r.Worktrees) != 1 || err != nil || n < 5 {
+				t.Fatalf("step %d: %+v %v", n, r, err)
+			}
+			return
+		}
+		if got := mustPicture(t, reopen(t, s.Dir())); got != before {
+			t.Fatalf("after %v readers see\n%s", f.log, got)
+		}
+		var said []string
+		again, err := Open(t.Context(), s.Dir(), &Options{Warn: func(m string) { said = append(said, m) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustAppend(t, openTape(t, again, "other"), Message("user", "next"))
+		if len(said) > 0 {
+			t.Errorf("after %v: %q", f.log, said)
+		}
+		mustCheckpoint(t, openTape(t, again, "other"))
+		wantClean(t, openTape(t, again, "other").WorkTree())
+	}
+}
+
+// What killed processes have left is removed; the repository is packed, and nothing is
+// lost of forks, archives and what only a reflog knows.
+func TestGCPacks(t *testing.T) {
+	s := testStore(t, nil)
+	main := openTape(t, s, "main")
+	for i := range 20 {
+		mustAppend(t, main, big(1000, fmt.Sprint(i)))
+		mustCheckpoint(t, main)
+	}
+	fork, err := main.Fork(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, fork, Message("user", "in the fork"))
+	commit := mustCheckpoint(t, fork)
+	if err := fork.Discard(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := main.Reset(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-48 * time.Hour)
+	torn := filepath.Join(s.Dir(), disk.TempPrefix+"1")
+	fresh := filepath.Join(s.Dir(), disk.TempPrefix+"2")
+	lock := filepath.Join(s.Dir(), ".git/refs/heads/tape/main.lock")
+	for _, file := range []string{torn, fresh, lock} {
+		writeFile(t, file, []byte("{"))
+	}
+	if err := errors.Join(os.Chtimes(torn, old, old), os.Chmod(lock, 0o400)); err != nil {
+		t.Fatal(err)
+	}
+	var steps []string
+	r := mustGC(t, s, &GCOptions{Step: func(what string) { steps = append(steps, what) }})
+	if r.Temporary != 1 || !slices.Equal(r.Locks, []string{lock}) || r.After >= r.Before || !r.Git || !slices.Contains(steps, "packing") {
+		t.Errorf("%+v %q", r, steps)
+	}
+	if _, err := os.Stat(fresh); err != nil {
+		t.Error("a file that may be being written is gone")
+	}
+	removeFile(t, fresh)
+	if packs, err := filepath.Glob(filepath.Join(s.Dir(), ".git/objects/pack/*.pack")); len(packs) != 1 || err != nil {
+		t.Error(packs, err)
+	}
+	runGit(t, s.Dir(), "cat-file", "-e", commit)
+	if _, _, err := main.Restore(t.Context(), Latest); err != nil {
+		t.Error(err)
+	}
+	if got := entriesOf(t, main, Query{}); len(got) != 21 {
+		t.Errorf("%d entries", len(got))
+	}
+}
+
+func TestGCInterrupted(t *testing.T) {
+	s := testStore(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := s.GC(ctx, &GCOptions{Step: func(what string) {
+		if what == "packing" {
+			cancel()
+		}
+	}})
+	wantIs(t, err, context.Canceled)
+}
+
+// A tape is not given the name of an open fork.
+func TestNoTapeNamedAsFork(t *testing.T) {
+	s := testStore(t, nil)
+	fork, err := openTape(t, s, "main").Fork(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.CreateTape(t.Context(), "main/x")
+	wantIs(t, err, ErrConflict)
+	if err := fork.Discard(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CreateTape(t.Context(), "main/x"); err != nil {
+		t.Error(err)
+	}
+}

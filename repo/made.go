@@ -1,0 +1,369 @@
+package repo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+	"tape/internal/threeway"
+)
+
+// Git cannot finish a merge of two tapes: its driver sees one file at a time, and both
+// sides may have added the same folder. So a merge commit that git made, here or at a
+// host's merge button, is completed on the next contact: the tree is made anew from its
+// parents, and committed on top unless git happened to make the same. Nothing is
+// rewritten; what git made of the files does not matter.
+//
+// Until then git may go on: more merges, and commits by hand. What they come to is worked
+// out from the newest commit that counts as it is.
+
+// ownMerge reports whether a merge is this program's. Its trailers say so, if they fit: a
+// message may have been copied from another one.
+func (s *Store) ownMerge(h gitstore.Hash, c gitstore.Commit) bool {
+	entries := c.Trailer(trailerEntries)
+	if entries == "" || c.Trailer(trailerFormat) == "" || c.Trailer(trailerFork) == "" {
+		return false
+	}
+	first, err1 := s.lastOf(c.Parents[0])
+	v, err2 := s.commitView(h)
+	if err1 != nil || err2 != nil {
+		return false
+	}
+	last, err := v.lastID()
+	return err == nil && entries == fmt.Sprintf("%d-%d", first+1, last)
+}
+
+// made is what a branch comes to.
+type made struct {
+	good *commitView // the newest commit that counts as it is
+	raw  bool        // there are newer ones
+	b    *builder    // good, with what follows it
+	more [][]byte    // the entries that follow it
+	put  func(gitstore.Kind, []byte) gitstore.Hash
+}
+
+// made works out what a branch comes to with a commit.
+func (t *Tape) made(ctx context.Context, head gitstore.Hash, put func(gitstore.Kind, []byte) gitstore.Hash) (*made, error) {
+	stretch, at, err := t.store.byGit(head)
+	if err != nil {
+		return nil, err
+	}
+	m := &made{put: put}
+	if err := m.begin(t, at); err != nil {
+		return nil, err
+	}
+	for _, h := range slices.Backward(stretch) {
+		c, err := t.store.git.Commit(h)
+		if err != nil {
+			return nil, corruptObject(h, err)
+		}
+		if len(c.Parents) > 1 {
+			err = m.merge(ctx, t, c)
+			m.raw = err == nil && m.b.tree() != c.Tree
+		} else if m.raw {
+			err = m.byHand(t, c)
+		}
+		if err == nil && !m.raw {
+			err = m.begin(t, h)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// byGit lists the newest commits that are not this program's, down by first parents, and
+// the one before them. Without a merge among them there are none: the newest of all counts.
+func (s *Store) byGit(head gitstore.Hash) (stretch []gitstore.Hash, before gitstore.Hash, err error) {
+	merges := 0
+	for h := head; ; {
+		c, err := s.git.Commit(h)
+		if err != nil {
+			return nil, h, corruptObject(h, err)
+		}
+		if len(c.Parents) == 0 || len(c.Parents) == 1 && c.Trailer(trailerFormat) != "" || len(c.Parents) > 1 && s.ownMerge(h, c) {
+			if merges == 0 {
+				return nil, head, nil
+			}
+			return stretch, h, nil
+		}
+		if len(c.Parents) > 1 {
+			merges++
+		}
+		stretch = append(stretch, h)
+		h = c.Parents[0]
+	}
+}
+
+// begin takes a commit as it is.
+func (m *made) begin(t *Tape, h gitstore.Hash) error {
+	var err error
+	if m.good, err = t.store.commitView(h); err != nil {
+		return err
+	}
+	m.more = nil
+	m.b, err = newBuilder(m.good, m.put)
+	return err
+}
+
+// merge adds what a merge has besides its first parent.
+func (m *made) merge(ctx context.Context, t *Tape, c gitstore.Commit) error {
+	if len(c.Parents) > 2 {
+		return conflict("merge one branch after the other: git reset --keep "+c.Parents[0].String()[:12]+" takes this merge back",
+			"%q merges more than one branch", c.Subject())
+	}
+	s, err := t.sidesOf(side{c.Parents[0], m.good, m.more}, c.Parents[1], decodeTrailer(c.Trailer(trailerFork)))
+	var lines [][]byte
+	if err == nil {
+		lines, err = s.lines(ctx)
+	}
+	back := "take the merge back with: git reset --keep " + c.Parents[0].String()[:12]
+	switch {
+	case errors.Is(err, ErrConflict):
+		return &problem{class: ErrConflict, msg: fmt.Sprintf("git has merged what cannot be merged: %v", err), cause: err, hint: back}
+	case errors.Is(err, ErrCorrupt):
+		return &CorruptError{File: "what git has merged", Msg: err.Error(), Fix: back}
+	case err != nil:
+		return err
+	}
+	own, err := t.linesOfMerge(ctx, s, c)
+	if err != nil {
+		return err
+	}
+	last, err := m.lastID()
+	if err != nil {
+		return err
+	}
+	last += int64(len(lines))
+	for i, line := range own {
+		if own[i], err = t.numbered(line, last+int64(i)+1); err != nil {
+			return err
+		}
+	}
+	return m.add(append(lines, own...))
+}
+
+// lastID is the last entry so far.
+func (m *made) lastID() (int64, error) {
+	last, err := m.good.lastID()
+	return last + int64(len(m.more)), err
+}
+
+// linesOfMerge are the entries that a merge's own tree has, and neither parent: they were
+// not committed before, and whoever concluded the merge by hand has added them to it.
+func (t *Tape) linesOfMerge(ctx context.Context, s *sides, c gitstore.Commit) ([][]byte, error) {
+	var parents [2]lister
+	for i := range parents {
+		parent, err := t.store.git.Commit(c.Parents[i])
+		if err != nil {
+			return nil, corruptObject(c.Parents[i], err)
+		}
+		parents[i] = lister{s: t.store, noSizes: true}
+		if err := parents[i].tree(parent.Tree, ""); err != nil {
+			return nil, corruptObject(c.Parents[i], err)
+		}
+	}
+	merged := lister{s: t.store, noSizes: true}
+	if err := merged.tree(c.Tree, ""); err != nil {
+		return nil, corruptObject(c.Tree, err)
+	}
+	has := [2]map[string]gitstore.Hash{{}, {}}
+	for i, l := range parents {
+		for _, f := range l.out {
+			has[i][f.Path] = f.Hash
+		}
+	}
+	var found []jsonl.Entry
+	for _, f := range merged.out {
+		if has[0][f.Path] == f.Hash || has[1][f.Path] == f.Hash || f.Path == tapeFile || f.Mode != gitstore.ModeFile {
+			continue
+		}
+		entries, err := t.store.linesOnlyIn(f.Hash, has[0][f.Path], has[1][f.Path])
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, entries...)
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	known, err := s.told(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return byID(slices.DeleteFunc(found, func(e jsonl.Entry) bool { return known[content(e)] })), nil
+}
+
+// linesOnlyIn are the entries of a file that two others (zero: there is none) have not.
+// What is no entry is what git writes where it stops.
+func (s *Store) linesOnlyIn(h gitstore.Hash, others ...gitstore.Hash) ([]jsonl.Entry, error) {
+	known := map[string]bool{}
+	for _, other := range others {
+		if other.IsZero() {
+			continue
+		}
+		data, err := s.git.Blob(other)
+		if err != nil {
+			return nil, corruptObject(other, err)
+		}
+		for line := range bytes.Lines(data) {
+			known[string(bytes.TrimSuffix(line, []byte("\n")))] = true
+		}
+	}
+	data, err := s.git.Blob(h)
+	if err != nil {
+		return nil, corruptObject(h, err)
+	}
+	var out []jsonl.Entry
+	for line := range bytes.Lines(data) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		if known[string(line)] {
+			continue
+		}
+		if e, err := jsonl.Parse(bytes.Clone(line)); err == nil {
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+func (m *made) add(lines [][]byte) error {
+	for _, line := range lines {
+		if err := m.b.addLine(line); err != nil {
+			return err
+		}
+	}
+	m.more = append(m.more, lines...)
+	return nil
+}
+
+// byHand adds what a commit has, made by hand on top of a merge whose tree does not count.
+func (m *made) byHand(t *Tape, c gitstore.Commit) error {
+	parent, err := t.store.git.Commit(c.Parents[0])
+	if err != nil {
+		return corruptObject(c.Parents[0], err)
+	}
+	lines, err := t.store.addedLines(parent.Tree, c.Tree)
+	if err != nil {
+		return err
+	}
+	last, err := m.lastID()
+	if err != nil {
+		return err
+	}
+	for i, line := range lines {
+		if lines[i], err = t.numbered(line, last+int64(i)+1); err != nil {
+			return err
+		}
+	}
+	return m.add(lines)
+}
+
+// numbered gives an entry of the tape another id, if it needs one.
+func (t *Tape) numbered(line []byte, id int64) ([]byte, error) {
+	if has, err := jsonl.ParseID(line); err == nil && has == id {
+		return line, nil
+	}
+	return threeway.Renumber(nil, line, id, t.origin())
+}
+
+// addedLines are the lines that files of one tree have behind those of another, by their
+// ids.
+func (s *Store) addedLines(old, next gitstore.Hash) ([][]byte, error) {
+	before, after := lister{s: s, noSizes: true}, lister{s: s, noSizes: true}
+	if err := errors.Join(before.tree(old, ""), after.tree(next, "")); err != nil {
+		return nil, corruptObject(next, err)
+	}
+	has := map[string]gitstore.Hash{}
+	for _, f := range before.out {
+		has[f.Path] = f.Hash
+	}
+	var found []jsonl.Entry
+	for _, f := range after.out {
+		if has[f.Path] == f.Hash || f.Path == tapeFile {
+			continue
+		}
+		data, err := s.git.Blob(f.Hash)
+		if err != nil {
+			return nil, corruptObject(next, err)
+		}
+		entries, err := s.beyond(data, has[f.Path], f.Path)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, entries...)
+	}
+	return byID(found), nil
+}
+
+// mergedTree makes the tree that a merge of this program has to have, from its parents.
+func (t *Tape) mergedTree(ctx context.Context, c gitstore.Commit) (gitstore.Hash, error) {
+	m := &made{put: gitstore.HashObject}
+	err := m.begin(t, c.Parents[0])
+	if err == nil {
+		err = m.merge(ctx, t, c)
+	}
+	if err != nil {
+		return gitstore.ZeroHash, err
+	}
+	return m.b.tree(), nil
+}
+
+// previous is the commit before one, by first parents, that counts as it is; false if
+// there is none. What the commit completes is passed over.
+func (t *Tape) previous(c gitstore.Commit) (gitstore.Hash, bool, error) {
+	if len(c.Parents) == 0 {
+		return gitstore.ZeroHash, false, nil
+	}
+	h := c.Parents[0]
+	if c.Trailer(trailerDone) != h.String() {
+		return h, true, nil
+	}
+	m, err := t.ownerOf(h).made(context.Background(), h, gitstore.HashObject)
+	if err != nil {
+		return h, false, err
+	}
+	return m.good.commit, true, nil
+}
+
+// ownerOf is the tape or fork that a commit is of, as far as it says so.
+func (t *Tape) ownerOf(h gitstore.Hash) *Tape {
+	name, err := t.store.nameAt(h)
+	if err != nil || name == "" || name == t.name {
+		return t
+	}
+	return t.store.named(name, h)
+}
+
+// named is the handle of a name that a commit goes by: a tape's, or a fork's.
+func (s *Store) named(name string, h gitstore.Hash) *Tape {
+	c, err := s.git.Commit(h)
+	if err == nil {
+		v := &commitView{git: s.git, commit: h}
+		if v.root, err = s.git.Tree(c.Tree); err == nil {
+			if info, err := v.tapeInfo(); err == nil && info.Name == name {
+				return s.handle(name)
+			}
+		}
+	}
+	if f := s.forkHandle(name); f != nil {
+		return f
+	}
+	return s.handle(name)
+}
+
+// uncompleted reports whether git made what the branch's newest commit is, and it does not
+// count as it is.
+func (t *Tape) uncompleted(h gitstore.Hash) (bool, error) {
+	stretch, _, err := t.store.byGit(h)
+	if err != nil || len(stretch) == 0 {
+		return false, err
+	}
+	m, err := t.made(context.Background(), h, gitstore.HashObject)
+	return err == nil && m.raw, err
+}

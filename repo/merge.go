@@ -1,0 +1,223 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+)
+
+// MergeOptions say how a fork is merged. Nil merges all its entries and closes it.
+type MergeOptions struct {
+	// Summary is recorded instead of the fork's entries, which stay reachable through
+	// the merge commit.
+	Summary string
+	// Keep leaves the fork open: it can be written to, and merged again.
+	Keep bool
+}
+
+// Merged tells what a merge did.
+type Merged struct {
+	Entries         int // that the parent got; 0 if there was nothing new
+	FirstID, LastID int64
+	Handoffs        []Handoff // phases that the parent got
+	Commit          string    // of the merge; "" if there was nothing new
+	Into            string    // the name of the tape, or fork, that got them
+	Closed          bool
+}
+
+// RewrittenError says that one side of a merge does not begin with what both began with:
+// somebody changed its history.
+type RewrittenError struct {
+	Name string    // the tape or fork whose history was changed
+	Base [2][]byte // the first entry that differs, as it was and as it is; nil if missing
+}
+
+func (e *RewrittenError) Error() string {
+	return fmt.Sprintf("the history of %q was changed: it does not begin with what the fork was made of", e.Name)
+}
+
+// Is makes every RewrittenError an ErrConflict.
+func (e *RewrittenError) Is(target error) bool { return target == ErrConflict }
+
+// Hint is the way out.
+func (e *RewrittenError) Hint() string {
+	return "nothing was changed; go back to the history that was recorded (git reflog shows it), or keep the fork as a tape of its own"
+}
+
+// Merge merges a fork into its parent: what the fork has behind its base is appended,
+// renumbered, each entry with meta.origin. It is one commit with two parents. What is
+// not committed on either side is committed first. Merging again adds nothing.
+//
+// A fork whose parent was merged away is merged into the tape that the parent is in now.
+// The error is a *RewrittenError when either side's history was changed.
+func (t *Tape) Merge(ctx context.Context, o *MergeOptions) (Merged, error) {
+	if o == nil {
+		o = &MergeOptions{}
+	}
+	into, err := t.target(ctx)
+	if err != nil {
+		return Merged{}, err
+	}
+	var out Merged
+	err = into.locked(ctx, func(w *writer) error {
+		return t.locked(ctx, func(fw *writer) error {
+			if !o.Keep {
+				if err := fw.checkClosable(); err != nil {
+					return err
+				}
+			}
+			if err := fw.commitAll(ctx); err != nil {
+				return err
+			}
+			if out, err = w.merge(ctx, fw, o); err != nil || o.Keep {
+				return err
+			}
+			out.Closed = true
+			return fw.close(ctx, "")
+		})
+	})
+	if err != nil {
+		return out, fmt.Errorf("merge %q into %q: %w", t.name, into.name, classify(err))
+	}
+	return out, nil
+}
+
+// target is what a fork is merged into.
+func (t *Tape) target(ctx context.Context) (*Tape, error) {
+	if !t.IsFork() {
+		return nil, invalid("name a fork: tape forks lists them", "%q is a tape, not a fork", t.name)
+	}
+	for name := t.Parent(); ; {
+		into, err := t.store.Tape(ctx, name)
+		if err == nil || !errors.Is(err, ErrNotFound) {
+			return into, err
+		}
+		var ok bool
+		if name, _, ok = cutFork(name); !ok {
+			return nil, notFound("tape forks and tape tapes list what there is", "%q, which %q is a fork of, is gone", t.Parent(), t.name)
+		}
+	}
+}
+
+// merge appends what a fork has to the tape.
+func (w *writer) merge(ctx context.Context, fw *writer, o *MergeOptions) (Merged, error) {
+	out := Merged{Into: w.t.name}
+	if err := w.commitAll(ctx); err != nil {
+		return out, err
+	}
+	ours, err := w.t.store.commitView(w.head)
+	if err != nil {
+		return out, err
+	}
+	m, err := w.t.sides(side{head: w.head, view: ours}, fw.t, fw.head)
+	if err != nil {
+		return out, err
+	}
+	lines, err := m.lines(ctx)
+	if err != nil || len(lines) == 0 && o.Summary == "" {
+		return out, err
+	}
+	var more []trailer
+	if o.Summary != "" {
+		line, err := m.summary(w.t, w.st.LastID+1, o.Summary, len(lines))
+		if err != nil {
+			return out, err
+		}
+		lines, more = [][]byte{line}, []trailer{{trailerMerge, mergeSummary}}
+	}
+	result, err := w.update(ctx, func(tx *Tx) error { return tx.merge(fw.t, fw.head, lines, more...) })
+	if err != nil {
+		return out, err
+	}
+	out.Entries, out.FirstID, out.LastID = result.Appended, result.FirstID, result.LastID
+	out.Handoffs, out.Commit = result.Handoffs, result.Commit
+	return out, nil
+}
+
+// summary is the line that stands for a fork's entries: a message, so that the next
+// model call is told, with a pointer to what it stands for.
+func (m *sides) summary(t *Tape, id int64, text string, entries int) ([]byte, error) {
+	o, err := m.origin(m.f)
+	if err != nil {
+		return nil, err
+	}
+	meta := jsonl.AppendString([]byte(`{"origin":{"tape":`), o.Tape)
+	meta = jsonl.AppendString(append(meta, `,"fork":`...), o.Fork)
+	meta = fmt.Appendf(meta, `,"commit":"%s","entries":%d}}`, m.them.commit, entries)
+	d := Message("assistant", text)
+	d.Meta = meta
+	line, err := t.encode(id, d)
+	if err != nil {
+		return nil, err
+	}
+	return line[:len(line)-1], nil
+}
+
+// merge appends lines that have their ids, and commits them with a second parent.
+func (tx *Tx) merge(f *Tape, head gitstore.Hash, lines [][]byte, more ...trailer) error {
+	if err := tx.loadBase(); err != nil {
+		return err
+	}
+	var phases []opened
+	for _, line := range lines {
+		p, err := tx.addStored(line)
+		if err != nil {
+			return err
+		}
+		if p != nil {
+			phases = append(phases, *p)
+		}
+	}
+	if err := tx.setPhase(tx.w.st.Folder, tx.base.phase); err != nil {
+		return err
+	}
+	more = append([]trailer{{trailerFork, encodeTrailer(f.name)}}, more...)
+	c, err := tx.commitMerge(mergeSubject(f, len(lines)), []gitstore.Hash{head}, more...)
+	if err != nil {
+		return err
+	}
+	for _, p := range phases {
+		if _, err := tx.tagLast(c, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func mergeSubject(f *Tape, entries int) string {
+	name := f.fork
+	if name == "" {
+		name = f.name
+	}
+	return fmt.Sprintf("merge: %s (%s)", oneLine(name), countEntries(int64(entries)))
+}
+
+// addStored adds a line as it is; an anchor opens a phase.
+func (tx *Tx) addStored(line []byte) (*opened, error) {
+	e, err := jsonl.Parse(line)
+	if err != nil {
+		return nil, err
+	}
+	if want := tx.w.st.LastID + 1; e.ID != want {
+		return nil, fmt.Errorf("an entry has id %d where %d is next", e.ID, want)
+	}
+	// It was within the limit before its origin made it longer.
+	line = append(slices.Clip(line), '\n')
+	if e.Kind != KindAnchor {
+		return nil, tx.add(e.Kind, line)
+	}
+	if err := tx.setPhase(tx.w.st.Folder, tx.base.phase); err != nil {
+		return nil, err
+	}
+	if err := tx.flushAll(); err != nil {
+		return nil, err
+	}
+	if err := tx.openPhase(jsonl.GetString(e.Payload, "name"), line); err != nil {
+		return nil, err
+	}
+	return &opened{tx.w.st.Seq, tx.w.st.Folder, tx.w.st.LastID, line}, nil
+}

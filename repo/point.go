@@ -1,0 +1,349 @@
+package repo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"strconv"
+	"strings"
+
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+)
+
+// Point is a tape as it was at some point: everything up to an entry, or what a commit
+// has. What is appended later does not appear in it.
+type Point struct {
+	store  *Store
+	tape   string // the name that entries get
+	name   string
+	v      view
+	commit *commitView // the newest commit that may have something of it
+	last   int64
+}
+
+// Point returns a tape as it was at what a target names: an anchor of the tape (its name,
+// the number or folder of its phase, or Latest) or an entry of it (@17), both meaning
+// everything up to there; a tape or fork, meaning all that it has now, committed or not;
+// a tag, a branch or a commit, of which HEAD is the tape's newest. "" is the tape as it is
+// now. ErrNotFound if a target names nothing.
+func (s *Store) Point(ctx context.Context, tape *Tape, target string) (*Point, error) {
+	if number, ok := strings.CutPrefix(target, "@"); ok {
+		return tape.pointAt(ctx, number)
+	}
+	if target == "" {
+		return tape.pointNow(ctx)
+	}
+	p, err := tape.pointOfAnchor(ctx, target)
+	if !errors.Is(err, ErrNotFound) {
+		return p, err
+	}
+	if other, err := s.Tape(ctx, target); err == nil {
+		return other.pointNow(ctx)
+	} else if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrInvalid) {
+		return nil, err
+	}
+	if h, ok := tape.resolveCommit(target); ok {
+		return s.pointOfCommit(tape, target, h)
+	}
+	if fork, err := s.Tape(ctx, tape.name+"/"+target); err == nil && fork.IsFork() {
+		return fork.pointNow(ctx)
+	}
+	return nil, notFound("name an anchor (tape anchors lists them), an entry (@17), a tape or fork, a tag or a commit",
+		"tape %q has no %q", tape.name, target)
+}
+
+// pointNow is all that the tape has.
+func (t *Tape) pointNow(ctx context.Context) (*Point, error) {
+	p := &Point{store: t.store, tape: t.name, name: t.name}
+	for {
+		head, err := t.head()
+		if err == nil {
+			p.v, err = t.snapshot(ctx)
+		}
+		if err == nil {
+			p.commit, err = t.store.commitView(head)
+		}
+		if err == nil {
+			p.last, err = lastID(p.v, p.lastPhase())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read tape %q: %w", t.name, err)
+		}
+		if again, err := t.head(); err == nil && again == head {
+			return p, nil
+		}
+	}
+}
+
+func (t *Tape) pointAt(ctx context.Context, number string) (*Point, error) {
+	id, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || id < 1 {
+		return nil, invalid("entries are numbered from @1", "%q is not the id of an entry", "@"+number)
+	}
+	p, err := t.pointNow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if id > p.last {
+		return nil, notFound("tape info says how many there are", "tape %q has no entry @%d", t.name, id)
+	}
+	p.name, p.last = fmt.Sprintf("%s @%d", t.name, id), id
+	return p, nil
+}
+
+func (t *Tape) pointOfAnchor(ctx context.Context, target string) (*Point, error) {
+	p, err := t.pointNow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i, err := t.findPhase(p.v, strings.TrimPrefix(strings.TrimPrefix(target, "refs/tags/"), "anchor/"+t.slug+"/"))
+	if err != nil {
+		return nil, err
+	}
+	anchor, err := readAnchor(p.v, p.v.phases()[i], t.name)
+	p.name, p.last = t.name+" "+p.v.phases()[i].folder, anchor.ID
+	return p, err
+}
+
+func (s *Store) pointOfCommit(tape *Tape, target string, h gitstore.Hash) (*Point, error) {
+	c, err := s.git.Commit(h)
+	if err != nil {
+		return nil, notFound("", "%s is not a commit", h)
+	}
+	v, err := s.commitView(h)
+	if err != nil {
+		return nil, err
+	}
+	p := &Point{store: s, tape: decodeTrailer(c.Trailer(trailerName)), name: target, v: v, commit: v}
+	if p.tape == "" {
+		p.tape = tape.name
+	}
+	if strings.HasPrefix(h.String(), target) {
+		p.name = target[:min(len(target), 10)]
+	}
+	p.last, err = lastID(v, p.lastPhase())
+	return p, err
+}
+
+// Name says what the point is, for headings.
+func (p *Point) Name() string { return p.name }
+
+// Tape is the name of the tape or fork that the point is of.
+func (p *Point) Tape() string { return p.tape }
+
+// LastID is the id of the last entry that belongs to the point.
+func (p *Point) LastID() int64 { return p.last }
+
+func (p *Point) lastPhase() phase { return p.v.phases()[len(p.v.phases())-1] }
+
+// Entries yields the entries of the point from an id on. After an error it ends.
+func (p *Point) Entries(ctx context.Context, from int64) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		if err := p.read(ctx, max(1, from), func(e Entry) bool { return yield(e, nil) }); err != nil {
+			yield(Entry{}, fmt.Errorf("read %s: %w", p.name, err))
+		}
+	}
+}
+
+func (p *Point) read(ctx context.Context, from int64, yield func(Entry) bool) error {
+	if from > p.last {
+		return nil
+	}
+	all := p.v.phases()
+	begin, err := phaseOf(p.v, from)
+	if err != nil {
+		return err
+	}
+	w := &walk{ctx: ctx, v: p.v, tape: p.tape}
+	for i := begin; i < len(all); i++ {
+		r, err := readPhaseFrom(p.v, all[i], p.tape, from, nil)
+		if err != nil {
+			return err
+		}
+		if more, err := w.rest(i, r, func(e Entry) bool { return yield(e) && e.ID < p.last }); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// CommonWith returns the id up to which both points have the same entries for sure, 0 if
+// none. It goes by the trees of their commits, in which what is equal has equal hashes:
+// of two long tapes with a common beginning only the ends are read. (What somebody changed
+// by hand in a working tree, before that, is for Verify to tell.)
+func (p *Point) CommonWith(other *Point) (int64, error) {
+	id, err := commonOf(p.commit, other.commit)
+	return min(id, p.last, other.last), err
+}
+
+func commonOf(a, b *commitView) (int64, error) {
+	if a.commit == b.commit {
+		return lastID(a, a.list[len(a.list)-1])
+	}
+	i := 0
+	for i < min(len(a.list), len(b.list)) && a.list[i].folder == b.list[i].folder && a.list[i].tree == b.list[i].tree {
+		i++
+	}
+	if i == len(a.list) {
+		return lastID(a, a.list[i-1])
+	}
+	if i == len(b.list) {
+		return lastID(b, b.list[i-1])
+	}
+	rawA, err := a.anchorLine(a.list[i])
+	if err != nil {
+		return 0, err
+	}
+	rawB, err := b.anchorLine(b.list[i])
+	if err != nil {
+		return 0, err
+	}
+	anchorA, err := readAnchor(a, a.list[i], "")
+	if err != nil {
+		return 0, err
+	}
+	if !bytes.Equal(rawA, rawB) || a.list[i].folder != b.list[i].folder {
+		anchorB, err := readAnchor(b, b.list[i], "")
+		return min(anchorA.ID, anchorB.ID) - 1, err
+	}
+	return commonInPhase(a, b, i)
+}
+
+// commonInPhase finds the last entry that two forms of a phase have in common: in each
+// class the files that differ say with which id they begin to.
+func commonInPhase(a, b *commitView, i int) (int64, error) {
+	lastA, err := lastID(a, a.list[i])
+	if err != nil {
+		return 0, err
+	}
+	lastB, err := lastID(b, b.list[i])
+	if err != nil {
+		return 0, err
+	}
+	filesA, err := a.segments(a.list[i])
+	if err != nil {
+		return 0, err
+	}
+	filesB, err := b.segments(b.list[i])
+	if err != nil {
+		return 0, err
+	}
+	common := min(lastA, lastB)
+	for c := range classCount {
+		n := 0
+		for n < min(len(filesA[c]), len(filesB[c])) && filesA[c][n].hash == filesB[c][n].hash {
+			n++
+		}
+		restA, err := readRest(a, a.list[i], filesA[c], n)
+		if err != nil {
+			return 0, err
+		}
+		restB, err := readRest(b, b.list[i], filesB[c], n)
+		if err != nil {
+			return 0, err
+		}
+		common = min(common, firstBehind(restA, restB)-1)
+	}
+	return common, nil
+}
+
+// readRest returns a class's n-th file, nil if it has none.
+func readRest(v *commitView, p phase, files []segment, n int) ([]byte, error) {
+	if n >= len(files) {
+		return nil, nil
+	}
+	return v.content(p, files[n])
+}
+
+// firstBehind is the lowest id behind the lines that two files have in common; a very
+// high one if they are equal.
+func firstBehind(a, b []byte) int64 {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	n = bytes.LastIndexByte(a[:n], '\n') + 1
+	lowest := int64(math.MaxInt64)
+	for _, rest := range [][]byte{a[n:], b[n:]} {
+		line, _, _ := bytes.Cut(rest, []byte("\n"))
+		if len(line) == 0 {
+			continue
+		}
+		id, err := jsonl.ParseID(line)
+		if err != nil {
+			return 1 // readers will tell what is wrong
+		}
+		lowest = min(lowest, id)
+	}
+	return lowest
+}
+
+// SharedWith returns the id up to which both points have one history: that of the newest
+// commit that both continue by first parents. Where entries up to there differ, somebody
+// edited them; behind it each side went its own way. 0 if they have no such commit.
+func (p *Point) SharedWith(ctx context.Context, other *Point) (int64, error) {
+	git := p.store.git
+	at := [2]gitstore.Hash{p.commit.commit, other.commit.commit}
+	var seen [2]map[gitstore.Hash]bool
+	var heads [2]gitstore.Commit
+	done := [2]bool{}
+	load := func(i int) (err error) {
+		if heads[i], err = git.Commit(at[i]); err != nil {
+			return corruptObject(at[i], err)
+		}
+		seen[i][at[i]] = true
+		return nil
+	}
+	for i := range at {
+		seen[i] = map[gitstore.Hash]bool{}
+		if err := load(i); err != nil {
+			return 0, err
+		}
+	}
+	// The side whose commit is newer goes on: so both arrive where they part after about
+	// as many commits as they have behind it.
+	for i := 0; ; {
+		if seen[1-i][at[i]] {
+			v, err := p.store.commitView(at[i])
+			if err != nil {
+				return 0, err
+			}
+			id, err := lastID(v, v.list[len(v.list)-1])
+			return min(id, p.last, other.last), err
+		}
+		if done[0] && done[1] {
+			return 0, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		i = 0
+		if done[0] || !done[1] && heads[1].Committer.When.After(heads[0].Committer.When) {
+			i = 1
+		}
+		if len(heads[i].Parents) == 0 {
+			done[i] = true
+			continue
+		}
+		at[i] = heads[i].Parents[0]
+		if err := load(i); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// Usage is what a run event says about tokens; false for any other entry.
+func (e Entry) Usage() (Usage, bool) {
+	if e.Kind != KindEvent || jsonl.GetString(e.Payload, "name") != "run" {
+		return Usage{}, false
+	}
+	usage := jsonl.Get(e.Payload, "data", "usage")
+	if !jsonl.IsObject(usage) {
+		return Usage{}, false
+	}
+	return readUsage(usage), true
+}

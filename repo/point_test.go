@@ -1,0 +1,199 @@
+package repo
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/testkit"
+)
+
+func pointOf(t testing.TB, tp *Tape, target string) *Point {
+	t.Helper()
+	p, err := tp.Store().Point(t.Context(), tp, target)
+	if err != nil {
+		t.Fatalf("point %q: %v", target, err)
+	}
+	return p
+}
+
+func linesFrom(t testing.TB, p *Point, from int64) []string {
+	t.Helper()
+	var out []Entry
+	for e, err := range p.Entries(t.Context(), from) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, e)
+	}
+	return lines(out)
+}
+
+// A point has everything up to what its target names, and nothing that comes later.
+func TestPoint(t *testing.T) {
+	s := testStore(t, nil)
+	tp := openTape(t, s, "")
+	mustAppend(t, tp, Message("user", "two"), Message("assistant", "three"))
+	h := mustHandoff(t, tp, "plan") // @4
+	mustAppend(t, tp, Message("user", "five"))
+	commit := mustCheckpoint(t, tp)
+	fork, err := tp.Fork(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, fork, Message("user", "six of the fork"), Message("user", "seven of the fork"))
+	mustAppend(t, tp, Message("user", "six"))
+	all := lines(entriesOf(t, tp, Query{}))
+	for _, c := range []struct {
+		target string
+		last   int64
+		tape   string
+	}{
+		{"", 6, "main"}, {"main", 6, "main"}, {"main/x", 7, "main/x"}, {"x", 7, "main/x"},
+		{"plan", 4, "main"}, {"002", 4, "main"}, {"002_plan", 4, "main"}, {"latest", 4, "main"}, {"001", 1, "main"},
+		{"@1", 1, "main"}, {"@6", 6, "main"}, {h.Tag, 4, "main"}, {commit, 5, "main"}, {commit[:8], 5, "main"},
+		{"tape/main", 5, "main"}, {"refs/heads/tape/main", 5, "main"}, {"fork/main/x", 5, "main/x"}, {"HEAD", 5, "main"},
+	} {
+		p := pointOf(t, tp, c.target)
+		if p.LastID() != c.last || p.Tape() != c.tape {
+			t.Errorf("%q ends with @%d of %s, not with @%d of %s", c.target, p.LastID(), p.Tape(), c.last, c.tape)
+		}
+		got := linesFrom(t, p, 0)
+		if int64(len(got)) != c.last {
+			t.Errorf("%q has %d entries, not %d", c.target, len(got), c.last)
+		}
+		if n := min(5, len(got)); !slices.Equal(got[:n], all[:n]) {
+			t.Errorf("%q does not begin as the tape does", c.target)
+		}
+		for from := int64(1); from <= c.last+1; from++ {
+			if rest := linesFrom(t, p, from); !slices.Equal(rest, got[from-1:]) {
+				t.Errorf("%q from @%d on: %d entries, not %d", c.target, from, len(rest), len(got[from-1:]))
+			}
+		}
+		if c.last == 6 && got[5] != all[5] {
+			t.Errorf("%q does not have the entry that is not committed", c.target)
+		}
+	}
+	now := pointOf(t, tp, "")
+	mustAppend(t, tp, Message("user", "later"))
+	mustHandoff(t, tp, "later")
+	if got := linesFrom(t, now, 1); !slices.Equal(got, all) || now.LastID() != 6 {
+		t.Errorf("a point grew to %d entries", len(got))
+	}
+}
+
+func TestPointOfNothing(t *testing.T) {
+	tp := openTape(t, testStore(t, nil), "")
+	for target, want := range map[string]error{
+		"@2": ErrNotFound, "@0": ErrInvalid, "@x": ErrInvalid, "nothing": ErrNotFound, "main/x": ErrNotFound, "0000000": ErrNotFound,
+		"refs/heads/x": ErrNotFound, "a..b": ErrNotFound, "\xff": ErrNotFound,
+	} {
+		if _, err := tp.Store().Point(t.Context(), tp, target); !errors.Is(err, want) {
+			t.Errorf("%q: %v", target, err)
+		}
+	}
+}
+
+// What two points are said to have in common they have, and with histories that nobody
+// changed it is all that they have in common.
+func TestPointCommon(t *testing.T) {
+	rnd := testkit.Random(t)
+	s := testStore(t, nil)
+	tapes := []*Tape{openTape(t, s, "")}
+	other, err := s.CreateTape(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tapes = append(tapes, other)
+	targets := []string{"main", "other"}
+	for range testkit.Size(30, 60, 400) {
+		tp := tapes[rnd.IntN(len(tapes))]
+		switch rnd.IntN(8) {
+		case 0:
+			targets = append(targets, mustHandoff(t, tp, "phase").Tag)
+		case 1:
+			targets = append(targets, mustCheckpoint(t, tp))
+		case 2:
+			f, err := tp.Fork(t.Context(), fmt.Sprintf("f%d", len(tapes)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tapes, targets = append(tapes, f), append(targets, f.Name())
+		case 3:
+			mustAppend(t, tp, Event("long", []byte(`"`+strings.Repeat("x", SealSize/2)+`"`)))
+		default:
+			mustAppend(t, tp, Message("user", "text"), Event("e", nil))
+		}
+	}
+	for range testkit.Size(20, 60, 500) {
+		a := pointOf(t, tapes[0], targets[rnd.IntN(len(targets))])
+		b := pointOf(t, tapes[0], targets[rnd.IntN(len(targets))])
+		common, err := a.CommonWith(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, others := linesFrom(t, a, 1), linesFrom(t, b, 1)
+		n := int64(0)
+		for n < int64(min(len(all), len(others))) && all[n] == others[n] {
+			n++
+		}
+		if common > n {
+			t.Errorf("%s and %s have %d entries in common, not %d", a.Name(), b.Name(), n, common)
+		}
+		back, err := b.CommonWith(a)
+		if err != nil || back != common {
+			t.Errorf("%s and %s: %d one way, %d the other, %v", a.Name(), b.Name(), common, back, err)
+		}
+		if a.v == view(a.commit) && b.v == view(b.commit) && common != n {
+			t.Errorf("the commits %s and %s have %d entries in common; %d were found", a.Name(), b.Name(), n, common)
+		}
+		if shared, err := a.SharedWith(t.Context(), b); err != nil || shared > n {
+			t.Errorf("%s and %s share %d entries of %d, %v", a.Name(), b.Name(), shared, n, err)
+		}
+	}
+}
+
+// Where somebody edited history, what comes before is common, and what was recorded
+// until then is known to be shared.
+func TestPointRewritten(t *testing.T) {
+	s := testStore(t, nil)
+	tp := openTape(t, s, "")
+	mustAppend(t, tp, Message("user", "two"))
+	base := mustCheckpoint(t, tp)
+	mustAppend(t, tp, Message("user", "three"), Event("four", nil), Message("user", "five"))
+	was := mustCheckpoint(t, tp)
+	file := filepath.Join(s.Dir(), "anchors", "001_session-start", "messages.jsonl")
+	writeFile(t, file, bytes.Replace(readFile(t, file), []byte("three"), []byte("drei"), 1))
+	runGit(t, s.Dir(), "-c", "user.name=Test", "-c", "user.email=test@example.org", "commit", "-q", "--no-verify", "--amend", "-a", "-m", "by hand")
+	a, b := pointOf(t, tp, was), pointOf(t, tp, "HEAD")
+	if common, err := a.CommonWith(b); common != 2 || err != nil {
+		t.Errorf("common up to @%d, %v", common, err)
+	}
+	if shared, err := a.SharedWith(t.Context(), b); shared != 2 || err != nil {
+		t.Errorf("shared up to @%d, %v", shared, err)
+	}
+	if common, err := pointOf(t, tp, base).CommonWith(b); common != 2 || err != nil {
+		t.Errorf("the base is common up to @%d, %v", common, err)
+	}
+	runGit(t, s.Dir(), "reset", "-q", "--hard", was)
+}
+
+func TestUsage(t *testing.T) {
+	e := Entry{Kind: KindEvent, Payload: []byte(`{"name":"run","data":{"usage":{"input_tokens":3,"output_tokens":4}}}`)}
+	if u, ok := e.Usage(); !ok || u.TotalTokens == nil || *u.TotalTokens != 7 {
+		t.Errorf("%+v %v", u, ok)
+	}
+	for _, e := range []Entry{
+		{Kind: KindEvent, Payload: []byte(`{"name":"other","data":{"usage":{"total_tokens":4}}}`)},
+		{Kind: KindMessage, Payload: []byte(`{"name":"run","data":{"usage":{"total_tokens":4}}}`)},
+		{Kind: KindEvent, Payload: []byte(`{"name":"run"}`)},
+	} {
+		if _, ok := e.Usage(); ok {
+			t.Errorf("%s %s has a usage", e.Kind, e.Payload)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package repo
+
+import (
+	"fmt"
+	"testing"
+)
+
+// A fork that is begun and merged within one change gives what Tape.Merge gives: verify
+// makes each merge again from its parents.
+func TestTxForkIsAMerge(t *testing.T) {
+	ctx := t.Context()
+	s, _, err := Init(ctx, t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := s.Tape(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.Update(ctx, func(tx *Tx) error {
+		var forks []*TxFork
+		for i := range 3 {
+			if _, err := tx.Append(Message("user", fmt.Sprintf("task %d", i))); err != nil {
+				return err
+			}
+			f, err := tx.Fork(fmt.Sprintf("agent-%d", i))
+			if err != nil {
+				return err
+			}
+			forks = append(forks, f)
+			for range 2 + i {
+				if err := f.Append(Message("assistant", string(make([]byte, 150_000)))); err != nil {
+					return err
+				}
+			}
+		}
+		if _, err := tx.Handoff(Anchor{Name: "compacted"}); err != nil {
+			return err
+		}
+		for _, f := range forks {
+			if err := f.Append(Draft{Kind: KindAnchor, Payload: []byte(`{"name":"inner"}`)}); err != nil {
+				return err
+			}
+			if err := f.Append(Event("done", nil)); err != nil {
+				return err
+			}
+			if err := f.Merge(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := m.Summary(ctx)
+	if err != nil || sum.Entries != 1+3+1+9+6 || sum.Anchors != 2+3 {
+		t.Errorf("summary is %+v, %v", sum, err)
+	}
+	closed, err := m.ClosedForks(ctx)
+	if err != nil || len(closed) != 3 {
+		t.Errorf("closed forks are %+v, %v", closed, err)
+	}
+	report, err := s.Verify(ctx)
+	if err != nil || !report.OK {
+		t.Errorf("verify: %+v, %v", report, err)
+	}
+}
