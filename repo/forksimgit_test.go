@@ -313,8 +313,21 @@ func (x *forkSim) kill(ctx context.Context) (string, error) {
 	if mode == "fork-append" {
 		return what, x.adopt(ctx, t, arg, len(p.acked)-1)
 	}
-	err := x.settle(ctx, append(candidates, old))
-	return what, err
+	candidates = append(candidates, old)
+	// A branch that is deleted loses its reflog first, as git has it. Where the branch
+	// is still there, what was discarded from it is forgotten.
+	if tp, err := x.s.Tape(ctx, t.name); err == nil && isFork(t) {
+		log, err := x.s.git.Reflog(tp.branch)
+		if err != nil {
+			return what, err
+		}
+		for _, w := range candidates {
+			if f := w.tapes[t.name]; f != nil && len(log) == 0 {
+				f.discards = nil
+			}
+		}
+	}
+	return what, x.settle(ctx, candidates)
 }
 
 // adopt takes over what a killed process has appended: at least what it said it had.
