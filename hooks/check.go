@@ -108,12 +108,14 @@ func output(ctx context.Context, args ...string) (string, error) {
 }
 
 // PrePush refuses, with repo.ErrConflict, a push that would rewrite what a remote has of
-// a tape or fork, move an anchor's tag, or delete a tape. in is what git tells its
-// pre-push hook: a line for each ref, with the local ref and object and the remote ones.
-// remote is the remote's name or address.
-func (r Repository) PrePush(ctx context.Context, remote string, in io.Reader) error {
+// a tape or fork, move an anchor's tag, delete a tape, or give a secret away. in is what
+// git tells its pre-push hook: a line for each ref, with the local ref and object and the
+// remote ones. remote is the remote's name or address. The store is the workspace whose
+// repository it is; nil if it is none: then secrets are not looked for.
+func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote string, in io.Reader) error {
 	var g *gitstore.Repo
 	var refused []error
+	var outgoing []repo.OutgoingRef
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		f := strings.Fields(lines.Text())
@@ -133,9 +135,13 @@ func (r Repository) PrePush(ctx context.Context, remote string, in io.Reader) er
 		if err != nil {
 			refused = append(refused, err)
 		}
+		outgoing = append(outgoing, repo.OutgoingRef{Ref: f[2], Old: f[3], New: f[1]})
 	}
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("read what git pushes: %w", err)
+	}
+	if store != nil && len(outgoing) > 0 && len(refused) == 0 {
+		return store.CheckSecrets(ctx, remote, outgoing)
 	}
 	return errors.Join(refused...)
 }

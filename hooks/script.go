@@ -21,7 +21,7 @@ type hook struct {
 func workspaceHooks() []hook {
 	return []hook{
 		{name: "pre-commit", purpose: "refuses what is not append-only", refuses: true, passed: "the commit was not checked"},
-		{name: "pre-push", purpose: "refuses rewritten history", refuses: true, passed: "the push was not checked", stdin: true},
+		{name: "pre-push", purpose: "refuses rewritten history and secrets", refuses: true, passed: "the push was not checked", stdin: true},
 		{name: "post-merge", purpose: "completes a merge of tapes, and brings the index up to date"},
 		{name: "post-checkout", purpose: "brings the index up to date"},
 		{name: "post-commit", purpose: "brings the index up to date"},

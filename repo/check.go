@@ -28,7 +28,7 @@ func CheckUpdate(ctx context.Context, gitDir, ref, old, next string) error {
 		return err
 	}
 	if !isBranch {
-		if from.IsZero() {
+		if from.IsZero() || to.IsZero() && isForkTag(gitDir, from) {
 			return nil
 		}
 		return conflict("tags of handoffs stay for good", "the tag %s is there already, and would be moved or deleted", shortTag(ref))
@@ -47,6 +47,22 @@ func CheckUpdate(ctx context.Context, gitDir, ref, old, next string) error {
 	s := newStore(gitDir, nil)
 	s.git = git
 	return s.checkGrowth(ctx, ref, from, to)
+}
+
+// isForkTag reports whether a tag is of a handoff in a fork: it goes with the fork.
+func isForkTag(gitDir string, tag gitstore.Hash) bool {
+	git, err := gitstore.OpenBare(gitDir, nil)
+	if err != nil {
+		return false
+	}
+	s := newStore(gitDir, nil)
+	s.git = git
+	at, err := git.Peel(tag)
+	if err != nil {
+		return false
+	}
+	name, err := s.nameAt(at)
+	return err == nil && s.forkHandle(name) != nil && s.named(name, at).IsFork()
 }
 
 func parseObject(hex string) (gitstore.Hash, error) {

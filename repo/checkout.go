@@ -15,16 +15,21 @@ import (
 
 // checkout writes the working tree of the tape from its commit: a tape's first
 // working tree, or one whose branch was moved by a reset. A record says so until it
-// is complete, so that readers meanwhile use the commit.
-func (w *writer) checkout(ctx context.Context, again bool) error {
+// is complete, so that readers meanwhile use the commit. The record of one that was
+// begun, if any, is given.
+func (w *writer) checkout(ctx context.Context, u *undo) error {
 	s := w.t.store
+	again, from := u != nil && u.Checkout, ""
+	if again && w.wt.Dir != "" {
+		from = u.From
+	}
 	if w.wt.Dir == "" {
 		if err := w.checkNotElsewhere(); err != nil {
 			return err
 		}
 	}
 	w.st.Gen++
-	w.st.Undo = &undo{Head: w.head.String(), Next: w.head.String(), Checkout: true}
+	w.st.Undo = &undo{Head: w.head.String(), Next: w.head.String(), Checkout: true, From: from}
 	if err := w.save(true); err != nil {
 		return err
 	}
@@ -51,7 +56,7 @@ func (w *writer) checkout(ctx context.Context, again bool) error {
 	if err != nil {
 		return err
 	}
-	if err := w.writeTree(v); err != nil {
+	if err := w.bringTree(from, v); err != nil {
 		return err
 	}
 	return s.rebuildIndex(ctx, w.wt)

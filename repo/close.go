@@ -55,7 +55,12 @@ func (w *writer) checkClosable() error {
 		"%q is checked out in %s, and would be gone", w.t.name, w.wt.Dir)
 }
 
-const discardMessage = "tape: discard "
+// What the reflog of a tape says of its forks that were closed without leaving anything
+// in it.
+const (
+	discardMessage = "tape: discard "
+	nothingMessage = "tape: merge of nothing "
+)
 
 // close takes away a fork's working tree, its branch and its tags. With a message its
 // commit is noted in the parent's reflog. Interrupted before the branch is gone, it leaves
@@ -314,6 +319,13 @@ func (c *closedForks) merge(t *Tape, h gitstore.Hash, commit gitstore.Commit, th
 		if name, err = c.s.nameAt(theirs); err != nil {
 			return err
 		}
+	}
+	if name == t.name { // the tape was pulled: what it had merged itself
+		common, err := c.s.commonCommit(commit.Parents[0], theirs)
+		if err != nil {
+			return err
+		}
+		return c.merged(t, theirs, common)
 	}
 	info := ForkInfo{Status: ForkMerged, Into: h.String(), Updated: FormatDate(commit.Committer.When)}
 	if commit.Trailer(trailerMerge) == mergeSummary {

@@ -30,7 +30,7 @@ func (tx *Tx) loadBase() error {
 	if err != nil {
 		return err
 	}
-	b := &treeBase{root: v.root, parent: tx.w.head}
+	b := &treeBase{root: slices.Clone(v.root), parent: tx.w.head} // the view is shared
 	for _, p := range v.list {
 		b.anchors = append(b.anchors, gitstore.TreeEntry{Name: p.folder, Mode: gitstore.ModeDir, Hash: p.tree})
 	}

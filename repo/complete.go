@@ -53,23 +53,14 @@ func (w *writer) complete(ctx context.Context) (done bool, err error) {
 	if err != nil || !m.raw {
 		return false, err
 	}
-	first, err := m.good.lastID()
-	if err != nil {
-		return false, err
-	}
 	loose, err := w.looseLines(m.good)
 	if err != nil {
 		return false, err
 	}
-	last := m.b.lastID(first)
-	head, err := s.git.Commit(w.head)
+	plan, last, err := t.putCompletion(batch, m, w.head)
 	if err != nil {
-		return false, corruptObject(w.head, err)
+		return false, err
 	}
-	plan := plannedCommit{subject: fmt.Sprintf("complete: %s (%s)", oneLine(head.Subject()), countEntries(last-first))}
-	plan.hash = batch.Put(gitstore.KindCommit, gitstore.EncodeCommit(gitstore.Commit{
-		Tree: m.b.tree(), Parents: []gitstore.Hash{w.head}, Author: head.Committer, Committer: head.Committer,
-		Message: t.message(plan.subject, m.b.anchor, first+1, last, trailer{trailerDone, w.head.String()})}))
 	if len(loose) > 0 {
 		if plan, err = w.putLoose(ctx, batch, m.b, plan.hash, last, loose); err != nil {
 			return false, err
@@ -79,6 +70,38 @@ func (w *writer) complete(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	return true, w.replace(ctx, plan, w.head, w.wt, w.wt.Dir != "")
+}
+
+// putCompletion stores the commit that completes what git has made of a branch. It returns
+// the last entry, too.
+func (t *Tape) putCompletion(batch *gitstore.Batch, m *made, at gitstore.Hash) (plan plannedCommit, last int64, err error) {
+	first, err := m.good.lastID()
+	if err != nil {
+		return plan, 0, err
+	}
+	last = m.b.lastID(first)
+	head, err := t.store.git.Commit(at)
+	if err != nil {
+		return plan, 0, corruptObject(at, err)
+	}
+	plan.subject = fmt.Sprintf("complete: %s (%s)", oneLine(head.Subject()), countEntries(last-first))
+	plan.hash = batch.Put(gitstore.KindCommit, gitstore.EncodeCommit(gitstore.Commit{
+		Tree: m.b.tree(), Parents: []gitstore.Hash{at}, Author: head.Committer, Committer: head.Committer,
+		Message: t.message(plan.subject, m.b.anchor, first+1, last, trailer{trailerDone, at.String()})}))
+	return plan, last, nil
+}
+
+// completed is a commit of the tape, or the one that completes it, which is stored.
+func (t *Tape) completed(ctx context.Context, batch *gitstore.Batch, h gitstore.Hash) (gitstore.Hash, error) {
+	if stretch, _, err := t.store.byGit(h); err != nil || len(stretch) == 0 {
+		return h, err
+	}
+	m, err := t.made(ctx, h, batch.Put)
+	if err != nil || !m.raw {
+		return h, err
+	}
+	plan, _, err := t.putCompletion(batch, m, h)
+	return plan.hash, err
 }
 
 // putLoose stores entries that were not committed yet on top of a commit.

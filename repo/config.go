@@ -52,19 +52,22 @@ type Config struct {
 	Tape    string       // the current tape
 	Commit  CommitPolicy // when to commit besides handoffs
 	MaxLine int          // longest entry line, in bytes
+	Redact  Redaction    // what is done with secrets in new entries
+	Allowed []string     // fingerprints of what looks like a secret, and is none
 
+	scanner *lazyScanner
 	unknown map[string]json.RawMessage // members of a newer program, kept
 }
 
 // ConfigKeys are the settings that Store.Setting and Store.SetSetting know.
-var configKeys = []string{"tape", "commit", "max_line"}
+var configKeys = []string{"tape", "commit", "max_line", "redact", "allow_secret"}
 
 // ConfigKeys returns the names of all settings.
 func ConfigKeys() []string { return slices.Clone(configKeys) }
 
 func loadConfig(dir string) (Config, error) {
 	path := filepath.Join(dir, configFile)
-	c := Config{MaxLine: DefaultMaxLine}
+	c := Config{MaxLine: DefaultMaxLine, scanner: new(lazyScanner)}
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil // a plain git clone has none; the defaults hold
@@ -83,11 +86,9 @@ func loadConfig(dir string) (Config, error) {
 		if !ok {
 			continue
 		}
-		text := strings.Trim(string(value), `"`)
-		if value[0] == '"' {
-			if err := json.Unmarshal(value, &text); err != nil {
-				return c, damaged(err.Error())
-			}
+		text, err := settingText(value)
+		if err != nil {
+			return c, damaged(fmt.Sprintf("%q: %v", key, err))
 		}
 		if err := c.set(key, text); err != nil {
 			return c, damaged(fmt.Sprintf("%q: %v", key, err))
@@ -96,6 +97,23 @@ func loadConfig(dir string) (Config, error) {
 	}
 	return c, nil
 }
+
+// settingText is how a value in the file is written elsewhere: a list with commas.
+func settingText(value json.RawMessage) (text string, err error) {
+	switch value[0] {
+	case '"':
+		err = json.Unmarshal(value, &text)
+	case '[':
+		var list []string
+		err = json.Unmarshal(value, &list)
+		text = strings.Join(list, listSeparator)
+	default:
+		text = string(value)
+	}
+	return text, err
+}
+
+const listSeparator = ","
 
 // set changes one setting after checking its value.
 func (c *Config) set(key, value string) error {
@@ -117,6 +135,18 @@ func (c *Config) set(key, value string) error {
 			return invalid("", "max_line is a number of bytes from 1024 to %d, not %q", 128<<20, value)
 		}
 		c.MaxLine = n
+	case "redact":
+		r, err := ParseRedaction(value)
+		if err != nil {
+			return err
+		}
+		c.Redact = r
+	case "allow_secret":
+		list, err := parseFingerprints(value)
+		if err != nil {
+			return err
+		}
+		c.Allowed = list
 	default:
 		return invalid("the settings are: "+strings.Join(configKeys, ", "), "there is no setting %q", key)
 	}
@@ -131,6 +161,10 @@ func (c *Config) get(key string) (string, error) {
 		return c.Commit.String(), nil
 	case "max_line":
 		return strconv.Itoa(c.MaxLine), nil
+	case "redact":
+		return c.Redact.String(), nil
+	case "allow_secret":
+		return strings.Join(c.Allowed, listSeparator), nil
 	}
 	return "", invalid("the settings are: "+strings.Join(configKeys, ", "), "there is no setting %q", key)
 }
@@ -149,8 +183,17 @@ func (c *Config) save(d *disk.FS, dir string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := strconv.Atoi(value); err == nil && key != "tape" {
+		switch {
+		case key == "redact" && c.Redact == RedactOff, key == "allow_secret" && len(c.Allowed) == 0:
+			delete(all, key) // what does nothing is not in the file
+			continue
+		case key == "allow_secret":
+			raw, err = json.Marshal(c.Allowed)
+		case key == "commit" && c.Commit.Every > 0, key == "max_line":
 			raw = []byte(value)
+		}
+		if err != nil {
+			return err
 		}
 		all[key] = raw
 	}

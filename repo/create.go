@@ -119,6 +119,11 @@ func (w *writer) putRoot(ctx context.Context, first Anchor) (plannedCommit, erro
 // working tree anew if there is one. Once the branch has moved, an interrupted
 // replace is completed by the next writer.
 func (w *writer) replace(ctx context.Context, next plannedCommit, old gitstore.Hash, wt gitstore.Worktree, hasTree bool) error {
+	return w.replaceFrom(ctx, "", next, old, wt, hasTree)
+}
+
+// replaceFrom is replace where the working tree holds a commit, file for file.
+func (w *writer) replaceFrom(ctx context.Context, from string, next plannedCommit, old gitstore.Hash, wt gitstore.Worktree, hasTree bool) error {
 	git := w.t.store.git
 	_, who, err := git.Identity(w.t.store.now())
 	if err != nil {
@@ -131,7 +136,7 @@ func (w *writer) replace(ctx context.Context, next plannedCommit, old gitstore.H
 	}
 	w.st = before
 	w.st.Gen++
-	w.st.Undo = &undo{Head: old.String(), Next: next.hash.String(), Checkout: true}
+	w.st.Undo = &undo{Head: old.String(), Next: next.hash.String(), Checkout: true, From: from}
 	if err := w.save(true); err != nil {
 		return err
 	}

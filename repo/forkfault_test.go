@@ -72,6 +72,8 @@ func forkFaults() []forkFault {
 			mustAppend(t, openTape(t, s, "main"), Message("user", "not committed"))
 			mergeWithGit(t, s.Dir(), "host, our tree")
 		}, run: read},
+		{name: "pull what goes on", setup: func(t *testing.T, s *Store) { published(t, s, false) }, run: joined},
+		{name: "pull what went apart", setup: func(t *testing.T, s *Store) { published(t, s, true) }, run: joined},
 		{name: "continue", setup: stoppedMerge, run: on("main", func(ctx context.Context, tp *Tape) error { _, err := tp.ContinueMerge(ctx); return err })},
 	}
 }

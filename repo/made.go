@@ -24,8 +24,7 @@ import (
 // ownMerge reports whether a merge is this program's. Its trailers say so, if they fit: a
 // message may have been copied from another one.
 func (s *Store) ownMerge(h gitstore.Hash, c gitstore.Commit) bool {
-	entries := c.Trailer(trailerEntries)
-	if entries == "" || c.Trailer(trailerFormat) == "" || c.Trailer(trailerFork) == "" {
+	if c.Trailer(trailerFormat) == "" || c.Trailer(trailerFork) == "" {
 		return false
 	}
 	first, err1 := s.lastOf(c.Parents[0])
@@ -34,7 +33,7 @@ func (s *Store) ownMerge(h gitstore.Hash, c gitstore.Commit) bool {
 		return false
 	}
 	last, err := v.lastID()
-	return err == nil && entries == fmt.Sprintf("%d-%d", first+1, last)
+	return err == nil && c.Trailer(trailerEntries) == entriesTrailer(first+1, last)
 }
 
 // made is what a branch comes to.

@@ -77,7 +77,7 @@ func (t *Tape) Merge(ctx context.Context, o *MergeOptions) (Merged, error) {
 				return err
 			}
 			out.Closed = true
-			return fw.close(ctx, "")
+			return fw.closeMerged(ctx, w.head)
 		})
 	})
 	if err != nil {
@@ -86,21 +86,75 @@ func (t *Tape) Merge(ctx context.Context, o *MergeOptions) (Merged, error) {
 	return out, nil
 }
 
-// target is what a fork is merged into.
+// closeMerged closes a fork that has nothing more to merge into a tape's commit.
+func (w *writer) closeMerged(ctx context.Context, into gitstore.Hash) error {
+	message := ""
+	if has, err := w.t.store.contains(into, w.head); err != nil {
+		return err
+	} else if !has {
+		message = nothingMessage + oneLine(w.t.fork)
+	}
+	return w.close(ctx, message)
+}
+
+// target is what a fork is merged into: what it is a fork of, or where that has gone. Of
+// what somebody else has gone on with, and merged, while it went another way here, only the
+// latter knows what the fork began with.
 func (t *Tape) target(ctx context.Context) (*Tape, error) {
 	if !t.IsFork() {
 		return nil, invalid("name a fork: tape forks lists them", "%q is a tape, not a fork", t.name)
 	}
-	for name := t.Parent(); ; {
+	var first *Tape
+	for name, ok := t.Parent(), true; ok; name, _, ok = cutFork(name) {
 		into, err := t.store.Tape(ctx, name)
-		if err == nil || !errors.Is(err, ErrNotFound) {
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if first == nil {
+			first = into
+		}
+		if knows, err := into.knowsBase(t); err != nil || knows {
 			return into, err
 		}
-		var ok bool
-		if name, _, ok = cutFork(name); !ok {
-			return nil, notFound("tape forks and tape tapes list what there is", "%q, which %q is a fork of, is gone", t.Parent(), t.name)
+	}
+	if first == nil {
+		return nil, notFound("tape forks and tape tapes list what there is", "%q, which %q is a fork of, is gone", t.Parent(), t.name)
+	}
+	return first, nil // the merge says what is wrong
+}
+
+// knowsBase reports whether a tape has what a fork began with.
+func (t *Tape) knowsBase(f *Tape) (bool, error) {
+	head, err1 := t.head()
+	at, err2 := f.head()
+	if err := errors.Join(err1, err2); err != nil {
+		return false, err
+	}
+	b, ok, err := f.madeBase(at)
+	if err != nil || !ok {
+		return err == nil, err // made by hand: the merge looks for it
+	}
+	base, err1 := t.store.commitView(b.start)
+	ours, err2 := t.store.commitView(head)
+	if err := errors.Join(err1, err2); err != nil {
+		return false, err
+	}
+	if ok, err := ours.continues(base); err != nil || ok {
+		return ok, err
+	}
+	begin, err := t.store.git.Commit(b.start)
+	if err != nil {
+		return false, corruptObject(b.start, err)
+	}
+	for _, from := range begin.Parents {
+		if has, err := t.store.contains(head, from); err != nil || has {
+			return has, err
 		}
 	}
+	return false, nil
 }
 
 // merge appends what a fork has to the tape.

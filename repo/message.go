@@ -9,8 +9,8 @@ import (
 // message is a commit message: subject and trailers.
 func (t *Tape) message(subject, anchor string, first, last int64, more ...trailer) string {
 	all := append([]trailer{{trailerName, encodeTrailer(t.name)}, {trailerAnchor, encodeTrailer(anchor)}}, more...)
-	if first <= last {
-		all = append(all, trailer{trailerEntries, fmt.Sprintf("%d-%d", first, last)})
+	if entries := entriesTrailer(first, last); entries != "" {
+		all = append(all, trailer{trailerEntries, entries})
 	}
 	var b strings.Builder
 	b.WriteString(subject + "\n\n")
@@ -18,6 +18,14 @@ func (t *Tape) message(subject, anchor string, first, last int64, more ...traile
 		b.WriteString(tr.key + ": " + tr.value + "\n")
 	}
 	return b.String()
+}
+
+// entriesTrailer names the entries that a commit adds; "" if it adds none.
+func entriesTrailer(first, last int64) string {
+	if first > last {
+		return ""
+	}
+	return fmt.Sprintf("%d-%d", first, last)
 }
 
 // trailer is a line at the end of a commit's message.

@@ -33,7 +33,7 @@ func (w *writer) recover(ctx context.Context, known bool) error {
 	switch {
 	case w.wt.Dir == "" || checkingOut(before, w.head):
 		recorded = true
-		if err := w.checkout(ctx, u != nil && u.Checkout); err != nil {
+		if err := w.checkout(ctx, u); err != nil {
 			return err
 		}
 	case u != nil && !u.Checkout:

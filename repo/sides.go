@@ -135,6 +135,9 @@ func (t *Tape) sides(ours side, f *Tape, theirs gitstore.Hash) (*sides, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.base, err = t.store.moved(ours, m.base); err != nil {
+		return nil, err
+	}
 	var errs [2]error
 	m.them, errs[0] = t.store.commitView(theirs)
 	m.done, errs[1] = t.store.commitView(done)
@@ -161,6 +164,29 @@ func (t *Tape) baseOf(f *Tape, b forkBase) (*commitView, error) {
 		f = up
 	}
 	return t.store.commitView(b.start)
+}
+
+// moved is what a tape has in common with what a fork began with. That is all of it,
+// unless entries at its end got other ids when the tape was pulled: then what the tape
+// has them in follows.
+func (s *Store) moved(ours side, base *commitView) (*commitView, error) {
+	if ok, err := ours.view.continues(base); ok || err != nil {
+		return base, err
+	}
+	begin, err := s.git.Commit(base.commit)
+	if err != nil {
+		return nil, corruptObject(base.commit, err)
+	}
+	for _, from := range begin.Parents {
+		if has, err := s.contains(ours.head, from); err != nil || !has {
+			return base, err
+		}
+	}
+	common, err := s.commonCommit(ours.head, base.commit)
+	if err != nil {
+		return nil, err
+	}
+	return s.commitView(common)
 }
 
 // mergedBefore is the newest commit of a fork that the tape has already: merged, taken over

@@ -64,6 +64,9 @@ type undo struct {
 	Tails  [classCount]tail `json:"tails"`
 	// Checkout: once the branch is at Next the working tree is written anew from it.
 	Checkout bool `json:"checkout,omitempty"`
+	// From, with Checkout: the commit that the working tree holds, file for file. What it
+	// has in common with the new one is not written again.
+	From string `json:"from,omitempty"`
 }
 
 // moved reports whether somebody else may have moved the branch since.

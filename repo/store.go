@@ -276,11 +276,7 @@ func Init(ctx context.Context, dir string, o *InitOptions) (*Store, bool, error)
 	if err := s.fs.MkdirAll(dir); err != nil {
 		return nil, false, fmt.Errorf("create workspace: %w", classify(err))
 	}
-	s.git, err = gitstore.Init(gitDir, gitstore.InitOptions{
-		Options: gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)},
-		Branch:  branchPrefix + tapeSlug(name),
-		Exclude: []string{"/" + configFile, "/" + indexFile + "*", "/" + tapesDir + "/", "/" + forksDir + "/", disk.TempPrefix + "*"},
-	})
+	s.git, err = s.initGit(name)
 	if err != nil {
 		return nil, false, classify(err)
 	}
@@ -290,6 +286,15 @@ func Init(ctx context.Context, dir string, o *InitOptions) (*Store, bool, error)
 	s.firstGitSetup(ctx)
 	created, err := s.firstTape(ctx, name)
 	return s, created, err
+}
+
+// initGit makes the git repository of a workspace whose working tree is a tape's.
+func (s *Store) initGit(tape string) (*gitstore.Repo, error) {
+	return gitstore.Init(filepath.Join(s.dir, gitDirName), gitstore.InitOptions{
+		Options: gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)},
+		Branch:  branchPrefix + tapeSlug(tape),
+		Exclude: []string{"/" + configFile, "/" + indexFile + "*", "/" + tapesDir + "/", "/" + forksDir + "/", disk.TempPrefix + "*"},
+	})
 }
 
 // firstTape creates the first tape and the settings unless an earlier Init did.

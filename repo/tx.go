@@ -195,6 +195,9 @@ func (tx *Tx) AppendLine(line []byte) error {
 	if d.Date, err = storedDate(d.Date, tx.w.t.store.now); err != nil {
 		return err
 	}
+	if d, err = tx.w.t.redact(d); err != nil {
+		return err
+	}
 	if err := tx.closeTurn(d.Kind, d.Payload); err != nil {
 		return err
 	}

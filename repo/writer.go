@@ -220,13 +220,16 @@ func (w *writer) appendOne(ctx context.Context, d Draft) (Entry, error) {
 
 // encode makes the line of an entry, its newline included.
 func (t *Tape) encode(id int64, d Draft) ([]byte, error) {
-	if d.line != nil {
+	if d.line != nil && !t.store.Redacts(d.line) {
 		if stored, err := jsonl.ParseID(d.line); err == nil && stored == id {
 			line := append(append([]byte(nil), d.line...), '\n')
 			return line, t.checkLine(line)
 		}
 	}
 	prepared, err := d.prepare(t.store.now)
+	if err == nil {
+		prepared, err = t.redact(prepared)
+	}
 	if err != nil {
 		return nil, err
 	}

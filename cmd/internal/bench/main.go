@@ -29,6 +29,7 @@ type setup struct {
 	runs        int
 	big         int    // entries of the long tape
 	mb          int    // size of the transcript to import
+	tapes       int    // of the workspace with many
 	transcripts string // folder of real ones
 	env         []string
 
@@ -45,7 +46,7 @@ func (s *setup) parts() []part {
 	return []part{
 		{"stream", s.batch}, {"append", s.appends}, {"handoff", s.handoffs}, {"fork", s.forks}, {"import", s.imports},
 		{"search", s.searches}, {"linear", s.linear}, {"exact", s.exacts}, {"between", s.betweens},
-		{"context", s.contexts}, {"catchup", s.catchUps}, {"rebuild", s.rebuilds}, {"size", s.sizes},
+		{"context", s.contexts}, {"catchup", s.catchUps}, {"rebuild", s.rebuilds}, {"size", s.sizes}, {"remote", s.remotes},
 	}
 }
 
@@ -61,6 +62,7 @@ func bench(out io.Writer) error {
 	flag.IntVar(&s.runs, "runs", 25, "counted runs of each pair")
 	flag.IntVar(&s.big, "entries", 1_000_000, "entries of the long tape")
 	flag.IntVar(&s.mb, "mb", 200, "megabytes of transcript to import")
+	flag.IntVar(&s.tapes, "tapes", 5000, "tapes of the workspace with many")
 	flag.StringVar(&s.transcripts, "transcripts", "../shared/fixtures", "folder of real transcripts, for the size of their index; left out if it is not there")
 	flag.Parse()
 	wanted := names

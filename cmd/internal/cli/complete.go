@@ -105,6 +105,34 @@ func (a *App) completeAnchorArg(cmd *cobra.Command, args []string, prefix string
 	return a.completeAnchors(cmd, args, prefix)
 }
 
+// completeRemotes offers the names of remotes.
+func (a *App) completeRemotes(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	store, err := a.openStore(cmd.Context())
+	if err != nil {
+		return nil, none
+	}
+	remotes, err := store.Remotes(cmd.Context())
+	if err != nil {
+		return nil, none
+	}
+	var out []string
+	for _, r := range remotes {
+		if offer(r.Name, prefix) {
+			out = append(out, r.Name)
+		}
+	}
+	return out, none
+}
+
+// completeRemoteArg offers remotes for a command's only argument.
+func (a *App) completeRemoteArg(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.completeRemotes(cmd, args, prefix)
+}
+
 func (a *App) completeArchives(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	t, err := a.openTape(cmd.Context())

@@ -112,8 +112,15 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 	if errors.As(err, &rewritten) && code.code == exitConflict {
 		msg = rewritten.Error()
 	}
+	var secrets *repo.SecretsError
+	if errors.As(err, &secrets) && code.code != exitConflict {
+		secrets = nil
+	}
 	if asJSON {
 		out := errorJSON{Code: code.name, Message: msg, Hint: hint}
+		if secrets != nil {
+			out.Findings = describeFindings(secrets.Findings)
+		}
 		if rewritten != nil {
 			out.Difference = describeRewritten(rewritten)
 		}
@@ -123,6 +130,9 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 	a.message("error", msg)
 	if rewritten != nil {
 		a.tellRewritten(rewritten)
+	}
+	if secrets != nil {
+		a.tellFindings(secrets.Findings)
 	}
 	if hint != "" {
 		a.message("hint", hint)
@@ -136,6 +146,7 @@ type errorJSON struct {
 	Hint    string `json:"hint"`
 
 	Difference *rewrittenJSON `json:"difference,omitempty"` // where history was rewritten
+	Findings   []findingJSON  `json:"findings,omitempty"`   // what looks like a secret
 }
 
 func (a *App) writeError(e errorJSON) {

@@ -73,7 +73,11 @@ func (a *App) runHook(ctx context.Context, name string, args []string) error {
 		if len(args) > 0 {
 			remote = args[0]
 		}
-		return at.PrePush(ctx, remote, a.Stdin)
+		store, err := a.hookStore(ctx, at)
+		if err != nil { // what cannot be looked through is not sent
+			return &cliError{class: repo.ErrConflict, msg: "not pushed: " + err.Error(), hint: repo.Hint(err)}
+		}
+		return at.PrePush(ctx, store, remote, a.Stdin)
 	}
 	branch, err := at.Branch()
 	if err != nil {

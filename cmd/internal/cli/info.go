@@ -35,6 +35,8 @@ type infoJSON struct {
 	Base         any      `json:"base"`
 	Index        string   `json:"index"`
 	Current      bool     `json:"current"`
+
+	Remotes []distanceJSON `json:"remotes"`
 }
 
 func newInfoCmd(a *App) *cobra.Command {
@@ -43,7 +45,8 @@ func newInfoCmd(a *App) *cobra.Command {
 		Short: "Show an overview of the tape",
 		Long: `Show what the tape holds: entries and phases, the open phase, the token use of the last
 run, what is not committed yet, its forks, whether the index has everything, and where it
-is; of a fork, where it begins.`,
+is; of a fork, where it begins; for each remote, how many entries are only here (ahead) or
+only there (behind), as of the last push, fetch or pull.`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runInfo(cmd.Context()) },
 	}
@@ -76,6 +79,11 @@ func (a *App) runInfo(ctx context.Context) error {
 		Workspace: store.Dir(), Branch: info.Branch, Dir: orNull(info.Dir), Commit: info.Commit, Uncommitted: info.Uncommitted,
 		Size: info.Size, Updated: info.Updated, Archives: len(archives), Forks: len(forks), Index: indexed,
 		Current: info.Name == store.CurrentTape()}
+	distances, err := t.Distances(ctx)
+	if err != nil {
+		return err
+	}
+	out.Remotes = append([]distanceJSON{}, describeDistances(distances)...)
 	begins, err := forkBegins(ctx, t)
 	if err != nil {
 		return err
@@ -116,7 +124,11 @@ func (a *App) showInfo(info repo.Info, out infoJSON, begins *repo.Base) {
 		"size", bytesText(info.Size),
 		"archives", strconv.Itoa(out.Archives),
 		"forks", strconv.Itoa(out.Forks),
-		"index", out.Index,
+		"index", out.Index)
+	for _, d := range out.Remotes {
+		pairs = append(pairs, truncate(d.Remote, 30), d.text())
+	}
+	pairs = append(pairs,
 		"workspace", out.Workspace,
 		"branch", info.Branch,
 		"commit", info.Commit)

@@ -131,7 +131,9 @@ func (t *table) write(a *App) {
 		}
 		return strings.TrimRight(truncate(b.String(), a.width()), " ")
 	}
-	a.printf("%s\n", a.style(dim, line(t.head)))
+	if strings.Join(t.head, "") != "" {
+		a.printf("%s\n", a.style(dim, line(t.head)))
+	}
 	for _, row := range t.rows {
 		a.printf("%s\n", line(row))
 	}

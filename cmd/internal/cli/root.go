@@ -15,6 +15,7 @@ const (
 	groupCore      = "core"
 	groupTapes     = "tapes"
 	groupForks     = "forks"
+	groupRemotes   = "remotes"
 	groupExchange  = "exchange"
 	groupWorkspace = "workspace"
 )
@@ -51,6 +52,12 @@ func commands() []command {
 		{"merge", groupForks, newMergeCmd},
 		{"discard", groupForks, newDiscardCmd},
 		{"run-fork", groupForks, newRunForkCmd},
+		{"remote", groupRemotes, newRemoteCmd},
+		{"clone", groupRemotes, newCloneCmd},
+		{"push", groupRemotes, newPushCmd},
+		{"pull", groupRemotes, newPullCmd},
+		{"fetch", groupRemotes, newFetchCmd},
+		{"share", groupRemotes, newShareCmd},
 		{"import", groupExchange, newImportCmd},
 		{"export", groupExchange, newExportCmd},
 		{"index", groupWorkspace, newIndexCmd},
@@ -137,6 +144,7 @@ cat, git log and git diff.`,
 		&cobra.Group{ID: groupCore, Title: "Record and read:"},
 		&cobra.Group{ID: groupTapes, Title: "Tapes:"},
 		&cobra.Group{ID: groupForks, Title: "Forks:"},
+		&cobra.Group{ID: groupRemotes, Title: "Share with others:"},
 		&cobra.Group{ID: groupExchange, Title: "Import and export:"},
 		&cobra.Group{ID: groupWorkspace, Title: "Workspace:"},
 	)
@@ -165,7 +173,7 @@ func refuseEmpty(cmd *cobra.Command, _ []string) error {
 	var empty string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "workspace", "tape", "at", "anchor", "after", "from", "to", "date", "since", "until", "kind", "role", "output":
+		case "workspace", "tape", "at", "anchor", "after", "from", "to", "date", "since", "until", "kind", "role", "output", "remote", "allow-secret":
 			if value := f.Value.String(); value == "" || value == "[]" || value == `[""]` {
 				empty = f.Name
 			}

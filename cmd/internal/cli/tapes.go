@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +19,8 @@ type tapeJSON struct {
 	LastAnchor string `json:"last_anchor"`
 	Updated    string `json:"updated"`
 	Current    bool   `json:"current"`
+
+	Remotes []distanceJSON `json:"remotes,omitempty"` // in the list of all tapes, if there are any
 }
 
 func describeTape(ctx context.Context, t *repo.Tape, current string) (tapeJSON, error) {
@@ -30,8 +33,10 @@ func newTapesCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "tapes",
 		Short: "List the tapes of the workspace",
-		Args:  takes(0),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return a.runTapes(cmd.Context()) },
+		Long: `List the tapes of the workspace; for each remote, how many entries of a tape are only here
+(ahead) or only there (behind), as of the last push, fetch or pull.`,
+		Args: takes(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runTapes(cmd.Context()) },
 	}
 }
 
@@ -45,11 +50,26 @@ func (a *App) runTapes(ctx context.Context) error {
 		return err
 	}
 	current := store.CurrentTape()
-	table := newTable("", "TAPE", ">ENTRIES", ">PHASES", "UPDATED", "LAST ANCHOR")
+	remotes, err := store.Remotes(ctx)
+	if err != nil {
+		return err
+	}
+	head := []string{"", "TAPE", ">ENTRIES", ">PHASES", "UPDATED"}
+	for _, r := range remotes {
+		head = append(head, strings.ToUpper(r.Name))
+	}
+	table := newTable(append(head, "LAST ANCHOR")...)
 	for _, t := range tapes {
 		row, err := describeTape(ctx, t, current)
 		if err != nil {
 			return err
+		}
+		if len(remotes) > 0 {
+			distances, err := t.Distances(ctx)
+			if err != nil {
+				return err
+			}
+			row.Remotes = describeDistances(distances)
 		}
 		if a.json {
 			if err := a.emit(row); err != nil {
@@ -61,7 +81,11 @@ func (a *App) runTapes(ctx context.Context) error {
 		if row.Current {
 			mark = "*"
 		}
-		table.add(mark, row.Tape, strconv.FormatInt(row.Entries, 10), strconv.Itoa(row.Anchors), a.ago(row.Updated), row.LastAnchor)
+		cells := []string{mark, row.Tape, strconv.FormatInt(row.Entries, 10), strconv.Itoa(row.Anchors), a.ago(row.Updated)}
+		for _, d := range row.Remotes {
+			cells = append(cells, d.text())
+		}
+		table.add(append(cells, row.LastAnchor)...)
 	}
 	if !a.json {
 		a.page()

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"tape/repo"
+)
+
+type cloneOptions struct {
+	app      *App
+	url, dir string
+	remote   string
+}
+
+func newCloneCmd(a *App) *cobra.Command {
+	o := &cloneOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "clone URL [DIR] [--tape NAME] [--remote NAME]",
+		Short: "Make the workspace of the current directory from a remote",
+		Long: `Make the workspace of the current directory from a remote, with all of its tapes, their
+forks and anchors. As with tape init, it lives below $TAPE_HOME (~/.tape), and nothing is
+written into the project; with DIR, that directory is itself the workspace. It must not
+exist yet, or be empty.
+
+One tape is checked out and becomes the current one: the one that --tape names, or what the
+remote's HEAD says, or main. The others get a folder when they are first written to. A
+remote that is empty gives a workspace with a first tape, ready to be pushed. URL may be a
+workspace, too: a folder of your own, or of another user's.
+` + withoutGit,
+		Example: `  tape clone git@example.org:ada/sessions.git
+  tape clone https://example.org/ada/sessions.git ./sessions --tape review
+  tape clone /mnt/disk/sessions.git --remote backup`,
+		Args: takes(1, "URL", "DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.url = args[0]; len(args) > 1 {
+				o.dir = args[1]
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&o.remote, "remote", repo.DefaultRemote, "call the remote `NAME`")
+	return cmd
+}
+
+func (o *cloneOptions) run(ctx context.Context) error {
+	a := o.app
+	dir := o.dir
+	if dir == "" {
+		dir = a.workspaceDir()
+	}
+	if dir == "" {
+		var err error
+		if dir, err = repo.WorkspaceFor("."); err != nil {
+			return err
+		}
+	}
+	store, done, err := repo.Clone(ctx, o.url, dir, &repo.CloneOptions{
+		Options: *a.storeOptions(), RemoteOptions: a.transport(), Remote: o.remote, Tape: a.tapeName})
+	if err != nil {
+		return explainRemote(err)
+	}
+	a.installHooks(ctx, store)
+	result := struct {
+		Workspace string `json:"workspace"`
+		Tapes     int    `json:"tapes"`
+	}{store.Dir(), done.Tapes}
+	text := "cloned " + count(int64(done.Tapes), "tape", "tapes") + " into " + safeLine(store.Dir())
+	if done.Tapes == 0 {
+		text = "the remote is empty; created workspace " + safeLine(store.Dir())
+	}
+	if err := a.result(result, "%s; the current tape is %s", text, quoted(store.CurrentTape())); err != nil {
+		return err
+	}
+	return rejected(done.Rejected)
+}

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"tape/repo"
+)
+
+type fetchOptions struct {
+	app    *App
+	remote string
+	repo.FetchOptions
+}
+
+func newFetchCmd(a *App) *cobra.Command {
+	o := &fetchOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "fetch [REMOTE] [--tape NAME]…",
+		Short: "Look what a remote has that is not here",
+		Long: `Bring what a remote has into the workspace, beside your tapes: none of them changes. Then
+tape info and tape tapes tell how far you and the remote are apart, without asking it, and
+tape pull brings both together. Pull fetches itself.
+
+What a remote has is checked before it is used: names, files, sizes, and that its history
+only grows. What does not pass is rejected (exit code 4), and stays outside.
+` + withoutGit,
+		Example: `  tape fetch
+  tape fetch backup --tape main`,
+		Args:              takes(0, "REMOTE"),
+		ValidArgsFunction: a.completeRemoteArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.remote = first(args)
+			return o.run(cmd.Context())
+		},
+	}
+	a.tapesFlag(cmd, &o.Tapes, "fetch the tape `NAME` with its forks; can be repeated (default: all tapes)")
+	return cmd
+}
+
+func (o *fetchOptions) run(ctx context.Context) error {
+	a := o.app
+	if err := checkNames(o.Tapes); err != nil {
+		return err
+	}
+	store, remote, err := a.pickRemote(ctx, o.remote)
+	if err != nil {
+		return err
+	}
+	o.RemoteOptions = a.transport()
+	a.note("remote: %s, %s", remote.Name, remote.URL)
+	done, err := store.Fetch(ctx, remote.Name, &o.FetchOptions)
+	if err != nil {
+		return explainRemote(err)
+	}
+	err = a.showStatuses(done, refWords{fresh: "new there", forward: "fetched", deleted: "closed there"}, true)
+	if slices.ContainsFunc(done, func(s repo.RefStatus) bool { return s.Status != repo.RefRejected }) {
+		a.tell("tape pull brings it into your tapes")
+	}
+	return err
+}

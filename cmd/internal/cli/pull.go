@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"tape/merge"
+)
+
+type pullOptions struct {
+	app    *App
+	remote string
+	merge.PullOptions
+}
+
+func newPullCmd(a *App) *cobra.Command {
+	o := &pullOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "pull [REMOTE] [--tape NAME]… [--archives]",
+		Short: "Bring your tapes together with a remote's",
+		Long: `Fetch from a remote, and bring each tape and fork together with what the remote has of it:
+all of them, or those that --tape names. Tapes and forks that are not here are made; they get
+a folder when they are first written to.
+
+Where both sides have appended, nothing has to be resolved. What is published keeps its place
+and its numbers; what is only here follows, renumbered, each entry with its former number in
+meta.origin; one commit has both as parents. Forks that begin with renumbered entries can be
+merged as before. A fork that somebody else has merged is closed here, too. What is not
+committed is committed first.
+
+A tape is rejected (exit code 4) if its history was changed on one side, if both sides have
+nothing in common, or if what the remote has is not to be let in. It stays as it is then, and
+the others are pulled.
+` + withoutGit,
+		Example: `  tape pull
+  tape pull origin --tape main
+  tape pull --archives --json`,
+		Args:              takes(0, "REMOTE"),
+		ValidArgsFunction: a.completeRemoteArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.remote = first(args)
+			return o.run(cmd.Context())
+		},
+	}
+	a.tapesFlag(cmd, &o.Tapes, "pull the tape `NAME` with its forks; can be repeated (default: all tapes)")
+	cmd.Flags().BoolVar(&o.Archives, "archives", false, "pull archives, too")
+	return cmd
+}
+
+func (o *pullOptions) run(ctx context.Context) error {
+	a := o.app
+	if err := checkNames(o.Tapes); err != nil {
+		return err
+	}
+	store, remote, err := a.pickRemote(ctx, o.remote)
+	if err != nil {
+		return err
+	}
+	o.RemoteOptions = a.transport()
+	a.note("remote: %s, %s", remote.Name, remote.URL)
+	before := store.CurrentTape()
+	done, err := merge.Pull(ctx, store, remote.Name, &o.PullOptions)
+	if err != nil {
+		return explainRemote(err)
+	}
+	err = a.showStatuses(done, refWords{fresh: "new here", forward: "pulled", merged: "pulled, and merged with what is only here",
+		deleted: "closed, since it is merged"}, false)
+	if now := store.CurrentTape(); now != before {
+		a.tell("the current tape is %s again", quoted(now))
+	}
+	return err
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"tape/repo"
+)
+
+type pushOptions struct {
+	app    *App
+	remote string
+	repo.PushOptions
+}
+
+func newPushCmd(a *App) *cobra.Command {
+	o := &pushOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "push [REMOTE] [--tape NAME]… [--all] [--forks] [--archives] [--dry-run] [--allow-secret FINGERPRINT]…",
+		Short: "Send tapes to a remote",
+		Long: `Send the history of tapes to a remote, with the tags of their anchors: of all tapes that
+have something new, or of those that --tape names. What is not committed is committed first.
+A fork that is named takes the tape that it is a fork of along.
+
+Nothing is ever forced. A tape that somebody else has pushed to meanwhile is rejected (exit
+code 4), and the others go; tape pull brings both sides together, then push again.
+
+Before anything leaves this machine, all of it is looked through for secrets: tokens, keys,
+passwords. If there is one, nothing is pushed, and each is shown masked, with its
+fingerprint. If it is no secret, --allow-secret FINGERPRINT lets it through, and is
+remembered in the workspace's settings. If it is one, it must be revoked, and tape purge
+takes it out of the tape.
+` + withoutGit,
+		Example: `  tape push
+  tape push backup --all
+  tape push --tape main --forks
+  tape push --tape main/try-redis --dry-run`,
+		Args:              takes(0, "REMOTE"),
+		ValidArgsFunction: a.completeRemoteArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.remote = first(args)
+			return o.run(cmd.Context())
+		},
+	}
+	a.tapesFlag(cmd, &o.Tapes, "push the tape `NAME`, or fork TAPE/NAME; can be repeated (default: all tapes)")
+	cmd.Flags().BoolVarP(&o.All, "all", "a", false, "push forks and archives, too, and list what is up to date")
+	cmd.Flags().BoolVar(&o.Forks, "forks", false, "push the forks of the tapes, too, and close those there that were merged here")
+	cmd.Flags().BoolVar(&o.Archives, "archives", false, "push the archives of the tapes, too")
+	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "do everything but the sending")
+	cmd.Flags().StringArrayVar(&o.Allow, "allow-secret", nil, "let through what has this `FINGERPRINT`, now and later; can be repeated")
+	return cmd
+}
+
+func (o *pushOptions) run(ctx context.Context) error {
+	a := o.app
+	if err := checkNames(o.Tapes); err != nil {
+		return err
+	}
+	store, remote, err := a.pickRemote(ctx, o.remote)
+	if err != nil {
+		return err
+	}
+	o.RemoteOptions = a.transport()
+	a.note("remote: %s, %s", remote.Name, remote.URL)
+	done, err := store.Push(ctx, remote.Name, &o.PushOptions)
+	if err != nil {
+		return explainRemote(err)
+	}
+	words := refWords{fresh: "pushed, new there", forward: "pushed", deleted: "closed there, since it is merged"}
+	if o.DryRun {
+		words = refWords{fresh: "would be pushed, new there", forward: "would be pushed", deleted: "would be closed there, since it is merged"}
+	}
+	return a.showStatuses(done, words, o.All)
+}

@@ -1,0 +1,133 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Fetched is what a fetch came to.
+type Fetched struct {
+	Changes []RefChange // of the refs here, sorted by name
+	Head    string      // the branch that the remote's HEAD names; "" if it was not told
+}
+
+// Fetch brings the objects of those refs of a remote (a name, or an address) that match,
+// and makes the refs here that they map to equal to them: forced, and without those that
+// are gone there. They must be in a namespace that nobody else writes. Their history is
+// complete before they are set.
+//
+// Errors: ErrAuth, ErrRemote, ErrHostile; ErrNotFound without a remote of that name; the
+// context's error. No temporary file and no lock is left, and refs hold an old or a new value.
+func (r *Repo) Fetch(ctx context.Context, remote string, specs []RefSpec, o TransportOptions) (Fetched, error) {
+	m, err := r.remote(remote)
+	if err != nil {
+		return Fetched{}, err
+	}
+	if len(specs) == 0 {
+		return Fetched{}, errors.New("fetch: no refs are asked for")
+	}
+	for _, s := range specs {
+		if err := s.check(); err != nil {
+			return Fetched{}, fmt.Errorf("fetch from %s: %w", m.label(), err)
+		}
+	}
+	before, err := r.mirrored(specs)
+	if err != nil {
+		return Fetched{}, fmt.Errorf("fetch from %s: %w", m.label(), err)
+	}
+	var out Fetched
+	if o.useGit() {
+		err = r.gitFetch(ctx, m, specs, o)
+	} else {
+		out.Head, err = r.builtinFetch(ctx, m, specs, before, o)
+	}
+	_ = r.objects(true) // packs that came are looked for
+	after, aerr := r.mirrored(specs)
+	if err = errors.Join(err, aerr); err != nil {
+		return Fetched{}, fmt.Errorf("fetch from %s: %w", m.label(), err)
+	}
+	out.Changes = changes(before, after)
+	if o.useGit() {
+		if err := r.settle(ctx, out.Changes); err != nil {
+			return Fetched{}, fmt.Errorf("fetch from %s: %w", m.label(), err)
+		}
+	}
+	return out, nil
+}
+
+// mirrored returns the refs here that a fetch may set.
+func (r *Repo) mirrored(specs []RefSpec) (map[string]Hash, error) {
+	out := map[string]Hash{}
+	for _, s := range specs {
+		refs, err := r.Refs(s.prefix())
+		if err != nil {
+			return nil, err
+		}
+		for _, ref := range refs {
+			if strings.HasSuffix(s.Dst, "*") || ref.Name == s.Dst {
+				out[ref.Name] = ref.Hash
+			}
+		}
+	}
+	return out, nil
+}
+
+func changes(before, after map[string]Hash) (out []RefChange) {
+	for name, h := range after {
+		if before[name] != h {
+			out = append(out, RefChange{Name: name, Old: before[name], New: h})
+		}
+	}
+	for name, h := range before {
+		if _, ok := after[name]; !ok {
+			out = append(out, RefChange{Name: name, Old: h})
+		}
+	}
+	slices.SortFunc(out, func(a, b RefChange) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// newer are options of git 2.29 that older ones do not have.
+var newer = []string{"--no-write-fetch-head"}
+
+// gitFetch lets the git program fetch. Its refs are not synced one by one: what they held
+// can be fetched again; see settle.
+func (r *Repo) gitFetch(ctx context.Context, m Remote, specs []RefSpec, o TransportOptions) error {
+	args := func(extra []string) []string {
+		args := []string{
+			"-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "core.fsync=all,-reference", "-c", "fetch.writeCommitGraph=false",
+			"fetch", "--no-tags", "--no-prune-tags", "--no-auto-gc", "--prune", "--force", "--refmap=", "--no-recurse-submodules", "--no-show-forced-updates",
+		}
+		args = append(args, extra...)
+		if o.Progress != nil {
+			args = append(args, "--progress")
+		} else {
+			args = append(args, "--quiet")
+		}
+		args = append(args, "--", m.gitName())
+		for _, s := range specs {
+			args = append(args, "+"+s.Src+":"+s.Dst)
+		}
+		return args
+	}
+	_, err := r.runGit(ctx, gitRun{options: o}, args(newer)...)
+	var failed *gitError
+	if errors.As(err, &failed) && failed.code == unknownOption {
+		_, err = r.runGit(ctx, gitRun{options: o}, args(nil)...)
+	}
+	return classify(err)
+}
+
+// settle makes durable what git has set without syncing: all at once, in packed-refs.
+func (r *Repo) settle(ctx context.Context, moved []RefChange) error {
+	var updates []RefUpdate
+	for _, c := range moved {
+		if !c.New.IsZero() {
+			updates = append(updates, RefUpdate{Name: c.Name, Old: c.New, New: c.New})
+		}
+	}
+	return r.UpdateRefs(ctx, updates)
+}

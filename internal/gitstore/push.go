@@ -1,0 +1,226 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// PushRef is one ref that a remote is to get.
+type PushRef struct {
+	Name  string
+	New   Hash // zero: it is deleted there
+	Old   Hash // with Lease: what the remote must hold now
+	Lease bool
+}
+
+// PushStatus is what became of a ref of a push.
+type PushStatus string
+
+// The ends that a pushed ref can come to.
+const (
+	PushedNew         PushStatus = "new"
+	PushedFastForward PushStatus = "fast_forward"
+	PushedDeleted     PushStatus = "deleted"
+	PushUpToDate      PushStatus = "up_to_date"
+	PushRejected      PushStatus = "rejected"
+)
+
+// PushResult is what became of one ref of a push.
+type PushResult struct {
+	Name   string
+	Status PushStatus
+	Reason string // in words, where it was rejected; what a hook of the remote said is in it
+}
+
+// errNoAtomic says that a remote cannot take several refs as one.
+var errNoAtomic = errors.New("the remote does not support atomic pushes")
+
+// Push sends refs to a remote (a name, or an address) in groups, each of which is set
+// whole or not at all, and returns what became of each ref, in the same order. Nothing is
+// forced: a branch moves forward, a tag that the remote has stays, and a ref is deleted
+// only with Lease. A remote that cannot set several refs at once gets the first ref of
+// each group before the others.
+//
+// A rejected ref is no error. Errors: ErrAuth, ErrRemote; ErrNotFound without a remote of
+// that name; the context's error. Groups that went before an error stay.
+func (r *Repo) Push(ctx context.Context, remote string, groups [][]PushRef, o TransportOptions) ([][]PushResult, error) {
+	m, err := r.remote(remote)
+	if err != nil {
+		return nil, err
+	}
+	for _, group := range groups {
+		for _, ref := range group {
+			if err := ref.check(); err != nil {
+				return nil, fmt.Errorf("push to %s: %w", m.label(), err)
+			}
+		}
+	}
+	p := &push{results: map[string]PushResult{}}
+	if o.useGit() {
+		p.send = func(ctx context.Context, refs []PushRef, atomic bool) ([]PushResult, error) {
+			return r.gitPush(ctx, m, refs, atomic, o)
+		}
+	} else {
+		p.send = func(ctx context.Context, refs []PushRef, atomic bool) ([]PushResult, error) {
+			return r.builtinPush(ctx, m, refs, atomic, o)
+		}
+	}
+	for len(groups) > 0 && err == nil {
+		n, size := 0, 0
+		for n < len(groups) && (n == 0 || size+len(groups[n]) <= maxPushRefs) {
+			size += len(groups[n])
+			n++
+		}
+		err = p.chunk(ctx, groups[:n])
+		if errors.Is(err, errNoAtomic) {
+			err = p.plain(ctx, groups[:n])
+		}
+		p.order = append(p.order, groups[:n]...)
+		groups = groups[n:]
+	}
+	if err != nil {
+		return nil, fmt.Errorf("push to %s: %w", m.label(), err)
+	}
+	return p.all(), nil
+}
+
+func (p PushRef) check() error {
+	if err := CheckRefName(p.Name); err != nil {
+		return err
+	}
+	if p.New.IsZero() && !p.Lease {
+		return fmt.Errorf("%s is to be deleted, and it is not said what it holds", p.Name)
+	}
+	if !p.New.IsZero() && p.Lease {
+		return fmt.Errorf("%s is to be set to something by force", p.Name)
+	}
+	return nil
+}
+
+// maxPushRefs bounds the refs of one push: the remote locks them all at one time.
+const maxPushRefs = 5000
+
+// push sends groups and remembers what became of each ref.
+type push struct {
+	send    func(ctx context.Context, refs []PushRef, atomic bool) ([]PushResult, error)
+	order   [][]PushRef
+	results map[string]PushResult
+	splits  int // pushes made to find out which of several groups is in the way
+}
+
+// maxSplits bounds the search for the groups that a remote refuses without saying which.
+const maxSplits = 64
+
+// chunk sends groups as one, and again without those that are rejected.
+func (p *push) chunk(ctx context.Context, groups [][]PushRef) error {
+	for len(groups) > 0 {
+		results, err := p.send(ctx, slices.Concat(groups...), true)
+		if err != nil {
+			return err
+		}
+		guilty := p.note(results)
+		if len(guilty) == 0 && !slices.ContainsFunc(results, func(r PushResult) bool { return r.Status == PushRejected }) {
+			return nil
+		}
+		rest := slices.DeleteFunc(slices.Clone(groups), func(g []PushRef) bool { return isGuilty(g, guilty) })
+		if len(rest) == len(groups) || len(rest) == 0 {
+			return p.split(ctx, groups)
+		}
+		p.excuse(groups, guilty)
+		groups = rest
+	}
+	return nil
+}
+
+// split tries the halves of groups that were all refused, as a hook does that is asked
+// once for all of them.
+func (p *push) split(ctx context.Context, groups [][]PushRef) error {
+	if p.splits++; len(groups) == 1 || p.splits > maxSplits {
+		for _, g := range groups {
+			p.excuse([][]PushRef{g}, nil)
+		}
+		return nil
+	}
+	half := len(groups) / 2
+	if err := p.chunk(ctx, groups[:half]); err != nil {
+		return err
+	}
+	return p.chunk(ctx, groups[half:])
+}
+
+// collateral marks a ref that was refused only because another one was.
+const collateral = "another ref of the same push was rejected"
+
+// note keeps results, and returns the refs that are rejected for reasons of their own.
+func (p *push) note(results []PushResult) (guilty map[string]bool) {
+	guilty = map[string]bool{}
+	for _, r := range results {
+		p.results[r.Name] = r
+		if r.Status == PushRejected && r.Reason != collateral {
+			guilty[r.Name] = true
+		}
+	}
+	return guilty
+}
+
+func isGuilty(group []PushRef, guilty map[string]bool) bool {
+	return slices.ContainsFunc(group, func(ref PushRef) bool { return guilty[ref.Name] })
+}
+
+// excuse marks the refs that did not go because another one of their group did not.
+func (p *push) excuse(groups [][]PushRef, guilty map[string]bool) {
+	for _, g := range groups {
+		if guilty != nil && !isGuilty(g, guilty) {
+			continue
+		}
+		for _, ref := range g {
+			if r := p.results[ref.Name]; r.Status != PushRejected && r.Status != PushUpToDate {
+				p.results[ref.Name] = PushResult{Name: ref.Name, Status: PushRejected, Reason: collateral}
+			}
+		}
+	}
+}
+
+// plain sends to a remote that sets each ref by itself: what a group stands on first, and
+// the rest of it where that was taken.
+func (p *push) plain(ctx context.Context, groups [][]PushRef) error {
+	var first, rest []PushRef
+	for _, g := range groups {
+		if len(g) > 0 {
+			first = append(first, g[0])
+		}
+	}
+	results, err := p.send(ctx, first, false)
+	if err != nil {
+		return err
+	}
+	guilty := p.note(results)
+	for _, g := range groups {
+		if len(g) > 0 && !guilty[g[0].Name] {
+			rest = append(rest, g[1:]...)
+		}
+	}
+	p.excuse(groups, guilty)
+	if len(rest) == 0 {
+		return nil
+	}
+	if results, err = p.send(ctx, rest, false); err != nil {
+		return err
+	}
+	p.note(results)
+	return nil
+}
+
+func (p *push) all() [][]PushResult {
+	out := make([][]PushResult, len(p.order))
+	for i, g := range p.order {
+		out[i] = make([]PushResult, len(g))
+		for k, ref := range g {
+			out[i][k] = p.results[ref.Name]
+			out[i][k].Name = ref.Name
+		}
+	}
+	return out
+}

@@ -1,0 +1,154 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// gitPush lets the git program push refs, all or none of them if atomic.
+func (r *Repo) gitPush(ctx context.Context, m Remote, refs []PushRef, atomic bool, o TransportOptions) ([]PushResult, error) {
+	args := []string{"-c", "push.followTags=false", "push", "--porcelain", "--no-follow-tags", "--recurse-submodules=no"}
+	if o.Progress != nil {
+		args = append(args, "--progress")
+	}
+	if atomic {
+		args = append(args, "--atomic")
+	}
+	for _, ref := range refs {
+		if ref.Lease {
+			args = append(args, "--force-with-lease="+ref.Name+":"+ref.Old.String())
+		}
+	}
+	args = append(args, "--", m.gitName())
+	run := gitRun{options: o}
+	if len(refs) > fewRefs && !slices.ContainsFunc(refs, func(ref PushRef) bool { return ref.New.IsZero() }) {
+		dir, err := r.outgoing(refs)
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(dir)
+		run.gitDir, args = dir, append(args, "refs/*:refs/*")
+	} else {
+		for _, ref := range refs {
+			from := ref.New.String()
+			if ref.New.IsZero() {
+				from = ""
+			}
+			args = append(args, from+":"+ref.Name)
+		}
+	}
+	out, err := r.runGit(ctx, run, args...)
+	var failed *gitError
+	if err != nil && !errors.As(err, &failed) {
+		return nil, err
+	}
+	if failed != nil && strings.Contains(failed.stderr, "does not support --atomic") {
+		return nil, errNoAtomic
+	}
+	said := ""
+	if failed != nil {
+		said = remoteLines(failed.stderr)
+	}
+	results := parsePush(string(out), said)
+	if err != nil && !slices.ContainsFunc(results, func(r PushResult) bool { return r.Status == PushRejected }) || len(results) < len(refs) {
+		return nil, classify(errors.Join(err, missingResults(results, refs, err)))
+	}
+	return results, nil
+}
+
+func missingResults(results []PushResult, refs []PushRef, err error) error {
+	if err != nil || len(results) >= len(refs) {
+		return nil
+	}
+	return fmt.Errorf("%w: it told of %d refs out of %d", ErrRemote, len(results), len(refs))
+}
+
+// outgoing makes a git folder that has nothing but refs, those to be pushed, and uses the
+// objects of this repository. Git compares every ref that it is told by name with all that
+// the remote has; a pattern costs it no more than a look at each.
+func (r *Repo) outgoing(refs []PushRef) (dir string, err error) {
+	tmp := filepath.Join(r.gitDir, guardDir, "tmp")
+	if err := r.fs.MkdirAll(tmp); err != nil {
+		return "", err
+	}
+	if dir, err = os.MkdirTemp(tmp, "push-*"); err != nil {
+		return "", err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
+	lines := make([]string, len(refs))
+	for i, ref := range refs {
+		lines[i] = ref.New.String() + " " + ref.Name + "\n"
+	}
+	hooks, _ := r.HooksDir()
+	config := "[include]\n\tpath = " + configQuote(r.configPath()) + "\n[core]\n\tbare = true\n\thooksPath = " + configQuote(hooks) + "\n"
+	err = os.Mkdir(filepath.Join(dir, "refs"), 0o700)
+	for name, content := range map[string]string{"HEAD": "ref: refs/heads/none\n", "config": config, "packed-refs": strings.Join(lines, "")} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	return dir, err
+}
+
+// remoteLines are what the remote, or its hook, said.
+func remoteLines(stderr string) string {
+	var out []string
+	for line := range strings.SplitSeq(strings.ReplaceAll(stderr, "\r", "\n"), "\n") {
+		if said, ok := strings.CutPrefix(strings.TrimRight(line, " \x1b[K"), "remote: "); ok && !gitMeter.MatchString(line) {
+			out = append(out, said)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// parsePush reads what git push --porcelain says: a flag, from:to, and a summary, with
+// tabs between them.
+func parsePush(out, said string) (results []PushResult) {
+	for line := range strings.Lines(out) {
+		flag, rest, ok := strings.Cut(strings.TrimRight(line, "\n"), "\t")
+		names, summary, ok2 := strings.Cut(rest, "\t")
+		_, name, ok3 := strings.Cut(names, ":")
+		if !ok || !ok2 || !ok3 || len(flag) != 1 {
+			continue
+		}
+		r := PushResult{Name: name}
+		switch flag {
+		case "=":
+			r.Status = PushUpToDate
+		case "*":
+			r.Status = PushedNew
+		case " ", "+":
+			r.Status = PushedFastForward
+		case "-":
+			r.Status = PushedDeleted
+		default:
+			r.Status, r.Reason = PushRejected, reason(summary, said)
+		}
+		results = append(results, r)
+	}
+	return results
+}
+
+// reason turns git's summary of a rejection, "[rejected] (why)", into words.
+func reason(summary, said string) string {
+	why := summary
+	if open := strings.IndexByte(summary, '('); open >= 0 {
+		why = strings.TrimSuffix(summary[open+1:], ")")
+	}
+	switch {
+	case strings.Contains(why, "atomic"):
+		return collateral
+	case why == "fetch first" || why == "needs force":
+		return "non-fast-forward"
+	case strings.Contains(why, "hook") && said != "":
+		return why + ": " + said
+	}
+	return why
+}

@@ -1,0 +1,380 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// fewRefs is the number of refs up to which each is a file of its own.
+const fewRefs = 64
+
+// UpdateRefs changes many refs, each if it still holds its Old, durably. A few are changed
+// one by one as UpdateRef does, until one fails. Many go into packed-refs, which is replaced
+// once: then nothing has changed when one of them does not hold its Old. After a crash each
+// ref holds its old value or its new one; some may have the one while others have the other.
+//
+// An update whose Old and New are the same makes durable what another program set.
+// Errors are those of UpdateRef.
+func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
+	for _, u := range updates {
+		if err := CheckRefName(u.Name); err != nil {
+			return err
+		}
+		if u.Old.IsZero() && u.New.IsZero() {
+			return fmt.Errorf("update %s: neither an old nor a new value", u.Name)
+		}
+	}
+	if len(updates) > fewRefs {
+		return r.updatePacked(ctx, updates)
+	}
+	for _, u := range updates {
+		if err := r.UpdateRef(ctx, u); err != nil {
+			return err
+		}
+		if u.Old == u.New {
+			if err := r.syncLoose(u.Name); err != nil {
+				return fmt.Errorf("update %s: %w", u.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// syncLoose makes a ref file durable that another program wrote.
+func (r *Repo) syncLoose(name string) error {
+	f, err := r.fs.OpenFile(r.refPath(name), os.O_RDWR, 0)
+	if isAbsent(err) {
+		return nil // packed
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	err = r.fs.SyncDir(filepath.Dir(f.Name()))
+	if isAbsent(err) {
+		return nil
+	}
+	return err
+}
+
+// updatePacked changes refs by one new packed-refs.
+func (r *Repo) updatePacked(ctx context.Context, updates []RefUpdate) error {
+	updates = slices.Clone(updates)
+	slices.SortFunc(updates, func(a, b RefUpdate) int { return strings.Compare(a.Name, b.Name) })
+	for i := 1; i < len(updates); i++ {
+		if updates[i].Name == updates[i-1].Name {
+			return fmt.Errorf("update %s: it is to be changed twice", updates[i].Name)
+		}
+	}
+	err := r.guarded(ctx, r.refGuard(), func() error {
+		b := &refBatch{r: r, ctx: ctx, updates: updates}
+		return errors.Join(b.run(), b.release())
+	})
+	if err != nil {
+		return fmt.Errorf("update %d refs: %w", len(updates), err)
+	}
+	return nil
+}
+
+// refBatch is a change of many refs under way, under the guard.
+//
+// Every ref is locked as git does before its value is compared, and until it has the new
+// one. New values are in packed-refs from one rename on, and where there is a file of the
+// ref, which goes before packed-refs, from its removal on. A deleted ref goes from
+// packed-refs first, as in deleteLocked.
+type refBatch struct {
+	r       *Repo
+	ctx     context.Context
+	updates []RefUpdate // sorted by name
+	locks   []string    // lock files that are there, closed: there are more than may be open
+	loose   []bool      // has a file of its own
+}
+
+func (b *refBatch) run() (err error) {
+	packed, err := b.r.lock(b.r.packedPath())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, packed.release()) }()
+	old, err := b.r.readPacked()
+	if err != nil {
+		return err
+	}
+	for _, u := range b.updates {
+		if err := b.lock(u.Name); err != nil {
+			return err
+		}
+	}
+	if err := b.compare(old); err != nil {
+		return err
+	}
+	next, err := b.merge(old)
+	if err != nil {
+		return err
+	}
+	for _, u := range b.updates {
+		if err := b.log(u); err != nil {
+			return err
+		}
+	}
+	// The lock on packed-refs is needed until the files are gone: git would pack one of
+	// them in between. So the content goes through a file of its own.
+	if err := b.r.fs.WriteFile(b.r.packedPath(), next); err != nil {
+		return err
+	}
+	return b.removeFiles()
+}
+
+func (b *refBatch) lock(name string) error {
+	if err := b.ctx.Err(); err != nil {
+		return err
+	}
+	if err := b.r.clearEmptyDir(b.r.refPath(name)); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := b.mkdir(filepath.Dir(b.r.refPath(name))); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	l, err := b.r.lock(b.r.refPath(name))
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	b.locks = append(b.locks, l.path)
+	return l.file.Close()
+}
+
+// mkdir makes a folder for locks. It is not made durable, since no ref will be in it.
+func (b *refBatch) mkdir(dir string) error {
+	err := b.r.fs.Mkdir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = b.mkdir(filepath.Dir(dir)); err == nil {
+			err = b.r.fs.Mkdir(dir)
+		}
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// release removes the locks, and the folders that nothing is in.
+func (b *refBatch) release() error {
+	var errs []error
+	parents := map[string]string{} // folder → a ref in it
+	for i, path := range b.locks {
+		errs = append(errs, b.r.fs.Remove(path))
+		parents[filepath.Dir(path)] = b.updates[i].Name
+	}
+	for _, name := range parents {
+		b.r.removeEmptyParents(name)
+	}
+	return errors.Join(errs...)
+}
+
+// packedLine is one ref of packed-refs, with what a tag peels to.
+type packedLine struct {
+	name   string
+	h      Hash
+	peeled string // a line "^<id>\n", or ""
+}
+
+type packedContent struct {
+	lines []packedLine // sorted by name
+	fully bool         // every tag has its peeled line
+}
+
+// readPacked reads all of packed-refs, whose lock is held.
+func (r *Repo) readPacked() (packedContent, error) {
+	raw, err := os.ReadFile(r.packedPath())
+	if isAbsent(err) {
+		return packedContent{fully: true}, nil
+	}
+	if err != nil {
+		return packedContent{}, err
+	}
+	var out packedContent
+	for line := range strings.Lines(string(raw)) {
+		switch {
+		case line[0] == '#':
+			out.fully = out.fully || strings.Contains(strings.TrimRight(line, "\n")+" ", " fully-peeled ")
+		case line[0] == '^' && len(out.lines) > 0:
+			out.lines[len(out.lines)-1].peeled = strings.TrimRight(line, "\r\n") + "\n"
+		default:
+			name, h, ok := parsePacked([]byte(line))
+			if !ok {
+				return out, fmt.Errorf("%s: damaged line %.80q", r.packedPath(), line)
+			}
+			out.lines = append(out.lines, packedLine{name: name, h: h})
+		}
+	}
+	slices.SortStableFunc(out.lines, func(a, b packedLine) int { return strings.Compare(a.name, b.name) })
+	return out, nil
+}
+
+func (c packedContent) find(name string) (packedLine, bool) {
+	i, ok := slices.BinarySearchFunc(c.lines, name, func(l packedLine, name string) int { return strings.Compare(l.name, name) })
+	if !ok {
+		return packedLine{}, false
+	}
+	return c.lines[i], true
+}
+
+// compare checks that every ref holds what it should.
+func (b *refBatch) compare(old packedContent) error {
+	b.loose = make([]bool, len(b.updates))
+	for i, u := range b.updates {
+		h, target, err := readLoose(b.r.refPath(u.Name))
+		switch {
+		case errors.Is(err, ErrNotFound):
+			line, _ := old.find(u.Name)
+			h = line.h
+		case err != nil:
+			return fmt.Errorf("read %s: %w", u.Name, err)
+		case target != "":
+			return fmt.Errorf("%s is a symbolic ref to %s", u.Name, target)
+		default:
+			b.loose[i] = true
+		}
+		if h != u.Old {
+			return fmt.Errorf("%s: %w: it holds %s, not %s", u.Name, ErrConflict, describeHash(h), describeHash(u.Old))
+		}
+	}
+	return nil
+}
+
+// merge gives the new content of packed-refs. A ref outside of refs/tags is not peeled:
+// the header then says so, and git looks for itself.
+func (b *refBatch) merge(old packedContent) ([]byte, error) {
+	next := packedContent{fully: old.fully}
+	lines := old.lines
+	for _, u := range b.updates {
+		for len(lines) > 0 && lines[0].name < u.Name {
+			next.lines, lines = append(next.lines, lines[0]), lines[1:]
+		}
+		var had packedLine
+		if len(lines) > 0 && lines[0].name == u.Name {
+			had, lines = lines[0], lines[1:]
+		}
+		line := packedLine{name: u.Name, h: u.New, peeled: had.peeled}
+		if u.New.IsZero() {
+			continue
+		}
+		if had.h != u.New {
+			line.peeled = ""
+			if strings.HasPrefix(u.Name, "refs/tags/") {
+				to, err := b.r.Peel(u.New)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", u.Name, err)
+				}
+				if to != u.New {
+					line.peeled = "^" + to.String() + "\n"
+				}
+			} else {
+				next.fully = false
+			}
+		}
+		next.lines = append(next.lines, line)
+	}
+	next.lines = append(next.lines, lines...)
+	if err := b.checkNames(next.lines); err != nil {
+		return nil, err
+	}
+	return next.encode(), nil
+}
+
+// checkNames refuses names of which one is a folder of the other. What is a file was found
+// out by locking.
+func (b *refBatch) checkNames(lines []packedLine) error {
+	names := make(map[string]bool, len(lines))
+	for _, l := range lines {
+		names[l.name] = true
+	}
+	for _, u := range b.updates {
+		if u.New.IsZero() {
+			continue
+		}
+		for at := len("refs/"); ; at++ {
+			next := strings.IndexByte(u.Name[at:], '/')
+			if next < 0 {
+				break
+			}
+			at += next
+			if names[u.Name[:at]] {
+				return fmt.Errorf("%s exists, so %s cannot", u.Name[:at], u.Name)
+			}
+		}
+		i, _ := slices.BinarySearchFunc(lines, u.Name+"/", func(l packedLine, name string) int { return strings.Compare(l.name, name) })
+		if i < len(lines) && strings.HasPrefix(lines[i].name, u.Name+"/") {
+			return fmt.Errorf("%s exists, so %s cannot", lines[i].name, u.Name)
+		}
+	}
+	return nil
+}
+
+func (c packedContent) encode() []byte {
+	out := make([]byte, 0, len(c.lines)*160)
+	out = append(out, "# pack-refs with: peeled "...)
+	if c.fully {
+		out = append(out, "fully-peeled "...)
+	}
+	out = append(out, "sorted \n"...)
+	for _, l := range c.lines {
+		out = append(out, l.h.String()...)
+		out = append(append(append(out, ' '), l.name...), '\n')
+		out = append(out, l.peeled...)
+	}
+	return out
+}
+
+func (b *refBatch) log(u RefUpdate) error {
+	logged := isLogged(u.Name)
+	switch {
+	case u.Old == u.New:
+		return nil
+	case u.New.IsZero():
+		if !logged && noFileAt(b.r.logPath(u.Name)) {
+			return nil
+		}
+		return b.r.logDeletion(u)
+	case logged:
+		return b.r.logUpdate(u)
+	}
+	return nil
+}
+
+// removeFiles takes away the refs' own files, after which packed-refs counts.
+func (b *refBatch) removeFiles() error {
+	dirs := map[string]bool{}
+	for i, u := range b.updates {
+		if !b.loose[i] {
+			continue
+		}
+		if err := b.r.fs.Remove(b.r.refPath(u.Name)); err != nil {
+			return err
+		}
+		dirs[filepath.Dir(b.r.refPath(u.Name))] = true
+	}
+	for dir := range dirs {
+		if err := b.r.fs.SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// updateAll changes refs through packed-refs however few they are, so that none changes
+// where one does not hold its Old.
+func (r *Repo) updateAll(ctx context.Context, updates []RefUpdate) error {
+	if len(updates) == 1 {
+		return r.UpdateRef(ctx, updates[0])
+	}
+	return r.updatePacked(ctx, updates)
+}

@@ -1,0 +1,332 @@
+package gitstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// ErrExists says that there is a remote of that name already.
+var ErrExists = errors.New("exists already")
+
+// Remote is another repository that git's configuration gives a name.
+type Remote struct {
+	Name    string
+	URL     string
+	PushURL string // where pushes go; empty: to URL
+}
+
+// pushTo is where pushes go.
+func (m Remote) pushTo() string {
+	if m.PushURL != "" {
+		return m.PushURL
+	}
+	return m.URL
+}
+
+// remoteRefs begins the names of the refs that mirror remotes.
+const remoteRefs = "refs/tape/remotes/"
+
+// RemoteRefs begins the names of the refs that hold what a remote has, as far as it is
+// known here. Nothing else writes there, and git's own fetch does not.
+func RemoteRefs(name string) string { return remoteRefs + name + "/" }
+
+// Remotes returns the remotes that git's configuration names, sorted by name.
+func (r *Repo) Remotes() ([]Remote, error) {
+	var out []Remote
+	for _, e := range r.freshConfig() {
+		if e.section != "remote" || e.subsection == "" || CheckRemoteName(e.subsection) != nil {
+			continue
+		}
+		i := slices.IndexFunc(out, func(m Remote) bool { return m.Name == e.subsection })
+		if i < 0 {
+			i = len(out)
+			out = append(out, Remote{Name: e.subsection})
+		}
+		switch { // of several addresses git fetches from the first
+		case e.key == "url" && out[i].URL == "":
+			out[i].URL = e.value
+		case e.key == "pushurl" && out[i].PushURL == "":
+			out[i].PushURL = e.value
+		}
+	}
+	out = slices.DeleteFunc(out, func(m Remote) bool { return m.URL == "" })
+	slices.SortFunc(out, func(a, b Remote) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// AddRemote names another repository in git's configuration, so that a plain git fetch
+// works, too. A path is made absolute. Errors: ErrExists, wrapped; one that says what is
+// wrong with the name or the address.
+func (r *Repo) AddRemote(ctx context.Context, name, address string) error {
+	if err := CheckRemoteName(name); err != nil {
+		return err
+	}
+	if err := CheckURL(address); err != nil {
+		return err
+	}
+	if isLocalPath(address) {
+		abs, err := filepath.Abs(address)
+		if err != nil {
+			return err
+		}
+		address = abs
+	}
+	lines := "[remote \"" + name + "\"]\n\turl = " + configQuote(address) + "\n\tfetch = +refs/heads/*:refs/remotes/" + name + "/*\n"
+	err := r.editFile(ctx, r.configPath(), func(old []byte) ([]byte, error) {
+		before, err := configEntries(old)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(before, func(e configEntry) bool { return e.section == "remote" && e.subsection == name }) {
+			return nil, ErrExists
+		}
+		next := slices.Clone(old)
+		if len(next) > 0 && next[len(next)-1] != '\n' {
+			next = append(next, '\n')
+		}
+		next = append(next, lines...)
+		after, err := configEntries(next)
+		if err != nil {
+			return nil, err
+		}
+		if len(after) != len(before)+2 || !slices.Equal(after[:len(before)], before) || after[len(before)].value != address {
+			return nil, errors.New("the configuration is written in a way that cannot be added to; do it with git remote add")
+		}
+		return next, nil
+	})
+	if err != nil {
+		return fmt.Errorf("add remote %q: %w", name, err)
+	}
+	return nil
+}
+
+// RemoveRemote takes a remote out of git's configuration, and the refs that hold what was
+// fetched from it. Errors: ErrNotFound, wrapped, without such a remote in the repository's
+// own configuration.
+func (r *Repo) RemoveRemote(ctx context.Context, name string) error {
+	if err := CheckRemoteName(name); err != nil {
+		return err
+	}
+	if err := r.editFile(ctx, r.configPath(), func(old []byte) ([]byte, error) { return withoutRemote(old, name) }); err != nil {
+		return fmt.Errorf("remove remote %q: %w", name, err)
+	}
+	var updates []RefUpdate
+	for _, prefix := range []string{"refs/remotes/" + name + "/", RemoteRefs(name)} {
+		if err := r.removeSymbolic(ctx, prefix+"HEAD"); err != nil {
+			return fmt.Errorf("remove remote %q: %w", name, err)
+		}
+		refs, err := r.Refs(prefix)
+		if err != nil {
+			return fmt.Errorf("remove remote %q: %w", name, err)
+		}
+		for _, ref := range refs {
+			updates = append(updates, RefUpdate{Name: ref.Name, Old: ref.Hash, Who: transportWho})
+		}
+	}
+	if err := r.UpdateRefs(ctx, updates); err != nil {
+		return fmt.Errorf("remove remote %q: %w", name, err)
+	}
+	return nil
+}
+
+// withoutRemote cuts the sections of a remote out of a configuration.
+func withoutRemote(old []byte, name string) ([]byte, error) {
+	concerns := func(e configEntry) bool { return e.section == "remote" && e.subsection == name }
+	before, err := configEntries(old)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(before, concerns) {
+		return nil, ErrNotFound
+	}
+	var next []byte
+	inside := false
+	for line := range bytes.Lines(old) {
+		if text := strings.TrimLeft(string(line), " \t"); strings.HasPrefix(text, "[") {
+			p := &configParser{src: text[1:]}
+			inside = p.header() == nil && p.section == "remote" && p.subsection == name
+		}
+		if !inside {
+			next = append(next, line...)
+		}
+	}
+	after, err := configEntries(next)
+	if err != nil || !slices.Equal(after, slices.DeleteFunc(before, concerns)) {
+		return nil, errors.New("the configuration is written in a way that cannot be edited; do it with git remote remove")
+	}
+	return next, nil
+}
+
+// removeSymbolic removes a symbolic ref, if that is what is there.
+func (r *Repo) removeSymbolic(ctx context.Context, name string) error {
+	path := r.refPath(name)
+	if _, target, err := readLoose(path); err != nil || target == "" {
+		return nil //nolint:nilerr // it is not there, or no symbolic ref: then it is listed
+	}
+	return r.guarded(ctx, r.refGuard(), func() (err error) {
+		l, err := r.lock(path)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			err = errors.Join(err, l.release())
+			r.removeEmptyParents(name)
+		}()
+		return errors.Join(r.fs.Remove(path), r.fs.SyncDir(filepath.Dir(path)))
+	})
+}
+
+// remote finds a remote by name; what is no name of one is taken for an address.
+func (r *Repo) remote(name string) (Remote, error) {
+	all, err := r.Remotes()
+	if err != nil {
+		return Remote{}, err
+	}
+	if i := slices.IndexFunc(all, func(m Remote) bool { return m.Name == name }); i >= 0 {
+		return all[i], nil
+	}
+	if CheckRemoteName(name) == nil && !strings.ContainsAny(name, `/\:`) {
+		return Remote{}, fmt.Errorf("remote %q: %w", name, ErrNotFound)
+	}
+	if err := CheckURL(name); err != nil {
+		return Remote{}, err
+	}
+	if isLocalPath(name) {
+		name, err = filepath.Abs(name)
+	}
+	return Remote{URL: name}, err
+}
+
+// CheckRemoteName says what is wrong with the name of a remote, by git's rules: it is part
+// of the names of refs.
+func CheckRemoteName(name string) error {
+	err := CheckRefName("refs/remotes/" + name)
+	switch {
+	case strings.HasPrefix(name, "-"):
+		err = errors.New("it begins with a dash")
+	case strings.ContainsAny(name, "\"\\"):
+		err = errors.New("it has a quotation mark or backslash")
+	}
+	if err != nil {
+		return fmt.Errorf("bad name %q of a remote: %w", name, err)
+	}
+	return nil
+}
+
+// schemes are the ways to a remote that are used.
+var schemes = []string{"file", "ssh", "git+ssh", "ssh+git", "http", "https", "git"}
+
+// CheckURL refuses addresses that git would take for an option or a program to run, and
+// ways to a remote other than a path, file, ssh, http, https and git.
+func CheckURL(address string) error {
+	bad := func(why string) error { return fmt.Errorf("bad address %q of a remote: %s", MaskURL(address), why) }
+	switch {
+	case address == "":
+		return errors.New("the address of the remote is empty")
+	case strings.HasPrefix(address, "-"):
+		return bad("it begins with a dash")
+	case strings.ContainsFunc(address, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		return bad("it has a control character")
+	}
+	if helper, _, ok := strings.Cut(address, "::"); ok && !strings.ContainsAny(helper, "/[@.") {
+		return bad("addresses that name a helper program are not used")
+	}
+	scheme, rest, ok := strings.Cut(address, "://")
+	if ok && !strings.ContainsAny(scheme, "/:") {
+		if !slices.Contains(schemes, strings.ToLower(scheme)) {
+			return bad("use a path, file://, ssh://, https:// or user@host:path")
+		}
+		if strings.HasPrefix(rest, "-") {
+			return bad("the host begins with a dash")
+		}
+	}
+	if host, path, ok := scpAddress(address); ok {
+		_, host = cutUser(host)
+		if strings.HasPrefix(host, "-") || strings.HasPrefix(path, "-") {
+			return bad("the host or path begins with a dash")
+		}
+	}
+	return nil
+}
+
+func cutUser(s string) (user, host string) {
+	if at := strings.LastIndexByte(s, '@'); at >= 0 {
+		return s[:at], s[at+1:]
+	}
+	return "", s
+}
+
+// scpAddress takes host:path apart, git's short form of an ssh address.
+func scpAddress(address string) (host, path string, ok bool) {
+	if strings.Contains(address, "://") {
+		return "", "", false
+	}
+	host, path, ok = strings.Cut(address, ":")
+	if ok && strings.Contains(host, "[") { // an IPv6 address in brackets
+		end := strings.Index(address, "]:")
+		if end < 0 {
+			return "", "", false
+		}
+		host, path = address[:end+1], address[end+2:]
+	}
+	if !ok || host == "" || strings.ContainsAny(host, `/\`) || runtime.GOOS == "windows" && len(host) == 1 {
+		return "", "", false
+	}
+	return host, path, true
+}
+
+// isLocalPath reports whether an address is a path, and not a file:// one.
+func isLocalPath(address string) bool {
+	_, _, scp := scpAddress(address)
+	return !scp && !strings.Contains(address, "://")
+}
+
+// LocalDir returns the folder that an address names: a path or file://.
+func LocalDir(address string) (dir string, ok bool) {
+	if isLocalPath(address) {
+		return address, true
+	}
+	if len(address) < len("file://") || !strings.EqualFold(address[:len("file://")], "file://") {
+		return "", false
+	}
+	dir = address[len("file://"):]
+	if un, err := url.PathUnescape(dir); err == nil {
+		dir = un
+	}
+	if runtime.GOOS == "windows" {
+		dir = strings.TrimPrefix(dir, "/")
+	}
+	return filepath.FromSlash(dir), true
+}
+
+// MaskURL hides a password, or a token, that an address has in it.
+func MaskURL(address string) string {
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		return address
+	}
+	host, path, slash := strings.Cut(rest, "/")
+	user, host := cutUser(host)
+	if user == "" {
+		return address
+	}
+	name, _, secret := strings.Cut(user, ":")
+	switch {
+	case secret:
+		user = name + ":***"
+	case strings.HasPrefix(strings.ToLower(scheme), "http"):
+		user = "***" // a token may stand in the name's place
+	}
+	out := scheme + "://" + user + "@" + host
+	if slash {
+		out += "/" + path
+	}
+	return out
+}

@@ -1,0 +1,157 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Why a remote was not to be talked to. The message has what the remote, or git, said.
+var (
+	// ErrAuth says that credentials were refused, or are missing.
+	ErrAuth = errors.New("access denied")
+	// ErrRemote says that a remote cannot be reached, is no repository, or hung up.
+	ErrRemote = errors.New("the remote cannot be used")
+	// ErrHostile says that what a remote sent is not to be let in: damaged objects, or
+	// sizes and names beyond what is allowed.
+	ErrHostile = errors.New("refused what the remote sent")
+)
+
+// TransportOptions change how a remote is talked to; the zero value means the defaults.
+type TransportOptions struct {
+	Builtin  bool      // do without the git program, even where there is one
+	Progress io.Writer // gets the transport's own progress, for a terminal; nil: quiet, and nothing is asked
+}
+
+// RefSpec maps refs of one side to names on the other. Both may end in "/*".
+type RefSpec struct{ Src, Dst string }
+
+// to returns the name on the other side.
+func (s RefSpec) to(name string) (string, bool) {
+	prefix, glob := strings.CutSuffix(s.Src, "*")
+	if !glob {
+		return s.Dst, name == s.Src
+	}
+	rest, ok := strings.CutPrefix(name, prefix)
+	return strings.TrimSuffix(s.Dst, "*") + rest, ok && rest != ""
+}
+
+// prefix is what all names of the other side begin with.
+func (s RefSpec) prefix() string { return strings.TrimSuffix(s.Dst, "*") }
+
+// check refuses what is no pair of full ref names.
+func (s RefSpec) check() error {
+	if strings.HasSuffix(s.Src, "/*") != strings.HasSuffix(s.Dst, "/*") {
+		return fmt.Errorf("bad pair of refs %q and %q: only one ends in /*", s.Src, s.Dst)
+	}
+	for _, name := range []string{s.Src, s.Dst} {
+		if name, _ = strings.CutSuffix(name, "/*"); CheckRefName(name+"/x") != nil {
+			return CheckRefName(name + "/x")
+		}
+	}
+	return nil
+}
+
+// RefChange is a ref that moved. New zero: it is gone.
+type RefChange struct {
+	Name     string
+	Old, New Hash
+}
+
+// useGit reports whether the git program does the work.
+func (o TransportOptions) useGit() bool {
+	if o.Builtin {
+		return false
+	}
+	_, err := exec.LookPath("git")
+	return err == nil
+}
+
+// LsRemote returns the refs of a remote (a name, or an address) that begin with one of
+// prefixes, sorted by name, and the branch that its HEAD names, "" if it does not tell.
+func (r *Repo) LsRemote(ctx context.Context, remote string, prefixes []string, o TransportOptions) (refs []Ref, head string, err error) {
+	m, err := r.remote(remote)
+	if err != nil {
+		return nil, "", err
+	}
+	if o.useGit() {
+		refs, head, err = r.gitLsRemote(ctx, m, o)
+	} else {
+		refs, head, err = r.builtinLsRemote(ctx, m, o)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("list refs of %s: %w", m.label(), err)
+	}
+	refs = slices.DeleteFunc(refs, func(ref Ref) bool {
+		return !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(ref.Name, p) })
+	})
+	slices.SortFunc(refs, func(a, b Ref) int { return strings.Compare(a.Name, b.Name) })
+	return refs, head, nil
+}
+
+// label names a remote in a message.
+func (m Remote) label() string {
+	if m.Name != "" {
+		return m.Name
+	}
+	return MaskURL(m.URL)
+}
+
+// openLocal opens the repository at a path that is a remote: bare, or with a working tree.
+func openLocal(dir string) (*Repo, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRemote, err)
+	}
+	for _, gitDir := range []string{filepath.Join(dir, ".git"), dir, dir + ".git"} {
+		if st, err := os.Stat(filepath.Join(gitDir, "objects")); err != nil || !st.IsDir() {
+			continue
+		}
+		r, err := Open(gitDir, nil)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrRemote, err)
+		}
+		return r, nil
+	}
+	return nil, fmt.Errorf("%w: %s is no git repository", ErrRemote, dir)
+}
+
+// SetRemoteHead makes the HEAD of a remote that is a path name a branch, so that a plain
+// git clone checks it out. It does so only where HEAD names a branch that does not exist,
+// and branch does; for other remotes it does nothing: they have their own ways.
+func (r *Repo) SetRemoteHead(ctx context.Context, remote, branch string) error {
+	m, err := r.remote(remote)
+	if err != nil {
+		return err
+	}
+	dir, ok := LocalDir(m.pushTo())
+	if !ok {
+		return nil
+	}
+	other, err := openLocal(dir)
+	if err != nil {
+		return fmt.Errorf("set HEAD of %s: %w", m.label(), err)
+	}
+	if other.isCheckedOut() {
+		return nil // its files would seem deleted
+	}
+	named, h, err := other.Head(other.gitDir)
+	if err != nil || named == branch || !h.IsZero() {
+		return err
+	}
+	if _, err := other.Ref(branch); err != nil {
+		return fmt.Errorf("set HEAD of %s: %w", m.label(), err)
+	}
+	return other.SetHead(ctx, other.gitDir, branch)
+}
+
+// isCheckedOut reports whether the repository has a working tree.
+func (r *Repo) isCheckedOut() bool {
+	_, ok := r.mainWorktree()
+	return ok
+}

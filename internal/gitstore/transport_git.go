@@ -1,0 +1,250 @@
+package gitstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// PushEnv is set in the environment of git's hooks while this program pushes: it has
+// checked what it pushes, and its own pre-push hook need not do so again. Hooks of the
+// user's run as ever.
+const PushEnv = "TAPE_PUSHING"
+
+// streamFrom is the size from which git handles a file piece by piece: a crafted pack
+// must not make it hold gigabytes.
+const streamFrom = "32m"
+
+// unknownOption is git's exit code for an option that it does not know.
+const unknownOption = 129
+
+// gitError is a git that failed.
+type gitError struct {
+	code   int
+	stderr string
+	err    error
+}
+
+func (e *gitError) Error() string {
+	if said := explain(e.stderr); said != "" {
+		return said
+	}
+	return e.err.Error()
+}
+
+func (e *gitError) Unwrap() error { return e.err }
+
+// gitRun says how git is run.
+type gitRun struct {
+	options TransportOptions
+	gitDir  string // another git folder, which uses the objects of the repository; empty: its own
+}
+
+// runGit runs the git program for a transport and returns what it wrote to its standard
+// output. A git that is stopped, or fails, leaves no lock and no temporary file.
+func (r *Repo) runGit(ctx context.Context, run gitRun, args ...string) ([]byte, error) {
+	o, gitDir, env := run.options, r.gitDir, r.transportEnvironment(run.options)
+	if run.gitDir != "" {
+		gitDir, env = run.gitDir, append(env, "GIT_OBJECT_DIRECTORY="+r.objectsDir())
+	}
+	base := []string{
+		"--git-dir=" + gitDir, "-c", "core.bigFileThreshold=" + streamFrom, "-c", "protocol.ext.allow=never",
+		"-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "submodule.recurse=false",
+	}
+	started := time.Now().Add(-10 * time.Millisecond) // the clock of a file system is a coarse one
+	cmd := exec.CommandContext(ctx, "git", append(base, args...)...)
+	cmd.Dir, cmd.Env = r.rootDir(), env
+	var stdout bytes.Buffer
+	stderr := &tail{more: o.Progress}
+	cmd.Stdout, cmd.Stderr = &stdout, stderr
+	cmd.WaitDelay = 10 * time.Second
+	if o.Progress == nil {
+		endWithChildren(cmd)
+	} else {
+		// Git may have to ask for a password, which it can do in the terminal's own
+		// process group only. It ends its children itself.
+		cmd.Cancel = func() error { return cmd.Process.Signal(terminate()) }
+	}
+	err := cmd.Run()
+	if err == nil {
+		return stdout.Bytes(), nil
+	}
+	before := map[string]bool{}
+	note := func(path string, st fs.FileInfo) {
+		if st.ModTime().Before(started) {
+			before[path] = true
+		}
+	}
+	swept := errors.Join(r.eachTemporary(note), r.eachEmptyLock(note))
+	if swept == nil {
+		swept = r.sweepGit(before)
+	}
+	if ctx.Err() != nil {
+		return nil, errors.Join(ctx.Err(), swept)
+	}
+	failed := &gitError{stderr: stderr.String(), err: err}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		failed.code = exit.ExitCode()
+	}
+	return stdout.Bytes(), errors.Join(failed, swept)
+}
+
+func terminate() os.Signal {
+	return syscall.SIGTERM // where there is no such signal, the process is killed after WaitDelay
+}
+
+// rootDir is where git runs: relative addresses in its configuration begin there.
+func (r *Repo) rootDir() string {
+	if w, ok := r.mainWorktree(); ok {
+		return w.Dir
+	}
+	return r.gitDir
+}
+
+// transportEnvironment is that of a git that talks to a remote. Without a terminal it must
+// not wait for an answer that nobody can give.
+func (r *Repo) transportEnvironment(o TransportOptions) []string {
+	env := append(gitEnvironment(), PushEnv+"=1")
+	if o.Progress != nil {
+		return env
+	}
+	env = append(env, "GIT_TERMINAL_PROMPT=0")
+	for _, key := range []string{"GIT_SSH", "GIT_SSH_COMMAND", "SSH_ASKPASS"} {
+		if os.Getenv(key) != "" {
+			return env
+		}
+	}
+	if _, ok := r.ConfigValue("core", "", "sshCommand"); ok {
+		return env
+	}
+	return append(env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
+}
+
+// tail keeps the end of what is written, and hands all of it on.
+type tail struct {
+	more io.Writer
+	kept []byte
+}
+
+const tailBytes = 64 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	if t.more != nil {
+		_, _ = t.more.Write(p) // a terminal that is gone does not stop the transport
+	}
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - tailBytes; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return string(t.kept) }
+
+var (
+	gitNoise  = regexp.MustCompile(`^(hint: |To |From |Everything up-to-date|error: failed to push some refs|Pushing to |POST git-)`)
+	gitMeter  = regexp.MustCompile(`^(remote: )?[A-Z][a-zA-Z ]+:? +\d+(% \(\d+/\d+\)|,? done|$)`)
+	secretURL = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/'"]+@[^\s'"]*`)
+)
+
+// explain takes from git's messages what says why it failed: hints, progress and headings
+// go, and so do passwords in addresses.
+func explain(stderr string) string {
+	var out []string
+	for line := range strings.SplitSeq(strings.ReplaceAll(stderr, "\r", "\n"), "\n") {
+		line = strings.TrimRight(line, " \t\x1b[K")
+		if line == "" || gitNoise.MatchString(line) || gitMeter.MatchString(line) || strings.Contains(line, "[rejected]") {
+			continue
+		}
+		out = append(out, secretURL.ReplaceAllStringFunc(line, MaskURL))
+	}
+	const most = 20
+	if len(out) > most {
+		out = append(out[:most/2], out[len(out)-most/2:]...)
+	}
+	return strings.Join(out, "\n")
+}
+
+// What git says when credentials are wrong, what it says of bad objects, and what it
+// says when it is not for the remote that it failed.
+var (
+	saysAuth = []string{
+		"authentication failed", "could not read username", "could not read password", "terminal prompts disabled",
+		"permission denied (", "returned error: 401", "returned error: 403", "host key verification failed", "access denied",
+	}
+	saysHostile = []string{
+		"fsck error", "error in object", "in packed object", "pack has bad object", "pack is corrupted", "pack has ", "inflate", "sha1 collision", "hash mismatch",
+		"bad pack", "missing blob", "missing tree", "missing commit", "did not send all necessary objects", "refusing ref with", "refname contains", "bad object",
+		"remote error: upload-pack: not our ref", "broken delta", "serious inflate",
+	}
+	saysLocal = []string{"no space left", "read-only file system", "unable to create temporary", "cannot lock ref", "unable to lock", "disk quota", "out of memory"}
+)
+
+// classify gives an error of git's its kind. What a full disk breaks looks like a damaged
+// pack, and so does what a line that is cut breaks; so those go first.
+func classify(err error) error {
+	var failed *gitError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	said := strings.ToLower(failed.stderr)
+	contains := func(list []string) bool {
+		for _, s := range list {
+			if strings.Contains(said, s) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case contains(saysLocal):
+		return err
+	case contains(saysAuth):
+		return fmt.Errorf("%w: %w", ErrAuth, err)
+	case contains([]string{"early eof", "hung up", "rpc failed", "unexpected disconnect"}):
+		return fmt.Errorf("%w: %w", ErrRemote, err)
+	case contains(saysHostile):
+		return fmt.Errorf("%w: %w", ErrHostile, err)
+	}
+	return fmt.Errorf("%w: %w", ErrRemote, err)
+}
+
+// gitName is what git calls a remote.
+func (m Remote) gitName() string {
+	if m.Name != "" {
+		return m.Name
+	}
+	return m.URL
+}
+
+func (r *Repo) gitLsRemote(ctx context.Context, m Remote, o TransportOptions) (refs []Ref, head string, err error) {
+	out, err := r.runGit(ctx, gitRun{options: o}, "ls-remote", "--quiet", "--symref", "--", m.gitName())
+	if err != nil {
+		return nil, "", classify(err)
+	}
+	for line := range bytes.Lines(out) {
+		value, name, ok := strings.Cut(strings.TrimRight(string(line), "\n"), "\t")
+		if target, symbolic := strings.CutPrefix(value, "ref: "); ok && symbolic {
+			if name == "HEAD" {
+				head = target
+			}
+			continue
+		}
+		h, herr := ParseHash(value)
+		if !ok || herr != nil || CheckRefName(name) != nil {
+			continue // HEAD, what tags peel to, and names that git would not accept
+		}
+		refs = append(refs, Ref{Name: name, Hash: h})
+	}
+	return refs, head, nil
+}

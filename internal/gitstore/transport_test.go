@@ -1,0 +1,460 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tape/internal/testkit/gitpeer"
+)
+
+// mirror is what a test fetches: everything, into the namespace of the remote "origin".
+var mirror = []RefSpec{
+	{Src: "refs/heads/*", Dst: "refs/tape/remotes/origin/heads/*"},
+	{Src: "refs/tags/*", Dst: "refs/tape/remotes/origin/tags/*"},
+}
+
+// growing makes n commits on parent, each of which adds a line to a file in a folder, and
+// returns them.
+func growing(t testing.TB, r *Repo, parent Hash, n int, salt string) (out []Hash) {
+	t.Helper()
+	b := r.NewBatch()
+	defer b.Discard()
+	content := ""
+	for i := range n {
+		content += fmt.Sprintf("%s line %d %s\n", salt, i, strings.Repeat("x", 100))
+		file := b.Put(KindBlob, []byte(content))
+		dir := b.Put(KindTree, EncodeTree([]TreeEntry{{Name: "a.jsonl", Mode: ModeFile, Hash: file}}))
+		tree := b.Put(KindTree, EncodeTree([]TreeEntry{{Name: "dir", Mode: ModeDir, Hash: dir}, {Name: "tape.json", Mode: ModeFile, Hash: b.Put(KindBlob, []byte(salt))}}))
+		c := Commit{Tree: tree, Author: ann, Committer: ann, Message: fmt.Sprintf("%s %d\n", salt, i)}
+		if !parent.IsZero() {
+			c.Parents = []Hash{parent}
+		}
+		parent = b.Put(KindCommit, EncodeCommit(c))
+		out = append(out, parent)
+	}
+	if err := b.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// tagged makes an annotated tag object.
+func tagged(t testing.TB, r *Repo, h Hash, name string) Hash {
+	t.Helper()
+	b := r.NewBatch()
+	defer b.Discard()
+	tag := b.Put(KindTag, EncodeTag(Tag{Object: h, Name: name, Tagger: ann, Message: "tag\n"}))
+	if err := b.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return tag
+}
+
+// side is one user's repository that has a peer as its remote "origin".
+type side struct {
+	*judge
+	r    *Repo
+	peer gitpeer.Peer
+}
+
+func newSide(t testing.TB, peer gitpeer.Peer) *side {
+	t.Helper()
+	env := os.Getenv("GIT_SSH_COMMAND")
+	j := newJudge(t)
+	if env != "" {
+		t.(setenver).Setenv("GIT_SSH_COMMAND", env)
+	}
+	s := &side{judge: j, r: j.open(nil), peer: peer}
+	s.ok(s.r.AddRemote(context.Background(), "origin", peer.URL))
+	return s
+}
+
+func (s *side) o() TransportOptions { return TransportOptions{Builtin: s.peer.Builtin} }
+
+func (s *side) fetch() Fetched {
+	s.Helper()
+	f, err := s.r.Fetch(context.Background(), "origin", mirror, s.o())
+	s.ok(err)
+	return f
+}
+
+// push sends groups and returns the statuses, a word for each ref.
+func (s *side) push(groups ...[]PushRef) string {
+	s.Helper()
+	results, err := s.r.Push(context.Background(), "origin", groups, s.o())
+	s.ok(err)
+	return statuses(results)
+}
+
+func statuses(results [][]PushResult) string {
+	var words []string
+	for _, g := range results {
+		for _, r := range g {
+			words = append(words, string(r.Status))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func (s *side) set(name string, h Hash) {
+	s.Helper()
+	old, err := s.r.Ref(name)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		s.Fatal(err)
+	}
+	s.ok(s.r.UpdateRef(context.Background(), RefUpdate{Name: name, Old: old, New: h, Message: "test"}))
+}
+
+func branch(name string, h Hash) PushRef { return PushRef{Name: "refs/heads/" + name, New: h} }
+func tag(name string, h Hash) PushRef    { return PushRef{Name: "refs/tags/" + name, New: h} }
+
+// sound checks that nothing is broken or left over on either side.
+func (s *side) sound() {
+	s.Helper()
+	for _, dir := range []string{s.gitDir, s.peer.Dir} {
+		if out, err := s.tryGit(dir, "--git-dir="+dir, "fsck", "--strict", "--no-dangling"); err != nil || strings.Contains(out, "error") {
+			s.Errorf("git fsck of %s: %v\n%s", dir, err, out)
+		}
+	}
+	s.tidy(s.gitDir)
+}
+
+// tidy checks that no lock and no temporary file is left in a git folder.
+func (s *side) tidy(gitDir string) {
+	s.Helper()
+	_ = filepath.WalkDir(gitDir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		name := filepath.Base(path)
+		own := strings.HasPrefix(path, filepath.Join(gitDir, guardDir)) && !strings.HasPrefix(path, filepath.Join(gitDir, guardDir, "tmp"))
+		if !own && (strings.HasSuffix(name, ".lock") || strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, "object-")) {
+			s.Errorf("left behind: %s", path)
+		}
+		return nil
+	})
+}
+
+func TestTransport(t *testing.T) {
+	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
+		ann, bob := newSide(t, peer), newSide(t, peer)
+		t.Run("empty", func(t *testing.T) { testEmpty(t, ann) })
+		t.Run("push and fetch", func(t *testing.T) { testThereAndBack(t, ann, bob) })
+		t.Run("rejected", func(t *testing.T) { testRejected(t, ann, bob) })
+		t.Run("deleted", func(t *testing.T) { testDeleted(t, ann, bob) })
+		t.Run("many", func(t *testing.T) { testMany(t, ann, bob) })
+		t.Run("diverged", func(t *testing.T) { testDiverged(t, ann, bob) })
+		ann.sound()
+		bob.sound()
+	})
+}
+
+func (s *side) in(t *testing.T) *side {
+	j := *s.judge
+	j.TB = t
+	return &side{judge: &j, r: s.r, peer: s.peer}
+}
+
+func testEmpty(t *testing.T, s *side) {
+	s = s.in(t)
+	if f := s.fetch(); len(f.Changes) != 0 {
+		t.Errorf("an empty remote changed %v", f.Changes)
+	}
+	refs, head, err := s.r.LsRemote(context.Background(), "origin", []string{"refs/"}, s.o())
+	if err != nil || len(refs) != 0 {
+		t.Errorf("an empty remote has %v (HEAD %q), %v", refs, head, err)
+	}
+	if got := s.push(); got != "" {
+		t.Errorf("pushing nothing gave %q", got)
+	}
+}
+
+func testThereAndBack(t *testing.T, a, b *side) {
+	a, b = a.in(t), b.in(t)
+	commits := growing(t, a.r, ZeroHash, 20, "main")
+	a.set("refs/heads/tape/main", commits[9])
+	note := tagged(t, a.r, commits[4], "anchor/main/001_x")
+	if got := a.push([]PushRef{branch("tape/main", commits[9]), tag("anchor/main/001_x", note)}); got != "new new" {
+		t.Fatalf("first push: %s", got)
+	}
+	f := b.fetch()
+	if len(f.Changes) != 2 || f.Changes[0] != (RefChange{Name: "refs/tape/remotes/origin/heads/tape/main", New: commits[9]}) || f.Changes[1].New != note {
+		t.Errorf("first fetch changed %v", f.Changes)
+	}
+	if c, err := b.r.Commit(commits[0]); err != nil || c.Subject() != "main 0" {
+		t.Errorf("the first commit came as %v, %v", c, err)
+	}
+	if f := b.fetch(); len(f.Changes) != 0 {
+		t.Errorf("nothing new changed %v", f.Changes)
+	}
+	if got := a.push([]PushRef{branch("tape/main", commits[9]), tag("anchor/main/001_x", note)}); got != "up_to_date up_to_date" {
+		t.Errorf("pushing the same: %s", got)
+	}
+	a.set("refs/heads/tape/main", commits[19])
+	if got := a.push([]PushRef{branch("tape/main", commits[19])}); got != "fast_forward" {
+		t.Errorf("second push: %s", got)
+	}
+	f = b.fetch()
+	if len(f.Changes) != 1 || f.Changes[0] != (RefChange{Name: "refs/tape/remotes/origin/heads/tape/main", Old: commits[9], New: commits[19]}) {
+		t.Errorf("second fetch changed %v", f.Changes)
+	}
+	a.ok(a.r.SetRemoteHead(context.Background(), "origin", "refs/heads/tape/main"))
+	refs, head, err := b.r.LsRemote(context.Background(), "origin", []string{"refs/tags/"}, b.o())
+	if err != nil || len(refs) != 1 || refs[0] != (Ref{Name: "refs/tags/anchor/main/001_x", Hash: note}) {
+		t.Errorf("the remote has %v, %v", refs, err)
+	}
+	if local := b.peer.Way == "path" || b.peer.Way == "file"; local && head != "refs/heads/tape/main" {
+		t.Errorf("HEAD of the remote is %q", head)
+	}
+	b.sound()
+}
+
+func testRejected(t *testing.T, a, b *side) {
+	a, b = a.in(t), b.in(t)
+	other := growing(t, b.r, ZeroHash, 3, "other")
+	b.set("refs/heads/tape/other", other[2])
+	note := tagged(t, b.r, other[0], "anchor/main/001_x")
+	fresh := tagged(t, b.r, other[0], "anchor/main/002_x")
+	results, err := b.r.Push(context.Background(), "origin", [][]PushRef{
+		{branch("tape/main", other[2]), tag("anchor/main/002_x", fresh)}, // another history
+		{branch("tape/other", other[2])},
+		{branch("tape/third", other[1]), tag("anchor/main/001_x", note)}, // a tag that is there
+	}, b.o())
+	b.ok(err)
+	if got := statuses(results); got != "rejected rejected new rejected rejected" {
+		t.Errorf("got %s: %v", got, results)
+	}
+	if got := results[0][0].Reason; got != "non-fast-forward" {
+		t.Errorf("a diverged branch was rejected as %q", got)
+	}
+	if got := results[2][1].Reason; got != "already exists" {
+		t.Errorf("a tag that moves was rejected as %q", got)
+	}
+	f := a.fetch()
+	for _, c := range f.Changes {
+		if strings.Contains(c.Name, "002_x") || strings.Contains(c.Name, "third") {
+			t.Errorf("half of a rejected group is there: %v", c)
+		}
+	}
+}
+
+func testDeleted(t *testing.T, a, b *side) {
+	a, b = a.in(t), b.in(t)
+	h, err := b.r.Ref("refs/heads/tape/other")
+	b.ok(err)
+	wrong := PushRef{Name: "refs/heads/tape/other", Old: HashObject(KindBlob, []byte("x")), Lease: true}
+	if got := b.push([]PushRef{wrong}); got != "rejected" {
+		t.Errorf("deleting what is something else: %s", got)
+	}
+	if got := b.push([]PushRef{{Name: "refs/heads/tape/other", Old: h, Lease: true}}); got != "deleted" {
+		t.Errorf("deleting: %s", got)
+	}
+	f := a.fetch()
+	if len(f.Changes) != 1 || f.Changes[0] != (RefChange{Name: "refs/tape/remotes/origin/heads/tape/other", Old: h}) {
+		t.Errorf("a ref that is gone there changed %v", f.Changes)
+	}
+}
+
+// testMany has more refs than are set one by one.
+func testMany(t *testing.T, a, b *side) {
+	a, b = a.in(t), b.in(t)
+	commits := growing(t, a.r, ZeroHash, 5, "many")
+	var groups [][]PushRef
+	want := 0
+	for i := range 50 {
+		name := fmt.Sprintf("many-%d", i)
+		h := commits[i%len(commits)]
+		groups = append(groups, []PushRef{branch("tape/"+name, h), tag("anchor/"+name+"/001_a", tagged(t, a.r, h, "anchor/"+name+"/001_a"))})
+		want += 2
+	}
+	results, err := a.r.Push(context.Background(), "origin", groups, a.o())
+	a.ok(err)
+	if got := strings.Count(statuses(results), "new"); got != want {
+		t.Errorf("%d of %d refs are new there", got, want)
+	}
+	if f := b.fetch(); len(f.Changes) < want {
+		t.Errorf("%d of %d refs came", len(f.Changes), want)
+	}
+	refs, err := b.r.Refs("refs/tape/remotes/origin/tags/anchor/many-")
+	if err != nil || len(refs) != 50 {
+		t.Errorf("%d tags are here, %v", len(refs), err)
+	}
+	b.sound()
+}
+
+// testDiverged has two sides that both go on from the same commit.
+func testDiverged(t *testing.T, a, b *side) {
+	a, b = a.in(t), b.in(t)
+	f := b.fetch()
+	_ = f
+	base, err := b.r.Ref("refs/tape/remotes/origin/heads/tape/main")
+	b.ok(err)
+	ours, theirs := growing(t, a.r, base, 3, "ours"), growing(t, b.r, base, 3, "theirs")
+	a.set("refs/heads/tape/main", ours[2])
+	b.set("refs/heads/tape/main", theirs[2])
+	if got := a.push([]PushRef{branch("tape/main", ours[2])}); got != "fast_forward" {
+		t.Errorf("the first push: %s", got)
+	}
+	if got := b.push([]PushRef{branch("tape/main", theirs[2])}); got != "rejected" {
+		t.Errorf("the second push: %s", got)
+	}
+	f = b.fetch()
+	if len(f.Changes) != 1 || f.Changes[0].New != ours[2] {
+		t.Errorf("the other side's commits came as %v", f.Changes)
+	}
+}
+
+func TestTransportAuth(t *testing.T) {
+	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
+		if peer.Way != "http" {
+			return
+		}
+		peer.URL = strings.Replace(peer.URL, "s3cret", "wr0ng", 1)
+		s := newSide(t, peer)
+		h := growing(t, s.r, ZeroHash, 1, "x")[0]
+		_, err := s.r.Fetch(context.Background(), "origin", mirror, s.o())
+		_, perr := s.r.Push(context.Background(), "origin", [][]PushRef{{branch("x", h)}}, s.o())
+		_, _, lerr := s.r.LsRemote(context.Background(), "origin", []string{"refs/"}, s.o())
+		for _, err := range []error{err, perr, lerr} {
+			if !errors.Is(err, ErrAuth) {
+				t.Errorf("a wrong password gave %v", err)
+			} else if strings.Contains(err.Error(), "wr0ng") {
+				t.Errorf("the password is in the message: %v", err)
+			}
+		}
+	})
+}
+
+func TestTransportNoRemote(t *testing.T) {
+	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
+		peer.URL = strings.Replace(peer.URL, "remote.git", "nowhere.git", 1)
+		s := newSide(t, peer)
+		_, err := s.r.Fetch(context.Background(), "origin", mirror, s.o())
+		if !errors.Is(err, ErrRemote) {
+			t.Errorf("no repository there gave %v", err)
+		}
+		if _, err := s.r.Fetch(context.Background(), "nobody", mirror, s.o()); !errors.Is(err, ErrNotFound) {
+			t.Errorf("no remote of that name gave %v", err)
+		}
+	})
+}
+
+// TestTransportHook has a remote whose hook refuses some branches.
+func TestTransportHook(t *testing.T) {
+	for _, hook := range []string{"update", "pre-receive"} {
+		gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
+			script := "#!/bin/sh\ncase $1 in *bad*) echo 'not this one' >&2; exit 1;; esac\n"
+			if hook == "pre-receive" {
+				script = "#!/bin/sh\nwhile read old new name; do case $name in *bad*) echo 'not this one' >&2; exit 1;; esac; done\n"
+			}
+			if err := os.WriteFile(filepath.Join(peer.Dir, "hooks", hook), []byte(script), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			s := newSide(t, peer)
+			h := growing(t, s.r, ZeroHash, 1, "x")[0]
+			results, err := s.r.Push(context.Background(), "origin", [][]PushRef{{branch("good", h)}, {branch("bad", h)}, {branch("fine", h)}}, s.o())
+			if local := peer.Way == "path" || peer.Way == "file"; local && peer.Builtin {
+				if err == nil || !strings.Contains(err.Error(), "hook") {
+					t.Errorf("a hook that cannot be asked was passed over: %v, %v", results, err)
+				}
+				return
+			}
+			s.ok(err)
+			if got := statuses(results); got != "new rejected new" {
+				t.Errorf("got %s: %v", got, results)
+			}
+			if got := results[1][0].Reason; !strings.Contains(got, "not this one") {
+				t.Errorf("what the hook said is not in %q", got)
+			}
+		})
+	}
+}
+
+// TestTransportUserHook has a pre-push hook of the user's, which decides.
+func TestTransportUserHook(t *testing.T) {
+	dir := gitpeer.Bare(t)
+	s := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})
+	s.ok(os.MkdirAll(filepath.Join(s.gitDir, "hooks"), 0o700))
+	s.ok(os.WriteFile(filepath.Join(s.gitDir, "hooks", "pre-push"), []byte("#!/bin/sh\necho \"pushing=$"+PushEnv+"\" >&2\nexit 1\n"), 0o700))
+	h := growing(t, s.r, ZeroHash, 1, "x")[0]
+	_, err := s.r.Push(context.Background(), "origin", [][]PushRef{{branch("x", h)}}, TransportOptions{})
+	if err == nil || !strings.Contains(err.Error(), "pushing=1") {
+		t.Errorf("the hook refused, and the push gave %v", err)
+	}
+}
+
+func TestRemotes(t *testing.T) {
+	j := newJudge(t)
+	r := j.open(nil)
+	ctx := context.Background()
+	j.git("config", "remote.old.url", "ssh://host/path")
+	j.ok(r.AddRemote(ctx, "origin", "https://example.org/a \"b\".git"))
+	if err := r.AddRemote(ctx, "origin", "/elsewhere"); !errors.Is(err, ErrExists) {
+		t.Errorf("adding it twice gave %v", err)
+	}
+	if got := j.git("remote", "-v"); !strings.Contains(got, "origin\thttps://example.org/a \"b\".git (push)") {
+		t.Errorf("git sees %s", got)
+	}
+	if got := j.git("config", "remote.origin.fetch"); got != "+refs/heads/*:refs/remotes/origin/*" {
+		t.Errorf("git would fetch %s", got)
+	}
+	all, err := r.Remotes()
+	if err != nil || len(all) != 2 || all[0].Name != "old" || all[1].URL != "https://example.org/a \"b\".git" {
+		t.Errorf("got %v, %v", all, err)
+	}
+	h := j.commits(1)[0]
+	for _, name := range []string{"refs/remotes/origin/x", "refs/tape/remotes/origin/heads/x", "refs/remotes/old/x"} {
+		j.git("update-ref", name, h.String())
+	}
+	j.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/x")
+	j.git("config", "branch.main.remote", "origin")
+	j.ok(r.RemoveRemote(ctx, "origin"))
+	if got := j.git("for-each-ref", "--format=%(refname)"); got != "refs/remotes/old/x" {
+		t.Errorf("left: %s", got)
+	}
+	if got := j.git("remote"); got != "old" {
+		t.Errorf("git sees %s", got)
+	}
+	if err := r.RemoveRemote(ctx, "origin"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("removing it twice gave %v", err)
+	}
+	j.git("remote", "add", "origin", "x") // git can still edit the file
+}
+
+func TestCheckURL(t *testing.T) {
+	for _, good := range []string{
+		"/a/b", "../a", "./-a", "a b", "file:///a", "ssh://u@h:22/p", "git+ssh://h/p", "u@h:p", "h:p/q.git", "[::1]:p", "u@[::1]:p", "http://h/p", "https://u:p@h/p", "git://h/p", "/a::b/c",
+	} {
+		if err := CheckURL(good); err != nil {
+			t.Errorf("%q is refused: %v", good, err)
+		}
+	}
+	for _, bad := range []string{
+		"", "-x", "--upload-pack=touch /tmp/x", "ext::sh -c x", "fd::7", "foo::bar", "ssh://-oProxyCommand=x/p", "-oProxyCommand=x:p", "u@-x:p", "h:-p", "ftp://h/p", "a\nb", "rsync://h", "ssh://u@h/p\x00",
+	} {
+		if CheckURL(bad) == nil {
+			t.Errorf("%q is let through", bad)
+		}
+	}
+	for _, bad := range []string{"", "-x", "a..b", "a/", "/a", "a b", "a\"b", `a\b`, "a.lock", "x:y", "a//b", ".a"} {
+		if CheckRemoteName(bad) == nil {
+			t.Errorf("the name %q is let through", bad)
+		}
+	}
+}
+
+func TestMaskURL(t *testing.T) {
+	for in, want := range map[string]string{
+		"https://u:p4ss@h/p": "https://u:***@h/p", "https://token@h/p": "https://***@h/p", "ssh://git@h/p": "ssh://git@h/p",
+		"ssh://git:pw@h/p": "ssh://git:***@h/p", "https://u:p@ss@h": "https://u:***@h", "/a:b@c": "/a:b@c", "u@h:p": "u@h:p",
+	} {
+		if got := MaskURL(in); got != want {
+			t.Errorf("%q is shown as %q", in, got)
+		}
+	}
+}

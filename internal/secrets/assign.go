@@ -1,0 +1,336 @@
+package secrets
+
+import "bytes"
+
+// strength is how much a name says of what is assigned to it.
+type strength int
+
+const (
+	nothing strength = iota
+	weak             // key, auth: of many things that are no secrets, too
+	medium           // token, secret, api_key: of random strings
+	strong           // password: of anything
+)
+
+// classify judges a name by how it ends: DB_PASSWORD holds one, PASSWORD_FILE does not.
+func classify(name []byte) strength {
+	var buf [96]byte
+	flat := buf[:0]
+	for _, c := range name[max(0, len(name)-len(buf)):] {
+		if isAlnum(c) {
+			flat = append(flat, fold(c))
+		}
+	}
+	for len(flat) > 0 && isDigit(flat[len(flat)-1]) {
+		flat = flat[:len(flat)-1]
+	}
+	for _, stage := range []string{"prod", "production", "staging", "dev"} {
+		flat = bytes.TrimSuffix(flat, []byte(stage))
+	}
+	ends := func(words ...string) bool {
+		for _, word := range words {
+			if bytes.HasSuffix(flat, []byte(word)) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case string(name) == "PWD" || string(name) == "OLDPWD":
+		return nothing // the working directory of shells
+	case ends("password", "passwd", "passphrase", "pwd", "passwort"):
+		return strong
+	case ends("pass"):
+		return passWord(name)
+	case ends("publickey", "pubkey", "primarykey", "foreignkey", "sortkey", "partitionkey", "cachekey", "hotkey", "storagekey", "routingkey", "objectkey",
+		"idempotencykey", "nexttoken", "pagetoken", "continuationtoken", "synctoken", "canceltoken", "cancellationtoken", "hostkey", "monkey", "turkey"):
+		return nothing
+	case ends("secret", "token", "apikey", "accesskey", "secretkey", "privatekey", "signingkey", "encryptionkey", "masterkey", "authkey", "licensekey",
+		"servicekey", "accountkey", "appkey", "sessionkey", "deploykey", "clientkey", "subscriptionkey", "adminkey", "secretkeybase", "credential", "credentials"):
+		return medium
+	case ends("key", "auth", "authorization"):
+		return weak
+	}
+	return nothing
+}
+
+// passWord tells DB_PASS from bypass.
+func passWord(name []byte) strength {
+	for i := len(name) - len("pass"); i >= 0; i-- {
+		if !bytes.EqualFold(name[i:i+len("pass")], []byte("pass")) {
+			continue
+		}
+		if i == 0 || !isLetter(name[i-1]) || isUpper(name[i]) && isLower(name[i-1]) || bytes.Equal(name, bytes.ToUpper(name)) && len(name) < 12 {
+			return strong
+		}
+		break
+	}
+	return nothing
+}
+
+// assigned is a value with what is known of how it is assigned.
+type assigned struct {
+	from, to int
+	quoted   bool
+	env      bool // NAME=value, as in shells and env files
+	sql      bool // PASSWORD 'value'
+}
+
+// word looks at a name that may be one of a secret, and at what follows it.
+func (w *walker) word(text []byte, start, end int) {
+	w.words++
+	if end <= w.named {
+		return
+	}
+	const longest = 64
+	to := end
+	for to < len(text) && to-end < longest && (isWord(text[to]) || text[to] == '-') {
+		to++
+	}
+	w.named = to
+	from := start
+	for from > 0 && start-from < longest && (isWord(text[from-1]) || text[from-1] == '-' || text[from-1] == '.') {
+		from--
+	}
+	if from > 0 && from < start && text[from-1] == '\\' {
+		from++ // the n of \n
+	}
+	name := bytes.TrimRight(text[from:to], "-")
+	to = from + len(name)
+	name = bytes.TrimLeft(name, "-.")
+	if bytes.EqualFold(name, []byte("bearer")) {
+		w.bearer(text, to)
+		return
+	}
+	if v, ok := w.s.assignment(text, from, to); ok {
+		if k := classify(name); k != nothing && (k == strong || !v.sql) {
+			w.judge(text, v, name, k)
+		}
+		return
+	}
+	// Three letters of a blob in base64 may be the word key.
+	if len(name) < 16 || changes(name)*100 < len(name)*18 {
+		w.beside(text, to, name)
+	}
+}
+
+// assignedKey looks at a string as the value of a key of JSON.
+func (w *walker) assignedKey(text, key []byte) {
+	if k := classify(key); k != nothing && len(text) <= longestValue && len(text) > 0 {
+		w.judge(text, assigned{from: 0, to: len(text), quoted: true}, key, k)
+	}
+}
+
+// longestValue is the length in bytes from which on something assigned is no secret, or one
+// that has a shape.
+const longestValue = 512
+
+// assignment reads what follows a name that ends at i: an operator and a value.
+func (s *Scanner) assignment(text []byte, from, i int) (assigned, bool) {
+	none := assigned{}
+	name := i
+	for i < len(text) && i-name < 6 && bytes.IndexByte([]byte("\"'`\\])"), text[i]) >= 0 {
+		i++
+	}
+	closed := i
+	i = skipBlanks(text, i)
+	if i >= len(text) {
+		return none, false
+	}
+	v := assigned{}
+	switch c := text[i]; {
+	case c == '=' || c == ':' || (c == '?' || c == '+' || c == '!') && i+1 < len(text) && text[i+1] == '=':
+		v.env = c == '=' && i == name && isUpperName(text[from:name])
+		i++
+		for i < len(text) && (text[i] == '=' || text[i] == '>') {
+			i++
+		}
+	case c == '>' && from > 0 && text[from-1] == '<':
+		i++
+	case i > closed && bytes.HasPrefix(text[from:], []byte("-")): // --token value
+	case i > closed && closed == name && (c == '\'' || c == '"'):
+		v.sql = true
+	default:
+		return none, false
+	}
+	at := skipBlanks(text, i)
+	if !v.read(s, text, at) {
+		return none, false
+	}
+	// A type may stand between: name: string = "value".
+	if next := skipBlanks(text, v.to); !v.quoted && next < len(text)-1 && text[next] == '=' && countBytes(text[v.from:v.to]).digits == 0 {
+		if !v.read(s, text, skipBlanks(text, next+1)) {
+			return none, false
+		}
+	}
+	return v, true
+}
+
+func skipBlanks(text []byte, i int) int {
+	for n := 0; n < 8 && i < len(text) && (text[i] == ' ' || text[i] == '\t'); n++ {
+		i++
+	}
+	return i
+}
+
+func isUpperName(name []byte) bool {
+	a := countBytes(name)
+	return a.upper > 0 && a.lower == 0 && a.other == bytes.Count(name, []byte("_"))
+}
+
+// read finds the value that begins at i, in quotes or without.
+func (v *assigned) read(s *Scanner, text []byte, i int) bool {
+	if i+1 < len(text) && bytes.IndexByte([]byte("rbufRBUF@"), text[i]) >= 0 && isQuote(text[i+1]) {
+		i++
+	}
+	for i < len(text) && text[i] == '\\' {
+		i++
+	}
+	if i >= len(text) {
+		return false
+	}
+	v.quoted = isQuote(text[i])
+	var quote byte
+	if v.quoted {
+		quote = text[i]
+		i++
+	}
+	v.from, v.to = i, i
+	stops := v.stops(s, quote)
+	for v.to < len(text) && v.to-v.from <= longestValue && !stops[text[v.to]] {
+		v.to++
+	}
+	if v.to-v.from > longestValue {
+		return false
+	}
+	for v.quoted && v.to > v.from && text[v.to-1] == '\\' {
+		v.to-- // of an escaped quote
+	}
+	if v.env && !v.quoted {
+		for v.to > v.from && bytes.IndexByte([]byte("\"';),"), text[v.to-1]) >= 0 {
+			v.to--
+		}
+	}
+	if !v.quoted && v.to < len(text) && (text[v.to] == '(' || text[v.to] == '[' || text[v.to] == '{') {
+		return false // a call
+	}
+	return v.to > v.from
+}
+
+func isQuote(c byte) bool { return c == '"' || c == '\'' || c == '`' }
+
+// stops are the bytes that end a value: one in quotes of some kind, one in an env file, and
+// any other.
+func (v *assigned) stops(s *Scanner, quote byte) *set {
+	switch {
+	case v.quoted:
+		return s.quotes[quote]
+	case v.env:
+		return s.blank
+	}
+	return s.stop
+}
+
+// judge decides whether what is assigned is a secret.
+func (w *walker) judge(text []byte, v assigned, name []byte, k strength) {
+	value := text[v.from:v.to]
+	if len(value) < shortest || bytes.ContainsAny(value, " \t\n") || isCode(value, v.quoted) || isPlace(value) || isUUID(value) ||
+		!printable(value) || inMark(text, v.from+1) || bytes.Contains(value, []byte(marker)) {
+		return
+	}
+	switch {
+	case k == strong:
+		if isPassword(value, v) && !saysNothing(value, w.s.dummies) {
+			w.loose(text, v.from, v.to, rulePassword)
+		}
+	case len(value) < 16 || !isRandom(value) || saysNothing(value, w.s.dummies) || isIdentifier(value):
+	case k == medium:
+		rule := ruleAssigned
+		if len(value) == 40 && isAWS(name, text, v.from) {
+			rule = ruleAWSSecret
+		}
+		w.loose(text, v.from, v.to, rule)
+	case isDense(value):
+		w.loose(text, v.from, v.to, ruleAssigned)
+	}
+}
+
+func printable(v []byte) bool {
+	for _, c := range v {
+		if c < ' ' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// isPassword reports whether a value can be a password: people choose them, so it is told
+// from names and types by digits and signs, the more the less its place says.
+func isPassword(value []byte, v assigned) bool {
+	a := countBytes(value)
+	switch {
+	case v.env:
+		return a.letters() > 0 && (a.digits+a.strange > 0 || len(value) >= 8)
+	case a.letters() == 0 || a.digits+a.strange == 0:
+		return false
+	case v.quoted:
+		return len(value) >= 8 || a.strange > 0
+	}
+	digits := len(value) - len(bytes.TrimRight(value, "0123456789"))
+	nameLike := a.strange == 0 && digits == a.digits && digits < 4
+	return len(value) >= 8 && a.digits >= 2 && !nameLike
+}
+
+// isAWS reports whether the name, or what is before the value, speaks of AWS.
+func isAWS(name, text []byte, from int) bool {
+	flat := bytes.ReplaceAll(bytes.ToLower(name), []byte("_"), nil)
+	before := bytes.ToLower(text[max(0, from-100):from])
+	return bytes.Contains(flat, []byte("secretaccesskey")) || bytes.Contains(flat, []byte("aws")) ||
+		bytes.Contains(before, []byte("aws")) || bytes.Contains(before, []byte("akia"))
+}
+
+// isDense reports whether a value is as random as a key: three kinds of characters, and
+// hardly one that repeats.
+func isDense(v []byte) bool {
+	a := countBytes(v)
+	return len(v) >= 24 && len(v) <= 128 && a.lower > 0 && a.upper > 0 && a.digits > 0 && !isHexHash(v) && changes(v)*100 >= len(v)*28 && entropy(v) >= 4
+}
+
+// isIdentifier reports whether a value is the name of something that programs of this field
+// count: a call, a message, a run, a hash with its kind.
+func isIdentifier(v []byte) bool {
+	return hasPrefix(v, "toolu_", "msg_", "call_", "req_", "resp_", "chatcmpl-", "gen-", "run_", "run-", "thread_", "asst_", "file-", "file_", "org-", "proj_",
+		"user_", "session_", "evt_", "cus_", "pi_", "price_", "prod_", "sub_", "acct_", "srvtoolu_", "fc_", "rs_", "ws_",
+		"sha1-", "sha256-", "sha384-", "sha512-", "sha256:", "SHA256:", "h1:", "AAAA", "MII", "iVBOR", "data:", "urn:", "MCowBQYDK2V", "MFkwEwYH")
+}
+
+// beside looks for a random string behind a word that calls it a secret, on the same line.
+func (w *walker) beside(text []byte, i int, name []byte) {
+	const reach = 40 // bytes
+	base := w.s.random
+	if i < len(text) && base[text[i]] {
+		return // a part of something longer
+	}
+	for end := min(len(text), i+reach); i < end && text[i] != '\n'; {
+		from := i
+		for i < len(text) && base[text[i]] && i-from <= 128 {
+			i++
+		}
+		if i == from {
+			i++
+			continue
+		}
+		if v := text[from:i]; isDense(v) && !isIdentifier(v) && !isPlace(v) && !isDummy(v) && !goesOn(text, from, i) && classify(name) != nothing {
+			w.loose(text, from, i, ruleEntropy)
+			return
+		}
+	}
+}
+
+// goesOn reports whether text[from:to] is only a part of a name or an expression.
+func goesOn(text []byte, from, to int) bool {
+	if from > 0 && bytes.IndexByte([]byte(".:$\\/@"), text[from-1]) >= 0 {
+		return true
+	}
+	return to < len(text) && (text[to] == '(' || text[to] == '.' && to+1 < len(text) && isWord(text[to+1]))
+}

@@ -1,0 +1,247 @@
+package secrets
+
+import (
+	"bytes"
+	"encoding/base64"
+
+	"tape/internal/jsonl"
+)
+
+// Rules whose secrets are told by more than an alphabet and a length. Each is called with
+// a place where the automaton found its literal.
+
+// run returns where the bytes from i on end that are of a set, max at most.
+func run(of *set, text []byte, i, max int) int {
+	from := i
+	for i < len(text) && i-from < max && of[text[i]] {
+		i++
+	}
+	return i
+}
+
+// runBack is run backwards: where the bytes before i begin that are of a set.
+func runBack(of *set, text []byte, i, max int) int {
+	to := i
+	for i > 0 && to-i < max && of[text[i-1]] {
+		i--
+	}
+	return i
+}
+
+// privateKey finds keys from their BEGIN to their END, or as far as they were copied.
+func (w *walker) privateKey(text []byte, start, end int) {
+	const longest, shortestBody = 64 << 10, 60
+	if !bytes.HasPrefix(text[start:], []byte("-----BEGIN ")) {
+		return
+	}
+	label := bytes.Index(text[end:min(len(text), end+64)], []byte("-----"))
+	if label < 0 || !bytes.Contains(text[end:end+label], []byte("PRIVATE KEY")) {
+		return
+	}
+	from := end + label + len("-----")
+	to := min(len(text), from+longest)
+	next := bytes.Index(text[from:to], []byte("-----"))
+	whole := next >= 0 && bytes.HasPrefix(text[from+next:], []byte("-----END "))
+	if whole {
+		to = from + next
+	} else {
+		limit := to
+		if next >= 0 {
+			limit = from + next
+		}
+		to = from
+		for to < limit && (w.s.random[text[to]] || text[to] <= ' ' || text[to] == '\\') {
+			to++
+		}
+	}
+	body := 0
+	for _, c := range text[from:to] {
+		if w.s.base64[c] {
+			body++
+		}
+	}
+	if body < shortestBody || monotonous(text[from:to]) || isDummy(text[from:to]) {
+		return
+	}
+	if whole {
+		last := bytes.Index(text[to+len("-----"):min(len(text), to+80)], []byte("-----"))
+		if last >= 0 {
+			to += len("-----") + last + len("-----")
+		}
+	}
+	w.hit(text, start, to, rulePrivateKey)
+}
+
+// jwt finds three parts of base64 of which the first is the header of a token.
+func (w *walker) jwt(text []byte, start, end int) {
+	const longest, shortestPart = 8 << 10, 10
+	if string(text[start:end]) != "eyJ" || !begins(text, start) || start > 0 && (text[start-1] == '.' || text[start-1] == '-') {
+		return
+	}
+	at := start
+	var parts [3][]byte
+	for i := range parts {
+		to := run(w.s.url64, text, at, longest)
+		parts[i] = text[at:to]
+		if to-at < shortestPart || i < 2 && (to >= len(text) || text[to] != '.') {
+			return
+		}
+		at = to + 1
+	}
+	header, err := base64.RawURLEncoding.DecodeString(string(parts[0]))
+	if err != nil || jsonl.Valid(header) != nil || monotonous(parts[2]) {
+		return
+	}
+	claims, _ := base64.RawURLEncoding.DecodeString(string(parts[1]))
+	if bytes.Contains(claims, []byte("John Doe")) && bytes.Contains(claims, []byte("1234567890")) {
+		return // what every introduction shows
+	}
+	w.hit(text, start, at-1, ruleJWT)
+}
+
+// url finds the password of scheme://user:password@host.
+func (w *walker) url(text []byte, start, end int) {
+	const longest = 300
+	if start == 0 || !isAlnum(text[start-1]) {
+		return
+	}
+	at, to := -1, end
+	for to < len(text) && to-end < longest && !endsUser(text[to]) {
+		if text[to] == '@' {
+			at = to
+		}
+		to++
+	}
+	if at < 0 {
+		return
+	}
+	user, password, ok := bytes.Cut(text[end:at], []byte(":"))
+	host := text[at+1 : to]
+	if !ok || len(password) < 4 || len(host) == 0 || !isAlnum(host[0]) && host[0] != '[' && host[0] != '_' || bytes.EqualFold(user, password) ||
+		isCode(password, true) || bytes.ContainsAny(password, "{}$") || hasPrefix(password, "%s", ":") || bytes.Contains(password, []byte(marker)) || saysNothing(password, w.s.dummies) {
+		return
+	}
+	a := countBytes(password)
+	if isSample(host) && (a.digits+a.strange == 0 || len(password) < 10) {
+		return
+	}
+	w.hit(text, at-len(password), at, ruleURLPassword)
+}
+
+// endsUser reports whether a byte cannot be in the part of a URL that names user and host.
+func endsUser(c byte) bool {
+	return c <= ' ' || c == 0x7f || bytes.IndexByte([]byte("/?\\\"'`<>(),;|"), c) >= 0
+}
+
+// isSample reports whether a host is this machine, or one that stands for any.
+func isSample(host []byte) bool {
+	name, _, _ := bytes.Cut(bytes.ToLower(host), []byte(":"))
+	return hasPrefix(name, "localhost", "127.0.0.1", "0.0.0.0", "host", "example.", "[") || bytes.Contains(name, []byte("example.")) || string(name) == "db"
+}
+
+// basic finds the credentials of an Authorization header: user:password in base64.
+func (w *walker) basic(text []byte, _, end int) {
+	to := run(w.s.base64, text, end, 256)
+	for to < len(text) && text[to] == '=' {
+		to++
+	}
+	plain, err := base64.StdEncoding.DecodeString(string(text[end:to]))
+	if err != nil {
+		return
+	}
+	user, password, ok := bytes.Cut(plain, []byte(":"))
+	if !ok || len(user)+len(password) < 8 || len(password) < 4 || !printable(plain) || bytes.Equal(user, password) || bytes.EqualFold(user, []byte("aladdin")) ||
+		saysNothing(password, w.s.dummies) {
+		return // Aladdin is in the standard, and so in many places
+	}
+	w.hit(text, end, to, ruleBasicAuth)
+}
+
+// bearer finds the token behind the word Bearer.
+func (w *walker) bearer(text []byte, i int) {
+	from := skipBlanks(text, i)
+	to := run(w.s.bearer, text, from, longestValue+1)
+	for to > from && text[to-1] == '.' {
+		to--
+	}
+	v := text[from:to]
+	if from == i || len(v) < 16 || len(v) > longestValue || !isRandom(v) || isPlace(v) || isIdentifier(v) || isDummy(v) {
+		return
+	}
+	w.loose(text, from, to, ruleBearer)
+}
+
+// telegram finds a bot's number, a colon, and 35 characters that begin with AA.
+func (w *walker) telegram(text []byte, start, end int) {
+	from := runBack(w.s.digit, text, start, 11)
+	to := run(w.s.url64, text, end, 40)
+	if string(text[start:end]) == ":AA" && start-from >= 8 && start-from <= 10 && begins(text, from) && to-end == 33 && !monotonous(text[end:to]) && !isDummy(text[end:to]) {
+		w.hit(text, from, to, ruleTelegram)
+	}
+}
+
+// azureClient finds client secrets of Entra ID: three characters, a digit, Q~, 31 to 34 more.
+func (w *walker) azureClient(text []byte, start, end int) {
+	from := start - 4
+	to := run(w.s.azure, text, end, 40)
+	for to > end && text[to-1] == '.' {
+		to--
+	}
+	if from < 0 || string(text[start:end]) != "Q~" || !isDigit(text[start-1]) || run(w.s.azure, text, from, 3) != start-1 || !begins(text, from) ||
+		to-end < 31 || to-end > 34 || monotonous(text[end:to]) {
+		return
+	}
+	w.hit(text, from, to, ruleAzureClient)
+}
+
+// azureSignature finds what a shared access URL is signed with: 32 bytes in base64, and that
+// as URLs have it.
+func (w *walker) azureSignature(text []byte, start, end int) {
+	to := run(w.s.escaped, text, end, 100)
+	if v := text[end:to]; begins(text, start) && len(v) >= 46 && len(v) <= 96 && bytes.HasSuffix(v, []byte("%3D")) && !monotonous(v) && !isDummy(v) {
+		w.hit(text, end, to, ruleAzureKey)
+	}
+}
+
+// mailchimp finds 32 hexadecimal digits and the name of a data centre.
+func (w *walker) mailchimp(text []byte, start, end int) {
+	from := runBack(w.s.hex, text, start, 33)
+	to := run(w.s.digit, text, end, 3)
+	if start-from == 32 && begins(text, from) && to > end && to-end < 3 && (to == len(text) || !isWord(text[to])) && !monotonous(text[from:start]) {
+		w.hit(text, from, to, ruleMailchimp)
+	}
+}
+
+// terraform finds 14 characters, .atlasv1. and 60 to 70 more.
+func (w *walker) terraform(text []byte, start, end int) {
+	from := runBack(w.s.alnum, text, start, 15)
+	to := run(w.s.url64, text, end, 80)
+	if start-from == 14 && to-end >= 60 && to-end <= 70 && !monotonous(text[end:to]) {
+		w.hit(text, from, to, ruleTerraform)
+	}
+}
+
+// discord finds the token of a bot near the word: a number in base64, six characters that
+// tell the time, and a signature.
+func (w *walker) discord(text []byte, _, end int) {
+	const reach = 120 // bytes
+	for i := end; i < min(len(text), end+reach); i++ {
+		if text[i] < 'M' || text[i] > 'O' || !begins(text, i) {
+			continue
+		}
+		one := run(w.s.url64, text, i, 32)
+		if one-i < 23 || one-i > 30 || one >= len(text) || text[one] != '.' {
+			continue
+		}
+		two := run(w.s.url64, text, one+1, 8)
+		if two-one-1 < 6 || two-one-1 > 7 || two >= len(text) || text[two] != '.' {
+			continue
+		}
+		three := run(w.s.url64, text, two+1, 50)
+		if n := three - two - 1; n < 27 || n > 42 || monotonous(text[two+1:three]) {
+			continue
+		}
+		w.hit(text, i, three, ruleDiscord)
+		return
+	}
+}

@@ -1,0 +1,187 @@
+package secrets
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tape/internal/jsonl"
+	"tape/internal/testkit"
+)
+
+// masks is what stands for secrets, in any text.
+var masks = regexp.MustCompile(`\[redacted:[a-z0-9-]+:[0-9a-f]{16}\]`)
+
+// checkMask fails the test unless the laws of Mask hold for a value, and returns the masked
+// one.
+func checkMask(t *testing.T, s *Scanner, value []byte) []byte {
+	t.Helper()
+	before, err := s.Line(value)
+	if err != nil {
+		t.Fatalf("not JSON: %v: %s", err, value)
+	}
+	original := bytes.Clone(value)
+	out, found := s.Mask(value, nil)
+	if !bytes.Equal(value, original) {
+		t.Fatalf("the value was changed in place: %s", original)
+	}
+	if len(before) > len(found) || len(found) == 0 && !bytes.Equal(out, value) {
+		t.Fatalf("%d found, %d masked in %s: %s", len(before), len(found), value, out)
+	}
+	after, err := s.Line(out)
+	if err != nil || len(after) > 0 {
+		t.Fatalf("after masking %+v, %v\nof %s\nin %s", after, err, value, out)
+	}
+	// What is not masked is there in its order, to the byte.
+	rest := value
+	for i, kept := range masks.Split(string(out), -1) {
+		at := bytes.Index(rest, []byte(kept))
+		if at < 0 || i == 0 && at != 0 {
+			t.Fatalf("%q is not of the value\n%s\n%s", kept, value, out)
+		}
+		rest = rest[at+len(kept):]
+	}
+	if len(rest) > 0 && !masks.Match(out[max(0, len(out)-90):]) {
+		t.Fatalf("the end is missing:\n%s\n%s", value, out)
+	}
+	return out
+}
+
+// value makes random JSON in which secrets of all kinds are, escaped in all ways, some in
+// JSON that is a string.
+func value(rng *rand.Rand, texts []string, depth int) string {
+	switch n := rng.IntN(10); {
+	case depth > 0 && n < 3:
+		var parts []string
+		for i := range rng.IntN(4) {
+			key := fmt.Sprintf("k%d", i)
+			if rng.IntN(3) == 0 {
+				key = []string{"password", "api_key", "token", "Authorization", "key"}[rng.IntN(5)]
+			}
+			parts = append(parts, fmt.Sprintf("%q : %s", key, value(rng, texts, depth-1)))
+		}
+		return "{" + strings.Join(parts, " ,") + "}"
+	case depth > 0 && n < 5:
+		var parts []string
+		for range rng.IntN(4) {
+			parts = append(parts, value(rng, texts, depth-1))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case depth > 0 && n < 7:
+		return quoted(rng, value(rng, texts, depth-1))
+	case n == 7:
+		return []string{"17", "-1.5e3", "true", "null"}[rng.IntN(4)]
+	}
+	var b strings.Builder
+	for range rng.IntN(4) {
+		b.WriteString(texts[rng.IntN(len(texts))])
+		b.WriteString([]string{" ", "\n", ",", "", "é😀", `\`, `"`}[rng.IntN(7)])
+	}
+	return quoted(rng, b.String())
+}
+
+// quoted writes a JSON string in one of its spellings.
+func quoted(rng *rand.Rand, text string) string {
+	plain := jsonl.AppendString(nil, text)
+	if rng.IntN(2) == 0 {
+		return string(plain)
+	}
+	var b []byte
+	for _, r := range text {
+		switch {
+		case r == '/' && rng.IntN(2) == 0:
+			b = append(b, `\/`...)
+		case r < 0x80 && rng.IntN(10) == 0:
+			b = fmt.Appendf(b, `\u%04X`, r)
+		case r > 0xffff && rng.IntN(2) == 0:
+			b = fmt.Appendf(b, `\u%04x\u%04x`, 0xd800+(r-0x10000)>>10, 0xdc00+(r-0x10000)&0x3ff)
+		default:
+			one := jsonl.AppendString(nil, string(r))
+			b = append(b, one[1:len(one)-1]...)
+		}
+	}
+	return `"` + string(b) + `"`
+}
+
+func texts(rng *rand.Rand) []string {
+	var out []string
+	for _, c := range ruleCases(rng) {
+		out = append(append(out, c.yes...), c.none...)
+	}
+	for _, r := range table() {
+		for _, shape := range r.shapes {
+			out = append(out, example(rng, parseShape(sets(), shape), false))
+		}
+	}
+	return out
+}
+
+// TestMask: what comes out is JSON, differs in nothing but the secrets, and has none.
+func TestMask(t *testing.T) {
+	s, rng := New(), testkit.Random(t)
+	masked := 0
+	for range testkit.Size(20, 60, 3000) {
+		all := texts(rng)
+		for range 50 {
+			v := value(rng, all, 4)
+			if out := checkMask(t, s, []byte(v)); string(out) != v {
+				masked++
+			}
+		}
+	}
+	if masked == 0 {
+		t.Error("nothing was ever masked")
+	}
+}
+
+func TestMaskSkips(t *testing.T) {
+	s, rng := New(), testkit.Random(t)
+	one, two := "ghp_"+made(rng, alnums, 36), "hf_"+made(rng, alnums, 34)
+	raw := fmt.Appendf(nil, `{"a":"%s %s %s"}`, one, two, one)
+	found, err := s.Line(raw)
+	if err != nil || len(found) != 2 {
+		t.Fatalf("found %+v, %v", found, err)
+	}
+	out, masked := s.Mask(raw, func(f Finding) bool { return f.Fingerprint == found[0].Fingerprint })
+	if want := fmt.Sprintf(`{"a":"%s %s %s"}`, one, found[1].Mark(), one); string(out) != want || len(masked) != 1 {
+		t.Errorf("masked %+v: %s", masked, out)
+	}
+	if same, none := s.Mask(raw, func(Finding) bool { return true }); string(same) != string(raw) || none != nil {
+		t.Errorf("everything is allowed, and %+v is masked", none)
+	}
+}
+
+func FuzzMask(f *testing.F) {
+	s, rng := New(), rand.New(rand.NewPCG(7, 7))
+	all := texts(rng)
+	for range 40 {
+		f.Add([]byte(value(rng, all, 4)))
+	}
+	f.Add([]byte(`{"":{"key":[["\ud800\u0041KIA"]]}}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		s.Text(raw)
+		if jsonl.Valid(raw) == nil {
+			checkMask(t, s, raw)
+		}
+	})
+}
+
+// TestManyCandidates: text made to be slow, or to be found everywhere, takes no more than
+// other text.
+func TestManyCandidates(t *testing.T) {
+	s := New()
+	for _, unit := range []string{"key ", "token=", "eyJ.", "-----BEGIN PRIVATE KEY-----", "https://a:b", "sk-ant-", "password\"", "[redacted:", "Basic QUJD", "secret_", "discord MTAA"} {
+		s.Text([]byte(strings.Repeat(unit, (2<<20)/len(unit))))
+	}
+	tokens := strings.Repeat("ghp_"+made(testkit.Random(t), alnums, 36)+" ", 20000)
+	if found := s.Text([]byte(tokens)); len(found) != 1 {
+		t.Errorf("%d findings of one secret", len(found))
+	}
+	deep := strings.Repeat("[", 500) + `"x"` + strings.Repeat("]", 500)
+	if _, err := s.Line([]byte(deep)); err != nil {
+		t.Error(err)
+	}
+}

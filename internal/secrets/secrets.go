@@ -1,0 +1,215 @@
+// Package secrets finds credentials in text and in entries: tokens whose shape a provider
+// has published, private keys, connection strings, passwords that are assigned to
+// something, and random strings beside a word that calls them a secret. It does no I/O.
+//
+// One automaton goes over the text and stops at what every secret has near it: the literal
+// that its shape begins with, or a word. What is there is then looked at exactly. So a
+// text without secrets costs one table look-up a byte, however many rules there are.
+//
+// An alarm that is none costs its reader more than most scanners admit. What is a
+// placeholder by its words, by its monotony or by its syntax is not reported, nor are
+// names of objects (hashes, UUIDs, identifiers of calls) unless what they are assigned to
+// is called a secret.
+package secrets
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"tape/internal/jsonl"
+)
+
+// Rule is a kind of secret.
+type Rule struct {
+	ID    string // like github-token; part of every fingerprint, so it never changes
+	Title string // what the secret is, for people
+}
+
+// Finding is a secret that was found.
+type Finding struct {
+	Rule string // a Rule's ID
+	// Path is where in the entry: payload.content[0].text. What is JSON inside a string
+	// goes on behind that. A key is named by the path that ends in it. "" in plain text.
+	Path string
+	// Masked is an excerpt that is safe to show: the beginning and end of the secret and a
+	// little of what is before it, without control characters.
+	Masked string
+	// Fingerprint is 16 hex digits of a hash over rule and secret: a secret has the same
+	// one wherever it is, and it does not tell the secret.
+	Fingerprint string
+}
+
+// Scanner looks for secrets by all rules. Making one takes a fraction of a millisecond;
+// it never changes, and may be used from several goroutines.
+type Scanner struct {
+	automaton
+	triggers []trigger
+	dummies  []string
+	pool     sync.Pool // of *walker
+
+	digit, hex, alnum, base64, url64, escaped *set
+	azure, bearer, random                     *set // what client secrets, bearer tokens and other random strings are made of
+
+	// What ends a value that is assigned: in quotes, in an env file, elsewhere.
+	quotes      map[byte]*set
+	blank, stop *set
+}
+
+// New returns a Scanner.
+func New() *Scanner {
+	known := sets()
+	s := &Scanner{triggers: allTriggers(known), dummies: dummies(),
+		digit: known['d'], hex: known['x'], alnum: known['a'], base64: known['b'], url64: known['w'], escaped: known['%'],
+		azure: setOf("0-9", "a-z", "A-Z", "_~.-"), bearer: setOf("0-9", "a-z", "A-Z", "_~.+/=-"), random: known['z'],
+		quotes: map[byte]*set{'"': setOf("\"\n\r"), '\'': setOf("'\n\r"), '`': setOf("`\n\r")},
+		blank:  setOf("\x00-\x20", "\\"), stop: setOf("\x00-\x20", "\\\"'`,;&<>()[]{}|"),
+	}
+	words := make([]string, len(s.triggers))
+	for i, t := range s.triggers {
+		words[i] = t.literal
+	}
+	s.automaton = newAutomaton(words)
+	s.pool.New = func() any { return &walker{s: s} }
+	return s
+}
+
+// Text returns the secrets of a plain text, each once. If it is a JSON object or array as a
+// whole, it is looked at as that.
+func (s *Scanner) Text(text []byte) []Finding {
+	w := s.pool.Get().(*walker)
+	defer w.release()
+	if isContainer(text) && jsonl.Valid(text) == nil {
+		w.value(text, 0, nil)
+	} else {
+		w.text(text, nil)
+	}
+	return w.distinct()
+}
+
+// Line returns the secrets of one stored entry, or of any other JSON value, each once. Every
+// key and every string is looked at on its own, decoded. The error says why the line is not
+// JSON.
+func (s *Scanner) Line(line []byte) ([]Finding, error) {
+	if err := jsonl.Valid(line); err != nil {
+		return nil, fmt.Errorf("scan for secrets: %w", err)
+	}
+	w := s.pool.Get().(*walker)
+	defer w.release()
+	w.value(line, 0, nil)
+	return w.distinct(), nil
+}
+
+// maxRounds bounds how often what is masked is looked at again.
+const maxRounds = 4
+
+// Mask replaces each secret of a valid JSON value by "[redacted:RULE:FINGERPRINT]", also in
+// JSON that is itself a string, and returns what it replaced, each once. Nothing else
+// changes by a byte, and a value without secrets is returned as it is. Findings for which
+// skip (if it is not nil) reports true are left alone.
+func (s *Scanner) Mask(value []byte, skip func(Finding) bool) ([]byte, []Finding) {
+	var all []Finding
+	// What is left beside a mask may look like another secret than before.
+	for range maxRounds {
+		w := s.pool.Get().(*walker)
+		w.value(value, 0, nil)
+		masked, found := w.masked(value, skip)
+		w.release()
+		if len(found) == 0 {
+			break
+		}
+		value, all = masked, append(all, found...)
+	}
+	return value, distinct(all)
+}
+
+// marker is what a mask begins with.
+const marker = "[redacted:"
+
+// Mark is what stands for a secret that was masked.
+func (f Finding) Mark() string { return marker + f.Rule + ":" + f.Fingerprint + "]" }
+
+// fingerprintSize is the length of a fingerprint in bytes of the hash.
+const fingerprintSize = 8
+
+func fingerprint(rule string, secret []byte) string {
+	if rule == rulePrivateKey {
+		secret = withoutSpace(secret)
+	}
+	h := sha256.New()
+	h.Write([]byte(rule))
+	h.Write([]byte{0})
+	h.Write(secret)
+	return hex.EncodeToString(h.Sum(nil)[:fingerprintSize])
+}
+
+// IsFingerprint reports whether text has the form of one.
+func IsFingerprint(text string) bool {
+	return len(text) == 2*fingerprintSize && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// withoutSpace drops white space, also where it is written as \n: a key is the same
+// however its lines are broken.
+func withoutSpace(b []byte) []byte {
+	out := make([]byte, 0, len(b))
+	for i := 0; i < len(b); i++ {
+		switch {
+		case b[i] <= ' ':
+		case b[i] == '\\':
+			if i+1 < len(b) && (b[i+1] == 'n' || b[i+1] == 'r' || b[i+1] == 't') {
+				i++
+			}
+		default:
+			out = append(out, b[i])
+		}
+	}
+	return out
+}
+
+// excerpt shows where a secret is without telling it. clear is where the text begins that
+// is no part of another secret.
+func excerpt(text []byte, h hit, clear int) string {
+	const context, head = 24, 32 // bytes
+	from := max(clear, h.from-context)
+	if nl := bytes.LastIndexByte(text[from:h.from], '\n'); nl >= 0 {
+		from += nl + 1
+	}
+	for from < h.from && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	secret := text[h.from:h.to]
+	var shown string
+	switch n := len(secret); {
+	case h.rule == rulePrivateKey:
+		shown = string(secret[:min(n, head)]) + "…"
+	case n >= 24:
+		shown = string(secret[:6]) + "…" + string(secret[n-2:])
+	case n >= 12:
+		shown = string(secret[:2]) + "…" + string(secret[n-1:])
+	default:
+		shown = "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == utf8.RuneError || r >= 0x80 && r < 0xa0 || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2060 && r <= 0x206f {
+			return ' '
+		}
+		return r
+	}, strings.TrimLeft(string(text[from:h.from]), " \t")+shown)
+}
+
+// distinct leaves each rule and secret once.
+func distinct(found []Finding) []Finding {
+	var out []Finding
+	seen := map[string]bool{}
+	for _, f := range found {
+		if !seen[f.Fingerprint] {
+			seen[f.Fingerprint] = true
+			out = append(out, f)
+		}
+	}
+	return out
+}

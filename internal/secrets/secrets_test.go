@@ -1,0 +1,315 @@
+package secrets
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/jsonl"
+	"tape/internal/testkit"
+)
+
+// Secrets are made here of parts and at random, so that no scanner takes this file for a
+// leak.
+
+const (
+	digits = "0123456789"
+	lower  = "abcdefghijklmnopqrstuvwxyz"
+	upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	alnums = digits + lower + upper
+)
+
+// made returns n random characters, among them digits, and both cases if the alphabet has
+// them.
+func made(rng *rand.Rand, alphabet string, n int) string {
+	for {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = alphabet[rng.IntN(len(alphabet))]
+		}
+		a := countBytes(b)
+		few := n < 12 || monotonous(b)
+		if isDummy(b) || !few && (a.digits < 2 && strings.Contains(alphabet, "0") || a.lower == 0 && strings.Contains(alphabet, "b") || a.upper == 0 && strings.Contains(alphabet, "B")) {
+			continue
+		}
+		if few && n >= 12 {
+			continue
+		}
+		return string(b)
+	}
+}
+
+// key is a value that is random by all measures.
+func key(rng *rand.Rand, n int) string {
+	for {
+		if v := made(rng, alnums, n); isDense([]byte(v)) || n < 24 && isRandom([]byte(v)) {
+			return v
+		}
+	}
+}
+
+func pem(rng *rand.Rand, label, newline string) string {
+	b := "-----BEGIN " + label + "-----" + newline
+	for range 5 {
+		b += made(rng, alnums+"+/", 64) + newline
+	}
+	return b + "-----END " + label + "-----"
+}
+
+func token(rng *rand.Rand, claims string) string {
+	enc := base64.RawURLEncoding.EncodeToString
+	return enc([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + enc([]byte(claims)) + "." + made(rng, alnums+"-_", 42) + "x"
+}
+
+func rulesOf(found []Finding) []string {
+	var out []string
+	for _, f := range found {
+		out = append(out, f.Rule)
+	}
+	return out
+}
+
+// TestShapes: what a shape describes is found in whatever text, and what is close to it is
+// not.
+func TestShapes(t *testing.T) {
+	s, rng := New(), testkit.Random(t)
+	for _, r := range table() {
+		for _, text := range r.shapes {
+			parts := parseShape(sets(), text)
+			for _, longest := range []bool{false, true} {
+				secret := example(rng, parts, longest)
+				for _, around := range []string{"%s", "export X=%s\n", `{"a":"%s"}`, "see (%s), please", "line\\n%s\\nline", "?t%%3D%s&u=1"} {
+					found := s.Text(fmt.Appendf(nil, around, secret))
+					if got := rulesOf(found); !slices.Equal(got, []string{r.ID}) {
+						t.Errorf("%s: %q finds %q in %q", r.ID, text, got, fmt.Sprintf(around, secret))
+					} else if strings.Contains(found[0].Masked, secret) {
+						t.Errorf("%s: the excerpt tells the secret: %q", r.ID, found[0].Masked)
+					}
+				}
+			}
+			for _, near := range nearMisses(rng, parts) {
+				for _, f := range s.Text([]byte("it says " + near + " there")) {
+					if f.Rule == r.ID {
+						t.Errorf("%s: %q is found in %q", r.ID, text, near)
+					}
+				}
+			}
+		}
+	}
+}
+
+func example(rng *rand.Rand, parts []part, longest bool) string {
+	var b strings.Builder
+	for _, p := range parts {
+		if p.of == nil {
+			b.WriteString(p.literal)
+			continue
+		}
+		n := p.min
+		if longest {
+			n = p.max
+		}
+		var alphabet []byte
+		for _, c := range []byte(alnums) {
+			if p.of[c] {
+				alphabet = append(alphabet, c)
+			}
+		}
+		b.WriteString(made(rng, string(alphabet), n))
+	}
+	return b.String()
+}
+
+// nearMisses are texts that lack one thing of a shape.
+func nearMisses(rng *rand.Rand, parts []part) []string {
+	good := example(rng, parts, false)
+	head := parts[0].literal
+	misses := []string{
+		"A" + good,
+		head + strings.Repeat("x", len(good)-len(head)),
+		head + strings.Repeat("EXAMPLE", (len(good)-len(head))/7+1),
+		head + "...",
+		"${" + strings.ToUpper(strings.Trim(head, "-_.=/")) + "}",
+	}
+	last := parts[len(parts)-1]
+	if last.of != nil && len(parts) == 2 {
+		misses = append(misses, good[:len(good)-1])
+		if n := last.max; n < 300 {
+			misses = append(misses, example(rng, parts, true)+"Z")
+		}
+	}
+	return misses
+}
+
+// case of a rule that is more than a shape: texts in which it finds one secret, and texts
+// in which nothing is found.
+type ruleCase struct {
+	rule      string
+	yes, none []string
+}
+
+func ruleCases(rng *rand.Rand) []ruleCase {
+	hex32, hex40 := made(rng, digits+"abcdef", 32), made(rng, digits+"abcdef", 40)
+	uuid := hex32[:8] + "-" + hex32[8:12] + "-4" + hex32[13:16] + "-a" + hex32[17:20] + "-" + hex32[20:]
+	word := "Tr0ub4dor&" + made(rng, digits, 2) + "q"
+	k32, k40 := key(rng, 32), key(rng, 40)
+	rsa := pem(rng, "RSA PRIVATE KEY", "\n")
+	basic := base64.StdEncoding.EncodeToString([]byte("jonas:" + word))
+	return []ruleCase{
+		{rulePrivateKey, []string{rsa, "x" + pem(rng, "PRIVATE KEY", `\n`), pem(rng, "OPENSSH PRIVATE KEY", "\r\n"), "  " + pem(rng, "EC PRIVATE KEY", "\n    "),
+			pem(rng, "PGP PRIVATE KEY BLOCK", "\n"), rsa[:200], `KEY="` + pem(rng, "PRIVATE KEY", `\\n`) + `"`},
+			[]string{pem(rng, "CERTIFICATE", "\n"), pem(rng, "PUBLIC KEY", "\n"), "-----BEGIN RSA PRIVATE KEY-----\n...\n-----END RSA PRIVATE KEY-----",
+				"-----BEGIN PRIVATE KEY-----", "look for -----BEGIN RSA PRIVATE KEY----- in the files of this folder, please, and tell me where it is, if you see it"}},
+		{ruleJWT, []string{token(rng, `{"sub":"17","name":"Jonas"}`), "Authorization: Bearer " + token(rng, `{"sub":"18"}`)},
+			[]string{token(rng, `{"sub":"1234567890","name":"John Doe"}`), "eyJhbGciOiJIUzI1NiJ9.eyJ.x", "eyJhbGciOiJIUzI1NiJ9", "x" + token(rng, `{"sub":"17"}`),
+				"eyJ" + made(rng, lower, 20) + "." + made(rng, alnums, 30) + "." + made(rng, alnums, 30)}},
+		{ruleURLPassword, []string{"postgres://app:" + word + "@db.internal:5432/shop", "DATABASE_URL=mysql://root:" + word + "@10.0.0.7/x", "redis://:" + word + "@cache:6379",
+			"git clone https://jonas:" + k32 + "@git.example.org/x.git", "mongodb+srv://u:" + word + "@c0.abc.mongodb.net", "amqp://svc:" + word + "@localhost"},
+			[]string{"postgres://user:password@localhost/db", "postgres://postgres:postgres@db:5432/x", "https://$USER:$PASS@host/", "https://<user>:<password>@host",
+				"http://localhost:8080/@x", "https://example.org:443/a@b", "mysql://root:secret@127.0.0.1", "redis://user:***@cache", "https://u:{token}@h", "https://x.org/a:b@c"}},
+		{ruleBasicAuth, []string{"Authorization: Basic " + basic, `-H "authorization: basic ` + basic + `"`},
+			[]string{"Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("user:password")), "Basic authentication", "basic abcdefgh",
+				"Basic " + base64.StdEncoding.EncodeToString([]byte("Aladdin:open sesame"))}},
+		{ruleBearer, []string{"Authorization: Bearer " + k40, `curl -H 'Authorization: Bearer ` + k32 + `'`},
+			[]string{"Authorization: Bearer $TOKEN", "Bearer your-access-token-goes-here", "bearer of bad news that nobody wants", "Bearer <token>", "Bearer ${GITHUB_TOKEN_FOR_2024}"}},
+		{rulePassword, []string{"DB_PASSWORD=" + word, "export PGPASSWORD='" + word + "'", "password: " + word, `"password": "` + word + `"`, `password = "` + word + `"`,
+			"Server=x;Uid=sa;Pwd=" + word, "--password " + word, "mysql --password='" + word + "'", `\"passwd\":\"` + word + `\"`, "<password>" + word + "</password>",
+			`var adminPass = "` + word + `"`, `config["password"] = '` + word + `'`, "DB_PASS=correct-horse-battery", "ALTER USER x PASSWORD '" + word + "'", `pwd: str = "` + word + `"`},
+			[]string{"PASSWORD=", "PASSWORD=changeme", "password: string", "password = getPassword()", `password = os.environ["DB_PASSWORD"]`, "DB_PASSWORD=${DB_PASSWORD}", "PASSWORD=$1",
+				`"password": "********"`, `password: "Enter your password"`, "password=xxxxxxxx", "password: process.env.DB_PASSWORD2", "password=<your-password>", "bypass = true12345",
+				`"password": "password123"`, "PASSWORD=example", "PWD=/home/jonas/src2", "password_min_length: 12345678", `password: "{{ vault.password9 }}"`, "passwords = 12", "PASSWORD=test1234",
+				"password_hash = bcrypt.generate(p2)", "if password == oldPassword2 {", "password: args.password1", `password: "auth.form.password"`}},
+		{ruleAssigned, []string{"API_KEY=" + k32, `"api_key": "` + k40 + `"`, "client_secret: " + hex40, "const authToken = '" + k32 + "'", "x-api-key: " + k32, "?access_token=" + k40 + "&x=1",
+			"MISTRAL_API_KEY=" + k32, `{"Token": "` + k32 + `"}`, "SECRET_KEY_BASE=" + hex40 + hex40, "--token " + k32, `secretKey := "` + k32 + `"`},
+			[]string{"token = await getToken()", "max_tokens: 4096000000000000", "cache_key: " + hex40, "key: " + hex40, "token: " + uuid, "primary_key = id", "api_key = settings.API_KEY",
+				"token: string;", "API_KEY=your-api-key-goes-here-2024", "secret: my-secret-value-2024-01", "next_page_token: " + k32, "token_type: bearer", "token = x[1:]",
+				"author = " + k32, "SSH_PUBLIC_KEY=" + k32, "const secretManagerClient = newSecretManagerClientV1()", "token=" + strings.Repeat("a1", 16), `"key": "components/Button2/index.tsx"`}},
+		{ruleAWSSecret, []string{"aws_secret_access_key = " + k40, `"SecretAccessKey": "` + k40 + `"`, "AWS_SECRET_ACCESS_KEY=" + k40},
+			[]string{"aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCY" + "EXAMPLEKEY", "AWS_SECRET_ACCESS_KEY=" + strings.Repeat("x", 40)}},
+		{ruleEntropy, []string{"the token is " + k32, "here is my API key for it " + k40, "use this secret then " + k32 + "."},
+			[]string{"the key of the commit is " + hex40, "the token is called MaxTokensPerRequestLimit", "key toolu_01" + k32, "key fingerprint is SHA256:" + k40,
+				"a key with name " + uuid, "ssh key AAAA" + k40, "the secret of src/components/Foo2/Bar3/index.tsx", "the secret is out\n" + k40, "token sha512-" + k40, k40}},
+		{ruleAzureClient, []string{"a8Q" + "7Q~" + made(rng, alnums, 34)}, []string{"a8Q7Q~" + made(rng, alnums, 20), "a8Qx" + "Q~" + made(rng, alnums, 34)}},
+		{ruleAzureKey, []string{"https://x.blob.core.windows.net/c/f?sv=2024-11-04&sig=" + made(rng, alnums, 20) + "%2F" + made(rng, alnums, 22) + "%3D"},
+			[]string{"&sig=" + made(rng, alnums, 43), "sig=" + strings.Repeat("a", 43) + "%3D"}},
+		{ruleTelegram, []string{made(rng, "123456789", 10) + ":AA" + made(rng, alnums, 33)}, []string{"12345:AA" + made(rng, alnums, 33), "1234567890:AB" + made(rng, alnums, 33), "1234567890:AA" + made(rng, alnums, 20)}},
+		{ruleMailchimp, []string{hex32 + "-us12"}, []string{hex40 + "-us12", hex32 + "-user", hex32 + "-us"}},
+		{ruleTerraform, []string{made(rng, alnums, 14) + ".atlasv1." + made(rng, alnums, 64)}, []string{made(rng, alnums, 9) + ".atlasv1." + made(rng, alnums, 64), "x.atlasv1.y"}},
+		{ruleDiscord, []string{"discord bot: MT" + made(rng, alnums, 24) + ".G" + made(rng, alnums, 5) + "." + made(rng, alnums, 38)},
+			[]string{"the bot: MT" + made(rng, alnums, 24) + ".G" + made(rng, alnums, 5) + "." + made(rng, alnums, 38), "discord.js is Nice.and.good"}},
+	}
+}
+
+func TestRules(t *testing.T) {
+	s, rng := New(), testkit.Random(t)
+	for range testkit.Size(3, 20, 500) {
+		for _, c := range ruleCases(rng) {
+			for _, text := range c.yes {
+				if got := rulesOf(s.Text([]byte(text))); !slices.Equal(got, []string{c.rule}) {
+					t.Errorf("%s: found %q in %q", c.rule, got, text)
+				}
+			}
+			for _, text := range c.none {
+				if found := s.Text([]byte(text)); len(found) > 0 {
+					t.Errorf("%s: found %+v in %q", c.rule, found, text)
+				}
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// Every rule is tried above, and none is there twice.
+func TestRulesAreListed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range Rules() {
+		if r.ID == "" || r.Title == "" || seen[r.ID] {
+			t.Errorf("bad or double rule: %+v", r)
+		}
+		seen[r.ID] = true
+	}
+	tried := map[string]bool{}
+	for _, c := range ruleCases(testkit.Random(t)) {
+		tried[c.rule] = true
+	}
+	for _, r := range table() {
+		if len(r.shapes) == 0 && !tried[r.ID] {
+			t.Errorf("no test of %s", r.ID)
+		}
+	}
+}
+
+// TestPaths: findings say where in the entry they are, also in JSON in strings.
+func TestPaths(t *testing.T) {
+	s, rng := New(), testkit.Random(t)
+	gh, word := "ghp_"+made(rng, alnums, 36), "Tr0ub4dor&3q"
+	args := string(jsonl.AppendString(nil, fmt.Sprintf(`{"env":{"DB_PASSWORD":%q},"cmd":["run",%s]}`, word, jsonl.AppendString(nil, `{"deep":"`+gh+`"}`))))
+	line := fmt.Sprintf(`{"id":3,"kind":"x","payload":{"content":[{"text":"a"},{"text":"see %s"}],"calls":[{"function":{"arguments":%s}}]},"meta":{"%s":1}}`, gh, args, "glpat-"+made(rng, alnums, 20))
+	w := s.pool.Get().(*walker)
+	w.value([]byte(line), 0, nil)
+	var got []string
+	for _, sp := range w.spots {
+		got = append(got, sp.Rule+" "+sp.Path)
+	}
+	want := []string{"github-token payload.content[1].text", "password-assignment payload.calls[0].function.arguments.env.DB_PASSWORD", "github-token payload.calls[0].function.arguments.cmd[1].deep"}
+	if !slices.Equal(got[:min(3, len(got))], want) || len(got) != 4 || !strings.HasPrefix(got[3], "gitlab-token meta.glpat-") {
+		t.Errorf("found %q", got)
+	}
+	if found, err := s.Line([]byte(line)); err != nil || len(found) != 3 {
+		t.Errorf("Line finds %+v (%v), each secret should be there once", found, err)
+	}
+	if _, err := s.Line([]byte(`{"a":`)); err == nil {
+		t.Error("half a line is no error")
+	}
+}
+
+// TestSpellings: however a string is escaped, the secret in it is the same.
+func TestSpellings(t *testing.T) {
+	s, rng := New(), testkit.Random(t)
+	secrets := []string{"ghp_" + made(rng, alnums, 36), "SG." + made(rng, alnums, 22) + "." + made(rng, alnums, 43), "aws_secret_access_key=" + made(rng, alnums, 19) + "/" + made(rng, alnums, 20),
+		pem(rng, "RSA PRIVATE KEY", "\n")}
+	for _, secret := range secrets {
+		want := ""
+		for range 20 {
+			line := []byte(`{"payload":{"content":"`)
+			for _, c := range []byte("a\n" + secret + "\tb") {
+				switch {
+				case c == '\n' && rng.IntN(2) == 0:
+					line = append(line, `\n`...)
+				case c == '/' && rng.IntN(2) == 0:
+					line = append(line, `\/`...)
+				case c < ' ' || rng.IntN(6) == 0:
+					line = fmt.Appendf(line, `\u%04x`, c)
+				default:
+					line = append(line, c)
+				}
+			}
+			line = append(line, `"}}`...)
+			found, err := s.Line(line)
+			if err != nil || len(found) != 1 {
+				t.Fatalf("found %+v, %v in %s", found, err, line)
+			}
+			if want == "" {
+				want = found[0].Fingerprint
+			}
+			if found[0].Fingerprint != want {
+				t.Errorf("another fingerprint in %s", line)
+			}
+		}
+	}
+}
+
+func TestExcerptKeepsApart(t *testing.T) {
+	s, rng := New(), testkit.Random(t)
+	one, two := "ghp_"+made(rng, alnums, 36), "hf_"+made(rng, alnums, 34)
+	for _, f := range s.Text([]byte("tokens \x1b[31m" + one + "," + two)) {
+		if strings.Contains(f.Masked, one[10:20]) || strings.Contains(f.Masked, two[10:20]) || strings.ContainsRune(f.Masked, '\x1b') {
+			t.Errorf("the excerpt tells too much: %q", f.Masked)
+		}
+	}
+}

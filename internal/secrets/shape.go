@@ -1,0 +1,155 @@
+package secrets
+
+import "strconv"
+
+// set is a set of bytes.
+type set [256]bool
+
+func setOf(ranges ...string) *set {
+	var s set
+	for _, r := range ranges {
+		if len(r) == 3 && r[1] == '-' {
+			for c := int(r[0]); c <= int(r[2]); c++ {
+				s[c] = true
+			}
+			continue
+		}
+		for _, c := range []byte(r) {
+			s[c] = true
+		}
+	}
+	return &s
+}
+
+// sets are the alphabets of shapes, by the letter that stands for them there.
+func sets() map[byte]*set {
+	return map[byte]*set{
+		'd': setOf("0-9"),
+		'x': setOf("0-9", "a-f"),
+		'X': setOf("0-9", "a-f", "A-F"),
+		'U': setOf("0-9", "A-Z"),
+		'a': setOf("0-9", "a-z", "A-Z"),
+		'_': setOf("0-9", "a-z", "A-Z", "_"),
+		'w': setOf("0-9", "a-z", "A-Z", "_-"),
+		'j': setOf("0-9", "a-z", "A-Z", "_-."),
+		'b': setOf("0-9", "a-z", "A-Z", "+/"),
+		'z': setOf("0-9", "a-z", "A-Z", "+/_-="),
+		'%': setOf("0-9", "a-z", "A-Z", "%+/"),
+	}
+}
+
+// shape is a literal followed by runs of given alphabets and lengths, with literals between
+// them: `SG.{w22}.{w43}`.
+type shape struct {
+	rule  string
+	parts []part
+}
+
+// part is a literal, or a run of bytes from a set.
+type part struct {
+	literal  string
+	of       *set
+	min, max int
+}
+
+// parseShape reads a shape as the table of rules has it: {w20} or {w20-40} is a run.
+func parseShape(alphabets map[byte]*set, text string) []part {
+	var parts []part
+	for i := 0; i < len(text); {
+		j := i
+		if text[i] != '{' {
+			for j < len(text) && text[j] != '{' {
+				j++
+			}
+			parts = append(parts, part{literal: text[i:j]})
+			i = j
+			continue
+		}
+		for text[j] != '}' {
+			j++
+		}
+		p := part{of: alphabets[text[i+1]]}
+		var rest string
+		p.min, rest = number(text[i+2 : j])
+		p.max = p.min
+		if rest != "" {
+			p.max, _ = number(rest[1:])
+		}
+		parts = append(parts, p)
+		i = j + 1
+	}
+	return parts
+}
+
+func number(text string) (n int, rest string) {
+	i := 0
+	for i < len(text) && text[i]-'0' <= 9 {
+		i++
+	}
+	n, _ = strconv.Atoi(text[:i])
+	return n, text[i:]
+}
+
+// match returns where the shape that begins at i ends, or -1, and whether what is variable
+// of it is worth a look: not monotonous, and without the words of a placeholder.
+func (s *shape) match(b []byte, i int) int {
+	start := i
+	body := 0
+	for n, p := range s.parts {
+		if p.of == nil {
+			if len(b)-i < len(p.literal) || string(b[i:i+len(p.literal)]) != p.literal {
+				return -1
+			}
+			i += len(p.literal)
+			if n == 0 {
+				body = i
+			}
+			continue
+		}
+		j := i
+		for j < len(b) && j-i <= p.max && p.of[b[j]] {
+			j++
+		}
+		if j-i < p.min || j-i > p.max {
+			return -1
+		}
+		i = j
+	}
+	// A full stop or a dash at the end belongs to the sentence.
+	for i > start && (b[i-1] == '.' || b[i-1] == '-') && s.parts[len(s.parts)-1].min < s.parts[len(s.parts)-1].max {
+		i--
+	}
+	if i < len(b) && isWord(b[i]) && b[i-1] != '=' {
+		return -1
+	}
+	if monotonous(b[body:i]) || isDummy(b[body:i]) {
+		return -1
+	}
+	return i
+}
+
+func isLetter(c byte) bool { return (c|0x20)-'a' < 26 }
+func isDigit(c byte) bool  { return c-'0' < 10 }
+func isUpper(c byte) bool  { return c-'A' < 26 }
+func isLower(c byte) bool  { return c-'a' < 26 }
+func isAlnum(c byte) bool  { return isLetter(c) || isDigit(c) }
+
+// isWord reports whether c can be part of a name.
+func isWord(c byte) bool { return isAlnum(c) || c == '_' }
+
+// begins reports whether a token can begin at i: what is before it is no part of a word, or
+// is an escape like \n or %3D.
+func begins(b []byte, i int) bool {
+	if i == 0 || !isWord(b[i-1]) {
+		return true
+	}
+	switch b[i-1] {
+	case 'n', 'r', 't', 'b', 'f':
+		if i >= 2 && b[i-2] == '\\' {
+			return true
+		}
+	}
+	return i >= 3 && b[i-3] == '%' && isHex(b[i-2]) && isHex(b[i-1])
+}
+
+func isHex(c byte) bool { return isDigit(c) || (c|0x20)-'a' < 6 }

@@ -1,0 +1,197 @@
+package secrets
+
+import (
+	"bytes"
+	"math"
+	"slices"
+)
+
+// What a value looks like: a placeholder, a name, or something random.
+
+// alphabetOf counts what a value is made of.
+type alphabetOf struct {
+	lower, upper, digits, other int
+	strange                     int // of other, those that names and paths do not have
+}
+
+func countBytes(v []byte) alphabetOf {
+	var a alphabetOf
+	for _, c := range v {
+		switch {
+		case isLower(c):
+			a.lower++
+		case isUpper(c):
+			a.upper++
+		case isDigit(c):
+			a.digits++
+		default:
+			a.other++
+			if bytes.IndexByte([]byte("-_./:,"), c) < 0 {
+				a.strange++
+			}
+		}
+	}
+	return a
+}
+
+func (a alphabetOf) letters() int { return a.lower + a.upper }
+
+// entropy is in bits a byte (Shannon).
+func entropy(v []byte) float64 {
+	var counts [256]int
+	for _, c := range v {
+		counts[c]++
+	}
+	bits := 0.0
+	for _, n := range counts {
+		if n > 0 {
+			p := float64(n) / float64(len(v))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits
+}
+
+// monotonous reports whether a value that should be random has hardly any variety.
+func monotonous(v []byte) bool {
+	var seen [256]bool
+	n := 0
+	for _, c := range v {
+		if !seen[c] {
+			seen[c] = true
+			n++
+		}
+	}
+	return n < min(6, len(v)/2+1)
+}
+
+// changes counts where letters and digits meet, and where upper case follows lower case. In
+// random text that is two bytes of five; in words, however they are joined, few.
+func changes(v []byte) int {
+	n := 0
+	for i := 1; i < len(v); i++ {
+		a, b := v[i-1], v[i]
+		if isDigit(a) && isLetter(b) || isLetter(a) && isDigit(b) || isLower(a) && isUpper(b) {
+			n++
+		}
+	}
+	return n
+}
+
+// isRandom reports whether a value is made by a machine and not of words.
+func isRandom(v []byte) bool {
+	a := countBytes(v)
+	if a.letters() == 0 || monotonous(v) || entropy(v) < 3 {
+		return false
+	}
+	if len(v) >= 32 && isHexHash(v) {
+		return a.digits >= 4 && a.letters() >= 4
+	}
+	if a.digits == 0 {
+		return len(v) >= 24 && changes(v)*100 >= len(v)*18
+	}
+	return changes(v)*100 >= len(v)*22
+}
+
+// isHexHash reports whether a value is digits of a hash or of a number in hexadecimal.
+func isHexHash(v []byte) bool {
+	for _, c := range v {
+		if !isHex(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// isUUID reports whether a value is eight, four, four, four and twelve hexadecimal digits.
+func isUUID(v []byte) bool {
+	if len(v) != 36 {
+		return false
+	}
+	for i, c := range v {
+		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash != (c == '-') || !dash && !isHex(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// isPlace reports whether a value is a URL or a path, relative ones included.
+func isPlace(v []byte) bool {
+	if bytes.Contains(v, []byte("://")) || bytes.HasPrefix(v, []byte("~/")) || v[0] == '/' && bytes.IndexByte(v[1:], '/') >= 0 ||
+		bytes.HasPrefix(v, []byte("./")) || bytes.HasPrefix(v, []byte("../")) {
+		return true
+	}
+	return bytes.IndexByte(v, '/') >= 0 && bytes.ContainsAny(v, "._-")
+}
+
+// isCode reports whether a value is an expression that a program fills in, or part of one.
+func isCode(v []byte, quoted bool) bool {
+	for _, sign := range []string{"${", "$(", "{{", "#{", "%(", "<%", "***", "...", "…", "•••"} {
+		if bytes.Contains(v, []byte(sign)) {
+			return true
+		}
+	}
+	if v[0] == '$' || v[0] == '<' || v[0] == '%' || v[0] == '{' || v[0] == '[' || v[0] == '\\' {
+		return true
+	}
+	return !quoted && bytes.ContainsAny(v, "`$(){}[]<>\\|*")
+}
+
+// dummies are the words of which placeholders are made, and names of things that are
+// assigned to what is called a secret without being one.
+func dummies() []string {
+	return []string{
+		"placeholder", "credentials", "credential", "passphrase", "replaceme", "changethis", "undefined", "changeit", "changeme",
+		"password", "p4ssw0rd", "passw0rd", "redacted", "required", "disabled", "anything", "whatever", "not-real", "notreal", "sensitive",
+		"postgres", "example", "invalid", "replace", "default", "unknown", "private", "enabled", "missing", "mongodb", "letmein",
+		"passwd", "secret", "s3cr3t", "string", "sample", "hidden", "insert", "masked", "change", "qwerty", "abcdef", "number", "bearer", "object", "optional",
+		"integer", "boolean", "argon2", "bcrypt", "base64", "sha256", "sha512", "oauth2", "scrypt", "pbkdf2", "ed25519",
+		"token", "value", "dummy", "admin", "super", "false", "login", "guest", "mysql", "redis", "empty", "valid", "wrong", "local", "sha1", "int32", "int64", "x509",
+		"here", "your", "test", "fake", "user", "none", "null", "true", "root", "pass", "auth", "demo", "todo", "utf8", "temp", "some", "real", "this",
+		"with", "from", "text", "name", "type", "data", "file", "hash", "uuid", "mock", "stub",
+		"key", "api", "abc", "xyz", "foo", "bar", "baz", "qux", "the", "pwd", "new", "old", "nil", "str", "env", "dev", "app", "hex", "md5", "not", "set", "url",
+		"my", "me", "db", "id", "is", "an", "to", "of", "in", "or", "no",
+	}
+}
+
+// isDummy reports whether the words of a token say that it is none.
+func isDummy(v []byte) bool {
+	low := bytes.ToLower(v)
+	for _, word := range []string{"example", "placeholder", "redacted", "changeme", "dummy", "xxxx", "your-", "your_", "yourapi", "yourtoken", "notreal", "insert"} {
+		if bytes.Contains(low, []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// saysNothing reports whether hardly anything is left of a value once the words of
+// placeholders are taken away, and what counts up or repeats.
+func saysNothing(v []byte, words []string) bool {
+	if isDummy(v) {
+		return true
+	}
+	low := bytes.ToLower(v)
+	for _, word := range words {
+		low = bytes.ReplaceAll(low, []byte(word), []byte(" "))
+	}
+	letters, digits := 0, 0
+	for i, c := range low {
+		if i > 0 && (c == low[i-1] || c == low[i-1]+1 && isAlnum(c)) {
+			continue // aaaa, 1234, abcd
+		}
+		switch {
+		case isLetter(c) || c >= 0x80:
+			letters++
+		case isDigit(c):
+			digits++
+		}
+	}
+	return letters < 3 && digits < 4 || letters == 0
+}
+
+// hasPrefix reports whether a value begins with one of some prefixes.
+func hasPrefix(v []byte, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return bytes.HasPrefix(v, []byte(p)) })
+}

@@ -1,0 +1,319 @@
+package secrets
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"tape/internal/jsonl"
+)
+
+// walker looks through one value. It is used again for the next one.
+type walker struct {
+	s       *Scanner
+	path    []step
+	spots   []spot
+	hits    []hit
+	words   int      // how many words that secrets are called by were met
+	named   int      // where the last name that was looked at ends
+	decoded [][]byte // by level of JSON in strings
+}
+
+// step is a key or, if that is nil, an index.
+type step struct {
+	key   []byte // between its quotes
+	index int
+}
+
+// hit is a secret in a text.
+type hit struct {
+	from, to int
+	rule     string
+	loose    bool // told by what is around it: a secret with a shape there goes before
+}
+
+// spot is a secret in the bytes of a value.
+type spot struct {
+	from, to int
+	Finding
+}
+
+// Strings that are too short for any rule, and how deep JSON in strings is read.
+const (
+	shortest  = 6
+	maxNested = 4
+)
+
+func (w *walker) release() {
+	clear(w.spots)
+	clear(w.path[:cap(w.path)])
+	w.path, w.spots = w.path[:0], w.spots[:0]
+	w.s.pool.Put(w)
+}
+
+func (w *walker) distinct() []Finding {
+	if len(w.spots) == 0 {
+		return nil
+	}
+	all := make([]Finding, len(w.spots))
+	for i, s := range w.spots {
+		all[i] = s.Finding
+	}
+	return distinct(all)
+}
+
+// masked returns the value with its secrets replaced, and what was replaced.
+func (w *walker) masked(value []byte, skip func(Finding) bool) ([]byte, []Finding) {
+	var out []byte
+	var found []Finding
+	done := 0
+	for _, s := range w.spots {
+		if s.from < done || skip != nil && skip(s.Finding) {
+			continue
+		}
+		out = append(append(out, value[done:s.from]...), s.Mark()...)
+		done = s.to
+		found = append(found, s.Finding)
+	}
+	return append(out, value[done:]...), found
+}
+
+// value goes through valid JSON and returns the position behind the value at i. assigned is
+// the key that it is the value of, if it is one's.
+func (w *walker) value(b []byte, i int, assigned []byte) int { return w.nested(b, i, assigned, 0) }
+
+func (w *walker) nested(b []byte, i int, assigned []byte, level int) int {
+	i = skipSpace(b, i)
+	if i >= len(b) {
+		return i
+	}
+	switch b[i] {
+	case '"':
+		end, escaped := jsonl.StringEnd(b, i+1)
+		w.str(b, i+1, end-1, escaped, assigned, level)
+		return end
+	case '{':
+		return w.object(b, i+1, level)
+	case '[':
+		w.path = append(w.path, step{})
+		i = skipSpace(b, i+1)
+		for i < len(b) && b[i] != ']' {
+			i = skipSpace(b, w.nested(b, i, assigned, level))
+			if i < len(b) && b[i] == ',' {
+				i = skipSpace(b, i+1)
+			}
+			w.path[len(w.path)-1].index++
+		}
+		w.path = w.path[:len(w.path)-1]
+		return i + 1
+	}
+	for i < len(b) && b[i] != ',' && b[i] != '}' && b[i] != ']' && b[i] > ' ' {
+		i++
+	}
+	return i
+}
+
+func (w *walker) object(b []byte, i, level int) int {
+	i = skipSpace(b, i)
+	for i < len(b) && b[i] != '}' {
+		end, escaped := jsonl.StringEnd(b, i+1)
+		key := b[i+1 : end-1]
+		w.path = append(w.path, step{key: key})
+		words := w.words
+		w.str(b, i+1, end-1, escaped, nil, level)
+		assigned := key
+		if w.words == words && (len(key) >= shortest || classify(key) == nothing) {
+			assigned = nil
+		}
+		i = skipSpace(b, end)                               // at the colon
+		i = skipSpace(b, w.nested(b, i+1, assigned, level)) // at the comma or brace
+		w.path = w.path[:len(w.path)-1]
+		if i < len(b) && b[i] == ',' {
+			i = skipSpace(b, i+1)
+		}
+	}
+	return i + 1
+}
+
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && b[i] <= ' ' {
+		i++
+	}
+	return i
+}
+
+// str looks at the string whose inside is b[from:to].
+func (w *walker) str(b []byte, from, to int, escaped bool, assigned []byte, level int) {
+	if to-from < shortest {
+		return
+	}
+	body := b[from:to]
+	text := body
+	if escaped {
+		for len(w.decoded) <= level {
+			w.decoded = append(w.decoded, nil)
+		}
+		w.decoded[level] = jsonl.AppendDecoded(w.decoded[level][:0], body)
+		text = w.decoded[level]
+	}
+	first := len(w.spots)
+	if level < maxNested && isContainer(text) && jsonl.Valid(text) == nil {
+		w.nested(text, 0, assigned, level+1)
+	} else {
+		w.text(text, assigned)
+	}
+	for i := range w.spots[first:] {
+		s := &w.spots[first+i]
+		if escaped {
+			s.from, s.to = rawOffset(body, s.from), rawOffset(body, s.to)
+		}
+		s.from, s.to = s.from+from, s.to+from
+	}
+}
+
+// isContainer reports whether a text looks like a JSON object or array with a string in it.
+func isContainer(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	if len(text) < len(`[""]`) || bytes.IndexByte(text, '"') < 0 {
+		return false
+	}
+	first, last := text[0], text[len(text)-1]
+	return first == '{' && last == '}' || first == '[' && last == ']'
+}
+
+// rawOffset returns where in the inside of a JSON string the n-th byte of what it stands for
+// is written.
+func rawOffset(body []byte, n int) int {
+	at := 0
+	var unit [12]byte
+	for n > 0 && at < len(body) {
+		i := bytes.IndexByte(body[at:], '\\')
+		if i < 0 || i >= n {
+			return at + n
+		}
+		at, n = at+i, n-i
+		size := 2
+		if len(body)-at >= 6 && body[at+1] == 'u' {
+			size = 6
+			if len(body)-at >= 12 {
+				// Two of them are one character, or each one of its own.
+				if r, _ := utf8.DecodeRune(jsonl.AppendDecoded(unit[:0], body[at:at+12])); r > 0xffff {
+					size = 12
+				}
+			}
+		}
+		n -= len(jsonl.AppendDecoded(unit[:0], body[at:min(at+size, len(body))]))
+		at += size
+	}
+	return min(at, len(body))
+}
+
+// text looks at one decoded text. Its spots are in the text's coordinates.
+func (w *walker) text(text, assigned []byte) {
+	w.hits, w.named = w.hits[:0], 0
+	state, next := uint32(0), w.s.next
+	for i, c := range text {
+		state = next[state+uint32(w.s.class[c])]
+		if state >= w.s.firstFound {
+			for _, literal := range w.s.ends(state) {
+				w.found(text, &w.s.triggers[literal], i+1)
+			}
+		}
+	}
+	if assigned != nil && len(w.hits) == 0 {
+		w.assignedKey(text, assigned)
+	}
+	if len(w.hits) > 0 {
+		w.settle(text)
+	}
+}
+
+// found looks at a place where a literal ends.
+func (w *walker) found(text []byte, t *trigger, end int) {
+	start := end - len(t.literal)
+	if t.look != nil {
+		t.look(w, text, start, end)
+		return
+	}
+	if string(text[start:end]) == t.literal && begins(text, start) {
+		if to := t.shape.match(text, start); to >= 0 {
+			w.hit(text, start, to, t.shape.rule)
+		}
+	}
+}
+
+// hit notes a secret.
+func (w *walker) hit(text []byte, from, to int, rule string) {
+	if !inMark(text, from) {
+		w.hits = append(w.hits, hit{from: from, to: to, rule: rule})
+	}
+}
+
+// loose notes a secret that is none if another rule knows what it is.
+func (w *walker) loose(text []byte, from, to int, rule string) {
+	if !inMark(text, from) {
+		w.hits = append(w.hits, hit{from: from, to: to, rule: rule, loose: true})
+	}
+}
+
+// inMark reports whether i is inside of what stands for a masked secret.
+func inMark(text []byte, i int) bool {
+	const longest = 64 // bytes of a mark
+	before := text[max(0, i-longest):i]
+	at := bytes.LastIndex(before, []byte(marker))
+	return at >= 0 && bytes.IndexByte(before[at:], ']') < 0
+}
+
+// settle makes spots of the hits: of those that overlap, the one with a shape, or else the
+// first.
+func (w *walker) settle(text []byte) {
+	slices.SortStableFunc(w.hits, func(a, b hit) int {
+		if a.from != b.from {
+			return a.from - b.from
+		}
+		return b.to - a.to
+	})
+	kept := apart(w.hits, func(h hit) bool { return !h.loose }, nil)
+	kept = apart(w.hits, func(h hit) bool { return h.loose }, kept)
+	done := 0
+	for _, h := range kept {
+		secret := text[h.from:h.to]
+		w.spots = append(w.spots, spot{h.from, h.to, Finding{Rule: h.rule, Path: w.where(),
+			Masked: excerpt(text, h, done), Fingerprint: fingerprint(h.rule, secret)}})
+		done = h.to
+	}
+}
+
+// apart adds those of the hits to what is kept that which picks, and that overlap nothing.
+// Both are sorted, and so is the result.
+func apart(hits []hit, which func(hit) bool, kept []hit) []hit {
+	var out []hit
+	k, done := 0, 0
+	for _, h := range hits {
+		for k < len(kept) && kept[k].from < h.to && kept[k].to <= h.from {
+			out, done = append(out, kept[k]), kept[k].to
+			k++
+		}
+		if which(h) && h.from >= done && (k == len(kept) || h.to <= kept[k].from) {
+			out, done = append(out, h), h.to
+		}
+	}
+	return append(out, kept[k:]...)
+}
+
+// where spells the path of the string that is looked at.
+func (w *walker) where() string {
+	var b []byte
+	for _, s := range w.path {
+		if s.key == nil {
+			b = append(strconv.AppendInt(append(b, '['), int64(s.index), 10), ']')
+			continue
+		}
+		if len(b) > 0 {
+			b = append(b, '.')
+		}
+		b = jsonl.AppendDecoded(b, s.key)
+	}
+	return string(b)
+}

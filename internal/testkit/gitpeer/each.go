@@ -1,0 +1,60 @@
+package gitpeer
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Peer is a repository to talk to, and the way there.
+type Peer struct {
+	Way     string // path, file, http, ssh
+	URL     string
+	Dir     string // where it lies
+	Builtin bool   // to be talked to without the git program
+}
+
+// EachPeer runs a test over every way to a repository, with the git program and without.
+// Each gets an empty bare repository of its own.
+func EachPeer(t *testing.T, test func(t *testing.T, peer Peer)) {
+	for _, way := range []string{"path", "file", "http", "ssh"} {
+		for _, how := range []string{"git", "builtin"} {
+			t.Run(way+"/"+how, func(t *testing.T) {
+				p := Peer{Way: way, Dir: Bare(t), Builtin: how == "builtin"}
+				switch way {
+				case "path":
+					p.URL = p.Dir
+				case "file":
+					p.URL = "file://" + filepath.ToSlash(p.Dir)
+				case "http":
+					p.URL = HTTP(t, filepath.Dir(p.Dir), "ann", "s3cret word") + "/" + filepath.Base(p.Dir)
+				case "ssh":
+					address, env := SSH(t, p.Dir)
+					p.URL = address
+					Setenv(t, env)
+				}
+				test(t, p)
+			})
+		}
+	}
+}
+
+// Setenv sets variables, each KEY=value, for the length of a test.
+func Setenv(t testing.TB, env []string) {
+	t.Helper()
+	for _, e := range env {
+		key, value, _ := strings.Cut(e, "=")
+		old, had := os.LookupEnv(key)
+		if err := os.Setenv(key, value); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if had {
+				_ = os.Setenv(key, old)
+			} else {
+				_ = os.Unsetenv(key)
+			}
+		})
+	}
+}

@@ -1,0 +1,160 @@
+// Package gitpeer makes the other side of a transport for tests: real git repositories
+// behind a path, file://, http with a password, and ssh.
+package gitpeer
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Bare makes an empty bare repository and returns its folder.
+func Bare(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return BareIn(t, filepath.Join(dir, "remote.git"))
+}
+
+// BareIn makes an empty bare repository in a folder.
+func BareIn(t testing.TB, dir string) string {
+	t.Helper()
+	git(t, "init", "-q", "--bare", "-b", "main", dir)
+	git(t, "-C", dir, "config", "http.receivepack", "true")
+	git(t, "-C", dir, "config", "gc.auto", "0")
+	git(t, "-C", dir, "config", "receive.autogc", "false")
+	return dir
+}
+
+func git(t testing.TB, args ...string) {
+	t.Helper()
+	if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// HTTP serves the repositories below root with git's own http-backend, to who knows user
+// and password (both empty: to anybody), and returns the address of root.
+func HTTP(t testing.TB, root, user, pass string) string {
+	t.Helper()
+	program, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("git is not installed; it is the server of this test")
+	}
+	backend := &cgi.Handler{
+		Path: program, Args: []string{"http-backend"}, Dir: root, Stderr: io.Discard,
+		Env:        []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "HOME=" + root},
+		InheritEnv: []string{"PATH", "LD_LIBRARY_PATH"},
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if u, p, _ := req.BasicAuth(); u != user || p != pass {
+			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		if err := unchunk(req); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		local := *backend
+		local.Env = append(backend.Env[:len(backend.Env):len(backend.Env)], "REMOTE_USER="+user, "GIT_PROTOCOL="+req.Header.Get("Git-Protocol"))
+		local.ServeHTTP(w, req)
+	}))
+	t.Cleanup(server.Close)
+	if user == "" {
+		return server.URL
+	}
+	return strings.Replace(server.URL, "http://", "http://"+url.UserPassword(user, pass).String()+"@", 1)
+}
+
+// unchunk gives a request a length: CGI has no other way to say where a body ends.
+func unchunk(req *http.Request) error {
+	if len(req.TransferEncoding) == 0 {
+		return nil
+	}
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return err
+	}
+	req.TransferEncoding, req.ContentLength = nil, int64(len(body))
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	return nil
+}
+
+// Direction is a way through a proxy.
+type Direction int
+
+// What a proxy counts: bytes that the server sends, or those that it gets.
+const (
+	FromServer Direction = iota
+	ToServer
+)
+
+// Cut puts a proxy before an http server and returns its address. Every connection ends,
+// on both sides, once after bytes have gone in a direction, as when a line is cut.
+func Cut(t testing.TB, address string, after int64, direction Direction) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := &atomic.Int64{}
+	left.Store(after)
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go serveCut(client, u.Host, left, direction)
+		}
+	}()
+	t.Cleanup(func() { _ = listener.Close() })
+	u.Host = listener.Addr().String()
+	return u.String()
+}
+
+func serveCut(client net.Conn, host string, left *atomic.Int64, direction Direction) {
+	server, err := net.DialTimeout("tcp", host, 10*time.Second)
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	stop := func() { _, _ = client.Close(), server.Close() }
+	pump := func(to, from net.Conn, counted bool) {
+		defer stop()
+		buf := make([]byte, 4096)
+		for {
+			n, err := from.Read(buf)
+			if counted {
+				if over := -left.Add(int64(-n)); over > 0 {
+					n = max(0, n-int(over))
+					_, _ = to.Write(buf[:n])
+					return
+				}
+			}
+			if _, werr := to.Write(buf[:n]); err != nil || werr != nil {
+				return
+			}
+		}
+	}
+	go pump(server, client, direction == ToServer)
+	pump(client, server, direction == FromServer)
+}

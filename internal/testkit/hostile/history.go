@@ -1,0 +1,296 @@
+package hostile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// entryCases have lines that are no entries, or not the next ones.
+func entryCases() []Case {
+	messages := func(name, want string, text func(c *tip, was string) string) Case {
+		return on(name, want, func(c *tip) {
+			put(&c.phase, entry{file, "messages.jsonl", c.blob(text(c, c.messages()))})
+			c.push(c.save())
+		})
+	}
+	after := func(name, want string, text func(id int) string) Case {
+		return messages(name, want, func(c *tip, was string) string { return was + text(c.last()+1) })
+	}
+	return []Case{
+		after("a torn line", "cut off", func(id int) string { return strings.TrimSuffix(line(id, "torn"), "\n") }),
+		after("half a line", "cut off", func(id int) string { return line(id, "torn")[:40] }),
+		after("a line that is no JSON", "", func(int) string { return "<<<<<<< HEAD\n" }).want("messages.jsonl:"),
+		after("a line that is no object", "", func(int) string { return "[1]\n" }).want("messages.jsonl:"),
+		after("an id twice", "there twice", func(id int) string { return line(id, "a") + line(id, "b") }),
+		after("an id missing", "is missing", func(id int) string { return line(id+1, "a") }),
+		after("an id from before", "there twice", func(id int) string { return line(id-1, "a") }),
+		after("a negative id", "", func(int) string { return line(-4, "a") }).want("messages.jsonl:"),
+		after("an empty line", "", func(int) string { return "\n" }).want("messages.jsonl:"),
+		after("an entry of another file", "does not belong in this file", func(id int) string {
+			return strings.Replace(line(id, "a"), `"message"`, `"tool_call"`, 1)
+		}),
+		after("an anchor among the messages", "does not belong in this file", func(id int) string {
+			return strings.Replace(line(id, "a"), `"message"`, `"anchor"`, 1)
+		}),
+		after("invalid UTF-8", "", func(id int) string { return strings.Replace(line(id, "a"), `"a"`, "\"\xff\"", 1) }).want("messages.jsonl:"),
+		after("JSON deeper than anybody reads", "", func(id int) string {
+			deep := strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
+			return strings.Replace(line(id, "a"), `"a"`, deep, 1)
+		}).want("messages.jsonl:"),
+		after("a line over the limit", "the limit is", func(id int) string { return line(id, strings.Repeat("x", 17<<20)) }),
+		after("lines behind a sealed file's end", "after it was sealed", func(id int) string {
+			return line(id, strings.Repeat("x", 300<<10)) + line(id+1, "more")
+		}),
+		messages("a changed line", "changed what was recorded", func(c *tip, _ string) string { return line(c.last(), "another") }),
+		on("a file that was not full", "was not full", func(c *tip) {
+			if c.messages() == "" {
+				put(&c.phase, entry{file, "messages.jsonl", c.blob(line(c.last()+1, "a"))})
+				put(&c.phase, entry{file, "messages.2.jsonl", c.blob(line(c.last()+1, "b"))})
+			} else {
+				put(&c.phase, entry{file, "messages.2.jsonl", c.blob(line(c.last()+1, "b"))})
+			}
+			c.push(c.save())
+		}),
+		on("a gap in the files", "gap in the numbers", func(c *tip) {
+			put(&c.phase, entry{file, "events.7.jsonl", c.blob(strings.Replace(line(c.last()+1, "a"), `"message"`, `"event"`, 1))})
+			c.push(c.save())
+		}),
+	}
+}
+
+func (c Case) want(part string) Case {
+	c.Want = part
+	return c
+}
+
+// historyCases have commits that do not continue what was there.
+func historyCases() []Case {
+	message := func(name, want, text string) Case {
+		return on(name, want, func(c *tip) { c.set(c.ref, c.repo.commit(c.tree(c.root...), text, c.commit)) })
+	}
+	rewritten := func(name string, change func(c *tip)) Case {
+		k := on(name, "history was rewritten", change)
+		k.OnlyThen = true
+		return k
+	}
+	cases := []Case{
+		rewritten("an older commit", func(c *tip) { c.set(c.ref, c.commit+"^") }),
+		rewritten("the newest commit replaced", func(c *tip) {
+			c.set(c.ref, c.repo.commit(c.tree(c.root...), "another", c.git(nil, "rev-parse", c.commit+"^")))
+		}),
+		rewritten("another beginning", func(c *tip) {
+			first := c.git(nil, "rev-list", "--max-parents=0", c.commit)
+			c.set(c.ref, c.repo.commit(c.git(nil, "rev-parse", first+"^{tree}"), "start again"))
+		}),
+		rewritten("the tape as second parent", func(c *tip) {
+			first := c.git(nil, "rev-list", "--max-parents=0", c.commit)
+			c.set(c.ref, c.repo.commit(c.tree(c.root...), "the wrong way round", first, c.commit))
+		}),
+		message("another tape's trailer", "says that it is of", "lies\n\nTape-Name: other\nTape-Format: 1"),
+		message("entries that are not there", "says that it added the entries", "lies\n\nTape-Name: main\nTape-Entries: 1-99\nTape-Format: 1"),
+		message("a newer format in the commit", "has format 99", "new\n\nTape-Name: main\nTape-Format: 99"),
+		on("1,000 parents", "has 1000 parents", func(c *tip) {
+			parents := make([]string, 1000)
+			for i := range parents {
+				parents[i] = c.commit
+			}
+			c.set(c.ref, c.repo.commit(c.tree(c.root...), "octopus", parents...))
+		}),
+		on("a merge that is not what its parents give", "is not what its parents give", func(c *tip) {
+			fork := c.git(nil, "rev-parse", "refs/heads/fork/main/try")
+			id := c.last() + 1
+			put(&c.phase, entry{file, "messages.jsonl", c.blob(c.messages() + line(id, "made up"))})
+			text := fmt.Sprintf("merge: try (1 entry)\n\nTape-Name: main\nTape-Anchor: x\nTape-Fork: main/try\nTape-Entries: %d-%d\nTape-Format: 1", id, id)
+			c.set(c.ref, c.repo.commit(c.save(), text, c.commit, fork))
+		}),
+		on("a merge of something else", "", func(c *tip) {
+			other := c.repo.commit(c.tree(entry{file, "readme", c.blob("x")}), "another project")
+			c.set(c.ref, c.repo.commit(c.tree(c.root...), "merge", c.commit, other))
+		}).want("nothing but tape.json"),
+		on("a commit of 5 MiB", "the limit is", func(c *tip) {
+			c.set(c.ref, c.repo.commit(c.tree(c.root...), strings.Repeat("x", 5<<20), c.commit))
+		}),
+		on("a removed file", "removed the file", func(c *tip) {
+			drop(&c.phase, "messages.jsonl")
+			c.push(c.save())
+		}),
+		on("a removed phase", "removed a phase", func(c *tip) {
+			drop(&c.anchors, c.anchors[0].name)
+			c.push(c.saveAnchors())
+		}),
+		on("a closed phase grows", "the phase is closed", func(c *tip) {
+			first := c.anchors[0].name
+			files := c.list(c.commit + ":anchors/" + first)
+			put(&files, entry{file, "events.jsonl", c.blob(strings.Replace(line(c.last()+1, "a"), `"message"`, `"event"`, 1))})
+			put(&c.anchors, entry{folder, first, c.tree(files...)})
+			c.push(c.saveAnchors())
+		}),
+		on("a number left out", "the next phase has the number", func(c *tip) {
+			put(&c.anchors, entry{folder, "077_x", c.tree(c.phase...)})
+			c.push(c.saveAnchors())
+		}),
+		on("a phase whose folder is called otherwise", "the folder of the anchor", func(c *tip) {
+			line := fmt.Sprintf(`{"id":%d,"kind":"anchor","payload":{"name":"evil"},"meta":{},"date":"2026-11-20T09:30:00+00:00"}`+"\n", c.last()+1)
+			put(&c.anchors, entry{folder, fmt.Sprintf("%03d_good", len(c.anchors)+1), c.tree(entry{file, "anchor.json", c.blob(line)})})
+			c.push(c.saveAnchors())
+		}),
+		Case{Name: "the branch is a tag", Ref: mainRef, Want: "", Unsent: true, Build: func(t testing.TB, dir, good string) {
+			r := copied(t, dir, good)
+			tag := strings.Fields(r.git(nil, "for-each-ref", "--format=%(objectname)", "refs/tags/anchor/main/"))[0]
+			write(t, filepath.Join(dir, filepath.FromSlash(mainRef)), tag+"\n")
+		}}.want("is a tag"),
+		Case{Name: "the branch is a file", Ref: mainRef, Want: "is a blob", Unsent: true, Build: func(t testing.TB, dir, good string) {
+			r := copied(t, dir, good)
+			write(t, filepath.Join(dir, filepath.FromSlash(mainRef)), r.blob("x")+"\n")
+		}},
+	}
+	return append(cases, infoCases()...)
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_ = os.Remove(path) // git's files may be read-only
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// infoCases have another tape.json, or tricks that only work on the server.
+func infoCases() []Case {
+	// A tape that begins anew, so that tape.json is read and not compared.
+	fresh := func(name, ref, want, info string) Case {
+		return Case{Name: name, Ref: ref, Want: want, Build: func(t testing.TB, dir, good string) {
+			c := copied(t, dir, good).tip(mainRef)
+			put(&c.root, entry{file, "tape.json", c.blob(info)})
+			c.set(ref, c.repo.commit(c.tree(c.root...), "start"))
+		}}
+	}
+	const other = "refs/heads/tape/other"
+	harmless := func(name string, build func(r repo)) Case {
+		return Case{Name: name, Build: func(t testing.TB, dir, good string) { build(copied(t, dir, good)) }}
+	}
+	return []Case{
+		fresh("a newer format", other, "has format 2", `{"format":2,"name":"other","created":"2026-11-20T09:30:00+00:00"}`),
+		fresh("a format of no number", other, "tape.json", `{"format":"x","name":"other"}`),
+		fresh("no JSON in tape.json", other, "tape.json", "\x00\x01"),
+		fresh("the wrong tape's name", other, "names the tape", `{"format":1,"name":"main"}`),
+		fresh("a name that escapes", other, "names the tape", `{"format":1,"name":"../../x"}`),
+		fresh("a tape.json of 2 MiB", other, "the limit is", `{"format":1,"name":"other","x":"`+strings.Repeat("x", 2<<20)+`"}`),
+		on("a changed tape.json", "the file was changed", func(c *tip) {
+			put(&c.root, entry{file, "tape.json", c.blob(`{"format":1,"name":"main"}`)})
+			c.push(c.tree(c.root...))
+		}),
+		harmless("hooks on the server", func(r repo) {
+			for _, hook := range []string{"post-checkout", "reference-transaction", "pre-receive"} {
+				write(r.t, filepath.Join(r.dir, "hooks", hook), "#!/bin/sh\nexit 1\n")
+			}
+		}),
+		harmless("a cycle by replaced commits", func(r repo) {
+			head, first := r.git(nil, "rev-parse", mainRef), r.git(nil, "rev-list", "--max-parents=0", mainRef)
+			r.set("refs/replace/"+first, r.repoCommit(first, head))
+		}),
+		harmless("a cycle by grafts", func(r repo) {
+			head, first := r.git(nil, "rev-parse", mainRef), r.git(nil, "rev-list", "--max-parents=0", mainRef)
+			write(r.t, filepath.Join(r.dir, "info", "grafts"), first+" "+head+"\n")
+		}),
+		missing("a missing blob", "messages.jsonl"),
+		missing("a missing tree", ""),
+	}
+}
+
+// repoCommit is a commit with another parent.
+func (r repo) repoCommit(like, parent string) string {
+	return r.commit(r.git(nil, "rev-parse", like+"^{tree}"), "another", parent)
+}
+
+// missing leaves out an object of the newest commit.
+func missing(name, file string) Case {
+	k := on(name, "not found", func(c *tip) {
+		put(&c.phase, entry{"100644", "messages.jsonl", c.blob(c.messages() + line(c.last()+1, "gone"))})
+		gone := hashOf(c.phase, "messages.jsonl")
+		c.push(c.save())
+		if file == "" {
+			gone = c.git(nil, "rev-parse", c.ref+"^{tree}")
+		}
+		if err := os.Remove(c.loosePath(gone)); err != nil {
+			c.t.Fatal(err)
+		}
+	})
+	return k
+}
+
+// tagCases have tags that are not those of handoffs.
+func tagCases() []Case {
+	tagged := func(name, want string, make func(r repo, ref, commit string) string) Case {
+		const ref = "refs/tags/anchor/main/002_x"
+		return Case{Name: "tag " + name, Want: want, Ref: ref, Build: func(t testing.TB, dir, good string) {
+			r := copied(t, dir, good)
+			r.set(ref, make(r, "anchor/main/002_x", r.git(nil, "rev-parse", mainRef)))
+		}}
+	}
+	object := func(r repo, object, kind, name string) string {
+		return r.object("tag", fmt.Appendf(nil, "object %s\ntype %s\ntag %s\ntagger M <m@example.org> 1795167000 +0000\n\nx\n", object, kind, name))
+	}
+	moved := Case{Name: "tag moved", Ref: "refs/tags/anchor/main/001_session-start", Want: "it was moved", OnlyThen: true, Build: func(t testing.TB, dir, good string) {
+		r := copied(t, dir, good)
+		r.set("refs/tags/anchor/main/001_session-start", object(r, r.git(nil, "rev-parse", mainRef), "commit", "anchor/main/001_session-start"))
+	}}
+	return []Case{
+		moved,
+		tagged("without annotation", "not an annotated tag", func(_ repo, _, commit string) string { return commit }),
+		tagged("of a blob", "not an annotated tag", func(r repo, ref, _ string) string { return object(r, r.blob("x"), "blob", ref) }),
+		tagged("that is a blob", "not an annotated tag", func(r repo, _, _ string) string { return r.blob("x") }),
+		tagged("of a tag", "not an annotated tag", func(r repo, ref, commit string) string {
+			return object(r, object(r, commit, "commit", ref), "tag", ref)
+		}),
+		tagged("of another name", "calls itself", func(r repo, _, commit string) string { return object(r, commit, "commit", "v1.0") }),
+		tagged("of a phase that did not come there", "did not come with", func(r repo, ref, commit string) string { return object(r, commit, "commit", ref) }),
+		tagged("of a commit of nobody's", "is not of", func(r repo, ref, commit string) string {
+			return object(r, r.commit(r.git(nil, "rev-parse", commit+"^{tree}"), "aside", commit), "commit", ref)
+		}),
+		tagged("of 18 MiB", "the limit is", func(r repo, ref, commit string) string {
+			return r.object("tag", fmt.Appendf(nil, "object %s\ntype commit\ntag %s\ntagger M <m@example.org> 1795167000 +0000\n\n%s\n", commit, ref, strings.Repeat("x", 18<<20)))
+		}),
+	}
+}
+
+// forkCases have forks that are none of the tape.
+func forkCases() []Case {
+	fork := func(name, ref, want string, build func(c *tip) string) Case {
+		return Case{Name: "fork " + name, Ref: ref, Want: want, Build: func(t testing.TB, dir, good string) {
+			c := copied(t, dir, good).tip(mainRef)
+			c.set(ref, build(c))
+		}}
+	}
+	began := func(c *tip, name string, base int) string {
+		return c.repo.commit(c.tree(c.root...), fmt.Sprintf("fork: x\n\nTape-Name: %s\nTape-Anchor: x\nTape-Base: %d\nTape-Began: 2026-11-20T09:30:00.000000+00:00\nTape-Format: 1", name, base), c.commit)
+	}
+	const ref = "refs/heads/fork/main/evil"
+	return []Case{
+		fork("of another tape", "refs/heads/fork/other/evil", "is no fork", func(c *tip) string { return began(c, "other/evil", c.last()) }),
+		fork("under another name", ref, "have other branches", func(c *tip) string { return began(c, "other/evil", c.last()) }),
+		fork("with a lying base", ref, "begins behind entry", func(c *tip) string { return began(c, "main/evil", c.last()+7) }),
+		fork("with a base of no number", ref, "", func(c *tip) string {
+			return strings.TrimSpace(c.repo.commit(c.tree(entry{file, "x", c.blob("x")}), "x\n\nTape-Name: main/evil\nTape-Base: none\nTape-Format: 1", c.commit))
+		}).want("nothing but tape.json"),
+		fork("with another tape.json", ref, "the file was changed", func(c *tip) string {
+			put(&c.root, entry{file, "tape.json", c.blob(`{"format":1,"name":"main","created":"x"}`)})
+			return began(c, "main/evil", c.last())
+		}),
+		fork("with the tape.json of another", ref, "names the tape", func(c *tip) string {
+			put(&c.root, entry{file, "tape.json", c.blob(`{"format":1,"name":"foreign"}`)})
+			return began(c, "main/evil", c.last())
+		}),
+		fork("with a symbolic link", ref, "a symbolic link", func(c *tip) string {
+			put(&c.phase, entry{"120000", "events.jsonl", c.blob("/etc/passwd")})
+			c.save()
+			return began(c, "main/evil", c.last())
+		}),
+	}
+}

@@ -1,0 +1,277 @@
+// Package hostile makes git repositories that a remote could offer to do harm: names
+// that escape, trees that are no tape's, objects that inflate without end, history that
+// was rewritten. Each case starts with a healthy repository of a tape called main.
+package hostile
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Case is one crafted repository.
+type Case struct {
+	Name string
+	// Build makes the bare repository dir of the healthy bare one good, which has the
+	// tape main with two handoffs or more, and fork/main/try.
+	Build func(t testing.TB, dir, good string)
+	Ref   string // the ref that must not be used
+	Want  string // a part of the message; "" if the remote is harmless: then nothing is refused
+	// OnlyThen: what is wrong is that it was otherwise before, so that somebody who has
+	// seen nothing of it cannot tell.
+	OnlyThen bool
+	// Unsent: git would not send it as it is, or work for minutes on it. It is for those
+	// who read the repository's files directly, as if a server had been that kind.
+	Unsent bool
+}
+
+const mainRef = "refs/heads/tape/main"
+
+// Cases returns all of them.
+func Cases() []Case {
+	return slices.Concat(refCases(), treeCases(), entryCases(), historyCases(), tagCases(), forkCases(), bombCases())
+}
+
+// Refs returns what a server offers that does not mind names: every ref of a bare
+// repository with its object, loose or packed, whatever it is called.
+func Refs(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	refs := map[string]string{}
+	for line := range strings.Lines(readText(t, filepath.Join(dir, "packed-refs"))) {
+		if hash, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok && len(hash) == 40 {
+			refs[name] = hash
+		}
+	}
+	top := filepath.Join(dir, "refs")
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		refs[filepath.ToSlash(rel)] = strings.TrimSpace(readText(t, path))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return refs
+}
+
+func readText(t testing.TB, path string) string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// repo is a bare repository that is being made.
+type repo struct {
+	t   testing.TB
+	dir string
+}
+
+// copied copies the healthy repository.
+func copied(t testing.TB, dir, good string) repo {
+	t.Helper()
+	if err := os.CopyFS(dir, os.DirFS(good)); err != nil {
+		t.Fatal(err)
+	}
+	return repo{t, dir}
+}
+
+// git runs the program and returns what it prints, without the last newline.
+func (r repo) git(in []byte, args ...string) string {
+	r.t.Helper()
+	cmd := exec.Command("git", append([]string{"--git-dir=" + r.dir}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=M", "GIT_AUTHOR_EMAIL=m@example.org", "GIT_COMMITTER_NAME=M", "GIT_COMMITTER_EMAIL=m@example.org")
+	cmd.Stdin = bytes.NewReader(in)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		r.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, &errs)
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// object stores anything as an object of a kind, without a look at it.
+func (r repo) object(kind string, data []byte) string {
+	r.t.Helper()
+	raw := slices.Concat(fmt.Appendf(nil, "%s %d\x00", kind, len(data)), data)
+	sum := sha1.Sum(raw)
+	hash := hex.EncodeToString(sum[:])
+	write(r.t, r.loosePath(hash), string(deflatedBytes(r.t, raw)))
+	return hash
+}
+
+func (r repo) loosePath(hash string) string {
+	return filepath.Join(r.dir, "objects", hash[:2], hash[2:])
+}
+
+func (r repo) blob(text string) string { return r.object("blob", []byte(text)) }
+
+func (r repo) show(rev string) string {
+	return r.git(nil, "cat-file", "-p", rev) + "\n"
+}
+
+func (r repo) set(ref, hash string) { r.git(nil, "update-ref", ref, hash) }
+
+// entry is one of a tree.
+type entry struct{ mode, name, hash string }
+
+const (
+	file   = "100644"
+	folder = "40000"
+)
+
+func (r repo) list(tree string) []entry {
+	var out []entry
+	for line := range strings.SplitSeq(strings.TrimSuffix(r.git(nil, "ls-tree", "-z", tree), "\x00"), "\x00") {
+		facts, name, ok := strings.Cut(line, "\t")
+		fields := strings.Fields(facts)
+		if ok && len(fields) == 3 {
+			out = append(out, entry{strings.TrimPrefix(fields[0], "0"), name, fields[2]})
+		}
+	}
+	return out
+}
+
+// tree stores a tree in git's order, whatever its entries are called.
+func (r repo) tree(entries ...entry) string {
+	r.t.Helper()
+	key := func(e entry) string {
+		if e.mode == folder {
+			return e.name + "/"
+		}
+		return e.name
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(key(a), key(b)) })
+	return r.unsorted(entries...)
+}
+
+func (r repo) unsorted(entries ...entry) string {
+	r.t.Helper()
+	var raw []byte
+	for _, e := range entries {
+		var hash []byte
+		if _, err := fmt.Sscanf(e.hash, "%x", &hash); err != nil {
+			r.t.Fatal(err)
+		}
+		raw = append(fmt.Appendf(raw, "%s %s\x00", e.mode, e.name), hash...)
+	}
+	return r.object("tree", raw)
+}
+
+// commit stores a commit.
+func (r repo) commit(tree, message string, parents ...string) string {
+	r.t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "tree %s\n", tree)
+	for _, p := range parents {
+		fmt.Fprintf(&b, "parent %s\n", p)
+	}
+	const who = "M <m@example.org> 1795167000 +0000"
+	fmt.Fprintf(&b, "author %s\ncommitter %s\n\n%s\n", who, who, message)
+	return r.object("commit", []byte(b.String()))
+}
+
+// tip is the newest commit of the tape, taken apart.
+type tip struct {
+	repo
+	ref                  string
+	commit               string
+	root, anchors, phase []entry
+	folder               string // of the open phase
+}
+
+func (r repo) tip(ref string) *tip {
+	c := &tip{repo: r, ref: ref, commit: r.git(nil, "rev-parse", ref)}
+	c.root = r.list(c.commit)
+	c.anchors = r.list(c.commit + ":anchors")
+	c.folder = c.anchors[len(c.anchors)-1].name
+	c.phase = r.list(c.commit + ":anchors/" + c.folder)
+	return c
+}
+
+// put replaces or adds an entry.
+func put(entries *[]entry, e entry) {
+	for i := range *entries {
+		if (*entries)[i].name == e.name {
+			(*entries)[i] = e
+			return
+		}
+	}
+	*entries = append(*entries, e)
+}
+
+func drop(entries *[]entry, name string) {
+	*entries = slices.DeleteFunc(*entries, func(e entry) bool { return e.name == name })
+}
+
+func hashOf(entries []entry, name string) string {
+	for _, e := range entries {
+		if e.name == name {
+			return e.hash
+		}
+	}
+	return ""
+}
+
+// save puts the changed parts together.
+func (c *tip) save() string {
+	put(&c.anchors, entry{folder, c.folder, c.tree(c.phase...)})
+	return c.saveAnchors()
+}
+
+func (c *tip) saveAnchors() string {
+	put(&c.root, entry{folder, "anchors", c.tree(c.anchors...)})
+	return c.tree(c.root...)
+}
+
+// push commits a tree on top, and moves the branch to it.
+func (c *tip) push(tree string) {
+	c.set(c.ref, c.repo.commit(tree, "by hand", c.commit))
+}
+
+// last is the last entry's id.
+func (c *tip) last() (id int) {
+	for _, e := range c.phase {
+		for line := range strings.Lines(c.show(e.hash)) {
+			var n int
+			if _, err := fmt.Sscanf(line, `{"id":%d`, &n); err == nil {
+				id = max(id, n)
+			}
+		}
+	}
+	return id
+}
+
+// line is an entry that is in order.
+func line(id int, text string) string {
+	return fmt.Sprintf(`{"id":%d,"kind":"message","payload":{"role":"user","content":%q},"meta":{},"date":"2026-11-20T09:30:00+00:00"}`+"\n", id, text)
+}
+
+// messages is the content of the open phase's messages.
+func (c *tip) messages() string {
+	if h := hashOf(c.phase, "messages.jsonl"); h != "" {
+		return c.show(h)
+	}
+	return ""
+}
+
+// on makes a case of a change to the newest commit of main.
+func on(name, want string, change func(c *tip)) Case {
+	return Case{Name: name, Ref: mainRef, Want: want, Build: func(t testing.TB, dir, good string) {
+		change(copied(t, dir, good).tip(mainRef))
+	}}
+}

@@ -1,0 +1,68 @@
+package merge
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"tape/repo"
+)
+
+// PullOptions say what is pulled. Nil means every tape, quietly.
+type PullOptions struct {
+	repo.FetchOptions
+	Archives bool // archives, too
+}
+
+// Pull fetches from a remote, and brings each tape and fork together with what the remote
+// has of it: see repo.Store.Join. What is published keeps its place, what is only here
+// follows. Nobody is asked to resolve anything. It returns what became of each tape and
+// fork of the remote.
+//
+// A fork that the remote no longer has, since somebody has merged it, is closed here, too.
+func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]repo.RefStatus, error) {
+	if o == nil {
+		o = &PullOptions{}
+	}
+	fetched, err := s.Fetch(ctx, remote, &o.FetchOptions)
+	if err != nil {
+		return fetched, err
+	}
+	out := slices.DeleteFunc(slices.Clone(fetched), func(f repo.RefStatus) bool { return f.Status != repo.RefRejected })
+	done, todo, err := s.Published(ctx, remote, o.Tapes)
+	if err != nil {
+		return out, err
+	}
+	out = append(out, done...)
+	for _, status := range todo {
+		status, err := s.Join(ctx, remote, status.Tape)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, status)
+	}
+	for _, gone := range fetched {
+		if gone.Status != repo.RefDeleted {
+			continue
+		}
+		f, err := s.Tape(ctx, gone.Tape)
+		if errors.Is(err, repo.ErrNotFound) {
+			continue
+		}
+		closed := false
+		if err == nil {
+			closed, err = f.CloseMerged(ctx)
+		}
+		if err != nil {
+			return out, err
+		}
+		if closed {
+			out = append(out, gone)
+		}
+	}
+	if !o.Archives {
+		return out, nil
+	}
+	archives, err := s.JoinArchives(ctx, remote, o.Tapes)
+	return append(out, archives...), err
+}

@@ -1,0 +1,218 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/internal/disk"
+	"tape/internal/gitstore"
+)
+
+// CloneOptions say how a workspace is made from a remote. Nil means the defaults.
+type CloneOptions struct {
+	Options
+	RemoteOptions
+	Remote string // what the remote is called; "" means origin
+	Tape   string // which tape is checked out; "" means the one that the remote's HEAD names
+}
+
+// Cloned tells what a clone has brought.
+type Cloned struct {
+	Tapes    int
+	Rejected []RefStatus // what was not let in
+}
+
+// Clone makes the workspace dir with the tapes of a remote. One is checked out; the others
+// get a working tree when they are first written to. dir must not exist, or be empty. If
+// it fails, nothing is left of it.
+//
+// Errors: ErrConflict if dir is in use; ErrNotFound for a tape that the remote does not
+// have; gitstore's, for what a transport can meet with.
+func Clone(ctx context.Context, url, dir string, o *CloneOptions) (*Store, Cloned, error) {
+	if o == nil {
+		o = &CloneOptions{}
+	}
+	c := &cloning{o: *o, url: url}
+	if c.o.Remote == "" {
+		c.o.Remote = DefaultRemote
+	}
+	var err error
+	if c.dir, err = filepath.Abs(dir); err != nil {
+		return nil, c.out, err
+	}
+	s, err := c.run(ctx)
+	if err != nil {
+		return nil, c.out, fmt.Errorf("clone %s: %w", gitstore.MaskURL(url), classify(err))
+	}
+	return s, c.out, nil
+}
+
+type cloning struct {
+	o        CloneOptions
+	url, dir string
+	out      Cloned
+}
+
+func (c *cloning) run(ctx context.Context) (_ *Store, err error) {
+	made, err := c.makeRoom()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			c.takeBack(made)
+		}
+	}()
+	s := newStore(c.dir, &c.o.Options)
+	if s.git, err = s.initGit(DefaultTape); err != nil {
+		return nil, err
+	}
+	if s.config, err = loadConfig(c.dir); err != nil {
+		return nil, err
+	}
+	if err := s.AddRemote(ctx, c.o.Remote, c.url); err != nil {
+		return nil, err
+	}
+	specs, err := s.fetchSpecs(c.o.Remote, nil)
+	if err != nil {
+		return nil, err
+	}
+	fetched, err := s.git.Fetch(ctx, c.o.Remote, specs, c.o.transport())
+	if err != nil {
+		return nil, err
+	}
+	if err := c.adopt(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, c.checkOut(ctx, s, fetched.Head)
+}
+
+// makeRoom makes the folder, and returns the topmost that had to be made: "" if it was
+// there, empty.
+func (c *cloning) makeRoom() (string, error) {
+	names, err := dirNames(c.dir)
+	if err == nil && len(names) > 0 {
+		return "", conflict("name another folder, or add the remote to the workspace that is there: tape remote add",
+			"%s exists already and is not empty", c.dir)
+	}
+	if err == nil {
+		return "", nil
+	}
+	if st, serr := os.Lstat(c.dir); serr == nil && !st.IsDir() {
+		return "", conflict("name another folder", "%s is a file", c.dir)
+	}
+	top := c.dir
+	for parent := filepath.Dir(top); parent != top; parent = filepath.Dir(parent) {
+		if _, err := os.Stat(parent); err == nil {
+			break
+		}
+		top = parent
+	}
+	return top, (*disk.FS)(nil).MkdirAll(c.dir)
+}
+
+// takeBack removes what a clone that failed has made.
+func (c *cloning) takeBack(made string) {
+	if made != "" {
+		_ = os.RemoveAll(made)
+		return
+	}
+	names, err := dirNames(c.dir)
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		_ = os.RemoveAll(filepath.Join(c.dir, name))
+	}
+}
+
+// adopt makes the tapes and forks of what was fetched, with their tags.
+func (c *cloning) adopt(ctx context.Context, s *Store) error {
+	statuses, err := s.accept(ctx, c.o.Remote)
+	if err != nil {
+		return err
+	}
+	known, err := s.knownRefs(acceptedRefs(c.o.Remote))
+	if err != nil {
+		return err
+	}
+	_, who, err := s.git.Identity(s.now())
+	if err != nil {
+		return err
+	}
+	var updates []gitstore.RefUpdate
+	for ref, h := range known {
+		if strings.HasPrefix(ref, branchPrefix) {
+			c.out.Tapes++
+		} else if strings.HasPrefix(ref, archivePrefix) {
+			continue // on request
+		}
+		updates = append(updates, gitstore.RefUpdate{Name: ref, New: h, Message: "tape: clone", Who: who})
+	}
+	slices.SortFunc(updates, func(a, b gitstore.RefUpdate) int { return strings.Compare(a.Name, b.Name) })
+	for _, status := range statuses {
+		if status.Status == RefRejected {
+			c.out.Rejected = append(c.out.Rejected, status)
+		}
+	}
+	if c.out.Tapes == 0 && len(c.out.Rejected) > 0 {
+		return c.out.Rejected[0].Err
+	}
+	return s.git.UpdateRefs(ctx, updates)
+}
+
+// checkOut writes the working tree of the workspace: of the tape that was asked for, or
+// what the remote's HEAD names, or main, or the first. A remote without tapes gives a
+// workspace with a first tape of its own.
+func (c *cloning) checkOut(ctx context.Context, s *Store, head string) error {
+	tapes, err := s.Tapes(ctx)
+	if err != nil {
+		return err
+	}
+	if len(tapes) == 0 && c.o.Tape == "" {
+		s.firstGitSetup(ctx)
+		_, err := s.firstTape(ctx, DefaultTape)
+		return err
+	}
+	var t *Tape
+	for _, want := range []func(t *Tape) bool{
+		func(t *Tape) bool { return t.name == c.o.Tape },
+		func(t *Tape) bool { return t.branch == head && c.o.Tape == "" },
+		func(t *Tape) bool { return t.name == DefaultTape && c.o.Tape == "" },
+		func(*Tape) bool { return c.o.Tape == "" },
+	} {
+		if i := slices.IndexFunc(tapes, want); i >= 0 && t == nil {
+			t = tapes[i]
+		}
+	}
+	if t == nil {
+		return notFound("leave out --tape, and tape tapes lists them", "there is no tape %q", c.o.Tape)
+	}
+	if err := s.git.SetHead(ctx, s.git.GitDir(), t.branch); err != nil {
+		return err
+	}
+	s.firstGitSetup(ctx)
+	wt, err := s.git.WorktreeOf(t.branch)
+	if err != nil {
+		return err
+	}
+	lock, err := t.lockFile(ctx)
+	if err != nil {
+		return err
+	}
+	w := &writer{t: t, lock: lock}
+	if w.head, err = t.head(); err == nil {
+		w.wt = wt
+		w.st = state{Branch: t.branch, Head: w.head.String(), Undo: &undo{Head: w.head.String(), Next: w.head.String(), Checkout: true}}
+		err = w.recover(ctx, true)
+	}
+	if err := errors.Join(err, lock.Unlock()); err != nil {
+		return err
+	}
+	return s.SetSetting("tape", t.name)
+}

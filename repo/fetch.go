@@ -1,0 +1,246 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tape/internal/gitstore"
+)
+
+// FetchOptions say what is fetched. Nil means everything, quietly.
+type FetchOptions struct {
+	RemoteOptions
+	Tapes []string // names of tapes and forks; none: all
+}
+
+// Fetch brings what a remote has into refs of their own (refs/tape/remotes/NAME/), and
+// returns what became of each branch that moved. No tape changes. What cannot be let in is
+// rejected, and the refs say what they said before.
+//
+// Errors: ErrNotFound without such a remote; gitstore's, for what a transport can meet
+// with.
+func (s *Store) Fetch(ctx context.Context, remote string, o *FetchOptions) ([]RefStatus, error) {
+	if o == nil {
+		o = &FetchOptions{}
+	}
+	out, err := s.fetch(ctx, remote, o)
+	if err != nil {
+		return out, fmt.Errorf("fetch from %s: %w", remote, classify(err))
+	}
+	return out, nil
+}
+
+func (s *Store) fetch(ctx context.Context, remote string, o *FetchOptions) ([]RefStatus, error) {
+	if _, err := s.findRemote(remote); err != nil {
+		return nil, err
+	}
+	specs, err := s.fetchSpecs(remote, o.Tapes)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.git.Fetch(ctx, remote, specs, o.transport()); err != nil {
+		return nil, err
+	}
+	return s.accept(ctx, remote)
+}
+
+// fetchSpecs says which refs of a remote are fetched, and into which.
+func (s *Store) fetchSpecs(remote string, tapes []string) ([]gitstore.RefSpec, error) {
+	sources := []string{branchPrefix + "*", forkPrefix + "*", tagPrefix + "*", archivePrefix + "*"}
+	if len(tapes) > 0 {
+		sources = nil
+	}
+	for _, name := range tapes {
+		if err := checkName("a tape", name); err != nil {
+			return nil, err
+		}
+		if parent, _, ok := cutFork(name); ok && s.forkHandle(name) != nil {
+			f := s.forkHandle(name)
+			if _, err := s.git.Ref(s.handle(name).branch); err != nil {
+				sources = append(sources, f.branch, tagPrefix+f.slug+"/*")
+				name = parent // what it is a fork of goes with it
+			}
+		}
+		t := s.handle(name)
+		sources = append(sources, t.branch, tagPrefix+t.slug+"/*", forkPrefix+t.slug+"/*", archivePrefix+t.slug+"/*")
+	}
+	slices.Sort(sources)
+	sources = slices.Compact(sources)
+	specs := make([]gitstore.RefSpec, len(sources))
+	for i, src := range sources {
+		specs[i] = gitstore.RefSpec{Src: src, Dst: fetchedRefs(remote) + innerRef(src)}
+	}
+	return specs, nil
+}
+
+// accept looks at what was fetched and not accepted yet, and takes over what is good. What
+// the remote no longer has is forgotten.
+func (s *Store) accept(ctx context.Context, remote string) ([]RefStatus, error) {
+	fetched, err1 := s.knownRefs(fetchedRefs(remote))
+	accepted, err2 := s.knownRefs(acceptedRefs(remote))
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	a := &acceptance{s: s, remote: remote, fetched: fetched, accepted: accepted, bad: checkNames(slices.Collect(maps.Keys(fetched)))}
+	for ref, h := range accepted {
+		if _, ok := fetched[ref]; !ok {
+			a.set(ref, h, gitstore.ZeroHash)
+			if strings.HasPrefix(ref, forkPrefix) {
+				a.out = append(a.out, RefStatus{Tape: s.remoteName(incoming{Ref: ref, New: h}), Ref: ref, Status: RefDeleted})
+			}
+		}
+	}
+	refs := slices.Collect(maps.Keys(fetched))
+	sortRefs(refs)
+	for _, ref := range refs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if fetched[ref] == accepted[ref] {
+			continue
+		}
+		if err := a.look(ctx, ref); err != nil {
+			return nil, err
+		}
+	}
+	// First what refuses is forgotten, then the rest is taken over: cut off in between, it
+	// is looked at again.
+	if err := s.git.UpdateRefs(ctx, a.forget); err != nil {
+		return nil, err
+	}
+	return a.out, s.git.UpdateRefs(ctx, a.updates)
+}
+
+// acceptance is one look at what a remote has.
+type acceptance struct {
+	s                 *Store
+	remote            string
+	fetched, accepted map[string]gitstore.Hash
+	bad               map[string]error // names that cannot be used
+	updates, forget   []gitstore.RefUpdate
+	refused           []string // slugs of branches, with a slash, of which nothing is used
+	out               []RefStatus
+}
+
+func (a *acceptance) set(ref string, old, next gitstore.Hash) {
+	a.updates = append(a.updates, gitstore.RefUpdate{Name: acceptedRefs(a.remote) + innerRef(ref), Old: old, New: next, Message: "tape: fetch"})
+}
+
+// look decides about one ref.
+func (a *acceptance) look(ctx context.Context, ref string) error {
+	in := incoming{Ref: ref, Old: a.accepted[ref], New: a.fetched[ref]}
+	err := a.bad[ref]
+	if err == nil {
+		for _, slug := range a.refused {
+			if strings.HasPrefix(ref, tagPrefix+slug) || strings.HasPrefix(ref, forkPrefix+slug) {
+				return nil // not without its tape
+			}
+		}
+		if in.Old, err = a.before(in); err == nil {
+			err = a.s.checkIncoming(ctx, in)
+		}
+	}
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return ctxErr
+	}
+	status := RefStatus{Tape: a.s.remoteName(in), Ref: ref, Status: RefFastForward}
+	isTag := strings.HasPrefix(ref, tagPrefix)
+	switch {
+	case err != nil:
+		status.Status, status.Err = RefRejected, err
+		a.forget = append(a.forget, gitstore.RefUpdate{Name: fetchedRefs(a.remote) + innerRef(ref), Old: in.New})
+		if slug, ok := strings.CutPrefix(ref, branchPrefix); ok && in.Old.IsZero() {
+			a.refused = append(a.refused, slug+"/")
+		}
+		a.out = append(a.out, status)
+		return nil
+	case in.Old.IsZero():
+		status.Status = RefNew
+	}
+	a.set(ref, a.accepted[ref], in.New)
+	if isTag {
+		return nil
+	}
+	status.Entries, err = a.s.gained(ref, in.Old, in.New)
+	a.out = append(a.out, status)
+	return err
+}
+
+// before is what a ref has to continue: what it was when it was last seen. A fork that was
+// merged since then may have been pushed anew, by somebody who had less of it, with tags
+// of its own.
+func (a *acceptance) before(in incoming) (gitstore.Hash, error) {
+	isTag := strings.HasPrefix(in.Ref, tagPrefix)
+	if in.Old.IsZero() || !isTag && !strings.HasPrefix(in.Ref, forkPrefix) {
+		return in.Old, nil
+	}
+	old, err := a.s.git.Peel(in.Old)
+	if err != nil {
+		return in.Old, corruptObject(in.Old, err)
+	}
+	if !isTag {
+		if has, err := a.s.contains(in.New, old); has || err != nil {
+			return in.Old, nil //nolint:nilerr // what is missing is told by the check
+		}
+	}
+	name, err := a.s.nameAt(old)
+	if err != nil {
+		return in.Old, err
+	}
+	for f := a.s.forkHandle(name); f != nil; f = a.s.forkHandle(f.Parent()) {
+		branch := a.s.handle(f.Parent()).branch
+		if up := a.s.forkHandle(f.Parent()); up != nil && a.fetched[branch].IsZero() {
+			branch = up.branch
+		}
+		if tip := a.fetched[branch]; !tip.IsZero() {
+			if has, err := a.s.contains(tip, old); err != nil || has {
+				return gitstore.ZeroHash, err
+			}
+		}
+	}
+	return in.Old, nil
+}
+
+// gained counts the entries that a commit has and another, or what a fork began with, has
+// not.
+func (s *Store) gained(ref string, old, next gitstore.Hash) (int64, error) {
+	last, err := s.lastOf(next)
+	if err != nil {
+		return 0, err
+	}
+	if old.IsZero() && strings.HasPrefix(ref, forkPrefix) {
+		t, err := s.tapeAt(ref, next)
+		if err != nil {
+			return 0, err
+		}
+		b, err := t.base(next)
+		return last - b.id, err
+	}
+	if old.IsZero() {
+		return last, nil
+	}
+	before, err := s.lastOf(old)
+	return last - before, err
+}
+
+// remoteName is what the tape or fork of a remote's ref is called; its slug where that
+// cannot be told.
+func (s *Store) remoteName(in incoming) string {
+	if strings.HasPrefix(in.Ref, branchPrefix) || strings.HasPrefix(in.Ref, forkPrefix) {
+		if t, err := s.tapeAt(in.Ref, in.New); err == nil {
+			return t.name
+		}
+	}
+	short := in.Ref
+	for _, prefix := range []string{branchPrefix, forkPrefix, tagPrefix, archivePrefix} {
+		short = strings.TrimPrefix(short, prefix)
+	}
+	if strings.HasPrefix(in.Ref, tagPrefix) || strings.HasPrefix(in.Ref, archivePrefix) {
+		short, _, _ = strings.Cut(short, "/")
+	}
+	return short
+}

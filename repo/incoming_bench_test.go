@@ -1,0 +1,66 @@
+package repo
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tape/internal/testkit"
+)
+
+// incomingStore makes a workspace whose tape has about so many bytes in so many handoffs,
+// packed as a fetch leaves it.
+func incomingStore(t testing.TB, bytes, handoffs int) *Store {
+	t.Helper()
+	s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tp := openTape(t, s, "main")
+	words := strings.Fields("the store opens its branch and reads every phase before an anchor is written so that nothing is lost when it stops")
+	rng := rand.New(rand.NewPCG(1, 2))
+	prose := func() string {
+		var b strings.Builder
+		for b.Len() < 900 {
+			fmt.Fprintf(&b, "%s %x ", words[rng.IntN(len(words))], rng.IntN(1<<20))
+		}
+		return b.String()
+	}
+	for i := range handoffs {
+		var drafts []Draft
+		for n := 0; n < bytes/handoffs; n += 1100 {
+			drafts = append(drafts, Message("user", prose()))
+		}
+		mustAppend(t, tp, drafts...)
+		mustHandoff(t, tp, fmt.Sprintf("phase-%d", i))
+	}
+	runGit(t, s.Dir(), "gc", "-q")
+	return reopen(t, s.Dir())
+}
+
+// BenchmarkIncoming is what a clone has to pay for looking at a tape.
+func BenchmarkIncoming(b *testing.B) {
+	sizes := []struct{ bytes, handoffs int }{{4 << 20, 20}, {1 << 20, 1000}}
+	if testkit.Soak() {
+		sizes = append(sizes, struct{ bytes, handoffs int }{400 << 20, 100}, struct{ bytes, handoffs int }{10 << 20, 10_000})
+	}
+	for _, size := range sizes {
+		b.Run(fmt.Sprintf("%dMB-%d", size.bytes>>20, size.handoffs), func(b *testing.B) {
+			s := incomingStore(b, size.bytes, size.handoffs)
+			tp := openTape(b, s, "main")
+			head, err := tp.head()
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(size.bytes))
+			for b.Loop() {
+				s := reopen(b, s.Dir())
+				if err := s.checkIncoming(b.Context(), incoming{Ref: tp.branch, New: head}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

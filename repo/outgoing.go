@@ -1,0 +1,78 @@
+package repo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"tape/internal/gitstore"
+)
+
+// OutgoingRef is a ref that git is about to push: what the remote has it at, and what it
+// shall be. The objects are named in hex; zeros stand for none.
+type OutgoingRef struct{ Ref, Old, New string }
+
+// CheckSecrets looks for secrets in what git is about to push and the remote does not have
+// yet, as far as is known. The error is a *SecretsError if there are any.
+func (s *Store) CheckSecrets(ctx context.Context, remote string, refs []OutgoingRef) error {
+	var known []gitstore.Hash
+	for _, prefix := range []string{acceptedRefs(remote), "refs/remotes/" + remote + "/"} {
+		if gitstore.CheckRemoteName(remote) != nil {
+			break // an address
+		}
+		has, err := s.git.Refs(prefix)
+		if err != nil {
+			return classify(err)
+		}
+		for _, ref := range has {
+			known = append(known, ref.Hash)
+		}
+	}
+	tips := map[string][]gitstore.Hash{}
+	var names []string
+	for _, ref := range refs {
+		old, err := parseObject(ref.Old)
+		if err != nil {
+			return err
+		}
+		next, err := parseObject(ref.New)
+		if err != nil {
+			return err
+		}
+		if next.IsZero() {
+			continue
+		}
+		if _, _, err := s.git.Read(old); err == nil {
+			known = append(known, old)
+		}
+		name := s.ownerOfRef(ref.Ref, next)
+		if tips[name] == nil {
+			names = append(names, name)
+		}
+		tips[name] = append(tips[name], next)
+	}
+	var found []SecretFinding
+	for _, name := range names {
+		secrets, err := s.scanSecrets(ctx, name, tips[name], known, nil)
+		if err != nil {
+			return conflict("", "%q could not be looked through for secrets: %v", name, err)
+		}
+		found = append(found, secrets...)
+	}
+	if len(found) > 0 {
+		return fmt.Errorf("push to %s: %w", remote, &SecretsError{Findings: found})
+	}
+	return nil
+}
+
+// ownerOfRef is the tape or fork that a branch or tag is of.
+func (s *Store) ownerOfRef(ref string, h gitstore.Hash) string {
+	if strings.HasPrefix(ref, tagPrefix) {
+		if at, err := s.git.Peel(h); err == nil {
+			if name, err := s.nameAt(at); err == nil && name != "" {
+				return name
+			}
+		}
+	}
+	return s.remoteName(incoming{Ref: ref, New: h})
+}

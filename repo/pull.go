@@ -1,0 +1,359 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tape/internal/gitstore"
+)
+
+// Bringing together what a tape has here and at a remote, as it was last fetched. There are
+// these cases:
+//
+//  1. The tape is not here: its branch is made. So is a fork's, unless it was merged or
+//     discarded here.
+//  2. The tape has all that the remote has: nothing to do.
+//  3. The remote continues the tape: the branch moves forward.
+//  4. Both have something of their own: one commit with two parents, what is published
+//     first. Its entries keep their ids, those that are only here follow, renumbered, and
+//     so do their phases and tags.
+//  5. The two have nothing in common: the remote's is taken if there is nothing here yet
+//     but the anchor that opens a tape; else it is refused.
+//
+// What is not committed is committed first, in the cases 3 and 4. Tags are those of the
+// remote where it has them.
+
+// Published lists the tapes and forks that a remote has, as far as it was fetched and let
+// in, tapes first: the ones that Join has nothing to do for, and the others. Given names
+// of tapes or forks, it lists those, their forks, and what they are forks of.
+func (s *Store) Published(ctx context.Context, remote string, names []string) (done, todo []RefStatus, err error) {
+	accepted, err1 := s.knownRefs(acceptedRefs(remote))
+	here, err2 := s.git.Refs("refs/")
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, nil, err
+	}
+	local := make(map[string]gitstore.Hash, len(here))
+	for _, ref := range here {
+		local[ref.Name] = ref.Hash
+	}
+	var refs []string
+	tagsDiffer := map[string]bool{} // by slug
+	for ref, h := range accepted {
+		if folder, ok := strings.CutPrefix(ref, tagPrefix); !ok {
+			refs = append(refs, ref)
+		} else if local[ref] != h {
+			slug, _, _ := strings.Cut(folder, "/")
+			tagsDiffer[slug] = true
+		}
+	}
+	sortRefs(refs)
+	for _, ref := range refs {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		if strings.HasPrefix(ref, archivePrefix) {
+			continue
+		}
+		status := RefStatus{Tape: s.remoteName(incoming{Ref: ref, New: accepted[ref]}), Ref: ref, Status: RefUpToDate}
+		if len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return s.goTogether(status.Tape, name) }) {
+			continue
+		}
+		if local[ref] == accepted[ref] && !tagsDiffer[tapeSlug(status.Tape)] {
+			done = append(done, status)
+		} else {
+			todo = append(todo, status)
+		}
+	}
+	return done, todo, nil
+}
+
+// goTogether reports whether two names are the same, or one is a fork of the other.
+func (s *Store) goTogether(a, b string) bool {
+	forkOf := func(a, b string) bool {
+		f := s.forkHandle(a)
+		return f != nil && f.isForkOf(b)
+	}
+	return a == b || forkOf(a, b) || forkOf(b, a)
+}
+
+// Join brings a tape or fork together with what was last fetched of it from a remote. A
+// tape that is not here is made; it gets a working tree when it is first written to.
+//
+// The error, also in the status, is a *RewrittenError or ErrConflict where the histories
+// cannot be brought together; nothing is changed then.
+func (s *Store) Join(ctx context.Context, remote, name string) (RefStatus, error) {
+	j := &joining{s: s, remote: remote, t: s.handle(name)}
+	j.status = RefStatus{Tape: name, Status: RefUpToDate}
+	var err error
+	if j.theirs, err = j.published(j.t.branch); errors.Is(err, gitstore.ErrNotFound) {
+		if f := s.forkHandle(name); f != nil {
+			j.t = f
+			j.theirs, err = j.published(f.branch)
+		}
+	}
+	if errors.Is(err, gitstore.ErrNotFound) {
+		return j.status, notFound("tape fetch asks it again", "%s has no tape %q, as far as is known", remote, name)
+	}
+	j.status.Ref = j.t.branch
+	if err == nil {
+		err = j.run(ctx)
+	}
+	if errors.Is(err, ErrConflict) {
+		j.status.Status, j.status.Err = RefRejected, err
+		return j.status, nil
+	}
+	if err != nil {
+		return j.status, fmt.Errorf("pull %q from %s: %w", name, remote, classify(err))
+	}
+	return j.status, nil
+}
+
+// joining is one tape being brought together with a remote's.
+type joining struct {
+	s      *Store
+	remote string
+	t      *Tape
+	theirs gitstore.Hash
+	status RefStatus
+}
+
+func (j *joining) published(branch string) (gitstore.Hash, error) {
+	return j.s.git.Ref(acceptedRefs(j.remote) + innerRef(branch))
+}
+
+func (j *joining) run(ctx context.Context) error {
+	head, err := j.s.git.Ref(j.t.branch)
+	if errors.Is(err, gitstore.ErrNotFound) {
+		return j.create(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	rel, err := j.s.relate(head, j.theirs)
+	if err != nil {
+		return err
+	}
+	if rel == equal || rel == ahead {
+		return j.t.takeTags(ctx, j.remote, head)
+	}
+	return j.t.locked(ctx, func(w *writer) error { return j.join(ctx, w) })
+}
+
+// create makes the branch of a tape or fork that is not here (case 1).
+func (j *joining) create(ctx context.Context) error {
+	t := j.t
+	if t.IsFork() {
+		if gone, err := t.closedHere(ctx, j.theirs); err != nil || gone {
+			return err
+		}
+	} else if err := t.checkNoFork(); err != nil {
+		return err
+	}
+	if owner, err := j.s.tapeAt(t.branch, j.theirs); err != nil || owner.name != t.name {
+		return errors.Join(err, conflict("give one of them another name", "the branch %s is of another tape there", t.Branch()))
+	}
+	_, who, err := j.s.git.Identity(j.s.now())
+	if err != nil {
+		return err
+	}
+	err = j.s.git.UpdateRef(ctx, gitstore.RefUpdate{Name: t.branch, New: j.theirs, Message: "tape: pull from " + j.remote, Who: who})
+	if err != nil {
+		return err
+	}
+	j.status.Status = RefNew
+	if j.status.Entries, err = j.s.gained(t.branch, gitstore.ZeroHash, j.theirs); err != nil {
+		return err
+	}
+	return t.takeTags(ctx, j.remote, j.theirs)
+}
+
+// join is the rest of the cases, with the tape locked.
+func (j *joining) join(ctx context.Context, w *writer) error {
+	s := j.s
+	rel, err := s.relate(w.head, j.theirs)
+	if err != nil {
+		return err
+	}
+	if rel == behindIt || rel == apart {
+		if err := w.commitAll(ctx); err != nil {
+			return err
+		}
+		if rel, err = s.relate(w.head, j.theirs); err != nil {
+			return err
+		}
+	}
+	batch := s.git.NewBatch()
+	defer batch.Discard()
+	var plan plannedCommit
+	switch rel {
+	case equal, ahead:
+		return j.t.takeTags(ctx, j.remote, w.head)
+	case strange:
+		if err := j.strange(ctx, w); err != nil {
+			return err
+		}
+		plan, err = j.forward(ctx, batch, w, gitstore.ZeroHash)
+	case behindIt:
+		plan, err = j.forward(ctx, batch, w, w.head)
+	case apart:
+		plan, err = j.merge(ctx, batch, w)
+	}
+	if err == nil {
+		err = batch.Flush(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	v, err := s.commitView(plan.hash)
+	if err != nil {
+		return err
+	}
+	if plan.tags, err = j.t.tagsToTake(j.remote, v.list); err != nil {
+		return err
+	}
+	return w.replaceFrom(ctx, w.head.String(), plan, w.head, w.wt, w.wt.Dir != "")
+}
+
+// strange accepts a tape that has nothing in common with ours only where ours is empty.
+func (j *joining) strange(ctx context.Context, w *writer) error {
+	forks, err := j.t.Forks(ctx)
+	if err != nil {
+		return err
+	}
+	if w.st.LastID == 1 && len(forks) == 0 && !j.t.IsFork() {
+		return nil
+	}
+	return conflict("tape reset --archive keeps what is here as an archive; then pull again",
+		"%q was begun both here and at %s, and the two have nothing in common", j.t.name, j.remote)
+}
+
+// forward plans to go on with what the remote has (case 3). What git made there is
+// completed.
+func (j *joining) forward(ctx context.Context, batch *gitstore.Batch, w *writer, from gitstore.Hash) (plannedCommit, error) {
+	var err error
+	j.status.Status = RefFastForward
+	plan := plannedCommit{}
+	if plan.hash, err = j.t.completed(ctx, batch, j.theirs); err != nil {
+		return plan, err
+	}
+	if err := batch.Flush(ctx); err != nil {
+		return plan, err
+	}
+	last, err := j.s.lastOf(plan.hash)
+	if err != nil {
+		return plan, err
+	}
+	if j.status.Entries = last; !from.IsZero() {
+		j.status.Entries = last - w.st.LastID
+	}
+	plan.subject = fmt.Sprintf("pull: %s (%s)", j.remote, countEntries(j.status.Entries))
+	return plan, nil
+}
+
+// merge plans the commit that has what is published, and ours behind it (case 4).
+func (j *joining) merge(ctx context.Context, batch *gitstore.Batch, w *writer) (plannedCommit, error) {
+	t, s := j.t, j.s
+	var plan plannedCommit
+	j.status.Status = RefMerged
+	theirs, err := t.completed(ctx, batch, j.theirs)
+	if err == nil {
+		err = batch.Flush(ctx)
+	}
+	if err != nil {
+		return plan, err
+	}
+	published, err := s.commitView(theirs)
+	if err != nil {
+		return plan, err
+	}
+	m, err := t.sidesOf(side{head: theirs, view: published}, w.head, t.name)
+	if err != nil {
+		return plan, err
+	}
+	lines, err := m.lines(ctx)
+	if err != nil {
+		return plan, err
+	}
+	b, err := newBuilder(published, batch.Put)
+	if err != nil {
+		return plan, err
+	}
+	for _, line := range lines {
+		if err := b.addLine(line); err != nil {
+			return plan, err
+		}
+	}
+	last, err := published.lastID()
+	if err != nil {
+		return plan, err
+	}
+	shared, err := m.base.lastID()
+	if err != nil {
+		return plan, err
+	}
+	j.status.Entries = last - shared
+	plan.subject = mergeSubject(t, len(lines))
+	c := gitstore.Commit{Tree: b.tree(), Parents: []gitstore.Hash{theirs, w.head},
+		Message: t.message(plan.subject, b.anchor, last+1, last+int64(len(lines)), trailer{trailerFork, encodeTrailer(t.name)})}
+	plan.hash, err = t.putCommit(ctx, batch, &c)
+	return plan, err
+}
+
+// takeTags sets the tags of a tape's phases to what a remote has them at: those that were
+// published do not move, ours may have been made again.
+func (t *Tape) takeTags(ctx context.Context, remote string, head gitstore.Hash) error {
+	published, err := t.store.git.Refs(acceptedRefs(remote) + innerRef(tagPrefix+t.slug+"/"))
+	if err != nil || len(published) == 0 {
+		return err
+	}
+	v, err := t.store.commitView(head)
+	if err != nil {
+		return err
+	}
+	tags, err := t.tagsToTake(remote, v.list)
+	if err != nil || len(tags) == 0 {
+		return err
+	}
+	_, who, err := t.store.git.Identity(t.store.now())
+	if err != nil {
+		return err
+	}
+	updates := make([]gitstore.RefUpdate, len(tags))
+	for i, tag := range tags {
+		old, err := t.store.git.Ref(tag.Name)
+		if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+			return err
+		}
+		updates[i] = gitstore.RefUpdate{Name: tag.Name, Old: old, New: tag.Hash, Message: "tape: pull", Who: who}
+	}
+	return t.store.git.UpdateRefs(ctx, updates)
+}
+
+// tagsToTake lists the tags of phases that are published and not the same here.
+func (t *Tape) tagsToTake(remote string, list []phase) ([]gitstore.Ref, error) {
+	prefix := acceptedRefs(remote) + innerRef(tagPrefix+t.slug+"/")
+	published, err1 := t.store.git.Refs(prefix)
+	here, err2 := t.store.git.Refs(tagPrefix + t.slug + "/")
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	has := make(map[string]gitstore.Hash, len(here))
+	for _, tag := range here {
+		has[tag.Name] = tag.Hash
+	}
+	folders := make(map[string]bool, len(list))
+	for _, p := range list {
+		folders[p.folder] = true
+	}
+	var out []gitstore.Ref
+	for _, tag := range published {
+		folder := strings.TrimPrefix(tag.Name, prefix)
+		if ref := t.tagRef(folder); folders[folder] && has[ref] != tag.Hash {
+			out = append(out, gitstore.Ref{Name: ref, Hash: tag.Hash})
+		}
+	}
+	return slices.Clip(out), nil
+}

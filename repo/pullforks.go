@@ -1,0 +1,110 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tape/internal/gitstore"
+)
+
+// closedHere reports whether a fork's commit was merged into what it is a fork of, or the
+// fork was closed with nothing to merge, or discarded.
+func (t *Tape) closedHere(ctx context.Context, at gitstore.Hash) (bool, error) {
+	parent, err := t.store.Tape(ctx, t.Parent())
+	if errors.Is(err, ErrNotFound) {
+		// Of a fork that is closed itself.
+		if up := t.store.forkHandle(t.Parent()); up != nil {
+			return true, nil
+		}
+		return false, conflict("pull it, too: without --tape everything is pulled", "%q, which %q is a fork of, is not here", t.Parent(), t.name)
+	}
+	if err != nil {
+		return false, err
+	}
+	head, err := parent.head()
+	if err != nil {
+		return false, err
+	}
+	if has, err := t.store.contains(head, at); err != nil || has {
+		return has, err
+	}
+	log, err := t.store.git.Reflog(parent.branch)
+	if err != nil {
+		return false, err
+	}
+	for _, e := range log {
+		if !strings.HasPrefix(e.Message, discardMessage) && !strings.HasPrefix(e.Message, nothingMessage) {
+			continue
+		}
+		if has, err := t.store.contains(e.New, at); err != nil && !errors.Is(err, ErrCorrupt) || has {
+			return has, err // what git has pruned says nothing
+		}
+	}
+	return false, nil
+}
+
+// CloseMerged closes a fork that is merged whole into what it is a fork of, by whomever,
+// and reports whether it did. Forks that have anything else, or forks of their own, stay.
+func (t *Tape) CloseMerged(ctx context.Context) (closed bool, err error) {
+	into, err := t.target(ctx)
+	if err != nil {
+		return false, err
+	}
+	err = into.locked(ctx, func(w *writer) error {
+		return t.locked(ctx, func(fw *writer) error {
+			children, err := t.Forks(ctx)
+			if err != nil || len(children) > 0 || fw.uncommitted() > 0 || fw.checkClosable() != nil {
+				return err
+			}
+			ours, err := t.store.commitView(w.head)
+			if err != nil {
+				return err
+			}
+			m, err := into.sides(side{head: w.head, view: ours}, t, fw.head)
+			if err != nil {
+				return err
+			}
+			if lines, err := m.lines(ctx); err != nil || len(lines) > 0 {
+				return err
+			}
+			closed = true
+			return fw.closeMerged(ctx, w.head)
+		})
+	})
+	if err != nil {
+		return false, fmt.Errorf("close fork %q: %w", t.name, classify(err))
+	}
+	return closed, nil
+}
+
+// JoinArchives makes the archives of a remote, as they were last fetched, this
+// workspace's, too: of some tapes, or of all. Those that are here stay.
+func (s *Store) JoinArchives(ctx context.Context, remote string, names []string) ([]RefStatus, error) {
+	accepted, err := s.knownRefs(acceptedRefs(remote) + archiveDir)
+	if err != nil {
+		return nil, err
+	}
+	var out []RefStatus
+	var updates []gitstore.RefUpdate
+	for short, h := range accepted {
+		ref := archivePrefix + strings.TrimPrefix(short, "refs/")
+		name, err := s.nameAt(h)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := s.git.Ref(ref); err == nil || len(names) > 0 && !slices.Contains(names, name) {
+			continue
+		}
+		updates = append(updates, gitstore.RefUpdate{Name: ref, New: h, Message: "tape: pull from " + remote})
+		status := RefStatus{Tape: name, Ref: ref, Status: RefNew}
+		if status.Entries, err = s.lastOf(h); err != nil {
+			return nil, err
+		}
+		out = append(out, status)
+	}
+	slices.SortFunc(out, func(a, b RefStatus) int { return strings.Compare(a.Ref, b.Ref) })
+	return out, classify(s.git.UpdateRefs(ctx, updates))
+}

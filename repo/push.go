@@ -1,0 +1,453 @@
+package repo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tape/internal/gitstore"
+)
+
+// PushOptions say what is pushed. Nil means every tape that has something new.
+type PushOptions struct {
+	RemoteOptions
+	Tapes    []string // names of tapes and forks; none: all tapes
+	Forks    bool     // the forks of those tapes, too; and forks that were merged are deleted there
+	Archives bool     // their archives, too
+	All      bool     // both, and what is up to date is listed
+	DryRun   bool     // everything but the sending
+	Allow    []string // fingerprints of what looks like a secret, and is none
+}
+
+// Push sends the history of tapes to a remote, with the tags of their anchors. What is not
+// committed is committed first. Branches only move forward; a tape goes whole or not at
+// all. Nothing leaves this machine before all of it was looked through for secrets.
+//
+// Errors: a *SecretsError, ErrNotFound without such a remote or tape; what concerns one
+// tape is in its status.
+func (s *Store) Push(ctx context.Context, remote string, o *PushOptions) ([]RefStatus, error) {
+	if o == nil {
+		o = &PushOptions{}
+	}
+	p := &pushing{s: s, remote: remote, o: *o}
+	if o.All {
+		p.o.Forks, p.o.Archives = true, true
+	}
+	out, err := p.run(ctx)
+	if err != nil {
+		return out, fmt.Errorf("push to %s: %w", remote, classify(err))
+	}
+	return out, nil
+}
+
+// pushing is one push.
+type pushing struct {
+	s      *Store
+	remote string
+	o      PushOptions
+	has    map[string]gitstore.Hash // refs of the remote
+	head   string                   // the branch that its HEAD names
+	sends  []send
+}
+
+// send is what goes to the remote whole, or not at all: a branch with its tags.
+type send struct {
+	status RefStatus
+	t      *Tape
+	refs   []gitstore.PushRef
+	tips   []gitstore.Hash
+}
+
+func (p *pushing) run(ctx context.Context) ([]RefStatus, error) {
+	s := p.s
+	if _, err := s.findRemote(p.remote); err != nil {
+		return nil, err
+	}
+	tapes, err := p.chosen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	refs, head, err := s.git.LsRemote(ctx, p.remote, []string{branchPrefix, forkPrefix, tagPrefix, archivePrefix}, p.o.transport())
+	if err != nil {
+		return nil, err
+	}
+	p.head, p.has = head, make(map[string]gitstore.Hash, len(refs))
+	for _, ref := range refs {
+		p.has[ref.Name] = ref.Hash
+	}
+	for _, t := range tapes {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := p.plan(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.scan(ctx); err != nil || p.o.DryRun {
+		return p.statuses(), err
+	}
+	// A fork is of use only where what it is a fork of is.
+	for depth, more := 0, true; more; depth++ {
+		if more, err = p.send(ctx, depth); err != nil {
+			return p.statuses(), err
+		}
+	}
+	return p.statuses(), p.firstHead(ctx)
+}
+
+// chosen lists the tapes and forks to be pushed, with everything committed.
+func (p *pushing) chosen(ctx context.Context) ([]*Tape, error) {
+	var out []*Tape
+	if len(p.o.Tapes) == 0 {
+		all, err := p.s.Tapes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = all
+	}
+	for _, name := range p.o.Tapes {
+		t, err := p.s.Tape(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		for out = append(out, t); t.IsFork(); {
+			up, err := t.target(ctx)
+			if err != nil {
+				return nil, err
+			}
+			out, t = append(out, up), up
+		}
+	}
+	if p.o.Forks {
+		forks, err := p.s.Forks(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range forks {
+			if slices.ContainsFunc(out, func(t *Tape) bool { return f.isForkOf(t.name) }) {
+				out = append(out, f)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Tape) int {
+		return cmp.Or(cmp.Compare(a.depth(), b.depth()), strings.Compare(a.branch, b.branch))
+	})
+	out = slices.CompactFunc(out, func(a, b *Tape) bool { return a.branch == b.branch })
+	return out, p.s.commitTapes(ctx, out)
+}
+
+// depth is 0 for a tape, 1 for a fork of it, 2 for a fork of that.
+func (t *Tape) depth() int {
+	n := 0
+	for f := t; f != nil && f.IsFork(); f = f.store.forkHandle(f.Parent()) {
+		n++
+	}
+	return n
+}
+
+// commitTapes commits what tapes have that is not committed. Only those with a working
+// tree can have it.
+func (s *Store) commitTapes(ctx context.Context, tapes []*Tape) error {
+	all, err := s.git.Worktrees()
+	if err != nil {
+		return err
+	}
+	checkedOut := make(map[string]bool, len(all))
+	for _, wt := range all {
+		checkedOut[wt.Branch] = true
+	}
+	for _, t := range tapes {
+		if !checkedOut[t.branch] {
+			if err := t.Settle(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := t.write(ctx, func(w *writer) error { return w.commitAll(ctx) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plan finds out what of a tape is to be sent.
+func (p *pushing) plan(ctx context.Context, t *Tape) error {
+	head, err := t.head()
+	if err != nil {
+		return err
+	}
+	x := send{t: t, status: RefStatus{Tape: t.name, Ref: t.branch, Status: RefUpToDate}}
+	defer func() { p.sends = append(p.sends, x) }()
+	reject := func(err error) error {
+		if !errors.Is(err, ErrConflict) {
+			return err
+		}
+		x.status.Status, x.status.Err, x.refs, x.tips = RefRejected, err, nil, nil
+		return nil
+	}
+	old := p.has[t.branch]
+	if old != head {
+		if err := p.checkForward(ctx, t, old, head); err != nil {
+			return reject(err)
+		}
+		x.status.Status = RefFastForward
+		if old.IsZero() {
+			x.status.Status = RefNew
+		}
+		if x.status.Entries, err = p.s.gained(t.branch, old, head); err != nil {
+			return err
+		}
+		x.refs, x.tips = append(x.refs, gitstore.PushRef{Name: t.branch, New: head}), append(x.tips, head)
+	}
+	if err := p.planTags(t, &x); err != nil {
+		return reject(err)
+	}
+	if p.o.Archives {
+		if err := p.planArchives(t, &x); err != nil {
+			return reject(err)
+		}
+	}
+	if p.o.Forks && !t.IsFork() {
+		return p.planClosed(ctx, t)
+	}
+	return nil
+}
+
+// checkForward refuses what would not only add to what the remote has.
+func (p *pushing) checkForward(ctx context.Context, t *Tape, old, head gitstore.Hash) error {
+	if !old.IsZero() {
+		_, err := p.s.git.Commit(old)
+		has := false
+		if err == nil {
+			has, err = p.s.contains(head, old)
+		}
+		if err != nil && !errors.Is(err, gitstore.ErrNotFound) && !errors.Is(err, ErrCorrupt) {
+			return err
+		}
+		if !has {
+			return conflict("run tape pull, which brings both together, then push again",
+				"%s has entries of %q that are not here", p.remote, t.name)
+		}
+	}
+	return p.s.checkGrowth(ctx, t.branch, old, head)
+}
+
+func (p *pushing) planTags(t *Tape, x *send) error {
+	tags, err := p.s.git.Refs(tagPrefix + t.slug + "/")
+	if err != nil {
+		return err
+	}
+	for _, tag := range tags {
+		switch published, ok := p.has[tag.Name]; {
+		case !ok:
+			x.refs, x.tips = append(x.refs, gitstore.PushRef{Name: tag.Name, New: tag.Hash}), append(x.tips, tag.Hash)
+		case published != tag.Hash:
+			return conflict("run tape pull, which takes over what is published, then push again",
+				"the tag %s is published, and is another one here", shortTag(tag.Name))
+		}
+	}
+	if len(x.refs) > 0 && x.status.Status == RefUpToDate {
+		x.status.Status = RefFastForward
+	}
+	return nil
+}
+
+func (p *pushing) planArchives(t *Tape, x *send) error {
+	refs, err := p.s.git.Refs(archivePrefix + t.slug + "/")
+	if err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		status := RefStatus{Tape: t.name, Ref: ref.Name, Status: RefNew}
+		switch published, ok := p.has[ref.Name]; {
+		case ok && published == ref.Hash:
+			continue
+		case ok:
+			return conflict("tape archives lists them", "the archive %s is published, and is another one here", ref.Name)
+		}
+		if status.Entries, err = p.s.lastOf(ref.Hash); err != nil {
+			return err
+		}
+		p.sends = append(p.sends, send{t: t, status: status, refs: []gitstore.PushRef{{Name: ref.Name, New: ref.Hash}}, tips: []gitstore.Hash{ref.Hash}})
+	}
+	return nil
+}
+
+// planClosed deletes the forks of a tape at the remote that were merged or discarded here,
+// with all that the remote has of them.
+func (p *pushing) planClosed(ctx context.Context, t *Tape) error {
+	for ref, at := range p.has {
+		if !strings.HasPrefix(ref, forkPrefix) {
+			continue
+		}
+		if _, err := p.s.git.Ref(ref); !errors.Is(err, gitstore.ErrNotFound) {
+			continue // still open
+		}
+		if _, err := p.s.git.Commit(at); err != nil {
+			continue // never fetched
+		}
+		name := p.s.remoteName(incoming{Ref: ref, New: at})
+		f := p.s.forkHandle(name)
+		if f == nil || f.branch != ref || !f.isForkOf(t.name) {
+			continue
+		}
+		closed, err := f.closedHere(ctx, at)
+		if err != nil {
+			return err
+		}
+		if closed {
+			x := send{t: f, status: RefStatus{Tape: name, Ref: ref, Status: RefDeleted},
+				refs: []gitstore.PushRef{{Name: ref, Old: at, Lease: true}}}
+			for tag, h := range p.has {
+				if strings.HasPrefix(tag, tagPrefix+f.slug+"/") {
+					x.refs = append(x.refs, gitstore.PushRef{Name: tag, Old: h, Lease: true})
+				}
+			}
+			p.sends = append(p.sends, x)
+		}
+	}
+	return nil
+}
+
+// scan looks for secrets in all that the remote does not have yet.
+func (p *pushing) scan(ctx context.Context) error {
+	for _, fingerprint := range p.o.Allow {
+		if err := p.s.AllowSecret(fingerprint); err != nil {
+			return err
+		}
+	}
+	var known []gitstore.Hash
+	for _, h := range p.has {
+		if _, _, err := p.s.git.Read(h); err == nil {
+			known = append(known, h)
+		}
+	}
+	var found []SecretFinding
+	for _, x := range p.sends {
+		if len(x.tips) == 0 {
+			continue
+		}
+		secrets, err := p.s.scanSecrets(ctx, x.status.Tape, x.tips, known, nil)
+		if err != nil {
+			return fmt.Errorf("look for secrets in %q: %w", x.status.Tape, err)
+		}
+		found = append(found, secrets...)
+	}
+	if len(found) > 0 {
+		return &SecretsError{Findings: found}
+	}
+	return nil
+}
+
+// send sends the tapes (depth 0), their forks, or the forks of those, and reports whether
+// there are deeper ones.
+func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
+	var groups [][]gitstore.PushRef
+	var which []int
+	for i := range p.sends {
+		x := &p.sends[i]
+		if len(x.refs) == 0 || x.t.depth() != depth {
+			more = more || len(x.refs) > 0 && x.t.depth() > depth
+			continue
+		}
+		if up := p.rejected(x.t.Parent()); up != "" {
+			x.status.Status, x.status.Err = RefRejected, conflict("push that first", "%q, which it is a fork of, was not pushed", up)
+			continue
+		}
+		groups, which = append(groups, x.refs), append(which, i)
+	}
+	if len(groups) == 0 {
+		return more, nil
+	}
+	results, err := p.s.git.Push(ctx, p.remote, groups, p.o.transport())
+	var sent []gitstore.PushRef
+	for n, group := range results {
+		x := &p.sends[which[n]]
+		refused := ""
+		for _, r := range group {
+			if r.Status == RefRejected {
+				refused = r.Reason
+				break
+			}
+		}
+		switch {
+		case len(group) == 0:
+		case refused == "":
+			sent = append(sent, x.refs...)
+		default:
+			x.status.Status = RefRejected
+			x.status.Err = conflict("run tape pull, which brings both together, then push again", "%s refused %q: %s", p.remote, x.status.Tape, refused)
+		}
+	}
+	return more, errors.Join(err, p.note(ctx, sent))
+}
+
+// rejected returns what a fork is a fork of if that was not let in.
+func (p *pushing) rejected(name string) string {
+	for _, x := range p.sends {
+		if x.t.name == name && x.status.Ref == x.t.branch && x.status.Status == RefRejected {
+			return name
+		}
+	}
+	return ""
+}
+
+// note remembers what the remote has now. First what was fetched: cut off in between, it
+// is looked at again.
+func (p *pushing) note(ctx context.Context, sent []gitstore.PushRef) error {
+	ctx = context.WithoutCancel(ctx)
+	for _, prefix := range []string{fetchedRefs(p.remote), acceptedRefs(p.remote)} {
+		updates := make([]gitstore.RefUpdate, 0, len(sent))
+		for _, ref := range sent {
+			name := prefix + innerRef(ref.Name)
+			old, err := p.s.git.Ref(name)
+			if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+				return err
+			}
+			if old != ref.New {
+				updates = append(updates, gitstore.RefUpdate{Name: name, Old: old, New: ref.New, Message: "tape: push"})
+			}
+		}
+		if err := p.s.git.UpdateRefs(ctx, updates); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstHead lets a remote that was empty, and is a path, have the first tape checked out
+// by a plain git clone.
+func (p *pushing) firstHead(ctx context.Context) error {
+	if p.has[p.head] != gitstore.ZeroHash {
+		return nil
+	}
+	first := ""
+	for _, x := range p.sends {
+		isTape := strings.HasPrefix(x.status.Ref, branchPrefix)
+		if !isTape || x.status.Status == RefRejected {
+			continue
+		}
+		if first == "" || x.status.Tape == p.s.CurrentTape() {
+			first = x.status.Ref
+		}
+	}
+	if first == "" {
+		return nil
+	}
+	return p.s.git.SetRemoteHead(ctx, p.remote, first)
+}
+
+// statuses lists what became of each branch and archive. What is up to date is left out
+// unless it was asked for.
+func (p *pushing) statuses() []RefStatus {
+	var out []RefStatus
+	for _, x := range p.sends {
+		if x.status.Status != RefUpToDate || p.o.All || len(p.o.Tapes) > 0 {
+			out = append(out, x.status)
+		}
+	}
+	return out
+}
