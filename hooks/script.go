@@ -3,6 +3,8 @@ package hooks
 import (
 	"bytes"
 	"strings"
+
+	"tape/internal/gitstore"
 )
 
 // mark is in every script that this package writes, and tells it from anybody else's.
@@ -52,6 +54,10 @@ func (h hook) script(own string) []byte {
 	line(mark)
 	line("# It ", h.purpose, ".")
 	b.WriteString(h.ownPart(own))
+	if h.stdin {
+		line("# tape push has looked at it already.")
+		line(`[ -z "$` + gitstore.PushEnv + `" ] || exit 0`)
+	}
 	call, input := "said=$(tape hook "+h.name+` "$@" 2>&1`, " </dev/null)"
 	if h.stdin {
 		call, input = `said=$(printf '%s' "${input%x}" | tape hook `+h.name+` "$@" 2>&1`, ")"

@@ -85,7 +85,9 @@ func (s *Store) accept(ctx context.Context, remote string) ([]RefStatus, error) 
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	a := &acceptance{s: s, remote: remote, fetched: fetched, accepted: accepted, bad: checkNames(slices.Collect(maps.Keys(fetched)))}
+	a := &acceptance{s: s, remote: remote, fetched: fetched, accepted: accepted,
+		bad: checkNames(slices.Collect(maps.Keys(fetched))), check: s.newIncomingCheck(ctx)}
+	differ := !maps.Equal(fetched, accepted)
 	for ref, h := range accepted {
 		if _, ok := fetched[ref]; !ok {
 			a.set(ref, h, gitstore.ZeroHash)
@@ -96,14 +98,17 @@ func (s *Store) accept(ctx context.Context, remote string) ([]RefStatus, error) 
 	}
 	refs := slices.Collect(maps.Keys(fetched))
 	sortRefs(refs)
+	var err error
 	for _, ref := range refs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if fetched[ref] == accepted[ref] {
-			continue
+		if fetched[ref] != accepted[ref] {
+			err = a.look(ctx, ref)
+		} else if differ { // what others are checked against
+			err = a.check.check(incoming{Ref: ref, Old: accepted[ref], New: fetched[ref]})
 		}
-		if err := a.look(ctx, ref); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -121,6 +126,7 @@ type acceptance struct {
 	remote            string
 	fetched, accepted map[string]gitstore.Hash
 	bad               map[string]error // names that cannot be used
+	check             *incomingCheck
 	updates, forget   []gitstore.RefUpdate
 	refused           []string // slugs of branches, with a slash, of which nothing is used
 	out               []RefStatus
@@ -141,13 +147,13 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 			}
 		}
 		if in.Old, err = a.before(in); err == nil {
-			err = a.s.checkIncoming(ctx, in)
+			err = a.check.check(in)
 		}
 	}
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return ctxErr
 	}
-	status := RefStatus{Tape: a.s.remoteName(in), Ref: ref, Status: RefFastForward}
+	status := RefStatus{Tape: slugOf(ref), Ref: ref, Status: RefFastForward}
 	isTag := strings.HasPrefix(ref, tagPrefix)
 	switch {
 	case err != nil:
@@ -165,6 +171,7 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 	if isTag {
 		return nil
 	}
+	status.Tape = a.s.remoteName(in)
 	status.Entries, err = a.s.gained(ref, in.Old, in.New)
 	a.out = append(a.out, status)
 	return err
@@ -235,11 +242,16 @@ func (s *Store) remoteName(in incoming) string {
 			return t.name
 		}
 	}
-	short := in.Ref
+	return slugOf(in.Ref)
+}
+
+// slugOf is what a ref calls the tape that it is of.
+func slugOf(ref string) string {
+	short := ref
 	for _, prefix := range []string{branchPrefix, forkPrefix, tagPrefix, archivePrefix} {
 		short = strings.TrimPrefix(short, prefix)
 	}
-	if strings.HasPrefix(in.Ref, tagPrefix) || strings.HasPrefix(in.Ref, archivePrefix) {
+	if strings.HasPrefix(ref, tagPrefix) || strings.HasPrefix(ref, archivePrefix) {
 		short, _, _ = strings.Cut(short, "/")
 	}
 	return short

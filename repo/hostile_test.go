@@ -241,3 +241,22 @@ func TestIncomingContinues(t *testing.T) {
 		at = c.Parents[0]
 	}
 }
+
+// Tags and forks of a tape that has not changed need nothing of it to be checked again.
+func TestIncomingBesideTheKnown(t *testing.T) {
+	t.Parallel()
+	good := healthyRemote(t)
+	refs := hostile.Refs(t, good)
+	for _, known := range []bool{false, true} {
+		c := seen(t, good).newIncomingCheck(t.Context())
+		for _, ref := range sortedRefs(refs) {
+			in := incoming{Ref: ref, New: mustHash(t, refs[ref])}
+			if known && strings.HasPrefix(ref, branchPrefix) {
+				in.Old = in.New
+			}
+			if err := c.check(in); err != nil {
+				t.Errorf("%s: %v", ref, err)
+			}
+		}
+	}
+}

@@ -47,6 +47,7 @@ type incomingCheck struct {
 	shaped map[gitstore.Hash]bool // trees and blobs of merges whose names and sizes are in order
 	opened map[phaseAt]bool       // phases, by the commits that they came with
 	tapes  map[string]*incomingTape
+	heads  map[string]gitstore.Hash // of tapes that have not changed, by their slugs
 }
 
 // phaseAt is a phase that came with a commit.
@@ -65,7 +66,7 @@ type incomingTape struct {
 func (s *Store) newIncomingCheck(ctx context.Context) *incomingCheck {
 	return &incomingCheck{ctx: ctx, s: s, v: &verifier{ctx: ctx, s: s, report: &Report{}, seen: map[gitstore.Hash]bool{}},
 		known: map[gitstore.Hash]bool{}, shaped: map[gitstore.Hash]bool{}, opened: map[phaseAt]bool{},
-		tapes: map[string]*incomingTape{}}
+		tapes: map[string]*incomingTape{}, heads: map[string]gitstore.Hash{}}
 }
 
 // check checks one ref; see [Store.checkIncoming].
@@ -89,9 +90,15 @@ func (c *incomingCheck) checkRef(n incomingName, in incoming) error {
 			return refused("ask whoever moved it: handoffs and archives stay where they are",
 				"it was moved from %s to %s", in.Old.String()[:12], in.New.String()[:12])
 		}
-		if in.Old == in.New {
-			return nil
+	}
+	if in.Old == in.New {
+		if n.kind == kindTape || n.kind == kindFork {
+			c.known[in.New] = true
 		}
+		if n.kind == kindTape {
+			c.heads[n.slug] = in.New
+		}
+		return nil
 	}
 	switch n.kind {
 	case kindTag:
@@ -187,6 +194,11 @@ func (c *incomingCheck) tag(n incomingName, h gitstore.Hash) error {
 func (c *incomingCheck) owner(slug string, h gitstore.Hash) (*incomingTape, error) {
 	if t := c.tapes[slug]; t != nil {
 		return t, nil
+	}
+	if head, ok := c.heads[slug]; ok {
+		t, err := c.identify(incomingName{kind: kindTape, slug: slug}, head)
+		c.tapes[slug] = &incomingTape{t: t, chain: map[gitstore.Hash]bool{}, next: head}
+		return c.tapes[slug], err
 	}
 	if _, err := c.history(incomingName{kind: kindTag, slug: slug}, h, gitstore.ZeroHash); err != nil {
 		return nil, err

@@ -22,7 +22,6 @@ type past struct {
 
 	// The open phase.
 	folder string
-	tree   gitstore.Hash
 	files  []gitstore.TreeEntry
 	tails  [classCount]pastFile
 }
@@ -46,7 +45,7 @@ func (c *incomingCheck) load(h gitstore.Hash) (*past, error) {
 	file, _ := findEntry(v.root, tapeFile)
 	anchors, _ := findEntry(v.root, anchorsDir)
 	open := v.list[len(v.list)-1]
-	p := &past{name: info.Name, info: file.Hash, anchors: anchors.Hash, phases: len(v.list), folder: open.folder, tree: open.tree}
+	p := &past{name: info.Name, info: file.Hash, anchors: anchors.Hash, phases: len(v.list), folder: open.folder}
 	if p.raw, err = c.folder(anchors.Hash, h.String()[:12]); err != nil {
 		return nil, err
 	}
@@ -192,7 +191,7 @@ func (c *incomingCheck) grow(now *past, tree gitstore.Hash, where string) error 
 	if count != len(files) {
 		return refused("", "%s: there is a gap in the numbers of its files", where)
 	}
-	now.tree, now.files = tree, files
+	now.files = files
 	c.shaped[tree] = true
 	return g.numbers()
 }

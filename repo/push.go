@@ -189,7 +189,11 @@ func (p *pushing) plan(ctx context.Context, t *Tape) error {
 		return nil
 	}
 	old := p.has[t.branch]
-	if old != head {
+	published, err := p.published(t, old, head)
+	if err != nil {
+		return err
+	}
+	if !published {
 		if err := p.checkForward(ctx, t, old, head); err != nil {
 			return reject(err)
 		}
@@ -214,6 +218,20 @@ func (p *pushing) plan(ctx context.Context, t *Tape) error {
 		return p.planClosed(ctx, t)
 	}
 	return nil
+}
+
+// published reports whether a remote has everything of a tape, and maybe more.
+func (p *pushing) published(t *Tape, old, head gitstore.Hash) (bool, error) {
+	if old.IsZero() || old == head {
+		return old == head, nil
+	}
+	if _, err := p.s.git.Commit(old); errors.Is(err, gitstore.ErrNotFound) {
+		// What it had when it was last seen, it has still.
+		if old, err = p.s.git.Ref(acceptedRefs(p.remote) + innerRef(t.branch)); err != nil {
+			return false, nil //nolint:nilerr // nothing is known of it
+		}
+	}
+	return p.s.contains(old, head)
 }
 
 // checkForward refuses what would not only add to what the remote has.

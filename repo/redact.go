@@ -74,6 +74,9 @@ func (s *Store) AllowSecret(fingerprint string) error {
 	if slices.Contains(s.config.Allowed, fingerprint) {
 		return nil
 	}
+	if !secrets.IsFingerprint(fingerprint) {
+		return noFingerprint(fingerprint)
+	}
 	return s.SetSetting("allow_secret", strings.Join(append(slices.Clone(s.config.Allowed), fingerprint), listSeparator))
 }
 
@@ -91,11 +94,15 @@ func parseFingerprints(text string) ([]string, error) {
 	list := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
 	for _, f := range list {
 		if !secrets.IsFingerprint(f) {
-			return nil, invalid("copy it from the message that names the secret", "%q is not a fingerprint: those are 16 digits, 0-9 and a-f", f)
+			return nil, noFingerprint(f)
 		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list), nil
+}
+
+func noFingerprint(text string) error {
+	return invalid("copy it from the message that names the secret", "%q is not a fingerprint: those are 16 digits, 0-9 and a-f", text)
 }
 
 // redact marks or masks the secrets of an entry that is about to be stored, as the setting

@@ -3,7 +3,6 @@ package gitstore
 import (
 	"bufio"
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -17,8 +16,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
-	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/klauspost/compress/zlib"
 )
 
@@ -33,15 +30,6 @@ type odb struct {
 	packs  []*pack
 	deltas cache.Object // bases of deltas, shared by the packs
 }
-
-type pack struct {
-	path  string // of the .pack file
-	index *idxfile.MemoryIndex
-	data  *packfile.Packfile
-}
-
-// deltaCache bounds the memory for bases of deltas.
-const deltaCache = 32 * cache.MiByte
 
 func newODB(gitDir string, extra []string) *odb {
 	o := &odb{deltas: cache.NewObjectLRU(deltaCache)}
@@ -155,33 +143,6 @@ func errTooLarge(size int64) error {
 	return fmt.Errorf("it has %d bytes, more than the limit of %d", size, MaxObject)
 }
 
-func (p *pack) read(h Hash, offset int64, content bool) (Kind, int64, []byte, error) {
-	size, err := p.data.GetSizeByOffset(offset)
-	if err != nil {
-		return "", 0, nil, fmt.Errorf("%s: %w", p.path, err)
-	}
-	if size > MaxObject {
-		return "", size, nil, errTooLarge(size)
-	}
-	if !content {
-		return "", size, nil, nil
-	}
-	object, err := p.data.Get(plumbing.Hash(h))
-	if err != nil {
-		return "", size, nil, fmt.Errorf("%s: %w", p.path, err)
-	}
-	r, err := object.Reader()
-	if err != nil {
-		return "", size, nil, err
-	}
-	defer r.Close()
-	data := make([]byte, object.Size())
-	if _, err := io.ReadFull(r, data); err != nil {
-		return "", size, nil, fmt.Errorf("%s: %w", p.path, err)
-	}
-	return Kind(object.Type().String()), size, data, nil
-}
-
 // list finds the packs that are there now.
 func (o *odb) list() error {
 	if o.listed {
@@ -204,34 +165,6 @@ func (o *odb) list() error {
 func globEscape(path string) string {
 	return strings.NewReplacer(`[`, `[[]`, `*`, `[*]`, `?`, `[?]`).Replace(path)
 }
-
-// open reads the pack's index.
-func (p *pack) open(deltas cache.Object) error {
-	if p.index != nil {
-		return nil
-	}
-	raw, err := os.Open(strings.TrimSuffix(p.path, ".pack") + ".idx")
-	if err != nil {
-		return err
-	}
-	defer raw.Close()
-	index := idxfile.NewMemoryIndex()
-	if err := idxfile.NewDecoder(bufio.NewReaderSize(raw, 64<<10)).Decode(index); err != nil {
-		return fmt.Errorf("%s: %w", raw.Name(), err)
-	}
-	data, err := os.Open(p.path)
-	if err != nil {
-		return err
-	}
-	p.index, p.data = index, packfile.NewPackfileWithCache(index, nil, plainFile{data}, deltas, 0)
-	return nil
-}
-
-// plainFile gives an open file the methods that go-git asks for and never calls.
-type plainFile struct{ *os.File }
-
-func (plainFile) Lock() error   { return nil }
-func (plainFile) Unlock() error { return nil }
 
 // withPrefix returns the names of all objects that begin with hex digits, at least two.
 func (o *odb) withPrefix(prefix string) ([]Hash, error) {
@@ -265,23 +198,6 @@ func (o *odb) withPrefix(prefix string) ([]Hash, error) {
 		out = append(out, h)
 	}
 	return out, nil
-}
-
-func (p *pack) withPrefix(prefix string, found map[Hash]bool) error {
-	first, err := hex.DecodeString(prefix[:2])
-	if err != nil {
-		return nil
-	}
-	bucket := p.index.FanoutMapping[first[0]]
-	if bucket < 0 || bucket >= len(p.index.Names) {
-		return nil
-	}
-	for names := p.index.Names[bucket]; len(names) >= len(Hash{}); names = names[len(Hash{}):] {
-		if h := Hash(names[:len(Hash{})]); strings.HasPrefix(h.String(), prefix) {
-			found[h] = true
-		}
-	}
-	return nil
 }
 
 // close lets go of the packs.

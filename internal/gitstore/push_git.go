@@ -50,6 +50,9 @@ func (r *Repo) gitPush(ctx context.Context, m Remote, refs []PushRef, atomic boo
 	if failed != nil && strings.Contains(failed.stderr, "does not support --atomic") {
 		return nil, errNoAtomic
 	}
+	if failed != nil && strings.Contains(string(out), "(unpacker error)") {
+		return nil, fmt.Errorf("%w: it could not take the objects: %w", ErrRemote, err) // its disk is full
+	}
 	said := ""
 	if failed != nil {
 		said = remoteLines(failed.stderr)

@@ -2,6 +2,7 @@ package gitstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -23,7 +24,10 @@ func (r *Repo) copyFrom(ctx context.Context, dir string, specs []RefSpec, before
 	}
 	if wants := r.wanted(after, before); len(wants) > 0 {
 		if err := copyObjects(ctx, other, r, wants, known); err != nil {
-			return "", fmt.Errorf("%w: %w", ErrHostile, err)
+			if errors.Is(err, ErrNotFound) {
+				err = hostile("objects are missing there: %w", err)
+			}
+			return "", err
 		}
 	}
 	return head, r.accept(ctx, before, after, known)

@@ -190,8 +190,15 @@ func (in *intake) write(item Item) error {
 	}
 	d := repo.Draft{Kind: item.Entry.Kind, Payload: item.Entry.Payload, Meta: item.Entry.Meta, Date: item.Entry.Date}
 	if item.Line != nil {
+		line := item.Line
+		if in.store.Redacts(line) {
+			// It will not say any more what it was: its key has to be in its meta.
+			keyed := item.Entry
+			keyed.Meta = withKeys(keyed.Meta, in.info.Format, item.Keys)
+			line = jsonl.AppendLine(nil, 1, keyed)
+		}
 		var err error
-		if d, err = repo.StoredLine(item.Line); err != nil {
+		if d, err = repo.StoredLine(line); err != nil {
 			return err
 		}
 	}
@@ -214,6 +221,22 @@ func (in *intake) write(item Item) error {
 	}
 	largest := slices.MaxFunc(in.forks, func(a, b *openFork) int { return a.held - b.held })
 	return in.merge(func(f *openFork) bool { return f == largest })
+}
+
+// withKeys adds the keys of a record to a meta that says nothing of a source.
+func withKeys(meta []byte, format string, keys []string) []byte {
+	if jsonl.Get(meta, "source") != nil {
+		return meta
+	}
+	src := newObject(96)
+	src.str("format", format)
+	src.strs("ids", keys)
+	o := &object{b: []byte{'{'}}
+	if len(meta) > len("{}") {
+		o.b = slices.Clone(meta[:len(meta)-1])
+	}
+	o.raw("source", src.done())
+	return o.done()
 }
 
 // fork returns the open fork of a subagent, and begins it if there is none.

@@ -43,7 +43,8 @@ func classify(name []byte) strength {
 	case ends("pass"):
 		return passWord(name)
 	case ends("publickey", "pubkey", "primarykey", "foreignkey", "sortkey", "partitionkey", "cachekey", "hotkey", "storagekey", "routingkey", "objectkey",
-		"idempotencykey", "nexttoken", "pagetoken", "continuationtoken", "synctoken", "canceltoken", "cancellationtoken", "hostkey", "monkey", "turkey"):
+		"idempotencykey", "nexttoken", "pagetoken", "continuationtoken", "synctoken", "canceltoken", "cancellationtoken", "hostkey", "monkey", "turkey",
+		"allowsecret"): // the last is what fingerprints are given to
 		return nothing
 	case ends("secret", "token", "apikey", "accesskey", "secretkey", "privatekey", "signingkey", "encryptionkey", "masterkey", "authkey", "licensekey",
 		"servicekey", "accountkey", "appkey", "sessionkey", "deploykey", "clientkey", "subscriptionkey", "adminkey", "secretkeybase", "credential", "credentials"):

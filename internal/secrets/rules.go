@@ -168,20 +168,18 @@ func allTriggers(alphabets map[byte]*set) []trigger {
 			out = append(out, trigger{literal: parts[0].literal, shape: &shape{rule: r.ID, parts: parts}})
 		}
 	}
-	for literal, look := range map[string]func(*walker, []byte, int, int){
-		"-----begin": (*walker).privateKey,
-		"eyj":        (*walker).jwt,
-		"://":        (*walker).url,
-		"basic ":     (*walker).basic,
-		":aa":        (*walker).telegram,
-		"q~":         (*walker).azureClient,
-		"sig=":       (*walker).azureSignature,
-		"-us":        (*walker).mailchimp,
-		".atlasv1.":  (*walker).terraform,
-		"discord":    (*walker).discord,
-	} {
-		out = append(out, trigger{literal: literal, look: look})
-	}
+	out = append(out,
+		trigger{literal: "-----begin", look: (*walker).privateKey},
+		trigger{literal: "eyj", look: (*walker).jwt},
+		trigger{literal: "://", look: (*walker).url},
+		trigger{literal: "basic ", look: (*walker).basic},
+		trigger{literal: ":aa", look: (*walker).telegram},
+		trigger{literal: "q~", look: (*walker).azureClient},
+		trigger{literal: "sig=", look: (*walker).azureSignature},
+		trigger{literal: "-us", look: (*walker).mailchimp},
+		trigger{literal: ".atlasv1.", look: (*walker).terraform},
+		trigger{literal: "discord", look: (*walker).discord},
+	)
 	for _, word := range []string{"pass", "pwd", "secret", "token", "key", "auth", "bearer", "credential"} {
 		out = append(out, trigger{literal: word, look: (*walker).word})
 	}

@@ -185,7 +185,7 @@ func ruleCases(rng *rand.Rand) []ruleCase {
 		{ruleAssigned, []string{"API_KEY=" + k32, `"api_key": "` + k40 + `"`, "client_secret: " + hex40, "const authToken = '" + k32 + "'", "x-api-key: " + k32, "?access_token=" + k40 + "&x=1",
 			"MISTRAL_API_KEY=" + k32, `{"Token": "` + k32 + `"}`, "SECRET_KEY_BASE=" + hex40 + hex40, "--token " + k32, `secretKey := "` + k32 + `"`},
 			[]string{"token = await getToken()", "max_tokens: 4096000000000000", "cache_key: " + hex40, "key: " + hex40, "token: " + uuid, "primary_key = id", "api_key = settings.API_KEY",
-				"token: string;", "API_KEY=your-api-key-goes-here-2024", "secret: my-secret-value-2024-01", "next_page_token: " + k32, "token_type: bearer", "token = x[1:]",
+				"token: string;", "API_KEY=your-api-key-goes-here-2024", "secret: my-secret-value-2024-01", "next_page_token: " + k32, "token_type: bearer", "token = x[1:]", "tape push --allow-secret " + hex32[:16], "allow_secret=" + hex32[:16],
 				"author = " + k32, "SSH_PUBLIC_KEY=" + k32, "const secretManagerClient = newSecretManagerClientV1()", "token=" + strings.Repeat("a1", 16), `"key": "components/Button2/index.tsx"`}},
 		{ruleAWSSecret, []string{"aws_secret_access_key = " + k40, `"SecretAccessKey": "` + k40 + `"`, "AWS_SECRET_ACCESS_KEY=" + k40},
 			[]string{"aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCY" + "EXAMPLEKEY", "AWS_SECRET_ACCESS_KEY=" + strings.Repeat("x", 40)}},

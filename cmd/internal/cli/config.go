@@ -14,10 +14,13 @@ func newConfigCmd(a *App) *cobra.Command {
 		Short: "Show or change the workspace's settings",
 		Long: `Show all settings, show one, or change one.
 
-  tape      the current tape
-  commit    when entries are committed besides handoffs: handoff (never), turn (before
-            each message of the user), or N (after each N entries)
-  max_line  the longest entry line that is accepted, in bytes`,
+  tape          the current tape
+  commit        when entries are committed besides handoffs: handoff (never), turn (before
+                each message of the user), or N (after each N entries)
+  max_line      the longest entry line that is accepted, in bytes
+  redact        what is done with secrets in new entries: off, mark (listed in the entry's
+                meta) or mask (replaced before anything is written)
+  allow_secret  fingerprints of what looks like a secret and is none, with commas`,
 		Example: `  tape config
   tape config commit turn`,
 		Args: takes(0, "KEY", "VALUE"),

@@ -56,8 +56,8 @@ func (o *fetchOptions) run(ctx context.Context) error {
 		return explainRemote(err)
 	}
 	err = a.showStatuses(done, refWords{fresh: "new there", forward: "fetched", deleted: "closed there"}, true)
-	if slices.ContainsFunc(done, func(s repo.RefStatus) bool { return s.Status != repo.RefRejected }) {
-		a.tell("tape pull brings it into your tapes")
+	if !a.json && slices.ContainsFunc(done, func(s repo.RefStatus) bool { return s.Status != repo.RefRejected }) {
+		a.say("tape pull brings it into your tapes")
 	}
 	return err
 }

@@ -66,8 +66,8 @@ func (o *pullOptions) run(ctx context.Context) error {
 	}
 	err = a.showStatuses(done, refWords{fresh: "new here", forward: "pulled", merged: "pulled, and merged with what is only here",
 		deleted: "closed, since it is merged"}, false)
-	if now := store.CurrentTape(); now != before {
-		a.tell("the current tape is %s again", quoted(now))
+	if now := store.CurrentTape(); now != before && !a.json {
+		a.say("the current tape is %s again", quoted(now))
 	}
 	return err
 }

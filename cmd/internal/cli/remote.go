@@ -23,11 +23,15 @@ paths where hooks judge what is pushed, need git.`
 
 func newRemoteCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "remote COMMAND",
+		Use:   "remote [list] | add NAME URL | remove NAME",
 		Short: "Name the repositories to share tapes with",
 		Long: `Name the git repositories that tapes are pushed to and pulled from. Any will do: one on a
-git host, or a bare one on a server or a disk (git init --bare). Without COMMAND, they are
-listed. The default remote is origin, or the only one there is.`,
+git host, or a bare one on a server or a disk (git init --bare). The default remote is
+origin, or the only one there is.
+
+add gives an address a name, in .git/config; nothing is asked of it yet. remove forgets a
+remote and what is known of it: your tapes stay, and so does the remote. list shows them,
+without the passwords in their addresses.`,
 		Example: `  tape remote add origin git@example.org:ada/sessions.git
   tape remote list`,
 		Args: func(_ *cobra.Command, args []string) error {

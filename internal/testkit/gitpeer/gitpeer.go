@@ -5,6 +5,7 @@ package gitpeer
 import (
 	"bytes"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/cgi"
@@ -55,7 +56,7 @@ func HTTP(t testing.TB, root, user, pass string) string {
 		t.Skip("git is not installed; it is the server of this test")
 	}
 	backend := &cgi.Handler{
-		Path: program, Args: []string{"http-backend"}, Dir: root, Stderr: io.Discard,
+		Path: program, Args: []string{"http-backend"}, Dir: root, Stderr: io.Discard, Logger: log.New(io.Discard, "", 0),
 		Env:        []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "HOME=" + root},
 		InheritEnv: []string{"PATH", "LD_LIBRARY_PATH"},
 	}
@@ -65,7 +66,7 @@ func HTTP(t testing.TB, root, user, pass string) string {
 			http.Error(w, "who are you?", http.StatusUnauthorized)
 			return
 		}
-		if err := unchunk(req); err != nil {
+		if err := whole(req); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
@@ -80,16 +81,19 @@ func HTTP(t testing.TB, root, user, pass string) string {
 	return strings.Replace(server.URL, "http://", "http://"+url.UserPassword(user, pass).String()+"@", 1)
 }
 
-// unchunk gives a request a length: CGI has no other way to say where a body ends.
-func unchunk(req *http.Request) error {
-	if len(req.TransferEncoding) == 0 {
-		return nil
-	}
+// whole reads all of a request and gives it a length: CGI has no other way to say where a
+// body ends, and Go's does not end a program that waits for the rest of one.
+func whole(req *http.Request) error {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		return err
 	}
-	req.TransferEncoding, req.ContentLength = nil, int64(len(body))
+	if req.ContentLength > 0 && int64(len(body)) != req.ContentLength {
+		return io.ErrUnexpectedEOF
+	}
+	if len(body) > 0 {
+		req.TransferEncoding, req.ContentLength = nil, int64(len(body))
+	}
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	return nil
 }
@@ -103,8 +107,9 @@ const (
 	ToServer
 )
 
-// Cut puts a proxy before an http server and returns its address. Every connection ends,
-// on both sides, once after bytes have gone in a direction, as when a line is cut.
+// Cut puts a proxy before an http server and returns its address. Once after bytes have
+// gone in a direction, in all connections together, they end on both sides and no other is
+// taken, as when a line is cut.
 func Cut(t testing.TB, address string, after int64, direction Direction) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -115,7 +120,7 @@ func Cut(t testing.TB, address string, after int64, direction Direction) string 
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := &atomic.Int64{}
+	server, left := u.Host, &atomic.Int64{}
 	left.Store(after)
 	go func() {
 		for {
@@ -123,7 +128,7 @@ func Cut(t testing.TB, address string, after int64, direction Direction) string 
 			if err != nil {
 				return
 			}
-			go serveCut(client, u.Host, left, direction)
+			go serveCut(client, server, left, direction, listener)
 		}
 	}()
 	t.Cleanup(func() { _ = listener.Close() })
@@ -131,7 +136,7 @@ func Cut(t testing.TB, address string, after int64, direction Direction) string 
 	return u.String()
 }
 
-func serveCut(client net.Conn, host string, left *atomic.Int64, direction Direction) {
+func serveCut(client net.Conn, host string, left *atomic.Int64, direction Direction, listener net.Listener) {
 	server, err := net.DialTimeout("tcp", host, 10*time.Second)
 	if err != nil {
 		_ = client.Close()
@@ -146,6 +151,7 @@ func serveCut(client net.Conn, host string, left *atomic.Int64, direction Direct
 			if counted {
 				if over := -left.Add(int64(-n)); over > 0 {
 					n = max(0, n-int(over))
+					_ = listener.Close()
 					_, _ = to.Write(buf[:n])
 					return
 				}

@@ -94,6 +94,23 @@ func bombCases() []Case {
 			}
 			return p.add(packRefDelta, int64(len(delta)), unhex(p.t, base), deflatedBytes(p.t, delta))
 		}),
+		packed("a small delta of 4 GiB", func(p *pack) string {
+			base := p.add(packBlob, huge, nil, deflated(p.t, nil, 0, huge))
+			delta := append(deltaSizes(huge, 3), 3, 'a', 'b', '\n')
+			return p.add(packRefDelta, int64(len(delta)), unhex(p.t, base), deflatedBytes(p.t, delta))
+		}),
+		packed("a delta that is 4 GiB itself", func(p *pack) string {
+			base := p.add(packBlob, 3, nil, deflatedBytes(p.t, []byte("ab\n")))
+			head := deltaSizes(3, 3)
+			return p.add(packRefDelta, huge+int64(len(head)), unhex(p.t, base), deflated(p.t, head, 0, huge))
+		}),
+		packed("deltas of each other", func(p *pack) string {
+			delta := append(deltaSizes(3, 3), 3, 'a', 'b', '\n')
+			a := p.add(packRefDelta, int64(len(delta)), make([]byte, 20), deflatedBytes(p.t, delta))
+			b := p.add(packRefDelta, int64(len(delta)), unhex(p.t, a), deflatedBytes(p.t, delta))
+			copy(p.objects[0].data[1:], unhex(p.t, b))
+			return b
+		}).want("deltas of each other"),
 		on("a tree of 4 GiB", "the limit", func(c *tip) { c.push(c.loose("tree", 0, huge)) }).unsent(),
 		on("a tape.json of 4 GiB", "", func(c *tip) {
 			put(&c.root, entry{file, "tape.json", c.loose("blob", ' ', huge)})
