@@ -2,7 +2,6 @@ package merge
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"tape/repo"
@@ -45,14 +44,7 @@ func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]
 		if gone.Status != repo.RefDeleted {
 			continue
 		}
-		f, err := s.Tape(ctx, gone.Tape)
-		if errors.Is(err, repo.ErrNotFound) {
-			continue
-		}
-		closed := false
-		if err == nil {
-			closed, err = f.CloseMerged(ctx)
-		}
+		closed, err := s.CloseGone(ctx, remote, gone)
 		if err != nil {
 			return out, err
 		}

@@ -179,6 +179,12 @@ func (c *cloning) checkOut(ctx context.Context, s *Store, head string) error {
 		_, err := s.firstTape(ctx, DefaultTape)
 		return err
 	}
+	if head == "" && c.o.Tape == "" && len(tapes) > 1 {
+		// Git does not tell it with what it fetches.
+		if _, head, err = s.git.LsRemote(ctx, c.o.Remote, nil, c.o.transport()); err != nil {
+			return err
+		}
+	}
 	var t *Tape
 	for _, want := range []func(t *Tape) bool{
 		func(t *Tape) bool { return t.name == c.o.Tape },

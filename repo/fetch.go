@@ -42,10 +42,38 @@ func (s *Store) fetch(ctx context.Context, remote string, o *FetchOptions) ([]Re
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.git.Fetch(ctx, remote, specs, o.transport()); err != nil {
+	_, err = s.git.Fetch(ctx, remote, specs, o.transport())
+	if errors.Is(err, gitstore.ErrNotFound) && len(o.Tapes) > 0 {
+		// Something that was named is not there, or is no more: all that there is tells.
+		if specs, err = s.fetchSpecs(remote, nil); err == nil {
+			_, err = s.git.Fetch(ctx, remote, specs, o.transport())
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
+	for _, name := range o.Tapes {
+		if err := s.checkFetched(remote, name); err != nil {
+			return nil, err
+		}
+	}
 	return s.accept(ctx, remote)
+}
+
+// checkFetched reports a tape or fork that a remote does not have, nor had before.
+func (s *Store) checkFetched(remote, name string) error {
+	branches := []string{s.handle(name).branch}
+	if f := s.forkHandle(name); f != nil {
+		branches = append(branches, f.branch)
+	}
+	for _, branch := range branches {
+		for _, prefix := range []string{fetchedRefs(remote), acceptedRefs(remote)} {
+			if _, err := s.git.Ref(prefix + innerRef(branch)); !errors.Is(err, gitstore.ErrNotFound) {
+				return err
+			}
+		}
+	}
+	return notFound("without --tape all of its tapes are fetched", "%s has no tape %q", remote, name)
 }
 
 // fetchSpecs says which refs of a remote are fetched, and into which.
@@ -89,12 +117,16 @@ func (s *Store) accept(ctx context.Context, remote string) ([]RefStatus, error) 
 		bad: checkNames(slices.Collect(maps.Keys(fetched))), check: s.newIncomingCheck(ctx)}
 	differ := !maps.Equal(fetched, accepted)
 	for ref, h := range accepted {
-		if _, ok := fetched[ref]; !ok {
-			a.set(ref, h, gitstore.ZeroHash)
-			if strings.HasPrefix(ref, forkPrefix) {
-				a.out = append(a.out, RefStatus{Tape: s.remoteName(incoming{Ref: ref, New: h}), Ref: ref, Status: RefDeleted})
+		if _, ok := fetched[ref]; ok {
+			continue
+		}
+		if strings.HasPrefix(ref, forkPrefix) {
+			a.out = append(a.out, RefStatus{Tape: s.remoteName(incoming{Ref: ref, New: h}), Ref: ref, Status: RefDeleted})
+			if _, err := s.git.Ref(ref); err == nil {
+				continue // CloseGone forgets it
 			}
 		}
+		a.set(ref, h, gitstore.ZeroHash)
 	}
 	refs := slices.Collect(maps.Keys(fetched))
 	sortRefs(refs)

@@ -37,7 +37,7 @@ type RewrittenError struct {
 }
 
 func (e *RewrittenError) Error() string {
-	return fmt.Sprintf("the history of %q was changed: it does not begin with what the fork was made of", e.Name)
+	return fmt.Sprintf("the history of %q was changed: it does not begin with what both sides began with", e.Name)
 }
 
 // Is makes every RewrittenError an ErrConflict.

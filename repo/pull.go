@@ -31,8 +31,9 @@ import (
 // of tapes or forks, it lists those, their forks, and what they are forks of.
 func (s *Store) Published(ctx context.Context, remote string, names []string) (done, todo []RefStatus, err error) {
 	accepted, err1 := s.knownRefs(acceptedRefs(remote))
-	here, err2 := s.git.Refs("refs/")
-	if err := errors.Join(err1, err2); err != nil {
+	fetched, err2 := s.knownRefs(fetchedRefs(remote))
+	here, err3 := s.git.Refs("refs/")
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, nil, err
 	}
 	local := make(map[string]gitstore.Hash, len(here))
@@ -54,8 +55,8 @@ func (s *Store) Published(ctx context.Context, remote string, names []string) (d
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		if strings.HasPrefix(ref, archivePrefix) {
-			continue
+		if _, ok := fetched[ref]; !ok || strings.HasPrefix(ref, archivePrefix) {
+			continue // gone, or on request
 		}
 		status := RefStatus{Tape: s.remoteName(incoming{Ref: ref, New: accepted[ref]}), Ref: ref, Status: RefUpToDate}
 		if len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return s.goTogether(status.Tape, name) }) {

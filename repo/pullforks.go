@@ -46,9 +46,30 @@ func (t *Tape) closedHere(ctx context.Context, at gitstore.Hash) (bool, error) {
 	return false, nil
 }
 
-// CloseMerged closes a fork that is merged whole into what it is a fork of, by whomever,
-// and reports whether it did. Forks that have anything else, or forks of their own, stay.
-func (t *Tape) CloseMerged(ctx context.Context) (closed bool, err error) {
+// CloseGone closes a fork that a remote had and no longer has, and reports whether it did:
+// only where all of it is merged. Else it stays, as one that only this workspace has. The
+// status is that of Fetch.
+func (s *Store) CloseGone(ctx context.Context, remote string, gone RefStatus) (closed bool, err error) {
+	t, err := s.Tape(ctx, gone.Tape)
+	if err == nil && t.branch == gone.Ref {
+		closed, err = t.closeMerged(ctx)
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return false, fmt.Errorf("close fork %q: %w", gone.Tape, classify(err))
+	}
+	name := acceptedRefs(remote) + innerRef(gone.Ref)
+	old, err := s.git.Ref(name)
+	if errors.Is(err, gitstore.ErrNotFound) {
+		return closed, nil
+	}
+	if err == nil {
+		err = s.git.UpdateRef(ctx, gitstore.RefUpdate{Name: name, Old: old, Message: "tape: pull"})
+	}
+	return closed, classify(err)
+}
+
+// closeMerged closes a fork that is merged whole into what it is a fork of, by whomever.
+func (t *Tape) closeMerged(ctx context.Context) (closed bool, err error) {
 	into, err := t.target(ctx)
 	if err != nil {
 		return false, err
@@ -64,6 +85,9 @@ func (t *Tape) CloseMerged(ctx context.Context) (closed bool, err error) {
 				return err
 			}
 			m, err := into.sides(side{head: w.head, view: ours}, t, fw.head)
+			if errors.Is(err, ErrConflict) {
+				return nil
+			}
 			if err != nil {
 				return err
 			}
@@ -74,10 +98,7 @@ func (t *Tape) CloseMerged(ctx context.Context) (closed bool, err error) {
 			return fw.closeMerged(ctx, w.head)
 		})
 	})
-	if err != nil {
-		return false, fmt.Errorf("close fork %q: %w", t.name, classify(err))
-	}
-	return closed, nil
+	return closed, err
 }
 
 // JoinArchives makes the archives of a remote, as they were last fetched, this

@@ -179,8 +179,10 @@ func (p *pushing) plan(ctx context.Context, t *Tape) error {
 	if err != nil {
 		return err
 	}
+	at := len(p.sends)
+	p.sends = append(p.sends, send{})
 	x := send{t: t, status: RefStatus{Tape: t.name, Ref: t.branch, Status: RefUpToDate}}
-	defer func() { p.sends = append(p.sends, x) }()
+	defer func() { p.sends[at] = x }()
 	reject := func(err error) error {
 		if !errors.Is(err, ErrConflict) {
 			return err
@@ -397,7 +399,11 @@ func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
 			sent = append(sent, x.refs...)
 		default:
 			x.status.Status = RefRejected
-			x.status.Err = conflict("run tape pull, which brings both together, then push again", "%s refused %q: %s", p.remote, x.status.Tape, refused)
+			hint := "the remote's own rules say so: ask who keeps it"
+			if refused == "non-fast-forward" || refused == "already exists" {
+				hint = "run tape pull, which brings both together, then push again"
+			}
+			x.status.Err = conflict(hint, "%s refused %q: %s", p.remote, x.status.Tape, refused)
 		}
 	}
 	return more, errors.Join(err, p.note(ctx, sent))
@@ -418,15 +424,14 @@ func (p *pushing) rejected(name string) string {
 func (p *pushing) note(ctx context.Context, sent []gitstore.PushRef) error {
 	ctx = context.WithoutCancel(ctx)
 	for _, prefix := range []string{fetchedRefs(p.remote), acceptedRefs(p.remote)} {
+		known, err := p.s.knownRefs(prefix)
+		if err != nil {
+			return err
+		}
 		updates := make([]gitstore.RefUpdate, 0, len(sent))
 		for _, ref := range sent {
-			name := prefix + innerRef(ref.Name)
-			old, err := p.s.git.Ref(name)
-			if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
-				return err
-			}
-			if old != ref.New {
-				updates = append(updates, gitstore.RefUpdate{Name: name, Old: old, New: ref.New, Message: "tape: push"})
+			if old := known[ref.Name]; old != ref.New {
+				updates = append(updates, gitstore.RefUpdate{Name: prefix + innerRef(ref.Name), Old: old, New: ref.New, Message: "tape: push"})
 			}
 		}
 		if err := p.s.git.UpdateRefs(ctx, updates); err != nil {

@@ -14,6 +14,22 @@ import (
 // DefaultRemote is the remote that commands mean by default.
 const DefaultRemote = "origin"
 
+// What talking to a remote can fail with, besides the classes of errors of this package.
+var (
+	// ErrAuth: credentials were refused, or are missing.
+	ErrAuth = gitstore.ErrAuth
+	// ErrRemote: the remote cannot be reached, is no repository, or hung up.
+	ErrRemote = gitstore.ErrRemote
+	// ErrHostile: what the remote sent is damaged, or beyond what is allowed.
+	ErrHostile = gitstore.ErrHostile
+)
+
+// Environment variables that are read where there is no git program.
+const (
+	EnvGitUser  = gitstore.UserEnv  // the user for https
+	EnvGitToken = gitstore.TokenEnv // the password or token that goes with it
+)
+
 // Remote is another repository that this one shares tapes with.
 type Remote struct {
 	Name    string
@@ -86,17 +102,6 @@ func (s *Store) RemoveRemote(ctx context.Context, name string) error {
 	if _, err := s.findRemote(name); err != nil {
 		return err
 	}
-	known, err := s.git.Refs(fetchedRefs(name))
-	if err != nil {
-		return classify(err)
-	}
-	updates := make([]gitstore.RefUpdate, len(known))
-	for i, ref := range known {
-		updates[i] = gitstore.RefUpdate{Name: ref.Name, Old: ref.Hash}
-	}
-	if err := s.git.UpdateRefs(ctx, updates); err != nil {
-		return classify(err)
-	}
 	return classify(s.git.RemoveRemote(ctx, name))
 }
 
@@ -116,7 +121,7 @@ func (s *Store) findRemote(name string) (gitstore.Remote, error) {
 // Refs that hold what a remote has: first as it was fetched, then what of it was looked
 // at and found good. Only the latter is used. What both differ in is still to be checked,
 // however a fetch ended.
-func fetchedRefs(remote string) string { return "refs/tape/fetched/" + remote + "/" }
+func fetchedRefs(remote string) string { return gitstore.FetchedRefs(remote) }
 
 func acceptedRefs(remote string) string { return gitstore.RemoteRefs(remote) }
 

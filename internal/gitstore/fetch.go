@@ -3,7 +3,6 @@ package gitstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -31,12 +30,12 @@ func (r *Repo) Fetch(ctx context.Context, remote string, specs []RefSpec, o Tran
 	}
 	for _, s := range specs {
 		if err := s.check(); err != nil {
-			return Fetched{}, fmt.Errorf("fetch from %s: %w", m.label(), err)
+			return Fetched{}, err
 		}
 	}
 	before, err := r.mirrored(specs)
 	if err != nil {
-		return Fetched{}, fmt.Errorf("fetch from %s: %w", m.label(), err)
+		return Fetched{}, err
 	}
 	var out Fetched
 	if o.useGit() {
@@ -47,15 +46,13 @@ func (r *Repo) Fetch(ctx context.Context, remote string, specs []RefSpec, o Tran
 	_ = r.objects(true) // packs that came are looked for
 	after, aerr := r.mirrored(specs)
 	if err = errors.Join(err, aerr); err != nil {
-		return Fetched{}, fmt.Errorf("fetch from %s: %w", m.label(), err)
+		return Fetched{}, err
 	}
 	out.Changes = changes(before, after)
 	if o.useGit() {
-		if err := r.settle(ctx, out.Changes); err != nil {
-			return Fetched{}, fmt.Errorf("fetch from %s: %w", m.label(), err)
-		}
+		err = r.settle(ctx, out.Changes)
 	}
-	return out, nil
+	return out, err
 }
 
 // mirrored returns the refs here that a fetch may set.
@@ -99,6 +96,7 @@ func (r *Repo) gitFetch(ctx context.Context, m Remote, specs []RefSpec, o Transp
 	args := func(extra []string) []string {
 		args := []string{
 			"-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "core.fsync=all,-reference", "-c", "fetch.writeCommitGraph=false",
+			"-c", "advice.fetchShowForcedUpdates=false",
 			"fetch", "--no-tags", "--no-prune-tags", "--no-auto-gc", "--prune", "--force", "--refmap=", "--no-recurse-submodules", "--no-show-forced-updates",
 		}
 		args = append(args, extra...)

@@ -175,6 +175,9 @@ func (r *Repo) logDeletion(u RefUpdate) error {
 }
 
 func (r *Repo) logHeads(name string, line []byte) error {
+	if !strings.HasPrefix(name, "refs/heads/") {
+		return nil // no HEAD names it
+	}
 	for _, dir := range r.headDirs() {
 		if _, target, err := readLoose(filepath.Join(dir, "HEAD")); err != nil || target != name {
 			continue
@@ -189,7 +192,7 @@ func (r *Repo) logHeads(name string, line []byte) error {
 // isLogged says for which refs a log is begun. It is what core.logAllRefUpdates=true
 // means to git, and our own refs besides, but for what only mirrors a remote.
 func isLogged(name string) bool {
-	if strings.HasPrefix(name, remoteRefs) {
+	if strings.HasPrefix(name, remoteRefs) || strings.HasPrefix(name, fetchedRefs) {
 		return false
 	}
 	for _, prefix := range []string{"refs/heads/", "refs/remotes/", "refs/tape/"} {

@@ -31,11 +31,17 @@ func (m Remote) pushTo() string {
 }
 
 // remoteRefs begins the names of the refs that mirror remotes.
-const remoteRefs = "refs/tape/remotes/"
+const (
+	remoteRefs  = "refs/tape/remotes/"
+	fetchedRefs = "refs/tape/fetched/"
+)
 
 // RemoteRefs begins the names of the refs that hold what a remote has, as far as it is
-// known here. Nothing else writes there, and git's own fetch does not.
+// known here and was found good. Nothing else writes there, and git's own fetch does not.
 func RemoteRefs(name string) string { return remoteRefs + name + "/" }
+
+// FetchedRefs is RemoteRefs for what was fetched and nobody has looked at yet.
+func FetchedRefs(name string) string { return fetchedRefs + name + "/" }
 
 // Remotes returns the remotes that git's configuration names, sorted by name.
 func (r *Repo) Remotes() ([]Remote, error) {
@@ -118,7 +124,7 @@ func (r *Repo) RemoveRemote(ctx context.Context, name string) error {
 		return fmt.Errorf("remove remote %q: %w", name, err)
 	}
 	var updates []RefUpdate
-	for _, prefix := range []string{"refs/remotes/" + name + "/", RemoteRefs(name)} {
+	for _, prefix := range []string{"refs/remotes/" + name + "/", RemoteRefs(name), FetchedRefs(name)} {
 		if err := r.removeSymbolic(ctx, prefix+"HEAD"); err != nil {
 			return fmt.Errorf("remove remote %q: %w", name, err)
 		}

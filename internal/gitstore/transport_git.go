@@ -213,6 +213,8 @@ func classify(err error) error {
 		return fmt.Errorf("%w: %w", ErrAuth, err)
 	case contains([]string{"early eof", "hung up", "rpc failed", "unexpected disconnect"}):
 		return fmt.Errorf("%w: %w", ErrRemote, err)
+	case contains([]string{"couldn't find remote ref"}):
+		return fmt.Errorf("%w: %w", ErrNotFound, err)
 	case contains(saysHostile):
 		return fmt.Errorf("%w: %w", ErrHostile, err)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/gitstore"
 	"tape/repo"
 )
 
@@ -18,7 +17,7 @@ const withoutGit = `
 The git program does the transport where it is installed, so that credential helpers, ssh
 configuration, proxies and hooks work as you are used to. Without it, tape does it itself:
 paths and file:// directly; https:// with the user and password of the address, or
-` + gitstore.UserEnv + ` and ` + gitstore.TokenEnv + `; ssh through the program ssh. Credential helpers, git://, and
+` + repo.EnvGitUser + ` and ` + repo.EnvGitToken + `; ssh through the program ssh. Credential helpers, git://, and
 paths where hooks judge what is pushed, need git.`
 
 func newRemoteCmd(a *App) *cobra.Command {
@@ -228,12 +227,12 @@ func explainRemote(err error) error {
 		return err
 	}
 	switch {
-	case errors.Is(err, gitstore.ErrHostile):
+	case errors.Is(err, repo.ErrHostile):
 		return &remoteError{err, repo.ErrCorrupt, "nothing of it was let in; git fsck in the remote repository tells what is wrong with it"}
-	case errors.Is(err, gitstore.ErrAuth):
-		return &remoteError{err, nil, "https: a credential helper of git's, or a token as password; " + gitstore.UserEnv + " and " + gitstore.TokenEnv + " where there is no git\n" +
+	case errors.Is(err, repo.ErrAuth):
+		return &remoteError{err, nil, "https: a credential helper of git's, or a token as password; " + repo.EnvGitUser + " and " + repo.EnvGitToken + " where there is no git\n" +
 			"ssh: ssh-add -l shows whether the agent has your key; ssh to the host by hand asks about its key"}
-	case errors.Is(err, gitstore.ErrRemote):
+	case errors.Is(err, repo.ErrRemote):
 		return &remoteError{err, nil, "check the address (tape remote list shows it), and that it can be reached"}
 	}
 	return err

@@ -40,11 +40,11 @@ func TestRemoteErrors(t *testing.T) {
 		code int
 		hint string
 	}{
-		{gitstore.ErrAuth, exitFailure, "credential helper"},
-		{gitstore.ErrRemote, exitFailure, "tape remote list"},
-		{gitstore.ErrHostile, exitCorrupt, "nothing of it was let in"},
+		{repo.ErrAuth, exitFailure, "credential helper"},
+		{repo.ErrRemote, exitFailure, "tape remote list"},
+		{repo.ErrHostile, exitCorrupt, "nothing of it was let in"},
 		{&cliError{class: repo.ErrNotFound, hint: "its own"}, exitNotFound, "its own"},
-		{fmt.Errorf("%w: %w", context.Canceled, gitstore.ErrRemote), exitInterrupted, ""},
+		{fmt.Errorf("%w: %w", context.Canceled, repo.ErrRemote), exitInterrupted, ""},
 	} {
 		a, _, errs := testApp(testkit.Clock())
 		err := explainRemote(fmt.Errorf("push to origin: %w", c.err))
