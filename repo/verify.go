@@ -84,10 +84,11 @@ func (s *Store) Verify(ctx context.Context) (*Report, error) {
 }
 
 type verifier struct {
-	ctx    context.Context
-	s      *Store
-	report *Report
-	seen   map[gitstore.Hash]bool // commits that were looked at, by whatever way
+	ctx     context.Context
+	s       *Store
+	report  *Report
+	seen    map[gitstore.Hash]bool // commits that were looked at, by whatever way
+	purging bool                   // a purge looks at what it has made, and compares that itself
 }
 
 // problem records an error; it keeps the place where a CorruptError has one.

@@ -72,6 +72,9 @@ func (v *verifier) walk(t *Tape, chain []gitstore.Hash, before *commitView, star
 			v.appended(t.name, before, now)
 		}
 		v.trailers(t, c, before, now)
+		if err := v.purged(t, h, chain[0], c); err != nil {
+			return nil, err
+		}
 		before = now
 	}
 	if !raw.IsZero() {

@@ -47,6 +47,7 @@ func commands() []command {
 		{"reset", groupTapes, newResetCmd},
 		{"archives", groupTapes, newArchivesCmd},
 		{"restore", groupTapes, newRestoreCmd},
+		{"purge", groupTapes, newPurgeCmd},
 		{"fork", groupForks, newForkCmd},
 		{"forks", groupForks, newForksCmd},
 		{"merge", groupForks, newMergeCmd},

@@ -1,0 +1,411 @@
+package repo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+	"tape/internal/secrets"
+)
+
+// A purge is the one change that rewrites history: for a secret that must not be in it.
+// The tape and its forks are locked, their history is made anew with the secret masked
+// (see rewriter), and a journal is written. From then on it will be carried out, by the
+// next purge if this one is killed: each branch moves from the old history to the new one
+// in one step, with an entry that says so on top; then every other ref, reflog and file is
+// cleared of the old commits, and these are removed from the repository.
+
+// Trailers of the commit that records a purge.
+const (
+	trailerPurged   = "Tape-Purged"   // the entries that were changed, as 3,5-9
+	trailerReplaces = "Tape-Replaces" // the branch's commit before
+)
+
+// PurgedEvent is the name of the event that records a purge. Its data says which entries
+// were changed, the rules and fingerprints of what was taken out of them, and which commit
+// was the tape's before.
+const PurgedEvent = "tape.purged"
+
+// AllRules stands for every rule in PurgeOptions.
+const AllRules = "all"
+
+// PurgeOptions say what is taken out of a tape. Something has to be named.
+type PurgeOptions struct {
+	// IDs names entries of the tape. The secrets in them are masked, here and wherever
+	// else in the history of the tape, of its forks and archives they stand. An entry
+	// without any that the scanner knows loses all its text.
+	IDs []int64
+	// Whole takes the whole text out of the named entries in any case.
+	Whole bool
+	// Rules and Fingerprints name secrets, wherever in the history they are; AllRules
+	// means all that the scanner knows, but those that were allowed.
+	Rules, Fingerprints []string
+	// DryRun changes nothing: the result is what would be done.
+	DryRun bool
+	// Derived makes anew what was made from the old history: the index. It is called once
+	// the tape is the new one. Until it has succeeded, the purge is not over.
+	Derived func(ctx context.Context) error
+	// Step is told what is begun, in a few words. Nil drops it.
+	Step func(what string)
+
+	find finder
+}
+
+// Purged tells what a purge did.
+type Purged struct {
+	Tapes        []PurgedTape // whose entries were changed, forks included
+	Commits      int          // that were made anew
+	Archives     int          // whose history was
+	Signatures   int          // that are gone, of commits and tags that are others now
+	Rules        []string     // by which secrets were found
+	Fingerprints []string     // of these
+	Remotes      []PurgedRemote
+	Removed      []string // files and refs that held something of it, and are gone
+	Left         []string // what could not be cleared, a sentence each
+	Finished     bool     // an earlier purge had been cut off, and was carried out
+}
+
+// PurgedTape is a tape or fork whose history was rewritten.
+type PurgedTape struct {
+	Tape, Branch string
+	Entries      []int64 // that were changed
+	Old, New     string  // commits; New has the record, and is "" of a dry run
+	Tags         string  // the pattern of its tags: refs/tags/anchor/main/*
+	Renamed      bool    // some have another name, because an anchor has
+}
+
+// PurgedRemote is a branch or tag of a remote that, as far as is known, still has what was
+// taken out.
+type PurgedRemote struct {
+	Remote string // its name
+	Ref    string // there, as git names it: tape/main
+	Commit string
+}
+
+// Entries is how many entries were changed, in the tape or fork that has most of them: the
+// others have copies.
+func (p Purged) Entries() int {
+	n := 0
+	for _, t := range p.Tapes {
+		n = max(n, len(t.Entries))
+	}
+	return n
+}
+
+// purge is one under way.
+type purge struct {
+	ctx     context.Context
+	s       *Store
+	t       *Tape
+	o       PurgeOptions
+	mask    *masker
+	prints  map[string]bool // fingerprints of what is masked
+	r       *rewriter
+	batch   *gitstore.Batch
+	follow  *followed                       // what was done elsewhere; nil: this is the first
+	earlier map[gitstore.Hash]gitstore.Hash // commits that a purge replaced which was cut off
+	members []*Tape                         // the tape and its forks, parents first
+	writers []*writer                       // theirs, while they are locked
+	out     Purged
+}
+
+// Purge takes secrets out of a tape, its forks and its archives, as if they had never been
+// recorded, and records that it did. It rewrites history from the first entry that has one:
+// who has fetched it has the secret still, and has to fetch again. A purge that was cut off
+// is carried out first.
+//
+// Errors: ErrInvalid when nothing is named; ErrNotFound when there is no such entry, or
+// nothing to take out; ErrBusy; ErrConflict when git is in the middle of something.
+func (t *Tape) Purge(ctx context.Context, o PurgeOptions) (Purged, error) {
+	p := &purge{ctx: ctx, s: t.store, t: t, o: o, prints: map[string]bool{}}
+	if err := p.run(); err != nil {
+		return p.out, fmt.Errorf("purge tape %q: %w", t.name, classify(err))
+	}
+	return p.out, nil
+}
+
+func (p *purge) run() error {
+	if p.follow == nil && len(p.o.IDs)+len(p.o.Rules)+len(p.o.Fingerprints) == 0 {
+		return invalid("name an entry (@17), a rule or a fingerprint", "nothing is named to be taken out")
+	}
+	if p.o.Step == nil {
+		p.o.Step = func(string) {}
+	}
+	if p.o.Derived == nil {
+		p.o.Derived = func(context.Context) error { return nil }
+	}
+	if p.o.find == nil {
+		if err := p.o.check(); err != nil {
+			return err
+		}
+		p.o.find = secrets.New()
+	}
+	p.mask = newMasker(p.o.find)
+	if p.o.DryRun {
+		return p.plan()
+	}
+	defer p.unlock()
+	if err := p.lock(); err != nil {
+		return err
+	}
+	if err := p.finishOld(); err != nil {
+		return err
+	}
+	for _, w := range p.writers {
+		if err := w.commitAll(p.ctx); err != nil {
+			return err
+		}
+	}
+	p.batch = p.s.git.NewBatch()
+	defer p.batch.Discard()
+	p.r = p.s.newRewriter(p.ctx, p.mask, p.batch.Put)
+	err := p.rewrite()
+	if errors.Is(err, ErrNotFound) && p.out.Finished {
+		return nil // an earlier one had it all
+	}
+	if err != nil {
+		return err
+	}
+	if p.follow != nil && p.r.to(p.follow.old) != p.follow.purged {
+		return conflict("use the version of tape that purged it there; or clone it again", "the purge that was made elsewhere gives something else here")
+	}
+	j, err := p.prepare()
+	if err != nil {
+		return err
+	}
+	p.o.Step("moving branches")
+	return p.carryOut(j)
+}
+
+// check refuses names that the scanner does not know.
+func (o PurgeOptions) check() error {
+	for _, rule := range o.Rules {
+		known := func(r secrets.Rule) bool { return r.ID == rule }
+		if rule != AllRules && !slices.ContainsFunc(secrets.Rules(), known) {
+			var ids []string
+			for _, r := range secrets.Rules() {
+				ids = append(ids, r.ID)
+			}
+			return invalid("it is "+AllRules+" or one of: "+strings.Join(ids, " "), "there is no rule %q", rule)
+		}
+	}
+	for _, print := range o.Fingerprints {
+		if !secrets.IsFingerprint(print) {
+			return invalid("it has 16 hex digits, as tape push shows it", "%q is not a fingerprint", print)
+		}
+	}
+	return nil
+}
+
+// findMembers lists the tape and its forks, parents before their forks.
+func (p *purge) findMembers() error {
+	root, err := p.s.Tape(p.ctx, p.t.rootName())
+	p.members = nil
+	switch {
+	case err == nil:
+		p.members = append(p.members, root)
+	case !errors.Is(err, ErrNotFound):
+		return err
+	}
+	forks, err := p.s.Forks(p.ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range forks {
+		if f.rootName() == p.t.rootName() {
+			p.members = append(p.members, f)
+		}
+	}
+	slices.SortStableFunc(p.members, func(a, b *Tape) int {
+		if a.isForkOf(b.name) {
+			return 1
+		}
+		if b.isForkOf(a.name) {
+			return -1
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	return nil
+}
+
+// lock takes the locks of the tape and of all its forks: of a parent before those of its
+// forks, as a merge does. A fork that is made meanwhile is locked, too.
+func (p *purge) lock() error {
+	locked := map[string]bool{}
+	for {
+		if err := p.findMembers(); err != nil {
+			return err
+		}
+		again := false
+		for _, t := range p.members {
+			if locked[t.branch] {
+				continue
+			}
+			w, err := t.lock(p.ctx)
+			if errors.Is(err, ErrNotFound) && t.IsFork() {
+				continue // closed meanwhile
+			}
+			if err != nil {
+				return err
+			}
+			p.writers = append(p.writers, w)
+			locked[t.branch], again = true, true
+		}
+		if !again {
+			return nil
+		}
+	}
+}
+
+func (p *purge) unlock() {
+	for _, w := range slices.Backward(p.writers) {
+		if err := w.unlock(); err != nil {
+			p.s.warn("the lock of " + w.t.name + " could not be given up: " + err.Error())
+		}
+	}
+	p.writers = nil
+}
+
+// choose makes out what is masked.
+func (p *purge) choose() error {
+	rules, prints := map[string]bool{}, p.prints
+	for _, rule := range p.o.Rules {
+		rules[rule] = true
+	}
+	for _, print := range p.o.Fingerprints {
+		prints[print] = true
+	}
+	allowed, _ := p.s.Setting("allow_secret") // those that somebody says are none
+	p.mask.match = func(f secrets.Finding) bool {
+		return prints[f.Fingerprint] || rules[f.Rule] || rules[AllRules] && !strings.Contains(allowed, f.Fingerprint)
+	}
+	if p.follow != nil {
+		maps.Copy(p.mask.whole, p.follow.whole)
+	}
+	for _, id := range p.o.IDs {
+		e, err := p.t.Entry(p.ctx, id)
+		if err != nil {
+			return err
+		}
+		_, found := p.o.find.Mask(e.Raw, nil)
+		if p.o.Whole || len(found) == 0 {
+			parsed, err := jsonl.Parse(e.Raw)
+			if err != nil {
+				return err
+			}
+			if len(found) == 0 && !p.o.Whole && bytes.Contains(e.Payload, []byte("[redacted")) {
+				continue // it was purged before
+			}
+			p.mask.whole[digestOf(parsed)] = true
+		}
+		for _, f := range found {
+			prints[f.Fingerprint] = true
+		}
+	}
+	return nil
+}
+
+// rewrite makes the history anew, in memory and in objects that nothing names yet.
+func (p *purge) rewrite() error {
+	p.o.Step("looking for what is to be masked")
+	if err := p.choose(); err != nil {
+		return err
+	}
+	heads, err := p.heads()
+	if err != nil {
+		return err
+	}
+	for _, h := range heads.own {
+		if err := p.r.history(h, false); err != nil {
+			return err
+		}
+	}
+	for _, h := range heads.logged {
+		// A reflog may name what git has removed since.
+		if err := p.r.history(h, false); err != nil && p.ctx.Err() != nil {
+			return err
+		}
+	}
+	if len(p.r.commits) == 0 {
+		return notFound("tape show @ID shows an entry", "there is nothing of that kind in tape %q", p.t.name)
+	}
+	for _, h := range heads.others {
+		if err := p.r.history(h, true); err != nil && p.ctx.Err() != nil {
+			return err
+		}
+	}
+	p.out.Commits, p.out.Signatures, p.out.Archives = len(p.r.commits), p.r.signed, 0
+	for _, h := range heads.archives {
+		if p.r.to(h) != h {
+			p.out.Archives++
+		}
+	}
+	p.out.Remotes, err = p.remotes(heads.tracking)
+	if err != nil {
+		return err
+	}
+	if !p.o.DryRun {
+		if err := p.batch.Flush(p.ctx); err != nil {
+			return err
+		}
+	}
+	p.out.Tapes = nil
+	for _, t := range p.members {
+		head, err := t.head()
+		if err != nil {
+			return err
+		}
+		next := p.r.to(head)
+		if next == head {
+			continue
+		}
+		ids, err := p.changedIDs(head)
+		if err != nil {
+			return err
+		}
+		p.out.Tapes = append(p.out.Tapes, PurgedTape{Tape: t.name, Branch: t.Branch(), Entries: ids, Old: head.String(), Tags: t.tagRef("*"), Renamed: len(p.r.folders) > 0})
+	}
+	p.tell()
+	return nil
+}
+
+// changedIDs are the entries of a commit that were masked.
+func (p *purge) changedIDs(head gitstore.Hash) ([]int64, error) {
+	v, err := p.s.commitView(head)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int64
+	for _, ph := range v.list {
+		if p.r.phases[phaseTree{ph.folder, ph.tree}] == (phaseTree{ph.folder, ph.tree}) {
+			continue
+		}
+		r, err := readPhase(v, ph, "")
+		if err != nil {
+			return nil, err
+		}
+		w := &walk{ctx: p.ctx, v: v}
+		_, err = w.rest(ph.seq-1, r, func(e Entry) bool {
+			if masked, maskErr := p.mask.line(e.Raw); maskErr == nil && !bytes.Equal(masked, e.Raw) {
+				ids = append(ids, e.ID)
+			}
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// tell puts into the result what was found.
+func (p *purge) tell() {
+	p.out.Rules = slices.Sorted(maps.Keys(p.mask.rules))
+	p.out.Fingerprints = slices.Sorted(maps.Keys(p.mask.prints))
+}

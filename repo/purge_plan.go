@@ -1,0 +1,74 @@
+package repo
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"tape/internal/gitstore"
+)
+
+// plan finds out what a purge would do. What is not committed is not rewritten, only
+// looked at.
+func (p *purge) plan() error {
+	if err := p.findMembers(); err != nil {
+		return err
+	}
+	p.r = p.s.newRewriter(p.ctx, p.mask, gitstore.HashObject)
+	err := p.rewrite()
+	found := err == nil
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	for _, t := range p.members {
+		ids, looseErr := p.looseIDs(t)
+		if looseErr != nil {
+			return looseErr
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		found = true
+		i := slices.IndexFunc(p.out.Tapes, func(have PurgedTape) bool { return have.Tape == t.name })
+		if i < 0 {
+			p.out.Tapes = append(p.out.Tapes, PurgedTape{Tape: t.name, Branch: t.Branch()})
+			i = len(p.out.Tapes) - 1
+		}
+		p.out.Tapes[i].Entries = append(p.out.Tapes[i].Entries, ids...)
+	}
+	if !found {
+		return err
+	}
+	p.tell()
+	return nil
+}
+
+// looseIDs are the entries of a tape that are not committed and have something to mask.
+func (p *purge) looseIDs(t *Tape) ([]int64, error) {
+	head, err := t.head()
+	if err != nil {
+		return nil, err
+	}
+	committed, err := p.s.commitView(head)
+	if err != nil {
+		return nil, err
+	}
+	now, err := t.snapshot(p.ctx)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int64
+	for e, err := range behind(p.ctx, now, committed, t.name) {
+		if err != nil {
+			return nil, err
+		}
+		masked, err := p.mask.line(e.Raw)
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(masked, e.Raw) {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids, nil
+}

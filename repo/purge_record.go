@@ -1,0 +1,128 @@
+package repo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+)
+
+// recordData is the data of the event that records a purge.
+type recordData struct {
+	Entries      []int64  `json:"entries"`
+	Rules        []string `json:"rules"`
+	Fingerprints []string `json:"fingerprints"`
+	Whole        bool     `json:"whole,omitempty"` // of some, all texts were taken out
+	Old          string   `json:"old"`
+}
+
+// record puts the entry that tells of the purge on top of a branch's new history.
+func (p *purge) record(w *writer, done PurgedTape) (plannedCommit, error) {
+	var plan plannedCommit
+	next := p.r.to(w.head)
+	if p.follow != nil {
+		return plannedCommit{hash: next, subject: "purge, as elsewhere"}, nil
+	}
+	v, err := p.s.commitView(next)
+	if err != nil {
+		return plan, err
+	}
+	last, err := v.lastID()
+	if err != nil {
+		return plan, err
+	}
+	data, err := json.Marshal(recordData{Entries: append([]int64{}, done.Entries...), Rules: append([]string{}, p.out.Rules...),
+		Fingerprints: append([]string{}, p.out.Fingerprints...), Whole: len(p.mask.whole) > 0, Old: w.head.String()})
+	if err != nil {
+		return plan, err
+	}
+	line, err := w.t.encode(last+1, Event(PurgedEvent, data))
+	if err != nil {
+		return plan, err
+	}
+	b, err := newBuilder(v, p.batch.Put)
+	if err != nil {
+		return plan, err
+	}
+	if err := b.addLine(line[:len(line)-1]); err != nil {
+		return plan, err
+	}
+	plan.subject = "purge: " + countEntries(int64(len(done.Entries)))
+	c := gitstore.Commit{Tree: b.tree(), Parents: []gitstore.Hash{next}, Message: w.t.message(plan.subject, b.anchor, last+1, last+1,
+		trailer{trailerPurged, ranges(done.Entries)}, trailer{trailerReplaces, w.head.String()})}
+	plan.hash, err = w.t.putCommit(p.ctx, p.batch, &c)
+	return plan, err
+}
+
+// purgeRecord reads the record of a purge, if a commit is one.
+func (s *Store) purgeRecord(h gitstore.Hash) (data recordData, ok bool, err error) {
+	c, err := s.git.Commit(h)
+	if err != nil {
+		return data, false, corruptObject(h, err)
+	}
+	replaces := c.Trailer(trailerReplaces)
+	if replaces == "" || len(c.Parents) != 1 {
+		return data, false, nil
+	}
+	now, err := s.commitView(h)
+	if err != nil {
+		return data, false, err
+	}
+	before, err := s.commitView(c.Parents[0])
+	if err != nil {
+		return data, false, err
+	}
+	n := 0
+	for e, err := range now.behind(context.Background(), before, "") {
+		if err != nil {
+			return data, false, err
+		}
+		n++
+		if e.Kind != KindEvent || jsonl.GetString(e.Payload, "name") != PurgedEvent {
+			return data, false, nil
+		}
+		if err := json.Unmarshal(jsonl.Get(e.Payload, "data"), &data); err != nil {
+			return recordData{}, false, nil //nolint:nilerr // then it is none
+		}
+	}
+	ok = n == 1 && data.Old == replaces && c.Trailer(trailerPurged) == ranges(data.Entries)
+	if !ok {
+		return recordData{}, false, nil
+	}
+	return data, true, nil
+}
+
+// purged checks the record of a purge; where the commits that were replaced are still
+// known, also that nothing but what it says was changed.
+func (v *verifier) purged(t *Tape, h, head gitstore.Hash, c gitstore.Commit) error {
+	value := c.Trailer(trailerReplaces)
+	if value == "" {
+		return nil
+	}
+	_, ok, err := v.s.purgeRecord(h)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		v.problemf(t.name, h.String()[:12], "the commit says that it records a purge, but has no such record")
+		return nil
+	}
+	old, err := gitstore.ParseHash(value)
+	if err != nil {
+		v.problemf(t.name, h.String()[:12], "the trailer %s names no commit", trailerReplaces)
+		return nil
+	}
+	if _, err := v.s.git.Commit(old); v.purging || errors.Is(err, gitstore.ErrNotFound) {
+		return nil
+	}
+	_, ok, err = t.checkPurged(v.ctx, old, head)
+	if err != nil {
+		return v.ctx.Err() // part of the old history is gone, so it is not known any more
+	}
+	if !ok {
+		v.problemf(t.name, h.String()[:12], "history was rewritten: it is not that of %s without what the purge took out", value[:min(len(value), 12)])
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package repo
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+)
+
+func headOf(t testing.TB, tp *Tape) gitstore.Hash {
+	t.Helper()
+	h, err := tp.head()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// purgedCopy is a workspace, and a copy of it that was purged and whose history the first
+// one has fetched.
+func purgedCopy(t *testing.T, o PurgeOptions) (m, theirs *Tape, fetched gitstore.Hash) {
+	t.Helper()
+	s := testStore(t, nil)
+	m = openTape(t, s, "main")
+	mustAppend(t, m, Message("user", "one"), Message("user", leak(1)))
+	mustHandoff(t, m, "to "+leak(1))
+	x := mustFork(t, m, "x", "")
+	mustAppend(t, x, Message("user", "in the fork "+leak(2)))
+	mustMerge(t, x, nil)
+	y := mustFork(t, m, "y", "")
+	mustAppend(t, y, Message("user", "and there "+leak(1)))
+	mustMerge(t, y, &MergeOptions{Summary: "tried"})
+	mustAppend(t, m, Message("user", "two"))
+	mustCheckpoint(t, m)
+	dir := filepath.Join(t.TempDir(), "theirs")
+	copyTree(t, s.Dir(), dir)
+	healthyAtEnd(t, dir)
+	theirs = openTape(t, reopen(t, dir), "main")
+	mustPurge(t, theirs, o)
+	return m, theirs, fetchFrom(t, m, theirs)
+}
+
+func fetchFrom(t testing.TB, m, theirs *Tape) gitstore.Hash {
+	t.Helper()
+	runGit(t, m.store.Dir(), "fetch", "-q", "--no-tags", theirs.store.Dir(), "+refs/heads/tape/main:refs/tape/remotes/o/heads/tape/main")
+	h, err := m.store.git.Ref("refs/tape/remotes/o/heads/tape/main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// A purge that is recorded is told from any other change of history.
+func TestCheckPurged(t *testing.T) {
+	m, theirs, next := purgedCopy(t, PurgeOptions{Rules: []string{AllRules}})
+	check := func(what string, old, next gitstore.Hash, want []int64, wantOK bool) {
+		t.Helper()
+		ids, ok, err := m.checkPurged(t.Context(), old, next)
+		if err != nil || ok != wantOK || !slices.Equal(ids, want) {
+			t.Errorf("%s: %v %v %v, want %v %v", what, ids, ok, err, want, wantOK)
+		}
+	}
+	head := headOf(t, m)
+	before, err := m.store.git.Commit(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("the whole", head, next, []int64{3, 4, 5}, true)
+	check("what was older", before.Parents[0], next, []int64{3, 4, 5}, true)
+	check("the other way round", next, head, nil, false)
+	check("the same", next, next, nil, false)
+	check("the tape goes on", head, head, nil, false)
+	verified(t, m.store.Dir())
+
+	mustAppend(t, theirs, Message("user", "after the purge, "+leak(3)))
+	mustHandoff(t, theirs, "more")
+	next = fetchFrom(t, m, theirs)
+	check("what came behind", head, next, []int64{3, 4, 5}, true)
+	mustPurge(t, theirs, PurgeOptions{Fingerprints: []string{leakPrint(leak(3))}})
+	next = fetchFrom(t, m, theirs)
+	check("two purges", head, next, []int64{3, 4, 5}, true)
+
+	mustAppend(t, m, Message("user", "and ours went on"))
+	mustCheckpoint(t, m)
+	check("both went on", headOf(t, m), next, nil, false)
+
+	for _, c := range []struct {
+		what         string
+		ours, theirs gitstore.Hash
+		want         bool
+	}{
+		{"what was purged", next, head, true}, {"what goes on from it", next, headOf(t, m), true}, {"some of it", next, before.Parents[0], true},
+		{"the other way round", head, next, false}, {"the same", next, next, false}, {"no purge", head, before.Parents[0], false},
+	} {
+		if got, err := m.wasPurged(t.Context(), c.ours, c.theirs); err != nil || got != c.want {
+			t.Errorf("%s: %v %v", c.what, got, err)
+		}
+	}
+}
+
+// More than the record says was changed.
+func TestCheckPurgedForged(t *testing.T) {
+	m, theirs, next := purgedCopy(t, PurgeOptions{Rules: []string{AllRules}})
+	for name, forge := range map[string]func(k *masker, e Entry){
+		"another entry":       func(k *masker, e Entry) { k.whole[digestOf(parsedEntry(t, e))] = e.ID == 2 },
+		"a masked one, whole": func(k *masker, e Entry) { k.whole[digestOf(parsedEntry(t, e))] = e.ID == 3 },
+	} {
+		k := newMasker(leakFinder{})
+		for _, e := range entriesOf(t, theirs, Query{}) {
+			forge(k, e)
+		}
+		batch := theirs.store.git.NewBatch()
+		r := theirs.store.newRewriter(t.Context(), k, batch.Put)
+		if err := r.history(next, false); err != nil {
+			t.Fatal(err)
+		}
+		if err := batch.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if r.to(next) == next {
+			t.Fatalf("%s: nothing was changed", name)
+		}
+		runGit(t, m.store.Dir(), "fetch", "-q", "--no-tags", theirs.store.Dir(), "+refs/heads/tape/main:refs/heads/mine")
+		runGit(t, theirs.store.Dir(), "branch", "-f", "forged", r.to(next).String())
+		runGit(t, m.store.Dir(), "fetch", "-q", "--no-tags", theirs.store.Dir(), "+refs/heads/forged:refs/heads/forged")
+		if _, ok, err := m.checkPurged(t.Context(), headOf(t, m), r.to(next)); err != nil || ok {
+			t.Errorf("%s: %v %v", name, ok, err)
+		}
+		// Where the old commits are known, verify tells.
+		v := &verifier{ctx: t.Context(), s: m.store, report: &Report{}, seen: map[gitstore.Hash]bool{}}
+		if _, err := v.history(m, r.to(next)); err != nil {
+			t.Fatal(err)
+		}
+		if len(v.report.Problems) != 1 || !strings.Contains(v.report.Problems[0].Message, "history was rewritten") {
+			t.Errorf("%s: verify says %v", name, v.report.Problems)
+		}
+	}
+}
+
+// Texts that became others by masking, and that did not.
+func TestRedactionText(t *testing.T) {
+	one, two := leakPrint("1"), leakPrint("2")
+	a := redaction{prints: map[string]bool{one: true}}
+	mark := func(print string) string { return "[redacted:x:" + print + "]" }
+	for _, c := range []struct {
+		was, is string
+		want    bool
+	}{
+		{"key 12345 end", "key " + mark(one) + " end", true},
+		{"12345", mark(one), true},
+		{"a 1 b 2 c", "a " + mark(one) + " b " + mark(one) + " c", true},
+		{"key 12345 end", "key " + mark(two) + " end", false},
+		{"key " + mark(two) + " 1", "key " + mark(two) + " " + mark(one), true},
+		{"key 12345 end", "key " + mark(one) + " END", false},
+		{"key 12345 end", "key " + mark(one) + " end, and more", false},
+		{"key 12345 end", "the key " + mark(one) + " end", false},
+		{"key 12345 end", redacted, false},
+		{"key 12345 end", "", false},
+		{"", mark(one), true},
+		{"a b", "a [redacted b", false},
+	} {
+		if got := a.text(c.was, c.is); got != c.want {
+			t.Errorf("%q to %q: %v", c.was, c.is, got)
+		}
+	}
+	if whole := (redaction{whole: true}); !whole.text("anything", redacted) || whole.text("anything", "redacted") {
+		t.Error("a whole text")
+	}
+}
+
+func parsedEntry(t testing.TB, e Entry) jsonl.Entry {
+	t.Helper()
+	parsed, err := jsonl.Parse(e.Raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// What was purged elsewhere is purged here, too: then the other history continues ours,
+// and nothing of the secret is left here.
+func TestFollowPurge(t *testing.T) {
+	for name, o := range map[string]PurgeOptions{"secrets": {Rules: []string{AllRules}}, "whole": {IDs: []int64{3}, Whole: true}} {
+		t.Run(name, func(t *testing.T) {
+			m, theirs, next := purgedCopy(t, o)
+			old := headOf(t, m)
+			f := mustFork(t, m, "mine", "")
+			mustAppend(t, f, Message("user", "in a fork that only we have"))
+			mustAppend(t, m, Message("user", "ours went on"))
+			mustAppend(t, theirs, Message("user", "theirs, too"))
+			mustCheckpoint(t, theirs)
+			next = fetchFrom(t, m, theirs)
+
+			done, err := m.followPurge(t.Context(), old, next, PurgeOptions{find: leakFinder{}})
+			if err != nil || len(done.Left) > 0 {
+				t.Fatalf("%+v, %v", done, err)
+			}
+			wantClean(t, m.store.Dir())
+			wantNowhere(t, m.store.Dir(), leak(1))
+			healthy(t, m.store.Dir())
+			common, err := m.store.commonCommit(headOf(t, m), next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at, err := m.store.lastOf(common)
+			if last := entriesOf(t, m, Query{}); err != nil || at != last[len(last)-1].ID-1 {
+				t.Errorf("they part at entry %d: %v", at, err)
+			}
+			mustMerge(t, openTape(t, m.store, "main/mine"), nil)
+
+			_, err = m.followPurge(t.Context(), headOf(t, m), next, PurgeOptions{find: leakFinder{}})
+			wantIs(t, err, ErrConflict)
+		})
+	}
+}

@@ -1,0 +1,118 @@
+package repo
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/testkit"
+)
+
+// purgeFaultStore is a workspace with the same secret in many places.
+func purgeFaultStore(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "ws")
+	s, _, err := Init(t.Context(), dir, &InitOptions{Options: Options{Now: testkit.Clock}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := openTape(t, s, "main")
+	mustAppend(t, m, Message("user", leak(1)))
+	mustHandoff(t, m, "second")
+	x := mustFork(t, m, "x", "")
+	mustAppend(t, x, Message("user", "x "+leak(1)))
+	mustHandoff(t, x, "in the fork")
+	mustFork(t, x, "y", "")
+	mustMerge(t, x, &MergeOptions{Keep: true})
+	runGit(t, dir, "branch", "mine", "tape/main")
+	runGit(t, dir, "update-ref", "refs/remotes/origin/tape/main", "tape/main")
+	mustAppend(t, m, Message("user", "not committed"))
+	return dir
+}
+
+// TestPurgeFaults makes the N-th disk operation of a purge fail, alone or with all that
+// follow, as if it was killed there. Each tape is the old or the new one, and purging again
+// brings it to its end.
+func TestPurgeFaults(t *testing.T) {
+	rng := testkit.Random(t)
+	purge := func(s *Store) error {
+		_, err := openTape(t, s, "main").Purge(t.Context(), PurgeOptions{IDs: []int64{2}, find: leakFinder{}})
+		return err
+	}
+	dir := purgeFaultStore(t)
+	s := openFaulty(t, dir, nil)
+	old := allLines(t, s)
+	if err := purge(s); err != nil {
+		t.Fatal(err)
+	}
+	healthy(t, dir)
+	done := allLines(t, s)
+
+	for _, gap := range []int{0, 1} {
+		step := testkit.Size(300, 200, 1)
+		for n := 1 + rng.IntN(step); ; n += step {
+			if purgeInterrupted(t, rng, purge, n, gap, old, done) || t.Failed() {
+				t.Logf("gap %d: about %d operations", gap, n)
+				break
+			}
+		}
+	}
+}
+
+func purgeInterrupted(t *testing.T, rng *rand.Rand, purge func(*Store) error, n, gap int, old, done map[string][]string) (over bool) {
+	dir := purgeFaultStore(t)
+	f := &faulty{n: n, gap: gap}
+	err := purge(openFaulty(t, dir, f))
+	if !f.hit() {
+		return true
+	}
+	defer func() {
+		if t.Failed() {
+			t.Logf("operation %d failed, gap %d: %v; the call returned %v", n, gap, f.log, err)
+		}
+	}()
+	if err != nil && !errors.Is(err, errFault) {
+		t.Errorf("the error hides its cause: %v", err)
+	}
+	s := openFaulty(t, dir, nil)
+	for name, lines := range allLines(t, s) {
+		if !slices.Equal(lines, old[name]) && !slices.Equal(lines, withoutIDs(done[name], lines)) {
+			t.Errorf("%s is neither the old nor the new one:\n%s", name, strings.Join(lines, "\n"))
+		}
+	}
+	if rng.IntN(3) == 0 {
+		// Somebody goes on before it is finished.
+		mustAppend(t, openTape(t, s, "main/x"), Message("user", "meanwhile"))
+		mustCheckpoint(t, openTape(t, s, "main/x"))
+	}
+	if rng.IntN(3) == 0 {
+		verified(t, dir)
+	}
+	if err := purge(s); err != nil && !errors.Is(err, ErrNotFound) {
+		t.Errorf("purging again: %v", err)
+	}
+	wantNowhere(t, dir, leak(1))
+	if _, err := os.Stat(s.privatePath("purge")); err == nil {
+		t.Error("the journal is left")
+	}
+	healthy(t, dir)
+	wantClean(t, dir)
+	return false
+}
+
+// withoutIDs puts the ids of commits that a record has into the place of another's: they
+// are others if what was not committed became so in another call.
+func withoutIDs(want, like []string) []string {
+	out := slices.Clone(want)
+	for i := range min(len(out), len(like)) {
+		if strings.Contains(out[i], PurgedEvent) && bytes.Contains([]byte(like[i]), []byte(PurgedEvent)) {
+			out[i] = like[i]
+		}
+	}
+	return out
+}

@@ -1,0 +1,185 @@
+package repo
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"tape/internal/gitstore"
+	"tape/internal/secrets"
+	"tape/internal/testkit"
+)
+
+// simFinder takes each so-many-th text of a simulation for a secret.
+type simFinder struct{ every int }
+
+var simText = regexp.MustCompile(`entry [0-9]+`)
+
+func (f simFinder) Mask(value []byte, skip func(secrets.Finding) bool) ([]byte, []secrets.Finding) {
+	var found []secrets.Finding
+	out := simText.ReplaceAllFunc(value, func(text []byte) []byte {
+		n, err := strconv.Atoi(string(text[len("entry "):]))
+		finding := secrets.Finding{Rule: "sim", Fingerprint: leakPrint(string(text))}
+		if err != nil || n%f.every != 0 || skip != nil && skip(finding) {
+			return text
+		}
+		found = append(found, finding)
+		return []byte("[redacted:sim:" + finding.Fingerprint + "]")
+	})
+	return out, found
+}
+
+// allLines are the lines of all tapes, open forks and archives.
+func allLines(t *testing.T, s *Store) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	tapes, err1 := s.Tapes(t.Context())
+	forks, err2 := s.Forks(t.Context())
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	for _, tp := range slices.Concat(tapes, forks) {
+		out[tp.Name()] = lines(entriesOf(t, tp, Query{}))
+		archives, err := tp.Archives(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range archives {
+			h, err := gitstore.ParseHash(a.Commit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := s.commitView(h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for e, err := range v.behind(t.Context(), nil, "") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				out[a.Ref] = append(out[a.Ref], string(e.Raw))
+			}
+		}
+	}
+	return out
+}
+
+// commitName is the id of a commit, which the entry of a summary has.
+var commitName = regexp.MustCompile(`"commit":"[0-9a-f]{40}"`)
+
+// TestPurgeRandom purges random histories of tapes, forks, merges of all kinds, resets and
+// archives: what is not masked stays byte for byte, nothing is left of what is, all of it
+// verifies, and the forks still merge.
+func TestPurgeRandom(t *testing.T) {
+	rng := testkit.Random(t)
+	for range testkit.Size(1, 1, 60) {
+		x := newForkSim(t, rng)
+		for range 20 + rng.IntN(testkit.Size(60, 150, 300)) {
+			x.touched = nil
+			what, err := x.step(t.Context())
+			x.steps = append(x.steps, what)
+			if err == nil {
+				err = x.check(t.Context())
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+		}
+		s := reopen(t, x.s.Dir())
+		healthy(t, s.Dir())
+		before := allLines(t, s)
+		find := simFinder{1 + rng.IntN(20)}
+		for _, root := range simRoots {
+			purgeAndCompare(t, s, root, before, find)
+		}
+		if t.Failed() {
+			t.Fatalf("in %s, after: %s", x.keep(), strings.Join(x.steps, "; "))
+		}
+		for i := 1; i <= x.n; i++ {
+			if i%find.every == 0 {
+				wantNowhere(t, s.Dir(), fmt.Sprintf(`"entry %d"`, i))
+				break // each takes its time, and they went together
+			}
+		}
+		mergeAll(t, s)
+		if t.Failed() {
+			t.Fatalf("in %s, after: %s", x.keep(), strings.Join(x.steps, "; "))
+		}
+	}
+}
+
+func purgeAndCompare(t *testing.T, s *Store, root string, before map[string][]string, find simFinder) {
+	t.Helper()
+	tp := openTape(t, s, root)
+	was := mustPicture(t, s)
+	done, err := tp.Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}, find: find})
+	if errors.Is(err, ErrNotFound) {
+		if now := mustPicture(t, s); now != was {
+			t.Error("nothing was found, and something was changed")
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(done.Left) > 0 {
+		t.Errorf("left: %v", done.Left)
+	}
+	for _, changed := range done.Tapes {
+		if dir := openTape(t, s, changed.Tape).WorkTree(); dir != "" {
+			wantClean(t, dir)
+		}
+	}
+	after := allLines(t, s)
+	for name, want := range before {
+		if name != root && !strings.HasPrefix(name, root+"/") && !strings.HasPrefix(name, archivePrefix+tapeSlug(root)+"/") {
+			continue
+		}
+		got := after[name]
+		changed := false
+		for i, line := range want {
+			masked, found := find.Mask([]byte(line), nil)
+			changed = changed || len(found) > 0
+			if i >= len(got) || commitName.ReplaceAllString(got[i], "") != commitName.ReplaceAllString(string(masked), "") {
+				t.Errorf("%s: line %d is\n%.200s, want\n%.200s", name, i+1, append(got, make([]string, len(want))...)[i], masked)
+				break
+			}
+		}
+		record := 0
+		if changed && !strings.HasPrefix(name, "refs/") {
+			record = 1
+		}
+		if len(got) != len(want)+record && changed {
+			t.Errorf("%s has %d lines, had %d", name, len(got), len(want))
+		}
+	}
+	healthy(t, s.Dir())
+}
+
+// mergeAll merges all forks, those of forks first.
+func mergeAll(t *testing.T, s *Store) {
+	t.Helper()
+	for {
+		forks, err := s.Forks(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(forks) == 0 {
+			break
+		}
+		f := slices.MaxFunc(forks, func(a, b *Tape) int { return strings.Count(a.name, "/") - strings.Count(b.name, "/") })
+		_, err = f.Merge(t.Context(), nil)
+		var rewritten *RewrittenError
+		if errors.As(err, &rewritten) { // its parent was reset
+			err = f.Discard(t.Context())
+		}
+		if err != nil {
+			t.Fatalf("merge %s: %v", f.name, err)
+		}
+	}
+	healthy(t, s.Dir())
+}

@@ -1,0 +1,345 @@
+package repo
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+)
+
+// maskedBlob is what became of a file.
+type maskedBlob struct {
+	hash    gitstore.Hash
+	changed bool
+	full    [2]bool // it was, and is: sealed by its last line
+	over    [2]bool // it had, and has, lines behind the one that sealed it
+}
+
+// maskedFile is a file that was masked of late: the next version of it begins with it.
+type maskedFile struct {
+	path    string
+	was, is []byte
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+func parseAnchor(line []byte) (jsonl.Entry, error) {
+	return jsonl.Parse(bytes.TrimSuffix(line, []byte("\n")))
+}
+
+// root rewrites the tree of a commit.
+func (r *rewriter) root(h gitstore.Hash) (gitstore.Hash, error) {
+	return r.folder(h, func(e *gitstore.TreeEntry) error {
+		switch {
+		case e.Name == anchorsDir && e.IsDir():
+			var err error
+			e.Hash, err = r.folder(e.Hash, r.inAnchors)
+			return err
+		case e.Name == tapeFile:
+			return r.tapeFile(e)
+		}
+		return r.foreign(e)
+	})
+}
+
+// folder rewrites the entries of a tree.
+func (r *rewriter) folder(h gitstore.Hash, rewrite func(e *gitstore.TreeEntry) error) (gitstore.Hash, error) {
+	if next, ok := r.trees[h]; ok {
+		return next, nil
+	}
+	entries, err := r.s.git.Tree(h)
+	if err != nil {
+		return h, corruptObject(h, err)
+	}
+	was := slices.Clone(entries)
+	for i := range entries {
+		if err := rewrite(&entries[i]); err != nil {
+			return h, err
+		}
+	}
+	next := h
+	if !slices.Equal(was, entries) {
+		next = r.put(gitstore.KindTree, gitstore.EncodeTree(entries))
+	}
+	r.trees[h] = next
+	return next, nil
+}
+
+func (r *rewriter) inAnchors(e *gitstore.TreeEntry) error {
+	if _, _, ok := parseFolder(e.Name); !ok || !e.IsDir() {
+		return r.foreign(e)
+	}
+	p, err := r.phase(phaseTree{e.Name, e.Hash})
+	e.Name, e.Hash = p.folder, p.tree
+	return err
+}
+
+// foreign masks a file that is none of a tape's, or all in a folder.
+func (r *rewriter) foreign(e *gitstore.TreeEntry) (err error) {
+	const gitlink = 0o160000
+	switch {
+	case e.IsDir():
+		e.Hash, err = r.folder(e.Hash, r.foreign)
+		return err
+	case e.Mode == gitlink:
+		return nil
+	}
+	data, err := r.s.git.Blob(e.Hash)
+	if err != nil {
+		return corruptObject(e.Hash, err)
+	}
+	if masked := r.mask.text(string(data)); masked != string(data) {
+		e.Hash = r.put(gitstore.KindBlob, []byte(masked))
+	}
+	return nil
+}
+
+// tapeFile masks tape.json. The tape's name is that of its branch, and stays.
+func (r *rewriter) tapeFile(e *gitstore.TreeEntry) error {
+	was, err := r.s.git.Blob(e.Hash)
+	if err != nil {
+		return corruptObject(e.Hash, err)
+	}
+	h := e.Hash
+	if err := r.foreign(e); err != nil || e.Hash == h {
+		return err
+	}
+	before, err := decodeTapeInfo(was, tapeFile)
+	if err != nil {
+		return nil //nolint:nilerr // damaged: then there is nothing in it to be kept
+	}
+	after, err := decodeTapeInfo([]byte(r.mask.text(string(was))), tapeFile)
+	if err != nil || after.Name != before.Name {
+		return invalid("start a tape of another name, and delete this one", "the secret is in the name of the tape, which purge cannot change")
+	}
+	return nil
+}
+
+// phase rewrites the folder of a phase: its lines are masked, and divided into files as
+// if they had been written so.
+func (r *rewriter) phase(p phaseTree) (phaseTree, error) {
+	if next, ok := r.phases[p]; ok {
+		return next, nil
+	}
+	entries, err := r.s.git.Tree(p.tree)
+	if err != nil {
+		return p, corruptObject(p.tree, err)
+	}
+	next := phaseTree{folder: p.folder}
+	var out []gitstore.TreeEntry
+	var files [classCount][]gitstore.TreeEntry
+	for _, e := range entries {
+		c, _, ok := parseSegment(e.Name)
+		switch {
+		case ok && e.Mode == gitstore.ModeFile:
+			files[c] = append(files[c], e)
+			continue
+		case e.Name == anchorFile && e.Mode == gitstore.ModeFile:
+			next.folder, err = r.anchorFile(p.folder, &e)
+		default:
+			err = r.foreign(&e)
+		}
+		if err != nil {
+			return p, err
+		}
+		out = append(out, e)
+	}
+	for c := range files {
+		list, err := r.class(p.folder, class(c), files[c])
+		if err != nil {
+			return p, err
+		}
+		out = append(out, list...)
+	}
+	if raw := gitstore.EncodeTree(out); gitstore.HashObject(gitstore.KindTree, raw) == p.tree {
+		next.tree = p.tree
+	} else {
+		next.tree = r.put(gitstore.KindTree, raw)
+	}
+	r.phases[p] = next
+	return next, nil
+}
+
+// anchorFile masks the anchor of a phase. Where its name has changed, so does the folder.
+func (r *rewriter) anchorFile(folder string, e *gitstore.TreeEntry) (string, error) {
+	was, err := r.s.git.Blob(e.Hash)
+	if err != nil {
+		return folder, corruptObject(e.Hash, err)
+	}
+	is, err := r.lines(was)
+	if err != nil || bytes.Equal(was, is) {
+		return folder, err
+	}
+	e.Hash = r.put(gitstore.KindBlob, is)
+	before, err1 := parseAnchor(was)
+	after, err2 := parseAnchor(is)
+	if err := cmp.Or(err1, err2); err != nil {
+		return folder, nil //nolint:nilerr // damaged: then no name is known of it
+	}
+	oldName, newName := jsonl.GetString(before.Payload, "name"), jsonl.GetString(after.Payload, "name")
+	seq, _, _ := parseFolder(folder)
+	if oldName == newName || folder != folderName(seq, oldName) {
+		return folder, nil
+	}
+	r.names[oldName], r.folders[folder] = newName, folderName(seq, newName)
+	return r.folders[folder], nil
+}
+
+func segmentNumber(e gitstore.TreeEntry) int {
+	_, n, _ := parseSegment(e.Name)
+	return n
+}
+
+// bySegment is the order of the files of a class.
+func bySegment(a, b gitstore.TreeEntry) int { return cmp.Compare(segmentNumber(a), segmentNumber(b)) }
+
+// class masks the files of one class. As long as each is full when it was full before,
+// they stay as they are divided; else the lines move up, up to where the files are the
+// old ones again.
+func (r *rewriter) class(folder string, c class, files []gitstore.TreeEntry) ([]gitstore.TreeEntry, error) {
+	slices.SortFunc(files, bySegment)
+	var out []gitstore.TreeEntry
+	emit := func(n int, h gitstore.Hash) {
+		out = append(out, gitstore.TreeEntry{Name: segmentName(c, n), Mode: gitstore.ModeFile, Hash: h})
+	}
+	var rest []byte // lines that are in no file yet
+	shift := 0
+	for i, e := range files {
+		path, last := folder+"/"+e.Name, i == len(files)-1
+		b, err := r.blob(path, e.Hash)
+		if err != nil {
+			return nil, err
+		}
+		n := segmentNumber(e) + shift
+		if rest == nil && b.stays(last) {
+			emit(n, b.hash)
+			continue
+		}
+		_, data, err := r.masked(path, e.Hash)
+		if err != nil {
+			return nil, err
+		}
+		for line := range bytes.Lines(data) {
+			if len(rest) >= SealSize {
+				emit(n, r.put(gitstore.KindBlob, rest))
+				rest, n = nil, n+1
+			}
+			rest = append(rest, line...)
+		}
+		switch {
+		case last && len(rest) > 0 || len(rest) >= SealSize:
+			emit(n, r.put(gitstore.KindBlob, rest))
+			rest = nil
+		case len(rest) > 0:
+			n-- // the next file's lines follow in this one
+		}
+		shift = n - segmentNumber(e)
+	}
+	return out, nil
+}
+
+// stays reports whether a file ends where it would have ended if it had been written so.
+func (b maskedBlob) stays(last bool) bool {
+	if !b.changed || b.over[0] {
+		return true
+	}
+	return !b.over[1] && (last || b.full[1] || !b.full[0])
+}
+
+// blob masks a file, and remembers what came of it.
+func (r *rewriter) blob(path string, h gitstore.Hash) (maskedBlob, error) {
+	if b, ok := r.blobs[h]; ok {
+		return b, nil
+	}
+	was, is, err := r.masked(path, h)
+	if err != nil {
+		return maskedBlob{}, err
+	}
+	b := maskedBlob{hash: h, changed: !bytes.Equal(was, is)}
+	if b.changed {
+		for i, data := range [][]byte{was, is} {
+			last := lastLine(data)
+			b.full[i], b.over[i] = len(data) >= SealSize, len(data)-len(last)-1 >= SealSize
+		}
+		b.hash = r.put(gitstore.KindBlob, bytes.Clone(is))
+	}
+	r.blobs[h] = b
+	return b, nil
+}
+
+// masked reads a file and masks it. Of a version of a file that was masked of late, only
+// what it has more.
+func (r *rewriter) masked(path string, h gitstore.Hash) (was, is []byte, err error) {
+	if was, err = r.s.git.Blob(h); err != nil {
+		return nil, nil, corruptObject(h, err)
+	}
+	slot := -1
+	for i, f := range r.recent {
+		if f.path == path && bytes.HasPrefix(was, f.was) && len(f.was) > 0 && f.was[len(f.was)-1] == '\n' {
+			slot = i
+			more, err := r.lines(was[len(f.was):])
+			if err != nil {
+				return nil, nil, err
+			}
+			is = slices.Concat(f.is, more)
+			break
+		}
+	}
+	if slot < 0 {
+		slot = r.next
+		r.next = (r.next + 1) % len(r.recent)
+		if is, err = r.lines(was); err != nil {
+			return nil, nil, err
+		}
+	}
+	r.recent[slot] = maskedFile{path, was, is}
+	return was, is, nil
+}
+
+// lines masks lines. The id of a commit that a summary names follows the commit.
+func (r *rewriter) lines(data []byte) ([]byte, error) {
+	if err := r.ctx.Err(); err != nil {
+		return nil, err
+	}
+	var out []byte
+	for line := range bytes.Lines(data) {
+		text := bytes.TrimSuffix(line, []byte("\n"))
+		masked, err := r.mask.line(text)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r.pointer(masked)...)
+		out = append(out, line[len(text):]...)
+	}
+	return out, nil
+}
+
+// pointer corrects the commit that the summary of a merge names.
+func (r *rewriter) pointer(line []byte) []byte {
+	h, ok := summarizedCommit(line)
+	next := r.to(h)
+	if !ok || next == h {
+		return line
+	}
+	i := bytes.LastIndex(line, []byte(h.String())) // meta is behind the payload
+	if i < 0 {
+		return line
+	}
+	return slices.Concat(line[:i], []byte(next.String()), line[i+len(h.String()):])
+}
+
+// summarizedCommit is the commit that an entry stands for, if it is a summary.
+func summarizedCommit(line []byte) (gitstore.Hash, bool) {
+	if !bytes.Contains(line, []byte(`"commit"`)) {
+		return gitstore.ZeroHash, false
+	}
+	e, err := jsonl.Parse(line)
+	if err != nil {
+		return gitstore.ZeroHash, false
+	}
+	h, err := gitstore.ParseHash(jsonl.GetString(e.Meta, "origin", "commit"))
+	return h, err == nil
+}
