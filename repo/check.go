@@ -1,7 +1,9 @@
 package repo
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"strings"
 
 	"tape/internal/gitstore"
@@ -27,11 +29,14 @@ func CheckUpdate(ctx context.Context, gitDir, ref, old, next string) error {
 	if err != nil || from == to {
 		return err
 	}
+	git, err := gitstore.OpenBare(gitDir, nil)
+	if err != nil {
+		return classify(err)
+	}
+	s := newStore(gitDir, nil)
+	s.git = git
 	if !isBranch {
-		if from.IsZero() || to.IsZero() && isForkTag(gitDir, from) {
-			return nil
-		}
-		return conflict("tags of handoffs stay for good", "the tag %s is there already, and would be moved or deleted", shortTag(ref))
+		return s.checkTagUpdate(ctx, ref, from, to)
 	}
 	branch := strings.TrimPrefix(ref, "refs/heads/")
 	if to.IsZero() {
@@ -40,29 +45,48 @@ func CheckUpdate(ctx context.Context, gitDir, ref, old, next string) error {
 		}
 		return conflict("who owns the repository can delete it there", "%s is the history of a tape, which is not deleted", branch)
 	}
-	git, err := gitstore.OpenBare(gitDir, nil)
-	if err != nil {
-		return classify(err)
-	}
-	s := newStore(gitDir, nil)
-	s.git = git
 	return s.checkGrowth(ctx, ref, from, to)
 }
 
-// isForkTag reports whether a tag is of a handoff in a fork: it goes with the fork.
-func isForkTag(gitDir string, tag gitstore.Hash) bool {
-	git, err := gitstore.OpenBare(gitDir, nil)
-	if err != nil {
-		return false
+// checkTagUpdate refuses to move or delete the tag of a handoff. That of a fork goes with
+// the fork, and that of a tape which was purged with its commit.
+func (s *Store) checkTagUpdate(ctx context.Context, ref string, from, to gitstore.Hash) error {
+	if from.IsZero() {
+		return nil
 	}
-	s := newStore(gitDir, nil)
-	s.git = git
-	at, err := git.Peel(tag)
+	refused := conflict("tags of handoffs stay for good", "the tag %s is there already, and would be moved or deleted", shortTag(ref))
+	old, err := s.git.Peel(from)
 	if err != nil {
-		return false
+		return refused
 	}
-	name, err := s.nameAt(at)
-	return err == nil && s.forkHandle(name) != nil && s.named(name, at).IsFork()
+	name, err := s.nameAt(old)
+	if err != nil {
+		return err
+	}
+	t := s.named(name, old)
+	if to.IsZero() {
+		if t.IsFork() {
+			return nil
+		}
+		return refused
+	}
+	next, err1 := s.git.Peel(to)
+	head, err2 := t.head()
+	if err := errors.Join(err1, err2); err != nil {
+		return refused
+	}
+	if _, ok, err := t.checkPurged(ctx, old, head); err != nil || !ok {
+		return cmp.Or(err, refused)
+	}
+	was, err1 := s.firstParents(ctx, old)
+	is, err2 := s.firstParents(ctx, head)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	if is[len(is)-len(was)] != next {
+		return refused
+	}
+	return nil
 }
 
 func parseObject(hex string) (gitstore.Hash, error) {
@@ -93,6 +117,12 @@ func (s *Store) checkGrowth(ctx context.Context, ref string, from, to gitstore.H
 		if len(c.Parents) == 0 {
 			if from.IsZero() {
 				break
+			}
+			if _, ok, err := t.checkPurged(ctx, from, to); err != nil || ok {
+				if err == nil {
+					err = s.checkGrowth(ctx, ref, gitstore.ZeroHash, to)
+				}
+				return err
 			}
 			return conflict("tape pull joins what both have; nothing is pushed by force",
 				"%s does not continue %s: history was rewritten, or the other side has more", branch, from.String()[:12])

@@ -133,7 +133,7 @@ func (c *cloning) takeBack(made string) {
 
 // adopt makes the tapes and forks of what was fetched, with their tags.
 func (c *cloning) adopt(ctx context.Context, s *Store) error {
-	statuses, err := s.accept(ctx, c.o.Remote)
+	statuses, err := s.accept(ctx, c.o.Remote, &FetchOptions{})
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,11 @@ import (
 type FetchOptions struct {
 	RemoteOptions
 	Tapes []string // names of tapes and forks; none: all
+	// Purges follows purges that were made elsewhere, see [Tape.Purge]: what was taken out of
+	// a tape there is taken out here, too. Without it such a tape is rejected. Derived is
+	// that of PurgeOptions.
+	Purges  bool
+	Derived func(ctx context.Context) error
 }
 
 // Fetch brings what a remote has into refs of their own (refs/tape/remotes/NAME/), and
@@ -57,7 +62,7 @@ func (s *Store) fetch(ctx context.Context, remote string, o *FetchOptions) ([]Re
 			return nil, err
 		}
 	}
-	return s.accept(ctx, remote)
+	return s.accept(ctx, remote, o)
 }
 
 // checkFetched reports a tape or fork that a remote does not have, nor had before.
@@ -107,13 +112,13 @@ func (s *Store) fetchSpecs(remote string, tapes []string) ([]gitstore.RefSpec, e
 
 // accept looks at what was fetched and not accepted yet, and takes over what is good. What
 // the remote no longer has is forgotten.
-func (s *Store) accept(ctx context.Context, remote string) ([]RefStatus, error) {
+func (s *Store) accept(ctx context.Context, remote string, o *FetchOptions) ([]RefStatus, error) {
 	fetched, err1 := s.knownRefs(fetchedRefs(remote))
 	accepted, err2 := s.knownRefs(acceptedRefs(remote))
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	a := &acceptance{s: s, remote: remote, fetched: fetched, accepted: accepted,
+	a := &acceptance{s: s, remote: remote, o: o, fetched: fetched, accepted: accepted,
 		bad: checkNames(slices.Collect(maps.Keys(fetched))), check: s.newIncomingCheck(ctx)}
 	differ := !maps.Equal(fetched, accepted)
 	for ref, h := range accepted {
@@ -156,6 +161,8 @@ func (s *Store) accept(ctx context.Context, remote string) ([]RefStatus, error) 
 type acceptance struct {
 	s                 *Store
 	remote            string
+	o                 *FetchOptions
+	purged            map[string]bool // slugs of tapes and forks that were purged there
 	fetched, accepted map[string]gitstore.Hash
 	bad               map[string]error // names that cannot be used
 	check             *incomingCheck
@@ -178,8 +185,11 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 				return nil // not without its tape
 			}
 		}
-		if in.Old, err = a.before(in); err == nil {
+		if in.Old, err = a.before(ctx, in); err == nil {
 			err = a.check.check(in)
+		}
+		if err == nil {
+			err = a.follow(ctx, in)
 		}
 	}
 	if ctxErr := ctx.Err(); ctxErr != nil {
@@ -199,7 +209,11 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 	case in.Old.IsZero():
 		status.Status = RefNew
 	}
-	a.set(ref, a.accepted[ref], in.New)
+	old, err := a.s.git.Ref(acceptedRefs(a.remote) + innerRef(ref)) // a purge may have dropped it
+	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+		return err
+	}
+	a.set(ref, old, in.New)
 	if isTag {
 		return nil
 	}
@@ -207,41 +221,6 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 	status.Entries, err = a.s.gained(ref, in.Old, in.New)
 	a.out = append(a.out, status)
 	return err
-}
-
-// before is what a ref has to continue: what it was when it was last seen. A fork that was
-// merged since then may have been pushed anew, by somebody who had less of it, with tags
-// of its own.
-func (a *acceptance) before(in incoming) (gitstore.Hash, error) {
-	isTag := strings.HasPrefix(in.Ref, tagPrefix)
-	if in.Old.IsZero() || !isTag && !strings.HasPrefix(in.Ref, forkPrefix) {
-		return in.Old, nil
-	}
-	old, err := a.s.git.Peel(in.Old)
-	if err != nil {
-		return in.Old, corruptObject(in.Old, err)
-	}
-	if !isTag {
-		if has, err := a.s.contains(in.New, old); has || err != nil {
-			return in.Old, nil //nolint:nilerr // what is missing is told by the check
-		}
-	}
-	name, err := a.s.nameAt(old)
-	if err != nil {
-		return in.Old, err
-	}
-	for f := a.s.forkHandle(name); f != nil; f = a.s.forkHandle(f.Parent()) {
-		branch := a.s.handle(f.Parent()).branch
-		if up := a.s.forkHandle(f.Parent()); up != nil && a.fetched[branch].IsZero() {
-			branch = up.branch
-		}
-		if tip := a.fetched[branch]; !tip.IsZero() {
-			if has, err := a.s.contains(tip, old); err != nil || has {
-				return gitstore.ZeroHash, err
-			}
-		}
-	}
-	return in.Old, nil
 }
 
 // gained counts the entries that a commit has and another, or what a fork began with, has

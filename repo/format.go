@@ -60,6 +60,9 @@ const (
 	trailerFork    = "Tape-Fork"      // of a merge commit: what was merged
 	trailerMerge   = "Tape-Merge"     // of a merge commit: what was merged, if not the fork's entries
 	trailerDone    = "Tape-Completes" // of the commit that completes a merge which git made
+
+	trailerPurged   = "Tape-Purged"   // of the commit that records a purge: the entries that were changed, as 3,5-9
+	trailerReplaces = "Tape-Replaces" // of that commit: the branch's commit before
 )
 
 // mergeSummary is the value of trailerMerge where a summary stands for a fork's entries.

@@ -21,12 +21,6 @@ import (
 // in one step, with an entry that says so on top; then every other ref, reflog and file is
 // cleared of the old commits, and these are removed from the repository.
 
-// Trailers of the commit that records a purge.
-const (
-	trailerPurged   = "Tape-Purged"   // the entries that were changed, as 3,5-9
-	trailerReplaces = "Tape-Replaces" // the branch's commit before
-)
-
 // PurgedEvent is the name of the event that records a purge. Its data says which entries
 // were changed, the rules and fingerprints of what was taken out of them, and which commit
 // was the tape's before.

@@ -248,11 +248,29 @@ func (p *pushing) checkForward(ctx context.Context, t *Tape, old, head gitstore.
 			return err
 		}
 		if !has {
-			return conflict("run tape pull, which brings both together, then push again",
-				"%s has entries of %q that are not here", p.remote, t.name)
+			return p.notHere(ctx, t, old, head)
 		}
 	}
 	return p.s.checkGrowth(ctx, t.branch, old, head)
+}
+
+// notHere says that the remote has something that is not in the tape.
+func (p *pushing) notHere(ctx context.Context, t *Tape, old, head gitstore.Hash) error {
+	const pull = "run tape pull, which brings both together, then push again"
+	chain, err := p.s.firstParents(ctx, head)
+	if err != nil {
+		return err
+	}
+	for _, h := range chain {
+		if _, purged, err := p.s.purgeRecord(h); err != nil {
+			return err
+		} else if purged {
+			return conflict(fmt.Sprintf("if that is what was purged, replace it there: git -C %s push --no-verify --force-with-lease=%s:%s %s %s; else %s",
+				shellWord(p.s.dir), shellWord(t.Branch()), old, shellWord(p.remote), shellWord(t.Branch()), pull),
+				"%s has something of %q that is not here", p.remote, t.name)
+		}
+	}
+	return conflict(pull, "%s has entries of %q that are not here", p.remote, t.name)
 }
 
 func (p *pushing) planTags(t *Tape, x *send) error {

@@ -17,7 +17,7 @@ type pullOptions struct {
 func newPullCmd(a *App) *cobra.Command {
 	o := &pullOptions{app: a}
 	cmd := &cobra.Command{
-		Use:   "pull [REMOTE] [--tape NAME]… [--archives]",
+		Use:   "pull [REMOTE] [--tape NAME]… [--archives] [--purge]",
 		Short: "Bring your tapes together with a remote's",
 		Long: `Fetch from a remote, and bring each tape and fork together with what the remote has of it:
 all of them, or those that --tape names. Tapes and forks that are not here are made; they get
@@ -31,10 +31,12 @@ committed is committed first.
 
 A tape is rejected (exit code 4) if its history was changed on one side, if both sides have
 nothing in common, or if what the remote has is not to be let in. It stays as it is then, and
-the others are pulled.
+the others are pulled. So is one that was purged of a secret at the remote, until --purge has
+the same done here: see tape purge.
 ` + withoutGit,
 		Example: `  tape pull
   tape pull origin --tape main
+  tape pull --purge
   tape pull --archives --json`,
 		Args:              takes(0, "REMOTE"),
 		ValidArgsFunction: a.completeRemoteArg,
@@ -45,6 +47,7 @@ the others are pulled.
 	}
 	a.tapesFlag(cmd, &o.Tapes, "pull the tape `NAME` with its forks; can be repeated (default: all tapes)")
 	cmd.Flags().BoolVar(&o.Archives, "archives", false, "pull archives, too")
+	cmd.Flags().BoolVar(&o.Purges, "purge", false, "take secrets out here that were purged at the remote")
 	return cmd
 }
 
@@ -60,6 +63,7 @@ func (o *pullOptions) run(ctx context.Context) error {
 	o.RemoteOptions = a.transport()
 	a.note("remote: %s, %s", remote.Name, remote.URL)
 	before := store.CurrentTape()
+	o.Derived = a.rebuildIndex
 	done, err := merge.Pull(ctx, store, remote.Name, &o.PullOptions)
 	if err != nil {
 		return explainRemote(err)
