@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,8 +29,8 @@ type Cloned struct {
 }
 
 // Clone makes the workspace dir with the tapes of a remote. One is checked out; the others
-// get a working tree when they are first written to. dir must not exist, or be empty. If
-// it fails, nothing is left of it.
+// get a working tree when they are first written to. dir must not exist, or be empty. It is
+// there when it is whole: if it fails, nothing is left of it.
 //
 // Errors: ErrConflict if dir is in use; ErrNotFound for a tape that the remote does not
 // have; gitstore's, for what a transport can meet with.
@@ -55,9 +56,11 @@ func Clone(ctx context.Context, url, dir string, o *CloneOptions) (*Store, Clone
 type cloning struct {
 	o        CloneOptions
 	url, dir string
+	tmp      string // where it is made
 	out      Cloned
 }
 
+// run makes the clone beside its place, and moves it there when it is whole.
 func (c *cloning) run(ctx context.Context) (_ *Store, err error) {
 	made, err := c.makeRoom()
 	if err != nil {
@@ -65,14 +68,14 @@ func (c *cloning) run(ctx context.Context) (_ *Store, err error) {
 	}
 	defer func() {
 		if err != nil {
-			c.takeBack(made)
+			_ = os.RemoveAll(made)
 		}
 	}()
-	s := newStore(c.dir, &c.o.Options)
+	s := newStore(c.tmp, &c.o.Options)
 	if s.git, err = s.initGit(DefaultTape); err != nil {
 		return nil, err
 	}
-	if s.config, err = loadConfig(c.dir); err != nil {
+	if s.config, err = loadConfig(c.tmp); err != nil {
 		return nil, err
 	}
 	if err := s.AddRemote(ctx, c.o.Remote, c.url); err != nil {
@@ -89,46 +92,66 @@ func (c *cloning) run(ctx context.Context) (_ *Store, err error) {
 	if err := c.adopt(ctx, s); err != nil {
 		return nil, err
 	}
-	return s, c.checkOut(ctx, s, fetched.Head)
+	if err := c.checkOut(ctx, s, fetched.Head); err != nil {
+		return nil, err
+	}
+	if err := c.moveIn(s); err != nil {
+		return nil, err
+	}
+	return Open(context.WithoutCancel(ctx), c.dir, &c.o.Options)
 }
 
-// makeRoom makes the folder, and returns the topmost that had to be made: "" if it was
-// there, empty.
+// makeRoom makes the folder for the clone, beside where it will be, and returns the
+// topmost that had to be made.
 func (c *cloning) makeRoom() (string, error) {
 	names, err := dirNames(c.dir)
 	if err == nil && len(names) > 0 {
 		return "", conflict("name another folder, or add the remote to the workspace that is there: tape remote add",
 			"%s exists already and is not empty", c.dir)
 	}
-	if err == nil {
-		return "", nil
-	}
 	if st, serr := os.Lstat(c.dir); serr == nil && !st.IsDir() {
 		return "", conflict("name another folder", "%s is a file", c.dir)
 	}
-	top := c.dir
-	for parent := filepath.Dir(top); parent != top; parent = filepath.Dir(parent) {
-		if _, err := os.Stat(parent); err == nil {
+	d, above := c.o.fs, filepath.Dir(c.dir)
+	if err == nil {
+		above = c.dir // it may be a file system of its own
+	}
+	top := ""
+	for parent := above; ; parent = filepath.Dir(parent) {
+		if _, err := os.Stat(parent); err == nil || parent == filepath.Dir(parent) {
 			break
 		}
 		top = parent
 	}
-	return top, (*disk.FS)(nil).MkdirAll(c.dir)
+	if err := d.MkdirAll(above); err != nil {
+		return "", err
+	}
+	if c.tmp, err = os.MkdirTemp(above, disk.TempPrefix+"clone-*"); err != nil {
+		return "", err
+	}
+	return cmp.Or(top, c.tmp), nil
 }
 
-// takeBack removes what a clone that failed has made.
-func (c *cloning) takeBack(made string) {
-	if made != "" {
-		_ = os.RemoveAll(made)
-		return
+// moveIn gives the clone its name. In a folder that was there, .git comes last: with it,
+// it is a workspace.
+func (c *cloning) moveIn(s *Store) error {
+	if filepath.Dir(c.tmp) != c.dir {
+		if err := s.fs.Rename(c.tmp, c.dir); err != nil {
+			return err
+		}
+		return s.fs.SyncDir(filepath.Dir(c.dir))
 	}
-	names, err := dirNames(c.dir)
+	names, err := dirNames(c.tmp)
 	if err != nil {
-		return
+		return err
 	}
+	names = append(slices.DeleteFunc(names, func(name string) bool { return name == gitDirName }), gitDirName)
 	for _, name := range names {
-		_ = os.RemoveAll(filepath.Join(c.dir, name))
+		if err := s.fs.Rename(filepath.Join(c.tmp, name), filepath.Join(c.dir, name)); err != nil {
+			return err
+		}
 	}
+	return errors.Join(s.fs.Remove(c.tmp), s.fs.SyncDir(c.dir))
 }
 
 // adopt makes the tapes and forks of what was fetched, with their tags.

@@ -216,3 +216,46 @@ func TestPushRejected(t *testing.T) {
 		t.Errorf("the remote has\n%s, had\n%s", now, has)
 	}
 }
+
+// A clone is there whole, also in a folder that was there; one that fails leaves nothing.
+func TestCloneInto(t *testing.T) {
+	s := testStore(t, nil)
+	remote := published(t, s, false)
+	dir := t.TempDir()
+	for _, into := range []string{"new", "deep/er/new", "empty"} {
+		if into == "empty" {
+			mustDo(t, os.Mkdir(filepath.Join(dir, into), 0o700))
+		}
+		c, out, err := Clone(t.Context(), remote, filepath.Join(dir, into), nil)
+		mustDo(t, err)
+		if got := saidIn(t, openTape(t, c, "main")); out.Tapes != 1 || !slices.Contains(got, "theirs") || c.Dir() != filepath.Join(dir, into) {
+			t.Errorf("%s: %+v in %s, and the tape has %q", into, out, c.Dir(), got)
+		}
+		if out := runGit(t, c.Dir(), "status", "--porcelain"); out != "" {
+			t.Errorf("%s: git status says\n%s", into, out)
+		}
+		healthy(t, c.Dir())
+	}
+	mustDo(t, os.Mkdir(filepath.Join(dir, "kept"), 0o700))
+	for _, into := range []string{"bad/one", "kept"} {
+		if _, _, err := Clone(t.Context(), filepath.Join(dir, "nowhere"), filepath.Join(dir, into), nil); err == nil {
+			t.Errorf("%s: a clone of nothing works", into)
+		}
+	}
+	if _, _, err := Clone(t.Context(), remote, filepath.Join(dir, "new"), nil); !errors.Is(err, ErrConflict) {
+		t.Errorf("over another one: %v", err)
+	}
+	var names []string
+	mustDo(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if d.Name() == gitDirName || d.Name() == anchorsDir {
+			return filepath.SkipDir
+		}
+		if d.IsDir() {
+			names = append(names, strings.TrimPrefix(path, dir))
+		}
+		return err
+	}))
+	if want := []string{"", "/deep", "/deep/er", "/deep/er/new", "/empty", "/kept", "/new"}; !slices.Equal(names, want) {
+		t.Errorf("there is %q, want %q", names, want)
+	}
+}
