@@ -75,6 +75,7 @@ func (c *cloning) run(ctx context.Context) (_ *Store, err error) {
 	if s.git, err = s.initGit(DefaultTape); err != nil {
 		return nil, err
 	}
+	defer s.git.KeepObjects()()
 	if s.config, err = loadConfig(c.tmp); err != nil {
 		return nil, err
 	}

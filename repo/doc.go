@@ -23,10 +23,22 @@
 //
 // A [Query] selects entries by anchors, dates and kinds. All reading goes through it.
 //
+// # Sharing
+//
+// A [Remote] is any other git repository. [Store.Push] sends tapes to one, forward only.
+// [Store.Fetch] brings what one has beside the tapes, where it is checked, and
+// [Store.Join] brings a tape together with that; merge.Pull does both for all tapes. What
+// is published keeps its place and its ids, what is only here follows. [Clone] makes a
+// workspace of a remote. The git program does the transport where there is one.
+//
 // # What is promised
 //
-// History is append-only. Nothing here rewrites an entry; [Tape.Reset] begins a new
-// history and can keep the old one under a ref of its own.
+// History is append-only. [Tape.Reset] begins a new history and can keep the old one under
+// a ref of its own. Nothing rewrites an entry but [Tape.Purge], for a secret that must not
+// be there, and that leaves a record which [Store.Verify] checks.
+//
+// Nothing leaves by Push that was not looked through for secrets; [Config] can have them
+// marked or masked before they are stored.
 //
 // When a call returns without an error, what it wrote survives kill -9 and a power cut.
 // When it returns with an error, or never, the tape is as it was before or as it would
@@ -51,8 +63,10 @@
 // # Errors
 //
 // An error that a caller can act upon is one of [ErrNotFound], [ErrInvalid],
-// [ErrConflict], [ErrBusy] and [ErrCorrupt], as errors.Is tells. [Hint] gives the way
-// out that an error knows of.
+// [ErrConflict], [ErrBusy] and [ErrCorrupt], as errors.Is tells; where a remote is talked
+// to also [ErrAuth], [ErrRemote] and [ErrHostile]. What of a remote was not let in is in
+// the [RefStatus] of that branch, as [ErrRefused] or ErrConflict. [Hint] gives the way out
+// that an error knows of.
 //
 // # Format
 //

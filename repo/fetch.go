@@ -113,6 +113,9 @@ func (s *Store) fetchSpecs(remote string, tapes []string) ([]gitstore.RefSpec, e
 // accept looks at what was fetched and not accepted yet, and takes over what is good. What
 // the remote no longer has is forgotten.
 func (s *Store) accept(ctx context.Context, remote string, o *FetchOptions) ([]RefStatus, error) {
+	if !o.Purges { // which removes objects
+		defer s.git.KeepObjects()()
+	}
 	fetched, err1 := s.knownRefs(fetchedRefs(remote))
 	accepted, err2 := s.knownRefs(acceptedRefs(remote))
 	if err := errors.Join(err1, err2); err != nil {

@@ -63,6 +63,7 @@ type send struct {
 
 func (p *pushing) run(ctx context.Context) ([]RefStatus, error) {
 	s := p.s
+	defer s.git.KeepObjects()()
 	if _, err := s.findRemote(p.remote); err != nil {
 		return nil, err
 	}

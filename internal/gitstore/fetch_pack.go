@@ -293,7 +293,7 @@ func checkObject(kind Kind, content []byte) error {
 	case KindCommit:
 		_, err = DecodeCommit(content)
 	case KindTree:
-		_, err = DecodeTree(content)
+		err = checkTree(content)
 	case KindTag:
 		line, _, _ := bytes.Cut(content, []byte("\n"))
 		_, err = ParseHash(string(bytes.TrimPrefix(line, []byte("object "))))

@@ -41,8 +41,14 @@ func (r *Repo) objects(fresh bool) *odb {
 // get reads an object, or its size only. It looks twice: somebody may have repacked
 // since the packs were listed.
 func (r *Repo) get(h Hash, content bool) (kind Kind, size int64, data []byte, err error) {
+	if o, ok := r.kept.get(h); ok {
+		return o.kind, int64(len(o.data)), o.data, nil
+	}
 	for _, fresh := range []bool{false, true} {
 		if kind, size, data, err = r.objects(fresh).get(h, content); err == nil {
+			if content {
+				r.kept.put(h, keptObject{kind, data})
+			}
 			return kind, size, data, nil
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/klauspost/compress/zlib"
 )
 
@@ -28,11 +27,11 @@ type odb struct {
 	dirs   []string // object folders: the repository's, then its alternates
 	listed bool
 	packs  []*pack
-	deltas cache.Object // bases of deltas, shared by the packs
+	bases  generations[baseAt] // of deltas
 }
 
 func newODB(gitDir string, extra []string) *odb {
-	o := &odb{deltas: cache.NewObjectLRU(deltaCache)}
+	o := &odb{}
 	for _, dir := range append([]string{filepath.Join(gitDir, "objects")}, extra...) {
 		for _, found := range objectDirs(dir, 0) {
 			if !slices.Contains(o.dirs, found) {
@@ -83,7 +82,7 @@ func (o *odb) get(h Hash, content bool) (Kind, int64, []byte, error) {
 		return "", 0, nil, err
 	}
 	for _, p := range o.packs {
-		if err := p.open(o.deltas); errors.Is(err, fs.ErrNotExist) {
+		if err := p.open(&o.bases); errors.Is(err, fs.ErrNotExist) {
 			continue // repacked since; the caller looks once more
 		} else if err != nil {
 			return "", 0, nil, err
@@ -186,7 +185,7 @@ func (o *odb) withPrefix(prefix string) ([]Hash, error) {
 		return nil, err
 	}
 	for _, p := range o.packs {
-		if err := p.open(o.deltas); err != nil {
+		if err := p.open(&o.bases); err != nil {
 			return nil, err
 		}
 		if err := p.withPrefix(prefix, found); err != nil {
@@ -205,8 +204,8 @@ func (o *odb) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, p := range o.packs {
-		if p.data != nil {
-			_ = p.data.Close()
+		if p.file != nil {
+			_ = p.file.Close()
 		}
 	}
 	o.packs, o.listed = nil, false

@@ -3,31 +3,34 @@ package gitstore
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/klauspost/compress/zlib"
 )
 
 type pack struct {
 	path  string // of the .pack file
 	index *idxfile.MemoryIndex
-	data  *packfile.Packfile
+	bases *generations[baseAt]
 	file  *os.File
 	sound map[int64]bool // offsets of objects that need no more memory than they may
 }
 
-// deltaCache bounds the memory for bases of deltas.
-const deltaCache = 32 * cache.MiByte
+// baseAt is where an object is that others are deltas of.
+type baseAt struct {
+	pack   *pack
+	offset int64
+}
 
 func (p *pack) read(h Hash, offset int64, content bool) (Kind, int64, []byte, error) {
 	head, err := p.bounded(offset)
@@ -43,30 +46,75 @@ func (p *pack) read(h Hash, offset int64, content bool) (Kind, int64, []byte, er
 		}
 		return kind, head.size, data, nil
 	}
-	size, err := p.data.GetSizeByOffset(offset)
-	if err != nil {
-		return "", 0, nil, fmt.Errorf("%s: %w", p.path, err)
-	}
-	if size > MaxObject {
-		return "", size, nil, errTooLarge(size)
-	}
 	if !content {
+		size, err := p.deltaSize(head)
+		if err != nil {
+			return "", 0, nil, fmt.Errorf("%s: %w", p.path, err)
+		}
 		return "", size, nil, nil
 	}
-	object, err := p.data.Get(plumbing.Hash(h))
+	kind, data, err := p.content(offset, head)
 	if err != nil {
-		return "", size, nil, fmt.Errorf("%s: %w", p.path, err)
+		return "", 0, nil, fmt.Errorf("%s: object %s: %w", p.path, h, err)
 	}
-	r, err := object.Reader()
+	return kind, int64(len(data)), data, nil
+}
+
+// content puts an object together from the deltas that it is made of.
+func (p *pack) content(offset int64, head packedHead) (kind Kind, data []byte, err error) {
+	var chain []packedHead
+	at := offset
+	for ; ; at = head.base {
+		if o, ok := p.bases.get(baseAt{p, at}); ok {
+			kind, data = o.kind, o.data
+			break
+		}
+		if head, err = p.head(at); err != nil {
+			return "", nil, err
+		}
+		if head.base == 0 {
+			var ok bool
+			if kind, ok = packedKinds[head.kind]; !ok {
+				return "", nil, fmt.Errorf("unknown type %d", head.kind)
+			}
+			if data, err = p.inflate(head); err != nil {
+				return "", nil, err
+			}
+			p.bases.put(baseAt{p, at}, keptObject{kind, data})
+			break
+		}
+		chain = append(chain, head)
+	}
+	for _, delta := range slices.Backward(chain) {
+		raw, err := p.inflate(delta)
+		if err != nil {
+			return "", nil, err
+		}
+		if data, err = applyDelta(data, raw); err != nil {
+			return "", nil, err
+		}
+		p.bases.put(baseAt{p, delta.at}, keptObject{kind, data})
+	}
+	return kind, data, nil
+}
+
+// deltaSize is the size of an object that a delta makes.
+func (p *pack) deltaSize(head packedHead) (int64, error) {
+	z, err := zlib.NewReader(io.NewSectionReader(p.file, head.data, math.MaxInt64-head.data))
 	if err != nil {
-		return "", size, nil, err
+		return 0, err
 	}
-	defer r.Close()
-	data := make([]byte, object.Size())
-	if _, err := io.ReadFull(r, data); err != nil {
-		return "", size, nil, fmt.Errorf("%s: %w", p.path, err)
+	defer z.Close()
+	in := bufio.NewReaderSize(z, 2*binary.MaxVarintLen64)
+	_, err1 := binary.ReadUvarint(in) // of its base
+	size, err2 := binary.ReadUvarint(in)
+	if err := errors.Join(err1, err2); err != nil {
+		return 0, err
 	}
-	return Kind(object.Type().String()), size, data, nil
+	if size > MaxObject {
+		return 0, errTooLarge(int64(size))
+	}
+	return int64(size), nil
 }
 
 // longestChain is how many deltas git makes of each other at most.
@@ -100,6 +148,7 @@ func (p *pack) bounded(offset int64) (first packedHead, err error) {
 
 // packedHead is what a pack has before an object.
 type packedHead struct {
+	at   int64
 	kind byte
 	size int64 // of the object, or of the delta
 	base int64 // the offset of what it is a delta of; 0: it is none
@@ -120,6 +169,7 @@ func (p *pack) head(offset int64) (h packedHead, err error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return h, err
 	}
+	h.at = offset
 	in := bytes.NewReader(buf[:n])
 	more, err := in.ReadByte()
 	h.kind, h.size = more>>4&7, int64(more&0x0f)
@@ -152,8 +202,7 @@ func (p *pack) head(offset int64) (h packedHead, err error) {
 	return h, nil
 }
 
-// inflate reads an object that is no delta. go-git would do it, and hash each for its
-// cache of bases.
+// inflate reads an object that is no delta, or a delta itself.
 func (p *pack) inflate(h packedHead) ([]byte, error) {
 	in := bufio.NewReaderSize(io.NewSectionReader(p.file, h.data, math.MaxInt64-h.data), int(min(h.size+64, 64<<10)))
 	z, err := zlib.NewReader(in)
@@ -187,7 +236,7 @@ func readOffset(in io.ByteReader) (back int64, err error) {
 }
 
 // open reads the pack's index.
-func (p *pack) open(deltas cache.Object) error {
+func (p *pack) open(bases *generations[baseAt]) error {
 	if p.index != nil {
 		return nil
 	}
@@ -204,17 +253,9 @@ func (p *pack) open(deltas cache.Object) error {
 	if err != nil {
 		return err
 	}
-	p.index, p.data = index, packfile.NewPackfileWithCache(index, nil, plainFile{data}, deltas, 0)
-	p.file, p.sound = data, map[int64]bool{}
+	p.index, p.bases, p.file, p.sound = index, bases, data, map[int64]bool{}
 	return nil
 }
-
-// plainFile gives an open file the methods that go-git asks for and never calls.
-type plainFile struct{ *os.File }
-
-func (plainFile) Lock() error { return nil }
-
-func (plainFile) Unlock() error { return nil }
 
 func (p *pack) withPrefix(prefix string, found map[Hash]bool) error {
 	first, err := hex.DecodeString(prefix[:2])

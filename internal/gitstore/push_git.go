@@ -105,7 +105,7 @@ func remoteLines(stderr string) string {
 	var out []string
 	for line := range strings.SplitSeq(strings.ReplaceAll(stderr, "\r", "\n"), "\n") {
 		if said, ok := strings.CutPrefix(strings.TrimRight(line, " \x1b[K"), "remote: "); ok && !gitMeter.MatchString(line) {
-			out = append(out, said)
+			out = append(out, printable(said))
 		}
 	}
 	return strings.Join(out, "\n")

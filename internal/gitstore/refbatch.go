@@ -90,11 +90,15 @@ func (r *Repo) updatePacked(ctx context.Context, updates []RefUpdate) error {
 // one. New values are in packed-refs from one rename on, and where there is a file of the
 // ref, which goes before packed-refs, from its removal on. A deleted ref goes from
 // packed-refs first, as in deleteLocked.
+//
+// Refs that mirror a remote, and have no file, are locked by the lock on packed-refs alone:
+// a file that a fetch makes of one meanwhile counts, as if it had come after this. To make
+// and remove a lock for each of them would take far longer than all else.
 type refBatch struct {
 	r       *Repo
 	ctx     context.Context
 	updates []RefUpdate // sorted by name
-	locks   []string    // lock files that are there, closed: there are more than may be open
+	locks   []string    // lock files, "" for none; closed: there are more than may be open
 	loose   []bool      // has a file of its own
 }
 
@@ -109,7 +113,9 @@ func (b *refBatch) run() (err error) {
 		return err
 	}
 	for _, u := range b.updates {
-		if err := b.lock(u.Name); err != nil {
+		if isMirror(u.Name) && noFileAt(b.r.refPath(u.Name)) {
+			b.locks = append(b.locks, "")
+		} else if err := b.lock(u.Name); err != nil {
 			return err
 		}
 	}
@@ -170,6 +176,9 @@ func (b *refBatch) release() error {
 	var errs []error
 	parents := map[string]string{} // folder → a ref in it
 	for i, path := range b.locks {
+		if path == "" {
+			continue
+		}
 		errs = append(errs, b.r.fs.Remove(path))
 		parents[filepath.Dir(path)] = b.updates[i].Name
 	}
@@ -240,6 +249,8 @@ func (b *refBatch) compare(old packedContent) error {
 			return fmt.Errorf("read %s: %w", u.Name, err)
 		case target != "":
 			return fmt.Errorf("%s is a symbolic ref to %s", u.Name, target)
+		case b.locks[i] == "":
+			return &heldError{path: b.r.refPath(u.Name)} // a fetch has just made it: once more
 		default:
 			b.loose[i] = true
 		}

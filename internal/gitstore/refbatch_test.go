@@ -131,9 +131,12 @@ func TestUpdateRefsPackedRefuses(t *testing.T) {
 // TestUpdateRefsPackedFaults: whatever fails, each ref has its old or its new value, and the
 // same call then succeeds for what is still old.
 func TestUpdateRefsPackedFaults(t *testing.T) {
+	made := newJudge(t)
+	_, updates, before, after := batchSetup(made)
 	everyFault(t, func(t *testing.T, fsys *disk.FS) {
-		j := newJudge(t)
-		_, updates, before, after := batchSetup(j)
+		j := &judge{TB: t, dir: t.TempDir()}
+		j.gitDir = filepath.Join(j.dir, ".git")
+		j.ok(os.CopyFS(j.gitDir, os.DirFS(made.gitDir)))
 		err := j.open(fsys).updatePacked(context.Background(), updates)
 		got := j.seen(before)
 		for name, h := range got {

@@ -192,7 +192,7 @@ func (r *Repo) logHeads(name string, line []byte) error {
 // isLogged says for which refs a log is begun. It is what core.logAllRefUpdates=true
 // means to git, and our own refs besides, but for what only mirrors a remote.
 func isLogged(name string) bool {
-	if strings.HasPrefix(name, remoteRefs) || strings.HasPrefix(name, fetchedRefs) {
+	if isMirror(name) {
 		return false
 	}
 	for _, prefix := range []string{"refs/heads/", "refs/remotes/", "refs/tape/"} {

@@ -93,6 +93,7 @@ type Repo struct {
 	worktrees *worktreeList
 
 	config configCache
+	kept   keptObjects
 }
 
 // GitDir returns the repository's common .git folder.

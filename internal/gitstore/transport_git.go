@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // PushEnv is set in the environment of git's hooks while this program pushes: it has
@@ -162,7 +164,7 @@ var (
 func explain(stderr string) string {
 	var out []string
 	for line := range strings.SplitSeq(strings.ReplaceAll(stderr, "\r", "\n"), "\n") {
-		line = strings.TrimRight(line, " \t\x1b[K")
+		line = printable(strings.TrimRight(line, " \t\x1b[K"))
 		if line == "" || gitNoise.MatchString(line) || gitMeter.MatchString(line) || strings.Contains(line, "[rejected]") {
 			continue
 		}
@@ -173,6 +175,16 @@ func explain(stderr string) string {
 		out = append(out[:most/2], out[len(out)-most/2:]...)
 	}
 	return strings.Join(out, "\n")
+}
+
+// printable drops what a terminal would obey, and what is no text.
+func printable(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c != '\n' && !unicode.IsGraphic(c) || c == utf8.RuneError {
+			return -1
+		}
+		return c
+	}, strings.ReplaceAll(s, "\t", " "))
 }
 
 // What git says when credentials are wrong, what it says of bad objects, and what it

@@ -13,7 +13,7 @@ import (
 
 // TestTransportManyRefs pushes and fetches many branches, each with ten tags.
 func TestTransportManyRefs(t *testing.T) {
-	branches := testkit.Size(20, 200, 5000)
+	branches := testkit.Size(8, 20, 5000)
 	for _, builtin := range []bool{false, true} {
 		t.Run(fmt.Sprintf("builtin=%t", builtin), func(t *testing.T) {
 			dir := gitpeer.Bare(t)

@@ -32,7 +32,7 @@ func (o *odb) has(h Hash) bool {
 		return false
 	}
 	for _, p := range o.packs {
-		if p.open(o.deltas) != nil {
+		if p.open(&o.bases) != nil {
 			continue // repacked, or damaged: then reading it will tell
 		}
 		if _, err := p.index.FindOffset(plumbing.Hash(h)); err == nil {
@@ -252,9 +252,16 @@ func (l *lacking) tree(h Hash, known bool) error {
 	if err := l.ctx.Err(); err != nil {
 		return err
 	}
-	entries, err := l.r.Tree(h)
+	raw, err := l.r.readAs(h, KindTree)
+	if err == nil && !known {
+		err = checkTree(raw)
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("tree %s: %w", h, err)
+	}
+	entries, err := DecodeTree(raw)
+	if err != nil {
+		return fmt.Errorf("tree %s: %w", h, err)
 	}
 	note := func(h Hash) {
 		if known {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -24,13 +25,30 @@ func (r *Repo) copyFrom(ctx context.Context, dir string, specs []RefSpec, before
 	}
 	if wants := r.wanted(after, before); len(wants) > 0 {
 		if err := copyObjects(ctx, other, r, wants, known); err != nil {
-			if errors.Is(err, ErrNotFound) {
-				err = hostile("objects are missing there: %w", err)
-			}
-			return "", err
+			return "", blamed(ctx, err)
 		}
 	}
 	return head, r.accept(ctx, before, after, known)
+}
+
+// lackError is what is wrong with the objects of the side that they are copied from.
+type lackError struct{ error }
+
+func (e lackError) Unwrap() error { return e.error }
+
+// blamed says whose fault it is that objects could not be copied.
+func blamed(ctx context.Context, err error) error {
+	var lack lackError
+	var file *fs.PathError
+	switch {
+	case ctx.Err() != nil || !errors.As(err, &lack):
+		return err
+	case errors.Is(err, ErrNotFound):
+		return hostile("objects are missing there: %w", err)
+	case errors.As(err, &file):
+		return fmt.Errorf("%w: %w", ErrRemote, err)
+	}
+	return hostile("%w", err)
 }
 
 // copyObjects brings what is reachable from tips, and not from what the other side knows,
@@ -38,7 +56,7 @@ func (r *Repo) copyFrom(ctx context.Context, dir string, specs []RefSpec, before
 func copyObjects(ctx context.Context, from, to *Repo, tips, known []Hash) error {
 	objects, err := from.lacks(ctx, tips, known)
 	if err != nil {
-		return err
+		return lackError{err}
 	}
 	for len(objects) > 0 {
 		n := min(len(objects), maxPackObjects)

@@ -265,13 +265,17 @@ func testMany(t *testing.T, a, b *side) {
 	a, b = a.in(t), b.in(t)
 	commits := growing(t, a.r, ZeroHash, 5, "many")
 	var groups [][]PushRef
-	want := 0
-	for i := range 50 {
+	batch := a.r.NewBatch()
+	defer batch.Discard()
+	const branches = fewRefs * 5 / 8
+	want := 2 * branches
+	for i := range branches {
 		name := fmt.Sprintf("many-%d", i)
-		h := commits[i%len(commits)]
-		groups = append(groups, []PushRef{branch("tape/"+name, h), tag("anchor/"+name+"/001_a", tagged(t, a.r, h, "anchor/"+name+"/001_a"))})
-		want += 2
+		h, tagName := commits[i%len(commits)], "anchor/"+name+"/001_a"
+		note := batch.Put(KindTag, EncodeTag(Tag{Object: h, Name: tagName, Tagger: ann, Message: "tag\n"}))
+		groups = append(groups, []PushRef{branch("tape/"+name, h), tag(tagName, note)})
 	}
+	a.ok(batch.Flush(context.Background()))
 	results, err := a.r.Push(context.Background(), "origin", groups, a.o())
 	a.ok(err)
 	if got := strings.Count(statuses(results), "new"); got != want {
@@ -281,7 +285,7 @@ func testMany(t *testing.T, a, b *side) {
 		t.Errorf("%d of %d refs came", len(f.Changes), want)
 	}
 	refs, err := b.r.Refs("refs/tape/remotes/origin/tags/anchor/many-")
-	if err != nil || len(refs) != 50 {
+	if err != nil || len(refs) != branches {
 		t.Errorf("%d tags are here, %v", len(refs), err)
 	}
 	b.sound()
@@ -346,8 +350,8 @@ func TestTransportNoRemote(t *testing.T) {
 
 // TestTransportHook has a remote whose hook refuses some branches.
 func TestTransportHook(t *testing.T) {
-	for _, hook := range []string{"update", "pre-receive"} {
-		gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
+	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
+		for i, hook := range []string{"update", "pre-receive"} {
 			script := "#!/bin/sh\ncase $1 in *bad*) echo 'not this one' >&2; exit 1;; esac\n"
 			if hook == "pre-receive" {
 				script = "#!/bin/sh\nwhile read old new name; do case $name in *bad*) echo 'not this one' >&2; exit 1;; esac; done\n"
@@ -357,22 +361,25 @@ func TestTransportHook(t *testing.T) {
 			}
 			s := newSide(t, peer)
 			h := growing(t, s.r, ZeroHash, 1, "x")[0]
-			results, err := s.r.Push(context.Background(), "origin", [][]PushRef{{branch("good", h)}, {branch("bad", h)}, {branch("fine", h)}}, s.o())
+			named := func(name string) []PushRef { return []PushRef{branch(fmt.Sprint(name, i), h)} }
+			results, err := s.r.Push(context.Background(), "origin", [][]PushRef{named("good"), named("bad"), named("fine")}, s.o())
 			if local := peer.Way == "path" || peer.Way == "file"; local && peer.Builtin {
 				if err == nil || !strings.Contains(err.Error(), "hook") {
 					t.Errorf("a hook that cannot be asked was passed over: %v, %v", results, err)
 				}
-				return
+				s.ok(os.Remove(filepath.Join(peer.Dir, "hooks", hook)))
+				continue
 			}
 			s.ok(err)
 			if got := statuses(results); got != "new rejected new" {
-				t.Errorf("got %s: %v", got, results)
+				t.Errorf("%s: got %s: %v", hook, got, results)
 			}
 			if got := results[1][0].Reason; !strings.Contains(got, "not this one") {
-				t.Errorf("what the hook said is not in %q", got)
+				t.Errorf("%s: what the hook said is not in %q", hook, got)
 			}
-		})
-	}
+			s.ok(os.Remove(filepath.Join(peer.Dir, "hooks", hook)))
+		}
+	})
 }
 
 // TestTransportUserHook has a pre-push hook of the user's, which decides.

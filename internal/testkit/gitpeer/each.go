@@ -19,24 +19,30 @@ type Peer struct {
 // Each gets an empty bare repository of its own.
 func EachPeer(t *testing.T, test func(t *testing.T, peer Peer)) {
 	for _, way := range []string{"path", "file", "http", "ssh"} {
-		for _, how := range []string{"git", "builtin"} {
-			t.Run(way+"/"+how, func(t *testing.T) {
-				p := Peer{Way: way, Dir: Bare(t), Builtin: how == "builtin"}
-				switch way {
-				case "path":
-					p.URL = p.Dir
-				case "file":
-					p.URL = "file://" + filepath.ToSlash(p.Dir)
-				case "http":
-					p.URL = HTTP(t, filepath.Dir(p.Dir), "ann", "s3cret word") + "/" + filepath.Base(p.Dir)
-				case "ssh":
-					address, env := SSH(t, p.Dir)
-					p.URL = address
-					Setenv(t, env)
-				}
-				test(t, p)
-			})
-		}
+		t.Run(way, func(t *testing.T) {
+			var server string
+			var env []string
+			if way == "ssh" {
+				server, env = SSH(t, "") // it takes half a second to start
+			}
+			for _, how := range []string{"git", "builtin"} {
+				t.Run(how, func(t *testing.T) {
+					p := Peer{Way: way, Dir: Bare(t), Builtin: how == "builtin"}
+					switch way {
+					case "path":
+						p.URL = p.Dir
+					case "file":
+						p.URL = "file://" + filepath.ToSlash(p.Dir)
+					case "http":
+						p.URL = HTTP(t, filepath.Dir(p.Dir), "ann", "s3cret word") + "/" + filepath.Base(p.Dir)
+					case "ssh":
+						p.URL = server + p.Dir
+						Setenv(t, env)
+					}
+					test(t, p)
+				})
+			}
+		})
 	}
 }
 

@@ -1,0 +1,205 @@
+package repo
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/testkit/hostile"
+)
+
+// Whatever a remote makes up, a workspace that pulls it or is cloned from it has only
+// what is good of it, and where it had something before, that is as it was.
+func TestHostilePull(t *testing.T) {
+	t.Parallel()
+	good := healthyRemote(t)
+	knows := clonedWorkspace(t, good)
+	for i, k := range hostile.Cases() {
+		if k.Unsent {
+			continue
+		}
+		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "evil.git")
+			k.Build(t, dir, good)
+			builtin := i%2 == 1 // both are over the same checks
+			t.Run("pull", func(t *testing.T) { pullCase(t, k, dir, knows, builtin) })
+			if !k.OnlyThen {
+				t.Run("clone", func(t *testing.T) { cloneCase(t, k, dir, builtin) })
+			}
+		})
+	}
+}
+
+// clonedWorkspace has the tapes and the fork of a remote, and entries of its own.
+func clonedWorkspace(t testing.TB, remote string) string {
+	t.Helper()
+	s, _, err := Clone(t.Context(), remote, filepath.Join(t.TempDir(), "ws"), nil)
+	mustDo(t, err)
+	mustAppend(t, openTape(t, s, "main"), Message("user", "ours"))
+	hooks := filepath.Join(s.Dir(), ".git", "hooks")
+	mustDo(t, os.MkdirAll(hooks, 0o700))
+	writeFile(t, filepath.Join(hooks, "post-update"), []byte("#!/bin/sh\nexit 1\n"))
+	return s.Dir()
+}
+
+// workspaceFiles are all files of a workspace, but for git's objects and what a fetch may
+// write: contents by path.
+func workspaceFiles(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(filepath.Dir(dir), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		switch rel = filepath.ToSlash(rel); rel {
+		case ".git/objects", ".git/refs", ".git/tape", ".git/logs/refs/tape":
+			return fs.SkipDir
+		case ".git/packed-refs":
+			return nil
+		}
+		kind := d.Type().String() + " "
+		if d.Type().IsRegular() {
+			out[rel] = kind + string(readFile(t, path))
+		} else {
+			out[rel] = kind
+		}
+		return nil
+	})
+	mustDo(t, err)
+	return out
+}
+
+func ownRefs(t *testing.T, dir string) string {
+	t.Helper()
+	return runGit(t, dir, "for-each-ref", "refs/heads", "refs/tags", "refs/tape/archive", "refs/replace")
+}
+
+func pullCase(t *testing.T, k hostile.Case, remote, knows string, builtin bool) {
+	dir := filepath.Join(t.TempDir(), "ws")
+	copyTree(t, knows, dir)
+	runGit(t, dir, "config", "remote.origin.url", remote)
+	s := reopen(t, dir)
+	o := &FetchOptions{RemoteOptions: RemoteOptions{Builtin: builtin}}
+	refsBefore, filesBefore := ownRefs(t, dir), workspaceFiles(t, dir)
+	accepted, err := s.knownRefs(acceptedRefs("origin"))
+	mustDo(t, err)
+	done, err := s.Fetch(t.Context(), "origin", o)
+	if now := ownRefs(t, dir); now != refsBefore {
+		t.Errorf("the fetch left the refs\n%s\nof\n%s", now, refsBefore)
+	}
+	wantSameFiles(t, workspaceFiles(t, dir), filesBefore)
+	if !wantTold(t, k, done, err) {
+		return
+	}
+	// Whatever else it has comes, and the tape is as it was, and can be gone on with.
+	now, err := s.knownRefs(acceptedRefs("origin"))
+	mustDo(t, err)
+	if k.Want != "" && now[k.Ref] != accepted[k.Ref] {
+		t.Errorf("%s is accepted at %s, was at %s", k.Ref, now[k.Ref], accepted[k.Ref])
+	}
+	mainBefore := lines(entriesOf(t, openTape(t, s, "main"), Query{}))
+	_, todo, err := s.Published(t.Context(), "origin", nil)
+	mustDo(t, err)
+	for _, status := range todo {
+		if _, err := s.Join(t.Context(), "origin", status.Tape); err != nil {
+			t.Errorf("join %s: %v", status.Tape, err)
+		}
+	}
+	main := openTape(t, s, "main")
+	if got := lines(entriesOf(t, main, Query{})); len(got) < len(mainBefore) || k.Want != "" && k.Ref == main.branch && !slices.Equal(got, mainBefore) {
+		t.Errorf("main has %d entries, had %d", len(got), len(mainBefore))
+	}
+	mustAppend(t, main, Message("user", "and on"))
+	verified(t, dir)
+}
+
+func wantSameFiles(t *testing.T, now, before map[string]string) {
+	t.Helper()
+	for _, path := range slices.Sorted(maps.Keys(now)) {
+		if was, ok := before[path]; !ok {
+			t.Errorf("%s was not there before", path)
+		} else if was != now[path] {
+			t.Errorf("%s has changed:\n%.500s\nwas:\n%.500s", path, now[path], was)
+		}
+	}
+	for path := range before {
+		if _, ok := now[path]; !ok {
+			t.Errorf("%s is gone", path)
+		}
+	}
+}
+
+// wantTold fails unless the case is told of in a status, or refused by the transport as a
+// whole. It reports whether the fetch was through.
+func wantTold(t *testing.T, k hostile.Case, done []RefStatus, err error) (through bool) {
+	t.Helper()
+	if err != nil {
+		if k.Want == "" {
+			t.Errorf("a harmless remote is refused: %v", err)
+		}
+		if !errors.Is(err, ErrHostile) && !errors.Is(err, ErrRemote) && !errors.Is(err, ErrRefused) && !errors.Is(err, ErrConflict) {
+			t.Errorf("of no class: %v", err)
+		}
+		wantPlain(t, err)
+		return false
+	}
+	for _, d := range done {
+		if d.Status != RefRejected {
+			continue
+		}
+		if k.Want == "" {
+			t.Errorf("%s of a harmless remote is refused: %v", d.Ref, d.Err)
+		}
+		wantPlain(t, d.Err)
+		if Hint(d.Err) == "" {
+			t.Errorf("%s: no way out: %v", d.Ref, d.Err)
+		}
+	}
+	return true
+}
+
+func wantPlain(t *testing.T, err error) {
+	t.Helper()
+	text := strings.ReplaceAll(err.Error(), "\n", " ")
+	if strings.IndexFunc(text, isControl) >= 0 || len(text) > 4000 {
+		t.Errorf("not fit for a terminal: %q", err)
+	}
+}
+
+func cloneCase(t *testing.T, k hostile.Case, remote string, builtin bool) {
+	dir := filepath.Join(t.TempDir(), "clones", "ws")
+	s, done, err := Clone(t.Context(), remote, dir, &CloneOptions{RemoteOptions: RemoteOptions{Builtin: builtin}})
+	through := wantTold(t, k, done.Rejected, err)
+	if !through {
+		if _, err := os.Lstat(filepath.Dir(dir)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a clone that failed left something: %v", err)
+		}
+		return
+	}
+	refs, evil := ownRefs(t, dir), hostile.Refs(t, remote)
+	if k.Want != "" && strings.Contains(refs, " "+k.Ref+"\n") && strings.Contains(refs, evil[k.Ref]) {
+		t.Errorf("%s was let in:\n%s", k.Ref, refs)
+	}
+	for path := range workspaceFiles(t, dir) {
+		top, _, _ := strings.Cut(path, "/")
+		if !slices.Contains([]string{".", "..", ".git", tapeFile, anchorsDir, configFile}, top) {
+			t.Errorf("%s was written", path)
+		}
+	}
+	tapes, err := s.Tapes(t.Context())
+	mustDo(t, err)
+	for _, tp := range tapes {
+		mustAppend(t, tp, Message("user", "and on"))
+	}
+	healthy(t, dir)
+}
