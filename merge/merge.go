@@ -9,6 +9,11 @@
 //	f, err := t.Fork(ctx, "try-wal")
 //	…
 //	res, err := merge.Back(ctx, f)
+//
+// With a remote, the other side is this workspace: what is published is merged into, and
+// what is only here follows.
+//
+//	done, err := merge.Pull(ctx, store, "origin", nil)
 package merge
 
 import (

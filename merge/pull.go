@@ -3,6 +3,7 @@ package merge
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"tape/repo"
 )
@@ -33,13 +34,22 @@ func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]
 		return out, err
 	}
 	out = append(out, done...)
+	rejected := map[string]bool{}
 	for _, status := range todo {
+		if rejected[s.TapeOf(status.Tape)] {
+			continue // not without its tape
+		}
 		status, err := s.Join(ctx, remote, status.Tape)
 		if err != nil {
 			return out, err
 		}
 		out = append(out, status)
+		if status.Status == repo.RefRejected && s.TapeOf(status.Tape) == status.Tape {
+			rejected[status.Tape] = true
+		}
 	}
+	// Forks of forks first.
+	slices.SortStableFunc(fetched, func(a, b repo.RefStatus) int { return strings.Count(b.Tape, "/") - strings.Count(a.Tape, "/") })
 	for _, gone := range fetched {
 		if gone.Status != repo.RefDeleted {
 			continue

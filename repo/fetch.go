@@ -32,7 +32,11 @@ func (s *Store) Fetch(ctx context.Context, remote string, o *FetchOptions) ([]Re
 	if o == nil {
 		o = &FetchOptions{}
 	}
+	const tries = 5
 	out, err := s.fetch(ctx, remote, o)
+	for n := 1; n < tries && errors.Is(err, gitstore.ErrConflict); n++ {
+		out, err = s.fetch(ctx, remote, o) // somebody else has fetched meanwhile
+	}
 	if err != nil {
 		return out, fmt.Errorf("fetch from %s: %w", remote, classify(err))
 	}
@@ -151,13 +155,20 @@ func (s *Store) accept(ctx context.Context, remote string, o *FetchOptions) ([]R
 		if err != nil {
 			return nil, err
 		}
+		if a.followed {
+			break // what was fetched may be gone, too: again
+		}
 	}
 	// First what refuses is forgotten, then the rest is taken over: cut off in between, it
 	// is looked at again.
 	if err := s.git.UpdateRefs(ctx, a.forget); err != nil {
 		return nil, err
 	}
-	return a.out, s.git.UpdateRefs(ctx, a.updates)
+	if err := s.git.UpdateRefs(ctx, a.updates); err != nil || !a.followed {
+		return a.out, err
+	}
+	rest, err := s.fetch(ctx, remote, o)
+	return append(a.out, rest...), err
 }
 
 // acceptance is one look at what a remote has.
@@ -165,7 +176,8 @@ type acceptance struct {
 	s                 *Store
 	remote            string
 	o                 *FetchOptions
-	purged            map[string]bool // slugs of tapes and forks that were purged there
+	purged            map[string]gitstore.Hash // slugs of tapes and forks that were purged there, and what became what they have
+	followed          bool                     // the same was done here: objects are gone
 	fetched, accepted map[string]gitstore.Hash
 	bad               map[string]error // names that cannot be used
 	check             *incomingCheck

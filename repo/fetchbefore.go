@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tape/internal/gitstore"
@@ -34,7 +35,7 @@ func (a *acceptance) before(ctx context.Context, in incoming) (gitstore.Hash, er
 	}
 	if isTag {
 		slug, _, _ := strings.Cut(strings.TrimPrefix(in.Ref, tagPrefix), "/")
-		if a.purged[slug] {
+		if !a.purged[slug].IsZero() {
 			return gitstore.ZeroHash, nil
 		}
 		return in.Old, nil
@@ -62,36 +63,65 @@ func (a *acceptance) isMerged(h gitstore.Hash) (bool, error) {
 	return false, nil
 }
 
-// beforePurge lets a branch be another one that was purged, if that is wanted.
+// beforePurge lets a branch be another one that was purged, if that is wanted. What was
+// added to the old history since then is not in the new one: it is ours still, if we have
+// it.
 func (a *acceptance) beforePurge(ctx context.Context, in incoming) (gitstore.Hash, error) {
 	t, err := a.s.tapeAt(in.Ref, in.New)
 	if err != nil {
 		return in.Old, nil //nolint:nilerr // the check says what is wrong
 	}
-	ids, ok, err := t.checkPurged(ctx, in.Old, in.New)
+	old, ids, err := t.purgedFrom(ctx, in.Old, in.New)
 	switch {
-	case err != nil || !ok:
+	case err != nil || old.IsZero():
 		return in.Old, nil //nolint:nilerr // then it is a history that was rewritten
 	case !a.o.Purges:
+		a.refused = append(a.refused, strings.TrimPrefix(strings.TrimPrefix(in.Ref, branchPrefix), forkPrefix)+"/")
 		return in.Old, conflict("tape pull --purge takes it out here, too, for good",
-			"%s of %q were purged at %s of what had to go", countEntries(int64(len(ids))), t.name, a.remote)
+			"%q was purged at %s: %s changed", t.name, a.remote, countEntries(int64(len(ids))))
 	}
 	if a.purged == nil {
-		a.purged = map[string]bool{}
+		a.purged = map[string]gitstore.Hash{}
 	}
-	a.purged[t.slug] = true
+	a.purged[t.slug] = old
 	return gitstore.ZeroHash, nil
+}
+
+// purgedFrom finds what of a history became another one by the purges that it records: its
+// newest commit, or one that a purge replaced. Zero if that is none.
+func (t *Tape) purgedFrom(ctx context.Context, old, next gitstore.Hash) (gitstore.Hash, []int64, error) {
+	was, err1 := t.store.firstParents(ctx, old)
+	is, err2 := t.store.firstParents(ctx, next)
+	if err := errors.Join(err1, err2); err != nil {
+		return gitstore.ZeroHash, nil, err
+	}
+	candidates := []gitstore.Hash{old}
+	for _, h := range is {
+		c, err := t.store.git.Commit(h)
+		if err != nil {
+			return gitstore.ZeroHash, nil, corruptObject(h, err)
+		}
+		if replaced, err := gitstore.ParseHash(c.Trailer(trailerReplaces)); err == nil && slices.Contains(was, replaced) {
+			candidates = append(candidates, replaced)
+		}
+	}
+	for _, h := range candidates {
+		if ids, ok, err := t.checkPurged(ctx, h, next); err != nil || ok {
+			return h, ids, err
+		}
+	}
+	return gitstore.ZeroHash, nil, nil
 }
 
 // follow does here what a purge has done at the remote, and refuses what a purge here has
 // taken out.
 func (a *acceptance) follow(ctx context.Context, in incoming) error {
-	if !strings.HasPrefix(in.Ref, branchPrefix) && !strings.HasPrefix(in.Ref, forkPrefix) {
+	if strings.HasPrefix(in.Ref, tagPrefix) {
 		return nil
 	}
 	head, err := a.s.git.Ref(in.Ref)
-	if errors.Is(err, gitstore.ErrNotFound) {
-		return nil
+	if errors.Is(err, gitstore.ErrNotFound) || strings.HasPrefix(in.Ref, archivePrefix) {
+		return a.notPurged(ctx, in)
 	}
 	if err != nil {
 		return err
@@ -102,8 +132,8 @@ func (a *acceptance) follow(ctx context.Context, in incoming) error {
 	}
 	old := a.accepted[in.Ref]
 	switch {
-	case a.purged[t.slug]:
-		base, err := a.s.commonCommit(head, old)
+	case !a.purged[t.slug].IsZero():
+		base, err := a.s.commonCommit(head, a.purged[t.slug])
 		if errors.Is(err, ErrConflict) {
 			return nil // it was followed with the tape, of which it is a fork
 		}
@@ -113,16 +143,72 @@ func (a *acceptance) follow(ctx context.Context, in incoming) error {
 		if has, err := a.s.contains(in.New, base); err != nil || has {
 			return err // what was taken out never was here
 		}
+		a.followed = true
 		done, err := t.followPurge(ctx, base, in.New, PurgeOptions{Derived: a.o.Derived})
 		for _, left := range done.Left {
 			a.s.warn(left)
 		}
 		return err
 	case old.IsZero():
+		return t.notReplaced(ctx, a.remote, head, in.New)
+	}
+	return nil
+}
+
+// notReplaced refuses what a remote has of a tape if that was purged here. Where the remote
+// has nothing else, the hint replaces it.
+func (t *Tape) notReplaced(ctx context.Context, remote string, head, theirs gitstore.Hash) error {
+	was, err := t.wasPurged(ctx, head, theirs)
+	if err != nil || !was {
+		return err
+	}
+	here, err1 := t.store.firstParents(ctx, head)
+	there, err2 := t.store.firstParents(ctx, theirs)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	all := false
+	if more := len(here) - len(there); more > 0 {
+		c, _, ok, err := t.store.newPurgeCheck(ctx, here[:more])
+		if err == nil && ok {
+			all, err = c.histories(theirs, here[more])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !all {
+		return conflict("purge it in a fresh clone of the remote, and replace it from there: tape clone, tape purge --rule all, and what that prints",
+			"%s still has of %q what was purged here, and entries that somebody has pushed since", remote, t.name)
+	}
+	branch, tags := shellWord(t.Branch()), shellWord("+"+tagPrefix+t.slug+"/*:"+tagPrefix+t.slug+"/*")
+	git := "git -C " + shellWord(t.store.dir) + " push --no-verify "
+	return conflict(fmt.Sprintf("replace it there: %s--force-with-lease=%s:%s %s %s && %s%s %s", git, branch, theirs, shellWord(remote), branch, git, shellWord(remote), tags),
+		"%s still has of %q what was purged here", remote, t.name)
+}
+
+// notPurged refuses a fork that is not here, or an archive, of a history that was purged here.
+func (a *acceptance) notPurged(ctx context.Context, in incoming) error {
+	name, err := a.s.nameAt(in.New)
+	if err != nil {
+		return err
+	}
+	for ok := name != ""; ok; name, _, ok = cutFork(name) {
+		t, err := a.s.Tape(ctx, name)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		head, err := t.head()
+		if err != nil {
+			return err
+		}
 		was, err := t.wasPurged(ctx, head, in.New)
 		if err == nil && was {
-			err = conflict(fmt.Sprintf("replace it there: git -C %s push --no-verify --force-with-lease=%s:%s %s %s; and its tags likewise",
-				shellWord(a.s.dir), shellWord(t.Branch()), in.New, shellWord(a.remote), shellWord(t.Branch())),
+			err = conflict(fmt.Sprintf("delete it there: git -C %s push --no-verify --force-with-lease=%s:%s %s :%s",
+				shellWord(a.s.dir), shellWord(in.Ref), in.New, shellWord(a.remote), shellWord(in.Ref)),
 				"%s still has of %q what was purged here", a.remote, t.name)
 		}
 		return err

@@ -51,6 +51,9 @@ func (s *Store) Published(ctx context.Context, remote string, names []string) (d
 		}
 	}
 	sortRefs(refs)
+	defer func() { // what a fork is of before the fork
+		slices.SortStableFunc(todo, func(a, b RefStatus) int { return strings.Count(a.Tape, "/") - strings.Count(b.Tape, "/") })
+	}()
 	for _, ref := range refs {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
@@ -69,6 +72,16 @@ func (s *Store) Published(ctx context.Context, remote string, names []string) (d
 		}
 	}
 	return done, todo, nil
+}
+
+// TapeOf is the tape that a fork is of, or that a fork of which it is one; of a tape, itself.
+func (s *Store) TapeOf(name string) string {
+	if f := s.forkHandle(name); f != nil {
+		if _, err := s.git.Ref(s.handle(name).branch); err != nil {
+			return f.rootName()
+		}
+	}
+	return name
 }
 
 // goTogether reports whether two names are the same, or one is a fork of the other.
@@ -133,6 +146,10 @@ func (j *joining) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if j.t.IsFork() && j.t.start(head) != j.t.start(j.theirs) {
+		return conflict("merge or discard one of them: here tape merge "+shellWord(j.t.fork)+", or tape discard "+shellWord(j.t.fork)+", then pull again",
+			"there is another fork %q at %s, that began with something else", j.t.name, j.remote)
+	}
 	rel, err := j.s.relate(head, j.theirs)
 	if err != nil {
 		return err
@@ -147,7 +164,7 @@ func (j *joining) run(ctx context.Context) error {
 func (j *joining) create(ctx context.Context) error {
 	t := j.t
 	if t.IsFork() {
-		if gone, err := t.closedHere(ctx, j.theirs); err != nil || gone {
+		if gone, err := t.closedHere(ctx, j.theirs, true); err != nil || gone {
 			return err
 		}
 	} else if err := t.checkNoFork(); err != nil {
@@ -227,8 +244,11 @@ func (j *joining) strange(ctx context.Context, w *writer) error {
 	if w.st.LastID == 1 && len(forks) == 0 && !j.t.IsFork() {
 		return nil
 	}
-	return conflict("tape reset --archive keeps what is here as an archive; then pull again",
-		"%q was begun both here and at %s, and the two have nothing in common", j.t.name, j.remote)
+	hint := "tape reset --archive keeps what is here as an archive; then pull again"
+	if len(forks) > 0 {
+		hint = "merge or discard its forks; then " + hint
+	}
+	return conflict(hint, "%q was begun both here and at %s, and the two have nothing in common", j.t.name, j.remote)
 }
 
 // forward plans to go on with what the remote has (case 3). What git made there is

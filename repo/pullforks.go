@@ -10,33 +10,44 @@ import (
 	"tape/internal/gitstore"
 )
 
-// closedHere reports whether a fork's commit was merged into what it is a fork of, or the
-// fork was closed with nothing to merge, or discarded.
-func (t *Tape) closedHere(ctx context.Context, at gitstore.Hash) (bool, error) {
-	parent, err := t.store.Tape(ctx, t.Parent())
-	if errors.Is(err, ErrNotFound) {
-		// Of a fork that is closed itself.
-		if up := t.store.forkHandle(t.Parent()); up != nil {
-			return true, nil
+// closedHere reports whether a fork's commit was merged into something that it is a fork
+// of, or the fork was closed with nothing to merge; with discards, or discarded.
+func (t *Tape) closedHere(ctx context.Context, at gitstore.Hash, discards bool) (bool, error) {
+	known := false
+	for name, ok := t.Parent(), true; ok; name, _, ok = cutFork(name) {
+		up, err := t.store.Tape(ctx, name)
+		if errors.Is(err, ErrNotFound) {
+			continue
 		}
+		if err != nil {
+			return false, err
+		}
+		known = true
+		if closed, err := up.hasClosed(at, discards); err != nil || closed {
+			return closed, err
+		}
+	}
+	if !known {
 		return false, conflict("pull it, too: without --tape everything is pulled", "%q, which %q is a fork of, is not here", t.Parent(), t.name)
 	}
-	if err != nil {
-		return false, err
-	}
-	head, err := parent.head()
+	return false, nil
+}
+
+// hasClosed is closedHere for one of what a fork may be merged into.
+func (t *Tape) hasClosed(at gitstore.Hash, discards bool) (bool, error) {
+	head, err := t.head()
 	if err != nil {
 		return false, err
 	}
 	if has, err := t.store.contains(head, at); err != nil || has {
 		return has, err
 	}
-	log, err := t.store.git.Reflog(parent.branch)
+	log, err := t.store.git.Reflog(t.branch)
 	if err != nil {
 		return false, err
 	}
 	for _, e := range log {
-		if !strings.HasPrefix(e.Message, discardMessage) && !strings.HasPrefix(e.Message, nothingMessage) {
+		if !strings.HasPrefix(e.Message, nothingMessage) && !(discards && strings.HasPrefix(e.Message, discardMessage)) {
 			continue
 		}
 		if has, err := t.store.contains(e.New, at); err != nil && !errors.Is(err, ErrCorrupt) || has {
@@ -47,8 +58,8 @@ func (t *Tape) closedHere(ctx context.Context, at gitstore.Hash) (bool, error) {
 }
 
 // CloseGone closes a fork that a remote had and no longer has, and reports whether it did:
-// only where all of it is merged. Else it stays, as one that only this workspace has. The
-// status is that of Fetch.
+// only where all of it is merged, into whatever it is a fork of. Else it stays, and is looked
+// at again by the next one. The status is that of Fetch.
 func (s *Store) CloseGone(ctx context.Context, remote string, gone RefStatus) (closed bool, err error) {
 	t, err := s.Tape(ctx, gone.Tape)
 	if err == nil && t.branch == gone.Ref {
@@ -56,6 +67,9 @@ func (s *Store) CloseGone(ctx context.Context, remote string, gone RefStatus) (c
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return false, fmt.Errorf("close fork %q: %w", gone.Tape, classify(err))
+	}
+	if err == nil && !closed {
+		return false, nil
 	}
 	name := acceptedRefs(remote) + innerRef(gone.Ref)
 	old, err := s.git.Ref(name)
@@ -68,11 +82,31 @@ func (s *Store) CloseGone(ctx context.Context, remote string, gone RefStatus) (c
 	return closed, classify(err)
 }
 
-// closeMerged closes a fork that is merged whole into what it is a fork of, by whomever.
+// closeMerged closes a fork that is merged whole into something that it is a fork of, by
+// whomever.
 func (t *Tape) closeMerged(ctx context.Context) (closed bool, err error) {
+	at, err := t.head()
+	if err != nil {
+		return false, err
+	}
 	into, err := t.target(ctx)
 	if err != nil {
 		return false, err
+	}
+	for name, ok := t.Parent(), true; ok; name, _, ok = cutFork(name) {
+		up, err := t.store.Tape(ctx, name)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if has, err := up.hasClosed(at, false); err != nil {
+			return false, err
+		} else if has {
+			into = up
+			break
+		}
 	}
 	err = into.locked(ctx, func(w *writer) error {
 		return t.locked(ctx, func(fw *writer) error {

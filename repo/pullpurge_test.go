@@ -25,8 +25,12 @@ func TestPullPurged(t *testing.T) {
 		t.Fatalf("the push says %v", err)
 	}
 	print := stopped.Findings[0].Fingerprint
+	gone := mustFork(t, m, "gone", "")
 	mustPush(t, ada, &PushOptions{Forks: true, Allow: []string{print}})
 	mustDo(t, ada.DisallowSecret(print))
+	mustDo(t, gone.Discard(ctx))
+	stamp := "refs/tape/archive/main/20261120T093000Z"
+	runGit(t, ada.Dir(), "push", "-q", "--no-verify", "origin", "tape/main:"+stamp)
 	bob := mustClone(t, remote)
 	mustAppend(t, openTape(t, bob, "main"), Message("user", "of bob"))
 
@@ -39,18 +43,36 @@ func TestPullPurged(t *testing.T) {
 	// As long as the remote has it, it does not come back.
 	statuses, err := ada.Fetch(ctx, "origin", nil)
 	mustDo(t, err)
-	i := slices.IndexFunc(statuses, func(s RefStatus) bool { return s.Tape == "main" && s.Status == RefRejected })
-	if i < 0 || !strings.Contains(Hint(statuses[i].Err), "--force-with-lease") {
-		t.Fatalf("the fetch says %+v", statuses)
+	for _, ref := range []string{"refs/heads/tape/main", stamp} {
+		i := slices.IndexFunc(statuses, func(s RefStatus) bool { return s.Ref == ref && s.Status == RefRejected })
+		if i < 0 || !strings.Contains(Hint(statuses[i].Err), "--force-with-lease") {
+			t.Fatalf("the fetch says nothing of %s: %+v", ref, statuses)
+		}
 	}
 	if got := saidIn(t, m); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, secret) }) {
 		t.Fatalf("the tape has %q", got)
 	}
+	accepted, err := ada.knownRefs(acceptedRefs("origin"))
+	mustDo(t, err)
+	for ref := range accepted {
+		if !strings.HasPrefix(ref, tagPrefix) {
+			t.Errorf("%s is accepted", ref)
+		}
+	}
 	runGit(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", "tape/main", "fork/main/x", "refs/tags/anchor/*:refs/tags/anchor/*")
+	statuses, err = ada.Fetch(ctx, "origin", nil)
+	mustDo(t, err)
+	for _, ref := range []string{"refs/heads/fork/main/gone", stamp} {
+		i := slices.IndexFunc(statuses, func(s RefStatus) bool { return s.Ref == ref && s.Status == RefRejected })
+		if i < 0 || !strings.Contains(Hint(statuses[i].Err), "delete it there") {
+			t.Fatalf("the fetch says nothing of %s: %+v", ref, statuses)
+		}
+	}
+	runGit(t, ada.Dir(), "push", "-q", "--no-verify", "origin", ":fork/main/gone", ":"+stamp)
 
 	statuses, err = bob.Fetch(ctx, "origin", nil)
 	mustDo(t, err)
-	i = slices.IndexFunc(statuses, func(s RefStatus) bool { return s.Tape == "main" && s.Status == RefRejected })
+	i := slices.IndexFunc(statuses, func(s RefStatus) bool { return s.Tape == "main" && s.Status == RefRejected })
 	if i < 0 || !errors.Is(statuses[i].Err, ErrConflict) || !strings.Contains(Hint(statuses[i].Err), "tape pull --purge") {
 		t.Fatalf("bob's fetch says %+v", statuses)
 	}

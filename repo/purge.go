@@ -32,8 +32,7 @@ const AllRules = "all"
 // PurgeOptions say what is taken out of a tape. Something has to be named.
 type PurgeOptions struct {
 	// IDs names entries of the tape. The secrets in them are masked, here and wherever
-	// else in the history of the tape, of its forks and archives they stand. An entry
-	// without any that the scanner knows loses all its text.
+	// else in the history of the tape, of its forks and archives they stand.
 	IDs []int64
 	// Whole takes the whole text out of the named entries in any case.
 	Whole bool
@@ -174,7 +173,20 @@ func (p *purge) run() error {
 		return err
 	}
 	p.o.Step("moving branches")
-	return p.carryOut(j)
+	if err := p.carryOut(j); err != nil {
+		return err
+	}
+	return p.disallow()
+}
+
+// disallow makes what was taken out a secret again, to pushes and to the setting redact.
+func (p *purge) disallow() error {
+	for _, print := range p.out.Fingerprints {
+		if err := p.s.DisallowSecret(print); err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
+	return nil
 }
 
 // check refuses names that the scanner does not know.
@@ -288,15 +300,14 @@ func (p *purge) choose() error {
 			return err
 		}
 		_, found := p.o.find.Mask(e.Raw, nil)
-		if p.o.Whole || len(found) == 0 {
+		if p.o.Whole {
 			parsed, err := jsonl.Parse(e.Raw)
 			if err != nil {
 				return err
 			}
-			if len(found) == 0 && !p.o.Whole && bytes.Contains(e.Payload, []byte("[redacted")) {
-				continue // it was purged before
-			}
 			p.mask.whole[digestOf(parsed)] = true
+		} else if len(found) == 0 && !bytes.Contains(e.Payload, []byte("[redacted")) { // or it was purged before
+			return notFound("--whole takes all of its text out", "no known secret is in @%d of %q", id, p.t.name)
 		}
 		for _, f := range found {
 			prints[f.Fingerprint] = true

@@ -5,6 +5,7 @@ import (
 	"compress/zlib"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -204,7 +205,8 @@ func TestPurgeForks(t *testing.T) {
 	wantNowhere(t, s.Dir(), leak(1))
 }
 
-// An entry whose secret no rule knows loses all its text, and stays what it was.
+// An entry whose secret no rule knows loses all its text if that is wanted, and stays what
+// it was.
 func TestPurgeWhole(t *testing.T) {
 	s := testStore(t, nil)
 	m := openTape(t, s, "main")
@@ -215,7 +217,10 @@ func TestPurgeWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustPurge(t, m, PurgeOptions{IDs: []int64{2, 3, 4}})
+	if _, err := m.Purge(t.Context(), PurgeOptions{IDs: []int64{2}}); !errors.Is(err, ErrNotFound) || !strings.Contains(Hint(err), "--whole") {
+		t.Fatalf("without Whole: %v", err)
+	}
+	mustPurge(t, m, PurgeOptions{IDs: []int64{2, 3, 4}, Whole: true})
 	got := entriesOf(t, m, Query{})
 	for i, want := range []string{`{"role":"user","content":"[redacted]"}`,
 		`{"calls":[{"id":"c1","type":"function","function":{"name":"run","arguments":"[redacted]"}}],"n":1.0}`,

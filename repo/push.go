@@ -96,6 +96,9 @@ func (p *pushing) run(ctx context.Context) ([]RefStatus, error) {
 			return p.statuses(), err
 		}
 	}
+	if err := p.noteEqual(ctx); err != nil {
+		return p.statuses(), err
+	}
 	return p.statuses(), p.firstHead(ctx)
 }
 
@@ -249,29 +252,19 @@ func (p *pushing) checkForward(ctx context.Context, t *Tape, old, head gitstore.
 			return err
 		}
 		if !has {
-			return p.notHere(ctx, t, old, head)
+			return conflict(p.pullHint(), "%s has entries of %q that are not here", p.remote, t.name)
 		}
 	}
 	return p.s.checkGrowth(ctx, t.branch, old, head)
 }
 
-// notHere says that the remote has something that is not in the tape.
-func (p *pushing) notHere(ctx context.Context, t *Tape, old, head gitstore.Hash) error {
-	const pull = "run tape pull, which brings both together, then push again"
-	chain, err := p.s.firstParents(ctx, head)
-	if err != nil {
-		return err
+// pullHint is the way out where the remote has something else.
+func (p *pushing) pullHint() string {
+	remote := ""
+	if p.remote != DefaultRemote {
+		remote = " " + shellWord(p.remote)
 	}
-	for _, h := range chain {
-		if _, purged, err := p.s.purgeRecord(h); err != nil {
-			return err
-		} else if purged {
-			return conflict(fmt.Sprintf("if that is what was purged, replace it there: git -C %s push --no-verify --force-with-lease=%s:%s %s %s; else %s",
-				shellWord(p.s.dir), shellWord(t.Branch()), old, shellWord(p.remote), shellWord(t.Branch()), pull),
-				"%s has something of %q that is not here", p.remote, t.name)
-		}
-	}
-	return conflict(pull, "%s has entries of %q that are not here", p.remote, t.name)
+	return "run tape pull" + remote + ", which brings both together, then push again"
 }
 
 func (p *pushing) planTags(t *Tape, x *send) error {
@@ -284,7 +277,7 @@ func (p *pushing) planTags(t *Tape, x *send) error {
 		case !ok:
 			x.refs, x.tips = append(x.refs, gitstore.PushRef{Name: tag.Name, New: tag.Hash}), append(x.tips, tag.Hash)
 		case published != tag.Hash:
-			return conflict("run tape pull, which takes over what is published, then push again",
+			return conflict(p.pullHint(),
 				"the tag %s is published, and is another one here", shortTag(tag.Name))
 		}
 	}
@@ -315,8 +308,8 @@ func (p *pushing) planArchives(t *Tape, x *send) error {
 	return nil
 }
 
-// planClosed deletes the forks of a tape at the remote that were merged or discarded here,
-// with all that the remote has of them.
+// planClosed deletes the forks of a tape at the remote that were merged here, with all that
+// the remote has of them.
 func (p *pushing) planClosed(ctx context.Context, t *Tape) error {
 	for ref, at := range p.has {
 		if !strings.HasPrefix(ref, forkPrefix) {
@@ -333,7 +326,7 @@ func (p *pushing) planClosed(ctx context.Context, t *Tape) error {
 		if f == nil || f.branch != ref || !f.isForkOf(t.name) {
 			continue
 		}
-		closed, err := f.closedHere(ctx, at)
+		closed, err := f.closedHere(ctx, at, false)
 		if err != nil {
 			return err
 		}
@@ -420,7 +413,7 @@ func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
 			x.status.Status = RefRejected
 			hint := "the remote's own rules say so: ask who keeps it"
 			if refused == "non-fast-forward" || refused == "already exists" {
-				hint = "run tape pull, which brings both together, then push again"
+				hint = p.pullHint()
 			}
 			x.status.Err = conflict(hint, "%s refused %q: %s", p.remote, x.status.Tape, refused)
 		}
@@ -458,6 +451,20 @@ func (p *pushing) note(ctx context.Context, sent []gitstore.PushRef) error {
 		}
 	}
 	return nil
+}
+
+// noteEqual remembers the branches that the remote had already as they are here.
+func (p *pushing) noteEqual(ctx context.Context) error {
+	var equal []gitstore.PushRef
+	for _, x := range p.sends {
+		if x.status.Status != RefUpToDate {
+			continue
+		}
+		if head, err := x.t.head(); err == nil && p.has[x.t.branch] == head {
+			equal = append(equal, gitstore.PushRef{Name: x.t.branch, New: head})
+		}
+	}
+	return p.note(ctx, equal)
 }
 
 // firstHead lets a remote that was empty, and is a path, have the first tape checked out

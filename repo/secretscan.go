@@ -58,10 +58,9 @@ func (e *SecretsError) Hint() string {
 		return ""
 	}
 	f := e.Findings[0]
+	// Not by its number: that is the one in the commit where it came in, and may be another
+	// entry's by now.
 	purge := "tape purge --fingerprint " + f.Fingerprint
-	if f.Entry > 0 {
-		purge = fmt.Sprintf("tape purge @%d", f.Entry)
-	}
 	if f.Tape != "" {
 		purge += " --tape " + shellWord(f.Tape)
 	}

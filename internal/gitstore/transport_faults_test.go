@@ -251,3 +251,49 @@ func resummed(pack []byte) []byte {
 	sum := sha1.Sum(body)
 	return append(bytes.Clone(body), sum[:]...)
 }
+
+// A remote's words go to a terminal without what that would obey.
+func TestRemoteWordsAreHarmless(t *testing.T) {
+	said := "remote: \x1b]0;title\x07\x1b[2Jgone\x00\u009b31m\xff\nfatal: it\tdied\r\n"
+	if got := explain(said); got != "remote: ]0;title[2Jgone31m\nfatal: it died" {
+		t.Errorf("an error says %q", got)
+	}
+	var shown bytes.Buffer
+	if n, err := (&tail{more: &shown}).Write([]byte(said)); n != len(said) || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	if got := shown.String(); strings.ContainsAny(got, "\x1b\x07\x00") || !strings.HasSuffix(got, "died\r\n") {
+		t.Errorf("progress is %q", got)
+	}
+}
+
+// TestCheckTree knows what git fsck knows.
+func TestCheckTree(t *testing.T) {
+	j := newJudge(t)
+	blob := j.hash(j.git("hash-object", "-w", "-t", "blob", os.DevNull))
+	tree := j.hash(j.git("hash-object", "-w", "-t", "tree", os.DevNull))
+	entry := func(mode, name string) string {
+		h := blob
+		if strings.HasPrefix(mode, "4") {
+			h = tree
+		}
+		return mode + " " + name + "\x00" + string(h[:])
+	}
+	for _, raw := range []string{
+		"", entry("100644", "a"), entry("100644", "a") + entry("40000", "b"), entry("100644", "a.b") + entry("40000", "a"), entry("100644", "git"),
+		entry("100644", "b") + entry("100644", "a"), entry("40000", "a") + entry("100644", "a.b"), entry("100644", "a") + entry("100644", "a"),
+		entry("100644", "a") + entry("40000", "a"), entry("0100644", "a"), entry("100644", ".git"), entry("100644", ".GIT"), entry("40000", ".g\u200cit"),
+		entry("40000", "git~1"), entry("40000", ".git. "), entry("40000", ".git::$INDEX_ALLOCATION"), entry("100644", ".."), entry("100644", ""),
+		"100644 a\x00" + strings.Repeat("\x00", 20),
+	} {
+		path := filepath.Join(j.dir, "tree")
+		j.ok(os.WriteFile(path, []byte(raw), 0o600))
+		h := j.git("hash-object", "-w", "-t", "tree", "--literally", path)
+		out, err := j.tryGit(j.dir, "fsck", "--strict", "--no-dangling")
+		bad := err != nil && strings.Contains(out, h)
+		if err := checkTree([]byte(raw)); (err != nil) != bad {
+			t.Errorf("tree %q: %v, and git says %q", raw, err, out)
+		}
+		j.ok(os.Remove(filepath.Join(j.gitDir, "objects", h[:2], h[2:])))
+	}
+}

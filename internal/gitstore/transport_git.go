@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -142,7 +143,7 @@ const tailBytes = 64 << 10
 
 func (t *tail) Write(p []byte) (int, error) {
 	if t.more != nil {
-		_, _ = t.more.Write(p) // a terminal that is gone does not stop the transport
+		_, _ = t.more.Write(harmless(p)) // a terminal that is gone does not stop the transport
 	}
 	t.kept = append(t.kept, p...)
 	if over := len(t.kept) - tailBytes; over > 0 {
@@ -185,6 +186,12 @@ func printable(s string) string {
 		}
 		return c
 	}, strings.ReplaceAll(s, "\t", " "))
+}
+
+// harmless drops from a remote's text, while it goes to a terminal, what that would obey,
+// except for the ends of lines.
+func harmless(p []byte) []byte {
+	return slices.DeleteFunc(slices.Clone(p), func(c byte) bool { return c < ' ' && c != '\n' && c != '\r' && c != '\t' || c == 0x7f })
 }
 
 // What git says when credentials are wrong, what it says of bad objects, and what it

@@ -66,7 +66,7 @@ func (p *packets) next() ([]byte, error) {
 		return nil, hungUp(err)
 	}
 	if said, ok := bytes.CutPrefix(content, []byte("ERR ")); ok {
-		return nil, fmt.Errorf("%w: it says: %s", ErrRemote, bytes.TrimSpace(said))
+		return nil, fmt.Errorf("%w: it says: %s", ErrRemote, printable(strings.TrimSpace(string(said))))
 	}
 	return content, nil
 }
@@ -191,10 +191,10 @@ func (s *sidebands) Read(b []byte) (int, error) {
 				s.said = append(s.said[:0], s.said[over:]...)
 			}
 			if s.progress != nil {
-				_, _ = s.progress.Write(raw[1:])
+				_, _ = s.progress.Write(harmless(raw[1:]))
 			}
 		case 3:
-			return 0, fmt.Errorf("%w: it says: %s", ErrRemote, bytes.TrimSpace(raw[1:]))
+			return 0, fmt.Errorf("%w: it says: %s", ErrRemote, printable(strings.TrimSpace(string(raw[1:]))))
 		default:
 			// Before the pack it tells, perhaps more than once, what we have in common.
 			if text := string(raw); !strings.HasPrefix(text, "ACK ") && !strings.HasPrefix(text, "NAK") {
@@ -275,20 +275,20 @@ func readReport(in io.Reader, progress io.Writer) (reasons map[string]string, sa
 		verb, rest, _ := strings.Cut(text, " ")
 		switch {
 		case verb == "unpack" && rest != "ok":
-			return nil, "", fmt.Errorf("%w: it could not take the objects: %s%s", ErrRemote, rest, saidSuffix(s.said))
+			return nil, "", fmt.Errorf("%w: it could not take the objects: %s%s", ErrRemote, printable(rest), saidSuffix(s.said))
 		case verb == "ok":
 			reasons[rest] = ""
 		case verb == "ng":
 			name, why, _ := strings.Cut(rest, " ")
-			reasons[name] = why
+			reasons[name] = printable(why)
 		}
 	}
 	_, _ = io.Copy(io.Discard, s) // what hooks say after the fact
-	return reasons, strings.TrimSpace(string(s.said)), nil
+	return reasons, printable(strings.TrimSpace(string(s.said))), nil
 }
 
 func saidSuffix(said []byte) string {
-	if text := strings.TrimSpace(string(said)); text != "" {
+	if text := printable(strings.TrimSpace(string(said))); text != "" {
 		return ": " + text
 	}
 	return ""

@@ -1,6 +1,9 @@
 package secrets
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // strength is how much a name says of what is assigned to it.
 type strength int
@@ -239,6 +242,9 @@ func (w *walker) judge(text []byte, v assigned, name []byte, k strength) {
 		!printable(value) || inMark(text, v.from+1) || bytes.Contains(value, []byte(marker)) {
 		return
 	}
+	if IsFingerprint(string(value)) && isRule(name) {
+		return // RULE:FINGERPRINT, as meta lists what was found
+	}
 	switch {
 	case k == strong:
 		if isPassword(value, v) && !saysNothing(value, w.s.dummies) {
@@ -254,6 +260,10 @@ func (w *walker) judge(text []byte, v assigned, name []byte, k strength) {
 	case isDense(value):
 		w.loose(text, v.from, v.to, ruleAssigned)
 	}
+}
+
+func isRule(name []byte) bool {
+	return slices.ContainsFunc(Rules(), func(r Rule) bool { return r.ID == string(name) })
 }
 
 func printable(v []byte) bool {

@@ -313,7 +313,13 @@ func (w *walker) where() string {
 		if len(b) > 0 {
 			b = append(b, '.')
 		}
-		b = jsonl.AppendDecoded(b, s.key)
+		at := len(b)
+		if b = jsonl.AppendDecoded(b, s.key); len(b)-at > longestKey {
+			b = append(b[:at], "…"...) // it may be a secret itself
+		}
 	}
 	return string(b)
 }
+
+// longestKey is how much of a key is shown in a path, in bytes.
+const longestKey = 15

@@ -248,13 +248,14 @@ func (o *purgeOptions) tellReplace(t *repo.Tape, p repo.Purged) {
 				continue
 			}
 			told[r.Remote+" "+r.Ref] = true
-			a.printf("to replace it there: git -C %s push --no-verify --force-with-lease=%s:%s %s %s\n", dir, shellWord(r.Ref), r.Commit,
-				shellWord(r.Remote), shellWord(r.Ref))
 			prune := ""
 			if done.Renamed {
 				prune = "--prune "
 			}
-			a.printf("and its tags:        git -C %s push --no-verify --force %s%s %s\n", dir, prune, shellWord(r.Remote), shellWord(done.Tags+":"+done.Tags))
+			// The tags only behind the branch: they may be somebody else's by now.
+			git := "git -C " + dir + " push --no-verify "
+			a.printf("to replace it there: %s--force-with-lease=%s:%s %s %s && %s--force %s%s %s\n", git, shellWord(r.Ref), r.Commit,
+				shellWord(r.Remote), shellWord(r.Ref), git, prune, shellWord(r.Remote), shellWord(done.Tags+":"+done.Tags))
 		}
 	}
 }

@@ -1,0 +1,298 @@
+package merge_test
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/jsonl"
+	"tape/internal/testkit/gitpeer"
+	"tape/merge"
+	"tape/repo"
+)
+
+// user is somebody with a workspace that has a peer as its remote "origin".
+type user struct {
+	*testing.T
+	s *repo.Store
+	o repo.RemoteOptions
+}
+
+// begins makes a workspace of its own.
+func begins(t *testing.T, url string, builtin bool) *user {
+	t.Helper()
+	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
+	u := &user{t, s, repo.RemoteOptions{Builtin: builtin}}
+	u.ok(err)
+	u.ok(s.AddRemote(t.Context(), "origin", url))
+	return u
+}
+
+// clones makes one of what the peer has.
+func clones(t *testing.T, url string, builtin bool) *user {
+	t.Helper()
+	o := repo.RemoteOptions{Builtin: builtin}
+	s, done, err := repo.Clone(t.Context(), url, filepath.Join(t.TempDir(), "ws"), &repo.CloneOptions{RemoteOptions: o})
+	u := &user{t, s, o}
+	u.ok(err)
+	for _, r := range done.Rejected {
+		t.Errorf("clone: %s: %v", r.Ref, r.Err)
+	}
+	return u
+}
+
+func (u *user) ok(err error) {
+	u.Helper()
+	if err != nil {
+		u.Fatal(err)
+	}
+}
+
+func (u *user) tape(name string) *repo.Tape {
+	u.Helper()
+	t, err := u.s.Tape(u.Context(), name)
+	u.ok(err)
+	return t
+}
+
+func (u *user) says(tape string, texts ...string) {
+	u.Helper()
+	for _, text := range texts {
+		_, err := u.tape(tape).Append(u.Context(), nil, repo.Message("user", text))
+		u.ok(err)
+	}
+}
+
+func (u *user) handsOff(tape, anchor string) {
+	u.Helper()
+	_, err := u.tape(tape).Handoff(u.Context(), repo.Anchor{Name: anchor})
+	u.ok(err)
+}
+
+// outcome is what moved, as "tape status, …".
+func outcome(done []repo.RefStatus) string {
+	var out []string
+	for _, d := range done {
+		if d.Status != repo.RefUpToDate {
+			out = append(out, d.Tape+" "+d.Status)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+// pushes, pulls and fetches fail unless that comes of it.
+func (u *user) pushes(want string, o repo.PushOptions) []repo.RefStatus {
+	u.Helper()
+	o.RemoteOptions = u.o
+	done, err := u.s.Push(u.Context(), "origin", &o)
+	u.came("push", want, done, err)
+	return done
+}
+
+func (u *user) pulls(want string, archives bool) {
+	u.Helper()
+	done, err := merge.Pull(u.Context(), u.s, "origin", u.pullOptions(archives))
+	u.came("pull", want, done, err)
+}
+
+func (u *user) pullOptions(archives bool) *merge.PullOptions {
+	return &merge.PullOptions{FetchOptions: repo.FetchOptions{RemoteOptions: u.o}, Archives: archives}
+}
+
+func (u *user) fetches(want string) {
+	u.Helper()
+	done, err := u.s.Fetch(u.Context(), "origin", &repo.FetchOptions{RemoteOptions: u.o})
+	u.came("fetch", want, done, err)
+}
+
+func (u *user) came(what, want string, done []repo.RefStatus, err error) {
+	u.Helper()
+	u.ok(err)
+	if got := outcome(done); got != want {
+		u.Errorf("%s: %q, want %q", what, got, want)
+		for _, d := range done {
+			if d.Err != nil {
+				u.Errorf("%s: %v", d.Tape, d.Err)
+			}
+		}
+	}
+}
+
+// heard fails unless a tape has those messages in that order, its ids without a gap.
+func (u *user) heard(tape string, want ...string) {
+	u.Helper()
+	var got []string
+	var last int64
+	for e, err := range u.tape(tape).Entries(u.Context(), repo.Query{}) {
+		u.ok(err)
+		if last++; e.ID != last {
+			u.Errorf("%s: entry %d has the id %d", tape, last, e.ID)
+		}
+		if e.Kind == repo.KindMessage {
+			got = append(got, messageText(e))
+		}
+	}
+	if !slices.Equal(got, want) {
+		u.Errorf("%s has %q, want %q", tape, got, want)
+	}
+}
+
+// refs are those of a repository below some folders.
+func refs(t testing.TB, dir string, below ...string) string {
+	t.Helper()
+	return gitSays(t, dir, append([]string{"for-each-ref", "--format=%(refname) %(objectname)"}, below...)...)
+}
+
+func gitSays(t testing.TB, dir string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// sound fails unless verify and git fsck find nothing wrong with a workspace.
+func sound(t testing.TB, dir string) {
+	t.Helper()
+	s, err := repo.Open(t.Context(), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := s.Verify(t.Context()) // git fsck --strict is part of it
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !report.GitFsck {
+		t.Error("verify did not ask git fsck")
+	}
+	for _, p := range report.Problems {
+		t.Errorf("verify: %v", p)
+	}
+}
+
+// Two users tell the same story over every kind of remote.
+func TestPeers(t *testing.T) {
+	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
+		ann := begins(t, peer.URL, peer.Builtin)
+		ann.says("main", "one")
+		ann.handsOff("main", "plan")
+		_, err := ann.s.CreateTape(t.Context(), "notes")
+		ann.ok(err)
+		ann.says("notes", "noted")
+		ann.pushes("main new, notes new", repo.PushOptions{})
+		bob := clones(t, peer.URL, peer.Builtin)
+		bob.heard("main", "one")
+		bob.heard("notes", "noted")
+
+		bothWrite(ann, bob)
+		bothHaveForks(ann, bob)
+		archivesGoOver(ann, bob)
+
+		const shared = "refs/tape/archive"
+		all := refs(t, peer.Dir, "refs/heads", "refs/tags", shared)
+		for who, u := range map[string]*user{"ann": ann, "bob": bob} {
+			if got := refs(t, u.s.Dir(), "refs/heads", "refs/tags", shared); got != all {
+				t.Errorf("%s has the refs\n%s\nand the remote\n%s", who, got, all)
+			}
+			if got := gitSays(t, u.s.Dir(), "status", "--porcelain"); got != "" {
+				t.Errorf("%s: git status is not clean:\n%s", who, got)
+			}
+			sound(t, u.s.Dir())
+		}
+		gitSays(t, peer.Dir, "fsck", "--strict")
+	})
+}
+
+// bothWrite has them go on at the same time, with phases of the same name.
+func bothWrite(ann, bob *user) {
+	ann.Helper()
+	for who, u := range map[string]*user{"ann": ann, "bob": bob} {
+		u.says("main", who+" 1")
+		u.handsOff("main", "build")
+		u.says("main", who+" 2") // not committed yet
+	}
+	ann.pushes("main fast_forward", repo.PushOptions{})
+	rejected := bob.pushes("main rejected", repo.PushOptions{})
+	if hint := repo.Hint(rejected[0].Err); !errors.Is(rejected[0].Err, repo.ErrConflict) || !strings.Contains(hint, "tape pull") {
+		bob.Errorf("the way out of %v: %q", rejected[0].Err, hint)
+	}
+	bob.pulls("main merged", false)
+	bob.heard("main", "one", "ann 1", "ann 2", "bob 1", "bob 2")
+	bob.pushes("main fast_forward", repo.PushOptions{})
+	ann.pulls("main fast_forward", false)
+	ann.heard("main", "one", "ann 1", "ann 2", "bob 1", "bob 2")
+	for _, u := range []*user{ann, bob} {
+		u.fetches("")
+		u.pulls("", false)
+		u.pushes("", repo.PushOptions{})
+	}
+}
+
+// bothHaveForks has one go on with the other's fork, and of it merge and close it.
+func bothHaveForks(ann, bob *user) {
+	ann.Helper()
+	forks := repo.PushOptions{Forks: true}
+	for _, name := range []string{"idea", "trial"} {
+		_, err := ann.tape("main").Fork(ann.Context(), name)
+		ann.ok(err)
+		ann.says("main/"+name, "ann's "+name)
+	}
+	ann.pushes("main/idea new, main/trial new", forks)
+	bob.pulls("main/idea new, main/trial new", false)
+	bob.says("main/idea", "bob's idea")
+	bob.handsOff("main/idea", "thought")
+	bob.pushes("main/idea fast_forward", forks)
+	ann.says("main", "beside it")
+	ann.says("main/idea", "ann's more")
+	ann.pulls("main/idea merged", false)
+	r, err := merge.Back(ann.Context(), ann.tape("main/idea"))
+	ann.ok(err)
+	if !r.Closed || r.Into != "main" {
+		ann.Errorf("the merge says %+v", r)
+	}
+	ann.pushes("main fast_forward, main/idea deleted", forks)
+	if _, err = merge.Back(bob.Context(), bob.tape("main/trial")); err != nil { // at the same time
+		bob.Error(err)
+	}
+	bob.pulls("main merged, main/idea deleted", false)
+	bob.pushes("main fast_forward, main/trial deleted", forks)
+	ann.pulls("main fast_forward, main/trial deleted", false)
+	for _, u := range []*user{ann, bob} {
+		u.heard("main", "one", "ann 1", "ann 2", "bob 1", "bob 2", "beside it", "ann's idea", "bob's idea", "ann's more", "ann's trial")
+		if forks, err := u.s.Forks(u.Context()); err != nil || len(forks) > 0 {
+			u.Errorf("%d forks are left, %v", len(forks), err)
+		}
+		u.fetches("")
+	}
+}
+
+// archivesGoOver has one keep an archive and the other ask for it.
+func archivesGoOver(ann, bob *user) {
+	ann.Helper()
+	_, err := ann.s.CreateTape(ann.Context(), "draft")
+	ann.ok(err)
+	ann.says("draft", "put away")
+	_, err = ann.tape("draft").Reset(ann.Context(), true)
+	ann.ok(err)
+	ann.says("draft", "again")
+	ann.pushes("draft new, draft new", repo.PushOptions{Archives: true})
+	bob.pulls("draft new", false)
+	bob.pulls("draft new", true)
+	bob.heard("draft", "again")
+	archives, err := bob.tape("draft").Archives(bob.Context())
+	bob.ok(err)
+	if len(archives) != 1 {
+		bob.Errorf("%d archives came", len(archives))
+	}
+	bob.says("draft", fmt.Sprint("archives: ", len(archives)))
+	bob.pushes("draft fast_forward", repo.PushOptions{Archives: true})
+	ann.pulls("draft fast_forward", true)
+}
+
+func messageText(e repo.Entry) string { return jsonl.GetString(e.Payload, "content") }

@@ -1,0 +1,525 @@
+package merge_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tape/internal/testkit"
+	"tape/internal/testkit/gitpeer"
+	"tape/merge"
+	"tape/repo"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m, nil, runHelper) }
+
+// helperDir names the workspace that a helper works in.
+const helperDir = "TAPE_TEST_DIR"
+
+// runHelper appends, pulls or pushes again and again until it is killed. What it prints
+// has happened.
+func runHelper(mode string) {
+	ctx := context.Background()
+	what, how, _ := strings.Cut(mode, " ")
+	o := repo.RemoteOptions{Builtin: how == "builtin"}
+	err := func() error {
+		s, err := repo.Open(ctx, os.Getenv(helperDir), nil)
+		if err != nil {
+			return err
+		}
+		t, err := s.Tape(ctx, "main")
+		for i := 0; err == nil; i++ {
+			text := fmt.Sprintf("%s %d %d", what, os.Getpid(), i)
+			switch what {
+			case "append":
+				_, err = t.Append(ctx, nil, repo.Message("user", text))
+			case "pull":
+				_, err = merge.Pull(ctx, s, "origin", &merge.PullOptions{FetchOptions: repo.FetchOptions{RemoteOptions: o}})
+			case "push":
+				_, err = s.Push(ctx, "origin", &repo.PushOptions{RemoteOptions: o})
+			}
+			if err == nil {
+				fmt.Fprintln(os.Stdout, text)
+			}
+		}
+		return err
+	}()
+	fmt.Fprintln(os.Stdout, "failed:", strings.ReplaceAll(err.Error(), "\n", " "))
+}
+
+// process is a helper at work.
+type process struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when its output has ended
+	said []string      // valid then
+}
+
+func helper(t *testing.T, dir, mode string) *process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{cmd: exec.Command(self), done: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), testkit.HelperEnv+"="+mode, helperDir+"="+dir)
+	out, err := p.cmd.StdoutPipe()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.done)
+		for in := bufio.NewReader(out); ; {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				return // what is torn was not acknowledged
+			}
+			p.said = append(p.said, strings.TrimSpace(line))
+		}
+	}()
+	return p
+}
+
+// kill ends it, and returns what it has done until then.
+func (p *process) kill(t *testing.T) []string {
+	t.Helper()
+	_ = p.cmd.Process.Kill()
+	<-p.done
+	_ = p.cmd.Wait() // says that it was killed
+	for _, line := range p.said {
+		if strings.HasPrefix(line, "failed:") {
+			t.Errorf("a helper %s", line)
+		}
+	}
+	return p.said
+}
+
+// scene is a remote that has more than a workspace, which has more than the remote.
+type scene struct {
+	remote, ws string
+}
+
+func newScene(t *testing.T) scene {
+	t.Helper()
+	remote := gitpeer.Bare(t)
+	ann := begins(t, remote, false)
+	ann.says("main", "one")
+	ann.handsOff("main", "plan")
+	_, err := ann.s.CreateTape(t.Context(), "notes")
+	ann.ok(err)
+	ann.pushes("main new, notes new", repo.PushOptions{})
+	bob := clones(t, remote, false)
+	ann.says("main", "ann 1", "ann 2")
+	ann.says("notes", "ann's note")
+	_, err = ann.s.CreateTape(t.Context(), "third")
+	ann.ok(err)
+	ann.pushes("main fast_forward, notes fast_forward, third new", repo.PushOptions{})
+	bob.says("main", "bob 1")
+	bob.handsOff("main", "build")
+	bob.says("main", "bob 2")
+	return scene{remote: remote, ws: bob.s.Dir()}
+}
+
+// copied gives a test a scene of its own.
+func (s scene) copied(t *testing.T) scene {
+	t.Helper()
+	root := t.TempDir()
+	out := scene{remote: filepath.Join(root, "remote.git"), ws: filepath.Join(root, "ws")}
+	for from, to := range map[string]string{s.remote: out.remote, s.ws: out.ws} {
+		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gitSays(t, out.ws, "config", "remote.origin.url", out.remote)
+	return out
+}
+
+func (s scene) user(t *testing.T, builtin bool) *user {
+	t.Helper()
+	store, err := repo.Open(t.Context(), s.ws, nil)
+	u := &user{t, store, repo.RemoteOptions{Builtin: builtin}}
+	u.ok(err)
+	return u
+}
+
+// whole fails unless a pull and a push that nothing hinders bring everything together.
+func (s scene) whole(u *user) {
+	u.Helper()
+	gitSays(u, s.ws, "config", "remote.origin.url", s.remote)
+	if _, err := merge.Pull(u.Context(), u.s, "origin", u.pullOptions(false)); err != nil {
+		u.Errorf("pull again: %v", err)
+	}
+	u.heard("main", "one", "ann 1", "ann 2", "bob 1", "bob 2")
+	u.heard("notes", "ann's note")
+	if done, err := u.s.Push(u.Context(), "origin", &repo.PushOptions{RemoteOptions: u.o}); err != nil || strings.Contains(outcome(done), "rejected") {
+		u.Errorf("push again: %s, %v", outcome(done), err)
+	}
+	if here, there := refs(u, s.ws, shared...), refs(u, s.remote, shared...); here != there {
+		u.Errorf("the workspace has\n%s\nand the remote\n%s", here, there)
+	}
+	sound(u, s.ws)
+	gitSays(u, s.remote, "fsck", "--strict")
+}
+
+// Refs that both sides have, and those that a fetch which fails leaves as they are.
+var (
+	shared = []string{"refs/heads", "refs/tags"}
+	kept   = []string{"refs/heads", "refs/tags", "refs/tape/remotes", "refs/tape/archive"}
+)
+
+func bothWays(t *testing.T, test func(t *testing.T, builtin bool)) {
+	for _, builtin := range []bool{false, true} {
+		t.Run(map[bool]string{false: "git", true: "builtin"}[builtin], func(t *testing.T) { test(t, builtin) })
+	}
+}
+
+// TestPullCut cuts the line in the middle of a pull, a push and a clone: what was there
+// is as it was, the error says that it was the remote, and another try works.
+func TestPullCut(t *testing.T) {
+	made := newScene(t)
+	rng := testkit.Random(t)
+	bothWays(t, func(t *testing.T, builtin bool) {
+		for name, direction := range map[string]gitpeer.Direction{"from server": gitpeer.FromServer, "to server": gitpeer.ToServer} {
+			for range testkit.Size(1, 2, 60) {
+				after := rng.Int64N(6000)
+				t.Run(fmt.Sprint(name, " at ", after), func(t *testing.T) {
+					t.Parallel()
+					s := made.copied(t)
+					address := gitpeer.HTTP(t, filepath.Dir(s.remote), "ann", "pw") + "/" + filepath.Base(s.remote)
+					cut := func() string { return gitpeer.Cut(t, address, after, direction) }
+					cutPull(t, s, builtin, cut)
+					cutPush(t, s, builtin, cut)
+					cutClone(t, s, builtin, cut)
+					s.whole(s.user(t, builtin))
+				})
+			}
+		}
+	})
+}
+
+func wantRemoteError(t *testing.T, builtin bool, err error) {
+	t.Helper()
+	if err == nil {
+		return // it was through before
+	}
+	// Git takes a line that is cut in its second request for an answer to its password.
+	if !errors.Is(err, repo.ErrRemote) && (builtin || !errors.Is(err, repo.ErrAuth)) {
+		t.Errorf("not an error of the remote: %v", err)
+	}
+	if strings.Contains(err.Error(), "pw@") {
+		t.Errorf("the password is in the message: %v", err)
+	}
+}
+
+func cutPull(t *testing.T, s scene, builtin bool, cut func() string) {
+	t.Helper()
+	u := s.user(t, builtin)
+	gitSays(t, s.ws, "config", "remote.origin.url", cut())
+	before := refs(t, s.ws, kept...)
+	_, err := merge.Pull(t.Context(), u.s, "origin", u.pullOptions(false))
+	wantRemoteError(t, builtin, err)
+	if now := refs(t, s.ws, kept...); err != nil && now != before {
+		t.Errorf("a pull that failed left\n%s\nof\n%s\n%v", now, before, err)
+	}
+	sound(t, s.ws)
+	gitSays(t, s.ws, "config", "remote.origin.url", s.remote)
+	_, err = merge.Pull(t.Context(), u.s, "origin", u.pullOptions(false))
+	u.ok(err)
+}
+
+func cutPush(t *testing.T, s scene, builtin bool, cut func() string) {
+	t.Helper()
+	u := s.user(t, builtin)
+	gitSays(t, s.ws, "config", "remote.origin.url", cut())
+	before := refs(t, s.ws, shared...)
+	done, err := u.s.Push(t.Context(), "origin", &repo.PushOptions{RemoteOptions: u.o})
+	wantRemoteError(t, builtin, err)
+	if err == nil && strings.Contains(outcome(done), "rejected") {
+		t.Errorf("a line that was cut is taken for a refusal: %+v", done)
+	}
+	if now := refs(t, s.ws, shared...); now != before {
+		t.Errorf("a push left\n%s\nof\n%s\n%v", now, before, err)
+	}
+	gitSays(t, s.remote, "fsck", "--strict")
+}
+
+func cutClone(t *testing.T, s scene, builtin bool, cut func() string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	o := &repo.CloneOptions{RemoteOptions: repo.RemoteOptions{Builtin: builtin}}
+	_, _, err := repo.Clone(t.Context(), cut(), dir, o)
+	wantRemoteError(t, builtin, err)
+	if err != nil {
+		if _, err := os.Lstat(filepath.Dir(dir)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a clone that failed left something: %v", err)
+		}
+		if _, _, err = repo.Clone(t.Context(), s.remote, dir, o); err != nil {
+			t.Errorf("clone again: %v", err)
+		}
+	}
+	sound(t, dir)
+}
+
+// TestPullFullDisk pulls, clones and pushes to a disk that is too small for what comes.
+func TestPullFullDisk(t *testing.T) {
+	made := newScene(t)
+	long := clones(t, made.remote, false)
+	long.says("main", babble(testkit.Random(t), 3<<19)...)
+	long.pushes("main fast_forward", repo.PushOptions{})
+	big := gitpeer.Bare(t)
+	gitSays(t, made.remote, "push", "-q", "--mirror", big)
+	bothWays(t, func(t *testing.T, builtin bool) {
+		t.Run("pull", func(t *testing.T) { pullToFull(t, made, big, builtin) })
+		t.Run("push", func(t *testing.T) { pushToFull(t, long, builtin) })
+	})
+}
+
+// smallDisk is one that can be unmounted although stores have had files of it open, which
+// are closed when nobody uses the stores any more.
+func smallDisk(t *testing.T, size int) string {
+	t.Helper()
+	disk := testkit.SmallDisk(t, size)
+	t.Cleanup(func() {
+		for range 5 {
+			runtime.GC()
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	return disk
+}
+
+func pullToFull(t *testing.T, made scene, remote string, builtin bool) {
+	disk := smallDisk(t, 12<<20)
+	ws := filepath.Join(disk, "ws")
+	if err := os.CopyFS(ws, os.DirFS(made.ws)); err != nil {
+		t.Fatal(err)
+	}
+	gitSays(t, ws, "config", "remote.origin.url", remote)
+	u := scene{remote, ws}.user(t, builtin)
+	room := fill(t, disk)
+	before := refs(t, ws, kept...)
+	if _, err := merge.Pull(t.Context(), u.s, "origin", u.pullOptions(false)); err == nil || errors.Is(err, repo.ErrHostile) {
+		t.Errorf("the disk is full, and the pull gave %v", err)
+	}
+	if now := refs(t, ws, kept...); now != before {
+		t.Errorf("the pull left\n%s\nof\n%s", now, before)
+	}
+	clone := filepath.Join(disk, "clone")
+	if _, _, err := repo.Clone(t.Context(), remote, clone, &repo.CloneOptions{RemoteOptions: u.o}); err == nil || errors.Is(err, repo.ErrHostile) {
+		t.Errorf("the disk is full, and the clone gave %v", err)
+	}
+	if _, err := os.Lstat(clone); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a clone that failed left something: %v", err)
+	}
+	room()
+	sound(t, ws)
+	_, err := merge.Pull(t.Context(), u.s, "origin", u.pullOptions(false))
+	u.ok(err)
+	sound(t, ws)
+}
+
+func pushToFull(t *testing.T, u *user, builtin bool) {
+	disk := smallDisk(t, 12<<20)
+	full := gitpeer.BareIn(t, filepath.Join(disk, "there.git"))
+	gitSays(t, u.s.Dir(), "config", "remote.origin.url", full)
+	room := fill(t, disk)
+	before := refs(t, u.s.Dir(), shared...)
+	o := &repo.PushOptions{RemoteOptions: repo.RemoteOptions{Builtin: builtin}}
+	if done, err := u.s.Push(t.Context(), "origin", o); err == nil {
+		t.Errorf("the remote's disk is full, and the push gave %+v", done)
+	}
+	if now := refs(t, u.s.Dir(), shared...); now != before {
+		t.Errorf("the push left\n%s\nof\n%s", now, before)
+	}
+	gitSays(t, full, "fsck", "--strict")
+	room()
+	if done, err := u.s.Push(t.Context(), "origin", o); err != nil || outcome(done) != "main new, notes new, third new" {
+		t.Errorf("push again: %s, %v", outcome(done), err)
+	}
+	if here, there := refs(t, u.s.Dir(), shared...), refs(t, full, shared...); here != there {
+		t.Errorf("the workspace has\n%s\nand the remote\n%s", here, there)
+	}
+	gitSays(t, full, "fsck", "--strict")
+}
+
+// fill leaves a disk 512 KiB, until the returned function is called.
+func fill(t *testing.T, disk string) (room func()) {
+	t.Helper()
+	const left = 512 << 10
+	path := filepath.Join(disk, "ballast")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var size int64
+	for piece := make([]byte, 1<<16); err == nil; {
+		var n int
+		n, err = f.Write(piece)
+		size += int64(n)
+	}
+	if err := errors.Join(f.Truncate(size-left), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return func() { _ = os.Remove(path) }
+}
+
+// babble is text of so many bytes that does not compress, and looks like words.
+func babble(rng *rand.Rand, size int) (texts []string) {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567,.+!"
+	const each = 1 << 19
+	for ; size > 0; size -= each {
+		text := make([]byte, each)
+		for i := range text {
+			if text[i] = letters[rng.Uint32()%64]; i%8 == 7 {
+				text[i] = ' '
+			}
+		}
+		texts = append(texts, string(text))
+	}
+	return texts
+}
+
+// TestPushTwoAtOnce has two clones push at the same time, again and again: what is
+// rejected says so, and goes after a pull. Nothing is lost.
+func TestPushTwoAtOnce(t *testing.T) {
+	bothWays(t, func(t *testing.T, builtin bool) {
+		made := newScene(t)
+		users := []*user{made.user(t, builtin), clones(t, made.remote, builtin)}
+		want := map[string]bool{}
+		for round := range testkit.Size(2, 4, 100) {
+			var wait sync.WaitGroup
+			for i, u := range users {
+				text := fmt.Sprintf("user %d, round %d", i, round)
+				want[text] = true
+				wait.Go(func() {
+					if _, err := u.tape("main").Append(t.Context(), nil, repo.Message("user", text)); err != nil {
+						t.Error(err)
+						return
+					}
+					u.pushUntilTaken()
+				})
+			}
+			wait.Wait()
+		}
+		for _, u := range users {
+			_, err := merge.Pull(t.Context(), u.s, "origin", u.pullOptions(false))
+			u.ok(err)
+			said := saysOf(u)
+			for text := range want {
+				if n := count(said, text); n != 1 {
+					t.Errorf("%q is there %d times", text, n)
+				}
+			}
+			if here, there := refs(t, u.s.Dir(), shared...), refs(t, made.remote, shared...); here != there {
+				t.Errorf("the workspace has\n%s\nand the remote\n%s", here, there)
+			}
+			sound(t, u.s.Dir())
+		}
+		gitSays(t, made.remote, "fsck", "--strict")
+	})
+}
+
+func saysOf(u *user) (said []string) {
+	u.Helper()
+	for e, err := range u.tape("main").Entries(u.Context(), repo.Query{Kinds: []string{repo.KindMessage}}) {
+		u.ok(err)
+		said = append(said, messageText(e))
+	}
+	return said
+}
+
+func count(list []string, s string) (n int) {
+	for _, x := range list {
+		if x == s {
+			n++
+		}
+	}
+	return n
+}
+
+func (u *user) pushUntilTaken() {
+	for range 20 {
+		done, err := u.s.Push(u.Context(), "origin", &repo.PushOptions{RemoteOptions: u.o})
+		if err != nil {
+			u.Error(err)
+			return
+		}
+		i := slices.IndexFunc(done, func(d repo.RefStatus) bool { return d.Status == repo.RefRejected })
+		if i < 0 {
+			return
+		}
+		if !errors.Is(done[i].Err, repo.ErrConflict) || repo.Hint(done[i].Err) == "" {
+			u.Errorf("rejected without a way out: %v", done[i].Err)
+		}
+		if _, err := merge.Pull(u.Context(), u.s, "origin", u.pullOptions(false)); err != nil {
+			u.Error(err)
+			return
+		}
+	}
+	u.Error("it is never taken")
+}
+
+// TestSoakPullKill kills processes that pull and push at random moments, beside one that
+// appends. What was acknowledged is there, once, and the next pull and push work.
+func TestSoakPullKill(t *testing.T) {
+	rng := testkit.Random(t)
+	bothWays(t, func(t *testing.T, builtin bool) {
+		how := map[bool]string{false: "git", true: "builtin"}[builtin]
+		made := newScene(t)
+		here, other := made.user(t, builtin), clones(t, made.remote, builtin)
+		var acked []string
+		for round := range testkit.Size(1, 3, 60) {
+			text := fmt.Sprintf("other %d", round)
+			acked = append(acked, text)
+			other.says("main", text)
+			other.pushUntilTaken()
+			var working []*process
+			for _, mode := range []string{"append", "pull", "push"} {
+				working = append(working, helper(t, made.ws, mode+" "+how))
+			}
+			time.Sleep(time.Duration(20+rng.ExpFloat64()*150) * time.Millisecond)
+			for i := range working {
+				acked = append(acked, onlyAppends(working[(i+1)%len(working)].kill(t))...)
+			}
+			sound(t, made.ws)
+			here.pullPushed()
+			said := saysOf(here)
+			for _, text := range acked {
+				if n := count(said, text); n != 1 {
+					t.Errorf("round %d: %q is there %d times", round, text, n)
+				}
+			}
+			if t.Failed() {
+				return
+			}
+		}
+		gitSays(t, made.remote, "fsck", "--strict")
+		t.Logf("%d entries", len(acked))
+	})
+}
+
+// pullPushed pulls and pushes once what a killed process has left behind is done: a git
+// that it had started goes on a while.
+func (u *user) pullPushed() {
+	u.Helper()
+	_, err := merge.Pull(u.Context(), u.s, "origin", u.pullOptions(false))
+	u.ok(err)
+	u.pushUntilTaken()
+}
+
+func onlyAppends(said []string) []string {
+	return slices.DeleteFunc(said, func(s string) bool { return !strings.HasPrefix(s, "append ") })
+}
