@@ -13,21 +13,10 @@ import (
 type OutgoingRef struct{ Ref, Old, New string }
 
 // CheckSecrets looks for secrets in what git is about to push and the remote does not have
-// yet, as far as is known. The error is a *SecretsError if there are any.
+// yet, as it says itself: what was heard of it before may have been another one. The error
+// is a *SecretsError if there are any.
 func (s *Store) CheckSecrets(ctx context.Context, remote string, refs []OutgoingRef) error {
 	var known []gitstore.Hash
-	for _, prefix := range []string{acceptedRefs(remote), "refs/remotes/" + remote + "/"} {
-		if gitstore.CheckRemoteName(remote) != nil {
-			break // an address
-		}
-		has, err := s.git.Refs(prefix)
-		if err != nil {
-			return classify(err)
-		}
-		for _, ref := range has {
-			known = append(known, ref.Hash)
-		}
-	}
 	tips := map[string][]gitstore.Hash{}
 	var names []string
 	for _, ref := range refs {

@@ -147,13 +147,15 @@ func (p *purge) run() error {
 	if err := p.lock(); err != nil {
 		return err
 	}
-	if err := p.finishOld(); err != nil {
-		return err
-	}
+	// First what was recorded since an earlier purge was cut off: a branch that has gone on
+	// is not moved by that, but made anew below.
 	for _, w := range p.writers {
 		if err := w.commitAll(p.ctx); err != nil {
 			return err
 		}
+	}
+	if err := p.finishOld(); err != nil {
+		return err
 	}
 	p.batch = p.s.git.NewBatch()
 	defer p.batch.Discard()

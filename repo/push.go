@@ -71,7 +71,13 @@ func (p *pushing) run(ctx context.Context) ([]RefStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	refs, head, err := s.git.LsRemote(ctx, p.remote, []string{branchPrefix, forkPrefix, tagPrefix, archivePrefix}, p.o.transport())
+	asked := p.remote
+	if address, other, err := s.git.PushAddress(ctx, p.remote, p.o.transport()); err != nil {
+		return nil, err
+	} else if other {
+		asked = address
+	}
+	refs, head, err := s.git.LsRemote(ctx, asked, []string{branchPrefix, forkPrefix, tagPrefix, archivePrefix}, p.o.transport())
 	if err != nil {
 		return nil, err
 	}

@@ -74,8 +74,8 @@ func (o *outgoing) tag(h gitstore.Hash) (gitstore.Hash, error) {
 			return gitstore.ZeroHash, o.send(scanJob{commit: h, file: "blob", text: raw})
 		}
 		o.seen[h] = true
-		head, message, _ := bytes.Cut(raw, []byte("\n\n"))
-		if err := o.send(scanJob{commit: h, file: "message", message: true, text: message}); err != nil {
+		head, _, _ := bytes.Cut(raw, []byte("\n\n"))
+		if err := o.send(scanJob{commit: h, file: "message", message: true, text: saidBy(raw)}); err != nil {
 			return h, err
 		}
 		// It may name any kind of object, also another tag.
@@ -181,7 +181,11 @@ func (o *outgoing) commit(h gitstore.Hash) error {
 	if err != nil {
 		return err
 	}
-	if err := o.send(scanJob{commit: h, file: "message", message: true, text: []byte(c.Message)}); err != nil {
+	_, raw, err := o.s.git.Read(h)
+	if err != nil {
+		return err
+	}
+	if err := o.send(scanJob{commit: h, file: "message", message: true, text: saidBy(raw)}); err != nil {
 		return err
 	}
 	var before gitstore.Hash
@@ -193,6 +197,31 @@ func (o *outgoing) commit(h gitstore.Hash) error {
 		before = parent.Tree
 	}
 	return o.tree(h, "", c.Tree, before)
+}
+
+// saidBy is what people have put into a commit or tag: its message, names, and whatever
+// else its header has that is not git's.
+func saidBy(raw []byte) []byte {
+	head, message, _ := bytes.Cut(raw, []byte("\n\n"))
+	said := bytes.Clone(message)
+	signature := false
+	for line := range bytes.Lines(head) {
+		key, _, _ := bytes.Cut(line, []byte(" "))
+		switch string(key) {
+		case "tree", "parent", "object", "type", "tag":
+			signature = false
+		case "gpgsig", "gpgsig-sha256":
+			signature = true
+		case "": // a line that goes on
+			if !signature {
+				said = append(append(said, '\n'), line...)
+			}
+		default:
+			signature = false
+			said = append(append(said, '\n'), line...)
+		}
+	}
+	return said
 }
 
 // tree makes jobs of what a tree has and another one (zero: none) has not.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -72,7 +73,7 @@ func TestScanFindsWhatIsNew(t *testing.T) {
 			t.Errorf("no %q in %v", part, err)
 		}
 	}
-	if strings.Contains(err.Error(), testSecret("1")) || !strings.Contains(Hint(err), "--allow-secret ") || !strings.Contains(Hint(err), "tape purge @3") {
+	if strings.Contains(err.Error(), testSecret("1")) || !strings.Contains(Hint(err), "--allow-secret ") || !strings.Contains(Hint(err), "tape purge --fingerprint ") {
 		t.Errorf("%v (%s)", err, Hint(err))
 	}
 
@@ -250,5 +251,36 @@ func BenchmarkScanSecrets(b *testing.B) {
 	b.SetBytes(total)
 	for b.Loop() {
 		mustScan(b, s, tips, nil)
+	}
+}
+
+// Names in commits and tags are looked through, too; and a remote that is pushed to at
+// another address than it is fetched from is asked there.
+func TestScanNamesAndAddresses(t *testing.T) {
+	s := testStore(t, nil)
+	tp := openTape(t, s, "main")
+	mustAppend(t, tp, Message("user", "fine"))
+	mustCheckpoint(t, tp)
+	head := mustHead(t, tp)
+	raw := runGit(t, s.Dir(), "cat-file", "commit", head.String())
+	file := filepath.Join(t.TempDir(), "commit")
+	mustDo(t, os.WriteFile(file, []byte(strings.Replace(raw, "\nauthor ", "\nauthor "+testSecret("1")+" ", 1)), 0o600))
+	named, err := gitstore.ParseHash(runGit(t, s.Dir(), "hash-object", "-t", "commit", "-w", file))
+	mustDo(t, err)
+	if found := mustScan(t, s, []gitstore.Hash{named}, nil); len(found) != 1 {
+		t.Errorf("found %+v", found)
+	}
+
+	dir := t.TempDir()
+	for _, name := range []string{"old.git", "new.git"} {
+		runGit(t, dir, "init", "-q", "--bare", name)
+	}
+	mustDo(t, s.AddRemote(t.Context(), "origin", filepath.Join(dir, "old.git")))
+	mustAppend(t, tp, Message("user", testSecret("2")))
+	mustCheckpoint(t, tp)
+	runGit(t, s.Dir(), "push", "-q", "--no-verify", "origin", "tape/main")
+	runGit(t, s.Dir(), "config", "remote.origin.pushurl", filepath.Join(dir, "new.git"))
+	if _, err := s.Push(t.Context(), "origin", nil); !errors.As(err, new(*SecretsError)) {
+		t.Errorf("the push to another address says %v", err)
 	}
 }

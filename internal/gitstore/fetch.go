@@ -3,9 +3,13 @@ package gitstore
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Fetched is what a fetch came to.
@@ -43,7 +47,9 @@ func (r *Repo) Fetch(ctx context.Context, remote string, specs []RefSpec, o Tran
 		return out, nil
 	}
 	if o.useGit() {
-		err = r.gitFetch(ctx, m, specs, o)
+		if err = r.sweepFetchLocks(); err == nil {
+			err = r.gitFetch(ctx, m, specs, o)
+		}
 	} else {
 		out.Head, err = r.builtinFetch(ctx, m, specs, before, o)
 	}
@@ -115,7 +121,7 @@ var newer = []string{"--no-write-fetch-head"}
 func (r *Repo) gitFetch(ctx context.Context, m Remote, specs []RefSpec, o TransportOptions) error {
 	args := func(extra []string) []string {
 		args := []string{
-			"-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "core.fsync=all,-reference", "-c", "fetch.writeCommitGraph=false",
+			"-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "core.fsync=none,objects,derived-metadata,index", "-c", "fetch.writeCommitGraph=false",
 			"-c", "advice.fetchShowForcedUpdates=false",
 			"fetch", "--no-tags", "--no-prune-tags", "--no-auto-gc", "--prune", "--force", "--refmap=", "--no-recurse-submodules", "--no-show-forced-updates",
 		}
@@ -148,4 +154,32 @@ func (r *Repo) settle(ctx context.Context, moved []RefChange) error {
 		}
 	}
 	return r.UpdateRefs(ctx, updates)
+}
+
+// sweepFetchLocks removes the locks that a killed git has left on refs to which only
+// fetches write: git never removes them, and stops at them for good.
+func (r *Repo) sweepFetchLocks() error {
+	const old = 10 * time.Second // a living one holds its locks while it sets its refs
+	found := map[string]fs.FileInfo{}
+	err := eachLockIn(filepath.Join(r.gitDir, filepath.FromSlash(fetchedRefs)), func(path string) error {
+		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm() != lockPerm && time.Since(st.ModTime()) > old {
+			found[path] = st
+		}
+		return nil
+	})
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	open := openFiles()
+	for path, then := range found {
+		now, serr := os.Lstat(path)
+		if serr != nil || !os.SameFile(now, then) || !now.ModTime().Equal(then.ModTime()) ||
+			slices.ContainsFunc(open, func(st fs.FileInfo) bool { return os.SameFile(st, now) }) {
+			continue
+		}
+		if rerr := r.fs.Remove(path); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+			err = errors.Join(err, rerr)
+		}
+	}
+	return err
 }

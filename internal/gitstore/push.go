@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // PushRef is one ref that a remote is to get.
@@ -223,4 +224,37 @@ func (p *push) all() [][]PushResult {
 		}
 	}
 	return out
+}
+
+// PushAddress returns where pushes to a remote go. If that is not where it is fetched from,
+// the remote's refs have to be asked there. An error if there are several.
+func (r *Repo) PushAddress(ctx context.Context, remote string, o TransportOptions) (address string, other bool, err error) {
+	m, err := r.remote(remote)
+	if err != nil {
+		return "", false, err
+	}
+	if !o.useGit() || m.Name == "" {
+		return m.pushTo(), m.pushTo() != m.URL, nil
+	}
+	out, err := r.runGit(ctx, gitRun{options: o}, "remote", "-v")
+	if err != nil {
+		return "", false, err
+	}
+	var fetch string
+	var push []string
+	for line := range strings.Lines(string(out)) {
+		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if name != m.Name {
+			continue
+		}
+		if url, ok := strings.CutSuffix(rest, " (push)"); ok {
+			push = append(push, url)
+		} else if i := strings.LastIndex(rest, " (fetch)"); i >= 0 {
+			fetch = rest[:i]
+		}
+	}
+	if len(push) != 1 {
+		return "", false, fmt.Errorf("%w: %s has %d addresses to push to; give each a remote of its own", ErrRemote, m.Name, len(push))
+	}
+	return push[0], push[0] != fetch, nil
 }

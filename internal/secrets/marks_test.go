@@ -1,9 +1,11 @@
 package secrets
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
+	"tape/internal/jsonl"
 	"tape/internal/testkit"
 )
 
@@ -16,6 +18,21 @@ func TestListedFindingsAreNoSecrets(t *testing.T) {
 			if found, err := s.Line([]byte(line)); err != nil || len(found) > 0 {
 				t.Fatalf("%s: %+v, %v", line, found, err)
 			}
+		}
+	}
+}
+
+// What a program has coloured is found like plain text, and masked without its colours.
+func TestColouredSecrets(t *testing.T) {
+	s, rng := New(), testkit.Random(t)
+	token := "ghp_" + made(rng, alnums, 36)
+	for _, text := range []string{"\x1b[01;31m\x1b[K" + token + "\x1b[m\x1b[K", "a\x1b[1m" + token + "\x1b[0m"} {
+		if found := s.Text([]byte(text)); len(found) != 1 {
+			t.Errorf("%q: %+v", text, found)
+		}
+		value := jsonl.AppendString(nil, text)
+		if out, _ := s.Mask(value, nil); bytes.Contains(out, []byte(token)) || bytes.Count(out, []byte("u001b")) != bytes.Count(value, []byte("u001b")) {
+			t.Errorf("%s became %s", value, out)
 		}
 	}
 }

@@ -212,6 +212,9 @@ func rawOffset(body []byte, n int) int {
 // text looks at one decoded text. Its spots are in the text's coordinates.
 func (w *walker) text(text, assigned []byte) {
 	w.hits, w.named = w.hits[:0], 0
+	if bytes.IndexByte(text, esc) >= 0 {
+		text = withoutColours(text)
+	}
 	state, next := uint32(0), w.s.next
 	for i, c := range text {
 		state = next[state+uint32(w.s.class[c])]
@@ -227,6 +230,28 @@ func (w *walker) text(text, assigned []byte) {
 	if len(w.hits) > 0 {
 		w.settle(text)
 	}
+}
+
+const esc = 0x1b
+
+// withoutColours has spaces in the place of a terminal's escape sequences, whose last
+// letter would else be taken for a part of the word behind it.
+func withoutColours(text []byte) []byte {
+	out := bytes.Clone(text)
+	for i := 0; i < len(out); i++ {
+		if out[i] != esc || i+1 == len(out) || out[i+1] != '[' {
+			continue
+		}
+		end := i + 2
+		for end < len(out) && (out[end] < '@' || out[end] > '~') {
+			end++
+		}
+		for ; i <= end && i < len(out); i++ {
+			out[i] = ' '
+		}
+		i--
+	}
+	return out
 }
 
 // found looks at a place where a literal ends.
