@@ -19,7 +19,7 @@ import (
 // Several clones of one remote work on the same tapes and on each other's forks, pull and
 // push in any order. In the end all have the same history, byte for byte, and everything
 // that was recorded once, in the order in which it was recorded.
-func TestClonesConverge(t *testing.T) {
+func TestSoakClones(t *testing.T) {
 	for range testkit.Size(1, 2, 1) {
 		x := newCloneSim(t, testkit.Random(t))
 		for n := range testkit.Size(30, 60, 1000) {

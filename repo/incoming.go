@@ -127,7 +127,7 @@ func (c *incomingCheck) refuse(ref string, err error) error {
 	switch {
 	case errors.Is(err, errRewritten):
 		out.class, out.hint = ErrConflict, Hint(err)
-	case errors.As(err, &p) && p.class == ErrRefused && p.hint != "":
+	case errors.As(err, &p) && errors.Is(p.class, ErrRefused) && p.hint != "":
 		out.hint = p.hint
 	case errors.As(err, &corrupt) && corrupt.Fix == installNewer:
 		out.hint = installNewer

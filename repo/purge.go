@@ -183,8 +183,8 @@ func (p *purge) run() error {
 
 // disallow makes what was taken out a secret again, to pushes and to the setting redact.
 func (p *purge) disallow() error {
-	for _, print := range p.out.Fingerprints {
-		if err := p.s.DisallowSecret(print); err != nil && !errors.Is(err, ErrNotFound) {
+	for _, fp := range p.out.Fingerprints {
+		if err := p.s.DisallowSecret(fp); err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}
 	}
@@ -203,9 +203,9 @@ func (o PurgeOptions) check() error {
 			return invalid("it is "+AllRules+" or one of: "+strings.Join(ids, " "), "there is no rule %q", rule)
 		}
 	}
-	for _, print := range o.Fingerprints {
-		if !secrets.IsFingerprint(print) {
-			return invalid("it has 16 hex digits, as tape push shows it", "%q is not a fingerprint", print)
+	for _, fp := range o.Fingerprints {
+		if !secrets.IsFingerprint(fp) {
+			return invalid("it has 16 hex digits, as tape push shows it", "%q is not a fingerprint", fp)
 		}
 	}
 	return nil
@@ -286,8 +286,8 @@ func (p *purge) choose() error {
 	for _, rule := range p.o.Rules {
 		rules[rule] = true
 	}
-	for _, print := range p.o.Fingerprints {
-		prints[print] = true
+	for _, fp := range p.o.Fingerprints {
+		prints[fp] = true
 	}
 	allowed, _ := p.s.Setting("allow_secret") // those that somebody says are none
 	p.mask.match = func(f secrets.Finding) bool {

@@ -58,8 +58,8 @@ func (s *Store) newPurgeCheck(ctx context.Context, commits []gitstore.Hash) (c *
 		if err != nil {
 			return nil, nil, false, err
 		}
-		for _, print := range data.Fingerprints {
-			c.allow.prints[print] = true
+		for _, fp := range data.Fingerprints {
+			c.allow.prints[fp] = true
 		}
 		for _, id := range data.Entries {
 			recorded[id] = true

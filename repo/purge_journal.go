@@ -32,8 +32,8 @@ func (j *purgeJournal) encode() []byte {
 	for _, m := range j.moves {
 		fmt.Fprintf(&b, "move %s %s %s %s\n", m.old, m.new, m.ref, m.subject)
 	}
-	for _, print := range j.prints {
-		fmt.Fprintf(&b, "mask %s\n", print)
+	for _, fp := range j.prints {
+		fmt.Fprintf(&b, "mask %s\n", fp)
 	}
 	for _, digest := range j.whole {
 		fmt.Fprintf(&b, "whole %x\n", digest)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -172,8 +173,8 @@ func (p *purge) finishOld() error {
 	}
 	p.s.warn("a purge had been cut off; it is carried out now")
 	p.out.Finished = true
-	for _, print := range j.prints {
-		p.prints[print] = true
+	for _, fp := range j.prints {
+		p.prints[fp] = true
 	}
 	for _, digest := range j.whole {
 		p.mask.whole[digest] = true
@@ -353,6 +354,9 @@ func (w *writer) scrub() error {
 	for slot := range int64(2) {
 		used := make([]byte, slotSize)
 		n, err := w.lock.File.ReadAt(used, slot*slotSize)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
 		if n == 0 {
 			continue
 		}

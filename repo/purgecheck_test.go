@@ -185,14 +185,14 @@ func parsedEntry(t testing.TB, e Entry) jsonl.Entry {
 func TestFollowPurge(t *testing.T) {
 	for name, o := range map[string]PurgeOptions{"secrets": {Rules: []string{AllRules}}, "whole": {IDs: []int64{3}, Whole: true}} {
 		t.Run(name, func(t *testing.T) {
-			m, theirs, next := purgedCopy(t, o)
+			m, theirs, _ := purgedCopy(t, o)
 			old := headOf(t, m)
 			f := mustFork(t, m, "mine", "")
 			mustAppend(t, f, Message("user", "in a fork that only we have"))
 			mustAppend(t, m, Message("user", "ours went on"))
 			mustAppend(t, theirs, Message("user", "theirs, too"))
 			mustCheckpoint(t, theirs)
-			next = fetchFrom(t, m, theirs)
+			next := fetchFrom(t, m, theirs)
 
 			done, err := m.followPurge(t.Context(), old, next, PurgeOptions{find: leakFinder{}})
 			if err != nil || len(done.Left) > 0 {

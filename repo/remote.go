@@ -222,12 +222,6 @@ func (t *Tape) distance(remote string, last int64) (Distance, error) {
 	return d, nil
 }
 
-// forkOwner is the slug of what a fork's branch is a fork of.
-func forkOwner(ref string) string {
-	slug, _, _ := strings.Cut(strings.TrimPrefix(ref, forkPrefix), "/")
-	return slug
-}
-
 // sortRefs puts tapes before their forks, and branches before tags and archives.
 func sortRefs(refs []string) {
 	rank := func(ref string) int {

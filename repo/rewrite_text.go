@@ -270,8 +270,8 @@ func cutMark(text string) (before, mark, behind string) {
 			return text, "", ""
 		}
 		mark = text[i : i+end+1]
-		_, print, _ := markOf(mark)
-		if mark == redacted || print != "" {
+		_, fp, _ := markOf(mark)
+		if mark == redacted || fp != "" {
 			return text[:i], mark, text[i+end+1:]
 		}
 		from = i + 1
@@ -279,13 +279,13 @@ func cutMark(text string) (before, mark, behind string) {
 }
 
 // markOf reads a mark: the rule, and the fingerprint of what it stands for.
-func markOf(mark string) (rule, print string, ok bool) {
+func markOf(mark string) (rule, fp string, ok bool) {
 	inside, ok := strings.CutPrefix(strings.TrimSuffix(mark, "]"), redactedMark)
 	if !ok {
 		return "", "", false
 	}
-	rule, print, ok = strings.Cut(inside, ":")
-	return rule, print, ok && secrets.IsFingerprint(print)
+	rule, fp, ok = strings.Cut(inside, ":")
+	return rule, fp, ok && secrets.IsFingerprint(fp)
 }
 
 // redaction says which marks may stand in a masked text.
@@ -304,8 +304,8 @@ func (a redaction) text(was, is string) bool {
 	}
 	_, marks, ok := takenOut(was, is)
 	return ok && !slices.ContainsFunc(marks, func(mark string) bool {
-		_, print, _ := markOf(mark)
-		return !a.prints[print] && !strings.Contains(was, mark)
+		_, fp, _ := markOf(mark)
+		return !a.prints[fp] && !strings.Contains(was, mark)
 	})
 }
 

@@ -129,7 +129,7 @@ func (r *Repo) refuseCheckedOut(send []PushRef, results []PushResult) (refused b
 	allowed := slices.Contains([]string{"ignore", "warn", "false", "no", "off", "0"}, strings.ToLower(policy))
 	for _, ref := range send {
 		_, err := r.WorktreeOf(ref.Name)
-		why := ""
+		var why string
 		switch {
 		case err == nil && !allowed:
 			why = "branch is currently checked out"

@@ -88,8 +88,8 @@ func TestTransportCancelled(t *testing.T) {
 		peer := httpPeer(t, builtin)
 		a, b := newSide(t, peer), newSide(t, peer)
 		a.push([]PushRef{branch("tape/a", last(growing(t, a.r, ZeroHash, testkit.Size(50, 80, 200), "much")))})
-		for _, wait := range []time.Duration{0, 5, 20, 60} {
-			ctx, cancel := context.WithTimeout(context.Background(), wait*time.Millisecond)
+		for _, wait := range []int{0, 5, 20, 60} { // ms
+			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(wait)*time.Millisecond)
 			_, err := b.r.Fetch(ctx, "origin", mirror, b.o())
 			cancel()
 			if err != nil && !errors.Is(err, context.DeadlineExceeded) {

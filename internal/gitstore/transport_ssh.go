@@ -133,7 +133,7 @@ func (l *sshLine) close() error {
 	}
 	if l.asked {
 		_ = l.out.Close() // ends a writer that nobody listens to
-		<-l.sent
+		_ = <-l.sent
 	} else {
 		_, _ = io.WriteString(l.in, "0000")
 		_ = l.in.Close()

@@ -126,7 +126,7 @@ func readRefs(in io.Reader) (*advertised, error) {
 					a.head = head
 				}
 			}
-			a.add(text)
+			_ = a.add(text) // what is no ref there is none
 			continue
 		}
 		if err := a.add(text); err != nil && !first {
