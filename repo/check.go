@@ -151,7 +151,7 @@ func (s *Store) checkGrowth(ctx context.Context, ref string, from, to gitstore.H
 			chain = append(chain, h)
 		}
 	}
-	if _, err := v.walk(t, chain, before, gitstore.ZeroHash); err != nil {
+	if _, err := v.walk(t, chain, before, t.start(to)); err != nil {
 		return err
 	}
 	now, err := s.commitView(to)

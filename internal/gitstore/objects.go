@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -47,6 +48,7 @@ func (r *Repo) get(h Hash, content bool) (kind Kind, size int64, data []byte, er
 	for _, fresh := range []bool{false, true} {
 		if kind, size, data, err = r.objects(fresh).get(h, content); err == nil {
 			if content {
+				data = slices.Clip(data) // who appends to it gets a copy
 				r.kept.put(h, keptObject{kind, data})
 			}
 			return kind, size, data, nil
