@@ -151,6 +151,9 @@ func (s *Store) checkGrowth(ctx context.Context, ref string, from, to gitstore.H
 			chain = append(chain, h)
 		}
 	}
+	for _, h := range chain {
+		v.seen[h] = true
+	}
 	if _, err := v.walk(t, chain, before, t.start(to)); err != nil {
 		return err
 	}

@@ -210,6 +210,10 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return ctxErr
 	}
+	if err != nil && a.isOfMerged(in) {
+		a.forget = append(a.forget, gitstore.RefUpdate{Name: fetchedRefs(a.remote) + innerRef(ref), Old: in.New})
+		return nil
+	}
 	status := RefStatus{Tape: slugOf(ref), Ref: ref, Status: RefFastForward}
 	isTag := strings.HasPrefix(ref, tagPrefix)
 	switch {

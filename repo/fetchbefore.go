@@ -63,6 +63,20 @@ func (a *acceptance) isMerged(h gitstore.Hash) (bool, error) {
 	return false, nil
 }
 
+// isOfMerged reports whether a ref is the tag of a handoff in a fork that was merged: it has
+// gone with the fork, and is of no use where somebody has pushed it again.
+func (a *acceptance) isOfMerged(in incoming) bool {
+	if !strings.HasPrefix(in.Ref, tagPrefix) {
+		return false
+	}
+	at, err := a.s.git.Peel(in.New)
+	if err != nil {
+		return false
+	}
+	merged, err := a.isMerged(at)
+	return err == nil && merged
+}
+
 // beforePurge lets a branch be another one that was purged, if that is wanted. What was
 // added to the old history since then is not in the new one: it is ours still, if we have
 // it.

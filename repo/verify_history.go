@@ -15,7 +15,13 @@ import (
 // each phase came with, by folder. Of a fork it is what was not looked at yet, and the
 // phases of its own.
 func (v *verifier) history(t *Tape, head gitstore.Hash) (map[string]gitstore.Hash, error) {
-	chain, before, err := v.chain(t, head)
+	return v.historyFrom(t, head, false)
+}
+
+// historyFrom is history; with merged, of what was merged: only what was not looked at yet.
+// Else each merge would be made again for every merge above it.
+func (v *verifier) historyFrom(t *Tape, head gitstore.Hash, merged bool) (map[string]gitstore.Hash, error) {
+	chain, before, err := v.chain(t, head, merged)
 	if err != nil {
 		return nil, err
 	}
@@ -84,15 +90,20 @@ func (v *verifier) walk(t *Tape, chain []gitstore.Hash, before *commitView, star
 }
 
 // chain lists the commits from head down by first parents, the newest first; of a fork to
-// the one, before, that was looked at already.
-func (v *verifier) chain(t *Tape, head gitstore.Hash) (chain []gitstore.Hash, before *commitView, err error) {
+// the one, before, that was looked at already; of what was merged, to any such one.
+func (v *verifier) chain(t *Tape, head gitstore.Hash, merged bool) (chain []gitstore.Hash, before *commitView, err error) {
 	start := t.start(head)
 	shared := false
 	for at := head; !at.IsZero(); {
 		if err := v.ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		if shared && v.seen[at] {
+		known := v.seen[at] && shared
+		if v.seen[at] && merged && !known {
+			stretch, _, err := v.s.byGit(at)
+			known = err == nil && len(stretch) == 0 // else it does not count as it is
+		}
+		if known {
 			if before, err = v.s.commitView(at); err != nil {
 				v.problem(t.name, err)
 			}
@@ -184,7 +195,7 @@ func (v *verifier) merged(t *Tape, theirs gitstore.Hash) error {
 	if f == nil {
 		f = t
 	}
-	_, err = v.history(f, theirs)
+	_, err = v.historyFrom(f, theirs, true)
 	return err
 }
 

@@ -2,7 +2,6 @@ package gitstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -23,7 +22,7 @@ type sshLine struct {
 	out     io.ReadCloser
 	said    *tail
 	asked   bool
-	sent    chan error
+	sent    chan struct{}
 }
 
 // sshTarget is what an ssh address says.
@@ -119,10 +118,11 @@ func (l *sshLine) refs(ctx context.Context, service string) (io.Reader, error) {
 }
 
 func (l *sshLine) ask(_ context.Context, _ string, request io.Reader, _ int64) (io.Reader, error) {
-	l.asked, l.sent = true, make(chan error, 1)
+	l.asked, l.sent = true, make(chan struct{})
 	go func() { // it may answer before it has read all
-		_, err := io.Copy(l.in, request)
-		l.sent <- errors.Join(err, l.in.Close())
+		defer close(l.sent)
+		_, _ = io.Copy(l.in, request) // what it was not sent it had no use for: its end tells
+		_ = l.in.Close()
 	}()
 	return l.out, nil
 }
@@ -133,7 +133,7 @@ func (l *sshLine) close() error {
 	}
 	if l.asked {
 		_ = l.out.Close() // ends a writer that nobody listens to
-		_ = <-l.sent
+		<-l.sent
 	} else {
 		_, _ = io.WriteString(l.in, "0000")
 		_ = l.in.Close()
