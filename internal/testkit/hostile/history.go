@@ -142,7 +142,7 @@ func historyCases() []Case {
 			tag := strings.Fields(r.git(nil, "for-each-ref", "--format=%(objectname)", "refs/tags/anchor/main/"))[0]
 			write(t, filepath.Join(dir, filepath.FromSlash(mainRef)), tag+"\n")
 		}}.want("is a tag"),
-		Case{Name: "the branch is a file", Ref: mainRef, Want: "is a blob", Unsent: true, Build: func(t testing.TB, dir, good string) {
+		{Name: "the branch is a file", Ref: mainRef, Want: "is a blob", Unsent: true, Build: func(t testing.TB, dir, good string) {
 			r := copied(t, dir, good)
 			write(t, filepath.Join(dir, filepath.FromSlash(mainRef)), r.blob("x")+"\n")
 		}},
