@@ -29,8 +29,8 @@ func newPurgeCmd(a *App) *cobra.Command {
 rewrites history, for a secret that got into it; there is no way back.
 
 @ID masks the secrets of that entry, wherever else they stand in the tape, its forks and
-its archives. An entry without any that the scanner knows loses all its text, and --whole
-takes all of it in any case; what the entry is, and to which call it belongs, stays.
+its archives. With --whole the entry loses all its text, which is the way for a secret that
+the scanner does not know; what the entry is, and to which call it belongs, stays.
 --rule masks all secrets of a kind, --rule all those of every kind that were not allowed,
 and --fingerprint one secret, which is what tape push shows.
 
