@@ -42,16 +42,12 @@ only grows. What does not pass is rejected (exit code 4), and stays outside.
 
 func (o *fetchOptions) run(ctx context.Context) error {
 	a := o.app
-	if err := checkNames(o.Tapes); err != nil {
-		return err
-	}
-	store, remote, err := a.pickRemote(ctx, o.remote)
+	store, remote, err := a.beginTransfer(ctx, o.remote, o.Tapes)
 	if err != nil {
 		return err
 	}
 	o.RemoteOptions = a.transport()
-	a.note("remote: %s, %s", remote.Name, remote.URL)
-	done, err := store.Fetch(ctx, remote.Name, &o.FetchOptions)
+	done, err := store.Fetch(ctx, remote, &o.FetchOptions)
 	if err != nil {
 		return explainRemote(err)
 	}

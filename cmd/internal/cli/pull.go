@@ -53,18 +53,14 @@ the same done here: see tape purge.
 
 func (o *pullOptions) run(ctx context.Context) error {
 	a := o.app
-	if err := checkNames(o.Tapes); err != nil {
-		return err
-	}
-	store, remote, err := a.pickRemote(ctx, o.remote)
+	store, remote, err := a.beginTransfer(ctx, o.remote, o.Tapes)
 	if err != nil {
 		return err
 	}
 	o.RemoteOptions = a.transport()
-	a.note("remote: %s, %s", remote.Name, remote.URL)
 	before := store.CurrentTape()
 	o.Derived = a.rebuildIndex
-	done, err := merge.Pull(ctx, store, remote.Name, &o.PullOptions)
+	done, err := merge.Pull(ctx, store, remote, &o.PullOptions)
 	if err != nil {
 		return explainRemote(err)
 	}

@@ -54,16 +54,12 @@ takes it out of the tape.
 
 func (o *pushOptions) run(ctx context.Context) error {
 	a := o.app
-	if err := checkNames(o.Tapes); err != nil {
-		return err
-	}
-	store, remote, err := a.pickRemote(ctx, o.remote)
+	store, remote, err := a.beginTransfer(ctx, o.remote, o.Tapes)
 	if err != nil {
 		return err
 	}
 	o.RemoteOptions = a.transport()
-	a.note("remote: %s, %s", remote.Name, remote.URL)
-	done, err := store.Push(ctx, remote.Name, &o.PushOptions)
+	done, err := store.Push(ctx, remote, &o.PushOptions)
 	if err != nil {
 		return explainRemote(err)
 	}

@@ -168,6 +168,20 @@ func findRemote(ctx context.Context, store *repo.Store, name string) (repo.Remot
 		hint: "tape remote list lists them; tape remote add " + shellWord(name) + " URL names one"}
 }
 
+// beginTransfer is how fetch, pull and push begin: it checks the names of tapes, opens the
+// workspace, and says which remote is meant.
+func (a *App) beginTransfer(ctx context.Context, remote string, tapes []string) (*repo.Store, string, error) {
+	if err := checkNames(tapes); err != nil {
+		return nil, "", err
+	}
+	store, r, err := a.pickRemote(ctx, remote)
+	if err != nil {
+		return nil, "", err
+	}
+	a.note("remote: %s, %s", r.Name, r.URL)
+	return store, r.Name, nil
+}
+
 // pickRemote opens the workspace and finds the remote that is meant: the one that is
 // named, or origin, or the only one.
 func (a *App) pickRemote(ctx context.Context, named string) (*repo.Store, repo.Remote, error) {
