@@ -244,9 +244,11 @@ func (j *joining) strange(ctx context.Context, w *writer) error {
 	if w.st.LastID == 1 && len(forks) == 0 && !j.t.IsFork() {
 		return nil
 	}
-	hint := "tape reset --archive keeps what is here as an archive; then pull again"
+	name, file := shellWord(j.t.name), shellWord(j.t.slug+".jsonl")
+	hint := fmt.Sprintf("to have yours behind theirs (or, with another name in the last line, beside it):\n"+
+		"tape --tape %[1]s export > %[2]s\ntape --tape %[1]s reset --archive\ntape pull --tape %[1]s\ntape --tape %[1]s import bub %[2]s", name, file)
 	if len(forks) > 0 {
-		hint = "merge or discard its forks; then " + hint
+		hint = "first merge or discard its forks\n" + hint
 	}
 	return conflict(hint, "%q was begun both here and at %s, and the two have nothing in common", j.t.name, j.remote)
 }

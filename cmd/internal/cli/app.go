@@ -8,6 +8,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -119,6 +120,15 @@ func (a *App) workspaceDir() string {
 		return a.workspace
 	}
 	return a.Getenv(repo.EnvWorkspace)
+}
+
+// newWorkspaceDir is where a workspace is to be made: in a directory that was given, or that
+// is named otherwise, or in the place for the current directory.
+func (a *App) newWorkspaceDir(given string) (string, error) {
+	if dir := cmp.Or(given, a.workspaceDir()); dir != "" {
+		return dir, nil
+	}
+	return repo.WorkspaceFor(".")
 }
 
 // wantedTape is the name of the tape that is named explicitly, or "".

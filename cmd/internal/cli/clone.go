@@ -46,15 +46,9 @@ workspace, too: a folder of your own, or of another user's.
 
 func (o *cloneOptions) run(ctx context.Context) error {
 	a := o.app
-	dir := o.dir
-	if dir == "" {
-		dir = a.workspaceDir()
-	}
-	if dir == "" {
-		var err error
-		if dir, err = repo.WorkspaceFor("."); err != nil {
-			return err
-		}
+	dir, err := a.newWorkspaceDir(o.dir)
+	if err != nil {
+		return err
 	}
 	store, done, err := repo.Clone(ctx, o.url, dir, &repo.CloneOptions{
 		Options: *a.storeOptions(), RemoteOptions: a.transport(), Remote: o.remote, Tape: a.tapeName})

@@ -42,15 +42,9 @@ Where there is a workspace already, init says so and changes nothing.`,
 
 func (o *initOptions) run(ctx context.Context) error {
 	a := o.app
-	dir := o.dir
-	if dir == "" {
-		dir = a.workspaceDir()
-	}
-	if dir == "" {
-		var err error
-		if dir, err = repo.WorkspaceFor("."); err != nil {
-			return err
-		}
+	dir, err := a.newWorkspaceDir(o.dir)
+	if err != nil {
+		return err
 	}
 	_, statErr := os.Stat(filepath.Join(dir, "config.json"))
 	store, created, err := repo.Init(ctx, dir, &repo.InitOptions{Options: *a.storeOptions(), Tape: a.wantedTape()})

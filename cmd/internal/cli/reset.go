@@ -24,7 +24,10 @@ func newResetCmd(a *App) *cobra.Command {
 		Short: "Start the tape over",
 		Long: `Start the tape over, with nothing but its first anchor. With --archive the history so far
 keeps a ref, and tape restore brings it back; without, only git's reflog knows of it.
-It asks on a terminal, and needs --yes elsewhere.`,
+It asks on a terminal, and needs --yes elsewhere.
+
+A remote keeps what was pushed to it: the next tape pull brings that back. To begin anew with
+others, make a tape of another name (tape new), which leaves this one as it is.`,
 		Example: `  tape reset --archive`,
 		Args:    takes(0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
@@ -38,6 +41,9 @@ func (o *resetOptions) run(ctx context.Context) error {
 	a := o.app
 	t, err := a.openTape(ctx)
 	if err != nil {
+		return err
+	}
+	if err := a.warnPublished(ctx, t); err != nil {
 		return err
 	}
 	if !o.yes {
@@ -57,6 +63,20 @@ func (o *resetOptions) run(ctx context.Context) error {
 		return a.result(result, "tape %s starts over; its history is kept as %s", quoted(t.Name()), ref)
 	}
 	return a.result(result, "tape %s starts over", quoted(t.Name()))
+}
+
+// warnPublished tells which remotes have what is to be given up.
+func (a *App) warnPublished(ctx context.Context, t *repo.Tape) error {
+	remotes, err := t.Distances(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range remotes {
+		if r.Shared {
+			a.warn(fmt.Sprintf("%s has the tape, too: the next tape pull brings its history back; tape new begins another one", r.Remote))
+		}
+	}
+	return nil
 }
 
 func (o *resetOptions) confirm(ctx context.Context, t *repo.Tape) error {
