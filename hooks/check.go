@@ -161,7 +161,7 @@ func (r Repository) checkPush(ctx context.Context, g *gitstore.Repo, remote, ref
 			return err
 		}
 	}
-	return pushError(ref, repo.CheckUpdate(ctx, r.CommonDir, ref, old, next))
+	return pushError(ref, repo.CheckUpdates(ctx, r.CommonDir, []repo.RefUpdate{{Ref: ref, Old: old, New: next}})[0])
 }
 
 // pushError says of a refusal what did not happen. What cannot be read as a tape is
@@ -177,15 +177,34 @@ func pushError(ref string, err error) error {
 	return &refusal{msg: "not pushed: " + err.Error(), hint: repo.Hint(err)}
 }
 
-// Update refuses, with repo.ErrConflict, a push to the repository gitDir that is not
-// append-only: it is what git's update hook asks for each ref. Objects are named in hex;
-// zeros stand for none. Refs that are not of tapes are not looked at. The repository need
-// not be a workspace.
-func Update(ctx context.Context, gitDir, ref, old, next string) error {
-	if !isGuarded(ref) {
+// PreReceive refuses, with repo.ErrConflict, a push to the repository gitDir that is not
+// append-only. in is what git tells its pre-receive hook: a line for each ref, with the old
+// and the new object and the name. All are looked at together, and one that is refused stops
+// all: git's update hook, which is asked for one after the other, does not see that the tags
+// of a purged tape come with its branch. Refs that are not of tapes are not looked at. The
+// repository need not be a workspace.
+func PreReceive(ctx context.Context, gitDir string, in io.Reader) error {
+	var updates []repo.RefUpdate
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		f := strings.SplitN(lines.Text(), " ", 3)
+		if len(f) == 3 && isGuarded(f[2]) {
+			updates = append(updates, repo.RefUpdate{Ref: f[2], Old: f[0], New: f[1]})
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read what is pushed: %w", err)
+	}
+	if len(updates) == 0 {
 		return nil
 	}
-	return pushError(ref, repo.CheckUpdate(ctx, gitDir, ref, old, next))
+	var refused []error
+	for i, err := range repo.CheckUpdates(ctx, gitDir, updates) {
+		if err = pushError(updates[i].Ref, err); err != nil {
+			refused = append(refused, err)
+		}
+	}
+	return errors.Join(refused...)
 }
 
 // short is a ref as git names it to people.

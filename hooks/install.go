@@ -65,7 +65,7 @@ func Installed(_ context.Context, store *repo.Store) (Report, error) {
 	return i.report()
 }
 
-// InstallServer writes the update hook into a repository that is pushed to: dir is a
+// InstallServer writes the pre-receive hook into a repository that is pushed to: dir is a
 // bare repository, or the folder of one that has a .git.
 func InstallServer(ctx context.Context, dir string) (Report, error) {
 	i, err := onServer(dir)

@@ -199,9 +199,9 @@ func TestServer(t *testing.T) {
 	}
 	git(t, dir, "init", "-q", "--bare", "a.git")
 	git(t, dir, "init", "-q", "b")
-	for name, want := range map[string]string{"a.git": "a.git/hooks/update", "b": "b/.git/hooks/update"} {
+	for name, want := range map[string]string{"a.git": "a.git/hooks/pre-receive", "b": "b/.git/hooks/pre-receive"} {
 		r, err := InstallServer(ctx, filepath.Join(dir, name))
-		if err != nil || !reflect.DeepEqual(r.Installed, []string{"update"}) {
+		if err != nil || !reflect.DeepEqual(r.Installed, []string{"pre-receive"}) {
 			t.Errorf("%s: %+v %v", name, r, err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(want))); err != nil {

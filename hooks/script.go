@@ -17,13 +17,14 @@ type hook struct {
 	refuses bool   // exit code 4 of the program refuses
 	passed  string // what a failure leaves unchecked, where the purpose is to refuse
 	stdin   bool   // git tells it something on standard input
+	known   bool   // tape push has looked at it already
 }
 
 // workspaceHooks are those of a workspace.
 func workspaceHooks() []hook {
 	return []hook{
 		{name: "pre-commit", purpose: "refuses what is not append-only", refuses: true, passed: "the commit was not checked"},
-		{name: "pre-push", purpose: "refuses rewritten history and secrets", refuses: true, passed: "the push was not checked", stdin: true},
+		{name: "pre-push", purpose: "refuses rewritten history and secrets", refuses: true, passed: "the push was not checked", stdin: true, known: true},
 		{name: "post-merge", purpose: "completes a merge of tapes, and brings the index up to date"},
 		{name: "post-checkout", purpose: "brings the index up to date"},
 		{name: "post-commit", purpose: "brings the index up to date"},
@@ -34,7 +35,7 @@ func workspaceHooks() []hook {
 // serverHooks are those of a repository that is pushed to.
 func serverHooks() []hook {
 	return []hook{
-		{name: "update", purpose: "refuses pushes that are not append-only", refuses: true, passed: "the push was not checked"},
+		{name: "pre-receive", purpose: "refuses pushes that are not append-only", refuses: true, passed: "the push was not checked", stdin: true},
 	}
 }
 
@@ -54,7 +55,7 @@ func (h hook) script(own string) []byte {
 	line(mark)
 	line("# It ", h.purpose, ".")
 	b.WriteString(h.ownPart(own))
-	if h.stdin {
+	if h.known {
 		line("# tape push has looked at it already.")
 		line(`[ -z "$` + gitstore.PushEnv + `" ] || exit 0`)
 	}

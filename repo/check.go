@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"tape/internal/gitstore"
@@ -11,32 +12,51 @@ import (
 
 // What a hook asks before git moves a ref, or makes a commit.
 
-// CheckUpdate refuses, with ErrConflict, to move a ref of a repository from one object to
-// another (ids as hex digits, zeros for none) if that would break what the format
-// promises: history of tapes and forks is only added to, tapes are not deleted, tags of
-// handoffs stay where they are. Other refs are not its business. gitDir may be a bare
-// repository that is no workspace.
-func CheckUpdate(ctx context.Context, gitDir, ref, old, next string) error {
+// RefUpdate moves a ref from one object to another: ids as hex digits, zeros for none.
+type RefUpdate struct{ Ref, Old, New string }
+
+// CheckUpdates refuses, with ErrConflict, to move refs of a repository if that would break
+// what the format promises: history of tapes and forks is only added to, tapes are not
+// deleted, tags of handoffs stay where they are. They are looked at together: a purged tape
+// comes with other tags. Other refs are not its business. The errors are those of the refs,
+// in their order, nil for each that may be moved. gitDir may be a bare repository that is no
+// workspace.
+func CheckUpdates(ctx context.Context, gitDir string, updates []RefUpdate) []error {
+	out := make([]error, len(updates))
+	git, err := gitstore.OpenBare(gitDir, nil)
+	s := newStore(gitDir, nil)
+	s.git = git
+	heads := map[string]gitstore.Hash{}
+	for _, u := range updates {
+		if h, err := gitstore.ParseHash(u.New); err == nil && !h.IsZero() {
+			heads[u.Ref] = h
+		}
+	}
+	for i, u := range updates {
+		if out[i] = classify(err); err == nil {
+			out[i] = s.checkUpdate(ctx, u, heads)
+		}
+	}
+	return out
+}
+
+// checkUpdate checks one of several updates; heads is what refs shall be.
+func (s *Store) checkUpdate(ctx context.Context, u RefUpdate, heads map[string]gitstore.Hash) error {
+	ref := u.Ref
 	isBranch := strings.HasPrefix(ref, branchPrefix) || strings.HasPrefix(ref, forkPrefix)
 	if !isBranch && !strings.HasPrefix(ref, tagPrefix) {
 		return nil
 	}
-	from, err := parseObject(old)
+	from, err := parseObject(u.Old)
 	if err != nil {
 		return err
 	}
-	to, err := parseObject(next)
+	to, err := parseObject(u.New)
 	if err != nil || from == to {
 		return err
 	}
-	git, err := gitstore.OpenBare(gitDir, nil)
-	if err != nil {
-		return classify(err)
-	}
-	s := newStore(gitDir, nil)
-	s.git = git
 	if !isBranch {
-		return s.checkTagUpdate(ctx, ref, from, to)
+		return s.checkTagUpdate(ctx, ref, from, to, heads)
 	}
 	branch := strings.TrimPrefix(ref, "refs/heads/")
 	if to.IsZero() {
@@ -49,8 +69,9 @@ func CheckUpdate(ctx context.Context, gitDir, ref, old, next string) error {
 }
 
 // checkTagUpdate refuses to move or delete the tag of a handoff. That of a fork goes with
-// the fork, and that of a tape which was purged with its commit.
-func (s *Store) checkTagUpdate(ctx context.Context, ref string, from, to gitstore.Hash) error {
+// the fork, and that of a tape which was purged with its commit, or with the name of its
+// phase.
+func (s *Store) checkTagUpdate(ctx context.Context, ref string, from, to gitstore.Hash, heads map[string]gitstore.Hash) error {
 	if from.IsZero() {
 		return nil
 	}
@@ -64,16 +85,14 @@ func (s *Store) checkTagUpdate(ctx context.Context, ref string, from, to gitstor
 		return err
 	}
 	t := s.named(name, old)
-	if to.IsZero() {
-		if t.IsFork() {
-			return nil
-		}
-		return refused
+	if to.IsZero() && t.IsFork() {
+		return nil
 	}
-	next, err1 := s.git.Peel(to)
-	head, err2 := t.head()
-	if err := errors.Join(err1, err2); err != nil {
-		return refused
+	head, ok := heads[t.branch]
+	if !ok {
+		if head, err = t.head(); err != nil {
+			return refused
+		}
 	}
 	if _, ok, err := t.checkPurged(ctx, old, head); err != nil || !ok {
 		return cmp.Or(err, refused)
@@ -83,7 +102,19 @@ func (s *Store) checkTagUpdate(ctx context.Context, ref string, from, to gitstor
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	if is[len(is)-len(was)] != next {
+	purged := is[len(is)-len(was)]
+	if to.IsZero() {
+		v, err := s.commitView(purged)
+		if err != nil {
+			return err
+		}
+		folder := ref[strings.LastIndexByte(ref, '/')+1:]
+		if slices.ContainsFunc(v.list, func(p phase) bool { return p.folder == folder }) {
+			return refused
+		}
+		return nil
+	}
+	if next, err := s.git.Peel(to); err != nil || next != purged {
 		return refused
 	}
 	return nil

@@ -192,7 +192,12 @@ func (t *Tape) notReplaced(ctx context.Context, remote string, head, theirs gits
 		}
 	}
 	if !all {
-		return conflict("purge it in a fresh clone of the remote, and replace it from there: tape clone, tape purge --rule all, and what that prints",
+		what, err := t.purgeAgain(ctx, here)
+		if err != nil {
+			return err
+		}
+		return conflict(fmt.Sprintf("purge the same in a fresh clone of it: tape clone \"$(git -C %s remote get-url %s)\" fresh && tape --workspace fresh --tape %s purge %s --yes\n"+
+			"then run the commands that this prints, and tape pull here", shellWord(t.store.dir), shellWord(remote), shellWord(t.name), what),
 			"%s still has of %q what was purged here, and entries that somebody has pushed since", remote, t.name)
 	}
 	branch, tags := shellWord(t.Branch()), shellWord("+"+tagPrefix+t.slug+"/*:"+tagPrefix+t.slug+"/*")

@@ -1,16 +1,13 @@
 package repo
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"tape/internal/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/secrets"
 )
 
@@ -54,11 +51,13 @@ type PurgeOptions struct {
 type Purged struct {
 	Tapes        []PurgedTape // whose entries were changed, forks included
 	Commits      int          // that were made anew
+	Tags         int          // whose message was masked
 	Archives     int          // whose history was
 	Signatures   int          // that are gone, of commits and tags that are others now
 	Rules        []string     // by which secrets were found
 	Fingerprints []string     // of these
 	Remotes      []PurgedRemote
+	Others       []PurgedOther
 	Removed      []string // files and refs that held something of it, and are gone
 	Left         []string // what could not be cleared, a sentence each
 	Finished     bool     // an earlier purge had been cut off, and was carried out
@@ -79,6 +78,16 @@ type PurgedRemote struct {
 	Remote string // its name
 	Ref    string // there, as git names it: tape/main
 	Commit string
+}
+
+// PurgedOther is another tape or fork that has something of what was taken out, and was left
+// as it is.
+type PurgedOther struct {
+	Tape    string
+	Entries []int64 // that have it; those that are not committed included
+	// Fingerprints are to be given to a purge of that tape. Those of secrets that nothing
+	// there tells are not among them: then only taking out the whole entries helps.
+	Fingerprints []string
 }
 
 // Entries is how many entries were changed, in the tape or fork that has most of them: the
@@ -104,20 +113,32 @@ type purge struct {
 	follow  *followed                       // what was done elsewhere; nil: this is the first
 	earlier map[gitstore.Hash]gitstore.Hash // commits that a purge replaced which was cut off
 	members []*Tape                         // the tape and its forks, parents first
+	family  map[gitstore.Hash]bool          // all commits of these, their archives and reflogs
+	tags    []gitstore.Ref                  // annotated ones, of any commit
 	writers []*writer                       // theirs, while they are locked
 	out     Purged
 }
 
 // Purge takes secrets out of a tape, its forks and its archives, as if they had never been
-// recorded, and records that it did. It rewrites history from the first entry that has one:
-// who has fetched it has the secret still, and has to fetch again. A purge that was cut off
-// is carried out first.
+// recorded, and records that it did. A secret goes wherever its text stands, also where
+// nothing tells that it is one, unless it is so short, or so much a word, that it may stand
+// there by chance: that is told. History is rewritten from the first entry that has one: who
+// has fetched it has the secret still, and has to fetch again. Names of tapes and forks stay,
+// and so do other tapes; those that have it are told. A purge that was cut off is carried out
+// first.
 //
 // Errors: ErrInvalid when nothing is named; ErrNotFound when there is no such entry, or
 // nothing to take out; ErrBusy; ErrConflict when git is in the middle of something.
 func (t *Tape) Purge(ctx context.Context, o PurgeOptions) (Purged, error) {
 	p := &purge{ctx: ctx, s: t.store, t: t, o: o, prints: map[string]bool{}}
-	if err := p.run(); err != nil {
+	err := p.run()
+	if err == nil {
+		if err = p.findOthers(); err != nil && !o.DryRun && ctx.Err() == nil {
+			p.left("whether other tapes have it could not be found out: %v", err)
+			err = nil
+		}
+	}
+	if err != nil {
 		return p.out, fmt.Errorf("purge tape %q: %w", t.name, classify(err))
 	}
 	return p.out, nil
@@ -278,141 +299,4 @@ func (p *purge) unlock() {
 		}
 	}
 	p.writers = nil
-}
-
-// choose makes out what is masked.
-func (p *purge) choose() error {
-	rules, prints := map[string]bool{}, p.prints
-	for _, rule := range p.o.Rules {
-		rules[rule] = true
-	}
-	for _, fp := range p.o.Fingerprints {
-		prints[fp] = true
-	}
-	allowed, _ := p.s.Setting("allow_secret") // those that somebody says are none
-	p.mask.match = func(f secrets.Finding) bool {
-		return prints[f.Fingerprint] || rules[f.Rule] || rules[AllRules] && !strings.Contains(allowed, f.Fingerprint)
-	}
-	if p.follow != nil {
-		maps.Copy(p.mask.whole, p.follow.whole)
-	}
-	for _, id := range p.o.IDs {
-		e, err := p.t.Entry(p.ctx, id)
-		if err != nil {
-			return err
-		}
-		_, found := p.o.find.Mask(e.Raw, nil)
-		if p.o.Whole {
-			parsed, err := jsonl.Parse(e.Raw)
-			if err != nil {
-				return err
-			}
-			p.mask.whole[digestOf(parsed)] = true
-		} else if len(found) == 0 && !bytes.Contains(e.Payload, []byte("[redacted")) { // or it was purged before
-			return notFound("--whole takes all of its text out", "no known secret is in @%d of %q", id, p.t.name)
-		}
-		for _, f := range found {
-			prints[f.Fingerprint] = true
-		}
-	}
-	return nil
-}
-
-// rewrite makes the history anew, in memory and in objects that nothing names yet.
-func (p *purge) rewrite() error {
-	p.o.Step("looking for what is to be masked")
-	if err := p.choose(); err != nil {
-		return err
-	}
-	heads, err := p.heads()
-	if err != nil {
-		return err
-	}
-	for _, h := range heads.own {
-		if err := p.r.history(h, false); err != nil {
-			return err
-		}
-	}
-	for _, h := range heads.logged {
-		// A reflog may name what git has removed since.
-		if err := p.r.history(h, false); err != nil && p.ctx.Err() != nil {
-			return err
-		}
-	}
-	if len(p.r.commits) == 0 {
-		return notFound("tape show @ID shows an entry", "there is nothing of that kind in tape %q", p.t.name)
-	}
-	for _, h := range heads.others {
-		if err := p.r.history(h, true); err != nil && p.ctx.Err() != nil {
-			return err
-		}
-	}
-	p.out.Commits, p.out.Signatures, p.out.Archives = len(p.r.commits), p.r.signed, 0
-	for _, h := range heads.archives {
-		if p.r.to(h) != h {
-			p.out.Archives++
-		}
-	}
-	p.out.Remotes, err = p.remotes(heads.tracking)
-	if err != nil {
-		return err
-	}
-	if !p.o.DryRun {
-		if err := p.batch.Flush(p.ctx); err != nil {
-			return err
-		}
-	}
-	p.out.Tapes = nil
-	for _, t := range p.members {
-		head, err := t.head()
-		if err != nil {
-			return err
-		}
-		next := p.r.to(head)
-		if next == head {
-			continue
-		}
-		ids, err := p.changedIDs(head)
-		if err != nil {
-			return err
-		}
-		p.out.Tapes = append(p.out.Tapes, PurgedTape{Tape: t.name, Branch: t.Branch(), Entries: ids, Old: head.String(), Tags: t.tagRef("*"), Renamed: len(p.r.folders) > 0})
-	}
-	p.tell()
-	return nil
-}
-
-// changedIDs are the entries of a commit that were masked.
-func (p *purge) changedIDs(head gitstore.Hash) ([]int64, error) {
-	v, err := p.s.commitView(head)
-	if err != nil {
-		return nil, err
-	}
-	var ids []int64
-	for _, ph := range v.list {
-		if p.r.phases[phaseTree{ph.folder, ph.tree}] == (phaseTree{ph.folder, ph.tree}) {
-			continue
-		}
-		r, err := readPhase(v, ph, "")
-		if err != nil {
-			return nil, err
-		}
-		w := &walk{ctx: p.ctx, v: v}
-		_, err = w.rest(ph.seq-1, r, func(e Entry) bool {
-			if masked, maskErr := p.mask.line(e.Raw); maskErr == nil && !bytes.Equal(masked, e.Raw) {
-				ids = append(ids, e.ID)
-			}
-			return true
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return ids, nil
-}
-
-// tell puts into the result what was found.
-func (p *purge) tell() {
-	p.out.Rules = slices.Sorted(maps.Keys(p.mask.rules))
-	p.out.Fingerprints = slices.Sorted(maps.Keys(p.mask.prints))
 }

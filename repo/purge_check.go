@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"tape/internal/gitstore"
-	"tape/internal/jsonl"
+	"tape/internal/secrets"
 )
 
 // Rewriting is one to one: a commit of the new history stands as far from its beginning as
@@ -19,39 +19,45 @@ import (
 // purges which the newer one has a record of, and nothing else was changed: then ids are
 // the entries that were. The new one may have more behind it.
 func (t *Tape) checkPurged(ctx context.Context, old, next gitstore.Hash) (ids []int64, ok bool, err error) {
+	ids, _, ok, err = t.comparePurged(ctx, old, next)
+	return ids, ok, err
+}
+
+// comparePurged does that, and tells the secrets that were taken out.
+func (t *Tape) comparePurged(ctx context.Context, old, next gitstore.Hash) (ids []int64, texts map[secrets.Secret]bool, ok bool, err error) {
 	was, err := t.store.firstParents(ctx, old)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	is, err := t.store.firstParents(ctx, next)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	at := len(is) - len(was)
 	if at <= 0 || is[at] == old {
-		return nil, false, nil
+		return nil, nil, false, nil
 	}
 	c, recorded, ok, err := t.store.newPurgeCheck(ctx, is[:at])
 	if err != nil || !ok {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	if ok, err = c.histories(old, is[at]); err != nil || !ok {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	for id := range c.changed {
 		if !recorded[id] {
-			return nil, false, nil
+			return nil, nil, false, nil
 		}
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	return ids, true, nil
+	return ids, c.allow.texts, true, nil
 }
 
 // newPurgeCheck makes one that allows what the records among some commits say; ok is false
 // if there is none. Recorded are the entries that they name.
 func (s *Store) newPurgeCheck(ctx context.Context, commits []gitstore.Hash) (c *purgeCheck, recorded map[int64]bool, ok bool, err error) {
-	c = &purgeCheck{ctx: ctx, s: s, same: map[[2]gitstore.Hash]bool{}, changed: map[int64]bool{}, allow: redaction{prints: map[string]bool{}}}
+	c = &purgeCheck{ctx: ctx, s: s, same: map[[2]gitstore.Hash]bool{}, changed: map[int64]bool{}, allow: redaction{prints: map[string]bool{}, texts: map[secrets.Secret]bool{}}}
 	recorded = map[int64]bool{}
 	for _, h := range commits {
 		data, found, err := s.purgeRecord(h)
@@ -201,173 +207,4 @@ func (c *purgeCheck) messages(was, is string) bool {
 		}
 	}
 	return renamed || c.allow.text(oldBody, newBody)
-}
-
-// trees compares two folders, whose entries pair by their place.
-func (c *purgeCheck) trees(was, is gitstore.Hash, compare func(a, b gitstore.TreeEntry) (bool, error)) (bool, error) {
-	pair := [2]gitstore.Hash{was, is}
-	if was == is || c.same[pair] {
-		return true, nil
-	}
-	a, err1 := c.s.git.Tree(was)
-	b, err2 := c.s.git.Tree(is)
-	if err := errors.Join(err1, err2); err != nil {
-		return false, err
-	}
-	if len(a) != len(b) {
-		return false, nil
-	}
-	for i := range a {
-		if a[i] == b[i] {
-			continue
-		}
-		if a[i].Mode != b[i].Mode {
-			return false, nil
-		}
-		if ok, err := compare(a[i], b[i]); err != nil || !ok {
-			return false, err
-		}
-	}
-	c.same[pair] = true
-	return true, nil
-}
-
-func (c *purgeCheck) inRoot(a, b gitstore.TreeEntry) (bool, error) {
-	if a.Name == anchorsDir && b.Name == anchorsDir && a.IsDir() {
-		return c.trees(a.Hash, b.Hash, c.inAnchors)
-	}
-	return c.foreign(a, b)
-}
-
-// foreign compares files that are none of a tape's.
-func (c *purgeCheck) foreign(a, b gitstore.TreeEntry) (bool, error) {
-	switch {
-	case a.Name != b.Name:
-		return false, nil
-	case a.IsDir():
-		return c.trees(a.Hash, b.Hash, c.foreign)
-	}
-	was, err1 := c.s.git.Blob(a.Hash)
-	is, err2 := c.s.git.Blob(b.Hash)
-	return c.allow.text(string(was), string(is)), errors.Join(err1, err2)
-}
-
-func (c *purgeCheck) inAnchors(a, b gitstore.TreeEntry) (bool, error) {
-	seqA, _, okA := parseFolder(a.Name)
-	seqB, _, okB := parseFolder(b.Name)
-	if !okA || !okB || !a.IsDir() {
-		return c.foreign(a, b)
-	}
-	if seqA != seqB {
-		return false, nil
-	}
-	pair := [2]gitstore.Hash{a.Hash, b.Hash}
-	if a.Hash == b.Hash || c.same[pair] {
-		return true, nil
-	}
-	ok, err := c.phases(a.Hash, b.Hash)
-	c.same[pair] = ok && err == nil
-	return ok, err
-}
-
-// phases compares two forms of a phase: its lines, however they are divided into files.
-func (c *purgeCheck) phases(was, is gitstore.Hash) (bool, error) {
-	var files [2][classCount][]gitstore.TreeEntry
-	var others [2][]gitstore.TreeEntry
-	for i, h := range []gitstore.Hash{was, is} {
-		entries, err := c.s.git.Tree(h)
-		if err != nil {
-			return false, err
-		}
-		for _, e := range entries {
-			if class, _, ok := parseSegment(e.Name); ok && e.Mode == gitstore.ModeFile {
-				files[i][class] = append(files[i][class], e)
-			} else {
-				others[i] = append(others[i], e)
-			}
-		}
-		for class := range files[i] {
-			slices.SortFunc(files[i][class], bySegment)
-		}
-	}
-	if len(others[0]) != len(others[1]) {
-		return false, nil
-	}
-	for i, a := range others[0] {
-		b := others[1][i]
-		compare := c.foreign
-		if a.Name == anchorFile && b.Name == anchorFile {
-			compare = func(a, b gitstore.TreeEntry) (bool, error) {
-				return c.files([]gitstore.TreeEntry{a}, []gitstore.TreeEntry{b})
-			}
-		}
-		if ok, err := compare(a, b); err != nil || !ok {
-			return false, err
-		}
-	}
-	for class := range classCount {
-		if ok, err := c.files(files[0][class], files[1][class]); err != nil || !ok {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// files compares the lines of one class.
-func (c *purgeCheck) files(was, is []gitstore.TreeEntry) (bool, error) {
-	a, b := fileLines{s: c.s, files: was}, fileLines{s: c.s, files: is}
-	for {
-		if len(a.data) == 0 && len(b.data) == 0 {
-			// Both are at the beginning of a file: equal ones need not be read.
-			for len(a.files) > 0 && len(b.files) > 0 && a.files[0].Hash == b.files[0].Hash {
-				a.files, b.files = a.files[1:], b.files[1:]
-			}
-		}
-		before, okA, err1 := a.next()
-		after, okB, err2 := b.next()
-		if err := errors.Join(err1, err2); err != nil || okA != okB {
-			return false, err
-		}
-		if !okA {
-			return true, nil
-		}
-		if bytes.Equal(before, after) {
-			continue
-		}
-		if jsonl.Valid(before) != nil || jsonl.Valid(after) != nil {
-			if !c.allow.text(string(before), string(after)) {
-				return false, nil
-			}
-			continue
-		}
-		links := len(c.links)
-		if !c.allow.line(before, after, c.follows) {
-			return false, nil
-		}
-		// What a summary names follows its commit, and is no change to what it says.
-		if id, err := jsonl.ParseID(before); c.changed != nil && err == nil && len(c.links) == links {
-			c.changed[id] = true
-		}
-	}
-}
-
-// fileLines goes through the lines of several files.
-type fileLines struct {
-	s     *Store
-	files []gitstore.TreeEntry // not read yet
-	data  []byte
-}
-
-func (f *fileLines) next() (line []byte, ok bool, err error) {
-	for len(f.data) == 0 {
-		if len(f.files) == 0 {
-			return nil, false, nil
-		}
-		if f.data, err = f.s.git.Blob(f.files[0].Hash); err != nil {
-			return nil, false, err
-		}
-		f.files = f.files[1:]
-	}
-	line, f.data, _ = bytes.Cut(f.data, []byte("\n"))
-	return line, true, nil
 }

@@ -7,12 +7,14 @@ import (
 
 	"tape/internal/gitstore"
 	"tape/internal/jsonl"
+	"tape/internal/secrets"
 )
 
 // followed is a purge that was made elsewhere.
 type followed struct {
 	old, purged gitstore.Hash // a commit of the tape, and what it became there
 	whole       map[entryDigest]bool
+	texts       map[secrets.Secret]bool // that were taken out
 }
 
 // followPurge does to the tape, its forks and archives what a purge has done to its history
@@ -34,7 +36,7 @@ func (t *Tape) followPurge(ctx context.Context, old, next gitstore.Hash, o Purge
 }
 
 func (t *Tape) planFollow(ctx context.Context, old, next gitstore.Hash, o PurgeOptions) (*purge, error) {
-	ids, ok, err := t.checkPurged(ctx, old, next)
+	ids, texts, ok, err := t.comparePurged(ctx, old, next)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +52,7 @@ func (t *Tape) planFollow(ctx context.Context, old, next gitstore.Hash, o PurgeO
 		return nil, err
 	}
 	at := len(is) - len(was)
-	f := &followed{old: old, purged: is[at]}
+	f := &followed{old: old, purged: is[at], texts: texts}
 	o.IDs, o.Rules, o.Fingerprints, o.Whole, o.DryRun = nil, nil, nil, false, false
 	for _, h := range is[:at] {
 		data, _, err := t.store.purgeRecord(h)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -20,7 +19,8 @@ import (
 // prepare stores the records, makes sure that the new history is sound, and writes the
 // journal.
 func (p *purge) prepare() (*purgeJournal, error) {
-	j := &purgeJournal{commits: p.r.commits, prints: p.out.Fingerprints, whole: slices.Collect(maps.Keys(p.mask.whole))}
+	j := &purgeJournal{commits: p.r.commits, prints: p.out.Fingerprints, whole: slices.Collect(maps.Keys(p.mask.whole)),
+		texts: slices.Collect(maps.Keys(p.mask.texts)), removed: slices.Collect(maps.Keys(p.mask.removed))}
 	var plans []purgeMove
 	for i := range p.out.Tapes {
 		done := &p.out.Tapes[i]
@@ -45,6 +45,9 @@ func (p *purge) prepare() (*purgeJournal, error) {
 	}
 	p.out.Signatures = p.r.signed
 	p.out.Left = nil
+	if err := p.tellKept(); err != nil {
+		return nil, err
+	}
 	p.o.Step("checking the new history")
 	if err := p.check(plans); err != nil {
 		return nil, err
@@ -85,7 +88,7 @@ func (p *purge) otherMoves(planned []purgeMove) ([]purgeMove, error) {
 			}
 			move.new = gitstore.ZeroHash
 			p.out.Removed = append(p.out.Removed, ref.Name)
-		case p.r.to(commit) == commit:
+		case p.r.to(commit) == commit && (kind != gitstore.KindTag || !p.masksTag(ref)):
 			continue
 		case kind == gitstore.KindTag:
 			dir, folder := ref.Name[:strings.LastIndexByte(ref.Name, '/')+1], ref.Name[strings.LastIndexByte(ref.Name, '/')+1:]
@@ -179,7 +182,14 @@ func (p *purge) finishOld() error {
 	for _, digest := range j.whole {
 		p.mask.whole[digest] = true
 	}
+	for _, secret := range j.texts {
+		p.mask.texts[secret] = true
+	}
+	for _, text := range j.removed {
+		p.mask.removed[text] = true
+	}
 	p.mask.match = func(f secrets.Finding) bool { return p.prints[f.Fingerprint] }
+	p.mask.know()
 	if err := p.carryOut(j); err != nil {
 		return err
 	}
@@ -235,8 +245,9 @@ func (p *purge) move(ctx context.Context, m purgeMove) error {
 	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
 		return err
 	}
+	file := filepath.Join(p.s.git.GitDir(), filepath.FromSlash(m.ref))
 	if now == m.new {
-		return nil
+		return p.dropLock(ctx, m, file)
 	}
 	if now != m.old {
 		if !p.out.Finished {
@@ -244,126 +255,24 @@ func (p *purge) move(ctx context.Context, m purgeMove) error {
 		}
 		return nil
 	}
-	err = p.s.git.UpdateRef(ctx, gitstore.RefUpdate{Name: m.ref, Old: m.old, New: m.new, Message: "tape: " + m.subject})
-	if err != nil && m.new.IsZero() && strings.HasSuffix(m.ref, "/HEAD") {
-		return nil // a symbolic ref of git's, to one that goes as well
+	if raw, err := os.ReadFile(file); err == nil && m.new.IsZero() && bytes.HasPrefix(raw, []byte("ref: ")) {
+		return p.s.fs.Remove(file) // as git has it of the remote's HEAD: it leads to one that goes as well
+	}
+	return p.s.git.UpdateRef(ctx, gitstore.RefUpdate{Name: m.ref, Old: m.old, New: m.new, Message: "tape: " + m.subject})
+}
+
+// dropLock removes the lock of a dead process on a ref that is gone: the name may tell.
+func (p *purge) dropLock(ctx context.Context, m purgeMove, file string) error {
+	if _, err := os.Lstat(file + ".lock"); err != nil || !m.new.IsZero() {
+		return nil //nolint:nilerr // there is none
+	}
+	err := p.s.git.UpdateRef(ctx, gitstore.RefUpdate{Name: m.ref, Old: m.old}) // who takes a lock removes a dead one
+	if errors.Is(err, gitstore.ErrConflict) {
+		return nil
 	}
 	return err
 }
 
 func (p *purge) left(format string, args ...any) {
 	p.out.Left = append(p.out.Left, fmt.Sprintf(format, args...))
-}
-
-// clearReflogs lets all reflogs tell of the new commits in place of the old ones.
-func (p *purge) clearReflogs(j *purgeJournal) error {
-	return p.s.eachReflog(func(_, path string) error {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			return nil //nolint:nilerr // it is gone since
-		}
-		var out []byte
-		for line := range strings.Lines(string(raw)) {
-			for _, h := range loggedCommits(line) {
-				if next, ok := j.commits[h]; ok {
-					line = strings.Replace(line, h.String(), next.String(), 2)
-				}
-			}
-			head, message, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-			if ok {
-				line = head + "\t" + p.mask.text(message) + "\n"
-			}
-			out = append(out, line...)
-		}
-		if bytes.Equal(out, raw) {
-			return nil
-		}
-		return p.s.fs.WriteFile(path, out)
-	})
-}
-
-// clearFiles removes what else may tell what was masked: the notes of git and of this
-// program, and what was set aside.
-func (p *purge) clearFiles(j *purgeJournal) error {
-	remove := func(path string) error {
-		if err := p.s.fs.Remove(path); err != nil {
-			return err
-		}
-		if rel, err := filepath.Rel(p.s.dir, path); err == nil {
-			path = filepath.ToSlash(rel)
-		}
-		p.out.Removed = append(p.out.Removed, path)
-		return nil
-	}
-	for _, dir := range p.s.gitDirs() {
-		for _, name := range []string{"ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "SQUASH_MSG", "TAG_EDITMSG"} {
-			path := filepath.Join(dir, name)
-			raw, err := os.ReadFile(path)
-			if err == nil && (p.mask.holds(raw) || namesOld(raw, j)) {
-				if err := remove(path); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	for _, dir := range []string{p.s.privatePath(tornDirName), filepath.Join(p.s.git.GitDir(), "rr-cache")} {
-		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			if err != nil || !d.Type().IsRegular() {
-				return err
-			}
-			raw, err := os.ReadFile(path)
-			if err == nil && (p.mask.holds(raw) || p.mask.holds([]byte(d.Name()))) {
-				err = remove(path)
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for _, w := range p.writers {
-		if err := w.scrub(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// namesOld reports whether a file of git's begins a line with a commit that is replaced.
-func namesOld(raw []byte, j *purgeJournal) bool {
-	for line := range strings.Lines(string(raw)) {
-		if h, err := gitstore.ParseHash(line[:min(len(line), 40)]); err == nil {
-			if _, ok := j.commits[h]; ok {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// scrub writes the note twice, so that neither of its places has what it had before.
-func (w *writer) scrub() error {
-	for range 2 {
-		if err := w.save(true); err != nil {
-			return err
-		}
-	}
-	for slot := range int64(2) {
-		used := make([]byte, slotSize)
-		n, err := w.lock.File.ReadAt(used, slot*slotSize)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		if n == 0 {
-			continue
-		}
-		end := bytes.IndexByte(used[:n], '\n') + 1
-		if _, err = w.lock.File.WriteAt(make([]byte, n-end), slot*slotSize+int64(end)); err != nil {
-			return err
-		}
-	}
-	return w.lock.File.Sync()
 }

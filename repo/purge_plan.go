@@ -40,7 +40,7 @@ func (p *purge) plan() error {
 		return err
 	}
 	p.tell()
-	return nil
+	return p.tellKept()
 }
 
 // looseIDs are the entries of a tape that are not committed and have something to mask.

@@ -1,9 +1,14 @@
 package repo
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"tape/internal/gitstore"
 	"tape/internal/jsonl"
@@ -92,6 +97,41 @@ func (s *Store) purgeRecord(h gitstore.Hash) (data recordData, ok bool, err erro
 		return recordData{}, false, nil
 	}
 	return data, true, nil
+}
+
+// purgeAgain is what the command has to name that purges another copy of the tape as the
+// records among some commits say it was purged here.
+func (t *Tape) purgeAgain(ctx context.Context, commits []gitstore.Hash) (string, error) {
+	prints, entries := map[string]bool{}, map[int64]bool{}
+	for _, h := range commits {
+		data, _, err := t.store.purgeRecord(h)
+		if err != nil {
+			return "", err
+		}
+		for _, fp := range data.Fingerprints {
+			prints[fp] = true
+		}
+		for _, id := range data.Entries {
+			entries[id] = entries[id] || data.Whole
+		}
+	}
+	var out []string
+	for _, id := range slices.Sorted(maps.Keys(entries)) {
+		e, err := t.Entry(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		if entries[id] && bytes.Contains(e.Raw, []byte(`"`+redacted+`"`)) {
+			out = append(out, fmt.Sprintf("@%d", id))
+		}
+	}
+	if len(out) > 0 {
+		out = append(out, "--whole")
+	}
+	for _, fp := range slices.Sorted(maps.Keys(prints)) {
+		out = append(out, "--fingerprint "+fp)
+	}
+	return strings.Join(out, " "), nil
 }
 
 // purged checks the record of a purge; where the commits that were replaced are still

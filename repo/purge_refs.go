@@ -25,11 +25,12 @@ func remoteRefs() []string {
 
 // purgeHeads are the commits by which history is kept.
 type purgeHeads struct {
-	own      []gitstore.Hash // of the tape, its forks and archives
+	own      []gitstore.Hash // of the tape, its forks and archives, and of other refs to such commits
 	archives []gitstore.Hash // those of own that archives name
 	logged   []gitstore.Hash // that the reflogs of these know of
 	others   []gitstore.Hash // of other refs and reflogs, which may go on from them
 	tracking []gitstore.Ref  // what remotes have
+	tags     []gitstore.Ref  // annotated tags
 }
 
 func isTracking(ref string) bool {
@@ -41,6 +42,23 @@ func (p *purge) isOwn(ref string) bool {
 	return slices.ContainsFunc(p.members, func(t *Tape) bool {
 		return ref == t.branch || strings.HasPrefix(ref, archivePrefix+t.slug+"/")
 	})
+}
+
+// isOfFamily reports whether a commit was made on the tape or one of its forks, as it says
+// itself: somebody may keep it by a branch or tag of his own.
+func (p *purge) isOfFamily(h gitstore.Hash) bool {
+	name, err := p.s.nameAt(h)
+	if err != nil {
+		return false
+	}
+	if slices.ContainsFunc(p.members, func(t *Tape) bool { return t.name == name }) {
+		return true
+	}
+	if !strings.HasPrefix(name, p.t.rootName()+"/") {
+		return false
+	}
+	_, err = p.s.git.Ref(p.s.handle(name).branch) // a tape may have such a name as well
+	return errors.Is(err, gitstore.ErrNotFound)
 }
 
 // heads finds what keeps history in the repository.
@@ -55,11 +73,14 @@ func (p *purge) heads() (purgeHeads, error) {
 		if err != nil {
 			continue // damaged, or of a blob: verify tells
 		}
+		if commit != ref.Hash {
+			out.tags = append(out.tags, ref)
+		}
 		switch {
 		case isTracking(ref.Name):
 			out.tracking = append(out.tracking, ref)
 		case ref.Name == stashRef:
-		case p.isOwn(ref.Name):
+		case p.isOwn(ref.Name), p.isOfFamily(commit):
 			out.own = append(out.own, commit)
 			if strings.HasPrefix(ref.Name, archivePrefix) {
 				out.archives = append(out.archives, commit)

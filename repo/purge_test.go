@@ -26,7 +26,12 @@ type leakFinder struct{ pattern *regexp.Regexp }
 func leak(n int) string { return fmt.Sprintf("LEAK-%016d", n) }
 
 func leakPrint(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
+	return printOf("leak", secret)
+}
+
+// printOf is the fingerprint of a secret, by its definition.
+func printOf(rule, secret string) string {
+	sum := sha256.Sum256([]byte(rule + "\x00" + secret))
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -47,6 +52,22 @@ func (l leakFinder) Mask(value []byte, skip func(secrets.Finding) bool) ([]byte,
 		return []byte("[redacted:leak:" + f.Fingerprint + "]")
 	})
 	return out, found
+}
+
+func (l leakFinder) Secrets(value []byte, skip func(secrets.Finding) bool) []secrets.Secret {
+	return textsOf(l, value, skip)
+}
+
+// textsOf are the texts of what a finder masks that leaves what is around them alone.
+func textsOf(f finder, value []byte, skip func(secrets.Finding) bool) []secrets.Secret {
+	out, found := f.Mask(value, skip)
+	gone, marks, _ := takenOut(string(value), string(out))
+	var list []secrets.Secret
+	for _, f := range found {
+		at := slices.Index(marks, secrets.Finding.Mark(f))
+		list = append(list, secrets.Secret{Rule: f.Rule, Fingerprint: f.Fingerprint, Text: gone[at]})
+	}
+	return list
 }
 
 func mustPurge(t testing.TB, tp *Tape, o PurgeOptions) Purged {
@@ -264,9 +285,10 @@ func TestPurgeSealedFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := testStore(t, nil)
 			m := openTape(t, s, "main")
-			for i := range 40 {
+			const n, every, first = 24, 7, 3 // about 700 KiB, which is three files
+			for i := range n {
 				text := fmt.Sprint("entry ", i, " ")
-				if i%7 == 3 {
+				if i%every == first {
 					text += c.text(i)
 				}
 				mustAppend(t, m, big(30_000, text))
@@ -275,11 +297,11 @@ func TestPurgeSealedFiles(t *testing.T) {
 				}
 			}
 			done, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{"leak"}, find: c.find})
-			if err != nil || len(done.Tapes[0].Entries) != 6 || len(done.Left) > 0 {
+			if err != nil || len(done.Tapes[0].Entries) != (n-first+every-1)/every || len(done.Left) > 0 {
 				t.Fatalf("%+v, %v", done, err)
 			}
 			wantClean(t, s.Dir())
-			for i, e := range entriesOf(t, m, Query{})[1:41] {
+			for i, e := range entriesOf(t, m, Query{})[1 : n+1] {
 				if want := fmt.Sprint("entry ", i, " "); !strings.Contains(textOf(e)[:20], want) {
 					t.Errorf("entry %d is %.60s", e.ID, textOf(e))
 				}

@@ -54,7 +54,7 @@ func TestPurgeFaults(t *testing.T) {
 	done := allLines(t, s)
 
 	for _, gap := range []int{0, 1} {
-		step := testkit.Size(300, 200, 1)
+		step := testkit.Size(400, 300, 1)
 		for n := 1 + rng.IntN(step); ; n += step {
 			if purgeInterrupted(t, rng, purge, n, gap, old, done) || t.Failed() {
 				t.Logf("gap %d: about %d operations", gap, n)
@@ -115,4 +115,72 @@ func withoutIDs(want, like []string) []string {
 		}
 	}
 	return out
+}
+
+// TestPurgeCutOffThenAppend makes all disk operations of a purge fail from the N-th on, as if
+// it was killed there; then somebody goes on, also with the same secret, and purges again. No
+// entry is lost or doubled, and nothing is left of the secret, also where only the text of it
+// tells what it is.
+func TestPurgeCutOffThenAppend(t *testing.T) {
+	rng := testkit.Random(t)
+	dir := filepath.Join(t.TempDir(), "ws")
+	s, _, err := Init(t.Context(), dir, &InitOptions{Options: Options{Now: testkit.Clock}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := openTape(t, s, "main")
+	mustAppend(t, m, Message("user", "one "+leak(1)))
+	mustHandoff(t, m, "with "+leak(1))
+	mustAppend(t, m, Message("user", "the key="+leak(1)))
+	mustCheckpoint(t, m)
+	runGit(t, dir, "branch", "mine", "tape/main")
+	mustAppend(t, m, Message("user", "two "+leak(1)))
+	step := testkit.Size(150, 60, 1)
+	for n := 1 + rng.IntN(step); ; n += step {
+		if purgeContinued(t, dir, n, rng.IntN(2) == 0) || t.Failed() {
+			t.Logf("about %d operations", n)
+			break
+		}
+	}
+}
+
+func purgeContinued(t *testing.T, template string, n int, again bool) (over bool) {
+	dir := filepath.Join(t.TempDir(), "ws")
+	copyTree(t, template, dir)
+	purge := func(s *Store) error {
+		_, err := openTape(t, s, "main").Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}, find: keyFinder{}})
+		return err
+	}
+	f := &faulty{n: n, gap: 1}
+	err := purge(openFaulty(t, dir, f))
+	defer func() {
+		if t.Failed() {
+			t.Logf("operation %d failed, leaked again: %v; the call returned %v", n, again, err)
+		}
+	}()
+	s := openFaulty(t, dir, nil)
+	m := openTape(t, s, "main")
+	mustAppend(t, m, Message("user", "three"))
+	if again {
+		mustCheckpoint(t, m)
+		mustAppend(t, m, Message("user", "four "+leak(1)+", and the key="+leak(1)))
+	}
+	if err := purge(s); err != nil && !errors.Is(err, ErrNotFound) {
+		t.Errorf("purging again: %v", err)
+	}
+	mark := "[redacted:key:" + printOf("key", leak(1)) + "]"
+	want := []string{"[session/start]", "one " + mark, "[with " + mark + "]", "the key=" + mark, "two " + mark, "three"}
+	if again {
+		want = append(want, "four "+mark+", and the key="+mark)
+	}
+	if got := saidIn(t, m); !slices.Equal(got, want) {
+		t.Errorf("it has %q, want %q", got, want)
+	}
+	wantNowhere(t, dir, leak(1))
+	if _, err := os.Stat(s.privatePath("purge")); err == nil {
+		t.Error("the journal is left")
+	}
+	healthy(t, dir)
+	wantClean(t, dir)
+	return !f.hit()
 }

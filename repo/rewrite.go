@@ -30,6 +30,7 @@ type rewriter struct {
 	names   map[string]string // of anchors, where they changed
 	folders map[string]string // of phases, likewise
 	signed  int               // signatures that are no more
+	kept    int               // commits that have it where nothing is rewritten: names of people, tapes and forks
 }
 
 // phaseTree is the folder of a phase.
@@ -120,10 +121,13 @@ func (r *rewriter) commit(h gitstore.Hash, followersOnly bool) error {
 		return err
 	}
 	message := r.message(c.Message)
-	if !follows && tree == c.Tree && message == c.Message {
-		return nil
+	if follows || tree != c.Tree || message != c.Message {
+		raw = r.encode(string(raw), tree, message)
+		r.commits[h] = r.put(gitstore.KindCommit, raw)
 	}
-	r.commits[h] = r.put(gitstore.KindCommit, r.encode(string(raw), tree, message))
+	if !r.mask.learning && r.mask.holds(raw) {
+		r.kept++
+	}
 	return nil
 }
 

@@ -2,8 +2,9 @@ package repo
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -22,18 +23,25 @@ const (
 // finder finds secrets, and masks them.
 type finder interface {
 	Mask(value []byte, skip func(secrets.Finding) bool) ([]byte, []secrets.Finding)
+	Secrets(value []byte, skip func(secrets.Finding) bool) []secrets.Secret
 }
 
-// masker says what is masked: the secrets that match, and all texts of some entries. It
-// goes by what an entry says, not by its id, so that copies of an entry are masked alike
-// wherever a merge has put them.
+// masker says what is masked: the secrets that match, wherever their texts stand, and all
+// texts of some entries. It goes by what an entry says, not by its id, so that copies of an
+// entry are masked alike wherever a merge has put them.
 type masker struct {
 	find  finder
 	match func(f secrets.Finding) bool
 	whole map[entryDigest]bool
 
+	learning bool                    // nothing is masked, but texts gets what would be
+	texts    map[secrets.Secret]bool // of what matches
+	known    *secrets.Known          // those that are looked for everywhere
+	short    []secrets.Secret        // the others
+
 	rules, prints map[string]bool // of what was masked
-	removed       map[string]bool // texts that were masked, where they are long enough to be looked for
+	missed        map[string]bool // fingerprints of short ones that stand elsewhere, too
+	removed       map[string]bool // texts that were taken out whole, where they are long enough to be looked for
 }
 
 // entryDigest is a checksum of what an entry says.
@@ -43,16 +51,53 @@ func digestOf(e jsonl.Entry) entryDigest { return sha256.Sum256([]byte(content(e
 
 func newMasker(find finder) *masker {
 	return &masker{find: find, match: func(secrets.Finding) bool { return false }, whole: map[entryDigest]bool{},
-		rules: map[string]bool{}, prints: map[string]bool{}, removed: map[string]bool{}}
+		texts: map[secrets.Secret]bool{}, known: secrets.NewKnown(nil),
+		rules: map[string]bool{}, prints: map[string]bool{}, missed: map[string]bool{}, removed: map[string]bool{}}
+}
+
+// know looks for what was learnt from now on.
+func (m *masker) know() {
+	m.learning, m.short = false, nil
+	var list []secrets.Secret
+	for _, secret := range slices.SortedFunc(maps.Keys(m.texts), func(a, b secrets.Secret) int {
+		return cmp.Or(strings.Compare(a.Fingerprint, b.Fingerprint), strings.Compare(a.Text, b.Text))
+	}) {
+		if secret.IsNotable() {
+			list = append(list, secret)
+		} else {
+			m.short = append(m.short, secret)
+		}
+	}
+	m.known = secrets.NewKnown(list)
 }
 
 // value masks secrets in a JSON value.
 func (m *masker) value(raw []byte) []byte {
-	out, found := m.find.Mask(raw, func(f secrets.Finding) bool { return !m.match(f) })
-	for _, f := range found {
-		m.rules[f.Rule], m.prints[f.Fingerprint] = true, true
+	skip := func(f secrets.Finding) bool { return !m.match(f) }
+	if m.learning {
+		for _, secret := range m.find.Secrets(raw, skip) {
+			m.texts[secret] = true
+		}
+		return raw
 	}
-	return out
+	const rounds = 4 // beside a mark something may look like another secret than before
+	for range rounds {
+		out, found := m.find.Mask(raw, skip)
+		out, more := m.known.Mask(out)
+		for _, f := range slices.Concat(found, more) {
+			m.rules[f.Rule], m.prints[f.Fingerprint] = true, true
+		}
+		raw = out
+		if len(more) == 0 {
+			break
+		}
+	}
+	for _, secret := range m.short {
+		if !m.missed[secret.Fingerprint] && bytes.Contains(raw, []byte(secret.Text)) {
+			m.missed[secret.Fingerprint] = true
+		}
+	}
+	return raw
 }
 
 // line masks a stored line, given without its newline. One that is no entry is a text.
@@ -65,7 +110,10 @@ func (m *masker) line(line []byte) ([]byte, error) {
 		return []byte(m.text(string(line))), nil
 	}
 	out := m.value(line)
-	if m.whole[digestOf(e)] {
+	if !bytes.Equal(out, line) {
+		out = keepStrings(line, out, func(path string) bool { return path == "meta.origin.tape" || path == "meta.origin.fork" })
+	}
+	if m.whole[digestOf(e)] && !m.learning {
 		out = withoutTexts(out)
 	}
 	if bytes.Equal(out, line) {
@@ -77,6 +125,24 @@ func (m *masker) line(line []byte) ([]byte, error) {
 	}
 	m.note(line, out)
 	return out, nil
+}
+
+// keepStrings brings strings of a masked JSON value back: the names of tapes and forks stay,
+// and a merge that is made again puts them into entries.
+func keepStrings(was, is []byte, kept func(path string) bool) []byte {
+	before, after := stringsOf(was), stringsOf(is)
+	if len(before) != len(after) {
+		return is
+	}
+	var out []byte
+	for i, s := range after {
+		out = append(out, s.before...)
+		if b := before[i]; !b.key && kept(b.path) {
+			s.raw = b.raw
+		}
+		out = append(out, s.raw...)
+	}
+	return out
 }
 
 // text masks secrets in a text that is not JSON.
@@ -93,33 +159,54 @@ func (m *masker) text(text string) string {
 	if !ok {
 		return text
 	}
-	m.noteText(text, out)
 	return out
 }
 
-// note keeps the texts that were taken out of a line.
-func (m *masker) note(was, is []byte) {
-	before, after := stringsOf(was), stringsOf(is)
-	if len(before) != len(after) {
-		return
-	}
-	for i := range before {
-		if before[i].raw != after[i].raw {
-			m.noteText(before[i].text(), after[i].text())
+// name masks secrets in the name of a file, in which not every character of a mark may be.
+func (m *masker) name(name string) string {
+	var out strings.Builder
+	for rest := m.text(name); ; {
+		before, mark, behind := cutMark(rest)
+		out.WriteString(before + strings.NewReplacer("[", "", ":", "-", "]", "").Replace(mark))
+		if rest = behind; mark == "" {
+			return out.String()
 		}
 	}
 }
 
-// noteText keeps what was taken out of a text. What is short may stand elsewhere by chance.
-func (m *masker) noteText(was, is string) {
-	const secretSize, textSize = 8, 24 // bytes
-	least := secretSize
-	if is == redacted {
-		least = textSize
+// markedName is the name of a file with marks as texts have them.
+func markedName(name string) string {
+	const head, fingerprint = "redacted-", 16
+	var out strings.Builder
+	for {
+		before, rest, ok := strings.Cut(name, head)
+		out.WriteString(before)
+		if !ok {
+			return out.String()
+		}
+		name = rest
+		mark := head
+		for i := range rest {
+			if rest[i] == '-' && len(rest) > i+fingerprint && secrets.IsFingerprint(rest[i+1:i+1+fingerprint]) {
+				mark = redactedMark + rest[:i] + ":" + rest[i+1:i+1+fingerprint] + "]"
+				name = rest[i+1+fingerprint:]
+				break
+			}
+		}
+		out.WriteString(mark)
 	}
-	gone, _, _ := takenOut(was, is)
-	for _, text := range gone {
-		if len(text) >= least {
+}
+
+// note keeps the texts that were taken out of a line as a whole. What is short may stand
+// elsewhere by chance.
+func (m *masker) note(was, is []byte) {
+	const least = 24 // bytes
+	before, after := stringsOf(was), stringsOf(is)
+	if len(before) != len(after) {
+		return
+	}
+	for i, s := range after {
+		if text := before[i].text(); s.raw == `"`+redacted+`"` && len(text) >= least {
 			m.removed[text] = true
 		}
 	}
@@ -127,7 +214,7 @@ func (m *masker) noteText(was, is string) {
 
 // holds reports whether a text has something in it that is masked.
 func (m *masker) holds(text []byte) bool {
-	const most = 500 // of more, only what the finder knows: each is a look at the whole text
+	const most = 500 // of more, only the secrets: each is a look at the whole text
 	for secret := range m.removed {
 		if len(m.removed) <= most && bytes.Contains(text, []byte(secret)) {
 			return true
@@ -226,125 +313,4 @@ func withoutTexts(line []byte) []byte {
 		}
 	}
 	return out
-}
-
-// takenOut tells what a text has lost that became another one by masking, and the marks
-// that stand for it; false if that is not how it became so.
-func takenOut(was, is string) (gone, marks []string, ok bool) {
-	rest := was
-	for first := true; ; first = false {
-		plain, mark, behind := cutMark(is)
-		at := strings.Index(rest, plain)
-		switch {
-		case first && !strings.HasPrefix(rest, plain), at < 0:
-			return nil, nil, false
-		case mark == "" && !first:
-			// What is behind the last mark ends both.
-			if !strings.HasSuffix(rest, plain) {
-				return nil, nil, false
-			}
-			at = len(rest) - len(plain)
-		case mark == "":
-			return nil, nil, was == is
-		}
-		if !first {
-			gone = append(gone, rest[:at])
-		}
-		if mark == "" {
-			return gone, marks, true
-		}
-		rest, marks, is = rest[at+len(plain):], append(marks, mark), behind
-	}
-}
-
-// cutMark splits a text at the first mark of something that was masked.
-func cutMark(text string) (before, mark, behind string) {
-	for from := 0; ; {
-		i := strings.Index(text[from:], "[redacted")
-		if i < 0 {
-			return text, "", ""
-		}
-		i += from
-		end := strings.IndexByte(text[i:], ']')
-		if end < 0 {
-			return text, "", ""
-		}
-		mark = text[i : i+end+1]
-		_, fp, _ := markOf(mark)
-		if mark == redacted || fp != "" {
-			return text[:i], mark, text[i+end+1:]
-		}
-		from = i + 1
-	}
-}
-
-// markOf reads a mark: the rule, and the fingerprint of what it stands for.
-func markOf(mark string) (rule, fp string, ok bool) {
-	inside, ok := strings.CutPrefix(strings.TrimSuffix(mark, "]"), redactedMark)
-	if !ok {
-		return "", "", false
-	}
-	rule, fp, ok = strings.Cut(inside, ":")
-	return rule, fp, ok && secrets.IsFingerprint(fp)
-}
-
-// redaction says which marks may stand in a masked text.
-type redaction struct {
-	prints map[string]bool
-	whole  bool
-}
-
-// text reports whether a text became another one by masking, and nothing else.
-func (a redaction) text(was, is string) bool {
-	if was == is {
-		return true
-	}
-	if is == redacted {
-		return a.whole
-	}
-	_, marks, ok := takenOut(was, is)
-	return ok && !slices.ContainsFunc(marks, func(mark string) bool {
-		_, fp, _ := markOf(mark)
-		return !a.prints[fp] && !strings.Contains(was, mark)
-	})
-}
-
-// line reports whether an entry became another one by masking. What a summary names is
-// told to follows: the commit as it was, and as it is.
-func (a redaction) line(was, is []byte, follows func(was, is string) bool) bool {
-	before, after := stringsOf(was), stringsOf(is)
-	if len(before) != len(after) {
-		return false
-	}
-	for i, b := range before {
-		n := after[i]
-		switch {
-		case b.before != n.before || b.key != n.key:
-			return false
-		case b.raw == n.raw:
-		case b.path == "meta.origin.commit" && !b.key && follows(b.text(), n.text()):
-		case b.path == "kind", b.path == "date", !a.text(b.text(), n.text()):
-			return false
-		}
-	}
-	return true
-}
-
-// ranges writes ids, in order, as 3,5-9.
-func ranges(ids []int64) string {
-	var b strings.Builder
-	for i := 0; i < len(ids); {
-		n := i + 1
-		for n < len(ids) && ids[n] == ids[n-1]+1 {
-			n++
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		if fmt.Fprint(&b, ids[i]); n > i+1 {
-			fmt.Fprintf(&b, "-%d", ids[n-1])
-		}
-		i = n
-	}
-	return b.String()
 }

@@ -17,6 +17,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -51,6 +52,7 @@ type Scanner struct {
 	triggers []trigger
 	dummies  []string
 	pool     sync.Pool // of *walker
+	known    bool      // there are no rules, but texts: see Known
 
 	digit, hex, alnum, base64, url64, escaped *set
 	azure, bearer, random                     *set // what client secrets, bearer tokens and other random strings are made of
@@ -113,6 +115,30 @@ const maxRounds = 4
 // skip (if it is not nil) reports true are left alone.
 func (s *Scanner) Mask(value []byte, skip func(Finding) bool) ([]byte, []Finding) {
 	var all []Finding
+	value = s.rounds(value, skip, func(list []spot) {
+		for _, found := range list {
+			all = append(all, found.Finding)
+		}
+	})
+	return value, distinct(all)
+}
+
+// Secrets returns the texts of what Mask replaces, each once.
+func (s *Scanner) Secrets(value []byte, skip func(Finding) bool) []Secret {
+	var all []Secret
+	s.rounds(value, skip, func(list []spot) {
+		for _, found := range list {
+			secret := Secret{found.Rule, found.Fingerprint, found.secret}
+			if !slices.Contains(all, secret) {
+				all = append(all, secret)
+			}
+		}
+	})
+	return all
+}
+
+// rounds masks a value, and tells what it replaces.
+func (s *Scanner) rounds(value []byte, skip func(Finding) bool, tell func([]spot)) []byte {
 	// What is left beside a mask may look like another secret than before.
 	for range maxRounds {
 		w := s.pool.Get().(*walker)
@@ -122,9 +148,10 @@ func (s *Scanner) Mask(value []byte, skip func(Finding) bool) ([]byte, []Finding
 		if len(found) == 0 {
 			break
 		}
-		value, all = masked, append(all, found...)
+		value = masked
+		tell(found)
 	}
-	return value, distinct(all)
+	return value
 }
 
 // marker is what a mask begins with.

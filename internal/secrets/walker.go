@@ -30,12 +30,14 @@ type step struct {
 type hit struct {
 	from, to int
 	rule     string
-	loose    bool // told by what is around it: a secret with a shape there goes before
+	loose    bool   // told by what is around it: a secret with a shape there goes before
+	print    string // its fingerprint, where that is known
 }
 
 // spot is a secret in the bytes of a value.
 type spot struct {
 	from, to int
+	secret   string // decoded
 	Finding
 }
 
@@ -64,9 +66,9 @@ func (w *walker) distinct() []Finding {
 }
 
 // masked returns the value with its secrets replaced, and what was replaced.
-func (w *walker) masked(value []byte, skip func(Finding) bool) ([]byte, []Finding) {
+func (w *walker) masked(value []byte, skip func(Finding) bool) ([]byte, []spot) {
 	var out []byte
-	var found []Finding
+	var found []spot
 	done := 0
 	for _, s := range w.spots {
 		if s.from < done || skip != nil && skip(s.Finding) {
@@ -74,7 +76,7 @@ func (w *walker) masked(value []byte, skip func(Finding) bool) ([]byte, []Findin
 		}
 		out = append(append(out, value[done:s.from]...), s.Mark()...)
 		done = s.to
-		found = append(found, s.Finding)
+		found = append(found, s)
 	}
 	return append(out, value[done:]...), found
 }
@@ -224,7 +226,7 @@ func (w *walker) text(text, assigned []byte) {
 			}
 		}
 	}
-	if assigned != nil && len(w.hits) == 0 {
+	if assigned != nil && len(w.hits) == 0 && !w.s.known {
 		w.assignedKey(text, assigned)
 	}
 	if len(w.hits) > 0 {
@@ -304,8 +306,11 @@ func (w *walker) settle(text []byte) {
 	done := 0
 	for _, h := range kept {
 		secret := text[h.from:h.to]
-		w.spots = append(w.spots, spot{h.from, h.to, Finding{Rule: h.rule, Path: w.where(),
-			Masked: excerpt(text, h, done), Fingerprint: fingerprint(h.rule, secret)}})
+		if h.print == "" {
+			h.print = fingerprint(h.rule, secret)
+		}
+		w.spots = append(w.spots, spot{h.from, h.to, string(secret), Finding{Rule: h.rule, Path: w.where(),
+			Masked: excerpt(text, h, done), Fingerprint: h.print}})
 		done = h.to
 	}
 }

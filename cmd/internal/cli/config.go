@@ -20,10 +20,17 @@ func newConfigCmd(a *App) *cobra.Command {
   max_line      the longest entry line that is accepted, in bytes
   redact        what is done with secrets in new entries: off, mark (listed in the entry's
                 meta) or mask (replaced before anything is written)
-  allow_secret  fingerprints of what looks like a secret and is none, with commas`,
+  allow_secret  fingerprints of what looks like a secret and is none, with commas; tape push
+                --allow-secret adds one, to set it replaces all, and '' empties the list`,
 		Example: `  tape config
-  tape config commit turn`,
-		Args: takes(0, "KEY", "VALUE"),
+  tape config commit turn
+  tape config allow_secret ''`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 && args[0] == "allow_secret" && args[1] == "" {
+				return nil // a list may be empty
+			}
+			return takes(0, "KEY", "VALUE")(cmd, args)
+		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp

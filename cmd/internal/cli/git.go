@@ -53,7 +53,7 @@ core.hooksPath names a folder that is not the workspace's, nothing is written to
 you are told what to add to your hooks. Without the program tape, or when it fails, git
 goes on.
 
-With --server, the hook update goes into the bare repository DIR, and nothing else is
+With --server, the hook pre-receive goes into the bare repository DIR, and nothing else is
 done: pushes to tapes and forks that are forced or not append-only are refused there.`,
 		Example: `  tape git install
   tape --workspace ./clone git install
@@ -82,7 +82,7 @@ func newGitUninstallCmd(a *App) *cobra.Command {
 back. Git then shows entries as lines of JSON, does not know how to merge them, and checks
 nothing.
 
-With --server, the hook update is taken out of the bare repository DIR.`,
+With --server, the hook pre-receive is taken out of the bare repository DIR.`,
 		Example: `  tape git uninstall
   tape git uninstall --server /srv/git/sessions.git`,
 		Args: takes(0),

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -29,7 +30,10 @@ the hook, and ARG are what git gives to it.
   post-merge, post-checkout, post-commit, post-rewrite
                  complete a merge that git has made of tapes, and bring the index up to
                  date, in the background, if there is one
-  update         refuses the same as pre-push, on the side that is pushed to
+  pre-receive    refuses the same as pre-push but for secrets, on the side that is pushed
+                 to; any ref that is refused stops the push
+  update         the same for a single ref, REF OLD NEW: it does not see that the tags of a
+                 purged tape come with its branch
   sync           is what the post- hooks leave running
 
 Exit code 4 refuses. Nothing else is to keep git from going on, so a hook of your own says:
@@ -37,7 +41,7 @@ Exit code 4 refuses. Nothing else is to keep git from going on, so a hook of you
   tape hook pre-commit "$@" || [ $? -ne 4 ] || exit 1`,
 		Example: `  tape hook pre-commit
   git push --dry-run && tape hook pre-push origin
-  tape hook update refs/heads/tape/main "$old" "$new"`,
+  echo "$old $new refs/heads/tape/main" | tape hook pre-receive`,
 		Hidden: true,
 		Args:   takes(1, "NAME", "ARG…"),
 		RunE:   func(cmd *cobra.Command, args []string) error { return a.runHook(cmd.Context(), args[0], args[1:]) },
@@ -53,8 +57,13 @@ const hookWait = 2 * time.Second
 
 func (a *App) runHook(ctx context.Context, name string, args []string) error {
 	switch name {
+	case "pre-receive":
+		return a.hookReceive(ctx, a.Stdin)
 	case "update":
-		return a.hookUpdate(ctx, args)
+		if len(args) != 3 {
+			return usagef("tape hook update takes REF, OLD and NEW")
+		}
+		return a.hookReceive(ctx, strings.NewReader(args[1]+" "+args[2]+" "+args[0]))
 	case "sync":
 		return a.hookSync(ctx)
 	case "pre-commit", "pre-push", "post-merge", "post-checkout", "post-commit", "post-rewrite":
@@ -176,19 +185,16 @@ func (a *App) hookSync(ctx context.Context) error {
 	return nil
 }
 
-// hookUpdate is for the side that is pushed to, which need not be a workspace.
-func (a *App) hookUpdate(ctx context.Context, args []string) error {
-	if len(args) != 3 {
-		return usagef("tape hook update takes REF, OLD and NEW")
-	}
+// hookReceive is for the side that is pushed to, which need not be a workspace.
+func (a *App) hookReceive(ctx context.Context, in io.Reader) error {
 	at, err := hooks.Locate()
 	if errors.Is(err, fs.ErrNotExist) {
-		return &cliError{class: repo.ErrNotFound, msg: "this is no git repository", hint: "git sets GIT_DIR for its update hook"}
+		return &cliError{class: repo.ErrNotFound, msg: "this is no git repository", hint: "git sets GIT_DIR for its hooks"}
 	}
 	if err != nil {
 		return err
 	}
-	return hooks.Update(ctx, at.CommonDir, args[0], args[1], args[2])
+	return hooks.PreReceive(ctx, at.CommonDir, in)
 }
 
 // installHooks writes the hooks of a workspace that was just made. It is sound without

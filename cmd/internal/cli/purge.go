@@ -28,11 +28,15 @@ func newPurgeCmd(a *App) *cobra.Command {
 		Long: `Take a secret out of a tape as if it had never been recorded. This is the one command that
 rewrites history, for a secret that got into it; there is no way back.
 
-@ID masks the secrets of that entry, wherever else they stand in the tape, its forks and
-its archives. With --whole the entry loses all its text, which is the way for a secret that
-the scanner does not know; what the entry is, and to which call it belongs, stays.
---rule masks all secrets of a kind, --rule all those of every kind that were not allowed,
-and --fingerprint one secret, which is what tape push shows.
+@ID masks the secrets of that entry. With --whole the entry loses all its text, which is the
+way for a secret that the scanner does not know; what the entry is, and to which call it
+belongs, stays. --rule masks all secrets of a kind, --rule all those of every kind that were
+not allowed, and --fingerprint one secret, which is what tape push shows.
+
+A secret goes wherever its text stands in the tape, its forks and its archives: in entries
+before and after, in names of anchors, messages of commits and tags. What is short, or a
+word, is masked only where something tells that it is a secret; that is said. Names of tapes
+and forks stay, and so do other tapes: those that have it are told, with what purges them.
 
 Everything from the first such entry on is made anew: commits, tags, forks, archives and
 reflogs. Entries keep their ids, and a last one, tape.purged, records what was done. Then
@@ -63,11 +67,13 @@ type purgeJSON struct {
 	DryRun       bool              `json:"dry_run"`
 	Tapes        []purgeTapeJSON   `json:"tapes"`
 	Commits      int               `json:"commits"`
+	Tags         int               `json:"tags"`
 	Archives     int               `json:"archives"`
 	Signatures   int               `json:"signatures"`
 	Rules        []string          `json:"rules"`
 	Fingerprints []string          `json:"fingerprints"`
 	Remotes      []purgeRemoteJSON `json:"remotes"`
+	Others       []purgeOtherJSON  `json:"others"`
 	Removed      []string          `json:"removed"`
 	Left         []string          `json:"left"`
 	Finished     bool              `json:"finished"`
@@ -78,6 +84,14 @@ type purgeTapeJSON struct {
 	Entries []int64 `json:"entries"`
 	Old     any     `json:"old"`
 	New     any     `json:"new"`
+}
+
+// purgeOtherJSON is a tape that has the same and was not purged. Without fingerprints only
+// taking out the whole entries helps there.
+type purgeOtherJSON struct {
+	Tape         string   `json:"tape"`
+	Entries      []int64  `json:"entries"`
+	Fingerprints []string `json:"fingerprints"`
 }
 
 type purgeRemoteJSON struct {
@@ -147,6 +161,9 @@ func (o *purgeOptions) confirm(ctx context.Context, t *repo.Tape, steps steps) e
 	for _, line := range o.summary(plan) {
 		fmt.Fprintln(a.Stderr, line)
 	}
+	for _, line := range append(o.otherLines(plan), plan.Left...) {
+		fmt.Fprintln(a.Stderr, safeLine(line))
+	}
 	var remotes []string
 	for _, r := range plan.Remotes {
 		if !slices.Contains(remotes, r.Remote) {
@@ -160,19 +177,22 @@ func (o *purgeOptions) confirm(ctx context.Context, t *repo.Tape, steps steps) e
 }
 
 func (o *purgeOptions) describe(p repo.Purged) purgeJSON {
-	out := purgeJSON{Purged: p.Entries(), DryRun: o.DryRun, Tapes: []purgeTapeJSON{}, Commits: p.Commits, Archives: p.Archives, Signatures: p.Signatures,
-		Rules: orEmpty(p.Rules), Fingerprints: orEmpty(p.Fingerprints), Remotes: []purgeRemoteJSON{}, Removed: orEmpty(p.Removed), Left: orEmpty(p.Left),
+	out := purgeJSON{Purged: p.Entries(), DryRun: o.DryRun, Tapes: []purgeTapeJSON{}, Commits: p.Commits, Tags: p.Tags, Archives: p.Archives, Signatures: p.Signatures,
+		Rules: orEmpty(p.Rules), Fingerprints: orEmpty(p.Fingerprints), Remotes: []purgeRemoteJSON{}, Others: []purgeOtherJSON{}, Removed: orEmpty(p.Removed), Left: orEmpty(p.Left),
 		Finished: p.Finished}
 	for _, t := range p.Tapes {
-		out.Tapes = append(out.Tapes, purgeTapeJSON{t.Tape, append([]int64{}, t.Entries...), orNull(t.Old), orNull(t.New)})
+		out.Tapes = append(out.Tapes, purgeTapeJSON{t.Tape, orEmpty(t.Entries), orNull(t.Old), orNull(t.New)})
 	}
 	for _, r := range p.Remotes {
 		out.Remotes = append(out.Remotes, purgeRemoteJSON(r))
 	}
+	for _, other := range p.Others {
+		out.Others = append(out.Others, purgeOtherJSON{other.Tape, orEmpty(other.Entries), orEmpty(other.Fingerprints)})
+	}
 	return out
 }
 
-func orEmpty(list []string) []string { return append([]string{}, list...) }
+func orEmpty[T any](list []T) []T { return append([]T{}, list...) }
 
 // summary tells what is rewritten, a line for each tape.
 func (o *purgeOptions) summary(p repo.Purged) []string {
@@ -182,15 +202,17 @@ func (o *purgeOptions) summary(p repo.Purged) []string {
 	}
 	var out []string
 	for _, t := range p.Tapes {
-		which := make([]string, 0, len(t.Entries))
-		for _, id := range t.Entries {
-			which = append(which, fmt.Sprintf("@%d", id))
-		}
 		text := fmt.Sprintf("%s %s of %s", verb, entries(len(t.Entries)), quoted(t.Tape))
-		if len(which) > 0 {
-			text += ": " + truncate(strings.Join(which, " "), lineCells)
+		if len(t.Entries) > 0 {
+			text += ": " + truncate(named(t.Entries), lineCells)
 		}
 		out = append(out, text)
+		if len(t.Entries) > 0 && len(o.IDs) > 0 && len(o.Rules)+len(o.Fingerprints) == 0 && t.Entries[0] < slices.Min(o.IDs) {
+			out = append(out, fmt.Sprintf("it is in entries before @%d as well: everything from @%d on is made anew", slices.Min(o.IDs), t.Entries[0]))
+		}
+	}
+	if p.Tags > 0 {
+		out = append(out, count(int64(p.Tags), "tag", "tags")+" made anew")
 	}
 	if p.Commits > 0 {
 		made := count(int64(p.Commits), "commit", "commits") + " made anew"
@@ -201,6 +223,31 @@ func (o *purgeOptions) summary(p repo.Purged) []string {
 			made += "; " + count(int64(p.Signatures), "signature is", "signatures are") + " lost"
 		}
 		out = append(out, made)
+	}
+	return out
+}
+
+// named are entries as commands name them.
+func named(ids []int64) string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = fmt.Sprintf("@%d", id)
+	}
+	return strings.Join(out, " ")
+}
+
+// otherLines say which other tapes have it, and what purges them.
+func (o *purgeOptions) otherLines(p repo.Purged) []string {
+	var out []string
+	for _, other := range p.Others {
+		purge := "tape purge"
+		for _, fp := range other.Fingerprints {
+			purge += " --fingerprint " + fp
+		}
+		if len(other.Fingerprints) == 0 {
+			purge += " " + named(other.Entries) + " --whole"
+		}
+		out = append(out, fmt.Sprintf("%s has it, too, in %s: %s --tape %s", quoted(other.Tape), truncate(named(other.Entries), lineCells), purge, shellWord(other.Tape)))
 	}
 	return out
 }
@@ -216,6 +263,9 @@ func (o *purgeOptions) tell(t *repo.Tape, p repo.Purged) {
 	}
 	for _, name := range p.Removed {
 		a.printf("removed %s\n", safeLine(name))
+	}
+	for _, line := range o.otherLines(p) {
+		a.printf("%s\n", line)
 	}
 	for _, left := range p.Left {
 		fmt.Fprintf(a.Stderr, "tape: warning: %s\n", safeLine(left))

@@ -1,0 +1,102 @@
+package secrets
+
+import (
+	"bytes"
+	"net/url"
+	"slices"
+	"strings"
+
+	"tape/internal/jsonl"
+)
+
+// Secret is a secret with its text, which no message may show.
+type Secret struct {
+	Rule        string // a Rule's ID
+	Fingerprint string
+	Text        string // as it was found, decoded
+}
+
+// IsNotable reports whether a secret is long and strange enough to be looked for by its text
+// alone. A shorter one, or a word, may stand elsewhere by chance, and be a name there.
+func (s Secret) IsNotable() bool {
+	const least, leastWord = 8, 16 // bytes
+	strange := func(r rune) bool { return (r|0x20 < 'a' || r|0x20 > 'z') && r != '_' && r != '-' && r != ' ' }
+	return len(s.Text) >= leastWord || len(s.Text) >= least && strings.ContainsFunc(s.Text, strange)
+}
+
+// IsGenuine reports whether the fingerprint is that of the text.
+func (s Secret) IsGenuine() bool { return s.Fingerprint == fingerprint(s.Rule, []byte(s.Text)) }
+
+// spellings are the texts by which a secret is found: its own; how it is written in a JSON
+// string that is cut off or part of another text, once and twice; and in an address. Of a
+// private key also each line, as a listing or a diff has them.
+func (s Secret) spellings() []string {
+	out := []string{s.Text}
+	for range 2 { // strings in strings
+		for _, text := range slices.Clone(out) {
+			quoted := jsonl.AppendString(nil, text)
+			plain := string(quoted[1 : len(quoted)-1])
+			html := strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(plain)
+			out = append(out, plain, html, strings.ReplaceAll(plain, "/", `\/`))
+		}
+	}
+	out = append(out, url.QueryEscape(s.Text), url.PathEscape(s.Text))
+	if s.Rule == rulePrivateKey {
+		const telling = 32 // bytes of a line
+		for _, line := range strings.FieldsFunc(strings.ReplaceAll(s.Text, `\n`, "\n"), func(r rune) bool { return r <= ' ' }) {
+			if len(line) >= telling && !strings.HasPrefix(line, "-----") {
+				out = append(out, line)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Known finds secrets by their texts, wherever these stand. It never changes, and may be
+// used from several goroutines.
+type Known struct{ scanners []*Scanner }
+
+// NewKnown returns one that finds each of some secrets, notable or not.
+func NewKnown(list []Secret) *Known {
+	const together = 2000 // spellings: what an automaton of them takes is some megabytes
+	var all []trigger
+	for _, secret := range list {
+		for _, text := range secret.spellings() {
+			all = append(all, secret.trigger(text))
+		}
+	}
+	k := &Known{}
+	for part := range slices.Chunk(all, together) {
+		s := &Scanner{triggers: part, known: true}
+		words := make([]string, len(part))
+		for i, t := range part {
+			words[i] = t.literal
+		}
+		s.automaton = newAutomaton(words)
+		s.pool.New = func() any { return &walker{s: s} }
+		k.scanners = append(k.scanners, s)
+	}
+	return k
+}
+
+// trigger stops at the beginning of a spelling, and looks at the rest.
+func (s Secret) trigger(text string) trigger {
+	const head = 16 // bytes
+	look := func(w *walker, in []byte, start, _ int) {
+		if bytes.HasPrefix(in[start:], []byte(text)) && !inMark(in, start) {
+			w.hits = append(w.hits, hit{from: start, to: start + len(text), rule: s.Rule, print: s.Fingerprint})
+		}
+	}
+	return trigger{literal: text[:min(len(text), head)], look: look}
+}
+
+// Mask does what [Scanner.Mask] does, for these secrets.
+func (k *Known) Mask(value []byte) ([]byte, []Finding) {
+	var all []Finding
+	for _, s := range k.scanners {
+		masked, found := s.Mask(value, nil)
+		value, all = masked, append(all, found...)
+	}
+	return value, distinct(all)
+}

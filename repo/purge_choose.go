@@ -1,0 +1,87 @@
+package repo
+
+import (
+	"bytes"
+	"maps"
+	"strings"
+
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+	"tape/internal/secrets"
+)
+
+// choose makes out what is masked.
+func (p *purge) choose() error {
+	rules, prints := map[string]bool{}, p.prints
+	for _, rule := range p.o.Rules {
+		rules[rule] = true
+	}
+	for _, fp := range p.o.Fingerprints {
+		prints[fp] = true
+	}
+	allowed, _ := p.s.Setting("allow_secret") // those that somebody says are none
+	p.mask.match = func(f secrets.Finding) bool {
+		return prints[f.Fingerprint] || rules[f.Rule] || rules[AllRules] && !strings.Contains(allowed, f.Fingerprint)
+	}
+	if p.follow != nil {
+		maps.Copy(p.mask.whole, p.follow.whole)
+		maps.Copy(p.mask.texts, p.follow.texts)
+	}
+	for _, id := range p.o.IDs {
+		e, err := p.t.Entry(p.ctx, id)
+		if err != nil {
+			return err
+		}
+		found := p.o.find.Secrets(e.Raw, nil)
+		if p.o.Whole {
+			parsed, err := jsonl.Parse(e.Raw)
+			if err != nil {
+				return err
+			}
+			p.mask.whole[digestOf(parsed)] = true
+		} else if len(found) == 0 && !bytes.Contains(e.Payload, []byte("[redacted")) { // or it was purged before
+			return notFound("--whole takes all of its text out", "no known secret is in @%d of %q", id, p.t.name)
+		}
+		for _, secret := range found {
+			prints[secret.Fingerprint], p.mask.texts[secret] = true, true
+		}
+	}
+	return nil
+}
+
+// learn finds the texts of what is masked: all of the history is looked through once before
+// it is made anew, since a secret may stand where nothing tells it before it stands where
+// something does. Those of the named entries are known already.
+func (p *purge) learn(heads purgeHeads) error {
+	p.mask.learning = true
+	if len(p.o.Rules)+len(p.o.Fingerprints) > 0 {
+		r := p.s.newRewriter(p.ctx, p.mask, gitstore.HashObject)
+		if err := p.ownHistory(r, heads); err != nil {
+			return err
+		}
+		for _, ref := range heads.tags {
+			if tag, err := p.s.git.Tag(ref.Hash); err == nil {
+				p.mask.text(tag.Message)
+			}
+		}
+		for _, t := range p.members {
+			if _, err := p.looseIDs(t); err != nil {
+				return err
+			}
+		}
+	}
+	p.mask.know()
+	p.tags = heads.tags
+	return nil
+}
+
+// masksTag reports whether the message of a tag has to be masked, of a commit of the tape's
+// that stays.
+func (p *purge) masksTag(ref gitstore.Ref) bool {
+	tag, err := p.s.git.Tag(ref.Hash)
+	if err != nil {
+		return false
+	}
+	at, err := p.s.git.Peel(ref.Hash)
+	return err == nil && p.family[at] && p.r.to(at) == at && p.mask.text(tag.Message) != tag.Message
+}

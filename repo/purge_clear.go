@@ -1,0 +1,159 @@
+package repo
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/internal/gitstore"
+)
+
+// clearReflogs lets all reflogs tell of the new commits in place of the old ones.
+func (p *purge) clearReflogs(j *purgeJournal) error {
+	return p.s.eachReflog(func(_, path string) error {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return nil //nolint:nilerr // it is gone since
+		}
+		var out []byte
+		for line := range strings.Lines(string(raw)) {
+			for _, h := range loggedCommits(line) {
+				if next, ok := j.commits[h]; ok {
+					line = strings.Replace(line, h.String(), next.String(), 2)
+				}
+			}
+			head, message, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+			if ok {
+				line = head + "\t" + p.mask.text(message) + "\n"
+			}
+			out = append(out, line...)
+		}
+		if bytes.Equal(out, raw) {
+			return nil
+		}
+		return p.s.fs.WriteFile(path, out)
+	})
+}
+
+// clearFiles removes what else may tell what was masked: the notes of git and of this
+// program, and what was set aside.
+func (p *purge) clearFiles(j *purgeJournal) error {
+	remove := func(path string) error {
+		if err := p.s.fs.Remove(path); err != nil {
+			return err
+		}
+		if rel, err := filepath.Rel(p.s.dir, path); err == nil {
+			path = filepath.ToSlash(rel)
+		}
+		p.out.Removed = append(p.out.Removed, path)
+		return nil
+	}
+	for _, dir := range p.s.gitDirs() {
+		for _, name := range []string{"ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "SQUASH_MSG", "TAG_EDITMSG"} {
+			path := filepath.Join(dir, name)
+			raw, err := os.ReadFile(path)
+			if err == nil && (p.mask.holds(raw) || namesOld(raw, j)) {
+				if err := remove(path); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, dir := range []string{p.s.privatePath(tornDirName), filepath.Join(p.s.git.GitDir(), "rr-cache")} {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			raw, err := os.ReadFile(path)
+			if err == nil && (p.mask.holds(raw) || p.mask.holds([]byte(d.Name()))) {
+				err = remove(path)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, w := range p.writers {
+		if err := p.tellFiles(w.wt.Dir); err != nil {
+			return err
+		}
+		if err := w.scrub(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellFiles tells of files in a working tree that are none of a tape's, and have it: they are
+// somebody's, and stay.
+func (p *purge) tellFiles(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	others := []string{".git", anchorsDir, tapeFile, configFile, tapesDir, forksDir, filepath.Base(p.s.IndexFile())}
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		rel := filepath.ToSlash(path[len(dir)+1:])
+		if top := !strings.Contains(rel, "/"); top && slices.Contains(others, rel) {
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if err := p.ctx.Err(); err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err == nil && (p.mask.holds(raw) || p.mask.holds([]byte(rel))) {
+			p.left("the file %s has it, and is none of a tape's: remove it", p.mask.text(path))
+		}
+		return nil
+	})
+}
+
+// namesOld reports whether a file of git's begins a line with a commit that is replaced.
+func namesOld(raw []byte, j *purgeJournal) bool {
+	for line := range strings.Lines(string(raw)) {
+		if h, err := gitstore.ParseHash(line[:min(len(line), 40)]); err == nil {
+			if _, ok := j.commits[h]; ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// scrub writes the note twice, so that neither of its places has what it had before.
+func (w *writer) scrub() error {
+	for range 2 {
+		if err := w.save(true); err != nil {
+			return err
+		}
+	}
+	for slot := range int64(2) {
+		used := make([]byte, slotSize)
+		n, err := w.lock.File.ReadAt(used, slot*slotSize)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if n == 0 {
+			continue
+		}
+		end := bytes.IndexByte(used[:n], '\n') + 1
+		if _, err = w.lock.File.WriteAt(make([]byte, n-end), slot*slotSize+int64(end)); err != nil {
+			return err
+		}
+	}
+	return w.lock.File.Sync()
+}

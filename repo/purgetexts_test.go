@@ -1,0 +1,279 @@
+package repo
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/jsonl"
+	"tape/internal/secrets"
+)
+
+// keyFinder finds what leak makes only where it is called a key.
+type keyFinder struct{}
+
+var keyPattern = regexp.MustCompile(`key=(LEAK-[0-9]{16})`)
+
+func (keyFinder) Mask(value []byte, skip func(secrets.Finding) bool) ([]byte, []secrets.Finding) {
+	var found []secrets.Finding
+	out := keyPattern.ReplaceAllFunc(value, func(match []byte) []byte {
+		f := secrets.Finding{Rule: "key", Fingerprint: printOf("key", string(match[len("key="):]))}
+		if skip != nil && skip(f) {
+			return match
+		}
+		found = append(found, f)
+		return []byte("key=" + f.Mark())
+	})
+	return out, found
+}
+
+func (k keyFinder) Secrets(value []byte, skip func(secrets.Finding) bool) []secrets.Secret {
+	return textsOf(k, value, skip)
+}
+
+func purgeKeys(t testing.TB, tp *Tape, o PurgeOptions) Purged {
+	t.Helper()
+	o.find = keyFinder{}
+	done, err := tp.Purge(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+// manyCopies is a workspace in which one entry tells that a text is a secret, and the text
+// stands in many other places.
+func manyCopies(t *testing.T) (m *Tape, secret string) {
+	t.Helper()
+	s := testStore(t, nil)
+	m = openTape(t, s, "main")
+	secret = leak(5)
+	git := func(args ...string) {
+		t.Helper()
+		runGit(t, s.Dir(), append([]string{"-c", "user.name=x", "-c", "user.email=x@y"}, args...)...)
+	}
+	git("tag", "-a", "-m", "tell nobody "+secret, "early", "tape/main")
+	mustAppend(t, m, Message("user", "in an archive: "+secret))
+	if _, err := m.Reset(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	escaped := strings.ReplaceAll(secret, "L", `\u004c`)
+	nested := string(jsonl.AppendString(nil, `{"inner":"`+escaped+`"}`))
+	mustAppend(t, m, Message("user", "before it is known: "+secret+"!"),
+		Draft{Kind: "event", Payload: []byte(`{"name":"x","data":{"` + escaped + `":` + nested + `,"n":1.0,"list":["` + escaped + `"]}}`)})
+	if _, err := m.Handoff(t.Context(), Anchor{Name: "on " + secret, State: []byte(`{"` + secret + `":"` + secret + `"}`), Summary: "with " + secret}); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, m, Message("user", "the key="+secret))
+	git("commit", "-q", "--allow-empty", "-m", "by hand, with "+secret)
+	f := mustFork(t, m, "x", "")
+	mustAppend(t, f, Message("user", "in a fork: "+secret))
+	mustMerge(t, f, nil)
+	open := mustFork(t, m, "open", "")
+	mustAppend(t, open, Message("user", "in an open one: "+secret))
+	mustAppend(t, m, Message("user", "not committed: "+secret))
+	git("update-ref", "--create-reflog", "-m", "about "+secret, "refs/heads/mine", "tape/main")
+	if err := os.MkdirAll(s.privatePath(tornDirName), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, s.privatePath(tornDirName, "main~001~messages.jsonl~x"), []byte(`{"id":9,"payload":{"content":"`+secret))
+	cmd := exec.Command("git", "-C", s.Dir(), "hash-object", "-w", "--stdin")
+	cmd.Stdin = strings.NewReader("nobody names this: " + secret)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return m, secret
+}
+
+// A secret that one entry tells goes wherever its text stands, before that entry as well.
+func TestPurgeTexts(t *testing.T) {
+	print := func(secret string) string { return printOf("key", secret) }
+	for name, o := range map[string]func(m *Tape, secret string) PurgeOptions{
+		"rule":        func(*Tape, string) PurgeOptions { return PurgeOptions{Rules: []string{AllRules}} },
+		"fingerprint": func(_ *Tape, secret string) PurgeOptions { return PurgeOptions{Fingerprints: []string{print(secret)}} },
+		"entry": func(m *Tape, _ string) PurgeOptions {
+			i := slices.IndexFunc(entriesOf(t, m, Query{}), func(e Entry) bool { return strings.Contains(textOf(e), "the key=") })
+			return PurgeOptions{IDs: []int64{int64(i) + 1}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, secret := manyCopies(t)
+			options := o(m, secret)
+			before := entriesOf(t, m, Query{})
+			dry := options
+			dry.DryRun = true
+			plan := purgeKeys(t, m, dry)
+			done := purgeKeys(t, m, options)
+			if len(done.Left) > 0 || done.Tags != 1 || done.Archives != 1 || len(done.Others) > 0 {
+				t.Errorf("purge says %+v", done)
+			}
+			if len(plan.Tapes) != len(done.Tapes) || !slices.Equal(plan.Tapes[0].Entries, done.Tapes[0].Entries) || plan.Tags != done.Tags {
+				t.Errorf("the plan was\n%+v, it came to\n%+v", plan, done)
+			}
+			wantNowhere(t, m.store.Dir(), secret)
+			wantNowhere(t, m.store.Dir(), strings.ReplaceAll(secret, "L", `\u004c`))
+			wantClean(t, m.store.Dir())
+			mark := secrets.Finding{Rule: "key", Fingerprint: print(secret)}.Mark()
+			var differ []int64
+			for i, e := range entriesOf(t, m, Query{})[:len(before)] {
+				was := strings.NewReplacer(secret, mark, strings.ReplaceAll(secret, "L", `\u004c`), mark, strings.ReplaceAll(secret, "L", `\\u004c`), mark).Replace(string(before[i].Raw))
+				if string(e.Raw) != was {
+					t.Errorf("entry %d is %s, want %s", e.ID, e.Raw, was)
+				}
+				if string(e.Raw) != string(before[i].Raw) {
+					differ = append(differ, e.ID)
+				}
+			}
+			if !slices.Equal(done.Tapes[0].Entries, differ) {
+				t.Errorf("it says that %v changed, and %v did", done.Tapes[0].Entries, differ)
+			}
+			mustMerge(t, openTape(t, m.store, "main/open"), nil)
+		})
+	}
+}
+
+// What was purged so is told from other changes by those who had it before, and they purge
+// the same although nothing tells them the secret.
+func TestFollowPurgeOfTexts(t *testing.T) {
+	theirs, secret := manyCopies(t)
+	runGit(t, theirs.store.Dir(), "branch", "-D", "-q", "mine")
+	dir := filepath.Join(t.TempDir(), "ours")
+	runGit(t, "/", "clone", "-q", "-b", "tape/main", theirs.store.Dir(), dir)
+	s := reopen(t, dir)
+	healthyAtEnd(t, dir)
+	m := openTape(t, s, "main")
+	old := headOf(t, m)
+	purgeKeys(t, theirs, PurgeOptions{Rules: []string{AllRules}})
+	next := fetchFrom(t, m, theirs)
+	blind := leakFinder{pattern: regexp.MustCompile(`^there is none$`)}
+	if _, err := m.followPurge(t.Context(), old, next, PurgeOptions{find: blind}); err != nil {
+		t.Fatal(err)
+	}
+	wantNowhere(t, dir, secret)
+	wantClean(t, dir)
+}
+
+// Files that are no tape's are masked in history, with their names; those in the working tree
+// are told of. That they are there at all is damage, which stays.
+func TestPurgeForeignFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ws")
+	s, _, err := Init(t.Context(), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, secret := openTape(t, s, "main"), leak(6)
+	folder := "notes-" + secret
+	if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a-" + secret, secret + ".txt", "zz"} {
+		writeFile(t, filepath.Join(dir, folder, name), []byte("it says "+secret+"\n"))
+	}
+	mustAppend(t, m, Message("user", "the key="+secret))
+	runGit(t, dir, "add", "-A")
+	runGit(t, dir, "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-q", "-m", "by hand")
+	done := purgeKeys(t, m, PurgeOptions{Rules: []string{AllRules}})
+	if left := strings.Join(done.Left, "\n"); strings.Count(left, "is none of a tape's: remove it") != 3 || strings.Contains(left, "clone again") {
+		t.Errorf("left:\n%s", left)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, folder)); err != nil {
+		t.Fatal(err)
+	}
+	wantNowhere(t, dir, secret)
+	name := "redacted-key-" + printOf("key", secret)
+	want := fmt.Sprintf("notes-%s/a-%s\nnotes-%s/%s.txt\nnotes-%s/zz", name, name, name, name, name)
+	if got := runGit(t, dir, "ls-tree", "-r", "--name-only", "tape/main", "--", "notes-"+name); got != want {
+		t.Errorf("files:\n%s", got)
+	}
+}
+
+// Secrets that may stand elsewhere by chance are masked only where they are told; that is said.
+func TestPurgeShort(t *testing.T) {
+	s := testStore(t, nil)
+	m := openTape(t, s, "main")
+	word := "tool" + "_calls"
+	mustAppend(t, m, Message("user", "PASSWORD="+word+"\n"),
+		Draft{Kind: KindMessage, Payload: []byte(`{"role":"assistant","` + word + `":[]}`)})
+	done, err := m.Purge(t.Context(), PurgeOptions{IDs: []int64{2}})
+	if err != nil || len(done.Left) != 1 || !strings.Contains(done.Left[0], done.Fingerprints[0]+" is short, or a word") {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if got := entriesOf(t, m, Query{}); strings.Contains(string(got[1].Raw), word) || !strings.Contains(string(got[2].Raw), word) {
+		t.Errorf("%s\n%s", got[1].Raw, got[2].Raw)
+	}
+}
+
+// Names of tapes and forks stay, and so do the entries that merges have put them into.
+func TestPurgeNames(t *testing.T) {
+	s := testStore(t, nil)
+	m := openTape(t, s, "main")
+	f := mustFork(t, m, "try "+leak(3), "")
+	mustAppend(t, f, Message("user", "the key="+leak(3)))
+	mustMerge(t, f, &MergeOptions{Keep: true})
+	runGit(t, s.Dir(), "branch", "about-"+leak(3), "tape/main")
+	if _, err := s.CreateTape(t.Context(), "tape of "+leak(3)); err != nil {
+		t.Fatal(err)
+	}
+	done := purgeKeys(t, m, PurgeOptions{Rules: []string{AllRules}})
+	left := strings.Join(done.Left, "\n")
+	mark := secrets.Finding{Rule: "key", Fingerprint: printOf("key", leak(3))}.Mark()
+	for _, want := range []string{`the fork "main/try ` + mark + `"`, `the tape "tape of ` + mark + `"`, "the name refs/heads/about-" + mark, "commits it stays"} {
+		if !strings.Contains(left, want) {
+			t.Errorf("nothing is said of %q in\n%s", want, left)
+		}
+	}
+	if strings.Contains(left, leak(3)) {
+		t.Errorf("it tells the secret:\n%s", left)
+	}
+	for _, e := range entriesOf(t, m, Query{}) {
+		if strings.Contains(string(e.Payload), leak(3)) {
+			t.Errorf("%s", e.Raw)
+		}
+	}
+	mustAppend(t, openTape(t, s, "main/try "+leak(3)), Message("user", "more"))
+	mustMerge(t, openTape(t, s, "main/try "+leak(3)), nil)
+}
+
+// Other tapes that have the same secret are told, with what helps there.
+func TestPurgeOthers(t *testing.T) {
+	s := testStore(t, nil)
+	m := openTape(t, s, "main")
+	mustAppend(t, m, Message("user", "the key="+leak(1)))
+	for _, name := range []string{"told", "not told", "clean", "forked"} {
+		o, err := s.CreateTape(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustAppend(t, o, Message("user", "the key="+leak(2)))
+		mustCheckpoint(t, o)
+	}
+	mustAppend(t, openTape(t, s, "told"), Message("user", "the key="+leak(1)))
+	mustAppend(t, openTape(t, s, "told"), Message("user", "not committed "+leak(1)))
+	mustAppend(t, openTape(t, s, "not told"), Message("user", "by the way, "+leak(1)))
+	mustCheckpoint(t, openTape(t, s, "not told"))
+	mustFork(t, openTape(t, s, "not told"), "with it", "")
+	mustAppend(t, mustFork(t, openTape(t, s, "forked"), "x", ""), Message("user", leak(1)))
+	want := fmt.Sprintf("[{forked/x [3] []} {not told [3] []} {told [3 4] [%s]}]", printOf("key", leak(1)))
+	for _, dry := range []bool{true, false} {
+		done := purgeKeys(t, m, PurgeOptions{IDs: []int64{2}, DryRun: dry})
+		slices.SortFunc(done.Others, func(a, b PurgedOther) int { return strings.Compare(a.Tape, b.Tape) })
+		if got := fmt.Sprint(done.Others); got != want {
+			t.Errorf("others: %s, want %s", got, want)
+		}
+	}
+	// What it says helps.
+	purgeKeys(t, openTape(t, s, "told"), PurgeOptions{Fingerprints: []string{printOf("key", leak(1))}})
+	purgeKeys(t, openTape(t, s, "not told"), PurgeOptions{IDs: []int64{3}, Whole: true})
+	purgeKeys(t, openTape(t, s, "forked/x"), PurgeOptions{IDs: []int64{3}, Whole: true})
+	_, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}, find: keyFinder{}})
+	if !errors.Is(err, ErrNotFound) {
+		t.Error(err)
+	}
+	wantNowhere(t, s.Dir(), leak(1))
+}
