@@ -72,9 +72,11 @@ func (c *cloning) run(ctx context.Context) (_ *Store, err error) {
 		}
 	}()
 	s := newStore(c.tmp, &c.o.Options)
+	s.fs = s.fs.Deferred() // nobody sees it before it is moved to its place
 	if s.git, err = s.initGit(DefaultTape); err != nil {
 		return nil, err
 	}
+	s.git.AssumeAlone()
 	defer s.git.KeepObjects()()
 	if s.config, err = loadConfig(c.tmp); err != nil {
 		return nil, err
@@ -96,7 +98,10 @@ func (c *cloning) run(ctx context.Context) (_ *Store, err error) {
 	if err := c.checkOut(ctx, s, fetched.Head); err != nil {
 		return nil, err
 	}
-	if err := c.moveIn(s); err != nil {
+	if err := s.fs.SyncAll(); err != nil {
+		return nil, err
+	}
+	if err := c.moveIn(); err != nil {
 		return nil, err
 	}
 	return Open(context.WithoutCancel(ctx), c.dir, &c.o.Options)
@@ -135,12 +140,13 @@ func (c *cloning) makeRoom() (string, error) {
 
 // moveIn gives the clone its name. In a folder that was there, .git comes last: with it,
 // it is a workspace.
-func (c *cloning) moveIn(s *Store) error {
+func (c *cloning) moveIn() error {
+	d := c.o.fs
 	if filepath.Dir(c.tmp) != c.dir {
-		if err := s.fs.Rename(c.tmp, c.dir); err != nil {
+		if err := d.Rename(c.tmp, c.dir); err != nil {
 			return err
 		}
-		return s.fs.SyncDir(filepath.Dir(c.dir))
+		return d.SyncDir(filepath.Dir(c.dir))
 	}
 	names, err := dirNames(c.tmp)
 	if err != nil {
@@ -148,11 +154,11 @@ func (c *cloning) moveIn(s *Store) error {
 	}
 	names = append(slices.DeleteFunc(names, func(name string) bool { return name == gitDirName }), gitDirName)
 	for _, name := range names {
-		if err := s.fs.Rename(filepath.Join(c.tmp, name), filepath.Join(c.dir, name)); err != nil {
+		if err := d.Rename(filepath.Join(c.tmp, name), filepath.Join(c.dir, name)); err != nil {
 			return err
 		}
 	}
-	return errors.Join(s.fs.Remove(c.tmp), s.fs.SyncDir(c.dir))
+	return errors.Join(d.Remove(c.tmp), d.SyncDir(c.dir))
 }
 
 // adopt makes the tapes and forks of what was fetched, with their tags.
@@ -184,10 +190,25 @@ func (c *cloning) adopt(ctx context.Context, s *Store) error {
 			c.out.Rejected = append(c.out.Rejected, status)
 		}
 	}
-	if c.out.Tapes == 0 && len(c.out.Rejected) > 0 {
-		return c.out.Rejected[0].Err
+	if c.out.Tapes == 0 {
+		if err := c.noTapes(ctx, s); err != nil {
+			return err
+		}
 	}
 	return s.git.UpdateRefs(ctx, updates)
+}
+
+// noTapes refuses a remote that has no tapes, unless it is empty.
+func (c *cloning) noTapes(ctx context.Context, s *Store) error {
+	if len(c.out.Rejected) > 0 {
+		first := c.out.Rejected[0]
+		return conflict(Hint(first.Err), "%q was rejected: %v", first.Tape, first.Err)
+	}
+	others, err := s.otherBranches(ctx, c.o.Remote, c.o.RemoteOptions)
+	if err != nil || others == "" {
+		return err
+	}
+	return notFound("to share tapes there: tape init, tape remote add origin "+shellWord(gitstore.MaskURL(c.url))+", tape push", "%s", others)
 }
 
 // checkOut writes the working tree of the workspace: of the tape that was asked for, or

@@ -66,7 +66,36 @@ func (s *Store) fetch(ctx context.Context, remote string, o *FetchOptions) ([]Re
 			return nil, err
 		}
 	}
+	if err := s.tellNoTapes(ctx, remote, o.RemoteOptions); err != nil {
+		return nil, err
+	}
 	return s.accept(ctx, remote, o)
+}
+
+// tellNoTapes warns of a remote that has no tapes, and is not empty.
+func (s *Store) tellNoTapes(ctx context.Context, remote string, o RemoteOptions) error {
+	known, err := s.knownRefs(fetchedRefs(remote))
+	if err != nil || len(known) > 0 {
+		return err
+	}
+	others, err := s.otherBranches(ctx, remote, o)
+	if err == nil && others != "" {
+		s.warn(remote + ": " + others + "; tape push shares yours there")
+	}
+	return err
+}
+
+// otherBranches says what a remote without tapes has; "" if it is empty. What is no
+// repository at all is an error here, if not before.
+func (s *Store) otherBranches(ctx context.Context, remote string, o RemoteOptions) (string, error) {
+	refs, _, err := s.git.LsRemote(ctx, remote, []string{"refs/heads/"}, o.transport())
+	switch {
+	case err != nil || len(refs) == 0:
+		return "", err
+	case len(refs) == 1:
+		return "its only branch is no tape", nil
+	}
+	return fmt.Sprintf("none of its %d branches is a tape", len(refs)), nil
 }
 
 // checkFetched reports a tape or fork that a remote does not have, nor had before.
@@ -125,9 +154,11 @@ func (s *Store) accept(ctx context.Context, remote string, o *FetchOptions) ([]R
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
+	if maps.Equal(fetched, accepted) {
+		return nil, nil
+	}
 	a := &acceptance{s: s, remote: remote, o: o, fetched: fetched, accepted: accepted,
 		bad: checkNames(slices.Collect(maps.Keys(fetched))), check: s.newIncomingCheck(ctx)}
-	differ := !maps.Equal(fetched, accepted)
 	for ref, h := range accepted {
 		if _, ok := fetched[ref]; ok {
 			continue
@@ -149,7 +180,7 @@ func (s *Store) accept(ctx context.Context, remote string, o *FetchOptions) ([]R
 		}
 		if fetched[ref] != accepted[ref] {
 			err = a.look(ctx, ref)
-		} else if differ { // what others are checked against
+		} else if strings.HasPrefix(ref, branchPrefix) || strings.HasPrefix(ref, forkPrefix) { // what others are checked against
 			err = a.check.check(incoming{Ref: ref, Old: accepted[ref], New: fetched[ref]})
 		}
 		if err != nil {
@@ -228,9 +259,11 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 	case in.Old.IsZero():
 		status.Status = RefNew
 	}
-	old, err := a.s.git.Ref(acceptedRefs(a.remote) + innerRef(ref)) // a purge may have dropped it
-	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
-		return err
+	old := a.accepted[ref]
+	if !old.IsZero() { // a purge may have dropped it
+		if old, err = a.s.git.Ref(acceptedRefs(a.remote) + innerRef(ref)); err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+			return err
+		}
 	}
 	a.set(ref, old, in.New)
 	if isTag {

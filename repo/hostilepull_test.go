@@ -98,7 +98,7 @@ func pullCase(t *testing.T, k hostile.Case, remote, knows string, builtin bool) 
 		t.Errorf("the fetch left the refs\n%s\nof\n%s", now, refsBefore)
 	}
 	wantSameFiles(t, workspaceFiles(t, dir), filesBefore)
-	if !wantTold(t, k, done, err) {
+	if !wantTold(t, k, "origin", done, err) {
 		return
 	}
 	// Whatever else it has comes, and the tape is as it was, and can be gone on with.
@@ -140,15 +140,18 @@ func wantSameFiles(t *testing.T, now, before map[string]string) {
 }
 
 // wantTold fails unless the case is told of in a status, or refused by the transport as a
-// whole. It reports whether the fetch was through.
-func wantTold(t *testing.T, k hostile.Case, done []RefStatus, err error) (through bool) {
+// whole, with the remote's name. It reports whether the fetch was through.
+func wantTold(t *testing.T, k hostile.Case, remote string, done []RefStatus, err error) (through bool) {
 	t.Helper()
 	if err != nil {
 		if k.Want == "" {
 			t.Errorf("a harmless remote is refused: %v", err)
 		}
-		if !errors.Is(err, ErrHostile) && !errors.Is(err, ErrRemote) && !errors.Is(err, ErrRefused) && !errors.Is(err, ErrConflict) {
+		if !errors.Is(err, ErrHostile) && !errors.Is(err, ErrRefused) && !errors.Is(err, ErrConflict) {
 			t.Errorf("of no class: %v", err)
+		}
+		if !strings.Contains(err.Error(), remote) {
+			t.Errorf("it does not say which remote: %v", err)
 		}
 		wantPlain(t, err)
 		return false
@@ -179,7 +182,7 @@ func wantPlain(t *testing.T, err error) {
 func cloneCase(t *testing.T, k hostile.Case, remote string, builtin bool) {
 	dir := filepath.Join(t.TempDir(), "clones", "ws")
 	s, done, err := Clone(t.Context(), remote, dir, &CloneOptions{RemoteOptions: RemoteOptions{Builtin: builtin}})
-	through := wantTold(t, k, done.Rejected, err)
+	through := wantTold(t, k, remote, done.Rejected, err)
 	if !through {
 		if _, err := os.Lstat(filepath.Dir(dir)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("a clone that failed left something: %v", err)

@@ -157,13 +157,3 @@ func foldName(name string) string {
 	}
 	return norm.NFKC.String(strings.Map(fold, norm.NFKC.String(name)))
 }
-
-// isDotGit reports names that a file system may take for .git: HFS+ drops characters
-// that are not seen, NTFS dots and spaces at the end and what comes behind a colon, and
-// has short names.
-func isDotGit(name string) bool {
-	name, _, _ = strings.Cut(foldName(name), ":")
-	name = strings.ToLower(strings.TrimRight(name, ". "))
-	short, ok := strings.CutPrefix(name, "git~")
-	return name == ".git" || ok && short != "" && strings.Trim(short, "0123456789") == ""
-}

@@ -179,7 +179,7 @@ func foreign(where string, e rawEntry) error {
 	why := fmt.Sprintf("nothing but %s, %s and the files of phases belongs in a tape", tapeFile, anchorsDir)
 	folded := foldName(name)
 	switch {
-	case isDotGit(name):
+	case gitstore.IsDotGit(folded):
 		why = "some file systems take it for .git"
 	case name == "" || name == "." || name == ".." || strings.ContainsAny(name, `/\`):
 		why = "the name leads out of its folder"

@@ -130,6 +130,9 @@ func (m *made) merge(ctx context.Context, t *Tape, c gitstore.Commit) error {
 	case err != nil:
 		return err
 	}
+	if err := m.add(lines); err != nil || m.b.tree() == c.Tree {
+		return err
+	}
 	own, err := t.linesOfMerge(ctx, s, c)
 	if err != nil {
 		return err
@@ -138,13 +141,12 @@ func (m *made) merge(ctx context.Context, t *Tape, c gitstore.Commit) error {
 	if err != nil {
 		return err
 	}
-	last += int64(len(lines))
 	for i, line := range own {
 		if own[i], err = t.numbered(line, last+int64(i)+1); err != nil {
 			return err
 		}
 	}
-	return m.add(append(lines, own...))
+	return m.add(own)
 }
 
 // lastID is the last entry so far.

@@ -3,6 +3,8 @@ package repo
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"tape/internal/gitstore"
@@ -16,10 +18,18 @@ type OutgoingRef struct{ Ref, Old, New string }
 // yet, as it says itself: what was heard of it before may have been another one. The error
 // is a *SecretsError if there are any.
 func (s *Store) CheckSecrets(ctx context.Context, remote string, refs []OutgoingRef) error {
-	var known []gitstore.Hash
+	defer s.git.KeepObjects()()
+	scan := s.newSecretScan()
 	tips := map[string][]gitstore.Hash{}
-	var names []string
+	var owners []string
+	byName := make(map[string]OutgoingRef, len(refs))
 	for _, ref := range refs {
+		byName[ref.Ref] = ref
+	}
+	order := slices.Collect(maps.Keys(byName))
+	sortRefs(order) // what a fork shares with its tape is told of the tape
+	for _, name := range order {
+		ref := byName[name]
 		old, err := parseObject(ref.Old)
 		if err != nil {
 			return err
@@ -31,18 +41,16 @@ func (s *Store) CheckSecrets(ctx context.Context, remote string, refs []Outgoing
 		if next.IsZero() {
 			continue
 		}
-		if _, _, err := s.git.Read(old); err == nil {
-			known = append(known, old)
+		scan.know(old)
+		owner := s.ownerOfRef(ref.Ref, next)
+		if tips[owner] == nil {
+			owners = append(owners, owner)
 		}
-		name := s.ownerOfRef(ref.Ref, next)
-		if tips[name] == nil {
-			names = append(names, name)
-		}
-		tips[name] = append(tips[name], next)
+		tips[owner] = append(tips[owner], next)
 	}
 	var found []SecretFinding
-	for _, name := range names {
-		secrets, err := s.scanSecrets(ctx, name, tips[name], known, nil)
+	for _, name := range owners {
+		secrets, err := scan.look(ctx, name, tips[name], nil)
 		if err != nil {
 			return conflict("", "%q could not be looked through for secrets: %v", name, err)
 		}

@@ -17,14 +17,15 @@ type PushOptions struct {
 	Tapes    []string // names of tapes and forks; none: all tapes
 	Forks    bool     // the forks of those tapes, too; and forks that were merged are deleted there
 	Archives bool     // their archives, too
-	All      bool     // both, and what is up to date is listed
+	All      bool     // both
 	DryRun   bool     // everything but the sending
 	Allow    []string // fingerprints of what looks like a secret, and is none
 }
 
 // Push sends the history of tapes to a remote, with the tags of their anchors. What is not
 // committed is committed first. Branches only move forward; a tape goes whole or not at
-// all. Nothing leaves this machine before all of it was looked through for secrets.
+// all. Nothing leaves this machine before all of it was looked through for secrets. There is
+// a status for each branch and archive that was chosen.
 //
 // Errors: a *SecretsError, ErrNotFound without such a remote or tape; what concerns one
 // tape is in its status.
@@ -32,7 +33,8 @@ func (s *Store) Push(ctx context.Context, remote string, o *PushOptions) ([]RefS
 	if o == nil {
 		o = &PushOptions{}
 	}
-	p := &pushing{s: s, remote: remote, o: *o}
+	p := &pushing{s: s, remote: remote, o: *o, has: map[string]gitstore.Hash{}, local: map[string][]gitstore.Ref{},
+		places: map[string]int{}, chains: map[string]*firstChain{}, scans: map[string]*secretScan{}}
 	if o.All {
 		p.o.Forks, p.o.Archives = true, true
 	}
@@ -48,15 +50,23 @@ type pushing struct {
 	s      *Store
 	remote string
 	o      PushOptions
-	has    map[string]gitstore.Hash // refs of the remote
-	head   string                   // the branch that its HEAD names
+	there  gitstore.PushTarget
+	has    map[string]gitstore.Hash  // its refs, by name
+	local  map[string][]gitstore.Ref // refs of the workspace, by what they begin with
+	gone   map[string][]send         // forks to be deleted there, by what they are a fork of
 	sends  []send
+	places map[string]int         // in sends, by the names of tapes and forks
+	chains map[string]*firstChain // of tapes and forks, by their names
+	scans  map[string]*secretScan // the same
+	found  []SecretFinding
 }
 
 // send is what goes to the remote whole, or not at all: a branch with its tags.
 type send struct {
 	status RefStatus
 	t      *Tape
+	depth  int           // see [Tape.depth]
+	head   gitstore.Hash // of the branch
 	refs   []gitstore.PushRef
 	tips   []gitstore.Hash
 }
@@ -71,30 +81,26 @@ func (p *pushing) run(ctx context.Context) ([]RefStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked := p.remote
-	if address, other, err := s.git.PushAddress(ctx, p.remote, p.o.transport()); err != nil {
-		return nil, err
-	} else if other {
-		asked = address
-	}
-	refs, head, err := s.git.LsRemote(ctx, asked, []string{branchPrefix, forkPrefix, tagPrefix, archivePrefix}, p.o.transport())
+	p.there, err = s.git.PushTarget(ctx, p.remote, []string{branchPrefix, forkPrefix, tagPrefix, archivePrefix}, p.o.transport())
 	if err != nil {
 		return nil, err
 	}
-	p.head, p.has = head, make(map[string]gitstore.Hash, len(refs))
-	for _, ref := range refs {
+	for _, ref := range p.there.Refs {
 		p.has[ref.Name] = ref.Hash
 	}
-	for _, t := range tapes {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if err := p.plan(ctx, t); err != nil {
-			return nil, err
-		}
+	if err := p.planAll(ctx, tapes); err != nil {
+		return nil, err
 	}
-	if err := p.scan(ctx); err != nil || p.o.DryRun {
-		return p.statuses(), err
+	if len(p.found) > 0 {
+		return p.statuses(), &SecretsError{Findings: p.found, Clean: p.clean()}
+	}
+	if p.o.DryRun {
+		return p.statuses(), nil
+	}
+	for _, fingerprint := range p.o.Allow {
+		if err := p.s.AllowSecret(fingerprint); err != nil {
+			return p.statuses(), err
+		}
 	}
 	// A fork is of use only where what it is a fork of is.
 	for depth, more := 0, true; more; depth++ {
@@ -136,9 +142,16 @@ func (p *pushing) chosen(ctx context.Context) ([]*Tape, error) {
 		if err != nil {
 			return nil, err
 		}
+		chosen := make(map[string]bool, len(out))
+		for _, t := range out {
+			chosen[t.name] = true
+		}
 		for _, f := range forks {
-			if slices.ContainsFunc(out, func(t *Tape) bool { return f.isForkOf(t.name) }) {
-				out = append(out, f)
+			for up := f; up != nil; up = p.s.forkHandle(up.Parent()) {
+				if chosen[up.Parent()] {
+					out = append(out, f)
+					break
+				}
 			}
 		}
 	}
@@ -146,7 +159,7 @@ func (p *pushing) chosen(ctx context.Context) ([]*Tape, error) {
 		return cmp.Or(cmp.Compare(a.depth(), b.depth()), strings.Compare(a.branch, b.branch))
 	})
 	out = slices.CompactFunc(out, func(a, b *Tape) bool { return a.branch == b.branch })
-	return out, p.s.commitTapes(ctx, out)
+	return out, p.commit(ctx, out)
 }
 
 // depth is 0 for a tape, 1 for a fork of it, 2 for a fork of that.
@@ -158,10 +171,10 @@ func (t *Tape) depth() int {
 	return n
 }
 
-// commitTapes commits what tapes have that is not committed. Only those with a working
-// tree can have it.
-func (s *Store) commitTapes(ctx context.Context, tapes []*Tape) error {
-	all, err := s.git.Worktrees()
+// commit commits what tapes have that is not committed. Only those with a working tree can
+// have it; the others may have a merge to be completed.
+func (p *pushing) commit(ctx context.Context, tapes []*Tape) error {
+	all, err := p.s.git.Worktrees()
 	if err != nil {
 		return err
 	}
@@ -170,47 +183,29 @@ func (s *Store) commitTapes(ctx context.Context, tapes []*Tape) error {
 		checkedOut[wt.Branch] = true
 	}
 	for _, t := range tapes {
-		if !checkedOut[t.branch] {
-			if err := t.Settle(ctx); err != nil {
-				return err
-			}
-			continue
+		if checkedOut[t.branch] {
+			err = t.write(ctx, func(w *writer) error { return w.commitAll(ctx) })
+		} else {
+			err = p.settle(ctx, t)
 		}
-		if err := t.write(ctx, func(w *writer) error { return w.commitAll(ctx) }); err != nil {
+		if err != nil {
 			return err
 		}
 	}
+	clear(p.local) // branches may have moved
 	return nil
 }
 
-// scan looks for secrets in all that the remote does not have yet.
-func (p *pushing) scan(ctx context.Context) error {
-	for _, fingerprint := range p.o.Allow {
-		if err := p.s.AllowSecret(fingerprint); err != nil {
-			return err
-		}
+// settle is [Tape.Settle], and looks the branch up among those that were listed.
+func (p *pushing) settle(ctx context.Context, t *Tape) error {
+	head, err := p.head(t)
+	if err != nil {
+		return err
 	}
-	var known []gitstore.Hash
-	for _, h := range p.has {
-		if _, _, err := p.s.git.Read(h); err == nil {
-			known = append(known, h)
-		}
+	if stretch, _, err := p.s.byGit(head); err != nil || len(stretch) == 0 {
+		return err
 	}
-	var found []SecretFinding
-	for _, x := range p.sends {
-		if len(x.tips) == 0 {
-			continue
-		}
-		secrets, err := p.s.scanSecrets(ctx, x.status.Tape, x.tips, known, nil)
-		if err != nil {
-			return fmt.Errorf("look for secrets in %q: %w", x.status.Tape, err)
-		}
-		found = append(found, secrets...)
-	}
-	if len(found) > 0 {
-		return &SecretsError{Findings: found}
-	}
-	return nil
+	return t.Settle(ctx)
 }
 
 // send sends the tapes (depth 0), their forks, or the forks of those, and reports whether
@@ -220,11 +215,11 @@ func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
 	var which []int
 	for i := range p.sends {
 		x := &p.sends[i]
-		if len(x.refs) == 0 || x.t.depth() != depth {
-			more = more || len(x.refs) > 0 && x.t.depth() > depth
+		if len(x.refs) == 0 || x.depth != depth {
+			more = more || len(x.refs) > 0 && x.depth > depth
 			continue
 		}
-		if up := p.rejected(x.t.Parent()); up != "" {
+		if up := x.t.Parent(); p.rejected(up) {
 			x.status.Status, x.status.Err = RefRejected, conflict("push that first", "%q, which it is a fork of, was not pushed", up)
 			continue
 		}
@@ -260,56 +255,16 @@ func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
 	return more, errors.Join(err, p.note(ctx, sent))
 }
 
-// rejected returns what a fork is a fork of if that was not let in.
-func (p *pushing) rejected(name string) string {
-	for _, x := range p.sends {
-		if x.t.name == name && x.status.Ref == x.t.branch && x.status.Status == RefRejected {
-			return name
-		}
-	}
-	return ""
-}
-
-// note remembers what the remote has now. First what was fetched: cut off in between, it
-// is looked at again.
-func (p *pushing) note(ctx context.Context, sent []gitstore.PushRef) error {
-	ctx = context.WithoutCancel(ctx)
-	for _, prefix := range []string{fetchedRefs(p.remote), acceptedRefs(p.remote)} {
-		known, err := p.s.knownRefs(prefix)
-		if err != nil {
-			return err
-		}
-		updates := make([]gitstore.RefUpdate, 0, len(sent))
-		for _, ref := range sent {
-			if old := known[ref.Name]; old != ref.New {
-				updates = append(updates, gitstore.RefUpdate{Name: prefix + innerRef(ref.Name), Old: old, New: ref.New, Message: "tape: push"})
-			}
-		}
-		if err := p.s.git.UpdateRefs(ctx, updates); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// noteEqual remembers the branches that the remote had already as they are here.
-func (p *pushing) noteEqual(ctx context.Context) error {
-	var equal []gitstore.PushRef
-	for _, x := range p.sends {
-		if x.status.Status != RefUpToDate {
-			continue
-		}
-		if head, err := x.t.head(); err == nil && p.has[x.t.branch] == head {
-			equal = append(equal, gitstore.PushRef{Name: x.t.branch, New: head})
-		}
-	}
-	return p.note(ctx, equal)
+// rejected reports whether a tape, or fork, was not let in.
+func (p *pushing) rejected(name string) bool {
+	i, ok := p.places[name]
+	return ok && p.sends[i].status.Status == RefRejected
 }
 
 // firstHead lets a remote that was empty, and is a path, have the first tape checked out
 // by a plain git clone.
 func (p *pushing) firstHead(ctx context.Context) error {
-	if p.has[p.head] != gitstore.ZeroHash {
+	if !p.there.Headless {
 		return nil
 	}
 	first := ""
@@ -328,14 +283,11 @@ func (p *pushing) firstHead(ctx context.Context) error {
 	return p.s.git.SetRemoteHead(ctx, p.remote, first)
 }
 
-// statuses lists what became of each branch and archive. What is up to date is left out
-// unless it was asked for.
+// statuses lists what became of each branch and archive.
 func (p *pushing) statuses() []RefStatus {
-	var out []RefStatus
-	for _, x := range p.sends {
-		if x.status.Status != RefUpToDate || p.o.All || len(p.o.Tapes) > 0 {
-			out = append(out, x.status)
-		}
+	out := make([]RefStatus, len(p.sends))
+	for i, x := range p.sends {
+		out[i] = x.status
 	}
 	return out
 }

@@ -3,20 +3,89 @@ package repo
 import (
 	"context"
 	"errors"
-	"strings"
+	"fmt"
+	"slices"
 
 	"tape/internal/gitstore"
+	"tape/internal/secrets"
 )
+
+// planAll finds out what of tapes is to be sent, and looks for secrets in it. What was read
+// for the one is still at hand for the other.
+func (p *pushing) planAll(ctx context.Context, tapes []*Tape) error {
+	for _, fingerprint := range p.o.Allow {
+		if !secrets.IsFingerprint(fingerprint) {
+			return noFingerprint(fingerprint)
+		}
+	}
+	// For this scan; what is remembered is decided when it has found nothing else.
+	defer func(was []string) { p.s.config.Allowed = was }(p.s.config.Allowed)
+	p.s.config.Allowed = slices.Concat(p.s.config.Allowed, p.o.Allow)
+	for _, t := range tapes {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		from := len(p.sends)
+		p.places[t.name] = from
+		if err := p.plan(ctx, t); err != nil {
+			return err
+		}
+		if err := p.scan(ctx, t, p.sends[from:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scan looks for secrets in all of a tape that the remote does not have yet.
+func (p *pushing) scan(ctx context.Context, t *Tape, sends []send) error {
+	c := p.scans[t.Parent()]
+	if c == nil {
+		c = p.s.newSecretScan()
+	}
+	p.scans[t.name] = c
+	c.know(p.has[t.branch])
+	for _, prefix := range []string{tagPrefix, archivePrefix, forkPrefix} {
+		for _, ref := range under(p.there.Refs, prefix+t.slug+"/") {
+			c.know(ref.Hash)
+		}
+	}
+	for _, x := range sends {
+		if len(x.tips) == 0 {
+			continue
+		}
+		secrets, err := c.look(ctx, x.status.Tape, x.tips, nil)
+		if err != nil {
+			return fmt.Errorf("look for secrets in %q: %w", x.status.Tape, err)
+		}
+		p.found = append(p.found, secrets...)
+	}
+	return nil
+}
+
+// clean names a tape that is to be sent and has no secret; "" if there is none.
+func (p *pushing) clean() string {
+	found := make(map[string]bool, len(p.found))
+	for _, f := range p.found {
+		found[f.Tape] = true
+	}
+	for _, x := range p.sends {
+		if len(x.tips) > 0 && !x.t.IsFork() && !found[x.t.name] {
+			return x.t.name
+		}
+	}
+	return ""
+}
 
 // plan finds out what of a tape is to be sent.
 func (p *pushing) plan(ctx context.Context, t *Tape) error {
-	head, err := t.head()
+	head, err := p.head(t)
 	if err != nil {
 		return err
 	}
 	at := len(p.sends)
 	p.sends = append(p.sends, send{})
-	x := send{t: t, status: RefStatus{Tape: t.name, Ref: t.branch, Status: RefUpToDate}}
+	x := send{t: t, depth: t.depth(), head: head, status: RefStatus{Tape: t.name, Ref: t.branch, Status: RefUpToDate}}
 	defer func() { p.sends[at] = x }()
 	reject := func(err error) error {
 		if !errors.Is(err, ErrConflict) {
@@ -86,7 +155,58 @@ func (p *pushing) checkForward(ctx context.Context, t *Tape, old, head gitstore.
 			return conflict(p.pullHint(), "%s has entries of %q that are not here", p.remote, t.name)
 		}
 	}
+	if old.IsZero() && t.IsFork() {
+		var err error
+		if old, err = p.inherited(t, head); err != nil {
+			return err
+		}
+	}
 	return p.s.checkGrowth(ctx, t.branch, old, head)
+}
+
+// inherited is the newest commit that a fork has of what it is a fork of, if that goes with
+// it, or is there, and so was looked at; else zero.
+func (p *pushing) inherited(t *Tape, head gitstore.Hash) (gitstore.Hash, error) {
+	start := t.start(head)
+	up, ok := p.places[t.Parent()]
+	if !ok || start.IsZero() || p.sends[up].status.Status == RefRejected {
+		return gitstore.ZeroHash, nil
+	}
+	c, err := p.s.git.Commit(start)
+	if err != nil || len(c.Parents) == 0 {
+		return gitstore.ZeroHash, err
+	}
+	chain := p.chains[t.Parent()]
+	if chain == nil {
+		chain = &firstChain{next: p.sends[up].head, seen: map[gitstore.Hash]bool{}}
+		p.chains[t.Parent()] = chain
+	}
+	if has, err := chain.has(p.s, c.Parents[0]); err != nil || !has {
+		return gitstore.ZeroHash, err
+	}
+	return c.Parents[0], nil
+}
+
+// firstChain is a commit with those before it by first parents, as far as they were needed.
+type firstChain struct {
+	next gitstore.Hash
+	seen map[gitstore.Hash]bool
+}
+
+// has reports whether a commit is one of them.
+func (c *firstChain) has(s *Store, h gitstore.Hash) (bool, error) {
+	for !c.seen[h] && !c.next.IsZero() {
+		at, err := s.git.Commit(c.next)
+		if err != nil {
+			return false, corruptObject(c.next, err)
+		}
+		c.seen[c.next] = true
+		c.next = gitstore.ZeroHash
+		if len(at.Parents) > 0 {
+			c.next = at.Parents[0]
+		}
+	}
+	return c.seen[h], nil
 }
 
 // pullHint is the way out where the remote has something else.
@@ -99,7 +219,7 @@ func (p *pushing) pullHint() string {
 }
 
 func (p *pushing) planTags(t *Tape, x *send) error {
-	tags, err := p.s.git.Refs(tagPrefix + t.slug + "/")
+	tags, err := p.here(tagPrefix, t.slug+"/")
 	if err != nil {
 		return err
 	}
@@ -119,7 +239,7 @@ func (p *pushing) planTags(t *Tape, x *send) error {
 }
 
 func (p *pushing) planArchives(t *Tape, x *send) error {
-	refs, err := p.s.git.Refs(archivePrefix + t.slug + "/")
+	refs, err := p.here(archivePrefix, t.slug+"/")
 	if err != nil {
 		return err
 	}
@@ -134,7 +254,7 @@ func (p *pushing) planArchives(t *Tape, x *send) error {
 		if status.Entries, err = p.s.lastOf(ref.Hash); err != nil {
 			return err
 		}
-		p.sends = append(p.sends, send{t: t, status: status, refs: []gitstore.PushRef{{Name: ref.Name, New: ref.Hash}}, tips: []gitstore.Hash{ref.Hash}})
+		p.sends = append(p.sends, send{t: t, depth: t.depth(), status: status, refs: []gitstore.PushRef{{Name: ref.Name, New: ref.Hash}}, tips: []gitstore.Hash{ref.Hash}})
 	}
 	return nil
 }
@@ -142,34 +262,47 @@ func (p *pushing) planArchives(t *Tape, x *send) error {
 // planClosed deletes the forks of a tape at the remote that were merged here, with all that
 // the remote has of them.
 func (p *pushing) planClosed(ctx context.Context, t *Tape) error {
-	for ref, at := range p.has {
-		if !strings.HasPrefix(ref, forkPrefix) {
-			continue
+	if p.gone == nil {
+		if err := p.listGone(); err != nil {
+			return err
 		}
-		if _, err := p.s.git.Ref(ref); !errors.Is(err, gitstore.ErrNotFound) {
-			continue // still open
-		}
-		if _, err := p.s.git.Commit(at); err != nil {
-			continue // never fetched
-		}
-		name := p.s.remoteName(incoming{Ref: ref, New: at})
-		f := p.s.forkHandle(name)
-		if f == nil || f.branch != ref || !f.isForkOf(t.name) {
-			continue
-		}
-		closed, err := f.closedHere(ctx, at, false)
+	}
+	for _, x := range p.gone[t.name] {
+		closed, err := x.t.closedHere(ctx, x.head, false)
 		if err != nil {
 			return err
 		}
-		if closed {
-			x := send{t: f, status: RefStatus{Tape: name, Ref: ref, Status: RefDeleted},
-				refs: []gitstore.PushRef{{Name: ref, Old: at, Lease: true}}}
-			for tag, h := range p.has {
-				if strings.HasPrefix(tag, tagPrefix+f.slug+"/") {
-					x.refs = append(x.refs, gitstore.PushRef{Name: tag, Old: h, Lease: true})
-				}
-			}
-			p.sends = append(p.sends, x)
+		if !closed {
+			continue
+		}
+		for _, tag := range under(p.there.Refs, tagPrefix+x.t.slug+"/") {
+			x.refs = append(x.refs, gitstore.PushRef{Name: tag.Name, Old: tag.Hash, Lease: true})
+		}
+		p.sends = append(p.sends, x)
+	}
+	return nil
+}
+
+// listGone finds the forks that the remote has, and were here and are no more, as they
+// would be deleted there.
+func (p *pushing) listGone() error {
+	p.gone = map[string][]send{}
+	for _, ref := range under(p.there.Refs, forkPrefix) {
+		if _, err := p.s.git.Ref(ref.Name); !errors.Is(err, gitstore.ErrNotFound) {
+			continue // still open
+		}
+		if _, err := p.s.git.Commit(ref.Hash); err != nil {
+			continue // never fetched
+		}
+		name := p.s.remoteName(incoming{Ref: ref.Name, New: ref.Hash})
+		f := p.s.forkHandle(name)
+		if f == nil || f.branch != ref.Name {
+			continue
+		}
+		x := send{t: f, depth: f.depth(), head: ref.Hash, status: RefStatus{Tape: name, Ref: ref.Name, Status: RefDeleted},
+			refs: []gitstore.PushRef{{Name: ref.Name, Old: ref.Hash, Lease: true}}}
+		for up := f; up != nil; up = p.s.forkHandle(up.Parent()) {
+			p.gone[up.Parent()] = append(p.gone[up.Parent()], x)
 		}
 	}
 	return nil

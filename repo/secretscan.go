@@ -28,7 +28,10 @@ type SecretFinding struct {
 }
 
 // SecretsError is what stops a push: it would have sent secrets.
-type SecretsError struct{ Findings []SecretFinding }
+type SecretsError struct {
+	Findings []SecretFinding
+	Clean    string // a tape that has none, and would have been sent; "" if there was no such
+}
 
 func (e *SecretsError) Error() string {
 	if len(e.Findings) == 0 {
@@ -64,21 +67,45 @@ func (e *SecretsError) Hint() string {
 	if f.Tape != "" {
 		purge += " --tape " + shellWord(f.Tape)
 	}
-	return fmt.Sprintf("nothing was sent; if it is a secret, replace it where it is in use and take it out with: %s; if it is none: --allow-secret %s", purge, f.Fingerprint)
+	hint := fmt.Sprintf("nothing was sent; if it is a secret, replace it where it is in use and take it out with: %s; if it is none: --allow-secret %s", purge, f.Fingerprint)
+	if e.Clean != "" {
+		hint += "; tapes that have none can go before that: --tape " + shellWord(e.Clean)
+	}
+	return hint
 }
 
-// scanSecrets looks through everything reachable from tips and not from known: the lines
-// that files gained over the same file in the first parent, and the messages of commits and
-// tags. Each secret comes once for an entry, and in a message only if no entry has it.
-// Allowed fingerprints are passed over. progress, if not nil, is told the bytes looked
-// through so far. Whatever cannot be read is an error.
-func (s *Store) scanSecrets(ctx context.Context, tape string, tips, known []gitstore.Hash, progress func(done int64)) ([]SecretFinding, error) {
-	o := &outgoing{s: s, known: map[gitstore.Hash]bool{}, seen: map[gitstore.Hash]bool{}, trees: map[[2]gitstore.Hash]bool{}, blobs: map[gitstore.Hash]int64{},
-		jobs: make(chan scanJob, 2*runtime.GOMAXPROCS(0)), progress: progress}
-	for _, h := range known {
-		o.known[h] = true
+// secretScan looks for secrets in what would leave the machine. What it has looked through
+// it passes over from then on: what a fork shares with its tape is the tape's.
+type secretScan struct {
+	s     *Store
+	known map[gitstore.Hash]bool // commits and tags that the other side has, as far as is known
+	open  []gitstore.Hash        // those of them before which is more that it has
+	seen  map[gitstore.Hash]bool // commits and tags that were looked through
+}
+
+func (s *Store) newSecretScan() *secretScan {
+	return &secretScan{s: s, known: map[gitstore.Hash]bool{}, seen: map[gitstore.Hash]bool{}}
+}
+
+// know says what the other side has, with all before it. It need not be here.
+func (c *secretScan) know(list ...gitstore.Hash) {
+	for _, h := range list {
+		if !h.IsZero() && !c.known[h] {
+			c.known[h] = true
+			c.open = append(c.open, h)
+		}
 	}
-	scanner := s.config.scanner.get()
+}
+
+// look looks through everything reachable from tips that is not known, and was not looked
+// through before: the lines that files gained over the same file in the first parent, and
+// the messages of commits and tags. Each secret comes once for an entry, and in a message
+// only if no entry has it. Allowed fingerprints are passed over. progress, if not nil, is
+// told the bytes looked through so far. Whatever cannot be read is an error.
+func (c *secretScan) look(ctx context.Context, tape string, tips []gitstore.Hash, progress func(done int64)) ([]SecretFinding, error) {
+	o := &outgoing{secretScan: c, trees: map[[2]gitstore.Hash]bool{}, blobs: map[gitstore.Hash]int64{},
+		jobs: make(chan scanJob, 2*runtime.GOMAXPROCS(0)), progress: progress}
+	scanner := c.s.config.scanner.get()
 	group, ctx := errgroup.WithContext(ctx)
 	o.ctx = ctx
 	group.Go(func() error {
@@ -97,7 +124,7 @@ func (s *Store) scanSecrets(ctx context.Context, tape string, tips, known []gits
 	if err := group.Wait(); err != nil {
 		return nil, classify(err)
 	}
-	return s.secretsOf(tape, slices.Concat(found...)), nil
+	return c.s.secretsOf(tape, slices.Concat(found...)), nil
 }
 
 // secretsOf sorts what was found, leaves what is allowed, and everything once.

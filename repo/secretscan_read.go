@@ -10,13 +10,10 @@ import (
 	"tape/internal/gitstore"
 )
 
-// outgoing reads what a push would send.
+// outgoing reads what a push would send of a tape.
 type outgoing struct {
-	s        *Store
+	*secretScan
 	ctx      context.Context
-	known    map[gitstore.Hash]bool // what the remote has, and closed: everything before it
-	closed   bool
-	seen     map[gitstore.Hash]bool // commits and tags
 	trees    map[[2]gitstore.Hash]bool
 	blobs    map[gitstore.Hash]int64 // from which byte on they were looked through
 	jobs     chan scanJob
@@ -130,14 +127,8 @@ func (o *outgoing) walk(tips []gitstore.Hash) (list []gitstore.Hash, root bool, 
 
 // closeKnown adds to what is known everything before it.
 func (o *outgoing) closeKnown() error {
-	if o.closed {
-		return nil
-	}
-	o.closed = true
-	var queue []gitstore.Hash
-	for h := range o.known {
-		queue = append(queue, h)
-	}
+	queue := o.open
+	o.open = nil
 	for len(queue) > 0 {
 		h := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
@@ -177,11 +168,11 @@ func (o *outgoing) closeKnown() error {
 // commit makes jobs of a commit's message and of what its tree has and its first parent's
 // has not.
 func (o *outgoing) commit(h gitstore.Hash) error {
-	c, err := o.s.git.Commit(h)
+	_, raw, err := o.s.git.Read(h)
 	if err != nil {
 		return err
 	}
-	_, raw, err := o.s.git.Read(h)
+	c, err := gitstore.DecodeCommit(raw)
 	if err != nil {
 		return err
 	}
@@ -239,6 +230,9 @@ func (o *outgoing) tree(commit gitstore.Hash, path string, now, before gitstore.
 		old, err := o.s.git.Tree(before)
 		if err != nil {
 			return err
+		}
+		for len(old) > 0 && len(entries) > 0 && old[0] == entries[0] { // of many phases mostly all but one
+			old, entries = old[1:], entries[1:]
 		}
 		for _, e := range old {
 			had[e.Name] = e

@@ -24,7 +24,9 @@ func mustHead(t testing.TB, tp *Tape) gitstore.Hash {
 
 func mustScan(t testing.TB, s *Store, tips, known []gitstore.Hash) []SecretFinding {
 	t.Helper()
-	found, err := s.scanSecrets(t.Context(), "main", tips, known, nil)
+	c := s.newSecretScan()
+	c.know(known...)
+	found, err := c.look(t.Context(), "main", tips, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,13 +171,15 @@ func TestScanWhatIsNoTape(t *testing.T) {
 	if err := s.fs.Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])); err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.scanSecrets(t.Context(), "main", []gitstore.Hash{four}, []gitstore.Hash{three}, nil)
+	c := s.newSecretScan()
+	c.know(three)
+	_, err = c.look(t.Context(), "main", []gitstore.Hash{four}, nil)
 	wantIs(t, err, ErrCorrupt)
-	_, err = s.scanSecrets(t.Context(), "main", []gitstore.Hash{{1}}, nil, nil)
+	_, err = s.newSecretScan().look(t.Context(), "main", []gitstore.Hash{{1}}, nil)
 	wantIs(t, err, ErrCorrupt)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err = s.scanSecrets(ctx, "main", []gitstore.Hash{three}, nil, nil); !errors.Is(err, context.Canceled) {
+	if _, err = s.newSecretScan().look(ctx, "main", []gitstore.Hash{three}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -207,7 +211,7 @@ func TestScanIsComplete(t *testing.T) {
 	mustCheckpoint(t, tp)
 	last := mustHead(t, tp)
 	var done int64
-	found, err := s.scanSecrets(t.Context(), "main", []gitstore.Hash{last}, nil, func(n int64) { done = n })
+	found, err := s.newSecretScan().look(t.Context(), "main", []gitstore.Hash{last}, func(n int64) { done = n })
 	if err != nil {
 		t.Fatal(err)
 	}

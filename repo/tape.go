@@ -165,6 +165,11 @@ func (s *Store) nameOfBranch(branch string) (string, error) {
 	if err != nil {
 		return "", classify(err)
 	}
+	return s.nameOfBranchAt(branch, h)
+}
+
+// nameOfBranchAt is nameOfBranch of a branch whose newest commit is known.
+func (s *Store) nameOfBranchAt(branch string, h gitstore.Hash) (string, error) {
 	c, err := s.git.Commit(h)
 	if err != nil {
 		return "", &CorruptError{File: branch, Msg: err.Error()}
@@ -225,7 +230,16 @@ func (s *Store) ByBranch(ctx context.Context, branch string) (*Tape, error) {
 
 // tapeOfBranch returns the handle of a branch.
 func (s *Store) tapeOfBranch(branch string) (*Tape, error) {
-	name, err := s.nameOfBranch(branch)
+	h, err := s.git.Ref(branch)
+	if err != nil {
+		return nil, classify(err)
+	}
+	return s.tapeOfBranchAt(branch, h)
+}
+
+// tapeOfBranchAt is tapeOfBranch of a branch whose newest commit is known.
+func (s *Store) tapeOfBranchAt(branch string, h gitstore.Hash) (*Tape, error) {
+	name, err := s.nameOfBranchAt(branch, h)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +276,7 @@ func (s *Store) tapesUnder(ctx context.Context, prefix string) ([]*Tape, error) 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		t, err := s.tapeOfBranch(ref.Name)
+		t, err := s.tapeOfBranchAt(ref.Name, ref.Hash)
 		if errors.Is(err, gitstore.ErrNotFound) {
 			continue // gone since the listing
 		}

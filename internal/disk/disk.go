@@ -5,7 +5,8 @@
 // Production code uses the zero FS (or nil), which calls the operating system.
 //
 // Nothing here is durable until it says so: a file's content needs [File.Sync],
-// a new, renamed or removed name needs [FS.SyncDir] of its folder.
+// a new, renamed or removed name needs [FS.SyncDir] of its folder. [FS.Deferred] puts
+// that off.
 package disk
 
 import (
@@ -44,6 +45,8 @@ type FS struct {
 	// operation's place; for OpWrite half of the bytes are written first, as a full
 	// disk would do.
 	Fault func(op Op, path string) error
+
+	later *deferred // nil: what is to be durable is made so at once
 }
 
 func (d *FS) fault(op Op, path string) error {
@@ -108,6 +111,9 @@ func (f *File) WriteAt(p []byte, off int64) (int, error) {
 
 // Sync makes the file's content durable.
 func (f *File) Sync() error {
+	if f.fs.put(false, f.Name()) {
+		return nil
+	}
 	if err := f.fs.fault(OpSync, f.Name()); err != nil {
 		return err
 	}
@@ -127,7 +133,11 @@ func (d *FS) Rename(from, to string) error {
 	if err := d.fault(OpRename, to); err != nil {
 		return err
 	}
-	return os.Rename(from, to)
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	d.moved(from, to)
+	return nil
 }
 
 // Remove deletes a file or an empty folder. A missing one is not an error.
@@ -183,6 +193,9 @@ func (d *FS) MkdirAll(path string) error {
 // SyncDir makes the names in a folder durable. Where the operating system does
 // that by itself (Windows), it does nothing.
 func (d *FS) SyncDir(path string) error {
+	if d.put(true, path) {
+		return nil
+	}
 	if err := d.fault(OpSyncDir, path); err != nil {
 		return err
 	}

@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// canSyncLater: a file can be synced through any handle of it, also one that only reads.
+const canSyncLater = true
+
 func syncDir(path string) error {
 	d, err := os.Open(path)
 	if err != nil {

@@ -7,6 +7,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// canSyncLater: a handle that syncs has to be one that writes, which a read-only file has
+// not after it was closed.
+const canSyncLater = false
+
 // NTFS journals names itself; a folder handle cannot be flushed by a normal user.
 func syncDir(string) error { return nil }
 

@@ -26,7 +26,7 @@ type Fetched struct {
 // Errors: ErrAuth, ErrRemote, ErrHostile; ErrNotFound without a remote of that name; the
 // context's error. No temporary file and no lock is left, and refs hold an old or a new value.
 func (r *Repo) Fetch(ctx context.Context, remote string, specs []RefSpec, o TransportOptions) (Fetched, error) {
-	m, err := r.remote(remote)
+	m, err := r.approach(remote)
 	if err != nil {
 		return Fetched{}, err
 	}
@@ -47,9 +47,7 @@ func (r *Repo) Fetch(ctx context.Context, remote string, specs []RefSpec, o Tran
 		return out, nil
 	}
 	if o.useGit() {
-		if err = r.sweepFetchLocks(); err == nil {
-			err = r.gitFetch(ctx, m, specs, o)
-		}
+		out.Head, err = r.fetchByGit(ctx, m, specs, o)
 	} else {
 		out.Head, err = r.builtinFetch(ctx, m, specs, before, o)
 	}
@@ -116,22 +114,45 @@ func changes(before, after map[string]Hash) (out []RefChange) {
 // newer are options of git 2.29 that older ones do not have.
 var newer = []string{"--no-write-fetch-head"}
 
+// fetchByGit fetches with the git program. The branch of HEAD is "" where git does not tell.
+func (r *Repo) fetchByGit(ctx context.Context, m Remote, specs []RefSpec, o TransportOptions) (head string, err error) {
+	if r.alone {
+		head, done, err := r.firstFetch(ctx, m, specs, o)
+		if err != nil || done {
+			return head, err
+		}
+	}
+	if err := r.sweepFetchLocks(); err != nil {
+		return "", err
+	}
+	return head, r.gitFetch(ctx, m, specs, o)
+}
+
+// fetchSettings are those of a git that fetches. What is here may be large, and is a
+// stranger's; refs are not synced.
+func fetchSettings() []string {
+	return []string{
+		"-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "core.fsync=none,objects,derived-metadata,index", "-c", "fetch.writeCommitGraph=false",
+		"-c", "advice.fetchShowForcedUpdates=false",
+	}
+}
+
+// progress is the option that says whether git tells how far it is.
+func progress(o TransportOptions) string {
+	if o.Progress != nil {
+		return "--progress"
+	}
+	return "--quiet"
+}
+
 // gitFetch lets the git program fetch. Its refs are not synced one by one: what they held
 // can be fetched again; see settle.
 func (r *Repo) gitFetch(ctx context.Context, m Remote, specs []RefSpec, o TransportOptions) error {
 	args := func(extra []string) []string {
-		args := []string{
-			"-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "core.fsync=none,objects,derived-metadata,index", "-c", "fetch.writeCommitGraph=false",
-			"-c", "advice.fetchShowForcedUpdates=false",
-			"fetch", "--no-tags", "--no-prune-tags", "--no-auto-gc", "--prune", "--force", "--refmap=", "--no-recurse-submodules", "--no-show-forced-updates",
-		}
+		args := append(fetchSettings(),
+			"fetch", "--no-tags", "--no-prune-tags", "--no-auto-gc", "--prune", "--force", "--refmap=", "--no-recurse-submodules", "--no-show-forced-updates")
 		args = append(args, extra...)
-		if o.Progress != nil {
-			args = append(args, "--progress")
-		} else {
-			args = append(args, "--quiet")
-		}
-		args = append(args, "--", m.gitName())
+		args = append(args, progress(o), "--", m.gitName())
 		for _, s := range specs {
 			args = append(args, "+"+s.Src+":"+s.Dst)
 		}
@@ -145,12 +166,18 @@ func (r *Repo) gitFetch(ctx context.Context, m Remote, specs []RefSpec, o Transp
 	return classify(err)
 }
 
-// settle makes durable what git has set without syncing: all at once, in packed-refs.
+// settle makes durable what git has set without syncing: all at once, in packed-refs, where
+// those of a first fetch are already. Of the packs git has synced all but their names.
 func (r *Repo) settle(ctx context.Context, moved []RefChange) error {
 	var updates []RefUpdate
 	for _, c := range moved {
-		if !c.New.IsZero() {
+		if !c.New.IsZero() && !(r.alone && noFileAt(r.refPath(c.Name))) {
 			updates = append(updates, RefUpdate{Name: c.Name, Old: c.New, New: c.New})
+		}
+	}
+	if len(moved) > 0 {
+		if err := r.fs.SyncDir(filepath.Join(r.objectsDir(), "pack")); err != nil {
+			return err
 		}
 	}
 	return r.UpdateRefs(ctx, updates)

@@ -24,7 +24,7 @@ func checkTree(raw []byte) error {
 			return fmt.Errorf("%.100q is twice in a tree", e.Name)
 		}
 		names[e.Name] = true
-		if isDotGit(e.Name) {
+		if IsDotGit(e.Name) {
 			return fmt.Errorf("unsafe name %.100q in a tree: some file systems take it for .git", e.Name)
 		}
 		if e.Hash.IsZero() {
@@ -34,13 +34,14 @@ func checkTree(raw []byte) error {
 	return nil
 }
 
-// isDotGit reports the names that git itself refuses for it. HFS+ drops characters that are
-// not seen; NTFS dots and spaces at the end, and what comes behind a colon, and it gives
-// short names.
-func isDotGit(name string) bool {
+// IsDotGit reports names that a file system may take for ".git". HFS+ drops characters that
+// are not seen; NTFS dots and spaces at the end, and what comes behind a colon, and it gives
+// short names. Where a file system folds more than case, fold the name first.
+func IsDotGit(name string) bool {
 	name, _, _ = strings.Cut(strings.Map(seen, name), ":")
 	name = strings.ToLower(strings.TrimRight(name, ". "))
-	return name == ".git" || name == "git~1"
+	short, ok := strings.CutPrefix(name, "git~")
+	return name == ".git" || ok && short != "" && strings.Trim(short, "0123456789") == ""
 }
 
 // seen drops what HFS+ drops.

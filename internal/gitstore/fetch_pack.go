@@ -266,16 +266,31 @@ type inflater struct{ z io.ReadCloser }
 
 // copy inflates exactly size bytes.
 func (z *inflater) copy(to io.Writer, from io.Reader, size int64) error {
-	var err error
-	if z.z == nil {
-		z.z, err = zlib.NewReader(from)
-	} else {
-		err = z.z.(zlib.Resetter).Reset(from, nil)
-	}
-	if err != nil {
+	if err := z.begin(from); err != nil {
 		return err
 	}
 	n, err := io.CopyN(to, z.z, size)
+	return z.end(n, size, err)
+}
+
+// fill inflates exactly as many bytes as data has.
+func (z *inflater) fill(data []byte, from io.Reader) error {
+	if err := z.begin(from); err != nil {
+		return err
+	}
+	n, err := io.ReadFull(z.z, data)
+	return z.end(int64(n), int64(len(data)), err)
+}
+
+func (z *inflater) begin(from io.Reader) (err error) {
+	if z.z == nil {
+		z.z, err = zlib.NewReader(from)
+		return err
+	}
+	return z.z.(zlib.Resetter).Reset(from, nil)
+}
+
+func (z *inflater) end(n, size int64, err error) error {
 	if err != nil {
 		return fmt.Errorf("it has %d bytes and claims %d: %w", n, size, err)
 	}

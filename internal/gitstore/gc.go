@@ -112,7 +112,7 @@ func (r *Repo) gitGC(ctx context.Context) error {
 	}
 	before := map[string]bool{}
 	note := func(path string, _ fs.FileInfo) { before[path] = true }
-	if err := errors.Join(r.eachTemporary(note), r.eachEmptyLock(note)); err != nil {
+	if err := errors.Join(r.sweepGCLocks(), r.eachTemporary(note), r.eachEmptyLock(note)); err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, "git", args...)
@@ -129,6 +129,9 @@ func (r *Repo) gitGC(ctx context.Context) error {
 		said := strings.TrimSpace(stderr.String())
 		if strings.Contains(said, "gc is already running") {
 			return fmt.Errorf("%w: %s", ErrBusy, said)
+		}
+		if held := r.inTheWay(said); held != nil {
+			return held.busy()
 		}
 		return fmt.Errorf("git gc: %w: %.500s", err, said)
 	}

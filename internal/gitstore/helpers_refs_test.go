@@ -11,7 +11,10 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/testkit"
 )
+
+func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
 // judge is a repository with the real git beside ours.
 type judge struct {

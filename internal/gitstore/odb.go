@@ -66,6 +66,10 @@ func objectDirs(dir string, depth int) []string {
 func (o *odb) get(h Hash, content bool) (Kind, int64, []byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	// Packs that are open are asked first: that takes no look at the disk.
+	if kind, size, data, err := o.packed(h, content, true); !errors.Is(err, ErrNotFound) {
+		return kind, size, data, err
+	}
 	for _, dir := range o.dirs {
 		name := h.String()
 		f, err := os.Open(filepath.Join(dir, name[:2], name[2:]))
@@ -81,7 +85,15 @@ func (o *odb) get(h Hash, content bool) (Kind, int64, []byte, error) {
 	if err := o.list(); err != nil {
 		return "", 0, nil, err
 	}
+	return o.packed(h, content, false)
+}
+
+// packed looks for an object in those packs that are open, or in those that are not.
+func (o *odb) packed(h Hash, content, isOpen bool) (Kind, int64, []byte, error) {
 	for _, p := range o.packs {
+		if (p.index != nil) != isOpen {
+			continue
+		}
 		if err := p.open(&o.bases); errors.Is(err, fs.ErrNotExist) {
 			continue // repacked since; the caller looks once more
 		} else if err != nil {

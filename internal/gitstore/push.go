@@ -44,6 +44,8 @@ var errNoAtomic = errors.New("the remote does not support atomic pushes")
 // only with Lease. A remote that cannot set several refs at once gets the first ref of
 // each group before the others.
 //
+// The remote is one that [Repo.PushTarget] has looked at.
+//
 // A rejected ref is no error. Errors: ErrAuth, ErrRemote; ErrNotFound without a remote of
 // that name; the context's error. Groups that went before an error stay.
 func (r *Repo) Push(ctx context.Context, remote string, groups [][]PushRef, o TransportOptions) ([][]PushResult, error) {
@@ -54,7 +56,7 @@ func (r *Repo) Push(ctx context.Context, remote string, groups [][]PushRef, o Tr
 	for _, group := range groups {
 		for _, ref := range group {
 			if err := ref.check(); err != nil {
-				return nil, fmt.Errorf("push to %s: %w", m.label(), err)
+				return nil, err
 			}
 		}
 	}
@@ -68,21 +70,8 @@ func (r *Repo) Push(ctx context.Context, remote string, groups [][]PushRef, o Tr
 			return r.builtinPush(ctx, m, refs, atomic, o)
 		}
 	}
-	for len(groups) > 0 && err == nil {
-		n, size := 0, 0
-		for n < len(groups) && (n == 0 || size+len(groups[n]) <= maxPushRefs) {
-			size += len(groups[n])
-			n++
-		}
-		err = p.chunk(ctx, groups[:n])
-		if errors.Is(err, errNoAtomic) {
-			err = p.plain(ctx, groups[:n])
-		}
-		p.order = append(p.order, groups[:n]...)
-		groups = groups[n:]
-	}
-	if err != nil {
-		return nil, fmt.Errorf("push to %s: %w", m.label(), err)
+	if err := p.chunks(ctx, groups); err != nil {
+		return nil, err
 	}
 	return p.all(), nil
 }
@@ -100,8 +89,9 @@ func (p PushRef) check() error {
 	return nil
 }
 
-// maxPushRefs bounds the refs of one push: the remote locks them all at one time.
-const maxPushRefs = 5000
+// maxPushRefs bounds the refs of one push: the remote locks them all at one time. With each
+// push it reads all refs that it has, so that many small ones take longer.
+const maxPushRefs = 20_000
 
 // push sends groups and remembers what became of each ref.
 type push struct {
@@ -113,6 +103,27 @@ type push struct {
 
 // maxSplits bounds the search for the groups that a remote refuses without saying which.
 const maxSplits = 64
+
+// chunks sends groups, as many at a time as a remote may be asked for.
+func (p *push) chunks(ctx context.Context, groups [][]PushRef) error {
+	for len(groups) > 0 {
+		n, size := 0, 0
+		for n < len(groups) && (n == 0 || size+len(groups[n]) <= maxPushRefs) {
+			size += len(groups[n])
+			n++
+		}
+		err := p.chunk(ctx, groups[:n])
+		if errors.Is(err, errNoAtomic) {
+			err = p.plain(ctx, groups[:n])
+		}
+		if err != nil {
+			return err
+		}
+		p.order = append(p.order, groups[:n]...)
+		groups = groups[n:]
+	}
+	return nil
+}
 
 // chunk sends groups as one, and again without those that are rejected.
 func (p *push) chunk(ctx context.Context, groups [][]PushRef) error {
@@ -226,13 +237,59 @@ func (p *push) all() [][]PushResult {
 	return out
 }
 
-// PushAddress returns where pushes to a remote go. If that is not where it is fetched from,
-// the remote's refs have to be asked there. An error if there are several.
-func (r *Repo) PushAddress(ctx context.Context, remote string, o TransportOptions) (address string, other bool, err error) {
-	m, err := r.remote(remote)
+// PushTarget is what a push meets with at a remote.
+type PushTarget struct {
+	Refs []Ref // sorted by name
+	// Headless: it is a path, and its HEAD names a branch that it does not have, see
+	// [Repo.SetRemoteHead].
+	Headless bool
+}
+
+// PushTarget returns the refs of a remote that begin with one of prefixes, as a push to it
+// finds them: where it is pushed to, which need not be where it is fetched from. An error
+// if that is more than one place. Nothing is changed.
+func (r *Repo) PushTarget(ctx context.Context, remote string, prefixes []string, o TransportOptions) (PushTarget, error) {
+	m, err := r.approach(remote)
 	if err != nil {
-		return "", false, err
+		return PushTarget{}, err
 	}
+	address, other, err := r.pushesTo(ctx, m, o)
+	if err != nil {
+		return PushTarget{}, err
+	}
+	if other {
+		if m, err = r.approach(address); err != nil {
+			return PushTarget{}, err
+		}
+	}
+	var t PushTarget
+	if o.useGit() && answersPushes(address) {
+		t.Refs, err = r.gitPushRefs(ctx, m, o)
+		t.Refs = slices.DeleteFunc(t.Refs, func(ref Ref) bool {
+			return !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(ref.Name, p) })
+		})
+	} else {
+		t.Refs, _, err = r.LsRemote(ctx, m.gitName(), prefixes, o)
+	}
+	if dir, ok := r.localDir(address); ok && err == nil {
+		t.Headless = headless(dir)
+	}
+	return t, err
+}
+
+// headless reports whether HEAD of the repository at a path names a branch that is not there.
+func headless(dir string) bool {
+	r, err := openLocal(dir)
+	if err != nil {
+		return false // git can use it, and keeps it in another way than is known here
+	}
+	_, h, err := r.Head(r.gitDir)
+	return err == nil && h.IsZero()
+}
+
+// pushesTo returns where pushes to a remote go, and whether that is not where it is fetched
+// from. An error if there are several.
+func (r *Repo) pushesTo(ctx context.Context, m Remote, o TransportOptions) (address string, other bool, err error) {
 	if !o.useGit() || m.Name == "" {
 		return m.pushTo(), m.pushTo() != m.URL, nil
 	}

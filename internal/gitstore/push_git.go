@@ -10,6 +10,35 @@ import (
 	"strings"
 )
 
+// answersPushes reports whether what receives pushes at an address can be asked for refs in
+// place of what serves fetches.
+func answersPushes(address string) bool {
+	_, local := LocalDir(address)
+	_, _, scp := scpAddress(address)
+	scheme, _, _ := strings.Cut(strings.ToLower(address), "://")
+	return local || scp || strings.Contains(scheme, "ssh")
+}
+
+// gitPushRefs lets the git program ask what receives pushes for its refs. It does not tell
+// what tags peel to: of tens of thousands, what serves fetches reads each one.
+func (r *Repo) gitPushRefs(ctx context.Context, m Remote, o TransportOptions) (refs []Ref, err error) {
+	program := "git-receive-pack"
+	if own, ok := r.ConfigValue("remote", m.Name, "receivepack"); ok && own != "" {
+		program = own
+	}
+	out, err := r.runGit(ctx, gitRun{options: o}, "ls-remote", "--quiet", "--upload-pack="+program, "--", m.gitName())
+	if err != nil {
+		return nil, classify(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		value, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if h, err := ParseHash(value); err == nil && CheckRefName(name) == nil {
+			refs = append(refs, Ref{Name: name, Hash: h})
+		}
+	}
+	return refs, nil
+}
+
 // gitPush lets the git program push refs, all or none of them if atomic.
 func (r *Repo) gitPush(ctx context.Context, m Remote, refs []PushRef, atomic bool, o TransportOptions) ([]PushResult, error) {
 	args := []string{"-c", "push.followTags=false", "push", "--porcelain", "--no-follow-tags", "--recurse-submodules=no"}
@@ -92,7 +121,8 @@ func (r *Repo) outgoing(refs []PushRef) (dir string, err error) {
 		lines[i] = ref.New.String() + " " + ref.Name + "\n"
 	}
 	hooks, _ := r.HooksDir()
-	config := "[include]\n\tpath = " + configQuote(r.configPath()) + "\n[core]\n\tbare = true\n\thooksPath = " + configQuote(hooks) + "\n"
+	// Git notes there what it has pushed, which is thrown away: nothing of that has to be synced.
+	config := "[include]\n\tpath = " + configQuote(r.configPath()) + "\n[core]\n\tbare = true\n\tfsync = none\n\thooksPath = " + configQuote(hooks) + "\n"
 	err = os.Mkdir(filepath.Join(dir, "refs"), 0o700)
 	for name, content := range map[string]string{"HEAD": "ref: refs/heads/none\n", "config": config, "packed-refs": strings.Join(lines, "")} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))

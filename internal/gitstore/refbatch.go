@@ -30,7 +30,7 @@ func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
 			return fmt.Errorf("update %s: neither an old nor a new value", u.Name)
 		}
 	}
-	if len(updates) > fewRefs {
+	if len(updates) > fewRefs || r.alone && len(updates) > 0 {
 		return r.updatePacked(ctx, updates)
 	}
 	for _, u := range updates {
@@ -45,6 +45,11 @@ func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
 	}
 	return nil
 }
+
+// AssumeAlone says that nobody else knows of the repository yet: it is being made, and of no
+// use to anybody if that is cut off. Then UpdateRefs does not lock refs, and all go into
+// packed-refs. As with git's clone, only that of HEAD gets a reflog.
+func (r *Repo) AssumeAlone() { r.alone = true }
 
 // syncLoose makes a ref file durable that another program wrote.
 func (r *Repo) syncLoose(name string) error {
@@ -93,13 +98,15 @@ func (r *Repo) updatePacked(ctx context.Context, updates []RefUpdate) error {
 //
 // Refs that mirror a remote, and have no file, are locked by the lock on packed-refs alone:
 // a file that a fetch makes of one meanwhile counts, as if it had come after this. To make
-// and remove a lock for each of them would take far longer than all else.
+// and remove a lock for each of them would take far longer than all else. In a repository
+// that nobody else knows of, no ref is locked.
 type refBatch struct {
 	r       *Repo
 	ctx     context.Context
 	updates []RefUpdate // sorted by name
 	locks   []string    // lock files, "" for none; closed: there are more than may be open
 	loose   []bool      // has a file of its own
+	head    string      // the branch that HEAD names
 }
 
 func (b *refBatch) run() (err error) {
@@ -113,7 +120,7 @@ func (b *refBatch) run() (err error) {
 		return err
 	}
 	for _, u := range b.updates {
-		if isMirror(u.Name) && noFileAt(b.r.refPath(u.Name)) {
+		if b.r.alone || isMirror(u.Name) && noFileAt(b.r.refPath(u.Name)) {
 			b.locks = append(b.locks, "")
 		} else if err := b.lock(u.Name); err != nil {
 			return err
@@ -124,6 +131,9 @@ func (b *refBatch) run() (err error) {
 	}
 	next, err := b.merge(old)
 	if err != nil {
+		return err
+	}
+	if _, b.head, err = readLoose(filepath.Join(b.r.gitDir, "HEAD")); err != nil {
 		return err
 	}
 	for _, u := range b.updates {
@@ -249,7 +259,7 @@ func (b *refBatch) compare(old packedContent) error {
 			return fmt.Errorf("read %s: %w", u.Name, err)
 		case target != "":
 			return fmt.Errorf("%s is a symbolic ref to %s", u.Name, target)
-		case b.locks[i] == "":
+		case b.locks[i] == "" && !b.r.alone:
 			return &heldError{path: b.r.refPath(u.Name)} // a fetch has just made it: once more
 		default:
 			b.loose[i] = true
@@ -350,6 +360,11 @@ func (b *refBatch) log(u RefUpdate) error {
 	switch {
 	case u.Old == u.New:
 		return nil
+	case b.r.alone:
+		if u.Name != b.head {
+			return nil
+		}
+		return b.r.logUpdate(u)
 	case u.New.IsZero():
 		if !logged && noFileAt(b.r.logPath(u.Name)) {
 			return nil

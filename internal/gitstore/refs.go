@@ -151,26 +151,29 @@ func (r *Repo) Refs(prefix string) ([]Ref, error) {
 	if !strings.HasPrefix(prefix, "refs/") || strings.Contains(prefix, "..") {
 		return nil, fmt.Errorf("list refs: bad prefix %q", prefix)
 	}
-	found := map[string]Hash{}
+	loose := map[string]Hash{}
 	// Loose before packed, for the reason given at readRef.
 	dir := prefix[:strings.LastIndexByte(prefix, '/')]
-	if err := r.looseRefs(dir, prefix, found); err != nil {
+	if err := r.looseRefs(dir, prefix, loose); err != nil {
 		return nil, fmt.Errorf("list refs: %w", err)
 	}
+	refs := make([]Ref, 0, len(loose))
+	for name, h := range loose {
+		refs = append(refs, Ref{Name: name, Hash: h})
+	}
 	err := r.packedRefs(prefix, func(name string, h Hash) {
-		if _, loose := found[name]; !loose && CheckRefName(name) == nil {
-			found[name] = h
+		if _, ok := loose[name]; !ok && CheckRefName(name) == nil {
+			refs = append(refs, Ref{Name: name, Hash: h})
 		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list refs: %w", err)
 	}
-	refs := make([]Ref, 0, len(found))
-	for name, h := range found {
-		refs = append(refs, Ref{Name: name, Hash: h})
+	byName := func(a, b Ref) int { return strings.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(refs, byName) { // most are packed, and in order
+		slices.SortFunc(refs, byName)
 	}
-	slices.SortFunc(refs, func(a, b Ref) int { return strings.Compare(a.Name, b.Name) })
-	return refs, nil
+	return slices.CompactFunc(refs, func(a, b Ref) bool { return a.Name == b.Name }), nil
 }
 
 func (r *Repo) looseRefs(dir, prefix string, found map[string]Hash) error {

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"tape/internal/testkit"
 )
 
 // commitOn makes a commit that differs from all others.
@@ -27,14 +29,11 @@ func commitOn(r *Repo, tree, parent Hash, message string) (Hash, error) {
 	return h, b.Flush(context.Background())
 }
 
-// TestUpdateRefBesideGit lets writers of ours and git's update the same refs while git
+// TestSoakUpdateRefBesideGit lets writers of ours and git's update the same refs while git
 // packs refs and collects garbage. Each acknowledged update must be in the history.
-func TestUpdateRefBesideGit(t *testing.T) {
+func TestSoakUpdateRefBesideGit(t *testing.T) {
 	j := newJudge(t)
-	writers, rounds := 8, 100
-	if testing.Short() {
-		rounds = 20
-	}
+	writers, rounds := 8, testkit.Size(40, 100, 400)
 	tree := j.hash(j.git("hash-object", "-t", "tree", "-w", os.DevNull))
 	j.git("config", "gc.auto", "0")
 	fillPackedRefs(j)
@@ -186,7 +185,7 @@ func TestKilledWriter(t *testing.T) {
 	j := newJudge(t)
 	tree := j.hash(j.git("hash-object", "-t", "tree", "-w", os.DevNull))
 	j.ok(appendCommit(j.open(nil), name, tree, "first"))
-	for round := range 12 {
+	for round := range testkit.Size(8, 12, 100) {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKilledWriter$")
 		cmd.Env = append(os.Environ(), dirEnv+"="+j.gitDir)
 		out, err := cmd.StdoutPipe()

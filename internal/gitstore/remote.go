@@ -215,6 +215,16 @@ func (r *Repo) remote(name string) (Remote, error) {
 	return Remote{URL: name}, err
 }
 
+// approach finds a remote whose refs are to be read. A path is looked over before anybody
+// reads what is there.
+func (r *Repo) approach(name string) (Remote, error) {
+	m, err := r.remote(name)
+	if err != nil {
+		return m, err
+	}
+	return m, r.lookOver(m)
+}
+
 // CheckRemoteName says what is wrong with the name of a remote, by git's rules: it is part
 // of the names of refs.
 func CheckRemoteName(name string) error {
@@ -317,27 +327,56 @@ func LocalDir(address string) (dir string, ok bool) {
 	return filepath.FromSlash(dir), true
 }
 
-// MaskURL hides a password, or a token, that an address has in it.
+func isHTTP(address string) bool {
+	scheme, _, ok := strings.Cut(strings.ToLower(address), "://")
+	return ok && (scheme == "http" || scheme == "https")
+}
+
+// MaskURL hides a password, or a token, that an address has in it. Paths stay as they are.
 func MaskURL(address string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {
-		return address
+		return maskScp(address)
 	}
 	host, path, slash := strings.Cut(rest, "/")
 	user, host := cutUser(host)
-	if user == "" {
-		return address
+	http := isHTTP(address)
+	out := scheme + "://"
+	if user != "" {
+		out += maskUser(user, http) + "@"
 	}
-	name, _, secret := strings.Cut(user, ":")
-	switch {
-	case secret:
-		user = name + ":***"
-	case strings.HasPrefix(strings.ToLower(scheme), "http"):
-		user = "***" // a token may stand in the name's place
-	}
-	out := scheme + "://" + user + "@" + host
-	if slash {
+	if out += host; slash {
 		out += "/" + path
 	}
+	if before, _, query := strings.Cut(out, "?"); query && http {
+		out = before + "?" + hidden
+	}
 	return out
+}
+
+// hidden stands for what is not shown.
+const hidden = "***"
+
+// maskUser hides the secret before an @. Over http a token may stand in the name's place,
+// with nothing of importance behind it.
+func maskUser(user string, http bool) string {
+	name, pass, secret := strings.Cut(user, ":")
+	switch {
+	case http && (pass == "" || pass == "x-oauth-basic"):
+		return hidden
+	case secret:
+		return name + ":" + hidden
+	}
+	return user
+}
+
+// maskScp does it for an http address whose beginning was left out: it is taken for that of
+// a host and a path.
+func maskScp(address string) string {
+	host, path, ok := scpAddress(address)
+	before, _, _ := strings.Cut(path, "/")
+	if at := strings.LastIndexByte(before, '@'); ok && at >= 0 {
+		return host + ":" + hidden + path[at:]
+	}
+	return address
 }

@@ -87,6 +87,7 @@ type Repo struct {
 	wait   time.Duration
 	bare   bool     // the configuration may say so
 	extra  []string // more object folders: see [OpenBare]
+	alone  bool     // see [Repo.AssumeAlone]
 
 	mu        sync.Mutex // guards what follows
 	odb       *odb

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Why a remote was not to be talked to. The message has what the remote, or git, said.
@@ -23,10 +24,16 @@ var (
 	ErrHostile = errors.New("refused what the remote sent")
 )
 
+// errNoServer says that a web server is not one that git talks to.
+var errNoServer = fmt.Errorf("%w: what answers there is no git server, or one of an old kind", ErrRemote)
+
 // TransportOptions change how a remote is talked to; the zero value means the defaults.
 type TransportOptions struct {
 	Builtin  bool      // do without the git program, even where there is one
 	Progress io.Writer // gets the transport's own progress, for a terminal; nil: quiet, and nothing is asked
+	// Idle is for how long a remote may say nothing, in whole seconds; 0: DefaultIdle. Where
+	// git talks to it, http and the beginning of ssh are bounded.
+	Idle time.Duration
 }
 
 // RefSpec maps refs of one side to names on the other. Both may end in "/*".
@@ -76,7 +83,7 @@ func (o TransportOptions) useGit() bool {
 // LsRemote returns the refs of a remote (a name, or an address) that begin with one of
 // prefixes, sorted by name, and the branch that its HEAD names, "" if it does not tell.
 func (r *Repo) LsRemote(ctx context.Context, remote string, prefixes []string, o TransportOptions) (refs []Ref, head string, err error) {
-	m, err := r.remote(remote)
+	m, err := r.approach(remote)
 	if err != nil {
 		return nil, "", err
 	}
@@ -105,9 +112,6 @@ func (m Remote) label() string {
 
 // openLocal opens the repository at a path that is a remote: bare, or with a working tree.
 func openLocal(dir string) (*Repo, error) {
-	if _, err := os.Stat(dir); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRemote, err)
-	}
 	for _, gitDir := range []string{filepath.Join(dir, ".git"), dir, dir + ".git"} {
 		if st, err := os.Stat(filepath.Join(gitDir, "objects")); err != nil || !st.IsDir() {
 			continue
@@ -117,6 +121,9 @@ func openLocal(dir string) (*Repo, error) {
 			return nil, fmt.Errorf("%w: %w", ErrRemote, err)
 		}
 		return r, nil
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRemote, err)
 	}
 	return nil, fmt.Errorf("%w: %s is no git repository", ErrRemote, dir)
 }

@@ -30,7 +30,7 @@ func (r *Repo) dial(address string, o TransportOptions) (line, error) {
 	case scp || strings.Contains(scheme, "ssh"):
 		return &sshLine{r: r, o: o, address: address}, nil
 	case scheme == "http" || scheme == "https":
-		return newHTTPLine(address)
+		return newHTTPLine(address, o)
 	}
 	return nil, fmt.Errorf("%w: for %s the git program is needed, and it is not to be found", ErrRemote, MaskURL(address))
 }

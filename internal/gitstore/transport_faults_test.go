@@ -258,6 +258,9 @@ func TestRemoteWordsAreHarmless(t *testing.T) {
 	if got := explain(said); got != "remote: ]0;title[2Jgone31m\nfatal: it died" {
 		t.Errorf("an error says %q", got)
 	}
+	if got := explain("fatal: unable to access 'https://h/x.git?key=token/': no\nfatal: https://token:@h/x"); strings.Contains(got, "token") {
+		t.Errorf("a token is in %q", got)
+	}
 	var shown bytes.Buffer
 	if n, err := (&tail{more: &shown}).Write([]byte(said)); n != len(said) || err != nil {
 		t.Errorf("%d bytes, %v", n, err)

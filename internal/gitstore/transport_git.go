@@ -27,6 +27,10 @@ const PushEnv = "TAPE_PUSHING"
 // must not make it hold gigabytes.
 const streamFrom = "32m"
 
+// gitMemory is how much memory a git may use that listens to a remote, in bytes, where the
+// system can bound it. Refs take it a few hundred bytes, as do the objects of a pack.
+const gitMemory = 4 << 30
+
 // unknownOption is git's exit code for an option that it does not know.
 const unknownOption = 129
 
@@ -50,47 +54,28 @@ func (e *gitError) Unwrap() error { return e.err }
 type gitRun struct {
 	options TransportOptions
 	gitDir  string // another git folder, which uses the objects of the repository; empty: its own
+	env     []string
 }
 
 // runGit runs the git program for a transport and returns what it wrote to its standard
 // output. A git that is stopped, or fails, leaves no lock and no temporary file.
 func (r *Repo) runGit(ctx context.Context, run gitRun, args ...string) ([]byte, error) {
-	o, gitDir, env := run.options, r.gitDir, r.transportEnvironment(run.options)
-	if run.gitDir != "" {
-		gitDir, env = run.gitDir, append(env, "GIT_OBJECT_DIRECTORY="+r.objectsDir())
-	}
-	base := []string{
-		"--git-dir=" + gitDir, "-c", "core.bigFileThreshold=" + streamFrom, "-c", "protocol.ext.allow=never",
-		"-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "submodule.recurse=false",
-	}
+	cmd := r.gitCommand(ctx, run, args)
+	stdout, stderr := &boundedBuffer{most: maxRefBytes}, &tail{more: run.options.Progress}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	listens := !slices.Contains(args, "push")
 	started := time.Now().Add(-10 * time.Millisecond) // the clock of a file system is a coarse one
-	cmd := exec.CommandContext(ctx, "git", append(base, args...)...)
-	cmd.Dir, cmd.Env = r.rootDir(), env
-	var stdout bytes.Buffer
-	stderr := &tail{more: o.Progress}
-	cmd.Stdout, cmd.Stderr = &stdout, stderr
-	cmd.WaitDelay = 10 * time.Second
-	if o.Progress == nil {
-		endWithChildren(cmd)
-	} else {
-		// Git may have to ask for a password, which it can do in the terminal's own
-		// process group only. It ends its children itself.
-		cmd.Cancel = func() error { return cmd.Process.Signal(terminate()) }
-	}
-	err := cmd.Run()
+	err := cmd.Start()
 	if err == nil {
-		return stdout.Bytes(), nil
-	}
-	before := map[string]bool{}
-	note := func(path string, st fs.FileInfo) {
-		if st.ModTime().Before(started) {
-			before[path] = true
+		if listens {
+			limitMemory(cmd.Process.Pid)
 		}
+		err = cmd.Wait()
 	}
-	swept := errors.Join(r.eachTemporary(note), r.eachEmptyLock(note))
-	if swept == nil {
-		swept = r.sweepGit(before)
+	if err == nil {
+		return stdout.kept.Bytes(), nil
 	}
+	swept := r.sweepSince(started)
 	if ctx.Err() != nil {
 		return nil, errors.Join(ctx.Err(), swept)
 	}
@@ -99,7 +84,67 @@ func (r *Repo) runGit(ctx context.Context, run gitRun, args ...string) ([]byte, 
 	if errors.As(err, &exit) {
 		failed.code = exit.ExitCode()
 	}
-	return stdout.Bytes(), errors.Join(failed, swept)
+	err = failed
+	if held := r.inTheWay(failed.stderr); held != nil {
+		err = held.busy()
+	} else if stdout.over {
+		err = hostile("its list of refs has more than %d bytes", stdout.most)
+	} else if listens && strings.Contains(strings.ToLower(failed.stderr), "out of memory") {
+		err = hostile("git needed more than %d bytes of memory for it, or than there are: %w", int64(gitMemory), failed)
+	}
+	return stdout.kept.Bytes(), errors.Join(err, swept)
+}
+
+// gitCommand is a git that is ready to run.
+func (r *Repo) gitCommand(ctx context.Context, run gitRun, args []string) *exec.Cmd {
+	o, gitDir, env := run.options, r.gitDir, r.transportEnvironment(run.options)
+	if run.gitDir != "" {
+		gitDir, env = run.gitDir, append(env, "GIT_OBJECT_DIRECTORY="+r.objectsDir())
+	}
+	base := []string{
+		"--git-dir=" + gitDir, "-c", "core.bigFileThreshold=" + streamFrom, "-c", "protocol.ext.allow=never",
+		"-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "submodule.recurse=false",
+	}
+	base = append(base, r.lowSpeed(o)...)
+	cmd := exec.CommandContext(ctx, "git", append(base, args...)...)
+	cmd.Dir, cmd.Env = r.rootDir(), append(env, run.env...)
+	cmd.WaitDelay = 10 * time.Second
+	if o.Progress == nil {
+		endWithChildren(cmd)
+	} else {
+		// Git may have to ask for a password, which it can do in the terminal's own
+		// process group only. It ends its children itself.
+		cmd.Cancel = func() error { return cmd.Process.Signal(terminate()) }
+	}
+	return cmd
+}
+
+// sweepSince removes what a git that began then has left.
+func (r *Repo) sweepSince(started time.Time) error {
+	before := map[string]bool{}
+	note := func(path string, st fs.FileInfo) {
+		if st.ModTime().Before(started) {
+			before[path] = true
+		}
+	}
+	if err := errors.Join(r.eachTemporary(note), r.eachEmptyLock(note)); err != nil {
+		return err
+	}
+	return r.sweepGit(before)
+}
+
+// boundedBuffer takes no more than so many bytes.
+type boundedBuffer struct {
+	kept bytes.Buffer
+	most int
+	over bool
+}
+
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	if b.over = b.over || b.kept.Len()+len(p) > b.most; b.over {
+		return 0, io.ErrShortWrite
+	}
+	return b.kept.Write(p)
 }
 
 func terminate() os.Signal {
@@ -118,11 +163,10 @@ func (r *Repo) rootDir() string {
 // not wait for an answer that nobody can give.
 func (r *Repo) transportEnvironment(o TransportOptions) []string {
 	env := append(gitEnvironment(), PushEnv+"=1")
-	if o.Progress != nil {
-		return env
+	if o.Progress == nil {
+		env = append(env, "GIT_TERMINAL_PROMPT=0")
 	}
-	env = append(env, "GIT_TERMINAL_PROMPT=0")
-	for _, key := range []string{"GIT_SSH", "GIT_SSH_COMMAND", "SSH_ASKPASS"} {
+	for _, key := range []string{"GIT_SSH", "GIT_SSH_COMMAND"} {
 		if os.Getenv(key) != "" {
 			return env
 		}
@@ -130,7 +174,17 @@ func (r *Repo) transportEnvironment(o TransportOptions) []string {
 	if _, ok := r.ConfigValue("core", "", "sshCommand"); ok {
 		return env
 	}
-	return append(env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
+	return append(env, "GIT_SSH_COMMAND="+strings.Join(o.plainSSH(), " "))
+}
+
+// lowSpeed has git give up a web server that says nothing, unless the user has said when.
+func (r *Repo) lowSpeed(o TransportOptions) []string {
+	for _, key := range []string{"lowSpeedLimit", "lowSpeedTime"} {
+		if _, ok := r.ConfigValue("http", "", key); ok {
+			return nil
+		}
+	}
+	return []string{"-c", "http.lowSpeedLimit=1", "-c", fmt.Sprintf("http.lowSpeedTime=%d", o.idleSeconds())}
 }
 
 // tail keeps the end of what is written, and hands all of it on.
@@ -155,9 +209,9 @@ func (t *tail) Write(p []byte) (int, error) {
 func (t *tail) String() string { return string(t.kept) }
 
 var (
-	gitNoise  = regexp.MustCompile(`^(hint: |To |From |Everything up-to-date|error: failed to push some refs|Pushing to |POST git-)`)
+	gitNoise  = regexp.MustCompile(`^(hint: |warning: ignoring unknown core.fsync |To |From |Everything up-to-date|error: failed to push some refs|Pushing to |POST git-)`)
 	gitMeter  = regexp.MustCompile(`^(remote: )?[A-Z][a-zA-Z ]+:? +\d+(% \(\d+/\d+\)|,? done|$)`)
-	secretURL = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/'"]+@[^\s'"]*`)
+	secretURL = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s'"]+`)
 )
 
 // explain takes from git's messages what says why it failed: hints, progress and headings
@@ -230,6 +284,8 @@ func classify(err error) error {
 		return err
 	case contains(saysAuth):
 		return fmt.Errorf("%w: %w", ErrAuth, err)
+	case contains([]string{"repository corruption on the remote side"}): // and then the line is cut
+		return fmt.Errorf("%w: %w", ErrHostile, err)
 	case contains([]string{"early eof", "hung up", "rpc failed", "unexpected disconnect"}):
 		return fmt.Errorf("%w: %w", ErrRemote, err)
 	case contains([]string{"couldn't find remote ref"}):
@@ -261,11 +317,39 @@ func (r *Repo) gitLsRemote(ctx context.Context, m Remote, o TransportOptions) (r
 			}
 			continue
 		}
+		if len(refs) == maxRefs {
+			return nil, "", hostile("it has more than %d refs", maxRefs)
+		}
 		h, herr := ParseHash(value)
 		if !ok || herr != nil || CheckRefName(name) != nil {
 			continue // HEAD, what tags peel to, and names that git would not accept
 		}
 		refs = append(refs, Ref{Name: name, Hash: h})
 	}
-	return refs, head, nil
+	if len(refs) == 0 {
+		err = r.checkServer(ctx, m)
+	}
+	return refs, head, err
+}
+
+// checkServer says that a web server which told no refs is none of git's. For git whatever
+// answers has an empty list of refs, as old servers have it in a file.
+func (r *Repo) checkServer(ctx context.Context, m Remote) error {
+	address, err := r.fetchAddress(m)
+	if err != nil || !isHTTP(address) {
+		return err
+	}
+	talk, err := os.CreateTemp("", "tape-talk-")
+	if err != nil {
+		return err
+	}
+	defer removeFile(talk)
+	run := gitRun{env: []string{"GIT_TRACE_PACKET=" + talk.Name()}}
+	if _, err := r.runGit(ctx, run, "ls-remote", "--quiet", "--", m.gitName()); err != nil {
+		return ctx.Err() // it may want a password again, which nobody is asked for
+	}
+	if st, err := talk.Stat(); err != nil || st.Size() > 0 {
+		return err
+	}
+	return errNoServer
 }

@@ -24,17 +24,19 @@ const (
 // httpLine talks to a git server over http (gitprotocol-http(5), "smart").
 type httpLine struct {
 	client     *http.Client
+	idle       time.Duration
 	base       string // the repository's address, without credentials
 	user, pass string
 	closers    []io.Closer
+	cancels    []context.CancelFunc
 }
 
-func newHTTPLine(address string) (*httpLine, error) {
+func newHTTPLine(address string, o TransportOptions) (*httpLine, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the address %s cannot be read", ErrRemote, MaskURL(address))
 	}
-	l := &httpLine{}
+	l := &httpLine{idle: o.idle()}
 	if u.User != nil {
 		l.user = u.User.Username()
 		l.pass, _ = u.User.Password()
@@ -113,7 +115,15 @@ func (l *httpLine) do(req *http.Request, want string) (*http.Response, error) {
 	if l.user != "" || l.pass != "" {
 		req.SetBasicAuth(l.user, l.pass)
 	}
-	resp, err := l.client.Do(req)
+	ctx, cancel := context.WithCancel(req.Context())
+	l.cancels = append(l.cancels, cancel)
+	p := newPatience(l.idle, cancel)
+	if req.Body != nil {
+		req.Body = io.NopCloser(watchedReader{p, req.Body})
+	}
+	answered := p.wait()
+	resp, err := l.client.Do(req.WithContext(ctx))
+	answered()
 	if err != nil {
 		var wrapped *url.Error
 		if errors.As(err, &wrapped) {
@@ -122,9 +132,13 @@ func (l *httpLine) do(req *http.Request, want string) (*http.Response, error) {
 		if ctxErr := req.Context().Err(); ctxErr != nil {
 			return nil, ctxErr
 		}
-		return nil, fmt.Errorf("%w: %w", ErrRemote, err)
+		if err = p.why(err); !errors.Is(err, ErrRemote) {
+			err = fmt.Errorf("%w: %w", ErrRemote, err)
+		}
+		return nil, err
 	}
 	l.closers = append(l.closers, resp.Body)
+	resp.Body = io.NopCloser(&patientReader{patience: p, r: resp.Body})
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized && l.user == "":
 		return nil, fmt.Errorf("%w: the server wants a name and a password or token: set %s and %s, or install git, which asks for them", ErrAuth, UserEnv, TokenEnv)
@@ -134,7 +148,7 @@ func (l *httpLine) do(req *http.Request, want string) (*http.Response, error) {
 		said, _ := io.ReadAll(io.LimitReader(resp.Body, 300))
 		return nil, fmt.Errorf("%w: the server says: %s: %q", ErrRemote, resp.Status, bytes.TrimSpace(said))
 	case resp.Header.Get("Content-Type") != want:
-		return nil, fmt.Errorf("%w: what answers there is no git server, or one of an old kind", ErrRemote)
+		return nil, errNoServer
 	}
 	return resp, nil
 }
@@ -142,6 +156,9 @@ func (l *httpLine) do(req *http.Request, want string) (*http.Response, error) {
 func (l *httpLine) close() error {
 	for _, c := range l.closers {
 		_ = c.Close()
+	}
+	for _, cancel := range l.cancels {
+		cancel()
 	}
 	l.client.CloseIdleConnections()
 	return nil

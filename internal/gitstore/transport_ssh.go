@@ -20,6 +20,8 @@ type sshLine struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	out     io.ReadCloser
+	idle    *patience
+	cancel  context.CancelFunc
 	said    *tail
 	asked   bool
 	sent    chan struct{}
@@ -63,7 +65,7 @@ func parseSSH(address string) (t sshTarget, err error) {
 
 // sshCommand is the program and its arguments: as git's environment and configuration
 // have it, where it is for the shell, else ssh.
-func (r *Repo) sshCommand(quiet bool) []string {
+func (r *Repo) sshCommand(o TransportOptions) []string {
 	command := os.Getenv("GIT_SSH_COMMAND")
 	if command == "" {
 		command, _ = r.ConfigValue("core", "", "sshCommand")
@@ -74,10 +76,17 @@ func (r *Repo) sshCommand(quiet bool) []string {
 	if program := os.Getenv("GIT_SSH"); program != "" {
 		return []string{program}
 	}
-	if quiet && os.Getenv("SSH_ASKPASS") == "" {
-		return []string{"ssh", "-oBatchMode=yes"}
+	return o.plainSSH()
+}
+
+// plainSSH is the ssh program where nobody has said which. Without a terminal it must not
+// wait for an answer that nobody can give, and for a host only as long as for any remote.
+func (o TransportOptions) plainSSH() []string {
+	command := []string{"ssh", fmt.Sprintf("-oConnectTimeout=%d", o.idleSeconds())}
+	if o.Progress == nil && os.Getenv("SSH_ASKPASS") == "" {
+		command = append(command, "-oBatchMode=yes")
 	}
-	return []string{"ssh"}
+	return command
 }
 
 // quoteShell makes one word of a string for the shell on the other side.
@@ -88,11 +97,13 @@ func (l *sshLine) refs(ctx context.Context, service string) (io.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := l.r.sshCommand(l.o.Progress == nil)
+	args := l.r.sshCommand(l.o)
 	if target.port != "" {
 		args = append(args, "-p", target.port)
 	}
 	args = append(args, "--", target.host, service+" "+quoteShell(target.path))
+	ctx, l.cancel = context.WithCancel(ctx)
+	l.idle = newPatience(l.o.idle(), l.cancel)
 	l.cmd = exec.CommandContext(ctx, args[0], args[1:]...)
 	l.cmd.Dir, l.cmd.Env, l.cmd.WaitDelay = l.r.gitDir, gitEnvironment(), 10*time.Second
 	if l.o.Progress == nil {
@@ -114,20 +125,23 @@ func (l *sshLine) refs(ctx context.Context, service string) (io.Reader, error) {
 		return nil, fmt.Errorf("%w: the ssh program cannot be started: %w", ErrRemote, err)
 	}
 	l.out = out
-	return out, nil
+	return &patientReader{patience: l.idle, r: out, first: l.o.Progress != nil}, nil
 }
 
 func (l *sshLine) ask(_ context.Context, _ string, request io.Reader, _ int64) (io.Reader, error) {
 	l.asked, l.sent = true, make(chan struct{})
 	go func() { // it may answer before it has read all
 		defer close(l.sent)
-		_, _ = io.Copy(l.in, request) // what it was not sent it had no use for: its end tells
+		_, _ = io.Copy(l.in, watchedReader{l.idle, request}) // what it was not sent it had no use for: its end tells
 		_ = l.in.Close()
 	}()
-	return l.out, nil
+	return &patientReader{patience: l.idle, r: l.out}, nil
 }
 
 func (l *sshLine) close() error {
+	if l.cancel != nil {
+		defer l.cancel()
+	}
 	if l.cmd == nil {
 		return nil
 	}
@@ -140,7 +154,7 @@ func (l *sshLine) close() error {
 	}
 	err := l.cmd.Wait()
 	l.cmd = nil
-	if err == nil {
+	if err == nil || l.idle.isOver() {
 		return nil
 	}
 	return classify(&gitError{stderr: l.said.String(), err: err})

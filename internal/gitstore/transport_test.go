@@ -459,6 +459,9 @@ func TestMaskURL(t *testing.T) {
 	for in, want := range map[string]string{
 		"https://u:p4ss@h/p": "https://u:***@h/p", "https://token@h/p": "https://***@h/p", "ssh://git@h/p": "ssh://git@h/p",
 		"ssh://git:pw@h/p": "ssh://git:***@h/p", "https://u:p@ss@h": "https://u:***@h", "/a:b@c": "/a:b@c", "u@h:p": "u@h:p",
+		"https://token:@h/p": "https://***@h/p", "https://token:x-oauth-basic@h/p": "https://***@h/p", "https://h/p?key=token": "https://h/p?***",
+		"https://u:pw@h/p?key=token#x": "https://u:***@h/p?***", "u:token@h/p": "u:***@h/p", "ssh://h/p?q": "ssh://h/p?q", "/a?b@c": "/a?b@c",
+		"/srv/a path of some length/with@sign:and/colons.git": "/srv/a path of some length/with@sign:and/colons.git", "h:p/a@b": "h:p/a@b",
 	} {
 		if got := MaskURL(in); got != want {
 			t.Errorf("%q is shown as %q", in, got)

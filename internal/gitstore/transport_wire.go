@@ -29,10 +29,12 @@ const (
 	receivePack = "git-receive-pack"
 )
 
-// Bounds of what a remote may tell of its refs.
+// Bounds of what a remote may tell of its refs. A million takes a quarter of a gigabyte of
+// memory here: twenty times the tags of a workspace that is used a lot.
 const (
 	maxPacket   = 65520
-	maxRefBytes = 512 << 20
+	maxRefs     = 1_000_000
+	maxRefBytes = 256 << 20
 )
 
 // packets reads pkt-lines.
@@ -71,7 +73,12 @@ func (p *packets) next() ([]byte, error) {
 	return content, nil
 }
 
-func hungUp(err error) error { return fmt.Errorf("%w: it hung up: %w", ErrRemote, err) }
+func hungUp(err error) error {
+	if errors.Is(err, ErrRemote) {
+		return err // it is known why
+	}
+	return fmt.Errorf("%w: it hung up: %w", ErrRemote, err)
+}
 
 func appendPacket(b []byte, content string) []byte {
 	return append(fmt.Appendf(b, "%04x", len(content)+4), content...)
@@ -100,17 +107,23 @@ func (a *advertised) hashes() map[string]Hash {
 // readRefs reads what a remote tells of its refs. Names that git would not accept are left
 // out: they can neither be fetched nor pushed to.
 func readRefs(in io.Reader) (*advertised, error) {
-	p, a := &packets{r: io.LimitReader(in, maxRefBytes)}, &advertised{}
+	bounded := &io.LimitedReader{R: in, N: maxRefBytes}
+	p, a := &packets{r: bounded}, &advertised{}
 	for first := true; ; first = false {
 		raw, err := p.next()
-		if errors.Is(err, errFlush) {
+		switch {
+		case errors.Is(err, errFlush):
 			return a, nil
-		}
-		if errors.Is(err, io.EOF) {
-			err = hungUp(err)
-		}
-		if err != nil {
+		case bounded.N <= 0:
+			return nil, hostile("its list of refs has more than %d bytes", maxRefBytes)
+		case errors.Is(err, io.EOF) && first:
+			return nil, fmt.Errorf("%w: it answers nothing: there may be no git server", ErrRemote)
+		case errors.Is(err, io.EOF):
+			return nil, hungUp(io.ErrUnexpectedEOF)
+		case err != nil:
 			return nil, err
+		case len(a.refs) > maxRefs:
+			return nil, hostile("it has more than %d refs", maxRefs)
 		}
 		text := strings.TrimSuffix(string(raw), "\n")
 		if strings.HasPrefix(text, "# service=") { // http: then comes a flush

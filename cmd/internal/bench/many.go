@@ -27,6 +27,45 @@ func (s *setup) manyTapes() (string, error) {
 	})
 }
 
+// compareMany times what is shared of a great many tapes: all of them once, and what need not
+// look at all a few times.
+func (h *sharing) compareMany() error {
+	const few = 5
+	url := h.url("tape.git")
+	everything := h.gitPush("refs/heads/tape/*:refs/heads/tape/*", "refs/tags/anchor/*:refs/tags/anchor/*")
+	for _, row := range []struct {
+		name  string
+		runs  int
+		a, b  step
+		other string
+	}{
+		{"push", 1, h.pushed, h.pushedByGit, "git push"},
+		{"push, nothing new", few, always(h.tapeIn(h.ws, "push", "--quiet")), always(everything), "git push"},
+		{"push of one", few, h.pushedOne, h.pushedOneByGit, "git push"},
+		{"clone", 1, h.cloned(url), h.clonedByGit(url, asTapeSyncs), "git clone, synced alike"},
+		{"pull, nothing new", few, always(h.tapeIn(h.path("clone"), "pull", "--quiet")),
+			always(h.git("-C", h.path("copy"), "fetch", "-q", "origin")), "git fetch"},
+	} {
+		pairs, err := alternate(row.runs/few, row.runs, row.a, row.b)
+		if err != nil {
+			return err
+		}
+		printPair(h.out, fmt.Sprintf("%s, %d tapes", row.name, h.tapes), pairs, row.other)
+	}
+	return nil
+}
+
+// pushedOne is the push of one tape of many, which has got an entry.
+func (h *sharing) pushedOne(int) []command {
+	return then(h.tapeIn(h.ws, "push", "--tape", "t1", "--quiet"), h.cmd(h.ws, "append", "--tape", "t1", "--text", "one more", "--quiet"))
+}
+
+// pushedOneByGit is the push of one branch of many, which has got a commit.
+func (h *sharing) pushedOneByGit(int) []command {
+	const commit = `git -C "$0" update-ref refs/heads/tape/t1 "$(git -C "$0" commit-tree -p tape/t1 -m more 'tape/t1^{tree}')"`
+	return then(h.gitPush("refs/heads/tape/t1"), command{env: h.env, argv: []string{"sh", "-c", commit, h.plain}})
+}
+
 // tapeStream writes n tapes, called t1 and so on, for git fast-import.
 func tapeStream(to io.Writer, n int) error {
 	w := bufio.NewWriterSize(to, 1<<20)

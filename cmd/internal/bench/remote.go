@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -111,10 +110,14 @@ func (h *sharing) pushed(int) []command {
 	return then(h.tapeIn(h.ws, "push", "--quiet"), h.forget("tape.git")...)
 }
 
-// pushedByGit is the push of the same refs, past the workspace's hooks.
+// pushedByGit is the push of the same refs to another empty one.
 func (h *sharing) pushedByGit(int) []command {
-	return then(h.git("-C", h.plain, "push", "-q", "--no-verify", h.path("git.git"),
-		"refs/heads/tape/*:refs/heads/tape/*", "refs/tags/anchor/*:refs/tags/anchor/*"), h.empty("git.git"))
+	return then(h.gitPush("refs/heads/tape/*:refs/heads/tape/*", "refs/tags/anchor/*:refs/tags/anchor/*"), h.empty("git.git"))
+}
+
+// gitPush is a push past the workspace's hooks.
+func (h *sharing) gitPush(refs ...string) command {
+	return h.git(append([]string{"-C", h.plain, "push", "-q", "--no-verify", h.path("git.git")}, refs...)...)
 }
 
 // cloned is a clone of what tape push has sent.
@@ -138,8 +141,10 @@ func (h *sharing) clonedByGit(url string, settings ...string) step {
 	}
 }
 
-// asTapeSyncs is how git syncs what tape lets it fetch.
-const asTapeSyncs = "core.fsync=all,-reference"
+// asTapeSyncs makes git sync all that it writes, as tape does before it says that a clone is
+// there: packs with their indexes, refs, and the index of the working tree. By itself git
+// syncs packs and leaves the rest to the system.
+const asTapeSyncs = "core.fsync=all"
 
 // remotes compares sharing with what plain git does with the same repository.
 func (s *setup) remotes() error {
@@ -147,8 +152,7 @@ func (s *setup) remotes() error {
 	if err != nil {
 		return err
 	}
-	row := func(name string, a, b step, other string) error { return paired(s.out, name, s.runs, a, b, other) }
-	if err := h.compare("", row); err != nil {
+	if err := h.compare(); err != nil {
 		return err
 	}
 	if err := h.tenMore(); err != nil {
@@ -164,20 +168,14 @@ func (s *setup) remotes() error {
 	if h, err = s.sharing(ws); err != nil {
 		return err
 	}
-	once := func(name string, a, b step, other string) error {
-		pairs, err := alternate(0, 1, a, b)
-		if err == nil {
-			printPair(s.out, name, pairs, other)
-		}
-		return err
-	}
-	return h.compare(fmt.Sprintf(", %d tapes", s.tapes), once)
+	return h.compareMany()
 }
 
 // compare times a first push, a clone, and looking for news where there are none. It
 // leaves a clone of each side.
-func (h *sharing) compare(of string, row func(name string, a, b step, other string) error) error {
-	if err := row("push"+of, h.pushed, h.pushedByGit, "git push"); err != nil {
+func (h *sharing) compare() error {
+	row := func(name string, a, b step, other string) error { return paired(h.out, name, h.runs, a, b, other) }
+	if err := row("push", h.pushed, h.pushedByGit, "git push"); err != nil {
 		return err
 	}
 	// A small push lies in the remote as loose objects, which each clone has packed first;
@@ -187,10 +185,10 @@ func (h *sharing) compare(of string, row func(name string, a, b step, other stri
 		name, other string
 		b           step
 	}{
-		{"clone" + of, "git clone of a path, linked", h.clonedByGit(h.path("tape.git"))},
-		{"clone" + of, "git clone, synced alike", h.clonedByGit(url, asTapeSyncs)},
-		{"clone" + of, "git clone", h.clonedByGit(url)},
-		{"clone, packed" + of, "git clone", h.clonedByGit(url)},
+		{"clone", "git clone of a path, linked", h.clonedByGit(h.path("tape.git"))},
+		{"clone", "git clone, synced alike", h.clonedByGit(url, asTapeSyncs)},
+		{"clone", "git clone", h.clonedByGit(url)},
+		{"clone, packed", "git clone", h.clonedByGit(url)},
 	}
 	for i, c := range clones {
 		if i == len(clones)-1 {
@@ -202,7 +200,7 @@ func (h *sharing) compare(of string, row func(name string, a, b step, other stri
 			return err
 		}
 	}
-	return row("pull, nothing new"+of, always(h.tapeIn(h.path("clone"), "pull", "--quiet")),
+	return row("pull, nothing new", always(h.tapeIn(h.path("clone"), "pull", "--quiet")),
 		always(h.git("-C", h.path("copy"), "fetch", "-q", "origin")), "git fetch")
 }
 

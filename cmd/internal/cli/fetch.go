@@ -51,9 +51,30 @@ func (o *fetchOptions) run(ctx context.Context) error {
 	if err != nil {
 		return explainRemote(err)
 	}
+	if a.json {
+		if done, err = o.addUnmoved(ctx, store, remote, done); err != nil {
+			return err
+		}
+	}
 	err = a.showStatuses(done, refWords{fresh: "new there", forward: "fetched", deleted: "closed there"}, true)
 	if !a.json && slices.ContainsFunc(done, func(s repo.RefStatus) bool { return s.Status != repo.RefRejected }) {
 		a.say("tape pull brings it into your tapes")
 	}
 	return err
+}
+
+// addUnmoved adds the tapes and forks that the remote has as they were, so that there is a
+// line for each.
+func (o *fetchOptions) addUnmoved(ctx context.Context, store *repo.Store, remote string, list []repo.RefStatus) ([]repo.RefStatus, error) {
+	same, todo, err := store.Published(ctx, remote, o.Tapes)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range append(same, todo...) {
+		if !slices.ContainsFunc(list, func(has repo.RefStatus) bool { return has.Ref == s.Ref }) {
+			s.Status = repo.RefUpToDate
+			list = append(list, s)
+		}
+	}
+	return list, nil
 }

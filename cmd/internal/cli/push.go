@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -62,6 +63,9 @@ func (o *pushOptions) run(ctx context.Context) error {
 	done, err := store.Push(ctx, remote, &o.PushOptions)
 	if err != nil {
 		return explainRemote(err)
+	}
+	if !a.json && !o.All && len(o.Tapes) == 0 {
+		done = slices.DeleteFunc(done, func(s repo.RefStatus) bool { return s.Status == repo.RefUpToDate })
 	}
 	words := refWords{fresh: "pushed, new there", forward: "pushed", deleted: "closed there, since it is merged"}
 	if o.DryRun {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -138,7 +139,10 @@ func rejected(list []repo.RefStatus) error {
 		if hint := repo.Hint(s.Err); hint != "" && !slices.Contains(hints, hint) {
 			hints = append(hints, hint)
 		}
-		out.cause = s.Err
+		var rewritten *repo.RewrittenError
+		if errors.As(s.Err, &rewritten) {
+			out.cause = rewritten
+		}
 	}
 	if n == 0 {
 		return nil

@@ -1,0 +1,94 @@
+//go:build unix
+
+package hostile
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Folders returns repositories that only who opens them as a folder has to fear: what
+// should be a file does not end, or is none. Want is the file that a message has to name.
+// Nobody may read them without a look.
+func Folders() []Case {
+	var out []Case
+	put := func(name, file string, make func(t testing.TB, path string)) {
+		out = append(out, Case{Name: name + ": " + file, Want: file, Build: func(t testing.TB, dir, good string) {
+			copied(t, dir, good)
+			path := filepath.Join(dir, filepath.FromSlash(file))
+			mustDo(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			mustDo(t, os.RemoveAll(path))
+			make(t, path)
+		}})
+	}
+	object := "objects/ab/" + strings.Repeat("c", 38)
+	pack := "objects/pack/pack-" + strings.Repeat("d", 40)
+	for _, file := range []string{
+		"HEAD", "config", "packed-refs", "shallow", "info/grafts", "refs/heads/tape/x", "refs/tags/x", "logs/refs/heads/tape/x",
+		"objects/info/alternates", "objects/info/commit-graph", "objects/info/commit-graphs/x", object, pack + ".pack", pack + ".idx",
+	} {
+		put("a pipe", file, func(t testing.TB, path string) { mustDo(t, syscall.Mkfifo(path, 0o600)) })
+	}
+	for _, file := range []string{"HEAD", "config", "packed-refs", "refs/heads/tape/x", "objects/info/alternates", object} {
+		put("a link to a device", file, func(t testing.TB, path string) { mustDo(t, os.Symlink("/dev/zero", path)) })
+	}
+	for _, file := range []string{"packed-refs", "refs/heads/tape/x"} {
+		put("a socket", file, socket)
+	}
+	for _, file := range []string{"config", "packed-refs", "objects/info/alternates"} {
+		put("a folder", file, func(t testing.TB, path string) { mustDo(t, os.Mkdir(path, 0o700)) })
+	}
+	for _, file := range []string{"HEAD", "config", "packed-refs", "shallow", "refs/heads/tape/x", "objects/info/alternates", pack + ".idx"} {
+		put("a terabyte", file, func(t testing.TB, path string) {
+			write(t, path, "")
+			mustDo(t, os.Truncate(path, 1<<40))
+		})
+	}
+	put("a link back", "refs/heads/again", func(t testing.TB, path string) { mustDo(t, os.Symlink("../heads", path)) })
+	put("a link out", "HEAD", func(t testing.TB, path string) { mustDo(t, os.Symlink("/etc/passwd", path)) })
+	put("itself, 1,000 times", "objects", func(t testing.TB, path string) {
+		write(t, filepath.Join(path, "info", "alternates"), strings.Repeat(path+"\n", 1000))
+	})
+	put("an index of more objects than it has", pack+".idx", func(t testing.TB, path string) {
+		write(t, path, "\xfftOc\x00\x00\x00\x02"+strings.Repeat("\xf0\x00\x00\x00", 256)+strings.Repeat("x", 100))
+	})
+	put("a million refs and one", "packed-refs", func(t testing.TB, path string) {
+		var b strings.Builder
+		for i := range 1_000_001 {
+			fmt.Fprintf(&b, "%040x refs/heads/tape/%d\n", 1, i)
+		}
+		write(t, path, b.String())
+	})
+	put("an included pipe", "elsewhere", func(t testing.TB, path string) {
+		mustDo(t, syscall.Mkfifo(path, 0o600))
+		config := filepath.Join(filepath.Dir(path), "config")
+		write(t, config, readText(t, config)+"[includeIf \"onbranch:x\"]\n\tpath = elsewhere\n")
+	})
+	return out
+}
+
+// socket leaves one that nobody listens to. Its path may have 100 bytes.
+func socket(t testing.TB, path string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s")
+	mustDo(t, err)
+	defer os.RemoveAll(dir)
+	near := filepath.Join(dir, "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: near, Net: "unix"})
+	mustDo(t, err)
+	l.SetUnlinkOnClose(false)
+	mustDo(t, l.Close())
+	mustDo(t, os.Rename(near, path))
+}
+
+func mustDo(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,147 @@
+package repo
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/gitstore"
+)
+
+// shared makes a bare repository, which is the store's remote origin.
+func shared(t testing.TB, s *Store) (remote string) {
+	t.Helper()
+	remote = filepath.Join(t.TempDir(), "remote.git")
+	runGit(t, s.Dir(), "init", "-q", "--bare", remote)
+	mustDo(t, s.AddRemote(t.Context(), "origin", remote))
+	return remote
+}
+
+// A secret is told of the tape that it came with, and once, however many forks have it; and
+// what the remote has already is passed over.
+func TestPushTellsSecretsOnce(t *testing.T) {
+	s := testStore(t, nil)
+	shared(t, s)
+	m := openTape(t, s, "main")
+	mustAppend(t, m, Message("user", testSecret("1")))
+	clean, err := s.CreateTape(t.Context(), "clean")
+	mustDo(t, err)
+	mustAppend(t, clean, Message("user", "nothing"))
+	var forks []*Tape
+	for i := range 3 {
+		f, err := m.Fork(t.Context(), fmt.Sprint("f", i))
+		mustDo(t, err)
+		mustAppend(t, f, Message("user", fmt.Sprint("in fork ", i)))
+		forks = append(forks, f)
+	}
+	mustAppend(t, forks[1], Message("user", testSecret("2")))
+	found := func() (out []string) {
+		t.Helper()
+		_, err := s.Push(t.Context(), "origin", &PushOptions{Forks: true})
+		var secrets *SecretsError
+		if !errors.As(err, &secrets) {
+			t.Fatalf("the push says %v", err)
+		}
+		if n := strings.Count(err.Error(), "push to "); n != 1 {
+			t.Errorf("%d times in %q: push to", n, err)
+		}
+		if !strings.Contains(Hint(err), "--tape clean") {
+			t.Errorf("no tape without secrets in the hint %q", Hint(err))
+		}
+		for _, f := range secrets.Findings {
+			out = append(out, fmt.Sprintf("%s @%d", f.Tape, f.Entry))
+		}
+		return out
+	}
+	if got, want := found(), []string{"main @2", "main/f1 @4"}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	// The tape was published by git alone, and has gone on.
+	runGit(t, s.Dir(), "push", "-q", "--no-verify", "origin", "tape/main")
+	mustAppend(t, m, Message("user", "more"))
+	if got, want := found(), []string{"main/f1 @4"}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	mustPush(t, s, &PushOptions{Tapes: []string{"clean"}})
+	_, err = s.Push(t.Context(), "origin", &PushOptions{Forks: true})
+	mustDo(t, errors.Join(s.AllowSecret(err.(interface{ Unwrap() error }).Unwrap().(*SecretsError).Findings[0].Fingerprint)))
+	mustPush(t, s, &PushOptions{Forks: true})
+}
+
+// A fork goes with what it is a fork of, and is refused where its own history was
+// rewritten, or that of its tape.
+func TestPushForkIsChecked(t *testing.T) {
+	for where, want := range map[string][]string{
+		"nowhere": {"work new", "work/try new"}, "fork": {"work new", "work/try rejected"}, "tape": {"work rejected", "work/try rejected"},
+	} {
+		s := testStore(t, nil)
+		remote := shared(t, s)
+		m, err := s.CreateTape(t.Context(), "work")
+		mustDo(t, err)
+		mustAppend(t, m, Message("user", "one"))
+		mustHandoff(t, m, "next")
+		f, err := m.Fork(t.Context(), "try")
+		mustDo(t, err)
+		mustAppend(t, f, Message("user", "mine"))
+		mustCheckpoint(t, f)
+		for _, tp := range []*Tape{m, f} {
+			runGit(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
+		}
+		if tp := map[string]*Tape{"fork": f, "tape": m}[where]; tp != nil {
+			rewriteTip(t, s, tp.branch)
+		}
+		done, err := s.Push(t.Context(), "origin", &PushOptions{Tapes: []string{"work/try"}})
+		mustDo(t, err)
+		var got []string
+		for _, d := range done {
+			got = append(got, d.Tape+" "+d.Status)
+			refs := runGit(t, remote, "for-each-ref", "--format=%(refname)", d.Ref)
+			if (refs == "") != (d.Status == RefRejected) {
+				t.Errorf("rewritten %s: %s is %s, and the remote has %q", where, d.Tape, d.Status, refs)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("rewritten %s: %q, want %q", where, got, want)
+		}
+	}
+}
+
+// rewriteTip puts a commit in which entries are missing onto a branch, until the test ends.
+func rewriteTip(t *testing.T, s *Store, ref string) {
+	t.Helper()
+	head := runGit(t, s.Dir(), "rev-parse", ref)
+	first := strings.Fields(runGit(t, s.Dir(), "rev-list", "--first-parent", head))
+	made := runGit(t, s.Dir(), "-c", "user.name=T", "-c", "user.email=t@example.org",
+		"commit-tree", first[len(first)-1]+"^{tree}", "-p", head, "-m", "back to the beginning")
+	runGit(t, s.Dir(), "update-ref", ref, made)
+	t.Cleanup(func() { runGit(t, s.Dir(), "update-ref", ref, head) })
+}
+
+// What a push finds in a sorted list of refs is what looking at each one finds.
+func TestRefsUnder(t *testing.T) {
+	var refs []gitstore.Ref
+	for i, name := range []string{"refs/a", "refs/a/b", "refs/a/b/c", "refs/a/bc", "refs/ab", "refs/b/a", "refs/b/b"} {
+		refs = append(refs, gitstore.Ref{Name: name, Hash: gitstore.Hash{byte(i + 1)}})
+	}
+	for _, prefix := range []string{"", "refs/", "refs/a", "refs/a/", "refs/a/b", "refs/a/b/", "refs/b/", "refs/b/b", "refs/c", "z"} {
+		var want []gitstore.Ref
+		h := gitstore.ZeroHash
+		for _, ref := range refs {
+			if strings.HasPrefix(ref.Name, prefix) {
+				want = append(want, ref)
+			}
+			if ref.Name == prefix {
+				h = ref.Hash
+			}
+		}
+		if got := under(refs, prefix); !slices.Equal(got, want) {
+			t.Errorf("under %q: %v, want %v", prefix, got, want)
+		}
+		if got := find(refs, prefix); got != h {
+			t.Errorf("%q is %v, want %v", prefix, got, h)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"tape/internal/gitstore"
+)
+
+// A push of thousands of tapes lists refs once; one of a single tape looks only at its own.
+
+// under are those refs of a sorted list that begin with prefix.
+func under(refs []gitstore.Ref, prefix string) []gitstore.Ref {
+	from, _ := slices.BinarySearchFunc(refs, prefix, func(ref gitstore.Ref, name string) int { return strings.Compare(ref.Name, name) })
+	n := 0
+	for from+n < len(refs) && strings.HasPrefix(refs[from+n].Name, prefix) {
+		n++
+	}
+	return refs[from : from+n]
+}
+
+// find returns what one of a sorted list of refs holds, zero if it is not there.
+func find(refs []gitstore.Ref, name string) gitstore.Hash {
+	if i, ok := slices.BinarySearchFunc(refs, name, func(ref gitstore.Ref, name string) int { return strings.Compare(ref.Name, name) }); ok {
+		return refs[i].Hash
+	}
+	return gitstore.ZeroHash
+}
+
+// listed returns the refs of the workspace that begin with kind, as they were when they
+// were first asked for. Branches come before tags: a tag must not be of a commit that does
+// not go.
+func (p *pushing) listed(kind string) ([]gitstore.Ref, error) {
+	list, ok := p.local[kind]
+	if !ok {
+		var err error
+		if list, err = p.s.git.Refs(kind); err != nil {
+			return nil, err
+		}
+		p.local[kind] = list
+	}
+	return list, nil
+}
+
+// here returns the refs of the workspace that begin with kind and rest.
+func (p *pushing) here(kind, rest string) ([]gitstore.Ref, error) {
+	if len(p.o.Tapes) > 0 {
+		return p.s.git.Refs(kind + rest)
+	}
+	list, err := p.listed(kind)
+	return under(list, kind+rest), err
+}
+
+// head is the newest commit of a tape.
+func (p *pushing) head(t *Tape) (gitstore.Hash, error) {
+	if len(p.o.Tapes) > 0 {
+		return t.head()
+	}
+	kind := branchPrefix
+	if strings.HasPrefix(t.branch, forkPrefix) {
+		kind = forkPrefix
+	}
+	list, err := p.listed(kind)
+	if err != nil {
+		return gitstore.ZeroHash, err
+	}
+	if h := find(list, t.branch); !h.IsZero() {
+		return h, nil
+	}
+	return t.head()
+}
+
+// note remembers what the remote has now. First what was fetched: cut off in between, it
+// is looked at again.
+func (p *pushing) note(ctx context.Context, sent []gitstore.PushRef) error {
+	ctx = context.WithoutCancel(ctx)
+	for _, prefix := range []string{fetchedRefs(p.remote), acceptedRefs(p.remote)} {
+		known := p.s.git.Ref
+		if len(sent) > fewNotes {
+			known = p.lookUp()
+		}
+		var updates []gitstore.RefUpdate
+		for _, ref := range sent {
+			name := prefix + innerRef(ref.Name)
+			old, err := known(name)
+			if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+				return err
+			}
+			if old != ref.New {
+				updates = append(updates, gitstore.RefUpdate{Name: name, Old: old, New: ref.New, Message: "tape: push"})
+			}
+		}
+		if err := p.s.git.UpdateRefs(ctx, updates); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fewNotes is the number of refs up to which each is looked up by itself.
+const fewNotes = 64
+
+// lookUp looks refs up as they are now, in lists of all that are of their kind: branches,
+// tags, archives.
+func (p *pushing) lookUp() func(name string) (gitstore.Hash, error) {
+	lists := map[string][]gitstore.Ref{}
+	return func(name string) (gitstore.Hash, error) {
+		kind := name[:strings.LastIndexByte(name, '/')]
+		kind = kind[:strings.LastIndexByte(kind, '/')+1]
+		list, ok := lists[kind]
+		if !ok {
+			var err error
+			if list, err = p.s.git.Refs(kind); err != nil {
+				return gitstore.ZeroHash, err
+			}
+			lists[kind] = list
+		}
+		return find(list, name), nil
+	}
+}
+
+// noteEqual remembers the branches that the remote had already as they are here.
+func (p *pushing) noteEqual(ctx context.Context) error {
+	var equal []gitstore.PushRef
+	for _, x := range p.sends {
+		if x.status.Status == RefUpToDate && p.has[x.t.branch] == x.head {
+			equal = append(equal, gitstore.PushRef{Name: x.t.branch, New: x.head})
+		}
+	}
+	return p.note(ctx, equal)
+}
