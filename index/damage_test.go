@@ -14,6 +14,9 @@ import (
 	"tape/repo"
 )
 
+// damageEntries is how many of them the tape main gets: the index is of several pages.
+const damageEntries = 120
+
 // damageStore is a workspace whose index is to be damaged: main has the word needle in
 // every tenth entry, and other in one.
 func damageStore(t *testing.T, rng *rand.Rand) (s *repo.Store, want []int64) {
@@ -22,7 +25,7 @@ func damageStore(t *testing.T, rng *rand.Rand) (s *repo.Store, want []int64) {
 	d := &drafter{rng: rng, at: testkit.Clock()}
 	tp := openTape(t, s, "")
 	var drafts []repo.Draft
-	for i := range 300 {
+	for i := range damageEntries {
 		draft := d.draft()
 		if i%10 == 0 {
 			draft = repo.Message("user", "needle "+d.text())
@@ -121,7 +124,7 @@ func TestDamagedIndex(t *testing.T) {
 				}
 			}
 			mustSync(t, x)
-			if st, err = x.Status(t.Context()); err != nil || !st.Fresh() || st.Entries != 303 || st.Tapes != 2 {
+			if st, err = x.Status(t.Context()); err != nil || !st.Fresh() || st.Entries != damageEntries+3 || st.Tapes != 2 {
 				t.Errorf("afterwards the status is %+v, %v", st, err)
 			}
 			wantEqual(t, "afterwards", path, rebuilt(t, fresh))
@@ -156,7 +159,7 @@ func TestSoakFlippedBytes(t *testing.T) {
 	good := readFile(t, path)
 	tapes := []*repo.Tape{openTape(t, s, "")}
 	missed, rebuiltN := 0, 0
-	rounds := size(30, 80, 4000)
+	rounds := testkit.Size(30, 80, 4000)
 	for i := range rounds {
 		bad := bytes.Clone(good)
 		for range 1 + rng.IntN(4) {
@@ -269,7 +272,7 @@ func TestStrangeIndex(t *testing.T) {
 		"UPDATE tapes SET entries = -1",
 		"DELETE FROM tapes",
 	} {
-		if i%size(4, 1, 1) > 0 {
+		if i%testkit.Size(4, 1, 1) > 0 {
 			continue
 		}
 		d, err := openDB(s.IndexFile(), writing)

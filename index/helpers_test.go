@@ -25,14 +25,6 @@ func TestMain(m *testing.M) {
 	}, runHelper)
 }
 
-// size is testkit.Size, short with the race detector, too.
-func size(short, normal, full int) int {
-	if testkit.Raced && !testkit.Soak() {
-		return short
-	}
-	return testkit.Size(short, normal, full)
-}
-
 // warnings collects what a store tells its user.
 type warnings struct {
 	mu   sync.Mutex

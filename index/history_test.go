@@ -318,15 +318,15 @@ func (w *world) compare(searches int) {
 func TestSoakHistories(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
-	for range size(1, 2, 60) {
+	for range testkit.Size(1, 2, 60) {
 		w := newWorld(t, rng)
-		for i := range size(20, 40, 250) {
+		for i := range testkit.Size(20, 40, 250) {
 			w.steps = append(w.steps, w.step())
 			if rng.IntN(3) == 0 {
 				w.look()
 			}
 			if i%20 == 19 {
-				w.compare(size(15, 25, 120))
+				w.compare(testkit.Size(15, 25, 120))
 			}
 			if t.Failed() {
 				t.Fatalf("after %s", strings.Join(w.steps, "; "))
@@ -377,7 +377,7 @@ func TestManyMatches(t *testing.T) {
 	d := &drafter{rng: rng, at: testkit.Clock()}
 	tp := openTape(t, s, "")
 	x := testIndex(t, s)
-	for i := range size(6, 12, 24) {
+	for i := range testkit.Size(6, 12, 24) {
 		var drafts []repo.Draft
 		for range 80 {
 			one := d.draft()

@@ -230,7 +230,7 @@ func TestSoakProcesses(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
 	newTape(t, s, "other")
-	share := size(6, 15, 150)
+	share := testkit.Size(6, 15, 150)
 	modes := map[string]int{"append": 1, "find": 3, "sync": 1, "rebuild": 1}
 	var all []*process
 	for mode, n := range modes {
@@ -288,10 +288,11 @@ func TestSoakKillIndexer(t *testing.T) {
 		}
 		mustAppend(t, tp, drafts...)
 	}
-	grow(2000)
+	some := testkit.Size(400, 1000, 1000)
+	grow(2 * some)
 	mustSync(t, testIndex(t, s))
 	between := 0
-	for i := range size(3, 8, 150) {
+	for i := range testkit.Size(3, 8, 150) {
 		mode := []string{"sync", "rebuild", "sync"}[i%3]
 		if mode == "sync" {
 			if rng.IntN(3) == 0 {
@@ -300,7 +301,7 @@ func TestSoakKillIndexer(t *testing.T) {
 				}
 				want = 0
 			}
-			grow(1000 + rng.IntN(1000))
+			grow(some + rng.IntN(some))
 		}
 		if p := start(t, s.Dir(), mode, 0, nil); p.kill(t, time.Duration(rng.Float64()*float64(60*time.Millisecond))) == 0 {
 			between++

@@ -277,7 +277,7 @@ func cutClone(t *testing.T, s scene, builtin bool, cut func() string) {
 func TestPullFullDisk(t *testing.T) {
 	made := newScene(t)
 	long := clones(t, made.remote, false)
-	long.says("main", babble(testkit.Random(t), 3<<19)...)
+	long.says("main", babble(testkit.Random(t), 3*babbled)...)
 	long.pushes("main fast_forward", repo.PushOptions{})
 	big := gitpeer.Bare(t)
 	gitSays(t, made.remote, "push", "-q", "--mirror", big)
@@ -355,10 +355,10 @@ func pushToFull(t *testing.T, u *user, builtin bool) {
 	gitSays(t, full, "fsck", "--strict")
 }
 
-// fill leaves a disk 512 KiB, until the returned function is called.
+// fill leaves a disk 128 KiB, until the returned function is called.
 func fill(t *testing.T, disk string) (room func()) {
 	t.Helper()
-	const left = 512 << 10
+	const left = 128 << 10
 	path := filepath.Join(disk, "ballast")
 	f, err := os.Create(path)
 	if err != nil {
@@ -376,12 +376,14 @@ func fill(t *testing.T, disk string) (room func()) {
 	return func() { _ = os.Remove(path) }
 }
 
+// babbled is how long one text of babble is.
+const babbled = 1 << 17
+
 // babble is text of so many bytes that does not compress, and looks like words.
 func babble(rng *rand.Rand, size int) (texts []string) {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567,.+!"
-	const each = 1 << 19
-	for ; size > 0; size -= each {
-		text := make([]byte, each)
+	for ; size > 0; size -= babbled {
+		text := make([]byte, babbled)
 		for i := range text {
 			if text[i] = letters[rng.Uint32()%64]; i%8 == 7 {
 				text[i] = ' '

@@ -28,6 +28,13 @@ const (
 
 func newDamaged(t *testing.T) damaged {
 	t.Helper()
+	s := newWhole(t)
+	return damaged{s, openTape(t, s, "")}
+}
+
+// newWhole makes the workspace that is to be damaged.
+func newWhole(t *testing.T) *Store {
+	t.Helper()
 	s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +49,7 @@ func newDamaged(t *testing.T) damaged {
 	mustAppend(t, tp, Message("user", "thirteen"))
 	mustAppend(t, tp, Event("fourteen", nil))
 	verified(t, s.Dir())
-	return damaged{s, tp}
+	return s
 }
 
 func (d damaged) file(name string) string { return filepath.Join(d.Dir(), filepath.FromSlash(name)) }
@@ -87,6 +94,7 @@ func line(id int, content string) string {
 
 func TestDamage(t *testing.T) {
 	const messages, tools, events = "messages.jsonl", "tool_calls.jsonl", "events.jsonl"
+	whole := newWhole(t)
 	for name, c := range map[string]struct {
 		harm func(t *testing.T, d damaged)
 		file string // what is named
@@ -164,7 +172,10 @@ func TestDamage(t *testing.T) {
 			}
 			t.Run(name+memory, func(t *testing.T) {
 				t.Parallel()
-				d := newDamaged(t)
+				dir := filepath.Join(t.TempDir(), "ws")
+				copyTree(t, whole.Dir(), dir)
+				s := reopen(t, dir)
+				d := damaged{s, openTape(t, s, "")}
 				c.harm(t, d)
 				if memory != "" {
 					remove(t, filepath.Join(d.Dir(), ".git", "tape", "locks"))
@@ -179,7 +190,7 @@ func TestDamage(t *testing.T) {
 						t.Errorf("%s names line %d, not %d: %v", what, n, c.line, err)
 					}
 				}
-				s := reopen(t, d.Dir())
+				s = reopen(t, dir)
 				tp := openTape(t, s, "main")
 				var broken *CorruptError
 				_, err := collect(t.Context(), tp, Query{})

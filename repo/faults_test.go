@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +26,8 @@ type faulty struct {
 	gap  int
 	seen int
 	log  []string
+	// warned is what the store had to say meanwhile.
+	warned string
 }
 
 func (f *faulty) fault(op disk.Op, path string) error {
@@ -38,6 +41,12 @@ func (f *faulty) fault(op disk.Op, path string) error {
 	return nil
 }
 
+func (f *faulty) warn(said string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.warned += said + "\n"
+}
+
 // hit reports whether any operation was made to fail.
 func (f *faulty) hit() bool { return len(f.log) > 0 }
 
@@ -46,11 +55,12 @@ type faultCase struct {
 	name  string
 	setup func(t *testing.T, s *Store)
 	run   func(ctx context.Context, s *Store) error
-	// linked: setup makes linked worktrees, whose paths are absolute, so that the
-	// workspace cannot be copied.
-	linked bool
-	// extra: more of the same. Each operation is tried in the long runs only.
+	// between: there is a state between before and after that is good in itself.
+	between func(ctx context.Context, s *Store) error
+	// extra: more of the same. Fewer operations are tried, but in the long runs.
 	extra bool
+	// merging: git has stopped in a merge, which verify tells of until the change is made.
+	merging bool
 }
 
 func onTape(name string, f func(ctx context.Context, tp *Tape) error) func(context.Context, *Store) error {
@@ -83,7 +93,7 @@ func faultCases() []faultCase {
 		})
 	}
 	var batch []Draft
-	for i := range 10 {
+	for i := range 6 { // fills a file
 		batch = append(batch, big(60_000, fmt.Sprint(i)), Event("step", nil))
 	}
 	handoff := onTape("main", func(ctx context.Context, tp *Tape) error {
@@ -147,7 +157,7 @@ func faultCases() []faultCase {
 			_, err := tp.Append(ctx, nil, Message("user", "hello"))
 			return err
 		})},
-		{name: "linked/handoff", linked: true, extra: true, setup: func(t *testing.T, s *Store) {
+		{name: "linked/handoff", extra: true, setup: func(t *testing.T, s *Store) {
 			tp, err := s.CreateTape(t.Context(), "other/tape")
 			if err != nil {
 				t.Fatal(err)
@@ -163,59 +173,65 @@ func faultCases() []faultCase {
 // template is a workspace in the state before a change, and what the change makes of it.
 type template struct {
 	faultCase
-	dir                    string
-	old, new               string // pictures
-	oldHistory, newHistory string
+	saved string // the state before
+	dir   string // where it is put each time: paths of linked worktrees are absolute
+	old, new,
+	half outcome // half: between them, or nothing
 }
 
-func (c faultCase) initOptions() *InitOptions {
-	return &InitOptions{Options: Options{Now: testkit.Clock}}
-}
+// outcome is all that a reader can learn of a workspace, and what git has of it.
+type outcome struct{ picture, history string }
 
-func (c faultCase) build(t *testing.T, dir string) {
+func outcomeOf(t *testing.T, s *Store) outcome {
 	t.Helper()
-	s, _, err := Init(t.Context(), dir, c.initOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.setup(t, s)
+	refs := history(t, s.Dir()) // before reading, which may complete a merge of git's
+	return outcome{forkPicture(t, s), refs}
 }
 
 func (c faultCase) template(t *testing.T) *template {
 	t.Helper()
-	tm := &template{faultCase: c, dir: filepath.Join(t.TempDir(), "template")}
-	c.build(t, tm.dir)
-	dir := tm.fresh(t)
-	s := tm.open(t, dir, nil, nil)
-	tm.old, tm.oldHistory = mustPicture(t, s), history(t, dir)
-	if err := c.run(t.Context(), s); err != nil {
-		t.Fatalf("without a fault: %v", err)
+	root := t.TempDir()
+	tm := &template{faultCase: c, saved: filepath.Join(root, "saved"), dir: filepath.Join(root, "ws")}
+	s, _, err := Init(t.Context(), tm.dir, &InitOptions{Options: Options{Now: testkit.Clock}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	tm.new, tm.newHistory = mustPicture(t, s), history(t, dir)
-	if tm.old == tm.new && tm.oldHistory == tm.newHistory {
+	c.setup(t, s)
+	copyTree(t, tm.dir, tm.saved)
+	after := func(run func(context.Context, *Store) error) outcome {
+		tm.putBack(t)
+		s := openFaulty(t, tm.dir, nil)
+		if err := run(t.Context(), s); err != nil {
+			t.Fatalf("without a fault: %v", err)
+		}
+		healthy(t, tm.dir)
+		return outcomeOf(t, s)
+	}
+	tm.old = outcomeOf(t, openFaulty(t, tm.dir, nil))
+	tm.new = after(c.run)
+	if c.between != nil {
+		tm.half = after(c.between)
+	}
+	if tm.old == tm.new {
 		t.Fatal("the change changes nothing")
 	}
-	healthy(t, dir)
 	return tm
 }
 
-// fresh gives a workspace in the state before the change.
-func (tm *template) fresh(t *testing.T) string {
+// putBack makes the workspace what it was before the change.
+func (tm *template) putBack(t *testing.T) {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "ws")
-	if tm.linked {
-		tm.build(t, dir)
-		return dir
+	if err := os.RemoveAll(tm.dir); err != nil {
+		t.Fatal(err)
 	}
-	copyTree(t, tm.dir, dir)
-	return dir
+	copyTree(t, tm.saved, tm.dir)
 }
 
-func (tm *template) open(t *testing.T, dir string, f *faulty, warn func(string)) *Store {
+func openFaulty(t *testing.T, dir string, f *faulty) *Store {
 	t.Helper()
-	o := &Options{Now: testkit.Clock, Warn: warn}
+	o := &Options{Now: testkit.Clock}
 	if f != nil {
-		o.fs = &disk.FS{Fault: f.fault}
+		o.fs, o.Warn = &disk.FS{Fault: f.fault}, f.warn
 	}
 	s, err := Open(t.Context(), dir, o)
 	if err != nil {
@@ -224,37 +240,46 @@ func (tm *template) open(t *testing.T, dir string, f *faulty, warn func(string))
 	return s
 }
 
-// TestSoakFaults makes the N-th disk operation of every change fail, for every N. Then
-// it does so with a disk that fails for good, at once or while the change is being taken
-// back (that for every N only in the long runs). Whatever fails, the change has happened
-// or it has not.
+// TestSoakFaults makes the N-th disk operation of every change fail: that one alone, that
+// and all that follow, or with a disk that fails for good while the change is being taken
+// back. Whatever fails, the change has happened or it has not, nobody has to repair
+// anything, and the next call works. Every N is tried in the long runs.
 func TestSoakFaults(t *testing.T) {
+	tryFaults(t, faultCases(), pace{alone: testkit.Size(6, 3, 1), others: testkit.Size(20, 12, 1), goOn: testkit.Size(8, 8, 1)})
+}
+
+// pace says which faults are tried: one in so many, beginning anywhere.
+type pace struct {
+	alone  int // of an operation that fails alone
+	others int // of a disk that fails for good, and of extra changes
+	goOn   int // of those tried, after how many more is recorded
+}
+
+// tryFaults interrupts each change until it is over before the fault.
+func tryFaults(t *testing.T, cases []faultCase, p pace) {
 	seed := testkit.Random(t).Uint64()
-	for _, c := range faultCases() {
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 1))
 			tm := c.template(t)
+			tried := 0
 			for _, longest := range []int{0, 1, 12} {
-				step := 1
+				step := p.alone
 				if longest > 0 || c.extra {
-					step = testkit.Size(15, 6, 1)
+					step = p.others
 				}
-				n := 1
-				if step > 1 {
-					n += rng.IntN(step)
-				}
-				for ; ; n += step {
+				for n := 1 + rng.IntN(step); ; n += step {
 					gap := longest
 					if longest > 1 {
 						gap = 2 + rng.IntN(longest-1)
 					}
-					if tm.interrupted(t, n, gap) {
-						t.Logf("gap up to %d: about %d operations", longest, n-1)
+					if tm.interrupted(t, n, gap) || t.Failed() {
+						t.Logf("gap up to %d: about %d operations", longest, n)
 						break
 					}
-					if t.Failed() {
-						return
+					if tried++; tried%p.goOn == 0 {
+						tm.goesOn(t)
 					}
 				}
 			}
@@ -265,10 +290,9 @@ func TestSoakFaults(t *testing.T) {
 // interrupted runs the change with a fault at the n-th operation. It reports whether
 // the change was over before that.
 func (tm *template) interrupted(t *testing.T, n, gap int) (over bool) {
-	dir := tm.fresh(t)
+	tm.putBack(t)
 	f := &faulty{n: n, gap: gap}
-	warned := ""
-	err := tm.run(t.Context(), tm.open(t, dir, f, func(s string) { warned += s + "\n" }))
+	err := tm.run(t.Context(), openFaulty(t, tm.dir, f))
 	if !f.hit() {
 		if err != nil {
 			t.Errorf("without a fault: %v", err)
@@ -277,79 +301,92 @@ func (tm *template) interrupted(t *testing.T, n, gap int) (over bool) {
 	}
 	defer func() {
 		if t.Failed() {
-			t.Logf("operation %d failed, gap %d: %v; the call returned %v; warnings: %s", n, gap, f.log, err, warned)
+			t.Logf("operation %d failed, gap %d: %v; the call returned %v; warnings: %s", n, gap, f.log, err, f.warned)
 		}
 	}()
 
 	// A reader that never heard of the fault.
-	s := tm.open(t, dir, nil, nil)
-	before := mustPicture(t, s)
+	s := openFaulty(t, tm.dir, nil)
+	before := forkPicture(t, s)
 	switch {
-	case before != tm.old && before != tm.new:
-		t.Errorf("neither the old nor the new state:\n%s", before)
+	case before != tm.old.picture && before != tm.new.picture && (tm.between == nil || before != tm.half.picture):
+		t.Errorf("neither the old nor the new state:\n%.2000s\nold:\n%.2000s\nnew:\n%.2000s", before, tm.old.picture, tm.new.picture)
 		return false
-	case err == nil && before != tm.new:
-		t.Errorf("the call reported success, but the state is the old one")
+	case err == nil && before != tm.new.picture:
+		t.Errorf("the call reported success, but the state is\n%.2000s", before)
 	case err != nil && !errors.Is(err, errFault):
 		t.Errorf("the error hides its cause: %v", err)
 	}
 	// The next writer puts right what is left to do, and no reader notices.
-	verified(t, dir)
-	after := mustPicture(t, tm.open(t, dir, nil, nil))
-	if after != before {
-		t.Errorf("the tape changed when it was repaired, from\n%s\nto\n%s", before, after)
+	if !tm.merging || before != tm.old.picture {
+		verified(t, tm.dir)
 	}
-	if after == tm.new {
-		got, want := history(t, dir), tm.newHistory
-		if err == nil && warned != "" {
+	after := outcomeOf(t, openFaulty(t, tm.dir, nil))
+	if after.picture != before {
+		t.Errorf("it changed when it was repaired, from\n%.2000s\nto\n%.2000s", before, after.picture)
+	}
+	if after.picture == tm.new.picture && tm.old.picture != tm.new.picture {
+		got, want := withoutLeft(after.history), tm.new.history
+		if err == nil && f.warned != "" {
 			// A restored archive whose ref could not be removed does no harm.
-			got, want = withoutArchives(got), withoutArchives(want)
+			got, want = withoutRefs(got, archivePrefix), withoutRefs(want, archivePrefix)
 		}
-		if tm.old != tm.new && got != want {
+		if got != want {
 			t.Errorf("the entries are those after the change, git's side is not:\n%s\nwant:\n%s", got, want)
 		}
 	}
-	if after == tm.old {
+	if after.picture != tm.new.picture || tm.old.picture == tm.new.picture {
 		if err := tm.run(t.Context(), s); err != nil {
 			t.Errorf("the next call: %v", err)
 		}
-		if got := mustPicture(t, s); got != tm.new {
-			t.Errorf("the next call made\n%s\nwant\n%s", got, tm.new)
+		got := outcomeOf(t, s)
+		if got.picture != tm.new.picture {
+			t.Errorf("the next call made\n%.2000s\nwant\n%.2000s", got.picture, tm.new.picture)
 		}
-		if got := history(t, dir); got != tm.newHistory {
-			t.Errorf("the next call made of git's side\n%s\nwant:\n%s", got, tm.newHistory)
+		if got.history = withoutLeft(got.history); got.history != tm.new.history {
+			t.Errorf("the next call made of git's side\n%s\nwant:\n%s", got.history, tm.new.history)
 		}
 	}
-	if n%8 != 0 && !testkit.Soak() {
-		return false
-	}
-	// And the tape goes on.
-	tapes, err2 := s.Tapes(t.Context())
-	if err2 != nil {
-		t.Fatal(err2)
-	}
-	for _, tp := range tapes {
-		mustAppend(t, tp, Message("user", "on we go"))
-	}
-	verified(t, dir)
 	return false
 }
 
-func withoutArchives(refs string) string {
+// withoutLeft leaves the tags of a fork out that is gone: it may have been cut off between
+// its branch and these, and nobody reads them.
+func withoutLeft(refs string) string {
+	if strings.Contains(refs, "refs/heads/fork/main/x ") {
+		return refs
+	}
+	return withoutRefs(refs, "refs/tags/anchor/"+tapeSlug("main/x")+"/")
+}
+
+// goesOn records more on every tape and fork.
+func (tm *template) goesOn(t *testing.T) {
+	t.Helper()
+	s := openFaulty(t, tm.dir, nil)
+	tapes, err := s.Tapes(t.Context())
+	forks, err2 := s.Forks(t.Context())
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	for _, tp := range slices.Concat(tapes, forks) {
+		mustAppend(t, tp, Message("user", "on we go"))
+	}
+	healthy(t, tm.dir)
+}
+
+func withoutRefs(refs, prefix string) string {
 	all := strings.Split(refs, "\n")
-	return strings.Join(slices.DeleteFunc(all, func(ref string) bool { return strings.HasPrefix(ref, archivePrefix) }), "\n")
+	return strings.Join(slices.DeleteFunc(all, func(ref string) bool { return strings.HasPrefix(ref, prefix) }), "\n")
 }
 
 // TestSoakFaultsInit does the same to the creation of a workspace: afterwards there is
 // none, or a second Init completes it.
 func TestSoakFaultsInit(t *testing.T) {
 	t.Parallel()
+	rng := testkit.Random(t)
 	for _, gap := range []int{0, 1} {
-		step := 1
-		if gap > 0 {
-			step = testkit.Size(11, 4, 1)
-		}
-		for n := 1; ; n += step {
+		step := testkit.Size(4, 2, 1)
+		for n := 1 + rng.IntN(step); ; n += step {
 			f := &faulty{n: n, gap: gap}
 			dir := filepath.Join(t.TempDir(), "ws")
 			_, _, err := Init(t.Context(), dir, &InitOptions{Options: Options{Now: testkit.Clock, fs: &disk.FS{Fault: f.fault}}})

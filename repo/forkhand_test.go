@@ -6,9 +6,10 @@ import (
 	"testing"
 )
 
-// Without a driver on the PATH git stops at files that have entries which are not
-// committed.
-func TestContinueKeepsLoose(t *testing.T) {
+// stoppedAtLoose gives a tape in which git has stopped in a merge: without a driver on the
+// PATH it does at files that have entries which are not committed.
+func stoppedAtLoose(t *testing.T) *Tape {
+	t.Helper()
 	s := testStore(t, nil)
 	m := openTape(t, s, "main")
 	f := mustFork(t, m, "x", "")
@@ -18,6 +19,20 @@ func TestContinueKeepsLoose(t *testing.T) {
 	mustCheckpoint(t, m)
 	mustAppend(t, m, Message("user", "loose"))
 	mergeWithGit(t, s.Dir(), "git merge")
+	wantStopped(t, s.Dir())
+	return m
+}
+
+// wantStopped fails unless git has stopped in a merge.
+func wantStopped(t *testing.T, dir string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(dir, ".git", "MERGE_HEAD")); err != nil {
+		t.Fatal("git did not stop: the test misses its point")
+	}
+}
+
+func TestContinueKeepsLoose(t *testing.T) {
+	m := stoppedAtLoose(t)
 	if _, err := m.ContinueMerge(t.Context()); err != nil {
 		t.Fatal(err)
 	}

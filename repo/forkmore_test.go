@@ -2,8 +2,6 @@ package repo
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 )
 
@@ -22,21 +20,9 @@ func TestMergeBehindAnInterruptedChange(t *testing.T) {
 	wantTexts(t, m, "session/start theirs behind")
 }
 
-// Entries that were not committed survive a merge that is taken back: without a driver on
-// the PATH git stops at files that have some.
+// Entries that were not committed survive a merge that is taken back.
 func TestAbortKeepsWhatWasRecorded(t *testing.T) {
-	s := testStore(t, nil)
-	m := openTape(t, s, "main")
-	f := mustFork(t, m, "x", "")
-	mustAppend(t, f, Message("user", "theirs"))
-	mustCheckpoint(t, f)
-	mustAppend(t, m, Message("user", "ours"))
-	mustCheckpoint(t, m)
-	mustAppend(t, m, Message("user", "loose"))
-	mergeWithGit(t, s.Dir(), "git merge")
-	if _, err := os.Stat(filepath.Join(s.Dir(), ".git", "MERGE_HEAD")); err != nil {
-		t.Fatal(err)
-	}
+	m := stoppedAtLoose(t)
 	if err := m.AbortMerge(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -330,7 +330,7 @@ func TestSoakForks(t *testing.T) {
 	total := 0
 	for range testkit.Size(1, 1, 25) {
 		x := newForkSim(t, rng)
-		for range testkit.Size(60, 180, 400) {
+		for range testkit.Size(90, 180, 400) {
 			total++
 			x.touched = nil
 			what, err := x.step(t.Context())

@@ -94,6 +94,9 @@ func (c *collector) run(ctx context.Context) error {
 		if err := c.temporary(ctx); err != nil {
 			return err
 		}
+		if err := c.forkTags(ctx); err != nil {
+			return err
+		}
 		c.o.Step("packing")
 		result, err := c.s.git.GC(ctx, gitstore.GCOptions{})
 		if err != nil {

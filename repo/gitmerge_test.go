@@ -14,9 +14,9 @@ import (
 
 // However git merges a fork (its own way, stopping at conflicts, or with whatever tree a
 // host's merge button makes of it), the branch ends with the tree that Tape.Merge gives.
-func TestGitMergeEndsAsOurs(t *testing.T) {
+func TestSoakGitMergeEndsAsOurs(t *testing.T) {
 	rng := testkit.Random(t)
-	for range testkit.Size(3, 6, 200) {
+	for range testkit.Size(2, 6, 100) {
 		dir := filepath.Join(t.TempDir(), "a")
 		forkedHistory(t, rng, dir)
 		want := mergedTreeOf(t, dir)
@@ -48,10 +48,10 @@ func TestGitMergeEndsAsOurs(t *testing.T) {
 
 // What is recorded while git waits for somebody to resolve a conflict is kept: it comes
 // before what is merged.
-func TestRecordingDuringAConflict(t *testing.T) {
+func TestSoakRecordingDuringAConflict(t *testing.T) {
 	rng := testkit.Random(t)
 	kept := 0
-	for range testkit.Size(6, 12, 60) {
+	for range testkit.Size(4, 12, 60) {
 		dir := filepath.Join(t.TempDir(), "a")
 		forkedHistory(t, rng, dir)
 		mergeWithGit(t, dir, "git merge")

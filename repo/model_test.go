@@ -245,7 +245,7 @@ func TestSoakModel(t *testing.T) {
 	for range testkit.Size(1, 3, 60) {
 		x := &simulation{t: t, rng: rng, m: newModel(), at: testkit.Clock(), s: testStore(t, &InitOptions{Options: Options{Now: testkit.Clock}})}
 		x.reopen()
-		for range testkit.Size(40, 120, 400) {
+		for range testkit.Size(120, 120, 400) {
 			what, err := x.step()
 			x.steps = append(x.steps, what)
 			if err != nil {

@@ -157,7 +157,7 @@ func TestPullStrange(t *testing.T) {
 	mustAppend(t, m, Message("user", "mine"))
 	status, err := two.Join(t.Context(), "origin", "main")
 	mustDo(t, err)
-	if status.Status != RefRejected || !errors.Is(status.Err, ErrConflict) || !strings.Contains(Hint(status.Err), "tape reset --archive") {
+	if status.Status != RefRejected || !errors.Is(status.Err, ErrConflict) || !strings.Contains(Hint(status.Err), "tape --tape main reset --archive") {
 		t.Fatalf("it says %+v", status)
 	}
 	if got := saidIn(t, m); !slices.Equal(got, []string{"[session/start]", "mine"}) {

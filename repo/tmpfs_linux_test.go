@@ -45,14 +45,14 @@ func TestFullDisk(t *testing.T) {
 	}
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
-			disk := testkit.SmallDisk(t, 4<<20)
+			disk := testkit.SmallDisk(t, 2<<20)
 			dir := filepath.Join(disk, "ws")
 			s, _, err := Init(t.Context(), dir, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			ballast := filepath.Join(disk, "ballast")
-			writeFile(t, ballast, make([]byte, 600<<10))
+			writeFile(t, ballast, make([]byte, 500<<10))
 			tp := openTape(t, s, "")
 			want, full := 1, 0
 			for full < 3 {

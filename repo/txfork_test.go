@@ -2,6 +2,7 @@ package repo
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -29,7 +30,7 @@ func TestTxForkIsAMerge(t *testing.T) {
 			}
 			forks = append(forks, f)
 			for range 2 + i {
-				if err := f.Append(Message("assistant", string(make([]byte, 150_000)))); err != nil {
+				if err := f.Append(Message("assistant", strings.Repeat("x", 150_000))); err != nil {
 					return err
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tape/internal/jsonl"
+	"tape/internal/testkit"
 )
 
 // large makes a transcript of about that many bytes, with lines as long as
@@ -64,13 +65,13 @@ func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	data := large(40 << 20)
+	data := large(testkit.Size(12, 40, 40) << 20)
 	var before, now runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	peak, n := uint64(0), 0
 	_, err := Read(context.Background(), ClaudeCode, source1("x", data), nil, func(Item) error {
-		if n++; n%2000 == 0 {
+		if n++; n%1000 == 0 {
 			runtime.GC()
 			runtime.ReadMemStats(&now)
 			peak = max(peak, now.HeapAlloc)
@@ -82,7 +83,7 @@ func TestMemory(t *testing.T) {
 	}
 	held := int64(peak) - int64(before.HeapAlloc)
 	t.Logf("%d MB read, %d items, %d KB held", len(data)>>20, n, held>>10)
-	if held > 64<<20 {
+	if held > 8<<20 {
 		t.Errorf("%d MB held", held>>20)
 	}
 }

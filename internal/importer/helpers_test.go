@@ -13,7 +13,10 @@ import (
 	"testing"
 
 	"tape/internal/jsonl"
+	"tape/internal/testkit"
 )
+
+func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
 // fixtures is where transcripts of real sessions are, beside the project.
 const fixtures = "../../../shared/fixtures"

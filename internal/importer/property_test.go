@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tape/internal/testkit"
 )
 
 // keysOf is the sorted list of all keys of a read.
@@ -52,11 +54,7 @@ func minus(a, b []string) []string {
 }
 
 func TestClaudeGrows(t *testing.T) {
-	seeds := uint64(6)
-	if testing.Short() {
-		seeds = 3
-	}
-	for seed := range seeds {
+	for seed := range uint64(testkit.Size(2, 6, 6)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { grows(t, ClaudeCode, generate(seed, 25), 1) })
 	}
 }

@@ -2,5 +2,5 @@
 
 package testkit
 
-// Raced says that the race detector is on: SQLite in Go is twenty times slower with it.
+// Raced says that the race detector is on.
 const Raced = true

@@ -15,7 +15,7 @@ import (
 const HelperEnv = "TAPE_TEST_HELPER"
 
 // Main is for a TestMain. It makes the tests independent of the machine's git settings,
-// and runs them, or the helper if HelperEnv says so.
+// and runs them, or the helper if HelperEnv says so; nil if the tests start no such processes.
 func Main(m *testing.M, env map[string]string, helper func(mode string)) {
 	set := func(key, value string) {
 		if err := os.Setenv(key, value); err != nil {
@@ -38,6 +38,9 @@ func Main(m *testing.M, env map[string]string, helper func(mode string)) {
 		helper(mode)
 		return
 	}
+	if os.Getenv("GORACE") == "" {
+		set("GORACE", "atexit_sleep_ms=0") // or each process beside a test ends a second late
+	}
 	if dir := memoryDir(); dir != "" && os.Getenv("TMPDIR") == "" && !Soak() {
 		set("TMPDIR", dir) // thousands of syncs; only the long runs wait for a real disk
 	}
@@ -47,12 +50,14 @@ func Main(m *testing.M, env map[string]string, helper func(mode string)) {
 // Soak reports whether the long runs are asked for.
 func Soak() bool { return os.Getenv("TAPE_SOAK") != "" }
 
-// Size picks the extent of a test: short with -short, full with TAPE_SOAK.
+// Size picks the extent of a test: full with TAPE_SOAK, short with -short or with the race
+// detector, which sees in a few rounds what it would see in many and makes all of them ten
+// times slower.
 func Size(short, normal, full int) int {
 	switch {
 	case Soak():
 		return full
-	case testing.Short():
+	case testing.Short() || Raced:
 		return short
 	}
 	return normal

@@ -4,26 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"tape/internal/testkit"
 	"tape/repo"
 )
 
-// TestMain makes the tests independent of the machine's git settings.
-func TestMain(m *testing.M) {
-	for key, value := range map[string]string{
-		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1", "TAPE_AUTHOR": "Test <test@example.org>", "LC_ALL": "C",
-	} {
-		if err := os.Setenv(key, value); err != nil {
-			panic(err)
-		}
-	}
-	m.Run()
-}
+func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
 // tape makes entries of lines "KIND PAYLOAD [META]", META separated by a tab.
 func tape(lines ...string) []repo.Entry {

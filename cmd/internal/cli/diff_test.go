@@ -3,7 +3,9 @@ package cli
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -121,38 +123,49 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// What is said to be added and removed makes the one of the other, whatever two forks
-// did; of each side the order is kept.
-func TestDiffOfForks(t *testing.T) {
-	rnd := testkit.Random(t)
-	w := newWorkspace(t)
+// grown makes a workspace of random history: each of n steps goes on with one of its tapes
+// and forks, or makes or closes one. It returns the names of those that are there then.
+func grown(t *testing.T, rnd *rand.Rand, n int, step func(tp *repo.Tape, i int) error) (w *workspace, names []string) {
+	t.Helper()
+	w = newWorkspace(t)
 	store, err := repo.Open(t.Context(), w.dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	main, err := store.Tape(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
+	for i := 0; ; i++ {
+		tapes, err := store.Tapes(t.Context())
+		forks, err2 := store.Forks(t.Context())
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		tapes = append(tapes, forks...)
+		if i == n {
+			for _, tp := range tapes {
+				names = append(names, tp.Name())
+			}
+			return w, names
+		}
+		if err := step(tapes[rnd.IntN(len(tapes))], i); err != nil {
+			t.Fatal(err)
+		}
 	}
-	tapes, names := []*repo.Tape{main}, []string{"main"}
-	for i := range testkit.Size(30, 40, 300) {
-		tp := tapes[rnd.IntN(len(tapes))]
-		var err error
+}
+
+// What is said to be added and removed makes the one of the other, whatever two forks
+// did; of each side the order is kept.
+func TestDiffOfForks(t *testing.T) {
+	rnd := testkit.Random(t)
+	w, names := grown(t, rnd, testkit.Size(30, 40, 300), func(tp *repo.Tape, i int) (err error) {
 		switch rnd.IntN(5) {
 		case 0:
 			_, err = tp.Handoff(t.Context(), repo.Anchor{Name: "phase"})
 		case 1:
-			var f *repo.Tape
-			if f, err = tp.Fork(t.Context(), fmt.Sprint("f", i)); err == nil {
-				tapes, names = append(tapes, f), append(names, f.Name())
-			}
+			_, err = tp.Fork(t.Context(), fmt.Sprint("f", i))
 		default:
 			_, err = tp.Append(t.Context(), nil, repo.Message("user", fmt.Sprint("text ", i)))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+		return err
+	})
 	raw := func(name string) []string {
 		return strings.Split(strings.TrimSpace(w.must("--tape", name, "log", "--all", "--json")), "\n")
 	}

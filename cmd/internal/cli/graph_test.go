@@ -91,43 +91,23 @@ func TestLanes(t *testing.T) {
 // at the end.
 func TestGraph(t *testing.T) {
 	rnd := testkit.Random(t)
-	w := newWorkspace(t)
-	store, err := repo.Open(t.Context(), w.dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	main, err := store.Tape(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tapes := []*repo.Tape{main}
-	for i := range testkit.Size(20, 40, 300) {
-		tp := tapes[rnd.IntN(len(tapes))]
-		if _, err := tp.Append(t.Context(), nil, repo.Message("user", "text")); err != nil {
-			t.Fatal(err)
+	w, _ := grown(t, rnd, testkit.Size(20, 40, 300), func(tp *repo.Tape, i int) error {
+		_, err := tp.Append(t.Context(), nil, repo.Message("user", "text"))
+		if err != nil {
+			return err
 		}
-		var err error
 		switch n := rnd.IntN(8); {
 		case n == 0 && tp.IsFork():
 			_, err = tp.Merge(t.Context(), &repo.MergeOptions{Keep: rnd.IntN(2) == 0})
-			tapes = slices.DeleteFunc(tapes, func(tp *repo.Tape) bool {
-				_, err := store.Tape(t.Context(), tp.Name())
-				return err != nil
-			})
 		case n < 3:
-			var f *repo.Tape
-			if f, err = tp.Fork(t.Context(), fmt.Sprint("f", i)); err == nil {
-				tapes = append(tapes, f)
-			}
+			_, err = tp.Fork(t.Context(), fmt.Sprint("f", i))
 		case n < 5:
 			_, err = tp.Handoff(t.Context(), repo.Anchor{Name: "phase"})
 		default:
 			_, _, err = tp.Checkpoint(t.Context())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+		return err
+	})
 	var shown []string
 	for line := range strings.Lines(w.must("log", "--graph", "--json")) {
 		var c commitJSON
