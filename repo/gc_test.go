@@ -396,3 +396,35 @@ func TestNoTapeNamedAsFork(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Tags of a fork that was closed go, if that was cut off before them; those of a fork that
+// is not known to be closed stay.
+func TestGCForkTags(t *testing.T) {
+	s := testStore(t, nil)
+	main := openTape(t, s, "main")
+	mustAppend(t, main, Message("user", "one"))
+	tags := func() []string { return strings.Fields(runGit(t, s.Dir(), "tag", "--list", "*/003_*")) }
+	var made [2]string
+	for i, name := range []string{"closed", "elsewhere"} {
+		f := mustFork(t, main, name, "")
+		mustHandoff(t, f, "planned")
+		mustHandoff(t, f, "done")
+		made[i] = tags()[0]
+		at := runGit(t, s.Dir(), "rev-parse", "refs/tags/"+made[i])
+		if err := f.Discard(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		runGit(t, s.Dir(), "update-ref", "refs/tags/"+made[i], at)
+		if i == 0 {
+			mustGC(t, s, &GCOptions{Idle: -1})
+			if left := tags(); len(left) > 0 {
+				t.Fatalf("%q are left", left)
+			}
+		}
+	}
+	runGit(t, s.Dir(), "reflog", "expire", "--expire=now", "--all")
+	mustGC(t, s, &GCOptions{Idle: -1})
+	if left := tags(); !slices.Equal(left, made[1:]) {
+		t.Errorf("there are %q, not %q", left, made[1:])
+	}
+}

@@ -174,9 +174,9 @@ func FuzzMask(f *testing.F) {
 func TestManyCandidates(t *testing.T) {
 	s := New()
 	for _, unit := range []string{"key ", "token=", "eyJ.", "-----BEGIN PRIVATE KEY-----", "https://a:b", "sk-ant-", "password\"", "[redacted:", "Basic QUJD", "secret_", "discord MTAA"} {
-		s.Text([]byte(strings.Repeat(unit, (2<<20)/len(unit))))
+		s.Text([]byte(strings.Repeat(unit, testkit.Size(128<<10, 2<<20, 2<<20)/len(unit))))
 	}
-	tokens := strings.Repeat("ghp_"+made(testkit.Random(t), alnums, 36)+" ", 20000)
+	tokens := strings.Repeat("ghp_"+made(testkit.Random(t), alnums, 36)+" ", testkit.Size(2000, 20_000, 20_000))
 	if found := s.Text([]byte(tokens)); len(found) != 1 {
 		t.Errorf("%d findings of one secret", len(found))
 	}
