@@ -132,7 +132,7 @@ func (r *Repo) fetchByGit(ctx context.Context, m Remote, specs []RefSpec, o Tran
 // stranger's; refs are not synced.
 func fetchSettings() []string {
 	return []string{
-		"-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "core.fsync=none,objects,derived-metadata,index", "-c", "fetch.writeCommitGraph=false",
+		"-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "core.fsync=objects,derived-metadata,index", "-c", "fetch.writeCommitGraph=false",
 		"-c", "advice.fetchShowForcedUpdates=false",
 	}
 }

@@ -209,7 +209,7 @@ func (t *tail) Write(p []byte) (int, error) {
 func (t *tail) String() string { return string(t.kept) }
 
 var (
-	gitNoise  = regexp.MustCompile(`^(hint: |warning: ignoring unknown core.fsync |To |From |Everything up-to-date|error: failed to push some refs|Pushing to |POST git-)`)
+	gitNoise  = regexp.MustCompile(`^(hint: |To |From |Everything up-to-date|error: failed to push some refs|Pushing to |POST git-)`)
 	gitMeter  = regexp.MustCompile(`^(remote: )?[A-Z][a-zA-Z ]+:? +\d+(% \(\d+/\d+\)|,? done|$)`)
 	secretURL = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s'"]+`)
 )
