@@ -55,21 +55,21 @@ func (w *writer) checkClosable() error {
 		"%q is checked out in %s, and would be gone", w.t.name, w.wt.Dir)
 }
 
-// What the reflog of a tape says of its forks that were closed without leaving anything
-// in it.
+// What the reflog of a tape says of its forks, and of forks of these, that were closed
+// without leaving anything in it.
 const (
 	discardMessage = "tape: discard "
 	nothingMessage = "tape: merge of nothing "
 )
 
 // close takes away a fork's working tree, its branch and its tags. With a message its
-// commit is noted in the parent's reflog. Interrupted before the branch is gone, it leaves
-// a fork that can be closed again; behind that, tags for tape gc.
+// commit is noted in the reflogs of what it is a fork of. Interrupted before the branch is
+// gone, it leaves a fork that can be closed again; behind that, tags for tape gc.
 func (w *writer) close(ctx context.Context, message string) error {
 	t, s := w.t, w.t.store
 	ctx = context.WithoutCancel(ctx)
 	if message != "" {
-		if err := t.noteInParent(ctx, w.head, message); err != nil {
+		if err := t.noteAbove(ctx, w.head, message); err != nil {
 			return err
 		}
 	}
@@ -97,26 +97,33 @@ func (w *writer) close(ctx context.Context, message string) error {
 	return nil
 }
 
-// noteInParent leaves the way to a fork's last commit in the reflog of its parent.
-func (t *Tape) noteInParent(ctx context.Context, head gitstore.Hash, message string) error {
-	parent, err := t.store.Tape(ctx, t.Parent())
-	if errors.Is(err, ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	at, err := parent.head()
-	if err != nil {
-		return err
-	}
+// noteAbove leaves the way to a fork's last commit in the reflog of its parent. If that is
+// a fork as well, its reflog goes when it is closed: what it is a fork of gets a note, too.
+func (t *Tape) noteAbove(ctx context.Context, head gitstore.Hash, message string) error {
 	_, who, err := t.store.git.Identity(t.store.now())
 	if err != nil {
 		return err
 	}
-	return t.store.git.LogRef(ctx, parent.branch,
-		gitstore.ReflogEntry{Old: at, New: head, Who: who, Message: message},
-		gitstore.ReflogEntry{Old: head, New: at, Who: who, Message: "tape: back to " + oneLine(parent.name)})
+	for name, ok := t.Parent(), true; ok; name, _, ok = cutFork(name) {
+		up, err := t.store.Tape(ctx, name)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		at, err := up.head()
+		if err != nil {
+			return err
+		}
+		err = t.store.git.LogRef(ctx, up.branch,
+			gitstore.ReflogEntry{Old: at, New: head, Who: who, Message: message},
+			gitstore.ReflogEntry{Old: head, New: at, Who: who, Message: "tape: back to " + oneLine(up.name)})
+		if err != nil || !up.IsFork() {
+			return err
+		}
+	}
+	return nil
 }
 
 // keepForeign moves a working tree away that holds files which are not the tape's.
@@ -268,7 +275,7 @@ type closedForks struct {
 	out  []ForkInfo
 }
 
-// discarded looks for those that the reflog of a tape tells of.
+// discarded looks for those that the reflog of a tape tells of, not for forks of its forks.
 func (c *closedForks) discarded(t *Tape) error {
 	log, err := c.s.git.Reflog(t.branch)
 	if err != nil {
@@ -279,7 +286,7 @@ func (c *closedForks) discarded(t *Tape) error {
 			continue
 		}
 		name, err := c.s.nameAt(log[i].New)
-		if err == nil {
+		if up, _, ok := cutFork(name); err == nil && ok && up == t.name {
 			err = c.add(t, name, log[i].New, ForkInfo{Status: ForkDiscarded, Updated: FormatDate(log[i].Who.When)})
 		}
 		if err != nil && !errors.Is(err, ErrCorrupt) {

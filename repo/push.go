@@ -219,7 +219,7 @@ func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
 			more = more || len(x.refs) > 0 && x.depth > depth
 			continue
 		}
-		if up := x.t.Parent(); p.rejected(up) {
+		if up := p.rejected(x.t); up != "" {
 			x.status.Status, x.status.Err = RefRejected, conflict("push that first", "%q, which it is a fork of, was not pushed", up)
 			continue
 		}
@@ -255,10 +255,20 @@ func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
 	return more, errors.Join(err, p.note(ctx, sent))
 }
 
-// rejected reports whether a tape, or fork, was not let in.
-func (p *pushing) rejected(name string) bool {
-	i, ok := p.places[name]
-	return ok && p.sends[i].status.Status == RefRejected
+// rejected returns what a fork is a fork of, or what that is one of, if it was not let in.
+// One between that was closed here is in the next above it, and so is what the fork began
+// with: others could not merge it.
+func (p *pushing) rejected(t *Tape) string {
+	for name, ok := t.Parent(), t.IsFork(); ok; name, _, ok = cutFork(name) {
+		i, chosen := p.places[name]
+		if chosen && p.sends[i].status.Status == RefRejected {
+			return name
+		}
+		if chosen && !p.sends[i].t.IsFork() {
+			return "" // there may be a tape whose name has a slash
+		}
+	}
+	return ""
 }
 
 // firstHead lets a remote that was empty, and is a path, have the first tape checked out

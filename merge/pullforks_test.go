@@ -1,0 +1,89 @@
+package merge_test
+
+import (
+	"strings"
+	"testing"
+
+	"tape/internal/testkit/gitpeer"
+	"tape/merge"
+	"tape/repo"
+)
+
+// A fork of a fork that was merged here, where that merge cannot be pushed yet, waits with
+// it: nobody gets a fork that begins with what they do not have.
+func TestPushForkOfMerged(t *testing.T) {
+	url, forks := gitpeer.Bare(t), repo.PushOptions{Forks: true}
+	ann := begins(t, url, false)
+	ann.forks("main", "x")
+	ann.pushes("main new, main/x new", forks)
+	bob := clones(t, url, false)
+	bob.says("main", "bob")
+	bob.pushes("main fast_forward", repo.PushOptions{})
+
+	ann.says("main/x", "x")
+	ann.forks("main/x", "y")
+	ann.forks("main/x/y", "z")
+	ann.says("main/x/y", "y")
+	ann.merges("main/x", "main")
+	for _, d := range ann.pushes("main rejected, main/x/y rejected, main/x/y/z rejected", forks) {
+		if d.Tape == "main/x/y" && !strings.Contains(d.Err.Error(), `"main", which it is a fork of, was not pushed`) {
+			t.Errorf("of the fork it says %v", d.Err)
+		}
+	}
+
+	// Once both are joined, it goes, and whoever has gone on with its parent can merge it.
+	bob.says("main/x", "bob's x")
+	ann.pulls("main merged", false)
+	ann.pushes("main fast_forward, main/x deleted, main/x/y new, main/x/y/z new", forks)
+	bob.pulls("main fast_forward, main/x/y new, main/x/y/z new", false)
+	bob.heard("main", "bob", "x")
+	bob.merges("main/x/y/z", "main/x/y")
+	bob.merges("main/x/y", "main")
+	bob.merges("main/x", "main")
+	bob.pushes("main fast_forward, main/x/y deleted, main/x/y/z deleted", forks)
+	ann.pulls("main fast_forward, main/x/y deleted, main/x/y/z deleted", false)
+	for _, u := range []*user{ann, bob} {
+		u.heard("main", "bob", "x", "y", "bob's x")
+		sound(t, u.s.Dir())
+	}
+}
+
+// A fork of a fork that was closed without leaving anything stays closed when what it was
+// a fork of is closed as well.
+func TestPullForkOfClosed(t *testing.T) {
+	url, forks := gitpeer.Bare(t), repo.PushOptions{Forks: true}
+	ann := begins(t, url, false)
+	ann.forks("main", "x")
+	ann.forks("main/x", "nothing")
+	ann.forks("main/x", "bad")
+	ann.says("main/x/bad", "not good")
+	ann.says("main/x", "x")
+	ann.pushes("main new, main/x new, main/x/bad new, main/x/nothing new", forks)
+	ann.merges("main/x/nothing", "main/x")
+	ann.ok(ann.tape("main/x/bad").Discard(t.Context()))
+	ann.merges("main/x", "main")
+	ann.pulls("", false)
+	ann.pushes("main fast_forward, main/x deleted, main/x/nothing deleted", forks)
+	ann.pulls("", false)
+	if open, err := ann.s.Forks(t.Context()); err != nil || len(open) > 0 {
+		t.Errorf("there are %d forks, %v", len(open), err)
+	}
+	ann.heard("main", "x")
+	sound(t, ann.s.Dir())
+}
+
+func (u *user) forks(of, name string) {
+	u.Helper()
+	_, err := u.tape(of).Fork(u.Context(), name)
+	u.ok(err)
+}
+
+// merges fails unless a fork is merged into something, and closed.
+func (u *user) merges(fork, into string) {
+	u.Helper()
+	r, err := merge.Back(u.Context(), u.tape(fork))
+	u.ok(err)
+	if r.Into != into || !r.Closed {
+		u.Errorf("the merge of %s says %+v", fork, r)
+	}
+}
