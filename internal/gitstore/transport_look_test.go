@@ -28,7 +28,6 @@ func goodFolder(t *testing.T) string {
 func TestFolderRemoteHostile(t *testing.T) {
 	good := goodFolder(t)
 	s := newSide(t, gitpeer.Peer{URL: good})
-	mine := [][]PushRef{{branch("tape/mine", growing(t, s.r, ZeroHash, 1, "mine")[0])}}
 	for _, k := range corpus.Folders() {
 		t.Run(k.Name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "evil.git")
@@ -37,7 +36,7 @@ func TestFolderRemoteHostile(t *testing.T) {
 				ctx, o := context.Background(), TransportOptions{Builtin: builtin}
 				_, _, lerr := s.r.LsRemote(ctx, dir, []string{"refs/"}, o)
 				_, ferr := s.r.Fetch(ctx, "file://"+dir, mirror, o)
-				_, perr := s.r.Push(ctx, dir, mine, o)
+				_, perr := s.r.PushTarget(ctx, dir, []string{"refs/"}, o)
 				for what, err := range map[string]error{"listing": lerr, "fetch": ferr, "push": perr} {
 					if !errors.Is(err, ErrHostile) || !strings.Contains(err.Error(), filepath.Join(dir, filepath.FromSlash(k.Want))) {
 						t.Errorf("%s: %v", what, err)
