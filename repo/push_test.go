@@ -67,7 +67,11 @@ func TestPushTellsSecretsOnce(t *testing.T) {
 	}
 	mustPush(t, s, &PushOptions{Tapes: []string{"clean"}})
 	_, err = s.Push(t.Context(), "origin", &PushOptions{Forks: true})
-	mustDo(t, errors.Join(s.AllowSecret(err.(interface{ Unwrap() error }).Unwrap().(*SecretsError).Findings[0].Fingerprint)))
+	var secrets *SecretsError
+	if !errors.As(err, &secrets) {
+		t.Fatalf("it says %v", err)
+	}
+	mustDo(t, s.AllowSecret(secrets.Findings[0].Fingerprint))
 	mustPush(t, s, &PushOptions{Forks: true})
 }
 

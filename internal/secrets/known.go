@@ -85,7 +85,7 @@ func (s Secret) trigger(text string) trigger {
 	const head = 16 // bytes
 	look := func(w *walker, in []byte, start, _ int) {
 		if bytes.HasPrefix(in[start:], []byte(text)) && !inMark(in, start) {
-			w.hits = append(w.hits, hit{from: start, to: start + len(text), rule: s.Rule, print: s.Fingerprint})
+			w.hits = append(w.hits, hit{from: start, to: start + len(text), rule: s.Rule, known: s.Fingerprint})
 		}
 	}
 	return trigger{literal: text[:min(len(text), head)], look: look}

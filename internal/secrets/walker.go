@@ -31,7 +31,7 @@ type hit struct {
 	from, to int
 	rule     string
 	loose    bool   // told by what is around it: a secret with a shape there goes before
-	print    string // its fingerprint, where that is known
+	known    string // its fingerprint, where that is known
 }
 
 // spot is a secret in the bytes of a value.
@@ -306,11 +306,11 @@ func (w *walker) settle(text []byte) {
 	done := 0
 	for _, h := range kept {
 		secret := text[h.from:h.to]
-		if h.print == "" {
-			h.print = fingerprint(h.rule, secret)
+		if h.known == "" {
+			h.known = fingerprint(h.rule, secret)
 		}
 		w.spots = append(w.spots, spot{h.from, h.to, string(secret), Finding{Rule: h.rule, Path: w.where(),
-			Masked: excerpt(text, h, done), Fingerprint: h.print}})
+			Masked: excerpt(text, h, done), Fingerprint: h.known}})
 		done = h.to
 	}
 }
