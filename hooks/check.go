@@ -108,9 +108,9 @@ func output(ctx context.Context, args ...string) (string, error) {
 }
 
 // PrePush refuses, with repo.ErrConflict, a push that would rewrite what a remote has of
-// a tape or fork, move an anchor's tag, delete a tape, or give a secret away. in is what
-// git tells its pre-push hook: a line for each ref, with the local ref and object and the
-// remote ones. remote is the remote's name or address. The store is the workspace whose
+// a tape or fork, move an anchor's tag, delete a tape, or give a secret away, by whatever
+// ref. in is what git tells its pre-push hook: a line for each ref, with the local ref and
+// object and the remote ones. remote is the remote's name or address. The store is the workspace whose
 // repository it is; nil if it is none: then secrets are not looked for.
 func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote string, in io.Reader) error {
 	var g *gitstore.Repo
@@ -119,7 +119,11 @@ func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote strin
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		f := strings.Fields(lines.Text())
-		if len(f) != 4 || !isGuarded(f[2]) {
+		if len(f) != 4 {
+			continue
+		}
+		outgoing = append(outgoing, repo.OutgoingRef{Ref: f[2], Old: f[3], New: f[1]})
+		if !isGuarded(f[2]) {
 			continue
 		}
 		if g == nil {
@@ -135,7 +139,6 @@ func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote strin
 		if err != nil {
 			refused = append(refused, err)
 		}
-		outgoing = append(outgoing, repo.OutgoingRef{Ref: f[2], Old: f[3], New: f[1]})
 	}
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("read what git pushes: %w", err)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"tape/internal/disk"
 	"tape/internal/gitstore"
@@ -111,6 +112,7 @@ func (c *cloning) run(ctx context.Context) (_ *Store, err error) {
 // topmost that had to be made.
 func (c *cloning) makeRoom() (string, error) {
 	names, err := dirNames(c.dir)
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, clonePrefix) })
 	if err == nil && len(names) > 0 {
 		return "", conflict("name another folder, or add the remote to the workspace that is there: tape remote add",
 			"%s exists already and is not empty", c.dir)
@@ -132,11 +134,38 @@ func (c *cloning) makeRoom() (string, error) {
 	if err := d.MkdirAll(above); err != nil {
 		return "", err
 	}
-	if c.tmp, err = os.MkdirTemp(above, disk.TempPrefix+"clone-*"); err != nil {
+	if err := c.sweep(above); err != nil {
+		return "", err
+	}
+	if c.tmp, err = os.MkdirTemp(above, clonePrefix+"*"); err != nil {
 		return "", err
 	}
 	return cmp.Or(top, c.tmp), nil
 }
+
+// clonePrefix begins the names of clones that are being made.
+const clonePrefix = disk.TempPrefix + "clone-"
+
+// sweep takes away clones that were cut off long ago. One that is under way is younger.
+func (c *cloning) sweep(dir string) error {
+	names, err := dirNames(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if st, err := os.Lstat(path); err != nil || !strings.HasPrefix(name, clonePrefix) || time.Since(st.ModTime()) < abandoned {
+			continue
+		}
+		if err := c.o.fs.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandoned is the age from which on nobody is still making a clone.
+const abandoned = 24 * time.Hour
 
 // moveIn gives the clone its name. In a folder that was there, .git comes last: with it,
 // it is a workspace.

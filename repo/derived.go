@@ -18,10 +18,15 @@ func (s *Store) ScratchDir() (string, error) {
 // LockIndex takes the lock of those who write the index, and waits for it as for any
 // other lock. ErrBusy when somebody kept it for too long.
 func (s *Store) LockIndex(ctx context.Context) (unlock func() error, err error) {
+	return s.lockPrivate(ctx, "index.lock")
+}
+
+// lockPrivate takes a lock of the whole workspace.
+func (s *Store) lockPrivate(ctx context.Context, name string) (unlock func() error, err error) {
 	if err := s.fs.MkdirAll(s.privatePath()); err != nil {
 		return nil, classify(err)
 	}
-	l, err := s.fs.Lock(ctx, s.privatePath("index.lock"), s.wait)
+	l, err := s.fs.Lock(ctx, s.privatePath(name), s.wait)
 	if err != nil {
 		return nil, classify(err)
 	}

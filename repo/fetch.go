@@ -32,6 +32,11 @@ func (s *Store) Fetch(ctx context.Context, remote string, o *FetchOptions) ([]Re
 	if o == nil {
 		o = &FetchOptions{}
 	}
+	unlock, err := s.lockPrivate(ctx, "fetch.lock")
+	if err != nil {
+		return nil, fmt.Errorf("fetch from %s: %w", remote, err)
+	}
+	defer func() { _ = unlock() }()
 	const tries = 5
 	out, err := s.fetch(ctx, remote, o)
 	for n := 1; n < tries && errors.Is(err, gitstore.ErrConflict); n++ {
@@ -241,11 +246,11 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return ctxErr
 	}
-	if err != nil && a.isOfMerged(in) {
+	if err != nil && (a.isOfMerged(in) || a.isOfNone(in)) {
 		a.forget = append(a.forget, gitstore.RefUpdate{Name: fetchedRefs(a.remote) + innerRef(ref), Old: in.New})
 		return nil
 	}
-	status := RefStatus{Tape: slugOf(ref), Ref: ref, Status: RefFastForward}
+	status := RefStatus{Tape: a.nameOf(ref), Ref: ref, Status: RefFastForward}
 	isTag := strings.HasPrefix(ref, tagPrefix)
 	switch {
 	case err != nil:
@@ -256,7 +261,7 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 		}
 		a.out = append(a.out, status)
 		return nil
-	case in.Old.IsZero():
+	case a.accepted[ref].IsZero():
 		status.Status = RefNew
 	}
 	old := a.accepted[ref]
@@ -270,9 +275,27 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 		return nil
 	}
 	status.Tape = a.s.remoteName(in)
+	if in.Old.IsZero() && !old.IsZero() && a.check.known[old] {
+		in.Old = old
+	}
 	status.Entries, err = a.s.gained(ref, in.Old, in.New)
 	a.out = append(a.out, status)
 	return err
+}
+
+// nameOf is what the tape of a ref is called here, or was when it was let in; its slug if it
+// is new: what it says of itself is not looked at yet.
+func (a *acceptance) nameOf(ref string) string {
+	slug := slugOf(ref)
+	for _, branch := range []string{ref, branchPrefix + slug} {
+		if t, err := a.s.tapeOfBranch(branch); err == nil {
+			return t.name
+		}
+		if h := a.accepted[branch]; !h.IsZero() {
+			return a.s.remoteName(incoming{Ref: branch, New: h})
+		}
+	}
+	return slug
 }
 
 // gained counts the entries that a commit has and another, or what a fork began with, has

@@ -24,8 +24,13 @@ func (a *acceptance) before(ctx context.Context, in incoming) (gitstore.Hash, er
 		return in.Old, corruptObject(in.Old, err)
 	}
 	if !isTag {
-		if has, err := a.s.contains(in.New, old); has || err != nil {
+		if at, err := a.s.commonCommit(in.New, old); err == nil && at == old {
+			return in.Old, nil
+		}
+		if has, err := a.s.contains(in.New, old); err != nil {
 			return in.Old, nil //nolint:nilerr // what is missing is told by the check
+		} else if has {
+			return in.Old, conflict(takeAsItIs, "history was rewritten: by git, somebody has merged what was published behind something else")
 		}
 	}
 	if isTag || isFork {
@@ -75,6 +80,29 @@ func (a *acceptance) isOfMerged(in incoming) bool {
 	}
 	merged, err := a.isMerged(at)
 	return err == nil && merged
+}
+
+// isOfNone reports whether a ref is the tag of a handoff in a tape or fork that the remote
+// does not have: it is of no use without.
+func (a *acceptance) isOfNone(in incoming) bool {
+	slug, ok := strings.CutPrefix(in.Ref, tagPrefix)
+	if !ok || !in.Old.IsZero() {
+		return false
+	}
+	slug, _, _ = strings.Cut(slug, "/")
+	at, err := a.s.git.Peel(in.New)
+	if err != nil {
+		return false
+	}
+	name, err := a.s.nameAt(at)
+	if err != nil || tapeSlug(name) != slug {
+		return false
+	}
+	branches := []string{a.s.handle(name).branch}
+	if f := a.s.forkHandle(name); f != nil {
+		branches = append(branches, f.branch)
+	}
+	return !slices.ContainsFunc(branches, func(branch string) bool { return !a.fetched[branch].IsZero() })
 }
 
 // beforePurge lets a branch be another one that was purged, if that is wanted. What was

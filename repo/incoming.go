@@ -142,9 +142,12 @@ const installNewer = "install a newer tape"
 // any more.
 var errRewritten = errors.New("history was rewritten")
 
+// takeAsItIs is the way out where a remote's history is to count, whatever it was before.
+const takeAsItIs = "to take it as it is, with what only you have behind it: tape remote remove, tape remote add, then tape pull"
+
 func rewritten(old, next gitstore.Hash) error {
 	return &problem{class: ErrConflict, cause: errRewritten, msg: fmt.Sprintf("%s does not continue %s", next.String()[:12], old.String()[:12]),
-		hint: "ask whoever rewrote it; what you have of it is as it was"}
+		hint: "ask whoever rewrote it, or restored an older one; what you have of it is as it was\n" + takeAsItIs}
 }
 
 func shortRef(ref string) string {

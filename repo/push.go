@@ -33,7 +33,7 @@ func (s *Store) Push(ctx context.Context, remote string, o *PushOptions) ([]RefS
 	if o == nil {
 		o = &PushOptions{}
 	}
-	p := &pushing{s: s, remote: remote, o: *o, has: map[string]gitstore.Hash{}, local: map[string][]gitstore.Ref{},
+	p := &pushing{s: s, remote: remote, o: *o, local: map[string][]gitstore.Ref{},
 		places: map[string]int{}, chains: map[string]*firstChain{}, scans: map[string]*secretScan{}}
 	if o.All {
 		p.o.Forks, p.o.Archives = true, true
@@ -81,12 +81,8 @@ func (p *pushing) run(ctx context.Context) ([]RefStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.there, err = s.git.PushTarget(ctx, p.remote, []string{branchPrefix, forkPrefix, tagPrefix, archivePrefix}, p.o.transport())
-	if err != nil {
+	if p.there, p.has, err = p.look(ctx); err != nil {
 		return nil, err
-	}
-	for _, ref := range p.there.Refs {
-		p.has[ref.Name] = ref.Hash
 	}
 	if err := p.planAll(ctx, tapes); err != nil {
 		return nil, err
@@ -230,29 +226,66 @@ func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
 	}
 	results, err := p.s.git.Push(ctx, p.remote, groups, p.o.transport())
 	var sent []gitstore.PushRef
+	// What the remote has, once something was refused: somebody else may have pushed
+	// meanwhile, or a git that was left behind when we were killed.
+	var now map[string]gitstore.Hash
 	for n, group := range results {
 		x := &p.sends[which[n]]
-		refused := ""
-		for _, r := range group {
-			if r.Status == RefRejected {
-				refused = r.Reason
-				break
-			}
+		reason := refusal(group)
+		if reason != "" && now == nil && err == nil {
+			_, now, err = p.look(ctx)
 		}
 		switch {
 		case len(group) == 0:
-		case refused == "":
+		case reason == "" || p.arrived(x, now):
 			sent = append(sent, x.refs...)
 		default:
-			x.status.Status = RefRejected
-			hint := "the remote's own rules say so: ask who keeps it"
-			if refused == "non-fast-forward" || refused == "already exists" {
-				hint = p.pullHint()
-			}
-			x.status.Err = conflict(hint, "%s refused %q: %s", p.remote, x.status.Tape, refused)
+			x.status.Status, x.status.Err = RefRejected, p.refused(x, reason, now)
 		}
 	}
 	return more, errors.Join(err, p.note(ctx, sent))
+}
+
+// refusal is why a remote did not take a group of refs, "" if it did.
+func refusal(group []gitstore.PushResult) string {
+	reason := ""
+	for _, r := range group {
+		if r.Status == RefRejected && (reason == "" || reason == gitstore.PushCollateral) {
+			reason = r.Reason
+		}
+	}
+	return reason
+}
+
+// look asks the remote for what it has.
+func (p *pushing) look(ctx context.Context) (gitstore.PushTarget, map[string]gitstore.Hash, error) {
+	there, err := p.s.git.PushTarget(ctx, p.remote, []string{branchPrefix, forkPrefix, tagPrefix, archivePrefix}, p.o.transport())
+	has := make(map[string]gitstore.Hash, len(there.Refs))
+	for _, ref := range there.Refs {
+		has[ref.Name] = ref.Hash
+	}
+	return there, has, err
+}
+
+// arrived reports whether the remote has all that was to be sent, whoever has sent it.
+func (p *pushing) arrived(x *send, now map[string]gitstore.Hash) bool {
+	return now != nil && !slices.ContainsFunc(x.refs, func(ref gitstore.PushRef) bool { return now[ref.Name] != ref.New })
+}
+
+// refused says why a remote did not take something, and what can be done.
+func (p *pushing) refused(x *send, reason string, now map[string]gitstore.Hash) error {
+	hint := "the remote's own rules say so: ask who keeps it"
+	moved := now != nil && slices.ContainsFunc(x.refs, func(ref gitstore.PushRef) bool { return now[ref.Name] != p.has[ref.Name] })
+	switch {
+	case moved || reason == "non-fast-forward" || reason == "already exists":
+		hint = p.pullHint()
+		if reason == gitstore.PushCollateral {
+			reason = "somebody else has pushed it meanwhile"
+		}
+	case strings.Contains(reason, "currently checked out"):
+		hint = "somebody works in that repository: let tape pull be run there, or push to a bare one (git init --bare)"
+	}
+	return conflict(hint, "%s refused %q: %s", p.remote, x.status.Tape, reason)
 }
 
 // rejected returns what a fork is a fork of, or what that is one of, if it was not let in.

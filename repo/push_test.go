@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"tape/internal/gitstore"
@@ -147,5 +148,31 @@ func TestRefsUnder(t *testing.T) {
 		if got := find(refs, prefix); got != h {
 			t.Errorf("%q is %v, want %v", prefix, got, h)
 		}
+	}
+}
+
+// Two pushes of one workspace at the same time: the one that comes second finds all there.
+func TestPushTwice(t *testing.T) {
+	s := testStore(t, nil)
+	shared(t, s)
+	m := openTape(t, s, "main")
+	for round := range 3 {
+		mustAppend(t, m, Message("user", fmt.Sprint("round ", round)))
+		mustHandoff(t, m, fmt.Sprint("phase-", round))
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				other, err := Open(t.Context(), s.Dir(), nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				done, err := other.Push(t.Context(), "origin", nil)
+				if err != nil || len(done) != 1 || done[0].Status == RefRejected {
+					t.Errorf("it says %+v, %v", done, err)
+				}
+			})
+		}
+		wg.Wait()
 	}
 }

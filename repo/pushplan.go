@@ -228,7 +228,8 @@ func (p *pushing) planTags(t *Tape, x *send) error {
 		case !ok:
 			x.refs, x.tips = append(x.refs, gitstore.PushRef{Name: tag.Name, New: tag.Hash}), append(x.tips, tag.Hash)
 		case published != tag.Hash:
-			return conflict(p.pullHint(),
+			return conflict(p.pullHint()+"\n"+fmt.Sprintf("if the pull rejects that tag, somebody has moved it there; this deletes it: git -C %s push --no-verify %s :%s",
+				shellWord(p.s.dir), shellWord(p.remote), shellWord(tag.Name)),
 				"the tag %s is published, and is another one here", shortTag(tag.Name))
 		}
 	}

@@ -162,15 +162,15 @@ func (p *push) split(ctx context.Context, groups [][]PushRef) error {
 	return p.chunk(ctx, groups[half:])
 }
 
-// collateral marks a ref that was refused only because another one was.
-const collateral = "another ref of the same push was rejected"
+// PushCollateral is the reason of a ref that was refused only because another one was.
+const PushCollateral = "another ref of the same push was rejected"
 
 // note keeps results, and returns the refs that are rejected for reasons of their own.
 func (p *push) note(results []PushResult) (guilty map[string]bool) {
 	guilty = map[string]bool{}
 	for _, r := range results {
 		p.results[r.Name] = r
-		if r.Status == PushRejected && r.Reason != collateral {
+		if r.Status == PushRejected && r.Reason != PushCollateral {
 			guilty[r.Name] = true
 		}
 	}
@@ -189,7 +189,7 @@ func (p *push) excuse(groups [][]PushRef, guilty map[string]bool) {
 		}
 		for _, ref := range g {
 			if r := p.results[ref.Name]; r.Status != PushRejected && r.Status != PushUpToDate {
-				p.results[ref.Name] = PushResult{Name: ref.Name, Status: PushRejected, Reason: collateral}
+				p.results[ref.Name] = PushResult{Name: ref.Name, Status: PushRejected, Reason: PushCollateral}
 			}
 		}
 	}

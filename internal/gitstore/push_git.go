@@ -177,7 +177,7 @@ func reason(summary, said string) string {
 	}
 	switch {
 	case strings.Contains(why, "atomic"):
-		return collateral
+		return PushCollateral
 	case why == "fetch first" || why == "needs force":
 		return "non-fast-forward"
 	case strings.Contains(why, "hook") && said != "":

@@ -120,7 +120,7 @@ func TestPushInParts(t *testing.T) {
 			case bad[ref.Name]:
 				r.Status, r.Reason = PushRejected, "no"
 			case refused:
-				r.Status, r.Reason = PushRejected, collateral
+				r.Status, r.Reason = PushRejected, PushCollateral
 			default:
 				taken[ref.Name] = true
 			}

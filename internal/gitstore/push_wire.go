@@ -80,7 +80,7 @@ func (r *Repo) copyTo(ctx context.Context, dir string, refs []PushRef, atomic bo
 	if other.refuseCheckedOut(send, results) && atomic {
 		for i := range results {
 			if s := results[i].Status; s != PushRejected && s != PushUpToDate {
-				results[i] = PushResult{Name: results[i].Name, Status: PushRejected, Reason: collateral}
+				results[i] = PushResult{Name: results[i].Name, Status: PushRejected, Reason: PushCollateral}
 			}
 		}
 		return results, nil

@@ -132,7 +132,7 @@ func (r *Repo) judgeAll(ctx context.Context, refs []PushRef, there map[string]Ha
 	}
 	for i := range results {
 		if s := results[i].Status; s != PushRejected && s != PushUpToDate {
-			results[i] = PushResult{Name: results[i].Name, Status: PushRejected, Reason: collateral}
+			results[i] = PushResult{Name: results[i].Name, Status: PushRejected, Reason: PushCollateral}
 		}
 	}
 	return results, nil, nil

@@ -23,7 +23,7 @@ func newDiscardCmd(a *App) *cobra.Command {
 asks on a terminal, and needs --yes elsewhere. A fork that has forks is refused.
 
 Git keeps the entries for a while: the command that brings the fork back is shown, and
-tape forks --closed knows the commit, too.`,
+tape forks --closed knows the commit, too. A remote keeps what was pushed to it.`,
 		Example: `  tape discard try-redis
   tape discard main/try-redis/cluster --yes`,
 		Args:              takes(1, "FORK"),
@@ -44,6 +44,9 @@ func (o *discardOptions) run(ctx context.Context, name string) error {
 	a := o.app
 	f, err := a.openFork(ctx, name)
 	if err != nil {
+		return err
+	}
+	if err := a.warnPublished(ctx, f, "there it stays, and comes back when somebody goes on with it; merged, it is closed for all"); err != nil {
 		return err
 	}
 	if !o.yes {

@@ -43,7 +43,7 @@ func (o *resetOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.warnPublished(ctx, t); err != nil {
+	if err := a.warnPublished(ctx, t, "the next tape pull brings its history back; tape new begins another one"); err != nil {
 		return err
 	}
 	if !o.yes {
@@ -65,15 +65,15 @@ func (o *resetOptions) run(ctx context.Context) error {
 	return a.result(result, "tape %s starts over", quoted(t.Name()))
 }
 
-// warnPublished tells which remotes have what is to be given up.
-func (a *App) warnPublished(ctx context.Context, t *repo.Tape) error {
+// warnPublished tells which remotes have what is to be given up, and what comes of that.
+func (a *App) warnPublished(ctx context.Context, t *repo.Tape, outcome string) error {
 	remotes, err := t.Distances(ctx)
 	if err != nil {
 		return err
 	}
 	for _, r := range remotes {
 		if r.Shared {
-			a.warn(fmt.Sprintf("%s has the tape, too: the next tape pull brings its history back; tape new begins another one", r.Remote))
+			a.warn(fmt.Sprintf("%s has %s, too: %s", r.Remote, quoted(t.Name()), outcome))
 		}
 	}
 	return nil
