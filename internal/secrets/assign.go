@@ -75,6 +75,7 @@ func passWord(name []byte) strength {
 // assigned is a value with what is known of how it is assigned.
 type assigned struct {
 	from, to int
+	name     int // where its name begins
 	quoted   bool
 	env      bool // NAME=value, as in shells and env files
 	sql      bool // PASSWORD 'value'
@@ -141,7 +142,7 @@ func (s *Scanner) assignment(text []byte, from, i int) (assigned, bool) {
 	if i >= len(text) {
 		return none, false
 	}
-	v := assigned{}
+	v := assigned{name: from}
 	switch c := text[i]; {
 	case c == '=' || c == ':' || (c == '?' || c == '+' || c == '!') && i+1 < len(text) && text[i+1] == '=':
 		v.env = c == '=' && i == name && isUpperName(text[from:name])
@@ -211,8 +212,13 @@ func (v *assigned) read(s *Scanner, text []byte, i int) bool {
 		v.to-- // of an escaped quote
 	}
 	if v.env && !v.quoted {
-		for v.to > v.from && bytes.IndexByte([]byte("\"';),"), text[v.to-1]) >= 0 {
-			v.to--
+		v.to = v.from + len(unwrapped(text[v.from:v.to], lineBefore(text, v.name)))
+		return v.to > v.from
+	}
+	if !v.quoted {
+		if to := s.wholeLine(text, v.name, v.from); to > v.to {
+			v.to = to
+			return true
 		}
 	}
 	if !v.quoted && v.to < len(text) && (text[v.to] == '(' || text[v.to] == '[' || text[v.to] == '{') {

@@ -155,6 +155,7 @@ func ruleCases(rng *rand.Rand) []ruleCase {
 	hex32, hex40 := made(rng, digits+"abcdef", 32), made(rng, digits+"abcdef", 40)
 	uuid := hex32[:8] + "-" + hex32[8:12] + "-4" + hex32[13:16] + "-a" + hex32[17:20] + "-" + hex32[20:]
 	word := "Tr0ub4dor&" + made(rng, digits, 2) + "q"
+	signs := "Zq" + made(rng, "2345678", 1) + "$ab(9)x*Q"
 	k32, k40 := key(rng, 32), key(rng, 40)
 	rsa := pem(rng, "RSA PRIVATE KEY", "\n")
 	basic := base64.StdEncoding.EncodeToString([]byte("jonas:" + word))
@@ -177,7 +178,8 @@ func ruleCases(rng *rand.Rand) []ruleCase {
 			[]string{"Authorization: Bearer $TOKEN", "Bearer your-access-token-goes-here", "bearer of bad news that nobody wants", "Bearer <token>", "Bearer ${GITHUB_TOKEN_FOR_2024}"}},
 		{rulePassword, []string{"DB_PASSWORD=" + word, "export PGPASSWORD='" + word + "'", "password: " + word, `"password": "` + word + `"`, `password = "` + word + `"`,
 			"Server=x;Uid=sa;Pwd=" + word, "--password " + word, "mysql --password='" + word + "'", `\"passwd\":\"` + word + `\"`, "<password>" + word + "</password>",
-			`var adminPass = "` + word + `"`, `config["password"] = '` + word + `'`, "DB_PASS=correct-horse-battery", "ALTER USER x PASSWORD '" + word + "'", `pwd: str = "` + word + `"`},
+			`var adminPass = "` + word + `"`, `config["password"] = '` + word + `'`, "DB_PASS=correct-horse-battery", "ALTER USER x PASSWORD '" + word + "'", `pwd: str = "` + word + `"`,
+			"`export DB_PASSWORD=" + word + "`.", "**PASSWORD=" + word + "!**", "['PASSWORD=" + word + "']", "<td>PASSWORD=" + word + "</td>", "DB_PASSWORD=" + signs, "password: " + signs, "a: 1\n  password: " + signs + "\nb: 2"},
 			[]string{"PASSWORD=", "PASSWORD=changeme", "password: string", "password = getPassword()", `password = os.environ["DB_PASSWORD"]`, "DB_PASSWORD=${DB_PASSWORD}", "PASSWORD=$1",
 				`"password": "********"`, `password: "Enter your password"`, "password=xxxxxxxx", "password: process.env.DB_PASSWORD2", "password=<your-password>", "bypass = true12345",
 				`"password": "password123"`, "PASSWORD=example", "PWD=/home/jonas/src2", "password_min_length: 12345678", `password: "{{ vault.password9 }}"`, "passwords = 12", "PASSWORD=test1234",

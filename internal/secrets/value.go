@@ -135,7 +135,63 @@ func isCode(v []byte, quoted bool) bool {
 	if v[0] == '$' || v[0] == '<' || v[0] == '%' || v[0] == '{' || v[0] == '[' || v[0] == '\\' {
 		return true
 	}
-	return !quoted && bytes.ContainsAny(v, "`$(){}[]<>\\|*")
+	if quoted || !bytes.ContainsAny(v, "`$(){}[]<>\\|*") {
+		return false
+	}
+	// Generated passwords have such signs, too.
+	return !isMixed(v) || bytes.ContainsAny(v, "`<>\\|") || hasPrefix(v, "(", "*") || isExpression(v)
+}
+
+// isMixed reports whether a value has all that generators of passwords put in.
+func isMixed(v []byte) bool {
+	a := countBytes(v)
+	return a.digits > 0 && (a.lower > 0 && a.upper > 0 || a.letters() > 0 && changes(v)*100 >= len(v)*22)
+}
+
+// isExpression reports whether a value without quotes has a variable, a call, an index, the
+// name of a placeholder in braces, or a pattern in it.
+func isExpression(v []byte) bool {
+	for _, sign := range []string{".*", ".+", "[^", "()", "[]", "{}", "]{"} {
+		if bytes.Contains(v, []byte(sign)) {
+			return true
+		}
+	}
+	for i, c := range v {
+		switch c {
+		case '$':
+			if i+1 == len(v) || isVariable(v[i+1:]) {
+				return true
+			}
+		case '(', '[', '{':
+			if isCalled(v[:i]) || c != '(' && isVariable(v[i+1:]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isVariable reports whether a text begins with a name of letters, with a number at most
+// behind them.
+func isVariable(v []byte) bool {
+	n := 0
+	for n < len(v) && (isLetter(v[n]) || v[n] == '_') {
+		n++
+	}
+	letters := n
+	for n < len(v) && isDigit(v[n]) {
+		n++
+	}
+	return letters >= 3 && (n == len(v) || !isWord(v[n]))
+}
+
+// isCalled reports whether a text ends in what a program can call: a name, or a path of them.
+func isCalled(v []byte) bool {
+	from := len(v)
+	for from > 0 && (isWord(v[from-1]) || v[from-1] == '.') {
+		from--
+	}
+	return from < len(v) && !isDigit(v[from]) && (from == 0 || bytes.IndexByte([]byte("!&@+-=:,"), v[from-1]) >= 0)
 }
 
 // dummies are the words of which placeholders are made, and names of things that are
