@@ -49,7 +49,7 @@ func TestHookPushLines(t *testing.T) {
 	}{
 		{"", "", exitOK},
 		{"nonsense", "", exitOK},
-		{"refs/heads/x " + strings.Repeat("1", 40) + " refs/heads/x " + zero, "", exitOK},
+		{"refs/heads/x " + strings.Repeat("1", 40) + " refs/heads/x " + zero, "could not be looked through for secrets", exitConflict},
 		{"(delete) " + zero + " refs/heads/fork/main/x " + zero, "", exitOK},
 		{"(delete) " + zero + " refs/heads/tape/main " + strings.Repeat("1", 40), "git fetch origin", exitConflict},
 		{"refs/heads/tape/main x refs/heads/tape/main y", "read what git pushes", exitFailure},
