@@ -19,10 +19,16 @@ type PullOptions struct {
 // follows. Nobody is asked to resolve anything. It returns what became of each tape and
 // fork of the remote.
 //
+// A purge that was cut off is carried out first, whatever the options say of those made
+// elsewhere: that it will be was decided when it began.
+//
 // A fork that the remote no longer has, since somebody has merged it, is closed here, too.
 func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]repo.RefStatus, error) {
 	if o == nil {
 		o = &PullOptions{}
+	}
+	if err := s.FinishPurge(ctx, o.Derived); err != nil {
+		return nil, err
 	}
 	fetched, err := s.Fetch(ctx, remote, &o.FetchOptions)
 	if err != nil {

@@ -1,10 +1,16 @@
 package repo
 
 import (
+	"context"
 	"errors"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"tape/internal/testkit"
 )
 
 // A secret that was pushed is purged by one, replaced at the remote, and purged by the other
@@ -106,4 +112,124 @@ func remoteGone(t *testing.T, remote string) string {
 	runGit(t, remote, "reflog", "expire", "--expire=now", "--all")
 	runGit(t, remote, "gc", "-q", "--prune=now")
 	return remote
+}
+
+// TestPullPurgeCutOff makes all disk operations of a pull that follows a purge fail from the
+// N-th on, as if it was killed there. The next pull brings it to its end, asked to or not, also
+// behind what somebody has recorded meanwhile: no entry is lost or doubled, no secret is left.
+func TestPullPurgeCutOff(t *testing.T) {
+	rng := testkit.Random(t)
+	secret := testSecret("2")
+	ada := testStore(t, nil)
+	remote := published(t, ada, false)
+	mustDo(t, joined(t.Context(), ada))
+	m := openTape(t, ada, "main")
+	mustAppend(t, m, Message("user", "the key is "+secret))
+	mustHandoff(t, m, "leaked")
+	x := mustFork(t, m, "x", "")
+	mustAppend(t, x, Message("user", "in x "+secret))
+	_, err := ada.Push(t.Context(), "origin", &PushOptions{Forks: true})
+	var stopped *SecretsError
+	if !errors.As(err, &stopped) {
+		t.Fatalf("the push says %v", err)
+	}
+	print := stopped.Findings[0].Fingerprint
+	mustPush(t, ada, &PushOptions{Forks: true, Allow: []string{print}})
+	mustDo(t, ada.DisallowSecret(print))
+	bob := mustClone(t, remote)
+	mustAppend(t, openTape(t, bob, "main"), Message("user", "of bob"))
+	mustHandoff(t, openTape(t, bob, "main"), "bob's")
+	mustAppend(t, openTape(t, bob, "main/x"), Message("user", "of bob, in x"))
+	mustAppend(t, mustFork(t, openTape(t, bob, "main"), "y", ""), Message("user", "in y "+secret))
+	_, err = m.Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}})
+	mustDo(t, err)
+	runGit(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", "tape/main", "fork/main/x", "refs/tags/anchor/*:refs/tags/anchor/*")
+
+	whole := filepath.Join(t.TempDir(), "ws")
+	copyTree(t, bob.Dir(), whole)
+	mustDo(t, pullPurge(t, openFaulty(t, whole, nil), true))
+	want := saidInAll(t, openFaulty(t, whole, nil))
+	step := testkit.Size(250, 120, 1)
+	for n := 1 + rng.IntN(step); ; n += step {
+		if pullPurgeContinued(t, bob.Dir(), n, rng.IntN(3) == 0, secret, want) || t.Failed() {
+			t.Logf("about %d operations", n)
+			break
+		}
+	}
+}
+
+func pullPurgeContinued(t *testing.T, template string, n int, goOn bool, secret string, want map[string][]string) (over bool) {
+	dir := filepath.Join(t.TempDir(), "ws")
+	copyTree(t, template, dir)
+	f := &faulty{n: n, gap: 1}
+	err := pullPurge(t, openFaulty(t, dir, f), true)
+	s := openFaulty(t, dir, nil)
+	_, noJournal := os.Lstat(s.journalPath())
+	defer func() {
+		if t.Failed() {
+			t.Logf("operation %d failed, gone on: %v, journal: %v; the call returned %v", n, goOn, noJournal == nil, err)
+		}
+	}()
+	want = maps.Clone(want)
+	if goOn {
+		mustAppend(t, openTape(t, s, "main"), Message("user", "meanwhile"))
+		mustCheckpoint(t, openTape(t, s, "main"))
+		want["main"] = append(slices.Clone(want["main"]), "meanwhile")
+	}
+	derived := 0
+	mustDo(t, s.FinishPurge(t.Context(), func(context.Context) error { derived++; return nil }))
+	if noJournal == nil && derived == 0 {
+		t.Error("what is derived was not made anew")
+	}
+	if err := pullPurge(t, s, noJournal != nil); err != nil {
+		t.Errorf("pulling again: %v", err)
+	}
+	if got := saidInAll(t, s); !maps.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("it has\n%q\nwant\n%q", got, want)
+	}
+	wantNowhere(t, dir, secret)
+	if _, err := os.Lstat(s.journalPath()); err == nil {
+		t.Error("the journal is left")
+	}
+	healthy(t, dir)
+	wantClean(t, dir)
+	return !f.hit()
+}
+
+// pullPurge makes the calls of a pull.
+func pullPurge(t *testing.T, s *Store, purges bool) error {
+	t.Helper()
+	ctx := t.Context()
+	if err := s.FinishPurge(ctx, nil); err != nil {
+		return err
+	}
+	done, err := s.Fetch(ctx, "origin", &FetchOptions{Purges: purges})
+	for _, status := range done {
+		err = errors.Join(err, status.Err)
+	}
+	if err != nil {
+		return err
+	}
+	_, todo, err := s.Published(ctx, "origin", nil)
+	for _, status := range todo {
+		var joined RefStatus
+		if err == nil {
+			joined, err = s.Join(ctx, "origin", status.Tape)
+			err = errors.Join(err, joined.Err)
+		}
+	}
+	return err
+}
+
+// saidInAll is what all tapes and forks have.
+func saidInAll(t *testing.T, s *Store) map[string][]string {
+	t.Helper()
+	tapes, err1 := s.Tapes(t.Context())
+	forks, err2 := s.Forks(t.Context())
+	mustDo(t, errors.Join(err1, err2))
+	out := map[string][]string{}
+	for _, tp := range slices.Concat(tapes, forks) {
+		out[tp.Name()] = saidIn(t, tp)
+	}
+	return out
 }

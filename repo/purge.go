@@ -148,22 +148,36 @@ func (p *purge) run() error {
 	if p.follow == nil && len(p.o.IDs)+len(p.o.Rules)+len(p.o.Fingerprints) == 0 {
 		return invalid("name an entry (@17), a rule or a fingerprint", "nothing is named to be taken out")
 	}
-	if p.o.Step == nil {
-		p.o.Step = func(string) {}
-	}
-	if p.o.Derived == nil {
-		p.o.Derived = func(context.Context) error { return nil }
-	}
 	if p.o.find == nil {
 		if err := p.o.check(); err != nil {
 			return err
 		}
-		p.o.find = secrets.New()
 	}
-	p.mask = newMasker(p.o.find)
+	p.begin()
 	if p.o.DryRun {
 		return p.plan()
 	}
+	unlock, err := p.s.lockPurge(p.ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unlock() }()
+	cutOff, err := p.s.purgeJournal()
+	if err != nil {
+		return err
+	}
+	if cutOff != nil && cutOff.tape != p.t.rootName() {
+		if err := p.s.finishPurge(p.ctx, cutOff, p.o); err != nil {
+			return err
+		}
+		cutOff = nil
+	}
+	return p.do(cutOff)
+}
+
+// do makes the purge, after an earlier one of the tape that was cut off, if there is a
+// journal of one.
+func (p *purge) do(cutOff *purgeJournal) error {
 	defer p.unlock()
 	if err := p.lock(); err != nil {
 		return err
@@ -175,8 +189,10 @@ func (p *purge) run() error {
 			return err
 		}
 	}
-	if err := p.finishOld(); err != nil {
-		return err
+	if cutOff != nil {
+		if err := p.finishOld(cutOff); err != nil {
+			return err
+		}
 	}
 	p.batch = p.s.git.NewBatch()
 	defer p.batch.Discard()
@@ -200,6 +216,20 @@ func (p *purge) run() error {
 		return err
 	}
 	return p.disallow()
+}
+
+// begin sets what the options leave open.
+func (p *purge) begin() {
+	if p.o.Step == nil {
+		p.o.Step = func(string) {}
+	}
+	if p.o.Derived == nil {
+		p.o.Derived = func(context.Context) error { return nil }
+	}
+	if p.o.find == nil {
+		p.o.find = secrets.New()
+	}
+	p.mask = newMasker(p.o.find)
 }
 
 // disallow makes what was taken out a secret again, to pushes and to the setting redact.

@@ -15,6 +15,7 @@ import (
 // purgeJournal is what a purge has decided to do. Once it is written, all the objects that
 // it names are there, and the purge will be carried out: each step may be done again.
 type purgeJournal struct {
+	tape    string // that is purged, with its forks and archives
 	moves   []purgeMove
 	commits map[gitstore.Hash]gitstore.Hash // from the old to the new ones
 	prints  []string
@@ -35,6 +36,7 @@ type purgeMove struct {
 // encode writes the journal, a line for each step.
 func (j *purgeJournal) encode() []byte {
 	var b bytes.Buffer
+	fmt.Fprintf(&b, "tape %x\n", j.tape)
 	for _, m := range j.moves {
 		fmt.Fprintf(&b, "move %s %s %s %s\n", m.old, m.new, m.ref, m.subject)
 	}
@@ -71,6 +73,9 @@ func decodePurgeJournal(raw []byte) (*purgeJournal, error) {
 			return nil, fmt.Errorf("a line %.20q: %w", what, err) // and no more of it
 		}
 	}
+	if j.tape == "" {
+		return nil, errCutOff
+	}
 	return j, nil
 }
 
@@ -96,12 +101,14 @@ func (j *purgeJournal) decodeMove(what string, fields []string) error {
 	return nil
 }
 
-// decodeMask reads the fields of a line that tells what is masked.
+// decodeMask reads the fields of a line that tells what is masked, and of which tape.
 func (j *purgeJournal) decodeMask(what string, fields []string) error {
 	text, err := hex.DecodeString(fields[len(fields)-1])
 	switch {
 	case err != nil:
 		return errCutOff
+	case what == "tape":
+		j.tape = string(text)
 	case what == "mask" && len(fields) == 1:
 		j.prints = append(j.prints, fields[0])
 	case what == "whole" && len(text) == sha256.Size:
@@ -116,4 +123,4 @@ func (j *purgeJournal) decodeMask(what string, fields []string) error {
 	return nil
 }
 
-func (p *purge) journalPath() string { return p.s.privatePath("purge") }
+func (s *Store) journalPath() string { return s.privatePath("purge") }

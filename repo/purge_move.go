@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,13 +12,12 @@ import (
 	"strings"
 
 	"tape/internal/gitstore"
-	"tape/internal/secrets"
 )
 
 // prepare stores the records, makes sure that the new history is sound, and writes the
 // journal.
 func (p *purge) prepare() (*purgeJournal, error) {
-	j := &purgeJournal{commits: p.r.commits, prints: p.out.Fingerprints, whole: slices.Collect(maps.Keys(p.mask.whole)),
+	j := &purgeJournal{tape: p.t.rootName(), commits: p.r.commits, prints: p.out.Fingerprints, whole: slices.Collect(maps.Keys(p.mask.whole)),
 		texts: slices.Collect(maps.Keys(p.mask.texts)), removed: slices.Collect(maps.Keys(p.mask.removed))}
 	var plans []purgeMove
 	for i := range p.out.Tapes {
@@ -58,7 +56,7 @@ func (p *purge) prepare() (*purgeJournal, error) {
 		}
 	}
 	j.moves = append(others, plans...)
-	return j, p.s.fs.WriteFile(p.journalPath(), j.encode())
+	return j, p.s.fs.WriteFile(p.s.journalPath(), j.encode())
 }
 
 // otherMoves are those of refs besides the branches of the tape and its forks.
@@ -161,42 +159,6 @@ func (p *purge) problems(t *Tape, head gitstore.Hash) ([]Problem, error) {
 	return v.report.Problems, v.content(t.name, look, 0)
 }
 
-// finishOld carries out a purge that was cut off.
-func (p *purge) finishOld() error {
-	raw, err := os.ReadFile(p.journalPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	j, err := decodePurgeJournal(raw)
-	if err != nil {
-		return &CorruptError{File: p.journalPath(), Msg: "the journal of a purge cannot be read: " + err.Error(), Fix: "remove it, and purge again"}
-	}
-	p.s.warn("a purge had been cut off; it is carried out now")
-	p.out.Finished = true
-	for _, fp := range j.prints {
-		p.prints[fp] = true
-	}
-	for _, digest := range j.whole {
-		p.mask.whole[digest] = true
-	}
-	for _, secret := range j.texts {
-		p.mask.texts[secret] = true
-	}
-	for _, text := range j.removed {
-		p.mask.removed[text] = true
-	}
-	p.mask.match = func(f secrets.Finding) bool { return p.prints[f.Fingerprint] }
-	p.mask.know()
-	if err := p.carryOut(j); err != nil {
-		return err
-	}
-	p.earlier = j.commits
-	return nil
-}
-
 // carryOut does what a journal says, and removes it.
 func (p *purge) carryOut(j *purgeJournal) error {
 	ctx := context.WithoutCancel(p.ctx)
@@ -222,7 +184,7 @@ func (p *purge) carryOut(j *purgeJournal) error {
 	if err := p.o.Derived(ctx); err != nil || !dropped {
 		return err // the next purge drops what is still in use
 	}
-	return p.s.fs.Remove(p.journalPath())
+	return p.s.fs.Remove(p.s.journalPath())
 }
 
 // move moves a ref if it holds what the journal says. If it does not it was moved already,

@@ -184,3 +184,44 @@ func purgeContinued(t *testing.T, template string, n int, again bool) (over bool
 	wantClean(t, dir)
 	return !f.hit()
 }
+
+// TestPurgeOtherCutOff cuts a purge off behind its journal, and purges another tape: the
+// first one is carried out whole, with its working tree.
+func TestPurgeOtherCutOff(t *testing.T) {
+	template := purgeFaultStore(t)
+	s := openFaulty(t, template, nil)
+	other, err := s.CreateTape(t.Context(), "other")
+	mustDo(t, err)
+	mustAppend(t, other, Message("user", "other "+leak(2)))
+	mustCheckpoint(t, other)
+	purge := func(s *Store, name string) error {
+		_, err := openTape(t, s, name).Purge(t.Context(), PurgeOptions{IDs: []int64{2}, find: leakFinder{}})
+		return err
+	}
+	cut := 0
+	step := testkit.Size(200, 80, 5)
+	for n := 1 + testkit.Random(t).IntN(step); !t.Failed(); n += step {
+		dir := filepath.Join(t.TempDir(), "ws")
+		copyTree(t, template, dir)
+		f := &faulty{n: n, gap: 1}
+		_ = purge(openFaulty(t, dir, f), "main")
+		s := openFaulty(t, dir, nil)
+		if !f.hit() {
+			break
+		}
+		if _, err := os.Lstat(s.journalPath()); err != nil {
+			continue
+		}
+		cut++
+		if err := purge(s, "other"); err != nil {
+			t.Errorf("operation %d failed, and another purge says: %v", n, err)
+		}
+		wantNowhere(t, dir, leak(1))
+		wantNowhere(t, dir, leak(2))
+		healthy(t, dir)
+		wantClean(t, dir)
+	}
+	if cut == 0 {
+		t.Error("no purge was cut off behind its journal")
+	}
+}
