@@ -161,6 +161,7 @@ func TestPullPurgeCutOff(t *testing.T) {
 func pullPurgeContinued(t *testing.T, template string, n int, goOn bool, secret string, want map[string][]string) (over bool) {
 	dir := filepath.Join(t.TempDir(), "ws")
 	copyTree(t, template, dir)
+	saidInAll(t, openFaulty(t, dir, nil)) // finds the working trees of its forks in their new place
 	f := &faulty{n: n, gap: 1}
 	err := pullPurge(t, openFaulty(t, dir, f), true)
 	s := openFaulty(t, dir, nil)
