@@ -145,23 +145,23 @@ func TestPullPurgeCutOff(t *testing.T) {
 	mustDo(t, err)
 	runGit(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", "tape/main", "fork/main/x", "refs/tags/anchor/*:refs/tags/anchor/*")
 
-	whole := filepath.Join(t.TempDir(), "ws")
-	copyTree(t, bob.Dir(), whole)
-	mustDo(t, pullPurge(t, openFaulty(t, whole, nil), true))
-	want := saidInAll(t, openFaulty(t, whole, nil))
+	// It is put back in its place: the working tree of a fork names that.
+	dir, kept := bob.Dir(), filepath.Join(t.TempDir(), "ws")
+	copyTree(t, dir, kept)
+	mustDo(t, pullPurge(t, bob, true))
+	want := saidInAll(t, bob)
 	step := testkit.Size(250, 120, 1)
 	for n := 1 + rng.IntN(step); ; n += step {
-		if pullPurgeContinued(t, bob.Dir(), n, rng.IntN(3) == 0, secret, want) || t.Failed() {
+		mustDo(t, os.RemoveAll(dir))
+		copyTree(t, kept, dir)
+		if pullPurgeContinued(t, dir, n, rng.IntN(3) == 0, secret, want) || t.Failed() {
 			t.Logf("about %d operations", n)
 			break
 		}
 	}
 }
 
-func pullPurgeContinued(t *testing.T, template string, n int, goOn bool, secret string, want map[string][]string) (over bool) {
-	dir := filepath.Join(t.TempDir(), "ws")
-	copyTree(t, template, dir)
-	saidInAll(t, openFaulty(t, dir, nil)) // finds the working trees of its forks in their new place
+func pullPurgeContinued(t *testing.T, dir string, n int, goOn bool, secret string, want map[string][]string) (over bool) {
 	f := &faulty{n: n, gap: 1}
 	err := pullPurge(t, openFaulty(t, dir, f), true)
 	s := openFaulty(t, dir, nil)

@@ -75,7 +75,16 @@ func (p *pushing) head(t *Tape) (gitstore.Hash, error) {
 // note remembers what the remote has now. First what was fetched: cut off in between, it
 // is looked at again.
 func (p *pushing) note(ctx context.Context, sent []gitstore.PushRef) error {
+	const tries = 5
 	ctx = context.WithoutCancel(ctx)
+	err := p.noteNow(ctx, sent)
+	for n := 1; n < tries && errors.Is(err, gitstore.ErrConflict); n++ {
+		err = p.noteNow(ctx, sent) // somebody else has pushed or fetched meanwhile
+	}
+	return err
+}
+
+func (p *pushing) noteNow(ctx context.Context, sent []gitstore.PushRef) error {
 	for _, prefix := range []string{fetchedRefs(p.remote), acceptedRefs(p.remote)} {
 		known := p.s.git.Ref
 		if len(sent) > fewNotes {
