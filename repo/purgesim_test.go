@@ -85,6 +85,9 @@ func TestPurgeRandom(t *testing.T) {
 			x.touched = nil
 			what, err := x.step(t.Context())
 			x.steps = append(x.steps, what)
+			if err == nil {
+				err = x.check(t.Context()) // which tells the model what has been committed
+			}
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
