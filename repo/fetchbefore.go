@@ -185,8 +185,8 @@ func (a *acceptance) follow(ctx context.Context, in incoming) error {
 		if has, err := a.s.contains(in.New, base); err != nil || has {
 			return err // what was taken out never was here
 		}
-		a.followed = true
 		done, err := t.followPurge(ctx, base, in.New, PurgeOptions{Derived: a.o.Derived})
+		a.followed = err == nil // else the same would be tried again without end
 		for _, left := range done.Left {
 			a.s.warn(left)
 		}
