@@ -156,6 +156,10 @@ func (o *mergeOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 	before := a.store.CurrentTape()
+	// What is merged is shown where it cannot be: not what a purge was to take out.
+	if err := a.store.FinishPurge(ctx, a.rebuildIndex); err != nil {
+		return err
+	}
 	r, err := merge.BackWith(ctx, f, merge.Options{Keep: o.keep, Summary: o.summary})
 	if err != nil {
 		return err
