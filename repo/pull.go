@@ -177,15 +177,17 @@ func (j *joining) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Tags without a tape harm nobody if this is cut off, a tape without its tags is broken.
+	if err := t.takeTags(ctx, j.remote, j.theirs); err != nil {
+		return err
+	}
 	err = j.s.git.UpdateRef(ctx, gitstore.RefUpdate{Name: t.branch, New: j.theirs, Message: "tape: pull from " + j.remote, Who: who})
 	if err != nil {
 		return err
 	}
 	j.status.Status = RefNew
-	if j.status.Entries, err = j.s.gained(t.branch, gitstore.ZeroHash, j.theirs); err != nil {
-		return err
-	}
-	return t.takeTags(ctx, j.remote, j.theirs)
+	j.status.Entries, err = j.s.gained(t.branch, gitstore.ZeroHash, j.theirs)
+	return err
 }
 
 // join is the rest of the cases, with the tape locked.

@@ -211,15 +211,7 @@ func pullPurge(t *testing.T, s *Store, purges bool) error {
 	if err != nil {
 		return err
 	}
-	_, todo, err := s.Published(ctx, "origin", nil)
-	for _, status := range todo {
-		var joined RefStatus
-		if err == nil {
-			joined, err = s.Join(ctx, "origin", status.Tape)
-			err = errors.Join(err, joined.Err)
-		}
-	}
-	return err
+	return joinAll(ctx, s)
 }
 
 // saidInAll is what all tapes and forks have.
