@@ -84,10 +84,10 @@ func saidIn(t *testing.T, tp *Tape) (out []string) {
 	return out
 }
 
-// TestPullCutOff makes all disk operations of a pull fail from the N-th on, as if it was killed
+// TestSoakPullCutOff makes all disk operations of a pull fail from the N-th on, as if it was killed
 // there: of a tape and a fork that are new here, one that goes on and one that has gone apart.
 // Nothing is broken before the next pull, and that brings the rest.
-func TestPullCutOff(t *testing.T) {
+func TestSoakPullCutOff(t *testing.T) {
 	rng := testkit.Random(t)
 	ada := testStore(t, nil)
 	remote := published(t, ada, true)

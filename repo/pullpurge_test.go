@@ -114,10 +114,10 @@ func remoteGone(t *testing.T, remote string) string {
 	return remote
 }
 
-// TestPullPurgeCutOff makes all disk operations of a pull that follows a purge fail from the
+// TestSoakPullPurgeCutOff makes all disk operations of a pull that follows a purge fail from the
 // N-th on, as if it was killed there. The next pull brings it to its end, asked to or not, also
 // behind what somebody has recorded meanwhile: no entry is lost or doubled, no secret is left.
-func TestPullPurgeCutOff(t *testing.T) {
+func TestSoakPullPurgeCutOff(t *testing.T) {
 	rng := testkit.Random(t)
 	secret := testSecret("2")
 	ada := testStore(t, nil)

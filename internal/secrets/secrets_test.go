@@ -61,7 +61,7 @@ func pem(rng *rand.Rand, label, newline string) string {
 
 func token(rng *rand.Rand, claims string) string {
 	enc := base64.RawURLEncoding.EncodeToString
-	return enc([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + enc([]byte(claims)) + "." + made(rng, alnums+"-_", 42) + "x"
+	return enc([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + enc([]byte(claims)) + "." + made(rng, alnums, 20) + "-_" + made(rng, alnums, 20) + "x"
 }
 
 func rulesOf(found []Finding) []string {
