@@ -197,16 +197,5 @@ func (r *Repo) sweepFetchLocks() error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	open := openFiles()
-	for path, then := range found {
-		now, serr := os.Lstat(path)
-		if serr != nil || !os.SameFile(now, then) || !now.ModTime().Equal(then.ModTime()) ||
-			slices.ContainsFunc(open, func(st fs.FileInfo) bool { return os.SameFile(st, now) }) {
-			continue
-		}
-		if rerr := r.fs.Remove(path); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
-			err = errors.Join(err, rerr)
-		}
-	}
-	return err
+	return r.removeLeft(found, openFiles())
 }

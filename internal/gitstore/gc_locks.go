@@ -17,18 +17,26 @@ var gcLocks = []string{"gc.pid.lock", "objects/info/commit-graph.lock", "objects
 // sweepGCLocks removes the locks of collections that were killed.
 func (r *Repo) sweepGCLocks() error {
 	const old = 10 * time.Second // a living one opens them in the moment in which it makes them
-	var err error
+	found := map[string]fs.FileInfo{}
 	for _, name := range gcLocks {
 		path := filepath.Join(r.gitDir, filepath.FromSlash(name))
-		then, serr := os.Lstat(path)
-		if serr != nil || !then.Mode().IsRegular() || time.Since(then.ModTime()) < old {
-			continue
+		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && time.Since(st.ModTime()) > old {
+			found[path] = st
 		}
-		open := openFiles()
-		if len(open) == 0 || slices.ContainsFunc(open, func(st fs.FileInfo) bool { return os.SameFile(st, then) }) {
-			continue
-		}
-		if now, serr := os.Lstat(path); serr != nil || !os.SameFile(now, then) || !now.ModTime().Equal(then.ModTime()) {
+	}
+	open := openFiles()
+	if len(open) == 0 {
+		return nil // it is not known who is alive
+	}
+	return r.removeLeft(found, open)
+}
+
+// removeLeft removes those of the locks that are still what they were and that nobody has open.
+func (r *Repo) removeLeft(locks map[string]fs.FileInfo, open []fs.FileInfo) (err error) {
+	for path, then := range locks {
+		now, serr := os.Lstat(path)
+		if serr != nil || !os.SameFile(now, then) || !now.ModTime().Equal(then.ModTime()) ||
+			slices.ContainsFunc(open, func(st fs.FileInfo) bool { return os.SameFile(st, now) }) {
 			continue
 		}
 		if rerr := r.fs.Remove(path); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {

@@ -32,23 +32,30 @@ type odb struct {
 
 func newODB(gitDir string, extra []string) *odb {
 	o := &odb{}
-	for _, dir := range append([]string{filepath.Join(gitDir, "objects")}, extra...) {
-		for _, found := range objectDirs(dir, 0) {
-			if !slices.Contains(o.dirs, found) {
-				o.dirs = append(o.dirs, found)
-			}
-		}
+	o.add(filepath.Join(gitDir, "objects"), 0)
+	for _, dir := range extra {
+		o.add(dir, 0)
 	}
 	return o
 }
 
-// objectDirs follows objects/info/alternates, as git does to a depth of five.
-func objectDirs(dir string, depth int) []string {
-	dirs := []string{dir}
-	raw, err := os.ReadFile(filepath.Join(dir, "info", "alternates"))
-	if err != nil || depth == 5 {
-		return dirs
+// add adds an object folder and those behind it, to the depth of five that git looks to.
+func (o *odb) add(dir string, depth int) {
+	if slices.Contains(o.dirs, dir) {
+		return
 	}
+	o.dirs = append(o.dirs, dir)
+	if depth == 5 {
+		return
+	}
+	for _, behind := range alternates(dir) {
+		o.add(behind, depth+1)
+	}
+}
+
+// alternates are the object folders that objects/info/alternates names.
+func alternates(dir string) (named []string) {
+	raw, _ := os.ReadFile(filepath.Join(dir, "info", "alternates")) // mostly there is none
 	for line := range strings.Lines(string(raw)) {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
@@ -57,9 +64,9 @@ func objectDirs(dir string, depth int) []string {
 		if !filepath.IsAbs(line) {
 			line = filepath.Join(dir, line)
 		}
-		dirs = append(dirs, objectDirs(line, depth+1)...)
+		named = append(named, filepath.Clean(line))
 	}
-	return dirs
+	return named
 }
 
 // header returns an object's kind and size, and content if asked.

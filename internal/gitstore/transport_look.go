@@ -270,16 +270,8 @@ func (l *inspection) store(dir string, depth int) error {
 	if err := l.file(path, maxAlternates); err != nil || depth == 5 {
 		return err
 	}
-	raw, _ := os.ReadFile(path)
-	for line := range strings.Lines(string(raw)) {
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		if !filepath.IsAbs(line) {
-			line = filepath.Join(dir, line)
-		}
-		if err := l.store(filepath.Clean(line), depth+1); err != nil {
+	for _, behind := range alternates(dir) {
+		if err := l.store(behind, depth+1); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,7 @@ func (m *merger) run() (Result, error) {
 		if err != nil {
 			return Result{}, &LineError{Theirs: true, ID: id, Err: err}
 		}
-		who[i] = s.identity(line, m.from(id))
+		who[i] = s.identity(line, m.in.TheirsOrigin)
 		m.wanted[who[i]] = false
 	}
 	m.ours = make(map[known]int)
@@ -102,8 +102,7 @@ func (m *merger) findMoved() {
 func (m *merger) findAtHome() {
 	for who := range m.wanted {
 		i := who.id - m.in.After - 1
-		if who.opaque || i < int64(m.common) || i >= int64(len(m.in.Ours)) ||
-			originAt(m.in.OursInherited, m.in.OursOrigin, who.id) != who.origin {
+		if who.opaque || who.origin != m.in.OursOrigin || i < int64(m.common) || i >= int64(len(m.in.Ours)) {
 			continue
 		}
 		line := m.in.Ours[i]
@@ -124,6 +123,7 @@ func (m *merger) note(line []byte, s shape, who identity) {
 // take renumbers the entries that ours does not have.
 func (m *merger) take(added [][]byte, who []identity) (Result, error) {
 	var r Result
+	from := m.in.TheirsOrigin
 	next := m.in.After + int64(len(m.in.Ours)) + 1
 	for i, line := range added {
 		id := m.in.theirID(m.common + i)
@@ -138,7 +138,6 @@ func (m *merger) take(added [][]byte, who []identity) (Result, error) {
 				continue
 			}
 		}
-		from := m.from(id)
 		buf := make([]byte, 0, len(line)+s.growth(from))
 		r.Lines = append(r.Lines, s.renumber(buf, line, next, from))
 		next++
@@ -148,19 +147,4 @@ func (m *merger) take(added [][]byte, who []identity) (Result, error) {
 		r.FirstID = next - int64(len(r.Lines))
 	}
 	return r, nil
-}
-
-// from says whose id an entry of theirs has.
-func (m *merger) from(id int64) Origin {
-	return originAt(m.in.TheirsInherited, m.in.TheirsOrigin, id)
-}
-
-// originAt says whose id an entry has.
-func originAt(inherited []Inherited, own Origin, id int64) Origin {
-	for _, h := range inherited {
-		if id <= h.Through {
-			return h.Origin
-		}
-	}
-	return own
 }

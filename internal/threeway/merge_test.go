@@ -137,17 +137,6 @@ func TestMergeNotAtHome(t *testing.T) {
 	}
 }
 
-// Ours is a fork of a fork, and theirs has copies of what it is of.
-func TestMergeInheritedAtHome(t *testing.T) {
-	in := Input{
-		Ours:       lines(event(1, 1), event(2, 2), event(3, 3)),
-		Theirs:     lines(event(1, 9), merged(2, 1, `{"tape":"main","fork":"x","id":1}`), merged(3, 2, `{"tape":"main","fork":"x","id":2}`), merged(4, 3, `{"tape":"main","fork":"x/y","id":3}`)),
-		OursOrigin: Origin{Tape: "main", Fork: "x/y"}, TheirsOrigin: tapeMain,
-		OursInherited: []Inherited{{Through: 2, Origin: forkX}},
-	}
-	wantLines(t, mustMerge(t, in).Lines, merged(4, 9, `{"tape":"main","id":1}`))
-}
-
 // However the origin is spelled, it is found.
 func TestMergeSpelling(t *testing.T) {
 	for _, meta := range []string{

@@ -27,19 +27,31 @@ func (b *branch) fork(name string, at int) *branch {
 	return &branch{name: strings.TrimPrefix(b.name+"/"+name, "/"), lines: slices.Clone(b.lines[:at]), parent: b, base: at}
 }
 
-// into is the merge of a fork into one that it comes from.
+// into is the merge of a fork into one that it comes from. Past its parent, it brings what
+// it has behind what it began with.
 func (b *branch) into(to *branch) Input {
+	in := Input{OursOrigin: to.origin(), TheirsOrigin: b.origin(), Apart: true}
+	if b.parent == to {
+		in.Base, in.Ours, in.Theirs = b.lines[:b.base], to.lines, b.lines
+		return in
+	}
 	base := b.base
-	var inherited []Inherited
 	for f := b; f.parent != to; f = f.parent {
-		inherited = append(inherited, Inherited{Through: int64(base), Origin: f.parent.origin()})
 		base = min(base, f.parent.base)
 	}
-	slices.Reverse(inherited)
-	return Input{
-		Base: b.lines[:base], Ours: to.lines, Theirs: b.lines,
-		OursOrigin: to.origin(), TheirsOrigin: b.origin(), TheirsInherited: inherited,
+	in.After, in.TheirsAfter = int64(base), int64(b.base)
+	in.Ours, in.Theirs = to.lines[base:], b.lines[b.base:]
+	if b.base == base {
+		in.TheirsAfter = 0
 	}
+	return in
+}
+
+// merged are the lines of a branch after a merge into it.
+func (b *branch) merged(t *testing.T, from *branch) [][]byte {
+	t.Helper()
+	in := from.into(b)
+	return slices.Concat(b.lines[:in.After], checkMerge(t, in))
 }
 
 // writer makes lines, as programs and people do, each with a number in its payload
@@ -68,14 +80,14 @@ func (w *writer) append(b *branch) {
 	b.lines = append(b.lines, []byte(line))
 }
 
-// numbers are what the lines are known by.
-func numbers(t *testing.T, lines [][]byte) []string {
+// numbers are what the lines are known by, the first one of which has the id after + 1.
+func numbers(t *testing.T, lines [][]byte, after int64) []string {
 	t.Helper()
 	var all []string
 	for i, line := range lines {
 		e, err := jsonl.Parse(line)
-		if err != nil || e.ID != int64(i)+1 {
-			t.Fatalf("line %d is %s: %v", i+1, line, err)
+		if err != nil || e.ID != after+int64(i)+1 {
+			t.Fatalf("line %d behind %d is %s: %v", i+1, after, line, err)
 		}
 		all = append(all, string(jsonl.Get(e.Payload, "n")))
 	}
@@ -87,7 +99,8 @@ func checkMerge(t *testing.T, in Input) [][]byte {
 	t.Helper()
 	r := mustMerge(t, in)
 	all := slices.Concat(in.Ours, r.Lines)
-	ours, theirs, got := numbers(t, in.Ours), numbers(t, in.Theirs), numbers(t, all)
+	after := max(in.After, in.TheirsAfter)
+	ours, theirs, got := numbers(t, in.Ours, in.After), numbers(t, in.Theirs, after), numbers(t, all, in.After)
 	seen := make(map[string]bool)
 	for _, n := range got {
 		if seen[n] {
@@ -110,8 +123,7 @@ func checkMerge(t *testing.T, in Input) [][]byte {
 		if at == len(theirs) {
 			t.Fatalf("entry %s is out of order: %v and %v gave %v", n, ours, theirs, got)
 		}
-		id := int64(at) + 1
-		want, err := Renumber(nil, in.Theirs[at], r.FirstID+int64(i), originAt(in.TheirsInherited, in.TheirsOrigin, id))
+		want, err := Renumber(nil, in.Theirs[at], r.FirstID+int64(i), in.TheirsOrigin)
 		if err != nil || !bytes.Equal(line, want) {
 			t.Fatalf("%s became %s, want %s, %v", in.Theirs[at], line, want, err)
 		}
@@ -143,7 +155,7 @@ func TestMergeFamily(t *testing.T) {
 					to = to.parent
 				}
 				if to != nil {
-					to.lines = checkMerge(t, b.into(to))
+					to.lines = to.merged(t, b)
 				}
 			default:
 				w.append(b)
@@ -171,12 +183,12 @@ func TestMergeAssociative(t *testing.T) {
 		grow(x, 0)
 		grow(y, 0)
 
-		one := &branch{lines: checkMerge(t, x.into(tape))}
+		one := &branch{lines: tape.merged(t, x)}
 		x.parent = one
-		first := checkMerge(t, y.into(one))
+		first := one.merged(t, y)
 		x.parent = tape
-		x.lines = checkMerge(t, y.into(x))
-		second := checkMerge(t, x.into(tape))
+		x.lines = x.merged(t, y)
+		second := tape.merged(t, x)
 		if !slices.EqualFunc(first, second, bytes.Equal) {
 			t.Fatalf("x, then y:\n%s\ny into x, then x:\n%s", bytes.Join(first, []byte("\n")), bytes.Join(second, []byte("\n")))
 		}
@@ -220,7 +232,7 @@ func TestMergePulls(t *testing.T) {
 			pull(c)
 			published.lines = slices.Clone(c.lines)
 		}
-		got := numbers(t, published.lines)
+		got := numbers(t, published.lines, 0)
 		slices.Sort(got)
 		if len(got) != w.n || len(slices.Compact(got)) != w.n {
 			t.Fatalf("%d entries were written, and %d are there: %v", w.n, len(got), got)

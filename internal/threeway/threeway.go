@@ -25,13 +25,6 @@ type Origin struct {
 	Tape, Fork string
 }
 
-// Inherited says that the entries of a side up to the id Through, that one
-// included, have their ids from Origin and not from the side itself.
-type Inherited struct {
-	Through int64
-	Origin  Origin
-}
-
 // Input is what is merged. Lines are without newlines, with ids that count up by
 // one; the first line of base, ours and theirs has the id After + 1. What is
 // before it is the same on all three, so that it need not be read.
@@ -48,11 +41,6 @@ type Input struct {
 	// Apart says that behind the base each side wrote for itself: equal lines at one
 	// place are two entries. Otherwise they are common.
 	Apart bool
-
-	// For a fork of a fork that is merged past its parent: whose the entries
-	// between base and fork are, the oldest first, so that Through never falls.
-	// Usually nil.
-	OursInherited, TheirsInherited []Inherited
 }
 
 // Result is what a merge adds to our side.

@@ -156,7 +156,7 @@ func (o *mergeOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 	before := a.store.CurrentTape()
-	// What is merged is shown where it cannot be: not what a purge was to take out.
+	// A refused merge shows entries: not what a purge was about to take out.
 	if err := a.store.FinishPurge(ctx, a.rebuildIndex); err != nil {
 		return err
 	}
