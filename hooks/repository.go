@@ -107,6 +107,7 @@ const (
 	tapeBranches = "refs/heads/tape/"
 	forkBranches = "refs/heads/fork/"
 	anchorTags   = "refs/tags/anchor/"
+	archives     = "refs/tape/archive/"
 )
 
 // IsTapeBranch reports whether a full ref is the branch of a tape or of a fork.
@@ -115,4 +116,6 @@ func IsTapeBranch(ref string) bool {
 }
 
 // isGuarded reports whether a push of a full ref is looked at.
-func isGuarded(ref string) bool { return IsTapeBranch(ref) || strings.HasPrefix(ref, anchorTags) }
+func isGuarded(ref string) bool {
+	return IsTapeBranch(ref) || strings.HasPrefix(ref, anchorTags) || strings.HasPrefix(ref, archives)
+}

@@ -17,55 +17,112 @@ type RefUpdate struct{ Ref, Old, New string }
 
 // CheckUpdates refuses, with ErrConflict, to move refs of a repository if that would break
 // what the format promises: history of tapes and forks is only added to, tapes are not
-// deleted, tags of handoffs stay where they are. They are looked at together: a purged tape
-// comes with other tags. Other refs are not its business. The errors are those of the refs,
-// in their order, nil for each that may be moved. gitDir may be a bare repository that is no
-// workspace.
+// deleted, tags of handoffs name the commits that their phases came with and stay there,
+// archives hold tapes. They are looked at together: a purged tape comes with other tags. Other
+// refs are not its business. The errors are those of the refs, in their order, nil for each
+// that may be moved. gitDir may be a bare repository that is no workspace.
 func CheckUpdates(ctx context.Context, gitDir string, updates []RefUpdate) []error {
 	out := make([]error, len(updates))
 	git, err := gitstore.OpenBare(gitDir, nil)
 	s := newStore(gitDir, nil)
-	s.git = git
-	heads := map[string]gitstore.Hash{}
+	s.git, s.config.MaxLine = git, DefaultMaxLine
+	c := &updateCheck{s: s, heads: map[string]gitstore.Hash{}, incoming: s.newIncomingCheck(ctx)}
 	for _, u := range updates {
 		if h, err := gitstore.ParseHash(u.New); err == nil && !h.IsZero() {
-			heads[u.Ref] = h
+			c.heads[u.Ref] = h
 		}
 	}
 	for i, u := range updates {
 		if out[i] = classify(err); err == nil {
-			out[i] = s.checkUpdate(ctx, u, heads)
+			out[i] = c.check(ctx, u)
 		}
 	}
 	return out
 }
 
-// checkUpdate checks one of several updates; heads is what refs shall be.
-func (s *Store) checkUpdate(ctx context.Context, u RefUpdate, heads map[string]gitstore.Hash) error {
+// updateCheck looks at refs that move together.
+type updateCheck struct {
+	s        *Store
+	heads    map[string]gitstore.Hash // what refs shall be
+	incoming *incomingCheck           // of what is new
+}
+
+func (c *updateCheck) check(ctx context.Context, u RefUpdate) error {
 	ref := u.Ref
-	isBranch := strings.HasPrefix(ref, branchPrefix) || strings.HasPrefix(ref, forkPrefix)
-	if !isBranch && !strings.HasPrefix(ref, tagPrefix) {
+	from, err1 := parseObject(u.Old)
+	to, err2 := parseObject(u.New)
+	if err := errors.Join(err1, err2); err != nil || from == to {
+		return err
+	}
+	branch := strings.TrimPrefix(ref, "refs/heads/")
+	switch {
+	case strings.HasPrefix(ref, tagPrefix):
+		if from.IsZero() {
+			return c.newTag(ref, to)
+		}
+		return c.s.checkTagUpdate(ctx, ref, from, to, c.heads)
+	case strings.HasPrefix(ref, archivePrefix):
+		if to.IsZero() {
+			return nil
+		}
+		n, err := parseIncoming(ref)
+		if err != nil {
+			return notTaken(ref, err)
+		}
+		return c.s.checkGrowth(ctx, branchPrefix+n.slug, gitstore.ZeroHash, to)
+	case !to.IsZero() && (strings.HasPrefix(ref, branchPrefix) || strings.HasPrefix(ref, forkPrefix)):
+		return c.s.checkGrowth(ctx, ref, from, to)
+	case strings.HasPrefix(ref, branchPrefix):
+		return conflict("who owns the repository can delete it there", "%s is the history of a tape, which is not deleted", branch)
+	default:
 		return nil
 	}
-	from, err := parseObject(u.Old)
+}
+
+// newTag refuses a tag that nobody who pulls would take.
+func (c *updateCheck) newTag(ref string, h gitstore.Hash) error {
+	n, err := parseIncoming(ref)
+	if err == nil {
+		err = c.knowOwner(n.slug, h)
+	}
+	if err == nil {
+		err = c.incoming.tag(n, h)
+	}
+	return notTaken(ref, err)
+}
+
+// knowOwner finds the branch that a tag is of, which was looked at when it came, or is now.
+func (c *updateCheck) knowOwner(slug string, tag gitstore.Hash) error {
+	if c.incoming.tapes[slug] != nil {
+		return nil
+	}
+	at, err := c.s.git.Peel(tag)
+	if err != nil {
+		return nil //nolint:nilerr // it is no tag: that is said of it
+	}
+	name, err := c.s.nameAt(at)
 	if err != nil {
 		return err
 	}
-	to, err := parseObject(u.New)
-	if err != nil || from == to {
-		return err
-	}
-	if !isBranch {
-		return s.checkTagUpdate(ctx, ref, from, to, heads)
-	}
-	branch := strings.TrimPrefix(ref, "refs/heads/")
-	if to.IsZero() {
-		if strings.HasPrefix(ref, forkPrefix) {
-			return nil
+	t := c.s.named(name, at)
+	head, ok := c.heads[t.branch]
+	if !ok {
+		if head, err = c.s.git.Ref(t.branch); err != nil {
+			return nil //nolint:nilerr // of a fork that was merged: then its own history is looked at
 		}
-		return conflict("who owns the repository can delete it there", "%s is the history of a tape, which is not deleted", branch)
 	}
-	return s.checkGrowth(ctx, ref, from, to)
+	if t.slug == slug {
+		c.incoming.tapes[slug] = &incomingTape{t: t, chain: map[gitstore.Hash]bool{}, next: head}
+	}
+	return nil
+}
+
+// notTaken makes a conflict of a refusal.
+func notTaken(ref string, err error) error {
+	if errors.Is(err, ErrRefused) {
+		return conflict("tags in anchor/ are made by tape handoff, archives by tape reset --archive: give it another name", "%s: %v", shortRef(ref), err)
+	}
+	return err
 }
 
 // checkTagUpdate refuses to move or delete the tag of a handoff. That of a fork goes with

@@ -55,9 +55,6 @@ func (b *BubKeys) Line(line []byte) string {
 	return b.Next(d)
 }
 
-// BubKey is the key of an entry that no other one of its tape is identical to.
-func BubKey(line []byte) string { return new(BubKeys).Line(line) }
-
 type bubReader struct {
 	*reading
 	keys   BubKeys
