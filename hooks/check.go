@@ -181,11 +181,12 @@ func pushError(ref string, err error) error {
 }
 
 // PreReceive refuses, with repo.ErrConflict, a push to the repository gitDir that is not
-// append-only, or brings tags and archives that are none. in is what git tells its pre-receive hook: a line for each ref, with the old
-// and the new object and the name. All are looked at together, and one that is refused stops
-// all: git's update hook, which is asked for one after the other, does not see that the tags
-// of a purged tape come with its branch. Refs that are not of tapes are not looked at. The
-// repository need not be a workspace.
+// append-only, or that brings tags and archives which nobody would take who pulls. in is what
+// git tells its pre-receive hook: a line for each ref, with the old and the new object and the
+// name. All are looked at together, and one that is refused stops all: git's update hook,
+// which is asked for one after the other, does not see that the tags of a purged tape come
+// with its branch. Refs that are not of tapes are not looked at. The repository need not be a
+// workspace.
 func PreReceive(ctx context.Context, gitDir string, in io.Reader) error {
 	var updates []repo.RefUpdate
 	lines := bufio.NewScanner(in)

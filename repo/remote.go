@@ -92,7 +92,7 @@ func (s *Store) AddRemote(ctx context.Context, name, url string) error {
 	}
 	err := s.git.AddRemote(ctx, name, url)
 	if errors.Is(err, gitstore.ErrExists) {
-		return conflict("tape remote remove "+shellWord(name)+" takes it away", "there is a remote %q already", name)
+		return conflict("tape remote list shows its address; give the new one another name, or take that one away: tape remote remove "+shellWord(name), "there is a remote %q already", name)
 	}
 	return classify(err)
 }

@@ -86,7 +86,7 @@ func (o *shareOptions) run(ctx context.Context) error {
 	}
 	a.say("%s is shared on %s: %s\n", quoted(t.Name()), safeLine(remote.Name), news)
 	a.printf("with tape, in the folder of the project:\n  %s\n", safeLine(out.Clone))
-	a.printf("in a workspace that there is already:\n  %s\n", safeLine(out.Pull))
+	a.printf("in a workspace that there is already (the second half is enough if it has this remote):\n  %s\n", safeLine(out.Pull))
 	a.printf("with git alone:\n  %s\n", safeLine(out.Git))
 	return nil
 }
