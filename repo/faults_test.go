@@ -363,12 +363,9 @@ func withoutLeft(refs string) string {
 func (tm *template) goesOn(t *testing.T) {
 	t.Helper()
 	s := openFaulty(t, tm.dir, nil)
-	tapes, err := s.Tapes(t.Context())
-	forks, err2 := s.Forks(t.Context())
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
-	for _, tp := range slices.Concat(tapes, forks) {
+	all, err := s.tapesAndForks(t.Context())
+	mustDo(t, err)
+	for _, tp := range all {
 		mustAppend(t, tp, Message("user", "on we go"))
 	}
 	healthy(t, tm.dir)

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -110,18 +109,12 @@ func (c *collector) run(ctx context.Context) error {
 
 // worktrees takes away those that nobody uses.
 func (c *collector) worktrees(ctx context.Context) error {
-	tapes, err := c.s.Tapes(ctx)
+	all, err := c.s.tapesAndForks(ctx)
 	if err != nil {
 		return err
 	}
-	forks, err := c.s.Forks(ctx)
-	if errors.Is(err, ErrCorrupt) {
-		c.s.warn(err.Error()) // a branch that somebody made
-	} else if err != nil {
-		return err
-	}
 	current := c.s.CurrentTape()
-	for _, t := range slices.Concat(tapes, forks) {
+	for _, t := range all {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

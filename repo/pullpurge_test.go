@@ -217,11 +217,10 @@ func pullPurge(t *testing.T, s *Store, purges bool) error {
 // saidInAll is what all tapes and forks have.
 func saidInAll(t *testing.T, s *Store) map[string][]string {
 	t.Helper()
-	tapes, err1 := s.Tapes(t.Context())
-	forks, err2 := s.Forks(t.Context())
-	mustDo(t, errors.Join(err1, err2))
+	all, err := s.tapesAndForks(t.Context())
+	mustDo(t, err)
 	out := map[string][]string{}
-	for _, tp := range slices.Concat(tapes, forks) {
+	for _, tp := range all {
 		out[tp.Name()] = saidIn(t, tp)
 	}
 	return out

@@ -22,16 +22,12 @@ func (p *purge) findOthers() error {
 	for _, t := range p.members {
 		own[t.name] = true
 	}
-	tapes, err := p.s.Tapes(p.ctx)
-	if err != nil {
-		return err
-	}
-	forks, err := p.s.Forks(p.ctx)
+	all, err := p.s.tapesAndForks(p.ctx)
 	if err != nil {
 		return err
 	}
 	f := &othersFinder{p: p, known: secrets.NewKnown(slices.Collect(maps.Keys(p.mask.texts))), phases: map[gitstore.Hash]otherFound{}}
-	for _, t := range slices.Concat(tapes, forks) {
+	for _, t := range all {
 		told := slices.ContainsFunc(p.out.Others, func(o PurgedOther) bool { return o.Tape == t.rootName() }) // with its tape
 		if own[t.name] || own[t.rootName()] || told {
 			continue
@@ -154,15 +150,11 @@ func (p *purge) tellKept() error {
 	if p.r.kept > 0 {
 		p.left("in %d of the commits it stays: in the name of an author, a tape or a fork", p.r.kept)
 	}
-	tapes, err := p.s.Tapes(p.ctx)
+	all, err := p.s.tapesAndForks(p.ctx)
 	if err != nil {
 		return err
 	}
-	forks, err := p.s.Forks(p.ctx)
-	if err != nil {
-		return err
-	}
-	for _, t := range slices.Concat(tapes, forks) {
+	for _, t := range all {
 		masked := p.mask.text(t.name)
 		switch {
 		case masked == t.name:

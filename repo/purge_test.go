@@ -72,7 +72,9 @@ func textsOf(f finder, value []byte, skip func(secrets.Finding) bool) []secrets.
 
 func mustPurge(t testing.TB, tp *Tape, o PurgeOptions) Purged {
 	t.Helper()
-	o.find = leakFinder{}
+	if o.find == nil {
+		o.find = leakFinder{}
+	}
 	done, err := tp.Purge(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -40,12 +40,9 @@ func (f simFinder) Secrets([]byte, func(secrets.Finding) bool) []secrets.Secret 
 func allLines(t *testing.T, s *Store) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
-	tapes, err1 := s.Tapes(t.Context())
-	forks, err2 := s.Forks(t.Context())
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
-	for _, tp := range slices.Concat(tapes, forks) {
+	all, err := s.tapesAndForks(t.Context())
+	mustDo(t, err)
+	for _, tp := range all {
 		out[tp.Name()] = lines(entriesOf(t, tp, Query{}))
 		archives, err := tp.Archives(t.Context())
 		if err != nil {

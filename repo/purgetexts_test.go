@@ -40,11 +40,7 @@ func (k keyFinder) Secrets(value []byte, skip func(secrets.Finding) bool) []secr
 func purgeKeys(t testing.TB, tp *Tape, o PurgeOptions) Purged {
 	t.Helper()
 	o.find = keyFinder{}
-	done, err := tp.Purge(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return done
+	return mustPurge(t, tp, o)
 }
 
 // manyCopies is a workspace in which one entry tells that a text is a secret, and the text

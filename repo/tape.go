@@ -266,6 +266,16 @@ func findEntry(entries []gitstore.TreeEntry, name string) (gitstore.TreeEntry, b
 // Tapes returns the workspace's tapes, sorted by branch. Forks are not among them.
 func (s *Store) Tapes(ctx context.Context) ([]*Tape, error) { return s.tapesUnder(ctx, branchPrefix) }
 
+// tapesAndForks returns all tapes, then all forks.
+func (s *Store) tapesAndForks(ctx context.Context) ([]*Tape, error) {
+	tapes, err := s.Tapes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	forks, err := s.Forks(ctx)
+	return append(tapes, forks...), err
+}
+
 func (s *Store) tapesUnder(ctx context.Context, prefix string) ([]*Tape, error) {
 	refs, err := s.git.Refs(prefix)
 	if err != nil {
