@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"tape/internal/gitstore"
 )
@@ -37,15 +38,27 @@ func (s *Store) Fetch(ctx context.Context, remote string, o *FetchOptions) ([]Re
 		return nil, fmt.Errorf("fetch from %s: %w", remote, err)
 	}
 	defer func() { _ = unlock() }()
-	const tries = 5
 	out, err := s.fetch(ctx, remote, o)
-	for n := 1; n < tries && errors.Is(err, gitstore.ErrConflict); n++ {
-		out, err = s.fetch(ctx, remote, o) // somebody else has fetched meanwhile
+	// A git that nobody waits for any more may be at it: its tape was killed.
+	const first, longest = 10 * time.Millisecond, time.Second
+	began := time.Now()
+	for pause := first; isBeside(err) && time.Since(began) < s.wait; pause = min(2*pause, longest) {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause):
+		}
+		out, err = s.fetch(ctx, remote, o)
 	}
 	if err != nil {
 		return out, fmt.Errorf("fetch from %s: %w", remote, classify(err))
 	}
 	return out, nil
+}
+
+// isBeside reports whether a fetch failed because of another one at the same time.
+func isBeside(err error) bool {
+	return errors.Is(err, gitstore.ErrConflict) || errors.Is(err, gitstore.ErrBusy)
 }
 
 func (s *Store) fetch(ctx context.Context, remote string, o *FetchOptions) ([]RefStatus, error) {

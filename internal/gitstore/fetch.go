@@ -3,10 +3,12 @@ package gitstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,8 +25,9 @@ type Fetched struct {
 // are gone there. They must be in a namespace that nobody else writes. Their history is
 // complete before they are set.
 //
-// Errors: ErrAuth, ErrRemote, ErrHostile; ErrNotFound without a remote of that name; the
-// context's error. No temporary file and no lock is left, and refs hold an old or a new value.
+// Errors: ErrAuth, ErrRemote, ErrHostile; ErrNotFound without a remote of that name;
+// ErrConflict and ErrBusy where another fetch is at the same refs; the context's error. No
+// temporary file and no lock is left, and refs hold an old or a new value.
 func (r *Repo) Fetch(ctx context.Context, remote string, specs []RefSpec, o TransportOptions) (Fetched, error) {
 	m, err := r.approach(remote)
 	if err != nil {
@@ -163,8 +166,15 @@ func (r *Repo) gitFetch(ctx context.Context, m Remote, specs []RefSpec, o Transp
 	if errors.As(err, &failed) && failed.code == unknownOption {
 		_, err = r.runGit(ctx, gitRun{options: o}, args(nil)...)
 	}
+	if errors.As(err, &failed) && saysMoved.MatchString(failed.stderr) {
+		return fmt.Errorf("%w: %w", ErrConflict, err)
+	}
 	return classify(err)
 }
+
+// saysMoved finds in what git says a ref that was not any more what git had read.
+var saysMoved = regexp.MustCompile(
+	`(?m)cannot lock ref '[^'\n]+': (?:is at |reference already exists|reference is missing|unable to resolve reference '[^'\n]+'$)`)
 
 // settle makes durable what git has set without syncing: all at once, in packed-refs, where
 // those of a first fetch are already. Of the packs git has synced all but their names.
