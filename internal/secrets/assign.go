@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 )
 
@@ -77,8 +78,10 @@ type assigned struct {
 	from, to int
 	name     int // where its name begins
 	quoted   bool
-	env      bool // NAME=value, as in shells and env files
-	sql      bool // PASSWORD 'value'
+	env      bool   // NAME=value, as in shells and env files
+	sql      bool   // PASSWORD 'value'
+	command  bool   // a word of a shell
+	rule     string // of which it is if it is a password; "": of assignments
 }
 
 // word looks at a name that may be one of a secret, and at what follows it.
@@ -113,6 +116,9 @@ func (w *walker) word(text []byte, start, end int) {
 		}
 		return
 	}
+	if bytes.EqualFold(name, []byte("password")) && w.netrc(text, from, to) {
+		return
+	}
 	// Three letters of a blob in base64 may be the word key.
 	if len(name) < 16 || changes(name)*100 < len(name)*18 {
 		w.beside(text, to, name)
@@ -143,23 +149,27 @@ func (s *Scanner) assignment(text []byte, from, i int) (assigned, bool) {
 		return none, false
 	}
 	v := assigned{name: from}
+	literal := false // whether only one in quotes counts
 	switch c := text[i]; {
 	case c == '=' || c == ':' || (c == '?' || c == '+' || c == '!') && i+1 < len(text) && text[i+1] == '=':
 		v.env = c == '=' && i == name && isUpperName(text[from:name])
-		i++
-		for i < len(text) && (text[i] == '=' || text[i] == '>') {
+		sign := i
+		for i++; i < len(text) && (text[i] == '=' || text[i] == '>'); {
 			i++
 		}
+		literal = comparison(text[sign:i])
 	case c == '>' && from > 0 && text[from-1] == '<':
 		i++
 	case i > closed && bytes.HasPrefix(text[from:], []byte("-")): // --token value
 	case i > closed && closed == name && (c == '\'' || c == '"'):
 		v.sql = true
+	case c == ',' && isFirst(text[:from], text[name:closed]):
+		literal = true
+		i++
 	default:
 		return none, false
 	}
-	at := skipBlanks(text, i)
-	if !v.read(s, text, at) {
+	if !v.read(s, text, skipBlanks(text, i)) || literal && !v.quoted {
 		return none, false
 	}
 	// A type may stand between: name: string = "value".
@@ -169,6 +179,21 @@ func (s *Scanner) assignment(text []byte, from, i int) (assigned, bool) {
 		}
 	}
 	return v, true
+}
+
+// comparison reports whether an operator compares. A literal that a password is compared with
+// may well be the password, and public rule sets report it, too; a variable is none.
+func comparison(sign []byte) bool { return hasPrefix(sign, "==", "!=") }
+
+// isFirst reports whether a name is the first argument of a call, in quotes, by what is
+// before it and behind: define('NAME', as PHP has it, or setenv(
+func isFirst(before, behind []byte) bool {
+	quote := bytes.Trim(behind, `\`)
+	if len(quote) != 1 || !isQuote(quote[0]) || !bytes.HasSuffix(before, quote) {
+		return false
+	}
+	before, called := bytes.CutSuffix(bytes.TrimRight(before[max(0, len(before)-8):len(before)-1], `\ `), []byte("("))
+	return called && len(before) > 0 && isWord(before[len(before)-1])
 }
 
 func skipBlanks(text []byte, i int) int {
@@ -237,6 +262,8 @@ func (v *assigned) stops(s *Scanner, quote byte) *set {
 		return s.quotes[quote]
 	case v.env:
 		return s.blank
+	case v.command:
+		return s.shell
 	}
 	return s.stop
 }
@@ -252,9 +279,11 @@ func (w *walker) judge(text []byte, v assigned, name []byte, k strength) {
 		return // RULE:FINGERPRINT, as meta lists what was found
 	}
 	switch {
+	case k == weak && isAuth(name) && w.s.isLogin(value):
+		w.loose(text, v.from, v.to, ruleBasicAuth)
 	case k == strong:
 		if isPassword(value, v) && !saysNothing(value, w.s.dummies) {
-			w.loose(text, v.from, v.to, rulePassword)
+			w.loose(text, v.from, v.to, cmp.Or(v.rule, rulePassword))
 		}
 	case len(value) < 16 || !isRandom(value) || saysNothing(value, w.s.dummies) || isIdentifier(value):
 	case k == medium:
@@ -266,6 +295,11 @@ func (w *walker) judge(text []byte, v assigned, name []byte, k strength) {
 	case isDense(value):
 		w.loose(text, v.from, v.to, ruleAssigned)
 	}
+}
+
+// isAuth reports whether a name is that of credentials in base64 in the files of docker and npm.
+func isAuth(name []byte) bool {
+	return len(name) >= 4 && bytes.EqualFold(name[len(name)-4:], []byte("auth"))
 }
 
 func isRule(name []byte) bool {
@@ -286,11 +320,11 @@ func printable(v []byte) bool {
 func isPassword(value []byte, v assigned) bool {
 	a := countBytes(value)
 	switch {
-	case v.env:
+	case v.env && v.rule == "":
 		return a.letters() > 0 && (a.digits+a.strange > 0 || len(value) >= 8)
 	case a.letters() == 0 || a.digits+a.strange == 0:
 		return false
-	case v.quoted:
+	case v.quoted || v.rule != "":
 		return len(value) >= 8 || a.strange > 0
 	}
 	digits := len(value) - len(bytes.TrimRight(value, "0123456789"))

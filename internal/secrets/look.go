@@ -145,16 +145,22 @@ func (w *walker) basic(text []byte, _, end int) {
 	for to < len(text) && text[to] == '=' {
 		to++
 	}
-	plain, err := base64.StdEncoding.DecodeString(string(text[end:to]))
+	if w.s.isLogin(text[end:to]) {
+		w.hit(text, end, to, ruleBasicAuth)
+	}
+}
+
+// isLogin reports whether a value is user:password in base64.
+func (s *Scanner) isLogin(value []byte) bool {
+	plain, err := base64.StdEncoding.DecodeString(string(value))
 	if err != nil {
-		return
+		return false
 	}
 	user, password, ok := bytes.Cut(plain, []byte(":"))
-	if !ok || len(user)+len(password) < 8 || len(password) < 4 || !printable(plain) || bytes.Equal(user, password) || bytes.EqualFold(user, []byte("aladdin")) ||
-		saysNothing(password, w.s.dummies) {
-		return // Aladdin is in the standard, and so in many places
+	if !ok || len(user)+len(password) < 8 || len(password) < 4 || !printable(plain) || bytes.Equal(user, password) || bytes.EqualFold(user, []byte("aladdin")) {
+		return false // Aladdin is in the standard, and so in many places
 	}
-	w.hit(text, end, to, ruleBasicAuth)
+	return !saysNothing(password, s.dummies)
 }
 
 // bearer finds the token behind the word Bearer.

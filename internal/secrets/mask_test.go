@@ -173,7 +173,8 @@ func FuzzMask(f *testing.F) {
 // other text.
 func TestManyCandidates(t *testing.T) {
 	s := New()
-	for _, unit := range []string{"key ", "token=", "eyJ.", "-----BEGIN PRIVATE KEY-----", "https://a:b", "sk-ant-", "password\"", "[redacted:", "Basic QUJD", "secret_", "discord MTAA"} {
+	for _, unit := range []string{"key ", "token=", "eyJ.", "-----BEGIN PRIVATE KEY-----", "https://a:b", "sk-ant-", "password\"", "[redacted:", "Basic QUJD", "secret_", "discord MTAA",
+		"curl -u ", "curl -u a:b ", "curl '", "curl \"\n", "curl -u\\", "sshpass -p ", "machine a login b password ", "login password ", `auth":"`, `"auth":"QUJD",`, "f('password','"} {
 		s.Text([]byte(strings.Repeat(unit, testkit.Size(128<<10, 2<<20, 2<<20)/len(unit))))
 	}
 	tokens := strings.Repeat("ghp_"+made(testkit.Random(t), alnums, 36)+" ", testkit.Size(2000, 20_000, 20_000))

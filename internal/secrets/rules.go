@@ -8,6 +8,8 @@ const (
 	ruleBasicAuth   = "basic-auth"
 	ruleBearer      = "bearer-token"
 	rulePassword    = "password-assignment"
+	ruleCommand     = "command-password"
+	ruleNetrc       = "netrc-password"
 	ruleAssigned    = "secret-assignment"
 	ruleEntropy     = "high-entropy"
 	ruleAWSSecret   = "aws-secret-key"
@@ -33,9 +35,11 @@ func table() []ruleShapes {
 		{Rule{rulePrivateKey, "Private key (PEM, OpenSSH, PGP)"}, nil},
 		{Rule{ruleJWT, "JSON Web Token"}, nil},
 		{Rule{ruleURLPassword, "Password in a URL or connection string"}, nil},
-		{Rule{ruleBasicAuth, "HTTP Basic credentials"}, nil},
+		{Rule{ruleBasicAuth, "HTTP Basic credentials, also as docker and npm store them"}, nil},
 		{Rule{ruleBearer, "HTTP bearer token"}, nil},
 		{Rule{rulePassword, "Assigned password"}, nil},
+		{Rule{ruleCommand, "Password that a command is given (curl, sshpass)"}, nil},
+		{Rule{ruleNetrc, "Password in a netrc file"}, nil},
 		{Rule{ruleAssigned, "Assigned secret, token or key"}, nil},
 		{Rule{ruleEntropy, "Random string that the text calls a secret"}, nil},
 	}...)
@@ -179,6 +183,8 @@ func allTriggers(alphabets map[byte]*set) []trigger {
 		trigger{literal: "-us", look: (*walker).mailchimp},
 		trigger{literal: ".atlasv1.", look: (*walker).terraform},
 		trigger{literal: "discord", look: (*walker).discord},
+		trigger{literal: "curl", look: (*walker).curl},
+		trigger{literal: "sshpass", look: (*walker).sshpass},
 	)
 	for _, word := range []string{"pass", "pwd", "secret", "token", "key", "auth", "bearer", "credential"} {
 		out = append(out, trigger{literal: word, look: (*walker).word})

@@ -57,9 +57,9 @@ type Scanner struct {
 	digit, hex, alnum, base64, url64, escaped *set
 	azure, bearer, random                     *set // what client secrets, bearer tokens and other random strings are made of
 
-	// What ends a value that is assigned: in quotes, in an env file, elsewhere.
-	quotes      map[byte]*set
-	blank, stop *set
+	// What ends a value that is assigned: in quotes, in an env file, in a command, elsewhere.
+	quotes             map[byte]*set
+	blank, shell, stop *set
 }
 
 // New returns a Scanner.
@@ -69,7 +69,7 @@ func New() *Scanner {
 		digit: known['d'], hex: known['x'], alnum: known['a'], base64: known['b'], url64: known['w'], escaped: known['%'],
 		azure: setOf("0-9", "a-z", "A-Z", "_~.-"), bearer: setOf("0-9", "a-z", "A-Z", "_~.+/=-"), random: known['z'],
 		quotes: map[byte]*set{'"': setOf("\"\n\r"), '\'': setOf("'\n\r"), '`': setOf("`\n\r")},
-		blank:  setOf("\x00-\x20", "\\"), stop: setOf("\x00-\x20", "\\\"'`,;&<>()[]{}|"),
+		blank:  setOf("\x00-\x20", "\\"), shell: setOf("\x00-\x20", "\\\"'`;|<>()"), stop: setOf("\x00-\x20", "\\\"'`,;&<>()[]{}|"),
 	}
 	words := make([]string, len(s.triggers))
 	for i, t := range s.triggers {

@@ -17,6 +17,7 @@ type walker struct {
 	hits    []hit
 	words   int      // how many words that secrets are called by were met
 	named   int      // where the last name that was looked at ends
+	command int      // and the last command of curl
 	decoded [][]byte // by level of JSON in strings
 }
 
@@ -213,7 +214,7 @@ func rawOffset(body []byte, n int) int {
 
 // text looks at one decoded text. Its spots are in the text's coordinates.
 func (w *walker) text(text, assigned []byte) {
-	w.hits, w.named = w.hits[:0], 0
+	w.hits, w.named, w.command = w.hits[:0], 0, 0
 	if bytes.IndexByte(text, esc) >= 0 {
 		text = withoutColours(text)
 	}

@@ -1,0 +1,184 @@
+package secrets
+
+import "bytes"
+
+// Passwords that commands are given, and those of the files where commands find them.
+
+// given looks at what its place calls the password of a user.
+func (w *walker) given(text []byte, v assigned, user []byte, rule string) {
+	if bytes.EqualFold(user, text[v.from:v.to]) || bytes.EqualFold(user, []byte("anonymous")) || bytes.EqualFold(user, []byte("ftp")) {
+		return // the same as the user is a sample, and everybody gives an address behind anonymous
+	}
+	v.rule = rule
+	if v.command && v.to < len(text) && text[v.to] != '\'' {
+		v.quoted = false // a shell fills in what is in double quotes
+	}
+	w.judge(text, v, nil, strong)
+}
+
+// curl finds the passwords behind the options of a command that take user:password.
+func (w *walker) curl(text []byte, start, end int) {
+	const longest = 4 << 10 // bytes of a command
+	if bytes.HasPrefix(text[end:], []byte(".exe")) {
+		end += len(".exe")
+	}
+	if start < w.command || !begins(text, start) || end < len(text) && (isWord(text[end]) || text[end] == '-' || text[end] == '.') {
+		return
+	}
+	limit := min(len(text), end+longest)
+	i := end
+	for i < limit && !endsCommand(text, i) {
+		c, before := text[i], text[i-1]
+		i++
+		switch {
+		case c == '-' && (before <= ' ' || isQuote(before)):
+			if at := userOption(text, i-1); at > 0 {
+				i = max(i, w.userPassword(text, at))
+			}
+		case isQuote(c) && (before <= ' ' || before == '=') && (i == limit || text[i] != '-'):
+			if n := bytes.IndexByte(text[i:limit], c); n >= 0 {
+				i += n + 1
+			}
+		}
+	}
+	w.command = i
+}
+
+// endsCommand reports whether a command of a shell ends at i: at the end of a line that is not
+// continued, also where that is written \n, or at a sign with a blank behind it.
+func endsCommand(text []byte, i int) bool {
+	switch text[i] {
+	case '\n':
+		before := bytes.TrimRight(text[max(0, i-4):i], " \r")
+		return len(before) == 0 || bytes.IndexByte([]byte("\\`^"), before[len(before)-1]) < 0
+	case '\\':
+		return i+1 < len(text) && text[i+1] == 'n' && text[i-1] != '\\'
+	case ';', '|', '&':
+		return i+1 < len(text) && text[i+1] <= ' '
+	}
+	return false
+}
+
+// userOption returns where the value begins of an option of curl that takes user:password,
+// or -1 if that at i is none. Short ones may have others before them: -sSu.
+func userOption(text []byte, i int) int {
+	for _, long := range []string{"--user", "--proxy-user"} {
+		if rest := text[i:]; bytes.HasPrefix(rest, []byte(long)) && len(rest) > len(long) {
+			if c := rest[len(long)]; c == '=' || c == '\\' || c <= ' ' || isQuote(c) {
+				return nextWord(text, i+len(long))
+			}
+			return -1
+		}
+	}
+	for i++; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == 'u' || c == 'U':
+			return nextWord(text, i+1)
+		case bytes.IndexByte([]byte("sSkLvifgG#0146"), c) < 0: // those that take no value
+			return -1
+		}
+	}
+	return -1
+}
+
+// nextWord returns where the next word of a command begins, or element of a list: "-u", "x".
+func nextWord(text []byte, i int) int {
+	for i < len(text) && (text[i] == '\\' || isQuote(text[i]) && i+1 < len(text) && bytes.IndexByte([]byte(" ,"), text[i+1]) >= 0) {
+		i++
+	}
+	if i < len(text) && (text[i] == '=' || text[i] == ',') {
+		i++
+	}
+	return skipBlanks(text, i)
+}
+
+// userPassword looks at the password of user:password at i, and returns where that ends.
+func (w *walker) userPassword(text []byte, i int) int {
+	v := assigned{name: i, command: true}
+	v.read(w.s, text, i)
+	user, _, ok := bytes.Cut(text[v.from:v.to], []byte(":"))
+	if !ok {
+		return v.to
+	}
+	if v.from += len(user) + 1; v.from == v.to && !v.quoted && v.to < len(text) && isQuote(text[v.to]) {
+		v.read(w.s, text, v.to) // user:'password'
+	}
+	if v.to > v.from {
+		w.given(text, v, user, ruleCommand)
+	}
+	return v.to
+}
+
+// sshpass finds the password that is its option -p.
+func (w *walker) sshpass(text []byte, start, end int) {
+	const option = "-p"
+	i := skipBlanks(text, end)
+	if !begins(text, start) || i == end || !bytes.HasPrefix(text[i:], []byte(option)) {
+		return
+	}
+	v := assigned{name: start, command: true}
+	if v.read(w.s, text, skipBlanks(text, i+len(option))) {
+		w.given(text, v, nil, ruleCommand)
+	}
+}
+
+// netrc looks at what is behind the word password at text[from:to], and reports whether the
+// word is one of a netrc file: what is before it, on that line or others, is machine and a
+// host, or default, and the user's name.
+func (w *walker) netrc(text []byte, from, to int) bool {
+	const pairs, reach = 4, 256 // machine and host; port, login, account and what these are
+	at := skipBlanks(text, to)
+	if at == to || at == len(text) || !bytes.Contains(text[max(0, from-reach):from], []byte("login")) {
+		return false
+	}
+	var user, host, key []byte
+	for range pairs {
+		host, from = wordBefore(text, from)
+		key, from = wordBefore(text, from)
+		switch {
+		case user != nil && (endsInWord(host, "default") || endsInWord(key, "machine")):
+			v := assigned{name: to, env: true}
+			if v.read(w.s, text, at) {
+				w.given(text, v, user, ruleNetrc)
+			}
+			return true
+		case string(key) == "login":
+			user = host
+		case string(key) != "account" && string(key) != "port":
+			return false
+		}
+	}
+	return false
+}
+
+// wordBefore returns the word that ends before i, up to white space, also where that is
+// written \n, and where it begins.
+func wordBefore(text []byte, i int) (word []byte, at int) {
+	const longest = 256
+	least := max(0, i-longest)
+	for i > least && space(text, i-1) > 0 {
+		i -= space(text, i-1)
+	}
+	to := i
+	for i > least && space(text, i-1) == 0 {
+		i--
+	}
+	return text[i:to], i
+}
+
+// space returns of how many bytes the white space is that ends with the byte at i.
+func space(text []byte, i int) int {
+	switch {
+	case text[i] <= ' ':
+		return 1
+	case i > 0 && text[i-1] == '\\' && (text[i] == 'n' || text[i] == 'r' || text[i] == 't'):
+		return 2
+	}
+	return 0
+}
+
+// endsInWord reports whether a text is a word, or ends in it behind a sign.
+func endsInWord(text []byte, word string) bool {
+	rest, ok := bytes.CutSuffix(text, []byte(word))
+	return ok && (len(rest) == 0 || !isWord(rest[len(rest)-1]))
+}

@@ -1,0 +1,53 @@
+package secrets
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"tape/internal/jsonl"
+	"tape/internal/testkit"
+)
+
+// TestPlacesOfPasswords: of a command or a file that has a password at a place of its own,
+// that is masked alone, and it has the same fingerprint however it is written there.
+func TestPlacesOfPasswords(t *testing.T) {
+	s, rng := New(), testkit.Random(t)
+	word := "Tr0ub4dor&" + made(rng, digits, 2) + "q"
+	login := base64.StdEncoding.EncodeToString([]byte("jonas:" + word))
+	of := map[string]string{} // fingerprints by rule and secret
+	for _, c := range []struct{ before, secret, after string }{
+		{"curl -u jonas:", word, " https://git.internal"}, {"curl -ujonas:", word, ""}, {"curl -u 'jonas:", word, "' x"}, {`curl --user "jonas:`, word, `" x`},
+		{"`curl -u jonas:", word, "`"}, {"$(curl --proxy-user=jonas:", word, ")"}, {"curl -u jonas:", word, "|jq"}, {"curl -u jonas:", word, "; ls"}, {`curl -u jonas:'`, word, `'`},
+		{`"curl -u \"jonas:`, word, `\" x"`}, {"curl -u jonas:", word, `\nls`}, {"curl -u a: -U jonas:", word, " x"}, {"curl -X GET \\\n --user jonas:", word, " \\\n x"},
+		{"sshpass -p ", word, " ssh host"}, {"sshpass -p'", word, "' ssh host"},
+		{"machine git.internal login jonas password ", word, ""}, {"machine a\n\tlogin jonas\n\tpassword ", word, "\nmachine b\n\tlogin c\n"}, {`echo "default login jonas password `, word, `" > f`},
+		{"docker: \"auths\": {\"a\": {\"auth\": \"", login, "\"}}"}, {`docker: \"auths\": {\"a\": {\"auth\": \"`, login, `\"}}`}, {"Authorization: Basic ", login, ""},
+		{"define('DB_PASSWORD', '", word, "');"}, {`setenv(\"DB_PASSWORD\", \"`, word, `\", 1)`}, {`if password == "`, word, `" {`},
+	} {
+		text := c.before + c.secret + c.after
+		out, found := s.Mask(jsonl.AppendString(nil, text), nil)
+		if len(found) != 1 {
+			t.Errorf("found %q in %q", rulesOf(found), text)
+			continue
+		}
+		if want := string(jsonl.AppendString(nil, c.before+found[0].Mark()+c.after)); string(out) != want {
+			t.Errorf("masked %s, want %s", out, want)
+		}
+		if key := found[0].Rule + " " + c.secret; of[key] == "" {
+			of[key] = found[0].Fingerprint
+		} else if of[key] != found[0].Fingerprint {
+			t.Errorf("another fingerprint in %q", text)
+		}
+	}
+	if len(of) != 4 {
+		t.Errorf("%d secrets, want one of a command, a netrc file, a header and an assignment each", len(of))
+	}
+	// A token with a shape is that, wherever it stands.
+	token := "ghp_" + made(rng, alnums, 36)
+	for _, text := range []string{"curl -u jonas:" + token, "sshpass -p " + token, "machine a login b password " + token, "define('TOKEN', '" + token + "')"} {
+		if found := rulesOf(s.Text([]byte(text))); strings.Join(found, " ") != "github-token" {
+			t.Errorf("found %q in %q", found, text)
+		}
+	}
+}
