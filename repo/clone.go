@@ -111,6 +111,9 @@ func (c *cloning) run(ctx context.Context) (_ *Store, err error) {
 // makeRoom makes the folder for the clone, beside where it will be, and returns the
 // topmost that had to be made.
 func (c *cloning) makeRoom() (string, error) {
+	if err := c.takeBack(); err != nil {
+		return "", err
+	}
 	names, err := dirNames(c.dir)
 	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, clonePrefix) })
 	if err == nil && len(names) > 0 {
@@ -182,12 +185,45 @@ func (c *cloning) moveIn() error {
 		return err
 	}
 	names = append(slices.DeleteFunc(names, func(name string) bool { return name == gitDirName }), gitDirName)
-	for _, name := range names {
+	for i, name := range names {
 		if err := d.Rename(filepath.Join(c.tmp, name), filepath.Join(c.dir, name)); err != nil {
+			for _, moved := range names[:i] {
+				_ = os.RemoveAll(filepath.Join(c.dir, moved))
+			}
 			return err
 		}
 	}
 	return errors.Join(d.Remove(c.tmp), d.SyncDir(c.dir))
+}
+
+// takeBack removes what a clone has moved in that was cut off then: .git is still beside it.
+func (c *cloning) takeBack() error {
+	moved, _ := dirNames(c.dir)
+	made := slices.IndexFunc(moved, func(name string) bool { return strings.HasPrefix(name, clonePrefix) })
+	if made < 0 {
+		return nil
+	}
+	tmp := moved[made]
+	moved = slices.Delete(moved, made, made+1)
+	left, err := dirNames(filepath.Join(c.dir, tmp))
+	if err != nil || !slices.Contains(left, gitDirName) {
+		return nil //nolint:nilerr // it is somebody else's
+	}
+	for _, name := range moved {
+		ours := name == anchorsDir || name == tapeFile || name == configFile
+		if !ours || slices.Contains(left, name) {
+			return nil // somebody else's
+		}
+	}
+	if len(moved) == 0 {
+		return nil // it may be under way
+	}
+	for _, name := range append(moved, tmp) {
+		if err := c.o.fs.RemoveAll(filepath.Join(c.dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // adopt makes the tapes and forks of what was fetched, with their tags.

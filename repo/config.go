@@ -59,7 +59,7 @@ type Config struct {
 	unknown map[string]json.RawMessage // members of a newer program, kept
 }
 
-// ConfigKeys are the settings that Store.Setting and Store.SetSetting know.
+// configKeys are the settings that Store.Setting and Store.SetSetting know.
 var configKeys = []string{"tape", "commit", "max_line", "redact", "allow_secret"}
 
 // ConfigKeys returns the names of all settings.

@@ -72,3 +72,23 @@ func TestMergeAfterAFastForward(t *testing.T) {
 	wantTags(t, m)
 	wantClean(t, s.Dir())
 }
+
+// Tags that a fork has left which was closed are not those of the next one of its name.
+func TestForkAgainBesideLeftTags(t *testing.T) {
+	s := testStore(t, nil)
+	m := openTape(t, s, "main")
+	x := mustFork(t, m, "x", "")
+	mustAppend(t, x, Message("user", "x"))
+	mustHandoff(t, x, "step")
+	mustCheckpoint(t, x)
+	tag := x.tagRef("002_step")
+	h, err := s.git.Ref(tag)
+	mustDo(t, err)
+	mustMerge(t, x, nil)
+	runGit(t, s.Dir(), "update-ref", tag, h.String()) // as if it was cut off there
+	x = mustFork(t, m, "x", "")
+	verified(t, s.Dir())
+	mustAppend(t, x, Message("user", "again"))
+	mustHandoff(t, x, "again")
+	verified(t, s.Dir())
+}

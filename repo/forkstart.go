@@ -141,6 +141,10 @@ func (w *writer) start(ctx context.Context, parent *Tape, head gitstore.Hash, id
 	if err := batch.Flush(ctx); err != nil {
 		return err
 	}
+	// What a fork of that name has left when it was closed would be taken for this one's.
+	if err := w.t.pruneTags(ctx, nil); err != nil {
+		return err
+	}
 	return w.replace(ctx, next, gitstore.ZeroHash, gitstore.Worktree{}, false)
 }
 

@@ -192,7 +192,7 @@ func TestHostileMemory(t *testing.T) {
 		s := seen(t, dir)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		err := s.checkIncoming(t.Context(), incoming{Ref: k.Ref, New: mustHash(t, hostile.Refs(t, dir)[k.Ref])})
+		err := s.newIncomingCheck(t.Context()).check(incoming{Ref: k.Ref, New: mustHash(t, hostile.Refs(t, dir)[k.Ref])})
 		runtime.ReadMemStats(&after)
 		if err == nil {
 			t.Errorf("%s is not refused", k.Name)
@@ -227,11 +227,11 @@ func TestIncomingContinues(t *testing.T) {
 	s := seen(t, good)
 	head := mustHash(t, hostile.Refs(t, good)["refs/heads/tape/main"])
 	for at := head; ; {
-		if err := s.checkIncoming(t.Context(), incoming{Ref: "refs/heads/tape/main", Old: at, New: head}); err != nil {
+		if err := s.newIncomingCheck(t.Context()).check(incoming{Ref: "refs/heads/tape/main", Old: at, New: head}); err != nil {
 			t.Errorf("from %s: %v", at, err)
 		}
 		if at != head {
-			err := s.checkIncoming(t.Context(), incoming{Ref: "refs/heads/tape/main", Old: head, New: at})
+			err := s.newIncomingCheck(t.Context()).check(incoming{Ref: "refs/heads/tape/main", Old: head, New: at})
 			wantIs(t, err, ErrConflict)
 		}
 		c, err := s.git.Commit(at)

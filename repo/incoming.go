@@ -29,13 +29,6 @@ type incoming struct {
 	New gitstore.Hash // what it holds now
 }
 
-// checkIncoming reports why a ref of a remote may not be used, or nil. The error is
-// ErrRefused, or ErrConflict where the remote's history was rewritten. For more than one
-// ref an incomingCheck does less work.
-func (s *Store) checkIncoming(ctx context.Context, in incoming) error {
-	return s.newIncomingCheck(ctx).check(in)
-}
-
 // incomingCheck checks the refs of a remote. It looks at each commit once, so tapes are
 // best shown before forks, and both before tags, those that have not changed as well: all
 // that they hold is known then.
@@ -69,7 +62,8 @@ func (s *Store) newIncomingCheck(ctx context.Context) *incomingCheck {
 		tapes: map[string]*incomingTape{}, heads: map[string]gitstore.Hash{}}
 }
 
-// check checks one ref; see [Store.checkIncoming].
+// check reports why a ref of a remote may not be used, or nil. The error is ErrRefused, or
+// ErrConflict where the remote's history was rewritten.
 func (c *incomingCheck) check(in incoming) error {
 	n, err := parseIncoming(in.Ref)
 	if err != nil {

@@ -177,6 +177,9 @@ func (j *joining) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := t.pruneTags(ctx, nil); err != nil { // of one of that name that is gone
+		return err
+	}
 	// Tags without a tape harm nobody if this is cut off, a tape without its tags is broken.
 	if err := t.takeTags(ctx, j.remote, j.theirs); err != nil {
 		return err

@@ -145,6 +145,9 @@ func (c *purgeCheck) phases(was, is gitstore.Hash) (bool, error) {
 	}
 	for i, a := range others[0] {
 		b := others[1][i]
+		if a.Mode != b.Mode {
+			return false, nil
+		}
 		compare := c.foreign
 		if a.Name == anchorFile && b.Name == anchorFile {
 			compare = func(a, b gitstore.TreeEntry) (bool, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"tape/internal/gitstore"
 	"tape/internal/secrets"
@@ -18,9 +17,6 @@ func (p *pushing) planAll(ctx context.Context, tapes []*Tape) error {
 			return noFingerprint(fingerprint)
 		}
 	}
-	// For this scan; what is remembered is decided when it has found nothing else.
-	defer func(was []string) { p.s.config.Allowed = was }(p.s.config.Allowed)
-	p.s.config.Allowed = slices.Concat(p.s.config.Allowed, p.o.Allow)
 	for _, t := range tapes {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -42,6 +38,7 @@ func (p *pushing) scan(ctx context.Context, t *Tape, sends []send) error {
 	c := p.scans[t.Parent()]
 	if c == nil {
 		c = p.s.newSecretScan()
+		c.allow = p.o.Allow // it is remembered when nothing else was found
 	}
 	p.scans[t.name] = c
 	c.know(p.has[t.branch])

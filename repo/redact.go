@@ -71,22 +71,26 @@ func (c *Config) allows(f secrets.Finding) bool { return slices.Contains(c.Allow
 // AllowSecret remembers, durably, that what has a fingerprint is no secret: neither a push
 // nor the setting redact stops at it from now on.
 func (s *Store) AllowSecret(fingerprint string) error {
-	if slices.Contains(s.config.Allowed, fingerprint) {
-		return nil
-	}
 	if !secrets.IsFingerprint(fingerprint) {
 		return noFingerprint(fingerprint)
 	}
-	return s.SetSetting("allow_secret", strings.Join(append(slices.Clone(s.config.Allowed), fingerprint), listSeparator))
+	return s.changeConfig(func(c *Config) error {
+		if !slices.Contains(c.Allowed, fingerprint) {
+			c.Allowed = append(c.Allowed, fingerprint)
+		}
+		return nil
+	})
 }
 
 // DisallowSecret takes AllowSecret back. ErrNotFound if the fingerprint is not allowed.
 func (s *Store) DisallowSecret(fingerprint string) error {
-	if !slices.Contains(s.config.Allowed, fingerprint) {
-		return notFound("tape config allow_secret lists those that are", "the fingerprint %q is not allowed", fingerprint)
-	}
-	left := slices.DeleteFunc(slices.Clone(s.config.Allowed), func(f string) bool { return f == fingerprint })
-	return s.SetSetting("allow_secret", strings.Join(left, listSeparator))
+	return s.changeConfig(func(c *Config) error {
+		if !slices.Contains(c.Allowed, fingerprint) {
+			return notFound("tape config allow_secret lists those that are", "the fingerprint %q is not allowed", fingerprint)
+		}
+		c.Allowed = slices.DeleteFunc(c.Allowed, func(f string) bool { return f == fingerprint })
+		return nil
+	})
 }
 
 // parseFingerprints reads a list, with commas or spaces.

@@ -170,3 +170,14 @@ func TestRedactedListGrows(t *testing.T) {
 		}
 	}
 }
+
+// Two that have the workspace open: what the one sets, the other does not take back.
+func TestSettingsTwice(t *testing.T) {
+	s := testStore(t, nil)
+	other := reopen(t, s.Dir())
+	mustDo(t, s.SetSetting("commit", "turn"))
+	mustDo(t, other.AllowSecret("0123456789abcdef"))
+	if got, err := reopen(t, s.Dir()).Setting("commit"); err != nil || got != "turn" {
+		t.Errorf("commit is %q now, %v", got, err)
+	}
+}

@@ -144,7 +144,7 @@ func fullRef(short string) string {
 	return "refs/" + short
 }
 
-// known returns what refs of one of the two kinds hold, by the names that the remote has for them.
+// knownRefs returns what refs of one of the two kinds hold, by the names that the remote has for them.
 func (s *Store) knownRefs(prefix string) (map[string]gitstore.Hash, error) {
 	refs, err := s.git.Refs(prefix)
 	if err != nil {

@@ -81,6 +81,7 @@ type secretScan struct {
 	known map[gitstore.Hash]bool // commits and tags that the other side has, as far as is known
 	open  []gitstore.Hash        // those of them before which is more that it has
 	seen  map[gitstore.Hash]bool // commits and tags that were looked through
+	allow []string               // fingerprints that pass besides those of the settings
 }
 
 func (s *Store) newSecretScan() *secretScan {
@@ -124,11 +125,11 @@ func (c *secretScan) look(ctx context.Context, tape string, tips []gitstore.Hash
 	if err := group.Wait(); err != nil {
 		return nil, classify(err)
 	}
-	return c.s.secretsOf(tape, slices.Concat(found...)), nil
+	return c.secretsOf(tape, slices.Concat(found...)), nil
 }
 
 // secretsOf sorts what was found, leaves what is allowed, and everything once.
-func (s *Store) secretsOf(tape string, all []scanned) []SecretFinding {
+func (c *secretScan) secretsOf(tape string, all []scanned) []SecretFinding {
 	slices.SortStableFunc(all, func(a, b scanned) int { return a.job - b.job })
 	type place struct {
 		entry       int64
@@ -140,7 +141,7 @@ func (s *Store) secretsOf(tape string, all []scanned) []SecretFinding {
 	var out []SecretFinding
 	for _, messages := range []bool{false, true} {
 		for _, f := range all {
-			if f.message != messages || s.config.allows(f.Finding) || f.message && inEntry[f.Fingerprint] {
+			if f.message != messages || c.s.config.allows(f.Finding) || slices.Contains(c.allow, f.Fingerprint) || f.message && inEntry[f.Fingerprint] {
 				continue
 			}
 			at := place{f.entry, "", f.Fingerprint}

@@ -80,15 +80,28 @@ func (s *Store) Setting(key string) (string, error) { return s.config.get(key) }
 
 // SetSetting changes one setting, durably.
 func (s *Store) SetSetting(key, value string) error {
-	c := s.config
-	if err := c.set(key, value); err != nil {
+	return s.changeConfig(func(c *Config) error { return c.set(key, value) })
+}
+
+// changeConfig changes the settings as they are now: another process may have changed some
+// since they were read here.
+func (s *Store) changeConfig(change func(c *Config) error) error {
+	unlock, err := s.lockPrivate(context.Background(), "config.lock")
+	if err != nil {
 		return err
 	}
-	if err := c.save(s.fs, s.dir); err != nil {
-		return err
+	c, err := loadConfig(s.dir)
+	if err == nil {
+		c.scanner = s.config.scanner
+		err = change(&c)
 	}
-	s.config = c
-	return nil
+	if err == nil {
+		err = c.save(s.fs, s.dir)
+	}
+	if err == nil {
+		s.config = c
+	}
+	return errors.Join(err, unlock())
 }
 
 // Open opens the workspace in dir. It returns ErrNotFound when there is none.

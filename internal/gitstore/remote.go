@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -125,9 +126,14 @@ func (r *Repo) RemoveRemote(ctx context.Context, name string) error {
 	if err := CheckRemoteName(name); err != nil {
 		return err
 	}
-	if err := r.editFile(ctx, r.configPath(), func(old []byte) ([]byte, error) { return withoutRemote(old, name) }); err != nil {
+	raw, err := os.ReadFile(r.configPath())
+	if err == nil {
+		_, err = withoutRemote(raw, name)
+	}
+	if err != nil {
 		return fmt.Errorf("remove remote %q: %w", name, err)
 	}
+	// First the refs: cut off in between, the remote is still there, and can be removed again.
 	var updates []RefUpdate
 	for _, prefix := range []string{"refs/remotes/" + name + "/", RemoteRefs(name), FetchedRefs(name)} {
 		if err := r.removeSymbolic(ctx, prefix+"HEAD"); err != nil {
@@ -141,7 +147,11 @@ func (r *Repo) RemoveRemote(ctx context.Context, name string) error {
 			updates = append(updates, RefUpdate{Name: ref.Name, Old: ref.Hash, Who: transportWho})
 		}
 	}
-	if err := r.UpdateRefs(ctx, updates); err != nil {
+	err = r.UpdateRefs(ctx, updates)
+	if err == nil {
+		err = r.editFile(ctx, r.configPath(), func(old []byte) ([]byte, error) { return withoutRemote(old, name) })
+	}
+	if err != nil {
 		return fmt.Errorf("remove remote %q: %w", name, err)
 	}
 	return nil

@@ -34,9 +34,8 @@ type Scanner struct {
 	base int64 // offset in the input of buf[0]
 	err  error // of r, returned once the buffer is used up
 
-	line       int
-	offset     int64
-	terminated bool
+	line   int
+	offset int64
 }
 
 // Sizes of the buffer, in bytes, and reads without data before giving up.
@@ -88,12 +87,9 @@ func (s *Scanner) Line() int { return s.line }
 // Offset returns where in the input that line starts, in bytes from 0.
 func (s *Scanner) Offset() int64 { return s.offset }
 
-// Terminated reports whether that line ended in '\n'.
-func (s *Scanner) Terminated() bool { return s.terminated }
-
 // take returns the line of n bytes at pos and moves behind it.
 func (s *Scanner) take(n int, terminated bool) ([]byte, error) {
-	s.begin(terminated)
+	s.begin()
 	line := s.buf[s.pos : s.pos+n : s.pos+n]
 	s.pos += n
 	if terminated {
@@ -109,19 +105,17 @@ func (s *Scanner) take(n int, terminated bool) ([]byte, error) {
 }
 
 // begin notes that the line at pos is the current one.
-func (s *Scanner) begin(terminated bool) {
+func (s *Scanner) begin() {
 	s.line++
 	s.offset = s.base + int64(s.pos)
-	s.terminated = terminated
 }
 
 // skip drops the line at pos, which is too long, without keeping it.
 func (s *Scanner) skip() ([]byte, error) {
-	s.begin(false)
+	s.begin()
 	for {
 		if n := bytes.IndexByte(s.buf[s.pos:s.end], '\n'); n >= 0 {
 			s.pos += n + 1
-			s.terminated = true
 			break
 		}
 		s.pos = s.end

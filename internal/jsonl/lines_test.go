@@ -34,7 +34,7 @@ func scanned(t *testing.T, r io.Reader, limit int) []string {
 		case err != nil:
 			t.Fatal(err)
 		}
-		got = append(got, strconv.Itoa(s.Line())+"@"+strconv.FormatInt(s.Offset(), 10)+" "+strconv.FormatBool(s.Terminated())+" "+string(line))
+		got = append(got, strconv.Itoa(s.Line())+"@"+strconv.FormatInt(s.Offset(), 10)+" "+string(line))
 	}
 }
 
@@ -45,12 +45,11 @@ func modelled(src []byte, limit int) (want []string) {
 		if len(line) == 0 {
 			break
 		}
-		terminated := bytes.HasSuffix(line, []byte{'\n'})
 		text := trimEnd(line)
 		if len(text) > limit {
 			text = []byte("TOO LONG")
 		}
-		want = append(want, strconv.Itoa(i+1)+"@"+strconv.Itoa(offset)+" "+strconv.FormatBool(terminated)+" "+string(text))
+		want = append(want, strconv.Itoa(i+1)+"@"+strconv.Itoa(offset)+" "+string(text))
 		offset += len(line)
 	}
 	return want

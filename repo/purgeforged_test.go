@@ -1,0 +1,147 @@
+package repo
+
+import (
+	"strings"
+	"testing"
+
+	"tape/internal/gitstore"
+)
+
+// forgedHistory makes a history anew with each of its own commits changed, the oldest first.
+func forgedHistory(t *testing.T, s *Store, tip gitstore.Hash, change func(n int, c *gitstore.Commit)) gitstore.Hash {
+	t.Helper()
+	chain, err := s.firstParents(t.Context(), tip)
+	mustDo(t, err)
+	batch := s.git.NewBatch()
+	var last gitstore.Hash
+	for n := range chain {
+		c, err := s.git.Commit(chain[len(chain)-1-n])
+		mustDo(t, err)
+		if n > 0 {
+			c.Parents[0] = last
+		}
+		change(n, &c)
+		last = batch.Put(gitstore.KindCommit, gitstore.EncodeCommit(c))
+	}
+	mustDo(t, batch.Flush(t.Context()))
+	return last
+}
+
+// changedTree gives a tree in which the lines of ls-tree -r are others.
+func changedTree(t *testing.T, s *Store, tree gitstore.Hash, change func(lines []string) []string) gitstore.Hash {
+	t.Helper()
+	index := t.TempDir() + "/index"
+	t.Setenv("GIT_INDEX_FILE", index)
+	lines := change(strings.Split(runGit(t, s.Dir(), "ls-tree", "-r", tree.String()), "\n"))
+	for _, line := range lines {
+		info, path, _ := strings.Cut(line, "\t")
+		f := strings.Fields(info)
+		runGit(t, s.Dir(), "update-index", "--add", "--cacheinfo", f[0]+","+f[2]+","+path)
+	}
+	h, err := gitstore.ParseHash(runGit(t, s.Dir(), "write-tree"))
+	mustDo(t, err)
+	return h
+}
+
+// A purge changes texts and nothing else: neither who made a commit and when, nor its message
+// or trailers, its parents, modes, names, or the number of files and lines.
+func TestCheckPurgedElse(t *testing.T) {
+	m, _, next := purgedCopy(t, PurgeOptions{Rules: []string{AllRules}})
+	s := m.store
+	head := headOf(t, m)
+	trees := func(change func(lines []string) []string) func(n int, c *gitstore.Commit) {
+		return func(n int, c *gitstore.Commit) {
+			if n == 1 { // the handoff; what is behind it has another tree, which does not matter
+				c.Tree = changedTree(t, s, c.Tree, change)
+			}
+		}
+	}
+	at := func(n int, change func(c *gitstore.Commit)) func(int, *gitstore.Commit) {
+		return func(i int, c *gitstore.Commit) {
+			if i == n {
+				change(c)
+			}
+		}
+	}
+	empty := gitstore.HashObject(gitstore.KindBlob, nil)
+	runGit(t, s.Dir(), "hash-object", "-w", "/dev/null")
+	forgeries := map[string]func(n int, c *gitstore.Commit){
+		"author":         at(1, func(c *gitstore.Commit) { c.Author.Name = "Somebody Else" }),
+		"committer date": at(1, func(c *gitstore.Commit) { c.Committer.When = c.Committer.When.Add(1e9) }),
+		"subject": at(0, func(c *gitstore.Commit) {
+			_, rest, _ := strings.Cut(c.Message, "\n")
+			c.Message = "another\n" + rest
+		}),
+		"another trailer": at(0, func(c *gitstore.Commit) { c.Message = strings.TrimRight(c.Message, "\n") + "\nTape-Else: x\n" }),
+		"no trailer": at(0, func(c *gitstore.Commit) {
+			lines := strings.Split(strings.TrimRight(c.Message, "\n"), "\n")
+			c.Message = strings.Join(lines[:len(lines)-1], "\n") + "\n"
+		}),
+		"trailer's key": at(0, func(c *gitstore.Commit) { c.Message = strings.Replace(c.Message, "Tape-Name:", "Tape-Nome:", 1) }),
+		"trailer's value": at(0, func(c *gitstore.Commit) {
+			c.Message = strings.Replace(c.Message, "Tape-Name: main", "Tape-Name: nain", 1)
+		}),
+		"merge's parent": func(_ int, c *gitstore.Commit) {
+			if len(c.Parents) > 1 {
+				c.Parents = c.Parents[:1]
+			}
+		},
+		"mode": trees(func(lines []string) []string {
+			lines[0] = strings.Replace(lines[0], "100644", "100755", 1)
+			return lines
+		}),
+		"a file more": trees(func(lines []string) []string { return append(lines, "100644 blob "+empty.String()+"\tzzz") }),
+		"a file less": trees(func(lines []string) []string {
+			for i, l := range lines {
+				if strings.HasSuffix(l, "messages.jsonl") {
+					return append(lines[:i:i], lines[i+1:]...)
+				}
+			}
+			return nil
+		}),
+		"tape.json": trees(func(lines []string) []string {
+			for i, l := range lines {
+				if strings.HasSuffix(l, "\ttape.json") {
+					lines[i] = "100644 blob " + empty.String() + "\ttape.json"
+				}
+			}
+			return lines
+		}),
+		"number of a phase": trees(func(lines []string) []string {
+			for i, l := range lines {
+				lines[i] = strings.Replace(l, "anchors/002_", "anchors/003_", 1)
+			}
+			return lines
+		}),
+		"lines": trees(func(lines []string) []string {
+			for i, l := range lines {
+				if strings.HasSuffix(l, "messages.jsonl") {
+					lines[i] = "100644 blob " + empty.String() + "\t" + strings.SplitN(l, "\t", 2)[1]
+				}
+			}
+			return lines
+		}),
+		"a line more": trees(func(lines []string) []string {
+			for i, l := range lines {
+				if info, path, _ := strings.Cut(l, "\t"); strings.HasSuffix(path, "messages.jsonl") {
+					raw, err := s.git.Blob(mustHash(t, strings.Fields(info)[2]))
+					mustDo(t, err)
+					file := t.TempDir() + "/f"
+					writeFile(t, file, append(raw, `{"id":9,"kind":"message","payload":{},"meta":{},"date":"2026-01-01T00:00:00+00:00"}`+"\n"...))
+					lines[i] = "100644 blob " + runGit(t, s.Dir(), "hash-object", "-w", file) + "\t" + path
+				}
+			}
+			return lines
+		}),
+		"nothing": func(int, *gitstore.Commit) {},
+	}
+	for name, change := range forgeries {
+		forged := forgedHistory(t, s, next, change)
+		if want := name == "nothing"; (forged == next) != want {
+			t.Fatalf("%s: is it forged? %v", name, forged != next)
+		}
+		if _, ok, err := m.checkPurged(t.Context(), head, forged); ok != (name == "nothing") {
+			t.Errorf("%s: ok %v, %v", name, ok, err)
+		}
+	}
+}
