@@ -16,7 +16,8 @@ import (
 	"tape/repo"
 )
 
-// hookPerm is the mode of a script: for its owner only, as all files of a workspace.
+// hookPerm is the mode of a script: for its owner only, as all files of a workspace, and in a
+// repository that others push to for them, too.
 const hookPerm fs.FileMode = 0o700
 
 // Report says what is in a repository's folder of hooks.
@@ -115,7 +116,7 @@ func newInstaller(gitDir string, hooks []hook) (*installer, error) {
 		return nil, err
 	}
 	dir, own := g.HooksDir()
-	return &installer{dir: dir, outside: !own, usual: filepath.Join(g.GitDir(), "hooks"), hooks: hooks}, nil
+	return &installer{fs: disk.Like(filepath.Join(g.GitDir(), "objects")), dir: dir, outside: !own, usual: filepath.Join(g.GitDir(), "hooks"), hooks: hooks}, nil
 }
 
 // report reads what is there.

@@ -197,15 +197,19 @@ func TestServer(t *testing.T) {
 	if _, err := InstallServer(ctx, dir); !errors.Is(err, repo.ErrNotFound) {
 		t.Errorf("no repository: %v", err)
 	}
-	git(t, dir, "init", "-q", "--bare", "a.git")
+	git(t, dir, "init", "-q", "--bare", "--shared=group", "a.git")
 	git(t, dir, "init", "-q", "b")
 	for name, want := range map[string]string{"a.git": "a.git/hooks/pre-receive", "b": "b/.git/hooks/pre-receive"} {
 		r, err := InstallServer(ctx, filepath.Join(dir, name))
 		if err != nil || !reflect.DeepEqual(r.Installed, []string{"pre-receive"}) {
 			t.Errorf("%s: %+v %v", name, r, err)
 		}
-		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(want))); err != nil {
-			t.Error(err)
+		st, err := os.Stat(filepath.Join(dir, filepath.FromSlash(want)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "a.git" && st.Mode().Perm()&0o050 != 0o050 && os.PathSeparator == '/' {
+			t.Errorf("%s has the mode %v: for others who push it is no hook", want, st.Mode())
 		}
 		if r, err = UninstallServer(ctx, filepath.Join(dir, name)); err != nil || len(r.Installed) > 0 || len(r.Changed) != 1 {
 			t.Errorf("%s: %+v %v", name, r, err)

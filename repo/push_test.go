@@ -3,7 +3,9 @@ package repo
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -174,5 +176,60 @@ func TestPushTwice(t *testing.T) {
 			})
 		}
 		wg.Wait()
+	}
+}
+
+// TestPushToShared: what a push adds to a repository that others may use is for them, too,
+// in files as in folders; what is in a private one stays private.
+func TestPushToShared(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("permissions of group and others are not those of Unix here")
+	}
+	for _, c := range []struct {
+		shared                   string
+		inFolder, inFile, nobody fs.FileMode // what group and others may do with all, and what not
+	}{
+		{"all", 0o075, 0o044, 0o002},
+		{"group", 0o070, 0o040, 0o002},
+		{"0600", 0, 0, 0o077},
+	} {
+		for _, builtin := range []bool{false, true} {
+			t.Run(fmt.Sprint(c.shared, " builtin ", builtin), func(t *testing.T) {
+				remote := filepath.Join(t.TempDir(), "remote.git")
+				runGit(t, t.TempDir(), "init", "-q", "--bare", "--shared="+c.shared, remote)
+				s := testStore(t, nil)
+				mustDo(t, s.AddRemote(t.Context(), "origin", remote))
+				mustHandoff(t, openTape(t, s, "main"), "second")
+				o := &PushOptions{RemoteOptions: RemoteOptions{Builtin: builtin}}
+				mustPush(t, s, o)
+				mustAppend(t, openTape(t, s, "main"), Message("user", "more"))
+				mustHandoff(t, openTape(t, s, "main"), "third")
+				mustPush(t, s, o)
+				mustDo(t, filepath.WalkDir(remote, func(path string, e fs.DirEntry, err error) error {
+					if err != nil {
+						return err
+					}
+					rel, _ := filepath.Rel(remote, path)
+					if rel == "config" || rel == "description" || strings.HasPrefix(rel, "hooks") || strings.HasPrefix(rel, "info") {
+						return nil // as git made it
+					}
+					st, err := e.Info()
+					if err != nil {
+						return err
+					}
+					got, want := st.Mode().Perm(), c.inFile
+					switch {
+					case e.IsDir():
+						want = c.inFolder
+					case want != 0 && got&0o200 != 0: // what is written to
+						want |= 0o020
+					}
+					if got&want != want || got&c.nobody != 0 {
+						t.Errorf("%s has the mode %v", rel, got)
+					}
+					return nil
+				}))
+			})
+		}
 	}
 }

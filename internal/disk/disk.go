@@ -32,8 +32,8 @@ const (
 	OpMkdir    Op = "mkdir"
 )
 
-// DirPerm and FilePerm are the modes of everything the program creates: recorded
-// sessions hold what people and agents said, and are nobody else's business.
+// DirPerm and FilePerm are the modes of everything the program creates in a workspace:
+// recorded sessions hold what people and agents said, and are nobody else's business.
 const (
 	DirPerm  fs.FileMode = 0o700
 	FilePerm fs.FileMode = 0o600
@@ -46,7 +46,35 @@ type FS struct {
 	// disk would do.
 	Fault func(op Op, path string) error
 
+	// shared has the permissions of group and others that what is created gets, too.
+	shared fs.FileMode
+
 	later *deferred // nil: what is to be durable is made so at once
+}
+
+// Like returns an FS that creates files and folders for those who may use a folder that is
+// there: in a repository that several people push to, what one of them adds is for all.
+func Like(dir string) *FS {
+	st, err := os.Stat(dir)
+	if err != nil {
+		return nil
+	}
+	return &FS{shared: st.Mode() & (0o077 | fs.ModeSetgid)}
+}
+
+// mode adds to permissions of the owner's what group and others get.
+func (d *FS) mode(perm fs.FileMode) fs.FileMode {
+	if d == nil || d.shared.Perm() == 0 {
+		return perm
+	}
+	more := d.shared.Perm()
+	if perm&0o200 == 0 {
+		more &^= 0o022
+	}
+	if perm&0o100 == 0 {
+		more &^= 0o011
+	}
+	return perm | more
 }
 
 func (d *FS) fault(op Op, path string) error {
@@ -76,7 +104,11 @@ func (d *FS) OpenFile(path string, flag int, perm fs.FileMode) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{File: f, fs: d}, nil
+	out := &File{File: f, fs: d}
+	if flag&os.O_CREATE != 0 && perm&0o200 != 0 && d.mode(perm) != perm {
+		_ = out.Chmod(perm) // not if it was there, and is somebody else's
+	}
+	return out, nil
 }
 
 // CreateTemp creates a file with a fresh name in dir, as os.CreateTemp does.
@@ -90,6 +122,9 @@ func (d *FS) CreateTemp(dir, pattern string) (*File, error) {
 	}
 	return &File{File: f, fs: d}, nil
 }
+
+// Chmod sets the owner's permissions, and those that group and others get with them.
+func (f *File) Chmod(perm fs.FileMode) error { return f.File.Chmod(f.fs.mode(perm)) }
 
 // Write writes p at the file's position.
 func (f *File) Write(p []byte) (int, error) {
@@ -164,7 +199,10 @@ func (d *FS) Mkdir(path string) error {
 	if err := d.fault(OpMkdir, path); err != nil {
 		return err
 	}
-	return os.Mkdir(path, DirPerm)
+	if err := os.Mkdir(path, DirPerm); err != nil || d.mode(DirPerm) == DirPerm {
+		return err
+	}
+	return os.Chmod(path, d.mode(DirPerm)|d.shared&fs.ModeSetgid)
 }
 
 // MkdirAll creates a folder and its parents, and makes each new name durable.
@@ -220,6 +258,11 @@ func (d *FS) WriteFile(path string, data []byte) (err error) {
 	}()
 	if _, err := tmp.Write(data); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if d.mode(FilePerm) != FilePerm {
+		if err := tmp.Chmod(FilePerm); err != nil {
+			return err
+		}
 	}
 	if err := tmp.Sync(); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)

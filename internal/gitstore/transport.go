@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tape/internal/disk"
 )
 
 // Why a remote was not to be talked to. The message has what the remote, or git, said.
@@ -116,7 +118,7 @@ func openLocal(dir string) (*Repo, error) {
 		if st, err := os.Stat(filepath.Join(gitDir, "objects")); err != nil || !st.IsDir() {
 			continue
 		}
-		r, err := Open(gitDir, nil)
+		r, err := Open(gitDir, &Options{FS: disk.Like(filepath.Join(gitDir, "objects"))})
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrRemote, err)
 		}
