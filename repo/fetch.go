@@ -176,7 +176,7 @@ func (s *Store) accept(ctx context.Context, remote string, o *FetchOptions) ([]R
 		return nil, nil
 	}
 	a := &acceptance{s: s, remote: remote, o: o, fetched: fetched, accepted: accepted,
-		bad: checkNames(slices.Collect(maps.Keys(fetched))), check: s.newIncomingCheck(ctx)}
+		bad: checkNames(slices.Collect(maps.Keys(fetched))), refused: map[string]bool{}, check: s.newIncomingCheck(ctx)}
 	for ref, h := range accepted {
 		if _, ok := fetched[ref]; ok {
 			continue
@@ -231,7 +231,7 @@ type acceptance struct {
 	bad               map[string]error // names that cannot be used
 	check             *incomingCheck
 	updates, forget   []gitstore.RefUpdate
-	refused           []string // slugs of branches, with a slash, of which nothing is used
+	refused           map[string]bool // slugs of tapes and forks of which nothing is used
 	out               []RefStatus
 }
 
@@ -239,15 +239,19 @@ func (a *acceptance) set(ref string, old, next gitstore.Hash) {
 	a.updates = append(a.updates, gitstore.RefUpdate{Name: acceptedRefs(a.remote) + innerRef(ref), Old: old, New: next, Message: "tape: fetch"})
 }
 
+// leaveOut forgets what was fetched of a ref.
+func (a *acceptance) leaveOut(in incoming) {
+	a.forget = append(a.forget, gitstore.RefUpdate{Name: fetchedRefs(a.remote) + innerRef(in.Ref), Old: in.New})
+}
+
 // look decides about one ref.
 func (a *acceptance) look(ctx context.Context, ref string) error {
 	in := incoming{Ref: ref, Old: a.accepted[ref], New: a.fetched[ref]}
 	err := a.bad[ref]
 	if err == nil {
-		for _, slug := range a.refused {
-			if strings.HasPrefix(ref, tagPrefix+slug) || strings.HasPrefix(ref, forkPrefix+slug) {
-				return nil // not without its tape
-			}
+		if a.isOfRefused(in) { // nothing of it is to be named here: it may be what was purged
+			a.leaveOut(in)
+			return nil
 		}
 		if in.Old, err = a.before(ctx, in); err == nil {
 			err = a.check.check(in)
@@ -260,7 +264,7 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 		return ctxErr
 	}
 	if err != nil && (a.isOfMerged(in) || a.isOfNone(in)) {
-		a.forget = append(a.forget, gitstore.RefUpdate{Name: fetchedRefs(a.remote) + innerRef(ref), Old: in.New})
+		a.leaveOut(in)
 		return nil
 	}
 	status := RefStatus{Tape: a.nameOf(ref), Ref: ref, Status: RefFastForward}
@@ -268,9 +272,9 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 	switch {
 	case err != nil:
 		status.Status, status.Err = RefRejected, err
-		a.forget = append(a.forget, gitstore.RefUpdate{Name: fetchedRefs(a.remote) + innerRef(ref), Old: in.New})
+		a.leaveOut(in)
 		if slug, ok := strings.CutPrefix(ref, branchPrefix); ok && in.Old.IsZero() {
-			a.refused = append(a.refused, slug+"/")
+			a.refused[slug] = true
 		}
 		a.out = append(a.out, status)
 		return nil

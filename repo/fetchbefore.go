@@ -82,6 +82,34 @@ func (a *acceptance) isOfMerged(in incoming) bool {
 	return err == nil && merged
 }
 
+// isOfRefused reports whether a ref is of a tape or fork of which nothing is used: the tag of
+// a handoff in it, a fork of it, or what is of that.
+func (a *acceptance) isOfRefused(in incoming) bool {
+	if len(a.refused) == 0 || strings.HasPrefix(in.Ref, branchPrefix) {
+		return false
+	}
+	if n, _, err := cutIncoming(in.Ref); err == nil && n.kind == kindArchive {
+		return false // it stands for itself
+	}
+	if a.check.small(in.New, in.Ref, largeCommit, "") != nil {
+		return false // which is told of it
+	}
+	at, err := a.s.git.Peel(in.New)
+	if err == nil {
+		_, err = a.check.commit(at)
+	}
+	if err != nil {
+		return false
+	}
+	name, err := a.s.nameAt(at)
+	for ok := err == nil && name != ""; ok; name, _, ok = cutFork(name) {
+		if a.refused[tapeSlug(name)] {
+			return true
+		}
+	}
+	return false
+}
+
 // isOfNone reports whether a ref is the tag of a handoff in a tape or fork that the remote
 // does not have: it is of no use without.
 func (a *acceptance) isOfNone(in incoming) bool {
@@ -118,7 +146,7 @@ func (a *acceptance) beforePurge(ctx context.Context, in incoming) (gitstore.Has
 	case err != nil || old.IsZero():
 		return in.Old, nil //nolint:nilerr // then it is a history that was rewritten
 	case !a.o.Purges:
-		a.refused = append(a.refused, strings.TrimPrefix(strings.TrimPrefix(in.Ref, branchPrefix), forkPrefix)+"/")
+		a.refused[t.slug] = true
 		return in.Old, conflict("tape pull --purge takes it out here, too, for good",
 			"%q was purged at %s: %s changed", t.name, a.remote, countEntries(int64(len(ids))))
 	}

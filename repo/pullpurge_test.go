@@ -225,3 +225,55 @@ func saidInAll(t *testing.T, s *Store) map[string][]string {
 	}
 	return out
 }
+
+// TestPullBeforeReplaced pulls after a purge while the remote still has what it was before: no
+// ref names any of that, not of forks and their handoffs either, and once it is replaced all
+// is well.
+func TestPullBeforeReplaced(t *testing.T) {
+	secret := testSecret("4")
+	ada := testStore(t, nil)
+	remote := published(t, ada, false)
+	mustDo(t, joined(t.Context(), ada))
+	m := openTape(t, ada, "main")
+	mustAppend(t, m, Message("user", "the key is "+secret))
+	mustHandoff(t, m, "leaked")
+	x := mustFork(t, m, "x", "")
+	mustAppend(t, x, Message("user", "of x"))
+	mustHandoff(t, x, "of x")
+	y := mustFork(t, x, "y", "")
+	mustHandoff(t, y, "of y")
+	_, err := ada.Push(t.Context(), "origin", &PushOptions{Forks: true})
+	var stopped *SecretsError
+	if !errors.As(err, &stopped) {
+		t.Fatalf("the push says %v", err)
+	}
+	mustPush(t, ada, &PushOptions{Forks: true, Allow: []string{stopped.Findings[0].Fingerprint}})
+	mustDo(t, ada.DisallowSecret(stopped.Findings[0].Fingerprint))
+	_, err = m.Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}})
+	mustDo(t, err)
+	for range 2 {
+		statuses, err := ada.Fetch(t.Context(), "origin", nil)
+		mustDo(t, err)
+		if len(statuses) != 1 || statuses[0].Tape != "main" || statuses[0].Status != RefRejected {
+			t.Errorf("the fetch says %+v", statuses)
+		}
+		if strings.Contains(runGit(t, ada.Dir(), "log", "-p", "--all", "--no-textconv"), secret) {
+			t.Error("refs name what was purged")
+		}
+	}
+	runGit(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", "refs/heads/*", "refs/tags/anchor/*")
+	for _, status := range mustFetch(t, ada) {
+		mustDo(t, status.Err)
+	}
+	mustDo(t, joinAll(t.Context(), ada))
+	bob := mustClone(t, remoteGone(t, remote))
+	wantNowhere(t, bob.Dir(), secret)
+	healthy(t, ada.Dir())
+}
+
+func mustFetch(t *testing.T, s *Store) []RefStatus {
+	t.Helper()
+	done, err := s.Fetch(t.Context(), "origin", nil)
+	mustDo(t, err)
+	return done
+}
