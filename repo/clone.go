@@ -20,7 +20,7 @@ type CloneOptions struct {
 	Options
 	RemoteOptions
 	Remote string // what the remote is called; "" means origin
-	Tape   string // which tape is checked out; "" means the one that the remote's HEAD names
+	Tape   string // which tape or fork is the current one; "" means the tape that the remote's HEAD names
 }
 
 // Cloned tells what a clone has brought.
@@ -276,20 +276,26 @@ func (c *cloning) noTapes(ctx context.Context, s *Store) error {
 	return notFound("to share tapes there: tape init, tape remote add origin "+shellWord(gitstore.MaskURL(c.url))+", tape push", "%s", others)
 }
 
-// checkOut writes the working tree of the workspace: of the tape that was asked for, or
-// what the remote's HEAD names, or main, or the first. A remote without tapes gives a
-// workspace with a first tape of its own.
+// checkOut writes the working tree of the workspace: of the tape that was asked for, or that
+// a fork is of which was, or what the remote's HEAD names, or main, or the first. A remote
+// without tapes gives a workspace with a first tape of its own.
 func (c *cloning) checkOut(ctx context.Context, s *Store, head string) error {
 	tapes, err := s.Tapes(ctx)
 	if err != nil {
 		return err
 	}
-	if len(tapes) == 0 && c.o.Tape == "" {
+	asked, current := c.o.Tape, c.o.Tape
+	if f := s.forkHandle(asked); f != nil {
+		if _, err := s.git.Ref(f.branch); err == nil {
+			asked = f.rootName()
+		}
+	}
+	if len(tapes) == 0 && asked == "" {
 		s.firstGitSetup(ctx)
 		_, err := s.firstTape(ctx, DefaultTape)
 		return err
 	}
-	if head == "" && c.o.Tape == "" && len(tapes) > 1 {
+	if head == "" && asked == "" && len(tapes) > 1 {
 		// Git does not tell it with what it fetches.
 		if _, head, err = s.git.LsRemote(ctx, c.o.Remote, nil, c.o.transport()); err != nil {
 			return err
@@ -297,17 +303,17 @@ func (c *cloning) checkOut(ctx context.Context, s *Store, head string) error {
 	}
 	var t *Tape
 	for _, want := range []func(t *Tape) bool{
-		func(t *Tape) bool { return t.name == c.o.Tape },
-		func(t *Tape) bool { return t.branch == head && c.o.Tape == "" },
-		func(t *Tape) bool { return t.name == DefaultTape && c.o.Tape == "" },
-		func(*Tape) bool { return c.o.Tape == "" },
+		func(t *Tape) bool { return t.name == asked },
+		func(t *Tape) bool { return t.branch == head && asked == "" },
+		func(t *Tape) bool { return t.name == DefaultTape && asked == "" },
+		func(*Tape) bool { return asked == "" },
 	} {
 		if i := slices.IndexFunc(tapes, want); i >= 0 && t == nil {
 			t = tapes[i]
 		}
 	}
 	if t == nil {
-		return notFound("leave out --tape, and tape tapes lists them", "there is no tape %q", c.o.Tape)
+		return notFound("leave out --tape, and tape tapes lists them", "there is no tape %q", current)
 	}
 	if err := s.git.SetHead(ctx, s.git.GitDir(), t.branch); err != nil {
 		return err
@@ -330,5 +336,5 @@ func (c *cloning) checkOut(ctx context.Context, s *Store, head string) error {
 	if err := errors.Join(err, lock.Unlock()); err != nil {
 		return err
 	}
-	return s.SetSetting("tape", t.name)
+	return s.SetSetting("tape", cmp.Or(current, t.name))
 }

@@ -53,7 +53,7 @@ func (c *incomingCheck) small(h gitstore.Hash, what string, limit int64, hint st
 func (c *incomingCheck) file(h gitstore.Hash, where string, limit int64) ([]byte, error) {
 	hint := ""
 	if limit > smallFile {
-		hint = "lines may be longer after: tape config max_line BYTES"
+		hint = "lines may be longer after: tape config max_line BYTES; instead of a clone: tape init, that, tape remote add, tape pull"
 	}
 	if err := c.small(h, where, limit, hint); err != nil {
 		return nil, err

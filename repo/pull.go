@@ -255,6 +255,9 @@ func (j *joining) strange(ctx context.Context, w *writer) error {
 	if len(forks) > 0 {
 		hint = "first merge or discard its forks\n" + hint
 	}
+	if archives, err := j.t.Archives(ctx); err == nil && len(archives) > 0 {
+		hint = "if it was reset here: tape --tape " + name + " restore latest brings back what it was, then tape pull\n" + hint
+	}
 	return conflict(hint, "%q was begun both here and at %s, and the two have nothing in common", j.t.name, j.remote)
 }
 

@@ -274,6 +274,9 @@ func (p *pushing) planClosed(ctx context.Context, t *Tape) error {
 			continue
 		}
 		for _, tag := range under(p.there.Refs, tagPrefix+x.t.slug+"/") {
+			if !p.has[branchPrefix+x.t.slug].IsZero() {
+				break // they are of a tape that is called so there
+			}
 			x.refs = append(x.refs, gitstore.PushRef{Name: tag.Name, Old: tag.Hash, Lease: true})
 		}
 		p.sends = append(p.sends, x)

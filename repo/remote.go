@@ -94,6 +94,9 @@ func (s *Store) AddRemote(ctx context.Context, name, url string) error {
 	if errors.Is(err, gitstore.ErrExists) {
 		return conflict("tape remote list shows its address; give the new one another name, or take that one away: tape remote remove "+shellWord(name), "there is a remote %q already", name)
 	}
+	if errors.Is(err, gitstore.ErrNested) {
+		return conflict("give it a name without a slash", "%v", err)
+	}
 	return classify(err)
 }
 

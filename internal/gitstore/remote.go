@@ -13,8 +13,12 @@ import (
 	"strings"
 )
 
-// ErrExists says that there is a remote of that name already.
-var ErrExists = errors.New("exists already")
+// Why a remote is not added: there is one of that name already, or one whose refs would be in
+// the folder of its own.
+var (
+	ErrExists = errors.New("exists already")
+	ErrNested = errors.New("is called like a folder above or below another remote")
+)
 
 // Remote is another repository that git's configuration gives a name.
 type Remote struct {
@@ -74,8 +78,8 @@ func (r *Repo) Remotes() ([]Remote, error) {
 }
 
 // AddRemote names another repository in git's configuration, so that a plain git fetch
-// works, too. A path is made absolute. Errors: ErrExists, wrapped; one that says what is
-// wrong with the name or the address.
+// works, too. A path is made absolute. Errors: ErrExists and ErrNested, wrapped; one that says
+// what is wrong with the name or the address.
 func (r *Repo) AddRemote(ctx context.Context, name, address string) error {
 	if err := CheckRemoteName(name); err != nil {
 		return err
@@ -99,6 +103,9 @@ func (r *Repo) AddRemote(ctx context.Context, name, address string) error {
 		if slices.ContainsFunc(before, func(e configEntry) bool { return e.section == "remote" && e.subsection == name }) {
 			return nil, ErrExists
 		}
+		if slices.ContainsFunc(before, func(e configEntry) bool { return e.section == "remote" && areNested(e.subsection, name) }) {
+			return nil, ErrNested
+		}
 		next := slices.Clone(old)
 		if len(next) > 0 && next[len(next)-1] != '\n' {
 			next = append(next, '\n')
@@ -117,6 +124,11 @@ func (r *Repo) AddRemote(ctx context.Context, name, address string) error {
 		return fmt.Errorf("add remote %q: %w", name, err)
 	}
 	return nil
+}
+
+// areNested reports whether the refs of one name would be in the folder of the other's.
+func areNested(a, b string) bool {
+	return strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
 }
 
 // RemoveRemote takes a remote out of git's configuration, and the refs that hold what was
