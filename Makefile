@@ -25,7 +25,7 @@ CROSS     ?= windows/amd64
 # What is compiled to be looked at only need not be fast.
 QUICK     := '-gcflags=all=-N -l'
 
-TEST_TIMEOUT ?= 8m
+TEST_TIMEOUT ?= 12m
 TESTFLAGS    ?=
 BENCHFLAGS   ?=
 FUZZTIME     ?= 30s

@@ -90,23 +90,21 @@ func TestCloneCutOff(t *testing.T) {
 	s := testStore(t, nil)
 	remote := shared(t, s)
 	mustPush(t, s, nil)
-	for n := 1; ; n++ {
-		dir := filepath.Join(t.TempDir(), "ws")
+	clone := func(n int) (dir string, f *faulty, err error) {
+		dir, f = filepath.Join(t.TempDir(), "ws"), &faulty{n: n, gap: 1}
 		mustDo(t, os.Mkdir(dir, 0o700))
-		f := &faulty{n: n, gap: 1}
-		_, _, err := Clone(t.Context(), remote, dir, &CloneOptions{Options: Options{Now: testkit.Clock, fs: &disk.FS{Fault: f.fault}}})
-		if !f.hit() {
-			mustDo(t, err)
-			break
-		}
-		if isWorkspace(dir) {
-			break // whole
+		_, _, err = Clone(t.Context(), remote, dir, &CloneOptions{Options: Options{Now: testkit.Clock, fs: &disk.FS{Fault: f.fault}}})
+		return dir, f, err
+	}
+	_, whole, err := clone(1 << 30)
+	mustDo(t, err)
+	for n := whole.seen; n > max(0, whole.seen-testkit.Size(15, 30, 1000)); n-- { // it is moved in at the end
+		dir, f, err := clone(n)
+		if err == nil || isWorkspace(dir) {
+			continue // whole
 		}
 		if _, _, err := Clone(t.Context(), remote, dir, nil); err != nil {
 			t.Errorf("operation %d (%s) failed, and the next clone says %v", n, f.log[0], err)
-		}
-		if t.Failed() {
-			break
 		}
 	}
 }
