@@ -18,7 +18,7 @@ func TestKnownSpellings(t *testing.T) {
 	rng := testkit.Random(t)
 	for _, secret := range []Secret{
 		{"aws-access-key", "0123456789abcdef", "AK" + "IA" + made(rng, upper, 16)},
-		{"password", "0123456789abcdee", `p"<&/\` + made(rng, alnums, 6) + "é😀\n%"},
+		{"password", "0123456789abcdee", `p"<&/\` + made(rng, alnums, 5) + "Qé😀\n%"},
 	} {
 		k := NewKnown([]Secret{secret})
 		mark := Finding{Rule: secret.Rule, Fingerprint: secret.Fingerprint}.Mark()
