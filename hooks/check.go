@@ -110,8 +110,8 @@ func output(ctx context.Context, args ...string) (string, error) {
 // PrePush refuses, with repo.ErrConflict, a push that would rewrite what a remote has of
 // a tape or fork, move an anchor's tag, delete a tape, or give a secret away, by whatever
 // ref. in is what git tells its pre-push hook: a line for each ref, with the local ref and
-// object and the remote ones. remote is the remote's name or address. The store is the workspace whose
-// repository it is; nil if it is none: then secrets are not looked for.
+// object and the remote ones. remote is the remote's name or address. The store is the
+// workspace whose repository it is; nil if it is none: then secrets are not looked for.
 func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote string, in io.Reader) error {
 	var g *gitstore.Repo
 	var refused []error

@@ -114,34 +114,46 @@ func remoteGone(t *testing.T, remote string) string {
 	return remote
 }
 
+// leaking is a workspace with a remote and a secret in its tape, from which a fork begins.
+func leaking(t *testing.T, secret string) (s *Store, remote string, m, x *Tape) {
+	t.Helper()
+	s = testStore(t, nil)
+	remote = published(t, s, false)
+	mustDo(t, joined(t.Context(), s))
+	m = openTape(t, s, "main")
+	mustAppend(t, m, Message("user", "the key is "+secret))
+	mustHandoff(t, m, "leaked")
+	return s, remote, m, mustFork(t, m, "x", "")
+}
+
+// mustPushSecret has a push stopped by a secret, and then let it through.
+func mustPushSecret(t *testing.T, s *Store) {
+	t.Helper()
+	_, err := s.Push(t.Context(), "origin", &PushOptions{Forks: true})
+	var stopped *SecretsError
+	if !errors.As(err, &stopped) {
+		t.Fatalf("the push says %v", err)
+	}
+	fingerprint := stopped.Findings[0].Fingerprint
+	mustPush(t, s, &PushOptions{Forks: true, Allow: []string{fingerprint}})
+	mustDo(t, s.DisallowSecret(fingerprint))
+}
+
 // TestSoakPullPurgeCutOff makes all disk operations of a pull that follows a purge fail from the
 // N-th on, as if it was killed there. The next pull brings it to its end, asked to or not, also
 // behind what somebody has recorded meanwhile: no entry is lost or doubled, no secret is left.
 func TestSoakPullPurgeCutOff(t *testing.T) {
 	rng := testkit.Random(t)
 	secret := testSecret("2")
-	ada := testStore(t, nil)
-	remote := published(t, ada, false)
-	mustDo(t, joined(t.Context(), ada))
-	m := openTape(t, ada, "main")
-	mustAppend(t, m, Message("user", "the key is "+secret))
-	mustHandoff(t, m, "leaked")
-	x := mustFork(t, m, "x", "")
+	ada, remote, m, x := leaking(t, secret)
 	mustAppend(t, x, Message("user", "in x "+secret))
-	_, err := ada.Push(t.Context(), "origin", &PushOptions{Forks: true})
-	var stopped *SecretsError
-	if !errors.As(err, &stopped) {
-		t.Fatalf("the push says %v", err)
-	}
-	print := stopped.Findings[0].Fingerprint
-	mustPush(t, ada, &PushOptions{Forks: true, Allow: []string{print}})
-	mustDo(t, ada.DisallowSecret(print))
+	mustPushSecret(t, ada)
 	bob := mustClone(t, remote)
 	mustAppend(t, openTape(t, bob, "main"), Message("user", "of bob"))
 	mustHandoff(t, openTape(t, bob, "main"), "bob's")
 	mustAppend(t, openTape(t, bob, "main/x"), Message("user", "of bob, in x"))
 	mustAppend(t, mustFork(t, openTape(t, bob, "main"), "y", ""), Message("user", "in y "+secret))
-	_, err = m.Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}})
+	_, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}})
 	mustDo(t, err)
 	runGit(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", "tape/main", "fork/main/x", "refs/tags/anchor/*:refs/tags/anchor/*")
 
@@ -231,25 +243,13 @@ func saidInAll(t *testing.T, s *Store) map[string][]string {
 // is well.
 func TestPullBeforeReplaced(t *testing.T) {
 	secret := testSecret("4")
-	ada := testStore(t, nil)
-	remote := published(t, ada, false)
-	mustDo(t, joined(t.Context(), ada))
-	m := openTape(t, ada, "main")
-	mustAppend(t, m, Message("user", "the key is "+secret))
-	mustHandoff(t, m, "leaked")
-	x := mustFork(t, m, "x", "")
+	ada, remote, m, x := leaking(t, secret)
 	mustAppend(t, x, Message("user", "of x"))
 	mustHandoff(t, x, "of x")
 	y := mustFork(t, x, "y", "")
 	mustHandoff(t, y, "of y")
-	_, err := ada.Push(t.Context(), "origin", &PushOptions{Forks: true})
-	var stopped *SecretsError
-	if !errors.As(err, &stopped) {
-		t.Fatalf("the push says %v", err)
-	}
-	mustPush(t, ada, &PushOptions{Forks: true, Allow: []string{stopped.Findings[0].Fingerprint}})
-	mustDo(t, ada.DisallowSecret(stopped.Findings[0].Fingerprint))
-	_, err = m.Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}})
+	mustPushSecret(t, ada)
+	_, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}})
 	mustDo(t, err)
 	for range 2 {
 		statuses, err := ada.Fetch(t.Context(), "origin", nil)

@@ -170,15 +170,18 @@ func (r *Repo) gitFetch(ctx context.Context, m Remote, specs []RefSpec, o Transp
 	if errors.As(err, &failed) && failed.code == unknownOption {
 		_, err = r.runGit(ctx, gitRun{options: o}, args(nil)...)
 	}
-	if errors.As(err, &failed) && saysMoved.MatchString(failed.stderr) {
+	if errors.As(err, &failed) && saysMoved(failed.stderr) {
 		return fmt.Errorf("%w: %w", ErrConflict, err)
 	}
 	return classify(err)
 }
 
 // saysMoved finds in what git says a ref that was not any more what git had read.
-var saysMoved = regexp.MustCompile(
-	`(?m)cannot lock ref '[^'\n]+': (?:is at |reference already exists|reference is missing|unable to resolve reference '[^'\n]+'$)`)
+func saysMoved(said string) bool {
+	// Compiled here: it is seldom needed, and each start of the program would pay for it.
+	return regexp.MustCompile(
+		`(?m)cannot lock ref '[^'\n]+': (?:is at |reference already exists|reference is missing|unable to resolve reference '[^'\n]+'$)`).MatchString(said)
+}
 
 // settle makes durable what git has set without syncing: all at once, in packed-refs, where
 // those of a first fetch are already. Of the packs git has synced all but their names.

@@ -46,10 +46,9 @@ func (r *Repo) removeLeft(locks map[string]fs.FileInfo, open []fs.FileInfo) (err
 	return err
 }
 
-var saysLocked = regexp.MustCompile(`(?m)^(?:error|fatal): .*Unable to create '([^'\n]+\.lock)': File exists`)
-
 // inTheWay finds in what git says a lock of this repository at which it stopped.
 func (r *Repo) inTheWay(said string) *heldError {
+	saysLocked := regexp.MustCompile(`(?m)^(?:error|fatal): .*Unable to create '([^'\n]+\.lock)': File exists`)
 	for _, found := range saysLocked.FindAllStringSubmatch(said, -1) {
 		if rel, err := filepath.Rel(r.gitDir, found[1]); err == nil && filepath.IsLocal(rel) {
 			return &heldError{path: found[1]}
