@@ -14,7 +14,7 @@ const (
 
 // File merges one file of a phase, for git's merge driver: ours, then the lines that
 // theirs has besides. They keep their ids, since one file does not tell which the others
-// take; whoever completes the merge (see [repo.Tape.Settle]) gives them new ones.
+// take; whoever completes the merge (see [repo.Tape.Complete]) gives them new ones.
 //
 // The error is a *repo.RewrittenError, of "ours" or "theirs", where a side does not begin
 // with the base.

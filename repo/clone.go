@@ -72,16 +72,14 @@ func (c *cloning) run(ctx context.Context) (_ *Store, err error) {
 			_ = os.RemoveAll(made)
 		}
 	}()
-	s := newStore(c.tmp, &c.o.Options)
-	s.fs = s.fs.Deferred() // nobody sees it before it is moved to its place
-	if s.git, err = s.initGit(DefaultTape); err != nil {
+	opts := c.o.Options
+	opts.fs = opts.fs.Deferred() // nobody sees it before it is moved to its place
+	s, err := create(c.tmp, DefaultTape, &opts)
+	if err != nil {
 		return nil, err
 	}
 	s.git.AssumeAlone()
 	defer s.git.KeepObjects()()
-	if s.config, err = loadConfig(c.tmp); err != nil {
-		return nil, err
-	}
 	if err := s.AddRemote(ctx, c.o.Remote, c.url); err != nil {
 		return nil, err
 	}

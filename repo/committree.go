@@ -155,7 +155,7 @@ func (tx *Tx) addFile(entries *[]gitstore.TreeEntry, folder string, c class, n i
 			return err
 		}
 		if n < tx.w.st.Tails[c].Seg && folder == tx.w.st.Folder {
-			v := &diskView{dir: tx.w.wt.Dir, sealed: tx.w.t.seals}
+			v := &diskView{dir: tx.w.wt.Dir, sealed: func() map[string]string { return tx.w.t.seals() }}
 			v.last[c] = make([]segment, tx.w.st.Tails[c].Seg)
 			if err := v.checkSealed(phase{seq: tx.w.st.Seq, folder: folder}, name, data); err != nil {
 				return err

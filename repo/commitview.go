@@ -29,39 +29,14 @@ type commitView struct {
 // commitView returns the view of a commit. The last few are kept: one call looks at the
 // same ones again and again.
 func (s *Store) commitView(h gitstore.Hash) (*commitView, error) {
-	if v := s.views.get(h); v != nil {
+	if v, ok := s.Memo(h).(*commitView); ok {
 		return v, nil
 	}
 	v, err := s.readCommit(h)
 	if err == nil {
-		s.views.put(v)
+		s.Keep(h, v)
 	}
 	return v, err
-}
-
-// viewCache holds views of commits, which never change.
-type viewCache struct {
-	mu   sync.Mutex
-	list [8]*commitView
-	next int
-}
-
-func (c *viewCache) get(h gitstore.Hash) *commitView {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, v := range c.list {
-		if v != nil && v.commit == h {
-			return v
-		}
-	}
-	return nil
-}
-
-func (c *viewCache) put(v *commitView) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.list[c.next] = v
-	c.next = (c.next + 1) % len(c.list)
 }
 
 func (s *Store) readCommit(h gitstore.Hash) (*commitView, error) {

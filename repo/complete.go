@@ -10,14 +10,14 @@ import (
 	"tape/internal/jsonl"
 )
 
-// Settle completes a merge that git made of the tape, if its newest commit is one. Every
-// other call does so, too.
-func (t *Tape) Settle(ctx context.Context) error {
+// Complete completes a merge that git made of the tape, if its newest commit is one, and
+// notes in the store that the commit counts as it is otherwise.
+func (t *Tape) Complete(ctx context.Context) error {
 	head, err := t.head()
 	if err != nil {
 		return err
 	}
-	if stretch, _, err := t.store.byGit(head); err != nil || len(stretch) == 0 {
+	if err := t.checkSettled(head); err == nil || !isUnsettled(err) {
 		return err
 	}
 	lock, err := t.lockFile(ctx)
@@ -31,7 +31,7 @@ func (t *Tape) Settle(ctx context.Context) error {
 		err = nil
 	}
 	if err == nil {
-		_, err = w.complete(ctx)
+		err = w.complete(ctx)
 	}
 	if err := errors.Join(err, lock.Unlock()); err != nil {
 		return fmt.Errorf("complete the merge into %q: %w", t.name, classify(err))
@@ -42,34 +42,35 @@ func (t *Tape) Settle(ctx context.Context) error {
 // complete completes what git has made of the branch. What is not committed follows,
 // renumbered. The commit that does it is the same wherever it is made: two who complete
 // the same merge have not gone apart.
-func (w *writer) complete(ctx context.Context) (done bool, err error) {
+func (w *writer) complete(ctx context.Context) error {
 	t, s := w.t, w.t.store
-	if stretch, _, err := s.byGit(w.head); err != nil || len(stretch) == 0 {
-		return false, err
-	}
 	batch := s.git.NewBatch()
 	defer batch.Discard()
 	m, err := t.made(ctx, w.head, batch.Put)
-	if err != nil || !m.raw {
-		return false, err
+	if err != nil {
+		return err
+	}
+	if !m.raw {
+		s.noteSettled(w.head)
+		return nil
 	}
 	loose, err := w.looseLines(m.good)
 	if err != nil {
-		return false, err
+		return err
 	}
 	plan, last, err := t.putCompletion(batch, m, w.head)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if len(loose) > 0 {
 		if plan, err = w.putLoose(ctx, batch, m.b, plan.hash, last, loose); err != nil {
-			return false, err
+			return err
 		}
 	}
 	if err := batch.Flush(ctx); err != nil {
-		return false, err
+		return err
 	}
-	return true, w.replace(ctx, plan, w.head, w.wt, w.wt.Dir != "")
+	return w.replace(ctx, plan, w.head, w.wt, w.wt.Dir != "")
 }
 
 // putCompletion stores the commit that completes what git has made of a branch. It returns

@@ -163,7 +163,7 @@ func (w *writer) planMerge(ctx context.Context, batch *gitstore.Batch, theirs gi
 	if err != nil {
 		return plannedCommit{}, err
 	}
-	m, err := t.sidesOf(side{w.head, ours, loose}, theirs, "")
+	m, err := t.sidesOf(side{head: w.head, view: ours, more: loose}, theirs, "")
 	if err != nil {
 		return plannedCommit{}, err
 	}

@@ -272,7 +272,7 @@ func TestDamageUndone(t *testing.T) {
 	d := newDamaged(t)
 	d.edit(t, openPhase+"messages.jsonl", func(all [][]byte) [][]byte { return all[:1] })
 	remove(t, d.file(openPhase+"events.jsonl"))
-	_, err := d.Append(t.Context(), nil, Message("user", "x"))
+	_, err := d.Tape.Append(t.Context(), nil, Message("user", "x"))
 	wantIs(t, err, ErrCorrupt)
 	if hint := Hint(err); !strings.Contains(hint, "restore -- "+strings.TrimSuffix(openPhase, "/")) {
 		t.Errorf("the hint is %q", hint)

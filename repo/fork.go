@@ -223,7 +223,11 @@ func (t *Tape) startsHere(c gitstore.Commit) (int64, bool) {
 func (t *Tape) handMadeBase(head gitstore.Hash) (forkBase, error) {
 	parent, err := t.store.Tape(context.Background(), t.Parent())
 	if errors.Is(err, ErrNotFound) {
-		return t.baseAt(t.store.firstCommit(head))
+		first, err := t.store.firstCommit(head)
+		if err != nil {
+			return forkBase{}, err
+		}
+		return t.baseAt(first)
 	}
 	if err != nil {
 		return forkBase{}, err
@@ -232,14 +236,15 @@ func (t *Tape) handMadeBase(head gitstore.Hash) (forkBase, error) {
 	if err != nil {
 		return forkBase{}, err
 	}
-	return t.baseAt(t.store.commonCommit(at, head))
-}
-
-// baseAt is the base of a fork that begins with a commit of its parent.
-func (t *Tape) baseAt(h gitstore.Hash, err error) (forkBase, error) {
+	common, err := t.store.commonCommit(at, head)
 	if err != nil {
 		return forkBase{}, err
 	}
+	return t.baseAt(common)
+}
+
+// baseAt is the base of a fork that begins with a commit of its parent.
+func (t *Tape) baseAt(h gitstore.Hash) (forkBase, error) {
 	id, err := t.store.lastOf(h)
 	return forkBase{start: h, commit: h, id: id}, err
 }

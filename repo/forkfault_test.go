@@ -41,7 +41,7 @@ func forkFaults() []faultCase {
 	fork := func(at string) func(context.Context, *Store) error {
 		return on("main", func(ctx context.Context, tp *Tape) error { _, err := tp.ForkAt(ctx, "y", at); return err })
 	}
-	read := on("main", func(ctx context.Context, tp *Tape) error { return tp.Settle(ctx) })
+	read := on("main", func(ctx context.Context, tp *Tape) error { return tp.Complete(ctx) })
 	return []faultCase{
 		{name: "fork", setup: twoSides, run: fork("")},
 		{name: "fork at an entry", setup: committedSides, run: fork("@2")},

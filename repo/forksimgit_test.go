@@ -196,7 +196,7 @@ func (x *forkSim) hostMerge(ctx context.Context) (string, error) {
 		return what, err
 	}
 	if x.one() {
-		err = tp.Settle(ctx)
+		err = tp.Complete(ctx)
 	}
 	return what, err
 }

@@ -103,19 +103,18 @@ func (t *Tape) checkStrangers(dir string) error {
 		if slug == t.slug {
 			continue
 		}
-		other := &Tape{store: s, name: slug, slug: slug}
-		note, ok := other.peekState()
+		note, ok := peekNote(s.privatePath(locksDir, slug))
 		if !ok || note.Home != s.home(dir) || note.Branch == t.branch {
 			continue
 		}
-		other.branch = note.Branch
-		head, err := s.git.Ref(other.branch)
+		head, err := s.git.Ref(note.Branch)
 		if err != nil {
 			continue
 		}
 		if n := note.open(head); n > 0 {
-			return conflict("check that tape out there again, and commit: git -C "+shellWord(dir)+" checkout "+shellWord(other.Branch())+
-				" && tape commit", "in %s, %s not committed that belong to the tape on branch %s", dir, areEntries(n), other.Branch())
+			branch := strings.TrimPrefix(note.Branch, "refs/heads/")
+			return conflict("check that tape out there again, and commit: git -C "+shellWord(dir)+" checkout "+shellWord(branch)+
+				" && tape commit", "in %s, %s not committed that belong to the tape on branch %s", dir, areEntries(n), branch)
 		}
 	}
 	return nil

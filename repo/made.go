@@ -357,14 +357,3 @@ func (s *Store) named(name string, h gitstore.Hash) *Tape {
 	}
 	return s.handle(name)
 }
-
-// uncompleted reports whether git made what the branch's newest commit is, and it does not
-// count as it is.
-func (t *Tape) uncompleted(h gitstore.Hash) (bool, error) {
-	stretch, _, err := t.store.byGit(h)
-	if err != nil || len(stretch) == 0 {
-		return false, err
-	}
-	m, err := t.made(context.Background(), h, gitstore.HashObject)
-	return err == nil && m.raw, err
-}

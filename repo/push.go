@@ -201,7 +201,7 @@ func (p *pushing) settle(ctx context.Context, t *Tape) error {
 	if stretch, _, err := p.s.byGit(head); err != nil || len(stretch) == 0 {
 		return err
 	}
-	return t.Settle(ctx)
+	return t.Complete(ctx)
 }
 
 // send sends the tapes (depth 0), their forks, or the forks of those, and reports whether

@@ -66,7 +66,7 @@ func (l *lazyScanner) get() *secrets.Scanner {
 }
 
 // allows reports whether a finding is known to be no secret.
-func (c *Config) allows(f secrets.Finding) bool { return slices.Contains(c.Allowed, f.Fingerprint) }
+func (c Config) allows(f secrets.Finding) bool { return slices.Contains(c.Allowed, f.Fingerprint) }
 
 // AllowSecret remembers, durably, that what has a fingerprint is no secret: neither a push
 // nor the setting redact stops at it from now on.

@@ -122,7 +122,10 @@ type sides struct {
 func (t *Tape) sides(ours side, f *Tape, theirs gitstore.Hash) (*sides, error) {
 	b, ok, err := f.madeBase(theirs)
 	if err == nil && !ok {
-		b, err = f.baseAt(t.store.commonCommit(ours.head, theirs))
+		var common gitstore.Hash
+		if common, err = t.store.commonCommit(ours.head, theirs); err == nil {
+			b, err = f.baseAt(common)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -36,13 +36,8 @@ func (t *Tape) snapshot(ctx context.Context) (view, error) {
 			return nil, homeErr
 		}
 		if before.moved(head) {
-			if made, err := t.uncompleted(head); err != nil {
+			if err := t.checkSettled(head); err != nil {
 				return nil, err
-			} else if made {
-				if err := t.Settle(ctx); err != nil {
-					return nil, err
-				}
-				continue
 			}
 		}
 		if errors.Is(err, gitstore.ErrNotFound) || err == nil && checkingOut(before, head) {
@@ -96,7 +91,7 @@ func (t *Tape) witness(v *diskView, note state, head gitstore.Hash) {
 		return
 	}
 	v.notePath = t.lockPath()
-	v.sealed = sync.OnceValue(t.seals)
+	v.sealed = sync.OnceValue(func() map[string]string { return t.seals() })
 	if note.Head == head.String() {
 		v.note = note
 	}

@@ -152,7 +152,10 @@ func saveState(f *disk.File, st state, sync bool) error {
 	return nil
 }
 
-func (t *Tape) lockPath() string { return t.store.privatePath("locks", t.slug) }
+// locksDir has a lock for each tape that was written to.
+const locksDir = "locks"
+
+func (t *Tape) lockPath() string { return t.store.privatePath(locksDir, t.slug) }
 
 // peekState reads the record without a lock. A reader may meet a record that is being
 // overwritten; then it looks again.

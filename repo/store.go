@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"tape/internal/disk"
@@ -41,15 +42,62 @@ const defaultLockWait = 30 * time.Second
 // Store is an open workspace: a git repository that holds any number of tapes. Its
 // methods may be called from several goroutines, and beside other processes.
 type Store struct {
-	dir    string
-	git    *gitstore.Repo
-	fs     *disk.FS
-	wait   time.Duration
-	warn   func(string)
-	now    func() time.Time
-	config Config
-	views  viewCache
+	dir     string
+	git     *gitstore.Repo
+	fs      *disk.FS
+	wait    time.Duration
+	warn    func(string)
+	now     func() time.Time
+	config  Config
+	memo    memo     // what was read of commits
+	settled sync.Map // commits that git has made by a merge, and that count as they are
 }
+
+// memo keeps the last few things that were read of commits, which never change.
+type memo struct {
+	mu   sync.Mutex
+	list [8]struct {
+		of gitstore.Hash
+		v  any
+	}
+	next int
+}
+
+func (m *memo) get(h gitstore.Hash) any {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, x := range m.list {
+		if x.v != nil && x.of == h {
+			return x.v
+		}
+	}
+	return nil
+}
+
+func (m *memo) put(h gitstore.Hash, v any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list[m.next].of, m.list[m.next].v = h, v
+	m.next = (m.next + 1) % len(m.list)
+}
+
+// Memo is what was read of a commit last, nil if that is not kept; Keep keeps it.
+func (s *Store) Memo(h gitstore.Hash) any { return s.memo.get(h) }
+
+// Keep is the counterpart of Memo.
+func (s *Store) Keep(h gitstore.Hash, v any) { s.memo.put(h, v) }
+
+// Git is the workspace's repository.
+func (s *Store) Git() *gitstore.Repo { return s.git }
+
+// FS is the way to the disk.
+func (s *Store) FS() *disk.FS { return s.fs }
+
+// Now is the time of a new entry or commit.
+func (s *Store) Now() time.Time { return s.now() }
+
+// Wait bounds the waiting for another writer.
+func (s *Store) Wait() time.Duration { return s.wait }
 
 func newStore(dir string, o *Options) *Store {
 	s := &Store{dir: dir, wait: defaultLockWait, warn: func(string) {}, now: time.Now}
@@ -276,7 +324,6 @@ func Init(ctx context.Context, dir string, o *InitOptions) (*Store, bool, error)
 	if st, err := os.Stat(dir); err == nil && !st.IsDir() {
 		return nil, false, invalid("name a folder", "%s is a file, not a workspace folder", dir)
 	}
-	s := newStore(dir, &opts.Options)
 	gitDir := filepath.Join(dir, gitDirName)
 	if !isWorkspace(dir) {
 		// An empty folder is what an Init leaves that was cut off at its first step.
@@ -286,19 +333,28 @@ func Init(ctx context.Context, dir string, o *InitOptions) (*Store, bool, error)
 				"%s is a git repository that holds something else", dir)
 		}
 	}
-	if err := s.fs.MkdirAll(dir); err != nil {
-		return nil, false, fmt.Errorf("create workspace: %w", classify(err))
-	}
-	s.git, err = s.initGit(name)
+	s, err := create(dir, name, &opts.Options)
 	if err != nil {
-		return nil, false, classify(err)
-	}
-	if s.config, err = loadConfig(dir); err != nil {
 		return nil, false, err
 	}
 	s.firstGitSetup(ctx)
 	created, err := s.firstTape(ctx, name)
 	return s, created, err
+}
+
+// create makes the folder, the repository and the settings of a workspace, as far as they
+// are not there.
+func create(dir, tape string, o *Options) (*Store, error) {
+	s := newStore(dir, o)
+	err := s.fs.MkdirAll(dir)
+	if err != nil {
+		return nil, fmt.Errorf("create workspace: %w", classify(err))
+	}
+	if s.git, err = s.initGit(tape); err != nil {
+		return nil, classify(err)
+	}
+	s.config, err = loadConfig(dir)
+	return s, err
 }
 
 // initGit makes the git repository of a workspace whose working tree is a tape's.
@@ -316,22 +372,28 @@ func (s *Store) firstTape(ctx context.Context, name string) (bool, error) {
 	if err != nil {
 		return false, classify(err)
 	}
-	if len(branches) > 0 && s.config.Tape != "" {
-		return false, nil
+	if len(branches) > 0 {
+		return false, s.chooseTape("")
 	}
-	if len(branches) == 0 {
-		if _, err := s.CreateTape(ctx, name); err != nil {
-			return false, err
+	if _, err := s.CreateTape(ctx, name); err != nil {
+		return false, err
+	}
+	return true, s.chooseTape(name)
+}
+
+// chooseTape makes a tape the current one where none is; "" stands for the one that is
+// checked out: this is a plain clone, or an Init that was cut off before its last step.
+func (s *Store) chooseTape(name string) (err error) {
+	if s.config.Tape != "" {
+		return nil
+	}
+	if name == "" {
+		if name, err = s.currentByHead(); err != nil {
+			return err
 		}
-		s.config.Tape = name
 	}
-	if s.config.Tape == "" {
-		// A plain clone, or an Init cut off before its last step.
-		if s.config.Tape, err = s.currentByHead(); err != nil {
-			return false, err
-		}
-	}
-	return len(branches) == 0, s.config.save(s.fs, s.dir)
+	s.config.Tape = name
+	return s.config.save(s.fs, s.dir)
 }
 
 // currentByHead names the tape that the main working tree has checked out.

@@ -31,6 +31,12 @@ func (s *Store) handle(name string) *Tape {
 	return &Tape{store: s, name: name, slug: slug, branch: branchPrefix + slug}
 }
 
+// Slug is the tape's name as git has it in its tags.
+func (t *Tape) Slug() string { return t.slug }
+
+// Ref is the full name of the branch that holds the tape.
+func (t *Tape) Ref() string { return t.branch }
+
 // Name is the tape's name; a fork's is PARENT/FORK.
 func (t *Tape) Name() string { return t.name }
 

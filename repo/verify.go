@@ -148,7 +148,7 @@ func (v *verifier) tape(t *Tape) error {
 // settle lets a writer put right what was interrupted.
 func (v *verifier) settle(t *Tape) error {
 	st, _ := t.peekState()
-	err := t.Settle(v.ctx)
+	err := t.Complete(v.ctx)
 	if _, _, treeErr := t.worktree(); err == nil && treeErr != nil && st.Undo == nil {
 		return nil // nothing but commits, and nothing under way
 	}

@@ -95,10 +95,8 @@ func (w *writer) begin(ctx context.Context) error {
 		return err
 	}
 	if w.st.moved(w.head) {
-		if done, err := w.complete(ctx); err != nil {
+		if err := w.t.checkSettled(w.head); err != nil {
 			return err
-		} else if done {
-			return w.begin(ctx)
 		}
 	}
 	if homeErr := w.t.checkHome(w.st, w.head, w.wt.Dir); homeErr != nil {

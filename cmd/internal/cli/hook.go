@@ -152,7 +152,7 @@ func (a *App) lookAt(ctx context.Context, at hooks.Repository, store *repo.Store
 	if err != nil {
 		return err
 	}
-	err = t.Settle(ctx)
+	err = t.Complete(ctx)
 	if errors.Is(err, repo.ErrBusy) {
 		return nil // whoever is busy with the tape does it
 	}
