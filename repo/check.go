@@ -23,9 +23,7 @@ type RefUpdate struct{ Ref, Old, New string }
 // that may be moved. gitDir may be a bare repository that is no workspace.
 func CheckUpdates(ctx context.Context, gitDir string, updates []RefUpdate) []error {
 	out := make([]error, len(updates))
-	git, err := gitstore.OpenBare(gitDir, nil)
-	s := newStore(gitDir, nil)
-	s.git, s.config.MaxLine = git, DefaultMaxLine
+	s, err := openBare(gitDir)
 	c := &updateCheck{s: s, heads: map[string]gitstore.Hash{}, incoming: s.newIncomingCheck(ctx)}
 	for _, u := range updates {
 		if h, err := gitstore.ParseHash(u.New); err == nil && !h.IsZero() {

@@ -10,6 +10,20 @@ import (
 	"tape/internal/jsonl"
 )
 
+// Settled calls f, and again each time that a merge which git made has to be completed first.
+func Settled(ctx context.Context, f func() error) error {
+	for {
+		err := f()
+		var unsettled *Unsettled
+		if !errors.As(err, &unsettled) {
+			return err
+		}
+		if err := unsettled.Tape.Complete(ctx); err != nil {
+			return err
+		}
+	}
+}
+
 // Complete completes a merge that git made of the tape, if its newest commit is one, and
 // notes in the store that the commit counts as it is otherwise.
 func (t *Tape) Complete(ctx context.Context) error {
@@ -17,7 +31,8 @@ func (t *Tape) Complete(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.checkSettled(head); err == nil || !isUnsettled(err) {
+	err = t.checkSettled(head)
+	if unsettled := (*Unsettled)(nil); !errors.As(err, &unsettled) {
 		return err
 	}
 	lock, err := t.lockFile(ctx)

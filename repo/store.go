@@ -180,6 +180,16 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	return s, nil
 }
 
+// openBare opens any repository as if it were a workspace, to look at what it holds. There
+// is a store beside an error, too.
+func openBare(gitDir string) (*Store, error) {
+	s := newStore(gitDir, nil)
+	s.config.MaxLine = DefaultMaxLine
+	var err error
+	s.git, err = gitstore.OpenBare(gitDir, nil)
+	return s, err
+}
+
 func checkFolder(dir string) error {
 	st, err := os.Stat(dir)
 	switch {

@@ -1,7 +1,6 @@
 package repo
 
 import (
-	"errors"
 	"fmt"
 
 	"tape/internal/gitstore"
@@ -12,11 +11,6 @@ import (
 type Unsettled struct{ Tape *Tape }
 
 func (e *Unsettled) Error() string { return fmt.Sprintf("git has merged into %q", e.Tape.name) }
-
-func isUnsettled(err error) bool {
-	var u *Unsettled
-	return errors.As(err, &u)
-}
 
 // noteSettled remembers that a commit counts as it is, though git has made it.
 func (s *Store) noteSettled(h gitstore.Hash) { s.settled.Store(h, true) }
