@@ -382,12 +382,14 @@ func TestDamagedGit(t *testing.T) {
 					t.Errorf("%s does not say which ref: %v", what, err)
 				}
 			}
-			tp := s.handle("main")
-			_, err := s.Tape(t.Context(), "main")
+			tp, err := s.Tape(t.Context(), "main")
 			if err == nil {
 				_, err = collect(t.Context(), tp, Query{})
 			}
 			check("a read", err)
+			if tp == nil {
+				tp = d.Tape
+			}
 			_, err = tp.Append(t.Context(), nil, Message("user", "x"))
 			check("append", err)
 			report, err := s.Verify(t.Context())

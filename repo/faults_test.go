@@ -363,7 +363,7 @@ func withoutLeft(refs string) string {
 func (tm *template) goesOn(t *testing.T) {
 	t.Helper()
 	s := openFaulty(t, tm.dir, nil)
-	all, err := s.tapesAndForks(t.Context())
+	all, err := tapesAndForks(t.Context(), s)
 	mustDo(t, err)
 	for _, tp := range all {
 		mustAppend(t, tp, Message("user", "on we go"))

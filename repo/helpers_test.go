@@ -297,3 +297,9 @@ func mustPicture(t testing.TB, s *Store) string {
 func big(n int, label string) Draft {
 	return Message("user", label+strings.Repeat("x", n))
 }
+
+func tapesAndForks(ctx context.Context, s *Store) ([]*Tape, error) {
+	tapes, err1 := s.Tapes(ctx)
+	forks, err2 := s.Forks(ctx)
+	return append(tapes, forks...), errors.Join(err1, err2)
+}

@@ -62,12 +62,8 @@ func TestHostileRemotes(t *testing.T) {
 // seen reads a repository as if everything in it had been fetched.
 func seen(t *testing.T, dir string) *Store {
 	t.Helper()
-	s := newStore(dir, nil)
-	s.config.MaxLine = DefaultMaxLine
-	var err error
-	if s.git, err = gitstore.OpenBare(dir, nil); err != nil {
-		t.Fatal(err)
-	}
+	s, err := openBare(dir)
+	mustDo(t, err)
 	return s
 }
 

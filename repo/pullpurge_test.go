@@ -229,7 +229,7 @@ func pullPurge(t *testing.T, s *Store, purges bool) error {
 // saidInAll is what all tapes and forks have.
 func saidInAll(t *testing.T, s *Store) map[string][]string {
 	t.Helper()
-	all, err := s.tapesAndForks(t.Context())
+	all, err := tapesAndForks(t.Context(), s)
 	mustDo(t, err)
 	out := map[string][]string{}
 	for _, tp := range all {

@@ -45,8 +45,8 @@ func purgedCopy(t *testing.T, o PurgeOptions) (m, theirs *Tape, fetched gitstore
 
 func fetchFrom(t testing.TB, m, theirs *Tape) gitstore.Hash {
 	t.Helper()
-	runGit(t, m.store.Dir(), "fetch", "-q", "--no-tags", theirs.store.Dir(), "+refs/heads/tape/main:refs/tape/remotes/o/heads/tape/main")
-	h, err := m.store.git.Ref("refs/tape/remotes/o/heads/tape/main")
+	runGit(t, m.Store().Dir(), "fetch", "-q", "--no-tags", theirs.Store().Dir(), "+refs/heads/tape/main:refs/tape/remotes/o/heads/tape/main")
+	h, err := m.Store().git.Ref("refs/tape/remotes/o/heads/tape/main")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestCheckPurged(t *testing.T) {
 		}
 	}
 	head := headOf(t, m)
-	before, err := m.store.git.Commit(head)
+	before, err := m.Store().git.Commit(head)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestCheckPurged(t *testing.T) {
 	check("the other way round", next, head, nil, false)
 	check("the same", next, next, nil, false)
 	check("the tape goes on", head, head, nil, false)
-	verified(t, m.store.Dir())
+	verified(t, m.Store().Dir())
 
 	mustAppend(t, theirs, Message("user", "after the purge, "+leak(3)))
 	mustHandoff(t, theirs, "more")
@@ -112,8 +112,8 @@ func TestCheckPurgedForged(t *testing.T) {
 		for _, e := range entriesOf(t, theirs, Query{}) {
 			forge(k, e)
 		}
-		batch := theirs.store.git.NewBatch()
-		r := theirs.store.newRewriter(t.Context(), k, batch.Put)
+		batch := theirs.Store().git.NewBatch()
+		r := theirs.Store().newRewriter(t.Context(), k, batch.Put)
 		if err := r.history(next, false); err != nil {
 			t.Fatal(err)
 		}
@@ -123,14 +123,14 @@ func TestCheckPurgedForged(t *testing.T) {
 		if r.to(next) == next {
 			t.Fatalf("%s: nothing was changed", name)
 		}
-		runGit(t, m.store.Dir(), "fetch", "-q", "--no-tags", theirs.store.Dir(), "+refs/heads/tape/main:refs/heads/mine")
-		runGit(t, theirs.store.Dir(), "branch", "-f", "forged", r.to(next).String())
-		runGit(t, m.store.Dir(), "fetch", "-q", "--no-tags", theirs.store.Dir(), "+refs/heads/forged:refs/heads/forged")
+		runGit(t, m.Store().Dir(), "fetch", "-q", "--no-tags", theirs.Store().Dir(), "+refs/heads/tape/main:refs/heads/mine")
+		runGit(t, theirs.Store().Dir(), "branch", "-f", "forged", r.to(next).String())
+		runGit(t, m.Store().Dir(), "fetch", "-q", "--no-tags", theirs.Store().Dir(), "+refs/heads/forged:refs/heads/forged")
 		if _, ok, err := m.checkPurged(t.Context(), headOf(t, m), r.to(next)); err != nil || ok {
 			t.Errorf("%s: %v %v", name, ok, err)
 		}
 		// Where the old commits are known, verify tells.
-		v := &verifier{ctx: t.Context(), s: m.store, report: &Report{}, seen: map[gitstore.Hash]bool{}}
+		v := &verifier{ctx: t.Context(), s: m.Store(), report: &Report{}, seen: map[gitstore.Hash]bool{}}
 		if _, err := v.history(m, r.to(next)); err != nil {
 			t.Fatal(err)
 		}
@@ -198,18 +198,18 @@ func TestFollowPurge(t *testing.T) {
 			if err != nil || len(done.Left) > 0 {
 				t.Fatalf("%+v, %v", done, err)
 			}
-			wantClean(t, m.store.Dir())
-			wantNowhere(t, m.store.Dir(), leak(1))
-			healthy(t, m.store.Dir())
-			common, err := m.store.commonCommit(headOf(t, m), next)
+			wantClean(t, m.Store().Dir())
+			wantNowhere(t, m.Store().Dir(), leak(1))
+			healthy(t, m.Store().Dir())
+			common, err := m.Store().commonCommit(headOf(t, m), next)
 			if err != nil {
 				t.Fatal(err)
 			}
-			at, err := m.store.lastOf(common)
+			at, err := m.Store().lastOf(common)
 			if last := entriesOf(t, m, Query{}); err != nil || at != last[len(last)-1].ID-1 {
 				t.Errorf("they part at entry %d: %v", at, err)
 			}
-			mustMerge(t, openTape(t, m.store, "main/mine"), nil)
+			mustMerge(t, openTape(t, m.Store(), "main/mine"), nil)
 
 			_, err = m.followPurge(t.Context(), headOf(t, m), next, PurgeOptions{find: leakFinder{}})
 			wantIs(t, err, ErrConflict)

@@ -47,7 +47,7 @@ func changedTree(t *testing.T, s *Store, tree gitstore.Hash, change func(lines [
 // or trailers, its parents, modes, names, or the number of files and lines.
 func TestCheckPurgedElse(t *testing.T) {
 	m, _, next := purgedCopy(t, PurgeOptions{Rules: []string{AllRules}})
-	s := m.store
+	s := m.Store()
 	head := headOf(t, m)
 	trees := func(change func(lines []string) []string) func(n int, c *gitstore.Commit) {
 		return func(n int, c *gitstore.Commit) {

@@ -40,7 +40,7 @@ func (f simFinder) Secrets([]byte, func(secrets.Finding) bool) []secrets.Secret 
 func allLines(t *testing.T, s *Store) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
-	all, err := s.tapesAndForks(t.Context())
+	all, err := tapesAndForks(t.Context(), s)
 	mustDo(t, err)
 	for _, tp := range all {
 		out[tp.Name()] = lines(entriesOf(t, tp, Query{}))

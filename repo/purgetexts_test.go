@@ -112,9 +112,9 @@ func TestPurgeTexts(t *testing.T) {
 			if len(plan.Tapes) != len(done.Tapes) || !slices.Equal(plan.Tapes[0].Entries, done.Tapes[0].Entries) || plan.Tags != done.Tags {
 				t.Errorf("the plan was\n%+v, it came to\n%+v", plan, done)
 			}
-			wantNowhere(t, m.store.Dir(), secret)
-			wantNowhere(t, m.store.Dir(), strings.ReplaceAll(secret, "L", `\u004c`))
-			wantClean(t, m.store.Dir())
+			wantNowhere(t, m.Store().Dir(), secret)
+			wantNowhere(t, m.Store().Dir(), strings.ReplaceAll(secret, "L", `\u004c`))
+			wantClean(t, m.Store().Dir())
 			mark := secrets.Finding{Rule: "key", Fingerprint: print(secret)}.Mark()
 			var differ []int64
 			for i, e := range entriesOf(t, m, Query{})[:len(before)] {
@@ -129,7 +129,7 @@ func TestPurgeTexts(t *testing.T) {
 			if !slices.Equal(done.Tapes[0].Entries, differ) {
 				t.Errorf("it says that %v changed, and %v did", done.Tapes[0].Entries, differ)
 			}
-			mustMerge(t, openTape(t, m.store, "main/open"), nil)
+			mustMerge(t, openTape(t, m.Store(), "main/open"), nil)
 		})
 	}
 }
@@ -138,9 +138,9 @@ func TestPurgeTexts(t *testing.T) {
 // the same although nothing tells them the secret.
 func TestFollowPurgeOfTexts(t *testing.T) {
 	theirs, secret := manyCopies(t)
-	runGit(t, theirs.store.Dir(), "branch", "-D", "-q", "mine")
+	runGit(t, theirs.Store().Dir(), "branch", "-D", "-q", "mine")
 	dir := filepath.Join(t.TempDir(), "ours")
-	runGit(t, "/", "clone", "-q", "-b", "tape/main", theirs.store.Dir(), dir)
+	runGit(t, "/", "clone", "-q", "-b", "tape/main", theirs.Store().Dir(), dir)
 	s := reopen(t, dir)
 	healthyAtEnd(t, dir)
 	m := openTape(t, s, "main")

@@ -19,7 +19,7 @@ func TestTxForkIsAMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = m.Update(ctx, func(tx *Tx) error {
-		var forks []*TxFork
+		var open []*TxFork
 		for i := range 3 {
 			if _, err := tx.Append(Message("user", fmt.Sprintf("task %d", i))); err != nil {
 				return err
@@ -28,7 +28,7 @@ func TestTxForkIsAMerge(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			forks = append(forks, f)
+			open = append(open, f)
 			for range 2 + i {
 				if err := f.Append(Message("assistant", strings.Repeat("x", 150_000))); err != nil {
 					return err
@@ -38,7 +38,7 @@ func TestTxForkIsAMerge(t *testing.T) {
 		if _, err := tx.Handoff(Anchor{Name: "compacted"}); err != nil {
 			return err
 		}
-		for _, f := range forks {
+		for _, f := range open {
 			if err := f.Append(Draft{Kind: KindAnchor, Payload: []byte(`{"name":"inner"}`)}); err != nil {
 				return err
 			}
