@@ -14,9 +14,9 @@ import (
 	"tape/internal/jsonl"
 )
 
-// Point is a tape as it was at some point: everything up to an entry, or what a commit
+// Revision is a tape as it was at some point: everything up to an entry, or what a commit
 // has. What is appended later does not appear in it.
-type Point struct {
+type Revision struct {
 	store  *Store
 	tape   string // the name that entries get
 	name   string
@@ -25,12 +25,12 @@ type Point struct {
 	last   int64
 }
 
-// Point returns a tape as it was at what a target names: an anchor of the tape (its name,
+// Revision returns a tape as it was at what a target names: an anchor of the tape (its name,
 // the number or folder of its phase, or Latest) or an entry of it (@17), both meaning
 // everything up to there; a tape or fork, meaning all that it has now, committed or not;
 // a tag, a branch or a commit, of which HEAD is the tape's newest. "" is the tape as it is
 // now. ErrNotFound if a target names nothing.
-func (s *Store) Point(ctx context.Context, tape *Tape, target string) (*Point, error) {
+func (s *Store) Revision(ctx context.Context, tape *Tape, target string) (*Revision, error) {
 	if number, ok := strings.CutPrefix(target, "@"); ok {
 		return tape.pointAt(ctx, number)
 	}
@@ -57,8 +57,8 @@ func (s *Store) Point(ctx context.Context, tape *Tape, target string) (*Point, e
 }
 
 // pointNow is all that the tape has.
-func (t *Tape) pointNow(ctx context.Context) (*Point, error) {
-	p := &Point{store: t.store, tape: t.name, name: t.name}
+func (t *Tape) pointNow(ctx context.Context) (*Revision, error) {
+	p := &Revision{store: t.store, tape: t.name, name: t.name}
 	for {
 		head, err := t.head()
 		if err == nil {
@@ -79,7 +79,7 @@ func (t *Tape) pointNow(ctx context.Context) (*Point, error) {
 	}
 }
 
-func (t *Tape) pointAt(ctx context.Context, number string) (*Point, error) {
+func (t *Tape) pointAt(ctx context.Context, number string) (*Revision, error) {
 	id, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || id < 1 {
 		return nil, invalid("entries are numbered from @1", "%q is not the id of an entry", "@"+number)
@@ -95,7 +95,7 @@ func (t *Tape) pointAt(ctx context.Context, number string) (*Point, error) {
 	return p, nil
 }
 
-func (t *Tape) pointOfAnchor(ctx context.Context, target string) (*Point, error) {
+func (t *Tape) pointOfAnchor(ctx context.Context, target string) (*Revision, error) {
 	p, err := t.pointNow(ctx)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (t *Tape) pointOfAnchor(ctx context.Context, target string) (*Point, error)
 	return p, err
 }
 
-func (s *Store) pointOfCommit(tape *Tape, target string, h gitstore.Hash) (*Point, error) {
+func (s *Store) pointOfCommit(tape *Tape, target string, h gitstore.Hash) (*Revision, error) {
 	c, err := s.git.Commit(h)
 	if err != nil {
 		return nil, notFound("", "%s is not a commit", h)
@@ -118,7 +118,7 @@ func (s *Store) pointOfCommit(tape *Tape, target string, h gitstore.Hash) (*Poin
 	if err != nil {
 		return nil, err
 	}
-	p := &Point{store: s, tape: decodeTrailer(c.Trailer(trailerName)), name: target, v: v, commit: v}
+	p := &Revision{store: s, tape: decodeTrailer(c.Trailer(trailerName)), name: target, v: v, commit: v}
 	if p.tape == "" {
 		p.tape = tape.name
 	}
@@ -130,18 +130,18 @@ func (s *Store) pointOfCommit(tape *Tape, target string, h gitstore.Hash) (*Poin
 }
 
 // Name says what the point is, for headings.
-func (p *Point) Name() string { return p.name }
+func (p *Revision) Name() string { return p.name }
 
 // Tape is the name of the tape or fork that the point is of.
-func (p *Point) Tape() string { return p.tape }
+func (p *Revision) Tape() string { return p.tape }
 
 // LastID is the id of the last entry that belongs to the point.
-func (p *Point) LastID() int64 { return p.last }
+func (p *Revision) LastID() int64 { return p.last }
 
-func (p *Point) lastPhase() phase { return p.v.phases()[len(p.v.phases())-1] }
+func (p *Revision) lastPhase() phase { return p.v.phases()[len(p.v.phases())-1] }
 
 // Entries yields the entries of the point from an id on. After an error it ends.
-func (p *Point) Entries(ctx context.Context, from int64) iter.Seq2[Entry, error] {
+func (p *Revision) Entries(ctx context.Context, from int64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if err := p.read(ctx, max(1, from), func(e Entry) bool { return yield(e, nil) }); err != nil {
 			yield(Entry{}, fmt.Errorf("read %s: %w", p.name, err))
@@ -149,7 +149,7 @@ func (p *Point) Entries(ctx context.Context, from int64) iter.Seq2[Entry, error]
 	}
 }
 
-func (p *Point) read(ctx context.Context, from int64, yield func(Entry) bool) error {
+func (p *Revision) read(ctx context.Context, from int64, yield func(Entry) bool) error {
 	if from > p.last {
 		return nil
 	}
@@ -175,7 +175,7 @@ func (p *Point) read(ctx context.Context, from int64, yield func(Entry) bool) er
 // none. It goes by the trees of their commits, in which what is equal has equal hashes:
 // of two long tapes with a common beginning only the ends are read. (What somebody changed
 // by hand in a working tree, before that, is for Verify to tell.)
-func (p *Point) CommonWith(other *Point) (int64, error) {
+func (p *Revision) CommonWith(other *Revision) (int64, error) {
 	id, err := commonOf(p.commit, other.commit)
 	return min(id, p.last, other.last), err
 }
@@ -285,7 +285,7 @@ func firstBehind(a, b []byte) int64 {
 // SharedWith returns the id up to which both points have one history: that of the newest
 // commit that both continue by first parents. Where entries up to there differ, somebody
 // edited them; behind it each side went its own way. 0 if they have no such commit.
-func (p *Point) SharedWith(ctx context.Context, other *Point) (int64, error) {
+func (p *Revision) SharedWith(ctx context.Context, other *Revision) (int64, error) {
 	git := p.store.git
 	at := [2]gitstore.Hash{p.commit.commit, other.commit.commit}
 	var seen [2]map[gitstore.Hash]bool

@@ -12,16 +12,16 @@ import (
 	"tape/internal/testkit"
 )
 
-func pointOf(t testing.TB, tp *Tape, target string) *Point {
+func pointOf(t testing.TB, tp *Tape, target string) *Revision {
 	t.Helper()
-	p, err := tp.Store().Point(t.Context(), tp, target)
+	p, err := tp.Store().Revision(t.Context(), tp, target)
 	if err != nil {
 		t.Fatalf("point %q: %v", target, err)
 	}
 	return p
 }
 
-func linesFrom(t testing.TB, p *Point, from int64) []string {
+func linesFrom(t testing.TB, p *Revision, from int64) []string {
 	t.Helper()
 	var out []Entry
 	for e, err := range p.Entries(t.Context(), from) {
@@ -92,7 +92,7 @@ func TestPointOfNothing(t *testing.T) {
 		"@2": ErrNotFound, "@0": ErrInvalid, "@x": ErrInvalid, "nothing": ErrNotFound, "main/x": ErrNotFound, "0000000": ErrNotFound,
 		"refs/heads/x": ErrNotFound, "a..b": ErrNotFound, "\xff": ErrNotFound,
 	} {
-		if _, err := tp.Store().Point(t.Context(), tp, target); !errors.Is(err, want) {
+		if _, err := tp.Store().Revision(t.Context(), tp, target); !errors.Is(err, want) {
 			t.Errorf("%q: %v", target, err)
 		}
 	}

@@ -75,11 +75,11 @@ func (o *diffOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	from, err := t.Store().Point(ctx, t, o.a)
+	from, err := t.Store().Revision(ctx, t, o.a)
 	if err != nil {
 		return err
 	}
-	to, err := t.Store().Point(ctx, t, o.b)
+	to, err := t.Store().Revision(ctx, t, o.b)
 	if err != nil {
 		return err
 	}
@@ -122,12 +122,12 @@ func (c change) parts() []entrydiff.Part { return entrydiff.Entry(c.old.Raw, c.e
 // what stands at the same place has the same id.
 type comparison struct {
 	ctx    context.Context
-	a, b   *repo.Point
+	a, b   *repo.Revision
 	yield  func(change) error
-	shared int64 // see repo.Point.SharedWith; -1: not known yet
+	shared int64 // see repo.Revision.SharedWith; -1: not known yet
 }
 
-func comparePoints(ctx context.Context, a, b *repo.Point, yield func(change) error) error {
+func comparePoints(ctx context.Context, a, b *repo.Revision, yield func(change) error) error {
 	common, err := a.CommonWith(b)
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (c *comparison) flush(from, end int64) error {
 		return nil
 	}
 	for _, side := range []struct {
-		point *repo.Point
+		point *repo.Revision
 		kind  string
 	}{{c.a, changeRemoved}, {c.b, changeAdded}} {
 		for e, err := range side.point.Entries(c.ctx, from) {
@@ -323,7 +323,7 @@ func bump(m map[string]*tally, key string) *tally {
 	return m[key]
 }
 
-func (a *App) showDiffStat(ctx context.Context, from, to *repo.Point) error {
+func (a *App) showDiffStat(ctx context.Context, from, to *repo.Revision) error {
 	s := diffStat{From: from.Name(), To: to.Name(), Kinds: map[string]*tally{}, Tools: map[string]*tally{}}
 	err := comparePoints(ctx, from, to, func(c change) error {
 		s.count(c)
