@@ -108,10 +108,9 @@ func (c *secretScan) look(ctx context.Context, tape string, tips []gitstore.Hash
 		jobs: make(chan scanJob, 2*runtime.GOMAXPROCS(0)), progress: progress}
 	scanner := c.s.config.scanner.get()
 	group, ctx := errgroup.WithContext(ctx)
-	o.ctx = ctx
 	group.Go(func() error {
 		defer close(o.jobs)
-		return o.read(tips)
+		return o.read(ctx, tips)
 	})
 	found := make([][]scanned, runtime.GOMAXPROCS(0))
 	for i := range found {

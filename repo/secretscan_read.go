@@ -13,7 +13,6 @@ import (
 // outgoing reads what a push would send of a tape.
 type outgoing struct {
 	*secretScan
-	ctx      context.Context
 	trees    map[[2]gitstore.Hash]bool
 	blobs    map[gitstore.Hash]int64 // from which byte on they were looked through
 	jobs     chan scanJob
@@ -23,10 +22,10 @@ type outgoing struct {
 }
 
 // read makes jobs of all that is not known.
-func (o *outgoing) read(tips []gitstore.Hash) error {
+func (o *outgoing) read(ctx context.Context, tips []gitstore.Hash) error {
 	var commits []gitstore.Hash
 	for _, tip := range tips {
-		h, err := o.tag(tip)
+		h, err := o.tag(ctx, tip)
 		if err != nil {
 			return err
 		}
@@ -34,16 +33,16 @@ func (o *outgoing) read(tips []gitstore.Hash) error {
 			commits = append(commits, h)
 		}
 	}
-	list, err := o.commits(commits)
+	list, err := o.commits(ctx, commits)
 	if err != nil {
 		return err
 	}
 	for _, h := range slices.Backward(list) {
-		if err := o.ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := o.commit(h); o.ctx.Err() != nil {
-			return o.ctx.Err()
+		if err := o.commit(ctx, h); ctx.Err() != nil {
+			return ctx.Err()
 		} else if err != nil {
 			return corruptObject(h, err)
 		}
@@ -53,7 +52,7 @@ func (o *outgoing) read(tips []gitstore.Hash) error {
 
 // tag makes a job of an annotated tag's message, and returns the commit that a tip names;
 // zero if it names something else, which is looked through as it is.
-func (o *outgoing) tag(h gitstore.Hash) (gitstore.Hash, error) {
+func (o *outgoing) tag(ctx context.Context, h gitstore.Hash) (gitstore.Hash, error) {
 	for {
 		if h.IsZero() || o.known[h] || o.seen[h] {
 			return gitstore.ZeroHash, nil
@@ -66,13 +65,13 @@ func (o *outgoing) tag(h gitstore.Hash) (gitstore.Hash, error) {
 		case gitstore.KindCommit:
 			return h, nil
 		case gitstore.KindTree:
-			return gitstore.ZeroHash, o.tree(h, "", h, gitstore.ZeroHash)
+			return gitstore.ZeroHash, o.tree(ctx, h, "", h, gitstore.ZeroHash)
 		case gitstore.KindBlob:
-			return gitstore.ZeroHash, o.send(scanJob{commit: h, file: "blob", text: raw})
+			return gitstore.ZeroHash, o.send(ctx, scanJob{commit: h, file: "blob", text: raw})
 		}
 		o.seen[h] = true
 		head, _, _ := bytes.Cut(raw, []byte("\n\n"))
-		if err := o.send(scanJob{commit: h, file: "message", message: true, text: saidBy(raw)}); err != nil {
+		if err := o.send(ctx, scanJob{commit: h, file: "message", message: true, text: saidBy(raw)}); err != nil {
 			return h, err
 		}
 		// It may name any kind of object, also another tag.
@@ -88,13 +87,13 @@ func (o *outgoing) tag(h gitstore.Hash) (gitstore.Hash, error) {
 }
 
 // commits lists the commits that can be reached and are not known, roughly newest first.
-func (o *outgoing) commits(tips []gitstore.Hash) ([]gitstore.Hash, error) {
-	list, root, err := o.walk(tips)
+func (o *outgoing) commits(ctx context.Context, tips []gitstore.Hash) ([]gitstore.Hash, error) {
+	list, root, err := o.walk(ctx, tips)
 	if err != nil || !root || len(o.known) == 0 {
 		return list, err
 	}
 	// The walk went past what is known to the beginning: it may have met what is before that.
-	if err := o.closeKnown(); err != nil {
+	if err := o.closeKnown(ctx); err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(list, func(h gitstore.Hash) bool { return o.known[h] }), nil
@@ -102,7 +101,7 @@ func (o *outgoing) commits(tips []gitstore.Hash) ([]gitstore.Hash, error) {
 
 // walk goes from commits to their parents, up to what is known, and reports whether it came
 // to a commit without parents.
-func (o *outgoing) walk(tips []gitstore.Hash) (list []gitstore.Hash, root bool, err error) {
+func (o *outgoing) walk(ctx context.Context, tips []gitstore.Hash) (list []gitstore.Hash, root bool, err error) {
 	queue := slices.Clone(tips)
 	for len(queue) > 0 {
 		h := queue[0]
@@ -111,7 +110,7 @@ func (o *outgoing) walk(tips []gitstore.Hash) (list []gitstore.Hash, root bool, 
 			continue
 		}
 		o.seen[h] = true
-		if err := o.ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil {
 			return nil, false, err
 		}
 		c, err := o.s.git.Commit(h)
@@ -126,13 +125,13 @@ func (o *outgoing) walk(tips []gitstore.Hash) (list []gitstore.Hash, root bool, 
 }
 
 // closeKnown adds to what is known everything before it.
-func (o *outgoing) closeKnown() error {
+func (o *outgoing) closeKnown(ctx context.Context) error {
 	queue := o.open
 	o.open = nil
 	for len(queue) > 0 {
 		h := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
-		if err := o.ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		kind, raw, err := o.s.git.Read(h)
@@ -167,7 +166,7 @@ func (o *outgoing) closeKnown() error {
 
 // commit makes jobs of a commit's message and of what its tree has and its first parent's
 // has not.
-func (o *outgoing) commit(h gitstore.Hash) error {
+func (o *outgoing) commit(ctx context.Context, h gitstore.Hash) error {
 	_, raw, err := o.s.git.Read(h)
 	if err != nil {
 		return err
@@ -176,7 +175,7 @@ func (o *outgoing) commit(h gitstore.Hash) error {
 	if err != nil {
 		return err
 	}
-	if err := o.send(scanJob{commit: h, file: "message", message: true, text: saidBy(raw)}); err != nil {
+	if err := o.send(ctx, scanJob{commit: h, file: "message", message: true, text: saidBy(raw)}); err != nil {
 		return err
 	}
 	var before gitstore.Hash
@@ -187,7 +186,7 @@ func (o *outgoing) commit(h gitstore.Hash) error {
 		}
 		before = parent.Tree
 	}
-	return o.tree(h, "", c.Tree, before)
+	return o.tree(ctx, h, "", c.Tree, before)
 }
 
 // saidBy is what people have put into a commit or tag: its message, names, and whatever
@@ -216,7 +215,7 @@ func saidBy(raw []byte) []byte {
 }
 
 // tree makes jobs of what a tree has and another one (zero: none) has not.
-func (o *outgoing) tree(commit gitstore.Hash, path string, now, before gitstore.Hash) error {
+func (o *outgoing) tree(ctx context.Context, commit gitstore.Hash, path string, now, before gitstore.Hash) error {
 	if now == before || o.trees[[2]gitstore.Hash{now, before}] {
 		return nil
 	}
@@ -248,9 +247,9 @@ func (o *outgoing) tree(commit gitstore.Hash, path string, now, before gitstore.
 			old = gitstore.TreeEntry{}
 		}
 		if e.Mode == modeTree {
-			err = o.tree(commit, path+e.Name+"/", e.Hash, old.Hash)
+			err = o.tree(ctx, commit, path+e.Name+"/", e.Hash, old.Hash)
 		} else {
-			err = o.blob(commit, path+e.Name, e.Hash, old.Hash)
+			err = o.blob(ctx, commit, path+e.Name, e.Hash, old.Hash)
 		}
 		if err != nil {
 			return err
@@ -260,7 +259,7 @@ func (o *outgoing) tree(commit gitstore.Hash, path string, now, before gitstore.
 }
 
 // blob makes a job of what a file has and another one (zero: none) has not.
-func (o *outgoing) blob(commit gitstore.Hash, path string, now, before gitstore.Hash) error {
+func (o *outgoing) blob(ctx context.Context, commit gitstore.Hash, path string, now, before gitstore.Hash) error {
 	from, known := o.blobs[now]
 	if known && from == 0 {
 		return nil
@@ -287,7 +286,7 @@ func (o *outgoing) blob(commit gitstore.Hash, path string, now, before gitstore.
 	}
 	o.blobs[now] = start
 	j.text = data[start:]
-	return o.send(j)
+	return o.send(ctx, j)
 }
 
 // grown returns from which byte on a file of lines goes on that was another one before, or 0
@@ -301,13 +300,13 @@ func (o *outgoing) grown(data []byte, before gitstore.Hash) (int64, error) {
 }
 
 // send hands a job over.
-func (o *outgoing) send(j scanJob) error {
+func (o *outgoing) send(ctx context.Context, j scanJob) error {
 	j.number = o.number
 	o.number++
 	select {
 	case o.jobs <- j:
-	case <-o.ctx.Done():
-		return o.ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	o.done += int64(len(j.text))
 	if o.progress != nil {
