@@ -12,7 +12,7 @@ import (
 	"tape/internal/testkit/gitpeer"
 )
 
-// sharer is one of the users of the README's section on sharing, on a machine of their own.
+// sharer is one of the users of the page docs/sharing.md, on a machine of their own.
 type sharer struct {
 	t    *testing.T
 	home string
@@ -29,7 +29,7 @@ func newSharer(t *testing.T, name, remote string) *sharer {
 			t.Fatal(err)
 		}
 	}
-	// The address that the README has leads to the test's own server.
+	// The address in docs/sharing.md leads to the test's own server.
 	config := fmt.Sprintf("[user]\n\tname = %s\n\temail = %s@example.org\n[url %q]\n\tinsteadOf = git@example.org:team/\n", name, name, remote+"/")
 	if err := os.WriteFile(filepath.Join(u.home, ".gitconfig"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -50,26 +50,21 @@ func (u *sharer) run(commands string) string {
 	return string(out)
 }
 
-// sharingCommands returns the blocks of commands of the README's section on sharing.
+// sharingCommands returns the blocks of commands of the page docs/sharing.md.
 func sharingCommands(t *testing.T) []string {
 	t.Helper()
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "sharing.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, ok := strings.Cut(string(readme), "\n## Sharing\n")
-	section, _, ok2 := strings.Cut(section, "\n## ")
-	if !ok || !ok2 {
-		t.Fatal("the README has no section on sharing")
-	}
 	var out []string
-	for _, m := range regexp.MustCompile("(?s)\n```sh\n(.*?)```").FindAllStringSubmatch(section, -1) {
+	for _, m := range regexp.MustCompile("(?s)\n```sh\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		out = append(out, m[1])
 	}
 	return out
 }
 
-// Two users, and one who has git alone, follow the README word for word, through a server
+// Two users, and one who has git alone, follow docs/sharing.md word for word, through a server
 // that wants a password. In the end both have the same.
 func TestSharing(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
