@@ -1,9 +1,9 @@
-package index
+package store
 
 import "database/sql"
 
 // pages are those of the table words, for package fts5.
-type pages struct{ db *db }
+type pages struct{ db *DB }
 
 func (p pages) Block(id int64) ([]byte, error) {
 	var block []byte
@@ -14,13 +14,8 @@ func (p pages) Block(id int64) ([]byte, error) {
 func (p pages) Blocks(first, last int64, f func(id int64, block []byte) error) error {
 	var id int64
 	var block sql.RawBytes
-	return p.db.rows("SELECT id, block FROM words_data WHERE id BETWEEN ? AND ? ORDER BY id", []any{first, last},
-		func(scan func(...any) error) error {
-			if err := scan(&id, &block); err != nil {
-				return err
-			}
-			return f(id, block)
-		})
+	return p.db.rows("SELECT id, block FROM words_data WHERE id BETWEEN ? AND ? ORDER BY id", []any{first, last}, []any{&id, &block},
+		func() error { return f(id, block) })
 }
 
 func (p pages) PutBlock(id int64, block []byte) error {

@@ -1,10 +1,13 @@
-package index
+package store
 
-import "database/sql"
+import (
+	"database/sql"
+	"strings"
+)
 
 // rowWriter writes the rows of one tape.
 type rowWriter struct {
-	db       *db
+	db       *DB
 	tape     int64
 	files    map[fileKey]int64
 	insert   string // of several rows
@@ -36,20 +39,13 @@ const (
 
 // insertLines is the statement for so many rows.
 func insertLines(n int) string {
-	query := []byte("INSERT INTO lines (doc, kind, summary, created, seq, file, line, offset, length, sign) VALUES ")
-	for i := range n {
-		if i > 0 {
-			query = append(query, ',')
-		}
-		query = append(query, "(?,?,?,?,?,?,?,?,?,?)"...)
-	}
-	return string(query)
+	const row = "(?,?,?,?,?,?,?,?,?,?)"
+	return "INSERT INTO lines (doc, kind, summary, created, seq, file, line, offset, length, sign) VALUES " + row + strings.Repeat(","+row, n-1)
 }
 
-func (w *rowWriter) add(l line) error {
+func (w *rowWriter) add(l Line) error {
 	if l.anchor != "" {
-		if err := w.db.exec("INSERT INTO phases (tape, seq, name, folder, first_id) VALUES (?, ?, ?, ?, ?)",
-			w.tape, l.seq, l.anchor, l.at.Folder, l.id); err != nil {
+		if err := w.db.putPhase(w.tape, l.Seq, Phase{l.anchor, l.At.Folder, l.id}); err != nil {
 			return err
 		}
 	}
@@ -57,22 +53,17 @@ func (w *rowWriter) add(l line) error {
 	if err != nil {
 		return err
 	}
-	doc := docOf(w.tape, l.id)
-	if err := w.date(doc, l); err != nil {
+	doc := DocOf(w.tape, l.id)
+	created := sql.NullInt64{Int64: l.Created, Valid: l.dated}
+	if err := w.date(doc, created, int64(l.At.Length)); err != nil {
 		return err
 	}
-	var summary, created any
-	if l.summary != "" {
-		summary = l.summary
+	summary := sql.NullString{String: l.summary, Valid: l.summary != ""}
+	w.args = append(w.args, doc, l.Kind, summary, created, l.Seq, file, l.At.Line, l.At.Offset, l.At.Length, l.Sign)
+	if w.added++; w.db.Most > 0 && w.added > w.db.Most {
+		return ErrMany
 	}
-	if l.dated {
-		created = l.created
-	}
-	w.args = append(w.args, doc, l.kind, summary, created, l.seq, file, l.at.Line, l.at.Offset, l.at.Length, l.sign)
-	if w.added++; w.db.most > 0 && w.added > w.db.most {
-		return errMany
-	}
-	w.bytes += int64(l.at.Length)
+	w.bytes += int64(l.At.Length)
 	if len(w.args) < rowsAtOnce*lineColumns {
 		return nil
 	}
@@ -94,12 +85,12 @@ func (w *rowWriter) flush() error {
 }
 
 // file returns the number of an entry's file.
-func (w *rowWriter) file(l line) (int64, error) {
-	key := fileKey{l.seq, l.at.File}
+func (w *rowWriter) file(l Line) (int64, error) {
+	key := fileKey{l.Seq, l.At.File}
 	if no, ok := w.files[key]; ok {
 		return no, nil
 	}
-	args := []any{w.tape, l.seq, l.at.File}
+	args := []any{w.tape, l.Seq, l.At.File}
 	var no int64
 	ok, err := w.db.row("SELECT no FROM files WHERE tape = ? AND seq = ? AND name = ?", args, &no)
 	if err == nil && !ok {
@@ -110,25 +101,22 @@ func (w *rowWriter) file(l line) (int64, error) {
 }
 
 // date keeps the range of dates, and the bytes, of each block of documents.
-func (w *rowWriter) date(doc int64, l line) error {
-	if block := doc >> blockShift; block != w.dates.block {
+func (w *rowWriter) date(doc int64, at sql.NullInt64, length int64) error {
+	if block := doc >> BlockShift; block != w.dates.block {
 		if err := w.flushDates(); err != nil {
 			return err
 		}
 		w.dates.block = block
 	}
-	w.dates.bytes += int64(l.at.Length)
-	if !l.dated {
+	w.dates.bytes += length
+	if !at.Valid {
 		w.dates.undated++
 		return nil
 	}
-	at := sql.NullInt64{Int64: l.created, Valid: true}
-	if !w.dates.low.Valid || l.created < w.dates.low.Int64 {
+	if !w.dates.low.Valid || at.Int64 < w.dates.low.Int64 {
 		w.dates.low = at
 	}
-	if !w.dates.high.Valid || l.created > w.dates.high.Int64 {
-		w.dates.high = at
-	}
+	w.dates.high = later(w.dates.high, at)
 	w.newest = later(w.newest, at)
 	return nil
 }

@@ -1,9 +1,11 @@
-package index
+package find
 
 import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"tape/index/internal/store"
 )
 
 // set is a set of documents of some scopes, a bit for each: the ids of a tape have no
@@ -45,7 +47,7 @@ func spansOf(scopes []scope) []span {
 	const many = 8
 	var out []span
 	for _, sc := range scopes {
-		if n := len(out); n > 0 && sc.no-tapeOf(out[n-1].hi) <= 1 {
+		if n := len(out); n > 0 && sc.no-store.TapeOf(out[n-1].hi) <= 1 {
 			out[n-1].hi = sc.hi
 			continue
 		}

@@ -1,17 +1,17 @@
-package index
+package store
 
 import "fmt"
 
-// schemaVersion changes with anything that is stored: the tables, what the words of an
+// SchemaVersion changes with anything that is stored: the tables, what the words of an
 // entry are, the rules of summaries. An index of another version is built anew.
-const schemaVersion = 3
+const SchemaVersion = 3
 
 // applicationID tells our files from other SQLite databases: "tape", in ASCII.
 const applicationID = 0x74617065
 
-// pageSize is that of the database, in bytes. A page of the words table is a little
+// PageSize is that of the database, in bytes. A page of the words table is a little
 // smaller, so that it fills one of these.
-const pageSize = 4096
+const PageSize = 4096
 
 // schema creates everything. A line is known by its document number, doc: that of the
 // tape, shifted by tapeShift, and the entry's id. Numbers of tapes, files and documents
@@ -89,7 +89,7 @@ FROM lines
 	JOIN files ON files.no = lines.file;
 PRAGMA application_id = %d;
 PRAGMA user_version = %d;
-`, wordsTable, int64(1)<<tapeShift-1, tapeShift, applicationID, schemaVersion)
+`, wordsTable, int64(1)<<tapeShift-1, tapeShift, applicationID, SchemaVersion)
 }
 
 // wordsTable is read and written by package fts5, page by page.
@@ -97,12 +97,15 @@ const wordsTable = "CREATE VIRTUAL TABLE words USING fts5 (text, content = '', d
 
 const (
 	tapeShift = 32
-	// blockShift: the lines of 1024 ids share a row of the table dates.
-	blockShift = 10
+	// BlockShift: the lines of 1024 ids share a row of the table dates.
+	BlockShift = 10
 )
 
-func docOf(tape, id int64) int64 { return tape<<tapeShift | id }
+// DocOf is the document number of an entry of a tape.
+func DocOf(tape, id int64) int64 { return tape<<tapeShift | id }
 
-func idOf(doc int64) int64 { return doc & (1<<tapeShift - 1) }
+// IDOf is the entry's id.
+func IDOf(doc int64) int64 { return doc & (1<<tapeShift - 1) }
 
-func tapeOf(doc int64) int64 { return doc >> tapeShift }
+// TapeOf is the number of the tape.
+func TapeOf(doc int64) int64 { return doc >> tapeShift }

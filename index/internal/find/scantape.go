@@ -1,4 +1,4 @@
-package index
+package find
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"tape/index/internal/store"
 	"tape/internal/text"
 	"tape/repo"
 )
@@ -24,7 +25,7 @@ import (
 // for in the parent's files, which are more often in a working tree.
 type tapeScan struct {
 	Search
-	tape  int // index into Tapes
+	rank  int // of the tape
 	find  *text.Scan
 	part  part // that is looked through
 	files *repo.Files
@@ -50,8 +51,8 @@ func (l *lane) left(from int64) int {
 }
 
 // run looks through parts of the tape; nil means its files, all that the query selects.
-func (s *tapeScan) run(ctx context.Context, where parts) ([]scanned, error) {
-	t, q := s.Tapes[s.tape], s.Query
+func (s *tapeScan) run(ctx context.Context, t *repo.Tape, where parts) ([]scanned, error) {
+	q := s.Query
 	if where == nil {
 		where = parts{{of: t, lo: 1, hi: math.MaxInt64}}
 	} else {
@@ -245,7 +246,7 @@ func (s *tapeScan) file(file repo.File) ([]scanned, error) {
 		}
 		lines += bytes.Count(file.Data[counted:start], []byte("\n"))
 		counted, e.At.Line = start, lines
-		m := scanned{tape: s.tape, of: s.part.of, id: e.ID, at: e.At, anchor: e.Anchor, seq: e.AnchorSeq, kind: e.Kind, sign: s.sign(e.Kind, body, match.Spans)}
+		m := scanned{rank: s.rank, of: s.part.of, id: e.ID, at: e.At, anchor: e.Anchor, seq: e.AnchorSeq, kind: e.Kind, sign: s.sign(e.Kind, body, match.Spans)}
 		if at, ok := e.Time(); ok {
 			m.created = at.UnixMicro()
 		}
@@ -265,13 +266,13 @@ func (s *tapeScan) sign(kind string, body []byte, spans []text.Span) uint64 {
 			return text.Identity(body)
 		}
 	}
-	return signOf(kind, body)
+	return store.SignOf(kind, body)
 }
 
 // keeps applies the filters to an entry itself.
 func (s Search) keeps(e repo.Entry) bool {
-	if !s.Query.Keeps(e) || !s.Searches && isSearch(e) {
+	if !s.Query.Keeps(e) || !s.Searches && store.IsSearch(e) {
 		return false
 	}
-	return len(s.Roles) == 0 || hasRole(e) && slices.Contains(s.Roles, roleOf(e))
+	return len(s.Roles) == 0 || store.HasRole(e) && slices.Contains(s.Roles, store.RoleOf(e))
 }

@@ -1,4 +1,4 @@
-package index
+package store
 
 import (
 	"errors"
@@ -17,8 +17,9 @@ type wordWriter struct {
 	dir string // for that file; "": each part goes into the index at once
 
 	held  *fts5.Builder // the first part, which is mostly all there is
-	side  *db
-	parts *fts5.Index // in side
+	path  string        // of that file
+	side  *DB           // in it
+	parts *fts5.Index   // in side
 }
 
 func (w *wordWriter) add(b *fts5.Builder) error {
@@ -49,17 +50,14 @@ func (w *wordWriter) open() error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if w.side, err = openDB(f.Name(), writing, buildPragmas()...); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+	w.path = f.Name()
+	if w.side, err = openScratch(w.path); err != nil {
+		return errors.Join(err, os.Remove(w.path))
 	}
-	w.side.path = f.Name()
-	if _, err = w.side.conn.ExecContext(w.side.in, wordsTable); err != nil {
+	if err := w.side.Script(wordsTable + "BEGIN"); err != nil {
 		return err
 	}
-	if _, err = w.side.conn.ExecContext(w.side.in, "BEGIN"); err != nil {
-		return err
-	}
-	w.parts, err = fts5.Open(pages{w.side})
+	w.parts, err = w.side.Words()
 	return err
 }
 
@@ -76,5 +74,5 @@ func (w *wordWriter) close(ok bool) error {
 	if w.side == nil {
 		return err
 	}
-	return errors.Join(err, w.side.close(), os.Remove(w.side.path))
+	return errors.Join(err, w.side.Close(), os.Remove(w.path))
 }

@@ -1,12 +1,14 @@
-package index
+package find
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"maps"
 	"math"
 	"slices"
 
+	"tape/index/internal/store"
 	"tape/internal/text"
 )
 
@@ -42,16 +44,9 @@ type unit struct {
 	idf         float64
 }
 
-// signature is what entries that are folded into one have in common.
-type signature struct {
-	sign int64
-	kind string
-	tape int // its rank
-}
-
 const (
-	// manyFound is how many documents are judged without a choice of candidates.
-	manyFound = 400
+	// ManyFound is how many documents are judged without a choice of candidates.
+	ManyFound = 400
 	// Candidates, of each sort.
 	oftenCandidates = 100
 	talkCandidates  = 120
@@ -75,7 +70,7 @@ func newPicker(f *finder, found set, sure bool) (*picker, error) {
 	}
 	for _, term := range slices.Sorted(maps.Keys(f.eval.terms)) {
 		ts := f.eval.terms[term]
-		often, err := f.eval.with(markOften + term)
+		often, err := f.eval.with(store.MarkOften + term)
 		if err != nil {
 			return nil, err
 		}
@@ -88,39 +83,24 @@ func (p *picker) idf(df int) float64 {
 	return math.Log(1 + (p.entries-float64(df)+0.5)/(float64(df)+0.5))
 }
 
-func (p *picker) run() error {
-	if p.s.Newest {
-		return p.takeNewest()
-	}
-	if err := p.takeChosen(); err != nil {
-		return err
-	}
-	wanted := max(leastRead, 2*min(p.s.limit(), math.MaxInt/2))
-	if err := p.readBest(wanted); err != nil {
-		return err
+func (p *picker) run(ctx context.Context) error {
+	step, wanted := 1, math.MaxInt // at a time: to be judged, and then to be read
+	if !p.s.Newest {
+		step, wanted = 64, max(leastRead, 2*min(p.s.limit(), math.MaxInt/2))
+		if err := p.takeChosen(ctx); err != nil {
+			return err
+		}
+		if err := p.readBest(ctx, wanted); err != nil {
+			return err
+		}
 	}
 	// Too few: then also what was not chosen, the newest first.
-	const more = 64
 	rest := p.newestOf(p.found)
 	for len(p.read) < p.s.limit() && len(p.taken) < p.total {
-		if err := p.takeFrom(rest, more); err != nil {
+		if err := p.takeFrom(ctx, rest, step); err != nil {
 			return err
 		}
-		if err := p.readBest(wanted); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// takeNewest reads documents from the newest on, until there are enough.
-func (p *picker) takeNewest() error {
-	all := p.newestOf(p.found)
-	for len(p.read) < p.s.limit() && len(p.taken) < p.total {
-		if err := p.takeFrom(all, 1); err != nil {
-			return err
-		}
-		if err := p.readBest(math.MaxInt); err != nil {
+		if err := p.readBest(ctx, wanted); err != nil {
 			return err
 		}
 	}
@@ -129,9 +109,9 @@ func (p *picker) takeNewest() error {
 
 // takeChosen judges the candidates. The newest comes first, for it is to stand for those
 // that are folded into it.
-func (p *picker) takeChosen() error {
-	if p.total <= manyFound {
-		return p.takeFrom(p.newestOf(p.found), p.total)
+func (p *picker) takeChosen(ctx context.Context) error {
+	if p.total <= ManyFound {
+		return p.takeFrom(ctx, p.newestOf(p.found), p.total)
 	}
 	chosen := map[int64]bool{}
 	choose := func(from set, n int) error {
@@ -158,7 +138,7 @@ func (p *picker) takeChosen() error {
 		return err
 	}
 	for _, doc := range slices.Backward(slices.Sorted(maps.Keys(chosen))) {
-		if err := p.take(doc); err != nil {
+		if err := p.take(ctx, doc); err != nil {
 			return err
 		}
 	}
@@ -183,8 +163,8 @@ func (p *picker) newestTalk() (set, error) {
 					}
 					return left > 0
 				})
-				for _, kind := range talkKinds {
-					if err := p.eval.x.Each([]byte(markKind+kind), from, sc.hi, func(docs []int64) { p.eval.add(out, docs) }); err != nil {
+				for _, kind := range store.TalkKinds {
+					if err := p.eval.x.Each([]byte(store.MarkKind+kind), from, sc.hi, func(docs []int64) { p.eval.add(out, docs) }); err != nil {
 						return nil, err
 					}
 				}
@@ -204,13 +184,13 @@ func (p *picker) newestTalk() (set, error) {
 type source func() (doc int64, ok bool, err error)
 
 // takeFrom judges up to n more documents.
-func (p *picker) takeFrom(next source, n int) error {
+func (p *picker) takeFrom(ctx context.Context, next source, n int) error {
 	for range n {
 		doc, ok, err := next()
 		if err != nil || !ok {
 			return err
 		}
-		if err := p.take(doc); err != nil {
+		if err := p.take(ctx, doc); err != nil {
 			return err
 		}
 	}
@@ -258,7 +238,7 @@ func (p *picker) newestOf(from set) source {
 			return true, nil
 		}
 		c, err := p.candidate(r.docs[0])
-		r.date = c.created
+		r.date = c.Created
 		return true, err
 	}
 	return func() (int64, bool, error) {
@@ -296,13 +276,13 @@ func (p *picker) newestOf(from set) source {
 }
 
 // take judges a document by what the index knows of it.
-func (p *picker) take(doc int64) error {
+func (p *picker) take(ctx context.Context, doc int64) error {
 	if p.taken[doc] {
 		return nil
 	}
 	p.taken[doc] = true
-	if len(p.taken)%64 == 0 && p.ctx.Err() != nil {
-		return p.ctx.Err()
+	if len(p.taken)%64 == 0 && ctx.Err() != nil {
+		return ctx.Err()
 	}
 	c, err := p.candidate(doc)
 	if err != nil {
@@ -323,7 +303,7 @@ func (p *picker) folds(c *candidate) bool {
 	if p.s.NoFold {
 		return false
 	}
-	key := signature{c.sign, c.kind, c.rank}
+	key := signature{c.Sign, c.Kind, c.rank}
 	if same := p.bySign[key]; same != nil {
 		same.more++
 		return true
@@ -336,15 +316,15 @@ func (p *picker) folds(c *candidate) bool {
 func byScore(a, b *candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), byAge(a, b)) }
 
 func byAge(a, b *candidate) int {
-	return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(a.rank, b.rank), cmp.Compare(b.doc, a.doc))
+	return cmp.Or(cmp.Compare(b.Created, a.Created), cmp.Compare(a.rank, b.rank), cmp.Compare(b.doc, a.doc))
 }
 
 // readBest reads the best of those that were judged, until n hits are read, or all.
-func (p *picker) readBest(n int) error {
+func (p *picker) readBest(ctx context.Context, n int) error {
 	slices.SortFunc(p.judged, byScore)
 	for len(p.judged) > 0 && len(p.read) < n {
-		if p.ctx.Err() != nil {
-			return p.ctx.Err()
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		c := p.judged[0]
 		p.judged = p.judged[1:]
@@ -356,7 +336,7 @@ func (p *picker) readBest(n int) error {
 			continue
 		}
 		if p.s.looksAtDigits() {
-			c.sign = int64(text.Identity(c.text))
+			c.Sign = int64(text.Identity(c.text))
 		}
 		if !p.early && p.folds(c) {
 			continue
@@ -379,7 +359,9 @@ func (p *picker) result() *Result {
 		slices.SortFunc(p.read, byAge)
 	}
 	for _, c := range p.read[:min(len(p.read), p.s.limit())] {
-		out.Hits = append(out.Hits, newHit(c))
+		h := newHit(c.entry, c.text, c.match)
+		h.Score, h.Similar = math.Round(c.score*1000)/1000, c.more
+		out.Hits = append(out.Hits, h)
 	}
 	return out
 }

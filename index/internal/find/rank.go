@@ -1,9 +1,9 @@
-package index
+package find
 
 import (
 	"math"
 
-	"tape/internal/text"
+	"tape/index/internal/store"
 	"tape/repo"
 )
 
@@ -43,9 +43,9 @@ func (p *picker) guess(c *candidate) float64 {
 		if u.docs.has(place) {
 			n := 1.0
 			if u.often.has(place) {
-				n = oftenTimes
+				n = store.OftenTimes
 			}
-			sum += u.idf * p.saturated(n, c.at.Length)
+			sum += u.idf * p.saturated(n, c.At.Length)
 		}
 	}
 	return p.weigh(c, sum)
@@ -59,7 +59,7 @@ func (p *picker) score(c *candidate) float64 {
 		if ts := p.eval.terms[t.Term]; ts != nil {
 			df = ts.n
 		}
-		sum += p.idf(df) * p.saturated(float64(t.N), c.at.Length)
+		sum += p.idf(df) * p.saturated(float64(t.N), c.At.Length)
 	}
 	if c.match.Literal {
 		sum *= literal
@@ -74,20 +74,8 @@ func (p *picker) saturated(n float64, length int) float64 {
 
 func (p *picker) weigh(c *candidate, sum float64) float64 {
 	fresh := 0.0
-	if c.created > 0 {
-		fresh = math.Exp2(-float64(max(0, p.newest-c.created)) / halfLife)
+	if c.Created > 0 {
+		fresh = math.Exp2(-float64(max(0, p.newest-c.Created)) / halfLife)
 	}
-	return sum * kindWeight(c.kind) * (1 - ageShare + ageShare*fresh)
-}
-
-// snippetWidth is about how many characters a snippet has.
-const snippetWidth = 160
-
-func newHit(c *candidate) Hit {
-	snippet, spans := text.Snippet(c.text, c.match.Spans, snippetWidth)
-	h := Hit{Entry: c.entry, Score: math.Round(c.score*1000) / 1000, Snippet: snippet, Similar: c.more}
-	for _, s := range spans {
-		h.Spans = append(h.Spans, [2]int{s.Start, s.End})
-	}
-	return h
+	return sum * kindWeight(c.Kind) * (1 - ageShare + ageShare*fresh)
 }

@@ -1,9 +1,11 @@
-package index
+package find
 
 import (
-	"database/sql"
+	"context"
 	"errors"
 	"math"
+
+	"tape/index/internal/store"
 )
 
 // filter applies what is not about words.
@@ -22,11 +24,11 @@ func (f *finder) filter(found set) (set, error) {
 		}
 		return err
 	}
-	if err := errors.Join(keep(markKind, f.s.Query.Kinds), keep(markRole, f.s.Roles)); err != nil {
+	if err := errors.Join(keep(store.MarkKind, f.s.Query.Kinds), keep(store.MarkRole, f.s.Roles)); err != nil {
 		return nil, err
 	}
 	if !f.s.Searches {
-		own, err := f.eval.with(markSearch)
+		own, err := f.eval.with(store.MarkSearch)
 		if err != nil {
 			return nil, err
 		}
@@ -68,46 +70,35 @@ func (f *finder) dropOthers(found set) error {
 func (f *finder) dropOthersOf(found set, sc scope, since, until int64) error {
 	next := sc.lo // nothing is known of the documents from here on
 	var partly []int64
-	err := f.db.rows(`SELECT block, low >= ?1 AND high <= ?2 AND undated = 0 FROM dates
-		WHERE block BETWEEN ?3 AND ?4 AND high >= ?1 AND low <= ?2 ORDER BY block`,
-		[]any{since, until, sc.lo >> blockShift, sc.hi >> blockShift}, func(scan func(...any) error) error {
-			var block int64
-			var whole bool
-			if err := scan(&block, &whole); err != nil {
-				return err
-			}
-			f.eval.dropRange(found, sc, next, block<<blockShift-1)
-			if next = max(next, (block+1)<<blockShift); !whole {
-				partly = append(partly, block)
-			}
-			return nil
-		})
+	err := f.db.Dated(sc.lo, sc.hi, since, until, func(block int64, whole bool) {
+		f.eval.dropRange(found, sc, next, block<<store.BlockShift-1)
+		if next = max(next, (block+1)<<store.BlockShift); !whole {
+			partly = append(partly, block)
+		}
+	})
 	if err != nil {
 		return err
 	}
 	f.eval.dropRange(found, sc, next, sc.hi)
 	for _, block := range partly {
 		part := sc
-		part.hi = min(sc.hi, (block+1)<<blockShift-1)
+		part.hi = min(sc.hi, (block+1)<<store.BlockShift-1)
 		f.eval.last(found, part, func(doc int64) bool {
-			if doc < block<<blockShift {
+			if doc < block<<store.BlockShift {
 				return false
 			}
-			var created sql.NullInt64
-			if _, err = f.db.row("SELECT created FROM lines WHERE doc = ?", []any{doc}, &created); err != nil {
-				return false
-			}
-			if !created.Valid || created.Int64 < since || created.Int64 > until {
+			var keep bool
+			if keep, err = f.db.IsDated(doc, since, until); err == nil && !keep {
 				found.drop(f.eval.place(doc))
 			}
-			return true
+			return err == nil
 		})
 	}
 	return err
 }
 
 // count counts the matches.
-func (f *finder) count(found set, sure bool) (int, error) {
+func (f *finder) count(ctx context.Context, found set, sure bool) (int, error) {
 	if sure {
 		return found.count(), nil
 	}
@@ -116,7 +107,7 @@ func (f *finder) count(found set, sure bool) (int, error) {
 	for _, sc := range f.eval.scopes {
 		f.eval.last(found, sc, func(doc int64) bool {
 			if looked++; looked%256 == 0 {
-				err = f.ctx.Err()
+				err = ctx.Err()
 			}
 			if err != nil {
 				return false

@@ -1,4 +1,4 @@
-package index
+package find
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"tape/index/internal/store"
 	"tape/repo"
 )
 
@@ -24,7 +25,7 @@ type parts []part
 func partsOf(ctx context.Context, t *repo.Tape) (parts, error) {
 	var out parts
 	for hi := int64(math.MaxInt64); ; {
-		parent, m, ok, err := begins(ctx, t)
+		parent, m, ok, err := store.Begins(ctx, t)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +57,7 @@ func (ps parts) part(id int64) part {
 // share takes out of parts what others have, so that no entry is in two of them. What
 // was written to one of the tapes is left to that one, and anything else to the one with
 // the shortest name: a fork's is longer than its parent's. It reports which lost something.
-func share(tapes []*repo.Tape, all []parts) []bool {
+func share(tapes []reached, all []parts) []bool {
 	lost := make([]bool, len(all))
 	own := map[string]bool{}
 	order := make([]int, len(all))
