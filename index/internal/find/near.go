@@ -81,15 +81,14 @@ func (f *finder) near(word string) (string, error) {
 // nearAmong looks among the words that begin with the same letters, so many of them.
 func (f *finder) nearAmong(letters []rune, same, most int) (string, error) {
 	var found []nearTerm
-	err := f.eval.x.Terms([]byte(string(letters[:same])), func(term []byte, _ int) bool {
+	err := f.eval.x.Terms([]byte(string(letters[:same])), func(term []byte) {
 		n := utf8.RuneCount(term)
 		if n < len(letters)-most || n > len(letters)+most {
-			return true
+			return
 		}
 		if slips := distance(letters, []rune(string(term)), most); slips <= most {
 			found = append(found, nearTerm{string(term), slips})
 		}
-		return true
 	})
 	if err != nil {
 		return "", err
@@ -99,7 +98,7 @@ func (f *finder) nearAmong(letters []rune, same, most int) (string, error) {
 	})
 	// Only entries in scope count: what else the index has must not change the answer.
 	best, entries := nearTerm{}, 0
-	for _, n := range found {
+	for _, n := range slices.Compact(found) { // a term may be in several parts of the index
 		if entries > 0 && n.slips > best.slips {
 			break
 		}

@@ -54,11 +54,16 @@ func (w *rowWriter) add(l Line) error {
 		return err
 	}
 	doc := DocOf(w.tape, l.id)
-	created := sql.NullInt64{Int64: l.Created, Valid: l.dated}
-	if err := w.date(doc, created, int64(l.At.Length)); err != nil {
+	if err := w.date(doc, l); err != nil {
 		return err
 	}
-	summary := sql.NullString{String: l.summary, Valid: l.summary != ""}
+	var summary, created any
+	if l.summary != "" {
+		summary = l.summary
+	}
+	if l.dated {
+		created = l.Created
+	}
 	w.args = append(w.args, doc, l.Kind, summary, created, l.Seq, file, l.At.Line, l.At.Offset, l.At.Length, l.Sign)
 	if w.added++; w.db.Most > 0 && w.added > w.db.Most {
 		return ErrMany
@@ -101,18 +106,19 @@ func (w *rowWriter) file(l Line) (int64, error) {
 }
 
 // date keeps the range of dates, and the bytes, of each block of documents.
-func (w *rowWriter) date(doc int64, at sql.NullInt64, length int64) error {
+func (w *rowWriter) date(doc int64, l Line) error {
 	if block := doc >> BlockShift; block != w.dates.block {
 		if err := w.flushDates(); err != nil {
 			return err
 		}
 		w.dates.block = block
 	}
-	w.dates.bytes += length
-	if !at.Valid {
+	w.dates.bytes += int64(l.At.Length)
+	if !l.dated {
 		w.dates.undated++
 		return nil
 	}
+	at := sql.NullInt64{Int64: l.Created, Valid: true}
 	if !w.dates.low.Valid || at.Int64 < w.dates.low.Int64 {
 		w.dates.low = at
 	}
