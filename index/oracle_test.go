@@ -18,6 +18,8 @@ import (
 	"tape/index/internal/store"
 	"tape/internal/jsonl"
 	"tape/internal/text"
+	"tape/internal/text/query"
+	"tape/internal/text/scan"
 	"tape/repo"
 )
 
@@ -115,7 +117,7 @@ func acceptor(t testing.TB, s Search) func([]byte) bool {
 			return re.MatchString(strings.ReplaceAll(string(body), string(text.Sep), "\n"))
 		}
 	}
-	q := text.Parse(s.Text, text.Options{Exact: s.Exact})
+	q := query.Parse(s.Text, query.Options{Exact: s.Exact})
 	return func(body []byte) bool {
 		_, ok := q.Match(body)
 		return ok && !q.Empty() // nothing to look for is nowhere
@@ -130,12 +132,12 @@ func alike(s Search, e repo.Entry) string {
 	if s.How == Words {
 		same = same || strings.ContainsAny(s.Text, "0123456789*")
 	} else {
-		find := text.NewSubstring(s.Text, s.IgnoreCase)
+		find := scan.NewSubstring(s.Text, s.IgnoreCase)
 		if s.How == Regexp {
-			find, _ = text.NewRegexp(s.Text, s.IgnoreCase)
+			find, _ = scan.NewRegexp(s.Text, s.IgnoreCase)
 		}
-		m, _ := find.Match(body)
-		for _, span := range m.Spans {
+		spans, _ := find.Match(body)
+		for _, span := range spans {
 			same = same || bytes.ContainsAny(body[span.Start:span.End], "0123456789")
 		}
 	}
@@ -399,8 +401,8 @@ func (d *drafter) draft() repo.Draft {
 	return out
 }
 
-// query makes something to look for of the texts of entries.
-func query(rng *rand.Rand, all []repo.Entry) string {
+// randomQuery makes something to look for of the texts of entries.
+func randomQuery(rng *rand.Rand, all []repo.Entry) string {
 	pick := func() string { return string(textOf(all[rng.IntN(len(all))])) }
 	word := func() string {
 		words := strings.FieldsFunc(pick(), func(r rune) bool { return r <= ' ' || r == text.Sep })
@@ -443,7 +445,7 @@ func query(rng *rand.Rand, all []repo.Entry) string {
 
 // search makes a random search with random filters.
 func search(rng *rand.Rand, tapes []*repo.Tape, all []repo.Entry) Search {
-	s := Search{Text: query(rng, all), Tapes: tapes}
+	s := Search{Text: randomQuery(rng, all), Tapes: tapes}
 	switch n := rng.IntN(6); {
 	case len(tapes) == 1:
 	case n < 3:

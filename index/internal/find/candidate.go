@@ -6,6 +6,7 @@ import (
 
 	"tape/index/internal/store"
 	"tape/internal/text"
+	"tape/internal/text/query"
 	"tape/repo"
 )
 
@@ -21,7 +22,7 @@ type candidate struct {
 
 	entry repo.Entry
 	text  []byte
-	match text.Match
+	match query.Match
 }
 
 // candidate reads a document's row.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"tape/index/internal/fts5"
-	"tape/internal/text"
+	"tape/internal/text/query"
 	"tape/repo"
 )
 
@@ -61,7 +61,7 @@ func (v *evaluator) withPrefix(prefix string) (set, error) {
 	return out, err
 }
 
-// term finds a word of the query, once. Name is what text.Match calls it.
+// term finds a word of the query, once. Name is what Query.Match calls it.
 func (v *evaluator) term(name string, find func() (set, error)) (set, error) {
 	if v.terms[name] == nil {
 		s, err := find()
@@ -74,24 +74,24 @@ func (v *evaluator) term(name string, find func() (set, error)) (set, error) {
 }
 
 // eval returns the documents that an expression selects, in a set of its own.
-func (v *evaluator) eval(e text.Expr) (set, error) {
+func (v *evaluator) eval(e query.Expr) (set, error) {
 	s, err := v.look(e)
-	if e.Op == text.Term || e.Op == text.Prefix {
+	if e.Op == query.Term || e.Op == query.Prefix {
 		s = slices.Clone(s)
 	}
 	return s, err
 }
 
 // look is eval for who does not change the set.
-func (v *evaluator) look(e text.Expr) (set, error) {
+func (v *evaluator) look(e query.Expr) (set, error) {
 	switch e.Op {
-	case text.All:
+	case query.All:
 		return v.all(), nil
-	case text.None:
+	case query.None:
 		return v.none(), nil
-	case text.Term:
+	case query.Term:
 		return v.term(e.Term, func() (set, error) { return v.with(e.Term) })
-	case text.Prefix:
+	case query.Prefix:
 		return v.term(e.Term+"*", func() (set, error) { return v.withPrefix(e.Term) })
 	}
 	out, err := v.eval(e.Kids[0])
@@ -104,11 +104,11 @@ func (v *evaluator) look(e text.Expr) (set, error) {
 			break
 		}
 		switch e.Op {
-		case text.And:
+		case query.And:
 			out.and(s)
-		case text.Or:
+		case query.Or:
 			out.or(s)
-		default: // text.Not
+		default: // query.Not
 			out.without(s)
 		}
 	}

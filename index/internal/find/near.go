@@ -7,13 +7,13 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"tape/internal/text"
+	"tape/internal/text/query"
 )
 
 // nearQuery returns the query with each word that no entry has replaced by a near one
 // that some entry has. Nil: there is no such word, or nothing near it.
-func (f *finder) nearQuery() (*text.Query, error) {
-	query := f.query
+func (f *finder) nearQuery() (*query.Query, error) {
+	out := f.query
 	changed := false
 	for _, word := range f.query.Words() {
 		if ok, err := f.inScope(word); err != nil {
@@ -28,12 +28,12 @@ func (f *finder) nearQuery() (*text.Query, error) {
 		if near == "" {
 			return nil, nil
 		}
-		query, changed = query.With(word, near), true
+		out, changed = out.With(word, near), true
 	}
 	if !changed {
 		return nil, nil
 	}
-	return query, nil
+	return out, nil
 }
 
 // maxSlips is how many slips of the keyboard a word may be away: one that is shorter

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"tape/internal/text"
+	"tape/internal/text/scan"
 	"tape/repo"
 )
 
@@ -65,11 +66,11 @@ func InFiles(ctx context.Context, s Search) (*Result, error) {
 	return out, addNeighbours(ctx, s.Context, tapes, out.Hits)
 }
 
-func (s Search) scanner() (*text.Scan, error) {
+func (s Search) scanner() (*scan.Scanner, error) {
 	if s.How == Substring {
-		return text.NewSubstring(s.Text, s.IgnoreCase), nil
+		return scan.NewSubstring(s.Text, s.IgnoreCase), nil
 	}
-	find, err := text.NewRegexp(s.Text, s.IgnoreCase)
+	find, err := scan.NewRegexp(s.Text, s.IgnoreCase)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", repo.ErrInvalid, err)
 	}
@@ -95,7 +96,7 @@ func partsToScan(ctx context.Context, tapes []reached) ([]parts, error) {
 }
 
 // scanHits makes hits of the first matches, and folds those that say the same.
-func scanHits(s Search, tapes []reached, find *text.Scan, all []scanned) ([]Hit, error) {
+func scanHits(s Search, tapes []reached, find *scan.Scanner, all []scanned) ([]Hit, error) {
 	open := readers{}
 	defer open.close()
 	hits, bySign := []Hit{}, map[signature]int{}
@@ -118,9 +119,9 @@ func scanHits(s Search, tapes []reached, find *text.Scan, all []scanned) ([]Hit,
 		}
 		e.Tape = tapes[m.rank].Name()
 		body := text.AppendEntry(nil, e.Kind, e.Payload)
-		match, _ := find.Match(body)
+		spans, _ := find.Match(body)
 		bySign[key] = len(hits)
-		hits = append(hits, newHit(e, body, match))
+		hits = append(hits, newHit(e, body, spans))
 	}
 	return hits, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"tape/index/internal/store"
 	"tape/internal/text"
+	"tape/internal/text/scan"
 	"tape/repo"
 )
 
@@ -26,7 +27,7 @@ import (
 type tapeScan struct {
 	Search
 	rank  int // of the tape
-	find  *text.Scan
+	find  *scan.Scanner
 	part  part // that is looked through
 	files *repo.Files
 	every bool // match is wanted
@@ -240,13 +241,13 @@ func (s *tapeScan) file(file repo.File) ([]scanned, error) {
 			continue
 		}
 		body = text.AppendEntry(body[:0], e.Kind, e.Payload)
-		match, ok := s.find.Match(body)
+		spans, ok := s.find.Match(body)
 		if !ok {
 			continue
 		}
 		lines += bytes.Count(file.Data[counted:start], []byte("\n"))
 		counted, e.At.Line = start, lines
-		m := scanned{rank: s.rank, of: s.part.of, id: e.ID, at: e.At, anchor: e.Anchor, seq: e.AnchorSeq, kind: e.Kind, sign: s.sign(e.Kind, body, match.Spans)}
+		m := scanned{rank: s.rank, of: s.part.of, id: e.ID, at: e.At, anchor: e.Anchor, seq: e.AnchorSeq, kind: e.Kind, sign: s.sign(e.Kind, body, spans)}
 		if at, ok := e.Time(); ok {
 			m.created = at.UnixMicro()
 		}

@@ -136,13 +136,13 @@ type signature struct {
 	tape int // its rank
 }
 
-// newHit shows an entry, of whose text a match is a part.
-func newHit(e repo.Entry, body []byte, match text.Match) Hit {
+// newHit shows an entry with what matches in its text.
+func newHit(e repo.Entry, body []byte, spans []text.Span) Hit {
 	const width = 160 // about how many characters a snippet has
 	h := Hit{Entry: e}
-	var spans []text.Span
-	h.Snippet, spans = text.Snippet(body, match.Spans, width)
-	for _, s := range spans {
+	var shown []text.Span
+	h.Snippet, shown = text.Snippet(body, spans, width)
+	for _, s := range shown {
 		h.Spans = append(h.Spans, [2]int{s.Start, s.End})
 	}
 	return h

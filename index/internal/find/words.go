@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"tape/index/internal/store"
-	"tape/internal/text"
+	"tape/internal/text/query"
 	"tape/repo"
 )
 
@@ -32,7 +32,7 @@ func InIndex(ctx context.Context, db *store.DB, targets []*store.Target, s Searc
 type finder struct {
 	db    *store.DB
 	s     Search
-	query *text.Query
+	query *query.Query
 	eval  *evaluator
 
 	byBranch map[string]*repo.Tape // that are searched, and what they are forks of
@@ -64,7 +64,7 @@ func (f *finder) find(ctx context.Context) (*Result, error) {
 		return nil, fmt.Errorf("%w: there are entries, and no words", store.ErrStrange)
 	}
 	f.eval = &evaluator{layout: places, x: x, terms: map[string]*termSet{}}
-	f.query = text.Parse(f.s.Text, text.Options{Exact: f.s.Exact})
+	f.query = query.Parse(f.s.Text, query.Options{Exact: f.s.Exact})
 	res, err := f.answer(ctx)
 	if err != nil || res.Matches > 0 || f.s.Exact || f.s.AsSpelt {
 		return res, err
@@ -140,7 +140,7 @@ func (f *finder) partsOf(k store.Known) (parts, error) {
 func (f *finder) answer(ctx context.Context) (*Result, error) {
 	expr, sure := f.query.Index()
 	if f.query.Empty() {
-		expr, sure = text.Expr{Op: text.None}, true
+		expr, sure = query.Expr{Op: query.None}, true
 	}
 	found, err := f.eval.eval(expr)
 	if err == nil {

@@ -1,10 +1,12 @@
-package text
+package query
 
 import (
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"tape/internal/text"
 )
 
 func TestSnippet(t *testing.T) {
@@ -23,7 +25,7 @@ func TestSnippet(t *testing.T) {
 		{"", "", 10, ""},
 		{"a b", "", 0, ""},
 	} {
-		var spans []Span
+		var spans []text.Span
 		if c.word != "" {
 			m, ok := Parse(c.word, Options{}).Match([]byte(c.text))
 			if !ok {
@@ -31,7 +33,7 @@ func TestSnippet(t *testing.T) {
 			}
 			spans = m.Spans
 		}
-		s, rel := Snippet([]byte(c.text), spans, c.width)
+		s, rel := text.Snippet([]byte(c.text), spans, c.width)
 		for i := len(rel) - 1; i >= 0; i-- {
 			s = s[:rel[i].Start] + "[" + s[rel[i].Start:rel[i].End] + "]" + s[rel[i].End:]
 		}
@@ -44,53 +46,26 @@ func TestSnippet(t *testing.T) {
 func TestSnippetBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	for range 6_000 {
-		text := []byte(randomText(rng, 30))
-		var spans []Span
+		body := []byte(randomText(rng, 30))
+		var spans []text.Span
 		last := 0
-		for last < len(text) && rng.IntN(4) > 0 {
-			start := last + rng.IntN(len(text)-last)
-			end := start + 1 + rng.IntN(min(20, len(text)-start))
-			spans = append(spans, Span{start, end})
+		for last < len(body) && rng.IntN(4) > 0 {
+			start := last + rng.IntN(len(body)-last)
+			end := start + 1 + rng.IntN(min(20, len(body)-start))
+			spans = append(spans, text.Span{Start: start, End: end})
 			last = end
 		}
 		width := rng.IntN(30)
-		s, rel := Snippet(text, spans, width)
+		s, rel := text.Snippet(body, spans, width)
 		if !utf8.ValidString(s) || utf8.RuneCountInString(s) > width+2 || strings.ContainsAny(s, "\n\t\x00\x1e") || strings.Contains(s, "  ") {
-			t.Fatalf("%q %v width %d: %q", text, spans, width, s)
+			t.Fatalf("%q %v width %d: %q", body, spans, width, s)
 		}
 		last = 0
 		for _, r := range rel {
 			if r.Start < last || r.End <= r.Start || r.End > len(s) || !utf8.ValidString(s[r.Start:r.End]) {
-				t.Fatalf("%q %v width %d: %q %v", text, spans, width, s, rel)
+				t.Fatalf("%q %v width %d: %q %v", body, spans, width, s, rel)
 			}
 			last = r.End
-		}
-	}
-}
-
-func TestSignature(t *testing.T) {
-	long := strings.Repeat("ok  \ttape/repo 0.25s commit 8f14e45fceea167a\n", 1000)
-	same := []struct{ a, b string }{
-		{"took 12 ms", "took  7 ms\n"},
-		{"id deadbeef01", "ID 0123456789abcdef"},
-		{long, strings.ReplaceAll(strings.ReplaceAll(long, "0.25", "113.5"), "\t", " ")},
-		{"", " \n"},
-	}
-	for _, c := range same {
-		if Signature([]byte(c.a)) != Signature([]byte(c.b)) {
-			t.Errorf("%.30q and %.30q differ", c.a, c.b)
-		}
-	}
-	other := []struct{ a, b string }{
-		{"took 12 ms", "took 12 s"},
-		{"a-b", "a+b"},
-		{long, long[:9000]},
-		{"", "x"},
-		{"数据", "数"},
-	}
-	for _, c := range other {
-		if Signature([]byte(c.a)) == Signature([]byte(c.b)) {
-			t.Errorf("%.30q and %.30q are the same", c.a, c.b)
 		}
 	}
 }

@@ -1,4 +1,6 @@
-package text
+// Package scan looks for exact text, and for what regular expressions match, in stored
+// lines and in the texts of entries.
+package scan
 
 import (
 	"bytes"
@@ -8,22 +10,24 @@ import (
 	"regexp/syntax"
 	"unicode"
 	"unicode/utf8"
+
+	"tape/internal/text"
 )
 
-// Scan looks for exact text, or for what a regular expression matches, where
+// Scanner looks for exact text, or for what a regular expression matches, where
 // an index of terms cannot help. Its methods may be called at the same time.
-type Scan struct {
+type Scanner struct {
 	needle string
 	fold   bool
-	re     *regexp.Regexp // of needle, or nil
+	re     *regexp.Regexp // instead of the needle, or nil
 
 	filter filter
 }
 
 // NewSubstring returns a scan for needle, as it is spelt in the text of an
 // entry. ignoreCase compares by simple case folding.
-func NewSubstring(needle string, ignoreCase bool) *Scan {
-	s := &Scan{needle: needle, fold: ignoreCase}
+func NewSubstring(needle string, ignoreCase bool) *Scanner {
+	s := &Scanner{needle: needle, fold: ignoreCase}
 	s.filter = newFilter([]literal{{needle, ignoreCase}})
 	return s
 }
@@ -32,7 +36,7 @@ func NewSubstring(needle string, ignoreCase bool) *Scan {
 // and $ match at the borders of lines and of fields, and nothing else matches
 // across fields but \s and classes that are negated. The error says what is
 // wrong with the expression.
-func NewRegexp(expr string, ignoreCase bool) (*Scan, error) {
+func NewRegexp(expr string, ignoreCase bool) (*Scanner, error) {
 	flags := syntax.Perl &^ syntax.OneLine
 	if ignoreCase {
 		flags |= syntax.FoldCase
@@ -45,7 +49,7 @@ func NewRegexp(expr string, ignoreCase bool) (*Scan, error) {
 	if err != nil {
 		return nil, exprError(expr, err)
 	}
-	s := &Scan{needle: expr, re: re}
+	s := &Scanner{re: re}
 	s.filter = newFilter(required(tree)...)
 	return s, nil
 }
@@ -61,48 +65,36 @@ func exprError(expr string, err error) error {
 	return fmt.Errorf("regular expression %q: %s: %q", expr, se.Code, se.Expr)
 }
 
-// Match reports whether the text of an entry, as [AppendEntry] gives it, has
+// Match reports whether the text of an entry, as [text.AppendEntry] gives it, has
 // what is looked for, and where.
-func (s *Scan) Match(text []byte) (Match, bool) {
-	var m Match
-	found := false
+func (s *Scanner) Match(body []byte) (spans []text.Span, ok bool) {
 	if s.re != nil {
-		if bytes.IndexByte(text, Sep) >= 0 {
-			text = bytes.ReplaceAll(text, []byte{Sep}, []byte{'\n'})
+		if bytes.IndexByte(body, text.Sep) >= 0 {
+			body = bytes.ReplaceAll(body, []byte{text.Sep}, []byte{'\n'})
 		}
-		for _, at := range s.re.FindAllIndex(text, -1) {
-			found = true
+		for _, at := range s.re.FindAllIndex(body, -1) {
+			ok = true
 			if at[1] > at[0] {
-				m.Spans = append(m.Spans, Span{at[0], at[1]})
+				spans = append(spans, text.Span{Start: at[0], End: at[1]})
 			}
 		}
-		m.count(s.needle)
-		return m, found
+		return spans, ok
 	}
 	if s.needle == "" {
-		return m, true
+		return nil, true
 	}
 	for i := 0; ; {
-		start, end := s.index(text, i)
+		start, end := s.index(body, i)
 		if start < 0 {
-			break
+			return spans, spans != nil
 		}
-		m.Spans = append(m.Spans, Span{start, end})
+		spans = append(spans, text.Span{Start: start, End: end})
 		i = end
-	}
-	m.Literal = len(m.Spans) > 0
-	m.count(s.needle)
-	return m, m.Literal
-}
-
-func (m *Match) count(term string) {
-	if len(m.Spans) > 0 {
-		m.Terms = []TermCount{{term, len(m.Spans)}}
 	}
 }
 
 // index returns the first place of the needle at or behind i, or -1.
-func (s *Scan) index(text []byte, i int) (start, end int) {
+func (s *Scanner) index(text []byte, i int) (start, end int) {
 	if !s.fold {
 		n := bytes.Index(text[i:], []byte(s.needle))
 		if n < 0 {
@@ -148,7 +140,7 @@ func foldedPrefix(text []byte, needle string) int {
 // foldsTo reports whether a and b, which are not the same, differ in case only.
 func foldsTo(a, b rune) bool {
 	if a < utf8.RuneSelf && b < utf8.RuneSelf {
-		return a^b == 0x20 && asciiAttr[a] >= lower && asciiAttr[b] >= lower && asciiAttr[a] != digit
+		return a^b == 0x20 && a|0x20 >= 'a' && a|0x20 <= 'z'
 	}
 	for r := unicode.SimpleFold(a); r != a; r = unicode.SimpleFold(r) {
 		if r == b {
@@ -161,4 +153,4 @@ func foldsTo(a, b rune) bool {
 // Candidate looks through stored lines as they are, undecoded. It returns the
 // offset of the first place from which the line around it may match, or -1
 // when no line can. Lines it passes over do not match.
-func (s *Scan) Candidate(file []byte) int { return s.filter.next(file) }
+func (s *Scanner) Candidate(file []byte) int { return s.filter.next(file) }

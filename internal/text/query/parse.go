@@ -1,8 +1,10 @@
-package text
+package query
 
 import (
 	"strings"
 	"unicode/utf8"
+
+	"tape/internal/text"
 )
 
 // maxUnits is how many words, phrases and operators of a query count. The rest
@@ -62,13 +64,13 @@ func lex(q string, o Options) []token {
 		u.not = not
 		tokens = append(tokens, token{unit: u})
 	}
-	if w := strings.TrimFunc(q, isSpace); o.Exact && strings.HasPrefix(w, "-") && wordEnd(w) == len(w) {
+	if w := strings.TrimFunc(q, text.IsSpace); o.Exact && strings.HasPrefix(w, "-") && wordEnd(w) == len(w) {
 		add(w, false, false) // nothing else to leave it out of
 		return tokens
 	}
 	unclosed := false // no phrase ends behind here
 	for len(tokens) < maxUnits {
-		q = strings.TrimLeftFunc(q, isSpace)
+		q = strings.TrimLeftFunc(q, text.IsSpace)
 		if q == "" {
 			break
 		}
@@ -79,7 +81,7 @@ func lex(q string, o Options) []token {
 			if !unclosed {
 				end, next = closingQuote(body)
 			}
-			if o.Exact && (end < 0 || strings.IndexFunc(body[:end], isSpace) < 0) {
+			if o.Exact && (end < 0 || strings.IndexFunc(body[:end], text.IsSpace) < 0) {
 				word := q[:wordEnd(q)]
 				tokens = lexWord(tokens, word, o)
 				q = q[len(word):]
@@ -87,7 +89,7 @@ func lex(q string, o Options) []token {
 			}
 			switch {
 			case end >= 0:
-				raw := strings.Join(strings.FieldsFunc(body[:end], isSpace), " ")
+				raw := strings.Join(strings.FieldsFunc(body[:end], text.IsSpace), " ")
 				if raw == "" {
 					raw = `""`
 				}
@@ -96,7 +98,7 @@ func lex(q string, o Options) []token {
 					tokens[n-1].lone = true
 				}
 				q = body[next:]
-			case body == "" || isSpace(firstRune(body)):
+			case body == "" || text.IsSpace(firstRune(body)):
 				unclosed = true
 				add(`"`, true, false)
 				if n := len(tokens); n > 0 {
@@ -117,7 +119,7 @@ func lex(q string, o Options) []token {
 }
 
 func wordEnd(q string) int {
-	if end := strings.IndexFunc(q, isSpace); end >= 0 {
+	if end := strings.IndexFunc(q, text.IsSpace); end >= 0 {
 		return end
 	}
 	return len(q)
@@ -140,7 +142,7 @@ func closingQuote(s string) (end, next int) {
 		for j < len(s) && strings.IndexByte(".,;:!?)]}", s[j]) >= 0 {
 			j++
 		}
-		if j == len(s) || isSpace(firstRune(s[j:])) {
+		if j == len(s) || text.IsSpace(firstRune(s[j:])) {
 			return i, j
 		}
 		i = j - 1

@@ -1,19 +1,18 @@
-package text
+package query
 
 import (
 	"bytes"
 	"slices"
+
+	"tape/internal/text"
 )
 
 // Match says where and how often a text has what was looked for.
 type Match struct {
-	Spans   []Span      // sorted, none overlaps another
+	Spans   []text.Span // sorted, none overlaps another
 	Terms   []TermCount // of every word or phrase that was found
 	Literal bool        // the text has the query as it was typed
 }
-
-// Span is a range of bytes.
-type Span struct{ Start, End int }
 
 // TermCount says how often one word or phrase of a query occurs. Term is its
 // term in an index where it is one.
@@ -26,14 +25,14 @@ type TermCount struct {
 type matcher struct {
 	screen screen
 
-	f     folder
-	run   span   // the run that parts belong to
-	parts []span // from the beginning of the text
+	f     text.Folder
+	run   text.Span   // the run that parts belong to
+	parts []text.Span // from the beginning of the text
 }
 
 // Match reports whether text satisfies the whole query, and what of it is
 // there.
-func (q *Query) Match(text []byte) (Match, bool) {
+func (q *Query) Match(body []byte) (Match, bool) {
 	if q.Empty() {
 		return Match{}, true
 	}
@@ -42,16 +41,16 @@ func (q *Query) Match(text []byte) (Match, bool) {
 		m = new(matcher)
 	}
 	defer q.matchers.Put(m)
-	if m.screen.cannot(q, text) {
+	if m.screen.cannot(q, body) {
 		return Match{}, false
 	}
-	return m.match(q, text)
+	return m.match(q, body)
 }
 
 // match is Match for a query that is not empty.
-func (m *matcher) match(q *Query, text []byte) (Match, bool) {
-	m.f.foldAll(text)
-	m.run, m.parts = span{}, m.parts[:0]
+func (m *matcher) match(q *Query, body []byte) (Match, bool) {
+	m.f.FoldAll(body)
+	m.run, m.parts = text.Span{}, m.parts[:0]
 	any := false
 	for _, units := range q.groups {
 		if m.all(units) {
@@ -101,7 +100,7 @@ func (m *matcher) collect(u *unit, res *Match) {
 		if !ok {
 			break
 		}
-		res.Spans = append(res.Spans, Span{m.f.start(start), m.f.end(end)})
+		res.Spans = append(res.Spans, text.Span{Start: m.f.Start(start), End: m.f.End(end)})
 		from = end
 	}
 	if n > 0 {
@@ -110,8 +109,8 @@ func (m *matcher) collect(u *unit, res *Match) {
 }
 
 // mergeSpans sorts spans and joins those that overlap.
-func mergeSpans(spans []Span) []Span {
-	slices.SortFunc(spans, func(a, b Span) int { return a.Start - b.Start })
+func mergeSpans(spans []text.Span) []text.Span {
+	slices.SortFunc(spans, func(a, b text.Span) int { return a.Start - b.Start })
 	out := spans[:0]
 	for _, s := range spans {
 		if n := len(out); n > 0 && s.Start < out[n-1].End {
@@ -125,7 +124,7 @@ func mergeSpans(spans []Span) []Span {
 
 // find returns the first place of a unit at or behind from, in folded bytes.
 func (m *matcher) find(u *unit, from int) (start, end int, ok bool) {
-	buf := m.f.buf
+	buf := m.f.Buf
 	first := u.pieces[0].lit
 	for from < len(buf) {
 		i := bytes.Index(buf[from:], first)
@@ -144,12 +143,12 @@ func (m *matcher) find(u *unit, from int) (start, end int, ok bool) {
 // at reports whether the unit, whose first piece stands at i, is there as a
 // whole, and where it ends.
 func (m *matcher) at(u *unit, i int) (end int, ok bool) {
-	buf := m.f.buf
+	buf := m.f.Buf
 	for k := range u.pieces {
 		p := &u.pieces[k]
 		if k > 0 {
 			gap := i
-			for i < len(buf) && m.f.attr[i]&classMask == space {
+			for i < len(buf) && m.f.Attr[i].Class() == text.Space {
 				i++
 			}
 			if i == gap || !bytes.HasPrefix(buf[i:], p.lit) {
@@ -159,7 +158,7 @@ func (m *matcher) at(u *unit, i int) (end int, ok bool) {
 		for j := range p.runs {
 			r := &p.runs[j]
 			prefix := u.prefix && k == len(u.pieces)-1 && j == len(p.runs)-1
-			if !m.hasRun(r.class, i+r.start, i+r.end, prefix) {
+			if !m.hasRun(r.class, i+r.Start, i+r.End, prefix) {
 				return 0, false
 			}
 		}
@@ -174,42 +173,42 @@ func (m *matcher) wholeToken(u *unit, end int) int {
 		return end
 	}
 	for _, p := range m.parts {
-		if p.start < end && end <= p.end {
-			return p.end
+		if p.Start < end && end <= p.End {
+			return p.End
 		}
 	}
-	return m.run.end
+	return m.run.End
 }
 
 // hasRun reports whether the bytes from start to end, which are known to be
 // equal to a run of the query, give the same terms.
-func (m *matcher) hasRun(class attr, start, end int, prefix bool) bool {
-	attrs := m.f.attr
+func (m *matcher) hasRun(class text.Attr, start, end int, prefix bool) bool {
+	attrs := m.f.Attr
 	switch class {
-	case symbol:
-		return attrs[start]&classMask == symbol
-	case dense:
+	case text.Symbol:
+		return attrs[start].Class() == text.Symbol
+	case text.Dense:
 		for i := start; i < end; i++ {
-			if attrs[i]&classMask != dense || i > start && attrs[i]&cut != 0 {
+			if attrs[i].Class() != text.Dense || i > start && attrs[i].IsCut() {
 				return false
 			}
 		}
 		return true
 	}
-	if !inWord(attrs[start]) {
+	if !attrs[start].InWord() {
 		return false
 	}
-	if start < m.run.start || start >= m.run.end {
+	if start < m.run.Start || start >= m.run.End {
 		m.enter(start)
 	}
-	if end > m.run.end {
+	if end > m.run.End {
 		return false
 	}
-	if start == m.run.start && (prefix || end == m.run.end) {
+	if start == m.run.Start && (prefix || end == m.run.End) {
 		return true
 	}
 	for _, p := range m.parts {
-		if p.start == start && (p.end == end || prefix && end < p.end) {
+		if p.Start == start && (p.End == end || prefix && end < p.End) {
 			return true
 		}
 	}
@@ -218,18 +217,18 @@ func (m *matcher) hasRun(class attr, start, end int, prefix bool) bool {
 
 // enter makes the run around i the current one.
 func (m *matcher) enter(i int) {
-	attrs := m.f.attr
+	attrs := m.f.Attr
 	start, end := i, i+1
-	for start > 0 && sameRun(attrs[start-1], attrs[start]) {
+	for start > 0 && text.SameRun(attrs[start-1], attrs[start]) {
 		start--
 	}
-	for end < len(attrs) && sameRun(attrs[end-1], attrs[end]) {
+	for end < len(attrs) && text.SameRun(attrs[end-1], attrs[end]) {
 		end++
 	}
-	m.run = span{start, end}
-	m.parts = splitRun(attrs[start:end], m.parts)
+	m.run = text.Span{Start: start, End: end}
+	m.parts = text.SplitRun(attrs[start:end], m.parts)
 	for i := range m.parts {
-		m.parts[i].start += start
-		m.parts[i].end += start
+		m.parts[i].Start += start
+		m.parts[i].End += start
 	}
 }

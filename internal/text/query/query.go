@@ -1,4 +1,8 @@
-package text
+// Package query is the query language of searches: what a query means, what to ask of an
+// index of terms to narrow it down, and whether a text satisfies it. A query is folded
+// like the text, and the terms that it asks an index for are made by the tokenizer that
+// filled the index: so an index never misses what [Query.Match] accepts.
+package query
 
 import (
 	"slices"

@@ -1,10 +1,12 @@
-package text
+package query
 
 import (
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"tape/internal/text"
 )
 
 // found returns what of a text a query marks, and whether it matches.
@@ -281,17 +283,17 @@ func FuzzTokens(f *testing.F) {
 	for _, s := range alphabet {
 		f.Add(s + " x" + s)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		var z Tokenizer
-		z.Reset([]byte(text))
+	f.Fuzz(func(t *testing.T, body string) {
+		var z text.Tokenizer
+		z.Reset([]byte(body))
 		for z.Next() {
-			if z.Start < 0 || z.End <= z.Start || z.End > len(text) || len(z.Term) == 0 || len(z.Term) > maxTerm || !utf8.Valid(z.Term) {
-				t.Fatalf("%q: term %q at %d to %d", text, z.Term, z.Start, z.End)
+			if z.Start < 0 || z.End <= z.Start || z.End > len(body) || len(z.Term) == 0 || len(z.Term) > text.MaxTerm || !utf8.Valid(z.Term) {
+				t.Fatalf("%q: term %q at %d to %d", body, z.Term, z.Start, z.End)
 			}
 		}
-		for _, w := range strings.FieldsFunc(text, isSpace) {
-			if _, ok := Parse(w, Options{Exact: true}).Match([]byte(text)); !ok {
-				t.Fatalf("word %q does not find %q", w, text)
+		for _, w := range strings.FieldsFunc(body, text.IsSpace) {
+			if _, ok := Parse(w, Options{Exact: true}).Match([]byte(body)); !ok {
+				t.Fatalf("word %q does not find %q", w, body)
 			}
 		}
 	})

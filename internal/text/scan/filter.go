@@ -1,4 +1,4 @@
-package text
+package scan
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"tape/internal/text/needle"
 )
 
 // literal is text that has to occur.
@@ -18,9 +20,9 @@ type literal struct {
 
 // filter looks for what a line has to contain, in the line as it is stored.
 type filter struct {
-	any   bool     // every line is a candidate
-	cores []core   // one of them
-	also  [][]core // and one of each of these
+	any   bool              // every line is a candidate
+	cores []needle.Needle   // one of them
+	also  [][]needle.Needle // and one of each of these
 }
 
 // maxCores bounds how many literals are looked for; each takes its own pass.
@@ -67,41 +69,36 @@ func groupCost(lits []literal) (cost int, ok bool) {
 		if s == "" {
 			return 0, false
 		}
-		cost += newCore(s, l.fold).cost + 1<<10>>min(2*len(s), 10)
+		cost += needle.New(s, l.fold).Cost + 1<<10>>min(2*len(s), 10)
 	}
 	return cost, true
 }
 
 // newCores returns what to look for in lines that have one of the literals.
-func newCores(lits []literal) []core {
-	var cores []core
+func newCores(lits []literal) []needle.Needle {
+	var cores []needle.Needle
 	var wide, long, kelvin bool
 	for _, l := range lits {
-		c := newCore(l.core(), l.fold)
-		cores = append(cores, c)
-		wide = wide || strings.ContainsFunc(c.s, func(r rune) bool { return r >= utf8.RuneSelf })
-		long = long || c.fold && strings.Contains(c.s, "s")
-		kelvin = kelvin || c.fold && strings.Contains(c.s, "k")
+		s := l.core()
+		cores = append(cores, needle.New(s, l.fold))
+		wide = wide || strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
+		long = long || l.fold && strings.ContainsAny(s, "sS")
+		kelvin = kelvin || l.fold && strings.ContainsAny(s, "kK")
 	}
 	// The two characters outside ASCII that are letters of ASCII but for
 	// case.
 	if long {
-		cores = append(cores, newCore("ſ", false), newCore(`\u017f`, true))
+		cores = append(cores, needle.New("ſ", false), needle.New(`\u017f`, true))
 	}
 	if kelvin {
-		cores = append(cores, newCore("\u212A", false), newCore(`\u212a`, true))
+		cores = append(cores, needle.New("\u212A", false), needle.New(`\u212a`, true))
 	}
 	// What else a line may hide a core behind. What hides printable ASCII
 	// also hides the sign that begins what hides something.
 	if wide {
-		return append(cores, newCore(`\u`, false))
+		return append(cores, needle.New(`\u`, false))
 	}
-	escape := newCore(`\u00`, false)
-	escape.next = [2]byte{'2', '7'}
-	// What follows is in every date; a backslash before a u is rare.
-	p := newPair('\\', 'u', false)
-	escape.pair = &p
-	return append(cores, escape)
+	return append(cores, needle.Escape())
 }
 
 // enough is the length from which a core is good whatever is left out.
@@ -137,7 +134,7 @@ func (l literal) longest(without string) string {
 			consider(i)
 			start = i + n
 		} else {
-			score += 8*n + bits.LeadingZeros16(uint16(frequency(l.s[i])))
+			score += 8*n + bits.LeadingZeros16(uint16(needle.Frequency(l.s[i])))
 		}
 		i += n
 	}
@@ -179,7 +176,7 @@ func (f *filter) next(file []byte) int {
 // hasAll reports whether the line has what it has to have besides.
 func (f *filter) hasAll(line []byte) bool {
 	for _, cores := range f.also {
-		if !slices.ContainsFunc(cores, func(c core) bool { return c.index(line, 0, len(line)) >= 0 }) {
+		if !slices.ContainsFunc(cores, func(n needle.Needle) bool { return n.Index(line, 0, len(line)) >= 0 }) {
 			return false
 		}
 	}
@@ -200,7 +197,7 @@ func (f *filter) first(file []byte, from int) int {
 			if best >= 0 {
 				limit = best
 			}
-			if i := f.cores[k].index(file, from, limit); i >= 0 {
+			if i := f.cores[k].Index(file, from, limit); i >= 0 {
 				best = i
 			}
 		}

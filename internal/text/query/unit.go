@@ -1,10 +1,12 @@
-package text
+package query
 
 import (
 	"bytes"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"tape/internal/text"
 )
 
 // unit is one word or phrase of a query.
@@ -30,8 +32,8 @@ type piece struct {
 
 // run is a part of a piece that the tokenizer gives terms for.
 type run struct {
-	span
-	class attr // dense, symbol, or lower for all others
+	text.Span
+	class text.Attr // dense, symbol, or lower for all others
 }
 
 // newUnit makes a unit of a word or a phrase. It reports false when nothing is
@@ -55,7 +57,7 @@ func newUnit(raw string, phrase bool, o Options) (unit, bool) {
 		u.runs += len(p.runs)
 	}
 	u.id = string(bytes.Join(lits, []byte{' '}))
-	if last := u.last(); u.prefix && (last == nil || last.class != lower) {
+	if last := u.last(); u.prefix && (last == nil || last.class != text.Lower) {
 		u.prefix = false
 	}
 	u.probe = newProbe(u.pieces)
@@ -69,7 +71,7 @@ func newUnit(raw string, phrase bool, o Options) (unit, bool) {
 // last returns the run at the very end of the unit, or nil.
 func (u *unit) last() *run {
 	p := &u.pieces[len(u.pieces)-1]
-	if n := len(p.runs); n > 0 && p.runs[n-1].end == len(p.lit) {
+	if n := len(p.runs); n > 0 && p.runs[n-1].End == len(p.lit) {
 		return &p.runs[n-1]
 	}
 	return nil
@@ -77,52 +79,52 @@ func (u *unit) last() *run {
 
 // endsInRun reports whether a word ends in a letter or a digit.
 func endsInRun(s string) bool {
-	var f folder
-	f.foldAll([]byte(s))
-	return len(f.attr) > 0 && inRun(f.attr[len(f.attr)-1])
+	var f text.Folder
+	f.FoldAll([]byte(s))
+	return len(f.Attr) > 0 && f.Attr[len(f.Attr)-1].InRun()
 }
 
 // foldPieces folds s and cuts it at white space.
 func foldPieces(s string) []piece {
-	var f folder
-	f.foldAll([]byte(strings.ReplaceAll(s, string(Sep), " ")))
+	var f text.Folder
+	f.FoldAll([]byte(strings.ReplaceAll(s, string(text.Sep), " ")))
 	var pieces []piece
-	for i := 0; i < len(f.buf); {
-		if f.attr[i]&classMask == space {
+	for i := 0; i < len(f.Buf); {
+		if f.Attr[i].Class() == text.Space {
 			i++
 			continue
 		}
 		start := i
-		for i < len(f.buf) && f.attr[i]&classMask != space {
+		for i < len(f.Buf) && f.Attr[i].Class() != text.Space {
 			i++
 		}
-		p := piece{lit: f.buf[start:i]}
-		p.runs = findRuns(p.lit, f.attr[start:i])
+		p := piece{lit: f.Buf[start:i]}
+		p.runs = findRuns(p.lit, f.Attr[start:i])
 		pieces = append(pieces, p)
 	}
 	return pieces
 }
 
 // findRuns returns the runs of folded text.
-func findRuns(buf []byte, attrs []attr) []run {
+func findRuns(buf []byte, attrs []text.Attr) []run {
 	var runs []run
 	for i := 0; i < len(attrs); {
 		start := i
 		i++
 		switch a := attrs[start]; {
-		case a&classMask == symbol:
+		case a.Class() == text.Symbol:
 			_, n := utf8.DecodeRune(buf[start:])
 			i = start + n
-			runs = append(runs, run{span{start, i}, symbol})
-		case inRun(a):
-			for i < len(attrs) && sameRun(attrs[i-1], attrs[i]) {
+			runs = append(runs, run{text.Span{Start: start, End: i}, text.Symbol})
+		case a.InRun():
+			for i < len(attrs) && text.SameRun(attrs[i-1], attrs[i]) {
 				i++
 			}
-			class := lower
-			if a&classMask == dense {
-				class = dense
+			class := text.Lower
+			if a.Class() == text.Dense {
+				class = text.Dense
 			}
-			runs = append(runs, run{span{start, i}, class})
+			runs = append(runs, run{text.Span{Start: start, End: i}, class})
 		}
 	}
 	return runs
@@ -133,7 +135,7 @@ func findRuns(buf []byte, attrs []attr) []run {
 func trimPunctuation(s string) string {
 	t := strings.TrimFunc(s, isSentencePunctuation)
 	if strings.ContainsFunc(t, func(r rune) bool {
-		return r < utf8.RuneSelf && asciiAttr[r] >= lower ||
+		return r < utf8.RuneSelf && text.ASCII(byte(r)) >= text.Lower ||
 			r >= utf8.RuneSelf && unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.S)
 	}) {
 		return t
@@ -143,13 +145,13 @@ func trimPunctuation(s string) string {
 
 func isSentencePunctuation(r rune) bool {
 	if r < utf8.RuneSelf {
-		return strings.ContainsRune(".,;:!?()[]{}<>\"'`", r) || isSpace(r)
+		return strings.ContainsRune(".,;:!?()[]{}<>\"'`", r) || text.IsSpace(r)
 	}
 	switch r {
 	case '％', '＃', '＠', '＆', '＊', '／', '＼', '－', '＿':
 		return false
 	}
-	return unicode.IsPunct(r) || isSpace(r)
+	return unicode.IsPunct(r) || text.IsSpace(r)
 }
 
 // maxAsked bounds the terms that one unit asks an index for. More of them
@@ -165,7 +167,7 @@ func (u *unit) ask() {
 	var kids []Expr
 	seen := map[string]bool{}
 	add := func(op Op, term []byte) {
-		e := Expr{Op: op, Term: string(cutTerm(term))}
+		e := Expr{Op: op, Term: string(text.CutTerm(term))}
 		key := e.Term
 		if op == Prefix {
 			key += "*"
@@ -178,7 +180,7 @@ func (u *unit) ask() {
 	for i, p := range u.pieces {
 		for j, r := range p.runs {
 			atEnd := i == len(u.pieces)-1 && j == len(p.runs)-1
-			askRun(p.lit[r.start:r.end], r.class, atEnd && u.prefix, add)
+			askRun(p.lit[r.Start:r.End], r.class, atEnd && u.prefix, add)
 		}
 	}
 	if len(kids) > 1 {
@@ -187,15 +189,15 @@ func (u *unit) ask() {
 	}
 	u.expr = kids[0]
 	p := u.pieces[0]
-	if len(u.pieces) > 1 || len(p.runs) > 1 || p.runs[0].start > 0 || p.runs[0].end < len(p.lit) {
+	if len(u.pieces) > 1 || len(p.runs) > 1 || p.runs[0].Start > 0 || p.runs[0].End < len(p.lit) {
 		return
 	}
-	u.sure = len(p.lit) <= maxTerm && (p.runs[0].class != dense || utf8.RuneCount(p.lit) <= 2)
+	u.sure = len(p.lit) <= text.MaxTerm && (p.runs[0].class != text.Dense || utf8.RuneCount(p.lit) <= 2)
 }
 
 // askRun asks for one run.
-func askRun(lit []byte, class attr, prefix bool, add func(Op, []byte)) {
-	if class != dense {
+func askRun(lit []byte, class text.Attr, prefix bool, add func(Op, []byte)) {
+	if class != text.Dense {
 		op := Term
 		if prefix {
 			op = Prefix
@@ -218,5 +220,5 @@ func askRun(lit []byte, class attr, prefix bool, add func(Op, []byte)) {
 
 // plain reports whether the unit is one word that is a term by itself.
 func (u *unit) plain() bool {
-	return !u.phrase && !u.prefix && u.sure && u.pieces[0].runs[0].class == lower
+	return !u.phrase && !u.prefix && u.sure && u.pieces[0].runs[0].class == text.Lower
 }

@@ -1,4 +1,4 @@
-package text
+package needle
 
 import (
 	"math/rand/v2"
@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// A core is found where a plain search finds it, whatever of it is looked for
+// A needle is found where a plain search finds it, whatever of it is looked for
 // first, and wherever in the file the search begins and ends.
-func TestCoreIndex(t *testing.T) {
+func TestIndex(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
 	alphabets := []string{"ab", "aAbBkK ", `\u0042`, "xqXzZ~", "the no is", "數\xff\x80\xe2a", "tTuU\x74\xf4\x54\xd4"}
 	random := func(from string, n int) string {
@@ -22,7 +22,7 @@ func TestCoreIndex(t *testing.T) {
 	for range 10_000 {
 		from := alphabets[rng.IntN(len(alphabets))]
 		fold := rng.IntN(2) == 0
-		c := newCore(random(from, 1+rng.IntN(9)), fold)
+		c := New(random(from, 1+rng.IntN(9)), fold)
 		if rng.IntN(8) == 0 {
 			c.next = [2]byte{'0', '4'}
 		}
@@ -37,22 +37,22 @@ func TestCoreIndex(t *testing.T) {
 		for i := start; i < end && want < 0; i++ {
 			rest := file[i:]
 			if fold {
-				rest = asciiLower(rest)
+				rest = Lower(rest)
 			}
 			after, ok := strings.CutPrefix(rest, c.s)
 			if ok && (c.next[1] == 0 || after != "" && after[0] >= '0' && after[0] <= '4') {
 				want = i
 			}
 		}
-		switch {
-		case c.couple != nil:
+		switch c.seek[0].(type) {
+		case *couple:
 			kinds[0]++
-		case c.lanes != nil:
+		case *lanes:
 			kinds[1]++
 		default:
 			kinds[2]++
 		}
-		if got := c.index([]byte(file), start, end); got != want {
+		if got := c.Index([]byte(file), start, end); got != want {
 			t.Fatalf("%q (ignore case %v) in %q from %d to %d: %d, want %d", c.s, fold, file, start, end, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package text
+package needle
 
 import (
 	"encoding/binary"
@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	ones  = 0x0101010101010101
+	ones  = 0x0101010101010101 // in every byte
 	highs = 0x80 * ones
 )
 
@@ -28,13 +28,13 @@ const (
 
 // newLanes makes lanes that stop at a, b and at b, c. Letters may be of either
 // case if fold.
-func newLanes(a, b, c byte, fold bool) lanes {
+func newLanes(a, b, c byte, fold bool) *lanes {
 	low, high := ^(a ^ b), ^(b^c)&0x7F
 	if fold {
 		low &^= caseBit(a) | caseBit(b)
 		high &^= caseBit(b) | caseBit(c)
 	}
-	return lanes{
+	return &lanes{
 		mask: pairs * (uint64(high)<<8 | uint64(low)),
 		want: pairs * (uint64(b&high)<<8 | uint64(a&low)),
 	}
@@ -45,7 +45,7 @@ func (l *lanes) frequency() int {
 	of := func(mask, want byte) (sum int) {
 		// Every way to set the bits that do not count.
 		for c := ^mask; ; c = (c - 1) &^ mask {
-			sum += frequency(want | c)
+			sum += Frequency(want | c)
 			if c == 0 {
 				return sum
 			}
@@ -56,7 +56,7 @@ func (l *lanes) frequency() int {
 
 // caseBit returns the bit in which the cases of a small letter differ.
 func caseBit(c byte) byte {
-	if asciiAttr[c] == lower {
+	if c-'a' < 26 {
 		return 0x20
 	}
 	return 0
@@ -105,8 +105,8 @@ type couple struct {
 	masks, wants [2]uint64 // the same for every byte, eight times
 }
 
-func newCouple(first, second byte, distance int, fold bool) couple {
-	p := couple{distance: distance}
+func newCouple(first, second byte, distance int, fold bool) *couple {
+	p := &couple{distance: distance}
 	for i, c := range [2]byte{first, second} {
 		mask := byte(0x7F)
 		if fold {
