@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"tape/index/internal/find"
+	"tape/index/internal/store"
 	"tape/internal/testkit"
 	"tape/repo"
 )
@@ -56,14 +58,14 @@ func TestDamagedIndex(t *testing.T) {
 		return out
 	}
 	foreign := filepath.Join(t.TempDir(), "foreign.db")
-	d, err := openDB(foreign, creating)
+	d, err := store.Open(foreign, store.Creating)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.conn.ExecContext(t.Context(), "CREATE TABLE precious (x); INSERT INTO precious VALUES ('keep me')"); err != nil {
+	if err := d.Script("CREATE TABLE precious (x); INSERT INTO precious VALUES ('keep me')"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.close(); err != nil {
+	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -80,7 +82,7 @@ func TestDamagedIndex(t *testing.T) {
 		{"a folder", func() error { return os.MkdirAll(filepath.Join(path, "inside"), 0o700) }, "foreign", "not made by this program", true},
 		{"another version", func() error { return os.WriteFile(path, patched(60, 0, 0, 0, 99), 0o600) }, "outdated", "", false},
 		{"half of it", func() error { return os.WriteFile(path, good[:len(good)/2], 0o600) }, "damaged", "damaged", false},
-		{"one page", func() error { return os.WriteFile(path, good[:pageSize], 0o600) }, "damaged", "damaged", false},
+		{"one page", func() error { return os.WriteFile(path, good[:store.PageSize], 0o600) }, "damaged", "damaged", false},
 		{"the header", func() error { return os.WriteFile(path, good[:100], 0o600) }, "damaged", "damaged", false},
 		{"zeros behind the header", func() error {
 			return os.WriteFile(path, append(bytes.Clone(good[:100]), make([]byte, len(good)-100)...), 0o600)
@@ -165,7 +167,7 @@ func TestSoakFlippedBytes(t *testing.T) {
 		for range 1 + rng.IntN(4) {
 			from := rng.IntN(len(bad))
 			if rng.IntN(3) == 0 {
-				from = rng.IntN(min(len(bad), 2*pageSize))
+				from = rng.IntN(min(len(bad), 2*store.PageSize))
 			}
 			for j := from; j < min(from+1+rng.IntN(12), len(bad)); j++ {
 				bad[j] ^= byte(1 + rng.IntN(255))
@@ -229,9 +231,8 @@ func TestResetBehindTheIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustAppend(t, tp, repo.Event("filler", nil), repo.Message("user", "a new needle, as one can see"))
-	f := &finder{ctx: t.Context(), db: x.db, s: Search{Text: "needle", Tapes: []*repo.Tape{tp}}}
-	defer f.close()
-	if _, err := f.find(); !isDamage(err) {
+	targets := []*store.Target{{Tape: tp}}
+	if _, err := find.InIndex(t.Context(), x.db, targets, Search{Text: "needle", Tapes: []*repo.Tape{tp}}); !store.IsDamage(err) {
 		t.Errorf("an index of what is no more there says %v", err)
 	}
 	fresh, warned := reopen(t, s.Dir())
@@ -275,14 +276,14 @@ func TestStrangeIndex(t *testing.T) {
 		if i%testkit.Size(4, 1, 1) > 0 {
 			continue
 		}
-		d, err := openDB(s.IndexFile(), writing)
+		d, err := store.Open(s.IndexFile(), store.Writing)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.conn.ExecContext(t.Context(), change); err != nil {
+		if err := d.Script(change); err != nil {
 			t.Fatalf("%s: %v", change, err)
 		}
-		if err := d.close(); err != nil {
+		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
 		fresh, warned := reopen(t, s.Dir())

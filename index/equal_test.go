@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/index/internal/store"
 	"tape/repo"
 )
 
@@ -15,15 +16,6 @@ import (
 // for each fact, in an order that does not depend on how it was made.
 func logical(t testing.TB, path string) []string {
 	t.Helper()
-	d, err := openDB(path, writing)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := d.close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	}()
 	var out []string
 	for _, q := range []string{
 		`SELECT 'entry', tape, id, kind, anchor_name, anchor_seq, file_path, line_offset, created_at, summary, byte_offset, byte_length
@@ -39,19 +31,30 @@ func logical(t testing.TB, path string) []string {
 			(SELECT count(*) FROM lines) - (SELECT count(*) FROM entries),
 			(SELECT count(*) FROM tapes WHERE parent != 0 AND parent NOT IN (SELECT no FROM tapes))`,
 	} {
-		out = append(out, rowsOf(t, d, q)...)
+		out = append(out, rowsOf(t, path, q)...)
 	}
 	// SQLite's own reader lists the words, so that ours is not judged by itself.
-	if err := d.exec("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'words', 'instance')"); err != nil {
-		t.Fatal(err)
-	}
-	return append(out, rowsOf(t, d, `SELECT 'word', v.term, t.name, v.doc & 0xffffffff FROM temp.vocabulary v JOIN tapes t ON t.no = v.doc >> 32
+	return append(out, rowsOf(t, path, `SELECT 'word', v.term, t.name, v.doc & 0xffffffff FROM temp.vocabulary v JOIN tapes t ON t.no = v.doc >> 32
 		ORDER BY v.term, t.name, v.doc & 0xffffffff`)...)
 }
 
-func rowsOf(t testing.TB, d *db, query string) []string {
+// rowsOf reads rows of a database file; temp.vocabulary has the words of its index.
+func rowsOf(t testing.TB, path, query string) []string {
 	t.Helper()
-	rows, err := d.conn.QueryContext(t.Context(), query)
+	pool, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	conn, err := pool.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(t.Context(), "CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'words', 'instance')"); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := conn.QueryContext(t.Context(), query)
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
@@ -93,20 +96,20 @@ func rebuilt(t testing.TB, s *repo.Store) string {
 // rebuiltOf numbers the tapes in the order in which they are given.
 func rebuiltOf(t testing.TB, s *repo.Store, tapes []*repo.Tape) string {
 	t.Helper()
-	targets, err := New(s, nil).withParents(t.Context(), tapes)
+	targets, err := store.WithParents(t.Context(), s, tapes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "rebuilt.db")
-	d, err := openDB(path, creating)
+	d, err := store.Open(path, store.Creating)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = d.fillNew(t.Context(), targets, func(int64) {})
+	_, err = d.Fill(t.Context(), targets, func(int64) {})
 	if err != nil {
 		t.Fatalf("rebuild: %v", err)
 	}
-	if err := d.close(); err != nil {
+	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -137,17 +140,17 @@ func wantEqual(t testing.TB, what, path, want string) {
 // wantSound fails unless SQLite finds the database in order.
 func wantSound(t testing.TB, path string) {
 	t.Helper()
-	d, err := openDB(path, writing)
+	d, err := store.Open(path, store.Writing)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := rowsOf(t, d, "PRAGMA integrity_check"); len(got) != 1 || got[0] != "ok | " {
+	if got := rowsOf(t, path, "PRAGMA integrity_check"); len(got) != 1 || got[0] != "ok | " {
 		t.Errorf("integrity_check: %v", got)
 	}
-	if err := d.exec("INSERT INTO words (words) VALUES ('integrity-check')"); err != nil {
+	if err := d.Script("INSERT INTO words (words) VALUES ('integrity-check')"); err != nil {
 		t.Errorf("FTS5's integrity-check: %v", err)
 	}
-	if err := d.close(); err != nil {
+	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -155,7 +158,7 @@ func wantSound(t testing.TB, path string) {
 // onCopy searches in a copy of an index file that somebody else keeps.
 func onCopy(t testing.TB, s *repo.Store, path string) *Index {
 	t.Helper()
-	d, err := openDB(path, writing)
+	d, err := store.Open(path, store.Writing)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"tape/index/internal/find"
+	"tape/index/internal/store"
 	"tape/internal/testkit"
 	"tape/repo"
 )
@@ -24,7 +27,7 @@ func (w *world) fork(tp *repo.Tape) string {
 		at := []string{"", repo.Latest, fmt.Sprint("@", 1+w.rng.IntN(len(entries)))}[w.rng.IntN(3)]
 		w.names++
 		f, err := tp.ForkAt(t.Context(), fmt.Sprint("f", w.names), at)
-		if isNotFound(err) { // the tape had no commit yet
+		if errors.Is(err, repo.ErrNotFound) { // the tape had no commit yet
 			return "no fork of " + tp.Name()
 		}
 		if err != nil {
@@ -33,7 +36,7 @@ func (w *world) fork(tp *repo.Tape) string {
 		return fmt.Sprintf("fork %s at %q", f.Name(), at)
 	}
 	f := forks[w.rng.IntN(len(forks))]
-	if _, _, ok, err := begins(t.Context(), f); err != nil {
+	if _, _, ok, err := store.Begins(t.Context(), f); err != nil {
 		t.Fatal(err)
 	} else if !ok {
 		return "nothing to merge " + f.Name() + " into"
@@ -98,44 +101,29 @@ func family(t testing.TB, s *repo.Store, d *drafter, n int) (all []*repo.Tape, e
 }
 
 // storedWhole makes an index in which forks share nothing with their parents.
-func storedWhole(t testing.TB, tapes []*repo.Tape) *db {
+func storedWhole(t testing.TB, tapes []*repo.Tape) *store.DB {
 	t.Helper()
-	d, err := openDB(filepath.Join(t.TempDir(), "whole.db"), creating)
+	d, err := store.Open(filepath.Join(t.TempDir(), "whole.db"), store.Creating)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := d.close(); err != nil {
+		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	if _, err := d.fillNew(t.Context(), nil, nil); err != nil {
+	if _, err := d.Fill(t.Context(), alone(tapes), func(int64) {}); err != nil {
 		t.Fatal(err)
-	}
-	for _, tp := range tapes {
-		err := d.within("BEGIN", func() error {
-			s, err := tp.Since(t.Context(), repo.Mark{})
-			if err == nil {
-				_, err = d.take(t.Context(), tp, known{}, s, &origin{}, func(int64) {})
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
 	return d
 }
 
-// searchIn searches a database as it is.
-func searchIn(t testing.TB, d *db, s Search) (*Result, error) {
-	t.Helper()
-	f := &finder{ctx: t.Context(), db: d, s: s, byBranch: map[string]*repo.Tape{}}
-	defer f.close()
-	for _, tp := range s.Tapes {
-		f.byBranch[tp.Branch()] = tp
+// alone are tapes without what they are forks of.
+func alone(tapes []*repo.Tape) (out []*store.Target) {
+	for _, tp := range tapes {
+		out = append(out, &store.Target{Tape: tp})
 	}
-	return f.find()
+	return out
 }
 
 // TestForksAreSearchedWhole: a search in a fork finds what reading all of it finds, what
@@ -154,7 +142,7 @@ func TestForksAreSearchedWhole(t *testing.T) {
 			one := search(rng, all, entries)
 			one.Tapes = all[rng.IntN(len(all)):][:1]
 			if got, err := x.Search(t.Context(), one); err == nil {
-				want, err := searchIn(t, whole, one)
+				want, err := find.InIndex(t.Context(), whole, alone(one.Tapes), one)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -198,7 +186,7 @@ func TestManyMatchesInAFork(t *testing.T) {
 					continue
 				}
 				q := Search{Text: text, Tapes: []*repo.Tape{tp}, Query: repo.Query{Limit: limit}, NoFold: rng.IntN(2) == 0, Newest: rng.IntN(3) == 0}
-				want, err := searchIn(t, whole, q)
+				want, err := find.InIndex(t.Context(), whole, alone(q.Tapes), q)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -206,7 +194,7 @@ func TestManyMatchesInAFork(t *testing.T) {
 			}
 		}
 	}
-	if n := mustSearch(t, index, Search{Text: "common", Tapes: []*repo.Tape{y}, Count: true}).Matches; n <= 2*manyFound {
+	if n := mustSearch(t, index, Search{Text: "common", Tapes: []*repo.Tape{y}, Count: true}).Matches; n <= 2*find.ManyFound {
 		t.Errorf("only %d entries have the word: too few to show anything", n)
 	}
 }
@@ -266,7 +254,7 @@ func TestForkCosts(t *testing.T) {
 	if len(res.Hits) != 2 || res.Hits[0].Tape != "main/x" {
 		t.Errorf("found %v", keysOf(hitEntries(res)))
 	}
-	if got := rowsOf(t, x.db, "SELECT tape, anchor_name, id FROM entries WHERE tape = 'main/x' ORDER BY id"); !slices.Equal(got, []string{
+	if got := rowsOf(t, s.IndexFile(), "SELECT tape, anchor_name, id FROM entries WHERE tape = 'main/x' ORDER BY id"); !slices.Equal(got, []string{
 		"main/x | session/start | 302 | ", "main/x | session/start | 303 | "}) {
 		t.Errorf("the view has %v", got)
 	}

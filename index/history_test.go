@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"tape/index/internal/find"
 	"tape/internal/testkit"
 	"tape/repo"
 )
@@ -403,7 +404,7 @@ func TestManyMatches(t *testing.T) {
 			}
 		}
 	}
-	if n := mustSearch(t, x, Search{Text: "common", Tapes: []*repo.Tape{tp}, Count: true}).Matches; n <= manyFound {
+	if n := mustSearch(t, x, Search{Text: "common", Tapes: []*repo.Tape{tp}, Count: true}).Matches; n <= find.ManyFound {
 		t.Errorf("only %d entries have the word: too few to show anything", n)
 	}
 }

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
-	"time"
 
-	"tape/index/internal/fts5"
+	"tape/index/internal/store"
 	"tape/repo"
 )
 
@@ -25,7 +23,7 @@ type Index struct {
 	progress func(int64)
 	many     int64 // see manyEntries
 
-	db     *db
+	db     *store.DB
 	file   os.FileInfo // that of db; nil in memory
 	memory bool
 }
@@ -44,7 +42,7 @@ func (x *Index) Close() error {
 	if x.db == nil {
 		return nil
 	}
-	err := x.db.close()
+	err := x.db.Close()
 	x.db, x.file, x.memory = nil, nil, false
 	return err
 }
@@ -59,7 +57,7 @@ type Synced struct {
 // Sync brings the index up to date with every tape and open fork of the workspace, and
 // forgets those that are gone.
 func (x *Index) Sync(ctx context.Context) (Synced, error) {
-	tapes, err := x.all(ctx)
+	tapes, err := store.All(ctx, x.store)
 	if err != nil {
 		return Synced{}, err
 	}
@@ -73,25 +71,20 @@ func (x *Index) Sync(ctx context.Context) (Synced, error) {
 // Rebuild makes the index anew from the history and the working trees of all tapes
 // and open forks.
 func (x *Index) Rebuild(ctx context.Context) (Synced, error) {
-	tapes, err := x.all(ctx)
+	tapes, err := store.All(ctx, x.store)
 	if err != nil {
 		return Synced{}, err
 	}
-	unlock, err := x.store.LockIndex(ctx)
+	added, err := x.locked(ctx, func() (int64, error) { return x.build(ctx, tapes, false) })
 	if err != nil {
-		return Synced{}, err
-	}
-	added, err := x.build(ctx, tapes)
-	if err := errors.Join(err, unlock()); err != nil {
 		return Synced{}, fmt.Errorf("rebuild the index: %w", classify(err))
 	}
 	return x.synced(added)
 }
 
 func (x *Index) synced(added int64) (Synced, error) {
-	out := Synced{Entries: added}
-	_, err := x.db.row("SELECT count(*), coalesce(sum(entries - base), 0) FROM tapes", nil, &out.Tapes, &out.Total)
-	return out, classify(err)
+	tapes, total, err := x.db.Totals()
+	return Synced{Entries: added, Total: total, Tapes: tapes}, classify(err)
 }
 
 // Status is what state the index is in.
@@ -111,7 +104,7 @@ func (s Status) Fresh() bool { return s.State == "fresh" }
 
 // Status looks at the index without changing it.
 func (x *Index) Status(ctx context.Context) (Status, error) {
-	tapes, err := x.all(ctx)
+	tapes, err := store.All(ctx, x.store)
 	if err != nil {
 		return Status{}, err
 	}
@@ -119,9 +112,8 @@ func (x *Index) Status(ctx context.Context) (Status, error) {
 }
 
 // State is the state of the index as far as one tape is concerned.
-func (x *Index) State(t *repo.Tape) (string, error) {
-	ctx := context.Background()
-	tapes, err := x.withParents(ctx, []*repo.Tape{t})
+func (x *Index) State(ctx context.Context, t *repo.Tape) (string, error) {
+	tapes, err := store.WithParents(ctx, x.store, []*repo.Tape{t})
 	if err != nil {
 		return "", err
 	}
@@ -129,72 +121,60 @@ func (x *Index) State(t *repo.Tape) (string, error) {
 	return st.State, err
 }
 
-func (x *Index) statusOf(ctx context.Context, tapes []*target, all bool) (Status, error) {
-	out := Status{File: x.store.IndexFile(), Schema: schemaVersion, Stale: len(tapes)}
+const stateStale = "stale"
+
+func (x *Index) statusOf(ctx context.Context, tapes []*store.Target, all bool) (Status, error) {
+	out := Status{File: x.store.IndexFile(), Schema: store.SchemaVersion, Stale: len(tapes)}
 	if st, err := os.Stat(out.File); err == nil {
 		out.Bytes = st.Size()
 	}
-	what, err := look(out.File)
+	state, err := store.Look(out.File)
 	if err != nil {
 		return out, err
 	}
-	if out.State = what.String(); what != current {
+	if out.State = string(state); state != store.Fresh {
 		return out, nil
 	}
 	// Not for reading only: a writer that was killed may have left a journal.
-	d, err := openDB(out.File, writing)
+	d, err := store.Open(out.File, store.Writing)
 	if err == nil {
-		err = errors.Join(d.status(ctx, tapes, all, &out), d.close())
+		err = errors.Join(out.read(ctx, d, tapes, all), d.Close())
 	}
-	if isUnwritable(err) {
-		out.State = "stale"
-		return out, nil
-	}
-	if isDamage(err) {
-		out.State = damaged.String()
-		return out, nil
+	switch {
+	case store.IsUnwritable(err):
+		out.State, err = stateStale, nil
+	case store.IsDamage(err):
+		out.State, err = string(store.Damaged), nil
 	}
 	return out, classify(err)
 }
 
-func (f found) String() string {
-	return [...]string{absent: "absent", current: "fresh", outdated: "outdated", damaged: "damaged", foreign: "foreign"}[f]
-}
-
-func (d *db) status(ctx context.Context, tapes []*target, all bool, out *Status) error {
-	stale, err := d.stale(ctx, tapes)
+func (s *Status) read(ctx context.Context, d *store.DB, tapes []*store.Target, all bool) error {
+	stale, err := d.Stale(ctx, tapes, all)
 	if err != nil {
 		return err
 	}
-	out.Stale = len(stale)
-	if all {
-		gone, err := d.gone(tapes)
-		if err != nil {
-			return err
-		}
-		out.Stale += len(gone)
+	if s.Stale = stale; stale > 0 {
+		s.State = stateStale
 	}
-	if out.Stale > 0 {
-		out.State = "stale"
-	}
-	if _, err := d.row("SELECT count(*), coalesce(sum(entries - base), 0) FROM tapes", nil, &out.Tapes, &out.Entries); err != nil {
+	if s.Tapes, s.Entries, err = d.Totals(); err != nil {
 		return err
 	}
-	x, err := fts5.Open(pages{d})
+	x, err := d.Words()
 	if err == nil {
-		out.Segments = x.Segments()
+		s.Segments = x.Segments()
 	}
 	return err
 }
 
 // ready opens a database that has everything of the given tapes. It returns how many
 // entries that took.
-func (x *Index) ready(ctx context.Context, tapes []*target) (int64, error) {
+func (x *Index) ready(ctx context.Context, tapes []*store.Target) (int64, error) {
 	if x.memory {
-		return x.db.catchUp(ctx, tapes, x.progress)
+		return x.db.CatchUp(ctx, tapes, x.progress)
 	}
 	added, err := x.readyFile(ctx, tapes, false)
-	if isUnwritable(err) {
+	if store.IsUnwritable(err) {
 		return x.inMemory(ctx, tapes, err)
 	}
 	return added, classify(err)
@@ -202,93 +182,78 @@ func (x *Index) ready(ctx context.Context, tapes []*target) (int64, error) {
 
 // readyFile is ready for the file; all means that these are all tapes there are, and that
 // what the index has of others goes.
-func (x *Index) readyFile(ctx context.Context, tapes []*target, all bool) (int64, error) {
+func (x *Index) readyFile(ctx context.Context, tapes []*store.Target, all bool) (int64, error) {
 	// Of a file that was replaced nothing may be read: SQLite would take the journal of
 	// the new one, which it knows by the name, for that of the old one.
-	if x.db != nil && !x.isCurrent() {
-		if err := x.Close(); err != nil {
-			return 0, err
-		}
-	}
-	if x.db == nil {
-		if err := x.openFile(); err != nil {
-			return 0, err
-		}
+	if err := x.openCurrent(); err != nil {
+		return 0, err
 	}
 	if x.db != nil {
-		stale, err := x.db.stale(ctx, tapes)
-		var gone []goneTape
-		if err == nil && all {
-			gone, err = x.db.gone(tapes)
-		}
-		if err == nil && len(stale)+len(gone) == 0 {
-			return 0, nil
-		}
-		if err != nil && !isDamage(err) {
+		stale, err := x.db.Stale(ctx, tapes, all)
+		if err == nil && stale == 0 || err != nil && !store.IsDamage(err) {
 			return 0, err
 		}
 	}
+	return x.locked(ctx, func() (int64, error) { return x.underLock(ctx, tapes, all) })
+}
+
+// locked runs f while no other process writes to the index.
+func (x *Index) locked(ctx context.Context, f func() (int64, error)) (int64, error) {
 	unlock, err := x.store.LockIndex(ctx)
 	if err != nil {
 		return 0, err
 	}
-	added, err := x.underLock(ctx, tapes, all)
+	added, err := f()
 	return added, errors.Join(err, unlock())
 }
 
 // underLock catches up, or builds what is not there or no good.
-func (x *Index) underLock(ctx context.Context, tapes []*target, all bool) (int64, error) {
-	if !x.isCurrent() { // another process built a new one meanwhile
-		if err := errors.Join(x.Close(), x.openFile()); err != nil {
-			return 0, err
-		}
+func (x *Index) underLock(ctx context.Context, tapes []*store.Target, all bool) (int64, error) {
+	if err := x.openCurrent(); err != nil { // another process built a new one meanwhile
+		return 0, err
 	}
 	if x.db == nil {
 		if err := x.makeRoom(); err != nil {
 			return 0, err
 		}
-		return x.build(ctx, tapes)
+		return x.build(ctx, tapes, false)
 	}
-	x.db.most = x.many
-	added, err := x.db.catchUp(ctx, tapes, x.progress)
-	if errors.Is(err, errMany) {
+	x.db.Most = x.many
+	added, err := x.db.CatchUp(ctx, tapes, x.progress)
+	if errors.Is(err, store.ErrMany) {
 		var more int64
-		more, err = x.extend(ctx, tapes)
+		more, err = x.build(ctx, tapes, true)
 		added += more
 	}
 	if err == nil && all {
-		err = x.db.dropGone(tapes)
+		err = x.db.DropGone(tapes)
 	}
-	if isDamage(err) {
+	if store.IsDamage(err) {
 		x.store.Warn(fmt.Sprintf("the index was damaged, and is built anew: %v", err))
-		return x.build(ctx, tapes)
+		return x.build(ctx, tapes, false)
 	}
 	return added, err
 }
 
 // inMemory makes an index that lasts as long as the program does.
-func (x *Index) inMemory(ctx context.Context, tapes []*target, why error) (int64, error) {
+func (x *Index) inMemory(ctx context.Context, tapes []*store.Target, why error) (int64, error) {
 	x.store.Warn(fmt.Sprintf("the index cannot be written (%v): this search makes its own, in memory", why))
 	if err := x.Close(); err != nil {
 		return 0, err
 	}
-	d, err := openDB("", creating)
+	d, err := store.Open("", store.Creating)
 	if err != nil {
 		return 0, err
 	}
 	x.db, x.memory = d, true
-	added, err := d.fillNew(ctx, tapes, x.progress)
+	added, err := d.Fill(ctx, tapes, x.progress)
 	return added, classify(err)
-}
-
-func isReadOnlyFS(err error) bool {
-	return errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC)
 }
 
 // classify makes an index that stays busy an ErrBusy.
 func classify(err error) error {
-	if isBusy(err) {
-		return fmt.Errorf("%w: another process has been writing to the index for %s", repo.ErrBusy, busyWait*time.Millisecond)
+	if store.IsBusy(err) {
+		return fmt.Errorf("%w: another process has been writing to the index for %s", repo.ErrBusy, store.BusyWait)
 	}
 	return err
 }

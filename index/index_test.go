@@ -26,7 +26,7 @@ func TestSynced(t *testing.T) {
 		if err != nil || st.State != want || st.Fresh() != (want == "fresh") {
 			t.Errorf("%s: the status is %+v, %v; want %s", what, st, err, want)
 		}
-		if got, err := x.State(tp); err != nil || got != wantTape {
+		if got, err := x.State(t.Context(), tp); err != nil || got != wantTape {
 			t.Errorf("%s: the state of main is %s, %v; want %s", what, got, err, wantTape)
 		}
 	}
@@ -83,7 +83,7 @@ func TestJournalOfTheDead(t *testing.T) {
 			return err
 		},
 		"state": func(x *Index) error {
-			state, err := x.State(tp)
+			state, err := x.State(t.Context(), tp)
 			if state != "fresh" {
 				err = errors.Join(err, fmt.Errorf("the state is %q", state))
 			}
@@ -183,18 +183,8 @@ func TestPurge(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d, err := openDB(s.IndexFile(), writing)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.exec("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'words', 'instance')"); err != nil {
-		t.Fatal(err)
-	}
-	if got := rowsOf(t, d, "SELECT count(*) FROM temp.vocabulary WHERE doc >> 32 NOT IN (SELECT no FROM tapes)"); got[0] != "0 | " {
+	if got := rowsOf(t, s.IndexFile(), "SELECT count(*) FROM temp.vocabulary WHERE doc >> 32 NOT IN (SELECT no FROM tapes)"); got[0] != "0 | " {
 		t.Errorf("words of a tape that is gone: %s", got[0])
-	}
-	if err := d.close(); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"regexp"
@@ -14,8 +15,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tape/index/internal/store"
 	"tape/internal/jsonl"
 	"tape/internal/text"
+	"tape/internal/text/query"
+	"tape/internal/text/scan"
 	"tape/repo"
 )
 
@@ -74,7 +78,7 @@ func matching(t testing.TB, s Search) ([]repo.Entry, error) {
 // writersOf names, for each entry of a fork, the tape or fork that it was written to.
 func writersOf(t testing.TB, f *repo.Tape) func(id int64) string {
 	t.Helper()
-	parent, m, ok, err := begins(t.Context(), f)
+	parent, m, ok, err := store.Begins(t.Context(), f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +117,7 @@ func acceptor(t testing.TB, s Search) func([]byte) bool {
 			return re.MatchString(strings.ReplaceAll(string(body), string(text.Sep), "\n"))
 		}
 	}
-	q := text.Parse(s.Text, text.Options{Exact: s.Exact})
+	q := query.Parse(s.Text, query.Options{Exact: s.Exact})
 	return func(body []byte) bool {
 		_, ok := q.Match(body)
 		return ok && !q.Empty() // nothing to look for is nowhere
@@ -127,9 +131,13 @@ func alike(s Search, e repo.Entry) string {
 	same := slices.Contains([]string{"message", "anchor", "error", "system"}, e.Kind)
 	if s.How == Words {
 		same = same || strings.ContainsAny(s.Text, "0123456789*")
-	} else if find, err := s.scanner(); err == nil {
-		m, _ := find.Match(body)
-		for _, span := range m.Spans {
+	} else {
+		find := scan.NewSubstring(s.Text, s.IgnoreCase)
+		if s.How == Regexp {
+			find, _ = scan.NewRegexp(s.Text, s.IgnoreCase)
+		}
+		spans, _ := find.Match(body)
+		for _, span := range spans {
 			same = same || bytes.ContainsAny(body[span.Start:span.End], "0123456789")
 		}
 	}
@@ -137,6 +145,14 @@ func alike(s Search, e repo.Entry) string {
 		return fmt.Sprintf("%s %s %s", e.Tape, e.Kind, body)
 	}
 	return fmt.Sprintf("%s %s %x", e.Tape, e.Kind, text.Signature(body))
+}
+
+// limitOf is how many hits are wanted.
+func limitOf(s Search) int {
+	if s.Query.Limit == nil {
+		return math.MaxInt
+	}
+	return *s.Query.Limit
 }
 
 // wantAnswer fails unless a search gives what reading everything gives.
@@ -171,7 +187,7 @@ func wantAnswer(t testing.TB, x *Index, s Search) {
 	if res.Matches > len(want) || res.Exact && res.Matches != len(want) {
 		t.Errorf("%s: says %d matches, exact %v; there are %d", what, res.Matches, res.Exact, len(want))
 	}
-	limit := s.limit()
+	limit := limitOf(s)
 	if s.Count {
 		if len(res.Hits) > 0 || !res.Exact {
 			t.Errorf("%s: a count with %d hits, exact %v", what, len(res.Hits), res.Exact)
@@ -254,7 +270,7 @@ func wantOrder(t testing.TB, what string, s Search, res *Result, want []repo.Ent
 	}
 	if len(s.Tapes) == 1 && s.NoFold {
 		slices.SortFunc(want, byAge)
-		if want := want[:min(len(want), s.limit())]; !slices.Equal(keysOf(hits), keysOf(want)) {
+		if want := want[:min(len(want), limitOf(s))]; !slices.Equal(keysOf(hits), keysOf(want)) {
 			t.Errorf("%s: the newest are %v, got %v", what, keysOf(want), keysOf(hits))
 		}
 	}
@@ -385,8 +401,8 @@ func (d *drafter) draft() repo.Draft {
 	return out
 }
 
-// query makes something to look for of the texts of entries.
-func query(rng *rand.Rand, all []repo.Entry) string {
+// randomQuery makes something to look for of the texts of entries.
+func randomQuery(rng *rand.Rand, all []repo.Entry) string {
 	pick := func() string { return string(textOf(all[rng.IntN(len(all))])) }
 	word := func() string {
 		words := strings.FieldsFunc(pick(), func(r rune) bool { return r <= ' ' || r == text.Sep })
@@ -429,7 +445,7 @@ func query(rng *rand.Rand, all []repo.Entry) string {
 
 // search makes a random search with random filters.
 func search(rng *rand.Rand, tapes []*repo.Tape, all []repo.Entry) Search {
-	s := Search{Text: query(rng, all), Tapes: tapes}
+	s := Search{Text: randomQuery(rng, all), Tapes: tapes}
 	switch n := rng.IntN(6); {
 	case len(tapes) == 1:
 	case n < 3:

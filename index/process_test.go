@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"tape/index/internal/store"
 	"tape/internal/testkit"
 	"tape/repo"
 )
@@ -330,13 +331,13 @@ func TestSoakKillIndexer(t *testing.T) {
 // already in the file, and the journal counts.
 func writingElsewhere(t *testing.T, path string) (end func()) {
 	t.Helper()
-	d, err := openDB(path, writing)
+	d, err := store.Open(path, store.Writing)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, q := range []string{"PRAGMA cache_size = 1", "BEGIN IMMEDIATE", `INSERT INTO words_data (id, block)
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) SELECT 1000000 + i, zeroblob(4000) FROM n`} {
-		if _, err := d.conn.ExecContext(t.Context(), q); err != nil {
+		if err := d.Script(q); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -344,10 +345,10 @@ func writingElsewhere(t *testing.T, path string) (end func()) {
 		t.Fatal("the transaction has no journal: the test misses its point")
 	}
 	return func() {
-		if _, err := d.conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		if err := d.Script("ROLLBACK"); err != nil {
 			t.Error(err)
 		}
-		if err := d.close(); err != nil {
+		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
 	}

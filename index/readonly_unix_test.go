@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"tape/index/internal/store"
 	"tape/repo"
 )
 
@@ -99,14 +100,14 @@ func TestReadOnlyWorkspace(t *testing.T) {
 // spoilWords damages the pages of the words, and nothing that is looked at before them.
 func spoilWords(t testing.TB, path string) {
 	t.Helper()
-	d, err := openDB(path, writing)
+	d, err := store.Open(path, store.Writing)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.exec("UPDATE words_data SET block = zeroblob(length(block)) WHERE id > 10"); err != nil {
+	if err := d.Script("UPDATE words_data SET block = zeroblob(length(block)) WHERE id > 10"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.close(); err != nil {
+	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
 }

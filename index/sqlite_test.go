@@ -107,7 +107,7 @@ func TestCreatedAt(t *testing.T) {
 	}
 	x := testIndex(t, s)
 	mustSync(t, x)
-	got := rowsOf(t, x.db, "SELECT created_at FROM entries WHERE id > 1 ORDER BY id")
+	got := rowsOf(t, s.IndexFile(), "SELECT created_at FROM entries WHERE id > 1 ORDER BY id")
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("%s: created_at is %s", dates[i], got[i])

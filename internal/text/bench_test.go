@@ -1,4 +1,4 @@
-package text
+package text_test
 
 import (
 	"bytes"
@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"tape/internal/jsonl"
+	"tape/internal/text"
+	"tape/internal/text/query"
+	"tape/internal/text/scan"
 )
 
 // benchEntries returns payloads like those of a session.
@@ -46,12 +49,12 @@ func BenchmarkEntryTerms(b *testing.B) {
 			kinds, payloads, size := benchEntries(1000, wide)
 			b.SetBytes(size)
 			b.ReportAllocs()
-			var z Tokenizer
+			var z text.Tokenizer
 			var buf []byte
 			n := 0
 			for b.Loop() {
 				for i, p := range payloads {
-					buf = AppendEntry(buf[:0], kinds[i], p)
+					buf = text.AppendEntry(buf[:0], kinds[i], p)
 					z.Reset(buf)
 					for z.Next() {
 						n += len(z.Term)
@@ -68,7 +71,7 @@ func BenchmarkAppendEntry(b *testing.B) {
 	var buf []byte
 	for b.Loop() {
 		for i, p := range payloads {
-			buf = AppendEntry(buf[:0], kinds[i], p)
+			buf = text.AppendEntry(buf[:0], kinds[i], p)
 		}
 	}
 }
@@ -79,12 +82,12 @@ func BenchmarkMatch(b *testing.B) {
 		var texts [][]byte
 		size := 0
 		for i, p := range payloads {
-			texts = append(texts, AppendEntry(nil, kinds[i], p))
+			texts = append(texts, text.AppendEntry(nil, kinds[i], p))
 			size += len(texts[i])
 		}
-		for _, query := range []string{"anchor", `"anchor is"`, "refs/heads/main", "absent"} {
-			b.Run(map[bool]string{false: "ascii/", true: "wide/"}[wide]+query, func(b *testing.B) {
-				q := Parse(query, Options{})
+		for _, words := range []string{"anchor", `"anchor is"`, "refs/heads/main", "absent"} {
+			b.Run(map[bool]string{false: "ascii/", true: "wide/"}[wide]+words, func(b *testing.B) {
+				q := query.Parse(words, query.Options{})
 				b.SetBytes(int64(size))
 				b.ReportAllocs()
 				for b.Loop() {
@@ -104,18 +107,18 @@ func BenchmarkCandidate(b *testing.B) {
 		for i, p := range payloads {
 			file = fmt.Appendf(file, `{"id":%d,"kind":%q,"payload":%s}`+"\n", i+1, kinds[i], p)
 		}
-		scan := func(name string, s *Scan) {
+		look := func(name string, s *scan.Scanner) {
 			benchScan(b, map[bool]string{false: "ascii/", true: "wide/"}[wide]+name, file, s)
 		}
-		scan("absent", NewSubstring("readable xylophone", false))
-		scan("absentFold", NewSubstring("readable xylophone", true))
-		scan("common", NewSubstring("anchor", false))
-		scan("commonAbsent", NewSubstring("there is no", false))
-		re, err := NewRegexp(`(alpha|omega)\d+ tests`, false)
+		look("absent", scan.NewSubstring("readable xylophone", false))
+		look("absentFold", scan.NewSubstring("readable xylophone", true))
+		look("common", scan.NewSubstring("anchor", false))
+		look("commonAbsent", scan.NewSubstring("there is no", false))
+		re, err := scan.NewRegexp(`(alpha|omega)\d+ tests`, false)
 		if err != nil {
 			b.Fatal(err)
 		}
-		scan("regexp", re)
+		look("regexp", re)
 	}
 }
 
@@ -125,8 +128,8 @@ func BenchmarkSignature(b *testing.B) {
 	var buf []byte
 	for b.Loop() {
 		for i, p := range payloads {
-			buf = AppendEntry(buf[:0], kinds[i], p)
-			Signature(buf)
+			buf = text.AppendEntry(buf[:0], kinds[i], p)
+			text.Signature(buf)
 		}
 	}
 }
@@ -137,19 +140,19 @@ func BenchmarkMatchLarge(b *testing.B) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	words := strings.Fields("the anchor store opens its branch and reads every phase before an error is written so nothing gets lost (when it stops) at line 42, refs/heads/main err != nil return func")
 	for _, kind := range []string{"ascii", "signs", "cjk"} {
-		var text []byte
-		for len(text) < 256<<10 {
-			text = append(append(text, words[rng.IntN(len(words))]...), " \n  "[rng.IntN(4)])
+		var body []byte
+		for len(body) < 256<<10 {
+			body = append(append(body, words[rng.IntN(len(words))]...), " \n  "[rng.IntN(4)])
 			if kind != "ascii" && rng.IntN(30) == 0 {
-				text = append(text, map[string]string{"signs": "│ → … ", "cjk": "数据库的阶段 "}[kind]...)
+				body = append(body, map[string]string{"signs": "│ → … ", "cjk": "数据库的阶段 "}[kind]...)
 			}
 		}
-		for _, query := range []string{`"the store is lost"`, `"the phase of an anchor"`, "absent", "ore", "数据表"} {
-			b.Run(kind+"/"+query, func(b *testing.B) {
-				q := Parse(query, Options{})
-				b.SetBytes(int64(len(text)))
+		for _, words := range []string{`"the store is lost"`, `"the phase of an anchor"`, "absent", "ore", "数据表"} {
+			b.Run(kind+"/"+words, func(b *testing.B) {
+				q := query.Parse(words, query.Options{})
+				b.SetBytes(int64(len(body)))
 				for b.Loop() {
-					if _, ok := q.Match(text); ok {
+					if _, ok := q.Match(body); ok {
 						b.Fatal("match")
 					}
 				}
@@ -161,7 +164,7 @@ func BenchmarkMatchLarge(b *testing.B) {
 func BenchmarkParse(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		Parse(`some ordinary words "and a phrase" internal/text/query.go -none`, Options{})
+		query.Parse(`some ordinary words "and a phrase" internal/text/query.go -none`, query.Options{})
 	}
 }
 
@@ -202,11 +205,11 @@ func BenchmarkCandidateFile(b *testing.B) {
 	file := benchFile(rand.New(rand.NewPCG(5, 6)), 256<<10)
 	for _, needle := range []string{"xylophone", "connection refused", "there is no", "NullPointerException", "deadlock", "数据库"} {
 		for _, fold := range []bool{false, true} {
-			benchScan(b, fmt.Sprintf("%s/fold=%v", needle, fold), file, NewSubstring(needle, fold))
+			benchScan(b, fmt.Sprintf("%s/fold=%v", needle, fold), file, scan.NewSubstring(needle, fold))
 		}
 	}
 	for _, expr := range []string{`(alpha|omega)\d+ tests`, `func \w+\(.*xylophone`, `the \w+ deadlock`, `error: .* refused`} {
-		s, err := NewRegexp(expr, false)
+		s, err := scan.NewRegexp(expr, false)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -215,7 +218,7 @@ func BenchmarkCandidateFile(b *testing.B) {
 }
 
 // benchScan takes the lines that are candidates one after the other.
-func benchScan(b *testing.B, name string, file []byte, s *Scan) {
+func benchScan(b *testing.B, name string, file []byte, s *scan.Scanner) {
 	b.Run(name, func(b *testing.B) {
 		b.SetBytes(int64(len(file)))
 		lines := 0

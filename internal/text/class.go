@@ -8,46 +8,68 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// attr says what a byte of folded text is part of: a class and two flags.
-type attr = uint8
+// Attr says what a byte of folded text is part of: a class and two flags.
+type Attr uint8
 
+// The classes.
 const (
-	other  attr = iota // punctuation, control characters, what is no text
-	space              // white space, always spelt ' '
-	symbol             // a term by itself
-	lower              // also letters that have no case
-	upper              // was a capital
-	digit
-	dense // of a script without spaces between words
+	other  Attr = iota // punctuation, control characters, what is no text
+	Space              // white space, always spelt ' '
+	Symbol             // a term by itself
+	Lower              // also letters that have no case
+	Upper              // was a capital
+	Digit
+	Dense // of a script without spaces between words
 
-	classMask attr = 7
-	joined    attr = 8  // no part of an identifier begins here
-	cut       attr = 16 // no run goes on here, though its class may
+	classMask Attr = 7
+	joined    Attr = 8  // no part of an identifier begins here
+	cut       Attr = 16 // no run goes on here, though its class may
 )
 
+// Class is an attribute without its flags.
+func (a Attr) Class() Attr { return a & classMask }
+
+// InWord reports whether a byte belongs to a run that is cut into parts.
+func (a Attr) InWord() bool { return a.Class() >= Lower && a.Class() < Dense }
+
+// InRun reports whether a byte belongs to a run of any kind.
+func (a Attr) InRun() bool { return a.Class() >= Lower }
+
+// IsCut reports whether a run ends in front of a byte whatever its class.
+func (a Attr) IsCut() bool { return a&cut != 0 }
+
+// SameRun reports whether a byte with attribute b goes on with the run of the
+// byte with attribute a in front of it.
+func SameRun(a, b Attr) bool {
+	return b&cut == 0 && b.InRun() && a.InRun() && (a.Class() == Dense) == (b.Class() == Dense)
+}
+
+// ASCII is the class of a byte of ASCII; none for others.
+func ASCII(c byte) Attr { return asciiAttr[c] }
+
 // asciiAttr is other for everything outside ASCII.
-var asciiAttr = [256]attr{
-	'\t': space, '\n': space, '\v': space, '\f': space, '\r': space, ' ': space,
-	'0': digit, '1': digit, '2': digit, '3': digit, '4': digit,
-	'5': digit, '6': digit, '7': digit, '8': digit, '9': digit,
-	'a': lower, 'b': lower, 'c': lower, 'd': lower, 'e': lower, 'f': lower, 'g': lower,
-	'h': lower, 'i': lower, 'j': lower, 'k': lower, 'l': lower, 'm': lower, 'n': lower,
-	'o': lower, 'p': lower, 'q': lower, 'r': lower, 's': lower, 't': lower, 'u': lower,
-	'v': lower, 'w': lower, 'x': lower, 'y': lower, 'z': lower,
-	'A': upper, 'B': upper, 'C': upper, 'D': upper, 'E': upper, 'F': upper, 'G': upper,
-	'H': upper, 'I': upper, 'J': upper, 'K': upper, 'L': upper, 'M': upper, 'N': upper,
-	'O': upper, 'P': upper, 'Q': upper, 'R': upper, 'S': upper, 'T': upper, 'U': upper,
-	'V': upper, 'W': upper, 'X': upper, 'Y': upper, 'Z': upper,
+var asciiAttr = [256]Attr{
+	'\t': Space, '\n': Space, '\v': Space, '\f': Space, '\r': Space, ' ': Space,
+	'0': Digit, '1': Digit, '2': Digit, '3': Digit, '4': Digit,
+	'5': Digit, '6': Digit, '7': Digit, '8': Digit, '9': Digit,
+	'a': Lower, 'b': Lower, 'c': Lower, 'd': Lower, 'e': Lower, 'f': Lower, 'g': Lower,
+	'h': Lower, 'i': Lower, 'j': Lower, 'k': Lower, 'l': Lower, 'm': Lower, 'n': Lower,
+	'o': Lower, 'p': Lower, 'q': Lower, 'r': Lower, 's': Lower, 't': Lower, 'u': Lower,
+	'v': Lower, 'w': Lower, 'x': Lower, 'y': Lower, 'z': Lower,
+	'A': Upper, 'B': Upper, 'C': Upper, 'D': Upper, 'E': Upper, 'F': Upper, 'G': Upper,
+	'H': Upper, 'I': Upper, 'J': Upper, 'K': Upper, 'L': Upper, 'M': Upper, 'N': Upper,
+	'O': Upper, 'P': Upper, 'Q': Upper, 'R': Upper, 'S': Upper, 'T': Upper, 'U': Upper,
+	'V': Upper, 'W': Upper, 'X': Upper, 'Y': Upper, 'Z': Upper,
 }
 
 // asciiFold is what a byte of ASCII is folded to.
-var asciiFold = func() (tab [utf8.RuneSelf * 2]byte) {
+var asciiFold = func() (tab [256]byte) {
 	for i := range tab {
 		c := byte(i)
 		switch asciiAttr[c] {
-		case upper:
+		case Upper:
 			c |= 0x20
-		case space:
+		case Space:
 			c = ' '
 		}
 		tab[i] = c
@@ -55,25 +77,13 @@ var asciiFold = func() (tab [utf8.RuneSelf * 2]byte) {
 	return tab
 }()
 
-// inWord reports whether a byte belongs to a run that is cut into parts.
-func inWord(a attr) bool { return a&classMask >= lower && a&classMask < dense }
-
-// inRun reports whether a byte belongs to a run of any kind.
-func inRun(a attr) bool { return a&classMask >= lower }
-
-// sameRun reports whether a byte with attribute b goes on with the run of the
-// byte with attribute a in front of it.
-func sameRun(a, b attr) bool {
-	return b&cut == 0 && inRun(b) && inRun(a) && (a&classMask == dense) == (b&classMask == dense)
-}
-
-// isSpace reports whether r is white space between words; the separator of
+// IsSpace reports whether r is white space between words; the separator of
 // fields is, too, in a query.
-func isSpace(r rune) bool { return r == Sep || unicode.IsSpace(r) }
+func IsSpace(r rune) bool { return r == Sep || unicode.IsSpace(r) }
 
 // classOf returns the class of a character that is normalized but may be a
 // capital.
-func classOf(r rune) attr {
+func classOf(r rune) Attr {
 	switch {
 	case r < utf8.RuneSelf:
 		return asciiAttr[r]
@@ -81,23 +91,23 @@ func classOf(r rune) attr {
 		return other
 	case unicode.IsMark(r):
 		if isDense(r) {
-			return dense
+			return Dense
 		}
-		return lower | joined
+		return Lower | joined
 	case unicode.IsLetter(r), unicode.IsNumber(r):
 		switch {
 		case isDense(r):
-			return dense
+			return Dense
 		case unicode.IsNumber(r):
-			return digit
+			return Digit
 		case unicode.IsUpper(r), unicode.IsTitle(r):
-			return upper
+			return Upper
 		}
-		return lower
+		return Lower
 	case unicode.IsSymbol(r), isEmoji(r):
-		return symbol
+		return Symbol
 	case unicode.IsSpace(r):
-		return space
+		return Space
 	}
 	return other
 }
@@ -150,7 +160,7 @@ func isEmoji(r rune) bool { return r >= 0x1F300 && r <= 0x1F6FF || r >= 0x1F900 
 // carries reports whether marks that follow r are folded together with it.
 func carries(r rune) bool {
 	if r < utf8.RuneSelf {
-		return asciiAttr[r] >= lower || isASCIISymbol(byte(r))
+		return asciiAttr[r] >= Lower || isASCIISymbol(byte(r))
 	}
 	if isEmoji(r) {
 		return true
@@ -187,7 +197,7 @@ type entry struct {
 	carries bool
 	extends bool
 	itself  bool // when nothing combines with it
-	attrs   [maxEntry]attr
+	attrs   [maxEntry]Attr
 	runes   [maxEntry]rune
 }
 
@@ -224,7 +234,7 @@ func lookup(r rune) *entry {
 
 // describe makes an entry by folding the character.
 func describe(r rune) entry {
-	var f folder
+	var f Folder
 	seg := utf8.AppendRune(nil, r)
 	f.general(seg, 0)
 	e := entry{carries: carries(r)}
@@ -232,16 +242,16 @@ func describe(r rune) entry {
 		e.extends = isIgnored(r) || r == 0xFF9E || r == 0xFF9F || !norm.NFKC.Properties(seg).BoundaryBefore()
 	}
 	e.general = f.cut
-	for i := 0; i < len(f.buf); {
-		c, n := utf8.DecodeRune(f.buf[i:])
+	for i := 0; i < len(f.Buf); {
+		c, n := utf8.DecodeRune(f.Buf[i:])
 		if e.n == maxEntry {
 			e.general = true
 			break
 		}
-		e.runes[e.n], e.attrs[e.n] = c, f.attr[i]
+		e.runes[e.n], e.attrs[e.n] = c, f.Attr[i]
 		e.n++
 		i += n
 	}
-	e.itself = !e.general && !e.extends && string(f.buf) == string(seg)
+	e.itself = !e.general && !e.extends && string(f.Buf) == string(seg)
 	return e
 }

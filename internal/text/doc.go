@@ -1,15 +1,15 @@
 // Package text is the part of search that knows text and nothing else: what of
 // an entry is searched ([AppendEntry]), how text is cut into the terms of an
-// index ([Tokenizer]), what a query means ([Query]), how text is scanned
-// where an index cannot help ([Scan]), and how a hit is shown ([Snippet]).
+// index ([Tokenizer]), what says nearly the same ([Signature]), and how a hit is
+// shown ([Snippet]).
 //
-// Everything rests on one folding of text. It undoes differences that people
-// do not mean when they look for something: case, width, ligatures, the
+// Everything rests on one folding of text ([Folder]). It undoes differences that
+// people do not mean when they look for something: case, width, ligatures, the
 // accents of Latin, Greek and Cyrillic, the vowel points of Arabic and Hebrew,
-// typographic quotes and hyphens, composed or decomposed spelling. A
-// query is folded like the text, and the terms that it asks an index for are
-// made by the same tokenizer that filled the index. An index therefore never
-// misses what [Query.Match] accepts.
+// typographic quotes and hyphens, composed or decomposed spelling.
+//
+// What a query means is in package query, how text is scanned where an index
+// cannot help in package scan.
 package text
 
 // Sep separates the fields of an entry's text. No phrase reaches across it.

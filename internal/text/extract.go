@@ -255,7 +255,7 @@ func isBlob(s []byte) bool {
 	runs := 0 // one long run is one term, whatever it is
 	for _, c := range s {
 		switch {
-		case asciiAttr[c] >= lower:
+		case asciiAttr[c] >= Lower:
 		case c == '+' || c == '/' || c == '-' || c == '_':
 			runs++
 		case c != '=':

@@ -14,37 +14,39 @@ import (
 // followed by any number of marks.
 const maxSegment = 32
 
-// folder turns text into its folded form step by step. A step folds one
+const highs = 0x8080808080808080 // the bits that ASCII does not have
+
+// Folder turns text into its folded form step by step. A step folds one
 // segment: a character with the marks that combine with it. What a segment
 // becomes depends on nothing around it, so that a word folds alike in a query
 // and in a text.
-type folder struct {
-	text []byte
-	pos  int // of the segment to be folded next
+type Folder struct {
+	Buf  []byte // what is folded, always valid UTF-8
+	Attr []Attr // of each byte of Buf
 
-	buf  []byte  // what is folded, always valid UTF-8
-	attr []attr  // of each byte of buf
-	off  []int32 // where the segment of each byte of buf begins; nil: at the same offset
+	text []byte
+	pos  int     // of the segment to be folded next
+	off  []int32 // where the segment of each byte of Buf begins; nil: at the same offset
 
 	cut     bool // the next character does not go on with a run
 	scratch [3][]byte
 }
 
-func (f *folder) reset(text []byte) {
+func (f *Folder) reset(text []byte) {
 	f.text, f.pos, f.cut = text, 0, false
 	f.drop()
 }
 
 // drop forgets what is folded so far.
-func (f *folder) drop() { f.buf, f.attr, f.off = f.buf[:0], f.attr[:0], f.off[:0] }
+func (f *Folder) drop() { f.Buf, f.Attr, f.off = f.Buf[:0], f.Attr[:0], f.off[:0] }
 
-// foldAll folds all of text. Offsets are left out where they are those of the
+// FoldAll folds all of text. Offsets are left out where they are those of the
 // text, as they are for ASCII.
-func (f *folder) foldAll(text []byte) {
+func (f *Folder) FoldAll(text []byte) {
 	f.reset(text)
 	if i := asciiLen(text); i < len(text) {
-		f.buf = slices.Grow(f.buf, len(text))
-		f.attr = slices.Grow(f.attr, len(text))
+		f.Buf = slices.Grow(f.Buf, len(text))
+		f.Attr = slices.Grow(f.Attr, len(text))
 		f.off = slices.Grow(f.off, len(text))
 		for f.pos < len(text) {
 			// The last one may be changed by what follows.
@@ -59,28 +61,28 @@ func (f *folder) foldAll(text []byte) {
 }
 
 // plain folds the text up to end, which is ASCII and followed by no mark.
-func (f *folder) plain(end int) {
-	from, start := f.pos, len(f.buf)
+func (f *Folder) plain(end int) {
+	from, start := f.pos, len(f.Buf)
 	f.foldASCII(end)
 	f.off = slices.Grow(f.off, end-from)[:start+end-from]
 	for i, off := 0, f.off[start:]; i < len(off); i++ {
 		off[i] = int32(from + i)
 	}
 	if f.cut && from < end {
-		f.attr[start] |= cut
+		f.Attr[start] |= cut
 		f.cut = false
 	}
 }
 
 // foldASCII is plain without offsets.
-func (f *folder) foldASCII(end int) {
-	from, start := f.pos, len(f.buf)
+func (f *Folder) foldASCII(end int) {
+	from, start := f.pos, len(f.Buf)
 	f.pos = end
 	n := end - from
-	f.buf = slices.Grow(f.buf, n)[:start+n]
-	f.attr = slices.Grow(f.attr, n)[:start+n]
+	f.Buf = slices.Grow(f.Buf, n)[:start+n]
+	f.Attr = slices.Grow(f.Attr, n)[:start+n]
 	text := f.text[from:end]
-	buf, attrs := f.buf[start:][:len(text)], f.attr[start:][:len(text)]
+	buf, attrs := f.Buf[start:][:len(text)], f.Attr[start:][:len(text)]
 	for i, c := range text {
 		buf[i], attrs[i] = asciiFold[c], asciiAttr[c]
 	}
@@ -99,8 +101,8 @@ func asciiLen(text []byte) int {
 	return i
 }
 
-// start returns where in the text the folded byte i begins.
-func (f *folder) start(i int) int {
+// Start returns where in the text the folded byte i begins.
+func (f *Folder) Start(i int) int {
 	if len(f.off) == 0 {
 		return i
 	}
@@ -110,9 +112,9 @@ func (f *folder) start(i int) int {
 	return int(f.off[i])
 }
 
-// end returns where in the text the folded bytes up to i, which is more than
+// End returns where in the text the folded bytes up to i, which is more than
 // 0, end.
-func (f *folder) end(i int) int {
+func (f *Folder) End(i int) int {
 	if len(f.off) == 0 {
 		return i
 	}
@@ -126,7 +128,7 @@ func (f *folder) end(i int) int {
 }
 
 // step folds the segment at pos, which is not the end.
-func (f *folder) step() {
+func (f *Folder) step() {
 	text, start := f.text, f.pos
 	c := text[start]
 	if c < utf8.RuneSelf && (start+1 == len(text) || text[start+1] < utf8.RuneSelf) {
@@ -151,9 +153,9 @@ func (f *folder) step() {
 	case r == utf8.RuneError:
 		f.add(r, other, start)
 	case isPlainDense(r) && !f.extend(r):
-		f.add(r, dense, start)
+		f.add(r, Dense, start)
 	case isEmoji(r) && !f.extend(r):
-		f.add(r, symbol, start)
+		f.add(r, Symbol, start)
 	default:
 		if carries(r) {
 			f.extend(r)
@@ -164,7 +166,7 @@ func (f *folder) step() {
 
 // extend moves pos over the marks that belong to base, the character in front
 // of it, and reports whether there are any that are not just ignored.
-func (f *folder) extend(base rune) bool {
+func (f *Folder) extend(base rune) bool {
 	any := false
 	for range maxSegment {
 		if f.pos >= len(f.text) || f.text[f.pos] < utf8.RuneSelf {
@@ -181,46 +183,40 @@ func (f *folder) extend(base rune) bool {
 }
 
 // ascii adds one ASCII character.
-func (f *folder) ascii(c byte, start int) {
+func (f *Folder) ascii(c byte, start int) {
 	a := asciiAttr[c]
-	switch a {
-	case upper:
-		c |= 0x20
-	case space:
-		c = ' '
-	}
 	if f.cut {
 		a |= cut
 		f.cut = false
 	}
-	f.buf = append(f.buf, c)
-	f.attr = append(f.attr, a)
+	f.Buf = append(f.Buf, asciiFold[c])
+	f.Attr = append(f.Attr, a)
 	f.off = append(f.off, int32(start))
 }
 
 // add adds a folded character.
-func (f *folder) add(r rune, a attr, start int) {
-	n := len(f.buf)
-	f.buf = utf8.AppendRune(f.buf, r)
+func (f *Folder) add(r rune, a Attr, start int) {
+	n := len(f.Buf)
+	f.Buf = utf8.AppendRune(f.Buf, r)
 	first := a
 	if f.cut {
 		first |= cut
 		f.cut = false
 	}
-	f.attr = append(f.attr, first)
+	f.Attr = append(f.Attr, first)
 	f.off = append(f.off, int32(start))
-	for n++; n < len(f.buf); n++ {
-		f.attr = append(f.attr, a|joined)
+	for n++; n < len(f.Buf); n++ {
+		f.Attr = append(f.Attr, a|joined)
 		f.off = append(f.off, int32(start))
 	}
 }
 
 // general folds a segment by the rules, without any table.
-func (f *folder) general(seg []byte, start int) {
+func (f *Folder) general(seg []byte, start int) {
 	first, _ := utf8.DecodeRune(seg)
 	switch {
 	case unicode.IsSpace(first):
-		f.add(' ', space, start)
+		f.add(' ', Space, start)
 		return
 	case isIgnored(first):
 		return
@@ -229,7 +225,7 @@ func (f *folder) general(seg []byte, start int) {
 	n := utf8.RuneCount(out)
 	only, _ := utf8.DecodeRune(out)
 	// ™ and ½ are not to grow together with the word or number beside them.
-	apart := first >= utf8.RuneSelf && unicode.IsSymbol(first) && (n > 1 || inRun(classOf(only))) ||
+	apart := first >= utf8.RuneSelf && unicode.IsSymbol(first) && (n > 1 || classOf(only).InRun()) ||
 		n > 1 && unicode.In(first, unicode.No)
 	f.cut = f.cut || apart
 	for i := 0; i < len(out); {
@@ -264,7 +260,7 @@ func isIgnored(r rune) bool {
 
 // normalize returns the segment in NFKC, less the accents that do not count.
 // What would become white space stays as it is.
-func (f *folder) normalize(seg []byte, first rune) []byte {
+func (f *Folder) normalize(seg []byte, first rune) []byte {
 	d := norm.NFKD.Append(f.scratch[0][:0], seg...)
 	f.scratch[0] = d
 	if bytes.ContainsFunc(d, unicode.IsSpace) {

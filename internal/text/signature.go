@@ -67,7 +67,7 @@ func (s *signer) addNumber() {
 // length.
 func (s *signer) next(text []byte) int {
 	switch c := text[0]; {
-	case asciiAttr[c] >= lower:
+	case asciiAttr[c] >= Lower:
 		return s.word(text)
 	case c > ' ' && c < utf8.RuneSelf:
 		s.add(rune(c))
@@ -77,7 +77,7 @@ func (s *signer) next(text []byte) int {
 	}
 	r, n := utf8.DecodeRune(text)
 	switch {
-	case isSpace(r):
+	case IsSpace(r):
 	case unicode.IsDigit(r):
 		s.addNumber()
 	default:
@@ -94,10 +94,10 @@ func (s *signer) word(text []byte) int {
 	for ; end < len(text); end++ {
 		c := text[end]
 		attr := asciiAttr[c]
-		if attr < lower {
+		if attr < Lower {
 			break
 		}
-		if attr == digit {
+		if attr == Digit {
 			if number {
 				continue
 			}

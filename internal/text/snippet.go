@@ -36,7 +36,7 @@ func snippetStart(text []byte, spans []Span, width int) int {
 	// bytes are good enough to choose by.
 	best, bestN, bestScore := 0, 0, 0
 	kinds := map[string]int{} // in the window
-	kind := func(s Span) string { return string(bytes.ToLower(text[s.Start:min(s.End, s.Start+maxTerm)])) }
+	kind := func(s Span) string { return string(bytes.ToLower(text[s.Start:min(s.End, s.Start+MaxTerm)])) }
 	for i, j := 0, 0; i < len(spans); i++ {
 		for j < len(spans) && (j == i || spans[j].End-spans[i].Start <= width*2/3) {
 			kinds[kind(spans[j])]++
@@ -81,7 +81,7 @@ func back(text []byte, i, n int) int {
 
 // hasText reports whether there is anything to be seen.
 func hasText(b []byte) bool {
-	return bytes.ContainsFunc(b, func(r rune) bool { return !isSpace(r) && !unicode.IsControl(r) })
+	return bytes.ContainsFunc(b, func(r rune) bool { return !IsSpace(r) && !unicode.IsControl(r) })
 }
 
 // snippetWriter writes the characters of a snippet.
@@ -106,7 +106,7 @@ func (w *snippetWriter) run(from int) {
 		r, size := utf8.DecodeRune(w.text[i:])
 		w.leave(i)
 		switch {
-		case isSpace(r):
+		case IsSpace(r):
 			w.gap = len(w.out) > begin
 			i += size
 			continue

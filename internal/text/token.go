@@ -3,8 +3,8 @@ package text
 import "unicode/utf8"
 
 const (
-	// maxTerm is the length of the longest term, in bytes.
-	maxTerm = 64
+	// MaxTerm is the length of the longest term, in bytes.
+	MaxTerm = 64
 	// maxParts is how many parts a run may have to be given by part, and
 	// maxMixedParts how many when some of them are digits: a hash or base64
 	// has more, and none that anybody looks for.
@@ -12,8 +12,8 @@ const (
 	maxMixedParts = 4
 )
 
-// span is a part of a run, in bytes of its folded form.
-type span struct{ start, end int }
+// Span is a range of bytes.
+type Span struct{ Start, End int }
 
 // Tokenizer cuts text into terms. Indexing and matching use the same one, so
 // that what is found in an index is found in the text.
@@ -21,18 +21,18 @@ type Tokenizer struct {
 	Term       []byte // folded; valid until the next call
 	Start, End int    // where it stands in the text
 
-	f     folder
+	f     Folder
 	head  int // of what is folded but not used yet
 	dense int // where in f.buf the run of a dense script ends; 0 outside one
 
 	low   []byte // the folded form of a run of ASCII
-	attrs []attr
+	attrs []Attr
 
 	run    []byte // the run whose parts are given
 	base   int    // where it begins: in the text, or in f.buf if folded
 	folded bool
-	parts  []span
-	part   int // the next one to give
+	parts  []Span // in bytes of its folded form
+	part   int    // the next one to give
 }
 
 // Reset starts over with another text, which must not change until the last
@@ -51,14 +51,14 @@ func (z *Tokenizer) Next() bool {
 		return true
 	}
 	for {
-		if z.dense > 0 || z.head < len(z.f.buf) {
+		if z.dense > 0 || z.head < len(z.f.Buf) {
 			if z.slow() {
 				return true
 			}
 		}
 		text, i := z.f.text, z.f.pos
 		from := i
-		for i < len(text) && asciiAttr[text[i]] < lower && text[i] < utf8.RuneSelf {
+		for i < len(text) && asciiAttr[text[i]] < Lower && text[i] < utf8.RuneSelf {
 			i++
 		}
 		if i == len(text) {
@@ -87,11 +87,11 @@ func (z *Tokenizer) ascii(text []byte, i int) (end int, ok bool) {
 	var seen, capitals uint
 	for j < len(text) {
 		a := asciiAttr[text[j]]
-		if a < lower {
+		if a < Lower {
 			break
 		}
 		seen |= 1 << a
-		if a == upper {
+		if a == Upper {
 			capitals++
 		}
 		j++
@@ -101,18 +101,18 @@ func (z *Tokenizer) ascii(text []byte, i int) (end int, ok bool) {
 	}
 	z.Start, z.End = i, j
 	run := text[i:j]
-	if seen&(1<<upper) == 0 && seen != 1<<lower|1<<digit {
-		z.Term = cutTerm(run)
+	if seen&(1<<Upper) == 0 && seen != 1<<Lower|1<<Digit {
+		z.Term = CutTerm(run)
 		return j, true
 	}
 	z.low = append(z.low[:0], run...)
 	for k, c := range z.low {
-		if asciiAttr[c] == upper {
+		if asciiAttr[c] == Upper {
 			z.low[k] = c | 0x20
 		}
 	}
-	z.Term = cutTerm(z.low)
-	if seen == 1<<upper || seen == 1<<upper|1<<lower && capitals == 1 && asciiAttr[run[0]] == upper {
+	z.Term = CutTerm(z.low)
+	if seen == 1<<Upper || seen == 1<<Upper|1<<Lower && capitals == 1 && asciiAttr[run[0]] == Upper {
 		return j, true
 	}
 	z.attrs = z.attrs[:0]
@@ -120,7 +120,7 @@ func (z *Tokenizer) ascii(text []byte, i int) (end int, ok bool) {
 		z.attrs = append(z.attrs, asciiAttr[c])
 	}
 	z.run, z.base, z.folded = z.low, i, false
-	z.parts, z.part = splitRun(z.attrs, z.parts), 0
+	z.parts, z.part = SplitRun(z.attrs, z.parts), 0
 	return j, true
 }
 
@@ -129,34 +129,34 @@ func (z *Tokenizer) ascii(text []byte, i int) (end int, ok bool) {
 func (z *Tokenizer) slow() bool {
 	f := &z.f
 	for z.dense == 0 {
-		if z.head == len(f.buf) {
+		if z.head == len(f.Buf) {
 			return false
 		}
-		a := f.attr[z.head]
-		if a&classMask == symbol {
-			_, n := utf8.DecodeRune(f.buf[z.head:])
+		a := f.Attr[z.head]
+		if a.Class() == Symbol {
+			_, n := utf8.DecodeRune(f.Buf[z.head:])
 			z.give(z.head, z.head+n)
 			z.head += n
 			return true
 		}
-		if inRun(a) {
+		if a.InRun() {
 			end := z.runEnd()
-			if a&classMask == dense {
+			if a.Class() == Dense {
 				z.dense = end
 				break
 			}
 			z.give(z.head, end)
-			z.run, z.base, z.folded = f.buf[z.head:end], z.head, true
-			z.parts, z.part = splitRun(f.attr[z.head:end], z.parts), 0
+			z.run, z.base, z.folded = f.Buf[z.head:end], z.head, true
+			z.parts, z.part = SplitRun(f.Attr[z.head:end], z.parts), 0
 			z.head = end
 			return true
 		}
 		z.head++
 	}
-	_, n := utf8.DecodeRune(f.buf[z.head:])
+	_, n := utf8.DecodeRune(f.Buf[z.head:])
 	end := z.head + n
 	if end < z.dense {
-		_, m := utf8.DecodeRune(f.buf[end:])
+		_, m := utf8.DecodeRune(f.Buf[end:])
 		z.give(z.head, end+m)
 	} else {
 		z.give(z.head, end)
@@ -172,8 +172,8 @@ func (z *Tokenizer) runEnd() int {
 	f := &z.f
 	i := z.head + 1
 	for {
-		for i < len(f.buf) {
-			if !sameRun(f.attr[i-1], f.attr[i]) {
+		for i < len(f.Buf) {
+			if !SameRun(f.Attr[i-1], f.Attr[i]) {
 				return i
 			}
 			i++
@@ -187,40 +187,40 @@ func (z *Tokenizer) runEnd() int {
 
 // give sets the term to a part of what is folded.
 func (z *Tokenizer) give(start, end int) {
-	z.Term = cutTerm(z.f.buf[start:end])
-	z.Start, z.End = z.f.start(start), z.f.end(end)
+	z.Term = CutTerm(z.f.Buf[start:end])
+	z.Start, z.End = z.f.Start(start), z.f.End(end)
 }
 
 func (z *Tokenizer) givePart() {
 	p := z.parts[z.part]
 	z.part++
 	if z.folded {
-		z.give(z.base+p.start, z.base+p.end)
+		z.give(z.base+p.Start, z.base+p.End)
 		return
 	}
-	z.Term = cutTerm(z.run[p.start:p.end])
-	z.Start, z.End = z.base+p.start, z.base+p.end
+	z.Term = CutTerm(z.run[p.Start:p.End])
+	z.Start, z.End = z.base+p.Start, z.base+p.End
 }
 
-// cutTerm shortens a run to the length of a term, at the border of a
+// CutTerm shortens a run to the length of a term, at the border of a
 // character.
-func cutTerm(run []byte) []byte {
-	if len(run) <= maxTerm {
+func CutTerm(run []byte) []byte {
+	if len(run) <= MaxTerm {
 		return run
 	}
-	n := maxTerm
+	n := MaxTerm
 	for n > 0 && !utf8.RuneStart(run[n]) {
 		n--
 	}
 	return run[:n]
 }
 
-// splitRun returns the parts of a run that is an identifier, in place of what
+// SplitRun returns the parts of a run that is an identifier, in place of what
 // is in parts, or none.
-func splitRun(attrs []attr, parts []span) []span {
+func SplitRun(attrs []Attr, parts []Span) []Span {
 	parts = parts[:0]
-	start, before, prev := 0, 0, attrs[0]&classMask
-	digits := prev == digit
+	start, before, prev := 0, 0, attrs[0].Class()
+	digits := prev == Digit
 	for i := 1; i < len(attrs); i++ {
 		if attrs[i]&joined != 0 {
 			continue
@@ -228,14 +228,14 @@ func splitRun(attrs []attr, parts []span) []span {
 		c := attrs[i] & classMask
 		border := 0
 		switch {
-		case (prev == digit) != (c == digit), prev == lower && c == upper:
+		case (prev == Digit) != (c == Digit), prev == Lower && c == Upper:
 			border = i
-			digits = digits || c == digit
-		case prev == upper && c == lower && before > start:
+			digits = digits || c == Digit
+		case prev == Upper && c == Lower && before > start:
 			border = before
 		}
 		if border > 0 {
-			parts = append(parts, span{start, border})
+			parts = append(parts, Span{start, border})
 			if len(parts) == maxParts {
 				return parts[:0]
 			}
@@ -246,7 +246,7 @@ func splitRun(attrs []attr, parts []span) []span {
 	if len(parts) == 0 || digits && len(parts) >= maxMixedParts {
 		return parts[:0]
 	}
-	parts = append(parts, span{start, len(attrs)})
+	parts = append(parts, Span{start, len(attrs)})
 	if digits {
 		parts = appendWords(attrs, parts)
 	}
@@ -254,14 +254,14 @@ func splitRun(attrs []attr, parts []span) []span {
 }
 
 // appendWords adds what stands between digits and has parts itself: KiB of 512KiB.
-func appendWords(attrs []attr, parts []span) []span {
+func appendWords(attrs []Attr, parts []Span) []Span {
 	for i, n := 0, len(parts); i < n; i++ {
 		first := i
-		for i < n && attrs[parts[i].start]&classMask != digit {
+		for i < n && attrs[parts[i].Start].Class() != Digit {
 			i++
 		}
 		if i-first > 1 {
-			parts = append(parts, span{parts[first].start, parts[i-1].end})
+			parts = append(parts, Span{parts[first].Start, parts[i-1].End})
 		}
 	}
 	return parts

@@ -70,7 +70,7 @@ func (a *App) runInfo(ctx context.Context) error {
 		return err
 	}
 	store := t.Store()
-	indexed, err := index.New(store, nil).State(t)
+	indexed, err := index.New(store, nil).State(ctx, t)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func BenchmarkMerge(b *testing.B) {
 		if err := x.Write(bd); err != nil {
 			b.Fatal(err)
 		}
-		bd.Reset()
+		bd = NewBuilder()
 	}
 	st := x.st
 	b.ResetTimer()
@@ -145,7 +145,7 @@ func BenchmarkAppend(b *testing.B) {
 		if err := x.Write(bd); err != nil {
 			b.Fatal(err)
 		}
-		bd.Reset()
+		bd = NewBuilder()
 		if err := x.Merge(nil, false); err != nil {
 			b.Fatal(err)
 		}

@@ -82,13 +82,6 @@ func NewBuilder() *Builder {
 	return &Builder{seed: maphash.MakeSeed(), slots: make([]slot, minSlots)}
 }
 
-// Reset forgets all documents. Memory of a usual size is kept for the next.
-func (b *Builder) Reset() {
-	slots := b.slots
-	clear(slots)
-	*b = Builder{seed: b.seed, slots: slots, posts: b.posts[:0], terms: b.terms.reset(), lists: b.lists.reset(), text: b.text[:0]}
-}
-
 // Docs is the number of documents that have a term.
 func (b *Builder) Docs() int {
 	b.drain()
@@ -96,7 +89,7 @@ func (b *Builder) Docs() int {
 }
 
 // Size is the number of bytes of memory in use, which the caller has to keep
-// below 2 GiB by writing and resetting in time.
+// below 2 GiB by writing in time and going on with another builder.
 func (b *Builder) Size() int {
 	return b.terms.size() + b.lists.size() +
 		cap(b.posts)*int(unsafe.Sizeof(posting{})) + len(b.slots)*int(unsafe.Sizeof(slot{}))

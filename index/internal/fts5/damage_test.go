@@ -31,24 +31,17 @@ func use(t *testing.T, p Pages) (sound bool) {
 		return false
 	}
 	for _, term := range []string{"a", "b", "all", "w1", "zz"} {
-		_, err := x.Docs([]byte(term), 0, math.MaxInt64)
-		ok("Docs", err)
-		_, err = x.Docs([]byte(term), 1<<60+1<<38, 1<<61)
-		ok("Docs", err)
+		_, err := docsOf(x, term, 0, math.MaxInt64)
+		ok("Each", err)
+		_, err = docsOf(x, term, 1<<60+1<<38, 1<<61)
+		ok("Each", err)
 		_, err = x.Has([]byte(term), 1<<60+1<<38+1, 1<<61)
 		ok("Has", err)
 	}
 	for _, prefix := range []string{"", "w"} {
 		_, err := prefixDocs(x, prefix, 0, math.MaxInt64)
 		ok("Prefix", err)
-		terms := 0
-		ok("Terms", x.Terms([]byte(prefix), func([]byte, int) bool {
-			terms++
-			return terms < 1e6
-		}))
-		if terms == 1e6 {
-			t.Error("Terms does not end")
-		}
+		ok("Terms", x.Terms([]byte(prefix), func([]byte) {}))
 	}
 	ok("Check", x.Check())
 	ok("Merge", x.Merge(func(doc int64) bool { return doc%5 > 0 }, true))

@@ -7,7 +7,7 @@
 // It stays an ordinary FTS5 table: any SQLite can query it with MATCH, check
 // it, add to it and merge it. This package goes past the virtual table because
 // it is many times faster: a [Builder] collects the terms of many documents
-// and [Index.Write] lays them out as one sorted segment, and [Index.Docs]
+// and [Index.Write] lays them out as one sorted segment, and [Index.Each]
 // decodes the documents of a term page by page.
 //
 // The format is that of ext/fts5/fts5_index.c in the sources of SQLite:

@@ -52,9 +52,8 @@ func TestAppendOneByOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := NewBuilder()
 	for doc := range int64(250) {
-		b.Reset()
+		b := NewBuilder()
 		b.Begin(doc)
 		for i := range int64(60) {
 			b.Add(fmt.Appendf(nil, "w%d", (doc*doc+i*i*i)%(10+i*i)))
@@ -73,8 +72,8 @@ func TestAppendOneByOne(t *testing.T) {
 	if err := x.Check(); err != nil {
 		t.Error(err)
 	}
-	if docs, err := x.Docs([]byte("all"), 40, 239); err != nil || len(docs) != 200 || docs[0] != 40 {
-		t.Errorf("Docs: %d documents, %v", len(docs), err)
+	if docs, err := docsOf(x, "all", 40, 239); err != nil || len(docs) != 200 || docs[0] != 40 {
+		t.Errorf("%d documents, %v", len(docs), err)
 	}
 	if err := x.Merge(func(int64) bool { return false }, true); err != nil || x.Segments() > 0 {
 		t.Errorf("after a merge that drops all: %d segments, %v", x.Segments(), err)
@@ -98,12 +97,6 @@ func TestBuilderOrder(t *testing.T) {
 		f(b)
 		if err := x.Write(b); err == nil || mem.puts > 0 {
 			t.Errorf("%s: Write gives %v after %d writes", name, err, mem.puts)
-		}
-		b.Reset()
-		b.Begin(1)
-		b.Add([]byte("a"))
-		if err := x.Write(b); err != nil {
-			t.Errorf("%s: after Reset: %v", name, err)
 		}
 	}
 }
@@ -164,10 +157,10 @@ func (f faulty) DeletePages(segid int64) error {
 func TestFaults(t *testing.T) {
 	whole := small(t)
 	for name, f := range map[string]func(x *Index) error{
-		"Docs":   func(x *Index) error { _, err := x.Docs([]byte("all"), 1<<60+1<<38, 1<<61); return err },
+		"Each":   func(x *Index) error { _, err := docsOf(x, "all", 1<<60+1<<38, 1<<61); return err },
 		"Has":    func(x *Index) error { _, err := x.Has([]byte("none"), 0, 1<<62); return err },
 		"Prefix": func(x *Index) error { _, err := prefixDocs(x, "w", 0, 1<<62); return err },
-		"Terms":  func(x *Index) error { return x.Terms(nil, func([]byte, int) bool { return true }) },
+		"Terms":  func(x *Index) error { return x.Terms(nil, func([]byte) {}) },
 		"Check":  func(x *Index) error { return x.Check() },
 		"Merge":  func(x *Index) error { return x.Merge(func(doc int64) bool { return doc%2 > 0 }, true) },
 		"Write": func(x *Index) error {

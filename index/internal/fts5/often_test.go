@@ -28,7 +28,7 @@ func TestOften(t *testing.T) {
 		t.Fatal(err)
 	}
 	for term, want := range map[string][]int64{"a": {0, 1, 2}, "!a": {0}, "!b": {1}, "!long-word-of-sixteen": {3}, "!!a": nil} {
-		got, err := x.Docs([]byte(term), 0, 99)
+		got, err := docsOf(x, term, 0, 99)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v, want %v", term, got, err, want)
 		}

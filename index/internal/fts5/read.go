@@ -3,7 +3,6 @@ package fts5
 import (
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // errStop ends a scan of pages early.
@@ -187,14 +186,6 @@ func (x *Index) Each(term []byte, lo, hi int64, f func(docs []int64)) error {
 	}
 	x.spare = d.dst
 	return nil
-}
-
-// Docs returns the documents of a term within [lo, hi], ascending.
-func (x *Index) Docs(term []byte, lo, hi int64) ([]int64, error) {
-	var out []int64
-	err := x.Each(term, lo, hi, func(docs []int64) { out = append(out, docs...) })
-	slices.Sort(out)
-	return slices.Compact(out), err
 }
 
 // Has reports whether some document in [lo, hi] has the term.

@@ -1,0 +1,104 @@
+package find
+
+import (
+	"fmt"
+	"slices"
+
+	"tape/index/internal/store"
+	"tape/internal/text"
+	"tape/internal/text/query"
+	"tape/repo"
+)
+
+// candidate is a document that may match: its row, and once it was read its entry.
+type candidate struct {
+	doc  int64
+	rank int        // of its tape, see layout
+	of   *repo.Tape // whose files it is in
+	store.Line
+
+	score float64
+	more  int // documents folded into it
+
+	entry repo.Entry
+	text  []byte
+	match query.Match
+}
+
+// candidate reads a document's row.
+func (f *finder) candidate(doc int64) (candidate, error) {
+	sc := f.eval.scopeOf(doc)
+	line, err := f.db.Line(doc)
+	return candidate{doc: doc, of: sc.of, rank: sc.rank, Line: line}, err
+}
+
+// match reads a candidate's entry back, and asks the query.
+func (f *finder) match(c *candidate) (bool, error) {
+	var err error
+	if c.entry, err = f.entry(c); err != nil {
+		return false, err
+	}
+	f.body = text.AppendEntry(f.body[:0], c.entry.Kind, c.entry.Payload)
+	var ok bool
+	if c.match, ok = f.query.Match(f.body); ok {
+		c.text, f.body = f.body, nil
+	}
+	return ok, nil
+}
+
+// entry reads an entry back from the tape that it is stored with: the working tree of a
+// fork does not have its parent's files.
+func (f *finder) entry(c *candidate) (e repo.Entry, err error) {
+	key := phaseKey{store.TapeOf(c.doc), c.Seq}
+	phase, ok := f.phases[key]
+	if !ok {
+		if phase, err = f.db.Phase(key.tape, key.seq); err != nil {
+			return e, err
+		}
+		f.phases[key] = phase
+	}
+	name, ok := f.names[c.File]
+	if !ok {
+		if name, err = f.db.FileName(c.File); err != nil {
+			return e, err
+		}
+		f.names[c.File] = name
+	}
+	r, err := f.readers.of(c.of)
+	if err != nil {
+		return e, err
+	}
+	c.At.Folder, c.At.File = phase.Folder, name
+	if e, err = r.Entry(c.At, phase.Name, c.Seq); err != nil {
+		return e, fmt.Errorf("%w: %w", store.ErrStrange, err)
+	}
+	if id := store.IDOf(c.doc); e.ID != id || e.Kind != c.Kind {
+		return e, fmt.Errorf("%w: %s/%s:%d is not entry %d", store.ErrStrange, c.At.Folder, c.At.File, c.At.Line+1, id)
+	}
+	e.Tape = f.eval.tapes[c.rank].tape.Name()
+	return e, nil
+}
+
+// neighbours adds what is before and after each hit.
+func (f *finder) neighbours(hits []Hit) error {
+	for i := range hits {
+		h := &hits[i]
+		rank := slices.IndexFunc(f.eval.tapes, func(t searched) bool { return t.tape.Name() == h.Tape })
+		where := f.eval.tapes[rank].all
+		err := h.surround(f.s.Context, func(id int64) (e repo.Entry, ok bool, err error) {
+			if id > where[0].hi {
+				return e, false, nil
+			}
+			p := where.part(id)
+			c := candidate{doc: store.DocOf(p.no, id), of: p.of, rank: rank}
+			if c.Line, err = f.db.Line(c.doc); err == nil {
+				e, err = f.entry(&c)
+			}
+			return e, true, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package find
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"tape/index/internal/store"
+)
+
+// filter applies what is not about words.
+func (f *finder) filter(found set) (set, error) {
+	keep := func(mark string, values []string) error {
+		if len(values) == 0 {
+			return nil
+		}
+		terms := make([]string, len(values))
+		for i, v := range values {
+			terms[i] = mark + v
+		}
+		has, err := f.eval.with(terms...)
+		if err == nil {
+			found.and(has)
+		}
+		return err
+	}
+	if err := errors.Join(keep(store.MarkKind, f.s.Query.Kinds), keep(store.MarkRole, f.s.Roles)); err != nil {
+		return nil, err
+	}
+	if !f.s.Searches {
+		own, err := f.eval.with(store.MarkSearch)
+		if err != nil {
+			return nil, err
+		}
+		found.without(own)
+	}
+	if f.s.Query.Since.IsZero() && f.s.Query.Until.IsZero() {
+		return found, nil
+	}
+	return found, f.dropOthers(found)
+}
+
+// dates are the bounds of the query, in microseconds since 1970.
+func (f *finder) dates() (since, until int64) {
+	since, until = math.MinInt64, math.MaxInt64
+	if t := f.s.Query.Since; !t.IsZero() {
+		since = t.UnixMicro()
+		if t.Nanosecond()%1000 != 0 {
+			since++
+		}
+	}
+	if t := f.s.Query.Until; !t.IsZero() {
+		until = t.UnixMicro()
+	}
+	return since, until
+}
+
+// dropOthers drops what is not within the query's dates. Of most blocks of documents the
+// range of their dates tells; the lines of the others are looked at one by one.
+func (f *finder) dropOthers(found set) error {
+	since, until := f.dates()
+	for _, sc := range f.eval.scopes {
+		if err := f.dropOthersOf(found, sc, since, until); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *finder) dropOthersOf(found set, sc scope, since, until int64) error {
+	next := sc.lo // nothing is known of the documents from here on
+	var partly []int64
+	err := f.db.Dated(sc.lo, sc.hi, since, until, func(block int64, whole bool) {
+		f.eval.dropRange(found, sc, next, block<<store.BlockShift-1)
+		if next = max(next, (block+1)<<store.BlockShift); !whole {
+			partly = append(partly, block)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	f.eval.dropRange(found, sc, next, sc.hi)
+	for _, block := range partly {
+		part := sc
+		part.hi = min(sc.hi, (block+1)<<store.BlockShift-1)
+		f.eval.last(found, part, func(doc int64) bool {
+			if doc < block<<store.BlockShift {
+				return false
+			}
+			var keep bool
+			if keep, err = f.db.IsDated(doc, since, until); err == nil && !keep {
+				found.drop(f.eval.place(doc))
+			}
+			return err == nil
+		})
+	}
+	return err
+}
+
+// count counts the matches.
+func (f *finder) count(ctx context.Context, found set, sure bool) (int, error) {
+	if sure {
+		return found.count(), nil
+	}
+	n, looked := 0, 0
+	var err error
+	for _, sc := range f.eval.scopes {
+		f.eval.last(found, sc, func(doc int64) bool {
+			if looked++; looked%256 == 0 {
+				err = ctx.Err()
+			}
+			if err != nil {
+				return false
+			}
+			var c candidate
+			if c, err = f.candidate(doc); err != nil {
+				return false
+			}
+			var ok bool
+			if ok, err = f.match(&c); ok {
+				n++
+			}
+			return err == nil
+		})
+	}
+	return n, err
+}

@@ -1,0 +1,164 @@
+package find
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"tape/internal/text/query"
+)
+
+// nearQuery returns the query with each word that no entry has replaced by a near one
+// that some entry has. Nil: there is no such word, or nothing near it.
+func (f *finder) nearQuery() (*query.Query, error) {
+	out := f.query
+	changed := false
+	for _, word := range f.query.Words() {
+		if ok, err := f.inScope(word); err != nil {
+			return nil, err
+		} else if ok {
+			continue
+		}
+		near, err := f.near(word)
+		if err != nil {
+			return nil, err
+		}
+		if near == "" {
+			return nil, nil
+		}
+		out, changed = out.With(word, near), true
+	}
+	if !changed {
+		return nil, nil
+	}
+	return out, nil
+}
+
+// maxSlips is how many slips of the keyboard a word may be away: one that is shorter
+// than four letters none, a long one two.
+func maxSlips(letters int) int {
+	switch {
+	case letters < 4:
+		return 0
+	case letters < 8:
+		return 1
+	}
+	return 2
+}
+
+// nearTerm is a word of the index that is near another.
+type nearTerm struct {
+	term  string
+	slips int
+}
+
+// near returns the word in scope that is nearest to another, the most frequent of them
+// if there are several. The first letters are mostly right, so those that begin with
+// them are tried before those that begin with the first one, and last what a single slip
+// at the beginning makes. A number that is near another one is not what was meant.
+func (f *finder) near(word string) (string, error) {
+	letters := []rune(word)
+	most := maxSlips(len(letters))
+	if most == 0 || strings.ContainsFunc(word, unicode.IsDigit) {
+		return "", nil
+	}
+	for _, same := range []int{2, 1} {
+		term, err := f.nearAmong(letters, same, most)
+		if err != nil || term != "" {
+			return term, err
+		}
+	}
+	for _, term := range slipsAtFirst(letters) {
+		if ok, err := f.inScope(term); err != nil || ok {
+			return term, err
+		}
+	}
+	return "", nil
+}
+
+// nearAmong looks among the words that begin with the same letters, so many of them.
+func (f *finder) nearAmong(letters []rune, same, most int) (string, error) {
+	var found []nearTerm
+	err := f.eval.x.Terms([]byte(string(letters[:same])), func(term []byte) {
+		n := utf8.RuneCount(term)
+		if n < len(letters)-most || n > len(letters)+most {
+			return
+		}
+		if slips := distance(letters, []rune(string(term)), most); slips <= most {
+			found = append(found, nearTerm{string(term), slips})
+		}
+	})
+	if err != nil {
+		return "", err
+	}
+	slices.SortFunc(found, func(a, b nearTerm) int {
+		return cmp.Or(cmp.Compare(a.slips, b.slips), cmp.Compare(a.term, b.term))
+	})
+	// Only entries in scope count: what else the index has must not change the answer.
+	best, entries := nearTerm{}, 0
+	for _, n := range slices.Compact(found) { // a term may be in several parts of the index
+		if entries > 0 && n.slips > best.slips {
+			break
+		}
+		has, err := f.eval.with(n.term)
+		if err != nil {
+			return "", err
+		}
+		if c := has.count(); c > entries {
+			best, entries = n, c
+		}
+	}
+	return best.term, nil
+}
+
+func (f *finder) inScope(term string) (bool, error) {
+	for _, s := range f.eval.scopes {
+		if ok, err := f.eval.x.Has([]byte(term), s.lo, s.hi); err != nil || ok {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// slipsAtFirst are the words that one slip at the first letter may have been meant for.
+func slipsAtFirst(letters []rune) []string {
+	const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
+	rest := string(letters[1:])
+	out := []string{rest, string(letters[1]) + string(letters[0]) + string(letters[2:])}
+	for _, r := range alphabet {
+		out = append(out, string(r)+rest, string(r)+string(letters))
+	}
+	return out
+}
+
+// distance is how many slips (a letter too many, too few, another one, or two swapped)
+// are between two words; more than most is most+1. This is the restricted edit distance,
+// in which swapped letters are not changed again.
+func distance(a, b []rune, most int) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		least := i
+		for j := 1; j <= len(b); j++ {
+			other := 1
+			if a[i-1] == b[j-1] {
+				other = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+other)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+			least = min(least, row[j])
+		}
+		if least > most {
+			return most + 1
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

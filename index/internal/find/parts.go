@@ -1,0 +1,108 @@
+package find
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"tape/index/internal/store"
+	"tape/repo"
+)
+
+// part is a run of a tape's entries as they are stored: of a fork's, those of its parent
+// are in the parent's files, too.
+type part struct {
+	of     *repo.Tape
+	no     int64 // of that tape in the index; 0 where that is not asked
+	lo, hi int64 // ids
+}
+
+// parts are all entries of a tape, the newest part first.
+type parts []part
+
+// partsOf finds the parts of a tape by looking at its history.
+func partsOf(ctx context.Context, t *repo.Tape) (parts, error) {
+	var out parts
+	for hi := int64(math.MaxInt64); ; {
+		parent, m, ok, err := store.Begins(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, part{of: t, lo: m.LastID + 1, hi: hi})
+		if !ok {
+			return out, nil
+		}
+		t, hi = parent, min(hi, m.LastID)
+	}
+}
+
+// within returns what is left of parts between two entries.
+func (ps parts) within(first, last int64) parts {
+	var out parts
+	for _, p := range ps {
+		if p.lo, p.hi = max(p.lo, first), min(p.hi, last); p.lo <= p.hi {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// part returns the one that has an entry.
+func (ps parts) part(id int64) part {
+	i := slices.IndexFunc(ps, func(p part) bool { return p.lo <= id && id <= p.hi })
+	return ps[i]
+}
+
+// share takes out of parts what others have, so that no entry is in two of them. What
+// was written to one of the tapes is left to that one, and anything else to the one with
+// the shortest name: a fork's is longer than its parent's. It reports which lost something.
+func share(tapes []reached, all []parts) []bool {
+	lost := make([]bool, len(all))
+	own := map[string]bool{}
+	order := make([]int, len(all))
+	for i, t := range tapes {
+		own[t.Branch()], order[i] = true, i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(len(tapes[a].Name()), len(tapes[b].Name())), cmp.Compare(tapes[a].Name(), tapes[b].Name()))
+	})
+	taken := map[string]parts{}
+	for _, i := range order {
+		left := parts{} // nil means something else to a scan
+		for _, p := range all[i] {
+			branch := p.of.Branch()
+			if branch != tapes[i].Branch() && own[branch] {
+				lost[i] = true
+				continue
+			}
+			rest := parts{p}
+			for _, t := range taken[branch] {
+				rest = rest.without(t.lo, t.hi)
+			}
+			lost[i] = lost[i] || len(rest) != 1 || rest[0] != p
+			taken[branch] = append(taken[branch], rest...)
+			left = append(left, rest...)
+		}
+		all[i] = left
+	}
+	return lost
+}
+
+// without cuts entries out of parts.
+func (ps parts) without(lo, hi int64) parts {
+	var out parts
+	for _, p := range ps {
+		if hi < p.lo || p.hi < lo {
+			out = append(out, p)
+			continue
+		}
+		if p.hi > hi {
+			out = append(out, part{p.of, p.no, hi + 1, p.hi})
+		}
+		if p.lo < lo {
+			out = append(out, part{p.of, p.no, p.lo, lo - 1})
+		}
+	}
+	return out
+}

@@ -1,0 +1,367 @@
+package find
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+
+	"tape/index/internal/store"
+	"tape/internal/text"
+)
+
+// picker takes the best of the documents that were found.
+//
+// Relevance needs the text of an entry, which takes time to read. So a document is first
+// judged by what the index knows of it: which words it has, and which it has often, its
+// kind, its length and its age. The best by that are read, and judged by their text. Of
+// many documents only some are judged at all: those of what people and agents said that
+// have a word often, the newest of what they said, and the newest of all.
+type picker struct {
+	*finder
+	found set
+	total int  // documents in it
+	sure  bool // what was found matches, without a look at the text
+	early bool // what is to be folded is known, too
+
+	units  []unit
+	judged []*candidate // not read yet
+	read   []*candidate // these are hits
+	taken  map[int64]bool
+	bySign map[signature]*candidate
+	hits   int // documents of which it is known that they match
+
+	newest  int64   // date of the newest entry, microseconds since 1970
+	entries float64 // of all tapes
+	average float64 // bytes of an entry
+}
+
+// unit is a word of the query, as the index knows it.
+type unit struct {
+	docs, often set
+	idf         float64
+}
+
+const (
+	// ManyFound is how many documents are judged without a choice of candidates.
+	ManyFound = 400
+	// Candidates, of each sort.
+	oftenCandidates = 100
+	talkCandidates  = 120
+	newCandidates   = 80
+	// leastRead is how many of the best are read, if there are as many. It is twice what
+	// is wanted, if that is more.
+	leastRead = 40
+)
+
+func newPicker(f *finder, found set, sure bool) (*picker, error) {
+	p := &picker{finder: f, found: found, total: found.count(), sure: sure, early: sure && !f.s.looksAtDigits(), taken: map[int64]bool{}, bySign: map[signature]*candidate{}}
+	var bytes int64
+	for _, s := range f.eval.tapes {
+		p.newest = max(p.newest, s.newest)
+		p.entries += float64(s.count)
+		bytes += s.bytes
+	}
+	p.average = max(1, float64(bytes)/max(1, p.entries))
+	if p.total == 0 {
+		return p, nil
+	}
+	for _, term := range slices.Sorted(maps.Keys(f.eval.terms)) {
+		ts := f.eval.terms[term]
+		often, err := f.eval.with(store.MarkOften + term)
+		if err != nil {
+			return nil, err
+		}
+		p.units = append(p.units, unit{ts.set, often, p.idf(ts.n)})
+	}
+	return p, nil
+}
+
+func (p *picker) idf(df int) float64 {
+	return math.Log(1 + (p.entries-float64(df)+0.5)/(float64(df)+0.5))
+}
+
+func (p *picker) run(ctx context.Context) error {
+	step, wanted := 1, math.MaxInt // at a time: to be judged, and then to be read
+	if !p.s.Newest {
+		step, wanted = 64, max(leastRead, 2*min(p.s.limit(), math.MaxInt/2))
+		if err := p.takeChosen(ctx); err != nil {
+			return err
+		}
+		if err := p.readBest(ctx, wanted); err != nil {
+			return err
+		}
+	}
+	// Too few: then also what was not chosen, the newest first.
+	rest := p.newestOf(p.found)
+	for len(p.read) < p.s.limit() && len(p.taken) < p.total {
+		if err := p.takeFrom(ctx, rest, step); err != nil {
+			return err
+		}
+		if err := p.readBest(ctx, wanted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeChosen judges the candidates. The newest comes first, for it is to stand for those
+// that are folded into it.
+func (p *picker) takeChosen(ctx context.Context) error {
+	if p.total <= ManyFound {
+		return p.takeFrom(ctx, p.newestOf(p.found), p.total)
+	}
+	chosen := map[int64]bool{}
+	choose := func(from set, n int) error {
+		next := p.newestOf(from)
+		for range n {
+			doc, ok, err := next()
+			if err != nil || !ok {
+				return err
+			}
+			chosen[doc] = true
+		}
+		return nil
+	}
+	talk, err := p.newestTalk()
+	if err != nil {
+		return err
+	}
+	often := p.eval.none()
+	for _, u := range p.units {
+		often.or(u.often)
+	}
+	if err := errors.Join(choose(often.and(p.found), oftenCandidates), choose(talk, talkCandidates),
+		choose(p.found, newCandidates)); err != nil {
+		return err
+	}
+	for _, doc := range slices.Backward(slices.Sorted(maps.Keys(chosen))) {
+		if err := p.take(ctx, doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newestTalk returns what people and agents said of what was found, or enough of the
+// newest of it. It goes back step by step: a search for a frequent word should not have
+// to read the list of all messages.
+func (p *picker) newestTalk() (set, error) {
+	const first, factor = 512, 4
+	out := p.eval.none()
+	for _, t := range p.eval.tapes {
+		rest := p.eval.scopesOf(t)
+		for n := first; len(rest) > 0; n *= factor {
+			for left := n; left > 0 && len(rest) > 0; {
+				sc := &rest[len(rest)-1]
+				from := sc.lo
+				p.eval.last(p.found, *sc, func(doc int64) bool {
+					if left--; left == 0 {
+						from = doc
+					}
+					return left > 0
+				})
+				for _, kind := range store.TalkKinds {
+					if err := p.eval.x.Each([]byte(store.MarkKind+kind), from, sc.hi, func(docs []int64) { p.eval.add(out, docs) }); err != nil {
+						return nil, err
+					}
+				}
+				if sc.hi = from - 1; sc.hi < sc.lo {
+					rest = rest[:len(rest)-1]
+				}
+			}
+			if out.and(p.found).count() >= talkCandidates {
+				break
+			}
+		}
+	}
+	return out, nil
+}
+
+// source gives documents one by one, the newest first; false behind the last.
+type source func() (doc int64, ok bool, err error)
+
+// takeFrom judges up to n more documents.
+func (p *picker) takeFrom(ctx context.Context, next source, n int) error {
+	for range n {
+		doc, ok, err := next()
+		if err != nil || !ok {
+			return err
+		}
+		if err := p.take(ctx, doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run is what is left of one tape, in steps.
+type run struct {
+	rank int
+	rest []scope
+	docs []int64 // the next ones
+	date int64   // of the first of them
+}
+
+// step makes sure that a run has a next document; false if there is none.
+func (r *run) step(l layout, from set) bool {
+	const several = 128
+	for len(r.docs) == 0 && len(r.rest) > 0 {
+		sc := &r.rest[len(r.rest)-1]
+		l.last(from, *sc, func(doc int64) bool {
+			r.docs = append(r.docs, doc)
+			return len(r.docs) < several
+		})
+		if len(r.docs) > 0 {
+			sc.hi = r.docs[len(r.docs)-1] - 1
+		}
+		if len(r.docs) == 0 || sc.hi < sc.lo {
+			r.rest = r.rest[:len(r.rest)-1]
+		}
+	}
+	return len(r.docs) > 0
+}
+
+// newestOf gives the documents of a set. Within a tape the last entry is the newest;
+// between tapes the dates decide.
+func (p *picker) newestOf(from set) source {
+	var runs []*run
+	started := false
+	// step goes to the next document of a run, and finds its date.
+	step := func(r *run) (bool, error) {
+		if !r.step(p.eval.layout, from) {
+			return false, nil
+		}
+		if len(p.eval.tapes) == 1 {
+			return true, nil
+		}
+		c, err := p.candidate(r.docs[0])
+		r.date = c.Created
+		return true, err
+	}
+	return func() (int64, bool, error) {
+		if !started {
+			started = true
+			for i, t := range p.eval.tapes {
+				r := &run{rank: i, rest: p.eval.scopesOf(t)}
+				ok, err := step(r)
+				if err != nil {
+					return 0, false, err
+				}
+				if ok {
+					runs = append(runs, r)
+				}
+			}
+		}
+		if len(runs) == 0 {
+			return 0, false, nil
+		}
+		best := 0
+		for i, r := range runs {
+			if b := runs[best]; r.date > b.date || r.date == b.date && r.rank < b.rank {
+				best = i
+			}
+		}
+		r := runs[best]
+		doc := r.docs[0]
+		r.docs = r.docs[1:]
+		ok, err := step(r)
+		if !ok {
+			runs = slices.Delete(runs, best, best+1)
+		}
+		return doc, true, err
+	}
+}
+
+// take judges a document by what the index knows of it.
+func (p *picker) take(ctx context.Context, doc int64) error {
+	if p.taken[doc] {
+		return nil
+	}
+	p.taken[doc] = true
+	if len(p.taken)%64 == 0 && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	c, err := p.candidate(doc)
+	if err != nil {
+		return err
+	}
+	if p.early && p.folds(&c) {
+		return nil
+	}
+	c.score = p.guess(&c)
+	p.judged = append(p.judged, &c)
+	return nil
+}
+
+// folds adds a document that matches to a hit that says nearly the same, if there is one;
+// otherwise others may be folded into it.
+func (p *picker) folds(c *candidate) bool {
+	p.hits++
+	if p.s.NoFold {
+		return false
+	}
+	key := signature{c.Sign, c.Kind, c.rank}
+	if same := p.bySign[key]; same != nil {
+		same.more++
+		return true
+	}
+	p.bySign[key] = c
+	return false
+}
+
+// byScore orders by score, then by age. No two candidates are equal.
+func byScore(a, b *candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), byAge(a, b)) }
+
+func byAge(a, b *candidate) int {
+	return cmp.Or(cmp.Compare(b.Created, a.Created), cmp.Compare(a.rank, b.rank), cmp.Compare(b.doc, a.doc))
+}
+
+// readBest reads the best of those that were judged, until n hits are read, or all.
+func (p *picker) readBest(ctx context.Context, n int) error {
+	slices.SortFunc(p.judged, byScore)
+	for len(p.judged) > 0 && len(p.read) < n {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		c := p.judged[0]
+		p.judged = p.judged[1:]
+		ok, err := p.match(c)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if p.s.looksAtDigits() {
+			c.Sign = int64(text.Identity(c.text))
+		}
+		if !p.early && p.folds(c) {
+			continue
+		}
+		c.score = p.score(c)
+		p.read = append(p.read, c)
+	}
+	return nil
+}
+
+func (p *picker) result() *Result {
+	out := &Result{Matches: p.hits, Exact: len(p.taken) == p.total && len(p.judged) == 0}
+	if p.sure {
+		out.Matches, out.Exact = p.total, true
+	}
+	switch {
+	case !p.s.Newest:
+		slices.SortFunc(p.read, byScore)
+	case len(p.eval.tapes) > 1: // entries of one tape were read in their order
+		slices.SortFunc(p.read, byAge)
+	}
+	for _, c := range p.read[:min(len(p.read), p.s.limit())] {
+		h := newHit(c.entry, c.text, c.match.Spans)
+		h.Score, h.Similar = math.Round(c.score*1000)/1000, c.more
+		out.Hits = append(out.Hits, h)
+	}
+	return out
+}

@@ -1,0 +1,153 @@
+package find
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"tape/internal/text"
+	"tape/internal/text/scan"
+	"tape/repo"
+)
+
+// scanned is a match in a file, without its text: there may be very many.
+type scanned struct {
+	rank    int        // of its tape: index into those that are searched
+	of      *repo.Tape // whose files it is in
+	id      int64
+	created int64
+	at      repo.Position
+	anchor  string
+	seq     int
+	sign    uint64 // 0: nothing is folded
+	kind    string
+}
+
+// InFiles looks through the files themselves. Nothing is ranked: the newest comes first.
+func InFiles(ctx context.Context, s Search) (*Result, error) {
+	find, err := s.scanner()
+	if err != nil {
+		return nil, err
+	}
+	tapes, err := s.reached(ctx)
+	if err != nil {
+		return nil, err
+	}
+	where, err := partsToScan(ctx, tapes)
+	if err != nil {
+		return nil, err
+	}
+	var all []scanned
+	whole := true
+	for i, t := range tapes {
+		sc := &tapeScan{Search: s, rank: i, find: find}
+		found, err := sc.run(ctx, t.Tape, where[i])
+		if err != nil {
+			return nil, fmt.Errorf("search tape %q: %w", t.Name(), err)
+		}
+		whole = whole && sc.whole
+		all = append(all, found...)
+	}
+	slices.SortFunc(all, func(a, b scanned) int {
+		if len(tapes) == 1 { // dates may jump, ids do not
+			return cmp.Compare(b.id, a.id)
+		}
+		return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(a.rank, b.rank), cmp.Compare(b.id, a.id))
+	})
+	out := &Result{Matches: len(all), Exact: whole}
+	if s.Count {
+		return out, nil
+	}
+	if out.Hits, err = scanHits(s, tapes, find, all); err != nil || s.Context == 0 {
+		return out, err
+	}
+	return out, addNeighbours(ctx, s.Context, tapes, out.Hits)
+}
+
+func (s Search) scanner() (*scan.Scanner, error) {
+	if s.How == Substring {
+		return scan.NewSubstring(s.Text, s.IgnoreCase), nil
+	}
+	find, err := scan.NewRegexp(s.Text, s.IgnoreCase)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", repo.ErrInvalid, err)
+	}
+	return find, nil
+}
+
+// partsToScan finds where the entries of each tape are to be looked for; nil: in its own
+// files, all of them.
+func partsToScan(ctx context.Context, tapes []reached) ([]parts, error) {
+	out := make([]parts, len(tapes))
+	if !slices.ContainsFunc(tapes, func(t reached) bool { return t.IsFork() }) {
+		return out, nil
+	}
+	for i, t := range tapes {
+		all, err := partsOf(ctx, t.Tape)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = append(parts{}, all.within(t.first, t.last)...)
+	}
+	share(tapes, out)
+	return out, nil
+}
+
+// scanHits makes hits of the first matches, and folds those that say the same.
+func scanHits(s Search, tapes []reached, find *scan.Scanner, all []scanned) ([]Hit, error) {
+	open := readers{}
+	defer open.close()
+	hits, bySign := []Hit{}, map[signature]int{}
+	for _, m := range all {
+		key := signature{int64(m.sign), m.kind, m.rank}
+		if i, ok := bySign[key]; ok && m.sign != 0 {
+			hits[i].Similar++
+			continue
+		}
+		if len(hits) == s.limit() {
+			continue
+		}
+		r, err := open.of(m.of)
+		if err != nil {
+			return nil, err
+		}
+		e, err := r.Entry(m.at, m.anchor, m.seq)
+		if err != nil {
+			return nil, err
+		}
+		e.Tape = tapes[m.rank].Name()
+		body := text.AppendEntry(nil, e.Kind, e.Payload)
+		spans, _ := find.Match(body)
+		bySign[key] = len(hits)
+		hits = append(hits, newHit(e, body, spans))
+	}
+	return hits, nil
+}
+
+// addNeighbours adds what is before and after each hit.
+func addNeighbours(ctx context.Context, n int, tapes []reached, hits []Hit) error {
+	where := map[string]parts{}
+	for i := range hits {
+		h := &hits[i]
+		if where[h.Tape] == nil {
+			of := slices.IndexFunc(tapes, func(t reached) bool { return t.Name() == h.Tape })
+			var err error
+			if where[h.Tape], err = partsOf(ctx, tapes[of].Tape); err != nil {
+				return err
+			}
+		}
+		err := h.surround(n, func(id int64) (repo.Entry, bool, error) {
+			e, err := where[h.Tape].part(id).of.Entry(ctx, id)
+			if errors.Is(err, repo.ErrNotFound) {
+				return e, false, nil
+			}
+			return e, true, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+// Package find answers searches: for words through the index, for exact text and regular
+// expressions through the files.
+package find
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+
+	"tape/internal/text"
+	"tape/repo"
+)
+
+// How says how the text of a Search is to be understood.
+type How int
+
+// The ways to understand it.
+const (
+	Words     How = iota // the query language
+	Substring            // exactly these characters
+	Regexp               // an RE2 regular expression
+)
+
+// Search says what to look for.
+type Search struct {
+	Text string
+	How  How
+	// IgnoreCase is for Substring and Regexp; words have no case.
+	IgnoreCase bool
+	// Exact takes words as they are spelt, punctuation included. Like AsSpelt it looks for
+	// no near ones where there is no hit.
+	Exact, AsSpelt bool
+
+	// Tapes are searched, each by Query's anchors, dates and kinds. The limit counts
+	// hits. A fork has its parent's entries up to its base. With several tapes, those are
+	// left to the tape that they were written to, if that is one of them, and otherwise to
+	// one of the forks: no entry comes twice.
+	Tapes []*repo.Tape
+	Query repo.Query
+	// Roles keeps messages of these roles; empty keeps all entries.
+	Roles []string
+
+	// Newest orders by age instead of relevance.
+	Newest bool
+	// NoFold shows entries one by one that say nearly the same.
+	NoFold bool
+	// Searches includes what search tools wrote (meta.search).
+	Searches bool
+	// Context is how many entries before and after each hit come with it.
+	Context int
+	// Count asks for the exact number of matches, whatever it costs.
+	Count bool
+}
+
+// Hit is an entry that matches.
+type Hit struct {
+	repo.Entry
+	Score   float64
+	Snippet string   // the match and what is around it, on one line
+	Spans   [][2]int // where in the snippet what was looked for is: bytes, from and to
+	Similar int      // how many more entries say nearly the same
+
+	Before, After []repo.Entry // see Search.Context
+}
+
+// Result is what a search found.
+type Result struct {
+	Hits []Hit
+	// Matches is how many entries match. It is a lower bound unless Exact.
+	Matches int
+	Exact   bool
+	// Instead is the query that was answered instead of one that nothing matched.
+	Instead string
+}
+
+// Check reports what is wrong with a search.
+func (s Search) Check() error {
+	if l := s.Query.Limit; l != nil && *l < 0 {
+		return fmt.Errorf("%w: a limit must not be negative", repo.ErrInvalid)
+	}
+	if s.Context < 0 {
+		return fmt.Errorf("%w: a number of neighbours must not be negative", repo.ErrInvalid)
+	}
+	return nil
+}
+
+// looksAtDigits reports whether entries that differ in digits only are different answers
+// to a query.
+func (s Search) looksAtDigits() bool {
+	return strings.ContainsFunc(s.Text, func(r rune) bool { return unicode.IsDigit(r) || r == '*' })
+}
+
+// limit is how many hits are wanted.
+func (s Search) limit() int {
+	if s.Query.Limit == nil {
+		return math.MaxInt
+	}
+	return *s.Query.Limit
+}
+
+// reached is a tape that has the query's anchors, and the entries that these select.
+type reached struct {
+	*repo.Tape
+	first, last int64
+}
+
+// reached resolves the query's anchors. A tape that does not have them is left out,
+// unless none has.
+func (s Search) reached(ctx context.Context) ([]reached, error) {
+	var out []reached
+	var missing error
+	for _, t := range s.Tapes {
+		first, last, err := t.Range(ctx, s.Query)
+		switch {
+		case errors.Is(err, repo.ErrNotFound):
+			missing = err
+		case err != nil:
+			return nil, err
+		default:
+			out = append(out, reached{t, first, last})
+		}
+	}
+	if len(out) == 0 {
+		return nil, missing
+	}
+	return out, nil
+}
+
+// signature is what entries that are folded into one have in common.
+type signature struct {
+	sign int64
+	kind string
+	tape int // its rank
+}
+
+// newHit shows an entry with what matches in its text.
+func newHit(e repo.Entry, body []byte, spans []text.Span) Hit {
+	const width = 160 // about how many characters a snippet has
+	h := Hit{Entry: e}
+	var shown []text.Span
+	h.Snippet, shown = text.Snippet(body, spans, width)
+	for _, s := range shown {
+		h.Spans = append(h.Spans, [2]int{s.Start, s.End})
+	}
+	return h
+}
+
+// surround adds what is before and after a hit. Entry reads an entry of its tape, and
+// reports whether there is one.
+func (h *Hit) surround(n int, entry func(id int64) (repo.Entry, bool, error)) error {
+	for id := max(1, h.ID-int64(n)); id <= h.ID+int64(n); id++ {
+		if id == h.ID {
+			continue
+		}
+		e, ok, err := entry(id)
+		if err != nil {
+			return err
+		}
+		e.Tape = h.Tape
+		switch {
+		case !ok: // behind the last one
+		case id < h.ID:
+			h.Before = append(h.Before, e)
+		default:
+			h.After = append(h.After, e)
+		}
+	}
+	return nil
+}
+
+// readers keeps a reader of each tape, by its branch.
+type readers map[string]*repo.Reader
+
+func (r readers) of(t *repo.Tape) (*repo.Reader, error) {
+	if one := r[t.Branch()]; one != nil {
+		return one, nil
+	}
+	one, err := t.Reader()
+	if err == nil {
+		r[t.Branch()] = one
+	}
+	return one, err
+}
+
+func (r readers) close() {
+	for _, one := range r {
+		_ = one.Close()
+	}
+}

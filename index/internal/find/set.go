@@ -1,0 +1,190 @@
+package find
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"tape/index/internal/store"
+)
+
+// set is a set of documents of some scopes, a bit for each: the ids of a tape have no
+// gaps, so a million documents take 125 KB, whatever they are.
+type set []uint64
+
+// layout gives every document of some scopes a place. Those of one tape come one after
+// another.
+type layout struct {
+	scopes []scope // by number; at says where each begins
+	tapes  []searched
+	spans  []span
+	size   int
+}
+
+// span is a range of documents for which a list is read at once.
+type span struct{ lo, hi int64 }
+
+// newLayout takes scopes in any order, each with the rank of its tape.
+func newLayout(tapes []searched, scopes []scope) layout {
+	l := layout{scopes: scopes, tapes: tapes}
+	slices.SortFunc(scopes, func(a, b scope) int { return cmp.Compare(a.lo, b.lo) })
+	for i, sc := range scopes {
+		l.tapes[sc.rank].scopes = append(l.tapes[sc.rank].scopes, i)
+	}
+	for _, t := range l.tapes {
+		for _, i := range t.scopes {
+			scopes[i].at = l.size
+			l.size += int(scopes[i].hi - scopes[i].lo + 1)
+		}
+	}
+	l.spans = spansOf(scopes)
+	return l
+}
+
+// spansOf joins scopes, unless other tapes lie between them: that may be much that is not
+// wanted. Of many it makes one, for each costs a search for the beginning.
+func spansOf(scopes []scope) []span {
+	const many = 8
+	var out []span
+	for _, sc := range scopes {
+		if n := len(out); n > 0 && sc.no-store.TapeOf(out[n-1].hi) <= 1 {
+			out[n-1].hi = sc.hi
+			continue
+		}
+		out = append(out, span{sc.lo, sc.hi})
+	}
+	if len(out) > many {
+		return []span{{out[0].lo, out[len(out)-1].hi}}
+	}
+	return out
+}
+
+func (l layout) none() set { return make(set, (l.size+63)/64) }
+
+func (l layout) all() set {
+	s := l.none()
+	for i := range s {
+		s[i] = ^uint64(0)
+	}
+	if rest := l.size % 64; rest > 0 {
+		s[len(s)-1] = 1<<rest - 1
+	}
+	return s
+}
+
+// add puts ascending documents into a set; those of no scope are passed over.
+func (l layout) add(s set, docs []int64) {
+	for i := 0; len(docs) > 0 && i < len(l.scopes); i++ {
+		sc := &l.scopes[i]
+		shift := int64(sc.at) - sc.lo
+		n := 0
+		for _, d := range docs {
+			if d > sc.hi {
+				break
+			}
+			n++
+			if d >= sc.lo {
+				at := d + shift
+				s[at>>6] |= 1 << (at & 63)
+			}
+		}
+		docs = docs[n:]
+	}
+}
+
+// scopesOf are the scopes of a tape, the oldest first.
+func (l layout) scopesOf(t searched) []scope {
+	out := make([]scope, len(t.scopes))
+	for i, n := range t.scopes {
+		out[i] = l.scopes[n]
+	}
+	return out
+}
+
+// scopeOf is the scope that a document is in, or nil.
+func (l layout) scopeOf(doc int64) *scope {
+	i, _ := slices.BinarySearchFunc(l.scopes, doc, func(sc scope, doc int64) int { return cmp.Compare(sc.hi, doc) })
+	if i == len(l.scopes) || doc < l.scopes[i].lo {
+		return nil
+	}
+	return &l.scopes[i]
+}
+
+// place is where a document is; -1 if it is in no scope.
+func (l layout) place(doc int64) int {
+	if sc := l.scopeOf(doc); sc != nil {
+		return sc.at + int(doc-sc.lo)
+	}
+	return -1
+}
+
+// last calls f with the documents of a scope that are in a set, from the last on, until
+// it returns false.
+func (l layout) last(s set, sc scope, f func(doc int64) bool) {
+	low, high := sc.at, sc.at+int(sc.hi-sc.lo) // places, both included
+	for i := high >> 6; i >= low>>6; i-- {
+		w := s[i]
+		if i == high>>6 {
+			w &= ^uint64(0) >> (63 - high&63)
+		}
+		if i == low>>6 {
+			w &= ^uint64(0) << (low & 63)
+		}
+		for w != 0 {
+			bit := 63 - bits.LeadingZeros64(w)
+			w &^= 1 << bit
+			if !f(sc.lo + int64(i<<6+bit-low)) {
+				return
+			}
+		}
+	}
+}
+
+// dropRange takes a scope's documents from one to another out of a set.
+func (l layout) dropRange(s set, sc scope, from, to int64) {
+	from, to = max(from, sc.lo), min(to, sc.hi)
+	low, high := sc.at+int(from-sc.lo), sc.at+int(to-sc.lo)
+	for low <= high {
+		if low&63 == 0 && low+63 <= high {
+			s[low>>6] = 0
+			low += 64
+			continue
+		}
+		s.drop(low)
+		low++
+	}
+}
+
+func (s set) has(place int) bool { return place >= 0 && s[place>>6]>>(place&63)&1 != 0 }
+
+func (s set) drop(place int) { s[place>>6] &^= 1 << (place & 63) }
+
+func (s set) count() int {
+	n := 0
+	for _, w := range s {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
+// and, or and without change the first set.
+func (s set) and(o set) set {
+	for i, w := range o {
+		s[i] &= w
+	}
+	return s
+}
+
+func (s set) or(o set) set {
+	for i, w := range o {
+		s[i] |= w
+	}
+	return s
+}
+
+func (s set) without(o set) set {
+	for i, w := range o {
+		s[i] &^= w
+	}
+	return s
+}

@@ -1,0 +1,164 @@
+package find
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"tape/index/internal/store"
+	"tape/internal/text/query"
+	"tape/repo"
+)
+
+// InIndex finds entries by their words. The index has everything of targets, which are the
+// tapes that are searched and what they are forks of.
+func InIndex(ctx context.Context, db *store.DB, targets []*store.Target, s Search) (res *Result, err error) {
+	f := &finder{db: db, s: s, byBranch: map[string]*repo.Tape{}, readers: readers{}, phases: map[phaseKey]store.Phase{}, names: map[int64]string{}}
+	for _, t := range targets {
+		f.byBranch[t.Tape.Branch()] = t.Tape
+	}
+	defer f.readers.close()
+	err = db.Reading(func() error {
+		if res, err = f.find(ctx); err == nil {
+			err = f.neighbours(res.Hits)
+		}
+		return err
+	})
+	return res, err
+}
+
+// finder answers one search.
+type finder struct {
+	db    *store.DB
+	s     Search
+	query *query.Query
+	eval  *evaluator
+
+	byBranch map[string]*repo.Tape // that are searched, and what they are forks of
+
+	readers readers
+	phases  map[phaseKey]store.Phase
+	names   map[int64]string // of files
+	body    []byte           // scratch
+}
+
+type phaseKey struct {
+	tape int64
+	seq  int
+}
+
+func (f *finder) find(ctx context.Context) (*Result, error) {
+	x, err := f.db.Words()
+	if err != nil {
+		return nil, err
+	}
+	places, err := f.layout(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if places.size == 0 {
+		return &Result{Exact: true}, nil
+	}
+	if x.Segments() == 0 {
+		return nil, fmt.Errorf("%w: there are entries, and no words", store.ErrStrange)
+	}
+	f.eval = &evaluator{layout: places, x: x, terms: map[string]*termSet{}}
+	f.query = query.Parse(f.s.Text, query.Options{Exact: f.s.Exact})
+	res, err := f.answer(ctx)
+	if err != nil || res.Matches > 0 || f.s.Exact || f.s.AsSpelt {
+		return res, err
+	}
+	near, err := f.nearQuery()
+	if err != nil || near == nil {
+		return res, err
+	}
+	f.query = near
+	instead, err := f.answer(ctx)
+	if err != nil || instead.Matches == 0 {
+		return res, err
+	}
+	instead.Instead = near.String()
+	return instead, nil
+}
+
+// layout finds where the entries that the query selects are stored.
+func (f *finder) layout(ctx context.Context) (layout, error) {
+	// Numbers of tapes mean nothing: they must not show in an answer.
+	f.s.Tapes = slices.SortedFunc(slices.Values(f.s.Tapes), func(a, b *repo.Tape) int { return cmp.Compare(a.Branch(), b.Branch()) })
+	tapes, err := f.s.reached(ctx)
+	if err != nil {
+		return layout{}, err
+	}
+	all, whole, has := make([]parts, len(tapes)), make([]parts, len(tapes)), make([]store.Known, len(tapes))
+	for i, t := range tapes {
+		if has[i], err = f.db.Known(t.Tape); err == nil {
+			whole[i], err = f.partsOf(has[i])
+		}
+		if err != nil {
+			return layout{}, err
+		}
+		all[i] = whole[i].within(t.first, t.last)
+	}
+	lost := share(tapes, all)
+	var out []searched
+	var scopes []scope
+	for i, k := range has {
+		if len(all[i]) == 0 {
+			continue
+		}
+		if lost[i] {
+			k.Entries, k.Bytes = k.Own(), k.Bytes-k.BaseBytes
+		}
+		for _, p := range all[i] {
+			scopes = append(scopes, scope{of: p.of, no: p.no, lo: store.DocOf(p.no, p.lo), hi: store.DocOf(p.no, p.hi), rank: len(out)})
+		}
+		out = append(out, searched{tape: tapes[i].Tape, all: whole[i], count: k.Entries, newest: k.Newest.Int64, bytes: k.Bytes})
+	}
+	return newLayout(out, scopes), nil
+}
+
+// partsOf finds the parts of a tape in the index.
+func (f *finder) partsOf(k store.Known) (parts, error) {
+	var out parts
+	for no, hi := k.No, k.Entries; no != 0; {
+		l, err := f.db.Chained(no)
+		if err != nil {
+			return nil, err
+		}
+		of := f.byBranch[l.Branch]
+		if of == nil || l.Entries < hi {
+			return nil, fmt.Errorf("%w: tape %d, of which there are forks, is %s, and has %d entries", store.ErrStrange, no, l.Branch, l.Entries)
+		}
+		out = append(out, part{of: of, no: no, lo: l.Base + 1, hi: hi})
+		no, hi = l.Parent, min(hi, l.Base)
+	}
+	return out, nil
+}
+
+// answer finds the hits of the query in hand.
+func (f *finder) answer(ctx context.Context) (*Result, error) {
+	expr, sure := f.query.Index()
+	if f.query.Empty() {
+		expr, sure = query.Expr{Op: query.None}, true
+	}
+	found, err := f.eval.eval(expr)
+	if err == nil {
+		found, err = f.filter(found)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.s.Count || f.s.limit() == 0 {
+		n, err := f.count(ctx, found, sure)
+		return &Result{Matches: n, Exact: true}, err
+	}
+	p, err := newPicker(f, found, sure)
+	if err == nil {
+		err = p.run(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.result(), nil
+}

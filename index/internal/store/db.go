@@ -1,0 +1,151 @@
+// Package store is the database of an index: its file, its tables, the rows and words of
+// entries, and how they are brought up to date with the tapes.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+
+	"tape/index/internal/fts5"
+)
+
+// DB is one open database with the statements that were prepared on it. Statements run
+// without a context: a cancelled one would leave nothing to roll back with.
+type DB struct {
+	Most int64 // entries that one transaction may take up; 0: any number
+
+	pool    *sql.DB
+	conn    *sql.Conn
+	stmts   map[string]statement
+	scratch string // folder for files on the way, of an index that is being built
+}
+
+// Mode is how a database is opened.
+type Mode string
+
+// The modes: a file that is there, and one that may have to be made.
+const (
+	Writing  Mode = "rw"
+	Creating Mode = "rwc"
+)
+
+// Open opens a database file; "" is one in memory.
+func Open(path string, m Mode, pragmas ...string) (*DB, error) {
+	dsn := ":memory:"
+	if path != "" {
+		q := url.Values{"mode": {string(m)}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", BusyWait.Milliseconds())}}
+		for _, p := range pragmas {
+			q.Add("_pragma", p)
+		}
+		dsn = (&url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: q.Encode()}).String()
+	}
+	pool, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, err
+	}
+	d := &DB{pool: pool, stmts: map[string]statement{}}
+	if d.conn, err = pool.Conn(context.Background()); err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	return d, nil
+}
+
+// Close closes the database.
+func (d *DB) Close() error {
+	errs := make([]error, 0, len(d.stmts)+2)
+	for _, s := range d.stmts {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, d.conn.Close(), d.pool.Close())...)
+}
+
+// Words opens the table of words.
+func (d *DB) Words() (*fts5.Index, error) { return fts5.Open(pages{d}) }
+
+// statement is open as long as its database.
+type statement struct{ *sql.Stmt }
+
+// stmt prepares a statement once.
+func (d *DB) stmt(query string) (statement, error) {
+	if s, ok := d.stmts[query]; ok {
+		return s, nil
+	}
+	prepared, err := d.conn.PrepareContext(context.Background(), query)
+	if err != nil {
+		return statement{}, err
+	}
+	d.stmts[query] = statement{prepared}
+	return d.stmts[query], nil
+}
+
+func (d *DB) exec(query string, args ...any) error {
+	s, err := d.stmt(query)
+	if err == nil {
+		_, err = s.ExecContext(context.Background(), args...)
+	}
+	return err
+}
+
+// Script runs statements that are used once.
+func (d *DB) Script(text string) error {
+	_, err := d.conn.ExecContext(context.Background(), text)
+	return err
+}
+
+// row reads one row into dest, and reports whether there is one.
+func (d *DB) row(query string, args []any, dest ...any) (bool, error) {
+	s, err := d.stmt(query)
+	if err != nil {
+		return false, err
+	}
+	err = s.QueryRowContext(context.Background(), args...).Scan(dest...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, unreadable(err)
+}
+
+// rows reads each row into dest, and calls f.
+func (d *DB) rows(query string, args, dest []any, f func() error) (err error) {
+	s, err := d.stmt(query)
+	if err != nil {
+		return err
+	}
+	rows, err := s.QueryContext(context.Background(), args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := rows.Scan(dest...); err != nil {
+			return unreadable(err)
+		}
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// Reading runs f in a transaction that sees one state of the index.
+func (d *DB) Reading(f func() error) error { return d.within("BEGIN", f) }
+
+func (d *DB) writing(f func() error) error { return d.within("BEGIN IMMEDIATE", f) }
+
+func (d *DB) within(begin string, f func() error) error {
+	if err := d.Script(begin); err != nil {
+		return err
+	}
+	err := f()
+	if err == nil {
+		err = d.Script("COMMIT")
+	}
+	if err != nil {
+		return errors.Join(err, d.Script("ROLLBACK"))
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package store
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"tape/index/internal/fts5"
+	"tape/internal/jsonl"
+	"tape/internal/text"
+	"tape/repo"
+)
+
+// Marks are terms that no text has: they begin with a private character, and a letter
+// says what for.
+const (
+	MarkKind   = "\ue000k" // the entry's kind
+	MarkRole   = "\ue000r" // a message's role
+	MarkSearch = "\ue000s" // written by a search tool: meta.search
+	MarkOften  = "\ue000o" // a word that the entry has OftenTimes
+)
+
+// OftenTimes is how often an entry has to have a word to be a candidate for it even
+// when newer ones have it, too.
+const OftenTimes = 3
+
+// worder makes words of entries.
+type worder struct {
+	builder *fts5.Builder
+	words   text.Tokenizer
+	text    []byte
+	term    []byte
+}
+
+// add puts an entry's words into the builder, and returns what else is stored of it.
+func (w *worder) add(tape int64, e repo.Entry) Line {
+	w.text = text.AppendEntry(w.text[:0], e.Kind, e.Payload)
+	times := 0
+	if isTalk(e.Kind) {
+		times = OftenTimes
+	}
+	w.builder.Often(MarkOften, times)
+	w.builder.Begin(DocOf(tape, e.ID))
+	w.words.Reset(w.text)
+	for w.words.Next() {
+		w.builder.Add(w.words.Term)
+	}
+	w.mark(MarkKind, e.Kind)
+	if HasRole(e) {
+		w.mark(MarkRole, RoleOf(e))
+	}
+	if IsSearch(e) {
+		w.mark(MarkSearch, "")
+	}
+	l := Line{id: e.ID, Kind: e.Kind, summary: summaryOf(e), Seq: e.AnchorSeq, At: e.At, Sign: int64(SignOf(e.Kind, w.text))}
+	if at, ok := e.Time(); ok {
+		l.Created, l.dated = at.UnixMicro(), true
+	}
+	if e.Kind == repo.KindAnchor {
+		l.anchor = e.Anchor
+	}
+	return l
+}
+
+func (w *worder) mark(mark, value string) {
+	w.term = append(append(w.term[:0], mark...), value...)
+	w.builder.Add(w.term)
+}
+
+// TalkKinds are the kinds of what people and agents said, rather than machines printed.
+var TalkKinds = [...]string{repo.KindMessage, repo.KindAnchor, repo.KindError}
+
+func isTalk(kind string) bool { return slices.Contains(TalkKinds[:], kind) }
+
+// SignOf is equal for entries that are shown as one: of what was said, those that say the
+// same; of what was printed, also those that differ in digits and the like.
+func SignOf(kind string, body []byte) uint64 {
+	if isTalk(kind) || kind == repo.KindSystem {
+		return text.Identity(body)
+	}
+	return text.Signature(body)
+}
+
+// RoleOf is the role of a message; that of a system prompt is its kind.
+func RoleOf(e repo.Entry) string {
+	if e.Kind == repo.KindSystem {
+		return e.Kind
+	}
+	return jsonl.GetString(e.Payload, "role")
+}
+
+func HasRole(e repo.Entry) bool { return e.Kind == repo.KindMessage || e.Kind == repo.KindSystem }
+
+// IsSearch reports whether a search tool wrote the entry.
+func IsSearch(e repo.Entry) bool {
+	return len(e.Meta) > 2 && string(jsonl.Get(e.Meta, "search")) == "true"
+}
+
+// maxSummary bounds a summary, in bytes.
+const maxSummary = 200
+
+// summaryOf says in a few words what an entry is: its role, its tools, its name; of an
+// anchor, the summary of the handoff. Never what it says, which is in the tape.
+func summaryOf(e repo.Entry) string {
+	var s string
+	switch e.Kind {
+	case repo.KindMessage:
+		s = RoleOf(e)
+	case repo.KindToolCall:
+		var names []string
+		for call := range jsonl.Elements(jsonl.Get(e.Payload, "calls")) {
+			if name := jsonl.GetString(call, "function", "name"); name != "" {
+				names = append(names, name)
+			}
+		}
+		s = strings.Join(names, ", ")
+	case repo.KindEvent:
+		s = jsonl.GetString(e.Payload, "name")
+	case repo.KindError:
+		s = jsonl.GetString(e.Payload, "kind")
+	case repo.KindAnchor:
+		s = jsonl.GetString(e.Payload, "state", "summary")
+	}
+	if len(s) <= maxSummary {
+		return s
+	}
+	cut := maxSummary
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut]
+}

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// State is what a file at the index's place is.
+type State string
+
+// The states of a file.
+const (
+	Absent   State = "absent"
+	Fresh    State = "fresh" // an index of this version
+	Outdated State = "outdated"
+	Damaged  State = "damaged"
+	Foreign  State = "foreign" // somebody else's
+)
+
+// Look tells by the header, without opening a database, what a file is. SQLite's file
+// format has its magic at 0, user_version at 60 and application_id at 68.
+func Look(path string) (State, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Absent, nil
+	}
+	if err != nil {
+		return Absent, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return Foreign, err
+	}
+	var head [100]byte
+	n, err := io.ReadFull(f, head[:])
+	switch {
+	case n == 0 && errors.Is(err, io.EOF):
+		return Damaged, nil // an empty file is nobody's
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+		return Absent, err
+	case string(head[:16]) != "SQLite format 3\x00" || binary.BigEndian.Uint32(head[68:]) != applicationID:
+		return Foreign, nil
+	case binary.BigEndian.Uint32(head[60:]) != SchemaVersion:
+		return Outdated, nil
+	}
+	return Fresh, nil
+}
+
+// scratchPattern names the files that an index is built in.
+const scratchPattern = "index-*.db"
+
+// openScratch opens a file that nobody else sees, and that is thrown away when something
+// goes wrong.
+func openScratch(path string) (*DB, error) {
+	return Open(path, Writing, "page_size("+strconv.Itoa(PageSize)+")", "journal_mode(OFF)", "synchronous(OFF)", "locking_mode(EXCLUSIVE)")
+}
+
+// Build makes a new index, beside the old one, and puts it in its place. With extend it
+// begins as a copy of that.
+func Build(ctx context.Context, index, dir string, extend bool, tapes []*Target, progress func(entries int64)) (int64, error) {
+	if left, err := filepath.Glob(filepath.Join(dir, scratchPattern+"*")); err == nil {
+		for _, path := range left { // of builds that were killed
+			_ = os.Remove(path)
+		}
+	}
+	f, err := os.CreateTemp(dir, scratchPattern)
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // after the rename there is nothing to remove
+	if extend {
+		err = copyTo(f, index)
+	}
+	var added int64
+	if err == nil {
+		added, err = fillFile(ctx, f.Name(), !extend, tapes, progress)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return 0, err
+	}
+	return added, replace(f.Name(), index)
+}
+
+func copyTo(out *os.File, path string) error {
+	in, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	_, err = io.Copy(out, in)
+	return err
+}
+
+func fillFile(ctx context.Context, path string, empty bool, tapes []*Target, progress func(entries int64)) (int64, error) {
+	d, err := openScratch(path)
+	if err != nil {
+		return 0, err
+	}
+	d.scratch = filepath.Dir(path)
+	var added int64
+	if empty {
+		added, err = d.Fill(ctx, tapes, progress)
+	} else {
+		added, err = d.CatchUp(ctx, tapes, progress)
+	}
+	return added, errors.Join(err, d.Close())
+}
+
+// Fill makes an index of tapes in an empty database.
+func (d *DB) Fill(ctx context.Context, tapes []*Target, progress func(entries int64)) (int64, error) {
+	if err := d.Script(schema()); err != nil {
+		return 0, err
+	}
+	return d.CatchUp(ctx, tapes, progress)
+}
+
+// replace puts a new index in the place of an old one. The old one goes first, and then
+// its journal: that must never be found beside another database.
+func replace(from, to string) error {
+	for _, old := range []string{to, to + "-journal", to + "-wal", to + "-shm"} {
+		if err := os.Remove(old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return os.Rename(from, to)
+}

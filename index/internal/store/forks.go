@@ -1,0 +1,191 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"tape/repo"
+)
+
+// How forks are stored. A fork has rows and words for its own entries; what it has of its
+// parent are the parent's, up to the base. That holds for as long as the parent has the
+// number that it had then: a tape whose history changed gets another one, and then its
+// forks are stored anew. A fork whose parent is gone, or no longer begins with the base,
+// is stored whole.
+
+// Target is a tape that the index is to have, and of a fork its parent, nil if that is
+// gone.
+type Target struct {
+	Tape   *repo.Tape
+	parent *Target
+}
+
+// WithParents lists tapes for the index to have: those given, and what they are forks of.
+// A parent comes before its forks.
+func WithParents(ctx context.Context, workspace *repo.Store, tapes []*repo.Tape) ([]*Target, error) {
+	var out []*Target
+	listed := map[string]*Target{}
+	var list func(t *repo.Tape) (*Target, error)
+	list = func(t *repo.Tape) (*Target, error) {
+		if one := listed[t.Branch()]; one != nil {
+			return one, nil
+		}
+		one := &Target{Tape: t}
+		if t.IsFork() {
+			parent, err := workspace.Tape(ctx, t.Parent())
+			if err == nil {
+				one.parent, err = list(parent)
+			}
+			if err != nil && !errors.Is(err, repo.ErrNotFound) {
+				return nil, err
+			}
+		}
+		listed[t.Branch()] = one
+		out = append(out, one)
+		return one, nil
+	}
+	for _, t := range tapes {
+		if _, err := list(t); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// All lists the tapes and open forks of the workspace.
+func All(ctx context.Context, workspace *repo.Store) ([]*Target, error) {
+	tapes, err := workspace.Tapes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	forks, err := workspace.Forks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return WithParents(ctx, workspace, append(tapes, forks...))
+}
+
+// origin is where the own entries of a fork begin, as a Known that has no own ones yet;
+// zero for a tape, and for a fork that is stored whole.
+type origin struct {
+	Known
+	open Phase // at the base
+}
+
+// fits reports whether what the index has of a fork still fits what it has of the parent.
+func (d *DB) fits(ctx context.Context, t *Target, k Known) (bool, error) {
+	switch {
+	case !t.Tape.IsFork():
+		return true, nil
+	case k.Parent == 0:
+		_, _, ok, err := Begins(ctx, t.Tape)
+		return !ok, err
+	case t.parent == nil:
+		return false, nil
+	}
+	parent, err := d.Known(t.parent.Tape)
+	return parent.No == k.Parent, err
+}
+
+// Begins is Tape.Begins. A branch that has nothing in common with a parent is no fork of
+// it, whatever it is called.
+func Begins(ctx context.Context, t *repo.Tape) (parent *repo.Tape, m repo.Mark, ok bool, err error) {
+	parent, m, ok, err = t.Begins(ctx)
+	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrConflict) {
+		return nil, repo.Mark{}, false, nil
+	}
+	return parent, m, ok, err
+}
+
+// originOf finds where a fork begins, in its parent and in what the index has of that.
+func (d *DB) originOf(ctx context.Context, t *Target) (origin, error) {
+	const tries = 3 // others may change the parent meanwhile
+	for range tries {
+		parent, m, ok, err := Begins(ctx, t.Tape)
+		if err != nil || !ok || t.parent == nil {
+			return origin{}, err
+		}
+		has, err := d.Known(parent)
+		if err != nil {
+			return origin{}, err
+		}
+		// Before it was asked whether it begins with the base, and after it, the parent has
+		// to begin with what the index has.
+		if has.No != 0 && has.Entries >= m.LastID {
+			s, err := parent.Since(ctx, has.mark)
+			if err != nil {
+				return origin{}, err
+			}
+			if !s.Whole() {
+				return d.originAt(has.No, m)
+			}
+		}
+		if _, err := d.addTape(ctx, t.parent, func(int64) {}); err != nil {
+			return origin{}, err
+		}
+	}
+	return origin{}, nil
+}
+
+// originAt describes the place behind an entry of a tape.
+func (d *DB) originAt(no int64, m repo.Mark) (origin, error) {
+	o := origin{Known: Known{Parent: no, Base: m.LastID, Entries: m.LastID, mark: m}}
+	for hi := m.LastID; no != 0; {
+		r, err := d.Chained(no)
+		if err != nil {
+			return o, err
+		}
+		if hi > r.Base {
+			bytes, newest, err := d.sumUpTo(no, hi)
+			if err != nil {
+				return o, err
+			}
+			o.BaseBytes += bytes
+			o.Newest = later(o.Newest, newest)
+		}
+		if o.open.Name == "" {
+			if o.open, err = d.Phase(no, m.Seq); err != nil {
+				return o, err
+			}
+		}
+		no, hi = r.Parent, min(hi, r.Base)
+	}
+	o.Bytes = o.BaseBytes
+	if o.open.Folder != m.Folder {
+		return o, fmt.Errorf("%w: phase %d is %s, not %s", ErrStrange, m.Seq, o.open.Folder, m.Folder)
+	}
+	return o, nil
+}
+
+// sumUpTo adds up the bytes of a tape's own lines up to an entry, and finds the latest of
+// their dates.
+func (d *DB) sumUpTo(no, id int64) (bytes int64, newest sql.NullInt64, err error) {
+	last := DocOf(no, id)
+	block := last >> BlockShift
+	var rest int64
+	var date sql.NullInt64
+	_, err1 := d.row("SELECT coalesce(sum(bytes), 0), max(high) FROM dates WHERE block >= ? AND block < ?",
+		[]any{DocOf(no, 0) >> BlockShift, block}, &bytes, &newest)
+	_, err2 := d.row("SELECT coalesce(sum(length), 0), max(created) FROM lines WHERE doc BETWEEN ? AND ?",
+		[]any{block << BlockShift, last}, &rest, &date)
+	return bytes + rest, later(newest, date), errors.Join(err1, err2)
+}
+
+// Link is what a chain of forks is made of.
+type Link struct {
+	Branch        string
+	Parent        int64
+	Base, Entries int64
+}
+
+// Chained reads the link of a tape by its number.
+func (d *DB) Chained(no int64) (Link, error) {
+	var l Link
+	ok, err := d.row("SELECT branch, parent, base, entries FROM tapes WHERE no = ?", []any{no}, &l.Branch, &l.Parent, &l.Base, &l.Entries)
+	if err == nil && (!ok || l.Parent >= no) {
+		err = fmt.Errorf("%w: there is no tape %d, or it is its own fork", ErrStrange, no)
+	}
+	return l, err
+}

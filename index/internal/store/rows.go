@@ -1,0 +1,148 @@
+package store
+
+import (
+	"database/sql"
+	"strings"
+)
+
+// rowWriter writes the rows of one tape.
+type rowWriter struct {
+	db       *DB
+	tape     int64
+	files    map[fileKey]int64
+	insert   string // of several rows
+	args     []any  // of rows that wait to be written together
+	added    int64
+	bytes    int64
+	newest   sql.NullInt64
+	dates    dateRange
+	progress func(int64)
+}
+
+// dateRange is what is known of one block of documents: their dates, and their bytes.
+type dateRange struct {
+	block     int64
+	low, high sql.NullInt64
+	undated   int
+	bytes     int64
+}
+
+type fileKey struct {
+	seq  int
+	name string
+}
+
+const (
+	lineColumns = 10
+	rowsAtOnce  = 50
+)
+
+// insertLines is the statement for so many rows.
+func insertLines(n int) string {
+	const row = "(?,?,?,?,?,?,?,?,?,?)"
+	return "INSERT INTO lines (doc, kind, summary, created, seq, file, line, offset, length, sign) VALUES " + row + strings.Repeat(","+row, n-1)
+}
+
+func (w *rowWriter) add(l Line) error {
+	if l.anchor != "" {
+		if err := w.db.putPhase(w.tape, l.Seq, Phase{l.anchor, l.At.Folder, l.id}); err != nil {
+			return err
+		}
+	}
+	file, err := w.file(l)
+	if err != nil {
+		return err
+	}
+	doc := DocOf(w.tape, l.id)
+	if err := w.date(doc, l); err != nil {
+		return err
+	}
+	var summary, created any
+	if l.summary != "" {
+		summary = l.summary
+	}
+	if l.dated {
+		created = l.Created
+	}
+	w.args = append(w.args, doc, l.Kind, summary, created, l.Seq, file, l.At.Line, l.At.Offset, l.At.Length, l.Sign)
+	if w.added++; w.db.Most > 0 && w.added > w.db.Most {
+		return ErrMany
+	}
+	w.bytes += int64(l.At.Length)
+	if len(w.args) < rowsAtOnce*lineColumns {
+		return nil
+	}
+	w.progress(w.added)
+	err = w.db.exec(w.insert, w.args...)
+	w.args = w.args[:0]
+	return err
+}
+
+// flush writes what waits.
+func (w *rowWriter) flush() error {
+	one := insertLines(1)
+	for ; len(w.args) > 0; w.args = w.args[lineColumns:] {
+		if err := w.db.exec(one, w.args[:lineColumns]...); err != nil {
+			return err
+		}
+	}
+	return w.flushDates()
+}
+
+// file returns the number of an entry's file.
+func (w *rowWriter) file(l Line) (int64, error) {
+	key := fileKey{l.Seq, l.At.File}
+	if no, ok := w.files[key]; ok {
+		return no, nil
+	}
+	args := []any{w.tape, l.Seq, l.At.File}
+	var no int64
+	ok, err := w.db.row("SELECT no FROM files WHERE tape = ? AND seq = ? AND name = ?", args, &no)
+	if err == nil && !ok {
+		_, err = w.db.row("INSERT INTO files (tape, seq, name) VALUES (?, ?, ?) RETURNING no", args, &no)
+	}
+	w.files[key] = no
+	return no, err
+}
+
+// date keeps the range of dates, and the bytes, of each block of documents.
+func (w *rowWriter) date(doc int64, l Line) error {
+	if block := doc >> BlockShift; block != w.dates.block {
+		if err := w.flushDates(); err != nil {
+			return err
+		}
+		w.dates.block = block
+	}
+	w.dates.bytes += int64(l.At.Length)
+	if !l.dated {
+		w.dates.undated++
+		return nil
+	}
+	at := sql.NullInt64{Int64: l.Created, Valid: true}
+	if !w.dates.low.Valid || at.Int64 < w.dates.low.Int64 {
+		w.dates.low = at
+	}
+	w.dates.high = later(w.dates.high, at)
+	w.newest = later(w.newest, at)
+	return nil
+}
+
+func (w *rowWriter) flushDates() error {
+	r := w.dates
+	w.dates = dateRange{}
+	if !r.low.Valid && r.undated == 0 {
+		return nil
+	}
+	return w.db.exec(`INSERT INTO dates (block, low, high, undated, bytes) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (block) DO UPDATE SET undated = undated + excluded.undated, bytes = bytes + excluded.bytes,
+			low = coalesce(min(low, excluded.low), low, excluded.low),
+			high = coalesce(max(high, excluded.high), high, excluded.high)`, r.block, r.low, r.high, r.undated, r.bytes)
+}
+
+// later is the later one of two dates, if there are any.
+func later(a, b sql.NullInt64) sql.NullInt64 {
+	if !a.Valid || b.Valid && b.Int64 > a.Int64 {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,234 @@
+package query
+
+import (
+	"bytes"
+	"slices"
+
+	"tape/internal/text"
+)
+
+// Match says where and how often a text has what was looked for.
+type Match struct {
+	Spans   []text.Span // sorted, none overlaps another
+	Terms   []TermCount // of every word or phrase that was found
+	Literal bool        // the text has the query as it was typed
+}
+
+// TermCount says how often one word or phrase of a query occurs. Term is its
+// term in an index where it is one.
+type TermCount struct {
+	Term string
+	N    int
+}
+
+// matcher looks for units in one folded text.
+type matcher struct {
+	screen screen
+
+	f     text.Folder
+	run   text.Span   // the run that parts belong to
+	parts []text.Span // from the beginning of the text
+}
+
+// Match reports whether text satisfies the whole query, and what of it is
+// there.
+func (q *Query) Match(body []byte) (Match, bool) {
+	if q.Empty() {
+		return Match{}, true
+	}
+	m, _ := q.matchers.Get().(*matcher)
+	if m == nil {
+		m = new(matcher)
+	}
+	defer q.matchers.Put(m)
+	if m.screen.cannot(q, body) {
+		return Match{}, false
+	}
+	return m.match(q, body)
+}
+
+// match is Match for a query that is not empty.
+func (m *matcher) match(q *Query, body []byte) (Match, bool) {
+	m.f.FoldAll(body)
+	m.run, m.parts = text.Span{}, m.parts[:0]
+	any := false
+	for _, units := range q.groups {
+		if m.all(units) {
+			any = true
+			break
+		}
+	}
+	if !any {
+		return Match{}, false
+	}
+	var res Match
+	for _, units := range q.groups {
+		for i := range units {
+			if !units[i].not {
+				m.collect(&units[i], &res)
+			}
+		}
+	}
+	res.Spans = mergeSpans(res.Spans)
+	lit := unit{pieces: q.literal}
+	if len(lit.pieces) > 0 {
+		_, _, res.Literal = m.find(&lit, 0)
+	}
+	return res, true
+}
+
+// all reports whether the text has all units, and none that is negated.
+func (m *matcher) all(units []unit) bool {
+	for i := range units {
+		if _, _, ok := m.find(&units[i], 0); ok == units[i].not {
+			return false
+		}
+	}
+	return true
+}
+
+// collect adds every place of a unit to res.
+func (m *matcher) collect(u *unit, res *Match) {
+	for _, t := range res.Terms {
+		if t.Term == u.id {
+			return
+		}
+	}
+	n := 0
+	for from := 0; ; n++ {
+		start, end, ok := m.find(u, from)
+		if !ok {
+			break
+		}
+		res.Spans = append(res.Spans, text.Span{Start: m.f.Start(start), End: m.f.End(end)})
+		from = end
+	}
+	if n > 0 {
+		res.Terms = append(res.Terms, TermCount{u.id, n})
+	}
+}
+
+// mergeSpans sorts spans and joins those that overlap.
+func mergeSpans(spans []text.Span) []text.Span {
+	slices.SortFunc(spans, func(a, b text.Span) int { return a.Start - b.Start })
+	out := spans[:0]
+	for _, s := range spans {
+		if n := len(out); n > 0 && s.Start < out[n-1].End {
+			out[n-1].End = max(out[n-1].End, s.End)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// find returns the first place of a unit at or behind from, in folded bytes.
+func (m *matcher) find(u *unit, from int) (start, end int, ok bool) {
+	buf := m.f.Buf
+	first := u.pieces[0].lit
+	for from < len(buf) {
+		i := bytes.Index(buf[from:], first)
+		if i < 0 {
+			break
+		}
+		start = from + i
+		if end, ok = m.at(u, start); ok {
+			return start, m.wholeToken(u, end), true
+		}
+		from = start + 1
+	}
+	return 0, 0, false
+}
+
+// at reports whether the unit, whose first piece stands at i, is there as a
+// whole, and where it ends.
+func (m *matcher) at(u *unit, i int) (end int, ok bool) {
+	buf := m.f.Buf
+	for k := range u.pieces {
+		p := &u.pieces[k]
+		if k > 0 {
+			gap := i
+			for i < len(buf) && m.f.Attr[i].Class() == text.Space {
+				i++
+			}
+			if i == gap || !bytes.HasPrefix(buf[i:], p.lit) {
+				return 0, false
+			}
+		}
+		for j := range p.runs {
+			r := &p.runs[j]
+			prefix := u.prefix && k == len(u.pieces)-1 && j == len(p.runs)-1
+			if !m.hasRun(r.class, i+r.Start, i+r.End, prefix) {
+				return 0, false
+			}
+		}
+		i += len(p.lit)
+	}
+	return i, true
+}
+
+// wholeToken moves the end of a prefix to the end of the word it begins.
+func (m *matcher) wholeToken(u *unit, end int) int {
+	if !u.prefix {
+		return end
+	}
+	for _, p := range m.parts {
+		if p.Start < end && end <= p.End {
+			return p.End
+		}
+	}
+	return m.run.End
+}
+
+// hasRun reports whether the bytes from start to end, which are known to be
+// equal to a run of the query, give the same terms.
+func (m *matcher) hasRun(class text.Attr, start, end int, prefix bool) bool {
+	attrs := m.f.Attr
+	switch class {
+	case text.Symbol:
+		return attrs[start].Class() == text.Symbol
+	case text.Dense:
+		for i := start; i < end; i++ {
+			if attrs[i].Class() != text.Dense || i > start && attrs[i].IsCut() {
+				return false
+			}
+		}
+		return true
+	}
+	if !attrs[start].InWord() {
+		return false
+	}
+	if start < m.run.Start || start >= m.run.End {
+		m.enter(start)
+	}
+	if end > m.run.End {
+		return false
+	}
+	if start == m.run.Start && (prefix || end == m.run.End) {
+		return true
+	}
+	for _, p := range m.parts {
+		if p.Start == start && (p.End == end || prefix && end < p.End) {
+			return true
+		}
+	}
+	return false
+}
+
+// enter makes the run around i the current one.
+func (m *matcher) enter(i int) {
+	attrs := m.f.Attr
+	start, end := i, i+1
+	for start > 0 && text.SameRun(attrs[start-1], attrs[start]) {
+		start--
+	}
+	for end < len(attrs) && text.SameRun(attrs[end-1], attrs[end]) {
+		end++
+	}
+	m.run = text.Span{Start: start, End: end}
+	m.parts = text.SplitRun(attrs[start:end], m.parts)
+	for i := range m.parts {
+		m.parts[i].Start += start
+		m.parts[i].End += start
+	}
+}

@@ -1,0 +1,253 @@
+package query
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"tape/internal/text"
+)
+
+// maxUnits is how many words, phrases and operators of a query count. The rest
+// is left out.
+const maxUnits = 64
+
+// token is a unit of a query or an operator.
+type token struct {
+	unit
+	op   bool // a word that may be an operator: OR, AND, NOT
+	lone bool // syntax that lost what it belonged to
+}
+
+// Options changes how a query is read.
+type Options struct {
+	// Exact makes the punctuation at the ends of words count, and looks for
+	// what is only syntax, too: also for quotes, unless they enclose several
+	// words. Letter case still does not matter.
+	Exact bool
+}
+
+// Parse reads a query:
+//
+//	two words       both of them
+//	"a phrase"      in this order, with this punctuation
+//	-word -"a b"    entries with it are left out; also NOT word
+//	a b OR c        both a and b, or c
+//	pre*            any word that begins so
+//
+// AND may stand between words. What is not valid syntax is searched as words:
+// operators without operands, a quote without its other half, a minus before
+// every word. At most 64 words and operators count. No input fails.
+func Parse(q string, o Options) *Query {
+	q = string([]rune(q)) // every byte that is no UTF-8 is one U+FFFD
+	query := &Query{options: o, literal: foldPieces(trimPunctuationUnless(o.Exact, q))}
+	tokens := lex(q, o)
+	tokens = dropLone(tokens, o)
+	query.groups = group(tokens)
+	return query
+}
+
+func trimPunctuationUnless(exact bool, q string) string {
+	if exact {
+		return q
+	}
+	return trimPunctuation(q)
+}
+
+// lex cuts a query into tokens.
+func lex(q string, o Options) []token {
+	var tokens []token
+	add := func(raw string, phrase, not bool) {
+		u, ok := newUnit(raw, phrase, o)
+		if !ok {
+			return
+		}
+		u.not = not
+		tokens = append(tokens, token{unit: u})
+	}
+	if w := strings.TrimFunc(q, text.IsSpace); o.Exact && strings.HasPrefix(w, "-") && wordEnd(w) == len(w) {
+		add(w, false, false) // nothing else to leave it out of
+		return tokens
+	}
+	unclosed := false // no phrase ends behind here
+	for len(tokens) < maxUnits {
+		q = strings.TrimLeftFunc(q, text.IsSpace)
+		if q == "" {
+			break
+		}
+		not := strings.HasPrefix(q, `-"`)
+		if not || q[0] == '"' {
+			body := strings.TrimPrefix(q, "-")[1:]
+			end, next := -1, 0
+			if !unclosed {
+				end, next = closingQuote(body)
+			}
+			if o.Exact && (end < 0 || strings.IndexFunc(body[:end], text.IsSpace) < 0) {
+				word := q[:wordEnd(q)]
+				tokens = lexWord(tokens, word, o)
+				q = q[len(word):]
+				continue
+			}
+			switch {
+			case end >= 0:
+				raw := strings.Join(strings.FieldsFunc(body[:end], text.IsSpace), " ")
+				if raw == "" {
+					raw = `""`
+				}
+				add(raw, true, not)
+				if n := len(tokens); n > 0 && raw == `"` {
+					tokens[n-1].lone = true
+				}
+				q = body[next:]
+			case body == "" || text.IsSpace(firstRune(body)):
+				unclosed = true
+				add(`"`, true, false)
+				if n := len(tokens); n > 0 {
+					tokens[n-1].lone = true
+				}
+				q = body
+			default:
+				unclosed = true
+				q = body
+			}
+			continue
+		}
+		end := wordEnd(q)
+		tokens = lexWord(tokens, q[:end], o)
+		q = q[end:]
+	}
+	return tokens
+}
+
+func wordEnd(q string) int {
+	if end := strings.IndexFunc(q, text.IsSpace); end >= 0 {
+		return end
+	}
+	return len(q)
+}
+
+func firstRune(s string) rune {
+	r, _ := utf8.DecodeRuneInString(s)
+	return r
+}
+
+// closingQuote finds the quote that ends a phrase: one with nothing behind it,
+// or nothing but the punctuation of a sentence. It returns where the phrase
+// ends and where to go on, or -1.
+func closingQuote(s string) (end, next int) {
+	for i := 0; i < len(s); i++ {
+		if s[i] != '"' {
+			continue
+		}
+		j := i + 1
+		for j < len(s) && strings.IndexByte(".,;:!?)]}", s[j]) >= 0 {
+			j++
+		}
+		if j == len(s) || text.IsSpace(firstRune(s[j:])) {
+			return i, j
+		}
+		i = j - 1
+	}
+	return -1, 0
+}
+
+// lexWord adds the token that a word without quotes at its beginning is.
+func lexWord(tokens []token, raw string, o Options) []token {
+	if rest, ok := strings.CutPrefix(raw, "-"); ok && rest != "" && rest[0] != '-' && rest[0] != '>' {
+		if u, ok := newUnit(rest, false, o); ok && u.runs > 0 {
+			u.not = true
+			return append(tokens, token{unit: u})
+		}
+	}
+	u, ok := newUnit(raw, false, o)
+	if !ok {
+		return tokens
+	}
+	t := token{unit: u}
+	t.op = isOperator(raw)
+	t.lone = raw == "-" || strings.Trim(raw, "()*") == ""
+	return append(tokens, t)
+}
+
+func isOperator(s string) bool { return s == "OR" || s == "AND" || s == "NOT" }
+
+// dropLone leaves out syntax that stands alone beside real words.
+func dropLone(tokens []token, o Options) []token {
+	if o.Exact {
+		return tokens
+	}
+	var kept []token
+	for _, t := range tokens {
+		if !t.lone {
+			kept = append(kept, t)
+		}
+	}
+	if len(kept) == 0 {
+		return tokens
+	}
+	return kept
+}
+
+// group applies the operators. Every group has a unit that is not negated.
+func group(tokens []token) [][]unit {
+	var groups [][]unit
+	var cur []unit
+	flush := func() {
+		if len(cur) > 0 {
+			groups = append(groups, orderGroup(cur))
+		}
+		cur = nil
+	}
+	operand := func(i int) bool { return i < len(tokens) && !tokens[i].op }
+	for i := 0; i < len(tokens); i++ {
+		t := tokens[i]
+		if !t.op {
+			cur = append(cur, t.unit)
+			continue
+		}
+		// An operator stands between operands: one in front of it means
+		// that the group is not empty.
+		negated := i+1 < len(tokens) && tokens[i+1].op && tokens[i+1].raw == "NOT" && operand(i+2)
+		switch {
+		case len(cur) > 0 && t.raw == "NOT" && operand(i+1):
+			i++
+			tokens[i].not = true
+			cur = append(cur, tokens[i].unit)
+		case len(cur) > 0 && t.raw != "NOT" && (operand(i+1) || negated):
+			if t.raw == "OR" {
+				flush()
+			}
+			if negated {
+				i += 2
+				tokens[i].not = true
+				cur = append(cur, tokens[i].unit)
+			}
+		default:
+			// A word after all; as a phrase it stays one.
+			t.phrase = true
+			cur = append(cur, t.unit)
+		}
+	}
+	flush()
+	return groups
+}
+
+// orderGroup puts the units that are negated behind the others. If all are,
+// none is.
+func orderGroup(units []unit) []unit {
+	var yes, no []unit
+	for _, u := range units {
+		if u.not {
+			no = append(no, u)
+		} else {
+			yes = append(yes, u)
+		}
+	}
+	if len(yes) > 0 {
+		return append(yes, no...)
+	}
+	for i := range no {
+		no[i].not = false
+		no[i].phrase = no[i].phrase || isOperator(no[i].raw)
+	}
+	return no
+}

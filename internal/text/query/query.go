@@ -1,0 +1,171 @@
+// Package query is the query language of searches: what a query means, what to ask of an
+// index of terms to narrow it down, and whether a text satisfies it. A query is folded
+// like the text, and the terms that it asks an index for are made by the tokenizer that
+// filled the index: so an index never misses what [Query.Match] accepts.
+package query
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Query is what somebody looks for. Its methods may be called at the same time.
+type Query struct {
+	options Options
+	groups  [][]unit // one of them, all units of it
+	literal []piece  // the whole query as it was typed
+
+	matchers sync.Pool
+}
+
+// Op is the kind of an expression.
+type Op int
+
+// What an expression asks of an index.
+const (
+	All    Op = iota // every entry
+	None             // no entry
+	Term             // entries with the term
+	Prefix           // entries with any term that begins so
+	And              // entries that all kids give
+	Or               // entries that some kid gives
+	Not              // entries that the first kid gives and none of the others does
+)
+
+// Expr is a question to an index of terms.
+type Expr struct {
+	Op   Op
+	Term string
+	Kids []Expr
+}
+
+// Empty reports whether there is nothing to look for. Such a query matches
+// every text.
+func (q *Query) Empty() bool { return len(q.groups) == 0 }
+
+// Index returns what to ask of an index of terms: its answer has every entry
+// that Match accepts. If sure, it has no other.
+func (q *Query) Index() (e Expr, sure bool) {
+	if q.Empty() {
+		return Expr{Op: All}, true
+	}
+	sure = true
+	or := Expr{Op: Or}
+	for _, units := range q.groups {
+		e, ok := indexGroup(units)
+		sure = sure && ok
+		or.Kids = append(or.Kids, e)
+	}
+	if len(or.Kids) == 1 {
+		return or.Kids[0], sure
+	}
+	if slices.ContainsFunc(or.Kids, func(e Expr) bool { return e.Op == All }) {
+		return Expr{Op: All}, false
+	}
+	return or, sure
+}
+
+// indexGroup is Index for units that are joined by AND.
+func indexGroup(units []unit) (e Expr, sure bool) {
+	sure = true
+	and, not := Expr{Op: And}, Expr{Op: Not, Kids: make([]Expr, 1)}
+	for i := range units {
+		u := &units[i]
+		sure = sure && u.sure
+		switch {
+		case u.not && u.sure:
+			not.Kids = append(not.Kids, u.expr)
+		case u.not || u.expr.Op == All:
+			// What an index gives too much of must not be taken away.
+		case u.expr.Op == And:
+			and.Kids = append(and.Kids, u.expr.Kids...)
+		default:
+			and.Kids = append(and.Kids, u.expr)
+		}
+	}
+	switch len(and.Kids) {
+	case 0:
+		e = Expr{Op: All}
+	case 1:
+		e = and.Kids[0]
+	default:
+		e = and
+	}
+	if len(not.Kids) > 1 {
+		not.Kids[0] = e
+		e = not
+	}
+	return e, sure
+}
+
+// Words returns the plain words, folded: those for which words that are nearly
+// the same may be tried.
+func (q *Query) Words() []string {
+	var words []string
+	for _, units := range q.groups {
+		for i := range units {
+			u := &units[i]
+			if u.plain() && !u.not && !slices.Contains(words, u.id) {
+				words = append(words, u.id)
+			}
+		}
+	}
+	return words
+}
+
+// With returns the query with the plain word old, as Words gives it, replaced.
+func (q *Query) With(old, new string) *Query {
+	r := &Query{options: q.options}
+	for _, units := range q.groups {
+		units = slices.Clone(units)
+		for i := range units {
+			if u := &units[i]; u.plain() && !u.not && u.id == old {
+				if w, ok := newUnit(new, isOperator(new), q.options); ok {
+					*u = w
+				}
+			}
+		}
+		r.groups = append(r.groups, units)
+	}
+	s := r.String()
+	r.literal = foldPieces(trimPunctuationUnless(q.options.Exact, s))
+	return r
+}
+
+// String returns the query as it is understood, in its own language.
+func (q *Query) String() string {
+	var b strings.Builder
+	for i, units := range q.groups {
+		if i > 0 {
+			b.WriteString(" OR ")
+		}
+		for j := range units {
+			if j > 0 {
+				b.WriteByte(' ')
+			}
+			units[j].write(&b, q.options.Exact)
+		}
+	}
+	return b.String()
+}
+
+func (u *unit) write(b *strings.Builder, exact bool) {
+	if u.not {
+		if c := u.raw[0]; !u.phrase && (c == '-' || c == '>' || c == '"' || u.runs == 0) {
+			b.WriteString("NOT ")
+		} else {
+			b.WriteByte('-')
+		}
+	}
+	if u.phrase {
+		b.WriteByte('"')
+		if exact && !strings.Contains(u.raw, " ") {
+			b.WriteByte(' ') // or the quotes would count
+		}
+		b.WriteString(u.raw)
+		b.WriteByte('"')
+		return
+	}
+	b.WriteString(u.raw)
+}

@@ -1,0 +1,224 @@
+package query
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"tape/internal/text"
+)
+
+// unit is one word or phrase of a query.
+type unit struct {
+	raw    string // as typed; of a phrase what stands between the quotes
+	phrase bool
+	not    bool
+
+	prefix bool    // the last run may go on
+	pieces []piece // what has to stand in the text, with white space between
+	runs   int     // in all pieces
+	id     string  // equal for units that look for the same
+	expr   Expr    // what to ask of an index
+	sure   bool
+	probe  *probe // how to look for it in a hurry
+}
+
+// piece is folded text without white space.
+type piece struct {
+	lit  []byte
+	runs []run
+}
+
+// run is a part of a piece that the tokenizer gives terms for.
+type run struct {
+	text.Span
+	class text.Attr // dense, symbol, or lower for all others
+}
+
+// newUnit makes a unit of a word or a phrase. It reports false when nothing is
+// left of it to look for, as of a lone variation selector.
+func newUnit(raw string, phrase bool, o Options) (unit, bool) {
+	u := unit{raw: raw, phrase: phrase}
+	lit := raw
+	if !o.Exact {
+		lit = trimPunctuation(raw)
+	}
+	if body, ok := strings.CutSuffix(lit, "*"); ok && !phrase && endsInRun(body) {
+		lit, u.prefix = body, true
+	}
+	u.pieces = foldPieces(lit)
+	if len(u.pieces) == 0 {
+		return u, false
+	}
+	lits := make([][]byte, len(u.pieces))
+	for i, p := range u.pieces {
+		lits[i] = p.lit
+		u.runs += len(p.runs)
+	}
+	u.id = string(bytes.Join(lits, []byte{' '}))
+	if last := u.last(); u.prefix && (last == nil || last.class != text.Lower) {
+		u.prefix = false
+	}
+	u.probe = newProbe(u.pieces)
+	u.ask()
+	if u.prefix {
+		u.id += "*"
+	}
+	return u, true
+}
+
+// last returns the run at the very end of the unit, or nil.
+func (u *unit) last() *run {
+	p := &u.pieces[len(u.pieces)-1]
+	if n := len(p.runs); n > 0 && p.runs[n-1].End == len(p.lit) {
+		return &p.runs[n-1]
+	}
+	return nil
+}
+
+// endsInRun reports whether a word ends in a letter or a digit.
+func endsInRun(s string) bool {
+	var f text.Folder
+	f.FoldAll([]byte(s))
+	return len(f.Attr) > 0 && f.Attr[len(f.Attr)-1].InRun()
+}
+
+// foldPieces folds s and cuts it at white space.
+func foldPieces(s string) []piece {
+	var f text.Folder
+	f.FoldAll([]byte(strings.ReplaceAll(s, string(text.Sep), " ")))
+	var pieces []piece
+	for i := 0; i < len(f.Buf); {
+		if f.Attr[i].Class() == text.Space {
+			i++
+			continue
+		}
+		start := i
+		for i < len(f.Buf) && f.Attr[i].Class() != text.Space {
+			i++
+		}
+		p := piece{lit: f.Buf[start:i]}
+		p.runs = findRuns(p.lit, f.Attr[start:i])
+		pieces = append(pieces, p)
+	}
+	return pieces
+}
+
+// findRuns returns the runs of folded text.
+func findRuns(buf []byte, attrs []text.Attr) []run {
+	var runs []run
+	for i := 0; i < len(attrs); {
+		start := i
+		i++
+		switch a := attrs[start]; {
+		case a.Class() == text.Symbol:
+			_, n := utf8.DecodeRune(buf[start:])
+			i = start + n
+			runs = append(runs, run{text.Span{Start: start, End: i}, text.Symbol})
+		case a.InRun():
+			for i < len(attrs) && text.SameRun(attrs[i-1], attrs[i]) {
+				i++
+			}
+			class := text.Lower
+			if a.Class() == text.Dense {
+				class = text.Dense
+			}
+			runs = append(runs, run{text.Span{Start: start, End: i}, class})
+		}
+	}
+	return runs
+}
+
+// trimPunctuation cuts the punctuation of sentences off both ends. What has no
+// letter, digit or sign besides stays as it is.
+func trimPunctuation(s string) string {
+	t := strings.TrimFunc(s, isSentencePunctuation)
+	if strings.ContainsFunc(t, func(r rune) bool {
+		return r < utf8.RuneSelf && text.ASCII(byte(r)) >= text.Lower ||
+			r >= utf8.RuneSelf && unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.S)
+	}) {
+		return t
+	}
+	return s
+}
+
+func isSentencePunctuation(r rune) bool {
+	if r < utf8.RuneSelf {
+		return strings.ContainsRune(".,;:!?()[]{}<>\"'`", r) || text.IsSpace(r)
+	}
+	switch r {
+	case '％', '＃', '＠', '＆', '＊', '／', '＼', '－', '＿':
+		return false
+	}
+	return unicode.IsPunct(r) || text.IsSpace(r)
+}
+
+// maxAsked bounds the terms that one unit asks an index for. More of them
+// would hardly narrow the answer.
+const maxAsked = 64
+
+// ask works out the index's side of the unit.
+func (u *unit) ask() {
+	if u.runs == 0 {
+		u.expr = Expr{Op: All}
+		return
+	}
+	var kids []Expr
+	seen := map[string]bool{}
+	add := func(op Op, term []byte) {
+		e := Expr{Op: op, Term: string(text.CutTerm(term))}
+		key := e.Term
+		if op == Prefix {
+			key += "*"
+		}
+		if len(kids) < maxAsked && !seen[key] {
+			seen[key] = true
+			kids = append(kids, e)
+		}
+	}
+	for i, p := range u.pieces {
+		for j, r := range p.runs {
+			atEnd := i == len(u.pieces)-1 && j == len(p.runs)-1
+			askRun(p.lit[r.Start:r.End], r.class, atEnd && u.prefix, add)
+		}
+	}
+	if len(kids) > 1 {
+		u.expr = Expr{Op: And, Kids: kids}
+		return
+	}
+	u.expr = kids[0]
+	p := u.pieces[0]
+	if len(u.pieces) > 1 || len(p.runs) > 1 || p.runs[0].Start > 0 || p.runs[0].End < len(p.lit) {
+		return
+	}
+	u.sure = len(p.lit) <= text.MaxTerm && (p.runs[0].class != text.Dense || utf8.RuneCount(p.lit) <= 2)
+}
+
+// askRun asks for one run.
+func askRun(lit []byte, class text.Attr, prefix bool, add func(Op, []byte)) {
+	if class != text.Dense {
+		op := Term
+		if prefix {
+			op = Prefix
+		}
+		add(op, lit)
+		return
+	}
+	_, n := utf8.DecodeRune(lit)
+	if n == len(lit) {
+		add(Prefix, lit)
+		return
+	}
+	for n < len(lit) {
+		_, m := utf8.DecodeRune(lit[n:])
+		add(Term, lit[:n+m])
+		lit = lit[n:]
+		n = m
+	}
+}
+
+// plain reports whether the unit is one word that is a term by itself.
+func (u *unit) plain() bool {
+	return !u.phrase && !u.prefix && u.sure && u.pieces[0].runs[0].class == text.Lower
+}

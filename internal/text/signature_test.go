@@ -1,0 +1,33 @@
+package text
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestSignature(t *testing.T) {
+	long := strings.Repeat("ok  \ttape/repo 0.25s commit 8f14e45fceea167a\n", 1000)
+	same := []struct{ a, b string }{
+		{"took 12 ms", "took  7 ms\n"},
+		{"id deadbeef01", "ID 0123456789abcdef"},
+		{long, strings.ReplaceAll(strings.ReplaceAll(long, "0.25", "113.5"), "\t", " ")},
+		{"", " \n"},
+	}
+	for _, c := range same {
+		if Signature([]byte(c.a)) != Signature([]byte(c.b)) {
+			t.Errorf("%.30q and %.30q differ", c.a, c.b)
+		}
+	}
+	other := []struct{ a, b string }{
+		{"took 12 ms", "took 12 s"},
+		{"a-b", "a+b"},
+		{long, long[:9000]},
+		{"", "x"},
+		{"数据", "数"},
+	}
+	for _, c := range other {
+		if Signature([]byte(c.a)) == Signature([]byte(c.b)) {
+			t.Errorf("%.30q and %.30q are the same", c.a, c.b)
+		}
+	}
+}
