@@ -8,13 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/importer/bub"
+	"tape/internal/importer/record"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
 
 // intake writes the items of one file to a tape, in one change.
 type intake struct {
-	ctx   context.Context
 	store *repo.Store
 	info  Info
 	res   *Result
@@ -43,8 +44,8 @@ type openFork struct {
 // result is there, and goes on as another.
 const maxForks = 16 << 20 // bytes
 
-func newIntake(ctx context.Context, store *repo.Store, info Info, o Options, res *Result) *intake {
-	return &intake{ctx: ctx, store: store, info: info, res: res, alone: o.NoSubagents, limit: maxForks,
+func newIntake(store *repo.Store, info Info, o Options, res *Result) *intake {
+	return &intake{store: store, info: info, res: res, alone: o.NoSubagents, limit: maxForks,
 		have: map[[16]byte]struct{}{}, asked: map[string]string{}}
 }
 
@@ -54,32 +55,32 @@ func keyHash(key string) [16]byte {
 }
 
 // open begins the change of a tape that exists.
-func (in *intake) open() error {
-	tape, err := in.store.Tape(in.ctx, in.res.Tape)
+func (in *intake) open(ctx context.Context) error {
+	tape, err := in.store.Tape(ctx, in.res.Tape)
 	if errors.Is(err, repo.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return in.begin(tape)
+	return in.begin(ctx, tape)
 }
 
 // begin takes the tape's lock before it looks at what the tape has, so that of two
 // imports of the same file one waits for the other.
-func (in *intake) begin(tape *repo.Tape) error {
-	tx, err := tape.Begin(in.ctx)
+func (in *intake) begin(ctx context.Context, tape *repo.Tape) error {
+	tx, err := tape.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	in.tx = tx
-	return in.learn(tape)
+	return in.learn(ctx, tape)
 }
 
 // learn collects the keys of the entries that a tape has.
-func (in *intake) learn(tape *repo.Tape) error {
-	var bub BubKeys
-	for e, err := range tape.Entries(in.ctx, repo.Query{}) {
+func (in *intake) learn(ctx context.Context, tape *repo.Tape) error {
+	var keys bub.Keys
+	for e, err := range tape.Entries(ctx, repo.Query{}) {
 		if err != nil {
 			return err
 		}
@@ -91,19 +92,19 @@ func (in *intake) learn(tape *repo.Tape) error {
 			if err != nil {
 				return err
 			}
-			in.have[keyHash(bub.Next(d))] = struct{}{}
+			in.have[keyHash(keys.Next(d))] = struct{}{}
 		}
 	}
 	return nil
 }
 
 // seen looks a key up among those of the tape's entries.
-func (in *intake) seen(sub, key string) bool {
+func (in *intake) seen(ctx context.Context, sub, key string) bool {
 	if sub != "" {
 		if in.alone {
 			return true
 		}
-		if _, err := in.forkName(sub); err != nil {
+		if _, err := in.forkName(ctx, sub); err != nil {
 			in.err = err // add meets it and returns it
 			return false
 		}
@@ -116,20 +117,20 @@ func (in *intake) seen(sub, key string) bool {
 // forkName is what the fork of a subagent is called. Where there is a tape of that name,
 // the subagent's own file was imported: what that told is not told again, and the fork
 // gets another name.
-func (in *intake) forkName(sub string) (string, error) {
+func (in *intake) forkName(ctx context.Context, sub string) (string, error) {
 	if name, ok := in.asked[sub]; ok || in.err != nil {
 		return name, in.err
 	}
 	var err error
-	name := freeName(sub, func(name string) bool {
+	name := record.FreeName(sub, func(name string) bool {
 		for _, other := range in.asked {
 			if other == name {
 				return true
 			}
 		}
 		var tape *repo.Tape
-		if tape, err = in.store.Tape(in.ctx, in.res.Tape+"/"+name); err == nil && !tape.IsFork() {
-			err = in.learn(tape)
+		if tape, err = in.store.Tape(ctx, in.res.Tape+"/"+name); err == nil && !tape.IsFork() {
+			err = in.learn(ctx, tape)
 		}
 		taken := err == nil
 		if errors.Is(err, repo.ErrNotFound) {
@@ -144,12 +145,12 @@ func (in *intake) forkName(sub string) (string, error) {
 }
 
 // add writes one item.
-func (in *intake) add(item Item) error {
+func (in *intake) add(ctx context.Context, item Item) error {
 	if in.err != nil {
 		return in.err
 	}
 	if in.tx == nil {
-		opened, err := in.create(item)
+		opened, err := in.create(ctx, item)
 		if err != nil {
 			return err
 		}
@@ -158,16 +159,16 @@ func (in *intake) add(item Item) error {
 			return nil
 		}
 	}
-	if item.Entry.Kind == kindAnchor && in.repeatsFirst(item) {
+	if item.Entry.Kind == record.KindAnchor && in.repeatsFirst(item) {
 		in.repeated++
 		return nil
 	}
-	if err := in.write(item); err != nil {
+	if err := in.write(ctx, item); err != nil {
 		return err
 	}
 	in.count(item)
 	for _, sub := range item.Begins {
-		if _, err := in.fork(sub); err != nil {
+		if _, err := in.fork(ctx, sub); err != nil {
 			return err
 		}
 	}
@@ -179,8 +180,8 @@ func (in *intake) add(item Item) error {
 	return nil
 }
 
-func (in *intake) write(item Item) error {
-	if item.Entry.Kind == kindAnchor {
+func (in *intake) write(ctx context.Context, item Item) error {
+	if item.Entry.Kind == record.KindAnchor {
 		a, err := anchorOf(item)
 		if err != nil {
 			return err
@@ -194,7 +195,7 @@ func (in *intake) write(item Item) error {
 		if in.store.Redacts(line) {
 			// It will not say any more what it was: its key has to be in its meta.
 			keyed := item.Entry
-			keyed.Meta = withKeys(keyed.Meta, in.info.Format, item.Keys)
+			keyed.Meta = record.WithKeys(keyed.Meta, in.info.Format, item.Keys)
 			line = jsonl.AppendLine(nil, 1, keyed)
 		}
 		var err error
@@ -206,7 +207,7 @@ func (in *intake) write(item Item) error {
 		_, err := in.tx.Append(d)
 		return err
 	}
-	f, err := in.fork(item.Fork)
+	f, err := in.fork(ctx, item.Fork)
 	if err != nil {
 		return err
 	}
@@ -223,30 +224,14 @@ func (in *intake) write(item Item) error {
 	return in.merge(func(f *openFork) bool { return f == largest })
 }
 
-// withKeys adds the keys of a record to a meta that says nothing of a source.
-func withKeys(meta []byte, format string, keys []string) []byte {
-	if jsonl.Get(meta, "source") != nil {
-		return meta
-	}
-	src := newObject(96)
-	src.str("format", format)
-	src.strs("ids", keys)
-	o := &object{b: []byte{'{'}}
-	if len(meta) > len("{}") {
-		o.b = slices.Clone(meta[:len(meta)-1])
-	}
-	o.raw("source", src.done())
-	return o.done()
-}
-
 // fork returns the open fork of a subagent, and begins it if there is none.
-func (in *intake) fork(sub string) (*openFork, error) {
+func (in *intake) fork(ctx context.Context, sub string) (*openFork, error) {
 	for _, f := range in.forks {
 		if f.sub == sub {
 			return f, nil
 		}
 	}
-	name, err := in.forkName(sub)
+	name, err := in.forkName(ctx, sub)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +263,7 @@ func (in *intake) merge(which func(*openFork) bool) error {
 
 func (in *intake) count(item Item) {
 	in.res.Imported++
-	if item.Entry.Kind == kindAnchor {
+	if item.Entry.Kind == record.KindAnchor {
 		in.res.Anchors++
 	}
 	if item.Fork == "" {
@@ -297,26 +282,26 @@ func (in *intake) repeatsFirst(item Item) bool {
 }
 
 // create makes the tape, and reports whether its first item is its opening anchor.
-func (in *intake) create(item Item) (opened bool, err error) {
+func (in *intake) create(ctx context.Context, item Item) (opened bool, err error) {
 	first := repo.Anchor{Name: repo.FirstAnchor, Date: in.info.Started, State: in.openingState()}
-	if jsonl.GetString(item.Entry.Payload, "name") == repo.FirstAnchor && item.Entry.Kind == kindAnchor {
+	if jsonl.GetString(item.Entry.Payload, "name") == repo.FirstAnchor && item.Entry.Kind == record.KindAnchor {
 		if first, err = anchorOf(item); err != nil {
 			return false, err
 		}
 		opened = true
 	}
-	tape, err := in.store.CreateTapeFrom(in.ctx, in.res.Tape, first)
+	tape, err := in.store.CreateTapeFrom(ctx, in.res.Tape, first)
 	if errors.Is(err, repo.ErrConflict) {
 		// Another import created it in this moment; what it holds is known once its
 		// lock is free.
 		opened = false
-		tape, err = in.store.Tape(in.ctx, in.res.Tape)
+		tape, err = in.store.Tape(ctx, in.res.Tape)
 	}
 	if err != nil {
 		return false, err
 	}
 	known := len(in.have)
-	if err := in.begin(tape); err != nil {
+	if err := in.begin(ctx, tape); err != nil {
 		return false, err
 	}
 	if len(in.have) > known && !opened {

@@ -313,16 +313,20 @@ func importWith(t *testing.T, s *repo.Store, path string, change func(*intake)) 
 	}
 	defer closer.Close()
 	res := &Result{Tape: "s-1"}
-	in := newIntake(t.Context(), s, Info{Format: ClaudeCode}, Options{}, res)
+	in := newIntake(s, Info{Format: ClaudeCode}, Options{}, res)
 	change(in)
-	if err := in.open(); err != nil {
+	if err := in.open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Read(t.Context(), ClaudeCode, src, in.seen, in.add)
+	_, err = Read(t.Context(), ClaudeCode, src, seenBy(t.Context(), in), func(it Item) error { return in.add(t.Context(), it) })
 	if err := in.finish(err); err != nil {
 		t.Fatal(err)
 	}
 	return res
+}
+
+func seenBy(ctx context.Context, in *intake) SeenFunc {
+	return func(sub, key string) bool { return in.seen(ctx, sub, key) }
 }
 
 // TestImportBrokenOff: an import that does not get to the end leaves nothing of the session
@@ -338,16 +342,16 @@ func TestImportBrokenOff(t *testing.T) {
 	}
 	defer closer.Close()
 	res := &Result{Tape: "s-1"}
-	in := newIntake(ctx, s, Info{Format: ClaudeCode}, Options{}, res)
-	if err := in.open(); err != nil {
+	in := newIntake(s, Info{Format: ClaudeCode}, Options{}, res)
+	if err := in.open(ctx); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Read(ctx, ClaudeCode, src, in.seen, func(it Item) error {
+	_, err = Read(ctx, ClaudeCode, src, seenBy(ctx, in), func(it Item) error {
 		if it.Ends != nil { // one subagent is merged, the other still open
 			it.Ends = it.Ends[:1]
 			defer cancel()
 		}
-		return in.add(it)
+		return in.add(ctx, it)
 	})
 	if err := in.finish(err); !errors.Is(err, context.Canceled) || len(res.Subagents) != 2 {
 		t.Fatalf("%+v, %v", res, err)

@@ -127,11 +127,13 @@ func hasFork(ctx context.Context, store *repo.Store, name, fork string) (bool, e
 
 func readInto(ctx context.Context, store *repo.Store, src Source, info Info, o Options, res *Result) error {
 	*res = Result{File: res.File, Format: res.Format, Tape: res.Tape}
-	in := newIntake(ctx, store, info, o, res)
-	err := in.open()
+	in := newIntake(store, info, o, res)
+	err := in.open(ctx)
 	if err == nil {
 		var stats Stats
-		stats, err = Read(ctx, res.Format, src, in.seen, in.add)
+		stats, err = Read(ctx, res.Format, src,
+			func(sub, key string) bool { return in.seen(ctx, sub, key) },
+			func(item Item) error { return in.add(ctx, item) })
 		res.Skipped, res.Damaged, res.Problems = stats.Skipped+in.repeated, stats.Damaged, stats.Problems
 	}
 	if err := in.finish(err); err != nil {

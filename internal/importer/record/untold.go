@@ -1,4 +1,4 @@
-package importer
+package record
 
 import (
 	"bytes"
@@ -20,10 +20,10 @@ type hearsay struct {
 // taken to be a repetition, not a coincidence.
 const longEnough = 24
 
-// untold returns the part of detail that neither the content of the result nor
+// Untold returns the part of detail that neither the content of the result nor
 // the input of the call has, as owned JSON, or nil when nothing is left.
 // Numbers and true are kept; empty values and false say nothing.
-func untold(detail, content, input []byte) []byte {
+func Untold(detail, content, input []byte) []byte {
 	t := &hearsay{content: content, input: input}
 	return t.rest(detail)
 }
@@ -31,11 +31,11 @@ func untold(detail, content, input []byte) []byte {
 // resultText is the text of a tool's result.
 func resultText(content []byte) string {
 	if len(content) > 0 && content[0] == '"' {
-		return text(content)
+		return Text(content)
 	}
 	var parts []string
 	for block := range jsonl.Elements(content) {
-		if s := text(jsonl.Get(block, "text")); s != "" {
+		if s := Text(jsonl.Get(block, "text")); s != "" {
 			parts = append(parts, s)
 		}
 	}
@@ -49,7 +49,7 @@ func (t *hearsay) hear(v []byte) {
 	}
 	switch v[0] {
 	case '"':
-		t.said[strings.TrimSpace(text(v))] = struct{}{}
+		t.said[strings.TrimSpace(Text(v))] = struct{}{}
 	case '{':
 		for _, v := range jsonl.Fields(v) {
 			t.hear(v)
@@ -62,7 +62,7 @@ func (t *hearsay) hear(v []byte) {
 }
 
 func (t *hearsay) rest(v []byte) []byte {
-	if len(v) == 0 || blank(v) {
+	if len(v) == 0 || Blank(v) {
 		return nil
 	}
 	switch v[0] {
@@ -71,26 +71,29 @@ func (t *hearsay) rest(v []byte) []byte {
 			return nil
 		}
 	case '{':
-		o := newObject(len(v))
+		o := NewObject(len(v))
 		for name, field := range jsonl.Fields(v) {
 			if name == "type" && string(field) == `"text"` {
 				continue
 			}
 			if left := t.rest(field); left != nil {
-				o.raw(name, left)
+				o.Raw(name, left)
 			}
 		}
-		if o.empty() {
-			return nil
-		}
-		return o.done()
+		return o.OrNil()
 	case '[':
 		// An element only means something among its neighbours.
-		if t.all(v) {
+		told := true
+		for e := range jsonl.Elements(v) {
+			if told = t.rest(e) == nil; !told {
+				break
+			}
+		}
+		if told {
 			return nil
 		}
 	}
-	return append([]byte(nil), v...)
+	return bytes.Clone(v)
 }
 
 // has reports whether s was told already.
@@ -114,32 +117,6 @@ func (t *hearsay) has(s string) bool {
 	return t.unlined != "" && containsLines(t.unlined, s)
 }
 
-// all reports whether there is nothing in v that was not told.
-func (t *hearsay) all(v []byte) bool {
-	if len(v) == 0 || blank(v) {
-		return true
-	}
-	switch v[0] {
-	case '"':
-		return t.told(v)
-	case '{':
-		for name, field := range jsonl.Fields(v) {
-			if !(name == "type" && string(field) == `"text"`) && !t.all(field) {
-				return false
-			}
-		}
-		return true
-	case '[':
-		for e := range jsonl.Elements(v) {
-			if !t.all(e) {
-				return false
-			}
-		}
-		return true
-	}
-	return false
-}
-
 // told reports whether a raw string was told already.
 func (t *hearsay) told(v []byte) bool {
 	if t.repeats(v) {
@@ -150,7 +127,7 @@ func (t *hearsay) told(v []byte) bool {
 	if len(v) > len(t.content) && len(v) > len(t.input) {
 		return false
 	}
-	return t.has(text(v))
+	return t.has(Text(v))
 }
 
 // repeats reports, without decoding anything, whether a raw string is surely

@@ -1,0 +1,253 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"tape/internal/jsonl"
+)
+
+// Span is where a record, or a damaged line, stands in the source.
+type Span struct {
+	Off  int64
+	Size int64
+	Line int // from 1
+}
+
+// Visitor is told of every record of a source.
+type Visitor interface {
+	// Record gets a valid JSON object. raw is valid during the call.
+	Record(at Span, raw []byte) error
+	// Damaged gets a line that is not one record, after the records that
+	// could be had from it.
+	Damaged(at Span, reason string) error
+}
+
+// Each goes through the records of a source, which are lines, or, where field is not
+// nil, perhaps messages of a document, whose other members go to field. whole tells
+// whether an object that stands at the end of a damaged line is a record, and not a
+// part of one.
+func Each(ctx context.Context, src Source, whole func(raw []byte) bool, field func(name string, raw []byte), v Visitor) error {
+	if field != nil {
+		doc, err := isDocument(src)
+		if err != nil {
+			return err
+		}
+		if doc {
+			return eachElement(ctx, src, v, field)
+		}
+	}
+	return eachLine(ctx, src, whole, v)
+}
+
+// Look is Each without what is damaged, until see has seen enough and says false.
+func Look(ctx context.Context, src Source, whole func(raw []byte) bool, field func(name string, raw []byte), see func(at Span, raw []byte) bool) error {
+	err := Each(ctx, src, whole, field, looker(see))
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+var errEnough = errors.New("enough")
+
+type looker func(Span, []byte) bool
+
+func (looker) Damaged(Span, string) error { return nil }
+
+func (see looker) Record(at Span, raw []byte) error {
+	if !see(at, raw) {
+		return errEnough
+	}
+	return nil
+}
+
+// OpeningLines and openingBytes bound how far the start of a session is read for what
+// it says about all of it.
+const (
+	OpeningLines = 64
+	openingBytes = 1 << 20
+)
+
+// Opens reports whether a record is within the start of a session.
+func (at Span) Opens() bool { return at.Line <= OpeningLines && at.Off <= openingBytes }
+
+func eachLine(ctx context.Context, src Source, whole func(raw []byte) bool, v Visitor) error {
+	sc := jsonl.NewScanner(src.reader(), jsonl.DefaultMaxLine)
+	var long Span // a line that was too long; how long is known when the next begins
+	for n := 0; ; n++ {
+		if n%256 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		line, err := sc.Next()
+		at := Span{Off: sc.Offset(), Size: int64(len(line)), Line: sc.Line()}
+		end, tooLong := errors.Is(err, io.EOF), errors.Is(err, jsonl.ErrTooLong)
+		switch {
+		case end:
+			at.Off = src.Size
+		case err != nil && !tooLong:
+			return err
+		}
+		if long.Line > 0 {
+			long.Size = at.Off - long.Off
+			var last [1]byte
+			if _, err := src.R.ReadAt(last[:], at.Off-1); err == nil && last[0] == '\n' {
+				long.Size--
+			}
+			if err := v.Damaged(long, "line is larger than an entry may be"); err != nil {
+				return err
+			}
+			long = Span{}
+		}
+		switch {
+		case end:
+			return nil
+		case tooLong:
+			long = at
+			continue
+		}
+		if err := visitLine(line, at, whole, v); err != nil {
+			return err
+		}
+	}
+}
+
+func visitLine(line []byte, at Span, whole func([]byte) bool, v Visitor) error {
+	if n, err := jsonl.Prefix(line); err == nil && jsonl.IsObject(line) && isBlank(line[n:]) {
+		at.Size = int64(n)
+		return v.Record(at, line[:n])
+	}
+	if isBlank(line) {
+		return nil
+	}
+	parts, reason := splitLine(line, whole)
+	for _, p := range parts {
+		sub := Span{Off: at.Off + int64(p.from), Size: int64(p.to - p.from), Line: at.Line}
+		if err := v.Record(sub, line[p.from:p.to]); err != nil {
+			return err
+		}
+	}
+	if reason == "" {
+		return nil
+	}
+	return v.Damaged(at, reason)
+}
+
+// ByteOrderMark may stand at the start of a file that passed through Windows.
+const ByteOrderMark = "\xef\xbb\xbf"
+
+// maxResync bounds how often a damaged line is searched for another record.
+const maxResync = 16
+
+type region struct{ from, to int }
+
+// splitLine finds the records of a line that is not just one, and says what is
+// wrong with the line; "" when nothing is.
+func splitLine(line []byte, whole func([]byte) bool) (parts []region, reason string) {
+	i := 0
+	if bytes.HasPrefix(line, []byte(ByteOrderMark)) {
+		i = len(ByteOrderMark)
+	}
+	for tries := 0; ; {
+		i = skipBlank(line, i)
+		if i == len(line) {
+			return parts, reason
+		}
+		if line[i] == 0 {
+			if reason == "" {
+				reason = "NUL bytes"
+			}
+			for i < len(line) && line[i] == 0 {
+				i++
+			}
+			continue
+		}
+		n, err := jsonl.Prefix(line[i:])
+		if err == nil && line[i] == '{' {
+			if len(parts) > 0 && reason == "" {
+				reason = "more than one record on the line"
+			}
+			parts = append(parts, region{i, i + n})
+			i += n
+			continue
+		}
+		switch {
+		case reason != "":
+		case err == nil:
+			reason = "not an object"
+		default:
+			reason = err.Error()
+		}
+		// A write that was cut off may have a whole record behind it.
+		for {
+			tries++
+			j := nextObject(line, i+1)
+			if j < 0 || tries > maxResync {
+				return parts, reason
+			}
+			i = j
+			if n, err := jsonl.Prefix(line[i:]); err == nil && isBlank(line[i+n:]) && whole(line[i:i+n]) {
+				break
+			}
+		}
+	}
+}
+
+// nextObject returns where, at or behind i, the next record could start.
+func nextObject(line []byte, i int) int {
+	best := -1
+	for _, start := range []string{`{"parentUuid":`, `{"type":`, `{"timestamp":`, `{"id":`} {
+		if i >= len(line) {
+			return -1
+		}
+		if j := bytes.Index(line[i:], []byte(start)); j >= 0 && (best < 0 || i+j < best) {
+			best = i + j
+		}
+	}
+	return best
+}
+
+func skipBlank(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n') {
+		i++
+	}
+	return i
+}
+
+func isBlank(b []byte) bool { return skipBlank(b, 0) == len(b) }
+
+// windowSize is how much of a source is held at once to read records by their
+// place; most are close to the one before.
+const windowSize = 1 << 20
+
+// Window reads parts of a source by their place.
+type Window struct {
+	Source
+	buf []byte
+	off int64 // of buf[0]
+}
+
+// At returns the bytes of a span, valid until the next call.
+func (w *Window) At(s Span) ([]byte, error) {
+	if s.Off < w.off || s.Off+s.Size > w.off+int64(len(w.buf)) {
+		size := max(min(windowSize, w.Size), s.Size)
+		// One long record must not stay in memory for the rest of the file.
+		if int64(cap(w.buf)) < size || cap(w.buf) > 4*windowSize {
+			w.buf = make([]byte, size)
+		}
+		w.buf = w.buf[:min(size, w.Size-s.Off)]
+		n, err := w.R.ReadAt(w.buf, s.Off)
+		w.buf, w.off = w.buf[:n], s.Off
+		if int64(n) < s.Size {
+			w.buf = w.buf[:0]
+			if err == nil || errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+	}
+	from := s.Off - w.off
+	return w.buf[from : from+s.Size : from+s.Size], nil
+}
