@@ -49,31 +49,39 @@ func newIntake(store *repo.Store, info Info, o Options, res *Result) *intake {
 		have: map[[16]byte]struct{}{}, asked: map[string]string{}}
 }
 
-func keyHash(key string) [16]byte {
-	sum := sha256.Sum256([]byte(key))
-	return [16]byte(sum[:16])
+// read brings in what is new of a source.
+func (in *intake) read(ctx context.Context, src Source) (stats Stats, err error) {
+	if err = in.open(ctx); err == nil {
+		stats, err = Read(ctx, in.info.Format, src,
+			func(sub, key string) bool { return in.seen(ctx, sub, key) },
+			func(item Item) error { return in.add(ctx, item) })
+	}
+	return stats, in.finish(err)
 }
 
 // open begins the change of a tape that exists.
 func (in *intake) open(ctx context.Context) error {
 	tape, err := in.store.Tape(ctx, in.res.Tape)
+	if err == nil {
+		return in.begin(ctx, tape)
+	}
 	if errors.Is(err, repo.ErrNotFound) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	return in.begin(ctx, tape)
+	return err
+}
+
+func keyHash(key string) [16]byte {
+	sum := sha256.Sum256([]byte(key))
+	return [16]byte(sum[:16])
 }
 
 // begin takes the tape's lock before it looks at what the tape has, so that of two
 // imports of the same file one waits for the other.
-func (in *intake) begin(ctx context.Context, tape *repo.Tape) error {
-	tx, err := tape.Begin(ctx)
-	if err != nil {
+func (in *intake) begin(ctx context.Context, tape *repo.Tape) (err error) {
+	if in.tx, err = tape.Begin(ctx); err != nil {
 		return err
 	}
-	in.tx = tx
 	return in.learn(ctx, tape)
 }
 
@@ -149,22 +157,24 @@ func (in *intake) add(ctx context.Context, item Item) error {
 	if in.err != nil {
 		return in.err
 	}
+	opens := false
 	if in.tx == nil {
-		opened, err := in.create(ctx, item)
-		if err != nil {
+		var err error
+		if opens, err = in.create(ctx, item); err != nil {
 			return err
 		}
-		if opened {
-			in.count(item)
-			return nil
-		}
 	}
-	if item.Entry.Kind == record.KindAnchor && in.repeatsFirst(item) {
+	switch {
+	case opens:
+	case isOpening(item) && in.res.Imported == 0 && !in.anySeen && in.repeated == 0:
+		// It is at the head of the file. The tape has one of its own, so this one
+		// stays out, and a whole tape keeps its ids.
 		in.repeated++
 		return nil
-	}
-	if err := in.write(ctx, item); err != nil {
-		return err
+	default:
+		if err := in.write(ctx, item); err != nil {
+			return err
+		}
 	}
 	in.count(item)
 	for _, sub := range item.Begins {
@@ -190,8 +200,7 @@ func (in *intake) write(ctx context.Context, item Item) error {
 		return err
 	}
 	d := repo.Draft{Kind: item.Entry.Kind, Payload: item.Entry.Payload, Meta: item.Entry.Meta, Date: item.Entry.Date}
-	if item.Line != nil {
-		line := item.Line
+	if line := item.Line; line != nil {
 		if in.store.Redacts(line) {
 			// It will not say any more what it was: its key has to be in its meta.
 			keyed := item.Entry
@@ -274,27 +283,24 @@ func (in *intake) count(item Item) {
 	}
 }
 
-// repeatsFirst reports whether an anchor is the opening one at the head of a file.
-// The tape has one of its own, so this one stays out, and a whole tape keeps its ids.
-func (in *intake) repeatsFirst(item Item) bool {
-	return in.res.Imported == 0 && !in.anySeen && in.repeated == 0 &&
-		jsonl.GetString(item.Entry.Payload, "name") == repo.FirstAnchor
+// isOpening reports whether an item is the anchor that a tape begins with.
+func isOpening(item Item) bool {
+	return item.Entry.Kind == record.KindAnchor && jsonl.GetString(item.Entry.Payload, "name") == repo.FirstAnchor
 }
 
 // create makes the tape, and reports whether its first item is its opening anchor.
-func (in *intake) create(ctx context.Context, item Item) (opened bool, err error) {
+func (in *intake) create(ctx context.Context, item Item) (opens bool, err error) {
 	first := repo.Anchor{Name: repo.FirstAnchor, Date: in.info.Started, State: in.openingState()}
-	if jsonl.GetString(item.Entry.Payload, "name") == repo.FirstAnchor && item.Entry.Kind == record.KindAnchor {
+	if opens = isOpening(item); opens {
 		if first, err = anchorOf(item); err != nil {
 			return false, err
 		}
-		opened = true
 	}
 	tape, err := in.store.CreateTapeFrom(ctx, in.res.Tape, first)
 	if errors.Is(err, repo.ErrConflict) {
 		// Another import created it in this moment; what it holds is known once its
 		// lock is free.
-		opened = false
+		opens = false
 		tape, err = in.store.Tape(ctx, in.res.Tape)
 	}
 	if err != nil {
@@ -304,10 +310,10 @@ func (in *intake) create(ctx context.Context, item Item) (opened bool, err error
 	if err := in.begin(ctx, tape); err != nil {
 		return false, err
 	}
-	if len(in.have) > known && !opened {
+	if len(in.have) > known && !opens {
 		return false, errRaced
 	}
-	return opened, nil
+	return opens, nil
 }
 
 // errRaced ends an import that another one of the same file overtook after this one
@@ -315,14 +321,13 @@ func (in *intake) create(ctx context.Context, item Item) (opened bool, err error
 var errRaced = errors.New("another import of the same session came first; run it again")
 
 func (in *intake) openingState() json.RawMessage {
-	state := []byte(`{"owner":"human"`)
+	o := record.NewObject(len(in.info.State) + 64)
 	if agent := in.info.Agent; agent != "" {
-		state = jsonl.AppendString([]byte(`{"owner":"agent","parent":`), strings.TrimSuffix(in.res.Tape, "/"+agent))
+		o.Str("owner", "agent").Str("parent", strings.TrimSuffix(in.res.Tape, "/"+agent))
+	} else {
+		o.Str("owner", "human")
 	}
-	if jsonl.IsObject(in.info.State) && len(in.info.State) > len("{}") {
-		return slices.Concat(state, []byte(","), in.info.State[1:])
-	}
-	return append(state, '}')
+	return o.All(in.info.State).Done()
 }
 
 func anchorOf(item Item) (repo.Anchor, error) {

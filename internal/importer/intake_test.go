@@ -315,18 +315,10 @@ func importWith(t *testing.T, s *repo.Store, path string, change func(*intake)) 
 	res := &Result{Tape: "s-1"}
 	in := newIntake(s, Info{Format: ClaudeCode}, Options{}, res)
 	change(in)
-	if err := in.open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	_, err = Read(t.Context(), ClaudeCode, src, seenBy(t.Context(), in), func(it Item) error { return in.add(t.Context(), it) })
-	if err := in.finish(err); err != nil {
+	if _, err := in.read(t.Context(), src); err != nil {
 		t.Fatal(err)
 	}
 	return res
-}
-
-func seenBy(ctx context.Context, in *intake) SeenFunc {
-	return func(sub, key string) bool { return in.seen(ctx, sub, key) }
 }
 
 // TestImportBrokenOff: an import that does not get to the end leaves nothing of the session
@@ -346,7 +338,7 @@ func TestImportBrokenOff(t *testing.T) {
 	if err := in.open(ctx); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Read(ctx, ClaudeCode, src, seenBy(ctx, in), func(it Item) error {
+	_, err = Read(ctx, ClaudeCode, src, func(sub, key string) bool { return in.seen(ctx, sub, key) }, func(it Item) error {
 		if it.Ends != nil { // one subagent is merged, the other still open
 			it.Ends = it.Ends[:1]
 			defer cancel()

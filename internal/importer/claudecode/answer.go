@@ -94,8 +94,8 @@ func (c *reader) gather(a *answer, s *source) error {
 		a.run.Keys = append(a.run.Keys, run)
 		a.extra.All(s.rest("message", "requestId"))
 	}
-	if id := s.get("requestId"); id != nil {
-		a.request = bytes.Clone(id)
+	if s.requestID != nil {
+		a.request = bytes.Clone(s.requestID)
 	}
 	return nil
 }

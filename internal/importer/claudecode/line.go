@@ -16,7 +16,7 @@ type line struct {
 	agent                    []byte // whose line it is
 	call                     []byte // that started the subagent whose progress this is
 	inner                    []byte // data.message of relayed progress
-	toolUseResult            []byte
+	toolUseResult, requestID []byte
 	side, digest, meta       bool
 	more                     bool // there are fields of which nothing is told elsewhere
 	env                      [len(envelope)][]byte
@@ -67,9 +67,11 @@ func (l *line) parse(raw []byte) {
 			l.timestamp = v
 		case "toolUseResult":
 			l.toolUseResult = v
+		case "requestId":
+			l.requestID = v
 		case "parentToolUseID":
 			l.call, l.more = v, true
-		case "content", "requestId", "leafUuid", "summary", "attachment", "sourceToolAssistantUUID", "isVisibleInTranscriptOnly":
+		case "content", "leafUuid", "summary", "attachment", "sourceToolAssistantUUID", "isVisibleInTranscriptOnly":
 		default:
 			if i := envelopeIndex(key); i >= 0 {
 				l.env[i] = v

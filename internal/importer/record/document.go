@@ -253,7 +253,7 @@ func isDocument(src Source) (bool, error) {
 		if !first {
 			return false, nil // a second value
 		}
-		if line[skipBlank(line, 0)] == '[' {
+		if bytes.TrimLeft(line, blanks)[0] == '[' {
 			return true, nil
 		}
 		n, err := jsonl.Prefix(line)

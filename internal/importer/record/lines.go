@@ -119,15 +119,40 @@ func visitLine(line []byte, at Span, whole func([]byte) bool, v Visitor) error {
 		at.Size = int64(n)
 		return v.Record(at, line[:n])
 	}
-	if isBlank(line) {
-		return nil
-	}
-	parts, reason := splitLine(line, whole)
-	for _, p := range parts {
-		sub := Span{Off: at.Off + int64(p.from), Size: int64(p.to - p.from), Line: at.Line}
-		if err := v.Record(sub, line[p.from:p.to]); err != nil {
-			return err
+	reason, records, tries := "", 0, 0
+	blame := func(what string) {
+		if reason == "" {
+			reason = what
 		}
+	}
+	rest := bytes.TrimPrefix(line, []byte(ByteOrderMark))
+	for {
+		rest = bytes.TrimLeft(rest, blanks)
+		if len(rest) == 0 {
+			break
+		}
+		n, err := jsonl.Prefix(rest)
+		switch {
+		case rest[0] == 0:
+			blame("NUL bytes")
+			rest = bytes.TrimLeft(rest, "\x00")
+			continue
+		case err == nil && rest[0] == '{':
+			if records++; records > 1 {
+				blame("more than one record on the line")
+			}
+			sub := Span{Off: at.Off + int64(len(line)-len(rest)), Size: int64(n), Line: at.Line}
+			if err := v.Record(sub, rest[:n]); err != nil {
+				return err
+			}
+			rest = rest[n:]
+			continue
+		case err == nil:
+			blame("not an object")
+		default:
+			blame(err.Error())
+		}
+		rest = nextWhole(rest, whole, &tries)
 	}
 	if reason == "" {
 		return nil
@@ -138,85 +163,32 @@ func visitLine(line []byte, at Span, whole func([]byte) bool, v Visitor) error {
 // ByteOrderMark may stand at the start of a file that passed through Windows.
 const ByteOrderMark = "\xef\xbb\xbf"
 
+const blanks = " \t\r\n"
+
+func isBlank(b []byte) bool { return len(bytes.TrimLeft(b, blanks)) == 0 }
+
 // maxResync bounds how often a damaged line is searched for another record.
 const maxResync = 16
 
-type region struct{ from, to int }
-
-// splitLine finds the records of a line that is not just one, and says what is
-// wrong with the line; "" when nothing is.
-func splitLine(line []byte, whole func([]byte) bool) (parts []region, reason string) {
-	i := 0
-	if bytes.HasPrefix(line, []byte(ByteOrderMark)) {
-		i = len(ByteOrderMark)
-	}
-	for tries := 0; ; {
-		i = skipBlank(line, i)
-		if i == len(line) {
-			return parts, reason
+// nextWhole is what of a line begins with another record, which must end with the line:
+// a write that was cut off may have one behind it.
+func nextWhole(line []byte, whole func([]byte) bool, tries *int) []byte {
+	for {
+		next := -1
+		for _, start := range []string{`{"parentUuid":`, `{"type":`, `{"timestamp":`, `{"id":`} {
+			if j := bytes.Index(line[1:], []byte(start)); j >= 0 && (next < 0 || j < next) {
+				next = j
+			}
 		}
-		if line[i] == 0 {
-			if reason == "" {
-				reason = "NUL bytes"
-			}
-			for i < len(line) && line[i] == 0 {
-				i++
-			}
-			continue
+		if *tries++; next < 0 || *tries > maxResync {
+			return nil
 		}
-		n, err := jsonl.Prefix(line[i:])
-		if err == nil && line[i] == '{' {
-			if len(parts) > 0 && reason == "" {
-				reason = "more than one record on the line"
-			}
-			parts = append(parts, region{i, i + n})
-			i += n
-			continue
-		}
-		switch {
-		case reason != "":
-		case err == nil:
-			reason = "not an object"
-		default:
-			reason = err.Error()
-		}
-		// A write that was cut off may have a whole record behind it.
-		for {
-			tries++
-			j := nextObject(line, i+1)
-			if j < 0 || tries > maxResync {
-				return parts, reason
-			}
-			i = j
-			if n, err := jsonl.Prefix(line[i:]); err == nil && isBlank(line[i+n:]) && whole(line[i:i+n]) {
-				break
-			}
+		line = line[1+next:]
+		if n, err := jsonl.Prefix(line); err == nil && isBlank(line[n:]) && whole(line[:n]) {
+			return line
 		}
 	}
 }
-
-// nextObject returns where, at or behind i, the next record could start.
-func nextObject(line []byte, i int) int {
-	best := -1
-	for _, start := range []string{`{"parentUuid":`, `{"type":`, `{"timestamp":`, `{"id":`} {
-		if i >= len(line) {
-			return -1
-		}
-		if j := bytes.Index(line[i:], []byte(start)); j >= 0 && (best < 0 || i+j < best) {
-			best = i + j
-		}
-	}
-	return best
-}
-
-func skipBlank(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n') {
-		i++
-	}
-	return i
-}
-
-func isBlank(b []byte) bool { return skipBlank(b, 0) == len(b) }
 
 // windowSize is how much of a source is held at once to read records by their
 // place; most are close to the one before.

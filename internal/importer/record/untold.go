@@ -10,10 +10,10 @@ import (
 // hearsay is what the model was told by a result, and had said in its call.
 type hearsay struct {
 	content, input []byte // raw
-	text           string // of content, once decoded is set
-	unlined        string // text without the line numbers of a listing
-	said           map[string]struct{}
-	decoded        bool
+	// These are made when they are needed first.
+	said    map[string]struct{} // strings of the input
+	text    string              // of the content, between line ends
+	unlined string              // the same without the line numbers of a listing
 }
 
 // longEnough is the length from which a text found inside of another one is
@@ -98,23 +98,20 @@ func (t *hearsay) rest(v []byte) []byte {
 
 // has reports whether s was told already.
 func (t *hearsay) has(s string) bool {
-	s = strings.TrimSpace(s)
-	if s == "" {
+	if s = strings.TrimSpace(s); s == "" {
 		return true
 	}
-	if !t.decoded {
-		t.decode()
+	if t.said == nil {
+		text := resultText(t.content)
+		t.text, t.unlined = "\n"+text+"\n", "\n"+withoutLineNumbers(text)+"\n"
+		t.said = map[string]struct{}{}
+		t.hear(t.input)
 	}
-	if _, ok := t.said[s]; ok {
+	if _, ok := t.said[s]; ok || containsLines(t.text, s) || containsLines(t.unlined, s) {
 		return true
 	}
-	if containsLines(t.text, s) {
-		return true
-	}
-	if after, ok := strings.CutPrefix(s, "Error: "); ok && strings.Contains(t.text, after) {
-		return true
-	}
-	return t.unlined != "" && containsLines(t.unlined, s)
+	after, ok := strings.CutPrefix(s, "Error: ")
+	return ok && strings.Contains(t.text[1:len(t.text)-1], after)
 }
 
 // told reports whether a raw string was told already.
@@ -145,34 +142,13 @@ func (t *hearsay) repeats(v []byte) bool {
 	return i > 0 && t.content[i-1] != '\\'
 }
 
-// decode prepares what has needs.
-func (t *hearsay) decode() {
-	t.decoded = true
-	t.text = resultText(t.content)
-	t.unlined = withoutLineNumbers(t.text)
-	t.said = map[string]struct{}{}
-	t.hear(t.input)
-}
-
-// containsLines reports whether s is in text: anywhere when it is long, as
-// whole lines when it is short.
+// containsLines reports whether s is in text, which is between line ends: anywhere when
+// it is long, as whole lines when it is short.
 func containsLines(text, s string) bool {
-	if len(s) >= longEnough {
-		return strings.Contains(text, s)
+	if len(s) < longEnough {
+		s = "\n" + s + "\n"
 	}
-	for from := 0; from+len(s) <= len(text); {
-		i := strings.Index(text[from:], s)
-		if i < 0 {
-			return false
-		}
-		i += from
-		end := i + len(s)
-		if (i == 0 || text[i-1] == '\n') && (end == len(text) || text[end] == '\n') {
-			return true
-		}
-		from = i + 1
-	}
-	return false
+	return strings.Contains(text, s)
 }
 
 // withoutLineNumbers takes the numbers of a listing off its lines, or returns
@@ -191,20 +167,11 @@ func withoutLineNumbers(text string) string {
 
 // numbered returns the length of the line number that line starts with.
 func numbered(line string) int {
-	i := 0
-	for i < len(line) && line[i] == ' ' {
-		i++
-	}
-	digits := i
-	for i < len(line) && line[i] >= '0' && line[i] <= '9' {
-		i++
-	}
-	if i == digits {
-		return 0
-	}
+	number := strings.TrimLeft(line, " ")
+	rest := strings.TrimLeft(number, "0123456789")
 	for _, sep := range []string{"→", "\t"} {
-		if strings.HasPrefix(line[i:], sep) {
-			return i + len(sep)
+		if after, ok := strings.CutPrefix(rest, sep); ok && len(rest) < len(number) {
+			return len(line) - len(after)
 		}
 	}
 	return 0
