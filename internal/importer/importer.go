@@ -84,8 +84,8 @@ func Read(ctx context.Context, name string, src Source, seen SeenFunc, emit func
 	if info, err := Describe(ctx, name, src); err == nil {
 		r.Date = info.Started // for records before the first that has a date
 	}
-	if err := f.read(ctx, r); err != nil {
-		return r.Stats, fmt.Errorf("read %q as %s: %w", src.Name, name, err)
+	if r.Fail(f.read(ctx, r)); r.Err != nil {
+		return r.Stats, fmt.Errorf("read %q as %s: %w", src.Name, name, r.Err)
 	}
 	return r.Stats, nil
 }

@@ -60,11 +60,11 @@ func whole(raw []byte) bool {
 	return err == nil
 }
 
-func (b *reader) Damaged(at record.Span, reason string) error {
-	return b.PutDamaged("", at, reason, &b.counts)
+func (b *reader) Damaged(at record.Span, reason string) {
+	b.PutDamaged("", at, reason, &b.counts)
 }
 
-func (b *reader) Record(_ record.Span, raw []byte) error {
+func (b *reader) Record(_ record.Span, raw []byte) {
 	b.Stats.Records++
 	d, err := jsonl.ParseDraft(raw)
 	if err != nil {
@@ -72,9 +72,10 @@ func (b *reader) Record(_ record.Span, raw []byte) error {
 		key := b.counts.Key(raw)
 		if b.Seen("", key) {
 			b.Stats.Skipped++
-			return nil
+			return
 		}
-		return b.Put(record.Event(key, "", "record", record.Compact(raw)))
+		b.Put(record.Event(key, "", "record", record.Compact(raw)))
+		return
 	}
 	key := b.keys.Next(d)
 	if d.Date == "" {
@@ -86,9 +87,9 @@ func (b *reader) Record(_ record.Span, raw []byte) error {
 	b.Date = d.Date
 	if b.Seen("", key) {
 		b.Stats.Skipped++
-		return nil
+	} else if b.Err == nil {
+		b.Fail(b.Emit(record.Item{Entry: d, Keys: []string{key}, Line: bytes.Clone(raw)}))
 	}
-	return b.Emit(record.Item{Entry: d, Keys: []string{key}, Line: bytes.Clone(raw)})
 }
 
 // Describe looks at the start of a tape and at its file's name.

@@ -13,10 +13,8 @@ var userFields = []string{"message", "toolUseResult", "sourceToolAssistantUUID",
 
 // compaction makes one anchor of a boundary and the summary that follows it, or of a
 // summary alone.
-func (c *reader) compaction(s *source) error {
-	if err := c.flush(c.recs[s.i].tape); err != nil {
-		return err
-	}
+func (c *reader) compaction(s *source) {
+	c.flush(c.recs[s.i].tape)
 	p := record.Part{Fork: s.fork, Kind: record.KindAnchor, Date: s.date, Hidden: s.hidden}
 	state := record.NewObject(512)
 	digest := func(s *source) {
@@ -31,38 +29,31 @@ func (c *reader) compaction(s *source) error {
 	case c.recs[s.i].kind == kindDigest:
 		digest(s)
 	case !c.fresh(s, s.key):
-		return c.lateDigest(next)
+		c.lateDigest(next)
 	default:
 		p.Keys = append(p.Keys, s.key)
 		facts := boundaryFacts(s.raw)
 		if next >= 0 {
-			s, err := c.fetchMember(next)
-			if err != nil {
-				return err
-			}
+			s := c.fetchMember(next)
 			digest(&s)
 		}
 		state.All(facts)
 	}
-	if p.Keys == nil {
-		return nil
+	if p.Keys != nil {
+		p.Payload = record.Anchor("", "", "compaction", state.Done()).Payload
+		c.r.Put(p)
 	}
-	p.Payload = record.Anchor("", "", "compaction", state.Done()).Payload
-	return c.r.Put(p)
 }
 
 // lateDigest keeps a summary whose boundary was imported before it came.
-func (c *reader) lateDigest(i int32) error {
+func (c *reader) lateDigest(i int32) {
 	if i < 0 {
-		return nil
+		return
 	}
-	s, err := c.fetchMember(i)
-	if err != nil {
-		return err
-	}
+	s := c.fetchMember(i)
 	p := record.Message(s.key, s.date, "user", jsonl.Get(s.message, "content"))
 	p.Extra = s.rest(userFields...)
-	return c.put(&s, p)
+	c.put(&s, p)
 }
 
 // boundaryFacts is an owned object of what a boundary says about a compaction.
@@ -90,23 +81,19 @@ func boundaryFacts(raw []byte) []byte {
 	return o.Done()
 }
 
-func (c *reader) cleared(s *source) error {
-	if err := c.flush(c.recs[s.i].tape); err != nil {
-		return err
-	}
+func (c *reader) cleared(s *source) {
+	c.flush(c.recs[s.i].tape)
 	content := s.get("content")
 	if s.message != nil {
 		content = jsonl.Get(s.message, "content")
 	}
 	p := record.Anchor(s.key, s.date, "clear", record.With(nil, "content", content))
 	p.Extra = s.rest(userFields...)
-	return c.put(s, p)
+	c.put(s, p)
 }
 
-func (c *reader) summary(s *source) error {
-	if err := c.flush(c.recs[s.i].tape); err != nil {
-		return err
-	}
+func (c *reader) summary(s *source) {
+	c.flush(c.recs[s.i].tape)
 	summary := s.get("summary")
 	state := record.NewObject(len(s.raw)).Raw("summary", summary)
 	for name, v := range jsonl.Fields(s.raw) {
@@ -118,7 +105,7 @@ func (c *reader) summary(s *source) error {
 			state.Raw(name, v)
 		}
 	}
-	return c.put(s, record.Anchor(s.key, s.date, titleOf(record.Text(summary)), state.Done()))
+	c.put(s, record.Anchor(s.key, s.date, titleOf(record.Text(summary)), state.Done()))
 }
 
 // titleRunes is how long a name made from a summary may be.

@@ -23,23 +23,14 @@ type answer struct {
 }
 
 // assistant emits the message whose first line is s.
-func (c *reader) assistant(s *source) error {
+func (c *reader) assistant(s *source) {
 	tape := c.recs[s.i].tape
-	if err := c.flush(tape); err != nil {
-		return err
-	}
+	c.flush(tape)
 	a := answer{plain: true, callExtra: record.NewObject(128), extra: record.NewObject(64)}
-	if err := c.gather(&a, s); err != nil {
-		return err
-	}
+	c.gather(&a, s)
 	for i := c.next(s.i); i >= 0; i = c.next(i) {
-		s, err := c.fetchMember(i)
-		if err != nil {
-			return err
-		}
-		if err := c.gather(&a, &s); err != nil {
-			return err
-		}
+		s := c.fetchMember(i)
+		c.gather(&a, &s)
 	}
 	a.finish()
 	for _, p := range []record.Part{a.text, a.call, a.run} {
@@ -47,16 +38,13 @@ func (c *reader) assistant(s *source) error {
 			continue
 		}
 		p.Fork, p.Hidden, p.RunID = s.fork, s.hidden, record.Text(jsonl.Get(a.msg, "id"))
-		if err := c.r.Put(p); err != nil {
-			return err
-		}
+		c.r.Put(p)
 	}
 	c.groups[tape] = a.group
-	return nil
 }
 
 // gather adds a line to the answer. Thinking is emitted as it comes.
-func (c *reader) gather(a *answer, s *source) error {
+func (c *reader) gather(a *answer, s *source) {
 	content := a.split(s.message)
 	if len(content) > 0 && content[0] == '"' && c.fresh(s, s.key) {
 		a.add(s, s.key, record.NewObject(len(content)+24).Str("type", "text").Raw("text", content).Done())
@@ -79,9 +67,7 @@ func (c *reader) gather(a *answer, s *source) error {
 		case "thinking", "redacted_thinking":
 			p := record.Event(key, s.date, record.EventThinking, record.Without(block, "type"))
 			p.Fork, p.Hidden, p.RunID = s.fork, s.hidden, record.Text(first(a.msg, "id"))
-			if err := c.r.Put(p); err != nil {
-				return err
-			}
+			c.r.Put(p)
 		case "tool_use":
 			a.addCall(s, key, id, block)
 			a.call.Begins = append(a.call.Begins, c.started(id)...)
@@ -97,7 +83,6 @@ func (c *reader) gather(a *answer, s *source) error {
 	if s.requestID != nil {
 		a.request = bytes.Clone(s.requestID)
 	}
-	return nil
 }
 
 // split notes the facts about a message and returns its content.

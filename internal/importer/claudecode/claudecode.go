@@ -38,29 +38,23 @@ func Read(ctx context.Context, r *record.Reading) error {
 	order := sc.order()
 	c := &reader{scan: sc, win: record.Window{Source: r.Source}, groups: make([]record.Group, len(sc.tapes)), hello: map[uint16]bool{}}
 	sc.counts = nil
-	for n, i := range order {
-		if n%256 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+	for _, i := range order {
+		if ctx.Err() != nil || r.Enough() {
+			break
 		}
-		c.passed(i)
-		if c.recs[i].is(flagDuplicate | flagMember) {
-			continue
-		}
-		if err := c.emit(i); err != nil {
-			return err
+		if c.passed(i); !c.recs[i].is(flagDuplicate | flagMember) {
+			c.emit(i)
 		}
 	}
 	for t := range c.groups {
-		if err := c.flush(uint16(t)); err != nil {
-			return err
-		}
+		c.flush(uint16(t))
 	}
 	for i := range c.recs {
 		if r := &c.recs[i]; r.kind != kindDamaged && !r.is(flagFresh) {
 			c.r.Stats.Skipped++
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // source is a record fetched for the second pass.
@@ -74,21 +68,16 @@ type source struct {
 }
 
 // parsed reads the line of a record by its place. It is valid until the next one.
-func (c *reader) parsed(i int32) (l line, err error) {
+func (c *reader) parsed(i int32) (l line) {
 	raw, err := c.win.At(c.recs[i].at())
-	if err == nil {
-		l.parse(raw)
-	}
-	return l, err
+	c.r.Fail(err)
+	l.parse(raw)
+	return l
 }
 
 // fetch reads a record. The result is valid until the next fetch.
-func (c *reader) fetch(i int32) (source, error) {
-	r := &c.recs[i]
-	l, err := c.parsed(i)
-	if err != nil {
-		return source{}, err
-	}
+func (c *reader) fetch(i int32) source {
+	r, l := &c.recs[i], c.parsed(i)
 	s := source{line: l, i: i, fork: c.tapes[r.tape], hidden: r.is(flagAbandoned) && r.tape == 0}
 	if r.is(flagRelayed) {
 		s.parse(l.inner)
@@ -108,20 +97,20 @@ func (c *reader) fetch(i int32) (source, error) {
 	if s.date = record.Date(s.timestamp); s.date == "" {
 		s.date = record.Date(jsonl.Get(s.raw, "snapshot", "timestamp"))
 	}
-	return s, nil
+	return s
 }
 
 // fetchMember is fetch for a record that is not the head of its group. What is told
 // beside its message comes first.
-func (c *reader) fetchMember(i int32) (source, error) {
-	s, err := c.fetch(i)
-	if err == nil && c.recs[i].is(flagMoved) {
-		err = c.environmentEvent(&s)
+func (c *reader) fetchMember(i int32) source {
+	s := c.fetch(i)
+	if c.recs[i].is(flagMoved) {
+		c.environmentEvent(&s)
 	}
-	if err == nil && c.recs[i].is(flagRelayed) {
-		err = c.introduce(&s)
+	if c.recs[i].is(flagRelayed) {
+		c.introduce(&s)
 	}
-	return s, err
+	return s
 }
 
 // fresh reports whether the tape lacks a part of a record, and notes that the
@@ -135,60 +124,52 @@ func (c *reader) fresh(s *source, key string) bool {
 }
 
 // put emits an entry made from one record, unless the tape has it.
-func (c *reader) put(s *source, p record.Part) error {
-	if !c.fresh(s, p.Keys[0]) {
-		return nil
+func (c *reader) put(s *source, p record.Part) {
+	if c.fresh(s, p.Keys[0]) {
+		p.Fork, p.Hidden = s.fork, s.hidden
+		c.r.Put(p)
 	}
-	p.Fork, p.Hidden = s.fork, s.hidden
-	return c.r.Put(p)
 }
 
-func (c *reader) emit(i int32) error {
+func (c *reader) emit(i int32) {
 	r := &c.recs[i]
 	if r.kind == kindDamaged {
-		return c.r.PutDamaged(c.tapes[r.tape], r.at(), c.reasons[i], &c.counts)
+		c.r.PutDamaged(c.tapes[r.tape], r.at(), c.reasons[i], &c.counts)
+		return
 	}
-	s, err := c.fetchMember(i)
-	if err != nil {
-		return err
-	}
+	s := c.fetchMember(i)
 	switch r.kind {
 	case kindAssistant:
-		return c.assistant(&s)
+		c.assistant(&s)
 	case kindUser:
-		return c.user(&s)
+		c.user(&s)
 	case kindBoundary, kindDigest:
-		return c.compaction(&s)
+		c.compaction(&s)
 	case kindClear:
-		return c.cleared(&s)
+		c.cleared(&s)
 	case kindSummary:
-		return c.summary(&s)
+		c.summary(&s)
+	default:
+		c.other(&s)
 	}
-	return c.other(&s)
 }
 
 // environmentEvent tells what of the envelope changed with a record.
-func (c *reader) environmentEvent(s *source) error {
-	l, err := c.parsed(s.i)
-	if err != nil {
-		return err
-	}
+func (c *reader) environmentEvent(s *source) {
+	l := c.parsed(s.i)
 	data := record.NewObject(128)
 	for j, name := range envelope {
 		if c.moved[s.i]&(1<<j) != 0 && l.env[j] != nil {
 			data.Raw(name, l.env[j])
 		}
 	}
-	return c.put(s, record.Event(s.key+"/env", s.date, "environment", data.Done()))
+	c.put(s, record.Event(s.key+"/env", s.date, "environment", data.Done()))
 }
 
 // introduce says once for a subagent which call started it, and keeps what
 // progress tells beyond the subagent's message.
-func (c *reader) introduce(s *source) error {
-	outer, err := c.parsed(s.i)
-	if err != nil {
-		return err
-	}
+func (c *reader) introduce(s *source) {
+	outer := c.parsed(s.i)
 	if tape := c.recs[s.i].tape; !c.hello[tape] {
 		c.hello[tape] = true
 		data := record.NewObject(256).Raw("agent_id", outer.agent)
@@ -198,19 +179,16 @@ func (c *reader) introduce(s *source) error {
 		if p := jsonl.Get(outer.data, "prompt"); p != nil && !bytes.Contains(outer.inner, p) {
 			data.Raw("prompt", p)
 		}
-		if err := c.put(s, record.Event("agent:"+record.Text(outer.agent), s.date, "agent", data.Done())); err != nil {
-			return err
-		}
+		c.put(s, record.Event("agent:"+record.Text(outer.agent), s.date, "agent", data.Done()))
 	}
 	rest := record.NewObject(64).Rest(outer.data, "type", "agentId", "message", "prompt")
-	if rest.Empty() || outer.uuid == nil {
-		return nil
+	if !rest.Empty() && outer.uuid != nil {
+		c.put(s, record.Event(record.Text(outer.uuid)+"/progress", s.date, "progress.agent_progress", rest.Done()))
 	}
-	return c.put(s, record.Event(record.Text(outer.uuid)+"/progress", s.date, "progress.agent_progress", rest.Done()))
 }
 
 // other makes an event of a record that is not part of the conversation.
-func (c *reader) other(s *source) error {
+func (c *reader) other(s *source) {
 	name, sub := s.typ, s.subtype
 	if name == "" {
 		name = "record"
@@ -237,5 +215,5 @@ func (c *reader) other(s *source) error {
 			data.Raw(field, v)
 		}
 	}
-	return c.put(s, record.Event(s.key, s.date, name, data.Done()))
+	c.put(s, record.Event(s.key, s.date, name, data.Done()))
 }

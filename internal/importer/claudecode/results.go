@@ -8,12 +8,10 @@ import (
 )
 
 // user emits a user line: a prompt, or the results of tools.
-func (c *reader) user(s *source) error {
+func (c *reader) user(s *source) {
 	tape := c.recs[s.i].tape
 	if c.recs[s.i].is(flagPrompt) {
-		if err := c.flush(tape); err != nil {
-			return err
-		}
+		c.flush(tape)
 	}
 	content := first(s.message, "content")
 	if !hasResult(content) {
@@ -22,7 +20,8 @@ func (c *reader) user(s *source) error {
 			extra = record.With(extra, "toolUseResult", d)
 		}
 		payload := record.NewObject(len(s.message)).Str("role", "user").All(s.message, "role")
-		return c.userMessage(s, []string{s.key}, record.Part{Payload: payload.Done(), Extra: extra})
+		c.userMessage(s, []string{s.key}, record.Part{Payload: payload.Done(), Extra: extra})
+		return
 	}
 	var keys []string // of what is no result
 	var blocks [][]byte
@@ -36,17 +35,13 @@ func (c *reader) user(s *source) error {
 			blocks = append(blocks, block)
 			continue
 		}
-		if err := c.result(s, key, block, detail); err != nil {
-			return err
-		}
+		c.result(s, key, block, detail)
 		detail = nil // it belongs to the first result of a line
 	}
 	if c.groups[tape].Complete() {
-		if err := c.flush(tape); err != nil {
-			return err
-		}
+		c.flush(tape)
 	}
-	return c.userMessage(s, keys, record.Message("", "", "user", record.Array(blocks)))
+	c.userMessage(s, keys, record.Message("", "", "user", record.Array(blocks)))
 }
 
 // startsWithResult knows most lists that begin with a tool's result.
@@ -66,7 +61,7 @@ func hasResult(content []byte) bool {
 	return false
 }
 
-func (c *reader) userMessage(s *source, keys []string, p record.Part) error {
+func (c *reader) userMessage(s *source, keys []string, p record.Part) {
 	p.Keys = nil
 	for _, key := range keys {
 		if c.fresh(s, key) {
@@ -74,19 +69,19 @@ func (c *reader) userMessage(s *source, keys []string, p record.Part) error {
 		}
 	}
 	if p.Keys == nil {
-		return nil
+		return
 	}
 	p.Kind, p.Fork, p.Date, p.Hidden = record.KindMessage, s.fork, s.date, s.hidden
 	g := &c.groups[c.recs[s.i].tape]
-	if !g.Complete() {
+	if g.Complete() {
+		c.r.Put(p)
+	} else {
 		g.After = append(g.After, p)
-		return nil
 	}
-	return c.r.Put(p)
 }
 
 // result takes a result to its call, or emits it where its call is not known.
-func (c *reader) result(s *source, key string, block, detail []byte) error {
+func (c *reader) result(s *source, key string, block, detail []byte) {
 	r := record.Result{Key: key, Date: s.date, Hidden: s.hidden, Content: []byte(`""`)}
 	for name, v := range jsonl.Fields(block) {
 		switch name {
@@ -100,25 +95,22 @@ func (c *reader) result(s *source, key string, block, detail []byte) error {
 	}
 	tape := c.recs[s.i].tape
 	if c.groups[tape].Full(r) {
-		if err := c.flush(tape); err != nil {
-			return err
-		}
+		c.flush(tape)
 	}
 	r.Known = !c.fresh(s, key)
 	stray := c.groups[tape].Answer(r, func(input []byte) *record.Part { return c.detail(s, r, input, detail) })
-	if stray == nil {
-		return nil
+	if stray != nil {
+		stray.Ends = c.ended(stray.Answered())
+		c.r.PutResults(s.fork, stray)
 	}
-	stray.Ends = c.ended(stray.Answered())
-	return c.r.PutResults(s.fork, stray)
 }
 
 // flush ends the wait for results on a tape.
-func (c *reader) flush(tape uint16) error {
+func (c *reader) flush(tape uint16) {
 	g := c.groups[tape]
 	c.groups[tape] = record.Group{}
 	g.Ends = c.ended(g.Answered())
-	return c.r.PutResults(c.tapes[tape], &g)
+	c.r.PutResults(c.tapes[tape], &g)
 }
 
 // detail is the event with what the program knows of a result beyond what it

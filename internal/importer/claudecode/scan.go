@@ -100,6 +100,9 @@ func (c *scan) hash(raw []byte) uint64 {
 	return max(maphash.Bytes(c.seed, raw), 1) // 0 stands for none
 }
 
+// Enough is never so: what comes first may hang on the last line.
+func (c *scan) Enough() bool { return false }
+
 // whole tells a record from a part of one: the messages inside of a
 // record have no session.
 func whole(raw []byte) bool {
@@ -107,7 +110,7 @@ func whole(raw []byte) bool {
 }
 
 // Record remembers one line.
-func (c *scan) Record(at record.Span, raw []byte) error {
+func (c *scan) Record(at record.Span, raw []byte) {
 	var l line
 	l.parse(raw)
 	r := rec{off: at.Off, size: int32(at.Size), line: int32(at.Line), tape: c.home}
@@ -127,18 +130,16 @@ func (c *scan) Record(at record.Span, raw []byte) error {
 	c.spoke[r.tape] = true
 	c.environment(&r, &l, i)
 	c.recs = append(c.recs, r)
-	return nil
 }
 
 // Damaged remembers what is no record.
-func (c *scan) Damaged(at record.Span, reason string) error {
+func (c *scan) Damaged(at record.Span, reason string) {
 	c.reasons[int32(len(c.recs))] = reason
 	// A line that is too long may be longer than a record can say.
 	c.recs = append(c.recs, rec{
 		off: at.Off, size: int32(min(at.Size, 1<<31-1)), line: int32(at.Line),
 		tape: c.home, kind: kindDamaged, flags: flagNoID,
 	})
-	return nil
 }
 
 // link notes who the record is and whose child it is.

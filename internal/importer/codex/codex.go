@@ -112,23 +112,18 @@ func Read(ctx context.Context, r *record.Reading) error {
 	if err != nil {
 		return err
 	}
-	if err := record.Each(ctx, r.Source, whole, nil, c); err != nil {
-		return err
-	}
-	return c.Flush()
+	err = record.Each(ctx, r.Source, whole, nil, c)
+	c.Flush()
+	return err
 }
 
 func whole(raw []byte) bool {
 	return jsonl.Get(raw, "payload") != nil && jsonl.Get(raw, "timestamp") != nil
 }
 
-func (c *reader) Record(_ record.Span, raw []byte) error {
-	fresh, err := c.take(parse(raw), c.Counts.Key(raw))
-	c.Count(fresh)
-	return err
-}
+func (c *reader) Record(_ record.Span, raw []byte) { c.Count(c.take(parse(raw), c.Counts.Key(raw))) }
 
-func (c *reader) take(it item, key string) (bool, error) {
+func (c *reader) take(it item, key string) bool {
 	switch it.typ {
 	case "response_item":
 		return c.item(it, key)
@@ -140,7 +135,7 @@ func (c *reader) take(it item, key string) (bool, error) {
 		}
 		now := record.Without(it.payload, "turn_id")
 		if bytes.Equal(now, c.context) {
-			return !c.Has(c.contextKey), nil
+			return !c.Has(c.contextKey)
 		}
 		c.context, c.contextKey = now, key
 		return c.Put(record.Event(key, it.date, "turn_context", it.payload))
@@ -164,7 +159,7 @@ func (c *reader) take(it item, key string) (bool, error) {
 	return c.Put(record.Event(key, it.date, name, record.Without(it.payload, "type")))
 }
 
-func (c *reader) item(it item, key string) (bool, error) {
+func (c *reader) item(it item, key string) bool {
 	p := it.payload
 	id := it.str("call_id")
 	if id == "" {
@@ -218,7 +213,7 @@ func builtinInput(payload []byte) []byte {
 
 // message writes what somebody said. Its key is what was said, so that the
 // same from an event_msg has the same key.
-func (c *reader) message(it item, key string) (bool, error) {
+func (c *reader) message(it item, key string) bool {
 	role := it.str("role")
 	plain, all := record.Plain(jsonl.Get(it.payload, "content"))
 	if all {
@@ -238,7 +233,7 @@ func (c *reader) message(it item, key string) (bool, error) {
 
 // reasoning writes what the model thought, without the parts that an
 // event_msg has told the tape before.
-func (c *reader) reasoning(it item, key string) (bool, error) {
+func (c *reader) reasoning(it item, key string) bool {
 	keys := []string{key}
 	var thoughts []string
 	it.repeats(func(who, said string) {
@@ -257,13 +252,12 @@ func (c *reader) reasoning(it item, key string) (bool, error) {
 	return c.Put(p)
 }
 
-func (c *reader) event(it item, key string) (bool, error) {
+func (c *reader) event(it item, key string) bool {
 	if it.kind == "token_count" {
 		return c.tokens(it, key)
 	}
 	told, fresh := false, false
 	twin := key
-	var err error
 	it.repeats(func(who, said string) {
 		sum := saidSum(who, said)
 		n := c.events.Next(sum)
@@ -276,11 +270,8 @@ func (c *reader) event(it item, key string) (bool, error) {
 			p = record.Event(twin, it.date, record.EventThinking, record.NewObject(len(said)+24).Str("thinking", said).Done())
 		}
 		told = true
-		fresh, err = c.Put(p)
+		fresh = c.Put(p)
 	})
-	if err != nil {
-		return false, err
-	}
 	rest := record.NewObject(len(it.payload))
 	for name, v := range jsonl.Fields(it.payload) {
 		switch {
@@ -293,14 +284,13 @@ func (c *reader) event(it item, key string) (bool, error) {
 		}
 	}
 	if told && rest.Empty() {
-		return fresh || !c.Has(twin), nil
+		return fresh || !c.Has(twin)
 	}
-	more, err := c.Put(record.Event(key, it.date, it.kind, rest.Done()))
-	return fresh || more, err
+	return c.Put(record.Event(key, it.date, it.kind, rest.Done())) || fresh
 }
 
 // tokens writes what a call of the model cost.
-func (c *reader) tokens(it item, key string) (bool, error) {
+func (c *reader) tokens(it item, key string) bool {
 	name := "token_count"
 	data := record.NewObject(512)
 	info := jsonl.Get(it.payload, "info")

@@ -41,20 +41,16 @@ func Read(ctx context.Context, r *record.Reading) error {
 	if !header.Empty() {
 		// Dates of change would make the same session look new every time.
 		data := record.NewObject(256).All(header.Done(), "lastUpdated").OrNil()
-		_, err := g.Put(record.Event(g.Counts.Key(data), record.Date(jsonl.Get(data, "startTime")), "session", data))
-		if err != nil {
-			return err
-		}
+		g.Put(record.Event(g.Counts.Key(data), record.Date(jsonl.Get(data, "startTime")), "session", data))
 	}
-	for n, p := range g.places {
-		if n%256 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+	for _, p := range g.places {
+		if ctx.Err() != nil || g.Enough() {
+			break
 		}
-		if err := g.write(p); err != nil {
-			return err
-		}
+		g.write(p)
 	}
-	return g.Flush()
+	g.Flush()
+	return ctx.Err()
 }
 
 func whole(raw []byte) bool {
@@ -65,12 +61,11 @@ func whole(raw []byte) bool {
 // last version in the place of the first.
 type survey struct{ *reader }
 
-func (g survey) Damaged(at record.Span, reason string) error {
+func (g survey) Damaged(at record.Span, reason string) {
 	g.places = append(g.places, place{at: at, reason: reason})
-	return nil
 }
 
-func (g survey) Record(at record.Span, raw []byte) error {
+func (g survey) Record(at record.Span, raw []byte) {
 	p := place{at: at}
 	if to := jsonl.Get(raw, "$rewindTo"); to != nil {
 		g.rewind(to)
@@ -80,12 +75,11 @@ func (g survey) Record(at record.Span, raw []byte) error {
 		if i, ok := g.byID[sum]; ok {
 			g.places[i].at, g.places[i].hidden = at, false
 			g.Stats.Records++
-			return nil
+			return
 		}
 		g.byID[sum] = len(g.places)
 	}
 	g.places = append(g.places, p)
-	return nil
 }
 
 // rewind hides the message that the user went back to, and all behind it.
@@ -98,32 +92,29 @@ func (g survey) rewind(id []byte) {
 	}
 }
 
-func (g *reader) write(p place) error {
+func (g *reader) write(p place) {
 	if p.reason != "" {
-		return g.Damaged(p.at, p.reason)
+		g.Damaged(p.at, p.reason)
+		return
 	}
 	raw, err := g.win.At(p.at)
 	if err != nil {
-		return err
+		g.Fail(err)
+		return
 	}
 	if p.hidden != g.Hidden {
-		if err := g.Flush(); err != nil {
-			return err
-		}
+		g.Flush()
 		g.Hidden = p.hidden
 	}
-	var fresh bool
 	if jsonl.Get(raw, "type") != nil {
-		fresh, err = g.message(raw)
+		g.Count(g.message(raw))
 	} else {
-		fresh, err = g.note(raw)
+		g.Count(g.note(raw))
 	}
-	g.Count(fresh)
-	return err
 }
 
 // note writes a record that is no message.
-func (g *reader) note(raw []byte) (bool, error) {
+func (g *reader) note(raw []byte) bool {
 	name, data := "record", raw
 	switch set := jsonl.Get(raw, "$set"); {
 	case jsonl.Get(raw, "$rewindTo") != nil:
@@ -150,7 +141,7 @@ type message struct {
 	fresh bool // it gave something new
 }
 
-func (g *reader) message(raw []byte) (bool, error) {
+func (g *reader) message(raw []byte) bool {
 	m := &message{
 		reader: g, raw: raw, typ: jsonl.GetString(raw, "type"),
 		id: jsonl.GetString(raw, "id"), date: record.Date(jsonl.Get(raw, "timestamp")),
@@ -162,36 +153,25 @@ func (g *reader) message(raw []byte) (bool, error) {
 	for thought := range jsonl.Elements(jsonl.Get(raw, "thoughts")) {
 		key := m.id + "/thought/" + strconv.Itoa(n)
 		n++
-		if err := m.news(g.Put(record.Event(key, m.date, record.EventThinking, thinking(thought)))); err != nil {
-			return false, err
-		}
+		m.put(record.Event(key, m.date, record.EventThinking, thinking(thought)))
 	}
 	calls := jsonl.Get(raw, "toolCalls")
 	hasCalls := len(calls) > 2 && calls[0] == '['
 	p := m.said()
 	if !hasCalls || p.Kind != record.KindMessage || p.Extra != nil || !record.Blank(record.Or(jsonl.Get(raw, "content"), "null")) {
-		if err := m.news(g.Put(p)); err != nil {
-			return false, err
-		}
+		m.put(p)
 	}
-	if err := m.calls(calls); err != nil {
-		return false, err
-	}
+	m.each(calls, m.call)
+	g.Settle()
 	tokens, model := jsonl.Get(raw, "tokens"), jsonl.Get(raw, "model")
 	if m.typ == "gemini" && (jsonl.IsObject(tokens) || model != nil) {
-		if err := m.news(g.Put(record.Event(m.id+"/run", m.date, record.EventRun, cost(tokens, model)))); err != nil {
-			return false, err
-		}
+		m.put(record.Event(m.id+"/run", m.date, record.EventRun, cost(tokens, model)))
 	}
-	err := m.results(calls)
-	return m.fresh, err
+	m.each(calls, m.result)
+	return m.fresh
 }
 
-// news notes whether a part was new.
-func (m *message) news(fresh bool, err error) error {
-	m.fresh = m.fresh || fresh
-	return err
-}
+func (m *message) put(p record.Part) { m.fresh = m.Put(p) || m.fresh }
 
 func thinking(thought []byte) []byte {
 	if !jsonl.IsObject(thought) {
@@ -260,7 +240,7 @@ func cost(tokens, model []byte) []byte {
 }
 
 // each goes through calls with their keys.
-func (m *message) each(calls []byte, use func(key, id string, c []byte) error) error {
+func (m *message) each(calls []byte, use func(key, id string, c []byte)) {
 	n := 0
 	for c := range jsonl.Elements(calls) {
 		id := jsonl.GetString(c, "id")
@@ -269,45 +249,34 @@ func (m *message) each(calls []byte, use func(key, id string, c []byte) error) e
 			name = strconv.Itoa(n)
 		}
 		n++
-		if err := use(m.id+"/call/"+name, id, c); err != nil {
-			return err
-		}
+		use(m.id+"/call/"+name, id, c)
 	}
-	return nil
 }
 
-func (m *message) calls(calls []byte) error {
-	err := m.each(calls, func(key, id string, c []byte) error {
-		input := record.Compact(record.Or(jsonl.Get(c, "args"), "{}"))
-		return m.news(m.Call(record.NewCall(id, jsonl.GetString(c, "name"), input, key, m.date)))
-	})
-	if err != nil {
-		return err
-	}
-	return m.Settle()
+func (m *message) call(key, id string, c []byte) {
+	input := record.Compact(record.Or(jsonl.Get(c, "args"), "{}"))
+	m.fresh = m.Call(record.NewCall(id, jsonl.GetString(c, "name"), input, key, m.date)) || m.fresh
 }
 
-func (m *message) results(calls []byte) error {
-	return m.each(calls, func(key, id string, c []byte) error {
-		status, result := jsonl.GetString(c, "status"), jsonl.Get(c, "result")
-		told := []string{"id", "name", "args", "result", "timestamp", "renderOutputAsMarkdown"}
-		if status == "success" {
-			told = append(told, "status")
+func (m *message) result(key, id string, c []byte) {
+	status, result := jsonl.GetString(c, "status"), jsonl.Get(c, "result")
+	told := []string{"id", "name", "args", "result", "timestamp", "renderOutputAsMarkdown"}
+	if status == "success" {
+		told = append(told, "status")
+	}
+	extra := record.NewObject(64).All(c, told...).OrNil()
+	r := record.Result{ID: id, Key: key + "/result", Failed: status == "error" || status == "cancelled"}
+	if result == nil || string(result) == "null" {
+		if status != "success" && !r.Failed && (status != "" || extra == nil) {
+			return // still running, or never recorded
 		}
-		extra := record.NewObject(64).All(c, told...).OrNil()
-		r := record.Result{ID: id, Key: key + "/result", Failed: status == "error" || status == "cancelled"}
-		if result == nil || string(result) == "null" {
-			if status != "success" && !r.Failed && (status != "" || extra == nil) {
-				return nil // still running, or never recorded
-			}
-			result = []byte("null")
-		}
-		if r.Date = record.Date(jsonl.Get(c, "timestamp")); r.Date == "" {
-			r.Date = m.date
-		}
-		r.Content = response(result)
-		return m.news(m.Result(r, extra))
-	})
+		result = []byte("null")
+	}
+	if r.Date = record.Date(jsonl.Get(c, "timestamp")); r.Date == "" {
+		r.Date = m.date
+	}
+	r.Content = response(result)
+	m.fresh = m.Result(r, extra) || m.fresh
 }
 
 // response is a result without the parts that it is wrapped in.

@@ -25,48 +25,41 @@ func Read(ctx context.Context, r *record.Reading) error {
 	if err := record.Each(ctx, r.Source, whole, field, o); err != nil {
 		return err
 	}
-	if err := o.Flush(); err != nil || rest.Empty() {
-		return err
+	o.Flush()
+	if !rest.Empty() {
+		data := rest.Done()
+		o.Put(record.Event(o.Counts.Key(data), "", "conversation", data))
 	}
-	data := rest.Done()
-	_, err := o.Put(record.Event(o.Counts.Key(data), "", "conversation", data))
-	return err
+	return nil
 }
 
 func whole(raw []byte) bool {
 	return jsonl.Get(raw, "role") != nil || jsonl.Get(raw, "messages") != nil
 }
 
-func (o *reader) Record(_ record.Span, raw []byte) error {
+func (o *reader) Record(_ record.Span, raw []byte) {
 	messages := jsonl.Get(raw, "messages")
 	if len(messages) == 0 || messages[0] != '[' {
-		return o.message(raw)
+		o.message(raw)
+		return
 	}
 	o.conversations++
 	key := o.Counts.Key(raw)
-	if err := o.Flush(); err != nil {
-		return err
-	}
-	fresh, err := o.Put(record.Anchor(key, "", "conversation-"+strconv.Itoa(o.conversations), record.Without(raw, "messages")))
-	if err != nil {
-		return err
-	}
-	o.Count(fresh)
+	o.Flush()
+	o.Count(o.Put(record.Anchor(key, "", "conversation-"+strconv.Itoa(o.conversations), record.Without(raw, "messages"))))
 	for m := range jsonl.Elements(messages) {
 		if !jsonl.IsObject(m) {
 			m = record.With(nil, "value", m)
 		}
-		if err := o.message(m); err != nil {
-			return err
-		}
+		o.message(m)
 	}
-	return o.Flush()
+	o.Flush()
 }
 
 var dateFields = []string{"date", "timestamp", "created_at", "created"}
 
 // message writes the entries of one chat message.
-func (o *reader) message(raw []byte) error {
+func (o *reader) message(raw []byte) {
 	key := o.Counts.Key(raw)
 	date := ""
 	for _, name := range dateFields {
@@ -76,8 +69,7 @@ func (o *reader) message(raw []byte) error {
 	}
 	content := jsonl.Get(raw, "content")
 	p := record.Part{Kind: record.KindMessage, Keys: []string{key}, Date: date}
-	var fresh bool
-	var err error
+	fresh := false
 	switch role := jsonl.GetString(raw, "role"); role {
 	case "system", "developer":
 		if plain, all := record.Plain(content); all {
@@ -89,32 +81,31 @@ func (o *reader) message(raw []byte) error {
 		} else {
 			p.Payload = record.Compact(raw)
 		}
-		fresh, err = o.Put(p)
+		fresh = o.Put(p)
 	case "tool", "function":
 		id := jsonl.GetString(raw, "tool_call_id")
 		if id == "" {
 			id = jsonl.GetString(raw, "name")
 		}
 		result := record.Result{ID: id, Key: key, Date: date, Content: record.Or(content, "null")}
-		fresh, err = o.Result(result, others(raw, "role", "content", "tool_call_id"))
+		fresh = o.Result(result, others(raw, "role", "content", "tool_call_id"))
 	case "":
 		name := jsonl.GetString(raw, "type")
 		if name == "" {
 			name = "record"
 		}
-		fresh, err = o.Put(record.Event(key, date, name, record.Compact(raw)))
+		fresh = o.Put(record.Event(key, date, name, record.Compact(raw)))
 	default:
-		fresh, err = o.said(p, raw, content)
+		fresh = o.said(p, raw, content)
 	}
 	o.Count(fresh)
-	return err
 }
 
 // others are all members but some, or nil when there are none.
 func others(raw []byte, but ...string) []byte { return record.NewObject(64).All(raw, but...).OrNil() }
 
 // said writes what user or assistant said, and the assistant's calls.
-func (o *reader) said(p record.Part, raw, content []byte) (bool, error) {
+func (o *reader) said(p record.Part, raw, content []byte) bool {
 	calls := jsonl.Get(raw, "tool_calls")
 	legacy := jsonl.Get(raw, "function_call")
 	hasCalls := len(calls) > 2 && calls[0] == '[' || jsonl.IsObject(legacy)
@@ -125,36 +116,31 @@ func (o *reader) said(p record.Part, raw, content []byte) (bool, error) {
 		if hasCalls {
 			p.Payload = others(raw, "tool_calls", "function_call")
 		}
-		var err error
-		if fresh, err = o.Put(p); err != nil || !hasCalls {
-			return fresh, err
-		}
+		fresh = o.Put(p)
+	}
+	if !hasCalls {
+		return fresh
 	}
 	n := 0
-	add := func(raw, id, input []byte) error {
+	add := func(raw, id, input []byte) {
 		n++
 		c := record.Call{Raw: bytes.Clone(raw), ID: record.Text(id), Key: key + "/call/" + strconv.Itoa(n), Date: p.Date}
 		if said := []byte(record.Text(input)); jsonl.Valid(said) == nil {
 			c.Input = said
 		}
-		more, err := o.Call(c)
-		fresh = fresh || more
-		return err
+		fresh = o.Call(c) || fresh
 	}
 	for c := range jsonl.Elements(calls) {
-		if err := add(c, jsonl.Get(c, "id"), jsonl.Get(c, "function", "arguments")); err != nil {
-			return fresh, err
-		}
+		add(c, jsonl.Get(c, "id"), jsonl.Get(c, "function", "arguments"))
 	}
 	if jsonl.IsObject(legacy) {
 		// Before calls had ids, a result named its function.
 		name := jsonl.Get(legacy, "name")
 		c := record.NewObject(len(legacy)+48).Raw("id", record.Or(name, "null")).Str("type", "function").Raw("function", legacy)
-		if err := add(c.Done(), name, jsonl.Get(legacy, "arguments")); err != nil {
-			return fresh, err
-		}
+		add(c.Done(), name, jsonl.Get(legacy, "arguments"))
 	}
-	return fresh, o.Settle()
+	o.Settle()
+	return fresh
 }
 
 // carries reports whether a message with calls says anything else.

@@ -11,21 +11,21 @@ import (
 
 // PutDamaged makes the event that keeps a damaged line. counts tells the identical ones
 // of a source apart.
-func (r *Reading) PutDamaged(fork string, at Span, reason string, counts *Counter) error {
+func (r *Reading) PutDamaged(fork string, at Span, reason string, counts *Counter) {
 	r.Stats.Damaged++
 	r.Stats.problem(at.Line, reason)
 	h := sha256.New()
 	if _, err := io.Copy(h, r.section(at)); err != nil {
-		return err
+		r.Fail(err)
+		return
 	}
 	sum := h.Sum(nil)
 	key := "damaged:" + HashKey(sum, counts.Next(sum))
-	if r.Seen(fork, key) {
-		return nil
+	if !r.Seen(fork, key) {
+		p := Event(key, "", eventDamaged, damagedData(reason, at.Size, r.section(at)))
+		p.Fork = fork
+		r.Put(p)
 	}
-	p := Event(key, "", eventDamaged, damagedData(reason, at.Size, r.section(at)))
-	p.Fork = fork
-	return r.Put(p)
 }
 
 // keptHead is how much is kept of a text that does not fit into an entry.

@@ -23,6 +23,7 @@ var (
 	errLongValue = errors.New("larger than an entry may be")
 	errCutOff    = errors.New("the file ends inside of it")
 	errNoJSON    = errors.New("not JSON")
+	errBehind    = errors.New("text behind the end of the document")
 )
 
 func newDocument(src Source) *document {
@@ -142,20 +143,18 @@ func eachElement(ctx context.Context, src Source, v Visitor, field func(name str
 	case 0:
 		return nil
 	default:
-		return v.Damaged(Span{Size: src.Size, Line: 1}, errNoJSON.Error())
+		err = &badValue{Span{Line: 1}, errNoJSON}
+	}
+	if _, more := d.peek(); err == nil && !v.Enough() && !errors.Is(more, io.EOF) {
+		err = &badValue{Span{Off: d.off, Line: d.line}, errBehind}
 	}
 	var bad *badValue
-	if errors.As(err, &bad) {
-		// Where the next value begins cannot be known any more.
-		bad.at.Size = src.Size - bad.at.Off
-		return v.Damaged(bad.at, bad.Error())
-	}
-	if err != nil {
+	if !errors.As(err, &bad) {
 		return err
 	}
-	if _, err := d.peek(); !errors.Is(err, io.EOF) {
-		return v.Damaged(Span{Off: d.off, Size: src.Size - d.off, Line: d.line}, "text behind the end of the document")
-	}
+	// Where the next value begins cannot be known any more.
+	bad.at.Size = src.Size - bad.at.Off
+	v.Damaged(bad.at, bad.Error())
 	return nil
 }
 
@@ -166,7 +165,7 @@ type badValue struct {
 }
 
 // items takes an array or an object with the items in it, up to the bracket that ends it.
-func (d *document) items(ctx context.Context, end byte, item func() error) error {
+func (d *document) items(ctx context.Context, v Visitor, end byte, item func() error) error {
 	if _, err := d.next(); err != nil {
 		return err
 	}
@@ -177,11 +176,8 @@ func (d *document) items(ctx context.Context, end byte, item func() error) error
 		if n%256 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := item(); err != nil {
+		if err := item(); err != nil || v.Enough() || d.take(end) {
 			return err
-		}
-		if d.take(end) {
-			return nil
 		}
 		if !d.take(',') {
 			return &badValue{Span{Off: d.off, Line: d.line}, errNoJSON}
@@ -190,30 +186,33 @@ func (d *document) items(ctx context.Context, end byte, item func() error) error
 }
 
 // readable gives a value to use, unless it is damaged.
-func (d *document) readable(v Visitor, use func(at Span, raw []byte) error) error {
+func (d *document) readable(v Visitor, use func(at Span, raw []byte)) error {
 	raw, at, err := d.value()
 	switch {
 	case errors.Is(err, errCutOff) || errors.Is(err, errNoJSON):
 		return &badValue{at, err}
 	case err != nil:
-		return v.Damaged(at, err.Error())
+		v.Damaged(at, err.Error())
+	default:
+		use(at, raw)
 	}
-	return use(at, raw)
+	return nil
 }
 
 func (d *document) elements(ctx context.Context, v Visitor) error {
-	return d.items(ctx, ']', func() error {
-		return d.readable(v, func(at Span, raw []byte) error {
+	return d.items(ctx, v, ']', func() error {
+		return d.readable(v, func(at Span, raw []byte) {
 			if raw[0] != '{' {
-				return v.Damaged(at, "not an object")
+				v.Damaged(at, "not an object")
+			} else {
+				v.Record(at, raw)
 			}
-			return v.Record(at, raw)
 		})
 	})
 }
 
 func (d *document) members(ctx context.Context, v Visitor, field func(string, []byte)) error {
-	return d.items(ctx, '}', func() error {
+	return d.items(ctx, v, '}', func() error {
 		raw, at, err := d.value()
 		if err != nil || raw[0] != '"' {
 			return &badValue{at, errNoJSON}
@@ -225,10 +224,7 @@ func (d *document) members(ctx context.Context, v Visitor, field func(string, []
 		if c, _ := d.peek(); c == '[' && name == "messages" {
 			return d.elements(ctx, v)
 		}
-		return d.readable(v, func(_ Span, raw []byte) error {
-			field(name, Compact(raw))
-			return nil
-		})
+		return d.readable(v, func(_ Span, raw []byte) { field(name, Compact(raw)) })
 	})
 }
 

@@ -19,10 +19,12 @@ type Span struct {
 // Visitor is told of every record of a source.
 type Visitor interface {
 	// Record gets a valid JSON object. raw is valid during the call.
-	Record(at Span, raw []byte) error
+	Record(at Span, raw []byte)
 	// Damaged gets a line that is not one record, after the records that
 	// could be had from it.
-	Damaged(at Span, reason string) error
+	Damaged(at Span, reason string)
+	// Enough reports whether the rest of the source need not be read.
+	Enough() bool
 }
 
 // Each goes through the records of a source, which are lines, or, where field is not
@@ -44,25 +46,17 @@ func Each(ctx context.Context, src Source, whole func(raw []byte) bool, field fu
 
 // Look is Each without what is damaged, until see has seen enough and says false.
 func Look(ctx context.Context, src Source, whole func(raw []byte) bool, field func(name string, raw []byte), see func(at Span, raw []byte) bool) error {
-	err := Each(ctx, src, whole, field, looker(see))
-	if errors.Is(err, errEnough) {
-		return nil
-	}
-	return err
+	return Each(ctx, src, whole, field, &looker{see: see})
 }
 
-var errEnough = errors.New("enough")
-
-type looker func(Span, []byte) bool
-
-func (looker) Damaged(Span, string) error { return nil }
-
-func (see looker) Record(at Span, raw []byte) error {
-	if !see(at, raw) {
-		return errEnough
-	}
-	return nil
+type looker struct {
+	see    func(Span, []byte) bool
+	enough bool
 }
+
+func (l *looker) Record(at Span, raw []byte) { l.enough = l.enough || !l.see(at, raw) }
+func (l *looker) Damaged(Span, string)       {}
+func (l *looker) Enough() bool               { return l.enough }
 
 // OpeningLines and openingBytes bound how far the start of a session is read for what
 // it says about all of it.
@@ -77,7 +71,7 @@ func (at Span) Opens() bool { return at.Line <= OpeningLines && at.Off <= openin
 func eachLine(ctx context.Context, src Source, whole func(raw []byte) bool, v Visitor) error {
 	sc := jsonl.NewScanner(src.reader(), jsonl.DefaultMaxLine)
 	var long Span // a line that was too long; how long is known when the next begins
-	for n := 0; ; n++ {
+	for n := 0; !v.Enough(); n++ {
 		if n%256 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -96,9 +90,7 @@ func eachLine(ctx context.Context, src Source, whole func(raw []byte) bool, v Vi
 			if _, err := src.R.ReadAt(last[:], at.Off-1); err == nil && last[0] == '\n' {
 				long.Size--
 			}
-			if err := v.Damaged(long, "line is larger than an entry may be"); err != nil {
-				return err
-			}
+			v.Damaged(long, "line is larger than an entry may be")
 			long = Span{}
 		}
 		switch {
@@ -106,18 +98,18 @@ func eachLine(ctx context.Context, src Source, whole func(raw []byte) bool, v Vi
 			return nil
 		case tooLong:
 			long = at
-			continue
-		}
-		if err := visitLine(line, at, whole, v); err != nil {
-			return err
+		default:
+			visitLine(line, at, whole, v)
 		}
 	}
+	return nil
 }
 
-func visitLine(line []byte, at Span, whole func([]byte) bool, v Visitor) error {
+func visitLine(line []byte, at Span, whole func([]byte) bool, v Visitor) {
 	if n, err := jsonl.Prefix(line); err == nil && jsonl.IsObject(line) && isBlank(line[n:]) {
 		at.Size = int64(n)
-		return v.Record(at, line[:n])
+		v.Record(at, line[:n])
+		return
 	}
 	reason, records, tries := "", 0, 0
 	blame := func(what string) {
@@ -142,9 +134,7 @@ func visitLine(line []byte, at Span, whole func([]byte) bool, v Visitor) error {
 				blame("more than one record on the line")
 			}
 			sub := Span{Off: at.Off + int64(len(line)-len(rest)), Size: int64(n), Line: at.Line}
-			if err := v.Record(sub, rest[:n]); err != nil {
-				return err
-			}
+			v.Record(sub, rest[:n])
 			rest = rest[n:]
 			continue
 		case err == nil:
@@ -154,10 +144,9 @@ func visitLine(line []byte, at Span, whole func([]byte) bool, v Visitor) error {
 		}
 		rest = nextWhole(rest, whole, &tries)
 	}
-	if reason == "" {
-		return nil
+	if reason != "" {
+		v.Damaged(at, reason)
 	}
-	return v.Damaged(at, reason)
 }
 
 // ByteOrderMark may stand at the start of a file that passed through Windows.

@@ -111,6 +111,14 @@ type Reading struct {
 	Date   string                      // of the last item, for records that have none
 	Seen   func(fork, key string) bool // whether the tape has an entry of that key
 	Emit   func(Item) error
+	Err    error // the first, after which nothing is emitted any more
+}
+
+// Fail keeps the first error.
+func (r *Reading) Fail(err error) {
+	if r.Err == nil {
+		r.Err = err
+	}
 }
 
 // The kinds of entries that imports make.
@@ -179,8 +187,14 @@ func named(name, member string, v []byte) []byte {
 	return o.Done()
 }
 
+// Enough reports whether there is no use in reading on.
+func (r *Reading) Enough() bool { return r.Err != nil }
+
 // Put makes an entry.
-func (r *Reading) Put(p Part) error {
+func (r *Reading) Put(p Part) {
+	if r.Err != nil {
+		return
+	}
 	if p.Fork != "" {
 		// The session's model saw none of it, and its phases go on meanwhile.
 		p.Hidden = true
@@ -203,13 +217,8 @@ func (r *Reading) Put(p Part) error {
 		r.Stats.problem(0, "record "+p.Keys[0]+": extra fields left out, they do not fit")
 		p.Extra = nil
 	}
-	return r.Emit(Item{
-		Fork:   p.Fork,
-		Begins: p.Begins,
-		Ends:   p.Ends,
-		Entry:  jsonl.Draft{Kind: p.Kind, Payload: p.Payload, Meta: r.meta(p), Date: p.Date},
-		Keys:   p.Keys,
-	})
+	entry := jsonl.Draft{Kind: p.Kind, Payload: p.Payload, Meta: r.meta(p), Date: p.Date}
+	r.Fail(r.Emit(Item{Fork: p.Fork, Begins: p.Begins, Ends: p.Ends, Entry: entry, Keys: p.Keys}))
 }
 
 func (r *Reading) meta(p Part) []byte {

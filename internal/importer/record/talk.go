@@ -34,9 +34,9 @@ func NewCall(id, name string, input []byte, key, date string) Call {
 func (t *Talk) Has(key string) bool { return t.Seen("", key) }
 
 // Settle writes the calls that are open.
-func (t *Talk) Settle() error {
+func (t *Talk) Settle() {
 	if len(t.open) == 0 {
-		return nil
+		return
 	}
 	p := Part{Kind: KindToolCall, Hidden: t.Hidden}
 	var calls [][]byte
@@ -51,34 +51,27 @@ func (t *Talk) Settle() error {
 		p.Date = c.Date
 	}
 	t.open = nil
-	if p.Keys == nil {
-		return nil
+	if p.Keys != nil {
+		p.Payload = Calls(calls)
+		t.Reading.Put(p)
 	}
-	p.Payload = Calls(calls)
-	return t.Reading.Put(p)
 }
 
 // Call adds a call to the group. It reports whether it was new.
-func (t *Talk) Call(c Call) (bool, error) {
+func (t *Talk) Call(c Call) bool {
 	if t.group.calls != nil {
-		if err := t.Flush(); err != nil {
-			return false, err
-		}
+		t.Flush()
 	}
 	t.open = append(t.open, c)
-	return !t.Has(c.Key), nil
+	return !t.Has(c.Key)
 }
 
 // Result adds a result. extra, an object or nil, is what the source knows of
 // it beyond what the model was told. It reports whether it was new.
-func (t *Talk) Result(r Result, extra []byte) (bool, error) {
-	if err := t.Settle(); err != nil {
-		return false, err
-	}
+func (t *Talk) Result(r Result, extra []byte) bool {
+	t.Settle()
 	if t.group.Full(r) {
-		if err := t.Flush(); err != nil {
-			return false, err
-		}
+		t.Flush()
 	}
 	r.Known, r.Hidden = t.Has(r.Key), t.Hidden
 	stray := t.group.Answer(r, func(input []byte) *Part {
@@ -90,45 +83,41 @@ func (t *Talk) Result(r Result, extra []byte) (bool, error) {
 		p.Hidden = t.Hidden
 		return &p
 	})
-	switch {
-	case stray != nil:
-		return !r.Known, t.PutResults("", stray)
-	case t.group.Complete():
-		return !r.Known, t.Flush()
+	if stray != nil {
+		t.PutResults("", stray)
+	} else if t.group.Complete() {
+		t.Flush()
 	}
-	return !r.Known, nil
+	return !r.Known
 }
 
 // Flush writes everything that is held.
-func (t *Talk) Flush() error {
-	if err := t.Settle(); err != nil {
-		return err
-	}
+func (t *Talk) Flush() {
+	t.Settle()
 	held := t.group
 	t.group = Group{}
-	return t.PutResults("", &held)
+	t.PutResults("", &held)
 }
 
 // Put writes an entry, unless the tape has it. It reports whether it was new.
-func (t *Talk) Put(p Part) (bool, error) {
-	err := t.Settle()
-	if err == nil && p.Kind != KindEvent {
+func (t *Talk) Put(p Part) bool {
+	t.Settle()
+	if p.Kind != KindEvent {
 		// A conversation goes on: no results are to come.
-		err = t.Flush()
+		t.Flush()
 	}
-	if err != nil || t.Has(p.Keys[0]) {
-		return false, err
+	if t.Has(p.Keys[0]) {
+		return false
 	}
 	p.Hidden = t.Hidden
-	return true, t.Reading.Put(p)
+	t.Reading.Put(p)
+	return true
 }
 
 // Damaged writes what cannot be read.
-func (t *Talk) Damaged(at Span, reason string) error {
-	if err := t.Settle(); err != nil {
-		return err
-	}
-	return t.PutDamaged("", at, reason, &t.Counts)
+func (t *Talk) Damaged(at Span, reason string) {
+	t.Settle()
+	t.PutDamaged("", at, reason, &t.Counts)
 }
 
 // Count notes whether a record gave something new.
@@ -225,7 +214,7 @@ func (g *Group) Answer(r Result, detail func(input []byte) *Part) (stray *Group)
 // PutResults makes entries of what results of a group there are, in the order of the
 // calls, and of what came between. A call whose result is missing gets a null if others
 // follow.
-func (r *Reading) PutResults(fork string, g *Group) error {
+func (r *Reading) PutResults(fork string, g *Group) {
 	last := -1
 	for i := range g.calls {
 		if g.calls[i].result.Content != nil {
@@ -265,11 +254,8 @@ func (r *Reading) PutResults(fork string, g *Group) error {
 		parts[n-1].Ends = g.Ends
 	}
 	for _, p := range append(parts, g.After...) {
-		if err := r.Put(p); err != nil {
-			return err
-		}
+		r.Put(p)
 	}
-	return nil
 }
 
 // Detail is the event with what the program knows of a result beyond what it told the
