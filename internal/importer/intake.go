@@ -28,7 +28,7 @@ type intake struct {
 	held  int                   // bytes of their entries
 	limit int                   // for that
 
-	err      error // what is there could not be read: nothing may be added
+	err      error // the first
 	anySeen  bool  // a record was left out because the tape has it
 	repeated int   // items that were left out here
 }
@@ -51,7 +51,7 @@ func newIntake(store *repo.Store, info Info, o Options, res *Result) *intake {
 
 // read brings in what is new of a source.
 func (in *intake) read(ctx context.Context, src Source) (stats Stats, err error) {
-	if err = in.open(ctx); err == nil {
+	if in.open(ctx); in.err == nil {
 		stats, err = Read(ctx, in.info.Format, src,
 			func(sub, key string) bool { return in.seen(ctx, sub, key) },
 			func(item Item) error { return in.add(ctx, item) })
@@ -60,15 +60,20 @@ func (in *intake) read(ctx context.Context, src Source) (stats Stats, err error)
 }
 
 // open begins the change of a tape that exists.
-func (in *intake) open(ctx context.Context) error {
+func (in *intake) open(ctx context.Context) {
 	tape, err := in.store.Tape(ctx, in.res.Tape)
 	if err == nil {
-		return in.begin(ctx, tape)
+		in.begin(ctx, tape)
+	} else if !errors.Is(err, repo.ErrNotFound) {
+		in.fail(err)
 	}
-	if errors.Is(err, repo.ErrNotFound) {
-		return nil
+}
+
+// fail keeps the first error, after which nothing is added.
+func (in *intake) fail(err error) {
+	if in.err == nil {
+		in.err = err
 	}
-	return err
 }
 
 func keyHash(key string) [16]byte {
@@ -78,11 +83,12 @@ func keyHash(key string) [16]byte {
 
 // begin takes the tape's lock before it looks at what the tape has, so that of two
 // imports of the same file one waits for the other.
-func (in *intake) begin(ctx context.Context, tape *repo.Tape) (err error) {
-	if in.tx, err = tape.Begin(ctx); err != nil {
-		return err
+func (in *intake) begin(ctx context.Context, tape *repo.Tape) {
+	var err error
+	if in.tx, err = tape.Begin(ctx); err == nil {
+		err = in.learn(ctx, tape)
 	}
-	return in.learn(ctx, tape)
+	in.fail(err)
 }
 
 // learn collects the keys of the entries that a tape has.
@@ -112,10 +118,7 @@ func (in *intake) seen(ctx context.Context, sub, key string) bool {
 		if in.alone {
 			return true
 		}
-		if _, err := in.forkName(ctx, sub); err != nil {
-			in.err = err // add meets it and returns it
-			return false
-		}
+		in.forkName(ctx, sub)
 	}
 	_, ok := in.have[keyHash(key)]
 	in.anySeen = in.anySeen || ok
@@ -125,79 +128,63 @@ func (in *intake) seen(ctx context.Context, sub, key string) bool {
 // forkName is what the fork of a subagent is called. Where there is a tape of that name,
 // the subagent's own file was imported: what that told is not told again, and the fork
 // gets another name.
-func (in *intake) forkName(ctx context.Context, sub string) (string, error) {
+func (in *intake) forkName(ctx context.Context, sub string) string {
 	if name, ok := in.asked[sub]; ok || in.err != nil {
-		return name, in.err
+		return name
 	}
-	var err error
 	name := record.FreeName(sub, func(name string) bool {
 		for _, other := range in.asked {
 			if other == name {
 				return true
 			}
 		}
-		var tape *repo.Tape
-		if tape, err = in.store.Tape(ctx, in.res.Tape+"/"+name); err == nil && !tape.IsFork() {
+		tape, err := in.store.Tape(ctx, in.res.Tape+"/"+name)
+		if err == nil && !tape.IsFork() {
 			err = in.learn(ctx, tape)
 		}
-		taken := err == nil
-		if errors.Is(err, repo.ErrNotFound) {
-			err = nil
+		if !errors.Is(err, repo.ErrNotFound) {
+			in.fail(err)
 		}
-		return taken
+		return err == nil
 	})
-	if err == nil {
-		in.asked[sub] = name
-	}
-	return name, err
+	in.asked[sub] = name
+	return name
 }
 
 // add writes one item.
 func (in *intake) add(ctx context.Context, item Item) error {
-	if in.err != nil {
-		return in.err
-	}
-	opens := false
-	if in.tx == nil {
-		var err error
-		if opens, err = in.create(ctx, item); err != nil {
-			return err
-		}
-	}
+	opens := in.tx == nil && in.err == nil && in.create(ctx, item)
 	switch {
-	case opens:
+	case opens || in.err != nil:
 	case isOpening(item) && in.res.Imported == 0 && !in.anySeen && in.repeated == 0:
 		// It is at the head of the file. The tape has one of its own, so this one
 		// stays out, and a whole tape keeps its ids.
 		in.repeated++
 		return nil
 	default:
-		if err := in.write(ctx, item); err != nil {
-			return err
-		}
+		in.write(ctx, item)
+	}
+	if in.err != nil {
+		return in.err
 	}
 	in.count(item)
 	for _, sub := range item.Begins {
-		if _, err := in.fork(ctx, sub); err != nil {
-			return err
-		}
+		in.fork(ctx, sub)
 	}
 	for _, sub := range item.Ends {
-		if err := in.merge(func(f *openFork) bool { return f.sub == sub }); err != nil {
-			return err
-		}
+		in.merge(func(f *openFork) bool { return f.sub == sub })
 	}
-	return nil
+	return in.err
 }
 
-func (in *intake) write(ctx context.Context, item Item) error {
+func (in *intake) write(ctx context.Context, item Item) {
 	if item.Entry.Kind == record.KindAnchor {
 		a, err := anchorOf(item)
-		if err != nil {
-			return err
+		if err == nil {
+			_, err = in.tx.Handoff(a)
 		}
-		_, err = in.tx.Handoff(a)
-		return err
+		in.fail(err)
+		return
 	}
 	d := repo.Draft{Kind: item.Entry.Kind, Payload: item.Entry.Payload, Meta: item.Entry.Meta, Date: item.Entry.Date}
 	if line := item.Line; line != nil {
@@ -208,66 +195,59 @@ func (in *intake) write(ctx context.Context, item Item) error {
 			line = jsonl.AppendLine(nil, 1, keyed)
 		}
 		var err error
-		if d, err = repo.StoredLine(line); err != nil {
-			return err
-		}
+		d, err = repo.StoredLine(line)
+		in.fail(err)
+	}
+	if in.err != nil {
+		return
 	}
 	if item.Fork == "" {
 		_, err := in.tx.Append(d)
-		return err
+		in.fail(err)
+	} else if f := in.fork(ctx, item.Fork); f != nil {
+		in.fail(f.fork.Append(d))
+		size := len(d.Payload) + len(d.Meta)
+		f.held += size
+		in.held += size
 	}
-	f, err := in.fork(ctx, item.Fork)
-	if err != nil {
-		return err
+	if in.held > in.limit {
+		largest := slices.MaxFunc(in.forks, func(a, b *openFork) int { return a.held - b.held })
+		in.merge(func(f *openFork) bool { return f == largest })
 	}
-	if err := f.fork.Append(d); err != nil {
-		return err
-	}
-	size := len(d.Payload) + len(d.Meta)
-	f.held += size
-	in.held += size
-	if in.held <= in.limit {
-		return nil
-	}
-	largest := slices.MaxFunc(in.forks, func(a, b *openFork) int { return a.held - b.held })
-	return in.merge(func(f *openFork) bool { return f == largest })
 }
 
-// fork returns the open fork of a subagent, and begins it if there is none.
-func (in *intake) fork(ctx context.Context, sub string) (*openFork, error) {
+// fork returns the open fork of a subagent, and begins it if there is none. It returns
+// nil after an error.
+func (in *intake) fork(ctx context.Context, sub string) *openFork {
 	for _, f := range in.forks {
 		if f.sub == sub {
-			return f, nil
+			return f
 		}
 	}
-	name, err := in.forkName(ctx, sub)
-	if err != nil {
-		return nil, err
+	name := in.forkName(ctx, sub)
+	if in.err != nil {
+		return nil
 	}
 	fork, err := in.tx.Fork(name)
 	if err != nil {
-		return nil, err
+		in.fail(err)
+		return nil
 	}
 	f := &openFork{sub: sub, fork: fork}
 	in.forks = append(in.forks, f)
-	return f, nil
+	return f
 }
 
 // merge merges some of the open forks.
-func (in *intake) merge(which func(*openFork) bool) error {
-	var left []*openFork
-	for _, f := range in.forks {
-		if !which(f) {
-			left = append(left, f)
-			continue
+func (in *intake) merge(which func(*openFork) bool) {
+	in.forks = slices.DeleteFunc(in.forks, func(f *openFork) bool {
+		if in.err != nil || !which(f) {
+			return false
 		}
-		if err := f.fork.Merge(); err != nil {
-			return err
-		}
+		in.fail(f.fork.Merge())
 		in.held -= f.held
-	}
-	in.forks = left
-	return nil
+		return true
+	})
 }
 
 func (in *intake) count(item Item) {
@@ -289,11 +269,13 @@ func isOpening(item Item) bool {
 }
 
 // create makes the tape, and reports whether its first item is its opening anchor.
-func (in *intake) create(ctx context.Context, item Item) (opens bool, err error) {
+func (in *intake) create(ctx context.Context, item Item) (opens bool) {
 	first := repo.Anchor{Name: repo.FirstAnchor, Date: in.info.Started, State: in.openingState()}
 	if opens = isOpening(item); opens {
+		var err error
 		if first, err = anchorOf(item); err != nil {
-			return false, err
+			in.fail(err)
+			return false
 		}
 	}
 	tape, err := in.store.CreateTapeFrom(ctx, in.res.Tape, first)
@@ -304,16 +286,14 @@ func (in *intake) create(ctx context.Context, item Item) (opens bool, err error)
 		tape, err = in.store.Tape(ctx, in.res.Tape)
 	}
 	if err != nil {
-		return false, err
+		in.fail(err)
+		return false
 	}
 	known := len(in.have)
-	if err := in.begin(ctx, tape); err != nil {
-		return false, err
+	if in.begin(ctx, tape); len(in.have) > known && !opens {
+		in.fail(errRaced)
 	}
-	if len(in.have) > known && !opens {
-		return false, errRaced
-	}
-	return opens, nil
+	return opens
 }
 
 // errRaced ends an import that another one of the same file overtook after this one
@@ -340,20 +320,18 @@ func anchorOf(item Item) (repo.Anchor, error) {
 
 // finish merges what is still open and commits, or takes everything back because of cause.
 func (in *intake) finish(cause error) error {
-	if cause == nil {
-		cause = in.err
+	if cause != nil {
+		in.err = cause
 	}
 	if in.tx == nil {
-		return cause
+		return in.err
 	}
-	if cause == nil {
-		cause = in.merge(func(*openFork) bool { return true })
+	in.merge(func(*openFork) bool { return true })
+	if in.err == nil {
+		in.fail(in.tx.Checkpoint())
 	}
-	if cause == nil {
-		cause = in.tx.Checkpoint()
-	}
-	if cause != nil {
-		return errors.Join(cause, in.tx.Rollback())
+	if in.err != nil {
+		return errors.Join(in.err, in.tx.Rollback())
 	}
 	_, err := in.tx.Commit()
 	return err

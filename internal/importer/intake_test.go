@@ -335,8 +335,8 @@ func TestImportBrokenOff(t *testing.T) {
 	defer closer.Close()
 	res := &Result{Tape: "s-1"}
 	in := newIntake(s, Info{Format: ClaudeCode}, Options{}, res)
-	if err := in.open(ctx); err != nil {
-		t.Fatal(err)
+	if in.open(ctx); in.err != nil {
+		t.Fatal(in.err)
 	}
 	_, err = Read(ctx, ClaudeCode, src, func(sub, key string) bool { return in.seen(ctx, sub, key) }, func(it Item) error {
 		if it.Ends != nil { // one subagent is merged, the other still open

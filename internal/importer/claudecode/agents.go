@@ -21,10 +21,6 @@ type agents struct {
 	rooted map[uint16]bool   // those that are known by the line they start with only
 }
 
-func newAgents() agents {
-	return agents{tapes: []string{""}, tapeNo: map[string]uint16{"": 0}, taken: map[string]bool{}, spoke: map[uint16]bool{}, rooted: map[uint16]bool{}}
-}
-
 // agentName names a subagent by its id. A slash would name another tape.
 func agentName(id string) string { return "agent-" + strings.ReplaceAll(id, "/", "_") }
 
@@ -76,10 +72,6 @@ type launch struct {
 	last    int32 // record; -1 for none
 	passed  bool  // no more records of it are to come
 	ongoing bool  // the call's result came at once, before there was anything to show
-}
-
-func newLaunches() launches {
-	return launches{byCall: map[string][]*launch{}, last: map[int32]*launch{}, prompts: map[uint64][]string{}}
 }
 
 func (ls *launches) launch(call string, tape uint16) *launch {

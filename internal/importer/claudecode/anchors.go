@@ -62,16 +62,9 @@ func boundaryFacts(raw []byte) []byte {
 	for name, v := range jsonl.Fields(raw) {
 		switch {
 		case name == "compactMetadata":
-			for name, v := range jsonl.Fields(v) {
-				if name == "preTokens" {
-					name = "pre_tokens"
-				}
-				if name != "summary" {
-					o.Raw(name, v)
-				}
-			}
+			o.As(v, map[string]string{"preTokens": "pre_tokens", "summary": ""})
 		case name == "content" && string(v) == `"Conversation compacted"`, name == "level", name == "subtype":
-		case told(name) || record.Blank(v):
+		case isTold(name) || record.Blank(v):
 		case name == "trigger", name == "pre_tokens", name == "summary":
 			o.Raw("boundary_"+name, v)
 		default:
@@ -95,16 +88,8 @@ func (c *reader) cleared(s *source) {
 func (c *reader) summary(s *source) {
 	c.flush(c.recs[s.i].tape)
 	summary := s.get("summary")
-	state := record.NewObject(len(s.raw)).Raw("summary", summary)
-	for name, v := range jsonl.Fields(s.raw) {
-		switch {
-		case name == "leafUuid":
-			state.Raw("leaf", v)
-		case name == "summary" || told(name):
-		default:
-			state.Raw(name, v)
-		}
-	}
+	others := record.Without(s.raw, told...)
+	state := record.NewObject(len(s.raw)).Raw("summary", summary).As(others, map[string]string{"leafUuid": "leaf", "summary": ""})
 	c.put(s, record.Anchor(s.key, s.date, titleOf(record.Text(summary)), state.Done()))
 }
 

@@ -205,7 +205,7 @@ func (c *reader) other(s *source) {
 	flat := jsonl.IsObject(s.data)
 	for field, v := range jsonl.Fields(s.raw) {
 		switch {
-		case told(field):
+		case isTold(field):
 		case field == "subtype" && s.subtype != "":
 		case field == "data" && flat:
 			data.All(v, "type")

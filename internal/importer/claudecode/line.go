@@ -28,15 +28,6 @@ var envelope = [...]string{
 	"cwd", "version", "gitBranch", "permissionMode", "sessionId", "slug", "userType", "entrypoint", "teamName",
 }
 
-func envelopeIndex(key string) int {
-	for i, name := range envelope {
-		if key == name {
-			return i
-		}
-	}
-	return -1
-}
-
 func (l *line) parse(raw []byte) {
 	*l = line{raw: raw}
 	for key, v := range jsonl.Fields(raw) {
@@ -73,7 +64,7 @@ func (l *line) parse(raw []byte) {
 			l.call, l.more = v, true
 		case "content", "leafUuid", "summary", "attachment", "sourceToolAssistantUUID", "isVisibleInTranscriptOnly":
 		default:
-			if i := envelopeIndex(key); i >= 0 {
+			if i := slices.Index(envelope[:], key); i >= 0 {
 				l.env[i] = v
 			} else if !record.Blank(v) {
 				l.more = true
@@ -111,14 +102,10 @@ func (l *line) relay() {
 // get is a field of the line that few lines have.
 func (l *line) get(name string) []byte { return jsonl.Get(l.raw, name) }
 
-// told reports whether a field is about the line and not in it.
-func told(field string) bool {
-	switch field {
-	case "type", "uuid", "parentUuid", "logicalParentUuid", "isSidechain", "agentId", "timestamp":
-		return true
-	}
-	return envelopeIndex(field) >= 0
-}
+// told are the fields that are about the line and not in it.
+var told = append(envelope[:], "type", "uuid", "parentUuid", "logicalParentUuid", "isSidechain", "agentId", "timestamp")
+
+func isTold(field string) bool { return slices.Contains(told, field) }
 
 // rest is an owned object of what the line says beyond what is told of it otherwise, or
 // nil. elsewhere are fields that entries have in other ways.
@@ -126,13 +113,7 @@ func (l *line) rest(elsewhere ...string) []byte {
 	if !l.more {
 		return nil
 	}
-	o := record.NewObject(64)
-	for name, v := range jsonl.Fields(l.raw) {
-		if !record.Blank(v) && !told(name) && !slices.Contains(elsewhere, name) {
-			o.Raw(name, v)
-		}
-	}
-	return o.OrNil()
+	return record.NewObject(64).Rest(l.raw, slices.Concat(told, elsewhere)...).OrNil()
 }
 
 // first is jsonl.Get for the usual object, which has a key once: it does not

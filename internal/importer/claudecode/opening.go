@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"regexp"
+	"slices"
 
 	"tape/internal/importer/record"
 	"tape/internal/jsonl"
@@ -58,7 +59,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 		return err
 	}
 	info.Started, info.Agent = o.started, o.agent
-	info.Session = record.Text(o.env[envelopeIndex("sessionId")])
+	info.Session = record.Text(o.env[slices.Index(envelope[:], "sessionId")])
 	// A session that goes on from another one may begin with that one's lines.
 	if ok, _ := regexp.MatchString(uuid, src.Stem()); ok {
 		info.Session = src.Stem()

@@ -77,9 +77,10 @@ type scan struct {
 func newScan(r *record.Reading, start *opening) *scan {
 	c := &scan{
 		r: r, seed: maphash.MakeSeed(), byID: map[uint64]int32{},
-		agents: newAgents(), launches: newLaunches(),
-		env:   make([][len(envelope)]uint64, 1),
-		moved: map[int32]uint16{}, reasons: map[int32]string{},
+		agents:   agents{tapes: []string{""}, tapeNo: map[string]uint16{"": 0}, taken: map[string]bool{}, spoke: map[uint16]bool{}, rooted: map[uint16]bool{}},
+		launches: launches{byCall: map[string][]*launch{}, last: map[int32]*launch{}, prompts: map[uint64][]string{}},
+		env:      make([][len(envelope)]uint64, 1),
+		moved:    map[int32]uint16{}, reasons: map[int32]string{},
 	}
 	switch {
 	case start.agent == "":

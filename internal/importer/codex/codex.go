@@ -140,13 +140,7 @@ func (c *reader) take(it item, key string) bool {
 		c.context, c.contextKey = now, key
 		return c.Put(record.Event(key, it.date, "turn_context", it.payload))
 	case "compacted":
-		state := record.NewObject(len(it.payload) + 16)
-		for name, v := range jsonl.Fields(it.payload) {
-			if name == "message" {
-				name = "summary"
-			}
-			state.Raw(name, v)
-		}
+		state := record.NewObject(len(it.payload)+16).As(it.payload, map[string]string{"message": "summary"})
 		return c.Put(record.Anchor(key, it.date, "compaction", state.Done()))
 	}
 	name := it.typ
@@ -309,11 +303,7 @@ func (c *reader) tokens(it item, key string) bool {
 		data.Raw("usage", pick(used, "input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens"))
 	}
 	data.Rest(info, "last_token_usage")
-	for field, v := range jsonl.Fields(it.payload) {
-		if field == "rate_limits" && !record.Blank(v) {
-			data.Raw(field, v)
-		}
-	}
+	data.Rest(pick(it.payload, "rate_limits"))
 	return c.Put(record.Event(key, it.date, name, data.Done()))
 }
 

@@ -177,14 +177,7 @@ func thinking(thought []byte) []byte {
 	if !jsonl.IsObject(thought) {
 		return record.With(nil, "thinking", thought)
 	}
-	o := record.NewObject(len(thought))
-	for name, v := range jsonl.Fields(thought) {
-		if name == "description" {
-			name = "thinking"
-		}
-		o.Raw(name, v)
-	}
-	return o.Done()
+	return record.NewObject(len(thought)).As(thought, map[string]string{"description": "thinking"}).Done()
 }
 
 // said is the message itself. Its key has a hash of the content: a message that is
@@ -215,20 +208,11 @@ func (m *message) said() record.Part {
 	return p
 }
 
-// usageNames are the fields of what a message cost, as entries call them.
-var usageNames = map[string]string{
-	"input": "input_tokens", "cached": "cached_input_tokens", "output": "output_tokens",
-	"total": "total_tokens", "thoughts": "reasoning_output_tokens", "tool": "tool_tokens",
-}
-
 func cost(tokens, model []byte) []byte {
-	usage := record.NewObject(128)
-	for name, v := range jsonl.Fields(tokens) {
-		if full, ok := usageNames[name]; ok {
-			name = full
-		}
-		usage.Raw(name, v)
-	}
+	usage := record.NewObject(128).As(tokens, map[string]string{
+		"input": "input_tokens", "cached": "cached_input_tokens", "output": "output_tokens",
+		"total": "total_tokens", "thoughts": "reasoning_output_tokens", "tool": "tool_tokens",
+	})
 	data := record.NewObject(192)
 	if model != nil {
 		data.Raw("model", model)

@@ -63,6 +63,20 @@ func (o *Object) Rest(obj []byte, but ...string) *Object {
 	return o
 }
 
+// As adds the members of an object, but some under another name, and those that are to
+// be called "" not at all.
+func (o *Object) As(obj []byte, names map[string]string) *Object {
+	for name, v := range jsonl.Fields(obj) {
+		if as, ok := names[name]; ok {
+			name = as
+		}
+		if name != "" {
+			o.Raw(name, v)
+		}
+	}
+	return o
+}
+
 // Empty reports whether nothing was added yet.
 func (o *Object) Empty() bool { return len(o.b) == 1 }
 
