@@ -75,16 +75,8 @@ type grouper struct {
 // entries, and closes every phase with its last one.
 func eachBlock(ctx context.Context, src Source, emit func(*block) error) error {
 	g := &grouper{emit: emit, calls: map[string]*call{}}
-	for e, err := range src.Entries {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		if err := g.add(e); err != nil {
-			return err
-		}
+	if err := src.each(ctx, g.add); err != nil {
+		return err
 	}
 	return g.flush()
 }

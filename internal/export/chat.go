@@ -28,18 +28,11 @@ func writeStretches(ctx context.Context, w *output, src Source, size int) error 
 	m := newMessageWriter(w, size, view.Options{})
 	m.between = "\n"
 	w.text("[")
-	for e, err := range src.Entries {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = m.add(e)
-		}
-		if err != nil {
-			return err
-		}
+	err := src.each(ctx, m.add)
+	if err == nil {
+		err = m.flush()
 	}
-	if err := m.flush(); err != nil {
+	if err != nil {
 		return err
 	}
 	if m.any {

@@ -94,16 +94,26 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source) error {
 	return out.close()
 }
 
-func writeJSONL(_ context.Context, w *output, src Source) error {
-	for e, err := range src.Entries {
+// each calls use for each entry, until there is an error.
+func (s Source) each(ctx context.Context, use func(repo.Entry) error) error {
+	for e, err := range s.Entries {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = use(e)
+		}
 		if err != nil {
 			return err
 		}
-		w.bytes(e.Raw)
-		w.text("\n")
-		if w.err != nil {
-			return w.err
-		}
 	}
 	return nil
+}
+
+func writeJSONL(ctx context.Context, w *output, src Source) error {
+	return src.each(ctx, func(e repo.Entry) error {
+		w.bytes(e.Raw)
+		w.text("\n")
+		return w.err
+	})
 }

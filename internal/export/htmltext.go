@@ -10,37 +10,18 @@ func (p *page) text(s string) {
 		i, n, shown := nextUnseen(s)
 		p.plain(s[:i])
 		if shown != "" {
-			p.put("<b class=\"c\">")
+			p.w.text("<b class=\"c\">")
 			p.plain(shown)
-			p.put("</b>")
+			p.w.text("</b>")
 		}
 		s = s[i+n:]
 	}
 }
 
+var inHTML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;")
+
 // plain writes text that has nothing in it that is not seen.
-func (p *page) plain(s string) {
-	run := 0
-	for i := range len(s) {
-		var esc string
-		switch s[i] {
-		case '&':
-			esc = "&amp;"
-		case '<':
-			esc = "&lt;"
-		case '>':
-			esc = "&gt;"
-		case '"':
-			esc = "&#34;"
-		default:
-			continue
-		}
-		p.w.text(s[run:i])
-		p.w.text(esc)
-		run = i + 1
-	}
-	p.w.text(s[run:])
-}
+func (p *page) plain(s string) { p.w.text(inHTML.Replace(s)) }
 
 // data writes text as it is spaced; what is long can be opened.
 func (p *page) data(text string) {
@@ -57,20 +38,16 @@ func (p *page) data(text string) {
 // pre writes a block of text. A parser drops the line end behind the tag, so that one
 // of the text's own is safe.
 func (p *page) pre(text string) {
-	p.put("<pre", language(text), ">\n")
-	p.text(text)
-	p.put("</pre>\n")
+	p.put("<pre{}>\n{}</pre>\n", language(text), text)
 }
 
 // more opens the fold that has the rest of a text.
 func (p *page) more(rest string) {
-	p.put("<details class=\"more\"><summary>")
+	what := size(len(rest)) + " more"
 	if n := strings.Count(rest, "\n"); n > 0 {
-		p.plain(count(n+1, "more line", "more lines") + ", " + size(len(rest)))
-	} else {
-		p.plain(size(len(rest)) + " more")
+		what = count(n+1, "more line", "more lines") + ", " + size(len(rest))
 	}
-	p.put("</summary>\n")
+	p.put("<details class=\"more\"><summary>{}</summary>\n", what)
 }
 
 // prose writes a message's text: every character of it, with code, headings, tables
@@ -89,7 +66,7 @@ func (p *page) prose(text string, lines int) {
 // marked writes text that begins inside the code block of fence, if that is not "". It
 // returns the fence of the block in which it ends.
 func (p *page) marked(text, fence string) string {
-	p.put("<div class=\"text\" dir=\"auto\"", language(text), ">")
+	p.put("<div class=\"text\" dir=\"auto\"{}>", language(text))
 	block := byte(0) // in a code block: its fence's character; in a table: '|'
 	if fence != "" {
 		block = fence[0]
@@ -165,8 +142,7 @@ func isHeading(l string) bool {
 func (p *page) inline(s string) {
 	run, i := 0, 0
 	mark := func(end int, tag markup) {
-		p.text(s[run:i])
-		p.element(tag, s[i:end])
+		p.put("{}<{}>{}</{}>", s[run:i], tag, s[i:end], tag)
 		run, i = end, end
 	}
 	for i < len(s) {
@@ -190,12 +166,8 @@ func (p *page) inline(s string) {
 				i++
 				continue
 			}
-			p.text(s[run:i])
-			p.put("<a rel=\"noopener noreferrer nofollow\" href=\"")
-			p.plain(s[i : i+n])
-			p.put("\">")
-			p.plain(s[i : i+n])
-			p.put("</a>")
+			link := s[i : i+n]
+			p.put(`{}<a rel="noopener noreferrer nofollow" href="{}">{}</a>`, s[run:i], link, link)
 			i += n
 			run = i
 		default:

@@ -22,75 +22,53 @@ const (
 // document writes Markdown. Recorded text is in quotes and fences only, and in titles
 // with everything escaped.
 type document struct {
-	w      *output
-	phases []repo.Phase // those without a section yet
-	kinds  []string
-	tape   string // how a command names it; "" if that takes quoting
+	w    *output
+	tape string // how a command names it; "" if that takes quoting
 }
 
 func writeMarkdown(ctx context.Context, w *output, src Source) error {
-	d := &document{w: w, phases: src.selected(), kinds: src.Kinds}
+	d := &document{w: w}
 	if regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`).MatchString(src.Tape) {
 		d.tape = " --tape " + src.Tape
 	}
 	d.w.printf("# Tape %s\n\n", escapeLine(line(src.Tape, 200)))
-	d.w.printf("%s\n", escapeLine(strings.Join(facts(src), " · ")))
-	err := eachBlock(ctx, src, func(b *block) error {
-		d.block(b)
-		return w.err
-	})
-	if err != nil {
-		return err
-	}
-	d.sections(0)
-	return nil
+	d.w.printf("%s\n", escapeLine(facts(src)))
+	return renderBlocks(ctx, w, src, d)
 }
 
-// sections writes the titles of the phases up to the one of that number; 0 is the end.
-func (d *document) sections(seq int) {
-	for len(d.phases) > 0 && (seq == 0 || d.phases[0].Seq <= seq) {
-		ph := d.phases[0]
-		d.phases = d.phases[1:]
-		d.w.printf("\n## %03d %s\n\n%s\n", ph.Seq, escapeLine(line(ph.Name, 400)), escapeLine(strings.Join(phaseFacts(ph), " · ")))
-		if ph.Seq != seq && len(d.kinds) > 0 {
-			d.w.printf("\nNo entries of the kinds that were asked for.\n")
-		}
+// section writes the title of a phase.
+func (d *document) section(ph repo.Phase, none bool) {
+	d.w.printf("\n## %03d %s\n\n%s\n", ph.Seq, escapeLine(line(ph.Name, 400)), escapeLine(phaseFacts(ph)))
+	if none {
+		d.w.printf("\nNo entries of the kinds that were asked for.\n")
 	}
 }
 
-func (d *document) block(b *block) {
-	switch b.kind {
-	case blockPhase:
-		d.sections(b.entry.AnchorSeq)
-		if b.entry.Kind == repo.KindAnchor {
-			d.opening(b.entry)
-		}
-	case blockMessage:
-		d.title(who(b.entry), b.entry)
-		for _, it := range messageParts(b.entry) {
-			if it.kind == "" {
-				d.quote(it.text, b.entry.ID)
-				continue
-			}
+func (d *document) message(b *block) {
+	d.title(who(b.entry), b.entry)
+	for _, it := range messageParts(b.entry) {
+		if it.kind == "" {
+			d.quote(it.text, b.entry.ID)
+		} else {
 			d.part(it, b.entry.ID)
 		}
-		d.calls(b)
-	case blockCalls:
-		for _, it := range moreParts(b.entry.Payload, "calls") {
-			d.part(it, b.entry.ID)
-		}
-		d.calls(b)
-	case blockResults:
-		d.orphans(b)
-	case blockEvents:
-		d.events(b.events)
-	case blockError:
-		title, details := errorText(b.entry)
-		d.title("error", b.entry)
-		d.quote(title, b.entry.ID)
-		if details != "" {
-			d.fence(details, b.entry.ID)
-		}
+	}
+	d.callsOf(b)
+}
+
+func (d *document) calls(b *block) {
+	for _, it := range moreParts(b.entry.Payload, "calls") {
+		d.part(it, b.entry.ID)
+	}
+	d.callsOf(b)
+}
+
+func (d *document) failure(e repo.Entry) {
+	title, details := errorText(e)
+	d.title("error", e)
+	d.quote(title, e.ID)
+	if details != "" {
+		d.fence(details, e.ID)
 	}
 }
 
@@ -175,7 +153,7 @@ func (d *document) part(it part, id int64) {
 	d.fence(it.text, id)
 }
 
-func (d *document) calls(b *block) {
+func (d *document) callsOf(b *block) {
 	for _, c := range b.calls {
 		title := "call of " + codeSpan(line(c.name, 120))
 		if len(c.results) == 0 {
@@ -221,20 +199,21 @@ func (d *document) orphans(b *block) {
 }
 
 // events writes a run of events as one line that opens to a line for each.
-func (d *document) events(events []repo.Entry) {
-	d.w.printf("\n<details><summary>%s: %s</summary>\n", count(len(events), "event", "events"), escapeHTML(line(eventNames(events), 200)))
-	var b strings.Builder
+func (d *document) events(b *block) {
+	events := b.events
+	d.w.printf("\n<details><summary>%s: %s</summary>\n", count(len(events), "event", "events"), strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(line(eventNames(events), 200)))
+	var list strings.Builder
 	for _, e := range events {
 		date, _ := when(e)
-		fmt.Fprintf(&b, "@%d %s %s", e.ID, line(date, 60), line(eventName(e), 80))
+		fmt.Fprintf(&list, "@%d %s %s", e.ID, line(date, 60), line(eventName(e), 80))
 		if hidden(e) {
-			b.WriteString(" (not in context)")
+			list.WriteString(" (not in context)")
 		}
 		if data := line(eventData(e), docEventBytes); data != "" {
-			b.WriteString("  " + data)
+			list.WriteString("  " + data)
 		}
-		b.WriteByte('\n')
+		list.WriteByte('\n')
 	}
-	fence := fenceFor(b.String())
-	d.w.printf("\n%s\n%s%s\n\n</details>\n", fence, b.String(), fence)
+	fence := fenceFor(list.String())
+	d.w.printf("\n%s\n%s%s\n\n</details>\n", fence, list.String(), fence)
 }

@@ -218,7 +218,3 @@ func codeSpan(s string) string {
 	}
 	return "`" + s + "`"
 }
-
-func escapeHTML(s string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
-}

@@ -48,16 +48,8 @@ type trainingWriter struct {
 
 func writeTraining(ctx context.Context, w *output, src Source) error {
 	t := &trainingWriter{w: w, src: src, todo: src.selected()}
-	for e, err := range src.Entries {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = t.add(e)
-		}
-		if err != nil {
-			return err
-		}
+	if err := src.each(ctx, t.add); err != nil {
+		return err
 	}
 	return t.upTo(0)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/importer/record"
 	"tape/internal/jsonl"
 )
 
@@ -200,7 +201,7 @@ func TestDamage(t *testing.T) {
 		"too deep":         {strings.Repeat("[", 100_000), 0, 1, strings.Repeat("[", 100_000)},
 		"NUL bytes":        {"\x00\x00" + good, 1, 1, "\x00\x00" + good},
 		"blank":            {" \t", 0, 0, ""},
-		"byte order mark":  {byteOrderMark + good, 1, 0, ""},
+		"byte order mark":  {record.ByteOrderMark + good, 1, 0, ""},
 		"carriage return":  {good + "\r", 1, 0, ""},
 		"lone surrogate":   {userLn("u1", "", `"\ud800 \udc00"`), 1, 0, ""},
 		"inner of a relay": {`{"type":"progress","data":{"message":{"type":"user","message":{"role":"user","content":"x"},"uuid":"i","timestamp":"2026-01-01T00:00:00Z"}`, 0, 1, ""},
@@ -208,7 +209,7 @@ func TestDamage(t *testing.T) {
 		items, stats := read(t, ClaudeCode, "x.jsonl", lines(c.line), tapeSeen{})
 		messages, raw := 0, ""
 		for _, it := range items {
-			if it.Entry.Kind == kindMessage {
+			if it.Entry.Kind == record.KindMessage {
 				messages++
 			} else {
 				raw = jsonl.GetString(it.Entry.Payload, "data", "raw")
@@ -239,7 +240,7 @@ func TestTooLarge(t *testing.T) {
 	var kinds []string
 	for _, it := range items {
 		kind := it.Entry.Kind
-		if kind == kindEvent {
+		if kind == record.KindEvent {
 			kind = jsonl.GetString(it.Entry.Payload, "name")
 		}
 		kinds = append(kinds, kind)
@@ -264,32 +265,6 @@ func TestDeepRecord(t *testing.T) {
 			ln("s1", "u1", `"type":"system","subtype":"x","v":`+deep),
 			ln("u2", "s1", `"type":"user","odd":`+deep+`,"message":{"role":"user","content":"c"}`),
 		), tapeSeen{})
-	}
-}
-
-func TestDates(t *testing.T) {
-	for raw, want := range map[string]string{
-		`"2026-11-20T09:30:00.123456Z"`:      "2026-11-20T09:30:00.123456+00:00",
-		`"2026-11-20T09:30:00Z"`:             "2026-11-20T09:30:00.000000+00:00",
-		`"2026-11-20T09:30:00.1234567Z"`:     "2026-11-20T09:30:00.123456+00:00",
-		`"2026-11-30T09:30:00.1Z"`:           "2026-11-30T09:30:00.100000+00:00",
-		`"2026-11-20T10:30:00.123+01:00"`:    "2026-11-20T09:30:00.123000+00:00",
-		`"2026-11-20T09:30:00.123456+00:00"`: "2026-11-20T09:30:00.123456+00:00",
-		`1767225600`:                         "2026-01-01T00:00:00.000000+00:00",
-		`1767225600.25`:                      "2026-01-01T00:00:00.250000+00:00",
-		`1767225600250`:                      "2026-01-01T00:00:00.250000+00:00",
-		`"2026-02-30T09:30:00Z"`:             "",
-		`"2026-13-01T09:30:00Z"`:             "",
-		`"soon"`:                             "",
-		`null`:                               "",
-		`""`:                                 "",
-		`{}`:                                 "",
-		`-5`:                                 "",
-		`1e99`:                               "",
-	} {
-		if got := normalDate([]byte(raw)); got != want {
-			t.Errorf("%s: %q, want %q", raw, got, want)
-		}
 	}
 }
 

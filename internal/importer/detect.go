@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 
+	"tape/internal/importer/bub"
+	"tape/internal/importer/record"
 	"tape/internal/jsonl"
 )
 
@@ -13,7 +15,7 @@ const detectLines = 16
 // Detect tells the format of a file from its beginning; some 64 KiB of it are
 // plenty. The name decides only where the content could be either.
 func Detect(name string, head []byte) (format string, ok bool) {
-	head = bytes.TrimPrefix(head, []byte(byteOrderMark))
+	head = bytes.TrimPrefix(head, []byte(record.ByteOrderMark))
 	head = bytes.TrimLeft(head, " \t\r\n\x00")
 	if len(head) == 0 {
 		return "", false
@@ -46,7 +48,7 @@ func detectRecord(raw []byte) string {
 	for name, v := range jsonl.Fields(raw) {
 		has[name] = v
 	}
-	str := func(name string) string { return text(has[name]) }
+	str := func(name string) string { return record.Text(has[name]) }
 	switch {
 	case has["kind"] != nil && jsonl.IsObject(has["payload"]) && has["id"] != nil:
 		return Bub
@@ -101,8 +103,7 @@ func detectText(name string, head []byte) string {
 
 // hinted is the format that a file's name suggests, or "".
 func hinted(name string) string {
-	s := Source{Name: name}
-	stem := s.stem()
+	stem := Source{Name: name}.Stem()
 	dir := strings.ReplaceAll(name, `\`, "/")
 	switch {
 	case strings.HasPrefix(stem, "rollout-") || strings.Contains(dir, "/.codex/"):
@@ -112,7 +113,7 @@ func hinted(name string) string {
 	case strings.Contains(dir, "/.gemini/"):
 		return Gemini
 	}
-	if hash, _, ok := strings.Cut(stem, "__"); ok && isHex(hash) {
+	if hash, _, ok := strings.Cut(stem, "__"); ok && bub.IsHash(hash) {
 		return Bub
 	}
 	return ""

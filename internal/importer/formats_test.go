@@ -4,6 +4,9 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"tape/internal/importer/bub"
+	"tape/internal/importer/record"
 )
 
 var codexSample = []string{
@@ -167,7 +170,7 @@ func TestOpenAI(t *testing.T) {
 	body := strings.Join(openAISample, ",")
 	for name, b := range map[string]string{
 		"lines": string(lines(openAISample...)), "array": "[" + body + "]", "pretty": "[\n" + strings.ReplaceAll(body, ",{", ",\n  {") + "\n]\n",
-		"object": `{"messages":[` + body + `]}`, "marked": byteOrderMark + "[" + body + "]",
+		"object": `{"messages":[` + body + `]}`, "marked": record.ByteOrderMark + "[" + body + "]",
 	} {
 		items, stats := read(t, OpenAI, name, []byte(b), tapeSeen{})
 		if stats.Damaged != 0 || stats.Records != len(openAISample) {
@@ -194,7 +197,7 @@ func TestBub(t *testing.T) {
 	if len(items) != len(bubSample) {
 		t.Fatalf("%d items", len(items))
 	}
-	var keys BubKeys
+	var keys bub.Keys
 	for i, it := range items {
 		if string(it.Line) != bubSample[i] {
 			t.Errorf("line %d: %s", i+1, it.Line)

@@ -8,13 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/importer/bub"
+	"tape/internal/importer/record"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
 
 // intake writes the items of one file to a tape, in one change.
 type intake struct {
-	ctx   context.Context
 	store *repo.Store
 	info  Info
 	res   *Result
@@ -27,7 +28,7 @@ type intake struct {
 	held  int                   // bytes of their entries
 	limit int                   // for that
 
-	err      error // what is there could not be read: nothing may be added
+	err      error // the first
 	anySeen  bool  // a record was left out because the tape has it
 	repeated int   // items that were left out here
 }
@@ -43,9 +44,36 @@ type openFork struct {
 // result is there, and goes on as another.
 const maxForks = 16 << 20 // bytes
 
-func newIntake(ctx context.Context, store *repo.Store, info Info, o Options, res *Result) *intake {
-	return &intake{ctx: ctx, store: store, info: info, res: res, alone: o.NoSubagents, limit: maxForks,
+func newIntake(store *repo.Store, info Info, o Options, res *Result) *intake {
+	return &intake{store: store, info: info, res: res, alone: o.NoSubagents, limit: maxForks,
 		have: map[[16]byte]struct{}{}, asked: map[string]string{}}
+}
+
+// read brings in what is new of a source.
+func (in *intake) read(ctx context.Context, src Source) (stats Stats, err error) {
+	if in.open(ctx); in.err == nil {
+		stats, err = Read(ctx, in.info.Format, src,
+			func(sub, key string) bool { return in.seen(ctx, sub, key) },
+			func(item Item) error { return in.add(ctx, item) })
+	}
+	return stats, in.finish(err)
+}
+
+// open begins the change of a tape that exists.
+func (in *intake) open(ctx context.Context) {
+	tape, err := in.store.Tape(ctx, in.res.Tape)
+	if err == nil {
+		in.begin(ctx, tape)
+	} else if !errors.Is(err, repo.ErrNotFound) {
+		in.fail(err)
+	}
+}
+
+// fail keeps the first error, after which nothing is added.
+func (in *intake) fail(err error) {
+	if in.err == nil {
+		in.err = err
+	}
 }
 
 func keyHash(key string) [16]byte {
@@ -53,33 +81,20 @@ func keyHash(key string) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// open begins the change of a tape that exists.
-func (in *intake) open() error {
-	tape, err := in.store.Tape(in.ctx, in.res.Tape)
-	if errors.Is(err, repo.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return in.begin(tape)
-}
-
 // begin takes the tape's lock before it looks at what the tape has, so that of two
 // imports of the same file one waits for the other.
-func (in *intake) begin(tape *repo.Tape) error {
-	tx, err := tape.Begin(in.ctx)
-	if err != nil {
-		return err
+func (in *intake) begin(ctx context.Context, tape *repo.Tape) {
+	var err error
+	if in.tx, err = tape.Begin(ctx); err == nil {
+		err = in.learn(ctx, tape)
 	}
-	in.tx = tx
-	return in.learn(tape)
+	in.fail(err)
 }
 
 // learn collects the keys of the entries that a tape has.
-func (in *intake) learn(tape *repo.Tape) error {
-	var bub BubKeys
-	for e, err := range tape.Entries(in.ctx, repo.Query{}) {
+func (in *intake) learn(ctx context.Context, tape *repo.Tape) error {
+	var keys bub.Keys
+	for e, err := range tape.Entries(ctx, repo.Query{}) {
 		if err != nil {
 			return err
 		}
@@ -91,22 +106,19 @@ func (in *intake) learn(tape *repo.Tape) error {
 			if err != nil {
 				return err
 			}
-			in.have[keyHash(bub.Next(d))] = struct{}{}
+			in.have[keyHash(keys.Next(d))] = struct{}{}
 		}
 	}
 	return nil
 }
 
 // seen looks a key up among those of the tape's entries.
-func (in *intake) seen(sub, key string) bool {
+func (in *intake) seen(ctx context.Context, sub, key string) bool {
 	if sub != "" {
 		if in.alone {
 			return true
 		}
-		if _, err := in.forkName(sub); err != nil {
-			in.err = err // add meets it and returns it
-			return false
-		}
+		in.forkName(ctx, sub)
 	}
 	_, ok := in.have[keyHash(key)]
 	in.anySeen = in.anySeen || ok
@@ -116,169 +128,131 @@ func (in *intake) seen(sub, key string) bool {
 // forkName is what the fork of a subagent is called. Where there is a tape of that name,
 // the subagent's own file was imported: what that told is not told again, and the fork
 // gets another name.
-func (in *intake) forkName(sub string) (string, error) {
+func (in *intake) forkName(ctx context.Context, sub string) string {
 	if name, ok := in.asked[sub]; ok || in.err != nil {
-		return name, in.err
+		return name
 	}
-	var err error
-	name := freeName(sub, func(name string) bool {
+	name := record.FreeName(sub, func(name string) bool {
 		for _, other := range in.asked {
 			if other == name {
 				return true
 			}
 		}
-		var tape *repo.Tape
-		if tape, err = in.store.Tape(in.ctx, in.res.Tape+"/"+name); err == nil && !tape.IsFork() {
-			err = in.learn(tape)
+		tape, err := in.store.Tape(ctx, in.res.Tape+"/"+name)
+		if err == nil && !tape.IsFork() {
+			err = in.learn(ctx, tape)
 		}
-		taken := err == nil
-		if errors.Is(err, repo.ErrNotFound) {
-			err = nil
+		if !errors.Is(err, repo.ErrNotFound) {
+			in.fail(err)
 		}
-		return taken
+		return err == nil
 	})
-	if err == nil {
-		in.asked[sub] = name
-	}
-	return name, err
+	in.asked[sub] = name
+	return name
 }
 
 // add writes one item.
-func (in *intake) add(item Item) error {
+func (in *intake) add(ctx context.Context, item Item) error {
+	opens := in.tx == nil && in.err == nil && in.create(ctx, item)
+	switch {
+	case opens || in.err != nil:
+	case isOpening(item) && in.res.Imported == 0 && !in.anySeen && in.repeated == 0:
+		// It is at the head of the file. The tape has one of its own, so this one
+		// stays out, and a whole tape keeps its ids.
+		in.repeated++
+		return nil
+	default:
+		in.write(ctx, item)
+	}
 	if in.err != nil {
 		return in.err
 	}
-	if in.tx == nil {
-		opened, err := in.create(item)
-		if err != nil {
-			return err
-		}
-		if opened {
-			in.count(item)
-			return nil
-		}
-	}
-	if item.Entry.Kind == kindAnchor && in.repeatsFirst(item) {
-		in.repeated++
-		return nil
-	}
-	if err := in.write(item); err != nil {
-		return err
-	}
 	in.count(item)
 	for _, sub := range item.Begins {
-		if _, err := in.fork(sub); err != nil {
-			return err
-		}
+		in.fork(ctx, sub)
 	}
 	for _, sub := range item.Ends {
-		if err := in.merge(func(f *openFork) bool { return f.sub == sub }); err != nil {
-			return err
-		}
+		in.merge(func(f *openFork) bool { return f.sub == sub })
 	}
-	return nil
+	return in.err
 }
 
-func (in *intake) write(item Item) error {
-	if item.Entry.Kind == kindAnchor {
+func (in *intake) write(ctx context.Context, item Item) {
+	if item.Entry.Kind == record.KindAnchor {
 		a, err := anchorOf(item)
-		if err != nil {
-			return err
+		if err == nil {
+			_, err = in.tx.Handoff(a)
 		}
-		_, err = in.tx.Handoff(a)
-		return err
+		in.fail(err)
+		return
 	}
 	d := repo.Draft{Kind: item.Entry.Kind, Payload: item.Entry.Payload, Meta: item.Entry.Meta, Date: item.Entry.Date}
-	if item.Line != nil {
-		line := item.Line
+	if line := item.Line; line != nil {
 		if in.store.Redacts(line) {
 			// It will not say any more what it was: its key has to be in its meta.
 			keyed := item.Entry
-			keyed.Meta = withKeys(keyed.Meta, in.info.Format, item.Keys)
+			keyed.Meta = record.WithKeys(keyed.Meta, in.info.Format, item.Keys)
 			line = jsonl.AppendLine(nil, 1, keyed)
 		}
 		var err error
-		if d, err = repo.StoredLine(line); err != nil {
-			return err
-		}
+		d, err = repo.StoredLine(line)
+		in.fail(err)
+	}
+	if in.err != nil {
+		return
 	}
 	if item.Fork == "" {
 		_, err := in.tx.Append(d)
-		return err
+		in.fail(err)
+	} else if f := in.fork(ctx, item.Fork); f != nil {
+		in.fail(f.fork.Append(d))
+		size := len(d.Payload) + len(d.Meta)
+		f.held += size
+		in.held += size
 	}
-	f, err := in.fork(item.Fork)
-	if err != nil {
-		return err
+	if in.held > in.limit {
+		largest := slices.MaxFunc(in.forks, func(a, b *openFork) int { return a.held - b.held })
+		in.merge(func(f *openFork) bool { return f == largest })
 	}
-	if err := f.fork.Append(d); err != nil {
-		return err
-	}
-	size := len(d.Payload) + len(d.Meta)
-	f.held += size
-	in.held += size
-	if in.held <= in.limit {
-		return nil
-	}
-	largest := slices.MaxFunc(in.forks, func(a, b *openFork) int { return a.held - b.held })
-	return in.merge(func(f *openFork) bool { return f == largest })
 }
 
-// withKeys adds the keys of a record to a meta that says nothing of a source.
-func withKeys(meta []byte, format string, keys []string) []byte {
-	if jsonl.Get(meta, "source") != nil {
-		return meta
-	}
-	src := newObject(96)
-	src.str("format", format)
-	src.strs("ids", keys)
-	o := &object{b: []byte{'{'}}
-	if len(meta) > len("{}") {
-		o.b = slices.Clone(meta[:len(meta)-1])
-	}
-	o.raw("source", src.done())
-	return o.done()
-}
-
-// fork returns the open fork of a subagent, and begins it if there is none.
-func (in *intake) fork(sub string) (*openFork, error) {
+// fork returns the open fork of a subagent, and begins it if there is none. It returns
+// nil after an error.
+func (in *intake) fork(ctx context.Context, sub string) *openFork {
 	for _, f := range in.forks {
 		if f.sub == sub {
-			return f, nil
+			return f
 		}
 	}
-	name, err := in.forkName(sub)
-	if err != nil {
-		return nil, err
+	name := in.forkName(ctx, sub)
+	if in.err != nil {
+		return nil
 	}
 	fork, err := in.tx.Fork(name)
 	if err != nil {
-		return nil, err
+		in.fail(err)
+		return nil
 	}
 	f := &openFork{sub: sub, fork: fork}
 	in.forks = append(in.forks, f)
-	return f, nil
+	return f
 }
 
 // merge merges some of the open forks.
-func (in *intake) merge(which func(*openFork) bool) error {
-	var left []*openFork
-	for _, f := range in.forks {
-		if !which(f) {
-			left = append(left, f)
-			continue
+func (in *intake) merge(which func(*openFork) bool) {
+	in.forks = slices.DeleteFunc(in.forks, func(f *openFork) bool {
+		if in.err != nil || !which(f) {
+			return false
 		}
-		if err := f.fork.Merge(); err != nil {
-			return err
-		}
+		in.fail(f.fork.Merge())
 		in.held -= f.held
-	}
-	in.forks = left
-	return nil
+		return true
+	})
 }
 
 func (in *intake) count(item Item) {
 	in.res.Imported++
-	if item.Entry.Kind == kindAnchor {
+	if item.Entry.Kind == record.KindAnchor {
 		in.res.Anchors++
 	}
 	if item.Fork == "" {
@@ -289,40 +263,37 @@ func (in *intake) count(item Item) {
 	}
 }
 
-// repeatsFirst reports whether an anchor is the opening one at the head of a file.
-// The tape has one of its own, so this one stays out, and a whole tape keeps its ids.
-func (in *intake) repeatsFirst(item Item) bool {
-	return in.res.Imported == 0 && !in.anySeen && in.repeated == 0 &&
-		jsonl.GetString(item.Entry.Payload, "name") == repo.FirstAnchor
+// isOpening reports whether an item is the anchor that a tape begins with.
+func isOpening(item Item) bool {
+	return item.Entry.Kind == record.KindAnchor && jsonl.GetString(item.Entry.Payload, "name") == repo.FirstAnchor
 }
 
 // create makes the tape, and reports whether its first item is its opening anchor.
-func (in *intake) create(item Item) (opened bool, err error) {
+func (in *intake) create(ctx context.Context, item Item) (opens bool) {
 	first := repo.Anchor{Name: repo.FirstAnchor, Date: in.info.Started, State: in.openingState()}
-	if jsonl.GetString(item.Entry.Payload, "name") == repo.FirstAnchor && item.Entry.Kind == kindAnchor {
+	if opens = isOpening(item); opens {
+		var err error
 		if first, err = anchorOf(item); err != nil {
-			return false, err
+			in.fail(err)
+			return false
 		}
-		opened = true
 	}
-	tape, err := in.store.CreateTapeFrom(in.ctx, in.res.Tape, first)
+	tape, err := in.store.CreateTapeFrom(ctx, in.res.Tape, first)
 	if errors.Is(err, repo.ErrConflict) {
 		// Another import created it in this moment; what it holds is known once its
 		// lock is free.
-		opened = false
-		tape, err = in.store.Tape(in.ctx, in.res.Tape)
+		opens = false
+		tape, err = in.store.Tape(ctx, in.res.Tape)
 	}
 	if err != nil {
-		return false, err
+		in.fail(err)
+		return false
 	}
 	known := len(in.have)
-	if err := in.begin(tape); err != nil {
-		return false, err
+	if in.begin(ctx, tape); len(in.have) > known && !opens {
+		in.fail(errRaced)
 	}
-	if len(in.have) > known && !opened {
-		return false, errRaced
-	}
-	return opened, nil
+	return opens
 }
 
 // errRaced ends an import that another one of the same file overtook after this one
@@ -330,14 +301,13 @@ func (in *intake) create(item Item) (opened bool, err error) {
 var errRaced = errors.New("another import of the same session came first; run it again")
 
 func (in *intake) openingState() json.RawMessage {
-	state := []byte(`{"owner":"human"`)
+	o := record.NewObject(len(in.info.State) + 64)
 	if agent := in.info.Agent; agent != "" {
-		state = jsonl.AppendString([]byte(`{"owner":"agent","parent":`), strings.TrimSuffix(in.res.Tape, "/"+agent))
+		o.Str("owner", "agent").Str("parent", strings.TrimSuffix(in.res.Tape, "/"+agent))
+	} else {
+		o.Str("owner", "human")
 	}
-	if jsonl.IsObject(in.info.State) && len(in.info.State) > len("{}") {
-		return slices.Concat(state, []byte(","), in.info.State[1:])
-	}
-	return append(state, '}')
+	return o.All(in.info.State).Done()
 }
 
 func anchorOf(item Item) (repo.Anchor, error) {
@@ -350,20 +320,18 @@ func anchorOf(item Item) (repo.Anchor, error) {
 
 // finish merges what is still open and commits, or takes everything back because of cause.
 func (in *intake) finish(cause error) error {
-	if cause == nil {
-		cause = in.err
+	if cause != nil {
+		in.err = cause
 	}
 	if in.tx == nil {
-		return cause
+		return in.err
 	}
-	if cause == nil {
-		cause = in.merge(func(*openFork) bool { return true })
+	in.merge(func(*openFork) bool { return true })
+	if in.err == nil {
+		in.fail(in.tx.Checkpoint())
 	}
-	if cause == nil {
-		cause = in.tx.Checkpoint()
-	}
-	if cause != nil {
-		return errors.Join(cause, in.tx.Rollback())
+	if in.err != nil {
+		return errors.Join(in.err, in.tx.Rollback())
 	}
 	_, err := in.tx.Commit()
 	return err

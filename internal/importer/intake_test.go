@@ -313,13 +313,9 @@ func importWith(t *testing.T, s *repo.Store, path string, change func(*intake)) 
 	}
 	defer closer.Close()
 	res := &Result{Tape: "s-1"}
-	in := newIntake(t.Context(), s, Info{Format: ClaudeCode}, Options{}, res)
+	in := newIntake(s, Info{Format: ClaudeCode}, Options{}, res)
 	change(in)
-	if err := in.open(); err != nil {
-		t.Fatal(err)
-	}
-	_, err = Read(t.Context(), ClaudeCode, src, in.seen, in.add)
-	if err := in.finish(err); err != nil {
+	if _, err := in.read(t.Context(), src); err != nil {
 		t.Fatal(err)
 	}
 	return res
@@ -338,16 +334,16 @@ func TestImportBrokenOff(t *testing.T) {
 	}
 	defer closer.Close()
 	res := &Result{Tape: "s-1"}
-	in := newIntake(ctx, s, Info{Format: ClaudeCode}, Options{}, res)
-	if err := in.open(); err != nil {
-		t.Fatal(err)
+	in := newIntake(s, Info{Format: ClaudeCode}, Options{}, res)
+	if in.open(ctx); in.err != nil {
+		t.Fatal(in.err)
 	}
-	_, err = Read(ctx, ClaudeCode, src, in.seen, func(it Item) error {
+	_, err = Read(ctx, ClaudeCode, src, func(sub, key string) bool { return in.seen(ctx, sub, key) }, func(it Item) error {
 		if it.Ends != nil { // one subagent is merged, the other still open
 			it.Ends = it.Ends[:1]
 			defer cancel()
 		}
-		return in.add(it)
+		return in.add(ctx, it)
 	})
 	if err := in.finish(err); !errors.Is(err, context.Canceled) || len(res.Subagents) != 2 {
 		t.Fatalf("%+v, %v", res, err)

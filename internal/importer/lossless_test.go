@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"tape/internal/importer/record"
 )
 
 // said is what the checker, which shares no code with the importer, expects to
@@ -69,11 +71,11 @@ func TestClaudeLosesNothing(t *testing.T) {
 			for _, it := range items {
 				place := it.Entry.Kind
 				payload := decode(t, it.Entry.Payload).(map[string]any)
-				if place == kindEvent {
+				if place == record.KindEvent {
 					place += payload["name"].(string)
 				}
-				if place == kindAnchor {
-					place = kindMessage // a summary is a message in the source
+				if place == record.KindAnchor {
+					place = record.KindMessage // a summary is a message in the source
 				}
 				if have[place] == nil {
 					have[place] = map[string]int{}
@@ -91,15 +93,15 @@ func TestClaudeLosesNothing(t *testing.T) {
 					}
 				}
 			}
-			check("result", kindToolResult, want.results)
-			check("thought", kindEvent+eventThinking, want.thoughts)
+			check("result", record.KindToolResult, want.results)
+			check("thought", record.KindEvent+record.EventThinking, want.thoughts)
 			for _, s := range want.calls {
-				if have[kindToolCall][s] == 0 {
+				if have[record.KindToolCall][s] == 0 {
 					t.Errorf("input %.80q is missing", s)
 				}
 			}
 			texts := map[string]bool{}
-			for s := range have[kindMessage] {
+			for s := range have[record.KindMessage] {
 				texts[s] = true
 			}
 			for _, s := range want.text {
@@ -129,7 +131,7 @@ func TestDetailTellsTheRest(t *testing.T) {
 		results := map[string]bool{}
 		for _, it := range items {
 			leaves(decode(t, it.Entry.Payload), func(s string) { all[s] = true })
-			if it.Entry.Kind == kindToolResult {
+			if it.Entry.Kind == record.KindToolResult {
 				leaves(decode(t, it.Entry.Payload), func(s string) { results[s] = true })
 			}
 		}
@@ -154,7 +156,7 @@ func TestDetailTellsTheRest(t *testing.T) {
 			})
 		}
 		for _, it := range items {
-			if it.Entry.Kind != kindEvent || !strings.Contains(string(it.Entry.Payload[:30]), eventToolDetail) {
+			if it.Entry.Kind != record.KindEvent || !strings.Contains(string(it.Entry.Payload[:30]), "tool.detail") {
 				continue
 			}
 			leaves(decode(t, it.Entry.Payload), func(s string) {

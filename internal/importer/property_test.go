@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/importer/record"
 	"tape/internal/testkit"
 )
 
@@ -96,11 +97,11 @@ func checkOrder(t *testing.T, items []Item) {
 	called := map[string]bool{}
 	for _, it := range items {
 		switch it.Entry.Kind {
-		case kindToolCall:
+		case record.KindToolCall:
 			for _, c := range decode(t, it.Entry.Payload).(map[string]any)["calls"].([]any) {
 				called[c.(map[string]any)["id"].(string)] = true
 			}
-		case kindToolResult:
+		case record.KindToolResult:
 			for _, id := range decode(t, it.Entry.Meta).(map[string]any)["call_ids"].([]any) {
 				if !called[id.(string)] {
 					t.Errorf("result of %s before its call", id)

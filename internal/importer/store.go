@@ -127,14 +127,10 @@ func hasFork(ctx context.Context, store *repo.Store, name, fork string) (bool, e
 
 func readInto(ctx context.Context, store *repo.Store, src Source, info Info, o Options, res *Result) error {
 	*res = Result{File: res.File, Format: res.Format, Tape: res.Tape}
-	in := newIntake(ctx, store, info, o, res)
-	err := in.open()
-	if err == nil {
-		var stats Stats
-		stats, err = Read(ctx, res.Format, src, in.seen, in.add)
-		res.Skipped, res.Damaged, res.Problems = stats.Skipped+in.repeated, stats.Damaged, stats.Problems
-	}
-	if err := in.finish(err); err != nil {
+	in := newIntake(store, info, o, res)
+	stats, err := in.read(ctx, src)
+	res.Skipped, res.Damaged, res.Problems = stats.Skipped+in.repeated, stats.Damaged, stats.Problems
+	if err != nil {
 		return fmt.Errorf("import %s into tape %q: %w", res.File, res.Tape, err)
 	}
 	return nil
@@ -154,33 +150,32 @@ func OpenSource(name string, stdin io.Reader) (Source, io.Closer, error) {
 		if err != nil {
 			return Source{}, nil, err
 		}
-		return sized(name, f)
+		return sized(name, f, f)
 	}
 	f, err := os.CreateTemp("", "tape-import-*")
 	if err != nil {
 		return Source{}, nil, err
 	}
+	var closer io.Closer = &removing{f}
 	// Where an open file can be removed, nothing is left behind by a crash.
-	removed := os.Remove(f.Name()) == nil
+	if os.Remove(f.Name()) == nil {
+		closer = f
+	}
 	if _, err := io.Copy(f, stdin); err != nil {
-		return Source{}, nil, errors.Join(fmt.Errorf("read standard input: %w", err), f.Close())
+		return Source{}, nil, errors.Join(fmt.Errorf("read standard input: %w", err), closer.Close())
 	}
-	src, closer, err := sized(name, f)
-	if err == nil && !removed {
-		closer = &removing{f}
-	}
-	return src, closer, err
+	return sized(name, f, closer)
 }
 
-func sized(name string, f *os.File) (Source, io.Closer, error) {
+func sized(name string, f *os.File, closer io.Closer) (Source, io.Closer, error) {
 	st, err := f.Stat()
 	if err == nil && st.IsDir() {
 		err = fmt.Errorf("%s is a folder", name)
 	}
 	if err != nil {
-		return Source{}, nil, errors.Join(err, f.Close())
+		return Source{}, nil, errors.Join(err, closer.Close())
 	}
-	return Source{Name: name, R: f, Size: st.Size()}, f, nil
+	return Source{Name: name, R: f, Size: st.Size()}, closer, nil
 }
 
 // removing removes a temporary file after closing it.

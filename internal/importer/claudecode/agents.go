@@ -1,10 +1,10 @@
-package importer
+package claudecode
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 
+	"tape/internal/importer/record"
 	"tape/internal/jsonl"
 )
 
@@ -21,16 +21,12 @@ type agents struct {
 	rooted map[uint16]bool   // those that are known by the line they start with only
 }
 
-func newAgents() agents {
-	return agents{tapes: []string{""}, tapeNo: map[string]uint16{"": 0}, taken: map[string]bool{}, spoke: map[uint16]bool{}, rooted: map[uint16]bool{}}
-}
-
 // agentName names a subagent by its id. A slash would name another tape.
 func agentName(id string) string { return "agent-" + strings.ReplaceAll(id, "/", "_") }
 
 // tape returns the number of a subagent's tape, which is called name unless another has
 // that name.
-func (c *claudeScan) tape(identity, name string) uint16 {
+func (c *scan) tape(identity, name string) uint16 {
 	if n, ok := c.tapeNo[identity]; ok {
 		return n
 	}
@@ -39,34 +35,25 @@ func (c *claudeScan) tape(identity, name string) uint16 {
 		return uint16(len(c.tapes) - 1)
 	}
 	n := uint16(len(c.tapes))
-	name = freeName(name, func(name string) bool { return c.taken[name] })
+	name = record.FreeName(name, func(name string) bool { return c.taken[name] })
 	c.tapes, c.taken[name], c.tapeNo[identity] = append(c.tapes, name), true, n
 	// Another tape starts from the environment of the session.
 	c.env = append(c.env, c.env[0])
 	return n
 }
 
-// freeName adds a number to a name that is taken.
-func freeName(name string, taken func(string) bool) string {
-	free := name
-	for n := 2; taken(free); n++ {
-		free = fmt.Sprintf("%s.%d", name, n)
-	}
-	return free
-}
-
-func (c *claudeScan) agentTape(id string) uint16 { return c.tape("agent-"+id, agentName(id)) }
+func (c *scan) agentTape(id string) uint16 { return c.tape("agent-"+id, agentName(id)) }
 
 // sideTape finds the tape of a subagent's line: by the agent's id, or by the
 // line that the side chain starts with.
-func (c *claudeScan) sideTape(r *rec, l *claudeLine) uint16 {
-	if id := text(l.agent); id != "" {
+func (c *scan) sideTape(r *rec, l *line) uint16 {
+	if id := record.Text(l.agent); id != "" {
 		return c.agentTape(id)
 	}
 	if p, ok := c.byID[r.parent]; ok && r.parent != 0 && int(p) < len(c.recs) && c.recs[p].is(flagSide) {
 		return c.recs[p].tape
 	}
-	root := text(l.uuid)
+	root := record.Text(l.uuid)
 	tape := c.tape("line "+root, agentName(strings.ToValidUTF8(root[:min(len(root), 8)], "_")))
 	c.rooted[tape] = true
 	c.promptedBy(l, tape)
@@ -85,10 +72,6 @@ type launch struct {
 	last    int32 // record; -1 for none
 	passed  bool  // no more records of it are to come
 	ongoing bool  // the call's result came at once, before there was anything to show
-}
-
-func newLaunches() launches {
-	return launches{byCall: map[string][]*launch{}, last: map[int32]*launch{}, prompts: map[uint64][]string{}}
 }
 
 func (ls *launches) launch(call string, tape uint16) *launch {
@@ -121,21 +104,21 @@ func (ls *launches) passed(i int32) {
 
 // noteLaunch looks whether a line tells which call started a subagent: the call itself,
 // or its result.
-func (c *claudeScan) noteLaunch(r *rec, l *claudeLine) {
+func (c *scan) noteLaunch(r *rec, l *line) {
 	switch {
 	case r.is(flagDuplicate):
-	case r.kind == claudeUser && jsonl.IsObject(l.toolUseResult) && bytes.Contains(l.toolUseResult, []byte(`"agentId"`)):
-		agent := text(first(l.toolUseResult, "agentId"))
+	case r.kind == kindUser && jsonl.IsObject(l.toolUseResult) && bytes.Contains(l.toolUseResult, []byte(`"agentId"`)):
+		agent := record.Text(first(l.toolUseResult, "agentId"))
 		for block := range jsonl.Elements(first(l.message, "content")) {
-			if call := text(first(block, "tool_use_id")); agent != "" && call != "" {
-				status := text(first(l.toolUseResult, "status"))
+			if call := record.Text(first(block, "tool_use_id")); agent != "" && call != "" {
+				status := record.Text(first(l.toolUseResult, "status"))
 				c.launch(call, c.agentTape(agent)).ongoing = status == "async_launched"
 				return // the detail is that of the first result
 			}
 		}
-	case r.kind == claudeAssistant && bytes.Contains(l.message, []byte(`"subagent_type"`)):
+	case r.kind == kindAssistant && bytes.Contains(l.message, []byte(`"subagent_type"`)):
 		for block := range jsonl.Elements(first(l.message, "content")) {
-			prompt, call := jsonl.Get(block, "input", "prompt"), text(first(block, "id"))
+			prompt, call := jsonl.Get(block, "input", "prompt"), record.Text(first(block, "id"))
 			if prompt != nil && call != "" {
 				h := c.hash(prompt)
 				c.prompts[h] = append(c.prompts[h], call)
@@ -146,7 +129,7 @@ func (c *claudeScan) noteLaunch(r *rec, l *claudeLine) {
 
 // promptedBy finds the call of a side chain that names no agent: it begins with what the
 // call asks for.
-func (c *claudeScan) promptedBy(l *claudeLine, tape uint16) {
+func (c *scan) promptedBy(l *line, tape uint16) {
 	prompt := plainContent(first(l.message, "content"))
 	if prompt == nil {
 		return
@@ -159,7 +142,7 @@ func (c *claudeScan) promptedBy(l *claudeLine, tape uint16) {
 }
 
 // started names the subagents that a call starts.
-func (c *claude) started(call string) []string {
+func (c *scan) started(call string) []string {
 	var names []string
 	for _, l := range c.byCall[call] {
 		if c.spoke[l.tape] {
@@ -171,13 +154,10 @@ func (c *claude) started(call string) []string {
 
 // ended names the subagents whose result is among those of some calls. One that says
 // something later is not through: it runs in the background.
-func (c *claude) ended(calls []pending) []string {
+func (c *scan) ended(calls []string) []string {
 	var names []string
-	for i := range calls {
-		if calls[i].content == nil && !calls[i].done {
-			continue
-		}
-		for _, l := range c.byCall[calls[i].id] {
+	for _, call := range calls {
+		for _, l := range c.byCall[call] {
 			if l.passed && !l.ongoing {
 				names = append(names, c.tapes[l.tape])
 			}

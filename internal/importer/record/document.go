@@ -1,4 +1,4 @@
-package importer
+package record
 
 import (
 	"bufio"
@@ -23,6 +23,7 @@ var (
 	errLongValue = errors.New("larger than an entry may be")
 	errCutOff    = errors.New("the file ends inside of it")
 	errNoJSON    = errors.New("not JSON")
+	errBehind    = errors.New("text behind the end of the document")
 )
 
 func newDocument(src Source) *document {
@@ -58,7 +59,7 @@ func (d *document) peek() (byte, error) {
 	}
 }
 
-func isMark(c byte) bool { return bytes.IndexByte([]byte(byteOrderMark), c) >= 0 }
+func isMark(c byte) bool { return bytes.IndexByte([]byte(ByteOrderMark), c) >= 0 }
 
 // take takes the next byte if it is c.
 func (d *document) take(c byte) bool {
@@ -71,12 +72,12 @@ func (d *document) take(c byte) bool {
 }
 
 // value reads one value. The bytes are valid until the next call.
-func (d *document) value() (raw []byte, at span, err error) {
+func (d *document) value() (raw []byte, at Span, err error) {
 	c, err := d.peek()
 	if err != nil {
-		return nil, span{off: d.off, line: d.line}, errCutOff
+		return nil, Span{Off: d.off, Line: d.line}, errCutOff
 	}
-	at = span{off: d.off, line: d.line}
+	at = Span{Off: d.off, Line: d.line}
 	d.buf = d.buf[:0]
 	depth, quoted, long := 0, false, false
 	scalar := c != '{' && c != '[' && c != '"'
@@ -89,7 +90,7 @@ func (d *document) value() (raw []byte, at span, err error) {
 		}
 		c, err := d.next()
 		if err != nil {
-			at.size = d.off - at.off
+			at.Size = d.off - at.Off
 			return nil, at, errCutOff
 		}
 		d.keep(c, &long)
@@ -110,11 +111,11 @@ func (d *document) value() (raw []byte, at span, err error) {
 			break
 		}
 	}
-	at.size = d.off - at.off
+	at.Size = d.off - at.Off
 	switch {
 	case long:
 		return nil, at, errLongValue
-	case at.size == 0:
+	case at.Size == 0:
 		return nil, at, errNoJSON
 	}
 	return d.buf, at, jsonl.Valid(d.buf)
@@ -131,116 +132,100 @@ func (d *document) keep(c byte, long *bool) {
 // eachElement goes through the messages of a document: the elements of the
 // array that it is, or of the one that its member "messages" is. Other members
 // of the object go to field, whose arguments it may keep.
-func eachElement(ctx context.Context, src Source, v lineVisitor, field func(name string, raw []byte) error) error {
+func eachElement(ctx context.Context, src Source, v Visitor, field func(name string, raw []byte)) error {
 	d := newDocument(src)
 	var err error
 	switch c, _ := d.peek(); c {
 	case '[':
 		err = d.elements(ctx, v)
 	case '{':
-		d.take('{')
 		err = d.members(ctx, v, field)
 	case 0:
 		return nil
 	default:
-		return v.damaged(span{size: src.Size, line: 1}, errNoJSON.Error())
+		err = &badValue{Span{Line: 1}, errNoJSON}
+	}
+	if _, more := d.peek(); err == nil && !v.Enough() && !errors.Is(more, io.EOF) {
+		err = &badValue{Span{Off: d.off, Line: d.line}, errBehind}
 	}
 	var bad *badValue
-	if errors.As(err, &bad) {
-		// Where the next value begins cannot be known any more.
-		bad.at.size = src.Size - bad.at.off
-		return v.damaged(bad.at, bad.err.Error())
-	}
-	if err != nil {
+	if !errors.As(err, &bad) {
 		return err
 	}
-	if _, err := d.peek(); !errors.Is(err, io.EOF) {
-		return v.damaged(span{off: d.off, size: src.Size - d.off, line: d.line}, "text behind the end of the document")
-	}
+	// Where the next value begins cannot be known any more.
+	bad.at.Size = src.Size - bad.at.Off
+	v.Damaged(bad.at, bad.Error())
 	return nil
 }
 
 // badValue is where a document cannot be read any further.
 type badValue struct {
-	at  span
-	err error
+	at Span
+	error
 }
 
-func (b *badValue) Error() string { return b.err.Error() }
-
-func (d *document) bad(err error) error {
-	return &badValue{span{off: d.off, line: d.line}, err}
-}
-
-func (d *document) elements(ctx context.Context, v lineVisitor) error {
-	d.take('[')
-	if d.take(']') {
+// items takes an array or an object with the items in it, up to the bracket that ends it.
+func (d *document) items(ctx context.Context, v Visitor, end byte, item func() error) error {
+	if _, err := d.next(); err != nil {
+		return err
+	}
+	if d.take(end) {
 		return nil
 	}
 	for n := 0; ; n++ {
 		if n%256 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		raw, at, err := d.value()
-		switch {
-		case errors.Is(err, errCutOff) || errors.Is(err, errNoJSON):
-			return &badValue{at, err}
-		case err != nil:
-			err = v.damaged(at, err.Error())
-		case raw[0] == '{':
-			err = v.record(at, raw)
-		default:
-			err = v.damaged(at, "not an object")
-		}
-		if err != nil {
+		if err := item(); err != nil || v.Enough() || d.take(end) {
 			return err
 		}
-		if d.take(']') {
-			return nil
-		}
 		if !d.take(',') {
-			return d.bad(errNoJSON)
+			return &badValue{Span{Off: d.off, Line: d.line}, errNoJSON}
 		}
 	}
 }
 
-func (d *document) members(ctx context.Context, v lineVisitor, field func(string, []byte) error) error {
-	if d.take('}') {
-		return nil
+// readable gives a value to use, unless it is damaged.
+func (d *document) readable(v Visitor, use func(at Span, raw []byte)) error {
+	raw, at, err := d.value()
+	switch {
+	case errors.Is(err, errCutOff) || errors.Is(err, errNoJSON):
+		return &badValue{at, err}
+	case err != nil:
+		v.Damaged(at, err.Error())
+	default:
+		use(at, raw)
 	}
-	for {
+	return nil
+}
+
+func (d *document) elements(ctx context.Context, v Visitor) error {
+	return d.items(ctx, v, ']', func() error {
+		return d.readable(v, func(at Span, raw []byte) {
+			if raw[0] != '{' {
+				v.Damaged(at, "not an object")
+			} else {
+				v.Record(at, raw)
+			}
+		})
+	})
+}
+
+func (d *document) members(ctx context.Context, v Visitor, field func(string, []byte)) error {
+	return d.items(ctx, v, '}', func() error {
 		raw, at, err := d.value()
 		if err != nil || raw[0] != '"' {
 			return &badValue{at, errNoJSON}
 		}
-		name := text(raw)
+		name := Text(raw)
 		if !d.take(':') {
-			return d.bad(errNoJSON)
+			return &badValue{Span{Off: d.off, Line: d.line}, errNoJSON}
 		}
 		if c, _ := d.peek(); c == '[' && name == "messages" {
-			err = d.elements(ctx, v)
-		} else {
-			var at span
-			raw, at, err = d.value()
-			switch {
-			case errors.Is(err, errCutOff) || errors.Is(err, errNoJSON):
-				return &badValue{at, err}
-			case err != nil:
-				err = v.damaged(at, err.Error())
-			default:
-				err = field(name, compact(raw))
-			}
+			return d.elements(ctx, v)
 		}
-		if err != nil {
-			return err
-		}
-		if d.take('}') {
-			return nil
-		}
-		if !d.take(',') {
-			return d.bad(errNoJSON)
-		}
-	}
+		return d.readable(v, func(_ Span, raw []byte) { field(name, Compact(raw)) })
+	})
 }
 
 // isDocument reports whether a source is one JSON value with messages in it,
@@ -257,14 +242,14 @@ func isDocument(src Source) (bool, error) {
 		case err != nil:
 			return false, err
 		}
-		line = bytes.TrimPrefix(line, []byte(byteOrderMark))
+		line = bytes.TrimPrefix(line, []byte(ByteOrderMark))
 		if isBlank(line) {
 			continue
 		}
 		if !first {
 			return false, nil // a second value
 		}
-		if line[skipBlank(line, 0)] == '[' {
+		if bytes.TrimLeft(line, blanks)[0] == '[' {
 			return true, nil
 		}
 		n, err := jsonl.Prefix(line)

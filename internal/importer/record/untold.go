@@ -1,4 +1,4 @@
-package importer
+package record
 
 import (
 	"bytes"
@@ -10,20 +10,20 @@ import (
 // hearsay is what the model was told by a result, and had said in its call.
 type hearsay struct {
 	content, input []byte // raw
-	text           string // of content, once decoded is set
-	unlined        string // text without the line numbers of a listing
-	said           map[string]struct{}
-	decoded        bool
+	// These are made when they are needed first.
+	said    map[string]struct{} // strings of the input
+	text    string              // of the content, between line ends
+	unlined string              // the same without the line numbers of a listing
 }
 
 // longEnough is the length from which a text found inside of another one is
 // taken to be a repetition, not a coincidence.
 const longEnough = 24
 
-// untold returns the part of detail that neither the content of the result nor
+// Untold returns the part of detail that neither the content of the result nor
 // the input of the call has, as owned JSON, or nil when nothing is left.
 // Numbers and true are kept; empty values and false say nothing.
-func untold(detail, content, input []byte) []byte {
+func Untold(detail, content, input []byte) []byte {
 	t := &hearsay{content: content, input: input}
 	return t.rest(detail)
 }
@@ -31,11 +31,11 @@ func untold(detail, content, input []byte) []byte {
 // resultText is the text of a tool's result.
 func resultText(content []byte) string {
 	if len(content) > 0 && content[0] == '"' {
-		return text(content)
+		return Text(content)
 	}
 	var parts []string
 	for block := range jsonl.Elements(content) {
-		if s := text(jsonl.Get(block, "text")); s != "" {
+		if s := Text(jsonl.Get(block, "text")); s != "" {
 			parts = append(parts, s)
 		}
 	}
@@ -49,7 +49,7 @@ func (t *hearsay) hear(v []byte) {
 	}
 	switch v[0] {
 	case '"':
-		t.said[strings.TrimSpace(text(v))] = struct{}{}
+		t.said[strings.TrimSpace(Text(v))] = struct{}{}
 	case '{':
 		for _, v := range jsonl.Fields(v) {
 			t.hear(v)
@@ -62,7 +62,7 @@ func (t *hearsay) hear(v []byte) {
 }
 
 func (t *hearsay) rest(v []byte) []byte {
-	if len(v) == 0 || blank(v) {
+	if len(v) == 0 || Blank(v) {
 		return nil
 	}
 	switch v[0] {
@@ -71,73 +71,47 @@ func (t *hearsay) rest(v []byte) []byte {
 			return nil
 		}
 	case '{':
-		o := newObject(len(v))
+		o := NewObject(len(v))
 		for name, field := range jsonl.Fields(v) {
 			if name == "type" && string(field) == `"text"` {
 				continue
 			}
 			if left := t.rest(field); left != nil {
-				o.raw(name, left)
+				o.Raw(name, left)
 			}
 		}
-		if o.empty() {
-			return nil
-		}
-		return o.done()
+		return o.OrNil()
 	case '[':
 		// An element only means something among its neighbours.
-		if t.all(v) {
+		told := true
+		for e := range jsonl.Elements(v) {
+			if told = t.rest(e) == nil; !told {
+				break
+			}
+		}
+		if told {
 			return nil
 		}
 	}
-	return append([]byte(nil), v...)
+	return bytes.Clone(v)
 }
 
 // has reports whether s was told already.
 func (t *hearsay) has(s string) bool {
-	s = strings.TrimSpace(s)
-	if s == "" {
+	if s = strings.TrimSpace(s); s == "" {
 		return true
 	}
-	if !t.decoded {
-		t.decode()
+	if t.said == nil {
+		text := resultText(t.content)
+		t.text, t.unlined = "\n"+text+"\n", "\n"+withoutLineNumbers(text)+"\n"
+		t.said = map[string]struct{}{}
+		t.hear(t.input)
 	}
-	if _, ok := t.said[s]; ok {
+	if _, ok := t.said[s]; ok || containsLines(t.text, s) || containsLines(t.unlined, s) {
 		return true
 	}
-	if containsLines(t.text, s) {
-		return true
-	}
-	if after, ok := strings.CutPrefix(s, "Error: "); ok && strings.Contains(t.text, after) {
-		return true
-	}
-	return t.unlined != "" && containsLines(t.unlined, s)
-}
-
-// all reports whether there is nothing in v that was not told.
-func (t *hearsay) all(v []byte) bool {
-	if len(v) == 0 || blank(v) {
-		return true
-	}
-	switch v[0] {
-	case '"':
-		return t.told(v)
-	case '{':
-		for name, field := range jsonl.Fields(v) {
-			if !(name == "type" && string(field) == `"text"`) && !t.all(field) {
-				return false
-			}
-		}
-		return true
-	case '[':
-		for e := range jsonl.Elements(v) {
-			if !t.all(e) {
-				return false
-			}
-		}
-		return true
-	}
-	return false
+	after, ok := strings.CutPrefix(s, "Error: ")
+	return ok && strings.Contains(t.text[1:len(t.text)-1], after)
 }
 
 // told reports whether a raw string was told already.
@@ -150,7 +124,7 @@ func (t *hearsay) told(v []byte) bool {
 	if len(v) > len(t.content) && len(v) > len(t.input) {
 		return false
 	}
-	return t.has(text(v))
+	return t.has(Text(v))
 }
 
 // repeats reports, without decoding anything, whether a raw string is surely
@@ -168,34 +142,13 @@ func (t *hearsay) repeats(v []byte) bool {
 	return i > 0 && t.content[i-1] != '\\'
 }
 
-// decode prepares what has needs.
-func (t *hearsay) decode() {
-	t.decoded = true
-	t.text = resultText(t.content)
-	t.unlined = withoutLineNumbers(t.text)
-	t.said = map[string]struct{}{}
-	t.hear(t.input)
-}
-
-// containsLines reports whether s is in text: anywhere when it is long, as
-// whole lines when it is short.
+// containsLines reports whether s is in text, which is between line ends: anywhere when
+// it is long, as whole lines when it is short.
 func containsLines(text, s string) bool {
-	if len(s) >= longEnough {
-		return strings.Contains(text, s)
+	if len(s) < longEnough {
+		s = "\n" + s + "\n"
 	}
-	for from := 0; from+len(s) <= len(text); {
-		i := strings.Index(text[from:], s)
-		if i < 0 {
-			return false
-		}
-		i += from
-		end := i + len(s)
-		if (i == 0 || text[i-1] == '\n') && (end == len(text) || text[end] == '\n') {
-			return true
-		}
-		from = i + 1
-	}
-	return false
+	return strings.Contains(text, s)
 }
 
 // withoutLineNumbers takes the numbers of a listing off its lines, or returns
@@ -214,20 +167,11 @@ func withoutLineNumbers(text string) string {
 
 // numbered returns the length of the line number that line starts with.
 func numbered(line string) int {
-	i := 0
-	for i < len(line) && line[i] == ' ' {
-		i++
-	}
-	digits := i
-	for i < len(line) && line[i] >= '0' && line[i] <= '9' {
-		i++
-	}
-	if i == digits {
-		return 0
-	}
+	number := strings.TrimLeft(line, " ")
+	rest := strings.TrimLeft(number, "0123456789")
 	for _, sep := range []string{"→", "\t"} {
-		if strings.HasPrefix(line[i:], sep) {
-			return i + len(sep)
+		if after, ok := strings.CutPrefix(rest, sep); ok && len(rest) < len(number) {
+			return len(line) - len(after)
 		}
 	}
 	return 0

@@ -1,8 +1,8 @@
-package importer
+package claudecode
 
 // order puts the records into the order of the tape: that of the file, except
 // that none comes before its parent. It returns indices into recs.
-func (c *claudeScan) order() []int32 {
+func (c *scan) order() []int32 {
 	c.resolve()
 	out := make([]int32, 0, len(c.recs))
 	waiting := map[int32][]int32{} // by the parent that is still to come
@@ -45,7 +45,7 @@ func (c *claudeScan) order() []int32 {
 }
 
 // resolve turns the hashes of parents into indices plus 1; 0 for none.
-func (c *claudeScan) resolve() {
+func (c *scan) resolve() {
 	for i := range c.recs {
 		r := &c.recs[i]
 		if r.is(flagNoID) || r.parent == 0 {
@@ -67,7 +67,7 @@ func (c *claudeScan) resolve() {
 	}
 }
 
-func (c *claudeScan) parentOf(i int) int32 {
+func (c *scan) parentOf(i int) int32 {
 	r := &c.recs[i]
 	if r.is(flagNoID) {
 		return -1
@@ -77,11 +77,11 @@ func (c *claudeScan) parentOf(i int) int32 {
 
 // markChain marks the records from the last one of the conversation back to
 // its start: what the program itself would go on from.
-func (c *claudeScan) markChain() {
+func (c *scan) markChain() {
 	i := len(c.recs) - 1
 	for ; i >= 0; i-- {
 		r := &c.recs[i]
-		if r.tape == 0 && (r.kind == claudeUser || r.kind == claudeAssistant || r.kind == claudeDigest) && !r.is(flagDuplicate) {
+		if r.tape == 0 && (r.kind == kindUser || r.kind == kindAssistant || r.kind == kindDigest) && !r.is(flagDuplicate) {
 			break
 		}
 	}
@@ -106,7 +106,7 @@ func (c *claudeScan) markChain() {
 }
 
 // markAbandoned marks prompts that the user took back, and what came of them.
-func (c *claudeScan) markAbandoned(order []int32) {
+func (c *scan) markAbandoned(order []int32) {
 	for _, i := range order {
 		r := &c.recs[i]
 		if r.is(flagOnChain) {
@@ -128,7 +128,7 @@ type heads struct {
 
 // group chains the lines of one message of the model to the first of them,
 // and the summary of a compaction to its boundary. A prompt ends all groups.
-func (c *claudeScan) group(order []int32) {
+func (c *scan) group(order []int32) {
 	tapes := make([]heads, len(c.tapes))
 	for t := range tapes {
 		tapes[t] = heads{tail: map[uint64]int32{}, boundary: -1}
@@ -146,7 +146,7 @@ func (c *claudeScan) group(order []int32) {
 			r.flags |= flagMember
 		}
 		switch r.kind {
-		case claudeAssistant:
+		case kindAssistant:
 			h.boundary = -1
 			if msg == 0 {
 				continue
@@ -155,18 +155,18 @@ func (c *claudeScan) group(order []int32) {
 				join(tail)
 			}
 			h.tail[msg] = i
-		case claudeBoundary:
+		case kindBoundary:
 			h.boundary = i
 			clear(h.tail)
-		case claudeDigest:
+		case kindDigest:
 			if h.boundary >= 0 {
 				join(h.boundary)
 				h.boundary = -1
 			}
 			clear(h.tail)
-		case claudeClear, claudeSummary:
+		case kindClear, kindSummary:
 			clear(h.tail)
-		case claudeUser:
+		case kindUser:
 			if r.is(flagPrompt) {
 				h.boundary = -1
 				clear(h.tail)
@@ -176,4 +176,4 @@ func (c *claudeScan) group(order []int32) {
 }
 
 // next returns the record that follows i in its group, or -1.
-func (c *claudeScan) next(i int32) int32 { return int32(c.recs[i].msg) - 1 }
+func (c *scan) next(i int32) int32 { return int32(c.recs[i].msg) - 1 }

@@ -1,0 +1,188 @@
+package claudecode
+
+import (
+	"bytes"
+
+	"tape/internal/importer/record"
+	"tape/internal/jsonl"
+)
+
+// syntheticModel is named, in JSON, by answers that no model gave.
+const syntheticModel = `"<synthetic>"`
+
+// answer gathers the lines of one message of the model.
+type answer struct {
+	text, call, run record.Part // what becomes of it; payloads come last
+	blocks          [][]byte    // all parts of the message, text included
+	plain           bool        // they are nothing but text
+	calls           [][]byte
+	callExtra       *record.Object
+	msg, request    []byte // of the last line
+	extra           *record.Object
+	group           record.Group
+}
+
+// assistant emits the message whose first line is s.
+func (c *reader) assistant(s *source) {
+	tape := c.recs[s.i].tape
+	c.flush(tape)
+	a := answer{plain: true, callExtra: record.NewObject(128), extra: record.NewObject(64)}
+	c.gather(&a, s)
+	for i := c.next(s.i); i >= 0; i = c.next(i) {
+		s := c.fetchMember(i)
+		c.gather(&a, &s)
+	}
+	a.finish()
+	for _, p := range []record.Part{a.text, a.call, a.run} {
+		if p.Keys == nil {
+			continue
+		}
+		p.Fork, p.Hidden, p.RunID = s.fork, s.hidden, record.Text(jsonl.Get(a.msg, "id"))
+		c.r.Put(p)
+	}
+	c.groups[tape] = a.group
+}
+
+// gather adds a line to the answer. Thinking is emitted as it comes.
+func (c *reader) gather(a *answer, s *source) {
+	content := a.split(s.message)
+	if len(content) > 0 && content[0] == '"' && c.fresh(s, s.key) {
+		a.add(s, s.key, record.NewObject(len(content)+24).Str("type", "text").Raw("text", content).Done())
+	}
+	n := 0
+	for block := range jsonl.Elements(content) {
+		key := record.PartKey(s.key, n)
+		n++
+		typ := record.Text(first(block, "type"))
+		id := ""
+		if typ == "tool_use" {
+			// A call that the tape has still has its place among the calls.
+			id = record.Text(jsonl.Get(block, "id"))
+			a.group.Expect(id, bytes.Clone(jsonl.Get(block, "input")))
+		}
+		if !c.fresh(s, key) {
+			continue
+		}
+		switch typ {
+		case "thinking", "redacted_thinking":
+			p := record.Event(key, s.date, record.EventThinking, record.Without(block, "type"))
+			p.Fork, p.Hidden, p.RunID = s.fork, s.hidden, record.Text(first(a.msg, "id"))
+			c.r.Put(p)
+		case "tool_use":
+			a.addCall(s, key, id, block)
+			a.call.Begins = append(a.call.Begins, c.started(id)...)
+		default:
+			a.add(s, key, block)
+		}
+	}
+	a.run.Date = s.date
+	if run := s.key + "/run"; c.fresh(s, run) {
+		a.run.Keys = append(a.run.Keys, run)
+		a.extra.All(s.rest("message", "requestId"))
+	}
+	if s.requestID != nil {
+		a.request = bytes.Clone(s.requestID)
+	}
+}
+
+// split notes the facts about a message and returns its content.
+func (a *answer) split(msg []byte) (content []byte) {
+	facts := record.NewObject(1024)
+	for name, v := range jsonl.Fields(msg) {
+		if name == "content" {
+			content = v
+		} else {
+			facts.Raw(name, v)
+		}
+	}
+	a.msg = facts.Done()
+	return content
+}
+
+// add adds a part of the message that is no call.
+func (a *answer) add(s *source, key string, block []byte) {
+	if a.text.Keys = append(a.text.Keys, key); a.text.Date == "" {
+		a.text.Date = s.date
+	}
+	members := 0
+	for range jsonl.Fields(block) {
+		members++
+	}
+	text := jsonl.Get(block, "text")
+	if jsonl.GetString(block, "type") != "text" || len(text) == 0 || text[0] != '"' || members > 2 {
+		a.plain = false
+	}
+	a.blocks = append(a.blocks, bytes.Clone(block))
+}
+
+func (a *answer) addCall(s *source, key, id string, block []byte) {
+	if a.call.Keys = append(a.call.Keys, key); a.call.Date == "" {
+		a.call.Date = s.date
+	}
+	input := record.Quote(string(record.Or(jsonl.Get(block, "input"), "{}")))
+	a.calls = append(a.calls, record.RawCall(id, record.Text(jsonl.Get(block, "name")), input))
+	told := []string{"type", "id", "name", "input"}
+	if string(jsonl.Get(block, "caller")) == `{"type":"direct"}` {
+		told = append(told, "caller")
+	}
+	if rest := record.NewObject(64).Rest(block, told...); !rest.Empty() {
+		a.callExtra.Raw(id, rest.Done())
+	}
+}
+
+// finish makes the payloads.
+func (a *answer) finish() {
+	date, keys := a.text.Date, a.text.Keys
+	a.text = record.Message("", date, "assistant", a.content())
+	a.text.Keys = keys
+	a.call.Kind, a.call.Payload, a.call.Extra = record.KindToolCall, record.Calls(a.calls), a.callExtra.OrNil()
+	date, keys = a.run.Date, a.run.Keys
+	a.run = a.cost(date)
+	a.run.Keys = keys
+}
+
+// content is the content of the message: a string when it is only text.
+func (a *answer) content() []byte {
+	if !a.plain {
+		return record.Array(a.blocks)
+	}
+	b := []byte{'"'}
+	for i, block := range a.blocks {
+		if i > 0 {
+			b = append(b, `\n\n`...)
+		}
+		text := jsonl.Get(block, "text")
+		b = append(b, text[1:len(text)-1]...)
+	}
+	return append(b, '"')
+}
+
+// cost tells what the message cost. Its facts are the last line's: while
+// a message is being written, its usage still grows.
+func (a *answer) cost(date string) record.Part {
+	data := record.NewObject(len(a.msg) + 128)
+	name := record.EventRun
+	if string(jsonl.Get(a.msg, "model")) == syntheticModel {
+		// No model ran, and its usage of nothing must not count as the last.
+		name = "run.synthetic"
+	}
+	for _, m := range [...]struct{ name, from string }{{"model", "model"}, {"usage", "usage"}, {"message_id", "id"}} {
+		if v := jsonl.Get(a.msg, m.from); v != nil {
+			data.Raw(m.name, v)
+		}
+	}
+	if a.request != nil {
+		data.Raw("request_id", a.request)
+	}
+	for field, v := range jsonl.Fields(a.msg) {
+		switch {
+		case field == "model", field == "usage", field == "id", field == "role", field == "type":
+		case field == "stop_reason" || !record.Blank(v):
+			data.Raw(field, v)
+		}
+	}
+	if !a.extra.Empty() {
+		data.Raw("record", a.extra.Done())
+	}
+	return record.Event("", date, name, data.Done())
+}

@@ -1,0 +1,78 @@
+package claudecode
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"slices"
+
+	"tape/internal/importer/record"
+	"tape/internal/jsonl"
+)
+
+// opening is what the first lines of a session say about it.
+type opening struct {
+	env     [len(envelope)][]byte
+	model   []byte
+	started string
+	agent   string // the subagent whose own file this is, by its name and first line
+}
+
+func open(ctx context.Context, src record.Source) (*opening, error) {
+	o := &opening{}
+	begun := false // a line of the conversation has been seen
+	return o, record.Look(ctx, src, whole, nil, func(at record.Span, raw []byte) bool {
+		if !at.Opens() {
+			return false
+		}
+		var l line
+		l.parse(raw)
+		for i, v := range l.env {
+			if o.env[i] == nil && len(v) > 2 && v[0] == '"' {
+				o.env[i] = bytes.Clone(v)
+			}
+		}
+		if !begun && l.uuid != nil {
+			begun = true
+			if name := agentName(record.Text(l.agent)); l.side && l.agent != nil && name == src.Stem() {
+				o.agent = name
+			}
+		}
+		if o.started == "" {
+			o.started = record.Date(l.timestamp)
+		}
+		if o.model == nil && l.typ == "assistant" {
+			if m := jsonl.Get(l.message, "model"); len(m) > 2 && string(m) != syntheticModel {
+				o.model = bytes.Clone(m)
+			}
+		}
+		return true
+	})
+}
+
+const uuid = `^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
+
+// Describe looks at what a session begins with.
+func Describe(ctx context.Context, src record.Source, info *record.Info) error {
+	o, err := open(ctx, src)
+	if err != nil {
+		return err
+	}
+	info.Started, info.Agent = o.started, o.agent
+	info.Session = record.Text(o.env[slices.Index(envelope[:], "sessionId")])
+	// A session that goes on from another one may begin with that one's lines.
+	if ok, _ := regexp.MatchString(uuid, src.Stem()); ok {
+		info.Session = src.Stem()
+	}
+	state := record.NewObject(256)
+	for i, v := range o.env {
+		if v != nil {
+			state.Raw(envelope[i], v)
+		}
+	}
+	if o.model != nil {
+		state.Raw("model", o.model)
+	}
+	info.State = state.OrNil()
+	return nil
+}

@@ -1,0 +1,160 @@
+// Package openai reads OpenAI's chat messages. They come as an array, as an object with
+// an array named messages, as lines of one message each, or as lines of such objects:
+// the form that models are trained with, where each line is a conversation.
+package openai
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+
+	"tape/internal/importer/record"
+	"tape/internal/jsonl"
+)
+
+type reader struct {
+	record.Talk
+	conversations int
+}
+
+// Read makes the entries of one conversation, or of several.
+func Read(ctx context.Context, r *record.Reading) error {
+	o := &reader{Talk: record.Talk{Reading: r}}
+	rest := record.NewObject(64)
+	field := func(name string, raw []byte) { rest.Raw(name, raw) }
+	if err := record.Each(ctx, r.Source, whole, field, o); err != nil {
+		return err
+	}
+	o.Flush()
+	if !rest.Empty() {
+		data := rest.Done()
+		o.Put(record.Event(o.Counts.Key(data), "", "conversation", data))
+	}
+	return nil
+}
+
+func whole(raw []byte) bool {
+	return jsonl.Get(raw, "role") != nil || jsonl.Get(raw, "messages") != nil
+}
+
+func (o *reader) Record(_ record.Span, raw []byte) {
+	messages := jsonl.Get(raw, "messages")
+	if len(messages) == 0 || messages[0] != '[' {
+		o.message(raw)
+		return
+	}
+	o.conversations++
+	key := o.Counts.Key(raw)
+	o.Flush()
+	o.Count(o.Put(record.Anchor(key, "", "conversation-"+strconv.Itoa(o.conversations), record.Without(raw, "messages"))))
+	for m := range jsonl.Elements(messages) {
+		if !jsonl.IsObject(m) {
+			m = record.With(nil, "value", m)
+		}
+		o.message(m)
+	}
+	o.Flush()
+}
+
+var dateFields = []string{"date", "timestamp", "created_at", "created"}
+
+// message writes the entries of one chat message.
+func (o *reader) message(raw []byte) {
+	key := o.Counts.Key(raw)
+	date := ""
+	for _, name := range dateFields {
+		if date == "" {
+			date = record.Date(jsonl.Get(raw, name))
+		}
+	}
+	content := jsonl.Get(raw, "content")
+	p := record.Part{Kind: record.KindMessage, Keys: []string{key}, Date: date}
+	fresh := false
+	switch role := jsonl.GetString(raw, "role"); role {
+	case "system", "developer":
+		if plain, all := record.Plain(content); all {
+			p.Kind, p.Payload = record.KindSystem, record.With(nil, "content", plain)
+			p.Extra = others(raw, "content")
+			if role == "system" {
+				p.Extra = others(raw, "content", "role")
+			}
+		} else {
+			p.Payload = record.Compact(raw)
+		}
+		fresh = o.Put(p)
+	case "tool", "function":
+		id := jsonl.GetString(raw, "tool_call_id")
+		if id == "" {
+			id = jsonl.GetString(raw, "name")
+		}
+		result := record.Result{ID: id, Key: key, Date: date, Content: record.Or(content, "null")}
+		fresh = o.Result(result, others(raw, "role", "content", "tool_call_id"))
+	case "":
+		name := jsonl.GetString(raw, "type")
+		if name == "" {
+			name = "record"
+		}
+		fresh = o.Put(record.Event(key, date, name, record.Compact(raw)))
+	default:
+		fresh = o.said(p, raw, content)
+	}
+	o.Count(fresh)
+}
+
+// others are all members but some, or nil when there are none.
+func others(raw []byte, but ...string) []byte { return record.NewObject(64).All(raw, but...).OrNil() }
+
+// said writes what user or assistant said, and the assistant's calls.
+func (o *reader) said(p record.Part, raw, content []byte) bool {
+	calls := jsonl.Get(raw, "tool_calls")
+	legacy := jsonl.Get(raw, "function_call")
+	hasCalls := len(calls) > 2 && calls[0] == '[' || jsonl.IsObject(legacy)
+	key := p.Keys[0]
+	fresh := false
+	if !hasCalls || !record.Blank(record.Or(content, "null")) || carries(raw) {
+		p.Payload = record.Compact(raw)
+		if hasCalls {
+			p.Payload = others(raw, "tool_calls", "function_call")
+		}
+		fresh = o.Put(p)
+	}
+	if !hasCalls {
+		return fresh
+	}
+	n := 0
+	add := func(raw, id, input []byte) {
+		n++
+		c := record.Call{Raw: bytes.Clone(raw), ID: record.Text(id), Key: key + "/call/" + strconv.Itoa(n), Date: p.Date}
+		if said := []byte(record.Text(input)); jsonl.Valid(said) == nil {
+			c.Input = said
+		}
+		fresh = o.Call(c) || fresh
+	}
+	for c := range jsonl.Elements(calls) {
+		add(c, jsonl.Get(c, "id"), jsonl.Get(c, "function", "arguments"))
+	}
+	if jsonl.IsObject(legacy) {
+		// Before calls had ids, a result named its function.
+		name := jsonl.Get(legacy, "name")
+		c := record.NewObject(len(legacy)+48).Raw("id", record.Or(name, "null")).Str("type", "function").Raw("function", legacy)
+		add(c.Done(), name, jsonl.Get(legacy, "arguments"))
+	}
+	o.Settle()
+	return fresh
+}
+
+// carries reports whether a message with calls says anything else.
+func carries(raw []byte) bool {
+	told := append([]string{"role", "content", "tool_calls", "function_call", "id"}, dateFields...)
+	return !record.NewObject(64).Rest(raw, told...).Empty()
+}
+
+// Describe looks at the first message.
+func Describe(ctx context.Context, src record.Source, info *record.Info) error {
+	return record.Look(ctx, src, whole, func(string, []byte) {}, func(_ record.Span, raw []byte) bool {
+		for _, name := range dateFields {
+			info.Began(jsonl.Get(raw, name))
+		}
+		return false
+	})
+}

@@ -1,0 +1,65 @@
+package record
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"io"
+	"strconv"
+	"unicode/utf8"
+)
+
+// PutDamaged makes the event that keeps a damaged line. counts tells the identical ones
+// of a source apart.
+func (r *Reading) PutDamaged(fork string, at Span, reason string, counts *Counter) {
+	r.Stats.Damaged++
+	r.Stats.problem(at.Line, reason)
+	h := sha256.New()
+	if _, err := io.Copy(h, r.section(at)); err != nil {
+		r.Fail(err)
+		return
+	}
+	sum := h.Sum(nil)
+	key := "damaged:" + HashKey(sum, counts.Next(sum))
+	if !r.Seen(fork, key) {
+		p := Event(key, "", eventDamaged, damagedData(reason, at.Size, r.section(at)))
+		p.Fork = fork
+		r.Put(p)
+	}
+}
+
+// keptHead is how much is kept of a text that does not fit into an entry.
+const keptHead = 64 << 10
+
+// damagedData describes a text that is no record: the text itself where it
+// fits, otherwise its size, hash and beginning.
+func damagedData(reason string, size int64, r io.Reader) []byte {
+	h := sha256.New()
+	head, _ := io.ReadAll(io.LimitReader(r, min(size, maxEntry)))
+	h.Write(head)
+	if size <= maxEntry {
+		// Most texts grow little when quoted: see whether this one does. A control
+		// character takes six bytes when escaped, and base64 may join it.
+		try := NewObject(len(head)+len(head)/8).Str("error", reason).addText(head)
+		if size < maxEntry/8 || len(try.b) < maxEntry-4096 {
+			return try.Done()
+		}
+	}
+	_, _ = io.Copy(h, r)
+	o := NewObject(keptHead).Str("error", reason).Raw("size", strconv.AppendInt(nil, size, 10))
+	o.Str("sha256", hex.EncodeToString(h.Sum(nil)))
+	head = head[:min(len(head), keptHead)]
+	// Not to cut a character in two.
+	for i := 0; i < utf8.UTFMax && len(head) > 0 && !utf8.Valid(head[max(0, len(head)-utf8.UTFMax):]); i++ {
+		head = head[:len(head)-1]
+	}
+	return o.addText(head).Done()
+}
+
+func (o *Object) addText(raw []byte) *Object {
+	o.Str("raw", string(raw))
+	if !utf8.Valid(raw) {
+		o.Str("raw_base64", base64.StdEncoding.EncodeToString(raw))
+	}
+	return o
+}

@@ -1,0 +1,62 @@
+package record
+
+import (
+	"math"
+	"strconv"
+	"time"
+)
+
+// dateLayout is how tapes spell dates: UTC, with microseconds.
+const dateLayout = "2006-01-02T15:04:05.000000-07:00"
+
+// Date spells a date of a source, a raw JSON value, as tapes do. It
+// accepts RFC 3339 and the common variations of ISO 8601, a missing zone
+// meaning UTC, and seconds, milliseconds, microseconds or nanoseconds since
+// 1970. Anything else gives "".
+func Date(raw []byte) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	if raw[0] != '"' {
+		return epochDate(string(raw))
+	}
+	s := Text(raw)
+	for _, layout := range []string{
+		time.RFC3339Nano, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05",
+		"2006-01-02 15:04:05", "2006-01-02T15-04-05", "2006-01-02T15:04Z07:00", time.DateOnly,
+	} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return formatDate(t)
+		}
+	}
+	return epochDate(s)
+}
+
+func formatDate(t time.Time) string {
+	t = t.UTC()
+	if y := t.Year(); y < 1 || y > 9999 {
+		return ""
+	}
+	return t.Format(dateLayout)
+}
+
+// epochDate reads a count since 1970; its size tells the unit.
+func epochDate(s string) string {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v <= 0 {
+		return ""
+	}
+	micros := v
+	switch {
+	case v < 1e11:
+		micros = v * 1e6
+	case v < 1e14:
+		micros = v * 1e3
+	case v < 1e17:
+	case v < 1e20:
+		micros = v / 1e3
+	default:
+		return ""
+	}
+	return formatDate(time.UnixMicro(int64(math.Round(micros))))
+}

@@ -1,0 +1,192 @@
+package record
+
+import (
+	"slices"
+
+	"tape/internal/jsonl"
+)
+
+// Object builds a JSON object.
+type Object struct{ b []byte }
+
+// NewObject begins an object of about so many bytes.
+func NewObject(size int) *Object {
+	return &Object{b: append(make([]byte, 0, size+2), '{')}
+}
+
+func (o *Object) key(name string) {
+	if len(o.b) > 1 {
+		o.b = append(o.b, ',')
+	}
+	o.b = append(jsonl.AppendString(o.b, name), ':')
+}
+
+// Raw adds a member whose value is valid JSON.
+func (o *Object) Raw(name string, v []byte) *Object {
+	o.key(name)
+	o.b = append(o.b, v...)
+	return o
+}
+
+// Str adds a member whose value is a string.
+func (o *Object) Str(name, v string) *Object {
+	o.key(name)
+	o.b = jsonl.AppendString(o.b, v)
+	return o
+}
+
+func (o *Object) strs(name string, vs []string) *Object {
+	list := make([][]byte, len(vs))
+	for i, v := range vs {
+		list[i] = Quote(v)
+	}
+	return o.Raw(name, Array(list))
+}
+
+// All adds the members of an object, but those of some names.
+func (o *Object) All(obj []byte, but ...string) *Object {
+	for name, v := range jsonl.Fields(obj) {
+		if !slices.Contains(but, name) {
+			o.Raw(name, v)
+		}
+	}
+	return o
+}
+
+// Rest adds the members that say something, but those of some names.
+func (o *Object) Rest(obj []byte, but ...string) *Object {
+	for name, v := range jsonl.Fields(obj) {
+		if !Blank(v) && !slices.Contains(but, name) {
+			o.Raw(name, v)
+		}
+	}
+	return o
+}
+
+// As adds the members of an object, but some under another name, and those that are to
+// be called "" not at all.
+func (o *Object) As(obj []byte, names map[string]string) *Object {
+	for name, v := range jsonl.Fields(obj) {
+		if as, ok := names[name]; ok {
+			name = as
+		}
+		if name != "" {
+			o.Raw(name, v)
+		}
+	}
+	return o
+}
+
+// Empty reports whether nothing was added yet.
+func (o *Object) Empty() bool { return len(o.b) == 1 }
+
+// Done closes the object. Nothing may be added afterwards.
+func (o *Object) Done() []byte {
+	o.b = append(o.b, '}')
+	return o.b
+}
+
+// OrNil is Done, and nil for an object without members.
+func (o *Object) OrNil() []byte {
+	if o.Empty() {
+		return nil
+	}
+	return o.Done()
+}
+
+// Without is an owned copy of an object without some of its members.
+func Without(obj []byte, members ...string) []byte {
+	return NewObject(min(len(obj), 1024)).All(obj, members...).Done()
+}
+
+// With is an owned copy of an object, or of none, with one more member.
+func With(obj []byte, name string, v []byte) []byte {
+	return NewObject(len(obj)+len(name)+len(v)).All(obj).Raw(name, v).Done()
+}
+
+// Array is a JSON array of some values.
+func Array(elements [][]byte) []byte {
+	size := 2
+	for _, e := range elements {
+		size += len(e) + 1
+	}
+	b := append(make([]byte, 0, size), '[')
+	for i, e := range elements {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, e...)
+	}
+	return append(b, ']')
+}
+
+// Blank reports whether a value says nothing that its absence would not say.
+func Blank(v []byte) bool {
+	switch string(v) {
+	case "null", "false", `""`, "[]", "{}":
+		return true
+	}
+	return false
+}
+
+// Or is a JSON value, or another where there is none.
+func Or(raw []byte, other string) []byte {
+	if raw == nil {
+		return []byte(other)
+	}
+	return raw
+}
+
+// Text decodes a JSON string; anything else gives "".
+func Text(raw []byte) string {
+	if len(raw) == 0 || raw[0] != '"' {
+		return ""
+	}
+	s, _ := jsonl.String(raw)
+	return s
+}
+
+// Quote is a text as JSON.
+func Quote(s string) []byte { return jsonl.AppendString(make([]byte, 0, len(s)+2), s) }
+
+// Compact is an owned copy of JSON without whitespace.
+func Compact(raw []byte) []byte {
+	out, err := jsonl.Compact(make([]byte, 0, len(raw)), raw)
+	if err != nil {
+		return raw
+	}
+	return out
+}
+
+// Plain is a content as one JSON string whose text keeps its spelling; or, where it is
+// not all text, what it is, and false.
+func Plain(content []byte) (plain []byte, all bool) {
+	switch {
+	case len(content) == 0, string(content) == "null":
+		return []byte(`""`), true
+	case content[0] == '"':
+		return content, true
+	case content[0] != '[':
+		return content, false
+	}
+	b := []byte{'"'}
+	for el := range jsonl.Elements(content) {
+		v := el
+		if el[0] != '"' {
+			v = jsonl.Get(el, "text")
+			switch Text(jsonl.Get(el, "type")) {
+			case "input_text", "output_text", "text", "":
+			default:
+				return content, false
+			}
+		}
+		if len(v) == 0 || v[0] != '"' {
+			return content, false
+		}
+		if len(b) > 1 {
+			b = append(b, `\n\n`...)
+		}
+		b = append(b, v[1:len(v)-1]...)
+	}
+	return append(b, '"'), true
+}
