@@ -15,6 +15,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"tape/repo"
 )
 
@@ -150,4 +152,29 @@ func (a *App) openTape(ctx context.Context) (*repo.Tape, error) {
 		a.note("tape: %s", t.Name())
 	}
 	return t, err
+}
+
+// runFunc is what a command runs.
+type runFunc = func(cmd *cobra.Command, args []string) error
+
+// inStore is for commands that need the workspace, and no tape of it.
+func (a *App) inStore(run func(ctx context.Context, store *repo.Store, args []string) error) runFunc {
+	return func(cmd *cobra.Command, args []string) error {
+		store, err := a.openStore(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), store, args)
+	}
+}
+
+// onTape is for commands that need the tape that is meant.
+func (a *App) onTape(run func(ctx context.Context, t *repo.Tape, args []string) error) runFunc {
+	return func(cmd *cobra.Command, args []string) error {
+		t, err := a.openTape(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), t, args)
+	}
 }

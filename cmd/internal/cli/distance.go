@@ -6,23 +6,12 @@ import (
 	"tape/repo"
 )
 
-// distanceJSON is how far a tape and a remote are apart, in entries.
-type distanceJSON struct {
-	Remote string `json:"remote"`
-	Ahead  int64  `json:"ahead"`
-	Behind int64  `json:"behind"`
-	Shared bool   `json:"shared"`
+// describeDistance is how far a tape and a remote are apart, in entries.
+func describeDistance(d repo.Distance) object {
+	return object{{"remote", d.Remote}, {"ahead", d.Ahead}, {"behind", d.Behind}, {"shared", d.Shared}}
 }
 
-func describeDistances(list []repo.Distance) []distanceJSON {
-	out := make([]distanceJSON, len(list))
-	for i, d := range list {
-		out[i] = distanceJSON{Remote: d.Remote, Ahead: d.Ahead, Behind: d.Behind, Shared: d.Shared}
-	}
-	return out
-}
-
-func (d distanceJSON) text() string {
+func distanceText(d repo.Distance) string {
 	switch {
 	case !d.Shared:
 		return "not there"

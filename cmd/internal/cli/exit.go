@@ -86,6 +86,14 @@ func invalidf(hint, format string, args ...any) error {
 	return &cliError{class: repo.ErrInvalid, msg: fmt.Sprintf(format, args...), hint: hint}
 }
 
+func notFoundf(hint, format string, args ...any) error {
+	return &cliError{class: repo.ErrNotFound, msg: fmt.Sprintf(format, args...), hint: hint}
+}
+
+func conflictf(hint, format string, args ...any) error {
+	return &cliError{class: repo.ErrConflict, msg: fmt.Sprintf(format, args...), hint: hint}
+}
+
 func hintOf(cmd *cobra.Command, err error) string {
 	if hint := repo.Hint(err); hint != "" {
 		return hint
@@ -117,14 +125,14 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 		secrets = nil
 	}
 	if asJSON {
-		out := errorJSON{Code: code.name, Message: msg, Hint: hint}
-		if secrets != nil {
-			out.Findings = describeFindings(secrets.Findings)
-		}
+		out := object{{"code", code.name}, {"message", msg}, {"hint", hint}}
 		if rewritten != nil {
-			out.Difference = describeRewritten(rewritten)
+			out = append(out, member{"difference", describeRewritten(rewritten)})
 		}
-		a.writeError(out)
+		if secrets != nil {
+			out = out.with("findings", objects(secrets.Findings, describeFinding))
+		}
+		fmt.Fprintf(a.Stderr, "%s\n", marshal(object{{"error", out}}))
 		return code.code
 	}
 	a.message("error", msg)
@@ -140,21 +148,6 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 	return code.code
 }
 
-type errorJSON struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Hint    string `json:"hint"`
-
-	Difference *rewrittenJSON `json:"difference,omitempty"` // where history was rewritten
-	Findings   []findingJSON  `json:"findings,omitempty"`   // what looks like a secret
-}
-
-func (a *App) writeError(e errorJSON) {
-	fmt.Fprintf(a.Stderr, "%s\n", marshal(struct {
-		Error errorJSON `json:"error"`
-	}{e}))
-}
-
 // message writes one message to stderr, each of its lines with the prefix.
 func (a *App) message(level, text string) {
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
@@ -167,7 +160,7 @@ func (a *App) warn(text string) {
 	switch {
 	case a.quiet:
 	case a.json:
-		fmt.Fprintf(a.Stderr, "%s\n", marshal(map[string]any{"warning": map[string]string{"message": text}}))
+		fmt.Fprintf(a.Stderr, "%s\n", marshal(object{{"warning", object{{"message", text}}}}))
 	default:
 		a.message("warning", text)
 	}

@@ -1,14 +1,9 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"iter"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,7 +14,7 @@ import (
 )
 
 type exportOptions struct {
-	app      *App
+	*App
 	format   string
 	from, to string
 	kinds    []string
@@ -27,7 +22,7 @@ type exportOptions struct {
 }
 
 func newExportCmd(a *App) *cobra.Command {
-	o := &exportOptions{app: a}
+	o := &exportOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "export [--format FORMAT] [--from ANCHOR] [--to ANCHOR] [--kind KIND]… [-o FILE]",
 		Short: "Write the tape, or part of it, to standard output",
@@ -56,7 +51,13 @@ open phase.`,
   tape export --format html -o session.html
   tape export --format training --kind message`,
 		Args: takes(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		PreRunE: func(*cobra.Command, []string) error {
+			if !slices.Contains(export.Formats(), export.Format(o.format)) {
+				return invalidf("the formats are: "+exportFormats(), "there is no format %s", quoted(o.format))
+			}
+			return nil
+		},
+		RunE: a.onTape(o.run),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", string(export.JSONL), "the `FORMAT`: "+exportFormats())
@@ -64,44 +65,30 @@ open phase.`,
 	f.StringVar(&o.to, "to", "", "end with the phase of this `ANCHOR`")
 	f.StringArrayVar(&o.kinds, "kind", nil, "write entries of this `KIND` only; may be repeated")
 	f.StringVarP(&o.output, "output", "o", "", "write to `FILE`, which is replaced when all is there")
-	a.completeFlag(cmd, "from", a.completeAnchors)
-	a.completeFlag(cmd, "to", a.completeAnchors)
-	a.completeFlag(cmd, "kind", completeKinds)
-	a.completeFlag(cmd, "format", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return strings.Split(exportFormats(), ", "), cobra.ShellCompDirectiveNoFileComp
-	})
+	a.completeFlag(cmd, "from", a.completeAnchors())
+	a.completeFlag(cmd, "to", a.completeAnchors())
+	a.completeFlag(cmd, "kind", completeKinds())
+	a.completeFlag(cmd, "format", completeWords(strings.Split(exportFormats(), ", ")...))
 	return cmd
 }
 
 func exportFormats() string {
-	var names []string
-	for _, f := range export.Formats() {
-		names = append(names, string(f))
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(namesOf(export.Formats(), func(f export.Format) string { return string(f) }), ", ")
 }
 
-func (o *exportOptions) run(ctx context.Context) error {
-	a := o.app
-	if !slices.Contains(export.Formats(), export.Format(o.format)) {
-		return invalidf("the formats are: "+exportFormats(), "there is no format %s", quoted(o.format))
-	}
-	t, err := a.openTape(ctx)
-	if err != nil {
-		return err
-	}
+func (o *exportOptions) run(ctx context.Context, t *repo.Tape, _ []string) error {
 	src, err := o.source(ctx, t)
 	if err != nil {
 		return err
 	}
 	write := func(w io.Writer) error { return export.Write(ctx, resultWriter{w}, export.Format(o.format), src) }
 	if o.output == "" || o.output == "-" {
-		return write(a.out)
+		return write(o.out)
 	}
 	if err := replaceFile(o.output, write); err != nil {
 		return err
 	}
-	a.note("wrote %s", o.output)
+	o.note("wrote %s", o.output)
 	return nil
 }
 
@@ -187,54 +174,10 @@ func (o *exportOptions) entries(ctx context.Context, t *repo.Tape) iter.Seq2[rep
 	}
 }
 
-// replaceFile writes a file beside the one of that name and puts it in its place once
-// it is complete and on the disk. A link stays one, and its target is replaced. What is
-// there and is not a file, a pipe or a device, is written to.
-func replaceFile(name string, write func(io.Writer) error) (err error) {
-	if target, err := filepath.EvalSymlinks(name); err == nil {
-		name = target
+// firstOf returns the first entry that a query selects.
+func firstOf(ctx context.Context, t *repo.Tape, q repo.Query) (repo.Entry, error) {
+	for e, err := range t.Entries(ctx, q) {
+		return e, err
 	}
-	st, err := os.Stat(name)
-	exists := err == nil
-	if exists && !st.Mode().IsRegular() {
-		return writeTo(name, write)
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	w := bufio.NewWriterSize(f, 64<<10)
-	err = write(w)
-	if err == nil {
-		err = w.Flush()
-	}
-	if err == nil && exists {
-		err = f.Chmod(st.Mode().Perm())
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
-}
-
-// writeTo writes to a pipe or a device.
-func writeTo(name string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(name, os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	w := bufio.NewWriterSize(f, 64<<10)
-	err = write(w)
-	if err == nil {
-		err = w.Flush()
-	}
-	return errors.Join(err, f.Close())
+	return repo.Entry{}, nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -72,21 +73,17 @@ func (a *App) runHook(ctx context.Context, name string, args []string) error {
 	}
 	at, err := hooks.Locate()
 	if errors.Is(err, fs.ErrNotExist) {
-		return &cliError{class: repo.ErrNotFound, msg: "this is no git repository"}
+		return notFoundf("", "this is no git repository")
 	}
 	if err != nil {
 		return err
 	}
 	if name == "pre-push" {
-		remote := "the remote"
-		if len(args) > 0 {
-			remote = args[0]
-		}
 		store, err := a.hookStore(ctx, at)
 		if err != nil { // what cannot be looked through is not sent
-			return &cliError{class: repo.ErrConflict, msg: "not pushed: " + err.Error(), hint: repo.Hint(err)}
+			return conflictf(repo.Hint(err), "not pushed: %v", err)
 		}
-		return at.PrePush(ctx, store, remote, a.Stdin)
+		return at.PrePush(ctx, store, cmp.Or(first(args), "the remote"), a.Stdin)
 	}
 	branch, err := at.Branch()
 	if err != nil {
@@ -189,48 +186,10 @@ func (a *App) hookSync(ctx context.Context) error {
 func (a *App) hookReceive(ctx context.Context, in io.Reader) error {
 	at, err := hooks.Locate()
 	if errors.Is(err, fs.ErrNotExist) {
-		return &cliError{class: repo.ErrNotFound, msg: "this is no git repository", hint: "git sets GIT_DIR for its hooks"}
+		return notFoundf("git sets GIT_DIR for its hooks", "this is no git repository")
 	}
 	if err != nil {
 		return err
 	}
 	return hooks.PreReceive(ctx, at.CommonDir, in)
-}
-
-// installHooks writes the hooks of a workspace that was just made. It is sound without
-// them, so a failure only warns.
-func (a *App) installHooks(ctx context.Context, store *repo.Store) {
-	report, err := hooks.Install(ctx, store)
-	if err != nil {
-		a.warn("git commits and pushes are not checked until tape git install has been run: " + err.Error())
-		return
-	}
-	for _, line := range outsideLines(report) {
-		a.note("%s", line)
-	}
-}
-
-// hookNames are hooks as files below .git.
-func hookNames(names []string) []string {
-	out := []string{}
-	for _, name := range names {
-		out = append(out, "hooks/"+name)
-	}
-	return out
-}
-
-// outsideLines say what to add to hooks that are not ours to write to.
-func outsideLines(r hooks.Report) []string {
-	if !r.Outside {
-		return nil
-	}
-	if r.Dir == "" {
-		return []string{"core.hooksPath is empty, so that git runs no hooks: none were written"}
-	}
-	out := []string{"core.hooksPath is " + r.Dir + ", which is not the workspace's own: nothing was written there",
-		"to be of the same effect, the hooks in it need a line each:"}
-	for _, l := range r.Lines {
-		out = append(out, "  "+l.Hook+strings.Repeat(" ", max(0, 14-len(l.Hook)))+l.Line)
-	}
-	return out
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -14,19 +15,11 @@ const (
 	archiveRefs  = "refs/tape/archive/"
 )
 
-// refStatusJSON is a line of what push, fetch and pull have done.
-type refStatusJSON struct {
-	Tape    string `json:"tape"`
-	Ref     string `json:"ref"`
-	Status  string `json:"status"`
-	Entries int64  `json:"entries"`
-	Reason  string `json:"reason,omitempty"` // why it was rejected
-}
-
-func describeStatus(s repo.RefStatus) refStatusJSON {
-	out := refStatusJSON{Tape: s.Tape, Ref: s.Ref, Status: s.Status, Entries: s.Entries}
+// describeStatus is a line of what push, fetch and pull have done.
+func describeStatus(s repo.RefStatus) object {
+	out := object{{"tape", s.Tape}, {"ref", s.Ref}, {"status", s.Status}, {"entries", s.Entries}}
 	if s.Err != nil {
-		out.Reason = s.Err.Error()
+		out = out.with("reason", s.Err.Error())
 	}
 	return out
 }
@@ -52,12 +45,8 @@ func (w refWords) of(s repo.RefStatus) string {
 // What is up to date is summed up, unless all is to be listed.
 func (a *App) showStatuses(list []repo.RefStatus, w refWords, all bool) error {
 	if a.json {
-		for _, s := range list {
-			if err := a.emit(describeStatus(s)); err != nil {
-				return err
-			}
-		}
-		return rejected(list)
+		err := listing[repo.RefStatus]{object: describeStatus}.show(a, list)
+		return cmp.Or(err, rejected(list))
 	}
 	if a.quiet {
 		return rejected(list)
@@ -98,13 +87,13 @@ func refName(s repo.RefStatus) string {
 
 // tapesText counts tapes and forks.
 func tapesText(list []repo.RefStatus) string {
-	forks := int64(0)
+	forks := 0
 	for _, s := range list {
 		if strings.HasPrefix(s.Ref, forkBranches) {
 			forks++
 		}
 	}
-	switch tapes := int64(len(list)) - forks; {
+	switch tapes := len(list) - forks; {
 	case forks == 0:
 		return count(tapes, "tape", "tapes")
 	case tapes == 0:
@@ -148,7 +137,7 @@ func rejected(list []repo.RefStatus) error {
 		return nil
 	}
 	if n > most {
-		lines = append(lines, "and "+count(int64(n-most), "other", "others"))
+		lines = append(lines, "and "+count(n-most, "other", "others"))
 	}
 	if n > 1 {
 		out.cause = nil

@@ -102,7 +102,7 @@ func newRoot(a *App, args []string) *cobra.Command {
 	root.SetHelpCommand(newHelpCmd())
 	root.InitDefaultCompletionCmd(args...)
 	refuseUnknownShells(root)
-	a.completeFlag(root, "tape", a.completeTapes)
+	a.completeFlag(root, "tape", a.completeTapes())
 	return root
 }
 
@@ -151,6 +151,14 @@ cat, git log and git diff.`,
 	)
 	root.SetCompletionCommandGroupID(groupWorkspace)
 	return root
+}
+
+// addCommands adds commands below a command.
+func addCommands(cmd *cobra.Command, list ...*cobra.Command) {
+	for _, c := range list {
+		c.DisableFlagsInUseLine = true
+		cmd.AddCommand(c)
+	}
 }
 
 // flagError makes an error of usage of one of the library's, without the names of Go's
