@@ -65,8 +65,6 @@ by their line numbers (exit code 2).`,
 	f.StringVar(&o.anchor, "anchor", "", "append only if the phase of this anchor `NAME` is open; exit code 4 if another one is")
 	f.BoolVar(&o.stdin, "stdin", false, "append the entries that standard input has, one a line")
 	f.BoolVar(&o.partial, "partial", false, "with --stdin: keep the good lines, report the bad ones")
-	a.completeFlag(cmd, "kind", completeKinds())
-	a.completeFlag(cmd, "anchor", a.completeAnchors())
 	return cmd
 }
 

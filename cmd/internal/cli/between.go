@@ -40,7 +40,7 @@ Anchors are named as tape anchors shows them: by name, by number (002), or as la
 		}),
 	}
 	cmd.Flags().BoolVar(&o.inclusive, "inclusive", false, "show the phases of both anchors, whole")
-	o.addFlags(cmd, o.App)
+	o.addFlags(cmd)
 	return cmd
 }
 

@@ -13,9 +13,24 @@ import (
 type completer = func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective)
 
 // completeFlag sets how a flag's value is completed.
-func (a *App) completeFlag(cmd *cobra.Command, flag string, f completer) {
+func completeFlag(cmd *cobra.Command, flag string, f completer) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
 		panic(err) // the flag does not exist
+	}
+}
+
+// completeFlags does it for the flags that mean the same wherever they are.
+func (a *App) completeFlags(cmd *cobra.Command) {
+	for _, flag := range []string{"anchor", "after", "at", "from", "to"} {
+		if cmd.Flags().Lookup(flag) != nil {
+			completeFlag(cmd, flag, a.completeAnchors())
+		}
+	}
+	if cmd.Flags().Lookup("kind") != nil {
+		completeFlag(cmd, "kind", completeKinds())
+	}
+	if cmd.Flags().Lookup("tape") != nil {
+		completeFlag(cmd, "tape", a.completeTapes())
 	}
 }
 

@@ -55,7 +55,7 @@ func (a *App) runConfig(ctx context.Context, store *repo.Store, args []string) e
 		case a.json:
 			err = a.emit(object{{"key", key}, {"value", value}})
 		case len(args) > 0:
-			a.printf("%s\n", safeLine(value))
+			a.line(safeLine(value))
 		default:
 			a.printf("%s=%s\n", key, safeLine(value))
 		}

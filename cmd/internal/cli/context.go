@@ -67,8 +67,7 @@ beginning, by whole turns.`,
 	f.IntVar(&o.view.MaxBytes, "max-bytes", 0, "leave out the oldest turns until the array has at most `N` bytes")
 	f.IntVar(&o.tail, "tail", 0, "keep the last `N` turns")
 	f.BoolVar(&o.system, "system", false, "write what goes into the parameter system, in place of the messages (anthropic)")
-	o.completeFlag(cmd, "from", o.completeAnchors())
-	o.completeFlag(cmd, "format", completeWords(contextFormats()...))
+	completeFlag(cmd, "format", completeWords(contextFormats()...))
 	return cmd
 }
 

@@ -1,10 +1,6 @@
 package cli
 
-import (
-	"strings"
-
-	"tape/internal/entrydiff"
-)
+import "strings"
 
 // diffView shows changes to people: a header for each phase, and below it the entries
 // with a sign before them; of an edited one, the lines that changed.
@@ -35,29 +31,18 @@ func (v *diffView) show(c change) error {
 	if c.kind != changeEdited {
 		return v.showText(columns+" ", sign.sign, sign.colour, body(c.entry))
 	}
-	if err := v.writeLine([]byte(strings.TrimRight(v.style(sign.colour, sign.sign)+" "+columns, " "))); err != nil {
-		return err
-	}
-	return v.parts(c.parts())
-}
-
-// parts shows what was changed in an entry.
-func (v *diffView) parts(parts []entrydiff.Part) error {
-	for _, p := range parts {
-		if err := v.writeLine([]byte("    " + v.style(bold, truncate(safeLine(partName(p)), 200)))); err != nil {
-			return err
-		}
-		for _, line := range partLines(p) {
-			if err := v.line(line.cut(lineCells)); err != nil {
-				return err
-			}
+	v.line(strings.TrimRight(v.style(sign.colour, sign.sign)+" "+columns, " "))
+	for _, p := range c.parts() {
+		v.line("    " + v.style(bold, truncate(safeLine(partName(p)), 200)))
+		for _, l := range partLines(p) {
+			v.changed(l.cut(lineCells))
 		}
 	}
-	return nil
+	return v.written()
 }
 
-// line shows a line of a changed text.
-func (v *diffView) line(l textLine) error {
+// changed shows a line of a changed text.
+func (v *diffView) changed(l textLine) {
 	colour := map[byte]string{'+': green, '-': red}[l.sign]
 	indent := "    " + v.style(colour, string(l.sign)) + " "
 	cells := 0
@@ -68,9 +53,6 @@ func (v *diffView) line(l textLine) error {
 		if colour != "" {
 			part = v.marked(part, at, l.marks, colour, colour+inverse)
 		}
-		if err := v.writeLine([]byte(strings.TrimRight(indent+part, " "))); err != nil {
-			return err
-		}
+		v.line(strings.TrimRight(indent+part, " "))
 	}
-	return nil
 }

@@ -54,14 +54,15 @@ type entryView struct {
 
 func (v *entryView) show(e repo.Entry) error {
 	if v.oneline {
-		return v.brief(e)
+		v.brief(e)
+		return v.written()
 	}
 	if e.AnchorSeq != v.seq {
 		if v.seq > 0 {
 			v.printf("\n")
 		}
 		v.seq = e.AnchorSeq
-		v.printf("%s\n", v.phaseHead(e))
+		v.line(v.phaseHead(e))
 	}
 	return v.showText(v.columns(e)+" ", "", "", body(e))
 }
@@ -106,26 +107,24 @@ func (a *App) showText(columns, sign, colour string, lines []string) error {
 			default:
 				part = indent + part
 			}
-			if err := a.writeLine([]byte(part)); err != nil {
-				return err
-			}
+			a.line(part)
 		}
 	}
-	return nil
+	return a.written()
 }
 
 // brief shows an entry on one line.
-func (v *entryView) brief(e repo.Entry) error {
+func (a *App) brief(e repo.Entry) {
 	kind, colour := label(e)
 	text := strings.Join(strings.Fields(strings.Join(body(e), " ")), " ")
-	cells := v.width()
+	cells := a.width()
 	if cells == 0 {
 		cells = briefCells
 	}
 	id := fmt.Sprintf("@%d", e.ID)
 	kind = truncate(safeLine(kind), kindCells)
 	text = truncate(text, max(20, cells-len(id)-textWidth(kind)-2))
-	return v.writeLine([]byte(v.style(yellow, id) + " " + v.style(colour, kind) + " " + text))
+	a.line(a.style(yellow, id) + " " + a.style(colour, kind) + " " + text)
 }
 
 // label is an entry's kind, with the role of a message, and its colour.

@@ -65,10 +65,7 @@ open phase.`,
 	f.StringVar(&o.to, "to", "", "end with the phase of this `ANCHOR`")
 	f.StringArrayVar(&o.kinds, "kind", nil, "write entries of this `KIND` only; may be repeated")
 	f.StringVarP(&o.output, "output", "o", "", "write to `FILE`, which is replaced when all is there")
-	a.completeFlag(cmd, "from", a.completeAnchors())
-	a.completeFlag(cmd, "to", a.completeAnchors())
-	a.completeFlag(cmd, "kind", completeKinds())
-	a.completeFlag(cmd, "format", completeWords(strings.Split(exportFormats(), ", ")...))
+	completeFlag(cmd, "format", completeWords(strings.Split(exportFormats(), ", ")...))
 	return cmd
 }
 
@@ -114,32 +111,34 @@ func (o *exportOptions) source(ctx context.Context, t *repo.Tape) (export.Source
 		return src, err
 	}
 	if o.from != "" || o.to != "" {
+		if src.Last, err = o.lastPhase(ctx, t); err != nil {
+			return src, err
+		}
+	}
+	if o.from != "" {
 		q := o.bounds()
-		q.Tail = repo.N(1)
-		last, err := firstOf(ctx, t, q)
+		q.Limit = repo.N(1)
+		first, err := firstOf(ctx, t, q)
 		if err != nil {
 			return src, err
 		}
-		if src.Last = last.AnchorSeq; o.from != "" {
-			q.Limit, q.Tail = repo.N(1), nil
-			first, err := firstOf(ctx, t, q)
-			if err != nil {
-				return src, err
-			}
-			src.First = first.AnchorSeq
-		}
+		src.First = first.AnchorSeq
 	}
 	// What is appended from now on is not in the phases.
-	all := src.Entries
 	end := src.Phases[len(src.Phases)-1].LastID
-	src.Entries = func(yield func(repo.Entry, error) bool) {
-		for e, err := range all {
-			if err == nil && e.ID > end || !yield(e, err) {
+	src.Entries = until(src.Entries, func(e repo.Entry) bool { return e.ID > end })
+	return src, nil
+}
+
+// until ends entries before the first one that is behind them.
+func until(entries iter.Seq2[repo.Entry, error], behind func(repo.Entry) bool) iter.Seq2[repo.Entry, error] {
+	return func(yield func(repo.Entry, error) bool) {
+		for e, err := range entries {
+			if err == nil && behind(e) || !yield(e, err) {
 				return
 			}
 		}
 	}
-	return src, nil
 }
 
 // bounds select the phases from --from through --to; without --from, the last of them.
@@ -161,17 +160,21 @@ func (o *exportOptions) entries(ctx context.Context, t *repo.Tape) iter.Seq2[rep
 		return t.Entries(ctx, q)
 	}
 	return func(yield func(repo.Entry, error) bool) {
-		bound, err := firstOf(ctx, t, repo.Query{Phase: o.to, Limit: repo.N(1)})
+		last, err := o.lastPhase(ctx, t)
 		if err != nil {
 			yield(repo.Entry{}, err)
 			return
 		}
-		for e, err := range t.Entries(ctx, repo.Query{Kinds: o.kinds}) {
-			if err == nil && e.AnchorSeq > bound.AnchorSeq || !yield(e, err) {
-				return
-			}
-		}
+		until(t.Entries(ctx, repo.Query{Kinds: o.kinds}), func(e repo.Entry) bool { return e.AnchorSeq > last })(yield)
 	}
+}
+
+// lastPhase is the number of the last phase that is exported.
+func (o *exportOptions) lastPhase(ctx context.Context, t *repo.Tape) (int, error) {
+	q := o.bounds()
+	q.Tail = repo.N(1)
+	last, err := firstOf(ctx, t, q)
+	return last.AnchorSeq, err
 }
 
 // firstOf returns the first entry that a query selects.

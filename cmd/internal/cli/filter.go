@@ -39,7 +39,7 @@ type entryFilter struct {
 	dates       dateRange
 }
 
-func (o *entryFilter) addFlags(cmd *cobra.Command, a *App) {
+func (o *entryFilter) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVarP(&o.limit, "limit", "n", 0, "show the first `N` entries, in the order shown")
 	f.IntVar(&o.tail, "tail", 0, "show the last `N` entries, in the order shown")
@@ -47,7 +47,6 @@ func (o *entryFilter) addFlags(cmd *cobra.Command, a *App) {
 	f.BoolVar(&o.reverse, "reverse", false, "show the newest entry first")
 	onelineFlag(cmd, &o.oneline)
 	o.dates.addFlags(cmd, "show")
-	a.completeFlag(cmd, "kind", completeKinds())
 }
 
 func onelineFlag(cmd *cobra.Command, oneline *bool) {

@@ -37,7 +37,6 @@ by naming that one with --tape.`,
 	}
 	cmd.Flags().StringVar(&o.at, "at", "", "begin behind this `ANCHOR` or entry (@ID)")
 	cmd.Flags().BoolVar(&o.move, "switch", false, "make the fork the current tape")
-	a.completeFlag(cmd, "at", a.completeAnchors())
 	return cmd
 }
 

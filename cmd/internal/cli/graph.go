@@ -57,7 +57,7 @@ func (o *logOptions) runGraph(ctx context.Context) error {
 			if i > 0 {
 				o.printf("\n")
 			}
-			o.printf("%s\n", o.style(bold, truncate(safeLine(t.Name()), maxCell)))
+			o.line(o.style(bold, truncate(safeLine(t.Name()), maxCell)))
 		}
 		if left, err = o.showGraph(ctx, t, left); err != nil {
 			return err
@@ -99,15 +99,15 @@ func (a *App) showGraph(ctx context.Context, t *repo.Tape, limit int) (int, erro
 }
 
 func (a *App) showCommit(l *lanes, c repo.Commit, first bool) error {
-	rows := l.arrive(c.ID, first)
-	mark, cells := l.mark()
-	rows = append(rows, mark+" "+a.commitText(c, cells+1))
-	for _, row := range append(rows, l.leave(c.Parents)...) {
-		if err := a.writeLine([]byte(row)); err != nil {
-			return err
-		}
+	for _, row := range l.arrive(c.ID, first) {
+		a.line(row)
 	}
-	return nil
+	mark, cells := l.mark()
+	a.line(mark + " " + a.commitText(c, cells+1))
+	for _, row := range l.leave(c.Parents) {
+		a.line(row)
+	}
+	return a.written()
 }
 
 // commitText says what a commit is, on one line; used is how many cells of it are taken.

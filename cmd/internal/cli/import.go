@@ -101,10 +101,11 @@ func (o *importOptions) run(ctx context.Context) error {
 			files++
 			err := o.file(ctx, store, file, fallbackName(name, file))
 			var w *writeError
-			if ctx.Err() != nil || errors.As(err, &w) {
+			switch {
+			case err == nil:
+			case ctx.Err() != nil || errors.As(err, &w):
 				return err
-			}
-			if err != nil {
+			default:
 				fail(err)
 			}
 		}

@@ -49,10 +49,8 @@ checkpoints, where forks begin and where they were merged. -n bounds their numbe
 	f.BoolVar(&o.all, "all", false, "show the whole tape")
 	f.StringVar(&o.anchor, "anchor", "", "show the phase of the anchor `NAME`")
 	f.StringVar(&o.after, "after", "", "show everything behind the `ANCHOR`")
-	o.entryFilter.addFlags(cmd, o.App)
+	o.entryFilter.addFlags(cmd)
 	o.graphOptions.addFlags(cmd)
-	o.completeFlag(cmd, "anchor", o.completeAnchors())
-	o.completeFlag(cmd, "after", o.completeAnchors())
 	return cmd
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"math"
 
 	"tape/internal/entrydiff"
 	"tape/repo"
@@ -51,31 +52,17 @@ func comparePoints(ctx context.Context, a, b *repo.Point, yield func(change) err
 		if err := cmp.Or(errA, errB); err != nil {
 			return err
 		}
-		switch {
-		case !moreA && !moreB:
-			return c.flush(ctx, parted, a.LastID()+1)
-		case !moreB && parted > 0:
-			return c.flush(ctx, parted, a.LastID()+1)
-		case !moreA || !moreB:
-			if err := c.flush(ctx, parted, max(x.ID, y.ID)); err != nil {
-				return err
-			}
-			if moreA {
-				return c.rest(changeRemoved, x, nextA)
-			}
-			return c.rest(changeAdded, y, nextB)
+		if !moreA || !moreB { // what the other still has
+			return c.flush(ctx, cmp.Or(parted, x.ID, y.ID), math.MaxInt64)
 		}
-		same := bytes.Equal(x.Raw, y.Raw)
-		edited := false
+		same, edited := bytes.Equal(x.Raw, y.Raw), false
 		if !same {
 			if edited, err = c.edited(ctx, x, y); err != nil {
 				return err
 			}
 		}
 		if !same && !edited {
-			if parted == 0 {
-				parted = x.ID
-			}
+			parted = cmp.Or(parted, x.ID)
 			continue
 		}
 		if err := c.flush(ctx, parted, x.ID); err != nil {
@@ -125,20 +112,6 @@ func (c *comparison) flush(ctx context.Context, from, end int64) error {
 			if err := c.yield(change{kind: side.kind, entry: e}); err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-// rest shows what only one side has, e first.
-func (c *comparison) rest(kind string, e repo.Entry, next func() (repo.Entry, error, bool)) error {
-	for more := true; more; {
-		if err := c.yield(change{kind: kind, entry: e}); err != nil {
-			return err
-		}
-		var err error
-		if e, err, more = next(); err != nil {
-			return err
 		}
 	}
 	return nil

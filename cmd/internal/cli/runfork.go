@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -54,7 +53,6 @@ with 0, but the fork cannot be merged or discarded, it is that failure's.`,
 	f.BoolVar(&o.discard, "discard", false, "discard the fork afterwards")
 	f.BoolVar(&o.onSuccess, "merge-on-success", false, "merge the fork if the command exits with 0")
 	f.StringVar(&o.summary, "summary", "", "merge this `TEXT` instead of the fork's entries")
-	a.completeFlag(cmd, "at", a.completeAnchors())
 	return cmd
 }
 
@@ -145,7 +143,7 @@ func (o *runForkOptions) run(ctx context.Context, name string, command []string)
 			return err
 		}
 		o.report(nil, err, o.json)
-		return &statusError{f.exit}
+		return silently(f.exit)
 	}
 	if o.json {
 		if err := o.emit(f.object()); err != nil {
@@ -153,7 +151,7 @@ func (o *runForkOptions) run(ctx context.Context, name string, command []string)
 		}
 	}
 	if f.exit != exitOK {
-		return &statusError{f.exit}
+		return silently(f.exit)
 	}
 	return nil
 }
@@ -205,22 +203,11 @@ func (o *runForkOptions) mergeBack(ctx context.Context, f *forked) (err error) {
 	return nil
 }
 
-// statusError ends the program with another program's exit code, and says nothing.
-type statusError struct{ code int }
-
-func (e *statusError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
-
-// commandError says that a command cannot be run.
-type commandError struct {
-	cliError
-	code int
-}
-
 // cannotRun is an error with the exit code that a shell has for it.
 func cannotRun(name string, err error) error {
-	out := &commandError{code: 126}
+	out := &cliError{exit: 126}
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		out.code = 127
+		out.exit = 127
 	}
 	var inner *exec.Error
 	if errors.As(err, &inner) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -71,4 +72,119 @@ func firstUnsafe(s, keep string) int {
 // characters, tags), and separators that some terminals take for a line's end.
 func unsafeRune(r rune) bool {
 	return r < 0xa0 || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// wide are the characters that take two cells of a terminal.
+var wide = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x23e9, 0x23ec, 1}, {0x23f0, 0x23f3, 3}, {0x25fd, 0x25fe, 1},
+		{0x2614, 0x2615, 1}, {0x2648, 0x2653, 1}, {0x267f, 0x2693, 20}, {0x26a1, 0x26a1, 1}, {0x26aa, 0x26ab, 1},
+		{0x26bd, 0x26be, 1}, {0x26c4, 0x26c5, 1}, {0x26ce, 0x26d4, 6}, {0x26ea, 0x26ea, 1}, {0x26f2, 0x26f3, 1},
+		{0x26f5, 0x26fa, 5}, {0x26fd, 0x2705, 8}, {0x270a, 0x270b, 1}, {0x2728, 0x274c, 36}, {0x274e, 0x2753, 5},
+		{0x2754, 0x2755, 1}, {0x2757, 0x2757, 1}, {0x2795, 0x2797, 1}, {0x27b0, 0x27bf, 15}, {0x2b1b, 0x2b1c, 1},
+		{0x2b50, 0x2b55, 5}, {0x2e80, 0x303e, 1}, {0x3041, 0xa4cf, 1}, {0xa960, 0xa97c, 1}, {0xac00, 0xd7a3, 1},
+		{0xf900, 0xfaff, 1}, {0xfe10, 0xfe19, 1}, {0xfe30, 0xfe6b, 1}, {0xff01, 0xff60, 1}, {0xffe0, 0xffe6, 1},
+	},
+	R32: []unicode.Range32{
+		{0x16fe0, 0x18cd5, 1}, {0x1aff0, 0x1b2fb, 1}, {0x1f004, 0x1f004, 1}, {0x1f0cf, 0x1f0cf, 1}, {0x1f18e, 0x1f18e, 1},
+		{0x1f191, 0x1f19a, 1}, {0x1f200, 0x1f265, 1}, {0x1f300, 0x1f64f, 1}, {0x1f680, 0x1f6ff, 1}, {0x1f7e0, 0x1f7eb, 1},
+		{0x1f90c, 0x1f9ff, 1}, {0x1fa70, 0x1faff, 1}, {0x20000, 0x3fffd, 1},
+	},
+}
+
+func runeWidth(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	case r >= 0x1100 && unicode.Is(wide, r):
+		return 2
+	}
+	return 1
+}
+
+// textWidth is the number of cells that a line takes.
+func textWidth(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeWidth(r)
+	}
+	return n
+}
+
+// truncate shortens a line to a number of cells; 0 leaves it as it is.
+func truncate(s string, cells int) string {
+	if cells <= 0 || len(s) <= cells {
+		return s
+	}
+	n, cut := 0, 0
+	for i, r := range s {
+		w := runeWidth(r)
+		if n+w <= cells-1 {
+			cut = i + utf8.RuneLen(r)
+		}
+		if n += w; n > cells {
+			return s[:cut] + "…"
+		}
+	}
+	return s
+}
+
+// shorten cuts text that is shown on one line.
+func shorten(text string, cells int) string {
+	const longest = 4 // bytes of a character
+	if len(text) > cells*longest {
+		text = strings.ToValidUTF8(text[:cells*longest], "")
+	}
+	return truncate(text, cells)
+}
+
+// pad fills a line up to a number of cells.
+func pad(s string, cells int) string {
+	return s + strings.Repeat(" ", max(0, cells-textWidth(s)))
+}
+
+// wrap breaks a line at spaces into lines of at most so many cells; 0 leaves it whole.
+func wrap(line string, cells int) []string {
+	if cells <= 0 || len(line) <= cells {
+		return []string{line}
+	}
+	var out []string
+	for line != "" {
+		n, end, space := 0, len(line), -1
+		for i, r := range line {
+			if n += runeWidth(r); n > cells && i > 0 {
+				end = i
+				break
+			}
+			if r == ' ' {
+				space = i
+			}
+		}
+		if end < len(line) && line[end] != ' ' && space > 0 && strings.TrimSpace(line[:space]) != "" {
+			end = space
+		}
+		out = append(out, strings.TrimRight(line[:end], " "))
+		if rest := line[end:]; end < len(line) {
+			line = strings.TrimLeft(rest, " ")
+		} else {
+			line = ""
+		}
+	}
+	return out
+}
+
+// wrapped yields the lines into which wrap breaks a text, with where in it they begin.
+func wrapped(text string, cells int) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		at := 0
+		for _, line := range wrap(text, cells) {
+			at += max(0, strings.Index(text[at:], line))
+			if !yield(at, line) {
+				return
+			}
+			at = min(at+len(line), len(text))
+		}
+	}
 }

@@ -95,11 +95,8 @@ newest. Entries that search tools wrote (meta.search is true) are left out.`,
 	f.BoolVar(&o.searches, "searches", false, "include entries that search tools wrote")
 	f.BoolVar(&o.count, "count", false, "print how many entries match")
 	f.BoolVar(&o.files, "files", false, "print the files that have matches")
-	a.completeFlag(cmd, "kind", completeKinds())
-	a.completeFlag(cmd, "anchor", a.completeAnchors())
-	a.completeFlag(cmd, "after", a.completeAnchors())
-	a.completeFlag(cmd, "sort", completeWords(sortRelevance, sortNewest))
-	a.completeFlag(cmd, "role", completeWords("user", "assistant", "system", "tool"))
+	completeFlag(cmd, "sort", completeWords(sortRelevance, sortNewest))
+	completeFlag(cmd, "role", completeWords("user", "assistant", "system", "tool"))
 	return cmd
 }
 

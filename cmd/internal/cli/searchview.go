@@ -42,9 +42,10 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	o.page()
 	for i, h := range res.Hits {
 		if i > 0 {
-			o.printf("\n")
+			o.line("")
 		}
-		if err := o.showHit(h); err != nil {
+		o.showHit(h)
+		if err := o.written(); err != nil {
 			return err
 		}
 	}
@@ -83,12 +84,9 @@ func (o *searchOptions) more(res *index.Result) string {
 	return fmt.Sprintf("%d of %s matches; -n shows more", shown, of)
 }
 
-func (o *searchOptions) showHit(h index.Hit) error {
-	around := &entryView{App: o.App, oneline: true}
+func (o *searchOptions) showHit(h index.Hit) {
 	for _, e := range h.Before {
-		if err := around.show(e); err != nil {
-			return err
-		}
+		o.brief(e)
 	}
 	kind, colour := label(h.Entry)
 	id := fmt.Sprintf("@%d", h.ID)
@@ -100,20 +98,15 @@ func (o *searchOptions) showHit(h index.Hit) error {
 	if h.Similar > 0 {
 		head += o.style(dim, fmt.Sprintf("  and %d like it", h.Similar))
 	}
-	o.printf("%s\n", head)
-	if err := o.showSnippet(h); err != nil {
-		return err
-	}
+	o.line(head)
+	o.showSnippet(h)
 	for _, e := range h.After {
-		if err := around.show(e); err != nil {
-			return err
-		}
+		o.brief(e)
 	}
-	return nil
 }
 
 // showSnippet shows the snippet, wrapped, with what was looked for in colour.
-func (o *searchOptions) showSnippet(h index.Hit) error {
+func (o *searchOptions) showSnippet(h index.Hit) {
 	var text strings.Builder
 	var marks [][2]int // where in text it is
 	end := 0
@@ -126,11 +119,8 @@ func (o *searchOptions) showSnippet(h index.Hit) error {
 	}
 	text.WriteString(safeLine(h.Snippet[end:]))
 	for at, line := range wrapped(text.String(), max(0, o.width()-2)) {
-		if err := o.writeLine([]byte("  " + o.marked(line, at, marks, "", bold+";"+red))); err != nil {
-			return err
-		}
+		o.line("  " + o.marked(line, at, marks, "", bold+";"+red))
 	}
-	return nil
 }
 
 // hitJSON is the entry with what makes it a hit.
@@ -186,15 +176,13 @@ func (o *searchOptions) showFiles(s index.Search, res *index.Result) error {
 		known[key].n++
 	}
 	for _, f := range list {
-		var err error
 		if o.json {
-			err = o.emit(object{{"file", f.file}, {"tape", f.tape}, {"matches", f.n}}.with("instead", res.Instead))
-		} else {
-			err = o.writeLine([]byte(safeLine(f.file) + o.style(dim, fmt.Sprintf(":%d", f.n))))
+			if err := o.emit(object{{"file", f.file}, {"tape", f.tape}, {"matches", f.n}}.with("instead", res.Instead)); err != nil {
+				return err
+			}
+			continue
 		}
-		if err != nil {
-			return err
-		}
+		o.line(safeLine(f.file) + o.style(dim, fmt.Sprintf(":%d", f.n)))
 	}
 	return nil
 }

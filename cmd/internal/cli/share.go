@@ -34,7 +34,7 @@ are looked for as by tape push, and passwords in the remote's address are left o
 	cmd.Flags().StringVar(&o.remote, "remote", "", "push to `REMOTE` (default: origin, or the only one)")
 	cmd.Flags().BoolVar(&o.forks, "forks", false, "share the forks of the tape, too")
 	allowFlag(cmd, &o.allow)
-	a.completeFlag(cmd, "remote", a.completeRemotes())
+	completeFlag(cmd, "remote", a.completeRemotes())
 	return cmd
 }
 

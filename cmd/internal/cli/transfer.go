@@ -66,43 +66,29 @@ func findRemote(ctx context.Context, store *repo.Store, named string) (repo.Remo
 // ask for a password.
 func (a *App) transport() repo.RemoteOptions { return repo.RemoteOptions{Progress: a.watched()} }
 
-// remoteError is what a transport has met with, with its class and the way out.
-type remoteError struct {
-	error
-	class error // nil for a plain failure
-	hint  string
-}
-
-func (e *remoteError) Hint() string { return e.hint }
-
-func (e *remoteError) Unwrap() []error {
-	if e.class == nil {
-		return []error{e.error}
-	}
-	return []error{e.class, e.error}
-}
-
 // explainRemote adds to an error of a transport what can be done about it.
 func explainRemote(err error) error {
 	if err == nil || repo.Hint(err) != "" {
 		return err
 	}
+	out := &cliError{msg: err.Error(), cause: err}
 	switch {
 	case errors.Is(err, repo.ErrHostile):
-		return &remoteError{err, repo.ErrCorrupt, "nothing of it was let in; git fsck in the remote repository tells what is wrong with it"}
+		out.class, out.hint = repo.ErrCorrupt, "nothing of it was let in; git fsck in the remote repository tells what is wrong with it"
 	case errors.Is(err, repo.ErrAuth):
-		return &remoteError{err, nil, "https: a credential helper of git's, or a token as password; " + repo.EnvGitUser + " and " + repo.EnvGitToken + " where there is no git\n" +
-			"ssh: ssh-add -l shows whether the agent has your key; ssh to the host by hand asks about its key"}
+		out.hint = "https: a credential helper of git's, or a token as password; " + repo.EnvGitUser + " and " + repo.EnvGitToken + " where there is no git\n" +
+			"ssh: ssh-add -l shows whether the agent has your key; ssh to the host by hand asks about its key"
 	case errors.Is(err, repo.ErrRemote):
-		return &remoteError{err, nil, "check the address (tape remote list shows it), and that it can be reached"}
+		out.hint = "check the address (tape remote list shows it), and that it can be reached"
+	default:
+		return err
 	}
-	return err
+	return out
 }
 
 // tapesFlag is --tape where it can be repeated, and TAPE_NAME does not stand for it.
 func (a *App) tapesFlag(cmd *cobra.Command, tapes *[]string, usage string) {
 	cmd.Flags().StringArrayVar(tapes, "tape", nil, usage)
-	a.completeFlag(cmd, "tape", a.completeTapes())
 }
 
 // first is the first of optional arguments, or "".

@@ -46,7 +46,7 @@ func (a *App) showReport(report *repo.Report) error {
 		return a.emit(object{{"ok", report.OK}, {"checked", checked}, {"problems", problems}})
 	}
 	for _, p := range report.Problems {
-		a.printf("%s\n", a.style(red, safeLine(p.String())))
+		a.line(a.style(red, safeLine(p.String())))
 	}
 	tapes := count(c.Tapes, "tape", "tapes")
 	if c.Forks > 0 {
