@@ -36,11 +36,7 @@ func (r Repository) PreCommit(ctx context.Context, store *repo.Store) error {
 	if err != nil || !IsTapeBranch(branch) || r.IsMerging() {
 		return err
 	}
-	g, err := gitstore.Open(r.CommonDir, nil)
-	if err != nil {
-		return err
-	}
-	_, head, err := g.Head(r.GitDir)
+	_, head, _, err := r.head()
 	if err != nil || head.IsZero() {
 		return err // the first commit has nothing to continue
 	}
@@ -78,17 +74,21 @@ func (r Repository) HasMerged() (bool, error) {
 	return len(c.Parents) > 1, err
 }
 
-// newest is what is checked out: the branch, and its newest commit.
+// head is what is checked out: the branch, and its newest commit, zero where it has none.
+func (r Repository) head() (branch string, head gitstore.Hash, g *gitstore.Repo, err error) {
+	if g, err = gitstore.Open(r.CommonDir, nil); err != nil {
+		return "", head, g, err
+	}
+	branch, head, err = g.Head(r.GitDir)
+	return branch, head, g, err
+}
+
+// newest is head with what is in that commit.
 func (r Repository) newest() (branch string, c gitstore.Commit, err error) {
-	g, err := gitstore.Open(r.CommonDir, nil)
-	if err != nil {
-		return "", c, err
+	branch, head, g, err := r.head()
+	if err == nil {
+		c, err = g.Commit(head)
 	}
-	branch, head, err := g.Head(r.GitDir)
-	if err != nil {
-		return branch, c, err
-	}
-	c, err = g.Commit(head)
 	return branch, c, err
 }
 
@@ -116,18 +116,16 @@ func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote strin
 	var g *gitstore.Repo
 	var refused []error
 	var outgoing []repo.OutgoingRef
-	lines := bufio.NewScanner(in)
-	for lines.Scan() {
-		f := strings.Fields(lines.Text())
-		if len(f) != 4 {
-			continue
-		}
+	told, err := fields(in, 4)
+	if err != nil {
+		return err
+	}
+	for _, f := range told {
 		outgoing = append(outgoing, repo.OutgoingRef{Ref: f[2], Old: f[3], New: f[1]})
 		if !isGuarded(f[2]) {
 			continue
 		}
 		if g == nil {
-			var err error
 			if g, err = gitstore.Open(r.CommonDir, nil); err != nil {
 				return err
 			}
@@ -140,13 +138,25 @@ func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote strin
 			refused = append(refused, err)
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("read what git pushes: %w", err)
-	}
 	if store != nil && len(outgoing) > 0 && len(refused) == 0 {
 		return store.CheckSecrets(ctx, remote, outgoing)
 	}
 	return errors.Join(refused...)
+}
+
+// fields returns the last n words of the lines that git tells a hook, of those that have
+// them. What comes before may have spaces: the local side of a push is as somebody spelt it.
+func fields(in io.Reader, n int) (out [][]string, err error) {
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		if f := strings.Fields(lines.Text()); len(f) >= n {
+			out = append(out, f[len(f)-n:])
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read what is pushed: %w", err)
+	}
+	return out, nil
 }
 
 func (r Repository) checkPush(ctx context.Context, g *gitstore.Repo, remote, ref, old, next string) error {
@@ -188,19 +198,15 @@ func pushError(ref string, err error) error {
 // with its branch. Refs that are not of tapes are not looked at. The repository need not be a
 // workspace.
 func PreReceive(ctx context.Context, gitDir string, in io.Reader) error {
+	told, err := fields(in, 3)
 	var updates []repo.RefUpdate
-	lines := bufio.NewScanner(in)
-	for lines.Scan() {
-		f := strings.SplitN(lines.Text(), " ", 3)
-		if len(f) == 3 && isGuarded(f[2]) {
+	for _, f := range told {
+		if isGuarded(f[2]) {
 			updates = append(updates, repo.RefUpdate{Ref: f[2], Old: f[0], New: f[1]})
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("read what is pushed: %w", err)
-	}
-	if len(updates) == 0 {
-		return nil
+	if err != nil || len(updates) == 0 {
+		return err
 	}
 	var refused []error
 	for i, err := range repo.CheckUpdates(ctx, gitDir, updates) {

@@ -128,13 +128,11 @@ func (i *installer) report() (Report, error) {
 			continue
 		}
 		_, ours, err := i.read(h.name)
+		if err == nil && !ours {
+			ours, err = i.chained(h.name)
+		}
 		if err != nil {
 			return r, err
-		}
-		if !ours {
-			if ours, err = i.chained(h.name); err != nil {
-				return r, err
-			}
 		}
 		if !ours {
 			continue
@@ -191,28 +189,33 @@ func (i *installer) chained(name string) (bool, error) {
 }
 
 func (i *installer) install(ctx context.Context) (Report, error) {
-	var changed []string
-	if !i.outside {
-		if err := i.fs.MkdirAll(i.dir); err != nil {
-			return Report{}, fmt.Errorf("install hooks: %w", err)
-		}
+	if i.outside {
+		return i.reportWith(nil, ctx.Err())
 	}
+	if err := i.fs.MkdirAll(i.dir); err != nil {
+		return Report{}, fmt.Errorf("install hooks: %w", err)
+	}
+	return i.reportWith(i.each(ctx, "install", i.installOne))
+}
+
+// each does something to all hooks, and returns the names of those that it has changed.
+func (i *installer) each(ctx context.Context, what string, do func(hook) (bool, error)) (changed []string, err error) {
 	for _, h := range i.hooks {
-		if err := ctx.Err(); err != nil || i.outside {
-			return i.reportWith(changed, err)
+		if err := ctx.Err(); err != nil {
+			return changed, err
 		}
-		wrote, err := i.installOne(h)
+		did, err := do(h)
 		if err != nil {
-			return i.reportWith(changed, fmt.Errorf("install the hook %s: %w", h.name, err))
+			return changed, fmt.Errorf("%s the hook %s: %w", what, h.name, err)
 		}
-		if wrote {
+		if did {
 			changed = append(changed, h.name)
 		}
 	}
 	if len(changed) == 0 {
-		return i.report()
+		return nil, nil
 	}
-	return i.reportWith(changed, i.fs.SyncDir(i.dir)) // the new names are durable
+	return changed, i.fs.SyncDir(i.dir) // their names are durable
 }
 
 func (i *installer) reportWith(changed []string, err error) (Report, error) {
@@ -241,7 +244,7 @@ func (i *installer) installOne(h hook) (wrote bool, err error) {
 	if st, err := os.Stat(path); ours && err == nil && bytes.Equal(there, want) && st.Mode().Perm()&0o100 != 0 {
 		return false, nil
 	}
-	return true, i.write(path, want)
+	return true, i.replace(path, want, hookPerm)
 }
 
 // keep gives somebody's own hook a second name, and returns it.
@@ -250,13 +253,12 @@ func (i *installer) keep(name string) (string, error) {
 	for n := 1; ; n++ {
 		own := ownName(name, n)
 		kept := filepath.Join(i.dir, own)
-		if _, err := os.Lstat(kept); err == nil {
-			if sameHook(path, kept) {
-				return own, nil // an earlier call was cut off here
-			}
-			continue
+		if _, err := os.Lstat(kept); err != nil {
+			return own, i.second(path, kept)
 		}
-		return own, i.second(path, kept)
+		if sameHook(path, kept) {
+			return own, nil // an earlier call was cut off here
+		}
 	}
 }
 
@@ -274,58 +276,43 @@ func isOwnName(name, own string) bool {
 	return ok && strings.Trim(rest, "-0123456789") == ""
 }
 
-// sameHook reports whether two names are of one file, or of links to one.
+// content is what a hook is: the bytes of a file, or where a link leads.
+func content(path string) (mode fs.FileMode, in []byte, err error) {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return 0, nil, err
+	}
+	switch mode = st.Mode(); {
+	case mode&fs.ModeSymlink != 0:
+		target, err := os.Readlink(path)
+		return mode, []byte(target), err
+	case !mode.IsRegular():
+		return mode, nil, fmt.Errorf("%s is neither a file nor a link to one", path)
+	}
+	in, err = os.ReadFile(path)
+	return mode, in, err
+}
+
+// sameHook reports whether two names are of one file, of the same bytes, or of links to one.
 func sameHook(a, b string) bool {
-	sa, errA := os.Lstat(a)
-	sb, errB := os.Lstat(b)
-	if errA != nil || errB != nil {
-		return false
-	}
-	if os.SameFile(sa, sb) {
-		return true
-	}
-	if sa.Mode() != sb.Mode() {
-		return false
-	}
-	if sa.Mode()&fs.ModeSymlink != 0 {
-		ta, errA := os.Readlink(a)
-		tb, errB := os.Readlink(b)
-		return errA == nil && errB == nil && ta == tb
-	}
-	ca, errA := os.ReadFile(a)
-	cb, errB := os.ReadFile(b)
-	return errA == nil && errB == nil && bytes.Equal(ca, cb)
+	modeA, inA, errA := content(a)
+	modeB, inB, errB := content(b)
+	return errA == nil && errB == nil && modeA == modeB && bytes.Equal(inA, inB)
 }
 
 // second gives a file another name beside its own: a hard link where there can be one,
 // so that it stays the same file.
 func (i *installer) second(path, name string) error {
-	st, err := os.Lstat(path)
-	if err != nil {
+	mode, in, err := content(path)
+	switch {
+	case err != nil:
 		return err
-	}
-	if st.Mode()&fs.ModeSymlink != 0 {
-		target, err := os.Readlink(path)
-		if err != nil {
-			return err
-		}
-		return os.Symlink(target, name)
-	}
-	if !st.Mode().IsRegular() {
-		return fmt.Errorf("%s is neither a file nor a link to one", path)
-	}
-	if os.Link(path, name) == nil {
+	case mode&fs.ModeSymlink != 0:
+		return os.Symlink(string(in), name)
+	case os.Link(path, name) == nil:
 		return nil
 	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	return i.replace(name, content, st.Mode().Perm())
-}
-
-func (i *installer) write(path string, content []byte) error {
-	return i.replace(path, content, hookPerm)
+	return i.replace(name, in, mode.Perm())
 }
 
 // replace writes a file of that mode under another name and gives it its own: git never
@@ -353,37 +340,16 @@ func (i *installer) replace(path string, content []byte, perm fs.FileMode) (err 
 // uninstall removes ours, also from the usual folder if git has since been told to look
 // elsewhere: it would come to life again with the setting's end.
 func (i *installer) uninstall(ctx context.Context) (Report, error) {
-	var changed []string
+	var changed, more []string
 	var err error
 	if i.dir != i.usual {
 		j := &installer{fs: i.fs, dir: i.usual, usual: i.usual, hooks: i.hooks}
-		changed, err = j.removeAll(ctx)
+		changed, err = j.each(ctx, "remove", j.removeOne)
 	}
 	if !i.outside && err == nil {
-		var more []string
-		more, err = i.removeAll(ctx)
-		changed = append(changed, more...)
+		more, err = i.each(ctx, "remove", i.removeOne)
 	}
-	return i.reportWith(changed, err)
-}
-
-func (i *installer) removeAll(ctx context.Context) (changed []string, err error) {
-	for _, h := range i.hooks {
-		if err := ctx.Err(); err != nil {
-			return changed, err
-		}
-		removed, err := i.removeOne(h)
-		if err != nil {
-			return changed, fmt.Errorf("remove the hook %s: %w", h.name, err)
-		}
-		if removed {
-			changed = append(changed, h.name)
-		}
-	}
-	if len(changed) == 0 {
-		return nil, nil
-	}
-	return changed, i.fs.SyncDir(i.dir)
+	return i.reportWith(append(changed, more...), err)
 }
 
 // removeOne gives the place back to the hook that was there before.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -49,23 +50,18 @@ func Locate() (Repository, error) {
 // findGitDir looks for .git, a folder or the file of a linked worktree.
 func findGitDir() (string, error) {
 	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
+	for ; err == nil; dir = filepath.Dir(dir) {
 		name := filepath.Join(dir, ".git")
-		st, err := os.Stat(name)
-		switch {
-		case err == nil && st.IsDir():
+		if st, err := os.Stat(name); err == nil && st.IsDir() {
 			return name, nil
-		case err == nil:
+		} else if err == nil {
 			return readLink(dir, name)
 		}
 		if dir == filepath.Dir(dir) {
 			return "", fs.ErrNotExist
 		}
-		dir = filepath.Dir(dir)
 	}
+	return "", err
 }
 
 func readLink(dir, name string) (string, error) {
@@ -97,8 +93,36 @@ func (r Repository) Branch() (string, error) {
 }
 
 // IsMerging reports whether the commit that is about to be made concludes a merge.
-func (r Repository) IsMerging() bool {
-	_, err := os.Lstat(filepath.Join(r.GitDir, "MERGE_HEAD"))
+func (r Repository) IsMerging() bool { return r.has("MERGE_HEAD") }
+
+// IsMerge reports whether the merge driver that is this process is run by git merge (or
+// the merge of git pull), and not by something that replays changes: rebase, cherry-pick,
+// revert, am, stash, checkout -m.
+//
+// Git merge alone names the commits that it merges in the environment, as
+// GITHEAD_<commit>. It hands that on to the stash that --autostash brings back when the
+// merge is over; then HEAD is no longer where the merge began.
+func (r Repository) IsMerge() (bool, error) {
+	if !slices.ContainsFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GITHEAD_") }) {
+		return false, nil
+	}
+	_, head, _, err := r.head()
+	if err != nil {
+		return false, err
+	}
+	began, err := os.ReadFile(filepath.Join(r.GitDir, "ORIG_HEAD"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	if strings.TrimSpace(string(began)) != head.String() {
+		return false, nil
+	}
+	// Merged as a squash, HEAD stays.
+	return !r.has("MERGE_AUTOSTASH") || !r.has("SQUASH_MSG"), nil
+}
+
+func (r Repository) has(name string) bool {
+	_, err := os.Lstat(filepath.Join(r.GitDir, name))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 

@@ -49,69 +49,56 @@ const ownPrefix = "own="
 // one line, whatever the program, or another one of its name, has printed. A process
 // that it leaves running has no hold of the pipe.
 func (h hook) script(own string) []byte {
-	var b strings.Builder
-	line := func(parts ...string) { b.WriteString(strings.Join(parts, "") + "\n") }
-	line("#!/bin/sh")
-	line(mark)
-	line("# It ", h.purpose, ".")
-	b.WriteString(h.ownPart(own))
-	if h.known {
-		line("# tape push has looked at it already.")
-		line(`[ -z "$` + gitstore.PushEnv + `" ] || exit 0`)
-	}
-	call, input := "said=$(tape hook "+h.name+` "$@" 2>&1`, " </dev/null)"
+	call := `said=$(tape hook NAME "$@" 2>&1 </dev/null)`
 	if h.stdin {
-		call, input = `said=$(printf '%s' "${input%x}" | tape hook `+h.name+` "$@" 2>&1`, ")"
+		call = `said=$(printf '%s' "${input%x}" | tape hook NAME "$@" 2>&1)`
 	}
-	line(call, input)
-	line("code=$?")
-	line("case $code in")
+	if h.known {
+		call = "# tape push has looked at it already.\n" + `[ -z "$` + gitstore.PushEnv + `" ] || exit 0` + "\n" + call
+	}
+	unchecked, exit, answers := "", "exit 0", `0|4) [ -z "$said" ] || printf '%s\n' "$said" >&2 ;;
+127) ;;`
 	if h.refuses {
-		line(`0) [ -z "$said" ] || printf '%s\n' "$said" >&2 ;;`)
-		line(`4) printf '%s\n' "$said" >&2; exit 1 ;;`)
-		line(`127) echo "tape: warning: there is no program tape on the PATH: `, h.passed, `" >&2 ;;`)
-	} else {
-		line(`0|4) [ -z "$said" ] || printf '%s\n' "$said" >&2 ;;`)
-		line("127) ;;")
+		unchecked, answers = ": "+h.passed, `0) [ -z "$said" ] || printf '%s\n' "$said" >&2 ;;
+4) printf '%s\n' "$said" >&2; exit 1 ;;
+127) echo "tape: warning: there is no program tape on the PATHUNCHECKED" >&2 ;;`
+	} else if own != "" {
+		exit = "exit $status"
 	}
-	also := ""
-	if h.refuses {
-		also = ": " + h.passed
-	}
-	line("*) said=${said%%\"\n\"*}")
-	line("   said=${said#tape: error: }")
-	line(`   printf '%s\n' "tape: warning: tape hook `, h.name, ` failed with exit code $code`, also, `${said:+ ($said)}" >&2 ;;`)
-	line("esac")
-	if h.refuses || own == "" {
-		line("exit 0")
-	} else {
-		line("exit $status")
-	}
-	return []byte(b.String())
+	judge := strings.NewReplacer("NAME", h.name, "UNCHECKED", unchecked).Replace(call + `
+code=$?
+case $code in
+` + answers + `
+*) said=${said%%"
+"*}
+   said=${said#tape: error: }
+   printf '%s\n' "tape: warning: tape hook NAME failed with exit code $codeUNCHECKED${said:+ ($said)}" >&2 ;;
+esac
+`)
+	return []byte("#!/bin/sh\n" + mark + "\n# It " + h.purpose + ".\n" + h.ownPart(own) + judge + exit + "\n")
 }
 
 // ownPart calls the hook that was there before. What it says about a commit or a push
 // counts; the exit code of a hook that comes after the fact is handed on.
 func (h hook) ownPart(own string) string {
-	var b strings.Builder
+	input, call := "", `"${0%/*}/$own" "$@"`
 	if h.stdin {
 		// The x keeps newlines at the end, which $(…) drops.
-		b.WriteString("input=$(cat; echo x)\n")
+		input, call = "input=$(cat; echo x)\n", `printf '%s' "${input%x}" 2>/dev/null | `+call
 	}
 	if own == "" {
-		return b.String()
+		return input
 	}
-	b.WriteString(ownPrefix + own + "\n")
-	call := `"${0%/*}/$own" "$@"`
-	if h.stdin {
-		call = `printf '%s' "${input%x}" 2>/dev/null | ` + call
-	}
-	b.WriteString("status=0\n")
-	b.WriteString(`if [ -x "${0%/*}/$own" ]; then` + "\n\t" + call + " || status=$?\nfi\n")
+	out := input + ownPrefix + own + `
+status=0
+if [ -x "${0%/*}/$own" ]; then
+	` + call + ` || status=$?
+fi
+`
 	if h.refuses {
-		b.WriteString("[ $status -eq 0 ] || exit $status\n")
+		out += "[ $status -eq 0 ] || exit $status\n"
 	}
-	return b.String()
+	return out
 }
 
 // isOurs reports whether a hook was written by this package.

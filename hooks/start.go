@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tape/internal/disk"
@@ -62,16 +63,10 @@ func Background(store *repo.Store) (unlock func() error, ok bool, err error) {
 // withoutGit leaves out what git tells its hooks, which is of one repository, index and
 // operation.
 func withoutGit(env []string) []string {
-	var out []string
-	for _, v := range env {
+	told := []string{"GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_REFLOG_ACTION", "GIT_OBJECT_DIRECTORY",
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_INTERNAL_SUPER_PREFIX"}
+	return slices.DeleteFunc(env, func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		switch {
-		case strings.HasPrefix(name, "GITHEAD_"), name == "GIT_DIR", name == "GIT_INDEX_FILE", name == "GIT_WORK_TREE",
-			name == "GIT_COMMON_DIR", name == "GIT_PREFIX", name == "GIT_REFLOG_ACTION", name == "GIT_OBJECT_DIRECTORY",
-			name == "GIT_ALTERNATE_OBJECT_DIRECTORIES", name == "GIT_QUARANTINE_PATH", name == "GIT_INTERNAL_SUPER_PREFIX":
-		default:
-			out = append(out, v)
-		}
-	}
-	return out
+		return strings.HasPrefix(name, "GITHEAD_") || slices.Contains(told, name)
+	})
 }

@@ -15,6 +15,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"tape/repo"
 )
 
@@ -95,19 +97,17 @@ func (a *App) openStore(ctx context.Context) (*repo.Store, error) {
 	}
 	dir := a.workspaceDir()
 	if dir == "" {
-		found, err := repo.Find(".")
-		if err != nil {
+		var err error
+		if dir, err = repo.Find("."); err != nil {
 			return nil, err
 		}
-		dir = found
 	}
 	a.note("workspace: %s", dir)
 	store, err := repo.Open(ctx, dir, a.storeOptions())
-	if err != nil {
-		return nil, err
+	if err == nil {
+		a.store = store
 	}
-	a.store = store
-	return store, nil
+	return store, err
 }
 
 func (a *App) storeOptions() *repo.Options {
@@ -115,12 +115,7 @@ func (a *App) storeOptions() *repo.Options {
 }
 
 // workspaceDir is the workspace that is named explicitly, or "".
-func (a *App) workspaceDir() string {
-	if a.workspace != "" {
-		return a.workspace
-	}
-	return a.Getenv(repo.EnvWorkspace)
-}
+func (a *App) workspaceDir() string { return cmp.Or(a.workspace, a.Getenv(repo.EnvWorkspace)) }
 
 // newWorkspaceDir is where a workspace is to be made: in a directory that was given, or that
 // is named otherwise, or in the place for the current directory.
@@ -132,12 +127,7 @@ func (a *App) newWorkspaceDir(given string) (string, error) {
 }
 
 // wantedTape is the name of the tape that is named explicitly, or "".
-func (a *App) wantedTape() string {
-	if a.tapeName != "" {
-		return a.tapeName
-	}
-	return a.Getenv(envTape)
-}
+func (a *App) wantedTape() string { return cmp.Or(a.tapeName, a.Getenv(envTape)) }
 
 // openTape opens the tape that the flags and the environment name, or the current one.
 func (a *App) openTape(ctx context.Context) (*repo.Tape, error) {
@@ -150,4 +140,27 @@ func (a *App) openTape(ctx context.Context) (*repo.Tape, error) {
 		a.note("tape: %s", t.Name())
 	}
 	return t, err
+}
+
+// runFunc is what a command runs.
+type runFunc = func(cmd *cobra.Command, args []string) error
+
+// inStore is for commands that need the workspace, and no tape of it.
+func (a *App) inStore(run func(ctx context.Context, store *repo.Store, args []string) error) runFunc {
+	return opened(a.openStore, run)
+}
+
+// onTape is for commands that need the tape that is meant.
+func (a *App) onTape(run func(ctx context.Context, t *repo.Tape, args []string) error) runFunc {
+	return opened(a.openTape, run)
+}
+
+func opened[T any](open func(context.Context) (T, error), run func(context.Context, T, []string) error) runFunc {
+	return func(cmd *cobra.Command, args []string) error {
+		what, err := open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), what, args)
+	}
 }

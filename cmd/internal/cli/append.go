@@ -11,7 +11,7 @@ import (
 )
 
 type appendOptions struct {
-	app *App
+	*App
 
 	kind    string
 	payload string
@@ -28,7 +28,7 @@ type appendOptions struct {
 }
 
 func newAppendCmd(a *App) *cobra.Command {
-	o := &appendOptions{app: a}
+	o := &appendOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "append [--kind KIND] [--payload JSON | --text TEXT [--role ROLE] | -]",
 		Short: "Append an entry, or a stream of them",
@@ -46,21 +46,14 @@ by their line numbers (exit code 2).`,
   tape append --kind event --payload '{"name":"run","data":{"seconds":3}}'
   tape append --kind tool_result - <result.json
   tape append --stdin <entries.jsonl`,
-		Args: takes(0, "-"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 && args[0] != "-" {
-				return usagef("unexpected argument %s; a payload is given with --payload, or with - from standard input", quoted(args[0]))
-			}
-			o.dash = len(args) > 0
-			o.changed = cmd.Flags().Changed
-			if err := o.check(); err != nil {
-				return err
-			}
+		Args:    takes(0, "-"),
+		PreRunE: o.check,
+		RunE: a.onTape(func(ctx context.Context, t *repo.Tape, _ []string) error {
 			if o.stdin {
-				return o.runStream(cmd.Context())
+				return o.runStream(ctx, t)
 			}
-			return o.run(cmd.Context())
-		},
+			return o.run(ctx, t)
+		}),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.kind, "kind", "", "the entry's `KIND` (default message, with --text)")
@@ -72,13 +65,15 @@ by their line numbers (exit code 2).`,
 	f.StringVar(&o.anchor, "anchor", "", "append only if the phase of this anchor `NAME` is open; exit code 4 if another one is")
 	f.BoolVar(&o.stdin, "stdin", false, "append the entries that standard input has, one a line")
 	f.BoolVar(&o.partial, "partial", false, "with --stdin: keep the good lines, report the bad ones")
-	a.completeFlag(cmd, "kind", completeKinds)
-	a.completeFlag(cmd, "anchor", a.completeAnchors)
 	return cmd
 }
 
 // check refuses combinations of flags that contradict each other.
-func (o *appendOptions) check() error {
+func (o *appendOptions) check(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 && args[0] != "-" {
+		return usagef("unexpected argument %s; a payload is given with --payload, or with - from standard input", quoted(args[0]))
+	}
+	o.dash, o.changed = len(args) > 0, cmd.Flags().Changed
 	if o.stdin {
 		for _, flag := range []string{"kind", "payload", "text", "role", "meta", "date"} {
 			if o.changed(flag) {
@@ -138,17 +133,12 @@ func (o *appendOptions) draft(payload []byte) repo.Draft {
 	return d
 }
 
-func (o *appendOptions) run(ctx context.Context) error {
-	a := o.app
-	t, err := a.openTape(ctx)
-	if err != nil {
-		return err
-	}
+func (o *appendOptions) run(ctx context.Context, t *repo.Tape) (err error) {
 	var payload []byte
 	switch {
 	case o.dash:
 		// Whitespace in the payload is not stored and may make it longer than a line.
-		if payload, err = a.readAll(ctx, 2*t.Store().Config().MaxLine); err != nil {
+		if payload, err = o.readAll(ctx, 2*t.Store().Config().MaxLine); err != nil {
 			return err
 		}
 	case o.changed("payload"):
@@ -158,10 +148,10 @@ func (o *appendOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.writeLine(done[0].JSON())
+	if o.json {
+		return o.writeLine(done[0].JSON())
 	}
-	a.say("@%d", done[0].ID)
+	o.say("@%d", done[0].ID)
 	return nil
 }
 

@@ -11,12 +11,6 @@ import (
 	"tape/repo"
 )
 
-// rejectedLine is a line of a stream that was left out.
-type rejectedLine struct {
-	Line  int64  `json:"line"`
-	Error string `json:"error"`
-}
-
 // maxRejected bounds what a stream of nothing but bad lines can make us remember.
 const maxRejected = 1000
 
@@ -26,19 +20,15 @@ type stream struct {
 	lines    *jsonl.Scanner
 	first    []byte // the first line, read before the tape was locked
 	firstErr error
-	rejected []rejectedLine
+	rejected []object // lines that were left out
+	messages []string // of those, for people
 	bad      int64
 	refused  error // the line that ended a stream of all or none
 }
 
-func (o *appendOptions) runStream(ctx context.Context) error {
-	a := o.app
-	t, err := a.openTape(ctx)
-	if err != nil {
-		return err
-	}
-	in := newInput(ctx, a.Stdin)
-	defer in.close()
+func (o *appendOptions) runStream(ctx context.Context, t *repo.Tape) error {
+	in, end := newInput(ctx, o.Stdin)
+	defer end()
 	s := &stream{o: o, lines: jsonl.NewScanner(in, t.Store().Config().MaxLine)}
 	// The tape is locked from here on only once there is something to append.
 	s.first, s.firstErr = s.lines.Next()
@@ -55,14 +45,6 @@ func (o *appendOptions) runStream(ctx context.Context) error {
 		return err
 	}
 	return s.report(done)
-}
-
-// firstOf returns the first entry that a query selects.
-func firstOf(ctx context.Context, t *repo.Tape, q repo.Query) (repo.Entry, error) {
-	for e, err := range t.Entries(ctx, q) {
-		return e, err
-	}
-	return repo.Entry{}, nil
 }
 
 func (s *stream) feed(tx *repo.Tx) error {
@@ -83,7 +65,7 @@ func (s *stream) feed(tx *repo.Tx) error {
 			}
 		case errors.Is(err, jsonl.ErrTooLong):
 			err = invalidf("raise the limit with: tape config max_line N", "the line is longer than %d bytes",
-				s.o.app.store.Config().MaxLine)
+				s.o.store.Config().MaxLine)
 		default:
 			return fmt.Errorf("read standard input: %w", err)
 		}
@@ -103,31 +85,25 @@ func (s *stream) reject(line int64, err error) error {
 		s.refused = invalidf(hint, "line %d: %v", line, err)
 		return s.refused
 	}
-	s.bad++
-	if len(s.rejected) < maxRejected {
-		s.rejected = append(s.rejected, rejectedLine{line, err.Error()})
+	if s.bad++; s.bad <= maxRejected {
+		s.rejected = append(s.rejected, object{{"line", line}, {"error", err.Error()}})
+		s.messages = append(s.messages, fmt.Sprintf("line %d: %v", line, err))
 	}
 	return nil
 }
 
 func (s *stream) report(done repo.TxResult) error {
-	a := s.o.app
-	result := struct {
-		Appended int            `json:"appended"`
-		FirstID  int64          `json:"first_id"`
-		LastID   int64          `json:"last_id"`
-		Rejected []rejectedLine `json:"rejected,omitempty"`
-	}{done.Appended, done.FirstID, done.LastID, s.rejected}
+	result := object{{"appended", done.Appended}, {"first_id", done.FirstID}, {"last_id", done.LastID}}.with("rejected", s.rejected)
 	text := fmt.Sprintf("appended %s, @%d to @%d", entries(done.Appended), done.FirstID, done.LastID)
 	if done.Appended == 0 {
 		text = "appended nothing"
 	}
-	if err := a.result(result, "%s", text); err != nil || s.bad == 0 {
+	if err := s.o.result(result, "%s", text); err != nil || s.bad == 0 {
 		return err
 	}
-	if !a.json {
-		for _, r := range s.rejected {
-			a.message("error", fmt.Sprintf("line %d: %s", r.Line, r.Error))
+	if !s.o.json {
+		for _, m := range s.messages {
+			s.o.message("error", m)
 		}
 	}
 	return invalidf("", "%s rejected", count(s.bad, "line was", "lines were"))

@@ -9,13 +9,12 @@ import (
 )
 
 type cloneOptions struct {
-	app      *App
-	url, dir string
-	remote   string
+	*App
+	remote string
 }
 
 func newCloneCmd(a *App) *cobra.Command {
-	o := &cloneOptions{app: a}
+	o := &cloneOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "clone URL [DIR] [--tape NAME] [--remote NAME]",
 		Short: "Make the workspace of the current directory from a remote",
@@ -33,38 +32,29 @@ workspace, too: a folder of your own, or of another user's.
   tape clone https://example.org/ada/sessions.git ./sessions --tape review
   tape clone /mnt/disk/sessions.git --remote backup`,
 		Args: takes(1, "URL", "DIR"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.url = args[0]; len(args) > 1 {
-				o.dir = args[1]
-			}
-			return o.run(cmd.Context())
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], first(args[1:])) },
 	}
 	cmd.Flags().StringVar(&o.remote, "remote", repo.DefaultRemote, "call the remote `NAME`")
 	return cmd
 }
 
-func (o *cloneOptions) run(ctx context.Context) error {
-	a := o.app
-	dir, err := a.newWorkspaceDir(o.dir)
+func (o *cloneOptions) run(ctx context.Context, url, dir string) error {
+	dir, err := o.newWorkspaceDir(dir)
 	if err != nil {
 		return err
 	}
-	store, done, err := repo.Clone(ctx, o.url, dir, &repo.CloneOptions{
-		Options: *a.storeOptions(), RemoteOptions: a.transport(), Remote: o.remote, Tape: a.tapeName})
+	store, done, err := repo.Clone(ctx, url, dir, &repo.CloneOptions{
+		Options: *o.storeOptions(), RemoteOptions: o.transport(), Remote: o.remote, Tape: o.tapeName})
 	if err != nil {
 		return explainRemote(err)
 	}
-	a.installHooks(ctx, store)
-	result := struct {
-		Workspace string `json:"workspace"`
-		Tapes     int    `json:"tapes"`
-	}{store.Dir(), done.Tapes}
-	text := "cloned " + count(int64(done.Tapes), "tape", "tapes") + " into " + safeLine(store.Dir())
+	o.installHooks(ctx, store)
+	text := "cloned " + count(done.Tapes, "tape", "tapes") + " into " + safeLine(store.Dir())
 	if done.Tapes == 0 {
 		text = "the remote is empty; created workspace " + safeLine(store.Dir())
 	}
-	if err := a.result(result, "%s; the current tape is %s", text, quoted(store.CurrentTape())); err != nil {
+	err = o.result(object{{"workspace", store.Dir()}, {"tapes", done.Tapes}}, "%s; the current tape is %s", text, quoted(store.CurrentTape()))
+	if err != nil {
 		return err
 	}
 	return rejected(done.Rejected)

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,9 +13,24 @@ import (
 type completer = func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective)
 
 // completeFlag sets how a flag's value is completed.
-func (a *App) completeFlag(cmd *cobra.Command, flag string, f completer) {
+func completeFlag(cmd *cobra.Command, flag string, f completer) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
 		panic(err) // the flag does not exist
+	}
+}
+
+// completeFlags does it for the flags that mean the same wherever they are.
+func (a *App) completeFlags(cmd *cobra.Command) {
+	for _, flag := range []string{"anchor", "after", "at", "from", "to"} {
+		if cmd.Flags().Lookup(flag) != nil {
+			completeFlag(cmd, flag, a.completeAnchors())
+		}
+	}
+	if cmd.Flags().Lookup("kind") != nil {
+		completeFlag(cmd, "kind", completeKinds())
+	}
+	if cmd.Flags().Lookup("tape") != nil {
+		completeFlag(cmd, "tape", a.completeTapes())
 	}
 }
 
@@ -37,119 +54,85 @@ func refuseUnknownShells(root *cobra.Command) {
 	}
 }
 
-// completeWords offers a few words.
+// completeWords offers a few words, or nothing.
 func completeWords(words ...string) completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-func completeKinds(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return []string{repo.KindSystem, repo.KindMessage, repo.KindToolCall, repo.KindToolResult, repo.KindAnchor,
-		repo.KindEvent, repo.KindError}, cobra.ShellCompDirectiveNoFileComp
+func completeKinds() completer {
+	return completeWords(repo.KindSystem, repo.KindMessage, repo.KindToolCall, repo.KindToolResult, repo.KindAnchor,
+		repo.KindEvent, repo.KindError)
+}
+
+// completeNames offers names that are recorded somewhere. What cannot be read is not
+// offered, and no error.
+func completeNames(names func(ctx context.Context) ([]string, error)) completer {
+	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		list, _ := names(cmd.Context())
+		return slices.DeleteFunc(list, func(name string) bool { return !offer(name, prefix) }), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// upTo completes the first n arguments alone.
+func upTo(n int, f completer) completer { return before(n, f, cobra.ShellCompDirectiveNoFileComp) }
+
+// before completes the first n arguments; behind them, the shell does what it is told to.
+func before(n int, f completer, behind cobra.ShellCompDirective) completer {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= n {
+			return nil, behind
+		}
+		return f(cmd, args, prefix)
+	}
 }
 
 // completeTapes offers the names of the workspace's tapes and forks.
-func (a *App) completeTapes(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	const none = cobra.ShellCompDirectiveNoFileComp
-	store, err := a.openStore(cmd.Context())
-	if err != nil {
-		return nil, none
-	}
-	tapes, err := store.Tapes(cmd.Context())
-	if err != nil {
-		return nil, none
-	}
-	forks, _ := store.Forks(cmd.Context())
-	var out []string
-	for _, t := range append(tapes, forks...) {
-		if offer(t.Name(), prefix) {
-			out = append(out, t.Name())
+func (a *App) completeTapes() completer {
+	return completeNames(func(ctx context.Context) ([]string, error) {
+		store, err := a.openStore(ctx)
+		if err != nil {
+			return nil, err
 		}
-	}
-	return out, none
-}
-
-// completeTapeArg offers tapes for a command's only argument.
-func (a *App) completeTapeArg(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return a.completeTapes(cmd, args, prefix)
+		all, err := tapesAndForks(ctx, store)
+		return namesOf(all, (*repo.Tape).Name), err
+	})
 }
 
 // completeAnchors offers the names of the tape's anchors.
-func (a *App) completeAnchors(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	const none = cobra.ShellCompDirectiveNoFileComp
-	t, err := a.openTape(cmd.Context())
-	if err != nil {
-		return nil, none
-	}
-	phases, err := t.Phases(cmd.Context())
-	if err != nil {
-		return nil, none
-	}
-	out := []string{repo.Latest}
-	for _, p := range phases {
-		if offer(p.Name, prefix) {
-			out = append(out, p.Name)
+func (a *App) completeAnchors() completer {
+	return completeNames(func(ctx context.Context) ([]string, error) {
+		t, err := a.openTape(ctx)
+		if err != nil {
+			return nil, err
 		}
-	}
-	return out, none
-}
-
-func (a *App) completeAnchorArg(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return a.completeAnchors(cmd, args, prefix)
+		phases, err := t.Phases(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return append([]string{repo.Latest}, namesOf(phases, func(p repo.Phase) string { return p.Name })...), nil
+	})
 }
 
 // completeRemotes offers the names of remotes.
-func (a *App) completeRemotes(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	const none = cobra.ShellCompDirectiveNoFileComp
-	store, err := a.openStore(cmd.Context())
-	if err != nil {
-		return nil, none
-	}
-	remotes, err := store.Remotes(cmd.Context())
-	if err != nil {
-		return nil, none
-	}
-	var out []string
-	for _, r := range remotes {
-		if offer(r.Name, prefix) {
-			out = append(out, r.Name)
+func (a *App) completeRemotes() completer {
+	return completeNames(func(ctx context.Context) ([]string, error) {
+		store, err := a.openStore(ctx)
+		if err != nil {
+			return nil, err
 		}
-	}
-	return out, none
+		remotes, err := store.Remotes(ctx)
+		return namesOf(remotes, func(r repo.Remote) string { return r.Name }), err
+	})
 }
 
-// completeRemoteArg offers remotes for a command's only argument.
-func (a *App) completeRemoteArg(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return a.completeRemotes(cmd, args, prefix)
-}
-
-func (a *App) completeArchives(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	const none = cobra.ShellCompDirectiveNoFileComp
-	t, err := a.openTape(cmd.Context())
-	if err != nil || len(args) > 0 {
-		return nil, none
-	}
-	archives, err := t.Archives(cmd.Context())
-	if err != nil {
-		return nil, none
-	}
+func namesOf[T any](list []T, name func(T) string) []string {
 	var out []string
-	for _, archive := range archives {
-		if offer(archive.Stamp, prefix) {
-			out = append(out, archive.Stamp)
-		}
+	for _, item := range list {
+		out = append(out, name(item))
 	}
-	return out, none
+	return out
 }
 
 // offer reports whether a recorded name may be put on a command line: names that a

@@ -31,31 +31,19 @@ func newConfigCmd(a *App) *cobra.Command {
 			}
 			return takes(0, "KEY", "VALUE")(cmd, args)
 		},
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return repo.ConfigKeys(), cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.runConfig(cmd.Context(), args) },
+		ValidArgsFunction: upTo(1, completeWords(repo.ConfigKeys()...)),
+		RunE:              a.inStore(a.runConfig),
 	}
 }
 
-func (a *App) runConfig(ctx context.Context, args []string) error {
-	store, err := a.openStore(ctx)
-	if err != nil {
-		return err
-	}
+func (a *App) runConfig(ctx context.Context, store *repo.Store, args []string) error {
 	keys := repo.ConfigKeys()
 	if len(args) > 0 {
 		keys = args[:1]
 	}
 	if len(args) > 1 {
-		if err := setSetting(ctx, store, args[0], args[1]); err != nil {
+		if err := setSetting(ctx, store, args[0], args[1]); err != nil || !a.json {
 			return err
-		}
-		if !a.json {
-			return nil
 		}
 	}
 	for _, key := range keys {
@@ -65,12 +53,9 @@ func (a *App) runConfig(ctx context.Context, args []string) error {
 		}
 		switch {
 		case a.json:
-			err = a.emit(struct {
-				Key   string `json:"key"`
-				Value string `json:"value"`
-			}{key, value})
+			err = a.emit(object{{"key", key}, {"value", value}})
 		case len(args) > 0:
-			a.printf("%s\n", safeLine(value))
+			a.line(safeLine(value))
 		default:
 			a.printf("%s=%s\n", key, safeLine(value))
 		}

@@ -14,22 +14,17 @@ import (
 )
 
 type contextOptions struct {
-	app *App
+	*App
 
-	from                string
-	noAnchor, raw       bool
-	format              string
-	maxTokens, maxBytes int
-	tail                int
-	system              bool
-
-	changed func(flag string) bool
+	view   view.Options
+	format string
+	tail   int
+	system bool
 }
 
-func newContextCmd(a *App) *cobra.Command { return newContextCmdFor(&contextOptions{app: a}) }
+func newContextCmd(a *App) *cobra.Command { return newContextCmdFor(&contextOptions{App: a}) }
 
 func newContextCmdFor(o *contextOptions) *cobra.Command {
-	a := o.app
 	cmd := &cobra.Command{
 		Use:   "context [--from ANCHOR] [--format FORMAT] [--max-tokens N] [flags]",
 		Short: "Write the messages for the next model call",
@@ -59,89 +54,65 @@ beginning, by whole turns.`,
   tape context --from plan --max-tokens 100000
   tape context --format anthropic | jq '{model: "…", max_tokens: 1024, messages: .}'
   tape context --format anthropic --system`,
-		Args: takes(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.changed = cmd.Flags().Changed
-			return o.run(cmd.Context())
-		},
+		Args:    takes(0),
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return o.check(cmd.Flags().Changed) },
+		RunE:    o.onTape(o.run),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.from, "from", "", "begin with this `ANCHOR` (default: the last one)")
-	f.BoolVar(&o.noAnchor, "no-anchor", false, "leave out the messages that tell of anchors")
+	f.StringVar(&o.view.From, "from", "", "begin with this `ANCHOR` (default: the last one)")
+	f.BoolVar(&o.view.NoAnchor, "no-anchor", false, "leave out the messages that tell of anchors")
 	f.StringVar(&o.format, "format", string(view.OpenAI), "the `FORMAT`: "+strings.Join(contextFormats(), " or "))
-	f.BoolVar(&o.raw, "raw", false, "mend nothing: the literal messages, entry by entry")
-	f.IntVar(&o.maxTokens, "max-tokens", 0, "leave out the oldest turns until the rest has at most about `N` tokens")
-	f.IntVar(&o.maxBytes, "max-bytes", 0, "leave out the oldest turns until the array has at most `N` bytes")
+	f.BoolVar(&o.view.Raw, "raw", false, "mend nothing: the literal messages, entry by entry")
+	f.IntVar(&o.view.MaxTokens, "max-tokens", 0, "leave out the oldest turns until the rest has at most about `N` tokens")
+	f.IntVar(&o.view.MaxBytes, "max-bytes", 0, "leave out the oldest turns until the array has at most `N` bytes")
 	f.IntVar(&o.tail, "tail", 0, "keep the last `N` turns")
 	f.BoolVar(&o.system, "system", false, "write what goes into the parameter system, in place of the messages (anthropic)")
-	a.completeFlag(cmd, "from", a.completeAnchors)
-	a.completeFlag(cmd, "format", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return contextFormats(), cobra.ShellCompDirectiveNoFileComp
-	})
+	completeFlag(cmd, "format", completeWords(contextFormats()...))
 	return cmd
 }
 
 func contextFormats() []string {
-	var out []string
-	for _, f := range view.Formats() {
-		out = append(out, string(f))
-	}
-	return out
+	return namesOf(view.Formats(), func(f view.Format) string { return string(f) })
 }
 
-// options turns the flags into what is asked of the view.
-func (o *contextOptions) options() (view.Options, error) {
-	out := view.Options{From: o.from, NoAnchor: o.noAnchor, Raw: o.raw, Format: view.Format(o.format),
-		MaxTokens: o.maxTokens, MaxBytes: o.maxBytes}
-	for _, flag := range []string{"max-tokens", "max-bytes"} {
-		value := map[string]int{"max-tokens": o.maxTokens, "max-bytes": o.maxBytes}[flag]
-		if o.changed(flag) && value < 1 {
-			return out, usagef("--%s must be at least 1", flag)
-		}
-	}
+// check finishes what is asked of the view, and refuses what it cannot do.
+func (o *contextOptions) check(changed func(flag string) bool) error {
+	o.view.Format = view.Format(o.format)
 	switch {
+	case changed("max-tokens") && o.view.MaxTokens < 1:
+		return usagef("--max-tokens must be at least 1")
+	case changed("max-bytes") && o.view.MaxBytes < 1:
+		return usagef("--max-bytes must be at least 1")
 	case o.format == "":
-		return out, usagef("--format is empty")
-	case o.system && out.Format != view.Anthropic:
-		return out, usagef("--system goes with --format anthropic; elsewhere system messages are among the others")
+		return usagef("--format is empty")
+	case o.system && o.view.Format != view.Anthropic:
+		return usagef("--system goes with --format anthropic; elsewhere system messages are among the others")
+	case o.tail < 0:
+		return usagef("--tail must not be negative")
+	case changed("tail"):
+		o.view.Tail = repo.N(o.tail)
 	}
-	if o.changed("tail") {
-		if o.tail < 0 {
-			return out, usagef("--tail must not be negative")
-		}
-		out.Tail = repo.N(o.tail)
-	}
-	return out, nil
+	return nil
 }
 
-func (o *contextOptions) run(ctx context.Context) error {
-	a := o.app
-	opts, err := o.options()
-	if err != nil {
-		return err
-	}
-	t, err := a.openTape(ctx)
-	if err != nil {
-		return err
-	}
-	c, err := view.Build(ctx, t, opts)
+func (o *contextOptions) run(ctx context.Context, t *repo.Tape, _ []string) error {
+	c, err := view.Build(ctx, t, o.view)
 	if err != nil {
 		return err
 	}
 	if n := c.LeftOut; n.Turns > 0 {
-		a.warn(fmt.Sprintf("left out %s (%s, about %s)", count(int64(n.Turns), "turn", "turns"), entries(n.Entries),
-			count(int64(n.Tokens), "token", "tokens")))
+		o.warn(fmt.Sprintf("left out %s (%s, about %s)", count(n.Turns, "turn", "turns"), entries(n.Entries), count(n.Tokens, "token", "tokens")))
 	}
 	if o.system {
 		if c.System == nil {
-			return a.writeArray([]byte("[]"))
+			return o.writeArray([]byte("[]"))
 		}
-		return a.writeArray(c.System)
+		return o.writeArray(c.System)
 	}
 	if c.System != nil {
-		a.warn("system messages are not in the array; with --system they are written")
+		o.warn("system messages are not in the array; with --system they are written")
 	}
-	return a.writeArray(c.JSON())
+	return o.writeArray(c.JSON())
 }
 
 // writeArray writes JSON as it is for programs, and indented and safe for people.

@@ -24,14 +24,14 @@ func TestContextOptions(t *testing.T) {
 		{"--format=", "--format is empty"},
 	} {
 		a, _, _ := testApp(time.Time{})
-		o := &contextOptions{app: a}
+		o := &contextOptions{App: a}
 		cmd := newContextCmdFor(o)
 		if err := cmd.ParseFlags(strings.Fields(c.args)); err != nil {
 			t.Errorf("%s: %v", c.args, err)
 			continue
 		}
-		o.changed = cmd.Flags().Changed
-		got, err := o.options()
+		err := o.check(cmd.Flags().Changed)
+		got := o.view
 		if err != nil {
 			if !errors.Is(err, repo.ErrInvalid) || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("%s: %v", c.args, err)
@@ -51,13 +51,12 @@ func TestContextOptions(t *testing.T) {
 
 func TestBetweenQuery(t *testing.T) {
 	a, _, _ := testApp(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
-	o := &betweenOptions{app: a, from: "a", to: repo.Latest}
+	o := &betweenOptions{App: a}
 	cmd := newBetweenCmdFor(o)
 	if err := cmd.ParseFlags(strings.Fields("--inclusive --kind x -n 3 --tail 4 --reverse --since yesterday")); err != nil {
 		t.Fatal(err)
 	}
-	o.changed = cmd.Flags().Changed
-	q, err := o.query()
+	q, err := o.query("a", repo.Latest, cmd.Flags().Changed)
 	if got := queryText(q); err != nil || q.From != "a" || q.To != repo.Latest || !q.Inclusive ||
 		got != "{Kinds:[x] Reverse:true Limit:3 Tail:4 Since:2026-11-19T00:00:00Z}" {
 		t.Errorf("%+v %s %v", q, got, err)

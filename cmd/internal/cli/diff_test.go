@@ -242,7 +242,7 @@ func TestDiffIsSafe(t *testing.T) {
 	a, out, _ := testApp(time.Now())
 	a.out = bufio.NewWriter(out)
 	old, new := repo.Entry{Raw: []byte(`{"id":1,"kind":"a","payload":{"` + `\u001b` + `":"` + `\u001b` + `"},"date":"d"}`)}, repo.Entry{Raw: []byte(`{"id":1,"kind":"a","payload":{},"date":"d"}`)}
-	v := &diffView{app: a, from: bad, to: bad}
+	v := &diffView{App: a, from: bad, to: bad}
 	if err := v.show(change{kind: changeEdited, entry: new, old: old}); err != nil {
 		t.Fatal(err)
 	}

@@ -10,12 +10,12 @@ import (
 )
 
 type discardOptions struct {
-	app *App
+	*App
 	yes bool
 }
 
 func newDiscardCmd(a *App) *cobra.Command {
-	o := &discardOptions{app: a}
+	o := &discardOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "discard FORK [--yes]",
 		Short: "Drop a fork",
@@ -27,38 +27,27 @@ tape forks --closed knows the commit, too. A remote keeps what was pushed to it.
 		Example: `  tape discard try-redis
   tape discard main/try-redis/cluster --yes`,
 		Args:              takes(1, "FORK"),
-		ValidArgsFunction: a.completeForks,
-		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+		ValidArgsFunction: upTo(1, a.completeForks),
+		RunE:              a.inStore(o.run),
 	}
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 
-type discardJSON struct {
-	Discarded string `json:"discarded"`
-	Entries   int64  `json:"entries"`
-	Commit    string `json:"commit"`
-}
-
-func (o *discardOptions) run(ctx context.Context, name string) error {
-	a := o.app
-	f, err := a.openFork(ctx, name)
+func (o *discardOptions) run(ctx context.Context, store *repo.Store, args []string) error {
+	f, err := o.openFork(ctx, store, args[0])
 	if err != nil {
 		return err
 	}
-	if err := a.warnPublished(ctx, f, "there it stays, and comes back when somebody goes on with it; merged, it is closed for all"); err != nil {
+	if err := o.warnPublished(ctx, f, "there it stays, and comes back when somebody goes on with it; merged, it is closed for all"); err != nil {
 		return err
 	}
 	if !o.yes {
-		info, err := f.ForkInfo(ctx)
-		if err != nil {
-			return err
-		}
-		if err := a.confirmDiscard(ctx, info); err != nil {
+		if err := o.ask(ctx, f); err != nil {
 			return err
 		}
 	}
-	before := a.store.CurrentTape()
+	before := store.CurrentTape()
 	info, err := discardFork(ctx, f)
 	if err != nil {
 		return err
@@ -66,9 +55,21 @@ func (o *discardOptions) run(ctx context.Context, name string) error {
 	text := "discarded " + quoted(info.Name) + ", which had nothing of its own"
 	if info.Entries > 0 {
 		text = fmt.Sprintf("discarded %s with %s\ngit keeps them for a while; to bring the fork back: %s", quoted(info.Name), entries(info.Entries),
-			a.bringBack(info))
+			bringBack(store, info))
 	}
-	return a.result(discardJSON{info.Name, info.Entries, info.Commit}, "%s%s", text, a.movedFrom(before))
+	return o.result(object{{"discarded", info.Name}, {"entries", info.Entries}, {"commit", info.Commit}}, "%s%s", text, movedFrom(store, before))
+}
+
+func (o *discardOptions) ask(ctx context.Context, f *repo.Tape) error {
+	info, err := f.ForkInfo(ctx)
+	if err != nil || info.Entries == 0 {
+		return err
+	}
+	if !o.canAsk() {
+		return invalidf("tape discard --yes does it without asking", "fork %s has %s of its own, and there is no terminal to ask on",
+			quoted(info.Name), entries(info.Entries))
+	}
+	return o.confirm(ctx, "Fork %s has %s of its own. Discard it?", quoted(info.Name), entries(info.Entries))
 }
 
 // discardFork drops a fork, and tells what it was.
@@ -85,17 +86,6 @@ func discardFork(ctx context.Context, f *repo.Tape) (repo.ForkInfo, error) {
 }
 
 // bringBack is the command that opens a discarded fork again.
-func (a *App) bringBack(f repo.ForkInfo) string {
-	return fmt.Sprintf("git -C %s branch %s %.12s", shellWord(a.store.Dir()), shellWord(f.Branch), f.Commit)
-}
-
-func (a *App) confirmDiscard(ctx context.Context, f repo.ForkInfo) error {
-	if f.Entries == 0 {
-		return nil
-	}
-	if !isTerminal(a.Stdin) || !isTerminal(a.Stderr) {
-		return invalidf("tape discard --yes does it without asking", "fork %s has %s of its own, and there is no terminal to ask on",
-			quoted(f.Name), entries(f.Entries))
-	}
-	return a.confirm(ctx, fmt.Sprintf("Fork %s has %s of its own. Discard it?", quoted(f.Name), entries(f.Entries)))
+func bringBack(store *repo.Store, f repo.ForkInfo) string {
+	return fmt.Sprintf("git -C %s branch %s %.12s", shellWord(store.Dir()), shellWord(f.Branch), f.Commit)
 }

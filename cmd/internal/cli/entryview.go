@@ -2,26 +2,18 @@ package cli
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 
 	"tape/internal/jsonl"
 	"tape/repo"
 )
 
-// entryView shows entries to people: a header for each phase, and below it the
-// entries with their number, date and kind in columns.
-type entryView struct {
-	app     *App
-	oneline bool
-	seq     int // the phase whose header was shown last
-}
-
-// How much is shown of what can be long.
+// How much is shown of a line.
 const (
-	resultLines = 8    // lines of a tool's result
-	argsCells   = 100  // arguments of a call, on one line
-	lineCells   = 1000 // one line of text without a screen to wrap it on
-	briefCells  = 160  // a line of --oneline without a screen
+	lineCells  = 1000 // without a screen to wrap it on
+	briefCells = 160  // with --oneline, without a screen
+	nameCells  = 100  // of a name in a heading
 )
 
 // Columns, in cells.
@@ -29,53 +21,100 @@ const (
 	idCells   = 6
 	dateCells = 16
 	kindCells = 17
+
+	columnCells = idCells + dateCells + kindCells + 3
+	narrowCells = 8 // in their place, where the text goes below them
 )
 
-func (v *entryView) show(e repo.Entry) error {
-	a := v.app
-	if v.oneline {
-		return v.brief(e)
+// showEntries writes entries as they are read.
+func (a *App) showEntries(entries iter.Seq2[repo.Entry, error], oneline bool) error {
+	show := func(e repo.Entry) error { return a.writeLine(e.JSON()) }
+	if !a.json {
+		a.page()
+		show = (&entryView{App: a, oneline: oneline}).show
 	}
-	if e.AnchorSeq != v.seq {
-		if v.seq > 0 {
-			a.printf("\n")
+	for e, err := range entries {
+		if err != nil {
+			return err
 		}
-		v.seq = e.AnchorSeq
-		a.printf("%s\n", a.style(bold+";"+yellow, fmt.Sprintf("%03d %s", e.AnchorSeq, truncate(safeLine(e.Anchor), 100))))
-	}
-	kind, colour := label(e)
-	head := pad(fmt.Sprintf("@%d", e.ID), idCells) + " " + a.style(dim, pad(truncate(a.when(e.Date), dateCells), dateCells)) + " " +
-		a.style(colour, pad(truncate(safeLine(kind), kindCells), kindCells)) + " "
-	indent := strings.Repeat(" ", idCells+dateCells+kindCells+3)
-	cells := 0
-	if w := a.width(); w > 0 {
-		// On a narrow screen the text goes below the columns.
-		if w < len(indent)+36 {
-			head, indent = strings.TrimRight(head, " ")+"\n        ", "        "
-		}
-		cells = max(20, w-len(indent))
-	}
-	for i, line := range body(e) {
-		if cells == 0 {
-			line = truncate(line, lineCells)
-		}
-		for j, part := range wrap(strings.ReplaceAll(line, "\t", "    "), cells) {
-			if i == 0 && j == 0 {
-				a.printf("%s", head)
-			} else if part != "" {
-				a.printf("%s", indent)
-			}
-			if err := a.writeLine([]byte(part)); err != nil {
-				return err
-			}
+		if err := show(e); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// entryView shows entries to people: a header for each phase, and below it the
+// entries with their number, date and kind in columns.
+type entryView struct {
+	*App
+	oneline bool
+	seq     int // the phase whose header was shown last
+}
+
+func (v *entryView) show(e repo.Entry) error {
+	if v.oneline {
+		v.brief(e)
+		return v.written()
+	}
+	if e.AnchorSeq != v.seq {
+		if v.seq > 0 {
+			v.printf("\n")
+		}
+		v.seq = e.AnchorSeq
+		v.line(v.phaseHead(e))
+	}
+	return v.showText(v.columns(e)+" ", "", "", body(e))
+}
+
+func (a *App) phaseHead(e repo.Entry) string {
+	return a.style(bold+";"+yellow, fmt.Sprintf("%03d %s", e.AnchorSeq, truncate(safeLine(e.Anchor), nameCells)))
+}
+
+// columns are what stands before the text of an entry.
+func (a *App) columns(e repo.Entry) string {
+	kind, colour := label(e)
+	return pad(fmt.Sprintf("@%d", e.ID), idCells) + " " + a.style(dim, pad(truncate(a.when(e.Date), dateCells), dateCells)) + " " +
+		a.style(colour, pad(truncate(safeLine(kind), kindCells), kindCells))
+}
+
+// showText shows the text of an entry behind its columns. A sign, if there is one, stands
+// before each line, so that none of them looks like something else.
+func (a *App) showText(columns, sign, colour string, lines []string) error {
+	lead, leadCells := "", 0
+	if sign != "" {
+		lead, leadCells = a.style(colour, sign)+" ", len(sign+" ")
+	}
+	head, indent, cells := lead+columns, lead+pad("", columnCells), 0
+	if w := a.width(); w > 0 {
+		used := leadCells + columnCells
+		if w < used+36 {
+			used, indent = leadCells+narrowCells, lead+pad("", narrowCells)
+			head = strings.TrimRight(head, " ") + "\n" + indent
+		}
+		cells = max(20, w-used)
+	}
+	for i, line := range lines {
+		if cells == 0 {
+			line = truncate(line, lineCells)
+		}
+		for j, part := range wrap(strings.ReplaceAll(line, "\t", "    "), cells) {
+			switch {
+			case i == 0 && j == 0:
+				part = head + part
+			case part == "":
+				part = strings.TrimRight(lead, " ")
+			default:
+				part = indent + part
+			}
+			a.line(part)
+		}
+	}
+	return a.written()
+}
+
 // brief shows an entry on one line.
-func (v *entryView) brief(e repo.Entry) error {
-	a := v.app
+func (a *App) brief(e repo.Entry) {
 	kind, colour := label(e)
 	text := strings.Join(strings.Fields(strings.Join(body(e), " ")), " ")
 	cells := a.width()
@@ -85,11 +124,7 @@ func (v *entryView) brief(e repo.Entry) error {
 	id := fmt.Sprintf("@%d", e.ID)
 	kind = truncate(safeLine(kind), kindCells)
 	text = truncate(text, max(20, cells-len(id)-textWidth(kind)-2))
-	return a.writeLine([]byte(a.style(yellow, id) + " " + a.style(colour, kind) + " " + text))
-}
-
-func pad(s string, cells int) string {
-	return s + strings.Repeat(" ", max(0, cells-textWidth(s)))
+	a.line(a.style(yellow, id) + " " + a.style(colour, kind) + " " + text)
 }
 
 // label is an entry's kind, with the role of a message, and its colour.
@@ -116,123 +151,4 @@ func label(e repo.Entry) (text, colour string) {
 		return e.Kind, purple
 	}
 	return e.Kind, dim
-}
-
-// body is the text of an entry, safe to show, in lines; there is at least one.
-func body(e repo.Entry) []string {
-	var text string
-	p := []byte(e.Payload)
-	switch e.Kind {
-	case repo.KindMessage:
-		text = messageText(p)
-	case repo.KindSystem:
-		text = contentText(jsonl.Get(p, "content"))
-	case repo.KindToolCall:
-		text = callsText(jsonl.Get(p, "calls"))
-	case repo.KindToolResult:
-		text = resultsText(jsonl.Get(p, "results"))
-	case repo.KindAnchor:
-		text = anchorText(p)
-	case repo.KindEvent:
-		text = jsonl.GetString(p, "name")
-		if data := jsonl.Get(p, "data"); data != nil {
-			text += " " + shorten(string(data), 2*argsCells)
-		}
-	case repo.KindError:
-		text = strings.TrimPrefix(jsonl.GetString(p, "kind")+": "+jsonl.GetString(p, "message"), ": ")
-	}
-	if text == "" {
-		text = shorten(string(p), 2*argsCells)
-	}
-	return strings.Split(strings.TrimRight(safeText(text), "\n"), "\n")
-}
-
-func messageText(payload []byte) string {
-	text := contentText(jsonl.Get(payload, "content"))
-	if calls := jsonl.Get(payload, "tool_calls"); calls != nil {
-		text = strings.TrimPrefix(text+"\n"+callsText(calls), "\n")
-	}
-	return text
-}
-
-// contentText is the text of a message's content: a string, or parts.
-func contentText(content []byte) string {
-	if text, ok := jsonl.String(content); ok {
-		return text
-	}
-	var parts []string
-	for part := range jsonl.Elements(content) {
-		text, ok := jsonl.String(jsonl.Get(part, "text"))
-		if !ok {
-			text, ok = jsonl.String(part)
-		}
-		if !ok {
-			kind := jsonl.GetString(part, "type")
-			text = "[" + strings.TrimSpace(kind+" "+shorten(string(part), argsCells)) + "]"
-		}
-		parts = append(parts, text)
-	}
-	return strings.Join(parts, "\n")
-}
-
-// callsText shows calls as name(arguments), one a line.
-func callsText(calls []byte) string {
-	var out []string
-	for call := range jsonl.Elements(calls) {
-		name := jsonl.GetString(call, "function", "name")
-		if name == "" {
-			name = jsonl.GetString(call, "name")
-		}
-		args := jsonl.Get(call, "function", "arguments")
-		text, ok := jsonl.String(args)
-		if !ok {
-			text = string(args)
-		}
-		out = append(out, name+"("+shorten(text, argsCells)+")")
-	}
-	return strings.Join(out, "\n")
-}
-
-// resultsText shows results, each up to a number of lines.
-func resultsText(results []byte) string {
-	var out []string
-	for result := range jsonl.Elements(results) {
-		text, ok := jsonl.String(result)
-		if !ok && len(result) > 0 && result[0] == '[' {
-			text = contentText(result)
-		} else if !ok {
-			text = shorten(string(result), 2*argsCells)
-		}
-		out = append(out, clip(text))
-	}
-	return strings.Join(out, "\n")
-}
-
-func clip(text string) string {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	if len(lines) <= resultLines+1 {
-		return text
-	}
-	return strings.Join(lines[:resultLines], "\n") + fmt.Sprintf("\n… (%d more lines)", len(lines)-resultLines)
-}
-
-func anchorText(payload []byte) string {
-	text := jsonl.GetString(payload, "name")
-	state := jsonl.Get(payload, "state")
-	if summary := jsonl.GetString(state, "summary"); summary != "" {
-		return text + "\n" + summary
-	}
-	if jsonl.IsObject(state) && len(state) > len("{}") {
-		text += " " + shorten(string(state), 2*argsCells)
-	}
-	return text
-}
-
-// shorten cuts text that is shown on one line.
-func shorten(text string, cells int) string {
-	const longest = 4 // bytes of a character
-	if len(text) > cells*longest {
-		text = strings.ToValidUTF8(text[:cells*longest], "")
-	}
-	return truncate(text, cells)
 }

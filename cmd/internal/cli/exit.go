@@ -49,10 +49,10 @@ func exitCodes() []exitCode {
 // codeOf finds the exit code of an error.
 func codeOf(err error) exitCode {
 	all := exitCodes()
-	var command *commandError
-	if errors.As(err, &command) {
+	var own *cliError
+	if errors.As(err, &own) && own.exit != 0 {
 		c := all[len(all)-1]
-		c.code = command.code
+		c.code = own.exit
 		return c
 	}
 	for _, c := range all {
@@ -69,42 +69,52 @@ type cliError struct {
 	class error // one of repo's, nil for a plain failure
 	msg   string
 	hint  string
+	cause error // nil where there is none
+	usage bool  // wrong usage: without a hint, the help of the command is named
+	exit  int   // an exit code of its own, 0 for that of the class
 }
 
-func (e *cliError) Error() string { return e.msg }
-func (e *cliError) Unwrap() error { return e.class }
-func (e *cliError) Hint() string  { return e.hint }
-
-// usageError is wrong usage; its hint names the help of the command.
-type usageError struct{ cliError }
+func (e *cliError) Error() string   { return e.msg }
+func (e *cliError) Unwrap() []error { return []error{e.class, e.cause} }
+func (e *cliError) Hint() string    { return e.hint }
 
 func usagef(format string, args ...any) error {
-	return &usageError{cliError{class: repo.ErrInvalid, msg: fmt.Sprintf(format, args...)}}
+	return &cliError{class: repo.ErrInvalid, msg: fmt.Sprintf(format, args...), usage: true}
 }
 
 func invalidf(hint, format string, args ...any) error {
 	return &cliError{class: repo.ErrInvalid, msg: fmt.Sprintf(format, args...), hint: hint}
 }
 
+func notFoundf(hint, format string, args ...any) error {
+	return &cliError{class: repo.ErrNotFound, msg: fmt.Sprintf(format, args...), hint: hint}
+}
+
+func conflictf(hint, format string, args ...any) error {
+	return &cliError{class: repo.ErrConflict, msg: fmt.Sprintf(format, args...), hint: hint}
+}
+
 func hintOf(cmd *cobra.Command, err error) string {
 	if hint := repo.Hint(err); hint != "" {
 		return hint
 	}
-	var usage *usageError
-	if errors.As(err, &usage) && cmd != nil {
+	var own *cliError
+	if errors.As(err, &own) && own.usage && cmd != nil {
 		return "usage: " + cmd.UseLine() + "\n" + cmd.CommandPath() + " --help says more"
 	}
 	return ""
 }
 
+// silently ends the program with an exit code, and says nothing.
+func silently(code int) error { return &cliError{exit: code} }
+
 // report writes an error to stderr and returns its exit code.
 func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
-	var status *statusError
-	if errors.As(err, &status) {
-		return status.code
+	var own *cliError
+	if errors.As(err, &own) && own.msg == "" {
+		return own.exit
 	}
-	code, hint := codeOf(err), hintOf(cmd, err)
-	msg := err.Error()
+	code, hint, msg := codeOf(err), hintOf(cmd, err), err.Error()
 	if code.code == exitInterrupted {
 		msg, hint = "interrupted", ""
 	}
@@ -117,14 +127,14 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 		secrets = nil
 	}
 	if asJSON {
-		out := errorJSON{Code: code.name, Message: msg, Hint: hint}
-		if secrets != nil {
-			out.Findings = describeFindings(secrets.Findings)
-		}
+		out := object{{"code", code.name}, {"message", msg}, {"hint", hint}}
 		if rewritten != nil {
-			out.Difference = describeRewritten(rewritten)
+			out = append(out, member{"difference", describeRewritten(rewritten)})
 		}
-		a.writeError(out)
+		if secrets != nil {
+			out = out.with("findings", objects(secrets.Findings, describeFinding))
+		}
+		fmt.Fprintf(a.Stderr, "%s\n", marshal(object{{"error", out}}))
 		return code.code
 	}
 	a.message("error", msg)
@@ -140,21 +150,6 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 	return code.code
 }
 
-type errorJSON struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Hint    string `json:"hint"`
-
-	Difference *rewrittenJSON `json:"difference,omitempty"` // where history was rewritten
-	Findings   []findingJSON  `json:"findings,omitempty"`   // what looks like a secret
-}
-
-func (a *App) writeError(e errorJSON) {
-	fmt.Fprintf(a.Stderr, "%s\n", marshal(struct {
-		Error errorJSON `json:"error"`
-	}{e}))
-}
-
 // message writes one message to stderr, each of its lines with the prefix.
 func (a *App) message(level, text string) {
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
@@ -167,7 +162,7 @@ func (a *App) warn(text string) {
 	switch {
 	case a.quiet:
 	case a.json:
-		fmt.Fprintf(a.Stderr, "%s\n", marshal(map[string]any{"warning": map[string]string{"message": text}}))
+		fmt.Fprintf(a.Stderr, "%s\n", marshal(object{{"warning", object{{"message", text}}}}))
 	default:
 		a.message("warning", text)
 	}

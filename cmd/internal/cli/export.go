@@ -1,14 +1,9 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"iter"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,7 +14,7 @@ import (
 )
 
 type exportOptions struct {
-	app      *App
+	*App
 	format   string
 	from, to string
 	kinds    []string
@@ -27,7 +22,7 @@ type exportOptions struct {
 }
 
 func newExportCmd(a *App) *cobra.Command {
-	o := &exportOptions{app: a}
+	o := &exportOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "export [--format FORMAT] [--from ANCHOR] [--to ANCHOR] [--kind KIND]… [-o FILE]",
 		Short: "Write the tape, or part of it, to standard output",
@@ -56,7 +51,13 @@ open phase.`,
   tape export --format html -o session.html
   tape export --format training --kind message`,
 		Args: takes(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		PreRunE: func(*cobra.Command, []string) error {
+			if !slices.Contains(export.Formats(), export.Format(o.format)) {
+				return invalidf("the formats are: "+exportFormats(), "there is no format %s", quoted(o.format))
+			}
+			return nil
+		},
+		RunE: a.onTape(o.run),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", string(export.JSONL), "the `FORMAT`: "+exportFormats())
@@ -64,44 +65,27 @@ open phase.`,
 	f.StringVar(&o.to, "to", "", "end with the phase of this `ANCHOR`")
 	f.StringArrayVar(&o.kinds, "kind", nil, "write entries of this `KIND` only; may be repeated")
 	f.StringVarP(&o.output, "output", "o", "", "write to `FILE`, which is replaced when all is there")
-	a.completeFlag(cmd, "from", a.completeAnchors)
-	a.completeFlag(cmd, "to", a.completeAnchors)
-	a.completeFlag(cmd, "kind", completeKinds)
-	a.completeFlag(cmd, "format", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return strings.Split(exportFormats(), ", "), cobra.ShellCompDirectiveNoFileComp
-	})
+	completeFlag(cmd, "format", completeWords(strings.Split(exportFormats(), ", ")...))
 	return cmd
 }
 
 func exportFormats() string {
-	var names []string
-	for _, f := range export.Formats() {
-		names = append(names, string(f))
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(namesOf(export.Formats(), func(f export.Format) string { return string(f) }), ", ")
 }
 
-func (o *exportOptions) run(ctx context.Context) error {
-	a := o.app
-	if !slices.Contains(export.Formats(), export.Format(o.format)) {
-		return invalidf("the formats are: "+exportFormats(), "there is no format %s", quoted(o.format))
-	}
-	t, err := a.openTape(ctx)
-	if err != nil {
-		return err
-	}
+func (o *exportOptions) run(ctx context.Context, t *repo.Tape, _ []string) error {
 	src, err := o.source(ctx, t)
 	if err != nil {
 		return err
 	}
 	write := func(w io.Writer) error { return export.Write(ctx, resultWriter{w}, export.Format(o.format), src) }
 	if o.output == "" || o.output == "-" {
-		return write(a.out)
+		return write(o.out)
 	}
 	if err := replaceFile(o.output, write); err != nil {
 		return err
 	}
-	a.note("wrote %s", o.output)
+	o.note("wrote %s", o.output)
 	return nil
 }
 
@@ -127,32 +111,34 @@ func (o *exportOptions) source(ctx context.Context, t *repo.Tape) (export.Source
 		return src, err
 	}
 	if o.from != "" || o.to != "" {
+		if src.Last, err = o.lastPhase(ctx, t); err != nil {
+			return src, err
+		}
+	}
+	if o.from != "" {
 		q := o.bounds()
-		q.Tail = repo.N(1)
-		last, err := firstOf(ctx, t, q)
+		q.Limit = repo.N(1)
+		first, err := firstOf(ctx, t, q)
 		if err != nil {
 			return src, err
 		}
-		if src.Last = last.AnchorSeq; o.from != "" {
-			q.Limit, q.Tail = repo.N(1), nil
-			first, err := firstOf(ctx, t, q)
-			if err != nil {
-				return src, err
-			}
-			src.First = first.AnchorSeq
-		}
+		src.First = first.AnchorSeq
 	}
 	// What is appended from now on is not in the phases.
-	all := src.Entries
 	end := src.Phases[len(src.Phases)-1].LastID
-	src.Entries = func(yield func(repo.Entry, error) bool) {
-		for e, err := range all {
-			if err == nil && e.ID > end || !yield(e, err) {
+	src.Entries = until(src.Entries, func(e repo.Entry) bool { return e.ID > end })
+	return src, nil
+}
+
+// until ends entries before the first one that is behind them.
+func until(entries iter.Seq2[repo.Entry, error], behind func(repo.Entry) bool) iter.Seq2[repo.Entry, error] {
+	return func(yield func(repo.Entry, error) bool) {
+		for e, err := range entries {
+			if err == nil && behind(e) || !yield(e, err) {
 				return
 			}
 		}
 	}
-	return src, nil
 }
 
 // bounds select the phases from --from through --to; without --from, the last of them.
@@ -174,67 +160,27 @@ func (o *exportOptions) entries(ctx context.Context, t *repo.Tape) iter.Seq2[rep
 		return t.Entries(ctx, q)
 	}
 	return func(yield func(repo.Entry, error) bool) {
-		bound, err := firstOf(ctx, t, repo.Query{Phase: o.to, Limit: repo.N(1)})
+		last, err := o.lastPhase(ctx, t)
 		if err != nil {
 			yield(repo.Entry{}, err)
 			return
 		}
-		for e, err := range t.Entries(ctx, repo.Query{Kinds: o.kinds}) {
-			if err == nil && e.AnchorSeq > bound.AnchorSeq || !yield(e, err) {
-				return
-			}
-		}
+		until(t.Entries(ctx, repo.Query{Kinds: o.kinds}), func(e repo.Entry) bool { return e.AnchorSeq > last })(yield)
 	}
 }
 
-// replaceFile writes a file beside the one of that name and puts it in its place once
-// it is complete and on the disk. A link stays one, and its target is replaced. What is
-// there and is not a file, a pipe or a device, is written to.
-func replaceFile(name string, write func(io.Writer) error) (err error) {
-	if target, err := filepath.EvalSymlinks(name); err == nil {
-		name = target
-	}
-	st, err := os.Stat(name)
-	exists := err == nil
-	if exists && !st.Mode().IsRegular() {
-		return writeTo(name, write)
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	w := bufio.NewWriterSize(f, 64<<10)
-	err = write(w)
-	if err == nil {
-		err = w.Flush()
-	}
-	if err == nil && exists {
-		err = f.Chmod(st.Mode().Perm())
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+// lastPhase is the number of the last phase that is exported.
+func (o *exportOptions) lastPhase(ctx context.Context, t *repo.Tape) (int, error) {
+	q := o.bounds()
+	q.Tail = repo.N(1)
+	last, err := firstOf(ctx, t, q)
+	return last.AnchorSeq, err
 }
 
-// writeTo writes to a pipe or a device.
-func writeTo(name string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(name, os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+// firstOf returns the first entry that a query selects.
+func firstOf(ctx context.Context, t *repo.Tape, q repo.Query) (repo.Entry, error) {
+	for e, err := range t.Entries(ctx, q) {
+		return e, err
 	}
-	w := bufio.NewWriterSize(f, 64<<10)
-	err = write(w)
-	if err == nil {
-		err = w.Flush()
-	}
-	return errors.Join(err, f.Close())
+	return repo.Entry{}, nil
 }

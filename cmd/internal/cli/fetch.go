@@ -10,13 +10,12 @@ import (
 )
 
 type fetchOptions struct {
-	app    *App
-	remote string
+	*App
 	repo.FetchOptions
 }
 
 func newFetchCmd(a *App) *cobra.Command {
-	o := &fetchOptions{app: a}
+	o := &fetchOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "fetch [REMOTE] [--tape NAME]…",
 		Short: "Look what a remote has that is not here",
@@ -30,35 +29,27 @@ only grows. What does not pass is rejected (exit code 4), and stays outside.
 		Example: `  tape fetch
   tape fetch backup --tape main`,
 		Args:              takes(0, "REMOTE"),
-		ValidArgsFunction: a.completeRemoteArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.remote = first(args)
-			return o.run(cmd.Context())
-		},
+		ValidArgsFunction: upTo(1, a.completeRemotes()),
+		RunE:              a.withRemote(&o.Tapes, o.run),
 	}
 	a.tapesFlag(cmd, &o.Tapes, "fetch the tape `NAME` with its forks; can be repeated (default: all tapes)")
 	return cmd
 }
 
-func (o *fetchOptions) run(ctx context.Context) error {
-	a := o.app
-	store, remote, err := a.beginTransfer(ctx, o.remote, o.Tapes)
-	if err != nil {
-		return err
-	}
-	o.RemoteOptions = a.transport()
+func (o *fetchOptions) run(ctx context.Context, store *repo.Store, remote string) error {
+	o.RemoteOptions = o.transport()
 	done, err := store.Fetch(ctx, remote, &o.FetchOptions)
 	if err != nil {
 		return explainRemote(err)
 	}
-	if a.json {
+	if o.json {
 		if done, err = o.addUnmoved(ctx, store, remote, done); err != nil {
 			return err
 		}
 	}
-	err = a.showStatuses(done, refWords{fresh: "new there", forward: "fetched", deleted: "closed there"}, true)
-	if !a.json && slices.ContainsFunc(done, func(s repo.RefStatus) bool { return s.Status != repo.RefRejected }) {
-		a.say("tape pull brings it into your tapes")
+	err = o.showStatuses(done, refWords{fresh: "new there", forward: "fetched", deleted: "closed there"}, true)
+	if !o.json && slices.ContainsFunc(done, func(s repo.RefStatus) bool { return s.Status != repo.RefRejected }) {
+		o.say("tape pull brings it into your tapes")
 	}
 	return err
 }

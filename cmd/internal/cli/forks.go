@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,12 +11,12 @@ import (
 )
 
 type forksOptions struct {
-	app         *App
+	*App
 	closed, all bool
 }
 
 func newForksCmd(a *App) *cobra.Command {
-	o := &forksOptions{app: a}
+	o := &forksOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "forks [--closed] [--all]",
 		Short: "List the forks of the tape",
@@ -32,39 +30,15 @@ about. Git forgets discarded ones after a while, as it does all that only a refl
   tape --tape main/try-redis forks
   tape forks --closed --all --json`,
 		Args: takes(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		RunE: a.inStore(o.run),
 	}
 	cmd.Flags().BoolVar(&o.closed, "closed", false, "list those that were merged or discarded")
 	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "list the forks of all tapes")
 	return cmd
 }
 
-// forkJSON is a fork in lists.
-type forkJSON struct {
-	Fork       string `json:"fork"`
-	Name       string `json:"name"`
-	Tape       string `json:"tape"`
-	Branch     string `json:"branch"`
-	Path       any    `json:"path"`
-	Base       int64  `json:"base"`
-	BaseAnchor string `json:"base_anchor"`
-	Entries    int64  `json:"entries"`
-	Commit     string `json:"commit"`
-	Created    string `json:"created"`
-	Updated    string `json:"updated"`
-	Status     string `json:"status"`
-	Into       any    `json:"into"`
-}
-
-func describeFork(f repo.ForkInfo) forkJSON {
-	return forkJSON{Fork: f.Fork, Name: f.Name, Tape: f.Parent, Branch: f.Branch, Path: orNull(f.Dir), Base: f.Base.Entry,
-		BaseAnchor: f.Base.Anchor, Entries: f.Entries, Commit: f.Commit, Created: f.Base.Date, Updated: f.Updated, Status: f.Status,
-		Into: orNull(f.Into)}
-}
-
-func (o *forksOptions) run(ctx context.Context) error {
-	a := o.app
-	of, err := o.parents(ctx)
+func (o *forksOptions) run(ctx context.Context, store *repo.Store, _ []string) error {
+	of, err := o.parents(ctx, store)
 	if err != nil {
 		return err
 	}
@@ -73,13 +47,13 @@ func (o *forksOptions) run(ctx context.Context) error {
 		if o.closed {
 			closed, err := t.ClosedForks(ctx)
 			if err == nil {
-				list, err = withClosed(ctx, t.Store(), list, closed)
+				list, err = withClosed(ctx, store, list, closed)
 			}
 			if err != nil {
 				return err
 			}
 		} else if t.IsFork() && (o.all || t != of[0]) {
-			info, ok, err := a.forkInfo(ctx, t)
+			info, ok, err := o.forkInfo(ctx, t)
 			if err != nil {
 				return err
 			}
@@ -88,76 +62,59 @@ func (o *forksOptions) run(ctx context.Context) error {
 			}
 		}
 	}
-	if a.json {
-		for _, f := range list {
-			if err := a.emit(describeFork(f)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if len(list) == 0 {
-		a.say("%s", o.none(of))
-		return nil
-	}
-	a.page()
-	if o.closed {
-		a.closedForks(list)
-		return nil
-	}
-	a.openForks(list)
-	return nil
+	return o.listing(store).show(o.App, list)
 }
 
-func (o *forksOptions) none(of []*repo.Tape) string {
+func (o *forksOptions) listing(store *repo.Store) listing[repo.ForkInfo] {
+	of, current := o.tapeInHand(store), store.CurrentTape()
+	out := listing[repo.ForkInfo]{none: quoted(of) + " has no open forks", paged: true, object: describeFork,
+		head: []string{"", "FORK", ">ENTRIES", "BASE", "BEGUN", "UPDATED", "BRANCH"},
+		row: func(f repo.ForkInfo, add func(cells ...any)) {
+			add(currentMark(f.Name == current), f.Name, f.Entries, baseText(f.Base), o.ago(f.Base.Date), o.ago(f.Updated), f.Branch)
+		}}
+	if o.closed {
+		out.none = "no fork of " + quoted(of) + " was closed yet"
+		out.head = []string{"FORK", "STATUS", ">ENTRIES", "BASE", "CLOSED", "COMMIT", "INTO"}
+		out.row = func(f repo.ForkInfo, add func(cells ...any)) {
+			add(f.Name, f.Status, f.Entries, baseText(f.Base), o.ago(f.Updated), shortID(f.Commit), shortID(f.Into))
+		}
+	}
 	switch {
 	case o.all && o.closed:
-		return "no fork was closed yet"
+		out.none = "no fork was closed yet"
 	case o.all:
-		return "there are no open forks"
-	case o.closed:
-		return "no fork of " + quoted(of[0].Name()) + " was closed yet"
+		out.none = "there are no open forks"
 	}
-	return quoted(of[0].Name()) + " has no open forks"
+	return out
 }
 
-// parents lists what may have forks that are asked for: the tape in hand and the forks
-// below it, or all there are. What is a fork itself comes behind what it is a fork of.
-func (o *forksOptions) parents(ctx context.Context) ([]*repo.Tape, error) {
-	if !o.all {
-		t, err := o.app.openTape(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return withForks(ctx, t)
-	}
-	store, err := o.app.openStore(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all, err := tapesAndForks(ctx, store)
-	if err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(all, func(a, b *repo.Tape) int { return strings.Compare(a.Name(), b.Name()) })
-	return all, nil
+func describeFork(f repo.ForkInfo) object {
+	return object{{"fork", f.Fork}, {"name", f.Name}, {"tape", f.Parent}, {"branch", f.Branch}, {"path", orNull(f.Dir)}, {"base", f.Base.Entry},
+		{"base_anchor", f.Base.Anchor}, {"entries", f.Entries}, {"commit", f.Commit}, {"created", f.Base.Date}, {"updated", f.Updated},
+		{"status", f.Status}, {"into", orNull(f.Into)}}
 }
 
-// withForks is a tape and the open forks below it, also where what they are forks of is
-// closed.
-func withForks(ctx context.Context, t *repo.Tape) ([]*repo.Tape, error) {
-	forks, err := t.Store().Forks(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list := []*repo.Tape{t}
-	for _, f := range forks {
-		if strings.HasPrefix(f.Name(), t.Name()+"/") {
-			list = append(list, f)
-		}
+// parents lists what may have forks that are asked for: the tape in hand and the open forks
+// below it, also where what they are forks of is closed, or all there are. What is a fork
+// itself comes behind what it is a fork of.
+func (o *forksOptions) parents(ctx context.Context, store *repo.Store) (list []*repo.Tape, err error) {
+	if o.all {
+		list, err = tapesAndForks(ctx, store)
+	} else {
+		list, err = o.withForks(ctx, store)
 	}
 	slices.SortStableFunc(list, func(a, b *repo.Tape) int { return strings.Compare(a.Name(), b.Name()) })
-	return list, nil
+	return list, err
+}
+
+func (o *forksOptions) withForks(ctx context.Context, store *repo.Store) ([]*repo.Tape, error) {
+	t, err := o.openTape(ctx)
+	if err != nil {
+		return nil, err
+	}
+	forks, err := store.Forks(ctx)
+	below := slices.DeleteFunc(forks, func(f *repo.Tape) bool { return !strings.HasPrefix(f.Name(), t.Name()+"/") })
+	return append([]*repo.Tape{t}, below...), err
 }
 
 // withClosed adds closed forks, and those that were merged into them.
@@ -185,57 +142,4 @@ func (a *App) forkInfo(ctx context.Context, f *repo.Tape) (info repo.ForkInfo, o
 		a.warn(err.Error()) // else it was closed meanwhile
 	}
 	return info, false, nil
-}
-
-func (a *App) openForks(list []repo.ForkInfo) {
-	current := ""
-	if a.store != nil {
-		current = a.store.CurrentTape()
-	}
-	table := newTable("", "FORK", ">ENTRIES", "BASE", "BEGUN", "UPDATED", "BRANCH")
-	for _, f := range list {
-		mark := ""
-		if f.Name == current {
-			mark = "*"
-		}
-		table.add(mark, f.Name, strconv.FormatInt(f.Entries, 10), baseText(f.Base), a.ago(f.Base.Date), a.ago(f.Updated), f.Branch)
-	}
-	table.write(a)
-}
-
-func (a *App) closedForks(list []repo.ForkInfo) {
-	table := newTable("FORK", "STATUS", ">ENTRIES", "BASE", "CLOSED", "COMMIT", "INTO")
-	for _, f := range list {
-		table.add(f.Name, f.Status, strconv.FormatInt(f.Entries, 10), baseText(f.Base), a.ago(f.Updated), fmt.Sprintf("%.12s", f.Commit),
-			fmt.Sprintf("%.12s", f.Into))
-	}
-	table.write(a)
-}
-
-// completeForks offers the open forks: those of the tape in hand by their own names, all
-// others by their full ones.
-func (a *App) completeForks(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	const none = cobra.ShellCompDirectiveNoFileComp
-	if len(args) > 0 {
-		return nil, none
-	}
-	store, err := a.openStore(cmd.Context())
-	if err != nil {
-		return nil, none
-	}
-	forks, err := store.Forks(cmd.Context())
-	if err != nil {
-		return nil, none
-	}
-	at := a.tapeInHand(store)
-	var out []string
-	for _, f := range forks {
-		name := strings.TrimPrefix(f.Name(), at+"/")
-		if offer(name, prefix) {
-			out = append(out, name)
-		} else if offer(f.Name(), prefix) {
-			out = append(out, f.Name())
-		}
-	}
-	return out, none
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/hooks"
+	"tape/repo"
 )
 
 func newGitCmd(a *App) *cobra.Command {
@@ -23,15 +24,11 @@ not append-only is refused by git commit and git push.`,
 			return usagef("tape git has no command %s: it is install or uninstall", quoted(args[0]))
 		},
 	}
-	cmd.AddCommand(newGitInstallCmd(a), newGitUninstallCmd(a))
-	for _, c := range cmd.Commands() {
-		c.DisableFlagsInUseLine = true
-	}
+	addCommands(cmd, newGitInstallCmd(a), newGitUninstallCmd(a))
 	return cmd
 }
 
 func newGitInstallCmd(a *App) *cobra.Command {
-	var server string
 	cmd := &cobra.Command{
 		Use:   "install [--server DIR]",
 		Short: "Set up git for tapes: diffs, merges and hooks",
@@ -61,19 +58,13 @@ done: pushes to tapes and forks that are forced or not append-only are refused t
   git -C ./clone log --no-textconv -S SetReference
   tape git install --server /srv/git/sessions.git`,
 		Args: takes(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("server") {
-				return a.gitServer(cmd.Context(), server, hooks.InstallServer, "pushes to the tapes in %s have to be append-only")
-			}
-			return a.gitInstall(cmd.Context())
-		},
 	}
-	cmd.Flags().StringVar(&server, "server", "", "put the hook that checks pushes into the bare repository `DIR`")
+	server := cmd.Flags().String("server", "", "put the hook that checks pushes into the bare repository `DIR`")
+	cmd.RunE = a.onServerOr(server, hooks.InstallServer, "pushes to the tapes in %s have to be append-only", a.gitInstall)
 	return cmd
 }
 
 func newGitUninstallCmd(a *App) *cobra.Command {
-	var server string
 	cmd := &cobra.Command{
 		Use:   "uninstall [--server DIR]",
 		Short: "Take away what tape git install has set up",
@@ -86,43 +77,40 @@ With --server, the hook pre-receive is taken out of the bare repository DIR.`,
 		Example: `  tape git uninstall
   tape git uninstall --server /srv/git/sessions.git`,
 		Args: takes(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("server") {
-				return a.gitServer(cmd.Context(), server, hooks.UninstallServer, "pushes to %s are not checked")
-			}
-			return a.gitUninstall(cmd.Context())
-		},
 	}
-	cmd.Flags().StringVar(&server, "server", "", "take the hook that checks pushes out of the bare repository `DIR`")
+	server := cmd.Flags().String("server", "", "take the hook that checks pushes out of the bare repository `DIR`")
+	cmd.RunE = a.onServerOr(server, hooks.UninstallServer, "pushes to %s are not checked", a.gitUninstall)
 	return cmd
 }
 
-// gitServer sets up, or cleans up, a repository that is pushed to.
-func (a *App) gitServer(ctx context.Context, dir string, call func(context.Context, string) (hooks.Report, error), done string) error {
-	if dir == "" {
-		return usagef("--server is empty")
+// onServerOr sets up, or cleans up, a repository that is pushed to where --server names one,
+// else the workspace.
+func (a *App) onServerOr(server *string, call func(context.Context, string) (hooks.Report, error), done string,
+	workspace func(context.Context, *repo.Store, []string) error) runFunc {
+	return func(cmd *cobra.Command, args []string) error {
+		if !cmd.Flags().Changed("server") {
+			return a.inStore(workspace)(cmd, args)
+		}
+		if *server == "" {
+			return usagef("--server is empty")
+		}
+		report, err := call(cmd.Context(), *server)
+		if err != nil {
+			return err
+		}
+		a.tellOutside(report)
+		return a.result(object{{"repository", *server}, {"installed", hookNames(report.Installed)}, {"kept", hookNames(report.Own)},
+			{"changed", hookNames(report.Changed)}}, done, safeLine(*server))
 	}
-	report, err := call(ctx, dir)
-	if err != nil {
-		return err
-	}
-	for _, line := range outsideLines(report) {
-		a.tell("%s", safeLine(line))
-	}
-	result := struct {
-		Repository string   `json:"repository"`
-		Installed  []string `json:"installed"`
-		Kept       []string `json:"kept"`
-		Changed    []string `json:"changed"`
-	}{dir, hookNames(report.Installed), hookNames(report.Own), hookNames(report.Changed)}
-	return a.result(result, done, safeLine(dir))
 }
 
-func (a *App) gitInstall(ctx context.Context) error {
-	store, err := a.openStore(ctx)
-	if err != nil {
-		return err
+func (a *App) tellOutside(r hooks.Report) {
+	for _, line := range outsideLines(r) {
+		a.tell("%s", safeLine(line))
 	}
+}
+
+func (a *App) gitInstall(ctx context.Context, store *repo.Store, _ []string) error {
 	done, err := store.InstallGit(ctx)
 	if err != nil {
 		return err
@@ -131,31 +119,23 @@ func (a *App) gitInstall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	drivers := len(done.Kept)
-	done.Installed = append(done.Installed, hookNames(report.Installed)...)
-	done.Kept = append(done.Kept, hookNames(report.Own)...)
+	installed, kept := append(done.Installed, hookNames(report.Installed)...), append(done.Kept, hookNames(report.Own)...)
 	if report.Outside {
-		done.Kept = append(done.Kept, "core.hooksPath")
+		kept = append(kept, "core.hooksPath")
 	}
 	if a.json {
-		return a.emit(struct {
-			Workspace string   `json:"workspace"`
-			Installed []string `json:"installed"`
-			Kept      []string `json:"kept"`
-		}{store.Dir(), list(done.Installed), list(done.Kept)})
+		return a.emit(object{{"workspace", store.Dir()}, {"installed", installed}, {"kept", kept}})
 	}
-	for _, line := range outsideLines(report) {
-		a.tell("%s", safeLine(line))
-	}
-	for _, name := range done.Installed {
+	a.tellOutside(report)
+	for _, name := range installed {
 		a.note("in place: %s", name)
 	}
-	also := ""
-	if drivers > 0 {
-		also = "for the rest, "
-	}
-	for _, name := range done.Kept {
+	for _, name := range kept {
 		a.say("kept your own: %s", safeLine(name))
+	}
+	also := ""
+	if len(done.Kept) > 0 {
+		also = "for the rest, "
 	}
 	a.say("%sgit diff, git log -p and git show render the entries of %s; git merge merges them, and its hooks watch over them", also, safeLine(store.Dir()))
 	if _, err := exec.LookPath("tape"); err != nil {
@@ -164,11 +144,7 @@ func (a *App) gitInstall(ctx context.Context) error {
 	return nil
 }
 
-func (a *App) gitUninstall(ctx context.Context) error {
-	store, err := a.openStore(ctx)
-	if err != nil {
-		return err
-	}
+func (a *App) gitUninstall(ctx context.Context, store *repo.Store, _ []string) error {
 	removed, err := store.UninstallGit(ctx)
 	if err != nil {
 		return err
@@ -178,15 +154,9 @@ func (a *App) gitUninstall(ctx context.Context) error {
 		return err
 	}
 	removed = append(removed, hookNames(report.Changed)...)
-	result := struct {
-		Workspace string   `json:"workspace"`
-		Removed   []string `json:"removed"`
-	}{store.Dir(), list(removed)}
+	text := "git shows the entries of %s as raw lines"
 	if len(removed) == 0 {
-		return a.result(result, "nothing of tape git install is in %s", safeLine(store.Dir()))
+		text = "nothing of tape git install is in %s"
 	}
-	return a.result(result, "git shows the entries of %s as raw lines", safeLine(store.Dir()))
+	return a.result(object{{"workspace", store.Dir()}, {"removed", removed}}, text, safeLine(store.Dir()))
 }
-
-// list makes a missing list an empty one, which JSON shows as [].
-func list(names []string) []string { return append([]string{}, names...) }

@@ -110,7 +110,10 @@ func TestGraph(t *testing.T) {
 	})
 	var shown []string
 	for line := range strings.Lines(w.must("log", "--graph", "--json")) {
-		var c commitJSON
+		var c struct {
+			Commit  string
+			Parents []string
+		}
 		if err := json.Unmarshal([]byte(line), &c); err != nil {
 			t.Fatal(err)
 		}

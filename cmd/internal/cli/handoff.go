@@ -11,15 +11,13 @@ import (
 )
 
 type handoffOptions struct {
-	app     *App
-	name    string
-	summary string
-	state   string
-	given   bool // --state was
+	*App
+	summary, state string
+	given          bool // --state was
 }
 
 func newHandoffCmd(a *App) *cobra.Command {
-	o := &handoffOptions{app: a}
+	o := &handoffOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "handoff NAME [--summary TEXT] [--state JSON]",
 		Short: "Close the phase and open the next one",
@@ -29,67 +27,28 @@ state.summary.`,
 		Example: `  tape handoff implement --summary "the plan is agreed"
   tape handoff review --state '{"branch":"fix-upload","tests":"green"}'`,
 		Args: takes(1, "NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.name, o.given = args[0], cmd.Flags().Changed("state")
-			return o.run(cmd.Context())
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			if o.given = cmd.Flags().Changed("state"); !utf8.ValidString(o.summary) {
+				return invalidf("", "--summary is not valid UTF-8")
+			}
+			return nil
 		},
+		RunE: a.onTape(o.run),
 	}
 	cmd.Flags().StringVar(&o.summary, "summary", "", "what the closed phase came to, a `TEXT`")
 	cmd.Flags().StringVar(&o.state, "state", "", "what the next phase starts from, a `JSON` object")
 	return cmd
 }
 
-func (o *handoffOptions) run(ctx context.Context) error {
-	a := o.app
-	if !utf8.ValidString(o.summary) {
-		return invalidf("", "--summary is not valid UTF-8")
-	}
-	anchor := repo.Anchor{Name: o.name, Summary: o.summary}
+func (o *handoffOptions) run(ctx context.Context, t *repo.Tape, args []string) error {
+	anchor := repo.Anchor{Name: args[0], Summary: o.summary}
 	if o.given {
 		anchor.State = json.RawMessage(o.state)
-	}
-	t, err := a.openTape(ctx)
-	if err != nil {
-		return err
 	}
 	h, err := t.Handoff(ctx, anchor)
 	if err != nil {
 		return err
 	}
-	return a.result(struct {
-		Anchor string `json:"anchor"`
-		Seq    int    `json:"anchor_seq"`
-		Entry  int64  `json:"entry"`
-		Commit string `json:"commit"`
-		Tag    string `json:"tag"`
-	}{h.Anchor, h.Seq, h.Entry, h.Commit, h.Tag},
+	return o.result(object{{"anchor", h.Anchor}, {"anchor_seq", h.Seq}, {"entry", h.Entry}, {"commit", h.Commit}, {"tag", h.Tag}},
 		"phase %03d %s opened at @%d; commit %.12s, tag %s", h.Seq, quoted(h.Anchor), h.Entry, h.Commit, h.Tag)
-}
-
-func newCommitCmd(a *App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "commit",
-		Short: "Commit what was appended since the last commit",
-		Long: `Make a checkpoint: a commit without a new anchor. Entries are safe as soon as they are
-appended; a commit makes them visible to git. Where nothing is new, it says so.`,
-		Args: takes(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := a.openTape(cmd.Context())
-			if err != nil {
-				return err
-			}
-			commit, n, err := t.Checkpoint(cmd.Context())
-			if err != nil {
-				return err
-			}
-			result := struct {
-				Commit  string `json:"commit"`
-				Entries int64  `json:"entries"`
-			}{commit, n}
-			if n == 0 {
-				return a.result(result, "nothing new since commit %.12s", commit)
-			}
-			return a.result(result, "committed %s: %.12s", entries(n), commit)
-		},
-	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -72,21 +73,17 @@ func (a *App) runHook(ctx context.Context, name string, args []string) error {
 	}
 	at, err := hooks.Locate()
 	if errors.Is(err, fs.ErrNotExist) {
-		return &cliError{class: repo.ErrNotFound, msg: "this is no git repository"}
+		return notFoundf("", "this is no git repository")
 	}
 	if err != nil {
 		return err
 	}
 	if name == "pre-push" {
-		remote := "the remote"
-		if len(args) > 0 {
-			remote = args[0]
-		}
 		store, err := a.hookStore(ctx, at)
 		if err != nil { // what cannot be looked through is not sent
-			return &cliError{class: repo.ErrConflict, msg: "not pushed: " + err.Error(), hint: repo.Hint(err)}
+			return conflictf(repo.Hint(err), "not pushed: %v", err)
 		}
-		return at.PrePush(ctx, store, remote, a.Stdin)
+		return at.PrePush(ctx, store, cmp.Or(first(args), "the remote"), a.Stdin)
 	}
 	branch, err := at.Branch()
 	if err != nil {
@@ -189,7 +186,7 @@ func (a *App) hookSync(ctx context.Context) error {
 func (a *App) hookReceive(ctx context.Context, in io.Reader) error {
 	at, err := hooks.Locate()
 	if errors.Is(err, fs.ErrNotExist) {
-		return &cliError{class: repo.ErrNotFound, msg: "this is no git repository", hint: "git sets GIT_DIR for its hooks"}
+		return notFoundf("git sets GIT_DIR for its hooks", "this is no git repository")
 	}
 	if err != nil {
 		return err
@@ -212,11 +209,7 @@ func (a *App) installHooks(ctx context.Context, store *repo.Store) {
 
 // hookNames are hooks as files below .git.
 func hookNames(names []string) []string {
-	out := []string{}
-	for _, name := range names {
-		out = append(out, "hooks/"+name)
-	}
-	return out
+	return namesOf(names, func(name string) string { return "hooks/" + name })
 }
 
 // outsideLines say what to add to hooks that are not ours to write to.
@@ -230,7 +223,7 @@ func outsideLines(r hooks.Report) []string {
 	out := []string{"core.hooksPath is " + r.Dir + ", which is not the workspace's own: nothing was written there",
 		"to be of the same effect, the hooks in it need a line each:"}
 	for _, l := range r.Lines {
-		out = append(out, "  "+l.Hook+strings.Repeat(" ", max(0, 14-len(l.Hook)))+l.Line)
+		out = append(out, "  "+pad(l.Hook, 14)+l.Line)
 	}
 	return out
 }

@@ -52,6 +52,8 @@ func TestHookPushLines(t *testing.T) {
 		{"refs/heads/x " + strings.Repeat("1", 40) + " refs/heads/x " + zero, "could not be looked through for secrets", exitConflict},
 		{"(delete) " + zero + " refs/heads/fork/main/x " + zero, "", exitOK},
 		{"(delete) " + zero + " refs/heads/tape/main " + strings.Repeat("1", 40), "git fetch origin", exitConflict},
+		// The local side is as somebody spelt it, spaces included.
+		{"tape/main@{1 day ago} " + strings.Repeat("2", 40) + " refs/heads/tape/main " + strings.Repeat("1", 40), "git fetch origin", exitConflict},
 		{"refs/heads/tape/main x refs/heads/tape/main y", "read what git pushes", exitFailure},
 	} {
 		_, errs, code := w.run(c.line+"\n", "hook", "pre-push", "origin", "url")

@@ -96,8 +96,11 @@ func hostileCase(t *testing.T, k hostile.Case, evil, knows, op string, git bool)
 	}
 }
 
+// toldError is an error as programs are told.
+type toldError struct{ Code, Message, Hint string }
+
 // meet runs a command that meets with a remote, and returns the error that it told.
-func meet(t *testing.T, remote, knows, op string, git bool) (told errorJSON, code int) {
+func meet(t *testing.T, remote, knows, op string, git bool) (told toldError, code int) {
 	t.Helper()
 	w := &workspace{t, filepath.Join(t.TempDir(), "ws")}
 	args := []string{"--json", op}
@@ -119,7 +122,7 @@ func meet(t *testing.T, remote, knows, op string, git bool) (told errorJSON, cod
 		return told, code
 	}
 	lines := strings.Split(strings.TrimSpace(errs), "\n")
-	var out struct{ Error errorJSON }
+	var out struct{ Error toldError }
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &out); err != nil {
 		t.Fatalf("%s: %v in %q", op, err, errs)
 	}

@@ -21,25 +21,14 @@ import (
 )
 
 type importOptions struct {
-	app    *App
+	*App
 	format string
 	files  []string
 	alone  bool // without subagents
 }
 
-type importJSON struct {
-	File      string   `json:"file"`
-	Tape      string   `json:"tape"`
-	Format    string   `json:"format"`
-	Imported  int      `json:"imported"`
-	Skipped   int      `json:"skipped"`
-	Damaged   int      `json:"damaged"`
-	Anchors   int      `json:"anchors"`
-	Subagents []string `json:"subagents,omitempty"`
-}
-
 func newImportCmd(a *App) *cobra.Command {
-	o := &importOptions{app: a}
+	o := &importOptions{App: a}
 	formats := append(slices.Clone(importer.Formats), importer.Auto)
 	cmd := &cobra.Command{
 		Use:   "import FORMAT FILE…",
@@ -66,16 +55,10 @@ Where the current directory has no workspace yet, it gets one, as by tape init.`
   tape import --no-subagents auto session.jsonl
   tape import claude-code ~/.claude/projects/-home-me-shop
   tape --tape review import openai - <chat.json`,
-		Args: takes(2, "FORMAT", "FILE…"),
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveDefault
-			}
-			return formats, cobra.ShellCompDirectiveNoFileComp
-		},
+		Args:              takes(2, "FORMAT", "FILE…"),
+		ValidArgsFunction: before(1, completeWords(formats...), cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.format, o.files = args[0], args[1:]
-			if !slices.Contains(formats, o.format) {
+			if o.format, o.files = args[0], args[1:]; !slices.Contains(formats, o.format) {
 				return invalidf("the formats are: "+strings.Join(formats, ", "), "there is no format %s", quoted(o.format))
 			}
 			return o.run(cmd.Context())
@@ -86,14 +69,13 @@ Where the current directory has no workspace yet, it gets one, as by tape init.`
 }
 
 func (o *importOptions) run(ctx context.Context) error {
-	a := o.app
 	// Another import of the same session may take its time; this one comes after it.
-	a.lockWait = time.Hour
+	o.lockWait = time.Hour
 	// Transcripts are read a record at a time. Without the limit, a quick reader lets
 	// the heap grow far beyond what is in use.
 	const softLimit = 128 << 20 // bytes
 	debug.SetMemoryLimit(softLimit)
-	store, err := o.store(ctx)
+	store, err := o.ensureStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -102,7 +84,7 @@ func (o *importOptions) run(ctx context.Context) error {
 	fail := func(err error) {
 		failed = append(failed, err)
 		if len(o.files) > 1 || files > 1 {
-			a.message("error", err.Error())
+			o.message("error", err.Error())
 		}
 	}
 	for _, name := range o.files {
@@ -117,14 +99,13 @@ func (o *importOptions) run(ctx context.Context) error {
 				return err
 			}
 			files++
-			if err := o.file(ctx, store, file, fallbackName(name, file)); err != nil {
-				if ctx.Err() != nil {
-					return err
-				}
-				var w *writeError
-				if errors.As(err, &w) {
-					return err
-				}
+			err := o.file(ctx, store, file, fallbackName(name, file))
+			var w *writeError
+			switch {
+			case err == nil:
+			case ctx.Err() != nil || errors.As(err, &w):
+				return err
+			default:
 				fail(err)
 			}
 		}
@@ -132,21 +113,20 @@ func (o *importOptions) run(ctx context.Context) error {
 	return importFailure(failed, files)
 }
 
-// store opens the workspace. Where the current directory has none yet, and none was
+// ensureStore opens the workspace. Where the current directory has none yet, and none was
 // named, one is created: bringing in what is there is how most people begin.
-func (o *importOptions) store(ctx context.Context) (*repo.Store, error) {
-	a := o.app
-	store, err := a.openStore(ctx)
-	if !errors.Is(err, repo.ErrNotFound) || a.workspaceDir() != "" {
+func (o *importOptions) ensureStore(ctx context.Context) (*repo.Store, error) {
+	store, err := o.openStore(ctx)
+	if !errors.Is(err, repo.ErrNotFound) || o.workspaceDir() != "" {
 		return store, err
 	}
 	dir, err := repo.WorkspaceFor(".")
 	if err != nil {
 		return nil, err
 	}
-	store, _, err = repo.Init(ctx, dir, &repo.InitOptions{Options: *a.storeOptions()})
-	if err == nil && !a.json {
-		a.say("created workspace %s", safeLine(dir))
+	store, _, err = repo.Init(ctx, dir, &repo.InitOptions{Options: *o.storeOptions()})
+	if err == nil && !o.json {
+		o.say("created workspace %s", safeLine(dir))
 	}
 	return store, err
 }
@@ -176,7 +156,7 @@ func transcripts(name string) ([]string, error) {
 	}
 	st, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &cliError{class: repo.ErrNotFound, msg: fmt.Sprintf("there is no file %s", quoted(name))}
+		return nil, notFoundf("", "there is no file %s", quoted(name))
 	}
 	if err != nil || !st.IsDir() {
 		return []string{name}, err
@@ -217,11 +197,10 @@ func fallbackName(folder, file string) string {
 }
 
 func (o *importOptions) file(ctx context.Context, store *repo.Store, name, fallback string) error {
-	a := o.app
 	var stdin io.Reader
 	if name == "-" {
-		in := newInput(ctx, a.Stdin)
-		defer in.close()
+		in, end := newInput(ctx, o.Stdin)
+		defer end()
 		stdin = in
 	}
 	src, closer, err := importer.OpenSource(name, stdin)
@@ -229,35 +208,33 @@ func (o *importOptions) file(ctx context.Context, store *repo.Store, name, fallb
 		return err
 	}
 	defer closer.Close()
-	bar := a.progress(name)
-	res, err := importer.File(ctx, store, name, src, importer.Options{Format: o.format, Tape: a.wantedTape(), Fallback: fallback, NoSubagents: o.alone, Progress: bar.tell})
+	bar := o.progress(name)
+	res, err := importer.File(ctx, store, name, src, importer.Options{Format: o.format, Tape: o.wantedTape(), Fallback: fallback,
+		NoSubagents: o.alone, Progress: bar.part})
 	bar.clear()
-	if errors.Is(err, importer.ErrUnknownFormat) {
+	switch {
+	case errors.Is(err, importer.ErrUnknownFormat):
 		return invalidf("name the format: "+strings.Join(importer.Formats, ", "), "%v", err)
-	}
-	if errors.Is(err, importer.ErrNoName) {
+	case errors.Is(err, importer.ErrNoName):
 		return invalidf("name the tape: --tape NAME", "%v", err)
+	case err != nil:
+		return err
 	}
+	err = o.result(object{{"file", res.File}, {"tape", res.Tape}, {"format", res.Format}, {"imported", res.Imported}, {"skipped", res.Skipped},
+		{"damaged", res.Damaged}, {"anchors", res.Anchors}}.with("subagents", res.Subagents), "%s: %s", safeLine(name), importText(res))
 	if err != nil {
 		return err
 	}
-	if a.json {
-		if err := a.emit(importJSON{res.File, res.Tape, res.Format, res.Imported, res.Skipped, res.Damaged, res.Anchors, res.Subagents}); err != nil {
-			return err
-		}
-	} else {
-		a.say("%s: %s", safeLine(name), importText(res))
-	}
 	// Each file's result is known when its import is over.
-	if err := a.out.Flush(); err != nil {
+	if err := o.out.Flush(); err != nil {
 		return &writeError{err}
 	}
 	for _, p := range res.Problems {
+		where := name
 		if p.Line > 0 {
-			a.warn(fmt.Sprintf("%s:%d: %s", name, p.Line, p.Msg))
-		} else {
-			a.warn(fmt.Sprintf("%s: %s", name, p.Msg))
+			where = fmt.Sprintf("%s:%d", name, p.Line)
 		}
+		o.warn(where + ": " + p.Msg)
 	}
 	return nil
 }
@@ -265,16 +242,16 @@ func (o *importOptions) file(ctx context.Context, store *repo.Store, name, fallb
 func importText(res importer.Result) string {
 	text := fmt.Sprintf("%s into tape %s", entries(res.Imported), quoted(res.Tape))
 	if n := len(res.Subagents); n > 0 {
-		text += " and " + count(int64(n), "fork of a subagent", "forks of subagents")
+		text += " and " + count(n, "fork of a subagent", "forks of subagents")
 	}
 	if res.Anchors > 0 {
-		text += ", " + count(int64(res.Anchors), "anchor", "anchors")
+		text += ", " + count(res.Anchors, "anchor", "anchors")
 	}
 	if res.Skipped > 0 {
 		text += fmt.Sprintf(", %d skipped", res.Skipped)
 	}
 	if res.Damaged > 0 {
-		text += ", " + count(int64(res.Damaged), "damaged line", "damaged lines")
+		text += ", " + count(res.Damaged, "damaged line", "damaged lines")
 	}
 	return text
 }

@@ -3,13 +3,14 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tape/index"
+	"tape/repo"
 )
 
 func newIndexCmd(a *App) *cobra.Command {
@@ -28,15 +29,7 @@ The program sqlite3 can ask it, too; docs/format.md describes its tables.`,
 			return usagef("tape index has no command %s: it is status, sync or rebuild", quoted(args[0]))
 		},
 	}
-	cmd.AddCommand(newIndexStatusCmd(a), newIndexSyncCmd(a), newIndexRebuildCmd(a))
-	for _, c := range cmd.Commands() {
-		c.DisableFlagsInUseLine = true
-	}
-	return cmd
-}
-
-func newIndexStatusCmd(a *App) *cobra.Command {
-	return &cobra.Command{
+	addCommands(cmd, &cobra.Command{
 		Use:   "status",
 		Short: "Say whether the index has everything",
 		Long: `Say what state the index is in: fresh, stale (a search will catch up), or absent, damaged,
@@ -44,102 +37,90 @@ foreign or outdated (a search will build it).`,
 		Example: `  tape index status
   tape index status --json`,
 		Args: takes(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.indexStatus(cmd.Context()) },
-	}
-}
-
-func newIndexSyncCmd(a *App) *cobra.Command {
-	return &cobra.Command{
+		RunE: a.inStore(a.indexStatus),
+	}, &cobra.Command{
 		Use:     "sync",
 		Short:   "Bring the index up to date with all tapes",
 		Long:    "Bring the index up to date with all tapes of the workspace, and drop what is of tapes that are gone.",
 		Example: `  tape index sync`,
 		Args:    takes(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.indexed(cmd.Context(), (*index.Index).Sync)
-		},
-	}
-}
-
-func newIndexRebuildCmd(a *App) *cobra.Command {
-	return &cobra.Command{
+		RunE:    a.inStore(a.indexed((*index.Index).Sync)),
+	}, &cobra.Command{
 		Use:     "rebuild",
 		Short:   "Make the index anew",
 		Long:    "Make the index anew from the history of all tapes and from what is not committed yet. Searches go on meanwhile.",
 		Example: `  tape index rebuild`,
 		Args:    takes(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.indexed(cmd.Context(), (*index.Index).Rebuild)
-		},
-	}
+		RunE:    a.inStore(a.indexed((*index.Index).Rebuild)),
+	})
+	return cmd
 }
 
-// indexed runs one of the two calls that write the index, and tells what it did.
-func (a *App) indexed(ctx context.Context, call func(*index.Index, context.Context) (index.Synced, error)) error {
-	store, err := a.openStore(ctx)
-	if err != nil {
-		return err
-	}
-	start := time.Now()
+// withIndex hands out the index, showing how far it is in what takes long.
+func (a *App) withIndex(store *repo.Store, do func(x *index.Index) error) error {
 	bar := a.progress("indexing")
 	x := index.New(store, &index.Options{Progress: bar.count})
-	done, err := call(x, ctx)
+	err := do(x)
 	bar.clear()
 	if closeErr := x.Close(); err == nil {
 		err = closeErr
 	}
-	if err != nil {
-		return err
+	return err
+}
+
+// indexed runs one of the two calls that write the index, and tells what it did.
+func (a *App) indexed(call func(*index.Index, context.Context) (index.Synced, error)) func(context.Context, *repo.Store, []string) error {
+	return func(ctx context.Context, store *repo.Store, _ []string) error {
+		start := time.Now()
+		var done index.Synced
+		err := a.withIndex(store, func(x *index.Index) (err error) {
+			done, err = call(x, ctx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		status, err := index.New(store, nil).Status(ctx)
+		if err != nil {
+			return err
+		}
+		seconds := time.Since(start).Seconds()
+		return a.result(object{{"entries", done.Total}, {"added", done.Entries}, {"tapes", done.Tapes}, {"fresh", status.Fresh()},
+			{"bytes", status.Bytes}, {"seconds", round(seconds)}},
+			"%s of %s; %s taken up in %.1f s", entries(done.Total), count(done.Tapes, "tape", "tapes"), entries(done.Entries), seconds)
 	}
-	status, err := index.New(store, nil).Status(ctx)
-	if err != nil {
-		return err
+}
+
+// rebuildIndex makes the index anew, if there is one: its file is another one then.
+func (a *App) rebuildIndex(ctx context.Context) error {
+	if _, err := os.Stat(a.store.IndexFile()); err != nil {
+		return nil //nolint:nilerr // there is none
 	}
-	seconds := time.Since(start).Seconds()
-	return a.result(struct {
-		Entries int64   `json:"entries"`
-		Added   int64   `json:"added"`
-		Tapes   int     `json:"tapes"`
-		Fresh   bool    `json:"fresh"`
-		Bytes   int64   `json:"bytes"`
-		Seconds float64 `json:"seconds"`
-	}{done.Total, done.Entries, done.Tapes, status.Fresh(), status.Bytes, round(seconds)},
-		"%s of %s; %s taken up in %.1f s", entries(done.Total), count(int64(done.Tapes), "tape", "tapes"), entries(done.Entries), seconds)
+	x := index.New(a.store, nil)
+	_, err := x.Rebuild(ctx)
+	if closeErr := x.Close(); err == nil {
+		err = closeErr
+	}
+	return err
 }
 
 // round keeps milliseconds.
 func round(seconds float64) float64 { return float64(int64(seconds*1000+0.5)) / 1000 }
 
-func (a *App) indexStatus(ctx context.Context) error {
-	store, err := a.openStore(ctx)
-	if err != nil {
-		return err
-	}
+func (a *App) indexStatus(ctx context.Context, store *repo.Store, _ []string) error {
 	start := time.Now()
-	x := index.New(store, nil)
-	st, err := x.Status(ctx)
+	st, err := index.New(store, nil).Status(ctx)
 	if err != nil {
 		return err
 	}
 	if a.json {
-		return a.emit(struct {
-			State    string  `json:"state"`
-			Fresh    bool    `json:"fresh"`
-			Entries  int64   `json:"entries"`
-			Tapes    int     `json:"tapes"`
-			Stale    int     `json:"stale_tapes"`
-			Bytes    int64   `json:"bytes"`
-			Segments int     `json:"segments"`
-			Schema   int     `json:"schema"`
-			File     string  `json:"file"`
-			Seconds  float64 `json:"seconds"`
-		}{st.State, st.Fresh(), st.Entries, st.Tapes, st.Stale, st.Bytes, st.Segments, st.Schema, st.File, round(time.Since(start).Seconds())})
+		return a.emit(object{{"state", st.State}, {"fresh", st.Fresh()}, {"entries", st.Entries}, {"tapes", st.Tapes}, {"stale_tapes", st.Stale},
+			{"bytes", st.Bytes}, {"segments", st.Segments}, {"schema", st.Schema}, {"file", st.File}, {"seconds", round(time.Since(start).Seconds())}})
 	}
 	state := st.State
 	if st.Stale > 0 {
-		state += fmt.Sprintf(" (%s to catch up with)", count(int64(st.Stale), "tape", "tapes"))
+		state += fmt.Sprintf(" (%s to catch up with)", count(st.Stale, "tape", "tapes"))
 	}
-	a.fields("state", state, "entries", strconv.FormatInt(st.Entries, 10), "tapes", strconv.Itoa(st.Tapes),
-		"size", bytesText(st.Bytes), "file", filepath.Clean(st.File))
+	a.fields("state", state, "entries", st.Entries, "tapes", st.Tapes, "size", bytesText(st.Bytes), "file", filepath.Clean(st.File))
 	return nil
 }

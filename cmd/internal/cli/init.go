@@ -12,13 +12,7 @@ import (
 	"tape/repo"
 )
 
-type initOptions struct {
-	app *App
-	dir string
-}
-
 func newInitCmd(a *App) *cobra.Command {
-	o := &initOptions{app: a}
 	return &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Create the workspace of the current directory",
@@ -31,18 +25,12 @@ Where there is a workspace already, init says so and changes nothing.`,
   tape init --tape telegram:123
   tape init ./session`,
 		Args: takes(0, "DIR"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				o.dir = args[0]
-			}
-			return o.run(cmd.Context())
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runInit(cmd.Context(), first(args)) },
 	}
 }
 
-func (o *initOptions) run(ctx context.Context) error {
-	a := o.app
-	dir, err := a.newWorkspaceDir(o.dir)
+func (a *App) runInit(ctx context.Context, dir string) error {
+	dir, err := a.newWorkspaceDir(dir)
 	if err != nil {
 		return err
 	}
@@ -56,13 +44,9 @@ func (o *initOptions) run(ctx context.Context) error {
 		a.installHooks(ctx, store)
 	}
 	name := store.CurrentTape()
-	result := struct {
-		Workspace string `json:"workspace"`
-		Tape      string `json:"tape"`
-		Created   bool   `json:"created"`
-	}{store.Dir(), name, created}
+	text := "workspace %s exists; its current tape is %s"
 	if created {
-		return a.result(result, "created workspace %s with tape %s", safeLine(store.Dir()), quoted(name))
+		text = "created workspace %s with tape %s"
 	}
-	return a.result(result, "workspace %s exists; its current tape is %s", safeLine(store.Dir()), quoted(name))
+	return a.result(object{{"workspace", store.Dir()}, {"tape", name}, {"created", created}}, text, safeLine(store.Dir()), quoted(name))
 }

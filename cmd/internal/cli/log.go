@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"iter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +9,7 @@ import (
 )
 
 type logOptions struct {
-	app *App
+	*App
 
 	entryFilter
 	graphOptions
@@ -22,51 +20,9 @@ type logOptions struct {
 	changed func(flag string) bool
 }
 
-// entryFilter are the flags of the commands that list entries.
-type entryFilter struct {
-	limit, tail  int
-	reverse      bool
-	oneline      bool
-	kinds        []string
-	since, until string
-}
-
-func (o *entryFilter) addFlags(cmd *cobra.Command, a *App) {
-	f := cmd.Flags()
-	f.IntVarP(&o.limit, "limit", "n", 0, "show the first `N` entries, in the order shown")
-	f.IntVar(&o.tail, "tail", 0, "show the last `N` entries, in the order shown")
-	f.StringArrayVar(&o.kinds, "kind", nil, "show entries of this `KIND` only; may be repeated")
-	f.StringVar(&o.since, "since", "", "show what is not older than `DATE`")
-	f.StringVar(&o.until, "until", "", "show what is not newer than `DATE`")
-	f.BoolVar(&o.reverse, "reverse", false, "show the newest entry first")
-	f.BoolVar(&o.oneline, "oneline", false, "show each entry on one line")
-	a.completeFlag(cmd, "kind", completeKinds)
-}
-
-// apply puts the flags that were given into a query.
-func (o *entryFilter) apply(q *repo.Query, changed func(flag string) bool, now time.Time) (err error) {
-	q.Kinds, q.Reverse = o.kinds, o.reverse
-	if changed("limit") {
-		q.Limit = repo.N(o.limit)
-	}
-	if changed("tail") {
-		q.Tail = repo.N(o.tail)
-	}
-	if changed("since") {
-		if q.Since, err = repo.ParseSince(o.since, now); err != nil {
-			return err
-		}
-	}
-	if changed("until") {
-		q.Until, err = repo.ParseUntil(o.until, now)
-	}
-	return err
-}
-
-func newLogCmd(a *App) *cobra.Command { return newLogCmdFor(&logOptions{app: a}) }
+func newLogCmd(a *App) *cobra.Command { return newLogCmdFor(&logOptions{App: a}) }
 
 func newLogCmdFor(o *logOptions) *cobra.Command {
-	a := o.app
 	cmd := &cobra.Command{
 		Use:   "log [flags]",
 		Short: "Show the entries of the open phase, or of any part of the tape",
@@ -93,10 +49,8 @@ checkpoints, where forks begin and where they were merged. -n bounds their numbe
 	f.BoolVar(&o.all, "all", false, "show the whole tape")
 	f.StringVar(&o.anchor, "anchor", "", "show the phase of the anchor `NAME`")
 	f.StringVar(&o.after, "after", "", "show everything behind the `ANCHOR`")
-	o.entryFilter.addFlags(cmd, a)
+	o.entryFilter.addFlags(cmd)
 	o.graphOptions.addFlags(cmd)
-	a.completeFlag(cmd, "anchor", a.completeAnchors)
-	a.completeFlag(cmd, "after", a.completeAnchors)
 	return cmd
 }
 
@@ -112,21 +66,16 @@ func (o *logOptions) query() (repo.Query, error) {
 	switch {
 	case slices > 1:
 		return q, usagef("give one of --all, --anchor and --after")
-	case o.changed("anchor") && o.anchor == "":
-		return q, usagef("--anchor is empty")
-	case o.changed("after") && o.after == "":
-		return q, usagef("--after is empty")
 	case slices == 0 || o.changed("all") && !o.all:
 		q.Phase = repo.Latest
 	}
-	err := o.apply(&q, o.changed, o.app.Now())
+	err := o.apply(&q, o.changed, o.Now())
 	return q, err
 }
 
 func (o *logOptions) run(ctx context.Context) error {
-	a := o.app
 	if o.graph {
-		return a.runGraph(ctx, o.graphOptions, o.limit, o.changed)
+		return o.runGraph(ctx)
 	} else if o.allTapes {
 		return usagef("--all-tapes goes with --graph")
 	}
@@ -134,58 +83,9 @@ func (o *logOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t, err := a.openTape(ctx)
+	t, err := o.openTape(ctx)
 	if err != nil {
 		return err
 	}
-	return a.showEntries(t.Entries(ctx, q), o.oneline)
-}
-
-// showEntries writes entries as they are read.
-func (a *App) showEntries(entries iter.Seq2[repo.Entry, error], oneline bool) error {
-	show := a.entryWriter(oneline)
-	for e, err := range entries {
-		if err != nil {
-			return err
-		}
-		if err := show(e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// entryWriter returns a function that shows entries one by one.
-func (a *App) entryWriter(oneline bool) func(repo.Entry) error {
-	if a.json {
-		return func(e repo.Entry) error { return a.writeLine(e.JSON()) }
-	}
-	a.page()
-	v := &entryView{app: a, oneline: oneline}
-	return v.show
-}
-
-func newShowCmd(a *App) *cobra.Command {
-	var oneline bool
-	cmd := &cobra.Command{
-		Use:   "show TARGET [--oneline]",
-		Short: "Show a phase, an entry, or what a tag or commit holds",
-		Long: `Show what TARGET names: a phase with its anchor (its name, its number such as 002, or
-latest), an entry (@17), or the entries that a tag's or commit's change added.`,
-		Example: `  tape show latest
-  tape show 002
-  tape show @17 --json
-  tape show anchor/main/002_implement`,
-		Args:              takes(1, "TARGET"),
-		ValidArgsFunction: a.completeAnchorArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := a.openTape(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return a.showEntries(t.Show(cmd.Context(), args[0]), oneline)
-		},
-	}
-	cmd.Flags().BoolVar(&oneline, "oneline", false, "show each entry on one line")
-	return cmd
+	return o.showEntries(t.Entries(ctx, q), o.oneline)
 }

@@ -37,12 +37,12 @@ one file at a time, and both sides may have opened a phase of the same number.`,
   git config merge.tape.driver`,
 		Args: takes(4, "BASE", "OURS", "THEIRS", "PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.runMergeDriver(cmd.Context(), args[0], args[1], args[2], args[3])
+			return a.runMergeDriver(cmd.Context(), args[:3], args[3])
 		},
 	}
 }
 
-func (a *App) runMergeDriver(ctx context.Context, base, ours, theirs, path string) error {
+func (a *App) runMergeDriver(ctx context.Context, versions []string, path string) error {
 	at, err := hooks.Locate()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -54,13 +54,13 @@ func (a *App) runMergeDriver(ctx context.Context, base, ours, theirs, path strin
 			return err
 		}
 		if !merging {
-			return &cliError{class: repo.ErrConflict, msg: path + ": entries are merged, never replayed: a rebase, cherry-pick, revert or stash does not suit a tape",
-				hint: "take it back (git rebase --abort, git cherry-pick --abort, git revert --abort), and merge: git merge BRANCH"}
+			return conflictf("take it back (git rebase --abort, git cherry-pick --abort, git revert --abort), and merge: git merge BRANCH",
+				"%s: entries are merged, never replayed: a rebase, cherry-pick, revert or stash does not suit a tape", path)
 		}
 	}
 	var sides [3][]byte
-	for i, name := range []string{base, ours, theirs} {
-		if sides[i], err = a.readWhole(ctx, name); err != nil {
+	for i, name := range versions {
+		if sides[i], err = a.readFile(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -71,7 +71,7 @@ func (a *App) runMergeDriver(ctx context.Context, base, ours, theirs, path strin
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return replaceFile(ours, func(w io.Writer) error {
+	return replaceFile(versions[1], func(w io.Writer) error {
 		_, err := w.Write(merged)
 		return err
 	})
@@ -101,8 +101,7 @@ func rewritten(path string, base, ours, theirs []byte) error {
 		}
 		lines = append(lines, changeLines(c)...)
 	}
-	return &cliError{class: repo.ErrConflict, msg: strings.Join(lines, "\n"),
-		hint: "git merge --abort takes the merge back; tape verify, on that side, names every change"}
+	return conflictf("git merge --abort takes the merge back; tape verify, on that side, names every change", "%s", strings.Join(lines, "\n"))
 }
 
 // fileLines yields the lines of a file.
@@ -127,11 +126,7 @@ func changeLines(c entrydiff.Change) []string {
 			}
 			return strconv.Quote(shorten(text, cells))
 		}
-		what := p.Path
-		if what == "" {
-			what = "the line"
-		}
-		out = append(out, "    "+what+": "+value(p.Old, p.HasOld)+" became "+value(p.New, p.HasNew))
+		out = append(out, "    "+partName(p)+": "+value(p.Old, p.HasOld)+" became "+value(p.New, p.HasNew))
 	}
 	return out
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
+	"reflect"
 	"strings"
 )
 
@@ -18,6 +18,18 @@ func (e *writeError) Unwrap() error { return e.err }
 // printf writes to the results. Failed writes show at the next check or at the end.
 func (a *App) printf(format string, args ...any) { fmt.Fprintf(a.out, format, args...) }
 
+// line writes a line of the results.
+func (a *App) line(text string) { _, _ = a.out.WriteString(text + "\n") }
+
+// written reports a write that has failed, so that a long listing ends when its reader
+// does.
+func (a *App) written() error {
+	if _, err := a.out.Write(nil); err != nil {
+		return &writeError{err}
+	}
+	return nil
+}
+
 // say writes a line for people about what was done; --quiet drops it.
 func (a *App) say(format string, args ...any) {
 	if !a.quiet {
@@ -25,16 +37,11 @@ func (a *App) say(format string, args ...any) {
 	}
 }
 
-// writeLine writes bytes and a newline, and reports a write that failed, so that a
-// long listing ends when its reader does.
+// writeLine writes bytes and a newline.
 func (a *App) writeLine(line []byte) error {
-	if _, err := a.out.Write(line); err != nil {
-		return &writeError{err}
-	}
-	if err := a.out.WriteByte('\n'); err != nil {
-		return &writeError{err}
-	}
-	return nil
+	_, _ = a.out.Write(line)
+	_ = a.out.WriteByte('\n')
+	return a.written()
 }
 
 // emit writes one object of JSON output.
@@ -49,6 +56,71 @@ func (a *App) result(v any, format string, args ...any) error {
 	return nil
 }
 
+// closeOutput brings the results out and ends the pager.
+func (a *App) closeOutput() error {
+	err := a.out.Flush()
+	if a.pager != nil {
+		err = errors.Join(err, a.pager.close())
+		a.pager = nil
+	}
+	if err != nil {
+		return &writeError{err}
+	}
+	return nil
+}
+
+// object is a JSON object whose members keep their order. What a command writes with
+// --json is spelt out where its values are known.
+type object []member
+
+type member struct {
+	name  string
+	value any // a list that is nil becomes an empty one
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for i, m := range o {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, '"'), m.name...), '"', ':')
+		if v := reflect.ValueOf(m.value); v.Kind() == reflect.Slice && v.IsNil() && v.Type().Elem().Kind() != reflect.Uint8 {
+			out = append(out, '[', ']')
+		} else {
+			out = append(out, marshal(m.value)...)
+		}
+	}
+	return append(out, '}'), nil
+}
+
+// with adds a member, which is left out where it says nothing.
+func (o object) with(name string, value any) object {
+	if v := reflect.ValueOf(value); !v.IsValid() || v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 {
+		return o
+	}
+	return append(o, member{name, value})
+}
+
+// objects describes the items of a list.
+func objects[T any](items []T, describe func(T) object) []object {
+	out := make([]object, len(items))
+	for i, item := range items {
+		out[i] = describe(item)
+	}
+	return out
+}
+
+// orNull is nil for a value that says nothing, which JSON shows as null.
+func orNull[T comparable](value T) any {
+	var nothing T
+	if value == nothing {
+		return nil
+	}
+	return value
+}
+
 // marshal encodes without escaping what only HTML needs escaped.
 func marshal(v any) []byte {
 	var b bytes.Buffer
@@ -60,16 +132,37 @@ func marshal(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// closeOutput brings the results out and ends the pager.
-func (a *App) closeOutput() error {
-	err := a.out.Flush()
-	if a.pager != nil {
-		err = errors.Join(err, a.pager.close())
-		a.pager = nil
+// listing is how things of one kind are listed: with --json an object a line, for people
+// the rows of a table.
+type listing[T any] struct {
+	head   []string // of the table, see newTable
+	none   string   // what is said where there is nothing
+	paged  bool     // it may be long
+	object func(T) object
+	row    func(item T, add func(cells ...any))
+}
+
+func (l listing[T]) show(a *App, items []T) error {
+	if a.json {
+		for _, item := range items {
+			if err := a.emit(l.object(item)); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	if err != nil {
-		return &writeError{err}
+	if len(items) == 0 && l.none != "" {
+		a.say("%s", l.none)
+		return nil
 	}
+	if l.paged {
+		a.page()
+	}
+	table := newTable(l.head...)
+	for _, item := range items {
+		l.row(item, table.add)
+	}
+	table.write(a)
 	return nil
 }
 
@@ -91,11 +184,12 @@ func newTable(head ...string) *table {
 	return t
 }
 
-func (t *table) add(cells ...string) {
-	for i := range cells {
-		cells[i] = safeLine(cells[i])
+func (t *table) add(cells ...any) {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		row[i] = safeLine(fmt.Sprint(cell))
 	}
-	t.rows = append(t.rows, cells)
+	t.rows = append(t.rows, row)
 }
 
 // maxCell bounds a column, in cells of the screen: a name can have 4 KB.
@@ -114,73 +208,35 @@ func (t *table) write(a *App) {
 		}
 	}
 	line := func(row []string) string {
-		var b strings.Builder
+		cells := make([]string, len(row))
 		for i, cell := range row {
-			pad := strings.Repeat(" ", width[i]-textWidth(cell))
 			switch {
 			case t.right[i]:
-				b.WriteString(pad + cell)
-			case i == last:
-				b.WriteString(cell)
+				cells[i] = strings.Repeat(" ", width[i]-textWidth(cell)) + cell
+			case i < last:
+				cells[i] = pad(cell, width[i])
 			default:
-				b.WriteString(cell + pad)
-			}
-			if i < last {
-				b.WriteString("  ")
+				cells[i] = cell
 			}
 		}
-		return strings.TrimRight(truncate(b.String(), a.width()), " ")
+		return strings.TrimRight(truncate(strings.Join(cells, "  "), a.width()), " ")
 	}
 	if strings.Join(t.head, "") != "" {
-		a.printf("%s\n", a.style(dim, line(t.head)))
+		a.line(a.style(dim, line(t.head)))
 	}
 	for _, row := range t.rows {
-		a.printf("%s\n", line(row))
+		a.line(line(row))
 	}
 }
 
 // fields prints names and values, aligned.
-func (a *App) fields(pairs ...string) {
+func (a *App) fields(pairs ...any) {
 	width := 0
 	for i := 0; i < len(pairs); i += 2 {
-		width = max(width, textWidth(pairs[i]))
+		width = max(width, textWidth(pairs[i].(string)))
 	}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		a.printf("%s%s  %s\n", a.style(dim, pairs[i]), strings.Repeat(" ", width-textWidth(pairs[i])), safeLine(pairs[i+1]))
+		name := pairs[i].(string)
+		a.printf("%s%s  %s\n", a.style(dim, name), pad("", width-textWidth(name)), safeLine(fmt.Sprint(pairs[i+1])))
 	}
-}
-
-func count(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.FormatInt(n, 10) + " " + many
-}
-
-func entries[N int | int64](n N) string { return count(int64(n), "entry", "entries") }
-
-// orNull is nil for an empty string, which JSON shows as null.
-func orNull(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
-}
-
-// quoted shows a name inside a sentence.
-func quoted(name string) string { return truncate(strconv.Quote(name), 80) }
-
-func bytesText(n int64) string {
-	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
-	f := float64(n)
-	for i, unit := range units {
-		if f < 1024 || i == len(units)-1 {
-			if i == 0 {
-				return strconv.FormatInt(n, 10) + " " + unit
-			}
-			return strconv.FormatFloat(f, 'f', 1, 64) + " " + unit
-		}
-		f /= 1024
-	}
-	return ""
 }

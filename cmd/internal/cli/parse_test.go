@@ -37,7 +37,7 @@ func TestLogQuery(t *testing.T) {
 		{"--since yesterday", "{Phase:latest Since:2026-11-19T00:00:00Z}"},
 	} {
 		a, _, _ := testApp(now)
-		o := &logOptions{app: a}
+		o := &logOptions{App: a}
 		cmd := newLogCmdFor(o)
 		if err := cmd.ParseFlags(strings.Fields(c.args)); err != nil {
 			t.Errorf("%s: %v", c.args, err)
@@ -157,8 +157,8 @@ func TestInputInterrupted(t *testing.T) {
 	defer r.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(10*time.Millisecond, cancel)
-	in := newInput(ctx, r)
-	defer in.close()
+	in, end := newInput(ctx, r)
+	defer end()
 	if _, err := in.Read(make([]byte, 10)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

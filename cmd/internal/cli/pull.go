@@ -6,16 +6,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/merge"
+	"tape/repo"
 )
 
 type pullOptions struct {
-	app    *App
-	remote string
+	*App
 	merge.PullOptions
 }
 
 func newPullCmd(a *App) *cobra.Command {
-	o := &pullOptions{app: a}
+	o := &pullOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "pull [REMOTE] [--tape NAME]… [--archives] [--purge]",
 		Short: "Bring your tapes together with a remote's",
@@ -39,11 +39,8 @@ the same done here: see tape purge.
   tape pull --purge
   tape pull --archives --json`,
 		Args:              takes(0, "REMOTE"),
-		ValidArgsFunction: a.completeRemoteArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.remote = first(args)
-			return o.run(cmd.Context())
-		},
+		ValidArgsFunction: upTo(1, a.completeRemotes()),
+		RunE:              a.withRemote(&o.Tapes, o.run),
 	}
 	a.tapesFlag(cmd, &o.Tapes, "pull the tape `NAME` with its forks; can be repeated (default: all tapes)")
 	cmd.Flags().BoolVar(&o.Archives, "archives", false, "pull archives, too")
@@ -51,23 +48,17 @@ the same done here: see tape purge.
 	return cmd
 }
 
-func (o *pullOptions) run(ctx context.Context) error {
-	a := o.app
-	store, remote, err := a.beginTransfer(ctx, o.remote, o.Tapes)
-	if err != nil {
-		return err
-	}
-	o.RemoteOptions = a.transport()
+func (o *pullOptions) run(ctx context.Context, store *repo.Store, remote string) error {
+	o.RemoteOptions, o.Derived = o.transport(), o.rebuildIndex
 	before := store.CurrentTape()
-	o.Derived = a.rebuildIndex
 	done, err := merge.Pull(ctx, store, remote, &o.PullOptions)
 	if err != nil {
 		return explainRemote(err)
 	}
-	err = a.showStatuses(done, refWords{fresh: "new here", forward: "pulled", merged: "pulled, and merged with what is only here",
+	err = o.showStatuses(done, refWords{fresh: "new here", forward: "pulled", merged: "pulled, and merged with what is only here",
 		deleted: "closed, since it is merged"}, false)
-	if now := store.CurrentTape(); now != before && !a.json {
-		a.say("the current tape is %s again", quoted(now))
+	if now := store.CurrentTape(); now != before && !o.json {
+		o.say("the current tape is %s again", quoted(now))
 	}
 	return err
 }

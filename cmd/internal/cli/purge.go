@@ -3,25 +3,23 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"tape/index"
 	"tape/repo"
 )
 
 type purgeOptions struct {
-	app *App
+	*App
 	repo.PurgeOptions
 	yes bool
 }
 
 func newPurgeCmd(a *App) *cobra.Command {
-	o := &purgeOptions{app: a}
+	o := &purgeOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "purge [@ID…] [--rule RULE]… [--fingerprint FINGERPRINT]… [--whole] [--dry-run] [--yes]",
 		Short: "Take a secret out of the tape's history",
@@ -50,8 +48,9 @@ It asks on a terminal, and needs --yes elsewhere. --dry-run tells what would be 
 		Example: `  tape purge @17
   tape purge --rule all --dry-run
   tape purge --fingerprint 0123456789abcdef --yes`,
-		Args: takes(0, "@ID…"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+		Args:    takes(0, "@ID…"),
+		PreRunE: o.takeIDs,
+		RunE:    a.onTape(o.run),
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.Rules, "rule", nil, "mask the secrets that this `RULE` finds, or all; can be repeated")
@@ -62,46 +61,7 @@ It asks on a terminal, and needs --yes elsewhere. --dry-run tells what would be 
 	return cmd
 }
 
-type purgeJSON struct {
-	Purged       int               `json:"purged"`
-	DryRun       bool              `json:"dry_run"`
-	Tapes        []purgeTapeJSON   `json:"tapes"`
-	Commits      int               `json:"commits"`
-	Tags         int               `json:"tags"`
-	Archives     int               `json:"archives"`
-	Signatures   int               `json:"signatures"`
-	Rules        []string          `json:"rules"`
-	Fingerprints []string          `json:"fingerprints"`
-	Remotes      []purgeRemoteJSON `json:"remotes"`
-	Others       []purgeOtherJSON  `json:"others"`
-	Removed      []string          `json:"removed"`
-	Left         []string          `json:"left"`
-	Finished     bool              `json:"finished"`
-}
-
-type purgeTapeJSON struct {
-	Tape    string  `json:"tape"`
-	Entries []int64 `json:"entries"`
-	Old     any     `json:"old"`
-	New     any     `json:"new"`
-}
-
-// purgeOtherJSON is a tape that has the same and was not purged. Without fingerprints only
-// taking out the whole entries helps there.
-type purgeOtherJSON struct {
-	Tape         string   `json:"tape"`
-	Entries      []int64  `json:"entries"`
-	Fingerprints []string `json:"fingerprints"`
-}
-
-type purgeRemoteJSON struct {
-	Remote string `json:"remote"`
-	Ref    string `json:"ref"`
-	Commit string `json:"commit"`
-}
-
-func (o *purgeOptions) run(ctx context.Context, args []string) error {
-	a := o.app
+func (o *purgeOptions) takeIDs(_ *cobra.Command, args []string) error {
 	for _, arg := range args {
 		id, err := strconv.ParseInt(strings.TrimPrefix(arg, "@"), 10, 64)
 		if err != nil || id < 1 || !strings.HasPrefix(arg, "@") {
@@ -109,15 +69,15 @@ func (o *purgeOptions) run(ctx context.Context, args []string) error {
 		}
 		o.IDs = append(o.IDs, id)
 	}
-	t, err := a.openTape(ctx)
-	if err != nil {
-		return err
-	}
-	steps := a.steps()
+	return nil
+}
+
+func (o *purgeOptions) run(ctx context.Context, t *repo.Tape, _ []string) error {
+	steps := o.progress("")
 	defer steps.clear()
-	o.Step, o.Derived = steps.begin, a.rebuildIndex
+	o.Step, o.Derived = steps.step, o.rebuildIndex
 	if !o.yes && !o.DryRun {
-		if err := o.confirm(ctx, t, steps); err != nil {
+		if err := o.ask(ctx, t, steps); err != nil {
 			return err
 		}
 	}
@@ -126,29 +86,15 @@ func (o *purgeOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.emit(o.describe(done))
+	if o.json {
+		return o.emit(o.describe(done))
 	}
-	o.tell(t, done)
+	o.report(t, done)
 	return nil
 }
 
-// rebuildIndex makes the index anew, if there is one: its file is another one then.
-func (a *App) rebuildIndex(ctx context.Context) error {
-	if _, err := os.Stat(a.store.IndexFile()); err != nil {
-		return nil //nolint:nilerr // there is none
-	}
-	x := index.New(a.store, nil)
-	_, err := x.Rebuild(ctx)
-	if closeErr := x.Close(); err == nil {
-		err = closeErr
-	}
-	return err
-}
-
-func (o *purgeOptions) confirm(ctx context.Context, t *repo.Tape, steps steps) error {
-	a := o.app
-	if !isTerminal(a.Stdin) || !isTerminal(a.Stderr) {
+func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *progress) error {
+	if !o.canAsk() {
 		return invalidf("tape purge --dry-run tells what it would do, tape purge --yes does it", "purge asks before it rewrites history, and there is no terminal to ask on")
 	}
 	dry := o.PurgeOptions
@@ -158,11 +104,9 @@ func (o *purgeOptions) confirm(ctx context.Context, t *repo.Tape, steps steps) e
 	if err != nil {
 		return err
 	}
-	for _, line := range o.summary(plan) {
-		fmt.Fprintln(a.Stderr, line)
-	}
-	for _, line := range append(o.otherLines(plan), plan.Left...) {
-		fmt.Fprintln(a.Stderr, safeLine(line))
+	lines := append(o.summary(plan), o.otherLines(plan)...)
+	for _, line := range append(lines, plan.Left...) {
+		fmt.Fprintln(o.Stderr, safeLine(line))
 	}
 	var remotes []string
 	for _, r := range plan.Remotes {
@@ -171,28 +115,26 @@ func (o *purgeOptions) confirm(ctx context.Context, t *repo.Tape, steps steps) e
 		}
 	}
 	if len(remotes) > 0 {
-		fmt.Fprintf(a.Stderr, "%s already: %s\n", count(int64(len(remotes)), "remote has it", "remotes have it"), safeLine(strings.Join(remotes, ", ")))
+		fmt.Fprintf(o.Stderr, "%s already: %s\n", count(len(remotes), "remote has it", "remotes have it"), safeLine(strings.Join(remotes, ", ")))
 	}
-	return a.confirm(ctx, "Rewrite the history? It cannot be undone.")
+	return o.confirm(ctx, "Rewrite the history? It cannot be undone.")
 }
 
-func (o *purgeOptions) describe(p repo.Purged) purgeJSON {
-	out := purgeJSON{Purged: p.Entries(), DryRun: o.DryRun, Tapes: []purgeTapeJSON{}, Commits: p.Commits, Tags: p.Tags, Archives: p.Archives, Signatures: p.Signatures,
-		Rules: orEmpty(p.Rules), Fingerprints: orEmpty(p.Fingerprints), Remotes: []purgeRemoteJSON{}, Others: []purgeOtherJSON{}, Removed: orEmpty(p.Removed), Left: orEmpty(p.Left),
-		Finished: p.Finished}
-	for _, t := range p.Tapes {
-		out.Tapes = append(out.Tapes, purgeTapeJSON{t.Tape, orEmpty(t.Entries), orNull(t.Old), orNull(t.New)})
-	}
-	for _, r := range p.Remotes {
-		out.Remotes = append(out.Remotes, purgeRemoteJSON(r))
-	}
-	for _, other := range p.Others {
-		out.Others = append(out.Others, purgeOtherJSON{other.Tape, orEmpty(other.Entries), orEmpty(other.Fingerprints)})
-	}
-	return out
+func (o *purgeOptions) describe(p repo.Purged) object {
+	return object{{"purged", p.Entries()}, {"dry_run", o.DryRun},
+		{"tapes", objects(p.Tapes, func(t repo.PurgedTape) object {
+			return object{{"tape", t.Tape}, {"entries", t.Entries}, {"old", orNull(t.Old)}, {"new", orNull(t.New)}}
+		})},
+		{"commits", p.Commits}, {"tags", p.Tags}, {"archives", p.Archives}, {"signatures", p.Signatures},
+		{"rules", p.Rules}, {"fingerprints", p.Fingerprints},
+		{"remotes", objects(p.Remotes, func(r repo.PurgedRemote) object {
+			return object{{"remote", r.Remote}, {"ref", r.Ref}, {"commit", r.Commit}}
+		})},
+		{"others", objects(p.Others, func(other repo.PurgedOther) object {
+			return object{{"tape", other.Tape}, {"entries", other.Entries}, {"fingerprints", other.Fingerprints}}
+		})},
+		{"removed", p.Removed}, {"left", p.Left}, {"finished", p.Finished}}
 }
-
-func orEmpty[T any](list []T) []T { return append([]T{}, list...) }
 
 // summary tells what is rewritten, a line for each tape.
 func (o *purgeOptions) summary(p repo.Purged) []string {
@@ -212,28 +154,19 @@ func (o *purgeOptions) summary(p repo.Purged) []string {
 		}
 	}
 	if p.Tags > 0 {
-		out = append(out, count(int64(p.Tags), "tag", "tags")+" made anew")
+		out = append(out, count(p.Tags, "tag", "tags")+" made anew")
 	}
 	if p.Commits > 0 {
-		made := count(int64(p.Commits), "commit", "commits") + " made anew"
+		made := count(p.Commits, "commit", "commits") + " made anew"
 		if p.Archives > 0 {
-			made += ", those of " + count(int64(p.Archives), "archive", "archives") + " included"
+			made += ", those of " + count(p.Archives, "archive", "archives") + " included"
 		}
 		if p.Signatures > 0 {
-			made += "; " + count(int64(p.Signatures), "signature is", "signatures are") + " lost"
+			made += "; " + count(p.Signatures, "signature is", "signatures are") + " lost"
 		}
 		out = append(out, made)
 	}
 	return out
-}
-
-// named are entries as commands name them.
-func named(ids []int64) string {
-	out := make([]string, len(ids))
-	for i, id := range ids {
-		out[i] = fmt.Sprintf("@%d", id)
-	}
-	return strings.Join(out, " ")
 }
 
 // otherLines say which other tapes have it, and what purges them.
@@ -252,41 +185,39 @@ func (o *purgeOptions) otherLines(p repo.Purged) []string {
 	return out
 }
 
-// tell says what was done, and what remains to be done by people.
-func (o *purgeOptions) tell(t *repo.Tape, p repo.Purged) {
-	a := o.app
+// report says what was done, and what remains to be done by people.
+func (o *purgeOptions) report(t *repo.Tape, p repo.Purged) {
 	if p.Finished {
-		a.printf("finished a purge that had been cut off\n")
+		o.printf("finished a purge that had been cut off\n")
 	}
 	for _, line := range o.summary(p) {
-		a.printf("%s\n", line)
+		o.line(line)
 	}
 	for _, name := range p.Removed {
-		a.printf("removed %s\n", safeLine(name))
+		o.printf("removed %s\n", safeLine(name))
 	}
 	for _, line := range o.otherLines(p) {
-		a.printf("%s\n", line)
+		o.line(line)
 	}
 	for _, left := range p.Left {
-		fmt.Fprintf(a.Stderr, "tape: warning: %s\n", safeLine(left))
+		fmt.Fprintf(o.Stderr, "tape: warning: %s\n", safeLine(left))
 	}
 	const shown = 20
 	for i, r := range p.Remotes {
 		if i == shown {
-			a.printf("and %s more\n", count(int64(len(p.Remotes)-shown), "ref", "refs"))
+			o.printf("and %s more\n", count(len(p.Remotes)-shown, "ref", "refs"))
 			break
 		}
-		a.printf("%s still has it: %s at %.7s\n", safeLine(r.Remote), safeLine(r.Ref), r.Commit)
+		o.printf("%s still has it: %s at %.7s\n", safeLine(r.Remote), safeLine(r.Ref), r.Commit)
 	}
 	o.tellReplace(t, p)
 	if len(p.Tapes) > 0 {
-		a.printf("who has fetched it has it still: change the secret where it came from\n")
+		o.printf("who has fetched it has it still: change the secret where it came from\n")
 	}
 }
 
 // tellReplace shows how to replace the history on the remotes, which nothing here forces.
 func (o *purgeOptions) tellReplace(t *repo.Tape, p repo.Purged) {
-	a := o.app
 	if o.DryRun {
 		return
 	}
@@ -304,7 +235,7 @@ func (o *purgeOptions) tellReplace(t *repo.Tape, p repo.Purged) {
 			}
 			// The tags only behind the branch: they may be somebody else's by now.
 			git := "git -C " + dir + " push --no-verify "
-			a.printf("to replace it there: %s--force-with-lease=%s:%s %s %s && %s--force %s%s %s\n", git, shellWord(r.Ref), r.Commit,
+			o.printf("to replace it there: %s--force-with-lease=%s:%s %s %s && %s--force %s%s %s\n", git, shellWord(r.Ref), r.Commit,
 				shellWord(r.Remote), shellWord(r.Ref), git, prune, shellWord(r.Remote), shellWord(done.Tags+":"+done.Tags))
 		}
 	}

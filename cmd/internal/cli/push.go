@@ -10,13 +10,12 @@ import (
 )
 
 type pushOptions struct {
-	app    *App
-	remote string
+	*App
 	repo.PushOptions
 }
 
 func newPushCmd(a *App) *cobra.Command {
-	o := &pushOptions{app: a}
+	o := &pushOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "push [REMOTE] [--tape NAME]… [--all] [--forks] [--archives] [--dry-run] [--allow-secret FINGERPRINT]…",
 		Short: "Send tapes to a remote",
@@ -38,38 +37,35 @@ takes it out of the tape.
   tape push --tape main --forks
   tape push --tape main/try-redis --dry-run`,
 		Args:              takes(0, "REMOTE"),
-		ValidArgsFunction: a.completeRemoteArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.remote = first(args)
-			return o.run(cmd.Context())
-		},
+		ValidArgsFunction: upTo(1, a.completeRemotes()),
+		RunE:              a.withRemote(&o.Tapes, o.run),
 	}
 	a.tapesFlag(cmd, &o.Tapes, "push the tape `NAME`, or fork TAPE/NAME; can be repeated (default: all tapes)")
 	cmd.Flags().BoolVarP(&o.All, "all", "a", false, "push forks and archives, too, and list what is up to date")
 	cmd.Flags().BoolVar(&o.Forks, "forks", false, "push the forks of the tapes, too, and close those there that were merged here")
 	cmd.Flags().BoolVar(&o.Archives, "archives", false, "push the archives of the tapes, too")
 	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "do everything but the sending")
-	cmd.Flags().StringArrayVar(&o.Allow, "allow-secret", nil, "let through what has this `FINGERPRINT`, now and later; can be repeated")
+	allowFlag(cmd, &o.Allow)
 	return cmd
 }
 
-func (o *pushOptions) run(ctx context.Context) error {
-	a := o.app
-	store, remote, err := a.beginTransfer(ctx, o.remote, o.Tapes)
-	if err != nil {
-		return err
-	}
-	o.RemoteOptions = a.transport()
+// allowFlag is for the commands that send something.
+func allowFlag(cmd *cobra.Command, allow *[]string) {
+	cmd.Flags().StringArrayVar(allow, "allow-secret", nil, "let through what has this `FINGERPRINT`, now and later; can be repeated")
+}
+
+func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string) error {
+	o.RemoteOptions = o.transport()
 	done, err := store.Push(ctx, remote, &o.PushOptions)
 	if err != nil {
 		return explainRemote(err)
 	}
-	if !a.json && !o.All && len(o.Tapes) == 0 {
+	if !o.json && !o.All && len(o.Tapes) == 0 {
 		done = slices.DeleteFunc(done, func(s repo.RefStatus) bool { return s.Status == repo.RefUpToDate })
 	}
 	words := refWords{fresh: "pushed, new there", forward: "pushed", deleted: "closed there, since it is merged"}
 	if o.DryRun {
 		words = refWords{fresh: "would be pushed, new there", forward: "would be pushed", deleted: "would be closed there, since it is merged"}
 	}
-	return a.showStatuses(done, words, o.All)
+	return o.showStatuses(done, words, o.All)
 }

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,19 +16,11 @@ const (
 	archiveRefs  = "refs/tape/archive/"
 )
 
-// refStatusJSON is a line of what push, fetch and pull have done.
-type refStatusJSON struct {
-	Tape    string `json:"tape"`
-	Ref     string `json:"ref"`
-	Status  string `json:"status"`
-	Entries int64  `json:"entries"`
-	Reason  string `json:"reason,omitempty"` // why it was rejected
-}
-
-func describeStatus(s repo.RefStatus) refStatusJSON {
-	out := refStatusJSON{Tape: s.Tape, Ref: s.Ref, Status: s.Status, Entries: s.Entries}
+// describeStatus is a line of what push, fetch and pull have done.
+func describeStatus(s repo.RefStatus) object {
+	out := object{{"tape", s.Tape}, {"ref", s.Ref}, {"status", s.Status}, {"entries", s.Entries}}
 	if s.Err != nil {
-		out.Reason = s.Err.Error()
+		out = out.with("reason", s.Err.Error())
 	}
 	return out
 }
@@ -52,12 +46,8 @@ func (w refWords) of(s repo.RefStatus) string {
 // What is up to date is summed up, unless all is to be listed.
 func (a *App) showStatuses(list []repo.RefStatus, w refWords, all bool) error {
 	if a.json {
-		for _, s := range list {
-			if err := a.emit(describeStatus(s)); err != nil {
-				return err
-			}
-		}
-		return rejected(list)
+		err := listing[repo.RefStatus]{object: describeStatus}.show(a, list)
+		return cmp.Or(err, rejected(list))
 	}
 	if a.quiet {
 		return rejected(list)
@@ -98,61 +88,63 @@ func refName(s repo.RefStatus) string {
 
 // tapesText counts tapes and forks.
 func tapesText(list []repo.RefStatus) string {
-	forks := int64(0)
+	forks := 0
 	for _, s := range list {
 		if strings.HasPrefix(s.Ref, forkBranches) {
 			forks++
 		}
 	}
-	switch tapes := int64(len(list)) - forks; {
-	case forks == 0:
-		return count(tapes, "tape", "tapes")
-	case tapes == 0:
-		return count(forks, "fork", "forks")
-	default:
-		return count(tapes, "tape", "tapes") + " and " + count(forks, "fork", "forks")
+	var out []string
+	if tapes := len(list) - forks; tapes > 0 {
+		out = append(out, count(tapes, "tape", "tapes"))
 	}
+	if forks > 0 {
+		out = append(out, count(forks, "fork", "forks"))
+	}
+	return strings.Join(out, " and ")
 }
 
-// rejectedError says which tapes were not taken, and why.
-type rejectedError struct {
-	cliError
-	cause error // of a single one, to show how its history differs
-}
-
-func (e *rejectedError) Unwrap() []error { return []error{e.class, e.cause} }
-
-// rejected is nil if no tape was rejected.
+// rejected says which tapes were not taken, and why; nil if all were. The cause is that of a
+// single one, to show how its history differs.
 func rejected(list []repo.RefStatus) error {
+	list = slices.DeleteFunc(slices.Clone(list), func(s repo.RefStatus) bool { return s.Status != repo.RefRejected })
+	if len(list) == 0 {
+		return nil
+	}
 	const most = 20
-	out := &rejectedError{cliError: cliError{class: repo.ErrConflict}}
 	var lines, hints []string
-	n := 0
-	for _, s := range list {
-		if s.Status != repo.RefRejected {
-			continue
-		}
-		if n++; n > most {
-			continue
-		}
+	for _, s := range list[:min(len(list), most)] {
 		lines = append(lines, quoted(refName(s))+" was rejected: "+s.Err.Error())
 		if hint := repo.Hint(s.Err); hint != "" && !slices.Contains(hints, hint) {
 			hints = append(hints, hint)
 		}
-		var rewritten *repo.RewrittenError
-		if errors.As(s.Err, &rewritten) {
-			out.cause = rewritten
-		}
 	}
-	if n == 0 {
-		return nil
+	if n := len(list) - most; n > 0 {
+		lines = append(lines, "and "+count(n, "other", "others"))
 	}
-	if n > most {
-		lines = append(lines, "and "+count(int64(n-most), "other", "others"))
+	out := &cliError{class: repo.ErrConflict, msg: strings.Join(lines, "\n"), hint: strings.Join(hints, "\n")}
+	var rewritten *repo.RewrittenError
+	if len(list) == 1 && errors.As(list[0].Err, &rewritten) {
+		out.cause = rewritten
 	}
-	if n > 1 {
-		out.cause = nil
-	}
-	out.msg, out.hint = strings.Join(lines, "\n"), strings.Join(hints, "\n")
 	return out
+}
+
+// describeDistance is how far a tape and a remote are apart, in entries.
+func describeDistance(d repo.Distance) object {
+	return object{{"remote", d.Remote}, {"ahead", d.Ahead}, {"behind", d.Behind}, {"shared", d.Shared}}
+}
+
+func distanceText(d repo.Distance) string {
+	switch {
+	case !d.Shared:
+		return "not there"
+	case d.Ahead > 0 && d.Behind > 0:
+		return fmt.Sprintf("%d ahead, %d behind", d.Ahead, d.Behind)
+	case d.Ahead > 0:
+		return fmt.Sprintf("%d ahead", d.Ahead)
+	case d.Behind > 0:
+		return fmt.Sprintf("%d behind", d.Behind)
+	}
+	return "up to date"
 }

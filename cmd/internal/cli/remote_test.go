@@ -160,7 +160,10 @@ func TestFindings(t *testing.T) {
 	var out struct {
 		Error struct {
 			Code     string
-			Findings []findingJSON
+			Findings []struct {
+				Entry       any
+				Fingerprint string
+			}
 		}
 	}
 	if err := json.Unmarshal(errs.Bytes(), &out); err != nil {

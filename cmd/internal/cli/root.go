@@ -85,6 +85,7 @@ func newRoot(a *App, args []string) *cobra.Command {
 		cmd := c.make(a)
 		cmd.GroupID = c.group
 		cmd.DisableFlagsInUseLine = true
+		a.completeFlags(cmd)
 		root.AddCommand(cmd)
 	}
 	all := commands()
@@ -102,7 +103,7 @@ func newRoot(a *App, args []string) *cobra.Command {
 	root.SetHelpCommand(newHelpCmd())
 	root.InitDefaultCompletionCmd(args...)
 	refuseUnknownShells(root)
-	a.completeFlag(root, "tape", a.completeTapes)
+	completeFlag(root, "tape", a.completeTapes())
 	return root
 }
 
@@ -153,6 +154,14 @@ cat, git log and git diff.`,
 	return root
 }
 
+// addCommands adds commands below a command.
+func addCommands(cmd *cobra.Command, list ...*cobra.Command) {
+	for _, c := range list {
+		c.DisableFlagsInUseLine = true
+		cmd.AddCommand(c)
+	}
+}
+
 // flagError makes an error of usage of one of the library's, without the names of Go's
 // functions. Who means an argument is told how to give it.
 func flagError(cmd *cobra.Command, err error) error {
@@ -160,8 +169,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if i := strings.Index(msg, ": strconv."); i >= 0 {
 		msg = msg[:i] + ": not a number"
 	}
-	out := &usageError{}
-	out.class, out.msg = repo.ErrInvalid, msg
+	out := &cliError{class: repo.ErrInvalid, msg: msg, usage: true}
 	if strings.HasPrefix(msg, "unknown shorthand") && strings.HasSuffix(cmd.Use, "QUERY") {
 		out.hint = "put -- before a query that begins with a dash"
 	}
@@ -187,17 +195,13 @@ func refuseEmpty(cmd *cobra.Command, _ []string) error {
 }
 
 func unknownCommand(root *cobra.Command, name string) error {
-	err := &usageError{}
-	err.class, err.msg = repo.ErrInvalid, "there is no command "+quoted(name)
 	root.SuggestionsMinimumDistance = 2
 	near := slices.DeleteFunc(root.SuggestionsFor(name), func(s string) bool {
 		return name == "" || len(s) < 3 && s[0] != name[0] // everything is near to what is short
 	})
+	hint := "usage: " + root.UseLine()
 	if len(near) > 0 {
-		err.hint = "did you mean: tape " + strings.Join(near, ", tape ")
-		err.hint += "\ntape help lists the commands"
-	} else {
-		err.hint = "usage: " + root.UseLine() + "\ntape help lists the commands"
+		hint = "did you mean: tape " + strings.Join(near, ", tape ")
 	}
-	return err
+	return invalidf(hint+"\ntape help lists the commands", "there is no command %s", quoted(name))
 }

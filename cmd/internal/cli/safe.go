@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -130,6 +131,20 @@ func truncate(s string, cells int) string {
 	return s
 }
 
+// shorten cuts text that is shown on one line.
+func shorten(text string, cells int) string {
+	const longest = 4 // bytes of a character
+	if len(text) > cells*longest {
+		text = strings.ToValidUTF8(text[:cells*longest], "")
+	}
+	return truncate(text, cells)
+}
+
+// pad fills a line up to a number of cells.
+func pad(s string, cells int) string {
+	return s + strings.Repeat(" ", max(0, cells-textWidth(s)))
+}
+
 // wrap breaks a line at spaces into lines of at most so many cells; 0 leaves it whole.
 func wrap(line string, cells int) []string {
 	if cells <= 0 || len(line) <= cells {
@@ -158,4 +173,18 @@ func wrap(line string, cells int) []string {
 		}
 	}
 	return out
+}
+
+// wrapped yields the lines into which wrap breaks a text, with where in it they begin.
+func wrapped(text string, cells int) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		at := 0
+		for _, line := range wrap(text, cells) {
+			at += max(0, strings.Index(text[at:], line))
+			if !yield(at, line) {
+				return
+			}
+			at = min(at+len(line), len(text))
+		}
+	}
 }

@@ -11,11 +11,11 @@ import (
 )
 
 type searchOptions struct {
-	app *App
+	*App
 
 	kinds, roles  []string
 	anchor, after string
-	since, until  string
+	dates         dateRange
 	limit         int
 	sort          string
 	allTapes      bool
@@ -24,8 +24,6 @@ type searchOptions struct {
 	exact, noFold, searches      bool
 	context                      int
 	count, files                 bool
-
-	changed func(flag string) bool
 }
 
 const (
@@ -36,7 +34,8 @@ const (
 )
 
 func newSearchCmd(a *App) *cobra.Command {
-	o := &searchOptions{app: a}
+	o := &searchOptions{App: a}
+	var s index.Search
 	cmd := &cobra.Command{
 		Use:   "search [flags] QUERY",
 		Short: "Find entries by what they say",
@@ -72,18 +71,18 @@ newest. Entries that search tools wrote (meta.search is true) are left out.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.changed = cmd.Flags().Changed
-			return o.run(cmd.Context(), strings.Join(args, " "))
+		PreRunE: func(cmd *cobra.Command, args []string) (err error) {
+			s, err = o.search(strings.Join(args, " "), cmd.Flags().Changed)
+			return err
 		},
+		RunE: a.inStore(func(ctx context.Context, store *repo.Store, _ []string) error { return o.run(ctx, store, s) }),
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.kinds, "kind", nil, "find entries of this `KIND` only; may be repeated")
 	f.StringArrayVar(&o.roles, "role", nil, "find messages of this `ROLE` only; may be repeated")
 	f.StringVar(&o.anchor, "anchor", "", "search the phase of the anchor `NAME`")
 	f.StringVar(&o.after, "after", "", "search what is behind the `ANCHOR`")
-	f.StringVar(&o.since, "since", "", "find what is not older than `DATE`")
-	f.StringVar(&o.until, "until", "", "find what is not newer than `DATE`")
+	o.dates.addFlags(cmd, "find")
 	f.BoolVar(&o.allTapes, "all-tapes", false, "search all tapes of the workspace")
 	f.IntVarP(&o.limit, "limit", "n", defaultHits, "show at most `N` hits")
 	f.StringVar(&o.sort, "sort", sortRelevance, "the `ORDER`: relevance or newest")
@@ -96,17 +95,14 @@ newest. Entries that search tools wrote (meta.search is true) are left out.`,
 	f.BoolVar(&o.searches, "searches", false, "include entries that search tools wrote")
 	f.BoolVar(&o.count, "count", false, "print how many entries match")
 	f.BoolVar(&o.files, "files", false, "print the files that have matches")
-	a.completeFlag(cmd, "kind", completeKinds)
-	a.completeFlag(cmd, "anchor", a.completeAnchors)
-	a.completeFlag(cmd, "after", a.completeAnchors)
-	a.completeFlag(cmd, "sort", completeWords(sortRelevance, sortNewest))
-	a.completeFlag(cmd, "role", completeWords("user", "assistant", "system", "tool"))
+	completeFlag(cmd, "sort", completeWords(sortRelevance, sortNewest))
+	completeFlag(cmd, "role", completeWords("user", "assistant", "system", "tool"))
 	return cmd
 }
 
 // search turns the flags into what is asked of the index.
-func (o *searchOptions) search(query string) (index.Search, error) {
-	s := index.Search{Text: query, IgnoreCase: o.ignoreCase, Exact: o.exact, AsSpelt: o.app.quiet, Roles: o.roles, Newest: o.sort == sortNewest,
+func (o *searchOptions) search(query string, changed func(flag string) bool) (index.Search, error) {
+	s := index.Search{Text: query, IgnoreCase: o.ignoreCase, Exact: o.exact, AsSpelt: o.quiet, Roles: o.roles, Newest: o.sort == sortNewest,
 		NoFold: o.noFold, Searches: o.searches, Context: o.context, Count: o.count,
 		Query: repo.Query{Phase: o.anchor, After: o.after, Kinds: o.kinds, Limit: repo.N(o.limit)}}
 	switch {
@@ -114,7 +110,7 @@ func (o *searchOptions) search(query string) (index.Search, error) {
 		return s, usagef("give one of --substring and --regex")
 	case o.count && o.files:
 		return s, usagef("give one of --count and --files")
-	case (o.count || o.files) && (o.changed("limit") || o.changed("context") || o.changed("sort") || o.noFold):
+	case (o.count || o.files) && (changed("limit") || changed("context") || changed("sort") || o.noFold):
 		return s, usagef("--count and --files are about all matches: -n, -C, --sort and --no-fold do not go with them")
 	case o.sort != sortRelevance && o.sort != sortNewest:
 		return s, usagef("--sort is relevance or newest, not %s", quoted(o.sort))
@@ -130,62 +126,30 @@ func (o *searchOptions) search(query string) (index.Search, error) {
 	if o.files {
 		s.NoFold, s.Query.Limit = true, nil
 	}
-	var err error
-	now := o.app.Now()
-	if o.changed("since") {
-		if s.Query.Since, err = repo.ParseSince(o.since, now); err != nil {
-			return s, err
-		}
-	}
-	if o.changed("until") {
-		s.Query.Until, err = repo.ParseUntil(o.until, now)
-	}
-	return s, err
+	return s, o.dates.apply(&s.Query, changed, o.Now())
 }
 
-// tapesAndForks lists all tapes and open forks. What a fork has of its parent is found
-// there.
-func tapesAndForks(ctx context.Context, store *repo.Store) ([]*repo.Tape, error) {
-	tapes, err := store.Tapes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	forks, err := store.Forks(ctx)
-	return append(tapes, forks...), err
-}
-
-func (o *searchOptions) run(ctx context.Context, query string) error {
-	a := o.app
-	s, err := o.search(query)
-	if err != nil {
-		return err
-	}
-	store, err := a.openStore(ctx)
-	if err != nil {
-		return err
-	}
+func (o *searchOptions) run(ctx context.Context, store *repo.Store, s index.Search) (err error) {
 	if o.allTapes {
-		if a.wantedTape() != "" && a.tapeName != "" {
+		if o.tapeName != "" {
 			return usagef("give one of --tape and --all-tapes")
 		}
+		// What a fork has of its parent is found there.
 		s.Tapes, err = tapesAndForks(ctx, store)
 	} else {
-		var t *repo.Tape
-		t, err = a.openTape(ctx)
-		s.Tapes = []*repo.Tape{t}
+		s.Tapes = make([]*repo.Tape, 1)
+		s.Tapes[0], err = o.openTape(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	bar := a.progress("indexing")
-	x := index.New(store, &index.Options{Progress: bar.count})
-	res, err := x.Search(ctx, s)
-	bar.clear()
-	if closeErr := x.Close(); err == nil {
-		err = closeErr
-	}
+	var res *index.Result
+	err = o.withIndex(store, func(x *index.Index) (err error) {
+		res, err = x.Search(ctx, s)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	return o.show(s, res)
+	return o.show(ctx, s, res)
 }

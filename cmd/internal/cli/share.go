@@ -11,14 +11,14 @@ import (
 )
 
 type shareOptions struct {
-	app          *App
-	tape, remote string
-	forks        bool
-	allow        []string
+	*App
+	remote string
+	forks  bool
+	allow  []string
 }
 
 func newShareCmd(a *App) *cobra.Command {
-	o := &shareOptions{app: a}
+	o := &shareOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "share TAPE [--remote REMOTE] [--forks] [--allow-secret FINGERPRINT]…",
 		Short: "Push one tape, and say how someone else opens it",
@@ -28,85 +28,68 @@ are looked for as by tape push, and passwords in the remote's address are left o
 		Example: `  tape share main
   tape share telegram:123 --remote team --forks`,
 		Args:              takes(1, "TAPE"),
-		ValidArgsFunction: a.completeTapeArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.tape = args[0]
-			return o.run(cmd.Context())
-		},
+		ValidArgsFunction: upTo(1, a.completeTapes()),
+		RunE:              a.inStore(o.run),
 	}
 	cmd.Flags().StringVar(&o.remote, "remote", "", "push to `REMOTE` (default: origin, or the only one)")
 	cmd.Flags().BoolVar(&o.forks, "forks", false, "share the forks of the tape, too")
-	cmd.Flags().StringArrayVar(&o.allow, "allow-secret", nil, "let through what has this `FINGERPRINT`, now and later; can be repeated")
-	a.completeFlag(cmd, "remote", a.completeRemotes)
+	allowFlag(cmd, &o.allow)
+	completeFlag(cmd, "remote", a.completeRemotes())
 	return cmd
 }
 
-// sharedJSON says what was shared, and how it is opened.
-type sharedJSON struct {
-	Tape    string `json:"tape"`
-	Remote  string `json:"remote"`
-	URL     string `json:"url"`
-	Branch  string `json:"branch"`
-	Status  string `json:"status"`
-	Entries int64  `json:"entries"`
-	Clone   string `json:"clone"`
-	Pull    string `json:"pull"`
-	Git     string `json:"git"`
-}
-
-func (o *shareOptions) run(ctx context.Context) error {
-	a := o.app
-	store, remote, err := a.pickRemote(ctx, o.remote)
+func (o *shareOptions) run(ctx context.Context, store *repo.Store, args []string) error {
+	remote, err := findRemote(ctx, store, o.remote)
 	if err != nil {
 		return err
 	}
-	t, err := store.Tape(ctx, o.tape)
+	t, err := store.Tape(ctx, args[0])
 	if err != nil {
 		return err
 	}
-	done, err := store.Push(ctx, remote.Name, &repo.PushOptions{RemoteOptions: a.transport(), Tapes: []string{t.Name()}, Forks: o.forks, Allow: o.allow})
+	done, err := store.Push(ctx, remote.Name, &repo.PushOptions{RemoteOptions: o.transport(), Tapes: []string{t.Name()}, Forks: o.forks, Allow: o.allow})
 	if err != nil {
 		return explainRemote(err)
 	}
 	if err := rejected(done); err != nil {
 		return err
 	}
-	out := howToOpen(t, remote)
+	status := repo.RefStatus{Status: repo.RefUpToDate}
 	for _, s := range done {
 		if s.Tape == t.Name() && s.Ref == "refs/heads/"+t.Branch() {
-			out.Status, out.Entries = s.Status, s.Entries
+			status = s
 		}
 	}
-	if a.json {
-		return a.emit(out)
+	url := withoutPassword(remote.URL)
+	clone, pull, git := howToOpen(t, remote.Name, url)
+	if o.json {
+		return o.emit(object{{"tape", t.Name()}, {"remote", remote.Name}, {"url", url}, {"branch", t.Branch()}, {"status", status.Status},
+			{"entries", status.Entries}, {"clone", clone}, {"pull", pull}, {"git", git}})
 	}
 	news := "it has everything"
-	if out.Status != repo.RefUpToDate {
-		news = entries(out.Entries) + " went there"
+	if status.Status != repo.RefUpToDate {
+		news = entries(status.Entries) + " went there"
 	}
-	a.say("%s is shared on %s: %s\n", quoted(t.Name()), safeLine(remote.Name), news)
-	a.printf("with tape, in the folder of the project:\n  %s\n", safeLine(out.Clone))
-	a.printf("in a workspace that there is already (the second half is enough if it has this remote):\n  %s\n", safeLine(out.Pull))
-	a.printf("with git alone:\n  %s\n", safeLine(out.Git))
+	o.say("%s is shared on %s: %s\n", quoted(t.Name()), safeLine(remote.Name), news)
+	o.printf("with tape, in the folder of the project:\n  %s\n", safeLine(clone))
+	o.printf("in a workspace that there is already (the second half is enough if it has this remote):\n  %s\n", safeLine(pull))
+	o.printf("with git alone:\n  %s\n", safeLine(git))
 	return nil
 }
 
 // howToOpen makes the commands with which a tape that was pushed is opened.
-func howToOpen(t *repo.Tape, r repo.Remote) sharedJSON {
-	out := sharedJSON{Tape: t.Name(), Remote: r.Name, URL: withoutPassword(r.URL), Branch: t.Branch(), Status: repo.RefUpToDate}
-	url, name, tape, dash := shellWord(out.URL), shellWord(r.Name), shellWord(t.Name()), strings.HasPrefix(t.Name(), "-")
+func howToOpen(t *repo.Tape, remote, address string) (clone, pull, git string) {
+	url, name, tape := shellWord(address), shellWord(remote), shellWord(t.Name())
 	flag, arg := " --tape "+tape, " "+tape
-	if dash { // not an option
+	if strings.HasPrefix(t.Name(), "-") { // not an option
 		flag, arg = " --tape="+tape, " -- "+tape
 	}
+	clone = "tape clone " + url + flag
 	if t.IsFork() {
-		out.Clone = "tape clone " + url + " && tape switch" + arg
-	} else {
-		out.Clone = "tape clone " + url + flag
+		clone = "tape clone " + url + " && tape switch" + arg
 	}
-	out.Pull = fmt.Sprintf("tape remote add %s %s && tape pull %s%s", name, url, name, flag)
-	out.Git = fmt.Sprintf("git clone -b %s %s", shellWord(t.Branch()), url)
-	return out
+	pull = fmt.Sprintf("tape remote add %s %s && tape pull %s%s", name, url, name, flag)
+	return clone, pull, fmt.Sprintf("git clone -b %s %s", shellWord(t.Branch()), url)
 }
 
 // withoutPassword is an address, as Remotes returns it, for others: without the password

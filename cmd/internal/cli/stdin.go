@@ -1,62 +1,83 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
+	"strings"
 )
 
-// input is standard input that gives up when the context ends: a read of a terminal
-// or a pipe cannot be interrupted otherwise.
-type input struct {
-	ctx  context.Context
-	ask  chan []byte
-	done chan readResult
-}
-
-type readResult struct {
-	n   int
-	err error
-}
-
-func newInput(ctx context.Context, r io.Reader) *input {
-	in := &input{ctx: ctx, ask: make(chan []byte), done: make(chan readResult, 1)}
-	go func() {
-		for buf := range in.ask {
-			n, err := r.Read(buf)
-			in.done <- readResult{n, err}
-		}
-	}()
-	return in
-}
+// input is standard input that gives up when a context ends: a read of a terminal or a
+// pipe cannot be interrupted otherwise.
+type input func(p []byte) (int, error)
 
 // Read implements io.Reader. After the context has ended the buffer must not be used.
-func (in *input) Read(p []byte) (int, error) {
-	if err := in.ctx.Err(); err != nil {
-		return 0, err
+func (in input) Read(p []byte) (int, error) { return in(p) }
+
+// newInput returns an input, and what ends its goroutine unless that still waits.
+func newInput(ctx context.Context, r io.Reader) (in input, end func()) {
+	type result struct {
+		n   int
+		err error
 	}
-	in.ask <- p
-	select {
-	case r := <-in.done:
-		return r.n, r.err
-	case <-in.ctx.Done():
-		return 0, in.ctx.Err()
-	}
+	ask, done := make(chan []byte), make(chan result, 1)
+	go func() {
+		for buf := range ask {
+			n, err := r.Read(buf)
+			done <- result{n, err}
+		}
+	}()
+	return func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		ask <- p
+		select {
+		case r := <-done:
+			return r.n, r.err
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}, func() { close(ask) }
 }
 
-// close ends the reading goroutine, unless it still waits for input.
-func (in *input) close() { close(in.ask) }
-
-// readAll reads standard input to its end, refusing more than limit bytes.
+// readAll reads standard input to its end, refusing more than limit bytes; 0 is no limit.
 func (a *App) readAll(ctx context.Context, limit int) ([]byte, error) {
-	in := newInput(ctx, a.Stdin)
-	defer in.close()
-	data, err := io.ReadAll(io.LimitReader(in, int64(limit)+1))
+	in, end := newInput(ctx, a.Stdin)
+	defer end()
+	var from io.Reader = in
+	if limit > 0 {
+		from = io.LimitReader(in, int64(limit)+1)
+	}
+	data, err := io.ReadAll(from)
 	if err != nil {
 		return nil, fmt.Errorf("read standard input: %w", err)
 	}
-	if len(data) > limit {
+	if limit > 0 && len(data) > limit {
 		return nil, invalidf("", "standard input has more than %d bytes", limit)
 	}
 	return data, nil
+}
+
+// canAsk reports whether somebody is there to answer a question.
+func (a *App) canAsk() bool { return isTerminal(a.Stdin) && isTerminal(a.Stderr) }
+
+// confirm asks on the terminal, and returns an error unless the answer is yes.
+func (a *App) confirm(ctx context.Context, format string, args ...any) error {
+	fmt.Fprintf(a.Stderr, format+" [y/N] ", args...)
+	in, end := newInput(ctx, a.Stdin)
+	defer end()
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	if err != nil {
+		fmt.Fprintln(a.Stderr)
+	}
+	return &cliError{msg: "nothing was changed"}
 }

@@ -9,27 +9,6 @@ import (
 	"tape/repo"
 )
 
-type problemJSON struct {
-	Tape    string `json:"tape"`
-	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Message string `json:"message"`
-}
-
-type verifyJSON struct {
-	OK      bool `json:"ok"`
-	Checked struct {
-		Tapes    int   `json:"tapes"`
-		Forks    int   `json:"forks"`
-		Archives int   `json:"archives"`
-		Commits  int   `json:"commits"`
-		Entries  int64 `json:"entries"`
-		Files    int   `json:"files"`
-		GitFsck  bool  `json:"git_fsck"`
-	} `json:"checked"`
-	Problems []problemJSON `json:"problems"`
-}
-
 func newVerifyCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify",
@@ -38,15 +17,11 @@ func newVerifyCmd(a *App) *cobra.Command {
 read and none is missing, that commits, tags and working trees agree, and, where there
 is git, what git fsck checks. Every violation is named; exit code 6 if there is any.`,
 		Args: takes(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runVerify(cmd.Context()) },
+		RunE: a.inStore(a.runVerify),
 	}
 }
 
-func (a *App) runVerify(ctx context.Context) error {
-	store, err := a.openStore(ctx)
-	if err != nil {
-		return err
-	}
+func (a *App) runVerify(ctx context.Context, store *repo.Store, _ []string) error {
 	report, err := store.Verify(ctx)
 	if err != nil {
 		return err
@@ -55,7 +30,7 @@ func (a *App) runVerify(ctx context.Context) error {
 		return err
 	}
 	if !report.OK {
-		return &cliError{class: repo.ErrCorrupt, msg: "the workspace has " + count(int64(len(report.Problems)), "problem", "problems")}
+		return &cliError{class: repo.ErrCorrupt, msg: "the workspace has " + count(len(report.Problems), "problem", "problems")}
 	}
 	return nil
 }
@@ -63,23 +38,21 @@ func (a *App) runVerify(ctx context.Context) error {
 func (a *App) showReport(report *repo.Report) error {
 	c := report.Checked
 	if a.json {
-		out := verifyJSON{OK: report.OK, Problems: []problemJSON{}}
-		out.Checked.Tapes, out.Checked.Forks, out.Checked.Archives, out.Checked.Commits = c.Tapes, c.Forks, c.Archives, c.Commits
-		out.Checked.Entries, out.Checked.Files, out.Checked.GitFsck = c.Entries, c.Files, report.GitFsck
-		for _, p := range report.Problems {
-			out.Problems = append(out.Problems, problemJSON{p.Tape, p.File, p.Line, p.Message})
-		}
-		return a.emit(out)
+		checked := object{{"tapes", c.Tapes}, {"forks", c.Forks}, {"archives", c.Archives}, {"commits", c.Commits}, {"entries", c.Entries},
+			{"files", c.Files}, {"git_fsck", report.GitFsck}}
+		problems := objects(report.Problems, func(p repo.Problem) object {
+			return object{{"tape", p.Tape}, {"file", p.File}, {"line", p.Line}, {"message", p.Message}}
+		})
+		return a.emit(object{{"ok", report.OK}, {"checked", checked}, {"problems", problems}})
 	}
 	for _, p := range report.Problems {
-		a.printf("%s\n", a.style(red, safeLine(p.String())))
+		a.line(a.style(red, safeLine(p.String())))
 	}
-	tapes := count(int64(c.Tapes), "tape", "tapes")
+	tapes := count(c.Tapes, "tape", "tapes")
 	if c.Forks > 0 {
-		tapes += ", " + count(int64(c.Forks), "fork", "forks")
+		tapes += ", " + count(c.Forks, "fork", "forks")
 	}
-	text := fmt.Sprintf("checked %s, %s, %s, %s", tapes, count(int64(c.Commits), "commit", "commits"),
-		count(int64(c.Files), "file", "files"), entries(c.Entries))
+	text := fmt.Sprintf("checked %s, %s, %s, %s", tapes, count(c.Commits, "commit", "commits"), count(c.Files, "file", "files"), entries(c.Entries))
 	if report.GitFsck {
 		text += ", git fsck"
 	}

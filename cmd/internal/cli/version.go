@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"runtime"
 	"runtime/debug"
 
@@ -14,11 +15,7 @@ func newVersionCmd(a *App) *cobra.Command {
 		Args:  takes(0),
 		RunE: func(*cobra.Command, []string) error {
 			version, commit := a.build()
-			return a.result(struct {
-				Version string `json:"version"`
-				Commit  string `json:"commit"`
-				Go      string `json:"go"`
-			}{version, commit, runtime.Version()},
+			return a.result(object{{"version", version}, {"commit", commit}, {"go", runtime.Version()}},
 				"tape %s (commit %.12s, %s)", version, commit, runtime.Version())
 		},
 	}
@@ -26,21 +23,15 @@ func newVersionCmd(a *App) *cobra.Command {
 
 // build says what was stamped into the program, or what Go recorded itself.
 func (a *App) build() (version, commit string) {
-	version, commit = a.Version, a.Commit
-	info, ok := debug.ReadBuildInfo()
-	if version == "" {
-		version = "dev"
-		if ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-			version = info.Main.Version
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if version = info.Main.Version; version == "(devel)" {
+			version = ""
 		}
-	}
-	if commit == "" {
-		commit = "unknown"
-		for i := 0; ok && i < len(info.Settings); i++ {
-			if info.Settings[i].Key == "vcs.revision" {
-				commit = info.Settings[i].Value
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				commit = s.Value
 			}
 		}
 	}
-	return version, commit
+	return cmp.Or(a.Version, version, "dev"), cmp.Or(a.Commit, commit, "unknown")
 }

@@ -63,6 +63,21 @@ func (a *App) style(sgr, text string) string {
 	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
 }
 
+// marked colours a line that begins at a place of the text that the marks are of: what is
+// marked in one style, the rest in another.
+func (a *App) marked(line string, at int, marks [][2]int, rest, mark string) string {
+	var out strings.Builder
+	end := 0
+	for _, m := range marks {
+		from, to := max(m[0]-at, end), min(m[1]-at, len(line))
+		if from < to {
+			out.WriteString(a.style(rest, line[end:from]) + a.style(mark, line[from:to]))
+			end = to
+		}
+	}
+	return out.String() + a.style(rest, line[end:])
+}
+
 // pager is a program that shows long output page by page.
 type pager struct {
 	cmd *exec.Cmd

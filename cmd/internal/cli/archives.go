@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"tape/repo"
+)
+
+func newArchivesCmd(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "archives",
+		Short: "List the former histories of the tape",
+		Args:  takes(0),
+		RunE:  a.onTape(a.runArchives),
+	}
+}
+
+func (a *App) runArchives(ctx context.Context, t *repo.Tape, _ []string) error {
+	archives, err := t.Archives(ctx)
+	if err != nil {
+		return err
+	}
+	return listing[repo.Archive]{
+		none: "tape " + quoted(t.Name()) + " has no archives",
+		head: []string{"STAMP", ">ENTRIES", ">PHASES", "COMMIT"},
+		object: func(x repo.Archive) object {
+			return object{{"tape", t.Name()}, {"stamp", x.Stamp}, {"ref", x.Ref}, {"commit", x.Commit}, {"entries", x.Entries}, {"anchors", x.Anchors}}
+		},
+		row: func(x repo.Archive, add func(cells ...any)) { add(x.Stamp, x.Entries, x.Anchors, shortID(x.Commit)) },
+	}.show(a, archives)
+}

@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"tape/repo"
+)
+
+func newCommitCmd(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "commit",
+		Short: "Commit what was appended since the last commit",
+		Long: `Make a checkpoint: a commit without a new anchor. Entries are safe as soon as they are
+appended; a commit makes them visible to git. Where nothing is new, it says so.`,
+		Args: takes(0),
+		RunE: a.onTape(func(ctx context.Context, t *repo.Tape, _ []string) error {
+			commit, n, err := t.Checkpoint(ctx)
+			if err != nil {
+				return err
+			}
+			text := "committed " + entries(n) + ": "
+			if n == 0 {
+				text = "nothing new since commit "
+			}
+			return a.result(object{{"commit", commit}, {"entries", n}}, "%s", text+shortID(commit))
+		}),
+	}
+}

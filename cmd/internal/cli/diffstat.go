@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+
+	"tape/internal/jsonl"
+	"tape/repo"
+)
+
+// tally counts changes.
+type tally struct {
+	Added   int64 `json:"added"`
+	Removed int64 `json:"removed"`
+	Edited  int64 `json:"edited"`
+}
+
+func (t *tally) add(kind string, n int64) {
+	switch kind {
+	case changeAdded:
+		t.Added += n
+	case changeRemoved:
+		t.Removed += n
+	case changeEdited:
+		t.Edited += n
+	}
+}
+
+// diffStat is what tape diff --stat tells.
+type diffStat struct {
+	From    string            `json:"from"`
+	To      string            `json:"to"`
+	Entries tally             `json:"entries"`
+	Kinds   map[string]*tally `json:"kinds"`
+	Runs    tally             `json:"runs"`   // run events that tell of tokens
+	Tokens  tally             `json:"tokens"` // what they tell
+	Tools   map[string]*tally `json:"tools"`  // calls
+}
+
+func (s *diffStat) count(c change) {
+	s.Entries.add(c.kind, 1)
+	bump(s.Kinds, c.entry.Kind).add(c.kind, 1)
+	if u, ok := c.entry.Usage(); ok && u.TotalTokens != nil {
+		s.Runs.add(c.kind, 1)
+		s.Tokens.add(c.kind, *u.TotalTokens)
+	}
+	calls := jsonl.Get(c.entry.Payload, "calls")
+	switch c.entry.Kind {
+	case repo.KindToolCall:
+	case repo.KindMessage:
+		calls = jsonl.Get(c.entry.Payload, "tool_calls")
+	default:
+		return
+	}
+	for call := range jsonl.Elements(calls) {
+		name := cmp.Or(jsonl.GetString(call, "function", "name"), jsonl.GetString(call, "name"))
+		bump(s.Tools, name).add(c.kind, 1)
+	}
+}
+
+func bump(m map[string]*tally, key string) *tally {
+	if m[key] == nil {
+		m[key] = &tally{}
+	}
+	return m[key]
+}
+
+func (a *App) showDiffStat(ctx context.Context, from, to *repo.Revision) error {
+	s := diffStat{From: from.Name(), To: to.Name(), Kinds: map[string]*tally{}, Tools: map[string]*tally{}}
+	err := comparePoints(ctx, from, to, func(c change) error {
+		s.count(c)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.emit(s)
+	}
+	if s.Entries == (tally{}) {
+		a.tell("no entry differs")
+		return nil
+	}
+	a.page()
+	a.tallies("KIND", s.Kinds, "entries", s.Entries)
+	if len(s.Tools) > 0 {
+		a.printf("\n")
+		a.tallies("TOOL", s.Tools, "", tally{})
+	}
+	if s.Runs != (tally{}) {
+		a.printf("\n")
+		a.tallies("RUNS", map[string]*tally{"runs": &s.Runs, "tokens": &s.Tokens}, "", tally{})
+	}
+	return nil
+}
+
+// tallies shows counts as a table, the highest first, and their sum below them.
+func (a *App) tallies(head string, m map[string]*tally, name string, sum tally) {
+	table := newTable(head, ">ADDED", ">REMOVED", ">EDITED")
+	number := func(n int64) string {
+		if n == 0 {
+			return "-"
+		}
+		return strconv.FormatInt(n, 10)
+	}
+	add := func(name string, t tally) { table.add(name, number(t.Added), number(t.Removed), number(t.Edited)) }
+	total := func(t *tally) int64 { return t.Added + t.Removed + t.Edited }
+	for _, key := range slices.SortedFunc(maps.Keys(m), func(x, y string) int {
+		return cmp.Or(cmp.Compare(total(m[y]), total(m[x])), cmp.Compare(x, y))
+	}) {
+		add(key, *m[key])
+	}
+	if name != "" {
+		add(name, sum)
+	}
+	table.write(a)
+}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"tape/internal/jsonl"
+	"tape/repo"
+)
+
+// The form of an entry in a diff. It depends on nothing but the stored line.
+const (
+	diffCells  = 100
+	diffIndent = "    " // so that no text can look like the line above an entry
+	diffText   = diffCells - len(diffIndent)
+	diffKind   = 40 // cells of a kind, which may be any text
+	diffTime   = "2006-01-02 15:04:05 UTC"
+)
+
+// diffLimit is how much is shown of one line of text, in cells; 0 is all of it. What
+// machines say to each other has lines without end.
+func diffLimit(kind string) int {
+	switch kind {
+	case repo.KindMessage, repo.KindSystem, repo.KindAnchor:
+		return 0
+	case repo.KindToolCall:
+		return diffText // a call is a line
+	}
+	return 3 * diffText
+}
+
+// textconv renders the lines of a file. Each line is rendered by itself, and a blank
+// line goes between two, so that lines added to a file only add to its rendering. Where
+// the file's last line has no newline, neither has the rendering: git then says so.
+func textconv(raw []byte) []byte {
+	out := bytes.NewBuffer(make([]byte, 0, len(raw)+len(raw)/8))
+	first := true
+	for line := range bytes.Lines(raw) {
+		if !first {
+			out.WriteByte('\n')
+		}
+		first = false
+		text, ended := bytes.CutSuffix(line, []byte("\n"))
+		diffLine(out, text)
+		if ended {
+			out.WriteByte('\n')
+		}
+	}
+	return out.Bytes()
+}
+
+// diffLine renders one stored line, without a newline at the end.
+func diffLine(out *bytes.Buffer, line []byte) {
+	stored, err := jsonl.Parse(line)
+	if err != nil {
+		out.WriteString(makeSafe(string(line), "\t"))
+		return
+	}
+	e := repo.Entry{ID: stored.ID, Kind: stored.Kind, Payload: stored.Payload, Date: stored.Date}
+	kind, _ := label(e)
+	fmt.Fprintf(out, "@%d %s  %s  %s", e.ID, truncate(safeLine(kind), diffKind), diffDate(e.Date), checksum(line))
+	limit := diffLimit(e.Kind)
+	for _, text := range body(e) {
+		text = strings.ReplaceAll(strings.TrimRight(text, " \t"), "\t", "    ")
+		if limit > 0 {
+			text = shorten(text, limit)
+		}
+		for _, part := range wrap(text, diffText) {
+			out.WriteByte('\n')
+			if part != "" {
+				out.WriteString(diffIndent + part)
+			}
+		}
+	}
+}
+
+// diffDate is a date in UTC, to the second; the checksum tells the rest.
+func diffDate(date string) string {
+	t, ok := parseStored(date)
+	switch {
+	case ok:
+		return t.In(time.UTC).Format(diffTime)
+	case date == "":
+		return "no date"
+	}
+	return truncate(safeLine(date), diffKind)
+}
+
+// checksum is short: it shows that bytes differ, it does not vouch for them.
+func checksum(line []byte) string {
+	sum := sha256.Sum256(line)
+	return hex.EncodeToString(sum[:4])
+}

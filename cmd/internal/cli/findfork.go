@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tape/repo"
+)
+
+// openFork finds the open fork that a command is given: a fork of the tape in hand, else
+// one by its full name.
+func (a *App) openFork(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error) {
+	at := a.tapeInHand(store)
+	f, err := store.Tape(ctx, at+"/"+name)
+	if err == nil && f.IsFork() {
+		return f, nil
+	}
+	if err != nil && !errors.Is(err, repo.ErrNotFound) {
+		return nil, err
+	}
+	f, fullErr := store.Tape(ctx, name)
+	switch {
+	case fullErr == nil && f.IsFork():
+		return f, nil
+	case fullErr == nil:
+		return nil, invalidf("tape forks lists the forks", "%s is a tape, not a fork", quoted(name))
+	case !errors.Is(fullErr, repo.ErrNotFound):
+		return nil, fullErr
+	}
+	if _, err := store.Tape(ctx, at); err != nil && !strings.Contains(name, "/") {
+		return nil, err // the tape itself is missing
+	}
+	return nil, notFoundf(forkHint(ctx, store, at, name), "there is no open fork %s of %s", quoted(name), quoted(at))
+}
+
+// isFork reports whether a name is that of an open fork.
+func isFork(ctx context.Context, store *repo.Store, name string) bool {
+	t, err := store.Tape(ctx, name)
+	return err == nil && t.IsFork()
+}
+
+// tapeInHand is the name of the tape or fork that commands mean.
+func (a *App) tapeInHand(store *repo.Store) string {
+	if name := a.wantedTape(); name != "" {
+		return name
+	}
+	return store.CurrentTape()
+}
+
+// forkHint is for who names a fork that is not of the tape in hand, but of what that is
+// a fork of.
+func forkHint(ctx context.Context, store *repo.Store, at, name string) string {
+	for {
+		i := strings.LastIndexByte(at, '/')
+		if i < 0 {
+			return "tape forks lists those that are open, tape forks --closed the others"
+		}
+		at = at[:i]
+		if full := at + "/" + name; isFork(ctx, store, full) {
+			return "there is a fork " + shellWord(full)
+		}
+	}
+}
+
+// closedFork finds the last fork of a name that was closed.
+func (a *App) closedFork(ctx context.Context, store *repo.Store, name string) (repo.ForkInfo, bool) {
+	for _, full := range []string{a.tapeInHand(store) + "/" + name, name} {
+		i := strings.LastIndexByte(full, '/')
+		if i < 1 {
+			continue
+		}
+		parent, err := store.Tape(ctx, full[:i])
+		if err != nil {
+			continue
+		}
+		closed, err := parent.ClosedForks(ctx)
+		if err != nil {
+			return repo.ForkInfo{}, false
+		}
+		if i := slices.IndexFunc(closed, func(f repo.ForkInfo) bool { return f.Name == full }); i >= 0 {
+			return closed[i], true
+		}
+	}
+	return repo.ForkInfo{}, false
+}
+
+// tapesAndForks lists all tapes and open forks.
+func tapesAndForks(ctx context.Context, store *repo.Store) ([]*repo.Tape, error) {
+	tapes, err := store.Tapes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	forks, err := store.Forks(ctx)
+	return append(tapes, forks...), err
+}
+
+// completeForks offers the open forks: those of the tape in hand by their own names, all
+// others by their full ones.
+func (a *App) completeForks(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return completeNames(func(ctx context.Context) ([]string, error) {
+		store, err := a.openStore(ctx)
+		if err != nil {
+			return nil, err
+		}
+		forks, err := store.Forks(ctx)
+		at := a.tapeInHand(store) + "/"
+		return namesOf(forks, func(f *repo.Tape) string {
+			if name := strings.TrimPrefix(f.Name(), at); offer(name, prefix) {
+				return name
+			}
+			return f.Name()
+		}), err
+	})(cmd, nil, prefix)
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"tape/internal/entrydiff"
+)
+
+// textLine is a line of a changed text, safe to show.
+type textLine struct {
+	sign  byte // '+', '-', or ' ' for one that both sides have
+	text  string
+	marks [][2]int // what of it was changed
+}
+
+// cut shortens a line without end to what is around its first change.
+func (l textLine) cut(cells int) textLine {
+	if len(l.text) <= cells {
+		return l
+	}
+	const before = 60 // bytes
+	from := 0
+	if len(l.marks) > 0 {
+		from = max(0, l.marks[0][0]-before)
+	}
+	for from > 0 && !utf8.RuneStart(l.text[from]) {
+		from--
+	}
+	lead := ""
+	if from > 0 {
+		lead = "…"
+	}
+	out := textLine{sign: l.sign, text: lead + truncate(l.text[from:], cells-1)}
+	for _, m := range l.marks {
+		m = [2]int{m[0] - from + len(lead), min(m[1]-from+len(lead), len(out.text))}
+		if m[0] < m[1] {
+			out.marks = append(out.marks, m)
+		}
+	}
+	return out
+}
+
+// partLines are the lines of a part that changed, with a line around them.
+func partLines(p entrydiff.Part) []textLine {
+	spans := p.Text
+	if len(spans) == 0 {
+		if p.HasOld {
+			spans = append(spans, entrydiff.Span{Op: entrydiff.Delete, Text: p.Old})
+		}
+		if p.HasNew {
+			spans = append(spans, entrydiff.Span{Op: entrydiff.Insert, Text: p.New})
+		}
+	}
+	d := &lineDiff{}
+	for _, s := range spans {
+		d.span(s)
+	}
+	d.finish(p)
+	return d.context(1)
+}
+
+// lineDiff makes lines of the runs of a changed text.
+type lineDiff struct {
+	out        []textLine
+	olds, news []textLine // between lines that both sides have
+	old, new   textLine   // in hand
+}
+
+func (d *lineDiff) span(s entrydiff.Span) {
+	text := strings.ReplaceAll(safeText(s.Text), "\t", "    ")
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			d.newline(s.Op)
+		}
+		if s.Op != entrydiff.Insert {
+			d.old.add(line, s.Op == entrydiff.Delete)
+		}
+		if s.Op != entrydiff.Delete {
+			d.new.add(line, s.Op == entrydiff.Insert)
+		}
+	}
+}
+
+func (l *textLine) add(text string, mark bool) {
+	if mark && text != "" {
+		l.marks = append(l.marks, [2]int{len(l.text), len(l.text) + len(text)})
+	}
+	l.text += text
+}
+
+// newline ends a line, on the sides that have this run.
+func (d *lineDiff) newline(op entrydiff.Op) {
+	if op != entrydiff.Insert {
+		d.olds, d.old = append(d.olds, d.old), textLine{}
+	}
+	if op != entrydiff.Delete {
+		d.news, d.new = append(d.news, d.new), textLine{}
+	}
+	if op == entrydiff.Equal && len(d.old.marks)+len(d.new.marks) == 0 {
+		d.flush()
+	}
+}
+
+func (d *lineDiff) finish(p entrydiff.Part) {
+	if p.HasOld {
+		d.olds = append(d.olds, d.old)
+	}
+	if p.HasNew {
+		d.news = append(d.news, d.new)
+	}
+	d.flush()
+}
+
+// flush gives the lines of both sides: what is the same at their ends once, and between
+// the old ones before the new ones.
+func (d *lineDiff) flush() {
+	head, tail := 0, 0
+	for head < min(len(d.olds), len(d.news)) && d.olds[head].text == d.news[head].text {
+		head++
+	}
+	for tail < min(len(d.olds), len(d.news))-head && d.olds[len(d.olds)-1-tail].text == d.news[len(d.news)-1-tail].text {
+		tail++
+	}
+	add := func(sign byte, lines []textLine) {
+		for _, l := range lines {
+			if l.sign = sign; sign == ' ' {
+				l.marks = nil
+			}
+			d.out = append(d.out, l)
+		}
+	}
+	add(' ', d.olds[:head])
+	add('-', d.olds[head:len(d.olds)-tail])
+	add('+', d.news[head:len(d.news)-tail])
+	add(' ', d.olds[len(d.olds)-tail:])
+	d.olds, d.news = nil, nil
+}
+
+// context leaves out lines that are the same, but n before and behind what changed.
+func (d *lineDiff) context(n int) []textLine {
+	var out []textLine
+	skipped := false
+	for i, l := range d.out {
+		near := slices.ContainsFunc(d.out[max(0, i-n):min(len(d.out), i+n+1)], func(l textLine) bool { return l.sign != ' ' })
+		if !near {
+			skipped = true
+			continue
+		}
+		if skipped {
+			out, skipped = append(out, textLine{sign: ' ', text: "…"}), false
+		}
+		out = append(out, l)
+	}
+	if skipped {
+		out = append(out, textLine{sign: ' ', text: "…"})
+	}
+	return out
+}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"tape/repo"
+)
+
+func newRestoreCmd(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "restore STAMP",
+		Short: "Make an archive the tape's history again",
+		Long: `Make an archive the tape's history again. What the tape holds now is archived in turn.
+STAMP is as tape archives shows it, any unique beginning of it, or latest.`,
+		Example:           `  tape restore latest`,
+		Args:              takes(1, "STAMP"),
+		ValidArgsFunction: upTo(1, a.completeArchives()),
+		RunE:              a.onTape(a.runRestore),
+	}
+}
+
+func (a *App) runRestore(ctx context.Context, t *repo.Tape, args []string) error {
+	restored, archived, err := t.Restore(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("restored %s with %s", restored.Stamp, entries(restored.Entries))
+	if archived != "" {
+		text += "; what the tape held is kept as " + archived
+	}
+	return a.result(object{{"restored", restored.Stamp}, {"commit", restored.Commit}, {"entries", restored.Entries}, {"archived", orNull(archived)}}, "%s", text)
+}
+
+func (a *App) completeArchives() completer {
+	return completeNames(func(ctx context.Context) ([]string, error) {
+		t, err := a.openTape(ctx)
+		if err != nil {
+			return nil, err
+		}
+		archives, err := t.Archives(ctx)
+		return namesOf(archives, func(x repo.Archive) string { return x.Stamp }), err
+	})
+}

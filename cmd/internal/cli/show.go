@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"tape/repo"
+)
+
+func newShowCmd(a *App) *cobra.Command {
+	var oneline bool
+	cmd := &cobra.Command{
+		Use:   "show TARGET [--oneline]",
+		Short: "Show a phase, an entry, or what a tag or commit holds",
+		Long: `Show what TARGET names: a phase with its anchor (its name, its number such as 002, or
+latest), an entry (@17), or the entries that a tag's or commit's change added.`,
+		Example: `  tape show latest
+  tape show 002
+  tape show @17 --json
+  tape show anchor/main/002_implement`,
+		Args:              takes(1, "TARGET"),
+		ValidArgsFunction: upTo(1, a.completeAnchors()),
+		RunE: a.onTape(func(ctx context.Context, t *repo.Tape, args []string) error {
+			return a.showEntries(t.Show(ctx, args[0]), oneline)
+		}),
+	}
+	onelineFlag(cmd, &oneline)
+	return cmd
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tape/repo"
+)
+
+// withoutGit is for the help of all commands that talk to a remote.
+const withoutGit = `
+The git program does the transport where it is installed, so that credential helpers, ssh
+configuration, proxies and hooks work as you are used to. Without it, tape does it itself:
+paths and file:// directly; https:// with the user and password of the address, or
+` + repo.EnvGitUser + ` and ` + repo.EnvGitToken + `; ssh through the program ssh. Credential helpers, git://, and
+paths where hooks judge what is pushed, need git.`
+
+// withRemote is for fetch, pull and push: it checks the names of tapes, opens the workspace,
+// and says which remote is meant. A name that is empty is refused: a variable that was not
+// set must not choose everything.
+func (a *App) withRemote(tapes *[]string, run func(ctx context.Context, store *repo.Store, remote string) error) runFunc {
+	return func(cmd *cobra.Command, args []string) error {
+		if slices.Contains(*tapes, "") {
+			return usagef("--tape is empty")
+		}
+		store, err := a.openStore(cmd.Context())
+		if err != nil {
+			return err
+		}
+		r, err := findRemote(cmd.Context(), store, first(args))
+		if err != nil {
+			return err
+		}
+		a.note("remote: %s, %s", r.Name, r.URL)
+		return run(cmd.Context(), store, r.Name)
+	}
+}
+
+// findRemote finds the remote that is meant: the one that is named, or origin, or the only
+// one.
+func findRemote(ctx context.Context, store *repo.Store, named string) (repo.Remote, error) {
+	all, err := store.Remotes(ctx)
+	if err != nil {
+		return repo.Remote{}, err
+	}
+	for _, r := range all {
+		if r.Name == named || named == "" && (r.Name == repo.DefaultRemote || len(all) == 1) {
+			return r, nil
+		}
+	}
+	switch {
+	case named != "":
+		return repo.Remote{}, notFoundf("tape remote list lists them; tape remote add "+shellWord(named)+" URL names one", "there is no remote %s", quoted(named))
+	case len(all) == 0:
+		return repo.Remote{}, notFoundf("tape remote add origin URL names one", "this workspace has no remote")
+	}
+	names := namesOf(all, func(r repo.Remote) string { return r.Name })
+	return repo.Remote{}, invalidf("name one of them: "+strings.Join(names, ", "), "there are several remotes, and none is called %s", repo.DefaultRemote)
+}
+
+// transport says how a remote is talked to: on a terminal it shows how far it is, and may
+// ask for a password.
+func (a *App) transport() repo.RemoteOptions { return repo.RemoteOptions{Progress: a.watched()} }
+
+// explainRemote adds to an error of a transport what can be done about it.
+func explainRemote(err error) error {
+	if err == nil || repo.Hint(err) != "" {
+		return err
+	}
+	out := &cliError{msg: err.Error(), cause: err}
+	switch {
+	case errors.Is(err, repo.ErrHostile):
+		out.class, out.hint = repo.ErrCorrupt, "nothing of it was let in; git fsck in the remote repository tells what is wrong with it"
+	case errors.Is(err, repo.ErrAuth):
+		out.hint = "https: a credential helper of git's, or a token as password; " + repo.EnvGitUser + " and " + repo.EnvGitToken + " where there is no git\n" +
+			"ssh: ssh-add -l shows whether the agent has your key; ssh to the host by hand asks about its key"
+	case errors.Is(err, repo.ErrRemote):
+		out.hint = "check the address (tape remote list shows it), and that it can be reached"
+	default:
+		return err
+	}
+	return out
+}
+
+// tapesFlag is --tape where it can be repeated, and TAPE_NAME does not stand for it.
+func (a *App) tapesFlag(cmd *cobra.Command, tapes *[]string, usage string) {
+	cmd.Flags().StringArrayVar(tapes, "tape", nil, usage)
+}
+
+// first is the first of optional arguments, or "".
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// How numbers, names and entries stand in sentences.
+
+func count[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func entries[N int | int64](n N) string { return count(n, "entry", "entries") }
+
+// quoted shows a name inside a sentence.
+func quoted(name string) string { return truncate(strconv.Quote(name), 80) }
+
+func bytesText(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	size, units := float64(n)/1024, "KMGT"
+	for size >= 1024 && len(units) > 1 {
+		size, units = size/1024, units[1:]
+	}
+	return fmt.Sprintf("%.1f %ciB", size, units[0])
+}
+
+// shellWord makes a name safe to copy from a hint into a shell.
+func shellWord(s string) string {
+	s = safeLine(s)
+	if s != "" && s[0] != '-' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// idRange names entries that follow each other.
+func idRange(first, last int64) string {
+	if first == last {
+		return fmt.Sprintf("@%d", first)
+	}
+	return fmt.Sprintf("@%d to @%d", first, last)
+}
+
+// shortID is a commit as people are shown it.
+func shortID(commit string) string { return fmt.Sprintf("%.12s", commit) }
+
+// named are entries as commands name them.
+func named(ids []int64) string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = fmt.Sprintf("@%d", id)
+	}
+	return strings.Join(out, " ")
+}
+
+// ago shows when something happened as people say it, and a date when that is long
+// gone. Text that is no date is shown as it stands.
+func (a *App) ago(date string) string { return a.since(date, time.DateOnly) }
+
+// when is ago with the time of the day, for entries of one session.
+func (a *App) when(date string) string { return a.since(date, minutes) }
+
+const minutes = "2006-01-02 15:04"
+
+func (a *App) since(date, layout string) string {
+	t, ok := parseStored(date)
+	if !ok {
+		return safeLine(date)
+	}
+	now := a.Now()
+	t = t.In(now.Location())
+	switch d := now.Sub(t); {
+	case d < -time.Minute:
+		return t.Format(minutes)
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return past(int(d/time.Minute), "minute")
+	case d < 24*time.Hour:
+		return past(int(d/time.Hour), "hour")
+	case d < 14*24*time.Hour:
+		return past(int(d/(24*time.Hour)), "day")
+	default:
+		return t.Format(layout)
+	}
+}
+
+func past(n int, unit string) string {
+	if n != 1 {
+		unit += "s"
+	}
+	return strconv.Itoa(n) + " " + unit + " ago"
+}
+
+func parseStored(date string) (time.Time, bool) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", time.DateOnly} {
+		if t, err := time.Parse(layout, date); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
