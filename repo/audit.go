@@ -138,3 +138,39 @@ func (a *audit) walk(ctx context.Context, t *Tape, chain []gitstore.Hash, at git
 
 // short is how messages name a commit.
 func short(h gitstore.Hash) string { return h.String()[:12] }
+
+// firstChain is a commit with those before it by first parents, as far as they were needed.
+type firstChain struct {
+	next gitstore.Hash          // the first that was not looked at; zero: there is none
+	own  *Tape                  // if set, the chain ends where this fork begins
+	seen map[gitstore.Hash]bool // those before next
+}
+
+func newFirstChain(head gitstore.Hash, own *Tape) *firstChain {
+	return &firstChain{next: head, own: own, seen: map[gitstore.Hash]bool{}}
+}
+
+// has reports whether a commit is one of them.
+func (c *firstChain) has(ctx context.Context, h gitstore.Hash, read func(gitstore.Hash) (gitstore.Commit, error)) (bool, error) {
+	for !c.seen[h] && !c.next.IsZero() {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		at, err := read(c.next)
+		if err != nil {
+			return false, corruptObject(c.next, err)
+		}
+		if c.own != nil {
+			if _, begins := c.own.startsHere(at); begins {
+				c.next = gitstore.ZeroHash // what is before is the parent's
+				break
+			}
+		}
+		c.seen[c.next] = true
+		c.next = gitstore.ZeroHash
+		if len(at.Parents) > 0 {
+			c.next = at.Parents[0]
+		}
+	}
+	return c.seen[h], nil
+}

@@ -42,6 +42,21 @@ func (a *audit) commit(h gitstore.Hash) (gitstore.Commit, error) {
 	return c, nil
 }
 
+// readTag reads the tag of a handoff.
+func (a *audit) readTag(ref string, h gitstore.Hash) (gitstore.Tag, error) {
+	if err := a.small(h, "the tag "+short(h), int64(a.maxLine()+smallFile), ""); err != nil {
+		return gitstore.Tag{}, err
+	}
+	tag, err := a.s.git.Tag(h)
+	if err != nil {
+		return tag, refused("", "not an annotated tag of a commit: %v", err)
+	}
+	if "refs/tags/"+tag.Name != ref {
+		return tag, refused("", "the tag calls itself %.200q", tag.Name)
+	}
+	return tag, nil
+}
+
 // small refuses an object of a hostile source that is larger than it may be.
 func (a *audit) small(h gitstore.Hash, what string, limit int64, hint string) error {
 	if !a.hostile {

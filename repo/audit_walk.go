@@ -28,7 +28,6 @@ type auditWalk struct {
 	raws      int           // how many commits were on top of it
 	start     gitstore.Hash // where a fork begins, if that is among the commits
 	inherited bool          // what comes now is the parent's, up to start
-	name      string        // whose the commit says it is, while that matters
 }
 
 // begin reads the state before the walk, and finds out where a fork begins.
@@ -49,10 +48,7 @@ func (w *auditWalk) begin(chain []gitstore.Hash, at gitstore.Hash) error {
 		return nil
 	}
 	var err error
-	if w.before, err = w.load(at, nil); err != nil || !w.inherited {
-		return err
-	}
-	w.name, err = w.s.nameAt(at)
+	w.before, err = w.load(at, nil)
 	return err
 }
 
@@ -100,7 +96,7 @@ func (w *auditWalk) judge(ctx context.Context, h gitstore.Hash) (*past, error) {
 // joined checks what was merged, and reports whether a commit's tree counts: that of a
 // merge which git made may not.
 func (w *auditWalk) joined(ctx context.Context, h gitstore.Hash, c gitstore.Commit) (bool, error) {
-	owner := w.owner(h, c)
+	w.inherited = w.inherited && h != w.start
 	merge := len(c.Parents) > 1
 	if !merge && w.raw.IsZero() {
 		return true, nil
@@ -108,13 +104,17 @@ func (w *auditWalk) joined(ctx context.Context, h gitstore.Hash, c gitstore.Comm
 	if w.before == nil {
 		return false, violation(short(h), "the tape begins with a merge")
 	}
-	for _, theirs := range c.Parents[1:] {
-		if err := w.merged(ctx, owner, theirs); err != nil {
+	if w.hostile {
+		if err := w.shape(ctx, h, c.Tree, w.before); err != nil {
 			return false, err
 		}
 	}
-	if w.hostile {
-		if err := w.shape(ctx, h, c.Tree, w.before); err != nil {
+	owner := w.t
+	if w.inherited {
+		owner = w.t.ownerOf(h) // what is before the beginning of a fork is its parent's
+	}
+	for _, theirs := range c.Parents[1:] {
+		if err := w.merged(ctx, owner, theirs); err != nil {
 			return false, err
 		}
 	}
@@ -125,25 +125,6 @@ func (w *auditWalk) joined(ctx context.Context, h gitstore.Hash, c gitstore.Comm
 		return true, w.completes(ctx, owner, h, c)
 	}
 	return true, w.merge(ctx, owner, h, c)
-}
-
-// owner is the tape or fork that a commit is of. What is before the beginning of a fork is
-// its parent's.
-func (w *auditWalk) owner(h gitstore.Hash, c gitstore.Commit) *Tape {
-	w.inherited = w.inherited && h != w.start
-	if !w.inherited {
-		return w.t
-	}
-	if name := decodeTrailer(c.Trailer(trailerName)); name != "" {
-		w.name = name
-	}
-	if w.before != nil && w.name == w.before.name {
-		return w.s.handle(w.name)
-	}
-	if f := w.s.forkHandle(w.name); f != nil {
-		return f
-	}
-	return w.s.handle(w.name)
 }
 
 // merged checks the history of a commit that was merged.

@@ -111,7 +111,7 @@ func (c *updateCheck) knowOwner(slug string, tag gitstore.Hash) error {
 		}
 	}
 	if t.slug == slug {
-		c.incoming.setTape(slug, t, head)
+		c.incoming.tapes[slug] = newFirstChain(head, t)
 	}
 	return nil
 }

@@ -34,19 +34,12 @@ type incoming struct {
 // have not changed as well. So all that they hold is known then.
 type incomingCheck struct {
 	*audit
-	tapes map[string]*incomingTape
+	tapes map[string]*firstChain   // of tapes and forks, by their slugs
 	heads map[string]gitstore.Hash // of tapes that have not changed, by their slugs
 }
 
-// incomingTape is a tape or fork of the remote.
-type incomingTape struct {
-	t     *Tape
-	chain map[gitstore.Hash]bool // its commits by first parents, as far as they were needed
-	next  gitstore.Hash          // the one below; zero: there is none
-}
-
 func (s *Store) newIncomingCheck() *incomingCheck {
-	return &incomingCheck{audit: s.newAudit(policy{hostile: true}), tapes: map[string]*incomingTape{}, heads: map[string]gitstore.Hash{}}
+	return &incomingCheck{audit: s.newAudit(policy{hostile: true}), tapes: map[string]*firstChain{}, heads: map[string]gitstore.Hash{}}
 }
 
 // check reports why a ref of a remote may not be used, or nil. The error is ErrRefused, or
@@ -93,13 +86,9 @@ func (c *incomingCheck) checkRef(ctx context.Context, n incomingName, in incomin
 	}
 	t, err := c.branch(ctx, n, in.New, in.Old)
 	if err == nil {
-		c.setTape(t.slug, t, in.New)
+		c.tapes[t.slug] = newFirstChain(in.New, t)
 	}
 	return err
-}
-
-func (c *incomingCheck) setTape(slug string, t *Tape, head gitstore.Hash) {
-	c.tapes[slug] = &incomingTape{t: t, chain: map[gitstore.Hash]bool{}, next: head}
 }
 
 // refuseRef says of which ref an error is, and makes a refusal of it. Advice from below is
@@ -204,26 +193,20 @@ func (c *incomingCheck) identify(n incomingName, head gitstore.Hash) (*Tape, err
 
 // tag checks the tag of a handoff: what it names, and that the phase came with that.
 func (c *incomingCheck) tag(ctx context.Context, n incomingName, h gitstore.Hash) error {
-	if err := c.small(h, "the tag "+short(h), int64(c.maxLine()+smallFile), ""); err != nil {
-		return err
-	}
-	tag, err := c.s.git.Tag(h)
+	tag, err := c.readTag(tagPrefix+n.slug+"/"+n.rest, h)
 	if err != nil {
-		return refused("", "not an annotated tag of a commit: %v", err)
-	}
-	if want := n.slug + "/" + n.rest; tag.Name != "anchor/"+want {
-		return refused("", "the tag calls itself %.200q", tag.Name)
+		return err
 	}
 	owner, err := c.tapeOf(ctx, n.slug, tag.Object)
 	if err != nil {
 		return err
 	}
-	if on, err := c.onChain(ctx, owner, tag.Object); err != nil {
+	if on, err := owner.has(ctx, tag.Object, c.commit); err != nil {
 		return err
 	} else if !on {
-		return refused("", "the commit %s that it names is not of %q", short(tag.Object), owner.t.name)
+		return refused("", "the commit %s that it names is not of %q", short(tag.Object), owner.own.name)
 	}
-	if came, err := c.cameWith(owner.t, n.rest, tag.Object); err != nil {
+	if came, err := c.cameWith(owner.own, n.rest, tag.Object); err != nil {
 		return err
 	} else if !came {
 		return refused("", "the phase %s did not come with the commit %s that it names", n.rest, short(tag.Object))
@@ -233,14 +216,17 @@ func (c *incomingCheck) tag(ctx context.Context, n incomingName, h gitstore.Hash
 
 // tapeOf finds the tape or fork that a tag is of. That of a fork which was merged is there
 // no more: then the commit has to say whose it is, and is checked.
-func (c *incomingCheck) tapeOf(ctx context.Context, slug string, h gitstore.Hash) (*incomingTape, error) {
+func (c *incomingCheck) tapeOf(ctx context.Context, slug string, h gitstore.Hash) (*firstChain, error) {
 	if t := c.tapes[slug]; t != nil {
 		return t, nil
 	}
 	if head, ok := c.heads[slug]; ok {
 		t, err := c.identify(incomingName{kind: kindTape, slug: slug}, head)
-		c.setTape(slug, t, head)
-		return c.tapes[slug], err
+		if err != nil {
+			return nil, err
+		}
+		c.tapes[slug] = newFirstChain(head, t)
+		return c.tapes[slug], nil
 	}
 	if _, err := c.branch(ctx, incomingName{kind: kindTag, slug: slug}, h, gitstore.ZeroHash); err != nil {
 		return nil, err
@@ -249,31 +235,8 @@ func (c *incomingCheck) tapeOf(ctx context.Context, slug string, h gitstore.Hash
 	if err != nil {
 		return nil, err
 	}
-	c.setTape(slug, c.s.named(name, h), h)
+	c.tapes[slug] = newFirstChain(h, c.s.named(name, h))
 	return c.tapes[slug], nil
-}
-
-// onChain reports whether a commit is one of a tape's own, by first parents.
-func (c *incomingCheck) onChain(ctx context.Context, of *incomingTape, h gitstore.Hash) (bool, error) {
-	for !of.chain[h] && !of.next.IsZero() {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		at, err := c.commit(of.next)
-		if err != nil {
-			return false, err
-		}
-		if _, begins := of.t.startsHere(at); begins {
-			of.next = gitstore.ZeroHash // what is before is the parent's
-			break
-		}
-		of.chain[of.next] = true
-		of.next = gitstore.ZeroHash
-		if len(at.Parents) > 0 {
-			of.next = at.Parents[0]
-		}
-	}
-	return of.chain[h], nil
 }
 
 // cameWith reports whether a phase came with a commit.
