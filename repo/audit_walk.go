@@ -24,6 +24,7 @@ type auditWalk struct {
 	head  gitstore.Hash // where the walk ends
 
 	before    *past         // the last commit that counts; nil: there is none
+	named     bool          // what tape.json says was looked at
 	raw       gitstore.Hash // a merge that git made, which a commit has to complete
 	raws      int           // how many commits were on top of it
 	start     gitstore.Hash // where a fork begins, if that is among the commits
@@ -225,7 +226,9 @@ func (w *auditWalk) summarized(ctx context.Context, h gitstore.Hash, c gitstore.
 // says checks what a commit's message says of it. Commits made by git alone say nothing.
 func (w *auditWalk) says(h gitstore.Hash, c gitstore.Commit, now *past) error {
 	tape := w.t.name
-	if now.name != tape && !strings.HasPrefix(tape, now.name+"/") {
+	named := w.named
+	w.named = true // tape.json never changes
+	if !named && now.name != tape && !strings.HasPrefix(tape, now.name+"/") {
 		return violation(short(h)+":"+tapeFile, "it names the tape %.200q", now.name)
 	}
 	if name := decodeTrailer(c.Trailer(trailerName)); name != "" && !related(name, tape) {
