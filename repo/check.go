@@ -255,11 +255,13 @@ func (s *Store) CheckTree(ctx context.Context, branch, parent, tree string) erro
 	if err != nil {
 		return err
 	}
-	a := s.newAudit(policy{})
-	before, err := a.load(from, nil)
-	if err != nil {
+	if _, err := s.commitView(from); err != nil {
 		return err
 	}
-	_, err = a.stepTree(to, before, "")
+	a := s.newAudit(policy{})
+	before, err := a.load(from, nil)
+	if err == nil {
+		_, err = a.stepTree(to, before, "")
+	}
 	return notAdded(ctx, t.Branch(), err)
 }
