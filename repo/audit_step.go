@@ -244,7 +244,8 @@ type growth struct {
 	now        *past
 	where      string
 	was, files []gitstore.TreeEntry
-	ids        [classCount][]int64 // of the new entries
+	ids        []int64           // of the new entries
+	newest     [classCount]int64 // of them, by class
 }
 
 // anchor checks the entry that opens a phase.
@@ -337,7 +338,10 @@ func (g *growth) lines(of class, data []byte, from int, where string) error {
 		if classOf(e.Kind) != of || e.Kind == KindAnchor {
 			return at(from, fmt.Sprintf("an entry of kind %.60q does not belong in this file", e.Kind))
 		}
-		g.ids[of] = append(g.ids[of], e.ID)
+		if was := g.newest[of]; e.ID < was {
+			return at(from, fmt.Sprintf("id %d comes after id %d", e.ID, was))
+		}
+		g.newest[of], g.ids = e.ID, append(g.ids, e.ID)
 		from += end + 1
 	}
 	return nil
@@ -346,25 +350,12 @@ func (g *growth) lines(of class, data []byte, from int, where string) error {
 // numbers checks that the ids of the new entries go on without gap or repeat, across the
 // classes.
 func (g *growth) numbers() error {
-	ids := g.ids
-	for {
-		found, left := false, false
-		for class := range ids {
-			if len(ids[class]) == 0 {
-				continue
-			}
-			left = true
-			if ids[class][0] == g.now.last+1 {
-				g.now.last++
-				ids[class] = ids[class][1:]
-				found = true
-			}
-		}
-		if !left {
-			return nil
-		}
-		if !found {
+	slices.Sort(g.ids)
+	for _, id := range g.ids {
+		if id != g.now.last+1 {
 			return violation(g.where, "behind id %d, the next is missing, or there twice", g.now.last)
 		}
+		g.now.last = id
 	}
+	return nil
 }
