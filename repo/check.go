@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"tape/internal/gitstore"
@@ -160,8 +161,13 @@ func (s *Store) checkTagUpdate(ctx context.Context, ref string, from, to gitstor
 	}
 	purged := is[len(is)-len(was)]
 	if to.IsZero() {
-		if has, err := s.hasPhase(purged, ref[strings.LastIndexByte(ref, '/')+1:]); err != nil || has {
-			return cmp.Or(err, refused)
+		v, err := s.commitView(purged)
+		if err != nil {
+			return err
+		}
+		folder := ref[strings.LastIndexByte(ref, '/')+1:]
+		if slices.ContainsFunc(v.list, func(p phase) bool { return p.folder == folder }) {
+			return refused
 		}
 		return nil
 	}
