@@ -24,7 +24,7 @@ type RefUpdate struct{ Ref, Old, New string }
 func CheckUpdates(ctx context.Context, gitDir string, updates []RefUpdate) []error {
 	out := make([]error, len(updates))
 	s, err := openBare(gitDir)
-	c := &updateCheck{s: s, heads: map[string]gitstore.Hash{}, incoming: s.newIncomingCheck(ctx)}
+	c := &updateCheck{s: s, heads: map[string]gitstore.Hash{}, incoming: s.newIncomingCheck()}
 	for _, u := range updates {
 		if h, err := gitstore.ParseHash(u.New); err == nil && !h.IsZero() {
 			c.heads[u.Ref] = h
@@ -56,7 +56,7 @@ func (c *updateCheck) check(ctx context.Context, u RefUpdate) error {
 	switch {
 	case strings.HasPrefix(ref, tagPrefix):
 		if from.IsZero() {
-			return c.newTag(ref, to)
+			return c.newTag(ctx, ref, to)
 		}
 		return c.s.checkTagUpdate(ctx, ref, from, to, c.heads)
 	case strings.HasPrefix(ref, archivePrefix):
@@ -78,13 +78,13 @@ func (c *updateCheck) check(ctx context.Context, u RefUpdate) error {
 }
 
 // newTag refuses a tag that nobody who pulls would take.
-func (c *updateCheck) newTag(ref string, h gitstore.Hash) error {
+func (c *updateCheck) newTag(ctx context.Context, ref string, h gitstore.Hash) error {
 	n, err := parseIncoming(ref)
 	if err == nil {
 		err = c.knowOwner(n.slug, h)
 	}
 	if err == nil {
-		err = c.incoming.tag(n, h)
+		err = c.incoming.tag(ctx, n, h)
 	}
 	return notTaken(ref, err)
 }
@@ -110,7 +110,7 @@ func (c *updateCheck) knowOwner(slug string, tag gitstore.Hash) error {
 		}
 	}
 	if t.slug == slug {
-		c.incoming.tapes[slug] = &incomingTape{t: t, chain: map[gitstore.Hash]bool{}, next: head}
+		c.incoming.tapes[slug] = newFirstChain(head, t)
 	}
 	return nil
 }
@@ -190,67 +190,21 @@ func (s *Store) checkGrowth(ctx context.Context, ref string, from, to gitstore.H
 	if err != nil {
 		return err
 	}
-	var chain []gitstore.Hash
-	for h := to; h != from; {
-		if err := ctx.Err(); err != nil {
+	a := s.newAudit(policy{compare: true})
+	chain, at, err := a.chain(ctx, to, from)
+	if errors.Is(err, errRewritten) {
+		if _, ok, err := t.checkPurged(ctx, from, to); err != nil {
 			return err
+		} else if ok {
+			return s.checkGrowth(ctx, ref, gitstore.ZeroHash, to)
 		}
-		chain = append(chain, h)
-		c, err := s.git.Commit(h)
-		if err != nil {
-			return corruptObject(h, err)
-		}
-		if len(c.Parents) == 0 {
-			if from.IsZero() {
-				break
-			}
-			if _, ok, err := t.checkPurged(ctx, from, to); err != nil || ok {
-				if err == nil {
-					err = s.checkGrowth(ctx, ref, gitstore.ZeroHash, to)
-				}
-				return err
-			}
-			return conflict("tape pull joins what both have; nothing is pushed by force",
-				"%s does not continue %s: history was rewritten, or the other side has more", branch, from.String()[:12])
-		}
-		h = c.Parents[0]
-	}
-	v := &verifier{ctx: ctx, s: s, report: &Report{}, seen: map[gitstore.Hash]bool{}}
-	var before *commitView
-	own := 0
-	if !from.IsZero() {
-		// What git made counts as what it comes to.
-		m, err := t.made(ctx, from, gitstore.HashObject)
-		if err != nil {
-			return err
-		}
-		before = m.good
-		own = len(before.list) - 1
-		stretch, _, err := s.byGit(from)
-		if err != nil {
-			return err
-		}
-		for _, h := range stretch {
-			if h == before.commit {
-				break
-			}
-			chain = append(chain, h)
-		}
-	}
-	for _, h := range chain {
-		v.seen[h] = true
-	}
-	if _, err := v.walk(t, chain, before, t.start(to)); err != nil {
-		return err
-	}
-	now, err := s.commitView(to)
-	if err == nil {
-		err = v.content(t.name, now, own)
+		return conflict("tape pull joins what both have; nothing is pushed by force",
+			"%s does not continue %s: history was rewritten, or the other side has more", branch, short(from))
 	}
 	if err != nil {
 		return err
 	}
-	return v.refusal(branch)
+	return notAdded(ctx, branch, a.walk(ctx, t, chain, at, 0))
 }
 
 // tapeAt is the handle of a branch as a commit would leave it.
@@ -277,22 +231,12 @@ func (s *Store) tapeAt(ref string, h gitstore.Hash) (*Tape, error) {
 		info.Name, strings.TrimPrefix(branchOf(info.Name, ref), "refs/heads/"))
 }
 
-// refusal makes an error of what a check has found.
-func (v *verifier) refusal(branch string) error {
-	switch n := len(v.report.Problems); n {
-	case 0:
-		return nil
-	case 1:
-		return conflict("entries are only added: bring back what was recorded", "%s: %s", branch, v.report.Problems[0].inTape())
-	default:
-		return conflict("entries are only added: bring back what was recorded", "%s: %s (and %d more)", branch, v.report.Problems[0].inTape(), n-1)
+// notAdded makes a conflict of what an audit has found.
+func notAdded(ctx context.Context, branch string, err error) error {
+	if ctxErr := ctx.Err(); ctxErr != nil || err == nil {
+		return ctxErr
 	}
-}
-
-// inTape is the problem without the name of the tape.
-func (p Problem) inTape() Problem {
-	p.Tape = ""
-	return p
+	return conflict("entries are only added: bring back what was recorded", "%s: %v", branch, err)
 }
 
 // CheckTree refuses, with ErrConflict, a commit that is about to be made on a branch, if
@@ -315,26 +259,13 @@ func (s *Store) CheckTree(ctx context.Context, branch, parent, tree string) erro
 	if err != nil {
 		return err
 	}
-	before, err := s.commitView(from)
-	if err != nil {
+	if _, err := s.commitView(from); err != nil {
 		return err
 	}
-	v := &verifier{ctx: ctx, s: s, report: &Report{}}
-	now, err := s.treeView(to, to)
-	if err != nil {
-		v.problem(t.name, err)
-		return v.refusal(t.Branch())
+	a := s.newAudit(policy{})
+	before, err := a.load(from, nil)
+	if err == nil {
+		_, err = a.stepTree(to, before, "")
 	}
-	now.unborn = true
-	v.root(t, before, now)
-	v.appended(t.name, before, now)
-	if len(v.report.Problems) == 0 {
-		// What was there before was checked when it came.
-		for _, err := range now.behind(ctx, before, t.name) {
-			if err != nil {
-				v.problem(t.name, err)
-			}
-		}
-	}
-	return v.refusal(t.Branch())
+	return notAdded(ctx, t.Branch(), err)
 }

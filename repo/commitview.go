@@ -14,7 +14,6 @@ import (
 type commitView struct {
 	git    *gitstore.Repo
 	commit gitstore.Hash
-	unborn bool // commit is only a tree, which may become one
 	// rootTree names the commit's tree, root is what it has.
 	rootTree gitstore.Hash
 	root     []gitstore.TreeEntry
@@ -106,11 +105,8 @@ func (v *commitView) where(p phase, file string) string {
 	return v.file(filepath.ToSlash(filepath.Join(anchorsDir, p.folder, file)))
 }
 
-// file names a file of the commit, or of the one that is about to be made, in messages.
+// file names a file of the commit in messages.
 func (v *commitView) file(path string) string {
-	if v.unborn {
-		return path
-	}
 	return v.commit.String()[:12] + ":" + path
 }
 

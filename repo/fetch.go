@@ -176,7 +176,7 @@ func (s *Store) accept(ctx context.Context, remote string, o *FetchOptions) ([]R
 		return nil, nil
 	}
 	a := &acceptance{s: s, remote: remote, o: o, fetched: fetched, accepted: accepted,
-		bad: checkNames(slices.Collect(maps.Keys(fetched))), refused: map[string]bool{}, check: s.newIncomingCheck(ctx)}
+		bad: checkNames(slices.Collect(maps.Keys(fetched))), refused: map[string]bool{}, check: s.newIncomingCheck()}
 	for ref, h := range accepted {
 		if _, ok := fetched[ref]; ok {
 			continue
@@ -199,7 +199,7 @@ func (s *Store) accept(ctx context.Context, remote string, o *FetchOptions) ([]R
 		if fetched[ref] != accepted[ref] {
 			err = a.look(ctx, ref)
 		} else if strings.HasPrefix(ref, branchPrefix) || strings.HasPrefix(ref, forkPrefix) { // what others are checked against
-			err = a.check.check(incoming{Ref: ref, Old: accepted[ref], New: fetched[ref]})
+			err = a.check.check(ctx, incoming{Ref: ref, Old: accepted[ref], New: fetched[ref]})
 		}
 		if err != nil {
 			return nil, err
@@ -254,7 +254,7 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 			return nil
 		}
 		if in.Old, err = a.before(ctx, in); err == nil {
-			err = a.check.check(in)
+			err = a.check.check(ctx, in)
 		}
 		if err == nil {
 			err = a.follow(ctx, in)

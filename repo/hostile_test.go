@@ -75,7 +75,7 @@ func checkCase(t *testing.T, k hostile.Case, s *Store, refs, before map[string]s
 		if k.OnlyThen && !knows {
 			continue
 		}
-		c := s.newIncomingCheck(t.Context())
+		c := s.newIncomingCheck()
 		names := sortedRefs(refs)
 		failed := checkNames(names)
 		for _, ref := range names {
@@ -86,7 +86,7 @@ func checkCase(t *testing.T, k hostile.Case, s *Store, refs, before map[string]s
 			if old := before[ref]; old != "" && knows {
 				in.Old = mustHash(t, old)
 			}
-			if err := c.check(in); err != nil {
+			if err := c.check(t.Context(), in); err != nil {
 				failed[ref] = err
 			}
 		}
@@ -188,7 +188,7 @@ func TestHostileMemory(t *testing.T) {
 		s := seen(t, dir)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		err := s.newIncomingCheck(t.Context()).check(incoming{Ref: k.Ref, New: mustHash(t, hostile.Refs(t, dir)[k.Ref])})
+		err := s.newIncomingCheck().check(t.Context(), incoming{Ref: k.Ref, New: mustHash(t, hostile.Refs(t, dir)[k.Ref])})
 		runtime.ReadMemStats(&after)
 		if err == nil {
 			t.Errorf("%s is not refused", k.Name)
@@ -223,11 +223,11 @@ func TestIncomingContinues(t *testing.T) {
 	s := seen(t, good)
 	head := mustHash(t, hostile.Refs(t, good)["refs/heads/tape/main"])
 	for at := head; ; {
-		if err := s.newIncomingCheck(t.Context()).check(incoming{Ref: "refs/heads/tape/main", Old: at, New: head}); err != nil {
+		if err := s.newIncomingCheck().check(t.Context(), incoming{Ref: "refs/heads/tape/main", Old: at, New: head}); err != nil {
 			t.Errorf("from %s: %v", at, err)
 		}
 		if at != head {
-			err := s.newIncomingCheck(t.Context()).check(incoming{Ref: "refs/heads/tape/main", Old: head, New: at})
+			err := s.newIncomingCheck().check(t.Context(), incoming{Ref: "refs/heads/tape/main", Old: head, New: at})
 			wantIs(t, err, ErrConflict)
 		}
 		c, err := s.git.Commit(at)
@@ -247,13 +247,13 @@ func TestIncomingBesideTheKnown(t *testing.T) {
 	good := healthyRemote(t)
 	refs := hostile.Refs(t, good)
 	for _, known := range []bool{false, true} {
-		c := seen(t, good).newIncomingCheck(t.Context())
+		c := seen(t, good).newIncomingCheck()
 		for _, ref := range sortedRefs(refs) {
 			in := incoming{Ref: ref, New: mustHash(t, refs[ref])}
 			if known && strings.HasPrefix(ref, branchPrefix) {
 				in.Old = in.New
 			}
-			if err := c.check(in); err != nil {
+			if err := c.check(t.Context(), in); err != nil {
 				t.Errorf("%s: %v", ref, err)
 			}
 		}

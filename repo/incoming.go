@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tape/internal/gitstore"
@@ -29,60 +30,42 @@ type incoming struct {
 	New gitstore.Hash // what it holds now
 }
 
-// incomingCheck checks the refs of a remote. It looks at each commit once, so tapes are
-// best shown before forks, and both before tags, those that have not changed as well: all
-// that they hold is known then.
+// incomingCheck checks the refs of a remote: tapes first, then forks, then tags, those that
+// have not changed as well. So all that they hold is known then.
 type incomingCheck struct {
-	ctx    context.Context
-	s      *Store
-	v      *verifier              // does single steps
-	known  map[gitstore.Hash]bool // commits that are in order, or were accepted before
-	shaped map[gitstore.Hash]bool // trees and blobs of merges whose names and sizes are in order
-	opened map[phaseAt]bool       // phases, by the commits that they came with
-	tapes  map[string]*incomingTape
-	heads  map[string]gitstore.Hash // of tapes that have not changed, by their slugs
+	*audit
+	tapes map[string]*firstChain   // of tapes and forks, by their slugs
+	heads map[string]gitstore.Hash // of tapes that have not changed, by their slugs
 }
 
-// phaseAt is a phase that came with a commit.
-type phaseAt struct {
-	commit gitstore.Hash
-	folder string
-}
-
-// incomingTape is a tape or fork of the remote.
-type incomingTape struct {
-	t     *Tape
-	chain map[gitstore.Hash]bool // its commits by first parents, as far as they were needed
-	next  gitstore.Hash          // the one below; zero: there is none
-}
-
-func (s *Store) newIncomingCheck(ctx context.Context) *incomingCheck {
-	return &incomingCheck{ctx: ctx, s: s, v: &verifier{ctx: ctx, s: s, report: &Report{}, seen: map[gitstore.Hash]bool{}},
-		known: map[gitstore.Hash]bool{}, shaped: map[gitstore.Hash]bool{}, opened: map[phaseAt]bool{},
-		tapes: map[string]*incomingTape{}, heads: map[string]gitstore.Hash{}}
+func (s *Store) newIncomingCheck() *incomingCheck {
+	return &incomingCheck{audit: s.newAudit(policy{hostile: true}), tapes: map[string]*firstChain{}, heads: map[string]gitstore.Hash{}}
 }
 
 // check reports why a ref of a remote may not be used, or nil. The error is ErrRefused, or
 // ErrConflict where the remote's history was rewritten.
-func (c *incomingCheck) check(in incoming) error {
+func (c *incomingCheck) check(ctx context.Context, in incoming) error {
 	n, err := parseIncoming(in.Ref)
 	if err != nil {
 		return err
 	}
-	if err := c.checkRef(n, in); err != nil {
-		return c.refuse(in.Ref, err)
+	if err := c.checkRef(ctx, n, in); err != nil {
+		if ctxErr := ctx.Err(); ctxErr != nil {
+			return ctxErr
+		}
+		return refuseRef(in.Ref, err)
 	}
 	return nil
 }
 
-func (c *incomingCheck) checkRef(n incomingName, in incoming) error {
+func (c *incomingCheck) checkRef(ctx context.Context, n incomingName, in incoming) error {
 	switch {
 	case in.New.IsZero():
 		return refused("", "it names nothing")
 	case n.kind == kindTag || n.kind == kindArchive:
 		if !in.Old.IsZero() && in.Old != in.New {
 			return refused("ask whoever moved it: handoffs and archives stay where they are",
-				"it was moved from %s to %s", in.Old.String()[:12], in.New.String()[:12])
+				"it was moved from %s to %s", short(in.Old), short(in.New))
 		}
 	}
 	if in.Old == in.New {
@@ -96,24 +79,21 @@ func (c *incomingCheck) checkRef(n incomingName, in incoming) error {
 	}
 	switch n.kind {
 	case kindTag:
-		return c.tag(n, in.New)
+		return c.tag(ctx, n, in.New)
 	case kindArchive:
-		_, err := c.history(n, in.New, gitstore.ZeroHash)
+		_, err := c.branch(ctx, n, in.New, gitstore.ZeroHash)
 		return err
 	}
-	t, err := c.history(n, in.New, in.Old)
+	t, err := c.branch(ctx, n, in.New, in.Old)
 	if err == nil {
-		c.tapes[t.slug] = &incomingTape{t: t, chain: map[gitstore.Hash]bool{}, next: in.New}
+		c.tapes[t.slug] = newFirstChain(in.New, t)
 	}
 	return err
 }
 
-// refuse says of which ref an error is, and makes a refusal of it. Advice from below is
+// refuseRef says of which ref an error is, and makes a refusal of it. Advice from below is
 // for tapes of one's own.
-func (c *incomingCheck) refuse(ref string, err error) error {
-	if ctxErr := c.ctx.Err(); ctxErr != nil {
-		return ctxErr
-	}
+func refuseRef(ref string, err error) error {
 	out := &problem{class: ErrRefused, msg: "the remote's " + shortRef(ref), cause: err,
 		hint: "it has to be put right on the remote; nothing of it was taken"}
 	var p *problem
@@ -123,8 +103,8 @@ func (c *incomingCheck) refuse(ref string, err error) error {
 		out.class, out.hint = ErrConflict, Hint(err)
 	case errors.As(err, &p) && errors.Is(p.class, ErrRefused) && p.hint != "":
 		out.hint = p.hint
-	case errors.As(err, &corrupt) && corrupt.Fix == installNewer:
-		out.hint = installNewer
+	case errors.As(err, &corrupt) && (corrupt.Fix == installNewer || corrupt.Fix == takeOut):
+		out.hint = corrupt.Fix
 	}
 	return out
 }
@@ -140,7 +120,7 @@ var errRewritten = errors.New("history was rewritten")
 const takeAsItIs = "to take it as it is, with what only you have behind it: tape remote remove, tape remote add, then tape pull"
 
 func rewritten(old, next gitstore.Hash) error {
-	return &problem{class: ErrConflict, cause: errRewritten, msg: fmt.Sprintf("%s does not continue %s", next.String()[:12], old.String()[:12]),
+	return &problem{class: ErrConflict, cause: errRewritten, msg: fmt.Sprintf("%s does not continue %s", short(next), short(old)),
 		hint: "ask whoever rewrote it, or restored an older one; what you have of it is as it was\n" + takeAsItIs}
 }
 
@@ -153,107 +133,122 @@ func shortRef(ref string) string {
 	return ref
 }
 
+// branch checks what a ref's commit has that is not known, and returns the tape or fork
+// that it is of.
+func (c *incomingCheck) branch(ctx context.Context, n incomingName, head, old gitstore.Hash) (*Tape, error) {
+	chain, at, err := c.chain(ctx, head, old)
+	if err != nil {
+		return nil, err
+	}
+	t, err := c.identify(n, head)
+	if err != nil {
+		return nil, err
+	}
+	return t, c.walk(ctx, t, chain, at, 0)
+}
+
+// identify finds the tape or fork that a ref is of, by what its commit says.
+func (c *incomingCheck) identify(n incomingName, head gitstore.Hash) (*Tape, error) {
+	at, err := c.commit(head)
+	if err != nil {
+		return nil, err
+	}
+	where := short(head) + ":"
+	root, err := c.entries(at.Tree, where, isRootEntry)
+	if err != nil {
+		return nil, err
+	}
+	info, err := c.info(root, where)
+	if err != nil {
+		return nil, err
+	}
+	name, err := c.s.nameAt(head)
+	if err != nil {
+		return nil, err
+	}
+	if n.kind != kindFork && tapeSlug(info.Name) == n.slug {
+		return c.s.handle(info.Name), nil
+	}
+	switch n.kind {
+	case kindFork:
+		if branchOf(name, forkPrefix) != forkPrefix+n.slug+"/"+n.rest {
+			if tapeSlug(name) != n.slug || tapeSlug(n.rest) != n.rest {
+				return nil, refused("", "the commit %s is of %.200q, whose forks have other branches", short(head), name)
+			}
+			name += "/" + n.rest // a branch that somebody made by hand
+		}
+	case kindTag:
+		if tapeSlug(name) != n.slug {
+			return nil, refused("", "the commit %s is of %.200q", short(head), name)
+		}
+	default:
+		return nil, refused("a tape's branch is named after it", "%s%s names the tape %.200q", where, tapeFile, info.Name)
+	}
+	f := c.s.forkHandle(name)
+	if f == nil || !strings.HasPrefix(name, info.Name+"/") {
+		return nil, refused("", "%s%s names the tape %.200q, of which %.200q is no fork", where, tapeFile, info.Name, name)
+	}
+	return f, nil
+}
+
 // tag checks the tag of a handoff: what it names, and that the phase came with that.
-func (c *incomingCheck) tag(n incomingName, h gitstore.Hash) error {
-	size, err := c.s.git.BlobSize(h)
+func (c *incomingCheck) tag(ctx context.Context, n incomingName, h gitstore.Hash) error {
+	tag, err := c.readTag(tagPrefix+n.slug+"/"+n.rest, h)
 	if err != nil {
 		return err
 	}
-	if limit := int64(c.maxLine() + smallFile); size > limit {
-		return refused("", "the tag %s has %d bytes; the limit is %d", h.String()[:12], size, limit)
-	}
-	tag, err := c.s.git.Tag(h)
-	if err != nil {
-		return refused("", "not an annotated tag of a commit: %v", err)
-	}
-	if want := n.slug + "/" + n.rest; tag.Name != "anchor/"+want {
-		return refused("", "the tag calls itself %.200q", tag.Name)
-	}
-	owner, err := c.owner(n.slug, tag.Object)
+	owner, err := c.tapeOf(ctx, n.slug, tag.Object)
 	if err != nil {
 		return err
 	}
-	if on, err := c.onChain(owner, tag.Object); err != nil {
+	if on, err := owner.has(ctx, tag.Object, c.commit); err != nil {
 		return err
 	} else if !on {
-		return refused("", "the commit %s that it names is not of %q", tag.Object.String()[:12], owner.t.name)
+		return refused("", "the commit %s that it names is not of %q", short(tag.Object), owner.own.name)
 	}
-	if came, err := c.cameWith(owner.t, n.rest, tag.Object); err != nil {
+	if came, err := c.cameWith(owner.own, n.rest, tag.Object); err != nil {
 		return err
 	} else if !came {
-		return refused("", "the phase %s did not come with the commit %s that it names", n.rest, tag.Object.String()[:12])
+		return refused("", "the phase %s did not come with the commit %s that it names", n.rest, short(tag.Object))
 	}
 	return nil
 }
 
-// owner finds the tape or fork that a tag is of. That of a fork which was merged is there
+// tapeOf finds the tape or fork that a tag is of. That of a fork which was merged is there
 // no more: then the commit has to say whose it is, and is checked.
-func (c *incomingCheck) owner(slug string, h gitstore.Hash) (*incomingTape, error) {
+func (c *incomingCheck) tapeOf(ctx context.Context, slug string, h gitstore.Hash) (*firstChain, error) {
 	if t := c.tapes[slug]; t != nil {
 		return t, nil
 	}
 	if head, ok := c.heads[slug]; ok {
 		t, err := c.identify(incomingName{kind: kindTape, slug: slug}, head)
-		c.tapes[slug] = &incomingTape{t: t, chain: map[gitstore.Hash]bool{}, next: head}
-		return c.tapes[slug], err
+		if err != nil {
+			return nil, err
+		}
+		c.tapes[slug] = newFirstChain(head, t)
+		return c.tapes[slug], nil
 	}
-	if _, err := c.history(incomingName{kind: kindTag, slug: slug}, h, gitstore.ZeroHash); err != nil {
+	if _, err := c.branch(ctx, incomingName{kind: kindTag, slug: slug}, h, gitstore.ZeroHash); err != nil {
 		return nil, err
 	}
 	name, err := c.s.nameAt(h)
 	if err != nil {
 		return nil, err
 	}
-	t := c.s.named(name, h)
-	c.tapes[slug] = &incomingTape{t: t, chain: map[gitstore.Hash]bool{}, next: h}
+	c.tapes[slug] = newFirstChain(h, c.s.named(name, h))
 	return c.tapes[slug], nil
-}
-
-// onChain reports whether a commit is one of a tape's own, by first parents.
-func (c *incomingCheck) onChain(of *incomingTape, h gitstore.Hash) (bool, error) {
-	for !of.chain[h] && !of.next.IsZero() {
-		if err := c.ctx.Err(); err != nil {
-			return false, err
-		}
-		at, err := c.commit(of.next)
-		if err != nil {
-			return false, err
-		}
-		if _, begins := of.t.startsHere(at); begins {
-			of.next = gitstore.ZeroHash // what is before is the parent's
-			break
-		}
-		of.chain[of.next] = true
-		of.next = gitstore.ZeroHash
-		if len(at.Parents) > 0 {
-			of.next = at.Parents[0]
-		}
-	}
-	return of.chain[h], nil
 }
 
 // cameWith reports whether a phase came with a commit.
 func (c *incomingCheck) cameWith(t *Tape, folder string, h gitstore.Hash) (bool, error) {
-	if c.opened[phaseAt{h, folder}] {
+	if slices.Contains(c.opened[h], folder) {
 		return true, nil
 	}
 	at, err := c.commit(h)
 	if err != nil {
 		return false, err
 	}
-	has := func(h gitstore.Hash) (bool, error) {
-		v, err := c.s.commitView(h)
-		if err != nil {
-			return false, err
-		}
-		for _, p := range v.list {
-			if p.folder == folder {
-				return true, nil
-			}
-		}
-		return false, nil
-	}
-	now, err := has(h)
+	now, err := c.s.hasPhase(h, folder)
 	if err != nil || !now {
 		return false, err
 	}
@@ -261,6 +256,12 @@ func (c *incomingCheck) cameWith(t *Tape, folder string, h gitstore.Hash) (bool,
 	if err != nil || !ok {
 		return err == nil, err
 	}
-	was, err := has(before)
+	was, err := c.s.hasPhase(before, folder)
 	return !was, err
+}
+
+// hasPhase reports whether a commit has a phase.
+func (s *Store) hasPhase(h gitstore.Hash, folder string) (bool, error) {
+	v, err := s.commitView(h)
+	return err == nil && slices.ContainsFunc(v.list, func(p phase) bool { return p.folder == folder }), err
 }

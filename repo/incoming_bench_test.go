@@ -57,7 +57,7 @@ func BenchmarkIncoming(b *testing.B) {
 			b.SetBytes(int64(size.bytes))
 			for b.Loop() {
 				s := reopen(b, s.Dir())
-				if err := s.newIncomingCheck(b.Context()).check(incoming{Ref: tp.branch, New: head}); err != nil {
+				if err := s.newIncomingCheck().check(b.Context(), incoming{Ref: tp.branch, New: head}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -148,15 +148,7 @@ func (p *purge) problems(t *Tape, head gitstore.Hash) ([]Problem, error) {
 			return nil, err // made with git: where it begins shows only once its parent has moved
 		}
 	}
-	v := &verifier{ctx: p.ctx, s: p.s, report: &Report{}, seen: map[gitstore.Hash]bool{}, purging: true}
-	if _, err := v.history(t, head); err != nil {
-		return nil, err
-	}
-	look, err := p.s.commitView(head)
-	if err != nil {
-		return nil, err
-	}
-	return v.report.Problems, v.content(t.name, look, 0)
+	return p.s.problems(p.ctx, t, head, false)
 }
 
 // carryOut does what a journal says, and removes it.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -132,37 +131,4 @@ func (t *Tape) purgeAgain(ctx context.Context, commits []gitstore.Hash) (string,
 		out = append(out, "--fingerprint "+fp)
 	}
 	return strings.Join(out, " "), nil
-}
-
-// purged checks the record of a purge; where the commits that were replaced are still
-// known, also that nothing but what it says was changed.
-func (v *verifier) purged(t *Tape, h, head gitstore.Hash, c gitstore.Commit) error {
-	value := c.Trailer(trailerReplaces)
-	if value == "" {
-		return nil
-	}
-	_, ok, err := v.s.purgeRecord(h)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		v.problemf(t.name, h.String()[:12], "the commit says that it records a purge, but has no such record")
-		return nil
-	}
-	old, err := gitstore.ParseHash(value)
-	if err != nil {
-		v.problemf(t.name, h.String()[:12], "the trailer %s names no commit", trailerReplaces)
-		return nil
-	}
-	if _, err := v.s.git.Commit(old); v.purging || errors.Is(err, gitstore.ErrNotFound) {
-		return nil
-	}
-	_, ok, err = t.checkPurged(v.ctx, old, head)
-	if err != nil {
-		return v.ctx.Err() // part of the old history is gone, so it is not known any more
-	}
-	if !ok {
-		v.problemf(t.name, h.String()[:12], "history was rewritten: it is not that of %s without what the purge took out", value[:min(len(value), 12)])
-	}
-	return nil
 }

@@ -130,12 +130,12 @@ func TestCheckPurgedForged(t *testing.T) {
 			t.Errorf("%s: %v %v", name, ok, err)
 		}
 		// Where the old commits are known, verify tells.
-		v := &verifier{ctx: t.Context(), s: m.Store(), report: &Report{}, seen: map[gitstore.Hash]bool{}}
-		if _, err := v.history(m, r.to(next)); err != nil {
+		problems, err := m.Store().problems(t.Context(), m, r.to(next), true)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if len(v.report.Problems) != 1 || !strings.Contains(v.report.Problems[0].Message, "history was rewritten") {
-			t.Errorf("%s: verify says %v", name, v.report.Problems)
+		if len(problems) != 1 || !strings.Contains(problems[0].Message, "history was rewritten") {
+			t.Errorf("%s: verify says %v", name, problems)
 		}
 	}
 }

@@ -154,7 +154,7 @@ func (p *pushing) checkForward(ctx context.Context, t *Tape, old, head gitstore.
 	}
 	if old.IsZero() && t.IsFork() {
 		var err error
-		if old, err = p.inherited(t, head); err != nil {
+		if old, err = p.inherited(ctx, t, head); err != nil {
 			return err
 		}
 	}
@@ -163,7 +163,7 @@ func (p *pushing) checkForward(ctx context.Context, t *Tape, old, head gitstore.
 
 // inherited is the newest commit that a fork has of what it is a fork of, if that goes with
 // it, or is there, and so was looked at; else zero.
-func (p *pushing) inherited(t *Tape, head gitstore.Hash) (gitstore.Hash, error) {
+func (p *pushing) inherited(ctx context.Context, t *Tape, head gitstore.Hash) (gitstore.Hash, error) {
 	start := t.start(head)
 	up, ok := p.places[t.Parent()]
 	if !ok || start.IsZero() || p.sends[up].status.Status == RefRejected {
@@ -175,35 +175,13 @@ func (p *pushing) inherited(t *Tape, head gitstore.Hash) (gitstore.Hash, error) 
 	}
 	chain := p.chains[t.Parent()]
 	if chain == nil {
-		chain = &firstChain{next: p.sends[up].head, seen: map[gitstore.Hash]bool{}}
+		chain = newFirstChain(p.sends[up].head, nil)
 		p.chains[t.Parent()] = chain
 	}
-	if has, err := chain.has(p.s, c.Parents[0]); err != nil || !has {
+	if has, err := chain.has(ctx, c.Parents[0], p.s.git.Commit); err != nil || !has {
 		return gitstore.ZeroHash, err
 	}
 	return c.Parents[0], nil
-}
-
-// firstChain is a commit with those before it by first parents, as far as they were needed.
-type firstChain struct {
-	next gitstore.Hash
-	seen map[gitstore.Hash]bool
-}
-
-// has reports whether a commit is one of them.
-func (c *firstChain) has(s *Store, h gitstore.Hash) (bool, error) {
-	for !c.seen[h] && !c.next.IsZero() {
-		at, err := s.git.Commit(c.next)
-		if err != nil {
-			return false, corruptObject(c.next, err)
-		}
-		c.seen[c.next] = true
-		c.next = gitstore.ZeroHash
-		if len(at.Parents) > 0 {
-			c.next = at.Parents[0]
-		}
-	}
-	return c.seen[h], nil
 }
 
 // pullHint is the way out where the remote has something else.

@@ -214,22 +214,28 @@ func readAnchor(v view, p phase, tape string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	file := v.where(p, anchorFile)
-	line, ok := bytes.CutSuffix(raw, []byte("\n"))
-	if !ok || bytes.IndexByte(line, '\n') >= 0 {
-		return Entry{}, &CorruptError{File: file, Msg: "not exactly one line"}
-	}
-	e, err := jsonl.Parse(line)
+	e, name, err := decodeAnchor(raw, v.where(p, anchorFile))
 	if err != nil {
-		return Entry{}, &CorruptError{File: file, Line: 1, Msg: err.Error()}
-	}
-	name := jsonl.GetString(e.Payload, "name")
-	if e.Kind != KindAnchor || name == "" {
-		return Entry{}, &CorruptError{File: file, Line: 1, Msg: "not an anchor with a name"}
+		return Entry{}, err
 	}
 	anchor := makeEntry(e, tape, name, p.seq)
-	anchor.At = Position{Folder: p.folder, File: anchorFile, Length: len(line)}
+	anchor.At = Position{Folder: p.folder, File: anchorFile, Length: len(e.Raw)}
 	return anchor, nil
+}
+
+// decodeAnchor reads the content of an anchor's file, and the anchor's name.
+func decodeAnchor(raw []byte, file string) (e jsonl.Entry, name string, err error) {
+	line, ok := bytes.CutSuffix(raw, []byte("\n"))
+	if !ok || bytes.IndexByte(line, '\n') >= 0 {
+		return e, "", &CorruptError{File: file, Msg: "not exactly one line"}
+	}
+	if e, err = jsonl.Parse(line); err != nil {
+		return e, "", &CorruptError{File: file, Line: 1, Msg: err.Error()}
+	}
+	if name = jsonl.GetString(e.Payload, "name"); e.Kind != KindAnchor || name == "" {
+		return e, "", &CorruptError{File: file, Line: 1, Msg: "not an anchor with a name"}
+	}
+	return e, name, nil
 }
 
 func makeEntry(e jsonl.Entry, tape, anchor string, seq int) Entry {

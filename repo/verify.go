@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,39 +57,51 @@ func (p Problem) String() string {
 // interrupted command left is completed first. The error is for a check that could
 // not be made; what is broken is in the report.
 func (s *Store) Verify(ctx context.Context) (*Report, error) {
-	v := &verifier{ctx: ctx, s: s, report: &Report{}, seen: map[gitstore.Hash]bool{}}
-	for _, prefix := range []string{branchPrefix, forkPrefix} {
-		refs, err := s.git.Refs(prefix)
-		if err != nil {
-			v.problem("", &CorruptError{File: prefix, Msg: err.Error()})
-		}
-		for _, ref := range refs {
-			t, err := s.tapeOfBranch(ref.Name)
-			if err != nil {
-				v.problem(strings.TrimPrefix(ref.Name, prefix), err)
-				continue
-			}
-			if err := v.tape(t); err != nil {
-				return nil, fmt.Errorf("verify tape %q: %w", t.name, err)
-			}
+	v := &verifier{s: s, report: &Report{}}
+	v.audit = s.newAudit(policy{compare: true, found: v.problem})
+	for _, t := range v.tapes() {
+		if err := v.tape(ctx, t); err != nil {
+			return nil, fmt.Errorf("verify tape %q: %w", t.name, err)
 		}
 	}
-	if err := v.archives(); err != nil {
+	if err := v.archives(ctx); err != nil {
 		return nil, fmt.Errorf("verify archives: %w", err)
 	}
-	if err := v.fsck(); err != nil {
+	if err := v.fsck(ctx); err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
+	v.report.Checked.Commits = v.audit.commits
 	v.report.OK = len(v.report.Problems) == 0
 	return v.report, nil
 }
 
+// verifier trusts the workspace, and collects what is wrong with it.
 type verifier struct {
-	ctx     context.Context
-	s       *Store
-	report  *Report
-	seen    map[gitstore.Hash]bool // commits that were looked at, by whatever way
-	purging bool                   // a purge looks at what it has made, and compares that itself
+	s      *Store
+	audit  *audit // of all histories
+	report *Report
+}
+
+// tapes lists tapes and forks, each behind what it is a fork of.
+func (v *verifier) tapes() (out []*Tape) {
+	for _, prefix := range []string{branchPrefix, forkPrefix} {
+		refs, err := v.s.git.Refs(prefix)
+		if err != nil {
+			v.problem("", &CorruptError{File: prefix, Msg: err.Error()})
+		}
+		var list []*Tape
+		for _, ref := range refs {
+			t, err := v.s.tapeOfBranch(ref.Name)
+			if err != nil {
+				v.problem(strings.TrimPrefix(ref.Name, prefix), err)
+				continue
+			}
+			list = append(list, t)
+		}
+		slices.SortStableFunc(list, func(a, b *Tape) int { return strings.Compare(a.name, b.name) })
+		out = append(out, list...)
+	}
+	return out
 }
 
 // problem records an error; it keeps the place where a CorruptError has one.
@@ -111,22 +124,21 @@ func (v *verifier) problemf(tape, file, format string, args ...any) {
 }
 
 // tape checks one tape. It returns an error only when it could not be checked.
-func (v *verifier) tape(t *Tape) error {
+func (v *verifier) tape(ctx context.Context, t *Tape) error {
 	if t.IsFork() {
 		v.report.Checked.Forks++
 	} else {
 		v.report.Checked.Tapes++
 	}
-	if err := v.settle(t); err != nil {
+	if err := v.settle(ctx, t); err != nil {
 		return err
 	}
 	head, err := t.head()
 	if err != nil {
 		v.problem(t.name, err)
-		return v.ctx.Err()
+		return ctx.Err()
 	}
-	opened, err := v.history(t, head)
-	if err != nil {
+	if err := v.audit.history(ctx, t, head); err != nil {
 		return err
 	}
 	committed, err := v.s.commitView(head)
@@ -134,27 +146,60 @@ func (v *verifier) tape(t *Tape) error {
 		v.problem(t.name, err)
 		return nil
 	}
-	from, err := v.ownFrom(t, head)
-	if err == nil {
-		err = v.content(t.name, committed, from)
-	}
-	if err != nil {
+	if err := v.tags(ctx, t, head); err != nil {
 		return err
 	}
-	v.tags(t, opened)
-	return v.workingTree(t, committed)
+	from, err := t.ownFrom(head)
+	if err != nil {
+		v.problem(t.name, err)
+	}
+	v.count(committed, from)
+	return v.workingTree(ctx, t, committed)
+}
+
+// ownFrom is the index of the phase with which the entries begin that only a fork has.
+func (t *Tape) ownFrom(head gitstore.Hash) (int, error) {
+	if !t.IsFork() {
+		return 0, nil
+	}
+	b, err := t.base(head)
+	if err != nil {
+		return 0, err
+	}
+	base, err := t.store.commitView(b.start)
+	if err != nil {
+		return 0, err
+	}
+	return len(base.list) - 1, nil
+}
+
+// count counts what a commit has from the phase of an index on. What cannot be read was
+// found by the audit.
+func (v *verifier) count(look *commitView, from int) {
+	for _, p := range look.list[from:] {
+		files, err := look.tree(p)
+		if err != nil {
+			return
+		}
+		v.report.Checked.Files += len(files)
+	}
+	first, err1 := readAnchor(look, look.list[from], "")
+	last, err2 := look.lastID()
+	if err1 == nil && err2 == nil {
+		v.report.Checked.Entries += last - first.ID + 1
+	}
 }
 
 // settle lets a writer put right what was interrupted.
-func (v *verifier) settle(t *Tape) error {
+func (v *verifier) settle(ctx context.Context, t *Tape) error {
 	st, _ := t.peekState()
-	err := t.Complete(v.ctx)
+	err := t.Complete(ctx)
 	if _, _, treeErr := t.worktree(); err == nil && treeErr != nil && st.Undo == nil {
 		return nil // nothing but commits, and nothing under way
 	}
 	if err == nil {
-		err = t.write(v.ctx, func(w *writer) error {
-			made, err := t.ensureTags(v.ctx, w.head, true)
+		err = t.write(ctx, func(w *writer) error {
+			made, err := t.ensureTags(ctx, w.head, true)
 			if made {
 				v.s.warn("a handoff of tape " + strconv.Quote(t.name) + " had lost its tag, which was made again")
 			}
@@ -172,36 +217,55 @@ func (v *verifier) settle(t *Tape) error {
 }
 
 // tags checks that each handoff has its annotated tag, and that there are no others.
-func (v *verifier) tags(t *Tape, opened map[string]gitstore.Hash) {
+func (v *verifier) tags(ctx context.Context, t *Tape, head gitstore.Hash) error {
+	opened, err := v.opened(ctx, t, head)
+	if err != nil {
+		return ctx.Err() // the audit has found what is missing
+	}
 	prefix := tagPrefix + t.slug + "/"
 	refs, err := v.s.git.Refs(prefix)
 	if err != nil {
 		v.problem(t.name, &CorruptError{File: prefix, Msg: err.Error()})
-		return
+		return nil
 	}
-	found := map[string]bool{}
 	for _, ref := range refs {
 		folder := strings.TrimPrefix(ref.Name, prefix)
-		found[folder] = true
 		want, ok := opened[folder]
-		tag, err := v.s.git.Tag(ref.Hash)
+		delete(opened, folder)
+		tag, err := v.audit.readTag(ref.Name, ref.Hash)
 		switch {
 		case !ok && err == nil && v.isAhead(t, tag.Object):
 		case !ok:
 			v.problemf(t.name, ref.Name, "the tape has no such phase")
 		case err != nil:
-			v.problemf(t.name, ref.Name, "not an annotated tag: %v", err)
+			v.problemf(t.name, ref.Name, "%v", err)
 		case tag.Object != want:
-			v.problemf(t.name, ref.Name, "the tag names %s, the phase came with %s", tag.Object.String()[:12], want.String()[:12])
-		case "refs/tags/"+tag.Name != ref.Name:
-			v.problemf(t.name, ref.Name, "the tag calls itself %q", tag.Name)
+			v.problemf(t.name, ref.Name, "the tag names %s, the phase came with %s", short(tag.Object), short(want))
 		}
 	}
-	for folder, commit := range opened {
-		if !found[folder] {
-			v.problemf(t.name, prefix+folder, "the tag of commit %s is missing", commit.String()[:12])
+	for _, folder := range slices.Sorted(maps.Keys(opened)) {
+		v.problemf(t.name, prefix+folder, "the tag of commit %s is missing", short(opened[folder]))
+	}
+	return nil
+}
+
+// opened maps the folders of a tape's phases to the commits that they came with; of a fork,
+// those of its own.
+func (v *verifier) opened(ctx context.Context, t *Tape, head gitstore.Hash) (map[string]gitstore.Hash, error) {
+	chain, err := v.s.firstParents(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	out, start := map[string]gitstore.Hash{}, t.start(head)
+	for _, h := range chain {
+		if h == start {
+			break
+		}
+		for _, folder := range v.audit.opened[h] {
+			out[folder] = h
 		}
 	}
+	return out, nil
 }
 
 // isAhead reports whether a commit is one of a remote's that the tape does not have yet: git
@@ -232,7 +296,7 @@ func (v *verifier) isAhead(t *Tape, h gitstore.Hash) bool {
 }
 
 // archives checks the former histories of tapes.
-func (v *verifier) archives() error {
+func (v *verifier) archives(ctx context.Context) error {
 	refs, err := v.s.git.Refs(archivePrefix)
 	if err != nil {
 		v.problem("", &CorruptError{File: archivePrefix, Msg: err.Error()})
@@ -244,13 +308,13 @@ func (v *verifier) archives() error {
 		if recorded, err := v.s.nameAt(ref.Hash); err == nil && recorded != "" {
 			name = recorded
 		}
-		if _, err := v.history(v.s.handle(name), ref.Hash); err != nil {
+		if err := v.audit.history(ctx, v.s.handle(name), ref.Hash); err != nil {
 			return err
 		}
 		if look, err := v.s.commitView(ref.Hash); err != nil {
 			v.problem(name, err)
-		} else if err := v.content(name, look, 0); err != nil {
-			return err
+		} else {
+			v.count(look, 0)
 		}
 	}
 	return nil
@@ -259,16 +323,16 @@ func (v *verifier) archives() error {
 // fsck lets git check its own structures, where git is installed. Beside somebody who commits
 // it sees things that it did not see when it listed what there is, so what it says counts if
 // it says so twice.
-func (v *verifier) fsck() error {
+func (v *verifier) fsck(ctx context.Context) error {
 	path, err := exec.LookPath("git")
 	if err != nil {
 		return nil
 	}
 	v.report.GitFsck = true
-	said, err := v.runFsck(path)
+	said, err := v.runFsck(ctx, path)
 	if err == nil && len(said) > 0 {
 		var again []string
-		again, err = v.runFsck(path)
+		again, err = v.runFsck(ctx, path)
 		said = slices.DeleteFunc(said, func(line string) bool { return !slices.Contains(again, line) })
 	}
 	for _, line := range said {
@@ -278,13 +342,13 @@ func (v *verifier) fsck() error {
 }
 
 // runFsck returns what git fsck complains of.
-func (v *verifier) runFsck(path string) (said []string, err error) {
-	cmd := exec.CommandContext(v.ctx, path, "--git-dir="+v.s.git.GitDir(), "fsck", "--strict", "--full", "--no-dangling", "--no-progress")
+func (v *verifier) runFsck(ctx context.Context, path string) (said []string, err error) {
+	cmd := exec.CommandContext(ctx, path, "--git-dir="+v.s.git.GitDir(), "fsck", "--strict", "--full", "--no-dangling", "--no-progress")
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	runErr := cmd.Run()
-	if err := v.ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if runErr == nil {

@@ -2,6 +2,8 @@ package repo
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"fmt"
 	"strings"
 	"unicode"
@@ -9,37 +11,58 @@ import (
 	"tape/internal/gitstore"
 )
 
-// Limits of what is read of a remote, in bytes. Sizes are looked at before anything is
-// inflated.
+// Limits of what is read of a hostile source, in bytes. Sizes are looked at before anything
+// is inflated.
 const (
 	smallFile   = 1 << 20  // tape.json, and what a tag has besides an anchor
 	largeCommit = 4 << 20  // a commit object: names of anchors have at most 64 KiB
 	largeTree   = 16 << 20 // a folder: some hundred thousand phases
 )
 
-func (c *incomingCheck) maxLine() int { return c.s.config.MaxLine }
+// takeOut is the advice for what does not belong in a tape.
+const takeOut = "it has to be taken out there, with its history"
+
+func (a *audit) maxLine() int { return a.s.config.MaxLine }
 
 // largeFile is how large a file of a phase can be: full but for a byte, and one more line.
-func (c *incomingCheck) largeFile() int64 { return SealSize + int64(c.maxLine()) + 1 }
+func (a *audit) largeFile() int64 { return SealSize + int64(a.maxLine()) + 1 }
 
 // commit reads a commit object.
-func (c *incomingCheck) commit(h gitstore.Hash) (gitstore.Commit, error) {
-	if err := c.small(h, "the commit "+h.String()[:12], largeCommit, ""); err != nil {
+func (a *audit) commit(h gitstore.Hash) (gitstore.Commit, error) {
+	if err := a.small(h, "the commit "+short(h), largeCommit, ""); err != nil {
 		return gitstore.Commit{}, err
 	}
-	at, err := c.s.git.Commit(h)
+	c, err := a.s.git.Commit(h)
 	if err != nil {
-		return at, corruptObject(h, err)
+		return c, corruptObject(h, err)
 	}
-	if len(at.Parents) > 2 {
-		return at, refused("merge one branch after the other", "the commit %s has %d parents; a tape's has two at most", h.String()[:12], len(at.Parents))
+	if a.hostile && len(c.Parents) > 2 {
+		return c, refused("merge one branch after the other", "the commit %s has %d parents; a tape's has two at most", short(h), len(c.Parents))
 	}
-	return at, nil
+	return c, nil
 }
 
-// small refuses an object that is larger than it may be.
-func (c *incomingCheck) small(h gitstore.Hash, what string, limit int64, hint string) error {
-	size, err := c.s.git.BlobSize(h)
+// readTag reads the tag of a handoff.
+func (a *audit) readTag(ref string, h gitstore.Hash) (gitstore.Tag, error) {
+	if err := a.small(h, "the tag "+short(h), int64(a.maxLine()+smallFile), ""); err != nil {
+		return gitstore.Tag{}, err
+	}
+	tag, err := a.s.git.Tag(h)
+	if err != nil {
+		return tag, refused("", "not an annotated tag of a commit: %v", err)
+	}
+	if "refs/tags/"+tag.Name != ref {
+		return tag, refused("", "the tag calls itself %.200q", tag.Name)
+	}
+	return tag, nil
+}
+
+// small refuses an object of a hostile source that is larger than it may be.
+func (a *audit) small(h gitstore.Hash, what string, limit int64, hint string) error {
+	if !a.hostile {
+		return nil
+	}
+	size, err := a.s.git.BlobSize(h)
 	if err != nil {
 		return &CorruptError{File: what, Msg: err.Error()}
 	}
@@ -50,27 +73,40 @@ func (c *incomingCheck) small(h gitstore.Hash, what string, limit int64, hint st
 }
 
 // file reads a file; where names it in messages.
-func (c *incomingCheck) file(h gitstore.Hash, where string, limit int64) ([]byte, error) {
+func (a *audit) file(h gitstore.Hash, where string, limit int64) ([]byte, error) {
 	hint := ""
 	if limit > smallFile {
 		hint = "lines may be longer after: tape config max_line BYTES; instead of a clone: tape init, that, tape remote add, tape pull"
 	}
-	if err := c.small(h, where, limit, hint); err != nil {
+	if err := a.small(h, where, limit, hint); err != nil {
 		return nil, err
 	}
-	data, err := c.s.git.Blob(h)
+	data, err := a.s.git.Blob(h)
 	if err != nil {
 		return nil, &CorruptError{File: where, Msg: err.Error()}
 	}
 	return data, nil
 }
 
+// info reads tape.json.
+func (a *audit) info(root []gitstore.TreeEntry, where string) (tapeInfo, error) {
+	e, ok := findEntry(root, tapeFile)
+	if !ok {
+		return tapeInfo{}, violation(folderOf(where), "there is no "+tapeFile)
+	}
+	raw, err := a.file(e.Hash, where+tapeFile, smallFile)
+	if err != nil {
+		return tapeInfo{}, err
+	}
+	return decodeTapeInfo(raw, where+tapeFile)
+}
+
 // folder reads a tree object as it is.
-func (c *incomingCheck) folder(h gitstore.Hash, where string) ([]byte, error) {
-	if err := c.small(h, where, largeTree, ""); err != nil {
+func (a *audit) folder(h gitstore.Hash, where string) ([]byte, error) {
+	if err := a.small(h, where, largeTree, ""); err != nil {
 		return nil, err
 	}
-	kind, raw, err := c.s.git.Read(h)
+	kind, raw, err := a.s.git.Read(h)
 	if err == nil && kind != gitstore.KindTree {
 		err = fmt.Errorf("it is a %s, not a folder", kind)
 	}
@@ -132,8 +168,8 @@ func compareEntries(a, b rawEntry) int {
 }
 
 // entries reads a small folder of a tape: those entries that belong there, and no others.
-func (c *incomingCheck) entries(h gitstore.Hash, where string, belongs func(e rawEntry) bool) ([]gitstore.TreeEntry, error) {
-	raw, err := c.folder(h, where)
+func (a *audit) entries(h gitstore.Hash, where string, belongs func(e rawEntry) bool) ([]gitstore.TreeEntry, error) {
+	raw, err := a.folder(h, where)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +183,7 @@ func (c *incomingCheck) entries(h gitstore.Hash, where string, belongs func(e ra
 		case !belongs(e):
 			return nil, foreign(where, e)
 		case before.all != nil && compareEntries(before, e) >= 0:
-			return nil, refused("", "%s: %.100q is there twice, or out of order", where, e.name)
+			return nil, violation(where, "%.100q is there twice, or out of order", e.name)
 		}
 		mode := gitstore.ModeFile
 		if e.isDir() {
@@ -171,6 +207,11 @@ func isPhaseEntry(e rawEntry) bool {
 func isPhaseFile(e rawEntry) bool {
 	_, _, ok := parseSegment(string(e.name))
 	return (ok || string(e.name) == anchorFile) && e.isFile()
+}
+
+// folderOf names a folder in messages, given what stands before its files.
+func folderOf(where string) string {
+	return cmp.Or(strings.TrimSuffix(where, ":"), "the commit")
 }
 
 // foreign says what is wrong with an entry that does not belong in a folder of a tape.
@@ -198,38 +239,37 @@ func foreign(where string, e rawEntry) error {
 	case e.isDir():
 		why = "it is not the folder of a phase"
 	}
-	return refused("it has to be taken out there, with its history", "%s: %.100q: %s", where, name, why)
+	return &CorruptError{File: folderOf(where), Msg: fmt.Sprintf("%.100q: %s", name, why), Fix: takeOut}
 }
 
 // shape refuses a commit's tree that has names, modes or sizes which no tape has. It is for
-// merges, whose files are read by other ways than [incomingCheck.step]. What before has
-// was looked at.
-func (c *incomingCheck) shape(h, tree gitstore.Hash, before *past) error {
-	if c.shaped[tree] {
+// merges of a hostile source, whose files are read by other ways than [audit.step]. What
+// before has was looked at.
+func (a *audit) shape(ctx context.Context, h, tree gitstore.Hash, before *past) error {
+	if a.shaped[tree] {
 		return nil
 	}
-	where := h.String()[:12] + ":"
-	root, err := c.entries(tree, where, isRootEntry)
+	where := short(h) + ":"
+	root, err := a.entries(tree, where, isRootEntry)
 	if err != nil {
 		return err
 	}
 	for _, e := range root {
-		if !e.IsDir() {
-			err = c.small(e.Hash, where+e.Name, smallFile, "")
-		} else if !c.shaped[e.Hash] {
-			err = c.shapePhases(e.Hash, where+e.Name, before)
+		if e.IsDir() {
+			err = a.shapePhases(ctx, e.Hash, where+e.Name, before)
+		} else {
+			err = a.small(e.Hash, where+e.Name, smallFile, "")
 		}
 		if err != nil {
 			return err
 		}
-		c.shaped[e.Hash] = true
 	}
-	c.shaped[tree] = true
+	a.shaped[tree] = true
 	return nil
 }
 
-func (c *incomingCheck) shapePhases(anchors gitstore.Hash, where string, before *past) error {
-	raw, err := c.folder(anchors, where)
+func (a *audit) shapePhases(ctx context.Context, anchors gitstore.Hash, where string, before *past) error {
+	raw, err := a.folder(anchors, where)
 	if err != nil {
 		return err
 	}
@@ -238,40 +278,31 @@ func (c *incomingCheck) shapePhases(anchors gitstore.Hash, where string, before 
 		return err
 	}
 	for _, e := range append(d.changed, d.added...) {
-		if err := c.ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := c.shapePhase(e.hash(), where+"/"+string(e.name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *incomingCheck) shapePhase(tree gitstore.Hash, where string) error {
-	if c.shaped[tree] {
-		return nil
-	}
-	files, err := c.entries(tree, where, isPhaseFile)
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		if c.shaped[f.Hash] {
+		phase, tree := where+"/"+string(e.name), e.hash()
+		if a.shaped[tree] {
 			continue
 		}
-		if err := c.small(f.Hash, where+"/"+f.Name, c.largeFile(), ""); err != nil {
+		files, err := a.entries(tree, phase, isPhaseFile)
+		if err != nil {
 			return err
 		}
-		c.shaped[f.Hash] = true
+		for _, f := range files {
+			if err := a.small(f.Hash, phase+"/"+f.Name, a.largeFile(), ""); err != nil {
+				return err
+			}
+		}
+		a.shaped[tree] = true
 	}
-	c.shaped[tree] = true
 	return nil
 }
 
 // differing is what a folder of phases has that another has not.
 type differing struct {
 	changed []rawEntry // under the same name
+	was     []rawEntry // what the changed ones were
 	added   []rawEntry
 	removed []byte // the name of one that is gone, nil if all are there
 }
@@ -286,7 +317,7 @@ func difference(old, next []byte, where string) (d differing, err error) {
 			return d, &CorruptError{File: where, Msg: "damaged tree"}
 		}
 		if before.all != nil && compareEntries(before, e) >= 0 {
-			return d, refused("", "%s: %.100q is there twice, or out of order", where, e.name)
+			return d, violation(where, "%.100q is there twice, or out of order", e.name)
 		}
 		before, next = e, rest
 		if bytes.HasPrefix(old, e.all) {
@@ -316,7 +347,7 @@ func (d *differing) place(old *[]byte, e rawEntry) error {
 		}
 		*old = rest
 		if bytes.Equal(was.name, e.name) {
-			d.changed = append(d.changed, e)
+			d.changed, d.was = append(d.changed, e), append(d.was, was)
 			return nil
 		}
 		d.removed = was.name

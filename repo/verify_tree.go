@@ -2,6 +2,7 @@ package repo
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,26 +10,20 @@ import (
 	"tape/internal/gitstore"
 )
 
-// content reads every entry of a view, from the phase of an index on.
-func (v *verifier) content(tape string, look view, from int) error {
-	list := look.phases()
-	w := &walk{ctx: v.ctx, v: look, tape: tape, span: span{0, len(list) - 1, false}}
+// content reads every entry of a working tree, from the phase of an index on.
+func (v *verifier) content(ctx context.Context, tape string, look *diskView, from int) error {
+	list := look.list
+	w := &walk{ctx: ctx, v: look, tape: tape, span: span{0, len(list) - 1, false}}
 	for i := from; i < len(list); i++ {
 		v.report.Checked.Files++
 		w.loaded = v.sealing(tape, look, list[i])
 		_, err := w.phase(i, func(e Entry) bool {
-			if e.Kind == KindAnchor {
-				if want := folderName(list[i].seq, e.Anchor); list[i].folder != want {
-					v.problemf(tape, look.where(list[i], ""), "the folder of the anchor %q must be %s", e.Anchor, want)
-				}
-				if i == 0 && e.ID != 1 {
-					v.problemf(tape, look.where(list[i], anchorFile), "the tape begins with id %d", e.ID)
-				}
+			if want := folderName(list[i].seq, e.Anchor); e.Kind == KindAnchor && list[i].folder != want {
+				v.problemf(tape, look.where(list[i], ""), "the folder of the anchor %q must be %s", e.Anchor, want)
 			}
-			v.report.Checked.Entries++
 			return true
 		})
-		if ctxErr := v.ctx.Err(); ctxErr != nil {
+		if ctxErr := ctx.Err(); ctxErr != nil {
 			return ctxErr
 		}
 		if err != nil {
@@ -40,7 +35,7 @@ func (v *verifier) content(tape string, look view, from int) error {
 
 // sealing returns a function that is shown each file of a phase, a class's in order,
 // and checks that they follow each other at the sealing size.
-func (v *verifier) sealing(tape string, look view, p phase) func(segment, []byte) {
+func (v *verifier) sealing(tape string, look *diskView, p phase) func(segment, []byte) {
 	var before [classCount]int // size of the file before
 	return func(f segment, data []byte) {
 		v.report.Checked.Files++
@@ -55,10 +50,10 @@ func (v *verifier) sealing(tape string, look view, p phase) func(segment, []byte
 }
 
 // workingTree checks that the files on disk continue the commit, byte for byte.
-func (v *verifier) workingTree(t *Tape, committed *commitView) error {
-	look, err := t.snapshot(v.ctx)
+func (v *verifier) workingTree(ctx context.Context, t *Tape, committed *commitView) error {
+	look, err := t.snapshot(ctx)
 	if err != nil {
-		if v.ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return err
 		}
 		v.problem(t.name, err)
@@ -73,35 +68,27 @@ func (v *verifier) workingTree(t *Tape, committed *commitView) error {
 			v.problem(t.name, &CorruptError{File: onDisk.where(p, ""), Msg: "a committed phase is missing"})
 			continue
 		}
-		if err := v.samePhase(t.name, onDisk, committed, p, i == len(committed.list)-1); err != nil {
+		if err := v.samePhase(ctx, t.name, onDisk, committed, p, i == len(committed.list)-1); err != nil {
 			return err
 		}
 	}
-	// What is committed was read there; here the open phase is read as it is on disk.
-	counted := v.report.Checked.Entries
-	err = v.content(t.name, onDisk, len(committed.list)-1)
-	if last, lastErr := lastID(onDisk, onDisk.list[len(onDisk.list)-1]); lastErr == nil {
-		v.report.Checked.Entries = max(counted, counted-committedCount(committed)+last)
+	// Of the phases that are committed, the open one may have more on disk.
+	was, err1 := committed.lastID()
+	last, err2 := lastID(onDisk, onDisk.list[len(onDisk.list)-1])
+	if err1 == nil && err2 == nil {
+		v.report.Checked.Entries += max(0, last-was)
 	}
-	return err
+	return v.content(ctx, t.name, onDisk, len(committed.list)-1)
 }
 
-func committedCount(v *commitView) int64 {
-	last, err := lastID(v, v.list[len(v.list)-1])
-	if err != nil {
-		return 0
-	}
-	return last
-}
-
-func (v *verifier) samePhase(tape string, onDisk *diskView, committed *commitView, p phase, open bool) error {
+func (v *verifier) samePhase(ctx context.Context, tape string, onDisk *diskView, committed *commitView, p phase, open bool) error {
 	entries, err := committed.tree(p)
 	if err != nil {
 		v.problem(tape, err)
 		return nil
 	}
 	for _, e := range entries {
-		if err := v.ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		data, err := os.ReadFile(onDisk.path(p, e.Name))

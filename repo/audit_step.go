@@ -3,6 +3,7 @@ package repo
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,8 +12,9 @@ import (
 	"tape/internal/jsonl"
 )
 
-// past is a commit that is in order, as far as the next one has to be compared with it.
+// past is the state behind a commit, as far as the next one has to be compared with it.
 type past struct {
+	opened  []string      // the phases that came with the commit
 	name    string        // of the tape, in tape.json
 	info    gitstore.Hash // of tape.json
 	anchors gitstore.Hash
@@ -32,9 +34,10 @@ type pastFile struct {
 	data []byte
 }
 
-// load makes a past of a commit that is in order.
-func (c *incomingCheck) load(h gitstore.Hash) (*past, error) {
-	v, err := c.s.commitView(h)
+// load reads the state behind a commit as it is. The phases that came with it are those
+// which the state before it, nil for none, has not.
+func (a *audit) load(h gitstore.Hash, before *past) (*past, error) {
+	v, err := a.s.commitView(h)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +49,12 @@ func (c *incomingCheck) load(h gitstore.Hash) (*past, error) {
 	anchors, _ := findEntry(v.root, anchorsDir)
 	open := v.list[len(v.list)-1]
 	p := &past{name: info.Name, info: file.Hash, anchors: anchors.Hash, phases: len(v.list), folder: open.folder}
-	if p.raw, err = c.folder(anchors.Hash, h.String()[:12]); err != nil {
+	for _, is := range v.list {
+		if before == nil || is.seq > before.phases {
+			p.opened = append(p.opened, is.folder)
+		}
+	}
+	if p.raw, err = a.folder(anchors.Hash, short(h)); err != nil {
 		return nil, err
 	}
 	if p.files, err = v.tree(open); err != nil {
@@ -66,37 +74,44 @@ func (c *incomingCheck) load(h gitstore.Hash) (*past, error) {
 		}
 		p.tails[class] = pastFile{n: len(list), data: data}
 	}
-	p.last, err = v.lastID()
-	return p, err
+	if p.last, err = v.lastID(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // step checks that a commit only adds to the one before, which is nil for the first, and
 // that what it adds can be read.
-func (c *incomingCheck) step(h gitstore.Hash, at gitstore.Commit, before *past) (*past, error) {
-	where := h.String()[:12] + ":"
-	if n, err := strconv.Atoi(at.Trailer(trailerFormat)); err == nil && n > FormatVersion {
-		return nil, &CorruptError{File: "commit " + h.String()[:12], Msg: newerFormat(n), Fix: installNewer}
+func (a *audit) step(h gitstore.Hash, c gitstore.Commit, before *past) (*past, error) {
+	if n, err := strconv.Atoi(c.Trailer(trailerFormat)); err == nil && n > FormatVersion {
+		return nil, &CorruptError{File: "commit " + short(h), Msg: newerFormat(n), Fix: installNewer}
 	}
-	root, err := c.entries(at.Tree, where, isRootEntry)
+	return a.stepTree(c.Tree, before, short(h)+":")
+}
+
+// stepTree is step for the tree of a commit; where stands before its paths in messages.
+func (a *audit) stepTree(tree gitstore.Hash, before *past, where string) (*past, error) {
+	root, err := a.entries(tree, where, isRootEntry)
 	if err != nil {
 		return nil, err
 	}
 	now := &past{}
 	if before != nil {
 		*now = *before
+		now.opened = nil
 	}
-	if err := c.stepInfo(now, root, where); err != nil {
+	if err := a.stepInfo(now, root, where); err != nil {
 		return nil, err
 	}
 	anchors, ok := findEntry(root, anchorsDir)
 	if !ok {
-		return nil, refused("", "%s there is no folder %s", where, anchorsDir)
+		return nil, violation(folderOf(where), "there is no folder "+anchorsDir)
 	}
+	where += anchorsDir
 	if anchors.Hash == now.anchors {
 		return now, nil
 	}
-	where += anchorsDir
-	raw, err := c.folder(anchors.Hash, where)
+	raw, err := a.folder(anchors.Hash, where)
 	if err != nil {
 		return nil, err
 	}
@@ -105,34 +120,34 @@ func (c *incomingCheck) step(h gitstore.Hash, at gitstore.Commit, before *past) 
 		return nil, err
 	}
 	if d.removed != nil {
-		return nil, refused("", "%s/%s: the commit removed a phase", where, d.removed)
+		return nil, violation(where+"/"+string(d.removed), "the commit removed a phase")
 	}
 	now.anchors, now.raw = anchors.Hash, raw
-	return now, c.stepPhases(now, h, d, where)
+	return now, a.stepPhases(now, d, where)
 }
 
 // stepInfo checks tape.json, which never changes.
-func (c *incomingCheck) stepInfo(now *past, root []gitstore.TreeEntry, where string) error {
+func (a *audit) stepInfo(now *past, root []gitstore.TreeEntry, where string) error {
 	if e, ok := findEntry(root, tapeFile); ok && e.Hash == now.info {
 		return nil
 	} else if ok && !now.info.IsZero() {
-		return refused("", "%s%s: the file was changed", where, tapeFile)
+		return violation(where+tapeFile, "the file was changed")
 	} else if ok {
 		now.info = e.Hash
 	}
-	info, err := c.info(root, where)
+	info, err := a.info(root, where)
 	now.name = info.Name
 	return err
 }
 
 // stepPhases checks what a commit did to the phases: the open one may have grown, and
 // others may follow it.
-func (c *incomingCheck) stepPhases(now *past, h gitstore.Hash, d differing, where string) error {
-	for _, e := range d.changed {
+func (a *audit) stepPhases(now *past, d differing, where string) error {
+	for i, e := range d.changed {
 		if string(e.name) != now.folder {
-			return refused("", "%s/%s: the phase is closed, but the commit changed it", where, e.name)
+			return a.closed(d.was[i].hash(), e.hash(), where+"/"+string(e.name))
 		}
-		if err := c.grow(now, e.hash(), where); err != nil {
+		if err := a.grow(now, e.hash(), where); err != nil {
 			return err
 		}
 	}
@@ -143,25 +158,25 @@ func (c *incomingCheck) stepPhases(now *past, h gitstore.Hash, d differing, wher
 	slices.SortFunc(d.added, func(a, b rawEntry) int { return cmp.Compare(seq(a), seq(b)) })
 	for _, e := range d.added {
 		if seq(e) != now.phases+1 {
-			return refused("", "%s/%s: the next phase has the number %03d", where, e.name, now.phases+1)
+			return violation(where+"/"+string(e.name), "the next phase has the number %03d", now.phases+1)
 		}
 		now.phases++
 		now.folder, now.files, now.tails = string(e.name), nil, [classCount]pastFile{}
-		c.opened[phaseAt{h, now.folder}] = true
-		if err := c.grow(now, e.hash(), where); err != nil {
+		now.opened = append(now.opened, now.folder)
+		if err := a.grow(now, e.hash(), where); err != nil {
 			return err
 		}
 	}
 	if now.phases == 0 {
-		return refused("", "%s: the tape has no phase", where)
+		return violation(where, "the tape has no phase")
 	}
 	return nil
 }
 
 // grow checks what the open phase has more than before.
-func (c *incomingCheck) grow(now *past, tree gitstore.Hash, where string) error {
+func (a *audit) grow(now *past, tree gitstore.Hash, where string) error {
 	where += "/" + now.folder
-	files, err := c.entries(tree, where, isPhaseFile)
+	files, err := a.entries(tree, where, isPhaseFile)
 	if err != nil {
 		return err
 	}
@@ -170,12 +185,12 @@ func (c *incomingCheck) grow(now *past, tree gitstore.Hash, where string) error 
 		of, n, _ := parseSegment(was.Name)
 		switch {
 		case !ok:
-			return refused("", "%s/%s: the commit removed the file", where, was.Name)
+			return violation(where+"/"+was.Name, "the commit removed the file")
 		case is.Hash != was.Hash && (was.Name == anchorFile || n < now.tails[of].n):
-			return refused("", "%s/%s: the commit changed what was recorded before", where, was.Name)
+			return a.changed(was.Hash, is.Hash, where+"/"+was.Name, "the commit changed what was recorded before")
 		}
 	}
-	g := growth{incomingCheck: c, now: now, where: where, was: now.files, files: files}
+	g := growth{audit: a, now: now, where: where, was: now.files, files: files}
 	if now.files == nil {
 		if err := g.anchor(); err != nil {
 			return err
@@ -189,20 +204,48 @@ func (c *incomingCheck) grow(now *past, tree gitstore.Hash, where string) error 
 		count += now.tails[of].n
 	}
 	if count != len(files) {
-		return refused("", "%s: there is a gap in the numbers of its files", where)
+		return violation(where, "there is a gap in the numbers of its files")
 	}
 	now.files = files
-	c.shaped[tree] = true
+	a.shaped[tree] = true
 	return g.numbers()
+}
+
+// closed says what a commit changed of a phase that is closed.
+func (a *audit) closed(old, next gitstore.Hash, where string) error {
+	const msg = "the phase is closed, but the commit changed it"
+	was, err1 := a.entries(old, where, isPhaseFile)
+	is, err2 := a.entries(next, where, isPhaseFile)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	for _, e := range is {
+		if f, _ := findEntry(was, e.Name); f.Hash != e.Hash {
+			return a.changed(f.Hash, e.Hash, where+"/"+e.Name, msg)
+		}
+	}
+	return violation(where, msg)
+}
+
+// changed says from which line on a file is another one.
+func (a *audit) changed(old, next gitstore.Hash, where, msg string) error {
+	out := &CorruptError{File: where, Msg: msg}
+	was, err1 := a.file(old, where, a.largeFile())
+	is, err2 := a.file(next, where, a.largeFile())
+	if err1 == nil && err2 == nil {
+		out.Line = firstDifference(is, was)
+	}
+	return out
 }
 
 // growth is what a commit adds to a phase.
 type growth struct {
-	*incomingCheck
+	*audit
 	now        *past
 	where      string
 	was, files []gitstore.TreeEntry
-	ids        [classCount][]int64 // of the new entries
+	ids        []int64           // of the new entries
+	newest     [classCount]int64 // of them, by class
 }
 
 // anchor checks the entry that opens a phase.
@@ -210,28 +253,21 @@ func (g *growth) anchor() error {
 	where := g.where + "/" + anchorFile
 	e, ok := findEntry(g.files, anchorFile)
 	if !ok {
-		return refused("", "%s: the file is missing", where)
+		return violation(where, "the file is missing")
 	}
 	raw, err := g.file(e.Hash, where, int64(g.maxLine())+1)
 	if err != nil {
 		return err
 	}
-	line, ok := bytes.CutSuffix(raw, []byte("\n"))
-	if !ok || bytes.IndexByte(line, '\n') >= 0 {
-		return &CorruptError{File: where, Msg: "not exactly one line"}
-	}
-	entry, err := jsonl.Parse(line)
+	entry, name, err := decodeAnchor(raw, where)
 	if err != nil {
-		return &CorruptError{File: where, Line: 1, Msg: err.Error()}
+		return err
 	}
-	name := jsonl.GetString(entry.Payload, "name")
 	switch want := folderName(g.now.phases, name); {
-	case entry.Kind != KindAnchor || name == "":
-		return &CorruptError{File: where, Line: 1, Msg: "not an anchor with a name"}
 	case want != g.now.folder:
-		return refused("", "%s: the folder of the anchor %.200q must be %s", g.where, name, want)
+		return violation(g.where, "the folder of the anchor %.200q must be %s", name, want)
 	case entry.ID != g.now.last+1:
-		return refused("", "%s: id %d follows id %d", where, entry.ID, g.now.last)
+		return violation(where, "id %d follows id %d", entry.ID, g.now.last)
 	}
 	g.now.last = entry.ID
 	return nil
@@ -254,7 +290,7 @@ func (g *growth) class(of class) error {
 			return nil
 		}
 		if len(tail.data) < SealSize {
-			return refused("", "%s/%s: the file before it has only %d bytes, so it was not full", g.where, next, len(tail.data))
+			return violation(g.where+"/"+next, "the file before it has only %d bytes, so it was not full", len(tail.data))
 		}
 		*tail = pastFile{n: tail.n + 1}
 	}
@@ -273,10 +309,10 @@ func (g *growth) read(of class, h gitstore.Hash, name string, had bool) error {
 		old = nil
 	}
 	if !bytes.HasPrefix(data, old) {
-		return refused("", "%s:%d: the commit changed what was recorded before", where, firstDifference(data, old))
+		return &CorruptError{File: where, Line: firstDifference(data, old), Msg: "the commit changed what was recorded before"}
 	}
 	if len(data)-len(lastLine(data))-1 >= SealSize {
-		return refused("", "%s: the file was written to after it was sealed at %d bytes", where, SealSize)
+		return violation(where, "the file was written to after it was sealed at %d bytes", SealSize)
 	}
 	tail.n, tail.data = max(tail.n, 1), data
 	return g.lines(of, data, len(old), where)
@@ -292,7 +328,7 @@ func (g *growth) lines(of class, data []byte, from int, where string) error {
 		if end < 0 {
 			return at(from, "the line is cut off")
 		}
-		if limit := g.maxLine(); end > limit {
+		if limit := g.maxLine(); g.hostile && end > limit {
 			return at(from, fmt.Sprintf("the line has %d bytes; the limit is %d", end, limit))
 		}
 		e, err := jsonl.Parse(data[from : from+end])
@@ -302,7 +338,10 @@ func (g *growth) lines(of class, data []byte, from int, where string) error {
 		if classOf(e.Kind) != of || e.Kind == KindAnchor {
 			return at(from, fmt.Sprintf("an entry of kind %.60q does not belong in this file", e.Kind))
 		}
-		g.ids[of] = append(g.ids[of], e.ID)
+		if was := g.newest[of]; e.ID < was {
+			return at(from, fmt.Sprintf("id %d comes after id %d", e.ID, was))
+		}
+		g.newest[of], g.ids = e.ID, append(g.ids, e.ID)
 		from += end + 1
 	}
 	return nil
@@ -311,25 +350,12 @@ func (g *growth) lines(of class, data []byte, from int, where string) error {
 // numbers checks that the ids of the new entries go on without gap or repeat, across the
 // classes.
 func (g *growth) numbers() error {
-	ids := g.ids
-	for {
-		found, left := false, false
-		for class := range ids {
-			if len(ids[class]) == 0 {
-				continue
-			}
-			left = true
-			if ids[class][0] == g.now.last+1 {
-				g.now.last++
-				ids[class] = ids[class][1:]
-				found = true
-			}
+	slices.Sort(g.ids)
+	for _, id := range g.ids {
+		if id != g.now.last+1 {
+			return violation(g.where, "behind id %d, the next is missing, or there twice", g.now.last)
 		}
-		if !left {
-			return nil
-		}
-		if !found {
-			return refused("", "%s: behind id %d, the next is missing, or there twice", g.where, g.now.last)
-		}
+		g.now.last = id
 	}
+	return nil
 }

@@ -1,0 +1,87 @@
+package repo
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/testkit/hostile"
+)
+
+// What is refused of a remote is a problem of one's own tape, too, but for limits that are
+// only for remotes.
+func TestVerifyHostile(t *testing.T) {
+	t.Parallel()
+	good := healthyRemote(t)
+	for _, k := range hostile.Cases() {
+		isBranch := strings.HasPrefix(k.Ref, branchPrefix) || strings.HasPrefix(k.Ref, forkPrefix)
+		if !isBranch || k.Want == "" || k.OnlyThen || k.Want == "the limit is" || k.Want == "has a name that is not used here" {
+			continue
+		}
+		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "evil.git")
+			k.Build(t, dir, good)
+			s := seen(t, dir)
+			head := mustHash(t, hostile.Refs(t, dir)[k.Ref])
+			tp, err := s.tapeAt(k.Ref, head)
+			if err != nil {
+				return
+			}
+			problems, err := s.problems(t.Context(), tp, head, true)
+			if err == nil && len(problems) == 0 {
+				t.Errorf("verify finds nothing, but %q is refused of a remote", k.Want)
+			}
+		})
+	}
+}
+
+// A commit that breaks a promise is told of once, and what follows it is compared with it.
+func TestVerifyGoesOn(t *testing.T) {
+	t.Parallel()
+	s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
+	mustDo(t, err)
+	tp := openTape(t, s, "main")
+	mustAppend(t, tp, Message("user", "two"))
+	mustHandoff(t, tp, "work")
+	file := filepath.Join(s.Dir(), anchorsDir, "002_work", "messages.jsonl")
+	line := func(id int) string {
+		return fmt.Sprintf(`{"id":%d,"kind":"message","payload":{"role":"user","content":"x"},"meta":{},"date":"2026-11-20T09:30:00+00:00"}`+"\n", id)
+	}
+	var bad []string
+	for _, step := range []struct {
+		text string
+		ok   bool
+	}{
+		{line(4), true},
+		{line(4) + line(6), false},
+		{line(4) + line(6) + line(7), true},
+		{line(4) + line(7), false},
+		{line(4) + line(7) + line(8), true},
+		{"", false},
+		{line(4), true},
+	} {
+		if step.text == "" {
+			mustDo(t, os.Remove(file))
+		} else {
+			writeFile(t, file, []byte(step.text))
+		}
+		runGit(t, s.Dir(), "add", "-A")
+		runGit(t, s.Dir(), "-c", "user.name=Hand", "-c", "user.email=h@example.org", "commit", "-q", "-m", "by hand")
+		if !step.ok {
+			bad = append(bad, runGit(t, s.Dir(), "rev-parse", "HEAD")[:12])
+		}
+	}
+	problems, err := s.problems(t.Context(), tp, headOf(t, tp), true)
+	mustDo(t, err)
+	var named []string
+	for _, p := range problems {
+		named = append(named, p.File[:min(12, len(p.File))])
+	}
+	if !slices.Equal(named, bad) {
+		t.Errorf("verify names the commits %q of %q: %v", named, bad, problems)
+	}
+}
