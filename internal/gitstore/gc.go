@@ -16,16 +16,9 @@ import (
 	"time"
 )
 
-// GCOptions change how a repository is collected; the zero value means the defaults.
-type GCOptions struct {
-	Builtin bool // do without git, even where there is one
-}
-
 // GCResult tells what a collection came to.
 type GCResult struct {
 	Before, After int64 // bytes of all files under .git/objects
-	Git           bool  // git gc did it
-	Packed        int   // loose objects that went into a pack, where it was done without git
 }
 
 // How git packs here. A tape is thousands of versions of files that share a few names and
@@ -39,33 +32,24 @@ const (
 	gcSlack    = 10 // percent of the packs' size that others may have packed
 )
 
-// GC packs the objects of a repository, with git gc where there is a git, else by itself.
-// Readers and writers need not stop. What no ref, reflog or index leads to is kept for
-// two weeks at least, and without git for good: an object is written before the ref that
-// will name it. Reflogs expire as git has it.
+// GC packs the objects of a repository, with git gc. Readers and writers need not stop. What
+// no ref, reflog or index leads to is kept for two weeks at least: an object is written
+// before the ref that will name it. Reflogs expire as git has it.
 //
-// Errors: ErrBusy when another collection runs; the context's error, and then no
+// Errors: ErrNoGit; ErrBusy when another collection runs; the context's error, and then no
 // temporary file is left.
-func (r *Repo) GC(ctx context.Context, o GCOptions) (res GCResult, err error) {
+func (r *Repo) GC(ctx context.Context) (res GCResult, err error) {
 	err = r.guardedOnce(ctx, filepath.Join(r.gitDir, guardDir, "gc.lock"), r.wait, func() error {
 		if res.Before, err = r.objectsSize(); err != nil {
 			return err
 		}
-		if _, lerr := exec.LookPath("git"); lerr == nil && !o.Builtin {
-			res.Git, err = true, r.gitGC(ctx)
-		} else {
-			res.Packed, err = r.packLoose(ctx)
-		}
-		if err != nil {
+		if err = r.gitGC(ctx); err != nil {
 			return err
 		}
 		res.After, err = r.objectsSize()
 		return err
 	})
 	if err != nil {
-		if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {
-			err = fmt.Errorf("%w: %w", cause, err) // go-git does not pass it on everywhere
-		}
 		return res, fmt.Errorf("collect %s: %w", r.gitDir, err)
 	}
 	return res, nil
@@ -122,6 +106,9 @@ func (r *Repo) gitGC(ctx context.Context) error {
 	cmd.WaitDelay = 10 * time.Second
 	endWithChildren(cmd)
 	err := cmd.Run()
+	if errors.Is(err, exec.ErrNotFound) {
+		return ErrNoGit
+	}
 	if ctx.Err() != nil {
 		return errors.Join(ctx.Err(), r.sweepGit(before), r.sweepGCPid(cmd.Process))
 	}
@@ -165,7 +152,7 @@ func (r *Repo) packNames() map[string]int64 {
 	return packs
 }
 
-// foreignPacks reports whether much of what is packed was not packed by a GC with git.
+// foreignPacks reports whether much of what is packed was not packed by a GC.
 func (r *Repo) foreignPacks() bool {
 	note, _ := os.ReadFile(r.packsNote())
 	ours := strings.Fields(string(note))

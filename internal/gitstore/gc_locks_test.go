@@ -38,11 +38,11 @@ func TestGCAfterKilledGC(t *testing.T) {
 	}
 	held, err := os.Open(left[1])
 	j.ok(err)
-	if _, err := r.GC(context.Background(), GCOptions{}); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), left[1]) || !strings.Contains(err.Error(), "1h0m") {
+	if _, err := r.GC(context.Background()); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), left[1]) || !strings.Contains(err.Error(), "1h0m") {
 		t.Errorf("somebody has a lock open, and the collection gave %v", err)
 	}
 	j.ok(held.Close())
-	if _, err := r.GC(context.Background(), GCOptions{}); err != nil {
+	if _, err := r.GC(context.Background()); err != nil {
 		t.Errorf("nobody has the locks, and the collection gave %v", err)
 	}
 	for _, path := range left {
@@ -60,7 +60,7 @@ func TestGCBesideLock(t *testing.T) {
 	j.git("update-ref", "refs/heads/x", last(growing(t, r, ZeroHash, 5, "x")).String())
 	for _, name := range []string{"packed-refs.lock", "refs/heads/x.lock"} {
 		path := j.leave(name, "")
-		_, err := r.GC(context.Background(), GCOptions{})
+		_, err := r.GC(context.Background())
 		if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove that file") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -94,10 +94,10 @@ func TestGCIsAsSmallAsAggressive(t *testing.T) {
 		t.Helper()
 		best := j.copyOf(j.gitDir)
 		j.gitIn(best, "--git-dir=.", "gc", "-q", "--aggressive")
-		res, err := r.GC(ctx, GCOptions{})
+		res, err := r.GC(ctx)
 		j.ok(err)
 		t.Logf("%s: %d bytes before, %d after, git gc --aggressive %d", what, res.Before, res.After, size(best))
-		if !res.Git || res.After != size(j.gitDir) || res.After*10 > size(best)*12 {
+		if res.After != size(j.gitDir) || res.After*10 > size(best)*12 {
 			t.Errorf("%s: %+v; git gc --aggressive gives %d", what, res, size(best))
 		}
 		j.fsck()
@@ -121,70 +121,60 @@ func TestGCIsAsSmallAsAggressive(t *testing.T) {
 // What nothing leads to stays for two weeks, whatever the user has set, and then goes;
 // what only a reflog, an index or a worktree leads to stays.
 func TestGCKeeps(t *testing.T) {
-	for _, builtin := range []bool{false, true} {
-		t.Run(fmt.Sprint("builtin ", builtin), func(t *testing.T) {
-			j := newJudge(t)
-			r, ctx := j.open(nil), context.Background()
-			j.git("config", "gc.pruneExpire", "now")
-			main := j.grow(r, "refs/heads/tape/main", 3, 3)
-			dropped := j.grow(r, "refs/heads/fork/main/x", 1, 2)
-			j.ok(r.LogRef(ctx, "refs/heads/tape/main", ReflogEntry{New: dropped, Message: "discard"}, ReflogEntry{Old: dropped}))
-			j.ok(r.UpdateRef(ctx, RefUpdate{Name: "refs/heads/fork/main/x", Old: dropped}))
-			j.git("tag", "-a", "-m", "x", "of-a-blob", j.git("hash-object", "-w", "--stdin"))
-			w, err := r.AddWorktree(ctx, "refs/heads/fork/main/y", filepath.Join(j.dir, "forks", "main", "y"))
-			j.ok(err)
-			j.writeIn(w, "staged", "only in an index\n")
-			j.gitIn(w.Dir, "add", "staged")
-			j.gitIn(w.Dir, "checkout", "-q", "--detach", j.git("commit-tree", main.String()+"^{tree}", "-m", "only a HEAD"))
-			put := func(content string) (Hash, string) {
-				b := r.NewBatch()
-				h := b.Put(KindBlob, []byte(content))
-				j.ok(b.Flush(ctx))
-				return h, r.loosePath(h)
-			}
-			young, _ := put("young\n")
-			old, path := put("old\n")
-			then := time.Now().Add(-15 * 24 * time.Hour)
-			j.ok(os.Chtimes(path, then, then))
-			before := strings.Fields(j.git("rev-list", "--all", "--reflog", "--indexed-objects", "--objects", "--no-object-names"))
-			loose, err := r.looseObjects()
-			j.ok(err)
-			if len(before) < 30 {
-				t.Fatalf("only %d objects", len(before))
-			}
+	j := newJudge(t)
+	r, ctx := j.open(nil), context.Background()
+	j.git("config", "gc.pruneExpire", "now")
+	main := j.grow(r, "refs/heads/tape/main", 3, 3)
+	dropped := j.grow(r, "refs/heads/fork/main/x", 1, 2)
+	j.ok(r.LogRef(ctx, "refs/heads/tape/main", ReflogEntry{New: dropped, Message: "discard"}, ReflogEntry{Old: dropped}))
+	j.ok(r.UpdateRef(ctx, RefUpdate{Name: "refs/heads/fork/main/x", Old: dropped}))
+	j.git("tag", "-a", "-m", "x", "of-a-blob", j.git("hash-object", "-w", "--stdin"))
+	w, err := r.AddWorktree(ctx, "refs/heads/fork/main/y", filepath.Join(j.dir, "forks", "main", "y"))
+	j.ok(err)
+	j.writeIn(w, "staged", "only in an index\n")
+	j.gitIn(w.Dir, "add", "staged")
+	j.gitIn(w.Dir, "checkout", "-q", "--detach", j.git("commit-tree", main.String()+"^{tree}", "-m", "only a HEAD"))
+	put := func(content string) (Hash, string) {
+		b := r.NewBatch()
+		h := b.Put(KindBlob, []byte(content))
+		j.ok(b.Flush(ctx))
+		return h, r.loosePath(h)
+	}
+	young, _ := put("young\n")
+	old, path := put("old\n")
+	then := time.Now().Add(-15 * 24 * time.Hour)
+	j.ok(os.Chtimes(path, then, then))
+	before := strings.Fields(j.git("rev-list", "--all", "--reflog", "--indexed-objects", "--objects", "--no-object-names"))
+	if len(before) < 30 {
+		t.Fatalf("only %d objects", len(before))
+	}
 
-			res, err := r.GC(ctx, GCOptions{Builtin: builtin})
-			j.ok(err)
-			if res.Git == builtin || builtin && res.Packed != len(loose)-2 {
-				t.Errorf("%+v of %d", res, len(loose))
-			}
-			for _, id := range before {
-				kind, data, err := r.Read(j.hash(id))
-				if err != nil || HashObject(kind, data) != j.hash(id) {
-					t.Errorf("%s: %v", id, err)
-				}
-			}
-			if _, err := r.Blob(young); err != nil {
-				t.Errorf("a young object is gone: %v", err)
-			}
-			if _, err := r.Blob(old); errors.Is(err, ErrNotFound) == builtin {
-				t.Errorf("an old object: %v", err)
-			}
-			if loose, err := r.looseObjects(); err != nil || len(loose) > 2 {
-				t.Errorf("%d are still loose, %v", len(loose), err)
-			}
-			if found := j.unnamed(); len(found) > 0 {
-				t.Errorf("left: %q", found)
-			}
-			j.fsck()
-			for _, pack := range mustGlob(t, filepath.Join(j.gitDir, "objects", "pack", "*.idx")) {
-				j.git("verify-pack", pack)
-			}
-			again, err := r.GC(ctx, GCOptions{Builtin: builtin})
-			if err != nil || again.Packed != 0 {
-				t.Errorf("once more: %+v %v", again, err)
-			}
-		})
+	_, err = r.GC(ctx)
+	j.ok(err)
+	for _, id := range before {
+		kind, data, err := r.Read(j.hash(id))
+		if err != nil || HashObject(kind, data) != j.hash(id) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if _, err := r.Blob(young); err != nil {
+		t.Errorf("a young object is gone: %v", err)
+	}
+	if _, err := r.Blob(old); !errors.Is(err, ErrNotFound) {
+		t.Errorf("an old object: %v", err)
+	}
+	if loose := j.git("count-objects"); !strings.HasPrefix(loose, "1 objects,") {
+		t.Errorf("still loose: %s", loose)
+	}
+	if found := j.unnamed(); len(found) > 0 {
+		t.Errorf("left: %q", found)
+	}
+	j.fsck()
+	for _, pack := range mustGlob(t, filepath.Join(j.gitDir, "objects", "pack", "*.idx")) {
+		j.git("verify-pack", pack)
+	}
+	if _, err := r.GC(ctx); err != nil {
+		t.Errorf("once more: %v", err)
 	}
 }
 
@@ -197,42 +187,6 @@ func mustGlob(t *testing.T, pattern string) []string {
 	return found
 }
 
-func TestBuiltinGCFaults(t *testing.T) {
-	j := newJudge(t)
-	r, ctx := j.open(nil), context.Background()
-	tip := j.grow(r, "refs/heads/tape/main", 1, 2)
-	j.ok(os.RemoveAll(filepath.Join(j.gitDir, "hooks"))) // less to copy
-	full := j.copyOf(j.gitDir)
-	ids := strings.Fields(j.git("rev-list", "--objects", "--no-object-names", tip.String()))
-	everyFault(t, func(t *testing.T, fsys *disk.FS) {
-		j.ok(os.RemoveAll(j.gitDir))
-		j.ok(os.CopyFS(j.gitDir, os.DirFS(full)))
-		_, first := j.open(fsys).GC(ctx, GCOptions{Builtin: true})
-		after := j.open(nil)
-		if left := j.unnamed(); strings.HasSuffix(t.Name(), "/error") && len(left) > 0 && !strings.Contains(fmt.Sprint(first), left[0]) {
-			t.Fatalf("left after %v: %q", first, left)
-		}
-		for _, id := range ids {
-			if _, _, err := after.Read(j.hash(id)); err != nil {
-				t.Fatalf("lost after %v: %v", first, err)
-			}
-		}
-		if out, err := j.tryGit(j.dir, "fsck", "--strict", "--full"); err != nil {
-			t.Fatalf("after %v: %s", first, out)
-		}
-		if _, err := after.GC(ctx, GCOptions{Builtin: true}); err != nil {
-			t.Fatal(err)
-		}
-		packs, indexes := mustGlob(t, filepath.Join(j.gitDir, "objects", "pack", "*.pack")), mustGlob(t, filepath.Join(j.gitDir, "objects", "pack", "*.idx"))
-		if len(packs) != len(indexes) {
-			t.Fatalf("%q and %q", packs, indexes)
-		}
-		if loose, err := after.looseObjects(); err != nil || len(loose) != 0 {
-			t.Fatalf("%d are still loose: %v", len(loose), err)
-		}
-	})
-}
-
 // A collection that is called off at any time leaves no files behind, and nothing lost.
 func TestGCCancelled(t *testing.T) {
 	j := newJudge(t)
@@ -240,67 +194,63 @@ func TestGCCancelled(t *testing.T) {
 	tip := j.grow(r, "refs/heads/tape/main", 8, 4)
 	j.ok(os.RemoveAll(filepath.Join(j.gitDir, "hooks"))) // less to copy
 	full := j.copyOf(j.gitDir)
-	for _, builtin := range []bool{false, true} {
-		for delay := 5 * time.Millisecond; ; delay *= 2 {
-			j.ok(os.RemoveAll(j.gitDir))
-			j.ok(os.CopyFS(j.gitDir, os.DirFS(full)))
-			ctx, cancel := context.WithTimeout(context.Background(), delay)
-			_, err := j.open(nil).GC(ctx, GCOptions{Builtin: builtin})
-			cancel()
-			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-				t.Fatalf("builtin %v, after %v: %v", builtin, delay, err)
-			}
-			if found := j.unnamed(); len(found) > 0 {
-				t.Errorf("builtin %v, after %v: left %q", builtin, delay, found)
-			}
-			j.git("rev-list", "--objects", "--quiet", tip.String())
-			if err == nil {
-				break
-			}
+	for delay := 5 * time.Millisecond; ; delay *= 2 {
+		j.ok(os.RemoveAll(j.gitDir))
+		j.ok(os.CopyFS(j.gitDir, os.DirFS(full)))
+		ctx, cancel := context.WithTimeout(context.Background(), delay)
+		_, err := j.open(nil).GC(ctx)
+		cancel()
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("after %v: %v", delay, err)
+		}
+		if found := j.unnamed(); len(found) > 0 {
+			t.Errorf("after %v: left %q", delay, found)
+		}
+		j.git("rev-list", "--objects", "--quiet", tip.String())
+		if err == nil {
+			break
 		}
 	}
 }
 
 // Writers and readers go on while a collection runs, and nothing is lost.
 func TestGCBesideWriters(t *testing.T) {
-	for _, builtin := range []bool{false, true} {
-		j := newJudge(t)
-		r, ctx := j.open(nil), context.Background()
-		done := make(chan struct{})
-		var wg sync.WaitGroup
-		tips := make([]Hash, 3)
-		for i := range tips {
-			wg.Go(func() {
-				own := j.open(nil) // as another process
-				for {
-					ref := fmt.Sprintf("refs/heads/tape/%d", i)
-					tips[i] = j.grow(own, ref, 2, 2)
-					if c, err := r.Commit(tips[i]); err != nil || len(c.Parents) != 1 {
-						t.Errorf("reader: %v", err)
-						return
-					}
-					select {
-					case <-done:
-						return
-					default:
-					}
+	j := newJudge(t)
+	r, ctx := j.open(nil), context.Background()
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	tips := make([]Hash, 3)
+	for i := range tips {
+		wg.Go(func() {
+			own := j.open(nil) // as another process
+			for {
+				ref := fmt.Sprintf("refs/heads/tape/%d", i)
+				tips[i] = j.grow(own, ref, 2, 2)
+				if c, err := r.Commit(tips[i]); err != nil || len(c.Parents) != 1 {
+					t.Errorf("reader: %v", err)
+					return
 				}
-			})
-		}
-		for range 8 {
-			if _, err := j.open(nil).GC(ctx, GCOptions{Builtin: builtin}); err != nil {
-				t.Error(err)
+				select {
+				case <-done:
+					return
+				default:
+				}
 			}
-		}
-		close(done)
-		wg.Wait()
-		for i, tip := range tips {
-			if got := j.git("rev-parse", fmt.Sprintf("tape/%d", i)); got != tip.String() {
-				t.Errorf("builtin %v, %d: %s, not %s", builtin, i, got, tip)
-			}
-		}
-		j.fsck()
+		})
 	}
+	for range 8 {
+		if _, err := j.open(nil).GC(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	close(done)
+	wg.Wait()
+	for i, tip := range tips {
+		if got := j.git("rev-parse", fmt.Sprintf("tape/%d", i)); got != tip.String() {
+			t.Errorf("%d: %s, not %s", i, got, tip)
+		}
+	}
+	j.fsck()
 }
 
 func TestGCOneAtATime(t *testing.T) {
@@ -311,12 +261,12 @@ func TestGCOneAtATime(t *testing.T) {
 	host, err := os.Hostname()
 	j.ok(err)
 	j.ok(os.WriteFile(filepath.Join(j.gitDir, "gc.pid"), fmt.Appendf(nil, "%d %s", os.Getpid(), host), 0o600))
-	if _, err := r.GC(ctx, GCOptions{}); !errors.Is(err, ErrBusy) {
+	if _, err := r.GC(ctx); !errors.Is(err, ErrBusy) {
 		t.Errorf("beside a git gc: %v", err)
 	}
 	lock, err := (&disk.FS{}).Lock(ctx, filepath.Join(j.gitDir, guardDir, "gc.lock"), 0)
 	j.ok(err)
-	if _, err := r.GC(ctx, GCOptions{Builtin: true}); !errors.Is(err, ErrBusy) {
+	if _, err := r.GC(ctx); !errors.Is(err, ErrBusy) {
 		t.Errorf("beside one of ours: %v", err)
 	}
 	j.ok(lock.Unlock())
@@ -324,7 +274,7 @@ func TestGCOneAtATime(t *testing.T) {
 	j.ok(os.Remove(filepath.Join(j.gitDir, "gc.pid")))
 	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "nowhere"))
 	t.Setenv("GIT_INDEX_FILE", "nowhere")
-	if _, err := r.GC(ctx, GCOptions{}); err != nil {
+	if _, err := r.GC(ctx); err != nil {
 		t.Error(err)
 	}
 }

@@ -26,7 +26,7 @@ func (r *Repo) gitPushRefs(ctx context.Context, m Remote, o TransportOptions) (r
 	if own, ok := r.ConfigValue("remote", m.Name, "receivepack"); ok && own != "" {
 		program = own
 	}
-	out, err := r.runGit(ctx, gitRun{options: o}, "ls-remote", "--quiet", "--upload-pack="+program, "--", m.gitName())
+	out, err := r.runGit(ctx, r.listening(m, o), "ls-remote", "--quiet", "--upload-pack="+program, "--", m.gitName())
 	if err != nil {
 		return nil, classify(err)
 	}

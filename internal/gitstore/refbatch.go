@@ -395,12 +395,3 @@ func (b *refBatch) removeFiles() error {
 	}
 	return nil
 }
-
-// updateAll changes refs through packed-refs however few they are, so that none changes
-// where one does not hold its Old.
-func (r *Repo) updateAll(ctx context.Context, updates []RefUpdate) error {
-	if len(updates) == 1 {
-		return r.UpdateRef(ctx, updates[0])
-	}
-	return r.updatePacked(ctx, updates)
-}

@@ -35,6 +35,9 @@ func (m Remote) pushTo() string {
 	return m.URL
 }
 
+// transportWho is who reflogs say moved a ref that came from another side.
+var transportWho = Signature{Name: "tape", Email: "tape@localhost"}
+
 // remoteRefs begins the names of the refs that mirror remotes.
 const (
 	remoteRefs  = "refs/tape/remotes/"
@@ -237,14 +240,50 @@ func (r *Repo) remote(name string) (Remote, error) {
 	return Remote{URL: name}, err
 }
 
-// approach finds a remote whose refs are to be read. A path is looked over before anybody
-// reads what is there.
+// approach finds a remote that git is to talk to, and refuses it if the configuration leads
+// to an address that CheckURL refuses.
 func (r *Repo) approach(name string) (Remote, error) {
 	m, err := r.remote(name)
 	if err != nil {
 		return m, err
 	}
-	return m, r.lookOver(m)
+	pushKeys := []string{"pushinsteadof", "insteadof"}
+	if m.PushURL != "" {
+		pushKeys = pushKeys[1:]
+	}
+	return m, errors.Join(CheckURL(r.fetchAddress(m)), CheckURL(r.rewritten(m.pushTo(), pushKeys...)))
+}
+
+// fetchAddress is where a remote is fetched from in the end.
+func (r *Repo) fetchAddress(m Remote) string { return r.rewritten(m.URL, "insteadof") }
+
+// rewritten applies url.<base>.insteadOf, and for a push pushInsteadOf first.
+func (r *Repo) rewritten(address string, keys ...string) string {
+	for _, key := range keys {
+		best, out := 0, address
+		for _, e := range r.freshConfig() {
+			if e.section == "url" && e.key == key && len(e.value) > best && strings.HasPrefix(address, e.value) {
+				best, out = len(e.value), e.subsection+address[len(e.value):]
+			}
+		}
+		if best > 0 {
+			return out
+		}
+	}
+	return address
+}
+
+// fetchDir is the folder that a remote is fetched from, if it is one on this machine.
+func (r *Repo) fetchDir(m Remote) (string, bool) { return r.localDir(r.fetchAddress(m)) }
+
+// localDir is the folder of an address; a relative one of the configuration begins where
+// git lets it begin.
+func (r *Repo) localDir(address string) (string, bool) {
+	dir, ok := LocalDir(address)
+	if ok && !filepath.IsAbs(dir) {
+		dir = filepath.Join(r.rootDir(), dir)
+	}
+	return dir, ok
 }
 
 // CheckRemoteName says what is wrong with the name of a remote, by git's rules: it is part

@@ -17,6 +17,8 @@ import (
 
 // Why a remote was not to be talked to. The message has what the remote, or git, said.
 var (
+	// ErrNoGit says that the git program is not installed, or not in PATH.
+	ErrNoGit = errors.New("this needs the git program, which is not installed or not in PATH")
 	// ErrAuth says that credentials were refused, or are missing.
 	ErrAuth = errors.New("access denied")
 	// ErrRemote says that a remote cannot be reached, is no repository, or hung up.
@@ -31,10 +33,8 @@ var errNoServer = fmt.Errorf("%w: what answers there is no git server, or one of
 
 // TransportOptions change how a remote is talked to; the zero value means the defaults.
 type TransportOptions struct {
-	Builtin  bool      // do without the git program, even where there is one
-	Progress io.Writer // gets the transport's own progress, for a terminal; nil: quiet, and nothing is asked
-	// Idle is for how long a remote may say nothing, in whole seconds; 0: DefaultIdle. Where
-	// git talks to it, http and the beginning of ssh are bounded.
+	Progress io.Writer // gets git's own progress, for a terminal; nil: quiet, and nothing is asked
+	// Idle is for how long a remote may say nothing, in whole seconds; 0: DefaultIdle.
 	Idle time.Duration
 }
 
@@ -73,13 +73,12 @@ type RefChange struct {
 	Old, New Hash
 }
 
-// useGit reports whether the git program does the work.
-func (o TransportOptions) useGit() bool {
-	if o.Builtin {
-		return false
+// CheckGit returns ErrNoGit where there is no git program to run.
+func CheckGit() error {
+	if _, err := exec.LookPath("git"); err != nil {
+		return ErrNoGit
 	}
-	_, err := exec.LookPath("git")
-	return err == nil
+	return nil
 }
 
 // LsRemote returns the refs of a remote (a name, or an address) that begin with one of
@@ -89,12 +88,7 @@ func (r *Repo) LsRemote(ctx context.Context, remote string, prefixes []string, o
 	if err != nil {
 		return nil, "", err
 	}
-	if o.useGit() {
-		refs, head, err = r.gitLsRemote(ctx, m, o)
-	} else {
-		refs, head, err = r.builtinLsRemote(ctx, m, o)
-	}
-	if err != nil {
+	if refs, head, err = r.gitLsRemote(ctx, m, o); err != nil {
 		return nil, "", fmt.Errorf("list refs of %s: %w", m.label(), err)
 	}
 	refs = slices.DeleteFunc(refs, func(ref Ref) bool {
@@ -102,6 +96,19 @@ func (r *Repo) LsRemote(ctx context.Context, remote string, prefixes []string, o
 	})
 	slices.SortFunc(refs, func(a, b Ref) int { return strings.Compare(a.Name, b.Name) })
 	return refs, head, nil
+}
+
+// mapRefs gives the refs here that those of a remote map to.
+func mapRefs(refs []Ref, specs []RefSpec) map[string]Hash {
+	out := map[string]Hash{}
+	for _, ref := range refs {
+		for _, s := range specs {
+			if name, ok := s.to(ref.Name); ok && CheckRefName(name) == nil {
+				out[name] = ref.Hash
+			}
+		}
+	}
+	return out
 }
 
 // label names a remote in a message.
