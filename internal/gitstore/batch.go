@@ -2,7 +2,6 @@ package gitstore
 
 import (
 	"context"
-	"crypto/sha1"
 	"errors"
 	"fmt"
 	"os"
@@ -43,14 +42,6 @@ func (r *Repo) NewBatch() *Batch {
 	b := &Batch{r: r, seen: map[Hash]bool{}, dirs: map[string]bool{}}
 	b.group.SetLimit(inFlight)
 	return b
-}
-
-// HashObject computes the name of an object.
-func HashObject(kind Kind, data []byte) Hash {
-	s := sha1.New()
-	fmt.Fprintf(s, "%s %d\x00", kind, len(data))
-	s.Write(data)
-	return Hash(s.Sum(nil))
 }
 
 // Put adds an object and returns its name. The batch owns data from then on. Errors

@@ -39,11 +39,11 @@ func (j *judge) grow(r *Repo, ref string, phases, commits int) Hash {
 			}
 			var entries []TreeEntry
 			for name, data := range files {
-				entries = append(entries, TreeEntry{name, ModeFile, b.Put(KindBlob, slices.Clone(data))})
+				entries = append(entries, TreeEntry{Name: name, Mode: ModeFile, Hash: b.Put(KindBlob, slices.Clone(data))})
 			}
-			folder := TreeEntry{fmt.Sprintf("%03d_x", p), ModeDir, b.Put(KindTree, EncodeTree(entries))}
+			folder := TreeEntry{Name: fmt.Sprintf("%03d_x", p), Mode: ModeDir, Hash: b.Put(KindTree, EncodeTree(entries))}
 			anchors := b.Put(KindTree, EncodeTree(append(slices.Clone(folders[:p]), folder)))
-			root := b.Put(KindTree, EncodeTree([]TreeEntry{{"anchors", ModeDir, anchors}}))
+			root := b.Put(KindTree, EncodeTree([]TreeEntry{{Name: "anchors", Mode: ModeDir, Hash: anchors}}))
 			commit := b.Put(KindCommit, EncodeCommit(Commit{Tree: root, Parents: parents, Author: ann, Committer: ann, Message: "checkpoint\n"}))
 			j.ok(b.Flush(ctx))
 			parents = []Hash{commit}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"tape/internal/gitstore/gitobject"
 	"time"
 )
 
@@ -235,7 +236,7 @@ func checkIndexPath(path string) error {
 		return fmt.Errorf("bad path %q in the git index", path)
 	}
 	for part := range strings.SplitSeq(path, "/") {
-		if err := checkTreeName(part); err != nil {
+		if err := gitobject.CheckName(part); err != nil {
 			return fmt.Errorf("bad path %q in the git index", path)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore/gitobject"
 )
 
 // ReflogEntry is one line of a reflog.
@@ -57,7 +58,7 @@ func parseReflog(line string) (e ReflogEntry, ok bool) {
 	var errs [3]error
 	e.Old, errs[0] = ParseHash(head[:digits])
 	e.New, errs[1] = ParseHash(head[digits+1 : 2*digits+1])
-	e.Who, errs[2] = decodeSignature(head[2*digits+2:])
+	e.Who, errs[2] = gitobject.DecodeSignature(head[2*digits+2:])
 	e.Message = message
 	return e, errors.Join(errs[:]...) == nil
 }
@@ -216,7 +217,7 @@ func (r *Repo) reflogLine(u RefUpdate) ([]byte, error) {
 		who.When = time.Now()
 	}
 	who.Name, who.Email = cleanIdentity(who.Name), cleanIdentity(who.Email)
-	line := fmt.Appendf(nil, "%s %s %s", u.Old, u.New, encodeSignature(who))
+	line := fmt.Appendf(nil, "%s %s %s", u.Old, u.New, gitobject.EncodeSignature(who))
 	if message := strings.Join(strings.Fields(u.Message), " "); message != "" {
 		line = fmt.Appendf(line, "\t%s", message)
 	}

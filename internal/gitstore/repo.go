@@ -9,7 +9,6 @@ package gitstore
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -18,12 +17,11 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore/gitobject"
 )
 
 // Errors that callers tell apart.
 var (
-	// ErrNotFound says that an object, ref or worktree does not exist.
-	ErrNotFound = errors.New("not found")
 	// ErrConflict says that a ref no longer holds the value it was read with.
 	ErrConflict = errors.New("changed by someone else")
 	// ErrBusy says that a lock was not to be had in time.
@@ -41,35 +39,6 @@ type UnsupportedError struct {
 }
 
 func (e *UnsupportedError) Error() string { return fmt.Sprintf("%s: %s", e.Dir, e.What) }
-
-// Hash names a git object: a SHA-1.
-type Hash [20]byte
-
-// ZeroHash names nothing; in a ref update it stands for "does not exist".
-var ZeroHash Hash
-
-func (h Hash) String() string { return hex.EncodeToString(h[:]) }
-
-// IsZero reports whether the hash names nothing.
-func (h Hash) IsZero() bool { return h == ZeroHash }
-
-// ParseHash reads 40 hex digits.
-func ParseHash(s string) (Hash, error) {
-	var h Hash
-	if len(s) != 2*len(h) {
-		return h, fmt.Errorf("not an object id: %.60q", s)
-	}
-	if _, err := hex.Decode(h[:], []byte(s)); err != nil {
-		return h, fmt.Errorf("not an object id: %.60q", s)
-	}
-	return h, nil
-}
-
-// Signature is who did something, and when.
-type Signature struct {
-	Name, Email string
-	When        time.Time
-}
 
 // DefaultLockWait bounds the waiting for a lock that somebody else holds.
 const DefaultLockWait = 10 * time.Second
@@ -90,11 +59,11 @@ type Repo struct {
 	alone  bool     // see [Repo.AssumeAlone]
 
 	mu        sync.Mutex // guards what follows
-	odb       *odb
+	odb       *gitobject.DB
 	worktrees *worktreeList
 
 	config configCache
-	kept   keptObjects
+	kept   gitobject.Cache
 }
 
 // GitDir returns the repository's common .git folder.

@@ -1,4 +1,4 @@
-package gitstore
+package gitobject
 
 import (
 	"encoding/binary"
