@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore/gitlock"
 )
 
 func testDrivers() Drivers {
@@ -281,7 +282,7 @@ func TestDriversFiles(t *testing.T) {
 		t.Error(got)
 	}
 	// A process that is killed right after its rename leaves the mode of its lock.
-	j.ok(os.Chmod(elsewhere, lockPerm))
+	j.ok(os.Chmod(elsewhere, gitlock.Perm))
 	_, err = j.open(nil).InstallDrivers(t.Context(), testDrivers())
 	j.ok(err)
 	if st, err := os.Stat(elsewhere); err != nil || st.Mode().Perm() != disk.FilePerm {
@@ -303,7 +304,7 @@ func TestDriversLocks(t *testing.T) {
 	if after, _ := j.readBoth(); after != before {
 		t.Error("the configuration was changed beside somebody's lock")
 	}
-	j.ok(os.Chmod(lock, lockPerm))
+	j.ok(os.Chmod(lock, gitlock.Perm))
 	_, err = repo.InstallDrivers(t.Context(), testDrivers())
 	j.ok(err)
 	if _, err := os.Stat(lock); !errors.Is(err, os.ErrNotExist) {

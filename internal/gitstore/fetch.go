@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tape/internal/gitstore/gitlock"
 )
 
 // Fetched is what a fetch came to.
@@ -170,8 +172,8 @@ func (r *Repo) settle(ctx context.Context, moved []RefChange) error {
 func (r *Repo) sweepFetchLocks() error {
 	const old = 10 * time.Second // a living one holds its locks while it sets its refs
 	found := map[string]fs.FileInfo{}
-	err := eachLockIn(filepath.Join(r.gitDir, filepath.FromSlash(fetchedRefs)), func(path string) error {
-		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm() != lockPerm && time.Since(st.ModTime()) > old {
+	err := gitlock.EachIn(filepath.Join(r.gitDir, filepath.FromSlash(fetchedRefs)), func(path string) error {
+		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm() != gitlock.Perm && time.Since(st.ModTime()) > old {
 			found[path] = st
 		}
 		return nil

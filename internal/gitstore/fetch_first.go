@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"tape/internal/gitstore/gitlock"
 )
 
 // firstFetch fetches into a repository that has nothing yet, by git's own clone: that writes
@@ -31,7 +33,7 @@ func (r *Repo) firstFetch(ctx context.Context, m Remote, specs []RefSpec, o Tran
 	if len(mapRefs(told, specs)) == 0 {
 		return head, true, nil
 	}
-	tmp := filepath.Join(r.gitDir, guardDir, "tmp")
+	tmp := filepath.Join(r.gitDir, gitlock.OwnDir, "tmp")
 	if err := r.fs.MkdirAll(tmp); err != nil {
 		return "", false, err
 	}

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tape/internal/gitstore/gitlock"
 )
 
 // GCResult tells what a collection came to.
@@ -39,7 +41,7 @@ const (
 // Errors: ErrNoGit; ErrBusy when another collection runs; the context's error, and then no
 // temporary file is left.
 func (r *Repo) GC(ctx context.Context) (res GCResult, err error) {
-	err = r.guardedOnce(ctx, filepath.Join(r.gitDir, guardDir, "gc.lock"), r.wait, func() error {
+	err = r.locks.GuardedOnce(ctx, filepath.Join(r.gitDir, gitlock.OwnDir, "gc.lock"), r.locks.Wait, func() error {
 		if res.Before, err = r.objectsSize(); err != nil {
 			return err
 		}
@@ -118,7 +120,7 @@ func (r *Repo) gitGC(ctx context.Context) error {
 			return fmt.Errorf("%w: %s", ErrBusy, said)
 		}
 		if held := r.inTheWay(said); held != nil {
-			return held.busy()
+			return held.Busy()
 		}
 		return fmt.Errorf("git gc: %w: %.500s", err, said)
 	}
@@ -139,7 +141,7 @@ func gitEnvironment() []string {
 }
 
 // packsNote is where the packs are noted that are the work of a GC.
-func (r *Repo) packsNote() string { return filepath.Join(r.gitDir, guardDir, "packs") }
+func (r *Repo) packsNote() string { return filepath.Join(r.gitDir, gitlock.OwnDir, "packs") }
 
 func (r *Repo) packNames() map[string]int64 {
 	packs := map[string]int64{}
@@ -226,7 +228,7 @@ func (r *Repo) eachEmptyLock(fn func(path string, st fs.FileInfo)) error {
 		return nil
 	}
 	look := func(path string) error {
-		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm() != lockPerm && st.Size() == 0 {
+		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm() != gitlock.Perm && st.Size() == 0 {
 			fn(path, st)
 		}
 		return nil
@@ -236,7 +238,7 @@ func (r *Repo) eachEmptyLock(fn func(path string, st fs.FileInfo)) error {
 			_ = look(filepath.Join(dir, filepath.FromSlash(name)))
 		}
 	}
-	return errors.Join(r.eachRefLock(look), eachLockIn(filepath.Join(r.gitDir, "logs", "refs"), look))
+	return errors.Join(r.eachRefLock(look), gitlock.EachIn(filepath.Join(r.gitDir, "logs", "refs"), look))
 }
 
 // sweepGCPid removes the note of a running gc that names the one that was stopped. Git

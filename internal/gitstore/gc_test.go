@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore/gitlock"
 )
 
 // grow commits to a branch what a tape of that many phases commits: files that share a
@@ -71,7 +72,7 @@ func (j *judge) unnamed() (found []string) {
 		name := d.Name()
 		dirs := strings.Contains(path, "tape"+string(filepath.Separator)+"tmp"+string(filepath.Separator))
 		if err == nil && !d.IsDir() && (dirs || strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, ".tmp") || name == "gc.pid" ||
-			strings.HasSuffix(name, ".lock") && filepath.Base(filepath.Dir(path)) != guardDir) {
+			strings.HasSuffix(name, ".lock") && filepath.Base(filepath.Dir(path)) != gitlock.OwnDir) {
 			found = append(found, path)
 		}
 		return nil
@@ -264,7 +265,7 @@ func TestGCOneAtATime(t *testing.T) {
 	if _, err := r.GC(ctx); !errors.Is(err, ErrBusy) {
 		t.Errorf("beside a git gc: %v", err)
 	}
-	lock, err := (&disk.FS{}).Lock(ctx, filepath.Join(j.gitDir, guardDir, "gc.lock"), 0)
+	lock, err := (&disk.FS{}).Lock(ctx, filepath.Join(j.gitDir, gitlock.OwnDir, "gc.lock"), 0)
 	j.ok(err)
 	if _, err := r.GC(ctx); !errors.Is(err, ErrBusy) {
 		t.Errorf("beside one of ours: %v", err)

@@ -1,19 +1,14 @@
 package gitstore
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 
-	"tape/internal/disk"
+	"tape/internal/gitstore/gitlock"
 )
 
 // initialConfig is the configuration of a new repository. What a user set globally
@@ -71,12 +66,12 @@ type DriverSetup struct {
 // older version wrote under the same mark is replaced.
 func (r *Repo) InstallDrivers(ctx context.Context, d Drivers) (DriverSetup, error) {
 	var out, attributes DriverSetup
-	err := r.editFile(ctx, r.configPath(), func(old []byte) (next []byte, err error) {
+	err := r.locks.Edit(ctx, r.configGuard(), r.configPath(), func(old []byte) (next []byte, err error) {
 		next, out, err = d.addSettings(old, r.freshConfig())
 		return next, err
 	})
 	if err == nil {
-		err = r.editFile(ctx, r.attributesPath(), func(old []byte) (next []byte, err error) {
+		err = r.locks.Edit(ctx, r.configGuard(), r.attributesPath(), func(old []byte) (next []byte, err error) {
 			next, attributes = d.addPatterns(old)
 			return next, nil
 		})
@@ -92,12 +87,12 @@ func (r *Repo) InstallDrivers(ctx context.Context, d Drivers) (DriverSetup, erro
 // RemoveDrivers takes away what InstallDrivers wrote, nothing else, and names it.
 func (r *Repo) RemoveDrivers(ctx context.Context, d Drivers) (removed []string, err error) {
 	var patterns []string
-	err = r.editFile(ctx, r.attributesPath(), func(old []byte) (rest []byte, err error) {
+	err = r.locks.Edit(ctx, r.configGuard(), r.attributesPath(), func(old []byte) (rest []byte, err error) {
 		rest, patterns = d.withoutPatterns(old)
 		return rest, nil
 	})
 	if err == nil {
-		err = r.editFile(ctx, r.configPath(), func(old []byte) ([]byte, error) {
+		err = r.locks.Edit(ctx, r.configGuard(), r.configPath(), func(old []byte) ([]byte, error) {
 			rest, present := d.withoutSettings(old)
 			ours, err := configEntries(present)
 			removed = nil
@@ -116,7 +111,7 @@ func (r *Repo) RemoveDrivers(ctx context.Context, d Drivers) (removed []string, 
 	return append(removed, patterns...), nil
 }
 
-func (r *Repo) configGuard() string    { return filepath.Join(r.gitDir, guardDir, "config.lock") }
+func (r *Repo) configGuard() string    { return filepath.Join(r.gitDir, gitlock.OwnDir, "config.lock") }
 func (r *Repo) configPath() string     { return filepath.Join(r.gitDir, "config") }
 func (r *Repo) attributesPath() string { return filepath.Join(r.gitDir, "info", "attributes") }
 
@@ -125,102 +120,4 @@ func (r *Repo) freshConfig() []configEntry {
 	l := configLoader{gitDir: r.gitDir, home: homeDir()}
 	l.load()
 	return l.entries
-}
-
-// editFile changes one of git's own files under git's lock. Where edit changes nothing,
-// nothing is written; where it leaves nothing, the file goes. edit may run more than
-// once.
-func (r *Repo) editFile(ctx context.Context, path string, edit func(old []byte) ([]byte, error)) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // git, too, locks and replaces what a link leads to
-	}
-	old, mode, err := readWithMode(path)
-	if err != nil {
-		return err
-	}
-	if next, err := edit(old); err != nil || bytes.Equal(old, next) && mode != lockPerm {
-		return err
-	}
-	return r.guarded(ctx, r.configGuard(), func() (err error) {
-		if err := unlockMode(path); err != nil {
-			return err
-		}
-		l, err := r.lock(path)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, l.release()) }()
-		old, mode, err := readWithMode(path)
-		if err != nil {
-			return err
-		}
-		next, err := edit(old)
-		if err != nil || bytes.Equal(old, next) {
-			return err
-		}
-		if len(next) == 0 {
-			err = r.fs.Remove(path)
-		} else {
-			err = l.replace(next, mode)
-		}
-		if err != nil {
-			return err
-		}
-		return r.fs.SyncDir(filepath.Dir(path))
-	})
-}
-
-// unlockMode gives a file the mode that it lacks when a process of ours was killed right
-// after publishing it. Git copies a file's mode to the lock with which it replaces it:
-// a lock that is found beside such a file is not to be taken for a dead one of ours. The
-// guard must be held.
-func unlockMode(path string) error {
-	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != lockPerm {
-		return nil // a missing file is made
-	}
-	if err := os.Chmod(path, disk.FilePerm); err != nil {
-		return err
-	}
-	if _, err := os.Lstat(path + ".lock"); err == nil {
-		return &heldError{path: path + ".lock"}
-	}
-	return nil
-}
-
-// readWithMode reads a file that may be missing.
-func readWithMode(path string) ([]byte, fs.FileMode, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, disk.FilePerm, nil
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, 0, err
-	}
-	raw, err := io.ReadAll(f)
-	return raw, st.Mode().Perm(), err
-}
-
-// replace publishes new content and gives the file its old mode back, through a handle
-// of its own: the name may be another's by then.
-func (l *lockFile) replace(content []byte, mode fs.FileMode) error {
-	if err := l.write(content); err != nil {
-		return err
-	}
-	if runtime.GOOS == "windows" || mode == disk.FilePerm {
-		return l.publish()
-	}
-	f, err := os.Open(l.path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := l.publish(); err != nil {
-		return err
-	}
-	return f.Chmod(mode)
 }

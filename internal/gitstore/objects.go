@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
 	"tape/internal/gitstore/gitobject"
 )
 

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"tape/internal/gitstore/gitlock"
 )
 
 // answersPushes reports whether what receives pushes at an address can be asked for refs in
@@ -104,7 +106,7 @@ func missingResults(results []PushResult, refs []PushRef, err error) error {
 // objects of this repository. Git compares every ref that it is told by name with all that
 // the remote has; a pattern costs it no more than a look at each.
 func (r *Repo) outgoing(refs []PushRef) (dir string, err error) {
-	tmp := filepath.Join(r.gitDir, guardDir, "tmp")
+	tmp := filepath.Join(r.gitDir, gitlock.OwnDir, "tmp")
 	if err := r.fs.MkdirAll(tmp); err != nil {
 		return "", err
 	}

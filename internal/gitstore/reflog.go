@@ -97,7 +97,7 @@ func (r *Repo) LogRef(ctx context.Context, name string, entries ...ReflogEntry) 
 	if len(entries) == 0 {
 		return nil
 	}
-	err := r.guarded(ctx, r.refGuard(), func() error { return r.logGuarded(name, slices.Clone(entries)) })
+	err := r.locks.Guarded(ctx, r.refGuard(), func() error { return r.logGuarded(name, slices.Clone(entries)) })
 	if err != nil {
 		return fmt.Errorf("write to the reflog of %s: %w", name, err)
 	}
@@ -108,12 +108,12 @@ func (r *Repo) logGuarded(name string, entries []ReflogEntry) (err error) {
 	if _, _, err := r.readRef(name); err != nil {
 		return err // before a lock makes folders for a ref that is not there
 	}
-	l, err := r.lock(r.refPath(name))
+	l, err := r.locks.Lock(r.refPath(name))
 	if err != nil {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, l.release())
+		err = errors.Join(err, l.Release())
 		r.removeEmptyParents(name) // the ref may be packed
 	}()
 	current, target, err := r.readRef(name)

@@ -234,16 +234,16 @@ func (r *Repo) SetHead(ctx context.Context, gitDir, branch string) error {
 	if err := CheckRefName(branch); err != nil {
 		return err
 	}
-	err := r.guarded(ctx, r.refGuard(), func() (err error) {
-		l, err := r.lock(filepath.Join(gitDir, "HEAD"))
+	err := r.locks.Guarded(ctx, r.refGuard(), func() (err error) {
+		l, err := r.locks.Lock(filepath.Join(gitDir, "HEAD"))
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, l.release()) }()
-		if err := l.write([]byte("ref: " + branch + "\n")); err != nil {
+		defer func() { err = errors.Join(err, l.Release()) }()
+		if err := l.Write([]byte("ref: " + branch + "\n")); err != nil {
 			return err
 		}
-		if err := l.publish(); err != nil {
+		if err := l.Publish(); err != nil {
 			return err
 		}
 		return r.fs.SyncDir(gitDir)

@@ -98,7 +98,7 @@ func (r *Repo) AddRemote(ctx context.Context, name, address string) error {
 		address = abs
 	}
 	lines := "[remote \"" + name + "\"]\n\turl = " + configQuote(address) + "\n\tfetch = +refs/heads/*:refs/remotes/" + name + "/*\n"
-	err := r.editFile(ctx, r.configPath(), func(old []byte) ([]byte, error) {
+	err := r.locks.Edit(ctx, r.configGuard(), r.configPath(), func(old []byte) ([]byte, error) {
 		before, err := configEntries(old)
 		if err != nil {
 			return nil, err
@@ -164,7 +164,7 @@ func (r *Repo) RemoveRemote(ctx context.Context, name string) error {
 	}
 	err = r.UpdateRefs(ctx, updates)
 	if err == nil {
-		err = r.editFile(ctx, r.configPath(), func(old []byte) ([]byte, error) { return withoutRemote(old, name) })
+		err = r.locks.Edit(ctx, r.configGuard(), r.configPath(), func(old []byte) ([]byte, error) { return withoutRemote(old, name) })
 	}
 	if err != nil {
 		return fmt.Errorf("remove remote %q: %w", name, err)
@@ -206,13 +206,13 @@ func (r *Repo) removeSymbolic(ctx context.Context, name string) error {
 	if _, target, err := readLoose(path); err != nil || target == "" {
 		return nil //nolint:nilerr // it is not there, or no symbolic ref: then it is listed
 	}
-	return r.guarded(ctx, r.refGuard(), func() (err error) {
-		l, err := r.lock(path)
+	return r.locks.Guarded(ctx, r.refGuard(), func() (err error) {
+		l, err := r.locks.Lock(path)
 		if err != nil {
 			return err
 		}
 		defer func() {
-			err = errors.Join(err, l.release())
+			err = errors.Join(err, l.Release())
 			r.removeEmptyParents(name)
 		}()
 		return errors.Join(r.fs.Remove(path), r.fs.SyncDir(filepath.Dir(path)))

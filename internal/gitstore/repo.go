@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore/gitlock"
 	"tape/internal/gitstore/gitobject"
 )
 
@@ -25,7 +26,7 @@ var (
 	// ErrConflict says that a ref no longer holds the value it was read with.
 	ErrConflict = errors.New("changed by someone else")
 	// ErrBusy says that a lock was not to be had in time.
-	ErrBusy = errors.New("busy")
+	ErrBusy = gitlock.ErrBusy
 	// ErrDamagedRef says that the file of a ref holds nothing that could be a ref.
 	ErrDamagedRef = errors.New("damaged ref file")
 )
@@ -53,7 +54,7 @@ type Options struct {
 type Repo struct {
 	gitDir string // the common .git folder, absolute
 	fs     *disk.FS
-	wait   time.Duration
+	locks  gitlock.Locks
 	bare   bool     // the configuration may say so
 	extra  []string // more object folders: see [OpenBare]
 	alone  bool     // see [Repo.AssumeAlone]
@@ -70,11 +71,11 @@ type Repo struct {
 func (r *Repo) GitDir() string { return r.gitDir }
 
 func newRepo(gitDir string, o *Options) *Repo {
-	r := &Repo{gitDir: gitDir, wait: DefaultLockWait}
+	r := &Repo{gitDir: gitDir, locks: gitlock.Locks{Wait: DefaultLockWait}}
 	if o != nil {
-		r.fs = o.FS
+		r.fs, r.locks.FS = o.FS, o.FS
 		if o.LockWait > 0 {
-			r.wait = o.LockWait
+			r.locks.Wait = o.LockWait
 		}
 	}
 	return r
@@ -163,7 +164,7 @@ func Init(gitDir string, o InitOptions) (*Repo, error) {
 		}
 	}
 	// Our own folder is the first: it marks what an interrupted Init left as ours.
-	for _, dir := range []string{"", guardDir, "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags", "info", "logs"} {
+	for _, dir := range []string{"", gitlock.OwnDir, "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags", "info", "logs"} {
 		if err := r.fs.MkdirAll(filepath.Join(gitDir, filepath.FromSlash(dir))); err != nil {
 			return nil, fmt.Errorf("create repository: %w", err)
 		}

@@ -122,7 +122,7 @@ func (r *Repo) runGit(ctx context.Context, run gitRun, args ...string) ([]byte, 
 	}
 	err = failed
 	if held := r.inTheWay(failed.stderr); held != nil {
-		err = held.busy()
+		err = held.Busy()
 	} else if stdout.over {
 		err = hostile("its list of refs has more than %d bytes", stdout.most)
 	} else if run.listens && strings.Contains(strings.ToLower(failed.stderr), "out of memory") {

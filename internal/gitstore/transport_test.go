@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/gitstore/gitlock"
 	"tape/internal/testkit/gitpeer"
 )
 
@@ -132,7 +133,7 @@ func (s *side) tidy(gitDir string) {
 			return nil
 		}
 		name := filepath.Base(path)
-		own := strings.HasPrefix(path, filepath.Join(gitDir, guardDir)) && !strings.HasPrefix(path, filepath.Join(gitDir, guardDir, "tmp"))
+		own := strings.HasPrefix(path, filepath.Join(gitDir, gitlock.OwnDir)) && !strings.HasPrefix(path, filepath.Join(gitDir, gitlock.OwnDir, "tmp"))
 		if !own && (strings.HasSuffix(name, ".lock") || strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, "object-")) {
 			s.Errorf("left behind: %s", path)
 		}

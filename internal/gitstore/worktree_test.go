@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore/gitlock"
 )
 
 // listed compares our list of worktrees with git's.
@@ -233,7 +234,7 @@ func TestRemoveForkFaults(t *testing.T) {
 			if err := r.RemoveWorktree(ctx, w); err != nil {
 				t.Fatal(err)
 			}
-			for _, left := range []string{w.GitDir, filepath.Join(j.gitDir, guardDir, "worktree.new"), w.Dir} {
+			for _, left := range []string{w.GitDir, filepath.Join(j.gitDir, gitlock.OwnDir, "worktree.new"), w.Dir} {
 				if _, err := os.Lstat(left); err == nil {
 					t.Fatalf("%s is left", left)
 				}

@@ -199,6 +199,7 @@ func EncodeSignature(s Signature) string {
 	return fmt.Sprintf("%s <%s> %d %s", s.Name, s.Email, s.When.Unix(), s.When.Format("-0700"))
 }
 
+// DecodeSignature reads it.
 func DecodeSignature(v string) (Signature, error) {
 	open, end := strings.LastIndexByte(v, '<'), strings.LastIndexByte(v, '>')
 	if open < 0 || end < open {
