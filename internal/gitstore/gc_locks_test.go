@@ -10,17 +10,18 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/testkit/gitjudge"
 	"tape/internal/testkit/gitpeer"
 )
 
 // leave makes a lock as a git that was killed leaves it, an hour old.
-func (j *judge) leave(name, content string) string {
+func leave(j *gitjudge.Judge, name, content string) string {
 	j.Helper()
-	path := filepath.Join(j.gitDir, filepath.FromSlash(name))
-	j.ok(os.MkdirAll(filepath.Dir(path), 0o700))
-	j.ok(os.WriteFile(path, []byte(content), 0o600))
+	path := filepath.Join(j.GitDir, filepath.FromSlash(name))
+	j.OK(os.MkdirAll(filepath.Dir(path), 0o700))
+	j.OK(os.WriteFile(path, []byte(content), 0o600))
 	then := time.Now().Add(-time.Hour)
-	j.ok(os.Chtimes(path, then, then))
+	j.OK(os.Chtimes(path, then, then))
 	return path
 }
 
@@ -29,19 +30,19 @@ func TestGCAfterKilledGC(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what is open")
 	}
-	j := newJudge(t)
-	r := j.open(nil)
-	j.git("update-ref", "refs/heads/x", last(growing(t, r, ZeroHash, 5, "x")).String())
+	j := gitjudge.New(t)
+	r := open(j, nil)
+	j.Git("update-ref", "refs/heads/x", last(growing(t, r, ZeroHash, 5, "x")).String())
 	var left []string
 	for _, name := range gcLocks {
-		left = append(left, j.leave(name, "half"))
+		left = append(left, leave(j, name, "half"))
 	}
 	held, err := os.Open(left[1])
-	j.ok(err)
+	j.OK(err)
 	if _, err := r.GC(context.Background()); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), left[1]) || !strings.Contains(err.Error(), "1h0m") {
 		t.Errorf("somebody has a lock open, and the collection gave %v", err)
 	}
-	j.ok(held.Close())
+	j.OK(held.Close())
 	if _, err := r.GC(context.Background()); err != nil {
 		t.Errorf("nobody has the locks, and the collection gave %v", err)
 	}
@@ -50,21 +51,21 @@ func TestGCAfterKilledGC(t *testing.T) {
 			t.Errorf("%s is still there", path)
 		}
 	}
-	j.fsck()
+	j.Fsck()
 }
 
 // A lock that may be somebody's stays, and is named with the way out.
 func TestGCBesideLock(t *testing.T) {
-	j := newJudge(t)
-	r := j.open(nil)
-	j.git("update-ref", "refs/heads/x", last(growing(t, r, ZeroHash, 5, "x")).String())
+	j := gitjudge.New(t)
+	r := open(j, nil)
+	j.Git("update-ref", "refs/heads/x", last(growing(t, r, ZeroHash, 5, "x")).String())
 	for _, name := range []string{"packed-refs.lock", "refs/heads/x.lock"} {
-		path := j.leave(name, "")
+		path := leave(j, name, "")
 		_, err := r.GC(context.Background())
 		if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove that file") {
 			t.Errorf("%s: %v", name, err)
 		}
-		j.ok(os.Remove(path))
+		j.OK(os.Remove(path))
 	}
 }
 
@@ -76,7 +77,7 @@ func TestFetchAfterKilledGit(t *testing.T) {
 	a.push([]PushRef{branch("tape/a", h)})
 	for _, name := range []string{"shallow.lock", "FETCH_HEAD.lock", "packed-refs.lock", "objects/info/commit-graphs/commit-graph-chain.lock", "refs/tape/fetched/origin/heads/tape/a.lock"} {
 		b := newSide(t, a.peer)
-		b.leave(name, "half")
+		leave(b.Judge, name, "half")
 		specs := []RefSpec{{Src: "refs/heads/*", Dst: FetchedRefs("origin") + "heads/*"}}
 		if f, err := b.r.Fetch(context.Background(), "origin", specs, b.o()); err != nil || len(f.Changes) != 1 {
 			t.Errorf("%s: the fetch changed %v, %v", name, f.Changes, err)

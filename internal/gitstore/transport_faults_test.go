@@ -98,20 +98,20 @@ func TestTransportFullDisk(t *testing.T) {
 	if results, err := a.r.Push(context.Background(), full, groups, a.o()); err == nil {
 		t.Errorf("the remote's disk is full, and the push gave %v", results)
 	}
-	a.gitIn(full, "fsck", "--strict")
+	a.GitIn(full, "fsck", "--strict")
 	a.push(groups...)
 
 	here := filepath.Join(small, "here")
-	a.gitIn(small, "init", "-q", here)
-	a.gitIn(here, "config", "gc.auto", "0")
+	a.GitIn(small, "init", "-q", here)
+	a.GitIn(here, "config", "gc.auto", "0")
 	r, err := Open(filepath.Join(here, ".git"), nil)
-	a.ok(err)
+	a.OK(err)
 	if _, err := r.Fetch(context.Background(), dir, mirror, a.o()); err == nil {
 		t.Error("the disk is full, and the fetch succeeded")
 	} else if errors.Is(err, ErrHostile) {
 		t.Errorf("a full disk is taken for an attack: %v", err)
 	}
-	a.gitIn(here, "fsck", "--strict")
+	a.GitIn(here, "fsck", "--strict")
 	a.tidy(filepath.Join(here, ".git"))
 	if refs, err := r.Refs("refs/"); err != nil || len(refs) != 0 {
 		t.Errorf("refs were set: %v, %v", refs, err)

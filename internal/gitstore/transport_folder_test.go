@@ -38,8 +38,8 @@ func TestFolderRemoteHostile(t *testing.T) {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
-			s.fsck()
-			s.tidy(s.gitDir)
+			s.Fsck()
+			s.tidy(s.GitDir)
 		})
 	}
 }

@@ -30,8 +30,8 @@ func TestTransportManyRefs(t *testing.T) {
 		}
 		groups = append(groups, group)
 	}
-	a.ok(batch.Flush(context.Background()))
-	a.git("config", "gc.auto", "0")
+	a.OK(batch.Flush(context.Background()))
+	a.Git("config", "gc.auto", "0")
 	step := func(what string, fn func()) {
 		start := time.Now()
 		fn()
@@ -44,8 +44,8 @@ func TestTransportManyRefs(t *testing.T) {
 				updates = append(updates, RefUpdate{Name: ref.Name, New: ref.New, Message: "x"})
 			}
 		}
-		step("local refs", func() { a.ok(a.r.UpdateRefs(context.Background(), updates)) })
-		step("git gc", func() { a.git("gc", "-q") })
+		step("local refs", func() { a.OK(a.r.UpdateRefs(context.Background(), updates)) })
+		step("git gc", func() { a.Git("gc", "-q") })
 		_ = a.r.objects(true)
 	}
 	step("push", func() {
@@ -68,7 +68,7 @@ func TestTransportManyRefs(t *testing.T) {
 		}
 	})
 	step("plain git fetch nothing", func() {
-		b.git("fetch", "-q", "--no-tags", "origin", "+refs/heads/*:refs/tape/remotes/origin/heads/*", "+refs/tags/*:refs/tape/remotes/origin/tags/*")
+		b.Git("fetch", "-q", "--no-tags", "origin", "+refs/heads/*:refs/tape/remotes/origin/heads/*", "+refs/tags/*:refs/tape/remotes/origin/tags/*")
 	})
 	b.sound()
 }

@@ -200,6 +200,7 @@ func EncodeSignature(s Signature) string {
 }
 
 // DecodeSignature reads it.
+// DecodeSignature reads it.
 func DecodeSignature(v string) (Signature, error) {
 	open, end := strings.LastIndexByte(v, '<'), strings.LastIndexByte(v, '>')
 	if open < 0 || end < open {
