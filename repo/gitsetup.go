@@ -19,13 +19,13 @@ type GitSetup struct {
 // else, and nothing where it is installed already. Init does it for a new workspace; a
 // plain git clone needs it once.
 func (s *Store) InstallGit(ctx context.Context) (GitSetup, error) {
-	done, err := s.git.InstallDrivers(ctx, gitDrivers())
+	done, err := s.git.Config().InstallDrivers(ctx, gitDrivers())
 	return GitSetup{Installed: done.Installed, Kept: done.Kept}, classify(err)
 }
 
 // UninstallGit takes away what InstallGit wrote, and names it.
 func (s *Store) UninstallGit(ctx context.Context) (removed []string, err error) {
-	removed, err = s.git.RemoveDrivers(ctx, gitDrivers())
+	removed, err = s.git.Config().RemoveDrivers(ctx, gitDrivers())
 	return removed, classify(err)
 }
 

@@ -33,11 +33,11 @@ func TestOpenBareInHook(t *testing.T) {
 	j.Git("init", "-q", "--bare", server)
 	hook := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' -test.run='^TestOpenBareInHook$'\n", hookEnv, os.Args[0])
 	j.OK(os.WriteFile(filepath.Join(server, "hooks", "pre-receive"), []byte(hook), 0o700))
-	write(j, "a", "1\n")
+	j.Write("a", "1\n")
 	j.Git("add", ".")
 	j.Git("commit", "-qm", "one")
 	for i := range 3 {
-		write(j, "a", strings.Repeat("more\n", i+2))
+		j.Write("a", strings.Repeat("more\n", i+2))
 		j.Git("commit", "-qam", "next")
 		if out, err := j.TryGit(j.Dir, "push", server, "HEAD:refs/heads/good"); err != nil {
 			t.Fatalf("%v %s", err, out)

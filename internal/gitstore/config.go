@@ -11,13 +11,24 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"tape/internal/gitstore/gitlock"
 )
 
-// configCache holds the configuration once it was asked for. The zero value is ready.
-type configCache struct {
+// Config is the configuration of a repository. What it was when it was first asked for is
+// remembered. Its methods may be called from several goroutines.
+type Config struct {
+	gitDir string
+	locks  gitlock.Locks
+
 	once    sync.Once
 	entries []configEntry
 	err     error
+}
+
+// NewConfig is the configuration of the repository whose .git folder is gitDir.
+func NewConfig(gitDir string, locks gitlock.Locks) *Config {
+	return &Config{gitDir: gitDir, locks: locks}
 }
 
 // configEntry is one line of configuration. Section and key are in lower case, as
@@ -30,16 +41,16 @@ type configEntry struct {
 // maxIncludes bounds the depth of include.path, as git does.
 const maxIncludes = 10
 
-// ConfigValue returns the value that git's configuration gives to
+// Value returns the value that git's configuration gives to
 // section.subsection.key (subsection may be empty). The last one wins, in git's order: system,
 // user, repository, worktree of the main working tree, GIT_CONFIG_COUNT. The files
 // are read once. A file that cannot be read or parsed leaves its values out here;
-// [Repo.Identity] and [Repo.Signer] report it.
+// [Config.Load] and [Config.Identity] report it.
 //
 // include.path and includeIf with gitdir: and gitdir/i: are followed; other
 // conditions (onbranch:, hasconfig:) count as not met.
-func (r *Repo) ConfigValue(section, subsection, key string) (string, bool) {
-	entries, _ := r.loadConfig()
+func (c *Config) Value(section, subsection, key string) (string, bool) {
+	entries, _ := c.Load()
 	section, key = strings.ToLower(section), strings.ToLower(key)
 	for _, e := range slices.Backward(entries) {
 		if e.key == key && e.section == section && e.subsection == subsection {
@@ -49,9 +60,9 @@ func (r *Repo) ConfigValue(section, subsection, key string) (string, bool) {
 	return "", false
 }
 
-// configBool reads a boolean; what is absent or not a boolean is false.
-func (r *Repo) configBool(section, subsection, key string) bool {
-	v, _ := r.ConfigValue(section, subsection, key)
+// Bool reads a boolean; what is absent or not a boolean is false.
+func (c *Config) Bool(section, subsection, key string) bool {
+	v, _ := c.Value(section, subsection, key)
 	return configTrue(v)
 }
 
@@ -64,13 +75,14 @@ func configTrue(v string) bool {
 	return err == nil && n != 0
 }
 
-func (r *Repo) loadConfig() ([]configEntry, error) {
-	r.config.once.Do(func() {
-		l := configLoader{gitDir: r.gitDir, home: homeDir()}
+// Load returns what is wrong with the configuration, with all of it that can be read.
+func (c *Config) Load() ([]configEntry, error) {
+	c.once.Do(func() {
+		l := configLoader{gitDir: c.gitDir, home: homeDir()}
 		l.load()
-		r.config.entries, r.config.err = l.entries, errors.Join(l.errs...)
+		c.entries, c.err = l.entries, errors.Join(l.errs...)
 	})
-	return r.config.entries, r.config.err
+	return c.entries, c.err
 }
 
 // homeDir is the user's home, or "" if there is none to be had. Git obeys HOME on

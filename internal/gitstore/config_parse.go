@@ -203,3 +203,14 @@ func (p *configParser) escape(b *strings.Builder) error {
 	}
 	return nil
 }
+
+// Header reads the header of a section. ok is false where a line begins none.
+func Header(line string) (section, subsection string, ok bool) {
+	text, ok := strings.CutPrefix(strings.TrimLeft(line, " \t"), "[")
+	if !ok {
+		return "", "", false
+	}
+	p := &configParser{src: text}
+	err := p.header()
+	return p.section, p.subsection, err == nil
+}

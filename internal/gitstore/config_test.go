@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/disk"
+	"tape/internal/gitstore/gitlock"
 	"tape/internal/testkit/gitjudge"
 )
 
@@ -39,7 +41,7 @@ func TestConfigAsGitReadsIt(t *testing.T) {
 	t.Setenv("GIT_CONFIG_VALUE_0", "env")
 	t.Setenv("GIT_CONFIG_KEY_1", "a.S.p.K")
 	t.Setenv("GIT_CONFIG_VALUE_1", "dots")
-	r := open(j, nil)
+	r := configOf(j, nil)
 	for _, key := range []string{
 		"user..name", "user..email", "a..only-xdg", "a..after", "a..more", "a..tilde", "a..here", "a..wrong", "a..fold", "a..v1", "a..v2", "a..v3",
 		"A..v-5", "a..v6", "a.Sub.Sec \"x\\.k", "b.old.k", "c..k", "a..local", "a..wt", "a..env", "a.S.p.k", "a..none",
@@ -47,16 +49,16 @@ func TestConfigAsGitReadsIt(t *testing.T) {
 		section, rest, _ := strings.Cut(key, ".")
 		i := strings.LastIndexByte(rest, '.')
 		want, err := j.TryGit(j.Dir, "config", "--get", strings.Replace(key, "..", ".", 1))
-		got, ok := r.ConfigValue(section, rest[:max(i, 0)], rest[i+1:])
+		got, ok := r.Value(section, rest[:max(i, 0)], rest[i+1:])
 		if ok != (err == nil) || got != want {
 			t.Errorf("%s: %q %v, git says %q %v", key, got, ok, want, err)
 		}
 	}
-	if v, ok := r.ConfigValue("a", "", "v4"); v != "true" || !ok {
+	if v, ok := r.Value("a", "", "v4"); v != "true" || !ok {
 		t.Errorf("a key without value: %q %v", v, ok)
 	}
 	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, "here"))
-	if v, _ := open(j, nil).ConfigValue("user", "", "name"); v != "" {
+	if v, _ := configOf(j, nil).Value("user", "", "name"); v != "" {
 		t.Errorf("GIT_CONFIG_GLOBAL is not obeyed: %q", v)
 	}
 }
@@ -68,7 +70,7 @@ func TestConfigDamaged(t *testing.T) {
 	for _, bad := range []string{"[", "[]", "[a", "[a \"b]\n", "[a]\n1 = 2\n", "[a]\nb = \"c\n", "[a]\nb = \\q\n", "[a]\nb c\n"} {
 		j.OK(os.WriteFile(filepath.Join(j.GitDir, "config"), append(bytes.Clone(good), bad...), 0o600))
 		_, gitErr := j.TryGit(j.Dir, "config", "--local", "-l")
-		_, _, err := newRepo(j.GitDir, nil).Identity(time.Now())
+		_, _, err := configOf(j, nil).Identity(time.Now())
 		if gitErr == nil || err == nil {
 			t.Errorf("%q: git says %v, we say %v", bad, gitErr, err)
 		}
@@ -111,7 +113,7 @@ func TestIdentityAsGitHasIt(t *testing.T) {
 			for k, v := range c.env {
 				t.Setenv(k, v)
 			}
-			author, committer, err := open(j, nil).Identity(ann.When)
+			author, committer, err := configOf(j, nil).Identity(now)
 			j.OK(err)
 			for variable, s := range map[string]Signature{"GIT_AUTHOR_IDENT": author, "GIT_COMMITTER_IDENT": committer} {
 				want := j.Git("var", variable)
@@ -128,32 +130,38 @@ func TestIdentityOfOurOwn(t *testing.T) {
 	j := gitjudge.New(t)
 	t.Setenv(AuthorEnv, "An Agent <agent@example.org>")
 	t.Setenv("GIT_AUTHOR_NAME", "Beaten")
-	author, committer, err := open(j, nil).Identity(ann.When)
+	author, committer, err := configOf(j, nil).Identity(now)
 	j.OK(err)
-	if author.Name != "An Agent" || author.Email != "agent@example.org" || !author.When.Equal(ann.When) {
+	if author.Name != "An Agent" || author.Email != "agent@example.org" || !author.When.Equal(now) {
 		t.Error(author)
 	}
 	if committer.Name != "Ann" {
 		t.Error(committer)
 	}
 	j.OK(os.Remove(filepath.Join(os.Getenv("HOME"), ".gitconfig")))
-	if _, committer, err = open(j, nil).Identity(ann.When); err != nil || committer.Email != "agent@example.org" {
+	if _, committer, err = configOf(j, nil).Identity(now); err != nil || committer.Email != "agent@example.org" {
 		t.Error(committer, err)
 	}
 	for _, bad := range []string{"x", "<a@b>", "A <>", "A <a@b> x", "A <a@b"} {
 		t.Setenv(AuthorEnv, bad)
-		if _, _, err := open(j, nil).Identity(ann.When); err == nil || !strings.Contains(err.Error(), AuthorEnv) {
+		if _, _, err := configOf(j, nil).Identity(now); err == nil || !strings.Contains(err.Error(), AuthorEnv) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
 	t.Setenv(AuthorEnv, "")
 	t.Setenv("GIT_AUTHOR_NAME", "")
-	author, _, err = open(j, nil).Identity(ann.When)
+	author, _, err = configOf(j, nil).Identity(now)
 	if err != nil || author.Name == "" || !strings.Contains(author.Email, "@") {
 		t.Errorf("nothing configured: %+v %v", author, err)
 	}
 	j.Git("config", "user.useConfigOnly", "true")
-	if _, _, err := open(j, nil).Identity(ann.When); !errors.Is(err, ErrNoIdentity) {
+	if _, _, err := configOf(j, nil).Identity(now); !errors.Is(err, ErrNoIdentity) {
 		t.Error(err)
 	}
+}
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func configOf(j *gitjudge.Judge, fsys *disk.FS) *Config {
+	return NewConfig(j.GitDir, gitlock.Locks{FS: fsys, Wait: 20 * time.Second})
 }

@@ -88,7 +88,7 @@ func TestDriversRoundTrip(t *testing.T) {
 		config, attributes = readBoth(j)
 		before := j.Git("config", "--list", "--local")
 
-		repo := open(j, nil)
+		repo := configOf(j, nil)
 		if r.IntN(2) == 0 {
 			_, err := repo.InstallDrivers(t.Context(), olderDrivers())
 			j.OK(err)
@@ -203,11 +203,11 @@ func TestDriversBesideTheUsers(t *testing.T) {
 	} {
 		for _, first := range []bool{true, false} { // he sets it before the install, or after it
 			if !first {
-				_, err := open(j, nil).InstallDrivers(t.Context(), d)
+				_, err := configOf(j, nil).InstallDrivers(t.Context(), d)
 				j.OK(err)
 			}
 			j.Git(append([]string{"config"}, c.set...)...)
-			done, err := open(j, nil).InstallDrivers(t.Context(), d)
+			done, err := configOf(j, nil).InstallDrivers(t.Context(), d)
 			j.OK(err)
 			if want := slices.Concat([]string{"diff.tape.textconv", "diff.tape.xfuncname"}, c.installed, d.Patterns); !slices.Equal(done.Installed, want) ||
 				!slices.Equal(done.Kept, c.kept) {
@@ -216,7 +216,7 @@ func TestDriversBesideTheUsers(t *testing.T) {
 			if got := j.Git(append([]string{"config", "--get"}, c.set[len(c.set)-2])...); got != c.set[len(c.set)-1] {
 				t.Errorf("%q, first %v: git reads %q", c.set, first, got)
 			}
-			_, err = open(j, nil).RemoveDrivers(t.Context(), d)
+			_, err = configOf(j, nil).RemoveDrivers(t.Context(), d)
 			j.OK(err)
 			unset := slices.Concat([]string{"config"}, c.set[:len(c.set)-2], []string{"--unset", c.set[len(c.set)-2]})
 			j.Git(unset...)
@@ -233,10 +233,10 @@ func TestMergeDriverRuns(t *testing.T) {
 	j := gitjudge.New(t)
 	d := testDrivers()
 	d.Settings[1][0].Value = `f() { cat "$1" "$3" >>"$2"; echo "$4" >>"$2"; }; f %O %A %B %P`
-	_, err := open(j, nil).InstallDrivers(t.Context(), d)
+	_, err := configOf(j, nil).InstallDrivers(t.Context(), d)
 	j.OK(err)
 	commit := func(content string) {
-		write(j, "a/0 '1/m.jsonl", content)
+		j.Write("a/0 '1/m.jsonl", content)
 		j.Git("add", ".")
 		j.Git("commit", "-qm", content)
 	}
@@ -271,7 +271,7 @@ func TestDriversFiles(t *testing.T) {
 	j.OK(os.Rename(config, elsewhere))
 	j.OK(os.Symlink(elsewhere, config))
 	j.OK(os.Chmod(elsewhere, 0o644))
-	_, err := open(j, nil).InstallDrivers(t.Context(), testDrivers())
+	_, err := configOf(j, nil).InstallDrivers(t.Context(), testDrivers())
 	j.OK(err)
 	if st, err := os.Lstat(config); err != nil || st.Mode()&os.ModeSymlink == 0 {
 		t.Error("the link is gone")
@@ -284,7 +284,7 @@ func TestDriversFiles(t *testing.T) {
 	}
 	// A process that is killed right after its rename leaves the mode of its lock.
 	j.OK(os.Chmod(elsewhere, gitlock.Perm))
-	_, err = open(j, nil).InstallDrivers(t.Context(), testDrivers())
+	_, err = configOf(j, nil).InstallDrivers(t.Context(), testDrivers())
 	j.OK(err)
 	if st, err := os.Stat(elsewhere); err != nil || st.Mode().Perm() != disk.FilePerm {
 		t.Errorf("%v %v", st.Mode(), err)
@@ -294,8 +294,7 @@ func TestDriversFiles(t *testing.T) {
 // Somebody else's lock is waited for; one that a killed process of ours left is not.
 func TestDriversLocks(t *testing.T) {
 	j := gitjudge.New(t)
-	repo, err := Open(j.GitDir, &Options{LockWait: 20 * time.Millisecond})
-	j.OK(err)
+	repo := NewConfig(j.GitDir, gitlock.Locks{Wait: 20 * time.Millisecond})
 	before, _ := readBoth(j)
 	lock := filepath.Join(j.GitDir, "config.lock")
 	j.OK(os.WriteFile(lock, nil, 0o600))
@@ -306,7 +305,7 @@ func TestDriversLocks(t *testing.T) {
 		t.Error("the configuration was changed beside somebody's lock")
 	}
 	j.OK(os.Chmod(lock, gitlock.Perm))
-	_, err = repo.InstallDrivers(t.Context(), testDrivers())
+	_, err := repo.InstallDrivers(t.Context(), testDrivers())
 	j.OK(err)
 	if _, err := os.Stat(lock); !errors.Is(err, os.ErrNotExist) {
 		t.Error("the lock is still there")
@@ -340,7 +339,7 @@ func interruptDrivers(t *testing.T, faults func(n int64) (*disk.FS, func() bool)
 	for n := int64(1); ; n++ {
 		writeBoth(j, []byte(config), []byte("*.c diff=c\n"))
 		fs, hit := faults(n)
-		_, err := open(j, fs).InstallDrivers(t.Context(), d)
+		_, err := configOf(j, fs).InstallDrivers(t.Context(), d)
 		c, a := readBoth(j)
 		if c != config && c != string(want) || a != "*.c diff=c\n" && a != string(wantAttributes) {
 			t.Fatalf("operation %d failed: %q, %q", n, c, a)
@@ -348,7 +347,7 @@ func interruptDrivers(t *testing.T, faults func(n int64) (*disk.FS, func() bool)
 		if hit() != errors.Is(err, gitjudge.ErrKilled) {
 			t.Fatalf("operation %d failed, and the call returned %v", n, err)
 		}
-		if _, err := open(j, nil).InstallDrivers(t.Context(), d); err != nil {
+		if _, err := configOf(j, nil).InstallDrivers(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 		if c, a := readBoth(j); c != string(want) || a != string(wantAttributes) {
@@ -368,10 +367,10 @@ func TestDriversBesideGit(t *testing.T) {
 	for range 2 {
 		wg.Go(func() {
 			for range 5 {
-				if _, err := open(j, nil).InstallDrivers(t.Context(), testDrivers()); err != nil {
+				if _, err := configOf(j, nil).InstallDrivers(t.Context(), testDrivers()); err != nil {
 					t.Error(err)
 				}
-				if _, err := open(j, nil).RemoveDrivers(t.Context(), testDrivers()); err != nil {
+				if _, err := configOf(j, nil).RemoveDrivers(t.Context(), testDrivers()); err != nil {
 					t.Error(err)
 				}
 			}

@@ -37,7 +37,7 @@ func (r *Repo) Fetch(ctx context.Context, remote string, specs []RefSpec, o Tran
 	if len(specs) == 0 {
 		return Fetched{}, errors.New("fetch: no refs are asked for")
 	}
-	if r.configBool("remote", m.Name, "promisor") {
+	if r.config.Bool("remote", m.Name, "promisor") {
 		return Fetched{}, &UnsupportedError{Dir: r.gitDir, What: "the repository is a partial clone: parts of its history are missing",
 			Hint: fmt.Sprintf("fetch the rest with: git fetch %[1]s && git fetch --refetch --no-filter %[1]s && git config --unset remote.%[1]s.promisor && git config --unset remote.%[1]s.partialclonefilter", m.Name)}
 	}

@@ -68,7 +68,7 @@ const nearUploadPack = "git -c pack.window=2 -c pack.compression=1 upload-pack"
 
 // isHere reports whether a remote is a path, and is read by git's usual program.
 func (r *Repo) isHere(m Remote) bool {
-	_, other := r.ConfigValue("remote", m.Name, "uploadpack")
+	_, other := r.config.Value("remote", m.Name, "uploadpack")
 	_, ok := r.fetchDir(m)
 	return ok && !other
 }

@@ -90,7 +90,7 @@ func (r *Repo) gitGC(ctx context.Context) error {
 		"-c", "pack.windowMemory=" + packMemory, "-c", fmt.Sprintf("gc.aggressiveWindow=%d", packWindow),
 		"-c", fmt.Sprintf("gc.aggressiveDepth=%d", packDepth), "gc", "--quiet",
 	}
-	if v, _ := r.ConfigValue("gc", "", "pruneExpire"); v != "never" && v != "false" {
+	if v, _ := r.config.Value("gc", "", "pruneExpire"); v != "never" && v != "false" {
 		args = append(args, "--prune="+gcGrace)
 	}
 	if r.foreignPacks() {

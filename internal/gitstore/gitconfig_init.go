@@ -64,14 +64,14 @@ type DriverSetup struct {
 // any of git's files of configuration or for these files in info/attributes, is kept.
 // All other bytes of both files stay. What is in place is not written again, and what an
 // older version wrote under the same mark is replaced.
-func (r *Repo) InstallDrivers(ctx context.Context, d Drivers) (DriverSetup, error) {
+func (c *Config) InstallDrivers(ctx context.Context, d Drivers) (DriverSetup, error) {
 	var out, attributes DriverSetup
-	err := r.locks.Edit(ctx, r.configGuard(), r.configPath(), func(old []byte) (next []byte, err error) {
-		next, out, err = d.addSettings(old, r.freshConfig())
+	err := c.Edit(ctx, func(old []byte) (next []byte, err error) {
+		next, out, err = d.addSettings(old, c.Fresh())
 		return next, err
 	})
 	if err == nil {
-		err = r.locks.Edit(ctx, r.configGuard(), r.attributesPath(), func(old []byte) (next []byte, err error) {
+		err = c.locks.Edit(ctx, c.Guard(), c.AttributesPath(), func(old []byte) (next []byte, err error) {
 			next, attributes = d.addPatterns(old)
 			return next, nil
 		})
@@ -85,14 +85,14 @@ func (r *Repo) InstallDrivers(ctx context.Context, d Drivers) (DriverSetup, erro
 }
 
 // RemoveDrivers takes away what InstallDrivers wrote, nothing else, and names it.
-func (r *Repo) RemoveDrivers(ctx context.Context, d Drivers) (removed []string, err error) {
+func (c *Config) RemoveDrivers(ctx context.Context, d Drivers) (removed []string, err error) {
 	var patterns []string
-	err = r.locks.Edit(ctx, r.configGuard(), r.attributesPath(), func(old []byte) (rest []byte, err error) {
+	err = c.locks.Edit(ctx, c.Guard(), c.AttributesPath(), func(old []byte) (rest []byte, err error) {
 		rest, patterns = d.withoutPatterns(old)
 		return rest, nil
 	})
 	if err == nil {
-		err = r.locks.Edit(ctx, r.configGuard(), r.configPath(), func(old []byte) ([]byte, error) {
+		err = c.Edit(ctx, func(old []byte) ([]byte, error) {
 			rest, present := d.withoutSettings(old)
 			ours, err := configEntries(present)
 			removed = nil
@@ -111,13 +111,23 @@ func (r *Repo) RemoveDrivers(ctx context.Context, d Drivers) (removed []string, 
 	return append(removed, patterns...), nil
 }
 
-func (r *Repo) configGuard() string    { return filepath.Join(r.gitDir, gitlock.OwnDir, "config.lock") }
-func (r *Repo) configPath() string     { return filepath.Join(r.gitDir, "config") }
-func (r *Repo) attributesPath() string { return filepath.Join(r.gitDir, "info", "attributes") }
+// Guard is held by whoever changes the configuration, or the attributes.
+func (c *Config) Guard() string { return filepath.Join(c.gitDir, gitlock.OwnDir, "config.lock") }
 
-// freshConfig is all configuration as it is now.
-func (r *Repo) freshConfig() []configEntry {
-	l := configLoader{gitDir: r.gitDir, home: homeDir()}
+// Path is the repository's own file of configuration.
+func (c *Config) Path() string { return filepath.Join(c.gitDir, "config") }
+
+// AttributesPath is the file of attributes that git shares with nobody.
+func (c *Config) AttributesPath() string { return filepath.Join(c.gitDir, "info", "attributes") }
+
+// Fresh is all configuration as it is now.
+func (c *Config) Fresh() []configEntry {
+	l := configLoader{gitDir: c.gitDir, home: homeDir()}
 	l.load()
 	return l.entries
+}
+
+// Edit changes the repository's own file of configuration. edit may run more than once.
+func (c *Config) Edit(ctx context.Context, edit func(old []byte) ([]byte, error)) error {
+	return c.locks.Edit(ctx, c.Guard(), c.Path(), edit)
 }

@@ -13,7 +13,7 @@ import (
 // the setting is empty, which is how git is told to run none.
 func (r *Repo) HooksDir() (dir string, own bool) {
 	dir = filepath.Join(r.gitDir, "hooks")
-	if set, ok := r.ConfigValue("core", "", "hooksPath"); ok {
+	if set, ok := r.config.Value("core", "", "hooksPath"); ok {
 		if set == "" {
 			return "", false
 		}

@@ -27,7 +27,7 @@ func sparse(j *gitjudge.Judge, r *Repo) (Worktree, []IndexChange) {
 	for i := range 10 {
 		path := fmt.Sprintf("anchors/%03d_x/messages.jsonl", i)
 		content := fmt.Sprintf("line %d\n", i)
-		write(j, path, content)
+		j.Write(path, content)
 		entries = append(entries, skipped(path, content))
 	}
 	j.Git("add", ".")
@@ -96,7 +96,7 @@ func TestSkippedFilesStayAway(t *testing.T) {
 	j.GitIn(w.Dir, "commit", "-qam", "popped")
 	stillSparse(j, w, "git stash pop")
 
-	write(j, "anchors/010_y/events.jsonl", "{}\n")
+	j.Write("anchors/010_y/events.jsonl", "{}\n")
 	j.Git("add", ".")
 	j.Git("commit", "-qm", "the parent grows")
 	j.GitIn(w.Dir, "merge", "-q", "-m", "merge", "tape/main")
@@ -132,7 +132,7 @@ func TestIndexVersion(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx, w := open(j, nil), context.Background(), mainTree(j)
 	for _, f := range []string{"a", "b"} {
-		write(j, f, "1\n")
+		j.Write(f, "1\n")
 		j.Git("hash-object", "-w", f)
 	}
 	for i, c := range []struct {

@@ -15,13 +15,6 @@ import (
 	"tape/internal/testkit/gitjudge"
 )
 
-func write(j *gitjudge.Judge, path, content string) {
-	j.Helper()
-	file := filepath.Join(j.Dir, filepath.FromSlash(path))
-	j.OK(os.MkdirAll(filepath.Dir(file), 0o700))
-	j.OK(os.WriteFile(file, []byte(content), 0o600))
-}
-
 func change(path, content string) IndexChange {
 	return IndexChange{Path: path, Hash: HashObject(KindBlob, []byte(content)), Mode: ModeFile, Size: int64(len(content))}
 }
@@ -49,9 +42,9 @@ func TestUpdateIndexAsGitSeesIt(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx, w := open(j, nil), context.Background(), mainTree(j)
 	for i := range 50 {
-		write(j, fmt.Sprintf("anchors/%03d_x/messages.jsonl", i), fmt.Sprintf("line %d\n", i))
+		j.Write(fmt.Sprintf("anchors/%03d_x/messages.jsonl", i), fmt.Sprintf("line %d\n", i))
 	}
-	write(j, "tape.json", "{}\n")
+	j.Write("tape.json", "{}\n")
 	j.Git("add", ".")
 	j.Git("commit", "-qm", "start")
 	before := j.Git("ls-files", "--debug", "anchors/001_x")
@@ -63,7 +56,7 @@ func TestUpdateIndexAsGitSeesIt(t *testing.T) {
 	}
 	contents := []string{"line 2\nmore\n", "{}\n", "before anchors/\n", "", "last\n", "x\n"}
 	for i, c := range added {
-		write(j, c.Path, contents[i])
+		j.Write(c.Path, contents[i])
 		j.Git("hash-object", "-w", filepath.Join(j.Dir, filepath.FromSlash(c.Path)))
 	}
 	j.OK(os.Remove(filepath.Join(j.Dir, "anchors/003_x/messages.jsonl")))
@@ -91,9 +84,9 @@ func TestFileThatGrewMeanwhile(t *testing.T) {
 	j := gitjudge.New(t)
 	r, w := open(j, nil), mainTree(j)
 	for _, blob := range []string{"one\n", ""} {
-		write(j, "m.jsonl", blob)
+		j.Write("m.jsonl", blob)
 		j.Git("hash-object", "-w", "m.jsonl")
-		write(j, "m.jsonl", blob+"two\n") // appended after it was hashed
+		j.Write("m.jsonl", blob+"two\n") // appended after it was hashed
 		j.OK(r.UpdateIndex(context.Background(), w, []IndexChange{change("m.jsonl", blob)}))
 		if out := j.Git("diff", "--numstat"); out != "1\t0\tm.jsonl" {
 			t.Errorf("git diff: %q", out)
@@ -109,9 +102,9 @@ func TestFileThatGrewMeanwhile(t *testing.T) {
 func TestRacilyClean(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx, w := open(j, nil), context.Background(), mainTree(j)
-	write(j, "racy", "aaaa\n")
-	write(j, "clean", "aaaa\n")
-	write(j, "other", "1\n")
+	j.Write("racy", "aaaa\n")
+	j.Write("clean", "aaaa\n")
+	j.Write("other", "1\n")
 	now := time.Now().Truncate(time.Second)
 	for _, f := range []string{"racy", "clean"} {
 		j.OK(os.Chtimes(filepath.Join(j.Dir, f), now, now))
@@ -119,7 +112,7 @@ func TestRacilyClean(t *testing.T) {
 	j.Git("config", "core.trustctime", "false")
 	j.Git("add", ".")
 	j.OK(os.Chtimes(filepath.Join(j.GitDir, "index"), now, now))
-	write(j, "racy", "bbbb\n")
+	j.Write("racy", "bbbb\n")
 	j.OK(os.Chtimes(filepath.Join(j.Dir, "racy"), now, now))
 	if out := j.Git("diff-files", "--name-only"); out != "racy" {
 		t.Fatalf("before: %q", out)
@@ -135,7 +128,7 @@ func TestIndexKeepsFlagsAndResolvesConflicts(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx, w := open(j, nil), context.Background(), mainTree(j)
 	for _, f := range []string{"assume", "skip", "plain", "both/x", "new"} {
-		write(j, f, "1\n")
+		j.Write(f, "1\n")
 	}
 	j.Git("add", "assume", "skip", "plain", "both")
 	j.Git("add", "-N", "new")
@@ -159,11 +152,11 @@ func TestIndexKeepsFlagsAndResolvesConflicts(t *testing.T) {
 	}
 	// A file takes the place of a folder, and the other way round.
 	j.OK(os.RemoveAll(filepath.Join(j.Dir, "both")))
-	write(j, "both", "1\n")
+	j.Write("both", "1\n")
 	j.OK(r.UpdateIndex(ctx, w, []IndexChange{change("both", "1\n")}))
 	staged(j, r, w)
 	j.OK(os.RemoveAll(filepath.Join(j.Dir, "both")))
-	write(j, "both/y/z", "1\n")
+	j.Write("both/y/z", "1\n")
 	j.OK(r.UpdateIndex(ctx, w, []IndexChange{change("both/y/z", "1\n")}))
 	staged(j, r, w)
 	j.Fsck()
@@ -172,7 +165,7 @@ func TestIndexKeepsFlagsAndResolvesConflicts(t *testing.T) {
 func TestIndexUnreadable(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx, w := open(j, nil), context.Background(), mainTree(j)
-	write(j, "x", "1\n")
+	j.Write("x", "1\n")
 	j.Git("add", ".")
 	file := filepath.Join(j.GitDir, "index")
 	good, err := os.ReadFile(file)
@@ -230,8 +223,8 @@ func FuzzParseIndex(f *testing.F) {
 func TestUpdateIndexFaults(t *testing.T) {
 	j := gitjudge.New(t)
 	ctx, w := context.Background(), mainTree(j)
-	write(j, "a", "1\n")
-	write(j, "b", "1\n")
+	j.Write("a", "1\n")
+	j.Write("b", "1\n")
 	gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
 		_ = os.Remove(filepath.Join(j.GitDir, "index"))
 		j.Git("add", "a")
@@ -265,7 +258,7 @@ func TestIndexRandomly(t *testing.T) {
 				continue
 			}
 			content := fmt.Sprint(rnd.IntN(1000))
-			write(j, path, content)
+			j.Write(path, content)
 			changes = append(changes, change(path, content))
 		}
 		j.OK(r.UpdateIndex(context.Background(), w, changes))

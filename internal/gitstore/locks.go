@@ -33,8 +33,8 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 			dead[lock] = guard
 		}
 	}
-	look(r.configPath(), r.configGuard())
-	look(r.attributesPath(), r.configGuard())
+	look(r.config.Path(), r.config.Guard())
+	look(r.config.AttributesPath(), r.config.Guard())
 	for _, dir := range r.headDirs() {
 		look(indexPath(Worktree{GitDir: dir}), indexGuard(Worktree{GitDir: dir}))
 	}

@@ -14,13 +14,13 @@ import (
 func TestMergeState(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()
-	write(j, "a", "1\n")
+	j.Write("a", "1\n")
 	j.Git("add", ".")
 	j.Git("commit", "-qm", "one")
 	var tips []Hash
 	for _, name := range []string{"x", "y"} {
 		j.Git("checkout", "-q", "-b", name, "tape/main")
-		write(j, name, "1\n")
+		j.Write(name, "1\n")
 		j.Git("add", ".")
 		j.Git("commit", "-qm", name)
 		tips = append(tips, j.Hash(j.Git("rev-parse", "HEAD")))
@@ -83,7 +83,7 @@ func TestHooksDir(t *testing.T) {
 	j := gitjudge.New(t)
 	elsewhere := t.TempDir()
 	home := os.Getenv("HOME")
-	write(j, "a", "1\n")
+	j.Write("a", "1\n")
 	j.Git("add", ".")
 	for _, c := range []struct {
 		set, dir string

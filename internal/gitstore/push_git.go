@@ -25,7 +25,7 @@ func answersPushes(address string) bool {
 // what tags peel to: of tens of thousands, what serves fetches reads each one.
 func (r *Repo) gitPushRefs(ctx context.Context, m Remote, o TransportOptions) (refs []Ref, err error) {
 	program := "git-receive-pack"
-	if own, ok := r.ConfigValue("remote", m.Name, "receivepack"); ok && own != "" {
+	if own, ok := r.config.Value("remote", m.Name, "receivepack"); ok && own != "" {
 		program = own
 	}
 	out, err := r.runGit(ctx, r.listening(m, o), "ls-remote", "--quiet", "--upload-pack="+program, "--", m.gitName())
@@ -124,7 +124,7 @@ func (r *Repo) outgoing(refs []PushRef) (dir string, err error) {
 	}
 	hooks, _ := r.HooksDir()
 	// Git notes there what it has pushed, which is thrown away: nothing of that has to be synced.
-	config := "[include]\n\tpath = " + configQuote(r.configPath()) + "\n[core]\n\tbare = true\n\tfsync = none\n\thooksPath = " + configQuote(hooks) + "\n"
+	config := "[include]\n\tpath = " + configQuote(r.config.Path()) + "\n[core]\n\tbare = true\n\tfsync = none\n\thooksPath = " + configQuote(hooks) + "\n"
 	err = os.Mkdir(filepath.Join(dir, "refs"), 0o700)
 	for name, content := range map[string]string{"HEAD": "ref: refs/heads/none\n", "config": config, "packed-refs": strings.Join(lines, "")} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))

@@ -59,7 +59,7 @@ func FetchedRefs(name string) string { return fetchedRefs + name + "/" }
 // Remotes returns the remotes that git's configuration names, sorted by name.
 func (r *Repo) Remotes() ([]Remote, error) {
 	var out []Remote
-	for _, e := range r.freshConfig() {
+	for _, e := range r.config.Fresh() {
 		if e.section != "remote" || e.subsection == "" || CheckRemoteName(e.subsection) != nil {
 			continue
 		}
@@ -98,7 +98,7 @@ func (r *Repo) AddRemote(ctx context.Context, name, address string) error {
 		address = abs
 	}
 	lines := "[remote \"" + name + "\"]\n\turl = " + configQuote(address) + "\n\tfetch = +refs/heads/*:refs/remotes/" + name + "/*\n"
-	err := r.locks.Edit(ctx, r.configGuard(), r.configPath(), func(old []byte) ([]byte, error) {
+	err := r.config.Edit(ctx, func(old []byte) ([]byte, error) {
 		before, err := configEntries(old)
 		if err != nil {
 			return nil, err
@@ -141,7 +141,7 @@ func (r *Repo) RemoveRemote(ctx context.Context, name string) error {
 	if err := CheckRemoteName(name); err != nil {
 		return err
 	}
-	raw, err := os.ReadFile(r.configPath())
+	raw, err := os.ReadFile(r.config.Path())
 	if err == nil {
 		_, err = withoutRemote(raw, name)
 	}
@@ -164,7 +164,7 @@ func (r *Repo) RemoveRemote(ctx context.Context, name string) error {
 	}
 	err = r.UpdateRefs(ctx, updates)
 	if err == nil {
-		err = r.locks.Edit(ctx, r.configGuard(), r.configPath(), func(old []byte) ([]byte, error) { return withoutRemote(old, name) })
+		err = r.config.Edit(ctx, func(old []byte) ([]byte, error) { return withoutRemote(old, name) })
 	}
 	if err != nil {
 		return fmt.Errorf("remove remote %q: %w", name, err)
@@ -185,9 +185,9 @@ func withoutRemote(old []byte, name string) ([]byte, error) {
 	var next []byte
 	inside := false
 	for line := range bytes.Lines(old) {
-		if text := strings.TrimLeft(string(line), " \t"); strings.HasPrefix(text, "[") {
-			p := &configParser{src: text[1:]}
-			inside = p.header() == nil && p.section == "remote" && p.subsection == name
+		if strings.HasPrefix(strings.TrimLeft(string(line), " \t"), "[") {
+			section, subsection, ok := Header(string(line))
+			inside = ok && section == "remote" && subsection == name
 		}
 		if !inside {
 			next = append(next, line...)
@@ -261,7 +261,7 @@ func (r *Repo) fetchAddress(m Remote) string { return r.rewritten(m.URL, "instea
 func (r *Repo) rewritten(address string, keys ...string) string {
 	for _, key := range keys {
 		best, out := 0, address
-		for _, e := range r.freshConfig() {
+		for _, e := range r.config.Fresh() {
 			if e.section == "url" && e.key == key && len(e.value) > best && strings.HasPrefix(address, e.value) {
 				best, out = len(e.value), e.subsection+address[len(e.value):]
 			}

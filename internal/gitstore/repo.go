@@ -63,7 +63,7 @@ type Repo struct {
 	odb       *gitobject.DB
 	worktrees *worktreeList
 
-	config configCache
+	config *Config
 	kept   gitobject.Cache
 }
 
@@ -78,7 +78,16 @@ func newRepo(gitDir string, o *Options) *Repo {
 			r.locks.Wait = o.LockWait
 		}
 	}
+	r.config = NewConfig(gitDir, r.locks)
 	return r
+}
+
+// Config returns the repository's configuration.
+func (r *Repo) Config() *Config { return r.config }
+
+// Identity says who commits at now, see [Config.Identity].
+func (r *Repo) Identity(now time.Time) (author, committer Signature, err error) {
+	return r.config.Identity(now)
 }
 
 // Open opens the repository whose .git folder is gitDir. A kind of repository that
@@ -114,15 +123,15 @@ func (r *Repo) checkFormat() error {
 	if !bytes.Contains(raw, []byte("extensions")) {
 		return nil
 	}
-	if v, _ := r.ConfigValue("extensions", "", "objectformat"); v != "" && v != "sha1" {
+	if v, _ := r.config.Value("extensions", "", "objectformat"); v != "" && v != "sha1" {
 		return &UnsupportedError{Dir: r.gitDir, What: "the repository uses " + v + " object names; only sha1 is supported",
 			Hint: "create the workspace with: git init --object-format=sha1"}
 	}
-	if v, _ := r.ConfigValue("extensions", "", "refstorage"); v != "" && v != "files" {
+	if v, _ := r.config.Value("extensions", "", "refstorage"); v != "" && v != "files" {
 		return &UnsupportedError{Dir: r.gitDir, What: "the repository keeps its refs as " + v + "; only plain ref files are supported",
 			Hint: "convert it with: git refs migrate --ref-format=files"}
 	}
-	if v, _ := r.ConfigValue("extensions", "", "partialclone"); v != "" {
+	if v, _ := r.config.Value("extensions", "", "partialclone"); v != "" {
 		return &UnsupportedError{Dir: r.gitDir, What: "the repository is a partial clone of " + v + ": objects may be missing",
 			Hint: "clone it again without --filter"}
 	}

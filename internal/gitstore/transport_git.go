@@ -215,7 +215,7 @@ func (r *Repo) transportEnvironment(o TransportOptions) []string {
 			return env
 		}
 	}
-	if _, ok := r.ConfigValue("core", "", "sshCommand"); ok {
+	if _, ok := r.config.Value("core", "", "sshCommand"); ok {
 		return env
 	}
 	return append(env, "GIT_SSH_COMMAND="+o.plainSSH())
@@ -224,7 +224,7 @@ func (r *Repo) transportEnvironment(o TransportOptions) []string {
 // lowSpeed has git give up a web server that says nothing, unless the user has said when.
 func (r *Repo) lowSpeed(o TransportOptions) []string {
 	for _, key := range []string{"lowSpeedLimit", "lowSpeedTime"} {
-		if _, ok := r.ConfigValue("http", "", key); ok {
+		if _, ok := r.config.Value("http", "", key); ok {
 			return nil
 		}
 	}

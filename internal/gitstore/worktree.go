@@ -74,7 +74,7 @@ func (r *Repo) Worktrees() ([]Worktree, error) {
 
 // mainWorktree is the folder around .git. A bare repository has none.
 func (r *Repo) mainWorktree() (Worktree, bool) {
-	if filepath.Base(r.gitDir) != ".git" || r.bare && r.configBool("core", "", "bare") {
+	if filepath.Base(r.gitDir) != ".git" || r.bare && r.config.Bool("core", "", "bare") {
 		return Worktree{}, false
 	}
 	_, branch, err := readLoose(filepath.Join(r.gitDir, "HEAD"))

@@ -275,7 +275,7 @@ func TestRecoverOtherLocks(t *testing.T) {
 	if err := dying.UpdateIndex(ctx, w, []IndexChange{change("anchors/009_x/messages.jsonl", "line 9\nmore\n")}); !errors.Is(err, gitjudge.ErrKilled) {
 		t.Fatal(err)
 	}
-	if _, err := dying.InstallDrivers(ctx, testDrivers()); !errors.Is(err, gitjudge.ErrKilled) {
+	if _, err := dying.config.InstallDrivers(ctx, Drivers{Settings: [][]Setting{{{Name: "diff.x.textconv", Value: "y"}}}, Mark: "ours"}); !errors.Is(err, gitjudge.ErrKilled) {
 		t.Fatal(err)
 	}
 	if out, err := j.TryGit(w.Dir, "commit", "-qam", "x"); err == nil {

@@ -79,6 +79,14 @@ func (j *Judge) TryGit(dir string, args ...string) (string, error) {
 	return strings.TrimRight(string(out), "\n"), err
 }
 
+// Write writes a file of the workspace.
+func (j *Judge) Write(path, content string) {
+	j.Helper()
+	file := filepath.Join(j.Dir, filepath.FromSlash(path))
+	j.OK(os.MkdirAll(filepath.Dir(file), 0o700))
+	j.OK(os.WriteFile(file, []byte(content), 0o600))
+}
+
 // Commits makes n commits, each the child of the one before, and no ref.
 func (j *Judge) Commits(n int) []gitobject.Hash {
 	j.Helper()
