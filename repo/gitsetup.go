@@ -3,7 +3,7 @@ package repo
 import (
 	"context"
 
-	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitconfig"
 )
 
 // GitSetup names what git has been told about a workspace: keys of .git/config and
@@ -58,11 +58,11 @@ const gitTextconv = `f() { tape textconv - <"$1" 2>/dev/null || cat <"$1"; }; f`
 // reports a conflict: nothing else would keep what an append-only file promises.
 const gitMerge = `f() { tape merge-driver "$1" "$2" "$3" "$4"; }; f %O %A %B %P`
 
-func gitDrivers() gitstore.Drivers {
+func gitDrivers() gitconfig.Drivers {
 	phases := anchorsDir + "/**/"
 	sample := anchorsDir + "/" + folderName(1, FirstAnchor) + "/"
-	d := gitstore.Drivers{
-		Settings: [][]gitstore.Setting{{
+	d := gitconfig.Drivers{
+		Settings: [][]gitconfig.Setting{{
 			{Name: "diff.tape.textconv", Value: gitTextconv},
 			// The line above a hunk: the entry in which it begins.
 			{Name: "diff.tape.xfuncname", Value: "^@[0-9]+ .*"},

@@ -3,6 +3,8 @@ package gitstore
 import (
 	"path/filepath"
 	"strings"
+
+	"tape/internal/gitstore/gitconfig"
 )
 
 // HooksDir returns the folder in which git looks for hooks: core.hooksPath if that is
@@ -17,7 +19,7 @@ func (r *Repo) HooksDir() (dir string, own bool) {
 		if set == "" {
 			return "", false
 		}
-		dir = filepath.FromSlash(expandHome(set, homeDir()))
+		dir = filepath.FromSlash(gitconfig.ExpandHome(set, gitconfig.HomeDir()))
 	}
 	if !filepath.IsAbs(dir) {
 		root := r.gitDir

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/gitstore/gitconfig"
 	"tape/internal/gitstore/gitlock"
 )
 
@@ -124,7 +125,7 @@ func (r *Repo) outgoing(refs []PushRef) (dir string, err error) {
 	}
 	hooks, _ := r.HooksDir()
 	// Git notes there what it has pushed, which is thrown away: nothing of that has to be synced.
-	config := "[include]\n\tpath = " + configQuote(r.config.Path()) + "\n[core]\n\tbare = true\n\tfsync = none\n\thooksPath = " + configQuote(hooks) + "\n"
+	config := "[include]\n\tpath = " + gitconfig.Quote(r.config.Path()) + "\n[core]\n\tbare = true\n\tfsync = none\n\thooksPath = " + gitconfig.Quote(hooks) + "\n"
 	err = os.Mkdir(filepath.Join(dir, "refs"), 0o700)
 	for name, content := range map[string]string{"HEAD": "ref: refs/heads/none\n", "config": config, "packed-refs": strings.Join(lines, "")} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore/gitconfig"
 	"tape/internal/gitstore/gitobject"
 )
 
@@ -216,7 +217,7 @@ func (r *Repo) reflogLine(u RefUpdate) ([]byte, error) {
 	if who.When.IsZero() {
 		who.When = time.Now()
 	}
-	who.Name, who.Email = cleanIdentity(who.Name), cleanIdentity(who.Email)
+	who.Name, who.Email = gitconfig.CleanIdentity(who.Name), gitconfig.CleanIdentity(who.Email)
 	line := fmt.Appendf(nil, "%s %s %s", u.Old, u.New, gitobject.EncodeSignature(who))
 	if message := strings.Join(strings.Fields(u.Message), " "); message != "" {
 		line = fmt.Appendf(line, "\t%s", message)

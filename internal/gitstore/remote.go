@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"tape/internal/gitstore/gitconfig"
 )
 
 // Why a remote is not added: there is one of that name already, or one whose refs would be in
@@ -60,19 +62,19 @@ func FetchedRefs(name string) string { return fetchedRefs + name + "/" }
 func (r *Repo) Remotes() ([]Remote, error) {
 	var out []Remote
 	for _, e := range r.config.Fresh() {
-		if e.section != "remote" || e.subsection == "" || CheckRemoteName(e.subsection) != nil {
+		if e.Section != "remote" || e.Subsection == "" || CheckRemoteName(e.Subsection) != nil {
 			continue
 		}
-		i := slices.IndexFunc(out, func(m Remote) bool { return m.Name == e.subsection })
+		i := slices.IndexFunc(out, func(m Remote) bool { return m.Name == e.Subsection })
 		if i < 0 {
 			i = len(out)
-			out = append(out, Remote{Name: e.subsection})
+			out = append(out, Remote{Name: e.Subsection})
 		}
 		switch { // of several addresses git fetches from the first
-		case e.key == "url" && out[i].URL == "":
-			out[i].URL = e.value
-		case e.key == "pushurl" && out[i].PushURL == "":
-			out[i].PushURL = e.value
+		case e.Key == "url" && out[i].URL == "":
+			out[i].URL = e.Value
+		case e.Key == "pushurl" && out[i].PushURL == "":
+			out[i].PushURL = e.Value
 		}
 	}
 	out = slices.DeleteFunc(out, func(m Remote) bool { return m.URL == "" })
@@ -97,16 +99,16 @@ func (r *Repo) AddRemote(ctx context.Context, name, address string) error {
 		}
 		address = abs
 	}
-	lines := "[remote \"" + name + "\"]\n\turl = " + configQuote(address) + "\n\tfetch = +refs/heads/*:refs/remotes/" + name + "/*\n"
+	lines := "[remote \"" + name + "\"]\n\turl = " + gitconfig.Quote(address) + "\n\tfetch = +refs/heads/*:refs/remotes/" + name + "/*\n"
 	err := r.config.Edit(ctx, func(old []byte) ([]byte, error) {
-		before, err := configEntries(old)
+		before, err := gitconfig.Entries(old)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(before, func(e configEntry) bool { return e.section == "remote" && e.subsection == name }) {
+		if slices.ContainsFunc(before, func(e gitconfig.Entry) bool { return e.Section == "remote" && e.Subsection == name }) {
 			return nil, ErrExists
 		}
-		if slices.ContainsFunc(before, func(e configEntry) bool { return e.section == "remote" && areNested(e.subsection, name) }) {
+		if slices.ContainsFunc(before, func(e gitconfig.Entry) bool { return e.Section == "remote" && areNested(e.Subsection, name) }) {
 			return nil, ErrNested
 		}
 		next := slices.Clone(old)
@@ -114,11 +116,11 @@ func (r *Repo) AddRemote(ctx context.Context, name, address string) error {
 			next = append(next, '\n')
 		}
 		next = append(next, lines...)
-		after, err := configEntries(next)
+		after, err := gitconfig.Entries(next)
 		if err != nil {
 			return nil, err
 		}
-		if len(after) != len(before)+2 || !slices.Equal(after[:len(before)], before) || after[len(before)].value != address {
+		if len(after) != len(before)+2 || !slices.Equal(after[:len(before)], before) || after[len(before)].Value != address {
 			return nil, errors.New("the configuration is written in a way that cannot be added to; do it with git remote add")
 		}
 		return next, nil
@@ -174,8 +176,8 @@ func (r *Repo) RemoveRemote(ctx context.Context, name string) error {
 
 // withoutRemote cuts the sections of a remote out of a configuration.
 func withoutRemote(old []byte, name string) ([]byte, error) {
-	concerns := func(e configEntry) bool { return e.section == "remote" && e.subsection == name }
-	before, err := configEntries(old)
+	concerns := func(e gitconfig.Entry) bool { return e.Section == "remote" && e.Subsection == name }
+	before, err := gitconfig.Entries(old)
 	if err != nil {
 		return nil, err
 	}
@@ -186,14 +188,14 @@ func withoutRemote(old []byte, name string) ([]byte, error) {
 	inside := false
 	for line := range bytes.Lines(old) {
 		if strings.HasPrefix(strings.TrimLeft(string(line), " \t"), "[") {
-			section, subsection, ok := Header(string(line))
+			section, subsection, ok := gitconfig.Header(string(line))
 			inside = ok && section == "remote" && subsection == name
 		}
 		if !inside {
 			next = append(next, line...)
 		}
 	}
-	after, err := configEntries(next)
+	after, err := gitconfig.Entries(next)
 	if err != nil || !slices.Equal(after, slices.DeleteFunc(before, concerns)) {
 		return nil, errors.New("the configuration is written in a way that cannot be edited; do it with git remote remove")
 	}
@@ -262,8 +264,8 @@ func (r *Repo) rewritten(address string, keys ...string) string {
 	for _, key := range keys {
 		best, out := 0, address
 		for _, e := range r.config.Fresh() {
-			if e.section == "url" && e.key == key && len(e.value) > best && strings.HasPrefix(address, e.value) {
-				best, out = len(e.value), e.subsection+address[len(e.value):]
+			if e.Section == "url" && e.Key == key && len(e.Value) > best && strings.HasPrefix(address, e.Value) {
+				best, out = len(e.Value), e.Subsection+address[len(e.Value):]
 			}
 		}
 		if best > 0 {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore/gitconfig"
 	"tape/internal/gitstore/gitlock"
 	"tape/internal/gitstore/gitobject"
 )
@@ -63,7 +64,7 @@ type Repo struct {
 	odb       *gitobject.DB
 	worktrees *worktreeList
 
-	config *Config
+	config *gitconfig.Config
 	kept   gitobject.Cache
 }
 
@@ -78,12 +79,12 @@ func newRepo(gitDir string, o *Options) *Repo {
 			r.locks.Wait = o.LockWait
 		}
 	}
-	r.config = NewConfig(gitDir, r.locks)
+	r.config = gitconfig.New(gitDir, r.locks)
 	return r
 }
 
 // Config returns the repository's configuration.
-func (r *Repo) Config() *Config { return r.config }
+func (r *Repo) Config() *gitconfig.Config { return r.config }
 
 // Identity says who commits at now, see [Config.Identity].
 func (r *Repo) Identity(now time.Time) (author, committer Signature, err error) {
@@ -183,7 +184,7 @@ func Init(gitDir string, o InitOptions) (*Repo, error) {
 		exclude.WriteString(pattern + "\n")
 	}
 	files := []struct{ name, content string }{
-		{"config", initialConfig()},
+		{"config", gitconfig.Initial()},
 		{"description", "Recorded agent sessions. Read them with git, or with tape.\n"},
 		{"info/exclude", exclude.String()},
 		{"info/attributes", "*.jsonl -text\n*.json -text\n"},

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"tape/internal/gitstore/gitconfig"
 )
 
 // Signer signs commits and tags the way git's configuration asks for.
@@ -44,7 +46,7 @@ func (r *Repo) Signer() (*Signer, error) {
 	if configured == "" && s.format == "openpgp" {
 		configured, _ = r.config.Value("gpg", "", "program")
 	}
-	s.program = expandHome(cmp.Or(configured, program), homeDir())
+	s.program = gitconfig.ExpandHome(cmp.Or(configured, program), gitconfig.HomeDir())
 	s.key, _ = r.config.Value("user", "", "signingKey")
 	if s.key == "" {
 		if s.format == "ssh" {
@@ -111,7 +113,7 @@ func (s *Signer) signSSH(ctx context.Context, payload []byte) (_ string, err err
 		}
 		args = append(args, file, "-U") // the private half is in the agent
 	} else {
-		args = append(args, expandHome(s.key, homeDir()))
+		args = append(args, gitconfig.ExpandHome(s.key, gitconfig.HomeDir()))
 	}
 	buffer := filepath.Join(dir, "payload")
 	if err := os.WriteFile(buffer, payload, 0o600); err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore/gitconfig"
 	"tape/internal/gitstore/gitlock"
 	"tape/internal/testkit/gitjudge"
 )
@@ -275,7 +276,7 @@ func TestRecoverOtherLocks(t *testing.T) {
 	if err := dying.UpdateIndex(ctx, w, []IndexChange{change("anchors/009_x/messages.jsonl", "line 9\nmore\n")}); !errors.Is(err, gitjudge.ErrKilled) {
 		t.Fatal(err)
 	}
-	if _, err := dying.config.InstallDrivers(ctx, Drivers{Settings: [][]Setting{{{Name: "diff.x.textconv", Value: "y"}}}, Mark: "ours"}); !errors.Is(err, gitjudge.ErrKilled) {
+	if _, err := dying.config.InstallDrivers(ctx, gitconfig.Drivers{Settings: [][]gitconfig.Setting{{{Name: "diff.x.textconv", Value: "y"}}}, Mark: "ours"}); !errors.Is(err, gitjudge.ErrKilled) {
 		t.Fatal(err)
 	}
 	if out, err := j.TryGit(w.Dir, "commit", "-qam", "x"); err == nil {

@@ -1,4 +1,4 @@
-package gitstore
+package gitconfig
 
 import (
 	"cmp"
@@ -58,12 +58,12 @@ func (c *Config) Identity(now time.Time) (author, committer gitobject.Signature,
 // explicitIdentity is what environment and configuration say; parts may be missing.
 func (c *Config) explicitIdentity(role string) gitobject.Signature {
 	pick := func(env, key string) string {
-		if v := cleanIdentity(os.Getenv(env)); v != "" {
+		if v := CleanIdentity(os.Getenv(env)); v != "" {
 			return v
 		}
 		for _, section := range []string{role, "user"} {
 			v, _ := c.Value(section, "", key)
-			if v = cleanIdentity(v); v != "" {
+			if v = CleanIdentity(v); v != "" {
 				return v
 			}
 		}
@@ -72,7 +72,7 @@ func (c *Config) explicitIdentity(role string) gitobject.Signature {
 	upper := strings.ToUpper(role)
 	s := gitobject.Signature{Name: pick("GIT_"+upper+"_NAME", "name"), Email: pick("GIT_"+upper+"_EMAIL", "email")}
 	if s.Email == "" {
-		s.Email = cleanIdentity(os.Getenv("EMAIL"))
+		s.Email = CleanIdentity(os.Getenv("EMAIL"))
 	}
 	return s
 }
@@ -87,14 +87,14 @@ func (c *Config) completeIdentity(s *gitobject.Signature) error {
 	}
 	login, full := systemUser()
 	if s.Name == "" {
-		s.Name = cmp.Or(cleanIdentity(full), login)
+		s.Name = cmp.Or(CleanIdentity(full), login)
 	}
 	if s.Email == "" {
 		host, err := os.Hostname()
-		if err != nil || cleanIdentity(host) == "" {
+		if err != nil || CleanIdentity(host) == "" {
 			host = "localhost"
 		}
-		s.Email = login + "@" + cleanIdentity(host)
+		s.Email = login + "@" + CleanIdentity(host)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func systemUser() (login, full string) {
 		}
 		full, _, _ = strings.Cut(u.Name, ",")
 	}
-	login = cleanIdentity(cmp.Or(login, os.Getenv("USER"), os.Getenv("USERNAME"), os.Getenv("LOGNAME")))
+	login = CleanIdentity(cmp.Or(login, os.Getenv("USER"), os.Getenv("USERNAME"), os.Getenv("LOGNAME")))
 	return cmp.Or(login, "unknown"), full
 }
 
@@ -116,16 +116,16 @@ func systemUser() (login, full string) {
 func parseAuthor(v string) (gitobject.Signature, error) {
 	name, rest, ok := strings.Cut(v, "<")
 	mail, after, closed := strings.Cut(rest, ">")
-	s := gitobject.Signature{Name: cleanIdentity(name), Email: cleanIdentity(mail)}
+	s := gitobject.Signature{Name: CleanIdentity(name), Email: CleanIdentity(mail)}
 	if !ok || !closed || strings.TrimSpace(after) != "" || s.Name == "" || s.Email == "" {
 		return gitobject.Signature{}, fmt.Errorf("%s is %.100q: it should look like Name <mail@example.org>", AuthorEnv, v)
 	}
 	return s, nil
 }
 
-// cleanIdentity takes away what would break the line it ends up in, as git does:
+// CleanIdentity takes away what would break the line it ends up in, as git does:
 // punctuation and control characters at the ends, and <, >, newline and NUL anywhere.
-func cleanIdentity(s string) string {
+func CleanIdentity(s string) string {
 	crud := func(c rune) bool { return c <= ' ' || strings.ContainsRune(",:;<>\"\\'", c) }
 	return strings.Map(func(c rune) rune {
 		if c == '<' || c == '>' || c == '\n' || c == 0 {

@@ -1,4 +1,4 @@
-package gitstore
+package gitconfig
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"tape/internal/gitstore/gitlock"
 )
 
-// initialConfig is the configuration of a new repository. What a user set globally
+// Initial is the configuration of a new repository. What a user set globally
 // and would break the format is overruled: line endings, index versions that only
 // git can read, collections that start by themselves beside our writers.
-func initialConfig() string {
+func Initial() string {
 	lines := []string{
 		"[core]",
 		"\trepositoryformatversion = 0",
@@ -94,7 +94,7 @@ func (c *Config) RemoveDrivers(ctx context.Context, d Drivers) (removed []string
 	if err == nil {
 		err = c.Edit(ctx, func(old []byte) ([]byte, error) {
 			rest, present := d.withoutSettings(old)
-			ours, err := configEntries(present)
+			ours, err := Entries(present)
 			removed = nil
 			for _, e := range ours {
 				removed = append(removed, e.name())
@@ -121,8 +121,8 @@ func (c *Config) Path() string { return filepath.Join(c.gitDir, "config") }
 func (c *Config) AttributesPath() string { return filepath.Join(c.gitDir, "info", "attributes") }
 
 // Fresh is all configuration as it is now.
-func (c *Config) Fresh() []configEntry {
-	l := configLoader{gitDir: c.gitDir, home: homeDir()}
+func (c *Config) Fresh() []Entry {
+	l := configLoader{gitDir: c.gitDir, home: HomeDir()}
 	l.load()
 	return l.entries
 }

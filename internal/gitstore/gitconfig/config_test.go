@@ -1,4 +1,4 @@
-package gitstore
+package gitconfig
 
 import (
 	"bytes"
@@ -11,8 +11,12 @@ import (
 
 	"tape/internal/disk"
 	"tape/internal/gitstore/gitlock"
+	"tape/internal/gitstore/gitobject"
+	"tape/internal/testkit"
 	"tape/internal/testkit/gitjudge"
 )
+
+func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
 // TestConfigAsGitReadsIt asks git and us for the same keys of the same files.
 func TestConfigAsGitReadsIt(t *testing.T) {
@@ -80,8 +84,8 @@ func TestConfigDamaged(t *testing.T) {
 func FuzzParseConfig(f *testing.F) {
 	f.Add("[a \"b\"]\n\tc = \"d\" \\\n e # f\n")
 	f.Fuzz(func(t *testing.T, s string) {
-		_ = parseConfig([]byte(s), func(e configEntry) {
-			if e.section == "" || e.key == "" {
+		_ = parse([]byte(s), func(e Entry) {
+			if e.Section == "" || e.Key == "" {
 				t.Errorf("%q: %+v", s, e)
 			}
 		})
@@ -115,7 +119,7 @@ func TestIdentityAsGitHasIt(t *testing.T) {
 			}
 			author, committer, err := configOf(j, nil).Identity(now)
 			j.OK(err)
-			for variable, s := range map[string]Signature{"GIT_AUTHOR_IDENT": author, "GIT_COMMITTER_IDENT": committer} {
+			for variable, s := range map[string]gitobject.Signature{"GIT_AUTHOR_IDENT": author, "GIT_COMMITTER_IDENT": committer} {
 				want := j.Git("var", variable)
 				want = want[:strings.LastIndexByte(want, '>')+1]
 				if got := s.Name + " <" + s.Email + ">"; got != want {
@@ -163,5 +167,5 @@ func TestIdentityOfOurOwn(t *testing.T) {
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func configOf(j *gitjudge.Judge, fsys *disk.FS) *Config {
-	return NewConfig(j.GitDir, gitlock.Locks{FS: fsys, Wait: 20 * time.Second})
+	return New(j.GitDir, gitlock.Locks{FS: fsys, Wait: 20 * time.Second})
 }

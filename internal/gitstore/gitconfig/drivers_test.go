@@ -1,4 +1,4 @@
-package gitstore
+package gitconfig
 
 import (
 	"errors"
@@ -151,8 +151,8 @@ func TestDriversKeeps(t *testing.T) {
 		"added to": {section + textconv + xfuncname + "\tbinary = true\n", section + textconv + xfuncname + "\tbinary = true\n",
 			"[diff \"tape\"]\n\tbinary = true\n", []string{"diff.tape.binary"}},
 	} {
-		var all []configEntry
-		if err := parseConfig([]byte(c.config), func(e configEntry) { all = append(all, e) }); err != nil {
+		var all []Entry
+		if err := parse([]byte(c.config), func(e Entry) { all = append(all, e) }); err != nil {
 			t.Fatal(err)
 		}
 		after, done, err := d.addSettings([]byte(c.config), all)
@@ -294,11 +294,11 @@ func TestDriversFiles(t *testing.T) {
 // Somebody else's lock is waited for; one that a killed process of ours left is not.
 func TestDriversLocks(t *testing.T) {
 	j := gitjudge.New(t)
-	repo := NewConfig(j.GitDir, gitlock.Locks{Wait: 20 * time.Millisecond})
+	repo := New(j.GitDir, gitlock.Locks{Wait: 20 * time.Millisecond})
 	before, _ := readBoth(j)
 	lock := filepath.Join(j.GitDir, "config.lock")
 	j.OK(os.WriteFile(lock, nil, 0o600))
-	if _, err := repo.InstallDrivers(t.Context(), testDrivers()); !errors.Is(err, ErrBusy) {
+	if _, err := repo.InstallDrivers(t.Context(), testDrivers()); !errors.Is(err, gitlock.ErrBusy) {
 		t.Errorf("beside somebody's lock: %v", err)
 	}
 	if after, _ := readBoth(j); after != before {
