@@ -52,7 +52,7 @@ func (r *Repo) Fetch(ctx context.Context, remote string, specs []RefSpec, o Tran
 	}
 	var out Fetched
 	out.Head, err = r.fetchByGit(ctx, m, specs, o)
-	_ = r.objects(true) // packs that came are looked for
+	r.Refresh() // packs that came are looked for
 	after, aerr := r.mirrored(specs)
 	if err = errors.Join(err, aerr); err != nil {
 		return Fetched{}, err

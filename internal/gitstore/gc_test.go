@@ -46,7 +46,7 @@ func grow(j *gitjudge.Judge, r *Repo, ref string, phases, commits int) Hash {
 			folder := TreeEntry{Name: fmt.Sprintf("%03d_x", p), Mode: ModeDir, Hash: b.Put(KindTree, EncodeTree(entries))}
 			anchors := b.Put(KindTree, EncodeTree(append(slices.Clone(folders[:p]), folder)))
 			root := b.Put(KindTree, EncodeTree([]TreeEntry{{Name: "anchors", Mode: ModeDir, Hash: anchors}}))
-			commit := b.Put(KindCommit, EncodeCommit(Commit{Tree: root, Parents: parents, Author: ann, Committer: ann, Message: "checkpoint\n"}))
+			commit := b.Put(KindCommit, EncodeCommit(Commit{Tree: root, Parents: parents, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: "checkpoint\n"}))
 			j.OK(b.Flush(ctx))
 			parents = []Hash{commit}
 			if len(folders) == p {
@@ -55,7 +55,7 @@ func grow(j *gitjudge.Judge, r *Repo, ref string, phases, commits int) Hash {
 			folders[p] = folder
 		}
 	}
-	j.OK(r.UpdateRef(ctx, RefUpdate{Name: ref, Old: old, New: parents[0], Who: ann, Message: "checkpoint"}))
+	j.OK(r.UpdateRef(ctx, RefUpdate{Name: ref, Old: old, New: parents[0], Who: gitjudge.Ann, Message: "checkpoint"}))
 	return parents[0]
 }
 
@@ -133,7 +133,7 @@ func TestGCKeeps(t *testing.T) {
 	j.Git("tag", "-a", "-m", "x", "of-a-blob", j.Git("hash-object", "-w", "--stdin"))
 	w, err := r.AddWorktree(ctx, "refs/heads/fork/main/y", filepath.Join(j.Dir, "forks", "main", "y"))
 	j.OK(err)
-	writeIn(j, w, "staged", "only in an index\n")
+	j.WriteIn(w.Dir, "staged", "only in an index\n")
 	j.GitIn(w.Dir, "add", "staged")
 	j.GitIn(w.Dir, "checkout", "-q", "--detach", j.Git("commit-tree", main.String()+"^{tree}", "-m", "only a HEAD"))
 	put := func(content string) (Hash, string) {

@@ -36,16 +36,9 @@ func sparse(j *gitjudge.Judge, r *Repo) (Worktree, []IndexChange) {
 	w, err := r.AddWorktree(context.Background(), "refs/heads/fork/main/x", filepath.Join(j.Dir, "forks", "main", "x"))
 	j.OK(err)
 	entries[9].Skip = false
-	writeIn(j, w, entries[9].Path, "line 9\n")
+	j.WriteIn(w.Dir, entries[9].Path, "line 9\n")
 	j.OK(r.RebuildIndex(context.Background(), w, entries))
 	return w, entries
-}
-
-func writeIn(j *gitjudge.Judge, w Worktree, path, content string) {
-	j.Helper()
-	file := filepath.Join(w.Dir, filepath.FromSlash(path))
-	j.OK(os.MkdirAll(filepath.Dir(file), 0o700))
-	j.OK(os.WriteFile(file, []byte(content), 0o600))
 }
 
 // stillSparse checks that the files that were skipped are neither there nor missed, and
@@ -81,15 +74,15 @@ func TestSkippedFilesStayAway(t *testing.T) {
 	staged(j, r, w)
 	stillSparse(j, w, "the checkout")
 
-	writeIn(j, w, "anchors/009_x/messages.jsonl", "line 9\nmore\n")
+	j.WriteIn(w.Dir, "anchors/009_x/messages.jsonl", "line 9\nmore\n")
 	j.GitIn(w.Dir, "commit", "-qam", "by hand")
 	stillSparse(j, w, "git commit -a")
-	writeIn(j, w, "anchors/009_x/messages.jsonl", "thrown away\n")
+	j.WriteIn(w.Dir, "anchors/009_x/messages.jsonl", "thrown away\n")
 	j.GitIn(w.Dir, "reset", "-q", "--hard")
 	stillSparse(j, w, "git reset --hard")
 	j.GitIn(w.Dir, "reset", "-q", "--hard", "HEAD~1")
 	stillSparse(j, w, "git reset --hard HEAD~1")
-	writeIn(j, w, "anchors/009_x/messages.jsonl", "line 9\nput by\n")
+	j.WriteIn(w.Dir, "anchors/009_x/messages.jsonl", "line 9\nput by\n")
 	j.GitIn(w.Dir, "stash", "-q")
 	stillSparse(j, w, "git stash")
 	j.GitIn(w.Dir, "stash", "pop", "-q")
@@ -106,7 +99,7 @@ func TestSkippedFilesStayAway(t *testing.T) {
 	}
 
 	// Ours: what is not named keeps its flag, what is named without it loses it.
-	writeIn(j, w, "anchors/009_x/messages.jsonl", "line 9\nput by\nthree\n")
+	j.WriteIn(w.Dir, "anchors/009_x/messages.jsonl", "line 9\nput by\nthree\n")
 	j.GitIn(w.Dir, "hash-object", "-w", "anchors/009_x/messages.jsonl")
 	j.OK(r.UpdateIndex(ctx, w, []IndexChange{change("anchors/009_x/messages.jsonl", "line 9\nput by\nthree\n")}))
 	j.GitIn(w.Dir, "commit", "-qm", "ours")

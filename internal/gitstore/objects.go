@@ -27,6 +27,9 @@ func (r *Repo) objects(fresh bool) *gitobject.DB {
 	return r.odb
 }
 
+// Refresh looks anew which packs are there.
+func (r *Repo) Refresh() { _ = r.objects(true) }
+
 // get reads an object, or its size only. It looks twice: somebody may have repacked
 // since the packs were listed.
 func (r *Repo) get(h Hash, content bool) (kind Kind, size int64, data []byte, err error) {

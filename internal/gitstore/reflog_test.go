@@ -32,7 +32,7 @@ func TestLogRef(t *testing.T) {
 			j.Git("pack-refs", "--all")
 			j.Git("config", "core.fsync", "none")
 		}
-		j.OK(r.LogRef(ctx, main, ReflogEntry{New: fork, Who: ann, Message: "tape: discard x (1 entries)"}, ReflogEntry{Old: fork, Message: "tape:  back\n"}))
+		j.OK(r.LogRef(ctx, main, ReflogEntry{New: fork, Who: gitjudge.Ann, Message: "tape: discard x (1 entries)"}, ReflogEntry{Old: fork, Message: "tape:  back\n"}))
 		if got := j.Git("reflog", "show", "-2", "--format=%H %gd %gs", "tape/main"); got != parent.String()+" tape/main@{0} tape: back\n"+
 			fork.String()+" tape/main@{1} tape: discard x (1 entries)" {
 			t.Errorf("git reflog shows\n%s", got)
@@ -43,7 +43,7 @@ func TestLogRef(t *testing.T) {
 	}
 	log, err := r.Reflog(main)
 	j.OK(err)
-	if e := log[len(log)-2]; e.Old != parent || e.New != fork || e.Who.Name != ann.Name {
+	if e := log[len(log)-2]; e.Old != parent || e.New != fork || e.Who.Name != gitjudge.Ann.Name {
 		t.Errorf("%+v", e)
 	}
 	for _, bad := range [][]ReflogEntry{{{Old: fork, New: parent}}, {{Old: parent, New: fork}}, {{New: fork}, {New: fork}}} {
@@ -103,12 +103,12 @@ func TestDeletedRefMakesRoom(t *testing.T) {
 	r, c, ctx := open(j, nil), j.Commits(2), context.Background()
 	const x, above = "refs/heads/fork/main/x", "refs/heads/fork/main"
 	for range 2 {
-		j.OK(r.UpdateRef(ctx, RefUpdate{Name: x, New: c[0], Who: ann, Message: "fork"}))
+		j.OK(r.UpdateRef(ctx, RefUpdate{Name: x, New: c[0], Who: gitjudge.Ann, Message: "fork"}))
 		j.OK(r.UpdateRef(ctx, RefUpdate{Name: x, Old: c[0]}))
 		if got, err := r.Reflog(x); err != nil || len(got) != 0 {
 			t.Errorf("reflog: %v %v", got, err)
 		}
-		j.OK(r.UpdateRef(ctx, RefUpdate{Name: above, New: c[0], Who: ann, Message: "folder to branch"}))
+		j.OK(r.UpdateRef(ctx, RefUpdate{Name: above, New: c[0], Who: gitjudge.Ann, Message: "folder to branch"}))
 		j.Git("branch", "-D", "fork/main")
 	}
 
@@ -116,7 +116,7 @@ func TestDeletedRefMakesRoom(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() { // ours comes and goes, and with it the folder
 		for range 2 * each {
-			if err := r.UpdateRef(ctx, RefUpdate{Name: x, New: c[0], Who: ann}); err != nil {
+			if err := r.UpdateRef(ctx, RefUpdate{Name: x, New: c[0], Who: gitjudge.Ann}); err != nil {
 				t.Error(err)
 			}
 			if err := r.UpdateRef(ctx, RefUpdate{Name: x, Old: c[0]}); err != nil {

@@ -258,3 +258,22 @@ func (r *Repo) SetHead(ctx context.Context, gitDir, branch string) error {
 func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
 }
+
+// RemoveSymbolicRef removes a symbolic ref, if that is what is there.
+func (r *Repo) RemoveSymbolicRef(ctx context.Context, name string) error {
+	path := r.refPath(name)
+	if _, target, err := readLoose(path); err != nil || target == "" {
+		return nil //nolint:nilerr // it is not there, or no symbolic ref: then it is listed
+	}
+	return r.locks.Guarded(ctx, r.refGuard(), func() (err error) {
+		l, err := r.locks.Lock(path)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			err = errors.Join(err, l.Release())
+			r.removeEmptyParents(name)
+		}()
+		return errors.Join(r.fs.Remove(path), r.fs.SyncDir(filepath.Dir(path)))
+	})
+}

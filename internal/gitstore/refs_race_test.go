@@ -20,7 +20,7 @@ import (
 
 // commitOn makes a commit that differs from all others.
 func commitOn(r *Repo, tree, parent Hash, message string) (Hash, error) {
-	c := Commit{Tree: tree, Author: ann, Committer: ann, Message: message + "\n"}
+	c := Commit{Tree: tree, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: message + "\n"}
 	if !parent.IsZero() {
 		c.Parents = []Hash{parent}
 	}
@@ -144,7 +144,7 @@ func appendCommit(r *Repo, name string, tree Hash, message string) error {
 		if err != nil {
 			return err
 		}
-		err = r.UpdateRef(context.Background(), RefUpdate{Name: name, Old: old, New: next, Who: ann, Message: message})
+		err = r.UpdateRef(context.Background(), RefUpdate{Name: name, Old: old, New: next, Who: gitjudge.Ann, Message: message})
 		if !errors.Is(err, ErrConflict) {
 			return err
 		}
@@ -161,13 +161,13 @@ func comeAndGo(r *Repo, name string, tree Hash, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: h, Who: ann}); err != nil {
+	if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: h, Who: gitjudge.Ann}); err != nil {
 		return err
 	}
 	if got, err := r.Ref(name); err != nil || got != h {
 		return fmt.Errorf("just created: %v %w", got, err)
 	}
-	if err := r.UpdateRef(ctx, RefUpdate{Name: name, Old: h, Who: ann}); err != nil {
+	if err := r.UpdateRef(ctx, RefUpdate{Name: name, Old: h, Who: gitjudge.Ann}); err != nil {
 		return err
 	}
 	if _, err := r.Ref(name); !errors.Is(err, ErrNotFound) {
@@ -237,7 +237,7 @@ func endlessWriter(gitDir, name string) {
 		if err != nil {
 			return
 		}
-		if r.UpdateRef(context.Background(), RefUpdate{Name: name, Old: h, New: next, Who: ann}) != nil {
+		if r.UpdateRef(context.Background(), RefUpdate{Name: name, Old: h, New: next, Who: gitjudge.Ann}) != nil {
 			return
 		}
 		h = next

@@ -14,8 +14,6 @@ import (
 	"tape/internal/testkit/gitjudge"
 )
 
-var ann = Signature{Name: "Ann", Email: "ann@example.org", When: time.Now().Truncate(time.Second).In(time.FixedZone("", 2*3600))}
-
 func TestCheckRefName(t *testing.T) {
 	j := gitjudge.New(t)
 	for _, name := range []string{
@@ -41,7 +39,7 @@ func TestUpdateRefAsGitSeesIt(t *testing.T) {
 	r, c, ctx := open(j, nil), j.Commits(3), context.Background()
 	const name = "refs/heads/tape/main"
 	update := func(from, to Hash, message string) error {
-		return r.UpdateRef(ctx, RefUpdate{Name: name, Old: from, New: to, Message: message, Who: ann})
+		return r.UpdateRef(ctx, RefUpdate{Name: name, Old: from, New: to, Message: message, Who: gitjudge.Ann})
 	}
 	if _, err := r.Ref(name); !errors.Is(err, ErrNotFound) {
 		t.Fatalf("before the first commit: %v", err)
@@ -107,7 +105,7 @@ func TestDeleteRef(t *testing.T) {
 		if err := r.UpdateRef(ctx, RefUpdate{Name: name, Old: wrong}); !errors.Is(err, ErrConflict) {
 			t.Fatalf("packed %s: %v", packed, err)
 		}
-		j.OK(r.UpdateRef(ctx, RefUpdate{Name: name, Old: old, Who: ann}))
+		j.OK(r.UpdateRef(ctx, RefUpdate{Name: name, Old: old, Who: gitjudge.Ann}))
 		if out := j.Git("for-each-ref", "refs/heads/"); out != "" {
 			t.Fatalf("packed %s: git still has %s", packed, out)
 		}
@@ -182,7 +180,7 @@ func TestNamesInEachOthersWay(t *testing.T) {
 	j := gitjudge.New(t)
 	r, c, ctx := open(j, nil), j.Commits(1), context.Background()
 	create := func(name string) error {
-		return r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: ann})
+		return r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann})
 	}
 	j.OK(create("refs/heads/tape/a"))
 	for _, packed := range []bool{false, true} {
@@ -217,7 +215,7 @@ func TestUpdateRefFaults(t *testing.T) {
 		if h != u.Old && h != u.New || err == nil && h != u.New {
 			t.Fatalf("UpdateRef said %v, the ref holds %v", err, h)
 		}
-		if err := after.UpdateRef(ctx, RefUpdate{Name: u.Name, Old: h, New: c[2], Who: ann}); err != nil {
+		if err := after.UpdateRef(ctx, RefUpdate{Name: u.Name, Old: h, New: c[2], Who: gitjudge.Ann}); err != nil {
 			t.Fatalf("the next update: %v", err)
 		}
 		if got := j.Git("rev-parse", u.Name); got != c[2].String() {
@@ -234,13 +232,13 @@ func TestUpdateRefFaults(t *testing.T) {
 		gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
 			const name = "refs/heads/tape/main" // HEAD has a log, too
 			j.Git("update-ref", name, c[0].String())
-			body(t, fsys, RefUpdate{Name: name, Old: c[0], New: c[1], Who: ann, Message: "x"})
+			body(t, fsys, RefUpdate{Name: name, Old: c[0], New: c[1], Who: gitjudge.Ann, Message: "x"})
 		})
 	})
 	t.Run("new", func(t *testing.T) {
 		gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
 			n++
-			body(t, fsys, RefUpdate{Name: fmt.Sprintf("refs/heads/new%d/a/b", n), New: c[1], Who: ann})
+			body(t, fsys, RefUpdate{Name: fmt.Sprintf("refs/heads/new%d/a/b", n), New: c[1], Who: gitjudge.Ann})
 		})
 	})
 	j.Fsck()
@@ -255,16 +253,16 @@ func TestDeleteRefFaults(t *testing.T) {
 		j.Git("update-ref", "refs/heads/tape/other", c[0].String())
 		j.Git("pack-refs", "--all")
 		j.Git("update-ref", name, c[1].String())
-		err := open(j, fsys).UpdateRef(ctx, RefUpdate{Name: name, Old: c[1], Who: ann})
+		err := open(j, fsys).UpdateRef(ctx, RefUpdate{Name: name, Old: c[1], Who: gitjudge.Ann})
 		after := open(j, nil)
 		h, rerr := after.Ref(name)
 		if gone := errors.Is(rerr, ErrNotFound); rerr != nil && !gone || !gone && h != c[1] || err == nil && !gone {
 			t.Fatalf("deletion said %v, the ref holds %v %v", err, h, rerr)
 		}
-		if err := after.UpdateRef(ctx, RefUpdate{Name: name, Old: h, New: c[2], Who: ann}); err != nil {
+		if err := after.UpdateRef(ctx, RefUpdate{Name: name, Old: h, New: c[2], Who: gitjudge.Ann}); err != nil {
 			t.Fatalf("the next update: %v", err)
 		}
-		if err := after.UpdateRef(ctx, RefUpdate{Name: name, Old: c[2], Who: ann}); err != nil {
+		if err := after.UpdateRef(ctx, RefUpdate{Name: name, Old: c[2], Who: gitjudge.Ann}); err != nil {
 			t.Fatalf("the next deletion: %v", err)
 		}
 		if out := j.Git("for-each-ref", "--format=%(refname)"); out != "refs/heads/tape/other" {
@@ -304,14 +302,14 @@ func TestGitsLockIsNeverStolen(t *testing.T) {
 		for _, mode := range []os.FileMode{0o600, 0o644, 0o666, 0o660} {
 			j.OK(os.WriteFile(lock, []byte(content), mode))
 			j.OK(os.Chmod(lock, mode))
-			if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: ann}); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), lock) {
+			if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), lock) {
 				t.Fatalf("mode %v: %v", mode, err)
 			}
 		}
 	}
 	old := time.Now().Add(-time.Hour)
 	j.OK(os.Chtimes(lock, old, old))
-	if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: ann}); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "remove that file") {
+	if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "remove that file") {
 		t.Fatal(err)
 	}
 	if removed, err := r.RecoverLocks(ctx); err != nil || len(removed) != 0 {
@@ -321,11 +319,11 @@ func TestGitsLockIsNeverStolen(t *testing.T) {
 	slow := open(j, nil)
 	short, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
 	defer cancel()
-	if err := slow.UpdateRef(short, RefUpdate{Name: name, New: c[0], Who: ann}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := slow.UpdateRef(short, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
 	}
 	time.AfterFunc(50*time.Millisecond, func() { _ = os.Remove(lock) })
-	j.OK(slow.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: ann}))
+	j.OK(slow.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}))
 }
 
 func TestRecoverLocks(t *testing.T) {
@@ -338,7 +336,7 @@ func TestRecoverLocks(t *testing.T) {
 		return nil
 	}}
 	for _, name := range []string{"refs/heads/tape/a", "refs/tags/x"} {
-		if err := open(j, fsys).UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: ann}); !errors.Is(err, gitjudge.ErrKilled) {
+		if err := open(j, fsys).UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}); !errors.Is(err, gitjudge.ErrKilled) {
 			t.Fatal(err)
 		}
 	}

@@ -40,24 +40,6 @@ func (m Remote) pushTo() string {
 // transportWho is who reflogs say moved a ref that came from another side.
 var transportWho = Signature{Name: "tape", Email: "tape@localhost"}
 
-// remoteRefs begins the names of the refs that mirror remotes.
-const (
-	remoteRefs  = "refs/tape/remotes/"
-	fetchedRefs = "refs/tape/fetched/"
-)
-
-// isMirror reports whether a ref only mirrors a remote, in a namespace of our own.
-func isMirror(name string) bool {
-	return strings.HasPrefix(name, remoteRefs) || strings.HasPrefix(name, fetchedRefs)
-}
-
-// RemoteRefs begins the names of the refs that hold what a remote has, as far as it is
-// known here and was found good. Nothing else writes there, and git's own fetch does not.
-func RemoteRefs(name string) string { return remoteRefs + name + "/" }
-
-// FetchedRefs is RemoteRefs for what was fetched and nobody has looked at yet.
-func FetchedRefs(name string) string { return fetchedRefs + name + "/" }
-
 // Remotes returns the remotes that git's configuration names, sorted by name.
 func (r *Repo) Remotes() ([]Remote, error) {
 	var out []Remote
@@ -153,7 +135,7 @@ func (r *Repo) RemoveRemote(ctx context.Context, name string) error {
 	// First the refs: cut off in between, the remote is still there, and can be removed again.
 	var updates []RefUpdate
 	for _, prefix := range []string{"refs/remotes/" + name + "/", RemoteRefs(name), FetchedRefs(name)} {
-		if err := r.removeSymbolic(ctx, prefix+"HEAD"); err != nil {
+		if err := r.RemoveSymbolicRef(ctx, prefix+"HEAD"); err != nil {
 			return fmt.Errorf("remove remote %q: %w", name, err)
 		}
 		refs, err := r.Refs(prefix)
@@ -200,25 +182,6 @@ func withoutRemote(old []byte, name string) ([]byte, error) {
 		return nil, errors.New("the configuration is written in a way that cannot be edited; do it with git remote remove")
 	}
 	return next, nil
-}
-
-// removeSymbolic removes a symbolic ref, if that is what is there.
-func (r *Repo) removeSymbolic(ctx context.Context, name string) error {
-	path := r.refPath(name)
-	if _, target, err := readLoose(path); err != nil || target == "" {
-		return nil //nolint:nilerr // it is not there, or no symbolic ref: then it is listed
-	}
-	return r.locks.Guarded(ctx, r.refGuard(), func() (err error) {
-		l, err := r.locks.Lock(path)
-		if err != nil {
-			return err
-		}
-		defer func() {
-			err = errors.Join(err, l.Release())
-			r.removeEmptyParents(name)
-		}()
-		return errors.Join(r.fs.Remove(path), r.fs.SyncDir(filepath.Dir(path)))
-	})
 }
 
 // remote finds a remote by name; what is no name of one is taken for an address.

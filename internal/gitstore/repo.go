@@ -83,6 +83,15 @@ func newRepo(gitDir string, o *Options) *Repo {
 	return r
 }
 
+// FS returns the disk on which the repository lies.
+func (r *Repo) FS() *disk.FS { return r.fs }
+
+// Locks says how locks of the repository are taken.
+func (r *Repo) Locks() gitlock.Locks { return r.locks }
+
+// IsAlone reports whether nobody else knows of the repository, see [Repo.AssumeAlone].
+func (r *Repo) IsAlone() bool { return r.alone }
+
 // Config returns the repository's configuration.
 func (r *Repo) Config() *gitconfig.Config { return r.config }
 

@@ -95,7 +95,7 @@ func signAndVerify(j *gitjudge.Judge) {
 		j.Fatal("signing is off")
 	}
 	tree := j.Hash(j.Git("hash-object", "-t", "tree", "-w", os.DevNull))
-	raw := EncodeCommit(Commit{Tree: tree, Author: ann, Committer: ann, Message: "start: main\n\nTape-Name: main\n"})
+	raw := EncodeCommit(Commit{Tree: tree, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: "start: main\n\nTape-Name: main\n"})
 	sig, err := s.Sign(context.Background(), raw)
 	j.OK(err)
 	signed := InsertCommitSignature(raw, sig)
@@ -109,7 +109,7 @@ func signAndVerify(j *gitjudge.Judge) {
 	if c, err := DecodeCommit(signed); err != nil || c.Subject() != "start: main" || c.Tree != tree {
 		j.Errorf("read back: %+v %v", c, err)
 	}
-	raw = EncodeTag(Tag{Object: j.Hash(commit), Name: "anchor/main/001_x", Tagger: ann, Message: "x\n"})
+	raw = EncodeTag(Tag{Object: j.Hash(commit), Name: "anchor/main/001_x", Tagger: gitjudge.Ann, Message: "x\n"})
 	sig, err = s.Sign(context.Background(), raw)
 	j.OK(err)
 	tag, err := gitjudge.GitStdin(j, string(AppendTagSignature(raw, sig)), "hash-object", "-t", "tag", "-w", "--stdin")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,8 +16,6 @@ import (
 
 // Why a remote was not to be talked to. The message has what the remote, or git, said.
 var (
-	// ErrNoGit says that the git program is not installed, or not in PATH.
-	ErrNoGit = errors.New("this needs the git program, which is not installed or not in PATH")
 	// ErrAuth says that credentials were refused, or are missing.
 	ErrAuth = errors.New("access denied")
 	// ErrRemote says that a remote cannot be reached, is no repository, or hung up.
@@ -71,14 +68,6 @@ func (s RefSpec) check() error {
 type RefChange struct {
 	Name     string
 	Old, New Hash
-}
-
-// CheckGit returns ErrNoGit where there is no git program to run.
-func CheckGit() error {
-	if _, err := exec.LookPath("git"); err != nil {
-		return ErrNoGit
-	}
-	return nil
 }
 
 // LsRemote returns the refs of a remote (a name, or an address) that begin with one of

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tape/internal/testkit"
+	"tape/internal/testkit/gitjudge"
 	"tape/internal/testkit/gitpeer"
 )
 
@@ -129,7 +130,7 @@ func incompressible(t testing.TB, r *Repo, size int) Hash {
 	b := r.NewBatch()
 	defer b.Discard()
 	tree := b.Put(KindTree, EncodeTree([]TreeEntry{{Name: "a", Mode: ModeFile, Hash: b.Put(KindBlob, content)}}))
-	h := b.Put(KindCommit, EncodeCommit(Commit{Tree: tree, Author: ann, Committer: ann, Message: "x\n"}))
+	h := b.Put(KindCommit, EncodeCommit(Commit{Tree: tree, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: "x\n"}))
 	if err := b.Flush(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -183,5 +184,21 @@ func TestRemoteWordsAreHarmless(t *testing.T) {
 	}
 	if got := shown.String(); strings.ContainsAny(got, "\x1b\x07\x00") || !strings.HasSuffix(got, "died\r\n") {
 		t.Errorf("progress is %q", got)
+	}
+}
+
+// What a killed git may leave does not keep others from fetching.
+func TestFetchAfterKilledGit(t *testing.T) {
+	dir := gitpeer.Bare(t)
+	a := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})
+	h := last(growing(t, a.r, ZeroHash, 3, "a"))
+	a.push([]PushRef{branch("tape/a", h)})
+	for _, name := range []string{"shallow.lock", "FETCH_HEAD.lock", "packed-refs.lock", "objects/info/commit-graphs/commit-graph-chain.lock", "refs/tape/fetched/origin/heads/tape/a.lock"} {
+		b := newSide(t, a.peer)
+		leave(b.Judge, name, "half")
+		specs := []RefSpec{{Src: "refs/heads/*", Dst: FetchedRefs("origin") + "heads/*"}}
+		if f, err := b.r.Fetch(context.Background(), "origin", specs, b.o()); err != nil || len(f.Changes) != 1 {
+			t.Errorf("%s: the fetch changed %v, %v", name, f.Changes, err)
+		}
 	}
 }

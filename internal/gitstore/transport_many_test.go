@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tape/internal/testkit"
+	"tape/internal/testkit/gitjudge"
 	"tape/internal/testkit/gitpeer"
 )
 
@@ -25,7 +26,7 @@ func TestTransportManyRefs(t *testing.T) {
 		group := []PushRef{branch("tape/"+name, commits[i%50])}
 		for k := range 10 {
 			tagName := fmt.Sprintf("anchor/%s/%03d_phase", name, k)
-			object := batch.Put(KindTag, EncodeTag(Tag{Object: commits[i%50], Name: tagName, Tagger: ann, Message: "x\n"}))
+			object := batch.Put(KindTag, EncodeTag(Tag{Object: commits[i%50], Name: tagName, Tagger: gitjudge.Ann, Message: "x\n"}))
 			group = append(group, tag(tagName, object))
 		}
 		groups = append(groups, group)
@@ -46,7 +47,7 @@ func TestTransportManyRefs(t *testing.T) {
 		}
 		step("local refs", func() { a.OK(a.r.UpdateRefs(context.Background(), updates)) })
 		step("git gc", func() { a.Git("gc", "-q") })
-		_ = a.r.objects(true)
+		a.r.Refresh()
 	}
 	step("push", func() {
 		if got := strings.Count(a.push(groups...), "new"); got != branches*11 {

@@ -32,7 +32,7 @@ func growing(t testing.TB, r *Repo, parent Hash, n int, salt string) (out []Hash
 		file := b.Put(KindBlob, []byte(content))
 		dir := b.Put(KindTree, EncodeTree([]TreeEntry{{Name: "a.jsonl", Mode: ModeFile, Hash: file}}))
 		tree := b.Put(KindTree, EncodeTree([]TreeEntry{{Name: "dir", Mode: ModeDir, Hash: dir}, {Name: "tape.json", Mode: ModeFile, Hash: b.Put(KindBlob, []byte(salt))}}))
-		c := Commit{Tree: tree, Author: ann, Committer: ann, Message: fmt.Sprintf("%s %d\n", salt, i)}
+		c := Commit{Tree: tree, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: fmt.Sprintf("%s %d\n", salt, i)}
 		if !parent.IsZero() {
 			c.Parents = []Hash{parent}
 		}
@@ -50,7 +50,7 @@ func tagged(t testing.TB, r *Repo, h Hash, name string) Hash {
 	t.Helper()
 	b := r.NewBatch()
 	defer b.Discard()
-	tag := b.Put(KindTag, EncodeTag(Tag{Object: h, Name: name, Tagger: ann, Message: "tag\n"}))
+	tag := b.Put(KindTag, EncodeTag(Tag{Object: h, Name: name, Tagger: gitjudge.Ann, Message: "tag\n"}))
 	if err := b.Flush(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func testMany(t *testing.T, a, b *side) {
 	for i := range branches {
 		name := fmt.Sprintf("many-%d", i)
 		h, tagName := commits[i%len(commits)], "anchor/"+name+"/001_a"
-		note := batch.Put(KindTag, EncodeTag(Tag{Object: h, Name: tagName, Tagger: ann, Message: "tag\n"}))
+		note := batch.Put(KindTag, EncodeTag(Tag{Object: h, Name: tagName, Tagger: gitjudge.Ann, Message: "tag\n"}))
 		groups = append(groups, []PushRef{branch("tape/"+name, h), tag(tagName, note)})
 	}
 	a.OK(batch.Flush(context.Background()))

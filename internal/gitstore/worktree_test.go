@@ -93,7 +93,7 @@ func TestWorktrees(t *testing.T) {
 		t.Error("two branches in one worktree")
 	}
 	// HEADs log what happens to their branch, wherever the writer is.
-	j.OK(r.UpdateRef(ctx, RefUpdate{Name: a.Branch, Old: c[0], New: j.Hash(j.Git("commit-tree", "-m", "y", c[0].String()+"^{tree}")), Who: ann, Message: "checkpoint"}))
+	j.OK(r.UpdateRef(ctx, RefUpdate{Name: a.Branch, Old: c[0], New: j.Hash(j.Git("commit-tree", "-m", "y", c[0].String()+"^{tree}")), Who: gitjudge.Ann, Message: "checkpoint"}))
 	if out := j.GitIn(a.Dir, "reflog", "-1", "--format=%gs", "HEAD"); out != "checkpoint" {
 		t.Errorf("HEAD's reflog in the worktree: %q", out)
 	}
@@ -218,7 +218,7 @@ func TestRemoveForkFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			writeIn(j, w, entries[9].Path, "line 9\n")
+			j.WriteIn(w.Dir, entries[9].Path, "line 9\n")
 			if err := r.RebuildIndex(ctx, w, entries); err != nil {
 				t.Fatal(err)
 			}
@@ -272,7 +272,7 @@ func TestRecoverOtherLocks(t *testing.T) {
 		}
 		return nil
 	}})
-	writeIn(j, w, "anchors/009_x/messages.jsonl", "line 9\nmore\n")
+	j.WriteIn(w.Dir, "anchors/009_x/messages.jsonl", "line 9\nmore\n")
 	if err := dying.UpdateIndex(ctx, w, []IndexChange{change("anchors/009_x/messages.jsonl", "line 9\nmore\n")}); !errors.Is(err, gitjudge.ErrKilled) {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"tape/internal/disk"
 	"tape/internal/gitstore/gitobject"
@@ -79,10 +80,30 @@ func (j *Judge) TryGit(dir string, args ...string) (string, error) {
 	return strings.TrimRight(string(out), "\n"), err
 }
 
+// Ann is somebody who commits.
+var Ann = gitobject.Signature{Name: "Ann", Email: "ann@example.org", When: time.Now().Truncate(time.Second).In(time.FixedZone("", 2*3600))}
+
+// Leave makes a lock as a git that was killed leaves it, an hour old.
+func (j *Judge) Leave(name, content string) string {
+	j.Helper()
+	path := filepath.Join(j.GitDir, filepath.FromSlash(name))
+	j.OK(os.MkdirAll(filepath.Dir(path), 0o700))
+	j.OK(os.WriteFile(path, []byte(content), 0o600))
+	then := time.Now().Add(-time.Hour)
+	j.OK(os.Chtimes(path, then, then))
+	return path
+}
+
 // Write writes a file of the workspace.
 func (j *Judge) Write(path, content string) {
 	j.Helper()
-	file := filepath.Join(j.Dir, filepath.FromSlash(path))
+	j.WriteIn(j.Dir, path, content)
+}
+
+// WriteIn writes a file in a folder.
+func (j *Judge) WriteIn(dir, path, content string) {
+	j.Helper()
+	file := filepath.Join(dir, filepath.FromSlash(path))
 	j.OK(os.MkdirAll(filepath.Dir(file), 0o700))
 	j.OK(os.WriteFile(file, []byte(content), 0o600))
 }
