@@ -195,7 +195,7 @@ func TestFetchAfterKilledGit(t *testing.T) {
 	a.push([]PushRef{branch("tape/a", h)})
 	for _, name := range []string{"shallow.lock", "FETCH_HEAD.lock", "packed-refs.lock", "objects/info/commit-graphs/commit-graph-chain.lock", "refs/tape/fetched/origin/heads/tape/a.lock"} {
 		b := newSide(t, a.peer)
-		leave(b.Judge, name, "half")
+		b.Leave(name, "half")
 		specs := []RefSpec{{Src: "refs/heads/*", Dst: FetchedRefs("origin") + "heads/*"}}
 		if f, err := b.r.Fetch(context.Background(), "origin", specs, b.o()); err != nil || len(f.Changes) != 1 {
 			t.Errorf("%s: the fetch changed %v, %v", name, f.Changes, err)
