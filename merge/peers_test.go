@@ -19,25 +19,23 @@ import (
 type user struct {
 	*testing.T
 	s *repo.Store
-	o repo.RemoteOptions
 }
 
 // begins makes a workspace of its own.
-func begins(t *testing.T, url string, builtin bool) *user {
+func begins(t *testing.T, url string) *user {
 	t.Helper()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
-	u := &user{t, s, repo.RemoteOptions{Builtin: builtin}}
+	u := &user{t, s}
 	u.ok(err)
 	u.ok(s.AddRemote(t.Context(), "origin", url))
 	return u
 }
 
 // clones makes one of what the peer has.
-func clones(t *testing.T, url string, builtin bool) *user {
+func clones(t *testing.T, url string) *user {
 	t.Helper()
-	o := repo.RemoteOptions{Builtin: builtin}
-	s, done, err := repo.Clone(t.Context(), url, filepath.Join(t.TempDir(), "ws"), &repo.CloneOptions{RemoteOptions: o})
-	u := &user{t, s, o}
+	s, done, err := repo.Clone(t.Context(), url, filepath.Join(t.TempDir(), "ws"), nil)
+	u := &user{t, s}
 	u.ok(err)
 	for _, r := range done.Rejected {
 		t.Errorf("clone: %s: %v", r.Ref, r.Err)
@@ -88,7 +86,6 @@ func outcome(done []repo.RefStatus) string {
 // pushes, pulls and fetches fail unless that comes of it.
 func (u *user) pushes(want string, o repo.PushOptions) []repo.RefStatus {
 	u.Helper()
-	o.RemoteOptions = u.o
 	done, err := u.s.Push(u.Context(), "origin", &o)
 	u.came("push", want, done, err)
 	return done
@@ -96,17 +93,13 @@ func (u *user) pushes(want string, o repo.PushOptions) []repo.RefStatus {
 
 func (u *user) pulls(want string, archives bool) {
 	u.Helper()
-	done, err := merge.Pull(u.Context(), u.s, "origin", u.pullOptions(archives))
+	done, err := merge.Pull(u.Context(), u.s, "origin", &merge.PullOptions{Archives: archives})
 	u.came("pull", want, done, err)
-}
-
-func (u *user) pullOptions(archives bool) *merge.PullOptions {
-	return &merge.PullOptions{FetchOptions: repo.FetchOptions{RemoteOptions: u.o}, Archives: archives}
 }
 
 func (u *user) fetches(want string) {
 	u.Helper()
-	done, err := u.s.Fetch(u.Context(), "origin", &repo.FetchOptions{RemoteOptions: u.o})
+	done, err := u.s.Fetch(u.Context(), "origin", nil)
 	u.came("fetch", want, done, err)
 }
 
@@ -179,14 +172,14 @@ func sound(t testing.TB, dir string) {
 // Two users tell the same story over every kind of remote.
 func TestPeers(t *testing.T) {
 	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
-		ann := begins(t, peer.URL, peer.Builtin)
+		ann := begins(t, peer.URL)
 		ann.says("main", "one")
 		ann.handsOff("main", "plan")
 		_, err := ann.s.CreateTape(t.Context(), "notes")
 		ann.ok(err)
 		ann.says("notes", "noted")
 		ann.pushes("main new, notes new", repo.PushOptions{})
-		bob := clones(t, peer.URL, peer.Builtin)
+		bob := clones(t, peer.URL)
 		bob.heard("main", "one")
 		bob.heard("notes", "noted")
 

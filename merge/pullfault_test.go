@@ -31,8 +31,6 @@ const helperDir = "TAPE_TEST_DIR"
 // has happened.
 func runHelper(mode string) {
 	ctx := context.Background()
-	what, how, _ := strings.Cut(mode, " ")
-	o := repo.RemoteOptions{Builtin: how == "builtin"}
 	err := func() error {
 		s, err := repo.Open(ctx, os.Getenv(helperDir), nil)
 		if err != nil {
@@ -40,14 +38,14 @@ func runHelper(mode string) {
 		}
 		t, err := s.Tape(ctx, "main")
 		for i := 0; err == nil; i++ {
-			text := fmt.Sprintf("%s %d %d", what, os.Getpid(), i)
-			switch what {
+			text := fmt.Sprintf("%s %d %d", mode, os.Getpid(), i)
+			switch mode {
 			case "append":
 				_, err = t.Append(ctx, nil, repo.Message("user", text))
 			case "pull":
-				_, err = merge.Pull(ctx, s, "origin", &merge.PullOptions{FetchOptions: repo.FetchOptions{RemoteOptions: o}})
+				_, err = merge.Pull(ctx, s, "origin", nil)
 			case "push":
-				_, err = s.Push(ctx, "origin", &repo.PushOptions{RemoteOptions: o})
+				_, err = s.Push(ctx, "origin", nil)
 			}
 			if err == nil {
 				fmt.Fprintln(os.Stdout, text)
@@ -115,13 +113,13 @@ type scene struct {
 func newScene(t *testing.T) scene {
 	t.Helper()
 	remote := gitpeer.Bare(t)
-	ann := begins(t, remote, false)
+	ann := begins(t, remote)
 	ann.says("main", "one")
 	ann.handsOff("main", "plan")
 	_, err := ann.s.CreateTape(t.Context(), "notes")
 	ann.ok(err)
 	ann.pushes("main new, notes new", repo.PushOptions{})
-	bob := clones(t, remote, false)
+	bob := clones(t, remote)
 	ann.says("main", "ann 1", "ann 2")
 	ann.says("notes", "ann's note")
 	_, err = ann.s.CreateTape(t.Context(), "third")
@@ -147,10 +145,10 @@ func (s scene) copied(t *testing.T) scene {
 	return out
 }
 
-func (s scene) user(t *testing.T, builtin bool) *user {
+func (s scene) user(t *testing.T) *user {
 	t.Helper()
 	store, err := repo.Open(t.Context(), s.ws, nil)
-	u := &user{t, store, repo.RemoteOptions{Builtin: builtin}}
+	u := &user{t, store}
 	u.ok(err)
 	return u
 }
@@ -159,12 +157,12 @@ func (s scene) user(t *testing.T, builtin bool) *user {
 func (s scene) whole(u *user) {
 	u.Helper()
 	gitSays(u, s.ws, "config", "remote.origin.url", s.remote)
-	if _, err := merge.Pull(u.Context(), u.s, "origin", u.pullOptions(false)); err != nil {
+	if _, err := merge.Pull(u.Context(), u.s, "origin", nil); err != nil {
 		u.Errorf("pull again: %v", err)
 	}
 	u.heard("main", "one", "ann 1", "ann 2", "bob 1", "bob 2")
 	u.heard("notes", "ann's note")
-	if done, err := u.s.Push(u.Context(), "origin", &repo.PushOptions{RemoteOptions: u.o}); err != nil || strings.Contains(outcome(done), "rejected") {
+	if done, err := u.s.Push(u.Context(), "origin", nil); err != nil || strings.Contains(outcome(done), "rejected") {
 		u.Errorf("push again: %s, %v", outcome(done), err)
 	}
 	if here, there := refs(u, s.ws, shared...), refs(u, s.remote, shared...); here != there {
@@ -180,43 +178,35 @@ var (
 	kept   = []string{"refs/heads", "refs/tags", "refs/tape/remotes", "refs/tape/archive"}
 )
 
-func bothWays(t *testing.T, test func(t *testing.T, builtin bool)) {
-	for _, builtin := range []bool{false, true} {
-		t.Run(map[bool]string{false: "git", true: "builtin"}[builtin], func(t *testing.T) { test(t, builtin) })
-	}
-}
-
 // TestPullCut cuts the line in the middle of a pull, a push and a clone: what was there
 // is as it was, the error says that it was the remote, and another try works.
 func TestPullCut(t *testing.T) {
 	made := newScene(t)
 	rng := testkit.Random(t)
-	bothWays(t, func(t *testing.T, builtin bool) {
-		for name, direction := range map[string]gitpeer.Direction{"from server": gitpeer.FromServer, "to server": gitpeer.ToServer} {
-			for range testkit.Size(1, 2, 60) {
-				after := rng.Int64N(6000)
-				t.Run(fmt.Sprint(name, " at ", after), func(t *testing.T) {
-					t.Parallel()
-					s := made.copied(t)
-					address := gitpeer.HTTP(t, filepath.Dir(s.remote), "ann", "pw") + "/" + filepath.Base(s.remote)
-					cut := func() string { return gitpeer.Cut(t, address, after, direction) }
-					cutPull(t, s, builtin, cut)
-					cutPush(t, s, builtin, cut)
-					cutClone(t, s, builtin, cut)
-					s.whole(s.user(t, builtin))
-				})
-			}
+	for name, direction := range map[string]gitpeer.Direction{"from server": gitpeer.FromServer, "to server": gitpeer.ToServer} {
+		for range testkit.Size(1, 2, 60) {
+			after := rng.Int64N(6000)
+			t.Run(fmt.Sprint(name, " at ", after), func(t *testing.T) {
+				t.Parallel()
+				s := made.copied(t)
+				address := gitpeer.HTTP(t, filepath.Dir(s.remote), "ann", "pw") + "/" + filepath.Base(s.remote)
+				cut := func() string { return gitpeer.Cut(t, address, after, direction) }
+				cutPull(t, s, cut)
+				cutPush(t, s, cut)
+				cutClone(t, s, cut)
+				s.whole(s.user(t))
+			})
 		}
-	})
+	}
 }
 
-func wantRemoteError(t *testing.T, builtin bool, err error) {
+func wantRemoteError(t *testing.T, err error) {
 	t.Helper()
 	if err == nil {
 		return // it was through before
 	}
 	// Git takes a line that is cut in its second request for an answer to its password.
-	if !errors.Is(err, repo.ErrRemote) && (builtin || !errors.Is(err, repo.ErrAuth)) {
+	if !errors.Is(err, repo.ErrRemote) && !errors.Is(err, repo.ErrAuth) {
 		t.Errorf("not an error of the remote: %v", err)
 	}
 	if strings.Contains(err.Error(), "pw@") {
@@ -224,29 +214,29 @@ func wantRemoteError(t *testing.T, builtin bool, err error) {
 	}
 }
 
-func cutPull(t *testing.T, s scene, builtin bool, cut func() string) {
+func cutPull(t *testing.T, s scene, cut func() string) {
 	t.Helper()
-	u := s.user(t, builtin)
+	u := s.user(t)
 	gitSays(t, s.ws, "config", "remote.origin.url", cut())
 	before := refs(t, s.ws, kept...)
-	_, err := merge.Pull(t.Context(), u.s, "origin", u.pullOptions(false))
-	wantRemoteError(t, builtin, err)
+	_, err := merge.Pull(t.Context(), u.s, "origin", nil)
+	wantRemoteError(t, err)
 	if now := refs(t, s.ws, kept...); err != nil && now != before {
 		t.Errorf("a pull that failed left\n%s\nof\n%s\n%v", now, before, err)
 	}
 	sound(t, s.ws)
 	gitSays(t, s.ws, "config", "remote.origin.url", s.remote)
-	_, err = merge.Pull(t.Context(), u.s, "origin", u.pullOptions(false))
+	_, err = merge.Pull(t.Context(), u.s, "origin", nil)
 	u.ok(err)
 }
 
-func cutPush(t *testing.T, s scene, builtin bool, cut func() string) {
+func cutPush(t *testing.T, s scene, cut func() string) {
 	t.Helper()
-	u := s.user(t, builtin)
+	u := s.user(t)
 	gitSays(t, s.ws, "config", "remote.origin.url", cut())
 	before := refs(t, s.ws, shared...)
-	done, err := u.s.Push(t.Context(), "origin", &repo.PushOptions{RemoteOptions: u.o})
-	wantRemoteError(t, builtin, err)
+	done, err := u.s.Push(t.Context(), "origin", nil)
+	wantRemoteError(t, err)
 	if err == nil && strings.Contains(outcome(done), "rejected") {
 		t.Errorf("a line that was cut is taken for a refusal: %+v", done)
 	}
@@ -256,17 +246,16 @@ func cutPush(t *testing.T, s scene, builtin bool, cut func() string) {
 	gitSays(t, s.remote, "fsck", "--strict")
 }
 
-func cutClone(t *testing.T, s scene, builtin bool, cut func() string) {
+func cutClone(t *testing.T, s scene, cut func() string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	o := &repo.CloneOptions{RemoteOptions: repo.RemoteOptions{Builtin: builtin}}
-	_, _, err := repo.Clone(t.Context(), cut(), dir, o)
-	wantRemoteError(t, builtin, err)
+	_, _, err := repo.Clone(t.Context(), cut(), dir, nil)
+	wantRemoteError(t, err)
 	if err != nil {
 		if _, err := os.Lstat(filepath.Dir(dir)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("a clone that failed left something: %v", err)
 		}
-		if _, _, err = repo.Clone(t.Context(), s.remote, dir, o); err != nil {
+		if _, _, err = repo.Clone(t.Context(), s.remote, dir, nil); err != nil {
 			t.Errorf("clone again: %v", err)
 		}
 	}
@@ -276,15 +265,13 @@ func cutClone(t *testing.T, s scene, builtin bool, cut func() string) {
 // TestPullFullDisk pulls, clones and pushes to a disk that is too small for what comes.
 func TestPullFullDisk(t *testing.T) {
 	made := newScene(t)
-	long := clones(t, made.remote, false)
+	long := clones(t, made.remote)
 	long.says("main", babble(testkit.Random(t), 3*babbled)...)
 	long.pushes("main fast_forward", repo.PushOptions{})
 	big := gitpeer.Bare(t)
 	gitSays(t, made.remote, "push", "-q", "--mirror", big)
-	bothWays(t, func(t *testing.T, builtin bool) {
-		t.Run("pull", func(t *testing.T) { pullToFull(t, made, big, builtin) })
-		t.Run("push", func(t *testing.T) { pushToFull(t, long, builtin) })
-	})
+	t.Run("pull", func(t *testing.T) { pullToFull(t, made, big) })
+	t.Run("push", func(t *testing.T) { pushToFull(t, long) })
 }
 
 // smallDisk is one that can be unmounted although stores have had files of it open, which
@@ -301,24 +288,24 @@ func smallDisk(t *testing.T, size int) string {
 	return disk
 }
 
-func pullToFull(t *testing.T, made scene, remote string, builtin bool) {
+func pullToFull(t *testing.T, made scene, remote string) {
 	disk := smallDisk(t, 12<<20)
 	ws := filepath.Join(disk, "ws")
 	if err := os.CopyFS(ws, os.DirFS(made.ws)); err != nil {
 		t.Fatal(err)
 	}
 	gitSays(t, ws, "config", "remote.origin.url", remote)
-	u := scene{remote, ws}.user(t, builtin)
+	u := scene{remote, ws}.user(t)
 	room := fill(t, disk)
 	before := refs(t, ws, kept...)
-	if _, err := merge.Pull(t.Context(), u.s, "origin", u.pullOptions(false)); err == nil || errors.Is(err, repo.ErrHostile) {
+	if _, err := merge.Pull(t.Context(), u.s, "origin", nil); err == nil || errors.Is(err, repo.ErrHostile) {
 		t.Errorf("the disk is full, and the pull gave %v", err)
 	}
 	if now := refs(t, ws, kept...); now != before {
 		t.Errorf("the pull left\n%s\nof\n%s", now, before)
 	}
 	clone := filepath.Join(disk, "clone")
-	if _, _, err := repo.Clone(t.Context(), remote, clone, &repo.CloneOptions{RemoteOptions: u.o}); err == nil || errors.Is(err, repo.ErrHostile) {
+	if _, _, err := repo.Clone(t.Context(), remote, clone, nil); err == nil || errors.Is(err, repo.ErrHostile) {
 		t.Errorf("the disk is full, and the clone gave %v", err)
 	}
 	if _, err := os.Lstat(clone); !errors.Is(err, os.ErrNotExist) {
@@ -326,19 +313,18 @@ func pullToFull(t *testing.T, made scene, remote string, builtin bool) {
 	}
 	room()
 	sound(t, ws)
-	_, err := merge.Pull(t.Context(), u.s, "origin", u.pullOptions(false))
+	_, err := merge.Pull(t.Context(), u.s, "origin", nil)
 	u.ok(err)
 	sound(t, ws)
 }
 
-func pushToFull(t *testing.T, u *user, builtin bool) {
+func pushToFull(t *testing.T, u *user) {
 	disk := smallDisk(t, 12<<20)
 	full := gitpeer.BareIn(t, filepath.Join(disk, "there.git"))
 	gitSays(t, u.s.Dir(), "config", "remote.origin.url", full)
 	room := fill(t, disk)
 	before := refs(t, u.s.Dir(), shared...)
-	o := &repo.PushOptions{RemoteOptions: repo.RemoteOptions{Builtin: builtin}}
-	if done, err := u.s.Push(t.Context(), "origin", o); err == nil {
+	if done, err := u.s.Push(t.Context(), "origin", nil); err == nil {
 		t.Errorf("the remote's disk is full, and the push gave %+v", done)
 	}
 	if now := refs(t, u.s.Dir(), shared...); now != before {
@@ -346,7 +332,7 @@ func pushToFull(t *testing.T, u *user, builtin bool) {
 	}
 	gitSays(t, full, "fsck", "--strict")
 	room()
-	if done, err := u.s.Push(t.Context(), "origin", o); err != nil || outcome(done) != "main new, notes new, third new" {
+	if done, err := u.s.Push(t.Context(), "origin", nil); err != nil || outcome(done) != "main new, notes new, third new" {
 		t.Errorf("push again: %s, %v", outcome(done), err)
 	}
 	if here, there := refs(t, u.s.Dir(), shared...), refs(t, full, shared...); here != there {
@@ -397,41 +383,39 @@ func babble(rng *rand.Rand, size int) (texts []string) {
 // TestPushTwoAtOnce has two clones push at the same time, again and again: what is
 // rejected says so, and goes after a pull. Nothing is lost.
 func TestPushTwoAtOnce(t *testing.T) {
-	bothWays(t, func(t *testing.T, builtin bool) {
-		made := newScene(t)
-		users := []*user{made.user(t, builtin), clones(t, made.remote, builtin)}
-		want := map[string]bool{}
-		for round := range testkit.Size(2, 4, 100) {
-			var wait sync.WaitGroup
-			for i, u := range users {
-				text := fmt.Sprintf("user %d, round %d", i, round)
-				want[text] = true
-				wait.Go(func() {
-					if _, err := u.tape("main").Append(t.Context(), nil, repo.Message("user", text)); err != nil {
-						t.Error(err)
-						return
-					}
-					u.pushUntilTaken()
-				})
-			}
-			wait.Wait()
-		}
-		for _, u := range users {
-			_, err := merge.Pull(t.Context(), u.s, "origin", u.pullOptions(false))
-			u.ok(err)
-			said := saysOf(u)
-			for text := range want {
-				if n := count(said, text); n != 1 {
-					t.Errorf("%q is there %d times", text, n)
+	made := newScene(t)
+	users := []*user{made.user(t), clones(t, made.remote)}
+	want := map[string]bool{}
+	for round := range testkit.Size(2, 4, 100) {
+		var wait sync.WaitGroup
+		for i, u := range users {
+			text := fmt.Sprintf("user %d, round %d", i, round)
+			want[text] = true
+			wait.Go(func() {
+				if _, err := u.tape("main").Append(t.Context(), nil, repo.Message("user", text)); err != nil {
+					t.Error(err)
+					return
 				}
-			}
-			if here, there := refs(t, u.s.Dir(), shared...), refs(t, made.remote, shared...); here != there {
-				t.Errorf("the workspace has\n%s\nand the remote\n%s", here, there)
-			}
-			sound(t, u.s.Dir())
+				u.pushUntilTaken()
+			})
 		}
-		gitSays(t, made.remote, "fsck", "--strict")
-	})
+		wait.Wait()
+	}
+	for _, u := range users {
+		_, err := merge.Pull(t.Context(), u.s, "origin", nil)
+		u.ok(err)
+		said := saysOf(u)
+		for text := range want {
+			if n := count(said, text); n != 1 {
+				t.Errorf("%q is there %d times", text, n)
+			}
+		}
+		if here, there := refs(t, u.s.Dir(), shared...), refs(t, made.remote, shared...); here != there {
+			t.Errorf("the workspace has\n%s\nand the remote\n%s", here, there)
+		}
+		sound(t, u.s.Dir())
+	}
+	gitSays(t, made.remote, "fsck", "--strict")
 }
 
 func saysOf(u *user) (said []string) {
@@ -454,7 +438,7 @@ func count(list []string, s string) (n int) {
 
 func (u *user) pushUntilTaken() {
 	for range 20 {
-		done, err := u.s.Push(u.Context(), "origin", &repo.PushOptions{RemoteOptions: u.o})
+		done, err := u.s.Push(u.Context(), "origin", nil)
 		if err != nil {
 			u.Error(err)
 			return
@@ -466,7 +450,7 @@ func (u *user) pushUntilTaken() {
 		if !errors.Is(done[i].Err, repo.ErrConflict) || repo.Hint(done[i].Err) == "" {
 			u.Errorf("rejected without a way out: %v", done[i].Err)
 		}
-		if _, err := merge.Pull(u.Context(), u.s, "origin", u.pullOptions(false)); err != nil {
+		if _, err := merge.Pull(u.Context(), u.s, "origin", nil); err != nil {
 			u.Error(err)
 			return
 		}
@@ -478,46 +462,43 @@ func (u *user) pushUntilTaken() {
 // appends. What was acknowledged is there, once, and the next pull and push work.
 func TestSoakPullKill(t *testing.T) {
 	rng := testkit.Random(t)
-	bothWays(t, func(t *testing.T, builtin bool) {
-		how := map[bool]string{false: "git", true: "builtin"}[builtin]
-		made := newScene(t)
-		here, other := made.user(t, builtin), clones(t, made.remote, builtin)
-		var acked []string
-		for round := range testkit.Size(1, 3, 60) {
-			text := fmt.Sprintf("other %d", round)
-			acked = append(acked, text)
-			other.says("main", text)
-			other.pushUntilTaken()
-			var working []*process
-			for _, mode := range []string{"append", "pull", "push"} {
-				working = append(working, helper(t, made.ws, mode+" "+how))
-			}
-			time.Sleep(time.Duration(20+rng.ExpFloat64()*150) * time.Millisecond)
-			for i := range working {
-				acked = append(acked, onlyAppends(working[(i+1)%len(working)].kill(t))...)
-			}
-			sound(t, made.ws)
-			here.pullPushed()
-			said := saysOf(here)
-			for _, text := range acked {
-				if n := count(said, text); n != 1 {
-					t.Errorf("round %d: %q is there %d times", round, text, n)
-				}
-			}
-			if t.Failed() {
-				return
+	made := newScene(t)
+	here, other := made.user(t), clones(t, made.remote)
+	var acked []string
+	for round := range testkit.Size(1, 3, 60) {
+		text := fmt.Sprintf("other %d", round)
+		acked = append(acked, text)
+		other.says("main", text)
+		other.pushUntilTaken()
+		var working []*process
+		for _, mode := range []string{"append", "pull", "push"} {
+			working = append(working, helper(t, made.ws, mode))
+		}
+		time.Sleep(time.Duration(20+rng.ExpFloat64()*150) * time.Millisecond)
+		for i := range working {
+			acked = append(acked, onlyAppends(working[(i+1)%len(working)].kill(t))...)
+		}
+		sound(t, made.ws)
+		here.pullPushed()
+		said := saysOf(here)
+		for _, text := range acked {
+			if n := count(said, text); n != 1 {
+				t.Errorf("round %d: %q is there %d times", round, text, n)
 			}
 		}
-		gitSays(t, made.remote, "fsck", "--strict")
-		t.Logf("%d entries", len(acked))
-	})
+		if t.Failed() {
+			return
+		}
+	}
+	gitSays(t, made.remote, "fsck", "--strict")
+	t.Logf("%d entries", len(acked))
 }
 
 // pullPushed pulls and pushes once what a killed process has left behind is done: a git
 // that it had started goes on a while.
 func (u *user) pullPushed() {
 	u.Helper()
-	_, err := merge.Pull(u.Context(), u.s, "origin", u.pullOptions(false))
+	_, err := merge.Pull(u.Context(), u.s, "origin", nil)
 	u.ok(err)
 	u.pushUntilTaken()
 }

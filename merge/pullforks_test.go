@@ -13,10 +13,10 @@ import (
 // it: nobody gets a fork that begins with what they do not have.
 func TestPushForkOfMerged(t *testing.T) {
 	url, forks := gitpeer.Bare(t), repo.PushOptions{Forks: true}
-	ann := begins(t, url, false)
+	ann := begins(t, url)
 	ann.forks("main", "x")
 	ann.pushes("main new, main/x new", forks)
-	bob := clones(t, url, false)
+	bob := clones(t, url)
 	bob.says("main", "bob")
 	bob.pushes("main fast_forward", repo.PushOptions{})
 
@@ -52,7 +52,7 @@ func TestPushForkOfMerged(t *testing.T) {
 // a fork of is closed as well.
 func TestPullForkOfClosed(t *testing.T) {
 	url, forks := gitpeer.Bare(t), repo.PushOptions{Forks: true}
-	ann := begins(t, url, false)
+	ann := begins(t, url)
 	ann.forks("main", "x")
 	ann.forks("main/x", "nothing")
 	ann.forks("main/x", "bad")

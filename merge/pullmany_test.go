@@ -19,69 +19,67 @@ import (
 // that takes.
 func TestSoakPullMany(t *testing.T) {
 	tapes := testkit.Size(10, 30, 5000)
-	ann := begins(t, gitpeer.Bare(t), false)
+	ann := begins(t, gitpeer.Bare(t))
 	for i := range 10 {
 		ann.says("main", fmt.Sprint("text ", i))
 		ann.handsOff("main", fmt.Sprint("phase ", i))
 	}
 	multiplied(t, ann.s.Dir(), tapes)
-	bothWays(t, func(t *testing.T, builtin bool) {
-		step := func(what string, do func() error) {
-			start := time.Now()
-			err := do()
-			t.Logf("%s: %.2f s", what, time.Since(start).Seconds())
-			if err != nil {
-				t.Fatalf("%s: %v", what, err)
-			}
+	step := func(what string, do func() error) {
+		start := time.Now()
+		err := do()
+		t.Logf("%s: %.2f s", what, time.Since(start).Seconds())
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
 		}
-		remote := gitpeer.Bare(t)
-		gitSays(t, ann.s.Dir(), "config", "remote.origin.url", remote)
-		ann := scene{remote, ann.s.Dir()}.user(t, builtin)
-		ann.ok(ann.s.RemoveRemote(t.Context(), "origin")) // what another remote had
-		ann.ok(ann.s.AddRemote(t.Context(), "origin", remote))
-		pushed := func(want int) func() error {
-			return func() error {
-				done, err := ann.s.Push(t.Context(), "origin", &repo.PushOptions{RemoteOptions: ann.o})
-				if n := strings.Count(outcome(done)+",", ","); err == nil && n != want && (want > 0 || outcome(done) != "") {
-					t.Errorf("%d tapes went, not %d", n, want)
-				}
-				return err
-			}
-		}
-		step("push", pushed(tapes+1))
-		step("push nothing", pushed(0))
-		var bob *user
-		step("clone", func() error {
-			s, done, err := repo.Clone(t.Context(), remote, filepath.Join(t.TempDir(), "ws"), &repo.CloneOptions{RemoteOptions: ann.o})
-			if bob = (&user{t, s, ann.o}); done.Tapes != tapes+1 || len(done.Rejected) > 0 {
-				t.Errorf("the clone says %+v", done)
+	}
+	remote := gitpeer.Bare(t)
+	gitSays(t, ann.s.Dir(), "config", "remote.origin.url", remote)
+	ann = scene{remote, ann.s.Dir()}.user(t)
+	ann.ok(ann.s.RemoveRemote(t.Context(), "origin")) // what another remote had
+	ann.ok(ann.s.AddRemote(t.Context(), "origin", remote))
+	pushed := func(want int) func() error {
+		return func() error {
+			done, err := ann.s.Push(t.Context(), "origin", nil)
+			if n := strings.Count(outcome(done)+",", ","); err == nil && n != want && (want > 0 || outcome(done) != "") {
+				t.Errorf("%d tapes went, not %d", n, want)
 			}
 			return err
-		})
-		pulled := func(want string) func() error {
-			return func() error {
-				done, err := merge.Pull(t.Context(), bob.s, "origin", bob.pullOptions(false))
-				if got := outcome(done); got != want {
-					t.Errorf("%q came, not %q", got, want)
-				}
-				return err
-			}
 		}
-		step("pull nothing", pulled(""))
-		ann.says("main", "one more")
-		step("push one", pushed(1))
-		step("pull one", pulled("main fast_forward"))
-		step("plain git fetch of nothing", func() error {
-			return exec.Command("git", "-C", bob.s.Dir(), "fetch", "-q", "--no-tags", "origin",
-				"+refs/heads/*:refs/plain/heads/*", "+refs/tags/*:refs/plain/tags/*").Run()
-		})
-		if here, there := refs(t, bob.s.Dir(), shared...), refs(t, remote, shared...); here != there {
-			t.Error("the clone has other refs than the remote")
+	}
+	step("push", pushed(tapes+1))
+	step("push nothing", pushed(0))
+	var bob *user
+	step("clone", func() error {
+		s, done, err := repo.Clone(t.Context(), remote, filepath.Join(t.TempDir(), "ws"), nil)
+		if bob = (&user{t, s}); done.Tapes != tapes+1 || len(done.Rejected) > 0 {
+			t.Errorf("the clone says %+v", done)
 		}
-		if !testkit.Soak() {
-			sound(t, bob.s.Dir())
-		}
+		return err
 	})
+	pulled := func(want string) func() error {
+		return func() error {
+			done, err := merge.Pull(t.Context(), bob.s, "origin", nil)
+			if got := outcome(done); got != want {
+				t.Errorf("%q came, not %q", got, want)
+			}
+			return err
+		}
+	}
+	step("pull nothing", pulled(""))
+	ann.says("main", "one more")
+	step("push one", pushed(1))
+	step("pull one", pulled("main fast_forward"))
+	step("plain git fetch of nothing", func() error {
+		return exec.Command("git", "-C", bob.s.Dir(), "fetch", "-q", "--no-tags", "origin",
+			"+refs/heads/*:refs/plain/heads/*", "+refs/tags/*:refs/plain/tags/*").Run()
+	})
+	if here, there := refs(t, bob.s.Dir(), shared...), refs(t, remote, shared...); here != there {
+		t.Error("the clone has other refs than the remote")
+	}
+	if !testkit.Soak() {
+		sound(t, bob.s.Dir())
+	}
 }
 
 // multiplied copies the tape main n times, under names that are as long.

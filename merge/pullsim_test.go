@@ -38,12 +38,11 @@ type cloneSim struct {
 	remote string
 	clones []*repo.Store
 	count  int
-	how    map[*repo.Store]repo.RemoteOptions // one of them does without the git program
-	said   map[string][]string                // what each clone has said, by the tape or fork it was said to
+	said   map[string][]string // what each clone has said, by the tape or fork it was said to
 }
 
 func newCloneSim(t *testing.T, rng *rand.Rand) *cloneSim {
-	x := &cloneSim{T: t, rng: rng, remote: filepath.Join(t.TempDir(), "remote.git"), said: map[string][]string{}, how: map[*repo.Store]repo.RemoteOptions{}}
+	x := &cloneSim{T: t, rng: rng, remote: filepath.Join(t.TempDir(), "remote.git"), said: map[string][]string{}}
 	if out, err := exec.Command("git", "init", "-q", "--bare", x.remote).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -54,10 +53,9 @@ func newCloneSim(t *testing.T, rng *rand.Rand) *cloneSim {
 	x.ok(err)
 	x.clones = []*repo.Store{first}
 	for i := range 2 {
-		o := repo.RemoteOptions{Builtin: i == 1}
-		s, _, err := repo.Clone(t.Context(), x.remote, filepath.Join(t.TempDir(), fmt.Sprint("c", i+1)), &repo.CloneOptions{RemoteOptions: o})
+		s, _, err := repo.Clone(t.Context(), x.remote, filepath.Join(t.TempDir(), fmt.Sprint("c", i+1)), nil)
 		x.ok(err)
-		x.how[s], x.clones = o, append(x.clones, s)
+		x.clones = append(x.clones, s)
 	}
 	return x
 }
@@ -112,7 +110,7 @@ func (x *cloneSim) step() (string, error) {
 }
 
 func (x *cloneSim) push(s *repo.Store) error {
-	done, err := s.Push(x.Context(), "origin", &repo.PushOptions{RemoteOptions: x.how[s], Forks: x.rng.IntN(2) == 0})
+	done, err := s.Push(x.Context(), "origin", &repo.PushOptions{Forks: x.rng.IntN(2) == 0})
 	for _, d := range done {
 		if d.Status == repo.RefRejected && !strings.Contains(repo.Hint(d.Err), "tape pull") && !strings.Contains(d.Err.Error(), "was not pushed") {
 			return d.Err
@@ -122,7 +120,7 @@ func (x *cloneSim) push(s *repo.Store) error {
 }
 
 func (x *cloneSim) pull(s *repo.Store) error {
-	done, err := merge.Pull(x.Context(), s, "origin", &merge.PullOptions{FetchOptions: repo.FetchOptions{RemoteOptions: x.how[s]}})
+	done, err := merge.Pull(x.Context(), s, "origin", nil)
 	for _, d := range done {
 		if d.Status == repo.RefRejected {
 			return fmt.Errorf("%s: %w", d.Tape, d.Err)
@@ -151,7 +149,7 @@ func (x *cloneSim) converge() {
 					x.Fatalf("clone %d: merge %s: %v", i, f.Name(), err)
 				}
 			}
-			done, err := s.Push(x.Context(), "origin", &repo.PushOptions{RemoteOptions: x.how[s], All: true})
+			done, err := s.Push(x.Context(), "origin", &repo.PushOptions{All: true})
 			x.ok(err)
 			for _, d := range done {
 				if d.Status == repo.RefRejected {

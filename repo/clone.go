@@ -63,6 +63,9 @@ type cloning struct {
 
 // run makes the clone beside its place, and moves it there when it is whole.
 func (c *cloning) run(ctx context.Context) (_ *Store, err error) {
+	if err := gitstore.CheckGit(); err != nil {
+		return nil, err
+	}
 	made, err := c.makeRoom()
 	if err != nil {
 		return nil, err

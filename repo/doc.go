@@ -29,7 +29,7 @@
 // [Store.Fetch] brings what one has beside the tapes, where it is checked, and
 // [Store.Join] brings a tape together with that; merge.Pull does both for all tapes. What
 // is published keeps its place and its ids, what is only here follows. [Clone] makes a
-// workspace of a remote. The git program does the transport where there is one.
+// workspace of a remote. The git program does the transport.
 //
 // # What is promised
 //
@@ -64,7 +64,7 @@
 //
 // An error that a caller can act upon is one of [ErrNotFound], [ErrInvalid],
 // [ErrConflict], [ErrBusy] and [ErrCorrupt], as errors.Is tells; where a remote is talked
-// to also [ErrAuth], [ErrRemote] and [ErrHostile]. What of a remote was not let in is in
+// to also [ErrNoGit], [ErrAuth], [ErrRemote] and [ErrHostile]. What of a remote was not let in is in
 // the [RefStatus] of that branch, as [ErrRefused] or ErrConflict. [Hint] gives the way out
 // that an error knows of.
 //

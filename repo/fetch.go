@@ -33,6 +33,9 @@ func (s *Store) Fetch(ctx context.Context, remote string, o *FetchOptions) ([]Re
 	if o == nil {
 		o = &FetchOptions{}
 	}
+	if err := gitstore.CheckGit(); err != nil {
+		return nil, fmt.Errorf("fetch from %s: %w", remote, classify(err))
+	}
 	unlock, err := s.lockPrivate(ctx, "fetch.lock")
 	if err != nil {
 		return nil, fmt.Errorf("fetch from %s: %w", remote, err)

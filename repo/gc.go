@@ -36,7 +36,6 @@ type GCReport struct {
 	Kept          []GCWorktree // that nobody uses, but that hold something else
 	Locks         []string     // files that killed processes had left
 	Temporary     int          // as many files that had no name yet
-	Git           bool         // git gc packed the repository
 }
 
 // GCWorktree is a working tree of a tape that is not the current one.
@@ -50,7 +49,7 @@ type GCWorktree struct {
 // then the repository is packed. Readers and writers need not stop: what is taken away
 // is made again by the next write to the tape, and nothing that was recorded is lost.
 //
-// Errors: ErrBusy when another GC runs, the context's error when interrupted.
+// Errors: ErrNoGit unless WorktreesOnly; ErrBusy when another GC runs, the context's error when interrupted.
 func (s *Store) GC(ctx context.Context, o *GCOptions) (GCReport, error) {
 	var opts GCOptions
 	if o != nil {
@@ -77,6 +76,11 @@ type collector struct {
 }
 
 func (c *collector) run(ctx context.Context) error {
+	if !c.o.WorktreesOnly {
+		if err := gitstore.CheckGit(); err != nil {
+			return err
+		}
+	}
 	size, err := folderSize(ctx, c.s.git.GitDir())
 	if err != nil {
 		return err
@@ -97,11 +101,9 @@ func (c *collector) run(ctx context.Context) error {
 			return err
 		}
 		c.o.Step("packing")
-		result, err := c.s.git.GC(ctx, gitstore.GCOptions{})
-		if err != nil {
+		if _, err := c.s.git.GC(ctx); err != nil {
 			return err
 		}
-		c.report.Git = result.Git
 	}
 	c.report.After, err = folderSize(ctx, c.s.git.GitDir())
 	return err

@@ -3,7 +3,7 @@ package repo
 import (
 	"context"
 
-	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitconfig"
 )
 
 // GitSetup names what git has been told about a workspace: keys of .git/config and
@@ -19,13 +19,13 @@ type GitSetup struct {
 // else, and nothing where it is installed already. Init does it for a new workspace; a
 // plain git clone needs it once.
 func (s *Store) InstallGit(ctx context.Context) (GitSetup, error) {
-	done, err := s.git.InstallDrivers(ctx, gitDrivers())
+	done, err := s.git.Config().InstallDrivers(ctx, gitDrivers())
 	return GitSetup{Installed: done.Installed, Kept: done.Kept}, classify(err)
 }
 
 // UninstallGit takes away what InstallGit wrote, and names it.
 func (s *Store) UninstallGit(ctx context.Context) (removed []string, err error) {
-	removed, err = s.git.RemoveDrivers(ctx, gitDrivers())
+	removed, err = s.git.Config().RemoveDrivers(ctx, gitDrivers())
 	return removed, classify(err)
 }
 
@@ -58,11 +58,11 @@ const gitTextconv = `f() { tape textconv - <"$1" 2>/dev/null || cat <"$1"; }; f`
 // reports a conflict: nothing else would keep what an append-only file promises.
 const gitMerge = `f() { tape merge-driver "$1" "$2" "$3" "$4"; }; f %O %A %B %P`
 
-func gitDrivers() gitstore.Drivers {
+func gitDrivers() gitconfig.Drivers {
 	phases := anchorsDir + "/**/"
 	sample := anchorsDir + "/" + folderName(1, FirstAnchor) + "/"
-	d := gitstore.Drivers{
-		Settings: [][]gitstore.Setting{{
+	d := gitconfig.Drivers{
+		Settings: [][]gitconfig.Setting{{
 			{Name: "diff.tape.textconv", Value: gitTextconv},
 			// The line above a hunk: the entry in which it begins.
 			{Name: "diff.tape.xfuncname", Value: "^@[0-9]+ .*"},

@@ -69,11 +69,11 @@ func TestInstallGitUpgrades(t *testing.T) {
 	config, attributes := read("config"), read("info/attributes")
 	d := gitDrivers()
 	d.Settings, d.Attributes = d.Settings[:1], d.Attributes[:1]
-	if _, err := s.git.RemoveDrivers(t.Context(), gitDrivers()); err != nil {
+	if _, err := s.git.Config().RemoveDrivers(t.Context(), gitDrivers()); err != nil {
 		t.Fatal(err)
 	}
 	bareConfig, bareAttributes := read("config"), read("info/attributes")
-	if _, err := s.git.InstallDrivers(t.Context(), d); err != nil {
+	if _, err := s.git.Config().InstallDrivers(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(read("config"), "merge") || !strings.Contains(read("info/attributes"), "*.jsonl diff=tape\n") {

@@ -74,6 +74,9 @@ type send struct {
 func (p *pushing) run(ctx context.Context) ([]RefStatus, error) {
 	s := p.s
 	defer s.git.KeepObjects()()
+	if err := gitstore.CheckGit(); err != nil {
+		return nil, err
+	}
 	if _, err := s.findRemote(p.remote); err != nil {
 		return nil, err
 	}

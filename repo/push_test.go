@@ -193,43 +193,40 @@ func TestPushToShared(t *testing.T) {
 		{"group", 0o070, 0o040, 0o002},
 		{"0600", 0, 0, 0o077},
 	} {
-		for _, builtin := range []bool{false, true} {
-			t.Run(fmt.Sprint(c.shared, " builtin ", builtin), func(t *testing.T) {
-				remote := filepath.Join(t.TempDir(), "remote.git")
-				runGit(t, t.TempDir(), "init", "-q", "--bare", "--shared="+c.shared, remote)
-				s := testStore(t, nil)
-				mustDo(t, s.AddRemote(t.Context(), "origin", remote))
-				mustHandoff(t, openTape(t, s, "main"), "second")
-				o := &PushOptions{RemoteOptions: RemoteOptions{Builtin: builtin}}
-				mustPush(t, s, o)
-				mustAppend(t, openTape(t, s, "main"), Message("user", "more"))
-				mustHandoff(t, openTape(t, s, "main"), "third")
-				mustPush(t, s, o)
-				mustDo(t, filepath.WalkDir(remote, func(path string, e fs.DirEntry, err error) error {
-					if err != nil {
-						return err
-					}
-					rel, _ := filepath.Rel(remote, path)
-					if rel == "config" || rel == "description" || strings.HasPrefix(rel, "hooks") || strings.HasPrefix(rel, "info") {
-						return nil // as git made it
-					}
-					st, err := e.Info()
-					if err != nil {
-						return err
-					}
-					got, want := st.Mode().Perm(), c.inFile
-					switch {
-					case e.IsDir():
-						want = c.inFolder
-					case want != 0 && got&0o200 != 0: // what is written to
-						want |= 0o020
-					}
-					if got&want != want || got&c.nobody != 0 {
-						t.Errorf("%s has the mode %v", rel, got)
-					}
-					return nil
-				}))
-			})
-		}
+		t.Run(c.shared, func(t *testing.T) {
+			remote := filepath.Join(t.TempDir(), "remote.git")
+			runGit(t, t.TempDir(), "init", "-q", "--bare", "--shared="+c.shared, remote)
+			s := testStore(t, nil)
+			mustDo(t, s.AddRemote(t.Context(), "origin", remote))
+			mustHandoff(t, openTape(t, s, "main"), "second")
+			mustPush(t, s, nil)
+			mustAppend(t, openTape(t, s, "main"), Message("user", "more"))
+			mustHandoff(t, openTape(t, s, "main"), "third")
+			mustPush(t, s, nil)
+			mustDo(t, filepath.WalkDir(remote, func(path string, e fs.DirEntry, err error) error {
+				if err != nil {
+					return err
+				}
+				rel, _ := filepath.Rel(remote, path)
+				if rel == "config" || rel == "description" || strings.HasPrefix(rel, "hooks") || strings.HasPrefix(rel, "info") {
+					return nil // as git made it
+				}
+				st, err := e.Info()
+				if err != nil {
+					return err
+				}
+				got, want := st.Mode().Perm(), c.inFile
+				switch {
+				case e.IsDir():
+					want = c.inFolder
+				case want != 0 && got&0o200 != 0: // what is written to
+					want |= 0o020
+				}
+				if got&want != want || got&c.nobody != 0 {
+					t.Errorf("%s has the mode %v", rel, got)
+				}
+				return nil
+			}))
+		})
 	}
 }

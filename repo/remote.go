@@ -16,18 +16,14 @@ const DefaultRemote = "origin"
 
 // What talking to a remote can fail with, besides the classes of errors of this package.
 var (
+	// ErrNoGit: there is no git program, which remotes and GC need.
+	ErrNoGit = gitstore.ErrNoGit
 	// ErrAuth: credentials were refused, or are missing.
 	ErrAuth = gitstore.ErrAuth
 	// ErrRemote: the remote cannot be reached, is no repository, or hung up.
 	ErrRemote = gitstore.ErrRemote
 	// ErrHostile: what the remote sent is damaged, or beyond what is allowed.
 	ErrHostile = gitstore.ErrHostile
-)
-
-// Environment variables that are read where there is no git program.
-const (
-	EnvGitUser  = gitstore.UserEnv  // the user for https
-	EnvGitToken = gitstore.TokenEnv // the password or token that goes with it
 )
 
 // Remote is another repository that this one shares tapes with.
@@ -39,12 +35,11 @@ type Remote struct {
 
 // RemoteOptions say how a remote is talked to.
 type RemoteOptions struct {
-	Progress io.Writer // gets the transport's own progress, for a terminal; nil: quiet, and nothing is asked
-	Builtin  bool      // do without the git program, even where there is one
+	Progress io.Writer // gets git's own progress, for a terminal; nil: quiet, and nothing is asked
 }
 
 func (o RemoteOptions) transport() gitstore.TransportOptions {
-	return gitstore.TransportOptions{Builtin: o.Builtin, Progress: o.Progress}
+	return gitstore.TransportOptions{Progress: o.Progress}
 }
 
 // What a fetch, pull or push did with a branch, or archive.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tape/internal/testkit/gitjudge"
 )
 
 const hookEnv = "TAPE_TEST_HOOK"
@@ -26,29 +28,29 @@ func TestOpenBareInHook(t *testing.T) {
 		preReceive(t, strings.Fields(string(stdin)))
 		return
 	}
-	j := newJudge(t)
+	j := gitjudge.New(t)
 	server := filepath.Join(t.TempDir(), `a "b":c.git`)
-	j.git("init", "-q", "--bare", server)
+	j.Git("init", "-q", "--bare", server)
 	hook := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' -test.run='^TestOpenBareInHook$'\n", hookEnv, os.Args[0])
-	j.ok(os.WriteFile(filepath.Join(server, "hooks", "pre-receive"), []byte(hook), 0o700))
-	j.write("a", "1\n")
-	j.git("add", ".")
-	j.git("commit", "-qm", "one")
+	j.OK(os.WriteFile(filepath.Join(server, "hooks", "pre-receive"), []byte(hook), 0o700))
+	j.Write("a", "1\n")
+	j.Git("add", ".")
+	j.Git("commit", "-qm", "one")
 	for i := range 3 {
-		j.write("a", strings.Repeat("more\n", i+2))
-		j.git("commit", "-qam", "next")
-		if out, err := j.tryGit(j.dir, "push", server, "HEAD:refs/heads/good"); err != nil {
+		j.Write("a", strings.Repeat("more\n", i+2))
+		j.Git("commit", "-qam", "next")
+		if out, err := j.TryGit(j.Dir, "push", server, "HEAD:refs/heads/good"); err != nil {
 			t.Fatalf("%v %s", err, out)
 		}
-		j.gitIn(server, "config", "receive.unpackLimit", fmt.Sprint(i)) // loose, then in packs
+		j.GitIn(server, "config", "receive.unpackLimit", fmt.Sprint(i)) // loose, then in packs
 	}
-	j.git("commit", "-q", "--allow-empty", "-m", "last")
-	last := j.hash(j.git("rev-parse", "HEAD"))
-	if out, err := j.tryGit(j.dir, "push", server, "HEAD:refs/heads/bad"); err == nil || !strings.Contains(out, "hook declined") {
+	j.Git("commit", "-q", "--allow-empty", "-m", "last")
+	last := j.Hash(j.Git("rev-parse", "HEAD"))
+	if out, err := j.TryGit(j.Dir, "push", server, "HEAD:refs/heads/bad"); err == nil || !strings.Contains(out, "hook declined") {
 		t.Fatalf("%v %s", err, out)
 	}
 	r, err := OpenBare(server, nil)
-	j.ok(err)
+	j.OK(err)
 	if h, err := r.Ref("refs/heads/good"); err != nil || h == last {
 		t.Error(h, err)
 	}

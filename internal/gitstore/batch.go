@@ -2,7 +2,6 @@ package gitstore
 
 import (
 	"context"
-	"crypto/sha1"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore/gitlock"
 )
 
 // inFlight bounds the objects that are compressed and synced at one time. Syncs that
@@ -43,14 +43,6 @@ func (r *Repo) NewBatch() *Batch {
 	b := &Batch{r: r, seen: map[Hash]bool{}, dirs: map[string]bool{}}
 	b.group.SetLimit(inFlight)
 	return b
-}
-
-// HashObject computes the name of an object.
-func HashObject(kind Kind, data []byte) Hash {
-	s := sha1.New()
-	fmt.Fprintf(s, "%s %d\x00", kind, len(data))
-	s.Write(data)
-	return Hash(s.Sum(nil))
 }
 
 // Put adds an object and returns its name. The batch owns data from then on. Errors
@@ -150,7 +142,7 @@ func (b *Batch) write(h Hash, kind Kind, data []byte) (err error) {
 // create opens a temporary file, in a folder of ours: in the fan-out folders git prune
 // takes what it does not know.
 func (b *Batch) create() (*disk.File, error) {
-	dir := filepath.Join(b.r.gitDir, guardDir, "tmp")
+	dir := filepath.Join(b.r.gitDir, gitlock.OwnDir, "tmp")
 	f, err := b.r.fs.CreateTemp(dir, "object-*")
 	if errors.Is(err, os.ErrNotExist) {
 		if err := b.r.fs.MkdirAll(dir); err != nil {
@@ -164,7 +156,7 @@ func (b *Batch) create() (*disk.File, error) {
 // SweepTemp removes what killed processes left of objects without a name: files of a
 // day ago, so that no write under way is met.
 func (r *Repo) SweepTemp(now time.Time) {
-	dir := filepath.Join(r.gitDir, guardDir, "tmp")
+	dir := filepath.Join(r.gitDir, gitlock.OwnDir, "tmp")
 	names, err := os.ReadDir(dir)
 	if err != nil {
 		return

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"tape/internal/gitstore/gitlock"
 )
 
 // Fetched is what a fetch came to.
@@ -25,7 +26,7 @@ type Fetched struct {
 // are gone there. They must be in a namespace that nobody else writes. Their history is
 // complete before they are set.
 //
-// Errors: ErrAuth, ErrRemote, ErrHostile; ErrNotFound without a remote of that name;
+// Errors: ErrNoGit, ErrAuth, ErrRemote, ErrHostile; ErrNotFound without a remote of that name;
 // ErrConflict and ErrBusy where another fetch is at the same refs; the context's error. No
 // temporary file and no lock is left, and refs hold an old or a new value.
 func (r *Repo) Fetch(ctx context.Context, remote string, specs []RefSpec, o TransportOptions) (Fetched, error) {
@@ -36,7 +37,7 @@ func (r *Repo) Fetch(ctx context.Context, remote string, specs []RefSpec, o Tran
 	if len(specs) == 0 {
 		return Fetched{}, errors.New("fetch: no refs are asked for")
 	}
-	if r.configBool("remote", m.Name, "promisor") {
+	if r.config.Bool("remote", m.Name, "promisor") {
 		return Fetched{}, &UnsupportedError{Dir: r.gitDir, What: "the repository is a partial clone: parts of its history are missing",
 			Hint: fmt.Sprintf("fetch the rest with: git fetch %[1]s && git fetch --refetch --no-filter %[1]s && git config --unset remote.%[1]s.promisor && git config --unset remote.%[1]s.partialclonefilter", m.Name)}
 	}
@@ -50,40 +51,14 @@ func (r *Repo) Fetch(ctx context.Context, remote string, specs []RefSpec, o Tran
 		return Fetched{}, err
 	}
 	var out Fetched
-	if r.hasNoNews(m, specs, before) {
-		return out, nil
-	}
-	if o.useGit() {
-		out.Head, err = r.fetchByGit(ctx, m, specs, o)
-	} else {
-		out.Head, err = r.builtinFetch(ctx, m, specs, before, o)
-	}
-	_ = r.objects(true) // packs that came are looked for
+	out.Head, err = r.fetchByGit(ctx, m, specs, o)
+	r.Refresh() // packs that came are looked for
 	after, aerr := r.mirrored(specs)
 	if err = errors.Join(err, aerr); err != nil {
 		return Fetched{}, err
 	}
 	out.Changes = changes(before, after)
-	if o.useGit() {
-		err = r.settle(ctx, out.Changes)
-	}
-	return out, err
-}
-
-// hasNoNews reports whether a remote that is a path has the very refs that are here. To look
-// takes a fraction of the time in which git finds that out.
-func (r *Repo) hasNoNews(m Remote, specs []RefSpec, before map[string]Hash) bool {
-	address, err := r.fetchAddress(m)
-	dir, ok := r.localDir(address)
-	if err != nil || !ok || len(before) == 0 {
-		return false
-	}
-	other, err := openLocal(dir)
-	if err != nil {
-		return false
-	}
-	refs, _, err := other.told()
-	return err == nil && maps.Equal(mapRefs(refs, specs), before)
+	return out, r.settle(ctx, out.Changes)
 }
 
 // mirrored returns the refs here that a fetch may set.
@@ -144,14 +119,6 @@ func fetchSettings() []string {
 	}
 }
 
-// progress is the option that says whether git tells how far it is.
-func progress(o TransportOptions) string {
-	if o.Progress != nil {
-		return "--progress"
-	}
-	return "--quiet"
-}
-
 // gitFetch lets the git program fetch. Its refs are not synced one by one: what they held
 // can be fetched again; see settle.
 func (r *Repo) gitFetch(ctx context.Context, m Remote, specs []RefSpec, o TransportOptions) error {
@@ -159,16 +126,16 @@ func (r *Repo) gitFetch(ctx context.Context, m Remote, specs []RefSpec, o Transp
 		args := append(fetchSettings(),
 			"fetch", "--no-tags", "--no-prune-tags", "--no-auto-gc", "--prune", "--force", "--refmap=", "--no-recurse-submodules", "--no-show-forced-updates")
 		args = append(args, extra...)
-		args = append(args, progress(o), "--", m.gitName())
+		args = append(args, "--progress", "--", m.gitName())
 		for _, s := range specs {
 			args = append(args, "+"+s.Src+":"+s.Dst)
 		}
 		return args
 	}
-	_, err := r.runGit(ctx, gitRun{options: o}, args(newer)...)
+	_, err := r.runGit(ctx, r.listening(m, o), args(newer)...)
 	var failed *gitError
 	if errors.As(err, &failed) && failed.code == unknownOption {
-		_, err = r.runGit(ctx, gitRun{options: o}, args(nil)...)
+		_, err = r.runGit(ctx, r.listening(m, o), args(nil)...)
 	}
 	if errors.As(err, &failed) && saysMoved(failed.stderr) {
 		return fmt.Errorf("%w: %w", ErrConflict, err)
@@ -205,8 +172,8 @@ func (r *Repo) settle(ctx context.Context, moved []RefChange) error {
 func (r *Repo) sweepFetchLocks() error {
 	const old = 10 * time.Second // a living one holds its locks while it sets its refs
 	found := map[string]fs.FileInfo{}
-	err := eachLockIn(filepath.Join(r.gitDir, filepath.FromSlash(fetchedRefs)), func(path string) error {
-		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm() != lockPerm && time.Since(st.ModTime()) > old {
+	err := gitlock.EachIn(filepath.Join(r.gitDir, filepath.FromSlash(fetchedRefs)), func(path string) error {
+		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm() != gitlock.Perm && time.Since(st.ModTime()) > old {
 			found[path] = st
 		}
 		return nil

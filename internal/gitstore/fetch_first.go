@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"tape/internal/gitstore/gitlock"
 )
 
 // firstFetch fetches into a repository that has nothing yet, by git's own clone: that writes
@@ -19,7 +21,7 @@ func (r *Repo) firstFetch(ctx context.Context, m Remote, specs []RefSpec, o Tran
 	if MaskURL(m.URL) != m.URL {
 		return "", false, nil
 	}
-	told, head, err := r.heard(ctx, m, o)
+	told, head, err := r.gitLsRemote(ctx, m, o)
 	if err != nil {
 		return "", false, err
 	}
@@ -31,7 +33,7 @@ func (r *Repo) firstFetch(ctx context.Context, m Remote, specs []RefSpec, o Tran
 	if len(mapRefs(told, specs)) == 0 {
 		return head, true, nil
 	}
-	tmp := filepath.Join(r.gitDir, guardDir, "tmp")
+	tmp := filepath.Join(r.gitDir, gitlock.OwnDir, "tmp")
 	if err := r.fs.MkdirAll(tmp); err != nil {
 		return "", false, err
 	}
@@ -48,8 +50,10 @@ func (r *Repo) firstFetch(ctx context.Context, m Remote, specs []RefSpec, o Tran
 	if r.isHere(m) {
 		args = append(args, "--upload-pack="+nearUploadPack)
 	}
-	args = append(args, progress(o), "--", m.URL, dir)
-	if _, err := r.runGit(ctx, gitRun{options: o, gitDir: dir}, args...); err != nil {
+	args = append(args, "--progress", "--", m.URL, dir)
+	run := r.listening(m, o)
+	run.gitDir = dir
+	if _, err := r.runGit(ctx, run, args...); err != nil {
 		return "", false, classify(err)
 	}
 	if st, err := os.Stat(filepath.Join(dir, "shallow")); err == nil && st.Size() > 0 {
@@ -64,29 +68,9 @@ const nearUploadPack = "git -c pack.window=2 -c pack.compression=1 upload-pack"
 
 // isHere reports whether a remote is a path, and is read by git's usual program.
 func (r *Repo) isHere(m Remote) bool {
-	address, err := r.fetchAddress(m)
-	if err != nil {
-		return false
-	}
-	_, other := r.ConfigValue("remote", m.Name, "uploadpack")
-	_, ok := r.localDir(address)
+	_, other := r.config.Value("remote", m.Name, "uploadpack")
+	_, ok := r.fetchDir(m)
 	return ok && !other
-}
-
-// heard is what a remote tells of its refs. Of most paths no program has to be asked.
-func (r *Repo) heard(ctx context.Context, m Remote, o TransportOptions) (refs []Ref, head string, err error) {
-	address, err := r.fetchAddress(m)
-	if err != nil {
-		return nil, "", err
-	}
-	if dir, ok := r.localDir(address); ok {
-		if other, err := openLocal(dir); err == nil {
-			if refs, head, err := other.told(); err == nil {
-				return refs, head, nil
-			}
-		}
-	}
-	return r.gitLsRemote(ctx, m, o)
 }
 
 // takeRefs sets the refs that a clone in dir has fetched.

@@ -14,18 +14,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
 
-// GCOptions change how a repository is collected; the zero value means the defaults.
-type GCOptions struct {
-	Builtin bool // do without git, even where there is one
-}
+	"tape/internal/gitstore/gitlock"
+)
 
 // GCResult tells what a collection came to.
 type GCResult struct {
 	Before, After int64 // bytes of all files under .git/objects
-	Git           bool  // git gc did it
-	Packed        int   // loose objects that went into a pack, where it was done without git
 }
 
 // How git packs here. A tape is thousands of versions of files that share a few names and
@@ -39,33 +34,24 @@ const (
 	gcSlack    = 10 // percent of the packs' size that others may have packed
 )
 
-// GC packs the objects of a repository, with git gc where there is a git, else by itself.
-// Readers and writers need not stop. What no ref, reflog or index leads to is kept for
-// two weeks at least, and without git for good: an object is written before the ref that
-// will name it. Reflogs expire as git has it.
+// GC packs the objects of a repository, with git gc. Readers and writers need not stop. What
+// no ref, reflog or index leads to is kept for two weeks at least: an object is written
+// before the ref that will name it. Reflogs expire as git has it.
 //
-// Errors: ErrBusy when another collection runs; the context's error, and then no
+// Errors: ErrNoGit; ErrBusy when another collection runs; the context's error, and then no
 // temporary file is left.
-func (r *Repo) GC(ctx context.Context, o GCOptions) (res GCResult, err error) {
-	err = r.guardedOnce(ctx, filepath.Join(r.gitDir, guardDir, "gc.lock"), r.wait, func() error {
+func (r *Repo) GC(ctx context.Context) (res GCResult, err error) {
+	err = r.locks.GuardedOnce(ctx, filepath.Join(r.gitDir, gitlock.OwnDir, "gc.lock"), r.locks.Wait, func() error {
 		if res.Before, err = r.objectsSize(); err != nil {
 			return err
 		}
-		if _, lerr := exec.LookPath("git"); lerr == nil && !o.Builtin {
-			res.Git, err = true, r.gitGC(ctx)
-		} else {
-			res.Packed, err = r.packLoose(ctx)
-		}
-		if err != nil {
+		if err = r.gitGC(ctx); err != nil {
 			return err
 		}
 		res.After, err = r.objectsSize()
 		return err
 	})
 	if err != nil {
-		if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {
-			err = fmt.Errorf("%w: %w", cause, err) // go-git does not pass it on everywhere
-		}
 		return res, fmt.Errorf("collect %s: %w", r.gitDir, err)
 	}
 	return res, nil
@@ -104,7 +90,7 @@ func (r *Repo) gitGC(ctx context.Context) error {
 		"-c", "pack.windowMemory=" + packMemory, "-c", fmt.Sprintf("gc.aggressiveWindow=%d", packWindow),
 		"-c", fmt.Sprintf("gc.aggressiveDepth=%d", packDepth), "gc", "--quiet",
 	}
-	if v, _ := r.ConfigValue("gc", "", "pruneExpire"); v != "never" && v != "false" {
+	if v, _ := r.config.Value("gc", "", "pruneExpire"); v != "never" && v != "false" {
 		args = append(args, "--prune="+gcGrace)
 	}
 	if r.foreignPacks() {
@@ -122,6 +108,9 @@ func (r *Repo) gitGC(ctx context.Context) error {
 	cmd.WaitDelay = 10 * time.Second
 	endWithChildren(cmd)
 	err := cmd.Run()
+	if errors.Is(err, exec.ErrNotFound) {
+		return ErrNoGit
+	}
 	if ctx.Err() != nil {
 		return errors.Join(ctx.Err(), r.sweepGit(before), r.sweepGCPid(cmd.Process))
 	}
@@ -131,7 +120,7 @@ func (r *Repo) gitGC(ctx context.Context) error {
 			return fmt.Errorf("%w: %s", ErrBusy, said)
 		}
 		if held := r.inTheWay(said); held != nil {
-			return held.busy()
+			return held.Busy()
 		}
 		return fmt.Errorf("git gc: %w: %.500s", err, said)
 	}
@@ -152,7 +141,7 @@ func gitEnvironment() []string {
 }
 
 // packsNote is where the packs are noted that are the work of a GC.
-func (r *Repo) packsNote() string { return filepath.Join(r.gitDir, guardDir, "packs") }
+func (r *Repo) packsNote() string { return filepath.Join(r.gitDir, gitlock.OwnDir, "packs") }
 
 func (r *Repo) packNames() map[string]int64 {
 	packs := map[string]int64{}
@@ -165,7 +154,7 @@ func (r *Repo) packNames() map[string]int64 {
 	return packs
 }
 
-// foreignPacks reports whether much of what is packed was not packed by a GC with git.
+// foreignPacks reports whether much of what is packed was not packed by a GC.
 func (r *Repo) foreignPacks() bool {
 	note, _ := os.ReadFile(r.packsNote())
 	ours := strings.Fields(string(note))
@@ -239,7 +228,7 @@ func (r *Repo) eachEmptyLock(fn func(path string, st fs.FileInfo)) error {
 		return nil
 	}
 	look := func(path string) error {
-		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm() != lockPerm && st.Size() == 0 {
+		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm() != gitlock.Perm && st.Size() == 0 {
 			fn(path, st)
 		}
 		return nil
@@ -249,7 +238,7 @@ func (r *Repo) eachEmptyLock(fn func(path string, st fs.FileInfo)) error {
 			_ = look(filepath.Join(dir, filepath.FromSlash(name)))
 		}
 	}
-	return errors.Join(r.eachRefLock(look), eachLockIn(filepath.Join(r.gitDir, "logs", "refs"), look))
+	return errors.Join(r.eachRefLock(look), gitlock.EachIn(filepath.Join(r.gitDir, "logs", "refs"), look))
 }
 
 // sweepGCPid removes the note of a running gc that names the one that was stopped. Git

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"time"
+
+	"tape/internal/gitstore/gitlock"
 )
 
 // gcLocks are the locks that a git gc takes and keeps open for as long as it needs them.
@@ -47,11 +49,11 @@ func (r *Repo) removeLeft(locks map[string]fs.FileInfo, open []fs.FileInfo) (err
 }
 
 // inTheWay finds in what git says a lock of this repository at which it stopped.
-func (r *Repo) inTheWay(said string) *heldError {
+func (r *Repo) inTheWay(said string) *gitlock.HeldError {
 	saysLocked := regexp.MustCompile(`(?m)^(?:error|fatal): .*Unable to create '([^'\n]+\.lock)': File exists`)
 	for _, found := range saysLocked.FindAllStringSubmatch(said, -1) {
 		if rel, err := filepath.Rel(r.gitDir, found[1]); err == nil && filepath.IsLocal(rel) {
-			return &heldError{path: found[1]}
+			return &gitlock.HeldError{Path: found[1]}
 		}
 	}
 	return nil

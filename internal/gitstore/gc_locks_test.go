@@ -4,45 +4,32 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
-	"tape/internal/testkit/gitpeer"
+	"tape/internal/testkit/gitjudge"
 )
-
-// leave makes a lock as a git that was killed leaves it, an hour old.
-func (j *judge) leave(name, content string) string {
-	j.Helper()
-	path := filepath.Join(j.gitDir, filepath.FromSlash(name))
-	j.ok(os.MkdirAll(filepath.Dir(path), 0o700))
-	j.ok(os.WriteFile(path, []byte(content), 0o600))
-	then := time.Now().Add(-time.Hour)
-	j.ok(os.Chtimes(path, then, then))
-	return path
-}
 
 // A collection that was killed does not keep others from collecting.
 func TestGCAfterKilledGC(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what is open")
 	}
-	j := newJudge(t)
-	r := j.open(nil)
-	j.git("update-ref", "refs/heads/x", last(growing(t, r, ZeroHash, 5, "x")).String())
+	j := gitjudge.New(t)
+	r := open(j, nil)
+	j.Git("update-ref", "refs/heads/x", j.Commits(5)[4].String())
 	var left []string
 	for _, name := range gcLocks {
-		left = append(left, j.leave(name, "half"))
+		left = append(left, j.Leave(name, "half"))
 	}
 	held, err := os.Open(left[1])
-	j.ok(err)
-	if _, err := r.GC(context.Background(), GCOptions{}); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), left[1]) || !strings.Contains(err.Error(), "1h0m") {
+	j.OK(err)
+	if _, err := r.GC(context.Background()); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), left[1]) || !strings.Contains(err.Error(), "1h0m") {
 		t.Errorf("somebody has a lock open, and the collection gave %v", err)
 	}
-	j.ok(held.Close())
-	if _, err := r.GC(context.Background(), GCOptions{}); err != nil {
+	j.OK(held.Close())
+	if _, err := r.GC(context.Background()); err != nil {
 		t.Errorf("nobody has the locks, and the collection gave %v", err)
 	}
 	for _, path := range left {
@@ -50,36 +37,20 @@ func TestGCAfterKilledGC(t *testing.T) {
 			t.Errorf("%s is still there", path)
 		}
 	}
-	j.fsck()
+	j.Fsck()
 }
 
 // A lock that may be somebody's stays, and is named with the way out.
 func TestGCBesideLock(t *testing.T) {
-	j := newJudge(t)
-	r := j.open(nil)
-	j.git("update-ref", "refs/heads/x", last(growing(t, r, ZeroHash, 5, "x")).String())
+	j := gitjudge.New(t)
+	r := open(j, nil)
+	j.Git("update-ref", "refs/heads/x", j.Commits(5)[4].String())
 	for _, name := range []string{"packed-refs.lock", "refs/heads/x.lock"} {
-		path := j.leave(name, "")
-		_, err := r.GC(context.Background(), GCOptions{})
+		path := j.Leave(name, "")
+		_, err := r.GC(context.Background())
 		if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove that file") {
 			t.Errorf("%s: %v", name, err)
 		}
-		j.ok(os.Remove(path))
-	}
-}
-
-// What a killed git may leave does not keep others from fetching.
-func TestFetchAfterKilledGit(t *testing.T) {
-	dir := gitpeer.Bare(t)
-	a := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})
-	h := last(growing(t, a.r, ZeroHash, 3, "a"))
-	a.push([]PushRef{branch("tape/a", h)})
-	for _, name := range []string{"shallow.lock", "FETCH_HEAD.lock", "packed-refs.lock", "objects/info/commit-graphs/commit-graph-chain.lock", "refs/tape/fetched/origin/heads/tape/a.lock"} {
-		b := newSide(t, a.peer)
-		b.leave(name, "half")
-		specs := []RefSpec{{Src: "refs/heads/*", Dst: FetchedRefs("origin") + "heads/*"}}
-		if f, err := b.r.Fetch(context.Background(), "origin", specs, b.o()); err != nil || len(f.Changes) != 1 {
-			t.Errorf("%s: the fetch changed %v, %v", name, f.Changes, err)
-		}
+		j.OK(os.Remove(path))
 	}
 }

@@ -3,6 +3,8 @@ package gitstore
 import (
 	"path/filepath"
 	"strings"
+
+	"tape/internal/gitstore/gitconfig"
 )
 
 // HooksDir returns the folder in which git looks for hooks: core.hooksPath if that is
@@ -13,11 +15,11 @@ import (
 // the setting is empty, which is how git is told to run none.
 func (r *Repo) HooksDir() (dir string, own bool) {
 	dir = filepath.Join(r.gitDir, "hooks")
-	if set, ok := r.ConfigValue("core", "", "hooksPath"); ok {
+	if set, ok := r.config.Value("core", "", "hooksPath"); ok {
 		if set == "" {
 			return "", false
 		}
-		dir = filepath.FromSlash(expandHome(set, homeDir()))
+		dir = filepath.FromSlash(gitconfig.ExpandHome(set, gitconfig.HomeDir()))
 	}
 	if !filepath.IsAbs(dir) {
 		root := r.gitDir

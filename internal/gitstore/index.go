@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tape/internal/gitstore/gitlock"
+	"tape/internal/gitstore/gitobject"
 )
 
 // ErrIndexUnreadable says that a worktree's index is damaged, or of a kind that is not
@@ -94,27 +97,27 @@ func (r *Repo) RebuildIndex(ctx context.Context, w Worktree, entries []IndexChan
 }
 
 func indexPath(w Worktree) string  { return filepath.Join(w.GitDir, "index") }
-func indexGuard(w Worktree) string { return filepath.Join(w.GitDir, guardDir, "index.lock") }
+func indexGuard(w Worktree) string { return filepath.Join(w.GitDir, gitlock.OwnDir, "index.lock") }
 
 // replaceIndex writes what build returns through git's index.lock.
 func (r *Repo) replaceIndex(ctx context.Context, w Worktree, build func() ([]byte, error)) error {
 	if _, err := os.Stat(w.GitDir); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write the git index of %s: the worktree is gone: %w", w.Dir, ErrNotFound)
 	}
-	err := r.guarded(ctx, indexGuard(w), func() (err error) {
-		l, err := r.lock(indexPath(w))
+	err := r.locks.Guarded(ctx, indexGuard(w), func() (err error) {
+		l, err := r.locks.Lock(indexPath(w))
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, l.release()) }()
+		defer func() { err = errors.Join(err, l.Release()) }()
 		data, err := build()
 		if err != nil {
 			return err
 		}
-		if err := l.write(data); err != nil {
+		if err := l.Write(data); err != nil {
 			return err
 		}
-		return l.publish()
+		return l.Publish()
 	})
 	if err != nil {
 		return fmt.Errorf("write the git index of %s: %w", w.Dir, err)
@@ -235,7 +238,7 @@ func checkIndexPath(path string) error {
 		return fmt.Errorf("bad path %q in the git index", path)
 	}
 	for part := range strings.SplitSeq(path, "/") {
-		if err := checkTreeName(part); err != nil {
+		if err := gitobject.CheckName(part); err != nil {
 			return fmt.Errorf("bad path %q in the git index", path)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tape/internal/testkit/gitjudge"
 )
 
 func skipped(path, content string) IndexChange {
@@ -19,119 +21,112 @@ func skipped(path, content string) IndexChange {
 
 // sparse makes a linked worktree at forks/main/x in which only what open names is there.
 // Its commit has ten phases, of which 009 is open.
-func (j *judge) sparse(r *Repo) (Worktree, []IndexChange) {
+func sparse(j *gitjudge.Judge, r *Repo) (Worktree, []IndexChange) {
 	j.Helper()
 	var entries []IndexChange
 	for i := range 10 {
 		path := fmt.Sprintf("anchors/%03d_x/messages.jsonl", i)
 		content := fmt.Sprintf("line %d\n", i)
-		j.write(path, content)
+		j.Write(path, content)
 		entries = append(entries, skipped(path, content))
 	}
-	j.git("add", ".")
-	j.git("commit", "-qm", "start")
-	j.git("branch", "fork/main/x")
-	w, err := r.AddWorktree(context.Background(), "refs/heads/fork/main/x", filepath.Join(j.dir, "forks", "main", "x"))
-	j.ok(err)
+	j.Git("add", ".")
+	j.Git("commit", "-qm", "start")
+	j.Git("branch", "fork/main/x")
+	w, err := r.AddWorktree(context.Background(), "refs/heads/fork/main/x", filepath.Join(j.Dir, "forks", "main", "x"))
+	j.OK(err)
 	entries[9].Skip = false
-	j.writeIn(w, entries[9].Path, "line 9\n")
-	j.ok(r.RebuildIndex(context.Background(), w, entries))
+	j.WriteIn(w.Dir, entries[9].Path, "line 9\n")
+	j.OK(r.RebuildIndex(context.Background(), w, entries))
 	return w, entries
-}
-
-func (j *judge) writeIn(w Worktree, path, content string) {
-	j.Helper()
-	file := filepath.Join(w.Dir, filepath.FromSlash(path))
-	j.ok(os.MkdirAll(filepath.Dir(file), 0o700))
-	j.ok(os.WriteFile(file, []byte(content), 0o600))
 }
 
 // stillSparse checks that the files that were skipped are neither there nor missed, and
 // that history has them all.
-func (j *judge) stillSparse(w Worktree, after string) {
+func stillSparse(j *gitjudge.Judge, w Worktree, after string) {
 	j.Helper()
-	if out := j.gitIn(w.Dir, "status", "--porcelain"); out != "" {
+	if out := j.GitIn(w.Dir, "status", "--porcelain"); out != "" {
 		j.Errorf("after %s, git status: %s", after, out)
 	}
 	var flags []string
-	for line := range strings.SplitSeq(j.gitIn(w.Dir, "ls-files", "-t"), "\n") {
+	for line := range strings.SplitSeq(j.GitIn(w.Dir, "ls-files", "-t"), "\n") {
 		flags = append(flags, line[:1])
 	}
 	if got := strings.Join(flags[:10], ""); got != "SSSSSSSSSH" {
 		j.Errorf("after %s, flags: %s", after, got)
 	}
 	found, err := filepath.Glob(filepath.Join(w.Dir, "anchors", "*", "messages.jsonl"))
-	j.ok(err)
+	j.OK(err)
 	if !slices.Equal(found, []string{filepath.Join(w.Dir, "anchors", "009_x", "messages.jsonl")}) {
 		j.Errorf("after %s, files: %q", after, found)
 	}
-	tree := j.gitIn(w.Dir, "ls-tree", "-r", "--name-only", "HEAD")
+	tree := j.GitIn(w.Dir, "ls-tree", "-r", "--name-only", "HEAD")
 	if strings.Count(tree, "messages.jsonl") != 10 {
 		j.Errorf("after %s, in the commit:\n%s", after, tree)
 	}
 }
 
 func TestSkippedFilesStayAway(t *testing.T) {
-	j := newJudge(t)
-	r, ctx := j.open(nil), context.Background()
-	w, _ := j.sparse(r)
-	j.git("config", "gc.auto", "0")
-	j.staged(r, w)
-	j.stillSparse(w, "the checkout")
+	j := gitjudge.New(t)
+	r, ctx := open(j, nil), context.Background()
+	w, _ := sparse(j, r)
+	j.Git("config", "gc.auto", "0")
+	staged(j, r, w)
+	stillSparse(j, w, "the checkout")
 
-	j.writeIn(w, "anchors/009_x/messages.jsonl", "line 9\nmore\n")
-	j.gitIn(w.Dir, "commit", "-qam", "by hand")
-	j.stillSparse(w, "git commit -a")
-	j.writeIn(w, "anchors/009_x/messages.jsonl", "thrown away\n")
-	j.gitIn(w.Dir, "reset", "-q", "--hard")
-	j.stillSparse(w, "git reset --hard")
-	j.gitIn(w.Dir, "reset", "-q", "--hard", "HEAD~1")
-	j.stillSparse(w, "git reset --hard HEAD~1")
-	j.writeIn(w, "anchors/009_x/messages.jsonl", "line 9\nput by\n")
-	j.gitIn(w.Dir, "stash", "-q")
-	j.stillSparse(w, "git stash")
-	j.gitIn(w.Dir, "stash", "pop", "-q")
-	j.gitIn(w.Dir, "commit", "-qam", "popped")
-	j.stillSparse(w, "git stash pop")
+	j.WriteIn(w.Dir, "anchors/009_x/messages.jsonl", "line 9\nmore\n")
+	j.GitIn(w.Dir, "commit", "-qam", "by hand")
+	stillSparse(j, w, "git commit -a")
+	j.WriteIn(w.Dir, "anchors/009_x/messages.jsonl", "thrown away\n")
+	j.GitIn(w.Dir, "reset", "-q", "--hard")
+	stillSparse(j, w, "git reset --hard")
+	j.GitIn(w.Dir, "reset", "-q", "--hard", "HEAD~1")
+	stillSparse(j, w, "git reset --hard HEAD~1")
+	j.WriteIn(w.Dir, "anchors/009_x/messages.jsonl", "line 9\nput by\n")
+	j.GitIn(w.Dir, "stash", "-q")
+	stillSparse(j, w, "git stash")
+	j.GitIn(w.Dir, "stash", "pop", "-q")
+	j.GitIn(w.Dir, "commit", "-qam", "popped")
+	stillSparse(j, w, "git stash pop")
 
-	j.write("anchors/010_y/events.jsonl", "{}\n")
-	j.git("add", ".")
-	j.git("commit", "-qm", "the parent grows")
-	j.gitIn(w.Dir, "merge", "-q", "-m", "merge", "tape/main")
-	j.stillSparse(w, "git merge")
+	j.Write("anchors/010_y/events.jsonl", "{}\n")
+	j.Git("add", ".")
+	j.Git("commit", "-qm", "the parent grows")
+	j.GitIn(w.Dir, "merge", "-q", "-m", "merge", "tape/main")
+	stillSparse(j, w, "git merge")
 	if _, err := os.Stat(filepath.Join(w.Dir, "anchors", "010_y", "events.jsonl")); err != nil {
 		t.Error(err)
 	}
 
 	// Ours: what is not named keeps its flag, what is named without it loses it.
-	j.writeIn(w, "anchors/009_x/messages.jsonl", "line 9\nput by\nthree\n")
-	j.gitIn(w.Dir, "hash-object", "-w", "anchors/009_x/messages.jsonl")
-	j.ok(r.UpdateIndex(ctx, w, []IndexChange{change("anchors/009_x/messages.jsonl", "line 9\nput by\nthree\n")}))
-	j.gitIn(w.Dir, "commit", "-qm", "ours")
-	j.stillSparse(w, "UpdateIndex")
-	j.ok(r.UpdateIndex(ctx, w, []IndexChange{change("anchors/000_x/messages.jsonl", "line 0\n")}))
-	if out := j.gitIn(w.Dir, "status", "--porcelain"); out != " D anchors/000_x/messages.jsonl" {
+	j.WriteIn(w.Dir, "anchors/009_x/messages.jsonl", "line 9\nput by\nthree\n")
+	j.GitIn(w.Dir, "hash-object", "-w", "anchors/009_x/messages.jsonl")
+	j.OK(r.UpdateIndex(ctx, w, []IndexChange{change("anchors/009_x/messages.jsonl", "line 9\nput by\nthree\n")}))
+	j.GitIn(w.Dir, "commit", "-qm", "ours")
+	stillSparse(j, w, "UpdateIndex")
+	j.OK(r.UpdateIndex(ctx, w, []IndexChange{change("anchors/000_x/messages.jsonl", "line 0\n")}))
+	if out := j.GitIn(w.Dir, "status", "--porcelain"); out != " D anchors/000_x/messages.jsonl" {
 		t.Errorf("git status: %q", out)
 	}
-	j.ok(r.UpdateIndex(ctx, w, []IndexChange{skipped("anchors/000_x/messages.jsonl", "line 0\n")}))
-	j.stillSparse(w, "skipping it again")
+	j.OK(r.UpdateIndex(ctx, w, []IndexChange{skipped("anchors/000_x/messages.jsonl", "line 0\n")}))
+	stillSparse(j, w, "skipping it again")
 	entries, err := r.ReadIndex(w)
-	j.ok(err)
+	j.OK(err)
 	for i, e := range entries[:10] {
 		if e.SkipWorktree != (i < 9) || e.SkipWorktree && (e.Size != 0 || !e.ModTime.IsZero()) {
 			t.Errorf("%+v", e)
 		}
 	}
-	j.fsck()
+	j.Fsck()
 }
 
 // The version is 3 only as long as something needs it.
 func TestIndexVersion(t *testing.T) {
-	j := newJudge(t)
-	r, ctx, w := j.open(nil), context.Background(), j.main()
+	j := gitjudge.New(t)
+	r, ctx, w := open(j, nil), context.Background(), mainTree(j)
 	for _, f := range []string{"a", "b"} {
-		j.write(f, "1\n")
-		j.git("hash-object", "-w", f)
+		j.Write(f, "1\n")
+		j.Git("hash-object", "-w", f)
 	}
 	for i, c := range []struct {
 		changes []IndexChange
@@ -145,29 +140,29 @@ func TestIndexVersion(t *testing.T) {
 		{[]IndexChange{skipped("a", "1\n"), {Path: "b", Remove: true}}, 3, "S a"},
 		{[]IndexChange{{Path: "a", Remove: true}, change("b", "1\n")}, 2, "H b"},
 	} {
-		j.ok(r.UpdateIndex(ctx, w, c.changes))
+		j.OK(r.UpdateIndex(ctx, w, c.changes))
 		raw, err := os.ReadFile(indexPath(w))
-		j.ok(err)
+		j.OK(err)
 		if got := binary.BigEndian.Uint32(raw[4:]); got != c.version {
 			t.Errorf("%d: version %d", i, got)
 		}
-		if out := j.git("ls-files", "-t"); out != c.flags {
+		if out := j.Git("ls-files", "-t"); out != c.flags {
 			t.Errorf("%d: %q", i, out)
 		}
 	}
 }
 
 func BenchmarkRebuildSkipped20k(b *testing.B) {
-	j := newJudge(b)
-	r, ctx, w := j.open(nil), context.Background(), j.main()
+	j := gitjudge.New(b)
+	r, ctx, w := open(j, nil), context.Background(), mainTree(j)
 	entries := make([]IndexChange, 20_000)
 	for i := range entries {
 		entries[i] = skipped(fmt.Sprintf("anchors/%05d_phase/messages.jsonl", i), "x\n")
 	}
 	for b.Loop() {
-		j.ok(r.RebuildIndex(ctx, w, entries))
+		j.OK(r.RebuildIndex(ctx, w, entries))
 	}
-	if n := strings.Count(j.git("ls-files", "-t")+"\n", "S anchors/"); n != len(entries) {
+	if n := strings.Count(j.Git("ls-files", "-t")+"\n", "S anchors/"); n != len(entries) {
 		b.Errorf("git sees %d", n)
 	}
 }

@@ -12,48 +12,42 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/testkit/gitjudge"
 )
-
-func (j *judge) write(path, content string) {
-	j.Helper()
-	file := filepath.Join(j.dir, filepath.FromSlash(path))
-	j.ok(os.MkdirAll(filepath.Dir(file), 0o700))
-	j.ok(os.WriteFile(file, []byte(content), 0o600))
-}
 
 func change(path, content string) IndexChange {
 	return IndexChange{Path: path, Hash: HashObject(KindBlob, []byte(content)), Mode: ModeFile, Size: int64(len(content))}
 }
 
-func (j *judge) main() Worktree {
-	return Worktree{Dir: j.dir, GitDir: j.gitDir, Branch: "refs/heads/tape/main"}
+func mainTree(j *gitjudge.Judge) Worktree {
+	return Worktree{Dir: j.Dir, GitDir: j.GitDir, Branch: "refs/heads/tape/main"}
 }
 
 // staged compares what we read with what git does.
-func (j *judge) staged(r *Repo, w Worktree) {
+func staged(j *gitjudge.Judge, r *Repo, w Worktree) {
 	j.Helper()
 	entries, err := r.ReadIndex(w)
-	j.ok(err)
+	j.OK(err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, fmt.Sprintf("%06o %s %d\t%s", e.Mode, e.Hash, e.Stage, e.Path))
 	}
-	want := j.gitIn(w.Dir, "-c", "core.quotePath=false", "ls-files", "--stage")
+	want := j.GitIn(w.Dir, "-c", "core.quotePath=false", "ls-files", "--stage")
 	if strings.Join(got, "\n") != want {
 		j.Errorf("index:\n%s\ngit has:\n%s", strings.Join(got, "\n"), want)
 	}
 }
 
 func TestUpdateIndexAsGitSeesIt(t *testing.T) {
-	j := newJudge(t)
-	r, ctx, w := j.open(nil), context.Background(), j.main()
+	j := gitjudge.New(t)
+	r, ctx, w := open(j, nil), context.Background(), mainTree(j)
 	for i := range 50 {
-		j.write(fmt.Sprintf("anchors/%03d_x/messages.jsonl", i), fmt.Sprintf("line %d\n", i))
+		j.Write(fmt.Sprintf("anchors/%03d_x/messages.jsonl", i), fmt.Sprintf("line %d\n", i))
 	}
-	j.write("tape.json", "{}\n")
-	j.git("add", ".")
-	j.git("commit", "-qm", "start")
-	before := j.git("ls-files", "--debug", "anchors/001_x")
+	j.Write("tape.json", "{}\n")
+	j.Git("add", ".")
+	j.Git("commit", "-qm", "start")
+	before := j.Git("ls-files", "--debug", "anchors/001_x")
 
 	long := "anchors/" + strings.Repeat("ü", 60) + "/" + strings.Repeat("long-", 45) + "/messages.jsonl"
 	added := []IndexChange{
@@ -62,42 +56,42 @@ func TestUpdateIndexAsGitSeesIt(t *testing.T) {
 	}
 	contents := []string{"line 2\nmore\n", "{}\n", "before anchors/\n", "", "last\n", "x\n"}
 	for i, c := range added {
-		j.write(c.Path, contents[i])
-		j.git("hash-object", "-w", filepath.Join(j.dir, filepath.FromSlash(c.Path)))
+		j.Write(c.Path, contents[i])
+		j.Git("hash-object", "-w", filepath.Join(j.Dir, filepath.FromSlash(c.Path)))
 	}
-	j.ok(os.Remove(filepath.Join(j.dir, "anchors/003_x/messages.jsonl")))
-	j.ok(r.UpdateIndex(ctx, w, append(added, IndexChange{Path: "anchors/003_x/messages.jsonl", Remove: true})))
-	j.staged(r, w)
-	if out := j.git("diff", "--stat"); out != "" {
+	j.OK(os.Remove(filepath.Join(j.Dir, "anchors/003_x/messages.jsonl")))
+	j.OK(r.UpdateIndex(ctx, w, append(added, IndexChange{Path: "anchors/003_x/messages.jsonl", Remove: true})))
+	staged(j, r, w)
+	if out := j.Git("diff", "--stat"); out != "" {
 		t.Errorf("git diff: %s", out)
 	}
-	if out := j.git("diff-files"); out != "" {
+	if out := j.Git("diff-files"); out != "" {
 		t.Errorf("git diff-files needs a refresh: %s", out)
 	}
-	if after := j.git("ls-files", "--debug", "anchors/001_x"); after != before {
+	if after := j.Git("ls-files", "--debug", "anchors/001_x"); after != before {
 		t.Errorf("an entry that was not touched changed:\n%s\n%s", before, after)
 	}
-	tree := j.git("write-tree")
-	commit := j.git("commit-tree", tree, "-p", "HEAD", "-m", "next")
-	j.git("update-ref", "HEAD", commit)
-	if out := j.git("status", "--porcelain"); out != "" {
+	tree := j.Git("write-tree")
+	commit := j.Git("commit-tree", tree, "-p", "HEAD", "-m", "next")
+	j.Git("update-ref", "HEAD", commit)
+	if out := j.Git("status", "--porcelain"); out != "" {
 		t.Errorf("git status: %s", out)
 	}
-	j.fsck()
+	j.Fsck()
 }
 
 func TestFileThatGrewMeanwhile(t *testing.T) {
-	j := newJudge(t)
-	r, w := j.open(nil), j.main()
+	j := gitjudge.New(t)
+	r, w := open(j, nil), mainTree(j)
 	for _, blob := range []string{"one\n", ""} {
-		j.write("m.jsonl", blob)
-		j.git("hash-object", "-w", "m.jsonl")
-		j.write("m.jsonl", blob+"two\n") // appended after it was hashed
-		j.ok(r.UpdateIndex(context.Background(), w, []IndexChange{change("m.jsonl", blob)}))
-		if out := j.git("diff", "--numstat"); out != "1\t0\tm.jsonl" {
+		j.Write("m.jsonl", blob)
+		j.Git("hash-object", "-w", "m.jsonl")
+		j.Write("m.jsonl", blob+"two\n") // appended after it was hashed
+		j.OK(r.UpdateIndex(context.Background(), w, []IndexChange{change("m.jsonl", blob)}))
+		if out := j.Git("diff", "--numstat"); out != "1\t0\tm.jsonl" {
 			t.Errorf("git diff: %q", out)
 		}
-		if out := j.git("status", "--porcelain"); out != "AM m.jsonl" {
+		if out := j.Git("status", "--porcelain"); out != "AM m.jsonl" {
 			t.Errorf("git status: %q", out)
 		}
 	}
@@ -106,91 +100,91 @@ func TestFileThatGrewMeanwhile(t *testing.T) {
 // TestRacilyClean changes a file, keeping size and time, right after git indexed it;
 // our rewriting of the index must not hide that.
 func TestRacilyClean(t *testing.T) {
-	j := newJudge(t)
-	r, ctx, w := j.open(nil), context.Background(), j.main()
-	j.write("racy", "aaaa\n")
-	j.write("clean", "aaaa\n")
-	j.write("other", "1\n")
+	j := gitjudge.New(t)
+	r, ctx, w := open(j, nil), context.Background(), mainTree(j)
+	j.Write("racy", "aaaa\n")
+	j.Write("clean", "aaaa\n")
+	j.Write("other", "1\n")
 	now := time.Now().Truncate(time.Second)
 	for _, f := range []string{"racy", "clean"} {
-		j.ok(os.Chtimes(filepath.Join(j.dir, f), now, now))
+		j.OK(os.Chtimes(filepath.Join(j.Dir, f), now, now))
 	}
-	j.git("config", "core.trustctime", "false")
-	j.git("add", ".")
-	j.ok(os.Chtimes(filepath.Join(j.gitDir, "index"), now, now))
-	j.write("racy", "bbbb\n")
-	j.ok(os.Chtimes(filepath.Join(j.dir, "racy"), now, now))
-	if out := j.git("diff-files", "--name-only"); out != "racy" {
+	j.Git("config", "core.trustctime", "false")
+	j.Git("add", ".")
+	j.OK(os.Chtimes(filepath.Join(j.GitDir, "index"), now, now))
+	j.Write("racy", "bbbb\n")
+	j.OK(os.Chtimes(filepath.Join(j.Dir, "racy"), now, now))
+	if out := j.Git("diff-files", "--name-only"); out != "racy" {
 		t.Fatalf("before: %q", out)
 	}
 	time.Sleep(1100 * time.Millisecond) // the new index gets a later second
-	j.ok(r.UpdateIndex(ctx, w, []IndexChange{change("other", "1\n")}))
-	if out := j.git("diff", "--name-only"); out != "racy" {
+	j.OK(r.UpdateIndex(ctx, w, []IndexChange{change("other", "1\n")}))
+	if out := j.Git("diff", "--name-only"); out != "racy" {
 		t.Errorf("after: %q", out)
 	}
 }
 
 func TestIndexKeepsFlagsAndResolvesConflicts(t *testing.T) {
-	j := newJudge(t)
-	r, ctx, w := j.open(nil), context.Background(), j.main()
+	j := gitjudge.New(t)
+	r, ctx, w := open(j, nil), context.Background(), mainTree(j)
 	for _, f := range []string{"assume", "skip", "plain", "both/x", "new"} {
-		j.write(f, "1\n")
+		j.Write(f, "1\n")
 	}
-	j.git("add", "assume", "skip", "plain", "both")
-	j.git("add", "-N", "new")
-	j.git("update-index", "--assume-unchanged", "assume")
-	j.git("update-index", "--skip-worktree", "skip")
-	one, two := HashObject(KindBlob, []byte("1\n")), j.git("hash-object", "-w", os.DevNull)
+	j.Git("add", "assume", "skip", "plain", "both")
+	j.Git("add", "-N", "new")
+	j.Git("update-index", "--assume-unchanged", "assume")
+	j.Git("update-index", "--skip-worktree", "skip")
+	one, two := HashObject(KindBlob, []byte("1\n")), j.Git("hash-object", "-w", os.DevNull)
 	info := fmt.Sprintf("0 %s\tboth/x\n100644 %s 1\tboth/x\n100644 %s 2\tboth/x\n100644 %s 3\tboth/x\n", ZeroHash, one, one, two)
-	if out, err := runStdin(j, info, "update-index", "--index-info"); err != nil {
+	if out, err := gitjudge.GitStdin(j, info, "update-index", "--index-info"); err != nil {
 		t.Fatal(out)
 	}
-	j.staged(r, w)
-	j.ok(r.UpdateIndex(ctx, w, []IndexChange{change("plain", "1\n"), change("both/x", "1\n")}))
-	j.staged(r, w)
-	if out := j.git("ls-files", "-v"); out != "h assume\nH both/x\nH new\nH plain\nS skip" {
+	staged(j, r, w)
+	j.OK(r.UpdateIndex(ctx, w, []IndexChange{change("plain", "1\n"), change("both/x", "1\n")}))
+	staged(j, r, w)
+	if out := j.Git("ls-files", "-v"); out != "h assume\nH both/x\nH new\nH plain\nS skip" {
 		t.Errorf("flags: %s", out)
 	}
 	entries, err := r.ReadIndex(w)
-	j.ok(err)
+	j.OK(err)
 	if e := entries[2]; e.Path != "new" || !e.IntentToAdd || !entries[4].SkipWorktree || !entries[0].AssumeValid {
 		t.Errorf("flags read: %+v", entries)
 	}
 	// A file takes the place of a folder, and the other way round.
-	j.ok(os.RemoveAll(filepath.Join(j.dir, "both")))
-	j.write("both", "1\n")
-	j.ok(r.UpdateIndex(ctx, w, []IndexChange{change("both", "1\n")}))
-	j.staged(r, w)
-	j.ok(os.RemoveAll(filepath.Join(j.dir, "both")))
-	j.write("both/y/z", "1\n")
-	j.ok(r.UpdateIndex(ctx, w, []IndexChange{change("both/y/z", "1\n")}))
-	j.staged(r, w)
-	j.fsck()
+	j.OK(os.RemoveAll(filepath.Join(j.Dir, "both")))
+	j.Write("both", "1\n")
+	j.OK(r.UpdateIndex(ctx, w, []IndexChange{change("both", "1\n")}))
+	staged(j, r, w)
+	j.OK(os.RemoveAll(filepath.Join(j.Dir, "both")))
+	j.Write("both/y/z", "1\n")
+	j.OK(r.UpdateIndex(ctx, w, []IndexChange{change("both/y/z", "1\n")}))
+	staged(j, r, w)
+	j.Fsck()
 }
 
 func TestIndexUnreadable(t *testing.T) {
-	j := newJudge(t)
-	r, ctx, w := j.open(nil), context.Background(), j.main()
-	j.write("x", "1\n")
-	j.git("add", ".")
-	file := filepath.Join(j.gitDir, "index")
+	j := gitjudge.New(t)
+	r, ctx, w := open(j, nil), context.Background(), mainTree(j)
+	j.Write("x", "1\n")
+	j.Git("add", ".")
+	file := filepath.Join(j.GitDir, "index")
 	good, err := os.ReadFile(file)
-	j.ok(err)
+	j.OK(err)
 	spoil := map[string]func(){
-		"version 4": func() { j.git("update-index", "--index-version", "4") },
-		"split":     func() { j.git("update-index", "--split-index") },
-		"cut":       func() { j.ok(os.WriteFile(file, good[:40], 0o600)) },
-		"empty":     func() { j.ok(os.WriteFile(file, nil, 0o600)) },
-		"flipped":   func() { j.ok(os.WriteFile(file, append([]byte("DIRC\x00\x00\x00\x03"), good[8:]...), 0o600)) },
+		"version 4": func() { j.Git("update-index", "--index-version", "4") },
+		"split":     func() { j.Git("update-index", "--split-index") },
+		"cut":       func() { j.OK(os.WriteFile(file, good[:40], 0o600)) },
+		"empty":     func() { j.OK(os.WriteFile(file, nil, 0o600)) },
+		"flipped":   func() { j.OK(os.WriteFile(file, append([]byte("DIRC\x00\x00\x00\x03"), good[8:]...), 0o600)) },
 	}
 	for name, f := range spoil {
-		j.ok(os.WriteFile(file, good, 0o600))
+		j.OK(os.WriteFile(file, good, 0o600))
 		f()
 		if err := r.UpdateIndex(ctx, w, []IndexChange{change("x", "1\n")}); !errors.Is(err, ErrIndexUnreadable) {
 			t.Errorf("%s: %v", name, err)
 		}
-		j.ok(r.RebuildIndex(ctx, w, []IndexChange{change("x", "1\n")}))
-		if out := j.git("status", "--porcelain"); out != "A  x" {
+		j.OK(r.RebuildIndex(ctx, w, []IndexChange{change("x", "1\n")}))
+		if out := j.Git("status", "--porcelain"); out != "A  x" {
 			t.Errorf("%s: %s", name, out)
 		}
 	}
@@ -227,21 +221,21 @@ func FuzzParseIndex(f *testing.F) {
 }
 
 func TestUpdateIndexFaults(t *testing.T) {
-	j := newJudge(t)
-	ctx, w := context.Background(), j.main()
-	j.write("a", "1\n")
-	j.write("b", "1\n")
-	everyFault(t, func(t *testing.T, fsys *disk.FS) {
-		_ = os.Remove(filepath.Join(j.gitDir, "index"))
-		j.git("add", "a")
-		_ = j.open(fsys).UpdateIndex(ctx, w, []IndexChange{change("b", "1\n")})
-		if out, err := j.tryGit(j.dir, "ls-files"); out != "a" && out != "a\nb" || err != nil {
+	j := gitjudge.New(t)
+	ctx, w := context.Background(), mainTree(j)
+	j.Write("a", "1\n")
+	j.Write("b", "1\n")
+	gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
+		_ = os.Remove(filepath.Join(j.GitDir, "index"))
+		j.Git("add", "a")
+		_ = open(j, fsys).UpdateIndex(ctx, w, []IndexChange{change("b", "1\n")})
+		if out, err := j.TryGit(j.Dir, "ls-files"); out != "a" && out != "a\nb" || err != nil {
 			t.Fatalf("git sees %s %v", out, err)
 		}
-		if err := j.open(nil).UpdateIndex(ctx, w, []IndexChange{change("b", "1\n")}); err != nil {
+		if err := open(j, nil).UpdateIndex(ctx, w, []IndexChange{change("b", "1\n")}); err != nil {
 			t.Fatal(err)
 		}
-		if out := j.git("status", "--porcelain"); out != "A  a\nA  b" {
+		if out := j.Git("status", "--porcelain"); out != "A  a\nA  b" {
 			t.Fatalf("git status: %s", out)
 		}
 	})
@@ -249,46 +243,46 @@ func TestUpdateIndexFaults(t *testing.T) {
 
 // TestIndexRandomly compares random changes with git doing the same.
 func TestIndexRandomly(t *testing.T) {
-	j := newJudge(t)
+	j := gitjudge.New(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	r, w := j.open(nil), j.main()
+	r, w := open(j, nil), mainTree(j)
 	for range 12 {
 		var changes []IndexChange
 		for range 1 + rnd.IntN(20) {
 			path := fmt.Sprintf("%c%c/%c", 'a'+rnd.IntN(3), "-.0x"[rnd.IntN(4)], 'a'+rnd.IntN(4))
 			if rnd.IntN(4) == 0 {
-				j.ok(os.RemoveAll(filepath.Join(j.dir, path)))
+				j.OK(os.RemoveAll(filepath.Join(j.Dir, path)))
 				changes = append(changes, IndexChange{Path: path, Remove: true})
 				continue
 			}
 			content := fmt.Sprint(rnd.IntN(1000))
-			j.write(path, content)
+			j.Write(path, content)
 			changes = append(changes, change(path, content))
 		}
-		j.ok(r.UpdateIndex(context.Background(), w, changes))
-		got := j.git("ls-files", "--stage")
-		if out := j.git("diff-files", "--name-only"); out != "" {
+		j.OK(r.UpdateIndex(context.Background(), w, changes))
+		got := j.Git("ls-files", "--stage")
+		if out := j.Git("diff-files", "--name-only"); out != "" {
 			t.Fatalf("differs from the files: %s", out)
 		}
-		j.git("read-tree", "--empty")
-		j.git("add", "-A")
-		if want := j.git("ls-files", "--stage"); got != want {
+		j.Git("read-tree", "--empty")
+		j.Git("add", "-A")
+		if want := j.Git("ls-files", "--stage"); got != want {
 			t.Fatalf("after %v\nwe:\n%s\ngit:\n%s", changes, got, want)
 		}
 	}
 }
 
 func BenchmarkUpdateIndex50k(b *testing.B) {
-	j := newJudge(b)
-	r, ctx, w := j.open(nil), context.Background(), j.main()
+	j := gitjudge.New(b)
+	r, ctx, w := open(j, nil), context.Background(), mainTree(j)
 	entries := make([]IndexChange, 50_000)
 	for i := range entries {
 		entries[i] = change(fmt.Sprintf("anchors/%05d_phase/messages.jsonl", i), "x\n")
 	}
-	j.ok(r.RebuildIndex(ctx, w, entries))
+	j.OK(r.RebuildIndex(ctx, w, entries))
 	for b.Loop() {
-		j.ok(r.UpdateIndex(ctx, w, entries[40_000:40_003]))
+		j.OK(r.UpdateIndex(ctx, w, entries[40_000:40_003]))
 	}
 }

@@ -7,49 +7,40 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+
+	"tape/internal/gitstore/gitobject"
 )
-
-// Kind is the type of a git object.
-type Kind string
-
-// The four kinds of git objects.
-const (
-	KindBlob   Kind = "blob"
-	KindTree   Kind = "tree"
-	KindCommit Kind = "commit"
-	KindTag    Kind = "tag"
-)
-
-// MaxObject is the largest object that is read, in bytes: far above any segment, and
-// a bound on what a crafted repository can make the program hold in memory.
-const MaxObject = 256 << 20
 
 // objects returns the object database, opened anew if asked: packs come and go with
 // git gc, and their list is read once.
-func (r *Repo) objects(fresh bool) *odb {
+func (r *Repo) objects(fresh bool) *gitobject.DB {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.odb != nil && fresh {
-		r.odb.close()
+		r.odb.Close()
 		r.odb = nil
 	}
 	if r.odb == nil {
-		r.odb = newODB(r.gitDir, r.extra)
+		r.odb = gitobject.NewDB(r.gitDir, r.extra)
 	}
 	return r.odb
 }
 
+// Refresh looks anew which packs are there.
+func (r *Repo) Refresh() { _ = r.objects(true) }
+
 // get reads an object, or its size only. It looks twice: somebody may have repacked
 // since the packs were listed.
 func (r *Repo) get(h Hash, content bool) (kind Kind, size int64, data []byte, err error) {
-	if o, ok := r.kept.get(h); ok {
-		return o.kind, int64(len(o.data)), o.data, nil
+	if o, ok := r.kept.Get(h); ok {
+		return o.Kind, int64(len(o.Data)), o.Data, nil
 	}
 	for _, fresh := range []bool{false, true} {
-		if kind, size, data, err = r.objects(fresh).get(h, content); err == nil {
+		if kind, size, data, err = r.objects(fresh).Get(h, content); err == nil {
 			if content {
 				data = slices.Clip(data) // who appends to it gets a copy
-				r.kept.put(h, keptObject{kind, data})
+				r.kept.Put(h, gitobject.Cached{Kind: kind, Data: data})
 			}
 			return kind, size, data, nil
 		}
@@ -152,7 +143,7 @@ func (r *Repo) ResolvePrefix(prefix string) (Hash, error) {
 	var found []Hash
 	if len(prefix) >= 4 && strings.Trim(prefix, "0123456789abcdef") == "" {
 		var err error
-		if found, err = r.objects(true).withPrefix(prefix); err != nil {
+		if found, err = r.objects(true).WithPrefix(prefix); err != nil {
 			return ZeroHash, err
 		}
 	}
@@ -163,6 +154,13 @@ func (r *Repo) ResolvePrefix(prefix string) (Hash, error) {
 		return found[0], nil
 	}
 	return ZeroHash, fmt.Errorf("%s could be any of %d objects: give more digits", prefix, len(found))
+}
+
+// KeepObjects keeps what is read in memory, up to a bound, until release is called: for
+// work that looks at the same objects more than once. Nobody may change what he is given.
+func (r *Repo) KeepObjects() (release func()) {
+	r.kept.Use(1)
+	return sync.OnceFunc(func() { r.kept.Use(-1) })
 }
 
 // loosePath is where a loose object lies.

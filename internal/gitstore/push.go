@@ -44,9 +44,7 @@ var errNoAtomic = errors.New("the remote does not support atomic pushes")
 // only with Lease. A remote that cannot set several refs at once gets the first ref of
 // each group before the others.
 //
-// The remote is one that [Repo.PushTarget] has looked at.
-//
-// A rejected ref is no error. Errors: ErrAuth, ErrRemote; ErrNotFound without a remote of
+// A rejected ref is no error. Errors: ErrNoGit, ErrAuth, ErrRemote; ErrNotFound without a remote of
 // that name; the context's error. Groups that went before an error stay.
 func (r *Repo) Push(ctx context.Context, remote string, groups [][]PushRef, o TransportOptions) ([][]PushResult, error) {
 	m, err := r.remote(remote)
@@ -60,16 +58,10 @@ func (r *Repo) Push(ctx context.Context, remote string, groups [][]PushRef, o Tr
 			}
 		}
 	}
-	p := &push{results: map[string]PushResult{}}
-	if o.useGit() {
-		p.send = func(ctx context.Context, refs []PushRef, atomic bool) ([]PushResult, error) {
-			return r.gitPush(ctx, m, refs, atomic, o)
-		}
-	} else {
-		p.send = func(ctx context.Context, refs []PushRef, atomic bool) ([]PushResult, error) {
-			return r.builtinPush(ctx, m, refs, atomic, o)
-		}
+	send := func(ctx context.Context, refs []PushRef, atomic bool) ([]PushResult, error) {
+		return r.gitPush(ctx, m, refs, atomic, o)
 	}
+	p := &push{send: send, results: map[string]PushResult{}}
 	if err := p.chunks(ctx, groups); err != nil {
 		return nil, err
 	}
@@ -263,7 +255,7 @@ func (r *Repo) PushTarget(ctx context.Context, remote string, prefixes []string,
 		}
 	}
 	var t PushTarget
-	if o.useGit() && answersPushes(address) {
+	if answersPushes(address) {
 		t.Refs, err = r.gitPushRefs(ctx, m, o)
 		t.Refs = slices.DeleteFunc(t.Refs, func(ref Ref) bool {
 			return !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(ref.Name, p) })
@@ -290,7 +282,7 @@ func headless(dir string) bool {
 // pushesTo returns where pushes to a remote go, and whether that is not where it is fetched
 // from. An error if there are several.
 func (r *Repo) pushesTo(ctx context.Context, m Remote, o TransportOptions) (address string, other bool, err error) {
-	if !o.useGit() || m.Name == "" {
+	if m.Name == "" {
 		return m.pushTo(), m.pushTo() != m.URL, nil
 	}
 	out, err := r.runGit(ctx, gitRun{options: o}, "remote", "-v")

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"tape/internal/gitstore/gitconfig"
+	"tape/internal/gitstore/gitlock"
 )
 
 // answersPushes reports whether what receives pushes at an address can be asked for refs in
@@ -23,10 +26,10 @@ func answersPushes(address string) bool {
 // what tags peel to: of tens of thousands, what serves fetches reads each one.
 func (r *Repo) gitPushRefs(ctx context.Context, m Remote, o TransportOptions) (refs []Ref, err error) {
 	program := "git-receive-pack"
-	if own, ok := r.ConfigValue("remote", m.Name, "receivepack"); ok && own != "" {
+	if own, ok := r.config.Value("remote", m.Name, "receivepack"); ok && own != "" {
 		program = own
 	}
-	out, err := r.runGit(ctx, gitRun{options: o}, "ls-remote", "--quiet", "--upload-pack="+program, "--", m.gitName())
+	out, err := r.runGit(ctx, r.listening(m, o), "ls-remote", "--quiet", "--upload-pack="+program, "--", m.gitName())
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -104,7 +107,7 @@ func missingResults(results []PushResult, refs []PushRef, err error) error {
 // objects of this repository. Git compares every ref that it is told by name with all that
 // the remote has; a pattern costs it no more than a look at each.
 func (r *Repo) outgoing(refs []PushRef) (dir string, err error) {
-	tmp := filepath.Join(r.gitDir, guardDir, "tmp")
+	tmp := filepath.Join(r.gitDir, gitlock.OwnDir, "tmp")
 	if err := r.fs.MkdirAll(tmp); err != nil {
 		return "", err
 	}
@@ -122,7 +125,7 @@ func (r *Repo) outgoing(refs []PushRef) (dir string, err error) {
 	}
 	hooks, _ := r.HooksDir()
 	// Git notes there what it has pushed, which is thrown away: nothing of that has to be synced.
-	config := "[include]\n\tpath = " + configQuote(r.configPath()) + "\n[core]\n\tbare = true\n\tfsync = none\n\thooksPath = " + configQuote(hooks) + "\n"
+	config := "[include]\n\tpath = " + gitconfig.Quote(r.config.Path()) + "\n[core]\n\tbare = true\n\tfsync = none\n\thooksPath = " + gitconfig.Quote(hooks) + "\n"
 	err = os.Mkdir(filepath.Join(dir, "refs"), 0o700)
 	for name, content := range map[string]string{"HEAD": "ref: refs/heads/none\n", "config": config, "packed-refs": strings.Join(lines, "")} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))

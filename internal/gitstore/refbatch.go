@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"tape/internal/gitstore/gitlock"
 )
 
 // fewRefs is the number of refs up to which each is a file of its own.
@@ -79,7 +81,7 @@ func (r *Repo) updatePacked(ctx context.Context, updates []RefUpdate) error {
 			return fmt.Errorf("update %s: it is to be changed twice", updates[i].Name)
 		}
 	}
-	err := r.guarded(ctx, r.refGuard(), func() error {
+	err := r.locks.Guarded(ctx, r.refGuard(), func() error {
 		b := &refBatch{r: r, ctx: ctx, updates: updates}
 		return errors.Join(b.run(), b.release())
 	})
@@ -110,11 +112,11 @@ type refBatch struct {
 }
 
 func (b *refBatch) run() (err error) {
-	packed, err := b.r.lock(b.r.packedPath())
+	packed, err := b.r.locks.Lock(b.r.packedPath())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, packed.release()) }()
+	defer func() { err = errors.Join(err, packed.Release()) }()
 	old, err := b.r.readPacked()
 	if err != nil {
 		return err
@@ -159,12 +161,13 @@ func (b *refBatch) lock(name string) error {
 	if err := b.mkdir(filepath.Dir(b.r.refPath(name))); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	l, err := b.r.lock(b.r.refPath(name))
+	l, err := b.r.locks.Lock(b.r.refPath(name))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	b.locks = append(b.locks, l.path)
-	return l.file.Close()
+	path, err := l.Detach()
+	b.locks = append(b.locks, path)
+	return err
 }
 
 // mkdir makes a folder for locks. It is not made durable, since no ref will be in it.
@@ -260,7 +263,7 @@ func (b *refBatch) compare(old packedContent) error {
 		case target != "":
 			return fmt.Errorf("%s is a symbolic ref to %s", u.Name, target)
 		case b.locks[i] == "" && !b.r.alone:
-			return &heldError{path: b.r.refPath(u.Name)} // a fetch has just made it: once more
+			return &gitlock.HeldError{Path: b.r.refPath(u.Name)} // a fetch has just made it: once more
 		default:
 			b.loose[i] = true
 		}
@@ -394,13 +397,4 @@ func (b *refBatch) removeFiles() error {
 		}
 	}
 	return nil
-}
-
-// updateAll changes refs through packed-refs however few they are, so that none changes
-// where one does not hold its Old.
-func (r *Repo) updateAll(ctx context.Context, updates []RefUpdate) error {
-	if len(updates) == 1 {
-		return r.UpdateRef(ctx, updates[0])
-	}
-	return r.updatePacked(ctx, updates)
 }

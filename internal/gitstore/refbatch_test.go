@@ -10,25 +10,26 @@ import (
 	"testing"
 
 	"tape/internal/disk"
+	"tape/internal/testkit/gitjudge"
 )
 
 // batchSetup makes refs of every kind: loose, packed, both with different values, a tag.
-func batchSetup(j *judge) (c []Hash, updates []RefUpdate, before, after map[string]string) {
+func batchSetup(j *gitjudge.Judge) (c []Hash, updates []RefUpdate, before, after map[string]string) {
 	j.Helper()
-	c = j.commits(4)
-	j.git("update-ref", "refs/x/packed", c[0].String())
-	j.git("update-ref", "refs/x/both", c[0].String())
-	j.git("update-ref", "refs/x/gone-packed", c[0].String())
-	j.git("update-ref", "refs/x/gone-both", c[0].String())
-	j.git("tag", "-a", "-m", "kept", "kept", c[0].String())
-	j.git("tag", "-a", "-m", "moved", "moved", c[0].String())
-	j.git("pack-refs", "--all")
-	j.git("update-ref", "refs/x/loose", c[0].String())
-	j.git("update-ref", "refs/x/both", c[1].String())
-	j.git("update-ref", "refs/x/gone-both", c[1].String())
-	j.git("update-ref", "refs/x/gone-loose", c[0].String())
-	moved := j.hash(j.git("rev-parse", "refs/tags/moved"))
-	kept := j.hash(j.git("rev-parse", "refs/tags/kept"))
+	c = j.Commits(4)
+	j.Git("update-ref", "refs/x/packed", c[0].String())
+	j.Git("update-ref", "refs/x/both", c[0].String())
+	j.Git("update-ref", "refs/x/gone-packed", c[0].String())
+	j.Git("update-ref", "refs/x/gone-both", c[0].String())
+	j.Git("tag", "-a", "-m", "kept", "kept", c[0].String())
+	j.Git("tag", "-a", "-m", "moved", "moved", c[0].String())
+	j.Git("pack-refs", "--all")
+	j.Git("update-ref", "refs/x/loose", c[0].String())
+	j.Git("update-ref", "refs/x/both", c[1].String())
+	j.Git("update-ref", "refs/x/gone-both", c[1].String())
+	j.Git("update-ref", "refs/x/gone-loose", c[0].String())
+	moved := j.Hash(j.Git("rev-parse", "refs/tags/moved"))
+	kept := j.Hash(j.Git("rev-parse", "refs/tags/kept"))
 	updates = []RefUpdate{
 		{Name: "refs/x/packed", Old: c[0], New: c[2]},
 		{Name: "refs/x/both", Old: c[1], New: c[2]},
@@ -47,14 +48,14 @@ func batchSetup(j *judge) (c []Hash, updates []RefUpdate, before, after map[stri
 	return c, updates, before, after
 }
 
-// seen is what git sees of refs.
-func (j *judge) seen(names map[string]string) map[string]string {
+// listedRefs is what git sees of refs.
+func listedRefs(j *gitjudge.Judge, names map[string]string) map[string]string {
 	j.Helper()
 	out := map[string]string{}
 	for name := range names {
 		out[name] = ZeroHash.String()
 	}
-	for line := range strings.Lines(j.git("for-each-ref", "--format=%(objectname) %(refname)")) {
+	for line := range strings.Lines(j.Git("for-each-ref", "--format=%(objectname) %(refname)")) {
 		h, name, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if _, ok := names[name]; ok {
 			out[name] = h
@@ -64,33 +65,33 @@ func (j *judge) seen(names map[string]string) map[string]string {
 }
 
 func TestUpdateRefsPacked(t *testing.T) {
-	j := newJudge(t)
-	r := j.open(nil)
+	j := gitjudge.New(t)
+	r := open(j, nil)
 	_, updates, _, after := batchSetup(j)
-	j.ok(r.updatePacked(context.Background(), updates))
-	if got := j.seen(after); fmt.Sprint(got) != fmt.Sprint(after) {
+	j.OK(r.updatePacked(context.Background(), updates))
+	if got := listedRefs(j, after); fmt.Sprint(got) != fmt.Sprint(after) {
 		t.Errorf("git sees\n%v, not\n%v", got, after)
 	}
-	if got := j.git("for-each-ref", "--format=%(refname) %(*objectname)", "refs/tags"); strings.Count(got, j.git("rev-parse", "kept^{}")) != 2 {
+	if got := j.Git("for-each-ref", "--format=%(refname) %(*objectname)", "refs/tags"); strings.Count(got, j.Git("rev-parse", "kept^{}")) != 2 {
 		t.Errorf("tags peel to %s", got)
 	}
 	if log, err := r.Reflog("refs/heads/logged"); err != nil || len(log) != 1 {
 		t.Errorf("the reflog has %v, %v", log, err)
 	}
-	left, _ := os.ReadDir(filepath.Join(j.gitDir, "refs", "x"))
+	left, _ := os.ReadDir(filepath.Join(j.GitDir, "refs", "x"))
 	if len(left) != 0 {
 		t.Errorf("left in refs/x: %v", left)
 	}
-	j.git("show-ref", "--verify", "refs/x/new/deep/er")
-	j.git("pack-refs", "--all")
-	j.fsck()
+	j.Git("show-ref", "--verify", "refs/x/new/deep/er")
+	j.Git("pack-refs", "--all")
+	j.Fsck()
 }
 
 func TestUpdateRefsPackedRefuses(t *testing.T) {
-	j := newJudge(t)
-	r := j.open(nil)
+	j := gitjudge.New(t)
+	r := open(j, nil)
 	c, _, _, _ := batchSetup(j)
-	all := func() string { return j.git("for-each-ref") }
+	all := func() string { return j.Git("for-each-ref") }
 	before := all()
 	for name, u := range map[string]RefUpdate{
 		"other value":  {Name: "refs/x/both", Old: c[0], New: c[3]}, // the packed one, which is not what it holds
@@ -118,10 +119,10 @@ func TestUpdateRefsPackedRefuses(t *testing.T) {
 		}
 	}
 	// A lock of git's on one of the refs is respected.
-	lock := filepath.Join(j.gitDir, "refs", "x", "loose.lock")
-	j.ok(os.WriteFile(lock, nil, 0o600))
-	short, err := Open(j.gitDir, &Options{LockWait: 50_000_000})
-	j.ok(err)
+	lock := filepath.Join(j.GitDir, "refs", "x", "loose.lock")
+	j.OK(os.WriteFile(lock, nil, 0o600))
+	short, err := Open(j.GitDir, &Options{LockWait: 50_000_000})
+	j.OK(err)
 	err = short.updatePacked(context.Background(), []RefUpdate{{Name: "refs/x/loose", Old: c[0], New: c[1]}, {Name: "refs/x/a", New: c[1]}})
 	if !errors.Is(err, ErrBusy) || all() != before {
 		t.Errorf("beside git's lock: %v", err)
@@ -131,14 +132,14 @@ func TestUpdateRefsPackedRefuses(t *testing.T) {
 // TestUpdateRefsPackedFaults: whatever fails, each ref has its old or its new value, and the
 // same call then succeeds for what is still old.
 func TestUpdateRefsPackedFaults(t *testing.T) {
-	made := newJudge(t)
+	made := gitjudge.New(t)
 	_, updates, before, after := batchSetup(made)
-	everyFault(t, func(t *testing.T, fsys *disk.FS) {
-		j := &judge{TB: t, dir: t.TempDir()}
-		j.gitDir = filepath.Join(j.dir, ".git")
-		j.ok(os.CopyFS(j.gitDir, os.DirFS(made.gitDir)))
-		err := j.open(fsys).updatePacked(context.Background(), updates)
-		got := j.seen(before)
+	gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
+		j := &gitjudge.Judge{TB: t, Dir: t.TempDir()}
+		j.GitDir = filepath.Join(j.Dir, ".git")
+		j.OK(os.CopyFS(j.GitDir, os.DirFS(made.GitDir)))
+		err := open(j, fsys).updatePacked(context.Background(), updates)
+		got := listedRefs(j, before)
 		for name, h := range got {
 			if h != before[name] && h != after[name] {
 				t.Errorf("%s holds %s, neither old nor new (%v)", name, h, err)
@@ -153,10 +154,10 @@ func TestUpdateRefsPackedFaults(t *testing.T) {
 				rest = append(rest, u)
 			}
 		}
-		j.ok(j.open(nil).updatePacked(context.Background(), rest))
-		if got := j.seen(after); fmt.Sprint(got) != fmt.Sprint(after) {
+		j.OK(open(j, nil).updatePacked(context.Background(), rest))
+		if got := listedRefs(j, after); fmt.Sprint(got) != fmt.Sprint(after) {
 			t.Errorf("after another try git sees\n%v, not\n%v", got, after)
 		}
-		j.git("pack-refs", "--all") // no lock is in git's way
+		j.Git("pack-refs", "--all") // no lock is in git's way
 	})
 }

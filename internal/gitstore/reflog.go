@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore/gitconfig"
+	"tape/internal/gitstore/gitobject"
 )
 
 // ReflogEntry is one line of a reflog.
@@ -57,7 +59,7 @@ func parseReflog(line string) (e ReflogEntry, ok bool) {
 	var errs [3]error
 	e.Old, errs[0] = ParseHash(head[:digits])
 	e.New, errs[1] = ParseHash(head[digits+1 : 2*digits+1])
-	e.Who, errs[2] = decodeSignature(head[2*digits+2:])
+	e.Who, errs[2] = gitobject.DecodeSignature(head[2*digits+2:])
 	e.Message = message
 	return e, errors.Join(errs[:]...) == nil
 }
@@ -96,7 +98,7 @@ func (r *Repo) LogRef(ctx context.Context, name string, entries ...ReflogEntry) 
 	if len(entries) == 0 {
 		return nil
 	}
-	err := r.guarded(ctx, r.refGuard(), func() error { return r.logGuarded(name, slices.Clone(entries)) })
+	err := r.locks.Guarded(ctx, r.refGuard(), func() error { return r.logGuarded(name, slices.Clone(entries)) })
 	if err != nil {
 		return fmt.Errorf("write to the reflog of %s: %w", name, err)
 	}
@@ -107,12 +109,12 @@ func (r *Repo) logGuarded(name string, entries []ReflogEntry) (err error) {
 	if _, _, err := r.readRef(name); err != nil {
 		return err // before a lock makes folders for a ref that is not there
 	}
-	l, err := r.lock(r.refPath(name))
+	l, err := r.locks.Lock(r.refPath(name))
 	if err != nil {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, l.release())
+		err = errors.Join(err, l.Release())
 		r.removeEmptyParents(name) // the ref may be packed
 	}()
 	current, target, err := r.readRef(name)
@@ -215,8 +217,8 @@ func (r *Repo) reflogLine(u RefUpdate) ([]byte, error) {
 	if who.When.IsZero() {
 		who.When = time.Now()
 	}
-	who.Name, who.Email = cleanIdentity(who.Name), cleanIdentity(who.Email)
-	line := fmt.Appendf(nil, "%s %s %s", u.Old, u.New, encodeSignature(who))
+	who.Name, who.Email = gitconfig.CleanIdentity(who.Name), gitconfig.CleanIdentity(who.Email)
+	line := fmt.Appendf(nil, "%s %s %s", u.Old, u.New, gitobject.EncodeSignature(who))
 	if message := strings.Join(strings.Fields(u.Message), " "); message != "" {
 		line = fmt.Appendf(line, "\t%s", message)
 	}

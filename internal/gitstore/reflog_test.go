@@ -10,39 +10,40 @@ import (
 	"testing"
 
 	"tape/internal/disk"
+	"tape/internal/testkit/gitjudge"
 )
 
 // A fork that is discarded is kept by two lines in its parent's reflog.
 func TestLogRef(t *testing.T) {
-	j := newJudge(t)
-	r, ctx := j.open(nil), context.Background()
-	j.write("a", "1\n")
-	j.git("add", ".")
-	j.git("commit", "-qm", "one")
-	parent := j.hash(j.git("rev-parse", "HEAD"))
-	j.git("checkout", "-q", "-b", "fork/main/x")
-	j.write("a", "1\n2\n")
-	j.git("commit", "-qam", "fork: x")
-	fork := j.hash(j.git("rev-parse", "HEAD"))
-	j.git("checkout", "-q", "tape/main")
+	j := gitjudge.New(t)
+	r, ctx := open(j, nil), context.Background()
+	j.Write("a", "1\n")
+	j.Git("add", ".")
+	j.Git("commit", "-qm", "one")
+	parent := j.Hash(j.Git("rev-parse", "HEAD"))
+	j.Git("checkout", "-q", "-b", "fork/main/x")
+	j.Write("a", "1\n2\n")
+	j.Git("commit", "-qam", "fork: x")
+	fork := j.Hash(j.Git("rev-parse", "HEAD"))
+	j.Git("checkout", "-q", "tape/main")
 	const main = "refs/heads/tape/main"
 	for _, packed := range []bool{false, true} {
 		if packed {
-			j.git("pack-refs", "--all")
-			j.git("config", "core.fsync", "none")
+			j.Git("pack-refs", "--all")
+			j.Git("config", "core.fsync", "none")
 		}
-		j.ok(r.LogRef(ctx, main, ReflogEntry{New: fork, Who: ann, Message: "tape: discard x (1 entries)"}, ReflogEntry{Old: fork, Message: "tape:  back\n"}))
-		if got := j.git("reflog", "show", "-2", "--format=%H %gd %gs", "tape/main"); got != parent.String()+" tape/main@{0} tape: back\n"+
+		j.OK(r.LogRef(ctx, main, ReflogEntry{New: fork, Who: gitjudge.Ann, Message: "tape: discard x (1 entries)"}, ReflogEntry{Old: fork, Message: "tape:  back\n"}))
+		if got := j.Git("reflog", "show", "-2", "--format=%H %gd %gs", "tape/main"); got != parent.String()+" tape/main@{0} tape: back\n"+
 			fork.String()+" tape/main@{1} tape: discard x (1 entries)" {
 			t.Errorf("git reflog shows\n%s", got)
 		}
-		if got := j.git("rev-parse", "tape/main", "tape/main@{1}"); got != parent.String()+"\n"+fork.String() {
+		if got := j.Git("rev-parse", "tape/main", "tape/main@{1}"); got != parent.String()+"\n"+fork.String() {
 			t.Errorf("git reads %s", got)
 		}
 	}
 	log, err := r.Reflog(main)
-	j.ok(err)
-	if e := log[len(log)-2]; e.Old != parent || e.New != fork || e.Who.Name != ann.Name {
+	j.OK(err)
+	if e := log[len(log)-2]; e.Old != parent || e.New != fork || e.Who.Name != gitjudge.Ann.Name {
 		t.Errorf("%+v", e)
 	}
 	for _, bad := range [][]ReflogEntry{{{Old: fork, New: parent}}, {{Old: parent, New: fork}}, {{New: fork}, {New: fork}}} {
@@ -53,43 +54,43 @@ func TestLogRef(t *testing.T) {
 	if err := r.LogRef(ctx, "refs/heads/none/here", ReflogEntry{New: fork}, ReflogEntry{}); !errors.Is(err, ErrNotFound) {
 		t.Error(err)
 	}
-	if _, err := os.Stat(filepath.Join(j.gitDir, "refs", "heads", "none")); err == nil {
+	if _, err := os.Stat(filepath.Join(j.GitDir, "refs", "heads", "none")); err == nil {
 		t.Error("a ref that is not there got a folder")
 	}
 	if got, err := r.Reflog(main); err != nil || len(got) != len(log) {
 		t.Errorf("%d lines, not %d: %v", len(got), len(log), err)
 	}
 
-	j.ok(r.UpdateRef(ctx, RefUpdate{Name: "refs/heads/fork/main/x", Old: fork}))
-	j.ok(os.RemoveAll(filepath.Join(j.gitDir, "logs", "HEAD"))) // it names the fork, too
-	j.git("gc", "-q", "--prune=now")
-	if got := j.git("show", fork.String()+":a"); got != "1\n2" {
+	j.OK(r.UpdateRef(ctx, RefUpdate{Name: "refs/heads/fork/main/x", Old: fork}))
+	j.OK(os.RemoveAll(filepath.Join(j.GitDir, "logs", "HEAD"))) // it names the fork, too
+	j.Git("gc", "-q", "--prune=now")
+	if got := j.Git("show", fork.String()+":a"); got != "1\n2" {
 		t.Errorf("after git gc: %q", got)
 	}
-	j.fsck()
+	j.Fsck()
 }
 
 func TestLogRefFaults(t *testing.T) {
-	j := newJudge(t)
-	c, ctx := j.commits(2), context.Background()
+	j := gitjudge.New(t)
+	c, ctx := j.Commits(2), context.Background()
 	const name = "refs/heads/a"
-	j.git("update-ref", name, c[0].String())
+	j.Git("update-ref", name, c[0].String())
 	lines := []ReflogEntry{{New: c[1], Message: "there"}, {Old: c[1], Message: "back"}}
-	everyFault(t, func(t *testing.T, fsys *disk.FS) {
-		err := j.open(fsys).LogRef(ctx, name, lines...)
-		if got := j.git("rev-parse", "a"); got != c[0].String() {
+	gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
+		err := open(j, fsys).LogRef(ctx, name, lines...)
+		if got := j.Git("rev-parse", "a"); got != c[0].String() {
 			t.Fatalf("the ref moved to %s", got)
 		}
-		if out := j.git("reflog", "show", "-1", "--format=%gs", "a"); err == nil && out != "back" {
+		if out := j.Git("reflog", "show", "-1", "--format=%gs", "a"); err == nil && out != "back" {
 			t.Fatalf("git's last line: %q", out)
 		}
-		if err := j.open(nil).LogRef(ctx, name, lines...); err != nil {
+		if err := open(j, nil).LogRef(ctx, name, lines...); err != nil {
 			t.Fatal(err)
 		}
-		if out := j.git("reflog", "show", "-2", "--format=%gs", "a"); out != "back\nthere" {
+		if out := j.Git("reflog", "show", "-2", "--format=%gs", "a"); out != "back\nthere" {
 			t.Fatalf("git shows %q", out)
 		}
-		if left := findLocks(t, j.gitDir); left != "" {
+		if left := findLocks(t, j.GitDir); left != "" {
 			t.Fatal(left)
 		}
 	})
@@ -98,24 +99,24 @@ func TestLogRefFaults(t *testing.T) {
 // What a deleted ref leaves is in nobody's way: a branch can take the name of a folder
 // that is empty now, and who creates another ref in the folder meanwhile succeeds.
 func TestDeletedRefMakesRoom(t *testing.T) {
-	j := newJudge(t)
-	r, c, ctx := j.open(nil), j.commits(2), context.Background()
+	j := gitjudge.New(t)
+	r, c, ctx := open(j, nil), j.Commits(2), context.Background()
 	const x, above = "refs/heads/fork/main/x", "refs/heads/fork/main"
 	for range 2 {
-		j.ok(r.UpdateRef(ctx, RefUpdate{Name: x, New: c[0], Who: ann, Message: "fork"}))
-		j.ok(r.UpdateRef(ctx, RefUpdate{Name: x, Old: c[0]}))
+		j.OK(r.UpdateRef(ctx, RefUpdate{Name: x, New: c[0], Who: gitjudge.Ann, Message: "fork"}))
+		j.OK(r.UpdateRef(ctx, RefUpdate{Name: x, Old: c[0]}))
 		if got, err := r.Reflog(x); err != nil || len(got) != 0 {
 			t.Errorf("reflog: %v %v", got, err)
 		}
-		j.ok(r.UpdateRef(ctx, RefUpdate{Name: above, New: c[0], Who: ann, Message: "folder to branch"}))
-		j.git("branch", "-D", "fork/main")
+		j.OK(r.UpdateRef(ctx, RefUpdate{Name: above, New: c[0], Who: gitjudge.Ann, Message: "folder to branch"}))
+		j.Git("branch", "-D", "fork/main")
 	}
 
 	const each = 25
 	var wg sync.WaitGroup
 	wg.Go(func() { // ours comes and goes, and with it the folder
 		for range 2 * each {
-			if err := r.UpdateRef(ctx, RefUpdate{Name: x, New: c[0], Who: ann}); err != nil {
+			if err := r.UpdateRef(ctx, RefUpdate{Name: x, New: c[0], Who: gitjudge.Ann}); err != nil {
 				t.Error(err)
 			}
 			if err := r.UpdateRef(ctx, RefUpdate{Name: x, Old: c[0]}); err != nil {
@@ -126,7 +127,7 @@ func TestDeletedRefMakesRoom(t *testing.T) {
 	for _, name := range []string{"fork/main/git1", "fork/main/deep/git2"} {
 		wg.Go(func() {
 			for range each {
-				if out, err := j.tryGit(j.dir, "branch", name, c[0].String()); err != nil {
+				if out, err := j.TryGit(j.Dir, "branch", name, c[0].String()); err != nil {
 					t.Errorf("git branch: %v %s", err, out)
 				}
 				if got, err := r.Ref("refs/heads/" + name); err != nil || got != c[0] {
@@ -134,7 +135,7 @@ func TestDeletedRefMakesRoom(t *testing.T) {
 				}
 				// It does not wait for packed-refs.lock, which we hold to delete.
 				for try := 0; ; try++ {
-					out, err := j.tryGit(j.dir, "branch", "-D", name)
+					out, err := j.TryGit(j.Dir, "branch", "-D", name)
 					if err == nil {
 						break
 					}
@@ -147,8 +148,8 @@ func TestDeletedRefMakesRoom(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if left, err := os.ReadDir(filepath.Join(j.gitDir, "refs", "heads")); err != nil || len(left) > 1 {
+	if left, err := os.ReadDir(filepath.Join(j.GitDir, "refs", "heads")); err != nil || len(left) > 1 {
 		t.Errorf("%v %v", left, err) // git may leave the folder to us, and we to git
 	}
-	j.fsck()
+	j.Fsck()
 }

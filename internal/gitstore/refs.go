@@ -234,16 +234,16 @@ func (r *Repo) SetHead(ctx context.Context, gitDir, branch string) error {
 	if err := CheckRefName(branch); err != nil {
 		return err
 	}
-	err := r.guarded(ctx, r.refGuard(), func() (err error) {
-		l, err := r.lock(filepath.Join(gitDir, "HEAD"))
+	err := r.locks.Guarded(ctx, r.refGuard(), func() (err error) {
+		l, err := r.locks.Lock(filepath.Join(gitDir, "HEAD"))
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, l.release()) }()
-		if err := l.write([]byte("ref: " + branch + "\n")); err != nil {
+		defer func() { err = errors.Join(err, l.Release()) }()
+		if err := l.Write([]byte("ref: " + branch + "\n")); err != nil {
 			return err
 		}
-		if err := l.publish(); err != nil {
+		if err := l.Publish(); err != nil {
 			return err
 		}
 		return r.fs.SyncDir(gitDir)
@@ -257,4 +257,23 @@ func (r *Repo) SetHead(ctx context.Context, gitDir, branch string) error {
 // isAbsent reports that a path does not exist, be it that a parent is a plain file.
 func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
+}
+
+// RemoveSymbolicRef removes a symbolic ref, if that is what is there.
+func (r *Repo) RemoveSymbolicRef(ctx context.Context, name string) error {
+	path := r.refPath(name)
+	if _, target, err := readLoose(path); err != nil || target == "" {
+		return nil //nolint:nilerr // it is not there, or no symbolic ref: then it is listed
+	}
+	return r.locks.Guarded(ctx, r.refGuard(), func() (err error) {
+		l, err := r.locks.Lock(path)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			err = errors.Join(err, l.Release())
+			r.removeEmptyParents(name)
+		}()
+		return errors.Join(r.fs.Remove(path), r.fs.SyncDir(filepath.Dir(path)))
+	})
 }

@@ -15,11 +15,12 @@ import (
 	"time"
 
 	"tape/internal/testkit"
+	"tape/internal/testkit/gitjudge"
 )
 
 // commitOn makes a commit that differs from all others.
 func commitOn(r *Repo, tree, parent Hash, message string) (Hash, error) {
-	c := Commit{Tree: tree, Author: ann, Committer: ann, Message: message + "\n"}
+	c := Commit{Tree: tree, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: message + "\n"}
 	if !parent.IsZero() {
 		c.Parents = []Hash{parent}
 	}
@@ -32,10 +33,10 @@ func commitOn(r *Repo, tree, parent Hash, message string) (Hash, error) {
 // TestSoakUpdateRefBesideGit lets writers of ours and git's update the same refs while git
 // packs refs and collects garbage. Each acknowledged update must be in the history.
 func TestSoakUpdateRefBesideGit(t *testing.T) {
-	j := newJudge(t)
+	j := gitjudge.New(t)
 	writers, rounds := 8, testkit.Size(40, 100, 400)
-	tree := j.hash(j.git("hash-object", "-t", "tree", "-w", os.DevNull))
-	j.git("config", "gc.auto", "0")
+	tree := j.Hash(j.Git("hash-object", "-t", "tree", "-w", os.DevNull))
+	j.Git("config", "gc.auto", "0")
 	fillPackedRefs(j)
 	shared := func(i int) string { return fmt.Sprintf("refs/heads/tape/shared%d", i%4) }
 	var acknowledged [4]atomic.Int64
@@ -49,26 +50,26 @@ func TestSoakUpdateRefBesideGit(t *testing.T) {
 			}
 		})
 	}
-	background(func() { _, _ = j.tryGit(j.dir, "pack-refs", "--all"); time.Sleep(3 * time.Millisecond) })
-	background(func() { _, _ = j.tryGit(j.dir, "gc", "-q"); time.Sleep(200 * time.Millisecond) })
+	background(func() { _, _ = j.TryGit(j.Dir, "pack-refs", "--all"); time.Sleep(3 * time.Millisecond) })
+	background(func() { _, _ = j.TryGit(j.Dir, "gc", "-q"); time.Sleep(200 * time.Millisecond) })
 	background(func() {
 		i := rand.IntN(4)
-		old, err := j.tryGit(j.dir, "rev-parse", "--verify", "-q", shared(i))
+		old, err := j.TryGit(j.Dir, "rev-parse", "--verify", "-q", shared(i))
 		if err != nil {
 			return
 		}
-		next, err := j.tryGit(j.dir, "commit-tree", tree.String(), "-p", old, "-m", fmt.Sprint("git ", rand.Int64()))
+		next, err := j.TryGit(j.Dir, "commit-tree", tree.String(), "-p", old, "-m", fmt.Sprint("git ", rand.Int64()))
 		if err != nil {
 			return
 		}
-		if _, err := j.tryGit(j.dir, "update-ref", shared(i), next, old); err == nil {
+		if _, err := j.TryGit(j.Dir, "update-ref", shared(i), next, old); err == nil {
 			acknowledged[i].Add(1)
 		}
 		time.Sleep(2 * time.Millisecond)
 	})
 	for w := range writers {
 		ours.Go(func() {
-			r := j.open(nil)
+			r := open(j, nil)
 			for n := range rounds {
 				if err := appendCommit(r, shared(w), tree, fmt.Sprintf("%d of %d", n, w)); err != nil {
 					t.Errorf("writer %d: %v", w, err)
@@ -88,40 +89,40 @@ func TestSoakUpdateRefBesideGit(t *testing.T) {
 	for i := range 4 {
 		checkHistory(j, shared(i), int(acknowledged[i].Load()))
 	}
-	if left := findLocks(t, j.gitDir); left != "" {
+	if left := findLocks(t, j.GitDir); left != "" {
 		t.Errorf("locks are left: %s", left)
 	}
-	if out := j.git("for-each-ref", "refs/heads/fork"); out != "" {
+	if out := j.Git("for-each-ref", "refs/heads/fork"); out != "" {
 		t.Errorf("deleted refs came back: %s", out)
 	}
-	j.fsck()
+	j.Fsck()
 }
 
 // fillPackedRefs makes packed-refs large. Git 2.39 keeps one of up to 32 KiB in memory and
 // takes it for current when size, second and inode are: packed twice within a second,
 // that is an old one, and git update-ref then loses commits, also with nobody but git
 // around. A larger file it maps, which keeps the inode from being used again.
-func fillPackedRefs(j *judge) {
+func fillPackedRefs(j *gitjudge.Judge) {
 	j.Helper()
 	var many strings.Builder
-	h := j.commits(1)[0]
+	h := j.Commits(1)[0]
 	for i := range 700 {
 		fmt.Fprintf(&many, "create refs/tags/%04d %s\n", i, h)
 	}
-	if out, err := runStdin(j, many.String(), "update-ref", "--stdin"); err != nil {
+	if out, err := gitjudge.GitStdin(j, many.String(), "update-ref", "--stdin"); err != nil {
 		j.Fatal(out)
 	}
-	j.git("pack-refs", "--all")
+	j.Git("pack-refs", "--all")
 }
 
 // checkHistory counts the commits of a ref, and the lines of its reflog.
-func checkHistory(j *judge, name string, want int) {
+func checkHistory(j *gitjudge.Judge, name string, want int) {
 	j.Helper()
-	if got := j.git("rev-list", "--count", name); got != fmt.Sprint(want) {
+	if got := j.Git("rev-list", "--count", name); got != fmt.Sprint(want) {
 		j.Errorf("%s has %s commits, %d were acknowledged", name, got, want)
 	}
-	log, err := j.open(nil).Reflog(name)
-	j.ok(err)
+	log, err := open(j, nil).Reflog(name)
+	j.OK(err)
 	if len(log) != want {
 		j.Errorf("the reflog of %s has %d lines, not %d", name, len(log), want)
 	}
@@ -143,7 +144,7 @@ func appendCommit(r *Repo, name string, tree Hash, message string) error {
 		if err != nil {
 			return err
 		}
-		err = r.UpdateRef(context.Background(), RefUpdate{Name: name, Old: old, New: next, Who: ann, Message: message})
+		err = r.UpdateRef(context.Background(), RefUpdate{Name: name, Old: old, New: next, Who: gitjudge.Ann, Message: message})
 		if !errors.Is(err, ErrConflict) {
 			return err
 		}
@@ -160,13 +161,13 @@ func comeAndGo(r *Repo, name string, tree Hash, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: h, Who: ann}); err != nil {
+	if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: h, Who: gitjudge.Ann}); err != nil {
 		return err
 	}
 	if got, err := r.Ref(name); err != nil || got != h {
 		return fmt.Errorf("just created: %v %w", got, err)
 	}
-	if err := r.UpdateRef(ctx, RefUpdate{Name: name, Old: h, Who: ann}); err != nil {
+	if err := r.UpdateRef(ctx, RefUpdate{Name: name, Old: h, Who: gitjudge.Ann}); err != nil {
 		return err
 	}
 	if _, err := r.Ref(name); !errors.Is(err, ErrNotFound) {
@@ -182,15 +183,15 @@ func TestKilledWriter(t *testing.T) {
 		endlessWriter(dir, name)
 		return
 	}
-	j := newJudge(t)
-	tree := j.hash(j.git("hash-object", "-t", "tree", "-w", os.DevNull))
-	j.ok(appendCommit(j.open(nil), name, tree, "first"))
+	j := gitjudge.New(t)
+	tree := j.Hash(j.Git("hash-object", "-t", "tree", "-w", os.DevNull))
+	j.OK(appendCommit(open(j, nil), name, tree, "first"))
 	for round := range testkit.Size(8, 12, 100) {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKilledWriter$")
-		cmd.Env = append(os.Environ(), dirEnv+"="+j.gitDir)
+		cmd.Env = append(os.Environ(), dirEnv+"="+j.GitDir)
 		out, err := cmd.StdoutPipe()
-		j.ok(err)
-		j.ok(cmd.Start())
+		j.OK(err)
+		j.OK(cmd.Start())
 		kill := time.AfterFunc(time.Duration(20+rand.IntN(80))*time.Millisecond, func() { _ = cmd.Process.Kill() })
 		last := ""
 		for in := bufio.NewScanner(out); in.Scan(); {
@@ -200,22 +201,22 @@ func TestKilledWriter(t *testing.T) {
 		}
 		_ = cmd.Wait()
 		kill.Stop()
-		r := j.open(nil)
+		r := open(j, nil)
 		h, err := r.Ref(name)
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		if last != "" {
-			if _, err := j.tryGit(j.dir, "merge-base", "--is-ancestor", last, h.String()); err != nil {
+			if _, err := j.TryGit(j.Dir, "merge-base", "--is-ancestor", last, h.String()); err != nil {
 				t.Fatalf("round %d: %s was acknowledged, the ref holds %s", round, last, h)
 			}
 		}
-		j.ok(appendCommit(r, name, tree, "next"))
-		if left := findLocks(t, j.gitDir); strings.Contains(left, name) {
+		j.OK(appendCommit(r, name, tree, "next"))
+		if left := findLocks(t, j.GitDir); strings.Contains(left, name) {
 			t.Fatalf("round %d: %s", round, left)
 		}
 	}
-	j.fsck()
+	j.Fsck()
 }
 
 func endlessWriter(gitDir, name string) {
@@ -236,7 +237,7 @@ func endlessWriter(gitDir, name string) {
 		if err != nil {
 			return
 		}
-		if r.UpdateRef(context.Background(), RefUpdate{Name: name, Old: h, New: next, Who: ann}) != nil {
+		if r.UpdateRef(context.Background(), RefUpdate{Name: name, Old: h, New: next, Who: gitjudge.Ann}) != nil {
 			return
 		}
 		h = next

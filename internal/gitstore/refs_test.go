@@ -11,19 +11,18 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/testkit/gitjudge"
 )
 
-var ann = Signature{Name: "Ann", Email: "ann@example.org", When: time.Now().Truncate(time.Second).In(time.FixedZone("", 2*3600))}
-
 func TestCheckRefName(t *testing.T) {
-	j := newJudge(t)
+	j := gitjudge.New(t)
 	for _, name := range []string{
 		"refs/heads/a", "refs/heads/tape/ü", "refs/heads/a.b", "refs/heads/a/b.", "refs/heads/-a", "refs/heads/@", "refs/a",
 		"refs/heads/", "refs/heads//a", "refs/heads/.a", "refs/heads/a/.b", "refs/heads/a..b", "refs/heads/a.lock",
 		"refs/heads/a.lock/b", "refs/heads/a b", "refs/heads/a~1", "refs/heads/a^", "refs/heads/a:b", "refs/heads/a?",
 		"refs/heads/a*", "refs/heads/[a", `refs/heads/a\b`, "refs/heads/a@{1}", "refs/heads/a\x01", "refs/heads/a\x7f", "refs/heads/a./b",
 	} {
-		_, err := j.tryGit(j.dir, "check-ref-format", name)
+		_, err := j.TryGit(j.Dir, "check-ref-format", name)
 		if ours := CheckRefName(name); (ours == nil) != (err == nil) {
 			t.Errorf("%q: git says %v, we say %v", name, err, ours)
 		}
@@ -36,42 +35,42 @@ func TestCheckRefName(t *testing.T) {
 }
 
 func TestUpdateRefAsGitSeesIt(t *testing.T) {
-	j := newJudge(t)
-	r, c, ctx := j.open(nil), j.commits(3), context.Background()
+	j := gitjudge.New(t)
+	r, c, ctx := open(j, nil), j.Commits(3), context.Background()
 	const name = "refs/heads/tape/main"
 	update := func(from, to Hash, message string) error {
-		return r.UpdateRef(ctx, RefUpdate{Name: name, Old: from, New: to, Message: message, Who: ann})
+		return r.UpdateRef(ctx, RefUpdate{Name: name, Old: from, New: to, Message: message, Who: gitjudge.Ann})
 	}
 	if _, err := r.Ref(name); !errors.Is(err, ErrNotFound) {
 		t.Fatalf("before the first commit: %v", err)
 	}
-	if branch, h, err := r.Head(j.gitDir); branch != name || !h.IsZero() || err != nil {
+	if branch, h, err := r.Head(j.GitDir); branch != name || !h.IsZero() || err != nil {
 		t.Fatal(branch, h, err)
 	}
-	j.ok(update(ZeroHash, c[0], "start: main"))
-	j.ok(update(c[0], c[1], "handoff:\n\n one "))
+	j.OK(update(ZeroHash, c[0], "start: main"))
+	j.OK(update(c[0], c[1], "handoff:\n\n one "))
 	if err := update(c[0], c[2], "late"); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), c[1].String()) {
 		t.Fatalf("wrong old value: %v", err)
 	}
 	if err := update(ZeroHash, c[2], "late"); !errors.Is(err, ErrConflict) {
 		t.Fatalf("exists already: %v", err)
 	}
-	j.ok(update(c[1], c[1], "nothing"))
-	j.git("pack-refs", "--all")
+	j.OK(update(c[1], c[1], "nothing"))
+	j.Git("pack-refs", "--all")
 	if h, err := r.Ref(name); h != c[1] || err != nil {
 		t.Fatal("packed:", h, err)
 	}
-	j.ok(update(c[1], c[2], "over a packed one"))
-	if got := j.git("rev-parse", name); got != c[2].String() {
+	j.OK(update(c[1], c[2], "over a packed one"))
+	if got := j.Git("rev-parse", name); got != c[2].String() {
 		t.Fatal(got)
 	}
 	if h, err := r.Ref("HEAD"); h != c[2] || err != nil {
 		t.Fatal(h, err)
 	}
 	for _, log := range []string{name, "HEAD"} {
-		want := j.git("reflog", "--format=%H %gn <%ge> %gs", log)
+		want := j.Git("reflog", "--format=%H %gn <%ge> %gs", log)
 		entries, err := r.Reflog(log)
-		j.ok(err)
+		j.OK(err)
 		var got []string
 		for _, e := range entries {
 			got = append([]string{fmt.Sprintf("%s %s <%s> %s", e.New, e.Who.Name, e.Who.Email, e.Message)}, got...)
@@ -80,73 +79,73 @@ func TestUpdateRefAsGitSeesIt(t *testing.T) {
 			t.Errorf("reflog of %s\ngit: %s\nwe:  %s", log, want, strings.Join(got, "\n"))
 		}
 	}
-	st, err := os.Stat(filepath.Join(j.gitDir, "refs/heads/tape/main"))
-	j.ok(err)
+	st, err := os.Stat(filepath.Join(j.GitDir, "refs/heads/tape/main"))
+	j.OK(err)
 	if st.Mode().Perm() != disk.FilePerm && os.PathSeparator == '/' {
 		t.Errorf("mode %v", st.Mode())
 	}
-	j.fsck()
+	j.Fsck()
 }
 
 func TestDeleteRef(t *testing.T) {
-	j := newJudge(t)
-	r, c, ctx := j.open(nil), j.commits(2), context.Background()
-	j.git("tag", "-a", "-m", "x", "t1", c[0].String())
+	j := gitjudge.New(t)
+	r, c, ctx := open(j, nil), j.Commits(2), context.Background()
+	j.Git("tag", "-a", "-m", "x", "t1", c[0].String())
 	for _, packed := range []string{"no", "yes", "older"} {
 		const name = "refs/heads/fork/a/b"
-		j.git("update-ref", name, c[0].String())
+		j.Git("update-ref", name, c[0].String())
 		if packed != "no" {
-			j.git("pack-refs", "--all")
+			j.Git("pack-refs", "--all")
 		}
 		old, wrong := c[0], c[1]
 		if packed == "older" {
-			j.git("update-ref", name, c[1].String())
+			j.Git("update-ref", name, c[1].String())
 			old, wrong = wrong, old
 		}
 		if err := r.UpdateRef(ctx, RefUpdate{Name: name, Old: wrong}); !errors.Is(err, ErrConflict) {
 			t.Fatalf("packed %s: %v", packed, err)
 		}
-		j.ok(r.UpdateRef(ctx, RefUpdate{Name: name, Old: old, Who: ann}))
-		if out := j.git("for-each-ref", "refs/heads/"); out != "" {
+		j.OK(r.UpdateRef(ctx, RefUpdate{Name: name, Old: old, Who: gitjudge.Ann}))
+		if out := j.Git("for-each-ref", "refs/heads/"); out != "" {
 			t.Fatalf("packed %s: git still has %s", packed, out)
 		}
 		for _, left := range []string{"refs/heads/fork", "logs/refs/heads/fork", "packed-refs.lock"} {
-			if _, err := os.Lstat(filepath.Join(j.gitDir, left)); err == nil {
+			if _, err := os.Lstat(filepath.Join(j.GitDir, left)); err == nil {
 				t.Errorf("packed %s: %s is left", packed, left)
 			}
 		}
-		if got := j.git("rev-parse", "t1^{}"); got != c[0].String() {
+		if got := j.Git("rev-parse", "t1^{}"); got != c[0].String() {
 			t.Errorf("packed %s: the tag peels to %s", packed, got)
 		}
 	}
-	j.fsck()
+	j.Fsck()
 }
 
 func TestRefsList(t *testing.T) {
-	j := newJudge(t)
-	r, c := j.open(nil), j.commits(2)
+	j := gitjudge.New(t)
+	r, c := open(j, nil), j.Commits(2)
 	for i := range 3000 { // long enough for the bisection of packed-refs
-		f := filepath.Join(j.gitDir, "refs/tape/archive", fmt.Sprintf("x%d", i%7), fmt.Sprintf("%04d", i))
+		f := filepath.Join(j.GitDir, "refs/tape/archive", fmt.Sprintf("x%d", i%7), fmt.Sprintf("%04d", i))
 		_ = os.MkdirAll(filepath.Dir(f), 0o700)
-		j.ok(os.WriteFile(f, []byte(c[i%2].String()+"\n"), 0o600))
+		j.OK(os.WriteFile(f, []byte(c[i%2].String()+"\n"), 0o600))
 	}
-	j.git("tag", "-a", "-m", "x", "anchor/main/001_x", c[0].String())
-	j.git("update-ref", "refs/heads/tape/main", c[0].String())
-	j.git("update-ref", "refs/heads/tape/other", c[0].String())
-	j.git("pack-refs", "--all")
-	j.git("update-ref", "refs/heads/tape/main", c[1].String())
-	j.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/heads/tape/other")
-	j.git("symbolic-ref", "refs/remotes/origin/gone", "refs/heads/nowhere")
-	j.ok(os.WriteFile(filepath.Join(j.gitDir, "refs/heads/tape/main.lock"), nil, 0o600))
+	j.Git("tag", "-a", "-m", "x", "anchor/main/001_x", c[0].String())
+	j.Git("update-ref", "refs/heads/tape/main", c[0].String())
+	j.Git("update-ref", "refs/heads/tape/other", c[0].String())
+	j.Git("pack-refs", "--all")
+	j.Git("update-ref", "refs/heads/tape/main", c[1].String())
+	j.Git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/heads/tape/other")
+	j.Git("symbolic-ref", "refs/remotes/origin/gone", "refs/heads/nowhere")
+	j.OK(os.WriteFile(filepath.Join(j.GitDir, "refs/heads/tape/main.lock"), nil, 0o600))
 	for _, prefix := range []string{"refs/", "refs/heads/tape/", "refs/tape/archive/x3/", "refs/tape/archive/x3", "refs/tags/", "refs/remotes/", "refs/z/"} {
 		refs, err := r.Refs(prefix)
-		j.ok(err)
+		j.OK(err)
 		var got []string
 		for _, ref := range refs {
 			got = append(got, ref.Hash.String()+" "+ref.Name)
 		}
 		var want []string
-		for line := range strings.SplitSeq(j.git("for-each-ref", "--format=%(objectname) %(refname)"), "\n") {
+		for line := range strings.SplitSeq(j.Git("for-each-ref", "--format=%(objectname) %(refname)"), "\n") {
 			if strings.HasPrefix(line[41:], prefix) && !strings.HasSuffix(line, "/gone") && !strings.HasPrefix(line, "warning") {
 				want = append(want, line)
 			}
@@ -164,9 +163,9 @@ func TestRefsList(t *testing.T) {
 			t.Fatal(name, err)
 		}
 	}
-	broken := filepath.Join(j.gitDir, "refs/heads/tape/broken")
+	broken := filepath.Join(j.GitDir, "refs/heads/tape/broken")
 	for _, content := range []string{"", "\n", "xyz\n"} {
-		j.ok(os.WriteFile(broken, []byte(content), 0o600))
+		j.OK(os.WriteFile(broken, []byte(content), 0o600))
 		if _, err := r.Refs("refs/heads/"); err == nil || !strings.Contains(err.Error(), broken) {
 			t.Errorf("broken ref %q: %v", content, err)
 		}
@@ -178,15 +177,15 @@ func TestRefsList(t *testing.T) {
 }
 
 func TestNamesInEachOthersWay(t *testing.T) {
-	j := newJudge(t)
-	r, c, ctx := j.open(nil), j.commits(1), context.Background()
+	j := gitjudge.New(t)
+	r, c, ctx := open(j, nil), j.Commits(1), context.Background()
 	create := func(name string) error {
-		return r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: ann})
+		return r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann})
 	}
-	j.ok(create("refs/heads/tape/a"))
+	j.OK(create("refs/heads/tape/a"))
 	for _, packed := range []bool{false, true} {
 		if packed {
-			j.git("pack-refs", "--all")
+			j.Git("pack-refs", "--all")
 		}
 		for _, name := range []string{"refs/heads/tape/a/b", "refs/heads/tape/a/b/c", "refs/heads/tape"} {
 			if err := create(name); err == nil || !strings.Contains(err.Error(), "exists") {
@@ -196,19 +195,19 @@ func TestNamesInEachOthersWay(t *testing.T) {
 	}
 	// Folders of deleted refs are no obstacle, neither in refs nor in logs.
 	for _, dir := range []string{"refs/heads/x/y/z", "logs/refs/heads/x/y"} {
-		j.ok(os.MkdirAll(filepath.Join(j.gitDir, dir), 0o700))
+		j.OK(os.MkdirAll(filepath.Join(j.GitDir, dir), 0o700))
 	}
-	j.ok(create("refs/heads/x"))
-	j.fsck()
+	j.OK(create("refs/heads/x"))
+	j.Fsck()
 }
 
 func TestUpdateRefFaults(t *testing.T) {
-	j := newJudge(t)
-	c, ctx := j.commits(3), context.Background()
+	j := gitjudge.New(t)
+	c, ctx := j.Commits(3), context.Background()
 	n := 0
 	body := func(t *testing.T, fsys *disk.FS, u RefUpdate) {
-		err := j.open(fsys).UpdateRef(ctx, u)
-		after := j.open(nil)
+		err := open(j, fsys).UpdateRef(ctx, u)
+		after := open(j, nil)
 		h, rerr := after.Ref(u.Name)
 		if rerr != nil && !errors.Is(rerr, ErrNotFound) {
 			t.Fatal(rerr)
@@ -216,64 +215,64 @@ func TestUpdateRefFaults(t *testing.T) {
 		if h != u.Old && h != u.New || err == nil && h != u.New {
 			t.Fatalf("UpdateRef said %v, the ref holds %v", err, h)
 		}
-		if err := after.UpdateRef(ctx, RefUpdate{Name: u.Name, Old: h, New: c[2], Who: ann}); err != nil {
+		if err := after.UpdateRef(ctx, RefUpdate{Name: u.Name, Old: h, New: c[2], Who: gitjudge.Ann}); err != nil {
 			t.Fatalf("the next update: %v", err)
 		}
-		if got := j.git("rev-parse", u.Name); got != c[2].String() {
+		if got := j.Git("rev-parse", u.Name); got != c[2].String() {
 			t.Fatalf("git reads %s", got)
 		}
-		if got := j.git("reflog", "-1", "--format=%H", u.Name); got != c[2].String() {
+		if got := j.Git("reflog", "-1", "--format=%H", u.Name); got != c[2].String() {
 			t.Fatalf("git's reflog ends in %s", got)
 		}
-		if left := findLocks(t, j.gitDir); left != "" {
+		if left := findLocks(t, j.GitDir); left != "" {
 			t.Fatalf("a lock is left: %s", left)
 		}
 	}
 	t.Run("existing", func(t *testing.T) {
-		everyFault(t, func(t *testing.T, fsys *disk.FS) {
+		gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
 			const name = "refs/heads/tape/main" // HEAD has a log, too
-			j.git("update-ref", name, c[0].String())
-			body(t, fsys, RefUpdate{Name: name, Old: c[0], New: c[1], Who: ann, Message: "x"})
+			j.Git("update-ref", name, c[0].String())
+			body(t, fsys, RefUpdate{Name: name, Old: c[0], New: c[1], Who: gitjudge.Ann, Message: "x"})
 		})
 	})
 	t.Run("new", func(t *testing.T) {
-		everyFault(t, func(t *testing.T, fsys *disk.FS) {
+		gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
 			n++
-			body(t, fsys, RefUpdate{Name: fmt.Sprintf("refs/heads/new%d/a/b", n), New: c[1], Who: ann})
+			body(t, fsys, RefUpdate{Name: fmt.Sprintf("refs/heads/new%d/a/b", n), New: c[1], Who: gitjudge.Ann})
 		})
 	})
-	j.fsck()
+	j.Fsck()
 }
 
 func TestDeleteRefFaults(t *testing.T) {
-	j := newJudge(t)
-	c, ctx := j.commits(3), context.Background()
+	j := gitjudge.New(t)
+	c, ctx := j.Commits(3), context.Background()
 	const name = "refs/heads/tape/a/b"
-	everyFault(t, func(t *testing.T, fsys *disk.FS) {
-		j.git("update-ref", name, c[0].String())
-		j.git("update-ref", "refs/heads/tape/other", c[0].String())
-		j.git("pack-refs", "--all")
-		j.git("update-ref", name, c[1].String())
-		err := j.open(fsys).UpdateRef(ctx, RefUpdate{Name: name, Old: c[1], Who: ann})
-		after := j.open(nil)
+	gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
+		j.Git("update-ref", name, c[0].String())
+		j.Git("update-ref", "refs/heads/tape/other", c[0].String())
+		j.Git("pack-refs", "--all")
+		j.Git("update-ref", name, c[1].String())
+		err := open(j, fsys).UpdateRef(ctx, RefUpdate{Name: name, Old: c[1], Who: gitjudge.Ann})
+		after := open(j, nil)
 		h, rerr := after.Ref(name)
 		if gone := errors.Is(rerr, ErrNotFound); rerr != nil && !gone || !gone && h != c[1] || err == nil && !gone {
 			t.Fatalf("deletion said %v, the ref holds %v %v", err, h, rerr)
 		}
-		if err := after.UpdateRef(ctx, RefUpdate{Name: name, Old: h, New: c[2], Who: ann}); err != nil {
+		if err := after.UpdateRef(ctx, RefUpdate{Name: name, Old: h, New: c[2], Who: gitjudge.Ann}); err != nil {
 			t.Fatalf("the next update: %v", err)
 		}
-		if err := after.UpdateRef(ctx, RefUpdate{Name: name, Old: c[2], Who: ann}); err != nil {
+		if err := after.UpdateRef(ctx, RefUpdate{Name: name, Old: c[2], Who: gitjudge.Ann}); err != nil {
 			t.Fatalf("the next deletion: %v", err)
 		}
-		if out := j.git("for-each-ref", "--format=%(refname)"); out != "refs/heads/tape/other" {
+		if out := j.Git("for-each-ref", "--format=%(refname)"); out != "refs/heads/tape/other" {
 			t.Fatalf("git sees %s", out)
 		}
-		if left := findLocks(t, j.gitDir); left != "" {
+		if left := findLocks(t, j.GitDir); left != "" {
 			t.Fatalf("a lock is left: %s", left)
 		}
 	})
-	j.fsck()
+	j.Fsck()
 }
 
 // findLocks looks for lock files on refs.
@@ -292,82 +291,82 @@ func findLocks(t *testing.T, gitDir string) string {
 }
 
 func TestGitsLockIsNeverStolen(t *testing.T) {
-	j := newJudge(t)
-	c, ctx := j.commits(1), context.Background()
-	r, err := Open(j.gitDir, &Options{LockWait: 50 * time.Millisecond})
-	j.ok(err)
+	j := gitjudge.New(t)
+	c, ctx := j.Commits(1), context.Background()
+	r, err := Open(j.GitDir, &Options{LockWait: 50 * time.Millisecond})
+	j.OK(err)
 	const name = "refs/heads/tape/main"
-	lock := filepath.Join(j.gitDir, "refs/heads/tape/main.lock")
-	j.ok(os.MkdirAll(filepath.Dir(lock), 0o700))
+	lock := filepath.Join(j.GitDir, "refs/heads/tape/main.lock")
+	j.OK(os.MkdirAll(filepath.Dir(lock), 0o700))
 	for _, content := range []string{"", c[0].String() + "\n"} {
 		for _, mode := range []os.FileMode{0o600, 0o644, 0o666, 0o660} {
-			j.ok(os.WriteFile(lock, []byte(content), mode))
-			j.ok(os.Chmod(lock, mode))
-			if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: ann}); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), lock) {
+			j.OK(os.WriteFile(lock, []byte(content), mode))
+			j.OK(os.Chmod(lock, mode))
+			if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), lock) {
 				t.Fatalf("mode %v: %v", mode, err)
 			}
 		}
 	}
 	old := time.Now().Add(-time.Hour)
-	j.ok(os.Chtimes(lock, old, old))
-	if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: ann}); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "remove that file") {
+	j.OK(os.Chtimes(lock, old, old))
+	if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "remove that file") {
 		t.Fatal(err)
 	}
 	if removed, err := r.RecoverLocks(ctx); err != nil || len(removed) != 0 {
 		t.Fatal(removed, err)
 	}
 	// A wait ends with the context, and goes on when the lock goes away.
-	slow := j.open(nil)
+	slow := open(j, nil)
 	short, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
 	defer cancel()
-	if err := slow.UpdateRef(short, RefUpdate{Name: name, New: c[0], Who: ann}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := slow.UpdateRef(short, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
 	}
 	time.AfterFunc(50*time.Millisecond, func() { _ = os.Remove(lock) })
-	j.ok(slow.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: ann}))
+	j.OK(slow.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}))
 }
 
 func TestRecoverLocks(t *testing.T) {
-	j := newJudge(t)
-	r, c, ctx := j.open(nil), j.commits(1), context.Background()
+	j := gitjudge.New(t)
+	r, c, ctx := open(j, nil), j.Commits(1), context.Background()
 	fsys := &disk.FS{Fault: func(op disk.Op, _ string) error {
 		if op == disk.OpSync || op == disk.OpRemove {
-			return errKilled
+			return gitjudge.ErrKilled
 		}
 		return nil
 	}}
 	for _, name := range []string{"refs/heads/tape/a", "refs/tags/x"} {
-		if err := j.open(fsys).UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: ann}); !errors.Is(err, errKilled) {
+		if err := open(j, fsys).UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}); !errors.Is(err, gitjudge.ErrKilled) {
 			t.Fatal(err)
 		}
 	}
 	if removed, err := r.RecoverLocks(ctx); err != nil || len(removed) != 2 {
 		t.Fatal(removed, err)
 	}
-	j.git("update-ref", "refs/heads/tape/a", c[0].String())
+	j.Git("update-ref", "refs/heads/tape/a", c[0].String())
 }
 
 func TestSetHead(t *testing.T) {
-	j := newJudge(t)
-	c, ctx := j.commits(1), context.Background()
-	j.git("update-ref", "refs/heads/tape/b", c[0].String())
-	everyFault(t, func(t *testing.T, fsys *disk.FS) {
-		j.git("symbolic-ref", "HEAD", "refs/heads/tape/main")
-		err := j.open(fsys).SetHead(ctx, j.gitDir, "refs/heads/tape/b")
-		after := j.open(nil)
-		branch, h, herr := after.Head(j.gitDir)
+	j := gitjudge.New(t)
+	c, ctx := j.Commits(1), context.Background()
+	j.Git("update-ref", "refs/heads/tape/b", c[0].String())
+	gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
+		j.Git("symbolic-ref", "HEAD", "refs/heads/tape/main")
+		err := open(j, fsys).SetHead(ctx, j.GitDir, "refs/heads/tape/b")
+		after := open(j, nil)
+		branch, h, herr := after.Head(j.GitDir)
 		if herr != nil || err == nil && (branch != "refs/heads/tape/b" || h != c[0]) {
 			t.Fatal(branch, h, err, herr)
 		}
-		if err := after.SetHead(ctx, j.gitDir, "refs/heads/tape/b"); err != nil {
+		if err := after.SetHead(ctx, j.GitDir, "refs/heads/tape/b"); err != nil {
 			t.Fatal(err)
 		}
-		if got := j.git("symbolic-ref", "HEAD"); got != "refs/heads/tape/b" {
+		if got := j.Git("symbolic-ref", "HEAD"); got != "refs/heads/tape/b" {
 			t.Fatal(got)
 		}
 	})
-	j.git("checkout", "-q", "--detach", c[0].String())
-	if branch, h, err := j.open(nil).Head(j.gitDir); branch != "" || h != c[0] || err != nil {
+	j.Git("checkout", "-q", "--detach", c[0].String())
+	if branch, h, err := open(j, nil).Head(j.GitDir); branch != "" || h != c[0] || err != nil {
 		t.Fatal(branch, h, err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"tape/internal/gitstore/gitlock"
 )
 
 // errNotDir is what the system says when a parent of a path is a plain file.
@@ -30,7 +32,7 @@ func (r *Repo) UpdateRef(ctx context.Context, u RefUpdate) error {
 	if u.Old.IsZero() && u.New.IsZero() {
 		return fmt.Errorf("update %s: neither an old nor a new value", u.Name)
 	}
-	err := r.guarded(ctx, r.refGuard(), func() error { return r.updateGuarded(u) })
+	err := r.locks.Guarded(ctx, r.refGuard(), func() error { return r.updateGuarded(u) })
 	if err != nil {
 		return fmt.Errorf("update %s: %w", u.Name, err)
 	}
@@ -39,16 +41,16 @@ func (r *Repo) UpdateRef(ctx context.Context, u RefUpdate) error {
 
 func (r *Repo) updateGuarded(u RefUpdate) (err error) {
 	path := r.refPath(u.Name)
-	l, err := r.lock(path)
+	l, err := r.locks.Lock(path)
 	if err != nil {
-		var held *heldError
+		var held *gitlock.HeldError
 		if conflict := r.checkAvailable(u.Name); !errors.As(err, &held) && conflict != nil {
 			return conflict
 		}
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, l.release())
+		err = errors.Join(err, l.Release())
 		if u.New.IsZero() && err == nil {
 			r.removeEmptyParents(u.Name)
 		}
@@ -76,7 +78,7 @@ func (r *Repo) updateGuarded(u RefUpdate) (err error) {
 			return err
 		}
 	}
-	if err := l.write([]byte(u.New.String() + "\n")); err != nil {
+	if err := l.Write([]byte(u.New.String() + "\n")); err != nil {
 		return err
 	}
 	if err := r.clearEmptyDir(path); err != nil {
@@ -85,7 +87,7 @@ func (r *Repo) updateGuarded(u RefUpdate) (err error) {
 	if err := r.logUpdate(u); err != nil {
 		return err
 	}
-	if err := l.publish(); err != nil {
+	if err := l.Publish(); err != nil {
 		return err
 	}
 	err = r.fs.SyncDir(filepath.Dir(path))
@@ -110,11 +112,11 @@ func describeHash(h Hash) string {
 // between; and the reflog goes first, since a ref without a log is sound and a log
 // without a ref is not.
 func (r *Repo) deleteLocked(u RefUpdate) (err error) {
-	packed, err := r.lock(r.packedPath())
+	packed, err := r.locks.Lock(r.packedPath())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, packed.release()) }()
+	defer func() { err = errors.Join(err, packed.Release()) }()
 	if err := r.logDeletion(u); err != nil {
 		return err
 	}
@@ -174,10 +176,10 @@ func (r *Repo) clearEmptyDir(path string) error {
 		switch {
 		case e.IsDir():
 			err = r.clearEmptyDir(child)
-		case strings.HasSuffix(child, ".lock") && isDeadLock(child):
+		case strings.HasSuffix(child, ".lock") && gitlock.IsDead(child):
 			err = r.fs.Remove(child)
 		case strings.HasSuffix(child, ".lock"):
-			err = &heldError{path: child}
+			err = &gitlock.HeldError{Path: child}
 		default:
 			err = fmt.Errorf("%s exists and is in the way", child)
 		}

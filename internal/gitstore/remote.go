@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"tape/internal/gitstore/gitconfig"
 )
 
 // Why a remote is not added: there is one of that name already, or one whose refs would be in
@@ -35,41 +37,26 @@ func (m Remote) pushTo() string {
 	return m.URL
 }
 
-// remoteRefs begins the names of the refs that mirror remotes.
-const (
-	remoteRefs  = "refs/tape/remotes/"
-	fetchedRefs = "refs/tape/fetched/"
-)
-
-// isMirror reports whether a ref only mirrors a remote, in a namespace of our own.
-func isMirror(name string) bool {
-	return strings.HasPrefix(name, remoteRefs) || strings.HasPrefix(name, fetchedRefs)
-}
-
-// RemoteRefs begins the names of the refs that hold what a remote has, as far as it is
-// known here and was found good. Nothing else writes there, and git's own fetch does not.
-func RemoteRefs(name string) string { return remoteRefs + name + "/" }
-
-// FetchedRefs is RemoteRefs for what was fetched and nobody has looked at yet.
-func FetchedRefs(name string) string { return fetchedRefs + name + "/" }
+// transportWho is who reflogs say moved a ref that came from another side.
+var transportWho = Signature{Name: "tape", Email: "tape@localhost"}
 
 // Remotes returns the remotes that git's configuration names, sorted by name.
 func (r *Repo) Remotes() ([]Remote, error) {
 	var out []Remote
-	for _, e := range r.freshConfig() {
-		if e.section != "remote" || e.subsection == "" || CheckRemoteName(e.subsection) != nil {
+	for _, e := range r.config.Fresh() {
+		if e.Section != "remote" || e.Subsection == "" || CheckRemoteName(e.Subsection) != nil {
 			continue
 		}
-		i := slices.IndexFunc(out, func(m Remote) bool { return m.Name == e.subsection })
+		i := slices.IndexFunc(out, func(m Remote) bool { return m.Name == e.Subsection })
 		if i < 0 {
 			i = len(out)
-			out = append(out, Remote{Name: e.subsection})
+			out = append(out, Remote{Name: e.Subsection})
 		}
 		switch { // of several addresses git fetches from the first
-		case e.key == "url" && out[i].URL == "":
-			out[i].URL = e.value
-		case e.key == "pushurl" && out[i].PushURL == "":
-			out[i].PushURL = e.value
+		case e.Key == "url" && out[i].URL == "":
+			out[i].URL = e.Value
+		case e.Key == "pushurl" && out[i].PushURL == "":
+			out[i].PushURL = e.Value
 		}
 	}
 	out = slices.DeleteFunc(out, func(m Remote) bool { return m.URL == "" })
@@ -94,16 +81,16 @@ func (r *Repo) AddRemote(ctx context.Context, name, address string) error {
 		}
 		address = abs
 	}
-	lines := "[remote \"" + name + "\"]\n\turl = " + configQuote(address) + "\n\tfetch = +refs/heads/*:refs/remotes/" + name + "/*\n"
-	err := r.editFile(ctx, r.configPath(), func(old []byte) ([]byte, error) {
-		before, err := configEntries(old)
+	lines := "[remote \"" + name + "\"]\n\turl = " + gitconfig.Quote(address) + "\n\tfetch = +refs/heads/*:refs/remotes/" + name + "/*\n"
+	err := r.config.Edit(ctx, func(old []byte) ([]byte, error) {
+		before, err := gitconfig.Entries(old)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(before, func(e configEntry) bool { return e.section == "remote" && e.subsection == name }) {
+		if slices.ContainsFunc(before, func(e gitconfig.Entry) bool { return e.Section == "remote" && e.Subsection == name }) {
 			return nil, ErrExists
 		}
-		if slices.ContainsFunc(before, func(e configEntry) bool { return e.section == "remote" && areNested(e.subsection, name) }) {
+		if slices.ContainsFunc(before, func(e gitconfig.Entry) bool { return e.Section == "remote" && areNested(e.Subsection, name) }) {
 			return nil, ErrNested
 		}
 		next := slices.Clone(old)
@@ -111,11 +98,11 @@ func (r *Repo) AddRemote(ctx context.Context, name, address string) error {
 			next = append(next, '\n')
 		}
 		next = append(next, lines...)
-		after, err := configEntries(next)
+		after, err := gitconfig.Entries(next)
 		if err != nil {
 			return nil, err
 		}
-		if len(after) != len(before)+2 || !slices.Equal(after[:len(before)], before) || after[len(before)].value != address {
+		if len(after) != len(before)+2 || !slices.Equal(after[:len(before)], before) || after[len(before)].Value != address {
 			return nil, errors.New("the configuration is written in a way that cannot be added to; do it with git remote add")
 		}
 		return next, nil
@@ -138,7 +125,7 @@ func (r *Repo) RemoveRemote(ctx context.Context, name string) error {
 	if err := CheckRemoteName(name); err != nil {
 		return err
 	}
-	raw, err := os.ReadFile(r.configPath())
+	raw, err := os.ReadFile(r.config.Path())
 	if err == nil {
 		_, err = withoutRemote(raw, name)
 	}
@@ -148,7 +135,7 @@ func (r *Repo) RemoveRemote(ctx context.Context, name string) error {
 	// First the refs: cut off in between, the remote is still there, and can be removed again.
 	var updates []RefUpdate
 	for _, prefix := range []string{"refs/remotes/" + name + "/", RemoteRefs(name), FetchedRefs(name)} {
-		if err := r.removeSymbolic(ctx, prefix+"HEAD"); err != nil {
+		if err := r.RemoveSymbolicRef(ctx, prefix+"HEAD"); err != nil {
 			return fmt.Errorf("remove remote %q: %w", name, err)
 		}
 		refs, err := r.Refs(prefix)
@@ -161,7 +148,7 @@ func (r *Repo) RemoveRemote(ctx context.Context, name string) error {
 	}
 	err = r.UpdateRefs(ctx, updates)
 	if err == nil {
-		err = r.editFile(ctx, r.configPath(), func(old []byte) ([]byte, error) { return withoutRemote(old, name) })
+		err = r.config.Edit(ctx, func(old []byte) ([]byte, error) { return withoutRemote(old, name) })
 	}
 	if err != nil {
 		return fmt.Errorf("remove remote %q: %w", name, err)
@@ -171,8 +158,8 @@ func (r *Repo) RemoveRemote(ctx context.Context, name string) error {
 
 // withoutRemote cuts the sections of a remote out of a configuration.
 func withoutRemote(old []byte, name string) ([]byte, error) {
-	concerns := func(e configEntry) bool { return e.section == "remote" && e.subsection == name }
-	before, err := configEntries(old)
+	concerns := func(e gitconfig.Entry) bool { return e.Section == "remote" && e.Subsection == name }
+	before, err := gitconfig.Entries(old)
 	if err != nil {
 		return nil, err
 	}
@@ -182,38 +169,19 @@ func withoutRemote(old []byte, name string) ([]byte, error) {
 	var next []byte
 	inside := false
 	for line := range bytes.Lines(old) {
-		if text := strings.TrimLeft(string(line), " \t"); strings.HasPrefix(text, "[") {
-			p := &configParser{src: text[1:]}
-			inside = p.header() == nil && p.section == "remote" && p.subsection == name
+		if strings.HasPrefix(strings.TrimLeft(string(line), " \t"), "[") {
+			section, subsection, ok := gitconfig.Header(string(line))
+			inside = ok && section == "remote" && subsection == name
 		}
 		if !inside {
 			next = append(next, line...)
 		}
 	}
-	after, err := configEntries(next)
+	after, err := gitconfig.Entries(next)
 	if err != nil || !slices.Equal(after, slices.DeleteFunc(before, concerns)) {
 		return nil, errors.New("the configuration is written in a way that cannot be edited; do it with git remote remove")
 	}
 	return next, nil
-}
-
-// removeSymbolic removes a symbolic ref, if that is what is there.
-func (r *Repo) removeSymbolic(ctx context.Context, name string) error {
-	path := r.refPath(name)
-	if _, target, err := readLoose(path); err != nil || target == "" {
-		return nil //nolint:nilerr // it is not there, or no symbolic ref: then it is listed
-	}
-	return r.guarded(ctx, r.refGuard(), func() (err error) {
-		l, err := r.lock(path)
-		if err != nil {
-			return err
-		}
-		defer func() {
-			err = errors.Join(err, l.release())
-			r.removeEmptyParents(name)
-		}()
-		return errors.Join(r.fs.Remove(path), r.fs.SyncDir(filepath.Dir(path)))
-	})
 }
 
 // remote finds a remote by name; what is no name of one is taken for an address.
@@ -237,14 +205,50 @@ func (r *Repo) remote(name string) (Remote, error) {
 	return Remote{URL: name}, err
 }
 
-// approach finds a remote whose refs are to be read. A path is looked over before anybody
-// reads what is there.
+// approach finds a remote that git is to talk to, and refuses it if the configuration leads
+// to an address that CheckURL refuses.
 func (r *Repo) approach(name string) (Remote, error) {
 	m, err := r.remote(name)
 	if err != nil {
 		return m, err
 	}
-	return m, r.lookOver(m)
+	pushKeys := []string{"pushinsteadof", "insteadof"}
+	if m.PushURL != "" {
+		pushKeys = pushKeys[1:]
+	}
+	return m, errors.Join(CheckURL(r.fetchAddress(m)), CheckURL(r.rewritten(m.pushTo(), pushKeys...)))
+}
+
+// fetchAddress is where a remote is fetched from in the end.
+func (r *Repo) fetchAddress(m Remote) string { return r.rewritten(m.URL, "insteadof") }
+
+// rewritten applies url.<base>.insteadOf, and for a push pushInsteadOf first.
+func (r *Repo) rewritten(address string, keys ...string) string {
+	for _, key := range keys {
+		best, out := 0, address
+		for _, e := range r.config.Fresh() {
+			if e.Section == "url" && e.Key == key && len(e.Value) > best && strings.HasPrefix(address, e.Value) {
+				best, out = len(e.Value), e.Subsection+address[len(e.Value):]
+			}
+		}
+		if best > 0 {
+			return out
+		}
+	}
+	return address
+}
+
+// fetchDir is the folder that a remote is fetched from, if it is one on this machine.
+func (r *Repo) fetchDir(m Remote) (string, bool) { return r.localDir(r.fetchAddress(m)) }
+
+// localDir is the folder of an address; a relative one of the configuration begins where
+// git lets it begin.
+func (r *Repo) localDir(address string) (string, bool) {
+	dir, ok := LocalDir(address)
+	if ok && !filepath.IsAbs(dir) {
+		dir = filepath.Join(r.rootDir(), dir)
+	}
+	return dir, ok
 }
 
 // CheckRemoteName says what is wrong with the name of a remote, by git's rules: it is part

@@ -9,7 +9,6 @@ package gitstore
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -18,16 +17,17 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore/gitconfig"
+	"tape/internal/gitstore/gitlock"
+	"tape/internal/gitstore/gitobject"
 )
 
 // Errors that callers tell apart.
 var (
-	// ErrNotFound says that an object, ref or worktree does not exist.
-	ErrNotFound = errors.New("not found")
 	// ErrConflict says that a ref no longer holds the value it was read with.
 	ErrConflict = errors.New("changed by someone else")
 	// ErrBusy says that a lock was not to be had in time.
-	ErrBusy = errors.New("busy")
+	ErrBusy = gitlock.ErrBusy
 	// ErrDamagedRef says that the file of a ref holds nothing that could be a ref.
 	ErrDamagedRef = errors.New("damaged ref file")
 )
@@ -42,35 +42,6 @@ type UnsupportedError struct {
 
 func (e *UnsupportedError) Error() string { return fmt.Sprintf("%s: %s", e.Dir, e.What) }
 
-// Hash names a git object: a SHA-1.
-type Hash [20]byte
-
-// ZeroHash names nothing; in a ref update it stands for "does not exist".
-var ZeroHash Hash
-
-func (h Hash) String() string { return hex.EncodeToString(h[:]) }
-
-// IsZero reports whether the hash names nothing.
-func (h Hash) IsZero() bool { return h == ZeroHash }
-
-// ParseHash reads 40 hex digits.
-func ParseHash(s string) (Hash, error) {
-	var h Hash
-	if len(s) != 2*len(h) {
-		return h, fmt.Errorf("not an object id: %.60q", s)
-	}
-	if _, err := hex.Decode(h[:], []byte(s)); err != nil {
-		return h, fmt.Errorf("not an object id: %.60q", s)
-	}
-	return h, nil
-}
-
-// Signature is who did something, and when.
-type Signature struct {
-	Name, Email string
-	When        time.Time
-}
-
 // DefaultLockWait bounds the waiting for a lock that somebody else holds.
 const DefaultLockWait = 10 * time.Second
 
@@ -84,31 +55,49 @@ type Options struct {
 type Repo struct {
 	gitDir string // the common .git folder, absolute
 	fs     *disk.FS
-	wait   time.Duration
+	locks  gitlock.Locks
 	bare   bool     // the configuration may say so
 	extra  []string // more object folders: see [OpenBare]
 	alone  bool     // see [Repo.AssumeAlone]
 
 	mu        sync.Mutex // guards what follows
-	odb       *odb
+	odb       *gitobject.DB
 	worktrees *worktreeList
 
-	config configCache
-	kept   keptObjects
+	config *gitconfig.Config
+	kept   gitobject.Cache
 }
 
 // GitDir returns the repository's common .git folder.
 func (r *Repo) GitDir() string { return r.gitDir }
 
 func newRepo(gitDir string, o *Options) *Repo {
-	r := &Repo{gitDir: gitDir, wait: DefaultLockWait}
+	r := &Repo{gitDir: gitDir, locks: gitlock.Locks{Wait: DefaultLockWait}}
 	if o != nil {
-		r.fs = o.FS
+		r.fs, r.locks.FS = o.FS, o.FS
 		if o.LockWait > 0 {
-			r.wait = o.LockWait
+			r.locks.Wait = o.LockWait
 		}
 	}
+	r.config = gitconfig.New(gitDir, r.locks)
 	return r
+}
+
+// FS returns the disk on which the repository lies.
+func (r *Repo) FS() *disk.FS { return r.fs }
+
+// Locks says how locks of the repository are taken.
+func (r *Repo) Locks() gitlock.Locks { return r.locks }
+
+// IsAlone reports whether nobody else knows of the repository, see [Repo.AssumeAlone].
+func (r *Repo) IsAlone() bool { return r.alone }
+
+// Config returns the repository's configuration.
+func (r *Repo) Config() *gitconfig.Config { return r.config }
+
+// Identity says who commits at now, see [Config.Identity].
+func (r *Repo) Identity(now time.Time) (author, committer Signature, err error) {
+	return r.config.Identity(now)
 }
 
 // Open opens the repository whose .git folder is gitDir. A kind of repository that
@@ -144,15 +133,15 @@ func (r *Repo) checkFormat() error {
 	if !bytes.Contains(raw, []byte("extensions")) {
 		return nil
 	}
-	if v, _ := r.ConfigValue("extensions", "", "objectformat"); v != "" && v != "sha1" {
+	if v, _ := r.config.Value("extensions", "", "objectformat"); v != "" && v != "sha1" {
 		return &UnsupportedError{Dir: r.gitDir, What: "the repository uses " + v + " object names; only sha1 is supported",
 			Hint: "create the workspace with: git init --object-format=sha1"}
 	}
-	if v, _ := r.ConfigValue("extensions", "", "refstorage"); v != "" && v != "files" {
+	if v, _ := r.config.Value("extensions", "", "refstorage"); v != "" && v != "files" {
 		return &UnsupportedError{Dir: r.gitDir, What: "the repository keeps its refs as " + v + "; only plain ref files are supported",
 			Hint: "convert it with: git refs migrate --ref-format=files"}
 	}
-	if v, _ := r.ConfigValue("extensions", "", "partialclone"); v != "" {
+	if v, _ := r.config.Value("extensions", "", "partialclone"); v != "" {
 		return &UnsupportedError{Dir: r.gitDir, What: "the repository is a partial clone of " + v + ": objects may be missing",
 			Hint: "clone it again without --filter"}
 	}
@@ -194,7 +183,7 @@ func Init(gitDir string, o InitOptions) (*Repo, error) {
 		}
 	}
 	// Our own folder is the first: it marks what an interrupted Init left as ours.
-	for _, dir := range []string{"", guardDir, "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags", "info", "logs"} {
+	for _, dir := range []string{"", gitlock.OwnDir, "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags", "info", "logs"} {
 		if err := r.fs.MkdirAll(filepath.Join(gitDir, filepath.FromSlash(dir))); err != nil {
 			return nil, fmt.Errorf("create repository: %w", err)
 		}
@@ -204,7 +193,7 @@ func Init(gitDir string, o InitOptions) (*Repo, error) {
 		exclude.WriteString(pattern + "\n")
 	}
 	files := []struct{ name, content string }{
-		{"config", initialConfig()},
+		{"config", gitconfig.Initial()},
 		{"description", "Recorded agent sessions. Read them with git, or with tape.\n"},
 		{"info/exclude", exclude.String()},
 		{"info/attributes", "*.jsonl -text\n*.json -text\n"},

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"tape/internal/gitstore/gitconfig"
 )
 
 // Signer signs commits and tags the way git's configuration asks for.
@@ -24,28 +26,28 @@ type Signer struct {
 // (or tag.forceSignAnnotated), gpg.format, user.signingKey and the program configured for
 // the format. It is nil when nothing is to be signed.
 func (r *Repo) Signer() (*Signer, error) {
-	if _, err := r.loadConfig(); err != nil {
+	if _, err := r.config.Load(); err != nil {
 		return nil, err
 	}
 	s := &Signer{
-		commits: r.configBool("commit", "", "gpgSign"),
-		tags:    r.configBool("tag", "", "gpgSign") || r.configBool("tag", "", "forceSignAnnotated"),
+		commits: r.config.Bool("commit", "", "gpgSign"),
+		tags:    r.config.Bool("tag", "", "gpgSign") || r.config.Bool("tag", "", "forceSignAnnotated"),
 	}
 	if !s.commits && !s.tags {
 		return nil, nil
 	}
-	format, _ := r.ConfigValue("gpg", "", "format")
+	format, _ := r.config.Value("gpg", "", "format")
 	s.format = cmp.Or(strings.ToLower(format), "openpgp")
 	program := map[string]string{"openpgp": "gpg", "x509": "gpgsm", "ssh": "ssh-keygen"}[s.format]
 	if program == "" {
 		return nil, fmt.Errorf("git's gpg.format is %q: expected openpgp, x509 or ssh", format)
 	}
-	configured, _ := r.ConfigValue("gpg", s.format, "program")
+	configured, _ := r.config.Value("gpg", s.format, "program")
 	if configured == "" && s.format == "openpgp" {
-		configured, _ = r.ConfigValue("gpg", "", "program")
+		configured, _ = r.config.Value("gpg", "", "program")
 	}
-	s.program = expandHome(cmp.Or(configured, program), homeDir())
-	s.key, _ = r.ConfigValue("user", "", "signingKey")
+	s.program = gitconfig.ExpandHome(cmp.Or(configured, program), gitconfig.HomeDir())
+	s.key, _ = r.config.Value("user", "", "signingKey")
 	if s.key == "" {
 		if s.format == "ssh" {
 			return nil, errors.New("commits are to be signed with ssh, but git's user.signingKey names no key")
@@ -111,7 +113,7 @@ func (s *Signer) signSSH(ctx context.Context, payload []byte) (_ string, err err
 		}
 		args = append(args, file, "-U") // the private half is in the agent
 	} else {
-		args = append(args, expandHome(s.key, homeDir()))
+		args = append(args, gitconfig.ExpandHome(s.key, gitconfig.HomeDir()))
 	}
 	buffer := filepath.Join(dir, "payload")
 	if err := os.WriteFile(buffer, payload, 0o600); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,10 +30,8 @@ var errNoServer = fmt.Errorf("%w: what answers there is no git server, or one of
 
 // TransportOptions change how a remote is talked to; the zero value means the defaults.
 type TransportOptions struct {
-	Builtin  bool      // do without the git program, even where there is one
-	Progress io.Writer // gets the transport's own progress, for a terminal; nil: quiet, and nothing is asked
-	// Idle is for how long a remote may say nothing, in whole seconds; 0: DefaultIdle. Where
-	// git talks to it, http and the beginning of ssh are bounded.
+	Progress io.Writer // gets git's own progress, for a terminal; nil: quiet, and nothing is asked
+	// Idle is for how long a remote may say nothing, in whole seconds; 0: DefaultIdle.
 	Idle time.Duration
 }
 
@@ -73,15 +70,6 @@ type RefChange struct {
 	Old, New Hash
 }
 
-// useGit reports whether the git program does the work.
-func (o TransportOptions) useGit() bool {
-	if o.Builtin {
-		return false
-	}
-	_, err := exec.LookPath("git")
-	return err == nil
-}
-
 // LsRemote returns the refs of a remote (a name, or an address) that begin with one of
 // prefixes, sorted by name, and the branch that its HEAD names, "" if it does not tell.
 func (r *Repo) LsRemote(ctx context.Context, remote string, prefixes []string, o TransportOptions) (refs []Ref, head string, err error) {
@@ -89,12 +77,7 @@ func (r *Repo) LsRemote(ctx context.Context, remote string, prefixes []string, o
 	if err != nil {
 		return nil, "", err
 	}
-	if o.useGit() {
-		refs, head, err = r.gitLsRemote(ctx, m, o)
-	} else {
-		refs, head, err = r.builtinLsRemote(ctx, m, o)
-	}
-	if err != nil {
+	if refs, head, err = r.gitLsRemote(ctx, m, o); err != nil {
 		return nil, "", fmt.Errorf("list refs of %s: %w", m.label(), err)
 	}
 	refs = slices.DeleteFunc(refs, func(ref Ref) bool {
@@ -102,6 +85,19 @@ func (r *Repo) LsRemote(ctx context.Context, remote string, prefixes []string, o
 	})
 	slices.SortFunc(refs, func(a, b Ref) int { return strings.Compare(a.Name, b.Name) })
 	return refs, head, nil
+}
+
+// mapRefs gives the refs here that those of a remote map to.
+func mapRefs(refs []Ref, specs []RefSpec) map[string]Hash {
+	out := map[string]Hash{}
+	for _, ref := range refs {
+		for _, s := range specs {
+			if name, ok := s.to(ref.Name); ok && CheckRefName(name) == nil {
+				out[name] = ref.Hash
+			}
+		}
+	}
+	return out
 }
 
 // label names a remote in a message.

@@ -27,12 +27,23 @@ const PushEnv = "TAPE_PUSHING"
 // must not make it hold gigabytes.
 const streamFrom = "32m"
 
+// Bounds of what a remote may tell of its refs. A million takes a quarter of a gigabyte of
+// memory here: twenty times the tags of a workspace that is used a lot.
+const (
+	maxRefs     = 1_000_000
+	maxRefBytes = 256 << 20
+)
+
 // gitMemory is how much memory a git may use that listens to a remote, in bytes, where the
 // system can bound it. Refs take it a few hundred bytes, as do the objects of a pack.
 const gitMemory = 4 << 30
 
 // unknownOption is git's exit code for an option that it does not know.
 const unknownOption = 129
+
+func hostile(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrHostile, fmt.Errorf(format, args...))
+}
 
 // gitError is a git that failed.
 type gitError struct {
@@ -55,29 +66,54 @@ type gitRun struct {
 	options TransportOptions
 	gitDir  string // another git folder, which uses the objects of the repository; empty: its own
 	env     []string
+	listens bool // to a remote: its memory is bounded
+	near    bool // the remote is a path
 }
 
+// listening is a git that a remote tells something.
+func (r *Repo) listening(m Remote, o TransportOptions) gitRun {
+	_, near := r.fetchDir(m)
+	return gitRun{options: o, listens: true, near: near}
+}
+
+// asks reports whether git may ask for a password. It can do so in the terminal's own
+// process group only, and takes as long as the user does.
+func (g gitRun) asks() bool { return g.options.Progress != nil && !g.near }
+
 // runGit runs the git program for a transport and returns what it wrote to its standard
-// output. A git that is stopped, or fails, leaves no lock and no temporary file.
+// output. A git that is stopped, or fails, leaves no lock and no temporary file. One that
+// listens to a remote is stopped when that says nothing for too long.
 func (r *Repo) runGit(ctx context.Context, run gitRun, args ...string) ([]byte, error) {
-	cmd := r.gitCommand(ctx, run, args)
+	gitCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmd := r.gitCommand(gitCtx, run, args)
 	stdout, stderr := &boundedBuffer{most: maxRefBytes}, &tail{more: run.options.Progress}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	listens := !slices.Contains(args, "push")
+	idle := &patience{limit: run.options.idle(), end: cancel}
+	if run.listens && !run.asks() {
+		cmd.Stdout, cmd.Stderr = idle.watching(stdout), idle.watching(stderr)
+	}
 	started := time.Now().Add(-10 * time.Millisecond) // the clock of a file system is a coarse one
 	err := cmd.Start()
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil, ErrNoGit
+	}
 	if err == nil {
-		if listens {
+		if run.listens {
 			limitMemory(cmd.Process.Pid)
 		}
 		err = cmd.Wait()
 	}
+	idle.stop()
 	if err == nil {
 		return stdout.kept.Bytes(), nil
 	}
 	swept := r.sweepSince(started)
 	if ctx.Err() != nil {
 		return nil, errors.Join(ctx.Err(), swept)
+	}
+	if idle.isOver() {
+		return nil, errors.Join(fmt.Errorf("%w: it has said nothing for %s", ErrRemote, idle.limit), swept)
 	}
 	failed := &gitError{stderr: stderr.String(), err: err}
 	var exit *exec.ExitError
@@ -86,10 +122,10 @@ func (r *Repo) runGit(ctx context.Context, run gitRun, args ...string) ([]byte, 
 	}
 	err = failed
 	if held := r.inTheWay(failed.stderr); held != nil {
-		err = held.busy()
+		err = held.Busy()
 	} else if stdout.over {
 		err = hostile("its list of refs has more than %d bytes", stdout.most)
-	} else if listens && strings.Contains(strings.ToLower(failed.stderr), "out of memory") {
+	} else if run.listens && strings.Contains(strings.ToLower(failed.stderr), "out of memory") {
 		err = hostile("git needed more than %d bytes of memory for it, or than there are: %w", int64(gitMemory), failed)
 	}
 	return stdout.kept.Bytes(), errors.Join(err, swept)
@@ -109,12 +145,10 @@ func (r *Repo) gitCommand(ctx context.Context, run gitRun, args []string) *exec.
 	cmd := exec.CommandContext(ctx, "git", append(base, args...)...)
 	cmd.Dir, cmd.Env = r.rootDir(), append(env, run.env...)
 	cmd.WaitDelay = 10 * time.Second
-	if o.Progress == nil {
-		endWithChildren(cmd)
-	} else {
-		// Git may have to ask for a password, which it can do in the terminal's own
-		// process group only. It ends its children itself.
+	if run.asks() { // it ends its children itself
 		cmd.Cancel = func() error { return cmd.Process.Signal(terminate()) }
+	} else {
+		endWithChildren(cmd)
 	}
 	return cmd
 }
@@ -159,6 +193,16 @@ func (r *Repo) rootDir() string {
 	return r.gitDir
 }
 
+// plainSSH is the ssh program where nobody has said which. Without a terminal it must not
+// wait for an answer that nobody can give, and for a host only as long as for any remote.
+func (o TransportOptions) plainSSH() string {
+	command := fmt.Sprintf("ssh -oConnectTimeout=%d", o.idleSeconds())
+	if o.Progress == nil && os.Getenv("SSH_ASKPASS") == "" {
+		command += " -oBatchMode=yes"
+	}
+	return command
+}
+
 // transportEnvironment is that of a git that talks to a remote. Without a terminal it must
 // not wait for an answer that nobody can give.
 func (r *Repo) transportEnvironment(o TransportOptions) []string {
@@ -171,16 +215,16 @@ func (r *Repo) transportEnvironment(o TransportOptions) []string {
 			return env
 		}
 	}
-	if _, ok := r.ConfigValue("core", "", "sshCommand"); ok {
+	if _, ok := r.config.Value("core", "", "sshCommand"); ok {
 		return env
 	}
-	return append(env, "GIT_SSH_COMMAND="+strings.Join(o.plainSSH(), " "))
+	return append(env, "GIT_SSH_COMMAND="+o.plainSSH())
 }
 
 // lowSpeed has git give up a web server that says nothing, unless the user has said when.
 func (r *Repo) lowSpeed(o TransportOptions) []string {
 	for _, key := range []string{"lowSpeedLimit", "lowSpeedTime"} {
-		if _, ok := r.ConfigValue("http", "", key); ok {
+		if _, ok := r.config.Value("http", "", key); ok {
 			return nil
 		}
 	}
@@ -200,16 +244,31 @@ func (t *tail) Write(p []byte) (int, error) {
 		_, _ = t.more.Write(harmless(p)) // a terminal that is gone does not stop the transport
 	}
 	t.kept = append(t.kept, p...)
-	if over := len(t.kept) - tailBytes; over > 0 {
-		t.kept = append(t.kept[:0], t.kept[over:]...)
+	if len(t.kept) > tailBytes {
+		t.kept = withoutRefs(t.kept)
+	}
+	if len(t.kept) > tailBytes {
+		t.kept = bytes.Clone(t.kept[len(t.kept)-tailBytes/2:])
 	}
 	return len(p), nil
+}
+
+// withoutRefs drops the lines that tell of refs that moved: there may be many of them around
+// one that says what went wrong.
+func withoutRefs(said []byte) (out []byte) {
+	for line := range bytes.Lines(said) {
+		if !refLine.Match(line) {
+			out = append(out, line...)
+		}
+	}
+	return out
 }
 
 func (t *tail) String() string { return string(t.kept) }
 
 var (
-	gitNoise  = regexp.MustCompile(`^(hint: |To |From |Everything up-to-date|error: failed to push some refs|Pushing to |POST git-)`)
+	refLine   = regexp.MustCompile(`^ [ *+=t-] .* -> `)
+	gitNoise  = regexp.MustCompile(`^(hint: |remote: Total |To |From |Everything up-to-date|error: failed to push some refs|Pushing to |POST git-)`)
 	gitMeter  = regexp.MustCompile(`^(remote: )?[A-Z][a-zA-Z ]+:? +\d+(% \(\d+/\d+\)|,? done|$)`)
 	secretURL = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s'"]+`)
 )
@@ -220,7 +279,7 @@ func explain(stderr string) string {
 	var out []string
 	for line := range strings.SplitSeq(strings.ReplaceAll(stderr, "\r", "\n"), "\n") {
 		line = printable(strings.TrimRight(line, " \t\x1b[K"))
-		if line == "" || gitNoise.MatchString(line) || gitMeter.MatchString(line) || strings.Contains(line, "[rejected]") {
+		if line == "" || gitNoise.MatchString(line) || refLine.MatchString(line) || gitMeter.MatchString(line) || strings.Contains(line, "[rejected]") {
 			continue
 		}
 		out = append(out, secretURL.ReplaceAllStringFunc(line, MaskURL))
@@ -305,7 +364,7 @@ func (m Remote) gitName() string {
 }
 
 func (r *Repo) gitLsRemote(ctx context.Context, m Remote, o TransportOptions) (refs []Ref, head string, err error) {
-	out, err := r.runGit(ctx, gitRun{options: o}, "ls-remote", "--quiet", "--symref", "--", m.gitName())
+	out, err := r.runGit(ctx, r.listening(m, o), "ls-remote", "--quiet", "--symref", "--", m.gitName())
 	if err != nil {
 		return nil, "", classify(err)
 	}
@@ -327,24 +386,24 @@ func (r *Repo) gitLsRemote(ctx context.Context, m Remote, o TransportOptions) (r
 		refs = append(refs, Ref{Name: name, Hash: h})
 	}
 	if len(refs) == 0 {
-		err = r.checkServer(ctx, m)
+		err = r.checkServer(ctx, m, o)
 	}
 	return refs, head, err
 }
 
 // checkServer says that a web server which told no refs is none of git's. For git whatever
 // answers has an empty list of refs, as old servers have it in a file.
-func (r *Repo) checkServer(ctx context.Context, m Remote) error {
-	address, err := r.fetchAddress(m)
-	if err != nil || !isHTTP(address) {
-		return err
+func (r *Repo) checkServer(ctx context.Context, m Remote, o TransportOptions) error {
+	if !isHTTP(r.fetchAddress(m)) {
+		return nil
 	}
 	talk, err := os.CreateTemp("", "tape-talk-")
 	if err != nil {
 		return err
 	}
 	defer removeFile(talk)
-	run := gitRun{env: []string{"GIT_TRACE_PACKET=" + talk.Name()}}
+	run := r.listening(m, TransportOptions{Idle: o.Idle})
+	run.env = []string{"GIT_TRACE_PACKET=" + talk.Name()}
 	if _, err := r.runGit(ctx, run, "ls-remote", "--quiet", "--", m.gitName()); err != nil {
 		return ctx.Err() // it may want a password again, which nobody is asked for
 	}
@@ -352,4 +411,12 @@ func (r *Repo) checkServer(ctx context.Context, m Remote) error {
 		return err
 	}
 	return errNoServer
+}
+
+// removeFile closes and removes a temporary file.
+func removeFile(f *os.File) {
+	_ = f.Close()
+	if err := os.Remove(f.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		_ = os.Truncate(f.Name(), 0) // Windows, while a virus scanner has it open
+	}
 }

@@ -1,7 +1,7 @@
 package gitstore
 
 import (
-	"fmt"
+	"bytes"
 	"io"
 	"sync"
 	"time"
@@ -23,60 +23,49 @@ func (o TransportOptions) idleSeconds() int {
 	return max(1, int(o.idle()/time.Second))
 }
 
-// patience cuts a connection on which nothing moves while we wait for the other side. What
-// we do ourselves in between may take as long as it takes.
+// patience ends a git that waits for a remote which says nothing. What git tells, and how far
+// it is, shows that the remote goes on. Once all objects have come, what git does with them
+// here may take as long as it takes.
 type patience struct {
 	limit time.Duration
-	cut   func()
+	end   func()
 
-	mu      sync.Mutex // guards what follows
-	waiting bool
-	over    bool
-	last    time.Time // when something moved
-	timer   *time.Timer
+	mu    sync.Mutex // guards what follows
+	timer *time.Timer
+	over  bool
+	done  bool
 }
 
-func newPatience(limit time.Duration, cut func()) *patience {
-	p := &patience{limit: limit, cut: cut}
-	p.timer = time.AfterFunc(limit, p.look)
-	p.timer.Stop()
-	return p
+// watching passes on what git writes, and begins to wait.
+func (p *patience) watching(w io.Writer) io.Writer {
+	p.moved(false)
+	return &watchedWriter{p, w}
 }
 
-// wait begins to wait for the other side, until the function that it returns is called.
-func (p *patience) wait() (done func()) {
+// moved begins the time anew; done ends the watch.
+func (p *patience) moved(done bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.waiting, p.last = true, time.Now()
-	p.timer.Reset(p.limit)
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.waiting = false
+	p.done = p.done || done
+	if p.timer != nil {
 		p.timer.Stop()
 	}
+	if !p.done && !p.over {
+		p.timer = time.AfterFunc(p.limit, p.giveUp)
+	}
 }
 
-// moved notes that the other side took something.
-func (p *patience) moved() {
+func (p *patience) giveUp() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.last = time.Now()
+	if !p.done {
+		p.over = true
+		p.end()
+	}
 }
 
-func (p *patience) look() {
-	p.mu.Lock()
-	left := p.limit - time.Since(p.last)
-	end := p.waiting && left <= 0
-	if p.waiting && left > 0 {
-		p.timer.Reset(left)
-	}
-	p.over = p.over || end
-	p.mu.Unlock()
-	if end {
-		p.cut()
-	}
-}
+// stop ends the watch.
+func (p *patience) stop() { p.moved(true) }
 
 func (p *patience) isOver() bool {
 	p.mu.Lock()
@@ -84,38 +73,12 @@ func (p *patience) isOver() bool {
 	return p.over
 }
 
-// why says what an error is when the connection was cut here.
-func (p *patience) why(err error) error {
-	if err != nil && p.isOver() {
-		return fmt.Errorf("%w: it has said nothing for %s", ErrRemote, p.limit)
-	}
-	return err
-}
-
-// patientReader reads what the other side says.
-type patientReader struct {
+type watchedWriter struct {
 	*patience
-	r     io.Reader
-	first bool // somebody may be asked for a password until the first byte comes
+	to io.Writer
 }
 
-func (r *patientReader) Read(b []byte) (int, error) {
-	if r.first {
-		r.first = false
-		return r.r.Read(b)
-	}
-	defer r.wait()()
-	n, err := r.r.Read(b)
-	return n, r.why(err)
-}
-
-// watchedReader is what the other side is sent.
-type watchedReader struct {
-	*patience
-	r io.Reader
-}
-
-func (r watchedReader) Read(b []byte) (int, error) {
-	r.moved() // it took what was read before
-	return r.r.Read(b)
+func (w *watchedWriter) Write(b []byte) (int, error) {
+	w.moved(bytes.Contains(b, []byte("Receiving objects: 100%")))
+	return w.to.Write(b)
 }

@@ -67,16 +67,14 @@ func TestNoGitServer(t *testing.T) {
 		"an empty old list": says("text/plain", ""),
 	} {
 		t.Run(name, func(t *testing.T) {
-			both(t, func(t *testing.T, builtin bool) {
-				s := newSide(t, gitpeer.Peer{URL: answering(t, answer), Builtin: builtin})
-				_, _, err := s.r.LsRemote(context.Background(), "origin", []string{"refs/"}, s.o())
-				if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "origin") {
-					t.Errorf("it has no refs, and that gave %v", err)
-				}
-				if strings.ContainsAny(fmt.Sprint(err), "\x1b\x00") {
-					t.Errorf("not fit for a terminal: %q", err)
-				}
-			})
+			s := newSide(t, gitpeer.Peer{URL: answering(t, answer)})
+			_, _, err := s.r.LsRemote(context.Background(), "origin", []string{"refs/"}, s.o())
+			if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "origin") {
+				t.Errorf("it has no refs, and that gave %v", err)
+			}
+			if strings.ContainsAny(fmt.Sprint(err), "\x1b\x00") {
+				t.Errorf("not fit for a terminal: %q", err)
+			}
 		})
 	}
 }
@@ -94,21 +92,19 @@ func TestMuteServer(t *testing.T) {
 	}
 	var wait sync.WaitGroup
 	for name, url := range map[string]string{"from the beginning": mute(""), "in the middle": mute("001e# service=git-up")} {
-		for _, builtin := range []bool{false, true} {
-			s := newSide(t, gitpeer.Peer{URL: url})
-			wait.Go(func() {
-				_, err := s.r.Fetch(context.Background(), "origin", mirror, TransportOptions{Builtin: builtin, Idle: time.Second})
-				if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "nothing for 1s") && !strings.Contains(err.Error(), "too slow") {
-					t.Errorf("%s, builtin %v: %v", name, builtin, err)
-				}
-			})
-		}
+		s := newSide(t, gitpeer.Peer{URL: url})
+		wait.Go(func() {
+			_, err := s.r.Fetch(context.Background(), "origin", mirror, TransportOptions{Idle: time.Second})
+			if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "nothing for 1s") && !strings.Contains(err.Error(), "too slow") {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 	wait.Wait()
 }
 
 // So is a host that takes connections and does not speak ssh, and a command that says
-// nothing. A user's own command is left to itself by git.
+// nothing more.
 func TestMuteSSH(t *testing.T) {
 	if _, err := exec.LookPath("ssh"); err != nil {
 		t.Skip("ssh is not installed")
@@ -118,54 +114,70 @@ func TestMuteSSH(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	mustDo(t, err)
 	defer l.Close()
-	both(t, func(t *testing.T, builtin bool) {
-		s := newSide(t, gitpeer.Peer{URL: "ssh://" + l.Addr().String() + "/x.git", Builtin: builtin})
-		_, err := s.r.Fetch(context.Background(), "origin", mirror, TransportOptions{Builtin: builtin, Idle: time.Second})
-		if !errors.Is(err, ErrRemote) {
-			t.Errorf("it gave %v", err)
-		}
-	})
+	s := newSide(t, gitpeer.Peer{URL: "ssh://" + l.Addr().String() + "/x.git"})
+	if _, err = s.r.Fetch(context.Background(), "origin", mirror, TransportOptions{Idle: time.Second}); !errors.Is(err, ErrRemote) {
+		t.Errorf("it gave %v", err)
+	}
 	command := filepath.Join(t.TempDir(), "ssh")
 	mustDo(t, os.WriteFile(command, []byte("#!/bin/sh\necho 'welcome to the machine' >&2\nexec sleep 600\n"), 0o700))
-	s := newSide(t, gitpeer.Peer{URL: "host:x.git"})
+	s = newSide(t, gitpeer.Peer{URL: "host:x.git"})
 	t.Setenv("GIT_SSH_COMMAND", command)
-	_, err = s.r.Fetch(context.Background(), "origin", mirror, TransportOptions{Builtin: true, Idle: time.Second})
+	_, err = s.r.Fetch(context.Background(), "origin", mirror, TransportOptions{Idle: time.Second})
 	if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "nothing for 1s") {
 		t.Errorf("a command that says nothing gave %v", err)
 	}
 }
 
-// What takes time here is not held against the other side, nor that it is slow while it
-// does go on.
+// What git tells shows that the remote goes on, and what takes time here once all is there
+// is not held against it.
 func TestPatience(t *testing.T) {
-	cut := 0
-	p := newPatience(time.Hour, func() { cut++ })
-	long := func() {
-		p.mu.Lock()
-		p.last = time.Now().Add(-2 * time.Hour)
-		p.mu.Unlock()
+	ended := 0
+	p := &patience{limit: time.Hour, end: func() { ended++ }}
+	p.watching(io.Discard)
+	p.moved(true)
+	if p.giveUp(); p.isOver() {
+		t.Error("all had come, and it was given up")
 	}
-	done := p.wait()
-	long()
-	p.moved()
-	if p.look(); p.isOver() {
-		t.Error("something moved, and it was given up")
+	p = &patience{limit: 100 * time.Millisecond, end: func() { ended++ }}
+	w := p.watching(io.Discard)
+	for range 20 {
+		time.Sleep(10 * time.Millisecond)
+		fmt.Fprint(w, "Receiving objects:  50% (1/2)\r")
 	}
-	done()
-	long()
-	if p.look(); p.isOver() {
-		t.Error("nobody waited, and it was given up")
+	if p.isOver() {
+		t.Error("it went on, and was given up")
 	}
-	if err := p.why(io.ErrUnexpectedEOF); errors.Is(err, ErrRemote) {
-		t.Errorf("what failed by itself is %v", err)
+	fmt.Fprint(w, "Receiving objects: 100% (2/2), done.\n")
+	time.Sleep(200 * time.Millisecond)
+	if p.isOver() || ended != 0 {
+		t.Error("all had come, and it was given up")
 	}
-	defer p.wait()()
-	long()
-	if p.look(); !p.isOver() || cut != 1 {
-		t.Errorf("nothing moved, and it was cut %d times", cut)
+	p = &patience{limit: time.Millisecond, end: func() { ended++ }}
+	p.watching(io.Discard)
+	time.Sleep(100 * time.Millisecond)
+	if p.stop(); !p.isOver() || ended != 1 {
+		t.Errorf("it said nothing, and was ended %d times", ended)
 	}
-	if err := p.why(io.ErrUnexpectedEOF); !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "nothing for 1h") {
-		t.Errorf("what was cut is %v", err)
+}
+
+// Without the git program all that needs it says so, and nothing is changed.
+func TestNoGit(t *testing.T) {
+	dir := gitpeer.Bare(t)
+	s := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})
+	h := growing(t, s.r, ZeroHash, 1, "x")[0]
+	t.Setenv("PATH", t.TempDir())
+	ctx, o := context.Background(), s.o()
+	_, err1 := s.r.Fetch(ctx, "origin", mirror, o)
+	_, err2 := s.r.Push(ctx, "origin", [][]PushRef{{branch("x", h)}}, o)
+	_, err3 := s.r.PushTarget(ctx, "origin", []string{"refs/"}, o)
+	_, _, err4 := s.r.LsRemote(ctx, dir, []string{"refs/"}, o)
+	_, err5 := s.r.GC(ctx)
+	s.r.AssumeAlone()
+	_, err6 := s.r.Fetch(ctx, "origin", mirror, o)
+	for i, err := range []error{err1, err2, err3, err4, err5, err6, CheckGit()} {
+		if !errors.Is(err, ErrNoGit) {
+			t.Errorf("%d: %v", i+1, err)
+		}
 	}
 }
 
@@ -188,38 +200,21 @@ func refsForever(t *testing.T) (url string) {
 	})
 }
 
-// A list of refs without end is cut off. Git is bounded by the memory that it may use, which
-// takes it a while.
+// A list of refs without end is cut off: git is bounded by the memory that it may use.
 func TestEndlessRefs(t *testing.T) {
 	url := refsForever(t)
-	both(t, func(t *testing.T, builtin bool) {
-		if !builtin && !testkit.Soak() {
-			return // as said
-		}
-		s := newSide(t, gitpeer.Peer{URL: url, Builtin: builtin})
-		_, err := s.r.Fetch(context.Background(), "origin", mirror, s.o())
-		if !errors.Is(err, ErrHostile) {
-			t.Errorf("it gave %v", err)
-		}
-	})
-}
-
-// A list of few refs with endless names is, too.
-func TestEndlessNames(t *testing.T) {
-	packet := appendPacket(nil, strings.Repeat("1", 40)+" refs/"+strings.Repeat("x", 60_000)+" y")
-	in, out := io.Pipe()
-	go func() {
-		for {
-			if _, err := out.Write(packet); err != nil {
-				return
-			}
-		}
-	}()
-	_, err := readRefs(in)
-	_ = in.Close()
-	if !errors.Is(err, ErrHostile) || !strings.Contains(err.Error(), "bytes") {
+	if !testkit.Soak() {
+		t.Skip("it takes a while")
+	}
+	s := newSide(t, gitpeer.Peer{URL: url})
+	_, err := s.r.Fetch(context.Background(), "origin", mirror, s.o())
+	if !errors.Is(err, ErrHostile) {
 		t.Errorf("it gave %v", err)
 	}
+}
+
+func appendPacket(b []byte, content string) []byte {
+	return append(fmt.Appendf(b, "%04x", len(content)+4), content...)
 }
 
 func mustDo(t testing.TB, err error) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/gitstore/gitlock"
+	"tape/internal/testkit/gitjudge"
 	"tape/internal/testkit/gitpeer"
 )
 
@@ -30,7 +32,7 @@ func growing(t testing.TB, r *Repo, parent Hash, n int, salt string) (out []Hash
 		file := b.Put(KindBlob, []byte(content))
 		dir := b.Put(KindTree, EncodeTree([]TreeEntry{{Name: "a.jsonl", Mode: ModeFile, Hash: file}}))
 		tree := b.Put(KindTree, EncodeTree([]TreeEntry{{Name: "dir", Mode: ModeDir, Hash: dir}, {Name: "tape.json", Mode: ModeFile, Hash: b.Put(KindBlob, []byte(salt))}}))
-		c := Commit{Tree: tree, Author: ann, Committer: ann, Message: fmt.Sprintf("%s %d\n", salt, i)}
+		c := Commit{Tree: tree, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: fmt.Sprintf("%s %d\n", salt, i)}
 		if !parent.IsZero() {
 			c.Parents = []Hash{parent}
 		}
@@ -48,7 +50,7 @@ func tagged(t testing.TB, r *Repo, h Hash, name string) Hash {
 	t.Helper()
 	b := r.NewBatch()
 	defer b.Discard()
-	tag := b.Put(KindTag, EncodeTag(Tag{Object: h, Name: name, Tagger: ann, Message: "tag\n"}))
+	tag := b.Put(KindTag, EncodeTag(Tag{Object: h, Name: name, Tagger: gitjudge.Ann, Message: "tag\n"}))
 	if err := b.Flush(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,7 @@ func tagged(t testing.TB, r *Repo, h Hash, name string) Hash {
 
 // side is one user's repository that has a peer as its remote "origin".
 type side struct {
-	*judge
+	*gitjudge.Judge
 	r    *Repo
 	peer gitpeer.Peer
 }
@@ -65,21 +67,21 @@ type side struct {
 func newSide(t testing.TB, peer gitpeer.Peer) *side {
 	t.Helper()
 	env := os.Getenv("GIT_SSH_COMMAND")
-	j := newJudge(t)
+	j := gitjudge.New(t)
 	if env != "" {
-		t.(setenver).Setenv("GIT_SSH_COMMAND", env)
+		t.(gitjudge.Setenver).Setenv("GIT_SSH_COMMAND", env)
 	}
-	s := &side{judge: j, r: j.open(nil), peer: peer}
-	s.ok(s.r.AddRemote(context.Background(), "origin", peer.URL))
+	s := &side{Judge: j, r: open(j, nil), peer: peer}
+	s.OK(s.r.AddRemote(context.Background(), "origin", peer.URL))
 	return s
 }
 
-func (s *side) o() TransportOptions { return TransportOptions{Builtin: s.peer.Builtin} }
+func (s *side) o() TransportOptions { return TransportOptions{} }
 
 func (s *side) fetch() Fetched {
 	s.Helper()
 	f, err := s.r.Fetch(context.Background(), "origin", mirror, s.o())
-	s.ok(err)
+	s.OK(err)
 	return f
 }
 
@@ -87,7 +89,7 @@ func (s *side) fetch() Fetched {
 func (s *side) push(groups ...[]PushRef) string {
 	s.Helper()
 	results, err := s.r.Push(context.Background(), "origin", groups, s.o())
-	s.ok(err)
+	s.OK(err)
 	return statuses(results)
 }
 
@@ -107,7 +109,7 @@ func (s *side) set(name string, h Hash) {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		s.Fatal(err)
 	}
-	s.ok(s.r.UpdateRef(context.Background(), RefUpdate{Name: name, Old: old, New: h, Message: "test"}))
+	s.OK(s.r.UpdateRef(context.Background(), RefUpdate{Name: name, Old: old, New: h, Message: "test"}))
 }
 
 func branch(name string, h Hash) PushRef { return PushRef{Name: "refs/heads/" + name, New: h} }
@@ -116,12 +118,12 @@ func tag(name string, h Hash) PushRef    { return PushRef{Name: "refs/tags/" + n
 // sound checks that nothing is broken or left over on either side.
 func (s *side) sound() {
 	s.Helper()
-	for _, dir := range []string{s.gitDir, s.peer.Dir} {
-		if out, err := s.tryGit(dir, "--git-dir="+dir, "fsck", "--strict", "--no-dangling"); err != nil || strings.Contains(out, "error") {
+	for _, dir := range []string{s.GitDir, s.peer.Dir} {
+		if out, err := s.TryGit(dir, "--git-dir="+dir, "fsck", "--strict", "--no-dangling"); err != nil || strings.Contains(out, "error") {
 			s.Errorf("git fsck of %s: %v\n%s", dir, err, out)
 		}
 	}
-	s.tidy(s.gitDir)
+	s.tidy(s.GitDir)
 }
 
 // tidy checks that no lock and no temporary file is left in a git folder.
@@ -132,7 +134,7 @@ func (s *side) tidy(gitDir string) {
 			return nil
 		}
 		name := filepath.Base(path)
-		own := strings.HasPrefix(path, filepath.Join(gitDir, guardDir)) && !strings.HasPrefix(path, filepath.Join(gitDir, guardDir, "tmp"))
+		own := strings.HasPrefix(path, filepath.Join(gitDir, gitlock.OwnDir)) && !strings.HasPrefix(path, filepath.Join(gitDir, gitlock.OwnDir, "tmp"))
 		if !own && (strings.HasSuffix(name, ".lock") || strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, "object-")) {
 			s.Errorf("left behind: %s", path)
 		}
@@ -155,9 +157,9 @@ func TestTransport(t *testing.T) {
 }
 
 func (s *side) in(t *testing.T) *side {
-	j := *s.judge
+	j := *s.Judge
 	j.TB = t
-	return &side{judge: &j, r: s.r, peer: s.peer}
+	return &side{Judge: &j, r: s.r, peer: s.peer}
 }
 
 func testEmpty(t *testing.T, s *side) {
@@ -203,7 +205,7 @@ func testThereAndBack(t *testing.T, a, b *side) {
 	if len(f.Changes) != 1 || f.Changes[0] != (RefChange{Name: "refs/tape/remotes/origin/heads/tape/main", Old: commits[9], New: commits[19]}) {
 		t.Errorf("second fetch changed %v", f.Changes)
 	}
-	a.ok(a.r.SetRemoteHead(context.Background(), "origin", "refs/heads/tape/main"))
+	a.OK(a.r.SetRemoteHead(context.Background(), "origin", "refs/heads/tape/main"))
 	refs, head, err := b.r.LsRemote(context.Background(), "origin", []string{"refs/tags/"}, b.o())
 	if err != nil || len(refs) != 1 || refs[0] != (Ref{Name: "refs/tags/anchor/main/001_x", Hash: note}) {
 		t.Errorf("the remote has %v, %v", refs, err)
@@ -225,7 +227,7 @@ func testRejected(t *testing.T, a, b *side) {
 		{branch("tape/other", other[2])},
 		{branch("tape/third", other[1]), tag("anchor/main/001_x", note)}, // a tag that is there
 	}, b.o())
-	b.ok(err)
+	b.OK(err)
 	if got := statuses(results); got != "rejected rejected new rejected rejected" {
 		t.Errorf("got %s: %v", got, results)
 	}
@@ -246,7 +248,7 @@ func testRejected(t *testing.T, a, b *side) {
 func testDeleted(t *testing.T, a, b *side) {
 	a, b = a.in(t), b.in(t)
 	h, err := b.r.Ref("refs/heads/tape/other")
-	b.ok(err)
+	b.OK(err)
 	wrong := PushRef{Name: "refs/heads/tape/other", Old: HashObject(KindBlob, []byte("x")), Lease: true}
 	if got := b.push([]PushRef{wrong}); got != "rejected" {
 		t.Errorf("deleting what is something else: %s", got)
@@ -272,12 +274,12 @@ func testMany(t *testing.T, a, b *side) {
 	for i := range branches {
 		name := fmt.Sprintf("many-%d", i)
 		h, tagName := commits[i%len(commits)], "anchor/"+name+"/001_a"
-		note := batch.Put(KindTag, EncodeTag(Tag{Object: h, Name: tagName, Tagger: ann, Message: "tag\n"}))
+		note := batch.Put(KindTag, EncodeTag(Tag{Object: h, Name: tagName, Tagger: gitjudge.Ann, Message: "tag\n"}))
 		groups = append(groups, []PushRef{branch("tape/"+name, h), tag(tagName, note)})
 	}
-	a.ok(batch.Flush(context.Background()))
+	a.OK(batch.Flush(context.Background()))
 	results, err := a.r.Push(context.Background(), "origin", groups, a.o())
-	a.ok(err)
+	a.OK(err)
 	if got := strings.Count(statuses(results), "new"); got != want {
 		t.Errorf("%d of %d refs are new there", got, want)
 	}
@@ -297,7 +299,7 @@ func testDiverged(t *testing.T, a, b *side) {
 	f := b.fetch()
 	_ = f
 	base, err := b.r.Ref("refs/tape/remotes/origin/heads/tape/main")
-	b.ok(err)
+	b.OK(err)
 	ours, theirs := growing(t, a.r, base, 3, "ours"), growing(t, b.r, base, 3, "theirs")
 	a.set("refs/heads/tape/main", ours[2])
 	b.set("refs/heads/tape/main", theirs[2])
@@ -363,21 +365,14 @@ func TestTransportHook(t *testing.T) {
 			h := growing(t, s.r, ZeroHash, 1, "x")[0]
 			named := func(name string) []PushRef { return []PushRef{branch(fmt.Sprint(name, i), h)} }
 			results, err := s.r.Push(context.Background(), "origin", [][]PushRef{named("good"), named("bad"), named("fine")}, s.o())
-			if local := peer.Way == "path" || peer.Way == "file"; local && peer.Builtin {
-				if err == nil || !strings.Contains(err.Error(), "hook") {
-					t.Errorf("a hook that cannot be asked was passed over: %v, %v", results, err)
-				}
-				s.ok(os.Remove(filepath.Join(peer.Dir, "hooks", hook)))
-				continue
-			}
-			s.ok(err)
+			s.OK(err)
 			if got := statuses(results); got != "new rejected new" {
 				t.Errorf("%s: got %s: %v", hook, got, results)
 			}
 			if got := results[1][0].Reason; !strings.Contains(got, "not this one") {
 				t.Errorf("%s: what the hook said is not in %q", hook, got)
 			}
-			s.ok(os.Remove(filepath.Join(peer.Dir, "hooks", hook)))
+			s.OK(os.Remove(filepath.Join(peer.Dir, "hooks", hook)))
 		}
 	})
 }
@@ -386,8 +381,8 @@ func TestTransportHook(t *testing.T) {
 func TestTransportUserHook(t *testing.T) {
 	dir := gitpeer.Bare(t)
 	s := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})
-	s.ok(os.MkdirAll(filepath.Join(s.gitDir, "hooks"), 0o700))
-	s.ok(os.WriteFile(filepath.Join(s.gitDir, "hooks", "pre-push"), []byte("#!/bin/sh\necho \"pushing=$"+PushEnv+"\" >&2\nexit 1\n"), 0o700))
+	s.OK(os.MkdirAll(filepath.Join(s.GitDir, "hooks"), 0o700))
+	s.OK(os.WriteFile(filepath.Join(s.GitDir, "hooks", "pre-push"), []byte("#!/bin/sh\necho \"pushing=$"+PushEnv+"\" >&2\nexit 1\n"), 0o700))
 	h := growing(t, s.r, ZeroHash, 1, "x")[0]
 	_, err := s.r.Push(context.Background(), "origin", [][]PushRef{{branch("x", h)}}, TransportOptions{})
 	if err == nil || !strings.Contains(err.Error(), "pushing=1") {
@@ -396,41 +391,41 @@ func TestTransportUserHook(t *testing.T) {
 }
 
 func TestRemotes(t *testing.T) {
-	j := newJudge(t)
-	r := j.open(nil)
+	j := gitjudge.New(t)
+	r := open(j, nil)
 	ctx := context.Background()
-	j.git("config", "remote.old.url", "ssh://host/path")
-	j.ok(r.AddRemote(ctx, "origin", "https://example.org/a \"b\".git"))
+	j.Git("config", "remote.old.url", "ssh://host/path")
+	j.OK(r.AddRemote(ctx, "origin", "https://example.org/a \"b\".git"))
 	if err := r.AddRemote(ctx, "origin", "/elsewhere"); !errors.Is(err, ErrExists) {
 		t.Errorf("adding it twice gave %v", err)
 	}
-	if got := j.git("remote", "-v"); !strings.Contains(got, "origin\thttps://example.org/a \"b\".git (push)") {
+	if got := j.Git("remote", "-v"); !strings.Contains(got, "origin\thttps://example.org/a \"b\".git (push)") {
 		t.Errorf("git sees %s", got)
 	}
-	if got := j.git("config", "remote.origin.fetch"); got != "+refs/heads/*:refs/remotes/origin/*" {
+	if got := j.Git("config", "remote.origin.fetch"); got != "+refs/heads/*:refs/remotes/origin/*" {
 		t.Errorf("git would fetch %s", got)
 	}
 	all, err := r.Remotes()
 	if err != nil || len(all) != 2 || all[0].Name != "old" || all[1].URL != "https://example.org/a \"b\".git" {
 		t.Errorf("got %v, %v", all, err)
 	}
-	h := j.commits(1)[0]
+	h := j.Commits(1)[0]
 	for _, name := range []string{"refs/remotes/origin/x", "refs/tape/remotes/origin/heads/x", "refs/remotes/old/x"} {
-		j.git("update-ref", name, h.String())
+		j.Git("update-ref", name, h.String())
 	}
-	j.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/x")
-	j.git("config", "branch.main.remote", "origin")
-	j.ok(r.RemoveRemote(ctx, "origin"))
-	if got := j.git("for-each-ref", "--format=%(refname)"); got != "refs/remotes/old/x" {
+	j.Git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/x")
+	j.Git("config", "branch.main.remote", "origin")
+	j.OK(r.RemoveRemote(ctx, "origin"))
+	if got := j.Git("for-each-ref", "--format=%(refname)"); got != "refs/remotes/old/x" {
 		t.Errorf("left: %s", got)
 	}
-	if got := j.git("remote"); got != "old" {
+	if got := j.Git("remote"); got != "old" {
 		t.Errorf("git sees %s", got)
 	}
 	if err := r.RemoveRemote(ctx, "origin"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("removing it twice gave %v", err)
 	}
-	j.git("remote", "add", "origin", "x") // git can still edit the file
+	j.Git("remote", "add", "origin", "x") // git can still edit the file
 }
 
 func TestCheckURL(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"tape/internal/gitstore/gitlock"
 )
 
 // Worktree is a folder in which a branch is checked out.
@@ -72,7 +74,7 @@ func (r *Repo) Worktrees() ([]Worktree, error) {
 
 // mainWorktree is the folder around .git. A bare repository has none.
 func (r *Repo) mainWorktree() (Worktree, bool) {
-	if filepath.Base(r.gitDir) != ".git" || r.bare && r.configBool("core", "", "bare") {
+	if filepath.Base(r.gitDir) != ".git" || r.bare && r.config.Bool("core", "", "bare") {
 		return Worktree{}, false
 	}
 	_, branch, err := readLoose(filepath.Join(r.gitDir, "HEAD"))
@@ -243,7 +245,7 @@ func (r *Repo) AddWorktree(ctx context.Context, branch, dir string) (w Worktree,
 	if dir, err = filepath.Abs(dir); err != nil {
 		return w, err
 	}
-	err = r.guarded(ctx, r.worktreeGuard(), func() error {
+	err = r.locks.Guarded(ctx, r.worktreeGuard(), func() error {
 		w, err = r.addWorktree(branch, dir)
 		return err
 	})
@@ -253,7 +255,9 @@ func (r *Repo) AddWorktree(ctx context.Context, branch, dir string) (w Worktree,
 	return w, nil
 }
 
-func (r *Repo) worktreeGuard() string { return filepath.Join(r.gitDir, guardDir, "worktrees.lock") }
+func (r *Repo) worktreeGuard() string {
+	return filepath.Join(r.gitDir, gitlock.OwnDir, "worktrees.lock")
+}
 
 func (r *Repo) addWorktree(branch, dir string) (Worktree, error) {
 	if err := r.fs.MkdirAll(dir); err != nil {
@@ -351,7 +355,7 @@ func (r *Repo) pruneFor(branch, dir string) error {
 // emptyStaging returns the path, free now, where admin folders are put together and
 // taken apart. The guard makes it ours alone; what is there is left from a crash.
 func (r *Repo) emptyStaging() (string, error) {
-	path := filepath.Join(r.gitDir, guardDir, "worktree.new")
+	path := filepath.Join(r.gitDir, gitlock.OwnDir, "worktree.new")
 	return path, r.fs.RemoveAll(path)
 }
 

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"tape/internal/gitstore/gitlock"
 )
 
 // InUse finds the worktree in which git is in the middle of rebasing or bisecting a branch:
@@ -30,7 +32,7 @@ func (r *Repo) InUse(branch string) (Worktree, bool) {
 // while it changes the files. A lock of ours does not count.
 func (r *Repo) IndexLocked(w Worktree) (since time.Time, ok bool) {
 	st, err := os.Lstat(indexPath(w) + ".lock")
-	if err != nil || st.Mode().Perm() == lockPerm {
+	if err != nil || st.Mode().Perm() == gitlock.Perm {
 		return time.Time{}, false
 	}
 	return st.ModTime(), true

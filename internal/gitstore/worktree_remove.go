@@ -13,7 +13,7 @@ import (
 // may be gone already. After a crash half-way a second call finishes. The main worktree,
 // and one that somebody locked with `git worktree lock`, are refused.
 func (r *Repo) RemoveWorktree(ctx context.Context, w Worktree) error {
-	err := r.guarded(ctx, r.worktreeGuard(), func() error {
+	err := r.locks.Guarded(ctx, r.worktreeGuard(), func() error {
 		if filepath.Dir(w.GitDir) != r.worktreesDir() {
 			return errors.New("it is not a linked worktree of this repository")
 		}

@@ -10,19 +10,22 @@ import (
 	"testing"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore/gitconfig"
+	"tape/internal/gitstore/gitlock"
+	"tape/internal/testkit/gitjudge"
 )
 
 // listed compares our list of worktrees with git's.
-func (j *judge) listed(r *Repo) {
+func listed(j *gitjudge.Judge, r *Repo) {
 	j.Helper()
 	all, err := r.Worktrees()
-	j.ok(err)
+	j.OK(err)
 	got := map[string]string{}
 	for _, w := range all {
 		got[w.Dir] = w.Branch
 	}
 	want := map[string]string{}
-	for block := range strings.SplitSeq(j.git("worktree", "list", "--porcelain"), "\n\n") {
+	for block := range strings.SplitSeq(j.Git("worktree", "list", "--porcelain"), "\n\n") {
 		dir, branch := "", ""
 		for line := range strings.SplitSeq(block, "\n") {
 			key, value, _ := strings.Cut(line, " ")
@@ -45,18 +48,18 @@ func (j *judge) listed(r *Repo) {
 }
 
 func TestWorktrees(t *testing.T) {
-	j := newJudge(t)
-	r, c, ctx := j.open(nil), j.commits(1), context.Background()
+	j := gitjudge.New(t)
+	r, c, ctx := open(j, nil), j.Commits(1), context.Background()
 	for _, b := range []string{"main", "a", "b", "x-y", "x/z"} {
-		j.git("update-ref", "refs/heads/tape/"+b, c[0].String())
+		j.Git("update-ref", "refs/heads/tape/"+b, c[0].String())
 	}
-	j.git("worktree", "add", "-q", "-b", "own", filepath.Join(j.dir, "tape-x-y")) // takes the id of tape/x-y
+	j.Git("worktree", "add", "-q", "-b", "own", filepath.Join(j.Dir, "tape-x-y")) // takes the id of tape/x-y
 	add := func(branch string) Worktree {
 		t.Helper()
-		w, err := r.AddWorktree(ctx, "refs/heads/tape/"+branch, filepath.Join(j.dir, "tapes", branch))
-		j.ok(err)
-		j.ok(r.RebuildIndex(ctx, w, nil))
-		if out := j.gitIn(w.Dir, "status", "--porcelain", "--branch"); out != "## tape/"+branch {
+		w, err := r.AddWorktree(ctx, "refs/heads/tape/"+branch, filepath.Join(j.Dir, "tapes", branch))
+		j.OK(err)
+		j.OK(r.RebuildIndex(ctx, w, nil))
+		if out := j.GitIn(w.Dir, "status", "--porcelain", "--branch"); out != "## tape/"+branch {
 			t.Errorf("git status in %s: %s", branch, out)
 		}
 		if again, err := r.AddWorktree(ctx, w.Branch, w.Dir); err != nil || again != w {
@@ -70,60 +73,60 @@ func TestWorktrees(t *testing.T) {
 	a := add("a")
 	add("x-y")
 	nested := add("x/z")
-	j.listed(r)
-	if w, err := r.WorktreeOf("refs/heads/tape/main"); err != nil || w != j.main() {
+	listed(j, r)
+	if w, err := r.WorktreeOf("refs/heads/tape/main"); err != nil || w != mainTree(j) {
 		t.Fatal(w, err)
 	}
-	if w, err := r.WorktreeOf("refs/heads/own"); err != nil || w.Dir != filepath.Join(j.dir, "tape-x-y") {
+	if w, err := r.WorktreeOf("refs/heads/own"); err != nil || w.Dir != filepath.Join(j.Dir, "tape-x-y") {
 		t.Fatal(w, err)
 	}
 	if _, err := r.WorktreeOf("refs/heads/tape/b"); !errors.Is(err, ErrNotFound) {
 		t.Fatal(err)
 	}
-	if _, err := r.AddWorktree(ctx, a.Branch, filepath.Join(j.dir, "elsewhere")); err == nil {
+	if _, err := r.AddWorktree(ctx, a.Branch, filepath.Join(j.Dir, "elsewhere")); err == nil {
 		t.Error("one branch in two worktrees")
 	}
-	if _, err := r.AddWorktree(ctx, "refs/heads/tape/b", j.dir); err == nil {
+	if _, err := r.AddWorktree(ctx, "refs/heads/tape/b", j.Dir); err == nil {
 		t.Error("a worktree over the main one")
 	}
 	if _, err := r.AddWorktree(ctx, "refs/heads/tape/b", a.Dir); err == nil {
 		t.Error("two branches in one worktree")
 	}
 	// HEADs log what happens to their branch, wherever the writer is.
-	j.ok(r.UpdateRef(ctx, RefUpdate{Name: a.Branch, Old: c[0], New: j.hash(j.git("commit-tree", "-m", "y", c[0].String()+"^{tree}")), Who: ann, Message: "checkpoint"}))
-	if out := j.gitIn(a.Dir, "reflog", "-1", "--format=%gs", "HEAD"); out != "checkpoint" {
+	j.OK(r.UpdateRef(ctx, RefUpdate{Name: a.Branch, Old: c[0], New: j.Hash(j.Git("commit-tree", "-m", "y", c[0].String()+"^{tree}")), Who: gitjudge.Ann, Message: "checkpoint"}))
+	if out := j.GitIn(a.Dir, "reflog", "-1", "--format=%gs", "HEAD"); out != "checkpoint" {
 		t.Errorf("HEAD's reflog in the worktree: %q", out)
 	}
 	// The folder is gone: no worktree, and no obstacle to another one.
-	j.ok(os.RemoveAll(nested.Dir))
+	j.OK(os.RemoveAll(nested.Dir))
 	if _, err := r.WorktreeOf(nested.Branch); !errors.Is(err, ErrNotFound) {
 		t.Error(err)
 	}
-	j.listed(r)
+	listed(j, r)
 	add("x/z")
-	j.listed(r)
+	listed(j, r)
 	// Checked out by hand elsewhere.
-	j.git("checkout", "-q", "tape/b")
-	if w, err := r.WorktreeOf("refs/heads/tape/b"); err != nil || w.Dir != j.dir {
+	j.Git("checkout", "-q", "tape/b")
+	if w, err := r.WorktreeOf("refs/heads/tape/b"); err != nil || w.Dir != j.Dir {
 		t.Error(w, err)
 	}
-	j.git("worktree", "lock", a.Dir)
+	j.Git("worktree", "lock", a.Dir)
 	if err := r.RemoveWorktree(ctx, a); err == nil {
 		t.Error("a locked worktree was removed")
 	}
-	j.git("worktree", "unlock", a.Dir)
-	j.ok(r.RemoveWorktree(ctx, a))
-	j.ok(r.RemoveWorktree(ctx, a))
+	j.Git("worktree", "unlock", a.Dir)
+	j.OK(r.RemoveWorktree(ctx, a))
+	j.OK(r.RemoveWorktree(ctx, a))
 	if _, err := os.Lstat(a.Dir); err == nil {
 		t.Error("the folder is still there")
 	}
-	if err := r.RemoveWorktree(ctx, j.main()); err == nil {
+	if err := r.RemoveWorktree(ctx, mainTree(j)); err == nil {
 		t.Fatal("the main worktree was removed")
 	}
-	j.listed(r)
-	j.git("worktree", "prune")
-	j.listed(r)
-	j.fsck()
+	listed(j, r)
+	j.Git("worktree", "prune")
+	listed(j, r)
+	j.Fsck()
 }
 
 func TestWorktreeID(t *testing.T) {
@@ -143,15 +146,15 @@ func TestWorktreeID(t *testing.T) {
 }
 
 func TestAddWorktreeFaults(t *testing.T) {
-	j := newJudge(t)
-	c, ctx := j.commits(1), context.Background()
+	j := gitjudge.New(t)
+	c, ctx := j.Commits(1), context.Background()
 	const branch = "refs/heads/tape/a"
-	j.git("update-ref", branch, c[0].String())
-	dir := filepath.Join(j.dir, "tapes", "a")
-	everyFault(t, func(t *testing.T, fsys *disk.FS) {
-		_, err := j.open(fsys).AddWorktree(ctx, branch, dir)
-		j.git("worktree", "prune") // somebody else tidies up at the worst moment
-		after := j.open(nil)
+	j.Git("update-ref", branch, c[0].String())
+	dir := filepath.Join(j.Dir, "tapes", "a")
+	gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
+		_, err := open(j, fsys).AddWorktree(ctx, branch, dir)
+		j.Git("worktree", "prune") // somebody else tidies up at the worst moment
+		after := open(j, nil)
 		if _, found := after.WorktreeOf(branch); err == nil && found != nil {
 			t.Fatal(found)
 		}
@@ -159,11 +162,11 @@ func TestAddWorktreeFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out := j.gitIn(w.Dir, "status", "--porcelain", "--branch"); out != "## tape/a" {
+		if out := j.GitIn(w.Dir, "status", "--porcelain", "--branch"); out != "## tape/a" {
 			t.Fatal(out)
 		}
-		j.listed(after)
-		_ = j.open(fsys).RemoveWorktree(ctx, w)
+		listed(j, after)
+		_ = open(j, fsys).RemoveWorktree(ctx, w)
 		if err := after.RemoveWorktree(ctx, w); err != nil {
 			t.Fatal(err)
 		}
@@ -171,23 +174,23 @@ func TestAddWorktreeFaults(t *testing.T) {
 }
 
 func TestRemoveWorktreeFaults(t *testing.T) {
-	j := newJudge(t)
-	c, ctx := j.commits(1), context.Background()
+	j := gitjudge.New(t)
+	c, ctx := j.Commits(1), context.Background()
 	const branch = "refs/heads/tape/a"
-	j.git("update-ref", branch, c[0].String())
-	dir := filepath.Join(j.dir, "tapes", "a")
-	everyFault(t, func(t *testing.T, fsys *disk.FS) {
-		after := j.open(nil)
+	j.Git("update-ref", branch, c[0].String())
+	dir := filepath.Join(j.Dir, "tapes", "a")
+	gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
+		after := open(j, nil)
 		w, err := after.AddWorktree(ctx, branch, dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = j.open(fsys).RemoveWorktree(ctx, w)
-		j.listed(after)
+		_ = open(j, fsys).RemoveWorktree(ctx, w)
+		listed(j, after)
 		if err := after.RemoveWorktree(ctx, w); err != nil {
 			t.Fatal(err)
 		}
-		j.listed(after)
+		listed(j, after)
 		if _, err := os.Lstat(dir); err == nil {
 			t.Fatal("the folder is still there")
 		}
@@ -196,91 +199,91 @@ func TestRemoveWorktreeFaults(t *testing.T) {
 
 // A fork's worktree is two folders deep, and sparse; what it leaves is nothing.
 func TestRemoveForkFaults(t *testing.T) {
-	j := newJudge(t)
-	r, ctx := j.open(nil), context.Background()
-	w, entries := j.sparse(r)
-	j.git("branch", "fork/main/y")
-	dir := filepath.Join(j.dir, "forks", "main")
+	j := gitjudge.New(t)
+	r, ctx := open(j, nil), context.Background()
+	w, entries := sparse(j, r)
+	j.Git("branch", "fork/main/y")
+	dir := filepath.Join(j.Dir, "forks", "main")
 	other, err := r.AddWorktree(ctx, "refs/heads/fork/main/y", filepath.Join(dir, "y"))
-	j.ok(err)
-	j.ok(r.RemoveWorktree(ctx, w))
+	j.OK(err)
+	j.OK(r.RemoveWorktree(ctx, w))
 	if _, err := os.Stat(filepath.Join(other.Dir, ".git")); err != nil {
 		t.Fatal("the worktree beside it is gone, too")
 	}
-	j.ok(r.RemoveWorktree(ctx, other))
-	j.git("branch", "-D", "fork/main/y")
+	j.OK(r.RemoveWorktree(ctx, other))
+	j.Git("branch", "-D", "fork/main/y")
 	for _, gone := range []string{"", "folder", "parent"} {
-		everyFault(t, func(t *testing.T, fsys *disk.FS) {
+		gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
 			w, err := r.AddWorktree(ctx, w.Branch, w.Dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			j.writeIn(w, entries[9].Path, "line 9\n")
+			j.WriteIn(w.Dir, entries[9].Path, "line 9\n")
 			if err := r.RebuildIndex(ctx, w, entries); err != nil {
 				t.Fatal(err)
 			}
 			switch gone {
 			case "folder":
-				j.ok(os.RemoveAll(w.Dir))
+				j.OK(os.RemoveAll(w.Dir))
 			case "parent":
-				j.ok(os.RemoveAll(dir))
+				j.OK(os.RemoveAll(dir))
 			}
-			first := j.open(fsys).RemoveWorktree(ctx, w)
-			j.listed(r)
+			first := open(j, fsys).RemoveWorktree(ctx, w)
+			listed(j, r)
 			if _, err := os.Stat(dir); err == nil && first == nil {
 				t.Fatal("the empty folder around it is left")
 			}
 			if err := r.RemoveWorktree(ctx, w); err != nil {
 				t.Fatal(err)
 			}
-			for _, left := range []string{w.GitDir, filepath.Join(j.gitDir, guardDir, "worktree.new"), w.Dir} {
+			for _, left := range []string{w.GitDir, filepath.Join(j.GitDir, gitlock.OwnDir, "worktree.new"), w.Dir} {
 				if _, err := os.Lstat(left); err == nil {
 					t.Fatalf("%s is left", left)
 				}
 			}
-			j.listed(r)
-			if out := j.git("worktree", "prune", "--verbose", "--expire=now"); out != "" {
+			listed(j, r)
+			if out := j.Git("worktree", "prune", "--verbose", "--expire=now"); out != "" {
 				t.Fatalf("git had to prune: %s", out)
 			}
-			if out := j.git("status", "--porcelain"); out != "" {
+			if out := j.Git("status", "--porcelain"); out != "" {
 				t.Fatalf("git status: %s", out)
 			}
 		})
 	}
-	j.git("branch", "-D", "fork/main/x")
-	if _, err := os.Stat(filepath.Join(j.dir, "forks")); err == nil {
+	j.Git("branch", "-D", "fork/main/x")
+	if _, err := os.Stat(filepath.Join(j.Dir, "forks")); err == nil {
 		t.Error("the folder of all forks is left")
 	}
-	if _, err := os.Stat(j.dir); err != nil {
+	if _, err := os.Stat(j.Dir); err != nil {
 		t.Fatal(err)
 	}
-	j.fsck()
+	j.Fsck()
 }
 
 // A process that dies while it writes the index of a fork, or git's settings, leaves a
 // lock at which git stops.
 func TestRecoverOtherLocks(t *testing.T) {
-	j := newJudge(t)
-	r, ctx := j.open(nil), context.Background()
-	w, _ := j.sparse(r)
-	dying := j.open(&disk.FS{Fault: func(op disk.Op, path string) error {
+	j := gitjudge.New(t)
+	r, ctx := open(j, nil), context.Background()
+	w, _ := sparse(j, r)
+	dying := open(j, &disk.FS{Fault: func(op disk.Op, path string) error {
 		if op == disk.OpSync || op == disk.OpRemove {
-			return errKilled
+			return gitjudge.ErrKilled
 		}
 		return nil
 	}})
-	j.writeIn(w, "anchors/009_x/messages.jsonl", "line 9\nmore\n")
-	if err := dying.UpdateIndex(ctx, w, []IndexChange{change("anchors/009_x/messages.jsonl", "line 9\nmore\n")}); !errors.Is(err, errKilled) {
+	j.WriteIn(w.Dir, "anchors/009_x/messages.jsonl", "line 9\nmore\n")
+	if err := dying.UpdateIndex(ctx, w, []IndexChange{change("anchors/009_x/messages.jsonl", "line 9\nmore\n")}); !errors.Is(err, gitjudge.ErrKilled) {
 		t.Fatal(err)
 	}
-	if _, err := dying.InstallDrivers(ctx, testDrivers()); !errors.Is(err, errKilled) {
+	if _, err := dying.config.InstallDrivers(ctx, gitconfig.Drivers{Settings: [][]gitconfig.Setting{{{Name: "diff.x.textconv", Value: "y"}}}, Mark: "ours"}); !errors.Is(err, gitjudge.ErrKilled) {
 		t.Fatal(err)
 	}
-	if out, err := j.tryGit(w.Dir, "commit", "-qam", "x"); err == nil {
+	if out, err := j.TryGit(w.Dir, "commit", "-qam", "x"); err == nil {
 		t.Fatalf("git does not stop at a lock: %s", out)
 	}
-	foreign := filepath.Join(j.gitDir, "index.lock")
-	j.ok(os.WriteFile(foreign, nil, 0o600))
+	foreign := filepath.Join(j.GitDir, "index.lock")
+	j.OK(os.WriteFile(foreign, nil, 0o600))
 	removed, err := r.RecoverLocks(ctx)
 	if err != nil || len(removed) != 2 {
 		t.Fatal(removed, err)
@@ -288,7 +291,7 @@ func TestRecoverOtherLocks(t *testing.T) {
 	if _, err := os.Stat(foreign); err != nil {
 		t.Error("somebody else's lock is gone")
 	}
-	j.gitIn(w.Dir, "commit", "-qam", "x")
-	j.git("config", "x.y", "z")
-	j.stillSparse(w, "recovering")
+	j.GitIn(w.Dir, "commit", "-qam", "x")
+	j.Git("config", "x.y", "z")
+	stillSparse(j, w, "recovering")
 }

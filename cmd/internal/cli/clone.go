@@ -27,7 +27,7 @@ One tape is checked out and becomes the current one: the one that --tape names, 
 remote's HEAD says, or main. The others get a folder when they are first written to. A
 remote that is empty gives a workspace with a first tape, ready to be pushed. URL may be a
 workspace, too: a folder of your own, or of another user's.
-` + withoutGit,
+` + byGit,
 		Example: `  tape clone git@example.org:ada/sessions.git
   tape clone https://example.org/ada/sessions.git ./sessions --tape review
   tape clone /mnt/disk/sessions.git --remote backup`,

@@ -25,7 +25,7 @@ tape pull brings both together. Pull fetches itself.
 
 What a remote has is checked before it is used: names, files, sizes, and that its history
 only grows. What does not pass is rejected (exit code 4), and stays outside.
-` + withoutGit,
+` + byGit,
 		Example: `  tape fetch
   tape fetch backup --tape main`,
 		Args:              takes(0, "REMOTE"),

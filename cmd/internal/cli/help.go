@@ -67,8 +67,6 @@ func environmentHelp() string {
 		{repo.EnvWorkspace, "the workspace to use, where --workspace is not given"},
 		{envTape, "the tape, or fork TAPE/NAME, to use, where --tape is not given"},
 		{"TAPE_AUTHOR", "who commits, as \"Name <mail>\" (default: git's user.name and user.email)"},
-		{repo.EnvGitUser, "the user for https remotes, where there is no git program"},
-		{repo.EnvGitToken, "the password or token that goes with it"},
 		{"TAPE_PAGER, PAGER", "the program that shows long output (default less)"},
 		{"NO_COLOR", "set to anything: no colours"},
 	}

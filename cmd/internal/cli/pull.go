@@ -33,7 +33,7 @@ A tape is rejected (exit code 4) if its history was changed on one side, if both
 nothing in common, or if what the remote has is not to be let in. It stays as it is then, and
 the others are pulled. So is one that was purged of a secret at the remote, until --purge has
 the same done here: see tape purge.
-` + withoutGit,
+` + byGit,
 		Example: `  tape pull
   tape pull origin --tape main
   tape pull --purge

@@ -31,7 +31,7 @@ passwords. If there is one, nothing is pushed, and each is shown masked, with it
 fingerprint. If it is no secret, --allow-secret FINGERPRINT lets it through, and is
 remembered in the workspace's settings. If it is one, it must be revoked, and tape purge
 takes it out of the tape.
-` + withoutGit,
+` + byGit,
 		Example: `  tape push
   tape push backup --all
   tape push --tape main --forks

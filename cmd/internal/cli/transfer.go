@@ -11,13 +11,10 @@ import (
 	"tape/repo"
 )
 
-// withoutGit is for the help of all commands that talk to a remote.
-const withoutGit = `
-The git program does the transport where it is installed, so that credential helpers, ssh
-configuration, proxies and hooks work as you are used to. Without it, tape does it itself:
-paths and file:// directly; https:// with the user and password of the address, or
-` + repo.EnvGitUser + ` and ` + repo.EnvGitToken + `; ssh through the program ssh. Credential helpers, git://, and
-paths where hooks judge what is pushed, need git.`
+// byGit is for the help of all commands that talk to a remote.
+const byGit = `
+The git program does the transport, so that credential helpers, ssh configuration, proxies
+and hooks work as you are used to. It has to be installed.`
 
 // withRemote is for fetch, pull and push: it checks the names of tapes, opens the workspace,
 // and says which remote is meant. A name that is empty is refused: a variable that was not
@@ -76,7 +73,7 @@ func explainRemote(err error) error {
 	case errors.Is(err, repo.ErrHostile):
 		out.class, out.hint = repo.ErrCorrupt, "nothing of it was let in; git fsck in the remote repository tells what is wrong with it"
 	case errors.Is(err, repo.ErrAuth):
-		out.hint = "https: a credential helper of git's, or a token as password; " + repo.EnvGitUser + " and " + repo.EnvGitToken + " where there is no git\n" +
+		out.hint = "https: a credential helper of git's, or a token as password\n" +
 			"ssh: ssh-add -l shows whether the agent has your key; ssh to the host by hand asks about its key"
 	case errors.Is(err, repo.ErrRemote):
 		out.hint = "check the address (tape remote list shows it), and that it can be reached"

@@ -9,39 +9,30 @@ import (
 
 // Peer is a repository to talk to, and the way there.
 type Peer struct {
-	Way     string // path, file, http, ssh
-	URL     string
-	Dir     string // where it lies
-	Builtin bool   // to be talked to without the git program
+	Way string // path, file, http, ssh
+	URL string
+	Dir string // where it lies
 }
 
-// EachPeer runs a test over every way to a repository, with the git program and without.
-// Each gets an empty bare repository of its own.
+// EachPeer runs a test over every way to a repository. Each gets an empty bare repository of
+// its own.
 func EachPeer(t *testing.T, test func(t *testing.T, peer Peer)) {
 	for _, way := range []string{"path", "file", "http", "ssh"} {
 		t.Run(way, func(t *testing.T) {
-			var server string
-			var env []string
-			if way == "ssh" {
-				server, env = SSH(t, "") // it takes half a second to start
+			p := Peer{Way: way, Dir: Bare(t)}
+			switch way {
+			case "path":
+				p.URL = p.Dir
+			case "file":
+				p.URL = "file://" + filepath.ToSlash(p.Dir)
+			case "http":
+				p.URL = HTTP(t, filepath.Dir(p.Dir), "ann", "s3cret word") + "/" + filepath.Base(p.Dir)
+			case "ssh":
+				server, env := SSH(t, "")
+				p.URL = server + p.Dir
+				Setenv(t, env)
 			}
-			for _, how := range []string{"git", "builtin"} {
-				t.Run(how, func(t *testing.T) {
-					p := Peer{Way: way, Dir: Bare(t), Builtin: how == "builtin"}
-					switch way {
-					case "path":
-						p.URL = p.Dir
-					case "file":
-						p.URL = "file://" + filepath.ToSlash(p.Dir)
-					case "http":
-						p.URL = HTTP(t, filepath.Dir(p.Dir), "ann", "s3cret word") + "/" + filepath.Base(p.Dir)
-					case "ssh":
-						p.URL = server + p.Dir
-						Setenv(t, env)
-					}
-					test(t, p)
-				})
-			}
+			test(t, p)
 		})
 	}
 }

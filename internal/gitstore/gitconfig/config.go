@@ -1,4 +1,6 @@
-package gitstore
+// Package gitconfig reads git's configuration as git does, says who commits, and sets up how
+// git treats some files, without a change to what the user has set.
+package gitconfig
 
 import (
 	"errors"
@@ -11,47 +13,58 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"tape/internal/gitstore/gitlock"
 )
 
-// configCache holds the configuration once it was asked for. The zero value is ready.
-type configCache struct {
+// Config is the configuration of a repository. What it was when it was first asked for is
+// remembered. Its methods may be called from several goroutines.
+type Config struct {
+	gitDir string
+	locks  gitlock.Locks
+
 	once    sync.Once
-	entries []configEntry
+	entries []Entry
 	err     error
 }
 
-// configEntry is one line of configuration. Section and key are in lower case, as
+// New is the configuration of the repository whose .git folder is gitDir.
+func New(gitDir string, locks gitlock.Locks) *Config {
+	return &Config{gitDir: gitDir, locks: locks}
+}
+
+// Entry is one line of configuration. Section and key are in lower case, as
 // git compares them; a subsection's case counts.
-type configEntry struct {
-	section, subsection, key string
-	value                    string // "true" for a key without "="
+type Entry struct {
+	Section, Subsection, Key string
+	Value                    string // "true" for a key without "="
 }
 
 // maxIncludes bounds the depth of include.path, as git does.
 const maxIncludes = 10
 
-// ConfigValue returns the value that git's configuration gives to
+// Value returns the value that git's configuration gives to
 // section.subsection.key (subsection may be empty). The last one wins, in git's order: system,
 // user, repository, worktree of the main working tree, GIT_CONFIG_COUNT. The files
 // are read once. A file that cannot be read or parsed leaves its values out here;
-// [Repo.Identity] and [Repo.Signer] report it.
+// [Config.Load] and [Config.Identity] report it.
 //
 // include.path and includeIf with gitdir: and gitdir/i: are followed; other
 // conditions (onbranch:, hasconfig:) count as not met.
-func (r *Repo) ConfigValue(section, subsection, key string) (string, bool) {
-	entries, _ := r.loadConfig()
+func (c *Config) Value(section, subsection, key string) (string, bool) {
+	entries, _ := c.Load()
 	section, key = strings.ToLower(section), strings.ToLower(key)
 	for _, e := range slices.Backward(entries) {
-		if e.key == key && e.section == section && e.subsection == subsection {
-			return e.value, true
+		if e.Key == key && e.Section == section && e.Subsection == subsection {
+			return e.Value, true
 		}
 	}
 	return "", false
 }
 
-// configBool reads a boolean; what is absent or not a boolean is false.
-func (r *Repo) configBool(section, subsection, key string) bool {
-	v, _ := r.ConfigValue(section, subsection, key)
+// Bool reads a boolean; what is absent or not a boolean is false.
+func (c *Config) Bool(section, subsection, key string) bool {
+	v, _ := c.Value(section, subsection, key)
 	return configTrue(v)
 }
 
@@ -64,18 +77,19 @@ func configTrue(v string) bool {
 	return err == nil && n != 0
 }
 
-func (r *Repo) loadConfig() ([]configEntry, error) {
-	r.config.once.Do(func() {
-		l := configLoader{gitDir: r.gitDir, home: homeDir()}
+// Load returns what is wrong with the configuration, with all of it that can be read.
+func (c *Config) Load() ([]Entry, error) {
+	c.once.Do(func() {
+		l := configLoader{gitDir: c.gitDir, home: HomeDir()}
 		l.load()
-		r.config.entries, r.config.err = l.entries, errors.Join(l.errs...)
+		c.entries, c.err = l.entries, errors.Join(l.errs...)
 	})
-	return r.config.entries, r.config.err
+	return c.entries, c.err
 }
 
-// homeDir is the user's home, or "" if there is none to be had. Git obeys HOME on
+// HomeDir is the user's home, or "" if there is none to be had. Git obeys HOME on
 // every system.
-func homeDir() string {
+func HomeDir() string {
 	if home := os.Getenv("HOME"); home != "" {
 		return home
 	}
@@ -89,7 +103,7 @@ func homeDir() string {
 // configLoader reads configuration files in order of precedence, weakest first.
 type configLoader struct {
 	gitDir, home string
-	entries      []configEntry
+	entries      []Entry
 	errs         []error
 }
 
@@ -122,8 +136,8 @@ func (l *configLoader) load() {
 
 func (l *configLoader) last(section, key string) bool {
 	for _, e := range slices.Backward(l.entries) {
-		if e.section == section && e.subsection == "" && e.key == key {
-			return configTrue(e.value)
+		if e.Section == section && e.Subsection == "" && e.Key == key {
+			return configTrue(e.Value)
 		}
 	}
 	return false
@@ -141,11 +155,11 @@ func (l *configLoader) environment() {
 		if !ok || first < 0 {
 			continue
 		}
-		e := configEntry{section: strings.ToLower(name[:first]), key: strings.ToLower(name[last+1:])}
+		e := Entry{Section: strings.ToLower(name[:first]), Key: strings.ToLower(name[last+1:])}
 		if last > first {
-			e.subsection = name[first+1 : last]
+			e.Subsection = name[first+1 : last]
 		}
-		e.value = os.Getenv("GIT_CONFIG_VALUE_" + strconv.Itoa(i))
+		e.Value = os.Getenv("GIT_CONFIG_VALUE_" + strconv.Itoa(i))
 		l.entries = append(l.entries, e)
 	}
 }
@@ -163,7 +177,7 @@ func (l *configLoader) file(name string, depth int) {
 		}
 		return
 	}
-	err = parseConfig(raw, func(e configEntry) {
+	err = parse(raw, func(e Entry) {
 		l.entries = append(l.entries, e)
 		if target := l.included(name, e); target != "" && depth < maxIncludes {
 			l.file(target, depth+1)
@@ -175,17 +189,17 @@ func (l *configLoader) file(name string, depth int) {
 }
 
 // included returns the file that an entry of file name includes, or "".
-func (l *configLoader) included(name string, e configEntry) string {
-	if e.key != "path" || e.value == "" {
+func (l *configLoader) included(name string, e Entry) string {
+	if e.Key != "path" || e.Value == "" {
 		return ""
 	}
 	switch {
-	case e.section == "include" && e.subsection == "":
-	case e.section == "includeif" && l.conditionMet(name, e.subsection):
+	case e.Section == "include" && e.Subsection == "":
+	case e.Section == "includeif" && l.conditionMet(name, e.Subsection):
 	default:
 		return ""
 	}
-	target := expandHome(e.value, l.home)
+	target := ExpandHome(e.Value, l.home)
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(filepath.Dir(name), target)
 	}
@@ -201,7 +215,7 @@ func (l *configLoader) conditionMet(name, condition string) bool {
 		}
 		fold = true
 	}
-	pattern = filepath.ToSlash(expandHome(pattern, l.home))
+	pattern = filepath.ToSlash(ExpandHome(pattern, l.home))
 	if rest, ok := strings.CutPrefix(pattern, "./"); ok {
 		pattern = filepath.ToSlash(filepath.Dir(name)) + "/" + rest
 	} else if !path.IsAbs(pattern) && !filepath.IsAbs(filepath.FromSlash(pattern)) {
@@ -249,8 +263,8 @@ func matchPath(pattern, parts []string) bool {
 	return len(parts) == 0
 }
 
-// expandHome resolves a leading "~/".
-func expandHome(p, home string) string {
+// ExpandHome resolves a leading "~/".
+func ExpandHome(p, home string) string {
 	if rest, ok := strings.CutPrefix(p, "~/"); ok && home != "" {
 		return strings.TrimSuffix(filepath.ToSlash(home), "/") + "/" + rest
 	}

@@ -1,4 +1,4 @@
-package gitstore
+package gitconfig
 
 import (
 	"bytes"
@@ -25,36 +25,36 @@ func (d Drivers) comment() string { return " # " + d.Mark }
 
 // entry is the setting as git's configuration has it: the parts of its name, those
 // without a meaning of case in lower case.
-func (s Setting) entry() configEntry {
+func (s Setting) entry() Entry {
 	first, last := strings.IndexByte(s.Name, '.'), strings.LastIndexByte(s.Name, '.')
-	e := configEntry{section: strings.ToLower(s.Name[:first]), key: strings.ToLower(s.Name[last+1:]), value: s.Value}
+	e := Entry{Section: strings.ToLower(s.Name[:first]), Key: strings.ToLower(s.Name[last+1:]), Value: s.Value}
 	if first < last {
-		e.subsection = s.Name[first+1 : last]
+		e.Subsection = s.Name[first+1 : last]
 	}
 	return e
 }
 
-func (e configEntry) name() string {
-	if e.subsection == "" {
-		return e.section + "." + e.key
+func (e Entry) name() string {
+	if e.Subsection == "" {
+		return e.Section + "." + e.Key
 	}
-	return e.section + "." + e.subsection + "." + e.key
+	return e.Section + "." + e.Subsection + "." + e.Key
 }
 
-func (e configEntry) header() string {
-	if e.subsection == "" {
-		return "[" + e.section + "]"
+func (e Entry) header() string {
+	if e.Subsection == "" {
+		return "[" + e.Section + "]"
 	}
-	return "[" + e.section + ` "` + e.subsection + `"]`
+	return "[" + e.Section + ` "` + e.Subsection + `"]`
 }
 
 // concernsEntry reports whether a line of configuration is about something that the
 // drivers set: any setting of a driver of the same name, or the very same plain one.
-func (d Drivers) concernsEntry(e configEntry) bool {
+func (d Drivers) concernsEntry(e Entry) bool {
 	for _, group := range d.Settings {
 		for _, s := range group {
 			o := s.entry()
-			if o.section == e.section && o.subsection == e.subsection && (o.subsection != "" || o.key == e.key) {
+			if o.Section == e.Section && o.Subsection == e.Subsection && (o.Subsection != "" || o.Key == e.Key) {
 				return true
 			}
 		}
@@ -64,10 +64,10 @@ func (d Drivers) concernsEntry(e configEntry) bool {
 
 // addSettings puts the sections into a configuration; all is what git's files of
 // configuration say together.
-func (d Drivers) addSettings(old []byte, all []configEntry) ([]byte, DriverSetup, error) {
+func (d Drivers) addSettings(old []byte, all []Entry) ([]byte, DriverSetup, error) {
 	var out DriverSetup
 	rest, present := d.withoutSettings(old)
-	ours, err := configEntries(present)
+	ours, err := Entries(present)
 	if err != nil {
 		return nil, out, err
 	}
@@ -98,7 +98,7 @@ func (d Drivers) addSettings(old []byte, all []configEntry) ([]byte, DriverSetup
 
 // wanted is what is to be set beside the settings that are the user's own: of a group
 // nothing when its first is.
-func (d Drivers) wanted(own []string) (out []configEntry) {
+func (d Drivers) wanted(own []string) (out []Entry) {
 	has := func(s Setting) bool { return slices.Contains(own, s.entry().name()) }
 	for _, group := range d.Settings {
 		if len(group) == 0 || has(group[0]) {
@@ -114,31 +114,31 @@ func (d Drivers) wanted(own []string) (out []configEntry) {
 }
 
 // lines writes settings as they stand in the configuration, under their headers.
-func (d Drivers) lines(settings []configEntry) (out []byte) {
+func (d Drivers) lines(settings []Entry) (out []byte) {
 	header := ""
 	for _, e := range settings {
 		if h := e.header(); h != header {
 			header = h
 			out = append(out, h+d.comment()+"\n"...)
 		}
-		out = append(out, "\t"+e.key+" = "+configQuote(e.value)+d.comment()+"\n"...)
+		out = append(out, "\t"+e.Key+" = "+Quote(e.Value)+d.comment()+"\n"...)
 	}
 	return out
 }
 
 // checkEdit makes sure that git will read from an edited configuration what it read
 // before: the same of everything else, and of the drivers what the user wrote and added.
-func (d Drivers) checkEdit(old, next []byte, added []configEntry) error {
-	before, err := configEntries(old)
+func (d Drivers) checkEdit(old, next []byte, added []Entry) error {
+	before, err := Entries(old)
 	if err != nil {
 		return err
 	}
-	after, err := configEntries(next)
+	after, err := Entries(next)
 	if err != nil {
 		return err
 	}
 	_, present := d.withoutSettings(old)
-	ours, err := configEntries(present)
+	ours, err := Entries(present)
 	if err != nil {
 		return err
 	}
@@ -153,15 +153,16 @@ func (d Drivers) checkEdit(old, next []byte, added []configEntry) error {
 	return nil
 }
 
-func configEntries(raw []byte) (out []configEntry, err error) {
-	if err := parseConfig(raw, func(e configEntry) { out = append(out, e) }); err != nil {
+// Entries reads a file of configuration, and follows no includes.
+func Entries(raw []byte) (out []Entry, err error) {
+	if err := parse(raw, func(e Entry) { out = append(out, e) }); err != nil {
 		return nil, fmt.Errorf("read the repository's configuration: %w", err)
 	}
 	return out, nil
 }
 
-// configQuote writes a value so that git reads it back whatever is in it.
-func configQuote(value string) string {
+// Quote writes a value so that git reads it back whatever is in it.
+func Quote(value string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value) + `"`
 }
 

@@ -1,4 +1,6 @@
-package gitstore
+// Package gitlock takes the locks that git takes on its files, so that git and we exclude each
+// other, and gets past those that killed processes of ours have left.
+package gitlock
 
 import (
 	"context"
@@ -14,7 +16,7 @@ import (
 	"tape/internal/disk"
 )
 
-// How we lock, and why a lock of ours that outlived its process may be removed.
+// Perm is the mode of our locks. How we lock, and why a lock of ours that outlived its process may be removed.
 //
 // Git locks a file F by creating F.lock with O_EXCL, writes the new content there
 // and renames it over F. We do the same, so git and we exclude each other. What git
@@ -43,34 +45,43 @@ import (
 //
 // Windows: a file without write permission has the read-only attribute, which is also
 // set at creation; the argument is the same.
-const lockPerm fs.FileMode = 0o400
+const Perm fs.FileMode = 0o400
 
-// guardDir is our folder inside .git.
-const guardDir = "tape"
+// OwnDir is our folder inside .git.
+const OwnDir = "tape"
+
+// ErrBusy says that a lock was not to be had in time.
+var ErrBusy = errors.New("busy")
 
 // staleAfter is the age from which a message about somebody else's lock says how to
 // get rid of it.
 const staleAfter = time.Minute
 
-// heldError says that somebody else has a lock file. [Repo.guarded] waits and tries again.
-type heldError struct{ path string }
+// HeldError says that somebody else has a lock file. [Locks.Guarded] waits and tries again.
+type HeldError struct{ Path string }
 
-func (e *heldError) Error() string { return "the lock " + e.path + " is held" }
+func (e *HeldError) Error() string { return "the lock " + e.Path + " is held" }
 
-// guarded runs fn while holding the guard, and again as long as fn reports a lock held
-// by somebody else, for at most r.wait. The guard is not held while waiting, so that
+// Locks says how locks are taken.
+type Locks struct {
+	FS   *disk.FS      // nil: the operating system
+	Wait time.Duration // for a lock that somebody else holds
+}
+
+// Guarded runs fn while holding the guard, and again as long as fn reports a lock held
+// by somebody else, for at most the time to wait. The guard is not held while waiting, so that
 // our other writers, of other refs, go on.
-func (r *Repo) guarded(ctx context.Context, guard string, fn func() error) error {
+func (k Locks) Guarded(ctx context.Context, guard string, fn func() error) error {
 	const first, longest = time.Millisecond, 50 * time.Millisecond
-	deadline := time.Now().Add(r.wait)
+	deadline := time.Now().Add(k.Wait)
 	for pause := first; ; pause = min(pause*2, longest) {
-		err := r.guardedOnce(ctx, guard, max(0, time.Until(deadline)), fn)
-		var held *heldError
+		err := k.GuardedOnce(ctx, guard, max(0, time.Until(deadline)), fn)
+		var held *HeldError
 		if !errors.As(err, &held) {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return held.busy()
+			return held.Busy()
 		}
 		select {
 		case <-ctx.Done():
@@ -80,14 +91,15 @@ func (r *Repo) guarded(ctx context.Context, guard string, fn func() error) error
 	}
 }
 
-func (r *Repo) guardedOnce(ctx context.Context, guard string, wait time.Duration, fn func() error) (err error) {
+// GuardedOnce runs fn once while holding the guard, for which it waits.
+func (k Locks) GuardedOnce(ctx context.Context, guard string, wait time.Duration, fn func() error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	lock, err := r.fs.Lock(ctx, guard, wait)
+	lock, err := k.FS.Lock(ctx, guard, wait)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = r.fs.MkdirAll(filepath.Dir(guard)); err == nil {
-			lock, err = r.fs.Lock(ctx, guard, wait)
+		if err = k.FS.MkdirAll(filepath.Dir(guard)); err == nil {
+			lock, err = k.FS.Lock(ctx, guard, wait)
 		}
 	}
 	if errors.Is(err, disk.ErrLocked) {
@@ -100,49 +112,47 @@ func (r *Repo) guardedOnce(ctx context.Context, guard string, wait time.Duration
 	return fn()
 }
 
-func (r *Repo) refGuard() string { return filepath.Join(r.gitDir, guardDir, "refs.lock") }
-
-// busy turns a lock that did not go away into the error for the caller.
-func (e *heldError) busy() error {
-	st, err := os.Lstat(e.path)
+// Busy turns a lock that did not go away into the error for the caller.
+func (e *HeldError) Busy() error {
+	st, err := os.Lstat(e.Path)
 	if err != nil {
-		return fmt.Errorf("%w: %s was held by another git process until just now; try again", ErrBusy, e.path)
+		return fmt.Errorf("%w: %s was held by another git process until just now; try again", ErrBusy, e.Path)
 	}
 	age := time.Since(st.ModTime()).Round(time.Second)
 	if age < staleAfter {
-		return fmt.Errorf("%w: another git process holds %s", ErrBusy, e.path)
+		return fmt.Errorf("%w: another git process holds %s", ErrBusy, e.Path)
 	}
 	return fmt.Errorf("%w: %s has been there for %s; a git process probably died and left it: if no git runs here, remove that file",
-		ErrBusy, e.path, age)
+		ErrBusy, e.Path, age)
 }
 
-// lockFile is a lock that we hold: the file target+".lock".
-type lockFile struct {
-	r            *Repo
+// File is a lock that we hold: the file target+".lock".
+type File struct {
+	fs           *disk.FS
 	path, target string
 	file         *disk.File // nil once closed
 }
 
-// lock takes git's lock on target, clearing a dead one of ours. The guard must be held.
-// Somebody else's lock gives a *heldError.
-func (r *Repo) lock(target string) (*lockFile, error) {
-	l := &lockFile{r: r, path: target + ".lock", target: target}
+// Lock takes git's lock on target, clearing a dead one of ours. The guard must be held.
+// Somebody else's lock gives a *HeldError.
+func (k Locks) Lock(target string) (*File, error) {
+	l := &File{fs: k.FS, path: target + ".lock", target: target}
 	for try := 0; ; try++ {
-		f, err := r.fs.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, lockPerm)
+		f, err := k.FS.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, Perm)
 		if err == nil {
 			l.file = f
 			return l, nil
 		}
 		again := false
 		switch {
-		case errors.Is(err, fs.ErrExist) && isDeadLock(l.path):
-			err, again = r.fs.Remove(l.path), true
+		case errors.Is(err, fs.ErrExist) && IsDead(l.path):
+			err, again = k.FS.Remove(l.path), true
 		case errors.Is(err, fs.ErrExist):
-			return nil, &heldError{path: l.path}
+			return nil, &HeldError{Path: l.path}
 		case errors.Is(err, fs.ErrNotExist):
 			// The folder is missing, or git removes it because it is empty, perhaps
 			// while we create it: then once more.
-			err, again = r.fs.MkdirAll(filepath.Dir(target)), true
+			err, again = k.FS.MkdirAll(filepath.Dir(target)), true
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) || !again || try >= 10 {
 			return nil, fmt.Errorf("create lock: %w", err)
@@ -150,9 +160,9 @@ func (r *Repo) lock(target string) (*lockFile, error) {
 	}
 }
 
-// isDeadLock tells a lock left by a dead process of ours from all others. It is true
+// IsDead tells a lock left by a dead process of ours from all others. It is true
 // only for who holds the guard; see the top of this file.
-func isDeadLock(path string) bool {
+func IsDead(path string) bool {
 	st, err := os.Lstat(path)
 	if err != nil || !st.Mode().IsRegular() {
 		return false
@@ -160,24 +170,24 @@ func isDeadLock(path string) bool {
 	if runtime.GOOS == "windows" {
 		return st.Mode().Perm()&0o200 == 0
 	}
-	return st.Mode().Perm() == lockPerm
+	return st.Mode().Perm() == Perm
 }
 
-// write puts the new content into the lock and makes it durable.
-func (l *lockFile) write(data []byte) error {
+// Write puts the new content into the lock and makes it durable.
+func (l *File) Write(data []byte) error {
 	if _, err := l.file.Write(data); err != nil {
 		return err
 	}
 	return l.file.Sync()
 }
 
-// publish renames the lock over its target: the moment at which the change happens.
+// Publish renames the lock over its target: the moment at which the change happens.
 // The new name is made durable by the caller, if it has to be.
-func (l *lockFile) publish() error {
+func (l *File) Publish() error {
 	if runtime.GOOS == "windows" {
 		return l.publishWindows()
 	}
-	if err := l.r.fs.Rename(l.path, l.target); err != nil {
+	if err := l.fs.Rename(l.path, l.target); err != nil {
 		return err
 	}
 	f := l.file
@@ -188,7 +198,7 @@ func (l *lockFile) publish() error {
 
 // publishWindows does the same where an open file cannot be renamed, a read-only one
 // not replaced, and a reader can be in the way for a moment.
-func (l *lockFile) publishWindows() error {
+func (l *File) publishWindows() error {
 	err := l.file.Close()
 	l.file = nil
 	if err != nil {
@@ -196,7 +206,7 @@ func (l *lockFile) publishWindows() error {
 	}
 	for try := 0; ; try++ {
 		_ = os.Chmod(l.target, disk.FilePerm)
-		if err = l.r.fs.Rename(l.path, l.target); err == nil {
+		if err = l.fs.Rename(l.path, l.target); err == nil {
 			break
 		}
 		if try >= 50 || !errors.Is(err, fs.ErrPermission) {
@@ -209,84 +219,29 @@ func (l *lockFile) publishWindows() error {
 	return nil
 }
 
-// release gives the lock up; after publish it does nothing.
-func (l *lockFile) release() error {
+// Detach closes the lock and lets it stand; it is the caller's to remove.
+func (l *File) Detach() (path string, err error) {
+	err = l.file.Close()
+	path, l.path, l.file = l.path, "", nil
+	return path, err
+}
+
+// Release gives the lock up; after Publish it does nothing.
+func (l *File) Release() error {
 	var err error
 	if l.file != nil {
 		err = l.file.Close()
 		l.file = nil
 	}
 	if l.path != "" {
-		err = errors.Join(err, l.r.fs.Remove(l.path))
+		err = errors.Join(err, l.fs.Remove(l.path))
 		l.path = ""
 	}
 	return err
 }
 
-// RecoverLocks removes the locks that killed processes of ours left behind, on refs, the
-// indexes of worktrees and the configuration, and returns their paths. A writer clears
-// what is in its own way; this is for housekeeping, so that git does not stumble over a
-// lock on something that we do not write again.
-func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
-	var removed []string
-	clear := func(path string) error {
-		if !isDeadLock(path) {
-			return nil
-		}
-		removed = append(removed, path)
-		return r.fs.Remove(path)
-	}
-	err := r.guarded(ctx, r.refGuard(), func() error { return r.eachRefLock(clear) })
-	if err != nil {
-		return removed, fmt.Errorf("recover locks: %w", err)
-	}
-	dead := map[string]string{} // the guard of each
-	look := func(target, guard string) {
-		if lock := target + ".lock"; isDeadLock(lock) {
-			dead[lock] = guard
-		}
-	}
-	look(r.configPath(), r.configGuard())
-	look(r.attributesPath(), r.configGuard())
-	for _, dir := range r.headDirs() {
-		look(indexPath(Worktree{GitDir: dir}), indexGuard(Worktree{GitDir: dir}))
-	}
-	if len(dead) == 0 {
-		return removed, nil
-	}
-	// Whoever removes a worktree meanwhile must not get a guard's folder back.
-	err = r.guarded(ctx, r.worktreeGuard(), func() error {
-		for lock, guard := range dead {
-			if !isDeadLock(lock) {
-				continue
-			}
-			if err := r.guarded(ctx, guard, func() error { return clear(lock) }); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return removed, fmt.Errorf("recover locks: %w", err)
-	}
-	return removed, nil
-}
-
-// eachRefLock calls fn for all files that may be locks on refs and HEADs.
-func (r *Repo) eachRefLock(fn func(path string) error) error {
-	paths := []string{r.packedPath() + ".lock"}
-	for _, dir := range r.headDirs() {
-		paths = append(paths, filepath.Join(dir, "HEAD.lock"))
-	}
-	for _, path := range paths {
-		if err := fn(path); err != nil {
-			return err
-		}
-	}
-	return eachLockIn(filepath.Join(r.gitDir, "refs"), fn)
-}
-
-func eachLockIn(dir string, fn func(path string) error) error {
+// EachIn calls fn for what may be locks in a folder and those below it.
+func EachIn(dir string, fn func(path string) error) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".lock") || d.IsDir() {
 			return nil // a folder that git removes meanwhile is no reason to stop

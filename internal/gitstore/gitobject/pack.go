@@ -1,4 +1,4 @@
-package gitstore
+package gitobject
 
 import (
 	"bufio"
@@ -42,7 +42,7 @@ func (p *pack) read(h Hash, offset int64, content bool) (Kind, int64, []byte, er
 	}
 	if kind, ok := packedKinds[head.kind]; ok {
 		if o, ok := p.bases.get(baseAt{p, offset}); ok || !content {
-			return kind, head.size, o.data, nil
+			return kind, head.size, o.Data, nil
 		}
 		data, err := p.inflate(head)
 		if err != nil {
@@ -70,7 +70,7 @@ func (p *pack) content(offset int64, head packedHead) (kind Kind, data []byte, e
 	at := offset
 	for ; ; at = head.base {
 		if o, ok := p.bases.get(baseAt{p, at}); ok {
-			kind, data = o.kind, o.data
+			kind, data = o.Kind, o.Data
 			break
 		}
 		if head, err = p.head(at); err != nil {
@@ -84,7 +84,7 @@ func (p *pack) content(offset int64, head packedHead) (kind Kind, data []byte, e
 			if data, err = p.inflate(head); err != nil {
 				return "", nil, err
 			}
-			p.bases.put(baseAt{p, at}, keptObject{kind, data})
+			p.bases.put(baseAt{p, at}, Cached{kind, data})
 			break
 		}
 		chain = append(chain, head)
@@ -97,7 +97,7 @@ func (p *pack) content(offset int64, head packedHead) (kind Kind, data []byte, e
 		if data, err = applyDelta(data, raw); err != nil {
 			return "", nil, err
 		}
-		p.bases.put(baseAt{p, delta.at}, keptObject{kind, data})
+		p.bases.put(baseAt{p, delta.at}, Cached{kind, data})
 	}
 	return kind, data, nil
 }

@@ -1,4 +1,4 @@
-package gitstore
+package gitconfig
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"os/user"
 	"strings"
 	"time"
+
+	"tape/internal/gitstore/gitobject"
 )
 
 // ErrNoIdentity says that user.useConfigOnly forbids guessing a name or an address
@@ -24,28 +26,28 @@ const AuthorEnv = "TAPE_AUTHOR"
 // And where git would give up, because the machine's user has no real name, the
 // login name is taken: a session must be recordable on a machine where git was
 // never set up. The error is ErrNoIdentity, or about unreadable configuration.
-func (r *Repo) Identity(now time.Time) (author, committer Signature, err error) {
-	if _, err := r.loadConfig(); err != nil {
+func (c *Config) Identity(now time.Time) (author, committer gitobject.Signature, err error) {
+	if _, err := c.Load(); err != nil {
 		return author, committer, err
 	}
-	var given Signature
+	var given gitobject.Signature
 	if v := os.Getenv(AuthorEnv); v != "" {
 		if given, err = parseAuthor(v); err != nil {
 			return author, committer, err
 		}
 		author = given
 	} else {
-		author = r.explicitIdentity("author")
+		author = c.explicitIdentity("author")
 	}
-	committer = r.explicitIdentity("committer")
+	committer = c.explicitIdentity("committer")
 	if committer.Name == "" {
 		committer.Name = given.Name
 	}
 	if committer.Email == "" {
 		committer.Email = given.Email
 	}
-	for _, s := range []*Signature{&author, &committer} {
-		if err := r.completeIdentity(s); err != nil {
+	for _, s := range []*gitobject.Signature{&author, &committer} {
+		if err := c.completeIdentity(s); err != nil {
 			return author, committer, err
 		}
 		s.When = now
@@ -54,45 +56,45 @@ func (r *Repo) Identity(now time.Time) (author, committer Signature, err error) 
 }
 
 // explicitIdentity is what environment and configuration say; parts may be missing.
-func (r *Repo) explicitIdentity(role string) Signature {
+func (c *Config) explicitIdentity(role string) gitobject.Signature {
 	pick := func(env, key string) string {
-		if v := cleanIdentity(os.Getenv(env)); v != "" {
+		if v := CleanIdentity(os.Getenv(env)); v != "" {
 			return v
 		}
 		for _, section := range []string{role, "user"} {
-			v, _ := r.ConfigValue(section, "", key)
-			if v = cleanIdentity(v); v != "" {
+			v, _ := c.Value(section, "", key)
+			if v = CleanIdentity(v); v != "" {
 				return v
 			}
 		}
 		return ""
 	}
 	upper := strings.ToUpper(role)
-	s := Signature{Name: pick("GIT_"+upper+"_NAME", "name"), Email: pick("GIT_"+upper+"_EMAIL", "email")}
+	s := gitobject.Signature{Name: pick("GIT_"+upper+"_NAME", "name"), Email: pick("GIT_"+upper+"_EMAIL", "email")}
 	if s.Email == "" {
-		s.Email = cleanIdentity(os.Getenv("EMAIL"))
+		s.Email = CleanIdentity(os.Getenv("EMAIL"))
 	}
 	return s
 }
 
 // completeIdentity fills in what is missing from the operating system's user.
-func (r *Repo) completeIdentity(s *Signature) error {
+func (c *Config) completeIdentity(s *gitobject.Signature) error {
 	if s.Name != "" && s.Email != "" {
 		return nil
 	}
-	if r.configBool("user", "", "useConfigOnly") {
+	if c.Bool("user", "", "useConfigOnly") {
 		return fmt.Errorf("%w: set user.name and user.email with git config, or %s", ErrNoIdentity, AuthorEnv)
 	}
 	login, full := systemUser()
 	if s.Name == "" {
-		s.Name = cmp.Or(cleanIdentity(full), login)
+		s.Name = cmp.Or(CleanIdentity(full), login)
 	}
 	if s.Email == "" {
 		host, err := os.Hostname()
-		if err != nil || cleanIdentity(host) == "" {
+		if err != nil || CleanIdentity(host) == "" {
 			host = "localhost"
 		}
-		s.Email = login + "@" + cleanIdentity(host)
+		s.Email = login + "@" + CleanIdentity(host)
 	}
 	return nil
 }
@@ -106,24 +108,24 @@ func systemUser() (login, full string) {
 		}
 		full, _, _ = strings.Cut(u.Name, ",")
 	}
-	login = cleanIdentity(cmp.Or(login, os.Getenv("USER"), os.Getenv("USERNAME"), os.Getenv("LOGNAME")))
+	login = CleanIdentity(cmp.Or(login, os.Getenv("USER"), os.Getenv("USERNAME"), os.Getenv("LOGNAME")))
 	return cmp.Or(login, "unknown"), full
 }
 
 // parseAuthor reads "Name <mail>".
-func parseAuthor(v string) (Signature, error) {
+func parseAuthor(v string) (gitobject.Signature, error) {
 	name, rest, ok := strings.Cut(v, "<")
 	mail, after, closed := strings.Cut(rest, ">")
-	s := Signature{Name: cleanIdentity(name), Email: cleanIdentity(mail)}
+	s := gitobject.Signature{Name: CleanIdentity(name), Email: CleanIdentity(mail)}
 	if !ok || !closed || strings.TrimSpace(after) != "" || s.Name == "" || s.Email == "" {
-		return Signature{}, fmt.Errorf("%s is %.100q: it should look like Name <mail@example.org>", AuthorEnv, v)
+		return gitobject.Signature{}, fmt.Errorf("%s is %.100q: it should look like Name <mail@example.org>", AuthorEnv, v)
 	}
 	return s, nil
 }
 
-// cleanIdentity takes away what would break the line it ends up in, as git does:
+// CleanIdentity takes away what would break the line it ends up in, as git does:
 // punctuation and control characters at the ends, and <, >, newline and NUL anywhere.
-func cleanIdentity(s string) string {
+func CleanIdentity(s string) string {
 	crud := func(c rune) bool { return c <= ' ' || strings.ContainsRune(",:;<>\"\\'", c) }
 	return strings.Map(func(c rune) rune {
 		if c == '<' || c == '>' || c == '\n' || c == 0 {

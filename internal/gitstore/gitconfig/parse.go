@@ -1,4 +1,4 @@
-package gitstore
+package gitconfig
 
 import (
 	"bytes"
@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// parseConfig reads git's configuration syntax (git-config(1), "Syntax") and calls
+// parse reads git's configuration syntax (git-config(1), "Syntax") and calls
 // emit for each value in order. It is our own because the order between an include
 // and its neighbours matters, and because a command that only wants to know a name
 // should not pay for a parser generator's start-up.
-func parseConfig(raw []byte, emit func(configEntry)) error {
+func parse(raw []byte, emit func(Entry)) error {
 	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
 	p := &configParser{src: strings.ReplaceAll(string(raw), "\r\n", "\n"), line: 1}
 	for {
@@ -30,7 +30,7 @@ func parseConfig(raw []byte, emit func(configEntry)) error {
 			if err != nil {
 				return p.at(err)
 			}
-			if e.section != "" { // git passes over keys before any section
+			if e.Section != "" { // git passes over keys before any section
 				emit(e)
 			}
 		default:
@@ -127,12 +127,12 @@ func (p *configParser) quotedSubsection() error {
 	}
 }
 
-func (p *configParser) assignment() (configEntry, error) {
+func (p *configParser) assignment() (Entry, error) {
 	start := p.pos
 	for isWord(p.peek()) {
 		p.pos++
 	}
-	e := configEntry{section: p.section, subsection: p.subsection, key: strings.ToLower(p.src[start:p.pos])}
+	e := Entry{Section: p.section, Subsection: p.subsection, Key: strings.ToLower(p.src[start:p.pos])}
 	for p.peek() == ' ' || p.peek() == '\t' {
 		p.pos++
 	}
@@ -140,12 +140,12 @@ func (p *configParser) assignment() (configEntry, error) {
 	switch p.peek() {
 	case '=':
 		p.pos++
-		e.value, err = p.value()
+		e.Value, err = p.value()
 	case '\n', eof, '#', ';':
 		p.skipLine()
-		e.value = "true"
+		e.Value = "true"
 	default:
-		err = fmt.Errorf("key %q: expected =", e.key)
+		err = fmt.Errorf("key %q: expected =", e.Key)
 	}
 	return e, err
 }
@@ -202,4 +202,15 @@ func (p *configParser) escape(b *strings.Builder) error {
 		return fmt.Errorf("unknown escape \\%c", c)
 	}
 	return nil
+}
+
+// Header reads the header of a section. ok is false where a line begins none.
+func Header(line string) (section, subsection string, ok bool) {
+	text, ok := strings.CutPrefix(strings.TrimLeft(line, " \t"), "[")
+	if !ok {
+		return "", "", false
+	}
+	p := &configParser{src: text}
+	err := p.header()
+	return p.section, p.subsection, err == nil
 }

@@ -1,4 +1,4 @@
-package gitstore
+package gitobject
 
 import (
 	"bytes"
@@ -68,7 +68,7 @@ func DecodeTree(raw []byte) ([]TreeEntry, error) {
 		}
 		e := TreeEntry{Name: string(raw[space+1 : nul]), Mode: uint32(mode)}
 		copy(e.Hash[:], raw[nul+1:])
-		if err := checkTreeName(e.Name); err != nil {
+		if err := CheckName(e.Name); err != nil {
 			return nil, err
 		}
 		out = append(out, e)
@@ -77,7 +77,8 @@ func DecodeTree(raw []byte) ([]TreeEntry, error) {
 	return out, nil
 }
 
-func checkTreeName(name string) error {
+// CheckName refuses a name that could lead out of a folder.
+func CheckName(name string) error {
 	if name == "" || name == "." || name == ".." || strings.IndexByte(name, '/') >= 0 || strings.IndexByte(name, '\\') >= 0 || strings.EqualFold(name, ".git") {
 		return fmt.Errorf("unsafe name %q in a tree", name)
 	}
@@ -99,7 +100,7 @@ func EncodeCommit(c Commit) []byte {
 	for _, p := range c.Parents {
 		fmt.Fprintf(&b, "parent %s\n", p)
 	}
-	fmt.Fprintf(&b, "author %s\ncommitter %s\n\n%s", encodeSignature(c.Author), encodeSignature(c.Committer), c.Message)
+	fmt.Fprintf(&b, "author %s\ncommitter %s\n\n%s", EncodeSignature(c.Author), EncodeSignature(c.Committer), c.Message)
 	return b.Bytes()
 }
 
@@ -119,9 +120,9 @@ func DecodeCommit(raw []byte) (Commit, error) {
 			p, err = ParseHash(value)
 			c.Parents = append(c.Parents, p)
 		case "author":
-			c.Author, err = decodeSignature(value)
+			c.Author, err = DecodeSignature(value)
 		case "committer":
-			c.Committer, err = decodeSignature(value)
+			c.Committer, err = DecodeSignature(value)
 		}
 		if err != nil {
 			return c, fmt.Errorf("damaged commit: %w", err)
@@ -160,7 +161,7 @@ type Tag struct {
 
 // EncodeTag gives the bytes of a tag object, unsigned.
 func EncodeTag(t Tag) []byte {
-	return fmt.Appendf(nil, "object %s\ntype commit\ntag %s\ntagger %s\n\n%s", t.Object, t.Name, encodeSignature(t.Tagger), t.Message)
+	return fmt.Appendf(nil, "object %s\ntype commit\ntag %s\ntagger %s\n\n%s", t.Object, t.Name, EncodeSignature(t.Tagger), t.Message)
 }
 
 // DecodeTag reads an annotated tag of a commit.
@@ -181,7 +182,7 @@ func DecodeTag(raw []byte) (Tag, error) {
 		case "tag":
 			t.Name = value
 		case "tagger":
-			t.Tagger, err = decodeSignature(value)
+			t.Tagger, err = DecodeSignature(value)
 		}
 		if err != nil {
 			return t, fmt.Errorf("damaged tag: %w", err)
@@ -193,12 +194,14 @@ func DecodeTag(raw []byte) (Tag, error) {
 	return t, nil
 }
 
-// encodeSignature writes git's `Name <mail> seconds zone`.
-func encodeSignature(s Signature) string {
+// EncodeSignature writes git's `Name <mail> seconds zone`.
+func EncodeSignature(s Signature) string {
 	return fmt.Sprintf("%s <%s> %d %s", s.Name, s.Email, s.When.Unix(), s.When.Format("-0700"))
 }
 
-func decodeSignature(v string) (Signature, error) {
+// DecodeSignature reads it.
+// DecodeSignature reads it.
+func DecodeSignature(v string) (Signature, error) {
 	open, end := strings.LastIndexByte(v, '<'), strings.LastIndexByte(v, '>')
 	if open < 0 || end < open {
 		return Signature{}, fmt.Errorf("no mail address in %.80q", v)

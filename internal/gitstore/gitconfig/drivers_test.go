@@ -1,4 +1,4 @@
-package gitstore
+package gitconfig
 
 import (
 	"errors"
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore/gitlock"
+	"tape/internal/testkit/gitjudge"
 )
 
 func testDrivers() Drivers {
@@ -37,24 +39,24 @@ func olderDrivers() Drivers {
 }
 
 // writeBoth puts content into the two files; an absent one is nil.
-func (j *judge) writeBoth(config, attributes []byte) {
-	j.ok(os.WriteFile(filepath.Join(j.gitDir, "config"), config, 0o600))
-	name := filepath.Join(j.gitDir, "info", "attributes")
+func writeBoth(j *gitjudge.Judge, config, attributes []byte) {
+	j.OK(os.WriteFile(filepath.Join(j.GitDir, "config"), config, 0o600))
+	name := filepath.Join(j.GitDir, "info", "attributes")
 	if attributes == nil {
-		j.ok((&disk.FS{}).Remove(name))
+		j.OK((&disk.FS{}).Remove(name))
 		return
 	}
-	j.ok(os.MkdirAll(filepath.Dir(name), 0o700))
-	j.ok(os.WriteFile(name, attributes, 0o600))
+	j.OK(os.MkdirAll(filepath.Dir(name), 0o700))
+	j.OK(os.WriteFile(name, attributes, 0o600))
 }
 
-func (j *judge) readBoth() (config, attributes string) {
+func readBoth(j *gitjudge.Judge) (config, attributes string) {
 	read := func(name string) string {
-		raw, err := os.ReadFile(filepath.Join(j.gitDir, name))
+		raw, err := os.ReadFile(filepath.Join(j.GitDir, name))
 		if errors.Is(err, os.ErrNotExist) {
 			return "(none)"
 		}
-		j.ok(err)
+		j.OK(err)
 		return string(raw)
 	}
 	return read("config"), read("info/attributes")
@@ -64,7 +66,7 @@ func (j *judge) readBoth() (config, attributes string) {
 // before and the driver; another install changes nothing; and what is taken away again
 // leaves the bytes that were there.
 func TestDriversRoundTrip(t *testing.T) {
-	j := newJudge(t)
+	j := gitjudge.New(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -82,49 +84,49 @@ func TestDriversRoundTrip(t *testing.T) {
 			attributes += pick("# c\n", "\n", "*.md diff=md\n", "*.c\ttext\r\n", "a/** -text\n")
 		}
 		attributes += pick("", "*.go diff=go")
-		j.writeBoth([]byte(config), []byte(attributes))
-		config, attributes = j.readBoth()
-		before := j.git("config", "--list", "--local")
+		writeBoth(j, []byte(config), []byte(attributes))
+		config, attributes = readBoth(j)
+		before := j.Git("config", "--list", "--local")
 
-		repo := j.open(nil)
+		repo := configOf(j, nil)
 		if r.IntN(2) == 0 {
 			_, err := repo.InstallDrivers(t.Context(), olderDrivers())
-			j.ok(err)
+			j.OK(err)
 		}
 		done, err := repo.InstallDrivers(t.Context(), d)
-		j.ok(err)
+		j.OK(err)
 		want := []string{"diff.tape.textconv", "diff.tape.xfuncname", "merge.tape.driver", "merge.tape.name", "merge.ff", "pull.ff",
 			"a/**/*.jsonl", "a/**/one.json"}
 		if !slices.Equal(done.Installed, want) {
 			t.Fatalf("%q, %q: %+v", config, attributes, done)
 		}
 		for _, s := range slices.Concat(d.Settings...) {
-			if got := j.git("config", "--get", s.Name); got != s.Value {
+			if got := j.Git("config", "--get", s.Name); got != s.Value {
 				t.Fatalf("%q: git reads %q", config, got)
 			}
 		}
-		if after := j.git("config", "--list", "--local"); !strings.HasPrefix(after, before) {
+		if after := j.Git("config", "--list", "--local"); !strings.HasPrefix(after, before) {
 			t.Fatalf("%q: git reads\n%s\nnot\n%s", config, after, before)
 		}
-		got := j.git("check-attr", "diff", "merge", "--", "a/1/2/m.jsonl", "a/1/one.json", "m.jsonl")
+		got := j.Git("check-attr", "diff", "merge", "--", "a/1/2/m.jsonl", "a/1/one.json", "m.jsonl")
 		if strings.Count(got, "diff: tape") != 2 || strings.Count(got, "merge: tape") != 2 {
 			t.Fatalf("%q: %s", attributes, got)
 		}
-		config2, attributes2 := j.readBoth()
+		config2, attributes2 := readBoth(j)
 		_, err = repo.InstallDrivers(t.Context(), d)
-		j.ok(err)
-		if c, a := j.readBoth(); c != config2 || a != attributes2 {
+		j.OK(err)
+		if c, a := readBoth(j); c != config2 || a != attributes2 {
 			t.Fatalf("a second install makes of\n%s%s\nthis:\n%s%s", config2, attributes2, c, a)
 		}
 		removed, err := repo.RemoveDrivers(t.Context(), d)
-		j.ok(err)
+		j.OK(err)
 		if !slices.Equal(removed, want) {
 			t.Fatalf("removed %q", removed)
 		}
 		if attributes == "" {
 			attributes = "(none)" // an empty file is as good as none
 		}
-		if c, a := j.readBoth(); c != config || a != attributes {
+		if c, a := readBoth(j); c != config || a != attributes {
 			t.Fatalf("%q and %q become %q and %q", config, attributes, c, a)
 		}
 	}
@@ -149,8 +151,8 @@ func TestDriversKeeps(t *testing.T) {
 		"added to": {section + textconv + xfuncname + "\tbinary = true\n", section + textconv + xfuncname + "\tbinary = true\n",
 			"[diff \"tape\"]\n\tbinary = true\n", []string{"diff.tape.binary"}},
 	} {
-		var all []configEntry
-		if err := parseConfig([]byte(c.config), func(e configEntry) { all = append(all, e) }); err != nil {
+		var all []Entry
+		if err := parse([]byte(c.config), func(e Entry) { all = append(all, e) }); err != nil {
 			t.Fatal(err)
 		}
 		after, done, err := d.addSettings([]byte(c.config), all)
@@ -184,9 +186,9 @@ func TestDriversKeeps(t *testing.T) {
 // A setting of the user's, wherever it is, goes before ours; and where the first of a
 // group is his, so do the others.
 func TestDriversBesideTheUsers(t *testing.T) {
-	j := newJudge(t)
+	j := gitjudge.New(t)
 	d := testDrivers()
-	original, _ := j.readBoth()
+	original, _ := readBoth(j)
 	for _, c := range []struct {
 		set             []string // arguments of git config
 		kept, installed []string
@@ -201,59 +203,59 @@ func TestDriversBesideTheUsers(t *testing.T) {
 	} {
 		for _, first := range []bool{true, false} { // he sets it before the install, or after it
 			if !first {
-				_, err := j.open(nil).InstallDrivers(t.Context(), d)
-				j.ok(err)
+				_, err := configOf(j, nil).InstallDrivers(t.Context(), d)
+				j.OK(err)
 			}
-			j.git(append([]string{"config"}, c.set...)...)
-			done, err := j.open(nil).InstallDrivers(t.Context(), d)
-			j.ok(err)
+			j.Git(append([]string{"config"}, c.set...)...)
+			done, err := configOf(j, nil).InstallDrivers(t.Context(), d)
+			j.OK(err)
 			if want := slices.Concat([]string{"diff.tape.textconv", "diff.tape.xfuncname"}, c.installed, d.Patterns); !slices.Equal(done.Installed, want) ||
 				!slices.Equal(done.Kept, c.kept) {
 				t.Errorf("%q, first %v: %+v", c.set, first, done)
 			}
-			if got := j.git(append([]string{"config", "--get"}, c.set[len(c.set)-2])...); got != c.set[len(c.set)-1] {
+			if got := j.Git(append([]string{"config", "--get"}, c.set[len(c.set)-2])...); got != c.set[len(c.set)-1] {
 				t.Errorf("%q, first %v: git reads %q", c.set, first, got)
 			}
-			_, err = j.open(nil).RemoveDrivers(t.Context(), d)
-			j.ok(err)
+			_, err = configOf(j, nil).RemoveDrivers(t.Context(), d)
+			j.OK(err)
 			unset := slices.Concat([]string{"config"}, c.set[:len(c.set)-2], []string{"--unset", c.set[len(c.set)-2]})
-			j.git(unset...)
-			if left, _ := j.readBoth(); strings.Contains(left, d.Mark) || len(left) > len(original)+40 {
+			j.Git(unset...)
+			if left, _ := readBoth(j); strings.Contains(left, d.Mark) || len(left) > len(original)+40 {
 				t.Errorf("%q, first %v: left is\n%s", c.set, first, left)
 			}
-			j.writeBoth([]byte(original), nil)
+			writeBoth(j, []byte(original), nil)
 		}
 	}
 }
 
 // The merge driver that was told to git is what git runs, for those files alone.
 func TestMergeDriverRuns(t *testing.T) {
-	j := newJudge(t)
+	j := gitjudge.New(t)
 	d := testDrivers()
 	d.Settings[1][0].Value = `f() { cat "$1" "$3" >>"$2"; echo "$4" >>"$2"; }; f %O %A %B %P`
-	_, err := j.open(nil).InstallDrivers(t.Context(), d)
-	j.ok(err)
+	_, err := configOf(j, nil).InstallDrivers(t.Context(), d)
+	j.OK(err)
 	commit := func(content string) {
-		j.write("a/0 '1/m.jsonl", content)
-		j.git("add", ".")
-		j.git("commit", "-qm", content)
+		j.Write("a/0 '1/m.jsonl", content)
+		j.Git("add", ".")
+		j.Git("commit", "-qm", content)
 	}
 	commit("base\n")
-	j.git("branch", "other")
+	j.Git("branch", "other")
 	commit("ours\n")
-	j.git("checkout", "-q", "other")
+	j.Git("checkout", "-q", "other")
 	commit("theirs\n")
-	j.git("checkout", "-q", "tape/main")
-	j.git("merge", "-q", "-m", "m", "other")
-	if got := j.git("show", "HEAD:a/0 '1/m.jsonl"); got != "ours\nbase\ntheirs\na/0 '1/m.jsonl" {
+	j.Git("checkout", "-q", "tape/main")
+	j.Git("merge", "-q", "-m", "m", "other")
+	if got := j.Git("show", "HEAD:a/0 '1/m.jsonl"); got != "ours\nbase\ntheirs\na/0 '1/m.jsonl" {
 		t.Errorf("merged: %q", got)
 	}
-	j.git("branch", "ahead")
-	j.git("checkout", "-q", "ahead")
+	j.Git("branch", "ahead")
+	j.Git("checkout", "-q", "ahead")
 	commit("more\n")
-	j.git("checkout", "-q", "tape/main")
-	j.git("merge", "-q", "-m", "not a fast forward", "ahead")
-	if got := j.git("log", "-1", "--format=%s"); got != "not a fast forward" {
+	j.Git("checkout", "-q", "tape/main")
+	j.Git("merge", "-q", "-m", "not a fast forward", "ahead")
+	if got := j.Git("log", "-1", "--format=%s"); got != "not a fast forward" {
 		t.Errorf("the last commit: %q", got)
 	}
 }
@@ -263,27 +265,27 @@ func TestDriversFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no modes")
 	}
-	j := newJudge(t)
-	config := filepath.Join(j.gitDir, "config")
+	j := gitjudge.New(t)
+	config := filepath.Join(j.GitDir, "config")
 	elsewhere := filepath.Join(t.TempDir(), "config")
-	j.ok(os.Rename(config, elsewhere))
-	j.ok(os.Symlink(elsewhere, config))
-	j.ok(os.Chmod(elsewhere, 0o644))
-	_, err := j.open(nil).InstallDrivers(t.Context(), testDrivers())
-	j.ok(err)
+	j.OK(os.Rename(config, elsewhere))
+	j.OK(os.Symlink(elsewhere, config))
+	j.OK(os.Chmod(elsewhere, 0o644))
+	_, err := configOf(j, nil).InstallDrivers(t.Context(), testDrivers())
+	j.OK(err)
 	if st, err := os.Lstat(config); err != nil || st.Mode()&os.ModeSymlink == 0 {
 		t.Error("the link is gone")
 	}
 	if st, err := os.Stat(elsewhere); err != nil || st.Mode().Perm() != 0o644 {
 		t.Errorf("%v %v", st.Mode(), err)
 	}
-	if got := j.git("config", "diff.tape.xfuncname"); got != testDrivers().Settings[0][1].Value {
+	if got := j.Git("config", "diff.tape.xfuncname"); got != testDrivers().Settings[0][1].Value {
 		t.Error(got)
 	}
 	// A process that is killed right after its rename leaves the mode of its lock.
-	j.ok(os.Chmod(elsewhere, lockPerm))
-	_, err = j.open(nil).InstallDrivers(t.Context(), testDrivers())
-	j.ok(err)
+	j.OK(os.Chmod(elsewhere, gitlock.Perm))
+	_, err = configOf(j, nil).InstallDrivers(t.Context(), testDrivers())
+	j.OK(err)
 	if st, err := os.Stat(elsewhere); err != nil || st.Mode().Perm() != disk.FilePerm {
 		t.Errorf("%v %v", st.Mode(), err)
 	}
@@ -291,21 +293,20 @@ func TestDriversFiles(t *testing.T) {
 
 // Somebody else's lock is waited for; one that a killed process of ours left is not.
 func TestDriversLocks(t *testing.T) {
-	j := newJudge(t)
-	repo, err := Open(j.gitDir, &Options{LockWait: 20 * time.Millisecond})
-	j.ok(err)
-	before, _ := j.readBoth()
-	lock := filepath.Join(j.gitDir, "config.lock")
-	j.ok(os.WriteFile(lock, nil, 0o600))
-	if _, err := repo.InstallDrivers(t.Context(), testDrivers()); !errors.Is(err, ErrBusy) {
+	j := gitjudge.New(t)
+	repo := New(j.GitDir, gitlock.Locks{Wait: 20 * time.Millisecond})
+	before, _ := readBoth(j)
+	lock := filepath.Join(j.GitDir, "config.lock")
+	j.OK(os.WriteFile(lock, nil, 0o600))
+	if _, err := repo.InstallDrivers(t.Context(), testDrivers()); !errors.Is(err, gitlock.ErrBusy) {
 		t.Errorf("beside somebody's lock: %v", err)
 	}
-	if after, _ := j.readBoth(); after != before {
+	if after, _ := readBoth(j); after != before {
 		t.Error("the configuration was changed beside somebody's lock")
 	}
-	j.ok(os.Chmod(lock, lockPerm))
-	_, err = repo.InstallDrivers(t.Context(), testDrivers())
-	j.ok(err)
+	j.OK(os.Chmod(lock, gitlock.Perm))
+	_, err := repo.InstallDrivers(t.Context(), testDrivers())
+	j.OK(err)
 	if _, err := os.Stat(lock); !errors.Is(err, os.ErrNotExist) {
 		t.Error("the lock is still there")
 	}
@@ -318,38 +319,38 @@ func TestDriversFaults(t *testing.T) {
 		i := int64(0)
 		return &disk.FS{Fault: func(disk.Op, string) error {
 			if i++; i == n {
-				return errKilled
+				return gitjudge.ErrKilled
 			}
 			return nil
 		}}, func() bool { return i >= n }
 	}
-	for _, faults := range []func(int64) (*disk.FS, func() bool){failing, killedAt} {
+	for _, faults := range []func(int64) (*disk.FS, func() bool){failing, gitjudge.KilledAt} {
 		interruptDrivers(t, faults)
 	}
 }
 
 func interruptDrivers(t *testing.T, faults func(n int64) (*disk.FS, func() bool)) {
-	j := newJudge(t)
-	config, _ := j.readBoth()
+	j := gitjudge.New(t)
+	config, _ := readBoth(j)
 	d := testDrivers()
 	want, _, err := d.addSettings([]byte(config), nil)
-	j.ok(err)
+	j.OK(err)
 	wantAttributes, _ := d.addPatterns([]byte("*.c diff=c\n"))
 	for n := int64(1); ; n++ {
-		j.writeBoth([]byte(config), []byte("*.c diff=c\n"))
+		writeBoth(j, []byte(config), []byte("*.c diff=c\n"))
 		fs, hit := faults(n)
-		_, err := j.open(fs).InstallDrivers(t.Context(), d)
-		c, a := j.readBoth()
+		_, err := configOf(j, fs).InstallDrivers(t.Context(), d)
+		c, a := readBoth(j)
 		if c != config && c != string(want) || a != "*.c diff=c\n" && a != string(wantAttributes) {
 			t.Fatalf("operation %d failed: %q, %q", n, c, a)
 		}
-		if hit() != errors.Is(err, errKilled) {
+		if hit() != errors.Is(err, gitjudge.ErrKilled) {
 			t.Fatalf("operation %d failed, and the call returned %v", n, err)
 		}
-		if _, err := j.open(nil).InstallDrivers(t.Context(), d); err != nil {
+		if _, err := configOf(j, nil).InstallDrivers(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
-		if c, a := j.readBoth(); c != string(want) || a != string(wantAttributes) {
+		if c, a := readBoth(j); c != string(want) || a != string(wantAttributes) {
 			t.Fatalf("after operation %d: %q, %q", n, c, a)
 		}
 		if !hit() {
@@ -361,15 +362,15 @@ func interruptDrivers(t *testing.T, faults func(n int64) (*disk.FS, func() bool)
 
 // git and we change the configuration at the same time, and neither loses anything.
 func TestDriversBesideGit(t *testing.T) {
-	j := newJudge(t)
+	j := gitjudge.New(t)
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
 			for range 5 {
-				if _, err := j.open(nil).InstallDrivers(t.Context(), testDrivers()); err != nil {
+				if _, err := configOf(j, nil).InstallDrivers(t.Context(), testDrivers()); err != nil {
 					t.Error(err)
 				}
-				if _, err := j.open(nil).RemoveDrivers(t.Context(), testDrivers()); err != nil {
+				if _, err := configOf(j, nil).RemoveDrivers(t.Context(), testDrivers()); err != nil {
 					t.Error(err)
 				}
 			}
@@ -378,7 +379,7 @@ func TestDriversBesideGit(t *testing.T) {
 	const keys = "abcdefghijklmno"
 	for _, key := range keys {
 		for try := 0; ; try++ {
-			_, err := j.tryGit(j.dir, "config", "x."+string(key), "1")
+			_, err := j.TryGit(j.Dir, "config", "x."+string(key), "1")
 			if err == nil {
 				break
 			}
@@ -389,7 +390,7 @@ func TestDriversBesideGit(t *testing.T) {
 	}
 	wg.Wait()
 	for _, key := range keys {
-		if got := j.git("config", "x."+string(key)); got != "1" {
+		if got := j.Git("config", "x."+string(key)); got != "1" {
 			t.Errorf("x.%c is %q", key, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package gitstore
+package gitobject
 
 import (
 	"bufio"
@@ -18,11 +18,11 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// odb finds objects: loose ones, and those in packs, whose list and indexes are read
+// DB finds objects: loose ones, and those in packs, whose list and indexes are read
 // when they are first needed. go-git decodes the packs; its storage package would do
 // the finding too, and cost every start of the program a third of a millisecond for
 // what it brings along.
-type odb struct {
+type DB struct {
 	mu     sync.Mutex
 	dirs   []string // object folders: the repository's, then its alternates
 	listed bool
@@ -30,8 +30,9 @@ type odb struct {
 	bases  generations[baseAt] // of deltas
 }
 
-func newODB(gitDir string, extra []string) *odb {
-	o := &odb{}
+// NewDB finds objects in a git folder, its alternates, and more object folders.
+func NewDB(gitDir string, extra []string) *DB {
+	o := &DB{}
 	o.add(filepath.Join(gitDir, "objects"), 0)
 	for _, dir := range extra {
 		o.add(dir, 0)
@@ -40,7 +41,7 @@ func newODB(gitDir string, extra []string) *odb {
 }
 
 // add adds an object folder and those behind it, to the depth of five that git looks to.
-func (o *odb) add(dir string, depth int) {
+func (o *DB) add(dir string, depth int) {
 	if slices.Contains(o.dirs, dir) {
 		return
 	}
@@ -69,8 +70,8 @@ func alternates(dir string) (named []string) {
 	return named
 }
 
-// header returns an object's kind and size, and content if asked.
-func (o *odb) get(h Hash, content bool) (Kind, int64, []byte, error) {
+// Get returns an object's kind and size, and content if asked. ErrNotFound if it is nowhere.
+func (o *DB) Get(h Hash, content bool) (Kind, int64, []byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	// Packs that are open are asked first: that takes no look at the disk.
@@ -96,7 +97,7 @@ func (o *odb) get(h Hash, content bool) (Kind, int64, []byte, error) {
 }
 
 // packed looks for an object in those packs that are open, or in those that are not.
-func (o *odb) packed(h Hash, content, isOpen bool) (Kind, int64, []byte, error) {
+func (o *DB) packed(h Hash, content, isOpen bool) (Kind, int64, []byte, error) {
 	for _, p := range o.packs {
 		if (p.index != nil) != isOpen {
 			continue
@@ -162,7 +163,7 @@ func errTooLarge(size int64) error {
 }
 
 // list finds the packs that are there now.
-func (o *odb) list() error {
+func (o *DB) list() error {
 	if o.listed {
 		return nil
 	}
@@ -184,8 +185,8 @@ func globEscape(path string) string {
 	return strings.NewReplacer(`[`, `[[]`, `*`, `[*]`, `?`, `[?]`).Replace(path)
 }
 
-// withPrefix returns the names of all objects that begin with hex digits, at least two.
-func (o *odb) withPrefix(prefix string) ([]Hash, error) {
+// WithPrefix returns the names of all objects that begin with hex digits, at least two.
+func (o *DB) WithPrefix(prefix string) ([]Hash, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	found := map[Hash]bool{}
@@ -218,8 +219,8 @@ func (o *odb) withPrefix(prefix string) ([]Hash, error) {
 	return out, nil
 }
 
-// close lets go of the packs.
-func (o *odb) close() {
+// Close lets go of the packs.
+func (o *DB) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, p := range o.packs {

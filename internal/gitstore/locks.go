@@ -1,0 +1,74 @@
+package gitstore
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"tape/internal/gitstore/gitlock"
+)
+
+func (r *Repo) refGuard() string { return filepath.Join(r.gitDir, gitlock.OwnDir, "refs.lock") }
+
+// RecoverLocks removes the locks that killed processes of ours left behind, on refs, the
+// indexes of worktrees and the configuration, and returns their paths. A writer clears
+// what is in its own way; this is for housekeeping, so that git does not stumble over a
+// lock on something that we do not write again.
+func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
+	var removed []string
+	clear := func(path string) error {
+		if !gitlock.IsDead(path) {
+			return nil
+		}
+		removed = append(removed, path)
+		return r.fs.Remove(path)
+	}
+	err := r.locks.Guarded(ctx, r.refGuard(), func() error { return r.eachRefLock(clear) })
+	if err != nil {
+		return removed, fmt.Errorf("recover locks: %w", err)
+	}
+	dead := map[string]string{} // the guard of each
+	look := func(target, guard string) {
+		if lock := target + ".lock"; gitlock.IsDead(lock) {
+			dead[lock] = guard
+		}
+	}
+	look(r.config.Path(), r.config.Guard())
+	look(r.config.AttributesPath(), r.config.Guard())
+	for _, dir := range r.headDirs() {
+		look(indexPath(Worktree{GitDir: dir}), indexGuard(Worktree{GitDir: dir}))
+	}
+	if len(dead) == 0 {
+		return removed, nil
+	}
+	// Whoever removes a worktree meanwhile must not get a guard's folder back.
+	err = r.locks.Guarded(ctx, r.worktreeGuard(), func() error {
+		for lock, guard := range dead {
+			if !gitlock.IsDead(lock) {
+				continue
+			}
+			if err := r.locks.Guarded(ctx, guard, func() error { return clear(lock) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return removed, fmt.Errorf("recover locks: %w", err)
+	}
+	return removed, nil
+}
+
+// eachRefLock calls fn for all files that may be locks on refs and HEADs.
+func (r *Repo) eachRefLock(fn func(path string) error) error {
+	paths := []string{r.packedPath() + ".lock"}
+	for _, dir := range r.headDirs() {
+		paths = append(paths, filepath.Join(dir, "HEAD.lock"))
+	}
+	for _, path := range paths {
+		if err := fn(path); err != nil {
+			return err
+		}
+	}
+	return gitlock.EachIn(filepath.Join(r.gitDir, "refs"), fn)
+}

@@ -1,0 +1,17 @@
+package gitstore
+
+import (
+	"errors"
+	"os/exec"
+)
+
+// ErrNoGit says that the git program is not installed, or not in PATH.
+var ErrNoGit = errors.New("this needs the git program, which is not installed or not in PATH")
+
+// CheckGit returns ErrNoGit where there is no git program to run.
+func CheckGit() error {
+	if _, err := exec.LookPath("git"); err != nil {
+		return ErrNoGit
+	}
+	return nil
+}

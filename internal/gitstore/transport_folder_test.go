@@ -1,0 +1,58 @@
+//go:build unix
+
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"tape/internal/testkit"
+	"tape/internal/testkit/gitpeer"
+	corpus "tape/internal/testkit/hostile"
+)
+
+// A folder in which something never ends is given up, and lets nothing in that is not whole.
+func TestFolderRemoteHostile(t *testing.T) {
+	good := gitpeer.Bare(t)
+	s := newSide(t, gitpeer.Peer{Way: "path", Dir: good, URL: good})
+	commits := growing(t, s.r, ZeroHash, 3, "good")
+	s.push([]PushRef{branch("tape/main", commits[2]), tag("anchor/main/001", tagged(t, s.r, commits[0], "anchor/main/001"))})
+	for i, k := range corpus.Folders() {
+		if i%testkit.Size(7, 4, 1) != 0 {
+			continue // each takes a second
+		}
+		t.Run(k.Name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "evil.git")
+			k.Build(t, dir, good)
+			s := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})
+			ctx, o := context.Background(), TransportOptions{Idle: 300 * time.Millisecond}
+			_, _, lerr := s.r.LsRemote(ctx, "origin", []string{"refs/"}, o)
+			_, ferr := s.r.Fetch(ctx, "origin", mirror, o)
+			_, perr := s.r.PushTarget(ctx, "origin", []string{"refs/"}, o)
+			for what, err := range map[string]error{"listing": lerr, "fetch": ferr, "push": perr} {
+				if err != nil && !errors.Is(err, ErrRemote) && !errors.Is(err, ErrHostile) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			s.Fsck()
+			s.tidy(s.GitDir)
+		})
+	}
+}
+
+// A file is no remote, unless git can tell at its beginning that it is a bundle.
+func TestFileRemote(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	mustDo(t, os.WriteFile(path, nil, 0o600))
+	mustDo(t, os.Truncate(path, 1<<40))
+	for _, url := range []string{path, "/dev/zero"} {
+		s := newSide(t, gitpeer.Peer{URL: url})
+		if _, err := s.r.Fetch(context.Background(), "origin", mirror, TransportOptions{Idle: 300 * time.Millisecond}); !errors.Is(err, ErrRemote) {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
