@@ -151,17 +151,12 @@ func (s *Store) checkTagUpdate(ctx context.Context, ref string, from, to gitstor
 			return refused
 		}
 	}
-	if _, ok, err := t.checkPurged(ctx, old, head); err != nil || !ok {
+	made, ok, err := s.checkPurged(ctx, nil, old, head)
+	if err != nil || !ok {
 		return cmp.Or(err, refused)
 	}
-	was, err1 := s.firstParents(ctx, old)
-	is, err2 := s.firstParents(ctx, head)
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
-	purged := is[len(is)-len(was)]
 	if to.IsZero() {
-		v, err := s.commitView(purged)
+		v, err := s.commitView(made.next)
 		if err != nil {
 			return err
 		}
@@ -171,7 +166,7 @@ func (s *Store) checkTagUpdate(ctx context.Context, ref string, from, to gitstor
 		}
 		return nil
 	}
-	if next, err := s.git.Peel(to); err != nil || next != purged {
+	if next, err := s.git.Peel(to); err != nil || next != made.next {
 		return refused
 	}
 	return nil
@@ -206,7 +201,7 @@ func (s *Store) checkGrowth(ctx context.Context, ref string, from, to gitstore.H
 			if from.IsZero() {
 				break
 			}
-			if _, ok, err := t.checkPurged(ctx, from, to); err != nil || ok {
+			if _, ok, err := s.checkPurged(ctx, nil, from, to); err != nil || ok {
 				if err == nil {
 					err = s.checkGrowth(ctx, ref, gitstore.ZeroHash, to)
 				}

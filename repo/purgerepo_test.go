@@ -15,29 +15,40 @@ import (
 	"tape/internal/testkit"
 )
 
-// Packs are made anew, by git and without it.
+// What is packed goes, too.
 func TestPurgePacked(t *testing.T) {
-	for _, with := range []string{"git", "no git"} {
-		t.Run(with, func(t *testing.T) {
-			s := testStore(t, nil)
-			m := openTape(t, s, "main")
-			mustAppend(t, m, Message("user", leak(1)))
-			mustHandoff(t, m, "x")
-			mustAppend(t, m, Message("user", "more"))
-			mustCheckpoint(t, m)
-			runGit(t, s.Dir(), "gc", "-q")
-			old := runGit(t, s.Dir(), "rev-parse", "tape/main:anchors/001_session-start/messages.jsonl")
-			path := os.Getenv("PATH")
-			if with == "no git" {
-				t.Setenv("PATH", t.TempDir())
-			}
-			done := mustPurge(t, m, PurgeOptions{IDs: []int64{2}})
-			t.Setenv("PATH", path)
-			if len(done.Left) > 0 || objectExists(t, s.Dir(), old) {
-				t.Errorf("%+v", done)
-			}
-			wantNowhere(t, s.Dir(), leak(1))
-		})
+	s := testStore(t, nil)
+	m := openTape(t, s, "main")
+	mustAppend(t, m, Message("user", leak(1)))
+	mustHandoff(t, m, "x")
+	mustAppend(t, m, Message("user", "more"))
+	mustCheckpoint(t, m)
+	runGit(t, s.Dir(), "gc", "-q")
+	old := runGit(t, s.Dir(), "rev-parse", "tape/main:anchors/001_session-start/messages.jsonl")
+	done := mustPurge(t, m, PurgeOptions{IDs: []int64{2}})
+	if len(done.Left) > 0 || objectExists(t, s.Dir(), old) {
+		t.Errorf("%+v", done)
+	}
+	wantNowhere(t, s.Dir(), leak(1))
+}
+
+// Without git nothing is begun, and it says what to install; what would be done can be told.
+func TestPurgeWithoutGit(t *testing.T) {
+	s := testStore(t, nil)
+	m := openTape(t, s, "main")
+	mustAppend(t, m, Message("user", leak(1)))
+	mustCheckpoint(t, m)
+	before := history(t, s.Dir())
+	path := os.Getenv("PATH")
+	t.Setenv("PATH", t.TempDir())
+	mustPurge(t, m, PurgeOptions{IDs: []int64{2}, DryRun: true})
+	_, err := m.Purge(t.Context(), PurgeOptions{IDs: []int64{2}, find: leakFinder{}})
+	if err == nil || !strings.Contains(err.Error(), "needs the program git") || !strings.Contains(Hint(err), "install git") {
+		t.Errorf("it says %v, and as a hint %q", err, Hint(err))
+	}
+	t.Setenv("PATH", path)
+	if history(t, s.Dir()) != before {
+		t.Error("something was changed")
 	}
 }
 
