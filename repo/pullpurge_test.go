@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/gitstore"
 	"tape/internal/testkit"
 )
 
@@ -236,6 +237,35 @@ func saidInAll(t *testing.T, s *Store) map[string][]string {
 		out[tp.Name()] = saidIn(t, tp)
 	}
 	return out
+}
+
+// TestPullPurgeForged pulls what says that it was purged, and has something else changed: it is
+// told apart from a purge, and nothing changes here, whether purges are followed or not.
+func TestPullPurgeForged(t *testing.T) {
+	secret := testSecret("5")
+	ada, remote, m, _ := leaking(t, secret)
+	mustPushSecret(t, ada)
+	bob := mustClone(t, remote)
+	was := headOf(t, openTape(t, bob, "main"))
+	_, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}})
+	mustDo(t, err)
+	forged := forgedHistory(t, ada, headOf(t, m), func(n int, c *gitstore.Commit) {
+		if n == 0 {
+			c.Author.Name = "Somebody Else"
+		}
+	})
+	runGit(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", forged.String()+":refs/heads/tape/main")
+	for _, purges := range []bool{false, true} {
+		statuses, err := bob.Fetch(t.Context(), "origin", &FetchOptions{Purges: purges})
+		mustDo(t, err)
+		i := slices.IndexFunc(statuses, func(s RefStatus) bool { return s.Tape == "main" && s.Status == RefRejected })
+		if i < 0 || !errors.Is(statuses[i].Err, ErrConflict) || !strings.Contains(Hint(statuses[i].Err), "another version of tape") {
+			t.Errorf("bob's fetch says %+v", statuses)
+		}
+		if now := headOf(t, openTape(t, bob, "main")); now != was {
+			t.Errorf("the tape was %s, and is %s", was, now)
+		}
+	}
 }
 
 // TestPullBeforeReplaced pulls after a purge while the remote still has what it was before: no

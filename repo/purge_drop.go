@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"tape/internal/disk"
 	"tape/internal/gitstore"
 )
 
@@ -39,13 +38,13 @@ func (p *purge) drop(ctx context.Context) (all bool, err error) {
 	return p.tellUsed(gone)
 }
 
-// collect runs git gc, while nobody writes: an object is stored before it gets a name, and
-// until then it would be dropped. What is stored from now on is kept, whoever does it.
+// collect runs git gc while nobody writes: an object is stored before it gets a name, and
+// until then it would be dropped. What git itself stores for somebody else meanwhile is kept.
 func (p *purge) collect(ctx context.Context) (err error) {
 	locks, err := p.lockOthers(ctx)
 	defer func() {
-		for _, l := range slices.Backward(locks) {
-			err = errors.Join(err, l.Unlock())
+		for _, unlock := range slices.Backward(locks) {
+			err = errors.Join(err, unlock())
 		}
 	}()
 	if err != nil {
@@ -61,8 +60,9 @@ func (p *purge) collect(ctx context.Context) (err error) {
 	return err
 }
 
-// lockOthers takes the locks of all tapes and forks that are not purged, parents first.
-func (p *purge) lockOthers(ctx context.Context) (locks []*disk.Lock, err error) {
+// lockOthers takes the locks of all tapes and forks that are not purged, parents first, and
+// that of new ones.
+func (p *purge) lockOthers(ctx context.Context) (locks []func() error, err error) {
 	all, err := p.s.tapesAndForks(ctx)
 	if err != nil {
 		return nil, err
@@ -76,9 +76,13 @@ func (p *purge) lockOthers(ctx context.Context) (locks []*disk.Lock, err error) 
 		if err != nil {
 			return locks, fmt.Errorf("wait for %q, so that the old objects can be dropped: %w", t.name, err)
 		}
-		locks = append(locks, lock)
+		locks = append(locks, lock.Unlock)
 	}
-	return locks, nil
+	unlock, err := p.s.lockNew(ctx)
+	if err != nil {
+		return locks, err
+	}
+	return append(locks, unlock), nil
 }
 
 // stagedOld finds files of the old history in the index of a working tree whose branch does

@@ -184,8 +184,8 @@ func TestPurgeSignatures(t *testing.T) {
 	}
 }
 
-// Others write to the tape, its fork and another tape while it is purged: nothing that they
-// were told is safe is lost.
+// Others write to the tape, its fork and another tape, and make tapes and forks, while it is
+// purged: nothing that they were told is safe is lost.
 func TestPurgeBesideWriters(t *testing.T) {
 	s := testStore(t, nil)
 	m := openTape(t, s, "main")
@@ -227,6 +227,24 @@ func TestPurgeBesideWriters(t *testing.T) {
 			}
 		})
 	}
+	made := 0
+	group.Go(func() error {
+		for ; made < 30; made++ {
+			select {
+			case <-stop:
+				return nil
+			default:
+			}
+			tp, err := s.CreateTape(t.Context(), fmt.Sprint("made ", made))
+			if err == nil {
+				_, err = tp.Fork(t.Context(), "f")
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	for i := range testkit.Size(1, 2, 6) {
 		mustAppend(t, m, Message("user", leak(i+1)))
 		done := mustPurge(t, m, PurgeOptions{Rules: []string{"leak"}})
@@ -247,6 +265,13 @@ func TestPurgeBesideWriters(t *testing.T) {
 		}
 		if !slices.Equal(got, acked[i]) {
 			t.Errorf("%s has %d entries, %d were acknowledged", name, len(got), len(acked[i]))
+		}
+	}
+	for n := range made {
+		for _, name := range []string{fmt.Sprint("made ", n), fmt.Sprint("made ", n, "/f")} {
+			if got := entriesOf(t, openTape(t, s, name), Query{}); len(got) == 0 {
+				t.Errorf("%s is empty", name)
+			}
 		}
 	}
 	wantNowhere(t, s.Dir(), "LEAK-")

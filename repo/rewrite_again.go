@@ -23,7 +23,8 @@ type remade struct {
 	old, next gitstore.Hash // a commit, and what became of it
 	prints    map[string]bool
 	mask      *masker
-	ids       []int64 // entries that differ
+	r         *rewriter // knows what became of each commit before old
+	ids       []int64   // entries that differ
 }
 
 // checkPurged reports whether the history of one commit became that of another by the
@@ -47,13 +48,16 @@ func (s *Store) checkPurged(ctx context.Context, find finder, old, next gitstore
 	for n := len(was) - 1; was[n] == is[at+n]; n-- {
 		common = was[n]
 	}
-	l, ok, err := s.makeAgain(ctx, find, sum, old, is[at], common)
+	made, ok, err = s.makeAgain(ctx, find, sum, old, is[at], common)
 	if err != nil || !ok {
-		return made, false, err
+		return remade{}, false, err
 	}
-	made = remade{old: old, next: is[at], prints: sum.prints, mask: l.mask, ids: slices.Sorted(maps.Keys(l.changed))}
-	named := func(id int64) bool { _, ok := sum.entries[id]; return !ok }
-	return made, !slices.ContainsFunc(made.ids, named), nil
+	for _, id := range made.ids {
+		if _, named := sum.entries[id]; !named {
+			return remade{}, false, nil
+		}
+	}
+	return made, true, nil
 }
 
 // wasPurged reports whether a history goes on from commits that a purge has replaced of
@@ -105,25 +109,25 @@ func (s *Store) firstParents(ctx context.Context, h gitstore.Hash) ([]gitstore.H
 
 // makeAgain makes purges again, and reports whether they make one commit of another. What
 // both have up to a common commit is not looked at.
-func (s *Store) makeAgain(ctx context.Context, find finder, sum purgeRecords, old, next, common gitstore.Hash) (*lesson, bool, error) {
+func (s *Store) makeAgain(ctx context.Context, find finder, sum purgeRecords, old, next, common gitstore.Hash) (made remade, ok bool, err error) {
 	if find == nil {
 		find = secrets.New()
 	}
-	l := s.newLesson(newMasker(find), sum.prints)
+	m := newMasker(find)
+	m.match = func(f secrets.Finding) bool { return sum.prints[f.Fingerprint] }
+	l := s.newLesson(m, sum.prints)
 	l.whole = sum.whole
-	l.mask.match = func(f secrets.Finding) bool { return sum.prints[f.Fingerprint] }
-	ok, err := l.histories(ctx, old, next)
-	if err != nil || !ok {
-		return l, false, err
+	if ok, err := l.histories(ctx, old, next); err != nil || !ok {
+		return made, false, err
 	}
-	l.mask.know()
-	r := s.newRewriter(l.mask, gitstore.HashObject)
-	r.done[common] = true
-	err = r.history(ctx, old, false)
+	m.know()
+	made = remade{old: old, next: next, prints: sum.prints, mask: m, r: s.newRewriter(m, gitstore.HashObject), ids: slices.Sorted(maps.Keys(l.changed))}
+	made.r.done[common] = true
+	err = made.r.history(ctx, old, false)
 	if errors.Is(err, ErrInvalid) {
-		return l, false, nil // what cannot be masked was not
+		return made, false, nil // what cannot be masked was not
 	}
-	return l, r.to(old) == next, err
+	return made, made.r.to(old) == next, err
 }
 
 // lesson learns what was masked from an old history and the new one.
