@@ -19,6 +19,9 @@ import (
 // GCOptions change how a repository is collected; the zero value means the defaults.
 type GCOptions struct {
 	Builtin bool // do without git, even where there is one
+	// Prune is how old that must be which nothing leads to, to be dropped, as git gc --prune
+	// has it; it needs git. "" means two weeks.
+	Prune string
 }
 
 // GCResult tells what a collection came to.
@@ -52,7 +55,7 @@ func (r *Repo) GC(ctx context.Context, o GCOptions) (res GCResult, err error) {
 			return err
 		}
 		if _, lerr := exec.LookPath("git"); lerr == nil && !o.Builtin {
-			res.Git, err = true, r.gitGC(ctx)
+			res.Git, err = true, r.gitGC(ctx, o.Prune)
 		} else {
 			res.Packed, err = r.packLoose(ctx)
 		}
@@ -98,16 +101,19 @@ func (r *Repo) objectsSize() (size int64, err error) {
 // gitGC runs git gc. Git keeps the deltas that it finds in packs, and what a server or a
 // plain git gc has packed would stay as large as it is: so packs that are not from here
 // are computed anew, which takes longer.
-func (r *Repo) gitGC(ctx context.Context) error {
+func (r *Repo) gitGC(ctx context.Context, prune string) error {
 	args := []string{
 		"--git-dir=" + r.gitDir, "-c", fmt.Sprintf("pack.window=%d", packWindow), "-c", fmt.Sprintf("pack.depth=%d", packDepth),
 		"-c", "pack.windowMemory=" + packMemory, "-c", fmt.Sprintf("gc.aggressiveWindow=%d", packWindow),
 		"-c", fmt.Sprintf("gc.aggressiveDepth=%d", packDepth), "gc", "--quiet",
 	}
-	if v, _ := r.ConfigValue("gc", "", "pruneExpire"); v != "never" && v != "false" {
+	if v, _ := r.ConfigValue("gc", "", "pruneExpire"); prune != "" {
+		args = append(args, "--prune="+prune)
+	} else if v != "never" && v != "false" {
 		args = append(args, "--prune="+gcGrace)
 	}
-	if r.foreignPacks() {
+	foreign := r.foreignPacks()
+	if foreign && prune == "" {
 		args = append(args, "--aggressive")
 	}
 	before := map[string]bool{}
@@ -134,6 +140,9 @@ func (r *Repo) gitGC(ctx context.Context) error {
 			return held.busy()
 		}
 		return fmt.Errorf("git gc: %w: %.500s", err, said)
+	}
+	if foreign && prune != "" {
+		return nil // they are not computed anew
 	}
 	return r.notePacks()
 }
