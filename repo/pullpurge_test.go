@@ -163,6 +163,9 @@ func TestSoakPullPurgeCutOff(t *testing.T) {
 	copyTree(t, dir, kept)
 	mustDo(t, pullPurge(t, bob, true))
 	want := saidInAll(t, bob)
+	if records := recordsIn(t, openTape(t, bob, "main")); records != 1 {
+		t.Errorf("following a purge leaves %d records, and one was made", records)
+	}
 	step := testkit.Size(250, 120, 1)
 	for n := 1 + rng.IntN(step); ; n += step {
 		mustDo(t, os.RemoveAll(dir))
@@ -201,6 +204,9 @@ func pullPurgeContinued(t *testing.T, dir string, n int, goOn bool, secret strin
 	if got := saidInAll(t, s); !maps.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("it has\n%q\nwant\n%q", got, want)
 	}
+	if records := recordsIn(t, openTape(t, s, "main")); records != 1 {
+		t.Errorf("%d records of one purge", records)
+	}
 	wantNowhere(t, dir, secret)
 	if isPurging(t, s) {
 		t.Error("it is not over")
@@ -225,6 +231,17 @@ func pullPurge(t *testing.T, s *Store, purges bool) error {
 		return err
 	}
 	return joinAll(ctx, s)
+}
+
+// recordsIn counts the records of purges.
+func recordsIn(t *testing.T, tp *Tape) (n int) {
+	t.Helper()
+	for _, e := range entriesOf(t, tp, Query{}) {
+		if strings.Contains(string(e.Payload), PurgedEvent) {
+			n++
+		}
+	}
+	return n
 }
 
 // saidInAll is what all tapes and forks have.

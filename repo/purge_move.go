@@ -138,7 +138,7 @@ func (p *purge) check(ctx context.Context, plans []purgeMove) error {
 			if err != nil {
 				return err
 			}
-			if !ok && p.follow == nil {
+			if !ok && !p.isElsewhere() {
 				p.left("others cannot tell the new history of %s for that of the old one: they have to clone again", w.t.Branch())
 			}
 			is, err := p.problems(ctx, w.t, m.new)

@@ -11,7 +11,7 @@ import (
 func (p *purge) record(ctx context.Context, w *writer, done PurgedTape) (plannedCommit, error) {
 	var plan plannedCommit
 	next := p.r.to(w.head)
-	if p.follow != nil {
+	if p.isElsewhere() {
 		return plannedCommit{hash: next, subject: "purge, as elsewhere"}, nil
 	}
 	v, err := p.s.commitView(next)

@@ -27,10 +27,13 @@ const (
 
 // unfinished is what the refs say.
 type unfinished struct {
-	tape  string             // that is purged, with its forks and archives
-	pairs [][2]gitstore.Hash // commits, and what became of them
-	gone  []gitstore.Hash    // objects that are to be gone
+	tape      string             // that is purged, with its forks and archives
+	elsewhere bool               // it was made elsewhere, where the record of it is
+	pairs     [][2]gitstore.Hash // commits, and what became of them
+	gone      []gitstore.Hash    // objects that are to be gone
 }
+
+const asElsewhere = "as elsewhere"
 
 func (u *unfinished) olds() []gitstore.Hash {
 	out := make([]gitstore.Hash, len(u.pairs))
@@ -66,6 +69,8 @@ func (s *Store) readUnfinished() (*unfinished, bool, error) {
 			old, err := gitstore.ParseHash(was)
 			next, nextErr := gitstore.ParseHash(is)
 			switch {
+			case line == asElsewhere+"\n":
+				u.elsewhere = true
 			case err != nil:
 			case isPair && nextErr == nil:
 				u.pairs = append(u.pairs, [2]gitstore.Hash{old, next})
@@ -84,6 +89,9 @@ func (p *purge) setUnfinished(ctx context.Context, ref string, u unfinished) err
 	c := gitstore.Commit{Tree: batch.Put(gitstore.KindTree, nil)}
 	var message strings.Builder
 	message.WriteString("a purge is not finished\n\n")
+	if p.isElsewhere() {
+		message.WriteString(asElsewhere + "\n")
+	}
 	for _, pair := range u.pairs {
 		fmt.Fprintf(&message, "%s %s\n", pair[0], pair[1])
 		for _, h := range pair {
@@ -106,6 +114,9 @@ func (p *purge) setUnfinished(ctx context.Context, ref string, u unfinished) err
 	}
 	return p.setPurgeRef(ctx, ref, h)
 }
+
+// isElsewhere reports whether a purge that was made elsewhere is followed.
+func (p *purge) isElsewhere() bool { return p.follow != nil || p.cutOff != nil && p.cutOff.elsewhere }
 
 // setPurgeRef sets a ref, or deletes it.
 func (p *purge) setPurgeRef(ctx context.Context, ref string, h gitstore.Hash) error {
