@@ -260,7 +260,7 @@ func (w *auditWalk) purged(ctx context.Context, h gitstore.Hash, c gitstore.Comm
 	if value == "" {
 		return nil
 	}
-	if _, ok, err := w.s.purgeRecord(h); err != nil {
+	if _, ok, err := w.s.purgeRecord(ctx, h); err != nil {
 		return err
 	} else if !ok {
 		return violation(short(h), "the commit says that it records a purge, but has no such record")
@@ -272,7 +272,7 @@ func (w *auditWalk) purged(ctx context.Context, h gitstore.Hash, c gitstore.Comm
 	if _, err := w.s.git.Commit(old); !w.compare || errors.Is(err, gitstore.ErrNotFound) {
 		return nil
 	}
-	_, ok, err := w.t.checkPurged(ctx, old, w.head)
+	_, ok, err := w.s.checkPurged(ctx, nil, old, w.head)
 	if err != nil {
 		return ctx.Err() // part of the old history is gone, so it is not known any more
 	}

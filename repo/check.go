@@ -24,7 +24,7 @@ type RefUpdate struct{ Ref, Old, New string }
 func CheckUpdates(ctx context.Context, gitDir string, updates []RefUpdate) []error {
 	out := make([]error, len(updates))
 	s, err := openBare(gitDir)
-	c := &updateCheck{s: s, heads: map[string]gitstore.Hash{}, incoming: s.newIncomingCheck()}
+	c := &updateCheck{s: s, updates: updates, heads: map[string]gitstore.Hash{}, incoming: s.newIncomingCheck(), purges: map[string]remade{}}
 	for _, u := range updates {
 		if h, err := gitstore.ParseHash(u.New); err == nil && !h.IsZero() {
 			c.heads[u.Ref] = h
@@ -41,8 +41,10 @@ func CheckUpdates(ctx context.Context, gitDir string, updates []RefUpdate) []err
 // updateCheck looks at refs that move together.
 type updateCheck struct {
 	s        *Store
+	updates  []RefUpdate
 	heads    map[string]gitstore.Hash // what refs shall be
 	incoming *incomingCheck           // of what is new
+	purges   map[string]remade        // that were looked at, by slug
 }
 
 func (c *updateCheck) check(ctx context.Context, u RefUpdate) error {
@@ -58,7 +60,7 @@ func (c *updateCheck) check(ctx context.Context, u RefUpdate) error {
 		if from.IsZero() {
 			return c.newTag(ctx, ref, to)
 		}
-		return c.s.checkTagUpdate(ctx, ref, from, to, c.heads)
+		return c.tagUpdate(ctx, ref, from, to)
 	case strings.HasPrefix(ref, archivePrefix):
 		if to.IsZero() {
 			return nil
@@ -123,13 +125,10 @@ func notTaken(ref string, err error) error {
 	return err
 }
 
-// checkTagUpdate refuses to move or delete the tag of a handoff. That of a fork goes with
-// the fork, and that of a tape which was purged with its commit, or with the name of its
-// phase.
-func (s *Store) checkTagUpdate(ctx context.Context, ref string, from, to gitstore.Hash, heads map[string]gitstore.Hash) error {
-	if from.IsZero() {
-		return nil
-	}
+// tagUpdate refuses to move or delete the tag of a handoff. That of a fork goes with the
+// fork, and that of a tape which was purged with its commit, or with the name of its phase.
+func (c *updateCheck) tagUpdate(ctx context.Context, ref string, from, to gitstore.Hash) error {
+	s := c.s
 	refused := conflict("tags of handoffs stay for good", "the tag %s is there already, and would be moved or deleted", shortTag(ref))
 	old, err := s.git.Peel(from)
 	if err != nil {
@@ -143,21 +142,16 @@ func (s *Store) checkTagUpdate(ctx context.Context, ref string, from, to gitstor
 	if to.IsZero() && t.IsFork() {
 		return nil
 	}
-	head, ok := heads[t.branch]
+	head, ok := c.heads[t.branch]
 	if !ok {
 		if head, err = t.head(); err != nil {
 			return refused
 		}
 	}
-	if _, ok, err := t.checkPurged(ctx, old, head); err != nil || !ok {
+	purged, ok, err := c.purged(ctx, t, old, head)
+	if err != nil || !ok {
 		return cmp.Or(err, refused)
 	}
-	was, err1 := s.firstParents(ctx, old)
-	is, err2 := s.firstParents(ctx, head)
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
-	purged := is[len(is)-len(was)]
 	if to.IsZero() {
 		v, err := s.commitView(purged)
 		if err != nil {
@@ -173,6 +167,32 @@ func (s *Store) checkTagUpdate(ctx context.Context, ref string, from, to gitstor
 		return refused
 	}
 	return nil
+}
+
+// purged is what purges have made of a commit of a tape. They are made again for the newest
+// commit of what moves, which tells it of those before it as well.
+func (c *updateCheck) purged(ctx context.Context, t *Tape, old, head gitstore.Hash) (gitstore.Hash, bool, error) {
+	if _, known := c.purges[t.slug]; !known {
+		newest, name := old, ""
+		for _, u := range c.updates {
+			isOf := u.Ref == t.branch || strings.HasPrefix(u.Ref, tagPrefix+t.slug+"/") && u.Ref > name && name != t.branch
+			if h, err := gitstore.ParseHash(u.Old); isOf && err == nil && !h.IsZero() {
+				if h, err = c.s.git.Peel(h); err == nil {
+					newest, name = h, u.Ref
+				}
+			}
+		}
+		made, _, err := c.s.checkPurged(ctx, nil, newest, head)
+		if err != nil {
+			return gitstore.ZeroHash, false, err
+		}
+		c.purges[t.slug] = made
+	}
+	if r := c.purges[t.slug].r; r != nil && r.done[old] {
+		return r.to(old), r.to(old) != old, nil
+	}
+	made, ok, err := c.s.checkPurged(ctx, nil, old, head)
+	return made.next, ok, err
 }
 
 func parseObject(hex string) (gitstore.Hash, error) {
@@ -193,7 +213,7 @@ func (s *Store) checkGrowth(ctx context.Context, ref string, from, to gitstore.H
 	a := s.newAudit(policy{compare: true})
 	chain, at, err := a.chain(ctx, to, from)
 	if errors.Is(err, errRewritten) {
-		if _, ok, err := t.checkPurged(ctx, from, to); err != nil {
+		if _, ok, err := s.checkPurged(ctx, nil, from, to); err != nil {
 			return err
 		} else if ok {
 			return s.checkGrowth(ctx, ref, gitstore.ZeroHash, to)

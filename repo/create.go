@@ -28,11 +28,20 @@ func (s *Store) CreateTapeFrom(ctx context.Context, name string, first Anchor) (
 		return nil, fmt.Errorf("create tape %q: %w", name, classify(err))
 	}
 	w := &writer{t: t, lock: lock}
-	err = w.create(ctx, first)
+	unlock, err := s.lockNew(ctx)
+	if err == nil {
+		err = errors.Join(w.create(ctx, first), unlock())
+	}
 	if err := errors.Join(err, lock.Unlock()); err != nil {
 		return nil, fmt.Errorf("create tape %q: %w", name, classify(err))
 	}
 	return t, nil
+}
+
+// lockNew keeps a purge from dropping what is stored of a tape or fork that has no branch yet:
+// it takes the locks of those that have one.
+func (s *Store) lockNew(ctx context.Context) (unlock func() error, err error) {
+	return s.lockPrivate(ctx, "new.lock")
 }
 
 func (w *writer) create(ctx context.Context, first Anchor) error {

@@ -21,6 +21,10 @@ type FetchOptions struct {
 	// that of PurgeOptions.
 	Purges  bool
 	Derived func(ctx context.Context) error
+
+	// follow takes out of a tape what was taken out elsewhere: old is a commit that both
+	// had, next what the other has now.
+	follow func(ctx context.Context, t *Tape, old, next gitstore.Hash, o PurgeOptions) error
 }
 
 // Fetch brings what a remote has into refs of their own (refs/tape/remotes/NAME/), and
@@ -30,13 +34,15 @@ type FetchOptions struct {
 // Errors: ErrNotFound without such a remote; gitstore's, for what a transport can meet
 // with.
 func (s *Store) Fetch(ctx context.Context, remote string, o *FetchOptions) ([]RefStatus, error) {
-	if o == nil {
-		o = &FetchOptions{}
+	var opts FetchOptions
+	if o != nil {
+		opts = *o
 	}
+	o, opts.follow = &opts, followPurge
 	if err := gitstore.CheckGit(); err != nil {
 		return nil, fmt.Errorf("fetch from %s: %w", remote, classify(err))
 	}
-	unlock, err := s.lockPrivate(ctx, "fetch.lock")
+	unlock, err := s.lockPrivate(ctx, fetchLock)
 	if err != nil {
 		return nil, fmt.Errorf("fetch from %s: %w", remote, err)
 	}

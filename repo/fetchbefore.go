@@ -141,46 +141,51 @@ func (a *acceptance) beforePurge(ctx context.Context, in incoming) (gitstore.Has
 	if err != nil {
 		return in.Old, nil //nolint:nilerr // the check says what is wrong
 	}
-	old, ids, err := t.purgedFrom(ctx, in.Old, in.New)
+	made, claimed, err := t.purgedFrom(ctx, in.Old, in.New)
 	switch {
-	case err != nil || old.IsZero():
+	case err != nil || made.old.IsZero() && !claimed:
 		return in.Old, nil //nolint:nilerr // then it is a history that was rewritten
+	case made.old.IsZero():
+		a.refused[t.slug] = true
+		return in.Old, conflict("it may have been purged by another version of tape: use that one, or clone it again into another workspace, and compare",
+			"%q was purged at %s, as a record there says, but the same purge gives something else here", t.name, a.remote)
 	case !a.o.Purges:
 		a.refused[t.slug] = true
 		return in.Old, conflict("tape pull --purge takes it out here, too, for good",
-			"%q was purged at %s: %s changed", t.name, a.remote, countEntries(int64(len(ids))))
+			"%q was purged at %s: %s changed", t.name, a.remote, countEntries(int64(len(made.ids))))
 	}
 	if a.purged == nil {
 		a.purged = map[string]gitstore.Hash{}
 	}
-	a.purged[t.slug] = old
+	a.purged[t.slug] = made.old
 	return gitstore.ZeroHash, nil
 }
 
 // purgedFrom finds what of a history became another one by the purges that it records: its
-// newest commit, or one that a purge replaced. Zero if that is none.
-func (t *Tape) purgedFrom(ctx context.Context, old, next gitstore.Hash) (gitstore.Hash, []int64, error) {
+// newest commit, or one that a purge replaced. Claimed says that there is a record of such a
+// purge, whether it holds or not.
+func (t *Tape) purgedFrom(ctx context.Context, old, next gitstore.Hash) (made remade, claimed bool, err error) {
 	was, err1 := t.store.firstParents(ctx, old)
 	is, err2 := t.store.firstParents(ctx, next)
 	if err := errors.Join(err1, err2); err != nil {
-		return gitstore.ZeroHash, nil, err
+		return made, false, err
 	}
 	candidates := []gitstore.Hash{old}
 	for _, h := range is {
 		c, err := t.store.git.Commit(h)
 		if err != nil {
-			return gitstore.ZeroHash, nil, corruptObject(h, err)
+			return made, false, corruptObject(h, err)
 		}
 		if replaced, err := gitstore.ParseHash(c.Trailer(trailerReplaces)); err == nil && slices.Contains(was, replaced) {
-			candidates = append(candidates, replaced)
+			candidates, claimed = append(candidates, replaced), true
 		}
 	}
 	for _, h := range candidates {
-		if ids, ok, err := t.checkPurged(ctx, h, next); err != nil || ok {
-			return h, ids, err
+		if made, ok, err := t.store.checkPurged(ctx, nil, h, next); err != nil || ok {
+			return made, claimed, err
 		}
 	}
-	return gitstore.ZeroHash, nil, nil
+	return remade{}, claimed, nil
 }
 
 // follow does here what a purge has done at the remote, and refuses what a purge here has
@@ -213,11 +218,8 @@ func (a *acceptance) follow(ctx context.Context, in incoming) error {
 		if has, err := a.s.contains(in.New, base); err != nil || has {
 			return err // what was taken out never was here
 		}
-		done, err := t.followPurge(ctx, base, in.New, PurgeOptions{Derived: a.o.Derived})
+		err = a.o.follow(ctx, t, base, in.New, PurgeOptions{Derived: a.o.Derived})
 		a.followed = err == nil // else the same would be tried again without end
-		for _, left := range done.Left {
-			a.s.warn(left)
-		}
 		return err
 	case old.IsZero():
 		return t.notReplaced(ctx, a.remote, head, in.New)
@@ -228,27 +230,20 @@ func (a *acceptance) follow(ctx context.Context, in incoming) error {
 // notReplaced refuses what a remote has of a tape if that was purged here. Where the remote
 // has nothing else, the hint replaces it.
 func (t *Tape) notReplaced(ctx context.Context, remote string, head, theirs gitstore.Hash) error {
-	was, err := t.wasPurged(ctx, head, theirs)
+	was, err := t.store.wasPurged(ctx, head, theirs)
 	if err != nil || !was {
 		return err
 	}
-	here, err1 := t.store.firstParents(ctx, head)
-	there, err2 := t.store.firstParents(ctx, theirs)
-	if err := errors.Join(err1, err2); err != nil {
+	_, all, err := t.store.checkPurged(ctx, nil, theirs, head)
+	if err != nil {
 		return err
 	}
-	all := false
-	if more := len(here) - len(there); more > 0 {
-		c, _, ok, err := t.store.newPurgeCheck(ctx, here[:more])
-		if err == nil && ok {
-			all, err = c.histories(theirs, here[more])
-		}
+	if !all {
+		here, err := t.store.firstParents(ctx, head)
 		if err != nil {
 			return err
 		}
-	}
-	if !all {
-		what, err := t.purgeAgain(ctx, here)
+		what, err := t.store.purgeAgain(ctx, here)
 		if err != nil {
 			return err
 		}
@@ -280,7 +275,7 @@ func (a *acceptance) notPurged(ctx context.Context, in incoming) error {
 		if err != nil {
 			return err
 		}
-		was, err := t.wasPurged(ctx, head, in.New)
+		was, err := t.store.wasPurged(ctx, head, in.New)
 		if err == nil && was {
 			err = conflict(fmt.Sprintf("delete it there: git -C %s push --no-verify --force-with-lease=%s:%s %s :%s",
 				shellWord(a.s.dir), shellWord(in.Ref), in.New, shellWord(a.remote), shellWord(in.Ref)),

@@ -93,7 +93,11 @@ func (t *Tape) forkFrom(ctx context.Context, f *Tape, at string, w *writer) erro
 		return err
 	}
 	fw := &writer{t: f, lock: lock}
-	return errors.Join(fw.start(ctx, t, head, id), lock.Unlock())
+	unlock, err := t.store.lockNew(ctx)
+	if err == nil {
+		err = errors.Join(fw.start(ctx, t, head, id), unlock())
+	}
+	return errors.Join(err, lock.Unlock())
 }
 
 // entryAt is the last entry that a fork begun there has of the tape; 0 for all.

@@ -101,7 +101,7 @@ func (c *collector) run(ctx context.Context) error {
 			return err
 		}
 		c.o.Step("packing")
-		if _, err := c.s.git.GC(ctx); err != nil {
+		if _, err := c.s.git.GC(ctx, ""); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/gitstore"
 	"tape/internal/testkit"
 )
 
@@ -162,6 +163,9 @@ func TestSoakPullPurgeCutOff(t *testing.T) {
 	copyTree(t, dir, kept)
 	mustDo(t, pullPurge(t, bob, true))
 	want := saidInAll(t, bob)
+	if records := recordsIn(t, openTape(t, bob, "main")); records != 1 {
+		t.Errorf("following a purge leaves %d records, and one was made", records)
+	}
 	step := testkit.Size(250, 120, 1)
 	for n := 1 + rng.IntN(step); ; n += step {
 		mustDo(t, os.RemoveAll(dir))
@@ -177,10 +181,10 @@ func pullPurgeContinued(t *testing.T, dir string, n int, goOn bool, secret strin
 	f := &faulty{n: n, gap: 1}
 	err := pullPurge(t, openFaulty(t, dir, f), true)
 	s := openFaulty(t, dir, nil)
-	_, noJournal := os.Lstat(s.journalPath())
+	began := isPurging(t, s)
 	defer func() {
 		if t.Failed() {
-			t.Logf("operation %d failed, gone on: %v, journal: %v; the call returned %v", n, goOn, noJournal == nil, err)
+			t.Logf("operation %d failed, gone on: %v, begun: %v; the call returned %v", n, goOn, began, err)
 		}
 	}()
 	want = maps.Clone(want)
@@ -191,18 +195,21 @@ func pullPurgeContinued(t *testing.T, dir string, n int, goOn bool, secret strin
 	}
 	derived := 0
 	mustDo(t, s.FinishPurge(t.Context(), func(context.Context) error { derived++; return nil }))
-	if noJournal == nil && derived == 0 {
+	if began && derived == 0 {
 		t.Error("what is derived was not made anew")
 	}
-	if err := pullPurge(t, s, noJournal != nil); err != nil {
+	if err := pullPurge(t, s, !began); err != nil {
 		t.Errorf("pulling again: %v", err)
 	}
 	if got := saidInAll(t, s); !maps.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("it has\n%q\nwant\n%q", got, want)
 	}
+	if records := recordsIn(t, openTape(t, s, "main")); records != 1 {
+		t.Errorf("%d records of one purge", records)
+	}
 	wantNowhere(t, dir, secret)
-	if _, err := os.Lstat(s.journalPath()); err == nil {
-		t.Error("the journal is left")
+	if isPurging(t, s) {
+		t.Error("it is not over")
 	}
 	healthy(t, dir)
 	wantClean(t, dir)
@@ -226,6 +233,17 @@ func pullPurge(t *testing.T, s *Store, purges bool) error {
 	return joinAll(ctx, s)
 }
 
+// recordsIn counts the records of purges.
+func recordsIn(t *testing.T, tp *Tape) (n int) {
+	t.Helper()
+	for _, e := range entriesOf(t, tp, Query{}) {
+		if strings.Contains(string(e.Payload), PurgedEvent) {
+			n++
+		}
+	}
+	return n
+}
+
 // saidInAll is what all tapes and forks have.
 func saidInAll(t *testing.T, s *Store) map[string][]string {
 	t.Helper()
@@ -236,6 +254,35 @@ func saidInAll(t *testing.T, s *Store) map[string][]string {
 		out[tp.Name()] = saidIn(t, tp)
 	}
 	return out
+}
+
+// TestPullPurgeForged pulls what says that it was purged, and has something else changed: it is
+// told apart from a purge, and nothing changes here, whether purges are followed or not.
+func TestPullPurgeForged(t *testing.T) {
+	secret := testSecret("5")
+	ada, remote, m, _ := leaking(t, secret)
+	mustPushSecret(t, ada)
+	bob := mustClone(t, remote)
+	was := headOf(t, openTape(t, bob, "main"))
+	_, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}})
+	mustDo(t, err)
+	forged := forgedHistory(t, ada, headOf(t, m), func(n int, c *gitstore.Commit) {
+		if n == 0 {
+			c.Author.Name = "Somebody Else"
+		}
+	})
+	runGit(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", forged.String()+":refs/heads/tape/main")
+	for _, purges := range []bool{false, true} {
+		statuses, err := bob.Fetch(t.Context(), "origin", &FetchOptions{Purges: purges})
+		mustDo(t, err)
+		i := slices.IndexFunc(statuses, func(s RefStatus) bool { return s.Tape == "main" && s.Status == RefRejected })
+		if i < 0 || !errors.Is(statuses[i].Err, ErrConflict) || !strings.Contains(Hint(statuses[i].Err), "another version of tape") {
+			t.Errorf("bob's fetch says %+v", statuses)
+		}
+		if now := headOf(t, openTape(t, bob, "main")); now != was {
+			t.Errorf("the tape was %s, and is %s", was, now)
+		}
+	}
 }
 
 // TestPullBeforeReplaced pulls after a purge while the remote still has what it was before: no

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -12,16 +13,11 @@ import (
 )
 
 // A purge is the one change that rewrites history: for a secret that must not be in it.
-// The tape and its forks are locked, their history is made anew with the secret masked
-// (see rewriter), and a journal is written. From then on it will be carried out, by the
-// next purge if this one is killed: each branch moves from the old history to the new one
-// in one step, with an entry that says so on top; then every other ref, reflog and file is
-// cleared of the old commits, and these are removed from the repository.
-
-// PurgedEvent is the name of the event that records a purge. Its data says which entries
-// were changed, the rules and fingerprints of what was taken out of them, and which commit
-// was the tape's before.
-const PurgedEvent = "tape.purged"
+// The tape and its forks are locked, and their history is made anew with the secret masked
+// (see rewriter). From then on it will be carried out, by the next purge if this one is
+// killed (see unfinished): each branch moves from the old history to the new one in one
+// step, with an entry that says so on top; every other ref, reflog and file is cleared of
+// the old commits; and git removes these from the repository.
 
 // AllRules stands for every rule in PurgeOptions.
 const AllRules = "all"
@@ -102,21 +98,21 @@ func (p Purged) Entries() int {
 
 // purge is one under way.
 type purge struct {
-	ctx     context.Context
-	s       *Store
-	t       *Tape
-	o       PurgeOptions
-	mask    *masker
-	prints  map[string]bool // fingerprints of what is masked
-	r       *rewriter
-	batch   *gitstore.Batch
-	follow  *followed                       // what was done elsewhere; nil: this is the first
-	earlier map[gitstore.Hash]gitstore.Hash // commits that a purge replaced which was cut off
-	members []*Tape                         // the tape and its forks, parents first
-	family  map[gitstore.Hash]bool          // all commits of these, their archives and reflogs
-	tags    []gitstore.Ref                  // annotated ones, of any commit
-	writers []*writer                       // theirs, while they are locked
-	out     Purged
+	s        *Store
+	t        *Tape
+	o        PurgeOptions
+	mask     *masker
+	prints   map[string]bool // fingerprints of what is masked
+	r        *rewriter
+	batch    *gitstore.Batch
+	follow   *remade                // what was done elsewhere; nil: this is the first
+	cutOff   *unfinished            // an earlier one, which is carried out; nil: this is a new one
+	members  []*Tape                // the tape and its forks, parents first
+	family   map[gitstore.Hash]bool // all commits of these, their archives and reflogs
+	archives []gitstore.Hash        // their commits
+	tags     []gitstore.Ref         // annotated ones, of any commit
+	writers  []*writer              // theirs, while they are locked
+	out      Purged
 }
 
 // Purge takes secrets out of a tape, its forks and its archives, as if they had never been
@@ -125,15 +121,21 @@ type purge struct {
 // there by chance: that is told. History is rewritten from the first entry that has one: who
 // has fetched it has the secret still, and has to fetch again. Names of tapes and forks stay,
 // and so do other tapes; those that have it are told. A purge that was cut off is carried out
-// first.
+// first. It needs the git program, but for a dry run.
 //
 // Errors: ErrInvalid when nothing is named; ErrNotFound when there is no such entry, or
 // nothing to take out; ErrBusy; ErrConflict when git is in the middle of something.
 func (t *Tape) Purge(ctx context.Context, o PurgeOptions) (Purged, error) {
-	p := &purge{ctx: ctx, s: t.store, t: t, o: o, prints: map[string]bool{}}
-	err := p.run()
+	p := t.store.newPurge(t, o)
+	var err error
+	if o.find == nil {
+		err = o.check()
+	}
 	if err == nil {
-		if err = p.findOthers(); err != nil && !o.DryRun && ctx.Err() == nil {
+		err = p.run(ctx)
+	}
+	if err == nil {
+		if err = p.findOthers(ctx); err != nil && !o.DryRun && ctx.Err() == nil {
 			p.left("whether other tapes have it could not be found out: %v", err)
 			err = nil
 		}
@@ -144,92 +146,96 @@ func (t *Tape) Purge(ctx context.Context, o PurgeOptions) (Purged, error) {
 	return p.out, nil
 }
 
-func (p *purge) run() error {
-	if p.follow == nil && len(p.o.IDs)+len(p.o.Rules)+len(p.o.Fingerprints) == 0 {
-		return invalid("name an entry (@17), a rule or a fingerprint", "nothing is named to be taken out")
+// newPurge makes one, and sets what the options leave open.
+func (s *Store) newPurge(t *Tape, o PurgeOptions) *purge {
+	if o.Step == nil {
+		o.Step = func(string) {}
 	}
-	if p.o.find == nil {
-		if err := p.o.check(); err != nil {
-			return err
-		}
+	if o.Derived == nil {
+		o.Derived = func(context.Context) error { return nil }
 	}
-	p.begin()
-	if p.o.DryRun {
-		return p.plan()
+	if o.find == nil {
+		o.find = secrets.New()
 	}
-	unlock, err := p.s.lockPurge(p.ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unlock() }()
-	cutOff, err := p.s.purgeJournal()
-	if err != nil {
-		return err
-	}
-	if cutOff != nil && cutOff.tape != p.t.rootName() {
-		if err := p.s.finishPurge(p.ctx, cutOff, p.o); err != nil {
-			return err
-		}
-		cutOff = nil
-	}
-	return p.do(cutOff)
+	return &purge{s: s, t: t, o: o, prints: map[string]bool{}, mask: newMasker(o.find)}
 }
 
-// do makes the purge, after an earlier one of the tape that was cut off, if there is a
-// journal of one.
-func (p *purge) do(cutOff *purgeJournal) error {
-	defer p.unlock()
-	if err := p.lock(); err != nil {
+func (p *purge) run(ctx context.Context) error {
+	if len(p.o.IDs)+len(p.o.Rules)+len(p.o.Fingerprints) == 0 {
+		return invalid("name an entry (@17), a rule or a fingerprint", "nothing is named to be taken out")
+	}
+	if p.o.DryRun {
+		return p.plan(ctx)
+	}
+	if err := needGit(); err != nil {
 		return err
 	}
-	// First what was recorded since an earlier purge was cut off: a branch that has gone on
-	// is not moved by that, but made anew below.
-	for _, w := range p.writers {
-		if err := w.commitAll(p.ctx); err != nil {
-			return err
-		}
+	unlock, err := p.s.lockPurge(ctx)
+	if err != nil {
+		return err
 	}
-	if cutOff != nil {
-		if err := p.finishOld(cutOff); err != nil {
+	defer unlock()
+	if err := p.finishFirst(ctx); err != nil {
+		return err
+	}
+	err = p.do(ctx)
+	if p.out.Finished && errors.Is(err, ErrNotFound) {
+		return nil // the earlier one had it all
+	}
+	return err
+}
+
+// needGit refuses to go on without git, which drops what a purge has replaced.
+func needGit() error {
+	if _, err := exec.LookPath("git"); err != nil {
+		return &hinted{errors.New("a purge needs the program git, which is not installed"), "install git (https://git-scm.com), and run the command again"}
+	}
+	return nil
+}
+
+// lockPurge lets one purge in at a time, and no fetch beside it, as git drops what is stored
+// and has no name yet.
+func (s *Store) lockPurge(ctx context.Context) (unlock func(), err error) {
+	unlockFetch, err := s.lockPrivate(ctx, fetchLock)
+	if err != nil {
+		return nil, err
+	}
+	unlockPurge, err := s.lockPrivate(ctx, purgeLock)
+	if err != nil {
+		return nil, errors.Join(err, unlockFetch())
+	}
+	return func() { _ = errors.Join(unlockPurge(), unlockFetch()) }, nil
+}
+
+// do makes the purge.
+func (p *purge) do(ctx context.Context) error {
+	defer p.unlock()
+	if err := p.lock(ctx); err != nil {
+		return err
+	}
+	for _, w := range p.writers {
+		if err := w.commitAll(ctx); err != nil {
 			return err
 		}
 	}
 	p.batch = p.s.git.NewBatch()
 	defer p.batch.Discard()
-	p.r = p.s.newRewriter(p.ctx, p.mask, p.batch.Put)
-	err := p.rewrite()
-	if errors.Is(err, ErrNotFound) && p.out.Finished {
-		return nil // an earlier one had it all
-	}
-	if err != nil {
+	p.r = p.s.newRewriter(p.mask, p.batch.Put)
+	if err := p.rewrite(ctx); err != nil {
 		return err
 	}
-	if p.follow != nil && p.r.to(p.follow.old) != p.follow.purged {
+	if p.follow != nil && p.r.to(p.follow.old) != p.follow.next {
 		return conflict("use the version of tape that purged it there; or clone it again", "the purge that was made elsewhere gives something else here")
 	}
-	j, err := p.prepare()
+	moves, err := p.prepare(ctx)
 	if err != nil {
 		return err
 	}
 	p.o.Step("moving branches")
-	if err := p.carryOut(j); err != nil {
+	if err := p.carryOut(context.WithoutCancel(ctx), moves); err != nil {
 		return err
 	}
 	return p.disallow()
-}
-
-// begin sets what the options leave open.
-func (p *purge) begin() {
-	if p.o.Step == nil {
-		p.o.Step = func(string) {}
-	}
-	if p.o.Derived == nil {
-		p.o.Derived = func(context.Context) error { return nil }
-	}
-	if p.o.find == nil {
-		p.o.find = secrets.New()
-	}
-	p.mask = newMasker(p.o.find)
 }
 
 // disallow makes what was taken out a secret again, to pushes and to the setting redact.
@@ -263,8 +269,8 @@ func (o PurgeOptions) check() error {
 }
 
 // findMembers lists the tape and its forks, parents before their forks.
-func (p *purge) findMembers() error {
-	root, err := p.s.Tape(p.ctx, p.t.rootName())
+func (p *purge) findMembers(ctx context.Context) error {
+	root, err := p.s.Tape(ctx, p.t.rootName())
 	p.members = nil
 	switch {
 	case err == nil:
@@ -272,7 +278,7 @@ func (p *purge) findMembers() error {
 	case !errors.Is(err, ErrNotFound):
 		return err
 	}
-	forks, err := p.s.Forks(p.ctx)
+	forks, err := p.s.Forks(ctx)
 	if err != nil {
 		return err
 	}
@@ -281,24 +287,27 @@ func (p *purge) findMembers() error {
 			p.members = append(p.members, f)
 		}
 	}
-	slices.SortStableFunc(p.members, func(a, b *Tape) int {
-		if a.isForkOf(b.name) {
-			return 1
-		}
-		if b.isForkOf(a.name) {
-			return -1
-		}
-		return strings.Compare(a.name, b.name)
-	})
+	slices.SortStableFunc(p.members, byDescent)
 	return nil
+}
+
+// byDescent puts what has forks in front of these.
+func byDescent(a, b *Tape) int {
+	if a.isForkOf(b.name) {
+		return 1
+	}
+	if b.isForkOf(a.name) {
+		return -1
+	}
+	return strings.Compare(a.name, b.name)
 }
 
 // lock takes the locks of the tape and of all its forks: of a parent before those of its
 // forks, as a merge does. A fork that is made meanwhile is locked, too.
-func (p *purge) lock() error {
+func (p *purge) lock(ctx context.Context) error {
 	locked := map[string]bool{}
 	for {
-		if err := p.findMembers(); err != nil {
+		if err := p.findMembers(ctx); err != nil {
 			return err
 		}
 		again := false
@@ -306,7 +315,7 @@ func (p *purge) lock() error {
 			if locked[t.branch] {
 				continue
 			}
-			w, err := t.lock(p.ctx)
+			w, err := t.lock(ctx)
 			if errors.Is(err, ErrNotFound) && t.IsFork() {
 				continue // closed meanwhile
 			}

@@ -2,6 +2,7 @@ package repo
 
 import (
 	"bytes"
+	"context"
 	"maps"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // choose makes out what is masked.
-func (p *purge) choose() error {
+func (p *purge) choose(ctx context.Context) error {
 	rules, prints := map[string]bool{}, p.prints
 	for _, rule := range p.o.Rules {
 		rules[rule] = true
@@ -24,11 +25,17 @@ func (p *purge) choose() error {
 		return prints[f.Fingerprint] || rules[f.Rule] || rules[AllRules] && !strings.Contains(allowed, f.Fingerprint)
 	}
 	if p.follow != nil {
-		maps.Copy(p.mask.whole, p.follow.whole)
-		maps.Copy(p.mask.texts, p.follow.texts)
+		maps.Copy(prints, p.follow.prints)
+		maps.Copy(p.mask.whole, p.follow.mask.whole)
+		maps.Copy(p.mask.texts, p.follow.mask.texts)
+	}
+	if p.cutOff != nil {
+		if err := p.takeUp(ctx); err != nil {
+			return err
+		}
 	}
 	for _, id := range p.o.IDs {
-		e, err := p.t.Entry(p.ctx, id)
+		e, err := p.t.Entry(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -52,11 +59,11 @@ func (p *purge) choose() error {
 // learn finds the texts of what is masked: all of the history is looked through once before
 // it is made anew, since a secret may stand where nothing tells it before it stands where
 // something does. Those of the named entries are known already.
-func (p *purge) learn(heads purgeHeads) error {
+func (p *purge) learn(ctx context.Context, heads purgeHeads) error {
 	p.mask.learning = true
-	if len(p.o.Rules)+len(p.o.Fingerprints) > 0 {
-		r := p.s.newRewriter(p.ctx, p.mask, gitstore.HashObject)
-		if err := p.ownHistory(r, heads); err != nil {
+	if len(p.o.Rules)+len(p.o.Fingerprints) > 0 || p.follow != nil || p.cutOff != nil {
+		r := p.s.newRewriter(p.mask, gitstore.HashObject)
+		if err := p.ownHistory(ctx, r, heads); err != nil {
 			return err
 		}
 		for _, ref := range heads.tags {
@@ -65,7 +72,7 @@ func (p *purge) learn(heads purgeHeads) error {
 			}
 		}
 		for _, t := range p.members {
-			if _, err := p.looseIDs(t); err != nil {
+			if _, err := p.looseIDs(ctx, t); err != nil {
 				return err
 			}
 		}

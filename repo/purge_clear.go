@@ -2,6 +2,8 @@ package repo
 
 import (
 	"bytes"
+	"compress/zlib"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -14,7 +16,7 @@ import (
 )
 
 // clearReflogs lets all reflogs tell of the new commits in place of the old ones.
-func (p *purge) clearReflogs(j *purgeJournal) error {
+func (p *purge) clearReflogs() error {
 	return p.s.eachReflog(func(_, path string) error {
 		raw, err := os.ReadFile(path)
 		if err != nil {
@@ -23,9 +25,7 @@ func (p *purge) clearReflogs(j *purgeJournal) error {
 		var out []byte
 		for line := range strings.Lines(string(raw)) {
 			for _, h := range loggedCommits(line) {
-				if next, ok := j.commits[h]; ok {
-					line = strings.Replace(line, h.String(), next.String(), 2)
-				}
+				line = strings.Replace(line, h.String(), p.r.to(h).String(), 2)
 			}
 			head, message, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 			if ok {
@@ -42,7 +42,7 @@ func (p *purge) clearReflogs(j *purgeJournal) error {
 
 // clearFiles removes what else may tell what was masked: the notes of git and of this
 // program, and what was set aside.
-func (p *purge) clearFiles(j *purgeJournal) error {
+func (p *purge) clearFiles(ctx context.Context) error {
 	remove := func(path string) error {
 		if err := p.s.fs.Remove(path); err != nil {
 			return err
@@ -57,7 +57,7 @@ func (p *purge) clearFiles(j *purgeJournal) error {
 		for _, name := range []string{"ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "SQUASH_MSG", "TAG_EDITMSG"} {
 			path := filepath.Join(dir, name)
 			raw, err := os.ReadFile(path)
-			if err == nil && (p.mask.holds(raw) || namesOld(raw, j)) {
+			if err == nil && (p.mask.holds(raw) || p.namesOld(raw)) {
 				if err := remove(path); err != nil {
 					return err
 				}
@@ -82,8 +82,15 @@ func (p *purge) clearFiles(j *purgeJournal) error {
 			return err
 		}
 	}
+	if err := p.clearNameless(); err != nil {
+		return err
+	}
+	// The name of a ref that is gone may tell, and a lock of a killed process has it.
+	if _, err := p.s.git.RecoverLocks(ctx); err != nil {
+		return err
+	}
 	for _, w := range p.writers {
-		if err := p.tellFiles(w.wt.Dir); err != nil {
+		if err := p.tellFiles(ctx, w.wt.Dir); err != nil {
 			return err
 		}
 		if err := w.scrub(); err != nil {
@@ -93,9 +100,34 @@ func (p *purge) clearFiles(j *purgeJournal) error {
 	return nil
 }
 
+// clearNameless removes objects with a secret that a killed process has left before it gave
+// them their names.
+func (p *purge) clearNameless() error {
+	dir := p.s.privatePath("tmp")
+	names, err := dirNames(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, name := range names {
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			continue // it got its name
+		}
+		if z, err := zlib.NewReader(bytes.NewReader(raw)); err == nil {
+			raw, _ = io.ReadAll(io.LimitReader(z, gitstore.MaxObject)) // as much as was written
+		}
+		if p.mask.holds(raw) {
+			if err := p.s.fs.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // tellFiles tells of files in a working tree that are none of a tape's, and have it: they are
 // somebody's, and stay.
-func (p *purge) tellFiles(dir string) error {
+func (p *purge) tellFiles(ctx context.Context, dir string) error {
 	if dir == "" {
 		return nil
 	}
@@ -111,7 +143,7 @@ func (p *purge) tellFiles(dir string) error {
 			}
 			return nil
 		}
-		if err := p.ctx.Err(); err != nil || !d.Type().IsRegular() {
+		if err := ctx.Err(); err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		raw, err := os.ReadFile(path)
@@ -123,10 +155,10 @@ func (p *purge) tellFiles(dir string) error {
 }
 
 // namesOld reports whether a file of git's begins a line with a commit that is replaced.
-func namesOld(raw []byte, j *purgeJournal) bool {
+func (p *purge) namesOld(raw []byte) bool {
 	for line := range strings.Lines(string(raw)) {
 		if h, err := gitstore.ParseHash(line[:min(len(line), 40)]); err == nil {
-			if _, ok := j.commits[h]; ok {
+			if p.r.to(h) != h {
 				return true
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,11 +13,16 @@ import (
 	"tape/internal/gitstore"
 )
 
-// prepare stores the records, makes sure that the new history is sound, and writes the
-// journal.
-func (p *purge) prepare() (*purgeJournal, error) {
-	j := &purgeJournal{tape: p.t.rootName(), commits: p.r.commits, prints: p.out.Fingerprints, whole: slices.Collect(maps.Keys(p.mask.whole)),
-		texts: slices.Collect(maps.Keys(p.mask.texts)), removed: slices.Collect(maps.Keys(p.mask.removed))}
+// purgeMove moves a ref; a zero hash is none.
+type purgeMove struct {
+	ref      string
+	old, new gitstore.Hash
+	subject  string
+}
+
+// prepare stores the records, makes sure that the new history is sound, and notes that it is
+// to take the place of the old one.
+func (p *purge) prepare(ctx context.Context) ([]purgeMove, error) {
 	var plans []purgeMove
 	for i := range p.out.Tapes {
 		done := &p.out.Tapes[i]
@@ -26,7 +30,7 @@ func (p *purge) prepare() (*purgeJournal, error) {
 			if w.t.name != done.Tape {
 				continue
 			}
-			plan, err := p.record(w, *done)
+			plan, err := p.record(ctx, w, *done)
 			if err != nil {
 				return nil, err
 			}
@@ -34,33 +38,49 @@ func (p *purge) prepare() (*purgeJournal, error) {
 			plans = append(plans, purgeMove{w.t.branch, w.head, plan.hash, plan.subject})
 		}
 	}
-	others, err := p.otherMoves(plans)
+	others, err := p.otherMoves(ctx, plans)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.batch.Flush(p.ctx); err != nil {
+	if err := p.batch.Flush(ctx); err != nil {
 		return nil, err
 	}
 	p.out.Signatures = p.r.signed
 	p.out.Left = nil
-	if err := p.tellKept(); err != nil {
+	if err := p.tellKept(ctx); err != nil {
 		return nil, err
 	}
 	p.o.Step("checking the new history")
-	if err := p.check(plans); err != nil {
+	if err := p.check(ctx, plans); err != nil {
 		return nil, err
 	}
-	for old, next := range p.earlier {
-		if _, ok := j.commits[old]; !ok {
-			j.commits[old] = next // what was gone on from kept them
+	return append(others, plans...), p.noteMoves(ctx, plans)
+}
+
+// noteMoves notes what is about to move: from then on it will.
+func (p *purge) noteMoves(ctx context.Context, plans []purgeMove) error {
+	var u unfinished
+	if p.cutOff != nil {
+		u.pairs = p.cutOff.pairs
+	}
+	for _, m := range plans {
+		u.pairs = append(u.pairs, [2]gitstore.Hash{m.old, p.r.to(m.old)})
+	}
+	for _, h := range p.archives {
+		if p.r.to(h) != h {
+			u.pairs = append(u.pairs, [2]gitstore.Hash{h, p.r.to(h)})
 		}
 	}
-	j.moves = append(others, plans...)
-	return j, p.s.fs.WriteFile(p.s.journalPath(), j.encode())
+	u.pairs = slices.DeleteFunc(u.pairs, func(pair [2]gitstore.Hash) bool {
+		_, _, err1 := p.s.git.Read(pair[0])
+		_, _, err2 := p.s.git.Read(pair[1])
+		return errors.Join(err1, err2) != nil // dropped since
+	})
+	return p.setUnfinished(ctx, purgeMoving, u)
 }
 
 // otherMoves are those of refs besides the branches of the tape and its forks.
-func (p *purge) otherMoves(planned []purgeMove) ([]purgeMove, error) {
+func (p *purge) otherMoves(ctx context.Context, planned []purgeMove) ([]purgeMove, error) {
 	refs, err := p.s.git.Refs("refs/")
 	if err != nil {
 		return nil, err
@@ -69,10 +89,10 @@ func (p *purge) otherMoves(planned []purgeMove) ([]purgeMove, error) {
 	for _, m := range planned {
 		skip[m.ref] = true
 	}
-	var out []purgeMove
+	var out, renames []purgeMove
 	for _, ref := range refs {
 		kind, _, err := p.s.git.Read(ref.Hash)
-		if skip[ref.Name] || err != nil {
+		if skip[ref.Name] || err != nil || strings.HasPrefix(ref.Name, purgeRefs) {
 			continue
 		}
 		move := purgeMove{ref: ref.Name, old: ref.Hash, new: ref.Hash, subject: "purge"}
@@ -81,7 +101,7 @@ func (p *purge) otherMoves(planned []purgeMove) ([]purgeMove, error) {
 		case err != nil:
 			continue
 		case isTracking(ref.Name) || ref.Name == stashRef:
-			if has, err := p.leadsToOld(commit, clean); err != nil || !has {
+			if has, err := p.leadsToOld(ctx, commit, clean); err != nil || !has {
 				continue
 			}
 			move.new = gitstore.ZeroHash
@@ -93,10 +113,10 @@ func (p *purge) otherMoves(planned []purgeMove) ([]purgeMove, error) {
 			next := ref.Name
 			if renamed, ok := p.r.folders[folder]; ok && strings.HasPrefix(ref.Name, tagPrefix) {
 				next = dir + renamed
-				out = append(out, purgeMove{ref: ref.Name, old: ref.Hash, subject: "purge"})
+				renames = append(renames, purgeMove{ref: ref.Name, old: ref.Hash, subject: "purge"})
 				move = purgeMove{ref: next, subject: "purge"}
 			}
-			if move.new, err = p.r.tag(ref.Hash, shortTag(next)); err != nil {
+			if move.new, err = p.r.tag(ctx, ref.Hash, shortTag(next)); err != nil {
 				return nil, err
 			}
 		default:
@@ -104,31 +124,31 @@ func (p *purge) otherMoves(planned []purgeMove) ([]purgeMove, error) {
 		}
 		out = append(out, move)
 	}
-	return out, nil
+	return append(out, renames...), nil // first what has the new name
 }
 
 // check refuses a new history that would not verify although the old one does.
-func (p *purge) check(plans []purgeMove) error {
+func (p *purge) check(ctx context.Context, plans []purgeMove) error {
 	for _, w := range p.writers {
 		for _, m := range plans {
 			if m.ref != w.t.branch {
 				continue
 			}
-			_, ok, err := w.t.checkPurged(p.ctx, m.old, m.new)
+			_, ok, err := p.s.checkPurged(ctx, p.o.find, m.old, m.new)
 			if err != nil {
 				return err
 			}
-			if !ok && p.follow == nil {
+			if !ok && !p.isElsewhere() {
 				p.left("others cannot tell the new history of %s for that of the old one: they have to clone again", w.t.Branch())
 			}
-			is, err := p.problems(w.t, m.new)
+			is, err := p.problems(ctx, w.t, m.new)
 			if err != nil || len(is) == 0 {
 				if err != nil {
 					return err
 				}
 				continue
 			}
-			was, err := p.problems(w.t, m.old)
+			was, err := p.problems(ctx, w.t, m.old)
 			if err != nil {
 				return err
 			}
@@ -142,89 +162,68 @@ func (p *purge) check(plans []purgeMove) error {
 }
 
 // problems are those that verify would find in a history of a tape.
-func (p *purge) problems(t *Tape, head gitstore.Hash) ([]Problem, error) {
+func (p *purge) problems(ctx context.Context, t *Tape, head gitstore.Hash) ([]Problem, error) {
 	if t.IsFork() {
 		if _, ok, err := t.madeBase(head); err != nil || !ok {
 			return nil, err // made with git: where it begins shows only once its parent has moved
 		}
 	}
-	return p.s.problems(p.ctx, t, head, false)
+	return p.s.problems(ctx, t, head, false)
 }
 
-// carryOut does what a journal says, and removes it.
-func (p *purge) carryOut(j *purgeJournal) error {
-	ctx := context.WithoutCancel(p.ctx)
-	defer func(was context.Context) { p.ctx = was }(p.ctx)
-	p.ctx = ctx
-	for _, m := range j.moves {
+// carryOut moves the refs, and clears everything else of the old history.
+func (p *purge) carryOut(ctx context.Context, moves []purgeMove) error {
+	for _, m := range moves {
 		if err := p.move(ctx, m); err != nil {
 			return err
 		}
 	}
 	p.o.Step("clearing reflogs")
-	if err := p.clearReflogs(j); err != nil {
+	if err := p.clearReflogs(); err != nil {
 		return err
 	}
-	if err := p.clearFiles(j); err != nil {
+	if err := p.clearFiles(ctx); err != nil {
 		return err
 	}
 	p.o.Step("dropping what was replaced")
-	dropped, err := p.dropObjects(j)
+	dropped, err := p.drop(ctx)
 	if err != nil {
 		return err
 	}
 	if err := p.o.Derived(ctx); err != nil || !dropped {
 		return err // the next purge drops what is still in use
 	}
-	return p.s.fs.Remove(p.s.journalPath())
+	return p.setPurgeRef(ctx, purgeDropping, gitstore.ZeroHash)
 }
 
-// move moves a ref if it holds what the journal says. If it does not it was moved already,
-// or somebody has gone on from the old history.
+// move moves a ref if nobody else has since.
 func (p *purge) move(ctx context.Context, m purgeMove) error {
 	for _, w := range p.writers {
 		if w.t.branch != m.ref {
 			continue
 		}
-		if w.head == m.old {
-			err := w.replace(ctx, plannedCommit{hash: m.new, subject: m.subject}, m.old, w.wt, w.wt.Dir != "")
-			if err != nil || w.st.Undo == nil {
-				return err
-			}
-			return w.begin(ctx) // what is missing of the working tree keeps old objects alive
+		err := w.replace(ctx, plannedCommit{hash: m.new, subject: m.subject}, m.old, w.wt, w.wt.Dir != "")
+		if err != nil || w.st.Undo == nil {
+			return err
 		}
-		return nil
+		return w.begin(ctx) // what is missing of the working tree keeps old objects alive
 	}
 	now, err := p.s.git.Ref(m.ref)
 	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
 		return err
 	}
-	file := filepath.Join(p.s.git.GitDir(), filepath.FromSlash(m.ref))
 	if now == m.new {
-		return p.dropLock(ctx, m, file)
-	}
-	if now != m.old {
-		if !p.out.Finished {
-			p.left("%s was moved meanwhile: purge again", m.ref)
-		}
 		return nil
 	}
+	if now != m.old {
+		p.left("%s was moved meanwhile: purge again", m.ref)
+		return nil
+	}
+	file := filepath.Join(p.s.git.GitDir(), filepath.FromSlash(m.ref))
 	if raw, err := os.ReadFile(file); err == nil && m.new.IsZero() && bytes.HasPrefix(raw, []byte("ref: ")) {
 		return p.s.fs.Remove(file) // as git has it of the remote's HEAD: it leads to one that goes as well
 	}
 	return p.s.git.UpdateRef(ctx, gitstore.RefUpdate{Name: m.ref, Old: m.old, New: m.new, Message: "tape: " + m.subject})
-}
-
-// dropLock removes the lock of a dead process on a ref that is gone: the name may tell.
-func (p *purge) dropLock(ctx context.Context, m purgeMove, file string) error {
-	if _, err := os.Lstat(file + ".lock"); err != nil || !m.new.IsZero() {
-		return nil //nolint:nilerr // there is none
-	}
-	err := p.s.git.UpdateRef(ctx, gitstore.RefUpdate{Name: m.ref, Old: m.old}) // who takes a lock removes a dead one
-	if errors.Is(err, gitstore.ErrConflict) {
-		return nil
-	}
-	return err
 }
 
 func (p *purge) left(format string, args ...any) {

@@ -2,6 +2,7 @@ package repo
 
 import (
 	"bytes"
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 
 // findOthers finds which other tapes and forks have what was taken out of this one. They
 // stay as they are: each is purged on its own.
-func (p *purge) findOthers() error {
+func (p *purge) findOthers(ctx context.Context) error {
 	if len(p.mask.texts) == 0 {
 		return nil
 	}
@@ -22,7 +23,7 @@ func (p *purge) findOthers() error {
 	for _, t := range p.members {
 		own[t.name] = true
 	}
-	all, err := p.s.tapesAndForks(p.ctx)
+	all, err := p.s.tapesAndForks(ctx)
 	if err != nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func (p *purge) findOthers() error {
 		if own[t.name] || own[t.rootName()] || told {
 			continue
 		}
-		found, err := f.tape(t)
+		found, err := f.tape(ctx, t)
 		if err != nil {
 			return err
 		}
@@ -57,7 +58,7 @@ type otherFound struct {
 	told map[string]bool // fingerprints of what the scanner finds there as well
 }
 
-func (f *othersFinder) tape(t *Tape) (otherFound, error) {
+func (f *othersFinder) tape(ctx context.Context, t *Tape) (otherFound, error) {
 	out := otherFound{told: map[string]bool{}}
 	head, err := t.head()
 	if err != nil {
@@ -68,18 +69,18 @@ func (f *othersFinder) tape(t *Tape) (otherFound, error) {
 		return out, err
 	}
 	for _, ph := range v.list {
-		found, err := f.phase(ph.tree)
+		found, err := f.phase(ctx, ph.tree)
 		if err != nil {
 			return out, err
 		}
 		out.ids = append(out.ids, found.ids...)
 		maps.Copy(out.told, found.told)
 	}
-	now, err := t.snapshot(f.p.ctx)
+	now, err := t.snapshot(ctx)
 	if err != nil {
 		return out, err
 	}
-	for e, err := range behind(f.p.ctx, now, v, t.name) {
+	for e, err := range behind(ctx, now, v, t.name) {
 		if err != nil {
 			return out, err
 		}
@@ -89,12 +90,12 @@ func (f *othersFinder) tape(t *Tape) (otherFound, error) {
 }
 
 // phase looks through the files of a folder.
-func (f *othersFinder) phase(tree gitstore.Hash) (otherFound, error) {
+func (f *othersFinder) phase(ctx context.Context, tree gitstore.Hash) (otherFound, error) {
 	if found, ok := f.phases[tree]; ok {
 		return found, nil
 	}
 	out := otherFound{told: map[string]bool{}}
-	if err := f.p.ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil {
 		return out, err
 	}
 	entries, err := f.p.s.git.Tree(tree)
@@ -143,14 +144,14 @@ func (f *othersFinder) line(out *otherFound, line []byte) {
 
 // tellKept tells where what is masked stays: in names that purge does not change, and, where
 // it is short, where nothing tells that it is a secret.
-func (p *purge) tellKept() error {
+func (p *purge) tellKept(ctx context.Context) error {
 	for _, fp := range slices.Sorted(maps.Keys(p.mask.missed)) {
 		p.left("the secret %s is short, or a word: it is masked only where something tells that it is one, and stands elsewhere, too", fp)
 	}
 	if p.r.kept > 0 {
 		p.left("in %d of the commits it stays: in the name of an author, a tape or a fork", p.r.kept)
 	}
-	all, err := p.s.tapesAndForks(p.ctx)
+	all, err := p.s.tapesAndForks(ctx)
 	if err != nil {
 		return err
 	}

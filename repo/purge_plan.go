@@ -2,6 +2,7 @@ package repo
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 
@@ -10,18 +11,18 @@ import (
 
 // plan finds out what a purge would do. What is not committed is not rewritten, only
 // looked at.
-func (p *purge) plan() error {
-	if err := p.findMembers(); err != nil {
+func (p *purge) plan(ctx context.Context) error {
+	if err := p.findMembers(ctx); err != nil {
 		return err
 	}
-	p.r = p.s.newRewriter(p.ctx, p.mask, gitstore.HashObject)
-	err := p.rewrite()
+	p.r = p.s.newRewriter(p.mask, gitstore.HashObject)
+	err := p.rewrite(ctx)
 	found := err == nil
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
 	for _, t := range p.members {
-		ids, looseErr := p.looseIDs(t)
+		ids, looseErr := p.looseIDs(ctx, t)
 		if looseErr != nil {
 			return looseErr
 		}
@@ -40,11 +41,11 @@ func (p *purge) plan() error {
 		return err
 	}
 	p.tell()
-	return p.tellKept()
+	return p.tellKept(ctx)
 }
 
 // looseIDs are the entries of a tape that are not committed and have something to mask.
-func (p *purge) looseIDs(t *Tape) ([]int64, error) {
+func (p *purge) looseIDs(ctx context.Context, t *Tape) ([]int64, error) {
 	head, err := t.head()
 	if err != nil {
 		return nil, err
@@ -53,12 +54,12 @@ func (p *purge) looseIDs(t *Tape) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := t.snapshot(p.ctx)
+	now, err := t.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var ids []int64
-	for e, err := range behind(p.ctx, now, committed, t.name) {
+	for e, err := range behind(ctx, now, committed, t.name) {
 		if err != nil {
 			return nil, err
 		}

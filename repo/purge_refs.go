@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -12,16 +13,7 @@ import (
 	"tape/internal/gitstore"
 )
 
-// Where git has remote-tracking refs, and a stash.
-const (
-	gitRemotes = "refs/remotes/"
-	stashRef   = "refs/stash"
-)
-
-// remoteRefs are where refs of remotes are kept: by git, and by this program.
-func remoteRefs() []string {
-	return []string{gitRemotes, strings.TrimSuffix(acceptedRefs(""), "/"), strings.TrimSuffix(fetchedRefs(""), "/")}
-}
+const stashRef = "refs/stash"
 
 // purgeHeads are the commits by which history is kept.
 type purgeHeads struct {
@@ -79,7 +71,7 @@ func (p *purge) heads() (purgeHeads, error) {
 		switch {
 		case isTracking(ref.Name):
 			out.tracking = append(out.tracking, ref)
-		case ref.Name == stashRef:
+		case ref.Name == stashRef, strings.HasPrefix(ref.Name, purgeRefs):
 		case p.isOwn(ref.Name), p.isOfFamily(commit):
 			out.own = append(out.own, commit)
 			if strings.HasPrefix(ref.Name, archivePrefix) {
@@ -161,7 +153,7 @@ func loggedCommits(line string) []gitstore.Hash {
 }
 
 // remotes finds which tracking refs still lead to what was rewritten.
-func (p *purge) remotes(tracking []gitstore.Ref) ([]PurgedRemote, error) {
+func (p *purge) remotes(ctx context.Context, tracking []gitstore.Ref) ([]PurgedRemote, error) {
 	var out []PurgedRemote
 	clean := map[gitstore.Hash]bool{}
 	for _, ref := range tracking {
@@ -169,9 +161,9 @@ func (p *purge) remotes(tracking []gitstore.Ref) ([]PurgedRemote, error) {
 		if err != nil {
 			continue
 		}
-		has, err := p.leadsToOld(commit, clean)
+		has, err := p.leadsToOld(ctx, commit, clean)
 		if err != nil {
-			if p.ctx.Err() != nil {
+			if ctx.Err() != nil {
 				return nil, err
 			}
 			continue // part of it is missing: fetch brings it
@@ -198,7 +190,7 @@ func remoteRef(ref string) (remote, name string) {
 
 // leadsToOld reports whether a commit, or one before it, was rewritten. Clean are those
 // that are known not to be.
-func (p *purge) leadsToOld(h gitstore.Hash, clean map[gitstore.Hash]bool) (bool, error) {
+func (p *purge) leadsToOld(ctx context.Context, h gitstore.Hash, clean map[gitstore.Hash]bool) (bool, error) {
 	seen := map[gitstore.Hash]bool{}
 	for stack := []gitstore.Hash{h}; len(stack) > 0; {
 		at := stack[len(stack)-1]
@@ -209,7 +201,7 @@ func (p *purge) leadsToOld(h gitstore.Hash, clean map[gitstore.Hash]bool) (bool,
 		if clean[at] || seen[at] {
 			continue
 		}
-		if err := p.ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil {
 			return false, err
 		}
 		c, err := p.s.git.Commit(at)

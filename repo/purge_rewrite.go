@@ -2,6 +2,7 @@ package repo
 
 import (
 	"bytes"
+	"context"
 	"maps"
 	"slices"
 
@@ -9,19 +10,23 @@ import (
 )
 
 // rewrite makes the history anew, in memory and in objects that nothing names yet.
-func (p *purge) rewrite() error {
+func (p *purge) rewrite(ctx context.Context) error {
 	p.o.Step("looking for what is to be masked")
-	if err := p.choose(); err != nil {
+	if err := p.choose(ctx); err != nil {
 		return err
 	}
 	heads, err := p.heads()
 	if err != nil {
 		return err
 	}
-	if err := p.learn(heads); err != nil {
+	if p.cutOff != nil {
+		heads.logged = append(heads.logged, p.cutOff.olds()...)
+	}
+	p.archives = heads.archives
+	if err := p.learn(ctx, heads); err != nil {
 		return err
 	}
-	if err := p.ownHistory(p.r, heads); err != nil {
+	if err := p.ownHistory(ctx, p.r, heads); err != nil {
 		return err
 	}
 	p.family, p.out.Tags = maps.Clone(p.r.done), 0
@@ -30,11 +35,11 @@ func (p *purge) rewrite() error {
 			p.out.Tags++
 		}
 	}
-	if len(p.r.commits)+p.out.Tags == 0 {
+	if len(p.r.commits)+p.out.Tags == 0 && p.cutOff == nil {
 		return notFound("tape show @ID shows an entry", "there is nothing of that kind in tape %q", p.t.name)
 	}
 	for _, h := range heads.others {
-		if err := p.r.history(h, true); err != nil && p.ctx.Err() != nil {
+		if err := p.r.history(ctx, h, true); err != nil && ctx.Err() != nil {
 			return err
 		}
 	}
@@ -44,12 +49,12 @@ func (p *purge) rewrite() error {
 			p.out.Archives++
 		}
 	}
-	p.out.Remotes, err = p.remotes(heads.tracking)
+	p.out.Remotes, err = p.remotes(ctx, heads.tracking)
 	if err != nil {
 		return err
 	}
 	if !p.o.DryRun {
-		if err := p.batch.Flush(p.ctx); err != nil {
+		if err := p.batch.Flush(ctx); err != nil {
 			return err
 		}
 	}
@@ -63,7 +68,7 @@ func (p *purge) rewrite() error {
 		if next == head {
 			continue
 		}
-		ids, err := p.changedIDs(head)
+		ids, err := p.changedIDs(ctx, head)
 		if err != nil {
 			return err
 		}
@@ -74,15 +79,15 @@ func (p *purge) rewrite() error {
 }
 
 // ownHistory goes through all that the tape, its forks and archives have, and had.
-func (p *purge) ownHistory(r *rewriter, heads purgeHeads) error {
+func (p *purge) ownHistory(ctx context.Context, r *rewriter, heads purgeHeads) error {
 	for _, h := range heads.own {
-		if err := r.history(h, false); err != nil {
+		if err := r.history(ctx, h, false); err != nil {
 			return err
 		}
 	}
 	for _, h := range heads.logged {
 		// A reflog may name what git has removed since.
-		if err := r.history(h, false); err != nil && p.ctx.Err() != nil {
+		if err := r.history(ctx, h, false); err != nil && ctx.Err() != nil {
 			return err
 		}
 	}
@@ -90,7 +95,7 @@ func (p *purge) ownHistory(r *rewriter, heads purgeHeads) error {
 }
 
 // changedIDs are the entries of a commit that were masked.
-func (p *purge) changedIDs(head gitstore.Hash) ([]int64, error) {
+func (p *purge) changedIDs(ctx context.Context, head gitstore.Hash) ([]int64, error) {
 	v, err := p.s.commitView(head)
 	if err != nil {
 		return nil, err
@@ -104,7 +109,7 @@ func (p *purge) changedIDs(head gitstore.Hash) ([]int64, error) {
 		if err != nil {
 			return nil, err
 		}
-		w := &walk{ctx: p.ctx, v: v}
+		w := &walk{ctx: ctx, v: v}
 		_, err = w.rest(ph.seq-1, r, func(e Entry) bool {
 			if masked, maskErr := p.mask.line(e.Raw); maskErr == nil && !bytes.Equal(masked, e.Raw) {
 				ids = append(ids, e.ID)

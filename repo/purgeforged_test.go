@@ -140,7 +140,7 @@ func TestCheckPurgedElse(t *testing.T) {
 		if want := name == "nothing"; (forged == next) != want {
 			t.Fatalf("%s: is it forged? %v", name, forged != next)
 		}
-		if _, ok, err := m.checkPurged(t.Context(), head, forged); ok != (name == "nothing") {
+		if _, ok, err := m.store.checkPurged(t.Context(), nil, head, forged); ok != (name == "nothing") {
 			t.Errorf("%s: ok %v, %v", name, ok, err)
 		}
 	}

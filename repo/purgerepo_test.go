@@ -15,29 +15,40 @@ import (
 	"tape/internal/testkit"
 )
 
-// Packs are made anew, by git and without it.
+// What is packed goes, too.
 func TestPurgePacked(t *testing.T) {
-	for _, with := range []string{"git", "no git"} {
-		t.Run(with, func(t *testing.T) {
-			s := testStore(t, nil)
-			m := openTape(t, s, "main")
-			mustAppend(t, m, Message("user", leak(1)))
-			mustHandoff(t, m, "x")
-			mustAppend(t, m, Message("user", "more"))
-			mustCheckpoint(t, m)
-			runGit(t, s.Dir(), "gc", "-q")
-			old := runGit(t, s.Dir(), "rev-parse", "tape/main:anchors/001_session-start/messages.jsonl")
-			path := os.Getenv("PATH")
-			if with == "no git" {
-				t.Setenv("PATH", t.TempDir())
-			}
-			done := mustPurge(t, m, PurgeOptions{IDs: []int64{2}})
-			t.Setenv("PATH", path)
-			if len(done.Left) > 0 || objectExists(t, s.Dir(), old) {
-				t.Errorf("%+v", done)
-			}
-			wantNowhere(t, s.Dir(), leak(1))
-		})
+	s := testStore(t, nil)
+	m := openTape(t, s, "main")
+	mustAppend(t, m, Message("user", leak(1)))
+	mustHandoff(t, m, "x")
+	mustAppend(t, m, Message("user", "more"))
+	mustCheckpoint(t, m)
+	runGit(t, s.Dir(), "gc", "-q")
+	old := runGit(t, s.Dir(), "rev-parse", "tape/main:anchors/001_session-start/messages.jsonl")
+	done := mustPurge(t, m, PurgeOptions{IDs: []int64{2}})
+	if len(done.Left) > 0 || objectExists(t, s.Dir(), old) {
+		t.Errorf("%+v", done)
+	}
+	wantNowhere(t, s.Dir(), leak(1))
+}
+
+// Without git nothing is begun, and it says what to install; what would be done can be told.
+func TestPurgeWithoutGit(t *testing.T) {
+	s := testStore(t, nil)
+	m := openTape(t, s, "main")
+	mustAppend(t, m, Message("user", leak(1)))
+	mustCheckpoint(t, m)
+	before := history(t, s.Dir())
+	path := os.Getenv("PATH")
+	t.Setenv("PATH", t.TempDir())
+	mustPurge(t, m, PurgeOptions{IDs: []int64{2}, DryRun: true})
+	_, err := m.Purge(t.Context(), PurgeOptions{IDs: []int64{2}, find: leakFinder{}})
+	if err == nil || !strings.Contains(err.Error(), "needs the program git") || !strings.Contains(Hint(err), "install git") {
+		t.Errorf("it says %v, and as a hint %q", err, Hint(err))
+	}
+	t.Setenv("PATH", path)
+	if history(t, s.Dir()) != before {
+		t.Error("something was changed")
 	}
 }
 
@@ -173,8 +184,8 @@ func TestPurgeSignatures(t *testing.T) {
 	}
 }
 
-// Others write to the tape, its fork and another tape while it is purged: nothing that they
-// were told is safe is lost.
+// Others write to the tape, its fork and another tape, and make tapes and forks, while it is
+// purged: nothing that they were told is safe is lost.
 func TestPurgeBesideWriters(t *testing.T) {
 	s := testStore(t, nil)
 	m := openTape(t, s, "main")
@@ -216,6 +227,24 @@ func TestPurgeBesideWriters(t *testing.T) {
 			}
 		})
 	}
+	made := 0
+	group.Go(func() error {
+		for ; made < 30; made++ {
+			select {
+			case <-stop:
+				return nil
+			default:
+			}
+			tp, err := s.CreateTape(t.Context(), fmt.Sprint("made ", made))
+			if err == nil {
+				_, err = tp.Fork(t.Context(), "f")
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	for i := range testkit.Size(1, 2, 6) {
 		mustAppend(t, m, Message("user", leak(i+1)))
 		done := mustPurge(t, m, PurgeOptions{Rules: []string{"leak"}})
@@ -236,6 +265,13 @@ func TestPurgeBesideWriters(t *testing.T) {
 		}
 		if !slices.Equal(got, acked[i]) {
 			t.Errorf("%s has %d entries, %d were acknowledged", name, len(got), len(acked[i]))
+		}
+	}
+	for n := range made {
+		for _, name := range []string{fmt.Sprint("made ", n), fmt.Sprint("made ", n, "/f")} {
+			if got := entriesOf(t, openTape(t, s, name), Query{}); len(got) == 0 {
+				t.Errorf("%s is empty", name)
+			}
 		}
 	}
 	wantNowhere(t, s.Dir(), "LEAK-")

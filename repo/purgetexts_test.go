@@ -148,7 +148,7 @@ func TestFollowPurgeOfTexts(t *testing.T) {
 	purgeKeys(t, theirs, PurgeOptions{Rules: []string{AllRules}})
 	next := fetchFrom(t, m, theirs)
 	blind := leakFinder{pattern: regexp.MustCompile(`^there is none$`)}
-	if _, err := m.followPurge(t.Context(), old, next, PurgeOptions{find: blind}); err != nil {
+	if err := followPurge(t.Context(), m, old, next, PurgeOptions{find: blind}); err != nil {
 		t.Fatal(err)
 	}
 	wantNowhere(t, dir, secret)

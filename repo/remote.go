@@ -237,3 +237,11 @@ func sortRefs(refs []string) {
 		return strings.Compare(a, b)
 	})
 }
+
+// gitRemotes is where git has remote-tracking refs.
+const gitRemotes = "refs/remotes/"
+
+// remoteRefs are where refs of remotes are kept: by git, and by this program.
+func remoteRefs() []string {
+	return []string{gitRemotes, strings.TrimSuffix(acceptedRefs(""), "/"), strings.TrimSuffix(fetchedRefs(""), "/")}
+}

@@ -15,7 +15,6 @@ import (
 // neither has a masked text nor follows one that has keeps its id, and every tree and file
 // without one is used as it is.
 type rewriter struct {
-	ctx  context.Context
 	s    *Store
 	mask *masker
 	put  func(kind gitstore.Kind, data []byte) gitstore.Hash
@@ -39,8 +38,8 @@ type phaseTree struct {
 	tree   gitstore.Hash
 }
 
-func (s *Store) newRewriter(ctx context.Context, m *masker, put func(gitstore.Kind, []byte) gitstore.Hash) *rewriter {
-	return &rewriter{ctx: ctx, s: s, mask: m, put: put,
+func (s *Store) newRewriter(m *masker, put func(gitstore.Kind, []byte) gitstore.Hash) *rewriter {
+	return &rewriter{s: s, mask: m, put: put,
 		commits: map[gitstore.Hash]gitstore.Hash{}, done: map[gitstore.Hash]bool{},
 		trees: map[gitstore.Hash]gitstore.Hash{}, phases: map[phaseTree]phaseTree{},
 		blobs: map[gitstore.Hash]maskedBlob{}, names: map[string]string{}, folders: map[string]string{}}
@@ -56,7 +55,7 @@ func (r *rewriter) to(h gitstore.Hash) gitstore.Hash {
 
 // history rewrites a commit and all before it. With followers only, those alone are
 // rewritten that follow a commit which was: the others are of another tape.
-func (r *rewriter) history(head gitstore.Hash, followersOnly bool) error {
+func (r *rewriter) history(ctx context.Context, head gitstore.Hash, followersOnly bool) error {
 	type step struct {
 		h       gitstore.Hash
 		parents []gitstore.Hash // not looked at yet
@@ -76,7 +75,7 @@ func (r *rewriter) history(head gitstore.Hash, followersOnly bool) error {
 		return err
 	}
 	for stack := []step{{head, list}}; len(stack) > 0; {
-		if err := r.ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		top := &stack[len(stack)-1]
@@ -92,7 +91,7 @@ func (r *rewriter) history(head gitstore.Hash, followersOnly bool) error {
 			continue
 		}
 		if !r.done[top.h] {
-			if err := r.commit(top.h, followersOnly); err != nil {
+			if err := r.commit(ctx, top.h, followersOnly); err != nil {
 				return err
 			}
 			r.done[top.h] = true
@@ -103,7 +102,7 @@ func (r *rewriter) history(head gitstore.Hash, followersOnly bool) error {
 }
 
 // commit rewrites a commit whose parents were.
-func (r *rewriter) commit(h gitstore.Hash, followersOnly bool) error {
+func (r *rewriter) commit(ctx context.Context, h gitstore.Hash, followersOnly bool) error {
 	_, raw, err := r.s.git.Read(h)
 	if err != nil {
 		return corruptObject(h, err)
@@ -116,7 +115,7 @@ func (r *rewriter) commit(h gitstore.Hash, followersOnly bool) error {
 	if followersOnly && !follows {
 		return nil
 	}
-	tree, err := r.root(c.Tree)
+	tree, err := r.root(ctx, c.Tree)
 	if err != nil {
 		return err
 	}
@@ -203,7 +202,7 @@ func (r *rewriter) message(message string) string {
 
 // tag rewrites an annotated tag of a commit that was rewritten, under a name; its
 // signature would be wrong.
-func (r *rewriter) tag(h gitstore.Hash, name string) (gitstore.Hash, error) {
+func (r *rewriter) tag(ctx context.Context, h gitstore.Hash, name string) (gitstore.Hash, error) {
 	tag, err := r.s.git.Tag(h)
 	if err != nil {
 		return h, err
@@ -213,7 +212,7 @@ func (r *rewriter) tag(h gitstore.Hash, name string) (gitstore.Hash, error) {
 		r.signed++
 	}
 	folder := tag.Name[strings.LastIndexByte(tag.Name, '/')+1:]
-	was, is, err := r.anchorOf(tag.Object, folder)
+	was, is, err := r.anchorOf(ctx, tag.Object, folder)
 	switch {
 	case err != nil:
 		return h, err
@@ -232,7 +231,7 @@ func (r *rewriter) tag(h gitstore.Hash, name string) (gitstore.Hash, error) {
 
 // anchorOf is the line of the anchor of a commit's phase, as it was and as it is; nil
 // where the commit has no such phase.
-func (r *rewriter) anchorOf(h gitstore.Hash, folder string) (was, is []byte, err error) {
+func (r *rewriter) anchorOf(ctx context.Context, h gitstore.Hash, folder string) (was, is []byte, err error) {
 	v, err := r.s.commitView(h)
 	if errors.Is(err, ErrCorrupt) {
 		return nil, nil, nil // not a tape's commit, or one that git made
@@ -245,7 +244,7 @@ func (r *rewriter) anchorOf(h gitstore.Hash, folder string) (was, is []byte, err
 			if was, err = v.anchorLine(p); err != nil {
 				return nil, nil, err
 			}
-			is, err = r.lines(was)
+			is, err = r.lines(ctx, was)
 			return was, is, err
 		}
 	}

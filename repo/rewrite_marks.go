@@ -67,61 +67,6 @@ func markOf(mark string) (rule, fp string, ok bool) {
 	return rule, fp, ok && secrets.IsFingerprint(fp)
 }
 
-// redaction says which marks may stand in a masked text.
-type redaction struct {
-	prints map[string]bool
-	whole  bool
-	texts  map[secrets.Secret]bool // what was found to be masked; nil drops it
-}
-
-// text reports whether a text became another one by masking, and nothing else.
-func (a redaction) text(was, is string) bool {
-	if was == is {
-		return true
-	}
-	if is == redacted {
-		return a.whole
-	}
-	gone, marks, ok := takenOut(was, is)
-	if !ok {
-		return false
-	}
-	for i, mark := range marks {
-		rule, fp, _ := markOf(mark)
-		if !a.prints[fp] && !strings.Contains(was, mark) {
-			return false
-		}
-		if secret := (secrets.Secret{Rule: rule, Fingerprint: fp, Text: gone[i]}); a.texts != nil && secret.IsGenuine() {
-			a.texts[secret] = true
-		}
-	}
-	return true
-}
-
-// name reports whether the name of a file became another one in this way.
-func (a redaction) name(was, is string) bool { return a.text(was, markedName(is)) }
-
-// line reports whether an entry became another one by masking. What a summary names is
-// told to follows: the commit as it was, and as it is.
-func (a redaction) line(was, is []byte, follows func(was, is string) bool) bool {
-	before, after := stringsOf(was), stringsOf(is)
-	if len(before) != len(after) {
-		return false
-	}
-	for i, b := range before {
-		n := after[i]
-		switch {
-		case b.before != n.before || b.key != n.key:
-			return false
-		case b.raw == n.raw:
-		case b.path == "meta.origin.commit" && !b.key && follows(b.text(), n.text()):
-		case b.path == "kind", b.path == "date", !a.text(b.text(), n.text()):
-			return false
-		}
-	}
-	return true
-}
-
 // ranges writes ids, in order, as 3,5-9.
 func ranges(ids []int64) string {
 	var b strings.Builder

@@ -174,29 +174,6 @@ func (m *masker) name(name string) string {
 	}
 }
 
-// markedName is the name of a file with marks as texts have them.
-func markedName(name string) string {
-	const head, fingerprint = "redacted-", 16
-	var out strings.Builder
-	for {
-		before, rest, ok := strings.Cut(name, head)
-		out.WriteString(before)
-		if !ok {
-			return out.String()
-		}
-		name = rest
-		mark := head
-		for i := range rest {
-			if rest[i] == '-' && len(rest) > i+fingerprint && secrets.IsFingerprint(rest[i+1:i+1+fingerprint]) {
-				mark = redactedMark + rest[:i] + ":" + rest[i+1:i+1+fingerprint] + "]"
-				name = rest[i+1+fingerprint:]
-				break
-			}
-		}
-		out.WriteString(mark)
-	}
-}
-
 // note keeps the texts that were taken out of a line as a whole. What is short may stand
 // elsewhere by chance.
 func (m *masker) note(was, is []byte) {

@@ -3,6 +3,7 @@ package repo
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 
@@ -31,22 +32,22 @@ func parseAnchor(line []byte) (jsonl.Entry, error) {
 }
 
 // root rewrites the tree of a commit.
-func (r *rewriter) root(h gitstore.Hash) (gitstore.Hash, error) {
-	return r.folder(h, func(e *gitstore.TreeEntry) error {
+func (r *rewriter) root(ctx context.Context, h gitstore.Hash) (gitstore.Hash, error) {
+	return r.folder(ctx, h, func(ctx context.Context, e *gitstore.TreeEntry) error {
 		switch {
 		case e.Name == anchorsDir && e.IsDir():
 			var err error
-			e.Hash, err = r.folder(e.Hash, r.inAnchors)
+			e.Hash, err = r.folder(ctx, e.Hash, r.inAnchors)
 			return err
 		case e.Name == tapeFile:
-			return r.tapeFile(e)
+			return r.tapeFile(ctx, e)
 		}
-		return r.foreign(e)
+		return r.foreign(ctx, e)
 	})
 }
 
 // folder rewrites the entries of a tree.
-func (r *rewriter) folder(h gitstore.Hash, rewrite func(e *gitstore.TreeEntry) error) (gitstore.Hash, error) {
+func (r *rewriter) folder(ctx context.Context, h gitstore.Hash, rewrite func(ctx context.Context, e *gitstore.TreeEntry) error) (gitstore.Hash, error) {
 	if next, ok := r.trees[h]; ok {
 		return next, nil
 	}
@@ -56,7 +57,7 @@ func (r *rewriter) folder(h gitstore.Hash, rewrite func(e *gitstore.TreeEntry) e
 	}
 	was := slices.Clone(entries)
 	for i := range entries {
-		if err := rewrite(&entries[i]); err != nil {
+		if err := rewrite(ctx, &entries[i]); err != nil {
 			return h, err
 		}
 	}
@@ -79,22 +80,22 @@ func keepTaken(was, entries []gitstore.TreeEntry) {
 	}
 }
 
-func (r *rewriter) inAnchors(e *gitstore.TreeEntry) error {
+func (r *rewriter) inAnchors(ctx context.Context, e *gitstore.TreeEntry) error {
 	if _, _, ok := parseFolder(e.Name); !ok || !e.IsDir() {
-		return r.foreign(e)
+		return r.foreign(ctx, e)
 	}
-	p, err := r.phase(phaseTree{e.Name, e.Hash})
+	p, err := r.phase(ctx, phaseTree{e.Name, e.Hash})
 	e.Name, e.Hash = p.folder, p.tree
 	return err
 }
 
 // foreign masks a file that is none of a tape's, or all in a folder, and its name.
-func (r *rewriter) foreign(e *gitstore.TreeEntry) (err error) {
+func (r *rewriter) foreign(ctx context.Context, e *gitstore.TreeEntry) (err error) {
 	const gitlink = 0o160000
 	e.Name = r.mask.name(e.Name)
 	switch {
 	case e.IsDir():
-		e.Hash, err = r.folder(e.Hash, r.foreign)
+		e.Hash, err = r.folder(ctx, e.Hash, r.foreign)
 		return err
 	case e.Mode == gitlink:
 		return nil
@@ -110,13 +111,13 @@ func (r *rewriter) foreign(e *gitstore.TreeEntry) (err error) {
 }
 
 // tapeFile masks tape.json. The tape's name is that of its branch, and stays.
-func (r *rewriter) tapeFile(e *gitstore.TreeEntry) error {
+func (r *rewriter) tapeFile(ctx context.Context, e *gitstore.TreeEntry) error {
 	data, err := r.s.git.Blob(e.Hash)
 	if err != nil {
 		return corruptObject(e.Hash, err)
 	}
 	if jsonl.Valid(data) != nil {
-		return r.foreign(e)
+		return r.foreign(ctx, e)
 	}
 	masked := keepStrings(data, r.mask.value(data), func(path string) bool { return path == "name" })
 	if !bytes.Equal(masked, data) {
@@ -127,7 +128,7 @@ func (r *rewriter) tapeFile(e *gitstore.TreeEntry) error {
 
 // phase rewrites the folder of a phase: its lines are masked, and divided into files as
 // if they had been written so.
-func (r *rewriter) phase(p phaseTree) (phaseTree, error) {
+func (r *rewriter) phase(ctx context.Context, p phaseTree) (phaseTree, error) {
 	if next, ok := r.phases[p]; ok {
 		return next, nil
 	}
@@ -146,10 +147,10 @@ func (r *rewriter) phase(p phaseTree) (phaseTree, error) {
 			continue
 		case e.Name == anchorFile && e.Mode == gitstore.ModeFile:
 			was = append(was, e)
-			next.folder, err = r.anchorFile(p.folder, &e)
+			next.folder, err = r.anchorFile(ctx, p.folder, &e)
 		default:
 			was = append(was, e)
-			err = r.foreign(&e)
+			err = r.foreign(ctx, &e)
 		}
 		if err != nil {
 			return p, err
@@ -158,7 +159,7 @@ func (r *rewriter) phase(p phaseTree) (phaseTree, error) {
 	}
 	keepTaken(was, out)
 	for c := range files {
-		list, err := r.class(p.folder, class(c), files[c])
+		list, err := r.class(ctx, p.folder, class(c), files[c])
 		if err != nil {
 			return p, err
 		}
@@ -174,12 +175,12 @@ func (r *rewriter) phase(p phaseTree) (phaseTree, error) {
 }
 
 // anchorFile masks the anchor of a phase. Where its name has changed, so does the folder.
-func (r *rewriter) anchorFile(folder string, e *gitstore.TreeEntry) (string, error) {
+func (r *rewriter) anchorFile(ctx context.Context, folder string, e *gitstore.TreeEntry) (string, error) {
 	was, err := r.s.git.Blob(e.Hash)
 	if err != nil {
 		return folder, corruptObject(e.Hash, err)
 	}
-	is, err := r.lines(was)
+	is, err := r.lines(ctx, was)
 	if err != nil || bytes.Equal(was, is) {
 		return folder, err
 	}
@@ -209,7 +210,7 @@ func bySegment(a, b gitstore.TreeEntry) int { return cmp.Compare(segmentNumber(a
 // class masks the files of one class. As long as each is full when it was full before,
 // they stay as they are divided; else the lines move up, up to where the files are the
 // old ones again.
-func (r *rewriter) class(folder string, c class, files []gitstore.TreeEntry) ([]gitstore.TreeEntry, error) {
+func (r *rewriter) class(ctx context.Context, folder string, c class, files []gitstore.TreeEntry) ([]gitstore.TreeEntry, error) {
 	slices.SortFunc(files, bySegment)
 	var out []gitstore.TreeEntry
 	emit := func(n int, h gitstore.Hash) {
@@ -219,7 +220,7 @@ func (r *rewriter) class(folder string, c class, files []gitstore.TreeEntry) ([]
 	shift := 0
 	for i, e := range files {
 		path, last := folder+"/"+e.Name, i == len(files)-1
-		b, err := r.blob(path, e.Hash)
+		b, err := r.blob(ctx, path, e.Hash)
 		if err != nil {
 			return nil, err
 		}
@@ -228,7 +229,7 @@ func (r *rewriter) class(folder string, c class, files []gitstore.TreeEntry) ([]
 			emit(n, b.hash)
 			continue
 		}
-		_, data, err := r.masked(path, e.Hash)
+		_, data, err := r.masked(ctx, path, e.Hash)
 		if err != nil {
 			return nil, err
 		}
@@ -260,11 +261,11 @@ func (b maskedBlob) stays(last bool) bool {
 }
 
 // blob masks a file, and remembers what came of it.
-func (r *rewriter) blob(path string, h gitstore.Hash) (maskedBlob, error) {
+func (r *rewriter) blob(ctx context.Context, path string, h gitstore.Hash) (maskedBlob, error) {
 	if b, ok := r.blobs[h]; ok {
 		return b, nil
 	}
-	was, is, err := r.masked(path, h)
+	was, is, err := r.masked(ctx, path, h)
 	if err != nil {
 		return maskedBlob{}, err
 	}
@@ -282,7 +283,7 @@ func (r *rewriter) blob(path string, h gitstore.Hash) (maskedBlob, error) {
 
 // masked reads a file and masks it. Of a version of a file that was masked of late, only
 // what it has more.
-func (r *rewriter) masked(path string, h gitstore.Hash) (was, is []byte, err error) {
+func (r *rewriter) masked(ctx context.Context, path string, h gitstore.Hash) (was, is []byte, err error) {
 	if was, err = r.s.git.Blob(h); err != nil {
 		return nil, nil, corruptObject(h, err)
 	}
@@ -290,7 +291,7 @@ func (r *rewriter) masked(path string, h gitstore.Hash) (was, is []byte, err err
 	for i, f := range r.recent {
 		if f.path == path && bytes.HasPrefix(was, f.was) && len(f.was) > 0 && f.was[len(f.was)-1] == '\n' {
 			slot = i
-			more, err := r.lines(was[len(f.was):])
+			more, err := r.lines(ctx, was[len(f.was):])
 			if err != nil {
 				return nil, nil, err
 			}
@@ -301,7 +302,7 @@ func (r *rewriter) masked(path string, h gitstore.Hash) (was, is []byte, err err
 	if slot < 0 {
 		slot = r.next
 		r.next = (r.next + 1) % len(r.recent)
-		if is, err = r.lines(was); err != nil {
+		if is, err = r.lines(ctx, was); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -310,8 +311,8 @@ func (r *rewriter) masked(path string, h gitstore.Hash) (was, is []byte, err err
 }
 
 // lines masks lines. The id of a commit that a summary names follows the commit.
-func (r *rewriter) lines(data []byte) ([]byte, error) {
-	if err := r.ctx.Err(); err != nil {
+func (r *rewriter) lines(ctx context.Context, data []byte) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	var out []byte

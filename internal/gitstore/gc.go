@@ -36,16 +36,17 @@ const (
 
 // GC packs the objects of a repository, with git gc. Readers and writers need not stop. What
 // no ref, reflog or index leads to is kept for two weeks at least: an object is written
-// before the ref that will name it. Reflogs expire as git has it.
+// before the ref that will name it. Reflogs expire as git has it. With prune, a date as git
+// gc --prune has it, what nothing leads to is dropped if it is older than that.
 //
 // Errors: ErrNoGit; ErrBusy when another collection runs; the context's error, and then no
 // temporary file is left.
-func (r *Repo) GC(ctx context.Context) (res GCResult, err error) {
+func (r *Repo) GC(ctx context.Context, prune string) (res GCResult, err error) {
 	err = r.locks.GuardedOnce(ctx, filepath.Join(r.gitDir, gitlock.OwnDir, "gc.lock"), r.locks.Wait, func() error {
 		if res.Before, err = r.objectsSize(); err != nil {
 			return err
 		}
-		if err = r.gitGC(ctx); err != nil {
+		if err = r.gitGC(ctx, prune); err != nil {
 			return err
 		}
 		res.After, err = r.objectsSize()
@@ -84,16 +85,19 @@ func (r *Repo) objectsSize() (size int64, err error) {
 // gitGC runs git gc. Git keeps the deltas that it finds in packs, and what a server or a
 // plain git gc has packed would stay as large as it is: so packs that are not from here
 // are computed anew, which takes longer.
-func (r *Repo) gitGC(ctx context.Context) error {
+func (r *Repo) gitGC(ctx context.Context, prune string) error {
 	args := []string{
 		"--git-dir=" + r.gitDir, "-c", fmt.Sprintf("pack.window=%d", packWindow), "-c", fmt.Sprintf("pack.depth=%d", packDepth),
 		"-c", "pack.windowMemory=" + packMemory, "-c", fmt.Sprintf("gc.aggressiveWindow=%d", packWindow),
 		"-c", fmt.Sprintf("gc.aggressiveDepth=%d", packDepth), "gc", "--quiet",
 	}
-	if v, _ := r.config.Value("gc", "", "pruneExpire"); v != "never" && v != "false" {
+	if v, _ := r.config.Value("gc", "", "pruneExpire"); prune != "" {
+		args = append(args, "--prune="+prune)
+	} else if v != "never" && v != "false" {
 		args = append(args, "--prune="+gcGrace)
 	}
-	if r.foreignPacks() {
+	foreign := r.foreignPacks()
+	if foreign && prune == "" {
 		args = append(args, "--aggressive")
 	}
 	before := map[string]bool{}
@@ -123,6 +127,9 @@ func (r *Repo) gitGC(ctx context.Context) error {
 			return held.Busy()
 		}
 		return fmt.Errorf("git gc: %w: %.500s", err, said)
+	}
+	if foreign && prune != "" {
+		return nil // they are not computed anew
 	}
 	return r.notePacks()
 }

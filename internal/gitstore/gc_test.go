@@ -96,7 +96,7 @@ func TestGCIsAsSmallAsAggressive(t *testing.T) {
 		t.Helper()
 		best := copyOf(j, j.GitDir)
 		j.GitIn(best, "--git-dir=.", "gc", "-q", "--aggressive")
-		res, err := r.GC(ctx)
+		res, err := r.GC(ctx, "")
 		j.OK(err)
 		t.Logf("%s: %d bytes before, %d after, git gc --aggressive %d", what, res.Before, res.After, size(best))
 		if res.After != size(j.GitDir) || res.After*10 > size(best)*12 {
@@ -151,7 +151,7 @@ func TestGCKeeps(t *testing.T) {
 		t.Fatalf("only %d objects", len(before))
 	}
 
-	_, err = r.GC(ctx)
+	_, err = r.GC(ctx, "")
 	j.OK(err)
 	for _, id := range before {
 		kind, data, err := r.Read(j.Hash(id))
@@ -175,7 +175,7 @@ func TestGCKeeps(t *testing.T) {
 	for _, pack := range mustGlob(t, filepath.Join(j.GitDir, "objects", "pack", "*.idx")) {
 		j.Git("verify-pack", pack)
 	}
-	if _, err := r.GC(ctx); err != nil {
+	if _, err := r.GC(ctx, ""); err != nil {
 		t.Errorf("once more: %v", err)
 	}
 }
@@ -200,7 +200,7 @@ func TestGCCancelled(t *testing.T) {
 		j.OK(os.RemoveAll(j.GitDir))
 		j.OK(os.CopyFS(j.GitDir, os.DirFS(full)))
 		ctx, cancel := context.WithTimeout(context.Background(), delay)
-		_, err := open(j, nil).GC(ctx)
+		_, err := open(j, nil).GC(ctx, "")
 		cancel()
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("after %v: %v", delay, err)
@@ -241,7 +241,7 @@ func TestGCBesideWriters(t *testing.T) {
 		})
 	}
 	for range 8 {
-		if _, err := open(j, nil).GC(ctx); err != nil {
+		if _, err := open(j, nil).GC(ctx, ""); err != nil {
 			t.Error(err)
 		}
 	}
@@ -263,12 +263,12 @@ func TestGCOneAtATime(t *testing.T) {
 	host, err := os.Hostname()
 	j.OK(err)
 	j.OK(os.WriteFile(filepath.Join(j.GitDir, "gc.pid"), fmt.Appendf(nil, "%d %s", os.Getpid(), host), 0o600))
-	if _, err := r.GC(ctx); !errors.Is(err, ErrBusy) {
+	if _, err := r.GC(ctx, ""); !errors.Is(err, ErrBusy) {
 		t.Errorf("beside a git gc: %v", err)
 	}
 	lock, err := (&disk.FS{}).Lock(ctx, filepath.Join(j.GitDir, gitlock.OwnDir, "gc.lock"), 0)
 	j.OK(err)
-	if _, err := r.GC(ctx); !errors.Is(err, ErrBusy) {
+	if _, err := r.GC(ctx, ""); !errors.Is(err, ErrBusy) {
 		t.Errorf("beside one of ours: %v", err)
 	}
 	j.OK(lock.Unlock())
@@ -276,7 +276,7 @@ func TestGCOneAtATime(t *testing.T) {
 	j.OK(os.Remove(filepath.Join(j.GitDir, "gc.pid")))
 	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "nowhere"))
 	t.Setenv("GIT_INDEX_FILE", "nowhere")
-	if _, err := r.GC(ctx); err != nil {
+	if _, err := r.GC(ctx, ""); err != nil {
 		t.Error(err)
 	}
 }

@@ -171,7 +171,7 @@ func TestNoGit(t *testing.T) {
 	_, err2 := s.r.Push(ctx, "origin", [][]PushRef{{branch("x", h)}}, o)
 	_, err3 := s.r.PushTarget(ctx, "origin", []string{"refs/"}, o)
 	_, _, err4 := s.r.LsRemote(ctx, dir, []string{"refs/"}, o)
-	_, err5 := s.r.GC(ctx)
+	_, err5 := s.r.GC(ctx, "")
 	s.r.AssumeAlone()
 	_, err6 := s.r.Fetch(ctx, "origin", mirror, o)
 	for i, err := range []error{err1, err2, err3, err4, err5, err6, CheckGit()} {
