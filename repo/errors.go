@@ -119,7 +119,7 @@ func classify(err error) error {
 		return &problem{class: ErrCorrupt, msg: "a ref is damaged", cause: err,
 			hint: "the last line of the file of that name under .git/logs tells what it held; write it back with: git update-ref"}
 	case errors.Is(err, gitstore.ErrNoGit):
-		return &hinted{err, "install git and try again; all but push, pull, fetch, clone and gc work without it"}
+		return &hinted{err, "install git and try again; all but push, pull, fetch, clone, gc and purge work without it"}
 	case errors.Is(err, fs.ErrPermission):
 		return &hinted{err, "check who owns the workspace: its folders are 0700, its files 0600"}
 	}

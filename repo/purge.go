@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 
@@ -167,7 +166,7 @@ func (p *purge) run(ctx context.Context) error {
 	if p.o.DryRun {
 		return p.plan(ctx)
 	}
-	if err := needGit(); err != nil {
+	if err := gitstore.CheckGit(); err != nil {
 		return err
 	}
 	unlock, err := p.s.lockPurge(ctx)
@@ -183,14 +182,6 @@ func (p *purge) run(ctx context.Context) error {
 		return nil // the earlier one had it all
 	}
 	return err
-}
-
-// needGit refuses to go on without git, which drops what a purge has replaced.
-func needGit() error {
-	if _, err := exec.LookPath("git"); err != nil {
-		return &hinted{errors.New("a purge needs the program git, which is not installed"), "install git (https://git-scm.com), and run the command again"}
-	}
-	return nil
 }
 
 // lockPurge lets one purge in at a time, and no fetch beside it, as git drops what is stored

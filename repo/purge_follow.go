@@ -28,7 +28,7 @@ func followPurge(ctx context.Context, t *Tape, old, next gitstore.Hash, o PurgeO
 
 // runFollow does it beside a fetch, which has its lock.
 func (p *purge) runFollow(ctx context.Context, old, next gitstore.Hash) error {
-	if err := needGit(); err != nil {
+	if err := gitstore.CheckGit(); err != nil {
 		return err
 	}
 	unlock, err := p.s.lockPrivate(ctx, purgeLock)

@@ -161,7 +161,7 @@ func (s *Store) FinishPurge(ctx context.Context, derived func(ctx context.Contex
 }
 
 func (s *Store) finishPurge(ctx context.Context, derived func(ctx context.Context) error) error {
-	if err := needGit(); err != nil {
+	if err := gitstore.CheckGit(); err != nil {
 		return err
 	}
 	unlock, err := s.lockPurge(ctx)

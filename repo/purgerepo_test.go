@@ -43,7 +43,7 @@ func TestPurgeWithoutGit(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	mustPurge(t, m, PurgeOptions{IDs: []int64{2}, DryRun: true})
 	_, err := m.Purge(t.Context(), PurgeOptions{IDs: []int64{2}, find: leakFinder{}})
-	if err == nil || !strings.Contains(err.Error(), "needs the program git") || !strings.Contains(Hint(err), "install git") {
+	if err == nil || !strings.Contains(err.Error(), "needs the git program") || !strings.Contains(Hint(err), "install git") {
 		t.Errorf("it says %v, and as a hint %q", err, Hint(err))
 	}
 	t.Setenv("PATH", path)
