@@ -24,8 +24,11 @@ type FetchOptions struct {
 
 	// follow takes out of a tape what was taken out elsewhere: old is a commit that both
 	// had, next what the other has now.
-	follow func(ctx context.Context, t *Tape, old, next gitstore.Hash, o PurgeOptions) error
+	follow func(ctx context.Context, t *Tape, old, next gitstore.Hash) error
 }
+
+// fetchLock is that of a fetch.
+const fetchLock = "fetch.lock"
 
 // Fetch brings what a remote has into refs of their own (refs/tape/remotes/NAME/), and
 // returns what became of each branch that moved. No tape changes. What cannot be let in is
@@ -38,7 +41,10 @@ func (s *Store) Fetch(ctx context.Context, remote string, o *FetchOptions) ([]Re
 	if o != nil {
 		opts = *o
 	}
-	o, opts.follow = &opts, followPurge
+	o = &opts
+	o.follow = func(ctx context.Context, t *Tape, old, next gitstore.Hash) error {
+		return followPurge(ctx, t, old, next, PurgeOptions{Derived: opts.Derived})
+	}
 	unlock, err := s.lockPrivate(ctx, fetchLock)
 	if err != nil {
 		return nil, fmt.Errorf("fetch from %s: %w", remote, err)
