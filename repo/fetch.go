@@ -21,11 +21,10 @@ type FetchOptions struct {
 	// that of PurgeOptions.
 	Purges  bool
 	Derived func(ctx context.Context) error
-
-	// follow takes out of a tape what was taken out elsewhere: old is a commit that both
-	// had, next what the other has now.
-	follow func(ctx context.Context, t *Tape, old, next gitstore.Hash, o PurgeOptions) error
 }
+
+// fetchLock is that of a fetch.
+const fetchLock = "fetch.lock"
 
 // Fetch brings what a remote has into refs of their own (refs/tape/remotes/NAME/), and
 // returns what became of each branch that moved. No tape changes. What cannot be let in is
@@ -34,11 +33,9 @@ type FetchOptions struct {
 // Errors: ErrNotFound without such a remote; gitstore's, for what a transport can meet
 // with.
 func (s *Store) Fetch(ctx context.Context, remote string, o *FetchOptions) ([]RefStatus, error) {
-	var opts FetchOptions
-	if o != nil {
-		opts = *o
+	if o == nil {
+		o = &FetchOptions{}
 	}
-	o, opts.follow = &opts, followPurge
 	if err := gitstore.CheckGit(); err != nil {
 		return nil, fmt.Errorf("fetch from %s: %w", remote, classify(err))
 	}

@@ -218,7 +218,7 @@ func (a *acceptance) follow(ctx context.Context, in incoming) error {
 		if has, err := a.s.contains(in.New, base); err != nil || has {
 			return err // what was taken out never was here
 		}
-		err = a.o.follow(ctx, t, base, in.New, PurgeOptions{Derived: a.o.Derived})
+		err = followPurge(ctx, t, base, in.New, PurgeOptions{Derived: a.o.Derived})
 		a.followed = err == nil // else the same would be tried again without end
 		return err
 	case old.IsZero():

@@ -20,10 +20,7 @@ const (
 	purgeDropping = purgeRefs + "dropping"
 )
 
-const (
-	purgeLock = "purge.lock"
-	fetchLock = "fetch.lock"
-)
+const purgeLock = "purge.lock"
 
 // unfinished is what the refs say.
 type unfinished struct {

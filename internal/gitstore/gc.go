@@ -84,20 +84,22 @@ func (r *Repo) objectsSize() (size int64, err error) {
 
 // gitGC runs git gc. Git keeps the deltas that it finds in packs, and what a server or a
 // plain git gc has packed would stay as large as it is: so packs that are not from here
-// are computed anew, which takes longer.
+// are computed anew, which takes longer. Where the point is what is dropped, and somebody
+// waits, git packs as it likes, and the next collection computes that anew.
 func (r *Repo) gitGC(ctx context.Context, prune string) error {
-	args := []string{
-		"--git-dir=" + r.gitDir, "-c", fmt.Sprintf("pack.window=%d", packWindow), "-c", fmt.Sprintf("pack.depth=%d", packDepth),
-		"-c", "pack.windowMemory=" + packMemory, "-c", fmt.Sprintf("gc.aggressiveWindow=%d", packWindow),
-		"-c", fmt.Sprintf("gc.aggressiveDepth=%d", packDepth), "gc", "--quiet",
+	args := []string{"--git-dir=" + r.gitDir}
+	if prune == "" {
+		args = append(args, "-c", fmt.Sprintf("pack.window=%d", packWindow), "-c", fmt.Sprintf("pack.depth=%d", packDepth),
+			"-c", "pack.windowMemory="+packMemory, "-c", fmt.Sprintf("gc.aggressiveWindow=%d", packWindow),
+			"-c", fmt.Sprintf("gc.aggressiveDepth=%d", packDepth))
 	}
+	args = append(args, "gc", "--quiet")
 	if v, _ := r.config.Value("gc", "", "pruneExpire"); prune != "" {
 		args = append(args, "--prune="+prune)
 	} else if v != "never" && v != "false" {
 		args = append(args, "--prune="+gcGrace)
 	}
-	foreign := r.foreignPacks()
-	if foreign && prune == "" {
+	if prune == "" && r.foreignPacks() {
 		args = append(args, "--aggressive")
 	}
 	before := map[string]bool{}
@@ -128,8 +130,8 @@ func (r *Repo) gitGC(ctx context.Context, prune string) error {
 		}
 		return fmt.Errorf("git gc: %w: %.500s", err, said)
 	}
-	if foreign && prune != "" {
-		return nil // they are not computed anew
+	if prune != "" {
+		return nil
 	}
 	return r.notePacks()
 }
