@@ -85,7 +85,6 @@ func newRoot(a *App, args []string) *cobra.Command {
 		cmd := c.make(a)
 		cmd.GroupID = c.group
 		cmd.DisableFlagsInUseLine = true
-		a.completeFlags(cmd)
 		root.AddCommand(cmd)
 	}
 	all := commands()
@@ -98,6 +97,9 @@ func newRoot(a *App, args []string) *cobra.Command {
 	}
 	for _, c := range all {
 		add(c)
+	}
+	for _, cmd := range root.Commands() {
+		a.completeFlags(cmd)
 	}
 	root.AddCommand(helpTopics()...)
 	root.SetHelpCommand(newHelpCmd())
