@@ -64,9 +64,7 @@ func Run(ctx context.Context, a *App, args []string) int {
 	root.SetOut(a.out)
 	root.SetErr(a.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)
-	if closeErr := a.closeOutput(); err == nil {
-		err = closeErr
-	}
+	err = cmp.Or(err, a.closeOutput())
 	if err == nil || isClosedPipe(err) {
 		return exitOK
 	}

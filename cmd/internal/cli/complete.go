@@ -90,40 +90,41 @@ func before(n int, f completer, behind cobra.ShellCompDirective) completer {
 
 // completeTapes offers the names of the workspace's tapes and forks.
 func (a *App) completeTapes() completer {
-	return completeNames(func(ctx context.Context) ([]string, error) {
-		store, err := a.openStore(ctx)
-		if err != nil {
-			return nil, err
-		}
-		all, err := tapesAndForks(ctx, store)
-		return namesOf(all, (*repo.Tape).Name), err
-	})
+	return completeListed(a.openStore, func(store *repo.Store, ctx context.Context) ([]*repo.Tape, error) {
+		return tapesAndForks(ctx, store)
+	}, (*repo.Tape).Name)
 }
 
 // completeAnchors offers the names of the tape's anchors.
 func (a *App) completeAnchors() completer {
-	return completeNames(func(ctx context.Context) ([]string, error) {
-		t, err := a.openTape(ctx)
-		if err != nil {
-			return nil, err
-		}
+	return completeListed(a.openTape, func(t *repo.Tape, ctx context.Context) ([]repo.Phase, error) {
 		phases, err := t.Phases(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return append([]string{repo.Latest}, namesOf(phases, func(p repo.Phase) string { return p.Name })...), nil
-	})
+		return append([]repo.Phase{{Name: repo.Latest}}, phases...), nil
+	}, func(p repo.Phase) string { return p.Name })
 }
 
 // completeRemotes offers the names of remotes.
 func (a *App) completeRemotes() completer {
+	return completeListed(a.openStore, (*repo.Store).Remotes, func(r repo.Remote) string { return r.Name })
+}
+
+// completeArchives offers the archives of the tape.
+func (a *App) completeArchives() completer {
+	return completeListed(a.openTape, (*repo.Tape).Archives, func(x repo.Archive) string { return x.Stamp })
+}
+
+// completeListed offers the names of what a workspace or a tape has.
+func completeListed[S, T any](open func(context.Context) (S, error), list func(S, context.Context) ([]T, error), name func(T) string) completer {
 	return completeNames(func(ctx context.Context) ([]string, error) {
-		store, err := a.openStore(ctx)
+		of, err := open(ctx)
 		if err != nil {
 			return nil, err
 		}
-		remotes, err := store.Remotes(ctx)
-		return namesOf(remotes, func(r repo.Remote) string { return r.Name }), err
+		items, err := list(of, ctx)
+		return namesOf(items, name), err
 	})
 }
 

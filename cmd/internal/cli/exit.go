@@ -111,7 +111,7 @@ func silently(code int) error { return &cliError{exit: code} }
 // report writes an error to stderr and returns its exit code.
 func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 	var own *cliError
-	if errors.As(err, &own) && own.msg == "" {
+	if errors.As(err, &own) && own.exit != 0 && own.msg == "" {
 		return own.exit
 	}
 	code, hint, msg := codeOf(err), hintOf(cmd, err), err.Error()

@@ -47,7 +47,7 @@ func (o *fetchOptions) run(ctx context.Context, store *repo.Store, remote string
 			return err
 		}
 	}
-	err = o.showStatuses(done, refWords{fresh: "new there", forward: "fetched", deleted: "closed there"}, true)
+	err = o.showStatuses(done, refWords{repo.RefNew: "new there", repo.RefFastForward: "fetched", repo.RefDeleted: "closed there"}, true)
 	if !o.json && slices.ContainsFunc(done, func(s repo.RefStatus) bool { return s.Status != repo.RefRejected }) {
 		o.say("tape pull brings it into your tapes")
 	}

@@ -71,10 +71,7 @@ func (a *App) runHook(ctx context.Context, name string, args []string) error {
 	default:
 		return usagef("there is no hook %s", quoted(name))
 	}
-	at, err := hooks.Locate()
-	if errors.Is(err, fs.ErrNotExist) {
-		return notFoundf("", "this is no git repository")
-	}
+	at, err := locate("")
 	if err != nil {
 		return err
 	}
@@ -101,6 +98,14 @@ func (a *App) runHook(ctx context.Context, name string, args []string) error {
 		return at.PreCommit(ctx, store)
 	}
 	return a.hookAfter(ctx, at, store, name, branch)
+}
+
+func locate(hint string) (hooks.Repository, error) {
+	at, err := hooks.Locate()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = notFoundf(hint, "this is no git repository")
+	}
+	return at, err
 }
 
 // hookStore opens the workspace whose repository git works in. Hooks that are for all of
@@ -146,10 +151,9 @@ func (a *App) lookAt(ctx context.Context, at hooks.Repository, store *repo.Store
 	if errors.Is(err, repo.ErrNotFound) {
 		return nil
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = t.Complete(ctx)
 	}
-	err = t.Complete(ctx)
 	if errors.Is(err, repo.ErrBusy) {
 		return nil // whoever is busy with the tape does it
 	}
@@ -184,10 +188,7 @@ func (a *App) hookSync(ctx context.Context) error {
 
 // hookReceive is for the side that is pushed to, which need not be a workspace.
 func (a *App) hookReceive(ctx context.Context, in io.Reader) error {
-	at, err := hooks.Locate()
-	if errors.Is(err, fs.ErrNotExist) {
-		return notFoundf("git sets GIT_DIR for its hooks", "this is no git repository")
-	}
+	at, err := locate("git sets GIT_DIR for its hooks")
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -62,10 +63,7 @@ func (a *App) withIndex(store *repo.Store, do func(x *index.Index) error) error 
 	x := index.New(store, &index.Options{Progress: bar.count})
 	err := do(x)
 	bar.clear()
-	if closeErr := x.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return cmp.Or(err, x.Close())
 }
 
 // indexed runs one of the two calls that write the index, and tells what it did.
@@ -98,10 +96,7 @@ func (a *App) rebuildIndex(ctx context.Context) error {
 	}
 	x := index.New(a.store, nil)
 	_, err := x.Rebuild(ctx)
-	if closeErr := x.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return cmp.Or(err, x.Close())
 }
 
 // round keeps milliseconds.

@@ -58,11 +58,20 @@ func (l *lanes) text(r *row) string {
 	return b.String()
 }
 
-// put draws a lane at a place, if it has begun.
-func (r *row) put(at int, mark byte, l lane) {
-	if l.begun {
-		r.set(at, mark, l.colour)
+// row draws the lanes that have begun: straight down up to one, and behind it with a mark
+// in the place after their own.
+func (l *lanes) row(upTo int, mark byte) *row {
+	r := &row{}
+	for k, x := range l.list {
+		switch {
+		case !x.begun:
+		case k < upTo:
+			r.set(2*k, '|', x.colour)
+		default:
+			r.set(2*k+1, mark, x.colour)
+		}
 	}
+	return r
 }
 
 // arrive brings the lanes that lead to a commit together, and returns the rows that show
@@ -89,16 +98,9 @@ func (l *lanes) arrive(id string, first bool) []string {
 
 // join draws how lane j comes over to the one in hand; those behind it move up.
 func (l *lanes) join(j int) []string {
-	r, moved := &row{}, l.list[j]
-	for k, x := range l.list {
-		switch {
-		case k < j:
-			r.put(2*k, '|', x)
-		case k > j:
-			r.put(2*k-1, '/', x)
-		}
-	}
+	moved := l.list[j]
 	l.list = slices.Delete(l.list, j, j+1)
+	r := l.row(j, '/')
 	r.set(2*j-1, '/', moved.colour)
 	if j == l.at+1 {
 		return []string{l.text(r)}
@@ -106,65 +108,36 @@ func (l *lanes) join(j int) []string {
 	for k := l.at + 2; k < j; k++ { // below the lanes between
 		r.set(2*k-1, '_', moved.colour)
 	}
-	under := &row{}
-	for k, x := range l.list {
-		under.put(2*k, '|', x)
-	}
+	under := l.row(len(l.list), 0)
 	under.set(2*l.at+1, '/', moved.colour)
 	return []string{l.text(r), l.text(under)}
 }
 
 // mark returns the beginning of the commit's own line, and its width.
 func (l *lanes) mark() (string, int) {
-	r := &row{}
 	l.list[l.at].begun = true
-	for k, x := range l.list {
-		if k == l.at {
-			r.set(2*k, '*', x.colour)
-		} else {
-			r.put(2*k, '|', x)
-		}
-	}
+	r := l.row(len(l.list), 0)
+	r.set(2*l.at, '*', l.list[l.at].colour)
 	return l.text(r), len(r.marks)
 }
 
 // leave makes the lane lead on to the commit's parents, and returns the rows that show it.
+// Without parents it is closed.
 func (l *lanes) leave(parents []string) []string {
 	if len(parents) == 0 {
-		return l.end()
+		if l.list = slices.Delete(l.list, l.at, l.at+1); l.at == len(l.list) {
+			return nil
+		}
+		return []string{l.text(l.row(l.at, '/'))}
 	}
 	l.list[l.at].want = parents[0]
 	var out []string
 	for _, p := range parents[1:] {
-		r, opened := &row{}, l.lane(p)
+		r, opened := l.row(l.at+1, '\\'), l.lane(p)
 		opened.begun = true
-		for k, x := range l.list {
-			if k <= l.at {
-				r.put(2*k, '|', x)
-			} else {
-				r.put(2*k+1, '\\', x)
-			}
-		}
 		r.set(2*l.at+1, '\\', opened.colour)
 		l.list = slices.Insert(l.list, l.at+1, opened)
 		out = append(out, l.text(r))
 	}
 	return out
-}
-
-// end closes the lane of a commit without parents.
-func (l *lanes) end() []string {
-	l.list = slices.Delete(l.list, l.at, l.at+1)
-	if l.at == len(l.list) {
-		return nil
-	}
-	r := &row{}
-	for k, x := range l.list {
-		if k < l.at {
-			r.put(2*k, '|', x)
-		} else {
-			r.put(2*k+1, '/', x)
-		}
-	}
-	return []string{l.text(r)}
 }

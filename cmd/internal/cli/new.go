@@ -21,11 +21,7 @@ func newNewCmd(a *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			row, err := describeTape(ctx, t, store.CurrentTape())
-			if err != nil {
-				return err
-			}
-			return a.result(row, "created tape %s", quoted(args[0]))
+			return a.tapeResult(ctx, t, "created tape %s")
 		}),
 	}
 }

@@ -63,9 +63,9 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 	if !o.json && !o.All && len(o.Tapes) == 0 {
 		done = slices.DeleteFunc(done, func(s repo.RefStatus) bool { return s.Status == repo.RefUpToDate })
 	}
-	words := refWords{fresh: "pushed, new there", forward: "pushed", deleted: "closed there, since it is merged"}
+	words := refWords{repo.RefNew: "pushed, new there", repo.RefFastForward: "pushed", repo.RefDeleted: "closed there, since it is merged"}
 	if o.DryRun {
-		words = refWords{fresh: "would be pushed, new there", forward: "would be pushed", deleted: "would be closed there, since it is merged"}
+		words = refWords{repo.RefNew: "would be pushed, new there", repo.RefFastForward: "would be pushed", repo.RefDeleted: "would be closed there, since it is merged"}
 	}
 	return o.showStatuses(done, words, o.All)
 }

@@ -25,21 +25,11 @@ func describeStatus(s repo.RefStatus) object {
 	return out
 }
 
-// refWords are what people read for the status of a branch.
-type refWords struct{ fresh, forward, merged, deleted string }
+// refWords are what people read for the status of a branch, where it is not the status itself.
+type refWords map[string]string
 
 func (w refWords) of(s repo.RefStatus) string {
-	switch s.Status {
-	case repo.RefNew:
-		return w.fresh
-	case repo.RefFastForward:
-		return w.forward
-	case repo.RefMerged:
-		return w.merged
-	case repo.RefDeleted:
-		return w.deleted
-	}
-	return strings.ReplaceAll(s.Status, "_", " ")
+	return cmp.Or(w[s.Status], strings.ReplaceAll(s.Status, "_", " "))
 }
 
 // showStatuses writes what became of each tape, and returns an error if one was rejected.

@@ -33,14 +33,3 @@ func (a *App) runRestore(ctx context.Context, t *repo.Tape, args []string) error
 	}
 	return a.result(object{{"restored", restored.Stamp}, {"commit", restored.Commit}, {"entries", restored.Entries}, {"archived", orNull(archived)}}, "%s", text)
 }
-
-func (a *App) completeArchives() completer {
-	return completeNames(func(ctx context.Context) ([]string, error) {
-		t, err := a.openTape(ctx)
-		if err != nil {
-			return nil, err
-		}
-		archives, err := t.Archives(ctx)
-		return namesOf(archives, func(x repo.Archive) string { return x.Stamp }), err
-	})
-}

@@ -81,12 +81,12 @@ func Root(a *App) *cobra.Command { return newRoot(a, nil) }
 // should not build what it does not use.
 func newRoot(a *App, args []string) *cobra.Command {
 	root := newRootCmd(a)
-	add := func(c command) {
+	add := func(c command) *cobra.Command {
 		cmd := c.make(a)
 		cmd.GroupID = c.group
 		cmd.DisableFlagsInUseLine = true
-		a.completeFlags(cmd)
 		root.AddCommand(cmd)
+		return cmd
 	}
 	all := commands()
 	for _, c := range all {
@@ -97,7 +97,7 @@ func newRoot(a *App, args []string) *cobra.Command {
 		}
 	}
 	for _, c := range all {
-		add(c)
+		a.completeFlags(add(c))
 	}
 	root.AddCommand(helpTopics()...)
 	root.SetHelpCommand(newHelpCmd())

@@ -46,24 +46,12 @@ func makeSafe(s, keep string) string {
 // firstUnsafe returns the position of the first character that must not be shown, or
 // the length of s.
 func firstUnsafe(s, keep string) int {
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= ' ' && c < 0x7f {
-			i++
-			continue
-		}
-		if c < utf8.RuneSelf {
-			if strings.IndexByte(keep, c) < 0 {
-				return i
-			}
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 || unsafeRune(r) {
+	for i, r := range s {
+		switch {
+		case r >= ' ' && r < 0x7f, r < utf8.RuneSelf && strings.IndexByte(keep, s[i]) >= 0:
+		case unsafeRune(r), r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
 			return i
 		}
-		i += n
 	}
 	return len(s)
 }

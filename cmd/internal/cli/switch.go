@@ -46,9 +46,5 @@ func (o *switchOptions) run(ctx context.Context, store *repo.Store, args []strin
 	if err != nil {
 		return err
 	}
-	row, err := describeTape(ctx, t, name)
-	if err != nil {
-		return err
-	}
-	return o.result(row, text, quoted(name))
+	return o.tapeResult(ctx, t, text)
 }

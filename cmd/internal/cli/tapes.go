@@ -27,10 +27,13 @@ type listedTape struct {
 	remotes []repo.Distance
 }
 
-// describeTape is a tape in results.
-func describeTape(ctx context.Context, t *repo.Tape, current string) (object, error) {
+// tapeResult tells what became of a tape.
+func (a *App) tapeResult(ctx context.Context, t *repo.Tape, text string) error {
 	s, err := t.Summary(ctx)
-	return listedTape{Summary: s, current: s.Name == current}.object(), err
+	if err != nil {
+		return err
+	}
+	return a.result(listedTape{Summary: s, current: s.Name == t.Store().CurrentTape()}.object(), text, quoted(s.Name))
 }
 
 func (t listedTape) object() object {
