@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"tape/internal/gitstore"
+	"tape/internal/gitstore/transport"
 )
 
 // mark is in every script that this package writes, and tells it from anybody else's.
@@ -57,7 +57,7 @@ func (h hook) script(own string) []byte {
 	b.WriteString(h.ownPart(own))
 	if h.known {
 		line("# tape push has looked at it already.")
-		line(`[ -z "$` + gitstore.PushEnv + `" ] || exit 0`)
+		line(`[ -z "$` + transport.PushEnv + `" ] || exit 0`)
 	}
 	call, input := "said=$(tape hook "+h.name+` "$@" 2>&1`, " </dev/null)"
 	if h.stdin {
