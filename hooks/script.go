@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"tape/internal/gitstore"
+	"tape/internal/gitstore/transport"
 )
 
 // mark is in every script that this package writes, and tells it from anybody else's.
@@ -54,7 +54,7 @@ func (h hook) script(own string) []byte {
 		call = `said=$(printf '%s' "${input%x}" | tape hook NAME "$@" 2>&1)`
 	}
 	if h.known {
-		call = "# tape push has looked at it already.\n" + `[ -z "$` + gitstore.PushEnv + `" ] || exit 0` + "\n" + call
+		call = "# tape push has looked at it already.\n" + `[ -z "$` + transport.PushEnv + `" ] || exit 0` + "\n" + call
 	}
 	unchecked, exit, answers := "", "exit 0", `0|4) [ -z "$said" ] || printf '%s\n' "$said" >&2 ;;
 127) ;;`

@@ -13,6 +13,8 @@ import (
 
 	"tape/internal/disk"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
+	"tape/internal/gitstore/transport"
 )
 
 // CloneOptions say how a workspace is made from a remote. Nil means the defaults.
@@ -49,7 +51,7 @@ func Clone(ctx context.Context, url, dir string, o *CloneOptions) (*Store, Clone
 	}
 	s, err := c.run(ctx)
 	if err != nil {
-		return nil, c.out, fmt.Errorf("clone %s: %w", gitstore.MaskURL(url), classify(err))
+		return nil, c.out, fmt.Errorf("clone %s: %w", transport.MaskURL(url), classify(err))
 	}
 	return s, c.out, nil
 }
@@ -63,7 +65,7 @@ type cloning struct {
 
 // run makes the clone beside its place, and moves it there when it is whole.
 func (c *cloning) run(ctx context.Context) (_ *Store, err error) {
-	if err := gitstore.CheckGit(); err != nil {
+	if err := gitrun.CheckGit(); err != nil {
 		return nil, err
 	}
 	made, err := c.makeRoom()
@@ -90,7 +92,7 @@ func (c *cloning) run(ctx context.Context) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	fetched, err := s.git.Fetch(ctx, c.o.Remote, specs, c.o.transport())
+	fetched, err := transport.Fetch(ctx, s.git, c.o.Remote, specs, c.o.transport())
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +276,7 @@ func (c *cloning) noTapes(ctx context.Context, s *Store) error {
 	if err != nil || others == "" {
 		return err
 	}
-	return notFound("to share tapes there: tape init, tape remote add origin "+shellWord(gitstore.MaskURL(c.url))+", tape push", "%s", others)
+	return notFound("to share tapes there: tape init, tape remote add origin "+shellWord(transport.MaskURL(c.url))+", tape push", "%s", others)
 }
 
 // checkOut writes the working tree of the workspace: of the tape that was asked for, or that
@@ -298,7 +300,7 @@ func (c *cloning) checkOut(ctx context.Context, s *Store, head string) error {
 	}
 	if head == "" && asked == "" && len(tapes) > 1 {
 		// Git does not tell it with what it fetches.
-		if _, head, err = s.git.LsRemote(ctx, c.o.Remote, nil, c.o.transport()); err != nil {
+		if _, head, err = transport.LsRemote(ctx, s.git, c.o.Remote, nil, c.o.transport()); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"tape/internal/disk"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
 )
 
 // The classes of errors. Every error that a caller can do something about is one of
@@ -118,7 +119,7 @@ func classify(err error) error {
 	case errors.Is(err, gitstore.ErrDamagedRef):
 		return &problem{class: ErrCorrupt, msg: "a ref is damaged", cause: err,
 			hint: "the last line of the file of that name under .git/logs tells what it held; write it back with: git update-ref"}
-	case errors.Is(err, gitstore.ErrNoGit):
+	case errors.Is(err, gitrun.ErrNoGit):
 		return &hinted{err, "install git and try again; all but push, pull, fetch, clone, gc and purge work without it"}
 	case errors.Is(err, fs.ErrPermission):
 		return &hinted{err, "check who owns the workspace: its folders are 0700, its files 0600"}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
+	"tape/internal/gitstore/transport"
 )
 
 // FetchOptions say what is fetched. Nil means everything, quietly.
@@ -36,7 +38,7 @@ func (s *Store) Fetch(ctx context.Context, remote string, o *FetchOptions) ([]Re
 	if o == nil {
 		o = &FetchOptions{}
 	}
-	if err := gitstore.CheckGit(); err != nil {
+	if err := gitrun.CheckGit(); err != nil {
 		return nil, fmt.Errorf("fetch from %s: %w", remote, classify(err))
 	}
 	unlock, err := s.lockPrivate(ctx, fetchLock)
@@ -75,11 +77,11 @@ func (s *Store) fetch(ctx context.Context, remote string, o *FetchOptions) ([]Re
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.git.Fetch(ctx, remote, specs, o.transport())
+	_, err = transport.Fetch(ctx, s.git, remote, specs, o.transport())
 	if errors.Is(err, gitstore.ErrNotFound) && len(o.Tapes) > 0 {
 		// Something that was named is not there, or is no more: all that there is tells.
 		if specs, err = s.fetchSpecs(remote, nil); err == nil {
-			_, err = s.git.Fetch(ctx, remote, specs, o.transport())
+			_, err = transport.Fetch(ctx, s.git, remote, specs, o.transport())
 		}
 	}
 	if err != nil {
@@ -112,7 +114,7 @@ func (s *Store) tellNoTapes(ctx context.Context, remote string, o RemoteOptions)
 // otherBranches says what a remote without tapes has; "" if it is empty. What is no
 // repository at all is an error here, if not before.
 func (s *Store) otherBranches(ctx context.Context, remote string, o RemoteOptions) (string, error) {
-	refs, _, err := s.git.LsRemote(ctx, remote, []string{"refs/heads/"}, o.transport())
+	refs, _, err := transport.LsRemote(ctx, s.git, remote, []string{"refs/heads/"}, o.transport())
 	switch {
 	case err != nil || len(refs) == 0:
 		return "", err
@@ -139,7 +141,7 @@ func (s *Store) checkFetched(remote, name string) error {
 }
 
 // fetchSpecs says which refs of a remote are fetched, and into which.
-func (s *Store) fetchSpecs(remote string, tapes []string) ([]gitstore.RefSpec, error) {
+func (s *Store) fetchSpecs(remote string, tapes []string) ([]transport.RefSpec, error) {
 	sources := []string{branchPrefix + "*", forkPrefix + "*", tagPrefix + "*", archivePrefix + "*"}
 	if len(tapes) > 0 {
 		sources = nil
@@ -160,9 +162,9 @@ func (s *Store) fetchSpecs(remote string, tapes []string) ([]gitstore.RefSpec, e
 	}
 	slices.Sort(sources)
 	sources = slices.Compact(sources)
-	specs := make([]gitstore.RefSpec, len(sources))
+	specs := make([]transport.RefSpec, len(sources))
 	for i, src := range sources {
-		specs[i] = gitstore.RefSpec{Src: src, Dst: fetchedRefs(remote) + innerRef(src)}
+		specs[i] = transport.RefSpec{Src: src, Dst: fetchedRefs(remote) + innerRef(src)}
 	}
 	return specs, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"tape/internal/disk"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
 )
 
 // GCOptions change what GC does. Nil means the defaults.
@@ -77,7 +78,7 @@ type collector struct {
 
 func (c *collector) run(ctx context.Context) error {
 	if !c.o.WorktreesOnly {
-		if err := gitstore.CheckGit(); err != nil {
+		if err := gitrun.CheckGit(); err != nil {
 			return err
 		}
 	}
@@ -101,7 +102,7 @@ func (c *collector) run(ctx context.Context) error {
 			return err
 		}
 		c.o.Step("packing")
-		if _, err := c.s.git.GC(ctx, ""); err != nil {
+		if _, err := gitrun.GC(ctx, c.s.git, ""); err != nil {
 			return err
 		}
 	}

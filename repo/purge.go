@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
 	"tape/internal/secrets"
 )
 
@@ -166,7 +167,7 @@ func (p *purge) run(ctx context.Context) error {
 	if p.o.DryRun {
 		return p.plan(ctx)
 	}
-	if err := gitstore.CheckGit(); err != nil {
+	if err := gitrun.CheckGit(); err != nil {
 		return err
 	}
 	unlock, err := p.s.lockPurge(ctx)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
 )
 
 // drop lets git remove all objects that nothing names any more: so those of the old history,
@@ -56,7 +57,7 @@ func (p *purge) collect(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	_, err = p.s.git.GC(ctx, fmt.Sprintf("@%d +0000", time.Now().Unix()))
+	_, err = gitrun.GC(ctx, p.s.git, fmt.Sprintf("@%d +0000", time.Now().Unix()))
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
 )
 
 // followPurge does to a tape, its forks and archives what purges have done to its history
@@ -28,7 +29,7 @@ func followPurge(ctx context.Context, t *Tape, old, next gitstore.Hash, o PurgeO
 
 // runFollow does it beside a fetch, which has its lock.
 func (p *purge) runFollow(ctx context.Context, old, next gitstore.Hash) error {
-	if err := gitstore.CheckGit(); err != nil {
+	if err := gitrun.CheckGit(); err != nil {
 		return err
 	}
 	unlock, err := p.s.lockPrivate(ctx, purgeLock)

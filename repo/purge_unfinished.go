@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
 )
 
 // While a purge is under way, refs say so. Each names a commit whose message lists what is
@@ -158,7 +159,7 @@ func (s *Store) FinishPurge(ctx context.Context, derived func(ctx context.Contex
 }
 
 func (s *Store) finishPurge(ctx context.Context, derived func(ctx context.Context) error) error {
-	if err := gitstore.CheckGit(); err != nil {
+	if err := gitrun.CheckGit(); err != nil {
 		return err
 	}
 	unlock, err := s.lockPurge(ctx)

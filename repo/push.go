@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
+	"tape/internal/gitstore/transport"
 )
 
 // PushOptions say what is pushed. Nil means every tape that has something new.
@@ -50,7 +52,7 @@ type pushing struct {
 	s      *Store
 	remote string
 	o      PushOptions
-	there  gitstore.PushTarget
+	there  transport.Target
 	has    map[string]gitstore.Hash  // its refs, by name
 	local  map[string][]gitstore.Ref // refs of the workspace, by what they begin with
 	gone   map[string][]send         // forks to be deleted there, by what they are a fork of
@@ -67,14 +69,14 @@ type send struct {
 	t      *Tape
 	depth  int           // see [Tape.depth]
 	head   gitstore.Hash // of the branch
-	refs   []gitstore.PushRef
+	refs   []transport.PushRef
 	tips   []gitstore.Hash
 }
 
 func (p *pushing) run(ctx context.Context) ([]RefStatus, error) {
 	s := p.s
 	defer s.git.KeepObjects()()
-	if err := gitstore.CheckGit(); err != nil {
+	if err := gitrun.CheckGit(); err != nil {
 		return nil, err
 	}
 	if _, err := s.findRemote(p.remote); err != nil {
@@ -210,7 +212,7 @@ func (p *pushing) settle(ctx context.Context, t *Tape) error {
 // send sends the tapes (depth 0), their forks, or the forks of those, and reports whether
 // there are deeper ones.
 func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
-	var groups [][]gitstore.PushRef
+	var groups [][]transport.PushRef
 	var which []int
 	for i := range p.sends {
 		x := &p.sends[i]
@@ -227,8 +229,8 @@ func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
 	if len(groups) == 0 {
 		return more, nil
 	}
-	results, err := p.s.git.Push(ctx, p.remote, groups, p.o.transport())
-	var sent []gitstore.PushRef
+	results, err := transport.Push(ctx, p.s.git, p.remote, groups, p.o.transport())
+	var sent []transport.PushRef
 	// What the remote has, once something was refused: somebody else may have pushed
 	// meanwhile, or a git that was left behind when we were killed.
 	var now map[string]gitstore.Hash
@@ -250,10 +252,10 @@ func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
 }
 
 // refusal is why a remote did not take a group of refs, "" if it did.
-func refusal(group []gitstore.PushResult) string {
+func refusal(group []transport.PushResult) string {
 	reason := ""
 	for _, r := range group {
-		if r.Status == RefRejected && (reason == "" || reason == gitstore.PushCollateral) {
+		if r.Status == RefRejected && (reason == "" || reason == transport.PushCollateral) {
 			reason = r.Reason
 		}
 	}
@@ -261,8 +263,8 @@ func refusal(group []gitstore.PushResult) string {
 }
 
 // look asks the remote for what it has.
-func (p *pushing) look(ctx context.Context) (gitstore.PushTarget, map[string]gitstore.Hash, error) {
-	there, err := p.s.git.PushTarget(ctx, p.remote, []string{branchPrefix, forkPrefix, tagPrefix, archivePrefix}, p.o.transport())
+func (p *pushing) look(ctx context.Context) (transport.Target, map[string]gitstore.Hash, error) {
+	there, err := transport.FindTarget(ctx, p.s.git, p.remote, []string{branchPrefix, forkPrefix, tagPrefix, archivePrefix}, p.o.transport())
 	has := make(map[string]gitstore.Hash, len(there.Refs))
 	for _, ref := range there.Refs {
 		has[ref.Name] = ref.Hash
@@ -272,17 +274,17 @@ func (p *pushing) look(ctx context.Context) (gitstore.PushTarget, map[string]git
 
 // arrived reports whether the remote has all that was to be sent, whoever has sent it.
 func (p *pushing) arrived(x *send, now map[string]gitstore.Hash) bool {
-	return now != nil && !slices.ContainsFunc(x.refs, func(ref gitstore.PushRef) bool { return now[ref.Name] != ref.New })
+	return now != nil && !slices.ContainsFunc(x.refs, func(ref transport.PushRef) bool { return now[ref.Name] != ref.New })
 }
 
 // refused says why a remote did not take something, and what can be done.
 func (p *pushing) refused(x *send, reason string, now map[string]gitstore.Hash) error {
 	hint := "the remote's own rules say so: ask who keeps it"
-	moved := now != nil && slices.ContainsFunc(x.refs, func(ref gitstore.PushRef) bool { return now[ref.Name] != p.has[ref.Name] })
+	moved := now != nil && slices.ContainsFunc(x.refs, func(ref transport.PushRef) bool { return now[ref.Name] != p.has[ref.Name] })
 	switch {
 	case moved || reason == "non-fast-forward" || reason == "already exists":
 		hint = p.pullHint()
-		if reason == gitstore.PushCollateral {
+		if reason == transport.PushCollateral {
 			reason = "somebody else has pushed it meanwhile"
 		}
 	case strings.Contains(reason, "currently checked out"):
@@ -326,7 +328,7 @@ func (p *pushing) firstHead(ctx context.Context) error {
 	if first == "" {
 		return nil
 	}
-	return p.s.git.SetRemoteHead(ctx, p.remote, first)
+	return transport.SetRemoteHead(ctx, p.s.git, p.remote, first)
 }
 
 // statuses lists what became of each branch and archive.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/transport"
 	"tape/internal/secrets"
 )
 
@@ -107,7 +108,7 @@ func (p *pushing) plan(ctx context.Context, t *Tape) error {
 		if x.status.Entries, err = p.s.gained(t.branch, old, head); err != nil {
 			return err
 		}
-		x.refs, x.tips = append(x.refs, gitstore.PushRef{Name: t.branch, New: head}), append(x.tips, head)
+		x.refs, x.tips = append(x.refs, transport.PushRef{Name: t.branch, New: head}), append(x.tips, head)
 	}
 	if err := p.planTags(t, &x); err != nil {
 		return reject(err)
@@ -201,7 +202,7 @@ func (p *pushing) planTags(t *Tape, x *send) error {
 	for _, tag := range tags {
 		switch published, ok := p.has[tag.Name]; {
 		case !ok:
-			x.refs, x.tips = append(x.refs, gitstore.PushRef{Name: tag.Name, New: tag.Hash}), append(x.tips, tag.Hash)
+			x.refs, x.tips = append(x.refs, transport.PushRef{Name: tag.Name, New: tag.Hash}), append(x.tips, tag.Hash)
 		case published != tag.Hash:
 			return conflict(p.pullHint()+"\n"+fmt.Sprintf("if the pull rejects that tag, somebody has moved it there; this deletes it: git -C %s push --no-verify %s :%s",
 				shellWord(p.s.dir), shellWord(p.remote), shellWord(tag.Name)),
@@ -230,7 +231,7 @@ func (p *pushing) planArchives(t *Tape, x *send) error {
 		if status.Entries, err = p.s.lastOf(ref.Hash); err != nil {
 			return err
 		}
-		p.sends = append(p.sends, send{t: t, depth: t.depth(), status: status, refs: []gitstore.PushRef{{Name: ref.Name, New: ref.Hash}}, tips: []gitstore.Hash{ref.Hash}})
+		p.sends = append(p.sends, send{t: t, depth: t.depth(), status: status, refs: []transport.PushRef{{Name: ref.Name, New: ref.Hash}}, tips: []gitstore.Hash{ref.Hash}})
 	}
 	return nil
 }
@@ -255,7 +256,7 @@ func (p *pushing) planClosed(ctx context.Context, t *Tape) error {
 			if !p.has[branchPrefix+x.t.slug].IsZero() {
 				break // they are of a tape that is called so there
 			}
-			x.refs = append(x.refs, gitstore.PushRef{Name: tag.Name, Old: tag.Hash, Lease: true})
+			x.refs = append(x.refs, transport.PushRef{Name: tag.Name, Old: tag.Hash, Lease: true})
 		}
 		p.sends = append(p.sends, x)
 	}
@@ -279,7 +280,7 @@ func (p *pushing) listGone() error {
 			continue
 		}
 		x := send{t: f, depth: f.depth(), head: ref.Hash, status: RefStatus{Tape: name, Ref: ref.Name, Status: RefDeleted},
-			refs: []gitstore.PushRef{{Name: ref.Name, Old: ref.Hash, Lease: true}}}
+			refs: []transport.PushRef{{Name: ref.Name, Old: ref.Hash, Lease: true}}}
 		for up := f; up != nil; up = p.s.forkHandle(up.Parent()) {
 			p.gone[up.Parent()] = append(p.gone[up.Parent()], x)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/transport"
 )
 
 // A push of thousands of tapes lists refs once; one of a single tape looks only at its own.
@@ -74,7 +75,7 @@ func (p *pushing) head(t *Tape) (gitstore.Hash, error) {
 
 // note remembers what the remote has now. First what was fetched: cut off in between, it
 // is looked at again.
-func (p *pushing) note(ctx context.Context, sent []gitstore.PushRef) error {
+func (p *pushing) note(ctx context.Context, sent []transport.PushRef) error {
 	const tries = 5
 	ctx = context.WithoutCancel(ctx)
 	err := p.noteNow(ctx, sent)
@@ -84,7 +85,7 @@ func (p *pushing) note(ctx context.Context, sent []gitstore.PushRef) error {
 	return err
 }
 
-func (p *pushing) noteNow(ctx context.Context, sent []gitstore.PushRef) error {
+func (p *pushing) noteNow(ctx context.Context, sent []transport.PushRef) error {
 	for _, prefix := range []string{fetchedRefs(p.remote), acceptedRefs(p.remote)} {
 		known := p.s.git.Ref
 		if len(sent) > fewNotes {
@@ -132,10 +133,10 @@ func (p *pushing) lookUp() func(name string) (gitstore.Hash, error) {
 
 // noteEqual remembers the branches that the remote had already as they are here.
 func (p *pushing) noteEqual(ctx context.Context) error {
-	var equal []gitstore.PushRef
+	var equal []transport.PushRef
 	for _, x := range p.sends {
 		if x.status.Status == RefUpToDate && p.has[x.t.branch] == x.head {
-			equal = append(equal, gitstore.PushRef{Name: x.t.branch, New: x.head})
+			equal = append(equal, transport.PushRef{Name: x.t.branch, New: x.head})
 		}
 	}
 	return p.note(ctx, equal)

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
+	"tape/internal/gitstore/transport"
 )
 
 // DefaultRemote is the remote that commands mean by default.
@@ -17,13 +19,13 @@ const DefaultRemote = "origin"
 // What talking to a remote can fail with, besides the classes of errors of this package.
 var (
 	// ErrNoGit: there is no git program, which remotes and GC need.
-	ErrNoGit = gitstore.ErrNoGit
+	ErrNoGit = gitrun.ErrNoGit
 	// ErrAuth: credentials were refused, or are missing.
-	ErrAuth = gitstore.ErrAuth
+	ErrAuth = transport.ErrAuth
 	// ErrRemote: the remote cannot be reached, is no repository, or hung up.
-	ErrRemote = gitstore.ErrRemote
+	ErrRemote = transport.ErrRemote
 	// ErrHostile: what the remote sent is damaged, or beyond what is allowed.
-	ErrHostile = gitstore.ErrHostile
+	ErrHostile = transport.ErrHostile
 )
 
 // Remote is another repository that this one shares tapes with.
@@ -38,8 +40,8 @@ type RemoteOptions struct {
 	Progress io.Writer // gets git's own progress, for a terminal; nil: quiet, and nothing is asked
 }
 
-func (o RemoteOptions) transport() gitstore.TransportOptions {
-	return gitstore.TransportOptions{Progress: o.Progress}
+func (o RemoteOptions) transport() transport.Options {
+	return transport.Options{Progress: o.Progress}
 }
 
 // What a fetch, pull or push did with a branch, or archive.
@@ -66,30 +68,30 @@ func (s *Store) Remotes(ctx context.Context) ([]Remote, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	all, err := s.git.Remotes()
+	all, err := transport.Remotes(s.git)
 	if err != nil {
 		return nil, classify(err)
 	}
 	out := make([]Remote, len(all))
 	for i, r := range all {
-		out[i] = Remote{Name: r.Name, URL: gitstore.MaskURL(r.URL), PushURL: gitstore.MaskURL(r.PushURL)}
+		out[i] = Remote{Name: r.Name, URL: transport.MaskURL(r.URL), PushURL: transport.MaskURL(r.PushURL)}
 	}
 	return out, nil
 }
 
 // AddRemote gives another repository a name. ErrConflict if the name is taken.
 func (s *Store) AddRemote(ctx context.Context, name, url string) error {
-	if err := gitstore.CheckRemoteName(name); err != nil {
+	if err := transport.CheckRemoteName(name); err != nil {
 		return invalid("origin is the usual name", "%v", err)
 	}
-	if err := gitstore.CheckURL(url); err != nil {
+	if err := transport.CheckURL(url); err != nil {
 		return invalid("give a path, user@host:path, or an address that begins with ssh://, https:// or file://", "%v", err)
 	}
-	err := s.git.AddRemote(ctx, name, url)
-	if errors.Is(err, gitstore.ErrExists) {
+	err := transport.AddRemote(ctx, s.git, name, url)
+	if errors.Is(err, transport.ErrExists) {
 		return conflict("tape remote list shows its address; give the new one another name, or take that one away: tape remote remove "+shellWord(name), "there is a remote %q already", name)
 	}
-	if errors.Is(err, gitstore.ErrNested) {
+	if errors.Is(err, transport.ErrNested) {
 		return conflict("give it a name without a slash", "%v", err)
 	}
 	return classify(err)
@@ -100,20 +102,20 @@ func (s *Store) RemoveRemote(ctx context.Context, name string) error {
 	if _, err := s.findRemote(name); err != nil {
 		return err
 	}
-	return classify(s.git.RemoveRemote(ctx, name))
+	return classify(transport.RemoveRemote(ctx, s.git, name))
 }
 
-func (s *Store) findRemote(name string) (gitstore.Remote, error) {
-	all, err := s.git.Remotes()
+func (s *Store) findRemote(name string) (transport.Remote, error) {
+	all, err := transport.Remotes(s.git)
 	if err != nil {
-		return gitstore.Remote{}, classify(err)
+		return transport.Remote{}, classify(err)
 	}
 	for _, r := range all {
 		if r.Name == name {
 			return r, nil
 		}
 	}
-	return gitstore.Remote{}, notFound("tape remote add "+shellWord(name)+" URL names one; tape remote list lists them", "there is no remote %q", name)
+	return transport.Remote{}, notFound("tape remote add "+shellWord(name)+" URL names one; tape remote list lists them", "there is no remote %q", name)
 }
 
 // Refs that hold what a remote has: first as it was fetched, then what of it was looked
@@ -165,7 +167,7 @@ type Distance struct {
 
 // Distances compares a tape with what was last heard of each remote. It asks none.
 func (t *Tape) Distances(ctx context.Context) ([]Distance, error) {
-	remotes, err := t.store.git.Remotes()
+	remotes, err := transport.Remotes(t.store.git)
 	if err != nil || len(remotes) == 0 {
 		return nil, classify(err)
 	}

@@ -56,7 +56,7 @@ func (b *Batch) Put(kind Kind, data []byte) Hash {
 	if known {
 		return h
 	}
-	if path := b.r.loosePath(h); b.r.hasLoose(h) {
+	if path := b.r.LoosePath(h); b.r.hasLoose(h) {
 		// As git does: a fresh time keeps a running gc from pruning it as old. If it
 		// went away in this very moment it is written again.
 		now := time.Now()
@@ -103,7 +103,7 @@ var compressors = sync.Pool{New: func() any {
 }}
 
 func (b *Batch) write(h Hash, kind Kind, data []byte) (err error) {
-	path := b.r.loosePath(h)
+	path := b.r.LoosePath(h)
 	tmp, err := b.create()
 	if err != nil {
 		return fmt.Errorf("write object %s: %w", h, err)

@@ -23,7 +23,7 @@ func (r *Repo) HooksDir() (dir string, own bool) {
 	}
 	if !filepath.IsAbs(dir) {
 		root := r.gitDir
-		if w, ok := r.mainWorktree(); ok {
+		if w, ok := r.MainWorktree(); ok {
 			root = w.Dir
 		}
 		dir = filepath.Join(root, dir)

@@ -23,7 +23,7 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 		removed = append(removed, path)
 		return r.fs.Remove(path)
 	}
-	err := r.locks.Guarded(ctx, r.refGuard(), func() error { return r.eachRefLock(clear) })
+	err := r.locks.Guarded(ctx, r.refGuard(), func() error { return r.EachRefLock(clear) })
 	if err != nil {
 		return removed, fmt.Errorf("recover locks: %w", err)
 	}
@@ -35,7 +35,7 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 	}
 	look(r.config.Path(), r.config.Guard())
 	look(r.config.AttributesPath(), r.config.Guard())
-	for _, dir := range r.headDirs() {
+	for _, dir := range r.HeadDirs() {
 		look(indexPath(Worktree{GitDir: dir}), indexGuard(Worktree{GitDir: dir}))
 	}
 	if len(dead) == 0 {
@@ -59,10 +59,10 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 	return removed, nil
 }
 
-// eachRefLock calls fn for all files that may be locks on refs and HEADs.
-func (r *Repo) eachRefLock(fn func(path string) error) error {
+// EachRefLock calls fn for all files that may be locks on refs and HEADs.
+func (r *Repo) EachRefLock(fn func(path string) error) error {
 	paths := []string{r.packedPath() + ".lock"}
-	for _, dir := range r.headDirs() {
+	for _, dir := range r.HeadDirs() {
 		paths = append(paths, filepath.Join(dir, "HEAD.lock"))
 	}
 	for _, path := range paths {

@@ -2,15 +2,15 @@ package gitstore
 
 import "strings"
 
-// remoteRefs begins the names of the refs that mirror remotes.
+// remoteRefs and FetchedPrefix begin the names of the refs that mirror remotes.
 const (
-	remoteRefs  = "refs/tape/remotes/"
-	fetchedRefs = "refs/tape/fetched/"
+	remoteRefs    = "refs/tape/remotes/"
+	FetchedPrefix = "refs/tape/fetched/"
 )
 
 // isMirror reports whether a ref only mirrors a remote, in a namespace of our own.
 func isMirror(name string) bool {
-	return strings.HasPrefix(name, remoteRefs) || strings.HasPrefix(name, fetchedRefs)
+	return strings.HasPrefix(name, remoteRefs) || strings.HasPrefix(name, FetchedPrefix)
 }
 
 // RemoteRefs begins the names of the refs that hold what a remote has, as far as it is
@@ -18,4 +18,4 @@ func isMirror(name string) bool {
 func RemoteRefs(name string) string { return remoteRefs + name + "/" }
 
 // FetchedRefs is RemoteRefs for what was fetched and nobody has looked at yet.
-func FetchedRefs(name string) string { return fetchedRefs + name + "/" }
+func FetchedRefs(name string) string { return FetchedPrefix + name + "/" }

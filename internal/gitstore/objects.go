@@ -163,14 +163,14 @@ func (r *Repo) KeepObjects() (release func()) {
 	return sync.OnceFunc(func() { r.kept.Use(-1) })
 }
 
-// loosePath is where a loose object lies.
-func (r *Repo) loosePath(h Hash) string {
+// LoosePath is where a loose object lies.
+func (r *Repo) LoosePath(h Hash) string {
 	hex := h.String()
 	return filepath.Join(r.gitDir, "objects", hex[:2], hex[2:])
 }
 
 // hasLoose reports whether an object lies loose.
 func (r *Repo) hasLoose(h Hash) bool {
-	st, err := os.Stat(r.loosePath(h))
+	st, err := os.Stat(r.LoosePath(h))
 	return err == nil && st.Size() > 0
 }

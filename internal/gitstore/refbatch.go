@@ -13,8 +13,8 @@ import (
 	"tape/internal/gitstore/gitlock"
 )
 
-// fewRefs is the number of refs up to which each is a file of its own.
-const fewRefs = 64
+// FewRefs is the number of refs up to which each is a file of its own.
+const FewRefs = 64
 
 // UpdateRefs changes many refs, each if it still holds its Old, durably. A few are changed
 // one by one as UpdateRef does, until one fails. Many go into packed-refs, which is replaced
@@ -32,7 +32,7 @@ func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
 			return fmt.Errorf("update %s: neither an old nor a new value", u.Name)
 		}
 	}
-	if len(updates) > fewRefs || r.alone && len(updates) > 0 {
+	if len(updates) > FewRefs || r.alone && len(updates) > 0 {
 		return r.updatePacked(ctx, updates)
 	}
 	for _, u := range updates {
@@ -55,7 +55,7 @@ func (r *Repo) AssumeAlone() { r.alone = true }
 
 // syncLoose makes a ref file durable that another program wrote.
 func (r *Repo) syncLoose(name string) error {
-	f, err := r.fs.OpenFile(r.refPath(name), os.O_RDWR, 0)
+	f, err := r.fs.OpenFile(r.RefPath(name), os.O_RDWR, 0)
 	if isAbsent(err) {
 		return nil // packed
 	}
@@ -122,7 +122,7 @@ func (b *refBatch) run() (err error) {
 		return err
 	}
 	for _, u := range b.updates {
-		if b.r.alone || isMirror(u.Name) && noFileAt(b.r.refPath(u.Name)) {
+		if b.r.alone || isMirror(u.Name) && NoFileAt(b.r.RefPath(u.Name)) {
 			b.locks = append(b.locks, "")
 		} else if err := b.lock(u.Name); err != nil {
 			return err
@@ -155,13 +155,13 @@ func (b *refBatch) lock(name string) error {
 	if err := b.ctx.Err(); err != nil {
 		return err
 	}
-	if err := b.r.clearEmptyDir(b.r.refPath(name)); err != nil {
+	if err := b.r.clearEmptyDir(b.r.RefPath(name)); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if err := b.mkdir(filepath.Dir(b.r.refPath(name))); err != nil {
+	if err := b.mkdir(filepath.Dir(b.r.RefPath(name))); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	l, err := b.r.locks.Lock(b.r.refPath(name))
+	l, err := b.r.locks.Lock(b.r.RefPath(name))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -253,7 +253,7 @@ func (c packedContent) find(name string) (packedLine, bool) {
 func (b *refBatch) compare(old packedContent) error {
 	b.loose = make([]bool, len(b.updates))
 	for i, u := range b.updates {
-		h, target, err := readLoose(b.r.refPath(u.Name))
+		h, target, err := readLoose(b.r.RefPath(u.Name))
 		switch {
 		case errors.Is(err, ErrNotFound):
 			line, _ := old.find(u.Name)
@@ -263,7 +263,7 @@ func (b *refBatch) compare(old packedContent) error {
 		case target != "":
 			return fmt.Errorf("%s is a symbolic ref to %s", u.Name, target)
 		case b.locks[i] == "" && !b.r.alone:
-			return &gitlock.HeldError{Path: b.r.refPath(u.Name)} // a fetch has just made it: once more
+			return &gitlock.HeldError{Path: b.r.RefPath(u.Name)} // a fetch has just made it: once more
 		default:
 			b.loose[i] = true
 		}
@@ -369,7 +369,7 @@ func (b *refBatch) log(u RefUpdate) error {
 		}
 		return b.r.logUpdate(u)
 	case u.New.IsZero():
-		if !logged && noFileAt(b.r.logPath(u.Name)) {
+		if !logged && NoFileAt(b.r.logPath(u.Name)) {
 			return nil
 		}
 		return b.r.logDeletion(u)
@@ -386,10 +386,10 @@ func (b *refBatch) removeFiles() error {
 		if !b.loose[i] {
 			continue
 		}
-		if err := b.r.fs.Remove(b.r.refPath(u.Name)); err != nil {
+		if err := b.r.fs.Remove(b.r.RefPath(u.Name)); err != nil {
 			return err
 		}
-		dirs[filepath.Dir(b.r.refPath(u.Name))] = true
+		dirs[filepath.Dir(b.r.RefPath(u.Name))] = true
 	}
 	for dir := range dirs {
 		if err := b.r.fs.SyncDir(dir); err != nil {

@@ -34,7 +34,7 @@ func (r *Repo) Reflog(name string) ([]ReflogEntry, error) {
 	}
 	raw, err := os.ReadFile(r.logPath(name))
 	if err != nil {
-		if noFileAt(r.logPath(name)) {
+		if NoFileAt(r.logPath(name)) {
 			return nil, nil
 		}
 		return nil, fmt.Errorf("read reflog of %s: %w", name, err)
@@ -109,7 +109,7 @@ func (r *Repo) logGuarded(name string, entries []ReflogEntry) (err error) {
 	if _, _, err := r.readRef(name); err != nil {
 		return err // before a lock makes folders for a ref that is not there
 	}
-	l, err := r.locks.Lock(r.refPath(name))
+	l, err := r.locks.Lock(r.RefPath(name))
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (r *Repo) logHeads(name string, line []byte) error {
 	if !strings.HasPrefix(name, "refs/heads/") {
 		return nil // no HEAD names it
 	}
-	for _, dir := range r.headDirs() {
+	for _, dir := range r.HeadDirs() {
 		if _, target, err := readLoose(filepath.Join(dir, "HEAD")); err != nil || target != name {
 			continue
 		}
@@ -229,7 +229,7 @@ func (r *Repo) reflogLine(u RefUpdate) ([]byte, error) {
 // begun only if create says so.
 func (r *Repo) appendReflog(path string, line []byte, create bool) (err error) {
 	f, err := r.fs.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
-	if err != nil && noFileAt(path) {
+	if err != nil && NoFileAt(path) {
 		if !create {
 			return nil
 		}
@@ -258,8 +258,8 @@ func (r *Repo) appendReflog(path string, line []byte, create bool) (err error) {
 	return nil
 }
 
-// noFileAt reports that path is free for a file, once empty folders are cleared away.
-func noFileAt(path string) bool {
+// NoFileAt reports that path is free for a file, once empty folders are cleared away.
+func NoFileAt(path string) bool {
 	st, err := os.Stat(path)
 	return err != nil && isAbsent(err) || err == nil && st.IsDir()
 }

@@ -67,7 +67,8 @@ func CheckRefName(name string) error {
 	return nil
 }
 
-func (r *Repo) refPath(name string) string {
+// RefPath is where a ref lies that has a file of its own.
+func (r *Repo) RefPath(name string) string {
 	return filepath.Join(r.gitDir, filepath.FromSlash(name))
 }
 
@@ -93,7 +94,7 @@ func (r *Repo) Ref(name string) (Hash, error) {
 // readRef reads one ref, loose and then packed, without following it. The order
 // matters beside a git that packs: it writes packed-refs before it removes the file.
 func (r *Repo) readRef(name string) (h Hash, target string, err error) {
-	h, target, err = readLoose(r.refPath(name))
+	h, target, err = readLoose(r.RefPath(name))
 	if errors.Is(err, ErrNotFound) {
 		h, err = r.packedRef(name)
 	}
@@ -177,7 +178,7 @@ func (r *Repo) Refs(prefix string) ([]Ref, error) {
 }
 
 func (r *Repo) looseRefs(dir, prefix string, found map[string]Hash) error {
-	entries, err := os.ReadDir(r.refPath(dir))
+	entries, err := os.ReadDir(r.RefPath(dir))
 	if err != nil {
 		if isAbsent(err) {
 			return nil
@@ -197,7 +198,7 @@ func (r *Repo) looseRefs(dir, prefix string, found map[string]Hash) error {
 		if !strings.HasPrefix(name, prefix) || CheckRefName(name) != nil {
 			continue
 		}
-		h, target, err := readLoose(r.refPath(name))
+		h, target, err := readLoose(r.RefPath(name))
 		if err == nil && target != "" {
 			h, err = r.Ref(name)
 		}
@@ -261,7 +262,7 @@ func isAbsent(err error) bool {
 
 // RemoveSymbolicRef removes a symbolic ref, if that is what is there.
 func (r *Repo) RemoveSymbolicRef(ctx context.Context, name string) error {
-	path := r.refPath(name)
+	path := r.RefPath(name)
 	if _, target, err := readLoose(path); err != nil || target == "" {
 		return nil //nolint:nilerr // it is not there, or no symbolic ref: then it is listed
 	}

@@ -40,7 +40,7 @@ func (r *Repo) UpdateRef(ctx context.Context, u RefUpdate) error {
 }
 
 func (r *Repo) updateGuarded(u RefUpdate) (err error) {
-	path := r.refPath(u.Name)
+	path := r.RefPath(u.Name)
 	l, err := r.locks.Lock(path)
 	if err != nil {
 		var held *gitlock.HeldError
@@ -123,7 +123,7 @@ func (r *Repo) deleteLocked(u RefUpdate) (err error) {
 	if err := r.removePacked(u.Name); err != nil {
 		return err
 	}
-	path := r.refPath(u.Name)
+	path := r.RefPath(u.Name)
 	if st, serr := os.Lstat(path); serr == nil && !st.IsDir() {
 		if err := r.fs.Remove(path); err != nil {
 			return err

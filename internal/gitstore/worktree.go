@@ -28,8 +28,8 @@ const maxWorktreeID = 100
 
 func (r *Repo) worktreesDir() string { return filepath.Join(r.gitDir, "worktrees") }
 
-// headDirs returns the folders that have a HEAD: .git and those of linked worktrees.
-func (r *Repo) headDirs() []string {
+// HeadDirs returns the folders that have a HEAD: .git and those of linked worktrees.
+func (r *Repo) HeadDirs() []string {
 	dirs := []string{r.gitDir}
 	entries, _ := os.ReadDir(r.worktreesDir())
 	for _, e := range entries {
@@ -41,7 +41,7 @@ func (r *Repo) headDirs() []string {
 // WorktreeOf returns where git says that a branch is checked out. ErrNotFound when
 // nowhere; a linked worktree whose folder is gone does not count.
 func (r *Repo) WorktreeOf(branch string) (Worktree, error) {
-	if w, ok := r.mainWorktree(); ok && w.Branch == branch {
+	if w, ok := r.MainWorktree(); ok && w.Branch == branch {
 		return w, nil
 	}
 	hint := filepath.Join(r.worktreesDir(), worktreeID(branch))
@@ -66,14 +66,14 @@ func (r *Repo) Worktrees() ([]Worktree, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w, ok := r.mainWorktree(); ok {
+	if w, ok := r.MainWorktree(); ok {
 		linked = append([]Worktree{w}, linked...)
 	}
 	return linked, nil
 }
 
-// mainWorktree is the folder around .git. A bare repository has none.
-func (r *Repo) mainWorktree() (Worktree, bool) {
+// MainWorktree is the folder around .git. A bare repository has none.
+func (r *Repo) MainWorktree() (Worktree, bool) {
 	if filepath.Base(r.gitDir) != ".git" || r.bare && r.config.Bool("core", "", "bare") {
 		return Worktree{}, false
 	}
@@ -337,7 +337,7 @@ func sameFile(a, b string) bool {
 // pruneFor removes admin folders whose working tree is gone and which are in the way of
 // a worktree of branch in dir.
 func (r *Repo) pruneFor(branch, dir string) error {
-	for _, admin := range r.headDirs()[1:] {
+	for _, admin := range r.HeadDirs()[1:] {
 		old, err := readAdmin(admin)
 		if err != nil || old.Branch != branch && old.Dir != dir {
 			continue

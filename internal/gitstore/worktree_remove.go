@@ -55,7 +55,7 @@ func (r *Repo) RemoveWorktree(ctx context.Context, w Worktree) error {
 // removeEmptyFolders removes a folder inside the main working tree if it is empty, and
 // those above it.
 func (r *Repo) removeEmptyFolders(dir string) error {
-	main, ok := r.mainWorktree()
+	main, ok := r.MainWorktree()
 	for ; ok && isInside(dir, main.Dir); dir = filepath.Dir(dir) {
 		if err := r.fs.Remove(dir); err != nil {
 			if left, rerr := os.ReadDir(dir); rerr == nil && len(left) == 0 {

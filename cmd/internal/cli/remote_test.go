@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/gitstore"
+	"tape/internal/gitstore/transport"
 	"tape/internal/testkit"
 	"tape/repo"
 )
@@ -27,7 +27,7 @@ func TestWithoutPassword(t *testing.T) {
 		{"HTTPS://geheim@example.org/a@b", "HTTPS://example.org/a@b"},
 		{"file:///srv/a@b/x.git", "file:///srv/a@b/x.git"},
 	} {
-		if got := withoutPassword(gitstore.MaskURL(c[0])); got != c[1] {
+		if got := withoutPassword(transport.MaskURL(c[0])); got != c[1] {
 			t.Errorf("%s becomes %s, not %s", c[0], got, c[1])
 		}
 	}

@@ -1,4 +1,4 @@
-package gitstore
+package transport
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/gitstore"
 	"tape/internal/testkit"
 	"tape/internal/testkit/gitjudge"
 	"tape/internal/testkit/gitpeer"
@@ -30,10 +31,10 @@ func TestTransportCut(t *testing.T) {
 		for _, cut := range cuts() {
 			peer := httpPeer(t)
 			a, b := newSide(t, peer), newSide(t, peer)
-			commits := growing(t, a.r, ZeroHash, 20, "cut")
+			commits := growing(t, a.r, gitstore.ZeroHash, 20, "cut")
 			groups := [][]PushRef{{branch("tape/a", commits[19]), tag("anchor/a/001", tagged(t, a.r, commits[3], "anchor/a/001"))}, {branch("tape/b", commits[10])}}
 			short := gitpeer.Cut(t, peer.URL, cut, direction)
-			results, err := a.r.Push(context.Background(), short, groups, a.o())
+			results, err := Push(context.Background(), a.r, short, groups, a.o())
 			if err != nil && !errors.Is(err, ErrRemote) {
 				t.Errorf("push cut at %d: %v", cut, err)
 			}
@@ -44,13 +45,13 @@ func TestTransportCut(t *testing.T) {
 			if got := a.push(groups...); strings.Contains(got, "rejected") {
 				t.Errorf("push again after a cut at %d: %s", cut, got)
 			}
-			if _, err := b.r.Fetch(context.Background(), gitpeer.Cut(t, peer.URL, cut, direction), mirror, b.o()); err != nil && !errors.Is(err, ErrRemote) {
+			if _, err := Fetch(context.Background(), b.r, gitpeer.Cut(t, peer.URL, cut, direction), mirror, b.o()); err != nil && !errors.Is(err, ErrRemote) {
 				t.Errorf("fetch cut at %d: %v", cut, err)
 			}
 			b.sound()
 			b.fetch()
-			for name, want := range map[string]Hash{"heads/tape/a": commits[19], "heads/tape/b": commits[10]} {
-				if h, err := b.r.Ref(RemoteRefs("origin") + name); err != nil || h != want {
+			for name, want := range map[string]gitstore.Hash{"heads/tape/a": commits[19], "heads/tape/b": commits[10]} {
+				if h, err := b.r.Ref(gitstore.RemoteRefs("origin") + name); err != nil || h != want {
 					t.Errorf("fetch again after a cut at %d: %s holds %s, %v", cut, name, h, err)
 				}
 			}
@@ -62,7 +63,7 @@ func TestTransportCut(t *testing.T) {
 	}
 }
 
-func last(hashes []Hash) Hash { return hashes[len(hashes)-1] }
+func last(hashes []gitstore.Hash) gitstore.Hash { return hashes[len(hashes)-1] }
 
 func cuts() (out []int64) {
 	step := int64(testkit.Size(2500, 1700, 97))
@@ -76,10 +77,10 @@ func cuts() (out []int64) {
 func TestTransportCancelled(t *testing.T) {
 	peer := httpPeer(t)
 	a, b := newSide(t, peer), newSide(t, peer)
-	a.push([]PushRef{branch("tape/a", last(growing(t, a.r, ZeroHash, testkit.Size(50, 80, 200), "much")))})
+	a.push([]PushRef{branch("tape/a", last(growing(t, a.r, gitstore.ZeroHash, testkit.Size(50, 80, 200), "much")))})
 	for _, wait := range []int{0, 5, 20, 60} { // ms
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(wait)*time.Millisecond)
-		_, err := b.r.Fetch(ctx, "origin", mirror, b.o())
+		_, err := Fetch(ctx, b.r, "origin", mirror, b.o())
 		cancel()
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("stopped after %d ms: %v", wait, err)
@@ -96,7 +97,7 @@ func TestTransportFullDisk(t *testing.T) {
 	a := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})
 	groups := [][]PushRef{{branch("tape/a", incompressible(t, a.r, 5<<18))}}
 	full := gitpeer.BareIn(t, filepath.Join(small, "there.git"))
-	if results, err := a.r.Push(context.Background(), full, groups, a.o()); err == nil {
+	if results, err := Push(context.Background(), a.r, full, groups, a.o()); err == nil {
 		t.Errorf("the remote's disk is full, and the push gave %v", results)
 	}
 	a.GitIn(full, "fsck", "--strict")
@@ -105,9 +106,9 @@ func TestTransportFullDisk(t *testing.T) {
 	here := filepath.Join(small, "here")
 	a.GitIn(small, "init", "-q", here)
 	a.GitIn(here, "config", "gc.auto", "0")
-	r, err := Open(filepath.Join(here, ".git"), nil)
+	r, err := gitstore.Open(filepath.Join(here, ".git"), nil)
 	a.OK(err)
-	if _, err := r.Fetch(context.Background(), dir, mirror, a.o()); err == nil {
+	if _, err := Fetch(context.Background(), r, dir, mirror, a.o()); err == nil {
 		t.Error("the disk is full, and the fetch succeeded")
 	} else if errors.Is(err, ErrHostile) {
 		t.Errorf("a full disk is taken for an attack: %v", err)
@@ -120,7 +121,7 @@ func TestTransportFullDisk(t *testing.T) {
 }
 
 // incompressible makes a commit of a file of so many bytes.
-func incompressible(t testing.TB, r *Repo, size int) Hash {
+func incompressible(t testing.TB, r *gitstore.Repo, size int) gitstore.Hash {
 	t.Helper()
 	random := testkit.Random(t)
 	var content []byte
@@ -129,8 +130,8 @@ func incompressible(t testing.TB, r *Repo, size int) Hash {
 	}
 	b := r.NewBatch()
 	defer b.Discard()
-	tree := b.Put(KindTree, EncodeTree([]TreeEntry{{Name: "a", Mode: ModeFile, Hash: b.Put(KindBlob, content)}}))
-	h := b.Put(KindCommit, EncodeCommit(Commit{Tree: tree, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: "x\n"}))
+	tree := b.Put(gitstore.KindTree, gitstore.EncodeTree([]gitstore.TreeEntry{{Name: "a", Mode: gitstore.ModeFile, Hash: b.Put(gitstore.KindBlob, content)}}))
+	h := b.Put(gitstore.KindCommit, gitstore.EncodeCommit(gitstore.Commit{Tree: tree, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: "x\n"}))
 	if err := b.Flush(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -151,10 +152,10 @@ func TestTransportTwoAtOnce(t *testing.T) {
 			var got [2]string
 			for i := range 2 {
 				s := newSide(t, peer)
-				h := growing(t, s.r, ZeroHash, 3, fmt.Sprintf("side %d %d", i, round))[2]
+				h := growing(t, s.r, gitstore.ZeroHash, 3, fmt.Sprintf("side %d %d", i, round))[2]
 				group := []PushRef{branch("tape/"+name, h), tag("anchor/"+name+"/001", tagged(t, s.r, h, fmt.Sprintf("n%d", i)))}
 				wait.Go(func() {
-					results, err := s.r.Push(context.Background(), "origin", [][]PushRef{group}, s.o())
+					results, err := Push(context.Background(), s.r, "origin", [][]PushRef{group}, s.o())
 					got[i] = statuses(results)
 					if err != nil {
 						got[i] = err.Error()
@@ -191,13 +192,13 @@ func TestRemoteWordsAreHarmless(t *testing.T) {
 func TestFetchAfterKilledGit(t *testing.T) {
 	dir := gitpeer.Bare(t)
 	a := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})
-	h := last(growing(t, a.r, ZeroHash, 3, "a"))
+	h := last(growing(t, a.r, gitstore.ZeroHash, 3, "a"))
 	a.push([]PushRef{branch("tape/a", h)})
 	for _, name := range []string{"shallow.lock", "FETCH_HEAD.lock", "packed-refs.lock", "objects/info/commit-graphs/commit-graph-chain.lock", "refs/tape/fetched/origin/heads/tape/a.lock"} {
 		b := newSide(t, a.peer)
 		b.Leave(name, "half")
-		specs := []RefSpec{{Src: "refs/heads/*", Dst: FetchedRefs("origin") + "heads/*"}}
-		if f, err := b.r.Fetch(context.Background(), "origin", specs, b.o()); err != nil || len(f.Changes) != 1 {
+		specs := []RefSpec{{Src: "refs/heads/*", Dst: gitstore.FetchedRefs("origin") + "heads/*"}}
+		if f, err := Fetch(context.Background(), b.r, "origin", specs, b.o()); err != nil || len(f.Changes) != 1 {
 			t.Errorf("%s: the fetch changed %v, %v", name, f.Changes, err)
 		}
 	}

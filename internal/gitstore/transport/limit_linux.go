@@ -1,4 +1,4 @@
-package gitstore
+package transport
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,4 @@
-package gitstore
+package transport
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/gitstore"
 	"tape/internal/testkit/gitpeer"
 )
 
@@ -17,16 +18,16 @@ func TestPushTarget(t *testing.T) {
 	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
 		s := newSide(t, peer)
 		local := peer.Way == "path" || peer.Way == "file"
-		look := func(prefixes ...string) PushTarget {
+		look := func(prefixes ...string) Target {
 			t.Helper()
-			got, err := s.r.PushTarget(context.Background(), "origin", prefixes, s.o())
+			got, err := FindTarget(context.Background(), s.r, "origin", prefixes, s.o())
 			s.OK(err)
 			return got
 		}
 		if got := look("refs/"); len(got.Refs) != 0 || got.Headless != local {
 			t.Errorf("an empty remote is %+v", got)
 		}
-		commits := growing(t, s.r, ZeroHash, 3, "main")
+		commits := growing(t, s.r, gitstore.ZeroHash, 3, "main")
 		note := tagged(t, s.r, commits[1], "anchor/main/001_x")
 		s.push([]PushRef{branch("tape/main", commits[2]), tag("anchor/main/001_x", note)}, []PushRef{branch("other", commits[0])})
 		want := s.GitIn(peer.Dir, "--git-dir="+peer.Dir, "for-each-ref", "--format=%(objectname) %(refname)")
@@ -37,10 +38,10 @@ func TestPushTarget(t *testing.T) {
 		if slices.Sort(got); strings.TrimSpace(strings.Join(got, "\n")) != sortedLines(want) {
 			t.Errorf("it has\n%s\nnot\n%s", strings.Join(got, "\n"), want)
 		}
-		if got := look("refs/tags/").Refs; len(got) != 1 || got[0] != (Ref{Name: "refs/tags/anchor/main/001_x", Hash: note}) {
+		if got := look("refs/tags/").Refs; len(got) != 1 || got[0] != (gitstore.Ref{Name: "refs/tags/anchor/main/001_x", Hash: note}) {
 			t.Errorf("its tags are %v", got)
 		}
-		s.OK(s.r.SetRemoteHead(context.Background(), "origin", "refs/heads/tape/main"))
+		s.OK(SetRemoteHead(context.Background(), s.r, "origin", "refs/heads/tape/main"))
 		if look("refs/").Headless {
 			t.Error("HEAD is set, and it has none")
 		}
@@ -58,13 +59,13 @@ func sortedLines(s string) string {
 func TestPushTargetElsewhere(t *testing.T) {
 	old, next := gitpeer.Bare(t), gitpeer.Bare(t)
 	s := newSide(t, gitpeer.Peer{Way: "path", URL: old, Dir: old})
-	commits := growing(t, s.r, ZeroHash, 2, "main")
+	commits := growing(t, s.r, gitstore.ZeroHash, 2, "main")
 	s.push([]PushRef{branch("old", commits[0])})
 	s.Git("config", "remote.origin.pushurl", next)
 	s.push([]PushRef{branch("next", commits[1])})
 	names := func() (out []string) {
 		t.Helper()
-		got, err := s.r.PushTarget(context.Background(), "origin", []string{"refs/"}, s.o())
+		got, err := FindTarget(context.Background(), s.r, "origin", []string{"refs/"}, s.o())
 		s.OK(err)
 		for _, ref := range got.Refs {
 			out = append(out, ref.Name)
@@ -93,7 +94,7 @@ func TestPushTargetElsewhere(t *testing.T) {
 	}
 	s.Git("config", "--add", "remote.origin.pushurl", next)
 	s.Git("config", "--add", "remote.origin.pushurl", old)
-	if _, err := s.r.PushTarget(context.Background(), "origin", []string{"refs/"}, s.o()); err == nil {
+	if _, err := FindTarget(context.Background(), s.r, "origin", []string{"refs/"}, s.o()); err == nil {
 		t.Error("two addresses to push to are taken for one")
 	}
 }
@@ -105,7 +106,7 @@ func TestPushInParts(t *testing.T) {
 	for i := range maxPushRefs/3 + 500 {
 		var g []PushRef
 		for k := range 1 + i%11 {
-			g = append(g, branch(fmt.Sprintf("b%d-%d", i, k), Hash{1}))
+			g = append(g, branch(fmt.Sprintf("b%d-%d", i, k), gitstore.Hash{1}))
 		}
 		groups = append(groups, g)
 	}
@@ -150,14 +151,14 @@ func TestPushInParts(t *testing.T) {
 func TestPushManyRefs(t *testing.T) {
 	dir := gitpeer.Bare(t)
 	s := newSide(t, gitpeer.Peer{Way: "path", URL: dir, Dir: dir})
-	commits := growing(t, s.r, ZeroHash, 2, "main")
-	other := growing(t, s.r, ZeroHash, 1, "other")
+	commits := growing(t, s.r, gitstore.ZeroHash, 2, "main")
+	other := growing(t, s.r, gitstore.ZeroHash, 1, "other")
 	s.push([]PushRef{branch("b7", other[0])})
 	var groups [][]PushRef
-	for i := range fewRefs {
+	for i := range gitstore.FewRefs {
 		groups = append(groups, []PushRef{branch(fmt.Sprint("b", i), commits[1]), tag(fmt.Sprint("t/", i), commits[0])})
 	}
-	results, err := s.r.Push(context.Background(), "origin", groups, s.o())
+	results, err := Push(context.Background(), s.r, "origin", groups, s.o())
 	s.OK(err)
 	for i, g := range results {
 		if (g[0].Status == PushRejected) != (i == 7) || (g[1].Status == PushRejected) != (i == 7) || i == 7 && g[0].Reason != "non-fast-forward" {

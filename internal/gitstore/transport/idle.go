@@ -1,4 +1,4 @@
-package gitstore
+package transport
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 const DefaultIdle = 2 * time.Minute
 
 // idle is for how long a remote may say nothing.
-func (o TransportOptions) idle() time.Duration {
+func (o Options) idle() time.Duration {
 	if o.Idle > 0 {
 		return o.Idle
 	}
@@ -19,7 +19,7 @@ func (o TransportOptions) idle() time.Duration {
 }
 
 // idleSeconds is idle for other programs.
-func (o TransportOptions) idleSeconds() int {
+func (o Options) idleSeconds() int {
 	return max(1, int(o.idle()/time.Second))
 }
 

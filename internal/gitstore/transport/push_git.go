@@ -1,4 +1,4 @@
-package gitstore
+package transport
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitconfig"
 	"tape/internal/gitstore/gitlock"
 )
@@ -24,26 +25,26 @@ func answersPushes(address string) bool {
 
 // gitPushRefs lets the git program ask what receives pushes for its refs. It does not tell
 // what tags peel to: of tens of thousands, what serves fetches reads each one.
-func (r *Repo) gitPushRefs(ctx context.Context, m Remote, o TransportOptions) (refs []Ref, err error) {
+func gitPushRefs(ctx context.Context, r *gitstore.Repo, m Remote, o Options) (refs []gitstore.Ref, err error) {
 	program := "git-receive-pack"
-	if own, ok := r.config.Value("remote", m.Name, "receivepack"); ok && own != "" {
+	if own, ok := r.Config().Value("remote", m.Name, "receivepack"); ok && own != "" {
 		program = own
 	}
-	out, err := r.runGit(ctx, r.listening(m, o), "ls-remote", "--quiet", "--upload-pack="+program, "--", m.gitName())
+	out, err := runGit(ctx, r, listening(r, m, o), "ls-remote", "--quiet", "--upload-pack="+program, "--", m.gitName())
 	if err != nil {
 		return nil, classify(err)
 	}
 	for line := range strings.Lines(string(out)) {
 		value, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		if h, err := ParseHash(value); err == nil && CheckRefName(name) == nil {
-			refs = append(refs, Ref{Name: name, Hash: h})
+		if h, err := gitstore.ParseHash(value); err == nil && gitstore.CheckRefName(name) == nil {
+			refs = append(refs, gitstore.Ref{Name: name, Hash: h})
 		}
 	}
 	return refs, nil
 }
 
 // gitPush lets the git program push refs, all or none of them if atomic.
-func (r *Repo) gitPush(ctx context.Context, m Remote, refs []PushRef, atomic bool, o TransportOptions) ([]PushResult, error) {
+func gitPush(ctx context.Context, r *gitstore.Repo, m Remote, refs []PushRef, atomic bool, o Options) ([]PushResult, error) {
 	args := []string{"-c", "push.followTags=false", "push", "--porcelain", "--no-follow-tags", "--recurse-submodules=no"}
 	if o.Progress != nil {
 		args = append(args, "--progress")
@@ -58,8 +59,8 @@ func (r *Repo) gitPush(ctx context.Context, m Remote, refs []PushRef, atomic boo
 	}
 	args = append(args, "--", m.gitName())
 	run := gitRun{options: o}
-	if len(refs) > fewRefs && !slices.ContainsFunc(refs, func(ref PushRef) bool { return ref.New.IsZero() }) {
-		dir, err := r.outgoing(refs)
+	if len(refs) > gitstore.FewRefs && !slices.ContainsFunc(refs, func(ref PushRef) bool { return ref.New.IsZero() }) {
+		dir, err := outgoing(r, refs)
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +75,7 @@ func (r *Repo) gitPush(ctx context.Context, m Remote, refs []PushRef, atomic boo
 			args = append(args, from+":"+ref.Name)
 		}
 	}
-	out, err := r.runGit(ctx, run, args...)
+	out, err := runGit(ctx, r, run, args...)
 	var failed *gitError
 	if err != nil && !errors.As(err, &failed) {
 		return nil, err
@@ -106,9 +107,9 @@ func missingResults(results []PushResult, refs []PushRef, err error) error {
 // outgoing makes a git folder that has nothing but refs, those to be pushed, and uses the
 // objects of this repository. Git compares every ref that it is told by name with all that
 // the remote has; a pattern costs it no more than a look at each.
-func (r *Repo) outgoing(refs []PushRef) (dir string, err error) {
-	tmp := filepath.Join(r.gitDir, gitlock.OwnDir, "tmp")
-	if err := r.fs.MkdirAll(tmp); err != nil {
+func outgoing(r *gitstore.Repo, refs []PushRef) (dir string, err error) {
+	tmp := filepath.Join(r.GitDir(), gitlock.OwnDir, "tmp")
+	if err := r.FS().MkdirAll(tmp); err != nil {
 		return "", err
 	}
 	if dir, err = os.MkdirTemp(tmp, "push-*"); err != nil {
@@ -125,7 +126,7 @@ func (r *Repo) outgoing(refs []PushRef) (dir string, err error) {
 	}
 	hooks, _ := r.HooksDir()
 	// Git notes there what it has pushed, which is thrown away: nothing of that has to be synced.
-	config := "[include]\n\tpath = " + gitconfig.Quote(r.config.Path()) + "\n[core]\n\tbare = true\n\tfsync = none\n\thooksPath = " + gitconfig.Quote(hooks) + "\n"
+	config := "[include]\n\tpath = " + gitconfig.Quote(r.Config().Path()) + "\n[core]\n\tbare = true\n\tfsync = none\n\thooksPath = " + gitconfig.Quote(hooks) + "\n"
 	err = os.Mkdir(filepath.Join(dir, "refs"), 0o700)
 	for name, content := range map[string]string{"HEAD": "ref: refs/heads/none\n", "config": config, "packed-refs": strings.Join(lines, "")} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))

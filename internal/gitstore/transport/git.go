@@ -1,4 +1,4 @@
-package gitstore
+package transport
 
 import (
 	"bytes"
@@ -16,6 +16,9 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
 )
 
 // PushEnv is set in the environment of git's hooks while this program pushes: it has
@@ -63,7 +66,7 @@ func (e *gitError) Unwrap() error { return e.err }
 
 // gitRun says how git is run.
 type gitRun struct {
-	options TransportOptions
+	options Options
 	gitDir  string // another git folder, which uses the objects of the repository; empty: its own
 	env     []string
 	listens bool // to a remote: its memory is bounded
@@ -71,8 +74,8 @@ type gitRun struct {
 }
 
 // listening is a git that a remote tells something.
-func (r *Repo) listening(m Remote, o TransportOptions) gitRun {
-	_, near := r.fetchDir(m)
+func listening(r *gitstore.Repo, m Remote, o Options) gitRun {
+	_, near := fetchDir(r, m)
 	return gitRun{options: o, listens: true, near: near}
 }
 
@@ -83,10 +86,10 @@ func (g gitRun) asks() bool { return g.options.Progress != nil && !g.near }
 // runGit runs the git program for a transport and returns what it wrote to its standard
 // output. A git that is stopped, or fails, leaves no lock and no temporary file. One that
 // listens to a remote is stopped when that says nothing for too long.
-func (r *Repo) runGit(ctx context.Context, run gitRun, args ...string) ([]byte, error) {
+func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) ([]byte, error) {
 	gitCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cmd := r.gitCommand(gitCtx, run, args)
+	cmd := gitCommand(gitCtx, r, run, args)
 	stdout, stderr := &boundedBuffer{most: maxRefBytes}, &tail{more: run.options.Progress}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	idle := &patience{limit: run.options.idle(), end: cancel}
@@ -96,7 +99,7 @@ func (r *Repo) runGit(ctx context.Context, run gitRun, args ...string) ([]byte, 
 	started := time.Now().Add(-10 * time.Millisecond) // the clock of a file system is a coarse one
 	err := cmd.Start()
 	if errors.Is(err, exec.ErrNotFound) {
-		return nil, ErrNoGit
+		return nil, gitrun.ErrNoGit
 	}
 	if err == nil {
 		if run.listens {
@@ -108,7 +111,7 @@ func (r *Repo) runGit(ctx context.Context, run gitRun, args ...string) ([]byte, 
 	if err == nil {
 		return stdout.kept.Bytes(), nil
 	}
-	swept := r.sweepSince(started)
+	swept := sweepSince(r, started)
 	if ctx.Err() != nil {
 		return nil, errors.Join(ctx.Err(), swept)
 	}
@@ -121,7 +124,7 @@ func (r *Repo) runGit(ctx context.Context, run gitRun, args ...string) ([]byte, 
 		failed.code = exit.ExitCode()
 	}
 	err = failed
-	if held := r.inTheWay(failed.stderr); held != nil {
+	if held := gitrun.InTheWay(r, failed.stderr); held != nil {
 		err = held.Busy()
 	} else if stdout.over {
 		err = hostile("its list of refs has more than %d bytes", stdout.most)
@@ -132,39 +135,39 @@ func (r *Repo) runGit(ctx context.Context, run gitRun, args ...string) ([]byte, 
 }
 
 // gitCommand is a git that is ready to run.
-func (r *Repo) gitCommand(ctx context.Context, run gitRun, args []string) *exec.Cmd {
-	o, gitDir, env := run.options, r.gitDir, r.transportEnvironment(run.options)
+func gitCommand(ctx context.Context, r *gitstore.Repo, run gitRun, args []string) *exec.Cmd {
+	o, gitDir, env := run.options, r.GitDir(), transportEnvironment(r, run.options)
 	if run.gitDir != "" {
-		gitDir, env = run.gitDir, append(env, "GIT_OBJECT_DIRECTORY="+r.objectsDir())
+		gitDir, env = run.gitDir, append(env, "GIT_OBJECT_DIRECTORY="+gitrun.ObjectsDir(r))
 	}
 	base := []string{
 		"--git-dir=" + gitDir, "-c", "core.bigFileThreshold=" + streamFrom, "-c", "protocol.ext.allow=never",
 		"-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "submodule.recurse=false",
 	}
-	base = append(base, r.lowSpeed(o)...)
+	base = append(base, lowSpeed(r, o)...)
 	cmd := exec.CommandContext(ctx, "git", append(base, args...)...)
-	cmd.Dir, cmd.Env = r.rootDir(), append(env, run.env...)
+	cmd.Dir, cmd.Env = rootDir(r), append(env, run.env...)
 	cmd.WaitDelay = 10 * time.Second
 	if run.asks() { // it ends its children itself
 		cmd.Cancel = func() error { return cmd.Process.Signal(terminate()) }
 	} else {
-		endWithChildren(cmd)
+		gitrun.EndWithChildren(cmd)
 	}
 	return cmd
 }
 
 // sweepSince removes what a git that began then has left.
-func (r *Repo) sweepSince(started time.Time) error {
+func sweepSince(r *gitstore.Repo, started time.Time) error {
 	before := map[string]bool{}
 	note := func(path string, st fs.FileInfo) {
 		if st.ModTime().Before(started) {
 			before[path] = true
 		}
 	}
-	if err := errors.Join(r.eachTemporary(note), r.eachEmptyLock(note)); err != nil {
+	if err := errors.Join(gitrun.EachTemporary(r, note), gitrun.EachEmptyLock(r, note)); err != nil {
 		return err
 	}
-	return r.sweepGit(before)
+	return gitrun.Sweep(r, before)
 }
 
 // boundedBuffer takes no more than so many bytes.
@@ -186,16 +189,16 @@ func terminate() os.Signal {
 }
 
 // rootDir is where git runs: relative addresses in its configuration begin there.
-func (r *Repo) rootDir() string {
-	if w, ok := r.mainWorktree(); ok {
+func rootDir(r *gitstore.Repo) string {
+	if w, ok := r.MainWorktree(); ok {
 		return w.Dir
 	}
-	return r.gitDir
+	return r.GitDir()
 }
 
 // plainSSH is the ssh program where nobody has said which. Without a terminal it must not
 // wait for an answer that nobody can give, and for a host only as long as for any remote.
-func (o TransportOptions) plainSSH() string {
+func (o Options) plainSSH() string {
 	command := fmt.Sprintf("ssh -oConnectTimeout=%d", o.idleSeconds())
 	if o.Progress == nil && os.Getenv("SSH_ASKPASS") == "" {
 		command += " -oBatchMode=yes"
@@ -205,8 +208,8 @@ func (o TransportOptions) plainSSH() string {
 
 // transportEnvironment is that of a git that talks to a remote. Without a terminal it must
 // not wait for an answer that nobody can give.
-func (r *Repo) transportEnvironment(o TransportOptions) []string {
-	env := append(gitEnvironment(), PushEnv+"=1")
+func transportEnvironment(r *gitstore.Repo, o Options) []string {
+	env := append(gitrun.Environment(), PushEnv+"=1")
 	if o.Progress == nil {
 		env = append(env, "GIT_TERMINAL_PROMPT=0")
 	}
@@ -215,16 +218,16 @@ func (r *Repo) transportEnvironment(o TransportOptions) []string {
 			return env
 		}
 	}
-	if _, ok := r.config.Value("core", "", "sshCommand"); ok {
+	if _, ok := r.Config().Value("core", "", "sshCommand"); ok {
 		return env
 	}
 	return append(env, "GIT_SSH_COMMAND="+o.plainSSH())
 }
 
 // lowSpeed has git give up a web server that says nothing, unless the user has said when.
-func (r *Repo) lowSpeed(o TransportOptions) []string {
+func lowSpeed(r *gitstore.Repo, o Options) []string {
 	for _, key := range []string{"lowSpeedLimit", "lowSpeedTime"} {
-		if _, ok := r.config.Value("http", "", key); ok {
+		if _, ok := r.Config().Value("http", "", key); ok {
 			return nil
 		}
 	}
@@ -348,7 +351,7 @@ func classify(err error) error {
 	case contains([]string{"early eof", "hung up", "rpc failed", "unexpected disconnect"}):
 		return fmt.Errorf("%w: %w", ErrRemote, err)
 	case contains([]string{"couldn't find remote ref"}):
-		return fmt.Errorf("%w: %w", ErrNotFound, err)
+		return fmt.Errorf("%w: %w", gitstore.ErrNotFound, err)
 	case contains(saysHostile):
 		return fmt.Errorf("%w: %w", ErrHostile, err)
 	}
@@ -363,8 +366,8 @@ func (m Remote) gitName() string {
 	return m.URL
 }
 
-func (r *Repo) gitLsRemote(ctx context.Context, m Remote, o TransportOptions) (refs []Ref, head string, err error) {
-	out, err := r.runGit(ctx, r.listening(m, o), "ls-remote", "--quiet", "--symref", "--", m.gitName())
+func gitLsRemote(ctx context.Context, r *gitstore.Repo, m Remote, o Options) (refs []gitstore.Ref, head string, err error) {
+	out, err := runGit(ctx, r, listening(r, m, o), "ls-remote", "--quiet", "--symref", "--", m.gitName())
 	if err != nil {
 		return nil, "", classify(err)
 	}
@@ -379,22 +382,22 @@ func (r *Repo) gitLsRemote(ctx context.Context, m Remote, o TransportOptions) (r
 		if len(refs) == maxRefs {
 			return nil, "", hostile("it has more than %d refs", maxRefs)
 		}
-		h, herr := ParseHash(value)
-		if !ok || herr != nil || CheckRefName(name) != nil {
+		h, herr := gitstore.ParseHash(value)
+		if !ok || herr != nil || gitstore.CheckRefName(name) != nil {
 			continue // HEAD, what tags peel to, and names that git would not accept
 		}
-		refs = append(refs, Ref{Name: name, Hash: h})
+		refs = append(refs, gitstore.Ref{Name: name, Hash: h})
 	}
 	if len(refs) == 0 {
-		err = r.checkServer(ctx, m, o)
+		err = checkServer(ctx, r, m, o)
 	}
 	return refs, head, err
 }
 
 // checkServer says that a web server which told no refs is none of git's. For git whatever
 // answers has an empty list of refs, as old servers have it in a file.
-func (r *Repo) checkServer(ctx context.Context, m Remote, o TransportOptions) error {
-	if !isHTTP(r.fetchAddress(m)) {
+func checkServer(ctx context.Context, r *gitstore.Repo, m Remote, o Options) error {
+	if !isHTTP(fetchAddress(r, m)) {
 		return nil
 	}
 	talk, err := os.CreateTemp("", "tape-talk-")
@@ -402,9 +405,9 @@ func (r *Repo) checkServer(ctx context.Context, m Remote, o TransportOptions) er
 		return err
 	}
 	defer removeFile(talk)
-	run := r.listening(m, TransportOptions{Idle: o.Idle})
+	run := listening(r, m, Options{Idle: o.Idle})
 	run.env = []string{"GIT_TRACE_PACKET=" + talk.Name()}
-	if _, err := r.runGit(ctx, run, "ls-remote", "--quiet", "--", m.gitName()); err != nil {
+	if _, err := runGit(ctx, r, run, "ls-remote", "--quiet", "--", m.gitName()); err != nil {
 		return ctx.Err() // it may want a password again, which nobody is asked for
 	}
 	if st, err := talk.Stat(); err != nil || st.Size() > 0 {

@@ -1,4 +1,4 @@
-package gitstore
+package transport
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitconfig"
 )
 
@@ -38,12 +39,12 @@ func (m Remote) pushTo() string {
 }
 
 // transportWho is who reflogs say moved a ref that came from another side.
-var transportWho = Signature{Name: "tape", Email: "tape@localhost"}
+var transportWho = gitstore.Signature{Name: "tape", Email: "tape@localhost"}
 
 // Remotes returns the remotes that git's configuration names, sorted by name.
-func (r *Repo) Remotes() ([]Remote, error) {
+func Remotes(r *gitstore.Repo) ([]Remote, error) {
 	var out []Remote
-	for _, e := range r.config.Fresh() {
+	for _, e := range r.Config().Fresh() {
 		if e.Section != "remote" || e.Subsection == "" || CheckRemoteName(e.Subsection) != nil {
 			continue
 		}
@@ -67,7 +68,7 @@ func (r *Repo) Remotes() ([]Remote, error) {
 // AddRemote names another repository in git's configuration, so that a plain git fetch
 // works, too. A path is made absolute. Errors: ErrExists and ErrNested, wrapped; one that says
 // what is wrong with the name or the address.
-func (r *Repo) AddRemote(ctx context.Context, name, address string) error {
+func AddRemote(ctx context.Context, r *gitstore.Repo, name, address string) error {
 	if err := CheckRemoteName(name); err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (r *Repo) AddRemote(ctx context.Context, name, address string) error {
 		address = abs
 	}
 	lines := "[remote \"" + name + "\"]\n\turl = " + gitconfig.Quote(address) + "\n\tfetch = +refs/heads/*:refs/remotes/" + name + "/*\n"
-	err := r.config.Edit(ctx, func(old []byte) ([]byte, error) {
+	err := r.Config().Edit(ctx, func(old []byte) ([]byte, error) {
 		before, err := gitconfig.Entries(old)
 		if err != nil {
 			return nil, err
@@ -121,11 +122,11 @@ func areNested(a, b string) bool {
 // RemoveRemote takes a remote out of git's configuration, and the refs that hold what was
 // fetched from it. Errors: ErrNotFound, wrapped, without such a remote in the repository's
 // own configuration.
-func (r *Repo) RemoveRemote(ctx context.Context, name string) error {
+func RemoveRemote(ctx context.Context, r *gitstore.Repo, name string) error {
 	if err := CheckRemoteName(name); err != nil {
 		return err
 	}
-	raw, err := os.ReadFile(r.config.Path())
+	raw, err := os.ReadFile(r.Config().Path())
 	if err == nil {
 		_, err = withoutRemote(raw, name)
 	}
@@ -133,8 +134,8 @@ func (r *Repo) RemoveRemote(ctx context.Context, name string) error {
 		return fmt.Errorf("remove remote %q: %w", name, err)
 	}
 	// First the refs: cut off in between, the remote is still there, and can be removed again.
-	var updates []RefUpdate
-	for _, prefix := range []string{"refs/remotes/" + name + "/", RemoteRefs(name), FetchedRefs(name)} {
+	var updates []gitstore.RefUpdate
+	for _, prefix := range []string{"refs/remotes/" + name + "/", gitstore.RemoteRefs(name), gitstore.FetchedRefs(name)} {
 		if err := r.RemoveSymbolicRef(ctx, prefix+"HEAD"); err != nil {
 			return fmt.Errorf("remove remote %q: %w", name, err)
 		}
@@ -143,12 +144,12 @@ func (r *Repo) RemoveRemote(ctx context.Context, name string) error {
 			return fmt.Errorf("remove remote %q: %w", name, err)
 		}
 		for _, ref := range refs {
-			updates = append(updates, RefUpdate{Name: ref.Name, Old: ref.Hash, Who: transportWho})
+			updates = append(updates, gitstore.RefUpdate{Name: ref.Name, Old: ref.Hash, Who: transportWho})
 		}
 	}
 	err = r.UpdateRefs(ctx, updates)
 	if err == nil {
-		err = r.config.Edit(ctx, func(old []byte) ([]byte, error) { return withoutRemote(old, name) })
+		err = r.Config().Edit(ctx, func(old []byte) ([]byte, error) { return withoutRemote(old, name) })
 	}
 	if err != nil {
 		return fmt.Errorf("remove remote %q: %w", name, err)
@@ -164,7 +165,7 @@ func withoutRemote(old []byte, name string) ([]byte, error) {
 		return nil, err
 	}
 	if !slices.ContainsFunc(before, concerns) {
-		return nil, ErrNotFound
+		return nil, gitstore.ErrNotFound
 	}
 	var next []byte
 	inside := false
@@ -184,9 +185,9 @@ func withoutRemote(old []byte, name string) ([]byte, error) {
 	return next, nil
 }
 
-// remote finds a remote by name; what is no name of one is taken for an address.
-func (r *Repo) remote(name string) (Remote, error) {
-	all, err := r.Remotes()
+// findRemote finds a remote by name; what is no name of one is taken for an address.
+func findRemote(r *gitstore.Repo, name string) (Remote, error) {
+	all, err := Remotes(r)
 	if err != nil {
 		return Remote{}, err
 	}
@@ -194,7 +195,7 @@ func (r *Repo) remote(name string) (Remote, error) {
 		return all[i], nil
 	}
 	if CheckRemoteName(name) == nil && !strings.ContainsAny(name, `/\:`) {
-		return Remote{}, fmt.Errorf("remote %q: %w", name, ErrNotFound)
+		return Remote{}, fmt.Errorf("remote %q: %w", name, gitstore.ErrNotFound)
 	}
 	if err := CheckURL(name); err != nil {
 		return Remote{}, err
@@ -207,8 +208,8 @@ func (r *Repo) remote(name string) (Remote, error) {
 
 // approach finds a remote that git is to talk to, and refuses it if the configuration leads
 // to an address that CheckURL refuses.
-func (r *Repo) approach(name string) (Remote, error) {
-	m, err := r.remote(name)
+func approach(r *gitstore.Repo, name string) (Remote, error) {
+	m, err := findRemote(r, name)
 	if err != nil {
 		return m, err
 	}
@@ -216,17 +217,17 @@ func (r *Repo) approach(name string) (Remote, error) {
 	if m.PushURL != "" {
 		pushKeys = pushKeys[1:]
 	}
-	return m, errors.Join(CheckURL(r.fetchAddress(m)), CheckURL(r.rewritten(m.pushTo(), pushKeys...)))
+	return m, errors.Join(CheckURL(fetchAddress(r, m)), CheckURL(rewritten(r, m.pushTo(), pushKeys...)))
 }
 
 // fetchAddress is where a remote is fetched from in the end.
-func (r *Repo) fetchAddress(m Remote) string { return r.rewritten(m.URL, "insteadof") }
+func fetchAddress(r *gitstore.Repo, m Remote) string { return rewritten(r, m.URL, "insteadof") }
 
 // rewritten applies url.<base>.insteadOf, and for a push pushInsteadOf first.
-func (r *Repo) rewritten(address string, keys ...string) string {
+func rewritten(r *gitstore.Repo, address string, keys ...string) string {
 	for _, key := range keys {
 		best, out := 0, address
-		for _, e := range r.config.Fresh() {
+		for _, e := range r.Config().Fresh() {
 			if e.Section == "url" && e.Key == key && len(e.Value) > best && strings.HasPrefix(address, e.Value) {
 				best, out = len(e.Value), e.Subsection+address[len(e.Value):]
 			}
@@ -239,14 +240,14 @@ func (r *Repo) rewritten(address string, keys ...string) string {
 }
 
 // fetchDir is the folder that a remote is fetched from, if it is one on this machine.
-func (r *Repo) fetchDir(m Remote) (string, bool) { return r.localDir(r.fetchAddress(m)) }
+func fetchDir(r *gitstore.Repo, m Remote) (string, bool) { return localDir(r, fetchAddress(r, m)) }
 
 // localDir is the folder of an address; a relative one of the configuration begins where
 // git lets it begin.
-func (r *Repo) localDir(address string) (string, bool) {
+func localDir(r *gitstore.Repo, address string) (string, bool) {
 	dir, ok := LocalDir(address)
 	if ok && !filepath.IsAbs(dir) {
-		dir = filepath.Join(r.rootDir(), dir)
+		dir = filepath.Join(rootDir(r), dir)
 	}
 	return dir, ok
 }
@@ -254,7 +255,7 @@ func (r *Repo) localDir(address string) (string, bool) {
 // CheckRemoteName says what is wrong with the name of a remote, by git's rules: it is part
 // of the names of refs.
 func CheckRemoteName(name string) error {
-	err := CheckRefName("refs/remotes/" + name)
+	err := gitstore.CheckRefName("refs/remotes/" + name)
 	switch {
 	case strings.HasPrefix(name, "-"):
 		err = errors.New("it begins with a dash")

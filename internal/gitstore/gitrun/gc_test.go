@@ -1,4 +1,4 @@
-package gitstore
+package gitrun
 
 import (
 	"context"
@@ -15,22 +15,23 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitlock"
 	"tape/internal/testkit/gitjudge"
 )
 
 // grow commits to a branch what a tape of that many phases commits: files that share a
 // few names and get longer. It returns the last commit.
-func grow(j *gitjudge.Judge, r *Repo, ref string, phases, commits int) Hash {
+func grow(j *gitjudge.Judge, r *gitstore.Repo, ref string, phases, commits int) gitstore.Hash {
 	j.Helper()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	ctx := context.Background()
-	var parents []Hash
-	var old Hash
+	var parents []gitstore.Hash
+	var old gitstore.Hash
 	if h, err := r.Ref(ref); err == nil {
-		parents, old = []Hash{h}, h
+		parents, old = []gitstore.Hash{h}, h
 	}
-	folders := []TreeEntry{}
+	folders := []gitstore.TreeEntry{}
 	for p := range phases {
 		files := map[string][]byte{}
 		for range commits {
@@ -39,23 +40,23 @@ func grow(j *gitjudge.Judge, r *Repo, ref string, phases, commits int) Hash {
 			for range 20 {
 				files[name] = fmt.Appendf(files[name], `{"id":%d,"payload":{"content":"%x words that come again %d"}}`+"\n", rnd.IntN(1000), rnd.Uint64(), rnd.IntN(50))
 			}
-			var entries []TreeEntry
+			var entries []gitstore.TreeEntry
 			for name, data := range files {
-				entries = append(entries, TreeEntry{Name: name, Mode: ModeFile, Hash: b.Put(KindBlob, slices.Clone(data))})
+				entries = append(entries, gitstore.TreeEntry{Name: name, Mode: gitstore.ModeFile, Hash: b.Put(gitstore.KindBlob, slices.Clone(data))})
 			}
-			folder := TreeEntry{Name: fmt.Sprintf("%03d_x", p), Mode: ModeDir, Hash: b.Put(KindTree, EncodeTree(entries))}
-			anchors := b.Put(KindTree, EncodeTree(append(slices.Clone(folders[:p]), folder)))
-			root := b.Put(KindTree, EncodeTree([]TreeEntry{{Name: "anchors", Mode: ModeDir, Hash: anchors}}))
-			commit := b.Put(KindCommit, EncodeCommit(Commit{Tree: root, Parents: parents, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: "checkpoint\n"}))
+			folder := gitstore.TreeEntry{Name: fmt.Sprintf("%03d_x", p), Mode: gitstore.ModeDir, Hash: b.Put(gitstore.KindTree, gitstore.EncodeTree(entries))}
+			anchors := b.Put(gitstore.KindTree, gitstore.EncodeTree(append(slices.Clone(folders[:p]), folder)))
+			root := b.Put(gitstore.KindTree, gitstore.EncodeTree([]gitstore.TreeEntry{{Name: "anchors", Mode: gitstore.ModeDir, Hash: anchors}}))
+			commit := b.Put(gitstore.KindCommit, gitstore.EncodeCommit(gitstore.Commit{Tree: root, Parents: parents, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: "checkpoint\n"}))
 			j.OK(b.Flush(ctx))
-			parents = []Hash{commit}
+			parents = []gitstore.Hash{commit}
 			if len(folders) == p {
 				folders = append(folders, folder)
 			}
 			folders[p] = folder
 		}
 	}
-	j.OK(r.UpdateRef(ctx, RefUpdate{Name: ref, Old: old, New: parents[0], Who: gitjudge.Ann, Message: "checkpoint"}))
+	j.OK(r.UpdateRef(ctx, gitstore.RefUpdate{Name: ref, Old: old, New: parents[0], Who: gitjudge.Ann, Message: "checkpoint"}))
 	return parents[0]
 }
 
@@ -86,9 +87,9 @@ func TestGCIsAsSmallAsAggressive(t *testing.T) {
 	r, ctx := open(j, nil), context.Background()
 	grow(j, r, "refs/heads/tape/main", 25, 5)
 	size := func(gitDir string) int64 {
-		r, err := Open(gitDir, nil)
+		r, err := gitstore.Open(gitDir, nil)
 		j.OK(err)
-		n, err := r.objectsSize()
+		n, err := objectsSize(r)
 		j.OK(err)
 		return n
 	}
@@ -96,7 +97,7 @@ func TestGCIsAsSmallAsAggressive(t *testing.T) {
 		t.Helper()
 		best := copyOf(j, j.GitDir)
 		j.GitIn(best, "--git-dir=.", "gc", "-q", "--aggressive")
-		res, err := r.GC(ctx, "")
+		res, err := GC(ctx, r, "")
 		j.OK(err)
 		t.Logf("%s: %d bytes before, %d after, git gc --aggressive %d", what, res.Before, res.After, size(best))
 		if res.After != size(j.GitDir) || res.After*10 > size(best)*12 {
@@ -128,19 +129,19 @@ func TestGCKeeps(t *testing.T) {
 	j.Git("config", "gc.pruneExpire", "now")
 	main := grow(j, r, "refs/heads/tape/main", 3, 3)
 	dropped := grow(j, r, "refs/heads/fork/main/x", 1, 2)
-	j.OK(r.LogRef(ctx, "refs/heads/tape/main", ReflogEntry{New: dropped, Message: "discard"}, ReflogEntry{Old: dropped}))
-	j.OK(r.UpdateRef(ctx, RefUpdate{Name: "refs/heads/fork/main/x", Old: dropped}))
+	j.OK(r.LogRef(ctx, "refs/heads/tape/main", gitstore.ReflogEntry{New: dropped, Message: "discard"}, gitstore.ReflogEntry{Old: dropped}))
+	j.OK(r.UpdateRef(ctx, gitstore.RefUpdate{Name: "refs/heads/fork/main/x", Old: dropped}))
 	j.Git("tag", "-a", "-m", "x", "of-a-blob", j.Git("hash-object", "-w", "--stdin"))
 	w, err := r.AddWorktree(ctx, "refs/heads/fork/main/y", filepath.Join(j.Dir, "forks", "main", "y"))
 	j.OK(err)
 	j.WriteIn(w.Dir, "staged", "only in an index\n")
 	j.GitIn(w.Dir, "add", "staged")
 	j.GitIn(w.Dir, "checkout", "-q", "--detach", j.Git("commit-tree", main.String()+"^{tree}", "-m", "only a HEAD"))
-	put := func(content string) (Hash, string) {
+	put := func(content string) (gitstore.Hash, string) {
 		b := r.NewBatch()
-		h := b.Put(KindBlob, []byte(content))
+		h := b.Put(gitstore.KindBlob, []byte(content))
 		j.OK(b.Flush(ctx))
-		return h, r.loosePath(h)
+		return h, r.LoosePath(h)
 	}
 	young, _ := put("young\n")
 	old, path := put("old\n")
@@ -151,18 +152,18 @@ func TestGCKeeps(t *testing.T) {
 		t.Fatalf("only %d objects", len(before))
 	}
 
-	_, err = r.GC(ctx, "")
+	_, err = GC(ctx, r, "")
 	j.OK(err)
 	for _, id := range before {
 		kind, data, err := r.Read(j.Hash(id))
-		if err != nil || HashObject(kind, data) != j.Hash(id) {
+		if err != nil || gitstore.HashObject(kind, data) != j.Hash(id) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
 	if _, err := r.Blob(young); err != nil {
 		t.Errorf("a young object is gone: %v", err)
 	}
-	if _, err := r.Blob(old); !errors.Is(err, ErrNotFound) {
+	if _, err := r.Blob(old); !errors.Is(err, gitstore.ErrNotFound) {
 		t.Errorf("an old object: %v", err)
 	}
 	if loose := j.Git("count-objects"); !strings.HasPrefix(loose, "1 objects,") {
@@ -175,7 +176,7 @@ func TestGCKeeps(t *testing.T) {
 	for _, pack := range mustGlob(t, filepath.Join(j.GitDir, "objects", "pack", "*.idx")) {
 		j.Git("verify-pack", pack)
 	}
-	if _, err := r.GC(ctx, ""); err != nil {
+	if _, err := GC(ctx, r, ""); err != nil {
 		t.Errorf("once more: %v", err)
 	}
 }
@@ -200,7 +201,7 @@ func TestGCCancelled(t *testing.T) {
 		j.OK(os.RemoveAll(j.GitDir))
 		j.OK(os.CopyFS(j.GitDir, os.DirFS(full)))
 		ctx, cancel := context.WithTimeout(context.Background(), delay)
-		_, err := open(j, nil).GC(ctx, "")
+		_, err := GC(ctx, open(j, nil), "")
 		cancel()
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("after %v: %v", delay, err)
@@ -221,7 +222,7 @@ func TestGCBesideWriters(t *testing.T) {
 	r, ctx := open(j, nil), context.Background()
 	done := make(chan struct{})
 	var wg sync.WaitGroup
-	tips := make([]Hash, 3)
+	tips := make([]gitstore.Hash, 3)
 	for i := range tips {
 		wg.Go(func() {
 			own := open(j, nil) // as another process
@@ -241,7 +242,7 @@ func TestGCBesideWriters(t *testing.T) {
 		})
 	}
 	for range 8 {
-		if _, err := open(j, nil).GC(ctx, ""); err != nil {
+		if _, err := GC(ctx, open(j, nil), ""); err != nil {
 			t.Error(err)
 		}
 	}
@@ -258,17 +259,17 @@ func TestGCBesideWriters(t *testing.T) {
 func TestGCOneAtATime(t *testing.T) {
 	j := gitjudge.New(t)
 	ctx := context.Background()
-	r, err := Open(j.GitDir, &Options{LockWait: 10 * time.Millisecond})
+	r, err := gitstore.Open(j.GitDir, &gitstore.Options{LockWait: 10 * time.Millisecond})
 	j.OK(err)
 	host, err := os.Hostname()
 	j.OK(err)
 	j.OK(os.WriteFile(filepath.Join(j.GitDir, "gc.pid"), fmt.Appendf(nil, "%d %s", os.Getpid(), host), 0o600))
-	if _, err := r.GC(ctx, ""); !errors.Is(err, ErrBusy) {
+	if _, err := GC(ctx, r, ""); !errors.Is(err, gitstore.ErrBusy) {
 		t.Errorf("beside a git gc: %v", err)
 	}
 	lock, err := (&disk.FS{}).Lock(ctx, filepath.Join(j.GitDir, gitlock.OwnDir, "gc.lock"), 0)
 	j.OK(err)
-	if _, err := r.GC(ctx, ""); !errors.Is(err, ErrBusy) {
+	if _, err := GC(ctx, r, ""); !errors.Is(err, gitstore.ErrBusy) {
 		t.Errorf("beside one of ours: %v", err)
 	}
 	j.OK(lock.Unlock())
@@ -276,7 +277,7 @@ func TestGCOneAtATime(t *testing.T) {
 	j.OK(os.Remove(filepath.Join(j.GitDir, "gc.pid")))
 	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "nowhere"))
 	t.Setenv("GIT_INDEX_FILE", "nowhere")
-	if _, err := r.GC(ctx, ""); err != nil {
+	if _, err := GC(ctx, r, ""); err != nil {
 		t.Error(err)
 	}
 }

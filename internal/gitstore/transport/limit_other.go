@@ -1,6 +1,6 @@
 //go:build !linux
 
-package gitstore
+package transport
 
 // limitMemory does nothing where the system has no way to bound another process.
 func limitMemory(int) {}

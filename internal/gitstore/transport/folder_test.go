@@ -1,6 +1,6 @@
 //go:build unix
 
-package gitstore
+package transport
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/gitstore"
 	"tape/internal/testkit"
 	"tape/internal/testkit/gitpeer"
 	corpus "tape/internal/testkit/hostile"
@@ -19,7 +20,7 @@ import (
 func TestFolderRemoteHostile(t *testing.T) {
 	good := gitpeer.Bare(t)
 	s := newSide(t, gitpeer.Peer{Way: "path", Dir: good, URL: good})
-	commits := growing(t, s.r, ZeroHash, 3, "good")
+	commits := growing(t, s.r, gitstore.ZeroHash, 3, "good")
 	s.push([]PushRef{branch("tape/main", commits[2]), tag("anchor/main/001", tagged(t, s.r, commits[0], "anchor/main/001"))})
 	for i, k := range corpus.Folders() {
 		if i%testkit.Size(7, 4, 1) != 0 {
@@ -29,10 +30,10 @@ func TestFolderRemoteHostile(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "evil.git")
 			k.Build(t, dir, good)
 			s := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})
-			ctx, o := context.Background(), TransportOptions{Idle: 300 * time.Millisecond}
-			_, _, lerr := s.r.LsRemote(ctx, "origin", []string{"refs/"}, o)
-			_, ferr := s.r.Fetch(ctx, "origin", mirror, o)
-			_, perr := s.r.PushTarget(ctx, "origin", []string{"refs/"}, o)
+			ctx, o := context.Background(), Options{Idle: 300 * time.Millisecond}
+			_, _, lerr := LsRemote(ctx, s.r, "origin", []string{"refs/"}, o)
+			_, ferr := Fetch(ctx, s.r, "origin", mirror, o)
+			_, perr := FindTarget(ctx, s.r, "origin", []string{"refs/"}, o)
 			for what, err := range map[string]error{"listing": lerr, "fetch": ferr, "push": perr} {
 				if err != nil && !errors.Is(err, ErrRemote) && !errors.Is(err, ErrHostile) {
 					t.Errorf("%s: %v", what, err)
@@ -51,7 +52,7 @@ func TestFileRemote(t *testing.T) {
 	mustDo(t, os.Truncate(path, 1<<40))
 	for _, url := range []string{path, "/dev/zero"} {
 		s := newSide(t, gitpeer.Peer{URL: url})
-		if _, err := s.r.Fetch(context.Background(), "origin", mirror, TransportOptions{Idle: 300 * time.Millisecond}); !errors.Is(err, ErrRemote) {
+		if _, err := Fetch(context.Background(), s.r, "origin", mirror, Options{Idle: 300 * time.Millisecond}); !errors.Is(err, ErrRemote) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package gitstore
+package transport
 
 import (
 	"context"
@@ -12,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitlock"
+	"tape/internal/gitstore/gitrun"
 )
 
 // Fetched is what a fetch came to.
@@ -29,16 +31,16 @@ type Fetched struct {
 // Errors: ErrNoGit, ErrAuth, ErrRemote, ErrHostile; ErrNotFound without a remote of that name;
 // ErrConflict and ErrBusy where another fetch is at the same refs; the context's error. No
 // temporary file and no lock is left, and refs hold an old or a new value.
-func (r *Repo) Fetch(ctx context.Context, remote string, specs []RefSpec, o TransportOptions) (Fetched, error) {
-	m, err := r.approach(remote)
+func Fetch(ctx context.Context, r *gitstore.Repo, remote string, specs []RefSpec, o Options) (Fetched, error) {
+	m, err := approach(r, remote)
 	if err != nil {
 		return Fetched{}, err
 	}
 	if len(specs) == 0 {
 		return Fetched{}, errors.New("fetch: no refs are asked for")
 	}
-	if r.config.Bool("remote", m.Name, "promisor") {
-		return Fetched{}, &UnsupportedError{Dir: r.gitDir, What: "the repository is a partial clone: parts of its history are missing",
+	if r.Config().Bool("remote", m.Name, "promisor") {
+		return Fetched{}, &gitstore.UnsupportedError{Dir: r.GitDir(), What: "the repository is a partial clone: parts of its history are missing",
 			Hint: fmt.Sprintf("fetch the rest with: git fetch %[1]s && git fetch --refetch --no-filter %[1]s && git config --unset remote.%[1]s.promisor && git config --unset remote.%[1]s.partialclonefilter", m.Name)}
 	}
 	for _, s := range specs {
@@ -46,24 +48,24 @@ func (r *Repo) Fetch(ctx context.Context, remote string, specs []RefSpec, o Tran
 			return Fetched{}, err
 		}
 	}
-	before, err := r.mirrored(specs)
+	before, err := mirrored(r, specs)
 	if err != nil {
 		return Fetched{}, err
 	}
 	var out Fetched
-	out.Head, err = r.fetchByGit(ctx, m, specs, o)
+	out.Head, err = fetchByGit(ctx, r, m, specs, o)
 	r.Refresh() // packs that came are looked for
-	after, aerr := r.mirrored(specs)
+	after, aerr := mirrored(r, specs)
 	if err = errors.Join(err, aerr); err != nil {
 		return Fetched{}, err
 	}
 	out.Changes = changes(before, after)
-	return out, r.settle(ctx, out.Changes)
+	return out, settle(ctx, r, out.Changes)
 }
 
 // mirrored returns the refs here that a fetch may set.
-func (r *Repo) mirrored(specs []RefSpec) (map[string]Hash, error) {
-	out := map[string]Hash{}
+func mirrored(r *gitstore.Repo, specs []RefSpec) (map[string]gitstore.Hash, error) {
+	out := map[string]gitstore.Hash{}
 	for _, s := range specs {
 		refs, err := r.Refs(s.prefix())
 		if err != nil {
@@ -78,7 +80,7 @@ func (r *Repo) mirrored(specs []RefSpec) (map[string]Hash, error) {
 	return out, nil
 }
 
-func changes(before, after map[string]Hash) (out []RefChange) {
+func changes(before, after map[string]gitstore.Hash) (out []RefChange) {
 	for name, h := range after {
 		if before[name] != h {
 			out = append(out, RefChange{Name: name, Old: before[name], New: h})
@@ -97,17 +99,17 @@ func changes(before, after map[string]Hash) (out []RefChange) {
 var newer = []string{"--no-write-fetch-head"}
 
 // fetchByGit fetches with the git program. The branch of HEAD is "" where git does not tell.
-func (r *Repo) fetchByGit(ctx context.Context, m Remote, specs []RefSpec, o TransportOptions) (head string, err error) {
-	if r.alone {
-		head, done, err := r.firstFetch(ctx, m, specs, o)
+func fetchByGit(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, o Options) (head string, err error) {
+	if r.IsAlone() {
+		head, done, err := firstFetch(ctx, r, m, specs, o)
 		if err != nil || done {
 			return head, err
 		}
 	}
-	if err := r.sweepFetchLocks(); err != nil {
+	if err := sweepFetchLocks(r); err != nil {
 		return "", err
 	}
-	return head, r.gitFetch(ctx, m, specs, o)
+	return head, gitFetch(ctx, r, m, specs, o)
 }
 
 // fetchSettings are those of a git that fetches. What is here may be large, and is a
@@ -121,7 +123,7 @@ func fetchSettings() []string {
 
 // gitFetch lets the git program fetch. Its refs are not synced one by one: what they held
 // can be fetched again; see settle.
-func (r *Repo) gitFetch(ctx context.Context, m Remote, specs []RefSpec, o TransportOptions) error {
+func gitFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, o Options) error {
 	args := func(extra []string) []string {
 		args := append(fetchSettings(),
 			"fetch", "--no-tags", "--no-prune-tags", "--no-auto-gc", "--prune", "--force", "--refmap=", "--no-recurse-submodules", "--no-show-forced-updates")
@@ -132,13 +134,13 @@ func (r *Repo) gitFetch(ctx context.Context, m Remote, specs []RefSpec, o Transp
 		}
 		return args
 	}
-	_, err := r.runGit(ctx, r.listening(m, o), args(newer)...)
+	_, err := runGit(ctx, r, listening(r, m, o), args(newer)...)
 	var failed *gitError
 	if errors.As(err, &failed) && failed.code == unknownOption {
-		_, err = r.runGit(ctx, r.listening(m, o), args(nil)...)
+		_, err = runGit(ctx, r, listening(r, m, o), args(nil)...)
 	}
 	if errors.As(err, &failed) && saysMoved(failed.stderr) {
-		return fmt.Errorf("%w: %w", ErrConflict, err)
+		return fmt.Errorf("%w: %w", gitstore.ErrConflict, err)
 	}
 	return classify(err)
 }
@@ -152,15 +154,15 @@ func saysMoved(said string) bool {
 
 // settle makes durable what git has set without syncing: all at once, in packed-refs, where
 // those of a first fetch are already. Of the packs git has synced all but their names.
-func (r *Repo) settle(ctx context.Context, moved []RefChange) error {
-	var updates []RefUpdate
+func settle(ctx context.Context, r *gitstore.Repo, moved []RefChange) error {
+	var updates []gitstore.RefUpdate
 	for _, c := range moved {
-		if !c.New.IsZero() && !(r.alone && noFileAt(r.refPath(c.Name))) {
-			updates = append(updates, RefUpdate{Name: c.Name, Old: c.New, New: c.New})
+		if !c.New.IsZero() && !(r.IsAlone() && gitstore.NoFileAt(r.RefPath(c.Name))) {
+			updates = append(updates, gitstore.RefUpdate{Name: c.Name, Old: c.New, New: c.New})
 		}
 	}
 	if len(moved) > 0 {
-		if err := r.fs.SyncDir(filepath.Join(r.objectsDir(), "pack")); err != nil {
+		if err := r.FS().SyncDir(filepath.Join(gitrun.ObjectsDir(r), "pack")); err != nil {
 			return err
 		}
 	}
@@ -169,10 +171,10 @@ func (r *Repo) settle(ctx context.Context, moved []RefChange) error {
 
 // sweepFetchLocks removes the locks that a killed git has left on refs to which only
 // fetches write: git never removes them, and stops at them for good.
-func (r *Repo) sweepFetchLocks() error {
+func sweepFetchLocks(r *gitstore.Repo) error {
 	const old = 10 * time.Second // a living one holds its locks while it sets its refs
 	found := map[string]fs.FileInfo{}
-	err := gitlock.EachIn(filepath.Join(r.gitDir, filepath.FromSlash(fetchedRefs)), func(path string) error {
+	err := gitlock.EachIn(filepath.Join(r.GitDir(), filepath.FromSlash(gitstore.FetchedPrefix)), func(path string) error {
 		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm() != gitlock.Perm && time.Since(st.ModTime()) > old {
 			found[path] = st
 		}
@@ -181,5 +183,5 @@ func (r *Repo) sweepFetchLocks() error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	return r.removeLeft(found, openFiles())
+	return gitrun.RemoveLeft(r, found, gitrun.OpenFiles())
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package gitstore
+package gitrun
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// endWithChildren makes a cancelled command end together with what it has started. It
+// EndWithChildren makes a cancelled command end together with what it has started. It
 // is asked to: git then removes its locks.
-func endWithChildren(cmd *exec.Cmd) {
+func EndWithChildren(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {
 		err := syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)

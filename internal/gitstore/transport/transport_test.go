@@ -1,4 +1,4 @@
-package gitstore
+package transport
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitlock"
 	"tape/internal/testkit/gitjudge"
 	"tape/internal/testkit/gitpeer"
@@ -22,21 +23,21 @@ var mirror = []RefSpec{
 
 // growing makes n commits on parent, each of which adds a line to a file in a folder, and
 // returns them.
-func growing(t testing.TB, r *Repo, parent Hash, n int, salt string) (out []Hash) {
+func growing(t testing.TB, r *gitstore.Repo, parent gitstore.Hash, n int, salt string) (out []gitstore.Hash) {
 	t.Helper()
 	b := r.NewBatch()
 	defer b.Discard()
 	content := ""
 	for i := range n {
 		content += fmt.Sprintf("%s line %d %s\n", salt, i, strings.Repeat("x", 100))
-		file := b.Put(KindBlob, []byte(content))
-		dir := b.Put(KindTree, EncodeTree([]TreeEntry{{Name: "a.jsonl", Mode: ModeFile, Hash: file}}))
-		tree := b.Put(KindTree, EncodeTree([]TreeEntry{{Name: "dir", Mode: ModeDir, Hash: dir}, {Name: "tape.json", Mode: ModeFile, Hash: b.Put(KindBlob, []byte(salt))}}))
-		c := Commit{Tree: tree, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: fmt.Sprintf("%s %d\n", salt, i)}
+		file := b.Put(gitstore.KindBlob, []byte(content))
+		dir := b.Put(gitstore.KindTree, gitstore.EncodeTree([]gitstore.TreeEntry{{Name: "a.jsonl", Mode: gitstore.ModeFile, Hash: file}}))
+		tree := b.Put(gitstore.KindTree, gitstore.EncodeTree([]gitstore.TreeEntry{{Name: "dir", Mode: gitstore.ModeDir, Hash: dir}, {Name: "tape.json", Mode: gitstore.ModeFile, Hash: b.Put(gitstore.KindBlob, []byte(salt))}}))
+		c := gitstore.Commit{Tree: tree, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: fmt.Sprintf("%s %d\n", salt, i)}
 		if !parent.IsZero() {
-			c.Parents = []Hash{parent}
+			c.Parents = []gitstore.Hash{parent}
 		}
-		parent = b.Put(KindCommit, EncodeCommit(c))
+		parent = b.Put(gitstore.KindCommit, gitstore.EncodeCommit(c))
 		out = append(out, parent)
 	}
 	if err := b.Flush(context.Background()); err != nil {
@@ -46,11 +47,11 @@ func growing(t testing.TB, r *Repo, parent Hash, n int, salt string) (out []Hash
 }
 
 // tagged makes an annotated tag object.
-func tagged(t testing.TB, r *Repo, h Hash, name string) Hash {
+func tagged(t testing.TB, r *gitstore.Repo, h gitstore.Hash, name string) gitstore.Hash {
 	t.Helper()
 	b := r.NewBatch()
 	defer b.Discard()
-	tag := b.Put(KindTag, EncodeTag(Tag{Object: h, Name: name, Tagger: gitjudge.Ann, Message: "tag\n"}))
+	tag := b.Put(gitstore.KindTag, gitstore.EncodeTag(gitstore.Tag{Object: h, Name: name, Tagger: gitjudge.Ann, Message: "tag\n"}))
 	if err := b.Flush(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func tagged(t testing.TB, r *Repo, h Hash, name string) Hash {
 // side is one user's repository that has a peer as its remote "origin".
 type side struct {
 	*gitjudge.Judge
-	r    *Repo
+	r    *gitstore.Repo
 	peer gitpeer.Peer
 }
 
@@ -72,15 +73,15 @@ func newSide(t testing.TB, peer gitpeer.Peer) *side {
 		t.(gitjudge.Setenver).Setenv("GIT_SSH_COMMAND", env)
 	}
 	s := &side{Judge: j, r: open(j, nil), peer: peer}
-	s.OK(s.r.AddRemote(context.Background(), "origin", peer.URL))
+	s.OK(AddRemote(context.Background(), s.r, "origin", peer.URL))
 	return s
 }
 
-func (s *side) o() TransportOptions { return TransportOptions{} }
+func (s *side) o() Options { return Options{} }
 
 func (s *side) fetch() Fetched {
 	s.Helper()
-	f, err := s.r.Fetch(context.Background(), "origin", mirror, s.o())
+	f, err := Fetch(context.Background(), s.r, "origin", mirror, s.o())
 	s.OK(err)
 	return f
 }
@@ -88,7 +89,7 @@ func (s *side) fetch() Fetched {
 // push sends groups and returns the statuses, a word for each ref.
 func (s *side) push(groups ...[]PushRef) string {
 	s.Helper()
-	results, err := s.r.Push(context.Background(), "origin", groups, s.o())
+	results, err := Push(context.Background(), s.r, "origin", groups, s.o())
 	s.OK(err)
 	return statuses(results)
 }
@@ -103,17 +104,17 @@ func statuses(results [][]PushResult) string {
 	return strings.Join(words, " ")
 }
 
-func (s *side) set(name string, h Hash) {
+func (s *side) set(name string, h gitstore.Hash) {
 	s.Helper()
 	old, err := s.r.Ref(name)
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
 		s.Fatal(err)
 	}
-	s.OK(s.r.UpdateRef(context.Background(), RefUpdate{Name: name, Old: old, New: h, Message: "test"}))
+	s.OK(s.r.UpdateRef(context.Background(), gitstore.RefUpdate{Name: name, Old: old, New: h, Message: "test"}))
 }
 
-func branch(name string, h Hash) PushRef { return PushRef{Name: "refs/heads/" + name, New: h} }
-func tag(name string, h Hash) PushRef    { return PushRef{Name: "refs/tags/" + name, New: h} }
+func branch(name string, h gitstore.Hash) PushRef { return PushRef{Name: "refs/heads/" + name, New: h} }
+func tag(name string, h gitstore.Hash) PushRef    { return PushRef{Name: "refs/tags/" + name, New: h} }
 
 // sound checks that nothing is broken or left over on either side.
 func (s *side) sound() {
@@ -167,7 +168,7 @@ func testEmpty(t *testing.T, s *side) {
 	if f := s.fetch(); len(f.Changes) != 0 {
 		t.Errorf("an empty remote changed %v", f.Changes)
 	}
-	refs, head, err := s.r.LsRemote(context.Background(), "origin", []string{"refs/"}, s.o())
+	refs, head, err := LsRemote(context.Background(), s.r, "origin", []string{"refs/"}, s.o())
 	if err != nil || len(refs) != 0 {
 		t.Errorf("an empty remote has %v (HEAD %q), %v", refs, head, err)
 	}
@@ -178,7 +179,7 @@ func testEmpty(t *testing.T, s *side) {
 
 func testThereAndBack(t *testing.T, a, b *side) {
 	a, b = a.in(t), b.in(t)
-	commits := growing(t, a.r, ZeroHash, 20, "main")
+	commits := growing(t, a.r, gitstore.ZeroHash, 20, "main")
 	a.set("refs/heads/tape/main", commits[9])
 	note := tagged(t, a.r, commits[4], "anchor/main/001_x")
 	if got := a.push([]PushRef{branch("tape/main", commits[9]), tag("anchor/main/001_x", note)}); got != "new new" {
@@ -205,9 +206,9 @@ func testThereAndBack(t *testing.T, a, b *side) {
 	if len(f.Changes) != 1 || f.Changes[0] != (RefChange{Name: "refs/tape/remotes/origin/heads/tape/main", Old: commits[9], New: commits[19]}) {
 		t.Errorf("second fetch changed %v", f.Changes)
 	}
-	a.OK(a.r.SetRemoteHead(context.Background(), "origin", "refs/heads/tape/main"))
-	refs, head, err := b.r.LsRemote(context.Background(), "origin", []string{"refs/tags/"}, b.o())
-	if err != nil || len(refs) != 1 || refs[0] != (Ref{Name: "refs/tags/anchor/main/001_x", Hash: note}) {
+	a.OK(SetRemoteHead(context.Background(), a.r, "origin", "refs/heads/tape/main"))
+	refs, head, err := LsRemote(context.Background(), b.r, "origin", []string{"refs/tags/"}, b.o())
+	if err != nil || len(refs) != 1 || refs[0] != (gitstore.Ref{Name: "refs/tags/anchor/main/001_x", Hash: note}) {
 		t.Errorf("the remote has %v, %v", refs, err)
 	}
 	if local := b.peer.Way == "path" || b.peer.Way == "file"; local && head != "refs/heads/tape/main" {
@@ -218,11 +219,11 @@ func testThereAndBack(t *testing.T, a, b *side) {
 
 func testRejected(t *testing.T, a, b *side) {
 	a, b = a.in(t), b.in(t)
-	other := growing(t, b.r, ZeroHash, 3, "other")
+	other := growing(t, b.r, gitstore.ZeroHash, 3, "other")
 	b.set("refs/heads/tape/other", other[2])
 	note := tagged(t, b.r, other[0], "anchor/main/001_x")
 	fresh := tagged(t, b.r, other[0], "anchor/main/002_x")
-	results, err := b.r.Push(context.Background(), "origin", [][]PushRef{
+	results, err := Push(context.Background(), b.r, "origin", [][]PushRef{
 		{branch("tape/main", other[2]), tag("anchor/main/002_x", fresh)}, // another history
 		{branch("tape/other", other[2])},
 		{branch("tape/third", other[1]), tag("anchor/main/001_x", note)}, // a tag that is there
@@ -249,7 +250,7 @@ func testDeleted(t *testing.T, a, b *side) {
 	a, b = a.in(t), b.in(t)
 	h, err := b.r.Ref("refs/heads/tape/other")
 	b.OK(err)
-	wrong := PushRef{Name: "refs/heads/tape/other", Old: HashObject(KindBlob, []byte("x")), Lease: true}
+	wrong := PushRef{Name: "refs/heads/tape/other", Old: gitstore.HashObject(gitstore.KindBlob, []byte("x")), Lease: true}
 	if got := b.push([]PushRef{wrong}); got != "rejected" {
 		t.Errorf("deleting what is something else: %s", got)
 	}
@@ -265,20 +266,20 @@ func testDeleted(t *testing.T, a, b *side) {
 // testMany has more refs than are set one by one.
 func testMany(t *testing.T, a, b *side) {
 	a, b = a.in(t), b.in(t)
-	commits := growing(t, a.r, ZeroHash, 5, "many")
+	commits := growing(t, a.r, gitstore.ZeroHash, 5, "many")
 	var groups [][]PushRef
 	batch := a.r.NewBatch()
 	defer batch.Discard()
-	const branches = fewRefs * 5 / 8
+	const branches = gitstore.FewRefs * 5 / 8
 	want := 2 * branches
 	for i := range branches {
 		name := fmt.Sprintf("many-%d", i)
 		h, tagName := commits[i%len(commits)], "anchor/"+name+"/001_a"
-		note := batch.Put(KindTag, EncodeTag(Tag{Object: h, Name: tagName, Tagger: gitjudge.Ann, Message: "tag\n"}))
+		note := batch.Put(gitstore.KindTag, gitstore.EncodeTag(gitstore.Tag{Object: h, Name: tagName, Tagger: gitjudge.Ann, Message: "tag\n"}))
 		groups = append(groups, []PushRef{branch("tape/"+name, h), tag(tagName, note)})
 	}
 	a.OK(batch.Flush(context.Background()))
-	results, err := a.r.Push(context.Background(), "origin", groups, a.o())
+	results, err := Push(context.Background(), a.r, "origin", groups, a.o())
 	a.OK(err)
 	if got := strings.Count(statuses(results), "new"); got != want {
 		t.Errorf("%d of %d refs are new there", got, want)
@@ -322,10 +323,10 @@ func TestTransportAuth(t *testing.T) {
 		}
 		peer.URL = strings.Replace(peer.URL, "s3cret", "wr0ng", 1)
 		s := newSide(t, peer)
-		h := growing(t, s.r, ZeroHash, 1, "x")[0]
-		_, err := s.r.Fetch(context.Background(), "origin", mirror, s.o())
-		_, perr := s.r.Push(context.Background(), "origin", [][]PushRef{{branch("x", h)}}, s.o())
-		_, _, lerr := s.r.LsRemote(context.Background(), "origin", []string{"refs/"}, s.o())
+		h := growing(t, s.r, gitstore.ZeroHash, 1, "x")[0]
+		_, err := Fetch(context.Background(), s.r, "origin", mirror, s.o())
+		_, perr := Push(context.Background(), s.r, "origin", [][]PushRef{{branch("x", h)}}, s.o())
+		_, _, lerr := LsRemote(context.Background(), s.r, "origin", []string{"refs/"}, s.o())
 		for _, err := range []error{err, perr, lerr} {
 			if !errors.Is(err, ErrAuth) {
 				t.Errorf("a wrong password gave %v", err)
@@ -340,11 +341,11 @@ func TestTransportNoRemote(t *testing.T) {
 	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
 		peer.URL = strings.Replace(peer.URL, "remote.git", "nowhere.git", 1)
 		s := newSide(t, peer)
-		_, err := s.r.Fetch(context.Background(), "origin", mirror, s.o())
+		_, err := Fetch(context.Background(), s.r, "origin", mirror, s.o())
 		if !errors.Is(err, ErrRemote) {
 			t.Errorf("no repository there gave %v", err)
 		}
-		if _, err := s.r.Fetch(context.Background(), "nobody", mirror, s.o()); !errors.Is(err, ErrNotFound) {
+		if _, err := Fetch(context.Background(), s.r, "nobody", mirror, s.o()); !errors.Is(err, gitstore.ErrNotFound) {
 			t.Errorf("no remote of that name gave %v", err)
 		}
 	})
@@ -362,9 +363,9 @@ func TestTransportHook(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := newSide(t, peer)
-			h := growing(t, s.r, ZeroHash, 1, "x")[0]
+			h := growing(t, s.r, gitstore.ZeroHash, 1, "x")[0]
 			named := func(name string) []PushRef { return []PushRef{branch(fmt.Sprint(name, i), h)} }
-			results, err := s.r.Push(context.Background(), "origin", [][]PushRef{named("good"), named("bad"), named("fine")}, s.o())
+			results, err := Push(context.Background(), s.r, "origin", [][]PushRef{named("good"), named("bad"), named("fine")}, s.o())
 			s.OK(err)
 			if got := statuses(results); got != "new rejected new" {
 				t.Errorf("%s: got %s: %v", hook, got, results)
@@ -383,8 +384,8 @@ func TestTransportUserHook(t *testing.T) {
 	s := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})
 	s.OK(os.MkdirAll(filepath.Join(s.GitDir, "hooks"), 0o700))
 	s.OK(os.WriteFile(filepath.Join(s.GitDir, "hooks", "pre-push"), []byte("#!/bin/sh\necho \"pushing=$"+PushEnv+"\" >&2\nexit 1\n"), 0o700))
-	h := growing(t, s.r, ZeroHash, 1, "x")[0]
-	_, err := s.r.Push(context.Background(), "origin", [][]PushRef{{branch("x", h)}}, TransportOptions{})
+	h := growing(t, s.r, gitstore.ZeroHash, 1, "x")[0]
+	_, err := Push(context.Background(), s.r, "origin", [][]PushRef{{branch("x", h)}}, Options{})
 	if err == nil || !strings.Contains(err.Error(), "pushing=1") {
 		t.Errorf("the hook refused, and the push gave %v", err)
 	}
@@ -395,8 +396,8 @@ func TestRemotes(t *testing.T) {
 	r := open(j, nil)
 	ctx := context.Background()
 	j.Git("config", "remote.old.url", "ssh://host/path")
-	j.OK(r.AddRemote(ctx, "origin", "https://example.org/a \"b\".git"))
-	if err := r.AddRemote(ctx, "origin", "/elsewhere"); !errors.Is(err, ErrExists) {
+	j.OK(AddRemote(ctx, r, "origin", "https://example.org/a \"b\".git"))
+	if err := AddRemote(ctx, r, "origin", "/elsewhere"); !errors.Is(err, ErrExists) {
 		t.Errorf("adding it twice gave %v", err)
 	}
 	if got := j.Git("remote", "-v"); !strings.Contains(got, "origin\thttps://example.org/a \"b\".git (push)") {
@@ -405,7 +406,7 @@ func TestRemotes(t *testing.T) {
 	if got := j.Git("config", "remote.origin.fetch"); got != "+refs/heads/*:refs/remotes/origin/*" {
 		t.Errorf("git would fetch %s", got)
 	}
-	all, err := r.Remotes()
+	all, err := Remotes(r)
 	if err != nil || len(all) != 2 || all[0].Name != "old" || all[1].URL != "https://example.org/a \"b\".git" {
 		t.Errorf("got %v, %v", all, err)
 	}
@@ -415,14 +416,14 @@ func TestRemotes(t *testing.T) {
 	}
 	j.Git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/x")
 	j.Git("config", "branch.main.remote", "origin")
-	j.OK(r.RemoveRemote(ctx, "origin"))
+	j.OK(RemoveRemote(ctx, r, "origin"))
 	if got := j.Git("for-each-ref", "--format=%(refname)"); got != "refs/remotes/old/x" {
 		t.Errorf("left: %s", got)
 	}
 	if got := j.Git("remote"); got != "old" {
 		t.Errorf("git sees %s", got)
 	}
-	if err := r.RemoveRemote(ctx, "origin"); !errors.Is(err, ErrNotFound) {
+	if err := RemoveRemote(ctx, r, "origin"); !errors.Is(err, gitstore.ErrNotFound) {
 		t.Errorf("removing it twice gave %v", err)
 	}
 	j.Git("remote", "add", "origin", "x") // git can still edit the file

@@ -1,4 +1,6 @@
-package gitstore
+// Package gitrun runs the git program on a repository, to collect it, and clears away what a
+// git that was stopped or killed has left.
+package gitrun
 
 import (
 	"bytes"
@@ -15,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitlock"
 )
 
@@ -41,29 +44,30 @@ const (
 //
 // Errors: ErrNoGit; ErrBusy when another collection runs; the context's error, and then no
 // temporary file is left.
-func (r *Repo) GC(ctx context.Context, prune string) (res GCResult, err error) {
-	err = r.locks.GuardedOnce(ctx, filepath.Join(r.gitDir, gitlock.OwnDir, "gc.lock"), r.locks.Wait, func() error {
-		if res.Before, err = r.objectsSize(); err != nil {
+func GC(ctx context.Context, r *gitstore.Repo, prune string) (res GCResult, err error) {
+	err = r.Locks().GuardedOnce(ctx, filepath.Join(r.GitDir(), gitlock.OwnDir, "gc.lock"), r.Locks().Wait, func() error {
+		if res.Before, err = objectsSize(r); err != nil {
 			return err
 		}
-		if err = r.gitGC(ctx, prune); err != nil {
+		if err = gitGC(ctx, r, prune); err != nil {
 			return err
 		}
-		res.After, err = r.objectsSize()
+		res.After, err = objectsSize(r)
 		return err
 	})
 	if err != nil {
-		return res, fmt.Errorf("collect %s: %w", r.gitDir, err)
+		return res, fmt.Errorf("collect %s: %w", r.GitDir(), err)
 	}
 	return res, nil
 }
 
-func (r *Repo) objectsDir() string { return filepath.Join(r.gitDir, "objects") }
+// ObjectsDir is the folder that objects are in.
+func ObjectsDir(r *gitstore.Repo) string { return filepath.Join(r.GitDir(), "objects") }
 
 // eachObjectFile calls fn for all files under objects. What goes away meanwhile is
 // passed over.
-func (r *Repo) eachObjectFile(fn func(path string, st fs.FileInfo)) error {
-	return filepath.WalkDir(r.objectsDir(), func(path string, d fs.DirEntry, err error) error {
+func eachObjectFile(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
+	return filepath.WalkDir(ObjectsDir(r), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
@@ -77,8 +81,8 @@ func (r *Repo) eachObjectFile(fn func(path string, st fs.FileInfo)) error {
 	})
 }
 
-func (r *Repo) objectsSize() (size int64, err error) {
-	err = r.eachObjectFile(func(_ string, st fs.FileInfo) { size += st.Size() })
+func objectsSize(r *gitstore.Repo) (size int64, err error) {
+	err = eachObjectFile(r, func(_ string, st fs.FileInfo) { size += st.Size() })
 	return size, err
 }
 
@@ -86,46 +90,46 @@ func (r *Repo) objectsSize() (size int64, err error) {
 // plain git gc has packed would stay as large as it is: so packs that are not from here
 // are computed anew, which takes longer. Where the point is what is dropped, and somebody
 // waits, git packs as it likes, and the next collection computes that anew.
-func (r *Repo) gitGC(ctx context.Context, prune string) error {
-	args := []string{"--git-dir=" + r.gitDir}
+func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
+	args := []string{"--git-dir=" + r.GitDir()}
 	if prune == "" {
 		args = append(args, "-c", fmt.Sprintf("pack.window=%d", packWindow), "-c", fmt.Sprintf("pack.depth=%d", packDepth),
 			"-c", "pack.windowMemory="+packMemory, "-c", fmt.Sprintf("gc.aggressiveWindow=%d", packWindow),
 			"-c", fmt.Sprintf("gc.aggressiveDepth=%d", packDepth))
 	}
 	args = append(args, "gc", "--quiet")
-	if v, _ := r.config.Value("gc", "", "pruneExpire"); prune != "" {
+	if v, _ := r.Config().Value("gc", "", "pruneExpire"); prune != "" {
 		args = append(args, "--prune="+prune)
 	} else if v != "never" && v != "false" {
 		args = append(args, "--prune="+gcGrace)
 	}
-	if prune == "" && r.foreignPacks() {
+	if prune == "" && foreignPacks(r) {
 		args = append(args, "--aggressive")
 	}
 	before := map[string]bool{}
 	note := func(path string, _ fs.FileInfo) { before[path] = true }
-	if err := errors.Join(r.sweepGCLocks(), r.eachTemporary(note), r.eachEmptyLock(note)); err != nil {
+	if err := errors.Join(sweepGCLocks(r), EachTemporary(r, note), EachEmptyLock(r, note)); err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir, cmd.Env = r.gitDir, gitEnvironment()
+	cmd.Dir, cmd.Env = r.GitDir(), Environment()
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	cmd.WaitDelay = 10 * time.Second
-	endWithChildren(cmd)
+	EndWithChildren(cmd)
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
 		return ErrNoGit
 	}
 	if ctx.Err() != nil {
-		return errors.Join(ctx.Err(), r.sweepGit(before), r.sweepGCPid(cmd.Process))
+		return errors.Join(ctx.Err(), Sweep(r, before), sweepGCPid(r, cmd.Process))
 	}
 	if err != nil {
 		said := strings.TrimSpace(stderr.String())
 		if strings.Contains(said, "gc is already running") {
-			return fmt.Errorf("%w: %s", ErrBusy, said)
+			return fmt.Errorf("%w: %s", gitstore.ErrBusy, said)
 		}
-		if held := r.inTheWay(said); held != nil {
+		if held := InTheWay(r, said); held != nil {
 			return held.Busy()
 		}
 		return fmt.Errorf("git gc: %w: %.500s", err, said)
@@ -133,11 +137,11 @@ func (r *Repo) gitGC(ctx context.Context, prune string) error {
 	if prune != "" {
 		return nil
 	}
-	return r.notePacks()
+	return notePacks(r)
 }
 
-// gitEnvironment is ours without what ties git to another repository, as a hook's does.
-func gitEnvironment() []string {
+// Environment is ours without what ties git to another repository, as a hook's does.
+func Environment() []string {
 	tied := []string{
 		"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH",
 		"GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "LC_ALL",
@@ -150,11 +154,11 @@ func gitEnvironment() []string {
 }
 
 // packsNote is where the packs are noted that are the work of a GC.
-func (r *Repo) packsNote() string { return filepath.Join(r.gitDir, gitlock.OwnDir, "packs") }
+func packsNote(r *gitstore.Repo) string { return filepath.Join(r.GitDir(), gitlock.OwnDir, "packs") }
 
-func (r *Repo) packNames() map[string]int64 {
+func packNames(r *gitstore.Repo) map[string]int64 {
 	packs := map[string]int64{}
-	entries, _ := os.ReadDir(filepath.Join(r.objectsDir(), "pack"))
+	entries, _ := os.ReadDir(filepath.Join(ObjectsDir(r), "pack"))
 	for _, e := range entries {
 		if st, err := e.Info(); err == nil && strings.HasSuffix(e.Name(), ".pack") {
 			packs[e.Name()] = st.Size()
@@ -164,11 +168,11 @@ func (r *Repo) packNames() map[string]int64 {
 }
 
 // foreignPacks reports whether much of what is packed was not packed by a GC.
-func (r *Repo) foreignPacks() bool {
-	note, _ := os.ReadFile(r.packsNote())
+func foreignPacks(r *gitstore.Repo) bool {
+	note, _ := os.ReadFile(packsNote(r))
 	ours := strings.Fields(string(note))
 	var all, foreign int64
-	for name, size := range r.packNames() {
+	for name, size := range packNames(r) {
 		all += size
 		if !slices.Contains(ours, name) {
 			foreign += size
@@ -177,36 +181,36 @@ func (r *Repo) foreignPacks() bool {
 	return foreign*100 > all*gcSlack
 }
 
-func (r *Repo) notePacks() error {
+func notePacks(r *gitstore.Repo) error {
 	var names []string
-	for name := range r.packNames() {
+	for name := range packNames(r) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	return r.fs.WriteFile(r.packsNote(), []byte(strings.Join(names, "\n")+"\n"))
+	return r.FS().WriteFile(packsNote(r), []byte(strings.Join(names, "\n")+"\n"))
 }
 
-// eachTemporary calls fn for files that git has not yet given their names.
-func (r *Repo) eachTemporary(fn func(path string, st fs.FileInfo)) error {
-	return r.eachObjectFile(func(path string, st fs.FileInfo) {
+// EachTemporary calls fn for files that git has not yet given their names.
+func EachTemporary(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
+	return eachObjectFile(r, func(path string, st fs.FileInfo) {
 		if name := filepath.Base(path); strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, ".tmp-") {
 			fn(path, st)
 		}
 	})
 }
 
-// sweepGit removes what a git that was stopped left unfinished. Git itself leaves it to
+// Sweep removes what a git that was stopped left unfinished. Git itself leaves it to
 // a later gc. What was there before, what still grows, and what somebody has open is not
 // ours.
-func (r *Repo) sweepGit(before map[string]bool) error {
+func Sweep(r *gitstore.Repo, before map[string]bool) error {
 	const quiet = 200 * time.Millisecond
 	found := map[string]fs.FileInfo{}
-	err := r.eachTemporary(func(path string, st fs.FileInfo) {
+	err := EachTemporary(r, func(path string, st fs.FileInfo) {
 		if !before[path] {
 			found[path] = st
 		}
 	})
-	err = errors.Join(err, r.eachEmptyLock(func(path string, st fs.FileInfo) {
+	err = errors.Join(err, EachEmptyLock(r, func(path string, st fs.FileInfo) {
 		if !before[path] {
 			found[path] = st
 		}
@@ -215,7 +219,7 @@ func (r *Repo) sweepGit(before map[string]bool) error {
 		return err
 	}
 	time.Sleep(quiet)
-	open := openFiles()
+	open := OpenFiles()
 	for path, then := range found {
 		now, serr := os.Stat(path)
 		if serr != nil || !os.SameFile(now, then) || now.Size() != then.Size() || !now.ModTime().Equal(then.ModTime()) ||
@@ -223,17 +227,17 @@ func (r *Repo) sweepGit(before map[string]bool) error {
 			continue
 		}
 		_ = os.Chmod(path, 0o600) // Windows keeps what is read-only
-		err = cmp.Or(err, r.fs.Remove(path))
+		err = cmp.Or(err, r.FS().Remove(path))
 	}
 	return err
 }
 
-// eachEmptyLock calls fn for the locks that some git has created and not yet written to.
+// EachEmptyLock calls fn for the locks that some git has created and not yet written to.
 // Asked to end in that moment it leaves one behind, and only then: git removes the locks
 // it knows of, and a living git has the file open until it has written it. So one that
 // nobody has open is nobody's, where the system tells what is open.
-func (r *Repo) eachEmptyLock(fn func(path string, st fs.FileInfo)) error {
-	if len(openFiles()) == 0 {
+func EachEmptyLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
+	if len(OpenFiles()) == 0 {
 		return nil
 	}
 	look := func(path string) error {
@@ -242,19 +246,19 @@ func (r *Repo) eachEmptyLock(fn func(path string, st fs.FileInfo)) error {
 		}
 		return nil
 	}
-	for _, dir := range append(r.headDirs(), r.gitDir) {
+	for _, dir := range append(r.HeadDirs(), r.GitDir()) {
 		for _, name := range []string{"gc.pid.lock", "logs/HEAD.lock"} {
 			_ = look(filepath.Join(dir, filepath.FromSlash(name)))
 		}
 	}
-	return errors.Join(r.eachRefLock(look), gitlock.EachIn(filepath.Join(r.gitDir, "logs", "refs"), look))
+	return errors.Join(r.EachRefLock(look), gitlock.EachIn(filepath.Join(r.GitDir(), "logs", "refs"), look))
 }
 
 // sweepGCPid removes the note of a running gc that names the one that was stopped. Git
 // removes it when it is asked to end, but not within its first moment, and then holds
 // the next collection off for half a day.
-func (r *Repo) sweepGCPid(p *os.Process) error {
-	path := filepath.Join(r.gitDir, "gc.pid")
+func sweepGCPid(r *gitstore.Repo, p *os.Process) error {
+	path := filepath.Join(r.GitDir(), "gc.pid")
 	note, err := os.ReadFile(path)
 	if err != nil {
 		return nil //nolint:nilerr // there is none: it was removed, or never written
@@ -262,12 +266,12 @@ func (r *Repo) sweepGCPid(p *os.Process) error {
 	if pid, _, _ := strings.Cut(string(note), " "); p == nil || pid != strconv.Itoa(p.Pid) {
 		return nil
 	}
-	return r.fs.Remove(path)
+	return r.FS().Remove(path)
 }
 
-// openFiles returns the files that processes have open, where the system tells
+// OpenFiles returns the files that processes have open, where the system tells
 // (Linux). Elsewhere it tells nothing, and Windows refuses to remove such a file.
-func openFiles() (open []fs.FileInfo) {
+func OpenFiles() (open []fs.FileInfo) {
 	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
 	for _, link := range links {
 		if st, err := os.Stat(link); err == nil && st.Mode().IsRegular() {

@@ -1,4 +1,4 @@
-package gitstore
+package transport
 
 import (
 	"context"
@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
 	"tape/internal/testkit"
 	"tape/internal/testkit/gitpeer"
 )
@@ -68,7 +70,7 @@ func TestNoGitServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSide(t, gitpeer.Peer{URL: answering(t, answer)})
-			_, _, err := s.r.LsRemote(context.Background(), "origin", []string{"refs/"}, s.o())
+			_, _, err := LsRemote(context.Background(), s.r, "origin", []string{"refs/"}, s.o())
 			if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "origin") {
 				t.Errorf("it has no refs, and that gave %v", err)
 			}
@@ -94,7 +96,7 @@ func TestMuteServer(t *testing.T) {
 	for name, url := range map[string]string{"from the beginning": mute(""), "in the middle": mute("001e# service=git-up")} {
 		s := newSide(t, gitpeer.Peer{URL: url})
 		wait.Go(func() {
-			_, err := s.r.Fetch(context.Background(), "origin", mirror, TransportOptions{Idle: time.Second})
+			_, err := Fetch(context.Background(), s.r, "origin", mirror, Options{Idle: time.Second})
 			if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "nothing for 1s") && !strings.Contains(err.Error(), "too slow") {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -115,14 +117,14 @@ func TestMuteSSH(t *testing.T) {
 	mustDo(t, err)
 	defer l.Close()
 	s := newSide(t, gitpeer.Peer{URL: "ssh://" + l.Addr().String() + "/x.git"})
-	if _, err = s.r.Fetch(context.Background(), "origin", mirror, TransportOptions{Idle: time.Second}); !errors.Is(err, ErrRemote) {
+	if _, err = Fetch(context.Background(), s.r, "origin", mirror, Options{Idle: time.Second}); !errors.Is(err, ErrRemote) {
 		t.Errorf("it gave %v", err)
 	}
 	command := filepath.Join(t.TempDir(), "ssh")
 	mustDo(t, os.WriteFile(command, []byte("#!/bin/sh\necho 'welcome to the machine' >&2\nexec sleep 600\n"), 0o700))
 	s = newSide(t, gitpeer.Peer{URL: "host:x.git"})
 	t.Setenv("GIT_SSH_COMMAND", command)
-	_, err = s.r.Fetch(context.Background(), "origin", mirror, TransportOptions{Idle: time.Second})
+	_, err = Fetch(context.Background(), s.r, "origin", mirror, Options{Idle: time.Second})
 	if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "nothing for 1s") {
 		t.Errorf("a command that says nothing gave %v", err)
 	}
@@ -164,18 +166,18 @@ func TestPatience(t *testing.T) {
 func TestNoGit(t *testing.T) {
 	dir := gitpeer.Bare(t)
 	s := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})
-	h := growing(t, s.r, ZeroHash, 1, "x")[0]
+	h := growing(t, s.r, gitstore.ZeroHash, 1, "x")[0]
 	t.Setenv("PATH", t.TempDir())
 	ctx, o := context.Background(), s.o()
-	_, err1 := s.r.Fetch(ctx, "origin", mirror, o)
-	_, err2 := s.r.Push(ctx, "origin", [][]PushRef{{branch("x", h)}}, o)
-	_, err3 := s.r.PushTarget(ctx, "origin", []string{"refs/"}, o)
-	_, _, err4 := s.r.LsRemote(ctx, dir, []string{"refs/"}, o)
-	_, err5 := s.r.GC(ctx, "")
+	_, err1 := Fetch(ctx, s.r, "origin", mirror, o)
+	_, err2 := Push(ctx, s.r, "origin", [][]PushRef{{branch("x", h)}}, o)
+	_, err3 := FindTarget(ctx, s.r, "origin", []string{"refs/"}, o)
+	_, _, err4 := LsRemote(ctx, s.r, dir, []string{"refs/"}, o)
+	_, err5 := gitrun.GC(ctx, s.r, "")
 	s.r.AssumeAlone()
-	_, err6 := s.r.Fetch(ctx, "origin", mirror, o)
-	for i, err := range []error{err1, err2, err3, err4, err5, err6, CheckGit()} {
-		if !errors.Is(err, ErrNoGit) {
+	_, err6 := Fetch(ctx, s.r, "origin", mirror, o)
+	for i, err := range []error{err1, err2, err3, err4, err5, err6, gitrun.CheckGit()} {
+		if !errors.Is(err, gitrun.ErrNoGit) {
 			t.Errorf("%d: %v", i+1, err)
 		}
 	}
@@ -207,7 +209,7 @@ func TestEndlessRefs(t *testing.T) {
 		t.Skip("it takes a while")
 	}
 	s := newSide(t, gitpeer.Peer{URL: url})
-	_, err := s.r.Fetch(context.Background(), "origin", mirror, s.o())
+	_, err := Fetch(context.Background(), s.r, "origin", mirror, s.o())
 	if !errors.Is(err, ErrHostile) {
 		t.Errorf("it gave %v", err)
 	}

@@ -1,4 +1,4 @@
-package gitstore
+package transport
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/gitstore"
 	"tape/internal/testkit"
 	"tape/internal/testkit/gitjudge"
 	"tape/internal/testkit/gitpeer"
@@ -18,7 +19,7 @@ func TestTransportManyRefs(t *testing.T) {
 	dir := gitpeer.Bare(t)
 	peer := gitpeer.Peer{Way: "path", Dir: dir, URL: dir}
 	a, b := newSide(t, peer), newSide(t, peer)
-	commits := growing(t, a.r, ZeroHash, 50, "x")
+	commits := growing(t, a.r, gitstore.ZeroHash, 50, "x")
 	batch := a.r.NewBatch()
 	var groups [][]PushRef
 	for i := range branches {
@@ -26,7 +27,7 @@ func TestTransportManyRefs(t *testing.T) {
 		group := []PushRef{branch("tape/"+name, commits[i%50])}
 		for k := range 10 {
 			tagName := fmt.Sprintf("anchor/%s/%03d_phase", name, k)
-			object := batch.Put(KindTag, EncodeTag(Tag{Object: commits[i%50], Name: tagName, Tagger: gitjudge.Ann, Message: "x\n"}))
+			object := batch.Put(gitstore.KindTag, gitstore.EncodeTag(gitstore.Tag{Object: commits[i%50], Name: tagName, Tagger: gitjudge.Ann, Message: "x\n"}))
 			group = append(group, tag(tagName, object))
 		}
 		groups = append(groups, group)
@@ -39,10 +40,10 @@ func TestTransportManyRefs(t *testing.T) {
 		t.Logf("%s: %.2fs", what, time.Since(start).Seconds())
 	}
 	if testkit.Soak() {
-		var updates []RefUpdate
+		var updates []gitstore.RefUpdate
 		for _, g := range groups {
 			for _, ref := range g {
-				updates = append(updates, RefUpdate{Name: ref.Name, New: ref.New, Message: "x"})
+				updates = append(updates, gitstore.RefUpdate{Name: ref.Name, New: ref.New, Message: "x"})
 			}
 		}
 		step("local refs", func() { a.OK(a.r.UpdateRefs(context.Background(), updates)) })

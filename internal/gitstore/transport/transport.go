@@ -1,4 +1,6 @@
-package gitstore
+// Package transport brings tapes to other repositories, and from there, by the git program.
+// Remotes are strangers: what they send is bounded and checked before a ref names it.
+package transport
 
 import (
 	"context"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore"
 )
 
 // Why a remote was not to be talked to. The message has what the remote, or git, said.
@@ -28,8 +31,8 @@ var (
 // errNoServer says that a web server is not one that git talks to.
 var errNoServer = fmt.Errorf("%w: what answers there is no git server, or one of an old kind", ErrRemote)
 
-// TransportOptions change how a remote is talked to; the zero value means the defaults.
-type TransportOptions struct {
+// Options change how a remote is talked to; the zero value means the defaults.
+type Options struct {
 	Progress io.Writer // gets git's own progress, for a terminal; nil: quiet, and nothing is asked
 	// Idle is for how long a remote may say nothing, in whole seconds; 0: DefaultIdle.
 	Idle time.Duration
@@ -57,8 +60,8 @@ func (s RefSpec) check() error {
 		return fmt.Errorf("bad pair of refs %q and %q: only one ends in /*", s.Src, s.Dst)
 	}
 	for _, name := range []string{s.Src, s.Dst} {
-		if name, _ = strings.CutSuffix(name, "/*"); CheckRefName(name+"/x") != nil {
-			return CheckRefName(name + "/x")
+		if name, _ = strings.CutSuffix(name, "/*"); gitstore.CheckRefName(name+"/x") != nil {
+			return gitstore.CheckRefName(name + "/x")
 		}
 	}
 	return nil
@@ -67,32 +70,32 @@ func (s RefSpec) check() error {
 // RefChange is a ref that moved. New zero: it is gone.
 type RefChange struct {
 	Name     string
-	Old, New Hash
+	Old, New gitstore.Hash
 }
 
 // LsRemote returns the refs of a remote (a name, or an address) that begin with one of
 // prefixes, sorted by name, and the branch that its HEAD names, "" if it does not tell.
-func (r *Repo) LsRemote(ctx context.Context, remote string, prefixes []string, o TransportOptions) (refs []Ref, head string, err error) {
-	m, err := r.approach(remote)
+func LsRemote(ctx context.Context, r *gitstore.Repo, remote string, prefixes []string, o Options) (refs []gitstore.Ref, head string, err error) {
+	m, err := approach(r, remote)
 	if err != nil {
 		return nil, "", err
 	}
-	if refs, head, err = r.gitLsRemote(ctx, m, o); err != nil {
+	if refs, head, err = gitLsRemote(ctx, r, m, o); err != nil {
 		return nil, "", fmt.Errorf("list refs of %s: %w", m.label(), err)
 	}
-	refs = slices.DeleteFunc(refs, func(ref Ref) bool {
+	refs = slices.DeleteFunc(refs, func(ref gitstore.Ref) bool {
 		return !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(ref.Name, p) })
 	})
-	slices.SortFunc(refs, func(a, b Ref) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(refs, func(a, b gitstore.Ref) int { return strings.Compare(a.Name, b.Name) })
 	return refs, head, nil
 }
 
 // mapRefs gives the refs here that those of a remote map to.
-func mapRefs(refs []Ref, specs []RefSpec) map[string]Hash {
-	out := map[string]Hash{}
+func mapRefs(refs []gitstore.Ref, specs []RefSpec) map[string]gitstore.Hash {
+	out := map[string]gitstore.Hash{}
 	for _, ref := range refs {
 		for _, s := range specs {
-			if name, ok := s.to(ref.Name); ok && CheckRefName(name) == nil {
+			if name, ok := s.to(ref.Name); ok && gitstore.CheckRefName(name) == nil {
 				out[name] = ref.Hash
 			}
 		}
@@ -109,12 +112,12 @@ func (m Remote) label() string {
 }
 
 // openLocal opens the repository at a path that is a remote: bare, or with a working tree.
-func openLocal(dir string) (*Repo, error) {
+func openLocal(dir string) (*gitstore.Repo, error) {
 	for _, gitDir := range []string{filepath.Join(dir, ".git"), dir, dir + ".git"} {
 		if st, err := os.Stat(filepath.Join(gitDir, "objects")); err != nil || !st.IsDir() {
 			continue
 		}
-		r, err := Open(gitDir, &Options{FS: disk.Like(filepath.Join(gitDir, "objects"))})
+		r, err := gitstore.Open(gitDir, &gitstore.Options{FS: disk.Like(filepath.Join(gitDir, "objects"))})
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrRemote, err)
 		}
@@ -129,8 +132,8 @@ func openLocal(dir string) (*Repo, error) {
 // SetRemoteHead makes the HEAD of a remote that is a path name a branch, so that a plain
 // git clone checks it out. It does so only where HEAD names a branch that does not exist,
 // and branch does; for other remotes it does nothing: they have their own ways.
-func (r *Repo) SetRemoteHead(ctx context.Context, remote, branch string) error {
-	m, err := r.remote(remote)
+func SetRemoteHead(ctx context.Context, r *gitstore.Repo, remote, branch string) error {
+	m, err := findRemote(r, remote)
 	if err != nil {
 		return err
 	}
@@ -142,21 +145,21 @@ func (r *Repo) SetRemoteHead(ctx context.Context, remote, branch string) error {
 	if err != nil {
 		return fmt.Errorf("set HEAD of %s: %w", m.label(), err)
 	}
-	if other.isCheckedOut() {
+	if isCheckedOut(other) {
 		return nil // its files would seem deleted
 	}
-	named, h, err := other.Head(other.gitDir)
+	named, h, err := other.Head(other.GitDir())
 	if err != nil || named == branch || !h.IsZero() {
 		return err
 	}
 	if _, err := other.Ref(branch); err != nil {
 		return fmt.Errorf("set HEAD of %s: %w", m.label(), err)
 	}
-	return other.SetHead(ctx, other.gitDir, branch)
+	return other.SetHead(ctx, other.GitDir(), branch)
 }
 
 // isCheckedOut reports whether the repository has a working tree.
-func (r *Repo) isCheckedOut() bool {
-	_, ok := r.mainWorktree()
+func isCheckedOut(r *gitstore.Repo) bool {
+	_, ok := r.MainWorktree()
 	return ok
 }

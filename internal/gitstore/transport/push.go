@@ -1,4 +1,4 @@
-package gitstore
+package transport
 
 import (
 	"context"
@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tape/internal/gitstore"
 )
 
 // PushRef is one ref that a remote is to get.
 type PushRef struct {
 	Name  string
-	New   Hash // zero: it is deleted there
-	Old   Hash // with Lease: what the remote must hold now
+	New   gitstore.Hash // zero: it is deleted there
+	Old   gitstore.Hash // with Lease: what the remote must hold now
 	Lease bool
 }
 
@@ -46,8 +48,8 @@ var errNoAtomic = errors.New("the remote does not support atomic pushes")
 //
 // A rejected ref is no error. Errors: ErrNoGit, ErrAuth, ErrRemote; ErrNotFound without a remote of
 // that name; the context's error. Groups that went before an error stay.
-func (r *Repo) Push(ctx context.Context, remote string, groups [][]PushRef, o TransportOptions) ([][]PushResult, error) {
-	m, err := r.remote(remote)
+func Push(ctx context.Context, r *gitstore.Repo, remote string, groups [][]PushRef, o Options) ([][]PushResult, error) {
+	m, err := findRemote(r, remote)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +61,7 @@ func (r *Repo) Push(ctx context.Context, remote string, groups [][]PushRef, o Tr
 		}
 	}
 	send := func(ctx context.Context, refs []PushRef, atomic bool) ([]PushResult, error) {
-		return r.gitPush(ctx, m, refs, atomic, o)
+		return gitPush(ctx, r, m, refs, atomic, o)
 	}
 	p := &push{send: send, results: map[string]PushResult{}}
 	if err := p.chunks(ctx, groups); err != nil {
@@ -69,7 +71,7 @@ func (r *Repo) Push(ctx context.Context, remote string, groups [][]PushRef, o Tr
 }
 
 func (p PushRef) check() error {
-	if err := CheckRefName(p.Name); err != nil {
+	if err := gitstore.CheckRefName(p.Name); err != nil {
 		return err
 	}
 	if p.New.IsZero() && !p.Lease {
@@ -229,41 +231,41 @@ func (p *push) all() [][]PushResult {
 	return out
 }
 
-// PushTarget is what a push meets with at a remote.
-type PushTarget struct {
-	Refs []Ref // sorted by name
+// Target is what a push meets with at a remote.
+type Target struct {
+	Refs []gitstore.Ref // sorted by name
 	// Headless: it is a path, and its HEAD names a branch that it does not have, see
-	// [Repo.SetRemoteHead].
+	// [SetRemoteHead].
 	Headless bool
 }
 
-// PushTarget returns the refs of a remote that begin with one of prefixes, as a push to it
+// FindTarget returns the refs of a remote that begin with one of prefixes, as a push to it
 // finds them: where it is pushed to, which need not be where it is fetched from. An error
 // if that is more than one place. Nothing is changed.
-func (r *Repo) PushTarget(ctx context.Context, remote string, prefixes []string, o TransportOptions) (PushTarget, error) {
-	m, err := r.approach(remote)
+func FindTarget(ctx context.Context, r *gitstore.Repo, remote string, prefixes []string, o Options) (Target, error) {
+	m, err := approach(r, remote)
 	if err != nil {
-		return PushTarget{}, err
+		return Target{}, err
 	}
-	address, other, err := r.pushesTo(ctx, m, o)
+	address, other, err := pushesTo(ctx, r, m, o)
 	if err != nil {
-		return PushTarget{}, err
+		return Target{}, err
 	}
 	if other {
-		if m, err = r.approach(address); err != nil {
-			return PushTarget{}, err
+		if m, err = approach(r, address); err != nil {
+			return Target{}, err
 		}
 	}
-	var t PushTarget
+	var t Target
 	if answersPushes(address) {
-		t.Refs, err = r.gitPushRefs(ctx, m, o)
-		t.Refs = slices.DeleteFunc(t.Refs, func(ref Ref) bool {
+		t.Refs, err = gitPushRefs(ctx, r, m, o)
+		t.Refs = slices.DeleteFunc(t.Refs, func(ref gitstore.Ref) bool {
 			return !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(ref.Name, p) })
 		})
 	} else {
-		t.Refs, _, err = r.LsRemote(ctx, m.gitName(), prefixes, o)
+		t.Refs, _, err = LsRemote(ctx, r, m.gitName(), prefixes, o)
 	}
-	if dir, ok := r.localDir(address); ok && err == nil {
+	if dir, ok := localDir(r, address); ok && err == nil {
 		t.Headless = headless(dir)
 	}
 	return t, err
@@ -275,17 +277,17 @@ func headless(dir string) bool {
 	if err != nil {
 		return false // git can use it, and keeps it in another way than is known here
 	}
-	_, h, err := r.Head(r.gitDir)
+	_, h, err := r.Head(r.GitDir())
 	return err == nil && h.IsZero()
 }
 
 // pushesTo returns where pushes to a remote go, and whether that is not where it is fetched
 // from. An error if there are several.
-func (r *Repo) pushesTo(ctx context.Context, m Remote, o TransportOptions) (address string, other bool, err error) {
+func pushesTo(ctx context.Context, r *gitstore.Repo, m Remote, o Options) (address string, other bool, err error) {
 	if m.Name == "" {
 		return m.pushTo(), m.pushTo() != m.URL, nil
 	}
-	out, err := r.runGit(ctx, gitRun{options: o}, "remote", "-v")
+	out, err := runGit(ctx, r, gitRun{options: o}, "remote", "-v")
 	if err != nil {
 		return "", false, err
 	}

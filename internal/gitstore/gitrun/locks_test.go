@@ -1,4 +1,4 @@
-package gitstore
+package gitrun
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/gitstore"
 	"tape/internal/testkit/gitjudge"
 )
 
@@ -25,11 +26,11 @@ func TestGCAfterKilledGC(t *testing.T) {
 	}
 	held, err := os.Open(left[1])
 	j.OK(err)
-	if _, err := r.GC(context.Background(), ""); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), left[1]) || !strings.Contains(err.Error(), "1h0m") {
+	if _, err := GC(context.Background(), r, ""); !errors.Is(err, gitstore.ErrBusy) || !strings.Contains(err.Error(), left[1]) || !strings.Contains(err.Error(), "1h0m") {
 		t.Errorf("somebody has a lock open, and the collection gave %v", err)
 	}
 	j.OK(held.Close())
-	if _, err := r.GC(context.Background(), ""); err != nil {
+	if _, err := GC(context.Background(), r, ""); err != nil {
 		t.Errorf("nobody has the locks, and the collection gave %v", err)
 	}
 	for _, path := range left {
@@ -47,8 +48,8 @@ func TestGCBesideLock(t *testing.T) {
 	j.Git("update-ref", "refs/heads/x", j.Commits(5)[4].String())
 	for _, name := range []string{"packed-refs.lock", "refs/heads/x.lock"} {
 		path := j.Leave(name, "")
-		_, err := r.GC(context.Background(), "")
-		if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove that file") {
+		_, err := GC(context.Background(), r, "")
+		if !errors.Is(err, gitstore.ErrBusy) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove that file") {
 			t.Errorf("%s: %v", name, err)
 		}
 		j.OK(os.Remove(path))

@@ -1,4 +1,4 @@
-package gitstore
+package gitrun
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitlock"
 )
 
@@ -17,42 +18,42 @@ import (
 var gcLocks = []string{"gc.pid.lock", "objects/info/commit-graph.lock", "objects/info/commit-graphs/commit-graph-chain.lock"}
 
 // sweepGCLocks removes the locks of collections that were killed.
-func (r *Repo) sweepGCLocks() error {
+func sweepGCLocks(r *gitstore.Repo) error {
 	const old = 10 * time.Second // a living one opens them in the moment in which it makes them
 	found := map[string]fs.FileInfo{}
 	for _, name := range gcLocks {
-		path := filepath.Join(r.gitDir, filepath.FromSlash(name))
+		path := filepath.Join(r.GitDir(), filepath.FromSlash(name))
 		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && time.Since(st.ModTime()) > old {
 			found[path] = st
 		}
 	}
-	open := openFiles()
+	open := OpenFiles()
 	if len(open) == 0 {
 		return nil // it is not known who is alive
 	}
-	return r.removeLeft(found, open)
+	return RemoveLeft(r, found, open)
 }
 
-// removeLeft removes those of the locks that are still what they were and that nobody has open.
-func (r *Repo) removeLeft(locks map[string]fs.FileInfo, open []fs.FileInfo) (err error) {
+// RemoveLeft removes those of the locks that are still what they were and that nobody has open.
+func RemoveLeft(r *gitstore.Repo, locks map[string]fs.FileInfo, open []fs.FileInfo) (err error) {
 	for path, then := range locks {
 		now, serr := os.Lstat(path)
 		if serr != nil || !os.SameFile(now, then) || !now.ModTime().Equal(then.ModTime()) ||
 			slices.ContainsFunc(open, func(st fs.FileInfo) bool { return os.SameFile(st, now) }) {
 			continue
 		}
-		if rerr := r.fs.Remove(path); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+		if rerr := r.FS().Remove(path); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
 			err = errors.Join(err, rerr)
 		}
 	}
 	return err
 }
 
-// inTheWay finds in what git says a lock of this repository at which it stopped.
-func (r *Repo) inTheWay(said string) *gitlock.HeldError {
+// InTheWay finds in what git says a lock of this repository at which it stopped.
+func InTheWay(r *gitstore.Repo, said string) *gitlock.HeldError {
 	saysLocked := regexp.MustCompile(`(?m)^(?:error|fatal): .*Unable to create '([^'\n]+\.lock)': File exists`)
 	for _, found := range saysLocked.FindAllStringSubmatch(said, -1) {
-		if rel, err := filepath.Rel(r.gitDir, found[1]); err == nil && filepath.IsLocal(rel) {
+		if rel, err := filepath.Rel(r.GitDir(), found[1]); err == nil && filepath.IsLocal(rel) {
 			return &gitlock.HeldError{Path: found[1]}
 		}
 	}
