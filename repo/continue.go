@@ -2,7 +2,6 @@ package repo
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,16 +50,6 @@ func (w *writer) linesBeyond(from int, known func(path string) (gitstore.Hash, b
 	return byID(found), nil
 }
 
-// byID returns the lines of entries in the order of their ids.
-func byID(found []jsonl.Entry) [][]byte {
-	slices.SortStableFunc(found, func(a, b jsonl.Entry) int { return cmp.Compare(a.ID, b.ID) })
-	out := make([][]byte, len(found))
-	for i, e := range found {
-		out[i] = e.Raw
-	}
-	return out
-}
-
 func (w *writer) fileBeyond(file string, h gitstore.Hash) ([]jsonl.Entry, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,49 +59,6 @@ func (w *writer) fileBeyond(file string, h gitstore.Hash) ([]jsonl.Entry, error)
 		return nil, err
 	}
 	return w.t.store.beyond(data, h, file)
-}
-
-// beyond returns the entries that a file has behind a blob (zero: all of them).
-func (s *Store) beyond(data []byte, h gitstore.Hash, file string) ([]jsonl.Entry, error) {
-	if !h.IsZero() {
-		blob, err := s.git.Blob(h)
-		if err != nil {
-			return nil, corruptObject(h, err)
-		}
-		rest, ok := bytes.CutPrefix(data, blob)
-		if !ok {
-			return nil, conflict("git checkout -- "+shellWord(file)+" brings it back", "%s was changed, where lines are only added", file)
-		}
-		data = rest
-	}
-	var out []jsonl.Entry
-	for line := range bytes.Lines(data) {
-		line, whole := bytes.CutSuffix(line, []byte("\n"))
-		if !whole {
-			break // never acknowledged
-		}
-		e, err := jsonl.Parse(bytes.Clone(line))
-		if err != nil {
-			return nil, &CorruptError{File: file, Msg: "after git merged: " + err.Error()}
-		}
-		out = append(out, e)
-	}
-	return out, nil
-}
-
-// merging reports whether git is in the middle of a merge in a working tree.
-func (t *Tape) merging(wt gitstore.Worktree) bool {
-	heads, err := t.store.git.MergeHeads(wt)
-	return err != nil || len(heads) > 0
-}
-
-// checkMerging refuses to look for damage in files that git is merging.
-func (w *writer) checkMerging() error {
-	if w.wt.Dir == "" || !w.t.merging(w.wt) {
-		return nil
-	}
-	return conflict("tape merge --continue finishes it, tape merge --abort takes it back",
-		"git is in the middle of a merge in %s", w.wt.Dir)
 }
 
 // ContinueMerge finishes a merge that git has begun in the tape's working tree and has

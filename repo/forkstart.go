@@ -224,21 +224,3 @@ func (s *Store) treeAt(batch *gitstore.Batch, at, newer gitstore.Hash, last, id 
 	out.anchor = anchor.Anchor
 	return out, err
 }
-
-// lastOf is the last entry of a commit: its trailer says it, unless it was made by hand.
-func (s *Store) lastOf(h gitstore.Hash) (int64, error) {
-	c, err := s.git.Commit(h)
-	if err != nil {
-		return 0, corruptObject(h, err)
-	}
-	if _, last, ok := strings.Cut(c.Trailer(trailerEntries), "-"); ok {
-		if id, err := strconv.ParseInt(last, 10, 64); err == nil {
-			return id, nil
-		}
-	}
-	v, err := s.commitView(h)
-	if err != nil {
-		return 0, err
-	}
-	return v.lastID()
-}
