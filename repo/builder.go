@@ -14,7 +14,7 @@ type builder struct {
 	rootTree gitstore.Hash // of the commit
 	put      func(kind gitstore.Kind, data []byte) gitstore.Hash
 	load     func(name string, h gitstore.Hash) ([]byte, error) // a file of the open phase
-	added    int64 // entries
+	added    int64                                              // entries
 
 	root, anchors, phase []gitstore.TreeEntry
 	seq                  int
