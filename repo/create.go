@@ -23,13 +23,7 @@ func (s *Store) CreateTapeFrom(ctx context.Context, name string, first Anchor) (
 		return nil, err
 	}
 	t := s.handle(name)
-	lock, err := t.lockFile(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("create tape %q: %w", name, classify(err))
-	}
-	w := &writer{t: t, lock: lock}
-	err = w.create(ctx, first)
-	if err := errors.Join(err, lock.Unlock()); err != nil {
+	if err := t.lockedAsIs(ctx, func(w *writer) error { return w.create(ctx, first) }); err != nil {
 		return nil, fmt.Errorf("create tape %q: %w", name, classify(err))
 	}
 	return t, nil

@@ -88,12 +88,7 @@ func (t *Tape) forkFrom(ctx context.Context, f *Tape, at string, w *writer) erro
 	} else if head, err = t.head(); err != nil {
 		return err
 	}
-	lock, err := f.lockFile(ctx)
-	if err != nil {
-		return err
-	}
-	fw := &writer{t: f, lock: lock}
-	return errors.Join(fw.start(ctx, t, head, id), lock.Unlock())
+	return f.lockedAsIs(ctx, func(fw *writer) error { return fw.start(ctx, t, head, id) })
 }
 
 // entryAt is the last entry that a fork begun there has of the tape; 0 for all.
