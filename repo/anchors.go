@@ -116,14 +116,19 @@ func (t *Tape) resolveCommit(target string) (gitstore.Hash, bool) {
 		head, err := t.head()
 		h, ok = head, err == nil
 	}
-	for ; ok && back > 0; back-- {
-		c, err := t.store.git.Commit(h)
-		if err != nil || len(c.Parents) == 0 {
-			return h, false
-		}
-		h = c.Parents[0]
+	if !ok || back == 0 {
+		return h, ok
 	}
-	return h, ok
+	for c, err := range t.store.byFirstParents(h) {
+		if err != nil {
+			break
+		}
+		if h = c.hash; back == 0 {
+			return h, true
+		}
+		back--
+	}
+	return h, false
 }
 
 // cutSteps takes ~N and ^ off the end of a target, and adds up what they mean.

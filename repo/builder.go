@@ -14,14 +14,20 @@ type builder struct {
 	rootTree gitstore.Hash // of the commit
 	put      func(kind gitstore.Kind, data []byte) gitstore.Hash
 	load     func(name string, h gitstore.Hash) ([]byte, error) // a file of the open phase
-	grown    bool
-	added    int64 // entries
+	added    int64                                              // entries
 
 	root, anchors, phase []gitstore.TreeEntry
 	seq                  int
 	folder, anchor       string
-	open                 [classCount]*openFile
+	open                 [classCount]*lastFile
 	opened               []string // folders of phases that were added
+}
+
+// lastFile is the last file of a class, held in memory until it is sealed.
+type lastFile struct {
+	n       int
+	data    []byte
+	written int // bytes of data that are stored already
 }
 
 func newBuilder(v *commitView, put func(gitstore.Kind, []byte) gitstore.Hash) (*builder, error) {
@@ -47,19 +53,19 @@ func newBuilder(v *commitView, put func(gitstore.Kind, []byte) gitstore.Hash) (*
 	return b, err
 }
 
-// add puts an entry's line, without its newline, behind what is there.
-func (b *builder) add(kind string, line []byte) error {
-	b.grown = true
+// addLine puts an entry's line, without its newline, behind what is there. An anchor opens
+// a phase.
+func (b *builder) addLine(line []byte) error {
+	e, err := jsonl.Parse(line)
+	if err != nil {
+		return err
+	}
 	b.added++
-	if kind == KindAnchor {
-		e, err := jsonl.Parse(line)
-		if err != nil {
-			return err
-		}
+	if e.Kind == KindAnchor {
 		b.openPhase(jsonl.GetString(e.Payload, "name"), line)
 		return nil
 	}
-	file, err := b.tail(classOf(kind))
+	file, err := b.tail(classOf(e.Kind))
 	if err != nil {
 		return err
 	}
@@ -68,10 +74,10 @@ func (b *builder) add(kind string, line []byte) error {
 }
 
 // tail returns the file that the next entry of a class goes to.
-func (b *builder) tail(c class) (*openFile, error) {
+func (b *builder) tail(c class) (*lastFile, error) {
 	file := b.open[c]
 	if file == nil {
-		file = &openFile{n: 1}
+		file = &lastFile{n: 1}
 		for _, e := range b.phase {
 			if class, n, ok := parseSegment(e.Name); ok && class == c {
 				file.n = max(file.n, n)
@@ -88,7 +94,7 @@ func (b *builder) tail(c class) (*openFile, error) {
 	}
 	if len(file.data) >= SealSize {
 		b.flush(c)
-		file = &openFile{n: file.n + 1}
+		file = &lastFile{n: file.n + 1}
 		b.open[c] = file
 	}
 	return file, nil
@@ -118,7 +124,7 @@ func (b *builder) openPhase(name string, line []byte) {
 	b.closePhase()
 	b.seq++
 	b.folder, b.anchor = folderName(b.seq, name), name
-	b.open = [classCount]*openFile{}
+	b.open = [classCount]*lastFile{}
 	b.phase = []gitstore.TreeEntry{{Name: anchorFile, Mode: gitstore.ModeFile,
 		Hash: b.put(gitstore.KindBlob, append(bytes.Clone(line), '\n'))}}
 	b.opened = append(b.opened, b.folder)
@@ -126,7 +132,7 @@ func (b *builder) openPhase(name string, line []byte) {
 
 // tree stores what is not stored yet, and returns the root.
 func (b *builder) tree() gitstore.Hash {
-	if !b.grown {
+	if b.added == 0 {
 		return b.rootTree
 	}
 	b.closePhase()
@@ -135,14 +141,16 @@ func (b *builder) tree() gitstore.Hash {
 	return b.put(gitstore.KindTree, gitstore.EncodeTree(b.root))
 }
 
-// addLine adds a stored line.
-func (b *builder) addLine(line []byte) error {
-	e, err := jsonl.Parse(line)
-	if err != nil {
-		return err
-	}
-	return b.add(e.Kind, line)
-}
-
 // lastID is the last entry of what was built, given that of the commit it began with.
 func (b *builder) lastID(before int64) int64 { return before + b.added }
+
+// setEntry puts an entry into a tree, in the place of the one of its name.
+func setEntry(entries *[]gitstore.TreeEntry, e gitstore.TreeEntry) {
+	for i := range *entries {
+		if (*entries)[i].Name == e.Name {
+			(*entries)[i] = e
+			return
+		}
+	}
+	*entries = append(*entries, e)
+}

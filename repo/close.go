@@ -210,7 +210,7 @@ func (t *Tape) ForkInfo(ctx context.Context) (ForkInfo, error) {
 // the newest first. Of those that were discarded, git's reflog knows for as long as it
 // keeps them.
 func (t *Tape) ClosedForks(ctx context.Context) ([]ForkInfo, error) {
-	c := &closedForks{ctx: ctx, s: t.store, seen: map[string]bool{}}
+	c := &closedForks{s: t.store, seen: map[string]bool{}}
 	forks, err := t.store.Forks(ctx)
 	if err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ func (t *Tape) ClosedForks(ctx context.Context) ([]ForkInfo, error) {
 	}
 	head, err := t.head()
 	if err == nil {
-		err = c.merged(t, head, t.start(head))
+		err = c.merged(ctx, t, head, t.start(head))
 	}
 	if err != nil {
 		return nil, err
@@ -243,7 +243,7 @@ func (t *Tape) ClosedForks(ctx context.Context) ([]ForkInfo, error) {
 
 // ForksOfClosed returns the forks that were merged into a fork which is closed itself.
 func (s *Store) ForksOfClosed(ctx context.Context, closed ForkInfo) ([]ForkInfo, error) {
-	c := &closedForks{ctx: ctx, s: s, seen: map[string]bool{}}
+	c := &closedForks{s: s, seen: map[string]bool{}}
 	at, err := gitstore.ParseHash(closed.Commit)
 	if err != nil {
 		return nil, err
@@ -256,7 +256,7 @@ func (s *Store) ForksOfClosed(ctx context.Context, closed ForkInfo) ([]ForkInfo,
 	if f == nil {
 		return nil, invalid("", "%q is not a fork", closed.Name)
 	}
-	if err := c.merged(f, at, start); err != nil {
+	if err := c.merged(ctx, f, at, start); err != nil {
 		return nil, err
 	}
 	return c.sorted(), nil
@@ -269,7 +269,6 @@ func (c *closedForks) sorted() []ForkInfo {
 
 // closedForks collects forks that are closed.
 type closedForks struct {
-	ctx  context.Context
 	s    *Store
 	seen map[string]bool // by name and beginning
 	out  []ForkInfo
@@ -297,29 +296,21 @@ func (c *closedForks) discarded(t *Tape) error {
 }
 
 // merged looks for those that were merged into a tape or fork, between two commits.
-func (c *closedForks) merged(t *Tape, head, start gitstore.Hash) error {
-	for h := head; h != start; {
-		if err := c.ctx.Err(); err != nil {
+func (c *closedForks) merged(ctx context.Context, t *Tape, head, start gitstore.Hash) error {
+	for at, err := range c.s.byFirstParents(head) {
+		if err = errors.Join(err, ctx.Err()); err != nil || at.hash == start {
 			return err
 		}
-		commit, err := c.s.git.Commit(h)
-		if err != nil {
-			return corruptObject(h, err)
-		}
-		for i := 1; i < len(commit.Parents); i++ {
-			if err := c.merge(t, h, commit, commit.Parents[i]); err != nil {
+		for _, theirs := range at.merged() {
+			if err := c.merge(ctx, t, at, theirs); err != nil {
 				return err
 			}
 		}
-		if len(commit.Parents) == 0 {
-			return nil
-		}
-		h = commit.Parents[0]
 	}
 	return nil
 }
 
-func (c *closedForks) merge(t *Tape, h gitstore.Hash, commit gitstore.Commit, theirs gitstore.Hash) error {
+func (c *closedForks) merge(ctx context.Context, t *Tape, commit ancestor, theirs gitstore.Hash) error {
 	name := decodeTrailer(commit.Trailer(trailerFork))
 	if name == "" {
 		var err error
@@ -332,9 +323,9 @@ func (c *closedForks) merge(t *Tape, h gitstore.Hash, commit gitstore.Commit, th
 		if err != nil {
 			return err
 		}
-		return c.merged(t, theirs, common)
+		return c.merged(ctx, t, theirs, common)
 	}
-	info := ForkInfo{Status: ForkMerged, Into: h.String(), Updated: FormatDate(commit.Committer.When)}
+	info := ForkInfo{Status: ForkMerged, Into: commit.hash.String(), Updated: FormatDate(commit.Committer.When)}
 	if commit.Trailer(trailerMerge) == mergeSummary {
 		info.Status = ForkSummarized
 	}

@@ -86,16 +86,6 @@ func (tx *Tx) setPhase(folder string, committed []gitstore.TreeEntry) error {
 	return nil
 }
 
-func setEntry(entries *[]gitstore.TreeEntry, e gitstore.TreeEntry) {
-	for i := range *entries {
-		if (*entries)[i].Name == e.Name {
-			(*entries)[i] = e
-			return
-		}
-	}
-	*entries = append(*entries, e)
-}
-
 // phaseTree stores what a phase's files hold and the commit does not have yet. Only
 // the last committed file of each class, and those behind it, can be new.
 func (tx *Tx) phaseTree(folder string, committed []gitstore.TreeEntry) ([]gitstore.TreeEntry, error) {

@@ -35,20 +35,15 @@ func (t *Tape) Complete(ctx context.Context) error {
 	if unsettled := (*Unsettled)(nil); !errors.As(err, &unsettled) {
 		return err
 	}
-	lock, err := t.lockFile(ctx)
+	err = t.lockedAsIs(ctx, func(w *writer) error {
+		w.head = head
+		w.st, _ = readState(w.lock.File)
+		if w.wt, _, err = t.worktree(); err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+			return err
+		}
+		return w.complete(ctx)
+	})
 	if err != nil {
-		return fmt.Errorf("complete the merge into %q: %w", t.name, classify(err))
-	}
-	w := &writer{t: t, lock: lock, head: head}
-	w.st, _ = readState(lock.File)
-	w.wt, _, err = t.worktree()
-	if errors.Is(err, gitstore.ErrNotFound) {
-		err = nil
-	}
-	if err == nil {
-		err = w.complete(ctx)
-	}
-	if err := errors.Join(err, lock.Unlock()); err != nil {
 		return fmt.Errorf("complete the merge into %q: %w", t.name, classify(err))
 	}
 	return nil
@@ -73,38 +68,37 @@ func (w *writer) complete(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plan, last, err := t.putCompletion(batch, m, w.head)
+	p, err := t.planCompletion(batch, m, w.head)
 	if err != nil {
 		return err
 	}
-	if len(loose) > 0 {
-		if plan, err = w.putLoose(ctx, batch, m.b, plan.hash, last, loose); err != nil {
+	for i, line := range loose {
+		if loose[i], err = t.numbered(line, p.last+int64(i)+1); err != nil {
 			return err
 		}
 	}
-	if err := batch.Flush(ctx); err != nil {
+	if err := p.addLoose(ctx, loose); err != nil {
 		return err
 	}
-	return w.replace(ctx, plan, w.head, w.wt, w.wt.Dir != "")
+	return p.move(ctx, w)
 }
 
-// putCompletion stores the commit that completes what git has made of a branch. It returns
-// the last entry, too.
-func (t *Tape) putCompletion(batch *gitstore.Batch, m *made, at gitstore.Hash) (plan plannedCommit, last int64, err error) {
+// planCompletion begins a plan with the commit that completes what git has made of a branch.
+func (t *Tape) planCompletion(batch *gitstore.Batch, m *made, at gitstore.Hash) (*plan, error) {
 	first, err := m.good.lastID()
 	if err != nil {
-		return plan, 0, err
+		return nil, err
 	}
-	last = m.b.lastID(first)
 	head, err := t.store.git.Commit(at)
 	if err != nil {
-		return plan, 0, corruptObject(at, err)
+		return nil, corruptObject(at, err)
 	}
-	plan.subject = fmt.Sprintf("complete: %s (%s)", oneLine(head.Subject()), countEntries(last-first))
-	plan.hash = batch.Put(gitstore.KindCommit, gitstore.EncodeCommit(gitstore.Commit{
+	p := &plan{t: t, batch: batch, b: m.b, last: first + m.b.added}
+	p.next.subject = fmt.Sprintf("complete: %s (%s)", oneLine(head.Subject()), countEntries(p.last-first))
+	p.next.hash = batch.Put(gitstore.KindCommit, gitstore.EncodeCommit(gitstore.Commit{
 		Tree: m.b.tree(), Parents: []gitstore.Hash{at}, Author: head.Committer, Committer: head.Committer,
-		Message: t.message(plan.subject, m.b.anchor, first+1, last, trailer{trailerDone, at.String()})}))
-	return plan, last, nil
+		Message: t.message(p.next.subject, m.b.anchor, first+1, p.last, trailer{trailerDone, at.String()})}))
+	return p, nil
 }
 
 // completed is a commit of the tape, or the one that completes it, which is stored.
@@ -116,28 +110,11 @@ func (t *Tape) completed(ctx context.Context, batch *gitstore.Batch, h gitstore.
 	if err != nil || !m.raw {
 		return h, err
 	}
-	plan, _, err := t.putCompletion(batch, m, h)
-	return plan.hash, err
-}
-
-// putLoose stores entries that were not committed yet on top of a commit.
-func (w *writer) putLoose(ctx context.Context, batch *gitstore.Batch, b *builder, parent gitstore.Hash, last int64, loose [][]byte) (plannedCommit, error) {
-	plan := plannedCommit{subject: checkpointSubject(int64(len(loose)))}
-	first := last + 1
-	for _, line := range loose {
-		last++
-		line, err := w.t.numbered(line, last)
-		if err != nil {
-			return plan, err
-		}
-		if err := b.addLine(line); err != nil {
-			return plan, err
-		}
+	p, err := t.planCompletion(batch, m, h)
+	if err != nil {
+		return h, err
 	}
-	c := gitstore.Commit{Tree: b.tree(), Parents: []gitstore.Hash{parent}, Message: w.t.message(plan.subject, b.anchor, first, last)}
-	var err error
-	plan.hash, err = w.t.putCommit(ctx, batch, &c)
-	return plan, err
+	return p.next.hash, nil
 }
 
 // looseLines are the entries of the working tree that were not committed when git merged.

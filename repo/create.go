@@ -23,25 +23,25 @@ func (s *Store) CreateTapeFrom(ctx context.Context, name string, first Anchor) (
 		return nil, err
 	}
 	t := s.handle(name)
-	lock, err := t.lockFile(ctx)
+	err := t.lockedAsIs(ctx, func(w *writer) error {
+		return s.holdingNew(ctx, func() error { return w.create(ctx, first) })
+	})
 	if err != nil {
-		return nil, fmt.Errorf("create tape %q: %w", name, classify(err))
-	}
-	w := &writer{t: t, lock: lock}
-	unlock, err := s.lockNew(ctx)
-	if err == nil {
-		err = errors.Join(w.create(ctx, first), unlock())
-	}
-	if err := errors.Join(err, lock.Unlock()); err != nil {
 		return nil, fmt.Errorf("create tape %q: %w", name, classify(err))
 	}
 	return t, nil
 }
 
-// lockNew keeps a purge from dropping what is stored of a tape or fork that has no branch yet:
-// it takes the locks of those that have one.
-func (s *Store) lockNew(ctx context.Context) (unlock func() error, err error) {
-	return s.lockPrivate(ctx, "new.lock")
+// newLock is held while something is stored of a tape or fork that has no branch yet. A purge
+// takes it, as it takes the locks of those that have one, before it drops what has no name.
+const newLock = "new.lock"
+
+func (s *Store) holdingNew(ctx context.Context, f func() error) error {
+	unlock, err := s.lockPrivate(ctx, newLock)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(), unlock())
 }
 
 func (w *writer) create(ctx context.Context, first Anchor) error {

@@ -88,16 +88,9 @@ func (t *Tape) forkFrom(ctx context.Context, f *Tape, at string, w *writer) erro
 	} else if head, err = t.head(); err != nil {
 		return err
 	}
-	lock, err := f.lockFile(ctx)
-	if err != nil {
-		return err
-	}
-	fw := &writer{t: f, lock: lock}
-	unlock, err := t.store.lockNew(ctx)
-	if err == nil {
-		err = errors.Join(fw.start(ctx, t, head, id), unlock())
-	}
-	return errors.Join(err, lock.Unlock())
+	return f.lockedAsIs(ctx, func(fw *writer) error {
+		return t.store.holdingNew(ctx, func() error { return fw.start(ctx, t, head, id) })
+	})
 }
 
 // entryAt is the last entry that a fork begun there has of the tape; 0 for all.
@@ -227,22 +220,4 @@ func (s *Store) treeAt(batch *gitstore.Batch, at, newer gitstore.Hash, last, id 
 	anchor, err := readAnchor(v, p, "")
 	out.anchor = anchor.Anchor
 	return out, err
-}
-
-// lastOf is the last entry of a commit: its trailer says it, unless it was made by hand.
-func (s *Store) lastOf(h gitstore.Hash) (int64, error) {
-	c, err := s.git.Commit(h)
-	if err != nil {
-		return 0, corruptObject(h, err)
-	}
-	if _, last, ok := strings.Cut(c.Trailer(trailerEntries), "-"); ok {
-		if id, err := strconv.ParseInt(last, 10, 64); err == nil {
-			return id, nil
-		}
-	}
-	v, err := s.commitView(h)
-	if err != nil {
-		return 0, err
-	}
-	return v.lastID()
 }

@@ -165,24 +165,13 @@ func (s *Store) stemsFrom(fork, t *Tape) bool {
 
 // walk reads all commits that can be reached.
 func (g *graph) walk(ctx context.Context, tips []gitstore.Hash) error {
-	todo := slices.Clone(tips)
-	for n := 0; len(todo) > 0; n++ {
-		if n%256 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+	for c, err := range g.store.ancestors(tips...) {
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
 		}
-		h := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if g.nodes[h] != nil && !g.nodes[h].Tree.IsZero() {
-			continue
-		}
-		c, err := g.store.git.Commit(h)
-		if err != nil {
-			return corruptObject(h, err)
-		}
-		g.node(h).Commit = c
+		g.node(c.hash).Commit = c.Commit
 		for _, p := range c.Parents {
 			g.node(p).children++
-			todo = append(todo, p)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package repo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,21 +21,6 @@ import (
 //
 // Until then git may go on: more merges, and commits by hand. What they come to is worked
 // out from the newest commit that counts as it is.
-
-// ownMerge reports whether a merge is this program's. Its trailers say so, if they fit: a
-// message may have been copied from another one.
-func (s *Store) ownMerge(h gitstore.Hash, c gitstore.Commit) bool {
-	if c.Trailer(trailerFormat) == "" || c.Trailer(trailerFork) == "" {
-		return false
-	}
-	first, err1 := s.lastOf(c.Parents[0])
-	v, err2 := s.commitView(h)
-	if err1 != nil || err2 != nil {
-		return false
-	}
-	last, err := v.lastID()
-	return err == nil && c.Trailer(trailerEntries) == entriesTrailer(first+1, last)
-}
 
 // made is what a branch comes to.
 type made struct {
@@ -76,29 +62,6 @@ func (t *Tape) made(ctx context.Context, head gitstore.Hash, put func(gitstore.K
 	return m, nil
 }
 
-// byGit lists the newest commits that are not this program's, down by first parents, and
-// the one before them. Without a merge among them there are none: the newest of all counts.
-func (s *Store) byGit(head gitstore.Hash) (stretch []gitstore.Hash, before gitstore.Hash, err error) {
-	merges := 0
-	for h := head; ; {
-		c, err := s.git.Commit(h)
-		if err != nil {
-			return nil, h, corruptObject(h, err)
-		}
-		if len(c.Parents) == 0 || len(c.Parents) == 1 && c.Trailer(trailerFormat) != "" || len(c.Parents) > 1 && s.ownMerge(h, c) {
-			if merges == 0 {
-				return nil, head, nil
-			}
-			return stretch, h, nil
-		}
-		if len(c.Parents) > 1 {
-			merges++
-		}
-		stretch = append(stretch, h)
-		h = c.Parents[0]
-	}
-}
-
 // begin takes a commit as it is.
 func (m *made) begin(t *Tape, h gitstore.Hash) error {
 	var err error
@@ -137,16 +100,21 @@ func (m *made) merge(ctx context.Context, t *Tape, c gitstore.Commit) error {
 	if err != nil {
 		return err
 	}
+	return m.addNumbered(t, own)
+}
+
+// addNumbered adds entries, which get the next ids.
+func (m *made) addNumbered(t *Tape, lines [][]byte) error {
 	last, err := m.lastID()
 	if err != nil {
 		return err
 	}
-	for i, line := range own {
-		if own[i], err = t.numbered(line, last+int64(i)+1); err != nil {
+	for i, line := range lines {
+		if lines[i], err = t.numbered(line, last+int64(i)+1); err != nil {
 			return err
 		}
 	}
-	return m.add(own)
+	return m.add(lines)
 }
 
 // lastID is the last entry so far.
@@ -158,33 +126,24 @@ func (m *made) lastID() (int64, error) {
 // linesOfMerge are the entries that a merge's own tree has, and neither parent: they were
 // not committed before, and whoever concluded the merge by hand has added them to it.
 func (t *Tape) linesOfMerge(ctx context.Context, s *sides, c gitstore.Commit) ([][]byte, error) {
-	var parents [2]lister
-	for i := range parents {
-		parent, err := t.store.git.Commit(c.Parents[i])
+	var parents [2]gitstore.Hash // their trees
+	for i, h := range c.Parents {
+		parent, err := t.store.git.Commit(h)
 		if err != nil {
-			return nil, corruptObject(c.Parents[i], err)
+			return nil, corruptObject(h, err)
 		}
-		parents[i] = lister{s: t.store, noSizes: true}
-		if err := parents[i].tree(parent.Tree, ""); err != nil {
-			return nil, corruptObject(c.Parents[i], err)
-		}
+		parents[i] = parent.Tree
 	}
-	merged := lister{s: t.store, noSizes: true}
-	if err := merged.tree(c.Tree, ""); err != nil {
-		return nil, corruptObject(c.Tree, err)
-	}
-	has := [2]map[string]gitstore.Hash{{}, {}}
-	for i, l := range parents {
-		for _, f := range l.out {
-			has[i][f.Path] = f.Hash
-		}
+	files, err := t.store.changedFiles("", c.Tree, parents[:]...)
+	if err != nil {
+		return nil, err
 	}
 	var found []jsonl.Entry
-	for _, f := range merged.out {
-		if has[0][f.Path] == f.Hash || has[1][f.Path] == f.Hash || f.Path == tapeFile || f.Mode != gitstore.ModeFile {
+	for _, f := range files {
+		if f.path == tapeFile || f.mode != gitstore.ModeFile {
 			continue
 		}
-		entries, err := t.store.linesOnlyIn(f.Hash, has[0][f.Path], has[1][f.Path])
+		entries, err := t.store.linesOnlyIn(f.hash, f.was...)
 		if err != nil {
 			return nil, err
 		}
@@ -253,16 +212,7 @@ func (m *made) byHand(t *Tape, c gitstore.Commit) error {
 	if err != nil {
 		return err
 	}
-	last, err := m.lastID()
-	if err != nil {
-		return err
-	}
-	for i, line := range lines {
-		if lines[i], err = t.numbered(line, last+int64(i)+1); err != nil {
-			return err
-		}
-	}
-	return m.add(lines)
+	return m.addNumbered(t, lines)
 }
 
 // numbered gives an entry of the tape another id, if it needs one.
@@ -276,30 +226,69 @@ func (t *Tape) numbered(line []byte, id int64) ([]byte, error) {
 // addedLines are the lines that files of one tree have behind those of another, by their
 // ids.
 func (s *Store) addedLines(old, next gitstore.Hash) ([][]byte, error) {
-	before, after := lister{s: s, noSizes: true}, lister{s: s, noSizes: true}
-	if err := errors.Join(before.tree(old, ""), after.tree(next, "")); err != nil {
-		return nil, corruptObject(next, err)
-	}
-	has := map[string]gitstore.Hash{}
-	for _, f := range before.out {
-		has[f.Path] = f.Hash
+	files, err := s.changedFiles("", next, old)
+	if err != nil {
+		return nil, err
 	}
 	var found []jsonl.Entry
-	for _, f := range after.out {
-		if has[f.Path] == f.Hash || f.Path == tapeFile {
+	for _, f := range files {
+		if f.path == tapeFile {
 			continue
 		}
-		data, err := s.git.Blob(f.Hash)
+		data, err := s.git.Blob(f.hash)
 		if err != nil {
 			return nil, corruptObject(next, err)
 		}
-		entries, err := s.beyond(data, has[f.Path], f.Path)
+		entries, err := s.beyond(data, f.was[0], f.path)
 		if err != nil {
 			return nil, err
 		}
 		found = append(found, entries...)
 	}
 	return byID(found), nil
+}
+
+// changedFile is a file of a tree that some others have not as it is.
+type changedFile struct {
+	path string
+	mode uint32
+	hash gitstore.Hash
+	was  []gitstore.Hash // in each of the others; zero if it has none
+}
+
+// changedFiles lists the files of a tree that none of some others has as they are.
+func (s *Store) changedFiles(prefix string, tree gitstore.Hash, others ...gitstore.Hash) ([]changedFile, error) {
+	lists := make([][]gitstore.TreeEntry, len(others)+1)
+	for i, h := range append([]gitstore.Hash{tree}, others...) {
+		if h.IsZero() {
+			continue
+		}
+		var err error
+		if lists[i], err = s.git.Tree(h); err != nil {
+			return nil, corruptObject(h, err)
+		}
+	}
+	var out []changedFile
+	for _, e := range lists[0] {
+		was := make([]gitstore.Hash, len(others))
+		for i, list := range lists[1:] {
+			if old, ok := findEntry(list, e.Name); ok && old.IsDir() == e.IsDir() {
+				was[i] = old.Hash
+			}
+		}
+		switch {
+		case slices.Contains(was, e.Hash):
+		case e.IsDir():
+			files, err := s.changedFiles(prefix+e.Name+"/", e.Hash, was...)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, files...)
+		default:
+			out = append(out, changedFile{prefix + e.Name, e.Mode, e.Hash, was})
+		}
+	}
+	return out, nil
 }
 
 // mergedTree makes the tree that a merge of this program has to have, from its parents.
@@ -332,28 +321,40 @@ func (t *Tape) previous(c gitstore.Commit) (gitstore.Hash, bool, error) {
 	return m.good.commit, true, nil
 }
 
-// ownerOf is the tape or fork that a commit is of, as far as it says so.
-func (t *Tape) ownerOf(h gitstore.Hash) *Tape {
-	name, err := t.store.nameAt(h)
-	if err != nil || name == "" || name == t.name {
-		return t
+// byID returns the lines of entries in the order of their ids.
+func byID(found []jsonl.Entry) [][]byte {
+	slices.SortStableFunc(found, func(a, b jsonl.Entry) int { return cmp.Compare(a.ID, b.ID) })
+	out := make([][]byte, len(found))
+	for i, e := range found {
+		out[i] = e.Raw
 	}
-	return t.store.named(name, h)
+	return out
 }
 
-// named is the handle of a name that a commit goes by: a tape's, or a fork's.
-func (s *Store) named(name string, h gitstore.Hash) *Tape {
-	c, err := s.git.Commit(h)
-	if err == nil {
-		v := &commitView{git: s.git, commit: h}
-		if v.root, err = s.git.Tree(c.Tree); err == nil {
-			if info, err := v.tapeInfo(); err == nil && info.Name == name {
-				return s.handle(name)
-			}
+// beyond returns the entries that a file has behind a blob (zero: all of them).
+func (s *Store) beyond(data []byte, h gitstore.Hash, file string) ([]jsonl.Entry, error) {
+	if !h.IsZero() {
+		blob, err := s.git.Blob(h)
+		if err != nil {
+			return nil, corruptObject(h, err)
 		}
+		rest, ok := bytes.CutPrefix(data, blob)
+		if !ok {
+			return nil, conflict("git checkout -- "+shellWord(file)+" brings it back", "%s was changed, where lines are only added", file)
+		}
+		data = rest
 	}
-	if f := s.forkHandle(name); f != nil {
-		return f
+	var out []jsonl.Entry
+	for line := range bytes.Lines(data) {
+		line, whole := bytes.CutSuffix(line, []byte("\n"))
+		if !whole {
+			break // never acknowledged
+		}
+		e, err := jsonl.Parse(bytes.Clone(line))
+		if err != nil {
+			return nil, &CorruptError{File: file, Msg: "after git merged: " + err.Error()}
+		}
+		out = append(out, e)
 	}
-	return s.handle(name)
+	return out, nil
 }

@@ -164,23 +164,6 @@ func (s *Suffix) beginsWith(m Mark, head gitstore.Hash) (bool, error) {
 	return true, nil
 }
 
-// descends reports whether a commit is another one or follows it by first parents.
-func (s *Store) descends(h gitstore.Hash, ancestor string) (bool, error) {
-	for {
-		if h.String() == ancestor {
-			return true, nil
-		}
-		c, err := s.git.Commit(h)
-		if err != nil {
-			return false, corruptObject(h, err)
-		}
-		if len(c.Parents) == 0 {
-			return false, nil
-		}
-		h = c.Parents[0]
-	}
-}
-
 // Entries yields the entries beyond the mark. After an error it ends.
 func (s *Suffix) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {

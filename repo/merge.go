@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"tape/internal/gitstore"
-	"tape/internal/jsonl"
 )
 
 // MergeOptions say how a fork is merged. Nil merges all its entries and closes it.
@@ -73,7 +71,10 @@ func (t *Tape) Merge(ctx context.Context, o *MergeOptions) (Merged, error) {
 			if err := fw.commitAll(ctx); err != nil {
 				return err
 			}
-			if out, err = w.merge(ctx, fw, o); err != nil || o.Keep {
+			if err := w.commitAll(ctx); err != nil {
+				return err
+			}
+			if out, err = w.onto(ctx, fw.head, ontoOptions{name: t.name, summary: o.Summary}); err != nil || o.Keep {
 				return err
 			}
 			out.Closed = true
@@ -155,123 +156,4 @@ func (t *Tape) knowsBase(f *Tape) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// merge appends what a fork has to the tape.
-func (w *writer) merge(ctx context.Context, fw *writer, o *MergeOptions) (Merged, error) {
-	out := Merged{Into: w.t.name}
-	if err := w.commitAll(ctx); err != nil {
-		return out, err
-	}
-	ours, err := w.t.store.commitView(w.head)
-	if err != nil {
-		return out, err
-	}
-	m, err := w.t.sides(side{head: w.head, view: ours}, fw.t, fw.head)
-	if err != nil {
-		return out, err
-	}
-	lines, err := m.lines(ctx)
-	if err != nil || len(lines) == 0 && o.Summary == "" {
-		return out, err
-	}
-	var more []trailer
-	if o.Summary != "" {
-		line, err := m.summary(w.t, w.st.LastID+1, o.Summary, len(lines))
-		if err != nil {
-			return out, err
-		}
-		lines, more = [][]byte{line}, []trailer{{trailerMerge, mergeSummary}}
-	}
-	result, err := w.update(ctx, func(tx *Tx) error { return tx.merge(fw.t, fw.head, lines, more...) })
-	if err != nil {
-		return out, err
-	}
-	out.Entries, out.FirstID, out.LastID = result.Appended, result.FirstID, result.LastID
-	out.Handoffs, out.Commit = result.Handoffs, result.Commit
-	return out, nil
-}
-
-// summary is the line that stands for a fork's entries: a message, so that the next
-// model call is told, with a pointer to what it stands for.
-func (m *sides) summary(t *Tape, id int64, text string, entries int) ([]byte, error) {
-	o, err := m.origin(m.f)
-	if err != nil {
-		return nil, err
-	}
-	meta := jsonl.AppendString([]byte(`{"origin":{"tape":`), o.Tape)
-	meta = jsonl.AppendString(append(meta, `,"fork":`...), o.Fork)
-	meta = fmt.Appendf(meta, `,"commit":"%s","entries":%d}}`, m.them.commit, entries)
-	d := Message("assistant", text)
-	d.Meta = meta
-	line, err := t.encode(id, d)
-	if err != nil {
-		return nil, err
-	}
-	return line[:len(line)-1], nil
-}
-
-// merge appends lines that have their ids, and commits them with a second parent.
-func (tx *Tx) merge(f *Tape, head gitstore.Hash, lines [][]byte, more ...trailer) error {
-	if err := tx.loadBase(); err != nil {
-		return err
-	}
-	var phases []opened
-	for _, line := range lines {
-		p, err := tx.addStored(line)
-		if err != nil {
-			return err
-		}
-		if p != nil {
-			phases = append(phases, *p)
-		}
-	}
-	if err := tx.setPhase(tx.w.st.Folder, tx.base.phase); err != nil {
-		return err
-	}
-	more = append([]trailer{{trailerFork, encodeTrailer(f.name)}}, more...)
-	c, err := tx.commitMerge(mergeSubject(f, len(lines)), []gitstore.Hash{head}, more...)
-	if err != nil {
-		return err
-	}
-	for _, p := range phases {
-		if _, err := tx.tagLast(c, p); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func mergeSubject(f *Tape, entries int) string {
-	name := f.fork
-	if name == "" {
-		name = f.name
-	}
-	return fmt.Sprintf("merge: %s (%s)", oneLine(name), countEntries(int64(entries)))
-}
-
-// addStored adds a line as it is; an anchor opens a phase.
-func (tx *Tx) addStored(line []byte) (*opened, error) {
-	e, err := jsonl.Parse(line)
-	if err != nil {
-		return nil, err
-	}
-	if want := tx.w.st.LastID + 1; e.ID != want {
-		return nil, fmt.Errorf("an entry has id %d where %d is next", e.ID, want)
-	}
-	// It was within the limit before its origin made it longer.
-	line = append(slices.Clip(line), '\n')
-	if e.Kind != KindAnchor {
-		return nil, tx.add(e.Kind, line)
-	}
-	if err := tx.setPhase(tx.w.st.Folder, tx.base.phase); err != nil {
-		return nil, err
-	}
-	if err := tx.flushAll(); err != nil {
-		return nil, err
-	}
-	if err := tx.openPhase(jsonl.GetString(e.Payload, "name"), line); err != nil {
-		return nil, err
-	}
-	return &opened{tx.w.st.Seq, tx.w.st.Folder, tx.w.st.LastID, line}, nil
 }

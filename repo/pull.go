@@ -26,73 +26,6 @@ import (
 // What is not committed is committed first, in the cases 3 and 4. Tags are those of the
 // remote where it has them.
 
-// Published lists the tapes and forks that a remote has, as far as it was fetched and let
-// in, tapes first: the ones that Join has nothing to do for, and the others. Given names
-// of tapes or forks, it lists those, their forks, and what they are forks of.
-func (s *Store) Published(ctx context.Context, remote string, names []string) (done, todo []RefStatus, err error) {
-	accepted, err1 := s.knownRefs(acceptedRefs(remote))
-	fetched, err2 := s.knownRefs(fetchedRefs(remote))
-	here, err3 := s.git.Refs("refs/")
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return nil, nil, err
-	}
-	local := make(map[string]gitstore.Hash, len(here))
-	for _, ref := range here {
-		local[ref.Name] = ref.Hash
-	}
-	var refs []string
-	tagsDiffer := map[string]bool{} // by slug
-	for ref, h := range accepted {
-		if folder, ok := strings.CutPrefix(ref, tagPrefix); !ok {
-			refs = append(refs, ref)
-		} else if local[ref] != h {
-			slug, _, _ := strings.Cut(folder, "/")
-			tagsDiffer[slug] = true
-		}
-	}
-	sortRefs(refs)
-	defer func() { // what a fork is of before the fork
-		slices.SortStableFunc(todo, func(a, b RefStatus) int { return strings.Count(a.Tape, "/") - strings.Count(b.Tape, "/") })
-	}()
-	for _, ref := range refs {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		if _, ok := fetched[ref]; !ok || strings.HasPrefix(ref, archivePrefix) {
-			continue // gone, or on request
-		}
-		status := RefStatus{Tape: s.remoteName(incoming{Ref: ref, New: accepted[ref]}), Ref: ref, Status: RefUpToDate}
-		if len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return s.goTogether(status.Tape, name) }) {
-			continue
-		}
-		if local[ref] == accepted[ref] && !tagsDiffer[tapeSlug(status.Tape)] {
-			done = append(done, status)
-		} else {
-			todo = append(todo, status)
-		}
-	}
-	return done, todo, nil
-}
-
-// TapeOf is the tape that a fork is of, or that a fork of which it is one; of a tape, itself.
-func (s *Store) TapeOf(name string) string {
-	if f := s.forkHandle(name); f != nil {
-		if _, err := s.git.Ref(s.handle(name).branch); err != nil {
-			return f.rootName()
-		}
-	}
-	return name
-}
-
-// goTogether reports whether two names are the same, or one is a fork of the other.
-func (s *Store) goTogether(a, b string) bool {
-	forkOf := func(a, b string) bool {
-		f := s.forkHandle(a)
-		return f != nil && f.isForkOf(b)
-	}
-	return a == b || forkOf(a, b) || forkOf(b, a)
-}
-
 // Join brings a tape or fork together with what was last fetched of it from a remote. A
 // tape that is not here is made; it gets a working tree when it is first written to.
 //
@@ -208,9 +141,6 @@ func (j *joining) join(ctx context.Context, w *writer) error {
 			return err
 		}
 	}
-	batch := s.git.NewBatch()
-	defer batch.Discard()
-	var plan plannedCommit
 	switch rel {
 	case equal, ahead:
 		return j.t.takeTags(ctx, j.remote, w.head)
@@ -218,26 +148,17 @@ func (j *joining) join(ctx context.Context, w *writer) error {
 		if err := j.strange(ctx, w); err != nil {
 			return err
 		}
-		plan, err = j.forward(ctx, batch, w, gitstore.ZeroHash)
+		return j.forward(ctx, w, 0)
 	case behindIt:
-		plan, err = j.forward(ctx, batch, w, w.head)
-	case apart:
-		plan, err = j.merge(ctx, batch, w)
+		return j.forward(ctx, w, w.st.LastID)
 	}
-	if err == nil {
-		err = batch.Flush(ctx)
-	}
+	theirs, err := j.completed(ctx)
 	if err != nil {
 		return err
 	}
-	v, err := s.commitView(plan.hash)
-	if err != nil {
-		return err
-	}
-	if plan.tags, err = j.t.tagsToTake(j.remote, v.list); err != nil {
-		return err
-	}
-	return w.replaceFrom(ctx, w.head.String(), plan, w.head, w.wt, w.wt.Dir != "")
+	merged, err := w.onto(ctx, theirs, ontoOptions{name: j.t.name, remote: j.remote})
+	j.status.Status, j.status.Entries = RefMerged, int64(merged.Entries)
+	return err
 }
 
 // strange accepts a tape that has nothing in common with ours only where ours is empty.
@@ -261,76 +182,44 @@ func (j *joining) strange(ctx context.Context, w *writer) error {
 	return conflict(hint, "%q was begun both here and at %s, and the two have nothing in common", j.t.name, j.remote)
 }
 
-// forward plans to go on with what the remote has (case 3). What git made there is
-// completed.
-func (j *joining) forward(ctx context.Context, batch *gitstore.Batch, w *writer, from gitstore.Hash) (plannedCommit, error) {
+// forward goes on with what the remote has, behind an entry (case 3).
+func (j *joining) forward(ctx context.Context, w *writer, after int64) error {
+	var next plannedCommit
 	var err error
 	j.status.Status = RefFastForward
-	plan := plannedCommit{}
-	if plan.hash, err = j.t.completed(ctx, batch, j.theirs); err != nil {
-		return plan, err
+	if next.hash, err = j.completed(ctx); err != nil {
+		return err
 	}
-	if err := batch.Flush(ctx); err != nil {
-		return plan, err
-	}
-	last, err := j.s.lastOf(plan.hash)
+	last, err := j.s.lastOf(next.hash)
 	if err != nil {
-		return plan, err
+		return err
 	}
-	if j.status.Entries = last; !from.IsZero() {
-		j.status.Entries = last - w.st.LastID
-	}
-	plan.subject = fmt.Sprintf("pull: %s (%s)", j.remote, countEntries(j.status.Entries))
-	return plan, nil
+	j.status.Entries = last - after
+	next.subject = fmt.Sprintf("pull: %s (%s)", j.remote, countEntries(j.status.Entries))
+	return w.pulled(ctx, next, j.remote)
 }
 
-// merge plans the commit that has what is published, and ours behind it (case 4).
-func (j *joining) merge(ctx context.Context, batch *gitstore.Batch, w *writer) (plannedCommit, error) {
-	t, s := j.t, j.s
-	var plan plannedCommit
-	j.status.Status = RefMerged
-	theirs, err := t.completed(ctx, batch, j.theirs)
+// completed is the remote's commit. If git made it, what completes it is stored.
+func (j *joining) completed(ctx context.Context) (gitstore.Hash, error) {
+	batch := j.s.git.NewBatch()
+	defer batch.Discard()
+	h, err := j.t.completed(ctx, batch, j.theirs)
 	if err == nil {
 		err = batch.Flush(ctx)
 	}
+	return h, err
+}
+
+// pulled brings the branch to a commit, whose phases have the tags that a remote has.
+func (w *writer) pulled(ctx context.Context, next plannedCommit, remote string) error {
+	v, err := w.t.store.commitView(next.hash)
 	if err != nil {
-		return plan, err
+		return err
 	}
-	published, err := s.commitView(theirs)
-	if err != nil {
-		return plan, err
+	if next.tags, err = w.t.tagsToTake(remote, v.list); err != nil {
+		return err
 	}
-	m, err := t.sidesOf(side{head: theirs, view: published}, w.head, t.name)
-	if err != nil {
-		return plan, err
-	}
-	lines, err := m.lines(ctx)
-	if err != nil {
-		return plan, err
-	}
-	b, err := newBuilder(published, batch.Put)
-	if err != nil {
-		return plan, err
-	}
-	for _, line := range lines {
-		if err := b.addLine(line); err != nil {
-			return plan, err
-		}
-	}
-	last, err := published.lastID()
-	if err != nil {
-		return plan, err
-	}
-	shared, err := m.base.lastID()
-	if err != nil {
-		return plan, err
-	}
-	j.status.Entries = last - shared
-	plan.subject = mergeSubject(t, len(lines))
-	c := gitstore.Commit{Tree: b.tree(), Parents: []gitstore.Hash{theirs, w.head},
-		Message: t.message(plan.subject, b.anchor, last+1, last+int64(len(lines)), trailer{trailerFork, encodeTrailer(t.name)})}
-	plan.hash, err = t.putCommit(ctx, batch, &c)
-	return plan, err
+	return w.replaceFrom(ctx, w.head.String(), next, w.head, w.wt, w.wt.Dir != "")
 }
 
 // takeTags sets the tags of a tape's phases to what a remote has them at: those that were

@@ -118,7 +118,7 @@ func (t *Tape) closeMerged(ctx context.Context) (closed bool, err error) {
 			if err != nil {
 				return err
 			}
-			m, err := into.sides(side{head: w.head, view: ours}, t, fw.head)
+			m, err := into.sidesOf(side{head: w.head, view: ours}, fw.head, t.name)
 			if errors.Is(err, ErrConflict) {
 				return nil
 			}

@@ -79,7 +79,7 @@ func (p *purge) lockOthers(ctx context.Context) (locks []func() error, err error
 		}
 		locks = append(locks, lock.Unlock)
 	}
-	unlock, err := p.s.lockNew(ctx)
+	unlock, err := p.s.lockPrivate(ctx, newLock)
 	if err != nil {
 		return locks, err
 	}

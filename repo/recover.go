@@ -92,6 +92,15 @@ func (w *writer) recover(ctx context.Context, known bool) error {
 	return w.save(recorded)
 }
 
+// checkMerging refuses to look for damage in files that git is merging.
+func (w *writer) checkMerging() error {
+	if w.wt.Dir == "" || !w.t.merging(w.wt) {
+		return nil
+	}
+	return conflict("tape merge --continue finishes it, tape merge --abort takes it back",
+		"git is in the middle of a merge in %s", w.wt.Dir)
+}
+
 // takeBack undoes an interrupted change, unless the branch has it already: then the
 // files are complete, and what comes behind the branch is made up for by recover.
 func (w *writer) takeBack(u undo) error {

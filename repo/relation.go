@@ -40,26 +40,3 @@ func (s *Store) relate(ours, theirs gitstore.Hash) (relation, error) {
 	}
 	return apart, nil
 }
-
-// contains reports whether a commit is another, or has it in its history.
-func (s *Store) contains(h, other gitstore.Hash) (bool, error) {
-	seen := map[gitstore.Hash]bool{h: true}
-	for todo := []gitstore.Hash{h}; len(todo) > 0; {
-		at := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if at == other {
-			return true, nil
-		}
-		c, err := s.git.Commit(at)
-		if err != nil {
-			return false, corruptObject(at, err)
-		}
-		for _, p := range c.Parents {
-			if !seen[p] {
-				seen[p] = true
-				todo = append(todo, p)
-			}
-		}
-	}
-	return false, nil
-}

@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
-
 	"iter"
+	"slices"
 	"strings"
 
 	"tape/internal/gitstore"
@@ -49,62 +48,6 @@ func (t *Tape) sidesOf(ours side, theirs gitstore.Hash, name string) (*sides, er
 	}
 	m.done = m.base
 	return m, errors.Join(m.check(t.name, m.ours, m.base), m.check(m.f.name, m.them, m.base))
-}
-
-// isForkOf reports whether a fork, or one that it is a fork of, is of a tape.
-func (t *Tape) isForkOf(name string) bool {
-	for f := t; f != nil; f = f.store.forkHandle(f.Parent()) {
-		if f.Parent() == name {
-			return true
-		}
-	}
-	return false
-}
-
-// nameAt is the tape or fork that a commit says it is of; "" if none does.
-func (s *Store) nameAt(h gitstore.Hash) (string, error) {
-	for {
-		c, err := s.git.Commit(h)
-		if err != nil {
-			return "", corruptObject(h, err)
-		}
-		if name := decodeTrailer(c.Trailer(trailerName)); name != "" || len(c.Parents) == 0 {
-			return name, nil
-		}
-		h = c.Parents[0]
-	}
-}
-
-// commonCommit is the newest commit that two have in common by first parents.
-func (s *Store) commonCommit(a, b gitstore.Hash) (gitstore.Hash, error) {
-	seen := map[gitstore.Hash]bool{}
-	step := func(h gitstore.Hash) (gitstore.Hash, error) {
-		if h.IsZero() {
-			return h, nil
-		}
-		seen[h] = true
-		c, err := s.git.Commit(h)
-		if err != nil {
-			return gitstore.ZeroHash, corruptObject(h, err)
-		}
-		if len(c.Parents) == 0 {
-			return gitstore.ZeroHash, nil
-		}
-		return c.Parents[0], nil
-	}
-	for x, y := a, b; !x.IsZero() || !y.IsZero(); {
-		for _, h := range []*gitstore.Hash{&x, &y} {
-			if !h.IsZero() && (seen[*h] || x == y) {
-				return *h, nil
-			}
-			next, err := step(*h)
-			if err != nil {
-				return gitstore.ZeroHash, err
-			}
-			*h = next
-		}
-	}
-	return gitstore.ZeroHash, conflict("git reset --keep HEAD^ takes the merge back", "what was merged has nothing in common with the tape")
 }
 
 // sides is what a merge is made of.
@@ -204,18 +147,13 @@ func (s *Store) mergedBefore(ours gitstore.Hash, base *commitView, theirs gitsto
 	if err := s.reachable(ours, append(begin.Parents, base.commit), has); err != nil {
 		return b.start, err
 	}
-	for h := theirs; h != b.start; {
-		if has[h] {
-			return h, nil
+	for c, err := range s.byFirstParents(theirs) {
+		if err != nil || c.hash == b.start {
+			return b.start, err
 		}
-		c, err := s.git.Commit(h)
-		if err != nil {
-			return b.start, corruptObject(h, err)
+		if has[c.hash] {
+			return c.hash, nil
 		}
-		if len(c.Parents) == 0 {
-			break
-		}
-		h = c.Parents[0]
 	}
 	return b.start, nil
 }
@@ -223,16 +161,15 @@ func (s *Store) mergedBefore(ours gitstore.Hash, base *commitView, theirs gitsto
 // reachable collects a commit, those before it by first parents, up to one of some, and
 // what was merged in them up to where that begins.
 func (s *Store) reachable(h gitstore.Hash, stop []gitstore.Hash, has map[gitstore.Hash]bool) error {
-	for !slices.Contains(stop, h) && !has[h] {
-		has[h] = true
-		c, err := s.git.Commit(h)
+	for c, err := range s.byFirstParents(h) {
 		if err != nil {
-			return corruptObject(h, err)
+			return err
 		}
-		if len(c.Parents) == 0 {
+		if slices.Contains(stop, c.hash) || has[c.hash] {
 			return nil
 		}
-		for _, merged := range c.Parents[1:] {
+		has[c.hash] = true
+		for _, merged := range c.merged() {
 			if err := s.reachable(merged, stop, has); err != nil {
 				return err
 			}
@@ -240,7 +177,6 @@ func (s *Store) reachable(h gitstore.Hash, stop []gitstore.Hash, has map[gitstor
 		if c.Trailer(trailerBase) != "" {
 			return nil // a fork's beginning
 		}
-		h = c.Parents[0]
 	}
 	return nil
 }

@@ -40,12 +40,10 @@ type Tx struct {
 	incomplete bool   // the branch has moved, but a tag or the index is missing
 }
 
-// openFile is the last file of a class, held in memory until it is sealed.
+// openFile is a lastFile that is written to the working tree.
 type openFile struct {
-	n       int
-	data    []byte
-	written int // bytes of data that are on disk
-	file    *disk.File
+	lastFile
+	file *disk.File
 }
 
 // TxResult tells what a Tx did.
@@ -245,7 +243,7 @@ func (tx *Tx) tail(c class) (*openFile, error) {
 		return tx.open[c], nil
 	}
 	was := tx.w.st.Tails[c]
-	file := &openFile{n: max(was.Seg, 1)}
+	file := &openFile{lastFile: lastFile{n: max(was.Seg, 1)}}
 	if was.Seg > 0 {
 		data, err := os.ReadFile(tx.w.phasePath(segmentName(c, was.Seg)))
 		if err != nil {
@@ -273,7 +271,7 @@ func (tx *Tx) seal(c class) (*openFile, error) {
 	if h, ok := tx.objects().TryPut(gitstore.KindBlob, file.data); ok {
 		tx.sealed[segmentName(c, file.n)] = h
 	}
-	tx.open[c] = &openFile{n: file.n + 1, data: make([]byte, 0, SealSize+SealSize/8)}
+	tx.open[c] = &openFile{lastFile: lastFile{n: file.n + 1, data: make([]byte, 0, SealSize+SealSize/8)}}
 	return tx.open[c], nil
 }
 

@@ -2,9 +2,11 @@ package repo
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	"tape/internal/gitstore"
+	"tape/internal/jsonl"
 	"tape/internal/threeway"
 )
 
@@ -108,4 +110,72 @@ func (f *TxFork) Merge() error {
 		}
 	}
 	return tx.merge(f.t, head, lines)
+}
+
+// merge appends lines that have their ids, and commits them with a second parent.
+func (tx *Tx) merge(f *Tape, head gitstore.Hash, lines [][]byte, more ...trailer) error {
+	if err := tx.loadBase(); err != nil {
+		return err
+	}
+	var phases []opened
+	for _, line := range lines {
+		p, err := tx.addStored(line)
+		if err != nil {
+			return err
+		}
+		if p != nil {
+			phases = append(phases, *p)
+		}
+	}
+	if err := tx.setPhase(tx.w.st.Folder, tx.base.phase); err != nil {
+		return err
+	}
+	c, err := tx.commitMerge(mergeSubject(f, len(lines)), []gitstore.Hash{head}, append([]trailer{forkTrailer(f)}, more...)...)
+	if err != nil {
+		return err
+	}
+	for _, p := range phases {
+		if _, err := tx.tagLast(c, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergeSubject is the first line of a merge's message.
+func mergeSubject(f *Tape, entries int) string {
+	name := f.fork
+	if name == "" {
+		name = f.name
+	}
+	return fmt.Sprintf("merge: %s (%s)", oneLine(name), countEntries(int64(entries)))
+}
+
+// forkTrailer names what a commit has merged.
+func forkTrailer(f *Tape) trailer { return trailer{trailerFork, encodeTrailer(f.name)} }
+
+// addStored adds a line as it is; an anchor opens a phase.
+func (tx *Tx) addStored(line []byte) (*opened, error) {
+	e, err := jsonl.Parse(line)
+	if err != nil {
+		return nil, err
+	}
+	if want := tx.w.st.LastID + 1; e.ID != want {
+		return nil, fmt.Errorf("an entry has id %d where %d is next", e.ID, want)
+	}
+	// It was within the limit before its origin made it longer.
+	line = append(slices.Clip(line), '\n')
+	if e.Kind != KindAnchor {
+		return nil, tx.add(e.Kind, line)
+	}
+	if err := tx.setPhase(tx.w.st.Folder, tx.base.phase); err != nil {
+		return nil, err
+	}
+	if err := tx.flushAll(); err != nil {
+		return nil, err
+	}
+	if err := tx.openPhase(jsonl.GetString(e.Payload, "name"), line); err != nil {
+		return nil, err
+	}
+	return &opened{tx.w.st.Seq, tx.w.st.Folder, tx.w.st.LastID, line}, nil
 }

@@ -68,6 +68,16 @@ func (t *Tape) lock(ctx context.Context) (*writer, error) {
 	return w, nil
 }
 
+// lockedAsIs takes the tape's lock and runs f, with whatever an interrupted writer, or git,
+// has left.
+func (t *Tape) lockedAsIs(ctx context.Context, f func(w *writer) error) error {
+	lock, err := t.lockFile(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(&writer{t: t, lock: lock}), lock.Unlock())
+}
+
 func (t *Tape) lockFile(ctx context.Context) (*disk.Lock, error) {
 	s := t.store
 	lock, err := s.fs.Lock(ctx, t.lockPath(), s.wait)
