@@ -263,4 +263,4 @@ func (s *Store) firstCommit(h gitstore.Hash) (gitstore.Hash, error) {
 	}
 }
 
-func (v *commitView) lastID() (int64, error) { return lastID(v, v.list[len(v.list)-1]) }
+func (v *commitView) lastID() (int64, error) { return lastID(v, v.lastPhase()) }

@@ -11,12 +11,11 @@ import (
 
 // content reads every entry of a view, from the phase of an index on.
 func (v *verifier) content(tape string, look view, from int) error {
-	list := look.phases()
-	w := &walk{ctx: v.ctx, v: look, tape: tape, span: span{0, len(list) - 1, false}}
+	list := look.list
 	for i := from; i < len(list); i++ {
 		v.report.Checked.Files++
-		w.loaded = v.sealing(tape, look, list[i])
-		_, err := w.phase(i, func(e Entry) bool {
+		w := &walk{v: look, tape: tape, first: i, last: i, loaded: v.sealing(tape, look, list[i])}
+		err := w.read(v.ctx, func(e Entry) bool {
 			if e.Kind == KindAnchor {
 				if want := folderName(list[i].seq, e.Anchor); list[i].folder != want {
 					v.problemf(tape, look.where(list[i], ""), "the folder of the anchor %q must be %s", e.Anchor, want)
@@ -64,8 +63,8 @@ func (v *verifier) workingTree(t *Tape, committed *commitView) error {
 		v.problem(t.name, err)
 		return nil
 	}
-	onDisk, ok := look.(*diskView)
-	if !ok {
+	onDisk := look
+	if onDisk.dir == "" {
 		return nil
 	}
 	for i, p := range committed.list {
