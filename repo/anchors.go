@@ -40,8 +40,8 @@ func (t *Tape) Phases(ctx context.Context) ([]Phase, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read tape %q: %w", t.name, err)
 	}
-	out := make([]Phase, 0, len(v.phases()))
-	for _, p := range v.phases() {
+	out := make([]Phase, 0, len(v.list))
+	for _, p := range v.list {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func (t *Tape) Phases(ctx context.Context) ([]Phase, error) {
 		out = append(out, ph)
 	}
 	last := &out[len(out)-1]
-	if last.LastID, err = lastID(v, v.phases()[len(out)-1]); err != nil {
+	if last.LastID, err = lastID(v, v.lastPhase()); err != nil {
 		return nil, fmt.Errorf("read tape %q: %w", t.name, err)
 	}
 	last.Entries = last.LastID - last.FirstID + 1
@@ -195,7 +195,7 @@ func (t *Tape) commitEntries(ctx context.Context, h gitstore.Hash, yield func(En
 			return err
 		}
 		first = len(parent.list) - 1
-		if after, err = lastID(parent, parent.list[first]); err != nil {
+		if after, err = parent.lastID(); err != nil {
 			return err
 		}
 	}
@@ -203,6 +203,6 @@ func (t *Tape) commitEntries(ctx context.Context, h gitstore.Hash, yield func(En
 	if name == "" {
 		name = t.name
 	}
-	w := &walk{ctx: ctx, v: v, tape: name, span: span{first, len(v.list) - 1, false}}
-	return w.forward(func(e Entry) bool { return e.ID <= after || yield(e) })
+	w := &walk{v: v, tape: name, first: first, last: len(v.list) - 1, from: place{id: after + 1}}
+	return w.read(ctx, yield)
 }

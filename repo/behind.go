@@ -10,73 +10,32 @@ import (
 	"tape/internal/gitstore"
 )
 
-// end returns where a commit's last phase ends: its files, and the last entry.
-func (v *commitView) end() (ends [classCount]End, last int64, err error) {
-	files, err := v.segments(v.list[len(v.list)-1])
-	if err != nil {
-		return ends, 0, err
-	}
-	for c, list := range files {
-		if n := len(list); n > 0 {
-			size, err := v.git.BlobSize(list[n-1].hash)
-			if err != nil {
-				return ends, 0, corruptObject(v.commit, err)
-			}
-			ends[c] = End{File: n, Size: size}
-		}
-	}
-	last, err = v.lastID()
-	return ends, last, err
-}
-
-// behind yields the entries that a view has behind those of a commit which it continues
+// behind yields the entries that a snapshot has behind those of a commit which it continues
 // (nil: all). It reads no more of either than where the commit ends.
-func behind(ctx context.Context, v view, base *commitView, tape string) iter.Seq2[Entry, error] {
+func behind(ctx context.Context, v, base *snapshot, tape string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		if err := readBehind(ctx, v, base, tape, func(e Entry) bool { return yield(e, nil) }); err != nil {
+		w := &walk{v: v, tape: tape, last: len(v.list) - 1}
+		if base != nil {
+			end, err := base.mark()
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			w.first, w.from = end.Seq-1, end.place()
+		}
+		if err := w.read(ctx, func(e Entry) bool { return yield(e, nil) }); err != nil {
 			yield(Entry{}, err)
 		}
 	}
 }
 
-func (v *commitView) behind(ctx context.Context, base *commitView, tape string) iter.Seq2[Entry, error] {
+func (v *snapshot) behind(ctx context.Context, base *snapshot, tape string) iter.Seq2[Entry, error] {
 	return behind(ctx, v, base, tape)
-}
-
-func readBehind(ctx context.Context, v view, base *commitView, tape string, yield func(Entry) bool) error {
-	var ends [classCount]End
-	var last int64
-	closed := 0 // phases that are not looked at
-	if base != nil {
-		closed = len(base.list) - 1
-		var err error
-		if ends, last, err = base.end(); err != nil {
-			return err
-		}
-	}
-	list := v.phases()
-	w := &walk{ctx: ctx, v: v, tape: tape}
-	for i := closed; i < len(list); i++ {
-		var r *phaseReader
-		var err error
-		if base != nil && i == closed {
-			r, err = readPhaseBehind(v, list[i], tape, last, ends)
-		} else {
-			r, err = readPhase(v, list[i], tape)
-		}
-		if err != nil {
-			return err
-		}
-		if more, err := w.rest(i, r, yield); err != nil || !more {
-			return err
-		}
-	}
-	return nil
 }
 
 // continues reports whether a commit has everything that a base has, byte for byte, and
 // maybe more behind it. It looks at what differs only.
-func (v *commitView) continues(base *commitView) (bool, error) {
+func (v *snapshot) continues(base *snapshot) (bool, error) {
 	if len(v.list) < len(base.list) {
 		return false, nil
 	}
@@ -98,7 +57,7 @@ func (v *commitView) continues(base *commitView) (bool, error) {
 	return true, nil
 }
 
-func (v *commitView) continuesPhase(base *commitView, was, is phase) (bool, error) {
+func (v *snapshot) continuesPhase(base *snapshot, was, is phase) (bool, error) {
 	old, err := base.tree(was)
 	if err != nil {
 		return false, err
@@ -181,25 +140,8 @@ func (t *Tape) begins(ctx context.Context) (*Tape, Mark, bool, error) {
 	return parent, m, err == nil, err
 }
 
-// mark makes a mark of a commit's end.
-func (v *commitView) mark() (Mark, error) {
-	ends, last, err := v.end()
-	if err != nil {
-		return Mark{}, err
-	}
-	p := v.list[len(v.list)-1]
-	files, err := v.segments(p)
-	if err != nil {
-		return Mark{}, err
-	}
-	for c, list := range files {
-		if n := len(list); n > 0 {
-			data, err := v.content(p, list[n-1])
-			if err != nil {
-				return Mark{}, err
-			}
-			ends[c].Lines, ends[c].Sum = bytes.Count(data, []byte("\n")), sumOf(data)
-		}
-	}
-	return Mark{Head: v.commit.String(), LastID: last, Seq: p.seq, Folder: p.folder, Ends: ends}, nil
+// mark makes a mark of a snapshot's end.
+func (v *snapshot) mark() (Mark, error) {
+	m, _, err := endOf(v, v.lastPhase())
+	return m, err
 }

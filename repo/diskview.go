@@ -2,55 +2,20 @@ package repo
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 )
 
-// diskView reads a tape from its working tree, as it was at one moment.
-type diskView struct {
-	dir  string // the working tree
-	list []phase
-	// last holds the files of the last phase, with the sizes they had.
-	last [classCount][]segment
-	// under is what a sparse working tree, a fork's, has left in git; else nil.
-	under       *commitView
-	closedInGit bool // of closed phases, what is in git counts
-
-	head     func() (*commitView, error) // the branch's commit, read when needed
-	note     state                       // the last writer's, if it is of the same commit
-	notePath string
-	sealed   func() map[string]string // what files were sealed as, see seals
-}
-
-func (v *diskView) phases() []phase   { return v.list }
-func (v *diskView) open(p phase) bool { return p.seq == len(v.list) }
-
-func (v *diskView) path(p phase, file string) string {
-	return filepath.Join(v.dir, anchorsDir, p.folder, file)
-}
-
-func (v *diskView) where(p phase, file string) string { return v.path(p, file) }
-
-func (v *diskView) anchorLine(p phase) ([]byte, error) {
-	if v.closedInGit {
-		return v.under.anchorLine(p)
-	}
-	raw, err := os.ReadFile(v.path(p, anchorFile))
-	if v.inGit(p, err) {
-		return v.under.anchorLine(p)
-	}
-	if c, was, ok := v.gone(p, err); ok {
-		return c.anchorLine(was)
-	}
-	return raw, v.missing(p, anchorFile, err)
+// inGit reports whether a file that is not there was left in git. (Of a phase that git
+// has, the tree is known.)
+func (v *snapshot) inGit(p phase, err error) bool {
+	return v.under != nil && !p.tree.IsZero() && errors.Is(err, fs.ErrNotExist)
 }
 
 // gone finds a phase in the commit, if the working tree was taken away since the look (by
 // a gc, a reset, or because the fork was closed): the commit has what it had.
-func (v *diskView) gone(p phase, err error) (c *commitView, was phase, ok bool) {
+func (v *snapshot) gone(p phase, err error) (c *snapshot, was phase, ok bool) {
 	if !errors.Is(err, fs.ErrNotExist) || v.head == nil {
 		return nil, was, false
 	}
@@ -59,28 +24,24 @@ func (v *diskView) gone(p phase, err error) (c *commitView, was phase, ok bool) 
 			return nil, was, false
 		}
 	}
-	c, err = v.head()
-	if err != nil || p.seq > len(c.list) || c.list[p.seq-1].folder != p.folder {
+	if c, err = v.head(); err != nil {
 		return nil, was, false
 	}
-	return c, c.list[p.seq-1], true
+	was, ok = c.phase(p.seq, p.folder)
+	return c, was, ok
 }
 
-// fromCommit returns a file of a working tree that is gone.
-func (v *diskView) fromCommit(p phase, s segment, err error) ([]byte, bool) {
-	c, was, ok := v.gone(p, err)
-	if !ok {
-		return nil, false
+// fromCommit returns what git has of a file that is not on disk: because it was left in git,
+// or because the working tree is gone.
+func (v *snapshot) fromCommit(p phase, s segment, err error) ([]byte, bool) {
+	c, was := v.under, p
+	if !v.inGit(p, err) {
+		var ok bool
+		if c, was, ok = v.gone(p, err); !ok {
+			return nil, false
+		}
 	}
-	entries, err := c.tree(was)
-	if err != nil {
-		return nil, false
-	}
-	e, ok := findEntry(entries, s.name())
-	if !ok {
-		return nil, false
-	}
-	data, err := c.git.Blob(e.Hash)
+	data, err := c.blob(was, segment{class: s.class, n: s.n})
 	if err != nil || int64(len(data)) < s.size {
 		return nil, false
 	}
@@ -90,118 +51,10 @@ func (v *diskView) fromCommit(p phase, s segment, err error) ([]byte, bool) {
 	return data, true
 }
 
-// inGit reports whether a file that is not there was left in git. (Of a phase that git
-// has, the tree is known.)
-func (v *diskView) inGit(p phase, err error) bool {
-	return v.under != nil && !p.tree.IsZero() && errors.Is(err, fs.ErrNotExist)
-}
-
-// missing makes a file that has to be there, and is not, a damage.
-func (v *diskView) missing(p phase, file string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return &CorruptError{File: v.path(p, file), Msg: "the file is missing", Fix: v.restoreHint(p)}
-	}
-	return err
-}
-
-func (v *diskView) restoreHint(p phase) string {
-	return "bring back what was committed with: git -C " + shellWord(v.dir) + " restore -- " + shellWord(anchorsDir+"/"+p.folder)
-}
-
-func (v *diskView) segments(p phase) ([classCount][]segment, error) {
-	if v.open(p) {
-		return v.last, nil
-	}
-	if v.closedInGit {
-		return v.under.segments(p)
-	}
-	return v.named(p)
-}
-
-func (v *diskView) content(p phase, s segment) ([]byte, error) {
-	if !s.hash.IsZero() {
-		return v.blob(s)
-	}
-	path := v.path(p, s.name())
-	f, err := os.Open(path)
-	if err != nil {
-		if raw, ok := v.fromCommit(p, s, err); ok {
-			return raw, nil
-		}
-		return nil, v.missing(p, s.name(), err)
-	}
-	defer f.Close()
-	if s.size < 0 {
-		return io.ReadAll(f)
-	}
-	raw := make([]byte, s.size)
-	if n, err := f.ReadAt(raw, 0); int64(n) < s.size {
-		return nil, &CorruptError{File: path, Msg: fmt.Sprintf("the file was cut short while it was read: %v", err)}
-	}
-	return raw, nil
-}
-
-// inCommit is the commit that files are in which the working tree has not.
-func (v *diskView) inCommit() (*commitView, error) {
-	if v.under != nil {
-		return v.under, nil
-	}
-	return v.head()
-}
-
-// blob returns a file that git has.
-func (v *diskView) blob(s segment) ([]byte, error) {
-	c, err := v.inCommit()
-	if err != nil {
-		return nil, err
-	}
-	raw, err := c.git.Blob(s.hash)
-	if err != nil {
-		return nil, corruptObject(c.commit, err)
-	}
-	return raw, nil
-}
-
-func (v *diskView) beginning(p phase, s segment, n int) ([]byte, error) {
-	if !s.hash.IsZero() {
-		return v.blob(s)
-	}
-	f, err := os.Open(v.path(p, s.name()))
-	if err != nil {
-		if raw, ok := v.fromCommit(p, s, err); ok {
-			return raw, nil
-		}
-		return nil, v.missing(p, s.name(), err)
-	}
-	defer f.Close()
-	buf := make([]byte, n)
-	read, err := f.ReadAt(buf, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return buf[:read], nil
-}
-
-// listed returns the files of a phase with their present sizes. What is no file of a
-// phase (an editor's backup, say) is left to tape verify.
-func (v *diskView) listed(p phase) ([classCount][]segment, error) {
-	list, err := v.named(p)
-	if err != nil {
-		return list, err
-	}
-	for _, files := range list {
-		for i := range files {
-			if files[i].size, err = v.size(p, files[i]); err != nil {
-				return list, err
-			}
-		}
-	}
-	return list, nil
-}
-
-// ends does with a look at the last file of each class: one that has a next one is
-// sealed, and never changes. The size of such a one is -1.
-func (v *diskView) ends(p phase) ([classCount][]segment, error) {
+// ends returns the files of a phase, the last one of each class with its size: one that has
+// a next one is sealed, and never changes. What is no file of a phase (an editor's backup,
+// say) is left to tape verify.
+func (v *snapshot) ends(p phase) ([classCount][]segment, error) {
 	list, err := v.named(p)
 	if err != nil {
 		return list, err
@@ -218,34 +71,29 @@ func (v *diskView) ends(p phase) ([classCount][]segment, error) {
 
 // named returns the files of a phase without their sizes. Those that were left in git
 // have the hash that they have there.
-func (v *diskView) named(p phase) ([classCount][]segment, error) {
+func (v *snapshot) named(p phase) ([classCount][]segment, error) {
 	found, err := filesIn(v.path(p, ""))
-	if v.under == nil || p.tree.IsZero() {
+	if err != nil && !v.inGit(p, err) {
 		if c, was, ok := v.gone(p, err); ok {
-			return c.segments(was)
+			return c.committed(was)
 		}
+		return [classCount][]segment{}, err
+	}
+	if v.under != nil && !p.tree.IsZero() {
+		committed, err := v.under.tree(p)
 		if err != nil {
 			return [classCount][]segment{}, err
 		}
-		return groupSegments(found, v.path(p, ""))
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return [classCount][]segment{}, err
-	}
-	committed, err := v.under.tree(p)
-	if err != nil {
-		return [classCount][]segment{}, err
-	}
-	var have [classCount]map[int]bool
-	for _, s := range found {
-		if have[s.class] == nil {
-			have[s.class] = map[int]bool{}
+		have := make(map[segment]bool, len(found))
+		for _, s := range found {
+			have[s] = true
 		}
-		have[s.class][s.n] = true
-	}
-	for _, e := range committed {
-		if c, n, ok := parseSegment(e.Name); ok && !have[c][n] {
-			found = append(found, segment{class: c, n: n, size: -1, hash: e.Hash})
+		for _, e := range committed {
+			c, n, ok := parseSegment(e.Name)
+			if s := (segment{class: c, n: n, size: -1}); ok && !have[s] {
+				s.hash = e.Hash
+				found = append(found, s)
+			}
 		}
 	}
 	return groupSegments(found, v.path(p, ""))
@@ -253,7 +101,12 @@ func (v *diskView) named(p phase) ([classCount][]segment, error) {
 
 // filesIn lists the files of a phase's folder.
 func filesIn(dir string) ([]segment, error) {
-	entries, err := readDir(dir)
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(-1)
 	if err != nil {
 		return nil, err
 	}
@@ -271,40 +124,12 @@ func filesIn(dir string) ([]segment, error) {
 	return found, nil
 }
 
-func readDir(dir string) ([]fs.DirEntry, error) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	return d.ReadDir(-1)
-}
-
 func sizeOf(path string) (int64, error) {
 	st, err := os.Lstat(path)
 	if err != nil {
 		return 0, err
 	}
 	return st.Size(), nil
-}
-
-// size is how many bytes a file has.
-func (v *diskView) size(p phase, s segment) (int64, error) {
-	if s.size >= 0 {
-		return s.size, nil
-	}
-	if !s.hash.IsZero() {
-		c, err := v.inCommit()
-		if err != nil {
-			return 0, err
-		}
-		return c.git.BlobSize(s.hash)
-	}
-	size, err := sizeOf(v.path(p, s.name()))
-	if raw, ok := v.fromCommit(p, s, err); ok {
-		return int64(len(raw)), nil
-	}
-	return size, err
 }
 
 // listPhases returns the phase folders of a working tree, in order.

@@ -114,7 +114,7 @@ func (s *Store) lastOf(h gitstore.Hash) (int64, error) {
 	return v.lastID()
 }
 
-func (v *commitView) lastID() (int64, error) { return lastID(v, v.list[len(v.list)-1]) }
+func (v *commitView) lastID() (int64, error) { return lastID(v, v.lastPhase()) }
 
 func (v *commitView) tapeInfo() (tapeInfo, error) {
 	where := v.file(tapeFile)

@@ -113,7 +113,7 @@ func (t *Tape) entryAt(ctx context.Context, at string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	anchor, err := readAnchor(v, v.phases()[i], t.name)
+	anchor, err := readAnchor(v, v.list[i], t.name)
 	return anchor.ID, err
 }
 

@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"tape/internal/gitstore"
@@ -59,50 +56,24 @@ func (t *Tape) Summary(ctx context.Context) (Summary, error) {
 	return out, nil
 }
 
-func (t *Tape) summarize(v view) (Summary, Entry, error) {
-	list := v.phases()
-	last := list[len(list)-1]
-	anchor, err := readAnchor(v, last, t.name)
+func (t *Tape) summarize(v *snapshot) (Summary, Entry, error) {
+	anchor, err := readAnchor(v, v.lastPhase(), t.name)
 	if err != nil {
 		return Summary{}, anchor, err
 	}
-	out := Summary{Name: t.name, Anchors: len(list), LastAnchor: anchor.Anchor, Updated: anchor.Date}
-	if out.Entries, err = lastID(v, last); err != nil {
-		return out, anchor, err
+	end, line, err := endOf(v, v.lastPhase())
+	if err != nil {
+		return Summary{}, anchor, err
 	}
-	if out.Entries > anchor.ID {
-		date, err := lastDate(v, last, out.Entries)
+	out := Summary{Name: t.name, Entries: end.LastID, Anchors: len(v.list), LastAnchor: anchor.Anchor, Updated: anchor.Date}
+	if line != nil {
+		e, err := jsonl.Parse(line)
+		out.Updated = e.Date
 		if err != nil {
-			return out, anchor, err
+			out.Updated = "" // readers will tell what is wrong
 		}
-		out.Updated = date
 	}
 	return out, anchor, nil
-}
-
-// lastDate is the date of a phase's last entry.
-func lastDate(v view, p phase, id int64) (string, error) {
-	segments, err := v.segments(p)
-	if err != nil {
-		return "", err
-	}
-	for _, files := range segments {
-		for i := len(files) - 1; i >= 0; i-- {
-			data, err := v.content(p, files[i])
-			if err != nil {
-				return "", err
-			}
-			line := lastLine(data)
-			if line == nil {
-				continue
-			}
-			if e, err := jsonl.Parse(line); err == nil && e.ID == id {
-				return e.Date, nil
-			}
-			break
-		}
-	}
-	return "", nil
 }
 
 // Info returns an overview of the tape.
@@ -134,89 +105,26 @@ func (t *Tape) info(ctx context.Context) (Info, error) {
 	if err != nil {
 		return out, err
 	}
-	last, err := lastID(committed, committed.list[len(committed.list)-1])
+	last, err := committed.lastID()
 	if err != nil {
 		return out, err
 	}
 	out.Uncommitted = max(0, out.Entries-last)
 	if wt, _, err := t.worktree(); err == nil {
 		out.Dir = wt.Dir
-		switch d, ok := v.(*diskView); {
-		case !ok:
-			out.Size, err = t.store.treeSize(committed)
-		case d.under != nil:
-			out.Size, err = d.totalSize()
-		default:
-			out.Size, err = entrySize(filepath.Join(wt.Dir, anchorsDir))
-		}
-		if err != nil {
-			return out, classify(err)
-		}
 	} else if !errors.Is(err, gitstore.ErrNotFound) {
 		return out, classify(err)
-	} else if out.Size, err = t.store.treeSize(committed); err != nil {
-		return out, err
+	}
+	if out.Size, err = v.totalSize(); err != nil {
+		return out, classify(err)
 	}
 	out.Usage, err = lastUsage(ctx, v)
 	return out, err
 }
 
-func entrySize(dir string) (int64, error) {
-	var total int64
-	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		st, err := d.Info()
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		if err == nil {
-			total += st.Size()
-		}
-		return err
-	})
-	return total, err
-}
-
-// totalSize is the size of all entry files, those that were left in git included.
-func (v *diskView) totalSize() (int64, error) {
-	var total int64
-	for _, p := range v.list {
-		line, err := v.anchorLine(p)
-		if err != nil {
-			return 0, err
-		}
-		total += int64(len(line))
-		files, err := v.listed(p)
-		if err != nil {
-			return 0, err
-		}
-		for _, list := range files {
-			for _, f := range list {
-				total += f.size
-			}
-		}
-	}
-	return total, nil
-}
-
-func (s *Store) treeSize(v *commitView) (int64, error) {
-	anchors, _ := findEntry(v.root, anchorsDir)
-	l := lister{s: s}
-	if err := l.tree(anchors.Hash, ""); err != nil {
-		return 0, corruptObject(v.commit, err)
-	}
-	var total int64
-	for _, f := range l.out {
-		total += f.Size
-	}
-	return total, nil
-}
-
 // lastUsage looks for the last run event, from the end.
-func lastUsage(ctx context.Context, v view) (Usage, error) {
-	list := v.phases()
+func lastUsage(ctx context.Context, v *snapshot) (Usage, error) {
+	list := v.list
 	for i := len(list) - 1; i >= 0; i-- {
 		if err := ctx.Err(); err != nil {
 			return Usage{}, err

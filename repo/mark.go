@@ -1,7 +1,6 @@
 package repo
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +62,7 @@ func (t *Tape) Unchanged(m Mark) bool {
 	if last.seq != m.Seq || last.folder != m.Folder || len(list) != m.Seq && !t.IsFork() {
 		return false
 	}
-	v := &diskView{dir: wt.Dir, list: list}
+	v := &snapshot{dir: wt.Dir, list: list}
 	for c, end := range m.Ends {
 		if !v.endsAt(last, class(c), end) {
 			return false
@@ -74,7 +73,7 @@ func (t *Tape) Unchanged(m Mark) bool {
 }
 
 // endsAt reports whether the files of a class end where a mark says.
-func (v *diskView) endsAt(p phase, c class, end End) bool {
+func (v *snapshot) endsAt(p phase, c class, end End) bool {
 	if _, err := os.Lstat(v.path(p, segmentName(c, end.File+1))); !errors.Is(err, os.ErrNotExist) {
 		return false
 	}
@@ -98,7 +97,7 @@ func (v *diskView) endsAt(p phase, c class, end End) bool {
 // Suffix is what a tape has beyond a mark, as it was at one moment.
 type Suffix struct {
 	tape  *Tape
-	v     view
+	v     *snapshot
 	from  Mark
 	end   Mark
 	ended bool
@@ -117,8 +116,7 @@ func (t *Tape) Since(ctx context.Context, m Mark) (*Suffix, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, disk := v.(*diskView)
-	s.end = Mark{Head: head.String(), Disk: disk}
+	s.end = Mark{Head: head.String(), Disk: v.dir != ""}
 	begins, err := s.beginsWith(m, head)
 	if err != nil {
 		return nil, fmt.Errorf("read tape %q: %w", t.name, err)
@@ -134,14 +132,13 @@ func (s *Suffix) Whole() bool { return s.from.Seq == 0 }
 
 // beginsWith reports whether a mark stands for a beginning of what the suffix sees.
 func (s *Suffix) beginsWith(m Mark, head gitstore.Hash) (bool, error) {
-	list := s.v.phases()
-	if m.Seq < 1 || m.Seq > len(list) || list[m.Seq-1].folder != m.Folder {
+	p, ok := s.v.phase(m.Seq, m.Folder)
+	if !ok {
 		return false, nil
 	}
 	if ok, err := s.tape.store.descends(head, m.Head); err != nil || !ok {
 		return false, err
 	}
-	p := list[m.Seq-1]
 	files, err := s.v.segments(p)
 	if err != nil {
 		return false, err
@@ -174,77 +171,19 @@ func (s *Suffix) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 }
 
 func (s *Suffix) read(ctx context.Context, yield func(Entry) bool) error {
-	list := s.v.phases()
-	first := max(0, s.from.Seq-1)
-	w := &walk{ctx: ctx, v: s.v, tape: s.tape.name}
-	for i := first; i < len(list); i++ {
-		r, err := s.open(i)
-		if err != nil {
-			return err
-		}
-		if more, err := w.rest(i, r, yield); err != nil || !more {
-			return err
-		}
-		if i == len(list)-1 {
-			s.finish(r)
-		}
+	w := &walk{v: s.v, tape: s.tape.name, last: len(s.v.list) - 1}
+	if !s.Whole() {
+		w.first, w.from = s.from.Seq-1, s.from.place()
 	}
-	return nil
+	err := w.read(ctx, yield)
+	if w.done {
+		s.finish(w.r)
+	}
+	return err
 }
 
-// open begins to read a phase; the one that the mark is in behind the mark.
-func (s *Suffix) open(i int) (*phaseReader, error) {
-	p := s.v.phases()[i]
-	if s.Whole() || i > s.from.Seq-1 {
-		return readPhase(s.v, p, s.tape.name)
-	}
-	return readPhaseBehind(s.v, p, s.tape.name, s.from.LastID, s.from.Ends)
-}
-
-// readPhaseBehind reads a phase behind an entry, given where its files end with that one.
-func readPhaseBehind(v view, p phase, tape string, last int64, ends [classCount]End) (*phaseReader, error) {
-	anchor, err := readAnchor(v, p, tape)
-	if err != nil {
-		return nil, err
-	}
-	files, err := v.segments(p)
-	if err != nil {
-		return nil, err
-	}
-	r := &phaseReader{p: p, anchor: anchor, last: last, started: true, tape: tape}
-	for c, end := range ends {
-		rest := files[c][min(len(files[c]), max(0, end.File-1)):]
-		if len(rest) == 0 {
-			continue
-		}
-		cur := &cursor{v: v, p: p, rest: rest}
-		if end.File > 0 {
-			if err := cur.resume(end); err != nil {
-				return nil, err
-			}
-		}
-		if err := cur.next(); err != nil {
-			return nil, err
-		}
-		r.cursors = append(r.cursors, cur)
-	}
-	return r, nil
-}
-
-// resume loads the first file and passes over what was read of it.
-func (c *cursor) resume(end End) error {
-	if err := c.load(); err != nil {
-		return err
-	}
-	if int64(len(c.all)) < end.Size {
-		return c.corrupt("the file was cut short while it was read")
-	}
-	c.data, c.line = c.all[end.Size:], end.Lines
-	if c.line == 0 {
-		c.line = bytes.Count(c.all[:end.Size], []byte("\n"))
-	}
-	return nil
-}
+// place is right behind the mark.
+func (m Mark) place() place { return place{id: m.LastID + 1, ends: &m.Ends} }
 
 // finish makes the mark of a suffix that was read to its end.
 func (s *Suffix) finish(r *phaseReader) {

@@ -20,8 +20,8 @@ type Revision struct {
 	store  *Store
 	tape   string // the name that entries get
 	name   string
-	v      view
-	commit *commitView // the newest commit that may have something of it
+	v      *snapshot
+	commit *snapshot // the newest commit that may have something of it
 	last   int64
 }
 
@@ -68,7 +68,7 @@ func (t *Tape) pointNow(ctx context.Context) (*Revision, error) {
 			p.commit, err = t.store.commitView(head)
 		}
 		if err == nil {
-			p.last, err = lastID(p.v, p.lastPhase())
+			p.last, err = p.v.lastID()
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read tape %q: %w", t.name, err)
@@ -104,8 +104,8 @@ func (t *Tape) pointOfAnchor(ctx context.Context, target string) (*Revision, err
 	if err != nil {
 		return nil, err
 	}
-	anchor, err := readAnchor(p.v, p.v.phases()[i], t.name)
-	p.name, p.last = t.name+" "+p.v.phases()[i].folder, anchor.ID
+	anchor, err := readAnchor(p.v, p.v.list[i], t.name)
+	p.name, p.last = t.name+" "+p.v.list[i].folder, anchor.ID
 	return p, err
 }
 
@@ -125,7 +125,7 @@ func (s *Store) pointOfCommit(tape *Tape, target string, h gitstore.Hash) (*Revi
 	if strings.HasPrefix(h.String(), target) {
 		p.name = target[:min(len(target), 10)]
 	}
-	p.last, err = lastID(v, p.lastPhase())
+	p.last, err = v.lastID()
 	return p, err
 }
 
@@ -137,8 +137,6 @@ func (p *Revision) Tape() string { return p.tape }
 
 // LastID is the id of the last entry that belongs to the point.
 func (p *Revision) LastID() int64 { return p.last }
-
-func (p *Revision) lastPhase() phase { return p.v.phases()[len(p.v.phases())-1] }
 
 // Entries yields the entries of the point from an id on. After an error it ends.
 func (p *Revision) Entries(ctx context.Context, from int64) iter.Seq2[Entry, error] {
@@ -153,22 +151,12 @@ func (p *Revision) read(ctx context.Context, from int64, yield func(Entry) bool)
 	if from > p.last {
 		return nil
 	}
-	all := p.v.phases()
 	begin, err := phaseOf(p.v, from)
 	if err != nil {
 		return err
 	}
-	w := &walk{ctx: ctx, v: p.v, tape: p.tape}
-	for i := begin; i < len(all); i++ {
-		r, err := readPhaseFrom(p.v, all[i], p.tape, from, nil)
-		if err != nil {
-			return err
-		}
-		if more, err := w.rest(i, r, func(e Entry) bool { return yield(e) && e.ID < p.last }); err != nil || !more {
-			return err
-		}
-	}
-	return nil
+	w := &walk{v: p.v, tape: p.tape, first: begin, last: len(p.v.list) - 1, from: place{id: from}}
+	return w.read(ctx, func(e Entry) bool { return yield(e) && e.ID < p.last })
 }
 
 // CommonWith returns the id up to which both points have the same entries for sure, 0 if
@@ -180,56 +168,36 @@ func (p *Revision) CommonWith(other *Revision) (int64, error) {
 	return min(id, p.last, other.last), err
 }
 
-func commonOf(a, b *commitView) (int64, error) {
-	if a.commit == b.commit {
-		return lastID(a, a.list[len(a.list)-1])
-	}
+func commonOf(a, b *snapshot) (int64, error) {
 	i := 0
 	for i < min(len(a.list), len(b.list)) && a.list[i].folder == b.list[i].folder && a.list[i].tree == b.list[i].tree {
 		i++
 	}
 	if i == len(a.list) {
-		return lastID(a, a.list[i-1])
+		return a.lastID()
 	}
 	if i == len(b.list) {
-		return lastID(b, b.list[i-1])
+		return b.lastID()
 	}
-	rawA, err := a.anchorLine(a.list[i])
-	if err != nil {
+	anchorA, err1 := readAnchor(a, a.list[i], "")
+	anchorB, err2 := readAnchor(b, b.list[i], "")
+	if err := errors.Join(err1, err2); err != nil {
 		return 0, err
 	}
-	rawB, err := b.anchorLine(b.list[i])
-	if err != nil {
-		return 0, err
+	if !bytes.Equal(anchorA.Raw, anchorB.Raw) || a.list[i].folder != b.list[i].folder {
+		return min(anchorA.ID, anchorB.ID) - 1, nil
 	}
-	anchorA, err := readAnchor(a, a.list[i], "")
-	if err != nil {
-		return 0, err
-	}
-	if !bytes.Equal(rawA, rawB) || a.list[i].folder != b.list[i].folder {
-		anchorB, err := readAnchor(b, b.list[i], "")
-		return min(anchorA.ID, anchorB.ID) - 1, err
-	}
-	return commonInPhase(a, b, i)
+	return commonInPhase(a, b, a.list[i], b.list[i])
 }
 
 // commonInPhase finds the last entry that two forms of a phase have in common: in each
 // class the files that differ say with which id they begin to.
-func commonInPhase(a, b *commitView, i int) (int64, error) {
-	lastA, err := lastID(a, a.list[i])
-	if err != nil {
-		return 0, err
-	}
-	lastB, err := lastID(b, b.list[i])
-	if err != nil {
-		return 0, err
-	}
-	filesA, err := a.segments(a.list[i])
-	if err != nil {
-		return 0, err
-	}
-	filesB, err := b.segments(b.list[i])
-	if err != nil {
+func commonInPhase(a, b *snapshot, pa, pb phase) (int64, error) {
+	lastA, err1 := lastID(a, pa)
+	lastB, err2 := lastID(b, pb)
+	filesA, err3 := a.segments(pa)
+	filesB, err4 := b.segments(pb)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return 0, err
 	}
 	common := min(lastA, lastB)
@@ -238,12 +206,9 @@ func commonInPhase(a, b *commitView, i int) (int64, error) {
 		for n < min(len(filesA[c]), len(filesB[c])) && filesA[c][n].hash == filesB[c][n].hash {
 			n++
 		}
-		restA, err := readRest(a, a.list[i], filesA[c], n)
-		if err != nil {
-			return 0, err
-		}
-		restB, err := readRest(b, b.list[i], filesB[c], n)
-		if err != nil {
+		restA, err1 := readRest(a, pa, filesA[c], n)
+		restB, err2 := readRest(b, pb, filesB[c], n)
+		if err := errors.Join(err1, err2); err != nil {
 			return 0, err
 		}
 		common = min(common, firstBehind(restA, restB)-1)
@@ -252,7 +217,7 @@ func commonInPhase(a, b *commitView, i int) (int64, error) {
 }
 
 // readRest returns a class's n-th file, nil if it has none.
-func readRest(v *commitView, p phase, files []segment, n int) ([]byte, error) {
+func readRest(v *snapshot, p phase, files []segment, n int) ([]byte, error) {
 	if n >= len(files) {
 		return nil, nil
 	}
@@ -262,10 +227,7 @@ func readRest(v *commitView, p phase, files []segment, n int) ([]byte, error) {
 // firstBehind is the lowest id behind the lines that two files have in common; a very
 // high one if they are equal.
 func firstBehind(a, b []byte) int64 {
-	n := 0
-	for n < min(len(a), len(b)) && a[n] == b[n] {
-		n++
-	}
+	n := samePrefix(a, b)
 	n = bytes.LastIndexByte(a[:n], '\n') + 1
 	lowest := int64(math.MaxInt64)
 	for _, rest := range [][]byte{a[n:], b[n:]} {
@@ -286,54 +248,22 @@ func firstBehind(a, b []byte) int64 {
 // commit that both continue by first parents. Where entries up to there differ, somebody
 // edited them; behind it each side went its own way. 0 if they have no such commit.
 func (p *Revision) SharedWith(ctx context.Context, other *Revision) (int64, error) {
-	git := p.store.git
-	at := [2]gitstore.Hash{p.commit.commit, other.commit.commit}
-	var seen [2]map[gitstore.Hash]bool
-	var heads [2]gitstore.Commit
-	done := [2]bool{}
-	load := func(i int) (err error) {
-		if heads[i], err = git.Commit(at[i]); err != nil {
-			return corruptObject(at[i], err)
-		}
-		seen[i][at[i]] = true
-		return nil
+	if err := ctx.Err(); err != nil {
+		return 0, err
 	}
-	for i := range at {
-		seen[i] = map[gitstore.Hash]bool{}
-		if err := load(i); err != nil {
-			return 0, err
-		}
+	common, err := p.store.commonCommit(p.commit.commit, other.commit.commit)
+	if errors.Is(err, ErrConflict) {
+		return 0, nil
 	}
-	// The side whose commit is newer goes on: so both arrive where they part after about
-	// as many commits as they have behind it.
-	for i := 0; ; {
-		if seen[1-i][at[i]] {
-			v, err := p.store.commitView(at[i])
-			if err != nil {
-				return 0, err
-			}
-			id, err := lastID(v, v.list[len(v.list)-1])
-			return min(id, p.last, other.last), err
-		}
-		if done[0] && done[1] {
-			return 0, nil
-		}
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		i = 0
-		if done[0] || !done[1] && heads[1].Committer.When.After(heads[0].Committer.When) {
-			i = 1
-		}
-		if len(heads[i].Parents) == 0 {
-			done[i] = true
-			continue
-		}
-		at[i] = heads[i].Parents[0]
-		if err := load(i); err != nil {
-			return 0, err
-		}
+	if err != nil {
+		return 0, err
 	}
+	v, err := p.store.commitView(common)
+	if err != nil {
+		return 0, err
+	}
+	id, err := v.lastID()
+	return min(id, p.last, other.last), err
 }
 
 // Usage is what a run event says about tokens; false for any other entry.

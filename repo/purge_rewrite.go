@@ -105,12 +105,8 @@ func (p *purge) changedIDs(ctx context.Context, head gitstore.Hash) ([]int64, er
 		if p.r.phases[phaseTree{ph.folder, ph.tree}] == (phaseTree{ph.folder, ph.tree}) {
 			continue
 		}
-		r, err := readPhase(v, ph, "")
-		if err != nil {
-			return nil, err
-		}
-		w := &walk{ctx: ctx, v: v}
-		_, err = w.rest(ph.seq-1, r, func(e Entry) bool {
+		w := &walk{v: v, first: ph.seq - 1, last: ph.seq - 1}
+		err := w.read(ctx, func(e Entry) bool {
 			if masked, maskErr := p.mask.line(e.Raw); maskErr == nil && !bytes.Equal(masked, e.Raw) {
 				ids = append(ids, e.ID)
 			}

@@ -87,12 +87,12 @@ func (q Query) keep(e Entry) bool {
 
 // span is a range of phases by index, and whether the first one's anchor counts.
 type span struct {
-	first, last int // indexes into view.phases, last inclusive
+	first, last int // indexes into snapshot.list, last inclusive
 	skipAnchor  bool
 }
 
-func (t *Tape) resolveSpan(v view, q Query) (span, error) {
-	all := v.phases()
+func (t *Tape) resolveSpan(v *snapshot, q Query) (span, error) {
+	all := v.list
 	out := span{0, len(all) - 1, false}
 	switch {
 	case q.Phase != "":
@@ -123,8 +123,8 @@ func (t *Tape) resolveSpan(v view, q Query) (span, error) {
 }
 
 // findPhase returns the index of the latest phase that a name, number or folder means.
-func (t *Tape) findPhase(v view, name string) (int, error) {
-	all := v.phases()
+func (t *Tape) findPhase(v *snapshot, name string) (int, error) {
+	all := v.list
 	if name == Latest {
 		return len(all) - 1, nil
 	}
@@ -139,8 +139,8 @@ func (t *Tape) findPhase(v view, name string) (int, error) {
 	return 0, notFound("tape anchors lists them", "tape %q has no anchor %q", t.name, name)
 }
 
-func (t *Tape) findPhaseBehind(v view, name string, from, behind int) (int, error) {
-	all := v.phases()
+func (t *Tape) findPhaseBehind(v *snapshot, name string, from, behind int) (int, error) {
+	all := v.list
 	if name == Latest && behind < len(all) {
 		return len(all) - 1, nil
 	}
@@ -157,7 +157,7 @@ func (t *Tape) findPhaseBehind(v view, name string, from, behind int) (int, erro
 
 // named reports whether a phase's anchor has that name. The folder's name tells most
 // of them apart without a look into anchor.json.
-func (t *Tape) named(v view, p phase, name string) (bool, error) {
+func (t *Tape) named(v *snapshot, p phase, name string) (bool, error) {
 	if p.folder != folderName(p.seq, name) {
 		return false, nil
 	}
@@ -234,13 +234,13 @@ func (t *Tape) readOnce(ctx context.Context, q Query, yield func(Entry) bool) er
 	if err != nil {
 		return err
 	}
-	w := &walk{ctx: ctx, v: v, q: q, tape: t.name, span: s}
+	sel := selection{v: v, tape: t.name, q: q, span: s}
 	limit := -1
 	if q.Limit != nil {
 		limit = *q.Limit
 	}
 	if q.Tail != nil {
-		return w.tail(*q.Tail, limit, yield)
+		return sel.tail(ctx, *q.Tail, limit, yield)
 	}
 	emit := func(e Entry) bool {
 		if limit == 0 {
@@ -253,9 +253,9 @@ func (t *Tape) readOnce(ctx context.Context, q Query, yield func(Entry) bool) er
 		return nil
 	}
 	if q.Reverse {
-		return w.backward(emit)
+		return sel.backward(ctx, emit)
 	}
-	return w.forward(emit)
+	return sel.forward(ctx, emit)
 }
 
 // Entry returns the entry of an id. ErrNotFound if the tape has none.
@@ -268,16 +268,12 @@ func (t *Tape) Entry(ctx context.Context, id int64) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	w := &walk{ctx: ctx, v: v, tape: t.name}
-	if found, err := w.window(i, id, id); err != nil || len(found) == 1 && found[0].ID == id {
-		return first(found), err
+	found, err := selection{v: v, tape: t.name}.window(ctx, i, id, id)
+	if err == nil && (len(found) == 0 || found[0].ID != id) {
+		err = notFound("tape info says how many there are", "tape %q has no entry @%d", t.name, id)
 	}
-	return Entry{}, notFound("tape info says how many there are", "tape %q has no entry @%d", t.name, id)
-}
-
-func first(found []Entry) Entry {
-	if len(found) == 0 {
-		return Entry{}
+	if err != nil {
+		return Entry{}, err
 	}
-	return found[0]
+	return found[0], nil
 }

@@ -13,7 +13,7 @@ import (
 
 // cursor walks through the lines of one class of a phase, in order.
 type cursor struct {
-	v     view
+	v     *snapshot
 	p     phase
 	rest  []segment // not yet read
 	file  segment   // the one in hand
@@ -108,11 +108,7 @@ func (c *cursor) check() error {
 }
 
 func (c *cursor) corrupt(msg string) error {
-	e := &CorruptError{File: c.v.where(c.p, c.file.name()), Line: c.line, Msg: msg}
-	if d, ok := c.v.(*diskView); ok {
-		e.Fix = d.restoreHint(c.p)
-	}
-	return e
+	return &CorruptError{File: c.v.where(c.p, c.file.name()), Line: c.line, Msg: msg, Fix: c.v.restoreHint(c.p)}
 }
 
 // phaseReader yields the entries of one phase in the order of their ids, its anchor
@@ -126,51 +122,82 @@ type phaseReader struct {
 	tape    string
 }
 
-func readPhase(v view, p phase, tape string) (*phaseReader, error) {
-	return readPhaseFrom(v, p, tape, 0, nil)
+// place is where reading begins in a phase: with an id (one up to the anchor's means the
+// whole phase), or, where the ends of the files before it are known, right behind these.
+type place struct {
+	id   int64
+	ends *[classCount]End
 }
 
-// readPhaseFrom reads a phase from an id on, and of its files only what it needs for
-// that. Ids up to the anchor's mean the whole phase.
-func readPhaseFrom(v view, p phase, tape string, from int64, loaded func(segment, []byte)) (*phaseReader, error) {
+// readPhase reads a phase from a place on, and of its files only what it needs for that.
+func readPhase(v *snapshot, p phase, tape string, from place, loaded func(segment, []byte)) (*phaseReader, error) {
 	anchor, err := readAnchor(v, p, tape)
 	if err != nil {
 		return nil, err
 	}
-	if err := v.check(p, anchorFile, append(anchor.Raw, '\n')); err != nil {
-		return nil, err
+	if from.ends == nil {
+		if err := v.check(p, anchorFile, append(anchor.Raw, '\n')); err != nil {
+			return nil, err
+		}
 	}
 	segments, err := v.segments(p)
 	if err != nil {
 		return nil, err
 	}
 	r := &phaseReader{p: p, anchor: anchor, last: anchor.ID, tape: tape}
-	if from > anchor.ID {
-		r.last, r.started = from-1, true
+	if from.id > anchor.ID || from.ends != nil {
+		r.last, r.started = from.id-1, true
 	}
-	for _, files := range segments {
-		if files, err = skipFiles(v, p, files, from); err != nil {
+	for class, files := range segments {
+		c := &cursor{v: v, p: p, loaded: loaded}
+		if from.ends != nil {
+			err = c.behind(files, from.ends[class])
+		} else {
+			err = c.seek(files, from.id)
+		}
+		if err != nil {
 			return nil, err
 		}
-		if len(files) == 0 {
-			continue
+		if c.file.n > 0 {
+			r.cursors = append(r.cursors, c)
 		}
-		c := &cursor{v: v, p: p, rest: files, loaded: loaded}
-		for {
-			if err := c.next(); err != nil {
-				return nil, err
-			}
-			if c.done || c.entry.ID >= from {
-				break
-			}
-		}
-		r.cursors = append(r.cursors, c)
 	}
 	return r, nil
 }
 
+// seek takes the first line with an id, or behind it.
+func (c *cursor) seek(files []segment, id int64) error {
+	var err error
+	if c.rest, err = skipFiles(c.v, c.p, files, id); err != nil {
+		return err
+	}
+	for {
+		if err := c.next(); err != nil || c.done || c.entry.ID >= id {
+			return err
+		}
+	}
+}
+
+// behind takes the first line behind what was read.
+func (c *cursor) behind(files []segment, end End) error {
+	c.rest = files[min(len(files), max(0, end.File-1)):]
+	if end.File > 0 && len(c.rest) > 0 {
+		if err := c.load(); err != nil {
+			return err
+		}
+		if int64(len(c.all)) < end.Size {
+			return c.corrupt("the file was cut short while it was read")
+		}
+		c.data, c.line = c.all[end.Size:], end.Lines
+		if c.line == 0 {
+			c.line = bytes.Count(c.all[:end.Size], []byte("\n"))
+		}
+	}
+	return c.next()
+}
+
 // skipFiles leaves out the files of a class that end before an id.
-func skipFiles(v view, p phase, files []segment, from int64) ([]segment, error) {
+func skipFiles(v *snapshot, p phase, files []segment, from int64) ([]segment, error) {
 	var failed error
 	// The first file that begins behind the id: the one before it may hold the id.
 	i := sort.Search(len(files), func(i int) bool {
@@ -184,7 +211,7 @@ func skipFiles(v view, p phase, files []segment, from int64) ([]segment, error) 
 }
 
 // firstID returns the id of a file's first line; of an empty one, a very high id.
-func firstID(v view, p phase, s segment) (int64, error) {
+func firstID(v *snapshot, p phase, s segment) (int64, error) {
 	const enough = 64 // bytes, for {"id":N, as this program writes it
 	head, err := v.beginning(p, s, enough)
 	if err != nil {
@@ -209,7 +236,7 @@ func firstID(v view, p phase, s segment) (int64, error) {
 }
 
 // readAnchor reads the entry that opens a phase.
-func readAnchor(v view, p phase, tape string) (Entry, error) {
+func readAnchor(v *snapshot, p phase, tape string) (Entry, error) {
 	raw, err := v.anchorLine(p)
 	if err != nil {
 		return Entry{}, err
@@ -271,11 +298,10 @@ func (r *phaseReader) next() (Entry, error) {
 }
 
 // phaseOf is the index of the phase that an entry is in, or would be.
-func phaseOf(v view, id int64) (int, error) {
-	list := v.phases()
+func phaseOf(v *snapshot, id int64) (int, error) {
 	var failed error
-	i := sort.Search(len(list), func(i int) bool {
-		anchor, err := readAnchor(v, list[i], "")
+	i := sort.Search(len(v.list), func(i int) bool {
+		anchor, err := readAnchor(v, v.list[i], "")
 		if err != nil {
 			failed = err
 		}
@@ -286,36 +312,49 @@ func phaseOf(v view, id int64) (int, error) {
 
 // lastID returns the id of the last entry of a phase by looking at the ends of its
 // files only.
-func lastID(v view, p phase) (int64, error) {
+func lastID(v *snapshot, p phase) (int64, error) {
+	m, _, err := endOf(v, p)
+	return m.LastID, err
+}
+
+// endOf makes a mark of a phase's end, and returns the last entry's line, nil if that is the
+// anchor.
+func endOf(v *snapshot, p phase) (m Mark, line []byte, err error) {
 	anchor, err := readAnchor(v, p, "")
 	if err != nil {
-		return 0, err
+		return m, nil, err
 	}
 	segments, err := v.segments(p)
 	if err != nil {
-		return 0, err
+		return m, nil, err
 	}
-	last := anchor.ID
-	for _, files := range segments {
+	m = Mark{Head: v.commit.String(), LastID: anchor.ID, Seq: p.seq, Folder: p.folder, Disk: v.dir != ""}
+	for c, files := range segments {
 		// The last file may hold nothing but an unfinished line.
 		for i := len(files) - 1; i >= 0; i-- {
 			data, err := v.content(p, files[i])
 			if err != nil {
-				return 0, err
+				return m, nil, err
 			}
-			line := lastLine(data)
-			if line == nil {
+			lines := bytes.Count(data, []byte("\n"))
+			if i == len(files)-1 {
+				m.Ends[c] = End{File: files[i].n, Size: int64(len(data)), Lines: lines, Sum: sumOf(data)}
+			}
+			last := lastLine(data)
+			if last == nil {
 				continue
 			}
-			id, err := jsonl.ParseID(line)
+			id, err := jsonl.ParseID(last)
 			if err != nil {
-				return 0, &CorruptError{File: v.where(p, files[i].name()), Line: bytes.Count(data, []byte("\n")), Msg: err.Error()}
+				return m, nil, &CorruptError{File: v.where(p, files[i].name()), Line: lines, Msg: err.Error()}
 			}
-			last = max(last, id)
+			if id > m.LastID {
+				m.LastID, line = id, last
+			}
 			break
 		}
 	}
-	return last, nil
+	return m, line, nil
 }
 
 // lastLine returns the last complete line, nil if there is none.

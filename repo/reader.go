@@ -14,7 +14,7 @@ import (
 type Reader struct {
 	tape   *Tape
 	dir    string // the working tree; "" if there is none
-	commit *commitView
+	commit *snapshot
 	files  map[string]*os.File
 	blobs  map[string][]byte
 }
@@ -124,27 +124,24 @@ func (r *Reader) blob(at Position) ([]byte, error) {
 			return nil, err
 		}
 	}
-	for _, p := range r.commit.list {
-		if p.folder != at.Folder {
-			continue
-		}
-		entries, err := r.commit.tree(p)
-		if err != nil {
-			return nil, err
-		}
-		if e, ok := findEntry(entries, at.File); ok {
-			data, err := r.tape.store.git.Blob(e.Hash)
-			if err != nil {
-				return nil, corruptObject(r.commit.commit, err)
-			}
-			if len(r.blobs) >= maxOpen {
-				clear(r.blobs)
-			}
-			r.blobs[name] = data
-			return data, nil
-		}
+	seq, _, _ := parseFolder(at.Folder)
+	p, ok := r.commit.phase(seq, at.Folder)
+	if !ok {
+		return nil, &CorruptError{File: name, Msg: "the file is missing"}
 	}
-	return nil, &CorruptError{File: name, Msg: "the file is missing"}
+	s := anchorSegment
+	if at.File != anchorFile {
+		s.class, s.n, _ = parseSegment(at.File)
+	}
+	data, err := r.commit.blob(p, s)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.blobs) >= maxOpen {
+		clear(r.blobs)
+	}
+	r.blobs[name] = data
+	return data, nil
 }
 
 // Close lets go of the files.

@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"tape/internal/gitstore"
 )
 
 // recover finds out where the tape ends without the last writer's note: it completes
@@ -42,16 +39,15 @@ func (w *writer) recover(ctx context.Context, known bool) error {
 		}
 	}
 	w.st.Undo = nil
-	v, err := w.t.look(w.wt.Dir, w.head)
+	var note state
+	if u == nil && known {
+		note = before
+	}
+	v, err := w.t.look(w.wt.Dir, w.head, note)
 	if err != nil {
 		return err
 	}
-	if u == nil && known {
-		w.t.witness(v, before, w.head)
-	} else {
-		w.t.witness(v, state{}, w.head)
-	}
-	if err := checkPhases(v, v.list); err != nil {
+	if err := v.checkPhases(); err != nil {
 		return err
 	}
 	committed, err := w.t.store.commitView(w.head)
@@ -61,16 +57,16 @@ func (w *writer) recover(ctx context.Context, known bool) error {
 	if err := w.compare(v, committed, before); err != nil {
 		return err
 	}
-	if err := w.scanClosed(v, len(committed.list)); err != nil {
+	if err := w.scanClosed(ctx, v, len(committed.list)); err != nil {
 		return err
 	}
-	if err := w.scan(v); err != nil {
+	if err := w.scan(ctx, v); err != nil {
 		return err
 	}
 	if err := w.syncOpen(); err != nil {
 		return err
 	}
-	if w.st.Committed, err = lastID(committed, committed.list[len(committed.list)-1]); err != nil {
+	if w.st.Committed, err = committed.lastID(); err != nil {
 		return err
 	}
 	if u != nil && u.Checkout {
@@ -117,25 +113,13 @@ func (w *writer) takeBack(u undo) error {
 
 // scanClosed reads the phases before the open one that are not committed, and the one that
 // was open when the last was: somebody made them by hand, or git left them.
-func (w *writer) scanClosed(v *diskView, committed int) error {
-	walk := &walk{ctx: context.Background(), v: v, tape: w.t.name}
-	for i := committed - 1; i < len(v.list)-1; i++ {
-		if i < 0 {
-			continue
-		}
-		r, err := readPhase(v, v.list[i], w.t.name)
-		if err != nil {
-			return err
-		}
-		if _, err := walk.rest(i, r, func(Entry) bool { return true }); err != nil {
-			return err
-		}
-	}
-	return nil
+func (w *writer) scanClosed(ctx context.Context, v *snapshot, committed int) error {
+	read := &walk{v: v, tape: w.t.name, first: max(0, committed-1), last: len(v.list) - 2}
+	return read.read(ctx, func(Entry) bool { return true })
 }
 
 // scan reads the open phase: the last id, where the files end, and what was torn.
-func (w *writer) scan(v *diskView) error {
+func (w *writer) scan(ctx context.Context, v *snapshot) error {
 	p := v.list[len(v.list)-1]
 	w.st.Seq, w.st.Folder = p.seq, p.folder
 	w.st.Tails = [classCount]tail{}
@@ -153,44 +137,38 @@ func (w *writer) scan(v *diskView) error {
 		}
 		w.st.Tails[c] = tail{Seg: last.n, Size: last.size, Sum: checksum(0, data)}
 	}
-	r, err := w.readOpen(v, p)
+	anchor, err := readAnchor(v, p, w.t.name)
 	if err != nil {
 		return err
 	}
+	before := int64(0)
 	if p.seq > 1 {
-		before, err := lastID(v, v.list[p.seq-2])
+		if before, err = lastID(v, v.list[p.seq-2]); err != nil {
+			return err
+		}
+	}
+	if p.seq == 1 && anchor.ID != 1 {
+		return &CorruptError{File: v.where(p, anchorFile), Line: 1, Msg: fmt.Sprintf("the tape begins with id %d", anchor.ID), Fix: v.restoreHint(p)}
+	}
+	if anchor.ID != before+1 {
+		return &CorruptError{File: v.where(p, anchorFile), Line: 1, Msg: fmt.Sprintf("its id is %d, but the phase before ends at %d", anchor.ID, before), Fix: v.restoreHint(p)}
+	}
+	w.st.Anchor = anchor.Anchor
+	// Of a sparse working tree, what git has is read by its hash whenever it is read, and may
+	// be as long as the tape.
+	read := &walk{v: v, tape: w.t.name, first: p.seq - 1, last: p.seq - 1}
+	if v.under != nil && p.seq == len(v.under.list) {
+		end, err := v.under.mark()
 		if err != nil {
 			return err
 		}
-		if before+1 != r.anchor.ID {
-			return &CorruptError{File: v.where(p, anchorFile), Line: 1, Msg: fmt.Sprintf("its id is %d, but the phase before ends at %d", r.anchor.ID, before), Fix: v.restoreHint(p)}
-		}
-	} else if r.anchor.ID != 1 {
-		return &CorruptError{File: v.where(p, anchorFile), Line: 1, Msg: fmt.Sprintf("the tape begins with id %d", r.anchor.ID), Fix: v.restoreHint(p)}
+		read.from = end.place()
 	}
-	w.st.Anchor = r.anchor.Anchor
-	for {
-		if _, err := r.next(); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return err
-		}
+	if err := read.read(ctx, func(Entry) bool { return true }); err != nil {
+		return err
 	}
-	w.st.LastID = r.last
+	w.st.LastID = read.r.last
 	return nil
-}
-
-// readOpen reads the open phase; of a sparse working tree, what git does not have: the
-// rest is read by its hash whenever it is read, and may be as long as the tape.
-func (w *writer) readOpen(v *diskView, p phase) (*phaseReader, error) {
-	if v.under == nil || p.seq > len(v.under.list) {
-		return readPhase(v, p, w.t.name)
-	}
-	ends, last, err := v.under.end()
-	if err != nil {
-		return nil, err
-	}
-	return readPhaseBehind(v, p, w.t.name, last, ends)
 }
 
 // syncOpen makes what scan found durable: whoever wrote it may have been killed before
@@ -214,7 +192,7 @@ func (w *writer) syncOpen() error {
 
 // setAside moves a last line without its newline out of a file: it was never
 // acknowledged, and the next entry must not be glued to it.
-func (w *writer) setAside(v *diskView, p phase, s *segment) error {
+func (w *writer) setAside(v *snapshot, p phase, s *segment) error {
 	data, err := v.content(p, *s)
 	if err != nil {
 		return err
@@ -244,14 +222,8 @@ func (w *writer) setAside(v *diskView, p phase, s *segment) error {
 
 // compare checks that the working tree continues what is committed, and that nothing
 // that the last writer acknowledged is gone.
-func (w *writer) compare(v *diskView, committed *commitView, before state) error {
-	for i, p := range committed.list {
-		if i >= len(v.list) || v.list[i].folder != p.folder {
-			return &CorruptError{File: v.where(p, ""), Msg: "a committed phase is missing", Fix: v.restoreHint(p)}
-		}
-	}
-	last := committed.list[len(committed.list)-1]
-	exact, err := w.extends(v, committed, last)
+func (w *writer) compare(v *snapshot, committed *snapshot, before state) error {
+	exact, err := v.extends(committed, true)
 	if err != nil {
 		return err
 	}
@@ -264,81 +236,4 @@ func (w *writer) compare(v *diskView, committed *commitView, before state) error
 		return nil
 	}
 	return err
-}
-
-// extends checks that each committed file of a phase is a prefix of the one on disk.
-// It reports whether the phase is exactly as committed.
-func (w *writer) extends(v *diskView, committed *commitView, p phase) (exact bool, err error) {
-	entries, err := committed.tree(p)
-	if err != nil {
-		return false, err
-	}
-	disk, err := v.named(p)
-	if err != nil {
-		return false, err
-	}
-	exact = true
-	onDisk := 0
-	for _, files := range disk {
-		onDisk += len(files)
-	}
-	for _, e := range entries {
-		c, n, ok := parseSegment(e.Name)
-		if !ok {
-			continue
-		}
-		onDisk--
-		if len(disk[c]) < n {
-			return false, &CorruptError{File: v.path(p, e.Name), Msg: "a committed file is missing", Fix: v.restoreHint(p)}
-		}
-		same, err := w.extendsFile(v, p, disk[c][n-1], e, n == len(disk[c]))
-		if err != nil {
-			return false, err
-		}
-		exact = exact && same
-	}
-	return exact && onDisk == 0, nil
-}
-
-// extendsFile compares one file. A sealed one is compared by its size only, so that
-// this does not depend on the length of the phase; tape verify compares all bytes.
-func (w *writer) extendsFile(v *diskView, p phase, s segment, e gitstore.TreeEntry, last bool) (same bool, err error) {
-	if s.hash == e.Hash {
-		return true, nil // it was left in git
-	}
-	if s.size, err = v.size(p, s); err != nil {
-		return false, err
-	}
-	git := w.t.store.git
-	size, err := git.BlobSize(e.Hash)
-	if err != nil {
-		return false, corruptObject(w.head, err)
-	}
-	if s.size < size {
-		return false, cutError(v, p, e.Name, s.size, size)
-	}
-	if !last {
-		return s.size == size, nil
-	}
-	blob, err := git.Blob(e.Hash)
-	if err != nil {
-		return false, corruptObject(w.head, err)
-	}
-	data, err := v.content(p, s)
-	if err != nil {
-		return false, err
-	}
-	if !bytes.HasPrefix(data, blob) {
-		return false, &CorruptError{File: v.path(p, e.Name), Line: firstDifference(data, blob), Msg: "the line differs from the committed one", Fix: v.restoreHint(p)}
-	}
-	return len(data) == len(blob), nil
-}
-
-// firstDifference is the number of the first line in which two files differ.
-func firstDifference(a, b []byte) int {
-	n := 0
-	for n < min(len(a), len(b)) && a[n] == b[n] {
-		n++
-	}
-	return bytes.Count(a[:n], []byte("\n")) + 1
 }

@@ -204,8 +204,8 @@ func (l *lesson) entries(ctx context.Context, was, is gitstore.Hash) (map[int64]
 		if a.tree == b.tree {
 			continue
 		}
-		old, err1 := readPhase(before, a, "")
-		next, err2 := readPhase(after, b, "")
+		old, err1 := readPhase(before, a, "", place{}, nil)
+		next, err2 := readPhase(after, b, "", place{}, nil)
 		for errors.Join(err1, err2) == nil {
 			var x, y Entry
 			x, err1 = old.next()

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"slices"
 
 	"tape/internal/jsonl"
@@ -33,7 +31,7 @@ func (t *Tape) Range(ctx context.Context, q Query) (first, last int64, err error
 	if err != nil {
 		return 0, 0, fmt.Errorf("read tape %q: %w", t.name, err)
 	}
-	list := v.phases()
+	list := v.list
 	from, err := readAnchor(v, list[s.first], t.name)
 	if err != nil {
 		return 0, 0, err
@@ -57,7 +55,7 @@ func (t *Tape) Range(ctx context.Context, q Query) (first, last int64, err error
 // They may be read by several goroutines.
 type Files struct {
 	tape *Tape
-	v    view
+	v    *snapshot
 	list []fileRef
 }
 
@@ -97,7 +95,7 @@ func (t *Tape) Files(ctx context.Context, q Query) (*Files, error) {
 	}
 	out := &Files{tape: t, v: v}
 	for i := s.first; i <= s.last; i++ {
-		p := v.phases()[i]
+		p := v.list[i]
 		anchor, err := readAnchor(v, p, t.name)
 		if err != nil {
 			return nil, err
@@ -136,50 +134,18 @@ func (f *Files) Lane(i int) (phase, lane int) {
 // Read reads the i-th, into buf if that is large enough.
 func (f *Files) Read(i int, buf []byte) (File, error) {
 	ref := f.list[i]
-	out := File{tape: f.tape.name, folder: ref.p.folder, name: anchorFile, anchor: ref.anchor, seq: ref.p.seq}
-	var err error
+	out := File{tape: f.tape.name, folder: ref.p.folder, anchor: ref.anchor, seq: ref.p.seq}
+	file := ref.segment
 	if ref.alone {
-		out.Data, err = f.v.anchorLine(ref.p)
-	} else {
-		out.name = ref.segment.name()
-		out.Data, err = f.content(ref, buf)
+		file = anchorSegment
 	}
-	if err != nil {
-		return out, err
-	}
-	if ref.last {
+	out.name = file.name()
+	var err error
+	out.Data, err = f.v.read(ref.p, file, buf)
+	if err == nil && ref.last {
 		out.Data = out.Data[:bytes.LastIndexByte(out.Data, '\n')+1]
 	}
-	return out, nil
-}
-
-func (f *Files) content(ref fileRef, buf []byte) ([]byte, error) {
-	disk, ok := f.v.(*diskView)
-	if !ok || !ref.segment.hash.IsZero() {
-		return f.v.content(ref.p, ref.segment)
-	}
-	file, err := os.Open(disk.path(ref.p, ref.segment.name()))
-	if err != nil {
-		if data, ok := disk.fromCommit(ref.p, ref.segment, err); ok {
-			return data, nil
-		}
-		return nil, disk.missing(ref.p, ref.segment.name(), err)
-	}
-	defer file.Close()
-	size := ref.segment.size
-	if size < 0 {
-		st, err := file.Stat()
-		if err != nil {
-			return nil, err
-		}
-		size = st.Size()
-	}
-	buf = slices.Grow(buf[:0], int(size))[:size]
-	n, err := io.ReadFull(file, buf)
-	if err != nil && n == 0 && size > 0 {
-		return nil, err
-	}
-	return buf[:n], nil
+	return out, err
 }
 
 // FirstID is the id of the first entry in the file, 0 if there is none.

@@ -52,8 +52,9 @@ func scannedTape(t *testing.T, disk bool) *Tape {
 func TestFilesAndRange(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
-	for _, disk := range []bool{true, false} {
-		tp := scannedTape(t, disk)
+	fork := mustFork(t, scannedTape(t, true), "f", "") // has files on disk, and others in git only
+	mustAppend(t, fork, Message("user", "of the fork"))
+	for _, tp := range []*Tape{scannedTape(t, true), scannedTape(t, false), fork} {
 		all := entriesOf(t, tp, Query{})
 		for range testkit.Size(12, 40, 2000) {
 			q := randomQuery(rng, all)

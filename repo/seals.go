@@ -45,7 +45,7 @@ func (t *Tape) seals() map[string]string {
 }
 
 // checkSealed refuses a sealed file of the open phase that is not as it was.
-func (v *diskView) checkSealed(p phase, file string, data []byte) error {
+func (v *snapshot) checkSealed(p phase, file string, data []byte) error {
 	c, n, ok := parseSegment(file)
 	if !ok || v.sealed == nil || n >= len(v.last[c]) {
 		return nil

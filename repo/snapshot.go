@@ -21,7 +21,7 @@ import (
 // of the open phase's files, read twice with the same result, are a state that the
 // tape was in. A change of several steps is kept out by its Undo record, which stands
 // for as long as the change is not complete.
-func (t *Tape) snapshot(ctx context.Context) (view, error) {
+func (t *Tape) snapshot(ctx context.Context) (*snapshot, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -52,8 +52,7 @@ func (t *Tape) snapshot(ctx context.Context) (view, error) {
 		if t.merging(wt) {
 			return t.duringMerge(ctx, wt, before, head)
 		}
-		v, err := t.look(wt.Dir, head)
-		t.witness(v, before, head)
+		v, err := t.look(wt.Dir, head, before)
 		after, _ := t.peekState()
 		if after.Gen != before.Gen || (after.Undo == nil) != (before.Undo == nil) {
 			continue
@@ -73,29 +72,26 @@ func (t *Tape) snapshot(ctx context.Context) (view, error) {
 				return boundBy(v, *u)
 			}
 		}
-		if err := checkPhases(v, v.list); err != nil {
+		if err := v.checkPhases(); err != nil {
 			return nil, err
 		}
 		// The note from before the look: appends go on, and the later one may count more.
 		if before.Head != head.String() {
-			return v, t.checkNotLost(v, head)
+			return v, t.checkNotLost(v)
 		}
 		return v, checkNotCut(v, before, head)
 	}
 }
 
-// witness gives a view what tells it whether a file was changed. The note has to be
-// older than the look: appends go on, and a later one may count more.
-func (t *Tape) witness(v *diskView, note state, head gitstore.Hash) {
-	if v == nil {
-		return
-	}
-	v.notePath = t.lockPath()
-	v.sealed = sync.OnceValue(func() map[string]string { return t.seals() })
+// worktreeView begins a snapshot of a working tree. The note, which tells whether a file was
+// changed, has to be older than the look: appends go on, and a later one may count more.
+func (t *Tape) worktreeView(dir string, head gitstore.Hash, note state) *snapshot {
+	v := &snapshot{git: t.store.git, commit: head, dir: dir, notePath: t.lockPath()}
+	v.sealed = sync.OnceValue(t.seals)
 	if note.Head == head.String() {
 		v.note = note
 	}
-	v.head = sync.OnceValues(func() (*commitView, error) { return t.store.commitView(head) })
+	return v
 }
 
 // checkingOut reports whether the working tree is not yet, or no more, what the
@@ -105,12 +101,13 @@ func checkingOut(st state, head gitstore.Hash) bool {
 }
 
 // look lists a working tree until two looks in a row see the same.
-func (t *Tape) look(worktree string, head gitstore.Hash) (*diskView, error) {
-	list, err := listPhases(worktree)
+func (t *Tape) look(dir string, head gitstore.Hash, note state) (*snapshot, error) {
+	list, err := listPhases(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	v := &diskView{dir: worktree, list: list}
+	v := t.worktreeView(dir, head, note)
+	v.list = list
 	if t.IsFork() {
 		if v.under, err = t.store.commitView(head); err != nil {
 			return nil, err
@@ -119,42 +116,40 @@ func (t *Tape) look(worktree string, head gitstore.Hash) (*diskView, error) {
 			return nil, err
 		}
 	}
-	if len(v.list) == 0 {
-		return v, nil
-	}
-	open := v.list[len(v.list)-1]
-	if v.last, err = v.ends(open); err != nil {
-		return nil, err
-	}
-	for {
-		again, err := v.ends(open)
-		if err != nil {
+	for again := len(v.list) > 0; again; {
+		was := v.last
+		if v.last, err = v.ends(v.lastPhase()); err != nil {
 			return nil, err
 		}
-		if slices.EqualFunc(v.last[:], again[:], func(a, b []segment) bool { return slices.Equal(a, b) }) {
-			return v, nil
-		}
-		v.last = again
+		again = !slices.EqualFunc(v.last[:], was[:], slices.Equal)
 	}
+	v.head = t.headView(head)
+	return v, nil
+}
+
+// headView reads a commit when it is first needed.
+func (t *Tape) headView(head gitstore.Hash) func() (*snapshot, error) {
+	return sync.OnceValues(func() (*snapshot, error) { return t.store.commitView(head) })
 }
 
 // duringMerge is the tape while git is merging into its working tree, and may have put
 // anything into the files: what is committed, and what was recorded behind it, unless git
 // has touched the files that this is in.
-func (t *Tape) duringMerge(ctx context.Context, wt gitstore.Worktree, note state, head gitstore.Hash) (view, error) {
+func (t *Tape) duringMerge(ctx context.Context, wt gitstore.Worktree, note state, head gitstore.Hash) (*snapshot, error) {
 	committed, err := t.store.commitView(head)
 	if err != nil {
 		return nil, err
 	}
-	open := committed.list[len(committed.list)-1]
+	open := committed.lastPhase()
 	if ok, err := t.untouched(wt, committed, open); err != nil || !ok {
 		return committed, err
 	}
-	v := &diskView{dir: wt.Dir, list: committed.list, under: committed, closedInGit: true}
+	v := t.worktreeView(wt.Dir, head, note)
+	v.list, v.under, v.closedInGit = committed.list, committed, true
 	if v.last, err = v.ends(open); err != nil {
 		return committed, nil
 	}
-	t.witness(v, note, head)
+	v.head = t.headView(head)
 	for _, err := range behind(ctx, v, committed, t.name) {
 		if err != nil {
 			return committed, ctx.Err() // marks of a conflict
@@ -165,7 +160,7 @@ func (t *Tape) duringMerge(ctx context.Context, wt gitstore.Worktree, note state
 
 // untouched reports whether git's index has nothing but what is committed for the files of
 // a phase that are on disk.
-func (t *Tape) untouched(wt gitstore.Worktree, committed *commitView, p phase) (bool, error) {
+func (t *Tape) untouched(wt gitstore.Worktree, committed *snapshot, p phase) (bool, error) {
 	staged, err := t.store.git.ReadIndex(wt)
 	if err != nil {
 		return false, err
@@ -195,7 +190,7 @@ func (t *Tape) untouched(wt gitstore.Worktree, committed *commitView, p phase) (
 }
 
 // addCommitted puts the phases that git has before those that only the working tree has.
-func (v *diskView) addCommitted() error {
+func (v *snapshot) addCommitted() error {
 	all := slices.Clone(v.under.list)
 	for _, p := range v.list {
 		if p.seq > len(all) {
@@ -209,18 +204,17 @@ func (v *diskView) addCommitted() error {
 	return nil
 }
 
-// boundBy cuts a view back to what an unfinished change began from.
-func boundBy(v *diskView, u undo) (view, error) {
-	if len(v.list) < u.Seq || v.list[u.Seq-1].folder != u.Folder {
-		return v, checkPhases(v, v.list) // somebody went back behind it with git
+// boundBy cuts a snapshot back to what an unfinished change began from.
+func boundBy(v *snapshot, u undo) (*snapshot, error) {
+	p, ok := v.phase(u.Seq, u.Folder)
+	if !ok {
+		return v, v.checkPhases() // somebody went back behind it with git
 	}
-	p := v.list[u.Seq-1]
 	if u.Seq < len(v.list) {
-		segments, err := v.listed(p)
-		if err != nil {
+		var err error
+		if v.last, err = v.ends(p); err != nil {
 			return nil, classify(err)
 		}
-		v.last = segments
 	}
 	v.list = v.list[:u.Seq]
 	for c := range v.last {
@@ -235,12 +229,12 @@ func boundBy(v *diskView, u undo) (view, error) {
 			last.size = min(size, was.Size)
 		}
 	}
-	return v, checkPhases(v, v.list)
+	return v, v.checkPhases()
 }
 
 // checkNotCut notices a file of the open phase that lost bytes which were
 // acknowledged. (In earlier phases a missing entry shows as a gap in the ids.)
-func checkNotCut(v *diskView, st state, head gitstore.Hash) error {
+func checkNotCut(v *snapshot, st state, head gitstore.Hash) error {
 	if st.Head != head.String() || st.Seq < len(v.list) {
 		return nil
 	}
@@ -270,50 +264,113 @@ func checkNotCut(v *diskView, st state, head gitstore.Hash) error {
 
 // checkNotLost notices, without a note, that the working tree has less than the commit:
 // a phase, or the end of the last one.
-func (t *Tape) checkNotLost(v *diskView, head gitstore.Hash) error {
-	committed, err := t.store.commitView(head)
+func (t *Tape) checkNotLost(v *snapshot) error {
+	committed, err := t.store.commitView(v.commit)
 	if err != nil {
 		return err
-	}
-	for i, p := range committed.list {
-		if i >= len(v.list) || v.list[i].folder != p.folder {
-			return &CorruptError{File: v.path(p, ""), Msg: "a committed phase is missing", Fix: v.restoreHint(p)}
-		}
 	}
 	if len(v.list) > len(committed.list) {
-		return nil // a missing end shows as a gap
+		return v.hasPhases(committed) // a missing end shows as a gap
 	}
-	p := committed.list[len(committed.list)-1]
-	entries, err := committed.tree(p)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		c, n, ok := parseSegment(e.Name)
-		if !ok {
-			continue
-		}
-		if len(v.last[c]) < n {
-			return &CorruptError{File: v.path(p, e.Name), Msg: "a committed file is missing", Fix: v.restoreHint(p)}
-		}
-		size, err := t.store.git.BlobSize(e.Hash)
-		if err != nil {
-			return corruptObject(head, err)
-		}
-		got, err := v.size(p, v.last[c][n-1])
-		if err != nil {
-			return classify(err)
-		}
-		if got < size {
-			return cutError(v, p, e.Name, got, size)
+	_, err = v.extends(committed, false)
+	return err
+}
+
+func (v *snapshot) hasPhases(committed *snapshot) error {
+	for _, p := range committed.list {
+		if _, ok := v.phase(p.seq, p.folder); !ok {
+			return &CorruptError{File: v.path(p, ""), Msg: "a committed phase is missing", Fix: v.restoreHint(p)}
 		}
 	}
 	return nil
 }
 
+// extends checks that a working tree has all phases of a commit, and that no file of the last
+// of them is shorter than the committed one. Closely, it compares the bytes of the last file
+// of each class; the others are sealed, and go by their size, so that this does not depend on
+// the length of the phase (tape verify compares all). It reports whether the phase is exactly
+// as committed.
+func (v *snapshot) extends(committed *snapshot, closely bool) (exact bool, err error) {
+	if err := v.hasPhases(committed); err != nil {
+		return false, err
+	}
+	p := committed.lastPhase()
+	entries, err := committed.tree(p)
+	if err != nil {
+		return false, err
+	}
+	onDisk, err := v.segments(v.list[p.seq-1])
+	if err != nil {
+		return false, err
+	}
+	exact = true
+	left := len(slices.Concat(onDisk[:]...))
+	for _, e := range entries {
+		c, n, ok := parseSegment(e.Name)
+		if !ok {
+			continue
+		}
+		left--
+		if len(onDisk[c]) < n {
+			return false, &CorruptError{File: v.path(p, e.Name), Msg: "a committed file is missing", Fix: v.restoreHint(p)}
+		}
+		same, err := v.extendsFile(p, onDisk[c][n-1], e, closely && n == len(onDisk[c]))
+		if err != nil {
+			return false, err
+		}
+		exact = exact && same
+	}
+	return exact && left == 0, nil
+}
+
+func (v *snapshot) extendsFile(p phase, s segment, e gitstore.TreeEntry, closely bool) (same bool, err error) {
+	if s.hash == e.Hash {
+		return true, nil // it was left in git
+	}
+	if s.size, err = v.size(p, s); err != nil {
+		return false, classify(err)
+	}
+	size, err := v.git.BlobSize(e.Hash)
+	if err != nil {
+		return false, corruptObject(v.commit, err)
+	}
+	if s.size < size {
+		return false, cutError(v, p, e.Name, s.size, size)
+	}
+	if !closely {
+		return s.size == size, nil
+	}
+	blob, err := v.git.Blob(e.Hash)
+	if err != nil {
+		return false, corruptObject(v.commit, err)
+	}
+	data, err := v.content(p, s)
+	if err != nil {
+		return false, err
+	}
+	if !bytes.HasPrefix(data, blob) {
+		return false, &CorruptError{File: v.path(p, e.Name), Line: firstDifference(data, blob), Msg: "the line differs from the committed one", Fix: v.restoreHint(p)}
+	}
+	return len(data) == len(blob), nil
+}
+
+// firstDifference is the number of the first line in which two files differ.
+func firstDifference(a, b []byte) int {
+	return bytes.Count(a[:samePrefix(a, b)], []byte("\n")) + 1
+}
+
+// samePrefix is how many bytes two files have in common at their beginning.
+func samePrefix(a, b []byte) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
 // cutError tells of a file that is shorter than it was; the line is the first that is
 // not whole.
-func cutError(v *diskView, p phase, name string, size, was int64) error {
+func cutError(v *snapshot, p phase, name string, size, was int64) error {
 	line := 0
 	if data, err := os.ReadFile(v.path(p, name)); err == nil {
 		line = bytes.Count(data, []byte("\n")) + 1

@@ -13,11 +13,10 @@ import (
 // content reads every entry of a working tree, from the phase of an index on.
 func (v *verifier) content(ctx context.Context, tape string, look *diskView, from int) error {
 	list := look.list
-	w := &walk{ctx: ctx, v: look, tape: tape, span: span{0, len(list) - 1, false}}
 	for i := from; i < len(list); i++ {
 		v.report.Checked.Files++
-		w.loaded = v.sealing(tape, look, list[i])
-		_, err := w.phase(i, func(e Entry) bool {
+		w := &walk{v: look, tape: tape, first: i, last: i, loaded: v.sealing(tape, look, list[i])}
+		err := w.read(ctx, func(e Entry) bool {
 			if want := folderName(list[i].seq, e.Anchor); e.Kind == KindAnchor && list[i].folder != want {
 				v.problemf(tape, look.where(list[i], ""), "the folder of the anchor %q must be %s", e.Anchor, want)
 			}
@@ -59,8 +58,8 @@ func (v *verifier) workingTree(ctx context.Context, t *Tape, committed *commitVi
 		v.problem(t.name, err)
 		return nil
 	}
-	onDisk, ok := look.(*diskView)
-	if !ok {
+	onDisk := look
+	if onDisk.dir == "" {
 		return nil
 	}
 	for i, p := range committed.list {

@@ -8,112 +8,98 @@ import (
 	"slices"
 )
 
-// walk goes through a span of phases of a view.
+// walk goes through phases of a snapshot.
 type walk struct {
-	ctx  context.Context
-	v    view
-	q    Query
-	tape string
-	span span
+	v           *snapshot
+	tape        string // the name that entries get
+	first, last int    // indexes of phases
+	from        place  // in the first one
 
 	loaded func(s segment, data []byte) // if set, is shown each file that is read
+
+	r    *phaseReader // the phase in hand
+	done bool         // all was read
 }
 
-// phase yields the kept entries of the i-th phase, and reports whether to go on.
-func (w *walk) phase(i int, yield func(Entry) bool) (bool, error) {
-	if err := w.ctx.Err(); err != nil {
-		return false, err
-	}
-	r, err := readPhaseFrom(w.v, w.v.phases()[i], w.tape, 0, w.loaded)
-	if err != nil {
-		return false, err
-	}
-	skip := w.span.skipAnchor && i == w.span.first
-	for {
-		e, err := r.next()
-		if errors.Is(err, io.EOF) {
-			return true, w.joins(i, r.last)
+// read yields the entries in order. What comes before a damage is delivered with it.
+func (w *walk) read(ctx context.Context, yield func(Entry) bool) error {
+	from := w.from
+	for i := w.first; i <= w.last; i++ {
+		var err error
+		if w.r, err = readPhase(w.v, w.v.list[i], w.tape, from, w.loaded); err != nil {
+			return err
 		}
-		if err != nil {
-			// What came before a damage is delivered with it.
-			if e.ID > 0 && w.q.keep(e) && !skip {
-				yield(e)
+		from = place{}
+		for n := 0; ; n++ {
+			if n%1024 == 0 && ctx.Err() != nil {
+				return ctx.Err()
 			}
-			return false, err
+			e, err := w.r.next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if e.ID > 0 && !yield(e) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if skip {
-			skip = false
-			continue
-		}
-		if w.q.keep(e) && !yield(e) {
-			return false, nil
-		}
-	}
-}
-
-// rest yields what a reader has left of the i-th phase, and reports whether to go on. What
-// comes before a damage is delivered with it.
-func (w *walk) rest(i int, r *phaseReader, yield func(Entry) bool) (bool, error) {
-	for n := 0; ; n++ {
-		if n%1024 == 0 && w.ctx.Err() != nil {
-			return false, w.ctx.Err()
-		}
-		e, err := r.next()
-		if errors.Is(err, io.EOF) {
-			return true, w.joins(i, r.last)
-		}
-		if e.ID > 0 && !yield(e) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-	}
-}
-
-// joins checks that the next phase begins where this one ends.
-func (w *walk) joins(i int, last int64) error {
-	all := w.v.phases()
-	if i+1 >= len(all) {
-		return nil
-	}
-	next, err := readAnchor(w.v, all[i+1], w.tape)
-	if err != nil {
-		return err
-	}
-	if next.ID != last+1 {
-		return &CorruptError{File: w.v.where(all[i], ""), Msg: fmt.Sprintf("the phase ends at id %d, but the next one begins at id %d", last, next.ID),
-			Fix: "bring back what was committed with: git restore -- " + anchorsDir}
-	}
-	return nil
-}
-
-func (w *walk) forward(yield func(Entry) bool) error {
-	for i := w.span.first; i <= w.span.last; i++ {
-		if more, err := w.phase(i, yield); err != nil || !more {
+		if err := w.joins(i); err != nil {
 			return err
 		}
 	}
+	w.done = true
 	return nil
+}
+
+// joins checks that the next phase begins where this one ends.
+func (w *walk) joins(i int) error {
+	if i+1 >= len(w.v.list) {
+		return nil
+	}
+	next, err := readAnchor(w.v, w.v.list[i+1], w.tape)
+	if err == nil && next.ID != w.r.last+1 {
+		err = &CorruptError{File: w.v.where(w.v.list[i], ""), Msg: fmt.Sprintf("the phase ends at id %d, but the next one begins at id %d", w.r.last, next.ID),
+			Fix: "bring back what was committed with: git restore -- " + anchorsDir}
+	}
+	return err
+}
+
+// selection is what a query selects of a snapshot.
+type selection struct {
+	v    *snapshot
+	tape string
+	q    Query
+	span span
+}
+
+func (s selection) keeps(e Entry) bool {
+	skip := s.span.skipAnchor && e.Kind == KindAnchor && e.AnchorSeq == s.span.first+1
+	return !skip && s.q.keep(e)
+}
+
+func (s selection) forward(ctx context.Context, yield func(Entry) bool) error {
+	w := &walk{v: s.v, tape: s.tape, first: s.span.first, last: s.span.last}
+	return w.read(ctx, func(e Entry) bool { return !s.keeps(e) || yield(e) })
 }
 
 // backward reads from the end, a window of ids at a time, so that a short limit reads
 // little of a long phase.
-func (w *walk) backward(yield func(Entry) bool) error {
+func (s selection) backward(ctx context.Context, yield func(Entry) bool) error {
 	const first, largest = 64, 16 << 10 // ids
-	for i := w.span.last; i >= w.span.first; i-- {
-		p := w.v.phases()[i]
-		anchor, err := readAnchor(w.v, p, w.tape)
+	for i := s.span.last; i >= s.span.first; i-- {
+		anchor, err := readAnchor(s.v, s.v.list[i], s.tape)
 		if err != nil {
 			return err
 		}
-		high, err := lastID(w.v, p)
+		high, err := lastID(s.v, s.v.list[i])
 		if err != nil {
 			return err
 		}
 		for size := int64(first); high >= anchor.ID; size = min(size*4, largest) {
 			low := max(anchor.ID, high-size+1)
-			batch, err := w.window(i, low, high)
+			batch, err := s.window(ctx, i, low, high)
 			if err != nil {
 				return err
 			}
@@ -129,42 +115,27 @@ func (w *walk) backward(yield func(Entry) bool) error {
 }
 
 // window returns the kept entries of a phase from one id to another.
-func (w *walk) window(i int, low, high int64) ([]Entry, error) {
-	if err := w.ctx.Err(); err != nil {
-		return nil, err
-	}
-	r, err := readPhaseFrom(w.v, w.v.phases()[i], w.tape, low, w.loaded)
-	if err != nil {
-		return nil, err
-	}
+func (s selection) window(ctx context.Context, i int, low, high int64) ([]Entry, error) {
 	var batch []Entry
-	for r.last < high || !r.started {
-		e, err := r.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil && (e.ID == 0 || e.ID < high) {
-			return nil, err
-		}
-		if e.Kind == KindAnchor && w.span.skipAnchor && i == w.span.first {
-			continue
-		}
-		if w.q.keep(e) {
+	w := &walk{v: s.v, tape: s.tape, first: i, last: i, from: place{id: low}}
+	err := w.read(ctx, func(e Entry) bool {
+		if s.keeps(e) {
 			batch = append(batch, e)
 		}
-	}
-	return batch, nil
+		return e.ID < high
+	})
+	return batch, err
 }
 
 // tail yields the last n entries in the order shown, of which limit keeps the first.
-func (w *walk) tail(n, limit int, yield func(Entry) bool) error {
+func (s selection) tail(ctx context.Context, n, limit int, yield func(Entry) bool) error {
 	var out []Entry
-	order := w.backward
-	if w.q.Reverse {
-		order = w.forward
+	order := s.backward
+	if s.q.Reverse {
+		order = s.forward
 	}
 	if n > 0 {
-		if err := order(func(e Entry) bool {
+		if err := order(ctx, func(e Entry) bool {
 			out = append(out, e)
 			return len(out) < n
 		}); err != nil {

@@ -21,7 +21,7 @@ func checksum(sum uint32, data []byte) uint32 {
 
 // check refuses the content of a file that is not, or does not begin with, what was
 // recorded.
-func (v *diskView) check(p phase, file string, data []byte) error {
+func (v *snapshot) check(p phase, file string, data []byte) error {
 	tail, noted := v.noted(p, file, len(data))
 	if noted && checksum(0, data[:tail.Size]) == tail.Sum {
 		return nil
@@ -46,7 +46,7 @@ func (v *diskView) check(p phase, file string, data []byte) error {
 }
 
 // noted returns what the note says of a file that has a size in bytes.
-func (v *diskView) noted(p phase, file string, size int) (tail, bool) {
+func (v *snapshot) noted(p phase, file string, size int) (tail, bool) {
 	if v.note.Seq != p.seq || v.note.Folder != p.folder {
 		return tail{}, false
 	}
@@ -59,7 +59,7 @@ func (v *diskView) noted(p phase, file string, size int) (tail, bool) {
 
 // committedBlob returns the committed content of a file, or data itself if its hash
 // says that they are the same; nil if the file is not committed.
-func (v *diskView) committedBlob(p phase, file string, data []byte) ([]byte, error) {
+func (v *snapshot) committedBlob(p phase, file string, data []byte) ([]byte, error) {
 	if v.head == nil {
 		return nil, nil
 	}
@@ -67,10 +67,11 @@ func (v *diskView) committedBlob(p phase, file string, data []byte) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	if p.seq > len(committed.list) || committed.list[p.seq-1].folder != p.folder {
+	was, ok := committed.phase(p.seq, p.folder)
+	if !ok {
 		return nil, nil
 	}
-	entries, err := committed.tree(committed.list[p.seq-1])
+	entries, err := committed.tree(was)
 	if err != nil {
 		return nil, err
 	}
