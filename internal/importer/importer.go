@@ -37,20 +37,12 @@ type format struct {
 	describe func(context.Context, record.Source, *record.Info) error
 }
 
-func formatOf(name string) (format, error) {
-	switch name {
-	case Bub:
-		return format{bub.Read, bub.Describe}, nil
-	case ClaudeCode:
-		return format{claudecode.Read, claudecode.Describe}, nil
-	case Codex:
-		return format{codex.Read, codex.Describe}, nil
-	case Gemini:
-		return format{gemini.Read, gemini.Describe}, nil
-	case OpenAI:
-		return format{openai.Read, openai.Describe}, nil
-	}
-	return format{}, fmt.Errorf("unknown format %q", name)
+var formats = map[string]format{
+	Bub:        {bub.Read, bub.Describe},
+	ClaudeCode: {claudecode.Read, claudecode.Describe},
+	Codex:      {codex.Read, codex.Describe},
+	Gemini:     {gemini.Read, gemini.Describe},
+	OpenAI:     {openai.Read, openai.Describe},
 }
 
 // What is read, and what comes of it.
@@ -73,9 +65,9 @@ type SeenFunc func(fork, key string) bool
 //
 // Memory is bounded by the number of records, not by the size of the source.
 func Read(ctx context.Context, name string, src Source, seen SeenFunc, emit func(Item) error) (Stats, error) {
-	f, err := formatOf(name)
-	if err != nil {
-		return Stats{}, fmt.Errorf("read %q: %w", src.Name, err)
+	f, ok := formats[name]
+	if !ok {
+		return Stats{}, fmt.Errorf("read %q: unknown format %q", src.Name, name)
 	}
 	if seen == nil {
 		seen = func(string, string) bool { return false }
@@ -92,9 +84,9 @@ func Read(ctx context.Context, name string, src Source, seen SeenFunc, emit func
 
 // Describe looks at the start of a source, and no further than it has to.
 func Describe(ctx context.Context, name string, src Source) (Info, error) {
-	f, err := formatOf(name)
-	if err != nil {
-		return Info{}, fmt.Errorf("describe %q: %w", src.Name, err)
+	f, ok := formats[name]
+	if !ok {
+		return Info{}, fmt.Errorf("describe %q: unknown format %q", src.Name, name)
 	}
 	info := Info{Format: name}
 	if err := f.describe(ctx, src, &info); err != nil {

@@ -132,13 +132,9 @@ func (a *answer) addCall(s *source, key, id string, block []byte) {
 
 // finish makes the payloads.
 func (a *answer) finish() {
-	date, keys := a.text.Date, a.text.Keys
-	a.text = record.Message("", date, "assistant", a.content())
-	a.text.Keys = keys
+	a.text.Kind, a.text.Payload = record.KindMessage, record.Message("", "", "assistant", a.content()).Payload
 	a.call.Kind, a.call.Payload, a.call.Extra = record.KindToolCall, record.Calls(a.calls), a.callExtra.OrNil()
-	date, keys = a.run.Date, a.run.Keys
-	a.run = a.cost(date)
-	a.run.Keys = keys
+	a.run.Kind, a.run.Payload = record.KindEvent, a.cost()
 }
 
 // content is the content of the message: a string when it is only text.
@@ -159,7 +155,7 @@ func (a *answer) content() []byte {
 
 // cost tells what the message cost. Its facts are the last line's: while
 // a message is being written, its usage still grows.
-func (a *answer) cost(date string) record.Part {
+func (a *answer) cost() []byte {
 	data := record.NewObject(len(a.msg) + 128)
 	name := record.EventRun
 	if string(jsonl.Get(a.msg, "model")) == syntheticModel {
@@ -184,5 +180,5 @@ func (a *answer) cost(date string) record.Part {
 	if !a.extra.Empty() {
 		data.Raw("record", a.extra.Done())
 	}
-	return record.Event("", date, name, data.Done())
+	return record.Event("", "", name, data.Done()).Payload
 }

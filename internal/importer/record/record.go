@@ -222,11 +222,7 @@ func (r *Reading) Put(p Part) {
 }
 
 func (r *Reading) meta(p Part) []byte {
-	size := 96 + len(p.RunID) + len(p.Extra)
-	for _, k := range p.Keys {
-		size += len(k) + 3
-	}
-	o := NewObject(size)
+	o := NewObject(96 + len(p.RunID) + len(p.Extra) + 64*len(p.Keys))
 	if p.RunID != "" {
 		o.Str("run_id", p.RunID)
 	}
