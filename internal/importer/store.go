@@ -36,10 +36,8 @@ type Result struct {
 	Tape      string
 	Subagents []string // forks with entries of subagents, as TAPE/FORK
 	Imported  int      // entries, those of subagents included
-	Skipped   int      // records that the tape had already, or that were not wanted
-	Damaged   int      // lines that could not be read as a whole
 	Anchors   int      // of the entries, how many are anchors
-	Problems  []Problem
+	Stats              // Skipped are also the records that were not wanted
 }
 
 // File imports a transcript into a tape of the store, which is created if need be.
@@ -128,8 +126,9 @@ func hasFork(ctx context.Context, store *repo.Store, name, fork string) (bool, e
 func readInto(ctx context.Context, store *repo.Store, src Source, info Info, o Options, res *Result) error {
 	*res = Result{File: res.File, Format: res.Format, Tape: res.Tape}
 	in := newIntake(store, info, o, res)
-	stats, err := in.read(ctx, src)
-	res.Skipped, res.Damaged, res.Problems = stats.Skipped+in.repeated, stats.Damaged, stats.Problems
+	var err error
+	res.Stats, err = in.read(ctx, src)
+	res.Skipped += in.repeated
 	if err != nil {
 		return fmt.Errorf("import %s into tape %q: %w", res.File, res.Tape, err)
 	}

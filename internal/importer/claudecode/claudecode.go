@@ -11,6 +11,7 @@ package claudecode
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 
 	"tape/internal/importer/record"
@@ -81,12 +82,7 @@ func (c *reader) fetch(i int32) source {
 	s := source{line: l, i: i, fork: c.tapes[r.tape], hidden: r.is(flagAbandoned) && r.tape == 0}
 	if r.is(flagRelayed) {
 		s.parse(l.inner)
-		if s.uuid == nil {
-			s.uuid = l.uuid
-		}
-		if s.timestamp == nil {
-			s.timestamp = l.timestamp
-		}
+		s.uuid, s.timestamp = record.Or(s.uuid, l.uuid), record.Or(s.timestamp, l.timestamp)
 	}
 	switch {
 	case s.uuid != nil:
@@ -189,15 +185,8 @@ func (c *reader) introduce(s *source) {
 
 // other makes an event of a record that is not part of the conversation.
 func (c *reader) other(s *source) {
-	name, sub := s.typ, s.subtype
-	if name == "" {
-		name = "record"
-	}
-	for _, in := range [][]byte{s.data, s.get("attachment")} {
-		if sub == "" {
-			sub = jsonl.GetString(in, "type")
-		}
-	}
+	name := cmp.Or(s.typ, "record")
+	sub := cmp.Or(s.subtype, jsonl.GetString(s.data, "type"), jsonl.GetString(s.get("attachment"), "type"))
 	if sub != "" {
 		name += "." + sub
 	}

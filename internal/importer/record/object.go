@@ -130,7 +130,7 @@ func Blank(v []byte) bool {
 }
 
 // Or is a JSON value, or another where there is none.
-func Or(raw []byte, other string) []byte {
+func Or[V string | []byte](raw []byte, other V) []byte {
 	if raw == nil {
 		return []byte(other)
 	}
@@ -144,6 +144,14 @@ func Text(raw []byte) string {
 	}
 	s, _ := jsonl.String(raw)
 	return s
+}
+
+// Inside is the JSON that a JSON string holds, or nil.
+func Inside(raw []byte) []byte {
+	if inside := []byte(Text(raw)); jsonl.Valid(inside) == nil {
+		return inside
+	}
+	return nil
 }
 
 // Quote is a text as JSON.
