@@ -54,23 +54,17 @@ type (
 	Problem = record.Problem
 )
 
-// SeenFunc tells whether the tape has an entry with that key. fork is as in
-// [Item.Fork]; no two forks have a key in common.
-type SeenFunc func(fork, key string) bool
-
-// Read yields the items of a source in the order of the tape. Records that
-// seen knows already are left out and counted. It stops at the first error of
-// emit, of the source's reader, or of the context, and returns it; nothing in
-// a source's content is an error.
+// Read yields the items of a source in the order of the tape. Records that seen knows
+// already are left out and counted: it tells whether the tape has an entry with that key
+// in a fork, which is as in [Item.Fork]; no two forks have a key in common. Read stops at
+// the first error of emit, of the source's reader, or of the context, and returns it;
+// nothing in a source's content is an error.
 //
 // Memory is bounded by the number of records, not by the size of the source.
-func Read(ctx context.Context, name string, src Source, seen SeenFunc, emit func(Item) error) (Stats, error) {
+func Read(ctx context.Context, name string, src Source, seen func(fork, key string) bool, emit func(Item) error) (Stats, error) {
 	f, ok := formats[name]
 	if !ok {
 		return Stats{}, fmt.Errorf("read %q: unknown format %q", src.Name, name)
-	}
-	if seen == nil {
-		seen = func(string, string) bool { return false }
 	}
 	r := &record.Reading{Source: src, Format: name, Seen: seen, Emit: emit}
 	if info, err := Describe(ctx, name, src); err == nil {

@@ -43,7 +43,10 @@ func Read(ctx context.Context, r *record.Reading) error {
 		if ctx.Err() != nil || r.Enough() {
 			break
 		}
-		if c.passed(i); !c.recs[i].is(flagDuplicate | flagMember) {
+		if l := c.last[i]; l != nil {
+			l.passed = true
+		}
+		if !c.recs[i].is(flagDuplicate | flagMember) {
 			c.emit(i)
 		}
 	}
@@ -169,9 +172,7 @@ func (c *reader) introduce(s *source) {
 	if tape := c.recs[s.i].tape; !c.hello[tape] {
 		c.hello[tape] = true
 		data := record.NewObject(256).Raw("agent_id", outer.agent)
-		if outer.call != nil {
-			data.Raw("call_id", outer.call)
-		}
+		data.Raw("call_id", outer.call)
 		if p := jsonl.Get(outer.data, "prompt"); p != nil && !bytes.Contains(outer.inner, p) {
 			data.Raw("prompt", p)
 		}

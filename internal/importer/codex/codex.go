@@ -293,9 +293,7 @@ func (c *reader) tokens(it item, key string) {
 	}
 	if used != nil {
 		name = record.EventRun
-		if c.model != nil {
-			data.Raw("model", c.model)
-		}
+		data.Raw("model", c.model)
 		data.Raw("usage", pick(used, "input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens"))
 	}
 	data.Rest(info, "last_token_usage")
@@ -307,9 +305,7 @@ func (c *reader) tokens(it item, key string) {
 func pick(obj []byte, names ...string) []byte {
 	o := record.NewObject(128)
 	for _, name := range names {
-		if v := jsonl.Get(obj, name); v != nil {
-			o.Raw(name, v)
-		}
+		o.Raw(name, jsonl.Get(obj, name))
 	}
 	return o.Done()
 }
@@ -321,9 +317,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 			return false
 		}
 		it := parse(raw)
-		if info.Started == "" {
-			info.Started = it.date
-		}
+		info.Started = cmp.Or(info.Started, it.date)
 		switch {
 		case it.typ == "turn_context":
 			if m := jsonl.Get(it.payload, "model"); m != nil && info.State != nil {

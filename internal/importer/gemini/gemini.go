@@ -198,11 +198,8 @@ func (m *message) said() record.Part {
 	case "gemini":
 		p = record.Message(key, m.date, "assistant", plain)
 	default:
-		data := record.NewObject(len(m.raw))
-		if content != nil {
-			data.Raw("content", content)
-		}
-		return record.Event(key, m.date, "gemini."+m.typ, data.All(extra).Done())
+		data := record.NewObject(len(m.raw)).Raw("content", content).All(extra)
+		return record.Event(key, m.date, "gemini."+m.typ, data.Done())
 	}
 	p.Extra = extra
 	return p
@@ -213,14 +210,7 @@ func cost(tokens, model []byte) []byte {
 		"input": "input_tokens", "cached": "cached_input_tokens", "output": "output_tokens",
 		"total": "total_tokens", "thoughts": "reasoning_output_tokens", "tool": "tool_tokens",
 	})
-	data := record.NewObject(192)
-	if model != nil {
-		data.Raw("model", model)
-	}
-	if !usage.Empty() {
-		data.Raw("usage", usage.Done())
-	}
-	return data.Done()
+	return record.NewObject(192).Raw("model", model).Raw("usage", usage.OrNil()).Done()
 }
 
 // each goes through calls with their keys.
@@ -284,9 +274,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	field := func(name string, v []byte) {
 		switch name {
 		case "sessionId":
-			if info.Session == "" {
-				info.Session = record.Text(v)
-			}
+			info.Session = cmp.Or(info.Session, record.Text(v))
 		case "startTime":
 			info.Began(v)
 		case "projectHash", "model":

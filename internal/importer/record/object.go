@@ -21,10 +21,12 @@ func (o *Object) key(name string) {
 	o.b = append(jsonl.AppendString(o.b, name), ':')
 }
 
-// Raw adds a member whose value is valid JSON.
+// Raw adds a member whose value is valid JSON; nil is none.
 func (o *Object) Raw(name string, v []byte) *Object {
-	o.key(name)
-	o.b = append(o.b, v...)
+	if v != nil {
+		o.key(name)
+		o.b = append(o.b, v...)
+	}
 	return o
 }
 
@@ -36,6 +38,9 @@ func (o *Object) Str(name, v string) *Object {
 }
 
 func (o *Object) strs(name string, vs []string) *Object {
+	if vs == nil {
+		return o
+	}
 	list := make([][]byte, len(vs))
 	for i, v := range vs {
 		list[i] = Quote(v)

@@ -80,7 +80,7 @@ func (t *Talk) Result(r Result, extra []byte) {
 		if rest == nil || t.Has(key) {
 			return nil
 		}
-		p := Detail(key, r.Date, NewObject(len(rest)+64).Str("call_id", r.ID).All(rest))
+		p := Event(key, r.Date, EventToolDetail, NewObject(len(rest)+64).Str("call_id", r.ID).All(rest).Done())
 		p.Hidden = t.Hidden
 		return &p
 	})
@@ -262,12 +262,6 @@ func (r *Reading) PutResults(fork string, g *Group) {
 	for _, p := range append(parts, g.After...) {
 		r.Put(p)
 	}
-}
-
-// Detail is the event with what the program knows of a result beyond what it told the
-// model.
-func Detail(key, date string, data *Object) Part {
-	return Event(key, date, eventToolDetail, data.Done())
 }
 
 // Calls is the payload of an entry of calls.
