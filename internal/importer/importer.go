@@ -2,7 +2,7 @@
 //
 // A package for each format reads a file and yields entries in the order in which they
 // belong on a tape; this one finds out which format a file has, and writes the entries.
-// Each says from which source records it was made ([Item.Keys]), and [File] looks for
+// Each says from which source records it was made ([record.Item.Keys]), and [File] looks for
 // every such key on the tape, so that a file that has grown, or had a line repaired,
 // adds only what is new.
 package importer
@@ -45,26 +45,17 @@ var formats = map[string]format{
 	OpenAI:     {openai.Read, openai.Describe},
 }
 
-// What is read, and what comes of it.
-type (
-	Source  = record.Source
-	Info    = record.Info
-	Item    = record.Item
-	Stats   = record.Stats
-	Problem = record.Problem
-)
-
 // Read yields the items of a source in the order of the tape. Records that seen knows
 // already are left out and counted: it tells whether the tape has an entry with that key
-// in a fork, which is as in [Item.Fork]; no two forks have a key in common. Read stops at
+// in a fork, which is as in [record.Item.Fork]; no two forks have a key in common. Read stops at
 // the first error of emit, of the source's reader, or of the context, and returns it;
 // nothing in a source's content is an error.
 //
 // Memory is bounded by the number of records, not by the size of the source.
-func Read(ctx context.Context, name string, src Source, seen func(fork, key string) bool, emit func(Item) error) (Stats, error) {
+func Read(ctx context.Context, name string, src record.Source, seen func(fork, key string) bool, emit func(record.Item) error) (record.Stats, error) {
 	f, ok := formats[name]
 	if !ok {
-		return Stats{}, fmt.Errorf("read %q: unknown format %q", src.Name, name)
+		return record.Stats{}, fmt.Errorf("read %q: unknown format %q", src.Name, name)
 	}
 	r := &record.Reading{Source: src, Format: name, Seen: seen, Emit: emit}
 	if info, err := Describe(ctx, name, src); err == nil {
@@ -77,14 +68,14 @@ func Read(ctx context.Context, name string, src Source, seen func(fork, key stri
 }
 
 // Describe looks at the start of a source, and no further than it has to.
-func Describe(ctx context.Context, name string, src Source) (Info, error) {
+func Describe(ctx context.Context, name string, src record.Source) (record.Info, error) {
 	f, ok := formats[name]
 	if !ok {
-		return Info{}, fmt.Errorf("describe %q: unknown format %q", src.Name, name)
+		return record.Info{}, fmt.Errorf("describe %q: unknown format %q", src.Name, name)
 	}
-	info := Info{Format: name}
+	info := record.Info{Format: name}
 	if err := f.describe(ctx, src, &info); err != nil {
-		return Info{}, fmt.Errorf("describe %q as %s: %w", src.Name, name, err)
+		return record.Info{}, fmt.Errorf("describe %q as %s: %w", src.Name, name, err)
 	}
 	if info.Named = info.Session != ""; !info.Named {
 		info.Session = src.Stem()
@@ -93,7 +84,7 @@ func Describe(ctx context.Context, name string, src Source) (Info, error) {
 }
 
 // Keys returns the source keys recorded in the meta of a stored entry: what
-// [Item.Keys] was when it was imported. Bub's entries have none; see [bub.Keys].
+// [record.Item.Keys] was when it was imported. Bub's entries have none; see [bub.Keys].
 func Keys(meta []byte) []string {
 	var keys []string
 	for raw := range jsonl.Elements(jsonl.Get(meta, "source", "ids")) {
