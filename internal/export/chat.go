@@ -166,5 +166,5 @@ func (m *messageWriter) flush() error {
 		m.w.text(m.between)
 		m.w.bytes(msg)
 	}
-	return m.w.err
+	return m.w.err()
 }

@@ -86,7 +86,7 @@ func TestOpenAIStretches(t *testing.T) {
 		if err := writeStretches(t.Context(), w, r.source(), size); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.close(); err != nil {
+		if err := w.w.Flush(); err != nil {
 			t.Fatal(err)
 		}
 		var got, want any

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,10 +40,7 @@ func contentParts(raw []byte) []part {
 			out = append(out, part{text: text})
 			continue
 		}
-		if kind == "" {
-			kind = "json"
-		}
-		out = append(out, part{kind: kind, text: readable(el)})
+		out = append(out, part{kind: cmp.Or(kind, "json"), text: readable(el)})
 	}
 	return out
 }
@@ -73,16 +71,12 @@ func otherFields(obj []byte, shown ...string) string {
 }
 
 func readCall(raw []byte) *call {
-	c := &call{id: jsonl.GetString(raw, "id"), name: jsonl.GetString(raw, "function", "name")}
-	args := jsonl.Get(raw, "function", "arguments")
-	if c.name == "" {
-		c.name = jsonl.GetString(raw, "name")
-	}
-	if args == nil {
-		args = jsonl.Get(raw, "arguments")
-	}
-	if args == nil {
-		args = jsonl.Get(raw, "input")
+	c := &call{id: jsonl.GetString(raw, "id"), name: cmp.Or(jsonl.GetString(raw, "function", "name"), jsonl.GetString(raw, "name"))}
+	var args []byte
+	for _, path := range [][]string{{"function", "arguments"}, {"arguments"}, {"input"}} {
+		if args == nil {
+			args = jsonl.Get(raw, path...)
+		}
 	}
 	text, ok := jsonl.String(args)
 	switch {
@@ -110,10 +104,7 @@ func readable(raw []byte) string {
 	if !jsonl.IsObject(raw) {
 		return string(jsonl.Unescape(nil, raw))
 	}
-	if text := otherFields(raw); text != "" {
-		return text
-	}
-	return "{}"
+	return cmp.Or(otherFields(raw), "{}")
 }
 
 func appendField(b *strings.Builder, key string, val []byte) {
@@ -148,11 +139,11 @@ func readOpening(anchor repo.Entry) opening {
 		}
 		return out
 	}
-	if out.summary = jsonl.GetString(state, "summary"); out.summary == "" {
-		out.state = otherFields(state)
-	} else {
-		out.state = otherFields(state, "summary")
+	var shown []string
+	if out.summary = jsonl.GetString(state, "summary"); out.summary != "" {
+		shown = []string{"summary"}
 	}
+	out.state = otherFields(state, shown...)
 	return out
 }
 

@@ -91,7 +91,7 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source) error {
 	if err := write(ctx, out, src); err != nil {
 		return err
 	}
-	return out.close()
+	return out.w.Flush()
 }
 
 // each calls use for each entry, until there is an error.
@@ -114,6 +114,6 @@ func writeJSONL(ctx context.Context, w *output, src Source) error {
 	return src.each(ctx, func(e repo.Entry) error {
 		w.bytes(e.Raw)
 		w.text("\n")
-		return w.err
+		return w.err()
 	})
 }

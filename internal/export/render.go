@@ -48,7 +48,7 @@ func renderBlocks(ctx context.Context, w *output, src Source, r renderer) error 
 		case blockError:
 			r.failure(b.entry)
 		}
-		return w.err
+		return w.err()
 	})
 	if err == nil {
 		sections(0)

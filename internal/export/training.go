@@ -93,10 +93,10 @@ func (t *trainingWriter) upTo(seq int) error {
 }
 
 func (t *trainingWriter) begin(ph repo.Phase) error {
-	x := example{Tape: t.src.Tape, Anchor: ph.Name, AnchorSeq: ph.Seq, Entries: entryRange{ph.FirstID, ph.LastID}, State: orNull(ph.State)}
+	x := example{Tape: t.src.Tape, Anchor: ph.Name, AnchorSeq: ph.Seq, Entries: entryRange{ph.FirstID, ph.LastID}, State: ph.State}
 	if ph.Seq < len(t.src.Phases) {
 		next := t.src.Phases[ph.Seq]
-		x.Outcome = &outcome{Anchor: next.Name, AnchorSeq: next.Seq, State: orNull(next.State)}
+		x.Outcome = &outcome{Anchor: next.Name, AnchorSeq: next.Seq, State: next.State}
 		if text, ok := jsonl.String(jsonl.Get(next.State, "summary")); ok {
 			x.Outcome.Summary = &text
 		}
@@ -113,7 +113,7 @@ func (t *trainingWriter) begin(ph repo.Phase) error {
 	t.w.bytes(bytes.TrimSuffix(b.Bytes(), []byte("}\n")))
 	t.w.text(`,"messages":[`)
 	t.messages = newMessageWriter(t.w, stretchBytes, view.Options{NoAnchor: true})
-	return t.w.err
+	return t.w.err()
 }
 
 // end writes the end of the line that is open.
@@ -132,11 +132,4 @@ func (t *trainingWriter) end() error {
 	t.w.text("]}\n")
 	t.messages, t.ids = nil, t.ids[:0]
 	return err
-}
-
-func orNull(raw json.RawMessage) json.RawMessage {
-	if raw == nil {
-		return json.RawMessage("null")
-	}
-	return raw
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/importer/record"
 	"tape/internal/jsonl"
 	"tape/internal/testkit"
 )
@@ -50,7 +51,7 @@ func bench(b *testing.B, data []byte) {
 	b.ReportAllocs()
 	for b.Loop() {
 		n := 0
-		stats, err := Read(context.Background(), ClaudeCode, source1("x", data), nil, func(it Item) error {
+		stats, err := Read(context.Background(), ClaudeCode, source1("x", data), tapeSeen{}.has, func(it record.Item) error {
 			n += len(it.Entry.Payload)
 			return nil
 		})
@@ -70,7 +71,7 @@ func TestMemory(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	peak, n := uint64(0), 0
-	_, err := Read(context.Background(), ClaudeCode, source1("x", data), nil, func(Item) error {
+	_, err := Read(context.Background(), ClaudeCode, source1("x", data), tapeSeen{}.has, func(record.Item) error {
 		if n++; n%1000 == 0 {
 			runtime.GC()
 			runtime.ReadMemStats(&now)

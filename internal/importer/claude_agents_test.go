@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"tape/internal/importer/record"
 )
 
 func taskBlock(id, prompt string) string {
@@ -219,7 +221,7 @@ func TestClaudeAgentFile(t *testing.T) {
 	src := source1(name, own)
 	src.Within = true
 	items = nil
-	stats, err := Read(context.Background(), ClaudeCode, src, seen.has, func(it Item) error {
+	stats, err := Read(context.Background(), ClaudeCode, src, seen.has, func(it record.Item) error {
 		items = append(items, it)
 		return nil
 	})

@@ -273,19 +273,19 @@ func TestReadStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, format := range Formats {
-		if _, err := Read(ctx, format, source1("x", b), nil, func(Item) error { return nil }); err == nil {
+		if _, err := Read(ctx, format, source1("x", b), tapeSeen{}.has, func(record.Item) error { return nil }); err == nil {
 			t.Errorf("%s: read on after the context had ended", format)
 		}
 	}
 	stop := fmt.Errorf("stop")
-	_, err := Read(context.Background(), ClaudeCode, source1("x", b), nil, func(Item) error { return stop })
+	_, err := Read(context.Background(), ClaudeCode, source1("x", b), tapeSeen{}.has, func(record.Item) error { return stop })
 	if err == nil || !strings.Contains(err.Error(), "stop") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := Read(context.Background(), "x", source1("x", b), nil, nil); err == nil {
+	if _, err := Read(context.Background(), "x", source1("x", b), tapeSeen{}.has, nil); err == nil {
 		t.Error("an unknown format was read")
 	}
-	_, err = Read(context.Background(), ClaudeCode, Source{Name: "x", R: bytes.NewReader(b), Size: int64(len(b)) + 100}, nil, func(Item) error { return nil })
+	_, err = Read(context.Background(), ClaudeCode, record.Source{Name: "x", R: bytes.NewReader(b), Size: int64(len(b)) + 100}, tapeSeen{}.has, func(record.Item) error { return nil })
 	if err != nil {
 		t.Errorf("a file that shrank: %v", err)
 	}

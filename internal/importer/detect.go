@@ -103,7 +103,7 @@ func detectText(name string, head []byte) string {
 
 // hinted is the format that a file's name suggests, or "".
 func hinted(name string) string {
-	stem := Source{Name: name}.Stem()
+	stem := record.Source{Name: name}.Stem()
 	dir := strings.ReplaceAll(name, `\`, "/")
 	switch {
 	case strings.HasPrefix(stem, "rollout-") || strings.Contains(dir, "/.codex/"):

@@ -71,7 +71,7 @@ func TestSamplesGrow(t *testing.T) {
 	}
 }
 
-func want(t *testing.T, items []Item, wants ...string) {
+func want(t *testing.T, items []record.Item, wants ...string) {
 	t.Helper()
 	got := strings.Split(strings.TrimSuffix(show(items), "\n"), "\n")
 	for i := range max(len(got), len(wants)) {

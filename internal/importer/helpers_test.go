@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/importer/record"
 	"tape/internal/jsonl"
 	"tape/internal/testkit"
 )
@@ -38,8 +39,8 @@ func fixture(t testing.TB, format string) map[string][]byte {
 	return files
 }
 
-func source1(name string, b []byte) Source {
-	return Source{Name: name, R: bytes.NewReader(b), Size: int64(len(b))}
+func source1(name string, b []byte) record.Source {
+	return record.Source{Name: name, R: bytes.NewReader(b), Size: int64(len(b))}
 }
 
 // tapeSeen is what a store knows: the keys on each tape.
@@ -48,11 +49,11 @@ type tapeSeen map[string]bool
 func (s tapeSeen) has(tape, key string) bool { return s[tape+"\x00"+key] }
 
 // read reads b, checks every item, and adds its keys to seen.
-func read(t testing.TB, format, name string, b []byte, seen tapeSeen) ([]Item, Stats) {
+func read(t testing.TB, format, name string, b []byte, seen tapeSeen) ([]record.Item, record.Stats) {
 	t.Helper()
-	var items []Item
+	var items []record.Item
 	added := tapeSeen{}
-	stats, err := Read(context.Background(), format, source1(name, b), seen.has, func(it Item) error {
+	stats, err := Read(context.Background(), format, source1(name, b), seen.has, func(it record.Item) error {
 		if len(it.Keys) == 0 {
 			t.Errorf("no keys: %s", it.Entry.Payload)
 		}
@@ -91,7 +92,7 @@ func read(t testing.TB, format, name string, b []byte, seen tapeSeen) ([]Item, S
 }
 
 // show writes items as lines, for comparing.
-func show(items []Item) string {
+func show(items []record.Item) string {
 	var b strings.Builder
 	for _, it := range items {
 		fmt.Fprintf(&b, "%s%s %s", it.Fork, it.Entry.Kind, it.Entry.Payload)

@@ -2,7 +2,7 @@
 //
 // A package for each format reads a file and yields entries in the order in which they
 // belong on a tape; this one finds out which format a file has, and writes the entries.
-// Each says from which source records it was made ([Item.Keys]), and [File] looks for
+// Each says from which source records it was made ([record.Item.Keys]), and [File] looks for
 // every such key on the tape, so that a file that has grown, or had a line repaired,
 // adds only what is new.
 package importer
@@ -37,48 +37,25 @@ type format struct {
 	describe func(context.Context, record.Source, *record.Info) error
 }
 
-func formatOf(name string) (format, error) {
-	switch name {
-	case Bub:
-		return format{bub.Read, bub.Describe}, nil
-	case ClaudeCode:
-		return format{claudecode.Read, claudecode.Describe}, nil
-	case Codex:
-		return format{codex.Read, codex.Describe}, nil
-	case Gemini:
-		return format{gemini.Read, gemini.Describe}, nil
-	case OpenAI:
-		return format{openai.Read, openai.Describe}, nil
-	}
-	return format{}, fmt.Errorf("unknown format %q", name)
+var formats = map[string]format{
+	Bub:        {bub.Read, bub.Describe},
+	ClaudeCode: {claudecode.Read, claudecode.Describe},
+	Codex:      {codex.Read, codex.Describe},
+	Gemini:     {gemini.Read, gemini.Describe},
+	OpenAI:     {openai.Read, openai.Describe},
 }
 
-// What is read, and what comes of it.
-type (
-	Source  = record.Source
-	Info    = record.Info
-	Item    = record.Item
-	Stats   = record.Stats
-	Problem = record.Problem
-)
-
-// SeenFunc tells whether the tape has an entry with that key. fork is as in
-// [Item.Fork]; no two forks have a key in common.
-type SeenFunc func(fork, key string) bool
-
-// Read yields the items of a source in the order of the tape. Records that
-// seen knows already are left out and counted. It stops at the first error of
-// emit, of the source's reader, or of the context, and returns it; nothing in
-// a source's content is an error.
+// Read yields the items of a source in the order of the tape. Records that seen knows
+// already are left out and counted: it tells whether the tape has an entry with that key
+// in a fork, which is as in [record.Item.Fork]; no two forks have a key in common. Read stops at
+// the first error of emit, of the source's reader, or of the context, and returns it;
+// nothing in a source's content is an error.
 //
 // Memory is bounded by the number of records, not by the size of the source.
-func Read(ctx context.Context, name string, src Source, seen SeenFunc, emit func(Item) error) (Stats, error) {
-	f, err := formatOf(name)
-	if err != nil {
-		return Stats{}, fmt.Errorf("read %q: %w", src.Name, err)
-	}
-	if seen == nil {
-		seen = func(string, string) bool { return false }
+func Read(ctx context.Context, name string, src record.Source, seen func(fork, key string) bool, emit func(record.Item) error) (record.Stats, error) {
+	f, ok := formats[name]
+	if !ok {
+		return record.Stats{}, fmt.Errorf("read %q: unknown format %q", src.Name, name)
 	}
 	r := &record.Reading{Source: src, Format: name, Seen: seen, Emit: emit}
 	if info, err := Describe(ctx, name, src); err == nil {
@@ -91,14 +68,14 @@ func Read(ctx context.Context, name string, src Source, seen SeenFunc, emit func
 }
 
 // Describe looks at the start of a source, and no further than it has to.
-func Describe(ctx context.Context, name string, src Source) (Info, error) {
-	f, err := formatOf(name)
-	if err != nil {
-		return Info{}, fmt.Errorf("describe %q: %w", src.Name, err)
+func Describe(ctx context.Context, name string, src record.Source) (record.Info, error) {
+	f, ok := formats[name]
+	if !ok {
+		return record.Info{}, fmt.Errorf("describe %q: unknown format %q", src.Name, name)
 	}
-	info := Info{Format: name}
+	info := record.Info{Format: name}
 	if err := f.describe(ctx, src, &info); err != nil {
-		return Info{}, fmt.Errorf("describe %q as %s: %w", src.Name, name, err)
+		return record.Info{}, fmt.Errorf("describe %q as %s: %w", src.Name, name, err)
 	}
 	if info.Named = info.Session != ""; !info.Named {
 		info.Session = src.Stem()
@@ -107,7 +84,7 @@ func Describe(ctx context.Context, name string, src Source) (Info, error) {
 }
 
 // Keys returns the source keys recorded in the meta of a stored entry: what
-// [Item.Keys] was when it was imported. Bub's entries have none; see [bub.Keys].
+// [record.Item.Keys] was when it was imported. Bub's entries have none; see [bub.Keys].
 func Keys(meta []byte) []string {
 	var keys []string
 	for raw := range jsonl.Elements(jsonl.Get(meta, "source", "ids")) {

@@ -17,7 +17,7 @@ import (
 // intake writes the items of one file to a tape, in one change.
 type intake struct {
 	store *repo.Store
-	info  Info
+	info  record.Info
 	res   *Result
 	alone bool // without subagents
 
@@ -44,17 +44,17 @@ type openFork struct {
 // result is there, and goes on as another.
 const maxForks = 16 << 20 // bytes
 
-func newIntake(store *repo.Store, info Info, o Options, res *Result) *intake {
+func newIntake(store *repo.Store, info record.Info, o Options, res *Result) *intake {
 	return &intake{store: store, info: info, res: res, alone: o.NoSubagents, limit: maxForks,
 		have: map[[16]byte]struct{}{}, asked: map[string]string{}}
 }
 
 // read brings in what is new of a source.
-func (in *intake) read(ctx context.Context, src Source) (stats Stats, err error) {
+func (in *intake) read(ctx context.Context, src record.Source) (stats record.Stats, err error) {
 	if in.open(ctx); in.err == nil {
 		stats, err = Read(ctx, in.info.Format, src,
 			func(sub, key string) bool { return in.seen(ctx, sub, key) },
-			func(item Item) error { return in.add(ctx, item) })
+			func(item record.Item) error { return in.add(ctx, item) })
 	}
 	return stats, in.finish(err)
 }
@@ -152,7 +152,7 @@ func (in *intake) forkName(ctx context.Context, sub string) string {
 }
 
 // add writes one item.
-func (in *intake) add(ctx context.Context, item Item) error {
+func (in *intake) add(ctx context.Context, item record.Item) error {
 	opens := in.tx == nil && in.err == nil && in.create(ctx, item)
 	switch {
 	case opens || in.err != nil:
@@ -177,7 +177,7 @@ func (in *intake) add(ctx context.Context, item Item) error {
 	return in.err
 }
 
-func (in *intake) write(ctx context.Context, item Item) {
+func (in *intake) write(ctx context.Context, item record.Item) {
 	if item.Entry.Kind == record.KindAnchor {
 		a, err := anchorOf(item)
 		if err == nil {
@@ -250,7 +250,7 @@ func (in *intake) merge(which func(*openFork) bool) {
 	})
 }
 
-func (in *intake) count(item Item) {
+func (in *intake) count(item record.Item) {
 	in.res.Imported++
 	if item.Entry.Kind == record.KindAnchor {
 		in.res.Anchors++
@@ -264,12 +264,12 @@ func (in *intake) count(item Item) {
 }
 
 // isOpening reports whether an item is the anchor that a tape begins with.
-func isOpening(item Item) bool {
+func isOpening(item record.Item) bool {
 	return item.Entry.Kind == record.KindAnchor && jsonl.GetString(item.Entry.Payload, "name") == repo.FirstAnchor
 }
 
 // create makes the tape, and reports whether its first item is its opening anchor.
-func (in *intake) create(ctx context.Context, item Item) (opens bool) {
+func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 	first := repo.Anchor{Name: repo.FirstAnchor, Date: in.info.Started, State: in.openingState()}
 	if opens = isOpening(item); opens {
 		var err error
@@ -310,7 +310,7 @@ func (in *intake) openingState() json.RawMessage {
 	return o.All(in.info.State).Done()
 }
 
-func anchorOf(item Item) (repo.Anchor, error) {
+func anchorOf(item record.Item) (repo.Anchor, error) {
 	if item.Line != nil {
 		return repo.StoredAnchor(item.Line)
 	}

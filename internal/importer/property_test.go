@@ -12,7 +12,7 @@ import (
 )
 
 // keysOf is the sorted list of all keys of a read.
-func keysOf(items []Item) []string {
+func keysOf(items []record.Item) []string {
 	var keys []string
 	for _, it := range items {
 		for _, k := range it.Keys {
@@ -92,7 +92,7 @@ func TestClaudeShuffled(t *testing.T) {
 }
 
 // checkOrder checks that no result comes before its call.
-func checkOrder(t *testing.T, items []Item) {
+func checkOrder(t *testing.T, items []record.Item) {
 	t.Helper()
 	called := map[string]bool{}
 	for _, it := range items {

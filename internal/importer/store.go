@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"tape/internal/importer/record"
 	"tape/repo"
 )
 
@@ -31,15 +32,13 @@ type Options struct {
 
 // Result says what an import of one file did.
 type Result struct {
-	File      string
-	Format    string
-	Tape      string
-	Subagents []string // forks with entries of subagents, as TAPE/FORK
-	Imported  int      // entries, those of subagents included
-	Skipped   int      // records that the tape had already, or that were not wanted
-	Damaged   int      // lines that could not be read as a whole
-	Anchors   int      // of the entries, how many are anchors
-	Problems  []Problem
+	File         string
+	Format       string
+	Tape         string
+	Subagents    []string // forks with entries of subagents, as TAPE/FORK
+	Imported     int      // entries, those of subagents included
+	Anchors      int      // of the entries, how many are anchors
+	record.Stats          // Skipped are also the records that were not wanted
 }
 
 // File imports a transcript into a tape of the store, which is created if need be.
@@ -49,7 +48,7 @@ type Result struct {
 // What a subagent did is a fork of the tape, begun at the call that started it and merged
 // behind the result of that call. What is there of it without a result is merged in the
 // end, and what a later import finds of it is another fork of the same name.
-func File(ctx context.Context, store *repo.Store, name string, src Source, o Options) (Result, error) {
+func File(ctx context.Context, store *repo.Store, name string, src record.Source, o Options) (Result, error) {
 	res := Result{File: name, Format: o.Format}
 	if o.Format == Auto || o.Format == "" {
 		head := make([]byte, min(src.Size, 1<<20))
@@ -92,7 +91,7 @@ func File(ctx context.Context, store *repo.Store, name string, src Source, o Opt
 // placeAgent decides where a subagent's own file goes. Where its session's tape has the
 // subagent already, the file adds to that. Otherwise it becomes a tape below the
 // session's, with a context of its own.
-func placeAgent(ctx context.Context, store *repo.Store, src *Source, info *Info, o Options, res *Result) error {
+func placeAgent(ctx context.Context, store *repo.Store, src *record.Source, info *record.Info, o Options, res *Result) error {
 	if info.Agent == "" {
 		return nil
 	}
@@ -125,11 +124,12 @@ func hasFork(ctx context.Context, store *repo.Store, name, fork string) (bool, e
 	}), err
 }
 
-func readInto(ctx context.Context, store *repo.Store, src Source, info Info, o Options, res *Result) error {
+func readInto(ctx context.Context, store *repo.Store, src record.Source, info record.Info, o Options, res *Result) error {
 	*res = Result{File: res.File, Format: res.Format, Tape: res.Tape}
 	in := newIntake(store, info, o, res)
-	stats, err := in.read(ctx, src)
-	res.Skipped, res.Damaged, res.Problems = stats.Skipped+in.repeated, stats.Damaged, stats.Problems
+	var err error
+	res.Stats, err = in.read(ctx, src)
+	res.Skipped += in.repeated
 	if err != nil {
 		return fmt.Errorf("import %s into tape %q: %w", res.File, res.Tape, err)
 	}
@@ -144,17 +144,17 @@ var ErrNoName = errors.New("the session has no name")
 
 // OpenSource opens a file to import; "-" is copied from stdin to a temporary file,
 // because transcripts are read twice. Close it when done.
-func OpenSource(name string, stdin io.Reader) (Source, io.Closer, error) {
+func OpenSource(name string, stdin io.Reader) (record.Source, io.Closer, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return Source{}, nil, err
+			return record.Source{}, nil, err
 		}
 		return sized(name, f, f)
 	}
 	f, err := os.CreateTemp("", "tape-import-*")
 	if err != nil {
-		return Source{}, nil, err
+		return record.Source{}, nil, err
 	}
 	var closer io.Closer = &removing{f}
 	// Where an open file can be removed, nothing is left behind by a crash.
@@ -162,20 +162,20 @@ func OpenSource(name string, stdin io.Reader) (Source, io.Closer, error) {
 		closer = f
 	}
 	if _, err := io.Copy(f, stdin); err != nil {
-		return Source{}, nil, errors.Join(fmt.Errorf("read standard input: %w", err), closer.Close())
+		return record.Source{}, nil, errors.Join(fmt.Errorf("read standard input: %w", err), closer.Close())
 	}
 	return sized(name, f, closer)
 }
 
-func sized(name string, f *os.File, closer io.Closer) (Source, io.Closer, error) {
+func sized(name string, f *os.File, closer io.Closer) (record.Source, io.Closer, error) {
 	st, err := f.Stat()
 	if err == nil && st.IsDir() {
 		err = fmt.Errorf("%s is a folder", name)
 	}
 	if err != nil {
-		return Source{}, nil, errors.Join(err, closer.Close())
+		return record.Source{}, nil, errors.Join(err, closer.Close())
 	}
-	return Source{Name: name, R: f, Size: st.Size()}, closer, nil
+	return record.Source{Name: name, R: f, Size: st.Size()}, closer, nil
 }
 
 // removing removes a temporary file after closing it.

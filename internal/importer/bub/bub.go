@@ -9,6 +9,7 @@ package bub
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"net/url"
@@ -78,12 +79,7 @@ func (b *reader) Record(_ record.Span, raw []byte) {
 		return
 	}
 	key := b.keys.Next(d)
-	if d.Date == "" {
-		d.Date = record.Date(jsonl.Get(raw, "timestamp"))
-	}
-	if d.Date == "" {
-		d.Date = b.Date
-	}
+	d.Date = cmp.Or(d.Date, record.Date(jsonl.Get(raw, "timestamp")), b.Date)
 	b.Date = d.Date
 	if b.Seen("", key) {
 		b.Stats.Skipped++

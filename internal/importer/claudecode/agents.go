@@ -95,13 +95,6 @@ func (ls *launches) relays(call string, tape uint16, i int32) {
 	l.last, l.passed, ls.last[i] = i, false, l
 }
 
-// passed notes that what there is of record i has been told.
-func (ls *launches) passed(i int32) {
-	if l := ls.last[i]; l != nil {
-		l.passed = true
-	}
-}
-
 // noteLaunch looks whether a line tells which call started a subagent: the call itself,
 // or its result.
 func (c *scan) noteLaunch(r *rec, l *line) {

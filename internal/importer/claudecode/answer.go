@@ -2,6 +2,7 @@ package claudecode
 
 import (
 	"bytes"
+	"cmp"
 
 	"tape/internal/importer/record"
 	"tape/internal/jsonl"
@@ -45,7 +46,8 @@ func (c *reader) assistant(s *source) {
 
 // gather adds a line to the answer. Thinking is emitted as it comes.
 func (c *reader) gather(a *answer, s *source) {
-	content := a.split(s.message)
+	a.msg = record.NewObject(1024).All(s.message, "content").Done()
+	content := jsonl.Get(s.message, "content")
 	if len(content) > 0 && content[0] == '"' && c.fresh(s, s.key) {
 		a.add(s, s.key, record.NewObject(len(content)+24).Str("type", "text").Raw("text", content).Done())
 	}
@@ -85,25 +87,9 @@ func (c *reader) gather(a *answer, s *source) {
 	}
 }
 
-// split notes the facts about a message and returns its content.
-func (a *answer) split(msg []byte) (content []byte) {
-	facts := record.NewObject(1024)
-	for name, v := range jsonl.Fields(msg) {
-		if name == "content" {
-			content = v
-		} else {
-			facts.Raw(name, v)
-		}
-	}
-	a.msg = facts.Done()
-	return content
-}
-
 // add adds a part of the message that is no call.
 func (a *answer) add(s *source, key string, block []byte) {
-	if a.text.Keys = append(a.text.Keys, key); a.text.Date == "" {
-		a.text.Date = s.date
-	}
+	a.text.Keys, a.text.Date = append(a.text.Keys, key), cmp.Or(a.text.Date, s.date)
 	members := 0
 	for range jsonl.Fields(block) {
 		members++
@@ -116,29 +102,21 @@ func (a *answer) add(s *source, key string, block []byte) {
 }
 
 func (a *answer) addCall(s *source, key, id string, block []byte) {
-	if a.call.Keys = append(a.call.Keys, key); a.call.Date == "" {
-		a.call.Date = s.date
-	}
+	a.call.Keys, a.call.Date = append(a.call.Keys, key), cmp.Or(a.call.Date, s.date)
 	input := record.Quote(string(record.Or(jsonl.Get(block, "input"), "{}")))
 	a.calls = append(a.calls, record.RawCall(id, record.Text(jsonl.Get(block, "name")), input))
 	told := []string{"type", "id", "name", "input"}
 	if string(jsonl.Get(block, "caller")) == `{"type":"direct"}` {
 		told = append(told, "caller")
 	}
-	if rest := record.NewObject(64).Rest(block, told...); !rest.Empty() {
-		a.callExtra.Raw(id, rest.Done())
-	}
+	a.callExtra.Raw(id, record.NewObject(64).Rest(block, told...).OrNil())
 }
 
 // finish makes the payloads.
 func (a *answer) finish() {
-	date, keys := a.text.Date, a.text.Keys
-	a.text = record.Message("", date, "assistant", a.content())
-	a.text.Keys = keys
+	a.text.Kind, a.text.Payload = record.KindMessage, record.Message("", "", "assistant", a.content()).Payload
 	a.call.Kind, a.call.Payload, a.call.Extra = record.KindToolCall, record.Calls(a.calls), a.callExtra.OrNil()
-	date, keys = a.run.Date, a.run.Keys
-	a.run = a.cost(date)
-	a.run.Keys = keys
+	a.run.Kind, a.run.Payload = record.KindEvent, a.cost()
 }
 
 // content is the content of the message: a string when it is only text.
@@ -159,21 +137,15 @@ func (a *answer) content() []byte {
 
 // cost tells what the message cost. Its facts are the last line's: while
 // a message is being written, its usage still grows.
-func (a *answer) cost(date string) record.Part {
+func (a *answer) cost() []byte {
 	data := record.NewObject(len(a.msg) + 128)
 	name := record.EventRun
 	if string(jsonl.Get(a.msg, "model")) == syntheticModel {
 		// No model ran, and its usage of nothing must not count as the last.
 		name = "run.synthetic"
 	}
-	for _, m := range [...]struct{ name, from string }{{"model", "model"}, {"usage", "usage"}, {"message_id", "id"}} {
-		if v := jsonl.Get(a.msg, m.from); v != nil {
-			data.Raw(m.name, v)
-		}
-	}
-	if a.request != nil {
-		data.Raw("request_id", a.request)
-	}
+	data.Raw("model", jsonl.Get(a.msg, "model")).Raw("usage", jsonl.Get(a.msg, "usage"))
+	data.Raw("message_id", jsonl.Get(a.msg, "id")).Raw("request_id", a.request)
 	for field, v := range jsonl.Fields(a.msg) {
 		switch {
 		case field == "model", field == "usage", field == "id", field == "role", field == "type":
@@ -181,8 +153,6 @@ func (a *answer) cost(date string) record.Part {
 			data.Raw(field, v)
 		}
 	}
-	if !a.extra.Empty() {
-		data.Raw("record", a.extra.Done())
-	}
-	return record.Event("", date, name, data.Done())
+	data.Raw("record", a.extra.OrNil())
+	return record.Event("", "", name, data.Done()).Payload
 }

@@ -11,6 +11,7 @@ package claudecode
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 
 	"tape/internal/importer/record"
@@ -42,7 +43,10 @@ func Read(ctx context.Context, r *record.Reading) error {
 		if ctx.Err() != nil || r.Enough() {
 			break
 		}
-		if c.passed(i); !c.recs[i].is(flagDuplicate | flagMember) {
+		if l := c.last[i]; l != nil {
+			l.passed = true
+		}
+		if !c.recs[i].is(flagDuplicate | flagMember) {
 			c.emit(i)
 		}
 	}
@@ -81,12 +85,7 @@ func (c *reader) fetch(i int32) source {
 	s := source{line: l, i: i, fork: c.tapes[r.tape], hidden: r.is(flagAbandoned) && r.tape == 0}
 	if r.is(flagRelayed) {
 		s.parse(l.inner)
-		if s.uuid == nil {
-			s.uuid = l.uuid
-		}
-		if s.timestamp == nil {
-			s.timestamp = l.timestamp
-		}
+		s.uuid, s.timestamp = record.Or(s.uuid, l.uuid), record.Or(s.timestamp, l.timestamp)
 	}
 	switch {
 	case s.uuid != nil:
@@ -173,9 +172,7 @@ func (c *reader) introduce(s *source) {
 	if tape := c.recs[s.i].tape; !c.hello[tape] {
 		c.hello[tape] = true
 		data := record.NewObject(256).Raw("agent_id", outer.agent)
-		if outer.call != nil {
-			data.Raw("call_id", outer.call)
-		}
+		data.Raw("call_id", outer.call)
 		if p := jsonl.Get(outer.data, "prompt"); p != nil && !bytes.Contains(outer.inner, p) {
 			data.Raw("prompt", p)
 		}
@@ -189,15 +186,8 @@ func (c *reader) introduce(s *source) {
 
 // other makes an event of a record that is not part of the conversation.
 func (c *reader) other(s *source) {
-	name, sub := s.typ, s.subtype
-	if name == "" {
-		name = "record"
-	}
-	for _, in := range [][]byte{s.data, s.get("attachment")} {
-		if sub == "" {
-			sub = jsonl.GetString(in, "type")
-		}
-	}
+	name := cmp.Or(s.typ, "record")
+	sub := cmp.Or(s.subtype, jsonl.GetString(s.data, "type"), jsonl.GetString(s.get("attachment"), "type"))
 	if sub != "" {
 		name += "." + sub
 	}

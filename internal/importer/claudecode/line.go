@@ -82,18 +82,8 @@ func (l *line) parse(raw []byte) {
 
 // relay looks whether progress carries a subagent's message.
 func (l *line) relay() {
-	var agent, inner []byte
-	relayed := false
-	for key, v := range jsonl.Fields(l.data) {
-		switch key {
-		case "type":
-			relayed = string(v) == `"agent_progress"`
-		case "agentId":
-			agent = v
-		case "message":
-			inner = v
-		}
-	}
+	relayed := jsonl.GetString(l.data, "type") == "agent_progress"
+	agent, inner := jsonl.Get(l.data, "agentId"), jsonl.Get(l.data, "message")
 	if relayed && len(agent) > 2 && jsonl.IsObject(jsonl.Get(inner, "message")) {
 		l.agent, l.inner = agent, inner
 	}

@@ -2,6 +2,7 @@ package claudecode
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"regexp"
 	"slices"
@@ -38,9 +39,7 @@ func open(ctx context.Context, src record.Source) (*opening, error) {
 				o.agent = name
 			}
 		}
-		if o.started == "" {
-			o.started = record.Date(l.timestamp)
-		}
+		o.started = cmp.Or(o.started, record.Date(l.timestamp))
 		if o.model == nil && l.typ == "assistant" {
 			if m := jsonl.Get(l.message, "model"); len(m) > 2 && string(m) != syntheticModel {
 				o.model = bytes.Clone(m)
@@ -66,13 +65,9 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	}
 	state := record.NewObject(256)
 	for i, v := range o.env {
-		if v != nil {
-			state.Raw(envelope[i], v)
-		}
+		state.Raw(envelope[i], v)
 	}
-	if o.model != nil {
-		state.Raw("model", o.model)
-	}
+	state.Raw("model", o.model)
 	info.State = state.OrNil()
 	return nil
 }

@@ -1,5 +1,7 @@
 package claudecode
 
+import "slices"
+
 // order puts the records into the order of the tape: that of the file, except
 // that none comes before its parent. It returns indices into recs.
 func (c *scan) order() []int32 {
@@ -24,9 +26,8 @@ func (c *scan) order() []int32 {
 			out = append(out, n)
 			if late := waiting[n]; late != nil {
 				delete(waiting, n)
-				for j := len(late) - 1; j >= 0; j-- {
-					stack = append(stack, late[j])
-				}
+				slices.Reverse(late)
+				stack = append(stack, late...)
 			}
 		}
 	}

@@ -136,10 +136,8 @@ func (c *reader) detail(s *source, r record.Result, input, detail []byte) *recor
 	} else if rest != nil {
 		data.Raw("result", rest)
 	}
-	if extra != nil {
-		data.Raw("record", extra)
-	}
-	p := record.Detail(key, s.date, data)
+	data.Raw("record", extra)
+	p := record.Event(key, s.date, record.EventToolDetail, data.Done())
 	p.Fork, p.Hidden = s.fork, s.hidden
 	return &p
 }

@@ -8,6 +8,7 @@ package codex
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"strings"
@@ -121,73 +122,66 @@ func whole(raw []byte) bool {
 	return jsonl.Get(raw, "payload") != nil && jsonl.Get(raw, "timestamp") != nil
 }
 
-func (c *reader) Record(_ record.Span, raw []byte) { c.Count(c.take(parse(raw), c.Counts.Key(raw))) }
+func (c *reader) Record(_ record.Span, raw []byte) {
+	c.take(parse(raw), c.Counts.Key(raw))
+	c.Count()
+}
 
-func (c *reader) take(it item, key string) bool {
+func (c *reader) take(it item, key string) {
 	switch it.typ {
 	case "response_item":
-		return c.item(it, key)
+		c.item(it, key)
 	case "event_msg":
-		return c.event(it, key)
+		c.event(it, key)
 	case "turn_context":
 		if m := jsonl.Get(it.payload, "model"); m != nil {
 			c.model = bytes.Clone(m)
 		}
 		now := record.Without(it.payload, "turn_id")
 		if bytes.Equal(now, c.context) {
-			return !c.Has(c.contextKey)
+			c.Tell(c.contextKey)
+			return
 		}
 		c.context, c.contextKey = now, key
-		return c.Put(record.Event(key, it.date, "turn_context", it.payload))
+		c.Put(record.Event(key, it.date, "turn_context", it.payload))
 	case "compacted":
 		state := record.NewObject(len(it.payload)+16).As(it.payload, map[string]string{"message": "summary"})
-		return c.Put(record.Anchor(key, it.date, "compaction", state.Done()))
+		c.Put(record.Anchor(key, it.date, "compaction", state.Done()))
+	default:
+		name := cmp.Or(it.typ, "record")
+		if it.kind != "" {
+			name += "." + it.kind
+		}
+		c.Put(record.Event(key, it.date, name, record.Without(it.payload, "type")))
 	}
-	name := it.typ
-	if name == "" {
-		name = "record"
-	}
-	if it.kind != "" {
-		name += "." + it.kind
-	}
-	return c.Put(record.Event(key, it.date, name, record.Without(it.payload, "type")))
 }
 
-func (c *reader) item(it item, key string) bool {
+func (c *reader) item(it item, key string) {
 	p := it.payload
-	id := it.str("call_id")
-	if id == "" {
-		id = it.str("id")
-	}
+	id := cmp.Or(it.str("call_id"), it.str("id"))
 	switch it.kind {
 	case "message":
-		return c.message(it, key)
+		c.message(it, key)
 	case "reasoning":
-		return c.reasoning(it, key)
+		c.reasoning(it, key)
 	case "function_call":
 		args := jsonl.Get(p, "arguments")
 		if len(args) == 0 || args[0] != '"' {
 			args = record.Quote(string(record.Or(args, "{}")))
 		}
-		call := record.Call{Raw: record.RawCall(id, it.str("name"), args), ID: id, Key: key, Date: it.date}
-		if input := []byte(record.Text(args)); jsonl.Valid(input) == nil {
-			call.Input = input
-		}
-		return c.Call(call)
+		c.Call(record.Call{Raw: record.RawCall(id, it.str("name"), args), ID: id, Input: record.Inside(args), Key: key, Date: it.date})
 	case "custom_tool_call":
 		input := record.With(nil, "input", record.Or(jsonl.Get(p, "input"), "null"))
-		return c.Call(record.NewCall(id, it.str("name"), input, key, it.date))
+		c.Call(record.NewCall(id, it.str("name"), input, key, it.date))
 	case "local_shell_call", "web_search_call", "tool_search_call", "image_generation_call":
-		if id == "" {
-			id = key
-		}
-		return c.Call(record.NewCall(id, strings.TrimSuffix(it.kind, "_call"), builtinInput(p), key, it.date))
+		c.Call(record.NewCall(cmp.Or(id, key), strings.TrimSuffix(it.kind, "_call"), builtinInput(p), key, it.date))
 	case "function_call_output", "custom_tool_call_output", "tool_search_output":
 		content := record.Or(jsonl.Get(p, "output"), "null")
 		failed := jsonl.IsObject(content) && string(jsonl.Get(content, "success")) == "false"
-		return c.Result(record.Result{ID: id, Key: key, Date: it.date, Content: content, Failed: failed}, nil)
+		c.Result(record.Result{ID: id, Key: key, Date: it.date, Content: content, Failed: failed}, nil)
+	default:
+		c.Put(record.Event(key, it.date, "response_item."+it.kind, record.Without(p, "type")))
 	}
-	return c.Put(record.Event(key, it.date, "response_item."+it.kind, record.Without(p, "type")))
 }
 
 // builtinInput is the input of a call whose tool has no arguments of a model's spelling.
@@ -207,7 +201,7 @@ func builtinInput(payload []byte) []byte {
 
 // message writes what somebody said. Its key is what was said, so that the
 // same from an event_msg has the same key.
-func (c *reader) message(it item, key string) bool {
+func (c *reader) message(it item, key string) {
 	role := it.str("role")
 	plain, all := record.Plain(jsonl.Get(it.payload, "content"))
 	if all {
@@ -222,12 +216,12 @@ func (c *reader) message(it item, key string) bool {
 		extra.Str("role", role)
 	}
 	p.Extra = extra.OrNil()
-	return c.Put(p)
+	c.Put(p)
 }
 
 // reasoning writes what the model thought, without the parts that an
 // event_msg has told the tape before.
-func (c *reader) reasoning(it item, key string) bool {
+func (c *reader) reasoning(it item, key string) {
 	keys := []string{key}
 	var thoughts []string
 	it.repeats(func(who, said string) {
@@ -243,14 +237,15 @@ func (c *reader) reasoning(it item, key string) bool {
 	data.Rest(it.payload, "type", "timestamp", "summary", "content")
 	p := record.Event(key, it.date, record.EventThinking, data.Done())
 	p.Keys = keys
-	return c.Put(p)
+	c.Put(p)
 }
 
-func (c *reader) event(it item, key string) bool {
+func (c *reader) event(it item, key string) {
 	if it.kind == "token_count" {
-		return c.tokens(it, key)
+		c.tokens(it, key)
+		return
 	}
-	told, fresh := false, false
+	told := false
 	twin := key
 	it.repeats(func(who, said string) {
 		sum := saidSum(who, said)
@@ -264,7 +259,7 @@ func (c *reader) event(it item, key string) bool {
 			p = record.Event(twin, it.date, record.EventThinking, record.NewObject(len(said)+24).Str("thinking", said).Done())
 		}
 		told = true
-		fresh = c.Put(p)
+		c.Put(p)
 	})
 	rest := record.NewObject(len(it.payload))
 	for name, v := range jsonl.Fields(it.payload) {
@@ -278,13 +273,14 @@ func (c *reader) event(it item, key string) bool {
 		}
 	}
 	if told && rest.Empty() {
-		return fresh || !c.Has(twin)
+		c.Tell(twin)
+	} else {
+		c.Put(record.Event(key, it.date, it.kind, rest.Done()))
 	}
-	return c.Put(record.Event(key, it.date, it.kind, rest.Done())) || fresh
 }
 
 // tokens writes what a call of the model cost.
-func (c *reader) tokens(it item, key string) bool {
+func (c *reader) tokens(it item, key string) {
 	name := "token_count"
 	data := record.NewObject(512)
 	info := jsonl.Get(it.payload, "info")
@@ -297,23 +293,19 @@ func (c *reader) tokens(it item, key string) bool {
 	}
 	if used != nil {
 		name = record.EventRun
-		if c.model != nil {
-			data.Raw("model", c.model)
-		}
+		data.Raw("model", c.model)
 		data.Raw("usage", pick(used, "input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens"))
 	}
 	data.Rest(info, "last_token_usage")
 	data.Rest(pick(it.payload, "rate_limits"))
-	return c.Put(record.Event(key, it.date, name, data.Done()))
+	c.Put(record.Event(key, it.date, name, data.Done()))
 }
 
 // pick is an owned object of some members of another.
 func pick(obj []byte, names ...string) []byte {
 	o := record.NewObject(128)
 	for _, name := range names {
-		if v := jsonl.Get(obj, name); v != nil {
-			o.Raw(name, v)
-		}
+		o.Raw(name, jsonl.Get(obj, name))
 	}
 	return o.Done()
 }
@@ -325,9 +317,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 			return false
 		}
 		it := parse(raw)
-		if info.Started == "" {
-			info.Started = it.date
-		}
+		info.Started = cmp.Or(info.Started, it.date)
 		switch {
 		case it.typ == "turn_context":
 			if m := jsonl.Get(it.payload, "model"); m != nil && info.State != nil {

@@ -6,6 +6,7 @@
 package gemini
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -41,7 +42,9 @@ func Read(ctx context.Context, r *record.Reading) error {
 	if !header.Empty() {
 		// Dates of change would make the same session look new every time.
 		data := record.NewObject(256).All(header.Done(), "lastUpdated").OrNil()
-		g.Put(record.Event(g.Counts.Key(data), record.Date(jsonl.Get(data, "startTime")), "session", data))
+		if key := g.Counts.Key(data); !g.Has(key) {
+			r.Put(record.Event(key, record.Date(jsonl.Get(data, "startTime")), "session", data))
+		}
 	}
 	for _, p := range g.places {
 		if ctx.Err() != nil || g.Enough() {
@@ -107,14 +110,15 @@ func (g *reader) write(p place) {
 		g.Hidden = p.hidden
 	}
 	if jsonl.Get(raw, "type") != nil {
-		g.Count(g.message(raw))
+		g.message(raw)
 	} else {
-		g.Count(g.note(raw))
+		g.note(raw)
 	}
+	g.Count()
 }
 
 // note writes a record that is no message.
-func (g *reader) note(raw []byte) bool {
+func (g *reader) note(raw []byte) {
 	name, data := "record", raw
 	switch set := jsonl.Get(raw, "$set"); {
 	case jsonl.Get(raw, "$rewindTo") != nil:
@@ -128,20 +132,19 @@ func (g *reader) note(raw []byte) bool {
 		name = "session"
 	}
 	date := record.Date(jsonl.Get(data, "lastUpdated"))
-	return g.Put(record.Event(g.Counts.Key(raw), date, name, record.Compact(data)))
+	g.Put(record.Event(g.Counts.Key(raw), date, name, record.Compact(data)))
 }
 
 // message is a message of a session whose parts are written one by one.
 type message struct {
 	*reader
-	raw   []byte
-	typ   string
-	id    string // what the keys of the parts begin with
-	date  string
-	fresh bool // it gave something new
+	raw  []byte
+	typ  string
+	id   string // what the keys of the parts begin with
+	date string
 }
 
-func (g *reader) message(raw []byte) bool {
+func (g *reader) message(raw []byte) {
 	m := &message{
 		reader: g, raw: raw, typ: jsonl.GetString(raw, "type"),
 		id: jsonl.GetString(raw, "id"), date: record.Date(jsonl.Get(raw, "timestamp")),
@@ -153,25 +156,22 @@ func (g *reader) message(raw []byte) bool {
 	for thought := range jsonl.Elements(jsonl.Get(raw, "thoughts")) {
 		key := m.id + "/thought/" + strconv.Itoa(n)
 		n++
-		m.put(record.Event(key, m.date, record.EventThinking, thinking(thought)))
+		g.Put(record.Event(key, m.date, record.EventThinking, thinking(thought)))
 	}
 	calls := jsonl.Get(raw, "toolCalls")
 	hasCalls := len(calls) > 2 && calls[0] == '['
 	p := m.said()
 	if !hasCalls || p.Kind != record.KindMessage || p.Extra != nil || !record.Blank(record.Or(jsonl.Get(raw, "content"), "null")) {
-		m.put(p)
+		g.Put(p)
 	}
 	m.each(calls, m.call)
 	g.Settle()
 	tokens, model := jsonl.Get(raw, "tokens"), jsonl.Get(raw, "model")
 	if m.typ == "gemini" && (jsonl.IsObject(tokens) || model != nil) {
-		m.put(record.Event(m.id+"/run", m.date, record.EventRun, cost(tokens, model)))
+		g.Put(record.Event(m.id+"/run", m.date, record.EventRun, cost(tokens, model)))
 	}
 	m.each(calls, m.result)
-	return m.fresh
 }
-
-func (m *message) put(p record.Part) { m.fresh = m.Put(p) || m.fresh }
 
 func thinking(thought []byte) []byte {
 	if !jsonl.IsObject(thought) {
@@ -198,11 +198,8 @@ func (m *message) said() record.Part {
 	case "gemini":
 		p = record.Message(key, m.date, "assistant", plain)
 	default:
-		data := record.NewObject(len(m.raw))
-		if content != nil {
-			data.Raw("content", content)
-		}
-		return record.Event(key, m.date, "gemini."+m.typ, data.All(extra).Done())
+		data := record.NewObject(len(m.raw)).Raw("content", content).All(extra)
+		return record.Event(key, m.date, "gemini."+m.typ, data.Done())
 	}
 	p.Extra = extra
 	return p
@@ -213,14 +210,7 @@ func cost(tokens, model []byte) []byte {
 		"input": "input_tokens", "cached": "cached_input_tokens", "output": "output_tokens",
 		"total": "total_tokens", "thoughts": "reasoning_output_tokens", "tool": "tool_tokens",
 	})
-	data := record.NewObject(192)
-	if model != nil {
-		data.Raw("model", model)
-	}
-	if !usage.Empty() {
-		data.Raw("usage", usage.Done())
-	}
-	return data.Done()
+	return record.NewObject(192).Raw("model", model).Raw("usage", usage.OrNil()).Done()
 }
 
 // each goes through calls with their keys.
@@ -228,18 +218,14 @@ func (m *message) each(calls []byte, use func(key, id string, c []byte)) {
 	n := 0
 	for c := range jsonl.Elements(calls) {
 		id := jsonl.GetString(c, "id")
-		name := id
-		if name == "" {
-			name = strconv.Itoa(n)
-		}
+		use(m.id+"/call/"+cmp.Or(id, strconv.Itoa(n)), id, c)
 		n++
-		use(m.id+"/call/"+name, id, c)
 	}
 }
 
 func (m *message) call(key, id string, c []byte) {
 	input := record.Compact(record.Or(jsonl.Get(c, "args"), "{}"))
-	m.fresh = m.Call(record.NewCall(id, jsonl.GetString(c, "name"), input, key, m.date)) || m.fresh
+	m.Call(record.NewCall(id, jsonl.GetString(c, "name"), input, key, m.date))
 }
 
 func (m *message) result(key, id string, c []byte) {
@@ -249,18 +235,16 @@ func (m *message) result(key, id string, c []byte) {
 		told = append(told, "status")
 	}
 	extra := record.NewObject(64).All(c, told...).OrNil()
-	r := record.Result{ID: id, Key: key + "/result", Failed: status == "error" || status == "cancelled"}
+	date := cmp.Or(record.Date(jsonl.Get(c, "timestamp")), m.date)
+	r := record.Result{ID: id, Key: key + "/result", Date: date, Failed: status == "error" || status == "cancelled"}
 	if result == nil || string(result) == "null" {
 		if status != "success" && !r.Failed && (status != "" || extra == nil) {
 			return // still running, or never recorded
 		}
 		result = []byte("null")
 	}
-	if r.Date = record.Date(jsonl.Get(c, "timestamp")); r.Date == "" {
-		r.Date = m.date
-	}
 	r.Content = response(result)
-	m.fresh = m.Result(r, extra) || m.fresh
+	m.Result(r, extra)
 }
 
 // response is a result without the parts that it is wrapped in.
@@ -290,9 +274,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	field := func(name string, v []byte) {
 		switch name {
 		case "sessionId":
-			if info.Session == "" {
-				info.Session = record.Text(v)
-			}
+			info.Session = cmp.Or(info.Session, record.Text(v))
 		case "startTime":
 			info.Began(v)
 		case "projectHash", "model":

@@ -5,6 +5,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"strconv"
 
@@ -46,7 +47,8 @@ func (o *reader) Record(_ record.Span, raw []byte) {
 	o.conversations++
 	key := o.Counts.Key(raw)
 	o.Flush()
-	o.Count(o.Put(record.Anchor(key, "", "conversation-"+strconv.Itoa(o.conversations), record.Without(raw, "messages"))))
+	o.Put(record.Anchor(key, "", "conversation-"+strconv.Itoa(o.conversations), record.Without(raw, "messages")))
+	o.Count()
 	for m := range jsonl.Elements(messages) {
 		if !jsonl.IsObject(m) {
 			m = record.With(nil, "value", m)
@@ -58,18 +60,19 @@ func (o *reader) Record(_ record.Span, raw []byte) {
 
 var dateFields = []string{"date", "timestamp", "created_at", "created"}
 
+func dateOf(raw []byte) (date string) {
+	for _, name := range dateFields {
+		date = cmp.Or(date, record.Date(jsonl.Get(raw, name)))
+	}
+	return date
+}
+
 // message writes the entries of one chat message.
 func (o *reader) message(raw []byte) {
 	key := o.Counts.Key(raw)
-	date := ""
-	for _, name := range dateFields {
-		if date == "" {
-			date = record.Date(jsonl.Get(raw, name))
-		}
-	}
+	date := dateOf(raw)
 	content := jsonl.Get(raw, "content")
 	p := record.Part{Kind: record.KindMessage, Keys: []string{key}, Date: date}
-	fresh := false
 	switch role := jsonl.GetString(raw, "role"); role {
 	case "system", "developer":
 		if plain, all := record.Plain(content); all {
@@ -81,54 +84,46 @@ func (o *reader) message(raw []byte) {
 		} else {
 			p.Payload = record.Compact(raw)
 		}
-		fresh = o.Put(p)
+		o.Put(p)
 	case "tool", "function":
-		id := jsonl.GetString(raw, "tool_call_id")
-		if id == "" {
-			id = jsonl.GetString(raw, "name")
-		}
+		id := cmp.Or(jsonl.GetString(raw, "tool_call_id"), jsonl.GetString(raw, "name"))
 		result := record.Result{ID: id, Key: key, Date: date, Content: record.Or(content, "null")}
-		fresh = o.Result(result, others(raw, "role", "content", "tool_call_id"))
+		o.Result(result, others(raw, "role", "content", "tool_call_id"))
 	case "":
-		name := jsonl.GetString(raw, "type")
-		if name == "" {
-			name = "record"
-		}
-		fresh = o.Put(record.Event(key, date, name, record.Compact(raw)))
+		name := cmp.Or(jsonl.GetString(raw, "type"), "record")
+		o.Put(record.Event(key, date, name, record.Compact(raw)))
 	default:
-		fresh = o.said(p, raw, content)
+		o.said(p, raw, content)
 	}
-	o.Count(fresh)
+	o.Count()
 }
 
 // others are all members but some, or nil when there are none.
 func others(raw []byte, but ...string) []byte { return record.NewObject(64).All(raw, but...).OrNil() }
 
 // said writes what user or assistant said, and the assistant's calls.
-func (o *reader) said(p record.Part, raw, content []byte) bool {
+func (o *reader) said(p record.Part, raw, content []byte) {
 	calls := jsonl.Get(raw, "tool_calls")
 	legacy := jsonl.Get(raw, "function_call")
 	hasCalls := len(calls) > 2 && calls[0] == '[' || jsonl.IsObject(legacy)
 	key := p.Keys[0]
-	fresh := false
 	if !hasCalls || !record.Blank(record.Or(content, "null")) || carries(raw) {
 		p.Payload = record.Compact(raw)
 		if hasCalls {
 			p.Payload = others(raw, "tool_calls", "function_call")
 		}
-		fresh = o.Put(p)
+		o.Put(p)
 	}
 	if !hasCalls {
-		return fresh
+		return
 	}
 	n := 0
 	add := func(raw, id, input []byte) {
 		n++
-		c := record.Call{Raw: bytes.Clone(raw), ID: record.Text(id), Key: key + "/call/" + strconv.Itoa(n), Date: p.Date}
-		if said := []byte(record.Text(input)); jsonl.Valid(said) == nil {
-			c.Input = said
-		}
-		fresh = o.Call(c) || fresh
+		o.Call(record.Call{
+			Raw: bytes.Clone(raw), ID: record.Text(id), Input: record.Inside(input),
+			Key: key + "/call/" + strconv.Itoa(n), Date: p.Date,
+		})
 	}
 	for c := range jsonl.Elements(calls) {
 		add(c, jsonl.Get(c, "id"), jsonl.Get(c, "function", "arguments"))
@@ -140,7 +135,6 @@ func (o *reader) said(p record.Part, raw, content []byte) bool {
 		add(c.Done(), name, jsonl.Get(legacy, "arguments"))
 	}
 	o.Settle()
-	return fresh
 }
 
 // carries reports whether a message with calls says anything else.
@@ -152,9 +146,7 @@ func carries(raw []byte) bool {
 // Describe looks at the first message.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	return record.Look(ctx, src, whole, func(string, []byte) {}, func(_ record.Span, raw []byte) bool {
-		for _, name := range dateFields {
-			info.Began(jsonl.Get(raw, name))
-		}
+		info.Started = dateOf(raw)
 		return false
 	})
 }

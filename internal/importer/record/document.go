@@ -26,10 +26,7 @@ var (
 	errBehind    = errors.New("text behind the end of the document")
 )
 
-func newDocument(src Source) *document {
-	return &document{br: bufio.NewReaderSize(src.reader(), 1<<16), line: 1}
-}
-
+// next takes a byte, and keeps it with those of the value that is being read.
 func (d *document) next() (byte, error) {
 	c, err := d.br.ReadByte()
 	if err != nil {
@@ -38,6 +35,9 @@ func (d *document) next() (byte, error) {
 	d.off++
 	if c == '\n' {
 		d.line++
+	}
+	if len(d.buf) < jsonl.DefaultMaxLine {
+		d.buf = append(d.buf, c)
 	}
 	return c, nil
 }
@@ -79,26 +79,20 @@ func (d *document) value() (raw []byte, at Span, err error) {
 	}
 	at = Span{Off: d.off, Line: d.line}
 	d.buf = d.buf[:0]
-	depth, quoted, long := 0, false, false
+	depth, quoted := 0, false
 	scalar := c != '{' && c != '[' && c != '"'
-	for {
-		if scalar {
-			b, err := d.br.Peek(1)
-			if err != nil || bytes.IndexByte([]byte(",]} \t\r\n"), b[0]) >= 0 {
-				break
-			}
+	for whole := false; !whole; whole = !scalar && depth == 0 && !quoted {
+		if b, err := d.br.Peek(1); scalar && (err != nil || bytes.IndexByte([]byte(",]} \t\r\n"), b[0]) >= 0) {
+			break
 		}
 		c, err := d.next()
 		if err != nil {
 			at.Size = d.off - at.Off
 			return nil, at, errCutOff
 		}
-		d.keep(c, &long)
 		switch {
 		case quoted && c == '\\':
-			if c, err = d.next(); err == nil {
-				d.keep(c, &long)
-			}
+			_, _ = d.next() // at the end of the file, the next byte tells
 		case c == '"':
 			quoted = !quoted
 		case quoted:
@@ -107,13 +101,10 @@ func (d *document) value() (raw []byte, at Span, err error) {
 		case c == '}' || c == ']':
 			depth--
 		}
-		if !scalar && depth == 0 && !quoted {
-			break
-		}
 	}
 	at.Size = d.off - at.Off
 	switch {
-	case long:
+	case at.Size > jsonl.DefaultMaxLine:
 		return nil, at, errLongValue
 	case at.Size == 0:
 		return nil, at, errNoJSON
@@ -121,19 +112,11 @@ func (d *document) value() (raw []byte, at Span, err error) {
 	return d.buf, at, jsonl.Valid(d.buf)
 }
 
-func (d *document) keep(c byte, long *bool) {
-	if len(d.buf) < jsonl.DefaultMaxLine {
-		d.buf = append(d.buf, c)
-	} else {
-		*long = true
-	}
-}
-
 // eachElement goes through the messages of a document: the elements of the
 // array that it is, or of the one that its member "messages" is. Other members
 // of the object go to field, whose arguments it may keep.
 func eachElement(ctx context.Context, src Source, v Visitor, field func(name string, raw []byte)) error {
-	d := newDocument(src)
+	d := &document{br: bufio.NewReaderSize(src.reader(), 1<<16), line: 1}
 	var err error
 	switch c, _ := d.peek(); c {
 	case '[':

@@ -21,10 +21,12 @@ func (o *Object) key(name string) {
 	o.b = append(jsonl.AppendString(o.b, name), ':')
 }
 
-// Raw adds a member whose value is valid JSON.
+// Raw adds a member whose value is valid JSON; nil is none.
 func (o *Object) Raw(name string, v []byte) *Object {
-	o.key(name)
-	o.b = append(o.b, v...)
+	if v != nil {
+		o.key(name)
+		o.b = append(o.b, v...)
+	}
 	return o
 }
 
@@ -36,6 +38,9 @@ func (o *Object) Str(name, v string) *Object {
 }
 
 func (o *Object) strs(name string, vs []string) *Object {
+	if vs == nil {
+		return o
+	}
 	list := make([][]byte, len(vs))
 	for i, v := range vs {
 		list[i] = Quote(v)
@@ -130,7 +135,7 @@ func Blank(v []byte) bool {
 }
 
 // Or is a JSON value, or another where there is none.
-func Or(raw []byte, other string) []byte {
+func Or[V string | []byte](raw []byte, other V) []byte {
 	if raw == nil {
 		return []byte(other)
 	}
@@ -144,6 +149,14 @@ func Text(raw []byte) string {
 	}
 	s, _ := jsonl.String(raw)
 	return s
+}
+
+// Inside is the JSON that a JSON string holds, or nil.
+func Inside(raw []byte) []byte {
+	if inside := []byte(Text(raw)); jsonl.Valid(inside) == nil {
+		return inside
+	}
+	return nil
 }
 
 // Quote is a text as JSON.

@@ -8,6 +8,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"path"
 	"strings"
@@ -48,11 +49,7 @@ type Info struct {
 }
 
 // Began keeps the first date that a source has; raw is its JSON.
-func (i *Info) Began(raw []byte) {
-	if i.Started == "" {
-		i.Started = Date(raw)
-	}
-}
+func (i *Info) Began(raw []byte) { i.Started = cmp.Or(i.Started, Date(raw)) }
 
 // Problem is something that a person should know about a source.
 type Problem struct {
@@ -133,12 +130,12 @@ const (
 
 // Names of events that more than one format makes.
 const (
-	EventRun      = "run"
-	EventThinking = "thinking"
+	EventRun        = "run"
+	EventThinking   = "thinking"
+	EventToolDetail = "tool.detail" // what a program knows of a result and did not tell the model
 
-	eventDamaged    = "import.damaged"
-	eventPhase      = "phase" // an anchor of a subagent
-	eventToolDetail = "tool.detail"
+	eventDamaged = "import.damaged"
+	eventPhase   = "phase" // an anchor of a subagent
 )
 
 // maxEntry is how large payload and meta may be together, so that the entry's
@@ -202,11 +199,8 @@ func (r *Reading) Put(p Part) {
 			p.Kind, p.Payload = KindEvent, named(eventPhase, "data", p.Payload)
 		}
 	}
-	if p.Date == "" {
-		p.Date = r.Date
-	} else {
-		r.Date = p.Date
-	}
+	p.Date = cmp.Or(p.Date, r.Date)
+	r.Date = p.Date
 	if err := fits(p.Payload); err != "" {
 		r.Stats.problem(0, "record "+p.Keys[0]+": "+err)
 		p.Kind = KindEvent
@@ -222,31 +216,21 @@ func (r *Reading) Put(p Part) {
 }
 
 func (r *Reading) meta(p Part) []byte {
-	size := 96 + len(p.RunID) + len(p.Extra)
-	for _, k := range p.Keys {
-		size += len(k) + 3
-	}
-	o := NewObject(size)
+	o := NewObject(96 + len(p.RunID) + len(p.Extra) + 64*len(p.Keys))
 	if p.RunID != "" {
 		o.Str("run_id", p.RunID)
 	}
 	if p.Hidden {
 		o.Raw("context", []byte("false"))
 	}
-	if p.callIDs != nil {
-		o.strs("call_ids", p.callIDs)
-	}
-	if p.failed != nil {
-		o.strs("is_error", p.failed)
-	}
+	o.strs("call_ids", p.callIDs)
+	o.strs("is_error", p.failed)
 	return addSource(o, r.Format, p.Keys, p.Extra)
 }
 
 func addSource(o *Object, format string, keys []string, extra []byte) []byte {
 	src := NewObject(cap(o.b)).Str("format", format).strs("ids", keys)
-	if extra != nil {
-		src.Raw("extra", extra)
-	}
+	src.Raw("extra", extra)
 	return o.Raw("source", src.Done()).Done()
 }
 

@@ -14,6 +14,7 @@ type Talk struct {
 	Hidden bool    // what comes now was abandoned
 	group  Group
 	open   []Call // calls that may still be joined by others
+	fresh  bool   // the record that is being read gave something new
 }
 
 // Call is one call that is about to be written.
@@ -57,29 +58,29 @@ func (t *Talk) Settle() {
 	}
 }
 
-// Call adds a call to the group. It reports whether it was new.
-func (t *Talk) Call(c Call) bool {
+// Call adds a call to the group.
+func (t *Talk) Call(c Call) {
 	if t.group.calls != nil {
 		t.Flush()
 	}
 	t.open = append(t.open, c)
-	return !t.Has(c.Key)
+	t.Tell(c.Key)
 }
 
 // Result adds a result. extra, an object or nil, is what the source knows of
-// it beyond what the model was told. It reports whether it was new.
-func (t *Talk) Result(r Result, extra []byte) bool {
+// it beyond what the model was told.
+func (t *Talk) Result(r Result, extra []byte) {
 	t.Settle()
 	if t.group.Full(r) {
 		t.Flush()
 	}
-	r.Known, r.Hidden = t.Has(r.Key), t.Hidden
+	r.Known, r.Hidden = !t.Tell(r.Key), t.Hidden
 	stray := t.group.Answer(r, func(input []byte) *Part {
 		rest, key := Untold(extra, r.Content, input), r.Key+"/detail"
 		if rest == nil || t.Has(key) {
 			return nil
 		}
-		p := Detail(key, r.Date, NewObject(len(rest)+64).Str("call_id", r.ID).All(rest))
+		p := Event(key, r.Date, EventToolDetail, NewObject(len(rest)+64).Str("call_id", r.ID).All(rest).Done())
 		p.Hidden = t.Hidden
 		return &p
 	})
@@ -88,7 +89,6 @@ func (t *Talk) Result(r Result, extra []byte) bool {
 	} else if t.group.Complete() {
 		t.Flush()
 	}
-	return !r.Known
 }
 
 // Flush writes everything that is held.
@@ -99,19 +99,17 @@ func (t *Talk) Flush() {
 	t.PutResults("", &held)
 }
 
-// Put writes an entry, unless the tape has it. It reports whether it was new.
-func (t *Talk) Put(p Part) bool {
+// Put writes an entry, unless the tape has it.
+func (t *Talk) Put(p Part) {
 	t.Settle()
 	if p.Kind != KindEvent {
 		// A conversation goes on: no results are to come.
 		t.Flush()
 	}
-	if t.Has(p.Keys[0]) {
-		return false
+	if t.Tell(p.Keys[0]) {
+		p.Hidden = t.Hidden
+		t.Reading.Put(p)
 	}
-	p.Hidden = t.Hidden
-	t.Reading.Put(p)
-	return true
 }
 
 // Damaged writes what cannot be read.
@@ -120,12 +118,20 @@ func (t *Talk) Damaged(at Span, reason string) {
 	t.PutDamaged("", at, reason, &t.Counts)
 }
 
-// Count notes whether a record gave something new.
-func (t *Talk) Count(fresh bool) {
+// Tell reports whether a key is new to the tape, and so the record that is being read.
+func (t *Talk) Tell(key string) bool {
+	fresh := !t.Has(key)
+	t.fresh = t.fresh || fresh
+	return fresh
+}
+
+// Count counts the record that was read.
+func (t *Talk) Count() {
 	t.Stats.Records++
-	if !fresh {
+	if !t.fresh {
 		t.Stats.Skipped++
 	}
+	t.fresh = false
 }
 
 // Group is some calls, and what waits for their results.
@@ -256,12 +262,6 @@ func (r *Reading) PutResults(fork string, g *Group) {
 	for _, p := range append(parts, g.After...) {
 		r.Put(p)
 	}
-}
-
-// Detail is the event with what the program knows of a result beyond what it told the
-// model.
-func Detail(key, date string, data *Object) Part {
-	return Event(key, date, eventToolDetail, data.Done())
 }
 
 // Calls is the payload of an entry of calls.

@@ -76,9 +76,7 @@ func (t *hearsay) rest(v []byte) []byte {
 			if name == "type" && string(field) == `"text"` {
 				continue
 			}
-			if left := t.rest(field); left != nil {
-				o.Raw(name, left)
-			}
+			o.Raw(name, t.rest(field))
 		}
 		return o.OrNil()
 	case '[':
