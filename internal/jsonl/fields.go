@@ -86,21 +86,48 @@ func last(obj []byte, name string) (val []byte) {
 	return val
 }
 
+// Member is where a member of an object stands.
+type Member struct {
+	KeyAt, ValueAt, End int
+	Next                int // where the next one begins; 0: it is the last
+}
+
+// Members calls f with the decoded key and the place of each member of the object that
+// begins at a position of b. It reports false where there is none, or it does not end.
+func Members(b []byte, at int, f func(key []byte, m Member)) bool {
+	w := openObjectAt(b, at)
+	for w.next() {
+		key := w.key
+		if w.escaped {
+			key = AppendDecoded(nil, key)
+		}
+		m := w.at
+		m.Next = max(w.i, 0)
+		f(key, m)
+	}
+	return w.closed
+}
+
 // walk goes through the members of an object that is known to be valid.
 type walk struct {
 	b       []byte
 	i       int    // of the quote of the next key; -1 when there is none
 	key     []byte // between its quotes
 	val     []byte
+	at      Member
 	escaped bool // key has a backslash
+	closed  bool // the end was seen
 }
 
-func openObject(obj []byte) walk {
-	i := trimSpace(obj, 0)
-	if i >= len(obj) || obj[i] != '{' {
+func openObject(obj []byte) walk { return openObjectAt(obj, 0) }
+
+func openObjectAt(b []byte, i int) walk {
+	i = trimSpace(b, i)
+	if i >= len(b) || b[i] != '{' {
 		return walk{i: -1}
 	}
-	return walk{b: obj, i: trimSpace(obj, i+1)}
+	i = trimSpace(b, i+1)
+	return walk{b: b, i: i, closed: i < len(b) && b[i] == '}'}
 }
 
 // next moves to the next member. It reports false at the end of the object,
@@ -126,8 +153,11 @@ func (w *walk) next() bool {
 		return false
 	}
 	w.val = b[i:end:end]
+	w.at.KeyAt, w.at.ValueAt, w.at.End = start-1, i, end
 	if i = trimSpace(b, end); i < len(b) && b[i] == ',' {
 		w.i = trimSpace(b, i+1)
+	} else {
+		w.closed = i < len(b) && b[i] == '}'
 	}
 	return true
 }

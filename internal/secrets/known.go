@@ -69,12 +69,7 @@ func NewKnown(list []Secret) *Known {
 	k := &Known{}
 	for part := range slices.Chunk(all, together) {
 		s := &Scanner{triggers: part, known: true}
-		words := make([]string, len(part))
-		for i, t := range part {
-			words[i] = t.literal
-		}
-		s.automaton = newAutomaton(words)
-		s.pool.New = func() any { return &walker{s: s} }
+		s.start()
 		k.scanners = append(k.scanners, s)
 	}
 	return k

@@ -71,13 +71,18 @@ func New() *Scanner {
 		quotes: map[byte]*set{'"': setOf("\"\n\r"), '\'': setOf("'\n\r"), '`': setOf("`\n\r")},
 		blank:  setOf("\x00-\x20", "\\"), shell: setOf("\x00-\x20", "\\\"'`;|<>()"), stop: setOf("\x00-\x20", "\\\"'`,;&<>()[]{}|"),
 	}
+	s.start()
+	return s
+}
+
+// start makes the automaton of the triggers.
+func (s *Scanner) start() {
 	words := make([]string, len(s.triggers))
 	for i, t := range s.triggers {
 		words[i] = t.literal
 	}
 	s.automaton = newAutomaton(words)
 	s.pool.New = func() any { return &walker{s: s} }
-	return s
 }
 
 // Text returns the secrets of a plain text, each once. If it is a JSON object or array as a

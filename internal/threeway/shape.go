@@ -61,9 +61,9 @@ func parseShape(line []byte) (shape, error) {
 // tells nonsense, or false.
 func findShape(line []byte) (shape, bool) {
 	s := shape{meta: place{keyAt: -1}, date: place{keyAt: -1}, origin: place{keyAt: -1}}
-	ok := eachMember(line, 0, func(p place) {
+	ok := eachMember(line, 0, func(key []byte, p place) {
 		s.last = p.end
-		switch string(key(line, p)) {
+		switch string(key) {
 		case "id":
 			s.ids++
 			s.idAt, s.idEnd = p.valAt, p.end
@@ -89,10 +89,10 @@ func findShape(line []byte) (shape, bool) {
 		return shape{}, false
 	}
 	s.metaLast = s.meta.valAt + 1
-	ok = eachMember(line[:s.meta.end], s.meta.valAt, func(p place) {
+	ok = eachMember(line[:s.meta.end], s.meta.valAt, func(key []byte, p place) {
 		s.metaLast = p.end
 		s.metaMembers++
-		if string(key(line, p)) == "origin" {
+		if string(key) == "origin" {
 			s.origins++
 			s.origin = p
 		}
@@ -185,106 +185,16 @@ func (s *shape) content(line []byte) content {
 	return sum
 }
 
-// eachMember goes through the members of the object at the position. It reports
-// false where there is none, or it does not end.
-func eachMember(b []byte, at int, yield func(place)) bool {
-	i := skipSpace(b, at)
-	if i >= len(b) || b[i] != '{' {
-		return false
-	}
-	before := i + 1
-	i = skipSpace(b, before)
-	if i < len(b) && b[i] == '}' {
-		return true
-	}
-	for i < len(b) && b[i] == '"' {
-		p := place{before: before, keyAt: i, nextKey: -1}
-		end, _ := jsonl.StringEnd(b, i+1)
-		if i = skipSpace(b, end); i >= len(b) || b[i] != ':' {
-			return false
+// eachMember goes through the members of the object at a position. It reports false where
+// there is none, or it does not end.
+func eachMember(b []byte, at int, f func(key []byte, p place)) bool {
+	before := bytes.IndexByte(b[at:], '{') + at + 1
+	return jsonl.Members(b, at, func(key []byte, m jsonl.Member) {
+		p := place{before: before, keyAt: m.KeyAt, valAt: m.ValueAt, end: m.End, nextKey: m.Next}
+		if m.Next == 0 {
+			p.nextKey = -1
 		}
-		p.valAt = skipSpace(b, i+1)
-		if p.end = skipValue(b, p.valAt); p.end <= p.valAt {
-			return false
-		}
-		if i = skipSpace(b, p.end); i >= len(b) {
-			return false
-		}
-		switch b[i] {
-		case '}':
-			yield(p)
-			return true
-		case ',':
-			i = skipSpace(b, i+1)
-			p.nextKey = i
-			yield(p)
-			before = p.end
-		default:
-			return false
-		}
-	}
-	return false
-}
-
-// key returns the decoded name of a member, usually a part of the line.
-func key(line []byte, p place) []byte {
-	end, escaped := jsonl.StringEnd(line, p.keyAt+1)
-	inside := line[p.keyAt+1 : max(end-1, p.keyAt+1)]
-	if escaped {
-		inside = jsonl.AppendDecoded(nil, inside)
-	}
-	return inside
-}
-
-// skipValue returns the position behind a valid value, or -1.
-func skipValue(b []byte, i int) int {
-	if i >= len(b) {
-		return -1
-	}
-	depth := 0
-	for i < len(b) {
-		switch b[i] {
-		case '"':
-			i, _ = jsonl.StringEnd(b, i+1)
-		case '{', '[':
-			depth++
-			i++
-		case '}', ']':
-			if depth == 0 {
-				return -1
-			}
-			depth--
-			i++
-		default:
-			i = skipScalar(b, i, depth)
-		}
-		if depth == 0 {
-			return i
-		}
-	}
-	return -1
-}
-
-// skipScalar skips a number or a literal, and in a container whatever stands
-// between its strings and brackets.
-func skipScalar(b []byte, i, depth int) int {
-	for i < len(b) {
-		switch c := b[i]; c {
-		case '"', '{', '}', '[', ']':
-			return i
-		case ',', ' ', '\t', '\r', '\n':
-			if depth == 0 {
-				return i
-			}
-		}
-		i++
-	}
-	return i
-}
-
-func skipSpace(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n') {
-		i++
-	}
-	return i
+		f(key, p)
+		before = p.end
+	})
 }

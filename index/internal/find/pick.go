@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -94,34 +95,51 @@ func (p *picker) run(ctx context.Context) error {
 			return err
 		}
 	}
+	enough := func() bool { return len(p.read) >= p.s.limit() || len(p.taken) == p.total }
+	if enough() {
+		return nil
+	}
 	// Too few: then also what was not chosen, the newest first.
-	rest := p.newestOf(p.found)
-	for len(p.read) < p.s.limit() && len(p.taken) < p.total {
-		if err := p.takeFrom(ctx, rest, step); err != nil {
-			return err
+	n := 0
+	for doc, err := range p.newestOf(p.found) {
+		if err == nil {
+			err = p.take(ctx, doc)
 		}
-		if err := p.readBest(ctx, wanted); err != nil {
+		if n++; err == nil && n%step == 0 {
+			if err = p.readBest(ctx, wanted); err == nil && enough() {
+				return nil
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return p.readBest(ctx, wanted)
 }
 
 // takeChosen judges the candidates. The newest comes first, for it is to stand for those
 // that are folded into it.
 func (p *picker) takeChosen(ctx context.Context) error {
-	if p.total <= ManyFound {
-		return p.takeFrom(ctx, p.newestOf(p.found), p.total)
-	}
 	chosen := map[int64]bool{}
 	choose := func(from set, n int) error {
-		next := p.newestOf(from)
-		for range n {
-			doc, ok, err := next()
-			if err != nil || !ok {
+		for doc, err := range p.newestOf(from) {
+			if chosen[doc] = true; err != nil {
 				return err
 			}
-			chosen[doc] = true
+			if n--; n == 0 {
+				break
+			}
+		}
+		return nil
+	}
+	if p.total <= ManyFound {
+		for doc, err := range p.newestOf(p.found) {
+			if err == nil {
+				err = p.take(ctx, doc)
+			}
+			if err != nil {
+				return err
+			}
 		}
 		return nil
 	}
@@ -180,23 +198,6 @@ func (p *picker) newestTalk() (set, error) {
 	return out, nil
 }
 
-// source gives documents one by one, the newest first; false behind the last.
-type source func() (doc int64, ok bool, err error)
-
-// takeFrom judges up to n more documents.
-func (p *picker) takeFrom(ctx context.Context, next source, n int) error {
-	for range n {
-		doc, ok, err := next()
-		if err != nil || !ok {
-			return err
-		}
-		if err := p.take(ctx, doc); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // run is what is left of one tape, in steps.
 type run struct {
 	rank int
@@ -224,11 +225,9 @@ func (r *run) step(l layout, from set) bool {
 	return len(r.docs) > 0
 }
 
-// newestOf gives the documents of a set. Within a tape the last entry is the newest;
-// between tapes the dates decide.
-func (p *picker) newestOf(from set) source {
-	var runs []*run
-	started := false
+// newestOf gives the documents of a set, the newest first. Within a tape the last entry is
+// the newest; between tapes the dates decide.
+func (p *picker) newestOf(from set) iter.Seq2[int64, error] {
 	// step goes to the next document of a run, and finds its date.
 	step := func(r *run) (bool, error) {
 		if !r.step(p.eval.layout, from) {
@@ -241,37 +240,36 @@ func (p *picker) newestOf(from set) source {
 		r.date = c.Created
 		return true, err
 	}
-	return func() (int64, bool, error) {
-		if !started {
-			started = true
-			for i, t := range p.eval.tapes {
-				r := &run{rank: i, rest: p.eval.scopesOf(t)}
-				ok, err := step(r)
-				if err != nil {
-					return 0, false, err
-				}
-				if ok {
-					runs = append(runs, r)
-				}
+	return func(yield func(int64, error) bool) {
+		var runs []*run
+		for i, t := range p.eval.tapes {
+			r := &run{rank: i, rest: p.eval.scopesOf(t)}
+			ok, err := step(r)
+			if err != nil && !yield(0, err) {
+				return
+			}
+			if ok {
+				runs = append(runs, r)
 			}
 		}
-		if len(runs) == 0 {
-			return 0, false, nil
-		}
-		best := 0
-		for i, r := range runs {
-			if b := runs[best]; r.date > b.date || r.date == b.date && r.rank < b.rank {
-				best = i
+		for len(runs) > 0 {
+			best := 0
+			for i, r := range runs {
+				if b := runs[best]; r.date > b.date || r.date == b.date && r.rank < b.rank {
+					best = i
+				}
+			}
+			r := runs[best]
+			doc := r.docs[0]
+			r.docs = r.docs[1:]
+			ok, err := step(r)
+			if !ok {
+				runs = slices.Delete(runs, best, best+1)
+			}
+			if !yield(doc, err) {
+				return
 			}
 		}
-		r := runs[best]
-		doc := r.docs[0]
-		r.docs = r.docs[1:]
-		ok, err := step(r)
-		if !ok {
-			runs = slices.Delete(runs, best, best+1)
-		}
-		return doc, true, err
 	}
 }
 

@@ -89,6 +89,7 @@ func RoleOf(e repo.Entry) string {
 	return jsonl.GetString(e.Payload, "role")
 }
 
+// HasRole reports whether an entry has a role to be filtered by.
 func HasRole(e repo.Entry) bool { return e.Kind == repo.KindMessage || e.Kind == repo.KindSystem }
 
 // IsSearch reports whether a search tool wrote the entry.

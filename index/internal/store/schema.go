@@ -97,7 +97,7 @@ const wordsTable = "CREATE VIRTUAL TABLE words USING fts5 (text, content = '', d
 
 const (
 	tapeShift = 32
-	// BlockShift: the lines of 1024 ids share a row of the table dates.
+	// BlockShift takes ids to blocks: 1024 share a row of the table dates.
 	BlockShift = 10
 )
 
