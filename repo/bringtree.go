@@ -11,7 +11,7 @@ import (
 
 // bringTree makes the working tree that of a commit. Where it is known to hold another
 // one, only what differs is written: each file whole, so that it can be done again.
-func (w *writer) bringTree(from string, v *commitView) error {
+func (w *writer) bringTree(from string, v *snapshot) error {
 	h, err := gitstore.ParseHash(from)
 	if err != nil || w.t.IsFork() {
 		return w.writeTree(v) // a fork's is small
@@ -48,7 +48,7 @@ func (w *writer) bringTree(from string, v *commitView) error {
 	return w.t.store.fs.SyncDir(w.anchorsPath())
 }
 
-func (w *writer) bringTapeFile(was, v *commitView) error {
+func (w *writer) bringTapeFile(was, v *snapshot) error {
 	old, _ := findEntry(was.root, tapeFile)
 	info, ok := findEntry(v.root, tapeFile)
 	if !ok {
@@ -65,7 +65,7 @@ func (w *writer) bringTapeFile(was, v *commitView) error {
 }
 
 // bringPhase writes what a phase has that it had not in the commit before, if that had it.
-func (w *writer) bringPhase(was, v *commitView, old, p phase) error {
+func (w *writer) bringPhase(was, v *snapshot, old, p phase) error {
 	d, dir := w.t.store.fs, filepath.Join(w.anchorsPath(), p.folder)
 	if err := d.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err

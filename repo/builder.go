@@ -30,7 +30,7 @@ type lastFile struct {
 	written int // bytes of data that are stored already
 }
 
-func newBuilder(v *commitView, put func(gitstore.Kind, []byte) gitstore.Hash) (*builder, error) {
+func newBuilder(v *snapshot, put func(gitstore.Kind, []byte) gitstore.Hash) (*builder, error) {
 	last := v.list[len(v.list)-1]
 	load := func(_ string, h gitstore.Hash) ([]byte, error) {
 		data, err := v.git.Blob(h)

@@ -107,7 +107,7 @@ func (w *writer) keepStray(dir string, again bool) error {
 }
 
 // writeTree replaces the working tree's files by those of a commit.
-func (w *writer) writeTree(v *commitView) error {
+func (w *writer) writeTree(v *snapshot) error {
 	d := w.t.store.fs
 	if err := d.RemoveAll(w.anchorsPath()); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (w *writer) writeTree(v *commitView) error {
 	return d.SyncDir(w.anchorsPath())
 }
 
-func (w *writer) writePhase(v *commitView, p phase) error {
+func (w *writer) writePhase(v *snapshot, p phase) error {
 	d := w.t.store.fs
 	dir := filepath.Join(w.anchorsPath(), p.folder)
 	if err := d.Mkdir(dir); err != nil {

@@ -44,7 +44,7 @@ func (tx *Tx) loadBase() error {
 }
 
 // addUncommittedPhases takes in folders that somebody made by hand.
-func (tx *Tx) addUncommittedPhases(v *commitView) error {
+func (tx *Tx) addUncommittedPhases(v *snapshot) error {
 	last := v.list[len(v.list)-1]
 	if last.seq >= tx.w.st.Seq {
 		return nil
@@ -145,7 +145,7 @@ func (tx *Tx) addFile(entries *[]gitstore.TreeEntry, folder string, c class, n i
 			return err
 		}
 		if n < tx.w.st.Tails[c].Seg && folder == tx.w.st.Folder {
-			v := &diskView{dir: tx.w.wt.Dir, sealed: func() map[string]string { return tx.w.t.seals() }}
+			v := &snapshot{dir: tx.w.wt.Dir, sealed: func() map[string]string { return tx.w.t.seals() }}
 			v.last[c] = make([]segment, tx.w.st.Tails[c].Seg)
 			if err := v.checkSealed(phase{seq: tx.w.st.Seq, folder: folder}, name, data); err != nil {
 				return err

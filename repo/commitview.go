@@ -9,8 +9,8 @@ import (
 
 // commitView returns the snapshot of a commit. The last few are kept: one call looks at the
 // same ones again and again.
-func (s *Store) commitView(h gitstore.Hash) (*commitView, error) {
-	if v, ok := s.Memo(h).(*commitView); ok {
+func (s *Store) commitView(h gitstore.Hash) (*snapshot, error) {
+	if v, ok := s.Memo(h).(*snapshot); ok {
 		return v, nil
 	}
 	v, err := s.readCommit(h)
@@ -20,7 +20,7 @@ func (s *Store) commitView(h gitstore.Hash) (*commitView, error) {
 	return v, err
 }
 
-func (s *Store) readCommit(h gitstore.Hash) (*commitView, error) {
+func (s *Store) readCommit(h gitstore.Hash) (*snapshot, error) {
 	c, err := s.git.Commit(h)
 	if err != nil {
 		return nil, corruptObject(h, err)
@@ -32,8 +32,8 @@ func (s *Store) readCommit(h gitstore.Hash) (*commitView, error) {
 }
 
 // treeView reads a tape from a tree; h stands for it in messages.
-func (s *Store) treeView(h, tree gitstore.Hash) (*commitView, error) {
-	v := &commitView{git: s.git, commit: h, rootTree: tree}
+func (s *Store) treeView(h, tree gitstore.Hash) (*snapshot, error) {
+	v := &snapshot{git: s.git, commit: h, rootTree: tree}
 	var err error
 	if v.root, err = s.git.Tree(tree); err != nil {
 		return nil, corruptObject(h, err)

@@ -120,7 +120,7 @@ func (t *Tape) completed(ctx context.Context, batch *gitstore.Batch, h gitstore.
 // looseLines are the entries of the working tree that were not committed when git merged.
 // Git's index tells what it has checked out there, which need not be the merge: somebody
 // may have moved the branch alone.
-func (w *writer) looseLines(good *commitView) ([][]byte, error) {
+func (w *writer) looseLines(good *snapshot) ([][]byte, error) {
 	if w.wt.Dir == "" {
 		return nil, nil
 	}

@@ -44,7 +44,7 @@ func (t *Tape) ContinueMerge(ctx context.Context) (Merged, error) {
 // linesBehindIndex are the entries behind a commit's that the files of the working tree
 // have behind what git's index knows of them. Where git has stopped at a file, that has
 // our lines, if some were appended, or marks of the conflict.
-func (w *writer) linesBehindIndex(ours *commitView) ([][]byte, error) {
+func (w *writer) linesBehindIndex(ours *snapshot) ([][]byte, error) {
 	index, err := w.t.store.git.ReadIndex(w.wt)
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (w *writer) beginMerging(ctx context.Context) ([]gitstore.Hash, error) {
 
 // unmergedLines are the entries that were not committed when git stopped, or have been
 // appended since.
-func (w *writer) unmergedLines(ours *commitView) ([][]byte, error) {
+func (w *writer) unmergedLines(ours *snapshot) ([][]byte, error) {
 	loose, err := w.linesBehindIndex(ours)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 
 // cut makes the tree of a commit as it was when an entry was the last one, and returns the
 // phase that was open then.
-func (v *commitView) cut(id int64, put func(gitstore.Kind, []byte) gitstore.Hash) (gitstore.Hash, phase, error) {
+func (v *snapshot) cut(id int64, put func(gitstore.Kind, []byte) gitstore.Hash) (gitstore.Hash, phase, error) {
 	open, err := phaseOf(v, id)
 	if err != nil {
 		return gitstore.ZeroHash, phase{}, err
@@ -46,7 +46,7 @@ func (v *commitView) cut(id int64, put func(gitstore.Kind, []byte) gitstore.Hash
 }
 
 // cutFiles keeps what the files of a class have up to an entry.
-func (v *commitView) cutFiles(kept []gitstore.TreeEntry, p phase, files []segment, id int64, put func(gitstore.Kind, []byte) gitstore.Hash) ([]gitstore.TreeEntry, error) {
+func (v *snapshot) cutFiles(kept []gitstore.TreeEntry, p phase, files []segment, id int64, put func(gitstore.Kind, []byte) gitstore.Hash) ([]gitstore.TreeEntry, error) {
 	var failed error
 	n := sort.Search(len(files), func(i int) bool {
 		first, err := firstID(v, p, files[i])

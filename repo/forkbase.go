@@ -114,9 +114,9 @@ func (s *Store) lastOf(h gitstore.Hash) (int64, error) {
 	return v.lastID()
 }
 
-func (v *commitView) lastID() (int64, error) { return lastID(v, v.lastPhase()) }
+func (v *snapshot) lastID() (int64, error) { return lastID(v, v.lastPhase()) }
 
-func (v *commitView) tapeInfo() (tapeInfo, error) {
+func (v *snapshot) tapeInfo() (tapeInfo, error) {
 	where := v.file(tapeFile)
 	e, ok := findEntry(v.root, tapeFile)
 	if !ok {

@@ -125,7 +125,7 @@ func (t *Tape) ownerOf(h gitstore.Hash) *Tape {
 func (s *Store) named(name string, h gitstore.Hash) *Tape {
 	c, err := s.git.Commit(h)
 	if err == nil {
-		v := &commitView{git: s.git, commit: h}
+		v := &snapshot{git: s.git, commit: h}
 		if v.root, err = s.git.Tree(c.Tree); err == nil {
 			if info, err := v.tapeInfo(); err == nil && info.Name == name {
 				return s.handle(name)

@@ -24,7 +24,7 @@ import (
 
 // made is what a branch comes to.
 type made struct {
-	good *commitView // the newest commit that counts as it is
+	good *snapshot // the newest commit that counts as it is
 	raw  bool        // there are newer ones
 	b    *builder    // good, with what follows it
 	more [][]byte    // the entries that follow it

@@ -134,7 +134,7 @@ func (x *simulation) markStep() string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, err := (&diskView{dir: dir}).ends(list[len(list)-1])
+		files, err := (&snapshot{dir: dir}).ends(list[len(list)-1])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -140,7 +140,7 @@ type plan struct {
 }
 
 // planOn begins a plan with a commit.
-func (t *Tape) planOn(v *commitView) (*plan, error) {
+func (t *Tape) planOn(v *snapshot) (*plan, error) {
 	last, err := v.lastID()
 	if err != nil {
 		return nil, err

@@ -148,7 +148,7 @@ func TestPointCommon(t *testing.T) {
 		if err != nil || back != common {
 			t.Errorf("%s and %s: %d one way, %d the other, %v", a.Name(), b.Name(), common, back, err)
 		}
-		if a.v == view(a.commit) && b.v == view(b.commit) && common != n {
+		if a.v == a.commit && b.v == b.commit && common != n {
 			t.Errorf("the commits %s and %s have %d entries in common; %d were found", a.Name(), b.Name(), n, common)
 		}
 		if shared, err := a.SharedWith(t.Context(), b); err != nil || shared > n {

@@ -16,7 +16,7 @@ import (
 // side is our side of a merge: a commit, and what that comes to.
 type side struct {
 	head gitstore.Hash
-	view *commitView // it, or one before it
+	view *snapshot // it, or one before it
 	more [][]byte    // what follows the view
 }
 
@@ -53,10 +53,10 @@ func (t *Tape) sidesOf(ours side, theirs gitstore.Hash, name string) (*sides, er
 // sides is what a merge is made of.
 type sides struct {
 	t, f *Tape       // the tape that gets entries, and what is merged into it
-	base *commitView // what ours begins with
-	ours *commitView
-	done *commitView // what theirs begins with, or had when it was merged before
-	them *commitView
+	base *snapshot // what ours begins with
+	ours *snapshot
+	done *snapshot // what theirs begins with, or had when it was merged before
+	them *snapshot
 
 	more [][]byte // what follows ours
 }
@@ -94,7 +94,7 @@ func (t *Tape) sides(ours side, f *Tape, theirs gitstore.Hash) (*sides, error) {
 }
 
 // baseOf is what a fork, or the fork that it is a fork of, began with on a tape.
-func (t *Tape) baseOf(f *Tape, b forkBase) (*commitView, error) {
+func (t *Tape) baseOf(f *Tape, b forkBase) (*snapshot, error) {
 	for f.Parent() != t.name {
 		up := t.store.forkHandle(f.Parent())
 		if up == nil {
@@ -115,7 +115,7 @@ func (t *Tape) baseOf(f *Tape, b forkBase) (*commitView, error) {
 // moved is what a tape has in common with what a fork began with. That is all of it,
 // unless entries at its end got other ids when the tape was pulled: then what the tape
 // has them in follows.
-func (s *Store) moved(ours side, base *commitView) (*commitView, error) {
+func (s *Store) moved(ours side, base *snapshot) (*snapshot, error) {
 	if ok, err := ours.view.continues(base); ok || err != nil {
 		return base, err
 	}
@@ -138,7 +138,7 @@ func (s *Store) moved(ours side, base *commitView) (*commitView, error) {
 // mergedBefore is the newest commit of a fork that the tape has already: merged, taken over
 // as it is by git, or merged into something that was merged. It is the fork's beginning
 // if there is none.
-func (s *Store) mergedBefore(ours gitstore.Hash, base *commitView, theirs gitstore.Hash, b forkBase) (gitstore.Hash, error) {
+func (s *Store) mergedBefore(ours gitstore.Hash, base *snapshot, theirs gitstore.Hash, b forkBase) (gitstore.Hash, error) {
 	begin, err := s.git.Commit(base.commit)
 	if err != nil {
 		return b.start, corruptObject(base.commit, err)
@@ -182,7 +182,7 @@ func (s *Store) reachable(h gitstore.Hash, stop []gitstore.Hash, has map[gitstor
 }
 
 // check refuses a side whose history was changed.
-func (m *sides) check(name string, side, base *commitView) error {
+func (m *sides) check(name string, side, base *snapshot) error {
 	ok, err := side.continues(base)
 	if err != nil || ok {
 		return err
@@ -196,7 +196,7 @@ func (m *sides) check(name string, side, base *commitView) error {
 }
 
 // firstChange returns the first entry in which two commits differ.
-func firstChange(was, is *commitView) (out [2][]byte, err error) {
+func firstChange(was, is *snapshot) (out [2][]byte, err error) {
 	next1, stop1 := iter.Pull2(was.behind(context.Background(), nil, ""))
 	defer stop1()
 	next2, stop2 := iter.Pull2(is.behind(context.Background(), nil, ""))
@@ -238,7 +238,7 @@ func (m *sides) lines(ctx context.Context) ([][]byte, error) {
 	return res.Lines, err
 }
 
-func rawLines(ctx context.Context, v, base *commitView, tape string) ([][]byte, error) {
+func rawLines(ctx context.Context, v, base *snapshot, tape string) ([][]byte, error) {
 	var out [][]byte
 	for e, err := range v.behind(ctx, base, tape) {
 		if err != nil {

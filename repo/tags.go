@@ -93,7 +93,7 @@ func (t *Tape) ensureTags(ctx context.Context, head gitstore.Hash, all bool) (ma
 		if err != nil {
 			return false, err
 		}
-		parent := &commitView{}
+		parent := &snapshot{}
 		if ok {
 			if parent, err = t.store.commitView(before); err != nil {
 				return false, err
@@ -129,7 +129,7 @@ func (t *Tape) ensureTags(ctx context.Context, head gitstore.Hash, all bool) (ma
 
 // missingTags returns the wrong tags of the phases that a commit added, the last one
 // first, and whether there is a right one.
-func (t *Tape) missingTags(h gitstore.Hash, c gitstore.Commit, v *commitView, before int) (out []missingTag, right bool, err error) {
+func (t *Tape) missingTags(h gitstore.Hash, c gitstore.Commit, v *snapshot, before int) (out []missingTag, right bool, err error) {
 	for i := len(v.list) - 1; i >= before; i-- {
 		p := v.list[i]
 		names, err := t.tagged(p.folder)

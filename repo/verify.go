@@ -175,7 +175,7 @@ func (t *Tape) ownFrom(head gitstore.Hash) (int, error) {
 
 // count counts what a commit has from the phase of an index on. What cannot be read was
 // found by the audit.
-func (v *verifier) count(look *commitView, from int) {
+func (v *verifier) count(look *snapshot, from int) {
 	for _, p := range look.list[from:] {
 		files, err := look.tree(p)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // content reads every entry of a working tree, from the phase of an index on.
-func (v *verifier) content(ctx context.Context, tape string, look *diskView, from int) error {
+func (v *verifier) content(ctx context.Context, tape string, look *snapshot, from int) error {
 	list := look.list
 	for i := from; i < len(list); i++ {
 		v.report.Checked.Files++
@@ -34,7 +34,7 @@ func (v *verifier) content(ctx context.Context, tape string, look *diskView, fro
 
 // sealing returns a function that is shown each file of a phase, a class's in order,
 // and checks that they follow each other at the sealing size.
-func (v *verifier) sealing(tape string, look *diskView, p phase) func(segment, []byte) {
+func (v *verifier) sealing(tape string, look *snapshot, p phase) func(segment, []byte) {
 	var before [classCount]int // size of the file before
 	return func(f segment, data []byte) {
 		v.report.Checked.Files++
@@ -49,7 +49,7 @@ func (v *verifier) sealing(tape string, look *diskView, p phase) func(segment, [
 }
 
 // workingTree checks that the files on disk continue the commit, byte for byte.
-func (v *verifier) workingTree(ctx context.Context, t *Tape, committed *commitView) error {
+func (v *verifier) workingTree(ctx context.Context, t *Tape, committed *snapshot) error {
 	look, err := t.snapshot(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -80,7 +80,7 @@ func (v *verifier) workingTree(ctx context.Context, t *Tape, committed *commitVi
 	return v.content(ctx, t.name, onDisk, len(committed.list)-1)
 }
 
-func (v *verifier) samePhase(ctx context.Context, tape string, onDisk *diskView, committed *commitView, p phase, open bool) error {
+func (v *verifier) samePhase(ctx context.Context, tape string, onDisk *snapshot, committed *snapshot, p phase, open bool) error {
 	entries, err := committed.tree(p)
 	if err != nil {
 		v.problem(tape, err)

@@ -66,13 +66,6 @@ type snapshot struct {
 	sealed   func() map[string]string // what files were sealed as, see seals
 }
 
-// Names of a snapshot by what it is of.
-type (
-	view       = *snapshot
-	commitView = snapshot
-	diskView   = snapshot
-)
-
 // open reports whether the phase may still be growing.
 func (v *snapshot) open(p phase) bool { return v.dir != "" && p.seq == len(v.list) }
 
