@@ -87,7 +87,7 @@ func (t *Tape) snapshot(ctx context.Context) (*snapshot, error) {
 // changed, has to be older than the look: appends go on, and a later one may count more.
 func (t *Tape) worktreeView(dir string, head gitstore.Hash, note state) *snapshot {
 	v := &snapshot{git: t.store.git, commit: head, dir: dir, notePath: t.lockPath()}
-	v.sealed = sync.OnceValue(t.seals)
+	v.sealed = sync.OnceValue(func() map[string]string { return t.seals() })
 	if note.Head == head.String() {
 		v.note = note
 	}
