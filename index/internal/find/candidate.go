@@ -13,7 +13,7 @@ import (
 // candidate is a document that may match: its row, and once it was read its entry.
 type candidate struct {
 	doc  int64
-	rank int        // of its tape, see layout
+	rank int        // of its tape, see placement
 	of   *repo.Tape // whose files it is in
 	store.Line
 

@@ -13,8 +13,8 @@ type scope struct {
 	of     *repo.Tape // whose files they are in
 	no     int64
 	lo, hi int64 // documents
-	at     int   // see layout
-	rank   int   // of the tape that is searched: index into layout.tapes
+	at     int   // see placement
+	rank   int   // of the tape that is searched: index into placement.tapes
 }
 
 // searched is a tape that is searched. What is folded, ranked and shown does not depend
@@ -22,7 +22,7 @@ type scope struct {
 type searched struct {
 	tape   *repo.Tape
 	all    parts // of the tape, searched or not
-	scopes []int // into layout.scopes, ascending
+	scopes []int // into placement.scopes, ascending
 	newest int64 // date of the newest entry, microseconds since 1970; 0: none has one
 	count  int64 // entries
 	bytes  int64 // of all its lines
@@ -30,7 +30,7 @@ type searched struct {
 
 // evaluator finds documents by their words.
 type evaluator struct {
-	layout
+	placement
 	x     *fts5.Index
 	terms map[string]*termSet
 }

@@ -207,7 +207,7 @@ type run struct {
 }
 
 // step makes sure that a run has a next document; false if there is none.
-func (r *run) step(l layout, from set) bool {
+func (r *run) step(l placement, from set) bool {
 	const several = 128
 	for len(r.docs) == 0 && len(r.rest) > 0 {
 		sc := &r.rest[len(r.rest)-1]
@@ -230,7 +230,7 @@ func (r *run) step(l layout, from set) bool {
 func (p *picker) newestOf(from set) iter.Seq2[int64, error] {
 	// step goes to the next document of a run, and finds its date.
 	step := func(r *run) (bool, error) {
-		if !r.step(p.eval.layout, from) {
+		if !r.step(p.eval.placement, from) {
 			return false, nil
 		}
 		if len(p.eval.tapes) == 1 {

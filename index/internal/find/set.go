@@ -12,9 +12,9 @@ import (
 // gaps, so a million documents take 125 KB, whatever they are.
 type set []uint64
 
-// layout gives every document of some scopes a place. Those of one tape come one after
+// placement gives every document of some scopes a place. Those of one tape come one after
 // another.
-type layout struct {
+type placement struct {
 	scopes []scope // by number; at says where each begins
 	tapes  []searched
 	spans  []span
@@ -24,9 +24,9 @@ type layout struct {
 // span is a range of documents for which a list is read at once.
 type span struct{ lo, hi int64 }
 
-// newLayout takes scopes in any order, each with the rank of its tape.
-func newLayout(tapes []searched, scopes []scope) layout {
-	l := layout{scopes: scopes, tapes: tapes}
+// newPlacement takes scopes in any order, each with the rank of its tape.
+func newPlacement(tapes []searched, scopes []scope) placement {
+	l := placement{scopes: scopes, tapes: tapes}
 	slices.SortFunc(scopes, func(a, b scope) int { return cmp.Compare(a.lo, b.lo) })
 	for i, sc := range scopes {
 		l.tapes[sc.rank].scopes = append(l.tapes[sc.rank].scopes, i)
@@ -59,9 +59,9 @@ func spansOf(scopes []scope) []span {
 	return out
 }
 
-func (l layout) none() set { return make(set, (l.size+63)/64) }
+func (l placement) none() set { return make(set, (l.size+63)/64) }
 
-func (l layout) all() set {
+func (l placement) all() set {
 	s := l.none()
 	for i := range s {
 		s[i] = ^uint64(0)
@@ -73,7 +73,7 @@ func (l layout) all() set {
 }
 
 // add puts ascending documents into a set; those of no scope are passed over.
-func (l layout) add(s set, docs []int64) {
+func (l placement) add(s set, docs []int64) {
 	for i := 0; len(docs) > 0 && i < len(l.scopes); i++ {
 		sc := &l.scopes[i]
 		shift := int64(sc.at) - sc.lo
@@ -93,7 +93,7 @@ func (l layout) add(s set, docs []int64) {
 }
 
 // scopesOf are the scopes of a tape, the oldest first.
-func (l layout) scopesOf(t searched) []scope {
+func (l placement) scopesOf(t searched) []scope {
 	out := make([]scope, len(t.scopes))
 	for i, n := range t.scopes {
 		out[i] = l.scopes[n]
@@ -102,7 +102,7 @@ func (l layout) scopesOf(t searched) []scope {
 }
 
 // scopeOf is the scope that a document is in, or nil.
-func (l layout) scopeOf(doc int64) *scope {
+func (l placement) scopeOf(doc int64) *scope {
 	i, _ := slices.BinarySearchFunc(l.scopes, doc, func(sc scope, doc int64) int { return cmp.Compare(sc.hi, doc) })
 	if i == len(l.scopes) || doc < l.scopes[i].lo {
 		return nil
@@ -111,7 +111,7 @@ func (l layout) scopeOf(doc int64) *scope {
 }
 
 // place is where a document is; -1 if it is in no scope.
-func (l layout) place(doc int64) int {
+func (l placement) place(doc int64) int {
 	if sc := l.scopeOf(doc); sc != nil {
 		return sc.at + int(doc-sc.lo)
 	}
@@ -120,7 +120,7 @@ func (l layout) place(doc int64) int {
 
 // last calls f with the documents of a scope that are in a set, from the last on, until
 // it returns false.
-func (l layout) last(s set, sc scope, f func(doc int64) bool) {
+func (l placement) last(s set, sc scope, f func(doc int64) bool) {
 	low, high := sc.at, sc.at+int(sc.hi-sc.lo) // places, both included
 	for i := high >> 6; i >= low>>6; i-- {
 		w := s[i]
@@ -141,7 +141,7 @@ func (l layout) last(s set, sc scope, f func(doc int64) bool) {
 }
 
 // dropRange takes a scope's documents from one to another out of a set.
-func (l layout) dropRange(s set, sc scope, from, to int64) {
+func (l placement) dropRange(s set, sc scope, from, to int64) {
 	from, to = max(from, sc.lo), min(to, sc.hi)
 	low, high := sc.at+int(from-sc.lo), sc.at+int(to-sc.lo)
 	for low <= high {

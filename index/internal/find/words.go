@@ -53,7 +53,7 @@ func (f *finder) find(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	places, err := f.layout(ctx)
+	places, err := f.placement(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (f *finder) find(ctx context.Context) (*Result, error) {
 	if x.Segments() == 0 {
 		return nil, fmt.Errorf("%w: there are entries, and no words", store.ErrStrange)
 	}
-	f.eval = &evaluator{layout: places, x: x, terms: map[string]*termSet{}}
+	f.eval = &evaluator{placement: places, x: x, terms: map[string]*termSet{}}
 	f.query = query.Parse(f.s.Text, query.Options{Exact: f.s.Exact})
 	res, err := f.answer(ctx)
 	if err != nil || res.Matches > 0 || f.s.Exact || f.s.AsSpelt {
@@ -82,13 +82,13 @@ func (f *finder) find(ctx context.Context) (*Result, error) {
 	return instead, nil
 }
 
-// layout finds where the entries that the query selects are stored.
-func (f *finder) layout(ctx context.Context) (layout, error) {
+// placement finds where the entries that the query selects are stored.
+func (f *finder) placement(ctx context.Context) (placement, error) {
 	// Numbers of tapes mean nothing: they must not show in an answer.
 	f.s.Tapes = slices.SortedFunc(slices.Values(f.s.Tapes), func(a, b *repo.Tape) int { return cmp.Compare(a.Branch(), b.Branch()) })
 	tapes, err := f.s.reached(ctx)
 	if err != nil {
-		return layout{}, err
+		return placement{}, err
 	}
 	all, whole, has := make([]parts, len(tapes)), make([]parts, len(tapes)), make([]store.Known, len(tapes))
 	for i, t := range tapes {
@@ -96,7 +96,7 @@ func (f *finder) layout(ctx context.Context) (layout, error) {
 			whole[i], err = f.partsOf(has[i])
 		}
 		if err != nil {
-			return layout{}, err
+			return placement{}, err
 		}
 		all[i] = whole[i].within(t.first, t.last)
 	}
@@ -115,7 +115,7 @@ func (f *finder) layout(ctx context.Context) (layout, error) {
 		}
 		out = append(out, searched{tape: tapes[i].Tape, all: whole[i], count: k.Entries, newest: k.Newest.Int64, bytes: k.Bytes})
 	}
-	return newLayout(out, scopes), nil
+	return newPlacement(out, scopes), nil
 }
 
 // partsOf finds the parts of a tape in the index.
