@@ -9,6 +9,9 @@ import (
 	"io"
 	"os/exec"
 	"strings"
+	"tape/internal/audit"
+	"tape/internal/outgoing"
+	"tape/internal/workspace"
 
 	"tape/internal/gitstore"
 	"tape/repo"
@@ -45,7 +48,7 @@ func (r Repository) PreCommit(ctx context.Context, store *repo.Store) error {
 	if err != nil {
 		return err
 	}
-	err = store.CheckTree(ctx, branch, head.String(), tree)
+	err = audit.CheckTree(ctx, (*workspace.Store)(store), branch, head.String(), tree)
 	if errors.Is(err, repo.ErrConflict) {
 		return &refusal{msg: "not committed: " + err.Error(), hint: restoreHint}
 	}
@@ -60,7 +63,7 @@ func (r Repository) PostCommit(ctx context.Context, store *repo.Store) error {
 	if err != nil || len(c.Parents) != 1 || !IsTapeBranch(branch) {
 		return err
 	}
-	err = store.CheckTree(ctx, branch, c.Parents[0].String(), c.Tree.String())
+	err = audit.CheckTree(ctx, (*workspace.Store)(store), branch, c.Parents[0].String(), c.Tree.String())
 	if errors.Is(err, repo.ErrConflict) {
 		return &refusal{msg: "git has committed what is not append-only: " + err.Error(),
 			hint: "take the commit back: git reset --keep HEAD~1"}
@@ -115,13 +118,13 @@ func output(ctx context.Context, args ...string) (string, error) {
 func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote string, in io.Reader) error {
 	var g *gitstore.Repo
 	var refused []error
-	var outgoing []repo.OutgoingRef
+	var sent []outgoing.OutgoingRef
 	told, err := fields(in, 4)
 	if err != nil {
 		return err
 	}
 	for _, f := range told {
-		outgoing = append(outgoing, repo.OutgoingRef{Ref: f[2], Old: f[3], New: f[1]})
+		sent = append(sent, outgoing.OutgoingRef{Ref: f[2], Old: f[3], New: f[1]})
 		if !isGuarded(f[2]) {
 			continue
 		}
@@ -138,8 +141,8 @@ func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote strin
 			refused = append(refused, err)
 		}
 	}
-	if store != nil && len(outgoing) > 0 && len(refused) == 0 {
-		return store.CheckSecrets(ctx, remote, outgoing)
+	if store != nil && len(sent) > 0 && len(refused) == 0 {
+		return outgoing.CheckSecrets(ctx, (*workspace.Store)(store), remote, sent)
 	}
 	return errors.Join(refused...)
 }
@@ -174,7 +177,7 @@ func (r Repository) checkPush(ctx context.Context, g *gitstore.Repo, remote, ref
 			return err
 		}
 	}
-	return pushError(ref, repo.CheckUpdates(ctx, r.CommonDir, []repo.RefUpdate{{Ref: ref, Old: old, New: next}})[0])
+	return pushError(ref, audit.CheckUpdates(ctx, r.CommonDir, []audit.RefUpdate{{Ref: ref, Old: old, New: next}})[0])
 }
 
 // pushError says of a refusal what did not happen. What cannot be read as a tape is
@@ -199,17 +202,17 @@ func pushError(ref string, err error) error {
 // workspace.
 func PreReceive(ctx context.Context, gitDir string, in io.Reader) error {
 	told, err := fields(in, 3)
-	var updates []repo.RefUpdate
+	var updates []audit.RefUpdate
 	for _, f := range told {
 		if isGuarded(f[2]) {
-			updates = append(updates, repo.RefUpdate{Ref: f[2], Old: f[0], New: f[1]})
+			updates = append(updates, audit.RefUpdate{Ref: f[2], Old: f[0], New: f[1]})
 		}
 	}
 	if err != nil || len(updates) == 0 {
 		return err
 	}
 	var refused []error
-	for i, err := range repo.CheckUpdates(ctx, gitDir, updates) {
+	for i, err := range audit.CheckUpdates(ctx, gitDir, updates) {
 		if err = pushError(updates[i].Ref, err); err != nil {
 			refused = append(refused, err)
 		}

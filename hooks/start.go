@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"tape/internal/workspace"
 
 	"tape/internal/disk"
 	"tape/repo"
@@ -45,7 +46,7 @@ func Start(store *repo.Store, program string, args ...string) error {
 // Background takes the lock of the process that Start starts. ok is false when another
 // one has it.
 func Background(store *repo.Store) (unlock func() error, ok bool, err error) {
-	scratch, err := store.ScratchDir()
+	scratch, err := (*workspace.Store)(store).ScratchDir()
 	if err != nil {
 		return nil, false, err
 	}

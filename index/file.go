@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"tape/internal/workspace"
 
 	"tape/index/internal/store"
 )
@@ -50,7 +51,7 @@ func (x *Index) makeRoom() error {
 	case err != nil:
 		return err
 	case state == store.Damaged:
-		x.store.Warn("the index was damaged, and is built anew")
+		(*workspace.Store)(x.store).Warn("the index was damaged, and is built anew")
 	case state == store.Foreign:
 		aside := path + ".foreign"
 		for n := 2; ; n++ {
@@ -62,7 +63,7 @@ func (x *Index) makeRoom() error {
 		if err := os.Rename(path, aside); err != nil {
 			return err
 		}
-		x.store.Warn(fmt.Sprintf("%s was not made by this program, and is now %s", filepath.Base(path), filepath.Base(aside)))
+		(*workspace.Store)(x.store).Warn(fmt.Sprintf("%s was not made by this program, and is now %s", filepath.Base(path), filepath.Base(aside)))
 	}
 	return nil
 }
@@ -74,7 +75,7 @@ const manyEntries = 20_000
 // build makes a new index of tapes, or with extend a copy of the old one that has
 // everything of them. The caller holds the lock.
 func (x *Index) build(ctx context.Context, tapes []*store.Target, extend bool) (int64, error) {
-	dir, err := x.store.ScratchDir()
+	dir, err := (*workspace.Store)(x.store).ScratchDir()
 	if err = errors.Join(err, x.Close()); err != nil {
 		return 0, err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"tape/internal/workspace"
 	"testing"
 
 	"tape/internal/testkit"
@@ -234,7 +235,7 @@ func readFile(t testing.TB, path string) []byte {
 // wantNoScratch fails if a build left a file behind.
 func wantNoScratch(t testing.TB, s *repo.Store) {
 	t.Helper()
-	dir, err := s.ScratchDir()
+	dir, err := (*workspace.Store)(s).ScratchDir()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"tape/internal/workspace"
 
 	"tape/index/internal/store"
 	"tape/repo"
@@ -199,7 +200,7 @@ func (x *Index) readyFile(ctx context.Context, tapes []*store.Target, all bool) 
 
 // locked runs f while no other process writes to the index.
 func (x *Index) locked(ctx context.Context, f func() (int64, error)) (int64, error) {
-	unlock, err := x.store.LockIndex(ctx)
+	unlock, err := (*workspace.Store)(x.store).LockIndex(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -229,7 +230,7 @@ func (x *Index) underLock(ctx context.Context, tapes []*store.Target, all bool) 
 		err = x.db.DropGone(tapes)
 	}
 	if store.IsDamage(err) {
-		x.store.Warn(fmt.Sprintf("the index was damaged, and is built anew: %v", err))
+		(*workspace.Store)(x.store).Warn(fmt.Sprintf("the index was damaged, and is built anew: %v", err))
 		return x.build(ctx, tapes, false)
 	}
 	return added, err
@@ -237,7 +238,7 @@ func (x *Index) underLock(ctx context.Context, tapes []*store.Target, all bool) 
 
 // inMemory makes an index that lasts as long as the program does.
 func (x *Index) inMemory(ctx context.Context, tapes []*store.Target, why error) (int64, error) {
-	x.store.Warn(fmt.Sprintf("the index cannot be written (%v): this search makes its own, in memory", why))
+	(*workspace.Store)(x.store).Warn(fmt.Sprintf("the index cannot be written (%v): this search makes its own, in memory", why))
 	if err := x.Close(); err != nil {
 		return 0, err
 	}

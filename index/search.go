@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"tape/internal/workspace"
 
 	"tape/index/internal/find"
 	"tape/index/internal/store"
@@ -65,7 +66,7 @@ func (x *Index) mend(ctx context.Context, tapes []*repo.Tape, why error, again b
 	if !again && errors.Is(why, store.ErrStrange) {
 		return nil
 	}
-	x.store.Warn(fmt.Sprintf("the index was damaged, and is built anew: %v", why))
+	(*workspace.Store)(x.store).Warn(fmt.Sprintf("the index was damaged, and is built anew: %v", why))
 	if x.memory {
 		return x.Close()
 	}

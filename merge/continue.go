@@ -2,6 +2,8 @@ package merge
 
 import (
 	"context"
+	"tape/internal/join"
+	"tape/internal/workspace"
 
 	"tape/repo"
 )
@@ -11,9 +13,11 @@ import (
 // Entries that were not committed come first. The fork stays open. repo.ErrNotFound where
 // there is no such merge.
 func Continue(ctx context.Context, t *repo.Tape) (Result, error) {
-	m, err := t.ContinueMerge(ctx)
+	m, err := join.ContinueMerge(ctx, (*workspace.Tape)(t))
 	return resultOf(m), err
 }
 
 // Abort takes such a merge back, as git merge --abort does, which it runs.
-func Abort(ctx context.Context, t *repo.Tape) error { return t.AbortMerge(ctx) }
+func Abort(ctx context.Context, t *repo.Tape) error {
+	return join.AbortMerge(ctx, (*workspace.Tape)(t))
+}

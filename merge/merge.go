@@ -18,6 +18,8 @@ package merge
 
 import (
 	"context"
+	"tape/internal/join"
+	"tape/internal/workspace"
 
 	"tape/repo"
 )
@@ -46,11 +48,11 @@ func Back(ctx context.Context, fork *repo.Tape) (Result, error) {
 
 // BackWith is Back with options.
 func BackWith(ctx context.Context, fork *repo.Tape, o Options) (Result, error) {
-	m, err := fork.Merge(ctx, &repo.MergeOptions{Keep: o.Keep, Summary: o.Summary})
+	m, err := join.Merge(ctx, (*workspace.Tape)(fork), &join.MergeOptions{Keep: o.Keep, Summary: o.Summary})
 	return resultOf(m), err
 }
 
-func resultOf(m repo.Merged) Result {
+func resultOf(m join.Merged) Result {
 	return Result{Merged: m.Entries, FirstID: m.FirstID, LastID: m.LastID, Commit: m.Commit, Anchors: len(m.Handoffs),
 		Into: m.Into, Closed: m.Closed}
 }

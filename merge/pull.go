@@ -4,6 +4,10 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"tape/internal/join"
+	"tape/internal/purge"
+	"tape/internal/remotes"
+	"tape/internal/workspace"
 
 	"tape/repo"
 )
@@ -27,7 +31,7 @@ func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]
 	if o == nil {
 		o = &PullOptions{}
 	}
-	if err := s.FinishPurge(ctx, o.Derived); err != nil {
+	if err := purge.FinishPurge(ctx, (*workspace.Store)(s), o.Derived); err != nil {
 		return nil, err
 	}
 	fetched, err := s.Fetch(ctx, remote, &o.FetchOptions)
@@ -35,22 +39,22 @@ func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]
 		return fetched, err
 	}
 	out := slices.DeleteFunc(slices.Clone(fetched), func(f repo.RefStatus) bool { return f.Status != repo.RefRejected })
-	done, todo, err := s.Published(ctx, remote, o.Tapes)
+	done, todo, err := remotes.Published(ctx, (*workspace.Store)(s), remote, o.Tapes)
 	if err != nil {
 		return out, err
 	}
 	out = append(out, done...)
 	rejected := map[string]bool{}
 	for _, status := range todo {
-		if rejected[s.TapeOf(status.Tape)] {
+		if rejected[remotes.TapeOf((*workspace.Store)(s), status.Tape)] {
 			continue // not without its tape
 		}
-		status, err := s.Join(ctx, remote, status.Tape)
+		status, err := join.Join(ctx, (*workspace.Store)(s), remote, status.Tape)
 		if err != nil {
 			return out, err
 		}
 		out = append(out, status)
-		if status.Status == repo.RefRejected && s.TapeOf(status.Tape) == status.Tape {
+		if status.Status == repo.RefRejected && remotes.TapeOf((*workspace.Store)(s), status.Tape) == status.Tape {
 			rejected[status.Tape] = true
 		}
 	}
@@ -60,7 +64,7 @@ func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]
 		if gone.Status != repo.RefDeleted {
 			continue
 		}
-		closed, err := s.CloseGone(ctx, remote, gone)
+		closed, err := remotes.CloseGone(ctx, (*workspace.Store)(s), remote, gone)
 		if err != nil {
 			return out, err
 		}
@@ -71,6 +75,6 @@ func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]
 	if !o.Archives {
 		return out, nil
 	}
-	archives, err := s.JoinArchives(ctx, remote, o.Tapes)
+	archives, err := remotes.JoinArchives(ctx, (*workspace.Store)(s), remote, o.Tapes)
 	return append(out, archives...), err
 }

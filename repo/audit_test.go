@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
-
+	"tape/internal/audit"
+	"tape/internal/layout"
+	"tape/internal/snapshot"
 	"tape/internal/testkit/hostile"
+	"testing"
 )
 
 // What is refused of a remote is a problem of one's own tape, too, but for limits that are
@@ -17,7 +19,7 @@ func TestVerifyHostile(t *testing.T) {
 	t.Parallel()
 	good := healthyRemote(t)
 	for _, k := range hostile.Cases() {
-		isBranch := strings.HasPrefix(k.Ref, branchPrefix) || strings.HasPrefix(k.Ref, forkPrefix)
+		isBranch := strings.HasPrefix(k.Ref, layout.BranchPrefix) || strings.HasPrefix(k.Ref, layout.ForkPrefix)
 		if !isBranch || k.Want == "" || k.OnlyThen || k.Want == "the limit is" || k.Want == "has a name that is not used here" {
 			continue
 		}
@@ -27,11 +29,11 @@ func TestVerifyHostile(t *testing.T) {
 			k.Build(t, dir, good)
 			s := seen(t, dir)
 			head := mustHash(t, hostile.Refs(t, dir)[k.Ref])
-			tp, err := s.tapeAt(k.Ref, head)
+			tp, err := snapshot.TapeAt(s.in(), k.Ref, head)
 			if err != nil {
 				return
 			}
-			problems, err := s.problems(t.Context(), tp, head, true)
+			problems, err := audit.Problems(t.Context(), s.in(), tp, head, true)
 			if err == nil && len(problems) == 0 {
 				t.Errorf("verify finds nothing, but %q is refused of a remote", k.Want)
 			}
@@ -47,7 +49,7 @@ func TestVerifyGoesOn(t *testing.T) {
 	tp := openTape(t, s, "main")
 	mustAppend(t, tp, Message("user", "two"))
 	mustHandoff(t, tp, "work")
-	file := filepath.Join(s.Dir(), anchorsDir, "002_work", "messages.jsonl")
+	file := filepath.Join(s.Dir(), layout.AnchorsDir, "002_work", "messages.jsonl")
 	line := func(id int) string {
 		return fmt.Sprintf(`{"id":%d,"kind":"message","payload":{"role":"user","content":"x"},"meta":{},"date":"2026-11-20T09:30:00+00:00"}`+"\n", id)
 	}
@@ -75,7 +77,7 @@ func TestVerifyGoesOn(t *testing.T) {
 			bad = append(bad, runGit(t, s.Dir(), "rev-parse", "HEAD")[:12])
 		}
 	}
-	problems, err := s.problems(t.Context(), tp, headOf(t, tp), true)
+	problems, err := audit.Problems(t.Context(), s.in(), tp.in(), headOf(t, tp), true)
 	mustDo(t, err)
 	var named []string
 	for _, p := range problems {

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"testing"
-
 	"tape/internal/disk"
+	"tape/internal/join"
+	"tape/internal/layout"
+	"tape/internal/remotes"
 	"tape/internal/testkit"
+	"tape/internal/workspace"
+	"testing"
 )
 
 // What is done with remotes, cut off at any step.
@@ -74,12 +77,12 @@ func TestSoakPullCutOff(t *testing.T) {
 
 // joinAll brings everything together that was fetched.
 func joinAll(ctx context.Context, s *Store) error {
-	_, todo, err := s.Published(ctx, "origin", nil)
+	_, todo, err := remotes.Published(ctx, s.in(), "origin", nil)
 	for _, status := range todo {
 		if err != nil {
 			return err
 		}
-		status, err = s.Join(ctx, "origin", status.Tape)
+		status, err = join.Join(ctx, s.in(), "origin", status.Tape)
 		err = errors.Join(err, status.Err)
 	}
 	return err
@@ -93,14 +96,14 @@ func TestCloneCutOff(t *testing.T) {
 	clone := func(n int) (dir string, f *faulty, err error) {
 		dir, f = filepath.Join(t.TempDir(), "ws"), &faulty{n: n, gap: 1}
 		mustDo(t, os.Mkdir(dir, 0o700))
-		_, _, err = Clone(t.Context(), remote, dir, &CloneOptions{Options: Options{Now: testkit.Clock, fs: &disk.FS{Fault: f.fault}}})
+		_, _, err = Clone(t.Context(), remote, dir, &CloneOptions{Options: Options{Now: testkit.Clock, Fs: &disk.FS{Fault: f.fault}}})
 		return dir, f, err
 	}
 	_, whole, err := clone(1 << 30)
 	mustDo(t, err)
 	for n := whole.seen; n > max(0, whole.seen-testkit.Size(15, 30, 1000)); n-- { // it is moved in at the end
 		dir, f, err := clone(n)
-		if err == nil || isWorkspace(dir) {
+		if err == nil || workspace.IsWorkspace(dir) {
 			continue // whole
 		}
 		if _, _, err := Clone(t.Context(), remote, dir, nil); err != nil {
@@ -126,8 +129,8 @@ func TestRemoveRemoteCutOff(t *testing.T) {
 		if err := s.RemoveRemote(t.Context(), "origin"); err != nil && !errors.Is(err, ErrNotFound) {
 			t.Errorf("operation %d (%s) failed, and then: %v", n, f.log[0], err)
 		}
-		for _, prefix := range []string{fetchedRefs("origin"), acceptedRefs("origin"), "refs/remotes/origin/"} {
-			if refs, _ := s.git.Refs(prefix); len(refs) > 0 {
+		for _, prefix := range []string{layout.FetchedRefs("origin"), layout.AcceptedRefs("origin"), "refs/remotes/origin/"} {
+			if refs, _ := s.in().Git().Refs(prefix); len(refs) > 0 {
 				t.Fatalf("operation %d (%s) failed, and %d refs are left for good", n, f.log[0], len(refs))
 			}
 		}

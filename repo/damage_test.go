@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"tape/internal/audit"
 	"testing"
 )
 
@@ -207,7 +208,7 @@ func TestDamage(t *testing.T) {
 				if report.OK || len(report.Problems) == 0 {
 					t.Fatal("verify finds nothing")
 				}
-				named := slices.ContainsFunc(report.Problems, func(p Problem) bool {
+				named := slices.ContainsFunc(report.Problems, func(p audit.Problem) bool {
 					return strings.HasPrefix(p.File+"/", strings.TrimSuffix(c.file, "/")+"/") && (c.line == 0 || p.Line == c.line)
 				})
 				if !named {
@@ -365,7 +366,7 @@ func TestDamagedGit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(report.Problems, func(p Problem) bool { return strings.HasSuffix(p.File, ":tape.json") }) {
+		if !slices.ContainsFunc(report.Problems, func(p audit.Problem) bool { return strings.HasSuffix(p.File, ":tape.json") }) {
 			t.Errorf("verify says %v", report.Problems)
 		}
 	})
@@ -412,7 +413,7 @@ func TestDamagedGit(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, tag := range []string{"002_work", "009_mine"} {
-			if !slices.ContainsFunc(report.Problems, func(p Problem) bool { return strings.HasSuffix(p.File, "anchor/main/"+tag) }) {
+			if !slices.ContainsFunc(report.Problems, func(p audit.Problem) bool { return strings.HasSuffix(p.File, "anchor/main/"+tag) }) {
 				t.Errorf("verify does not name %s: %v", tag, report.Problems)
 			}
 		}

@@ -1,204 +1,88 @@
 package repo
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"time"
-	"unicode/utf8"
 
-	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/query"
+	"tape/internal/snapshot"
+	"tape/internal/writer"
 )
 
-// Entry is one immutable record of a tape, as read.
-type Entry struct {
-	ID      int64           // 1, 2, 3 … in the tape
-	Kind    string          // one of the Kind constants, or any other string
-	Payload json.RawMessage // an object, as stored
-	Meta    json.RawMessage // an object, as stored; {} when the line has none
-	Date    string          // as stored: RFC 3339 where this program wrote it
+// Kinds of entries. Any other non-empty string is a kind, too.
+const (
+	KindSystem     = layout.KindSystem
+	KindMessage    = layout.KindMessage
+	KindToolCall   = layout.KindToolCall
+	KindToolResult = layout.KindToolResult
+	KindAnchor     = layout.KindAnchor
+	KindEvent      = layout.KindEvent
+	KindError      = layout.KindError
+)
 
-	Raw       []byte // the stored line without its newline
-	Tape      string // the tape's name
-	Anchor    string // the name of the anchor whose phase the entry belongs to
-	AnchorSeq int    // that phase's number, from 1
+// FirstAnchor is the name of the anchor that opens every tape.
+const FirstAnchor = layout.FirstAnchor
 
-	At Position // where the line is stored
-}
+// Latest names a tape's last anchor, wherever the name of one is asked for.
+const Latest = snapshot.Latest
 
-// Position says where the line of an entry is: in which folder below anchors/, in which
-// file of it, and where in that.
-type Position struct {
-	Folder, File string
-	Line         int   // lines before it
-	Offset       int64 // bytes before it
-	Length       int   // of the line in bytes, its newline left out
-}
+type (
+	// Entry is one immutable record of a tape.
+	Entry = layout.Entry
+	// Draft is an entry that is still to be written.
+	Draft = layout.Draft
+	// Anchor is what a handoff writes: a name and what the next one needs to know.
+	Anchor = writer.Anchor
+	// Handoff tells what a handoff has written.
+	Handoff = writer.Handoff
+	// Phase is everything from one anchor up to the next.
+	Phase = query.Phase
+	// Query selects entries. The zero Query selects all of a tape.
+	Query = snapshot.Query
+)
 
-// Time returns the entry's date, and false when it has none that can be read.
-func (e Entry) Time() (time.Time, bool) {
-	t, err := parseDate(e.Date)
-	return t, err == nil
-}
+// The classes of errors. Every error that a caller can do something about is one of
+// them, as errors.Is tells; the program's exit codes follow from them.
+var (
+	// ErrNotFound: a workspace, tape, anchor, entry, tag or archive does not exist.
+	ErrNotFound = layout.ErrNotFound
+	// ErrInvalid: the caller's input cannot be used, and nothing was written.
+	ErrInvalid = layout.ErrInvalid
+	// ErrConflict: the tape is not in the state that the caller asserted.
+	ErrConflict = layout.ErrConflict
+	// ErrBusy: another process held a lock for longer than Options.LockWait.
+	ErrBusy = layout.ErrBusy
+	// ErrCorrupt: stored data does not keep the promises of the format.
+	ErrCorrupt = layout.ErrCorrupt
+)
 
-// Draft is an entry that has no id yet. Payload must be a JSON object; a nil Meta is
-// {}; a zero Date is set when the entry is appended.
-type Draft struct {
-	Kind    string
-	Payload json.RawMessage
-	Meta    json.RawMessage
-	Date    string // RFC 3339, or a date and time without a zone, which is UTC
+// CorruptError says which file, and where it can be told which line, does not keep the
+// promises of the format. It is an ErrCorrupt.
+type CorruptError = layout.CorruptError
 
-	extra []byte // unknown members of a parsed line
-	line  []byte // a complete line to be stored as it is, if its id fits
-	fault error  // why it cannot be stored
-}
+// Message is a draft of a chat message.
+func Message(role, text string) Draft { return layout.Message(role, text) }
 
-// Message is a chat message of a role: user, assistant, …
-func Message(role, text string) Draft {
-	payload := append([]byte(`{"role":`), jsonl.AppendString(nil, role)...)
-	payload = jsonl.AppendString(append(payload, `,"content":`...), text)
-	return Draft{Kind: KindMessage, Payload: append(payload, '}'), fault: notText("message", role, text)}
-}
+// System is a draft of a system prompt.
+func System(text string) Draft { return layout.System(text) }
 
-// System is a system prompt.
-func System(text string) Draft {
-	return Draft{Kind: KindSystem, Payload: append(jsonl.AppendString([]byte(`{"content":`), text), '}'), fault: notText("system", text)}
-}
+// Event is a draft of an event; data may be nil.
+func Event(name string, data json.RawMessage) Draft { return layout.Event(name, data) }
 
-// Event is something that happened: a run, a timing, a note. Data may be nil.
-func Event(name string, data json.RawMessage) Draft {
-	payload := jsonl.AppendString([]byte(`{"name":`), name)
-	if data != nil {
-		payload = append(append(payload, `,"data":`...), data...)
-	}
-	return Draft{Kind: KindEvent, Payload: append(payload, '}'), fault: notText("event", name)}
-}
+// ParseDraft reads a draft from a line of JSON: kind, payload, and if they are there meta
+// and date. An id is ignored. ErrInvalid if it is none.
+func ParseDraft(line []byte) (Draft, error) { return layout.ParseDraft(line) }
 
-// notText is the error of a draft whose text cannot be kept as it is, for when the
-// draft is appended.
-func notText(kind string, texts ...string) error {
-	for _, s := range texts {
-		if !utf8.ValidString(s) {
-			return invalid("", "invalid UTF-8 in the text of a %s", kind)
-		}
-	}
-	return nil
-}
+// N is for the fields of a Query that are pointers to numbers.
+func N(n int) *int { return snapshot.N(n) }
 
-// ParseDraft reads one line of NDJSON: kind and payload, optionally meta and date.
-// The members that output adds (id, tape, anchor, anchor_seq, score, snippet) are
-// ignored; unknown ones are kept. Errors are ErrInvalid.
-func ParseDraft(line []byte) (Draft, error) {
-	d, err := parseLine(line)
-	return fromCodec(d), err
-}
+// FormatDate writes a date as entries have it.
+func FormatDate(t time.Time) string { return layout.FormatDate(t) }
 
-func parseLine(line []byte) (jsonl.Draft, error) {
-	d, err := jsonl.ParseDraft(line)
-	if err != nil {
-		return d, invalid("", "%v", err)
-	}
-	if d.Kind == KindAnchor {
-		return d, errAnchor
-	}
-	return d, nil
-}
+// ParseSince reads the beginning of a span of time: a date, a time, or an age such as 2h.
+func ParseSince(s string, now time.Time) (time.Time, error) { return layout.ParseSince(s, now) }
 
-// errAnchor refuses an anchor where only other entries can go.
-var errAnchor = invalid("use tape handoff, which also commits and tags the phase", "an anchor cannot be appended")
-
-func fromCodec(d jsonl.Draft) Draft {
-	return Draft{Kind: d.Kind, Payload: d.Payload, Meta: d.Meta, Date: d.Date, extra: d.Extra}
-}
-
-// StoredLine makes a draft of a complete entry line. It is stored byte for byte when
-// the id in it is the one that it gets, and renumbered otherwise.
-func StoredLine(line []byte) (Draft, error) {
-	e, err := jsonl.Parse(line)
-	if err != nil {
-		return Draft{}, invalid("", "%v", err)
-	}
-	d, err := e.Draft()
-	if err != nil {
-		return Draft{}, invalid("", "%v", err)
-	}
-	out := fromCodec(d)
-	out.line = e.Raw
-	return out, nil
-}
-
-// prepare checks a draft and brings it into the form that is stored.
-func (d Draft) prepare(now func() time.Time) (jsonl.Draft, error) {
-	if d.fault != nil {
-		return jsonl.Draft{}, d.fault
-	}
-	if d.Kind == "" {
-		return jsonl.Draft{}, invalid("", "an entry needs a kind")
-	}
-	if err := wantObject("payload", d.Payload); err != nil {
-		return jsonl.Draft{}, err
-	}
-	if d.Meta != nil {
-		if err := wantObject("meta", d.Meta); err != nil {
-			return jsonl.Draft{}, err
-		}
-	}
-	out, err := jsonl.Draft{Kind: d.Kind, Payload: d.Payload, Meta: d.Meta, Date: d.Date, Extra: d.extra}.Normalize()
-	if err != nil {
-		return out, invalid("", "%v", err)
-	}
-	out.Date, err = storedDate(d.Date, now)
-	return out, err
-}
-
-// storedDate keeps a date that is RFC 3339 as it is spelt; an empty one is now.
-func storedDate(date string, now func() time.Time) (string, error) {
-	if date == "" {
-		return FormatDate(now()), nil
-	}
-	if _, err := time.Parse(time.RFC3339Nano, date); err == nil {
-		return date, nil
-	}
-	t, err := parseDate(date)
-	if err != nil {
-		return "", invalid("write dates as 2026-11-20T09:30:00Z or 2026-11-20", "%v", err)
-	}
-	return FormatDate(t), nil
-}
-
-func wantObject(what string, raw json.RawMessage) error {
-	if !jsonl.IsObject(raw) {
-		return invalid("", "%s is not a JSON object: %s", what, excerpt(raw))
-	}
-	return nil
-}
-
-func compactObject(what string, raw json.RawMessage) ([]byte, error) {
-	if err := wantObject(what, raw); err != nil {
-		return nil, err
-	}
-	out, err := jsonl.Compact(nil, raw)
-	if err != nil {
-		return nil, invalid("", "%s: %v", what, err)
-	}
-	return out, nil
-}
-
-func excerpt(raw []byte) string {
-	if len(raw) == 0 {
-		return "it is empty"
-	}
-	return fmt.Sprintf("%.40q", raw)
-}
-
-// JSON returns the entry as other programs get it: the stored line with "tape",
-// "anchor" and "anchor_seq" added at its end.
-func (e Entry) JSON() []byte {
-	end := bytes.LastIndexByte(e.Raw, '}')
-	out := make([]byte, 0, len(e.Raw)+len(e.Tape)+len(e.Anchor)+64)
-	out = append(out, e.Raw[:end]...)
-	out = jsonl.AppendString(append(out, `,"tape":`...), e.Tape)
-	out = jsonl.AppendString(append(out, `,"anchor":`...), e.Anchor)
-	return fmt.Appendf(out, `,"anchor_seq":%d}`, e.AnchorSeq)
-}
+// ParseUntil reads the end of a span of time, which belongs to it: a bare date lasts until
+// its last microsecond.
+func ParseUntil(s string, now time.Time) (time.Time, error) { return layout.ParseUntil(s, now) }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"tape/internal/layout"
+	"tape/internal/writer"
 	"testing"
 	"time"
 )
@@ -69,7 +71,7 @@ func TestBytesSurvive(t *testing.T) {
 	// And a line that is taken over as it is, unknown members and odd order included.
 	again := openTape(t, testStore(t, nil), "")
 	odd := `{"kind":"message","x":1.0,"id":2,"payload":{"role":"user","content":"\u00e9"},"date":"2026-01-01T00:00:00Z"}`
-	d, err := StoredLine([]byte(odd))
+	d, err := layout.StoredLine([]byte(odd))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +198,7 @@ func TestCancelled(t *testing.T) {
 // TestBusy: who cannot get the lock in time says so.
 func TestBusy(t *testing.T) {
 	s := testStore(t, nil)
-	tx, err := openTape(t, s, "").Begin(t.Context())
+	tx, err := writer.Begin(t.Context(), openTape(t, s, "").in())
 	if err != nil {
 		t.Fatal(err)
 	}

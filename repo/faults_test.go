@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
-
 	"tape/internal/disk"
+	"tape/internal/layout"
 	"tape/internal/testkit"
+	"testing"
 )
 
 var errFault = errors.New("injected fault")
@@ -82,7 +82,7 @@ func someEntries(t *testing.T, s *Store) {
 }
 
 func almostSealed(t *testing.T, s *Store) {
-	mustAppend(t, openTape(t, s, "main"), big(SealSize, "fills the file "))
+	mustAppend(t, openTape(t, s, "main"), big(layout.SealSize, "fills the file "))
 }
 
 func faultCases() []faultCase {
@@ -231,7 +231,7 @@ func openFaulty(t *testing.T, dir string, f *faulty) *Store {
 	t.Helper()
 	o := &Options{Now: testkit.Clock}
 	if f != nil {
-		o.fs, o.Warn = &disk.FS{Fault: f.fault}, f.warn
+		o.Fs, o.Warn = &disk.FS{Fault: f.fault}, f.warn
 	}
 	s, err := Open(t.Context(), dir, o)
 	if err != nil {
@@ -329,7 +329,7 @@ func (tm *template) interrupted(t *testing.T, n, gap int) (over bool) {
 		got, want := withoutLeft(after.history), tm.new.history
 		if err == nil && f.warned != "" {
 			// A restored archive whose ref could not be removed does no harm.
-			got, want = withoutRefs(got, archivePrefix), withoutRefs(want, archivePrefix)
+			got, want = withoutRefs(got, layout.ArchivePrefix), withoutRefs(want, layout.ArchivePrefix)
 		}
 		if got != want {
 			t.Errorf("the entries are those after the change, git's side is not:\n%s\nwant:\n%s", got, want)
@@ -356,7 +356,7 @@ func withoutLeft(refs string) string {
 	if strings.Contains(refs, "refs/heads/fork/main/x ") {
 		return refs
 	}
-	return withoutRefs(refs, "refs/tags/anchor/"+tapeSlug("main/x")+"/")
+	return withoutRefs(refs, "refs/tags/anchor/"+layout.TapeSlug("main/x")+"/")
 }
 
 // goesOn records more on every tape and fork.
@@ -386,7 +386,7 @@ func TestSoakFaultsInit(t *testing.T) {
 		for n := 1 + rng.IntN(step); ; n += step {
 			f := &faulty{n: n, gap: gap}
 			dir := filepath.Join(t.TempDir(), "ws")
-			_, _, err := Init(t.Context(), dir, &InitOptions{Options: Options{Now: testkit.Clock, fs: &disk.FS{Fault: f.fault}}})
+			_, _, err := Init(t.Context(), dir, &InitOptions{Options: Options{Now: testkit.Clock, Fs: &disk.FS{Fault: f.fault}}})
 			if !f.hit() {
 				if err != nil {
 					t.Errorf("without a fault: %v", err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"tape/internal/layout"
 	"testing"
 )
 
@@ -24,7 +25,7 @@ func TestFetchBesideGit(t *testing.T) {
 			bob := mustClone(t, remote)
 			mustPush(t, ada, nil)
 
-			ref := fetchedRefs("origin") + innerRef(openTape(t, bob, "main").branch)
+			ref := layout.FetchedRefs("origin") + layout.InnerRef(openTape(t, bob, "main").in().Ref())
 			first := runGit(t, bob.Dir(), "rev-list", "--max-parents=0", "tape/main")
 			dir := t.TempDir()
 			hook, serve := filepath.Join(dir, "hook"), filepath.Join(dir, "serve")

@@ -3,6 +3,7 @@ package repo
 import (
 	"fmt"
 	"strings"
+	"tape/internal/join"
 	"testing"
 )
 
@@ -41,7 +42,7 @@ func BenchmarkForkMerge(b *testing.B) {
 				for range 10 {
 					mustAppend(b, f, Message("user", "in the fork"))
 				}
-				if _, err := f.Merge(b.Context(), nil); err != nil {
+				if _, err := join.Merge(b.Context(), f.in(), nil); err != nil {
 					b.Fatal(err)
 				}
 			}

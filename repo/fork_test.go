@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
-
+	"tape/internal/join"
 	"tape/internal/jsonl"
+	"tape/internal/layout"
 	"tape/internal/testkit"
+	"testing"
 )
 
 // forkedTape is a tape of three phases, the last entry of which is not committed:
@@ -42,9 +43,9 @@ func mustFork(t testing.TB, tp *Tape, name, at string) *Tape {
 	return f
 }
 
-func mustMerge(t testing.TB, f *Tape, o *MergeOptions) Merged {
+func mustMerge(t testing.TB, f *Tape, o *join.MergeOptions) join.Merged {
 	t.Helper()
-	m, err := f.Merge(t.Context(), o)
+	m, err := join.Merge(t.Context(), f.in(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,7 @@ func TestForkErrors(t *testing.T) {
 	}
 	before := history(t, s.Dir())
 	fork := func(tp *Tape, name, at string) error { _, err := tp.ForkAt(t.Context(), name, at); return err }
-	merge := func(tp *Tape) error { _, err := tp.Merge(t.Context(), nil); return err }
+	merge := func(tp *Tape) error { _, err := join.Merge(t.Context(), tp.in(), nil); return err }
 	for name, c := range map[string]struct {
 		err  error
 		want error
@@ -185,8 +186,8 @@ func TestForkErrors(t *testing.T) {
 		"base of a tape":            {func() error { _, err := m.Base(t.Context()); return err }(), ErrInvalid, true},
 		"no such fork":              {func() error { _, err := s.Tape(t.Context(), "main/none"); return err }(), ErrNotFound, true},
 		"a tape of a fork's name":   {func() error { _, err := s.CreateTape(t.Context(), "main/x"); return err }(), ErrConflict, true},
-		"nothing to continue":       {func() error { _, err := m.ContinueMerge(t.Context()); return err }(), ErrNotFound, true},
-		"nothing to abort":          {m.AbortMerge(t.Context()), ErrNotFound, true},
+		"nothing to continue":       {func() error { _, err := join.ContinueMerge(t.Context(), m.in()); return err }(), ErrNotFound, true},
+		"nothing to abort":          {join.AbortMerge(t.Context(), m.in()), ErrNotFound, true},
 	} {
 		wantIs(t, c.err, c.want)
 		if c.err != nil && c.hint && Hint(c.err) == "" {
@@ -235,7 +236,7 @@ func TestMergeKeepsBytes(t *testing.T) {
 	odd := Draft{Kind: "odd/kind", Payload: []byte(`{"n":1.50,  "z":"\u00e9", "a":[ ]}`), Meta: []byte(`{"k":1E3,"origin2":{}}`)}
 	mustAppend(t, x, odd, Draft{Kind: KindEvent, Payload: []byte(`{"name":"e"}`), Meta: []byte(`{ "x" : 0.0 }`)})
 	mustHandoff(t, x, "found it")
-	mustAppend(t, x, big(SealSize, "long"), Message("user", "next file"))
+	mustAppend(t, x, big(layout.SealSize, "long"), Message("user", "next file"))
 	mustAppend(t, m, Message("user", "five"))
 	was := filesOf(t, s.Dir())
 	stored := entriesOf(t, x, Query{})[4:]
@@ -273,7 +274,7 @@ func TestMergeKeepsBytes(t *testing.T) {
 func filesOf(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
-	err := filepath.WalkDir(filepath.Join(dir, anchorsDir), func(path string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(dir, layout.AnchorsDir), func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			out[path] = readFile(t, path)
 		}
@@ -289,13 +290,13 @@ func filesOf(t *testing.T, dir string) map[string][]byte {
 func TestMergeAgain(t *testing.T) {
 	s, m := forkedTape(t)
 	x := mustFork(t, m, "x", "")
-	if got := mustMerge(t, x, &MergeOptions{Keep: true}); got.Entries != 0 || got.Commit != "" || got.Closed {
+	if got := mustMerge(t, x, &join.MergeOptions{Keep: true}); got.Entries != 0 || got.Commit != "" || got.Closed {
 		t.Errorf("the merge of nothing says %+v", got)
 	}
 	base := "session/start one ran build two three test four"
 	mustAppend(t, x, Message("user", "a"))
-	head := mustMerge(t, x, &MergeOptions{Keep: true}).Commit
-	if got := mustMerge(t, x, &MergeOptions{Keep: true}); got.Entries != 0 {
+	head := mustMerge(t, x, &join.MergeOptions{Keep: true}).Commit
+	if got := mustMerge(t, x, &join.MergeOptions{Keep: true}); got.Entries != 0 {
 		t.Errorf("the second merge says %+v", got)
 	}
 	if got := runGit(t, s.Dir(), "rev-parse", "tape/main"); got != head {
@@ -304,7 +305,7 @@ func TestMergeAgain(t *testing.T) {
 	mustAppend(t, m, Message("user", "m"))
 	mustAppend(t, x, Message("user", "b"))
 	wantTexts(t, x, base+" a b")
-	if got := mustMerge(t, x, &MergeOptions{Keep: true, Summary: "b was tried"}); got.Entries != 1 {
+	if got := mustMerge(t, x, &join.MergeOptions{Keep: true, Summary: "b was tried"}); got.Entries != 1 {
 		t.Errorf("the summary says %+v", got)
 	}
 	mustAppend(t, x, Message("user", "c"))
@@ -347,7 +348,7 @@ func TestMergeRewritten(t *testing.T) {
 			mustCheckpoint(t, x)
 			rewrite(t, s, m, x)
 			before := history(t, s.Dir())
-			_, err = x.Merge(t.Context(), nil)
+			_, err = join.Merge(t.Context(), x.in(), nil)
 			var rewritten *RewrittenError
 			if !errors.As(err, &rewritten) || !errors.Is(err, ErrConflict) || Hint(err) == "" {
 				t.Fatalf("the merge says %v", err)
@@ -368,7 +369,7 @@ func TestMergeRewritten(t *testing.T) {
 // editCommitted changes a committed entry, and commits that.
 func editCommitted(t *testing.T, dir, old, with string) {
 	t.Helper()
-	path := filepath.Join(dir, anchorsDir, "002_build", "messages.jsonl")
+	path := filepath.Join(dir, layout.AnchorsDir, "002_build", "messages.jsonl")
 	data := readFile(t, path)
 	if !bytes.Contains(data, []byte(`"`+old+`"`)) {
 		t.Fatalf("%s has no %s", path, old)
@@ -384,9 +385,9 @@ func leftOf(t *testing.T, s *Store) string {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintln(&b, runGit(t, s.Dir(), "for-each-ref", "--format=%(refname)"), "\n", runGit(t, s.Dir(), "worktree", "list"))
-	for _, dir := range []string{filepath.Join(s.Dir(), ".git", "tape"), filepath.Join(s.Dir(), ".git", "worktrees"), filepath.Join(s.Dir(), ".git", "logs", "refs"), filepath.Join(s.Dir(), forksDir)} {
+	for _, dir := range []string{filepath.Join(s.Dir(), ".git", "tape"), filepath.Join(s.Dir(), ".git", "worktrees"), filepath.Join(s.Dir(), ".git", "logs", "refs"), filepath.Join(s.Dir(), layout.ForksDir)} {
 		err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
-			if err == nil && path != dir && filepath.Base(path) != "seals" && filepath.Base(path) != "worktrees.lock" && path != filepath.Join(s.Dir(), forksDir, "main") {
+			if err == nil && path != dir && filepath.Base(path) != "seals" && filepath.Base(path) != "worktrees.lock" && path != filepath.Join(s.Dir(), layout.ForksDir, "main") {
 				fmt.Fprintln(&b, path)
 			}
 			if errors.Is(err, os.ErrNotExist) {
@@ -407,7 +408,7 @@ func TestDiscardLeavesNothing(t *testing.T) {
 	mustCheckpoint(t, m)
 	before := leftOf(t, s)
 	x := mustFork(t, m, "x", "build")
-	mustAppend(t, x, Message("user", "own"), big(SealSize, "a"), Message("user", "own"))
+	mustAppend(t, x, Message("user", "own"), big(layout.SealSize, "a"), Message("user", "own"))
 	mustHandoff(t, x, "third")
 	mustAppend(t, x, Message("user", "not committed"))
 	if _, err := s.Switch(t.Context(), "main/x"); err != nil {

@@ -3,9 +3,9 @@ package repo
 import (
 	"context"
 	"strings"
-	"testing"
-
+	"tape/internal/join"
 	"tape/internal/testkit"
+	"testing"
 )
 
 func twoSides(t *testing.T, s *Store) {
@@ -35,13 +35,13 @@ func mergedByHost(t *testing.T, s *Store) {
 
 func forkFaults() []faultCase {
 	on := onTape
-	merge := func(o MergeOptions) func(context.Context, *Store) error {
-		return on("main/x", func(ctx context.Context, f *Tape) error { _, err := f.Merge(ctx, &o); return err })
+	merge := func(o join.MergeOptions) func(context.Context, *Store) error {
+		return on("main/x", func(ctx context.Context, f *Tape) error { _, err := join.Merge(ctx, f.in(), &o); return err })
 	}
 	fork := func(at string) func(context.Context, *Store) error {
 		return on("main", func(ctx context.Context, tp *Tape) error { _, err := tp.ForkAt(ctx, "y", at); return err })
 	}
-	read := on("main", func(ctx context.Context, tp *Tape) error { return tp.Complete(ctx) })
+	read := on("main", func(ctx context.Context, tp *Tape) error { return join.Complete(ctx, tp.in()) })
 	return []faultCase{
 		{name: "fork", setup: twoSides, run: fork("")},
 		{name: "fork at an entry", setup: committedSides, run: fork("@2")},
@@ -58,14 +58,14 @@ func forkFaults() []faultCase {
 			_, err := f.Append(ctx, nil, Message("user", "x4"))
 			return err
 		})},
-		{name: "merge", setup: twoSides, run: merge(MergeOptions{}), between: merge(MergeOptions{Keep: true})},
-		{name: "merge, and keep", setup: twoSides, run: merge(MergeOptions{Keep: true})},
-		{name: "merge a summary", setup: twoSides, run: merge(MergeOptions{Keep: true, Summary: "tried"})},
+		{name: "merge", setup: twoSides, run: merge(join.MergeOptions{}), between: merge(join.MergeOptions{Keep: true})},
+		{name: "merge, and keep", setup: twoSides, run: merge(join.MergeOptions{Keep: true})},
+		{name: "merge a summary", setup: twoSides, run: merge(join.MergeOptions{Keep: true, Summary: "tried"})},
 		{name: "discard", setup: twoSides, run: on("main/x", func(ctx context.Context, f *Tape) error { return f.Discard(ctx) })},
 		{name: "complete", setup: mergedByHost, run: read},
 		{name: "pull what goes on", setup: func(t *testing.T, s *Store) { published(t, s, false) }, run: joined},
 		{name: "pull what went apart", setup: func(t *testing.T, s *Store) { published(t, s, true) }, run: joined},
-		{name: "continue", merging: true, setup: stoppedMerge, run: on("main", func(ctx context.Context, tp *Tape) error { _, err := tp.ContinueMerge(ctx); return err })},
+		{name: "continue", merging: true, setup: stoppedMerge, run: on("main", func(ctx context.Context, tp *Tape) error { _, err := join.ContinueMerge(ctx, tp.in()); return err })},
 	}
 }
 

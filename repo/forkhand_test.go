@@ -3,6 +3,7 @@ package repo
 import (
 	"os"
 	"path/filepath"
+	"tape/internal/join"
 	"testing"
 )
 
@@ -33,7 +34,7 @@ func wantStopped(t *testing.T, dir string) {
 
 func TestContinueKeepsLoose(t *testing.T) {
 	m := stoppedAtLoose(t)
-	if _, err := m.ContinueMerge(t.Context()); err != nil {
+	if _, err := join.ContinueMerge(t.Context(), m.in()); err != nil {
 		t.Fatal(err)
 	}
 	wantTexts(t, m, "session/start ours loose theirs")
@@ -160,7 +161,7 @@ func TestForkElsewhere(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "anchors", "001_session-start", "messages.jsonl")); err != nil {
 		t.Error(err)
 	}
-	mustMerge(t, x, &MergeOptions{Keep: true})
+	mustMerge(t, x, &join.MergeOptions{Keep: true})
 	wantTexts(t, m, "session/start one two x1 three")
 	err := x.Discard(t.Context())
 	wantIs(t, err, ErrConflict)

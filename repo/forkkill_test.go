@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"tape/internal/gitstore"
+	"tape/internal/join"
+	"tape/internal/testkit"
 	"testing"
 	"time"
-
-	"tape/internal/gitstore"
-	"tape/internal/testkit"
 )
 
 // runForkHelper makes one change to a tape or fork, as "fork-WHAT NAME\nARGUMENT" says,
@@ -55,12 +55,12 @@ func forkStep(ctx context.Context, t *Tape, what, arg string) error {
 		_, err := t.ForkAt(ctx, name, at)
 		return err
 	case "fork-merge":
-		_, err := t.Merge(ctx, &MergeOptions{Summary: arg})
+		_, err := join.Merge(ctx, t.in(), &join.MergeOptions{Summary: arg})
 		return err
 	case "fork-discard":
 		return t.Discard(ctx)
 	case "fork-continue":
-		_, err := t.ContinueMerge(ctx)
+		_, err := join.ContinueMerge(ctx, t.in())
 		return err
 	case "fork-race":
 		steps, err := strconv.Atoi(arg)
@@ -196,9 +196,9 @@ func killOnce(t *testing.T, rng *rand.Rand, mode string) (done bool) {
 			t.Errorf("main has %d entries", now)
 		}
 	case "fork-continue":
-		done = !m.merging(worktreeOf(t, m))
+		done = !m.in().Merging(worktreeOf(t, m))
 		if !done {
-			if _, err := m.ContinueMerge(t.Context()); err != nil {
+			if _, err := join.ContinueMerge(t.Context(), m.in()); err != nil {
 				t.Errorf("then: %v", err)
 			}
 		}
@@ -210,7 +210,7 @@ func killOnce(t *testing.T, rng *rand.Rand, mode string) (done bool) {
 
 func worktreeOf(t *testing.T, tp *Tape) gitstore.Worktree {
 	t.Helper()
-	wt, _, err := tp.worktree()
+	wt, _, err := tp.in().Worktree()
 	if err != nil {
 		t.Fatal(err)
 	}

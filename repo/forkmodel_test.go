@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
 	"tape/internal/jsonl"
+	"tape/internal/layout"
 )
 
 // forkWorld is what a workspace should hold, kept as plain slices.
@@ -76,7 +76,7 @@ func (w forkWorld) names() []string { return slices.Sorted(maps.Keys(w.tapes)) }
 
 func (w forkWorld) forks(parent string) []string {
 	return slices.DeleteFunc(w.names(), func(name string) bool {
-		up, _, ok := cutFork(name)
+		up, _, ok := layout.CutFork(name)
 		return !ok || up != parent || w.tapes[name].parent == 0
 	})
 }
@@ -94,7 +94,7 @@ func (w forkWorld) numbered(number int) *simTape {
 // target is what a fork is merged into: its parent, or where that has gone.
 func (w forkWorld) target(f *simTape) *simTape {
 	for name := f.name; ; {
-		name, _, _ = cutFork(name)
+		name, _, _ = layout.CutFork(name)
 		if t := w.tapes[name]; t != nil {
 			return t
 		}
@@ -104,7 +104,7 @@ func (w forkWorld) target(f *simTape) *simTape {
 // baseOn is what a fork, or the fork that it is of, began with on a tape.
 func (w forkWorld) baseOn(into, f *simTape) []*simEntry {
 	base := f.base
-	for up, _, _ := cutFork(f.name); up != into.name; up, _, _ = cutFork(f.name) {
+	for up, _, _ := layout.CutFork(f.name); up != into.name; up, _, _ = layout.CutFork(f.name) {
 		f = w.numbered(f.parent)
 		base = base[:min(len(base), len(f.base))]
 	}

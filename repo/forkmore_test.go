@@ -2,6 +2,7 @@ package repo
 
 import (
 	"errors"
+	"tape/internal/join"
 	"testing"
 )
 
@@ -23,7 +24,7 @@ func TestMergeBehindAnInterruptedChange(t *testing.T) {
 // Entries that were not committed survive a merge that is taken back.
 func TestAbortKeepsWhatWasRecorded(t *testing.T) {
 	m := stoppedAtLoose(t)
-	if err := m.AbortMerge(t.Context()); err != nil {
+	if err := join.AbortMerge(t.Context(), m.in()); err != nil {
 		t.Fatal(err)
 	}
 	wantTexts(t, m, "session/start ours loose")
@@ -45,7 +46,7 @@ func TestNameUsedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := y.Merge(t.Context(), nil); err != nil || got.Into != "main" {
+	if got, err := join.Merge(t.Context(), y.in(), nil); err != nil || got.Into != "main" {
 		t.Errorf("merged into %q, %v", got.Into, err)
 	}
 	if err := again.Discard(t.Context()); err != nil {
@@ -81,8 +82,8 @@ func TestForkAgainBesideLeftTags(t *testing.T) {
 	mustAppend(t, x, Message("user", "x"))
 	mustHandoff(t, x, "step")
 	mustCheckpoint(t, x)
-	tag := x.tagRef("002_step")
-	h, err := s.git.Ref(tag)
+	tag := x.in().TagRef("002_step")
+	h, err := s.in().Git().Ref(tag)
 	mustDo(t, err)
 	mustMerge(t, x, nil)
 	runGit(t, s.Dir(), "update-ref", tag, h.String()) // as if it was cut off there

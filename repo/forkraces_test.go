@@ -10,10 +10,10 @@ import (
 	"os/exec"
 	"strings"
 	"sync/atomic"
+	"tape/internal/join"
+	"tape/internal/testkit"
 	"testing"
 	"time"
-
-	"tape/internal/testkit"
 )
 
 // raceSteps has one process work on the tape and on forks of it that others work on, too.
@@ -34,7 +34,7 @@ func raceSteps(ctx context.Context, m *Tape, steps int) error {
 			case rng.IntN(6) == 0 && name[0] == 'd':
 				return f.Discard(ctx)
 			case rng.IntN(6) == 0 && name[0] == 'k':
-				_, err := f.Merge(ctx, &MergeOptions{Keep: rng.IntN(2) == 0})
+				_, err := join.Merge(ctx, f.in(), &join.MergeOptions{Keep: rng.IntN(2) == 0})
 				return err
 			}
 			text := fmt.Sprintf("p%d-%d", os.Getpid(), i)

@@ -8,10 +8,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"tape/internal/join"
+	"tape/internal/layout"
+	"tape/internal/testkit"
 	"testing"
 	"time"
-
-	"tape/internal/testkit"
 )
 
 // forkSim makes random changes to a workspace and to its model.
@@ -68,11 +69,16 @@ func (x *forkSim) tape(t *simTape) *Tape {
 	return openTape(x.t, x.s, t.name)
 }
 
-func isFork(t *simTape) bool  { return t.parent != 0 }
-func isTape(t *simTape) bool  { return t.parent == 0 }
-func anything(*simTape) bool  { return true }
-func (x *forkSim) one() bool  { return x.rng.IntN(2) == 0 }
-func (x *forkSim) next() int  { x.n++; return x.n }
+func isFork(t *simTape) bool { return t.parent != 0 }
+
+func isTape(t *simTape) bool { return t.parent == 0 }
+
+func anything(*simTape) bool { return true }
+
+func (x *forkSim) one() bool { return x.rng.IntN(2) == 0 }
+
+func (x *forkSim) next() int { x.n++; return x.n }
+
 func (t *simTape) loose() int { return len(t.entries) - t.committed }
 
 func (x *forkSim) draft() Draft {
@@ -225,13 +231,13 @@ func (x *forkSim) mergeBack(ctx context.Context) (string, error) {
 	if f == nil {
 		return x.append(ctx)
 	}
-	o := MergeOptions{Keep: x.rng.IntN(3) == 0}
+	o := join.MergeOptions{Keep: x.rng.IntN(3) == 0}
 	if x.rng.IntN(4) == 0 {
 		o.Summary = fmt.Sprint("summary ", x.next())
 	}
 	into := x.w.target(f)
 	what := fmt.Sprintf("merge %s into %s %+v", f.name, into.name, o)
-	m, err := x.tape(f).Merge(ctx, &o)
+	m, err := join.Merge(ctx, x.tape(f).in(), &o)
 	x.touched = append(x.touched, into.name)
 	f.committed, into.committed = len(f.entries), len(into.entries)
 	if !x.w.mergeable(into, f) {
@@ -274,7 +280,7 @@ func (x *forkSim) discard(ctx context.Context) (string, error) {
 func (w forkWorld) discard(f *simTape) {
 	f.committed = len(f.entries)
 	w.close(f)
-	if up, _, _ := cutFork(f.name); w.tapes[up] != nil {
+	if up, _, _ := layout.CutFork(f.name); w.tapes[up] != nil {
 		w.tapes[up].discards = append(w.tapes[up].discards, f.number)
 	}
 }

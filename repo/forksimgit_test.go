@@ -8,11 +8,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"tape/internal/join"
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/snapshot"
+	"tape/internal/testkit"
+	"tape/internal/workspace"
+	"tape/internal/writer"
 	"testing"
 	"time"
-
-	"tape/internal/jsonl"
-	"tape/internal/testkit"
 )
 
 // plainGit runs git without this program on the PATH, so that it merges on its own.
@@ -32,33 +36,33 @@ func plainGit(t testing.TB, dir string, args ...string) (string, error) {
 // It returns the path, relative to the working tree.
 func handLine(t testing.TB, dir string, id int, text string) string {
 	t.Helper()
-	list, err := listPhases(dir)
+	list, err := snapshot.ListPhases(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(dir, anchorsDir, list[len(list)-1].folder)
+	folder := filepath.Join(dir, layout.AnchorsDir, list[len(list)-1].Folder)
 	newest := 0
-	names, err := dirNames(folder)
+	names, err := workspace.DirNames(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		if c, n, ok := parseSegment(name); ok && c == classOf(KindMessage) {
+		if c, n, ok := layout.ParseSegment(name); ok && c == layout.ClassOf(KindMessage) {
 			newest = max(newest, n)
 		}
 	}
 	var data []byte
 	if newest > 0 {
-		data = readFile(t, filepath.Join(folder, segmentName(classOf(KindMessage), newest)))
+		data = readFile(t, filepath.Join(folder, layout.SegmentName(layout.ClassOf(KindMessage), newest)))
 	}
-	if newest == 0 || len(data) >= SealSize {
+	if newest == 0 || len(data) >= layout.SealSize {
 		newest, data = newest+1, nil
 	}
-	name := segmentName(classOf(KindMessage), newest)
+	name := layout.SegmentName(layout.ClassOf(KindMessage), newest)
 	payload := append(jsonl.AppendString([]byte(`{"role":"user","content":`), text), '}')
 	data = fmt.Appendf(data, `{"id":%d,"kind":"message","payload":%s,"meta":{},"date":"2026-01-02T03:04:05.000000+00:00"}`+"\n", id, payload)
 	writeFile(t, filepath.Join(folder, name), data)
-	return filepath.ToSlash(filepath.Join(anchorsDir, list[len(list)-1].folder, name))
+	return filepath.ToSlash(filepath.Join(layout.AnchorsDir, list[len(list)-1].Folder, name))
 }
 
 // byHand appends a line with an editor and commits it with git.
@@ -70,14 +74,14 @@ func (x *forkSim) byHand(ctx context.Context) (string, error) {
 		return x.append(ctx)
 	}
 	// What a killed process has left is no concern of this.
-	if err := tp.write(ctx, func(*writer) error { return nil }); err != nil {
+	if err := writer.Write(ctx, tp.in(), func(*writer.Writer) error { return nil }); err != nil {
 		return "look at " + t.name, err
 	}
 	what := "commit by hand in " + t.name
 	text := fmt.Sprint("by hand ", x.next())
 	handLine(x.t, dir, len(t.entries)+1, text)
 	t.entries = append(t.entries, &simEntry{kind: KindMessage, text: text})
-	if out, err := plainGit(x.t, dir, "add", anchorsDir); err != nil {
+	if out, err := plainGit(x.t, dir, "add", layout.AnchorsDir); err != nil {
 		return what, fmt.Errorf("git add: %w\n%s", err, out)
 	}
 	out, err := plainGit(x.t, dir, "commit", "-q", "-m", "by hand")
@@ -124,7 +128,7 @@ func (x *forkSim) gitMerge(ctx context.Context) (string, error) {
 		return x.append(ctx)
 	}
 	what := fmt.Sprintf("git merge %s into %s, %d loose", f.name, into.name, into.loose())
-	if err := tp.write(ctx, func(*writer) error { return nil }); err != nil {
+	if err := writer.Write(ctx, tp.in(), func(*writer.Writer) error { return nil }); err != nil {
 		return what, err
 	}
 	before := runGit(x.t, x.s.Dir(), "rev-parse", tp.Branch())
@@ -136,9 +140,9 @@ func (x *forkSim) gitMerge(ctx context.Context) (string, error) {
 		}
 		if x.rng.IntN(4) == 0 {
 			into.committed = len(into.entries)
-			return what + ", abort", tp.AbortMerge(ctx)
+			return what + ", abort", join.AbortMerge(ctx, tp.in())
 		}
-		if _, err := tp.ContinueMerge(ctx); err != nil {
+		if _, err := join.ContinueMerge(ctx, tp.in()); err != nil {
 			return what, err
 		}
 		x.w.merge(into, f, f.committed, "")
@@ -196,7 +200,7 @@ func (x *forkSim) hostMerge(ctx context.Context) (string, error) {
 		return what, err
 	}
 	if x.one() {
-		err = tp.Complete(ctx)
+		err = join.Complete(ctx, tp.in())
 	}
 	return what, err
 }
@@ -205,7 +209,7 @@ func (x *forkSim) pressButton(tp, ft *Tape, into, f *simTape) (string, error) {
 	what := fmt.Sprintf("host merges %s into %s, %d loose", f.name, into.name, into.loose())
 	tree := tp.Branch()
 	dir := tp.WorkTree()
-	if err := tp.write(x.t.Context(), func(*writer) error { return nil }); err != nil {
+	if err := writer.Write(x.t.Context(), tp.in(), func(*writer.Writer) error { return nil }); err != nil {
 		return what, err
 	}
 	theirs := into.loose() == 0 && isTape(into) && x.one()
@@ -262,7 +266,7 @@ func (x *forkSim) kill(ctx context.Context) (string, error) {
 			w := x.w.clone()
 			w.discard(w.tapes[t.name])
 			candidates = append(candidates, w)
-			if up, _, _ := cutFork(t.name); old.tapes[up] != nil {
+			if up, _, _ := layout.CutFork(t.name); old.tapes[up] != nil {
 				old.tapes[up].unsure = map[int]bool{t.number: true}
 			}
 		}
@@ -307,7 +311,7 @@ func (x *forkSim) kill(ctx context.Context) (string, error) {
 	_ = p.cmd.Process.Kill()
 	<-p.done
 	_ = p.cmd.Wait()
-	if _, err := x.s.git.RecoverLocks(ctx); err != nil {
+	if _, err := x.s.in().Git().RecoverLocks(ctx); err != nil {
 		return what, err
 	}
 	if mode == "fork-append" {
@@ -317,7 +321,7 @@ func (x *forkSim) kill(ctx context.Context) (string, error) {
 	// A branch that is deleted loses its reflog first, as git has it. Where the branch
 	// is still there, what was discarded from it is forgotten.
 	if tp, err := x.s.Tape(ctx, t.name); err == nil && isFork(t) {
-		log, err := x.s.git.Reflog(tp.branch)
+		log, err := x.s.in().Git().Reflog(tp.in().Ref())
 		if err != nil {
 			return what, err
 		}

@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"tape/internal/disk"
+	"tape/internal/layout"
+	"tape/internal/upkeep"
+	"tape/internal/writer"
 	"testing"
 	"time"
-
-	"tape/internal/disk"
 )
 
 // A working tree that git has all of is taken away, and made again by the next write.
@@ -43,7 +45,7 @@ func TestGCWorktrees(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for _, tp := range []*Tape{other, fork} {
-		if _, err := os.Stat(tp.treeDir()); !errors.Is(err, os.ErrNotExist) || tp.WorkTree() != "" {
+		if _, err := os.Stat(tp.in().TreeDir()); !errors.Is(err, os.ErrNotExist) || tp.WorkTree() != "" {
 			t.Errorf("the working tree of %s is still there: %v", tp.Name(), err)
 		}
 	}
@@ -75,7 +77,7 @@ func mustGC(t *testing.T, s *Store, o *GCOptions) GCReport {
 	return r
 }
 
-func gcNames(list []GCWorktree) []string {
+func gcNames(list []upkeep.GCWorktree) []string {
 	var out []string
 	for _, w := range list {
 		out = append(out, w.Tape)
@@ -174,7 +176,7 @@ func filesBelow(t *testing.T, dir string) string {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && d.Name() == gitDirName {
+		if d.IsDir() && d.Name() == layout.GitDirName {
 			return filepath.SkipDir
 		}
 		if st, err := d.Info(); err == nil && !d.IsDir() {
@@ -219,7 +221,7 @@ func TestGCBesideWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tx, err := other.Begin(t.Context())
+	tx, err := writer.Begin(t.Context(), other.in())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +291,7 @@ func TestGCCutOff(t *testing.T) {
 		mustHandoff(t, other, "second")
 		before := mustPicture(t, s)
 		f := &faulty{n: n, gap: 1}
-		broken, err := Open(t.Context(), s.Dir(), &Options{fs: &disk.FS{Fault: f.fault}})
+		broken, err := Open(t.Context(), s.Dir(), &Options{Fs: &disk.FS{Fault: f.fault}})
 		if err != nil {
 			t.Fatal(err)
 		}

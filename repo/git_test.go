@@ -7,9 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
-
 	"tape/internal/gitstore"
+	"testing"
 )
 
 // TestBesideGit has people work on a workspace with plain git between two calls.
@@ -78,7 +77,7 @@ func TestBesideGit(t *testing.T) {
 			}
 			wantTags(t, tp)
 			for _, tp := range []*Tape{tp, other} {
-				wt, err := s.git.WorktreeOf(tp.branch)
+				wt, err := s.in().Git().WorktreeOf(tp.in().Ref())
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -7,9 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
-
+	"tape/internal/join"
 	"tape/internal/testkit"
+	"testing"
 )
 
 // However git merges a fork (its own way, stopping at conflicts, or with whatever tree a
@@ -30,7 +30,7 @@ func TestSoakGitMergeEndsAsOurs(t *testing.T) {
 				if _, err := collect(t.Context(), m, Query{}); err != nil {
 					t.Fatalf("reading during a merge: %v", err)
 				}
-				if _, err := m.ContinueMerge(t.Context()); err != nil {
+				if _, err := join.ContinueMerge(t.Context(), m.in()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -70,7 +70,7 @@ func TestSoakRecordingDuringAConflict(t *testing.T) {
 				t.Errorf("the last entry is %s", got[0].Raw)
 			}
 		}
-		merged, err := m.ContinueMerge(t.Context())
+		merged, err := join.ContinueMerge(t.Context(), m.in())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func mergedTreeOf(t *testing.T, dir string) string {
 	other := filepath.Join(t.TempDir(), "m")
 	copyTree(t, dir, other)
 	s := reopen(t, other)
-	if _, err := openTape(t, s, "main/x").Merge(t.Context(), nil); err != nil {
+	if _, err := join.Merge(t.Context(), openTape(t, s, "main/x").in(), nil); err != nil {
 		t.Fatal(err)
 	}
 	healthy(t, other)

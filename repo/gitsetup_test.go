@@ -5,10 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"tape/internal/layout"
+	"tape/internal/testkit"
+	"tape/internal/workspace"
 	"testing"
 	"time"
-
-	"tape/internal/testkit"
 )
 
 // A workspace whose git configuration somebody else holds is created all the same, and
@@ -19,13 +20,13 @@ func TestInitWithoutGitSetup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.UninstallGit(t.Context()); err != nil {
+	if _, err := s.in().UninstallGit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(dir, configFile)); err != nil { // as in a plain clone
+	if err := os.Remove(filepath.Join(dir, layout.ConfigFile)); err != nil { // as in a plain clone
 		t.Fatal(err)
 	}
-	lock := filepath.Join(dir, gitDirName, "config.lock")
+	lock := filepath.Join(dir, layout.GitDirName, "config.lock")
 	if err := os.WriteFile(lock, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -39,13 +40,13 @@ func TestInitWithoutGitSetup(t *testing.T) {
 		t.Errorf("warnings: %q", warnings)
 	}
 	mustAppend(t, openTape(t, s, ""), Message("user", "on we go"))
-	if _, err := s.InstallGit(t.Context()); !errors.Is(err, ErrBusy) {
+	if _, err := s.in().InstallGit(t.Context()); !errors.Is(err, ErrBusy) {
 		t.Errorf("beside the lock: %v", err)
 	}
 	if err := os.Remove(lock); err != nil {
 		t.Fatal(err)
 	}
-	done, err := s.InstallGit(t.Context())
+	done, err := s.in().InstallGit(t.Context())
 	if err != nil || len(done.Installed) != 8 || len(done.Kept) != 0 {
 		t.Errorf("%+v %v", done, err)
 	}
@@ -60,26 +61,26 @@ func TestInstallGitUpgrades(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := func(name string) string {
-		raw, err := os.ReadFile(filepath.Join(dir, gitDirName, name))
+		raw, err := os.ReadFile(filepath.Join(dir, layout.GitDirName, name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(raw)
 	}
 	config, attributes := read("config"), read("info/attributes")
-	d := gitDrivers()
+	d := workspace.GitDrivers()
 	d.Settings, d.Attributes = d.Settings[:1], d.Attributes[:1]
-	if _, err := s.git.Config().RemoveDrivers(t.Context(), gitDrivers()); err != nil {
+	if _, err := s.in().Git().Config().RemoveDrivers(t.Context(), workspace.GitDrivers()); err != nil {
 		t.Fatal(err)
 	}
 	bareConfig, bareAttributes := read("config"), read("info/attributes")
-	if _, err := s.git.Config().InstallDrivers(t.Context(), d); err != nil {
+	if _, err := s.in().Git().Config().InstallDrivers(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(read("config"), "merge") || !strings.Contains(read("info/attributes"), "*.jsonl diff=tape\n") {
 		t.Fatal("it is not as the older version had it")
 	}
-	if done, err := s.InstallGit(t.Context()); err != nil || len(done.Installed) != 8 || len(done.Kept) != 0 {
+	if done, err := s.in().InstallGit(t.Context()); err != nil || len(done.Installed) != 8 || len(done.Kept) != 0 {
 		t.Errorf("%+v %v", done, err)
 	}
 	if read("config") != config || read("info/attributes") != attributes {
@@ -88,7 +89,7 @@ func TestInstallGitUpgrades(t *testing.T) {
 	if !strings.Contains(attributes, "anchors/**/*.jsonl diff=tape merge=tape\n") {
 		t.Errorf("attributes:\n%s", attributes)
 	}
-	if removed, err := s.UninstallGit(t.Context()); err != nil || len(removed) != 8 {
+	if removed, err := s.in().UninstallGit(t.Context()); err != nil || len(removed) != 8 {
 		t.Errorf("removed %q %v", removed, err)
 	}
 	if read("config") != bareConfig || read("info/attributes") != bareAttributes {

@@ -11,9 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
-
 	"tape/internal/testkit"
+	"testing"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, runHelper) }
@@ -273,7 +272,7 @@ func picture(ctx context.Context, s *Store) (string, error) {
 // history is what git has of a workspace: every ref with the object that it names.
 func history(t testing.TB, dir string) string {
 	t.Helper()
-	refs, err := reopen(t, dir).git.Refs("refs/")
+	refs, err := reopen(t, dir).in().Git().Refs("refs/")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,13 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"testing"
-
+	"tape/internal/audit"
 	"tape/internal/gitstore"
+	"tape/internal/layout"
 	"tape/internal/testkit"
 	"tape/internal/testkit/hostile"
+	"tape/internal/workspace"
+	"testing"
 )
 
 // healthyRemote is a bare repository of a tape with handoffs, a fork that was merged and
@@ -62,9 +64,9 @@ func TestHostileRemotes(t *testing.T) {
 // seen reads a repository as if everything in it had been fetched.
 func seen(t *testing.T, dir string) *Store {
 	t.Helper()
-	s, err := openBare(dir)
+	s, err := workspace.OpenBare(dir)
 	mustDo(t, err)
-	return s
+	return (*Store)(s)
 }
 
 // checkCase shows the refs to somebody who has seen nothing of the remote before, and to
@@ -75,18 +77,18 @@ func checkCase(t *testing.T, k hostile.Case, s *Store, refs, before map[string]s
 		if k.OnlyThen && !knows {
 			continue
 		}
-		c := s.newIncomingCheck()
+		c := audit.NewIncomingCheck(s.in())
 		names := sortedRefs(refs)
-		failed := checkNames(names)
+		failed := audit.CheckNames(names)
 		for _, ref := range names {
 			if failed[ref] != nil {
 				continue
 			}
-			in := incoming{Ref: ref, New: mustHash(t, refs[ref])}
+			in := layout.Incoming{Ref: ref, New: mustHash(t, refs[ref])}
 			if old := before[ref]; old != "" && knows {
 				in.Old = mustHash(t, old)
 			}
-			if err := c.check(t.Context(), in); err != nil {
+			if err := c.Check(t.Context(), in); err != nil {
 				failed[ref] = err
 			}
 		}
@@ -135,7 +137,7 @@ func wantRefused(t *testing.T, k hostile.Case, failed map[string]error) {
 	if Hint(err) == "" {
 		t.Errorf("no way out: %v", err)
 	}
-	if strings.IndexFunc(err.Error(), isControl) >= 0 || len(err.Error()) > 2000 {
+	if strings.IndexFunc(err.Error(), layout.IsControl) >= 0 || len(err.Error()) > 2000 {
 		t.Errorf("not fit for a terminal: %q", err)
 	}
 }
@@ -149,7 +151,7 @@ func fetchCase(t *testing.T, k hostile.Case, good, dir string) {
 		t.Fatal(err)
 	}
 	fetch := exec.Command("git", "-C", s.Dir(), "-c", "fetch.fsckObjects=false", "fetch", "-q", "--no-tags", "--", dir,
-		"+refs/heads/*:"+remoteNamespace+"heads/*", "+refs/tags/*:"+remoteNamespace+"tags/*", "+"+archivePrefix+"*:"+remoteNamespace+"archive/*")
+		"+refs/heads/*:"+remoteNamespace+"heads/*", "+refs/tags/*:"+remoteNamespace+"tags/*", "+"+layout.ArchivePrefix+"*:"+remoteNamespace+"archive/*")
 	if out, err := fetch.CombinedOutput(); err != nil {
 		if k.Want == "" {
 			t.Errorf("git does not fetch it: %v\n%s", err, out)
@@ -157,13 +159,13 @@ func fetchCase(t *testing.T, k hostile.Case, good, dir string) {
 		return
 	}
 	refs := map[string]string{}
-	all, err := s.git.Refs(remoteNamespace)
+	all, err := s.in().Git().Refs(remoteNamespace)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, ref := range all {
 		name := "refs/" + strings.TrimPrefix(ref.Name, remoteNamespace)
-		refs[strings.Replace(name, "refs/archive/", archivePrefix, 1)] = ref.Hash.String()
+		refs[strings.Replace(name, "refs/archive/", layout.ArchivePrefix, 1)] = ref.Hash.String()
 	}
 	if k.OnlyThen {
 		runGit(t, s.Dir(), "fetch", "-q", "--no-tags", good, "refs/heads/*:refs/tape/was/heads/*", "refs/tags/*:refs/tape/was/tags/*")
@@ -188,7 +190,7 @@ func TestHostileMemory(t *testing.T) {
 		s := seen(t, dir)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		err := s.newIncomingCheck().check(t.Context(), incoming{Ref: k.Ref, New: mustHash(t, hostile.Refs(t, dir)[k.Ref])})
+		err := audit.NewIncomingCheck(s.in()).Check(t.Context(), layout.Incoming{Ref: k.Ref, New: mustHash(t, hostile.Refs(t, dir)[k.Ref])})
 		runtime.ReadMemStats(&after)
 		if err == nil {
 			t.Errorf("%s is not refused", k.Name)
@@ -201,16 +203,16 @@ func TestHostileMemory(t *testing.T) {
 
 func TestIncomingNamesTogether(t *testing.T) {
 	t.Parallel()
-	ok := []string{"refs/heads/tape/main", "refs/heads/tape/" + tapeSlug("Main"), "refs/heads/tape/" + tapeSlug("café"), "refs/heads/tape/计划",
+	ok := []string{"refs/heads/tape/main", "refs/heads/tape/" + layout.TapeSlug("Main"), "refs/heads/tape/" + layout.TapeSlug("café"), "refs/heads/tape/计划",
 		"refs/heads/fork/main/try", "refs/tags/anchor/main/001_session-start", "refs/tags/anchor/main/1000_Ü", "refs/tape/archive/main/20261120T093000Z",
-		"refs/tape/archive/main/20261120T093000.123456Z", "refs/heads/tape/" + tapeSlug("con"), "refs/heads/tape/" + tapeSlug(strings.Repeat("long ", 40))}
-	for ref, err := range checkNames(ok) {
+		"refs/tape/archive/main/20261120T093000.123456Z", "refs/heads/tape/" + layout.TapeSlug("con"), "refs/heads/tape/" + layout.TapeSlug(strings.Repeat("long ", 40))}
+	for ref, err := range audit.CheckNames(ok) {
 		t.Errorf("%s is refused: %v", ref, err)
 	}
 	hash := "-0123abcd"
 	for _, pair := range [][2]string{{"A", "a"}, {"\u00e9", "\u00c9"}, {"\uff41", "a"}, {"\u212a", "k"}, {"\u017f", "s"}, {"\ufb01", "fi"}} {
-		refs := []string{branchPrefix + pair[0] + hash, branchPrefix + pair[1] + hash}
-		if got := checkNames(refs); len(got) != 2 {
+		refs := []string{layout.BranchPrefix + pair[0] + hash, layout.BranchPrefix + pair[1] + hash}
+		if got := audit.CheckNames(refs); len(got) != 2 {
 			t.Errorf("%q and %q stand side by side: %v", pair[0], pair[1], got)
 		}
 	}
@@ -223,14 +225,14 @@ func TestIncomingContinues(t *testing.T) {
 	s := seen(t, good)
 	head := mustHash(t, hostile.Refs(t, good)["refs/heads/tape/main"])
 	for at := head; ; {
-		if err := s.newIncomingCheck().check(t.Context(), incoming{Ref: "refs/heads/tape/main", Old: at, New: head}); err != nil {
+		if err := audit.NewIncomingCheck(s.in()).Check(t.Context(), layout.Incoming{Ref: "refs/heads/tape/main", Old: at, New: head}); err != nil {
 			t.Errorf("from %s: %v", at, err)
 		}
 		if at != head {
-			err := s.newIncomingCheck().check(t.Context(), incoming{Ref: "refs/heads/tape/main", Old: head, New: at})
+			err := audit.NewIncomingCheck(s.in()).Check(t.Context(), layout.Incoming{Ref: "refs/heads/tape/main", Old: head, New: at})
 			wantIs(t, err, ErrConflict)
 		}
-		c, err := s.git.Commit(at)
+		c, err := s.in().Git().Commit(at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,13 +249,13 @@ func TestIncomingBesideTheKnown(t *testing.T) {
 	good := healthyRemote(t)
 	refs := hostile.Refs(t, good)
 	for _, known := range []bool{false, true} {
-		c := seen(t, good).newIncomingCheck()
+		c := audit.NewIncomingCheck(seen(t, good).in())
 		for _, ref := range sortedRefs(refs) {
-			in := incoming{Ref: ref, New: mustHash(t, refs[ref])}
-			if known && strings.HasPrefix(ref, branchPrefix) {
+			in := layout.Incoming{Ref: ref, New: mustHash(t, refs[ref])}
+			if known && strings.HasPrefix(ref, layout.BranchPrefix) {
 				in.Old = in.New
 			}
-			if err := c.check(t.Context(), in); err != nil {
+			if err := c.Check(t.Context(), in); err != nil {
 				t.Errorf("%s: %v", ref, err)
 			}
 		}

@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
-
+	"tape/internal/join"
+	"tape/internal/layout"
+	"tape/internal/remotes"
 	"tape/internal/testkit/hostile"
+	"testing"
 )
 
 // Whatever a remote makes up, a workspace that pulls it or is cloned from it has only
@@ -89,7 +91,7 @@ func pullCase(t *testing.T, k hostile.Case, remote, knows string) {
 	runGit(t, dir, "config", "remote.origin.url", remote)
 	s := reopen(t, dir)
 	refsBefore, filesBefore := ownRefs(t, dir), workspaceFiles(t, dir)
-	accepted, err := s.knownRefs(acceptedRefs("origin"))
+	accepted, err := remotes.KnownRefs(s.in(), layout.AcceptedRefs("origin"))
 	mustDo(t, err)
 	done, err := s.Fetch(t.Context(), "origin", nil)
 	if now := ownRefs(t, dir); now != refsBefore {
@@ -100,21 +102,21 @@ func pullCase(t *testing.T, k hostile.Case, remote, knows string) {
 		return
 	}
 	// Whatever else it has comes, and the tape is as it was, and can be gone on with.
-	now, err := s.knownRefs(acceptedRefs("origin"))
+	now, err := remotes.KnownRefs(s.in(), layout.AcceptedRefs("origin"))
 	mustDo(t, err)
 	if k.Want != "" && now[k.Ref] != accepted[k.Ref] {
 		t.Errorf("%s is accepted at %s, was at %s", k.Ref, now[k.Ref], accepted[k.Ref])
 	}
 	mainBefore := lines(entriesOf(t, openTape(t, s, "main"), Query{}))
-	_, todo, err := s.Published(t.Context(), "origin", nil)
+	_, todo, err := remotes.Published(t.Context(), s.in(), "origin", nil)
 	mustDo(t, err)
 	for _, status := range todo {
-		if _, err := s.Join(t.Context(), "origin", status.Tape); err != nil {
+		if _, err := join.Join(t.Context(), s.in(), "origin", status.Tape); err != nil {
 			t.Errorf("join %s: %v", status.Tape, err)
 		}
 	}
 	main := openTape(t, s, "main")
-	if got := lines(entriesOf(t, main, Query{})); len(got) < len(mainBefore) || k.Want != "" && k.Ref == main.branch && !slices.Equal(got, mainBefore) {
+	if got := lines(entriesOf(t, main, Query{})); len(got) < len(mainBefore) || k.Want != "" && k.Ref == main.in().Ref() && !slices.Equal(got, mainBefore) {
 		t.Errorf("main has %d entries, had %d", len(got), len(mainBefore))
 	}
 	mustAppend(t, main, Message("user", "and on"))
@@ -172,7 +174,7 @@ func wantTold(t *testing.T, k hostile.Case, remote string, done []RefStatus, err
 func wantPlain(t *testing.T, err error) {
 	t.Helper()
 	text := strings.ReplaceAll(err.Error(), "\n", " ")
-	if strings.IndexFunc(text, isControl) >= 0 || len(text) > 4000 {
+	if strings.IndexFunc(text, layout.IsControl) >= 0 || len(text) > 4000 {
 		t.Errorf("not fit for a terminal: %q", err)
 	}
 }
@@ -193,7 +195,7 @@ func cloneCase(t *testing.T, k hostile.Case, remote string) {
 	}
 	for path := range workspaceFiles(t, dir) {
 		top, _, _ := strings.Cut(path, "/")
-		if !slices.Contains([]string{".", "..", ".git", tapeFile, anchorsDir, configFile}, top) {
+		if !slices.Contains([]string{".", "..", ".git", layout.TapeFile, layout.AnchorsDir, layout.ConfigFile}, top) {
 			t.Errorf("%s was written", path)
 		}
 	}

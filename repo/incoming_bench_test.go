@@ -5,9 +5,10 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
-	"testing"
-
+	"tape/internal/audit"
+	"tape/internal/layout"
 	"tape/internal/testkit"
+	"testing"
 )
 
 // incomingStore makes a workspace whose tape has about so many bytes in so many handoffs,
@@ -50,14 +51,14 @@ func BenchmarkIncoming(b *testing.B) {
 		b.Run(fmt.Sprintf("%dMB-%d", size.bytes>>20, size.handoffs), func(b *testing.B) {
 			s := incomingStore(b, size.bytes, size.handoffs)
 			tp := openTape(b, s, "main")
-			head, err := tp.head()
+			head, err := tp.in().Head()
 			if err != nil {
 				b.Fatal(err)
 			}
 			b.SetBytes(int64(size.bytes))
 			for b.Loop() {
 				s := reopen(b, s.Dir())
-				if err := s.newIncomingCheck().check(b.Context(), incoming{Ref: tp.branch, New: head}); err != nil {
+				if err := audit.NewIncomingCheck(s.in()).Check(b.Context(), layout.Incoming{Ref: tp.in().Ref(), New: head}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,13 +1,15 @@
 package repo
 
 import (
+	"tape/internal/journal"
+	"tape/internal/writer"
 	"testing"
 )
 
 // interrupt leaves a batch as a killed process does: written, and not acknowledged.
 func interrupt(t *testing.T, tp *Tape) {
 	t.Helper()
-	tx, err := tp.Begin(t.Context())
+	tx, err := writer.Begin(t.Context(), tp.in())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -16,13 +18,13 @@ func interrupt(t *testing.T, tp *Tape) {
 			t.Fatal(err)
 		}
 	}
-	if err := tx.flushAll(); err != nil {
+	if err := tx.FlushAll(); err != nil {
 		t.Fatal(err)
 	}
-	if err := tx.syncing.Wait(); err != nil {
+	if err := tx.Syncing.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if err := tx.w.lock.Unlock(); err != nil {
+	if err := tx.W.Lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -87,7 +89,7 @@ func TestLockFileRemoved(t *testing.T) {
 	s := testStore(t, nil)
 	tp := openTape(t, s, "main")
 	mustAppend(t, tp, Message("user", "one"))
-	tx, err := tp.Begin(t.Context())
+	tx, err := writer.Begin(t.Context(), tp.in())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +107,7 @@ func TestLockFileRemoved(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	remove(t, tp.lockPath())
+	remove(t, journal.LockPath(tp.in()))
 	mustAppend(t, tp, Message("user", "four"))
 	if got := entriesOf(t, tp, Query{}); len(got) != 5 {
 		t.Errorf("the tape has %d entries", len(got))

@@ -9,21 +9,23 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
-	"testing"
-
+	"tape/internal/layout"
+	"tape/internal/query"
+	"tape/internal/snapshot"
 	"tape/internal/testkit"
+	"testing"
 )
 
 // follower reads a tape from mark to mark.
 type follower struct {
-	mark    Mark
+	mark    snapshot.Mark
 	entries []Entry
 }
 
 // catchUp reads what has come since. It reports whether that was the whole tape.
 func (f *follower) catchUp(t testing.TB, tp *Tape) (whole bool) {
 	t.Helper()
-	s, err := tp.Since(t.Context(), f.mark)
+	s, err := query.Since(t.Context(), tp.in(), f.mark)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,7 @@ func TestSoakMarks(t *testing.T) {
 		marked := mustPicture(t, x.s)
 		for range testkit.Size(30, 60, 300) {
 			x.steps = append(x.steps, x.markStep())
-			if marked != mustPicture(t, x.s) && x.tp.Unchanged(f.mark) {
+			if marked != mustPicture(t, x.s) && query.Unchanged(x.tp.in(), f.mark) {
 				t.Fatalf("unchanged, says the mark, after %v", x.steps)
 			}
 			if rng.IntN(3) == 0 {
@@ -91,7 +93,7 @@ func TestSoakMarks(t *testing.T) {
 			}
 			f.compare(t, x.tp)
 			marked = mustPicture(t, x.s)
-			if !x.tp.Unchanged(f.mark) {
+			if !query.Unchanged(x.tp.in(), f.mark) {
 				t.Fatalf("changed, says the mark, right after it was made, after %v", x.steps)
 			}
 			if t.Failed() {
@@ -115,7 +117,7 @@ func (x *simulation) markStep() string {
 			return "nothing"
 		}
 		runGit(t, dir, "reset", "-q", "--hard", "HEAD~1")
-		runGit(t, dir, "clean", "-q", "-f", "-d", anchorsDir)
+		runGit(t, dir, "clean", "-q", "-f", "-d", layout.AnchorsDir)
 		return "git reset"
 	case 1: // the same entries in another commit
 		mustCheckpoint(t, x.tp)
@@ -126,7 +128,7 @@ func (x *simulation) markStep() string {
 		return "git commit --amend"
 	case 2: // lines by hand
 		mustCheckpoint(t, x.tp)
-		list, err := listPhases(dir)
+		list, err := snapshot.ListPhases(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,12 +136,12 @@ func (x *simulation) markStep() string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, err := (&snapshot{dir: dir}).ends(list[len(list)-1])
+		files, err := (&snapshot.Snapshot{Dir: dir}).Ends(list[len(list)-1])
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := max(1, len(files[0]))
-		file, err := os.OpenFile(filepath.Join(dir, anchorsDir, list[len(list)-1].folder, segmentName(0, n)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		file, err := os.OpenFile(filepath.Join(dir, layout.AnchorsDir, list[len(list)-1].Folder, layout.SegmentName(0, n)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,14 +170,14 @@ func TestMarkWithoutWorkTree(t *testing.T) {
 	f := &follower{}
 	look := func(what string, whole bool) {
 		t.Helper()
-		if tp.Unchanged(f.mark) {
+		if query.Unchanged(tp.in(), f.mark) {
 			t.Errorf("%s: unchanged, says the mark", what)
 		}
 		if got := f.catchUp(t, tp); got != whole {
 			t.Errorf("%s: read the whole tape is %v, want %v", what, got, whole)
 		}
 		f.compare(t, tp)
-		if !tp.Unchanged(f.mark) {
+		if !query.Unchanged(tp.in(), f.mark) {
 			t.Errorf("%s: changed, says the mark", what)
 		}
 	}
@@ -210,11 +212,11 @@ func TestMarkSeesCutBack(t *testing.T) {
 	f := &follower{}
 	f.catchUp(t, tp)
 	mustAppend(t, tp, Message("user", "lost"))
-	runGit(t, s.Dir(), "restore", "--", anchorsDir)
-	if tp.Unchanged(f.mark) {
+	runGit(t, s.Dir(), "restore", "--", layout.AnchorsDir)
+	if query.Unchanged(tp.in(), f.mark) {
 		t.Error("unchanged, says the mark, though an acknowledged entry is gone")
 	}
-	_, err = tp.Since(t.Context(), f.mark)
+	_, err = query.Since(t.Context(), tp.in(), f.mark)
 	wantIs(t, err, ErrCorrupt)
 }
 
@@ -224,7 +226,7 @@ func TestMarkAndTornLine(t *testing.T) {
 	s := testStore(t, nil)
 	tp := openTape(t, s, "")
 	mustAppend(t, tp, Message("user", "whole"))
-	file := filepath.Join(s.Dir(), anchorsDir, "001_session-start", "messages.jsonl")
+	file := filepath.Join(s.Dir(), layout.AnchorsDir, "001_session-start", "messages.jsonl")
 	good := readFile(t, file)
 	writeFile(t, file, append(good, `{"id":3,"kind":"mess`...))
 	f := &follower{}
@@ -252,7 +254,7 @@ func TestReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, tp, Message("user", "a"), Event("b", nil), big(SealSize, "fills a file "), Message("user", "in the next file"))
+	mustAppend(t, tp, Message("user", "a"), Event("b", nil), big(layout.SealSize, "fills a file "), Message("user", "in the next file"))
 	mustHandoff(t, tp, "next")
 	mustAppend(t, tp, Message("user", "c"))
 	mustCheckpoint(t, tp)
@@ -261,7 +263,7 @@ func TestReader(t *testing.T) {
 			runGit(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
 		}
 		all := entriesOf(t, tp, Query{})
-		r, err := tp.Reader()
+		r, err := query.NewReader(tp.in())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,20 +276,20 @@ func TestReader(t *testing.T) {
 			}
 		}
 		good := all[1].At
-		for _, change := range []func(at *Position){
-			func(at *Position) { at.Offset = -1 },
-			func(at *Position) { at.Length = -1 },
-			func(at *Position) { at.Length = 0 },
-			func(at *Position) { at.Length = math.MaxInt },
-			func(at *Position) { at.Offset = math.MaxInt64 },
-			func(at *Position) { at.Offset++ },
-			func(at *Position) { at.Length-- },
-			func(at *Position) { at.File = "messages.9.jsonl" },
-			func(at *Position) { at.File = "../../../config.json" },
-			func(at *Position) { at.File = "" },
-			func(at *Position) { at.Folder = ".." },
-			func(at *Position) { at.Folder = "" },
-			func(at *Position) { at.Folder = "009_none" },
+		for _, change := range []func(at *layout.Position){
+			func(at *layout.Position) { at.Offset = -1 },
+			func(at *layout.Position) { at.Length = -1 },
+			func(at *layout.Position) { at.Length = 0 },
+			func(at *layout.Position) { at.Length = math.MaxInt },
+			func(at *layout.Position) { at.Offset = math.MaxInt64 },
+			func(at *layout.Position) { at.Offset++ },
+			func(at *layout.Position) { at.Length-- },
+			func(at *layout.Position) { at.File = "messages.9.jsonl" },
+			func(at *layout.Position) { at.File = "../../../config.json" },
+			func(at *layout.Position) { at.File = "" },
+			func(at *layout.Position) { at.Folder = ".." },
+			func(at *layout.Position) { at.Folder = "" },
+			func(at *layout.Position) { at.Folder = "009_none" },
 		} {
 			at := good
 			change(&at)

@@ -6,11 +6,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"tape/internal/jsonl"
+	"tape/internal/snapshot"
+	"tape/internal/testkit"
+	"tape/internal/workspace"
+	"tape/internal/writer"
 	"testing"
 	"time"
-
-	"tape/internal/jsonl"
-	"tape/internal/testkit"
 )
 
 // model is what a tape should hold, kept as plainly as can be.
@@ -18,7 +20,7 @@ type model struct {
 	entries   []modelEntry
 	committed int // entries that a commit has
 	archives  []model
-	policy    CommitPolicy
+	policy    workspace.CommitPolicy
 }
 
 type modelEntry struct {
@@ -36,9 +38,9 @@ func (m *model) phase() int { return m.entries[len(m.entries)-1].phase }
 // first user message is closed, and what is due is committed at the end.
 func (m *model) batch(drafts []Draft, texts []string) {
 	policy, turned := m.policy, false
-	m.policy = CommitPolicy{}
+	m.policy = workspace.CommitPolicy{}
 	for i, d := range drafts {
-		if policy.Turn && !turned && isUserMessage(d) {
+		if policy.Turn && !turned && writer.IsUserMessage(d) {
 			m.committed, turned = len(m.entries), true
 		}
 		m.append(d, texts[i])
@@ -51,7 +53,7 @@ func (m *model) batch(drafts []Draft, texts []string) {
 
 // append follows the commit policy for a single entry.
 func (m *model) append(d Draft, text string) {
-	if m.policy.Turn && isUserMessage(d) {
+	if m.policy.Turn && writer.IsUserMessage(d) {
 		m.committed = len(m.entries)
 	}
 	m.entries = append(m.entries, modelEntry{d.Kind, text, m.phase()})
@@ -212,7 +214,7 @@ func (x *simulation) step() (string, error) {
 		x.m.entries, x.m.committed, x.m.archives = last.entries, len(last.entries), rest
 		return "restore", err
 	case n < 94:
-		x.m.policy = []CommitPolicy{{}, {Turn: true}, {Every: 1 + x.rng.IntN(4)}}[x.rng.IntN(3)]
+		x.m.policy = []workspace.CommitPolicy{{}, {Turn: true}, {Every: 1 + x.rng.IntN(4)}}[x.rng.IntN(3)]
 		return "policy " + x.m.policy.String(), x.s.SetSetting("commit", x.m.policy.String())
 	default:
 		// A change that is given up half-way.
@@ -301,11 +303,11 @@ func TestQueryLaws(t *testing.T) {
 		}
 		for range 20 {
 			id := int64(1 + rng.IntN(len(all)))
-			if e, err := tp.Entry(t.Context(), id); err != nil || e.ID != id || string(e.Raw) != string(all[id-1].Raw) {
+			if e, err := snapshot.Entry(t.Context(), tp.in(), id); err != nil || e.ID != id || string(e.Raw) != string(all[id-1].Raw) {
 				t.Errorf("Entry(%d) = %s, %v", id, e.Raw, err)
 			}
 		}
-		_, err := tp.Entry(t.Context(), int64(len(all)+1))
+		_, err := snapshot.Entry(t.Context(), tp.in(), int64(len(all)+1))
 		wantIs(t, err, ErrNotFound)
 	}
 }

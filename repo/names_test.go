@@ -7,11 +7,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"tape/internal/gitstore"
+	"tape/internal/layout"
+	"tape/internal/testkit"
 	"testing"
 	"unicode/utf8"
-
-	"tape/internal/gitstore"
-	"tape/internal/testkit"
 )
 
 // awkward are names that are hard to keep apart, or to keep inside a folder.
@@ -27,7 +27,7 @@ func awkward() []string {
 	}
 	// Names that equal the slug of another one.
 	for _, name := range names[:40] {
-		names = append(names, tapeSlug(name))
+		names = append(names, layout.TapeSlug(name))
 	}
 	return names
 }
@@ -44,7 +44,7 @@ func randomName(rng *rand.Rand) string {
 		name = strings.Repeat(name, 1+rng.IntN(200))
 	}
 	if rng.IntN(4) == 0 {
-		name = tapeSlug(name)
+		name = layout.TapeSlug(name)
 	}
 	return name
 }
@@ -68,32 +68,32 @@ func TestSoakSlugs(t *testing.T) {
 	bySlug := map[string]string{}
 	var refs []string
 	for _, name := range names {
-		if checkName("a tape", name) != nil {
+		if layout.CheckName("a tape", name) != nil {
 			t.Errorf("the name %.60q is refused", name)
 			continue
 		}
-		slug := tapeSlug(name)
+		slug := layout.TapeSlug(name)
 		if other, taken := bySlug[fold(slug)]; taken && other != name {
 			t.Errorf("%.60q and %.60q both get %s", name, other, slug)
 		}
 		bySlug[fold(slug)] = name
-		ref := branchPrefix + slug
+		ref := layout.BranchPrefix + slug
 		if err := gitstore.CheckRefName(ref); err != nil {
 			t.Errorf("%.60q: %v", name, err)
 		}
-		if len(slug) > slugLimit || !utf8.ValidString(slug) {
+		if len(slug) > layout.SlugLimit || !utf8.ValidString(slug) {
 			t.Errorf("%.60q gets a slug of %d bytes, %q", name, len(slug), slug)
 		}
-		for _, file := range []string{slug, folderName(1, name)} {
+		for _, file := range []string{slug, layout.FolderName(1, name)} {
 			if !filepath.IsLocal(file) || strings.ContainsAny(file, `/\:`) || file[0] == '-' || file[0] == '.' {
 				t.Errorf("%.60q gets the folder %q", name, file)
 			}
 		}
-		if seq, _, ok := parseFolder(folderName(1234, name)); !ok || seq != 1234 {
-			t.Errorf("%.60q gets the folder %q, which does not parse", name, folderName(1234, name))
+		if seq, _, ok := layout.ParseFolder(layout.FolderName(1234, name)); !ok || seq != 1234 {
+			t.Errorf("%.60q gets the folder %q, which does not parse", name, layout.FolderName(1234, name))
 		}
 		if len(refs) < 400 {
-			refs = append(refs, ref, tagPrefix+slug+"/"+folderName(7, name), archivePrefix+slug+"/x")
+			refs = append(refs, ref, layout.TagPrefix+slug+"/"+layout.FolderName(7, name), layout.ArchivePrefix+slug+"/x")
 		}
 	}
 	for _, ref := range refs {

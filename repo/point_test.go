@@ -7,9 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
-
+	"tape/internal/layout"
+	"tape/internal/query"
 	"tape/internal/testkit"
+	"testing"
 )
 
 func pointOf(t testing.TB, tp *Tape, target string) *Revision {
@@ -124,7 +125,7 @@ func TestPointCommon(t *testing.T) {
 			}
 			tapes, targets = append(tapes, f), append(targets, f.Name())
 		case 3:
-			mustAppend(t, tp, Event("long", []byte(`"`+strings.Repeat("x", SealSize/2)+`"`)))
+			mustAppend(t, tp, Event("long", []byte(`"`+strings.Repeat("x", layout.SealSize/2)+`"`)))
 		default:
 			mustAppend(t, tp, Message("user", "text"), Event("e", nil))
 		}
@@ -148,7 +149,7 @@ func TestPointCommon(t *testing.T) {
 		if err != nil || back != common {
 			t.Errorf("%s and %s: %d one way, %d the other, %v", a.Name(), b.Name(), common, back, err)
 		}
-		if a.v == a.commit && b.v == b.commit && common != n {
+		if a.V == a.Commit && b.V == b.Commit && common != n {
 			t.Errorf("the commits %s and %s have %d entries in common; %d were found", a.Name(), b.Name(), n, common)
 		}
 		if shared, err := a.SharedWith(t.Context(), b); err != nil || shared > n {
@@ -184,7 +185,7 @@ func TestPointRewritten(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	e := Entry{Kind: KindEvent, Payload: []byte(`{"name":"run","data":{"usage":{"input_tokens":3,"output_tokens":4}}}`)}
-	if u, ok := e.Usage(); !ok || u.TotalTokens == nil || *u.TotalTokens != 7 {
+	if u, ok := query.UsageOf(e); !ok || u.TotalTokens == nil || *u.TotalTokens != 7 {
 		t.Errorf("%+v %v", u, ok)
 	}
 	for _, e := range []Entry{
@@ -192,7 +193,7 @@ func TestUsage(t *testing.T) {
 		{Kind: KindMessage, Payload: []byte(`{"name":"run","data":{"usage":{"total_tokens":4}}}`)},
 		{Kind: KindEvent, Payload: []byte(`{"name":"run"}`)},
 	} {
-		if _, ok := e.Usage(); ok {
+		if _, ok := query.UsageOf(e); ok {
 			t.Errorf("%s %s has a usage", e.Kind, e.Payload)
 		}
 	}

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/testkit"
 	"testing"
 	"time"
-
-	"tape/internal/jsonl"
-	"tape/internal/testkit"
 )
 
 // The test binary is also the program of the processes that tests start.
@@ -476,7 +476,7 @@ func TestPruneBetweenCalls(t *testing.T) {
 	s := testStore(t, nil)
 	tp := openTape(t, s, "main")
 	prune := func() { runGit(t, s.Dir(), "gc", "--quiet", "--prune=now") }
-	mustAppend(t, tp, big(SealSize, "fills the first file "))
+	mustAppend(t, tp, big(layout.SealSize, "fills the first file "))
 	mustAppend(t, tp, Message("user", "opens the second"))
 	loose := func() int {
 		files, err := filepath.Glob(filepath.Join(s.Dir(), ".git", "objects", "??", "*"))

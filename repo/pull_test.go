@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
-
+	"tape/internal/join"
 	"tape/internal/jsonl"
+	"tape/internal/layout"
 	"tape/internal/testkit"
+	"testing"
 )
 
 // published makes a remote with a tape that somebody else has gone on with, and fetches
@@ -42,7 +43,7 @@ func published(t *testing.T, s *Store, both bool) (remote string) {
 }
 
 func joined(ctx context.Context, s *Store) error {
-	status, err := s.Join(ctx, "origin", "main")
+	status, err := join.Join(ctx, s.in(), "origin", "main")
 	return errors.Join(err, status.Err)
 }
 
@@ -90,7 +91,7 @@ func TestPullApart(t *testing.T) {
 	published(t, s, true)
 	m := openTape(t, s, "main")
 	before := entriesOf(t, m, Query{})
-	status, err := s.Join(t.Context(), "origin", "main")
+	status, err := join.Join(t.Context(), s.in(), "origin", "main")
 	mustDo(t, err)
 	if status.Status != RefMerged || status.Entries != 3 {
 		t.Errorf("it says %+v", status)
@@ -128,7 +129,7 @@ func TestPullKeepsFiles(t *testing.T) {
 	for _, both := range []bool{false, true} {
 		s := testStore(t, nil)
 		published(t, s, both)
-		first := filepath.Join(s.Dir(), anchorsDir, "001_session-start", "messages.jsonl")
+		first := filepath.Join(s.Dir(), layout.AnchorsDir, "001_session-start", "messages.jsonl")
 		was, err := os.Stat(first)
 		mustDo(t, err)
 		mustDo(t, joined(t.Context(), s))
@@ -137,7 +138,7 @@ func TestPullKeepsFiles(t *testing.T) {
 		if !os.SameFile(was, is) || was.ModTime() != is.ModTime() {
 			t.Errorf("both %v: a file that has not changed was written", both)
 		}
-		if again, err := s.Join(t.Context(), "origin", "main"); err != nil || again.Status != RefUpToDate {
+		if again, err := join.Join(t.Context(), s.in(), "origin", "main"); err != nil || again.Status != RefUpToDate {
 			t.Errorf("both %v: the second time it says %+v, %v", both, again, err)
 		}
 	}
@@ -155,7 +156,7 @@ func TestPullStrange(t *testing.T) {
 	mustDo(t, err)
 	m := openTape(t, two, "main")
 	mustAppend(t, m, Message("user", "mine"))
-	status, err := two.Join(t.Context(), "origin", "main")
+	status, err := join.Join(t.Context(), two.in(), "origin", "main")
 	mustDo(t, err)
 	if status.Status != RefRejected || !errors.Is(status.Err, ErrConflict) || !strings.Contains(Hint(status.Err), "tape --tape main reset --archive") {
 		t.Fatalf("it says %+v", status)
@@ -183,7 +184,7 @@ func TestPullThenMergeFork(t *testing.T) {
 	mustPush(t, s, &PushOptions{Forks: true})
 	other := mustClone(t, remote)
 	for _, at := range []*Store{other, s} {
-		merged, err := openTape(t, at, "main/x").Merge(t.Context(), nil)
+		merged, err := join.Merge(t.Context(), openTape(t, at, "main/x").in(), nil)
 		mustDo(t, err)
 		if merged.Entries != 1 || !merged.Closed {
 			t.Errorf("the merge says %+v", merged)
@@ -247,7 +248,7 @@ func TestCloneInto(t *testing.T) {
 	}
 	var names []string
 	mustDo(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if d.Name() == gitDirName || d.Name() == anchorsDir {
+		if d.Name() == layout.GitDirName || d.Name() == layout.AnchorsDir {
 			return filepath.SkipDir
 		}
 		if d.IsDir() {

@@ -8,10 +8,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
-
 	"tape/internal/gitstore"
+	"tape/internal/join"
+	"tape/internal/layout"
+	"tape/internal/purge"
+	"tape/internal/remotes"
+	"tape/internal/rewrite"
 	"tape/internal/testkit"
+	"testing"
 )
 
 // A secret that was pushed is purged by one, replaced at the remote, and purged by the other
@@ -34,14 +38,14 @@ func TestPullPurged(t *testing.T) {
 	print := stopped.Findings[0].Fingerprint
 	gone := mustFork(t, m, "gone", "")
 	mustPush(t, ada, &PushOptions{Forks: true, Allow: []string{print}})
-	mustDo(t, ada.DisallowSecret(print))
+	mustDo(t, ada.in().DisallowSecret(print))
 	mustDo(t, gone.Discard(ctx))
 	stamp := "refs/tape/archive/main/20261120T093000Z"
 	runGit(t, ada.Dir(), "push", "-q", "--no-verify", "origin", "tape/main:"+stamp)
 	bob := mustClone(t, remote)
 	mustAppend(t, openTape(t, bob, "main"), Message("user", "of bob"))
 
-	done, err := m.Purge(ctx, PurgeOptions{Rules: []string{AllRules}})
+	done, err := m.Purge(ctx, PurgeOptions{Rules: []string{purge.AllRules}})
 	mustDo(t, err)
 	if len(done.Remotes) == 0 {
 		t.Error("it names no remote that has it still")
@@ -59,10 +63,10 @@ func TestPullPurged(t *testing.T) {
 	if got := saidIn(t, m); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, secret) }) {
 		t.Fatalf("the tape has %q", got)
 	}
-	accepted, err := ada.knownRefs(acceptedRefs("origin"))
+	accepted, err := remotes.KnownRefs(ada.in(), layout.AcceptedRefs("origin"))
 	mustDo(t, err)
 	for ref := range accepted {
-		if !strings.HasPrefix(ref, tagPrefix) {
+		if !strings.HasPrefix(ref, layout.TagPrefix) {
 			t.Errorf("%s is accepted", ref)
 		}
 	}
@@ -89,7 +93,7 @@ func TestPullPurged(t *testing.T) {
 		mustDo(t, s.Err)
 	}
 	for _, name := range []string{"main", "main/x"} {
-		status, err := bob.Join(ctx, "origin", name)
+		status, err := join.Join(ctx, bob.in(), "origin", name)
 		mustDo(t, errors.Join(err, status.Err))
 	}
 	wantNowhere(t, bob.Dir(), secret)
@@ -137,7 +141,7 @@ func mustPushSecret(t *testing.T, s *Store) {
 	}
 	fingerprint := stopped.Findings[0].Fingerprint
 	mustPush(t, s, &PushOptions{Forks: true, Allow: []string{fingerprint}})
-	mustDo(t, s.DisallowSecret(fingerprint))
+	mustDo(t, s.in().DisallowSecret(fingerprint))
 }
 
 // TestSoakPullPurgeCutOff makes all disk operations of a pull that follows a purge fail from the
@@ -154,7 +158,7 @@ func TestSoakPullPurgeCutOff(t *testing.T) {
 	mustHandoff(t, openTape(t, bob, "main"), "bob's")
 	mustAppend(t, openTape(t, bob, "main/x"), Message("user", "of bob, in x"))
 	mustAppend(t, mustFork(t, openTape(t, bob, "main"), "y", ""), Message("user", "in y "+secret))
-	_, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}})
+	_, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{purge.AllRules}})
 	mustDo(t, err)
 	runGit(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", "tape/main", "fork/main/x", "refs/tags/anchor/*:refs/tags/anchor/*")
 
@@ -194,7 +198,7 @@ func pullPurgeContinued(t *testing.T, dir string, n int, goOn bool, secret strin
 		want["main"] = append(slices.Clone(want["main"]), "meanwhile")
 	}
 	derived := 0
-	mustDo(t, s.FinishPurge(t.Context(), func(context.Context) error { derived++; return nil }))
+	mustDo(t, purge.FinishPurge(t.Context(), s.in(), func(context.Context) error { derived++; return nil }))
 	if began && derived == 0 {
 		t.Error("what is derived was not made anew")
 	}
@@ -220,7 +224,7 @@ func pullPurgeContinued(t *testing.T, dir string, n int, goOn bool, secret strin
 func pullPurge(t *testing.T, s *Store, purges bool) error {
 	t.Helper()
 	ctx := t.Context()
-	if err := s.FinishPurge(ctx, nil); err != nil {
+	if err := purge.FinishPurge(ctx, s.in(), nil); err != nil {
 		return err
 	}
 	done, err := s.Fetch(ctx, "origin", &FetchOptions{Purges: purges})
@@ -237,7 +241,7 @@ func pullPurge(t *testing.T, s *Store, purges bool) error {
 func recordsIn(t *testing.T, tp *Tape) (n int) {
 	t.Helper()
 	for _, e := range entriesOf(t, tp, Query{}) {
-		if strings.Contains(string(e.Payload), PurgedEvent) {
+		if strings.Contains(string(e.Payload), rewrite.PurgedEvent) {
 			n++
 		}
 	}
@@ -264,7 +268,7 @@ func TestPullPurgeForged(t *testing.T) {
 	mustPushSecret(t, ada)
 	bob := mustClone(t, remote)
 	was := headOf(t, openTape(t, bob, "main"))
-	_, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}})
+	_, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{purge.AllRules}})
 	mustDo(t, err)
 	forged := forgedHistory(t, ada, headOf(t, m), func(n int, c *gitstore.Commit) {
 		if n == 0 {
@@ -296,7 +300,7 @@ func TestPullBeforeReplaced(t *testing.T) {
 	y := mustFork(t, x, "y", "")
 	mustHandoff(t, y, "of y")
 	mustPushSecret(t, ada)
-	_, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}})
+	_, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{purge.AllRules}})
 	mustDo(t, err)
 	for range 2 {
 		statuses, err := ada.Fetch(t.Context(), "origin", nil)

@@ -15,9 +15,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
-
+	"tape/internal/join"
+	"tape/internal/layout"
+	"tape/internal/purge"
+	"tape/internal/rewrite"
 	"tape/internal/secrets"
+	"testing"
 )
 
 // leakFinder finds what leak makes, or another pattern.
@@ -59,9 +62,9 @@ func (l leakFinder) Secrets(value []byte, skip func(secrets.Finding) bool) []sec
 }
 
 // textsOf are the texts of what a finder masks that leaves what is around them alone.
-func textsOf(f finder, value []byte, skip func(secrets.Finding) bool) []secrets.Secret {
+func textsOf(f rewrite.Finder, value []byte, skip func(secrets.Finding) bool) []secrets.Secret {
 	out, found := f.Mask(value, skip)
-	gone, marks, _ := takenOut(string(value), string(out))
+	gone, marks, _ := rewrite.TakenOut(string(value), string(out))
 	var list []secrets.Secret
 	for _, f := range found {
 		at := slices.Index(marks, secrets.Finding.Mark(f))
@@ -72,8 +75,8 @@ func textsOf(f finder, value []byte, skip func(secrets.Finding) bool) []secrets.
 
 func mustPurge(t testing.TB, tp *Tape, o PurgeOptions) Purged {
 	t.Helper()
-	if o.find == nil {
-		o.find = leakFinder{}
+	if o.Find == nil {
+		o.Find = leakFinder{}
 	}
 	done, err := tp.Purge(t.Context(), o)
 	if err != nil {
@@ -133,14 +136,14 @@ func TestPurgeEntry(t *testing.T) {
 	mustHandoff(t, m, "third")
 	mustAppend(t, m, Message("user", "not committed: "+leak(1)))
 	before := entriesOf(t, m, Query{})
-	for _, ref := range []string{"refs/remotes/origin/tape/main", acceptedRefs("origin") + "heads/tape/main", fetchedRefs("origin") + "heads/tape/main", "ORIG_HEAD"} {
+	for _, ref := range []string{"refs/remotes/origin/tape/main", layout.AcceptedRefs("origin") + "heads/tape/main", layout.FetchedRefs("origin") + "heads/tape/main", "ORIG_HEAD"} {
 		runGit(t, s.Dir(), "update-ref", ref, "tape/main")
 	}
 	writeFile(t, filepath.Join(s.Dir(), ".git", "FETCH_HEAD"), []byte(runGit(t, s.Dir(), "rev-parse", "tape/main")+"\t\tbranch 'tape/main'\n"))
-	if err := os.MkdirAll(s.privatePath(tornDirName), 0o700); err != nil {
+	if err := os.MkdirAll(s.in().PrivatePath(layout.TornDirName), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, s.privatePath(tornDirName, "main~001~messages.jsonl~x"), []byte(`{"id":9,"kind":"message","payload":{"content":"`+leak(1)))
+	writeFile(t, s.in().PrivatePath(layout.TornDirName, "main~001~messages.jsonl~x"), []byte(`{"id":9,"kind":"message","payload":{"content":"`+leak(1)))
 	old := runGit(t, s.Dir(), "rev-parse", "tape/main")
 	oldBlob := runGit(t, s.Dir(), "rev-parse", "tape/main:anchors/002_second/messages.jsonl")
 
@@ -155,7 +158,7 @@ func TestPurgeEntry(t *testing.T) {
 	if len(done.Tapes) != 1 || !slices.Equal(done.Tapes[0].Entries, []int64{4, 7}) || len(done.Left) > 0 {
 		t.Errorf("purge says %+v", done)
 	}
-	if want := (PurgedRemote{"origin", "tape/main", old}); len(done.Remotes) != 1 || done.Remotes[0] != want {
+	if want := (purge.PurgedRemote{Remote: "origin", Ref: "tape/main", Commit: old}); len(done.Remotes) != 1 || done.Remotes[0] != want {
 		t.Errorf("remotes: %+v", done.Remotes)
 	}
 	after := entriesOf(t, m, Query{})
@@ -184,7 +187,7 @@ func TestPurgeEntry(t *testing.T) {
 	if got := runGit(t, s.Dir(), "log", "-1", "--format=%s|%(trailers:key=Tape-Purged,valueonly,separator=)"); got != "purge: 2 entries|4,7" {
 		t.Errorf("the record's commit says %q", got)
 	}
-	_, err := m.Purge(t.Context(), PurgeOptions{IDs: []int64{4}, find: leakFinder{}})
+	_, err := m.Purge(t.Context(), PurgeOptions{IDs: []int64{4}, Find: leakFinder{}})
 	wantIs(t, err, ErrNotFound)
 	mustAppend(t, m, Message("user", "it goes on"))
 }
@@ -201,8 +204,8 @@ func TestPurgeForks(t *testing.T) {
 		mustAppend(t, f, Message("user", name+" again"))
 	}
 	mustMerge(t, openTape(t, s, "main/merged"), nil)
-	mustMerge(t, openTape(t, s, "main/kept"), &MergeOptions{Keep: true})
-	mustMerge(t, openTape(t, s, "main/summed"), &MergeOptions{Summary: "it did not work"})
+	mustMerge(t, openTape(t, s, "main/kept"), &join.MergeOptions{Keep: true})
+	mustMerge(t, openTape(t, s, "main/summed"), &join.MergeOptions{Summary: "it did not work"})
 	if err := openTape(t, s, "main/dropped").Discard(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +215,7 @@ func TestPurgeForks(t *testing.T) {
 	mustAppend(t, openTape(t, s, "main/kept"), Message("user", "more"))
 	healthy(t, s.Dir())
 
-	done := mustPurge(t, m, PurgeOptions{Rules: []string{AllRules}})
+	done := mustPurge(t, m, PurgeOptions{Rules: []string{purge.AllRules}})
 	if len(done.Tapes) != 4 || len(done.Left) > 0 {
 		t.Errorf("purge says %+v", done)
 	}
@@ -278,7 +281,7 @@ func TestPurgeAnchorName(t *testing.T) {
 // Files are divided as if the lines had been written so, whether they got shorter or longer.
 func TestPurgeSealedFiles(t *testing.T) {
 	for name, c := range map[string]struct {
-		find finder
+		find rewrite.Finder
 		text func(i int) string
 	}{
 		"shorter": {leakFinder{regexp.MustCompile(`LEAK-[0-9]{16}z*`)}, func(i int) string { return leak(i) + strings.Repeat("z", 2000) }},
@@ -298,7 +301,7 @@ func TestPurgeSealedFiles(t *testing.T) {
 					mustCheckpoint(t, m)
 				}
 			}
-			done, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{"leak"}, find: c.find})
+			done, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{"leak"}, Find: c.find})
 			if err != nil || len(done.Tapes[0].Entries) != (n-first+every-1)/every || len(done.Left) > 0 {
 				t.Fatalf("%+v, %v", done, err)
 			}

@@ -4,15 +4,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
-
+	"tape/internal/audit"
 	"tape/internal/gitstore"
+	"tape/internal/join"
 	"tape/internal/jsonl"
+	"tape/internal/lineage"
+	"tape/internal/purge"
+	"tape/internal/rewrite"
+	"tape/internal/snapshot"
+	"testing"
 )
 
 func headOf(t testing.TB, tp *Tape) gitstore.Hash {
 	t.Helper()
-	h, err := tp.head()
+	h, err := tp.in().Head()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +37,7 @@ func purgedCopy(t *testing.T, o PurgeOptions) (m, theirs *Tape, fetched gitstore
 	mustMerge(t, x, nil)
 	y := mustFork(t, m, "y", "")
 	mustAppend(t, y, Message("user", "and there "+leak(1)))
-	mustMerge(t, y, &MergeOptions{Summary: "tried"})
+	mustMerge(t, y, &join.MergeOptions{Summary: "tried"})
 	mustAppend(t, m, Message("user", "two"))
 	mustCheckpoint(t, m)
 	dir := filepath.Join(t.TempDir(), "theirs")
@@ -46,7 +51,7 @@ func purgedCopy(t *testing.T, o PurgeOptions) (m, theirs *Tape, fetched gitstore
 func fetchFrom(t testing.TB, m, theirs *Tape) gitstore.Hash {
 	t.Helper()
 	runGit(t, m.Store().Dir(), "fetch", "-q", "--no-tags", theirs.Store().Dir(), "+refs/heads/tape/main:refs/tape/remotes/o/heads/tape/main")
-	h, err := m.Store().git.Ref("refs/tape/remotes/o/heads/tape/main")
+	h, err := m.Store().in().Git().Ref("refs/tape/remotes/o/heads/tape/main")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,16 +60,16 @@ func fetchFrom(t testing.TB, m, theirs *Tape) gitstore.Hash {
 
 // A purge that is recorded is told from any other change of history.
 func TestCheckPurged(t *testing.T) {
-	m, theirs, next := purgedCopy(t, PurgeOptions{Rules: []string{AllRules}})
+	m, theirs, next := purgedCopy(t, PurgeOptions{Rules: []string{purge.AllRules}})
 	check := func(what string, old, next gitstore.Hash, want []int64, wantOK bool) {
 		t.Helper()
-		made, ok, err := m.store.checkPurged(t.Context(), nil, old, next)
-		if err != nil || ok != wantOK || !slices.Equal(made.ids, want) {
-			t.Errorf("%s: %v %v %v, want %v %v", what, made.ids, ok, err, want, wantOK)
+		made, ok, err := rewrite.CheckPurged(t.Context(), m.in().Store(), nil, old, next)
+		if err != nil || ok != wantOK || !slices.Equal(made.Ids, want) {
+			t.Errorf("%s: %v %v %v, want %v %v", what, made.Ids, ok, err, want, wantOK)
 		}
 	}
 	head := headOf(t, m)
-	before, err := m.Store().git.Commit(head)
+	before, err := m.Store().in().Git().Commit(head)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +100,7 @@ func TestCheckPurged(t *testing.T) {
 		{"what was purged", next, head, true}, {"what goes on from it", next, headOf(t, m), true}, {"some of it", next, before.Parents[0], true},
 		{"the other way round", head, next, false}, {"the same", next, next, false}, {"no purge", head, before.Parents[0], false},
 	} {
-		if got, err := m.store.wasPurged(t.Context(), c.ours, c.theirs); err != nil || got != c.want {
+		if got, err := rewrite.WasPurged(t.Context(), m.in().Store(), c.ours, c.theirs); err != nil || got != c.want {
 			t.Errorf("%s: %v %v", c.what, got, err)
 		}
 	}
@@ -103,34 +108,34 @@ func TestCheckPurged(t *testing.T) {
 
 // More than the record says was changed.
 func TestCheckPurgedForged(t *testing.T) {
-	m, theirs, next := purgedCopy(t, PurgeOptions{Rules: []string{AllRules}})
-	for name, forge := range map[string]func(k *masker, e Entry){
-		"another entry":       func(k *masker, e Entry) { k.whole[digestOf(parsedEntry(t, e))] = e.ID == 2 },
-		"a masked one, whole": func(k *masker, e Entry) { k.whole[digestOf(parsedEntry(t, e))] = e.ID == 3 },
+	m, theirs, next := purgedCopy(t, PurgeOptions{Rules: []string{purge.AllRules}})
+	for name, forge := range map[string]func(k *rewrite.Masker, e Entry){
+		"another entry":       func(k *rewrite.Masker, e Entry) { k.Whole[rewrite.DigestOf(parsedEntry(t, e))] = e.ID == 2 },
+		"a masked one, whole": func(k *rewrite.Masker, e Entry) { k.Whole[rewrite.DigestOf(parsedEntry(t, e))] = e.ID == 3 },
 	} {
-		k := newMasker(leakFinder{})
+		k := rewrite.NewMasker(leakFinder{})
 		for _, e := range entriesOf(t, theirs, Query{}) {
 			forge(k, e)
 		}
-		batch := theirs.Store().git.NewBatch()
-		r := theirs.Store().newRewriter(k, batch.Put)
-		if err := r.history(t.Context(), next, false); err != nil {
+		batch := theirs.Store().in().Git().NewBatch()
+		r := rewrite.NewRewriter(theirs.Store().in(), k, batch.Put)
+		if err := r.History(t.Context(), next, false); err != nil {
 			t.Fatal(err)
 		}
 		if err := batch.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if r.to(next) == next {
+		if r.To(next) == next {
 			t.Fatalf("%s: nothing was changed", name)
 		}
 		runGit(t, m.Store().Dir(), "fetch", "-q", "--no-tags", theirs.Store().Dir(), "+refs/heads/tape/main:refs/heads/mine")
-		runGit(t, theirs.Store().Dir(), "branch", "-f", "forged", r.to(next).String())
+		runGit(t, theirs.Store().Dir(), "branch", "-f", "forged", r.To(next).String())
 		runGit(t, m.Store().Dir(), "fetch", "-q", "--no-tags", theirs.Store().Dir(), "+refs/heads/forged:refs/heads/forged")
-		if _, ok, err := m.Store().checkPurged(t.Context(), nil, headOf(t, m), r.to(next)); err != nil || ok {
+		if _, ok, err := rewrite.CheckPurged(t.Context(), m.Store().in(), nil, headOf(t, m), r.To(next)); err != nil || ok {
 			t.Errorf("%s: %v %v", name, ok, err)
 		}
 		// Where the old commits are known, verify tells.
-		problems, err := m.Store().problems(t.Context(), m, r.to(next), true)
+		problems, err := audit.Problems(t.Context(), m.Store().in(), m.in(), r.To(next), true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +157,7 @@ func parsedEntry(t testing.TB, e Entry) jsonl.Entry {
 // What was purged elsewhere is purged here, too: then the other history continues ours,
 // and nothing of the secret is left here.
 func TestFollowPurge(t *testing.T) {
-	for name, o := range map[string]PurgeOptions{"secrets": {Rules: []string{AllRules}}, "whole": {IDs: []int64{3}, Whole: true}} {
+	for name, o := range map[string]PurgeOptions{"secrets": {Rules: []string{purge.AllRules}}, "whole": {IDs: []int64{3}, Whole: true}} {
 		t.Run(name, func(t *testing.T) {
 			m, theirs, _ := purgedCopy(t, o)
 			old := headOf(t, m)
@@ -163,21 +168,21 @@ func TestFollowPurge(t *testing.T) {
 			mustCheckpoint(t, theirs)
 			next := fetchFrom(t, m, theirs)
 
-			mustDo(t, followPurge(t.Context(), m, old, next, PurgeOptions{find: leakFinder{}}))
+			mustDo(t, purge.FollowPurge(t.Context(), m.in(), old, next, PurgeOptions{Find: leakFinder{}}))
 			wantClean(t, m.Store().Dir())
 			wantNowhere(t, m.Store().Dir(), leak(1))
 			healthy(t, m.Store().Dir())
-			common, err := m.Store().commonCommit(headOf(t, m), next)
+			common, err := lineage.CommonCommit(m.Store().in(), headOf(t, m), next)
 			if err != nil {
 				t.Fatal(err)
 			}
-			at, err := m.Store().lastOf(common)
+			at, err := snapshot.LastOf(m.Store().in(), common)
 			if last := entriesOf(t, m, Query{}); err != nil || at != last[len(last)-1].ID-1 {
 				t.Errorf("they part at entry %d: %v", at, err)
 			}
 			mustMerge(t, openTape(t, m.Store(), "main/mine"), nil)
 
-			err = followPurge(t.Context(), m, headOf(t, m), next, PurgeOptions{find: leakFinder{}})
+			err = purge.FollowPurge(t.Context(), m.in(), headOf(t, m), next, PurgeOptions{Find: leakFinder{}})
 			wantIs(t, err, ErrConflict)
 		})
 	}

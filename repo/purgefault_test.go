@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
-
+	"tape/internal/join"
+	"tape/internal/purge"
+	"tape/internal/rewrite"
 	"tape/internal/testkit"
+	"testing"
 )
 
 // purgeFaultStore is a workspace with the same secret in many places.
@@ -28,7 +30,7 @@ func purgeFaultStore(t *testing.T) string {
 	mustAppend(t, x, Message("user", "x "+leak(1)))
 	mustHandoff(t, x, "in the fork")
 	mustFork(t, x, "y", "")
-	mustMerge(t, x, &MergeOptions{Keep: true})
+	mustMerge(t, x, &join.MergeOptions{Keep: true})
 	runGit(t, dir, "branch", "mine", "tape/main")
 	runGit(t, dir, "update-ref", "refs/remotes/origin/tape/main", "tape/main")
 	mustAppend(t, m, Message("user", "not committed"))
@@ -41,7 +43,7 @@ func purgeFaultStore(t *testing.T) string {
 func TestPurgeFaults(t *testing.T) {
 	rng := testkit.Random(t)
 	purge := func(s *Store) error {
-		_, err := openTape(t, s, "main").Purge(t.Context(), PurgeOptions{IDs: []int64{2}, find: leakFinder{}})
+		_, err := openTape(t, s, "main").Purge(t.Context(), PurgeOptions{IDs: []int64{2}, Find: leakFinder{}})
 		return err
 	}
 	dir := purgeFaultStore(t)
@@ -110,7 +112,7 @@ func purgeInterrupted(t *testing.T, rng *rand.Rand, purge func(*Store) error, n,
 func withoutIDs(want, like []string) []string {
 	out := slices.Clone(want)
 	for i := range min(len(out), len(like)) {
-		if strings.Contains(out[i], PurgedEvent) && bytes.Contains([]byte(like[i]), []byte(PurgedEvent)) {
+		if strings.Contains(out[i], rewrite.PurgedEvent) && bytes.Contains([]byte(like[i]), []byte(rewrite.PurgedEvent)) {
 			out[i] = like[i]
 		}
 	}
@@ -148,7 +150,7 @@ func purgeContinued(t *testing.T, template string, n int, again bool) (over bool
 	dir := filepath.Join(t.TempDir(), "ws")
 	copyTree(t, template, dir)
 	purge := func(s *Store) error {
-		_, err := openTape(t, s, "main").Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}, find: keyFinder{}})
+		_, err := openTape(t, s, "main").Purge(t.Context(), PurgeOptions{Rules: []string{purge.AllRules}, Find: keyFinder{}})
 		return err
 	}
 	f := &faulty{n: n, gap: 1}
@@ -198,7 +200,7 @@ func TestPurgeOtherCutOff(t *testing.T) {
 	mustAppend(t, other, Message("user", "other "+leak(2)))
 	mustCheckpoint(t, other)
 	purge := func(s *Store, name string) error {
-		_, err := openTape(t, s, name).Purge(t.Context(), PurgeOptions{IDs: []int64{2}, find: leakFinder{}})
+		_, err := openTape(t, s, name).Purge(t.Context(), PurgeOptions{IDs: []int64{2}, Find: leakFinder{}})
 		return err
 	}
 	cut := 0
@@ -231,7 +233,7 @@ func TestPurgeOtherCutOff(t *testing.T) {
 
 func isPurging(t *testing.T, s *Store) bool {
 	t.Helper()
-	is, err := s.isPurging()
+	is, err := purge.IsPurging(s.in())
 	mustDo(t, err)
 	return is
 }

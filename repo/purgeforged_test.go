@@ -2,20 +2,22 @@ package repo
 
 import (
 	"strings"
-	"testing"
-
 	"tape/internal/gitstore"
+	"tape/internal/lineage"
+	"tape/internal/purge"
+	"tape/internal/rewrite"
+	"testing"
 )
 
 // forgedHistory makes a history anew with each of its own commits changed, the oldest first.
 func forgedHistory(t *testing.T, s *Store, tip gitstore.Hash, change func(n int, c *gitstore.Commit)) gitstore.Hash {
 	t.Helper()
-	chain, err := s.firstParents(t.Context(), tip)
+	chain, err := lineage.FirstParents(t.Context(), s.in(), tip)
 	mustDo(t, err)
-	batch := s.git.NewBatch()
+	batch := s.in().Git().NewBatch()
 	var last gitstore.Hash
 	for n := range chain {
-		c, err := s.git.Commit(chain[len(chain)-1-n])
+		c, err := s.in().Git().Commit(chain[len(chain)-1-n])
 		mustDo(t, err)
 		if n > 0 {
 			c.Parents[0] = last
@@ -46,7 +48,7 @@ func changedTree(t *testing.T, s *Store, tree gitstore.Hash, change func(lines [
 // A purge changes texts and nothing else: neither who made a commit and when, nor its message
 // or trailers, its parents, modes, names, or the number of files and lines.
 func TestCheckPurgedElse(t *testing.T) {
-	m, _, next := purgedCopy(t, PurgeOptions{Rules: []string{AllRules}})
+	m, _, next := purgedCopy(t, PurgeOptions{Rules: []string{purge.AllRules}})
 	s := m.Store()
 	head := headOf(t, m)
 	trees := func(change func(lines []string) []string) func(n int, c *gitstore.Commit) {
@@ -124,7 +126,7 @@ func TestCheckPurgedElse(t *testing.T) {
 		"a line more": trees(func(lines []string) []string {
 			for i, l := range lines {
 				if info, path, _ := strings.Cut(l, "\t"); strings.HasSuffix(path, "messages.jsonl") {
-					raw, err := s.git.Blob(mustHash(t, strings.Fields(info)[2]))
+					raw, err := s.in().Git().Blob(mustHash(t, strings.Fields(info)[2]))
 					mustDo(t, err)
 					file := t.TempDir() + "/f"
 					writeFile(t, file, append(raw, `{"id":9,"kind":"message","payload":{},"meta":{},"date":"2026-01-01T00:00:00+00:00"}`+"\n"...))
@@ -140,7 +142,7 @@ func TestCheckPurgedElse(t *testing.T) {
 		if want := name == "nothing"; (forged == next) != want {
 			t.Fatalf("%s: is it forged? %v", name, forged != next)
 		}
-		if _, ok, err := m.store.checkPurged(t.Context(), nil, head, forged); ok != (name == "nothing") {
+		if _, ok, err := rewrite.CheckPurged(t.Context(), m.in().Store(), nil, head, forged); ok != (name == "nothing") {
 			t.Errorf("%s: ok %v, %v", name, ok, err)
 		}
 	}

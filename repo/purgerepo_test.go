@@ -6,13 +6,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"tape/internal/gitstore"
+	"tape/internal/layout"
+	"tape/internal/purge"
+	"tape/internal/secrets"
+	"tape/internal/testkit"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
-
-	"tape/internal/gitstore"
-	"tape/internal/secrets"
-	"tape/internal/testkit"
 )
 
 // What is packed goes, too.
@@ -42,7 +43,7 @@ func TestPurgeWithoutGit(t *testing.T) {
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", t.TempDir())
 	mustPurge(t, m, PurgeOptions{IDs: []int64{2}, DryRun: true})
-	_, err := m.Purge(t.Context(), PurgeOptions{IDs: []int64{2}, find: leakFinder{}})
+	_, err := m.Purge(t.Context(), PurgeOptions{IDs: []int64{2}, Find: leakFinder{}})
 	if err == nil || !strings.Contains(err.Error(), "needs the git program") || !strings.Contains(Hint(err), "install git") {
 		t.Errorf("it says %v, and as a hint %q", err, Hint(err))
 	}
@@ -65,7 +66,7 @@ func TestPurgeOtherRefs(t *testing.T) {
 	runGit(t, s.Dir(), "-c", "user.name=x", "-c", "user.email=x@y", "stash", "-q")
 	done := mustPurge(t, m, PurgeOptions{IDs: []int64{2}})
 	wantNowhere(t, s.Dir(), leak(1))
-	if !slices.Contains(done.Removed, stashRef) {
+	if !slices.Contains(done.Removed, layout.StashRef) {
 		t.Errorf("%+v", done)
 	}
 	want := runGit(t, s.Dir(), "rev-parse", done.Tapes[0].New+"^")
@@ -84,9 +85,9 @@ func TestPurgeNothing(t *testing.T) {
 	for _, c := range []struct {
 		o    PurgeOptions
 		want error
-	}{{PurgeOptions{}, ErrInvalid}, {PurgeOptions{IDs: []int64{99}}, ErrNotFound}, {PurgeOptions{Rules: []string{AllRules}}, ErrNotFound}} {
+	}{{PurgeOptions{}, ErrInvalid}, {PurgeOptions{IDs: []int64{99}}, ErrNotFound}, {PurgeOptions{Rules: []string{purge.AllRules}}, ErrNotFound}} {
 		for _, dry := range []bool{true, false} {
-			c.o.DryRun, c.o.find = dry, leakFinder{}
+			c.o.DryRun, c.o.Find = dry, leakFinder{}
 			_, err := m.Purge(t.Context(), c.o)
 			wantIs(t, err, c.want)
 		}
@@ -132,7 +133,7 @@ func TestPurgeScanner(t *testing.T) {
 	}
 	runGit(t, s.Dir(), "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-q", "--allow-empty", "-m", "by hand, with "+token)
 	mustAppend(t, m, Message("user", "end"))
-	done, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}})
+	done, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{purge.AllRules}})
 	if err != nil || len(done.Left) > 0 || len(done.Rules) < 3 {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -145,7 +146,7 @@ func TestPurgeScanner(t *testing.T) {
 			t.Errorf("entry %d: %v, %v", e.ID, found, err)
 		}
 	}
-	_, err = m.Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}, DryRun: true})
+	_, err = m.Purge(t.Context(), PurgeOptions{Rules: []string{purge.AllRules}, DryRun: true})
 	wantIs(t, err, ErrNotFound)
 }
 
@@ -159,12 +160,12 @@ func TestPurgeSignatures(t *testing.T) {
 		raw := runGit(t, s.Dir(), "cat-file", "commit", "tape/main")
 		signed := strings.Replace(raw, "\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n none\n -----END PGP SIGNATURE-----\n\n", 1) + "\n"
 		h := gitstore.HashObject(gitstore.KindCommit, []byte(signed))
-		batch := s.git.NewBatch()
+		batch := s.in().Git().NewBatch()
 		batch.Put(gitstore.KindCommit, []byte(signed))
 		if err := batch.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		runGit(t, s.Dir(), "update-ref", m.branch, h.String())
+		runGit(t, s.Dir(), "update-ref", m.in().Ref(), h.String())
 	}
 	mustAppend(t, m, Message("user", "one"))
 	mustCheckpoint(t, m)

@@ -7,11 +7,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
-
 	"tape/internal/gitstore"
+	"tape/internal/join"
+	"tape/internal/layout"
+	"tape/internal/purge"
 	"tape/internal/secrets"
+	"tape/internal/snapshot"
 	"tape/internal/testkit"
+	"testing"
 )
 
 // simFinder takes each so-many-th text of a simulation for a secret.
@@ -53,11 +56,11 @@ func allLines(t *testing.T, s *Store) map[string][]string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v, err := s.commitView(h)
+			v, err := snapshot.AtCommit(s.in(), h)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for e, err := range v.behind(t.Context(), nil, "") {
+			for e, err := range v.After(t.Context(), nil, "") {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -116,7 +119,7 @@ func purgeAndCompare(t *testing.T, s *Store, root string, before map[string][]st
 	t.Helper()
 	tp := openTape(t, s, root)
 	was := mustPicture(t, s)
-	done, err := tp.Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}, find: find})
+	done, err := tp.Purge(t.Context(), PurgeOptions{Rules: []string{purge.AllRules}, Find: find})
 	if errors.Is(err, ErrNotFound) {
 		if now := mustPicture(t, s); now != was {
 			t.Error("nothing was found, and something was changed")
@@ -136,7 +139,7 @@ func purgeAndCompare(t *testing.T, s *Store, root string, before map[string][]st
 	}
 	after := allLines(t, s)
 	for name, want := range before {
-		if name != root && !strings.HasPrefix(name, root+"/") && !strings.HasPrefix(name, archivePrefix+tapeSlug(root)+"/") {
+		if name != root && !strings.HasPrefix(name, root+"/") && !strings.HasPrefix(name, layout.ArchivePrefix+layout.TapeSlug(root)+"/") {
 			continue
 		}
 		got := after[name]
@@ -171,14 +174,14 @@ func mergeAll(t *testing.T, s *Store) {
 		if len(forks) == 0 {
 			break
 		}
-		f := slices.MaxFunc(forks, func(a, b *Tape) int { return strings.Count(a.name, "/") - strings.Count(b.name, "/") })
-		_, err = f.Merge(t.Context(), nil)
+		f := slices.MaxFunc(forks, func(a, b *Tape) int { return strings.Count(a.in().Name(), "/") - strings.Count(b.in().Name(), "/") })
+		_, err = join.Merge(t.Context(), f.in(), nil)
 		var rewritten *RewrittenError
 		if errors.As(err, &rewritten) { // its parent was reset
 			err = f.Discard(t.Context())
 		}
 		if err != nil {
-			t.Fatalf("merge %s: %v", f.name, err)
+			t.Fatalf("merge %s: %v", f.in().Name(), err)
 		}
 	}
 	healthy(t, s.Dir())

@@ -9,10 +9,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
-
+	"tape/internal/join"
 	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/purge"
 	"tape/internal/secrets"
+	"testing"
 )
 
 // keyFinder finds what leak makes only where it is called a key.
@@ -39,7 +41,7 @@ func (k keyFinder) Secrets(value []byte, skip func(secrets.Finding) bool) []secr
 
 func purgeKeys(t testing.TB, tp *Tape, o PurgeOptions) Purged {
 	t.Helper()
-	o.find = keyFinder{}
+	o.Find = keyFinder{}
 	return mustPurge(t, tp, o)
 }
 
@@ -75,10 +77,10 @@ func manyCopies(t *testing.T) (m *Tape, secret string) {
 	mustAppend(t, open, Message("user", "in an open one: "+secret))
 	mustAppend(t, m, Message("user", "not committed: "+secret))
 	git("update-ref", "--create-reflog", "-m", "about "+secret, "refs/heads/mine", "tape/main")
-	if err := os.MkdirAll(s.privatePath(tornDirName), 0o700); err != nil {
+	if err := os.MkdirAll(s.in().PrivatePath(layout.TornDirName), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, s.privatePath(tornDirName, "main~001~messages.jsonl~x"), []byte(`{"id":9,"payload":{"content":"`+secret))
+	writeFile(t, s.in().PrivatePath(layout.TornDirName, "main~001~messages.jsonl~x"), []byte(`{"id":9,"payload":{"content":"`+secret))
 	cmd := exec.Command("git", "-C", s.Dir(), "hash-object", "-w", "--stdin")
 	cmd.Stdin = strings.NewReader("nobody names this: " + secret)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -91,7 +93,7 @@ func manyCopies(t *testing.T) (m *Tape, secret string) {
 func TestPurgeTexts(t *testing.T) {
 	print := func(secret string) string { return printOf("key", secret) }
 	for name, o := range map[string]func(m *Tape, secret string) PurgeOptions{
-		"rule":        func(*Tape, string) PurgeOptions { return PurgeOptions{Rules: []string{AllRules}} },
+		"rule":        func(*Tape, string) PurgeOptions { return PurgeOptions{Rules: []string{purge.AllRules}} },
 		"fingerprint": func(_ *Tape, secret string) PurgeOptions { return PurgeOptions{Fingerprints: []string{print(secret)}} },
 		"entry": func(m *Tape, _ string) PurgeOptions {
 			i := slices.IndexFunc(entriesOf(t, m, Query{}), func(e Entry) bool { return strings.Contains(textOf(e), "the key=") })
@@ -145,10 +147,10 @@ func TestFollowPurgeOfTexts(t *testing.T) {
 	healthyAtEnd(t, dir)
 	m := openTape(t, s, "main")
 	old := headOf(t, m)
-	purgeKeys(t, theirs, PurgeOptions{Rules: []string{AllRules}})
+	purgeKeys(t, theirs, PurgeOptions{Rules: []string{purge.AllRules}})
 	next := fetchFrom(t, m, theirs)
 	blind := leakFinder{pattern: regexp.MustCompile(`^there is none$`)}
-	if err := followPurge(t.Context(), m, old, next, PurgeOptions{find: blind}); err != nil {
+	if err := purge.FollowPurge(t.Context(), m.in(), old, next, PurgeOptions{Find: blind}); err != nil {
 		t.Fatal(err)
 	}
 	wantNowhere(t, dir, secret)
@@ -174,7 +176,7 @@ func TestPurgeForeignFiles(t *testing.T) {
 	mustAppend(t, m, Message("user", "the key="+secret))
 	runGit(t, dir, "add", "-A")
 	runGit(t, dir, "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-q", "-m", "by hand")
-	done := purgeKeys(t, m, PurgeOptions{Rules: []string{AllRules}})
+	done := purgeKeys(t, m, PurgeOptions{Rules: []string{purge.AllRules}})
 	if left := strings.Join(done.Left, "\n"); strings.Count(left, "is none of a tape's: remove it") != 3 || strings.Contains(left, "clone again") {
 		t.Errorf("left:\n%s", left)
 	}
@@ -211,12 +213,12 @@ func TestPurgeNames(t *testing.T) {
 	m := openTape(t, s, "main")
 	f := mustFork(t, m, "try "+leak(3), "")
 	mustAppend(t, f, Message("user", "the key="+leak(3)))
-	mustMerge(t, f, &MergeOptions{Keep: true})
+	mustMerge(t, f, &join.MergeOptions{Keep: true})
 	runGit(t, s.Dir(), "branch", "about-"+leak(3), "tape/main")
 	if _, err := s.CreateTape(t.Context(), "tape of "+leak(3)); err != nil {
 		t.Fatal(err)
 	}
-	done := purgeKeys(t, m, PurgeOptions{Rules: []string{AllRules}})
+	done := purgeKeys(t, m, PurgeOptions{Rules: []string{purge.AllRules}})
 	left := strings.Join(done.Left, "\n")
 	mark := secrets.Finding{Rule: "key", Fingerprint: printOf("key", leak(3))}.Mark()
 	for _, want := range []string{`the fork "main/try ` + mark + `"`, `the tape "tape of ` + mark + `"`, "the name refs/heads/about-" + mark, "commits it stays"} {
@@ -258,7 +260,7 @@ func TestPurgeOthers(t *testing.T) {
 	want := fmt.Sprintf("[{forked/x [3] []} {not told [3] []} {told [3 4] [%s]}]", printOf("key", leak(1)))
 	for _, dry := range []bool{true, false} {
 		done := purgeKeys(t, m, PurgeOptions{IDs: []int64{2}, DryRun: dry})
-		slices.SortFunc(done.Others, func(a, b PurgedOther) int { return strings.Compare(a.Tape, b.Tape) })
+		slices.SortFunc(done.Others, func(a, b purge.PurgedOther) int { return strings.Compare(a.Tape, b.Tape) })
 		if got := fmt.Sprint(done.Others); got != want {
 			t.Errorf("others: %s, want %s", got, want)
 		}
@@ -267,7 +269,7 @@ func TestPurgeOthers(t *testing.T) {
 	purgeKeys(t, openTape(t, s, "told"), PurgeOptions{Fingerprints: []string{printOf("key", leak(1))}})
 	purgeKeys(t, openTape(t, s, "not told"), PurgeOptions{IDs: []int64{3}, Whole: true})
 	purgeKeys(t, openTape(t, s, "forked/x"), PurgeOptions{IDs: []int64{3}, Whole: true})
-	_, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{AllRules}, find: keyFinder{}})
+	_, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{purge.AllRules}, Find: keyFinder{}})
 	if !errors.Is(err, ErrNotFound) {
 		t.Error(err)
 	}

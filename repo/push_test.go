@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
-
 	"tape/internal/gitstore"
+	"tape/internal/remotes"
+	"testing"
 )
 
 // shared makes a bare repository, which is the store's remote origin.
@@ -74,7 +74,7 @@ func TestPushTellsSecretsOnce(t *testing.T) {
 	if !errors.As(err, &secrets) {
 		t.Fatalf("it says %v", err)
 	}
-	mustDo(t, s.AllowSecret(secrets.Findings[0].Fingerprint))
+	mustDo(t, s.in().AllowSecret(secrets.Findings[0].Fingerprint))
 	mustPush(t, s, &PushOptions{Forks: true})
 }
 
@@ -98,7 +98,7 @@ func TestPushForkIsChecked(t *testing.T) {
 			runGit(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
 		}
 		if tp := map[string]*Tape{"fork": f, "tape": m}[where]; tp != nil {
-			rewriteTip(t, s, tp.branch)
+			rewriteTip(t, s, tp.in().Ref())
 		}
 		done, err := s.Push(t.Context(), "origin", &PushOptions{Tapes: []string{"work/try"}})
 		mustDo(t, err)
@@ -144,10 +144,10 @@ func TestRefsUnder(t *testing.T) {
 				h = ref.Hash
 			}
 		}
-		if got := under(refs, prefix); !slices.Equal(got, want) {
+		if got := remotes.Under(refs, prefix); !slices.Equal(got, want) {
 			t.Errorf("under %q: %v, want %v", prefix, got, want)
 		}
-		if got := find(refs, prefix); got != h {
+		if got := remotes.Find(refs, prefix); got != h {
 			t.Errorf("%q is %v, want %v", prefix, got, h)
 		}
 	}

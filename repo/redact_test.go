@@ -6,10 +6,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
-
+	"tape/internal/forks"
+	"tape/internal/join"
 	"tape/internal/jsonl"
+	"tape/internal/layout"
 	"tape/internal/secrets"
+	"tape/internal/writer"
+	"testing"
 )
 
 // testSecret is made of parts, so that no scanner takes this file for a leak.
@@ -30,7 +33,7 @@ func appendEveryWay(t *testing.T, s *Store, tp *Tape, text string) {
 	mustAppend(t, tp, Message("user", "one "+text))
 	mustAppend(t, tp, Message("user", "two "+text), call)
 	stored := []byte(`{"id":1,"kind":"event","payload":{"name":"x","data":["` + text + `"]},"meta":{"note":"` + text + `"},"date":"2026-11-20T09:30:00Z","more":{"key":"` + text + `"}}`)
-	d, err := StoredLine(stored)
+	d, err := layout.StoredLine(stored)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +44,7 @@ func appendEveryWay(t *testing.T, s *Store, tp *Tape, text string) {
 		if _, err := tx.Append(d); err != nil {
 			return err
 		}
-		f, err := tx.Fork("helper")
+		f, err := forks.InTx(tx, "helper")
 		if err != nil {
 			return err
 		}
@@ -61,10 +64,10 @@ func appendEveryWay(t *testing.T, s *Store, tp *Tape, text string) {
 		t.Fatal(err)
 	}
 	mustAppend(t, f, Message("user", "forked "+text))
-	if _, err := f.Merge(t.Context(), &MergeOptions{Summary: "summed up " + text}); err != nil {
+	if _, err := join.Merge(t.Context(), f.in(), &join.MergeOptions{Summary: "summed up " + text}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.CreateTapeFrom(t.Context(), "second", Anchor{Name: FirstAnchor, State: json.RawMessage(`{"k":"` + text + `"}`)}); err != nil {
+	if _, err := writer.CreateTapeFrom(t.Context(), s.in(), "second", Anchor{Name: FirstAnchor, State: json.RawMessage(`{"k":"` + text + `"}`)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -128,7 +131,7 @@ func TestRedactLeavesAlone(t *testing.T) {
 	}
 	setRedact(t, s, "mask")
 	print := secrets.New().Text([]byte(secret))[0].Fingerprint
-	if err := s.AllowSecret(print); err != nil {
+	if err := s.in().AllowSecret(print); err != nil {
 		t.Fatal(err)
 	}
 	again := reopen(t, s.Dir())
@@ -139,14 +142,14 @@ func TestRedactLeavesAlone(t *testing.T) {
 	if !strings.Contains(string(e.Payload), secret) || strings.Contains(string(e.Payload), testSecret("4")) {
 		t.Errorf("one is allowed: %s", e.Raw)
 	}
-	if err := again.DisallowSecret(print); err != nil {
+	if err := again.in().DisallowSecret(print); err != nil {
 		t.Fatal(err)
 	}
-	wantIs(t, again.DisallowSecret(print), ErrNotFound)
-	wantIs(t, again.AllowSecret("not a fingerprint"), ErrInvalid)
-	wantIs(t, again.AllowSecret(""), ErrInvalid)
+	wantIs(t, again.in().DisallowSecret(print), ErrNotFound)
+	wantIs(t, again.in().AllowSecret("not a fingerprint"), ErrInvalid)
+	wantIs(t, again.in().AllowSecret(""), ErrInvalid)
 	wantIs(t, again.SetSetting("redact", "all"), ErrInvalid)
-	if raw := readFile(t, filepath.Join(s.Dir(), configFile)); bytes.Contains(raw, []byte("allow_secret")) {
+	if raw := readFile(t, filepath.Join(s.Dir(), layout.ConfigFile)); bytes.Contains(raw, []byte("allow_secret")) {
 		t.Errorf("an empty list is kept: %s", raw)
 	}
 }
@@ -176,7 +179,7 @@ func TestSettingsTwice(t *testing.T) {
 	s := testStore(t, nil)
 	other := reopen(t, s.Dir())
 	mustDo(t, s.SetSetting("commit", "turn"))
-	mustDo(t, other.AllowSecret("0123456789abcdef"))
+	mustDo(t, other.in().AllowSecret("0123456789abcdef"))
 	if got, err := reopen(t, s.Dir()).Setting("commit"); err != nil || got != "turn" {
 		t.Errorf("commit is %q now, %v", got, err)
 	}

@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"tape/internal/layout"
+	"tape/internal/query"
+	"tape/internal/testkit"
 	"testing"
 	"time"
-
-	"tape/internal/testkit"
 )
 
 // scannedTape is a tape with several phases and kinds, on disk or only in git.
@@ -61,12 +62,12 @@ func TestFilesAndRange(t *testing.T) {
 			q.Limit, q.Tail, q.Reverse = nil, nil, false
 			want, wantErr := collect(t.Context(), tp, q)
 			var got []Entry
-			files, err := tp.Files(t.Context(), q)
+			files, err := query.FilesOf(t.Context(), tp.in(), q)
 			if (err != nil) != (wantErr != nil) || err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrInvalid) {
 				t.Fatalf("%s: the error %v, want %v", show(q), err, wantErr)
 			}
 			if err != nil {
-				if _, _, err := tp.Range(t.Context(), q); err == nil {
+				if _, _, err := query.Range(t.Context(), tp.in(), q); err == nil {
 					t.Errorf("%s: a range, though %v", show(q), wantErr)
 				}
 				continue
@@ -83,7 +84,7 @@ func TestFilesAndRange(t *testing.T) {
 						t.Fatal(err)
 					}
 					e.At.Line = bytes.Count(f.Data[:at], []byte("\n"))
-					if q.Keeps(e) {
+					if query.Keeps(q, e) {
 						got = append(got, e)
 					}
 				}
@@ -93,7 +94,7 @@ func TestFilesAndRange(t *testing.T) {
 			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s: the files have %v, want %v", show(q), ids(got), ids(want))
 			}
-			first, last, err := tp.Range(t.Context(), q)
+			first, last, err := query.Range(t.Context(), tp.in(), q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +109,7 @@ func TestFilesAndRange(t *testing.T) {
 				t.Errorf("%s: the range is %d to %d, and %d are selected", show(q), first, last, len(span))
 			}
 		}
-		if first, last, err := tp.Range(t.Context(), Query{}); first != 1 || last != math.MaxInt64 || err != nil {
+		if first, last, err := query.Range(t.Context(), tp.in(), Query{}); first != 1 || last != math.MaxInt64 || err != nil {
 			t.Errorf("everything is %d to %d, %v", first, last, err)
 		}
 	}
@@ -124,11 +125,11 @@ func TestFilesAndTornLine(t *testing.T) {
 	}
 	tp := openTape(t, s, "")
 	mustAppend(t, tp, Message("user", "whole"))
-	path := filepath.Join(s.Dir(), anchorsDir, "001_session-start", "messages.jsonl")
+	path := filepath.Join(s.Dir(), layout.AnchorsDir, "001_session-start", "messages.jsonl")
 	good := readFile(t, path)
 	read := func() []byte {
 		t.Helper()
-		files, err := tp.Files(t.Context(), Query{Kinds: []string{KindMessage}})
+		files, err := query.FilesOf(t.Context(), tp.in(), Query{Kinds: []string{KindMessage}})
 		if err != nil {
 			t.Fatal(err)
 		}

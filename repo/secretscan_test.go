@@ -8,25 +8,27 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
-
 	"tape/internal/gitstore"
+	"tape/internal/join"
+	"tape/internal/outgoing"
+	"tape/internal/workspace"
+	"testing"
 )
 
 func mustHead(t testing.TB, tp *Tape) gitstore.Hash {
 	t.Helper()
-	h, err := tp.head()
+	h, err := tp.in().Head()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return h
 }
 
-func mustScan(t testing.TB, s *Store, tips, known []gitstore.Hash) []SecretFinding {
+func mustScan(t testing.TB, s *Store, tips, known []gitstore.Hash) []outgoing.SecretFinding {
 	t.Helper()
-	c := s.newSecretScan()
-	c.know(known...)
-	found, err := c.look(t.Context(), "main", tips, nil)
+	c := outgoing.NewSecretScan(s.in())
+	c.Know(known...)
+	found, err := c.Look(t.Context(), "main", tips, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +36,7 @@ func mustScan(t testing.TB, s *Store, tips, known []gitstore.Hash) []SecretFindi
 }
 
 // wantFound compares findings by where they are.
-func wantFound(t testing.TB, found []SecretFinding, want ...string) {
+func wantFound(t testing.TB, found []outgoing.SecretFinding, want ...string) {
 	t.Helper()
 	var got []string
 	for _, f := range found {
@@ -80,7 +82,7 @@ func TestScanFindsWhatIsNew(t *testing.T) {
 	}
 
 	for _, f := range mustScan(t, s, []gitstore.Hash{third}, nil) {
-		if err := s.AllowSecret(f.Fingerprint); err != nil {
+		if err := s.in().AllowSecret(f.Fingerprint); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +104,7 @@ func TestScanForksAndTags(t *testing.T) {
 	mustAppend(t, tp, Message("user", "meanwhile"))
 	mustCheckpoint(t, tp)
 	known := mustHead(t, tp)
-	if _, err := f.Merge(t.Context(), nil); err != nil {
+	if _, err := join.Merge(t.Context(), f.in(), nil); err != nil {
 		t.Fatal(err)
 	}
 	merged := mustHead(t, tp)
@@ -113,14 +115,14 @@ func TestScanForksAndTags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tag, err := s.git.Ref("refs/tags/" + h.Tag)
+	tag, err := s.in().Git().Ref("refs/tags/" + h.Tag)
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantFound(t, mustScan(t, s, []gitstore.Hash{tag, mustHead(t, tp)}, []gitstore.Hash{merged}), "5 github-token payload.state.summary")
 	wantFound(t, mustScan(t, s, []gitstore.Hash{tag}, []gitstore.Hash{mustHead(t, tp)}), "0 github-token message")
 	runGit(t, s.Dir(), "-c", "user.name=T", "-c", "user.email=t@example.org", "tag", "-a", "-m", "tagged "+testSecret("4"), "own-tag", tag.String())
-	own, err := s.git.Ref("refs/tags/own-tag")
+	own, err := s.in().Git().Ref("refs/tags/own-tag")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +137,7 @@ func TestScanWhatIsNoTape(t *testing.T) {
 	commit := func(message string, files map[string]string) gitstore.Hash {
 		t.Helper()
 		for name, content := range files {
-			if err := (&Store{}).fs.MkdirAll(filepath.Dir(filepath.Join(dir, name))); err != nil {
+			if err := (&Store{}).in().FS().MkdirAll(filepath.Dir(filepath.Join(dir, name))); err != nil {
 				t.Fatal(err)
 			}
 			writeFile(t, filepath.Join(dir, name), []byte(content))
@@ -154,11 +156,9 @@ func TestScanWhatIsNoTape(t *testing.T) {
 	three := commit("third", map[string]string{"notes.txt": "see " + testSecret("1") + " and " + testSecret("4"),
 		messages: "{\"id\":1,\"kind\":\"x\",\"payload\":{\"a\":\"" + testSecret("5") + "\"}}\n", "anchors/001_x/other.jsonl": "x " + testSecret("6")})
 
-	s := newStore(dir, nil)
-	var err error
-	if s.git, err = gitstore.Open(filepath.Join(dir, ".git"), nil); err != nil {
-		t.Fatal(err)
-	}
+	opened, err := workspace.OpenBare(filepath.Join(dir, ".git"))
+	mustDo(t, err)
+	s := (*Store)(opened)
 	wantFound(t, mustScan(t, s, []gitstore.Hash{one}, nil), "0 github-token message", "0 github-token notes.txt")
 	wantFound(t, mustScan(t, s, []gitstore.Hash{two}, []gitstore.Hash{one}), "0 github-token "+messages, "0 github-token message")
 	wantFound(t, mustScan(t, s, []gitstore.Hash{three}, []gitstore.Hash{two}), "1 github-token payload.a", "0 github-token anchors/001_x/other.jsonl",
@@ -168,18 +168,18 @@ func TestScanWhatIsNoTape(t *testing.T) {
 
 	// Fails closed.
 	blob := runGit(t, dir, "rev-parse", "HEAD:notes.txt")
-	if err := s.fs.Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])); err != nil {
+	if err := s.in().FS().Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])); err != nil {
 		t.Fatal(err)
 	}
-	c := s.newSecretScan()
-	c.know(three)
-	_, err = c.look(t.Context(), "main", []gitstore.Hash{four}, nil)
+	c := outgoing.NewSecretScan(s.in())
+	c.Know(three)
+	_, err = c.Look(t.Context(), "main", []gitstore.Hash{four}, nil)
 	wantIs(t, err, ErrCorrupt)
-	_, err = s.newSecretScan().look(t.Context(), "main", []gitstore.Hash{{1}}, nil)
+	_, err = outgoing.NewSecretScan(s.in()).Look(t.Context(), "main", []gitstore.Hash{{1}}, nil)
 	wantIs(t, err, ErrCorrupt)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err = s.newSecretScan().look(ctx, "main", []gitstore.Hash{three}, nil); !errors.Is(err, context.Canceled) {
+	if _, err = outgoing.NewSecretScan(s.in()).Look(ctx, "main", []gitstore.Hash{three}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -211,7 +211,7 @@ func TestScanIsComplete(t *testing.T) {
 	mustCheckpoint(t, tp)
 	last := mustHead(t, tp)
 	var done int64
-	found, err := s.newSecretScan().look(t.Context(), "main", []gitstore.Hash{last}, func(n int64) { done = n })
+	found, err := outgoing.NewSecretScan(s.in()).Look(t.Context(), "main", []gitstore.Hash{last}, func(n int64) { done = n })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,418 +2,158 @@ package repo
 
 import (
 	"context"
-	"crypto/md5"
-	"encoding/hex"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
-	"sync"
-	"time"
 
-	"tape/internal/disk"
-	"tape/internal/gitstore"
+	"tape/internal/audit"
+	"tape/internal/forks"
+	"tape/internal/join"
+	"tape/internal/layout"
+	"tape/internal/query"
+	"tape/internal/upkeep"
+	"tape/internal/workspace"
+	"tape/internal/writer"
 )
 
-// Environment variables that the package reads.
+// Environment variables that name workspaces.
 const (
-	EnvHome      = "TAPE_HOME"      // where workspaces live; default ~/.tape
-	EnvWorkspace = "TAPE_WORKSPACE" // the workspace to use
+	EnvHome      = workspace.EnvHome      // where workspaces live; default ~/.tape
+	EnvWorkspace = workspace.EnvWorkspace // the workspace to use
 )
 
-// Options change how a workspace is used. Nil means the defaults.
-type Options struct {
-	// LockWait bounds the waiting for another writer; 0 means 30 seconds. When it is
-	// over, the call fails with ErrBusy.
-	LockWait time.Duration
-	// Warn is told what was found and put right on the way, a sentence at a time,
-	// without a newline. Nil drops it.
-	Warn func(message string)
-	// Now gives the time of new entries and commits; nil means time.Now.
-	Now func() time.Time
-
-	fs *disk.FS // tests make operations fail
-}
-
-const defaultLockWait = 30 * time.Second
+// DefaultTape is the name of the first tape of a workspace.
+const DefaultTape = workspace.DefaultTape
 
 // Store is an open workspace: a git repository that holds any number of tapes. Its
 // methods may be called from several goroutines, and beside other processes.
-type Store struct {
-	dir     string
-	git     *gitstore.Repo
-	fs      *disk.FS
-	wait    time.Duration
-	warn    func(string)
-	now     func() time.Time
-	config  Config
-	memo    memo     // what was read of commits
-	settled sync.Map // commits that git has made by a merge, and that count as they are
-}
+type Store workspace.Store
 
-// memo keeps the last few things that were read of commits, which never change.
-type memo struct {
-	mu   sync.Mutex
-	list [8]struct {
-		of gitstore.Hash
-		v  any
-	}
-	next int
-}
+type (
+	// Options change how a workspace is used. Nil means the defaults.
+	Options = workspace.Options
+	// InitOptions say how a workspace is created. Nil means the defaults.
+	InitOptions = writer.InitOptions
+	// Report is what Verify found.
+	Report = audit.Report
+	// GCOptions say what GC takes away. Nil means the defaults.
+	GCOptions = upkeep.GCOptions
+	// GCReport tells what GC did.
+	GCReport = upkeep.GCReport
+	// Revision is a tape as it was, or is, at one moment: what a diff compares.
+	Revision = query.Revision
+)
 
-func (m *memo) get(h gitstore.Hash) any {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, x := range m.list {
-		if x.v != nil && x.of == h {
-			return x.v
-		}
-	}
-	return nil
-}
-
-func (m *memo) put(h gitstore.Hash, v any) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.list[m.next].of, m.list[m.next].v = h, v
-	m.next = (m.next + 1) % len(m.list)
-}
-
-// Memo is what was read of a commit last, nil if that is not kept; Keep keeps it.
-func (s *Store) Memo(h gitstore.Hash) any { return s.memo.get(h) }
-
-// Keep is the counterpart of Memo.
-func (s *Store) Keep(h gitstore.Hash, v any) { s.memo.put(h, v) }
-
-// Git is the workspace's repository.
-func (s *Store) Git() *gitstore.Repo { return s.git }
-
-// FS is the way to the disk.
-func (s *Store) FS() *disk.FS { return s.fs }
-
-// Now is the time of a new entry or commit.
-func (s *Store) Now() time.Time { return s.now() }
-
-// Wait bounds the waiting for another writer.
-func (s *Store) Wait() time.Duration { return s.wait }
-
-func newStore(dir string, o *Options) *Store {
-	s := &Store{dir: dir, wait: defaultLockWait, warn: func(string) {}, now: time.Now}
-	if o == nil {
-		return s
-	}
-	s.fs = o.fs
-	if o.LockWait > 0 {
-		s.wait = o.LockWait
-	}
-	if o.Warn != nil {
-		s.warn = o.Warn
-	}
-	if o.Now != nil {
-		s.now = o.Now
-	}
-	return s
-}
-
-// Dir is the workspace's folder, absolute.
-func (s *Store) Dir() string { return s.dir }
-
-// Config returns the workspace's settings.
-func (s *Store) Config() Config { return s.config }
-
-// Setting returns one setting as text. The keys are those of ConfigKeys.
-func (s *Store) Setting(key string) (string, error) { return s.config.get(key) }
-
-// SetSetting changes one setting, durably.
-func (s *Store) SetSetting(key, value string) error {
-	return s.changeConfig(func(c *Config) error { return c.set(key, value) })
-}
-
-// changeConfig changes the settings as they are now: another process may have changed some
-// since they were read here.
-func (s *Store) changeConfig(change func(c *Config) error) error {
-	unlock, err := s.lockPrivate(context.Background(), "config.lock")
-	if err != nil {
-		return err
-	}
-	c, err := loadConfig(s.dir)
-	if err == nil {
-		c.scanner = s.config.scanner
-		err = change(&c)
-	}
-	if err == nil {
-		err = c.save(s.fs, s.dir)
-	}
-	if err == nil {
-		s.config = c
-	}
-	return errors.Join(err, unlock())
-}
-
-// Open opens the workspace in dir. It returns ErrNotFound when there is none.
-func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkFolder(dir); err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(filepath.Join(dir, gitDirName)); errors.Is(err, fs.ErrPermission) {
-		return nil, fmt.Errorf("open workspace: %w", classify(err))
-	}
-	if !isWorkspace(dir) {
-		return nil, notFound("create one with: tape init "+dir, "%s is not a workspace", dir)
-	}
-	s := newStore(dir, o)
-	if s.git, err = gitstore.Open(filepath.Join(dir, gitDirName), &gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)}); err != nil {
-		return nil, classify(err)
-	}
-	if s.config, err = loadConfig(dir); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// openBare opens any repository as if it were a workspace, to look at what it holds. There
-// is a store beside an error, too.
-func openBare(gitDir string) (*Store, error) {
-	s := newStore(gitDir, nil)
-	s.config.MaxLine = DefaultMaxLine
-	var err error
-	s.git, err = gitstore.OpenBare(gitDir, nil)
-	return s, err
-}
-
-func checkFolder(dir string) error {
-	st, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return notFound("create one with: tape init "+dir, "there is no workspace %s", dir)
-	case err != nil:
-		return fmt.Errorf("open workspace: %w", classify(err))
-	case !st.IsDir():
-		return invalid("name a folder", "%s is a file, not a workspace folder", dir)
-	}
-	return nil
-}
-
-// isWorkspace tells a workspace from any other folder: tape has been in its .git, or
-// it is a plain git clone of a tape.
-func isWorkspace(dir string) bool {
-	gitDir := filepath.Join(dir, gitDirName)
-	if st, err := os.Stat(gitDir); err != nil || !st.IsDir() {
-		return false
-	}
-	for _, mark := range []string{filepath.Join(dir, configFile), filepath.Join(dir, tapeFile), filepath.Join(gitDir, privateDir)} {
-		if _, err := os.Stat(mark); err == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// Home is the folder that holds the workspaces of all project directories.
-func Home() (string, error) {
-	if dir := os.Getenv(EnvHome); dir != "" {
-		return filepath.Abs(dir)
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", invalid("set TAPE_HOME to the folder that shall hold your workspaces", "there is no home directory: %v", err)
-	}
-	return filepath.Join(home, ".tape"), nil
-}
-
-// WorkspaceFor returns the folder of the workspace that belongs to a project
-// directory: under Home, named after the directory and a hash of its path.
-func WorkspaceFor(project string) (string, error) {
-	home, err := Home()
-	if err != nil {
-		return "", err
-	}
-	resolved, err := filepath.Abs(project)
-	if err != nil {
-		return "", err
-	}
-	if real, err := filepath.EvalSymlinks(resolved); err == nil {
-		resolved = real
-	}
-	return filepath.Join(home, workspaceName(resolved)), nil
-}
-
-func workspaceName(resolved string) string {
-	const nameMax = 255 // bytes in a file name, on every common file system
-	sum := md5.Sum([]byte(resolved))
-	hash := hex.EncodeToString(sum[:])[:16]
-	base := strings.Trim(filepath.Base(resolved), `/\:`)
-	if base == "" {
-		base = "root"
-	}
-	return base[:min(len(base), nameMax-1-len(hash))] + "-" + hash
-}
-
-// Find returns the workspace that commands run in dir mean: dir or the nearest of its
-// parents that is a workspace or has one under Home. ErrNotFound if there is none.
-func Find(dir string) (string, error) {
-	start, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	for at := start; ; at = filepath.Dir(at) {
-		if isWorkspace(at) {
-			return at, nil
-		}
-		if dir, ok := workspaceOfWorktree(at); ok {
-			return dir, nil
-		}
-		if candidate, err := WorkspaceFor(at); err == nil && isWorkspace(candidate) {
-			return candidate, nil
-		}
-		if at == filepath.Dir(at) {
-			break
-		}
-	}
-	return "", notFound("create one with: tape init", "no workspace for %s or a folder above it", start)
-}
-
-// workspaceOfWorktree finds the workspace of a linked worktree, wherever that is.
-func workspaceOfWorktree(dir string) (string, bool) {
-	raw, err := os.ReadFile(filepath.Join(dir, gitDirName))
-	if err != nil {
-		return "", false
-	}
-	admin, ok := strings.CutPrefix(strings.TrimSpace(string(raw)), "gitdir: ")
-	if !ok || filepath.Base(filepath.Dir(admin)) != "worktrees" {
-		return "", false
-	}
-	if !filepath.IsAbs(admin) {
-		admin = filepath.Join(dir, admin)
-	}
-	workspace := filepath.Dir(filepath.Dir(filepath.Dir(filepath.FromSlash(admin))))
-	return workspace, isWorkspace(workspace)
-}
-
-// privatePath is a path in the part of .git that belongs to this program.
-func (s *Store) privatePath(elem ...string) string {
-	return filepath.Join(append([]string{s.git.GitDir(), privateDir}, elem...)...)
-}
-
-// InitOptions say how a workspace is created. Nil means the defaults.
-type InitOptions struct {
-	Options
-	Tape string // the name of the first tape; "" means main
-}
-
-// DefaultTape is the name of the first tape of a workspace.
-const DefaultTape = "main"
+func (s *Store) in() *workspace.Store { return (*workspace.Store)(s) }
 
 // Init creates the workspace in dir, with its first tape, and reports whether it did:
 // a workspace that is there already is opened. An interrupted Init is completed.
 func Init(ctx context.Context, dir string, o *InitOptions) (*Store, bool, error) {
-	var opts InitOptions
-	if o != nil {
-		opts = *o
-	}
-	name := opts.Tape
-	if name == "" {
-		name = DefaultTape
-	}
-	if err := checkName("a tape", name); err != nil {
-		return nil, false, err
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, false, err
-	}
-	if st, err := os.Stat(dir); err == nil && !st.IsDir() {
-		return nil, false, invalid("name a folder", "%s is a file, not a workspace folder", dir)
-	}
-	gitDir := filepath.Join(dir, gitDirName)
-	if !isWorkspace(dir) {
-		// An empty folder is what an Init leaves that was cut off at its first step.
-		names, err := dirNames(gitDir)
-		if !errors.Is(err, fs.ErrNotExist) && (err != nil || len(names) > 0) {
-			return nil, false, invalid("choose another folder: a workspace is a repository of its own",
-				"%s is a git repository that holds something else", dir)
-		}
-	}
-	s, err := create(dir, name, &opts.Options)
-	if err != nil {
-		return nil, false, err
-	}
-	s.firstGitSetup(ctx)
-	created, err := s.firstTape(ctx, name)
-	return s, created, err
+	s, created, err := writer.Init(ctx, dir, o)
+	return (*Store)(s), created, err
 }
 
-// create makes the folder, the repository and the settings of a workspace, as far as they
-// are not there.
-func create(dir, tape string, o *Options) (*Store, error) {
-	s := newStore(dir, o)
-	err := s.fs.MkdirAll(dir)
-	if err != nil {
-		return nil, fmt.Errorf("create workspace: %w", classify(err))
-	}
-	if s.git, err = s.initGit(tape); err != nil {
-		return nil, classify(err)
-	}
-	s.config, err = loadConfig(dir)
-	return s, err
+// Open opens the workspace in dir. It returns ErrNotFound when there is none.
+func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
+	s, err := workspace.Open(ctx, dir, o)
+	return (*Store)(s), err
 }
 
-// initGit makes the git repository of a workspace whose working tree is a tape's.
-func (s *Store) initGit(tape string) (*gitstore.Repo, error) {
-	return gitstore.Init(filepath.Join(s.dir, gitDirName), gitstore.InitOptions{
-		Options: gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)},
-		Branch:  branchPrefix + tapeSlug(tape),
-		Exclude: []string{"/" + configFile, "/" + indexFile + "*", "/" + tapesDir + "/", "/" + forksDir + "/", disk.TempPrefix + "*"},
+// Find returns the workspace that commands run in dir mean: dir or the nearest of its
+// parents that is a workspace or has one under $TAPE_HOME. ErrNotFound if there is none.
+func Find(dir string) (string, error) { return workspace.Find(dir) }
+
+// WorkspaceFor is the workspace that belongs to a project's directory, whether it exists
+// or not.
+func WorkspaceFor(project string) (string, error) { return workspace.WorkspaceFor(project) }
+
+// ConfigKeys are the names of the settings of a workspace.
+func ConfigKeys() []string { return workspace.ConfigKeys() }
+
+// Dir is the workspace's folder, absolute.
+func (s *Store) Dir() string { return s.in().Dir() }
+
+// Setting is the text of a setting. ErrInvalid for a name that is none.
+func (s *Store) Setting(key string) (string, error) { return s.in().Setting(key) }
+
+// SetSetting changes a setting. ErrInvalid for a name or value that is none.
+func (s *Store) SetSetting(key, value string) error { return s.in().SetSetting(key, value) }
+
+// CurrentTape is the name of the tape that commands mean by default.
+func (s *Store) CurrentTape() string { return s.in().CurrentTape() }
+
+// IndexFile is where the derived index of the workspace is.
+func (s *Store) IndexFile() string { return s.in().IndexFile() }
+
+// Tape returns the tape of a name, or the fork PARENT/FORK; "" means the current one.
+// ErrNotFound if the workspace has none of that name.
+func (s *Store) Tape(ctx context.Context, name string) (*Tape, error) {
+	t, err := s.in().Tape(ctx, name)
+	return (*Tape)(t), err
+}
+
+// ByBranch returns the tape or fork of a branch, as git names it (refs/heads/ may be left
+// out). ErrNotFound if it is none.
+func (s *Store) ByBranch(ctx context.Context, branch string) (*Tape, error) {
+	t, err := s.in().ByBranch(ctx, branch)
+	return (*Tape)(t), err
+}
+
+// Tapes returns the workspace's tapes, sorted by branch. Forks are not among them.
+func (s *Store) Tapes(ctx context.Context) ([]*Tape, error) { return outside(s.in().Tapes(ctx)) }
+
+// Forks returns all open forks of the workspace.
+func (s *Store) Forks(ctx context.Context) ([]*Tape, error) { return outside(s.in().Forks(ctx)) }
+
+// CreateTape creates an empty tape, opened by the anchor session/start. ErrConflict
+// if there is one of that name.
+func (s *Store) CreateTape(ctx context.Context, name string) (*Tape, error) {
+	t, err := writer.CreateTape(ctx, s.in(), name)
+	return (*Tape)(t), err
+}
+
+// Switch makes a tape the current one. No file moves.
+func (s *Store) Switch(ctx context.Context, name string) (*Tape, error) {
+	t, err := s.in().Switch(ctx, name)
+	return (*Tape)(t), err
+}
+
+// ForksOfClosed returns the forks that were merged into a fork which is closed itself.
+func (s *Store) ForksOfClosed(ctx context.Context, closed ForkInfo) ([]ForkInfo, error) {
+	return forks.ForksOfClosed(ctx, s.in(), closed)
+}
+
+// Revision is a tape as it is, or as it was at an anchor, entry (@17), tag or commit. The
+// target may name another tape.
+func (s *Store) Revision(ctx context.Context, tape *Tape, target string) (*Revision, error) {
+	return settled(ctx, func() (*Revision, error) { return query.RevisionOf(ctx, s.in(), tape.in(), target) })
+}
+
+// Verify checks every promise of the format, and git's own with git fsck where there is
+// git. Problems are in the report; the error says that the check itself could not be made.
+func (s *Store) Verify(ctx context.Context) (*Report, error) { return audit.Verify(ctx, s.in()) }
+
+// GC takes away what nobody needs: working trees of idle tapes, locks and temporary files
+// that were left behind, and, by git, objects that nothing names. It is safe beside writers.
+func (s *Store) GC(ctx context.Context, o *GCOptions) (GCReport, error) {
+	return settled(ctx, func() (GCReport, error) { return upkeep.GC(ctx, s.in(), o) })
+}
+
+// settled calls f, and again each time that a merge which git made has to be completed
+// first.
+func settled[T any](ctx context.Context, f func() (T, error)) (out T, err error) {
+	err = join.Settled(ctx, func() error {
+		out, err = f()
+		return err
 	})
+	return out, err
 }
 
-// firstTape creates the first tape and the settings unless an earlier Init did.
-func (s *Store) firstTape(ctx context.Context, name string) (bool, error) {
-	branches, err := s.git.Refs(branchPrefix)
-	if err != nil {
-		return false, classify(err)
+// outside makes handles of this package of those of the rooms.
+func outside(list []*workspace.Tape, err error) ([]*Tape, error) {
+	out := make([]*Tape, len(list))
+	for i, t := range list {
+		out[i] = (*Tape)(t)
 	}
-	if len(branches) > 0 {
-		return false, s.chooseTape("")
-	}
-	if _, err := s.CreateTape(ctx, name); err != nil {
-		return false, err
-	}
-	return true, s.chooseTape(name)
+	return out, err
 }
 
-// chooseTape makes a tape the current one where none is; "" stands for the one that is
-// checked out: this is a plain clone, or an Init that was cut off before its last step.
-func (s *Store) chooseTape(name string) (err error) {
-	if s.config.Tape != "" {
-		return nil
-	}
-	if name == "" {
-		if name, err = s.currentByHead(); err != nil {
-			return err
-		}
-	}
-	s.config.Tape = name
-	return s.config.save(s.fs, s.dir)
-}
-
-// currentByHead names the tape that the main working tree has checked out.
-func (s *Store) currentByHead() (string, error) {
-	branch, _, err := s.git.Head(s.git.GitDir())
-	if err != nil {
-		return "", classify(err)
-	}
-	if strings.HasPrefix(branch, branchPrefix) {
-		return s.nameOfBranch(branch)
-	}
-	return DefaultTape, nil
-}
+// Hint is the way out that an error knows of, "" if none.
+func Hint(err error) string { return layout.Hint(err) }

@@ -1,327 +1,208 @@
 package repo
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
-	"time"
+	"iter"
 
-	"tape/internal/gitstore"
+	"tape/internal/forks"
+	"tape/internal/join"
+	"tape/internal/query"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+	"tape/internal/writer"
 )
 
 // Tape is one session's append-only sequence of entries, or a fork of one. A Tape is a
 // handle: it holds no lock and no open file, and its methods may be called from several
 // goroutines.
-type Tape struct {
-	store  *Store
-	name   string
-	slug   string
-	branch string // full ref
-	fork   string // a fork's own name; its parent's is what comes before it in name
-}
+type Tape workspace.Tape
 
-func (s *Store) handle(name string) *Tape {
-	slug := tapeSlug(name)
-	return &Tape{store: s, name: name, slug: slug, branch: branchPrefix + slug}
-}
+type (
+	// AppendOptions assert something of the tape. Nil asserts nothing.
+	AppendOptions = writer.AppendOptions
+	// Tx is a change of several steps, which happens as a whole or not at all.
+	Tx = writer.Tx
+	// TxResult tells what a Tx has written.
+	TxResult = writer.TxResult
+	// Archive is a former history of a tape, kept by a ref.
+	Archive = writer.Archive
+	// Info is an overview of a tape.
+	Info = query.Info
+	// Usage is what a model call has used, in tokens.
+	Usage = query.Usage
+	// Base says where a fork begins.
+	Base = query.Base
+	// ForkInfo is an overview of a fork.
+	ForkInfo = forks.ForkInfo
+	// Commit is a commit of a tape's history.
+	Commit = forks.Commit
+)
 
-// Slug is the tape's name as git has it in its tags.
-func (t *Tape) Slug() string { return t.slug }
+// What has become of a fork.
+const (
+	ForkOpen       = forks.ForkOpen
+	ForkMerged     = forks.ForkMerged
+	ForkSummarized = forks.ForkSummarized // merged with a summary only
+	ForkDiscarded  = forks.ForkDiscarded
+)
 
-// Ref is the full name of the branch that holds the tape.
-func (t *Tape) Ref() string { return t.branch }
+func (t *Tape) in() *workspace.Tape { return (*workspace.Tape)(t) }
 
 // Name is the tape's name; a fork's is PARENT/FORK.
-func (t *Tape) Name() string { return t.name }
+func (t *Tape) Name() string { return t.in().Name() }
 
 // Branch is the git branch that holds the tape, as git names it: tape/<slug>, or
 // fork/<parent's slug>/<slug> for a fork.
-func (t *Tape) Branch() string { return strings.TrimPrefix(t.branch, "refs/heads/") }
+func (t *Tape) Branch() string { return t.in().Branch() }
 
 // Store is the workspace that the tape is in.
-func (t *Tape) Store() *Store { return t.store }
-
-// Tape returns the tape of a name, or the fork PARENT/FORK; "" means the current one.
-// ErrNotFound if the workspace has none of that name.
-func (s *Store) Tape(ctx context.Context, name string) (*Tape, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if name == "" {
-		name = s.CurrentTape()
-	}
-	if err := checkName("a tape", name); err != nil {
-		return nil, err
-	}
-	t := s.handle(name)
-	_, err := t.head()
-	if fork := s.forkHandle(name); fork != nil && errors.Is(err, ErrNotFound) {
-		t = fork
-		_, err = t.head()
-	}
-	if err != nil {
-		return nil, err
-	}
-	if t.slug != name {
-		// A slug with a hash: make sure that it is this name's.
-		if owner, err := s.nameOfBranch(t.branch); err != nil || owner != name && owner != t.slug {
-			return nil, errors.Join(err, conflict("give one of them another name",
-				"the names %q and %q have the same slug", name, owner))
-		}
-	}
-	return t, nil
-}
-
-// CurrentTape is the name of the tape that commands mean by default.
-func (s *Store) CurrentTape() string {
-	if s.config.Tape != "" {
-		return s.config.Tape
-	}
-	if name, err := s.currentByHead(); err == nil {
-		return name
-	}
-	return DefaultTape
-}
-
-// head is the tape's newest commit.
-func (t *Tape) head() (gitstore.Hash, error) {
-	h, err := t.store.git.Ref(t.branch)
-	if errors.Is(err, gitstore.ErrNotFound) && t.IsFork() {
-		return h, notFound("tape forks lists those that are open, tape forks --closed the others", "there is no tape and no open fork %q", t.name)
-	}
-	if errors.Is(err, gitstore.ErrNotFound) {
-		return h, notFound("tape tapes lists them; tape new "+shellWord(t.name)+" creates it", "there is no tape %q", t.name)
-	}
-	return h, classify(err)
-}
-
-// shellWord makes a name safe to copy from a hint into a shell.
-func shellWord(s string) string {
-	plain := strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-") == ""
-	if plain && s != "" && s[0] != '-' {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-// tapeInfo is tape.json.
-type tapeInfo struct {
-	Format  int    `json:"format"`
-	Name    string `json:"name"`
-	Created string `json:"created"`
-}
-
-func encodeTapeInfo(name string, created time.Time) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(tapeInfo{Format: FormatVersion, Name: name, Created: FormatDate(created)})
-	return b.Bytes(), err
-}
-
-func decodeTapeInfo(raw []byte, file string) (tapeInfo, error) {
-	var info tapeInfo
-	if err := json.Unmarshal(raw, &info); err != nil {
-		return info, &CorruptError{File: file, Msg: "not a JSON object: " + err.Error(), Fix: restoreTapeFile}
-	}
-	switch {
-	case info.Format > FormatVersion:
-		return info, &CorruptError{File: file, Msg: newerFormat(info.Format),
-			Fix: "install a newer tape"}
-	case info.Format < 1 || info.Name == "":
-		return info, &CorruptError{File: file, Msg: "format or name is missing", Fix: restoreTapeFile}
-	}
-	return info, nil
-}
-
-func newerFormat(n int) string {
-	return fmt.Sprintf("the tape has format %d; this program reads up to %d", n, FormatVersion)
-}
-
-// checkTapeFile refuses a working tree whose tape.json is damaged, or of a format that
-// this program does not know. One that is just being written is not looked at.
-func checkTapeFile(worktree string, u *undo) error {
-	if u != nil && u.Checkout {
-		return nil
-	}
-	path := filepath.Join(worktree, tapeFile)
-	raw, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &CorruptError{File: path, Msg: "the file is missing", Fix: restoreTapeFile}
-	}
-	if err != nil {
-		return err
-	}
-	_, err = decodeTapeInfo(raw, path)
-	return err
-}
-
-const restoreTapeFile = "bring it back with: git restore -- " + tapeFile
-
-// nameOfBranch finds the name of a tape or fork: the newest commit's trailer says it, or
-// tape.json. A branch that somebody made by hand is named after its slug.
-func (s *Store) nameOfBranch(branch string) (string, error) {
-	h, err := s.git.Ref(branch)
-	if err != nil {
-		return "", classify(err)
-	}
-	return s.nameOfBranchAt(branch, h)
-}
-
-// nameOfBranchAt is nameOfBranch of a branch whose newest commit is known.
-func (s *Store) nameOfBranchAt(branch string, h gitstore.Hash) (string, error) {
-	c, err := s.git.Commit(h)
-	if err != nil {
-		return "", &CorruptError{File: branch, Msg: err.Error()}
-	}
-	if name := decodeTrailer(c.Trailer(trailerName)); name != "" && branchOf(name, branch) == branch {
-		return name, nil
-	}
-	if strings.HasPrefix(branch, forkPrefix) {
-		return s.nameOfFork(branch, h)
-	}
-	root, err := s.git.Tree(c.Tree)
-	if err != nil {
-		return "", classify(err)
-	}
-	entry, ok := findEntry(root, tapeFile)
-	if !ok {
-		return "", &CorruptError{File: branch, Msg: "the branch has no " + tapeFile}
-	}
-	raw, err := s.git.Blob(entry.Hash)
-	if err != nil {
-		return "", classify(err)
-	}
-	info, err := decodeTapeInfo(raw, branch+":"+tapeFile)
-	if slug := strings.TrimPrefix(branch, branchPrefix); tapeSlug(info.Name) != slug {
-		return slug, err // a branch that somebody made by hand off another tape
-	}
-	return info.Name, err
-}
-
-// branchOf is the branch of a name, of the kind that like is: a tape's or a fork's.
-func branchOf(name, like string) string {
-	if !strings.HasPrefix(like, forkPrefix) {
-		return branchPrefix + tapeSlug(name)
-	}
-	parent, fork, ok := cutFork(name)
-	if !ok {
-		return ""
-	}
-	return forkPrefix + tapeSlug(parent) + "/" + tapeSlug(fork)
-}
-
-// ByBranch returns the tape or fork of a branch, as git names it (refs/heads/ may be left
-// out). ErrNotFound if it is none.
-func (s *Store) ByBranch(ctx context.Context, branch string) (*Tape, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	ref := "refs/heads/" + strings.TrimPrefix(branch, "refs/heads/")
-	if !strings.HasPrefix(ref, branchPrefix) && !strings.HasPrefix(ref, forkPrefix) {
-		return nil, notFound("tape tapes and tape forks list them", "%s is not the branch of a tape or a fork", branch)
-	}
-	t, err := s.tapeOfBranch(ref)
-	if errors.Is(err, gitstore.ErrNotFound) {
-		return nil, notFound("tape tapes and tape forks list them", "there is no branch %s", branch)
-	}
-	return t, classify(err)
-}
-
-// tapeOfBranch returns the handle of a branch.
-func (s *Store) tapeOfBranch(branch string) (*Tape, error) {
-	h, err := s.git.Ref(branch)
-	if err != nil {
-		return nil, classify(err)
-	}
-	return s.tapeOfBranchAt(branch, h)
-}
-
-// tapeOfBranchAt is tapeOfBranch of a branch whose newest commit is known.
-func (s *Store) tapeOfBranchAt(branch string, h gitstore.Hash) (*Tape, error) {
-	name, err := s.nameOfBranchAt(branch, h)
-	if err != nil {
-		return nil, err
-	}
-	if strings.HasPrefix(branch, forkPrefix) {
-		t := s.forkHandle(name)
-		if t == nil {
-			return nil, &CorruptError{File: branch, Msg: fmt.Sprintf("%q is not the name of a fork", name)}
-		}
-		t.branch = branch
-		return t, nil
-	}
-	return &Tape{store: s, name: name, slug: strings.TrimPrefix(branch, branchPrefix), branch: branch}, nil
-}
-
-func findEntry(entries []gitstore.TreeEntry, name string) (gitstore.TreeEntry, bool) {
-	for _, e := range entries {
-		if e.Name == name {
-			return e, true
-		}
-	}
-	return gitstore.TreeEntry{}, false
-}
-
-// Tapes returns the workspace's tapes, sorted by branch. Forks are not among them.
-func (s *Store) Tapes(ctx context.Context) ([]*Tape, error) { return s.tapesUnder(ctx, branchPrefix) }
-
-// tapesAndForks returns all tapes, then all forks.
-func (s *Store) tapesAndForks(ctx context.Context) ([]*Tape, error) {
-	tapes, err := s.Tapes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	forks, err := s.Forks(ctx)
-	return append(tapes, forks...), err
-}
-
-func (s *Store) tapesUnder(ctx context.Context, prefix string) ([]*Tape, error) {
-	refs, err := s.git.Refs(prefix)
-	if err != nil {
-		return nil, classify(err)
-	}
-	out := make([]*Tape, 0, len(refs))
-	for _, ref := range refs {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		t, err := s.tapeOfBranchAt(ref.Name, ref.Hash)
-		if errors.Is(err, gitstore.ErrNotFound) {
-			continue // gone since the listing
-		}
-		if errors.Is(err, ErrCorrupt) && strings.HasPrefix(ref.Name, forkPrefix) {
-			s.warn("the branch " + strings.TrimPrefix(ref.Name, "refs/heads/") + " is left out: " + err.Error())
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("list tapes: %w", err)
-		}
-		out = append(out, t)
-	}
-	return out, nil
-}
-
-// Switch makes a tape the current one. No file moves.
-func (s *Store) Switch(ctx context.Context, name string) (*Tape, error) {
-	t, err := s.Tape(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return t, s.SetSetting("tape", name)
-}
+func (t *Tape) Store() *Store { return (*Store)(t.in().Store()) }
 
 // WorkTree is the folder in which the tape is checked out, "" if there is none.
-func (t *Tape) WorkTree() string {
-	wt, _, err := t.worktree()
-	if err != nil {
-		return ""
+func (t *Tape) WorkTree() string { return t.in().WorkTree() }
+
+// IsFork reports whether this is a fork.
+func (t *Tape) IsFork() bool { return t.in().IsFork() }
+
+// ForkName is a fork's own name, without its parent's; "" for a tape.
+func (t *Tape) ForkName() string { return t.in().ForkName() }
+
+// Parent is the name of the tape or fork that a fork was made of; "" for a tape.
+func (t *Tape) Parent() string { return t.in().Parent() }
+
+// Append appends entries, all or none, and returns them as stored. When it returns,
+// they survive a power cut.
+func (t *Tape) Append(ctx context.Context, o *AppendOptions, drafts ...Draft) ([]Entry, error) {
+	return settled(ctx, func() ([]Entry, error) { return writer.Append(ctx, t.in(), o, drafts...) })
+}
+
+// Update makes a change of several steps. All of it is stored when f returns nil, and
+// nothing of it otherwise; readers see the tape as it was until then.
+func (t *Tape) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, error) {
+	return settled(ctx, func() (TxResult, error) { return writer.Update(ctx, t.in(), f) })
+}
+
+// Handoff writes an anchor, commits the phase that it closes, and tags the commit.
+func (t *Tape) Handoff(ctx context.Context, a Anchor) (Handoff, error) {
+	return settled(ctx, func() (Handoff, error) { return writer.HandOff(ctx, t.in(), a) })
+}
+
+// Checkpoint commits what is not committed, and returns the commit and how many entries
+// that was; with nothing new, "" and 0.
+func (t *Tape) Checkpoint(ctx context.Context) (commit string, entries int64, err error) {
+	err = join.Settled(ctx, func() error {
+		commit, entries, err = writer.Checkpoint(ctx, t.in())
+		return err
+	})
+	return commit, entries, err
+}
+
+// Reset starts the tape over, with nothing but its first anchor; a fork with nothing but
+// what it has of its parent. With archive the history so far keeps a ref, whose name is
+// returned; without, only git's reflog knows of it.
+func (t *Tape) Reset(ctx context.Context, archive bool) (ref string, err error) {
+	return settled(ctx, func() (string, error) { return writer.Reset(ctx, t.in(), archive) })
+}
+
+// Archives returns the tape's archives, the oldest first.
+func (t *Tape) Archives(ctx context.Context) ([]Archive, error) { return writer.Archives(ctx, t.in()) }
+
+// Restore makes an archive the tape's history again. What the tape holds now is
+// archived in turn, unless it is only the first anchor; that archive's ref is
+// returned. The stamp may be shortened to any unique beginning, or be Latest.
+func (t *Tape) Restore(ctx context.Context, stamp string) (restored Archive, archived string, err error) {
+	err = join.Settled(ctx, func() error {
+		restored, archived, err = writer.Restore(ctx, t.in(), stamp)
+		return err
+	})
+	return restored, archived, err
+}
+
+// Entries yields the selected entries. It reads the tape as it was when the iteration
+// began; what is appended meanwhile does not appear. After an error it ends.
+func (t *Tape) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] {
+	return settledSeq(ctx, snapshot.Entries(ctx, t.in(), q))
+}
+
+// Show yields a phase with its anchor (by name, number, folder, tag or Latest), one entry
+// (@17), or what a commit added.
+func (t *Tape) Show(ctx context.Context, target string) iter.Seq2[Entry, error] {
+	return settledSeq(ctx, query.Show(ctx, t.in(), target))
+}
+
+// Phases returns the tape's phases in order.
+func (t *Tape) Phases(ctx context.Context) ([]Phase, error) {
+	return settled(ctx, func() ([]Phase, error) { return query.Phases(ctx, t.in()) })
+}
+
+// Info returns an overview of the tape.
+func (t *Tape) Info(ctx context.Context) (Info, error) {
+	return settled(ctx, func() (Info, error) { return query.InfoOf(ctx, t.in()) })
+}
+
+// Summary returns what is cheap to say of the tape, for a list of many.
+func (t *Tape) Summary(ctx context.Context) (query.Summary, error) {
+	return settled(ctx, func() (query.Summary, error) { return query.SummaryOf(ctx, t.in()) })
+}
+
+// History yields the commits of the tape and of its forks, the newest first.
+func (t *Tape) History(ctx context.Context) iter.Seq2[Commit, error] {
+	return settledSeq(ctx, forks.History(ctx, t.in()))
+}
+
+// Fork makes a fork that begins at the tape's end. What is not committed is committed
+// first. ErrConflict if there is a fork, or a tape, of that name.
+func (t *Tape) Fork(ctx context.Context, name string) (*Tape, error) { return t.ForkAt(ctx, name, "") }
+
+// ForkAt makes a fork that begins behind an anchor (its name, its phase's number or
+// folder, its tag, or Latest) or behind an entry (@17). "" means at the tape's end.
+func (t *Tape) ForkAt(ctx context.Context, name, at string) (*Tape, error) {
+	f, err := settled(ctx, func() (*workspace.Tape, error) { return forks.Begin(ctx, t.in(), name, at) })
+	return (*Tape)(f), err
+}
+
+// Base returns where a fork begins. ErrInvalid for a tape, which begins with itself.
+func (t *Tape) Base(ctx context.Context) (Base, error) { return query.DescribeBase(ctx, t.in()) }
+
+// ForkInfo returns an overview of an open fork.
+func (t *Tape) ForkInfo(ctx context.Context) (ForkInfo, error) {
+	return settled(ctx, func() (ForkInfo, error) { return forks.Describe(ctx, t.in()) })
+}
+
+// Forks returns the open forks of a tape, not those of its forks.
+func (t *Tape) Forks(ctx context.Context) ([]*Tape, error) { return outside(t.in().Forks(ctx)) }
+
+// ClosedForks returns the forks that were merged into a tape, or were its and discarded,
+// the newest first. Of those that were discarded, git's reflog knows for as long as it
+// keeps them.
+func (t *Tape) ClosedForks(ctx context.Context) ([]ForkInfo, error) {
+	return forks.ClosedForks(ctx, t.in())
+}
+
+// Discard drops a fork with everything in it. Nothing is left of it but two lines in the
+// reflog of its parent's branch, by which git keeps its commits for a while. ErrConflict
+// if there are forks of it, or somebody has it checked out.
+func (t *Tape) Discard(ctx context.Context) error {
+	return join.Settled(ctx, func() error { return forks.Discard(ctx, t.in()) })
+}
+
+// settledSeq is settled for what is yielded: such a merge shows before anything is.
+func settledSeq[T any](ctx context.Context, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		err := join.Settled(ctx, func() error {
+			for v, err := range seq {
+				if unsettled := (*workspace.Unsettled)(nil); errors.As(err, &unsettled) {
+					return err
+				}
+				if !yield(v, err) {
+					return nil
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			yield(*new(T), err)
+		}
 	}
-	return wt.Dir
 }

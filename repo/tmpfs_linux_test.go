@@ -6,9 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"testing"
-
 	"tape/internal/testkit"
+	"testing"
 )
 
 // TestFullDisk fills a disk with single entries, batches and handoffs. The call for

@@ -3,6 +3,7 @@ package repo
 import (
 	"fmt"
 	"strings"
+	"tape/internal/forks"
 	"testing"
 )
 
@@ -19,12 +20,12 @@ func TestTxForkIsAMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = m.Update(ctx, func(tx *Tx) error {
-		var open []*TxFork
+		var open []*forks.TxFork
 		for i := range 3 {
 			if _, err := tx.Append(Message("user", fmt.Sprintf("task %d", i))); err != nil {
 				return err
 			}
-			f, err := tx.Fork(fmt.Sprintf("agent-%d", i))
+			f, err := forks.InTx(tx, fmt.Sprintf("agent-%d", i))
 			if err != nil {
 				return err
 			}

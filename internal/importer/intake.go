@@ -7,6 +7,10 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"tape/internal/forks"
+	"tape/internal/layout"
+	"tape/internal/workspace"
+	"tape/internal/writer"
 
 	"tape/internal/importer/bub"
 	"tape/internal/importer/record"
@@ -36,7 +40,7 @@ type intake struct {
 // openFork is a subagent's fork that is not merged yet.
 type openFork struct {
 	sub  string
-	fork *repo.TxFork
+	fork *forks.TxFork
 	held int
 }
 
@@ -63,7 +67,7 @@ func (in *intake) read(ctx context.Context, src record.Source) (stats record.Sta
 func (in *intake) open(ctx context.Context) {
 	tape, err := in.store.Tape(ctx, in.res.Tape)
 	if err == nil {
-		in.begin(ctx, tape)
+		in.begin(ctx, (*repo.Tape)(tape))
 	} else if !errors.Is(err, repo.ErrNotFound) {
 		in.fail(err)
 	}
@@ -85,7 +89,7 @@ func keyHash(key string) [16]byte {
 // imports of the same file one waits for the other.
 func (in *intake) begin(ctx context.Context, tape *repo.Tape) {
 	var err error
-	if in.tx, err = tape.Begin(ctx); err == nil {
+	if in.tx, err = writer.Begin(ctx, (*workspace.Tape)(tape)); err == nil {
 		err = in.learn(ctx, tape)
 	}
 	in.fail(err)
@@ -188,14 +192,14 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 	}
 	d := repo.Draft{Kind: item.Entry.Kind, Payload: item.Entry.Payload, Meta: item.Entry.Meta, Date: item.Entry.Date}
 	if line := item.Line; line != nil {
-		if in.store.Redacts(line) {
+		if (*workspace.Store)(in.store).Redacts(line) {
 			// It will not say any more what it was: its key has to be in its meta.
 			keyed := item.Entry
 			keyed.Meta = record.WithKeys(keyed.Meta, in.info.Format, item.Keys)
 			line = jsonl.AppendLine(nil, 1, keyed)
 		}
 		var err error
-		d, err = repo.StoredLine(line)
+		d, err = layout.StoredLine(line)
 		in.fail(err)
 	}
 	if in.err != nil {
@@ -228,7 +232,7 @@ func (in *intake) fork(ctx context.Context, sub string) *openFork {
 	if in.err != nil {
 		return nil
 	}
-	fork, err := in.tx.Fork(name)
+	fork, err := forks.InTx(in.tx, name)
 	if err != nil {
 		in.fail(err)
 		return nil
@@ -278,19 +282,19 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 			return false
 		}
 	}
-	tape, err := in.store.CreateTapeFrom(ctx, in.res.Tape, first)
+	tape, err := writer.CreateTapeFrom(ctx, (*workspace.Store)(in.store), in.res.Tape, first)
 	if errors.Is(err, repo.ErrConflict) {
 		// Another import created it in this moment; what it holds is known once its
 		// lock is free.
 		opens = false
-		tape, err = in.store.Tape(ctx, in.res.Tape)
+		tape, err = (*workspace.Store)(in.store).Tape(ctx, in.res.Tape)
 	}
 	if err != nil {
 		in.fail(err)
 		return false
 	}
 	known := len(in.have)
-	if in.begin(ctx, tape); len(in.have) > known && !opens {
+	if in.begin(ctx, (*repo.Tape)(tape)); len(in.have) > known && !opens {
 		in.fail(errRaced)
 	}
 	return opens
@@ -312,7 +316,7 @@ func (in *intake) openingState() json.RawMessage {
 
 func anchorOf(item record.Item) (repo.Anchor, error) {
 	if item.Line != nil {
-		return repo.StoredAnchor(item.Line)
+		return writer.StoredAnchor(item.Line)
 	}
 	return repo.Anchor{Name: jsonl.GetString(item.Entry.Payload, "name"), State: jsonl.Get(item.Entry.Payload, "state"),
 		Meta: item.Entry.Meta, Date: item.Entry.Date}, nil

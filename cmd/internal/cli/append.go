@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"tape/internal/workspace"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -138,7 +139,7 @@ func (o *appendOptions) run(ctx context.Context, t *repo.Tape) (err error) {
 	switch {
 	case o.dash:
 		// Whitespace in the payload is not stored and may make it longer than a line.
-		if payload, err = o.readAll(ctx, 2*t.Store().Config().MaxLine); err != nil {
+		if payload, err = o.readAll(ctx, 2*(*workspace.Store)(t.Store()).Config().MaxLine); err != nil {
 			return err
 		}
 	case o.changed("payload"):

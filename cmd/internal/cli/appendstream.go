@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"tape/internal/workspace"
 
 	"tape/internal/jsonl"
 	"tape/repo"
@@ -29,7 +30,7 @@ type stream struct {
 func (o *appendOptions) runStream(ctx context.Context, t *repo.Tape) error {
 	in, end := newInput(ctx, o.Stdin)
 	defer end()
-	s := &stream{o: o, lines: jsonl.NewScanner(in, t.Store().Config().MaxLine)}
+	s := &stream{o: o, lines: jsonl.NewScanner(in, (*workspace.Store)(t.Store()).Config().MaxLine)}
 	// The tape is locked from here on only once there is something to append.
 	s.first, s.firstErr = s.lines.Next()
 	done, err := t.Update(ctx, func(tx *repo.Tx) error {
@@ -65,7 +66,7 @@ func (s *stream) feed(tx *repo.Tx) error {
 			}
 		case errors.Is(err, jsonl.ErrTooLong):
 			err = invalidf("raise the limit with: tape config max_line N", "the line is longer than %d bytes",
-				s.o.store.Config().MaxLine)
+				(*workspace.Store)(s.o.store).Config().MaxLine)
 		default:
 			return fmt.Errorf("read standard input: %w", err)
 		}

@@ -49,21 +49,21 @@ type sharedCase struct {
 	}
 }
 
-// workspace runs commands in a workspace of its own.
-type workspace struct {
+// sandbox runs commands in a workspace of its own.
+type sandbox struct {
 	t   *testing.T
 	dir string
 }
 
-func newWorkspace(t *testing.T) *workspace {
+func newWorkspace(t *testing.T) *sandbox {
 	t.Helper()
-	w := &workspace{t, filepath.Join(t.TempDir(), "ws")}
+	w := &sandbox{t, filepath.Join(t.TempDir(), "ws")}
 	w.must("init", w.dir)
 	return w
 }
 
 // run runs one command and returns what it wrote and its exit code.
-func (w *workspace) run(stdin string, args ...string) (out, errs string, code int) {
+func (w *sandbox) run(stdin string, args ...string) (out, errs string, code int) {
 	w.t.Helper()
 	var stdout, stderr bytes.Buffer
 	a := &App{Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr, Now: time.Now,
@@ -77,7 +77,7 @@ func (w *workspace) run(stdin string, args ...string) (out, errs string, code in
 	return stdout.String(), stderr.String(), code
 }
 
-func (w *workspace) must(args ...string) string {
+func (w *sandbox) must(args ...string) string {
 	w.t.Helper()
 	out, errs, code := w.run("", args...)
 	if code != exitOK {
@@ -87,7 +87,7 @@ func (w *workspace) must(args ...string) string {
 }
 
 // record writes a case's entries, and returns how the case calls them, by id.
-func (c *sharedCase) record(w *workspace) map[int64]string {
+func (c *sharedCase) record(w *sandbox) map[int64]string {
 	w.t.Helper()
 	refs := map[int64]string{1: "session/start"}
 	for _, e := range c.Entries {

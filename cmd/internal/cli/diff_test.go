@@ -125,7 +125,7 @@ func TestLongLine(t *testing.T) {
 
 // grown makes a workspace of random history: each of n steps goes on with one of its tapes
 // and forks, or makes or closes one. It returns the names of those that are there then.
-func grown(t *testing.T, rnd *rand.Rand, n int, step func(tp *repo.Tape, i int) error) (w *workspace, names []string) {
+func grown(t *testing.T, rnd *rand.Rand, n int, step func(tp *repo.Tape, i int) error) (w *sandbox, names []string) {
 	t.Helper()
 	w = newWorkspace(t)
 	store, err := repo.Open(t.Context(), w.dir, nil)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"tape/internal/query"
 
 	"tape/internal/jsonl"
 	"tape/repo"
@@ -43,7 +44,7 @@ type diffStat struct {
 func (s *diffStat) count(c change) {
 	s.Entries.add(c.kind, 1)
 	bump(s.Kinds, c.entry.Kind).add(c.kind, 1)
-	if u, ok := c.entry.Usage(); ok && u.TotalTokens != nil {
+	if u, ok := query.UsageOf(c.entry); ok && u.TotalTokens != nil {
 		s.Runs.add(c.kind, 1)
 		s.Tokens.add(c.kind, *u.TotalTokens)
 	}

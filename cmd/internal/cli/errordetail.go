@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"tape/internal/outgoing"
 
 	"tape/internal/entrydiff"
 	"tape/internal/jsonl"
@@ -13,13 +14,13 @@ import (
 
 // describeFinding is something in what was to be pushed that looks like a secret. The entry
 // is null where it is in a message of git's.
-func describeFinding(f repo.SecretFinding) object {
+func describeFinding(f outgoing.SecretFinding) object {
 	return object{{"tape", f.Tape}, {"entry", orNull(f.Entry)}, {"commit", orNull(f.Commit)}, {"rule", f.Rule}, {"path", f.Path},
 		{"excerpt", f.Masked}, {"fingerprint", f.Fingerprint}}
 }
 
 // tellFindings shows people where the secrets are, and what they are called.
-func (a *App) tellFindings(list []repo.SecretFinding) {
+func (a *App) tellFindings(list []outgoing.SecretFinding) {
 	const most = 50
 	for _, f := range list[:min(len(list), most)] {
 		where := fmt.Sprintf("@%d", f.Entry)

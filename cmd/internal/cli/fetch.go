@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"slices"
+	"tape/internal/remotes"
+	"tape/internal/workspace"
 
 	"github.com/spf13/cobra"
 
@@ -57,7 +59,7 @@ func (o *fetchOptions) run(ctx context.Context, store *repo.Store, remote string
 // addUnmoved adds the tapes and forks that the remote has as they were, so that there is a
 // line for each.
 func (o *fetchOptions) addUnmoved(ctx context.Context, store *repo.Store, remote string, list []repo.RefStatus) ([]repo.RefStatus, error) {
-	same, todo, err := store.Published(ctx, remote, o.Tapes)
+	same, todo, err := remotes.Published(ctx, (*workspace.Store)(store), remote, o.Tapes)
 	if err != nil {
 		return nil, err
 	}

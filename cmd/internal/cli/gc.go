@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"strings"
+	"tape/internal/upkeep"
 
 	"github.com/spf13/cobra"
 
@@ -64,7 +65,7 @@ func (o *gcOptions) run(ctx context.Context, store *repo.Store, _ []string) erro
 	return nil
 }
 
-func describeTree(t repo.GCWorktree) object {
+func describeTree(t upkeep.GCWorktree) object {
 	return object{{"tape", t.Tape}, {"path", t.Dir}}.with("reason", t.Reason)
 }
 

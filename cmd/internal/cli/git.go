@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"os/exec"
+	"tape/internal/workspace"
 
 	"github.com/spf13/cobra"
 
@@ -111,7 +112,7 @@ func (a *App) tellOutside(r hooks.Report) {
 }
 
 func (a *App) gitInstall(ctx context.Context, store *repo.Store, _ []string) error {
-	done, err := store.InstallGit(ctx)
+	done, err := (*workspace.Store)(store).InstallGit(ctx)
 	if err != nil {
 		return err
 	}
@@ -145,7 +146,7 @@ func (a *App) gitInstall(ctx context.Context, store *repo.Store, _ []string) err
 }
 
 func (a *App) gitUninstall(ctx context.Context, store *repo.Store, _ []string) error {
-	removed, err := store.UninstallGit(ctx)
+	removed, err := (*workspace.Store)(store).UninstallGit(ctx)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"tape/internal/forks"
 
 	"github.com/spf13/cobra"
 
@@ -114,17 +115,17 @@ func (a *App) showCommit(l *lanes, c repo.Commit, first bool) error {
 func (a *App) commitText(c repo.Commit, used int) string {
 	const digits = 8
 	kind, title := c.Kind+": ", c.Subtitle()
-	if c.Kind == repo.CommitHand {
+	if c.Kind == forks.CommitHand {
 		kind = ""
 	}
 	title = safeLine(title)
 	size := ""
 	switch c.Kind {
-	case repo.CommitHandoff, repo.CommitHand:
+	case forks.CommitHandoff, forks.CommitHand:
 		if c.Entries > 0 && !strings.HasSuffix(c.Subject, ")") { // a completed merge says it itself
 			size = " (" + entries(c.Entries) + ")"
 		}
-	case repo.CommitFork:
+	case forks.CommitFork:
 		size = fmt.Sprintf(" at @%d", c.LastID)
 	}
 	date := "  " + a.ago(c.Date)
@@ -155,9 +156,9 @@ func (a *App) commitText(c repo.Commit, used int) string {
 
 func kindColour(kind string) string {
 	switch kind {
-	case repo.CommitHandoff, repo.CommitStart:
+	case forks.CommitHandoff, forks.CommitStart:
 		return yellow
-	case repo.CommitFork, repo.CommitMerge:
+	case forks.CommitFork, forks.CommitMerge:
 		return purple
 	}
 	return cyan

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"tape/internal/join"
+	"tape/internal/workspace"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -152,7 +154,7 @@ func (a *App) lookAt(ctx context.Context, at hooks.Repository, store *repo.Store
 		return nil
 	}
 	if err == nil {
-		err = t.Complete(ctx)
+		err = join.Complete(ctx, (*workspace.Tape)(t))
 	}
 	if errors.Is(err, repo.ErrBusy) {
 		return nil // whoever is busy with the tape does it

@@ -50,7 +50,7 @@ func TestHostileExitCodes(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	good := healthyRemote(t)
 	knows := filepath.Join(t.TempDir(), "knows")
-	(&workspace{t, knows}).must("clone", good, knows)
+	(&sandbox{t, knows}).must("clone", good, knows)
 	every := testkit.Size(7, 3, 1)
 	for i, k := range hostile.Cases() {
 		if k.Unsent || i%every != 0 {
@@ -100,7 +100,7 @@ type toldError struct{ Code, Message, Hint string }
 // meet runs a command that meets with a remote, and returns the error that it told.
 func meet(t *testing.T, remote, knows, op string) (told toldError, code int) {
 	t.Helper()
-	w := &workspace{t, filepath.Join(t.TempDir(), "ws")}
+	w := &sandbox{t, filepath.Join(t.TempDir(), "ws")}
 	args := []string{"--json", op}
 	if op == "clone" {
 		args = append(args, remote, w.dir)

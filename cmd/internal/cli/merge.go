@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"tape/internal/purge"
+	"tape/internal/workspace"
 
 	"github.com/spf13/cobra"
 
@@ -123,7 +125,7 @@ func mergedIDs(r merge.Result) (first, last any) {
 
 func (o *mergeOptions) run(ctx context.Context, store *repo.Store, args []string) error {
 	if o.summary == "-" {
-		text, err := o.readAll(ctx, store.Config().MaxLine)
+		text, err := o.readAll(ctx, (*workspace.Store)(store).Config().MaxLine)
 		if err != nil {
 			return err
 		}
@@ -143,7 +145,7 @@ func (o *mergeOptions) run(ctx context.Context, store *repo.Store, args []string
 	}
 	before := store.CurrentTape()
 	// A refused merge shows entries: not what a purge was about to take out.
-	if err := store.FinishPurge(ctx, o.rebuildIndex); err != nil {
+	if err := purge.FinishPurge(ctx, (*workspace.Store)(store), o.rebuildIndex); err != nil {
 		return err
 	}
 	r, err := merge.BackWith(ctx, f, merge.Options{Keep: o.keep, Summary: o.summary})

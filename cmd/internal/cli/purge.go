@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"tape/internal/purge"
 
 	"github.com/spf13/cobra"
 
@@ -122,15 +123,15 @@ func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *progress) e
 
 func (o *purgeOptions) describe(p repo.Purged) object {
 	return object{{"purged", p.Entries()}, {"dry_run", o.DryRun},
-		{"tapes", objects(p.Tapes, func(t repo.PurgedTape) object {
+		{"tapes", objects(p.Tapes, func(t purge.PurgedTape) object {
 			return object{{"tape", t.Tape}, {"entries", t.Entries}, {"old", orNull(t.Old)}, {"new", orNull(t.New)}}
 		})},
 		{"commits", p.Commits}, {"tags", p.Tags}, {"archives", p.Archives}, {"signatures", p.Signatures},
 		{"rules", p.Rules}, {"fingerprints", p.Fingerprints},
-		{"remotes", objects(p.Remotes, func(r repo.PurgedRemote) object {
+		{"remotes", objects(p.Remotes, func(r purge.PurgedRemote) object {
 			return object{{"remote", r.Remote}, {"ref", r.Ref}, {"commit", r.Commit}}
 		})},
-		{"others", objects(p.Others, func(other repo.PurgedOther) object {
+		{"others", objects(p.Others, func(other purge.PurgedOther) object {
 			return object{{"tape", other.Tape}, {"entries", other.Entries}, {"fingerprints", other.Fingerprints}}
 		})},
 		{"removed", p.Removed}, {"left", p.Left}, {"finished", p.Finished}}

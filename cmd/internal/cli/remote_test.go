@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"tape/internal/outgoing"
 	"testing"
 
 	"tape/internal/gitstore/transport"
@@ -138,7 +139,7 @@ func TestPushInterrupted(t *testing.T) {
 
 // Secrets that stop a push are listed, for people and for programs.
 func TestFindings(t *testing.T) {
-	secrets := &repo.SecretsError{Findings: []repo.SecretFinding{
+	secrets := &repo.SecretsError{Findings: []outgoing.SecretFinding{
 		{Tape: "main", Entry: 17, Commit: strings.Repeat("a", 40), Rule: "some-rule", Path: "payload.content", Masked: "ab\x1b[2J…", Fingerprint: "0123456789abcdef"},
 		{Tape: "main", Commit: strings.Repeat("b", 40), Rule: "other-rule", Masked: "cd…", Fingerprint: "fedcba9876543210"},
 	}}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"strings"
+	"tape/internal/query"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +23,7 @@ func newTapesCmd(a *App) *cobra.Command {
 
 // listedTape is a tape with what is known of it at the remotes.
 type listedTape struct {
-	repo.Summary
+	query.Summary
 	current bool
 	remotes []repo.Distance
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"tape/internal/audit"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +41,7 @@ func (a *App) showReport(report *repo.Report) error {
 	if a.json {
 		checked := object{{"tapes", c.Tapes}, {"forks", c.Forks}, {"archives", c.Archives}, {"commits", c.Commits}, {"entries", c.Entries},
 			{"files", c.Files}, {"git_fsck", report.GitFsck}}
-		problems := objects(report.Problems, func(p repo.Problem) object {
+		problems := objects(report.Problems, func(p audit.Problem) object {
 			return object{{"tape", p.Tape}, {"file", p.File}, {"line", p.Line}, {"message", p.Message}}
 		})
 		return a.emit(object{{"ok", report.OK}, {"checked", checked}, {"problems", problems}})

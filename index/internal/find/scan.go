@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"tape/internal/layout"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
 
 	"tape/internal/text"
 	"tape/internal/text/scan"
@@ -18,7 +21,7 @@ type scanned struct {
 	of      *repo.Tape // whose files it is in
 	id      int64
 	created int64
-	at      repo.Position
+	at      layout.Position
 	anchor  string
 	seq     int
 	sign    uint64 // 0: nothing is folded
@@ -139,7 +142,7 @@ func addNeighbours(ctx context.Context, n int, tapes []reached, hits []Hit) erro
 			}
 		}
 		err := h.surround(n, func(id int64) (repo.Entry, bool, error) {
-			e, err := where[h.Tape].part(id).of.Entry(ctx, id)
+			e, err := snapshot.Entry(ctx, (*workspace.Tape)(where[h.Tape].part(id).of), id)
 			if errors.Is(err, repo.ErrNotFound) {
 				return e, false, nil
 			}

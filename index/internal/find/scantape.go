@@ -11,6 +11,8 @@ import (
 	"sort"
 	"sync"
 	"sync/atomic"
+	"tape/internal/query"
+	"tape/internal/workspace"
 	"unicode"
 
 	"golang.org/x/sync/errgroup"
@@ -29,7 +31,7 @@ type tapeScan struct {
 	rank  int // of the tape
 	find  *scan.Scanner
 	part  part // that is looked through
-	files *repo.Files
+	files *query.Files
 	every bool // match is wanted
 	whole bool // nothing was left out
 
@@ -62,7 +64,7 @@ func (s *tapeScan) run(ctx context.Context, t *repo.Tape, where parts) ([]scanne
 	s.every = s.limit() == math.MaxInt || s.Count
 	for _, s.part = range where {
 		var err error
-		if s.files, err = s.part.of.Files(ctx, q); err != nil {
+		if s.files, err = query.FilesOf(ctx, (*workspace.Tape)(s.part.of), q); err != nil {
 			return nil, err
 		}
 		if done, err := s.through(ctx); err != nil || done {
@@ -218,7 +220,7 @@ func (s *tapeScan) look(ctx context.Context, files []int, of map[int]*lane) erro
 	return g.Wait()
 }
 
-func (s *tapeScan) file(file repo.File) ([]scanned, error) {
+func (s *tapeScan) file(file query.File) ([]scanned, error) {
 	var found []scanned
 	var body []byte
 	lines, counted := 0, 0 // up to where the lines are counted
@@ -272,7 +274,7 @@ func (s *tapeScan) sign(kind string, body []byte, spans []text.Span) uint64 {
 
 // keeps applies the filters to an entry itself.
 func (s Search) keeps(e repo.Entry) bool {
-	if !s.Query.Keeps(e) || !s.Searches && store.IsSearch(e) {
+	if !query.Keeps(s.Query, e) || !s.Searches && store.IsSearch(e) {
 		return false
 	}
 	return len(s.Roles) == 0 || store.HasRole(e) && slices.Contains(s.Roles, store.RoleOf(e))

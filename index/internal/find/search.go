@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"tape/internal/query"
+	"tape/internal/workspace"
 	"unicode"
 
 	"tape/internal/text"
@@ -113,7 +115,7 @@ func (s Search) reached(ctx context.Context) ([]reached, error) {
 	var out []reached
 	var missing error
 	for _, t := range s.Tapes {
-		first, last, err := t.Range(ctx, s.Query)
+		first, last, err := query.Range(ctx, (*workspace.Tape)(t), s.Query)
 		switch {
 		case errors.Is(err, repo.ErrNotFound):
 			missing = err
@@ -172,13 +174,13 @@ func (h *Hit) surround(n int, entry func(id int64) (repo.Entry, bool, error)) er
 }
 
 // readers keeps a reader of each tape, by its branch.
-type readers map[string]*repo.Reader
+type readers map[string]*query.Reader
 
-func (r readers) of(t *repo.Tape) (*repo.Reader, error) {
+func (r readers) of(t *repo.Tape) (*query.Reader, error) {
 	if one := r[t.Branch()]; one != nil {
 		return one, nil
 	}
-	one, err := t.Reader()
+	one, err := query.NewReader((*workspace.Tape)(t))
 	if err == nil {
 		r[t.Branch()] = one
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"tape/internal/query"
 
 	"golang.org/x/sync/errgroup"
 
@@ -41,7 +42,7 @@ func hand(ctx context.Context, to chan<- *batch, b *batch) error {
 
 // fill reads a suffix and calls row for every entry, in order, and words with every
 // builder that has become full. Both are called by this goroutine.
-func fill(ctx context.Context, s *repo.Suffix, tape int64, row func(Line) error, words func(*fts5.Builder) error) error {
+func fill(ctx context.Context, s *query.Suffix, tape int64, row func(Line) error, words func(*fts5.Builder) error) error {
 	workers := max(1, runtime.GOMAXPROCS(0))
 	g, ctx := errgroup.WithContext(ctx)
 	in := make(chan *batch, workers)
@@ -72,7 +73,7 @@ func fill(ctx context.Context, s *repo.Suffix, tape int64, row func(Line) error,
 	return err
 }
 
-func readBatches(ctx context.Context, s *repo.Suffix, in chan<- *batch) error {
+func readBatches(ctx context.Context, s *query.Suffix, in chan<- *batch) error {
 	defer close(in)
 	b, size := &batch{}, 0
 	for e, err := range s.Entries(ctx) {

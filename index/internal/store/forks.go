@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"tape/internal/query"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
 
 	"tape/repo"
 )
@@ -91,12 +94,12 @@ func (d *DB) fits(ctx context.Context, t *Target, k Known) (bool, error) {
 
 // Begins is Tape.Begins. A branch that has nothing in common with a parent is no fork of
 // it, whatever it is called.
-func Begins(ctx context.Context, t *repo.Tape) (parent *repo.Tape, m repo.Mark, ok bool, err error) {
-	parent, m, ok, err = t.Begins(ctx)
+func Begins(ctx context.Context, t *repo.Tape) (parent *repo.Tape, m snapshot.Mark, ok bool, err error) {
+	from, m, ok, err := snapshot.Begins(ctx, (*workspace.Tape)(t))
 	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrConflict) {
-		return nil, repo.Mark{}, false, nil
+		return nil, snapshot.Mark{}, false, nil
 	}
-	return parent, m, ok, err
+	return (*repo.Tape)(from), m, ok, err
 }
 
 // originOf finds where a fork begins, in its parent and in what the index has of that.
@@ -114,7 +117,7 @@ func (d *DB) originOf(ctx context.Context, t *Target) (origin, error) {
 		// Before it was asked whether it begins with the base, and after it, the parent has
 		// to begin with what the index has.
 		if has.No != 0 && has.Entries >= m.LastID {
-			s, err := parent.Since(ctx, has.mark)
+			s, err := query.Since(ctx, (*workspace.Tape)(parent), has.mark)
 			if err != nil {
 				return origin{}, err
 			}
@@ -130,7 +133,7 @@ func (d *DB) originOf(ctx context.Context, t *Target) (origin, error) {
 }
 
 // originAt describes the place behind an entry of a tape.
-func (d *DB) originAt(no int64, m repo.Mark) (origin, error) {
+func (d *DB) originAt(no int64, m snapshot.Mark) (origin, error) {
 	o := origin{Known: Known{Parent: no, Base: m.LastID, Entries: m.LastID, mark: m}}
 	for hi := m.LastID; no != 0; {
 		r, err := d.Chained(no)

@@ -3,8 +3,7 @@ package store
 import (
 	"database/sql"
 	"fmt"
-
-	"tape/repo"
+	"tape/internal/layout"
 )
 
 // Line is what is stored of an entry.
@@ -12,8 +11,8 @@ type Line struct {
 	Kind    string
 	Created int64 // microseconds since 1970; 0: no date
 	Seq     int
-	File    int64         // its number; not known of an entry that is to be stored
-	At      repo.Position // of a line that was read without folder and file
+	File    int64           // its number; not known of an entry that is to be stored
+	At      layout.Position // of a line that was read without folder and file
 	Sign    int64
 
 	id      int64

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strings"
+	"tape/internal/query"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
 
 	"tape/index/internal/fts5"
 	"tape/repo"
@@ -22,7 +25,7 @@ type Known struct {
 	Entries   int64 // the last id
 	Bytes     int64 // of all lines
 	Newest    sql.NullInt64
-	mark      repo.Mark
+	mark      snapshot.Mark
 }
 
 // Own is how many entries the index has as the tape's own.
@@ -51,12 +54,12 @@ func (d *DB) Known(t *repo.Tape) (Known, error) {
 
 // encodeMark gives the text of a mark, with a checksum in front: reading on from a place
 // that damage made would look as if the tape were damaged.
-func encodeMark(m repo.Mark) (string, error) {
+func encodeMark(m snapshot.Mark) (string, error) {
 	raw, err := json.Marshal(m)
 	return fmt.Sprintf("%08x %s", crc32.ChecksumIEEE(raw), raw), err
 }
 
-func decodeMark(text string) (m repo.Mark, err error) {
+func decodeMark(text string) (m snapshot.Mark, err error) {
 	sum, raw, _ := strings.Cut(text, " ")
 	if sum != fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(raw))) {
 		return m, errors.New("the checksum is wrong")
@@ -95,7 +98,7 @@ func (d *DB) isStale(ctx context.Context, t *Target) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if k.No == 0 || !t.Tape.Unchanged(k.mark) {
+	if k.No == 0 || !query.Unchanged((*workspace.Tape)(t.Tape), k.mark) {
 		return true, nil
 	}
 	fits, err := d.fits(ctx, t, k)
@@ -156,7 +159,7 @@ func (d *DB) addTape(ctx context.Context, t *Target, progress func(int64)) (int6
 }
 
 // take takes up what a suffix of a tape has.
-func (d *DB) take(ctx context.Context, t *repo.Tape, k Known, s *repo.Suffix, x *fts5.Index, progress func(int64)) (int64, error) {
+func (d *DB) take(ctx context.Context, t *repo.Tape, k Known, s *query.Suffix, x *fts5.Index, progress func(int64)) (int64, error) {
 	words := &wordWriter{x: x, dir: d.scratch}
 	w := &rowWriter{db: d, tape: k.No, files: map[fileKey]int64{}, insert: insertLines(rowsAtOnce), progress: progress}
 	err := fill(ctx, s, k.No, w.add, words.add)
@@ -185,7 +188,7 @@ func (d *DB) take(ctx context.Context, t *repo.Tape, k Known, s *repo.Suffix, x 
 
 // lacking returns what the index does not have of a tape; anew, if not nil, tells that
 // what it has has to go, and where the tape begins.
-func (d *DB) lacking(ctx context.Context, t *Target, k Known) (s *repo.Suffix, anew *origin, err error) {
+func (d *DB) lacking(ctx context.Context, t *Target, k Known) (s *query.Suffix, anew *origin, err error) {
 	fits := !t.Tape.IsFork()
 	if !fits && k.No != 0 {
 		if fits, err = d.fits(ctx, t, k); err != nil {
@@ -193,7 +196,7 @@ func (d *DB) lacking(ctx context.Context, t *Target, k Known) (s *repo.Suffix, a
 		}
 	}
 	if fits {
-		if s, err = t.Tape.Since(ctx, k.mark); err != nil || !s.Whole() {
+		if s, err = query.Since(ctx, (*workspace.Tape)(t.Tape), k.mark); err != nil || !s.Whole() {
 			return s, nil, err
 		}
 	}
@@ -205,7 +208,7 @@ func (d *DB) lacking(ctx context.Context, t *Target, k Known) (s *repo.Suffix, a
 		s = nil
 	}
 	if s == nil {
-		if s, err = t.Tape.Since(ctx, o.mark); err != nil {
+		if s, err = query.Since(ctx, (*workspace.Tape)(t.Tape), o.mark); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -1,0 +1,178 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"tape/internal/gitstore"
+	"tape/internal/layout"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+)
+
+// An audit tells whether histories keep the promises of the format. It walks along first
+// parents, the oldest commit first, and compares each commit with the state before it: only
+// what changed between them is read. What was merged is walked before the merge.
+
+// policy says how far a source is trusted, and what becomes of a violation.
+type policy struct {
+	// hostile: nothing is read before its size is known, and merges may not cost more than
+	// they do in tapes.
+	hostile bool
+	// compare: where the commits that a purge replaced are still there, both histories are
+	// compared.
+	compare bool
+	// found is told of violations, one for each commit. Nil: the first ends the audit.
+	found func(tape string, err error)
+}
+
+// audit looks at each commit once, so tapes are best shown before their forks.
+type audit struct {
+	policy
+	s       *workspace.Store
+	Known   map[gitstore.Hash]bool     // commits that were looked at, or accepted before
+	shaped  map[gitstore.Hash]bool     // trees whose names and sizes are in order
+	opened  map[gitstore.Hash][]string // folders of the phases that came with a commit
+	commits int                        // how many were looked at
+}
+
+func newAudit(s *workspace.Store, p policy) *audit {
+	return &audit{policy: p, s: s, Known: map[gitstore.Hash]bool{}, shaped: map[gitstore.Hash]bool{}, opened: map[gitstore.Hash][]string{}}
+}
+
+// report makes a violation known, or returns it to end the audit.
+func (a *audit) report(ctx context.Context, t *workspace.Tape, err error) error {
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return ctxErr
+	}
+	if err == nil || a.found == nil {
+		return err
+	}
+	a.found(t.Name(), err)
+	return nil
+}
+
+// violation is a broken promise of a file, or of a commit.
+func violation(file, format string, args ...any) error {
+	return &layout.CorruptError{File: file, Msg: fmt.Sprintf(format, args...)}
+}
+
+// history checks what a commit of a tape has that is not known.
+func (a *audit) history(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
+	chain, at, err := a.chain(ctx, head, gitstore.ZeroHash)
+	if err := a.report(ctx, t, err); err != nil {
+		return err
+	}
+	return a.walk(ctx, t, chain, at, 0)
+}
+
+// Problems are those of the history of a commit.
+func Problems(ctx context.Context, s *workspace.Store, t *workspace.Tape, head gitstore.Hash, compare bool) ([]Problem, error) {
+	v := &verifier{s: s, report: &Report{}}
+	err := newAudit(s, policy{compare: compare, found: v.problem}).history(ctx, t, head)
+	return v.report.Problems, err
+}
+
+// chain lists the commits from head down by first parents that are not known, the newest
+// first, and the one before them that counts as it is, zero if there is none. What git
+// made and nobody completed is among them even if it is known. old is accepted, and has to
+// be on the way unless it is zero.
+func (a *audit) chain(ctx context.Context, head, old gitstore.Hash) (chain []gitstore.Hash, at gitstore.Hash, err error) {
+	h := head
+	for h != old && !a.Known[h] {
+		if err := ctx.Err(); err != nil {
+			return nil, at, err
+		}
+		c, err := a.Commit(h)
+		if err != nil {
+			return chain, at, err
+		}
+		chain = append(chain, h)
+		if len(c.Parents) == 0 {
+			if !old.IsZero() {
+				return nil, at, rewritten(old, head)
+			}
+			return chain, at, nil
+		}
+		h = c.Parents[0]
+	}
+	for below := h; !old.IsZero() && below != old; {
+		c, err := a.Commit(below)
+		if err != nil {
+			return nil, at, err
+		}
+		if len(c.Parents) == 0 {
+			return nil, at, rewritten(old, head)
+		}
+		below = c.Parents[0]
+	}
+	a.Known[h] = true
+	raw, at, err := snapshot.ByGit(a.s, h)
+	return append(chain, raw...), at, err
+}
+
+// walk checks commits, the newest first, that follow one that is in order.
+func (a *audit) walk(ctx context.Context, t *workspace.Tape, chain []gitstore.Hash, at gitstore.Hash, depth int) error {
+	if a.hostile && depth > deepestMerge {
+		return layout.Refused("", "more than %d merges are inside of each other", deepestMerge)
+	}
+	if len(chain) == 0 {
+		return nil
+	}
+	w := &auditWalk{audit: a, t: t, depth: depth, head: chain[0]}
+	if err := a.report(ctx, t, w.begin(chain, at)); err != nil {
+		return err
+	}
+	for _, h := range slices.Backward(chain) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := w.next(ctx, h); err != nil {
+			return err
+		}
+		a.Known[h] = true
+	}
+	if !w.raw.IsZero() && !a.hostile {
+		return a.report(ctx, t, violation(short(w.raw), "git made this merge, and it was not completed"))
+	}
+	return nil
+}
+
+// short is how messages name a commit.
+func short(h gitstore.Hash) string { return h.String()[:12] }
+
+// FirstChain is a commit with those before it by first parents, as far as they were needed.
+type FirstChain struct {
+	next gitstore.Hash          // the first that was not looked at; zero: there is none
+	own  *workspace.Tape        // if set, the chain ends where this fork begins
+	seen map[gitstore.Hash]bool // those before next
+}
+
+func NewFirstChain(head gitstore.Hash, own *workspace.Tape) *FirstChain {
+	return &FirstChain{next: head, own: own, seen: map[gitstore.Hash]bool{}}
+}
+
+// Has reports whether a commit is one of them.
+func (c *FirstChain) Has(ctx context.Context, h gitstore.Hash, read func(gitstore.Hash) (gitstore.Commit, error)) (bool, error) {
+	for !c.seen[h] && !c.next.IsZero() {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		at, err := read(c.next)
+		if err != nil {
+			return false, layout.CorruptObject(c.next, err)
+		}
+		if c.own != nil {
+			if _, begins := snapshot.StartsHere(c.own, at); begins {
+				c.next = gitstore.ZeroHash // what is before is the parent's
+				break
+			}
+		}
+		c.seen[c.next] = true
+		c.next = gitstore.ZeroHash
+		if len(at.Parents) > 0 {
+			c.next = at.Parents[0]
+		}
+	}
+	return c.seen[h], nil
+}

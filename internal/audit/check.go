@@ -1,0 +1,262 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"tape/internal/gitstore"
+	"tape/internal/layout"
+	"tape/internal/rewrite"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+)
+
+// What a hook asks before git moves a ref, or makes a commit.
+
+// RefUpdate moves a ref from one object to another: ids as hex digits, zeros for none.
+type RefUpdate struct{ Ref, Old, New string }
+
+// CheckUpdates refuses, with ErrConflict, to move refs of a repository if that would break
+// what the format promises: history of tapes and forks is only added to, tapes are not
+// deleted, tags of handoffs name the commits that their phases came with and stay there,
+// archives hold tapes. They are looked at together: a purged tape comes with other tags. Other
+// refs are not its business. The errors are those of the refs, in their order, nil for each
+// that may be moved. gitDir may be a bare repository that is no workspace.
+func CheckUpdates(ctx context.Context, gitDir string, updates []RefUpdate) []error {
+	out := make([]error, len(updates))
+	s, err := workspace.OpenBare(gitDir)
+	c := &updateCheck{s: s, updates: updates, heads: map[string]gitstore.Hash{}, incoming: NewIncomingCheck(s), purges: map[string]rewrite.Remade{}}
+	for _, u := range updates {
+		if h, err := gitstore.ParseHash(u.New); err == nil && !h.IsZero() {
+			c.heads[u.Ref] = h
+		}
+	}
+	for i, u := range updates {
+		if out[i] = layout.Classify(err); err == nil {
+			out[i] = c.check(ctx, u)
+		}
+	}
+	return out
+}
+
+// updateCheck looks at refs that move together.
+type updateCheck struct {
+	s        *workspace.Store
+	updates  []RefUpdate
+	heads    map[string]gitstore.Hash  // what refs shall be
+	incoming *IncomingCheck            // of what is new
+	purges   map[string]rewrite.Remade // that were looked at, by slug
+}
+
+func (c *updateCheck) check(ctx context.Context, u RefUpdate) error {
+	ref := u.Ref
+	from, err1 := layout.ParseObject(u.Old)
+	to, err2 := layout.ParseObject(u.New)
+	if err := errors.Join(err1, err2); err != nil || from == to {
+		return err
+	}
+	branch := strings.TrimPrefix(ref, "refs/heads/")
+	switch {
+	case strings.HasPrefix(ref, layout.TagPrefix):
+		if from.IsZero() {
+			return c.newTag(ctx, ref, to)
+		}
+		return c.tagUpdate(ctx, ref, from, to)
+	case strings.HasPrefix(ref, layout.ArchivePrefix):
+		if to.IsZero() {
+			return nil
+		}
+		n, err := parseIncoming(ref)
+		if err != nil {
+			return notTaken(ref, err)
+		}
+		return CheckGrowth(ctx, c.s, layout.BranchPrefix+n.slug, gitstore.ZeroHash, to)
+	case !to.IsZero() && (strings.HasPrefix(ref, layout.BranchPrefix) || strings.HasPrefix(ref, layout.ForkPrefix)):
+		return CheckGrowth(ctx, c.s, ref, from, to)
+	case strings.HasPrefix(ref, layout.BranchPrefix):
+		return layout.Conflict("who owns the repository can delete it there", "%s is the history of a tape, which is not deleted", branch)
+	default:
+		return nil
+	}
+}
+
+// newTag refuses a tag that nobody who pulls would take.
+func (c *updateCheck) newTag(ctx context.Context, ref string, h gitstore.Hash) error {
+	n, err := parseIncoming(ref)
+	if err == nil {
+		err = c.knowOwner(n.slug, h)
+	}
+	if err == nil {
+		err = c.incoming.tag(ctx, n, h)
+	}
+	return notTaken(ref, err)
+}
+
+// knowOwner finds the branch that a tag is of, which was looked at when it came, or is now.
+func (c *updateCheck) knowOwner(slug string, tag gitstore.Hash) error {
+	if c.incoming.tapes[slug] != nil {
+		return nil
+	}
+	at, err := c.s.Git().Peel(tag)
+	if err != nil {
+		return nil //nolint:nilerr // it is no tag: that is said of it
+	}
+	name, err := c.s.NameAt(at)
+	if err != nil {
+		return err
+	}
+	t := snapshot.HandleOf(c.s, name, at)
+	head, ok := c.heads[t.Ref()]
+	if !ok {
+		if head, err = c.s.Git().Ref(t.Ref()); err != nil {
+			return nil //nolint:nilerr // of a fork that was merged: then its own history is looked at
+		}
+	}
+	if t.Slug() == slug {
+		c.incoming.tapes[slug] = NewFirstChain(head, t)
+	}
+	return nil
+}
+
+// notTaken makes a conflict of a refusal.
+func notTaken(ref string, err error) error {
+	if errors.Is(err, layout.ErrRefused) {
+		return layout.Conflict("tags in anchor/ are made by tape handoff, archives by tape reset --archive: give it another name", "%s: %v", shortRef(ref), err)
+	}
+	return err
+}
+
+// tagUpdate refuses to move or delete the tag of a handoff. That of a fork goes with the
+// fork, and that of a tape which was purged with its commit, or with the name of its phase.
+func (c *updateCheck) tagUpdate(ctx context.Context, ref string, from, to gitstore.Hash) error {
+	s := c.s
+	refused := layout.Conflict("tags of handoffs stay for good", "the tag %s is there already, and would be moved or deleted", layout.ShortTag(ref))
+	old, err := s.Git().Peel(from)
+	if err != nil {
+		return refused
+	}
+	name, err := s.NameAt(old)
+	if err != nil {
+		return err
+	}
+	t := snapshot.HandleOf(s, name, old)
+	if to.IsZero() && t.IsFork() {
+		return nil
+	}
+	head, ok := c.heads[t.Ref()]
+	if !ok {
+		if head, err = t.Head(); err != nil {
+			return refused
+		}
+	}
+	purged, ok, err := c.purged(ctx, t, old, head)
+	if err != nil || !ok {
+		return cmp.Or(err, refused)
+	}
+	if to.IsZero() {
+		v, err := snapshot.AtCommit(s, purged)
+		if err != nil {
+			return err
+		}
+		folder := ref[strings.LastIndexByte(ref, '/')+1:]
+		if slices.ContainsFunc(v.List, func(p layout.Phase) bool { return p.Folder == folder }) {
+			return refused
+		}
+		return nil
+	}
+	if next, err := s.Git().Peel(to); err != nil || next != purged {
+		return refused
+	}
+	return nil
+}
+
+// purged is what purges have made of a commit of a tape. They are made again for the newest
+// commit of what moves, which tells it of those before it as well.
+func (c *updateCheck) purged(ctx context.Context, t *workspace.Tape, old, head gitstore.Hash) (gitstore.Hash, bool, error) {
+	if _, known := c.purges[t.Slug()]; !known {
+		newest, name := old, ""
+		for _, u := range c.updates {
+			isOf := u.Ref == t.Ref() || strings.HasPrefix(u.Ref, layout.TagPrefix+t.Slug()+"/") && u.Ref > name && name != t.Ref()
+			if h, err := gitstore.ParseHash(u.Old); isOf && err == nil && !h.IsZero() {
+				if h, err = c.s.Git().Peel(h); err == nil {
+					newest, name = h, u.Ref
+				}
+			}
+		}
+		made, _, err := rewrite.CheckPurged(ctx, c.s, nil, newest, head)
+		if err != nil {
+			return gitstore.ZeroHash, false, err
+		}
+		c.purges[t.Slug()] = made
+	}
+	if r := c.purges[t.Slug()].R; r != nil && r.Done[old] {
+		return r.To(old), r.To(old) != old, nil
+	}
+	made, ok, err := rewrite.CheckPurged(ctx, c.s, nil, old, head)
+	return made.Next, ok, err
+}
+
+// CheckGrowth checks that a branch's new commit continues the old one (zero: none).
+func CheckGrowth(ctx context.Context, s *workspace.Store, ref string, from, to gitstore.Hash) error {
+	branch := strings.TrimPrefix(ref, "refs/heads/")
+	t, err := snapshot.TapeAt(s, ref, to)
+	if err != nil {
+		return err
+	}
+	a := newAudit(s, policy{compare: true})
+	chain, at, err := a.chain(ctx, to, from)
+	if errors.Is(err, errRewritten) {
+		if _, ok, err := rewrite.CheckPurged(ctx, s, nil, from, to); err != nil {
+			return err
+		} else if ok {
+			return CheckGrowth(ctx, s, ref, gitstore.ZeroHash, to)
+		}
+		return layout.Conflict("tape pull joins what both have; nothing is pushed by force",
+			"%s does not continue %s: history was rewritten, or the other side has more", branch, short(from))
+	}
+	if err != nil {
+		return err
+	}
+	return notAdded(ctx, branch, a.walk(ctx, t, chain, at, 0))
+}
+
+// notAdded makes a conflict of what an audit has found.
+func notAdded(ctx context.Context, branch string, err error) error {
+	if ctxErr := ctx.Err(); ctxErr != nil || err == nil {
+		return ctxErr
+	}
+	return layout.Conflict("entries are only added: bring back what was recorded", "%s: %v", branch, err)
+}
+
+// CheckTree refuses, with ErrConflict, a commit that is about to be made on a branch, if
+// its tree does not only add to its parent's ("" if it has none). Branches that are not a
+// tape's or a fork's are not its business.
+func CheckTree(ctx context.Context, s *workspace.Store, branch, parent, tree string) error {
+	ref := "refs/heads/" + strings.TrimPrefix(branch, "refs/heads/")
+	if !strings.HasPrefix(ref, layout.BranchPrefix) && !strings.HasPrefix(ref, layout.ForkPrefix) || parent == "" {
+		return nil
+	}
+	t, err := s.TapeOfBranch(ref)
+	if err != nil {
+		return err
+	}
+	from, err := layout.ParseObject(parent)
+	if err != nil {
+		return err
+	}
+	to, err := layout.ParseObject(tree)
+	if err != nil {
+		return err
+	}
+	if _, err := snapshot.AtCommit(s, from); err != nil {
+		return err
+	}
+	a := newAudit(s, policy{})
+	before, err := a.load(from, nil)
+	if err == nil {
+		_, err = a.stepTree(to, before, "")
+	}
+	return notAdded(ctx, t.Branch(), err)
+}

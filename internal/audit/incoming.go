@@ -1,0 +1,250 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"tape/internal/gitstore"
+	"tape/internal/layout"
+	"tape/internal/resolve"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+)
+
+// IncomingCheck checks the refs of a remote: tapes first, then forks, then tags, those that
+// have not changed as well. So all that they hold is known then.
+type IncomingCheck struct {
+	*audit
+	tapes map[string]*FirstChain   // of tapes and forks, by their slugs
+	heads map[string]gitstore.Hash // of tapes that have not changed, by their slugs
+}
+
+func NewIncomingCheck(s *workspace.Store) *IncomingCheck {
+	return &IncomingCheck{audit: newAudit(s, policy{hostile: true}), tapes: map[string]*FirstChain{}, heads: map[string]gitstore.Hash{}}
+}
+
+// Check reports why a ref of a remote may not be used, or nil. The error is ErrRefused, or
+// ErrConflict where the remote's history was rewritten.
+func (c *IncomingCheck) Check(ctx context.Context, in layout.Incoming) error {
+	n, err := parseIncoming(in.Ref)
+	if err != nil {
+		return err
+	}
+	if err := c.checkRef(ctx, n, in); err != nil {
+		if ctxErr := ctx.Err(); ctxErr != nil {
+			return ctxErr
+		}
+		return refuseRef(in.Ref, err)
+	}
+	return nil
+}
+
+func (c *IncomingCheck) checkRef(ctx context.Context, n incomingName, in layout.Incoming) error {
+	switch {
+	case in.New.IsZero():
+		return layout.Refused("", "it names nothing")
+	case n.Kind == kindTag || n.Kind == KindArchive:
+		if !in.Old.IsZero() && in.Old != in.New {
+			return layout.Refused("ask whoever moved it: handoffs and archives stay where they are",
+				"it was moved from %s to %s", short(in.Old), short(in.New))
+		}
+	}
+	if in.Old == in.New {
+		if n.Kind == kindTape || n.Kind == kindFork {
+			c.Known[in.New] = true
+		}
+		if n.Kind == kindTape {
+			c.heads[n.slug] = in.New
+		}
+		return nil
+	}
+	switch n.Kind {
+	case kindTag:
+		return c.tag(ctx, n, in.New)
+	case KindArchive:
+		_, err := c.branch(ctx, n, in.New, gitstore.ZeroHash)
+		return err
+	}
+	t, err := c.branch(ctx, n, in.New, in.Old)
+	if err == nil {
+		c.tapes[t.Slug()] = NewFirstChain(in.New, t)
+	}
+	return err
+}
+
+// refuseRef says of which ref an error is, and makes a refusal of it. Advice from below is
+// for tapes of one's own.
+func refuseRef(ref string, err error) error {
+	out := &layout.Error{Class: layout.ErrRefused, Msg: "the remote's " + shortRef(ref), Cause: err,
+		Way: "it has to be put right on the remote; nothing of it was taken"}
+	var p *layout.Error
+	var corrupt *layout.CorruptError
+	switch {
+	case errors.Is(err, errRewritten):
+		out.Class, out.Way = layout.ErrConflict, layout.Hint(err)
+	case errors.As(err, &p) && errors.Is(p.Class, layout.ErrRefused) && p.Way != "":
+		out.Way = p.Way
+	case errors.As(err, &corrupt) && (corrupt.Fix == installNewer || corrupt.Fix == takeOut):
+		out.Way = corrupt.Fix
+	}
+	return out
+}
+
+// installNewer is the advice for a format that is not known.
+const installNewer = "install a newer tape"
+
+// errRewritten is the cause of a conflict: what was accepted before is not in the history
+// any more.
+var errRewritten = errors.New("history was rewritten")
+
+// TakeAsItIs is the way out where a remote's history is to count, whatever it was before.
+const TakeAsItIs = "to take it as it is, with what only you have behind it: tape remote remove, tape remote add, then tape pull"
+
+func rewritten(old, next gitstore.Hash) error {
+	return &layout.Error{Class: layout.ErrConflict, Cause: errRewritten, Msg: fmt.Sprintf("%s does not continue %s", short(next), short(old)),
+		Way: "ask whoever rewrote it, or restored an older one; what you have of it is as it was\n" + TakeAsItIs}
+}
+
+func shortRef(ref string) string {
+	for _, prefix := range []string{"refs/heads/", "refs/tags/", "refs/"} {
+		if rest, ok := strings.CutPrefix(ref, prefix); ok {
+			return rest
+		}
+	}
+	return ref
+}
+
+// branch checks what a ref's commit has that is not known, and returns the tape or fork
+// that it is of.
+func (c *IncomingCheck) branch(ctx context.Context, n incomingName, head, old gitstore.Hash) (*workspace.Tape, error) {
+	chain, at, err := c.chain(ctx, head, old)
+	if err != nil {
+		return nil, err
+	}
+	t, err := c.identify(n, head)
+	if err != nil {
+		return nil, err
+	}
+	return t, c.walk(ctx, t, chain, at, 0)
+}
+
+// identify finds the tape or fork that a ref is of, by what its commit says.
+func (c *IncomingCheck) identify(n incomingName, head gitstore.Hash) (*workspace.Tape, error) {
+	at, err := c.Commit(head)
+	if err != nil {
+		return nil, err
+	}
+	where := short(head) + ":"
+	root, err := c.entries(at.Tree, where, isRootEntry)
+	if err != nil {
+		return nil, err
+	}
+	info, err := c.info(root, where)
+	if err != nil {
+		return nil, err
+	}
+	name, err := c.s.NameAt(head)
+	if err != nil {
+		return nil, err
+	}
+	if n.Kind != kindFork && layout.TapeSlug(info.Name) == n.slug {
+		return c.s.Handle(info.Name), nil
+	}
+	switch n.Kind {
+	case kindFork:
+		if layout.BranchOf(name, layout.ForkPrefix) != layout.ForkPrefix+n.slug+"/"+n.rest {
+			if layout.TapeSlug(name) != n.slug || layout.TapeSlug(n.rest) != n.rest {
+				return nil, layout.Refused("", "the commit %s is of %.200q, whose forks have other branches", short(head), name)
+			}
+			name += "/" + n.rest // a branch that somebody made by hand
+		}
+	case kindTag:
+		if layout.TapeSlug(name) != n.slug {
+			return nil, layout.Refused("", "the commit %s is of %.200q", short(head), name)
+		}
+	default:
+		return nil, layout.Refused("a tape's branch is named after it", "%s%s names the tape %.200q", where, layout.TapeFile, info.Name)
+	}
+	f := c.s.ForkHandle(name)
+	if f == nil || !strings.HasPrefix(name, info.Name+"/") {
+		return nil, layout.Refused("", "%s%s names the tape %.200q, of which %.200q is no fork", where, layout.TapeFile, info.Name, name)
+	}
+	return f, nil
+}
+
+// tag checks the tag of a handoff: what it names, and that the phase came with that.
+func (c *IncomingCheck) tag(ctx context.Context, n incomingName, h gitstore.Hash) error {
+	tag, err := c.readTag(layout.TagPrefix+n.slug+"/"+n.rest, h)
+	if err != nil {
+		return err
+	}
+	owner, err := c.tapeOf(ctx, n.slug, tag.Object)
+	if err != nil {
+		return err
+	}
+	if on, err := owner.Has(ctx, tag.Object, c.Commit); err != nil {
+		return err
+	} else if !on {
+		return layout.Refused("", "the commit %s that it names is not of %q", short(tag.Object), owner.own.Name())
+	}
+	if came, err := c.cameWith(owner.own, n.rest, tag.Object); err != nil {
+		return err
+	} else if !came {
+		return layout.Refused("", "the phase %s did not come with the commit %s that it names", n.rest, short(tag.Object))
+	}
+	return nil
+}
+
+// tapeOf finds the tape or fork that a tag is of. That of a fork which was merged is there
+// no more: then the commit has to say whose it is, and is checked.
+func (c *IncomingCheck) tapeOf(ctx context.Context, slug string, h gitstore.Hash) (*FirstChain, error) {
+	if t := c.tapes[slug]; t != nil {
+		return t, nil
+	}
+	if head, ok := c.heads[slug]; ok {
+		t, err := c.identify(incomingName{Kind: kindTape, slug: slug}, head)
+		if err != nil {
+			return nil, err
+		}
+		c.tapes[slug] = NewFirstChain(head, t)
+		return c.tapes[slug], nil
+	}
+	if _, err := c.branch(ctx, incomingName{Kind: kindTag, slug: slug}, h, gitstore.ZeroHash); err != nil {
+		return nil, err
+	}
+	name, err := c.s.NameAt(h)
+	if err != nil {
+		return nil, err
+	}
+	c.tapes[slug] = NewFirstChain(h, snapshot.HandleOf(c.s, name, h))
+	return c.tapes[slug], nil
+}
+
+// cameWith reports whether a phase came with a commit.
+func (c *IncomingCheck) cameWith(t *workspace.Tape, folder string, h gitstore.Hash) (bool, error) {
+	if slices.Contains(c.opened[h], folder) {
+		return true, nil
+	}
+	at, err := c.Commit(h)
+	if err != nil {
+		return false, err
+	}
+	now, err := hasPhase(c.s, h, folder)
+	if err != nil || !now {
+		return false, err
+	}
+	before, ok, err := resolve.Previous(t, at)
+	if err != nil || !ok {
+		return err == nil, err
+	}
+	was, err := hasPhase(c.s, before, folder)
+	return !was, err
+}
+
+// hasPhase reports whether a commit has a phase.
+func hasPhase(s *workspace.Store, h gitstore.Hash, folder string) (bool, error) {
+	v, err := snapshot.AtCommit(s, h)
+	return err == nil && slices.ContainsFunc(v.List, func(p layout.Phase) bool { return p.Folder == folder }), err
+}

@@ -1,0 +1,362 @@
+package audit
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/snapshot"
+)
+
+// past is the state behind a commit, as far as the next one has to be compared with it.
+type past struct {
+	opened  []string      // the phases that came with the commit
+	name    string        // of the tape, in tape.json
+	info    gitstore.Hash // of tape.json
+	anchors gitstore.Hash
+	raw     []byte // the folder of phases, as a tree object
+	phases  int
+	last    int64 // the last entry
+
+	// The open phase.
+	folder string
+	files  []gitstore.TreeEntry
+	tails  [layout.ClassCount]pastFile
+}
+
+// pastFile is the last file of a class.
+type pastFile struct {
+	n    int // 0: there is none
+	data []byte
+}
+
+// load reads the state behind a commit as it is. The phases that came with it are those
+// which the state before it, nil for none, has not.
+func (a *audit) load(h gitstore.Hash, before *past) (*past, error) {
+	v, err := snapshot.AtCommit(a.s, h)
+	if err != nil {
+		return nil, err
+	}
+	info, err := v.TapeInfo()
+	if err != nil {
+		return nil, err
+	}
+	file, _ := layout.FindEntry(v.Root, layout.TapeFile)
+	anchors, _ := layout.FindEntry(v.Root, layout.AnchorsDir)
+	open := v.List[len(v.List)-1]
+	p := &past{name: info.Name, info: file.Hash, anchors: anchors.Hash, phases: len(v.List), folder: open.Folder}
+	for _, is := range v.List {
+		if before == nil || is.Seq > before.phases {
+			p.opened = append(p.opened, is.Folder)
+		}
+	}
+	if p.raw, err = a.folder(anchors.Hash, short(h)); err != nil {
+		return nil, err
+	}
+	if p.files, err = v.Tree(open); err != nil {
+		return nil, err
+	}
+	segments, err := v.Segments(open)
+	if err != nil {
+		return nil, err
+	}
+	for class, list := range segments {
+		if len(list) == 0 {
+			continue
+		}
+		data, err := v.Content(open, list[len(list)-1])
+		if err != nil {
+			return nil, err
+		}
+		p.tails[class] = pastFile{n: len(list), data: data}
+	}
+	if p.last, err = v.LastID(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// step checks that a commit only adds to the one before, which is nil for the first, and
+// that what it adds can be read.
+func (a *audit) step(h gitstore.Hash, c gitstore.Commit, before *past) (*past, error) {
+	if n, err := strconv.Atoi(c.Trailer(layout.TrailerFormat)); err == nil && n > layout.FormatVersion {
+		return nil, &layout.CorruptError{File: "commit " + short(h), Msg: layout.NewerFormat(n), Fix: installNewer}
+	}
+	return a.stepTree(c.Tree, before, short(h)+":")
+}
+
+// stepTree is step for the tree of a commit; where stands before its paths in messages.
+func (a *audit) stepTree(tree gitstore.Hash, before *past, where string) (*past, error) {
+	root, err := a.entries(tree, where, isRootEntry)
+	if err != nil {
+		return nil, err
+	}
+	now := &past{}
+	if before != nil {
+		*now = *before
+		now.opened = nil
+	}
+	if err := a.stepInfo(now, root, where); err != nil {
+		return nil, err
+	}
+	anchors, ok := layout.FindEntry(root, layout.AnchorsDir)
+	if !ok {
+		return nil, violation(folderOf(where), "there is no folder "+layout.AnchorsDir)
+	}
+	where += layout.AnchorsDir
+	if anchors.Hash == now.anchors {
+		return now, nil
+	}
+	raw, err := a.folder(anchors.Hash, where)
+	if err != nil {
+		return nil, err
+	}
+	d, err := difference(now.raw, raw, where)
+	if err != nil {
+		return nil, err
+	}
+	if d.removed != nil {
+		return nil, violation(where+"/"+string(d.removed), "the commit removed a phase")
+	}
+	now.anchors, now.raw = anchors.Hash, raw
+	return now, a.stepPhases(now, d, where)
+}
+
+// stepInfo checks tape.json, which never changes.
+func (a *audit) stepInfo(now *past, root []gitstore.TreeEntry, where string) error {
+	if e, ok := layout.FindEntry(root, layout.TapeFile); ok && e.Hash == now.info {
+		return nil
+	} else if ok && !now.info.IsZero() {
+		return violation(where+layout.TapeFile, "the file was changed")
+	} else if ok {
+		now.info = e.Hash
+	}
+	info, err := a.info(root, where)
+	now.name = info.Name
+	return err
+}
+
+// stepPhases checks what a commit did to the phases: the open one may have grown, and
+// others may follow it.
+func (a *audit) stepPhases(now *past, d differing, where string) error {
+	for i, e := range d.changed {
+		if string(e.name) != now.folder {
+			return a.closed(d.was[i].hash(), e.hash(), where+"/"+string(e.name))
+		}
+		if err := a.grow(now, e.hash(), where); err != nil {
+			return err
+		}
+	}
+	seq := func(e rawEntry) int {
+		n, _, _ := layout.ParseFolder(string(e.name))
+		return n
+	}
+	slices.SortFunc(d.added, func(a, b rawEntry) int { return cmp.Compare(seq(a), seq(b)) })
+	for _, e := range d.added {
+		if seq(e) != now.phases+1 {
+			return violation(where+"/"+string(e.name), "the next phase has the number %03d", now.phases+1)
+		}
+		now.phases++
+		now.folder, now.files, now.tails = string(e.name), nil, [layout.ClassCount]pastFile{}
+		now.opened = append(now.opened, now.folder)
+		if err := a.grow(now, e.hash(), where); err != nil {
+			return err
+		}
+	}
+	if now.phases == 0 {
+		return violation(where, "the tape has no phase")
+	}
+	return nil
+}
+
+// grow checks what the open phase has more than before.
+func (a *audit) grow(now *past, tree gitstore.Hash, where string) error {
+	where += "/" + now.folder
+	files, err := a.entries(tree, where, isPhaseFile)
+	if err != nil {
+		return err
+	}
+	for _, was := range now.files {
+		is, ok := layout.FindEntry(files, was.Name)
+		of, n, _ := layout.ParseSegment(was.Name)
+		switch {
+		case !ok:
+			return violation(where+"/"+was.Name, "the commit removed the file")
+		case is.Hash != was.Hash && (was.Name == layout.AnchorFile || n < now.tails[of].n):
+			return a.changed(was.Hash, is.Hash, where+"/"+was.Name, "the commit changed what was recorded before")
+		}
+	}
+	g := growth{audit: a, now: now, where: where, was: now.files, files: files}
+	if now.files == nil {
+		if err := g.anchor(); err != nil {
+			return err
+		}
+	}
+	count := 1
+	for of := range layout.ClassCount {
+		if err := g.class(of); err != nil {
+			return err
+		}
+		count += now.tails[of].n
+	}
+	if count != len(files) {
+		return violation(where, "there is a gap in the numbers of its files")
+	}
+	now.files = files
+	a.shaped[tree] = true
+	return g.numbers()
+}
+
+// closed says what a commit changed of a phase that is closed.
+func (a *audit) closed(old, next gitstore.Hash, where string) error {
+	const msg = "the phase is closed, but the commit changed it"
+	was, err1 := a.entries(old, where, isPhaseFile)
+	is, err2 := a.entries(next, where, isPhaseFile)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	for _, e := range is {
+		if f, _ := layout.FindEntry(was, e.Name); f.Hash != e.Hash {
+			return a.changed(f.Hash, e.Hash, where+"/"+e.Name, msg)
+		}
+	}
+	return violation(where, msg)
+}
+
+// changed says from which line on a file is another one.
+func (a *audit) changed(old, next gitstore.Hash, where, msg string) error {
+	out := &layout.CorruptError{File: where, Msg: msg}
+	was, err1 := a.file(old, where, a.largeFile())
+	is, err2 := a.file(next, where, a.largeFile())
+	if err1 == nil && err2 == nil {
+		out.Line = layout.FirstDifference(is, was)
+	}
+	return out
+}
+
+// growth is what a commit adds to a phase.
+type growth struct {
+	*audit
+	now        *past
+	where      string
+	was, files []gitstore.TreeEntry
+	ids        []int64                  // of the new entries
+	newest     [layout.ClassCount]int64 // of them, by class
+}
+
+// anchor checks the entry that opens a phase.
+func (g *growth) anchor() error {
+	where := g.where + "/" + layout.AnchorFile
+	e, ok := layout.FindEntry(g.files, layout.AnchorFile)
+	if !ok {
+		return violation(where, "the file is missing")
+	}
+	raw, err := g.file(e.Hash, where, int64(g.maxLine())+1)
+	if err != nil {
+		return err
+	}
+	entry, name, err := snapshot.DecodeAnchor(raw, where)
+	if err != nil {
+		return err
+	}
+	switch want := layout.FolderName(g.now.phases, name); {
+	case want != g.now.folder:
+		return violation(g.where, "the folder of the anchor %.200q must be %s", name, want)
+	case entry.ID != g.now.last+1:
+		return violation(where, "id %d follows id %d", entry.ID, g.now.last)
+	}
+	g.now.last = entry.ID
+	return nil
+}
+
+// class checks what the files of a class have more than before, and puts down the ids.
+func (g *growth) class(of layout.Class) error {
+	tail := &g.now.tails[of]
+	for {
+		name := layout.SegmentName(of, max(tail.n, 1))
+		e, ok := layout.FindEntry(g.files, name)
+		was, had := layout.FindEntry(g.was, name)
+		if tail.n > 0 && e.Hash != was.Hash || tail.n == 0 && ok {
+			if err := g.read(of, e.Hash, name, had); err != nil {
+				return err
+			}
+		}
+		next := layout.SegmentName(of, tail.n+1)
+		if _, more := layout.FindEntry(g.files, next); !more {
+			return nil
+		}
+		if len(tail.data) < layout.SealSize {
+			return violation(g.where+"/"+next, "the file before it has only %d bytes, so it was not full", len(tail.data))
+		}
+		*tail = pastFile{n: tail.n + 1}
+	}
+}
+
+// read checks a file that is new, or has grown.
+func (g *growth) read(of layout.Class, h gitstore.Hash, name string, had bool) error {
+	where := g.where + "/" + name
+	data, err := g.file(h, where, g.largeFile())
+	if err != nil {
+		return err
+	}
+	tail := &g.now.tails[of]
+	old := tail.data
+	if !had {
+		old = nil
+	}
+	if !bytes.HasPrefix(data, old) {
+		return &layout.CorruptError{File: where, Line: layout.FirstDifference(data, old), Msg: "the commit changed what was recorded before"}
+	}
+	if len(data)-len(snapshot.LastLine(data))-1 >= layout.SealSize {
+		return violation(where, "the file was written to after it was sealed at %d bytes", layout.SealSize)
+	}
+	tail.n, tail.data = max(tail.n, 1), data
+	return g.lines(of, data, len(old), where)
+}
+
+// lines checks the lines of a file from an offset on.
+func (g *growth) lines(of layout.Class, data []byte, from int, where string) error {
+	at := func(offset int, msg string) error {
+		return &layout.CorruptError{File: where, Line: bytes.Count(data[:offset], []byte("\n")) + 1, Msg: msg}
+	}
+	for from < len(data) {
+		end := bytes.IndexByte(data[from:], '\n')
+		if end < 0 {
+			return at(from, "the line is cut off")
+		}
+		if limit := g.maxLine(); g.hostile && end > limit {
+			return at(from, fmt.Sprintf("the line has %d bytes; the limit is %d", end, limit))
+		}
+		e, err := jsonl.Parse(data[from : from+end])
+		if err != nil {
+			return at(from, err.Error())
+		}
+		if layout.ClassOf(e.Kind) != of || e.Kind == layout.KindAnchor {
+			return at(from, fmt.Sprintf("an entry of kind %.60q does not belong in this file", e.Kind))
+		}
+		if was := g.newest[of]; e.ID < was {
+			return at(from, fmt.Sprintf("id %d comes after id %d", e.ID, was))
+		}
+		g.newest[of], g.ids = e.ID, append(g.ids, e.ID)
+		from += end + 1
+	}
+	return nil
+}
+
+// numbers checks that the ids of the new entries go on without gap or repeat, across the
+// classes.
+func (g *growth) numbers() error {
+	slices.Sort(g.ids)
+	for _, id := range g.ids {
+		if id != g.now.last+1 {
+			return violation(g.where, "behind id %d, the next is missing, or there twice", g.now.last)
+		}
+		g.now.last = id
+	}
+	return nil
+}

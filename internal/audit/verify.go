@@ -1,0 +1,373 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"tape/internal/gitstore"
+	"tape/internal/join"
+	"tape/internal/journal"
+	"tape/internal/layout"
+	"tape/internal/lineage"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+	"tape/internal/writer"
+)
+
+// Report is what Verify found.
+type Report struct {
+	OK       bool
+	Checked  Checked
+	Problems []Problem
+	GitFsck  bool // git was there, and git fsck was run
+}
+
+// Checked counts what Verify looked at.
+type Checked struct {
+	Tapes, Forks, Archives, Commits, Files int
+	Entries                                int64
+}
+
+// Problem is one broken promise.
+type Problem struct {
+	Tape    string // "" for the workspace as a whole
+	File    string // path, or commit:path
+	Line    int    // 0: the file as a whole
+	Message string
+}
+
+func (p Problem) String() string {
+	where := p.File
+	if p.Line > 0 {
+		where = fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	if p.Tape != "" {
+		where = strings.TrimSuffix(p.Tape+": "+where, ": ")
+	}
+	return strings.TrimPrefix(where+": "+p.Message, ": ")
+}
+
+// Verify checks everything that the format promises of the workspace: that history is
+// append-only, that every entry can be read and none is missing, that commits,
+// trailers, tags and working trees agree, and what git fsck checks. What an
+// interrupted command left is completed first. The error is for a check that could
+// not be made; what is broken is in the report.
+func Verify(ctx context.Context, s *workspace.Store) (*Report, error) {
+	v := &verifier{s: s, report: &Report{}}
+	v.audit = newAudit(s, policy{compare: true, found: v.problem})
+	for _, t := range v.tapes() {
+		if err := v.tape(ctx, t); err != nil {
+			return nil, fmt.Errorf("verify tape %q: %w", t.Name(), err)
+		}
+	}
+	if err := v.archives(ctx); err != nil {
+		return nil, fmt.Errorf("verify archives: %w", err)
+	}
+	if err := v.fsck(ctx); err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	v.report.Checked.Commits = v.audit.commits
+	v.report.OK = len(v.report.Problems) == 0
+	return v.report, nil
+}
+
+// verifier trusts the workspace, and collects what is wrong with it.
+type verifier struct {
+	s      *workspace.Store
+	audit  *audit // of all histories
+	report *Report
+}
+
+// tapes lists tapes and forks, each behind what it is a fork of.
+func (v *verifier) tapes() (out []*workspace.Tape) {
+	for _, prefix := range []string{layout.BranchPrefix, layout.ForkPrefix} {
+		refs, err := v.s.Git().Refs(prefix)
+		if err != nil {
+			v.problem("", &layout.CorruptError{File: prefix, Msg: err.Error()})
+		}
+		var list []*workspace.Tape
+		for _, ref := range refs {
+			t, err := v.s.TapeOfBranch(ref.Name)
+			if err != nil {
+				v.problem(strings.TrimPrefix(ref.Name, prefix), err)
+				continue
+			}
+			list = append(list, t)
+		}
+		slices.SortStableFunc(list, func(a, b *workspace.Tape) int { return strings.Compare(a.Name(), b.Name()) })
+		out = append(out, list...)
+	}
+	return out
+}
+
+// problem records an error; it keeps the place where a CorruptError has one.
+func (v *verifier) problem(tape string, err error) {
+	p := Problem{Tape: tape, Message: err.Error()}
+	var c *layout.CorruptError
+	if errors.As(err, &c) {
+		p.File, p.Line, p.Message = c.File, c.Line, c.Msg
+		if rel, err := filepath.Rel(v.s.Dir(), c.File); err == nil && filepath.IsAbs(c.File) && filepath.IsLocal(rel) {
+			p.File = filepath.ToSlash(rel)
+		}
+	}
+	if !slices.Contains(v.report.Problems, p) {
+		v.report.Problems = append(v.report.Problems, p)
+	}
+}
+
+func (v *verifier) problemf(tape, file, format string, args ...any) {
+	v.problem(tape, &layout.CorruptError{File: file, Msg: fmt.Sprintf(format, args...)})
+}
+
+// tape checks one tape. It returns an error only when it could not be checked.
+func (v *verifier) tape(ctx context.Context, t *workspace.Tape) error {
+	if t.IsFork() {
+		v.report.Checked.Forks++
+	} else {
+		v.report.Checked.Tapes++
+	}
+	if err := v.settle(ctx, t); err != nil {
+		return err
+	}
+	head, err := t.Head()
+	if err != nil {
+		v.problem(t.Name(), err)
+		return ctx.Err()
+	}
+	if err := v.audit.history(ctx, t, head); err != nil {
+		return err
+	}
+	committed, err := snapshot.AtCommit(v.s, head)
+	if err != nil {
+		v.problem(t.Name(), err)
+		return nil
+	}
+	if err := v.tags(ctx, t, head); err != nil {
+		return err
+	}
+	from, err := ownFrom(t, head)
+	if err != nil {
+		v.problem(t.Name(), err)
+	}
+	v.count(committed, from)
+	return v.workingTree(ctx, t, committed)
+}
+
+// ownFrom is the index of the phase with which the entries begin that only a fork has.
+func ownFrom(t *workspace.Tape, head gitstore.Hash) (int, error) {
+	if !t.IsFork() {
+		return 0, nil
+	}
+	b, err := snapshot.BaseOf(t, head)
+	if err != nil {
+		return 0, err
+	}
+	base, err := snapshot.AtCommit(t.Store(), b.Start)
+	if err != nil {
+		return 0, err
+	}
+	return len(base.List) - 1, nil
+}
+
+// count counts what a commit has from the phase of an index on. What cannot be read was
+// found by the audit.
+func (v *verifier) count(look *snapshot.Snapshot, from int) {
+	for _, p := range look.List[from:] {
+		files, err := look.Tree(p)
+		if err != nil {
+			return
+		}
+		v.report.Checked.Files += len(files)
+	}
+	first, err1 := snapshot.ReadAnchor(look, look.List[from], "")
+	last, err2 := look.LastID()
+	if err1 == nil && err2 == nil {
+		v.report.Checked.Entries += last - first.ID + 1
+	}
+}
+
+// settle lets a writer put right what was interrupted.
+func (v *verifier) settle(ctx context.Context, t *workspace.Tape) error {
+	st, _ := journal.PeekOf(t)
+	err := join.Complete(ctx, t)
+	if _, _, treeErr := t.Worktree(); err == nil && treeErr != nil && st.Undo == nil {
+		return nil // nothing but commits, and nothing under way
+	}
+	if err == nil {
+		err = writer.Write(ctx, t, func(w *writer.Writer) error {
+			made, err := writer.EnsureTags(ctx, t, w.Head, true)
+			if made {
+				v.s.Warn("a handoff of tape " + strconv.Quote(t.Name()) + " had lost its tag, which was made again")
+			}
+			return err
+		})
+	}
+	if errors.Is(err, layout.ErrCorrupt) || errors.Is(err, layout.ErrConflict) {
+		v.problem(t.Name(), err)
+		return nil
+	}
+	if errors.Is(err, os.ErrPermission) {
+		return nil // a workspace that may only be read
+	}
+	return err
+}
+
+// tags checks that each handoff has its annotated tag, and that there are no others.
+func (v *verifier) tags(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
+	opened, err := v.opened(ctx, t, head)
+	if err != nil {
+		return ctx.Err() // the audit has found what is missing
+	}
+	prefix := layout.TagPrefix + t.Slug() + "/"
+	refs, err := v.s.Git().Refs(prefix)
+	if err != nil {
+		v.problem(t.Name(), &layout.CorruptError{File: prefix, Msg: err.Error()})
+		return nil
+	}
+	for _, ref := range refs {
+		folder := strings.TrimPrefix(ref.Name, prefix)
+		want, ok := opened[folder]
+		delete(opened, folder)
+		tag, err := v.audit.readTag(ref.Name, ref.Hash)
+		switch {
+		case !ok && err == nil && v.isAhead(t, tag.Object):
+		case !ok:
+			v.problemf(t.Name(), ref.Name, "the tape has no such phase")
+		case err != nil:
+			v.problemf(t.Name(), ref.Name, "%v", err)
+		case tag.Object != want:
+			v.problemf(t.Name(), ref.Name, "the tag names %s, the phase came with %s", short(tag.Object), short(want))
+		}
+	}
+	for _, folder := range slices.Sorted(maps.Keys(opened)) {
+		v.problemf(t.Name(), prefix+folder, "the tag of commit %s is missing", short(opened[folder]))
+	}
+	return nil
+}
+
+// opened maps the folders of a tape's phases to the commits that they came with; of a fork,
+// those of its own.
+func (v *verifier) opened(ctx context.Context, t *workspace.Tape, head gitstore.Hash) (map[string]gitstore.Hash, error) {
+	chain, err := lineage.FirstParents(ctx, v.s, head)
+	if err != nil {
+		return nil, err
+	}
+	out, start := map[string]gitstore.Hash{}, snapshot.StartOf(t, head)
+	for _, h := range chain {
+		if h == start {
+			break
+		}
+		for _, folder := range v.audit.opened[h] {
+			out[folder] = h
+		}
+	}
+	return out, nil
+}
+
+// isAhead reports whether a commit is one of a remote's that the tape does not have yet: git
+// brings tags along with what it fetches.
+func (v *verifier) isAhead(t *workspace.Tape, h gitstore.Hash) bool {
+	head, err := t.Head()
+	if err != nil {
+		return false
+	}
+	if has, err := lineage.Contains(v.s, head, h); err != nil || has {
+		return false
+	}
+	for _, prefix := range layout.RemoteRefs() {
+		refs, err := v.s.Git().Refs(prefix)
+		if err != nil {
+			return false
+		}
+		for _, ref := range refs {
+			if !strings.HasSuffix(ref.Name, "/"+t.Branch()) {
+				continue
+			}
+			if ok, err := lineage.Contains(v.s, ref.Hash, h); err == nil && ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// archives checks the former histories of tapes.
+func (v *verifier) archives(ctx context.Context) error {
+	refs, err := v.s.Git().Refs(layout.ArchivePrefix)
+	if err != nil {
+		v.problem("", &layout.CorruptError{File: layout.ArchivePrefix, Msg: err.Error()})
+		return nil
+	}
+	for _, ref := range refs {
+		v.report.Checked.Archives++
+		name := ref.Name
+		if recorded, err := v.s.NameAt(ref.Hash); err == nil && recorded != "" {
+			name = recorded
+		}
+		if err := v.audit.history(ctx, v.s.Handle(name), ref.Hash); err != nil {
+			return err
+		}
+		if look, err := snapshot.AtCommit(v.s, ref.Hash); err != nil {
+			v.problem(name, err)
+		} else {
+			v.count(look, 0)
+		}
+	}
+	return nil
+}
+
+// fsck lets git check its own structures, where git is installed. Beside somebody who commits
+// it sees things that it did not see when it listed what there is, so what it says counts if
+// it says so twice.
+func (v *verifier) fsck(ctx context.Context) error {
+	path, err := exec.LookPath("git")
+	if err != nil {
+		return nil
+	}
+	v.report.GitFsck = true
+	said, err := v.runFsck(ctx, path)
+	if err == nil && len(said) > 0 {
+		var again []string
+		again, err = v.runFsck(ctx, path)
+		said = slices.DeleteFunc(said, func(line string) bool { return !slices.Contains(again, line) })
+	}
+	for _, line := range said {
+		v.problem("", &layout.CorruptError{File: "git fsck", Msg: line})
+	}
+	return err
+}
+
+// runFsck returns what git fsck complains of.
+func (v *verifier) runFsck(ctx context.Context, path string) (said []string, err error) {
+	cmd := exec.CommandContext(ctx, path, "--git-dir="+v.s.Git().GitDir(), "fsck", "--strict", "--full", "--no-dangling", "--no-progress")
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	runErr := cmd.Run()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if runErr == nil {
+		return nil, nil
+	}
+	lines := bufio.NewScanner(io.LimitReader(&out, 1<<20))
+	for lines.Scan() {
+		if line := strings.TrimSpace(lines.Text()); line != "" && !strings.HasPrefix(line, "notice:") {
+			said = append(said, line)
+		}
+	}
+	if len(said) == 0 {
+		said = append(said, runErr.Error())
+	}
+	return said, nil
+}

@@ -1,0 +1,2 @@
+// Package forks begins, lists and closes forks, and tells the history of a tape with them.
+package forks

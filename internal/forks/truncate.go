@@ -1,0 +1,84 @@
+package forks
+
+import (
+	"bytes"
+	"slices"
+	"sort"
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/snapshot"
+)
+
+// truncate makes the tree of a commit as it was when an entry was the last one, and returns the
+// phase that was open then.
+func truncate(v *snapshot.Snapshot, id int64, put func(gitstore.Kind, []byte) gitstore.Hash) (gitstore.Hash, layout.Phase, error) {
+	open, err := snapshot.PhaseOf(v, id)
+	if err != nil {
+		return gitstore.ZeroHash, layout.Phase{}, err
+	}
+	p := v.List[open]
+	files, err := v.Segments(p)
+	if err != nil {
+		return gitstore.ZeroHash, p, err
+	}
+	entries, err := v.Tree(p)
+	if err != nil {
+		return gitstore.ZeroHash, p, err
+	}
+	anchor, _ := layout.FindEntry(entries, layout.AnchorFile)
+	kept := []gitstore.TreeEntry{anchor}
+	for _, list := range files {
+		if kept, err = truncateFiles(v, kept, p, list, id, put); err != nil {
+			return gitstore.ZeroHash, p, err
+		}
+	}
+	var anchors []gitstore.TreeEntry
+	for _, before := range v.List[:open] {
+		anchors = append(anchors, gitstore.TreeEntry{Name: before.Folder, Mode: gitstore.ModeDir, Hash: before.Tree})
+	}
+	tree := func(entries []gitstore.TreeEntry) gitstore.Hash {
+		return put(gitstore.KindTree, gitstore.EncodeTree(entries))
+	}
+	anchors = append(anchors, gitstore.TreeEntry{Name: p.Folder, Mode: gitstore.ModeDir, Hash: tree(kept)})
+	root := slices.Clone(v.Root)
+	layout.SetEntry(&root, gitstore.TreeEntry{Name: layout.AnchorsDir, Mode: gitstore.ModeDir, Hash: tree(anchors)})
+	return tree(root), p, nil
+}
+
+// truncateFiles keeps what the files of a class have up to an entry.
+func truncateFiles(v *snapshot.Snapshot, kept []gitstore.TreeEntry, p layout.Phase, files []layout.Segment, id int64, put func(gitstore.Kind, []byte) gitstore.Hash) ([]gitstore.TreeEntry, error) {
+	var failed error
+	n := sort.Search(len(files), func(i int) bool {
+		first, err := snapshot.FirstID(v, p, files[i])
+		if err != nil {
+			failed = err
+		}
+		return first > id
+	})
+	if failed != nil || n == 0 {
+		return kept, failed
+	}
+	for _, f := range files[:n-1] {
+		kept = append(kept, gitstore.TreeEntry{Name: f.Name(), Mode: gitstore.ModeFile, Hash: f.Hash})
+	}
+	last := files[n-1]
+	data, err := v.Content(p, last)
+	if err != nil {
+		return kept, err
+	}
+	end := 0
+	for line := range bytes.Lines(data) {
+		if at, err := jsonl.ParseID(bytes.TrimSuffix(line, []byte("\n"))); err != nil {
+			return kept, &layout.CorruptError{File: v.Where(p, last.Name()), Msg: err.Error()}
+		} else if at > id {
+			break
+		}
+		end += len(line)
+	}
+	h := last.Hash
+	if end < len(data) {
+		h = put(gitstore.KindBlob, bytes.Clone(data[:end]))
+	}
+	return append(kept, gitstore.TreeEntry{Name: last.Name(), Mode: gitstore.ModeFile, Hash: h}), nil
+}

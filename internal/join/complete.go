@@ -1,0 +1,141 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"tape/internal/gitstore"
+	"tape/internal/journal"
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/resolve"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+	"tape/internal/writer"
+)
+
+// Settled calls f, and again each time that a merge which git made has to be completed first.
+func Settled(ctx context.Context, f func() error) error {
+	for {
+		err := f()
+		var unsettled *workspace.Unsettled
+		if !errors.As(err, &unsettled) {
+			return err
+		}
+		if err := Complete(ctx, unsettled.Tape); err != nil {
+			return err
+		}
+	}
+}
+
+// Complete completes a merge that git made of the tape, if its newest commit is one, and
+// notes in the store that the commit counts as it is otherwise.
+func Complete(ctx context.Context, t *workspace.Tape) error {
+	head, err := t.Head()
+	if err != nil {
+		return err
+	}
+	err = snapshot.CheckSettled(t, head)
+	if unsettled := (*workspace.Unsettled)(nil); !errors.As(err, &unsettled) {
+		return err
+	}
+	err = writer.LockedAsIs(ctx, t, func(w *writer.Writer) error {
+		w.Head = head
+		w.St, _ = journal.Read(w.Lock.File)
+		if w.Wt, _, err = t.Worktree(); err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+			return err
+		}
+		return complete(ctx, w)
+	})
+	if err != nil {
+		return fmt.Errorf("complete the merge into %q: %w", t.Name(), layout.Classify(err))
+	}
+	return nil
+}
+
+// complete completes what git has made of the branch. What is not committed follows,
+// renumbered. The commit that does it is the same wherever it is made: two who complete
+// the same merge have not gone apart.
+func complete(ctx context.Context, w *writer.Writer) error {
+	t, s := w.T, w.T.Store()
+	batch := s.Git().NewBatch()
+	defer batch.Discard()
+	m, err := resolve.Resolve(ctx, t, w.Head, batch.Put)
+	if err != nil {
+		return err
+	}
+	if !m.Raw {
+		s.NoteSettled(w.Head)
+		return nil
+	}
+	loose, err := looseLines(w, m.Good)
+	if err != nil {
+		return err
+	}
+	p, err := planCompletion(t, batch, m, w.Head)
+	if err != nil {
+		return err
+	}
+	for i, line := range loose {
+		if loose[i], err = resolve.Numbered(t, line, p.last+int64(i)+1); err != nil {
+			return err
+		}
+	}
+	if err := p.addLoose(ctx, loose); err != nil {
+		return err
+	}
+	return p.move(ctx, w)
+}
+
+// planCompletion begins a plan with the commit that completes what git has made of a branch.
+func planCompletion(t *workspace.Tape, batch *gitstore.Batch, m *resolve.Resolution, at gitstore.Hash) (*plan, error) {
+	first, err := m.Good.LastID()
+	if err != nil {
+		return nil, err
+	}
+	head, err := t.Store().Git().Commit(at)
+	if err != nil {
+		return nil, layout.CorruptObject(at, err)
+	}
+	p := &plan{t: t, batch: batch, b: m.B, last: first + m.B.Added}
+	p.next.Subject = fmt.Sprintf("complete: %s (%s)", layout.OneLine(head.Subject()), layout.CountEntries(p.last-first))
+	p.next.Hash = batch.Put(gitstore.KindCommit, gitstore.EncodeCommit(gitstore.Commit{
+		Tree: m.B.Tree(), Parents: []gitstore.Hash{at}, Author: head.Committer, Committer: head.Committer,
+		Message: t.Message(p.next.Subject, m.B.Anchor, first+1, p.last, layout.Trailer{Key: layout.TrailerDone, Value: at.String()})}))
+	return p, nil
+}
+
+// completed is a commit of the tape, or the one that completes it, which is stored.
+func completed(ctx context.Context, t *workspace.Tape, batch *gitstore.Batch, h gitstore.Hash) (gitstore.Hash, error) {
+	if stretch, _, err := snapshot.ByGit(t.Store(), h); err != nil || len(stretch) == 0 {
+		return h, err
+	}
+	m, err := resolve.Resolve(ctx, t, h, batch.Put)
+	if err != nil || !m.Raw {
+		return h, err
+	}
+	p, err := planCompletion(t, batch, m, h)
+	if err != nil {
+		return h, err
+	}
+	return p.next.Hash, nil
+}
+
+// looseLines are the entries of the working tree that were not committed when git merged.
+// Git's index tells what it has checked out there, which need not be the merge: somebody
+// may have moved the branch alone.
+func looseLines(w *writer.Writer, good *snapshot.Snapshot) ([][]byte, error) {
+	if w.Wt.Dir == "" {
+		return nil, nil
+	}
+	loose, err := linesBehindIndex(w, good)
+	if w.St.Undo != nil && !w.St.Undo.Checkout && w.St.Head == good.Commit.String() {
+		// What a change wrote that was cut off was never acknowledged.
+		loose = slices.DeleteFunc(loose, func(line []byte) bool {
+			id, err := jsonl.ParseID(line)
+			return err == nil && id > w.St.LastID
+		})
+	}
+	return loose, err
+}

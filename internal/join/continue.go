@@ -1,0 +1,202 @@
+package join
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"tape/internal/gitstore"
+	"tape/internal/journal"
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/resolve"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+	"tape/internal/writer"
+)
+
+// ContinueMerge finishes a merge that git has begun in the tape's working tree and has
+// stopped at a conflict. The files that it left do not matter: entries that were not
+// committed are committed first, then what is merged is appended.
+func ContinueMerge(ctx context.Context, t *workspace.Tape) (Merged, error) {
+	out := Merged{Into: t.Name()}
+	err := writer.LockedAsIs(ctx, t, func(w *writer.Writer) error {
+		heads, err := beginMerging(ctx, w)
+		switch {
+		case err != nil:
+			return err
+		case len(heads) == 0:
+			return layout.NotFound("tape merge FORK begins one", "there is no merge to finish in %s", w.Wt.Dir)
+		case len(heads) > 1:
+			return layout.Conflict("merge one branch after the other; tape merge --abort takes this one back", "git is merging more than one branch")
+		}
+		if out, err = onto(ctx, w, heads[0], ontoOptions{stopped: true}); err != nil {
+			return err
+		}
+		return t.Store().Git().ClearMerge(w.Wt)
+	})
+	if err != nil {
+		return out, fmt.Errorf("merge into %q: %w", t.Name(), layout.Classify(err))
+	}
+	return out, nil
+}
+
+// linesBehindIndex are the entries behind a commit's that the files of the working tree
+// have behind what git's index knows of them. Where git has stopped at a file, that has
+// our lines, if some were appended, or marks of the conflict.
+func linesBehindIndex(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, error) {
+	index, err := w.T.Store().Git().ReadIndex(w.Wt)
+	if err != nil {
+		return nil, err
+	}
+	if len(index) == 0 {
+		return nil, layout.Conflict("git -C "+layout.ShellWord(w.Wt.Dir)+" reset makes a new one", "git has no index in %s, and cannot tell what is merged there", w.Wt.Dir)
+	}
+	last, err := ours.LastID()
+	if err != nil {
+		return nil, err
+	}
+	const ourStage = 2
+	known := map[string]gitstore.Hash{}
+	stopped := map[string]bool{}
+	for _, e := range index {
+		if e.Stage == 0 || e.Stage == ourStage {
+			known[e.Path] = e.Hash
+		}
+		stopped[e.Path] = e.Stage != 0
+	}
+	list, err := snapshot.ListPhases(w.Wt.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var found []jsonl.Entry
+	for _, p := range list {
+		if p.Seq < len(ours.List) {
+			continue
+		}
+		names, err := workspace.DirNames(filepath.Join(w.AnchorsPath(), p.Folder))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			path := path.Join(layout.AnchorsDir, p.Folder, name)
+			if _, _, ok := layout.ParseSegment(name); !ok && name != layout.AnchorFile || stopped[path] && !begins(w, path, known[path]) {
+				continue
+			}
+			entries, err := fileBeyond(w, filepath.Join(w.AnchorsPath(), p.Folder, name), known[path])
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, entries...)
+		}
+	}
+	// An index that is behind does not know what is committed.
+	return resolve.ByID(slices.DeleteFunc(found, func(e jsonl.Entry) bool { return e.ID <= last })), nil
+}
+
+func fileBeyond(w *writer.Writer, file string, h gitstore.Hash) ([]jsonl.Entry, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return resolve.Beyond(w.T.Store(), data, h, file)
+}
+
+// begins reports whether a file of the working tree begins with a blob.
+func begins(w *writer.Writer, path string, h gitstore.Hash) bool {
+	data, err1 := os.ReadFile(filepath.Join(w.Wt.Dir, filepath.FromSlash(path)))
+	blob, err2 := w.T.Store().Git().Blob(h)
+	return err1 == nil && err2 == nil && bytes.HasPrefix(data, blob)
+}
+
+// AbortMerge takes back a merge that git has begun in the tape's working tree and has not
+// finished. Unlike git merge --abort, it keeps what was recorded and not committed: that
+// is committed.
+func AbortMerge(ctx context.Context, t *workspace.Tape) error {
+	err := writer.LockedAsIs(ctx, t, func(w *writer.Writer) error {
+		heads, err := beginMerging(ctx, w)
+		if err != nil {
+			return err
+		}
+		if len(heads) == 0 {
+			return layout.NotFound("tape log --graph shows what is merged", "git is not in the middle of a merge in %s", w.Wt.Dir)
+		}
+		return abortMerge(ctx, w)
+	})
+	if err != nil {
+		return fmt.Errorf("take back the merge into %q: %w", t.Name(), layout.Classify(err))
+	}
+	return nil
+}
+
+func abortMerge(ctx context.Context, w *writer.Writer) error {
+	ours, err := snapshot.AtCommit(w.T.Store(), w.Head)
+	if err != nil {
+		return err
+	}
+	loose, err := unmergedLines(w, ours)
+	if err != nil {
+		return err
+	}
+	p, err := planOn(w.T, ours)
+	if err != nil {
+		return err
+	}
+	defer p.batch.Discard()
+	if err := p.addLoose(ctx, loose); err != nil {
+		return err
+	}
+	if err := p.move(ctx, w); err != nil {
+		return err
+	}
+	return w.T.Store().Git().ClearMerge(w.Wt)
+}
+
+// beginMerging finds the working tree and what git is merging into it. What an earlier
+// call left unfinished behind its commit is finished.
+func beginMerging(ctx context.Context, w *writer.Writer) ([]gitstore.Hash, error) {
+	var err error
+	if w.Head, err = w.T.Head(); err != nil {
+		return nil, err
+	}
+	if w.Wt, _, err = w.T.Worktree(); err != nil {
+		return nil, layout.NotFound("", "tape %q is not checked out, so there is no merge in it", w.T.Name())
+	}
+	heads, err := w.T.Store().Git().MergeHeads(w.Wt)
+	if err != nil {
+		return nil, err
+	}
+	if st, ok := journal.Read(w.Lock.File); ok && journal.CheckingOut(st, w.Head) {
+		w.St = st
+		err = w.Recover(ctx, true)
+	}
+	return heads, err
+}
+
+// unmergedLines are the entries that were not committed when git stopped, or have been
+// appended since.
+func unmergedLines(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, error) {
+	loose, err := linesBehindIndex(w, ours)
+	if err != nil {
+		return nil, err
+	}
+	last, err := ours.LastID()
+	if err != nil {
+		return nil, err
+	}
+	for _, line := range loose {
+		last++
+		if id, err := jsonl.ParseID(line); err != nil || id != last {
+			return nil, &layout.CorruptError{File: w.Wt.Dir, Msg: fmt.Sprintf("entry %d is missing among those that are not committed", last)}
+		}
+	}
+	return loose, nil
+}

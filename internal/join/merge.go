@@ -1,0 +1,145 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"tape/internal/forks"
+	"tape/internal/gitstore"
+	"tape/internal/layout"
+	"tape/internal/lineage"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+	"tape/internal/writer"
+)
+
+// MergeOptions say how a fork is merged. Nil merges all its entries and closes it.
+type MergeOptions struct {
+	// Summary is recorded instead of the fork's entries, which stay reachable through
+	// the merge commit.
+	Summary string
+	// Keep leaves the fork open: it can be written to, and merged again.
+	Keep bool
+}
+
+// Merged tells what a merge did.
+type Merged struct {
+	Entries         int // that the parent got; 0 if there was nothing new
+	FirstID, LastID int64
+	Handoffs        []writer.Handoff // phases that the parent got
+	Commit          string           // of the merge; "" if there was nothing new
+	Into            string           // the name of the tape, or fork, that got them
+	Closed          bool
+}
+
+// Merge merges a fork into its parent: what the fork has behind its base is appended,
+// renumbered, each entry with meta.origin. It is one commit with two parents. What is
+// not committed on either side is committed first. Merging again adds nothing.
+//
+// A fork whose parent was merged away is merged into the tape that the parent is in now.
+// The error is a *RewrittenError when either side's history was changed.
+func Merge(ctx context.Context, t *workspace.Tape, o *MergeOptions) (Merged, error) {
+	if o == nil {
+		o = &MergeOptions{}
+	}
+	into, err := Target(ctx, t)
+	if err != nil {
+		return Merged{}, err
+	}
+	var out Merged
+	err = writer.Locked(ctx, into, func(w *writer.Writer) error {
+		return writer.Locked(ctx, t, func(fw *writer.Writer) error {
+			if !o.Keep {
+				if err := forks.CheckClosable(fw); err != nil {
+					return err
+				}
+			}
+			if err := fw.CommitAll(ctx); err != nil {
+				return err
+			}
+			if err := w.CommitAll(ctx); err != nil {
+				return err
+			}
+			if out, err = onto(ctx, w, fw.Head, ontoOptions{name: t.Name(), summary: o.Summary}); err != nil || o.Keep {
+				return err
+			}
+			out.Closed = true
+			return closeMerged(ctx, fw, w.Head)
+		})
+	})
+	if err != nil {
+		return out, fmt.Errorf("merge %q into %q: %w", t.Name(), into.Name(), layout.Classify(err))
+	}
+	return out, nil
+}
+
+// closeMerged closes a fork that has nothing more to merge into a tape's commit.
+func closeMerged(ctx context.Context, w *writer.Writer, into gitstore.Hash) error {
+	message := ""
+	if has, err := lineage.Contains(w.T.Store(), into, w.Head); err != nil {
+		return err
+	} else if !has {
+		message = forks.NothingMessage + layout.OneLine(w.T.ForkName())
+	}
+	return forks.Close(ctx, w, message)
+}
+
+// Target is what a fork is merged into: what it is a fork of, or where that has gone. Of
+// what somebody else has gone on with, and merged, while it went another way here, only the
+// latter knows what the fork began with.
+func Target(ctx context.Context, t *workspace.Tape) (*workspace.Tape, error) {
+	if !t.IsFork() {
+		return nil, layout.Invalid("name a fork: tape forks lists them", "%q is a tape, not a fork", t.Name())
+	}
+	var first *workspace.Tape
+	for name, ok := t.Parent(), true; ok; name, _, ok = layout.CutFork(name) {
+		into, err := t.Store().Tape(ctx, name)
+		if errors.Is(err, layout.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if first == nil {
+			first = into
+		}
+		if knows, err := knowsBase(into, t); err != nil || knows {
+			return into, err
+		}
+	}
+	if first == nil {
+		return nil, layout.NotFound("tape forks and tape tapes list what there is", "%q, which %q is a fork of, is gone", t.Parent(), t.Name())
+	}
+	return first, nil // the merge says what is wrong
+}
+
+// knowsBase reports whether a tape has what a fork began with.
+func knowsBase(t *workspace.Tape, f *workspace.Tape) (bool, error) {
+	head, err1 := t.Head()
+	at, err2 := f.Head()
+	if err := errors.Join(err1, err2); err != nil {
+		return false, err
+	}
+	b, ok, err := snapshot.MadeBase(f, at)
+	if err != nil || !ok {
+		return err == nil, err // made by hand: the merge looks for it
+	}
+	base, err1 := snapshot.AtCommit(t.Store(), b.Start)
+	ours, err2 := snapshot.AtCommit(t.Store(), head)
+	if err := errors.Join(err1, err2); err != nil {
+		return false, err
+	}
+	if ok, err := ours.Continues(base); err != nil || ok {
+		return ok, err
+	}
+	begin, err := t.Store().Git().Commit(b.Start)
+	if err != nil {
+		return false, layout.CorruptObject(b.Start, err)
+	}
+	for _, from := range begin.Parents {
+		if has, err := lineage.Contains(t.Store(), head, from); err != nil || has {
+			return has, err
+		}
+	}
+	return false, nil
+}

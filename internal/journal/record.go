@@ -1,0 +1,185 @@
+package journal
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tape/internal/disk"
+	"tape/internal/gitstore"
+	"tape/internal/layout"
+	"tape/internal/workspace"
+)
+
+// Record is the note that the last writer of a tape left in the tape's lock file.
+//
+// Most of it is a cache: where the open phase ends, as that writer saw it, so that
+// the next one need not read the phase again. It is believed only while the branch,
+// the files' sizes and times are still the same; otherwise everything is looked at
+// afresh.
+//
+// Undo is not a cache. It is written, and synced, before a change that touches more
+// than one line, and says how the tape was. Until it is cleared, readers see the old
+// state, and the next writer takes an interrupted change back, or completes it once
+// the branch has moved to Next.
+//
+// The file has two slots, each of one line with a checksum in front, and the newer line
+// that matches its checksum counts. A slot that holds the last synced record is never
+// written to: whatever a crash does to a record being written, the one before it stays.
+type Record struct {
+	Version   int                     `json:"v"`
+	Count     uint64                  `json:"n"`      // grows with each record; odd ones are in the second slot
+	Synced    bool                    `json:"synced"` // this one is
+	Gen       uint64                  `json:"gen"`    // counts changes that had an Undo
+	Branch    string                  `json:"branch"`
+	Head      string                  `json:"head"`      // the branch's commit
+	Home      string                  `json:"home"`      // the working tree, relative to the workspace
+	Committed int64                   `json:"committed"` // last id in that commit
+	Seq       int                     `json:"seq"`       // the open phase
+	Folder    string                  `json:"folder"`
+	Anchor    string                  `json:"anchor"` // its anchor's name; "" if that is too long for the record
+	LastID    int64                   `json:"last_id"`
+	Tails     [layout.ClassCount]Tail `json:"tails"`
+	DirTime   int64                   `json:"dir_time"`   // of anchors/, ns
+	PhaseTime int64                   `json:"phase_time"` // of the open phase's folder, ns
+	Undo      *Undo                   `json:"undo,omitempty"`
+}
+
+// Tail is the last file of a class in the open phase.
+type Tail struct {
+	Seg  int    `json:"seg"`            // 0: the class has no file yet
+	Size int64  `json:"size"`           // bytes
+	Time int64  `json:"time,omitempty"` // modification time, ns
+	Sum  uint32 `json:"sum,omitempty"`  // CRC-32 of those bytes
+}
+
+// Undo describes a tape as it was before a change of several steps.
+type Undo struct {
+	Head   string                  `json:"head"`
+	Next   string                  `json:"next,omitempty"` // the commit that completes the change
+	Seq    int                     `json:"seq"`
+	Folder string                  `json:"folder"`
+	Tails  [layout.ClassCount]Tail `json:"tails"`
+	// Checkout: once the branch is at Next the working tree is written anew from it.
+	Checkout bool `json:"checkout,omitempty"`
+	// From, with Checkout: the commit that the working tree holds, file for file. What it
+	// has in common with the new one is not written again.
+	From string `json:"from,omitempty"`
+}
+
+// Moved reports whether somebody else may have moved the branch since.
+func (st Record) Moved(head gitstore.Hash) bool {
+	return st.Head != head.String() && !CheckingOut(st, head)
+}
+
+const (
+	stateVersion = 6
+	SlotSize     = 8 << 10 // bytes
+	noteName     = 512     // bytes; the longest name of an anchor that is put into the record
+)
+
+// encode gives the record's line.
+func encode(st Record) ([]byte, error) {
+	st.Version = stateVersion
+	if len(st.Anchor) > noteName {
+		st.Anchor = ""
+	}
+	raw, err := json.Marshal(st)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, "%08x %s\n", crc32.ChecksumIEEE(raw), raw), nil
+}
+
+// decode returns false for anything but a whole record of this version.
+func decode(raw []byte) (Record, bool) {
+	line, _, ok := strings.Cut(string(raw), "\n")
+	sum, body, ok2 := strings.Cut(line, " ")
+	if !ok || !ok2 || sum != fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(body))) {
+		return Record{}, false
+	}
+	var st Record
+	if err := json.Unmarshal([]byte(body), &st); err != nil || st.Version != stateVersion {
+		return Record{}, false
+	}
+	return st, true
+}
+
+// Read returns the newer of the two records.
+func Read(f io.ReaderAt) (Record, bool) {
+	buf := make([]byte, 2*SlotSize)
+	n, err := f.ReadAt(buf, 0)
+	if err != nil && err != io.EOF {
+		return Record{}, false
+	}
+	buf = buf[:n]
+	st, ok := decode(buf[:min(n, SlotSize)])
+	if n > SlotSize {
+		if second, ok2 := decode(buf[SlotSize:]); ok2 && (!ok || second.Count > st.Count) {
+			return second, true
+		}
+	}
+	return st, ok
+}
+
+// Save writes the record beside the last synced one, and syncs it if asked.
+func Save(f *disk.File, st Record, sync bool) error {
+	last, _ := Read(f)
+	st.Count, st.Synced = last.Count+1, sync
+	if !last.Synced {
+		st.Count++ // over that one
+	}
+	raw, err := encode(st)
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(raw, int64(st.Count%2)*SlotSize); err != nil {
+		return fmt.Errorf("write %s: %w", f.Name(), err)
+	}
+	if !sync {
+		return nil
+	}
+	if err := f.Sync(); err != nil {
+		// Who knows what is on the disk: the next record must not take the other slot.
+		st.Synced = false
+		if raw, encodeErr := encode(st); encodeErr == nil {
+			_, _ = f.WriteAt(raw, int64(st.Count%2)*SlotSize)
+		}
+		return fmt.Errorf("write %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// locksDir has a lock for each tape that was written to.
+const locksDir = "locks"
+
+func LockPath(t *workspace.Tape) string { return t.Store().PrivatePath(locksDir, t.Slug()) }
+
+// PeekOf reads the record without a lock. A reader may meet a record that is being
+// overwritten; then it looks again.
+func PeekOf(t *workspace.Tape) (Record, bool) { return Peek(LockPath(t)) }
+
+func Peek(path string) (Record, bool) {
+	for range 5 {
+		f, err := os.Open(filepath.Clean(path))
+		if err != nil {
+			return Record{}, false
+		}
+		st, ok := Read(f)
+		_ = f.Close()
+		if ok {
+			return st, true
+		}
+	}
+	return Record{}, false
+}
+
+// CheckingOut reports whether the working tree is not yet, or no more, what the
+// branch says.
+func CheckingOut(st Record, head gitstore.Hash) bool {
+	return st.Undo != nil && st.Undo.Checkout && st.Undo.Next == head.String()
+}

@@ -1,0 +1,203 @@
+package layout
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"tape/internal/jsonl"
+	"time"
+	"unicode/utf8"
+)
+
+// Entry is one immutable record of a tape, as read.
+type Entry struct {
+	ID      int64           // 1, 2, 3 … in the tape
+	Kind    string          // one of the Kind constants, or any other string
+	Payload json.RawMessage // an object, as stored
+	Meta    json.RawMessage // an object, as stored; {} when the line has none
+	Date    string          // as stored: RFC 3339 where this program wrote it
+
+	Raw       []byte // the stored line without its newline
+	Tape      string // the tape's name
+	Anchor    string // the name of the anchor whose phase the entry belongs to
+	AnchorSeq int    // that phase's number, from 1
+
+	At Position // where the line is stored
+}
+
+// Position says where the line of an entry is: in which folder below anchors/, in which
+// file of it, and where in that.
+type Position struct {
+	Folder, File string
+	Line         int   // lines before it
+	Offset       int64 // bytes before it
+	Length       int   // of the line in bytes, its newline left out
+}
+
+// Time returns the entry's date, and false when it has none that can be read.
+func (e Entry) Time() (time.Time, bool) {
+	t, err := parseDate(e.Date)
+	return t, err == nil
+}
+
+// Draft is an entry that has no id yet. Payload must be a JSON object; a nil Meta is
+// {}; a zero Date is set when the entry is appended.
+type Draft struct {
+	Kind    string
+	Payload json.RawMessage
+	Meta    json.RawMessage
+	Date    string // RFC 3339, or a date and time without a zone, which is UTC
+
+	extra []byte // unknown members of a parsed line
+	Line  []byte // a complete line to be stored as it is, if its id fits
+	fault error  // why it cannot be stored
+}
+
+// Message is a chat message of a role: user, assistant, …
+func Message(role, text string) Draft {
+	payload := append([]byte(`{"role":`), jsonl.AppendString(nil, role)...)
+	payload = jsonl.AppendString(append(payload, `,"content":`...), text)
+	return Draft{Kind: KindMessage, Payload: append(payload, '}'), fault: notText("message", role, text)}
+}
+
+// System is a system prompt.
+func System(text string) Draft {
+	return Draft{Kind: KindSystem, Payload: append(jsonl.AppendString([]byte(`{"content":`), text), '}'), fault: notText("system", text)}
+}
+
+// Event is something that happened: a run, a timing, a note. Data may be nil.
+func Event(name string, data json.RawMessage) Draft {
+	payload := jsonl.AppendString([]byte(`{"name":`), name)
+	if data != nil {
+		payload = append(append(payload, `,"data":`...), data...)
+	}
+	return Draft{Kind: KindEvent, Payload: append(payload, '}'), fault: notText("event", name)}
+}
+
+// notText is the error of a draft whose text cannot be kept as it is, for when the
+// draft is appended.
+func notText(kind string, texts ...string) error {
+	for _, s := range texts {
+		if !utf8.ValidString(s) {
+			return Invalid("", "invalid UTF-8 in the text of a %s", kind)
+		}
+	}
+	return nil
+}
+
+// ParseDraft reads one line of NDJSON: kind and payload, optionally meta and date.
+// The members that output adds (id, tape, anchor, anchor_seq, score, snippet) are
+// ignored; unknown ones are kept. Errors are ErrInvalid.
+func ParseDraft(line []byte) (Draft, error) {
+	d, err := ParseLine(line)
+	return fromCodec(d), err
+}
+
+func ParseLine(line []byte) (jsonl.Draft, error) {
+	d, err := jsonl.ParseDraft(line)
+	if err != nil {
+		return d, Invalid("", "%v", err)
+	}
+	if d.Kind == KindAnchor {
+		return d, ErrAnchor
+	}
+	return d, nil
+}
+
+// ErrAnchor refuses an anchor where only other entries can go.
+var ErrAnchor = Invalid("use tape handoff, which also commits and tags the phase", "an anchor cannot be appended")
+
+func fromCodec(d jsonl.Draft) Draft {
+	return Draft{Kind: d.Kind, Payload: d.Payload, Meta: d.Meta, Date: d.Date, extra: d.Extra}
+}
+
+// StoredLine makes a draft of a complete entry line. It is stored byte for byte when
+// the id in it is the one that it gets, and renumbered otherwise.
+func StoredLine(line []byte) (Draft, error) {
+	e, err := jsonl.Parse(line)
+	if err != nil {
+		return Draft{}, Invalid("", "%v", err)
+	}
+	d, err := e.Draft()
+	if err != nil {
+		return Draft{}, Invalid("", "%v", err)
+	}
+	out := fromCodec(d)
+	out.Line = e.Raw
+	return out, nil
+}
+
+// Prepare checks a draft and brings it into the form that is stored.
+func (d Draft) Prepare(now func() time.Time) (jsonl.Draft, error) {
+	if d.fault != nil {
+		return jsonl.Draft{}, d.fault
+	}
+	if d.Kind == "" {
+		return jsonl.Draft{}, Invalid("", "an entry needs a kind")
+	}
+	if err := wantObject("payload", d.Payload); err != nil {
+		return jsonl.Draft{}, err
+	}
+	if d.Meta != nil {
+		if err := wantObject("meta", d.Meta); err != nil {
+			return jsonl.Draft{}, err
+		}
+	}
+	out, err := jsonl.Draft{Kind: d.Kind, Payload: d.Payload, Meta: d.Meta, Date: d.Date, Extra: d.extra}.Normalize()
+	if err != nil {
+		return out, Invalid("", "%v", err)
+	}
+	out.Date, err = StoredDate(d.Date, now)
+	return out, err
+}
+
+// StoredDate keeps a date that is RFC 3339 as it is spelt; an empty one is now.
+func StoredDate(date string, now func() time.Time) (string, error) {
+	if date == "" {
+		return FormatDate(now()), nil
+	}
+	if _, err := time.Parse(time.RFC3339Nano, date); err == nil {
+		return date, nil
+	}
+	t, err := parseDate(date)
+	if err != nil {
+		return "", Invalid("write dates as 2026-11-20T09:30:00Z or 2026-11-20", "%v", err)
+	}
+	return FormatDate(t), nil
+}
+
+func wantObject(what string, raw json.RawMessage) error {
+	if !jsonl.IsObject(raw) {
+		return Invalid("", "%s is not a JSON object: %s", what, excerpt(raw))
+	}
+	return nil
+}
+
+func CompactObject(what string, raw json.RawMessage) ([]byte, error) {
+	if err := wantObject(what, raw); err != nil {
+		return nil, err
+	}
+	out, err := jsonl.Compact(nil, raw)
+	if err != nil {
+		return nil, Invalid("", "%s: %v", what, err)
+	}
+	return out, nil
+}
+
+func excerpt(raw []byte) string {
+	if len(raw) == 0 {
+		return "it is empty"
+	}
+	return fmt.Sprintf("%.40q", raw)
+}
+
+// JSON returns the entry as other programs get it: the stored line with "tape",
+// "anchor" and "anchor_seq" added at its end.
+func (e Entry) JSON() []byte {
+	end := bytes.LastIndexByte(e.Raw, '}')
+	out := make([]byte, 0, len(e.Raw)+len(e.Tape)+len(e.Anchor)+64)
+	out = append(out, e.Raw[:end]...)
+	out = jsonl.AppendString(append(out, `,"tape":`...), e.Tape)
+	out = jsonl.AppendString(append(out, `,"anchor":`...), e.Anchor)
+	return fmt.Appendf(out, `,"anchor_seq":%d}`, e.AnchorSeq)
+}

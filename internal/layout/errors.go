@@ -1,0 +1,148 @@
+package layout
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"tape/internal/disk"
+	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
+)
+
+// The classes of errors. Every error that a caller can do something about is one of
+// them, as errors.Is tells; the program's exit codes follow from them.
+var (
+	// ErrNotFound: a workspace, tape, anchor, entry, tag or archive does not exist.
+	ErrNotFound = errors.New("not found")
+	// ErrInvalid: the caller's input cannot be used, and nothing was written.
+	ErrInvalid = errors.New("invalid input")
+	// ErrConflict: the tape is not in the state that the caller asserted.
+	ErrConflict = errors.New("conflict")
+	// ErrBusy: another process held a lock for longer than Options.LockWait.
+	ErrBusy = errors.New("busy")
+	// ErrCorrupt: stored data does not keep the promises of the format.
+	ErrCorrupt = errors.New("corrupt")
+)
+
+// Error is an error of a known class, with a way out where there is one.
+type Error struct {
+	Class error
+	Msg   string
+	Way   string
+	Cause error
+}
+
+func (p *Error) Error() string {
+	if p.Cause != nil {
+		return p.Msg + ": " + p.Cause.Error()
+	}
+	return p.Msg
+}
+
+func (p *Error) Unwrap() []error {
+	if p.Cause != nil {
+		return []error{p.Class, p.Cause}
+	}
+	return []error{p.Class}
+}
+
+func (p *Error) Hint() string { return p.Way }
+
+func NotFound(hint, format string, args ...any) error {
+	return &Error{Class: ErrNotFound, Msg: fmt.Sprintf(format, args...), Way: hint}
+}
+
+func Invalid(hint, format string, args ...any) error {
+	return &Error{Class: ErrInvalid, Msg: fmt.Sprintf(format, args...), Way: hint}
+}
+
+func Conflict(hint, format string, args ...any) error {
+	return &Error{Class: ErrConflict, Msg: fmt.Sprintf(format, args...), Way: hint}
+}
+
+// CorruptError says which stored file breaks the format, and where.
+type CorruptError struct {
+	File string // path, relative to the workspace or tape where possible
+	Line int    // 1-based; 0: the file as a whole
+	Msg  string
+	Fix  string // how to repair it; may be empty
+}
+
+func (e *CorruptError) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
+	}
+	return fmt.Sprintf("%s: %s", e.File, e.Msg)
+}
+
+// Is makes every CorruptError an ErrCorrupt.
+func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
+
+// Hint is the way out.
+func (e *CorruptError) Hint() string {
+	if e.Fix != "" {
+		return e.Fix
+	}
+	return "tape verify lists everything that is damaged"
+}
+
+// Hint returns the advice that an error carries, or "".
+func Hint(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		return h.Hint()
+	}
+	var unsupported *gitstore.UnsupportedError
+	if errors.As(err, &unsupported) {
+		return unsupported.Hint
+	}
+	return ""
+}
+
+// Classify gives errors from below their class.
+func Classify(err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, class := range []error{ErrNotFound, ErrInvalid, ErrConflict, ErrBusy, ErrCorrupt} {
+		if errors.Is(err, class) {
+			return err
+		}
+	}
+	switch {
+	case errors.Is(err, gitstore.ErrBusy), errors.Is(err, disk.ErrLocked):
+		return &Error{Class: ErrBusy, Msg: "the tape is in use by another process", Cause: err,
+			Way: "try again; if it goes on, look for a tape or git process that hangs"}
+	case errors.Is(err, gitstore.ErrConflict):
+		return &Error{Class: ErrConflict, Msg: "the tape's branch was moved by another program meanwhile", Cause: err, Way: "try again"}
+	case errors.Is(err, gitstore.ErrDamagedRef):
+		return &Error{Class: ErrCorrupt, Msg: "a ref is damaged", Cause: err,
+			Way: "the last line of the file of that name under .git/logs tells what it held; write it back with: git update-ref"}
+	case errors.Is(err, gitrun.ErrNoGit):
+		return &hinted{err, "install git and try again; all but push, pull, fetch, clone, gc and purge work without it"}
+	case errors.Is(err, fs.ErrPermission):
+		return &hinted{err, "check who owns the workspace: its folders are 0700, its files 0600"}
+	}
+	return err
+}
+
+// hinted adds advice to an error without a class.
+type hinted struct {
+	error
+	hint string
+}
+
+func (h *hinted) Hint() string { return h.hint }
+
+func (h *hinted) Unwrap() error { return h.error }
+
+// CorruptObject turns a missing or damaged object into ErrCorrupt: what a ref or a
+// commit names has to be there.
+func CorruptObject(h gitstore.Hash, err error) error {
+	if errors.Is(err, ErrCorrupt) {
+		return err
+	}
+	return &CorruptError{File: "commit " + h.String(), Msg: err.Error(),
+		Fix: "git fsck --full tells what else is missing; fetch the tape again from a copy"}
+}

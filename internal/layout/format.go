@@ -1,0 +1,142 @@
+package layout
+
+import (
+	"strconv"
+	"strings"
+
+	"tape/internal/gitstore"
+)
+
+// FormatVersion is the version of the on-disk format, in tape.json and in the
+// Tape-Format trailer. A newer one is refused.
+const FormatVersion = 1
+
+// The kinds of entries that the format knows. Any other non-empty string is legal.
+const (
+	KindSystem     = "system"
+	KindMessage    = "message"
+	KindToolCall   = "tool_call"
+	KindToolResult = "tool_result"
+	KindAnchor     = "anchor"
+	KindEvent      = "event"
+	KindError      = "error"
+)
+
+// FirstAnchor is the name of the anchor that opens every tape.
+const FirstAnchor = "session/start"
+
+// SealSize is the size in bytes at which a file of a phase is sealed: the next entry
+// of its class opens the next file. So a commit never rewrites more than that.
+const SealSize = 256 << 10
+
+// DefaultMaxLine is the longest entry line accepted, in bytes, newline not counted.
+const DefaultMaxLine = 16 << 20
+
+// Names in a workspace.
+const (
+	TapeFile    = "tape.json"
+	ConfigFile  = "config.json"
+	AnchorsDir  = "anchors"
+	AnchorFile  = "anchor.json"
+	TapesDir    = "tapes"
+	ForksDir    = "forks"
+	IndexFile   = "index.db"
+	GitDirName  = ".git"
+	PrivateDir  = "tape" // in .git: locks and what is set aside
+	TornDirName = "torn"
+)
+
+// Names in git.
+const (
+	BranchPrefix  = "refs/heads/tape/"
+	ForkPrefix    = "refs/heads/fork/"
+	TagPrefix     = "refs/tags/anchor/"
+	ArchivePrefix = "refs/tape/archive/"
+
+	TrailerName    = "Tape-Name"
+	TrailerAnchor  = "Tape-Anchor"
+	TrailerEntries = "Tape-Entries"
+	TrailerFormat  = "Tape-Format"
+	TrailerBase    = "Tape-Base"      // of the commit that begins a fork: its parent's last entry
+	TrailerBegan   = "Tape-Began"     // of that commit: when, so that a name used again is another fork
+	TrailerFork    = "Tape-Fork"      // of a merge commit: what was merged
+	TrailerMerge   = "Tape-Merge"     // of a merge commit: what was merged, if not the fork's entries
+	TrailerDone    = "Tape-Completes" // of the commit that completes a merge which git made
+
+	TrailerPurged   = "Tape-Purged"   // of the commit that records a purge: the entries that were changed, as 3,5-9
+	TrailerReplaces = "Tape-Replaces" // of that commit: the branch's commit before
+)
+
+// MergeSummary is the value of trailerMerge where a summary stands for a fork's entries.
+const MergeSummary = "summary"
+
+// Class is one of the files that a phase's entries are divided into.
+type Class int
+
+const (
+	classMessages Class = iota
+	classTools
+	ClassEvents
+	ClassCount
+)
+
+var classNames = [ClassCount]string{"messages", "tool_calls", "events"}
+
+func ClassOf(kind string) Class {
+	switch kind {
+	case KindMessage, KindSystem:
+		return classMessages
+	case KindToolCall, KindToolResult:
+		return classTools
+	}
+	return ClassEvents
+}
+
+// SegmentName is the name of the n-th file (from 1) of a class.
+func SegmentName(c Class, n int) string {
+	if n == 1 {
+		return classNames[c] + ".jsonl"
+	}
+	return classNames[c] + "." + strconv.Itoa(n) + ".jsonl"
+}
+
+// ParseSegment is the inverse of segmentName.
+func ParseSegment(name string) (c Class, n int, ok bool) {
+	base, found := strings.CutSuffix(name, ".jsonl")
+	if !found {
+		return 0, 0, false
+	}
+	base, number, numbered := strings.Cut(base, ".")
+	n = 1
+	if numbered {
+		var err error
+		if n, err = strconv.Atoi(number); err != nil || n < 2 || strconv.Itoa(n) != number {
+			return 0, 0, false
+		}
+	}
+	for i, known := range classNames {
+		if base == known {
+			return Class(i), n, true
+		}
+	}
+	return 0, 0, false
+}
+
+// CutFork splits the name of a fork. Names of tapes may have a slash, of forks not.
+func CutFork(name string) (parent, fork string, ok bool) {
+	i := strings.LastIndexByte(name, '/')
+	if i < 1 || i == len(name)-1 {
+		return "", "", false
+	}
+	return name[:i], name[i+1:], true
+}
+
+func ShortTag(ref string) string { return strings.TrimPrefix(ref, "refs/tags/") }
+
+func ParseObject(hex string) (gitstore.Hash, error) {
+	h, err := gitstore.ParseHash(hex)
+	if err != nil {
+		return h, Invalid("give all 40 digits", "%q is not the id of an object: %v", hex, err)
+	}
+	return h, nil
+}

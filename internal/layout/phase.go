@@ -1,0 +1,77 @@
+package layout
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"tape/internal/gitstore"
+)
+
+// Phase is one folder under anchors/.
+type Phase struct {
+	Seq    int
+	Folder string
+	Tree   gitstore.Hash // in a commit; zero in a working tree
+}
+
+// Segment is one file of a phase.
+type Segment struct {
+	Class Class
+	N     int   // 1, 2, 3 …
+	Size  int64 // bytes that belong to the snapshot; -1: all there are
+	Hash  gitstore.Hash
+}
+
+// AnchorSegment is the file of a phase that belongs to no class.
+var AnchorSegment = Segment{Class: -1, Size: -1}
+
+func (s Segment) Name() string {
+	if s.Class < 0 {
+		return AnchorFile
+	}
+	return SegmentName(s.Class, s.N)
+}
+
+func SortPhases(ps []Phase) {
+	slices.SortFunc(ps, func(a, b Phase) int { return cmp.Compare(a.Seq, b.Seq) })
+}
+
+// GroupSegments sorts the files of a phase by class and number, and refuses gaps.
+func GroupSegments(found []Segment, where string) ([ClassCount][]Segment, error) {
+	var out [ClassCount][]Segment
+	slices.SortFunc(found, func(a, b Segment) int { return cmp.Compare(a.N, b.N) })
+	for _, s := range found {
+		out[s.Class] = append(out[s.Class], s)
+		if len(out[s.Class]) != s.N {
+			return out, &CorruptError{File: where, Msg: fmt.Sprintf("%s is missing", SegmentName(s.Class, len(out[s.Class])))}
+		}
+	}
+	return out, nil
+}
+
+// FirstDifference is the number of the first line in which two files differ.
+func FirstDifference(a, b []byte) int {
+	return bytes.Count(a[:SamePrefix(a, b)], []byte("\n")) + 1
+}
+
+// SamePrefix is how many bytes two files have in common at their beginning.
+func SamePrefix(a, b []byte) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// SetEntry puts an entry into a tree, in the place of the one of its name.
+func SetEntry(entries *[]gitstore.TreeEntry, e gitstore.TreeEntry) {
+	for i := range *entries {
+		if (*entries)[i].Name == e.Name {
+			(*entries)[i] = e
+			return
+		}
+	}
+	*entries = append(*entries, e)
+}

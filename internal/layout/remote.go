@@ -1,0 +1,110 @@
+package layout
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tape/internal/gitstore"
+)
+
+// DefaultRemote is the remote that commands mean by default.
+const DefaultRemote = "origin"
+
+// What a fetch, pull or push did with a branch, or archive.
+const (
+	RefUpToDate    = "up_to_date"
+	RefFastForward = "fast_forward"
+	RefMerged      = "merged"
+	RefNew         = "new"
+	RefDeleted     = "deleted" // a fork that was merged
+	RefRejected    = "rejected"
+)
+
+// RefStatus tells what a fetch, pull or push did with a branch or archive.
+type RefStatus struct {
+	Tape    string // the tape, or PARENT/FORK
+	Ref     string // in full, as the remote has it
+	Status  string // one of the Ref constants
+	Entries int64  // that went over
+	Err     error  // why it was rejected
+}
+
+// Refs that hold what a remote has: first as it was fetched, then what of it was looked
+// at and found good. Only the latter is used. What both differ in is still to be checked,
+// however a fetch ended.
+func FetchedRefs(remote string) string { return gitstore.FetchedRefs(remote) }
+
+func AcceptedRefs(remote string) string { return gitstore.RemoteRefs(remote) }
+
+// Within both a ref is called like at the remote, without refs/ or refs/tape/.
+const (
+	HeadsDir   = "heads/"
+	ArchiveDir = "archive/"
+)
+
+// InnerRef is what a remote's ref is called in fetchedRefs and acceptedRefs.
+func InnerRef(ref string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(ref, "refs/"), "tape/")
+}
+
+// FullRef is the inverse of innerRef.
+func FullRef(short string) string {
+	if strings.HasPrefix(short, ArchiveDir) {
+		return "refs/tape/" + short
+	}
+	return "refs/" + short
+}
+
+// SortRefs puts tapes before their forks, and branches before tags and archives.
+func SortRefs(refs []string) {
+	rank := func(ref string) int {
+		for i, prefix := range []string{BranchPrefix, ForkPrefix, TagPrefix} {
+			if strings.HasPrefix(ref, prefix) {
+				return i
+			}
+		}
+		return 3
+	}
+	slices.SortFunc(refs, func(a, b string) int {
+		if ra, rb := rank(a), rank(b); ra != rb {
+			return ra - rb
+		}
+		return strings.Compare(a, b)
+	})
+}
+
+// gitRemotes is where git has remote-tracking refs.
+const gitRemotes = "refs/remotes/"
+
+// RemoteRefs are where refs of remotes are kept: by git, and by this program.
+func RemoteRefs() []string {
+	return []string{gitRemotes, strings.TrimSuffix(AcceptedRefs(""), "/"), strings.TrimSuffix(FetchedRefs(""), "/")}
+}
+
+// What a remote has is not trusted. Its refs come into a namespace of their own, and are
+// looked at there before anything of them becomes a tape: names, trees, sizes, history,
+// and every new line. Nothing here needs more than memory for a few files, whatever the
+// remote made up.
+
+// ErrRefused is the class of errors that say why something of a remote may not be used.
+// Nothing of the workspace was changed.
+var ErrRefused = errors.New("refused")
+
+func Refused(hint, format string, args ...any) error {
+	return &Error{Class: ErrRefused, Msg: fmt.Sprintf(format, args...), Way: hint}
+}
+
+// Incoming is a ref that a remote has.
+type Incoming struct {
+	Ref string        // its name there: refs/heads/tape/x, refs/tags/anchor/x/001_y …
+	Old gitstore.Hash // what was accepted from there before; zero: nothing
+	New gitstore.Hash // what it holds now
+}
+
+const StashRef = "refs/stash"
+
+func IsTracking(ref string) bool {
+	return slices.ContainsFunc(RemoteRefs(), func(prefix string) bool { return strings.HasPrefix(ref, prefix) })
+}

@@ -1,0 +1,130 @@
+package layout
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	SlugLimit  = 64 // bytes, the hash of a tape's slug included
+	hashDigits = 8
+)
+
+// Slugify makes a name usable as a file name and as part of a ref on every system:
+// Unicode letters, digits, '.', '_' and '-' stay, everything else becomes '-'. What
+// git refuses in a ref ("..", a final "." or ".lock") is replaced too.
+func Slugify(name string, limit int) string {
+	var b strings.Builder
+	for _, r := range name {
+		switch {
+		case r == utf8.RuneError:
+			r = '-'
+		case r == '.' && strings.HasSuffix(b.String(), "."):
+			r = '-'
+		case r == '.' || r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r):
+		default:
+			r = '-'
+		}
+		if b.Len()+utf8.RuneLen(r) > limit {
+			break
+		}
+		b.WriteRune(r)
+	}
+	s := b.String()
+	if strings.HasSuffix(s, ".") {
+		s = s[:len(s)-1] + "-"
+	}
+	if stem, ok := strings.CutSuffix(s, ".lock"); ok {
+		s = stem + "-lock"
+	}
+	return s
+}
+
+// FolderName is the name of a phase's folder: its number and its anchor's slug.
+func FolderName(seq int, anchor string) string {
+	return fmt.Sprintf("%03d_%s", seq, Slugify(anchor, SlugLimit))
+}
+
+// ParseFolder is the inverse of folderName.
+func ParseFolder(folder string) (seq int, slug string, ok bool) {
+	number, slug, found := strings.Cut(folder, "_")
+	if !found || len(number) < 3 {
+		return 0, "", false
+	}
+	seq, err := strconv.Atoi(number)
+	if err != nil || seq < 1 || fmt.Sprintf("%03d", seq) != number {
+		return 0, "", false
+	}
+	return seq, slug, true
+}
+
+// TapeSlug names a tape in refs and folders. Two names never give the same slug, not
+// even on a file system that folds case: a slug that differs from the name, has upper
+// case, or could be taken for one with a hash, ends in a hash of the name.
+func TapeSlug(name string) string {
+	plain := Slugify(name, SlugLimit)
+	if plain == name && IsPlainSlug(plain) {
+		return plain
+	}
+	sum := sha256.Sum256([]byte(name))
+	short := strings.TrimLeft(Slugify(name, SlugLimit-1-hashDigits), "-.")
+	if short == "" {
+		short = "tape"
+	}
+	return short + "-" + hex.EncodeToString(sum[:])[:hashDigits]
+}
+
+// IsPlainSlug reports whether a slug may stand without a hash.
+func IsPlainSlug(s string) bool {
+	if s == "" || s[0] == '-' || s[0] == '.' || EndsInHash(s) || IsDeviceName(s) {
+		return false
+	}
+	for _, r := range s {
+		if unicode.ToLower(r) != r {
+			return false
+		}
+		if r > unicode.MaxASCII && !unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) {
+			// Letters with several encodings of the same look: some file systems
+			// take them for one name.
+			return false
+		}
+	}
+	return true
+}
+
+func EndsInHash(s string) bool {
+	dash := len(s) - hashDigits - 1
+	if dash < 0 || s[dash] != '-' {
+		return false
+	}
+	return strings.Trim(s[dash+1:], "0123456789abcdef") == ""
+}
+
+// IsDeviceName reports names that Windows keeps for devices, whatever follows a dot.
+func IsDeviceName(s string) bool {
+	stem, _, _ := strings.Cut(strings.ToLower(s), ".")
+	switch stem {
+	case "con", "prn", "aux", "nul":
+		return true
+	}
+	return len(stem) == 4 && (strings.HasPrefix(stem, "com") || strings.HasPrefix(stem, "lpt"))
+}
+
+// CheckName refuses what cannot name a tape or an anchor.
+func CheckName(what, name string) error {
+	const limit = 64 << 10
+	switch {
+	case name == "":
+		return Invalid("", "the name of %s must not be empty", what)
+	case !utf8.ValidString(name):
+		return Invalid("", "the name of %s is not valid UTF-8", what)
+	case len(name) > limit:
+		return Invalid("", "the name of %s has %d bytes; the limit is %d", what, len(name), limit)
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package layout
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"tape/internal/gitstore"
+	"time"
+)
+
+// ShellWord makes a name safe to copy from a hint into a shell.
+func ShellWord(s string) string {
+	plain := strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-") == ""
+	if plain && s != "" && s[0] != '-' {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// TapeInfo is tape.json.
+type TapeInfo struct {
+	Format  int    `json:"format"`
+	Name    string `json:"name"`
+	Created string `json:"created"`
+}
+
+func EncodeTapeInfo(name string, created time.Time) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(TapeInfo{Format: FormatVersion, Name: name, Created: FormatDate(created)})
+	return b.Bytes(), err
+}
+
+func DecodeTapeInfo(raw []byte, file string) (TapeInfo, error) {
+	var info TapeInfo
+	if err := json.Unmarshal(raw, &info); err != nil {
+		return info, &CorruptError{File: file, Msg: "not a JSON object: " + err.Error(), Fix: RestoreTapeFile}
+	}
+	switch {
+	case info.Format > FormatVersion:
+		return info, &CorruptError{File: file, Msg: NewerFormat(info.Format),
+			Fix: "install a newer tape"}
+	case info.Format < 1 || info.Name == "":
+		return info, &CorruptError{File: file, Msg: "format or name is missing", Fix: RestoreTapeFile}
+	}
+	return info, nil
+}
+
+func NewerFormat(n int) string {
+	return fmt.Sprintf("the tape has format %d; this program reads up to %d", n, FormatVersion)
+}
+
+const RestoreTapeFile = "bring it back with: git restore -- " + TapeFile
+
+// BranchOf is the branch of a name, of the kind that like is: a tape's or a fork's.
+func BranchOf(name, like string) string {
+	if !strings.HasPrefix(like, ForkPrefix) {
+		return BranchPrefix + TapeSlug(name)
+	}
+	parent, fork, ok := CutFork(name)
+	if !ok {
+		return ""
+	}
+	return ForkPrefix + TapeSlug(parent) + "/" + TapeSlug(fork)
+}
+
+func FindEntry(entries []gitstore.TreeEntry, name string) (gitstore.TreeEntry, bool) {
+	for _, e := range entries {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return gitstore.TreeEntry{}, false
+}

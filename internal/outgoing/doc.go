@@ -1,0 +1,2 @@
+// Package outgoing searches what is about to leave the workspace for secrets.
+package outgoing

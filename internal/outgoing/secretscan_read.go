@@ -1,0 +1,316 @@
+package outgoing
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"tape/internal/gitstore"
+	"tape/internal/layout"
+)
+
+// outgoing reads what a push would send of a tape.
+type outgoing struct {
+	*SecretScan
+	trees    map[[2]gitstore.Hash]bool
+	blobs    map[gitstore.Hash]int64 // from which byte on they were looked through
+	jobs     chan scanJob
+	number   int
+	done     int64
+	progress func(done int64)
+}
+
+// read makes jobs of all that is not known.
+func (o *outgoing) read(ctx context.Context, tips []gitstore.Hash) error {
+	var commits []gitstore.Hash
+	for _, tip := range tips {
+		h, err := o.tag(ctx, tip)
+		if err != nil {
+			return err
+		}
+		if !h.IsZero() {
+			commits = append(commits, h)
+		}
+	}
+	list, err := o.commits(ctx, commits)
+	if err != nil {
+		return err
+	}
+	for _, h := range slices.Backward(list) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := o.commit(ctx, h); ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
+			return layout.CorruptObject(h, err)
+		}
+	}
+	return nil
+}
+
+// tag makes a job of an annotated tag's message, and returns the commit that a tip names;
+// zero if it names something else, which is looked through as it is.
+func (o *outgoing) tag(ctx context.Context, h gitstore.Hash) (gitstore.Hash, error) {
+	for {
+		if h.IsZero() || o.known[h] || o.seen[h] {
+			return gitstore.ZeroHash, nil
+		}
+		kind, raw, err := o.s.Git().Read(h)
+		if err != nil {
+			return h, layout.CorruptObject(h, err)
+		}
+		switch kind {
+		case gitstore.KindCommit:
+			return h, nil
+		case gitstore.KindTree:
+			return gitstore.ZeroHash, o.tree(ctx, h, "", h, gitstore.ZeroHash)
+		case gitstore.KindBlob:
+			return gitstore.ZeroHash, o.send(ctx, scanJob{commit: h, file: "blob", text: raw})
+		}
+		o.seen[h] = true
+		head, _, _ := bytes.Cut(raw, []byte("\n\n"))
+		if err := o.send(ctx, scanJob{commit: h, file: "message", message: true, text: saidBy(raw)}); err != nil {
+			return h, err
+		}
+		// It may name any kind of object, also another tag.
+		line, _, _ := bytes.Cut(head, []byte("\n"))
+		target, ok := bytes.CutPrefix(line, []byte("object "))
+		if !ok {
+			return h, fmt.Errorf("tag %s: it names no object", h)
+		}
+		if h, err = gitstore.ParseHash(string(target)); err != nil {
+			return h, err
+		}
+	}
+}
+
+// commits lists the commits that can be reached and are not known, roughly newest first.
+func (o *outgoing) commits(ctx context.Context, tips []gitstore.Hash) ([]gitstore.Hash, error) {
+	list, root, err := o.walk(ctx, tips)
+	if err != nil || !root || len(o.known) == 0 {
+		return list, err
+	}
+	// The walk went past what is known to the beginning: it may have met what is before that.
+	if err := o.closeKnown(ctx); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(h gitstore.Hash) bool { return o.known[h] }), nil
+}
+
+// walk goes from commits to their parents, up to what is known, and reports whether it came
+// to a commit without parents.
+func (o *outgoing) walk(ctx context.Context, tips []gitstore.Hash) (list []gitstore.Hash, root bool, err error) {
+	queue := slices.Clone(tips)
+	for len(queue) > 0 {
+		h := queue[0]
+		queue = queue[1:]
+		if o.seen[h] || o.known[h] {
+			continue
+		}
+		o.seen[h] = true
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		c, err := o.s.Git().Commit(h)
+		if err != nil {
+			return nil, false, layout.CorruptObject(h, err)
+		}
+		list = append(list, h)
+		root = root || len(c.Parents) == 0
+		queue = append(queue, c.Parents...)
+	}
+	return list, root, nil
+}
+
+// closeKnown adds to what is known everything before it.
+func (o *outgoing) closeKnown(ctx context.Context) error {
+	queue := o.open
+	o.open = nil
+	for len(queue) > 0 {
+		h := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		kind, raw, err := o.s.Git().Read(h)
+		if errors.Is(err, gitstore.ErrNotFound) {
+			continue // what is not here cannot be in what is sent
+		}
+		if err != nil {
+			return err
+		}
+		var next []gitstore.Hash
+		switch kind {
+		case gitstore.KindCommit:
+			c, err := gitstore.DecodeCommit(raw)
+			if err != nil {
+				return fmt.Errorf("commit %s: %w", h, err)
+			}
+			next = c.Parents
+		case gitstore.KindTag:
+			if t, err := gitstore.DecodeTag(raw); err == nil {
+				next = []gitstore.Hash{t.Object}
+			}
+		}
+		for _, n := range next {
+			if !o.known[n] {
+				o.known[n] = true
+				queue = append(queue, n)
+			}
+		}
+	}
+	return nil
+}
+
+// commit makes jobs of a commit's message and of what its tree has and its first parent's
+// has not.
+func (o *outgoing) commit(ctx context.Context, h gitstore.Hash) error {
+	_, raw, err := o.s.Git().Read(h)
+	if err != nil {
+		return err
+	}
+	c, err := gitstore.DecodeCommit(raw)
+	if err != nil {
+		return err
+	}
+	if err := o.send(ctx, scanJob{commit: h, file: "message", message: true, text: saidBy(raw)}); err != nil {
+		return err
+	}
+	var before gitstore.Hash
+	if len(c.Parents) > 0 {
+		parent, err := o.s.Git().Commit(c.Parents[0])
+		if err != nil {
+			return err
+		}
+		before = parent.Tree
+	}
+	return o.tree(ctx, h, "", c.Tree, before)
+}
+
+// saidBy is what people have put into a commit or tag: its message, names, and whatever
+// else its header has that is not git's.
+func saidBy(raw []byte) []byte {
+	head, message, _ := bytes.Cut(raw, []byte("\n\n"))
+	said := bytes.Clone(message)
+	signature := false
+	for line := range bytes.Lines(head) {
+		key, _, _ := bytes.Cut(line, []byte(" "))
+		switch string(key) {
+		case "tree", "parent", "object", "type", "tag":
+			signature = false
+		case "gpgsig", "gpgsig-sha256":
+			signature = true
+		case "": // a line that goes on
+			if !signature {
+				said = append(append(said, '\n'), line...)
+			}
+		default:
+			signature = false
+			said = append(append(said, '\n'), line...)
+		}
+	}
+	return said
+}
+
+// tree makes jobs of what a tree has and another one (zero: none) has not.
+func (o *outgoing) tree(ctx context.Context, commit gitstore.Hash, path string, now, before gitstore.Hash) error {
+	if now == before || o.trees[[2]gitstore.Hash{now, before}] {
+		return nil
+	}
+	o.trees[[2]gitstore.Hash{now, before}] = true
+	entries, err := o.s.Git().Tree(now)
+	if err != nil {
+		return err
+	}
+	had := map[string]gitstore.TreeEntry{}
+	if !before.IsZero() {
+		old, err := o.s.Git().Tree(before)
+		if err != nil {
+			return err
+		}
+		for len(old) > 0 && len(entries) > 0 && old[0] == entries[0] { // of many phases mostly all but one
+			old, entries = old[1:], entries[1:]
+		}
+		for _, e := range old {
+			had[e.Name] = e
+		}
+	}
+	const modeTree, modeLink = 0o040000, 0o160000
+	for _, e := range entries {
+		old := had[e.Name]
+		if old.Hash == e.Hash || e.Mode == modeLink { // a commit of another repository stays there
+			continue
+		}
+		if (old.Mode == modeTree) != (e.Mode == modeTree) || old.Mode == modeLink {
+			old = gitstore.TreeEntry{}
+		}
+		if e.Mode == modeTree {
+			err = o.tree(ctx, commit, path+e.Name+"/", e.Hash, old.Hash)
+		} else {
+			err = o.blob(ctx, commit, path+e.Name, e.Hash, old.Hash)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// blob makes a job of what a file has and another one (zero: none) has not.
+func (o *outgoing) blob(ctx context.Context, commit gitstore.Hash, path string, now, before gitstore.Hash) error {
+	from, known := o.blobs[now]
+	if known && from == 0 {
+		return nil
+	}
+	data, err := o.s.Git().Blob(now)
+	if err != nil {
+		return err
+	}
+	j := scanJob{commit: commit, file: path, text: data, lines: isEntryFile(path)}
+	start := int64(0)
+	if !before.IsZero() {
+		if start, err = o.grown(data, before); err != nil {
+			return err
+		}
+		if start == 0 || !j.lines {
+			start = 0
+			if j.before, err = o.s.Git().Blob(before); err != nil {
+				return err
+			}
+		}
+	}
+	if known && from <= start {
+		return nil
+	}
+	o.blobs[now] = start
+	j.text = data[start:]
+	return o.send(ctx, j)
+}
+
+// grown returns from which byte on a file of lines goes on that was another one before, or 0
+// if it does not. Files of entries only grow: what was there before need not be read again.
+func (o *outgoing) grown(data []byte, before gitstore.Hash) (int64, error) {
+	size, err := o.s.Git().BlobSize(before)
+	if err != nil || size == 0 || size > int64(len(data)) || data[size-1] != '\n' || gitstore.HashObject(gitstore.KindBlob, data[:size]) != before {
+		return 0, err
+	}
+	return size, nil
+}
+
+// send hands a job over.
+func (o *outgoing) send(ctx context.Context, j scanJob) error {
+	j.number = o.number
+	o.number++
+	select {
+	case o.jobs <- j:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	o.done += int64(len(j.text))
+	if o.progress != nil {
+		o.progress(o.done)
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package purge
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"strings"
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/rewrite"
+	"tape/internal/secrets"
+	"tape/internal/snapshot"
+)
+
+// choose makes out what is masked.
+func (p *purge) choose(ctx context.Context) error {
+	rules, prints := map[string]bool{}, p.prints
+	for _, rule := range p.o.Rules {
+		rules[rule] = true
+	}
+	for _, fp := range p.o.Fingerprints {
+		prints[fp] = true
+	}
+	allowed, _ := p.s.Setting("allow_secret") // those that somebody says are none
+	p.mask.Match = func(f secrets.Finding) bool {
+		return prints[f.Fingerprint] || rules[f.Rule] || rules[AllRules] && !strings.Contains(allowed, f.Fingerprint)
+	}
+	if p.follow != nil {
+		maps.Copy(prints, p.follow.Prints)
+		maps.Copy(p.mask.Whole, p.follow.Mask.Whole)
+		maps.Copy(p.mask.Texts, p.follow.Mask.Texts)
+	}
+	if p.cutOff != nil {
+		if err := p.takeUp(ctx); err != nil {
+			return err
+		}
+	}
+	for _, id := range p.o.IDs {
+		e, err := snapshot.Entry(ctx, p.t, id)
+		if err != nil {
+			return err
+		}
+		found := p.o.Find.Secrets(e.Raw, nil)
+		if p.o.Whole {
+			parsed, err := jsonl.Parse(e.Raw)
+			if err != nil {
+				return err
+			}
+			p.mask.Whole[rewrite.DigestOf(parsed)] = true
+		} else if len(found) == 0 && !bytes.Contains(e.Payload, []byte("[redacted")) { // or it was purged before
+			return layout.NotFound("--whole takes all of its text out", "no known secret is in @%d of %q", id, p.t.Name())
+		}
+		for _, secret := range found {
+			prints[secret.Fingerprint], p.mask.Texts[secret] = true, true
+		}
+	}
+	return nil
+}
+
+// learn finds the texts of what is masked: all of the history is looked through once before
+// it is made anew, since a secret may stand where nothing tells it before it stands where
+// something does. Those of the named entries are known already.
+func (p *purge) learn(ctx context.Context, heads purgeHeads) error {
+	p.mask.Learning = true
+	if len(p.o.Rules)+len(p.o.Fingerprints) > 0 || p.follow != nil || p.cutOff != nil {
+		r := rewrite.NewRewriter(p.s, p.mask, gitstore.HashObject)
+		if err := p.ownHistory(ctx, r, heads); err != nil {
+			return err
+		}
+		for _, ref := range heads.tags {
+			if tag, err := p.s.Git().Tag(ref.Hash); err == nil {
+				p.mask.Text(tag.Message)
+			}
+		}
+		for _, t := range p.members {
+			if _, err := p.looseIDs(ctx, t); err != nil {
+				return err
+			}
+		}
+	}
+	p.mask.Know()
+	p.tags = heads.tags
+	return nil
+}
+
+// masksTag reports whether the message of a tag has to be masked, of a commit of the tape's
+// that stays.
+func (p *purge) masksTag(ref gitstore.Ref) bool {
+	tag, err := p.s.Git().Tag(ref.Hash)
+	if err != nil {
+		return false
+	}
+	at, err := p.s.Git().Peel(ref.Hash)
+	return err == nil && p.family[at] && p.r.To(at) == at && p.mask.Text(tag.Message) != tag.Message
+}

@@ -1,0 +1,194 @@
+package purge
+
+import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"tape/internal/gitstore"
+	"tape/internal/journal"
+	"tape/internal/layout"
+	"tape/internal/workspace"
+	"tape/internal/writer"
+)
+
+// clearReflogs lets all reflogs tell of the new commits in place of the old ones.
+func (p *purge) clearReflogs() error {
+	return eachReflog(p.s, func(_, path string) error {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return nil //nolint:nilerr // it is gone since
+		}
+		var out []byte
+		for line := range strings.Lines(string(raw)) {
+			for _, h := range loggedCommits(line) {
+				line = strings.Replace(line, h.String(), p.r.To(h).String(), 2)
+			}
+			head, message, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+			if ok {
+				line = head + "\t" + p.mask.Text(message) + "\n"
+			}
+			out = append(out, line...)
+		}
+		if bytes.Equal(out, raw) {
+			return nil
+		}
+		return p.s.FS().WriteFile(path, out)
+	})
+}
+
+// clearFiles removes what else may tell what was masked: the notes of git and of this
+// program, and what was set aside.
+func (p *purge) clearFiles(ctx context.Context) error {
+	remove := func(path string) error {
+		if err := p.s.FS().Remove(path); err != nil {
+			return err
+		}
+		if rel, err := filepath.Rel(p.s.Dir(), path); err == nil {
+			path = filepath.ToSlash(rel)
+		}
+		p.out.Removed = append(p.out.Removed, path)
+		return nil
+	}
+	for _, dir := range gitDirs(p.s) {
+		for _, name := range []string{"ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "SQUASH_MSG", "TAG_EDITMSG"} {
+			path := filepath.Join(dir, name)
+			raw, err := os.ReadFile(path)
+			if err == nil && (p.mask.Holds(raw) || p.namesOld(raw)) {
+				if err := remove(path); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, dir := range []string{p.s.PrivatePath(layout.TornDirName), filepath.Join(p.s.Git().GitDir(), "rr-cache")} {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			raw, err := os.ReadFile(path)
+			if err == nil && (p.mask.Holds(raw) || p.mask.Holds([]byte(d.Name()))) {
+				err = remove(path)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := p.clearNameless(); err != nil {
+		return err
+	}
+	// The name of a ref that is gone may tell, and a lock of a killed process has it.
+	if _, err := p.s.Git().RecoverLocks(ctx); err != nil {
+		return err
+	}
+	for _, w := range p.writers {
+		if err := p.tellFiles(ctx, w.Wt.Dir); err != nil {
+			return err
+		}
+		if err := scrub(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clearNameless removes objects with a secret that a killed process has left before it gave
+// them their names.
+func (p *purge) clearNameless() error {
+	dir := p.s.PrivatePath("tmp")
+	names, err := workspace.DirNames(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, name := range names {
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			continue // it got its name
+		}
+		if z, err := zlib.NewReader(bytes.NewReader(raw)); err == nil {
+			raw, _ = io.ReadAll(io.LimitReader(z, gitstore.MaxObject)) // as much as was written
+		}
+		if p.mask.Holds(raw) {
+			if err := p.s.FS().Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tellFiles tells of files in a working tree that are none of a tape's, and have it: they are
+// somebody's, and stay.
+func (p *purge) tellFiles(ctx context.Context, dir string) error {
+	if dir == "" {
+		return nil
+	}
+	others := []string{".git", layout.AnchorsDir, layout.TapeFile, layout.ConfigFile, layout.TapesDir, layout.ForksDir, filepath.Base(p.s.IndexFile())}
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		rel := filepath.ToSlash(path[len(dir)+1:])
+		if top := !strings.Contains(rel, "/"); top && slices.Contains(others, rel) {
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if err := ctx.Err(); err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err == nil && (p.mask.Holds(raw) || p.mask.Holds([]byte(rel))) {
+			p.left("the file %s has it, and is none of a tape's: remove it", p.mask.Text(path))
+		}
+		return nil
+	})
+}
+
+// namesOld reports whether a file of git's begins a line with a commit that is replaced.
+func (p *purge) namesOld(raw []byte) bool {
+	for line := range strings.Lines(string(raw)) {
+		if h, err := gitstore.ParseHash(line[:min(len(line), 40)]); err == nil {
+			if p.r.To(h) != h {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// scrub writes the note twice, so that neither of its places has what it had before.
+func scrub(w *writer.Writer) error {
+	for range 2 {
+		if err := w.Save(true); err != nil {
+			return err
+		}
+	}
+	for slot := range int64(2) {
+		used := make([]byte, journal.SlotSize)
+		n, err := w.Lock.File.ReadAt(used, slot*journal.SlotSize)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if n == 0 {
+			continue
+		}
+		end := bytes.IndexByte(used[:n], '\n') + 1
+		if _, err = w.Lock.File.WriteAt(make([]byte, n-end), slot*journal.SlotSize+int64(end)); err != nil {
+			return err
+		}
+	}
+	return w.Lock.File.Sync()
+}

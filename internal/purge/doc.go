@@ -1,0 +1,2 @@
+// Package purge takes texts out of a tape for good.
+package purge

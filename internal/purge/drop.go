@@ -1,0 +1,163 @@
+package purge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
+	"tape/internal/layout"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+	"tape/internal/writer"
+	"time"
+)
+
+// drop lets git remove all objects that nothing names any more: so those of the old history,
+// once the note goes that keeps them. It reports whether all are gone.
+func (p *purge) drop(ctx context.Context) (all bool, err error) {
+	gone := slices.Collect(maps.Keys(p.r.Commits))
+	staged, err := p.stagedOld()
+	if err != nil {
+		return false, err
+	}
+	gone = append(gone, staged...)
+	if before, ok, err := readUnfinished(p.s); err != nil {
+		return false, err
+	} else if ok {
+		gone = append(gone, before.gone...)
+	}
+	if err := p.setUnfinished(ctx, purgeDropping, unfinished{gone: gone}); err != nil {
+		return false, err
+	}
+	if err := p.setPurgeRef(ctx, purgeMoving, gitstore.ZeroHash); err != nil {
+		return false, err
+	}
+	if err := p.collect(ctx); err != nil {
+		return false, err
+	}
+	return p.tellUsed(gone)
+}
+
+// collect runs git gc while nobody writes: an object is stored before it gets a name, and
+// until then it would be dropped. What git itself stores for somebody else meanwhile is kept.
+func (p *purge) collect(ctx context.Context) (err error) {
+	locks, err := p.lockOthers(ctx)
+	defer func() {
+		for _, unlock := range slices.Backward(locks) {
+			err = errors.Join(err, unlock())
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	// Caches that name commits; git makes them again.
+	for _, name := range []string{"commit-graph", "commit-graphs"} {
+		if err := p.s.FS().RemoveAll(filepath.Join(p.s.Git().GitDir(), "objects", "info", name)); err != nil {
+			return err
+		}
+	}
+	_, err = gitrun.GC(ctx, p.s.Git(), fmt.Sprintf("@%d +0000", time.Now().Unix()))
+	return err
+}
+
+// lockOthers takes the locks of all tapes and forks that are not purged, parents first, and
+// that of new ones.
+func (p *purge) lockOthers(ctx context.Context) (locks []func() error, err error) {
+	all, err := p.s.TapesAndForks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(all, byDescent)
+	for _, t := range all {
+		if slices.ContainsFunc(p.writers, func(w *writer.Writer) bool { return w.T.Ref() == t.Ref() }) {
+			continue
+		}
+		lock, err := writer.LockFile(ctx, t)
+		if err != nil {
+			return locks, fmt.Errorf("wait for %q, so that the old objects can be dropped: %w", t.Name(), err)
+		}
+		locks = append(locks, lock.Unlock)
+	}
+	unlock, err := p.s.LockPrivate(ctx, workspace.NewLock)
+	if err != nil {
+		return locks, err
+	}
+	return append(locks, unlock), nil
+}
+
+// stagedOld finds files of the old history in the index of a working tree whose branch does
+// not have them any more.
+func (p *purge) stagedOld() ([]gitstore.Hash, error) {
+	var out []gitstore.Hash
+	for _, dir := range gitDirs(p.s) {
+		index, err := p.s.Git().ReadIndex(gitstore.Worktree{GitDir: dir})
+		if err != nil {
+			return nil, err
+		}
+		index = slices.DeleteFunc(index, func(e gitstore.IndexEntry) bool { return !p.r.Blobs[e.Hash].Changed })
+		if len(index) == 0 {
+			continue
+		}
+		has := map[gitstore.Hash]bool{}
+		if _, head, err := p.s.Git().Head(dir); err == nil && !head.IsZero() && p.r.To(head) == head {
+			c, err := p.s.Git().Commit(head)
+			if err != nil {
+				return nil, layout.CorruptObject(head, err)
+			}
+			l := snapshot.Lister{S: p.s, NoSizes: true}
+			if err := l.Tree(c.Tree, ""); err != nil {
+				return nil, layout.CorruptObject(head, err)
+			}
+			for _, f := range l.Out {
+				has[f.Hash] = true
+			}
+		}
+		for _, e := range index {
+			if !has[e.Hash] {
+				out = append(out, e.Hash)
+			}
+		}
+	}
+	return out, nil
+}
+
+// tellUsed tells which of the old objects are still there, and reports whether none is.
+func (p *purge) tellUsed(gone []gitstore.Hash) (none bool, err error) {
+	git, err := gitstore.OpenBare(p.s.Git().GitDir(), nil) // this one may have packs open that are gone
+	if err != nil {
+		return false, err
+	}
+	left := map[gitstore.Hash]bool{}
+	for _, h := range gone {
+		if _, _, err := git.Read(h); err == nil {
+			left[h] = true
+		} else if !errors.Is(err, gitstore.ErrNotFound) {
+			return false, err
+		}
+	}
+	if len(left) == 0 {
+		return true, nil
+	}
+	for _, dir := range gitDirs(p.s) {
+		index, err := git.ReadIndex(gitstore.Worktree{GitDir: dir})
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(index, func(e gitstore.IndexEntry) bool { return left[e.Hash] }) {
+			p.left("the working tree of %s still has old files: git reset --hard in it takes over the new ones; then purge again", dir)
+		}
+	}
+	kept, err := filepath.Glob(filepath.Join(p.s.Git().GitDir(), "objects", "pack", "*.keep"))
+	if err != nil {
+		return false, err
+	}
+	for _, path := range kept {
+		p.left("git keeps what is in the pack of %s: remove that file, and purge again", filepath.Base(path))
+	}
+	p.left("%d of the old commits and files are still used by something else in the repository: git worktree list may tell by what; then purge again", len(left))
+	return false, nil
+}

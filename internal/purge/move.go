@@ -1,0 +1,236 @@
+package purge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"tape/internal/audit"
+	"tape/internal/gitstore"
+	"tape/internal/layout"
+	"tape/internal/resolve"
+	"tape/internal/rewrite"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+)
+
+// purgeMove moves a ref; a zero hash is none.
+type purgeMove struct {
+	ref      string
+	old, new gitstore.Hash
+	subject  string
+}
+
+// prepare stores the records, makes sure that the new history is sound, and notes that it is
+// to take the place of the old one.
+func (p *purge) prepare(ctx context.Context) ([]purgeMove, error) {
+	var plans []purgeMove
+	for i := range p.out.Tapes {
+		done := &p.out.Tapes[i]
+		for _, w := range p.writers {
+			if w.T.Name() != done.Tape {
+				continue
+			}
+			plan, err := p.record(ctx, w, *done)
+			if err != nil {
+				return nil, err
+			}
+			done.New = plan.Hash.String()
+			plans = append(plans, purgeMove{w.T.Ref(), w.Head, plan.Hash, plan.Subject})
+		}
+	}
+	others, err := p.otherMoves(ctx, plans)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.batch.Flush(ctx); err != nil {
+		return nil, err
+	}
+	p.out.Signatures = p.r.Signed
+	p.out.Left = nil
+	if err := p.tellKept(ctx); err != nil {
+		return nil, err
+	}
+	p.o.Step("checking the new history")
+	if err := p.check(ctx, plans); err != nil {
+		return nil, err
+	}
+	return append(others, plans...), p.noteMoves(ctx, plans)
+}
+
+// noteMoves notes what is about to move: from then on it will.
+func (p *purge) noteMoves(ctx context.Context, plans []purgeMove) error {
+	var u unfinished
+	if p.cutOff != nil {
+		u.pairs = p.cutOff.pairs
+	}
+	for _, m := range plans {
+		u.pairs = append(u.pairs, [2]gitstore.Hash{m.old, p.r.To(m.old)})
+	}
+	for _, h := range p.archives {
+		if p.r.To(h) != h {
+			u.pairs = append(u.pairs, [2]gitstore.Hash{h, p.r.To(h)})
+		}
+	}
+	u.pairs = slices.DeleteFunc(u.pairs, func(pair [2]gitstore.Hash) bool {
+		_, _, err1 := p.s.Git().Read(pair[0])
+		_, _, err2 := p.s.Git().Read(pair[1])
+		return errors.Join(err1, err2) != nil // dropped since
+	})
+	return p.setUnfinished(ctx, purgeMoving, u)
+}
+
+// otherMoves are those of refs besides the branches of the tape and its forks.
+func (p *purge) otherMoves(ctx context.Context, planned []purgeMove) ([]purgeMove, error) {
+	refs, err := p.s.Git().Refs("refs/")
+	if err != nil {
+		return nil, err
+	}
+	skip, clean := map[string]bool{}, map[gitstore.Hash]bool{}
+	for _, m := range planned {
+		skip[m.ref] = true
+	}
+	var out, renames []purgeMove
+	for _, ref := range refs {
+		kind, _, err := p.s.Git().Read(ref.Hash)
+		if skip[ref.Name] || err != nil || strings.HasPrefix(ref.Name, purgeRefs) {
+			continue
+		}
+		move := purgeMove{ref: ref.Name, old: ref.Hash, new: ref.Hash, subject: "purge"}
+		commit, err := p.s.Git().Peel(ref.Hash)
+		switch {
+		case err != nil:
+			continue
+		case layout.IsTracking(ref.Name) || ref.Name == layout.StashRef:
+			if has, err := p.leadsToOld(ctx, commit, clean); err != nil || !has {
+				continue
+			}
+			move.new = gitstore.ZeroHash
+			p.out.Removed = append(p.out.Removed, ref.Name)
+		case p.r.To(commit) == commit && (kind != gitstore.KindTag || !p.masksTag(ref)):
+			continue
+		case kind == gitstore.KindTag:
+			dir, folder := ref.Name[:strings.LastIndexByte(ref.Name, '/')+1], ref.Name[strings.LastIndexByte(ref.Name, '/')+1:]
+			next := ref.Name
+			if renamed, ok := p.r.Folders[folder]; ok && strings.HasPrefix(ref.Name, layout.TagPrefix) {
+				next = dir + renamed
+				renames = append(renames, purgeMove{ref: ref.Name, old: ref.Hash, subject: "purge"})
+				move = purgeMove{ref: next, subject: "purge"}
+			}
+			if move.new, err = p.r.Tag(ctx, ref.Hash, layout.ShortTag(next)); err != nil {
+				return nil, err
+			}
+		default:
+			move.new = p.r.To(commit)
+		}
+		out = append(out, move)
+	}
+	return append(out, renames...), nil // first what has the new name
+}
+
+// check refuses a new history that would not verify although the old one does.
+func (p *purge) check(ctx context.Context, plans []purgeMove) error {
+	for _, w := range p.writers {
+		for _, m := range plans {
+			if m.ref != w.T.Ref() {
+				continue
+			}
+			_, ok, err := rewrite.CheckPurged(ctx, p.s, p.o.Find, m.old, m.new)
+			if err != nil {
+				return err
+			}
+			if !ok && !p.isElsewhere() {
+				p.left("others cannot tell the new history of %s for that of the old one: they have to clone again", w.T.Branch())
+			}
+			is, err := p.problems(ctx, w.T, m.new)
+			if err != nil || len(is) == 0 {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			was, err := p.problems(ctx, w.T, m.old)
+			if err != nil {
+				return err
+			}
+			if len(was) == 0 {
+				return &layout.CorruptError{File: w.T.Branch(), Msg: "the history that a purge would give is not sound, so nothing was changed: " + is[0].String()}
+			}
+			p.s.Warn(fmt.Sprintf("%q was damaged before, and is now: %s", w.T.Name(), is[0]))
+		}
+	}
+	return nil
+}
+
+// problems are those that verify would find in a history of a tape.
+func (p *purge) problems(ctx context.Context, t *workspace.Tape, head gitstore.Hash) ([]audit.Problem, error) {
+	if t.IsFork() {
+		if _, ok, err := snapshot.MadeBase(t, head); err != nil || !ok {
+			return nil, err // made with git: where it begins shows only once its parent has moved
+		}
+	}
+	return audit.Problems(ctx, p.s, t, head, false)
+}
+
+// carryOut moves the refs, and clears everything else of the old history.
+func (p *purge) carryOut(ctx context.Context, moves []purgeMove) error {
+	for _, m := range moves {
+		if err := p.move(ctx, m); err != nil {
+			return err
+		}
+	}
+	p.o.Step("clearing reflogs")
+	if err := p.clearReflogs(); err != nil {
+		return err
+	}
+	if err := p.clearFiles(ctx); err != nil {
+		return err
+	}
+	p.o.Step("dropping what was replaced")
+	dropped, err := p.drop(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.o.Derived(ctx); err != nil || !dropped {
+		return err // the next purge drops what is still in use
+	}
+	return p.setPurgeRef(ctx, purgeDropping, gitstore.ZeroHash)
+}
+
+// move moves a ref if nobody else has since.
+func (p *purge) move(ctx context.Context, m purgeMove) error {
+	for _, w := range p.writers {
+		if w.T.Ref() != m.ref {
+			continue
+		}
+		err := w.Replace(ctx, resolve.Plan{Hash: m.new, Subject: m.subject}, m.old, w.Wt, w.Wt.Dir != "")
+		if err != nil || w.St.Undo == nil {
+			return err
+		}
+		return w.Begin(ctx) // what is missing of the working tree keeps old objects alive
+	}
+	now, err := p.s.Git().Ref(m.ref)
+	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+		return err
+	}
+	if now == m.new {
+		return nil
+	}
+	if now != m.old {
+		p.left("%s was moved meanwhile: purge again", m.ref)
+		return nil
+	}
+	file := filepath.Join(p.s.Git().GitDir(), filepath.FromSlash(m.ref))
+	if raw, err := os.ReadFile(file); err == nil && m.new.IsZero() && bytes.HasPrefix(raw, []byte("ref: ")) {
+		return p.s.FS().Remove(file) // as git has it of the remote's HEAD: it leads to one that goes as well
+	}
+	return p.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: m.ref, Old: m.old, New: m.new, Message: "tape: " + m.subject})
+}
+
+func (p *purge) left(format string, args ...any) {
+	p.out.Left = append(p.out.Left, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,337 @@
+package purge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
+	"tape/internal/layout"
+	"tape/internal/rewrite"
+	"tape/internal/secrets"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+	"tape/internal/writer"
+)
+
+// A purge is the one change that rewrites history: for a secret that must not be in it.
+// The tape and its forks are locked, and their history is made anew with the secret masked
+// (see rewriter). From then on it will be carried out, by the next purge if this one is
+// killed (see unfinished): each branch moves from the old history to the new one in one
+// step, with an entry that says so on top; every other ref, reflog and file is cleared of
+// the old commits; and git removes these from the repository.
+
+// AllRules stands for every rule in PurgeOptions.
+const AllRules = "all"
+
+// PurgeOptions say what is taken out of a tape. Something has to be named.
+type PurgeOptions struct {
+	// IDs names entries of the tape. The secrets in them are masked, here and wherever
+	// else in the history of the tape, of its forks and archives they stand.
+	IDs []int64
+	// Whole takes the whole text out of the named entries in any case.
+	Whole bool
+	// Rules and Fingerprints name secrets, wherever in the history they are; AllRules
+	// means all that the scanner knows, but those that were allowed.
+	Rules, Fingerprints []string
+	// DryRun changes nothing: the result is what would be done.
+	DryRun bool
+	// Derived makes anew what was made from the old history: the index. It is called once
+	// the tape is the new one. Until it has succeeded, the purge is not over.
+	Derived func(ctx context.Context) error
+	// Step is told what is begun, in a few words. Nil drops it.
+	Step func(what string)
+
+	Find rewrite.Finder
+}
+
+// Purged tells what a purge did.
+type Purged struct {
+	Tapes        []PurgedTape // whose entries were changed, forks included
+	Commits      int          // that were made anew
+	Tags         int          // whose message was masked
+	Archives     int          // whose history was
+	Signatures   int          // that are gone, of commits and tags that are others now
+	Rules        []string     // by which secrets were found
+	Fingerprints []string     // of these
+	Remotes      []PurgedRemote
+	Others       []PurgedOther
+	Removed      []string // files and refs that held something of it, and are gone
+	Left         []string // what could not be cleared, a sentence each
+	Finished     bool     // an earlier purge had been cut off, and was carried out
+}
+
+// PurgedTape is a tape or fork whose history was rewritten.
+type PurgedTape struct {
+	Tape, Branch string
+	Entries      []int64 // that were changed
+	Old, New     string  // commits; New has the record, and is "" of a dry run
+	Tags         string  // the pattern of its tags: refs/tags/anchor/main/*
+	Renamed      bool    // some have another name, because an anchor has
+}
+
+// PurgedRemote is a branch or tag of a remote that, as far as is known, still has what was
+// taken out.
+type PurgedRemote struct {
+	Remote string // its name
+	Ref    string // there, as git names it: tape/main
+	Commit string
+}
+
+// PurgedOther is another tape or fork that has something of what was taken out, and was left
+// as it is.
+type PurgedOther struct {
+	Tape    string
+	Entries []int64 // that have it; those that are not committed included
+	// Fingerprints are to be given to a purge of that tape. Those of secrets that nothing
+	// there tells are not among them: then only taking out the whole entries helps.
+	Fingerprints []string
+}
+
+// Entries is how many entries were changed, in the tape or fork that has most of them: the
+// others have copies.
+func (p Purged) Entries() int {
+	n := 0
+	for _, t := range p.Tapes {
+		n = max(n, len(t.Entries))
+	}
+	return n
+}
+
+// purge is one under way.
+type purge struct {
+	s        *workspace.Store
+	t        *workspace.Tape
+	o        PurgeOptions
+	mask     *rewrite.Masker
+	prints   map[string]bool // fingerprints of what is masked
+	r        *rewrite.Rewriter
+	batch    *gitstore.Batch
+	follow   *rewrite.Remade        // what was done elsewhere; nil: this is the first
+	cutOff   *unfinished            // an earlier one, which is carried out; nil: this is a new one
+	members  []*workspace.Tape      // the tape and its forks, parents first
+	family   map[gitstore.Hash]bool // all commits of these, their archives and reflogs
+	archives []gitstore.Hash        // their commits
+	tags     []gitstore.Ref         // annotated ones, of any commit
+	writers  []*writer.Writer       // theirs, while they are locked
+	out      Purged
+}
+
+// Purge takes secrets out of a tape, its forks and its archives, as if they had never been
+// recorded, and records that it did. A secret goes wherever its text stands, also where
+// nothing tells that it is one, unless it is so short, or so much a word, that it may stand
+// there by chance: that is told. History is rewritten from the first entry that has one: who
+// has fetched it has the secret still, and has to fetch again. Names of tapes and forks stay,
+// and so do other tapes; those that have it are told. A purge that was cut off is carried out
+// first. It needs the git program, but for a dry run.
+//
+// Errors: ErrInvalid when nothing is named; ErrNotFound when there is no such entry, or
+// nothing to take out; ErrBusy; ErrConflict when git is in the middle of something.
+func Purge(ctx context.Context, t *workspace.Tape, o PurgeOptions) (Purged, error) {
+	p := newPurge(t.Store(), t, o)
+	var err error
+	if o.Find == nil {
+		err = o.check()
+	}
+	if err == nil {
+		err = p.run(ctx)
+	}
+	if err == nil {
+		if err = p.findOthers(ctx); err != nil && !o.DryRun && ctx.Err() == nil {
+			p.left("whether other tapes have it could not be found out: %v", err)
+			err = nil
+		}
+	}
+	if err != nil {
+		return p.out, fmt.Errorf("purge tape %q: %w", t.Name(), layout.Classify(err))
+	}
+	return p.out, nil
+}
+
+// newPurge makes one, and sets what the options leave open.
+func newPurge(s *workspace.Store, t *workspace.Tape, o PurgeOptions) *purge {
+	if o.Step == nil {
+		o.Step = func(string) {}
+	}
+	if o.Derived == nil {
+		o.Derived = func(context.Context) error { return nil }
+	}
+	if o.Find == nil {
+		o.Find = secrets.New()
+	}
+	return &purge{s: s, t: t, o: o, prints: map[string]bool{}, mask: rewrite.NewMasker(o.Find)}
+}
+
+func (p *purge) run(ctx context.Context) error {
+	if len(p.o.IDs)+len(p.o.Rules)+len(p.o.Fingerprints) == 0 {
+		return layout.Invalid("name an entry (@17), a rule or a fingerprint", "nothing is named to be taken out")
+	}
+	if p.o.DryRun {
+		return p.plan(ctx)
+	}
+	if err := gitrun.CheckGit(); err != nil {
+		return err
+	}
+	unlock, err := lockPurge(ctx, p.s)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := p.finishFirst(ctx); err != nil {
+		return err
+	}
+	err = p.do(ctx)
+	if p.out.Finished && errors.Is(err, layout.ErrNotFound) {
+		return nil // the earlier one had it all
+	}
+	return err
+}
+
+// lockPurge lets one purge in at a time, and no fetch beside it, as git drops what is stored
+// and has no name yet.
+func lockPurge(ctx context.Context, s *workspace.Store) (unlock func(), err error) {
+	unlockFetch, err := s.LockPrivate(ctx, workspace.FetchLock)
+	if err != nil {
+		return nil, err
+	}
+	unlockPurge, err := s.LockPrivate(ctx, purgeLock)
+	if err != nil {
+		return nil, errors.Join(err, unlockFetch())
+	}
+	return func() { _ = errors.Join(unlockPurge(), unlockFetch()) }, nil
+}
+
+// do makes the purge.
+func (p *purge) do(ctx context.Context) error {
+	defer p.unlock()
+	if err := p.lock(ctx); err != nil {
+		return err
+	}
+	for _, w := range p.writers {
+		if err := w.CommitAll(ctx); err != nil {
+			return err
+		}
+	}
+	p.batch = p.s.Git().NewBatch()
+	defer p.batch.Discard()
+	p.r = rewrite.NewRewriter(p.s, p.mask, p.batch.Put)
+	if err := p.rewrite(ctx); err != nil {
+		return err
+	}
+	if p.follow != nil && p.r.To(p.follow.Old) != p.follow.Next {
+		return layout.Conflict("use the version of tape that purged it there; or clone it again", "the purge that was made elsewhere gives something else here")
+	}
+	moves, err := p.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	p.o.Step("moving branches")
+	if err := p.carryOut(context.WithoutCancel(ctx), moves); err != nil {
+		return err
+	}
+	return p.disallow()
+}
+
+// disallow makes what was taken out a secret again, to pushes and to the setting redact.
+func (p *purge) disallow() error {
+	for _, fp := range p.out.Fingerprints {
+		if err := p.s.DisallowSecret(fp); err != nil && !errors.Is(err, layout.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// check refuses names that the scanner does not know.
+func (o PurgeOptions) check() error {
+	for _, rule := range o.Rules {
+		known := func(r secrets.Rule) bool { return r.ID == rule }
+		if rule != AllRules && !slices.ContainsFunc(secrets.Rules(), known) {
+			var ids []string
+			for _, r := range secrets.Rules() {
+				ids = append(ids, r.ID)
+			}
+			return layout.Invalid("it is "+AllRules+" or one of: "+strings.Join(ids, " "), "there is no rule %q", rule)
+		}
+	}
+	for _, fp := range o.Fingerprints {
+		if !secrets.IsFingerprint(fp) {
+			return layout.Invalid("it has 16 hex digits, as tape push shows it", "%q is not a fingerprint", fp)
+		}
+	}
+	return nil
+}
+
+// findMembers lists the tape and its forks, parents before their forks.
+func (p *purge) findMembers(ctx context.Context) error {
+	root, err := p.s.Tape(ctx, snapshot.RootName(p.t))
+	p.members = nil
+	switch {
+	case err == nil:
+		p.members = append(p.members, root)
+	case !errors.Is(err, layout.ErrNotFound):
+		return err
+	}
+	forks, err := p.s.Forks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range forks {
+		if snapshot.RootName(f) == snapshot.RootName(p.t) {
+			p.members = append(p.members, f)
+		}
+	}
+	slices.SortStableFunc(p.members, byDescent)
+	return nil
+}
+
+// byDescent puts what has forks in front of these.
+func byDescent(a, b *workspace.Tape) int {
+	if a.IsForkOf(b.Name()) {
+		return 1
+	}
+	if b.IsForkOf(a.Name()) {
+		return -1
+	}
+	return strings.Compare(a.Name(), b.Name())
+}
+
+// lock takes the locks of the tape and of all its forks: of a parent before those of its
+// forks, as a merge does. A fork that is made meanwhile is locked, too.
+func (p *purge) lock(ctx context.Context) error {
+	locked := map[string]bool{}
+	for {
+		if err := p.findMembers(ctx); err != nil {
+			return err
+		}
+		again := false
+		for _, t := range p.members {
+			if locked[t.Ref()] {
+				continue
+			}
+			w, err := writer.Lock(ctx, t)
+			if errors.Is(err, layout.ErrNotFound) && t.IsFork() {
+				continue // closed meanwhile
+			}
+			if err != nil {
+				return err
+			}
+			p.writers = append(p.writers, w)
+			locked[t.Ref()], again = true, true
+		}
+		if !again {
+			return nil
+		}
+	}
+}
+
+func (p *purge) unlock() {
+	for _, w := range slices.Backward(p.writers) {
+		if err := w.Unlock(); err != nil {
+			p.s.Warn("the lock of " + w.T.Name() + " could not be given up: " + err.Error())
+		}
+	}
+	p.writers = nil
+}

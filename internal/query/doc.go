@@ -1,0 +1,3 @@
+// Package query answers questions about a tape: its phases, an overview, entries by place, what
+// is new since a mark.
+package query

@@ -1,0 +1,347 @@
+package remotes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"tape/internal/disk"
+	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
+	"tape/internal/gitstore/transport"
+	"tape/internal/journal"
+	"tape/internal/layout"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+	"tape/internal/writer"
+	"time"
+)
+
+// CloneOptions say how a workspace is made from a remote. Nil means the defaults.
+type CloneOptions struct {
+	workspace.Options
+	RemoteOptions
+	Remote string // what the remote is called; "" means origin
+	Tape   string // which tape or fork is the current one; "" means the tape that the remote's HEAD names
+}
+
+// Cloned tells what a clone has brought.
+type Cloned struct {
+	Tapes    int
+	Rejected []layout.RefStatus // what was not let in
+}
+
+// Clone makes the workspace dir with the tapes of a remote. One is checked out; the others
+// get a working tree when they are first written to. dir must not exist, or be empty. It is
+// there when it is whole: if it fails, nothing is left of it.
+//
+// Errors: ErrConflict if dir is in use; ErrNotFound for a tape that the remote does not
+// have; gitstore's, for what a transport can meet with.
+func Clone(ctx context.Context, url, dir string, o *CloneOptions) (*workspace.Store, Cloned, error) {
+	if o == nil {
+		o = &CloneOptions{}
+	}
+	c := &cloning{o: *o, url: url}
+	if c.o.Remote == "" {
+		c.o.Remote = layout.DefaultRemote
+	}
+	var err error
+	if c.dir, err = filepath.Abs(dir); err != nil {
+		return nil, c.out, err
+	}
+	s, err := c.run(ctx)
+	if err != nil {
+		return nil, c.out, fmt.Errorf("clone %s: %w", transport.MaskURL(url), layout.Classify(err))
+	}
+	return s, c.out, nil
+}
+
+type cloning struct {
+	o        CloneOptions
+	url, dir string
+	tmp      string // where it is made
+	out      Cloned
+}
+
+// run makes the clone beside its place, and moves it there when it is whole.
+func (c *cloning) run(ctx context.Context) (_ *workspace.Store, err error) {
+	if err := gitrun.CheckGit(); err != nil {
+		return nil, err
+	}
+	made, err := c.makeRoom()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(made)
+		}
+	}()
+	opts := c.o.Options
+	opts.Fs = opts.Fs.Deferred() // nobody sees it before it is moved to its place
+	s, err := workspace.Create(c.tmp, workspace.DefaultTape, &opts)
+	if err != nil {
+		return nil, err
+	}
+	s.Git().AssumeAlone()
+	defer s.Git().KeepObjects()()
+	if err := AddRemote(ctx, s, c.o.Remote, c.url); err != nil {
+		return nil, err
+	}
+	specs, err := fetchSpecs(s, c.o.Remote, nil)
+	if err != nil {
+		return nil, err
+	}
+	fetched, err := transport.Fetch(ctx, s.Git(), c.o.Remote, specs, c.o.transport())
+	if err != nil {
+		return nil, err
+	}
+	if err := c.adopt(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := c.checkOut(ctx, s, fetched.Head); err != nil {
+		return nil, err
+	}
+	if err := s.FS().SyncAll(); err != nil {
+		return nil, err
+	}
+	if err := c.moveIn(); err != nil {
+		return nil, err
+	}
+	return workspace.Open(context.WithoutCancel(ctx), c.dir, &c.o.Options)
+}
+
+// makeRoom makes the folder for the clone, beside where it will be, and returns the
+// topmost that had to be made.
+func (c *cloning) makeRoom() (string, error) {
+	if err := c.takeBack(); err != nil {
+		return "", err
+	}
+	names, err := workspace.DirNames(c.dir)
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, clonePrefix) })
+	if err == nil && len(names) > 0 {
+		return "", layout.Conflict("name another folder, or add the remote to the workspace that is there: tape remote add",
+			"%s exists already and is not empty", c.dir)
+	}
+	if st, serr := os.Lstat(c.dir); serr == nil && !st.IsDir() {
+		return "", layout.Conflict("name another folder", "%s is a file", c.dir)
+	}
+	d, above := c.o.Fs, filepath.Dir(c.dir)
+	if err == nil {
+		above = c.dir // it may be a file system of its own
+	}
+	top := ""
+	for parent := above; ; parent = filepath.Dir(parent) {
+		if _, err := os.Stat(parent); err == nil || parent == filepath.Dir(parent) {
+			break
+		}
+		top = parent
+	}
+	if err := d.MkdirAll(above); err != nil {
+		return "", err
+	}
+	if err := c.sweep(above); err != nil {
+		return "", err
+	}
+	if c.tmp, err = os.MkdirTemp(above, clonePrefix+"*"); err != nil {
+		return "", err
+	}
+	return cmp.Or(top, c.tmp), nil
+}
+
+// clonePrefix begins the names of clones that are being made.
+const clonePrefix = disk.TempPrefix + "clone-"
+
+// sweep takes away clones that were cut off long ago. One that is under way is younger.
+func (c *cloning) sweep(dir string) error {
+	names, err := workspace.DirNames(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if st, err := os.Lstat(path); err != nil || !strings.HasPrefix(name, clonePrefix) || time.Since(st.ModTime()) < abandoned {
+			continue
+		}
+		if err := c.o.Fs.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandoned is the age from which on nobody is still making a clone.
+const abandoned = 24 * time.Hour
+
+// moveIn gives the clone its name. In a folder that was there, .git comes last: with it,
+// it is a workspace.
+func (c *cloning) moveIn() error {
+	d := c.o.Fs
+	if filepath.Dir(c.tmp) != c.dir {
+		if err := d.Rename(c.tmp, c.dir); err != nil {
+			return err
+		}
+		return d.SyncDir(filepath.Dir(c.dir))
+	}
+	names, err := workspace.DirNames(c.tmp)
+	if err != nil {
+		return err
+	}
+	names = append(slices.DeleteFunc(names, func(name string) bool { return name == layout.GitDirName }), layout.GitDirName)
+	for i, name := range names {
+		if err := d.Rename(filepath.Join(c.tmp, name), filepath.Join(c.dir, name)); err != nil {
+			for _, moved := range names[:i] {
+				_ = os.RemoveAll(filepath.Join(c.dir, moved))
+			}
+			return err
+		}
+	}
+	return errors.Join(d.Remove(c.tmp), d.SyncDir(c.dir))
+}
+
+// takeBack removes what a clone has moved in that was cut off then: .git is still beside it.
+func (c *cloning) takeBack() error {
+	moved, _ := workspace.DirNames(c.dir)
+	made := slices.IndexFunc(moved, func(name string) bool { return strings.HasPrefix(name, clonePrefix) })
+	if made < 0 {
+		return nil
+	}
+	tmp := moved[made]
+	moved = slices.Delete(moved, made, made+1)
+	left, err := workspace.DirNames(filepath.Join(c.dir, tmp))
+	if err != nil || !slices.Contains(left, layout.GitDirName) {
+		return nil //nolint:nilerr // it is somebody else's
+	}
+	for _, name := range moved {
+		ours := name == layout.AnchorsDir || name == layout.TapeFile || name == layout.ConfigFile
+		if !ours || slices.Contains(left, name) {
+			return nil // somebody else's
+		}
+	}
+	if len(moved) == 0 {
+		return nil // it may be under way
+	}
+	for _, name := range append(moved, tmp) {
+		if err := c.o.Fs.RemoveAll(filepath.Join(c.dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adopt makes the tapes and forks of what was fetched, with their tags.
+func (c *cloning) adopt(ctx context.Context, s *workspace.Store) error {
+	statuses, err := accept(ctx, s, c.o.Remote, &FetchOptions{})
+	if err != nil {
+		return err
+	}
+	known, err := KnownRefs(s, layout.AcceptedRefs(c.o.Remote))
+	if err != nil {
+		return err
+	}
+	_, who, err := s.Git().Identity(s.Now())
+	if err != nil {
+		return err
+	}
+	var updates []gitstore.RefUpdate
+	for ref, h := range known {
+		if strings.HasPrefix(ref, layout.BranchPrefix) {
+			c.out.Tapes++
+		} else if strings.HasPrefix(ref, layout.ArchivePrefix) {
+			continue // on request
+		}
+		updates = append(updates, gitstore.RefUpdate{Name: ref, New: h, Message: "tape: clone", Who: who})
+	}
+	slices.SortFunc(updates, func(a, b gitstore.RefUpdate) int { return strings.Compare(a.Name, b.Name) })
+	for _, status := range statuses {
+		if status.Status == layout.RefRejected {
+			c.out.Rejected = append(c.out.Rejected, status)
+		}
+	}
+	if c.out.Tapes == 0 {
+		if err := c.noTapes(ctx, s); err != nil {
+			return err
+		}
+	}
+	return s.Git().UpdateRefs(ctx, updates)
+}
+
+// noTapes refuses a remote that has no tapes, unless it is empty.
+func (c *cloning) noTapes(ctx context.Context, s *workspace.Store) error {
+	if len(c.out.Rejected) > 0 {
+		first := c.out.Rejected[0]
+		return layout.Conflict(layout.Hint(first.Err), "%q was rejected: %v", first.Tape, first.Err)
+	}
+	others, err := otherBranches(ctx, s, c.o.Remote, c.o.RemoteOptions)
+	if err != nil || others == "" {
+		return err
+	}
+	return layout.NotFound("to share tapes there: tape init, tape remote add origin "+layout.ShellWord(transport.MaskURL(c.url))+", tape push", "%s", others)
+}
+
+// checkOut writes the working tree of the workspace: of the tape that was asked for, or that
+// a fork is of which was, or what the remote's HEAD names, or main, or the first. A remote
+// without tapes gives a workspace with a first tape of its own.
+func (c *cloning) checkOut(ctx context.Context, s *workspace.Store, head string) error {
+	tapes, err := s.Tapes(ctx)
+	if err != nil {
+		return err
+	}
+	asked, current := c.o.Tape, c.o.Tape
+	if f := s.ForkHandle(asked); f != nil {
+		if _, err := s.Git().Ref(f.Ref()); err == nil {
+			asked = snapshot.RootName(f)
+		}
+	}
+	if len(tapes) == 0 && asked == "" {
+		s.FirstGitSetup(ctx)
+		_, err := writer.FirstTape(ctx, s, workspace.DefaultTape)
+		return err
+	}
+	if head == "" && asked == "" && len(tapes) > 1 {
+		// Git does not tell it with what it fetches.
+		if _, head, err = transport.LsRemote(ctx, s.Git(), c.o.Remote, nil, c.o.transport()); err != nil {
+			return err
+		}
+	}
+	var t *workspace.Tape
+	for _, want := range []func(t *workspace.Tape) bool{
+		func(t *workspace.Tape) bool { return t.Name() == asked },
+		func(t *workspace.Tape) bool { return t.Ref() == head && asked == "" },
+		func(t *workspace.Tape) bool { return t.Name() == workspace.DefaultTape && asked == "" },
+		func(*workspace.Tape) bool { return asked == "" },
+	} {
+		if i := slices.IndexFunc(tapes, want); i >= 0 && t == nil {
+			t = tapes[i]
+		}
+	}
+	if t == nil {
+		return layout.NotFound("leave out --tape, and tape tapes lists them", "there is no tape %q", current)
+	}
+	if err := s.Git().SetHead(ctx, s.Git().GitDir(), t.Ref()); err != nil {
+		return err
+	}
+	s.FirstGitSetup(ctx)
+	wt, err := s.Git().WorktreeOf(t.Ref())
+	if err != nil {
+		return err
+	}
+	lock, err := writer.LockFile(ctx, t)
+	if err != nil {
+		return err
+	}
+	w := &writer.Writer{T: t, Lock: lock}
+	if w.Head, err = t.Head(); err == nil {
+		w.Wt = wt
+		w.St = journal.Record{Branch: t.Ref(), Head: w.Head.String(), Undo: &journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}}
+		err = w.Recover(ctx, true)
+	}
+	if err := errors.Join(err, lock.Unlock()); err != nil {
+		return err
+	}
+	return s.SetSetting("tape", cmp.Or(current, t.Name()))
+}

@@ -1,0 +1,347 @@
+package remotes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"tape/internal/audit"
+	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
+	"tape/internal/gitstore/transport"
+	"tape/internal/join"
+	"tape/internal/layout"
+	"tape/internal/outgoing"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+	"tape/internal/writer"
+)
+
+// PushOptions say what is pushed. Nil means every tape that has something new.
+type PushOptions struct {
+	RemoteOptions
+	Tapes    []string // names of tapes and forks; none: all tapes
+	Forks    bool     // the forks of those tapes, too; and forks that were merged are deleted there
+	Archives bool     // their archives, too
+	All      bool     // both
+	DryRun   bool     // everything but the sending
+	Allow    []string // fingerprints of what looks like a secret, and is none
+}
+
+// Push sends the history of tapes to a remote, with the tags of their anchors. What is not
+// committed is committed first. Branches only move forward; a tape goes whole or not at
+// all. Nothing leaves this machine before all of it was looked through for secrets. There is
+// a status for each branch and archive that was chosen.
+//
+// Errors: a *SecretsError, ErrNotFound without such a remote or tape; what concerns one
+// tape is in its status.
+func Push(ctx context.Context, s *workspace.Store, remote string, o *PushOptions) ([]layout.RefStatus, error) {
+	if o == nil {
+		o = &PushOptions{}
+	}
+	p := &pushing{s: s, remote: remote, o: *o, local: map[string][]gitstore.Ref{},
+		places: map[string]int{}, chains: map[string]*audit.FirstChain{}, scans: map[string]*outgoing.SecretScan{}}
+	if o.All {
+		p.o.Forks, p.o.Archives = true, true
+	}
+	out, err := p.run(ctx)
+	if err != nil {
+		return out, fmt.Errorf("push to %s: %w", remote, layout.Classify(err))
+	}
+	return out, nil
+}
+
+// pushing is one push.
+type pushing struct {
+	s      *workspace.Store
+	remote string
+	o      PushOptions
+	there  transport.Target
+	has    map[string]gitstore.Hash  // its refs, by name
+	local  map[string][]gitstore.Ref // refs of the workspace, by what they begin with
+	gone   map[string][]send         // forks to be deleted there, by what they are a fork of
+	sends  []send
+	places map[string]int                  // in sends, by the names of tapes and forks
+	chains map[string]*audit.FirstChain    // of tapes and forks, by their names
+	scans  map[string]*outgoing.SecretScan // the same
+	found  []outgoing.SecretFinding
+}
+
+// send is what goes to the remote whole, or not at all: a branch with its tags.
+type send struct {
+	status layout.RefStatus
+	t      *workspace.Tape
+	depth  int           // see [Tape.depth]
+	head   gitstore.Hash // of the branch
+	refs   []transport.PushRef
+	tips   []gitstore.Hash
+}
+
+func (p *pushing) run(ctx context.Context) ([]layout.RefStatus, error) {
+	s := p.s
+	defer s.Git().KeepObjects()()
+	if err := gitrun.CheckGit(); err != nil {
+		return nil, err
+	}
+	if _, err := findRemote(s, p.remote); err != nil {
+		return nil, err
+	}
+	tapes, err := p.chosen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if p.there, p.has, err = p.look(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.planAll(ctx, tapes); err != nil {
+		return nil, err
+	}
+	if len(p.found) > 0 {
+		return p.statuses(), &outgoing.SecretsError{Findings: p.found, Clean: p.clean()}
+	}
+	if p.o.DryRun {
+		return p.statuses(), nil
+	}
+	for _, fingerprint := range p.o.Allow {
+		if err := p.s.AllowSecret(fingerprint); err != nil {
+			return p.statuses(), err
+		}
+	}
+	// A fork is of use only where what it is a fork of is.
+	for depth, more := 0, true; more; depth++ {
+		if more, err = p.send(ctx, depth); err != nil {
+			return p.statuses(), err
+		}
+	}
+	if err := p.noteEqual(ctx); err != nil {
+		return p.statuses(), err
+	}
+	return p.statuses(), p.firstHead(ctx)
+}
+
+// chosen lists the tapes and forks to be pushed, with everything committed.
+func (p *pushing) chosen(ctx context.Context) ([]*workspace.Tape, error) {
+	var out []*workspace.Tape
+	if len(p.o.Tapes) == 0 {
+		all, err := p.s.Tapes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = all
+	}
+	for _, name := range p.o.Tapes {
+		t, err := p.s.Tape(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		for out = append(out, t); t.IsFork(); {
+			up, err := join.Target(ctx, t)
+			if err != nil {
+				return nil, err
+			}
+			out, t = append(out, up), up
+		}
+	}
+	if p.o.Forks {
+		forks, err := p.s.Forks(ctx)
+		if err != nil {
+			return nil, err
+		}
+		chosen := make(map[string]bool, len(out))
+		for _, t := range out {
+			chosen[t.Name()] = true
+		}
+		for _, f := range forks {
+			for up := f; up != nil; up = p.s.ForkHandle(up.Parent()) {
+				if chosen[up.Parent()] {
+					out = append(out, f)
+					break
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *workspace.Tape) int {
+		return cmp.Or(cmp.Compare(depth(a), depth(b)), strings.Compare(a.Ref(), b.Ref()))
+	})
+	out = slices.CompactFunc(out, func(a, b *workspace.Tape) bool { return a.Ref() == b.Ref() })
+	return out, p.commit(ctx, out)
+}
+
+// depth is 0 for a tape, 1 for a fork of it, 2 for a fork of that.
+func depth(t *workspace.Tape) int {
+	n := 0
+	for f := t; f != nil && f.IsFork(); f = f.Store().ForkHandle(f.Parent()) {
+		n++
+	}
+	return n
+}
+
+// commit commits what tapes have that is not committed. Only those with a working tree can
+// have it; the others may have a merge to be completed.
+func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) error {
+	all, err := p.s.Git().Worktrees()
+	if err != nil {
+		return err
+	}
+	checkedOut := make(map[string]bool, len(all))
+	for _, wt := range all {
+		checkedOut[wt.Branch] = true
+	}
+	for _, t := range tapes {
+		if checkedOut[t.Ref()] {
+			err = writer.Write(ctx, t, func(w *writer.Writer) error { return w.CommitAll(ctx) })
+		} else {
+			err = p.settle(ctx, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	clear(p.local) // branches may have moved
+	return nil
+}
+
+// settle is [Tape.Settle], and looks the branch up among those that were listed.
+func (p *pushing) settle(ctx context.Context, t *workspace.Tape) error {
+	head, err := p.head(t)
+	if err != nil {
+		return err
+	}
+	if stretch, _, err := snapshot.ByGit(p.s, head); err != nil || len(stretch) == 0 {
+		return err
+	}
+	return join.Complete(ctx, t)
+}
+
+// send sends the tapes (depth 0), their forks, or the forks of those, and reports whether
+// there are deeper ones.
+func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
+	var groups [][]transport.PushRef
+	var which []int
+	for i := range p.sends {
+		x := &p.sends[i]
+		if len(x.refs) == 0 || x.depth != depth {
+			more = more || len(x.refs) > 0 && x.depth > depth
+			continue
+		}
+		if up := p.rejected(x.t); up != "" {
+			x.status.Status, x.status.Err = layout.RefRejected, layout.Conflict("push that first", "%q, which it is a fork of, was not pushed", up)
+			continue
+		}
+		groups, which = append(groups, x.refs), append(which, i)
+	}
+	if len(groups) == 0 {
+		return more, nil
+	}
+	results, err := transport.Push(ctx, p.s.Git(), p.remote, groups, p.o.transport())
+	var sent []transport.PushRef
+	// What the remote has, once something was refused: somebody else may have pushed
+	// meanwhile, or a git that was left behind when we were killed.
+	var now map[string]gitstore.Hash
+	for n, group := range results {
+		x := &p.sends[which[n]]
+		reason := refusal(group)
+		if reason != "" && now == nil && err == nil {
+			_, now, err = p.look(ctx)
+		}
+		switch {
+		case len(group) == 0:
+		case reason == "" || p.arrived(x, now):
+			sent = append(sent, x.refs...)
+		default:
+			x.status.Status, x.status.Err = layout.RefRejected, p.refused(x, reason, now)
+		}
+	}
+	return more, errors.Join(err, p.note(ctx, sent))
+}
+
+// refusal is why a remote did not take a group of refs, "" if it did.
+func refusal(group []transport.PushResult) string {
+	reason := ""
+	for _, r := range group {
+		if r.Status == layout.RefRejected && (reason == "" || reason == transport.PushCollateral) {
+			reason = r.Reason
+		}
+	}
+	return reason
+}
+
+// look asks the remote for what it has.
+func (p *pushing) look(ctx context.Context) (transport.Target, map[string]gitstore.Hash, error) {
+	there, err := transport.FindTarget(ctx, p.s.Git(), p.remote, []string{layout.BranchPrefix, layout.ForkPrefix, layout.TagPrefix, layout.ArchivePrefix}, p.o.transport())
+	has := make(map[string]gitstore.Hash, len(there.Refs))
+	for _, ref := range there.Refs {
+		has[ref.Name] = ref.Hash
+	}
+	return there, has, err
+}
+
+// arrived reports whether the remote has all that was to be sent, whoever has sent it.
+func (p *pushing) arrived(x *send, now map[string]gitstore.Hash) bool {
+	return now != nil && !slices.ContainsFunc(x.refs, func(ref transport.PushRef) bool { return now[ref.Name] != ref.New })
+}
+
+// refused says why a remote did not take something, and what can be done.
+func (p *pushing) refused(x *send, reason string, now map[string]gitstore.Hash) error {
+	hint := "the remote's own rules say so: ask who keeps it"
+	moved := now != nil && slices.ContainsFunc(x.refs, func(ref transport.PushRef) bool { return now[ref.Name] != p.has[ref.Name] })
+	switch {
+	case moved || reason == "non-fast-forward" || reason == "already exists":
+		hint = p.pullHint()
+		if reason == transport.PushCollateral {
+			reason = "somebody else has pushed it meanwhile"
+		}
+	case strings.Contains(reason, "currently checked out"):
+		hint = "somebody works in that repository: let tape pull be run there, or push to a bare one (git init --bare)"
+	}
+	return layout.Conflict(hint, "%s refused %q: %s", p.remote, x.status.Tape, reason)
+}
+
+// rejected returns what a fork is a fork of, or what that is one of, if it was not let in.
+// One between that was closed here is in the next above it, and so is what the fork began
+// with: others could not merge it.
+func (p *pushing) rejected(t *workspace.Tape) string {
+	for name, ok := t.Parent(), t.IsFork(); ok; name, _, ok = layout.CutFork(name) {
+		i, chosen := p.places[name]
+		if chosen && p.sends[i].status.Status == layout.RefRejected {
+			return name
+		}
+		if chosen && !p.sends[i].t.IsFork() {
+			return "" // there may be a tape whose name has a slash
+		}
+	}
+	return ""
+}
+
+// firstHead lets a remote that was empty, and is a path, have the first tape checked out
+// by a plain git clone.
+func (p *pushing) firstHead(ctx context.Context) error {
+	if !p.there.Headless {
+		return nil
+	}
+	first := ""
+	for _, x := range p.sends {
+		isTape := strings.HasPrefix(x.status.Ref, layout.BranchPrefix)
+		if !isTape || x.status.Status == layout.RefRejected {
+			continue
+		}
+		if first == "" || x.status.Tape == p.s.CurrentTape() {
+			first = x.status.Ref
+		}
+	}
+	if first == "" {
+		return nil
+	}
+	return transport.SetRemoteHead(ctx, p.s.Git(), p.remote, first)
+}
+
+// statuses lists what became of each branch and archive.
+func (p *pushing) statuses() []layout.RefStatus {
+	out := make([]layout.RefStatus, len(p.sends))
+	for i, x := range p.sends {
+		out[i] = x.status
+	}
+	return out
+}

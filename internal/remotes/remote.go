@@ -1,0 +1,178 @@
+package remotes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
+	"tape/internal/gitstore/transport"
+	"tape/internal/layout"
+	"tape/internal/lineage"
+	"tape/internal/query"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+)
+
+// What talking to a remote can fail with, besides the classes of errors of this package.
+var (
+	// ErrNoGit: there is no git program, which remotes and GC need.
+	ErrNoGit = gitrun.ErrNoGit
+	// ErrAuth: credentials were refused, or are missing.
+	ErrAuth = transport.ErrAuth
+	// ErrRemote: the remote cannot be reached, is no repository, or hung up.
+	ErrRemote = transport.ErrRemote
+	// ErrHostile: what the remote sent is damaged, or beyond what is allowed.
+	ErrHostile = transport.ErrHostile
+)
+
+// Remote is another repository that this one shares tapes with.
+type Remote struct {
+	Name    string
+	URL     string // a password in it is hidden
+	PushURL string // where pushes go, if that is another address
+}
+
+// RemoteOptions say how a remote is talked to.
+type RemoteOptions struct {
+	Progress io.Writer // gets git's own progress, for a terminal; nil: quiet, and nothing is asked
+}
+
+func (o RemoteOptions) transport() transport.Options {
+	return transport.Options{Progress: o.Progress}
+}
+
+// Remotes returns the remotes of the workspace, sorted by name.
+func Remotes(ctx context.Context, s *workspace.Store) ([]Remote, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	all, err := transport.Remotes(s.Git())
+	if err != nil {
+		return nil, layout.Classify(err)
+	}
+	out := make([]Remote, len(all))
+	for i, r := range all {
+		out[i] = Remote{Name: r.Name, URL: transport.MaskURL(r.URL), PushURL: transport.MaskURL(r.PushURL)}
+	}
+	return out, nil
+}
+
+// AddRemote gives another repository a name. ErrConflict if the name is taken.
+func AddRemote(ctx context.Context, s *workspace.Store, name, url string) error {
+	if err := transport.CheckRemoteName(name); err != nil {
+		return layout.Invalid("origin is the usual name", "%v", err)
+	}
+	if err := transport.CheckURL(url); err != nil {
+		return layout.Invalid("give a path, user@host:path, or an address that begins with ssh://, https:// or file://", "%v", err)
+	}
+	err := transport.AddRemote(ctx, s.Git(), name, url)
+	if errors.Is(err, transport.ErrExists) {
+		return layout.Conflict("tape remote list shows its address; give the new one another name, or take that one away: tape remote remove "+layout.ShellWord(name), "there is a remote %q already", name)
+	}
+	if errors.Is(err, transport.ErrNested) {
+		return layout.Conflict("give it a name without a slash", "%v", err)
+	}
+	return layout.Classify(err)
+}
+
+// RemoveRemote forgets a remote and what is known of it. Tapes stay.
+func RemoveRemote(ctx context.Context, s *workspace.Store, name string) error {
+	if _, err := findRemote(s, name); err != nil {
+		return err
+	}
+	return layout.Classify(transport.RemoveRemote(ctx, s.Git(), name))
+}
+
+func findRemote(s *workspace.Store, name string) (transport.Remote, error) {
+	all, err := transport.Remotes(s.Git())
+	if err != nil {
+		return transport.Remote{}, layout.Classify(err)
+	}
+	for _, r := range all {
+		if r.Name == name {
+			return r, nil
+		}
+	}
+	return transport.Remote{}, layout.NotFound("tape remote add "+layout.ShellWord(name)+" URL names one; tape remote list lists them", "there is no remote %q", name)
+}
+
+// KnownRefs returns what refs of one of the two kinds hold, by the names that the remote has for them.
+func KnownRefs(s *workspace.Store, prefix string) (map[string]gitstore.Hash, error) {
+	refs, err := s.Git().Refs(prefix)
+	if err != nil {
+		return nil, layout.Classify(err)
+	}
+	out := make(map[string]gitstore.Hash, len(refs))
+	for _, ref := range refs {
+		out[layout.FullRef(strings.TrimPrefix(ref.Name, prefix))] = ref.Hash
+	}
+	return out, nil
+}
+
+// Distance is how far a tape and a remote have gone from what both have, in entries.
+type Distance struct {
+	Remote string
+	Shared bool  // the remote has the tape, as far as is known
+	Ahead  int64 // entries that the remote lacks, all of them if it does not have the tape
+	Behind int64 // entries of the remote that are not here yet
+}
+
+// Distances compares a tape with what was last heard of each remote. It asks none.
+func Distances(ctx context.Context, t *workspace.Tape) ([]Distance, error) {
+	remotes, err := transport.Remotes(t.Store().Git())
+	if err != nil || len(remotes) == 0 {
+		return nil, layout.Classify(err)
+	}
+	sum, err := query.SummaryOf(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Distance, 0, len(remotes))
+	for _, r := range remotes {
+		d, err := distance(t, r.Name, sum.Entries)
+		if err != nil {
+			return nil, fmt.Errorf("compare %q with %s: %w", t.Name(), r.Name, err)
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+func distance(t *workspace.Tape, remote string, last int64) (Distance, error) {
+	d := Distance{Remote: remote, Ahead: last}
+	theirs, err := t.Store().Git().Ref(layout.AcceptedRefs(remote) + layout.InnerRef(t.Ref()))
+	if errors.Is(err, gitstore.ErrNotFound) {
+		return d, nil
+	}
+	if err != nil {
+		return d, layout.Classify(err)
+	}
+	head, err := t.Head()
+	if err != nil {
+		return d, err
+	}
+	d.Shared = true
+	common := theirs
+	if head != theirs {
+		if common, err = lineage.CommonCommit(t.Store(), head, theirs); errors.Is(err, layout.ErrConflict) {
+			common, err = gitstore.ZeroHash, nil
+		}
+		if err != nil {
+			return d, err
+		}
+	}
+	var shared, has int64
+	if !common.IsZero() {
+		if shared, err = snapshot.LastOf(t.Store(), common); err != nil {
+			return d, err
+		}
+	}
+	if has, err = snapshot.LastOf(t.Store(), theirs); err != nil {
+		return d, err
+	}
+	d.Ahead, d.Behind = last-shared, has-shared
+	return d, nil
+}

@@ -1,0 +1,266 @@
+package rewrite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/lineage"
+	"tape/internal/secrets"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+	"unicode/utf8"
+)
+
+// What a purge makes follows from the old history and from its record. So whoever has both
+// makes it again and compares the ids of commits: no other change passes for a purge. No
+// record has the texts of the secrets. They are learnt from where the scanner tells them,
+// and from where the new history has a mark with their fingerprint in their place.
+
+// Remade is a purge that was made again.
+type Remade struct {
+	Old, Next gitstore.Hash // a commit, and what became of it
+	Prints    map[string]bool
+	Mask      *Masker
+	R         *Rewriter // knows what became of each commit before old
+	Ids       []int64   // entries that differ
+}
+
+// CheckPurged reports whether the history of one commit became that of another by the
+// purges which the newer one has a record of, and nothing else was changed. The new one may
+// have more behind it. Without a finder, it is the scanner that is usually used.
+func CheckPurged(ctx context.Context, s *workspace.Store, find Finder, old, next gitstore.Hash) (made Remade, ok bool, err error) {
+	was, err1 := lineage.FirstParents(ctx, s, old)
+	is, err2 := lineage.FirstParents(ctx, s, next)
+	if err := errors.Join(err1, err2); err != nil {
+		return made, false, err
+	}
+	at := len(is) - len(was)
+	if at <= 0 || is[at] == old {
+		return made, false, nil
+	}
+	sum, ok, err := readRecords(ctx, s, is[:at])
+	if err != nil || !ok {
+		return made, false, err
+	}
+	common := gitstore.ZeroHash
+	for n := len(was) - 1; was[n] == is[at+n]; n-- {
+		common = was[n]
+	}
+	made, ok, err = makeAgain(ctx, s, find, sum, old, is[at], common)
+	if err != nil || !ok {
+		return Remade{}, false, err
+	}
+	for _, id := range made.Ids {
+		if _, named := sum.entries[id]; !named {
+			return Remade{}, false, nil
+		}
+	}
+	return made, true, nil
+}
+
+// WasPurged reports whether a history goes on from commits that a purge has replaced of
+// which ours has a record: to merge it would bring back what was taken out.
+func WasPurged(ctx context.Context, s *workspace.Store, ours, theirs gitstore.Hash) (bool, error) {
+	here, err1 := lineage.FirstParents(ctx, s, ours)
+	there, err2 := lineage.FirstParents(ctx, s, theirs)
+	if err := errors.Join(err1, err2); err != nil {
+		return false, err
+	}
+	// The first commits, from the oldest on, in which both differ.
+	n := 1
+	for n <= min(len(here), len(there)) && here[len(here)-n] == there[len(there)-n] {
+		n++
+	}
+	if n > min(len(here), len(there)) {
+		return false, nil
+	}
+	sum, ok, err := readRecords(ctx, s, here[:len(here)-n])
+	if err != nil || !ok {
+		return false, err
+	}
+	common := gitstore.ZeroHash
+	if n > 1 {
+		common = here[len(here)-n+1]
+	}
+	_, ok, err = makeAgain(ctx, s, nil, sum, there[len(there)-n], here[len(here)-n], common)
+	return ok, err
+}
+
+// makeAgain makes purges again, and reports whether they make one commit of another. What
+// both have up to a common commit is not looked at.
+func makeAgain(ctx context.Context, s *workspace.Store, find Finder, sum purgeRecords, old, next, common gitstore.Hash) (made Remade, ok bool, err error) {
+	if find == nil {
+		find = secrets.New()
+	}
+	m := NewMasker(find)
+	m.Match = func(f secrets.Finding) bool { return sum.prints[f.Fingerprint] }
+	l := NewLesson(s, m, sum.prints)
+	l.Whole = sum.whole
+	if ok, err := l.Histories(ctx, old, next); err != nil || !ok {
+		return made, false, err
+	}
+	m.Know()
+	made = Remade{Old: old, Next: next, Prints: sum.prints, Mask: m, R: NewRewriter(s, m, gitstore.HashObject), Ids: slices.Sorted(maps.Keys(l.changed))}
+	made.R.Done[common] = true
+	err = made.R.History(ctx, old, false)
+	if errors.Is(err, layout.ErrInvalid) {
+		return made, false, nil // what cannot be masked was not
+	}
+	return made, made.R.To(old) == next, err
+}
+
+// lesson learns what was masked from an old history and the new one.
+type lesson struct {
+	s       *workspace.Store
+	mask    *Masker
+	prints  map[string]bool // of what was masked
+	Own     bool            // the new history was made here: all its marks count
+	Whole   bool            // some entries have lost all text
+	seen    map[[2]gitstore.Hash]bool
+	changed map[int64]bool // entries of the newest commit that differ
+}
+
+func NewLesson(s *workspace.Store, m *Masker, prints map[string]bool) *lesson {
+	return &lesson{s: s, mask: m, prints: prints, seen: map[[2]gitstore.Hash]bool{}, changed: map[int64]bool{}}
+}
+
+// Histories goes through both in step, since commits pair one to one. It is false where
+// they do not. Along first parents entries are only added: so the newest commit has those
+// of all before it.
+func (l *lesson) Histories(ctx context.Context, was, is gitstore.Hash) (bool, error) {
+	type pair struct {
+		was, is gitstore.Hash
+		newest  bool
+	}
+	for todo := []pair{{was, is, true}}; len(todo) > 0; {
+		p := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if p.was == p.is || l.seen[[2]gitstore.Hash{p.was, p.is}] {
+			continue
+		}
+		l.seen[[2]gitstore.Hash{p.was, p.is}] = true
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		a, err1 := l.s.Git().Commit(p.was)
+		b, err2 := l.s.Git().Commit(p.is)
+		if err := errors.Join(err1, err2); err != nil {
+			return false, layout.CorruptObject(p.was, err)
+		}
+		if len(a.Parents) != len(b.Parents) {
+			return false, nil
+		}
+		if utf8.ValidString(a.Message) && utf8.ValidString(b.Message) {
+			l.value(jsonl.AppendString(nil, a.Message), jsonl.AppendString(nil, b.Message))
+		}
+		if p.newest {
+			changed, err := l.entries(ctx, p.was, p.is)
+			if err != nil {
+				return false, err
+			}
+			if p.was == was {
+				l.changed = changed // the ids of what was merged are others
+			}
+		}
+		for i := range a.Parents {
+			todo = append(todo, pair{a.Parents[i], b.Parents[i], i > 0})
+		}
+	}
+	return true, nil
+}
+
+// entries goes through those of two commits, and returns the ids of those that differ. It
+// ends where one is damaged, as the histories do not pair then.
+func (l *lesson) entries(ctx context.Context, was, is gitstore.Hash) (map[int64]bool, error) {
+	changed := map[int64]bool{}
+	before, err1 := snapshot.AtCommit(l.s, was)
+	after, err2 := snapshot.AtCommit(l.s, is)
+	if errors.Join(err1, err2) != nil {
+		return changed, ctx.Err() // not a tape's, or made by git
+	}
+	for i := range min(len(before.List), len(after.List)) {
+		a, b := before.List[i], after.List[i]
+		if a.Tree == b.Tree {
+			continue
+		}
+		old, err1 := snapshot.ReadPhase(before, a, "", snapshot.Place{}, nil)
+		next, err2 := snapshot.ReadPhase(after, b, "", snapshot.Place{}, nil)
+		for errors.Join(err1, err2) == nil {
+			var x, y layout.Entry
+			x, err1 = old.Next()
+			y, err2 = next.Next()
+			if x.ID == 0 || x.ID != y.ID {
+				break
+			}
+			if x.ID%1024 == 0 && ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if !bytes.Equal(x.Raw, y.Raw) && l.entry(x.Raw, y.Raw) {
+				changed[x.ID] = true
+			}
+		}
+	}
+	return changed, ctx.Err()
+}
+
+// entry learns from two forms of an entry, and reports whether it says something else now.
+func (l *lesson) entry(was, is []byte) bool {
+	changed := l.value(was, is)
+	if lost := bytes.Count(is, []byte(`"`+redacted+`"`)) - bytes.Count(was, []byte(`"`+redacted+`"`)); lost > 0 && l.Whole {
+		if e, err := jsonl.Parse(was); err == nil {
+			l.mask.Whole[DigestOf(e)] = true
+		}
+	}
+	return changed
+}
+
+// value learns from two forms of a JSON value, and reports whether anything but the commit
+// that a summary names differs.
+func (l *lesson) value(was, is []byte) (changed bool) {
+	if bytes.Equal(was, is) {
+		return false
+	}
+	before, after := stringsOf(was), stringsOf(is)
+	if len(before) != len(after) {
+		return true
+	}
+	type mark struct {
+		at int
+		secrets.Secret
+	}
+	var marks []mark
+	for i, s := range after {
+		if before[i].raw == s.raw && before[i].before == s.before {
+			continue
+		}
+		changed = changed || s.path != "meta.origin.commit"
+		gone, put, _ := TakenOut(before[i].text(), s.text())
+		for n, text := range put {
+			if rule, fp, ok := markOf(text); ok && gone[n] != text {
+				marks = append(marks, mark{i, secrets.Secret{Rule: rule, Fingerprint: fp, Text: gone[n]}})
+				if l.Own {
+					l.prints[fp] = true
+				}
+			}
+		}
+	}
+	skip := func(f secrets.Finding) bool { return !l.mask.Match(f) }
+	for _, secret := range l.mask.find.Secrets(was, skip) {
+		l.mask.Texts[secret] = true
+	}
+	masked, _ := l.mask.find.Mask(was, skip)
+	told := stringsOf(masked)
+	for _, m := range marks {
+		// What the scanner tells is masked without looking for its text elsewhere.
+		known := len(told) == len(after) && told[m.at].raw == after[m.at].raw
+		if !known && l.prints[m.Fingerprint] && m.IsGenuine() {
+			l.mask.Texts[m.Secret] = true
+		}
+	}
+	return changed
+}

@@ -1,0 +1,124 @@
+package rewrite
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+)
+
+// PurgedEvent is the name of the event that records a purge. Its data says which entries
+// were changed, the rules and fingerprints of what was taken out of them, and which commit
+// was the tape's before.
+const PurgedEvent = "tape.purged"
+
+// RecordData is the data of that event.
+type RecordData struct {
+	Entries      []int64  `json:"entries"`
+	Rules        []string `json:"rules"`
+	Fingerprints []string `json:"fingerprints"`
+	Whole        bool     `json:"whole,omitempty"` // of some, all texts were taken out
+	Old          string   `json:"old"`
+}
+
+// PurgeRecord reads the record of a purge, if a commit is one.
+func PurgeRecord(ctx context.Context, s *workspace.Store, h gitstore.Hash) (data RecordData, ok bool, err error) {
+	c, err := s.Git().Commit(h)
+	if err != nil {
+		return data, false, layout.CorruptObject(h, err)
+	}
+	replaces := c.Trailer(layout.TrailerReplaces)
+	if replaces == "" || len(c.Parents) != 1 {
+		return data, false, nil
+	}
+	now, err := snapshot.AtCommit(s, h)
+	if err != nil {
+		return data, false, err
+	}
+	before, err := snapshot.AtCommit(s, c.Parents[0])
+	if err != nil {
+		return data, false, err
+	}
+	n := 0
+	for e, err := range now.After(ctx, before, "") {
+		if err != nil {
+			return data, false, err
+		}
+		n++
+		if e.Kind != layout.KindEvent || jsonl.GetString(e.Payload, "name") != PurgedEvent {
+			return data, false, nil
+		}
+		if err := json.Unmarshal(jsonl.Get(e.Payload, "data"), &data); err != nil {
+			return RecordData{}, false, nil //nolint:nilerr // then it is none
+		}
+	}
+	ok = n == 1 && data.Old == replaces && c.Trailer(layout.TrailerPurged) == Ranges(data.Entries)
+	if !ok {
+		return RecordData{}, false, nil
+	}
+	return data, true, nil
+}
+
+// purgeRecords is what several records say.
+type purgeRecords struct {
+	prints  map[string]bool
+	entries map[int64]bool // true: perhaps all of its text was taken out
+	whole   bool           // of some entries it was
+}
+
+// readRecords takes together the records among some commits; false if there is none.
+func readRecords(ctx context.Context, s *workspace.Store, commits []gitstore.Hash) (sum purgeRecords, ok bool, err error) {
+	sum = purgeRecords{prints: map[string]bool{}, entries: map[int64]bool{}}
+	for _, h := range commits {
+		data, found, err := PurgeRecord(ctx, s, h)
+		if err != nil {
+			return sum, false, err
+		}
+		for _, fp := range data.Fingerprints {
+			sum.prints[fp] = true
+		}
+		for _, id := range data.Entries {
+			sum.entries[id] = sum.entries[id] || data.Whole
+		}
+		sum.whole = sum.whole || data.Whole
+		ok = ok || found
+	}
+	return sum, ok, nil
+}
+
+// PurgeAgain is what the command has to name that purges another copy of a tape, as the
+// records among the commits of its history say it was purged here.
+func PurgeAgain(ctx context.Context, s *workspace.Store, history []gitstore.Hash) (string, error) {
+	sum, _, err := readRecords(ctx, s, history)
+	if err != nil {
+		return "", err
+	}
+	v, err := snapshot.AtCommit(s, history[0])
+	if err != nil {
+		return "", err
+	}
+	var out []string
+	for e, err := range v.After(ctx, nil, "") {
+		if err != nil {
+			return "", err
+		}
+		if sum.entries[e.ID] && bytes.Contains(e.Raw, []byte(`"`+redacted+`"`)) {
+			out = append(out, fmt.Sprintf("@%d", e.ID))
+		}
+	}
+	if len(out) > 0 {
+		out = append(out, "--whole")
+	}
+	for _, fp := range slices.Sorted(maps.Keys(sum.prints)) {
+		out = append(out, "--fingerprint "+fp)
+	}
+	return strings.Join(out, " "), nil
+}

@@ -1,0 +1,255 @@
+package rewrite
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"tape/internal/gitstore"
+	"tape/internal/layout"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+	"tape/internal/writer"
+)
+
+// Rewriter makes a history anew in which some texts are masked. What it gives follows from
+// the old history and from what is masked alone: who rewrites the same gets the same
+// commits. A commit keeps its author, dates, message and number of parents; one that
+// neither has a masked text nor follows one that has keeps its id, and every tree and file
+// without one is used as it is.
+type Rewriter struct {
+	s    *workspace.Store
+	mask *Masker
+	put  func(kind gitstore.Kind, data []byte) gitstore.Hash
+
+	Commits map[gitstore.Hash]gitstore.Hash // those that changed
+	Done    map[gitstore.Hash]bool          // commits that were looked at
+	trees   map[gitstore.Hash]gitstore.Hash // root trees, and folders under anchors
+	Phases  map[PhaseTree]PhaseTree
+	Blobs   map[gitstore.Hash]maskedBlob
+	recent  [8]maskedFile
+	next    int               // in recent
+	names   map[string]string // of anchors, where they changed
+	Folders map[string]string // of phases, likewise
+	Signed  int               // signatures that are no more
+	Kept    int               // commits that have it where nothing is rewritten: names of people, tapes and forks
+}
+
+// PhaseTree is the folder of a phase.
+type PhaseTree struct {
+	Folder string
+	Tree   gitstore.Hash
+}
+
+func NewRewriter(s *workspace.Store, m *Masker, put func(gitstore.Kind, []byte) gitstore.Hash) *Rewriter {
+	return &Rewriter{s: s, mask: m, put: put,
+		Commits: map[gitstore.Hash]gitstore.Hash{}, Done: map[gitstore.Hash]bool{},
+		trees: map[gitstore.Hash]gitstore.Hash{}, Phases: map[PhaseTree]PhaseTree{},
+		Blobs: map[gitstore.Hash]maskedBlob{}, names: map[string]string{}, Folders: map[string]string{}}
+}
+
+// To is what became of a commit.
+func (r *Rewriter) To(h gitstore.Hash) gitstore.Hash {
+	if next, ok := r.Commits[h]; ok {
+		return next
+	}
+	return h
+}
+
+// History rewrites a commit and all before it. With followers only, those alone are
+// rewritten that follow a commit which was: the others are of another tape.
+func (r *Rewriter) History(ctx context.Context, head gitstore.Hash, followersOnly bool) error {
+	type step struct {
+		h       gitstore.Hash
+		parents []gitstore.Hash // not looked at yet
+	}
+	parents := func(h gitstore.Hash) ([]gitstore.Hash, error) {
+		c, err := r.s.Git().Commit(h)
+		if err != nil {
+			return nil, layout.CorruptObject(h, err)
+		}
+		return c.Parents, nil
+	}
+	if r.Done[head] {
+		return nil
+	}
+	list, err := parents(head)
+	if err != nil {
+		return err
+	}
+	for stack := []step{{head, list}}; len(stack) > 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		top := &stack[len(stack)-1]
+		if len(top.parents) > 0 {
+			h := top.parents[0]
+			top.parents = top.parents[1:]
+			if !r.Done[h] {
+				if list, err = parents(h); err != nil {
+					return err
+				}
+				stack = append(stack, step{h, list})
+			}
+			continue
+		}
+		if !r.Done[top.h] {
+			if err := r.commit(ctx, top.h, followersOnly); err != nil {
+				return err
+			}
+			r.Done[top.h] = true
+		}
+		stack = stack[:len(stack)-1]
+	}
+	return nil
+}
+
+// commit rewrites a commit whose parents were.
+func (r *Rewriter) commit(ctx context.Context, h gitstore.Hash, followersOnly bool) error {
+	_, raw, err := r.s.Git().Read(h)
+	if err != nil {
+		return layout.CorruptObject(h, err)
+	}
+	c, err := gitstore.DecodeCommit(raw)
+	if err != nil {
+		return layout.CorruptObject(h, err)
+	}
+	follows := slices.ContainsFunc(c.Parents, func(p gitstore.Hash) bool { return r.To(p) != p })
+	if followersOnly && !follows {
+		return nil
+	}
+	tree, err := r.root(ctx, c.Tree)
+	if err != nil {
+		return err
+	}
+	message := r.message(c.Message)
+	if follows || tree != c.Tree || message != c.Message {
+		raw = r.encode(string(raw), tree, message)
+		r.Commits[h] = r.put(gitstore.KindCommit, raw)
+	}
+	if !r.mask.Learning && r.mask.Holds(raw) {
+		r.Kept++
+	}
+	return nil
+}
+
+// encode gives the bytes of a commit with another tree, other parents and another message.
+// What else its head says stays, but signatures, which would be wrong.
+func (r *Rewriter) encode(raw string, tree gitstore.Hash, message string) []byte {
+	head, _, _ := strings.Cut(raw, "\n\n")
+	var b strings.Builder
+	dropped := false
+	for line := range strings.SplitSeq(head, "\n") {
+		if strings.HasPrefix(line, " ") {
+			if !dropped {
+				b.WriteString(line + "\n")
+			}
+			continue
+		}
+		key, value, _ := strings.Cut(line, " ")
+		dropped = key == "gpgsig" || key == "gpgsig-sha256" || key == "mergetag"
+		switch h, err := gitstore.ParseHash(value); {
+		case dropped:
+			r.Signed++
+		case key == "tree":
+			b.WriteString("tree " + tree.String() + "\n")
+		case key == "parent" && err == nil:
+			b.WriteString("parent " + r.To(h).String() + "\n")
+		default:
+			b.WriteString(line + "\n")
+		}
+	}
+	return []byte(b.String() + "\n" + message)
+}
+
+// handoffSubject is what the subject of a handoff begins with.
+const handoffSubject = "handoff: "
+
+// cutTrailers splits the trailers of this program off a commit's message, with the empty
+// line before them.
+func cutTrailers(message string) (body, trailers string) {
+	i := strings.LastIndex(strings.TrimRight(message, "\n"), "\n\n")
+	if i >= 0 && strings.Contains(message[i:], "\nTape-") {
+		return message[:i], message[i:]
+	}
+	return message, ""
+}
+
+// message masks a commit's message. In the trailers of this program the names of anchors
+// and the ids of commits follow what they name.
+func (r *Rewriter) message(message string) string {
+	body, trailers := cutTrailers(message)
+	for _, was := range sortedKeys(r.names) {
+		if body == handoffSubject+layout.OneLine(was) {
+			body = handoffSubject + layout.OneLine(r.names[was])
+			break
+		}
+	}
+	body = r.mask.Text(body)
+	lines := strings.Split(trailers, "\n")
+	for i, line := range lines {
+		key, value, _ := strings.Cut(line, ": ")
+		name, renamed := r.names[layout.DecodeTrailer(value)]
+		h, err := gitstore.ParseHash(value)
+		switch {
+		case key == layout.TrailerAnchor && renamed:
+			lines[i] = key + ": " + layout.EncodeTrailer(name)
+		case key == layout.TrailerDone && err == nil:
+			lines[i] = key + ": " + r.To(h).String()
+		case !strings.HasPrefix(line, "Tape-"):
+			lines[i] = r.mask.Text(line)
+		}
+	}
+	return body + strings.Join(lines, "\n")
+}
+
+// Tag rewrites an annotated tag of a commit that was rewritten, under a name; its
+// signature would be wrong.
+func (r *Rewriter) Tag(ctx context.Context, h gitstore.Hash, name string) (gitstore.Hash, error) {
+	tag, err := r.s.Git().Tag(h)
+	if err != nil {
+		return h, err
+	}
+	if i := strings.Index("\n"+tag.Message, "\n-----BEGIN "); i >= 0 {
+		tag.Message = tag.Message[:i]
+		r.Signed++
+	}
+	folder := tag.Name[strings.LastIndexByte(tag.Name, '/')+1:]
+	was, is, err := r.anchorOf(ctx, tag.Object, folder)
+	switch {
+	case err != nil:
+		return h, err
+	case string(was) != string(is):
+		e, err := parseAnchor(is)
+		if err != nil {
+			return h, err
+		}
+		tag.Message = writer.TagMessage(e)
+	default:
+		tag.Message = r.mask.Text(tag.Message)
+	}
+	tag.Object, tag.Name = r.To(tag.Object), name
+	return r.put(gitstore.KindTag, gitstore.EncodeTag(tag)), nil
+}
+
+// anchorOf is the line of the anchor of a commit's phase, as it was and as it is; nil
+// where the commit has no such phase.
+func (r *Rewriter) anchorOf(ctx context.Context, h gitstore.Hash, folder string) (was, is []byte, err error) {
+	v, err := snapshot.AtCommit(r.s, h)
+	if errors.Is(err, layout.ErrCorrupt) {
+		return nil, nil, nil // not a tape's commit, or one that git made
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, p := range v.List {
+		if p.Folder == folder {
+			if was, err = v.AnchorLine(p); err != nil {
+				return nil, nil, err
+			}
+			is, err = r.lines(ctx, was)
+			return was, is, err
+		}
+	}
+	return nil, nil, nil
+}

@@ -1,0 +1,357 @@
+package rewrite
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/snapshot"
+)
+
+// maskedBlob is what became of a file.
+type maskedBlob struct {
+	hash    gitstore.Hash
+	Changed bool
+	full    [2]bool // it was, and is: sealed by its last line
+	over    [2]bool // it had, and has, lines behind the one that sealed it
+}
+
+// maskedFile is a file that was masked of late: the next version of it begins with it.
+type maskedFile struct {
+	path    string
+	was, is []byte
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+func parseAnchor(line []byte) (jsonl.Entry, error) {
+	return jsonl.Parse(bytes.TrimSuffix(line, []byte("\n")))
+}
+
+// root rewrites the tree of a commit.
+func (r *Rewriter) root(ctx context.Context, h gitstore.Hash) (gitstore.Hash, error) {
+	return r.folder(ctx, h, func(ctx context.Context, e *gitstore.TreeEntry) error {
+		switch {
+		case e.Name == layout.AnchorsDir && e.IsDir():
+			var err error
+			e.Hash, err = r.folder(ctx, e.Hash, r.inAnchors)
+			return err
+		case e.Name == layout.TapeFile:
+			return r.tapeFile(ctx, e)
+		}
+		return r.foreign(ctx, e)
+	})
+}
+
+// folder rewrites the entries of a tree.
+func (r *Rewriter) folder(ctx context.Context, h gitstore.Hash, rewrite func(ctx context.Context, e *gitstore.TreeEntry) error) (gitstore.Hash, error) {
+	if next, ok := r.trees[h]; ok {
+		return next, nil
+	}
+	entries, err := r.s.Git().Tree(h)
+	if err != nil {
+		return h, layout.CorruptObject(h, err)
+	}
+	was := slices.Clone(entries)
+	for i := range entries {
+		if err := rewrite(ctx, &entries[i]); err != nil {
+			return h, err
+		}
+	}
+	keepTaken(was, entries)
+	next := h
+	if !slices.Equal(was, entries) {
+		next = r.put(gitstore.KindTree, gitstore.EncodeTree(entries))
+	}
+	r.trees[h] = next
+	return next, nil
+}
+
+// keepTaken brings the names of files back that are others' now.
+func keepTaken(was, entries []gitstore.TreeEntry) {
+	for i := range entries {
+		same := func(e gitstore.TreeEntry) bool { return e.Name == entries[i].Name }
+		if entries[i].Name != was[i].Name && slices.ContainsFunc(slices.Delete(slices.Clone(entries), i, i+1), same) {
+			entries[i].Name = was[i].Name
+		}
+	}
+}
+
+func (r *Rewriter) inAnchors(ctx context.Context, e *gitstore.TreeEntry) error {
+	if _, _, ok := layout.ParseFolder(e.Name); !ok || !e.IsDir() {
+		return r.foreign(ctx, e)
+	}
+	p, err := r.phase(ctx, PhaseTree{e.Name, e.Hash})
+	e.Name, e.Hash = p.Folder, p.Tree
+	return err
+}
+
+// foreign masks a file that is none of a tape's, or all in a folder, and its name.
+func (r *Rewriter) foreign(ctx context.Context, e *gitstore.TreeEntry) (err error) {
+	const gitlink = 0o160000
+	e.Name = r.mask.name(e.Name)
+	switch {
+	case e.IsDir():
+		e.Hash, err = r.folder(ctx, e.Hash, r.foreign)
+		return err
+	case e.Mode == gitlink:
+		return nil
+	}
+	data, err := r.s.Git().Blob(e.Hash)
+	if err != nil {
+		return layout.CorruptObject(e.Hash, err)
+	}
+	if masked := r.mask.Text(string(data)); masked != string(data) {
+		e.Hash = r.put(gitstore.KindBlob, []byte(masked))
+	}
+	return nil
+}
+
+// tapeFile masks tape.json. The tape's name is that of its branch, and stays.
+func (r *Rewriter) tapeFile(ctx context.Context, e *gitstore.TreeEntry) error {
+	data, err := r.s.Git().Blob(e.Hash)
+	if err != nil {
+		return layout.CorruptObject(e.Hash, err)
+	}
+	if jsonl.Valid(data) != nil {
+		return r.foreign(ctx, e)
+	}
+	masked := keepStrings(data, r.mask.value(data), func(path string) bool { return path == "name" })
+	if !bytes.Equal(masked, data) {
+		e.Hash = r.put(gitstore.KindBlob, masked)
+	}
+	return nil
+}
+
+// phase rewrites the folder of a phase: its lines are masked, and divided into files as
+// if they had been written so.
+func (r *Rewriter) phase(ctx context.Context, p PhaseTree) (PhaseTree, error) {
+	if next, ok := r.Phases[p]; ok {
+		return next, nil
+	}
+	entries, err := r.s.Git().Tree(p.Tree)
+	if err != nil {
+		return p, layout.CorruptObject(p.Tree, err)
+	}
+	next := PhaseTree{Folder: p.Folder}
+	var was, out []gitstore.TreeEntry
+	var files [layout.ClassCount][]gitstore.TreeEntry
+	for _, e := range entries {
+		c, _, ok := layout.ParseSegment(e.Name)
+		switch {
+		case ok && e.Mode == gitstore.ModeFile:
+			files[c] = append(files[c], e)
+			continue
+		case e.Name == layout.AnchorFile && e.Mode == gitstore.ModeFile:
+			was = append(was, e)
+			next.Folder, err = r.anchorFile(ctx, p.Folder, &e)
+		default:
+			was = append(was, e)
+			err = r.foreign(ctx, &e)
+		}
+		if err != nil {
+			return p, err
+		}
+		out = append(out, e)
+	}
+	keepTaken(was, out)
+	for c := range files {
+		list, err := r.class(ctx, p.Folder, layout.Class(c), files[c])
+		if err != nil {
+			return p, err
+		}
+		out = append(out, list...)
+	}
+	if raw := gitstore.EncodeTree(out); gitstore.HashObject(gitstore.KindTree, raw) == p.Tree {
+		next.Tree = p.Tree
+	} else {
+		next.Tree = r.put(gitstore.KindTree, raw)
+	}
+	r.Phases[p] = next
+	return next, nil
+}
+
+// anchorFile masks the anchor of a phase. Where its name has changed, so does the folder.
+func (r *Rewriter) anchorFile(ctx context.Context, folder string, e *gitstore.TreeEntry) (string, error) {
+	was, err := r.s.Git().Blob(e.Hash)
+	if err != nil {
+		return folder, layout.CorruptObject(e.Hash, err)
+	}
+	is, err := r.lines(ctx, was)
+	if err != nil || bytes.Equal(was, is) {
+		return folder, err
+	}
+	e.Hash = r.put(gitstore.KindBlob, is)
+	before, err1 := parseAnchor(was)
+	after, err2 := parseAnchor(is)
+	if err := cmp.Or(err1, err2); err != nil {
+		return folder, nil //nolint:nilerr // damaged: then no name is known of it
+	}
+	oldName, newName := jsonl.GetString(before.Payload, "name"), jsonl.GetString(after.Payload, "name")
+	seq, _, _ := layout.ParseFolder(folder)
+	if oldName == newName || folder != layout.FolderName(seq, oldName) {
+		return folder, nil
+	}
+	r.names[oldName], r.Folders[folder] = newName, layout.FolderName(seq, newName)
+	return r.Folders[folder], nil
+}
+
+func segmentNumber(e gitstore.TreeEntry) int {
+	_, n, _ := layout.ParseSegment(e.Name)
+	return n
+}
+
+// bySegment is the order of the files of a class.
+func bySegment(a, b gitstore.TreeEntry) int { return cmp.Compare(segmentNumber(a), segmentNumber(b)) }
+
+// class masks the files of one class. As long as each is full when it was full before,
+// they stay as they are divided; else the lines move up, up to where the files are the
+// old ones again.
+func (r *Rewriter) class(ctx context.Context, folder string, c layout.Class, files []gitstore.TreeEntry) ([]gitstore.TreeEntry, error) {
+	slices.SortFunc(files, bySegment)
+	var out []gitstore.TreeEntry
+	emit := func(n int, h gitstore.Hash) {
+		out = append(out, gitstore.TreeEntry{Name: layout.SegmentName(c, n), Mode: gitstore.ModeFile, Hash: h})
+	}
+	var rest []byte // lines that are in no file yet
+	shift := 0
+	for i, e := range files {
+		path, last := folder+"/"+e.Name, i == len(files)-1
+		b, err := r.blob(ctx, path, e.Hash)
+		if err != nil {
+			return nil, err
+		}
+		n := segmentNumber(e) + shift
+		if rest == nil && b.stays(last) {
+			emit(n, b.hash)
+			continue
+		}
+		_, data, err := r.masked(ctx, path, e.Hash)
+		if err != nil {
+			return nil, err
+		}
+		for line := range bytes.Lines(data) {
+			if len(rest) >= layout.SealSize {
+				emit(n, r.put(gitstore.KindBlob, rest))
+				rest, n = nil, n+1
+			}
+			rest = append(rest, line...)
+		}
+		switch {
+		case last && len(rest) > 0 || len(rest) >= layout.SealSize:
+			emit(n, r.put(gitstore.KindBlob, rest))
+			rest = nil
+		case len(rest) > 0:
+			n-- // the next file's lines follow in this one
+		}
+		shift = n - segmentNumber(e)
+	}
+	return out, nil
+}
+
+// stays reports whether a file ends where it would have ended if it had been written so.
+func (b maskedBlob) stays(last bool) bool {
+	if !b.Changed || b.over[0] {
+		return true
+	}
+	return !b.over[1] && (last || b.full[1] || !b.full[0])
+}
+
+// blob masks a file, and remembers what came of it.
+func (r *Rewriter) blob(ctx context.Context, path string, h gitstore.Hash) (maskedBlob, error) {
+	if b, ok := r.Blobs[h]; ok {
+		return b, nil
+	}
+	was, is, err := r.masked(ctx, path, h)
+	if err != nil {
+		return maskedBlob{}, err
+	}
+	b := maskedBlob{hash: h, Changed: !bytes.Equal(was, is)}
+	if b.Changed {
+		for i, data := range [][]byte{was, is} {
+			last := snapshot.LastLine(data)
+			b.full[i], b.over[i] = len(data) >= layout.SealSize, len(data)-len(last)-1 >= layout.SealSize
+		}
+		b.hash = r.put(gitstore.KindBlob, bytes.Clone(is))
+	}
+	r.Blobs[h] = b
+	return b, nil
+}
+
+// masked reads a file and masks it. Of a version of a file that was masked of late, only
+// what it has more.
+func (r *Rewriter) masked(ctx context.Context, path string, h gitstore.Hash) (was, is []byte, err error) {
+	if was, err = r.s.Git().Blob(h); err != nil {
+		return nil, nil, layout.CorruptObject(h, err)
+	}
+	slot := -1
+	for i, f := range r.recent {
+		if f.path == path && bytes.HasPrefix(was, f.was) && len(f.was) > 0 && f.was[len(f.was)-1] == '\n' {
+			slot = i
+			more, err := r.lines(ctx, was[len(f.was):])
+			if err != nil {
+				return nil, nil, err
+			}
+			is = slices.Concat(f.is, more)
+			break
+		}
+	}
+	if slot < 0 {
+		slot = r.next
+		r.next = (r.next + 1) % len(r.recent)
+		if is, err = r.lines(ctx, was); err != nil {
+			return nil, nil, err
+		}
+	}
+	r.recent[slot] = maskedFile{path, was, is}
+	return was, is, nil
+}
+
+// lines masks lines. The id of a commit that a summary names follows the commit.
+func (r *Rewriter) lines(ctx context.Context, data []byte) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var out []byte
+	for line := range bytes.Lines(data) {
+		text := bytes.TrimSuffix(line, []byte("\n"))
+		masked, err := r.mask.Line(text)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r.pointer(masked)...)
+		out = append(out, line[len(text):]...)
+	}
+	return out, nil
+}
+
+// pointer corrects the commit that the summary of a merge names.
+func (r *Rewriter) pointer(line []byte) []byte {
+	h, ok := summarizedCommit(line)
+	next := r.To(h)
+	if !ok || next == h {
+		return line
+	}
+	i := bytes.LastIndex(line, []byte(h.String())) // meta is behind the payload
+	if i < 0 {
+		return line
+	}
+	return slices.Concat(line[:i], []byte(next.String()), line[i+len(h.String()):])
+}
+
+// summarizedCommit is the commit that an entry stands for, if it is a summary.
+func summarizedCommit(line []byte) (gitstore.Hash, bool) {
+	if !bytes.Contains(line, []byte(`"commit"`)) {
+		return gitstore.ZeroHash, false
+	}
+	e, err := jsonl.Parse(line)
+	if err != nil {
+		return gitstore.ZeroHash, false
+	}
+	h, err := gitstore.ParseHash(jsonl.GetString(e.Meta, "origin", "commit"))
+	return h, err == nil
+}

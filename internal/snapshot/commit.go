@@ -1,0 +1,105 @@
+package snapshot
+
+import (
+	"bytes"
+	"strconv"
+
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/workspace"
+)
+
+// AtCommit returns the snapshot of a commit. The last few are kept: one call looks at the
+// same ones again and again.
+func AtCommit(s *workspace.Store, h gitstore.Hash) (*Snapshot, error) {
+	if v, ok := s.Memo(h).(*Snapshot); ok {
+		return v, nil
+	}
+	v, err := readCommit(s, h)
+	if err == nil {
+		s.Keep(h, v)
+	}
+	return v, err
+}
+
+func readCommit(s *workspace.Store, h gitstore.Hash) (*Snapshot, error) {
+	c, err := s.Git().Commit(h)
+	if err != nil {
+		return nil, layout.CorruptObject(h, err)
+	}
+	if n, err := strconv.Atoi(c.Trailer(layout.TrailerFormat)); err == nil && n > layout.FormatVersion {
+		return nil, &layout.CorruptError{File: "commit " + h.String(), Msg: layout.NewerFormat(n), Fix: "install a newer tape"}
+	}
+	return AtTree(s, h, c.Tree)
+}
+
+// AtTree reads a tape from a tree; h stands for it in messages.
+func AtTree(s *workspace.Store, h, tree gitstore.Hash) (*Snapshot, error) {
+	v := &Snapshot{Git: s.Git(), Commit: h, RootTree: tree}
+	var err error
+	if v.Root, err = s.Git().Tree(tree); err != nil {
+		return nil, layout.CorruptObject(h, err)
+	}
+	anchors, ok := layout.FindEntry(v.Root, layout.AnchorsDir)
+	if !ok || !anchors.IsDir() {
+		return nil, &layout.CorruptError{File: h.String(), Msg: "the commit has no folder " + layout.AnchorsDir}
+	}
+	entries, err := s.Git().Tree(anchors.Hash)
+	if err != nil {
+		return nil, layout.CorruptObject(h, err)
+	}
+	for _, e := range entries {
+		seq, _, ok := layout.ParseFolder(e.Name)
+		if !ok || !e.IsDir() {
+			return nil, &layout.CorruptError{File: v.Where(layout.Phase{}, e.Name), Msg: "not the folder of a phase"}
+		}
+		v.List = append(v.List, layout.Phase{Seq: seq, Folder: e.Name, Tree: e.Hash})
+	}
+	layout.SortPhases(v.List)
+	return v, v.CheckPhases()
+}
+
+func (v *Snapshot) Tree(p layout.Phase) ([]gitstore.TreeEntry, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.lastTree == p.Tree {
+		return v.entries, nil
+	}
+	entries, err := v.Git.Tree(p.Tree)
+	if err != nil {
+		return nil, layout.CorruptObject(v.Commit, err)
+	}
+	v.lastTree, v.entries = p.Tree, entries
+	return entries, nil
+}
+
+// committed returns the files that a phase has in git.
+func (v *Snapshot) committed(p layout.Phase) ([layout.ClassCount][]layout.Segment, error) {
+	entries, err := v.Tree(p)
+	if err != nil {
+		return [layout.ClassCount][]layout.Segment{}, err
+	}
+	var found []layout.Segment
+	for _, e := range entries {
+		c, n, ok := layout.ParseSegment(e.Name)
+		if e.Mode != gitstore.ModeFile {
+			return [layout.ClassCount][]layout.Segment{}, &layout.CorruptError{File: v.Where(p, e.Name), Msg: "not a plain file"}
+		}
+		if ok {
+			found = append(found, layout.Segment{Class: c, N: n, Size: -1, Hash: e.Hash})
+		} else if e.Name != layout.AnchorFile {
+			return [layout.ClassCount][]layout.Segment{}, &layout.CorruptError{File: v.Where(p, e.Name), Msg: "not a file of a phase"}
+		}
+	}
+	return layout.GroupSegments(found, v.Where(p, ""))
+}
+
+// ParseEntry makes an entry of a stored line.
+func ParseEntry(line []byte, tape, anchor string, seq int) (layout.Entry, error) {
+	e, err := jsonl.Parse(bytes.TrimSuffix(line, []byte("\n")))
+	if err != nil {
+		return layout.Entry{}, err
+	}
+	return MakeEntry(e, tape, anchor, seq), nil
+}

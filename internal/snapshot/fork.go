@@ -1,0 +1,230 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"tape/internal/gitstore"
+	"tape/internal/layout"
+	"tape/internal/lineage"
+	"tape/internal/workspace"
+)
+
+// ForkBase is where a fork begins.
+type ForkBase struct {
+	Start  gitstore.Hash // its first commit, whose tree is the base
+	Commit gitstore.Hash // the parent's
+	Id     int64         // the last entry in the base
+}
+
+// BaseOf finds the beginning of a fork by its first parents.
+func BaseOf(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
+	if !t.IsFork() {
+		return ForkBase{}, layout.Invalid("name a fork: tape forks lists them", "%q is a tape, not a fork", t.Name())
+	}
+	b, ok, err := MadeBase(t, head)
+	if err != nil || ok {
+		return b, err
+	}
+	return handMadeBase(t, head)
+}
+
+// MadeBase finds the commit that a fork was begun with; a branch that somebody made with
+// git has none.
+func MadeBase(t *workspace.Tape, head gitstore.Hash) (b ForkBase, ok bool, err error) {
+	for c, err := range t.Store().ByFirstParents(head) {
+		if err != nil {
+			return b, false, err
+		}
+		if id, ok := StartsHere(t, c.Commit); ok {
+			return ForkBase{Start: c.Hash, Commit: c.Parents[0], Id: id}, true, nil
+		}
+	}
+	return b, false, nil
+}
+
+// StartOf is the commit behind which a fork is its own, zero for a tape.
+func StartOf(t *workspace.Tape, head gitstore.Hash) gitstore.Hash {
+	if !t.IsFork() {
+		return gitstore.ZeroHash
+	}
+	b, err := BaseOf(t, head)
+	if err != nil {
+		return gitstore.ZeroHash // whoever needs the base says so
+	}
+	return b.Start
+}
+
+// StartsHere reports whether a commit is the first of the fork, and with which entry of
+// the parent it begins.
+func StartsHere(t *workspace.Tape, c gitstore.Commit) (int64, bool) {
+	value := c.Trailer(layout.TrailerBase)
+	if value == "" || len(c.Parents) != 1 || layout.DecodeTrailer(c.Trailer(layout.TrailerName)) != t.Name() {
+		return 0, false
+	}
+	id, err := strconv.ParseInt(value, 10, 64)
+	return id, err == nil && id > 0
+}
+
+// handMadeBase is where a branch that somebody made with git leaves its parent; where that
+// is gone, with its first commit.
+func handMadeBase(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
+	parent, err := t.Store().Tape(context.Background(), t.Parent())
+	if errors.Is(err, layout.ErrNotFound) {
+		first, err := lineage.FirstCommit(t.Store(), head)
+		if err != nil {
+			return ForkBase{}, err
+		}
+		return BaseAt(t, first)
+	}
+	if err != nil {
+		return ForkBase{}, err
+	}
+	at, err := parent.Head()
+	if err != nil {
+		return ForkBase{}, err
+	}
+	common, err := lineage.CommonCommit(t.Store(), at, head)
+	if err != nil {
+		return ForkBase{}, err
+	}
+	return BaseAt(t, common)
+}
+
+// BaseAt is the base of a fork that begins with a commit of its parent.
+func BaseAt(t *workspace.Tape, h gitstore.Hash) (ForkBase, error) {
+	id, err := LastOf(t.Store(), h)
+	return ForkBase{Start: h, Commit: h, Id: id}, err
+}
+
+// LastOf is the last entry of a commit: its trailer says it, unless it was made by hand.
+func LastOf(s *workspace.Store, h gitstore.Hash) (int64, error) {
+	c, err := s.Git().Commit(h)
+	if err != nil {
+		return 0, layout.CorruptObject(h, err)
+	}
+	if _, last, ok := strings.Cut(c.Trailer(layout.TrailerEntries), "-"); ok {
+		if id, err := strconv.ParseInt(last, 10, 64); err == nil {
+			return id, nil
+		}
+	}
+	v, err := AtCommit(s, h)
+	if err != nil {
+		return 0, err
+	}
+	return v.LastID()
+}
+
+func (v *Snapshot) LastID() (int64, error) { return LastID(v, v.LastPhase()) }
+
+func (v *Snapshot) TapeInfo() (layout.TapeInfo, error) {
+	where := v.file(layout.TapeFile)
+	e, ok := layout.FindEntry(v.Root, layout.TapeFile)
+	if !ok {
+		return layout.TapeInfo{}, &layout.CorruptError{File: where, Msg: "the commit has no " + layout.TapeFile}
+	}
+	raw, err := v.Git.Blob(e.Hash)
+	if err != nil {
+		return layout.TapeInfo{}, layout.CorruptObject(v.Commit, err)
+	}
+	return layout.DecodeTapeInfo(raw, where)
+}
+
+// RootName is the name of the tape that a fork, or a fork of it, is of.
+func RootName(t *workspace.Tape) string {
+	if !t.IsFork() {
+		return t.Name()
+	}
+	h, err := t.Head()
+	if err == nil {
+		if v, err := AtCommit(t.Store(), h); err == nil {
+			if info, err := v.TapeInfo(); err == nil {
+				return info.Name
+			}
+		}
+	}
+	// The branch is gone, or of no use: then the name of a tape is in its name.
+	root := t.Name()
+	for up, _, ok := layout.CutFork(root); ok; up, _, ok = layout.CutFork(up) {
+		root = up
+		if _, err := t.Store().Handle(root).Head(); err == nil {
+			break
+		}
+	}
+	return root
+}
+
+// OwnerOf is the tape or fork that a commit is of, as far as it says so.
+func OwnerOf(t *workspace.Tape, h gitstore.Hash) *workspace.Tape {
+	name, err := t.Store().NameAt(h)
+	if err != nil || name == "" || name == t.Name() {
+		return t
+	}
+	return HandleOf(t.Store(), name, h)
+}
+
+// HandleOf is the handle of a name that a commit goes by: a tape's, or a fork's.
+func HandleOf(s *workspace.Store, name string, h gitstore.Hash) *workspace.Tape {
+	c, err := s.Git().Commit(h)
+	if err == nil {
+		v := &Snapshot{Git: s.Git(), Commit: h}
+		if v.Root, err = s.Git().Tree(c.Tree); err == nil {
+			if info, err := v.TapeInfo(); err == nil && info.Name == name {
+				return s.Handle(name)
+			}
+		}
+	}
+	if f := s.ForkHandle(name); f != nil {
+		return f
+	}
+	return s.Handle(name)
+}
+
+// RemoteName is what the tape or fork of a remote's ref is called; its slug where that
+// cannot be told.
+func RemoteName(s *workspace.Store, in layout.Incoming) string {
+	if strings.HasPrefix(in.Ref, layout.BranchPrefix) || strings.HasPrefix(in.Ref, layout.ForkPrefix) {
+		if t, err := TapeAt(s, in.Ref, in.New); err == nil {
+			return t.Name()
+		}
+	}
+	return SlugOf(in.Ref)
+}
+
+// SlugOf is what a ref calls the tape that it is of.
+func SlugOf(ref string) string {
+	short := ref
+	for _, prefix := range []string{layout.BranchPrefix, layout.ForkPrefix, layout.TagPrefix, layout.ArchivePrefix} {
+		short = strings.TrimPrefix(short, prefix)
+	}
+	if strings.HasPrefix(ref, layout.TagPrefix) || strings.HasPrefix(ref, layout.ArchivePrefix) {
+		short, _, _ = strings.Cut(short, "/")
+	}
+	return short
+}
+
+// TapeAt is the handle of a branch as a commit would leave it.
+func TapeAt(s *workspace.Store, ref string, h gitstore.Hash) (*workspace.Tape, error) {
+	if strings.HasPrefix(ref, layout.ForkPrefix) {
+		name, err := s.NameOfFork(ref, h)
+		if err != nil {
+			return nil, err
+		}
+		return s.ForkHandle(name), nil
+	}
+	v, err := AtCommit(s, h)
+	if err != nil {
+		return nil, err
+	}
+	info, err := v.TapeInfo()
+	if err != nil {
+		return nil, err
+	}
+	if t := s.Handle(info.Name); t.Ref() == ref {
+		return t, nil
+	}
+	return nil, layout.Conflict("a tape's branch is named after it", "the commit is of the tape %q, whose branch is %s",
+		info.Name, strings.TrimPrefix(layout.BranchOf(info.Name, ref), "refs/heads/"))
+}

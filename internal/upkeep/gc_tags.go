@@ -1,0 +1,66 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"tape/internal/forks"
+	"tape/internal/gitstore"
+	"tape/internal/layout"
+	"tape/internal/workspace"
+	"tape/internal/writer"
+)
+
+// forkTags takes away the tags of forks that were closed, where that was cut off between
+// the branch and these. Those of a fork that is only at a remote stay.
+func (c *collector) forkTags(ctx context.Context) error {
+	tags, err := c.s.Git().Refs(layout.TagPrefix)
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{} // by slug
+	for _, tag := range tags {
+		slug, _, _ := strings.Cut(strings.TrimPrefix(tag.Name, layout.TagPrefix), "/")
+		if seen[slug] {
+			continue
+		}
+		seen[slug] = true
+		if _, err := c.s.Git().Ref(layout.BranchPrefix + slug); err == nil {
+			continue
+		}
+		at, err := c.s.Git().Peel(tag.Hash)
+		if err != nil {
+			continue // verify tells of it
+		}
+		name, err := c.s.NameAt(at)
+		if err != nil {
+			continue
+		}
+		if f := c.s.ForkHandle(name); f != nil && f.Slug() == slug {
+			if err := dropLeftTags(ctx, f, at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// dropLeftTags takes the tags of a fork away if it is closed; at is the commit of one.
+func dropLeftTags(ctx context.Context, t *workspace.Tape, at gitstore.Hash) error {
+	lock, err := writer.LockFile(ctx, t) // somebody may be about to make it anew
+	if err != nil {
+		return err
+	}
+	_, err = t.Store().Git().Ref(t.Ref())
+	if errors.Is(err, gitstore.ErrNotFound) {
+		var closed bool
+		closed, err = forks.ClosedHere(ctx, t, at, true)
+		if errors.Is(err, layout.ErrConflict) {
+			err = nil // what it is a fork of is not here
+		}
+		if closed && err == nil {
+			err = writer.PruneTags(ctx, t, nil)
+		}
+	}
+	return errors.Join(err, lock.Unlock())
+}

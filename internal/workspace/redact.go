@@ -1,0 +1,199 @@
+package workspace
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/secrets"
+)
+
+// Redaction says what is done with secrets in entries that are appended or imported.
+type Redaction int
+
+// The ways of redaction. Fingerprints in Config.Allowed are no secrets to any of them.
+const (
+	RedactOff  Redaction = iota // entries are stored as they are, and nothing looks at them
+	RedactMark                  // the entry's meta lists its secrets
+	RedactMask                  // the secrets are replaced before anything is written
+)
+
+// String writes the redaction as config.json has it.
+func (r Redaction) String() string {
+	switch r {
+	case RedactMark:
+		return "mark"
+	case RedactMask:
+		return "mask"
+	}
+	return "off"
+}
+
+// ParseRedaction reads off, mark or mask.
+func ParseRedaction(s string) (Redaction, error) {
+	switch s {
+	case "", "off":
+		return RedactOff, nil
+	case "mark":
+		return RedactMark, nil
+	case "mask":
+		return RedactMask, nil
+	}
+	return RedactOff, layout.Invalid("use off, mark or mask", "%q is not a way of redaction", s)
+}
+
+// Keys of an entry's meta that tell its secrets, as RULE:FINGERPRINT.
+const (
+	metaSecrets  = "secrets"  // that it has
+	metaRedacted = "redacted" // that were replaced in it
+)
+
+// lazyScanner is a scanner that is made when it is first needed.
+type lazyScanner struct {
+	once    sync.Once
+	scanner *secrets.Scanner
+}
+
+func (l *lazyScanner) Get() *secrets.Scanner {
+	if l == nil {
+		return secrets.New() // of a store without settings
+	}
+	l.once.Do(func() { l.scanner = secrets.New() })
+	return l.scanner
+}
+
+// Allows reports whether a finding is known to be no secret.
+func (c Config) Allows(f secrets.Finding) bool { return slices.Contains(c.Allowed, f.Fingerprint) }
+
+// AllowSecret remembers, durably, that what has a fingerprint is no secret: neither a push
+// nor the setting redact stops at it from now on.
+func (s *Store) AllowSecret(fingerprint string) error {
+	if !secrets.IsFingerprint(fingerprint) {
+		return NoFingerprint(fingerprint)
+	}
+	return s.changeConfig(func(c *Config) error {
+		if !slices.Contains(c.Allowed, fingerprint) {
+			c.Allowed = append(c.Allowed, fingerprint)
+		}
+		return nil
+	})
+}
+
+// DisallowSecret takes AllowSecret back. ErrNotFound if the fingerprint is not allowed.
+func (s *Store) DisallowSecret(fingerprint string) error {
+	return s.changeConfig(func(c *Config) error {
+		if !slices.Contains(c.Allowed, fingerprint) {
+			return layout.NotFound("tape config allow_secret lists those that are", "the fingerprint %q is not allowed", fingerprint)
+		}
+		c.Allowed = slices.DeleteFunc(c.Allowed, func(f string) bool { return f == fingerprint })
+		return nil
+	})
+}
+
+// parseFingerprints reads a list, with commas or spaces.
+func parseFingerprints(text string) ([]string, error) {
+	list := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
+	for _, f := range list {
+		if !secrets.IsFingerprint(f) {
+			return nil, NoFingerprint(f)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
+}
+
+func NoFingerprint(text string) error {
+	return layout.Invalid("copy it from the message that names the secret", "%q is not a fingerprint: those are 16 digits, 0-9 and a-f", text)
+}
+
+// Redact marks or masks the secrets of an entry that is about to be stored, as the setting
+// says. Payload, Meta and Extra are as the codec wants them before and after.
+func (t *Tape) Redact(d jsonl.Draft) (jsonl.Draft, error) {
+	c := &t.store.config
+	if c.Redact == RedactOff {
+		return d, nil
+	}
+	m := masking{c: c, scanner: c.Scanner.Get()}
+	out := d
+	out.Payload, out.Meta = m.value(d.Payload), m.value(d.Meta)
+	if len(d.Extra) > 0 {
+		object := append(append([]byte{'{'}, d.Extra[1:]...), '}')
+		if masked := m.value(object); !bytes.Equal(masked, object) {
+			out.Extra = append([]byte{','}, masked[1:len(masked)-1]...)
+		}
+	}
+	if len(m.found) == 0 {
+		return d, nil
+	}
+	if c.Redact == RedactMark {
+		out = d
+		out.Meta = listSecrets(d.Meta, metaSecrets, m.found)
+		return out, nil
+	}
+	if name := jsonl.GetString(d.Payload, "name"); d.Kind == layout.KindAnchor && jsonl.GetString(out.Payload, "name") != name {
+		return d, layout.Invalid("choose another name; or, if it is none: tape config allow_secret "+m.found[0].Fingerprint,
+			"the anchor's name has what looks like a secret: %s", m.found[0].Masked)
+	}
+	out.Meta = listSecrets(out.Meta, metaRedacted, m.found)
+	return out, nil
+}
+
+// masking collects what it masks in the parts of an entry.
+type masking struct {
+	c       *Config
+	scanner *secrets.Scanner
+	found   []secrets.Finding
+}
+
+func (m *masking) value(raw []byte) []byte {
+	if len(raw) == 0 {
+		return raw
+	}
+	out, found := m.scanner.Mask(raw, m.c.Allows)
+	m.found = append(m.found, found...)
+	return out
+}
+
+// listSecrets adds findings to a list in meta. What somebody keeps there that is no list
+// stays as it is.
+func listSecrets(meta []byte, key string, found []secrets.Finding) []byte {
+	var list []string
+	old := jsonl.Get(meta, key)
+	if old != nil && json.Unmarshal(old, &list) != nil {
+		return meta
+	}
+	for _, f := range found {
+		if name := f.Rule + ":" + f.Fingerprint; !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	var value []byte
+	for i, name := range list {
+		value = jsonl.AppendString(append(value, "[,"[min(i, 1)]), name)
+	}
+	value = append(value, ']')
+	member := append(append(jsonl.AppendString(nil, key), ':'), value...)
+	out := []byte{'{'}
+	for name, kept := range jsonl.Fields(meta) {
+		if name != key {
+			out = append(append(append(jsonl.AppendString(out, name), ':'), kept...), ',')
+		}
+	}
+	if old == nil && len(meta) > len("{}") {
+		out = append(append(out[:0], meta[:len(meta)-1]...), ',') // as it is spelt
+	}
+	return append(append(out, member...), '}')
+}
+
+// Redacts reports whether an entry's line would be stored otherwise than it is, because of
+// the secrets in it.
+func (s *Store) Redacts(line []byte) bool {
+	if s.config.Redact == RedactOff {
+		return false
+	}
+	found, err := s.config.Scanner.Get().Line(line)
+	return err == nil && slices.ContainsFunc(found, func(f secrets.Finding) bool { return !s.config.Allows(f) })
+}

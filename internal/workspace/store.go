@@ -1,0 +1,359 @@
+package workspace
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"tape/internal/disk"
+	"tape/internal/gitstore"
+	"tape/internal/layout"
+	"time"
+)
+
+// Environment variables that the package reads.
+const (
+	EnvHome      = "TAPE_HOME"      // where workspaces live; default ~/.tape
+	EnvWorkspace = "TAPE_WORKSPACE" // the workspace to use
+)
+
+// Options change how a workspace is used. Nil means the defaults.
+type Options struct {
+	// LockWait bounds the waiting for another writer; 0 means 30 seconds. When it is
+	// over, the call fails with ErrBusy.
+	LockWait time.Duration
+	// Warn is told what was found and put right on the way, a sentence at a time,
+	// without a newline. Nil drops it.
+	Warn func(message string)
+	// Now gives the time of new entries and commits; nil means time.Now.
+	Now func() time.Time
+
+	Fs *disk.FS // tests make operations fail
+}
+
+const defaultLockWait = 30 * time.Second
+
+// Store is an open workspace: a git repository that holds any number of tapes. Its
+// methods may be called from several goroutines, and beside other processes.
+type Store struct {
+	dir     string
+	git     *gitstore.Repo
+	fs      *disk.FS
+	wait    time.Duration
+	warn    func(string)
+	now     func() time.Time
+	config  Config
+	memo    memo     // what was read of commits
+	Settled sync.Map // commits that git has made by a merge, and that count as they are
+}
+
+// memo keeps the last few things that were read of commits, which never change.
+type memo struct {
+	mu   sync.Mutex
+	list [8]struct {
+		of gitstore.Hash
+		v  any
+	}
+	next int
+}
+
+func (m *memo) get(h gitstore.Hash) any {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, x := range m.list {
+		if x.v != nil && x.of == h {
+			return x.v
+		}
+	}
+	return nil
+}
+
+func (m *memo) put(h gitstore.Hash, v any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list[m.next].of, m.list[m.next].v = h, v
+	m.next = (m.next + 1) % len(m.list)
+}
+
+// Memo is what was read of a commit last, nil if that is not kept; Keep keeps it.
+func (s *Store) Memo(h gitstore.Hash) any { return s.memo.get(h) }
+
+// Keep is the counterpart of Memo.
+func (s *Store) Keep(h gitstore.Hash, v any) { s.memo.put(h, v) }
+
+// Git is the workspace's repository.
+func (s *Store) Git() *gitstore.Repo { return s.git }
+
+// FS is the way to the disk.
+func (s *Store) FS() *disk.FS { return s.fs }
+
+// Now is the time of a new entry or commit.
+func (s *Store) Now() time.Time { return s.now() }
+
+// Wait bounds the waiting for another writer.
+func (s *Store) Wait() time.Duration { return s.wait }
+
+func NewStore(dir string, o *Options) *Store {
+	s := &Store{dir: dir, wait: defaultLockWait, warn: func(string) {}, now: time.Now}
+	if o == nil {
+		return s
+	}
+	s.fs = o.Fs
+	if o.LockWait > 0 {
+		s.wait = o.LockWait
+	}
+	if o.Warn != nil {
+		s.warn = o.Warn
+	}
+	if o.Now != nil {
+		s.now = o.Now
+	}
+	return s
+}
+
+// Dir is the workspace's folder, absolute.
+func (s *Store) Dir() string { return s.dir }
+
+// Config returns the workspace's settings.
+func (s *Store) Config() Config { return s.config }
+
+// Setting returns one setting as text. The keys are those of ConfigKeys.
+func (s *Store) Setting(key string) (string, error) { return s.config.get(key) }
+
+// SetSetting changes one setting, durably.
+func (s *Store) SetSetting(key, value string) error {
+	return s.changeConfig(func(c *Config) error { return c.set(key, value) })
+}
+
+// changeConfig changes the settings as they are now: another process may have changed some
+// since they were read here.
+func (s *Store) changeConfig(change func(c *Config) error) error {
+	unlock, err := s.LockPrivate(context.Background(), "config.lock")
+	if err != nil {
+		return err
+	}
+	c, err := loadConfig(s.dir)
+	if err == nil {
+		c.Scanner = s.config.Scanner
+		err = change(&c)
+	}
+	if err == nil {
+		err = c.save(s.fs, s.dir)
+	}
+	if err == nil {
+		s.config = c
+	}
+	return errors.Join(err, unlock())
+}
+
+// Open opens the workspace in dir. It returns ErrNotFound when there is none.
+func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFolder(dir); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, layout.GitDirName)); errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("open workspace: %w", layout.Classify(err))
+	}
+	if !IsWorkspace(dir) {
+		return nil, layout.NotFound("create one with: tape init "+dir, "%s is not a workspace", dir)
+	}
+	s := NewStore(dir, o)
+	if s.git, err = gitstore.Open(filepath.Join(dir, layout.GitDirName), &gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)}); err != nil {
+		return nil, layout.Classify(err)
+	}
+	if s.config, err = loadConfig(dir); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// OpenBare opens any repository as if it were a workspace, to look at what it holds. There
+// is a store beside an error, too.
+func OpenBare(gitDir string) (*Store, error) {
+	s := NewStore(gitDir, nil)
+	s.config.MaxLine = layout.DefaultMaxLine
+	var err error
+	s.git, err = gitstore.OpenBare(gitDir, nil)
+	return s, err
+}
+
+func checkFolder(dir string) error {
+	st, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return layout.NotFound("create one with: tape init "+dir, "there is no workspace %s", dir)
+	case err != nil:
+		return fmt.Errorf("open workspace: %w", layout.Classify(err))
+	case !st.IsDir():
+		return layout.Invalid("name a folder", "%s is a file, not a workspace folder", dir)
+	}
+	return nil
+}
+
+// IsWorkspace tells a workspace from any other folder: tape has been in its .git, or
+// it is a plain git clone of a tape.
+func IsWorkspace(dir string) bool {
+	gitDir := filepath.Join(dir, layout.GitDirName)
+	if st, err := os.Stat(gitDir); err != nil || !st.IsDir() {
+		return false
+	}
+	for _, mark := range []string{filepath.Join(dir, layout.ConfigFile), filepath.Join(dir, layout.TapeFile), filepath.Join(gitDir, layout.PrivateDir)} {
+		if _, err := os.Stat(mark); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Home is the folder that holds the workspaces of all project directories.
+func Home() (string, error) {
+	if dir := os.Getenv(EnvHome); dir != "" {
+		return filepath.Abs(dir)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", layout.Invalid("set TAPE_HOME to the folder that shall hold your workspaces", "there is no home directory: %v", err)
+	}
+	return filepath.Join(home, ".tape"), nil
+}
+
+// WorkspaceFor returns the folder of the workspace that belongs to a project
+// directory: under Home, named after the directory and a hash of its path.
+func WorkspaceFor(project string) (string, error) {
+	home, err := Home()
+	if err != nil {
+		return "", err
+	}
+	resolved, err := filepath.Abs(project)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(resolved); err == nil {
+		resolved = real
+	}
+	return filepath.Join(home, workspaceName(resolved)), nil
+}
+
+func workspaceName(resolved string) string {
+	const nameMax = 255 // bytes in a file name, on every common file system
+	sum := md5.Sum([]byte(resolved))
+	hash := hex.EncodeToString(sum[:])[:16]
+	base := strings.Trim(filepath.Base(resolved), `/\:`)
+	if base == "" {
+		base = "root"
+	}
+	return base[:min(len(base), nameMax-1-len(hash))] + "-" + hash
+}
+
+// Find returns the workspace that commands run in dir mean: dir or the nearest of its
+// parents that is a workspace or has one under Home. ErrNotFound if there is none.
+func Find(dir string) (string, error) {
+	start, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for at := start; ; at = filepath.Dir(at) {
+		if IsWorkspace(at) {
+			return at, nil
+		}
+		if dir, ok := workspaceOfWorktree(at); ok {
+			return dir, nil
+		}
+		if candidate, err := WorkspaceFor(at); err == nil && IsWorkspace(candidate) {
+			return candidate, nil
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	return "", layout.NotFound("create one with: tape init", "no workspace for %s or a folder above it", start)
+}
+
+// workspaceOfWorktree finds the workspace of a linked worktree, wherever that is.
+func workspaceOfWorktree(dir string) (string, bool) {
+	raw, err := os.ReadFile(filepath.Join(dir, layout.GitDirName))
+	if err != nil {
+		return "", false
+	}
+	admin, ok := strings.CutPrefix(strings.TrimSpace(string(raw)), "gitdir: ")
+	if !ok || filepath.Base(filepath.Dir(admin)) != "worktrees" {
+		return "", false
+	}
+	if !filepath.IsAbs(admin) {
+		admin = filepath.Join(dir, admin)
+	}
+	workspace := filepath.Dir(filepath.Dir(filepath.Dir(filepath.FromSlash(admin))))
+	return workspace, IsWorkspace(workspace)
+}
+
+// PrivatePath is a path in the part of .git that belongs to this program.
+func (s *Store) PrivatePath(elem ...string) string {
+	return filepath.Join(append([]string{s.git.GitDir(), layout.PrivateDir}, elem...)...)
+}
+
+// DefaultTape is the name of the first tape of a workspace.
+const DefaultTape = "main"
+
+// Create makes the folder, the repository and the settings of a workspace, as far as they
+// are not there.
+func Create(dir, tape string, o *Options) (*Store, error) {
+	s := NewStore(dir, o)
+	err := s.fs.MkdirAll(dir)
+	if err != nil {
+		return nil, fmt.Errorf("create workspace: %w", layout.Classify(err))
+	}
+	if s.git, err = s.initGit(tape); err != nil {
+		return nil, layout.Classify(err)
+	}
+	s.config, err = loadConfig(dir)
+	return s, err
+}
+
+// initGit makes the git repository of a workspace whose working tree is a tape's.
+func (s *Store) initGit(tape string) (*gitstore.Repo, error) {
+	return gitstore.Init(filepath.Join(s.dir, layout.GitDirName), gitstore.InitOptions{
+		Options: gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)},
+		Branch:  layout.BranchPrefix + layout.TapeSlug(tape),
+		Exclude: []string{"/" + layout.ConfigFile, "/" + layout.IndexFile + "*", "/" + layout.TapesDir + "/", "/" + layout.ForksDir + "/", disk.TempPrefix + "*"},
+	})
+}
+
+// ChooseTape makes a tape the current one where none is; "" stands for the one that is
+// checked out: this is a plain clone, or an Init that was cut off before its last step.
+func (s *Store) ChooseTape(name string) (err error) {
+	if s.config.Tape != "" {
+		return nil
+	}
+	if name == "" {
+		if name, err = s.currentByHead(); err != nil {
+			return err
+		}
+	}
+	s.config.Tape = name
+	return s.config.save(s.fs, s.dir)
+}
+
+// currentByHead names the tape that the main working tree has checked out.
+func (s *Store) currentByHead() (string, error) {
+	branch, _, err := s.git.Head(s.git.GitDir())
+	if err != nil {
+		return "", layout.Classify(err)
+	}
+	if strings.HasPrefix(branch, layout.BranchPrefix) {
+		return s.nameOfBranch(branch)
+	}
+	return DefaultTape, nil
+}

@@ -1,0 +1,298 @@
+package writer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"tape/internal/gitstore"
+	"tape/internal/journal"
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/resolve"
+	"tape/internal/workspace"
+	"unicode/utf8"
+)
+
+// Anchor is what a handoff writes.
+type Anchor struct {
+	Name    string
+	State   json.RawMessage // a JSON object, or nil
+	Summary string          // kept as state.summary
+	Meta    json.RawMessage // a JSON object, or nil
+	Date    string          // "" means now
+
+	line []byte // a complete line to be stored as it is, if its id fits
+}
+
+// Handoff tells what a handoff made.
+type Handoff struct {
+	Anchor string // the new anchor's name
+	Seq    int    // the number of the phase that it opens
+	Entry  int64  // the anchor's id
+	Commit string // the commit that holds the phase before it
+	Tag    string // the tag of that commit, without refs/tags/
+}
+
+// HandOff closes the open phase: it writes an anchor, commits everything before it,
+// and tags the commit.
+func HandOff(ctx context.Context, t *workspace.Tape, a Anchor) (Handoff, error) {
+	var h Handoff
+	_, err := Update(ctx, t, func(tx *Tx) (err error) {
+		h, err = tx.Handoff(a)
+		return err
+	})
+	return h, err
+}
+
+// Checkpoint commits what has been appended since the last commit, without an anchor.
+// It returns how many entries that were, 0 with the present commit if there are none.
+func Checkpoint(ctx context.Context, t *workspace.Tape) (commit string, entries int64, err error) {
+	err = Write(ctx, t, func(w *Writer) error {
+		if w.Uncommitted() > 0 {
+			entries = w.Uncommitted()
+			if err := w.Checkpoint(ctx); err != nil {
+				return err
+			}
+		}
+		commit = w.Head.String()
+		return nil
+	})
+	return commit, entries, err
+}
+
+// draft makes the anchor's entry.
+func (a Anchor) draft() (layout.Draft, error) {
+	if a.line != nil {
+		return layout.StoredLine(a.line)
+	}
+	if err := layout.CheckName("an anchor", a.Name); err != nil {
+		return layout.Draft{}, err
+	}
+	state := bytes.TrimSpace(a.State)
+	if state != nil {
+		compact, err := layout.CompactObject("state", state)
+		if err != nil {
+			return layout.Draft{}, err
+		}
+		state = compact
+	}
+	if !utf8.ValidString(a.Summary) {
+		return layout.Draft{}, layout.Invalid("", "the summary is not valid UTF-8")
+	}
+	if a.Summary != "" {
+		summary := jsonl.AppendString([]byte(`"summary":`), a.Summary)
+		switch {
+		case jsonl.Get(state, "summary") != nil:
+			return layout.Draft{}, layout.Invalid("give it once", "there is a summary, and another one in the state")
+		case len(state) <= len("{}"):
+			state = slices.Concat([]byte("{"), summary, []byte("}"))
+		default:
+			state = slices.Concat(state[:len(state)-1], []byte(","), summary, []byte("}"))
+		}
+	}
+	payload := jsonl.AppendString([]byte(`{"name":`), a.Name)
+	if state != nil {
+		payload = append(append(payload, `,"state":`...), state...)
+	}
+	return layout.Draft{Kind: layout.KindAnchor, Payload: append(payload, '}'), Meta: a.Meta, Date: a.Date}, nil
+}
+
+// StoredAnchor makes an anchor of a complete entry line, as StoredLine does.
+func StoredAnchor(line []byte) (Anchor, error) {
+	e, err := jsonl.Parse(line)
+	if err != nil {
+		return Anchor{}, layout.Invalid("", "%v", err)
+	}
+	name := jsonl.GetString(e.Payload, "name")
+	if e.Kind != layout.KindAnchor || name == "" {
+		return Anchor{}, layout.Invalid("", "not an anchor with a name")
+	}
+	return Anchor{Name: name, line: e.Raw}, nil
+}
+
+// Checkpoint commits everything up to here, those entries included that were appended
+// before the Tx. With nothing new it does nothing.
+func (tx *Tx) Checkpoint() error {
+	w := tx.W
+	n := w.Uncommitted()
+	if n == 0 {
+		return nil
+	}
+	if err := tx.LoadBase(); err != nil {
+		return err
+	}
+	if err := tx.setPhase(w.St.Folder, tx.Base.Phase); err != nil {
+		return err
+	}
+	_, err := tx.commit(CheckpointSubject(n))
+	return err
+}
+
+func CheckpointSubject(n int64) string { return "checkpoint: " + layout.CountEntries(n) }
+
+// Handoff closes the open phase and opens the next one.
+func (tx *Tx) Handoff(a Anchor) (Handoff, error) {
+	w := tx.W
+	d, err := a.draft()
+	if err != nil {
+		return Handoff{}, err
+	}
+	line, err := Encode(w.T, w.St.LastID+1, d)
+	if err != nil {
+		return Handoff{}, err
+	}
+	if err := tx.LoadBase(); err != nil {
+		return Handoff{}, err
+	}
+	if err := tx.setPhase(w.St.Folder, tx.Base.Phase); err != nil {
+		return Handoff{}, err
+	}
+	if err := tx.FlushAll(); err != nil {
+		return Handoff{}, err
+	}
+	if err := tx.openPhase(a.Name, line); err != nil {
+		return Handoff{}, err
+	}
+	c, err := tx.commit("handoff: " + layout.OneLine(a.Name))
+	if err != nil {
+		return Handoff{}, err
+	}
+	return tx.tagLast(c, opened{w.St.Seq, w.St.Folder, w.St.LastID, line})
+}
+
+// opened is a phase that a commit opens.
+type opened struct {
+	seq    int
+	folder string
+	entry  int64
+	line   []byte // the anchor's
+}
+
+// tagLast plans the tag of a phase on the last commit.
+func (tx *Tx) tagLast(c gitstore.Commit, p opened) (Handoff, error) {
+	last := &tx.commits[len(tx.commits)-1]
+	ref := tx.W.T.TagRef(p.folder)
+	hash, err := putTag(tx.Ctx, tx.W.T, tx.batch, ref, last.Hash, c, p.line)
+	if err != nil {
+		return Handoff{}, err
+	}
+	last.Tags = append(last.Tags, gitstore.Ref{Name: ref, Hash: hash})
+	e, err := jsonl.Parse(bytes.TrimSuffix(p.line, []byte("\n")))
+	if err != nil {
+		return Handoff{}, err
+	}
+	h := Handoff{Anchor: jsonl.GetString(e.Payload, "name"), Seq: p.seq, Entry: p.entry, Commit: last.Hash.String(), Tag: layout.ShortTag(ref)}
+	tx.result.Handoffs = append(tx.result.Handoffs, h)
+	return h, nil
+}
+
+// openPhase creates the folder of the next phase with its anchor.
+func (tx *Tx) openPhase(name string, line []byte) error {
+	w, d := tx.W, tx.W.T.Store().FS()
+	w.St.Seq++
+	w.St.LastID++
+	w.St.Folder, w.St.Anchor = layout.FolderName(w.St.Seq, name), name
+	w.St.Tails = [layout.ClassCount]journal.Tail{}
+	tx.open, tx.sealed = [layout.ClassCount]*openFile{}, map[string]gitstore.Hash{}
+	tx.Base.Phase = nil
+	tx.count(w.St.LastID)
+	if err := d.Mkdir(w.phasePath()); err != nil {
+		return err
+	}
+	tx.dirs[w.AnchorsPath()], tx.dirs[w.phasePath()] = true, true
+	f, err := d.OpenFile(w.phasePath(layout.AnchorFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(line); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	tx.syncLater(&openFile{file: f})
+	return tx.setPhase(w.St.Folder, nil)
+}
+
+// commit plans a commit of the tree as it now is.
+func (tx *Tx) commit(subject string) (gitstore.Commit, error) { return tx.commitMerge(subject, nil) }
+
+// commitMerge plans one that has parents besides the tape.
+func (tx *Tx) commitMerge(subject string, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
+	w := tx.W
+	anchors := gitstore.TreeEntry{Name: layout.AnchorsDir, Mode: gitstore.ModeDir, Hash: tx.Put(gitstore.KindTree, gitstore.EncodeTree(tx.Base.Anchors))}
+	layout.SetEntry(&tx.Base.Root, anchors)
+	root := tx.Put(gitstore.KindTree, gitstore.EncodeTree(tx.Base.Root))
+	c := gitstore.Commit{Tree: root, Parents: append([]gitstore.Hash{tx.Base.Parent}, merged...),
+		Message: w.T.Message(subject, w.St.Anchor, w.St.Committed+1, w.St.LastID, more...)}
+	h, err := PutCommit(tx.Ctx, w.T, tx.batch, &c)
+	if err != nil {
+		return c, err
+	}
+	tx.Base.Parent = h
+	tx.commits = append(tx.commits, resolve.Plan{Hash: h, Subject: subject})
+	w.St.Committed = w.St.LastID
+	tx.result.Commit = h.String()
+	return c, nil
+}
+
+// PutCommit signs a commit with the user's identity, and with a key if git's
+// configuration says so, and stores it.
+func PutCommit(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *gitstore.Commit) (gitstore.Hash, error) {
+	var err error
+	if c.Author, c.Committer, err = t.Store().Git().Identity(t.Store().Now()); err != nil {
+		return gitstore.ZeroHash, err
+	}
+	raw := gitstore.EncodeCommit(*c)
+	signer, err := t.Store().Git().Signer()
+	if err != nil {
+		return gitstore.ZeroHash, err
+	}
+	if signer != nil && signer.Commits() {
+		sig, err := signer.Sign(ctx, raw)
+		if err != nil {
+			return gitstore.ZeroHash, err
+		}
+		raw = gitstore.InsertCommitSignature(raw, sig)
+	}
+	return b.Put(gitstore.KindCommit, raw), nil
+}
+
+// moveBranch makes the planned commits true: the branch, then the tags, then the
+// index of the working tree. Only the branch can fail; what is missing of the rest
+// follows from the commits, and the next writer makes it.
+func (tx *Tx) moveBranch() error {
+	w, git := tx.W, tx.W.T.Store().Git()
+	last := tx.commits[len(tx.commits)-1]
+	w.St.Undo.Next = last.Hash.String()
+	if err := w.Save(true); err != nil {
+		return err
+	}
+	_, who, err := git.Identity(w.T.Store().Now())
+	if err != nil {
+		return err
+	}
+	err = git.UpdateRef(tx.Ctx, gitstore.RefUpdate{Name: w.T.Ref(), Old: w.Head, New: last.Hash, Message: "tape: " + last.Subject, Who: who})
+	if err != nil {
+		if now, readErr := w.T.Head(); readErr != nil || now != last.Hash {
+			return err
+		}
+	}
+	w.Head = last.Hash
+	ctx := context.WithoutCancel(tx.Ctx)
+	for _, c := range tx.commits {
+		for _, tag := range c.Tags {
+			if err := setTag(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
+				w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be made by the next command: " + err.Error())
+				tx.incomplete = true
+				return nil
+			}
+		}
+	}
+	if err := updateIndex(ctx, w.T.Store(), w.Wt, slices.Collect(maps.Values(tx.changes))); err != nil {
+		w.T.Store().Warn("git status will be out of date until the next command: " + err.Error())
+		tx.incomplete = true
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"tape/internal/gitstore"
+	"tape/internal/journal"
+	"tape/internal/layout"
+	"tape/internal/resolve"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+)
+
+// HumanState is the state of the anchor that opens a tape by default.
+const HumanState = `{"owner":"human"}`
+
+// CreateTape creates an empty tape, opened by the anchor session/start. ErrConflict
+// if there is one of that name.
+func CreateTape(ctx context.Context, s *workspace.Store, name string) (*workspace.Tape, error) {
+	return CreateTapeFrom(ctx, s, name, Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)})
+}
+
+// CreateTapeFrom creates a tape that is opened by a given anchor.
+func CreateTapeFrom(ctx context.Context, s *workspace.Store, name string, first Anchor) (*workspace.Tape, error) {
+	if err := layout.CheckName("a tape", name); err != nil {
+		return nil, err
+	}
+	t := s.Handle(name)
+	err := LockedAsIs(ctx, t, func(w *Writer) error {
+		return HoldingNew(ctx, s, func() error { return w.create(ctx, first) })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create tape %q: %w", name, layout.Classify(err))
+	}
+	return t, nil
+}
+
+func HoldingNew(ctx context.Context, s *workspace.Store, f func() error) error {
+	unlock, err := s.LockPrivate(ctx, workspace.NewLock)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(), unlock())
+}
+
+func (w *Writer) create(ctx context.Context, first Anchor) error {
+	t, git := w.T, w.T.Store().Git()
+	if _, err := git.Ref(t.Ref()); err == nil {
+		return layout.Conflict("tape switch "+layout.ShellWord(t.Name())+" makes it the current one", "there is a tape %q already", t.Name())
+	} else if !errors.Is(err, gitstore.ErrNotFound) {
+		return err
+	}
+	if err := CheckNoFork(t); err != nil {
+		return err
+	}
+	next, err := w.putRoot(ctx, first)
+	if err != nil {
+		return err
+	}
+	// A working tree that waits for this branch (a new workspace's) is written now.
+	wt, err := git.WorktreeOf(t.Ref())
+	waits := err == nil
+	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+		return err
+	}
+	return w.Replace(ctx, next, gitstore.ZeroHash, wt, waits)
+}
+
+// CheckNoFork refuses the name of an open fork: commands could not tell them apart.
+func CheckNoFork(t *workspace.Tape) error {
+	f := t.Store().ForkHandle(t.Name())
+	if f == nil {
+		return nil
+	}
+	_, err := f.Store().Git().Ref(f.Ref())
+	if errors.Is(err, gitstore.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = layout.Conflict("choose another name", "there is a fork %q, and the tape would be called so, too", t.Name())
+	}
+	return err
+}
+
+// putRoot stores the first commit of a tape, and its tag's object.
+func (w *Writer) putRoot(ctx context.Context, first Anchor) (resolve.Plan, error) {
+	t, s := w.T, w.T.Store()
+	var none resolve.Plan
+	d, err := first.draft()
+	if err != nil {
+		return none, err
+	}
+	line, err := Encode(t, 1, d)
+	if err != nil {
+		return none, err
+	}
+	info, err := layout.EncodeTapeInfo(t.Name(), s.Now())
+	if err != nil {
+		return none, err
+	}
+	batch := s.Git().NewBatch()
+	defer batch.Discard()
+	folder := layout.FolderName(1, first.Name)
+	tree := func(entries ...gitstore.TreeEntry) gitstore.Hash {
+		return batch.Put(gitstore.KindTree, gitstore.EncodeTree(entries))
+	}
+	phaseTree := tree(gitstore.TreeEntry{Name: layout.AnchorFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, line)})
+	anchors := tree(gitstore.TreeEntry{Name: folder, Mode: gitstore.ModeDir, Hash: phaseTree})
+	c := gitstore.Commit{
+		Tree: tree(gitstore.TreeEntry{Name: layout.TapeFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, info)},
+			gitstore.TreeEntry{Name: layout.AnchorsDir, Mode: gitstore.ModeDir, Hash: anchors}),
+		Message: t.Message("start: "+layout.OneLine(t.Name()), first.Name, 1, 1),
+	}
+	out := resolve.Plan{Subject: c.Subject()}
+	if out.Hash, err = PutCommit(ctx, t, batch, &c); err != nil {
+		return none, err
+	}
+	tag := gitstore.Ref{Name: t.TagRef(folder)}
+	if tag.Hash, err = putTag(ctx, t, batch, tag.Name, out.Hash, c, line); err != nil {
+		return none, err
+	}
+	out.Tags = []gitstore.Ref{tag}
+	return out, batch.Flush(ctx)
+}
+
+// Replace moves the branch to a commit that does not continue it, and writes the
+// working tree anew if there is one. Once the branch has moved, an interrupted
+// replace is completed by the next writer.
+func (w *Writer) Replace(ctx context.Context, next resolve.Plan, old gitstore.Hash, wt gitstore.Worktree, hasTree bool) error {
+	return w.MoveTo(ctx, "", next, old, wt, hasTree)
+}
+
+// MoveTo is replace where the working tree holds a commit, file for file.
+func (w *Writer) MoveTo(ctx context.Context, from string, next resolve.Plan, old gitstore.Hash, wt gitstore.Worktree, hasTree bool) error {
+	git := w.T.Store().Git()
+	_, who, err := git.Identity(w.T.Store().Now())
+	if err != nil {
+		return err
+	}
+	// What the note knows of the files holds until the branch has moved.
+	before, ok := journal.Read(w.Lock.File)
+	if !ok {
+		before = journal.Record{Branch: w.T.Ref(), Head: old.String()}
+	}
+	w.St = before
+	w.St.Gen++
+	w.St.Undo = &journal.Undo{Head: old.String(), Next: next.Hash.String(), Checkout: true, From: from}
+	if err := w.Save(true); err != nil {
+		return err
+	}
+	err = git.UpdateRef(ctx, gitstore.RefUpdate{Name: w.T.Ref(), Old: old, New: next.Hash, Message: "tape: " + next.Subject, Who: who})
+	if now, readErr := git.Ref(w.T.Ref()); err != nil && (readErr != nil || now != next.Hash) {
+		before.Gen, before.Undo = w.St.Gen, nil
+		w.St = before
+		return errors.Join(err, w.Save(true))
+	}
+	_ = w.T.Store().FS().Remove(snapshot.SealsPath(w.T)) // they were of another history
+	ctx = context.WithoutCancel(ctx)
+	w.Head = next.Hash
+	if err := w.finishReplace(ctx, next, wt, hasTree, who); err != nil {
+		w.T.Store().Warn("the next command that writes to the tape completes this one: " + err.Error())
+	}
+	return nil
+}
+
+func (w *Writer) finishReplace(ctx context.Context, next resolve.Plan, wt gitstore.Worktree, hasTree bool, who gitstore.Signature) error {
+	for _, tag := range next.Tags {
+		if err := setTag(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
+			return err
+		}
+	}
+	if hasTree {
+		w.Wt = wt
+		return w.Recover(ctx, true)
+	}
+	v, err := snapshot.AtCommit(w.T.Store(), w.Head)
+	if err != nil {
+		return err
+	}
+	if err := PruneTags(ctx, w.T, v.List); err != nil {
+		return err
+	}
+	if _, err := EnsureTags(ctx, w.T, w.Head, false); err != nil {
+		return err
+	}
+	w.St.Undo = nil
+	return w.Save(true)
+}

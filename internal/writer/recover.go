@@ -1,0 +1,242 @@
+package writer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"tape/internal/journal"
+	"tape/internal/layout"
+	"tape/internal/snapshot"
+)
+
+// Recover finds out where the tape ends without the last writer's note: it completes
+// or takes back what was interrupted, and reads the open phase from its beginning.
+// It refuses to go on from damage.
+func (w *Writer) Recover(ctx context.Context, known bool) error {
+	before := w.St
+	if !known {
+		before = journal.Record{}
+		w.St = journal.Record{}
+	}
+	w.St.Head = w.Head.String()
+	if !journal.CheckingOut(before, w.Head) {
+		if err := w.checkMerging(); err != nil {
+			return err
+		}
+	}
+	u := before.Undo
+	recorded := u != nil // a record on disk that has to be cleared for good
+	switch {
+	case w.Wt.Dir == "" || journal.CheckingOut(before, w.Head):
+		recorded = true
+		if err := w.checkout(ctx, u); err != nil {
+			return err
+		}
+	case u != nil && !u.Checkout:
+		if err := w.takeBack(*u); err != nil {
+			return err
+		}
+	}
+	w.St.Undo = nil
+	var note journal.Record
+	if u == nil && known {
+		note = before
+	}
+	v, err := snapshot.Look(w.T, w.Wt.Dir, w.Head, note)
+	if err != nil {
+		return err
+	}
+	if err := v.CheckPhases(); err != nil {
+		return err
+	}
+	committed, err := snapshot.AtCommit(w.T.Store(), w.Head)
+	if err != nil {
+		return err
+	}
+	if err := w.compare(v, committed, before); err != nil {
+		return err
+	}
+	if err := w.scanClosed(ctx, v, len(committed.List)); err != nil {
+		return err
+	}
+	if err := w.scan(ctx, v); err != nil {
+		return err
+	}
+	if err := w.syncOpen(); err != nil {
+		return err
+	}
+	if w.St.Committed, err = committed.LastID(); err != nil {
+		return err
+	}
+	if u != nil && u.Checkout {
+		if err := PruneTags(ctx, w.T, committed.List); err != nil {
+			return err
+		}
+	}
+	repaired, err := EnsureTags(ctx, w.T, w.Head, false)
+	if err != nil {
+		return err
+	}
+	if u != nil || repaired {
+		if err := rebuildIndex(ctx, w.T.Store(), w.Wt); err != nil {
+			return err
+		}
+	}
+	w.T.Store().Git().SweepTemp(w.T.Store().Now())
+	w.note()
+	return w.Save(recorded)
+}
+
+// checkMerging refuses to look for damage in files that git is merging.
+func (w *Writer) checkMerging() error {
+	if w.Wt.Dir == "" || !w.T.Merging(w.Wt) {
+		return nil
+	}
+	return layout.Conflict("tape merge --continue finishes it, tape merge --abort takes it back",
+		"git is in the middle of a merge in %s", w.Wt.Dir)
+}
+
+// takeBack undoes an interrupted change, unless the branch has it already: then the
+// files are complete, and what comes behind the branch is made up for by recover.
+func (w *Writer) takeBack(u journal.Undo) error {
+	back, err := snapshot.Without(w.T, u, w.Head)
+	if err != nil || !back {
+		return err
+	}
+	if err := w.rollback(u); err != nil {
+		return err
+	}
+	w.T.Store().Warn("took back a change that was interrupted: none of it was acknowledged")
+	return nil
+}
+
+// scanClosed reads the phases before the open one that are not committed, and the one that
+// was open when the last was: somebody made them by hand, or git left them.
+func (w *Writer) scanClosed(ctx context.Context, v *snapshot.Snapshot, committed int) error {
+	read := &snapshot.Walk{V: v, Tape: w.T.Name(), First: max(0, committed-1), Last: len(v.List) - 2}
+	return read.Read(ctx, func(layout.Entry) bool { return true })
+}
+
+// scan reads the open phase: the last id, where the files end, and what was torn.
+func (w *Writer) scan(ctx context.Context, v *snapshot.Snapshot) error {
+	p := v.List[len(v.List)-1]
+	w.St.Seq, w.St.Folder = p.Seq, p.Folder
+	w.St.Tails = [layout.ClassCount]journal.Tail{}
+	for c, files := range v.Last {
+		if len(files) == 0 {
+			continue
+		}
+		last := &v.Last[c][len(files)-1]
+		if err := w.setAside(v, p, last); err != nil {
+			return err
+		}
+		data, err := v.Content(p, *last)
+		if err != nil {
+			return err
+		}
+		w.St.Tails[c] = journal.Tail{Seg: last.N, Size: last.Size, Sum: snapshot.Checksum(0, data)}
+	}
+	anchor, err := snapshot.ReadAnchor(v, p, w.T.Name())
+	if err != nil {
+		return err
+	}
+	before := int64(0)
+	if p.Seq > 1 {
+		if before, err = snapshot.LastID(v, v.List[p.Seq-2]); err != nil {
+			return err
+		}
+	}
+	if p.Seq == 1 && anchor.ID != 1 {
+		return &layout.CorruptError{File: v.Where(p, layout.AnchorFile), Line: 1, Msg: fmt.Sprintf("the tape begins with id %d", anchor.ID), Fix: v.RestoreHint(p)}
+	}
+	if anchor.ID != before+1 {
+		return &layout.CorruptError{File: v.Where(p, layout.AnchorFile), Line: 1, Msg: fmt.Sprintf("its id is %d, but the phase before ends at %d", anchor.ID, before), Fix: v.RestoreHint(p)}
+	}
+	w.St.Anchor = anchor.Anchor
+	// Of a sparse working tree, what git has is read by its hash whenever it is read, and may
+	// be as long as the tape.
+	read := &snapshot.Walk{V: v, Tape: w.T.Name(), First: p.Seq - 1, Last: p.Seq - 1}
+	if v.Under != nil && p.Seq == len(v.Under.List) {
+		end, err := v.Under.Mark()
+		if err != nil {
+			return err
+		}
+		read.From = end.Place()
+	}
+	if err := read.Read(ctx, func(layout.Entry) bool { return true }); err != nil {
+		return err
+	}
+	w.St.LastID = read.R.Last
+	return nil
+}
+
+// syncOpen makes what scan found durable: whoever wrote it may have been killed before
+// it was synced, and what is appended now builds on it.
+func (w *Writer) syncOpen() error {
+	d := w.T.Store().FS()
+	for c, tail := range w.St.Tails {
+		if tail.Seg == 0 {
+			continue
+		}
+		f, err := d.OpenFile(w.phasePath(layout.SegmentName(layout.Class(c), tail.Seg)), os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
+	return errors.Join(d.SyncDir(w.phasePath()), d.SyncDir(w.AnchorsPath()))
+}
+
+// setAside moves a last line without its newline out of a file: it was never
+// acknowledged, and the next entry must not be glued to it.
+func (w *Writer) setAside(v *snapshot.Snapshot, p layout.Phase, s *layout.Segment) error {
+	data, err := v.Content(p, *s)
+	if err != nil {
+		return err
+	}
+	end := bytes.LastIndexByte(data, '\n') + 1
+	if end == len(data) {
+		return nil
+	}
+	d := w.T.Store().FS()
+	dir := w.T.Store().PrivatePath(layout.TornDirName)
+	if err := d.MkdirAll(dir); err != nil {
+		return err
+	}
+	stamp := w.T.Store().Now().UTC().Format("20060102T150405.000000000Z")
+	kept := filepath.Join(dir, strings.Join([]string{w.T.Slug(), p.Folder, s.Name(), stamp}, "~"))
+	if err := d.WriteFile(kept, data[end:]); err != nil {
+		return err
+	}
+	if err := truncate(d, v.Path(p, s.Name()), int64(end)); err != nil {
+		return err
+	}
+	s.Size = int64(end)
+	w.T.Store().Warn(fmt.Sprintf("%s ended in an unfinished line that was never acknowledged; its %d bytes are now in %s",
+		v.Path(p, s.Name()), len(data)-end, kept))
+	return nil
+}
+
+// compare checks that the working tree continues what is committed, and that nothing
+// that the last writer acknowledged is gone.
+func (w *Writer) compare(v *snapshot.Snapshot, committed *snapshot.Snapshot, before journal.Record) error {
+	exact, err := v.Extends(committed, true)
+	if err != nil {
+		return err
+	}
+	if before.Undo != nil || before.Folder != v.List[len(v.List)-1].Folder {
+		return nil
+	}
+	err = snapshot.CheckNotCut(v, before, w.Head)
+	if err != nil && exact && len(v.List) == len(committed.List) {
+		w.T.Store().Warn("entries after the last commit are gone: the files are as committed, so that is taken as meant")
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,158 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"tape/internal/gitstore"
+	"tape/internal/layout"
+	"tape/internal/resolve"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+)
+
+// Archive is a former history of a tape, kept by a ref.
+type Archive struct {
+	Stamp   string // UTC, 20261120T093000Z
+	Ref     string
+	Commit  string
+	Entries int64
+	Anchors int
+}
+
+// Reset starts the tape over, with nothing but its first anchor; a fork with nothing but
+// what it has of its parent. With archive the
+// history so far keeps a ref, whose name is returned; without, only git's reflog
+// knows of it.
+func Reset(ctx context.Context, t *workspace.Tape, archive bool) (ref string, err error) {
+	err = Write(ctx, t, func(w *Writer) error {
+		if archive {
+			if ref, err = w.archive(ctx); err != nil {
+				return err
+			}
+		} else if err := w.CommitAll(ctx); err != nil {
+			return err
+		}
+		next, err := w.beginning(ctx)
+		if err != nil {
+			return err
+		}
+		next.Subject = "reset: " + layout.OneLine(t.Name())
+		return w.Replace(ctx, next, w.Head, w.Wt, true)
+	})
+	return ref, err
+}
+
+// beginning is the commit that a reset goes back to.
+func (w *Writer) beginning(ctx context.Context) (resolve.Plan, error) {
+	if !w.T.IsFork() {
+		return w.putRoot(ctx, Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)})
+	}
+	b, err := snapshot.BaseOf(w.T, w.Head)
+	return resolve.Plan{Hash: b.Start}, err
+}
+
+func (w *Writer) CommitAll(ctx context.Context) error {
+	if w.Uncommitted() == 0 {
+		return nil
+	}
+	return w.Checkpoint(ctx)
+}
+
+// archive commits everything and gives the history a ref of its own.
+func (w *Writer) archive(ctx context.Context) (string, error) {
+	if err := w.CommitAll(ctx); err != nil {
+		return "", err
+	}
+	git, now := w.T.Store().Git(), w.T.Store().Now().UTC()
+	prefix := layout.ArchivePrefix + w.T.Slug() + "/"
+	ref := prefix + now.Format("20060102T150405Z")
+	if _, err := git.Ref(ref); err == nil {
+		ref = prefix + now.Format("20060102T150405.000000Z")
+	}
+	_, who, err := git.Identity(now)
+	if err != nil {
+		return "", err
+	}
+	return ref, git.UpdateRef(ctx, gitstore.RefUpdate{Name: ref, New: w.Head, Message: "tape: archive", Who: who})
+}
+
+// Archives returns the tape's archives, the oldest first.
+func Archives(ctx context.Context, t *workspace.Tape) ([]Archive, error) {
+	prefix := layout.ArchivePrefix + t.Slug() + "/"
+	refs, err := t.Store().Git().Refs(prefix)
+	if err != nil {
+		return nil, layout.Classify(err)
+	}
+	out := make([]Archive, 0, len(refs))
+	for _, ref := range refs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		v, err := snapshot.AtCommit(t.Store(), ref.Hash)
+		if err != nil {
+			return nil, err
+		}
+		a := Archive{Stamp: strings.TrimPrefix(ref.Name, prefix), Ref: ref.Name, Commit: ref.Hash.String(), Anchors: len(v.List)}
+		if a.Entries, err = snapshot.LastID(v, v.List[len(v.List)-1]); err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	// A fraction of a second comes after the whole one.
+	slices.SortFunc(out, func(a, b Archive) int {
+		return strings.Compare(strings.TrimSuffix(a.Stamp, "Z"), strings.TrimSuffix(b.Stamp, "Z"))
+	})
+	return out, nil
+}
+
+// Restore makes an archive the tape's history again. What the tape holds now is
+// archived in turn, unless it is only the first anchor; that archive's ref is
+// returned. The stamp may be shortened to any unique beginning, or be Latest.
+func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored Archive, archived string, err error) {
+	err = Write(ctx, t, func(w *Writer) error {
+		if restored, err = findArchive(ctx, t, stamp); err != nil {
+			return err
+		}
+		if w.St.LastID > 1 {
+			if archived, err = w.archive(ctx); err != nil {
+				return err
+			}
+		}
+		h, err := gitstore.ParseHash(restored.Commit)
+		if err != nil {
+			return err
+		}
+		next := resolve.Plan{Hash: h, Subject: "restore: " + restored.Stamp}
+		if err := w.Replace(ctx, next, w.Head, w.Wt, true); err != nil {
+			return err
+		}
+		err = t.Store().Git().UpdateRef(ctx, gitstore.RefUpdate{Name: restored.Ref, Old: h, Message: "tape: restored"})
+		if err != nil && !errors.Is(err, gitstore.ErrConflict) {
+			t.Store().Warn("the archive is restored, but its ref could not be removed: " + err.Error())
+		}
+		return nil
+	})
+	return restored, archived, err
+}
+
+func findArchive(ctx context.Context, t *workspace.Tape, stamp string) (Archive, error) {
+	all, err := Archives(ctx, t)
+	if err != nil {
+		return Archive{}, err
+	}
+	if stamp == snapshot.Latest && len(all) > 0 {
+		return all[len(all)-1], nil
+	}
+	matches := slices.DeleteFunc(slices.Clone(all), func(a Archive) bool {
+		return stamp == "" || !strings.HasPrefix(a.Stamp, stamp) && a.Ref != stamp
+	})
+	if len(matches) > 1 {
+		return Archive{}, layout.Invalid("give more of it; tape archives lists them", "%q could be any of %d archives", stamp, len(matches))
+	}
+	if len(matches) == 0 {
+		return Archive{}, layout.NotFound("tape archives lists them", "tape %q has no archive %q", t.Name(), stamp)
+	}
+	return matches[0], nil
+}

@@ -1,0 +1,111 @@
+package writer
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"tape/internal/disk"
+	"tape/internal/journal"
+	"tape/internal/layout"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+)
+
+// rollback brings the files back to what they were before a change of several steps.
+func (w *Writer) rollback(u journal.Undo) error {
+	d := w.T.Store().FS()
+	phases, err := snapshot.ListPhases(w.Wt.Dir)
+	if err != nil {
+		return err
+	}
+	for _, p := range phases {
+		if p.Seq > u.Seq {
+			if err := d.RemoveAll(filepath.Join(w.AnchorsPath(), p.Folder)); err != nil {
+				return err
+			}
+		}
+	}
+	folder := filepath.Join(w.AnchorsPath(), u.Folder)
+	names, err := workspace.DirNames(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return d.SyncDir(w.AnchorsPath()) // somebody went back behind it with git
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		c, n, ok := layout.ParseSegment(name)
+		if !ok {
+			continue
+		}
+		path := filepath.Join(folder, name)
+		switch was := u.Tails[c]; {
+		case n > was.Seg:
+			err = d.Remove(path)
+		case n == was.Seg:
+			err = truncate(d, path, was.Size)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(d.SyncDir(folder), d.SyncDir(w.AnchorsPath()))
+}
+
+// truncate cuts a file back to a size, durably. A shorter file is left alone.
+func truncate(d *disk.FS, path string, size int64) error {
+	st, err := os.Lstat(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	if st.Size() <= size {
+		return nil
+	}
+	f, err := d.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Truncate(size); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// undo takes back what a Tx wrote, because of cause, which it returns.
+func (tx *Tx) undo(cause error) error {
+	w := tx.W
+	tx.abandon()
+	was := tx.before
+	u := journal.Undo{Head: was.Head, Seq: was.Seq, Folder: was.Folder, Tails: was.Tails}
+	if head, err := w.T.Head(); err != nil {
+		return fmt.Errorf("%w (the next command completes it or takes it back: %w)", cause, err)
+	} else if back, err := snapshot.Without(w.T, u, head); err != nil || !back {
+		return fmt.Errorf("the branch has moved, the next command completes the change: %w", errors.Join(cause, err))
+	}
+	if tx.cleared {
+		// The record may be gone. If it cannot be written again the change stands,
+		// complete as it is.
+		gen := w.St.Gen
+		w.St = was
+		w.St.Gen, w.St.Undo = gen, &u
+		if err := w.Save(true); err != nil {
+			return fmt.Errorf("%w (it may have happened all the same: %w)", cause, err)
+		}
+	}
+	if err := w.rollback(u); err != nil {
+		return fmt.Errorf("%w (the next command takes back what was written: %w)", cause, err)
+	}
+	was.Gen = w.St.Gen
+	w.St = was
+	w.note()
+	if err := w.Save(true); err != nil {
+		return fmt.Errorf("%w (and %w)", cause, err)
+	}
+	return cause
+}

@@ -1,0 +1,194 @@
+package writer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/resolve"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+)
+
+// putTag stores the tag of a handoff. It follows from the commit alone, so that a tag
+// lost in a crash can be made again.
+func putTag(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, ref string, h gitstore.Hash, c gitstore.Commit, line []byte) (gitstore.Hash, error) {
+	e, err := jsonl.Parse(bytes.TrimSuffix(line, []byte("\n")))
+	if err != nil {
+		return gitstore.ZeroHash, err
+	}
+	raw := gitstore.EncodeTag(gitstore.Tag{Object: h, Name: layout.ShortTag(ref), Tagger: c.Committer, Message: TagMessage(e)})
+	signer, err := t.Store().Git().Signer()
+	if err != nil {
+		return gitstore.ZeroHash, err
+	}
+	if signer != nil && signer.Tags() {
+		sig, err := signer.Sign(ctx, raw)
+		if err != nil {
+			return gitstore.ZeroHash, err
+		}
+		raw = gitstore.AppendTagSignature(raw, sig)
+	}
+	return b.Put(gitstore.KindTag, raw), nil
+}
+
+// TagMessage is the anchor's name, its summary, and its state as JSON.
+func TagMessage(e jsonl.Entry) string {
+	parts := []string{layout.OneLine(jsonl.GetString(e.Payload, "name"))}
+	state := jsonl.Get(e.Payload, "state")
+	if summary := layout.Printable(jsonl.GetString(state, "summary")); strings.TrimSpace(summary) != "" {
+		parts = append(parts, strings.TrimSpace(summary))
+	}
+	if len(state) > 0 {
+		parts = append(parts, "State: "+string(jsonl.Unescape(nil, state)))
+	}
+	return strings.Join(parts, "\n\n") + "\n"
+}
+
+// setTag makes a tag, moving one that a tape of the same name left behind.
+func setTag(ctx context.Context, t *workspace.Tape, ref string, h gitstore.Hash, who gitstore.Signature) error {
+	old, err := t.Store().Git().Ref(ref)
+	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+		return err
+	}
+	if old == h {
+		return nil
+	}
+	return t.Store().Git().UpdateRef(ctx, gitstore.RefUpdate{Name: ref, Old: old, New: h, Message: "tape: tag", Who: who})
+}
+
+// missingTag is a tag that is not where it should be.
+type missingTag struct {
+	folder string
+	hash   gitstore.Hash // the commit it belongs on
+	commit gitstore.Commit
+	line   []byte        // the anchor's
+	names  gitstore.Hash // the commit that it is on, zero if there is none
+}
+
+// EnsureTags makes the tags that a crash between commit and tag left out. Tags are
+// made in the order of their commits, so the first right one ends the search. With all
+// it goes on, and makes those that somebody deleted or that name a commit which the
+// tape no longer has; one that was moved to another commit of the tape stays, for
+// verify to tell.
+func EnsureTags(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all bool) (made bool, err error) {
+	var todo []missingTag
+	chain, start := map[gitstore.Hash]bool{}, snapshot.StartOf(t, head)
+	view, err := snapshot.AtCommit(t.Store(), head)
+	for at := head; err == nil; {
+		chain[at] = true
+		c, err := t.Store().Git().Commit(at)
+		if err != nil {
+			return false, layout.CorruptObject(at, err)
+		}
+		if at == start {
+			break // what is before is the parent's
+		}
+		before, ok, err := resolve.Previous(t, c)
+		if err != nil {
+			return false, err
+		}
+		parent := &snapshot.Snapshot{}
+		if ok {
+			if parent, err = snapshot.AtCommit(t.Store(), before); err != nil {
+				return false, err
+			}
+		}
+		missing, right, err := missingTags(t, at, c, view, len(parent.List))
+		if err != nil {
+			return false, err
+		}
+		todo = append(todo, missing...)
+		if right && !all {
+			break
+		}
+		if !ok {
+			break
+		}
+		at, view = before, parent
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, m := range slices.Backward(todo) {
+		if all && chain[m.names] {
+			continue
+		}
+		if err := makeTag(ctx, t, m.folder, m.hash, m.commit, m.line); err != nil {
+			return made, err
+		}
+		made = true
+	}
+	return made, nil
+}
+
+// missingTags returns the wrong tags of the phases that a commit added, the last one
+// first, and whether there is a right one.
+func missingTags(t *workspace.Tape, h gitstore.Hash, c gitstore.Commit, v *snapshot.Snapshot, before int) (out []missingTag, right bool, err error) {
+	for i := len(v.List) - 1; i >= before; i-- {
+		p := v.List[i]
+		names, err := tagged(t, p.Folder)
+		if err != nil {
+			return nil, false, err
+		}
+		if names == h {
+			right = true
+			continue
+		}
+		line, err := v.AnchorLine(p)
+		if err != nil {
+			return nil, false, err
+		}
+		out = append(out, missingTag{p.Folder, h, c, line, names})
+	}
+	return out, right, nil
+}
+
+// PruneTags removes the tags of phases that the tape no longer has.
+func PruneTags(ctx context.Context, t *workspace.Tape, list []layout.Phase) error {
+	tags, err := t.Store().Git().Refs(layout.TagPrefix + t.Slug() + "/")
+	if err != nil {
+		return err
+	}
+	for _, tag := range tags {
+		folder := strings.TrimPrefix(tag.Name, layout.TagPrefix+t.Slug()+"/")
+		if slices.ContainsFunc(list, func(p layout.Phase) bool { return p.Folder == folder }) {
+			continue
+		}
+		if err := t.Store().Git().UpdateRef(ctx, gitstore.RefUpdate{Name: tag.Name, Old: tag.Hash, Message: "tape: reset"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tagged returns the commit that a phase's tag is on; zero if there is no tag, or one of
+// an object that is gone.
+func tagged(t *workspace.Tape, folder string) (gitstore.Hash, error) {
+	h, err := t.Store().Git().Ref(t.TagRef(folder))
+	if err == nil {
+		h, err = t.Store().Git().Peel(h)
+	}
+	if errors.Is(err, gitstore.ErrNotFound) {
+		return gitstore.ZeroHash, nil
+	}
+	return h, err
+}
+
+func makeTag(ctx context.Context, t *workspace.Tape, folder string, h gitstore.Hash, c gitstore.Commit, line []byte) error {
+	batch := t.Store().Git().NewBatch()
+	ref := t.TagRef(folder)
+	tag, err := putTag(ctx, t, batch, ref, h, c, line)
+	if err != nil {
+		batch.Discard()
+		return err
+	}
+	if err := batch.Flush(ctx); err != nil {
+		return err
+	}
+	return setTag(ctx, t, ref, tag, c.Committer)
+}

@@ -1,0 +1,416 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"tape/internal/disk"
+	"tape/internal/gitstore"
+	"tape/internal/journal"
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/resolve"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Tx is a change of several steps to one tape: any number of entries, anchors and a
+// checkpoint. All of it happens or none, whatever interrupts it. A Tx is used by one
+// goroutine, inside the function given to Tape.Update.
+type Tx struct {
+	Ctx    context.Context
+	W      *Writer
+	before journal.Record
+	batch  *gitstore.Batch
+
+	open    [layout.ClassCount]*openFile // files being written to, by class
+	sealed  map[string]gitstore.Hash     // files of the open phase filled in this Tx
+	dirs    map[string]bool              // folders with new names
+	Syncing errgroup.Group
+
+	Base    *treeBase // the branch's commit, loaded when first needed
+	commits []resolve.Plan
+	changes map[string]gitstore.IndexChange // by path
+	result  TxResult
+
+	line       []byte // scratch
+	policy     bool   // the workspace's commit policy applies
+	turned     bool   // the turn before this batch is committed
+	cleared    bool   // the record was written without its Undo, or may have been
+	incomplete bool   // the branch has moved, but a tag or the index is missing
+}
+
+// openFile is a lastFile that is written to the working tree.
+type openFile struct {
+	resolve.LastFile
+	file *disk.File
+}
+
+// TxResult tells what a Tx did.
+type TxResult struct {
+	FirstID, LastID int64 // of the new entries; 0 if there are none
+	Appended        int
+	Handoffs        []Handoff
+	Commit          string // the last commit made, "" if none
+}
+
+// Update changes the tape by f, all or none. Other writers wait; readers see the tape
+// as it was until Update returns. An error from f undoes everything.
+func Update(ctx context.Context, t *workspace.Tape, f func(tx *Tx) error) (TxResult, error) {
+	var result TxResult
+	err := Write(ctx, t, func(w *Writer) (err error) {
+		result, err = w.Update(ctx, f)
+		return err
+	})
+	return result, err
+}
+
+// Begin starts a Tx that ends with Commit or Rollback, for changes to several tapes
+// side by side. It holds the tape's lock until then.
+func Begin(ctx context.Context, t *workspace.Tape) (*Tx, error) {
+	w, err := Lock(ctx, t)
+	if err != nil {
+		return nil, fmt.Errorf("write tape %q: %w", t.Name(), layout.Classify(err))
+	}
+	tx, err := w.beginTx(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("write tape %q: %w", t.Name(), layout.Classify(errors.Join(err, w.Lock.Unlock())))
+	}
+	return tx, nil
+}
+
+// Commit makes the change true and ends the Tx. After an error nothing has changed.
+func (tx *Tx) Commit() (TxResult, error) {
+	err := tx.finish()
+	if err != nil {
+		err = tx.undo(err)
+	}
+	return tx.result, tx.release(err)
+}
+
+// Rollback ends the Tx without a change.
+func (tx *Tx) Rollback() error {
+	err := tx.undo(errRollback)
+	if errors.Is(err, errRollback) {
+		err = nil
+	}
+	return tx.release(err)
+}
+
+// errRollback is the reason of an undo that was asked for.
+var errRollback = errors.New("rolled back")
+
+func (tx *Tx) release(err error) error {
+	if err := errors.Join(err, tx.W.Lock.Unlock()); err != nil {
+		tx.result = TxResult{}
+		return fmt.Errorf("write tape %q: %w", tx.W.T.Name(), layout.Classify(err))
+	}
+	return nil
+}
+
+func (w *Writer) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, error) {
+	tx, err := w.beginTx(ctx)
+	if err != nil {
+		return TxResult{}, err
+	}
+	if err = f(tx); err == nil {
+		err = tx.finish()
+	}
+	if err != nil {
+		return TxResult{}, tx.undo(err)
+	}
+	return tx.result, nil
+}
+
+// beginTx records how the tape is, so that what follows can be taken back.
+func (w *Writer) beginTx(ctx context.Context) (*Tx, error) {
+	tx := &Tx{Ctx: ctx, W: w, before: w.St, sealed: map[string]gitstore.Hash{}, dirs: map[string]bool{}, changes: map[string]gitstore.IndexChange{}}
+	tx.Syncing.SetLimit(4)
+	w.St.Gen++
+	w.St.Undo = &journal.Undo{Head: w.St.Head, Seq: w.St.Seq, Folder: w.St.Folder, Tails: w.St.Tails}
+	if err := w.Save(true); err != nil {
+		w.St = tx.before
+		_ = w.Save(false)
+		return nil, err
+	}
+	return tx, nil
+}
+
+// LastID is the id of the tape's last entry, those of this Tx included.
+func (tx *Tx) LastID() int64 { return tx.W.St.LastID }
+
+// Assert fails with ErrConflict unless what the options say is true of the tape.
+func (tx *Tx) Assert(o *AppendOptions) error { return tx.W.assert(o) }
+
+// AppendEntry adds an entry and returns it as it will be stored. An anchor is a
+// handoff, see Tx.Handoff. The workspace's commit policy applies.
+func (tx *Tx) AppendEntry(d layout.Draft) (layout.Entry, error) {
+	if err := tx.closeTurn(d.Kind, d.Payload); err != nil {
+		return layout.Entry{}, err
+	}
+	line, err := tx.Append(d)
+	if err != nil {
+		return layout.Entry{}, err
+	}
+	parsed, err := jsonl.Parse(append([]byte(nil), line[:len(line)-1]...))
+	if err != nil {
+		return layout.Entry{}, err
+	}
+	return snapshot.MakeEntry(parsed, tx.W.T.Name(), tx.W.St.Anchor, tx.W.St.Seq), nil
+}
+
+// closeTurn commits the turn before a batch's first user message, where the policy is
+// to commit turns. The batch itself is one change, and is not cut into commits.
+func (tx *Tx) closeTurn(kind string, payload []byte) error {
+	tx.policy = true
+	if !tx.W.T.Store().Config().Commit.Turn || tx.turned || kind != layout.KindMessage || jsonl.GetString(payload, "role") != "user" {
+		return nil
+	}
+	tx.turned = true
+	return tx.Checkpoint()
+}
+
+// Append adds an entry and returns its line, valid until the next call.
+func (tx *Tx) Append(d layout.Draft) ([]byte, error) {
+	if d.Kind == layout.KindAnchor {
+		return nil, layout.ErrAnchor
+	}
+	line, err := Encode(tx.W.T, tx.W.St.LastID+1, d)
+	if err != nil {
+		return nil, err
+	}
+	return line, tx.add(d.Kind, line)
+}
+
+// AppendLine adds the entry that a line of NDJSON describes, as ParseDraft reads it.
+// It is the quick way for many entries: the line is looked at once. The workspace's
+// commit policy applies.
+func (tx *Tx) AppendLine(line []byte) error {
+	d, err := layout.ParseLine(line)
+	if err != nil {
+		return err
+	}
+	if d.Date, err = layout.StoredDate(d.Date, tx.W.T.Store().Now); err != nil {
+		return err
+	}
+	if d, err = tx.W.T.Redact(d); err != nil {
+		return err
+	}
+	if err := tx.closeTurn(d.Kind, d.Payload); err != nil {
+		return err
+	}
+	tx.line = jsonl.AppendLine(tx.line[:0], tx.W.St.LastID+1, d)
+	if err := checkLine(tx.W.T, tx.line); err != nil {
+		return err
+	}
+	return tx.add(d.Kind, tx.line)
+}
+
+// add puts a line at the end of its class.
+func (tx *Tx) add(kind string, line []byte) error {
+	c := layout.ClassOf(kind)
+	file, err := tx.Tail(c)
+	if err != nil {
+		return err
+	}
+	if len(file.Data) >= layout.SealSize {
+		if file, err = tx.seal(c); err != nil {
+			return err
+		}
+	}
+	file.Data = append(file.Data, line...)
+	tx.W.St.LastID++
+	was := tx.W.St.Tails[c]
+	if was.Seg != file.N {
+		was.Sum = 0
+	}
+	tx.W.St.Tails[c] = journal.Tail{Seg: file.N, Size: int64(len(file.Data)), Sum: snapshot.Checksum(was.Sum, line)}
+	tx.count(tx.W.St.LastID)
+	return nil
+}
+
+func (tx *Tx) count(id int64) {
+	if tx.result.FirstID == 0 {
+		tx.result.FirstID = id
+	}
+	tx.result.LastID = id
+	tx.result.Appended++
+}
+
+// Tail returns the file that the next entry of a class goes to.
+func (tx *Tx) Tail(c layout.Class) (*openFile, error) {
+	if tx.open[c] != nil {
+		return tx.open[c], nil
+	}
+	was := tx.W.St.Tails[c]
+	file := &openFile{LastFile: resolve.LastFile{N: max(was.Seg, 1)}}
+	if was.Seg > 0 {
+		data, err := os.ReadFile(tx.W.phasePath(layout.SegmentName(c, was.Seg)))
+		if err != nil {
+			return nil, err
+		}
+		if int64(len(data)) != was.Size {
+			return nil, fmt.Errorf("%s has changed while it was locked", layout.SegmentName(c, was.Seg))
+		}
+		file.Data, file.Written = data, len(data)
+	}
+	tx.open[c] = file
+	return file, nil
+}
+
+// seal finishes a full file and begins the next one. Where there is a processor to
+// spare, the full one's blob is written beside the work that follows; the commit
+// writes those that are missing.
+func (tx *Tx) seal(c layout.Class) (*openFile, error) {
+	file := tx.open[c]
+	if err := tx.flush(c); err != nil {
+		return nil, err
+	}
+	tx.syncLater(file)
+	snapshot.SealedFile(tx.W.T, tx.W.St.Folder, layout.SegmentName(c, file.N), int64(len(file.Data)), tx.W.St.Tails[c].Sum)
+	if h, ok := tx.Objects().TryPut(gitstore.KindBlob, file.Data); ok {
+		tx.sealed[layout.SegmentName(c, file.N)] = h
+	}
+	tx.open[c] = &openFile{LastFile: resolve.LastFile{N: file.N + 1, Data: make([]byte, 0, layout.SealSize+layout.SealSize/8)}}
+	return tx.open[c], nil
+}
+
+func (tx *Tx) Objects() *gitstore.Batch {
+	if tx.batch == nil {
+		tx.batch = tx.W.T.Store().Git().NewBatch()
+	}
+	return tx.batch
+}
+
+func (tx *Tx) Put(kind gitstore.Kind, data []byte) gitstore.Hash { return tx.Objects().Put(kind, data) }
+
+// flush writes what a class's open file has in memory only.
+func (tx *Tx) flush(c layout.Class) error {
+	file := tx.open[c]
+	if file == nil || file.Written == len(file.Data) {
+		return nil
+	}
+	if file.file == nil {
+		path := tx.W.phasePath(layout.SegmentName(c, file.N))
+		if file.Written == 0 {
+			tx.dirs[filepath.Dir(path)] = true
+		}
+		f, err := tx.W.T.Store().FS().OpenFile(path, os.O_WRONLY|os.O_CREATE, disk.FilePerm)
+		if err != nil {
+			return err
+		}
+		file.file = f
+	}
+	if _, err := file.file.WriteAt(file.Data[file.Written:], int64(file.Written)); err != nil {
+		return err
+	}
+	file.Written = len(file.Data)
+	return nil
+}
+
+// syncLater syncs and closes a file that was written to, beside other work.
+func (tx *Tx) syncLater(file *openFile) {
+	f := file.file
+	if f == nil {
+		return
+	}
+	file.file = nil
+	tx.Syncing.Go(func() error { return errors.Join(f.Sync(), f.Close()) })
+}
+
+// FlushAll brings everything that was appended so far to the files, and on its way to
+// the disk.
+func (tx *Tx) FlushAll() error {
+	for c := range tx.open {
+		if err := tx.flush(layout.Class(c)); err != nil {
+			return err
+		}
+		if tx.open[c] != nil {
+			tx.syncLater(tx.open[c])
+		}
+	}
+	return nil
+}
+
+// finish makes the change durable, and then true.
+func (tx *Tx) finish() error {
+	w := tx.W
+	if every := w.T.Store().Config().Commit.Every; tx.policy && every > 0 && w.Uncommitted() >= int64(every) {
+		if err := tx.Checkpoint(); err != nil {
+			return err
+		}
+	}
+	if err := tx.FlushAll(); err != nil {
+		return err
+	}
+	if err := tx.Syncing.Wait(); err != nil {
+		return err
+	}
+	if err := tx.checkStands(); err != nil {
+		return err
+	}
+	for dir := range tx.dirs {
+		if err := w.T.Store().FS().SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	if err := tx.Ctx.Err(); err != nil {
+		return err
+	}
+	if tx.batch != nil {
+		if err := tx.batch.Flush(tx.Ctx); err != nil && len(tx.commits) > 0 {
+			return err
+		}
+	}
+	if len(tx.commits) > 0 {
+		if err := tx.moveBranch(); err != nil {
+			return err
+		}
+	}
+	w.note()
+	if tx.incomplete {
+		return nil // the record stays, and makes the next writer complete the change
+	}
+	w.St.Undo, tx.cleared = nil, true
+	err := w.Save(true)
+	if err != nil && len(tx.commits) > 0 {
+		w.T.Store().Warn("the change is complete, but its record could not be cleared: " + err.Error())
+		return nil
+	}
+	return err
+}
+
+// checkStands makes sure that git has not written over the files.
+func (tx *Tx) checkStands() error {
+	if err := tx.W.awaitGit(tx.Ctx); err != nil {
+		return err
+	}
+	for c, file := range tx.open {
+		if file == nil || file.Written == 0 {
+			continue
+		}
+		name := layout.SegmentName(layout.Class(c), file.N)
+		if size, err := snapshot.SizeOf(tx.W.phasePath(name)); err != nil || size != int64(file.Written) {
+			return layout.Conflict("try again", "git has written %s in the meantime", name)
+		}
+	}
+	return nil
+}
+
+// abandon lets go of everything that an undone Tx has open.
+func (tx *Tx) abandon() {
+	for _, file := range tx.open {
+		if file != nil && file.file != nil {
+			_ = file.file.Close()
+			file.file = nil
+		}
+	}
+	_ = tx.Syncing.Wait()
+	if tx.batch != nil {
+		tx.batch.Discard()
+	}
+}

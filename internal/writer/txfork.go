@@ -1,0 +1,75 @@
+package writer
+
+import (
+	"fmt"
+	"slices"
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/workspace"
+)
+
+// Merge appends lines that have their ids, and commits them with a second parent.
+func (tx *Tx) Merge(f *workspace.Tape, head gitstore.Hash, lines [][]byte, more ...layout.Trailer) error {
+	if err := tx.LoadBase(); err != nil {
+		return err
+	}
+	var phases []opened
+	for _, line := range lines {
+		p, err := tx.addStored(line)
+		if err != nil {
+			return err
+		}
+		if p != nil {
+			phases = append(phases, *p)
+		}
+	}
+	if err := tx.setPhase(tx.W.St.Folder, tx.Base.Phase); err != nil {
+		return err
+	}
+	c, err := tx.commitMerge(MergeSubject(f, len(lines)), []gitstore.Hash{head}, append([]layout.Trailer{workspace.ForkTrailer(f)}, more...)...)
+	if err != nil {
+		return err
+	}
+	for _, p := range phases {
+		if _, err := tx.tagLast(c, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MergeSubject is the first line of a merge's message.
+func MergeSubject(f *workspace.Tape, entries int) string {
+	name := f.ForkName()
+	if name == "" {
+		name = f.Name()
+	}
+	return fmt.Sprintf("merge: %s (%s)", layout.OneLine(name), layout.CountEntries(int64(entries)))
+}
+
+// addStored adds a line as it is; an anchor opens a phase.
+func (tx *Tx) addStored(line []byte) (*opened, error) {
+	e, err := jsonl.Parse(line)
+	if err != nil {
+		return nil, err
+	}
+	if want := tx.W.St.LastID + 1; e.ID != want {
+		return nil, fmt.Errorf("an entry has id %d where %d is next", e.ID, want)
+	}
+	// It was within the limit before its origin made it longer.
+	line = append(slices.Clip(line), '\n')
+	if e.Kind != layout.KindAnchor {
+		return nil, tx.add(e.Kind, line)
+	}
+	if err := tx.setPhase(tx.W.St.Folder, tx.Base.Phase); err != nil {
+		return nil, err
+	}
+	if err := tx.FlushAll(); err != nil {
+		return nil, err
+	}
+	if err := tx.openPhase(jsonl.GetString(e.Payload, "name"), line); err != nil {
+		return nil, err
+	}
+	return &opened{tx.W.St.Seq, tx.W.St.Folder, tx.W.St.LastID, line}, nil
+}
