@@ -21,6 +21,7 @@ type IncomingCheck struct {
 	heads map[string]gitstore.Hash // of tapes that have not changed, by their slugs
 }
 
+// NewIncomingCheck begins to look at what a remote has sent to a store.
 func NewIncomingCheck(s *workspace.Store) *IncomingCheck {
 	return &IncomingCheck{audit: newAudit(s, policy{hostile: true}), tapes: map[string]*FirstChain{}, heads: map[string]gitstore.Hash{}}
 }

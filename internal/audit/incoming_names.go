@@ -18,6 +18,7 @@ import (
 // refKind is what a ref of a remote holds.
 type refKind int
 
+// The kinds of refs.
 const (
 	kindTape refKind = iota
 	kindFork
@@ -72,6 +73,7 @@ func parseIncoming(ref string) (incomingName, error) {
 	return n, nil
 }
 
+// CutIncoming takes a ref's name apart, without judging it.
 func CutIncoming(ref string) (n incomingName, parts []string, err error) {
 	for kind, prefix := range [...]string{kindTape: layout.BranchPrefix, kindFork: layout.ForkPrefix, kindTag: layout.TagPrefix, KindArchive: layout.ArchivePrefix} {
 		if rest, ok := strings.CutPrefix(ref, prefix); ok {

@@ -4,12 +4,18 @@ import "tape/internal/gitstore/gitobject"
 
 // What users of a repository need of its objects, see [gitobject].
 type (
-	Hash      = gitobject.Hash
-	Kind      = gitobject.Kind
+	// Hash names an object.
+	Hash = gitobject.Hash
+	// Kind is one of the four kinds of objects.
+	Kind = gitobject.Kind
+	// Signature is who did something, and when.
 	Signature = gitobject.Signature
+	// TreeEntry is a file or folder of a tree.
 	TreeEntry = gitobject.TreeEntry
-	Commit    = gitobject.Commit
-	Tag       = gitobject.Tag
+	// Commit is a commit's content.
+	Commit = gitobject.Commit
+	// Tag is the content of an annotated tag.
+	Tag = gitobject.Tag
 )
 
 // The four kinds of git objects, the modes of tree entries, and the bound on objects.

@@ -67,7 +67,7 @@ func (in *intake) read(ctx context.Context, src record.Source) (stats record.Sta
 func (in *intake) open(ctx context.Context) {
 	tape, err := in.store.Tape(ctx, in.res.Tape)
 	if err == nil {
-		in.begin(ctx, (*repo.Tape)(tape))
+		in.begin(ctx, tape)
 	} else if !errors.Is(err, repo.ErrNotFound) {
 		in.fail(err)
 	}

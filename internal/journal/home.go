@@ -43,6 +43,7 @@ func CheckHome(t *workspace.Tape, note Record, head gitstore.Hash, dir string) e
 	return checkStrangers(t, dir)
 }
 
+// AreEntries begins a sentence about a number of entries.
 func AreEntries(n int64) string {
 	if n == 1 {
 		return "an entry is"

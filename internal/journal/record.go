@@ -76,6 +76,7 @@ func (st Record) Moved(head gitstore.Hash) bool {
 	return st.Head != head.String() && !CheckingOut(st, head)
 }
 
+// What a record is like on disk.
 const (
 	stateVersion = 6
 	SlotSize     = 8 << 10 // bytes
@@ -157,12 +158,14 @@ func Save(f *disk.File, st Record, sync bool) error {
 // locksDir has a lock for each tape that was written to.
 const locksDir = "locks"
 
+// LockPath is the tape's lock file, which holds the record.
 func LockPath(t *workspace.Tape) string { return t.Store().PrivatePath(locksDir, t.Slug()) }
 
 // PeekOf reads the record without a lock. A reader may meet a record that is being
 // overwritten; then it looks again.
 func PeekOf(t *workspace.Tape) (Record, bool) { return Peek(LockPath(t)) }
 
+// Peek reads the record of a lock file without taking the lock.
 func Peek(path string) (Record, bool) {
 	for range 5 {
 		f, err := os.Open(filepath.Clean(path))

@@ -93,6 +93,7 @@ func ParseDraft(line []byte) (Draft, error) {
 	return fromCodec(d), err
 }
 
+// ParseLine reads a draft as the codec has it from a line of JSON. ErrInvalid if it is none.
 func ParseLine(line []byte) (jsonl.Draft, error) {
 	d, err := jsonl.ParseDraft(line)
 	if err != nil {
@@ -173,6 +174,7 @@ func wantObject(what string, raw json.RawMessage) error {
 	return nil
 }
 
+// CompactObject checks that JSON is an object, and drops its white space.
 func CompactObject(what string, raw json.RawMessage) ([]byte, error) {
 	if err := wantObject(what, raw); err != nil {
 		return nil, err

@@ -47,16 +47,20 @@ func (p *Error) Unwrap() []error {
 	return []error{p.Class}
 }
 
+// Hint is the way out.
 func (p *Error) Hint() string { return p.Way }
 
+// NotFound makes an ErrNotFound with a hint.
 func NotFound(hint, format string, args ...any) error {
 	return &Error{Class: ErrNotFound, Msg: fmt.Sprintf(format, args...), Way: hint}
 }
 
+// Invalid makes an ErrInvalid with a hint.
 func Invalid(hint, format string, args ...any) error {
 	return &Error{Class: ErrInvalid, Msg: fmt.Sprintf(format, args...), Way: hint}
 }
 
+// Conflict makes an ErrConflict with a hint.
 func Conflict(hint, format string, args ...any) error {
 	return &Error{Class: ErrConflict, Msg: fmt.Sprintf(format, args...), Way: hint}
 }

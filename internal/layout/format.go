@@ -73,6 +73,7 @@ const MergeSummary = "summary"
 // Class is one of the files that a phase's entries are divided into.
 type Class int
 
+// The classes, and how many there are.
 const (
 	classMessages Class = iota
 	classTools
@@ -82,6 +83,7 @@ const (
 
 var classNames = [ClassCount]string{"messages", "tool_calls", "events"}
 
+// ClassOf is the class of the files that hold entries of a kind.
 func ClassOf(kind string) Class {
 	switch kind {
 	case KindMessage, KindSystem:
@@ -131,8 +133,10 @@ func CutFork(name string) (parent, fork string, ok bool) {
 	return name[:i], name[i+1:], true
 }
 
+// ShortTag is a tag's name as git shows it.
 func ShortTag(ref string) string { return strings.TrimPrefix(ref, "refs/tags/") }
 
+// ParseObject reads an object's name, zeros included. ErrInvalid if it is none.
 func ParseObject(hex string) (gitstore.Hash, error) {
 	h, err := gitstore.ParseHash(hex)
 	if err != nil {

@@ -42,7 +42,7 @@ func Printable(s string) string {
 	}, s)
 }
 
-// Trailer values are one line of text. A name that is not, is written as JSON.
+// EncodeTrailer makes a trailer's value. Values are one line of text. A name that is not, is written as JSON.
 func EncodeTrailer(name string) string {
 	if strings.TrimSpace(name) == name && !strings.HasPrefix(name, `"`) && strings.IndexFunc(name, IsControl) < 0 {
 		return name
@@ -50,6 +50,7 @@ func EncodeTrailer(name string) string {
 	return strconv.Quote(name)
 }
 
+// DecodeTrailer is the inverse of EncodeTrailer.
 func DecodeTrailer(value string) string {
 	if name, err := strconv.Unquote(value); err == nil && strings.HasPrefix(value, `"`) {
 		return name
@@ -57,10 +58,12 @@ func DecodeTrailer(value string) string {
 	return value
 }
 
+// IsControl reports whether a character must not be in a line of text.
 func IsControl(r rune) bool {
 	return r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029
 }
 
+// CountEntries says how many entries there are: "1 entry", "12 entries".
 func CountEntries(n int64) string {
 	if n == 1 {
 		return "1 entry"

@@ -27,6 +27,7 @@ type Segment struct {
 // AnchorSegment is the file of a phase that belongs to no class.
 var AnchorSegment = Segment{Class: -1, Size: -1}
 
+// Name is the file's name in the folder of its phase.
 func (s Segment) Name() string {
 	if s.Class < 0 {
 		return AnchorFile
@@ -34,6 +35,7 @@ func (s Segment) Name() string {
 	return SegmentName(s.Class, s.N)
 }
 
+// SortPhases sorts phases by their number.
 func SortPhases(ps []Phase) {
 	slices.SortFunc(ps, func(a, b Phase) int { return cmp.Compare(a.Seq, b.Seq) })
 }

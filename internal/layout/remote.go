@@ -31,11 +31,12 @@ type RefStatus struct {
 	Err     error  // why it was rejected
 }
 
-// Refs that hold what a remote has: first as it was fetched, then what of it was looked
+// FetchedRefs is the prefix of refs that hold what a remote has: first as it was fetched, then what of it was looked
 // at and found good. Only the latter is used. What both differ in is still to be checked,
 // however a fetch ended.
 func FetchedRefs(remote string) string { return gitstore.FetchedRefs(remote) }
 
+// AcceptedRefs is the prefix of refs that hold what of a remote was found good.
 func AcceptedRefs(remote string) string { return gitstore.RemoteRefs(remote) }
 
 // Within both a ref is called like at the remote, without refs/ or refs/tape/.
@@ -92,6 +93,7 @@ func RemoteRefs() []string {
 // Nothing of the workspace was changed.
 var ErrRefused = errors.New("refused")
 
+// Refused makes an ErrRefused with a hint.
 func Refused(hint, format string, args ...any) error {
 	return &Error{Class: ErrRefused, Msg: fmt.Sprintf(format, args...), Way: hint}
 }
@@ -103,8 +105,10 @@ type Incoming struct {
 	New gitstore.Hash // what it holds now
 }
 
+// StashRef is git's stash.
 const StashRef = "refs/stash"
 
+// IsTracking reports whether a ref only says what a remote has.
 func IsTracking(ref string) bool {
 	return slices.ContainsFunc(RemoteRefs(), func(prefix string) bool { return strings.HasPrefix(ref, prefix) })
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 )
 
+// How long a slug, and the hash at its end, may be.
 const (
 	SlugLimit  = 64 // bytes, the hash of a tape's slug included
 	hashDigits = 8
@@ -97,6 +98,7 @@ func IsPlainSlug(s string) bool {
 	return true
 }
 
+// EndsInHash reports whether a slug ends as those do that differ from the name.
 func EndsInHash(s string) bool {
 	dash := len(s) - hashDigits - 1
 	if dash < 0 || s[dash] != '-' {

@@ -25,6 +25,7 @@ type TapeInfo struct {
 	Created string `json:"created"`
 }
 
+// EncodeTapeInfo makes the content of tape.json.
 func EncodeTapeInfo(name string, created time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -33,6 +34,8 @@ func EncodeTapeInfo(name string, created time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// DecodeTapeInfo reads tape.json; file names it in errors. ErrCorrupt if it is damaged or of a
+// newer format.
 func DecodeTapeInfo(raw []byte, file string) (TapeInfo, error) {
 	var info TapeInfo
 	if err := json.Unmarshal(raw, &info); err != nil {
@@ -48,10 +51,12 @@ func DecodeTapeInfo(raw []byte, file string) (TapeInfo, error) {
 	return info, nil
 }
 
+// NewerFormat says that a tape is of a format that this program does not know.
 func NewerFormat(n int) string {
 	return fmt.Sprintf("the tape has format %d; this program reads up to %d", n, FormatVersion)
 }
 
+// RestoreTapeFile is the way out where tape.json is missing or damaged.
 const RestoreTapeFile = "bring it back with: git restore -- " + TapeFile
 
 // BranchOf is the branch of a name, of the kind that like is: a tape's or a fork's.
@@ -66,6 +71,7 @@ func BranchOf(name, like string) string {
 	return ForkPrefix + TapeSlug(parent) + "/" + TapeSlug(fork)
 }
 
+// FindEntry finds the entry of a tree by its name.
 func FindEntry(entries []gitstore.TreeEntry, name string) (gitstore.TreeEntry, bool) {
 	for _, e := range entries {
 		if e.Name == name {

@@ -7,9 +7,10 @@ import (
 	"tape/internal/workspace"
 )
 
-// How two commits stand to each other.
+// Relation is how two commits stand to each other.
 type Relation int
 
+// What two commits may be to each other.
 const (
 	Equal     Relation = iota
 	Ahead              // ours continues theirs

@@ -85,6 +85,7 @@ type SecretScan struct {
 	Allow []string               // fingerprints that pass besides those of the settings
 }
 
+// NewSecretScan begins a scan that knows of nothing that the other side has.
 func NewSecretScan(s *workspace.Store) *SecretScan {
 	return &SecretScan{s: s, known: map[gitstore.Hash]bool{}, seen: map[gitstore.Hash]bool{}}
 }

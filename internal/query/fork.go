@@ -34,6 +34,7 @@ func DescribeBase(ctx context.Context, t *workspace.Tape) (Base, error) {
 	return DescribeBaseAt(t, b)
 }
 
+// DescribeBaseAt describes a base that is known.
 func DescribeBaseAt(t *workspace.Tape, b snapshot.ForkBase) (Base, error) {
 	v, err := snapshot.AtCommit(t.Store(), b.Start)
 	if err != nil {

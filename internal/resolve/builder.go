@@ -32,6 +32,7 @@ type LastFile struct {
 	Written int // bytes of data that are stored already
 }
 
+// NewBuilder builds on a commit; put stores an object, or only hashes it.
 func NewBuilder(v *snapshot.Snapshot, put func(gitstore.Kind, []byte) gitstore.Hash) (*Builder, error) {
 	last := v.List[len(v.List)-1]
 	load := func(_ string, h gitstore.Hash) ([]byte, error) {
@@ -143,9 +144,7 @@ func (b *Builder) Tree() gitstore.Hash {
 	return b.Put(gitstore.KindTree, gitstore.EncodeTree(b.Root))
 }
 
-// lastID is the last entry of what was built, given that of the commit it began with.
-func (b *Builder) lastID(before int64) int64 { return before + b.Added }
-
+// Plan is a commit that is stored, and that a branch is to be moved to.
 type Plan struct {
 	Hash    gitstore.Hash
 	Subject string

@@ -125,6 +125,7 @@ type lesson struct {
 	changed map[int64]bool // entries of the newest commit that differ
 }
 
+// NewLesson begins to learn which texts a purge took out; prints are their fingerprints.
 func NewLesson(s *workspace.Store, m *Masker, prints map[string]bool) *lesson {
 	return &lesson{s: s, mask: m, prints: prints, seen: map[[2]gitstore.Hash]bool{}, changed: map[int64]bool{}}
 }

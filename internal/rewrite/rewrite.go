@@ -41,6 +41,8 @@ type PhaseTree struct {
 	Tree   gitstore.Hash
 }
 
+// NewRewriter makes histories anew with what a masker leaves of texts; put stores an object,
+// or only hashes it.
 func NewRewriter(s *workspace.Store, m *Masker, put func(gitstore.Kind, []byte) gitstore.Hash) *Rewriter {
 	return &Rewriter{s: s, mask: m, put: put,
 		Commits: map[gitstore.Hash]gitstore.Hash{}, Done: map[gitstore.Hash]bool{},

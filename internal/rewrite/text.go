@@ -48,8 +48,10 @@ type Masker struct {
 // entryDigest is a checksum of what an entry says.
 type entryDigest [sha256.Size]byte
 
+// DigestOf tells entries apart by their content.
 func DigestOf(e jsonl.Entry) entryDigest { return sha256.Sum256([]byte(resolve.Content(e))) }
 
+// NewMasker masks what a finder finds.
 func NewMasker(find Finder) *Masker {
 	return &Masker{find: find, Match: func(secrets.Finding) bool { return false }, Whole: map[entryDigest]bool{},
 		Texts: map[secrets.Secret]bool{}, known: secrets.NewKnown(nil),

@@ -30,6 +30,7 @@ func Behind(ctx context.Context, v, base *Snapshot, tape string) iter.Seq2[layou
 	}
 }
 
+// After yields the entries that follow those of a base.
 func (v *Snapshot) After(ctx context.Context, base *Snapshot, tape string) iter.Seq2[layout.Entry, error] {
 	return Behind(ctx, v, base, tape)
 }

@@ -60,6 +60,7 @@ func AtTree(s *workspace.Store, h, tree gitstore.Hash) (*Snapshot, error) {
 	return v, v.CheckPhases()
 }
 
+// Tree lists the files of a phase, as git has them.
 func (v *Snapshot) Tree(p layout.Phase) ([]gitstore.TreeEntry, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -127,6 +127,7 @@ func FilesIn(dir string) ([]layout.Segment, error) {
 	return found, nil
 }
 
+// SizeOf is the size of a regular file, in bytes.
 func SizeOf(path string) (int64, error) {
 	st, err := os.Lstat(path)
 	if err != nil {

@@ -117,8 +117,10 @@ func LastOf(s *workspace.Store, h gitstore.Hash) (int64, error) {
 	return v.LastID()
 }
 
+// LastID is the id of the last entry.
 func (v *Snapshot) LastID() (int64, error) { return LastID(v, v.LastPhase()) }
 
+// TapeInfo reads the commit's tape.json.
 func (v *Snapshot) TapeInfo() (layout.TapeInfo, error) {
 	where := v.file(layout.TapeFile)
 	e, ok := layout.FindEntry(v.Root, layout.TapeFile)

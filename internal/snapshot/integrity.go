@@ -101,6 +101,7 @@ func (v *Snapshot) committedBlob(p layout.Phase, file string, data []byte) ([]by
 // and its checksum. The list is not synced: a line that is missing vouches for nothing,
 // one that was torn is passed over. Of several lines the last counts.
 
+// SealsPath is the file that has the checksums of sealed files which are not committed.
 func SealsPath(t *workspace.Tape) string { return t.Store().PrivatePath("seals", t.Slug()) }
 
 // SealedFile notes a file that was just sealed. It may fail: then nothing vouches for

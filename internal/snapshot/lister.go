@@ -19,6 +19,7 @@ type Lister struct {
 	NoSizes bool
 }
 
+// Tree adds the files below a tree, whose path is prefix.
 func (l *Lister) Tree(tree gitstore.Hash, prefix string) error {
 	entries, ok := l.Known[tree]
 	if !ok {

@@ -31,6 +31,7 @@ type End struct {
 // holds a date, so what was written anew does not end alike.
 const EndSample = 1 << 10
 
+// SumOf is the checksum of the end of what was read.
 func SumOf(read []byte) uint32 { return Checksum(0, read[max(0, len(read)-EndSample):]) }
 
 // Place is right behind the mark.

@@ -53,6 +53,7 @@ type Query struct {
 // N makes a limit for a Query.
 func N(n int) *int { return &n }
 
+// Check refuses a query that cannot be answered, with ErrInvalid.
 func (q Query) Check() error {
 	bounds := 0
 	for _, set := range []bool{q.After != "", q.From != "" || q.To != "", q.Phase != ""} {
@@ -94,6 +95,7 @@ type span struct {
 	SkipAnchor  bool
 }
 
+// ResolveSpan finds the phases that a query's anchors bound.
 func ResolveSpan(t *workspace.Tape, v *Snapshot, q Query) (span, error) {
 	all := v.List
 	out := span{0, len(all) - 1, false}

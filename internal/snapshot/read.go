@@ -265,6 +265,7 @@ func DecodeAnchor(raw []byte, file string) (e jsonl.Entry, name string, err erro
 	return e, name, nil
 }
 
+// MakeEntry makes an entry of a line that was parsed, and its place.
 func MakeEntry(e jsonl.Entry, tape, anchor string, seq int) layout.Entry {
 	return layout.Entry{ID: e.ID, Kind: e.Kind, Payload: e.Payload, Meta: e.Meta, Date: e.Date, Raw: e.Raw,
 		Tape: tape, Anchor: anchor, AnchorSeq: seq}

@@ -44,6 +44,7 @@ type Snapshot struct {
 // open reports whether the phase may still be growing.
 func (v *Snapshot) open(p layout.Phase) bool { return v.Dir != "" && p.Seq == len(v.List) }
 
+// LastPhase is the open phase.
 func (v *Snapshot) LastPhase() layout.Phase { return v.List[len(v.List)-1] }
 
 // Phase finds a phase by its number and folder.
@@ -54,6 +55,7 @@ func (v *Snapshot) Phase(seq int, folder string) (layout.Phase, bool) {
 	return v.List[seq-1], true
 }
 
+// Path is where a file of a phase is in the working tree.
 func (v *Snapshot) Path(p layout.Phase, file string) string {
 	return filepath.Join(v.Dir, layout.AnchorsDir, p.Folder, file)
 }
@@ -239,6 +241,7 @@ func (v *Snapshot) TotalSize() (int64, error) {
 	return total, nil
 }
 
+// CheckPhases refuses a tape whose phases are not numbered from 1 without gap.
 func (v *Snapshot) CheckPhases() error {
 	if len(v.List) == 0 {
 		return &layout.CorruptError{File: v.Where(layout.Phase{}, ""), Msg: "the tape has no phase"}

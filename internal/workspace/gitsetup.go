@@ -58,6 +58,7 @@ const gitTextconv = `f() { tape textconv - <"$1" 2>/dev/null || cat <"$1"; }; f`
 // reports a conflict: nothing else would keep what an append-only file promises.
 const gitMerge = `f() { tape merge-driver "$1" "$2" "$3" "$4"; }; f %O %A %B %P`
 
+// GitDrivers is what git is told about files of phases.
 func GitDrivers() gitconfig.Drivers {
 	phases := layout.AnchorsDir + "/**/"
 	sample := layout.AnchorsDir + "/" + layout.FolderName(1, layout.FirstAnchor) + "/"

@@ -46,6 +46,7 @@ const NewLock = "new.lock"
 // FetchLock is that of a fetch.
 const FetchLock = "fetch.lock"
 
+// DirNames lists the names in a folder.
 func DirNames(dir string) ([]string, error) {
 	d, err := os.Open(dir)
 	if err != nil {

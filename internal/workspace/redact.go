@@ -105,6 +105,7 @@ func parseFingerprints(text string) ([]string, error) {
 	return slices.Compact(list), nil
 }
 
+// NoFingerprint says that a text is no fingerprint, with ErrInvalid.
 func NoFingerprint(text string) error {
 	return layout.Invalid("copy it from the message that names the secret", "%q is not a fingerprint: those are 16 digits, 0-9 and a-f", text)
 }

@@ -99,6 +99,7 @@ func (s *Store) Now() time.Time { return s.now() }
 // Wait bounds the waiting for another writer.
 func (s *Store) Wait() time.Duration { return s.wait }
 
+// NewStore is a store whose repository is not open yet.
 func NewStore(dir string, o *Options) *Store {
 	s := &Store{dir: dir, wait: defaultLockWait, warn: func(string) {}, now: time.Now}
 	if o == nil {

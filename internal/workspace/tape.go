@@ -23,6 +23,7 @@ type Tape struct {
 	fork   string // a fork's own name; its parent's is what comes before it in name
 }
 
+// Handle is the handle of a tape of that name, whether there is one or not.
 func (s *Store) Handle(name string) *Tape {
 	slug := layout.TapeSlug(name)
 	return &Tape{store: s, name: name, slug: slug, branch: layout.BranchPrefix + slug}
@@ -308,4 +309,5 @@ func ForkTrailer(f *Tape) layout.Trailer {
 	return layout.Trailer{Key: layout.TrailerFork, Value: layout.EncodeTrailer(f.name)}
 }
 
+// TagRef is the tag of a phase, in full.
 func (t *Tape) TagRef(folder string) string { return layout.TagPrefix + t.slug + "/" + folder }

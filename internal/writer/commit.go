@@ -132,6 +132,7 @@ func (tx *Tx) Checkpoint() error {
 	return err
 }
 
+// CheckpointSubject is the subject of a checkpoint's commit.
 func CheckpointSubject(n int64) string { return "checkpoint: " + layout.CountEntries(n) }
 
 // Handoff closes the open phase and opens the next one.

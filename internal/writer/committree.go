@@ -18,6 +18,7 @@ type treeBase struct {
 	Parent  gitstore.Hash
 }
 
+// LoadBase reads the trees of the branch's commit, which the next one builds on.
 func (tx *Tx) LoadBase() error {
 	if tx.Base != nil {
 		return nil

@@ -36,6 +36,7 @@ func CreateTapeFrom(ctx context.Context, s *workspace.Store, name string, first 
 	return t, nil
 }
 
+// HoldingNew runs f with the lock that keeps a purge from dropping objects without a name.
 func HoldingNew(ctx context.Context, s *workspace.Store, f func() error) error {
 	unlock, err := s.LockPrivate(ctx, workspace.NewLock)
 	if err != nil {

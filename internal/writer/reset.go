@@ -53,6 +53,7 @@ func (w *Writer) beginning(ctx context.Context) (resolve.Plan, error) {
 	return resolve.Plan{Hash: b.Start}, err
 }
 
+// CommitAll commits what is not committed.
 func (w *Writer) CommitAll(ctx context.Context) error {
 	if w.Uncommitted() == 0 {
 		return nil

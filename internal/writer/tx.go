@@ -112,6 +112,7 @@ func (tx *Tx) release(err error) error {
 	return nil
 }
 
+// Update is a Tx of a tape that is locked already.
 func (w *Writer) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, error) {
 	tx, err := w.beginTx(ctx)
 	if err != nil {
@@ -279,6 +280,7 @@ func (tx *Tx) seal(c layout.Class) (*openFile, error) {
 	return tx.open[c], nil
 }
 
+// Objects is the batch of objects that the change stores.
 func (tx *Tx) Objects() *gitstore.Batch {
 	if tx.batch == nil {
 		tx.batch = tx.W.T.Store().Git().NewBatch()
@@ -286,6 +288,7 @@ func (tx *Tx) Objects() *gitstore.Batch {
 	return tx.batch
 }
 
+// Put stores an object with the change.
 func (tx *Tx) Put(kind gitstore.Kind, data []byte) gitstore.Hash { return tx.Objects().Put(kind, data) }
 
 // flush writes what a class's open file has in memory only.

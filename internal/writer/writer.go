@@ -26,6 +26,7 @@ type Writer struct {
 	Gone bool // the tape is: its lock file goes, too
 }
 
+// Unlock lets the next writer in.
 func (w *Writer) Unlock() error {
 	if w.Gone {
 		return w.Lock.Remove()
@@ -56,6 +57,7 @@ func Locked(ctx context.Context, t *workspace.Tape, f func(w *Writer) error) (er
 	return f(w)
 }
 
+// Lock takes the tape's lock, and puts right what an interrupted writer left.
 func Lock(ctx context.Context, t *workspace.Tape) (*Writer, error) {
 	if _, err := t.Head(); err != nil {
 		return nil, err // no lock file for a tape that does not exist
@@ -81,6 +83,7 @@ func LockedAsIs(ctx context.Context, t *workspace.Tape, f func(w *Writer) error)
 	return errors.Join(f(&Writer{T: t, Lock: lock}), lock.Unlock())
 }
 
+// LockFile takes the tape's lock, and no look at the tape.
 func LockFile(ctx context.Context, t *workspace.Tape) (*disk.Lock, error) {
 	s := t.Store()
 	lock, err := s.FS().Lock(ctx, journal.LockPath(t), s.Wait())
@@ -134,6 +137,7 @@ func (w *Writer) Begin(ctx context.Context) error {
 	return w.Recover(ctx, ok)
 }
 
+// AnchorsPath is the folder of the phases.
 func (w *Writer) AnchorsPath() string { return filepath.Join(w.Wt.Dir, layout.AnchorsDir) }
 
 func (w *Writer) phasePath(elem ...string) string {
@@ -367,6 +371,7 @@ func Append(ctx context.Context, t *workspace.Tape, o *AppendOptions, drafts ...
 	return out, err
 }
 
+// IsUserMessage reports whether an entry begins a turn.
 func IsUserMessage(d layout.Draft) bool {
 	return d.Kind == layout.KindMessage && jsonl.GetString(d.Payload, "role") == "user"
 }
@@ -374,6 +379,7 @@ func IsUserMessage(d layout.Draft) bool {
 // Uncommitted is how many entries the last commit does not have.
 func (w *Writer) Uncommitted() int64 { return w.St.LastID - w.St.Committed }
 
+// Checkpoint commits without an anchor.
 func (w *Writer) Checkpoint(ctx context.Context) error {
 	_, err := w.Update(ctx, func(tx *Tx) error { return tx.Checkpoint() })
 	return err
