@@ -320,23 +320,73 @@ func TestSoakHistories(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
 	for range testkit.Size(1, 2, 60) {
-		w := newWorld(t, rng)
-		for i := range testkit.Size(20, 40, 250) {
-			w.steps = append(w.steps, w.step())
-			if rng.IntN(3) == 0 {
-				w.look()
-			}
-			if i%20 == 19 {
-				w.compare(testkit.Size(15, 25, 120))
-			}
-			if t.Failed() {
-				t.Fatalf("after %s", strings.Join(w.steps, "; "))
-			}
+		followHistory(t, rng, testkit.Size(20, 40, 250), testkit.Size(15, 25, 120))
+	}
+}
+
+// TestHistoryThatFailed is one in which a search wrote into a file's content that was kept
+// for the next reader, and in which the index met a merge that git had made.
+func TestHistoryThatFailed(t *testing.T) {
+	t.Parallel()
+	followHistory(t, rand.New(rand.NewPCG(1795343740803660774, 0)), 40, 25)
+}
+
+func followHistory(t *testing.T, rng *rand.Rand, steps, searches int) {
+	w := newWorld(t, rng)
+	for i := range steps {
+		w.steps = append(w.steps, w.step())
+		if rng.IntN(3) == 0 {
+			w.look()
 		}
-		w.withoutIndex()
+		if i%20 == 19 {
+			w.compare(searches)
+		}
 		if t.Failed() {
 			t.Fatalf("after %s", strings.Join(w.steps, "; "))
 		}
+	}
+	w.withoutIndex()
+	if t.Failed() {
+		t.Fatalf("after %s", strings.Join(w.steps, "; "))
+	}
+}
+
+// TestMergeByGit: who searches, or brings the index up to date, may be the first to meet a
+// merge that git has made.
+func TestMergeByGit(t *testing.T) {
+	t.Parallel()
+	first := map[string]func(*Index, *repo.Tape) error{
+		"sync":    func(x *Index, _ *repo.Tape) error { _, err := x.Sync(t.Context()); return err },
+		"rebuild": func(x *Index, _ *repo.Tape) error { _, err := x.Rebuild(t.Context()); return err },
+		"words": func(x *Index, tp *repo.Tape) error {
+			_, err := x.Search(t.Context(), Search{Text: "redis", Tapes: []*repo.Tape{tp}})
+			return err
+		},
+		"substring": func(x *Index, tp *repo.Tape) error {
+			_, err := x.Search(t.Context(), Search{Text: "redis", How: Substring, Tapes: []*repo.Tape{tp}})
+			return err
+		},
+	}
+	for name, call := range first {
+		t.Run(name, func(t *testing.T) {
+			s := testStore(t)
+			tp := openTape(t, s, "")
+			mustAppend(t, tp, repo.Message("user", "before the fork"))
+			f, err := tp.Fork(t.Context(), "f")
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustAppend(t, f, repo.Message("user", "about redis"))
+			if _, _, err := f.Checkpoint(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			runGit(t, tp.WorkTree(), "merge", "-q", "--no-ff", "-m", "by git", f.Branch())
+			x := testIndex(t, s)
+			if err := call(x, tp); err != nil {
+				t.Fatal(err)
+			}
+			wantAnswer(t, x, Search{Text: "redis", Tapes: []*repo.Tape{tp}})
+		})
 	}
 }
 

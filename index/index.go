@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"tape/internal/join"
 	"tape/internal/workspace"
 
 	"tape/index/internal/store"
@@ -198,14 +199,18 @@ func (x *Index) readyFile(ctx context.Context, tapes []*store.Target, all bool) 
 	return x.locked(ctx, func() (int64, error) { return x.underLock(ctx, tapes, all) })
 }
 
-// locked runs f while no other process writes to the index.
-func (x *Index) locked(ctx context.Context, f func() (int64, error)) (int64, error) {
-	unlock, err := (*workspace.Store)(x.store).LockIndex(ctx)
-	if err != nil {
-		return 0, err
-	}
-	added, err := f()
-	return added, errors.Join(err, unlock())
+// locked runs f while no other process writes to the index, and again each time that a
+// merge which git made has to be completed first.
+func (x *Index) locked(ctx context.Context, f func() (int64, error)) (added int64, err error) {
+	err = join.Settled(ctx, func() error {
+		unlock, err := (*workspace.Store)(x.store).LockIndex(ctx)
+		if err != nil {
+			return err
+		}
+		added, err = f()
+		return errors.Join(err, unlock())
+	})
+	return added, err
 }
 
 // underLock catches up, or builds what is not there or no good.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"tape/internal/join"
 	"tape/internal/workspace"
 
 	"tape/index/internal/find"
@@ -34,9 +35,19 @@ func (x *Index) Search(ctx context.Context, s Search) (*Result, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	if s.How != Words {
-		return find.InFiles(ctx, s)
-	}
+	var res *Result
+	err := join.Settled(ctx, func() (err error) {
+		if s.How != Words {
+			res, err = find.InFiles(ctx, s)
+		} else {
+			res, err = x.inIndex(ctx, s)
+		}
+		return err
+	})
+	return res, err
+}
+
+func (x *Index) inIndex(ctx context.Context, s Search) (*Result, error) {
 	const tries = 3
 	for try := 1; ; try++ {
 		res, err := x.searchWords(ctx, s)
