@@ -48,7 +48,11 @@ func Back(ctx context.Context, fork *repo.Tape) (Result, error) {
 
 // BackWith is Back with options.
 func BackWith(ctx context.Context, fork *repo.Tape, o Options) (Result, error) {
-	m, err := join.Merge(ctx, (*workspace.Tape)(fork), &join.MergeOptions{Keep: o.Keep, Summary: o.Summary})
+	var m join.Merged
+	err := join.Settled(ctx, func() (err error) {
+		m, err = join.Merge(ctx, (*workspace.Tape)(fork), &join.MergeOptions{Keep: o.Keep, Summary: o.Summary})
+		return err
+	})
 	return resultOf(m), err
 }
 

@@ -49,7 +49,11 @@ func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]
 		if rejected[remotes.TapeOf((*workspace.Store)(s), status.Tape)] {
 			continue // not without its tape
 		}
-		status, err := join.Join(ctx, (*workspace.Store)(s), remote, status.Tape)
+		name := status.Tape
+		err := join.Settled(ctx, func() (err error) {
+			status, err = join.Join(ctx, (*workspace.Store)(s), remote, name)
+			return err
+		})
 		if err != nil {
 			return out, err
 		}
@@ -64,7 +68,11 @@ func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]
 		if gone.Status != repo.RefDeleted {
 			continue
 		}
-		closed, err := remotes.CloseGone(ctx, (*workspace.Store)(s), remote, gone)
+		var closed bool
+		err := join.Settled(ctx, func() (err error) {
+			closed, err = remotes.CloseGone(ctx, (*workspace.Store)(s), remote, gone)
+			return err
+		})
 		if err != nil {
 			return out, err
 		}

@@ -112,7 +112,7 @@ func (s *Store) Push(ctx context.Context, remote string, o *PushOptions) ([]RefS
 // Distances tells how far the tape and what each remote has of it, as it was last fetched,
 // have gone apart.
 func (t *Tape) Distances(ctx context.Context) ([]Distance, error) {
-	return remotes.Distances(ctx, t.in())
+	return settled(ctx, func() ([]Distance, error) { return remotes.Distances(ctx, t.in()) })
 }
 
 // Purge takes texts out of a tape's history, and out of its forks, for good: what looks like

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/forks"
+	"tape/internal/join"
 	"tape/internal/layout"
 	"tape/internal/workspace"
 	"tape/internal/writer"
@@ -88,8 +89,11 @@ func keyHash(key string) [16]byte {
 // begin takes the tape's lock before it looks at what the tape has, so that of two
 // imports of the same file one waits for the other.
 func (in *intake) begin(ctx context.Context, tape *repo.Tape) {
-	var err error
-	if in.tx, err = writer.Begin(ctx, (*workspace.Tape)(tape)); err == nil {
+	err := join.Settled(ctx, func() (err error) {
+		in.tx, err = writer.Begin(ctx, (*workspace.Tape)(tape))
+		return err
+	})
+	if err == nil {
 		err = in.learn(ctx, tape)
 	}
 	in.fail(err)
