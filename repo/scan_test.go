@@ -84,7 +84,7 @@ func TestFilesAndRange(t *testing.T) {
 						t.Fatal(err)
 					}
 					e.At.Line = bytes.Count(f.Data[:at], []byte("\n"))
-					if query.Keeps(q, e) {
+					if q.Keep(e) {
 						got = append(got, e)
 					}
 				}

@@ -3,7 +3,6 @@ package query
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"tape/internal/jsonl"
@@ -11,10 +10,6 @@ import (
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
 )
-
-// Keeps reports whether an entry passes the steps behind the slice by anchors: dates
-// and kinds. Limits are not looked at.
-func Keeps(q snapshot.Query, e layout.Entry) bool { return q.Keep(e) }
 
 // Range returns the ids, first and last, that a query's anchors select. The last is
 // math.MaxInt64 where that goes on to the end of the tape, wherever it is by then.
@@ -25,13 +20,10 @@ func Range(ctx context.Context, t *workspace.Tape, q snapshot.Query) (first, las
 	if q.After == "" && q.From == "" && q.Phase == "" {
 		return 1, math.MaxInt64, nil
 	}
-	v, err := snapshot.Take(ctx, t)
+	defer reading(t, &err)
+	v, s, err := snapshot.Select(ctx, t, q)
 	if err != nil {
-		return 0, 0, fmt.Errorf("read tape %q: %w", t.Name(), err)
-	}
-	s, err := snapshot.ResolveSpan(t, v, q)
-	if err != nil {
-		return 0, 0, fmt.Errorf("read tape %q: %w", t.Name(), err)
+		return 0, 0, err
 	}
 	list := v.List
 	from, err := snapshot.ReadAnchor(v, list[s.First], t.Name())
@@ -65,7 +57,6 @@ type fileRef struct {
 	p       layout.Phase
 	segment layout.Segment
 	anchor  string
-	alone   bool // the phase's anchor.json
 	last    bool // of its class, in the open phase
 }
 
@@ -79,23 +70,17 @@ type File struct {
 
 // FilesOf returns the files that hold the entries which a query's anchors and kinds
 // select, and maybe others.
-func FilesOf(ctx context.Context, t *workspace.Tape, q snapshot.Query) (*Files, error) {
-	if err := q.Check(); err != nil {
+func FilesOf(ctx context.Context, t *workspace.Tape, q snapshot.Query) (out *Files, err error) {
+	defer reading(t, &err)
+	v, s, err := snapshot.Select(ctx, t, q)
+	if err != nil {
 		return nil, err
-	}
-	v, err := snapshot.Take(ctx, t)
-	if err != nil {
-		return nil, fmt.Errorf("read tape %q: %w", t.Name(), err)
-	}
-	s, err := snapshot.ResolveSpan(t, v, q)
-	if err != nil {
-		return nil, fmt.Errorf("read tape %q: %w", t.Name(), err)
 	}
 	var wanted [layout.ClassCount]bool
 	for c := range wanted {
 		wanted[c] = len(q.Kinds) == 0 || slices.ContainsFunc(q.Kinds, func(kind string) bool { return layout.ClassOf(kind) == layout.Class(c) })
 	}
-	out := &Files{tape: t, v: v}
+	out = &Files{tape: t, v: v}
 	for i := s.First; i <= s.Last; i++ {
 		p := v.List[i]
 		anchor, err := snapshot.ReadAnchor(v, p, t.Name())
@@ -103,7 +88,7 @@ func FilesOf(ctx context.Context, t *workspace.Tape, q snapshot.Query) (*Files, 
 			return nil, err
 		}
 		if !s.SkipAnchor || i > s.First {
-			out.list = append(out.list, fileRef{p: p, anchor: anchor.Anchor, alone: true})
+			out.list = append(out.list, fileRef{p: p, segment: layout.AnchorSegment, anchor: anchor.Anchor})
 		}
 		segments, err := v.Segments(p)
 		if err != nil {
@@ -126,24 +111,15 @@ func (f *Files) Len() int { return len(f.list) }
 // Lane tells to which phase the i-th file belongs, and to which sequence of files in it:
 // from one file of a lane to the next, ids grow.
 func (f *Files) Lane(i int) (phase, lane int) {
-	ref := f.list[i]
-	if ref.alone {
-		return ref.p.Seq, -1
-	}
-	return ref.p.Seq, int(ref.segment.Class)
+	return f.list[i].p.Seq, int(f.list[i].segment.Class)
 }
 
 // Read reads the i-th, into buf if that is large enough.
 func (f *Files) Read(i int, buf []byte) (File, error) {
 	ref := f.list[i]
-	out := File{tape: f.tape.Name(), folder: ref.p.Folder, anchor: ref.anchor, seq: ref.p.Seq}
-	file := ref.segment
-	if ref.alone {
-		file = layout.AnchorSegment
-	}
-	out.name = file.Name()
+	out := File{tape: f.tape.Name(), folder: ref.p.Folder, name: ref.segment.Name(), anchor: ref.anchor, seq: ref.p.Seq}
 	var err error
-	out.Data, err = f.v.Read(ref.p, file, buf)
+	out.Data, err = f.v.Read(ref.p, ref.segment, buf)
 	if err == nil && ref.last {
 		out.Data = out.Data[:bytes.LastIndexByte(out.Data, '\n')+1]
 	}

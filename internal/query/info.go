@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"slices"
 	"strconv"
 	"tape/internal/gitstore"
 	"tape/internal/jsonl"
@@ -16,16 +16,12 @@ import (
 
 // Info is an overview of one tape.
 type Info struct {
-	Name                   string
+	Summary
 	Branch                 string // as git names it
 	Dir                    string // its working tree; "" if it has none
-	Entries                int64
-	Anchors                int
-	LastAnchor             string
 	EntriesSinceLastAnchor int64
 	Uncommitted            int64  // entries that the last commit does not have
 	Commit                 string // the last commit
-	Updated                string // date of the last commit or entry
 	Size                   int64  // bytes of all entry files
 	Usage                  Usage  // of the last run event
 }
@@ -42,20 +38,17 @@ type Summary struct {
 	Entries    int64
 	Anchors    int
 	LastAnchor string
-	Updated    string
+	Updated    string // date of the last entry
 }
 
 // SummaryOf returns a short overview of the tape.
-func SummaryOf(ctx context.Context, t *workspace.Tape) (Summary, error) {
+func SummaryOf(ctx context.Context, t *workspace.Tape) (out Summary, err error) {
+	defer reading(t, &err)
 	v, err := snapshot.Take(ctx, t)
-	if err != nil {
-		return Summary{}, fmt.Errorf("read tape %q: %w", t.Name(), err)
+	if err == nil {
+		out, _, err = summarize(t, v)
 	}
-	out, _, err := summarize(t, v)
-	if err != nil {
-		return out, fmt.Errorf("read tape %q: %w", t.Name(), err)
-	}
-	return out, nil
+	return out, err
 }
 
 func summarize(t *workspace.Tape, v *snapshot.Snapshot) (Summary, layout.Entry, error) {
@@ -79,15 +72,8 @@ func summarize(t *workspace.Tape, v *snapshot.Snapshot) (Summary, layout.Entry, 
 }
 
 // InfoOf returns an overview of the tape.
-func InfoOf(ctx context.Context, t *workspace.Tape) (Info, error) {
-	out, err := info(ctx, t)
-	if err != nil {
-		return out, fmt.Errorf("read tape %q: %w", t.Name(), err)
-	}
-	return out, nil
-}
-
-func info(ctx context.Context, t *workspace.Tape) (Info, error) {
+func InfoOf(ctx context.Context, t *workspace.Tape) (out Info, err error) {
+	defer reading(t, &err)
 	v, err := snapshot.Take(ctx, t)
 	if err != nil {
 		return Info{}, err
@@ -96,14 +82,8 @@ func info(ctx context.Context, t *workspace.Tape) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	out := Info{Name: t.Name(), Branch: t.Branch(), Entries: sum.Entries, Anchors: sum.Anchors, LastAnchor: sum.LastAnchor,
-		EntriesSinceLastAnchor: sum.Entries - anchor.ID, Updated: sum.Updated}
-	head, err := t.Head()
-	if err != nil {
-		return out, err
-	}
-	out.Commit = head.String()
-	committed, err := snapshot.AtCommit(t.Store(), head)
+	out = Info{Summary: sum, Branch: t.Branch(), EntriesSinceLastAnchor: sum.Entries - anchor.ID, Commit: v.Commit.String()}
+	committed, err := snapshot.AtCommit(t.Store(), v.Commit)
 	if err != nil {
 		return out, err
 	}
@@ -126,47 +106,45 @@ func info(ctx context.Context, t *workspace.Tape) (Info, error) {
 
 // lastUsage looks for the last run event, from the end.
 func lastUsage(ctx context.Context, v *snapshot.Snapshot) (Usage, error) {
-	list := v.List
-	for i := len(list) - 1; i >= 0; i-- {
+	for _, p := range slices.Backward(v.List) {
 		if err := ctx.Err(); err != nil {
 			return Usage{}, err
 		}
-		segments, err := v.Segments(list[i])
+		segments, err := v.Segments(p)
 		if err != nil {
 			return Usage{}, err
 		}
-		files := segments[layout.ClassEvents]
-		for n := len(files) - 1; n >= 0; n-- {
-			data, err := v.Content(list[i], files[n])
+		for _, f := range slices.Backward(segments[layout.ClassEvents]) {
+			data, err := v.Content(p, f)
 			if err != nil {
 				return Usage{}, err
 			}
-			if u, ok := usageIn(data); ok {
-				return u, nil
+			for data = data[:bytes.LastIndexByte(data, '\n')+1]; len(data) > 0; {
+				line := snapshot.LastLine(data)
+				data = data[:len(data)-len(line)-1]
+				if !bytes.Contains(line, []byte(`"run"`)) {
+					continue
+				}
+				e, err := snapshot.ParseEntry(line, "", "", p.Seq)
+				if err != nil || string(jsonl.Get(e.Meta, "context")) == "false" {
+					continue
+				}
+				if u, ok := UsageOf(e); ok {
+					return u, nil
+				}
 			}
 		}
 	}
 	return Usage{}, nil
 }
 
-func usageIn(data []byte) (Usage, bool) {
-	data = data[:bytes.LastIndexByte(data, '\n')+1]
-	for len(data) > 0 {
-		start := bytes.LastIndexByte(data[:len(data)-1], '\n') + 1
-		line := data[start : len(data)-1]
-		data = data[:start]
-		if !bytes.Contains(line, []byte(`"run"`)) {
-			continue
-		}
-		e, err := jsonl.Parse(line)
-		if err != nil || e.Kind != layout.KindEvent || jsonl.GetString(e.Payload, "name") != "run" || string(jsonl.Get(e.Meta, "context")) == "false" {
-			continue
-		}
-		if usage := jsonl.Get(e.Payload, "data", "usage"); jsonl.IsObject(usage) {
-			return readUsage(usage), true
-		}
+// UsageOf is what a run event says about tokens; false for any other entry.
+func UsageOf(e layout.Entry) (Usage, bool) {
+	usage := jsonl.Get(e.Payload, "data", "usage")
+	if e.Kind != layout.KindEvent || jsonl.GetString(e.Payload, "name") != "run" || !jsonl.IsObject(usage) {
+		return Usage{}, false
 	}
-	return Usage{}, false
+	return readUsage(usage), true
 }
 
 // readUsage understands the usage objects of the common providers. Where the input

@@ -84,23 +84,16 @@ type Suffix struct {
 // Since returns what the tape has beyond a mark. Of a tape whose history does not begin
 // with what the mark stands for (it was reset, restored, or rewound with git) that is
 // all of it, see Suffix.Whole.
-func Since(ctx context.Context, t *workspace.Tape, m snapshot.Mark) (*Suffix, error) {
+func Since(ctx context.Context, t *workspace.Tape, m snapshot.Mark) (s *Suffix, err error) {
+	defer reading(t, &err)
 	v, err := snapshot.Take(ctx, t)
-	if err != nil {
-		return nil, fmt.Errorf("read tape %q: %w", t.Name(), err)
-	}
-	s := &Suffix{tape: t, v: v, from: m}
-	head, err := t.Head()
 	if err != nil {
 		return nil, err
 	}
-	s.end = snapshot.Mark{Head: head.String(), Disk: v.Dir != ""}
-	begins, err := s.beginsWith(m, head)
-	if err != nil {
-		return nil, fmt.Errorf("read tape %q: %w", t.Name(), err)
-	}
-	if !begins {
+	s = &Suffix{tape: t, v: v, from: m}
+	if begins, err := s.beginsWith(m); err != nil || !begins {
 		s.from = snapshot.Mark{}
+		return s, err
 	}
 	return s, nil
 }
@@ -109,12 +102,12 @@ func Since(ctx context.Context, t *workspace.Tape, m snapshot.Mark) (*Suffix, er
 func (s *Suffix) Whole() bool { return s.from.Seq == 0 }
 
 // beginsWith reports whether a mark stands for a beginning of what the suffix sees.
-func (s *Suffix) beginsWith(m snapshot.Mark, head gitstore.Hash) (bool, error) {
+func (s *Suffix) beginsWith(m snapshot.Mark) (bool, error) {
 	p, ok := s.v.Phase(m.Seq, m.Folder)
 	if !ok {
 		return false, nil
 	}
-	if ok, err := lineage.Descends(s.tape.Store(), head, m.Head); err != nil || !ok {
+	if ok, err := lineage.Descends(s.tape.Store(), s.v.Commit, m.Head); err != nil || !ok {
 		return false, err
 	}
 	files, err := s.v.Segments(p)
@@ -142,36 +135,31 @@ func (s *Suffix) beginsWith(m snapshot.Mark, head gitstore.Hash) (bool, error) {
 // Entries yields the entries beyond the mark. After an error it ends.
 func (s *Suffix) Entries(ctx context.Context) iter.Seq2[layout.Entry, error] {
 	return func(yield func(layout.Entry, error) bool) {
-		if err := s.read(ctx, func(e layout.Entry) bool { return yield(e, nil) }); err != nil {
-			yield(layout.Entry{}, fmt.Errorf("read tape %q: %w", s.tape.Name(), err))
+		w := &snapshot.Walk{V: s.v, Tape: s.tape.Name(), Last: len(s.v.List) - 1}
+		if !s.Whole() {
+			w.First, w.From = s.from.Seq-1, s.from.Place()
+		}
+		more := true
+		err := w.Read(ctx, func(e layout.Entry) bool {
+			more = yield(e, nil)
+			return more
+		})
+		if err == nil && more {
+			s.end, err = s.v.Mark()
+			s.ended = err == nil
+		}
+		if reading(s.tape, &err); err != nil {
+			yield(layout.Entry{}, err)
 		}
 	}
-}
-
-func (s *Suffix) read(ctx context.Context, yield func(layout.Entry) bool) error {
-	w := &snapshot.Walk{V: s.v, Tape: s.tape.Name(), Last: len(s.v.List) - 1}
-	if !s.Whole() {
-		w.First, w.From = s.from.Seq-1, s.from.Place()
-	}
-	err := w.Read(ctx, yield)
-	if w.Done {
-		s.finish(w.R)
-	}
-	return err
-}
-
-// finish makes the mark of a suffix that was read to its end.
-func (s *Suffix) finish(r *snapshot.PhaseReader) {
-	s.end.LastID, s.end.Seq, s.end.Folder = r.Last, r.P.Seq, r.P.Folder
-	for _, c := range r.Cursors {
-		read := c.All[:len(c.All)-len(c.Data)]
-		if len(c.Data) > 0 { // a line without its end was counted
-			c.Line--
-		}
-		s.end.Ends[c.File.Class] = snapshot.End{File: c.File.N, Size: int64(len(read)), Lines: c.Line, Sum: snapshot.SumOf(read)}
-	}
-	s.ended = true
 }
 
 // Mark is how far the tape was read, once Entries came to its end; else false.
 func (s *Suffix) Mark() (snapshot.Mark, bool) { return s.end, s.ended }
+
+// reading says of an error that it came while a tape was read.
+func reading(t *workspace.Tape, err *error) {
+	if *err != nil {
+		*err = fmt.Errorf("read tape %q: %w", t.Name(), *err)
+	}
+}

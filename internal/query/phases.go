@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 	"strconv"
 	"strings"
@@ -35,28 +34,27 @@ type Phase struct {
 func (p Phase) Summary() string { return jsonl.GetString(p.State, "summary") }
 
 // Phases returns the tape's phases in order.
-func Phases(ctx context.Context, t *workspace.Tape) ([]Phase, error) {
+func Phases(ctx context.Context, t *workspace.Tape) (out []Phase, err error) {
+	defer reading(t, &err)
 	v, err := snapshot.Take(ctx, t)
 	if err != nil {
-		return nil, fmt.Errorf("read tape %q: %w", t.Name(), err)
+		return nil, err
 	}
 	tags, err := lineage.TagTargets(t)
 	if err != nil {
-		return nil, fmt.Errorf("read tape %q: %w", t.Name(), err)
+		return nil, err
 	}
-	out := make([]Phase, 0, len(v.List))
+	out = make([]Phase, 0, len(v.List))
 	for _, p := range v.List {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		anchor, err := snapshot.ReadAnchor(v, p, t.Name())
 		if err != nil {
-			return nil, fmt.Errorf("read tape %q: %w", t.Name(), err)
+			return nil, err
 		}
 		if len(out) > 0 {
-			prev := &out[len(out)-1]
-			prev.LastID = anchor.ID - 1
-			prev.Entries = prev.LastID - prev.FirstID + 1
+			out[len(out)-1].endsAt(anchor.ID - 1)
 		}
 		ph := Phase{Seq: p.Seq, Name: anchor.Anchor, State: jsonl.Get(anchor.Payload, "state"), FirstID: anchor.ID, Date: anchor.Date, Folder: p.Folder}
 		if commit, ok := tags[p.Folder]; ok {
@@ -64,13 +62,12 @@ func Phases(ctx context.Context, t *workspace.Tape) ([]Phase, error) {
 		}
 		out = append(out, ph)
 	}
-	last := &out[len(out)-1]
-	if last.LastID, err = snapshot.LastID(v, v.LastPhase()); err != nil {
-		return nil, fmt.Errorf("read tape %q: %w", t.Name(), err)
-	}
-	last.Entries = last.LastID - last.FirstID + 1
-	return out, nil
+	last, err := v.LastID()
+	out[len(out)-1].endsAt(last)
+	return out, err
 }
+
+func (p *Phase) endsAt(id int64) { p.LastID, p.Entries = id, id-p.FirstID+1 }
 
 // Show yields what a target names: a phase with its anchor (a name, a number such as
 // 002, latest, or its tag), one entry (@17), or the entries that a commit added.
@@ -95,8 +92,7 @@ func show(ctx context.Context, t *workspace.Tape, target string, yield func(layo
 		}
 		return err
 	}
-	name := strings.TrimPrefix(strings.TrimPrefix(target, "refs/tags/"), "anchor/"+t.Slug()+"/")
-	err := snapshot.EachEntry(ctx, t, snapshot.Query{Phase: name}, yield)
+	err := snapshot.EachEntry(ctx, t, snapshot.Query{Phase: anchorName(t, target)}, yield)
 	if !errors.Is(err, layout.ErrNotFound) {
 		return err
 	}
@@ -109,7 +105,7 @@ func show(ctx context.Context, t *workspace.Tape, target string, yield func(layo
 }
 
 // resolveTapeCommit finds the commit that a tag, branch or abbreviated id names; HEAD is the
-// tape's newest. As for git, ~N and ^ behind it lead back by first parents.
+// tape's newest. As for git, ~N and ^ after it lead back by first parents.
 func resolveTapeCommit(t *workspace.Tape, target string) (gitstore.Hash, bool) {
 	name, back, ok := cutSteps(target)
 	if !ok {
@@ -142,15 +138,14 @@ func cutSteps(target string) (name string, back int, ok bool) {
 			target, back = rest, back+1
 			continue
 		}
-		digits := strings.TrimLeft(target[strings.LastIndexByte(target, '~')+1:], "0123456789")
 		i := strings.LastIndexByte(target, '~')
-		if i < 0 || digits != "" {
+		if i < 0 || strings.Trim(target[i+1:], "0123456789") != "" {
 			return target, back, true
 		}
 		n := 1
-		if i < len(target)-1 {
+		if digits := target[i+1:]; digits != "" {
 			var err error
-			if n, err = strconv.Atoi(target[i+1:]); err != nil {
+			if n, err = strconv.Atoi(digits); err != nil {
 				return target, 0, false
 			}
 		}
@@ -179,16 +174,11 @@ func resolveCommit(s *workspace.Store, target string) (gitstore.Hash, bool) {
 
 // commitEntries yields the entries that a commit has and its first parent has not.
 func commitEntries(ctx context.Context, t *workspace.Tape, h gitstore.Hash, yield func(layout.Entry) bool) error {
-	c, err := t.Store().Git().Commit(h)
-	if err != nil {
-		return layout.NotFound("", "%s is not a commit", h)
-	}
-	v, err := snapshot.AtCommit(t.Store(), h)
+	c, v, err := readCommit(t, h)
 	if err != nil {
 		return err
 	}
-	var after int64
-	first := 0
+	w := &snapshot.Walk{V: v, Tape: nameAt(t, c), Last: len(v.List) - 1}
 	before, ok, err := resolve.Previous(t, c)
 	if err != nil {
 		return err
@@ -198,15 +188,11 @@ func commitEntries(ctx context.Context, t *workspace.Tape, h gitstore.Hash, yiel
 		if err != nil {
 			return err
 		}
-		first = len(parent.List) - 1
-		if after, err = parent.LastID(); err != nil {
+		last, err := parent.LastID()
+		if err != nil {
 			return err
 		}
+		w.First, w.From.Id = len(parent.List)-1, last+1
 	}
-	name := layout.DecodeTrailer(c.Trailer(layout.TrailerName))
-	if name == "" {
-		name = t.Name()
-	}
-	w := &snapshot.Walk{V: v, Tape: name, First: first, Last: len(v.List) - 1, From: snapshot.Place{Id: after + 1}}
 	return w.Read(ctx, yield)
 }

@@ -3,6 +3,7 @@ package query
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"tape/internal/gitstore"
@@ -16,8 +17,13 @@ type Reader struct {
 	tape   *workspace.Tape
 	dir    string // the working tree; "" if there is none
 	commit *snapshot.Snapshot
-	files  map[string]*os.File
-	blobs  map[string][]byte
+	open   map[string]content
+}
+
+// content is that of a file on disk, or in git.
+type content struct {
+	*io.SectionReader
+	file *os.File // nil: it is in git
 }
 
 // maxOpen bounds the files, and the contents from git, that a Reader keeps at hand.
@@ -25,13 +31,11 @@ const maxOpen = 64
 
 // NewReader returns a reader for entries of the tape.
 func NewReader(t *workspace.Tape) (*Reader, error) {
-	r := &Reader{tape: t, files: map[string]*os.File{}, blobs: map[string][]byte{}}
 	wt, _, err := t.Worktree()
 	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
 		return nil, layout.Classify(err)
 	}
-	r.dir = wt.Dir
-	return r, nil
+	return &Reader{tape: t, dir: wt.Dir, open: map[string]content{}}, nil
 }
 
 // Entry reads the entry at a position; anchor and seq are those of its phase. What is
@@ -51,106 +55,95 @@ func (r *Reader) Entry(at layout.Position, anchor string, seq int) (layout.Entry
 }
 
 func (r *Reader) read(at layout.Position) ([]byte, error) {
-	_, _, isPhase := layout.ParseFolder(at.Folder)
-	_, _, isSegment := layout.ParseSegment(at.File)
-	if !isPhase || !isSegment && at.File != layout.AnchorFile {
-		return nil, &layout.CorruptError{File: at.Folder + "/" + at.File, Msg: "not a file of a phase"}
-	}
-	name := at.Folder + "/" + at.File
-	missing := &layout.CorruptError{File: name, Line: at.Line + 1, Msg: "the line is missing"}
-	f, err := r.file(name)
-	if errors.Is(err, os.ErrNotExist) {
-		data, err := r.blob(at)
-		if err != nil {
-			return nil, err
-		}
-		if !within(at, int64(len(data))) {
-			return nil, missing
-		}
-		return bytes.Clone(data[at.Offset:][:at.Length]), nil
-	}
+	c, err := r.content(at)
 	if err != nil {
-		return nil, layout.Classify(err)
+		return nil, err
 	}
-	st, err := f.Stat()
-	if err != nil {
-		return nil, layout.Classify(err)
-	}
-	if !within(at, st.Size()) {
+	missing := &layout.CorruptError{File: at.Folder + "/" + at.File, Line: at.Line + 1, Msg: "the line is missing"}
+	// Positions come from outside, and may say anything.
+	if at.Offset < 0 || at.Length < 0 || at.Offset > c.Size() || int64(at.Length) > c.Size()-at.Offset {
 		return nil, missing
 	}
 	line := make([]byte, at.Length)
-	if _, err := f.ReadAt(line, at.Offset); err != nil {
+	if n, _ := c.ReadAt(line, at.Offset); n < len(line) {
 		return nil, missing
 	}
 	return line, nil
 }
 
-// within reports whether a file of a size has the line. Positions come from outside, and
-// may say anything.
-func within(at layout.Position, size int64) bool {
-	return at.Offset >= 0 && at.Length >= 0 && at.Offset <= size && int64(at.Length) <= size-at.Offset
-}
-
-func (r *Reader) file(name string) (*os.File, error) {
-	if f := r.files[name]; f != nil {
-		return f, nil
+// content returns the file of a position, from the working tree or else from the commit.
+func (r *Reader) content(at layout.Position) (c content, err error) {
+	seq, _, isPhase := layout.ParseFolder(at.Folder)
+	s := layout.AnchorSegment
+	if at.File != layout.AnchorFile {
+		var isSegment bool
+		s.Class, s.N, isSegment = layout.ParseSegment(at.File)
+		isPhase = isPhase && isSegment
 	}
-	if r.dir == "" {
-		return nil, os.ErrNotExist
+	name := at.Folder + "/" + at.File
+	if !isPhase {
+		return c, &layout.CorruptError{File: name, Msg: "not a file of a phase"}
 	}
-	f, err := os.Open(filepath.Join(r.dir, layout.AnchorsDir, filepath.FromSlash(name)))
+	c, ok := r.open[name]
+	if ok {
+		return c, nil
+	}
+	err = os.ErrNotExist
+	if r.dir != "" {
+		c, err = onDisk(filepath.Join(r.dir, layout.AnchorsDir, at.Folder, at.File))
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		c, err = r.committed(layout.Phase{Seq: seq, Folder: at.Folder}, s)
+	}
 	if err != nil {
-		return nil, err
+		return c, layout.Classify(err)
 	}
-	if len(r.files) >= maxOpen {
+	if len(r.open) >= maxOpen {
 		_ = r.Close()
 	}
-	r.files[name] = f
-	return f, nil
+	r.open[name] = c
+	return c, nil
 }
 
-// blob returns the committed content of a file.
-func (r *Reader) blob(at layout.Position) ([]byte, error) {
-	name := at.Folder + "/" + at.File
-	if data, ok := r.blobs[name]; ok {
-		return data, nil
+func onDisk(path string) (content, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return content{}, err
 	}
+	st, err := f.Stat()
+	if err != nil {
+		return content{}, errors.Join(err, f.Close())
+	}
+	return content{io.NewSectionReader(f, 0, st.Size()), f}, nil
+}
+
+// committed is a file as the last commit has it.
+func (r *Reader) committed(p layout.Phase, s layout.Segment) (content, error) {
 	if r.commit == nil {
 		head, err := r.tape.Head()
 		if err != nil {
-			return nil, err
+			return content{}, err
 		}
 		if r.commit, err = snapshot.AtCommit(r.tape.Store(), head); err != nil {
-			return nil, err
+			return content{}, err
 		}
 	}
-	seq, _, _ := layout.ParseFolder(at.Folder)
-	p, ok := r.commit.Phase(seq, at.Folder)
+	found, ok := r.commit.Phase(p.Seq, p.Folder)
 	if !ok {
-		return nil, &layout.CorruptError{File: name, Msg: "the file is missing"}
+		return content{}, &layout.CorruptError{File: p.Folder + "/" + s.Name(), Msg: "the file is missing"}
 	}
-	s := layout.AnchorSegment
-	if at.File != layout.AnchorFile {
-		s.Class, s.N, _ = layout.ParseSegment(at.File)
-	}
-	data, err := r.commit.Blob(p, s)
-	if err != nil {
-		return nil, err
-	}
-	if len(r.blobs) >= maxOpen {
-		clear(r.blobs)
-	}
-	r.blobs[name] = data
-	return data, nil
+	data, err := r.commit.Blob(found, s)
+	return content{io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), nil}, err
 }
 
 // Close lets go of the files.
 func (r *Reader) Close() error {
 	var errs []error
-	for _, f := range r.files {
-		errs = append(errs, f.Close())
+	for _, c := range r.open {
+		if c.file != nil {
+			errs = append(errs, c.file.Close())
+		}
 	}
-	clear(r.files)
+	clear(r.open)
 	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,143 +36,143 @@ type Revision struct {
 // now. ErrNotFound if a target names nothing.
 func RevisionOf(ctx context.Context, s *workspace.Store, tape *workspace.Tape, target string) (*Revision, error) {
 	if number, ok := strings.CutPrefix(target, "@"); ok {
-		return pointAt(ctx, tape, number)
+		return revisionAtEntry(ctx, tape, number)
 	}
 	if target == "" {
-		return pointNow(ctx, tape)
+		return revisionNow(ctx, tape)
 	}
-	p, err := pointOfAnchor(ctx, tape, target)
+	r, err := revisionAtAnchor(ctx, tape, target)
 	if !errors.Is(err, layout.ErrNotFound) {
-		return p, err
+		return r, err
 	}
 	if other, err := s.Tape(ctx, target); err == nil {
-		return pointNow(ctx, other)
+		return revisionNow(ctx, other)
 	} else if !errors.Is(err, layout.ErrNotFound) && !errors.Is(err, layout.ErrInvalid) {
 		return nil, err
 	}
 	if h, ok := resolveTapeCommit(tape, target); ok {
-		return pointOfCommit(s, tape, target, h)
+		return revisionAtCommit(tape, target, h)
 	}
 	if fork, err := s.Tape(ctx, tape.Name()+"/"+target); err == nil && fork.IsFork() {
-		return pointNow(ctx, fork)
+		return revisionNow(ctx, fork)
 	}
 	return nil, layout.NotFound("name an anchor (tape anchors lists them), an entry (@17), a tape or fork, a tag or a commit",
 		"tape %q has no %q", tape.Name(), target)
 }
 
-// pointNow is all that the tape has.
-func pointNow(ctx context.Context, t *workspace.Tape) (*Revision, error) {
-	p := &Revision{store: t.Store(), tape: t.Name(), name: t.Name()}
-	for {
-		head, err := t.Head()
-		if err == nil {
-			p.V, err = snapshot.Take(ctx, t)
-		}
-		if err == nil {
-			p.Commit, err = snapshot.AtCommit(t.Store(), head)
-		}
-		if err == nil {
-			p.last, err = p.V.LastID()
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read tape %q: %w", t.Name(), err)
-		}
-		if again, err := t.Head(); err == nil && again == head {
-			return p, nil
-		}
+// revisionNow is all that the tape has.
+func revisionNow(ctx context.Context, t *workspace.Tape) (r *Revision, err error) {
+	defer reading(t, &err)
+	r = &Revision{store: t.Store(), tape: t.Name(), name: t.Name()}
+	if r.V, err = snapshot.Take(ctx, t); err != nil {
+		return nil, err
 	}
+	if r.Commit, err = snapshot.AtCommit(r.store, r.V.Commit); err != nil {
+		return nil, err
+	}
+	r.last, err = r.V.LastID()
+	return r, err
 }
 
-func pointAt(ctx context.Context, t *workspace.Tape, number string) (*Revision, error) {
+func revisionAtEntry(ctx context.Context, t *workspace.Tape, number string) (*Revision, error) {
 	id, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || id < 1 {
 		return nil, layout.Invalid("entries are numbered from @1", "%q is not the id of an entry", "@"+number)
 	}
-	p, err := pointNow(ctx, t)
+	r, err := revisionNow(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	if id > p.last {
+	if id > r.last {
 		return nil, layout.NotFound("tape info says how many there are", "tape %q has no entry @%d", t.Name(), id)
 	}
-	p.name, p.last = fmt.Sprintf("%s @%d", t.Name(), id), id
-	return p, nil
+	r.name, r.last = fmt.Sprintf("%s @%d", t.Name(), id), id
+	return r, nil
 }
 
-func pointOfAnchor(ctx context.Context, t *workspace.Tape, target string) (*Revision, error) {
-	p, err := pointNow(ctx, t)
+func revisionAtAnchor(ctx context.Context, t *workspace.Tape, target string) (*Revision, error) {
+	r, err := revisionNow(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	i, err := snapshot.FindPhase(t, p.V, strings.TrimPrefix(strings.TrimPrefix(target, "refs/tags/"), "anchor/"+t.Slug()+"/"))
+	i, err := snapshot.FindPhase(t, r.V, anchorName(t, target))
 	if err != nil {
 		return nil, err
 	}
-	anchor, err := snapshot.ReadAnchor(p.V, p.V.List[i], t.Name())
-	p.name, p.last = t.Name()+" "+p.V.List[i].Folder, anchor.ID
-	return p, err
+	anchor, err := snapshot.ReadAnchor(r.V, r.V.List[i], t.Name())
+	r.name, r.last = t.Name()+" "+r.V.List[i].Folder, anchor.ID
+	return r, err
 }
 
-func pointOfCommit(s *workspace.Store, tape *workspace.Tape, target string, h gitstore.Hash) (*Revision, error) {
-	c, err := s.Git().Commit(h)
-	if err != nil {
-		return nil, layout.NotFound("", "%s is not a commit", h)
-	}
-	v, err := snapshot.AtCommit(s, h)
+// anchorName is what a target calls an anchor, which it may name by its tag.
+func anchorName(t *workspace.Tape, target string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(target, "refs/tags/"), "anchor/"+t.Slug()+"/")
+}
+
+func revisionAtCommit(t *workspace.Tape, target string, h gitstore.Hash) (*Revision, error) {
+	c, v, err := readCommit(t, h)
 	if err != nil {
 		return nil, err
 	}
-	p := &Revision{store: s, tape: layout.DecodeTrailer(c.Trailer(layout.TrailerName)), name: target, V: v, Commit: v}
-	if p.tape == "" {
-		p.tape = tape.Name()
-	}
+	r := &Revision{store: t.Store(), tape: nameAt(t, c), name: target, V: v, Commit: v}
 	if strings.HasPrefix(h.String(), target) {
-		p.name = target[:min(len(target), 10)]
+		r.name = target[:min(len(target), 10)]
 	}
-	p.last, err = v.LastID()
-	return p, err
+	r.last, err = v.LastID()
+	return r, err
 }
 
-// Name says what the point is, for headings.
-func (p *Revision) Name() string { return p.name }
+func readCommit(t *workspace.Tape, h gitstore.Hash) (gitstore.Commit, *snapshot.Snapshot, error) {
+	c, err := t.Store().Git().Commit(h)
+	if err != nil {
+		return c, nil, layout.NotFound("", "%s is not a commit", h)
+	}
+	v, err := snapshot.AtCommit(t.Store(), h)
+	return c, v, err
+}
 
-// Tape is the name of the tape or fork that the point is of.
-func (p *Revision) Tape() string { return p.tape }
+// nameAt is the name of the tape that a commit says it is of; one made by hand does not say.
+func nameAt(t *workspace.Tape, c gitstore.Commit) string {
+	return cmp.Or(layout.DecodeTrailer(c.Trailer(layout.TrailerName)), t.Name())
+}
 
-// LastID is the id of the last entry that belongs to the point.
-func (p *Revision) LastID() int64 { return p.last }
+// Name says what the revision is, for headings.
+func (r *Revision) Name() string { return r.name }
 
-// Entries yields the entries of the point from an id on. After an error it ends.
-func (p *Revision) Entries(ctx context.Context, from int64) iter.Seq2[layout.Entry, error] {
+// Tape is the name of the tape or fork that the revision is of.
+func (r *Revision) Tape() string { return r.tape }
+
+// LastID is the id of the last entry that belongs to the revision.
+func (r *Revision) LastID() int64 { return r.last }
+
+// Entries yields the entries of the revision from an id on. After an error it ends.
+func (r *Revision) Entries(ctx context.Context, from int64) iter.Seq2[layout.Entry, error] {
 	return func(yield func(layout.Entry, error) bool) {
-		if err := p.read(ctx, max(1, from), func(e layout.Entry) bool { return yield(e, nil) }); err != nil {
-			yield(layout.Entry{}, fmt.Errorf("read %s: %w", p.name, err))
+		if from = max(1, from); from > r.last {
+			return
+		}
+		begin, err := snapshot.PhaseOf(r.V, from)
+		if err == nil {
+			w := &snapshot.Walk{V: r.V, Tape: r.tape, First: begin, Last: len(r.V.List) - 1, From: snapshot.Place{Id: from}}
+			err = w.Read(ctx, func(e layout.Entry) bool { return yield(e, nil) && e.ID < r.last })
+		}
+		if err != nil {
+			yield(layout.Entry{}, fmt.Errorf("read %s: %w", r.name, err))
 		}
 	}
 }
 
-func (p *Revision) read(ctx context.Context, from int64, yield func(layout.Entry) bool) error {
-	if from > p.last {
-		return nil
-	}
-	begin, err := snapshot.PhaseOf(p.V, from)
-	if err != nil {
-		return err
-	}
-	w := &snapshot.Walk{V: p.V, Tape: p.tape, First: begin, Last: len(p.V.List) - 1, From: snapshot.Place{Id: from}}
-	return w.Read(ctx, func(e layout.Entry) bool { return yield(e) && e.ID < p.last })
-}
-
-// CommonWith returns the id up to which both points have the same entries for sure, 0 if
+// CommonWith returns the id up to which both revisions have the same entries for sure, 0 if
 // none. It goes by the trees of their commits, in which what is equal has equal hashes:
 // of two long tapes with a common beginning only the ends are read. (What somebody changed
 // by hand in a working tree, before that, is for Verify to tell.)
-func (p *Revision) CommonWith(other *Revision) (int64, error) {
-	id, err := commonOf(p.Commit, other.Commit)
-	return min(id, p.last, other.last), err
+func (r *Revision) CommonWith(other *Revision) (int64, error) {
+	id, err := commonEntries(r.Commit, other.Commit)
+	return min(id, r.last, other.last), err
 }
 
-func commonOf(a, b *snapshot.Snapshot) (int64, error) {
+// commonEntries returns the id up to which two commits have the same entries.
+func commonEntries(a, b *snapshot.Snapshot) (int64, error) {
 	i := 0
 	for i < min(len(a.List), len(b.List)) && a.List[i].Folder == b.List[i].Folder && a.List[i].Tree == b.List[i].Tree {
 		i++
@@ -214,7 +215,7 @@ func commonInPhase(a, b *snapshot.Snapshot, pa, pb layout.Phase) (int64, error) 
 		if err := errors.Join(err1, err2); err != nil {
 			return 0, err
 		}
-		common = min(common, firstBehind(restA, restB)-1)
+		common = min(common, firstDifferent(restA, restB)-1)
 	}
 	return common, nil
 }
@@ -227,9 +228,9 @@ func readRest(v *snapshot.Snapshot, p layout.Phase, files []layout.Segment, n in
 	return v.Content(p, files[n])
 }
 
-// firstBehind is the lowest id behind the lines that two files have in common; a very
+// firstDifferent is the lowest id after the lines that two files have in common; a very
 // high one if they are equal.
-func firstBehind(a, b []byte) int64 {
+func firstDifferent(a, b []byte) int64 {
 	n := layout.SamePrefix(a, b)
 	n = bytes.LastIndexByte(a[:n], '\n') + 1
 	lowest := int64(math.MaxInt64)
@@ -247,36 +248,24 @@ func firstBehind(a, b []byte) int64 {
 	return lowest
 }
 
-// SharedWith returns the id up to which both points have one history: that of the newest
+// SharedWith returns the id up to which both revisions have one history: that of the newest
 // commit that both continue by first parents. Where entries up to there differ, somebody
-// edited them; behind it each side went its own way. 0 if they have no such commit.
-func (p *Revision) SharedWith(ctx context.Context, other *Revision) (int64, error) {
+// edited them; after it each went its own way. 0 if they have no such commit.
+func (r *Revision) SharedWith(ctx context.Context, other *Revision) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	common, err := lineage.CommonCommit(p.store, p.Commit.Commit, other.Commit.Commit)
+	common, err := lineage.CommonCommit(r.store, r.Commit.Commit, other.Commit.Commit)
 	if errors.Is(err, layout.ErrConflict) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	v, err := snapshot.AtCommit(p.store, common)
+	v, err := snapshot.AtCommit(r.store, common)
 	if err != nil {
 		return 0, err
 	}
 	id, err := v.LastID()
-	return min(id, p.last, other.last), err
-}
-
-// UsageOf is what a run event says about tokens; false for any other entry.
-func UsageOf(e layout.Entry) (Usage, bool) {
-	if e.Kind != layout.KindEvent || jsonl.GetString(e.Payload, "name") != "run" {
-		return Usage{}, false
-	}
-	usage := jsonl.Get(e.Payload, "data", "usage")
-	if !jsonl.IsObject(usage) {
-		return Usage{}, false
-	}
-	return readUsage(usage), true
+	return min(id, r.last, other.last), err
 }

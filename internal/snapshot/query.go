@@ -75,7 +75,7 @@ func (q Query) Check() error {
 	return nil
 }
 
-// Keep applies the steps behind the anchor slice, the limit excepted.
+// Keep reports whether an entry passes what is asked of each one: SkipFirst, dates, kinds.
 func (q Query) Keep(e layout.Entry) bool {
 	if q.SkipFirst && e.ID == 1 && e.Kind == layout.KindAnchor {
 		return false
@@ -95,79 +95,69 @@ type span struct {
 	SkipAnchor  bool
 }
 
-// ResolveSpan finds the phases that a query's anchors bound.
-func ResolveSpan(t *workspace.Tape, v *Snapshot, q Query) (span, error) {
-	all := v.List
-	out := span{0, len(all) - 1, false}
+// Select takes a snapshot of a tape, and finds the phases that a query's anchors select.
+func Select(ctx context.Context, t *workspace.Tape, q Query) (v *Snapshot, s span, err error) {
+	if err = q.Check(); err != nil {
+		return nil, s, err
+	}
+	if v, err = Take(ctx, t); err != nil {
+		return nil, s, err
+	}
+	last := len(v.List) - 1
 	switch {
 	case q.Phase != "":
-		i, err := FindPhase(t, v, q.Phase)
-		return span{i, i, false}, err
+		s.First, err = FindPhase(t, v, q.Phase)
+		s.Last = s.First
 	case q.After != "":
-		i, err := FindPhase(t, v, q.After)
-		return span{i, len(all) - 1, true}, err
+		s.First, err = FindPhase(t, v, q.After)
+		s.Last, s.SkipAnchor = last, true
 	case q.From != "":
-		from, err := FindPhase(t, v, q.From)
-		if err != nil {
-			return out, err
+		if s.First, err = FindPhase(t, v, q.From); err != nil {
+			break
 		}
-		behind := from + 1
-		if q.Inclusive {
-			behind = from // one phase, from its anchor to its end, is a range too
+		lowest := s.First // one phase, from its anchor to its end, is a range too
+		if !q.Inclusive {
+			lowest++
 		}
-		to, err := findPhaseBehind(t, v, q.To, from, behind)
-		if err != nil {
-			return out, err
+		if s.Last, err = v.find(q.To, lowest, slices.All(v.List[lowest:])); s.Last < 0 {
+			err = layout.NotFound("tape anchors lists them in order", "tape %q has no anchor %q behind %s", t.Name(), q.To, v.List[s.First].Folder)
 		}
-		if q.Inclusive {
-			return span{from, to, false}, nil
+		if !q.Inclusive {
+			s.Last, s.SkipAnchor = s.Last-1, true
 		}
-		return span{from, to - 1, true}, nil
+	default:
+		s.Last = last
 	}
-	return out, nil
+	return v, s, err
 }
 
 // FindPhase returns the index of the latest phase that a name, number or folder means.
 func FindPhase(t *workspace.Tape, v *Snapshot, name string) (int, error) {
-	all := v.List
-	if name == Latest {
-		return len(all) - 1, nil
+	i, err := v.find(name, 0, slices.Backward(v.List))
+	if i < 0 {
+		return 0, layout.NotFound("tape anchors lists them", "tape %q has no anchor %q", t.Name(), name)
 	}
-	for i := len(all) - 1; i >= 0; i-- {
-		if ok, err := named(t, v, all[i], name); err != nil || ok {
-			return i, err
-		}
-	}
-	if i := byNumber(all, name); i >= 0 {
-		return i, nil
-	}
-	return 0, layout.NotFound("tape anchors lists them", "tape %q has no anchor %q", t.Name(), name)
+	return i, err
 }
 
-func findPhaseBehind(t *workspace.Tape, v *Snapshot, name string, from, behind int) (int, error) {
-	all := v.List
-	if name == Latest && behind < len(all) {
-		return len(all) - 1, nil
+// find returns the index of the first phase of the given ones, which begin with the one of
+// the lowest index, that a name, number or folder means; -1 if there is none.
+func (v *Snapshot) find(name string, lowest int, phases iter.Seq2[int, layout.Phase]) (int, error) {
+	if name == Latest && lowest < len(v.List) {
+		return len(v.List) - 1, nil
 	}
-	for i := behind; i < len(all); i++ {
-		if ok, err := named(t, v, all[i], name); err != nil || ok {
-			return i, err
+	for i, p := range phases {
+		if p.Folder != layout.FolderName(p.Seq, name) {
+			continue // most are told apart without a look into anchor.json
+		}
+		if anchor, err := ReadAnchor(v, p, ""); err != nil || anchor.Anchor == name {
+			return lowest + i, err
 		}
 	}
-	if i := byNumber(all, name); i >= behind {
+	if i := byNumber(v.List, name); i >= lowest {
 		return i, nil
 	}
-	return 0, layout.NotFound("tape anchors lists them in order", "tape %q has no anchor %q behind %s", t.Name(), name, all[from].Folder)
-}
-
-// named reports whether a phase's anchor has that name. The folder's name tells most
-// of them apart without a look into anchor.json.
-func named(t *workspace.Tape, v *Snapshot, p layout.Phase, name string) (bool, error) {
-	if p.Folder != layout.FolderName(p.Seq, name) {
-		return false, nil
-	}
-	anchor, err := ReadAnchor(v, p, t.Name())
-	return anchor.Anchor == name, err
+	return -1, nil
 }
 
 // byNumber finds 002, 2 with its zeros, or the whole folder name 002_phase-1.
@@ -228,14 +218,7 @@ func orGone(t *workspace.Tape, err error) error {
 }
 
 func readOnce(ctx context.Context, t *workspace.Tape, q Query, yield func(layout.Entry) bool) error {
-	if err := q.Check(); err != nil {
-		return err
-	}
-	v, err := Take(ctx, t)
-	if err != nil {
-		return err
-	}
-	s, err := ResolveSpan(t, v, q)
+	v, s, err := Select(ctx, t, q)
 	if err != nil {
 		return err
 	}

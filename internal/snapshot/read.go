@@ -337,6 +337,7 @@ func EndOf(v *Snapshot, p layout.Phase) (m Mark, line []byte, err error) {
 			if err != nil {
 				return m, nil, err
 			}
+			data = data[:bytes.LastIndexByte(data, '\n')+1]
 			lines := bytes.Count(data, []byte("\n"))
 			if i == len(files)-1 {
 				m.Ends[c] = End{File: files[i].N, Size: int64(len(data)), Lines: lines, Sum: SumOf(data)}
