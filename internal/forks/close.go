@@ -43,7 +43,7 @@ func Discard(ctx context.Context, t *workspace.Tape) error {
 		if err != nil {
 			return err
 		}
-		return Close(ctx, w, fmt.Sprintf("%s%s (%s)", discardMessage, layout.OneLine(t.ForkName()), layout.CountEntries(w.St.LastID-b.Id)))
+		return Close(ctx, w, fmt.Sprintf("%s%s (%s)", discardMessage, layout.OneLine(t.ForkName()), layout.CountEntries(w.St.LastID-b.ID)))
 	})
 }
 
@@ -349,7 +349,7 @@ func (c *closedForks) add(t *workspace.Tape, name string, at gitstore.Hash, info
 		return err
 	}
 	info.Name, info.Fork, info.Parent, info.Branch = f.Name(), f.ForkName(), f.Parent(), f.Branch()
-	info.Entries, info.Commit = last-b.Id, at.String()
+	info.Entries, info.Commit = last-b.ID, at.String()
 	c.out = append(c.out, info)
 	return nil
 }

@@ -298,7 +298,7 @@ func Gained(s *workspace.Store, ref string, old, next gitstore.Hash) (int64, err
 			return 0, err
 		}
 		b, err := snapshot.BaseOf(t, next)
-		return last - b.Id, err
+		return last - b.ID, err
 	}
 	if old.IsZero() {
 		return last, nil

@@ -62,11 +62,8 @@ func Descends(s *workspace.Store, h gitstore.Hash, ancestor string) (bool, error
 		return true, nil
 	}
 	for c, err := range s.ByFirstParents(h) {
-		if err != nil {
-			return false, err
-		}
-		if c.Hash.String() == ancestor {
-			return true, nil
+		if err != nil || c.Hash.String() == ancestor {
+			return err == nil, err
 		}
 	}
 	return false, nil
@@ -114,20 +111,13 @@ func CommonCommit(s *workspace.Store, a, b gitstore.Hash) (gitstore.Hash, error)
 // FirstParents lists a commit and those before it, the newest first.
 func FirstParents(ctx context.Context, s *workspace.Store, h gitstore.Hash) ([]gitstore.Hash, error) {
 	var out []gitstore.Hash
-	for {
-		if err := ctx.Err(); err != nil {
+	for c, err := range s.ByFirstParents(h) {
+		if err := errors.Join(err, ctx.Err()); err != nil {
 			return nil, err
 		}
-		c, err := s.Git().Commit(h)
-		if err != nil {
-			return nil, layout.CorruptObject(h, err)
-		}
-		out = append(out, h)
-		if len(c.Parents) == 0 {
-			return out, nil
-		}
-		h = c.Parents[0]
+		out = append(out, c.Hash)
 	}
+	return out, nil
 }
 
 // TagTargets maps the folders of phases to the commits that their tags name.

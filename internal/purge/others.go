@@ -82,7 +82,7 @@ func (f *othersFinder) tape(ctx context.Context, t *workspace.Tape) (otherFound,
 	if err != nil {
 		return out, err
 	}
-	for e, err := range snapshot.Behind(ctx, now, v, t.Name()) {
+	for e, err := range now.After(ctx, v, t.Name()) {
 		if err != nil {
 			return out, err
 		}

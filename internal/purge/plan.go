@@ -62,7 +62,7 @@ func (p *purge) looseIDs(ctx context.Context, t *workspace.Tape) ([]int64, error
 		return nil, err
 	}
 	var ids []int64
-	for e, err := range snapshot.Behind(ctx, now, committed, t.Name()) {
+	for e, err := range now.After(ctx, committed, t.Name()) {
 		if err != nil {
 			return nil, err
 		}

@@ -45,6 +45,6 @@ func DescribeBaseAt(t *workspace.Tape, b snapshot.ForkBase) (Base, error) {
 		return Base{}, layout.CorruptObject(b.Start, err)
 	}
 	anchor, err := snapshot.ReadAnchor(v, v.List[len(v.List)-1], t.Name())
-	return Base{Parent: t.Parent(), Entry: b.Id, Anchor: anchor.Anchor, Commit: b.Commit.String(), Start: b.Start.String(),
+	return Base{Parent: t.Parent(), Entry: b.ID, Anchor: anchor.Anchor, Commit: b.Commit.String(), Start: b.Start.String(),
 		Date: layout.FormatDate(c.Committer.When)}, err
 }

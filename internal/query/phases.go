@@ -192,7 +192,7 @@ func commitEntries(ctx context.Context, t *workspace.Tape, h gitstore.Hash, yiel
 		if err != nil {
 			return err
 		}
-		w.First, w.From.Id = len(parent.List)-1, last+1
+		w.First, w.From.ID = len(parent.List)-1, last+1
 	}
 	return w.Read(ctx, yield)
 }

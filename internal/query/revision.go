@@ -153,7 +153,7 @@ func (r *Revision) Entries(ctx context.Context, from int64) iter.Seq2[layout.Ent
 		}
 		begin, err := snapshot.PhaseOf(r.V, from)
 		if err == nil {
-			w := &snapshot.Walk{V: r.V, Tape: r.tape, First: begin, Last: len(r.V.List) - 1, From: snapshot.Place{Id: from}}
+			w := &snapshot.Walk{V: r.V, Tape: r.tape, First: begin, Last: len(r.V.List) - 1, From: snapshot.Place{ID: from}}
 			err = w.Read(ctx, func(e layout.Entry) bool { return yield(e, nil) && e.ID < r.last })
 		}
 		if err != nil {

@@ -11,9 +11,9 @@ import (
 	"tape/internal/workspace"
 )
 
-// Behind yields the entries that a snapshot has behind those of a commit which it continues
+// After yields the entries that a snapshot has after those of a commit which it continues
 // (nil: all). It reads no more of either than where the commit ends.
-func Behind(ctx context.Context, v, base *Snapshot, tape string) iter.Seq2[layout.Entry, error] {
+func (v *Snapshot) After(ctx context.Context, base *Snapshot, tape string) iter.Seq2[layout.Entry, error] {
 	return func(yield func(layout.Entry, error) bool) {
 		w := &Walk{V: v, Tape: tape, Last: len(v.List) - 1}
 		if base != nil {
@@ -30,13 +30,8 @@ func Behind(ctx context.Context, v, base *Snapshot, tape string) iter.Seq2[layou
 	}
 }
 
-// After yields the entries that follow those of a base.
-func (v *Snapshot) After(ctx context.Context, base *Snapshot, tape string) iter.Seq2[layout.Entry, error] {
-	return Behind(ctx, v, base, tape)
-}
-
 // Continues reports whether a commit has everything that a base has, byte for byte, and
-// maybe more behind it. It looks at what differs only.
+// maybe more after it. It looks at what differs only.
 func (v *Snapshot) Continues(base *Snapshot) (bool, error) {
 	if len(v.List) < len(base.List) {
 		return false, nil
@@ -97,48 +92,41 @@ func (v *Snapshot) continuesPhase(base *Snapshot, was, is layout.Phase) (bool, e
 // begin with that any more: then all entries are the fork's own.
 func Begins(ctx context.Context, t *workspace.Tape) (parent *workspace.Tape, m Mark, ok bool, err error) {
 	if !t.IsFork() {
-		return nil, Mark{}, false, nil
+		return nil, m, false, nil
 	}
-	parent, m, ok, err = begins(ctx, t)
-	if err != nil {
-		return nil, Mark{}, false, fmt.Errorf("read fork %q: %w", t.Name(), err)
-	}
-	return parent, m, ok, nil
-}
-
-func begins(ctx context.Context, t *workspace.Tape) (*workspace.Tape, Mark, bool, error) {
-	var none Mark
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("read fork %q: %w", t.Name(), err)
+		}
+	}()
 	head, err := t.Head()
 	if err != nil {
-		return nil, none, false, err
+		return nil, m, false, err
 	}
 	b, err := BaseOf(t, head)
 	if err != nil {
-		return nil, none, false, err
+		return nil, m, false, err
 	}
-	parent, err := t.Store().Tape(ctx, t.Parent())
+	parent, err = t.Store().Tape(ctx, t.Parent())
 	if errors.Is(err, layout.ErrNotFound) {
-		return nil, none, false, nil
+		return nil, m, false, nil
 	}
 	if err != nil {
-		return nil, none, false, err
+		return nil, m, false, err
 	}
-	at, err := parent.Head()
+	at, err1 := parent.Head()
+	base, err2 := AtCommit(t.Store(), b.Start)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, m, false, err
+	}
+	now, err := AtCommit(t.Store(), at)
 	if err != nil {
-		return nil, none, false, err
+		return nil, m, false, err
 	}
-	base, err := AtCommit(t.Store(), b.Start)
-	if err != nil {
-		return nil, none, false, err
+	if ok, err := now.Continues(base); err != nil || !ok {
+		return nil, m, false, err
 	}
-	has, err := AtCommit(t.Store(), at)
-	if err != nil {
-		return nil, none, false, err
-	}
-	if ok, err := has.Continues(base); err != nil || !ok {
-		return nil, none, false, err
-	}
-	m, err := base.Mark()
+	m, err = base.Mark()
 	return parent, m, err == nil, err
 }
 

@@ -31,11 +31,11 @@ func readCommit(s *workspace.Store, h gitstore.Hash) (*Snapshot, error) {
 	if n, err := strconv.Atoi(c.Trailer(layout.TrailerFormat)); err == nil && n > layout.FormatVersion {
 		return nil, &layout.CorruptError{File: "commit " + h.String(), Msg: layout.NewerFormat(n), Fix: "install a newer tape"}
 	}
-	return AtTree(s, h, c.Tree)
+	return atTree(s, h, c.Tree)
 }
 
-// AtTree reads a tape from a tree; h stands for it in messages.
-func AtTree(s *workspace.Store, h, tree gitstore.Hash) (*Snapshot, error) {
+// atTree reads a tape from a tree; h stands for it in messages.
+func atTree(s *workspace.Store, h, tree gitstore.Hash) (*Snapshot, error) {
 	v := &Snapshot{Git: s.Git(), Commit: h, RootTree: tree}
 	var err error
 	if v.Root, err = s.Git().Tree(tree); err != nil {

@@ -58,7 +58,7 @@ func (v *Snapshot) fromCommit(p layout.Phase, s layout.Segment, err error) ([]by
 // a next one is sealed, and never changes. What is no file of a phase (an editor's backup,
 // say) is left to tape verify.
 func (v *Snapshot) Ends(p layout.Phase) ([layout.ClassCount][]layout.Segment, error) {
-	list, err := v.named(p)
+	list, err := v.list(p)
 	if err != nil {
 		return list, err
 	}
@@ -72,9 +72,9 @@ func (v *Snapshot) Ends(p layout.Phase) ([layout.ClassCount][]layout.Segment, er
 	return list, nil
 }
 
-// named returns the files of a phase without their sizes. Those that were left in git
+// list returns the files of a phase without their sizes. Those that were left in git
 // have the hash that they have there.
-func (v *Snapshot) named(p layout.Phase) ([layout.ClassCount][]layout.Segment, error) {
+func (v *Snapshot) list(p layout.Phase) ([layout.ClassCount][]layout.Segment, error) {
 	found, err := FilesIn(v.Path(p, ""))
 	if err != nil && !v.inGit(p, err) {
 		if c, was, ok := v.gone(p, err); ok {

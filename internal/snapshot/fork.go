@@ -16,7 +16,7 @@ import (
 type ForkBase struct {
 	Start  gitstore.Hash // its first commit, whose tree is the base
 	Commit gitstore.Hash // the parent's
-	Id     int64         // the last entry in the base
+	ID     int64         // the last entry in the base
 }
 
 // BaseOf finds the beginning of a fork by its first parents.
@@ -28,7 +28,7 @@ func BaseOf(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
 	if err != nil || ok {
 		return b, err
 	}
-	return handMadeBase(t, head)
+	return inferBase(t, head)
 }
 
 // MadeBase finds the commit that a fork was begun with; a branch that somebody made with
@@ -39,13 +39,13 @@ func MadeBase(t *workspace.Tape, head gitstore.Hash) (b ForkBase, ok bool, err e
 			return b, false, err
 		}
 		if id, ok := StartsHere(t, c.Commit); ok {
-			return ForkBase{Start: c.Hash, Commit: c.Parents[0], Id: id}, true, nil
+			return ForkBase{Start: c.Hash, Commit: c.Parents[0], ID: id}, true, nil
 		}
 	}
 	return b, false, nil
 }
 
-// StartOf is the commit behind which a fork is its own, zero for a tape.
+// StartOf is the commit after which a fork is its own, zero for a tape.
 func StartOf(t *workspace.Tape, head gitstore.Hash) gitstore.Hash {
 	if !t.IsFork() {
 		return gitstore.ZeroHash
@@ -68,9 +68,9 @@ func StartsHere(t *workspace.Tape, c gitstore.Commit) (int64, bool) {
 	return id, err == nil && id > 0
 }
 
-// handMadeBase is where a branch that somebody made with git leaves its parent; where that
+// inferBase is where a branch that somebody made with git leaves its parent; where that
 // is gone, with its first commit.
-func handMadeBase(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
+func inferBase(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
 	parent, err := t.Store().Tape(context.Background(), t.Parent())
 	if errors.Is(err, layout.ErrNotFound) {
 		first, err := lineage.FirstCommit(t.Store(), head)
@@ -96,7 +96,7 @@ func handMadeBase(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
 // BaseAt is the base of a fork that begins with a commit of its parent.
 func BaseAt(t *workspace.Tape, h gitstore.Hash) (ForkBase, error) {
 	id, err := LastOf(t.Store(), h)
-	return ForkBase{Start: h, Commit: h, Id: id}, err
+	return ForkBase{Start: h, Commit: h, ID: id}, err
 }
 
 // LastOf is the last entry of a commit: its trailer says it, unless it was made by hand.
@@ -139,12 +139,9 @@ func RootName(t *workspace.Tape) string {
 	if !t.IsFork() {
 		return t.Name()
 	}
-	h, err := t.Head()
-	if err == nil {
-		if v, err := AtCommit(t.Store(), h); err == nil {
-			if info, err := v.TapeInfo(); err == nil {
-				return info.Name
-			}
+	if h, err := t.Head(); err == nil {
+		if name := rootAt(t.Store(), h); name != "" {
+			return name
 		}
 	}
 	// The branch is gone, or of no use: then the name of a tape is in its name.
@@ -158,6 +155,23 @@ func RootName(t *workspace.Tape) string {
 	return root
 }
 
+// rootAt is the name of the tape that a commit's files are of, "" if they do not say.
+func rootAt(s *workspace.Store, h gitstore.Hash) string {
+	c, err := s.Git().Commit(h)
+	if err != nil {
+		return ""
+	}
+	v := &Snapshot{Git: s.Git(), Commit: h}
+	if v.Root, err = s.Git().Tree(c.Tree); err != nil {
+		return ""
+	}
+	info, err := v.TapeInfo()
+	if err != nil {
+		return ""
+	}
+	return info.Name
+}
+
 // OwnerOf is the tape or fork that a commit is of, as far as it says so.
 func OwnerOf(t *workspace.Tape, h gitstore.Hash) *workspace.Tape {
 	name, err := t.Store().NameAt(h)
@@ -169,16 +183,7 @@ func OwnerOf(t *workspace.Tape, h gitstore.Hash) *workspace.Tape {
 
 // HandleOf is the handle of a name that a commit goes by: a tape's, or a fork's.
 func HandleOf(s *workspace.Store, name string, h gitstore.Hash) *workspace.Tape {
-	c, err := s.Git().Commit(h)
-	if err == nil {
-		v := &Snapshot{Git: s.Git(), Commit: h}
-		if v.Root, err = s.Git().Tree(c.Tree); err == nil {
-			if info, err := v.TapeInfo(); err == nil && info.Name == name {
-				return s.Handle(name)
-			}
-		}
-	}
-	if f := s.ForkHandle(name); f != nil {
+	if f := s.ForkHandle(name); f != nil && rootAt(s, h) != name {
 		return f
 	}
 	return s.Handle(name)

@@ -8,7 +8,7 @@ import (
 )
 
 // Mark says how far somebody has read a tape, so that he can go on there: the branch's
-// commit, and the ends of the files behind it. Whether a tape still begins with what was
+// commit, and where the files end after it. Whether a tape still begins with what was
 // read is decided by these, never by times or counts. The zero Mark is the beginning.
 type Mark struct {
 	Head   string                 `json:"head"`    // the branch's commit
@@ -34,8 +34,8 @@ const EndSample = 1 << 10
 // SumOf is the checksum of the end of what was read.
 func SumOf(read []byte) uint32 { return Checksum(0, read[max(0, len(read)-EndSample):]) }
 
-// Place is right behind the mark.
-func (m Mark) Place() Place { return Place{Id: m.LastID + 1, ends: &m.Ends} }
+// Place is right after the mark.
+func (m Mark) Place() Place { return Place{ID: m.LastID + 1, ends: &m.Ends} }
 
 // Without reports whether a commit has nothing of the change that u was recorded
 // before, so that the change can be taken back.

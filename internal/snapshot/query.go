@@ -24,10 +24,10 @@ const Latest = "latest"
 // (002), by its folder (002_phase-1) or as Latest. One that does not exist is
 // ErrNotFound.
 type Query struct {
-	// After selects what is behind an anchor, the anchor itself left out.
+	// After selects what is after an anchor, the anchor itself left out.
 	After string
 	// From and To select what is strictly between two anchors: the latest From, and
-	// the first To behind it.
+	// the first To after it.
 	From, To string
 	// Inclusive widens From and To to the phases From through To, whole.
 	Inclusive bool

@@ -16,11 +16,11 @@ type cursor struct {
 	v     *Snapshot
 	p     layout.Phase
 	rest  []layout.Segment // not yet read
-	File  layout.Segment   // the one in hand
+	file  layout.Segment   // the one in hand
 	name  string           // its name
-	All   []byte           // its content
-	Data  []byte           // what is left of it
-	Line  int              // number of the line last taken
+	all   []byte           // its content
+	data  []byte           // what is left of it
+	line  int              // number of the line last taken
 	at    int              // where that line begins
 	entry jsonl.Entry
 	done  bool
@@ -33,7 +33,7 @@ type cursor struct {
 // next takes the next line. A last line without its newline, at the very end of what
 // may still be written, was never acknowledged and is not there.
 func (c *cursor) next() error {
-	for len(c.Data) == 0 {
+	for len(c.data) == 0 {
 		if len(c.rest) == 0 {
 			c.done = true
 			return nil
@@ -42,8 +42,8 @@ func (c *cursor) next() error {
 			return err
 		}
 	}
-	c.Line++
-	end := bytes.IndexByte(c.Data, '\n')
+	c.line++
+	end := bytes.IndexByte(c.data, '\n')
 	if end < 0 {
 		if len(c.rest) == 0 && c.v.open(c.p) {
 			c.done = true
@@ -51,17 +51,17 @@ func (c *cursor) next() error {
 		}
 		return c.corrupt("the line is cut off")
 	}
-	line := c.Data[:end:end]
-	c.at = len(c.All) - len(c.Data)
-	c.Data = c.Data[end+1:]
+	line := c.data[:end:end]
+	c.at = len(c.all) - len(c.data)
+	c.data = c.data[end+1:]
 	entry, err := jsonl.Parse(line)
 	if err != nil {
 		return c.corrupt(err.Error())
 	}
-	if c.changed != nil && c.Line >= c.changed.Line {
+	if c.changed != nil && c.line >= c.changed.Line {
 		return c.changed
 	}
-	if got := layout.ClassOf(entry.Kind); got != c.File.Class || entry.Kind == layout.KindAnchor {
+	if got := layout.ClassOf(entry.Kind); got != c.file.Class || entry.Kind == layout.KindAnchor {
 		return c.corrupt(fmt.Sprintf("an entry of kind %q does not belong in this file", entry.Kind))
 	}
 	c.entry = entry
@@ -70,15 +70,15 @@ func (c *cursor) next() error {
 
 // load takes the next file in hand.
 func (c *cursor) load() error {
-	c.File, c.rest, c.Line = c.rest[0], c.rest[1:], 0
-	c.name = c.File.Name()
-	data, err := c.v.Content(c.p, c.File)
+	c.file, c.rest, c.line = c.rest[0], c.rest[1:], 0
+	c.name = c.file.Name()
+	data, err := c.v.Content(c.p, c.file)
 	if err != nil {
 		return err
 	}
-	c.All, c.Data = data, data
+	c.all, c.data = data, data
 	if c.loaded != nil {
-		c.loaded(c.File, data)
+		c.loaded(c.file, data)
 	}
 	return c.check()
 }
@@ -86,7 +86,7 @@ func (c *cursor) load() error {
 // check compares the file in hand with what was recorded. What comes before a changed
 // line can be read; a line that is not even well formed is the better witness.
 func (c *cursor) check() error {
-	err := c.v.check(c.p, c.File.Name(), c.Data)
+	err := c.v.check(c.p, c.file.Name(), c.data)
 	c.changed = nil
 	if err == nil {
 		return nil
@@ -95,7 +95,7 @@ func (c *cursor) check() error {
 		return err
 	}
 	n := 0
-	for line := range bytes.Lines(c.Data) {
+	for line := range bytes.Lines(c.data) {
 		if n++; n < c.changed.Line {
 			continue
 		}
@@ -108,24 +108,24 @@ func (c *cursor) check() error {
 }
 
 func (c *cursor) corrupt(msg string) error {
-	return &layout.CorruptError{File: c.v.Where(c.p, c.File.Name()), Line: c.Line, Msg: msg, Fix: c.v.RestoreHint(c.p)}
+	return &layout.CorruptError{File: c.v.Where(c.p, c.file.Name()), Line: c.line, Msg: msg, Fix: c.v.RestoreHint(c.p)}
 }
 
 // PhaseReader yields the entries of one phase in the order of their ids, its anchor
 // first, and refuses gaps and repeats.
 type PhaseReader struct {
-	P       layout.Phase
+	phase   layout.Phase
 	anchor  layout.Entry
 	started bool
-	Cursors []*cursor
+	cursors []*cursor
 	Last    int64
 	tape    string
 }
 
 // Place is where reading begins in a phase: with an id (one up to the anchor's means the
-// whole phase), or, where the ends of the files before it are known, right behind these.
+// whole phase), or, where the ends of the files before it are known, right after these.
 type Place struct {
-	Id   int64
+	ID   int64
 	ends *[layout.ClassCount]End
 }
 
@@ -144,28 +144,28 @@ func ReadPhase(v *Snapshot, p layout.Phase, tape string, from Place, loaded func
 	if err != nil {
 		return nil, err
 	}
-	r := &PhaseReader{P: p, anchor: anchor, Last: anchor.ID, tape: tape}
-	if from.Id > anchor.ID || from.ends != nil {
-		r.Last, r.started = from.Id-1, true
+	r := &PhaseReader{phase: p, anchor: anchor, Last: anchor.ID, tape: tape}
+	if from.ID > anchor.ID || from.ends != nil {
+		r.Last, r.started = from.ID-1, true
 	}
 	for class, files := range segments {
 		c := &cursor{v: v, p: p, loaded: loaded}
 		if from.ends != nil {
-			err = c.behind(files, from.ends[class])
+			err = c.after(files, from.ends[class])
 		} else {
-			err = c.seek(files, from.Id)
+			err = c.seek(files, from.ID)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if c.File.N > 0 {
-			r.Cursors = append(r.Cursors, c)
+		if c.file.N > 0 {
+			r.cursors = append(r.cursors, c)
 		}
 	}
 	return r, nil
 }
 
-// seek takes the first line with an id, or behind it.
+// seek takes the first line with an id, or after it.
 func (c *cursor) seek(files []layout.Segment, id int64) error {
 	var err error
 	if c.rest, err = skipFiles(c.v, c.p, files, id); err != nil {
@@ -178,19 +178,19 @@ func (c *cursor) seek(files []layout.Segment, id int64) error {
 	}
 }
 
-// behind takes the first line behind what was read.
-func (c *cursor) behind(files []layout.Segment, end End) error {
+// after takes the first line after what was read.
+func (c *cursor) after(files []layout.Segment, end End) error {
 	c.rest = files[min(len(files), max(0, end.File-1)):]
 	if end.File > 0 && len(c.rest) > 0 {
 		if err := c.load(); err != nil {
 			return err
 		}
-		if int64(len(c.All)) < end.Size {
+		if int64(len(c.all)) < end.Size {
 			return c.corrupt("the file was cut short while it was read")
 		}
-		c.Data, c.Line = c.All[end.Size:], end.Lines
-		if c.Line == 0 {
-			c.Line = bytes.Count(c.All[:end.Size], []byte("\n"))
+		c.data, c.line = c.all[end.Size:], end.Lines
+		if c.line == 0 {
+			c.line = bytes.Count(c.all[:end.Size], []byte("\n"))
 		}
 	}
 	return c.next()
@@ -199,7 +199,7 @@ func (c *cursor) behind(files []layout.Segment, end End) error {
 // skipFiles leaves out the files of a class that end before an id.
 func skipFiles(v *Snapshot, p layout.Phase, files []layout.Segment, from int64) ([]layout.Segment, error) {
 	var failed error
-	// The first file that begins behind the id: the one before it may hold the id.
+	// The first file that begins after the id: the one before it may hold the id.
 	i := sort.Search(len(files), func(i int) bool {
 		id, err := FirstID(v, p, files[i])
 		if err != nil {
@@ -271,14 +271,14 @@ func MakeEntry(e jsonl.Entry, tape, anchor string, seq int) layout.Entry {
 		Tape: tape, Anchor: anchor, AnchorSeq: seq}
 }
 
-// Next returns the next entry, and io.EOF behind the last.
+// Next returns the next entry, and io.EOF after the last.
 func (r *PhaseReader) Next() (layout.Entry, error) {
 	if !r.started {
 		r.started = true
 		return r.anchor, nil
 	}
 	var first *cursor
-	for _, c := range r.Cursors {
+	for _, c := range r.cursors {
 		if !c.done && (first == nil || c.entry.ID < first.entry.ID) {
 			first = c
 		}
@@ -293,8 +293,8 @@ func (r *PhaseReader) Next() (layout.Entry, error) {
 		return layout.Entry{}, first.corrupt(fmt.Sprintf("id %d follows id %d: what was between is missing", id, r.Last))
 	}
 	r.Last = first.entry.ID
-	e := MakeEntry(first.entry, r.tape, r.anchor.Anchor, r.P.Seq)
-	e.At = layout.Position{Folder: r.P.Folder, File: first.name, Line: first.Line - 1, Offset: int64(first.at), Length: len(e.Raw)}
+	e := MakeEntry(first.entry, r.tape, r.anchor.Anchor, r.phase.Seq)
+	e.At = layout.Position{Folder: r.phase.Folder, File: first.name, Line: first.line - 1, Offset: int64(first.at), Length: len(e.Raw)}
 	return e, first.next()
 }
 

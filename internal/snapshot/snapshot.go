@@ -91,7 +91,7 @@ func (v *Snapshot) Segments(p layout.Phase) ([layout.ClassCount][]layout.Segment
 	case v.closedInGit:
 		return v.Under.committed(p)
 	}
-	return v.named(p)
+	return v.list(p)
 }
 
 // AnchorLine returns the content of the phase's anchor.json.

@@ -81,7 +81,7 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		if before.Head != head.String() {
 			return v, checkNotLost(t, v)
 		}
-		return v, CheckNotCut(v, before, head)
+		return v, CheckNotTruncated(v, before, head)
 	}
 }
 
@@ -129,7 +129,7 @@ func headView(t *workspace.Tape, head gitstore.Hash) func() (*Snapshot, error) {
 }
 
 // duringMerge is the tape while git is merging into its working tree, and may have put
-// anything into the files: what is committed, and what was recorded behind it, unless git
+// anything into the files: what is committed, and what was recorded after it, unless git
 // has touched the files that this is in.
 func duringMerge(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree, note journal.Record, head gitstore.Hash) (*Snapshot, error) {
 	committed, err := AtCommit(t.Store(), head)
@@ -146,7 +146,7 @@ func duringMerge(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree, n
 		return committed, nil
 	}
 	v.head = headView(t, head)
-	for _, err := range Behind(ctx, v, committed, t.Name()) {
+	for _, err := range v.After(ctx, committed, t.Name()) {
 		if err != nil {
 			return committed, ctx.Err() // marks of a conflict
 		}
@@ -204,7 +204,7 @@ func (v *Snapshot) addCommitted() error {
 func boundBy(v *Snapshot, u journal.Undo) (*Snapshot, error) {
 	p, ok := v.Phase(u.Seq, u.Folder)
 	if !ok {
-		return v, v.CheckPhases() // somebody went back behind it with git
+		return v, v.CheckPhases() // somebody went back before it with git
 	}
 	if u.Seq < len(v.List) {
 		var err error
@@ -228,9 +228,9 @@ func boundBy(v *Snapshot, u journal.Undo) (*Snapshot, error) {
 	return v, v.CheckPhases()
 }
 
-// CheckNotCut notices a file of the open phase that lost bytes which were
+// CheckNotTruncated notices a file of the open phase that lost bytes which were
 // acknowledged. (In earlier phases a missing entry shows as a gap in the ids.)
-func CheckNotCut(v *Snapshot, st journal.Record, head gitstore.Hash) error {
+func CheckNotTruncated(v *Snapshot, st journal.Record, head gitstore.Hash) error {
 	if st.Head != head.String() || st.Seq < len(v.List) {
 		return nil
 	}
@@ -252,7 +252,7 @@ func CheckNotCut(v *Snapshot, st journal.Record, head gitstore.Hash) error {
 			return layout.Classify(err)
 		}
 		if size < was.Size {
-			return cutError(v, p, name, size, was.Size)
+			return truncatedError(v, p, name, size, was.Size)
 		}
 	}
 	return nil
@@ -331,7 +331,7 @@ func (v *Snapshot) extendsFile(p layout.Phase, s layout.Segment, e gitstore.Tree
 		return false, layout.CorruptObject(v.Commit, err)
 	}
 	if s.Size < size {
-		return false, cutError(v, p, e.Name, s.Size, size)
+		return false, truncatedError(v, p, e.Name, s.Size, size)
 	}
 	if !closely {
 		return s.Size == size, nil
@@ -350,9 +350,9 @@ func (v *Snapshot) extendsFile(p layout.Phase, s layout.Segment, e gitstore.Tree
 	return len(data) == len(blob), nil
 }
 
-// cutError tells of a file that is shorter than it was; the line is the first that is
+// truncatedError tells of a file that is shorter than it was; the line is the first that is
 // not whole.
-func cutError(v *Snapshot, p layout.Phase, name string, size, was int64) error {
+func truncatedError(v *Snapshot, p layout.Phase, name string, size, was int64) error {
 	line := 0
 	if data, err := os.ReadFile(v.Path(p, name)); err == nil {
 		line = bytes.Count(data, []byte("\n")) + 1

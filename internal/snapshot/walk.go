@@ -18,8 +18,7 @@ type Walk struct {
 
 	Loaded func(s layout.Segment, data []byte) // if set, is shown each file that is read
 
-	R    *PhaseReader // the phase in hand
-	Done bool         // all was read
+	R *PhaseReader // the phase in hand
 }
 
 // Read yields the entries in order. What comes before a damage is delivered with it.
@@ -50,7 +49,6 @@ func (w *Walk) Read(ctx context.Context, yield func(layout.Entry) bool) error {
 			return err
 		}
 	}
-	w.Done = true
 	return nil
 }
 
@@ -118,7 +116,7 @@ func (s selection) backward(ctx context.Context, yield func(layout.Entry) bool) 
 // window returns the kept entries of a phase from one id to another.
 func (s selection) window(ctx context.Context, i int, low, high int64) ([]layout.Entry, error) {
 	var batch []layout.Entry
-	w := &Walk{V: s.v, Tape: s.tape, First: i, Last: i, From: Place{Id: low}}
+	w := &Walk{V: s.v, Tape: s.tape, First: i, Last: i, From: Place{ID: low}}
 	err := w.Read(ctx, func(e layout.Entry) bool {
 		if s.keeps(e) {
 			batch = append(batch, e)

@@ -233,7 +233,7 @@ func (w *Writer) compare(v *snapshot.Snapshot, committed *snapshot.Snapshot, bef
 	if before.Undo != nil || before.Folder != v.List[len(v.List)-1].Folder {
 		return nil
 	}
-	err = snapshot.CheckNotCut(v, before, w.Head)
+	err = snapshot.CheckNotTruncated(v, before, w.Head)
 	if err != nil && exact && len(v.List) == len(committed.List) {
 		w.T.Store().Warn("entries after the last commit are gone: the files are as committed, so that is taken as meant")
 		return nil

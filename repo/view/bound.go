@@ -53,7 +53,7 @@ func cut(items []*item, o Options) *whole {
 	return w
 }
 
-// from assembles the turns behind the first n.
+// from assembles the turns after the first n.
 func (w *whole) from(n int) *Context {
 	c := &Context{}
 	a := assembly{blocks: w.options.Format == Anthropic}
