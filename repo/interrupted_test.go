@@ -14,7 +14,7 @@ func interrupt(t *testing.T, tp *Tape) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if _, err := tx.Append(Message("user", "never acknowledged")); err != nil {
+		if _, err := tx.Append(t.Context(), Message("user", "never acknowledged")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,10 +98,10 @@ func TestLockFileRemoved(t *testing.T) {
 		_, err := tp.Append(t.Context(), nil, Message("user", "three"))
 		done <- err
 	}()
-	if _, err := tx.Append(Message("user", "two")); err != nil {
+	if _, err := tx.Append(t.Context(), Message("user", "two")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Commit(); err != nil {
+	if _, err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {

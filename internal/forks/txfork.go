@@ -2,6 +2,7 @@ package forks
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
@@ -27,12 +28,12 @@ type TxFork struct {
 
 // InTx begins a fork behind the Tx's last entry. The name must not be that of another
 // fork of the tape that is open.
-func InTx(tx *writer.Tx, name string) (*TxFork, error) {
+func InTx(ctx context.Context, tx *writer.Tx, name string) (*TxFork, error) {
 	t, err := forkNamed(tx.W.T, name)
 	if err != nil {
 		return nil, err
 	}
-	if err := tx.Checkpoint(); err != nil {
+	if err := tx.Checkpoint(ctx); err != nil {
 		return nil, err
 	}
 	if err := tx.LoadBase(); err != nil {
@@ -47,7 +48,7 @@ func InTx(tx *writer.Tx, name string) (*TxFork, error) {
 	}
 	id := tx.W.St.LastID
 	f := &TxFork{tx: tx, t: t, b: b, first: id + 1, last: id}
-	start, err := putStart(tx.Ctx, t, tx.Objects(), startCommit{parent: tx.Base.Parent, tree: b.Tree(), anchor: b.Anchor, last: id}, id)
+	start, err := putStart(ctx, t, tx.Objects(), startCommit{parent: tx.Base.Parent, tree: b.Tree(), anchor: b.Anchor, last: id}, id)
 	f.start = start.Hash
 	return f, err
 }
@@ -91,17 +92,17 @@ func (f *TxFork) Append(d layout.Draft) error {
 
 // Merge appends the fork's entries to the tape, as Tape.Merge does. There is nothing to
 // merge of a fork without entries.
-func (f *TxFork) Merge() error {
+func (f *TxFork) Merge(ctx context.Context) error {
 	tx := f.tx
 	if len(f.lines) == 0 {
 		return nil
 	}
-	head, err := writer.PutCommit(tx.Ctx, f.t, tx.Objects(), &gitstore.Commit{Tree: f.b.Tree(), Parents: []gitstore.Hash{f.start},
+	head, err := writer.PutCommit(ctx, f.t, tx.Objects(), &gitstore.Commit{Tree: f.b.Tree(), Parents: []gitstore.Hash{f.start},
 		Message: f.t.Message(writer.CheckpointSubject(int64(len(f.lines))), f.b.Anchor, f.first, f.last)})
 	if err != nil {
 		return err
 	}
-	if err := tx.Checkpoint(); err != nil {
+	if err := tx.Checkpoint(ctx); err != nil {
 		return err
 	}
 	origin := threeway.Origin{Tape: snapshot.RootName(tx.W.T), Fork: f.t.Name()[len(snapshot.RootName(tx.W.T))+1:]}
@@ -111,5 +112,5 @@ func (f *TxFork) Merge() error {
 			return err
 		}
 	}
-	return tx.Merge(f.t, head, lines)
+	return tx.Merge(ctx, f.t, head, lines)
 }

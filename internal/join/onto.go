@@ -99,7 +99,7 @@ func ontoByTx(ctx context.Context, w *writer.Writer, m *resolve.Inputs, lines []
 	if len(lines) == 0 {
 		return out, nil
 	}
-	result, err := w.Update(ctx, func(tx *writer.Tx) error { return tx.Merge(m.F, m.Them.Commit, lines, more...) })
+	result, err := w.Update(ctx, func(tx *writer.Tx) error { return tx.Merge(ctx, m.F, m.Them.Commit, lines, more...) })
 	if err != nil {
 		return out, err
 	}

@@ -42,7 +42,7 @@ type Handoff struct {
 func HandOff(ctx context.Context, t *workspace.Tape, a Anchor) (Handoff, error) {
 	var h Handoff
 	_, err := Update(ctx, t, func(tx *Tx) (err error) {
-		h, err = tx.Handoff(a)
+		h, err = tx.Handoff(ctx, a)
 		return err
 	})
 	return h, err
@@ -116,7 +116,7 @@ func StoredAnchor(line []byte) (Anchor, error) {
 
 // Checkpoint commits everything up to here, those entries included that were appended
 // before the Tx. With nothing new it does nothing.
-func (tx *Tx) Checkpoint() error {
+func (tx *Tx) Checkpoint(ctx context.Context) error {
 	w := tx.W
 	n := w.Uncommitted()
 	if n == 0 {
@@ -128,7 +128,7 @@ func (tx *Tx) Checkpoint() error {
 	if err := tx.setPhase(w.St.Folder, tx.Base.Phase); err != nil {
 		return err
 	}
-	_, err := tx.commit(CheckpointSubject(n))
+	_, err := tx.commit(ctx, CheckpointSubject(n))
 	return err
 }
 
@@ -136,7 +136,7 @@ func (tx *Tx) Checkpoint() error {
 func CheckpointSubject(n int64) string { return "checkpoint: " + layout.CountEntries(n) }
 
 // Handoff closes the open phase and opens the next one.
-func (tx *Tx) Handoff(a Anchor) (Handoff, error) {
+func (tx *Tx) Handoff(ctx context.Context, a Anchor) (Handoff, error) {
 	w := tx.W
 	d, err := a.draft()
 	if err != nil {
@@ -158,11 +158,11 @@ func (tx *Tx) Handoff(a Anchor) (Handoff, error) {
 	if err := tx.openPhase(a.Name, line); err != nil {
 		return Handoff{}, err
 	}
-	c, err := tx.commit("handoff: " + layout.OneLine(a.Name))
+	c, err := tx.commit(ctx, "handoff: "+layout.OneLine(a.Name))
 	if err != nil {
 		return Handoff{}, err
 	}
-	return tx.tagLast(c, opened{w.St.Seq, w.St.Folder, w.St.LastID, line})
+	return tx.tagLast(ctx, c, opened{w.St.Seq, w.St.Folder, w.St.LastID, line})
 }
 
 // opened is a phase that a commit opens.
@@ -174,10 +174,10 @@ type opened struct {
 }
 
 // tagLast plans the tag of a phase on the last commit.
-func (tx *Tx) tagLast(c gitstore.Commit, p opened) (Handoff, error) {
+func (tx *Tx) tagLast(ctx context.Context, c gitstore.Commit, p opened) (Handoff, error) {
 	last := &tx.commits[len(tx.commits)-1]
 	ref := tx.W.T.TagRef(p.folder)
-	hash, err := putTag(tx.Ctx, tx.W.T, tx.batch, ref, last.Hash, c, p.line)
+	hash, err := putTag(ctx, tx.W.T, tx.batch, ref, last.Hash, c, p.line)
 	if err != nil {
 		return Handoff{}, err
 	}
@@ -217,17 +217,19 @@ func (tx *Tx) openPhase(name string, line []byte) error {
 }
 
 // commit plans a commit of the tree as it now is.
-func (tx *Tx) commit(subject string) (gitstore.Commit, error) { return tx.commitMerge(subject, nil) }
+func (tx *Tx) commit(ctx context.Context, subject string) (gitstore.Commit, error) {
+	return tx.commitMerge(ctx, subject, nil)
+}
 
 // commitMerge plans one that has parents besides the tape.
-func (tx *Tx) commitMerge(subject string, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
+func (tx *Tx) commitMerge(ctx context.Context, subject string, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
 	w := tx.W
 	anchors := gitstore.TreeEntry{Name: layout.AnchorsDir, Mode: gitstore.ModeDir, Hash: tx.Put(gitstore.KindTree, gitstore.EncodeTree(tx.Base.Anchors))}
 	layout.SetEntry(&tx.Base.Root, anchors)
 	root := tx.Put(gitstore.KindTree, gitstore.EncodeTree(tx.Base.Root))
 	c := gitstore.Commit{Tree: root, Parents: append([]gitstore.Hash{tx.Base.Parent}, merged...),
 		Message: w.T.Message(subject, w.St.Anchor, w.St.Committed+1, w.St.LastID, more...)}
-	h, err := PutCommit(tx.Ctx, w.T, tx.batch, &c)
+	h, err := PutCommit(ctx, w.T, tx.batch, &c)
 	if err != nil {
 		return c, err
 	}
@@ -263,7 +265,7 @@ func PutCommit(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *git
 // moveBranch makes the planned commits true: the branch, then the tags, then the
 // index of the working tree. Only the branch can fail; what is missing of the rest
 // follows from the commits, and the next writer makes it.
-func (tx *Tx) moveBranch() error {
+func (tx *Tx) moveBranch(ctx context.Context) error {
 	w, git := tx.W, tx.W.T.Store().Git()
 	last := tx.commits[len(tx.commits)-1]
 	w.St.Undo.Next = last.Hash.String()
@@ -274,14 +276,14 @@ func (tx *Tx) moveBranch() error {
 	if err != nil {
 		return err
 	}
-	err = git.UpdateRef(tx.Ctx, gitstore.RefUpdate{Name: w.T.Ref(), Old: w.Head, New: last.Hash, Message: "tape: " + last.Subject, Who: who})
+	err = git.UpdateRef(ctx, gitstore.RefUpdate{Name: w.T.Ref(), Old: w.Head, New: last.Hash, Message: "tape: " + last.Subject, Who: who})
 	if err != nil {
 		if now, readErr := w.T.Head(); readErr != nil || now != last.Hash {
 			return err
 		}
 	}
 	w.Head = last.Hash
-	ctx := context.WithoutCancel(tx.Ctx)
+	ctx = context.WithoutCancel(ctx)
 	for _, c := range tx.commits {
 		for _, tag := range c.Tags {
 			if err := setTag(ctx, w.T, tag.Name, tag.Hash, who); err != nil {

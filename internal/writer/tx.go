@@ -22,7 +22,6 @@ import (
 // checkpoint. All of it happens or none, whatever interrupts it. A Tx is used by one
 // goroutine, inside the function given to Tape.Update.
 type Tx struct {
-	Ctx    context.Context
 	W      *Writer
 	before journal.Record
 	batch  *gitstore.Batch
@@ -84,8 +83,8 @@ func Begin(ctx context.Context, t *workspace.Tape) (*Tx, error) {
 }
 
 // Commit makes the change true and ends the Tx. After an error nothing has changed.
-func (tx *Tx) Commit() (TxResult, error) {
-	err := tx.finish()
+func (tx *Tx) Commit(ctx context.Context) (TxResult, error) {
+	err := tx.finish(ctx)
 	if err != nil {
 		err = tx.undo(err)
 	}
@@ -119,7 +118,7 @@ func (w *Writer) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, er
 		return TxResult{}, err
 	}
 	if err = f(tx); err == nil {
-		err = tx.finish()
+		err = tx.finish(ctx)
 	}
 	if err != nil {
 		return TxResult{}, tx.undo(err)
@@ -129,7 +128,7 @@ func (w *Writer) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, er
 
 // beginTx records how the tape is, so that what follows can be taken back.
 func (w *Writer) beginTx(ctx context.Context) (*Tx, error) {
-	tx := &Tx{Ctx: ctx, W: w, before: w.St, sealed: map[string]gitstore.Hash{}, dirs: map[string]bool{}, changes: map[string]gitstore.IndexChange{}}
+	tx := &Tx{W: w, before: w.St, sealed: map[string]gitstore.Hash{}, dirs: map[string]bool{}, changes: map[string]gitstore.IndexChange{}}
 	tx.Syncing.SetLimit(4)
 	w.St.Gen++
 	w.St.Undo = &journal.Undo{Head: w.St.Head, Seq: w.St.Seq, Folder: w.St.Folder, Tails: w.St.Tails}
@@ -149,11 +148,11 @@ func (tx *Tx) Assert(o *AppendOptions) error { return tx.W.assert(o) }
 
 // AppendEntry adds an entry and returns it as it will be stored. An anchor is a
 // handoff, see Tx.Handoff. The workspace's commit policy applies.
-func (tx *Tx) AppendEntry(d layout.Draft) (layout.Entry, error) {
-	if err := tx.closeTurn(d.Kind, d.Payload); err != nil {
+func (tx *Tx) AppendEntry(ctx context.Context, d layout.Draft) (layout.Entry, error) {
+	if err := tx.closeTurn(ctx, d.Kind, d.Payload); err != nil {
 		return layout.Entry{}, err
 	}
-	line, err := tx.Append(d)
+	line, err := tx.Append(ctx, d)
 	if err != nil {
 		return layout.Entry{}, err
 	}
@@ -166,17 +165,17 @@ func (tx *Tx) AppendEntry(d layout.Draft) (layout.Entry, error) {
 
 // closeTurn commits the turn before a batch's first user message, where the policy is
 // to commit turns. The batch itself is one change, and is not cut into commits.
-func (tx *Tx) closeTurn(kind string, payload []byte) error {
+func (tx *Tx) closeTurn(ctx context.Context, kind string, payload []byte) error {
 	tx.policy = true
 	if !tx.W.T.Store().Config().Commit.Turn || tx.turned || kind != layout.KindMessage || jsonl.GetString(payload, "role") != "user" {
 		return nil
 	}
 	tx.turned = true
-	return tx.Checkpoint()
+	return tx.Checkpoint(ctx)
 }
 
 // Append adds an entry and returns its line, valid until the next call.
-func (tx *Tx) Append(d layout.Draft) ([]byte, error) {
+func (tx *Tx) Append(ctx context.Context, d layout.Draft) ([]byte, error) {
 	if d.Kind == layout.KindAnchor {
 		return nil, layout.ErrAnchor
 	}
@@ -184,13 +183,13 @@ func (tx *Tx) Append(d layout.Draft) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return line, tx.add(d.Kind, line)
+	return line, tx.add(ctx, d.Kind, line)
 }
 
 // AppendLine adds the entry that a line of NDJSON describes, as ParseDraft reads it.
 // It is the quick way for many entries: the line is looked at once. The workspace's
 // commit policy applies.
-func (tx *Tx) AppendLine(line []byte) error {
+func (tx *Tx) AppendLine(ctx context.Context, line []byte) error {
 	d, err := layout.ParseLine(line)
 	if err != nil {
 		return err
@@ -201,18 +200,21 @@ func (tx *Tx) AppendLine(line []byte) error {
 	if d, err = tx.W.T.Redact(d); err != nil {
 		return err
 	}
-	if err := tx.closeTurn(d.Kind, d.Payload); err != nil {
+	if err := tx.closeTurn(ctx, d.Kind, d.Payload); err != nil {
 		return err
 	}
 	tx.line = jsonl.AppendLine(tx.line[:0], tx.W.St.LastID+1, d)
 	if err := checkLine(tx.W.T, tx.line); err != nil {
 		return err
 	}
-	return tx.add(d.Kind, tx.line)
+	return tx.add(ctx, d.Kind, tx.line)
 }
 
 // add puts a line at the end of its class.
-func (tx *Tx) add(kind string, line []byte) error {
+func (tx *Tx) add(ctx context.Context, kind string, line []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	c := layout.ClassOf(kind)
 	file, err := tx.Tail(c)
 	if err != nil {
@@ -340,10 +342,10 @@ func (tx *Tx) FlushAll() error {
 }
 
 // finish makes the change durable, and then true.
-func (tx *Tx) finish() error {
+func (tx *Tx) finish(ctx context.Context) error {
 	w := tx.W
 	if every := w.T.Store().Config().Commit.Every; tx.policy && every > 0 && w.Uncommitted() >= int64(every) {
-		if err := tx.Checkpoint(); err != nil {
+		if err := tx.Checkpoint(ctx); err != nil {
 			return err
 		}
 	}
@@ -353,7 +355,7 @@ func (tx *Tx) finish() error {
 	if err := tx.Syncing.Wait(); err != nil {
 		return err
 	}
-	if err := tx.checkStands(); err != nil {
+	if err := tx.checkStands(ctx); err != nil {
 		return err
 	}
 	for dir := range tx.dirs {
@@ -361,16 +363,16 @@ func (tx *Tx) finish() error {
 			return err
 		}
 	}
-	if err := tx.Ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if tx.batch != nil {
-		if err := tx.batch.Flush(tx.Ctx); err != nil && len(tx.commits) > 0 {
+		if err := tx.batch.Flush(ctx); err != nil && len(tx.commits) > 0 {
 			return err
 		}
 	}
 	if len(tx.commits) > 0 {
-		if err := tx.moveBranch(); err != nil {
+		if err := tx.moveBranch(ctx); err != nil {
 			return err
 		}
 	}
@@ -388,8 +390,8 @@ func (tx *Tx) finish() error {
 }
 
 // checkStands makes sure that git has not written over the files.
-func (tx *Tx) checkStands() error {
-	if err := tx.W.awaitGit(tx.Ctx); err != nil {
+func (tx *Tx) checkStands(ctx context.Context) error {
+	if err := tx.W.awaitGit(ctx); err != nil {
 		return err
 	}
 	for c, file := range tx.open {

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"tape/internal/gitstore"
@@ -10,13 +11,13 @@ import (
 )
 
 // Merge appends lines that have their ids, and commits them with a second parent.
-func (tx *Tx) Merge(f *workspace.Tape, head gitstore.Hash, lines [][]byte, more ...layout.Trailer) error {
+func (tx *Tx) Merge(ctx context.Context, f *workspace.Tape, head gitstore.Hash, lines [][]byte, more ...layout.Trailer) error {
 	if err := tx.LoadBase(); err != nil {
 		return err
 	}
 	var phases []opened
 	for _, line := range lines {
-		p, err := tx.addStored(line)
+		p, err := tx.addStored(ctx, line)
 		if err != nil {
 			return err
 		}
@@ -27,12 +28,12 @@ func (tx *Tx) Merge(f *workspace.Tape, head gitstore.Hash, lines [][]byte, more 
 	if err := tx.setPhase(tx.W.St.Folder, tx.Base.Phase); err != nil {
 		return err
 	}
-	c, err := tx.commitMerge(MergeSubject(f, len(lines)), []gitstore.Hash{head}, append([]layout.Trailer{workspace.ForkTrailer(f)}, more...)...)
+	c, err := tx.commitMerge(ctx, MergeSubject(f, len(lines)), []gitstore.Hash{head}, append([]layout.Trailer{workspace.ForkTrailer(f)}, more...)...)
 	if err != nil {
 		return err
 	}
 	for _, p := range phases {
-		if _, err := tx.tagLast(c, p); err != nil {
+		if _, err := tx.tagLast(ctx, c, p); err != nil {
 			return err
 		}
 	}
@@ -49,7 +50,7 @@ func MergeSubject(f *workspace.Tape, entries int) string {
 }
 
 // addStored adds a line as it is; an anchor opens a phase.
-func (tx *Tx) addStored(line []byte) (*opened, error) {
+func (tx *Tx) addStored(ctx context.Context, line []byte) (*opened, error) {
 	e, err := jsonl.Parse(line)
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func (tx *Tx) addStored(line []byte) (*opened, error) {
 	// It was within the limit before its origin made it longer.
 	line = append(slices.Clip(line), '\n')
 	if e.Kind != layout.KindAnchor {
-		return nil, tx.add(e.Kind, line)
+		return nil, tx.add(ctx, e.Kind, line)
 	}
 	if err := tx.setPhase(tx.W.St.Folder, tx.Base.Phase); err != nil {
 		return nil, err

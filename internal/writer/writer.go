@@ -331,7 +331,7 @@ func Append(ctx context.Context, t *workspace.Tape, o *AppendOptions, drafts ...
 				return err
 			}
 			for _, d := range drafts {
-				e, err := tx.AppendEntry(d)
+				e, err := tx.AppendEntry(ctx, d)
 				if err != nil {
 					return err
 				}
@@ -381,6 +381,6 @@ func (w *Writer) Uncommitted() int64 { return w.St.LastID - w.St.Committed }
 
 // Checkpoint commits without an anchor.
 func (w *Writer) Checkpoint(ctx context.Context) error {
-	_, err := w.Update(ctx, func(tx *Tx) error { return tx.Checkpoint() })
+	_, err := w.Update(ctx, func(tx *Tx) error { return tx.Checkpoint(ctx) })
 	return err
 }
