@@ -42,7 +42,7 @@ func BenchmarkForkMerge(b *testing.B) {
 				for range 10 {
 					mustAppend(b, f, Message("user", "in the fork"))
 				}
-				if _, err := join.Merge(b.Context(), f.in(), nil); err != nil {
+				if _, err := join.Merge(b.Context(), f.in(), join.Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -64,7 +64,7 @@ func appendEveryWay(t *testing.T, s *Store, tp *Tape, text string) {
 		t.Fatal(err)
 	}
 	mustAppend(t, f, Message("user", "forked "+text))
-	if _, err := join.Merge(t.Context(), f.in(), &join.MergeOptions{Summary: "summed up " + text}); err != nil {
+	if _, err := join.Merge(t.Context(), f.in(), join.Options{Summary: "summed up " + text}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := writer.CreateTapeFrom(t.Context(), s.in(), "second", Anchor{Name: FirstAnchor, State: json.RawMessage(`{"k":"` + text + `"}`)}); err != nil {

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/forks"
-	"tape/internal/join"
 	"tape/internal/layout"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 
 	"tape/internal/importer/bub"
 	"tape/internal/importer/record"
+	"tape/internal/join"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
