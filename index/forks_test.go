@@ -51,7 +51,7 @@ func (w *world) fork(tp *repo.Tape) string {
 		}
 		return "discarded " + f.Name()
 	}
-	if _, err := join.Merge(t.Context(), (*workspace.Tape)(f), &join.MergeOptions{Keep: w.rng.IntN(2) == 0}); err != nil {
+	if _, err := join.Merge(t.Context(), (*workspace.Tape)(f), join.Options{Keep: w.rng.IntN(2) == 0}); err != nil {
 		t.Fatal(err)
 	}
 	return "merged " + f.Name()

@@ -24,21 +24,12 @@ import (
 	"tape/repo"
 )
 
-// Options change how a fork is merged back.
-type Options struct {
-	Keep    bool   // leave the fork open: it can be written to, and merged again
-	Summary string // record this instead of the fork's entries, which stay reachable
-}
-
-// Result tells what a merge did.
-type Result struct {
-	Merged          int // entries that were appended; 0 if there was nothing new
-	FirstID, LastID int64
-	Commit          string // of the merge; "" if there was nothing new
-	Anchors         int    // phases among what was appended
-	Into            string // the tape, or fork, that it was appended to
-	Closed          bool   // the fork is gone
-}
+type (
+	// Options change how a fork is merged back.
+	Options = join.Options
+	// Result tells what a merge did.
+	Result = join.Result
+)
 
 // Back merges a fork into its parent and closes it. The error is a *repo.RewrittenError
 // where somebody has changed what both begin with; nothing has changed then.
@@ -48,15 +39,18 @@ func Back(ctx context.Context, fork *repo.Tape) (Result, error) {
 
 // BackWith is Back with options.
 func BackWith(ctx context.Context, fork *repo.Tape, o Options) (Result, error) {
-	var m join.Merged
-	err := join.Settled(ctx, func() (err error) {
-		m, err = join.Merge(ctx, (*workspace.Tape)(fork), &join.MergeOptions{Keep: o.Keep, Summary: o.Summary})
-		return err
-	})
-	return resultOf(m), err
+	return join.Merge(ctx, (*workspace.Tape)(fork), o)
 }
 
-func resultOf(m join.Merged) Result {
-	return Result{Merged: m.Entries, FirstID: m.FirstID, LastID: m.LastID, Commit: m.Commit, Anchors: len(m.Handoffs),
-		Into: m.Into, Closed: m.Closed}
+// Continue finishes a merge that git has begun in the tape's working tree and has stopped
+// at a conflict: it is made from the two commits, whatever git has left in the files.
+// Entries that were not committed come first. The fork stays open. repo.ErrNotFound where
+// there is no such merge.
+func Continue(ctx context.Context, t *repo.Tape) (Result, error) {
+	return join.ContinueMerge(ctx, (*workspace.Tape)(t))
+}
+
+// Abort takes such a merge back, as git merge --abort does, which it runs.
+func Abort(ctx context.Context, t *repo.Tape) error {
+	return join.AbortMerge(ctx, (*workspace.Tape)(t))
 }

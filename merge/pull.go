@@ -49,11 +49,7 @@ func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]
 		if rejected[remotes.TapeOf((*workspace.Store)(s), status.Tape)] {
 			continue // not without its tape
 		}
-		name := status.Tape
-		err := join.Settled(ctx, func() (err error) {
-			status, err = join.Join(ctx, (*workspace.Store)(s), remote, name)
-			return err
-		})
+		status, err := join.Join(ctx, (*workspace.Store)(s), remote, status.Tape)
 		if err != nil {
 			return out, err
 		}

@@ -89,10 +89,10 @@ func ExampleTape_Update() {
 	defer done()
 
 	result, err := t.Update(ctx, func(tx *repo.Tx) error {
-		if _, err := tx.AppendEntry(repo.Event("run", json.RawMessage(`{"tokens":512}`))); err != nil {
+		if _, err := tx.AppendEntry(ctx, repo.Event("run", json.RawMessage(`{"tokens":512}`))); err != nil {
 			return err
 		}
-		_, err := tx.Handoff(repo.Anchor{Name: "review"})
+		_, err := tx.Handoff(ctx, repo.Anchor{Name: "review"})
 		return err
 	})
 	if err != nil {
@@ -101,7 +101,7 @@ func ExampleTape_Update() {
 	fmt.Println(result.Appended, "entries,", result.FirstID, "to", result.LastID)
 
 	_, err = t.Update(ctx, func(tx *repo.Tx) error {
-		if _, err := tx.AppendEntry(repo.Message("user", "never mind")); err != nil {
+		if _, err := tx.AppendEntry(ctx, repo.Message("user", "never mind")); err != nil {
 			return err
 		}
 		return errors.New("changed my mind")

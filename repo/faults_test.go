@@ -113,14 +113,14 @@ func faultCases() []faultCase {
 		{name: "update/many-phases", extra: true, setup: someEntries, run: onTape("main", func(ctx context.Context, tp *Tape) error {
 			_, err := tp.Update(ctx, func(tx *Tx) error {
 				for i := range 2 {
-					if _, err := tx.AppendEntry(Message("user", fmt.Sprint(i))); err != nil {
+					if _, err := tx.AppendEntry(ctx, Message("user", fmt.Sprint(i))); err != nil {
 						return err
 					}
-					if _, err := tx.Handoff(Anchor{Name: fmt.Sprint("step-", i)}); err != nil {
+					if _, err := tx.Handoff(ctx, Anchor{Name: fmt.Sprint("step-", i)}); err != nil {
 						return err
 					}
 				}
-				_, err := tx.AppendEntry(Event("end", nil))
+				_, err := tx.AppendEntry(ctx, Event("end", nil))
 				return err
 			})
 			return err

@@ -20,16 +20,16 @@ func BenchmarkForkMerge(b *testing.B) {
 			line := []byte(`{"kind":"message","payload":{"role":"user","content":"` + strings.Repeat("lorem ipsum ", 30) + `"}}`)
 			if _, err := m.Update(b.Context(), func(tx *Tx) error {
 				for i := range size.entries {
-					if err := tx.AppendLine(line); err != nil {
+					if err := tx.AppendLine(b.Context(), line); err != nil {
 						return err
 					}
 					if i%(size.entries/size.phases) == 0 {
-						if _, err := tx.Handoff(Anchor{Name: "p"}); err != nil {
+						if _, err := tx.Handoff(b.Context(), Anchor{Name: "p"}); err != nil {
 							return err
 						}
 					}
 				}
-				return tx.Checkpoint()
+				return tx.Checkpoint(b.Context())
 			}); err != nil {
 				b.Fatal(err)
 			}
@@ -42,7 +42,7 @@ func BenchmarkForkMerge(b *testing.B) {
 				for range 10 {
 					mustAppend(b, f, Message("user", "in the fork"))
 				}
-				if _, err := join.Merge(b.Context(), f.in(), nil); err != nil {
+				if _, err := join.Merge(b.Context(), f.in(), join.Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -43,7 +43,7 @@ func mustFork(t testing.TB, tp *Tape, name, at string) *Tape {
 	return f
 }
 
-func mustMerge(t testing.TB, f *Tape, o *join.MergeOptions) join.Merged {
+func mustMerge(t testing.TB, f *Tape, o join.Options) join.Result {
 	t.Helper()
 	m, err := join.Merge(t.Context(), f.in(), o)
 	if err != nil {
@@ -100,7 +100,7 @@ func TestForkPoints(t *testing.T) {
 			mustHandoff(t, f, "done")
 			wantClean(t, f.WorkTree())
 			wantTexts(t, f, strings.Join(all[:entries], " ")+" own done")
-			mustMerge(t, f, nil)
+			mustMerge(t, f, join.Options{})
 			wantTexts(t, m, strings.Join(all, " ")+" own done")
 		})
 	}
@@ -165,7 +165,7 @@ func TestForkErrors(t *testing.T) {
 	}
 	before := history(t, s.Dir())
 	fork := func(tp *Tape, name, at string) error { _, err := tp.ForkAt(t.Context(), name, at); return err }
-	merge := func(tp *Tape) error { _, err := join.Merge(t.Context(), tp.in(), nil); return err }
+	merge := func(tp *Tape) error { _, err := join.Merge(t.Context(), tp.in(), join.Options{}); return err }
 	for name, c := range map[string]struct {
 		err  error
 		want error
@@ -240,8 +240,8 @@ func TestMergeKeepsBytes(t *testing.T) {
 	mustAppend(t, m, Message("user", "five"))
 	was := filesOf(t, s.Dir())
 	stored := entriesOf(t, x, Query{})[4:]
-	got := mustMerge(t, x, nil)
-	if got.Entries != 5 || got.FirstID != 10 || got.LastID != 14 || !got.Closed || got.Into != "main" || len(got.Handoffs) != 1 {
+	got := mustMerge(t, x, join.Options{})
+	if got.Merged != 5 || got.FirstID != 10 || got.LastID != 14 || !got.Closed || got.Into != "main" || got.Anchors != 1 {
 		t.Errorf("the merge says %+v", got)
 	}
 	now := filesOf(t, s.Dir())
@@ -290,13 +290,13 @@ func filesOf(t *testing.T, dir string) map[string][]byte {
 func TestMergeAgain(t *testing.T) {
 	s, m := forkedTape(t)
 	x := mustFork(t, m, "x", "")
-	if got := mustMerge(t, x, &join.MergeOptions{Keep: true}); got.Entries != 0 || got.Commit != "" || got.Closed {
+	if got := mustMerge(t, x, join.Options{Keep: true}); got.Merged != 0 || got.Commit != "" || got.Closed {
 		t.Errorf("the merge of nothing says %+v", got)
 	}
 	base := "session/start one ran build two three test four"
 	mustAppend(t, x, Message("user", "a"))
-	head := mustMerge(t, x, &join.MergeOptions{Keep: true}).Commit
-	if got := mustMerge(t, x, &join.MergeOptions{Keep: true}); got.Entries != 0 {
+	head := mustMerge(t, x, join.Options{Keep: true}).Commit
+	if got := mustMerge(t, x, join.Options{Keep: true}); got.Merged != 0 {
 		t.Errorf("the second merge says %+v", got)
 	}
 	if got := runGit(t, s.Dir(), "rev-parse", "tape/main"); got != head {
@@ -305,11 +305,11 @@ func TestMergeAgain(t *testing.T) {
 	mustAppend(t, m, Message("user", "m"))
 	mustAppend(t, x, Message("user", "b"))
 	wantTexts(t, x, base+" a b")
-	if got := mustMerge(t, x, &join.MergeOptions{Keep: true, Summary: "b was tried"}); got.Entries != 1 {
+	if got := mustMerge(t, x, join.Options{Keep: true, Summary: "b was tried"}); got.Merged != 1 {
 		t.Errorf("the summary says %+v", got)
 	}
 	mustAppend(t, x, Message("user", "c"))
-	mustMerge(t, x, nil)
+	mustMerge(t, x, join.Options{})
 	wantTexts(t, m, base+" a m b was tried c")
 	closed, err := m.ClosedForks(t.Context())
 	if err != nil || len(closed) != 1 || closed[0].Status != ForkMerged || closed[0].Entries != 3 {
@@ -348,7 +348,7 @@ func TestMergeRewritten(t *testing.T) {
 			mustCheckpoint(t, x)
 			rewrite(t, s, m, x)
 			before := history(t, s.Dir())
-			_, err = join.Merge(t.Context(), x.in(), nil)
+			_, err = join.Merge(t.Context(), x.in(), join.Options{})
 			var rewritten *RewrittenError
 			if !errors.As(err, &rewritten) || !errors.Is(err, ErrConflict) || Hint(err) == "" {
 				t.Fatalf("the merge says %v", err)
@@ -453,9 +453,9 @@ func TestForksOfForks(t *testing.T) {
 	mustAppend(t, y, Message("user", "y1"))
 	mustAppend(t, z, Message("user", "z1"))
 	mustAppend(t, x, Message("user", "x2"))
-	mustMerge(t, y, nil)
-	mustMerge(t, x, nil)
-	if got := mustMerge(t, z, nil); got.Into != "main" {
+	mustMerge(t, y, join.Options{})
+	mustMerge(t, x, join.Options{})
+	if got := mustMerge(t, z, join.Options{}); got.Into != "main" {
 		t.Errorf("merged into %q, though its parent is gone", got.Into)
 	}
 	wantTexts(t, m, "session/start one ran build two three test four y1 x1 x2 z1")
@@ -477,7 +477,7 @@ func TestForkOfSlashedTape(t *testing.T) {
 	if x.Parent() != "team/shop" || x.ForkName() != "x" {
 		t.Errorf("%q is the fork %q of %q", x.Name(), x.ForkName(), x.Parent())
 	}
-	mustMerge(t, x, nil)
+	mustMerge(t, x, join.Options{})
 	if got := string(entriesOf(t, m, Query{Tail: N(1)})[0].Meta); got != `{"origin":{"tape":"team/shop","fork":"x","id":2}}` {
 		t.Errorf("its meta is %s", got)
 	}

@@ -35,8 +35,8 @@ func mergedByHost(t *testing.T, s *Store) {
 
 func forkFaults() []faultCase {
 	on := onTape
-	merge := func(o join.MergeOptions) func(context.Context, *Store) error {
-		return on("main/x", func(ctx context.Context, f *Tape) error { _, err := join.Merge(ctx, f.in(), &o); return err })
+	merge := func(o join.Options) func(context.Context, *Store) error {
+		return on("main/x", func(ctx context.Context, f *Tape) error { _, err := join.Merge(ctx, f.in(), o); return err })
 	}
 	fork := func(at string) func(context.Context, *Store) error {
 		return on("main", func(ctx context.Context, tp *Tape) error { _, err := tp.ForkAt(ctx, "y", at); return err })
@@ -58,9 +58,9 @@ func forkFaults() []faultCase {
 			_, err := f.Append(ctx, nil, Message("user", "x4"))
 			return err
 		})},
-		{name: "merge", setup: twoSides, run: merge(join.MergeOptions{}), between: merge(join.MergeOptions{Keep: true})},
-		{name: "merge, and keep", setup: twoSides, run: merge(join.MergeOptions{Keep: true})},
-		{name: "merge a summary", setup: twoSides, run: merge(join.MergeOptions{Keep: true, Summary: "tried"})},
+		{name: "merge", setup: twoSides, run: merge(join.Options{}), between: merge(join.Options{Keep: true})},
+		{name: "merge, and keep", setup: twoSides, run: merge(join.Options{Keep: true})},
+		{name: "merge a summary", setup: twoSides, run: merge(join.Options{Keep: true, Summary: "tried"})},
 		{name: "discard", setup: twoSides, run: on("main/x", func(ctx context.Context, f *Tape) error { return f.Discard(ctx) })},
 		{name: "complete", setup: mergedByHost, run: read},
 		{name: "pull what goes on", setup: func(t *testing.T, s *Store) { published(t, s, false) }, run: joined},

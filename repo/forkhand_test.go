@@ -56,7 +56,7 @@ func TestForkMadeByHand(t *testing.T) {
 	if err != nil || info.Entries != 2 || info.Base.Entry != 2 {
 		t.Errorf("%+v, %v", info, err)
 	}
-	mustMerge(t, h, nil)
+	mustMerge(t, h, join.Options{})
 	wantTexts(t, m, "session/start one two h1 inner")
 	closed, err := m.ClosedForks(t.Context())
 	if err != nil || len(closed) != 1 || closed[0].Name != "main/hand" {
@@ -100,7 +100,7 @@ func TestForkSparseTree(t *testing.T) {
 	runGit(t, dir, "checkout", "--", "anchors")
 	wantTexts(t, x, "session/start one build two x1 by hand x2")
 	writeFile(t, filepath.Join(dir, "note.txt"), []byte("mine"))
-	mustMerge(t, x, nil)
+	mustMerge(t, x, join.Options{})
 	kept, err := filepath.Glob(filepath.Join(s.Dir(), ".git", "tape", "torn", "*", "note.txt"))
 	if err != nil || len(kept) != 1 {
 		t.Errorf("somebody's file is gone: %v, %v", kept, err)
@@ -131,7 +131,7 @@ func TestForkMoved(t *testing.T) {
 		f := openTape(t, c, "main/x")
 		wantTexts(t, f, "session/start one x1 x2")
 		mustAppend(t, f, Message("user", "x3"))
-		mustMerge(t, f, nil)
+		mustMerge(t, f, join.Options{})
 		wantTexts(t, openTape(t, c, "main"), "session/start one x1 x2 x3")
 		if left, _ := filepath.Glob(filepath.Join(dir, "forks", "*", "*")); len(left) > 0 {
 			t.Errorf("left: %v", left)
@@ -161,7 +161,7 @@ func TestForkElsewhere(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "anchors", "001_session-start", "messages.jsonl")); err != nil {
 		t.Error(err)
 	}
-	mustMerge(t, x, &join.MergeOptions{Keep: true})
+	mustMerge(t, x, join.Options{Keep: true})
 	wantTexts(t, m, "session/start one two x1 three")
 	err := x.Discard(t.Context())
 	wantIs(t, err, ErrConflict)
@@ -200,9 +200,9 @@ func TestForkClone(t *testing.T) {
 		t.Error("forking made a working tree of the tape")
 	}
 	mustAppend(t, of, Message("user", "of1"))
-	mustMerge(t, of, nil)
+	mustMerge(t, of, join.Options{})
 	wantTexts(t, o, "session/start o1 of1")
-	mustMerge(t, f, nil)
+	mustMerge(t, f, join.Options{})
 	wantTexts(t, openTape(t, c, "main"), "session/start one x1")
 	healthy(t, dir)
 }

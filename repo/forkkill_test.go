@@ -55,7 +55,7 @@ func forkStep(ctx context.Context, t *Tape, what, arg string) error {
 		_, err := t.ForkAt(ctx, name, at)
 		return err
 	case "fork-merge":
-		_, err := join.Merge(ctx, t.in(), &join.MergeOptions{Summary: arg})
+		_, err := join.Merge(ctx, t.in(), join.Options{Summary: arg})
 		return err
 	case "fork-discard":
 		return t.Discard(ctx)
@@ -175,7 +175,7 @@ func killOnce(t *testing.T, rng *rand.Rand, mode string) (done bool) {
 			t.Errorf("main has %d entries, had %d; the fork: %v", now, inMain, xErr)
 		}
 		if xErr == nil {
-			mustMerge(t, x, nil)
+			mustMerge(t, x, join.Options{})
 		}
 		now = len(entriesOf(t, m, Query{}))
 		if now != inMain+4 {

@@ -38,7 +38,7 @@ func TestNameUsedAgain(t *testing.T) {
 	mustAppend(t, x, Message("user", "x1"))
 	y := mustFork(t, x, "y", "")
 	mustAppend(t, y, Message("user", "y1"))
-	mustMerge(t, x, nil)
+	mustMerge(t, x, join.Options{})
 	again, err := m.Fork(t.Context(), "x")
 	if errors.Is(err, ErrConflict) {
 		return // refused is good as well
@@ -46,7 +46,7 @@ func TestNameUsedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := join.Merge(t.Context(), y.in(), nil); err != nil || got.Into != "main" {
+	if got, err := join.Merge(t.Context(), y.in(), join.Options{}); err != nil || got.Into != "main" {
 		t.Errorf("merged into %q, %v", got.Into, err)
 	}
 	if err := again.Discard(t.Context()); err != nil {
@@ -66,7 +66,7 @@ func TestMergeAfterAFastForward(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	wantTexts(t, m, "session/start one x1 inner")
-	mustMerge(t, x, nil)
+	mustMerge(t, x, join.Options{})
 	wantTexts(t, m, "session/start one x1 inner")
 	mustAppend(t, m, Message("user", "on"))
 	mustHandoff(t, m, "next")
@@ -85,7 +85,7 @@ func TestForkAgainBesideLeftTags(t *testing.T) {
 	tag := x.in().TagRef("002_step")
 	h, err := s.in().Git().Ref(tag)
 	mustDo(t, err)
-	mustMerge(t, x, nil)
+	mustMerge(t, x, join.Options{})
 	runGit(t, s.Dir(), "update-ref", tag, h.String()) // as if it was cut off there
 	x = mustFork(t, m, "x", "")
 	verified(t, s.Dir())

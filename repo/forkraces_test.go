@@ -34,7 +34,7 @@ func raceSteps(ctx context.Context, m *Tape, steps int) error {
 			case rng.IntN(6) == 0 && name[0] == 'd':
 				return f.Discard(ctx)
 			case rng.IntN(6) == 0 && name[0] == 'k':
-				_, err := join.Merge(ctx, f.in(), &join.MergeOptions{Keep: rng.IntN(2) == 0})
+				_, err := join.Merge(ctx, f.in(), join.Options{Keep: rng.IntN(2) == 0})
 				return err
 			}
 			text := fmt.Sprintf("p%d-%d", os.Getpid(), i)
@@ -105,7 +105,7 @@ func TestSoakForkRaces(t *testing.T) {
 	}
 	for _, f := range forks {
 		if strings.HasPrefix(f.ForkName(), "k") {
-			mustMerge(t, f, nil)
+			mustMerge(t, f, join.Options{})
 		}
 	}
 	seen := map[string]int{}

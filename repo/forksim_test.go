@@ -231,13 +231,13 @@ func (x *forkSim) mergeBack(ctx context.Context) (string, error) {
 	if f == nil {
 		return x.append(ctx)
 	}
-	o := join.MergeOptions{Keep: x.rng.IntN(3) == 0}
+	o := join.Options{Keep: x.rng.IntN(3) == 0}
 	if x.rng.IntN(4) == 0 {
 		o.Summary = fmt.Sprint("summary ", x.next())
 	}
 	into := x.w.target(f)
 	what := fmt.Sprintf("merge %s into %s %+v", f.name, into.name, o)
-	m, err := join.Merge(ctx, x.tape(f).in(), &o)
+	m, err := join.Merge(ctx, x.tape(f).in(), o)
 	x.touched = append(x.touched, into.name)
 	f.committed, into.committed = len(f.entries), len(into.entries)
 	if !x.w.mergeable(into, f) {
@@ -251,7 +251,7 @@ func (x *forkSim) mergeBack(ctx context.Context) (string, error) {
 	}
 	added := x.w.merge(into, f, len(f.entries), o.Summary)
 	into.committed = len(into.entries)
-	if err == nil && (m.Entries != added || m.Into != into.name || m.Closed == o.Keep || added > 0 && m.LastID != int64(len(into.entries))) {
+	if err == nil && (m.Merged != added || m.Into != into.name || m.Closed == o.Keep || added > 0 && m.LastID != int64(len(into.entries))) {
 		err = fmt.Errorf("the merge says %+v; %d entries were merged", m, added)
 	}
 	if !o.Keep {

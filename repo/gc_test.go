@@ -225,13 +225,13 @@ func TestGCBesideWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.AppendEntry(Message("user", "under way")); err != nil {
+	if _, err := tx.AppendEntry(t.Context(), Message("user", "under way")); err != nil {
 		t.Fatal(err)
 	}
 	if r := mustGC(t, reopen(t, s.Dir()), &GCOptions{WorktreesOnly: true, Idle: -1}); len(r.Worktrees) > 0 || len(r.Kept) != 1 {
 		t.Errorf("%+v", r)
 	}
-	if _, err := tx.Commit(); err != nil {
+	if _, err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := entriesOf(t, other, Query{}); len(got) != 2 {

@@ -75,7 +75,7 @@ func TestSoakRecordingDuringAConflict(t *testing.T) {
 			t.Fatal(err)
 		}
 		after := entriesOf(t, m, Query{})
-		if merged.Entries == 0 || len(after) != before+merged.Entries || merged.FirstID != int64(before)+1 {
+		if merged.Merged == 0 || len(after) != before+merged.Merged || merged.FirstID != int64(before)+1 {
 			t.Errorf("%d entries became %d, %+v", before, len(after), merged)
 		}
 		wantClean(t, dir)
@@ -125,7 +125,7 @@ func mergedTreeOf(t *testing.T, dir string) string {
 	other := filepath.Join(t.TempDir(), "m")
 	copyTree(t, dir, other)
 	s := reopen(t, other)
-	if _, err := join.Merge(t.Context(), openTape(t, s, "main/x").in(), nil); err != nil {
+	if _, err := join.Merge(t.Context(), openTape(t, s, "main/x").in(), join.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	healthy(t, other)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"tape/internal/audit"
 	"tape/internal/gitstore"
+	"tape/internal/join"
 	"tape/internal/layout"
 	"tape/internal/testkit"
 	"tape/internal/testkit/hostile"
@@ -30,7 +31,7 @@ func healthyRemote(t testing.TB) string {
 	merged := mustFork(t, tp, "merged", "")
 	mustAppend(t, merged, Message("user", "of the fork"))
 	mustAppend(t, tp, Message("user", "five"))
-	mustMerge(t, merged, nil)
+	mustMerge(t, merged, join.Options{})
 	open := mustFork(t, tp, "try", "")
 	mustAppend(t, open, Message("user", "tried"))
 	mustHandoff(t, open, "tried")

@@ -222,12 +222,12 @@ func (x *simulation) step() (string, error) {
 		_, err := x.tp.Update(ctx, func(tx *Tx) error {
 			for range x.rng.IntN(5) {
 				d, _ := x.draft()
-				if _, err := tx.AppendEntry(d); err != nil {
+				if _, err := tx.AppendEntry(ctx, d); err != nil {
 					return err
 				}
 			}
 			if x.rng.IntN(2) == 0 {
-				if _, err := tx.Handoff(Anchor{Name: "never"}); err != nil {
+				if _, err := tx.Handoff(ctx, Anchor{Name: "never"}); err != nil {
 					return err
 				}
 			}

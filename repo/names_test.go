@@ -180,7 +180,7 @@ func TestLongAnchorNames(t *testing.T) {
 	}
 	errStop := errors.New("stop")
 	_, err := tp.Update(t.Context(), func(tx *Tx) error {
-		if _, err := tx.Handoff(Anchor{Name: name}); err != nil {
+		if _, err := tx.Handoff(t.Context(), Anchor{Name: name}); err != nil {
 			return err
 		}
 		// What a crash would leave is seen by nobody.

@@ -451,11 +451,11 @@ func TestSoakBatchIsNotSeenInPart(t *testing.T) {
 	for i := range testkit.Size(10, 60, 600) {
 		_, err := tp.Update(t.Context(), func(tx *Tx) error {
 			for range 3 {
-				if _, err := tx.AppendEntry(Message("user", strings.Repeat("z", rand.IntN(2000)))); err != nil {
+				if _, err := tx.AppendEntry(t.Context(), Message("user", strings.Repeat("z", rand.IntN(2000)))); err != nil {
 					return err
 				}
 			}
-			_, err := tx.Handoff(Anchor{Name: strconv.Itoa(i)})
+			_, err := tx.Handoff(t.Context(), Anchor{Name: strconv.Itoa(i)})
 			return err
 		})
 		if err != nil {

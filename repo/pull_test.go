@@ -184,9 +184,9 @@ func TestPullThenMergeFork(t *testing.T) {
 	mustPush(t, s, &PushOptions{Forks: true})
 	other := mustClone(t, remote)
 	for _, at := range []*Store{other, s} {
-		merged, err := join.Merge(t.Context(), openTape(t, at, "main/x").in(), nil)
+		merged, err := join.Merge(t.Context(), openTape(t, at, "main/x").in(), join.Options{})
 		mustDo(t, err)
-		if merged.Entries != 1 || !merged.Closed {
+		if merged.Merged != 1 || !merged.Closed {
 			t.Errorf("the merge says %+v", merged)
 		}
 		if got := saidIn(t, openTape(t, at, "main")); got[len(got)-1] != "in the fork" || len(got) != 10 {

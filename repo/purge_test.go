@@ -203,9 +203,9 @@ func TestPurgeForks(t *testing.T) {
 		mustHandoff(t, f, "phase of "+name)
 		mustAppend(t, f, Message("user", name+" again"))
 	}
-	mustMerge(t, openTape(t, s, "main/merged"), nil)
-	mustMerge(t, openTape(t, s, "main/kept"), &join.MergeOptions{Keep: true})
-	mustMerge(t, openTape(t, s, "main/summed"), &join.MergeOptions{Summary: "it did not work"})
+	mustMerge(t, openTape(t, s, "main/merged"), join.Options{})
+	mustMerge(t, openTape(t, s, "main/kept"), join.Options{Keep: true})
+	mustMerge(t, openTape(t, s, "main/summed"), join.Options{Summary: "it did not work"})
 	if err := openTape(t, s, "main/dropped").Discard(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -225,9 +225,9 @@ func TestPurgeForks(t *testing.T) {
 	if err != nil || len(closed) != 3 {
 		t.Errorf("closed forks: %+v, %v", closed, err)
 	}
-	mustMerge(t, openTape(t, s, "main/kept"), nil)
-	mustMerge(t, openTape(t, s, "main/open/deeper"), nil)
-	mustMerge(t, openTape(t, s, "main/open"), nil)
+	mustMerge(t, openTape(t, s, "main/kept"), join.Options{})
+	mustMerge(t, openTape(t, s, "main/open/deeper"), join.Options{})
+	mustMerge(t, openTape(t, s, "main/open"), join.Options{})
 	wantNowhere(t, s.Dir(), leak(1))
 }
 
@@ -321,7 +321,7 @@ func TestPurgeTwice(t *testing.T) {
 	m := openTape(t, s, "main")
 	twoSides(t, s)
 	mustAppend(t, m, Message("user", leak(1)))
-	mustMerge(t, openTape(t, s, "main/x"), nil)
+	mustMerge(t, openTape(t, s, "main/x"), join.Options{})
 	mustAppend(t, m, Message("user", leak(2)))
 	mustCheckpoint(t, m)
 	other := filepath.Join(t.TempDir(), "other")

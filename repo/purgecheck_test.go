@@ -34,10 +34,10 @@ func purgedCopy(t *testing.T, o PurgeOptions) (m, theirs *Tape, fetched gitstore
 	mustHandoff(t, m, "to "+leak(1))
 	x := mustFork(t, m, "x", "")
 	mustAppend(t, x, Message("user", "in the fork "+leak(2)))
-	mustMerge(t, x, nil)
+	mustMerge(t, x, join.Options{})
 	y := mustFork(t, m, "y", "")
 	mustAppend(t, y, Message("user", "and there "+leak(1)))
-	mustMerge(t, y, &join.MergeOptions{Summary: "tried"})
+	mustMerge(t, y, join.Options{Summary: "tried"})
 	mustAppend(t, m, Message("user", "two"))
 	mustCheckpoint(t, m)
 	dir := filepath.Join(t.TempDir(), "theirs")
@@ -180,7 +180,7 @@ func TestFollowPurge(t *testing.T) {
 			if last := entriesOf(t, m, Query{}); err != nil || at != last[len(last)-1].ID-1 {
 				t.Errorf("they part at entry %d: %v", at, err)
 			}
-			mustMerge(t, openTape(t, m.Store(), "main/mine"), nil)
+			mustMerge(t, openTape(t, m.Store(), "main/mine"), join.Options{})
 
 			err = purge.FollowPurge(t.Context(), m.in(), headOf(t, m), next, PurgeOptions{Find: leakFinder{}})
 			wantIs(t, err, ErrConflict)

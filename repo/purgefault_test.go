@@ -30,7 +30,7 @@ func purgeFaultStore(t *testing.T) string {
 	mustAppend(t, x, Message("user", "x "+leak(1)))
 	mustHandoff(t, x, "in the fork")
 	mustFork(t, x, "y", "")
-	mustMerge(t, x, &join.MergeOptions{Keep: true})
+	mustMerge(t, x, join.Options{Keep: true})
 	runGit(t, dir, "branch", "mine", "tape/main")
 	runGit(t, dir, "update-ref", "refs/remotes/origin/tape/main", "tape/main")
 	mustAppend(t, m, Message("user", "not committed"))

@@ -175,7 +175,7 @@ func mergeAll(t *testing.T, s *Store) {
 			break
 		}
 		f := slices.MaxFunc(forks, func(a, b *Tape) int { return strings.Count(a.in().Name(), "/") - strings.Count(b.in().Name(), "/") })
-		_, err = join.Merge(t.Context(), f.in(), nil)
+		_, err = join.Merge(t.Context(), f.in(), join.Options{})
 		var rewritten *RewrittenError
 		if errors.As(err, &rewritten) { // its parent was reset
 			err = f.Discard(t.Context())

@@ -72,7 +72,7 @@ func manyCopies(t *testing.T) (m *Tape, secret string) {
 	git("commit", "-q", "--allow-empty", "-m", "by hand, with "+secret)
 	f := mustFork(t, m, "x", "")
 	mustAppend(t, f, Message("user", "in a fork: "+secret))
-	mustMerge(t, f, nil)
+	mustMerge(t, f, join.Options{})
 	open := mustFork(t, m, "open", "")
 	mustAppend(t, open, Message("user", "in an open one: "+secret))
 	mustAppend(t, m, Message("user", "not committed: "+secret))
@@ -131,7 +131,7 @@ func TestPurgeTexts(t *testing.T) {
 			if !slices.Equal(done.Tapes[0].Entries, differ) {
 				t.Errorf("it says that %v changed, and %v did", done.Tapes[0].Entries, differ)
 			}
-			mustMerge(t, openTape(t, m.Store(), "main/open"), nil)
+			mustMerge(t, openTape(t, m.Store(), "main/open"), join.Options{})
 		})
 	}
 }
@@ -213,7 +213,7 @@ func TestPurgeNames(t *testing.T) {
 	m := openTape(t, s, "main")
 	f := mustFork(t, m, "try "+leak(3), "")
 	mustAppend(t, f, Message("user", "the key="+leak(3)))
-	mustMerge(t, f, &join.MergeOptions{Keep: true})
+	mustMerge(t, f, join.Options{Keep: true})
 	runGit(t, s.Dir(), "branch", "about-"+leak(3), "tape/main")
 	if _, err := s.CreateTape(t.Context(), "tape of "+leak(3)); err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestPurgeNames(t *testing.T) {
 		}
 	}
 	mustAppend(t, openTape(t, s, "main/try "+leak(3)), Message("user", "more"))
-	mustMerge(t, openTape(t, s, "main/try "+leak(3)), nil)
+	mustMerge(t, openTape(t, s, "main/try "+leak(3)), join.Options{})
 }
 
 // Other tapes that have the same secret are told, with what helps there.

@@ -38,20 +38,20 @@ func appendEveryWay(t *testing.T, s *Store, tp *Tape, text string) {
 		t.Fatal(err)
 	}
 	_, err = tp.Update(t.Context(), func(tx *Tx) error {
-		if err := tx.AppendLine([]byte(`{"kind":"error","payload":{"kind":"x","message":"` + text + `"},"extra":"` + text + `"}`)); err != nil {
+		if err := tx.AppendLine(t.Context(), []byte(`{"kind":"error","payload":{"kind":"x","message":"`+text+`"},"extra":"`+text+`"}`)); err != nil {
 			return err
 		}
-		if _, err := tx.Append(d); err != nil {
+		if _, err := tx.Append(t.Context(), d); err != nil {
 			return err
 		}
-		f, err := forks.InTx(tx, "helper")
+		f, err := forks.InTx(t.Context(), tx, "helper")
 		if err != nil {
 			return err
 		}
 		if err := f.Append(Message("assistant", "in a fork "+text)); err != nil {
 			return err
 		}
-		return f.Merge()
+		return f.Merge(t.Context())
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func appendEveryWay(t *testing.T, s *Store, tp *Tape, text string) {
 		t.Fatal(err)
 	}
 	mustAppend(t, f, Message("user", "forked "+text))
-	if _, err := join.Merge(t.Context(), f.in(), &join.MergeOptions{Summary: "summed up " + text}); err != nil {
+	if _, err := join.Merge(t.Context(), f.in(), join.Options{Summary: "summed up " + text}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := writer.CreateTapeFrom(t.Context(), s.in(), "second", Anchor{Name: FirstAnchor, State: json.RawMessage(`{"k":"` + text + `"}`)}); err != nil {

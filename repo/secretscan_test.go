@@ -104,7 +104,7 @@ func TestScanForksAndTags(t *testing.T) {
 	mustAppend(t, tp, Message("user", "meanwhile"))
 	mustCheckpoint(t, tp)
 	known := mustHead(t, tp)
-	if _, err := join.Merge(t.Context(), f.in(), nil); err != nil {
+	if _, err := join.Merge(t.Context(), f.in(), join.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	merged := mustHead(t, tp)

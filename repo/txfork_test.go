@@ -22,10 +22,10 @@ func TestTxForkIsAMerge(t *testing.T) {
 	_, err = m.Update(ctx, func(tx *Tx) error {
 		var open []*forks.TxFork
 		for i := range 3 {
-			if _, err := tx.Append(Message("user", fmt.Sprintf("task %d", i))); err != nil {
+			if _, err := tx.Append(ctx, Message("user", fmt.Sprintf("task %d", i))); err != nil {
 				return err
 			}
-			f, err := forks.InTx(tx, fmt.Sprintf("agent-%d", i))
+			f, err := forks.InTx(ctx, tx, fmt.Sprintf("agent-%d", i))
 			if err != nil {
 				return err
 			}
@@ -36,7 +36,7 @@ func TestTxForkIsAMerge(t *testing.T) {
 				}
 			}
 		}
-		if _, err := tx.Handoff(Anchor{Name: "compacted"}); err != nil {
+		if _, err := tx.Handoff(ctx, Anchor{Name: "compacted"}); err != nil {
 			return err
 		}
 		for _, f := range open {
@@ -46,7 +46,7 @@ func TestTxForkIsAMerge(t *testing.T) {
 			if err := f.Append(Event("done", nil)); err != nil {
 				return err
 			}
-			if err := f.Merge(); err != nil {
+			if err := f.Merge(ctx); err != nil {
 				return err
 			}
 		}

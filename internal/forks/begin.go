@@ -76,10 +76,10 @@ func forkFrom(ctx context.Context, t *workspace.Tape, f *workspace.Tape, at stri
 	}
 	var head gitstore.Hash
 	if w != nil {
-		if id > w.St.LastID {
+		if id > w.LastID() {
 			return layout.NotFound("tape info says how many there are", "tape %q has no entry @%d", t.Name(), id)
 		}
-		if (id == 0 || id > w.St.Committed) && w.Uncommitted() > 0 {
+		if id == 0 || id > w.Committed() {
 			if err := w.Checkpoint(ctx); err != nil {
 				return err
 			}
@@ -120,10 +120,8 @@ func entryAt(ctx context.Context, t *workspace.Tape, at string) (int64, error) {
 // start makes the fork's first commit behind an entry of its parent, and its branch.
 func start(ctx context.Context, w *writer.Writer, parent *workspace.Tape, head gitstore.Hash, id int64) error {
 	s := w.T.Store()
-	if _, err := s.Git().Ref(w.T.Ref()); err == nil {
+	if !w.Head.IsZero() {
 		return taken(w.T)
-	} else if !errors.Is(err, gitstore.ErrNotFound) {
-		return err
 	}
 	batch := s.Git().NewBatch()
 	defer batch.Discard()
@@ -142,16 +140,16 @@ func start(ctx context.Context, w *writer.Writer, parent *workspace.Tape, head g
 	if err := writer.PruneTags(ctx, w.T, nil); err != nil {
 		return err
 	}
-	return w.Replace(ctx, next, gitstore.ZeroHash, gitstore.Worktree{}, false)
+	return w.MoveTo(ctx, next, w.Head)
 }
 
 // putStart stores the commit that begins a fork, given its tree and parents.
-func putStart(ctx context.Context, t *workspace.Tape, batch *gitstore.Batch, c startCommit, id int64) (resolve.Plan, error) {
+func putStart(ctx context.Context, t *workspace.Tape, batch *gitstore.Batch, c startCommit, id int64) (writer.Plan, error) {
 	subject := "fork: " + layout.OneLine(t.ForkName())
 	message := t.Message(subject, c.anchor, c.last+1, id, layout.Trailer{Key: layout.TrailerBase, Value: strconv.FormatInt(id, 10)},
 		layout.Trailer{Key: layout.TrailerBegan, Value: layout.FormatDate(t.Store().Now())})
 	h, err := writer.PutCommit(ctx, t, batch, &gitstore.Commit{Tree: c.tree, Parents: []gitstore.Hash{c.parent}, Message: message})
-	return resolve.Plan{Hash: h, Subject: subject}, err
+	return writer.Plan{Hash: h, Subject: subject}, err
 }
 
 // startCommit is what the first commit of a fork is made of.

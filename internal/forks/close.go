@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,14 +37,14 @@ func Discard(ctx context.Context, t *workspace.Tape) error {
 		if err := CheckClosable(w); err != nil {
 			return err
 		}
-		if err := w.CommitAll(ctx); err != nil {
+		if err := w.Checkpoint(ctx); err != nil {
 			return err
 		}
 		b, err := snapshot.BaseOf(t, w.Head)
 		if err != nil {
 			return err
 		}
-		return Close(ctx, w, fmt.Sprintf("%s%s (%s)", discardMessage, layout.OneLine(t.ForkName()), layout.CountEntries(w.St.LastID-b.ID)))
+		return Close(ctx, w, fmt.Sprintf("%s%s (%s)", discardMessage, layout.OneLine(t.ForkName()), layout.CountEntries(w.LastID()-b.ID)))
 	})
 }
 
@@ -99,8 +100,20 @@ func Close(ctx context.Context, w *writer.Writer, message string) error {
 		s.Warn("tags of the fork are left, until tape gc: " + err.Error())
 	}
 	_ = s.FS().Remove(snapshot.SealsPath(t))
-	w.Gone = true
+	w.Gone()
 	return nil
+}
+
+// Above yields what a fork is of, what that is a fork of, and so on: those that are here.
+func Above(ctx context.Context, t *workspace.Tape) iter.Seq2[*workspace.Tape, error] {
+	return func(yield func(*workspace.Tape, error) bool) {
+		for name, ok := t.Parent(), true; ok; name, _, ok = layout.CutFork(name) {
+			up, err := t.Store().Tape(ctx, name)
+			if !errors.Is(err, layout.ErrNotFound) && !yield(up, err) {
+				return
+			}
+		}
+	}
 }
 
 // noteAbove leaves the way to a fork's last commit in the reflog of its parent. If that is
@@ -110,11 +123,7 @@ func noteAbove(ctx context.Context, t *workspace.Tape, head gitstore.Hash, messa
 	if err != nil {
 		return err
 	}
-	for name, ok := t.Parent(), true; ok; name, _, ok = layout.CutFork(name) {
-		up, err := t.Store().Tape(ctx, name)
-		if errors.Is(err, layout.ErrNotFound) {
-			continue
-		}
+	for up, err := range Above(ctx, t) {
 		if err != nil {
 			return err
 		}
@@ -358,11 +367,7 @@ func (c *closedForks) add(t *workspace.Tape, name string, at gitstore.Hash, info
 // of, or the fork was closed with nothing to merge; with discards, or discarded.
 func ClosedHere(ctx context.Context, t *workspace.Tape, at gitstore.Hash, discards bool) (bool, error) {
 	known := false
-	for name, ok := t.Parent(), true; ok; name, _, ok = layout.CutFork(name) {
-		up, err := t.Store().Tape(ctx, name)
-		if errors.Is(err, layout.ErrNotFound) {
-			continue
-		}
+	for up, err := range Above(ctx, t) {
 		if err != nil {
 			return false, err
 		}

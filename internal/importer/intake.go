@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/forks"
-	"tape/internal/join"
 	"tape/internal/layout"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 
 	"tape/internal/importer/bub"
 	"tape/internal/importer/record"
+	"tape/internal/join"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
@@ -61,7 +61,7 @@ func (in *intake) read(ctx context.Context, src record.Source) (stats record.Sta
 			func(sub, key string) bool { return in.seen(ctx, sub, key) },
 			func(item record.Item) error { return in.add(ctx, item) })
 	}
-	return stats, in.finish(err)
+	return stats, in.finish(ctx, err)
 }
 
 // open begins the change of a tape that exists.
@@ -180,7 +180,7 @@ func (in *intake) add(ctx context.Context, item record.Item) error {
 		in.fork(ctx, sub)
 	}
 	for _, sub := range item.Ends {
-		in.merge(func(f *openFork) bool { return f.sub == sub })
+		in.merge(ctx, func(f *openFork) bool { return f.sub == sub })
 	}
 	return in.err
 }
@@ -189,7 +189,7 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 	if item.Entry.Kind == record.KindAnchor {
 		a, err := anchorOf(item)
 		if err == nil {
-			_, err = in.tx.Handoff(a)
+			_, err = in.tx.Handoff(ctx, a)
 		}
 		in.fail(err)
 		return
@@ -210,7 +210,7 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 		return
 	}
 	if item.Fork == "" {
-		_, err := in.tx.Append(d)
+		_, err := in.tx.Append(ctx, d)
 		in.fail(err)
 	} else if f := in.fork(ctx, item.Fork); f != nil {
 		in.fail(f.fork.Append(d))
@@ -220,7 +220,7 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 	}
 	if in.held > in.limit {
 		largest := slices.MaxFunc(in.forks, func(a, b *openFork) int { return a.held - b.held })
-		in.merge(func(f *openFork) bool { return f == largest })
+		in.merge(ctx, func(f *openFork) bool { return f == largest })
 	}
 }
 
@@ -236,7 +236,7 @@ func (in *intake) fork(ctx context.Context, sub string) *openFork {
 	if in.err != nil {
 		return nil
 	}
-	fork, err := forks.InTx(in.tx, name)
+	fork, err := forks.InTx(ctx, in.tx, name)
 	if err != nil {
 		in.fail(err)
 		return nil
@@ -247,12 +247,12 @@ func (in *intake) fork(ctx context.Context, sub string) *openFork {
 }
 
 // merge merges some of the open forks.
-func (in *intake) merge(which func(*openFork) bool) {
+func (in *intake) merge(ctx context.Context, which func(*openFork) bool) {
 	in.forks = slices.DeleteFunc(in.forks, func(f *openFork) bool {
 		if in.err != nil || !which(f) {
 			return false
 		}
-		in.fail(f.fork.Merge())
+		in.fail(f.fork.Merge(ctx))
 		in.held -= f.held
 		return true
 	})
@@ -327,20 +327,20 @@ func anchorOf(item record.Item) (repo.Anchor, error) {
 }
 
 // finish merges what is still open and commits, or takes everything back because of cause.
-func (in *intake) finish(cause error) error {
+func (in *intake) finish(ctx context.Context, cause error) error {
 	if cause != nil {
 		in.err = cause
 	}
 	if in.tx == nil {
 		return in.err
 	}
-	in.merge(func(*openFork) bool { return true })
+	in.merge(ctx, func(*openFork) bool { return true })
 	if in.err == nil {
-		in.fail(in.tx.Checkpoint())
+		in.fail(in.tx.Checkpoint(ctx))
 	}
 	if in.err != nil {
 		return errors.Join(in.err, in.tx.Rollback())
 	}
-	_, err := in.tx.Commit()
+	_, err := in.tx.Commit(ctx)
 	return err
 }

@@ -346,7 +346,7 @@ func TestImportBrokenOff(t *testing.T) {
 		}
 		return in.add(ctx, it)
 	})
-	if err := in.finish(err); !errors.Is(err, context.Canceled) || len(res.Subagents) != 2 {
+	if err := in.finish(ctx, err); !errors.Is(err, context.Canceled) || len(res.Subagents) != 2 {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	if got := outline(t, s, "s-1"); got != before {

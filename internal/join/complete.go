@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"tape/internal/gitstore"
-	"tape/internal/journal"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/resolve"
@@ -40,14 +39,7 @@ func Complete(ctx context.Context, t *workspace.Tape) error {
 	if unsettled := (*workspace.Unsettled)(nil); !errors.As(err, &unsettled) {
 		return err
 	}
-	err = writer.LockedAsIs(ctx, t, func(w *writer.Writer) error {
-		w.Head = head
-		w.St, _ = journal.Read(w.Lock.File)
-		if w.Wt, _, err = t.Worktree(); err != nil && !errors.Is(err, gitstore.ErrNotFound) {
-			return err
-		}
-		return complete(ctx, w)
-	})
+	err = writer.LockedAsIs(ctx, t, func(w *writer.Writer) error { return complete(ctx, w) })
 	if err != nil {
 		return fmt.Errorf("complete the merge into %q: %w", t.Name(), layout.Classify(err))
 	}
@@ -78,18 +70,18 @@ func complete(ctx context.Context, w *writer.Writer) error {
 		return err
 	}
 	for i, line := range loose {
-		if loose[i], err = resolve.Numbered(t, line, p.last+int64(i)+1); err != nil {
+		if loose[i], err = resolve.Numbered(t, line, p.Last+int64(i)+1); err != nil {
 			return err
 		}
 	}
-	if err := p.addLoose(ctx, loose); err != nil {
+	if err := p.Checkpoint(ctx, loose); err != nil {
 		return err
 	}
-	return p.move(ctx, w)
+	return moveTo(ctx, w, batch, p.Plan)
 }
 
 // planCompletion begins a plan with the commit that completes what git has made of a branch.
-func planCompletion(t *workspace.Tape, batch *gitstore.Batch, m *resolve.Resolution, at gitstore.Hash) (*plan, error) {
+func planCompletion(t *workspace.Tape, batch *gitstore.Batch, m *resolve.Resolution, at gitstore.Hash) (*writer.Commits, error) {
 	first, err := m.Good.LastID()
 	if err != nil {
 		return nil, err
@@ -98,28 +90,12 @@ func planCompletion(t *workspace.Tape, batch *gitstore.Batch, m *resolve.Resolut
 	if err != nil {
 		return nil, layout.CorruptObject(at, err)
 	}
-	p := &plan{t: t, batch: batch, b: m.B, last: first + m.B.Added}
-	p.next.Subject = fmt.Sprintf("complete: %s (%s)", layout.OneLine(head.Subject()), layout.CountEntries(p.last-first))
-	p.next.Hash = batch.Put(gitstore.KindCommit, gitstore.EncodeCommit(gitstore.Commit{
+	last := first + m.B.Added
+	next := writer.Plan{Subject: fmt.Sprintf("complete: %s (%s)", layout.OneLine(head.Subject()), layout.CountEntries(m.B.Added))}
+	next.Hash = batch.Put(gitstore.KindCommit, gitstore.EncodeCommit(gitstore.Commit{
 		Tree: m.B.Tree(), Parents: []gitstore.Hash{at}, Author: head.Committer, Committer: head.Committer,
-		Message: t.Message(p.next.Subject, m.B.Anchor, first+1, p.last, layout.Trailer{Key: layout.TrailerDone, Value: at.String()})}))
-	return p, nil
-}
-
-// completed is a commit of the tape, or the one that completes it, which is stored.
-func completed(ctx context.Context, t *workspace.Tape, batch *gitstore.Batch, h gitstore.Hash) (gitstore.Hash, error) {
-	if stretch, _, err := snapshot.ByGit(t.Store(), h); err != nil || len(stretch) == 0 {
-		return h, err
-	}
-	m, err := resolve.Resolve(ctx, t, h, batch.Put)
-	if err != nil || !m.Raw {
-		return h, err
-	}
-	p, err := planCompletion(t, batch, m, h)
-	if err != nil {
-		return h, err
-	}
-	return p.next.Hash, nil
+		Message: t.Message(next.Subject, m.B.Anchor, first+1, last, layout.Trailer{Key: layout.TrailerDone, Value: at.String()})}))
+	return writer.Continue(t, batch, m.B, next, last), nil
 }
 
 // looseLines are the entries of the working tree that were not committed when git merged.
@@ -130,11 +106,11 @@ func looseLines(w *writer.Writer, good *snapshot.Snapshot) ([][]byte, error) {
 		return nil, nil
 	}
 	loose, err := linesBehindIndex(w, good)
-	if w.St.Undo != nil && !w.St.Undo.Checkout && w.St.Head == good.Commit.String() {
+	if w.Interrupted(good.Commit) {
 		// What a change wrote that was cut off was never acknowledged.
 		loose = slices.DeleteFunc(loose, func(line []byte) bool {
 			id, err := jsonl.ParseID(line)
-			return err == nil && id > w.St.LastID
+			return err == nil && id > w.LastID()
 		})
 	}
 	return loose, err

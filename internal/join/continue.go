@@ -3,15 +3,12 @@ package join
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"tape/internal/gitstore"
-	"tape/internal/journal"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/resolve"
@@ -23,8 +20,8 @@ import (
 // ContinueMerge finishes a merge that git has begun in the tape's working tree and has
 // stopped at a conflict. The files that it left do not matter: entries that were not
 // committed are committed first, then what is merged is appended.
-func ContinueMerge(ctx context.Context, t *workspace.Tape) (Merged, error) {
-	out := Merged{Into: t.Name()}
+func ContinueMerge(ctx context.Context, t *workspace.Tape) (Result, error) {
+	out := Result{Into: t.Name()}
 	err := writer.LockedAsIs(ctx, t, func(w *writer.Writer) error {
 		heads, err := beginMerging(ctx, w)
 		switch {
@@ -84,11 +81,20 @@ func linesBehindIndex(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, erro
 			return nil, err
 		}
 		for _, name := range names {
-			path := path.Join(layout.AnchorsDir, p.Folder, name)
-			if _, _, ok := layout.ParseSegment(name); !ok && name != layout.AnchorFile || stopped[path] && !begins(w, path, known[path]) {
+			path, file := path.Join(layout.AnchorsDir, p.Folder, name), filepath.Join(w.AnchorsPath(), p.Folder, name)
+			if _, _, ok := layout.ParseSegment(name); !ok && name != layout.AnchorFile {
 				continue
 			}
-			entries, err := fileBeyond(w, filepath.Join(w.AnchorsPath(), p.Folder, name), known[path])
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			if stopped[path] {
+				if blob, err := w.T.Store().Git().Blob(known[path]); err != nil || !bytes.HasPrefix(data, blob) {
+					continue
+				}
+			}
+			entries, err := resolve.Beyond(w.T.Store(), data, known[path], file)
 			if err != nil {
 				return nil, err
 			}
@@ -97,24 +103,6 @@ func linesBehindIndex(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, erro
 	}
 	// An index that is behind does not know what is committed.
 	return resolve.ByID(slices.DeleteFunc(found, func(e jsonl.Entry) bool { return e.ID <= last })), nil
-}
-
-func fileBeyond(w *writer.Writer, file string, h gitstore.Hash) ([]jsonl.Entry, error) {
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return resolve.Beyond(w.T.Store(), data, h, file)
-}
-
-// begins reports whether a file of the working tree begins with a blob.
-func begins(w *writer.Writer, path string, h gitstore.Hash) bool {
-	data, err1 := os.ReadFile(filepath.Join(w.Wt.Dir, filepath.FromSlash(path)))
-	blob, err2 := w.T.Store().Git().Blob(h)
-	return err1 == nil && err2 == nil && bytes.HasPrefix(data, blob)
 }
 
 // AbortMerge takes back a merge that git has begun in the tape's working tree and has not
@@ -146,15 +134,16 @@ func abortMerge(ctx context.Context, w *writer.Writer) error {
 	if err != nil {
 		return err
 	}
-	p, err := planOn(w.T, ours)
+	batch := w.T.Store().Git().NewBatch()
+	defer batch.Discard()
+	p, err := writer.CommitsOn(w.T, ours, batch)
 	if err != nil {
 		return err
 	}
-	defer p.batch.Discard()
-	if err := p.addLoose(ctx, loose); err != nil {
+	if err := p.Checkpoint(ctx, loose); err != nil {
 		return err
 	}
-	if err := p.move(ctx, w); err != nil {
+	if err := moveTo(ctx, w, batch, p.Plan); err != nil {
 		return err
 	}
 	return w.T.Store().Git().ClearMerge(w.Wt)
@@ -163,22 +152,18 @@ func abortMerge(ctx context.Context, w *writer.Writer) error {
 // beginMerging finds the working tree and what git is merging into it. What an earlier
 // call left unfinished behind its commit is finished.
 func beginMerging(ctx context.Context, w *writer.Writer) ([]gitstore.Hash, error) {
-	var err error
-	if w.Head, err = w.T.Head(); err != nil {
+	if w.Head.IsZero() {
+		_, err := w.T.Head()
 		return nil, err
 	}
-	if w.Wt, _, err = w.T.Worktree(); err != nil {
+	if w.Wt.Dir == "" {
 		return nil, layout.NotFound("", "tape %q is not checked out, so there is no merge in it", w.T.Name())
 	}
 	heads, err := w.T.Store().Git().MergeHeads(w.Wt)
 	if err != nil {
 		return nil, err
 	}
-	if st, ok := journal.Read(w.Lock.File); ok && journal.CheckingOut(st, w.Head) {
-		w.St = st
-		err = w.Recover(ctx, true)
-	}
-	return heads, err
+	return heads, w.FinishCheckout(ctx)
 }
 
 // unmergedLines are the entries that were not committed when git stopped, or have been

@@ -13,23 +13,20 @@ import (
 	"tape/internal/writer"
 )
 
-// MergeOptions say how a fork is merged. Nil merges all its entries and closes it.
-type MergeOptions struct {
-	// Summary is recorded instead of the fork's entries, which stay reachable through
-	// the merge commit.
-	Summary string
-	// Keep leaves the fork open: it can be written to, and merged again.
-	Keep bool
+// Options change how a fork is merged.
+type Options struct {
+	Keep    bool   // leave the fork open: it can be written to, and merged again
+	Summary string // record this instead of the fork's entries, which stay reachable
 }
 
-// Merged tells what a merge did.
-type Merged struct {
-	Entries         int // that the parent got; 0 if there was nothing new
+// Result tells what a merge did.
+type Result struct {
+	Merged          int // entries that were appended; 0 if there was nothing new
 	FirstID, LastID int64
-	Handoffs        []writer.Handoff // phases that the parent got
-	Commit          string           // of the merge; "" if there was nothing new
-	Into            string           // the name of the tape, or fork, that got them
-	Closed          bool
+	Commit          string // of the merge; "" if there was nothing new
+	Anchors         int    // phases among what was appended
+	Into            string // the tape, or fork, that it was appended to
+	Closed          bool   // the fork is gone
 }
 
 // Merge merges a fork into its parent: what the fork has behind its base is appended,
@@ -38,15 +35,20 @@ type Merged struct {
 //
 // A fork whose parent was merged away is merged into the tape that the parent is in now.
 // The error is a *RewrittenError when either side's history was changed.
-func Merge(ctx context.Context, t *workspace.Tape, o *MergeOptions) (Merged, error) {
-	if o == nil {
-		o = &MergeOptions{}
-	}
+func Merge(ctx context.Context, t *workspace.Tape, o Options) (out Result, err error) {
+	err = Settled(ctx, func() error {
+		out, err = merge(ctx, t, o)
+		return err
+	})
+	return out, err
+}
+
+func merge(ctx context.Context, t *workspace.Tape, o Options) (Result, error) {
 	into, err := Target(ctx, t)
 	if err != nil {
-		return Merged{}, err
+		return Result{}, err
 	}
-	var out Merged
+	var out Result
 	err = writer.Locked(ctx, into, func(w *writer.Writer) error {
 		return writer.Locked(ctx, t, func(fw *writer.Writer) error {
 			if !o.Keep {
@@ -54,17 +56,17 @@ func Merge(ctx context.Context, t *workspace.Tape, o *MergeOptions) (Merged, err
 					return err
 				}
 			}
-			if err := fw.CommitAll(ctx); err != nil {
+			if err := fw.Checkpoint(ctx); err != nil {
 				return err
 			}
-			if err := w.CommitAll(ctx); err != nil {
+			if err := w.Checkpoint(ctx); err != nil {
 				return err
 			}
 			if out, err = onto(ctx, w, fw.Head, ontoOptions{name: t.Name(), summary: o.Summary}); err != nil || o.Keep {
 				return err
 			}
 			out.Closed = true
-			return closeMerged(ctx, fw, w.Head)
+			return closeInto(ctx, fw, w.Head)
 		})
 	})
 	if err != nil {
@@ -73,8 +75,8 @@ func Merge(ctx context.Context, t *workspace.Tape, o *MergeOptions) (Merged, err
 	return out, nil
 }
 
-// closeMerged closes a fork that has nothing more to merge into a tape's commit.
-func closeMerged(ctx context.Context, w *writer.Writer, into gitstore.Hash) error {
+// closeInto closes a fork that has nothing more to merge into a tape's commit.
+func closeInto(ctx context.Context, w *writer.Writer, into gitstore.Hash) error {
 	message := ""
 	if has, err := lineage.Contains(w.T.Store(), into, w.Head); err != nil {
 		return err
@@ -92,11 +94,7 @@ func Target(ctx context.Context, t *workspace.Tape) (*workspace.Tape, error) {
 		return nil, layout.Invalid("name a fork: tape forks lists them", "%q is a tape, not a fork", t.Name())
 	}
 	var first *workspace.Tape
-	for name, ok := t.Parent(), true; ok; name, _, ok = layout.CutFork(name) {
-		into, err := t.Store().Tape(ctx, name)
-		if errors.Is(err, layout.ErrNotFound) {
-			continue
-		}
+	for into, err := range forks.Above(ctx, t) {
 		if err != nil {
 			return nil, err
 		}

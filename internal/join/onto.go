@@ -28,8 +28,8 @@ type ontoOptions struct {
 
 // onto makes one of the tape and another side's commit. Unless git has stopped in the
 // working tree, everything here has to be committed.
-func onto(ctx context.Context, w *writer.Writer, theirs gitstore.Hash, o ontoOptions) (Merged, error) {
-	out := Merged{Into: w.T.Name()}
+func onto(ctx context.Context, w *writer.Writer, theirs gitstore.Hash, o ontoOptions) (Result, error) {
+	out := Result{Into: w.T.Name()}
 	first, second := w.Head, theirs
 	if o.remote != "" {
 		first, second = theirs, w.Head
@@ -55,42 +55,43 @@ func onto(ctx context.Context, w *writer.Writer, theirs gitstore.Hash, o ontoOpt
 	if o.remote == "" && !o.stopped {
 		return ontoByTx(ctx, w, m, lines, o.summary)
 	}
-	p, err := planOn(w.T, view)
+	batch := w.T.Store().Git().NewBatch()
+	defer batch.Discard()
+	p, err := writer.CommitsOn(w.T, view, batch)
 	if err != nil {
 		return out, err
 	}
-	defer p.batch.Discard()
-	if err := p.addLoose(ctx, loose); err != nil {
+	if err := p.Checkpoint(ctx, loose); err != nil {
 		return out, err
 	}
 	if len(lines) > 0 || o.remote != "" {
-		out.Entries, out.FirstID, out.LastID = len(lines), p.last+1, p.last+int64(len(lines))
-		if err := p.add(ctx, writer.MergeSubject(m.F, len(lines)), lines, []gitstore.Hash{second}, workspace.ForkTrailer(m.F)); err != nil {
+		out.Merged, out.FirstID, out.LastID = len(lines), p.Last+1, p.Last+int64(len(lines))
+		if err := p.Add(ctx, writer.MergeSubject(m.F, len(lines)), lines, []gitstore.Hash{second}, workspace.ForkTrailer(m.F)); err != nil {
 			return out, err
 		}
-		out.Commit = p.next.Hash.String()
+		out.Commit = p.Hash.String()
 	}
 	if o.remote == "" {
-		return out, p.move(ctx, w)
+		return out, moveTo(ctx, w, batch, p.Plan)
 	}
-	if out.Entries, err = gained(m); err != nil {
+	if out.Merged, err = gained(m); err != nil {
 		return out, err
 	}
-	if err := p.batch.Flush(ctx); err != nil {
+	if err := batch.Flush(ctx); err != nil {
 		return out, err
 	}
-	return out, pulled(ctx, w, p.next, o.remote)
+	return out, pulled(ctx, w, p.Plan, o.remote)
 }
 
 // ontoByTx appends lines of a merge as any change does. A plan gives the same commit, but to
 // move there the open phase is read whole, and git's index made anew: to fork, append ten
 // entries and merge them took 0.03 s this way and 0.6 s with a plan, where the phase has
 // 100,000 entries; a merge has to be flat in the length of the tape.
-func ontoByTx(ctx context.Context, w *writer.Writer, m *resolve.Inputs, lines [][]byte, summary string) (Merged, error) {
-	out := Merged{Into: w.T.Name()}
+func ontoByTx(ctx context.Context, w *writer.Writer, m *resolve.Inputs, lines [][]byte, summary string) (Result, error) {
+	out := Result{Into: w.T.Name()}
 	var more []layout.Trailer
 	if summary != "" {
-		line, err := summaryLine(m, w.St.LastID+1, summary, len(lines))
+		line, err := summaryLine(m, w.LastID()+1, summary, len(lines))
 		if err != nil {
 			return out, err
 		}
@@ -99,12 +100,12 @@ func ontoByTx(ctx context.Context, w *writer.Writer, m *resolve.Inputs, lines []
 	if len(lines) == 0 {
 		return out, nil
 	}
-	result, err := w.Update(ctx, func(tx *writer.Tx) error { return tx.Merge(m.F, m.Them.Commit, lines, more...) })
+	result, err := w.Update(ctx, func(tx *writer.Tx) error { return tx.Merge(ctx, m.F, m.Them.Commit, lines, more...) })
 	if err != nil {
 		return out, err
 	}
-	out.Entries, out.FirstID, out.LastID = result.Appended, result.FirstID, result.LastID
-	out.Handoffs, out.Commit = result.Handoffs, result.Commit
+	out.Merged, out.FirstID, out.LastID = result.Appended, result.FirstID, result.LastID
+	out.Anchors, out.Commit = len(result.Handoffs), result.Commit
 	return out, nil
 }
 
@@ -134,59 +135,11 @@ func gained(m *resolve.Inputs) (int, error) {
 	return int(last - shared), errors.Join(err1, err2)
 }
 
-// plan is commits that are made one on top of the other, without a working tree.
-type plan struct {
-	t     *workspace.Tape
-	batch *gitstore.Batch
-	b     *resolve.Builder
-	next  resolve.Plan // the newest one
-	last  int64        // its last entry
-}
-
-// planOn begins a plan with a commit.
-func planOn(t *workspace.Tape, v *snapshot.Snapshot) (*plan, error) {
-	last, err := v.LastID()
-	if err != nil {
-		return nil, err
-	}
-	p := &plan{t: t, batch: t.Store().Git().NewBatch(), next: resolve.Plan{Hash: v.Commit, Subject: "back to " + layout.OneLine(t.Name())}, last: last}
-	if p.b, err = resolve.NewBuilder(v, p.batch.Put); err != nil {
-		p.batch.Discard()
-		return nil, err
-	}
-	return p, nil
-}
-
-// add adds a commit with lines, which have the next ids.
-func (p *plan) add(ctx context.Context, subject string, lines [][]byte, merged []gitstore.Hash, more ...layout.Trailer) error {
-	for _, line := range lines {
-		if err := p.b.AddLine(line); err != nil {
-			return err
-		}
-	}
-	first := p.last + 1
-	p.last += int64(len(lines))
-	c := gitstore.Commit{Tree: p.b.Tree(), Parents: append([]gitstore.Hash{p.next.Hash}, merged...),
-		Message: p.t.Message(subject, p.b.Anchor, first, p.last, more...)}
-	var err error
-	p.next.Subject = subject
-	p.next.Hash, err = writer.PutCommit(ctx, p.t, p.batch, &c)
-	return err
-}
-
-// addLoose adds a commit with entries that were not committed, if there are any.
-func (p *plan) addLoose(ctx context.Context, lines [][]byte) error {
-	if len(lines) == 0 {
-		return nil
-	}
-	return p.add(ctx, writer.CheckpointSubject(int64(len(lines))), lines, nil)
-}
-
-// move brings the branch to the plan's end, and writes the working tree from it, whatever
+// moveTo brings the branch to a plan's end, and writes the working tree from it, whatever
 // that holds.
-func (p *plan) move(ctx context.Context, w *writer.Writer) error {
-	if err := p.batch.Flush(ctx); err != nil {
+func moveTo(ctx context.Context, w *writer.Writer, batch *gitstore.Batch, next writer.Plan) error {
+	if err := batch.Flush(ctx); err != nil {
 		return err
 	}
-	return w.Replace(ctx, p.next, w.Head, w.Wt, w.Wt.Dir != "")
+	return w.MoveTo(ctx, next, w.Head)
 }

@@ -38,7 +38,15 @@ import (
 //
 // The error, also in the status, is a *RewrittenError or ErrConflict where the histories
 // cannot be brought together; nothing is changed then.
-func Join(ctx context.Context, s *workspace.Store, remote, name string) (layout.RefStatus, error) {
+func Join(ctx context.Context, s *workspace.Store, remote, name string) (status layout.RefStatus, err error) {
+	err = Settled(ctx, func() error {
+		status, err = join(ctx, s, remote, name)
+		return err
+	})
+	return status, err
+}
+
+func join(ctx context.Context, s *workspace.Store, remote, name string) (layout.RefStatus, error) {
 	j := &joining{s: s, remote: remote, t: s.Handle(name)}
 	j.status = layout.RefStatus{Tape: name, Status: layout.RefUpToDate}
 	var err error
@@ -141,7 +149,7 @@ func (j *joining) join(ctx context.Context, w *writer.Writer) error {
 		return err
 	}
 	if rel == lineage.Behind || rel == lineage.Diverged {
-		if err := w.CommitAll(ctx); err != nil {
+		if err := w.Checkpoint(ctx); err != nil {
 			return err
 		}
 		if rel, err = lineage.Relate(s, w.Head, j.theirs); err != nil {
@@ -157,14 +165,14 @@ func (j *joining) join(ctx context.Context, w *writer.Writer) error {
 		}
 		return j.forward(ctx, w, 0)
 	case lineage.Behind:
-		return j.forward(ctx, w, w.St.LastID)
+		return j.forward(ctx, w, w.LastID())
 	}
 	theirs, err := j.completed(ctx)
 	if err != nil {
 		return err
 	}
 	merged, err := onto(ctx, w, theirs, ontoOptions{name: j.t.Name(), remote: j.remote})
-	j.status.Status, j.status.Entries = layout.RefMerged, int64(merged.Entries)
+	j.status.Status, j.status.Entries = layout.RefMerged, int64(merged.Merged)
 	return err
 }
 
@@ -174,7 +182,7 @@ func (j *joining) strange(ctx context.Context, w *writer.Writer) error {
 	if err != nil {
 		return err
 	}
-	if w.St.LastID == 1 && len(forks) == 0 && !j.t.IsFork() {
+	if w.LastID() == 1 && len(forks) == 0 && !j.t.IsFork() {
 		return nil
 	}
 	name, file := layout.ShellWord(j.t.Name()), layout.ShellWord(j.t.Slug()+".jsonl")
@@ -191,7 +199,7 @@ func (j *joining) strange(ctx context.Context, w *writer.Writer) error {
 
 // forward goes on with what the remote has, behind an entry (case 3).
 func (j *joining) forward(ctx context.Context, w *writer.Writer, after int64) error {
-	var next resolve.Plan
+	var next writer.Plan
 	var err error
 	j.status.Status = layout.RefFastForward
 	if next.Hash, err = j.completed(ctx); err != nil {
@@ -206,19 +214,28 @@ func (j *joining) forward(ctx context.Context, w *writer.Writer, after int64) er
 	return pulled(ctx, w, next, j.remote)
 }
 
-// completed is the remote's commit. If git made it, what completes it is stored.
+// completed is the remote's commit. If git made it, it is the one that completes it, which
+// is stored.
 func (j *joining) completed(ctx context.Context) (gitstore.Hash, error) {
+	h := j.theirs
+	if stretch, _, err := snapshot.ByGit(j.s, h); err != nil || len(stretch) == 0 {
+		return h, err
+	}
 	batch := j.s.Git().NewBatch()
 	defer batch.Discard()
-	h, err := completed(ctx, j.t, batch, j.theirs)
-	if err == nil {
-		err = batch.Flush(ctx)
+	m, err := resolve.Resolve(ctx, j.t, h, batch.Put)
+	if err != nil || !m.Raw {
+		return h, err
 	}
-	return h, err
+	p, err := planCompletion(j.t, batch, m, h)
+	if err != nil {
+		return h, err
+	}
+	return p.Hash, batch.Flush(ctx)
 }
 
 // pulled brings the branch to a commit, whose phases have the tags that a remote has.
-func pulled(ctx context.Context, w *writer.Writer, next resolve.Plan, remote string) error {
+func pulled(ctx context.Context, w *writer.Writer, next writer.Plan, remote string) error {
 	v, err := snapshot.AtCommit(w.T.Store(), next.Hash)
 	if err != nil {
 		return err
@@ -226,7 +243,8 @@ func pulled(ctx context.Context, w *writer.Writer, next resolve.Plan, remote str
 	if next.Tags, err = tagsToTake(w.T, remote, v.List); err != nil {
 		return err
 	}
-	return w.MoveTo(ctx, w.Head.String(), next, w.Head, w.Wt, w.Wt.Dir != "")
+	next.Clean = true
+	return w.MoveTo(ctx, next, w.Head)
 }
 
 // takeTags sets the tags of a tape's phases to what a remote has them at: those that were
@@ -318,11 +336,7 @@ func CloseMerged(ctx context.Context, t *workspace.Tape) (closed bool, err error
 	if err != nil {
 		return false, err
 	}
-	for name, ok := t.Parent(), true; ok; name, _, ok = layout.CutFork(name) {
-		up, err := t.Store().Tape(ctx, name)
-		if errors.Is(err, layout.ErrNotFound) {
-			continue
-		}
+	for up, err := range forks.Above(ctx, t) {
 		if err != nil {
 			return false, err
 		}
@@ -354,7 +368,7 @@ func CloseMerged(ctx context.Context, t *workspace.Tape) (closed bool, err error
 				return err
 			}
 			closed = true
-			return closeMerged(ctx, fw, w.Head)
+			return closeInto(ctx, fw, w.Head)
 		})
 	})
 	return closed, err

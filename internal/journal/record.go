@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -79,7 +80,7 @@ func (st Record) Moved(head gitstore.Hash) bool {
 // What a record is like on disk.
 const (
 	stateVersion = 6
-	SlotSize     = 8 << 10 // bytes
+	slotSize     = 8 << 10 // bytes
 	noteName     = 512     // bytes; the longest name of an anchor that is put into the record
 )
 
@@ -112,15 +113,15 @@ func decode(raw []byte) (Record, bool) {
 
 // Read returns the newer of the two records.
 func Read(f io.ReaderAt) (Record, bool) {
-	buf := make([]byte, 2*SlotSize)
+	buf := make([]byte, 2*slotSize)
 	n, err := f.ReadAt(buf, 0)
 	if err != nil && err != io.EOF {
 		return Record{}, false
 	}
 	buf = buf[:n]
-	st, ok := decode(buf[:min(n, SlotSize)])
-	if n > SlotSize {
-		if second, ok2 := decode(buf[SlotSize:]); ok2 && (!ok || second.Count > st.Count) {
+	st, ok := decode(buf[:min(n, slotSize)])
+	if n > slotSize {
+		if second, ok2 := decode(buf[slotSize:]); ok2 && (!ok || second.Count > st.Count) {
 			return second, true
 		}
 	}
@@ -138,7 +139,7 @@ func Save(f *disk.File, st Record, sync bool) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.WriteAt(raw, int64(st.Count%2)*SlotSize); err != nil {
+	if _, err := f.WriteAt(raw, int64(st.Count%2)*slotSize); err != nil {
 		return fmt.Errorf("write %s: %w", f.Name(), err)
 	}
 	if !sync {
@@ -148,11 +149,35 @@ func Save(f *disk.File, st Record, sync bool) error {
 		// Who knows what is on the disk: the next record must not take the other slot.
 		st.Synced = false
 		if raw, encodeErr := encode(st); encodeErr == nil {
-			_, _ = f.WriteAt(raw, int64(st.Count%2)*SlotSize)
+			_, _ = f.WriteAt(raw, int64(st.Count%2)*slotSize)
 		}
 		return fmt.Errorf("write %s: %w", f.Name(), err)
 	}
 	return nil
+}
+
+// Scrub saves the record such that nothing is left of older ones.
+func Scrub(f *disk.File, st Record) error {
+	for range 2 { // one in each slot
+		if err := Save(f, st, true); err != nil {
+			return err
+		}
+	}
+	for slot := range int64(2) {
+		used := make([]byte, slotSize)
+		n, err := f.ReadAt(used, slot*slotSize)
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if n == 0 {
+			continue
+		}
+		end := bytes.IndexByte(used[:n], '\n') + 1
+		if _, err = f.WriteAt(make([]byte, n-end), slot*slotSize+int64(end)); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
 }
 
 // locksDir has a lock for each tape that was written to.

@@ -12,10 +12,8 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/gitstore"
-	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/workspace"
-	"tape/internal/writer"
 )
 
 // clearReflogs lets all reflogs tell of the new commits in place of the old ones.
@@ -96,7 +94,7 @@ func (p *purge) clearFiles(ctx context.Context) error {
 		if err := p.tellFiles(ctx, w.Wt.Dir); err != nil {
 			return err
 		}
-		if err := scrub(w); err != nil {
+		if err := w.Scrub(); err != nil {
 			return err
 		}
 	}
@@ -167,28 +165,4 @@ func (p *purge) namesOld(raw []byte) bool {
 		}
 	}
 	return false
-}
-
-// scrub writes the note twice, so that neither of its places has what it had before.
-func scrub(w *writer.Writer) error {
-	for range 2 {
-		if err := w.Save(true); err != nil {
-			return err
-		}
-	}
-	for slot := range int64(2) {
-		used := make([]byte, journal.SlotSize)
-		n, err := w.Lock.File.ReadAt(used, slot*journal.SlotSize)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		if n == 0 {
-			continue
-		}
-		end := bytes.IndexByte(used[:n], '\n') + 1
-		if _, err = w.Lock.File.WriteAt(make([]byte, n-end), slot*journal.SlotSize+int64(end)); err != nil {
-			return err
-		}
-	}
-	return w.Lock.File.Sync()
 }

@@ -12,10 +12,10 @@ import (
 	"tape/internal/audit"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
-	"tape/internal/resolve"
 	"tape/internal/rewrite"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
+	"tape/internal/writer"
 )
 
 // purgeMove moves a ref; a zero hash is none.
@@ -207,8 +207,7 @@ func (p *purge) move(ctx context.Context, m purgeMove) error {
 		if w.T.Ref() != m.ref {
 			continue
 		}
-		err := w.Replace(ctx, resolve.Plan{Hash: m.new, Subject: m.subject}, m.old, w.Wt, w.Wt.Dir != "")
-		if err != nil || w.St.Undo == nil {
+		if err := w.MoveTo(ctx, writer.Plan{Hash: m.new, Subject: m.subject}, m.old); err != nil {
 			return err
 		}
 		return w.Begin(ctx) // what is missing of the working tree keeps old objects alive

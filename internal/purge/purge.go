@@ -210,7 +210,7 @@ func (p *purge) do(ctx context.Context) error {
 		return err
 	}
 	for _, w := range p.writers {
-		if err := w.CommitAll(ctx); err != nil {
+		if err := w.Checkpoint(ctx); err != nil {
 			return err
 		}
 	}

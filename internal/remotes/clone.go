@@ -13,7 +13,6 @@ import (
 	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitrun"
 	"tape/internal/gitstore/transport"
-	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
@@ -326,21 +325,7 @@ func (c *cloning) checkOut(ctx context.Context, s *workspace.Store, head string)
 		return err
 	}
 	s.FirstGitSetup(ctx)
-	wt, err := s.Git().WorktreeOf(t.Ref())
-	if err != nil {
-		return err
-	}
-	lock, err := writer.LockFile(ctx, t)
-	if err != nil {
-		return err
-	}
-	w := &writer.Writer{T: t, Lock: lock}
-	if w.Head, err = t.Head(); err == nil {
-		w.Wt = wt
-		w.St = journal.Record{Branch: t.Ref(), Head: w.Head.String(), Undo: &journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}}
-		err = w.Recover(ctx, true)
-	}
-	if err := errors.Join(err, lock.Unlock()); err != nil {
+	if err := writer.WriteTree(ctx, t); err != nil {
 		return err
 	}
 	return s.SetSetting("tape", cmp.Or(current, t.Name()))

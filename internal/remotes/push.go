@@ -191,7 +191,7 @@ func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) error {
 	}
 	for _, t := range tapes {
 		if checkedOut[t.Ref()] {
-			err = writer.Write(ctx, t, func(w *writer.Writer) error { return w.CommitAll(ctx) })
+			err = writer.Write(ctx, t, func(w *writer.Writer) error { return w.Checkpoint(ctx) })
 		} else {
 			err = p.settle(ctx, t)
 		}

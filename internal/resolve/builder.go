@@ -143,10 +143,3 @@ func (b *Builder) Tree() gitstore.Hash {
 		Hash: b.Put(gitstore.KindTree, gitstore.EncodeTree(b.Anchors))})
 	return b.Put(gitstore.KindTree, gitstore.EncodeTree(b.Root))
 }
-
-// Plan is a commit that is stored, and that a branch is to be moved to.
-type Plan struct {
-	Hash    gitstore.Hash
-	Subject string
-	Tags    []gitstore.Ref // of the phases that it opens: full name, and the tag object
-}

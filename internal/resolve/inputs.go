@@ -34,7 +34,7 @@ func InputsOf(t *workspace.Tape, ours Side, theirs gitstore.Hash, name string) (
 		}
 	}
 	if f := t.Store().ForkHandle(name); f != nil && name != t.Name() && f.IsForkOf(t.Name()) {
-		return ForkInputs(t, ours, f, theirs)
+		return forkInputs(t, ours, f, theirs)
 	}
 	// The same tape, what a fork is of, another fork, or a branch that somebody made.
 	base, err := lineage.CommonCommit(t.Store(), ours.Head, theirs)
@@ -66,8 +66,8 @@ type Inputs struct {
 	more [][]byte // what follows ours
 }
 
-// ForkInputs finds what is to be merged of a fork's commit into a tape's.
-func ForkInputs(t *workspace.Tape, ours Side, f *workspace.Tape, theirs gitstore.Hash) (*Inputs, error) {
+// forkInputs finds what is to be merged of a fork's commit into a tape's.
+func forkInputs(t *workspace.Tape, ours Side, f *workspace.Tape, theirs gitstore.Hash) (*Inputs, error) {
 	b, ok, err := snapshot.MadeBase(f, theirs)
 	if err == nil && !ok {
 		var common gitstore.Hash

@@ -161,7 +161,7 @@ func (c *collector) worktree(ctx context.Context, t *workspace.Tape, wt gitstore
 	case err != nil:
 		return err
 	}
-	w := &writer.Writer{T: t, Lock: lock}
+	w := writer.Holding(t, lock)
 	size := int64(0)
 	err = w.CheckDisposable(ctx, wt)
 	if err == nil {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"tape/internal/disk"
 	"tape/internal/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
@@ -30,9 +29,9 @@ func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 			return err
 		}
 	}
-	w.St.Gen++
-	w.St.Undo = &journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true, From: from}
-	if err := w.Save(true); err != nil {
+	w.rec.Gen++
+	w.rec.Undo = &journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true, From: from}
+	if err := w.save(true); err != nil {
 		return err
 	}
 	if w.Wt.Dir == "" {
@@ -58,7 +57,7 @@ func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 	if err != nil {
 		return err
 	}
-	if err := w.updateTree(from, v); err != nil {
+	if err := w.writeTree(from, v); err != nil {
 		return err
 	}
 	return rebuildIndex(ctx, s, w.Wt)
@@ -106,84 +105,6 @@ func (w *Writer) keepStray(dir string, again bool) error {
 	}
 	w.T.Store().Warn("git no longer knows the working tree " + dir + "; it was moved to " + stray)
 	return nil
-}
-
-// writeTree replaces the working tree's files by those of a commit.
-func (w *Writer) writeTree(v *snapshot.Snapshot) error {
-	d := w.T.Store().FS()
-	if err := d.RemoveAll(w.AnchorsPath()); err != nil {
-		return err
-	}
-	if err := d.MkdirAll(w.AnchorsPath()); err != nil {
-		return err
-	}
-	info, ok := layout.FindEntry(v.Root, layout.TapeFile)
-	if !ok {
-		return &layout.CorruptError{File: v.Where(layout.Phase{}, layout.TapeFile), Msg: "the commit has no " + layout.TapeFile}
-	}
-	raw, err := v.Git.Blob(info.Hash)
-	if err != nil {
-		return layout.CorruptObject(v.Commit, err)
-	}
-	if err := d.WriteFile(filepath.Join(w.Wt.Dir, layout.TapeFile), raw); err != nil {
-		return err
-	}
-	list := v.List
-	if w.T.IsFork() {
-		list = list[len(list)-1:] // what can still change
-	}
-	for _, p := range list {
-		if err := w.writePhase(v, p); err != nil {
-			return err
-		}
-	}
-	return d.SyncDir(w.AnchorsPath())
-}
-
-func (w *Writer) writePhase(v *snapshot.Snapshot, p layout.Phase) error {
-	d := w.T.Store().FS()
-	dir := filepath.Join(w.AnchorsPath(), p.Folder)
-	if err := d.Mkdir(dir); err != nil {
-		return err
-	}
-	entries, err := v.Tree(p)
-	if err != nil {
-		return err
-	}
-	var newest [layout.ClassCount]int
-	for _, e := range entries {
-		c, n, ok := layout.ParseSegment(e.Name)
-		if ok {
-			newest[c] = max(newest[c], n)
-		} else if e.Name != layout.AnchorFile {
-			return &layout.CorruptError{File: v.Where(p, e.Name), Msg: "not a file of a phase"}
-		}
-	}
-	for _, e := range entries {
-		if c, n, ok := layout.ParseSegment(e.Name); ok && w.T.IsFork() && n < newest[c] {
-			continue // sealed
-		}
-		raw, err := v.Git.Blob(e.Hash)
-		if err != nil {
-			return layout.CorruptObject(v.Commit, err)
-		}
-		if err := writeSynced(d, filepath.Join(dir, e.Name), raw); err != nil {
-			return err
-		}
-	}
-	return d.SyncDir(dir)
-}
-
-func writeSynced(d *disk.FS, path string, data []byte) error {
-	f, err := d.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, disk.FilePerm)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
 }
 
 // rebuildIndex writes the git index of a working tree from its branch's commit. What a

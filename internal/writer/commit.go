@@ -12,7 +12,6 @@ import (
 	"tape/internal/journal"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
-	"tape/internal/resolve"
 	"tape/internal/workspace"
 	"unicode/utf8"
 )
@@ -42,7 +41,7 @@ type Handoff struct {
 func HandOff(ctx context.Context, t *workspace.Tape, a Anchor) (Handoff, error) {
 	var h Handoff
 	_, err := Update(ctx, t, func(tx *Tx) (err error) {
-		h, err = tx.Handoff(a)
+		h, err = tx.Handoff(ctx, a)
 		return err
 	})
 	return h, err
@@ -52,14 +51,10 @@ func HandOff(ctx context.Context, t *workspace.Tape, a Anchor) (Handoff, error) 
 // It returns how many entries that were, 0 with the present commit if there are none.
 func Checkpoint(ctx context.Context, t *workspace.Tape) (commit string, entries int64, err error) {
 	err = Write(ctx, t, func(w *Writer) error {
-		if w.Uncommitted() > 0 {
-			entries = w.Uncommitted()
-			if err := w.Checkpoint(ctx); err != nil {
-				return err
-			}
-		}
+		entries = w.Uncommitted()
+		err := w.Checkpoint(ctx)
 		commit = w.Head.String()
-		return nil
+		return err
 	})
 	return commit, entries, err
 }
@@ -116,53 +111,52 @@ func StoredAnchor(line []byte) (Anchor, error) {
 
 // Checkpoint commits everything up to here, those entries included that were appended
 // before the Tx. With nothing new it does nothing.
-func (tx *Tx) Checkpoint() error {
-	w := tx.W
+func (tx *Tx) Checkpoint(ctx context.Context) error {
+	w := tx.w
 	n := w.Uncommitted()
 	if n == 0 {
 		return nil
 	}
-	if err := tx.LoadBase(); err != nil {
+	if err := tx.loadBase(); err != nil {
 		return err
 	}
-	if err := tx.setPhase(w.St.Folder, tx.Base.Phase); err != nil {
+	if err := tx.setPhase(w.rec.Folder, tx.base.phase); err != nil {
 		return err
 	}
-	_, err := tx.commit(CheckpointSubject(n))
+	_, err := tx.commit(ctx, checkpointSubject(int(n)))
 	return err
 }
 
-// CheckpointSubject is the subject of a checkpoint's commit.
-func CheckpointSubject(n int64) string { return "checkpoint: " + layout.CountEntries(n) }
+func checkpointSubject(n int) string { return "checkpoint: " + layout.CountEntries(int64(n)) }
 
 // Handoff closes the open phase and opens the next one.
-func (tx *Tx) Handoff(a Anchor) (Handoff, error) {
-	w := tx.W
+func (tx *Tx) Handoff(ctx context.Context, a Anchor) (Handoff, error) {
+	w := tx.w
 	d, err := a.draft()
 	if err != nil {
 		return Handoff{}, err
 	}
-	line, err := Encode(w.T, w.St.LastID+1, d)
+	line, err := Encode(w.T, w.rec.LastID+1, d)
 	if err != nil {
 		return Handoff{}, err
 	}
-	if err := tx.LoadBase(); err != nil {
+	if err := tx.loadBase(); err != nil {
 		return Handoff{}, err
 	}
-	if err := tx.setPhase(w.St.Folder, tx.Base.Phase); err != nil {
+	if err := tx.setPhase(w.rec.Folder, tx.base.phase); err != nil {
 		return Handoff{}, err
 	}
-	if err := tx.FlushAll(); err != nil {
+	if err := tx.flushAll(); err != nil {
 		return Handoff{}, err
 	}
 	if err := tx.openPhase(a.Name, line); err != nil {
 		return Handoff{}, err
 	}
-	c, err := tx.commit("handoff: " + layout.OneLine(a.Name))
+	c, err := tx.commit(ctx, "handoff: "+layout.OneLine(a.Name))
 	if err != nil {
 		return Handoff{}, err
 	}
-	return tx.tagLast(c, opened{w.St.Seq, w.St.Folder, w.St.LastID, line})
+	return tx.tagLast(ctx, c, opened{w.rec.Seq, w.rec.Folder, w.rec.LastID, line})
 }
 
 // opened is a phase that a commit opens.
@@ -174,10 +168,10 @@ type opened struct {
 }
 
 // tagLast plans the tag of a phase on the last commit.
-func (tx *Tx) tagLast(c gitstore.Commit, p opened) (Handoff, error) {
+func (tx *Tx) tagLast(ctx context.Context, c gitstore.Commit, p opened) (Handoff, error) {
 	last := &tx.commits[len(tx.commits)-1]
-	ref := tx.W.T.TagRef(p.folder)
-	hash, err := putTag(tx.Ctx, tx.W.T, tx.batch, ref, last.Hash, c, p.line)
+	ref := tx.w.T.TagRef(p.folder)
+	hash, err := putTag(ctx, tx.w.T, tx.batch, ref, last.Hash, c, p.line)
 	if err != nil {
 		return Handoff{}, err
 	}
@@ -193,14 +187,14 @@ func (tx *Tx) tagLast(c gitstore.Commit, p opened) (Handoff, error) {
 
 // openPhase creates the folder of the next phase with its anchor.
 func (tx *Tx) openPhase(name string, line []byte) error {
-	w, d := tx.W, tx.W.T.Store().FS()
-	w.St.Seq++
-	w.St.LastID++
-	w.St.Folder, w.St.Anchor = layout.FolderName(w.St.Seq, name), name
-	w.St.Tails = [layout.ClassCount]journal.Tail{}
+	w, d := tx.w, tx.w.T.Store().FS()
+	w.rec.Seq++
+	w.rec.LastID++
+	w.rec.Folder, w.rec.Anchor = layout.FolderName(w.rec.Seq, name), name
+	w.rec.Tails = [layout.ClassCount]journal.Tail{}
 	tx.open, tx.sealed = [layout.ClassCount]*openFile{}, map[string]gitstore.Hash{}
-	tx.Base.Phase = nil
-	tx.count(w.St.LastID)
+	tx.base.phase = nil
+	tx.count(w.rec.LastID)
 	if err := d.Mkdir(w.phasePath()); err != nil {
 		return err
 	}
@@ -213,27 +207,29 @@ func (tx *Tx) openPhase(name string, line []byte) error {
 		return errors.Join(err, f.Close())
 	}
 	tx.syncLater(&openFile{file: f})
-	return tx.setPhase(w.St.Folder, nil)
+	return tx.setPhase(w.rec.Folder, nil)
 }
 
 // commit plans a commit of the tree as it now is.
-func (tx *Tx) commit(subject string) (gitstore.Commit, error) { return tx.commitMerge(subject, nil) }
+func (tx *Tx) commit(ctx context.Context, subject string) (gitstore.Commit, error) {
+	return tx.commitMerge(ctx, subject, nil)
+}
 
 // commitMerge plans one that has parents besides the tape.
-func (tx *Tx) commitMerge(subject string, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
-	w := tx.W
-	anchors := gitstore.TreeEntry{Name: layout.AnchorsDir, Mode: gitstore.ModeDir, Hash: tx.Put(gitstore.KindTree, gitstore.EncodeTree(tx.Base.Anchors))}
-	layout.SetEntry(&tx.Base.Root, anchors)
-	root := tx.Put(gitstore.KindTree, gitstore.EncodeTree(tx.Base.Root))
-	c := gitstore.Commit{Tree: root, Parents: append([]gitstore.Hash{tx.Base.Parent}, merged...),
-		Message: w.T.Message(subject, w.St.Anchor, w.St.Committed+1, w.St.LastID, more...)}
-	h, err := PutCommit(tx.Ctx, w.T, tx.batch, &c)
+func (tx *Tx) commitMerge(ctx context.Context, subject string, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
+	w := tx.w
+	anchors := gitstore.TreeEntry{Name: layout.AnchorsDir, Mode: gitstore.ModeDir, Hash: tx.put(gitstore.KindTree, gitstore.EncodeTree(tx.base.anchors))}
+	layout.SetEntry(&tx.base.root, anchors)
+	root := tx.put(gitstore.KindTree, gitstore.EncodeTree(tx.base.root))
+	c := gitstore.Commit{Tree: root, Parents: append([]gitstore.Hash{tx.base.parent}, merged...),
+		Message: w.T.Message(subject, w.rec.Anchor, w.rec.Committed+1, w.rec.LastID, more...)}
+	h, err := PutCommit(ctx, w.T, tx.batch, &c)
 	if err != nil {
 		return c, err
 	}
-	tx.Base.Parent = h
-	tx.commits = append(tx.commits, resolve.Plan{Hash: h, Subject: subject})
-	w.St.Committed = w.St.LastID
+	tx.base.parent = h
+	tx.commits = append(tx.commits, Plan{Hash: h, Subject: subject})
+	w.rec.Committed = w.rec.LastID
 	tx.result.Commit = h.String()
 	return c, nil
 }
@@ -263,25 +259,25 @@ func PutCommit(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *git
 // moveBranch makes the planned commits true: the branch, then the tags, then the
 // index of the working tree. Only the branch can fail; what is missing of the rest
 // follows from the commits, and the next writer makes it.
-func (tx *Tx) moveBranch() error {
-	w, git := tx.W, tx.W.T.Store().Git()
+func (tx *Tx) moveBranch(ctx context.Context) error {
+	w, git := tx.w, tx.w.T.Store().Git()
 	last := tx.commits[len(tx.commits)-1]
-	w.St.Undo.Next = last.Hash.String()
-	if err := w.Save(true); err != nil {
+	w.rec.Undo.Next = last.Hash.String()
+	if err := w.save(true); err != nil {
 		return err
 	}
 	_, who, err := git.Identity(w.T.Store().Now())
 	if err != nil {
 		return err
 	}
-	err = git.UpdateRef(tx.Ctx, gitstore.RefUpdate{Name: w.T.Ref(), Old: w.Head, New: last.Hash, Message: "tape: " + last.Subject, Who: who})
+	err = git.UpdateRef(ctx, gitstore.RefUpdate{Name: w.T.Ref(), Old: w.Head, New: last.Hash, Message: "tape: " + last.Subject, Who: who})
 	if err != nil {
 		if now, readErr := w.T.Head(); readErr != nil || now != last.Hash {
 			return err
 		}
 	}
 	w.Head = last.Hash
-	ctx := context.WithoutCancel(tx.Ctx)
+	ctx = context.WithoutCancel(ctx)
 	for _, c := range tx.commits {
 		for _, tag := range c.Tags {
 			if err := setTag(ctx, w.T, tag.Name, tag.Hash, who); err != nil {

@@ -12,41 +12,40 @@ import (
 
 // treeBase is the branch's tree, as the commits of a Tx change it.
 type treeBase struct {
-	Root    []gitstore.TreeEntry
-	Anchors []gitstore.TreeEntry
-	Phase   []gitstore.TreeEntry // the open phase, as committed; nil if it is not
-	Parent  gitstore.Hash
+	root    []gitstore.TreeEntry
+	anchors []gitstore.TreeEntry
+	phase   []gitstore.TreeEntry // the open phase, as committed; nil if it is not
+	parent  gitstore.Hash
 }
 
-// LoadBase reads the trees of the branch's commit, which the next one builds on.
-func (tx *Tx) LoadBase() error {
-	if tx.Base != nil {
+func (tx *Tx) loadBase() error {
+	if tx.base != nil {
 		return nil
 	}
-	v, err := snapshot.AtCommit(tx.W.T.Store(), tx.W.Head)
+	v, err := snapshot.AtCommit(tx.w.T.Store(), tx.w.Head)
 	if err != nil {
 		return err
 	}
-	b := &treeBase{Root: slices.Clone(v.Root), Parent: tx.W.Head} // the view is shared
+	b := &treeBase{root: slices.Clone(v.Root), parent: tx.w.Head} // the view is shared
 	for _, p := range v.List {
-		b.Anchors = append(b.Anchors, gitstore.TreeEntry{Name: p.Folder, Mode: gitstore.ModeDir, Hash: p.Tree})
+		b.anchors = append(b.anchors, gitstore.TreeEntry{Name: p.Folder, Mode: gitstore.ModeDir, Hash: p.Tree})
 	}
-	if last := v.List[len(v.List)-1]; last.Folder == tx.W.St.Folder {
-		if b.Phase, err = v.Tree(last); err != nil {
+	if last := v.List[len(v.List)-1]; last.Folder == tx.w.rec.Folder {
+		if b.phase, err = v.Tree(last); err != nil {
 			return err
 		}
 	}
-	tx.Base = b
+	tx.base = b
 	return tx.addUncommittedPhases(v)
 }
 
 // addUncommittedPhases takes in folders that somebody made by hand.
 func (tx *Tx) addUncommittedPhases(v *snapshot.Snapshot) error {
 	last := v.List[len(v.List)-1]
-	if last.Seq >= tx.W.St.Seq {
+	if last.Seq >= tx.w.rec.Seq {
 		return nil
 	}
-	list, err := snapshot.ListPhases(tx.W.Wt.Dir)
+	list, err := snapshot.ListPhases(tx.w.Wt.Dir)
 	if err != nil {
 		return err
 	}
@@ -59,7 +58,7 @@ func (tx *Tx) addUncommittedPhases(v *snapshot.Snapshot) error {
 		return err
 	}
 	for _, p := range list {
-		if p.Seq <= last.Seq || p.Seq >= tx.W.St.Seq {
+		if p.Seq <= last.Seq || p.Seq >= tx.w.rec.Seq {
 			continue
 		}
 		if err := tx.setPhase(p.Folder, nil); err != nil {
@@ -75,10 +74,10 @@ func (tx *Tx) setPhase(folder string, committed []gitstore.TreeEntry) error {
 	if err != nil {
 		return err
 	}
-	e := gitstore.TreeEntry{Name: folder, Mode: gitstore.ModeDir, Hash: tx.Put(gitstore.KindTree, gitstore.EncodeTree(entries))}
-	layout.SetEntry(&tx.Base.Anchors, e)
-	if folder == tx.W.St.Folder {
-		tx.Base.Phase = entries
+	e := gitstore.TreeEntry{Name: folder, Mode: gitstore.ModeDir, Hash: tx.put(gitstore.KindTree, gitstore.EncodeTree(entries))}
+	layout.SetEntry(&tx.base.anchors, e)
+	if folder == tx.w.rec.Folder {
+		tx.base.phase = entries
 	}
 	return nil
 }
@@ -88,15 +87,15 @@ func (tx *Tx) setPhase(folder string, committed []gitstore.TreeEntry) error {
 func (tx *Tx) phaseTree(folder string, committed []gitstore.TreeEntry) ([]gitstore.TreeEntry, error) {
 	entries := slices.Clone(committed)
 	if entries == nil {
-		line, err := os.ReadFile(filepath.Join(tx.W.AnchorsPath(), folder, layout.AnchorFile))
+		line, err := os.ReadFile(filepath.Join(tx.w.AnchorsPath(), folder, layout.AnchorFile))
 		if err != nil {
 			return nil, err
 		}
-		tx.setFile(&entries, folder, layout.AnchorFile, tx.Put(gitstore.KindBlob, line), int64(len(line)))
+		tx.setFile(&entries, folder, layout.AnchorFile, tx.put(gitstore.KindBlob, line), int64(len(line)))
 	}
-	tails := tx.W.St.Tails
-	if folder != tx.W.St.Folder {
-		files, err := snapshot.FilesIn(filepath.Join(tx.W.AnchorsPath(), folder))
+	tails := tx.w.rec.Tails
+	if folder != tx.w.rec.Folder {
+		files, err := snapshot.FilesIn(filepath.Join(tx.w.AnchorsPath(), folder))
 		if err != nil {
 			return nil, err
 		}
@@ -124,8 +123,8 @@ func (tx *Tx) phaseTree(folder string, committed []gitstore.TreeEntry) ([]gitsto
 // addFile stores one file of a phase, from memory where it is there.
 func (tx *Tx) addFile(entries *[]gitstore.TreeEntry, folder string, c layout.Class, n int) error {
 	name := layout.SegmentName(c, n)
-	path := filepath.Join(tx.W.AnchorsPath(), folder, name)
-	if h, ok := tx.sealed[name]; ok && folder == tx.W.St.Folder {
+	path := filepath.Join(tx.w.AnchorsPath(), folder, name)
+	if h, ok := tx.sealed[name]; ok && folder == tx.w.rec.Folder {
 		st, err := os.Lstat(path)
 		if err != nil {
 			return err
@@ -134,17 +133,17 @@ func (tx *Tx) addFile(entries *[]gitstore.TreeEntry, folder string, c layout.Cla
 		return nil
 	}
 	var data []byte
-	if file := tx.open[c]; folder == tx.W.St.Folder && file != nil && file.N == n {
+	if file := tx.open[c]; folder == tx.w.rec.Folder && file != nil && file.N == n {
 		data = slices.Clone(file.Data)
 	} else {
 		var err error
 		if data, err = os.ReadFile(path); err != nil {
 			return err
 		}
-		if n < tx.W.St.Tails[c].Seg && folder == tx.W.St.Folder {
-			v := &snapshot.Snapshot{Dir: tx.W.Wt.Dir, Sealed: func() map[string]string { return snapshot.Seals(tx.W.T) }}
-			v.Last[c] = make([]layout.Segment, tx.W.St.Tails[c].Seg)
-			if err := v.CheckSealed(layout.Phase{Seq: tx.W.St.Seq, Folder: folder}, name, data); err != nil {
+		if n < tx.w.rec.Tails[c].Seg && folder == tx.w.rec.Folder {
+			v := &snapshot.Snapshot{Dir: tx.w.Wt.Dir, Sealed: func() map[string]string { return snapshot.Seals(tx.w.T) }}
+			v.Last[c] = make([]layout.Segment, tx.w.rec.Tails[c].Seg)
+			if err := v.CheckSealed(layout.Phase{Seq: tx.w.rec.Seq, Folder: folder}, name, data); err != nil {
 				return err
 			}
 		}
@@ -152,7 +151,7 @@ func (tx *Tx) addFile(entries *[]gitstore.TreeEntry, folder string, c layout.Cla
 	if e, ok := layout.FindEntry(*entries, name); ok && e.Hash == gitstore.HashObject(gitstore.KindBlob, data) {
 		return nil
 	}
-	tx.setFile(entries, folder, name, tx.Put(gitstore.KindBlob, data), int64(len(data)))
+	tx.setFile(entries, folder, name, tx.put(gitstore.KindBlob, data), int64(len(data)))
 	return nil
 }
 

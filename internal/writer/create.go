@@ -7,7 +7,6 @@ import (
 	"tape/internal/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
-	"tape/internal/resolve"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
 )
@@ -46,11 +45,9 @@ func HoldingNew(ctx context.Context, s *workspace.Store, f func() error) error {
 }
 
 func (w *Writer) create(ctx context.Context, first Anchor) error {
-	t, git := w.T, w.T.Store().Git()
-	if _, err := git.Ref(t.Ref()); err == nil {
+	t := w.T
+	if !w.Head.IsZero() {
 		return layout.Conflict("tape switch "+layout.ShellWord(t.Name())+" makes it the current one", "there is a tape %q already", t.Name())
-	} else if !errors.Is(err, gitstore.ErrNotFound) {
-		return err
 	}
 	if err := CheckNoFork(t); err != nil {
 		return err
@@ -60,12 +57,10 @@ func (w *Writer) create(ctx context.Context, first Anchor) error {
 		return err
 	}
 	// A working tree that waits for this branch (a new workspace's) is written now.
-	wt, err := git.WorktreeOf(t.Ref())
-	waits := err == nil
-	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+	if w.Wt, err = t.Store().Git().WorktreeOf(t.Ref()); err != nil && !errors.Is(err, gitstore.ErrNotFound) {
 		return err
 	}
-	return w.Replace(ctx, next, gitstore.ZeroHash, wt, waits)
+	return w.MoveTo(ctx, next, w.Head)
 }
 
 // CheckNoFork refuses the name of an open fork: commands could not tell them apart.
@@ -85,9 +80,9 @@ func CheckNoFork(t *workspace.Tape) error {
 }
 
 // putRoot stores the first commit of a tape, and its tag's object.
-func (w *Writer) putRoot(ctx context.Context, first Anchor) (resolve.Plan, error) {
+func (w *Writer) putRoot(ctx context.Context, first Anchor) (Plan, error) {
 	t, s := w.T, w.T.Store()
-	var none resolve.Plan
+	var none Plan
 	d, err := first.draft()
 	if err != nil {
 		return none, err
@@ -113,7 +108,7 @@ func (w *Writer) putRoot(ctx context.Context, first Anchor) (resolve.Plan, error
 			gitstore.TreeEntry{Name: layout.AnchorsDir, Mode: gitstore.ModeDir, Hash: anchors}),
 		Message: t.Message("start: "+layout.OneLine(t.Name()), first.Name, 1, 1),
 	}
-	out := resolve.Plan{Subject: c.Subject()}
+	out := Plan{Subject: c.Subject()}
 	if out.Hash, err = PutCommit(ctx, t, batch, &c); err != nil {
 		return none, err
 	}
@@ -125,55 +120,61 @@ func (w *Writer) putRoot(ctx context.Context, first Anchor) (resolve.Plan, error
 	return out, batch.Flush(ctx)
 }
 
-// Replace moves the branch to a commit that does not continue it, and writes the
-// working tree anew if there is one. Once the branch has moved, an interrupted
-// replace is completed by the next writer.
-func (w *Writer) Replace(ctx context.Context, next resolve.Plan, old gitstore.Hash, wt gitstore.Worktree, hasTree bool) error {
-	return w.MoveTo(ctx, "", next, old, wt, hasTree)
+// Plan is where a branch is to go.
+type Plan struct {
+	Hash    gitstore.Hash
+	Subject string         // for the reflog
+	Tags    []gitstore.Ref // of the phases that it opens: full name, and the tag object
+	// Clean: the working tree holds what the branch is at, file for file. What that has in
+	// common with the new commit is not written again.
+	Clean bool
 }
 
-// MoveTo is replace where the working tree holds a commit, file for file.
-func (w *Writer) MoveTo(ctx context.Context, from string, next resolve.Plan, old gitstore.Hash, wt gitstore.Worktree, hasTree bool) error {
+// MoveTo moves the branch from a commit (zero: there is none yet) to one that need not
+// continue it, and writes the working tree anew if there is one. Once the branch has moved,
+// an interrupted move is completed by the next writer.
+func (w *Writer) MoveTo(ctx context.Context, next Plan, old gitstore.Hash) error {
 	git := w.T.Store().Git()
 	_, who, err := git.Identity(w.T.Store().Now())
 	if err != nil {
 		return err
 	}
 	// What the note knows of the files holds until the branch has moved.
-	before, ok := journal.Read(w.Lock.File)
-	if !ok {
+	before := w.rec
+	if before.Branch == "" {
 		before = journal.Record{Branch: w.T.Ref(), Head: old.String()}
 	}
-	w.St = before
-	w.St.Gen++
-	w.St.Undo = &journal.Undo{Head: old.String(), Next: next.Hash.String(), Checkout: true, From: from}
-	if err := w.Save(true); err != nil {
+	w.rec = before
+	w.rec.Gen++
+	w.rec.Undo = &journal.Undo{Head: old.String(), Next: next.Hash.String(), Checkout: true}
+	if next.Clean {
+		w.rec.Undo.From = old.String()
+	}
+	if err := w.save(true); err != nil {
 		return err
 	}
 	err = git.UpdateRef(ctx, gitstore.RefUpdate{Name: w.T.Ref(), Old: old, New: next.Hash, Message: "tape: " + next.Subject, Who: who})
 	if now, readErr := git.Ref(w.T.Ref()); err != nil && (readErr != nil || now != next.Hash) {
-		before.Gen, before.Undo = w.St.Gen, nil
-		w.St = before
-		return errors.Join(err, w.Save(true))
+		before.Gen, before.Undo = w.rec.Gen, nil
+		w.rec = before
+		return errors.Join(err, w.save(true))
 	}
 	_ = w.T.Store().FS().Remove(snapshot.SealsPath(w.T)) // they were of another history
-	ctx = context.WithoutCancel(ctx)
 	w.Head = next.Hash
-	if err := w.finishReplace(ctx, next, wt, hasTree, who); err != nil {
+	if err := w.finishMove(context.WithoutCancel(ctx), next, who); err != nil {
 		w.T.Store().Warn("the next command that writes to the tape completes this one: " + err.Error())
 	}
 	return nil
 }
 
-func (w *Writer) finishReplace(ctx context.Context, next resolve.Plan, wt gitstore.Worktree, hasTree bool, who gitstore.Signature) error {
+func (w *Writer) finishMove(ctx context.Context, next Plan, who gitstore.Signature) error {
 	for _, tag := range next.Tags {
 		if err := setTag(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
 			return err
 		}
 	}
-	if hasTree {
-		w.Wt = wt
-		return w.Recover(ctx, true)
+	if w.Wt.Dir != "" {
+		return w.recover(ctx)
 	}
 	v, err := snapshot.AtCommit(w.T.Store(), w.Head)
 	if err != nil {
@@ -185,6 +186,6 @@ func (w *Writer) finishReplace(ctx context.Context, next resolve.Plan, wt gitsto
 	if _, err := EnsureTags(ctx, w.T, w.Head, false); err != nil {
 		return err
 	}
-	w.St.Undo = nil
-	return w.Save(true)
+	w.rec.Undo = nil
+	return w.save(true)
 }

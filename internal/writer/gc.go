@@ -104,15 +104,15 @@ func checkSameFiles(ctx context.Context, dir string, committed map[string]gitsto
 // DropTree removes the working tree. A record says so until it is gone, so that readers
 // meanwhile use the commit, and a writer after a crash begins a new one.
 func (w *Writer) DropTree(ctx context.Context) error {
-	w.St.Gen++
-	w.St.Undo = &journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}
-	if err := w.Save(true); err != nil {
+	w.rec.Gen++
+	w.rec.Undo = &journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}
+	if err := w.save(true); err != nil {
 		return err
 	}
 	if err := w.T.Store().Git().RemoveWorktree(context.WithoutCancel(ctx), w.Wt); err != nil {
 		return err
 	}
 	w.Wt = gitstore.Worktree{}
-	w.St.Undo, w.St.Home = nil, ""
-	return w.Save(true)
+	w.rec.Undo, w.rec.Home = nil, ""
+	return w.save(true)
 }

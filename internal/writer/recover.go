@@ -11,18 +11,31 @@ import (
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
+	"tape/internal/workspace"
 )
 
-// Recover finds out where the tape ends without the last writer's note: it completes
+// FinishCheckout completes the working tree of a branch that was moved to where it is.
+func (w *Writer) FinishCheckout(ctx context.Context) error {
+	if !journal.CheckingOut(w.rec, w.Head) {
+		return nil
+	}
+	return w.recover(ctx)
+}
+
+// WriteTree writes the files of a tape that git has checked out without them.
+func WriteTree(ctx context.Context, t *workspace.Tape) error {
+	return LockedAsIs(ctx, t, func(w *Writer) error {
+		w.rec = journal.Record{Branch: t.Ref(), Head: w.Head.String(), Undo: &journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}}
+		return w.recover(ctx)
+	})
+}
+
+// recover finds out where the tape ends without the last writer's note: it completes
 // or takes back what was interrupted, and reads the open phase from its beginning.
 // It refuses to go on from damage.
-func (w *Writer) Recover(ctx context.Context, known bool) error {
-	before := w.St
-	if !known {
-		before = journal.Record{}
-		w.St = journal.Record{}
-	}
-	w.St.Head = w.Head.String()
+func (w *Writer) recover(ctx context.Context) error {
+	before := w.rec
+	w.rec.Head = w.Head.String()
 	if !journal.CheckingOut(before, w.Head) {
 		if err := w.checkMerging(); err != nil {
 			return err
@@ -41,9 +54,9 @@ func (w *Writer) Recover(ctx context.Context, known bool) error {
 			return err
 		}
 	}
-	w.St.Undo = nil
+	w.rec.Undo = nil
 	var note journal.Record
-	if u == nil && known {
+	if u == nil {
 		note = before
 	}
 	v, err := snapshot.Look(w.T, w.Wt.Dir, w.Head, note)
@@ -69,7 +82,7 @@ func (w *Writer) Recover(ctx context.Context, known bool) error {
 	if err := w.syncOpen(); err != nil {
 		return err
 	}
-	if w.St.Committed, err = committed.LastID(); err != nil {
+	if w.rec.Committed, err = committed.LastID(); err != nil {
 		return err
 	}
 	if u != nil && u.Checkout {
@@ -88,7 +101,7 @@ func (w *Writer) Recover(ctx context.Context, known bool) error {
 	}
 	w.T.Store().Git().SweepTemp(w.T.Store().Now())
 	w.note()
-	return w.Save(recorded)
+	return w.save(recorded)
 }
 
 // checkMerging refuses to look for damage in files that git is merging.
@@ -124,8 +137,8 @@ func (w *Writer) scanClosed(ctx context.Context, v *snapshot.Snapshot, committed
 // scan reads the open phase: the last id, where the files end, and what was torn.
 func (w *Writer) scan(ctx context.Context, v *snapshot.Snapshot) error {
 	p := v.List[len(v.List)-1]
-	w.St.Seq, w.St.Folder = p.Seq, p.Folder
-	w.St.Tails = [layout.ClassCount]journal.Tail{}
+	w.rec.Seq, w.rec.Folder = p.Seq, p.Folder
+	w.rec.Tails = [layout.ClassCount]journal.Tail{}
 	for c, files := range v.Last {
 		if len(files) == 0 {
 			continue
@@ -138,7 +151,7 @@ func (w *Writer) scan(ctx context.Context, v *snapshot.Snapshot) error {
 		if err != nil {
 			return err
 		}
-		w.St.Tails[c] = journal.Tail{Seg: last.N, Size: last.Size, Sum: snapshot.Checksum(0, data)}
+		w.rec.Tails[c] = journal.Tail{Seg: last.N, Size: last.Size, Sum: snapshot.Checksum(0, data)}
 	}
 	anchor, err := snapshot.ReadAnchor(v, p, w.T.Name())
 	if err != nil {
@@ -156,7 +169,7 @@ func (w *Writer) scan(ctx context.Context, v *snapshot.Snapshot) error {
 	if anchor.ID != before+1 {
 		return &layout.CorruptError{File: v.Where(p, layout.AnchorFile), Line: 1, Msg: fmt.Sprintf("its id is %d, but the phase before ends at %d", anchor.ID, before), Fix: v.RestoreHint(p)}
 	}
-	w.St.Anchor = anchor.Anchor
+	w.rec.Anchor = anchor.Anchor
 	// Of a sparse working tree, what git has is read by its hash whenever it is read, and may
 	// be as long as the tape.
 	read := &snapshot.Walk{V: v, Tape: w.T.Name(), First: p.Seq - 1, Last: p.Seq - 1}
@@ -170,7 +183,7 @@ func (w *Writer) scan(ctx context.Context, v *snapshot.Snapshot) error {
 	if err := read.Read(ctx, func(layout.Entry) bool { return true }); err != nil {
 		return err
 	}
-	w.St.LastID = read.R.Last
+	w.rec.LastID = read.R.Last
 	return nil
 }
 
@@ -178,7 +191,7 @@ func (w *Writer) scan(ctx context.Context, v *snapshot.Snapshot) error {
 // it was synced, and what is appended now builds on it.
 func (w *Writer) syncOpen() error {
 	d := w.T.Store().FS()
-	for c, tail := range w.St.Tails {
+	for c, tail := range w.rec.Tails {
 		if tail.Seg == 0 {
 			continue
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
-	"tape/internal/resolve"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
 )
@@ -22,16 +21,15 @@ type Archive struct {
 }
 
 // Reset starts the tape over, with nothing but its first anchor; a fork with nothing but
-// what it has of its parent. With archive the
-// history so far keeps a ref, whose name is returned; without, only git's reflog
-// knows of it.
+// what it has of its parent. With archive the history so far keeps a ref, whose name is
+// returned; without, only git's reflog knows of it.
 func Reset(ctx context.Context, t *workspace.Tape, archive bool) (ref string, err error) {
 	err = Write(ctx, t, func(w *Writer) error {
 		if archive {
 			if ref, err = w.archive(ctx); err != nil {
 				return err
 			}
-		} else if err := w.CommitAll(ctx); err != nil {
+		} else if err := w.Checkpoint(ctx); err != nil {
 			return err
 		}
 		next, err := w.beginning(ctx)
@@ -39,31 +37,23 @@ func Reset(ctx context.Context, t *workspace.Tape, archive bool) (ref string, er
 			return err
 		}
 		next.Subject = "reset: " + layout.OneLine(t.Name())
-		return w.Replace(ctx, next, w.Head, w.Wt, true)
+		return w.MoveTo(ctx, next, w.Head)
 	})
 	return ref, err
 }
 
 // beginning is the commit that a reset goes back to.
-func (w *Writer) beginning(ctx context.Context) (resolve.Plan, error) {
+func (w *Writer) beginning(ctx context.Context) (Plan, error) {
 	if !w.T.IsFork() {
 		return w.putRoot(ctx, Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)})
 	}
 	b, err := snapshot.BaseOf(w.T, w.Head)
-	return resolve.Plan{Hash: b.Start}, err
-}
-
-// CommitAll commits what is not committed.
-func (w *Writer) CommitAll(ctx context.Context) error {
-	if w.Uncommitted() == 0 {
-		return nil
-	}
-	return w.Checkpoint(ctx)
+	return Plan{Hash: b.Start}, err
 }
 
 // archive commits everything and gives the history a ref of its own.
 func (w *Writer) archive(ctx context.Context) (string, error) {
-	if err := w.CommitAll(ctx); err != nil {
+	if err := w.Checkpoint(ctx); err != nil {
 		return "", err
 	}
 	git, now := w.T.Store().Git(), w.T.Store().Now().UTC()
@@ -116,7 +106,7 @@ func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored Arc
 		if restored, err = findArchive(ctx, t, stamp); err != nil {
 			return err
 		}
-		if w.St.LastID > 1 {
+		if w.rec.LastID > 1 {
 			if archived, err = w.archive(ctx); err != nil {
 				return err
 			}
@@ -125,8 +115,8 @@ func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored Arc
 		if err != nil {
 			return err
 		}
-		next := resolve.Plan{Hash: h, Subject: "restore: " + restored.Stamp}
-		if err := w.Replace(ctx, next, w.Head, w.Wt, true); err != nil {
+		next := Plan{Hash: h, Subject: "restore: " + restored.Stamp}
+		if err := w.MoveTo(ctx, next, w.Head); err != nil {
 			return err
 		}
 		err = t.Store().Git().UpdateRef(ctx, gitstore.RefUpdate{Name: restored.Ref, Old: h, Message: "tape: restored"})

@@ -79,7 +79,7 @@ func truncate(d *disk.FS, path string, size int64) error {
 
 // undo takes back what a Tx wrote, because of cause, which it returns.
 func (tx *Tx) undo(cause error) error {
-	w := tx.W
+	w := tx.w
 	tx.abandon()
 	was := tx.before
 	u := journal.Undo{Head: was.Head, Seq: was.Seq, Folder: was.Folder, Tails: was.Tails}
@@ -91,20 +91,20 @@ func (tx *Tx) undo(cause error) error {
 	if tx.cleared {
 		// The record may be gone. If it cannot be written again the change stands,
 		// complete as it is.
-		gen := w.St.Gen
-		w.St = was
-		w.St.Gen, w.St.Undo = gen, &u
-		if err := w.Save(true); err != nil {
+		gen := w.rec.Gen
+		w.rec = was
+		w.rec.Gen, w.rec.Undo = gen, &u
+		if err := w.save(true); err != nil {
 			return fmt.Errorf("%w (it may have happened all the same: %w)", cause, err)
 		}
 	}
 	if err := w.rollback(u); err != nil {
 		return fmt.Errorf("%w (the next command takes back what was written: %w)", cause, err)
 	}
-	was.Gen = w.St.Gen
-	w.St = was
+	was.Gen = w.rec.Gen
+	w.rec = was
 	w.note()
-	if err := w.Save(true); err != nil {
+	if err := w.save(true); err != nil {
 		return fmt.Errorf("%w (and %w)", cause, err)
 	}
 	return cause

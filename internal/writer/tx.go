@@ -22,18 +22,17 @@ import (
 // checkpoint. All of it happens or none, whatever interrupts it. A Tx is used by one
 // goroutine, inside the function given to Tape.Update.
 type Tx struct {
-	Ctx    context.Context
-	W      *Writer
+	w      *Writer
 	before journal.Record
 	batch  *gitstore.Batch
 
 	open    [layout.ClassCount]*openFile // files being written to, by class
 	sealed  map[string]gitstore.Hash     // files of the open phase filled in this Tx
 	dirs    map[string]bool              // folders with new names
-	Syncing errgroup.Group
+	syncing errgroup.Group
 
-	Base    *treeBase // the branch's commit, loaded when first needed
-	commits []resolve.Plan
+	base    *treeBase // the branch's commit, loaded when first needed
+	commits []Plan
 	changes map[string]gitstore.IndexChange // by path
 	result  TxResult
 
@@ -78,14 +77,14 @@ func Begin(ctx context.Context, t *workspace.Tape) (*Tx, error) {
 	}
 	tx, err := w.beginTx(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("write tape %q: %w", t.Name(), layout.Classify(errors.Join(err, w.Lock.Unlock())))
+		return nil, fmt.Errorf("write tape %q: %w", t.Name(), layout.Classify(errors.Join(err, w.lock.Unlock())))
 	}
 	return tx, nil
 }
 
 // Commit makes the change true and ends the Tx. After an error nothing has changed.
-func (tx *Tx) Commit() (TxResult, error) {
-	err := tx.finish()
+func (tx *Tx) Commit(ctx context.Context) (TxResult, error) {
+	err := tx.finish(ctx)
 	if err != nil {
 		err = tx.undo(err)
 	}
@@ -105,9 +104,9 @@ func (tx *Tx) Rollback() error {
 var errRollback = errors.New("rolled back")
 
 func (tx *Tx) release(err error) error {
-	if err := errors.Join(err, tx.W.Lock.Unlock()); err != nil {
+	if err := errors.Join(err, tx.w.lock.Unlock()); err != nil {
 		tx.result = TxResult{}
-		return fmt.Errorf("write tape %q: %w", tx.W.T.Name(), layout.Classify(err))
+		return fmt.Errorf("write tape %q: %w", tx.w.T.Name(), layout.Classify(err))
 	}
 	return nil
 }
@@ -119,7 +118,7 @@ func (w *Writer) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, er
 		return TxResult{}, err
 	}
 	if err = f(tx); err == nil {
-		err = tx.finish()
+		err = tx.finish(ctx)
 	}
 	if err != nil {
 		return TxResult{}, tx.undo(err)
@@ -129,31 +128,34 @@ func (w *Writer) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, er
 
 // beginTx records how the tape is, so that what follows can be taken back.
 func (w *Writer) beginTx(ctx context.Context) (*Tx, error) {
-	tx := &Tx{Ctx: ctx, W: w, before: w.St, sealed: map[string]gitstore.Hash{}, dirs: map[string]bool{}, changes: map[string]gitstore.IndexChange{}}
-	tx.Syncing.SetLimit(4)
-	w.St.Gen++
-	w.St.Undo = &journal.Undo{Head: w.St.Head, Seq: w.St.Seq, Folder: w.St.Folder, Tails: w.St.Tails}
-	if err := w.Save(true); err != nil {
-		w.St = tx.before
-		_ = w.Save(false)
+	tx := &Tx{w: w, before: w.rec, sealed: map[string]gitstore.Hash{}, dirs: map[string]bool{}, changes: map[string]gitstore.IndexChange{}}
+	tx.syncing.SetLimit(4)
+	w.rec.Gen++
+	w.rec.Undo = &journal.Undo{Head: w.rec.Head, Seq: w.rec.Seq, Folder: w.rec.Folder, Tails: w.rec.Tails}
+	if err := w.save(true); err != nil {
+		w.rec = tx.before
+		_ = w.save(false)
 		return nil, err
 	}
 	return tx, nil
 }
 
+// Tape is the tape that is changed.
+func (tx *Tx) Tape() *workspace.Tape { return tx.w.T }
+
 // LastID is the id of the tape's last entry, those of this Tx included.
-func (tx *Tx) LastID() int64 { return tx.W.St.LastID }
+func (tx *Tx) LastID() int64 { return tx.w.rec.LastID }
 
 // Assert fails with ErrConflict unless what the options say is true of the tape.
-func (tx *Tx) Assert(o *AppendOptions) error { return tx.W.assert(o) }
+func (tx *Tx) Assert(o *AppendOptions) error { return tx.w.assert(o) }
 
 // AppendEntry adds an entry and returns it as it will be stored. An anchor is a
 // handoff, see Tx.Handoff. The workspace's commit policy applies.
-func (tx *Tx) AppendEntry(d layout.Draft) (layout.Entry, error) {
-	if err := tx.closeTurn(d.Kind, d.Payload); err != nil {
+func (tx *Tx) AppendEntry(ctx context.Context, d layout.Draft) (layout.Entry, error) {
+	if err := tx.closeTurn(ctx, d); err != nil {
 		return layout.Entry{}, err
 	}
-	line, err := tx.Append(d)
+	line, err := tx.Append(ctx, d)
 	if err != nil {
 		return layout.Entry{}, err
 	}
@@ -161,60 +163,63 @@ func (tx *Tx) AppendEntry(d layout.Draft) (layout.Entry, error) {
 	if err != nil {
 		return layout.Entry{}, err
 	}
-	return snapshot.MakeEntry(parsed, tx.W.T.Name(), tx.W.St.Anchor, tx.W.St.Seq), nil
+	return snapshot.MakeEntry(parsed, tx.w.T.Name(), tx.w.rec.Anchor, tx.w.rec.Seq), nil
 }
 
 // closeTurn commits the turn before a batch's first user message, where the policy is
 // to commit turns. The batch itself is one change, and is not cut into commits.
-func (tx *Tx) closeTurn(kind string, payload []byte) error {
+func (tx *Tx) closeTurn(ctx context.Context, d layout.Draft) error {
 	tx.policy = true
-	if !tx.W.T.Store().Config().Commit.Turn || tx.turned || kind != layout.KindMessage || jsonl.GetString(payload, "role") != "user" {
+	if !tx.w.T.Store().Config().Commit.Turn || tx.turned || !IsUserMessage(d) {
 		return nil
 	}
 	tx.turned = true
-	return tx.Checkpoint()
+	return tx.Checkpoint(ctx)
 }
 
 // Append adds an entry and returns its line, valid until the next call.
-func (tx *Tx) Append(d layout.Draft) ([]byte, error) {
+func (tx *Tx) Append(ctx context.Context, d layout.Draft) ([]byte, error) {
 	if d.Kind == layout.KindAnchor {
 		return nil, layout.ErrAnchor
 	}
-	line, err := Encode(tx.W.T, tx.W.St.LastID+1, d)
+	line, err := Encode(tx.w.T, tx.w.rec.LastID+1, d)
 	if err != nil {
 		return nil, err
 	}
-	return line, tx.add(d.Kind, line)
+	return line, tx.add(ctx, d.Kind, line)
 }
 
 // AppendLine adds the entry that a line of NDJSON describes, as ParseDraft reads it.
 // It is the quick way for many entries: the line is looked at once. The workspace's
 // commit policy applies.
-func (tx *Tx) AppendLine(line []byte) error {
+func (tx *Tx) AppendLine(ctx context.Context, line []byte) error {
 	d, err := layout.ParseLine(line)
 	if err != nil {
 		return err
 	}
-	if d.Date, err = layout.StoredDate(d.Date, tx.W.T.Store().Now); err != nil {
+	if d.Date, err = layout.StoredDate(d.Date, tx.w.T.Store().Now); err != nil {
 		return err
 	}
-	if d, err = tx.W.T.Redact(d); err != nil {
+	if d, err = tx.w.T.Redact(d); err != nil {
 		return err
 	}
-	if err := tx.closeTurn(d.Kind, d.Payload); err != nil {
+	if err := tx.closeTurn(ctx, layout.Draft{Kind: d.Kind, Payload: d.Payload}); err != nil {
 		return err
 	}
-	tx.line = jsonl.AppendLine(tx.line[:0], tx.W.St.LastID+1, d)
-	if err := checkLine(tx.W.T, tx.line); err != nil {
+	tx.line = jsonl.AppendLine(tx.line[:0], tx.w.rec.LastID+1, d)
+	if err := checkLine(tx.w.T, tx.line); err != nil {
 		return err
 	}
-	return tx.add(d.Kind, tx.line)
+	return tx.add(ctx, d.Kind, tx.line)
 }
 
 // add puts a line at the end of its class.
-func (tx *Tx) add(kind string, line []byte) error {
+func (tx *Tx) add(ctx context.Context, kind string, line []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	c := layout.ClassOf(kind)
-	file, err := tx.Tail(c)
+	file, err := tx.tail(c)
 	if err != nil {
 		return err
 	}
@@ -224,13 +229,13 @@ func (tx *Tx) add(kind string, line []byte) error {
 		}
 	}
 	file.Data = append(file.Data, line...)
-	tx.W.St.LastID++
-	was := tx.W.St.Tails[c]
+	tx.w.rec.LastID++
+	was := tx.w.rec.Tails[c]
 	if was.Seg != file.N {
 		was.Sum = 0
 	}
-	tx.W.St.Tails[c] = journal.Tail{Seg: file.N, Size: int64(len(file.Data)), Sum: snapshot.Checksum(was.Sum, line)}
-	tx.count(tx.W.St.LastID)
+	tx.w.rec.Tails[c] = journal.Tail{Seg: file.N, Size: int64(len(file.Data)), Sum: snapshot.Checksum(was.Sum, line)}
+	tx.count(tx.w.rec.LastID)
 	return nil
 }
 
@@ -243,14 +248,14 @@ func (tx *Tx) count(id int64) {
 }
 
 // Tail returns the file that the next entry of a class goes to.
-func (tx *Tx) Tail(c layout.Class) (*openFile, error) {
+func (tx *Tx) tail(c layout.Class) (*openFile, error) {
 	if tx.open[c] != nil {
 		return tx.open[c], nil
 	}
-	was := tx.W.St.Tails[c]
+	was := tx.w.rec.Tails[c]
 	file := &openFile{LastFile: resolve.LastFile{N: max(was.Seg, 1)}}
 	if was.Seg > 0 {
-		data, err := os.ReadFile(tx.W.phasePath(layout.SegmentName(c, was.Seg)))
+		data, err := os.ReadFile(tx.w.phasePath(layout.SegmentName(c, was.Seg)))
 		if err != nil {
 			return nil, err
 		}
@@ -272,7 +277,7 @@ func (tx *Tx) seal(c layout.Class) (*openFile, error) {
 		return nil, err
 	}
 	tx.syncLater(file)
-	snapshot.SealedFile(tx.W.T, tx.W.St.Folder, layout.SegmentName(c, file.N), int64(len(file.Data)), tx.W.St.Tails[c].Sum)
+	snapshot.SealedFile(tx.w.T, tx.w.rec.Folder, layout.SegmentName(c, file.N), int64(len(file.Data)), tx.w.rec.Tails[c].Sum)
 	if h, ok := tx.Objects().TryPut(gitstore.KindBlob, file.Data); ok {
 		tx.sealed[layout.SegmentName(c, file.N)] = h
 	}
@@ -280,16 +285,15 @@ func (tx *Tx) seal(c layout.Class) (*openFile, error) {
 	return tx.open[c], nil
 }
 
-// Objects is the batch of objects that the change stores.
+// Objects is what the Tx adds to git, together with its commits.
 func (tx *Tx) Objects() *gitstore.Batch {
 	if tx.batch == nil {
-		tx.batch = tx.W.T.Store().Git().NewBatch()
+		tx.batch = tx.w.T.Store().Git().NewBatch()
 	}
 	return tx.batch
 }
 
-// Put stores an object with the change.
-func (tx *Tx) Put(kind gitstore.Kind, data []byte) gitstore.Hash { return tx.Objects().Put(kind, data) }
+func (tx *Tx) put(kind gitstore.Kind, data []byte) gitstore.Hash { return tx.Objects().Put(kind, data) }
 
 // flush writes what a class's open file has in memory only.
 func (tx *Tx) flush(c layout.Class) error {
@@ -298,11 +302,11 @@ func (tx *Tx) flush(c layout.Class) error {
 		return nil
 	}
 	if file.file == nil {
-		path := tx.W.phasePath(layout.SegmentName(c, file.N))
+		path := tx.w.phasePath(layout.SegmentName(c, file.N))
 		if file.Written == 0 {
 			tx.dirs[filepath.Dir(path)] = true
 		}
-		f, err := tx.W.T.Store().FS().OpenFile(path, os.O_WRONLY|os.O_CREATE, disk.FilePerm)
+		f, err := tx.w.T.Store().FS().OpenFile(path, os.O_WRONLY|os.O_CREATE, disk.FilePerm)
 		if err != nil {
 			return err
 		}
@@ -322,12 +326,12 @@ func (tx *Tx) syncLater(file *openFile) {
 		return
 	}
 	file.file = nil
-	tx.Syncing.Go(func() error { return errors.Join(f.Sync(), f.Close()) })
+	tx.syncing.Go(func() error { return errors.Join(f.Sync(), f.Close()) })
 }
 
 // FlushAll brings everything that was appended so far to the files, and on its way to
 // the disk.
-func (tx *Tx) FlushAll() error {
+func (tx *Tx) flushAll() error {
 	for c := range tx.open {
 		if err := tx.flush(layout.Class(c)); err != nil {
 			return err
@@ -340,20 +344,20 @@ func (tx *Tx) FlushAll() error {
 }
 
 // finish makes the change durable, and then true.
-func (tx *Tx) finish() error {
-	w := tx.W
+func (tx *Tx) finish(ctx context.Context) error {
+	w := tx.w
 	if every := w.T.Store().Config().Commit.Every; tx.policy && every > 0 && w.Uncommitted() >= int64(every) {
-		if err := tx.Checkpoint(); err != nil {
+		if err := tx.Checkpoint(ctx); err != nil {
 			return err
 		}
 	}
-	if err := tx.FlushAll(); err != nil {
+	if err := tx.flushAll(); err != nil {
 		return err
 	}
-	if err := tx.Syncing.Wait(); err != nil {
+	if err := tx.syncing.Wait(); err != nil {
 		return err
 	}
-	if err := tx.checkStands(); err != nil {
+	if err := tx.checkStands(ctx); err != nil {
 		return err
 	}
 	for dir := range tx.dirs {
@@ -361,16 +365,16 @@ func (tx *Tx) finish() error {
 			return err
 		}
 	}
-	if err := tx.Ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if tx.batch != nil {
-		if err := tx.batch.Flush(tx.Ctx); err != nil && len(tx.commits) > 0 {
+		if err := tx.batch.Flush(ctx); err != nil && len(tx.commits) > 0 {
 			return err
 		}
 	}
 	if len(tx.commits) > 0 {
-		if err := tx.moveBranch(); err != nil {
+		if err := tx.moveBranch(ctx); err != nil {
 			return err
 		}
 	}
@@ -378,8 +382,8 @@ func (tx *Tx) finish() error {
 	if tx.incomplete {
 		return nil // the record stays, and makes the next writer complete the change
 	}
-	w.St.Undo, tx.cleared = nil, true
-	err := w.Save(true)
+	w.rec.Undo, tx.cleared = nil, true
+	err := w.save(true)
 	if err != nil && len(tx.commits) > 0 {
 		w.T.Store().Warn("the change is complete, but its record could not be cleared: " + err.Error())
 		return nil
@@ -388,8 +392,8 @@ func (tx *Tx) finish() error {
 }
 
 // checkStands makes sure that git has not written over the files.
-func (tx *Tx) checkStands() error {
-	if err := tx.W.awaitGit(tx.Ctx); err != nil {
+func (tx *Tx) checkStands(ctx context.Context) error {
+	if err := tx.w.awaitGit(ctx); err != nil {
 		return err
 	}
 	for c, file := range tx.open {
@@ -397,7 +401,7 @@ func (tx *Tx) checkStands() error {
 			continue
 		}
 		name := layout.SegmentName(layout.Class(c), file.N)
-		if size, err := snapshot.SizeOf(tx.W.phasePath(name)); err != nil || size != int64(file.Written) {
+		if size, err := snapshot.SizeOf(tx.w.phasePath(name)); err != nil || size != int64(file.Written) {
 			return layout.Conflict("try again", "git has written %s in the meantime", name)
 		}
 	}
@@ -412,7 +416,7 @@ func (tx *Tx) abandon() {
 			file.file = nil
 		}
 	}
-	_ = tx.Syncing.Wait()
+	_ = tx.syncing.Wait()
 	if tx.batch != nil {
 		tx.batch.Discard()
 	}

@@ -1,22 +1,56 @@
 package writer
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"tape/internal/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/resolve"
 	"tape/internal/workspace"
 )
 
+// Builder commits everything up to here, and makes a builder that goes on from the commit,
+// which it returns.
+func (tx *Tx) Builder(ctx context.Context) (*resolve.Builder, gitstore.Hash, error) {
+	w := tx.w
+	if err := tx.Checkpoint(ctx); err != nil {
+		return nil, w.Head, err
+	}
+	if err := tx.loadBase(); err != nil {
+		return nil, w.Head, err
+	}
+	if err := tx.flushAll(); err != nil {
+		return nil, w.Head, err
+	}
+	b := &resolve.Builder{Put: tx.put, Root: slices.Clone(tx.base.root), Anchors: slices.Clone(tx.base.anchors), Phase: slices.Clone(tx.base.phase),
+		Seq: w.rec.Seq, Folder: w.rec.Folder, Anchor: w.rec.Anchor}
+	b.RootTree = gitstore.HashObject(gitstore.KindTree, gitstore.EncodeTree(b.Root))
+	// The files go on while the builder is used, and what is committed is not in git yet.
+	tails := map[string][]byte{}
+	for c, tail := range w.rec.Tails {
+		if tail.Seg == 0 {
+			continue
+		}
+		file, err := tx.tail(layout.Class(c))
+		if err != nil {
+			return nil, w.Head, err
+		}
+		tails[layout.SegmentName(layout.Class(c), tail.Seg)] = slices.Clone(file.Data)
+	}
+	b.Load = func(name string, _ gitstore.Hash) ([]byte, error) { return tails[name], nil }
+	return b, tx.base.parent, nil
+}
+
 // Merge appends lines that have their ids, and commits them with a second parent.
-func (tx *Tx) Merge(f *workspace.Tape, head gitstore.Hash, lines [][]byte, more ...layout.Trailer) error {
-	if err := tx.LoadBase(); err != nil {
+func (tx *Tx) Merge(ctx context.Context, f *workspace.Tape, head gitstore.Hash, lines [][]byte, more ...layout.Trailer) error {
+	if err := tx.loadBase(); err != nil {
 		return err
 	}
 	var phases []opened
 	for _, line := range lines {
-		p, err := tx.addStored(line)
+		p, err := tx.addStored(ctx, line)
 		if err != nil {
 			return err
 		}
@@ -24,15 +58,15 @@ func (tx *Tx) Merge(f *workspace.Tape, head gitstore.Hash, lines [][]byte, more 
 			phases = append(phases, *p)
 		}
 	}
-	if err := tx.setPhase(tx.W.St.Folder, tx.Base.Phase); err != nil {
+	if err := tx.setPhase(tx.w.rec.Folder, tx.base.phase); err != nil {
 		return err
 	}
-	c, err := tx.commitMerge(MergeSubject(f, len(lines)), []gitstore.Hash{head}, append([]layout.Trailer{workspace.ForkTrailer(f)}, more...)...)
+	c, err := tx.commitMerge(ctx, MergeSubject(f, len(lines)), []gitstore.Hash{head}, append([]layout.Trailer{workspace.ForkTrailer(f)}, more...)...)
 	if err != nil {
 		return err
 	}
 	for _, p := range phases {
-		if _, err := tx.tagLast(c, p); err != nil {
+		if _, err := tx.tagLast(ctx, c, p); err != nil {
 			return err
 		}
 	}
@@ -49,27 +83,27 @@ func MergeSubject(f *workspace.Tape, entries int) string {
 }
 
 // addStored adds a line as it is; an anchor opens a phase.
-func (tx *Tx) addStored(line []byte) (*opened, error) {
+func (tx *Tx) addStored(ctx context.Context, line []byte) (*opened, error) {
 	e, err := jsonl.Parse(line)
 	if err != nil {
 		return nil, err
 	}
-	if want := tx.W.St.LastID + 1; e.ID != want {
+	if want := tx.w.rec.LastID + 1; e.ID != want {
 		return nil, fmt.Errorf("an entry has id %d where %d is next", e.ID, want)
 	}
 	// It was within the limit before its origin made it longer.
 	line = append(slices.Clip(line), '\n')
 	if e.Kind != layout.KindAnchor {
-		return nil, tx.add(e.Kind, line)
+		return nil, tx.add(ctx, e.Kind, line)
 	}
-	if err := tx.setPhase(tx.W.St.Folder, tx.Base.Phase); err != nil {
+	if err := tx.setPhase(tx.w.rec.Folder, tx.base.phase); err != nil {
 		return nil, err
 	}
-	if err := tx.FlushAll(); err != nil {
+	if err := tx.flushAll(); err != nil {
 		return nil, err
 	}
 	if err := tx.openPhase(jsonl.GetString(e.Payload, "name"), line); err != nil {
 		return nil, err
 	}
-	return &opened{tx.W.St.Seq, tx.W.St.Folder, tx.W.St.LastID, line}, nil
+	return &opened{tx.w.rec.Seq, tx.w.rec.Folder, tx.w.rec.LastID, line}, nil
 }

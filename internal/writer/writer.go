@@ -19,19 +19,20 @@ import (
 // Writer holds a tape's lock, and knows where the tape ends.
 type Writer struct {
 	T    *workspace.Tape
-	Lock *disk.Lock
-	St   journal.Record
-	Head gitstore.Hash
-	Wt   gitstore.Worktree
-	Gone bool // the tape is: its lock file goes, too
+	Head gitstore.Hash     // the tape's newest commit
+	Wt   gitstore.Worktree // Dir is "" if the tape is checked out nowhere
+
+	lock *disk.Lock
+	rec  journal.Record // what the next writer is told
+	gone bool           // the tape is: its lock file goes, too
 }
 
-// Unlock lets the next writer in.
+// Unlock gives up the lock.
 func (w *Writer) Unlock() error {
-	if w.Gone {
-		return w.Lock.Remove()
+	if w.gone {
+		return w.lock.Remove()
 	}
-	return w.Lock.Unlock()
+	return w.lock.Unlock()
 }
 
 // Write takes the tape's lock, puts right what an interrupted writer left, and runs f.
@@ -66,7 +67,7 @@ func Lock(ctx context.Context, t *workspace.Tape) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{T: t, Lock: lock}
+	w := Holding(t, lock)
 	if err := w.Begin(ctx); err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
@@ -74,16 +75,23 @@ func Lock(ctx context.Context, t *workspace.Tape) (*Writer, error) {
 }
 
 // LockedAsIs takes the tape's lock and runs f, with whatever an interrupted writer, or git,
-// has left.
+// has left. The tape need not exist.
 func LockedAsIs(ctx context.Context, t *workspace.Tape, f func(w *Writer) error) error {
 	lock, err := LockFile(ctx, t)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(&Writer{T: t, Lock: lock}), lock.Unlock())
+	w := Holding(t, lock)
+	if _, err = w.look(); err == nil || errors.Is(err, layout.ErrNotFound) {
+		err = f(w)
+	}
+	return errors.Join(err, lock.Unlock())
 }
 
-// LockFile takes the tape's lock, and no look at the tape.
+// Holding is the writer of whoever has the lock already.
+func Holding(t *workspace.Tape, lock *disk.Lock) *Writer { return &Writer{T: t, lock: lock} }
+
+// LockFile takes the tape's lock, and nothing else.
 func LockFile(ctx context.Context, t *workspace.Tape) (*disk.Lock, error) {
 	s := t.Store()
 	lock, err := s.FS().Lock(ctx, journal.LockPath(t), s.Wait())
@@ -96,60 +104,66 @@ func LockFile(ctx context.Context, t *workspace.Tape) (*disk.Lock, error) {
 	return lock, err
 }
 
+// look reads the last writer's note, the branch, and where it is checked out.
+func (w *Writer) look() (stale bool, err error) {
+	w.rec, _ = journal.Read(w.lock.File)
+	if w.Head, err = w.T.Head(); err != nil {
+		return false, err
+	}
+	if w.Wt, stale, err = w.T.Worktree(); errors.Is(err, gitstore.ErrNotFound) {
+		err = nil
+	}
+	return stale, err
+}
+
 // Begin finds out where the tape ends: from the note of the last writer if nothing
 // has changed since, by looking otherwise.
 func (w *Writer) Begin(ctx context.Context) error {
-	var ok bool
-	var err error
-	if w.Head, err = w.T.Head(); err != nil {
+	stale, err := w.look()
+	if err != nil {
 		return err
 	}
-	w.St, ok = journal.Read(w.Lock.File)
-	var stale bool
-	w.Wt, stale, err = w.T.Worktree()
-	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
-		return err
-	}
-	if w.St.Moved(w.Head) {
+	if w.rec.Moved(w.Head) {
 		if err := snapshot.CheckSettled(w.T, w.Head); err != nil {
 			return err
 		}
 	}
-	if homeErr := journal.CheckHome(w.T, w.St, w.Head, w.Wt.Dir); homeErr != nil {
-		return homeErr
+	if err := journal.CheckHome(w.T, w.rec, w.Head, w.Wt.Dir); err != nil {
+		return err
 	}
 	if stale {
 		if err := w.T.Store().Git().Relink(w.Wt); err != nil {
 			return err
 		}
 	}
-	if err == nil {
-		if err := journal.CheckTapeFile(w.Wt.Dir, w.St.Undo); err != nil {
-			return err
-		}
-		if err := w.awaitGit(ctx); err != nil {
-			return err
-		}
+	if w.Wt.Dir == "" {
+		return w.recover(ctx)
 	}
-	if err == nil && ok && w.St.Undo == nil && w.St.Anchor != "" && w.St.Head == w.Head.String() && w.unchanged() {
+	if err := journal.CheckTapeFile(w.Wt.Dir, w.rec.Undo); err != nil {
+		return err
+	}
+	if err := w.awaitGit(ctx); err != nil {
+		return err
+	}
+	if w.rec.Undo == nil && w.rec.Anchor != "" && w.rec.Head == w.Head.String() && w.unchanged() {
 		return nil
 	}
-	return w.Recover(ctx, ok)
+	return w.recover(ctx)
 }
 
-// AnchorsPath is the folder of the phases.
+// AnchorsPath is the folder of the tape's phases.
 func (w *Writer) AnchorsPath() string { return filepath.Join(w.Wt.Dir, layout.AnchorsDir) }
 
 func (w *Writer) phasePath(elem ...string) string {
-	return filepath.Join(append([]string{w.AnchorsPath(), w.St.Folder}, elem...)...)
+	return filepath.Join(append([]string{w.AnchorsPath(), w.rec.Folder}, elem...)...)
 }
 
 // unchanged reports whether the files are as the note says.
 func (w *Writer) unchanged() bool {
-	if modTime(w.AnchorsPath()) != w.St.DirTime || modTime(w.phasePath()) != w.St.PhaseTime {
+	if modTime(w.AnchorsPath()) != w.rec.DirTime || modTime(w.phasePath()) != w.rec.PhaseTime {
 		return false
 	}
-	for c, was := range w.St.Tails {
+	for c, was := range w.rec.Tails {
 		if was.Seg == 0 {
 			continue
 		}
@@ -172,17 +186,17 @@ func modTime(path string) int64 {
 
 // note records the present state in memory; save writes it.
 func (w *Writer) note() {
-	w.St.Branch, w.St.Head, w.St.Home = w.T.Ref(), w.Head.String(), w.T.Store().Home(w.Wt.Dir)
-	w.St.DirTime, w.St.PhaseTime = modTime(w.AnchorsPath()), modTime(w.phasePath())
-	for c := range w.St.Tails {
-		if tail := &w.St.Tails[c]; tail.Seg > 0 {
+	w.rec.Branch, w.rec.Head, w.rec.Home = w.T.Ref(), w.Head.String(), w.T.Store().Home(w.Wt.Dir)
+	w.rec.DirTime, w.rec.PhaseTime = modTime(w.AnchorsPath()), modTime(w.phasePath())
+	for c := range w.rec.Tails {
+		if tail := &w.rec.Tails[c]; tail.Seg > 0 {
 			tail.Time = modTime(w.phasePath(layout.SegmentName(layout.Class(c), tail.Seg)))
 		}
 	}
 }
 
-// Save writes the note. It is only a cache unless it has, or takes back, an Undo.
-func (w *Writer) Save(sync bool) error { return journal.Save(w.Lock.File, w.St, sync) }
+// save writes the note. It is only a cache unless it has, or takes back, an Undo.
+func (w *Writer) save(sync bool) error { return journal.Save(w.lock.File, w.rec, sync) }
 
 // checkLine refuses a line that is longer than the workspace allows.
 func checkLine(t *workspace.Tape, line []byte) error {
@@ -195,18 +209,18 @@ func checkLine(t *workspace.Tape, line []byte) error {
 
 // appendOne appends one entry: one write, one sync.
 func (w *Writer) appendOne(ctx context.Context, d layout.Draft) (layout.Entry, error) {
-	id := w.St.LastID + 1
+	id := w.rec.LastID + 1
 	line, err := Encode(w.T, id, d)
 	if err != nil {
 		return layout.Entry{}, err
 	}
 	c := layout.ClassOf(d.Kind)
-	tail := w.St.Tails[c]
+	tail := w.rec.Tails[c]
 	tail.Seg = max(tail.Seg, 1)
 	sealed := ""
 	if tail.Size >= layout.SealSize {
 		sealed = w.phasePath(layout.SegmentName(c, tail.Seg))
-		snapshot.SealedFile(w.T, w.St.Folder, layout.SegmentName(c, tail.Seg), tail.Size, tail.Sum)
+		snapshot.SealedFile(w.T, w.rec.Folder, layout.SegmentName(c, tail.Seg), tail.Size, tail.Sum)
 		tail.Seg, tail.Size, tail.Sum = tail.Seg+1, 0, 0
 	}
 	path := w.phasePath(layout.SegmentName(c, tail.Seg))
@@ -222,15 +236,15 @@ func (w *Writer) appendOne(ctx context.Context, d layout.Draft) (layout.Entry, e
 	}
 	tail.Size += int64(len(line))
 	tail.Sum = snapshot.Checksum(tail.Sum, line)
-	w.St.Tails[c], w.St.LastID = tail, id
+	w.rec.Tails[c], w.rec.LastID = tail, id
 	w.note()
 	// The entry is safe; without the note the next writer just looks for itself.
-	_ = w.Save(false)
+	_ = w.save(false)
 	if sealed != "" {
 		w.writeAhead(sealed)
 	}
 	parsed, err := jsonl.Parse(line[:len(line)-1])
-	return snapshot.MakeEntry(parsed, w.T.Name(), w.St.Anchor, w.St.Seq), err
+	return snapshot.MakeEntry(parsed, w.T.Name(), w.rec.Anchor, w.rec.Seq), err
 }
 
 // Encode makes the line of an entry, its newline included.
@@ -306,14 +320,14 @@ type AppendOptions struct {
 }
 
 func (w *Writer) assert(o *AppendOptions) error {
-	if o == nil || o.Anchor == "" || o.Anchor == w.St.Anchor || o.Anchor == w.St.Folder {
+	if o == nil || o.Anchor == "" || o.Anchor == w.rec.Anchor || o.Anchor == w.rec.Folder {
 		return nil
 	}
-	if seq, _, ok := layout.ParseFolder(o.Anchor + "_"); ok && seq == w.St.Seq {
+	if seq, _, ok := layout.ParseFolder(o.Anchor + "_"); ok && seq == w.rec.Seq {
 		return nil
 	}
 	return layout.Conflict("somebody handed off meanwhile; look with: tape anchors",
-		"the open phase is %q, not %q", w.St.Anchor, o.Anchor)
+		"the open phase is %q, not %q", w.rec.Anchor, o.Anchor)
 }
 
 // Append appends entries, all or none, and returns them as stored. When it returns,
@@ -331,7 +345,7 @@ func Append(ctx context.Context, t *workspace.Tape, o *AppendOptions, drafts ...
 				return err
 			}
 			for _, d := range drafts {
-				e, err := tx.AppendEntry(d)
+				e, err := tx.AppendEntry(ctx, d)
 				if err != nil {
 					return err
 				}
@@ -348,7 +362,7 @@ func Append(ctx context.Context, t *workspace.Tape, o *AppendOptions, drafts ...
 		}
 		policy := t.Store().Config().Commit
 		if policy.Turn && IsUserMessage(drafts[0]) && w.Uncommitted() > 0 {
-			if _, err := Encode(t, w.St.LastID+1, drafts[0]); err != nil {
+			if _, err := Encode(t, w.rec.LastID+1, drafts[0]); err != nil {
 				return err // no checkpoint for an entry that cannot be written
 			}
 			if err := w.Checkpoint(ctx); err != nil {
@@ -376,11 +390,30 @@ func IsUserMessage(d layout.Draft) bool {
 	return d.Kind == layout.KindMessage && jsonl.GetString(d.Payload, "role") == "user"
 }
 
-// Uncommitted is how many entries the last commit does not have.
-func (w *Writer) Uncommitted() int64 { return w.St.LastID - w.St.Committed }
+// LastID is the tape's last entry, Committed the last one that its newest commit has.
+func (w *Writer) LastID() int64    { return w.rec.LastID }
+func (w *Writer) Committed() int64 { return w.rec.Committed }
 
-// Checkpoint commits without an anchor.
+// Uncommitted is how many entries the last commit does not have.
+func (w *Writer) Uncommitted() int64 { return w.rec.LastID - w.rec.Committed }
+
+// Interrupted reports whether a change that began at a commit was never acknowledged:
+// nothing behind LastID counts.
+func (w *Writer) Interrupted(at gitstore.Hash) bool {
+	return w.rec.Undo != nil && !w.rec.Undo.Checkout && w.rec.Head == at.String()
+}
+
+// Checkpoint commits what is not committed, if there is anything.
 func (w *Writer) Checkpoint(ctx context.Context) error {
-	_, err := w.Update(ctx, func(tx *Tx) error { return tx.Checkpoint() })
+	if w.Uncommitted() == 0 {
+		return nil
+	}
+	_, err := w.Update(ctx, func(tx *Tx) error { return tx.Checkpoint(ctx) })
 	return err
 }
+
+// Gone says that the tape was taken away: its lock file goes with the lock.
+func (w *Writer) Gone() { w.gone = true }
+
+// Scrub writes the note such that nothing is left of older ones.
+func (w *Writer) Scrub() error { return journal.Scrub(w.lock.File, w.rec) }

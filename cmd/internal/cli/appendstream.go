@@ -37,7 +37,7 @@ func (o *appendOptions) runStream(ctx context.Context, t *repo.Tape) error {
 		if err := tx.Assert(o.asserted()); err != nil {
 			return err
 		}
-		return s.feed(tx)
+		return s.feed(ctx, tx)
 	})
 	if s.refused != nil {
 		return s.refused
@@ -48,7 +48,7 @@ func (o *appendOptions) runStream(ctx context.Context, t *repo.Tape) error {
 	return s.report(done)
 }
 
-func (s *stream) feed(tx *repo.Tx) error {
+func (s *stream) feed(ctx context.Context, tx *repo.Tx) error {
 	line, err := s.first, s.firstErr
 	for ; ; line, err = s.lines.Next() {
 		switch {
@@ -58,7 +58,7 @@ func (s *stream) feed(tx *repo.Tx) error {
 			if len(bytes.TrimSpace(line)) == 0 {
 				continue
 			}
-			if err = tx.AppendLine(line); err == nil {
+			if err = tx.AppendLine(ctx, line); err == nil {
 				continue
 			}
 			if !errors.Is(err, repo.ErrInvalid) {

@@ -100,7 +100,7 @@ func TestGraph(t *testing.T) {
 		}
 		switch n := rnd.IntN(8); {
 		case n == 0 && tp.IsFork():
-			_, err = join.Merge(t.Context(), (*workspace.Tape)(tp), &join.MergeOptions{Keep: rnd.IntN(2) == 0})
+			_, err = join.Merge(t.Context(), (*workspace.Tape)(tp), join.Options{Keep: rnd.IntN(2) == 0})
 		case n < 3:
 			_, err = tp.Fork(t.Context(), fmt.Sprint("f", i))
 		case n < 5:

@@ -1,0 +1,61 @@
+package writer
+
+import (
+	"context"
+	"tape/internal/gitstore"
+	"tape/internal/layout"
+	"tape/internal/resolve"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+)
+
+// Commits are made one on top of the other, without a working tree. The plan that they are
+// leads to the newest.
+type Commits struct {
+	Plan
+	Last int64 // its last entry
+
+	t     *workspace.Tape
+	batch *gitstore.Batch
+	b     *resolve.Builder
+}
+
+// CommitsOn begins with a snapshot's commit.
+func CommitsOn(t *workspace.Tape, v *snapshot.Snapshot, batch *gitstore.Batch) (*Commits, error) {
+	last, err := v.LastID()
+	if err != nil {
+		return nil, err
+	}
+	b, err := resolve.NewBuilder(v, batch.Put)
+	return Continue(t, batch, b, Plan{Hash: v.Commit, Subject: "back to " + layout.OneLine(t.Name())}, last), err
+}
+
+// Continue begins with a commit that has a builder's tree.
+func Continue(t *workspace.Tape, batch *gitstore.Batch, b *resolve.Builder, at Plan, last int64) *Commits {
+	return &Commits{Plan: at, Last: last, t: t, batch: batch, b: b}
+}
+
+// Add adds a commit with lines, which have the next ids.
+func (c *Commits) Add(ctx context.Context, subject string, lines [][]byte, merged []gitstore.Hash, more ...layout.Trailer) error {
+	for _, line := range lines {
+		if err := c.b.AddLine(line); err != nil {
+			return err
+		}
+	}
+	first := c.Last + 1
+	c.Last += int64(len(lines))
+	commit := gitstore.Commit{Tree: c.b.Tree(), Parents: append([]gitstore.Hash{c.Hash}, merged...),
+		Message: c.t.Message(subject, c.b.Anchor, first, c.Last, more...)}
+	var err error
+	c.Subject = subject
+	c.Hash, err = PutCommit(ctx, c.t, c.batch, &commit)
+	return err
+}
+
+// Checkpoint adds a commit with lines, if there are any.
+func (c *Commits) Checkpoint(ctx context.Context, lines [][]byte) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	return c.Add(ctx, checkpointSubject(len(lines)), lines, nil)
+}

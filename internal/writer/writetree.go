@@ -1,0 +1,141 @@
+package writer
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"tape/internal/disk"
+	"tape/internal/gitstore"
+	"tape/internal/layout"
+	"tape/internal/snapshot"
+)
+
+// writeTree makes the working tree that of a commit. Where it is known to hold another
+// one, only what differs is written: each file whole, so that it can be done again.
+func (w *Writer) writeTree(from string, v *snapshot.Snapshot) error {
+	d, was := w.T.Store().FS(), &snapshot.Snapshot{}
+	if _, err := os.Lstat(w.AnchorsPath()); err == nil && from != "" && !w.T.IsFork() { // a fork's is small
+		if h, err := gitstore.ParseHash(from); err == nil {
+			if known, err := snapshot.AtCommit(w.T.Store(), h); err == nil {
+				was = known
+			}
+		}
+	}
+	if err := w.writeTapeFile(was, v); err != nil {
+		return err
+	}
+	has := make(map[string]layout.Phase, len(was.List))
+	for _, p := range was.List {
+		has[p.Folder] = p
+	}
+	if len(has) == 0 {
+		if err := errors.Join(d.RemoveAll(w.AnchorsPath()), d.MkdirAll(w.AnchorsPath())); err != nil {
+			return err
+		}
+	}
+	list := v.List
+	if w.T.IsFork() {
+		list = list[len(list)-1:] // what can still change
+	}
+	for _, p := range list {
+		old := has[p.Folder]
+		delete(has, p.Folder)
+		if old.Tree == p.Tree {
+			continue
+		}
+		if err := w.writePhase(was, v, old, p); err != nil {
+			return err
+		}
+	}
+	for folder := range has {
+		if err := d.RemoveAll(filepath.Join(w.AnchorsPath(), folder)); err != nil {
+			return err
+		}
+	}
+	return d.SyncDir(w.AnchorsPath())
+}
+
+func (w *Writer) writeTapeFile(was, v *snapshot.Snapshot) error {
+	old, _ := layout.FindEntry(was.Root, layout.TapeFile)
+	info, ok := layout.FindEntry(v.Root, layout.TapeFile)
+	if !ok {
+		return &layout.CorruptError{File: v.Where(layout.Phase{}, layout.TapeFile), Msg: "the commit has no " + layout.TapeFile}
+	}
+	if old.Hash == info.Hash {
+		return nil
+	}
+	raw, err := v.Git.Blob(info.Hash)
+	if err != nil {
+		return layout.CorruptObject(v.Commit, err)
+	}
+	return w.T.Store().FS().WriteFile(filepath.Join(w.Wt.Dir, layout.TapeFile), raw)
+}
+
+// writePhase writes what a phase has that it had not in the commit before, if that had it.
+func (w *Writer) writePhase(was, v *snapshot.Snapshot, old, p layout.Phase) error {
+	d, dir := w.T.Store().FS(), filepath.Join(w.AnchorsPath(), p.Folder)
+	if err := d.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	entries, err := v.Tree(p)
+	if err != nil {
+		return err
+	}
+	var before []gitstore.TreeEntry
+	if old.Folder != "" {
+		if before, err = was.Tree(old); err != nil {
+			return err
+		}
+	}
+	var newest [layout.ClassCount]int
+	for _, e := range entries {
+		c, n, ok := layout.ParseSegment(e.Name)
+		if ok {
+			newest[c] = max(newest[c], n)
+		} else if e.Name != layout.AnchorFile {
+			return &layout.CorruptError{File: v.Where(p, e.Name), Msg: "not a file of a phase"}
+		}
+	}
+	for _, e := range entries {
+		if c, n, ok := layout.ParseSegment(e.Name); ok && w.T.IsFork() && n < newest[c] {
+			continue // sealed
+		}
+		if had, _ := layout.FindEntry(before, e.Name); had.Hash == e.Hash {
+			continue
+		}
+		raw, err := v.Git.Blob(e.Hash)
+		if err != nil {
+			return layout.CorruptObject(v.Commit, err)
+		}
+		if err := writeFile(d, filepath.Join(dir, e.Name), raw); err != nil {
+			return err
+		}
+	}
+	for _, e := range before {
+		if _, ok := layout.FindEntry(entries, e.Name); ok {
+			continue
+		}
+		if err := d.Remove(filepath.Join(dir, e.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return d.SyncDir(dir)
+}
+
+// writeFile writes a file that is not there in one step less than one that somebody may be
+// reading.
+func writeFile(d *disk.FS, path string, data []byte) error {
+	f, err := d.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, disk.FilePerm)
+	if errors.Is(err, fs.ErrExist) {
+		return d.WriteFile(path, data)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
