@@ -47,7 +47,7 @@ func Fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 		return nil, fmt.Errorf("fetch from %s: %w", remote, err)
 	}
 	defer func() { _ = unlock() }()
-	out, err := fetch(ctx, s, remote, o)
+	out, _, err := fetch(ctx, s, remote, o)
 	// A git that nobody waits for any more may be at it: its tape was killed.
 	const first, longest = 10 * time.Millisecond, time.Second
 	began := time.Now()
@@ -57,7 +57,10 @@ func Fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 			return nil, ctx.Err()
 		case <-time.After(pause):
 		}
-		out, err = fetch(ctx, s, remote, o)
+		out, _, err = fetch(ctx, s, remote, o)
+	}
+	if err == nil {
+		err = tellNoTapes(ctx, s, remote, o.RemoteOptions)
 	}
 	if err != nil {
 		return out, fmt.Errorf("fetch from %s: %w", remote, layout.Classify(err))
@@ -70,33 +73,32 @@ func isBeside(err error) bool {
 	return errors.Is(err, gitstore.ErrConflict) || errors.Is(err, gitstore.ErrBusy)
 }
 
-func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) ([]layout.RefStatus, error) {
+// fetch is Fetch without waiting for others, and also returns the branch that the remote's
+// HEAD names; "" if it was not told.
+func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) (out []layout.RefStatus, head string, err error) {
 	if _, err := findRemote(s, remote); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	specs, err := fetchSpecs(s, remote, o.Tapes)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	_, err = transport.Fetch(ctx, s.Git(), remote, specs, o.transport())
+	fetched, err := transport.Fetch(ctx, s.Git(), remote, specs, o.transport())
 	if errors.Is(err, gitstore.ErrNotFound) && len(o.Tapes) > 0 {
 		// Something that was named is not there, or is no more: all that there is tells.
 		if specs, err = fetchSpecs(s, remote, nil); err == nil {
-			_, err = transport.Fetch(ctx, s.Git(), remote, specs, o.transport())
+			fetched, err = transport.Fetch(ctx, s.Git(), remote, specs, o.transport())
 		}
-	}
-	if err != nil {
-		return nil, err
 	}
 	for _, name := range o.Tapes {
-		if err := checkFetched(s, remote, name); err != nil {
-			return nil, err
+		if err == nil {
+			err = checkFetched(s, remote, name)
 		}
 	}
-	if err := tellNoTapes(ctx, s, remote, o.RemoteOptions); err != nil {
-		return nil, err
+	if err == nil {
+		out, err = accept(ctx, s, remote, o)
 	}
-	return accept(ctx, s, remote, o)
+	return out, fetched.Head, err
 }
 
 // tellNoTapes warns of a remote that has no tapes, and is not empty.
@@ -225,7 +227,7 @@ func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOpti
 	if err := s.Git().UpdateRefs(ctx, a.updates); err != nil || !a.followed {
 		return a.out, err
 	}
-	rest, err := fetch(ctx, s, remote, o)
+	rest, _, err := fetch(ctx, s, remote, o)
 	return append(a.out, rest...), err
 }
 
