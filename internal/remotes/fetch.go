@@ -129,11 +129,7 @@ func otherBranches(ctx context.Context, s *workspace.Store, remote string, o Rem
 
 // checkFetched reports a tape or fork that a remote does not have, nor had before.
 func checkFetched(s *workspace.Store, remote, name string) error {
-	branches := []string{s.Handle(name).Ref()}
-	if f := s.ForkHandle(name); f != nil {
-		branches = append(branches, f.Ref())
-	}
-	for _, branch := range branches {
+	for _, branch := range branchesOf(s, name) {
 		for _, prefix := range []string{layout.FetchedRefs(remote), layout.AcceptedRefs(remote)} {
 			if _, err := s.Git().Ref(prefix + layout.InnerRef(branch)); !errors.Is(err, gitstore.ErrNotFound) {
 				return err
@@ -141,6 +137,14 @@ func checkFetched(s *workspace.Store, remote, name string) error {
 		}
 	}
 	return layout.NotFound("without --tape all of its tapes are fetched", "%s has no tape %q", remote, name)
+}
+
+// branchesOf lists the branches that a tape or fork of a name can have, a tape's first.
+func branchesOf(s *workspace.Store, name string) []string {
+	if f := s.ForkHandle(name); f != nil {
+		return []string{s.Handle(name).Ref(), f.Ref()}
+	}
+	return []string{s.Handle(name).Ref()}
 }
 
 // fetchSpecs says which refs of a remote are fetched, and into which.
@@ -187,7 +191,7 @@ func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOpti
 		return nil, nil
 	}
 	a := &acceptance{s: s, remote: remote, o: o, fetched: fetched, accepted: accepted,
-		bad: audit.CheckNames(slices.Collect(maps.Keys(fetched))), refused: map[string]bool{}, check: audit.NewIncomingCheck(s)}
+		bad: audit.CheckNames(slices.Collect(maps.Keys(fetched))), refused: map[string]bool{}, purged: map[string]gitstore.Hash{}, check: audit.NewIncomingCheck(s)}
 	for ref, h := range accepted {
 		if _, ok := fetched[ref]; ok {
 			continue
@@ -274,7 +278,7 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return ctxErr
 	}
-	if err != nil && (a.isOfMerged(in) || a.isOfNone(in)) {
+	if err != nil && a.isLeftOver(in) {
 		a.leaveOut(in)
 		return nil
 	}

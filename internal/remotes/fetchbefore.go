@@ -44,14 +44,13 @@ func (a *acceptance) before(ctx context.Context, in layout.Incoming) (gitstore.H
 			return gitstore.ZeroHash, err
 		}
 	}
-	if isTag {
-		slug, _, _ := strings.Cut(strings.TrimPrefix(in.Ref, layout.TagPrefix), "/")
-		if !a.purged[slug].IsZero() {
-			return gitstore.ZeroHash, nil
-		}
-		return in.Old, nil
+	if !isTag {
+		return a.beforePurge(ctx, in)
 	}
-	return a.beforePurge(ctx, in)
+	if !a.purged[snapshot.SlugOf(in.Ref)].IsZero() {
+		return gitstore.ZeroHash, nil
+	}
+	return in.Old, nil
 }
 
 // isMerged reports whether a commit of a fork is part of what it is a fork of.
@@ -61,31 +60,17 @@ func (a *acceptance) isMerged(h gitstore.Hash) (bool, error) {
 		return false, err
 	}
 	for f := a.s.ForkHandle(name); f != nil; f = a.s.ForkHandle(f.Parent()) {
-		branch := a.s.Handle(f.Parent()).Ref()
-		if up := a.s.ForkHandle(f.Parent()); up != nil && a.fetched[branch].IsZero() {
-			branch = up.Ref()
-		}
-		if tip := a.fetched[branch]; !tip.IsZero() {
-			if has, err := lineage.Contains(a.s, tip, h); err != nil || has {
+		for _, branch := range branchesOf(a.s, f.Parent()) {
+			if a.fetched[branch].IsZero() {
+				continue
+			}
+			if has, err := lineage.Contains(a.s, a.fetched[branch], h); err != nil || has {
 				return has, err
 			}
+			break
 		}
 	}
 	return false, nil
-}
-
-// isOfMerged reports whether a ref is the tag of a handoff in a fork that was merged: it has
-// gone with the fork, and is of no use where somebody has pushed it again.
-func (a *acceptance) isOfMerged(in layout.Incoming) bool {
-	if !strings.HasPrefix(in.Ref, layout.TagPrefix) {
-		return false
-	}
-	at, err := a.s.Git().Peel(in.New)
-	if err != nil {
-		return false
-	}
-	merged, err := a.isMerged(at)
-	return err == nil && merged
 }
 
 // isOfRefused reports whether a ref is of a tape or fork of which nothing is used: the tag of
@@ -116,27 +101,19 @@ func (a *acceptance) isOfRefused(in layout.Incoming) bool {
 	return false
 }
 
-// isOfNone reports whether a ref is the tag of a handoff in a tape or fork that the remote
-// does not have: it is of no use without.
-func (a *acceptance) isOfNone(in layout.Incoming) bool {
-	slug, ok := strings.CutPrefix(in.Ref, layout.TagPrefix)
-	if !ok || !in.Old.IsZero() {
+// isLeftOver reports whether a ref is the tag of a handoff in a fork that was merged, or in a
+// tape or fork that the remote does not have: it is of no use.
+func (a *acceptance) isLeftOver(in layout.Incoming) bool {
+	at, err := a.s.Git().Peel(in.New)
+	if err != nil || !strings.HasPrefix(in.Ref, layout.TagPrefix) {
 		return false
 	}
-	slug, _, _ = strings.Cut(slug, "/")
-	at, err := a.s.Git().Peel(in.New)
-	if err != nil {
-		return false
+	if merged, err := a.isMerged(at); err == nil && merged {
+		return true
 	}
 	name, err := a.s.NameAt(at)
-	if err != nil || layout.TapeSlug(name) != slug {
-		return false
-	}
-	branches := []string{a.s.Handle(name).Ref()}
-	if f := a.s.ForkHandle(name); f != nil {
-		branches = append(branches, f.Ref())
-	}
-	return !slices.ContainsFunc(branches, func(branch string) bool { return !a.fetched[branch].IsZero() })
+	return err == nil && in.Old.IsZero() && layout.TapeSlug(name) == snapshot.SlugOf(in.Ref) &&
+		!slices.ContainsFunc(branchesOf(a.s, name), func(branch string) bool { return !a.fetched[branch].IsZero() })
 }
 
 // beforePurge lets a branch be another one that was purged, if that is wanted. What was
@@ -159,9 +136,6 @@ func (a *acceptance) beforePurge(ctx context.Context, in layout.Incoming) (gitst
 		a.refused[t.Slug()] = true
 		return in.Old, layout.Conflict("tape pull --purge takes it out here, too, for good",
 			"%q was purged at %s: %s changed", t.Name(), a.remote, layout.CountEntries(int64(len(made.Ids))))
-	}
-	if a.purged == nil {
-		a.purged = map[string]gitstore.Hash{}
 	}
 	a.purged[t.Slug()] = made.Old
 	return gitstore.ZeroHash, nil

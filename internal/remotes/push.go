@@ -41,8 +41,8 @@ func Push(ctx context.Context, s *workspace.Store, remote string, o *PushOptions
 	if o == nil {
 		o = &PushOptions{}
 	}
-	p := &pushing{s: s, remote: remote, o: *o, local: map[string][]gitstore.Ref{},
-		places: map[string]int{}, chains: map[string]*audit.FirstChain{}, scans: map[string]*outgoing.SecretScan{}}
+	p := &pushing{s: s, remote: remote, o: *o, places: map[string]int{},
+		chains: map[string]*audit.FirstChain{}, scans: map[string]*outgoing.SecretScan{}}
 	if o.All {
 		p.o.Forks, p.o.Archives = true, true
 	}
@@ -59,9 +59,9 @@ type pushing struct {
 	remote string
 	o      PushOptions
 	there  transport.Target
-	has    map[string]gitstore.Hash  // its refs, by name
-	local  map[string][]gitstore.Ref // refs of the workspace, by what they begin with
-	gone   map[string][]send         // forks to be deleted there, by what they are a fork of
+	has    map[string]gitstore.Hash // its refs, by name
+	local  []gitstore.Ref           // refs of the workspace, sorted
+	gone   map[string][]send        // forks to be deleted there, by what they are a fork of
 	sends  []send
 	places map[string]int                  // in sends, by the names of tapes and forks
 	chains map[string]*audit.FirstChain    // of tapes and forks, by their names
@@ -73,7 +73,7 @@ type pushing struct {
 type send struct {
 	status layout.RefStatus
 	t      *workspace.Tape
-	depth  int           // see [Tape.depth]
+	depth  int           // of the tape or fork
 	head   gitstore.Hash // of the branch
 	refs   []transport.PushRef
 	tips   []gitstore.Hash
@@ -181,8 +181,8 @@ func depth(t *workspace.Tape) int {
 // commit commits what tapes have that is not committed. Only those with a working tree can
 // have it; the others may have a merge to be completed.
 func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) error {
-	all, err := p.s.Git().Worktrees()
-	if err != nil {
+	all, err1 := p.s.Git().Worktrees()
+	if err := errors.Join(err1, p.list()); err != nil {
 		return err
 	}
 	checkedOut := make(map[string]bool, len(all))
@@ -191,28 +191,25 @@ func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) error {
 	}
 	for _, t := range tapes {
 		if checkedOut[t.Ref()] {
-			err = writer.Write(ctx, t, func(w *writer.Writer) error { return w.CommitAll(ctx) })
-		} else {
-			err = p.settle(ctx, t)
+			if err := writer.Write(ctx, t, func(w *writer.Writer) error { return w.CommitAll(ctx) }); err != nil {
+				return err
+			}
+			continue
 		}
+		head, err := p.head(t)
 		if err != nil {
 			return err
 		}
+		if byGit, _, err := snapshot.ByGit(p.s, head); err != nil {
+			return err
+		} else if len(byGit) == 0 {
+			continue
+		}
+		if err := join.Complete(ctx, t); err != nil {
+			return err
+		}
 	}
-	clear(p.local) // branches may have moved
-	return nil
-}
-
-// settle is [Tape.Settle], and looks the branch up among those that were listed.
-func (p *pushing) settle(ctx context.Context, t *workspace.Tape) error {
-	head, err := p.head(t)
-	if err != nil {
-		return err
-	}
-	if stretch, _, err := snapshot.ByGit(p.s, head); err != nil || len(stretch) == 0 {
-		return err
-	}
-	return join.Complete(ctx, t)
+	return p.list() // branches may have moved
 }
 
 // send sends the tapes (depth 0), their forks, or the forks of those, and reports whether

@@ -121,7 +121,7 @@ func (p *pushing) plan(ctx context.Context, t *workspace.Tape) error {
 		return reject(err)
 	}
 	if p.o.Archives {
-		if err := p.planArchives(t, &x); err != nil {
+		if err := p.planArchives(t); err != nil {
 			return reject(err)
 		}
 	}
@@ -202,11 +202,7 @@ func (p *pushing) pullHint() string {
 }
 
 func (p *pushing) planTags(t *workspace.Tape, x *send) error {
-	tags, err := p.here(layout.TagPrefix, t.Slug()+"/")
-	if err != nil {
-		return err
-	}
-	for _, tag := range tags {
+	for _, tag := range Under(p.local, layout.TagPrefix+t.Slug()+"/") {
 		switch published, ok := p.has[tag.Name]; {
 		case !ok:
 			x.refs, x.tips = append(x.refs, transport.PushRef{Name: tag.Name, New: tag.Hash}), append(x.tips, tag.Hash)
@@ -222,12 +218,9 @@ func (p *pushing) planTags(t *workspace.Tape, x *send) error {
 	return nil
 }
 
-func (p *pushing) planArchives(t *workspace.Tape, x *send) error {
-	refs, err := p.here(layout.ArchivePrefix, t.Slug()+"/")
-	if err != nil {
-		return err
-	}
-	for _, ref := range refs {
+// planArchives adds what of the archives of a tape is to be sent.
+func (p *pushing) planArchives(t *workspace.Tape) (err error) {
+	for _, ref := range Under(p.local, layout.ArchivePrefix+t.Slug()+"/") {
 		status := layout.RefStatus{Tape: t.Name(), Ref: ref.Name, Status: layout.RefNew}
 		switch published, ok := p.has[ref.Name]; {
 		case ok && published == ref.Hash:

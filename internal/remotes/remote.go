@@ -7,25 +7,12 @@ import (
 	"io"
 	"strings"
 	"tape/internal/gitstore"
-	"tape/internal/gitstore/gitrun"
 	"tape/internal/gitstore/transport"
 	"tape/internal/layout"
 	"tape/internal/lineage"
 	"tape/internal/query"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
-)
-
-// What talking to a remote can fail with, besides the classes of errors of this package.
-var (
-	// ErrNoGit: there is no git program, which remotes and GC need.
-	ErrNoGit = gitrun.ErrNoGit
-	// ErrAuth: credentials were refused, or are missing.
-	ErrAuth = transport.ErrAuth
-	// ErrRemote: the remote cannot be reached, is no repository, or hung up.
-	ErrRemote = transport.ErrRemote
-	// ErrHostile: what the remote sent is damaged, or beyond what is allowed.
-	ErrHostile = transport.ErrHostile
 )
 
 // Remote is another repository that this one shares tapes with.
