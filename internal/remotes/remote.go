@@ -142,17 +142,12 @@ func distance(t *workspace.Tape, remote string, last int64) (Distance, error) {
 		return d, err
 	}
 	d.Shared = true
-	common := theirs
-	if head != theirs {
-		if common, err = lineage.CommonCommit(t.Store(), head, theirs); errors.Is(err, layout.ErrConflict) {
-			common, err = gitstore.ZeroHash, nil
-		}
-		if err != nil {
-			return d, err
-		}
+	common, err := lineage.CommonCommit(t.Store(), head, theirs)
+	if err != nil && !errors.Is(err, layout.ErrConflict) { // which says that they have nothing in common
+		return d, err
 	}
 	var shared, has int64
-	if !common.IsZero() {
+	if err == nil {
 		if shared, err = snapshot.LastOf(t.Store(), common); err != nil {
 			return d, err
 		}

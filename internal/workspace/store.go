@@ -14,6 +14,7 @@ import (
 	"tape/internal/disk"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
+	"tape/internal/secrets"
 	"time"
 )
 
@@ -63,10 +64,11 @@ type memo struct {
 	next int
 }
 
-func (m *memo) get(h gitstore.Hash) any {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, x := range m.list {
+// Memo is what was read of a commit last, nil if that is not kept; Keep keeps it.
+func (s *Store) Memo(h gitstore.Hash) any {
+	s.memo.mu.Lock()
+	defer s.memo.mu.Unlock()
+	for _, x := range s.memo.list {
 		if x.v != nil && x.of == h {
 			return x.v
 		}
@@ -74,18 +76,14 @@ func (m *memo) get(h gitstore.Hash) any {
 	return nil
 }
 
-func (m *memo) put(h gitstore.Hash, v any) {
+// Keep is the counterpart of Memo.
+func (s *Store) Keep(h gitstore.Hash, v any) {
+	m := &s.memo
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.list[m.next].of, m.list[m.next].v = h, v
 	m.next = (m.next + 1) % len(m.list)
 }
-
-// Memo is what was read of a commit last, nil if that is not kept; Keep keeps it.
-func (s *Store) Memo(h gitstore.Hash) any { return s.memo.get(h) }
-
-// Keep is the counterpart of Memo.
-func (s *Store) Keep(h gitstore.Hash, v any) { s.memo.put(h, v) }
 
 // Git is the workspace's repository.
 func (s *Store) Git() *gitstore.Repo { return s.git }
@@ -185,7 +183,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 // is a store beside an error, too.
 func OpenBare(gitDir string) (*Store, error) {
 	s := NewStore(gitDir, nil)
-	s.config.MaxLine = layout.DefaultMaxLine
+	s.config.MaxLine, s.config.Scanner = layout.DefaultMaxLine, secrets.New
 	var err error
 	s.git, err = gitstore.OpenBare(gitDir, nil)
 	return s, err
