@@ -29,9 +29,6 @@ const FirstAnchor = "session/start"
 // of its class opens the next file. So a commit never rewrites more than that.
 const SealSize = 256 << 10
 
-// DefaultMaxLine is the longest entry line accepted, in bytes, newline not counted.
-const DefaultMaxLine = 16 << 20
-
 // Names in a workspace.
 const (
 	TapeFile    = "tape.json"
@@ -40,7 +37,6 @@ const (
 	AnchorFile  = "anchor.json"
 	TapesDir    = "tapes"
 	ForksDir    = "forks"
-	IndexFile   = "index.db"
 	GitDirName  = ".git"
 	PrivateDir  = "tape" // in .git: locks and what is set aside
 	TornDirName = "torn"

@@ -35,12 +35,7 @@ type Cloned struct {
 	Rejected []layout.RefStatus // what was not let in
 }
 
-// Clone makes the workspace dir with the tapes of a remote. One is checked out; the others
-// get a working tree when they are first written to. dir must not exist, or be empty. It is
-// there when it is whole: if it fails, nothing is left of it.
-//
-// Errors: ErrConflict if dir is in use; ErrNotFound for a tape that the remote does not
-// have; gitstore's, for what a transport can meet with.
+// Clone makes a workspace with the tapes of a remote, see repo.Clone.
 func Clone(ctx context.Context, url, dir string, o *CloneOptions) (*workspace.Store, Cloned, error) {
 	if o == nil {
 		o = &CloneOptions{}

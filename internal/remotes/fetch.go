@@ -29,12 +29,7 @@ type FetchOptions struct {
 	Derived func(ctx context.Context) error
 }
 
-// Fetch brings what a remote has into refs of their own (refs/tape/remotes/NAME/), and
-// returns what became of each branch that moved. No tape changes. What cannot be let in is
-// rejected, and the refs say what they said before.
-//
-// Errors: ErrNotFound without such a remote; gitstore's, for what a transport can meet
-// with.
+// Fetch brings what a remote has into refs of their own, see repo.Store.Fetch.
 func Fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) ([]layout.RefStatus, error) {
 	if o == nil {
 		o = &FetchOptions{}

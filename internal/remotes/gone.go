@@ -41,14 +41,16 @@ func CloseGone(ctx context.Context, s *workspace.Store, remote string, gone layo
 // JoinArchives makes the archives of a remote, as they were last fetched, this
 // workspace's, too: of some tapes, or of all. Those that are here stay.
 func JoinArchives(ctx context.Context, s *workspace.Store, remote string, names []string) ([]layout.RefStatus, error) {
-	accepted, err := KnownRefs(s, layout.AcceptedRefs(remote)+layout.ArchiveDir)
+	accepted, err := KnownRefs(s, layout.AcceptedRefs(remote))
 	if err != nil {
 		return nil, err
 	}
 	var out []layout.RefStatus
 	var updates []gitstore.RefUpdate
-	for short, h := range accepted {
-		ref := layout.ArchivePrefix + strings.TrimPrefix(short, "refs/")
+	for ref, h := range accepted {
+		if !strings.HasPrefix(ref, layout.ArchivePrefix) {
+			continue
+		}
 		name, err := s.NameAt(h)
 		if err != nil {
 			return nil, err

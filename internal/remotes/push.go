@@ -30,13 +30,7 @@ type PushOptions struct {
 	Allow    []string // fingerprints of what looks like a secret, and is none
 }
 
-// Push sends the history of tapes to a remote, with the tags of their anchors. What is not
-// committed is committed first. Branches only move forward; a tape goes whole or not at
-// all. Nothing leaves this machine before all of it was looked through for secrets. There is
-// a status for each branch and archive that was chosen.
-//
-// Errors: a *SecretsError, ErrNotFound without such a remote or tape; what concerns one
-// tape is in its status.
+// Push sends the history of tapes to a remote, see repo.Store.Push.
 func Push(ctx context.Context, s *workspace.Store, remote string, o *PushOptions) ([]layout.RefStatus, error) {
 	if o == nil {
 		o = &PushOptions{}
@@ -315,20 +309,14 @@ func (p *pushing) rejected(t *workspace.Tape) string {
 // firstHead lets a remote that was empty, and is a path, have the first tape checked out
 // by a plain git clone.
 func (p *pushing) firstHead(ctx context.Context) error {
-	if !p.there.Headless {
-		return nil
-	}
 	first := ""
 	for _, x := range p.sends {
-		isTape := strings.HasPrefix(x.status.Ref, layout.BranchPrefix)
-		if !isTape || x.status.Status == layout.RefRejected {
-			continue
-		}
-		if first == "" || x.status.Tape == p.s.CurrentTape() {
+		isTape := strings.HasPrefix(x.status.Ref, layout.BranchPrefix) && x.status.Status != layout.RefRejected
+		if isTape && (first == "" || x.status.Tape == p.s.CurrentTape()) {
 			first = x.status.Ref
 		}
 	}
-	if first == "" {
+	if first == "" || !p.there.Headless {
 		return nil
 	}
 	return transport.SetRemoteHead(ctx, p.s.Git(), p.remote, first)

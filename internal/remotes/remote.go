@@ -94,7 +94,12 @@ func KnownRefs(s *workspace.Store, prefix string) (map[string]gitstore.Hash, err
 	}
 	out := make(map[string]gitstore.Hash, len(refs))
 	for _, ref := range refs {
-		out[layout.FullRef(strings.TrimPrefix(ref.Name, prefix))] = ref.Hash
+		name := strings.TrimPrefix(ref.Name, prefix)
+		full := "refs/tape/" + name
+		if !strings.HasPrefix(full, layout.ArchivePrefix) {
+			full = "refs/" + name
+		}
+		out[full] = ref.Hash
 	}
 	return out, nil
 }

@@ -68,7 +68,7 @@ func ConfigKeys() []string { return slices.Clone(configKeys) }
 
 func loadConfig(dir string) (Config, error) {
 	path := filepath.Join(dir, layout.ConfigFile)
-	c := Config{MaxLine: layout.DefaultMaxLine, Scanner: sync.OnceValue(secrets.New)}
+	c := Config{MaxLine: defaultMaxLine, Scanner: sync.OnceValue(secrets.New)}
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil // a plain git clone has none; the defaults hold
@@ -115,6 +115,9 @@ func settingText(value json.RawMessage) (text string, err error) {
 }
 
 const listSeparator = ","
+
+// defaultMaxLine is the longest entry line accepted, in bytes, newline not counted.
+const defaultMaxLine = 16 << 20
 
 // set changes one setting. If its value is refused, c is of no use any more.
 func (c *Config) set(key, value string) (err error) {

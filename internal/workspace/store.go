@@ -24,6 +24,8 @@ const (
 	EnvWorkspace = "TAPE_WORKSPACE" // the workspace to use
 )
 
+const indexFile = "index.db"
+
 // Options change how a workspace is used. Nil means the defaults.
 type Options struct {
 	// LockWait bounds the waiting for another writer; 0 means 30 seconds. When it is
@@ -183,7 +185,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 // is a store beside an error, too.
 func OpenBare(gitDir string) (*Store, error) {
 	s := NewStore(gitDir, nil)
-	s.config.MaxLine, s.config.Scanner = layout.DefaultMaxLine, secrets.New
+	s.config.MaxLine, s.config.Scanner = defaultMaxLine, secrets.New
 	var err error
 	s.git, err = gitstore.OpenBare(gitDir, nil)
 	return s, err
@@ -326,7 +328,7 @@ func (s *Store) initGit(tape string) (*gitstore.Repo, error) {
 	return gitstore.Init(filepath.Join(s.dir, layout.GitDirName), gitstore.InitOptions{
 		Options: gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)},
 		Branch:  layout.BranchPrefix + layout.TapeSlug(tape),
-		Exclude: []string{"/" + layout.ConfigFile, "/" + layout.IndexFile + "*", "/" + layout.TapesDir + "/", "/" + layout.ForksDir + "/", disk.TempPrefix + "*"},
+		Exclude: []string{"/" + layout.ConfigFile, "/" + indexFile + "*", "/" + layout.TapesDir + "/", "/" + layout.ForksDir + "/", disk.TempPrefix + "*"},
 	})
 }
 
