@@ -71,7 +71,7 @@ func isBeside(err error) bool {
 // fetch is Fetch without waiting for others, and also returns the branch that the remote's
 // HEAD names; "" if it was not told.
 func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) (out []layout.RefStatus, head string, err error) {
-	if _, err := findRemote(s, remote); err != nil {
+	if err := checkRemote(s, remote); err != nil {
 		return nil, "", err
 	}
 	specs, err := fetchSpecs(s, remote, o.Tapes)

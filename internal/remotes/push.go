@@ -79,7 +79,7 @@ func (p *pushing) run(ctx context.Context) ([]layout.RefStatus, error) {
 	if err := gitrun.CheckGit(); err != nil {
 		return nil, err
 	}
-	if _, err := findRemote(s, p.remote); err != nil {
+	if err := checkRemote(s, p.remote); err != nil {
 		return nil, err
 	}
 	tapes, err := p.chosen(ctx)

@@ -133,8 +133,8 @@ func (p *pushing) plan(ctx context.Context, t *workspace.Tape) error {
 
 // published reports whether a remote has everything of a tape, and maybe more.
 func (p *pushing) published(t *workspace.Tape, old, head gitstore.Hash) (bool, error) {
-	if old.IsZero() || old == head {
-		return old == head, nil
+	if old.IsZero() {
+		return false, nil
 	}
 	if _, err := p.s.Git().Commit(old); errors.Is(err, gitstore.ErrNotFound) {
 		// What it had when it was last seen, it has still.
@@ -142,7 +142,8 @@ func (p *pushing) published(t *workspace.Tape, old, head gitstore.Hash) (bool, e
 			return false, nil //nolint:nilerr // nothing is known of it
 		}
 	}
-	return lineage.Contains(p.s, old, head)
+	rel, err := lineage.Relate(p.s, head, old)
+	return rel == lineage.Equal || rel == lineage.Behind, err
 }
 
 // checkForward refuses what would not only add to what the remote has.

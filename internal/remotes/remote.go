@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"tape/internal/gitstore"
 	"tape/internal/gitstore/transport"
@@ -67,23 +68,19 @@ func AddRemote(ctx context.Context, s *workspace.Store, name, url string) error 
 
 // RemoveRemote forgets a remote and what is known of it. Tapes stay.
 func RemoveRemote(ctx context.Context, s *workspace.Store, name string) error {
-	if _, err := findRemote(s, name); err != nil {
+	if err := checkRemote(s, name); err != nil {
 		return err
 	}
 	return layout.Classify(transport.RemoveRemote(ctx, s.Git(), name))
 }
 
-func findRemote(s *workspace.Store, name string) (transport.Remote, error) {
+// checkRemote refuses a name that no remote has.
+func checkRemote(s *workspace.Store, name string) error {
 	all, err := transport.Remotes(s.Git())
-	if err != nil {
-		return transport.Remote{}, layout.Classify(err)
+	if err != nil || slices.ContainsFunc(all, func(r transport.Remote) bool { return r.Name == name }) {
+		return layout.Classify(err)
 	}
-	for _, r := range all {
-		if r.Name == name {
-			return r, nil
-		}
-	}
-	return transport.Remote{}, layout.NotFound("tape remote add "+layout.ShellWord(name)+" URL names one; tape remote list lists them", "there is no remote %q", name)
+	return layout.NotFound("tape remote add "+layout.ShellWord(name)+" URL names one; tape remote list lists them", "there is no remote %q", name)
 }
 
 // KnownRefs returns what refs of one of the two kinds hold, by the names that the remote has for them.

@@ -100,7 +100,7 @@ func (s *Store) Now() time.Time { return s.now() }
 func (s *Store) Wait() time.Duration { return s.wait }
 
 // NewStore is a store whose repository is not open yet.
-func NewStore(dir string, o *Options) *Store {
+func newStore(dir string, o *Options) *Store {
 	s := &Store{dir: dir, wait: defaultLockWait, warn: func(string) {}, now: time.Now}
 	if o == nil {
 		return s
@@ -171,7 +171,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	if !IsWorkspace(dir) {
 		return nil, layout.NotFound("create one with: tape init "+dir, "%s is not a workspace", dir)
 	}
-	s := NewStore(dir, o)
+	s := newStore(dir, o)
 	if s.git, err = gitstore.Open(filepath.Join(dir, layout.GitDirName), &gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)}); err != nil {
 		return nil, layout.Classify(err)
 	}
@@ -184,7 +184,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 // OpenBare opens any repository as if it were a workspace, to look at what it holds. There
 // is a store beside an error, too.
 func OpenBare(gitDir string) (*Store, error) {
-	s := NewStore(gitDir, nil)
+	s := newStore(gitDir, nil)
 	s.config.MaxLine, s.config.Scanner = defaultMaxLine, secrets.New
 	var err error
 	s.git, err = gitstore.OpenBare(gitDir, nil)
@@ -311,7 +311,7 @@ const DefaultTape = "main"
 // Create makes the folder, the repository and the settings of a workspace, as far as they
 // are not there.
 func Create(dir, tape string, o *Options) (*Store, error) {
-	s := NewStore(dir, o)
+	s := newStore(dir, o)
 	err := s.fs.MkdirAll(dir)
 	if err != nil {
 		return nil, fmt.Errorf("create workspace: %w", layout.Classify(err))
