@@ -63,7 +63,7 @@ const (
 	TrailerReplaces = "Tape-Replaces" // of that commit: the branch's commit before
 )
 
-// MergeSummary is the value of trailerMerge where a summary stands for a fork's entries.
+// MergeSummary is the value of TrailerMerge where a summary stands for a fork's entries.
 const MergeSummary = "summary"
 
 // Class is one of the files that a phase's entries are divided into.
@@ -98,7 +98,7 @@ func SegmentName(c Class, n int) string {
 	return classNames[c] + "." + strconv.Itoa(n) + ".jsonl"
 }
 
-// ParseSegment is the inverse of segmentName.
+// ParseSegment is the inverse of SegmentName.
 func ParseSegment(name string) (c Class, n int, ok bool) {
 	base, found := strings.CutSuffix(name, ".jsonl")
 	if !found {

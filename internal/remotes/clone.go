@@ -197,12 +197,12 @@ func (c *cloning) moveIn() error {
 // takeBack removes what a clone has moved in that was cut off then: .git is still beside it.
 func (c *cloning) takeBack() error {
 	moved, _ := workspace.DirNames(c.dir)
-	made := slices.IndexFunc(moved, func(name string) bool { return strings.HasPrefix(name, clonePrefix) })
-	if made < 0 {
+	at := slices.IndexFunc(moved, func(name string) bool { return strings.HasPrefix(name, clonePrefix) })
+	if at < 0 {
 		return nil
 	}
-	tmp := moved[made]
-	moved = slices.Delete(moved, made, made+1)
+	tmp := moved[at]
+	moved = slices.Delete(moved, at, at+1)
 	left, err := workspace.DirNames(filepath.Join(c.dir, tmp))
 	if err != nil || !slices.Contains(left, layout.GitDirName) {
 		return nil //nolint:nilerr // it is somebody else's

@@ -22,7 +22,7 @@ import (
 type FetchOptions struct {
 	RemoteOptions
 	Tapes []string // names of tapes and forks; none: all
-	// Purges follows purges that were made elsewhere, see [Tape.Purge]: what was taken out of
+	// Purges follows purges that were made elsewhere, see repo.Tape.Purge: what was taken out of
 	// a tape there is taken out here, too. Without it such a tape is rejected. Derived is
 	// that of PurgeOptions.
 	Purges  bool
@@ -152,11 +152,10 @@ func fetchSpecs(s *workspace.Store, remote string, tapes []string) ([]transport.
 		if err := layout.CheckName("a tape", name); err != nil {
 			return nil, err
 		}
-		if parent, _, ok := layout.CutFork(name); ok && s.ForkHandle(name) != nil {
-			f := s.ForkHandle(name)
+		if f := s.ForkHandle(name); f != nil {
 			if _, err := s.Git().Ref(s.Handle(name).Ref()); err != nil {
 				sources = append(sources, f.Ref(), layout.TagPrefix+f.Slug()+"/*")
-				name = parent // what it is a fork of goes with it
+				name = f.Parent() // what it is a fork of goes with it
 			}
 		}
 		t := s.Handle(name)

@@ -124,45 +124,43 @@ func (a *acceptance) beforePurge(ctx context.Context, in layout.Incoming) (gitst
 	if err != nil {
 		return in.Old, nil //nolint:nilerr // the check says what is wrong
 	}
-	made, claimed, err := purgedFrom(ctx, t, in.Old, in.New)
+	remade, claimed, err := purgedFrom(ctx, t, in.Old, in.New)
 	switch {
-	case err != nil || made.Old.IsZero() && !claimed:
+	case err != nil || remade.Old.IsZero() && !claimed:
 		return in.Old, nil //nolint:nilerr // then it is a history that was rewritten
-	case made.Old.IsZero():
+	case remade.Old.IsZero():
 		a.refused[t.Slug()] = true
 		return in.Old, layout.Conflict("it may have been purged by another version of tape: use that one, or clone it again into another workspace, and compare",
 			"%q was purged at %s, as a record there says, but the same purge gives something else here", t.Name(), a.remote)
 	case !a.o.Purges:
 		a.refused[t.Slug()] = true
 		return in.Old, layout.Conflict("tape pull --purge takes it out here, too, for good",
-			"%q was purged at %s: %s changed", t.Name(), a.remote, layout.CountEntries(int64(len(made.Ids))))
+			"%q was purged at %s: %s changed", t.Name(), a.remote, layout.CountEntries(int64(len(remade.Ids))))
 	}
-	a.purged[t.Slug()] = made.Old
+	a.purged[t.Slug()] = remade.Old
 	return gitstore.ZeroHash, nil
 }
 
 // purgedFrom finds what of a history became another one by the purges that it records: its
 // newest commit, or one that a purge replaced. Claimed says that there is a record of such a
 // purge, whether it holds or not.
-func purgedFrom(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash) (made rewrite.Remade, claimed bool, err error) {
-	was, err1 := lineage.FirstParents(ctx, t.Store(), old)
-	is, err2 := lineage.FirstParents(ctx, t.Store(), next)
-	if err := errors.Join(err1, err2); err != nil {
-		return made, false, err
+func purgedFrom(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash) (remade rewrite.Remade, claimed bool, err error) {
+	was, err := lineage.FirstParents(ctx, t.Store(), old)
+	if err != nil {
+		return remade, false, err
 	}
 	candidates := []gitstore.Hash{old}
-	for _, h := range is {
-		c, err := t.Store().Git().Commit(h)
+	for c, err := range t.Store().ByFirstParents(next) {
 		if err != nil {
-			return made, false, layout.CorruptObject(h, err)
+			return remade, false, err
 		}
 		if replaced, err := gitstore.ParseHash(c.Trailer(layout.TrailerReplaces)); err == nil && slices.Contains(was, replaced) {
 			candidates, claimed = append(candidates, replaced), true
 		}
 	}
 	for _, h := range candidates {
-		if made, ok, err := rewrite.CheckPurged(ctx, t.Store(), nil, h, next); err != nil || ok {
-			return made, claimed, err
+		if remade, ok, err := rewrite.CheckPurged(ctx, t.Store(), nil, h, next); err != nil || ok {
+			return remade, claimed, err
 		}
 	}
 	return rewrite.Remade{}, claimed, nil

@@ -73,11 +73,7 @@ func TapeOf(s *workspace.Store, name string) string {
 
 // goTogether reports whether two names are the same, or one is a fork of the other.
 func goTogether(s *workspace.Store, a, b string) bool {
-	forkOf := func(a, b string) bool {
-		f := s.ForkHandle(a)
-		return f != nil && f.IsForkOf(b)
-	}
-	return a == b || forkOf(a, b) || forkOf(b, a)
+	return a == b || s.ForkHandle(a).IsForkOf(b) || s.ForkHandle(b).IsForkOf(a)
 }
 
 // CloseGone closes a fork that a remote had and no longer has, and reports whether it did:

@@ -166,7 +166,7 @@ func (s *Store) TapeOfBranch(branch string) (*Tape, error) {
 	return s.tapeOfBranchAt(branch, h)
 }
 
-// tapeOfBranchAt is tapeOfBranch of a branch whose newest commit is known.
+// tapeOfBranchAt is TapeOfBranch of a branch whose newest commit is known.
 func (s *Store) tapeOfBranchAt(branch string, h gitstore.Hash) (*Tape, error) {
 	name, err := s.nameOfBranchAt(branch, h)
 	if err != nil {
