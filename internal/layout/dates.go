@@ -54,23 +54,12 @@ func parseAgo(s string, now time.Time) (time.Time, bool) {
 	if err != nil || n < 0 || n > 100_000 {
 		return now, false
 	}
-	switch strings.TrimSuffix(words[1], "s") {
-	case "second":
-		return now.Add(-time.Duration(n) * time.Second), true
-	case "minute":
-		return now.Add(-time.Duration(n) * time.Minute), true
-	case "hour":
-		return now.Add(-time.Duration(n) * time.Hour), true
-	case "day":
-		return now.AddDate(0, 0, -n), true
-	case "week":
-		return now.AddDate(0, 0, -7*n), true
-	case "month":
-		return now.AddDate(0, -n, 0), true
-	case "year":
-		return now.AddDate(-n, 0, 0), true
+	unit := strings.TrimSuffix(words[1], "s")
+	if d, ok := map[string]time.Duration{"second": time.Second, "minute": time.Minute, "hour": time.Hour}[unit]; ok {
+		return now.Add(-time.Duration(n) * d), true
 	}
-	return now, false
+	date, ok := map[string]struct{ years, months, days int }{"day": {0, 0, 1}, "week": {0, 0, 7}, "month": {0, 1, 0}, "year": {1, 0, 0}}[unit]
+	return now.AddDate(-n*date.years, -n*date.months, -n*date.days), ok
 }
 
 // FormatDate writes a time as entries carry it: microseconds and a numeric zone.

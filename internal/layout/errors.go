@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,12 +41,7 @@ func (p *Error) Error() string {
 	return p.Msg
 }
 
-func (p *Error) Unwrap() []error {
-	if p.Cause != nil {
-		return []error{p.Class, p.Cause}
-	}
-	return []error{p.Class}
-}
+func (p *Error) Unwrap() []error { return []error{p.Class, p.Cause} }
 
 // Hint is the way out.
 func (p *Error) Hint() string { return p.Way }
@@ -85,10 +81,7 @@ func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
 // Hint is the way out.
 func (e *CorruptError) Hint() string {
-	if e.Fix != "" {
-		return e.Fix
-	}
-	return "tape verify lists everything that is damaged"
+	return cmp.Or(e.Fix, "tape verify lists everything that is damaged")
 }
 
 // Hint returns the advice that an error carries, or "".
@@ -124,22 +117,12 @@ func Classify(err error) error {
 		return &Error{Class: ErrCorrupt, Msg: "a ref is damaged", Cause: err,
 			Way: "the last line of the file of that name under .git/logs tells what it held; write it back with: git update-ref"}
 	case errors.Is(err, gitrun.ErrNoGit):
-		return &hinted{err, "install git and try again; all but push, pull, fetch, clone, gc and purge work without it"}
+		return &Error{Class: err, Msg: err.Error(), Way: "install git and try again; all but push, pull, fetch, clone, gc and purge work without it"}
 	case errors.Is(err, fs.ErrPermission):
-		return &hinted{err, "check who owns the workspace: its folders are 0700, its files 0600"}
+		return &Error{Class: err, Msg: err.Error(), Way: "check who owns the workspace: its folders are 0700, its files 0600"}
 	}
 	return err
 }
-
-// hinted adds advice to an error without a class.
-type hinted struct {
-	error
-	hint string
-}
-
-func (h *hinted) Hint() string { return h.hint }
-
-func (h *hinted) Unwrap() error { return h.error }
 
 // CorruptObject turns a missing or damaged object into ErrCorrupt: what a ref or a
 // commit names has to be there.

@@ -29,9 +29,6 @@ const FirstAnchor = "session/start"
 // of its class opens the next file. So a commit never rewrites more than that.
 const SealSize = 256 << 10
 
-// DefaultMaxLine is the longest entry line accepted, in bytes, newline not counted.
-const DefaultMaxLine = 16 << 20
-
 // Names in a workspace.
 const (
 	TapeFile    = "tape.json"
@@ -40,7 +37,6 @@ const (
 	AnchorFile  = "anchor.json"
 	TapesDir    = "tapes"
 	ForksDir    = "forks"
-	IndexFile   = "index.db"
 	GitDirName  = ".git"
 	PrivateDir  = "tape" // in .git: locks and what is set aside
 	TornDirName = "torn"
@@ -67,7 +63,7 @@ const (
 	TrailerReplaces = "Tape-Replaces" // of that commit: the branch's commit before
 )
 
-// MergeSummary is the value of trailerMerge where a summary stands for a fork's entries.
+// MergeSummary is the value of TrailerMerge where a summary stands for a fork's entries.
 const MergeSummary = "summary"
 
 // Class is one of the files that a phase's entries are divided into.
@@ -102,7 +98,7 @@ func SegmentName(c Class, n int) string {
 	return classNames[c] + "." + strconv.Itoa(n) + ".jsonl"
 }
 
-// ParseSegment is the inverse of segmentName.
+// ParseSegment is the inverse of SegmentName.
 func ParseSegment(name string) (c Class, n int, ok bool) {
 	base, found := strings.CutSuffix(name, ".jsonl")
 	if !found {

@@ -39,23 +39,9 @@ func FetchedRefs(remote string) string { return gitstore.FetchedRefs(remote) }
 // AcceptedRefs is the prefix of refs that hold what of a remote was found good.
 func AcceptedRefs(remote string) string { return gitstore.RemoteRefs(remote) }
 
-// Within both a ref is called like at the remote, without refs/ or refs/tape/.
-const (
-	HeadsDir   = "heads/"
-	ArchiveDir = "archive/"
-)
-
-// InnerRef is what a remote's ref is called in fetchedRefs and acceptedRefs.
+// InnerRef is what a remote's ref is called within both: without refs/ or refs/tape/.
 func InnerRef(ref string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(ref, "refs/"), "tape/")
-}
-
-// FullRef is the inverse of innerRef.
-func FullRef(short string) string {
-	if strings.HasPrefix(short, ArchiveDir) {
-		return "refs/tape/" + short
-	}
-	return "refs/" + short
 }
 
 // SortRefs puts tapes before their forks, and branches before tags and archives.
@@ -76,12 +62,9 @@ func SortRefs(refs []string) {
 	})
 }
 
-// gitRemotes is where git has remote-tracking refs.
-const gitRemotes = "refs/remotes/"
-
 // RemoteRefs are where refs of remotes are kept: by git, and by this program.
 func RemoteRefs() []string {
-	return []string{gitRemotes, strings.TrimSuffix(AcceptedRefs(""), "/"), strings.TrimSuffix(FetchedRefs(""), "/")}
+	return []string{"refs/remotes/", strings.TrimSuffix(AcceptedRefs(""), "/"), strings.TrimSuffix(FetchedRefs(""), "/")}
 }
 
 // What a remote has is not trusted. Its refs come into a namespace of their own, and are

@@ -51,7 +51,7 @@ func FolderName(seq int, anchor string) string {
 	return fmt.Sprintf("%03d_%s", seq, Slugify(anchor, SlugLimit))
 }
 
-// ParseFolder is the inverse of folderName.
+// ParseFolder is the inverse of FolderName.
 func ParseFolder(folder string) (seq int, slug string, ok bool) {
 	number, slug, found := strings.Cut(folder, "_")
 	if !found || len(number) < 3 {

@@ -108,7 +108,7 @@ func (c *SecretScan) Know(list ...gitstore.Hash) {
 func (c *SecretScan) Look(ctx context.Context, tape string, tips []gitstore.Hash, progress func(done int64)) ([]SecretFinding, error) {
 	o := &outgoing{SecretScan: c, trees: map[[2]gitstore.Hash]bool{}, blobs: map[gitstore.Hash]int64{},
 		jobs: make(chan scanJob, 2*runtime.GOMAXPROCS(0)), progress: progress}
-	scanner := c.s.Config().Scanner.Get()
+	scanner := c.s.Config().Scanner()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(o.jobs)

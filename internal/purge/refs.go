@@ -181,7 +181,7 @@ func remoteRef(ref string) (remote, name string) {
 			remote, name, _ = strings.Cut(rest, "/")
 		}
 	}
-	return remote, strings.TrimPrefix(name, layout.HeadsDir)
+	return remote, strings.TrimPrefix(name, "heads/")
 }
 
 // leadsToOld reports whether a commit, or one before it, was rewritten. Clean are those

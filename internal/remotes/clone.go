@@ -34,12 +34,7 @@ type Cloned struct {
 	Rejected []layout.RefStatus // what was not let in
 }
 
-// Clone makes the workspace dir with the tapes of a remote. One is checked out; the others
-// get a working tree when they are first written to. dir must not exist, or be empty. It is
-// there when it is whole: if it fails, nothing is left of it.
-//
-// Errors: ErrConflict if dir is in use; ErrNotFound for a tape that the remote does not
-// have; gitstore's, for what a transport can meet with.
+// Clone makes a workspace with the tapes of a remote, see repo.Clone.
 func Clone(ctx context.Context, url, dir string, o *CloneOptions) (*workspace.Store, Cloned, error) {
 	if o == nil {
 		o = &CloneOptions{}
@@ -71,13 +66,13 @@ func (c *cloning) run(ctx context.Context) (_ *workspace.Store, err error) {
 	if err := gitrun.CheckGit(); err != nil {
 		return nil, err
 	}
-	made, err := c.makeRoom()
+	top, err := c.makeRoom()
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			_ = os.RemoveAll(made)
+			_ = os.RemoveAll(top)
 		}
 	}()
 	opts := c.o.Options
@@ -91,18 +86,14 @@ func (c *cloning) run(ctx context.Context) (_ *workspace.Store, err error) {
 	if err := AddRemote(ctx, s, c.o.Remote, c.url); err != nil {
 		return nil, err
 	}
-	specs, err := fetchSpecs(s, c.o.Remote, nil)
+	statuses, head, err := fetch(ctx, s, c.o.Remote, &FetchOptions{RemoteOptions: c.o.RemoteOptions})
 	if err != nil {
 		return nil, err
 	}
-	fetched, err := transport.Fetch(ctx, s.Git(), c.o.Remote, specs, c.o.transport())
-	if err != nil {
+	if err := c.makeBranches(ctx, s, statuses); err != nil {
 		return nil, err
 	}
-	if err := c.adopt(ctx, s); err != nil {
-		return nil, err
-	}
-	if err := c.checkOut(ctx, s, fetched.Head); err != nil {
+	if err := c.checkOut(ctx, s, head); err != nil {
 		return nil, err
 	}
 	if err := s.FS().SyncAll(); err != nil {
@@ -205,12 +196,12 @@ func (c *cloning) moveIn() error {
 // takeBack removes what a clone has moved in that was cut off then: .git is still beside it.
 func (c *cloning) takeBack() error {
 	moved, _ := workspace.DirNames(c.dir)
-	made := slices.IndexFunc(moved, func(name string) bool { return strings.HasPrefix(name, clonePrefix) })
-	if made < 0 {
+	at := slices.IndexFunc(moved, func(name string) bool { return strings.HasPrefix(name, clonePrefix) })
+	if at < 0 {
 		return nil
 	}
-	tmp := moved[made]
-	moved = slices.Delete(moved, made, made+1)
+	tmp := moved[at]
+	moved = slices.Delete(moved, at, at+1)
 	left, err := workspace.DirNames(filepath.Join(c.dir, tmp))
 	if err != nil || !slices.Contains(left, layout.GitDirName) {
 		return nil //nolint:nilerr // it is somebody else's
@@ -232,12 +223,8 @@ func (c *cloning) takeBack() error {
 	return nil
 }
 
-// adopt makes the tapes and forks of what was fetched, with their tags.
-func (c *cloning) adopt(ctx context.Context, s *workspace.Store) error {
-	statuses, err := accept(ctx, s, c.o.Remote, &FetchOptions{})
-	if err != nil {
-		return err
-	}
+// makeBranches makes the tapes and forks of what was fetched, with their tags, in one step.
+func (c *cloning) makeBranches(ctx context.Context, s *workspace.Store, statuses []layout.RefStatus) error {
 	known, err := KnownRefs(s, layout.AcceptedRefs(c.o.Remote))
 	if err != nil {
 		return err
@@ -256,11 +243,7 @@ func (c *cloning) adopt(ctx context.Context, s *workspace.Store) error {
 		updates = append(updates, gitstore.RefUpdate{Name: ref, New: h, Message: "tape: clone", Who: who})
 	}
 	slices.SortFunc(updates, func(a, b gitstore.RefUpdate) int { return strings.Compare(a.Name, b.Name) })
-	for _, status := range statuses {
-		if status.Status == layout.RefRejected {
-			c.out.Rejected = append(c.out.Rejected, status)
-		}
-	}
+	c.out.Rejected = slices.DeleteFunc(statuses, func(status layout.RefStatus) bool { return status.Status != layout.RefRejected })
 	if c.out.Tapes == 0 {
 		if err := c.noTapes(ctx, s); err != nil {
 			return err
@@ -282,44 +265,17 @@ func (c *cloning) noTapes(ctx context.Context, s *workspace.Store) error {
 	return layout.NotFound("to share tapes there: tape init, tape remote add origin "+layout.ShellWord(transport.MaskURL(c.url))+", tape push", "%s", others)
 }
 
-// checkOut writes the working tree of the workspace: of the tape that was asked for, or that
-// a fork is of which was, or what the remote's HEAD names, or main, or the first. A remote
-// without tapes gives a workspace with a first tape of its own.
+// checkOut writes the working tree of the workspace, and makes its tape the current one. A
+// remote without tapes gives a workspace with a first tape of its own.
 func (c *cloning) checkOut(ctx context.Context, s *workspace.Store, head string) error {
-	tapes, err := s.Tapes(ctx)
+	t, err := c.choose(ctx, s, head)
 	if err != nil {
 		return err
 	}
-	asked, current := c.o.Tape, c.o.Tape
-	if f := s.ForkHandle(asked); f != nil {
-		if _, err := s.Git().Ref(f.Ref()); err == nil {
-			asked = snapshot.RootName(f)
-		}
-	}
-	if len(tapes) == 0 && asked == "" {
+	if t == nil {
 		s.FirstGitSetup(ctx)
 		_, err := writer.FirstTape(ctx, s, workspace.DefaultTape)
 		return err
-	}
-	if head == "" && asked == "" && len(tapes) > 1 {
-		// Git does not tell it with what it fetches.
-		if _, head, err = transport.LsRemote(ctx, s.Git(), c.o.Remote, nil, c.o.transport()); err != nil {
-			return err
-		}
-	}
-	var t *workspace.Tape
-	for _, want := range []func(t *workspace.Tape) bool{
-		func(t *workspace.Tape) bool { return t.Name() == asked },
-		func(t *workspace.Tape) bool { return t.Ref() == head && asked == "" },
-		func(t *workspace.Tape) bool { return t.Name() == workspace.DefaultTape && asked == "" },
-		func(*workspace.Tape) bool { return asked == "" },
-	} {
-		if i := slices.IndexFunc(tapes, want); i >= 0 && t == nil {
-			t = tapes[i]
-		}
-	}
-	if t == nil {
-		return layout.NotFound("leave out --tape, and tape tapes lists them", "there is no tape %q", current)
 	}
 	if err := s.Git().SetHead(ctx, s.Git().GitDir(), t.Ref()); err != nil {
 		return err
@@ -328,5 +284,36 @@ func (c *cloning) checkOut(ctx context.Context, s *workspace.Store, head string)
 	if err := writer.WriteTree(ctx, t); err != nil {
 		return err
 	}
-	return s.SetSetting("tape", cmp.Or(current, t.Name()))
+	return s.SetSetting("tape", cmp.Or(c.o.Tape, t.Name()))
+}
+
+// choose returns the tape to be checked out: the one that was asked for, or that a fork is of
+// which was; else what the remote's HEAD names, or main, or the first. Nil if there is none.
+func (c *cloning) choose(ctx context.Context, s *workspace.Store, head string) (*workspace.Tape, error) {
+	if c.o.Tape != "" {
+		t, err := s.Tape(ctx, c.o.Tape)
+		if err == nil && t.IsFork() {
+			t, err = s.Tape(ctx, snapshot.RootName(t))
+		}
+		if errors.Is(err, layout.ErrNotFound) {
+			err = layout.NotFound("leave out --tape, and tape tapes lists them", "there is no tape %q", c.o.Tape)
+		}
+		return t, err
+	}
+	tapes, err := s.Tapes(ctx)
+	if err != nil || len(tapes) == 0 {
+		return nil, err
+	}
+	if head == "" && len(tapes) > 1 {
+		// Git does not tell it with what it fetches.
+		if _, head, err = transport.LsRemote(ctx, s.Git(), c.o.Remote, nil, c.o.transport()); err != nil {
+			return nil, err
+		}
+	}
+	for _, branch := range []string{head, layout.BranchPrefix + workspace.DefaultTape} {
+		if i := slices.IndexFunc(tapes, func(t *workspace.Tape) bool { return t.Ref() == branch }); i >= 0 {
+			return tapes[i], nil
+		}
+	}
+	return tapes[0], nil
 }

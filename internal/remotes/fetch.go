@@ -22,19 +22,14 @@ import (
 type FetchOptions struct {
 	RemoteOptions
 	Tapes []string // names of tapes and forks; none: all
-	// Purges follows purges that were made elsewhere, see [Tape.Purge]: what was taken out of
+	// Purges follows purges that were made elsewhere, see repo.Tape.Purge: what was taken out of
 	// a tape there is taken out here, too. Without it such a tape is rejected. Derived is
 	// that of PurgeOptions.
 	Purges  bool
 	Derived func(ctx context.Context) error
 }
 
-// Fetch brings what a remote has into refs of their own (refs/tape/remotes/NAME/), and
-// returns what became of each branch that moved. No tape changes. What cannot be let in is
-// rejected, and the refs say what they said before.
-//
-// Errors: ErrNotFound without such a remote; gitstore's, for what a transport can meet
-// with.
+// Fetch brings what a remote has into refs of their own, see repo.Store.Fetch.
 func Fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) ([]layout.RefStatus, error) {
 	if o == nil {
 		o = &FetchOptions{}
@@ -47,7 +42,7 @@ func Fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 		return nil, fmt.Errorf("fetch from %s: %w", remote, err)
 	}
 	defer func() { _ = unlock() }()
-	out, err := fetch(ctx, s, remote, o)
+	out, _, err := fetch(ctx, s, remote, o)
 	// A git that nobody waits for any more may be at it: its tape was killed.
 	const first, longest = 10 * time.Millisecond, time.Second
 	began := time.Now()
@@ -57,7 +52,10 @@ func Fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 			return nil, ctx.Err()
 		case <-time.After(pause):
 		}
-		out, err = fetch(ctx, s, remote, o)
+		out, _, err = fetch(ctx, s, remote, o)
+	}
+	if err == nil {
+		err = tellNoTapes(ctx, s, remote, o.RemoteOptions)
 	}
 	if err != nil {
 		return out, fmt.Errorf("fetch from %s: %w", remote, layout.Classify(err))
@@ -70,33 +68,32 @@ func isBeside(err error) bool {
 	return errors.Is(err, gitstore.ErrConflict) || errors.Is(err, gitstore.ErrBusy)
 }
 
-func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) ([]layout.RefStatus, error) {
-	if _, err := findRemote(s, remote); err != nil {
-		return nil, err
+// fetch is Fetch without waiting for others, and also returns the branch that the remote's
+// HEAD names; "" if it was not told.
+func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) (out []layout.RefStatus, head string, err error) {
+	if err := checkRemote(s, remote); err != nil {
+		return nil, "", err
 	}
 	specs, err := fetchSpecs(s, remote, o.Tapes)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	_, err = transport.Fetch(ctx, s.Git(), remote, specs, o.transport())
+	fetched, err := transport.Fetch(ctx, s.Git(), remote, specs, o.transport())
 	if errors.Is(err, gitstore.ErrNotFound) && len(o.Tapes) > 0 {
 		// Something that was named is not there, or is no more: all that there is tells.
 		if specs, err = fetchSpecs(s, remote, nil); err == nil {
-			_, err = transport.Fetch(ctx, s.Git(), remote, specs, o.transport())
+			fetched, err = transport.Fetch(ctx, s.Git(), remote, specs, o.transport())
 		}
-	}
-	if err != nil {
-		return nil, err
 	}
 	for _, name := range o.Tapes {
-		if err := checkFetched(s, remote, name); err != nil {
-			return nil, err
+		if err == nil {
+			err = checkFetched(s, remote, name)
 		}
 	}
-	if err := tellNoTapes(ctx, s, remote, o.RemoteOptions); err != nil {
-		return nil, err
+	if err == nil {
+		out, err = accept(ctx, s, remote, o)
 	}
-	return accept(ctx, s, remote, o)
+	return out, fetched.Head, err
 }
 
 // tellNoTapes warns of a remote that has no tapes, and is not empty.
@@ -127,11 +124,7 @@ func otherBranches(ctx context.Context, s *workspace.Store, remote string, o Rem
 
 // checkFetched reports a tape or fork that a remote does not have, nor had before.
 func checkFetched(s *workspace.Store, remote, name string) error {
-	branches := []string{s.Handle(name).Ref()}
-	if f := s.ForkHandle(name); f != nil {
-		branches = append(branches, f.Ref())
-	}
-	for _, branch := range branches {
+	for _, branch := range branchesOf(s, name) {
 		for _, prefix := range []string{layout.FetchedRefs(remote), layout.AcceptedRefs(remote)} {
 			if _, err := s.Git().Ref(prefix + layout.InnerRef(branch)); !errors.Is(err, gitstore.ErrNotFound) {
 				return err
@@ -139,6 +132,14 @@ func checkFetched(s *workspace.Store, remote, name string) error {
 		}
 	}
 	return layout.NotFound("without --tape all of its tapes are fetched", "%s has no tape %q", remote, name)
+}
+
+// branchesOf lists the branches that a tape or fork of a name can have, a tape's first.
+func branchesOf(s *workspace.Store, name string) []string {
+	if f := s.ForkHandle(name); f != nil {
+		return []string{s.Handle(name).Ref(), f.Ref()}
+	}
+	return []string{s.Handle(name).Ref()}
 }
 
 // fetchSpecs says which refs of a remote are fetched, and into which.
@@ -151,11 +152,10 @@ func fetchSpecs(s *workspace.Store, remote string, tapes []string) ([]transport.
 		if err := layout.CheckName("a tape", name); err != nil {
 			return nil, err
 		}
-		if parent, _, ok := layout.CutFork(name); ok && s.ForkHandle(name) != nil {
-			f := s.ForkHandle(name)
+		if f := s.ForkHandle(name); f != nil {
 			if _, err := s.Git().Ref(s.Handle(name).Ref()); err != nil {
 				sources = append(sources, f.Ref(), layout.TagPrefix+f.Slug()+"/*")
-				name = parent // what it is a fork of goes with it
+				name = f.Parent() // what it is a fork of goes with it
 			}
 		}
 		t := s.Handle(name)
@@ -185,7 +185,7 @@ func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOpti
 		return nil, nil
 	}
 	a := &acceptance{s: s, remote: remote, o: o, fetched: fetched, accepted: accepted,
-		bad: audit.CheckNames(slices.Collect(maps.Keys(fetched))), refused: map[string]bool{}, check: audit.NewIncomingCheck(s)}
+		bad: audit.CheckNames(slices.Collect(maps.Keys(fetched))), refused: map[string]bool{}, purged: map[string]gitstore.Hash{}, check: audit.NewIncomingCheck(s)}
 	for ref, h := range accepted {
 		if _, ok := fetched[ref]; ok {
 			continue
@@ -225,7 +225,7 @@ func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOpti
 	if err := s.Git().UpdateRefs(ctx, a.updates); err != nil || !a.followed {
 		return a.out, err
 	}
-	rest, err := fetch(ctx, s, remote, o)
+	rest, _, err := fetch(ctx, s, remote, o)
 	return append(a.out, rest...), err
 }
 
@@ -272,7 +272,7 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return ctxErr
 	}
-	if err != nil && (a.isOfMerged(in) || a.isOfNone(in)) {
+	if err != nil && a.isLeftOver(in) {
 		a.leaveOut(in)
 		return nil
 	}

@@ -44,14 +44,13 @@ func (a *acceptance) before(ctx context.Context, in layout.Incoming) (gitstore.H
 			return gitstore.ZeroHash, err
 		}
 	}
-	if isTag {
-		slug, _, _ := strings.Cut(strings.TrimPrefix(in.Ref, layout.TagPrefix), "/")
-		if !a.purged[slug].IsZero() {
-			return gitstore.ZeroHash, nil
-		}
-		return in.Old, nil
+	if !isTag {
+		return a.beforePurge(ctx, in)
 	}
-	return a.beforePurge(ctx, in)
+	if !a.purged[snapshot.SlugOf(in.Ref)].IsZero() {
+		return gitstore.ZeroHash, nil
+	}
+	return in.Old, nil
 }
 
 // isMerged reports whether a commit of a fork is part of what it is a fork of.
@@ -61,31 +60,17 @@ func (a *acceptance) isMerged(h gitstore.Hash) (bool, error) {
 		return false, err
 	}
 	for f := a.s.ForkHandle(name); f != nil; f = a.s.ForkHandle(f.Parent()) {
-		branch := a.s.Handle(f.Parent()).Ref()
-		if up := a.s.ForkHandle(f.Parent()); up != nil && a.fetched[branch].IsZero() {
-			branch = up.Ref()
-		}
-		if tip := a.fetched[branch]; !tip.IsZero() {
-			if has, err := lineage.Contains(a.s, tip, h); err != nil || has {
+		for _, branch := range branchesOf(a.s, f.Parent()) {
+			if a.fetched[branch].IsZero() {
+				continue
+			}
+			if has, err := lineage.Contains(a.s, a.fetched[branch], h); err != nil || has {
 				return has, err
 			}
+			break
 		}
 	}
 	return false, nil
-}
-
-// isOfMerged reports whether a ref is the tag of a handoff in a fork that was merged: it has
-// gone with the fork, and is of no use where somebody has pushed it again.
-func (a *acceptance) isOfMerged(in layout.Incoming) bool {
-	if !strings.HasPrefix(in.Ref, layout.TagPrefix) {
-		return false
-	}
-	at, err := a.s.Git().Peel(in.New)
-	if err != nil {
-		return false
-	}
-	merged, err := a.isMerged(at)
-	return err == nil && merged
 }
 
 // isOfRefused reports whether a ref is of a tape or fork of which nothing is used: the tag of
@@ -116,27 +101,19 @@ func (a *acceptance) isOfRefused(in layout.Incoming) bool {
 	return false
 }
 
-// isOfNone reports whether a ref is the tag of a handoff in a tape or fork that the remote
-// does not have: it is of no use without.
-func (a *acceptance) isOfNone(in layout.Incoming) bool {
-	slug, ok := strings.CutPrefix(in.Ref, layout.TagPrefix)
-	if !ok || !in.Old.IsZero() {
+// isLeftOver reports whether a ref is the tag of a handoff in a fork that was merged, or in a
+// tape or fork that the remote does not have: it is of no use.
+func (a *acceptance) isLeftOver(in layout.Incoming) bool {
+	at, err := a.s.Git().Peel(in.New)
+	if err != nil || !strings.HasPrefix(in.Ref, layout.TagPrefix) {
 		return false
 	}
-	slug, _, _ = strings.Cut(slug, "/")
-	at, err := a.s.Git().Peel(in.New)
-	if err != nil {
-		return false
+	if merged, err := a.isMerged(at); err == nil && merged {
+		return true
 	}
 	name, err := a.s.NameAt(at)
-	if err != nil || layout.TapeSlug(name) != slug {
-		return false
-	}
-	branches := []string{a.s.Handle(name).Ref()}
-	if f := a.s.ForkHandle(name); f != nil {
-		branches = append(branches, f.Ref())
-	}
-	return !slices.ContainsFunc(branches, func(branch string) bool { return !a.fetched[branch].IsZero() })
+	return err == nil && in.Old.IsZero() && layout.TapeSlug(name) == snapshot.SlugOf(in.Ref) &&
+		!slices.ContainsFunc(branchesOf(a.s, name), func(branch string) bool { return !a.fetched[branch].IsZero() })
 }
 
 // beforePurge lets a branch be another one that was purged, if that is wanted. What was
@@ -147,48 +124,43 @@ func (a *acceptance) beforePurge(ctx context.Context, in layout.Incoming) (gitst
 	if err != nil {
 		return in.Old, nil //nolint:nilerr // the check says what is wrong
 	}
-	made, claimed, err := purgedFrom(ctx, t, in.Old, in.New)
+	remade, claimed, err := purgedFrom(ctx, t, in.Old, in.New)
 	switch {
-	case err != nil || made.Old.IsZero() && !claimed:
+	case err != nil || remade.Old.IsZero() && !claimed:
 		return in.Old, nil //nolint:nilerr // then it is a history that was rewritten
-	case made.Old.IsZero():
+	case remade.Old.IsZero():
 		a.refused[t.Slug()] = true
 		return in.Old, layout.Conflict("it may have been purged by another version of tape: use that one, or clone it again into another workspace, and compare",
 			"%q was purged at %s, as a record there says, but the same purge gives something else here", t.Name(), a.remote)
 	case !a.o.Purges:
 		a.refused[t.Slug()] = true
 		return in.Old, layout.Conflict("tape pull --purge takes it out here, too, for good",
-			"%q was purged at %s: %s changed", t.Name(), a.remote, layout.CountEntries(int64(len(made.Ids))))
+			"%q was purged at %s: %s changed", t.Name(), a.remote, layout.CountEntries(int64(len(remade.Ids))))
 	}
-	if a.purged == nil {
-		a.purged = map[string]gitstore.Hash{}
-	}
-	a.purged[t.Slug()] = made.Old
+	a.purged[t.Slug()] = remade.Old
 	return gitstore.ZeroHash, nil
 }
 
 // purgedFrom finds what of a history became another one by the purges that it records: its
 // newest commit, or one that a purge replaced. Claimed says that there is a record of such a
 // purge, whether it holds or not.
-func purgedFrom(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash) (made rewrite.Remade, claimed bool, err error) {
-	was, err1 := lineage.FirstParents(ctx, t.Store(), old)
-	is, err2 := lineage.FirstParents(ctx, t.Store(), next)
-	if err := errors.Join(err1, err2); err != nil {
-		return made, false, err
+func purgedFrom(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash) (remade rewrite.Remade, claimed bool, err error) {
+	was, err := lineage.FirstParents(ctx, t.Store(), old)
+	if err != nil {
+		return remade, false, err
 	}
 	candidates := []gitstore.Hash{old}
-	for _, h := range is {
-		c, err := t.Store().Git().Commit(h)
+	for c, err := range t.Store().ByFirstParents(next) {
 		if err != nil {
-			return made, false, layout.CorruptObject(h, err)
+			return remade, false, err
 		}
 		if replaced, err := gitstore.ParseHash(c.Trailer(layout.TrailerReplaces)); err == nil && slices.Contains(was, replaced) {
 			candidates, claimed = append(candidates, replaced), true
 		}
 	}
 	for _, h := range candidates {
-		if made, ok, err := rewrite.CheckPurged(ctx, t.Store(), nil, h, next); err != nil || ok {
-			return made, claimed, err
+		if remade, ok, err := rewrite.CheckPurged(ctx, t.Store(), nil, h, next); err != nil || ok {
+			return remade, claimed, err
 		}
 	}
 	return rewrite.Remade{}, claimed, nil

@@ -30,19 +30,13 @@ type PushOptions struct {
 	Allow    []string // fingerprints of what looks like a secret, and is none
 }
 
-// Push sends the history of tapes to a remote, with the tags of their anchors. What is not
-// committed is committed first. Branches only move forward; a tape goes whole or not at
-// all. Nothing leaves this machine before all of it was looked through for secrets. There is
-// a status for each branch and archive that was chosen.
-//
-// Errors: a *SecretsError, ErrNotFound without such a remote or tape; what concerns one
-// tape is in its status.
+// Push sends the history of tapes to a remote, see repo.Store.Push.
 func Push(ctx context.Context, s *workspace.Store, remote string, o *PushOptions) ([]layout.RefStatus, error) {
 	if o == nil {
 		o = &PushOptions{}
 	}
-	p := &pushing{s: s, remote: remote, o: *o, local: map[string][]gitstore.Ref{},
-		places: map[string]int{}, chains: map[string]*audit.FirstChain{}, scans: map[string]*outgoing.SecretScan{}}
+	p := &pushing{s: s, remote: remote, o: *o, places: map[string]int{},
+		chains: map[string]*audit.FirstChain{}, scans: map[string]*outgoing.SecretScan{}}
 	if o.All {
 		p.o.Forks, p.o.Archives = true, true
 	}
@@ -59,9 +53,9 @@ type pushing struct {
 	remote string
 	o      PushOptions
 	there  transport.Target
-	has    map[string]gitstore.Hash  // its refs, by name
-	local  map[string][]gitstore.Ref // refs of the workspace, by what they begin with
-	gone   map[string][]send         // forks to be deleted there, by what they are a fork of
+	has    map[string]gitstore.Hash // its refs, by name
+	local  []gitstore.Ref           // refs of the workspace, sorted
+	gone   map[string][]send        // forks to be deleted there, by what they are a fork of
 	sends  []send
 	places map[string]int                  // in sends, by the names of tapes and forks
 	chains map[string]*audit.FirstChain    // of tapes and forks, by their names
@@ -73,7 +67,7 @@ type pushing struct {
 type send struct {
 	status layout.RefStatus
 	t      *workspace.Tape
-	depth  int           // see [Tape.depth]
+	depth  int           // of the tape or fork
 	head   gitstore.Hash // of the branch
 	refs   []transport.PushRef
 	tips   []gitstore.Hash
@@ -85,7 +79,7 @@ func (p *pushing) run(ctx context.Context) ([]layout.RefStatus, error) {
 	if err := gitrun.CheckGit(); err != nil {
 		return nil, err
 	}
-	if _, err := findRemote(s, p.remote); err != nil {
+	if err := checkRemote(s, p.remote); err != nil {
 		return nil, err
 	}
 	tapes, err := p.chosen(ctx)
@@ -181,8 +175,8 @@ func depth(t *workspace.Tape) int {
 // commit commits what tapes have that is not committed. Only those with a working tree can
 // have it; the others may have a merge to be completed.
 func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) error {
-	all, err := p.s.Git().Worktrees()
-	if err != nil {
+	all, err1 := p.s.Git().Worktrees()
+	if err := errors.Join(err1, p.list()); err != nil {
 		return err
 	}
 	checkedOut := make(map[string]bool, len(all))
@@ -191,28 +185,25 @@ func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) error {
 	}
 	for _, t := range tapes {
 		if checkedOut[t.Ref()] {
-			err = writer.Write(ctx, t, func(w *writer.Writer) error { return w.Checkpoint(ctx) })
-		} else {
-			err = p.settle(ctx, t)
+			if err := writer.Write(ctx, t, func(w *writer.Writer) error { return w.Checkpoint(ctx) }); err != nil {
+				return err
+			}
+			continue
 		}
+		head, err := p.head(t)
 		if err != nil {
 			return err
 		}
+		if byGit, _, err := snapshot.ByGit(p.s, head); err != nil {
+			return err
+		} else if len(byGit) == 0 {
+			continue
+		}
+		if err := join.Complete(ctx, t); err != nil {
+			return err
+		}
 	}
-	clear(p.local) // branches may have moved
-	return nil
-}
-
-// settle is [Tape.Settle], and looks the branch up among those that were listed.
-func (p *pushing) settle(ctx context.Context, t *workspace.Tape) error {
-	head, err := p.head(t)
-	if err != nil {
-		return err
-	}
-	if stretch, _, err := snapshot.ByGit(p.s, head); err != nil || len(stretch) == 0 {
-		return err
-	}
-	return join.Complete(ctx, t)
+	return p.list() // branches may have moved
 }
 
 // send sends the tapes (depth 0), their forks, or the forks of those, and reports whether
@@ -318,20 +309,14 @@ func (p *pushing) rejected(t *workspace.Tape) string {
 // firstHead lets a remote that was empty, and is a path, have the first tape checked out
 // by a plain git clone.
 func (p *pushing) firstHead(ctx context.Context) error {
-	if !p.there.Headless {
-		return nil
-	}
 	first := ""
 	for _, x := range p.sends {
-		isTape := strings.HasPrefix(x.status.Ref, layout.BranchPrefix)
-		if !isTape || x.status.Status == layout.RefRejected {
-			continue
-		}
-		if first == "" || x.status.Tape == p.s.CurrentTape() {
+		isTape := strings.HasPrefix(x.status.Ref, layout.BranchPrefix) && x.status.Status != layout.RefRejected
+		if isTape && (first == "" || x.status.Tape == p.s.CurrentTape()) {
 			first = x.status.Ref
 		}
 	}
-	if first == "" {
+	if first == "" || !p.there.Headless {
 		return nil
 	}
 	return transport.SetRemoteHead(ctx, p.s.Git(), p.remote, first)

@@ -121,7 +121,7 @@ func (p *pushing) plan(ctx context.Context, t *workspace.Tape) error {
 		return reject(err)
 	}
 	if p.o.Archives {
-		if err := p.planArchives(t, &x); err != nil {
+		if err := p.planArchives(t); err != nil {
 			return reject(err)
 		}
 	}
@@ -133,8 +133,8 @@ func (p *pushing) plan(ctx context.Context, t *workspace.Tape) error {
 
 // published reports whether a remote has everything of a tape, and maybe more.
 func (p *pushing) published(t *workspace.Tape, old, head gitstore.Hash) (bool, error) {
-	if old.IsZero() || old == head {
-		return old == head, nil
+	if old.IsZero() {
+		return false, nil
 	}
 	if _, err := p.s.Git().Commit(old); errors.Is(err, gitstore.ErrNotFound) {
 		// What it had when it was last seen, it has still.
@@ -142,7 +142,8 @@ func (p *pushing) published(t *workspace.Tape, old, head gitstore.Hash) (bool, e
 			return false, nil //nolint:nilerr // nothing is known of it
 		}
 	}
-	return lineage.Contains(p.s, old, head)
+	rel, err := lineage.Relate(p.s, head, old)
+	return rel == lineage.Equal || rel == lineage.Behind, err
 }
 
 // checkForward refuses what would not only add to what the remote has.
@@ -202,11 +203,7 @@ func (p *pushing) pullHint() string {
 }
 
 func (p *pushing) planTags(t *workspace.Tape, x *send) error {
-	tags, err := p.here(layout.TagPrefix, t.Slug()+"/")
-	if err != nil {
-		return err
-	}
-	for _, tag := range tags {
+	for _, tag := range Under(p.local, layout.TagPrefix+t.Slug()+"/") {
 		switch published, ok := p.has[tag.Name]; {
 		case !ok:
 			x.refs, x.tips = append(x.refs, transport.PushRef{Name: tag.Name, New: tag.Hash}), append(x.tips, tag.Hash)
@@ -222,12 +219,9 @@ func (p *pushing) planTags(t *workspace.Tape, x *send) error {
 	return nil
 }
 
-func (p *pushing) planArchives(t *workspace.Tape, x *send) error {
-	refs, err := p.here(layout.ArchivePrefix, t.Slug()+"/")
-	if err != nil {
-		return err
-	}
-	for _, ref := range refs {
+// planArchives adds what of the archives of a tape is to be sent.
+func (p *pushing) planArchives(t *workspace.Tape) (err error) {
+	for _, ref := range Under(p.local, layout.ArchivePrefix+t.Slug()+"/") {
 		status := layout.RefStatus{Tape: t.Name(), Ref: ref.Name, Status: layout.RefNew}
 		switch published, ok := p.has[ref.Name]; {
 		case ok && published == ref.Hash:

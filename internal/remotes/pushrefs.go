@@ -11,8 +11,6 @@ import (
 	"tape/internal/workspace"
 )
 
-// A push of thousands of tapes lists refs once; one of a single tape looks only at its own.
-
 // Under are those refs of a sorted list that begin with prefix.
 func Under(refs []gitstore.Ref, prefix string) []gitstore.Ref {
 	from, _ := slices.BinarySearchFunc(refs, prefix, func(ref gitstore.Ref, name string) int { return strings.Compare(ref.Name, name) })
@@ -31,44 +29,24 @@ func Find(refs []gitstore.Ref, name string) gitstore.Hash {
 	return gitstore.ZeroHash
 }
 
-// listed returns the refs of the workspace that begin with kind, as they were when they
-// were first asked for. Branches come before tags: a tag must not be of a commit that does
-// not go.
-func (p *pushing) listed(kind string) ([]gitstore.Ref, error) {
-	list, ok := p.local[kind]
-	if !ok {
-		var err error
-		if list, err = p.s.Git().Refs(kind); err != nil {
-			return nil, err
+// list reads the refs of the workspace that can be pushed. Tags come before branches: one
+// must not be of a commit that does not go.
+func (p *pushing) list() error {
+	p.local = nil
+	for _, prefix := range []string{layout.TagPrefix, layout.ArchivePrefix, layout.BranchPrefix, layout.ForkPrefix} {
+		refs, err := p.s.Git().Refs(prefix)
+		if err != nil {
+			return err
 		}
-		p.local[kind] = list
+		p.local = append(p.local, refs...)
 	}
-	return list, nil
-}
-
-// here returns the refs of the workspace that begin with kind and rest.
-func (p *pushing) here(kind, rest string) ([]gitstore.Ref, error) {
-	if len(p.o.Tapes) > 0 {
-		return p.s.Git().Refs(kind + rest)
-	}
-	list, err := p.listed(kind)
-	return Under(list, kind+rest), err
+	slices.SortFunc(p.local, func(a, b gitstore.Ref) int { return strings.Compare(a.Name, b.Name) })
+	return nil
 }
 
 // head is the newest commit of a tape.
 func (p *pushing) head(t *workspace.Tape) (gitstore.Hash, error) {
-	if len(p.o.Tapes) > 0 {
-		return t.Head()
-	}
-	kind := layout.BranchPrefix
-	if strings.HasPrefix(t.Ref(), layout.ForkPrefix) {
-		kind = layout.ForkPrefix
-	}
-	list, err := p.listed(kind)
-	if err != nil {
-		return gitstore.ZeroHash, err
-	}
-	if h := Find(list, t.Ref()); !h.IsZero() {
+	if h := Find(p.local, t.Ref()); !h.IsZero() {
 		return h, nil
 	}
 	return t.Head()
@@ -76,31 +54,25 @@ func (p *pushing) head(t *workspace.Tape) (gitstore.Hash, error) {
 
 // note remembers what the remote has now. First what was fetched: cut off in between, it
 // is looked at again.
-func (p *pushing) note(ctx context.Context, sent []transport.PushRef) error {
-	const tries = 5
-	ctx = context.WithoutCancel(ctx)
-	err := p.noteNow(ctx, sent)
-	for n := 1; n < tries && errors.Is(err, gitstore.ErrConflict); n++ {
-		err = p.noteNow(ctx, sent) // somebody else has pushed or fetched meanwhile
+func (p *pushing) note(ctx context.Context, sent []transport.PushRef) (err error) {
+	for range 5 { // somebody else may push or fetch meanwhile
+		if err = p.noteNow(context.WithoutCancel(ctx), sent); !errors.Is(err, gitstore.ErrConflict) {
+			break
+		}
 	}
 	return err
 }
 
 func (p *pushing) noteNow(ctx context.Context, sent []transport.PushRef) error {
 	for _, prefix := range []string{layout.FetchedRefs(p.remote), layout.AcceptedRefs(p.remote)} {
-		known := p.s.Git().Ref
-		if len(sent) > fewNotes {
-			known = p.lookUp()
+		known, err := KnownRefs(p.s, prefix)
+		if err != nil {
+			return err
 		}
 		var updates []gitstore.RefUpdate
 		for _, ref := range sent {
-			name := prefix + layout.InnerRef(ref.Name)
-			old, err := known(name)
-			if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
-				return err
-			}
-			if old != ref.New {
-				updates = append(updates, gitstore.RefUpdate{Name: name, Old: old, New: ref.New, Message: "tape: push"})
+			if old := known[ref.Name]; old != ref.New {
+				updates = append(updates, gitstore.RefUpdate{Name: prefix + layout.InnerRef(ref.Name), Old: old, New: ref.New, Message: "tape: push"})
 			}
 		}
 		if err := p.s.Git().UpdateRefs(ctx, updates); err != nil {
@@ -108,28 +80,6 @@ func (p *pushing) noteNow(ctx context.Context, sent []transport.PushRef) error {
 		}
 	}
 	return nil
-}
-
-// fewNotes is the number of refs up to which each is looked up by itself.
-const fewNotes = 64
-
-// lookUp looks refs up as they are now, in lists of all that are of their kind: branches,
-// tags, archives.
-func (p *pushing) lookUp() func(name string) (gitstore.Hash, error) {
-	lists := map[string][]gitstore.Ref{}
-	return func(name string) (gitstore.Hash, error) {
-		kind := name[:strings.LastIndexByte(name, '/')]
-		kind = kind[:strings.LastIndexByte(kind, '/')+1]
-		list, ok := lists[kind]
-		if !ok {
-			var err error
-			if list, err = p.s.Git().Refs(kind); err != nil {
-				return gitstore.ZeroHash, err
-			}
-			lists[kind] = list
-		}
-		return Find(list, name), nil
-	}
 }
 
 // noteEqual remembers the branches that the remote had already as they are here.

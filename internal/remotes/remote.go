@@ -5,27 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"tape/internal/gitstore"
-	"tape/internal/gitstore/gitrun"
 	"tape/internal/gitstore/transport"
 	"tape/internal/layout"
 	"tape/internal/lineage"
 	"tape/internal/query"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
-)
-
-// What talking to a remote can fail with, besides the classes of errors of this package.
-var (
-	// ErrNoGit: there is no git program, which remotes and GC need.
-	ErrNoGit = gitrun.ErrNoGit
-	// ErrAuth: credentials were refused, or are missing.
-	ErrAuth = transport.ErrAuth
-	// ErrRemote: the remote cannot be reached, is no repository, or hung up.
-	ErrRemote = transport.ErrRemote
-	// ErrHostile: what the remote sent is damaged, or beyond what is allowed.
-	ErrHostile = transport.ErrHostile
 )
 
 // Remote is another repository that this one shares tapes with.
@@ -80,23 +68,19 @@ func AddRemote(ctx context.Context, s *workspace.Store, name, url string) error 
 
 // RemoveRemote forgets a remote and what is known of it. Tapes stay.
 func RemoveRemote(ctx context.Context, s *workspace.Store, name string) error {
-	if _, err := findRemote(s, name); err != nil {
+	if err := checkRemote(s, name); err != nil {
 		return err
 	}
 	return layout.Classify(transport.RemoveRemote(ctx, s.Git(), name))
 }
 
-func findRemote(s *workspace.Store, name string) (transport.Remote, error) {
+// checkRemote refuses a name that no remote has.
+func checkRemote(s *workspace.Store, name string) error {
 	all, err := transport.Remotes(s.Git())
-	if err != nil {
-		return transport.Remote{}, layout.Classify(err)
+	if err != nil || slices.ContainsFunc(all, func(r transport.Remote) bool { return r.Name == name }) {
+		return layout.Classify(err)
 	}
-	for _, r := range all {
-		if r.Name == name {
-			return r, nil
-		}
-	}
-	return transport.Remote{}, layout.NotFound("tape remote add "+layout.ShellWord(name)+" URL names one; tape remote list lists them", "there is no remote %q", name)
+	return layout.NotFound("tape remote add "+layout.ShellWord(name)+" URL names one; tape remote list lists them", "there is no remote %q", name)
 }
 
 // KnownRefs returns what refs of one of the two kinds hold, by the names that the remote has for them.
@@ -107,7 +91,12 @@ func KnownRefs(s *workspace.Store, prefix string) (map[string]gitstore.Hash, err
 	}
 	out := make(map[string]gitstore.Hash, len(refs))
 	for _, ref := range refs {
-		out[layout.FullRef(strings.TrimPrefix(ref.Name, prefix))] = ref.Hash
+		name := strings.TrimPrefix(ref.Name, prefix)
+		full := "refs/tape/" + name
+		if !strings.HasPrefix(full, layout.ArchivePrefix) {
+			full = "refs/" + name
+		}
+		out[full] = ref.Hash
 	}
 	return out, nil
 }
@@ -155,17 +144,12 @@ func distance(t *workspace.Tape, remote string, last int64) (Distance, error) {
 		return d, err
 	}
 	d.Shared = true
-	common := theirs
-	if head != theirs {
-		if common, err = lineage.CommonCommit(t.Store(), head, theirs); errors.Is(err, layout.ErrConflict) {
-			common, err = gitstore.ZeroHash, nil
-		}
-		if err != nil {
-			return d, err
-		}
+	common, err := lineage.CommonCommit(t.Store(), head, theirs)
+	if err != nil && !errors.Is(err, layout.ErrConflict) { // which says that they have nothing in common
+		return d, err
 	}
 	var shared, has int64
-	if !common.IsZero() {
+	if err == nil {
 		if shared, err = snapshot.LastOf(t.Store(), common); err != nil {
 			return d, err
 		}

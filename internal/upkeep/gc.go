@@ -1,6 +1,7 @@
 package upkeep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,17 +57,14 @@ type GCWorktree struct {
 //
 // Errors: ErrNoGit unless WorktreesOnly; ErrBusy when another GC runs, the context's error when interrupted.
 func GC(ctx context.Context, s *workspace.Store, o *GCOptions) (GCReport, error) {
-	var opts GCOptions
+	c := &collector{s: s}
 	if o != nil {
-		opts = *o
+		c.o = *o
 	}
-	if opts.Idle == 0 {
-		opts.Idle = idleDefault
+	c.o.Idle = cmp.Or(c.o.Idle, idleDefault)
+	if c.o.Step == nil {
+		c.o.Step = func(string) {}
 	}
-	if opts.Step == nil {
-		opts.Step = func(string) {}
-	}
-	c := &collector{s: s, o: opts}
 	if err := c.run(ctx); err != nil {
 		return c.report, fmt.Errorf("collect workspace %s: %w", s.Dir(), layout.Classify(err))
 	}

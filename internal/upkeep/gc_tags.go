@@ -47,20 +47,17 @@ func (c *collector) forkTags(ctx context.Context) error {
 
 // dropLeftTags takes the tags of a fork away if it is closed; at is the commit of one.
 func dropLeftTags(ctx context.Context, t *workspace.Tape, at gitstore.Hash) error {
-	lock, err := writer.LockFile(ctx, t) // somebody may be about to make it anew
-	if err != nil {
-		return err
-	}
-	_, err = t.Store().Git().Ref(t.Ref())
-	if errors.Is(err, gitstore.ErrNotFound) {
-		var closed bool
-		closed, err = forks.ClosedHere(ctx, t, at, true)
+	return writer.LockedAsIs(ctx, t, func(*writer.Writer) error { // somebody may be about to make it anew
+		if _, err := t.Store().Git().Ref(t.Ref()); !errors.Is(err, gitstore.ErrNotFound) {
+			return err
+		}
+		closed, err := forks.ClosedHere(ctx, t, at, true)
 		if errors.Is(err, layout.ErrConflict) {
-			err = nil // what it is a fork of is not here
+			return nil // what it is a fork of is not here
 		}
-		if closed && err == nil {
-			err = writer.PruneTags(ctx, t, nil)
+		if err != nil || !closed {
+			return err
 		}
-	}
-	return errors.Join(err, lock.Unlock())
+		return writer.PruneTags(ctx, t, nil)
+	})
 }

@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"tape/internal/disk"
 	"tape/internal/layout"
+	"tape/internal/secrets"
 )
 
 // CommitPolicy says when entries are committed besides handoffs.
@@ -32,8 +33,8 @@ func (p CommitPolicy) String() string {
 	return "handoff"
 }
 
-// ParseCommitPolicy reads handoff, turn, or the N of "every N entries".
-func ParseCommitPolicy(s string) (CommitPolicy, error) {
+// parseCommitPolicy reads handoff, turn, or the N of "every N entries".
+func parseCommitPolicy(s string) (CommitPolicy, error) {
 	switch s {
 	case "", "handoff":
 		return CommitPolicy{}, nil
@@ -55,7 +56,7 @@ type Config struct {
 	Redact  Redaction    // what is done with secrets in new entries
 	Allowed []string     // fingerprints of what looks like a secret, and is none
 
-	Scanner *lazyScanner
+	Scanner func() *secrets.Scanner    // made when it is first needed
 	unknown map[string]json.RawMessage // members of a newer program, kept
 }
 
@@ -67,7 +68,7 @@ func ConfigKeys() []string { return slices.Clone(configKeys) }
 
 func loadConfig(dir string) (Config, error) {
 	path := filepath.Join(dir, layout.ConfigFile)
-	c := Config{MaxLine: layout.DefaultMaxLine, Scanner: new(lazyScanner)}
+	c := Config{MaxLine: defaultMaxLine, Scanner: sync.OnceValue(secrets.New)}
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil // a plain git clone has none; the defaults hold
@@ -87,10 +88,10 @@ func loadConfig(dir string) (Config, error) {
 			continue
 		}
 		text, err := settingText(value)
-		if err != nil {
-			return c, damaged(fmt.Sprintf("%q: %v", key, err))
+		if err == nil {
+			err = c.set(key, text)
 		}
-		if err := c.set(key, text); err != nil {
+		if err != nil {
 			return c, damaged(fmt.Sprintf("%q: %v", key, err))
 		}
 		delete(c.unknown, key)
@@ -115,42 +116,28 @@ func settingText(value json.RawMessage) (text string, err error) {
 
 const listSeparator = ","
 
-// set changes one setting after checking its value.
-func (c *Config) set(key, value string) error {
+// defaultMaxLine is the longest entry line accepted, in bytes, newline not counted.
+const defaultMaxLine = 16 << 20
+
+// set changes one setting. If its value is refused, c is of no use any more.
+func (c *Config) set(key, value string) (err error) {
 	switch key {
 	case "tape":
-		if err := layout.CheckName("the current tape", value); err != nil {
-			return err
-		}
-		c.Tape = value
+		c.Tape, err = value, layout.CheckName("the current tape", value)
 	case "commit":
-		p, err := ParseCommitPolicy(value)
-		if err != nil {
-			return err
-		}
-		c.Commit = p
+		c.Commit, err = parseCommitPolicy(value)
 	case "max_line":
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 1<<10 || n > 128<<20 {
+		if c.MaxLine, err = strconv.Atoi(value); err != nil || c.MaxLine < 1<<10 || c.MaxLine > 128<<20 {
 			return layout.Invalid("", "max_line is a number of bytes from 1024 to %d, not %q", 128<<20, value)
 		}
-		c.MaxLine = n
 	case "redact":
-		r, err := ParseRedaction(value)
-		if err != nil {
-			return err
-		}
-		c.Redact = r
+		c.Redact, err = parseRedaction(value)
 	case "allow_secret":
-		list, err := parseFingerprints(value)
-		if err != nil {
-			return err
-		}
-		c.Allowed = list
+		c.Allowed, err = parseFingerprints(value)
 	default:
-		return layout.Invalid("the settings are: "+strings.Join(configKeys, ", "), "there is no setting %q", key)
+		_, err = c.get(key)
 	}
-	return nil
+	return err
 }
 
 func (c *Config) get(key string) (string, error) {
@@ -170,32 +157,19 @@ func (c *Config) get(key string) (string, error) {
 }
 
 func (c *Config) save(d *disk.FS, dir string) error {
-	all := maps.Clone(c.unknown)
-	if all == nil {
-		all = map[string]json.RawMessage{}
+	all := map[string]any{"tape": c.Tape, "commit": c.Commit.String(), "max_line": c.MaxLine}
+	for key, value := range c.unknown {
+		all[key] = value
 	}
-	for _, key := range configKeys {
-		value, err := c.get(key)
-		if err != nil {
-			return err
-		}
-		raw, err := json.Marshal(value)
-		if err != nil {
-			return err
-		}
-		switch {
-		case key == "redact" && c.Redact == RedactOff, key == "allow_secret" && len(c.Allowed) == 0:
-			delete(all, key) // what does nothing is not in the file
-			continue
-		case key == "allow_secret":
-			raw, err = json.Marshal(c.Allowed)
-		case key == "commit" && c.Commit.Every > 0, key == "max_line":
-			raw = []byte(value)
-		}
-		if err != nil {
-			return err
-		}
-		all[key] = raw
+	if c.Commit.Every > 0 {
+		all["commit"] = c.Commit.Every
+	}
+	// What does nothing is not in the file.
+	if c.Redact != RedactOff {
+		all["redact"] = c.Redact.String()
+	}
+	if len(c.Allowed) > 0 {
+		all["allow_secret"] = c.Allowed
 	}
 	raw, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {

@@ -37,7 +37,7 @@ func (s *Store) ForkHandle(name string) *Tape {
 		branch: layout.ForkPrefix + layout.TapeSlug(parent) + "/" + layout.TapeSlug(fork)}
 }
 
-// IsForkOf reports whether a fork, or one that it is a fork of, is of a tape.
+// IsForkOf reports whether a fork, or one that it is a fork of, is of a tape. Nil is of none.
 func (t *Tape) IsForkOf(name string) bool {
 	for f := t; f != nil; f = f.store.ForkHandle(f.Parent()) {
 		if f.Parent() == name {

@@ -45,7 +45,7 @@ func (s *Store) Home(dir string) string {
 	return filepath.ToSlash(dir)
 }
 
-// Folder is the inverse of home.
+// Folder is the inverse of Home.
 func (s *Store) Folder(home string) string {
 	if dir := filepath.FromSlash(home); filepath.IsAbs(dir) {
 		return dir

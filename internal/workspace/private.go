@@ -9,7 +9,7 @@ import (
 )
 
 // IndexFile is where the derived index of the workspace is.
-func (s *Store) IndexFile() string { return filepath.Join(s.dir, layout.IndexFile) }
+func (s *Store) IndexFile() string { return filepath.Join(s.dir, indexFile) }
 
 // ScratchDir is the folder, on the same disk, for files that are not yet what they are
 // to be. It is made if need be.

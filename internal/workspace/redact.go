@@ -2,10 +2,10 @@ package workspace
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/secrets"
@@ -21,26 +21,15 @@ const (
 	RedactMask                  // the secrets are replaced before anything is written
 )
 
-// String writes the redaction as config.json has it.
-func (r Redaction) String() string {
-	switch r {
-	case RedactMark:
-		return "mark"
-	case RedactMask:
-		return "mask"
-	}
-	return "off"
-}
+var redactions = []string{RedactOff: "off", RedactMark: "mark", RedactMask: "mask"}
 
-// ParseRedaction reads off, mark or mask.
-func ParseRedaction(s string) (Redaction, error) {
-	switch s {
-	case "", "off":
-		return RedactOff, nil
-	case "mark":
-		return RedactMark, nil
-	case "mask":
-		return RedactMask, nil
+// String writes the redaction as config.json has it.
+func (r Redaction) String() string { return redactions[r] }
+
+// parseRedaction reads off, mark or mask; "" is off.
+func parseRedaction(s string) (Redaction, error) {
+	if i := slices.Index(redactions, cmp.Or(s, "off")); i >= 0 {
+		return Redaction(i), nil
 	}
 	return RedactOff, layout.Invalid("use off, mark or mask", "%q is not a way of redaction", s)
 }
@@ -50,20 +39,6 @@ const (
 	metaSecrets  = "secrets"  // that it has
 	metaRedacted = "redacted" // that were replaced in it
 )
-
-// lazyScanner is a scanner that is made when it is first needed.
-type lazyScanner struct {
-	once    sync.Once
-	scanner *secrets.Scanner
-}
-
-func (l *lazyScanner) Get() *secrets.Scanner {
-	if l == nil {
-		return secrets.New() // of a store without settings
-	}
-	l.once.Do(func() { l.scanner = secrets.New() })
-	return l.scanner
-}
 
 // Allows reports whether a finding is known to be no secret.
 func (c Config) Allows(f secrets.Finding) bool { return slices.Contains(c.Allowed, f.Fingerprint) }
@@ -117,7 +92,7 @@ func (t *Tape) Redact(d jsonl.Draft) (jsonl.Draft, error) {
 	if c.Redact == RedactOff {
 		return d, nil
 	}
-	m := masking{c: c, scanner: c.Scanner.Get()}
+	m := masking{c: c, scanner: c.Scanner()}
 	out := d
 	out.Payload, out.Meta = m.value(d.Payload), m.value(d.Meta)
 	if len(d.Extra) > 0 {
@@ -195,6 +170,6 @@ func (s *Store) Redacts(line []byte) bool {
 	if s.config.Redact == RedactOff {
 		return false
 	}
-	found, err := s.config.Scanner.Get().Line(line)
+	found, err := s.config.Scanner().Line(line)
 	return err == nil && slices.ContainsFunc(found, func(f secrets.Finding) bool { return !s.config.Allows(f) })
 }

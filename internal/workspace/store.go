@@ -14,6 +14,7 @@ import (
 	"tape/internal/disk"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
+	"tape/internal/secrets"
 	"time"
 )
 
@@ -22,6 +23,8 @@ const (
 	EnvHome      = "TAPE_HOME"      // where workspaces live; default ~/.tape
 	EnvWorkspace = "TAPE_WORKSPACE" // the workspace to use
 )
+
+const indexFile = "index.db"
 
 // Options change how a workspace is used. Nil means the defaults.
 type Options struct {
@@ -63,10 +66,11 @@ type memo struct {
 	next int
 }
 
-func (m *memo) get(h gitstore.Hash) any {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, x := range m.list {
+// Memo is what was read of a commit last, nil if that is not kept; Keep keeps it.
+func (s *Store) Memo(h gitstore.Hash) any {
+	s.memo.mu.Lock()
+	defer s.memo.mu.Unlock()
+	for _, x := range s.memo.list {
 		if x.v != nil && x.of == h {
 			return x.v
 		}
@@ -74,18 +78,14 @@ func (m *memo) get(h gitstore.Hash) any {
 	return nil
 }
 
-func (m *memo) put(h gitstore.Hash, v any) {
+// Keep is the counterpart of Memo.
+func (s *Store) Keep(h gitstore.Hash, v any) {
+	m := &s.memo
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.list[m.next].of, m.list[m.next].v = h, v
 	m.next = (m.next + 1) % len(m.list)
 }
-
-// Memo is what was read of a commit last, nil if that is not kept; Keep keeps it.
-func (s *Store) Memo(h gitstore.Hash) any { return s.memo.get(h) }
-
-// Keep is the counterpart of Memo.
-func (s *Store) Keep(h gitstore.Hash, v any) { s.memo.put(h, v) }
 
 // Git is the workspace's repository.
 func (s *Store) Git() *gitstore.Repo { return s.git }
@@ -100,7 +100,7 @@ func (s *Store) Now() time.Time { return s.now() }
 func (s *Store) Wait() time.Duration { return s.wait }
 
 // NewStore is a store whose repository is not open yet.
-func NewStore(dir string, o *Options) *Store {
+func newStore(dir string, o *Options) *Store {
 	s := &Store{dir: dir, wait: defaultLockWait, warn: func(string) {}, now: time.Now}
 	if o == nil {
 		return s
@@ -171,7 +171,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	if !IsWorkspace(dir) {
 		return nil, layout.NotFound("create one with: tape init "+dir, "%s is not a workspace", dir)
 	}
-	s := NewStore(dir, o)
+	s := newStore(dir, o)
 	if s.git, err = gitstore.Open(filepath.Join(dir, layout.GitDirName), &gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)}); err != nil {
 		return nil, layout.Classify(err)
 	}
@@ -184,8 +184,8 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 // OpenBare opens any repository as if it were a workspace, to look at what it holds. There
 // is a store beside an error, too.
 func OpenBare(gitDir string) (*Store, error) {
-	s := NewStore(gitDir, nil)
-	s.config.MaxLine = layout.DefaultMaxLine
+	s := newStore(gitDir, nil)
+	s.config.MaxLine, s.config.Scanner = defaultMaxLine, secrets.New
 	var err error
 	s.git, err = gitstore.OpenBare(gitDir, nil)
 	return s, err
@@ -311,7 +311,7 @@ const DefaultTape = "main"
 // Create makes the folder, the repository and the settings of a workspace, as far as they
 // are not there.
 func Create(dir, tape string, o *Options) (*Store, error) {
-	s := NewStore(dir, o)
+	s := newStore(dir, o)
 	err := s.fs.MkdirAll(dir)
 	if err != nil {
 		return nil, fmt.Errorf("create workspace: %w", layout.Classify(err))
@@ -328,7 +328,7 @@ func (s *Store) initGit(tape string) (*gitstore.Repo, error) {
 	return gitstore.Init(filepath.Join(s.dir, layout.GitDirName), gitstore.InitOptions{
 		Options: gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)},
 		Branch:  layout.BranchPrefix + layout.TapeSlug(tape),
-		Exclude: []string{"/" + layout.ConfigFile, "/" + layout.IndexFile + "*", "/" + layout.TapesDir + "/", "/" + layout.ForksDir + "/", disk.TempPrefix + "*"},
+		Exclude: []string{"/" + layout.ConfigFile, "/" + indexFile + "*", "/" + layout.TapesDir + "/", "/" + layout.ForksDir + "/", disk.TempPrefix + "*"},
 	})
 }
 
