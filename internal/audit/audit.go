@@ -79,35 +79,33 @@ func Problems(ctx context.Context, s *workspace.Store, t *workspace.Tape, head g
 // be on the way unless it is zero.
 func (a *audit) chain(ctx context.Context, head, old gitstore.Hash) (chain []gitstore.Hash, at gitstore.Hash, err error) {
 	h := head
-	for h != old && !a.Known[h] {
+	for isNew := true; ; {
 		if err := ctx.Err(); err != nil {
-			return nil, at, err
+			return nil, gitstore.ZeroHash, err
+		}
+		if isNew && (h == old || a.Known[h]) {
+			isNew, at = false, h
+		}
+		if !isNew && (h == old || old.IsZero()) {
+			break
 		}
 		c, err := a.Commit(h)
 		if err != nil {
-			return chain, at, err
+			return chain, gitstore.ZeroHash, err
 		}
-		chain = append(chain, h)
+		if isNew {
+			chain = append(chain, h)
+		}
+		if len(c.Parents) == 0 && old.IsZero() {
+			return chain, gitstore.ZeroHash, nil
+		}
 		if len(c.Parents) == 0 {
-			if !old.IsZero() {
-				return nil, at, rewritten(old, head)
-			}
-			return chain, at, nil
+			return nil, gitstore.ZeroHash, rewritten(old, head)
 		}
 		h = c.Parents[0]
 	}
-	for below := h; !old.IsZero() && below != old; {
-		c, err := a.Commit(below)
-		if err != nil {
-			return nil, at, err
-		}
-		if len(c.Parents) == 0 {
-			return nil, at, rewritten(old, head)
-		}
-		below = c.Parents[0]
-	}
-	a.Known[h] = true
-	raw, at, err := snapshot.ByGit(a.s, h)
+	a.Known[at] = true
+	raw, at, err := snapshot.ByGit(a.s, at)
 	return append(chain, raw...), at, err
 }
 

@@ -14,7 +14,6 @@ import (
 	"tape/internal/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
-	"tape/internal/workspace"
 	"tape/internal/writer"
 )
 
@@ -47,7 +46,7 @@ func (p *purge) clearReflogs() error {
 // program, and what was set aside.
 func (p *purge) clearFiles(ctx context.Context) error {
 	remove := func(path string) error {
-		if err := p.s.FS().Remove(path); err != nil {
+		if err := p.s.FS().Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		if rel, err := filepath.Rel(p.s.Dir(), path); err == nil {
@@ -67,7 +66,8 @@ func (p *purge) clearFiles(ctx context.Context) error {
 			}
 		}
 	}
-	for _, dir := range []string{p.s.PrivatePath(layout.TornDirName), filepath.Join(p.s.Git().GitDir(), "rr-cache")} {
+	// Objects that a killed process has not given their names yet are in tmp.
+	for _, dir := range []string{p.s.PrivatePath(layout.TornDirName), p.s.PrivatePath("tmp"), filepath.Join(p.s.Git().GitDir(), "rr-cache")} {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
@@ -76,17 +76,20 @@ func (p *purge) clearFiles(ctx context.Context) error {
 				return err
 			}
 			raw, err := os.ReadFile(path)
-			if err == nil && (p.mask.Holds(raw) || p.mask.Holds([]byte(d.Name()))) {
-				err = remove(path)
+			if err != nil {
+				return nil //nolint:nilerr // it is gone since
 			}
-			return err
+			if z, err := zlib.NewReader(bytes.NewReader(raw)); err == nil {
+				raw, _ = io.ReadAll(io.LimitReader(z, gitstore.MaxObject)) // as much as was written
+			}
+			if p.mask.Holds(raw) || p.mask.Holds([]byte(d.Name())) {
+				return remove(path)
+			}
+			return nil
 		})
 		if err != nil {
 			return err
 		}
-	}
-	if err := p.clearNameless(); err != nil {
-		return err
 	}
 	// The name of a ref that is gone may tell, and a lock of a killed process has it.
 	if _, err := p.s.Git().RecoverLocks(ctx); err != nil {
@@ -98,31 +101,6 @@ func (p *purge) clearFiles(ctx context.Context) error {
 		}
 		if err := scrub(w); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// clearNameless removes objects with a secret that a killed process has left before it gave
-// them their names.
-func (p *purge) clearNameless() error {
-	dir := p.s.PrivatePath("tmp")
-	names, err := workspace.DirNames(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, name := range names {
-		raw, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			continue // it got its name
-		}
-		if z, err := zlib.NewReader(bytes.NewReader(raw)); err == nil {
-			raw, _ = io.ReadAll(io.LimitReader(z, gitstore.MaxObject)) // as much as was written
-		}
-		if p.mask.Holds(raw) {
-			if err := p.s.FS().Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
 		}
 	}
 	return nil

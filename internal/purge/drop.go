@@ -25,9 +25,9 @@ func (p *purge) drop(ctx context.Context) (all bool, err error) {
 		return false, err
 	}
 	gone = append(gone, staged...)
-	if before, ok, err := readUnfinished(p.s); err != nil {
+	if before, err := readUnfinished(p.s); err != nil {
 		return false, err
-	} else if ok {
+	} else if before != nil {
 		gone = append(gone, before.gone...)
 	}
 	if err := p.setUnfinished(ctx, purgeDropping, unfinished{gone: gone}); err != nil {

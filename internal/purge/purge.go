@@ -171,36 +171,38 @@ func (p *purge) run(ctx context.Context) error {
 	if p.o.DryRun {
 		return p.plan(ctx)
 	}
-	if err := gitrun.CheckGit(); err != nil {
-		return err
-	}
-	unlock, err := lockPurge(ctx, p.s)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := p.finishFirst(ctx); err != nil {
-		return err
-	}
-	err = p.do(ctx)
+	err := p.alone(ctx, func() error { return p.do(ctx) }, workspace.FetchLock, purgeLock)
 	if p.out.Finished && errors.Is(err, layout.ErrNotFound) {
 		return nil // the earlier one had it all
 	}
 	return err
 }
 
-// lockPurge lets one purge in at a time, and no fetch beside it, as git drops what is stored
-// and has no name yet.
-func lockPurge(ctx context.Context, s *workspace.Store) (unlock func(), err error) {
-	unlockFetch, err := s.LockPrivate(ctx, workspace.FetchLock)
-	if err != nil {
-		return nil, err
+// alone carries out a purge that was cut off, if there is one, and then something else. One
+// purge is let in at a time, and no fetch beside it, as git drops what is stored and has no
+// name yet.
+func (p *purge) alone(ctx context.Context, do func() error, locks ...string) error {
+	if err := gitrun.CheckGit(); err != nil {
+		return err
 	}
-	unlockPurge, err := s.LockPrivate(ctx, purgeLock)
-	if err != nil {
-		return nil, errors.Join(err, unlockFetch())
+	for _, name := range locks {
+		unlock, err := p.s.LockPrivate(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = unlock() }()
 	}
-	return func() { _ = errors.Join(unlockPurge(), unlockFetch()) }, nil
+	if err := p.finishFirst(ctx); err != nil {
+		return err
+	}
+	return do()
+}
+
+// warnLeft warns of what could not be cleared, for those who are not given the result.
+func (p *purge) warnLeft() {
+	for _, left := range p.out.Left {
+		p.s.Warn(left)
+	}
 }
 
 // do makes the purge.

@@ -22,7 +22,9 @@ func (p *purge) rewrite(ctx context.Context) error {
 		return err
 	}
 	if p.cutOff != nil {
-		heads.logged = append(heads.logged, p.cutOff.olds()...)
+		for _, pair := range p.cutOff.pairs {
+			heads.logged = append(heads.logged, pair[0])
+		}
 	}
 	p.archives = heads.archives
 	if err := p.learn(ctx, heads); err != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/gitstore"
-	"tape/internal/gitstore/gitrun"
 	"tape/internal/layout"
 	"tape/internal/rewrite"
 	"tape/internal/snapshot"
@@ -36,34 +35,26 @@ type unfinished struct {
 
 const asElsewhere = "as elsewhere"
 
-func (u *unfinished) olds() []gitstore.Hash {
-	out := make([]gitstore.Hash, len(u.pairs))
-	for i, pair := range u.pairs {
-		out[i] = pair[0]
-	}
-	return out
-}
-
 // IsPurging reports whether a purge is under way, or was cut off.
 func IsPurging(s *workspace.Store) (bool, error) {
 	refs, err := s.Git().Refs(purgeRefs)
 	return len(refs) > 0, err
 }
 
-// readUnfinished reads what a purge that was cut off had still to do. False if there is none.
-func readUnfinished(s *workspace.Store) (*unfinished, bool, error) {
+// readUnfinished reads what a purge that was cut off had still to do, nil if there is none.
+func readUnfinished(s *workspace.Store) (*unfinished, error) {
 	refs, err := s.Git().Refs(purgeRefs)
 	if err != nil || len(refs) == 0 {
-		return nil, false, err
+		return nil, err
 	}
 	u := &unfinished{}
 	for _, ref := range refs {
 		c, err := s.Git().Commit(ref.Hash)
 		if err != nil {
-			return nil, false, layout.CorruptObject(ref.Hash, err)
+			return nil, layout.CorruptObject(ref.Hash, err)
 		}
 		if u.tape = layout.DecodeTrailer(c.Trailer(layout.TrailerName)); u.tape == "" {
-			return nil, false, &layout.CorruptError{File: ref.Name, Msg: "it does not say which tape was being purged", Fix: "delete it with git update-ref -d, and purge again"}
+			return nil, &layout.CorruptError{File: ref.Name, Msg: "it does not say which tape was being purged", Fix: "delete it with git update-ref -d, and purge again"}
 		}
 		for line := range strings.Lines(c.Message) {
 			was, is, isPair := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
@@ -80,7 +71,7 @@ func readUnfinished(s *workspace.Store) (*unfinished, bool, error) {
 			}
 		}
 	}
-	return u, true, nil
+	return u, nil
 }
 
 // setUnfinished writes one of the refs.
@@ -154,35 +145,20 @@ func FinishPurge(ctx context.Context, s *workspace.Store, derived func(ctx conte
 	if is, err := IsPurging(s); err != nil || !is {
 		return layout.Classify(err)
 	}
-	err := finishPurge(ctx, s, derived)
+	p := newPurge(s, nil, PurgeOptions{Derived: derived})
+	err := p.alone(ctx, func() error { return nil }, workspace.FetchLock, purgeLock)
+	p.warnLeft()
 	if err != nil {
 		return fmt.Errorf("finish a purge: %w", layout.Classify(err))
 	}
 	return nil
 }
 
-func finishPurge(ctx context.Context, s *workspace.Store, derived func(ctx context.Context) error) error {
-	if err := gitrun.CheckGit(); err != nil {
-		return err
-	}
-	unlock, err := lockPurge(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	p := newPurge(s, nil, PurgeOptions{Derived: derived})
-	err = p.finishFirst(ctx)
-	for _, left := range p.out.Left {
-		s.Warn(left)
-	}
-	return err
-}
-
 // finishFirst carries out a purge that was cut off, if there is one. Of the options it takes
 // what does not say what is purged.
 func (p *purge) finishFirst(ctx context.Context) error {
-	cutOff, ok, err := readUnfinished(p.s)
-	if err != nil || !ok {
+	cutOff, err := readUnfinished(p.s)
+	if err != nil || cutOff == nil {
 		return err
 	}
 	p.s.Warn("a purge had been cut off; it is carried out now")
