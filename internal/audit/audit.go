@@ -146,8 +146,8 @@ type FirstChain struct {
 	seen map[gitstore.Hash]bool // those before next
 }
 
-// NewFirstChain is the chain of a commit; own is the tape whose completed merges count, or
-// nil.
+// NewFirstChain is the chain of a commit. If own is a fork, it ends where that begins; nil is
+// for all of it.
 func NewFirstChain(head gitstore.Hash, own *workspace.Tape) *FirstChain {
 	return &FirstChain{next: head, own: own, seen: map[gitstore.Hash]bool{}}
 }

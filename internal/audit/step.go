@@ -13,7 +13,7 @@ import (
 	"tape/internal/snapshot"
 )
 
-// past is the state behind a commit, as far as the next one has to be compared with it.
+// past is the state after a commit, as far as the next one has to be compared with it.
 type past struct {
 	opened  []string      // the phases that came with the commit
 	name    string        // of the tape, in tape.json
@@ -35,7 +35,7 @@ type pastFile struct {
 	data []byte
 }
 
-// load reads the state behind a commit as it is. The phases that came with it are those
+// load reads the state after a commit as it is. The phases that came with it are those
 // which the state before it, nil for none, has not.
 func (a *audit) load(h gitstore.Hash, before *past) (*past, error) {
 	v, err := snapshot.AtCommit(a.s, h)

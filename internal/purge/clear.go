@@ -19,13 +19,9 @@ import (
 
 // clearReflogs lets all reflogs tell of the new commits in place of the old ones.
 func (p *purge) clearReflogs() error {
-	return eachReflog(p.s, func(_, path string) error {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			return nil //nolint:nilerr // it is gone since
-		}
+	return eachReflog(p.s, func(_, path, log string) error {
 		var out []byte
-		for line := range strings.Lines(string(raw)) {
+		for line := range strings.Lines(log) {
 			for _, h := range loggedCommits(line) {
 				line = strings.Replace(line, h.String(), p.r.To(h).String(), 2)
 			}
@@ -35,7 +31,7 @@ func (p *purge) clearReflogs() error {
 			}
 			out = append(out, line...)
 		}
-		if bytes.Equal(out, raw) {
+		if string(out) == log {
 			return nil
 		}
 		return p.s.FS().WriteFile(path, out)
@@ -96,7 +92,7 @@ func (p *purge) clearFiles(ctx context.Context) error {
 		return err
 	}
 	for _, w := range p.writers {
-		if err := p.tellFiles(ctx, w.Wt.Dir); err != nil {
+		if err := p.reportFiles(ctx, w.Wt.Dir); err != nil {
 			return err
 		}
 		if err := scrub(w); err != nil {
@@ -106,9 +102,9 @@ func (p *purge) clearFiles(ctx context.Context) error {
 	return nil
 }
 
-// tellFiles tells of files in a working tree that are none of a tape's, and have it: they are
+// reportFiles names files in a working tree that are none of a tape's, and have it: they are
 // somebody's, and stay.
-func (p *purge) tellFiles(ctx context.Context, dir string) error {
+func (p *purge) reportFiles(ctx context.Context, dir string) error {
 	if dir == "" {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 // FollowPurge does to a tape, its forks and archives what purges have done to its history
 // elsewhere: old is a commit that both had, next what the other has now. No record is added.
 // Then the tape is such that next continues it, or that both have gone on from what old
-// became. What could not be cleared is told by Options.Warn.
+// became. Options.Warn says what could not be cleared.
 //
 // ErrConflict if next is not old purged, or the same cannot be done here because the
 // scanner was another one; then nothing is changed.

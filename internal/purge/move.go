@@ -53,7 +53,7 @@ func (p *purge) prepare(ctx context.Context) ([]purgeMove, error) {
 	}
 	p.out.Signatures = p.r.Signed
 	p.out.Left = nil
-	if err := p.tellKept(ctx); err != nil {
+	if err := p.reportKept(ctx); err != nil {
 		return nil, err
 	}
 	p.o.Step("checking the new history")
@@ -66,8 +66,8 @@ func (p *purge) prepare(ctx context.Context) ([]purgeMove, error) {
 // noteMoves notes what is about to move: from then on it will.
 func (p *purge) noteMoves(ctx context.Context, plans []purgeMove) error {
 	var u unfinished
-	if p.cutOff != nil {
-		u.pairs = p.cutOff.pairs
+	if p.interrupted != nil {
+		u.pairs = p.interrupted.pairs
 	}
 	for _, m := range plans {
 		u.pairs = append(u.pairs, [2]gitstore.Hash{m.old, p.r.To(m.old)})

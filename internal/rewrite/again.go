@@ -108,8 +108,8 @@ func (b histories) makeAgain(ctx context.Context, s *workspace.Store, find Finde
 	return made, sum, made.R.To(old) == next, err
 }
 
-// lesson learns what was masked from an old history and the new one.
-type lesson struct {
+// A Lesson learns what was masked from an old history and the new one.
+type Lesson struct {
 	s       *workspace.Store
 	mask    *Masker
 	prints  map[string]bool // of what was masked
@@ -120,14 +120,14 @@ type lesson struct {
 }
 
 // NewLesson begins to learn which texts a purge took out; prints are their fingerprints.
-func NewLesson(s *workspace.Store, m *Masker, prints map[string]bool) *lesson {
-	return &lesson{s: s, mask: m, prints: prints, seen: map[[2]gitstore.Hash]bool{}, changed: map[int64]bool{}}
+func NewLesson(s *workspace.Store, m *Masker, prints map[string]bool) *Lesson {
+	return &Lesson{s: s, mask: m, prints: prints, seen: map[[2]gitstore.Hash]bool{}, changed: map[int64]bool{}}
 }
 
 // Histories goes through both in step, since commits pair one to one. It is false where
 // they do not. Along first parents entries are only added: so the newest commit has those
 // of all before it.
-func (l *lesson) Histories(ctx context.Context, was, is gitstore.Hash) (bool, error) {
+func (l *Lesson) Histories(ctx context.Context, was, is gitstore.Hash) (bool, error) {
 	type pair struct {
 		was, is gitstore.Hash
 		newest  bool
@@ -171,7 +171,7 @@ func (l *lesson) Histories(ctx context.Context, was, is gitstore.Hash) (bool, er
 
 // entries goes through those of two commits, and returns the ids of those that differ. It
 // ends where one is damaged, as the histories do not pair then.
-func (l *lesson) entries(ctx context.Context, was, is gitstore.Hash) (map[int64]bool, error) {
+func (l *Lesson) entries(ctx context.Context, was, is gitstore.Hash) (map[int64]bool, error) {
 	changed := map[int64]bool{}
 	before, err1 := snapshot.AtCommit(l.s, was)
 	after, err2 := snapshot.AtCommit(l.s, is)
@@ -204,7 +204,7 @@ func (l *lesson) entries(ctx context.Context, was, is gitstore.Hash) (map[int64]
 }
 
 // entry learns from two forms of an entry, and reports whether it says something else now.
-func (l *lesson) entry(was, is []byte) bool {
+func (l *Lesson) entry(was, is []byte) bool {
 	changed := l.value(was, is)
 	if lost := bytes.Count(is, []byte(`"`+redacted+`"`)) - bytes.Count(was, []byte(`"`+redacted+`"`)); lost > 0 && l.Whole {
 		if e, err := jsonl.Parse(was); err == nil {
@@ -216,7 +216,7 @@ func (l *lesson) entry(was, is []byte) bool {
 
 // value learns from two forms of a JSON value, and reports whether anything but the commit
 // that a summary names differs.
-func (l *lesson) value(was, is []byte) (changed bool) {
+func (l *Lesson) value(was, is []byte) (changed bool) {
 	if bytes.Equal(was, is) {
 		return false
 	}

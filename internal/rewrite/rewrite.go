@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"tape/internal/gitstore"
@@ -144,9 +145,9 @@ func (r *Rewriter) encode(raw string, tree gitstore.Hash, message string) []byte
 // handoffSubject is what the subject of a handoff begins with.
 const handoffSubject = "handoff: "
 
-// cutTrailers splits the trailers of this program off a commit's message, with the empty
+// splitTrailers splits the trailers of this program off a commit's message, with the empty
 // line before them.
-func cutTrailers(message string) (body, trailers string) {
+func splitTrailers(message string) (body, trailers string) {
 	i := strings.LastIndex(strings.TrimRight(message, "\n"), "\n\n")
 	if i >= 0 && strings.Contains(message[i:], "\nTape-") {
 		return message[:i], message[i:]
@@ -157,7 +158,7 @@ func cutTrailers(message string) (body, trailers string) {
 // message masks a commit's message. In the trailers of this program the names of anchors
 // and the ids of commits follow what they name.
 func (r *Rewriter) message(message string) string {
-	body, trailers := cutTrailers(message)
+	body, trailers := splitTrailers(message)
 	for _, was := range slices.Sorted(maps.Keys(r.names)) {
 		if body == handoffSubject+layout.OneLine(was) {
 			body = handoffSubject + layout.OneLine(r.names[was])
@@ -193,7 +194,7 @@ func (r *Rewriter) Tag(ctx context.Context, h gitstore.Hash, name string) (gitst
 		tag.Message = tag.Message[:i]
 		r.Signed++
 	}
-	folder := tag.Name[strings.LastIndexByte(tag.Name, '/')+1:]
+	folder := path.Base(tag.Name)
 	was, is, err := r.anchorOf(ctx, tag.Object, folder)
 	switch {
 	case err != nil:

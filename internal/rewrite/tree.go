@@ -271,25 +271,20 @@ func (r *Rewriter) masked(ctx context.Context, path string, h gitstore.Hash) (wa
 	if was, err = r.s.Git().Blob(h); err != nil {
 		return nil, nil, layout.CorruptObject(h, err)
 	}
-	slot := -1
-	for i, f := range r.recent {
-		if f.path == path && bytes.HasPrefix(was, f.was) && len(f.was) > 0 && f.was[len(f.was)-1] == '\n' {
-			slot = i
-			more, err := r.lines(ctx, was[len(f.was):])
-			if err != nil {
-				return nil, nil, err
-			}
-			is = slices.Concat(f.is, more)
-			break
-		}
+	slot := slices.IndexFunc(r.recent[:], func(f maskedFile) bool {
+		return f.path == path && bytes.HasSuffix(f.was, []byte("\n")) && bytes.HasPrefix(was, f.was)
+	})
+	var before maskedFile
+	if slot >= 0 {
+		before = r.recent[slot]
+	} else {
+		slot, r.next = r.next, (r.next+1)%len(r.recent)
 	}
-	if slot < 0 {
-		slot = r.next
-		r.next = (r.next + 1) % len(r.recent)
-		if is, err = r.lines(ctx, was); err != nil {
-			return nil, nil, err
-		}
+	more, err := r.lines(ctx, was[len(before.was):])
+	if err != nil {
+		return nil, nil, err
 	}
+	is = slices.Concat(before.is, more)
 	r.recent[slot] = maskedFile{path, was, is}
 	return was, is, nil
 }
