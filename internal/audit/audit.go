@@ -79,35 +79,33 @@ func Problems(ctx context.Context, s *workspace.Store, t *workspace.Tape, head g
 // be on the way unless it is zero.
 func (a *audit) chain(ctx context.Context, head, old gitstore.Hash) (chain []gitstore.Hash, at gitstore.Hash, err error) {
 	h := head
-	for h != old && !a.Known[h] {
+	for isNew := true; ; {
 		if err := ctx.Err(); err != nil {
-			return nil, at, err
+			return nil, gitstore.ZeroHash, err
+		}
+		if isNew && (h == old || a.Known[h]) {
+			isNew, at = false, h
+		}
+		if !isNew && (h == old || old.IsZero()) {
+			break
 		}
 		c, err := a.Commit(h)
 		if err != nil {
-			return chain, at, err
+			return chain, gitstore.ZeroHash, err
 		}
-		chain = append(chain, h)
+		if isNew {
+			chain = append(chain, h)
+		}
+		if len(c.Parents) == 0 && old.IsZero() {
+			return chain, gitstore.ZeroHash, nil
+		}
 		if len(c.Parents) == 0 {
-			if !old.IsZero() {
-				return nil, at, rewritten(old, head)
-			}
-			return chain, at, nil
+			return nil, gitstore.ZeroHash, rewritten(old, head)
 		}
 		h = c.Parents[0]
 	}
-	for below := h; !old.IsZero() && below != old; {
-		c, err := a.Commit(below)
-		if err != nil {
-			return nil, at, err
-		}
-		if len(c.Parents) == 0 {
-			return nil, at, rewritten(old, head)
-		}
-		below = c.Parents[0]
-	}
-	a.Known[h] = true
-	raw, at, err := snapshot.ByGit(a.s, h)
+	a.Known[at] = true
+	raw, at, err := snapshot.ByGit(a.s, at)
 	return append(chain, raw...), at, err
 }
 
@@ -148,8 +146,8 @@ type FirstChain struct {
 	seen map[gitstore.Hash]bool // those before next
 }
 
-// NewFirstChain is the chain of a commit; own is the tape whose completed merges count, or
-// nil.
+// NewFirstChain is the chain of a commit. If own is a fork, it ends where that begins; nil is
+// for all of it.
 func NewFirstChain(head gitstore.Hash, own *workspace.Tape) *FirstChain {
 	return &FirstChain{next: head, own: own, seen: map[gitstore.Hash]bool{}}
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"path"
 	"strings"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
@@ -156,15 +156,10 @@ func (c *updateCheck) tagUpdate(ctx context.Context, ref string, from, to gitsto
 		return cmp.Or(err, refused)
 	}
 	if to.IsZero() {
-		v, err := snapshot.AtCommit(s, purged)
-		if err != nil {
+		if has, err := hasPhase(s, purged, path.Base(ref)); err != nil || !has {
 			return err
 		}
-		folder := ref[strings.LastIndexByte(ref, '/')+1:]
-		if slices.ContainsFunc(v.List, func(p layout.Phase) bool { return p.Folder == folder }) {
-			return refused
-		}
-		return nil
+		return refused
 	}
 	if next, err := s.Git().Peel(to); err != nil || next != purged {
 		return refused
@@ -242,21 +237,16 @@ func CheckTree(ctx context.Context, s *workspace.Store, branch, parent, tree str
 	if err != nil {
 		return err
 	}
-	from, err := layout.ParseObject(parent)
-	if err != nil {
-		return err
-	}
-	to, err := layout.ParseObject(tree)
-	if err != nil {
-		return err
-	}
-	if _, err := snapshot.AtCommit(s, from); err != nil {
+	from, err1 := layout.ParseObject(parent)
+	to, err2 := layout.ParseObject(tree)
+	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
 	a := newAudit(s, policy{})
 	before, err := a.load(from, nil)
-	if err == nil {
-		_, err = a.stepTree(to, before, "")
+	if err != nil {
+		return err
 	}
+	_, err = a.stepTree(to, before, "")
 	return notAdded(ctx, t.Branch(), err)
 }

@@ -43,33 +43,26 @@ func (c *IncomingCheck) Check(ctx context.Context, in layout.Incoming) error {
 }
 
 func (c *IncomingCheck) checkRef(ctx context.Context, n incomingName, in layout.Incoming) error {
+	isBranch := n.prefix == layout.BranchPrefix || n.prefix == layout.ForkPrefix
 	switch {
 	case in.New.IsZero():
 		return layout.Refused("", "it names nothing")
-	case n.Kind == kindTag || n.Kind == KindArchive:
-		if !in.Old.IsZero() && in.Old != in.New {
-			return layout.Refused("ask whoever moved it: handoffs and archives stay where they are",
-				"it was moved from %s to %s", short(in.Old), short(in.New))
-		}
-	}
-	if in.Old == in.New {
-		if n.Kind == kindTape || n.Kind == kindFork {
+	case in.Old == in.New:
+		if isBranch {
 			c.Known[in.New] = true
 		}
-		if n.Kind == kindTape {
+		if n.prefix == layout.BranchPrefix {
 			c.heads[n.slug] = in.New
 		}
 		return nil
-	}
-	switch n.Kind {
-	case kindTag:
+	case !isBranch && !in.Old.IsZero():
+		return layout.Refused("ask whoever moved it: handoffs and archives stay where they are",
+			"it was moved from %s to %s", short(in.Old), short(in.New))
+	case n.prefix == layout.TagPrefix:
 		return c.tag(ctx, n, in.New)
-	case KindArchive:
-		_, err := c.branch(ctx, n, in.New, gitstore.ZeroHash)
-		return err
 	}
 	t, err := c.branch(ctx, n, in.New, in.Old)
-	if err == nil {
+	if err == nil && isBranch {
 		c.tapes[t.Slug()] = NewFirstChain(in.New, t)
 	}
 	return err
@@ -150,18 +143,18 @@ func (c *IncomingCheck) identify(n incomingName, head gitstore.Hash) (*workspace
 	if err != nil {
 		return nil, err
 	}
-	if n.Kind != kindFork && layout.TapeSlug(info.Name) == n.slug {
+	if n.prefix != layout.ForkPrefix && layout.TapeSlug(info.Name) == n.slug {
 		return c.s.Handle(info.Name), nil
 	}
-	switch n.Kind {
-	case kindFork:
+	switch n.prefix {
+	case layout.ForkPrefix:
 		if layout.BranchOf(name, layout.ForkPrefix) != layout.ForkPrefix+n.slug+"/"+n.rest {
 			if layout.TapeSlug(name) != n.slug || layout.TapeSlug(n.rest) != n.rest {
 				return nil, layout.Refused("", "the commit %s is of %.200q, whose forks have other branches", short(head), name)
 			}
 			name += "/" + n.rest // a branch that somebody made by hand
 		}
-	case kindTag:
+	case layout.TagPrefix:
 		if layout.TapeSlug(name) != n.slug {
 			return nil, layout.Refused("", "the commit %s is of %.200q", short(head), name)
 		}
@@ -204,22 +197,18 @@ func (c *IncomingCheck) tapeOf(ctx context.Context, slug string, h gitstore.Hash
 	if t := c.tapes[slug]; t != nil {
 		return t, nil
 	}
+	var t *workspace.Tape
+	var err error
 	if head, ok := c.heads[slug]; ok {
-		t, err := c.identify(incomingName{Kind: kindTape, slug: slug}, head)
-		if err != nil {
-			return nil, err
-		}
-		c.tapes[slug] = NewFirstChain(head, t)
-		return c.tapes[slug], nil
+		h = head
+		t, err = c.identify(incomingName{prefix: layout.BranchPrefix, slug: slug}, h)
+	} else {
+		t, err = c.branch(ctx, incomingName{prefix: layout.TagPrefix, slug: slug}, h, gitstore.ZeroHash)
 	}
-	if _, err := c.branch(ctx, incomingName{Kind: kindTag, slug: slug}, h, gitstore.ZeroHash); err != nil {
-		return nil, err
-	}
-	name, err := c.s.NameAt(h)
 	if err != nil {
 		return nil, err
 	}
-	c.tapes[slug] = NewFirstChain(h, snapshot.HandleOf(c.s, name, h))
+	c.tapes[slug] = NewFirstChain(h, t)
 	return c.tapes[slug], nil
 }
 

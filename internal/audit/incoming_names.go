@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
@@ -15,72 +16,45 @@ import (
 // Names of refs come from a remote as they are there, which may be on purpose what no
 // file system here can hold. Only those are used that this program makes.
 
-// refKind is what a ref of a remote holds.
-type refKind int
-
-// The kinds of refs.
-const (
-	kindTape refKind = iota
-	kindFork
-	kindTag
-	KindArchive
-)
-
 // incomingName is a ref's name, taken apart.
 type incomingName struct {
-	Kind refKind
-	slug string // of the tape; of a fork's parent; of the tape or fork that a tag is of
-	rest string // the fork's slug, the tag's folder, the archive's stamp
+	prefix string // what it holds: that of tapes, forks, tags or archives
+	slug   string // of the tape; of a fork's parent; of the tape or fork that a tag is of
+	rest   string // the fork's slug, the tag's folder, the archive's stamp
 }
 
 // parseIncoming takes the name of a ref apart, and refuses any that this program would
 // not have made.
-func parseIncoming(ref string) (incomingName, error) {
-	n, parts, err := CutIncoming(ref)
-	if err != nil {
-		return n, err
+func parseIncoming(ref string) (n incomingName, err error) {
+	two := false
+	for _, prefix := range []string{layout.BranchPrefix, layout.ForkPrefix, layout.TagPrefix, layout.ArchivePrefix} {
+		if name, ok := strings.CutPrefix(ref, prefix); ok {
+			n.prefix = prefix
+			n.slug, n.rest, two = strings.Cut(name, "/")
+		}
 	}
-	wantParts := 2
-	if n.Kind == kindTape {
-		wantParts = 1
-	}
-	if err := gitstore.CheckRefName(ref); err != nil || len(parts) != wantParts {
+	switch {
+	case n.prefix == "":
+		return n, refusedName(ref, "it is none of a tape, fork, handoff or archive")
+	case gitstore.CheckRefName(ref) != nil, two != (n.prefix != layout.BranchPrefix), strings.Contains(n.rest, "/"):
 		return n, refusedName(ref, "it leads out of its folder, or is none that git has")
 	}
-	n.slug = parts[0]
-	if err := canonicalSlug(n.slug); err != nil {
-		return n, refusedName(ref, err.Error())
-	}
-	if wantParts == 1 {
-		return n, nil
-	}
-	n.rest = parts[1]
-	switch n.Kind {
-	case kindFork:
+	err = canonicalSlug(n.slug)
+	switch {
+	case err != nil:
+	case n.prefix == layout.ForkPrefix:
 		err = canonicalSlug(n.rest)
-	case kindTag:
+	case n.prefix == layout.TagPrefix:
 		if _, slug, ok := layout.ParseFolder(n.rest); !ok || slug != layout.Slugify(slug, layout.SlugLimit) {
 			err = fmt.Errorf("%.100q is not the folder of a phase", n.rest)
 		}
-	case KindArchive:
-		if !isStamp(n.rest) {
-			err = fmt.Errorf("%.100q is not the stamp of an archive", n.rest)
-		}
+	case n.prefix == layout.ArchivePrefix && !isStamp(n.rest):
+		err = fmt.Errorf("%.100q is not the stamp of an archive", n.rest)
 	}
 	if err != nil {
 		return n, refusedName(ref, err.Error())
 	}
 	return n, nil
-}
-
-// CutIncoming takes a ref's name apart, without judging it.
-func CutIncoming(ref string) (n incomingName, parts []string, err error) {
-	for kind, prefix := range [...]string{kindTape: layout.BranchPrefix, kindFork: layout.ForkPrefix, kindTag: layout.TagPrefix, KindArchive: layout.ArchivePrefix} {
-		if rest, ok := strings.CutPrefix(ref, prefix); ok {
-			return incomingName{Kind: refKind(kind)}, strings.Split(rest, "/"), nil
-		}
-	}
-	return n, nil, refusedName(ref, "it is none of a tape, fork, handoff or archive")
 }
 
 func refusedName(ref, why string) error {
@@ -105,20 +79,13 @@ func canonicalSlug(s string) error {
 	return fmt.Errorf("%.100q would be another name on some file systems, and has no hash at its end", s)
 }
 
+// isStamp reports whether an archive can have a stamp: one to the second, or finer.
 func isStamp(s string) bool {
-	for _, layout := range []string{stampLayout, stampLayoutFine} {
-		if at, err := time.Parse(layout, s); err == nil && at.Format(layout) == s {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"20060102T150405Z", "20060102T150405.000000Z"}, func(form string) bool {
+		at, err := time.Parse(form, s)
+		return err == nil && at.Format(form) == s
+	})
 }
-
-// The stamps that archives have.
-const (
-	stampLayout     = "20060102T150405Z"
-	stampLayoutFine = "20060102T150405.000000Z"
-)
 
 // CheckNames tells which of the refs of a remote cannot be used because of their names,
 // and why: those that this program does not make, and those that one file or folder

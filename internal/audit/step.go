@@ -13,13 +13,13 @@ import (
 	"tape/internal/snapshot"
 )
 
-// past is the state behind a commit, as far as the next one has to be compared with it.
+// past is the state after a commit, as far as the next one has to be compared with it.
 type past struct {
 	opened  []string      // the phases that came with the commit
 	name    string        // of the tape, in tape.json
 	info    gitstore.Hash // of tape.json
 	anchors gitstore.Hash
-	raw     []byte // the folder of phases, as a tree object
+	list    []gitstore.TreeEntry // the folders of phases
 	phases  int
 	last    int64 // the last entry
 
@@ -35,7 +35,7 @@ type pastFile struct {
 	data []byte
 }
 
-// load reads the state behind a commit as it is. The phases that came with it are those
+// load reads the state after a commit as it is. The phases that came with it are those
 // which the state before it, nil for none, has not.
 func (a *audit) load(h gitstore.Hash, before *past) (*past, error) {
 	v, err := snapshot.AtCommit(a.s, h)
@@ -55,7 +55,7 @@ func (a *audit) load(h gitstore.Hash, before *past) (*past, error) {
 			p.opened = append(p.opened, is.Folder)
 		}
 	}
-	if p.raw, err = a.folder(anchors.Hash, short(h)); err != nil {
+	if p.list, err = a.folder(anchors.Hash, short(h)); err != nil {
 		return nil, err
 	}
 	if p.files, err = v.Tree(open); err != nil {
@@ -112,18 +112,14 @@ func (a *audit) stepTree(tree gitstore.Hash, before *past, where string) (*past,
 	if anchors.Hash == now.anchors {
 		return now, nil
 	}
-	raw, err := a.folder(anchors.Hash, where)
+	list, d, err := a.phases(anchors.Hash, where, now.list)
 	if err != nil {
 		return nil, err
 	}
-	d, err := difference(now.raw, raw, where)
-	if err != nil {
-		return nil, err
+	if d.removed != "" {
+		return nil, violation(where+"/"+d.removed, "the commit removed a phase")
 	}
-	if d.removed != nil {
-		return nil, violation(where+"/"+string(d.removed), "the commit removed a phase")
-	}
-	now.anchors, now.raw = anchors.Hash, raw
+	now.anchors, now.list = anchors.Hash, list
 	return now, a.stepPhases(now, d, where)
 }
 
@@ -145,26 +141,26 @@ func (a *audit) stepInfo(now *past, root []gitstore.TreeEntry, where string) err
 // others may follow it.
 func (a *audit) stepPhases(now *past, d differing, where string) error {
 	for i, e := range d.changed {
-		if string(e.name) != now.folder {
-			return a.closed(d.was[i].hash(), e.hash(), where+"/"+string(e.name))
+		if e.Name != now.folder {
+			return a.closed(d.was[i].Hash, e.Hash, where+"/"+e.Name)
 		}
-		if err := a.grow(now, e.hash(), where); err != nil {
+		if err := a.grow(now, e.Hash, where); err != nil {
 			return err
 		}
 	}
-	seq := func(e rawEntry) int {
-		n, _, _ := layout.ParseFolder(string(e.name))
+	seq := func(e gitstore.TreeEntry) int {
+		n, _, _ := layout.ParseFolder(e.Name)
 		return n
 	}
-	slices.SortFunc(d.added, func(a, b rawEntry) int { return cmp.Compare(seq(a), seq(b)) })
+	slices.SortFunc(d.added, func(a, b gitstore.TreeEntry) int { return cmp.Compare(seq(a), seq(b)) })
 	for _, e := range d.added {
 		if seq(e) != now.phases+1 {
-			return violation(where+"/"+string(e.name), "the next phase has the number %03d", now.phases+1)
+			return violation(where+"/"+e.Name, "the next phase has the number %03d", now.phases+1)
 		}
 		now.phases++
-		now.folder, now.files, now.tails = string(e.name), nil, [layout.ClassCount]pastFile{}
+		now.folder, now.files, now.tails = e.Name, nil, [layout.ClassCount]pastFile{}
 		now.opened = append(now.opened, now.folder)
-		if err := a.grow(now, e.hash(), where); err != nil {
+		if err := a.grow(now, e.Hash, where); err != nil {
 			return err
 		}
 	}

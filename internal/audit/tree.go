@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -101,8 +100,8 @@ func (a *audit) info(root []gitstore.TreeEntry, where string) (layout.TapeInfo, 
 	return layout.DecodeTapeInfo(raw, where+layout.TapeFile)
 }
 
-// folder reads a tree object as it is.
-func (a *audit) folder(h gitstore.Hash, where string) ([]byte, error) {
+// folder reads a folder in which each name is there once, in git's order.
+func (a *audit) folder(h gitstore.Hash, where string) ([]gitstore.TreeEntry, error) {
 	if err := a.Small(h, where, largeTree, ""); err != nil {
 		return nil, err
 	}
@@ -110,104 +109,47 @@ func (a *audit) folder(h gitstore.Hash, where string) ([]byte, error) {
 	if err == nil && kind != gitstore.KindTree {
 		err = fmt.Errorf("it is a %s, not a folder", kind)
 	}
+	var out []gitstore.TreeEntry
+	if err == nil {
+		out, err = gitstore.DecodeAnyTree(raw)
+	}
 	if err != nil {
 		return nil, &layout.CorruptError{File: where, Msg: err.Error()}
 	}
-	return raw, nil
-}
-
-// rawEntry is an entry of a tree object; its parts are in the object's bytes.
-type rawEntry struct {
-	all, mode, name []byte
-}
-
-func (e rawEntry) hash() (h gitstore.Hash) {
-	copy(h[:], e.all[len(e.all)-len(h):])
-	return h
-}
-
-func (e rawEntry) isDir() bool { return string(e.mode) == "40000" }
-
-func (e rawEntry) isFile() bool { return string(e.mode) == "100644" }
-
-// cutEntry takes the first entry off a tree object.
-func cutEntry(raw []byte) (e rawEntry, rest []byte, ok bool) {
-	space := bytes.IndexByte(raw, ' ')
-	if space < 0 {
-		return e, nil, false
-	}
-	nul := bytes.IndexByte(raw[space:], 0)
-	if nul < 0 {
-		return e, nil, false
-	}
-	end := space + nul + 1 + len(gitstore.Hash{})
-	if len(raw) < end {
-		return e, nil, false
-	}
-	return rawEntry{all: raw[:end:end], mode: raw[:space], name: raw[space+1 : space+nul]}, raw[end:], true
-}
-
-// compareEntries is git's order, in which a folder's name ends in a slash.
-func compareEntries(a, b rawEntry) int {
-	n := min(len(a.name), len(b.name))
-	if d := bytes.Compare(a.name[:n], b.name[:n]); d != 0 {
-		return d
-	}
-	end := func(e rawEntry) int {
-		switch {
-		case len(e.name) > n:
-			return int(e.name[n])
-		case e.isDir():
-			return '/'
+	for i, e := range out {
+		if i > 0 && out[i-1].Compare(e) >= 0 {
+			return nil, violation(where, "%.100q is there twice, or out of order", e.Name)
 		}
-		return 0
 	}
-	if d := end(a) - end(b); d != 0 {
-		return d
-	}
-	return len(a.name) - len(b.name)
-}
-
-// entries reads a small folder of a tape: those entries that belong there, and no others.
-func (a *audit) entries(h gitstore.Hash, where string, belongs func(e rawEntry) bool) ([]gitstore.TreeEntry, error) {
-	raw, err := a.folder(h, where)
-	if err != nil {
-		return nil, err
-	}
-	var out []gitstore.TreeEntry
-	var before rawEntry
-	for len(raw) > 0 {
-		e, rest, ok := cutEntry(raw)
-		switch {
-		case !ok:
-			return nil, &layout.CorruptError{File: where, Msg: "damaged tree"}
-		case !belongs(e):
-			return nil, foreign(where, e)
-		case before.all != nil && compareEntries(before, e) >= 0:
-			return nil, violation(where, "%.100q is there twice, or out of order", e.name)
-		}
-		mode := gitstore.ModeFile
-		if e.isDir() {
-			mode = gitstore.ModeDir
-		}
-		out = append(out, gitstore.TreeEntry{Name: string(e.name), Mode: mode, Hash: e.hash()})
-		before, raw = e, rest
+	if len(gitstore.EncodeTree(out)) != len(raw) {
+		return nil, violation(where, "a mode in it has a zero in front")
 	}
 	return out, nil
 }
 
-func isRootEntry(e rawEntry) bool {
-	return string(e.name) == layout.TapeFile && e.isFile() || string(e.name) == layout.AnchorsDir && e.isDir()
+// entries reads a small folder of a tape: those entries that belong there, and no others.
+func (a *audit) entries(h gitstore.Hash, where string, belongs func(e gitstore.TreeEntry) bool) ([]gitstore.TreeEntry, error) {
+	out, err := a.folder(h, where)
+	for _, e := range out {
+		if !belongs(e) {
+			return nil, foreign(where, e)
+		}
+	}
+	return out, err
 }
 
-func isPhaseEntry(e rawEntry) bool {
-	_, slug, ok := layout.ParseFolder(string(e.name))
-	return ok && e.isDir() && slug == layout.Slugify(slug, layout.SlugLimit)
+func isRootEntry(e gitstore.TreeEntry) bool {
+	return e.Name == layout.TapeFile && e.Mode == gitstore.ModeFile || e.Name == layout.AnchorsDir && e.IsDir()
 }
 
-func isPhaseFile(e rawEntry) bool {
-	_, _, ok := layout.ParseSegment(string(e.name))
-	return (ok || string(e.name) == layout.AnchorFile) && e.isFile()
+func isPhaseEntry(e gitstore.TreeEntry) bool {
+	_, slug, ok := layout.ParseFolder(e.Name)
+	return ok && e.IsDir() && slug == layout.Slugify(slug, layout.SlugLimit)
+}
+
+func isPhaseFile(e gitstore.TreeEntry) bool {
+	_, _, ok := layout.ParseSegment(e.Name)
+	return (ok || e.Name == layout.AnchorFile) && e.Mode == gitstore.ModeFile
 }
 
 // folderOf names a folder in messages, given what stands before its files.
@@ -216,8 +158,8 @@ func folderOf(where string) string {
 }
 
 // foreign says what is wrong with an entry that does not belong in a folder of a tape.
-func foreign(where string, e rawEntry) error {
-	name := string(e.name)
+func foreign(where string, e gitstore.TreeEntry) error {
+	name := e.Name
 	why := fmt.Sprintf("nothing but %s, %s and the files of phases belongs in a tape", layout.TapeFile, layout.AnchorsDir)
 	folded := foldName(name)
 	switch {
@@ -227,17 +169,17 @@ func foreign(where string, e rawEntry) error {
 		why = "the name leads out of its folder"
 	case strings.IndexFunc(name, unicode.IsControl) >= 0:
 		why = "the name has control characters"
-	case string(e.mode) == "120000":
+	case e.Mode == 0o120000:
 		why = "it is a symbolic link"
-	case string(e.mode) == "160000":
+	case e.Mode == 0o160000:
 		why = "it is a submodule"
 	case strings.HasPrefix(name, ".git") || name == "hooks" || name == "config" || name == layout.ConfigFile:
 		why = "settings and hooks are not taken from a remote"
-	case strings.HasPrefix(string(e.mode), "100") && !e.isFile():
-		why = "its mode is " + string(e.mode) + "; files of a tape are 100644"
+	case e.Mode>>9 == 0o100 && e.Mode != gitstore.ModeFile:
+		why = fmt.Sprintf("its mode is %o; files of a tape are 100644", e.Mode)
 	case folded == foldName(layout.TapeFile) && name != layout.TapeFile, folded == foldName(layout.AnchorsDir) && name != layout.AnchorsDir:
 		why = fmt.Sprintf("it cannot stand beside %s and %s on every file system", layout.TapeFile, layout.AnchorsDir)
-	case e.isDir():
+	case e.IsDir():
 		why = "it is not the folder of a phase"
 	}
 	return &layout.CorruptError{File: folderOf(where), Msg: fmt.Sprintf("%.100q: %s", name, why), Fix: takeOut}
@@ -270,11 +212,7 @@ func (a *audit) shape(ctx context.Context, h, tree gitstore.Hash, before *past) 
 }
 
 func (a *audit) shapePhases(ctx context.Context, anchors gitstore.Hash, where string, before *past) error {
-	raw, err := a.folder(anchors, where)
-	if err != nil {
-		return err
-	}
-	d, err := difference(before.raw, raw, where)
+	_, d, err := a.phases(anchors, where, before.list)
 	if err != nil {
 		return err
 	}
@@ -282,11 +220,11 @@ func (a *audit) shapePhases(ctx context.Context, anchors gitstore.Hash, where st
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		phase, tree := where+"/"+string(e.name), e.hash()
-		if a.shaped[tree] {
+		phase := where + "/" + e.Name
+		if a.shaped[e.Hash] {
 			continue
 		}
-		files, err := a.entries(tree, phase, isPhaseFile)
+		files, err := a.entries(e.Hash, phase, isPhaseFile)
 		if err != nil {
 			return err
 		}
@@ -295,62 +233,45 @@ func (a *audit) shapePhases(ctx context.Context, anchors gitstore.Hash, where st
 				return err
 			}
 		}
-		a.shaped[tree] = true
+		a.shaped[e.Hash] = true
 	}
 	return nil
 }
 
 // differing is what a folder of phases has that another has not.
 type differing struct {
-	changed []rawEntry // under the same name
-	was     []rawEntry // what the changed ones were
-	added   []rawEntry
-	removed []byte // the name of one that is gone, nil if all are there
+	changed []gitstore.TreeEntry // under the same name
+	was     []gitstore.TreeEntry // what the changed ones were
+	added   []gitstore.TreeEntry
+	removed string // the name of one that is gone
 }
 
-// difference compares two folders of phases, the first of which is in order. It makes
-// something of the entries that differ only: of thousands that is mostly one.
-func difference(old, next []byte, where string) (d differing, err error) {
-	var before rawEntry
-	for len(next) > 0 {
-		e, rest, ok := cutEntry(next)
-		if !ok {
-			return d, &layout.CorruptError{File: where, Msg: "damaged tree"}
-		}
-		if before.all != nil && compareEntries(before, e) >= 0 {
-			return d, violation(where, "%.100q is there twice, or out of order", e.name)
-		}
-		before, next = e, rest
-		if bytes.HasPrefix(old, e.all) {
-			old = old[len(e.all):]
-			continue
-		}
-		if !isPhaseEntry(e) {
-			return d, foreign(where, e)
-		}
-		if err := d.place(&old, e); err != nil {
-			return d, err
-		}
+// phases reads a folder of phases, and compares it with another one that is in order. It
+// looks at the names of what differs only: of thousands that is mostly one.
+func (a *audit) phases(h gitstore.Hash, where string, old []gitstore.TreeEntry) (list []gitstore.TreeEntry, d differing, err error) {
+	if list, err = a.folder(h, where); err != nil {
+		return nil, d, err
 	}
-	if gone, _, ok := cutEntry(old); ok {
-		d.removed = gone.name
-	}
-	return d, nil
-}
-
-// place finds out whether an entry is in the place of an old one, or a new one.
-func (d *differing) place(old *[]byte, e rawEntry) error {
-	for {
-		was, rest, ok := cutEntry(*old)
-		if !ok || compareEntries(was, e) > 0 {
+	for _, e := range list {
+		for len(old) > 0 && old[0].Compare(e) < 0 {
+			d.removed, old = old[0].Name, old[1:]
+		}
+		same := len(old) > 0 && old[0].Name == e.Name
+		switch {
+		case same && old[0] == e:
+		case !isPhaseEntry(e):
+			return nil, d, foreign(where, e)
+		case same:
+			d.changed, d.was = append(d.changed, e), append(d.was, old[0])
+		default:
 			d.added = append(d.added, e)
-			return nil
 		}
-		*old = rest
-		if bytes.Equal(was.name, e.name) {
-			d.changed, d.was = append(d.changed, e), append(d.was, was)
-			return nil
+		if same {
+			old = old[1:]
 		}
-		d.removed = was.name
 	}
+	if len(old) > 0 {
+		d.removed = old[0].Name
+	}
+	return list, d, nil
 }

@@ -1,12 +1,10 @@
 package audit
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -88,7 +86,7 @@ type verifier struct {
 	report *Report
 }
 
-// tapes lists tapes and forks, each behind what it is a fork of.
+// tapes lists tapes and forks, each after what it is a fork of.
 func (v *verifier) tapes() (out []*workspace.Tape) {
 	for _, prefix := range []string{layout.BranchPrefix, layout.ForkPrefix} {
 		refs, err := v.s.Git().Refs(prefix)
@@ -136,7 +134,7 @@ func (v *verifier) tape(ctx context.Context, t *workspace.Tape) error {
 	} else {
 		v.report.Checked.Tapes++
 	}
-	if err := v.settle(ctx, t); err != nil {
+	if err := v.complete(ctx, t); err != nil {
 		return err
 	}
 	head, err := t.Head()
@@ -196,8 +194,8 @@ func (v *verifier) count(look *snapshot.Snapshot, from int) {
 	}
 }
 
-// settle lets a writer put right what was interrupted.
-func (v *verifier) settle(ctx context.Context, t *workspace.Tape) error {
+// complete lets a writer put right what was interrupted.
+func (v *verifier) complete(ctx context.Context, t *workspace.Tape) error {
 	st, _ := journal.PeekOf(t)
 	err := join.Complete(ctx, t)
 	if _, _, treeErr := t.Worktree(); err == nil && treeErr != nil && st.Undo == nil {
@@ -360,9 +358,8 @@ func (v *verifier) runFsck(ctx context.Context, path string) (said []string, err
 	if runErr == nil {
 		return nil, nil
 	}
-	lines := bufio.NewScanner(io.LimitReader(&out, 1<<20))
-	for lines.Scan() {
-		if line := strings.TrimSpace(lines.Text()); line != "" && !strings.HasPrefix(line, "notice:") {
+	for line := range strings.Lines(string(out.Next(1 << 20))) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "notice:") {
 			said = append(said, line)
 		}
 	}

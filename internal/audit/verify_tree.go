@@ -14,13 +14,13 @@ import (
 
 // content reads every entry of a working tree, from the phase of an index on.
 func (v *verifier) content(ctx context.Context, tape string, look *snapshot.Snapshot, from int) error {
-	list := look.List
-	for i := from; i < len(list); i++ {
+	for i := from; i < len(look.List); i++ {
+		p := look.List[i]
 		v.report.Checked.Files++
-		w := &snapshot.Walk{V: look, Tape: tape, First: i, Last: i, Loaded: v.sealing(tape, look, list[i])}
+		w := &snapshot.Walk{V: look, Tape: tape, First: i, Last: i, Loaded: v.sealing(tape, look, p)}
 		err := w.Read(ctx, func(e layout.Entry) bool {
-			if want := layout.FolderName(list[i].Seq, e.Anchor); e.Kind == layout.KindAnchor && list[i].Folder != want {
-				v.problemf(tape, look.Where(list[i], ""), "the folder of the anchor %q must be %s", e.Anchor, want)
+			if want := layout.FolderName(p.Seq, e.Anchor); e.Kind == layout.KindAnchor && p.Folder != want {
+				v.problemf(tape, look.Where(p, ""), "the folder of the anchor %q must be %s", e.Anchor, want)
 			}
 			return true
 		})
@@ -52,15 +52,11 @@ func (v *verifier) sealing(tape string, look *snapshot.Snapshot, p layout.Phase)
 
 // workingTree checks that the files on disk continue the commit, byte for byte.
 func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed *snapshot.Snapshot) error {
-	look, err := snapshot.Take(ctx, t)
+	onDisk, err := snapshot.Take(ctx, t)
 	if err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
 		v.problem(t.Name(), err)
-		return nil
+		return ctx.Err()
 	}
-	onDisk := look
 	if onDisk.Dir == "" {
 		return nil
 	}
@@ -75,14 +71,14 @@ func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed
 	}
 	// Of the phases that are committed, the open one may have more on disk.
 	was, err1 := committed.LastID()
-	last, err2 := snapshot.LastID(onDisk, onDisk.List[len(onDisk.List)-1])
+	last, err2 := onDisk.LastID()
 	if err1 == nil && err2 == nil {
 		v.report.Checked.Entries += max(0, last-was)
 	}
 	return v.content(ctx, t.Name(), onDisk, len(committed.List)-1)
 }
 
-func (v *verifier) samePhase(ctx context.Context, tape string, onDisk *snapshot.Snapshot, committed *snapshot.Snapshot, p layout.Phase, open bool) error {
+func (v *verifier) samePhase(ctx context.Context, tape string, onDisk, committed *snapshot.Snapshot, p layout.Phase, open bool) error {
 	entries, err := committed.Tree(p)
 	if err != nil {
 		v.problem(tape, err)

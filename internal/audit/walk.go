@@ -78,7 +78,7 @@ func (w *auditWalk) next(ctx context.Context, h gitstore.Hash) error {
 	return nil
 }
 
-// judge checks one commit, and returns the state behind it; nil where its tree does not count.
+// judge checks one commit, and returns the state after it; nil where its tree does not count.
 func (w *auditWalk) judge(ctx context.Context, h gitstore.Hash) (*past, error) {
 	c, err := w.Commit(h)
 	if err != nil {
@@ -170,7 +170,7 @@ func (w *auditWalk) byGit(ctx context.Context, owner *workspace.Tape, h gitstore
 	return true, nil
 }
 
-// completes checks the commit behind what git made.
+// completes checks the commit after what git made.
 func (w *auditWalk) completes(ctx context.Context, owner *workspace.Tape, h gitstore.Hash, c gitstore.Commit) error {
 	m, err := resolve.Resolve(ctx, owner, w.raw, gitstore.HashObject)
 	if err != nil {

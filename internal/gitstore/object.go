@@ -47,6 +47,9 @@ func EncodeTree(entries []TreeEntry) []byte { return gitobject.EncodeTree(entrie
 // DecodeTree reads a tree object. Names that could leave the folder are refused.
 func DecodeTree(raw []byte) ([]TreeEntry, error) { return gitobject.DecodeTree(raw) }
 
+// DecodeAnyTree reads a tree object whatever its names are.
+func DecodeAnyTree(raw []byte) ([]TreeEntry, error) { return gitobject.DecodeAnyTree(raw) }
+
 // EncodeCommit gives the bytes of a commit object.
 func EncodeCommit(c Commit) []byte { return gitobject.EncodeCommit(c) }
 

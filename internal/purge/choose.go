@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"maps"
+	"slices"
 	"strings"
 	"tape/internal/gitstore"
 	"tape/internal/jsonl"
@@ -15,23 +16,20 @@ import (
 
 // choose makes out what is masked.
 func (p *purge) choose(ctx context.Context) error {
-	rules, prints := map[string]bool{}, p.prints
-	for _, rule := range p.o.Rules {
-		rules[rule] = true
-	}
+	rules, prints := p.o.Rules, p.prints
 	for _, fp := range p.o.Fingerprints {
 		prints[fp] = true
 	}
 	allowed, _ := p.s.Setting("allow_secret") // those that somebody says are none
 	p.mask.Match = func(f secrets.Finding) bool {
-		return prints[f.Fingerprint] || rules[f.Rule] || rules[AllRules] && !strings.Contains(allowed, f.Fingerprint)
+		return prints[f.Fingerprint] || slices.Contains(rules, f.Rule) || slices.Contains(rules, AllRules) && !strings.Contains(allowed, f.Fingerprint)
 	}
 	if p.follow != nil {
 		maps.Copy(prints, p.follow.Prints)
 		maps.Copy(p.mask.Whole, p.follow.Mask.Whole)
 		maps.Copy(p.mask.Texts, p.follow.Mask.Texts)
 	}
-	if p.cutOff != nil {
+	if p.interrupted != nil {
 		if err := p.takeUp(ctx); err != nil {
 			return err
 		}
@@ -63,7 +61,7 @@ func (p *purge) choose(ctx context.Context) error {
 // something does. Those of the named entries are known already.
 func (p *purge) learn(ctx context.Context, heads purgeHeads) error {
 	p.mask.Learning = true
-	if len(p.o.Rules)+len(p.o.Fingerprints) > 0 || p.follow != nil || p.cutOff != nil {
+	if len(p.o.Rules)+len(p.o.Fingerprints) > 0 || p.follow != nil || p.interrupted != nil {
 		r := rewrite.NewRewriter(p.s, p.mask, gitstore.HashObject)
 		if err := p.ownHistory(ctx, r, heads); err != nil {
 			return err

@@ -13,18 +13,13 @@ import (
 	"strings"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
-	"tape/internal/workspace"
 )
 
 // clearReflogs lets all reflogs tell of the new commits in place of the old ones.
 func (p *purge) clearReflogs() error {
-	return eachReflog(p.s, func(_, path string) error {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			return nil //nolint:nilerr // it is gone since
-		}
+	return eachReflog(p.s, func(_, path, log string) error {
 		var out []byte
-		for line := range strings.Lines(string(raw)) {
+		for line := range strings.Lines(log) {
 			for _, h := range loggedCommits(line) {
 				line = strings.Replace(line, h.String(), p.r.To(h).String(), 2)
 			}
@@ -34,7 +29,7 @@ func (p *purge) clearReflogs() error {
 			}
 			out = append(out, line...)
 		}
-		if bytes.Equal(out, raw) {
+		if string(out) == log {
 			return nil
 		}
 		return p.s.FS().WriteFile(path, out)
@@ -45,7 +40,7 @@ func (p *purge) clearReflogs() error {
 // program, and what was set aside.
 func (p *purge) clearFiles(ctx context.Context) error {
 	remove := func(path string) error {
-		if err := p.s.FS().Remove(path); err != nil {
+		if err := p.s.FS().Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		if rel, err := filepath.Rel(p.s.Dir(), path); err == nil {
@@ -65,7 +60,8 @@ func (p *purge) clearFiles(ctx context.Context) error {
 			}
 		}
 	}
-	for _, dir := range []string{p.s.PrivatePath(layout.TornDirName), filepath.Join(p.s.Git().GitDir(), "rr-cache")} {
+	// Objects that a killed process has not given their names yet are in tmp.
+	for _, dir := range []string{p.s.PrivatePath(layout.TornDirName), p.s.PrivatePath("tmp"), filepath.Join(p.s.Git().GitDir(), "rr-cache")} {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
@@ -74,24 +70,27 @@ func (p *purge) clearFiles(ctx context.Context) error {
 				return err
 			}
 			raw, err := os.ReadFile(path)
-			if err == nil && (p.mask.Holds(raw) || p.mask.Holds([]byte(d.Name()))) {
-				err = remove(path)
+			if err != nil {
+				return nil //nolint:nilerr // it is gone since
 			}
-			return err
+			if z, err := zlib.NewReader(bytes.NewReader(raw)); err == nil {
+				raw, _ = io.ReadAll(io.LimitReader(z, gitstore.MaxObject)) // as much as was written
+			}
+			if p.mask.Holds(raw) || p.mask.Holds([]byte(d.Name())) {
+				return remove(path)
+			}
+			return nil
 		})
 		if err != nil {
 			return err
 		}
-	}
-	if err := p.clearNameless(); err != nil {
-		return err
 	}
 	// The name of a ref that is gone may tell, and a lock of a killed process has it.
 	if _, err := p.s.Git().RecoverLocks(ctx); err != nil {
 		return err
 	}
 	for _, w := range p.writers {
-		if err := p.tellFiles(ctx, w.Wt.Dir); err != nil {
+		if err := p.reportFiles(ctx, w.Wt.Dir); err != nil {
 			return err
 		}
 		if err := w.Scrub(); err != nil {
@@ -101,34 +100,9 @@ func (p *purge) clearFiles(ctx context.Context) error {
 	return nil
 }
 
-// clearNameless removes objects with a secret that a killed process has left before it gave
-// them their names.
-func (p *purge) clearNameless() error {
-	dir := p.s.PrivatePath("tmp")
-	names, err := workspace.DirNames(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, name := range names {
-		raw, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			continue // it got its name
-		}
-		if z, err := zlib.NewReader(bytes.NewReader(raw)); err == nil {
-			raw, _ = io.ReadAll(io.LimitReader(z, gitstore.MaxObject)) // as much as was written
-		}
-		if p.mask.Holds(raw) {
-			if err := p.s.FS().Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// tellFiles tells of files in a working tree that are none of a tape's, and have it: they are
+// reportFiles names files in a working tree that are none of a tape's, and have it: they are
 // somebody's, and stay.
-func (p *purge) tellFiles(ctx context.Context, dir string) error {
+func (p *purge) reportFiles(ctx context.Context, dir string) error {
 	if dir == "" {
 		return nil
 	}

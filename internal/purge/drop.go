@@ -25,9 +25,9 @@ func (p *purge) drop(ctx context.Context) (all bool, err error) {
 		return false, err
 	}
 	gone = append(gone, staged...)
-	if before, ok, err := readUnfinished(p.s); err != nil {
+	if before, err := readUnfinished(p.s); err != nil {
 		return false, err
-	} else if ok {
+	} else if before != nil {
 		gone = append(gone, before.gone...)
 	}
 	if err := p.setUnfinished(ctx, purgeDropping, unfinished{gone: gone}); err != nil {
@@ -39,7 +39,7 @@ func (p *purge) drop(ctx context.Context) (all bool, err error) {
 	if err := p.collect(ctx); err != nil {
 		return false, err
 	}
-	return p.tellUsed(gone)
+	return p.reportUsed(gone)
 }
 
 // collect runs git gc while nobody writes: an object is stored before it gets a name, and
@@ -125,8 +125,8 @@ func (p *purge) stagedOld() ([]gitstore.Hash, error) {
 	return out, nil
 }
 
-// tellUsed tells which of the old objects are still there, and reports whether none is.
-func (p *purge) tellUsed(gone []gitstore.Hash) (none bool, err error) {
+// reportUsed says which of the old objects are still there, and reports whether none is.
+func (p *purge) reportUsed(gone []gitstore.Hash) (none bool, err error) {
 	git, err := gitstore.OpenBare(p.s.Git().GitDir(), nil) // this one may have packs open that are gone
 	if err != nil {
 		return false, err

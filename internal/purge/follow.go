@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"tape/internal/gitstore"
-	"tape/internal/gitstore/gitrun"
 	"tape/internal/layout"
 	"tape/internal/rewrite"
 	"tape/internal/workspace"
@@ -13,42 +12,26 @@ import (
 // FollowPurge does to a tape, its forks and archives what purges have done to its history
 // elsewhere: old is a commit that both had, next what the other has now. No record is added.
 // Then the tape is such that next continues it, or that both have gone on from what old
-// became. What could not be cleared is told by Options.Warn.
+// became. Options.Warn says what could not be cleared.
 //
 // ErrConflict if next is not old purged, or the same cannot be done here because the
 // scanner was another one; then nothing is changed.
 func FollowPurge(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash, o PurgeOptions) error {
 	p := newPurge(t.Store(), t, o)
-	err := p.runFollow(ctx, old, next)
-	for _, left := range p.out.Left {
-		t.Store().Warn(left)
-	}
+	err := p.alone(ctx, func() error { // a fetch, which has its lock
+		made, ok, err := rewrite.CheckPurged(ctx, p.s, p.o.Find, old, next)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return layout.Conflict("clone it again into another workspace, and compare", "the history of %s was rewritten elsewhere, and not by a purge", p.t.Branch())
+		}
+		p.follow = &made
+		return p.do(ctx)
+	}, purgeLock)
+	p.warnLeft()
 	if err != nil {
 		return fmt.Errorf("purge tape %q as elsewhere: %w", t.Name(), layout.Classify(err))
 	}
 	return nil
-}
-
-// runFollow does it beside a fetch, which has its lock.
-func (p *purge) runFollow(ctx context.Context, old, next gitstore.Hash) error {
-	if err := gitrun.CheckGit(); err != nil {
-		return err
-	}
-	unlock, err := p.s.LockPrivate(ctx, purgeLock)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unlock() }()
-	if err := p.finishFirst(ctx); err != nil {
-		return err
-	}
-	made, ok, err := rewrite.CheckPurged(ctx, p.s, p.o.Find, old, next)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return layout.Conflict("clone it again into another workspace, and compare", "the history of %s was rewritten elsewhere, and not by a purge", p.t.Branch())
-	}
-	p.follow = &made
-	return p.do(ctx)
 }

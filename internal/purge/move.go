@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 
 // purgeMove moves a ref; a zero hash is none.
 type purgeMove struct {
+	w        *writer.Writer // of a tape or fork that is purged
 	ref      string
 	old, new gitstore.Hash
 	subject  string
@@ -29,19 +31,17 @@ type purgeMove struct {
 // to take the place of the old one.
 func (p *purge) prepare(ctx context.Context) ([]purgeMove, error) {
 	var plans []purgeMove
-	for i := range p.out.Tapes {
-		done := &p.out.Tapes[i]
-		for _, w := range p.writers {
-			if w.T.Name() != done.Tape {
-				continue
-			}
-			plan, err := p.record(ctx, w, *done)
-			if err != nil {
-				return nil, err
-			}
-			done.New = plan.Hash.String()
-			plans = append(plans, purgeMove{w.T.Ref(), w.Head, plan.Hash, plan.Subject})
+	for _, w := range p.writers {
+		i := slices.IndexFunc(p.out.Tapes, func(done PurgedTape) bool { return done.Tape == w.T.Name() })
+		if i < 0 {
+			continue
 		}
+		plan, err := p.record(ctx, w, p.out.Tapes[i])
+		if err != nil {
+			return nil, err
+		}
+		p.out.Tapes[i].New = plan.Hash.String()
+		plans = append(plans, purgeMove{w, w.T.Ref(), w.Head, plan.Hash, plan.Subject})
 	}
 	others, err := p.otherMoves(ctx, plans)
 	if err != nil {
@@ -52,7 +52,7 @@ func (p *purge) prepare(ctx context.Context) ([]purgeMove, error) {
 	}
 	p.out.Signatures = p.r.Signed
 	p.out.Left = nil
-	if err := p.tellKept(ctx); err != nil {
+	if err := p.reportKept(ctx); err != nil {
 		return nil, err
 	}
 	p.o.Step("checking the new history")
@@ -65,8 +65,8 @@ func (p *purge) prepare(ctx context.Context) ([]purgeMove, error) {
 // noteMoves notes what is about to move: from then on it will.
 func (p *purge) noteMoves(ctx context.Context, plans []purgeMove) error {
 	var u unfinished
-	if p.cutOff != nil {
-		u.pairs = p.cutOff.pairs
+	if p.interrupted != nil {
+		u.pairs = p.interrupted.pairs
 	}
 	for _, m := range plans {
 		u.pairs = append(u.pairs, [2]gitstore.Hash{m.old, p.r.To(m.old)})
@@ -114,7 +114,7 @@ func (p *purge) otherMoves(ctx context.Context, planned []purgeMove) ([]purgeMov
 		case p.r.To(commit) == commit && (kind != gitstore.KindTag || !p.masksTag(ref)):
 			continue
 		case kind == gitstore.KindTag:
-			dir, folder := ref.Name[:strings.LastIndexByte(ref.Name, '/')+1], ref.Name[strings.LastIndexByte(ref.Name, '/')+1:]
+			dir, folder := path.Split(ref.Name)
 			next := ref.Name
 			if renamed, ok := p.r.Folders[folder]; ok && strings.HasPrefix(ref.Name, layout.TagPrefix) {
 				next = dir + renamed
@@ -134,34 +134,30 @@ func (p *purge) otherMoves(ctx context.Context, planned []purgeMove) ([]purgeMov
 
 // check refuses a new history that would not verify although the old one does.
 func (p *purge) check(ctx context.Context, plans []purgeMove) error {
-	for _, w := range p.writers {
-		for _, m := range plans {
-			if m.ref != w.T.Ref() {
-				continue
-			}
-			_, ok, err := rewrite.CheckPurged(ctx, p.s, p.o.Find, m.old, m.new)
-			if err != nil {
-				return err
-			}
-			if !ok && !p.isElsewhere() {
-				p.left("others cannot tell the new history of %s for that of the old one: they have to clone again", w.T.Branch())
-			}
-			is, err := p.problems(ctx, w.T, m.new)
-			if err != nil || len(is) == 0 {
-				if err != nil {
-					return err
-				}
-				continue
-			}
-			was, err := p.problems(ctx, w.T, m.old)
-			if err != nil {
-				return err
-			}
-			if len(was) == 0 {
-				return &layout.CorruptError{File: w.T.Branch(), Msg: "the history that a purge would give is not sound, so nothing was changed: " + is[0].String()}
-			}
-			p.s.Warn(fmt.Sprintf("%q was damaged before, and is now: %s", w.T.Name(), is[0]))
+	for _, m := range plans {
+		t := m.w.T
+		_, ok, err := rewrite.CheckPurged(ctx, p.s, p.o.Find, m.old, m.new)
+		if err != nil {
+			return err
 		}
+		if !ok && !p.isElsewhere() {
+			p.left("others cannot tell the new history of %s for that of the old one: they have to clone again", t.Branch())
+		}
+		is, err := p.problems(ctx, t, m.new)
+		if err != nil {
+			return err
+		}
+		if len(is) == 0 {
+			continue
+		}
+		was, err := p.problems(ctx, t, m.old)
+		if err != nil {
+			return err
+		}
+		if len(was) == 0 {
+			return &layout.CorruptError{File: t.Branch(), Msg: "the history that a purge would give is not sound, so nothing was changed: " + is[0].String()}
+		}
+		p.s.Warn(fmt.Sprintf("%q was damaged before, and is now: %s", t.Name(), is[0]))
 	}
 	return nil
 }
@@ -203,10 +199,7 @@ func (p *purge) carryOut(ctx context.Context, moves []purgeMove) error {
 
 // move moves a ref if nobody else has since.
 func (p *purge) move(ctx context.Context, m purgeMove) error {
-	for _, w := range p.writers {
-		if w.T.Ref() != m.ref {
-			continue
-		}
+	if w := m.w; w != nil {
 		if err := w.MoveTo(ctx, writer.Plan{Hash: m.new, Subject: m.subject}, m.old); err != nil {
 			return err
 		}

@@ -21,9 +21,9 @@ func (p *purge) findOthers(ctx context.Context) error {
 		return nil
 	}
 	p.o.Step("looking at other tapes")
-	own := map[string]bool{}
+	done := map[string]bool{} // with their forks
 	for _, t := range p.members {
-		own[t.Name()] = true
+		done[t.Name()] = true
 	}
 	all, err := p.s.TapesAndForks(ctx)
 	if err != nil {
@@ -31,8 +31,7 @@ func (p *purge) findOthers(ctx context.Context) error {
 	}
 	f := &othersFinder{p: p, known: secrets.NewKnown(slices.Collect(maps.Keys(p.mask.Texts))), phases: map[gitstore.Hash]otherFound{}}
 	for _, t := range all {
-		told := slices.ContainsFunc(p.out.Others, func(o PurgedOther) bool { return o.Tape == snapshot.RootName(t) }) // with its tape
-		if own[t.Name()] || own[snapshot.RootName(t)] || told {
+		if done[t.Name()] || done[snapshot.RootName(t)] {
 			continue
 		}
 		found, err := f.tape(ctx, t)
@@ -40,6 +39,7 @@ func (p *purge) findOthers(ctx context.Context) error {
 			return err
 		}
 		if len(found.ids) > 0 {
+			done[t.Name()] = true
 			slices.Sort(found.ids)
 			p.out.Others = append(p.out.Others, PurgedOther{Tape: t.Name(), Entries: slices.Compact(found.ids), Fingerprints: slices.Sorted(maps.Keys(found.told))})
 		}
@@ -62,11 +62,11 @@ type otherFound struct {
 
 func (f *othersFinder) tape(ctx context.Context, t *workspace.Tape) (otherFound, error) {
 	out := otherFound{told: map[string]bool{}}
-	head, err := t.Head()
+	now, err := snapshot.Take(ctx, t)
 	if err != nil {
 		return out, err
 	}
-	v, err := snapshot.AtCommit(f.p.s, head)
+	v, err := snapshot.AtCommit(f.p.s, now.Commit)
 	if err != nil {
 		return out, err
 	}
@@ -77,10 +77,6 @@ func (f *othersFinder) tape(ctx context.Context, t *workspace.Tape) (otherFound,
 		}
 		out.ids = append(out.ids, found.ids...)
 		maps.Copy(out.told, found.told)
-	}
-	now, err := snapshot.Take(ctx, t)
-	if err != nil {
-		return out, err
 	}
 	for e, err := range now.After(ctx, v, t.Name()) {
 		if err != nil {
@@ -144,9 +140,9 @@ func (f *othersFinder) line(out *otherFound, line []byte) {
 	}
 }
 
-// tellKept tells where what is masked stays: in names that purge does not change, and, where
+// reportKept says where what is masked stays: in names that purge does not change, and, where
 // it is short, where nothing tells that it is a secret.
-func (p *purge) tellKept(ctx context.Context) error {
+func (p *purge) reportKept(ctx context.Context) error {
 	for _, fp := range slices.Sorted(maps.Keys(p.mask.Missed)) {
 		p.left("the secret %s is short, or a word: it is masked only where something tells that it is one, and stands elsewhere, too", fp)
 	}

@@ -41,7 +41,7 @@ type PurgeOptions struct {
 	// Derived makes anew what was made from the old history: the index. It is called once
 	// the tape is the new one. Until it has succeeded, the purge is not over.
 	Derived func(ctx context.Context) error
-	// Step is told what is begun, in a few words. Nil drops it.
+	// Step is called with what is begun, in a few words. Nil drops it.
 	Step func(what string)
 
 	Find rewrite.Finder
@@ -60,7 +60,7 @@ type Purged struct {
 	Others       []PurgedOther
 	Removed      []string // files and refs that held something of it, and are gone
 	Left         []string // what could not be cleared, a sentence each
-	Finished     bool     // an earlier purge had been cut off, and was carried out
+	Finished     bool     // an earlier purge had been interrupted, and was carried out
 }
 
 // PurgedTape is a tape or fork whose history was rewritten.
@@ -102,30 +102,30 @@ func (p Purged) Entries() int {
 
 // purge is one under way.
 type purge struct {
-	s        *workspace.Store
-	t        *workspace.Tape
-	o        PurgeOptions
-	mask     *rewrite.Masker
-	prints   map[string]bool // fingerprints of what is masked
-	r        *rewrite.Rewriter
-	batch    *gitstore.Batch
-	follow   *rewrite.Remade        // what was done elsewhere; nil: this is the first
-	cutOff   *unfinished            // an earlier one, which is carried out; nil: this is a new one
-	members  []*workspace.Tape      // the tape and its forks, parents first
-	family   map[gitstore.Hash]bool // all commits of these, their archives and reflogs
-	archives []gitstore.Hash        // their commits
-	tags     []gitstore.Ref         // annotated ones, of any commit
-	writers  []*writer.Writer       // theirs, while they are locked
-	out      Purged
+	s           *workspace.Store
+	t           *workspace.Tape
+	o           PurgeOptions
+	mask        *rewrite.Masker
+	prints      map[string]bool // fingerprints of what is masked
+	r           *rewrite.Rewriter
+	batch       *gitstore.Batch
+	follow      *rewrite.Remade        // what was done elsewhere; nil: this is the first
+	interrupted *unfinished            // an earlier one, which is carried out; nil: this is a new one
+	members     []*workspace.Tape      // the tape and its forks, parents first
+	family      map[gitstore.Hash]bool // all commits of these, their archives and reflogs
+	archives    []gitstore.Hash        // their commits
+	tags        []gitstore.Ref         // annotated ones, of any commit
+	writers     []*writer.Writer       // theirs, while they are locked
+	out         Purged
 }
 
 // Purge takes secrets out of a tape, its forks and its archives, as if they had never been
 // recorded, and records that it did. A secret goes wherever its text stands, also where
 // nothing tells that it is one, unless it is so short, or so much a word, that it may stand
-// there by chance: that is told. History is rewritten from the first entry that has one: who
-// has fetched it has the secret still, and has to fetch again. Names of tapes and forks stay,
-// and so do other tapes; those that have it are told. A purge that was cut off is carried out
-// first. It needs the git program, but for a dry run.
+// there by chance: the result says so. History is rewritten from the first entry that has one:
+// who has fetched it has the secret still, and has to fetch again. Names of tapes and forks
+// stay, and so do other tapes; the result names those that have it. A purge that was
+// interrupted is carried out first. It needs the git program, but for a dry run.
 //
 // Errors: ErrInvalid when nothing is named; ErrNotFound when there is no such entry, or
 // nothing to take out; ErrBusy; ErrConflict when git is in the middle of something.
@@ -171,36 +171,38 @@ func (p *purge) run(ctx context.Context) error {
 	if p.o.DryRun {
 		return p.plan(ctx)
 	}
-	if err := gitrun.CheckGit(); err != nil {
-		return err
-	}
-	unlock, err := lockPurge(ctx, p.s)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := p.finishFirst(ctx); err != nil {
-		return err
-	}
-	err = p.do(ctx)
+	err := p.alone(ctx, func() error { return p.do(ctx) }, workspace.FetchLock, purgeLock)
 	if p.out.Finished && errors.Is(err, layout.ErrNotFound) {
 		return nil // the earlier one had it all
 	}
 	return err
 }
 
-// lockPurge lets one purge in at a time, and no fetch beside it, as git drops what is stored
-// and has no name yet.
-func lockPurge(ctx context.Context, s *workspace.Store) (unlock func(), err error) {
-	unlockFetch, err := s.LockPrivate(ctx, workspace.FetchLock)
-	if err != nil {
-		return nil, err
+// alone carries out a purge that was interrupted, if there is one, and then something else. One
+// purge is let in at a time, and no fetch beside it, as git drops what is stored and has no
+// name yet.
+func (p *purge) alone(ctx context.Context, do func() error, locks ...string) error {
+	if err := gitrun.CheckGit(); err != nil {
+		return err
 	}
-	unlockPurge, err := s.LockPrivate(ctx, purgeLock)
-	if err != nil {
-		return nil, errors.Join(err, unlockFetch())
+	for _, name := range locks {
+		unlock, err := p.s.LockPrivate(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = unlock() }()
 	}
-	return func() { _ = errors.Join(unlockPurge(), unlockFetch()) }, nil
+	if err := p.finishFirst(ctx); err != nil {
+		return err
+	}
+	return do()
+}
+
+// warnLeft warns of what could not be cleared, for those who are not given the result.
+func (p *purge) warnLeft() {
+	for _, left := range p.out.Left {
+		p.s.Warn(left)
+	}
 }
 
 // do makes the purge.
@@ -246,13 +248,12 @@ func (p *purge) disallow() error {
 
 // check refuses names that the scanner does not know.
 func (o PurgeOptions) check() error {
+	var ids []string
+	for _, rule := range secrets.Rules() {
+		ids = append(ids, rule.ID)
+	}
 	for _, rule := range o.Rules {
-		known := func(r secrets.Rule) bool { return r.ID == rule }
-		if rule != AllRules && !slices.ContainsFunc(secrets.Rules(), known) {
-			var ids []string
-			for _, r := range secrets.Rules() {
-				ids = append(ids, r.ID)
-			}
+		if rule != AllRules && !slices.Contains(ids, rule) {
 			return layout.Invalid("it is "+AllRules+" or one of: "+strings.Join(ids, " "), "there is no rule %q", rule)
 		}
 	}

@@ -77,15 +77,11 @@ func (p *purge) heads() (purgeHeads, error) {
 			out.others = append(out.others, commit)
 		}
 	}
-	err = eachReflog(p.s, func(ref, path string) error {
+	err = eachReflog(p.s, func(ref, _, log string) error {
 		if layout.IsTracking(ref) || ref == layout.StashRef {
 			return nil
 		}
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			return nil //nolint:nilerr // it is gone since
-		}
-		for line := range strings.Lines(string(raw)) {
+		for line := range strings.Lines(log) {
 			for _, h := range loggedCommits(line) {
 				if p.isOwn(ref) {
 					out.logged = append(out.logged, h)
@@ -112,7 +108,7 @@ func gitDirs(s *workspace.Store) []string {
 }
 
 // eachReflog calls fn for all reflogs, with the ref that each is of; HEAD is none.
-func eachReflog(s *workspace.Store, fn func(ref, path string) error) error {
+func eachReflog(s *workspace.Store, fn func(ref, path, log string) error) error {
 	for _, dir := range gitDirs(s) {
 		logs := filepath.Join(dir, "logs")
 		err := filepath.WalkDir(logs, func(path string, d fs.DirEntry, err error) error {
@@ -126,7 +122,11 @@ func eachReflog(s *workspace.Store, fn func(ref, path string) error) error {
 			if err != nil {
 				return err
 			}
-			return fn(filepath.ToSlash(ref), path)
+			log, err := os.ReadFile(path)
+			if err != nil {
+				return nil //nolint:nilerr // it is gone since
+			}
+			return fn(filepath.ToSlash(ref), path, string(log))
 		})
 		if err != nil {
 			return err

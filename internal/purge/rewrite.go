@@ -3,12 +3,14 @@ package purge
 import (
 	"bytes"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
 	"tape/internal/rewrite"
 	"tape/internal/snapshot"
+	"tape/internal/workspace"
 )
 
 // rewrite makes the history anew, in memory and in objects that nothing names yet.
@@ -21,8 +23,10 @@ func (p *purge) rewrite(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.cutOff != nil {
-		heads.logged = append(heads.logged, p.cutOff.olds()...)
+	if p.interrupted != nil {
+		for _, pair := range p.interrupted.pairs {
+			heads.logged = append(heads.logged, pair[0])
+		}
 	}
 	p.archives = heads.archives
 	if err := p.learn(ctx, heads); err != nil {
@@ -37,7 +41,7 @@ func (p *purge) rewrite(ctx context.Context) error {
 			p.out.Tags++
 		}
 	}
-	if len(p.r.Commits)+p.out.Tags == 0 && p.cutOff == nil {
+	if len(p.r.Commits)+p.out.Tags == 0 && p.interrupted == nil {
 		return layout.NotFound("tape show @ID shows an entry", "there is nothing of that kind in tape %q", p.t.Name())
 	}
 	for _, h := range heads.others {
@@ -76,7 +80,7 @@ func (p *purge) rewrite(ctx context.Context) error {
 		}
 		p.out.Tapes = append(p.out.Tapes, PurgedTape{Tape: t.Name(), Branch: t.Branch(), Entries: ids, Old: head.String(), Tags: t.TagRef("*"), Renamed: len(p.r.Folders) > 0})
 	}
-	p.tell()
+	p.setFound()
 	return nil
 }
 
@@ -121,8 +125,69 @@ func (p *purge) changedIDs(ctx context.Context, head gitstore.Hash) ([]int64, er
 	return ids, nil
 }
 
-// tell puts into the result what was found.
-func (p *purge) tell() {
+// setFound puts into the result what was found.
+func (p *purge) setFound() {
 	p.out.Rules = slices.Sorted(maps.Keys(p.mask.Rules))
 	p.out.Fingerprints = slices.Sorted(maps.Keys(p.mask.Prints))
+}
+
+// plan finds out what a purge would do. What is not committed is not rewritten, only
+// looked at.
+func (p *purge) plan(ctx context.Context) error {
+	if err := p.findMembers(ctx); err != nil {
+		return err
+	}
+	p.r = rewrite.NewRewriter(p.s, p.mask, gitstore.HashObject)
+	err := p.rewrite(ctx)
+	found := err == nil
+	if err != nil && !errors.Is(err, layout.ErrNotFound) {
+		return err
+	}
+	for _, t := range p.members {
+		ids, looseErr := p.looseIDs(ctx, t)
+		if looseErr != nil {
+			return looseErr
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		found = true
+		i := slices.IndexFunc(p.out.Tapes, func(have PurgedTape) bool { return have.Tape == t.Name() })
+		if i < 0 {
+			p.out.Tapes = append(p.out.Tapes, PurgedTape{Tape: t.Name(), Branch: t.Branch()})
+			i = len(p.out.Tapes) - 1
+		}
+		p.out.Tapes[i].Entries = append(p.out.Tapes[i].Entries, ids...)
+	}
+	if !found {
+		return err
+	}
+	p.setFound()
+	return p.reportKept(ctx)
+}
+
+// looseIDs are the entries of a tape that are not committed and have something to mask.
+func (p *purge) looseIDs(ctx context.Context, t *workspace.Tape) ([]int64, error) {
+	now, err := snapshot.Take(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	committed, err := snapshot.AtCommit(p.s, now.Commit)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int64
+	for e, err := range now.After(ctx, committed, t.Name()) {
+		if err != nil {
+			return nil, err
+		}
+		masked, err := p.mask.Line(e.Raw)
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(masked, e.Raw) {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids, nil
 }

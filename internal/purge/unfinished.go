@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/gitstore"
-	"tape/internal/gitstore/gitrun"
 	"tape/internal/layout"
 	"tape/internal/rewrite"
 	"tape/internal/snapshot"
@@ -36,34 +35,26 @@ type unfinished struct {
 
 const asElsewhere = "as elsewhere"
 
-func (u *unfinished) olds() []gitstore.Hash {
-	out := make([]gitstore.Hash, len(u.pairs))
-	for i, pair := range u.pairs {
-		out[i] = pair[0]
-	}
-	return out
-}
-
-// IsPurging reports whether a purge is under way, or was cut off.
+// IsPurging reports whether a purge is under way, or was interrupted.
 func IsPurging(s *workspace.Store) (bool, error) {
 	refs, err := s.Git().Refs(purgeRefs)
 	return len(refs) > 0, err
 }
 
-// readUnfinished reads what a purge that was cut off had still to do. False if there is none.
-func readUnfinished(s *workspace.Store) (*unfinished, bool, error) {
+// readUnfinished reads what a purge that was interrupted had still to do, nil if there is none.
+func readUnfinished(s *workspace.Store) (*unfinished, error) {
 	refs, err := s.Git().Refs(purgeRefs)
 	if err != nil || len(refs) == 0 {
-		return nil, false, err
+		return nil, err
 	}
 	u := &unfinished{}
 	for _, ref := range refs {
 		c, err := s.Git().Commit(ref.Hash)
 		if err != nil {
-			return nil, false, layout.CorruptObject(ref.Hash, err)
+			return nil, layout.CorruptObject(ref.Hash, err)
 		}
 		if u.tape = layout.DecodeTrailer(c.Trailer(layout.TrailerName)); u.tape == "" {
-			return nil, false, &layout.CorruptError{File: ref.Name, Msg: "it does not say which tape was being purged", Fix: "delete it with git update-ref -d, and purge again"}
+			return nil, &layout.CorruptError{File: ref.Name, Msg: "it does not say which tape was being purged", Fix: "delete it with git update-ref -d, and purge again"}
 		}
 		for line := range strings.Lines(c.Message) {
 			was, is, isPair := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
@@ -80,7 +71,7 @@ func readUnfinished(s *workspace.Store) (*unfinished, bool, error) {
 			}
 		}
 	}
-	return u, true, nil
+	return u, nil
 }
 
 // setUnfinished writes one of the refs.
@@ -117,7 +108,9 @@ func (p *purge) setUnfinished(ctx context.Context, ref string, u unfinished) err
 }
 
 // isElsewhere reports whether a purge that was made elsewhere is followed.
-func (p *purge) isElsewhere() bool { return p.follow != nil || p.cutOff != nil && p.cutOff.elsewhere }
+func (p *purge) isElsewhere() bool {
+	return p.follow != nil || p.interrupted != nil && p.interrupted.elsewhere
+}
 
 // setPurgeRef sets a ref, or deletes it.
 func (p *purge) setPurgeRef(ctx context.Context, ref string, h gitstore.Hash) error {
@@ -128,12 +121,12 @@ func (p *purge) setPurgeRef(ctx context.Context, ref string, h gitstore.Hash) er
 	return p.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: ref, Old: now, New: h, Message: "tape: purge"})
 }
 
-// takeUp learns what is masked from what a purge that was cut off has made. What is not
+// takeUp learns what is masked from what a purge that was interrupted has made. What is not
 // there any more has been dropped since.
 func (p *purge) takeUp(ctx context.Context) error {
 	l := rewrite.NewLesson(p.s, p.mask, p.prints)
 	l.Own, l.Whole = true, true
-	for _, pair := range p.cutOff.pairs {
+	for _, pair := range p.interrupted.pairs {
 		_, err := l.Histories(ctx, pair[0], pair[1])
 		if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
 			return err
@@ -142,54 +135,39 @@ func (p *purge) takeUp(ctx context.Context) error {
 	return nil
 }
 
-// FinishPurge carries out a purge that was cut off once its new history was there, of
+// FinishPurge carries out a purge that was interrupted once its new history was there, of
 // whatever tape it is; without one it does nothing. Half of the refs may have moved, so
 // whoever compares the history with another one calls this first. What was recorded since
 // then is purged of the same. Derived is that of PurgeOptions, nil if nothing is derived.
-// What could not be cleared is told by Options.Warn.
+// Options.Warn says what could not be cleared.
 //
 // Errors: ErrBusy; ErrConflict when git is in the middle of something; ErrCorrupt where it
-// cannot be told what was being purged.
+// is not known what was being purged.
 func FinishPurge(ctx context.Context, s *workspace.Store, derived func(ctx context.Context) error) error {
 	if is, err := IsPurging(s); err != nil || !is {
 		return layout.Classify(err)
 	}
-	err := finishPurge(ctx, s, derived)
+	p := newPurge(s, nil, PurgeOptions{Derived: derived})
+	err := p.alone(ctx, func() error { return nil }, workspace.FetchLock, purgeLock)
+	p.warnLeft()
 	if err != nil {
 		return fmt.Errorf("finish a purge: %w", layout.Classify(err))
 	}
 	return nil
 }
 
-func finishPurge(ctx context.Context, s *workspace.Store, derived func(ctx context.Context) error) error {
-	if err := gitrun.CheckGit(); err != nil {
-		return err
-	}
-	unlock, err := lockPurge(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	p := newPurge(s, nil, PurgeOptions{Derived: derived})
-	err = p.finishFirst(ctx)
-	for _, left := range p.out.Left {
-		s.Warn(left)
-	}
-	return err
-}
-
-// finishFirst carries out a purge that was cut off, if there is one. Of the options it takes
+// finishFirst carries out a purge that was interrupted, if there is one. Of the options it takes
 // what does not say what is purged.
 func (p *purge) finishFirst(ctx context.Context) error {
-	cutOff, ok, err := readUnfinished(p.s)
-	if err != nil || !ok {
+	interrupted, err := readUnfinished(p.s)
+	if err != nil || interrupted == nil {
 		return err
 	}
 	p.s.Warn("a purge had been cut off; it is carried out now")
-	first := newPurge(p.s, p.s.Handle(cutOff.tape), PurgeOptions{Derived: p.o.Derived, Step: p.o.Step, Find: p.o.Find})
-	first.cutOff = cutOff
+	first := newPurge(p.s, p.s.Handle(interrupted.tape), PurgeOptions{Derived: p.o.Derived, Step: p.o.Step, Find: p.o.Find})
+	first.interrupted = interrupted
 	err = first.do(ctx)
 	p.out.Left, p.out.Removed = first.out.Left, first.out.Removed
-	p.out.Finished = p.t != nil && cutOff.tape == snapshot.RootName(p.t)
+	p.out.Finished = p.t != nil && interrupted.tape == snapshot.RootName(p.t)
 	return err
 }

@@ -76,10 +76,7 @@ func (a *acceptance) isMerged(h gitstore.Hash) (bool, error) {
 // isOfRefused reports whether a ref is of a tape or fork of which nothing is used: the tag of
 // a handoff in it, a fork of it, or what is of that.
 func (a *acceptance) isOfRefused(in layout.Incoming) bool {
-	if len(a.refused) == 0 || strings.HasPrefix(in.Ref, layout.BranchPrefix) {
-		return false
-	}
-	if n, _, err := audit.CutIncoming(in.Ref); err == nil && n.Kind == audit.KindArchive {
+	if len(a.refused) == 0 || strings.HasPrefix(in.Ref, layout.BranchPrefix) || strings.HasPrefix(in.Ref, layout.ArchivePrefix) {
 		return false // it stands for itself
 	}
 	if a.check.Small(in.New, in.Ref, audit.LargeCommit, "") != nil {

@@ -34,24 +34,11 @@ type Remade struct {
 // purges which the newer one has a record of, and nothing else was changed. The new one may
 // have more behind it. Without a finder, it is the scanner that is usually used.
 func CheckPurged(ctx context.Context, s *workspace.Store, find Finder, old, next gitstore.Hash) (made Remade, ok bool, err error) {
-	was, err1 := lineage.FirstParents(ctx, s, old)
-	is, err2 := lineage.FirstParents(ctx, s, next)
-	if err := errors.Join(err1, err2); err != nil {
+	both, err := compareHistories(ctx, s, old, next)
+	if err != nil || len(both.is) <= len(both.was) || both.same == len(both.was) {
 		return made, false, err
 	}
-	at := len(is) - len(was)
-	if at <= 0 || is[at] == old {
-		return made, false, nil
-	}
-	sum, ok, err := readRecords(ctx, s, is[:at])
-	if err != nil || !ok {
-		return made, false, err
-	}
-	common := gitstore.ZeroHash
-	for n := len(was) - 1; was[n] == is[at+n]; n-- {
-		common = was[n]
-	}
-	made, ok, err = makeAgain(ctx, s, find, sum, old, is[at], common)
+	made, sum, ok, err := both.makeAgain(ctx, s, find, len(both.was))
 	if err != nil || !ok {
 		return Remade{}, false, err
 	}
@@ -66,34 +53,38 @@ func CheckPurged(ctx context.Context, s *workspace.Store, find Finder, old, next
 // WasPurged reports whether a history goes on from commits that a purge has replaced of
 // which ours has a record: to merge it would bring back what was taken out.
 func WasPurged(ctx context.Context, s *workspace.Store, ours, theirs gitstore.Hash) (bool, error) {
-	here, err1 := lineage.FirstParents(ctx, s, ours)
-	there, err2 := lineage.FirstParents(ctx, s, theirs)
-	if err := errors.Join(err1, err2); err != nil {
+	both, err := compareHistories(ctx, s, theirs, ours)
+	if err != nil || both.same == min(len(both.was), len(both.is)) {
 		return false, err
 	}
-	// The first commits, from the oldest on, in which both differ.
-	n := 1
-	for n <= min(len(here), len(there)) && here[len(here)-n] == there[len(there)-n] {
-		n++
-	}
-	if n > min(len(here), len(there)) {
-		return false, nil
-	}
-	sum, ok, err := readRecords(ctx, s, here[:len(here)-n])
-	if err != nil || !ok {
-		return false, err
-	}
-	common := gitstore.ZeroHash
-	if n > 1 {
-		common = here[len(here)-n+1]
-	}
-	_, ok, err = makeAgain(ctx, s, nil, sum, there[len(there)-n], here[len(here)-n], common)
+	_, _, ok, err := both.makeAgain(ctx, s, nil, both.same+1)
 	return ok, err
 }
 
-// makeAgain makes purges again, and reports whether they make one commit of another. What
-// both have up to a common commit is not looked at.
-func makeAgain(ctx context.Context, s *workspace.Store, find Finder, sum purgeRecords, old, next, common gitstore.Hash) (made Remade, ok bool, err error) {
+// histories are two by first parents, the newest commit first.
+type histories struct {
+	was, is []gitstore.Hash
+	same    int // how many of the oldest commits both have
+}
+
+func compareHistories(ctx context.Context, s *workspace.Store, old, next gitstore.Hash) (histories, error) {
+	was, err1 := lineage.FirstParents(ctx, s, old)
+	is, err2 := lineage.FirstParents(ctx, s, next)
+	same := 0
+	for same < min(len(was), len(is)) && was[len(was)-same-1] == is[len(is)-same-1] {
+		same++
+	}
+	return histories{was, is, same}, errors.Join(err1, err2)
+}
+
+// makeAgain makes the purges again that the new history has a record of behind its n oldest
+// commits, and reports whether they make these of those of the old one. What both have in
+// common is not looked at.
+func (b histories) makeAgain(ctx context.Context, s *workspace.Store, find Finder, n int) (made Remade, sum purgeRecords, ok bool, err error) {
+	sum, ok, err = readRecords(ctx, s, b.is[:len(b.is)-n])
+	if err != nil || !ok {
+		return made, sum, false, err
+	}
 	if find == nil {
 		find = secrets.New()
 	}
@@ -101,21 +92,24 @@ func makeAgain(ctx context.Context, s *workspace.Store, find Finder, sum purgeRe
 	m.Match = func(f secrets.Finding) bool { return sum.prints[f.Fingerprint] }
 	l := NewLesson(s, m, sum.prints)
 	l.Whole = sum.whole
+	old, next := b.was[len(b.was)-n], b.is[len(b.is)-n]
 	if ok, err := l.Histories(ctx, old, next); err != nil || !ok {
-		return made, false, err
+		return made, sum, false, err
 	}
 	m.Know()
 	made = Remade{Old: old, Next: next, Prints: sum.prints, Mask: m, R: NewRewriter(s, m, gitstore.HashObject), Ids: slices.Sorted(maps.Keys(l.changed))}
-	made.R.Done[common] = true
+	if b.same > 0 {
+		made.R.Done[b.was[len(b.was)-b.same]] = true
+	}
 	err = made.R.History(ctx, old, false)
 	if errors.Is(err, layout.ErrInvalid) {
-		return made, false, nil // what cannot be masked was not
+		return made, sum, false, nil // what cannot be masked was not
 	}
-	return made, made.R.To(old) == next, err
+	return made, sum, made.R.To(old) == next, err
 }
 
-// lesson learns what was masked from an old history and the new one.
-type lesson struct {
+// A Lesson learns what was masked from an old history and the new one.
+type Lesson struct {
 	s       *workspace.Store
 	mask    *Masker
 	prints  map[string]bool // of what was masked
@@ -126,14 +120,14 @@ type lesson struct {
 }
 
 // NewLesson begins to learn which texts a purge took out; prints are their fingerprints.
-func NewLesson(s *workspace.Store, m *Masker, prints map[string]bool) *lesson {
-	return &lesson{s: s, mask: m, prints: prints, seen: map[[2]gitstore.Hash]bool{}, changed: map[int64]bool{}}
+func NewLesson(s *workspace.Store, m *Masker, prints map[string]bool) *Lesson {
+	return &Lesson{s: s, mask: m, prints: prints, seen: map[[2]gitstore.Hash]bool{}, changed: map[int64]bool{}}
 }
 
 // Histories goes through both in step, since commits pair one to one. It is false where
 // they do not. Along first parents entries are only added: so the newest commit has those
 // of all before it.
-func (l *lesson) Histories(ctx context.Context, was, is gitstore.Hash) (bool, error) {
+func (l *Lesson) Histories(ctx context.Context, was, is gitstore.Hash) (bool, error) {
 	type pair struct {
 		was, is gitstore.Hash
 		newest  bool
@@ -177,7 +171,7 @@ func (l *lesson) Histories(ctx context.Context, was, is gitstore.Hash) (bool, er
 
 // entries goes through those of two commits, and returns the ids of those that differ. It
 // ends where one is damaged, as the histories do not pair then.
-func (l *lesson) entries(ctx context.Context, was, is gitstore.Hash) (map[int64]bool, error) {
+func (l *Lesson) entries(ctx context.Context, was, is gitstore.Hash) (map[int64]bool, error) {
 	changed := map[int64]bool{}
 	before, err1 := snapshot.AtCommit(l.s, was)
 	after, err2 := snapshot.AtCommit(l.s, is)
@@ -210,7 +204,7 @@ func (l *lesson) entries(ctx context.Context, was, is gitstore.Hash) (map[int64]
 }
 
 // entry learns from two forms of an entry, and reports whether it says something else now.
-func (l *lesson) entry(was, is []byte) bool {
+func (l *Lesson) entry(was, is []byte) bool {
 	changed := l.value(was, is)
 	if lost := bytes.Count(is, []byte(`"`+redacted+`"`)) - bytes.Count(was, []byte(`"`+redacted+`"`)); lost > 0 && l.Whole {
 		if e, err := jsonl.Parse(was); err == nil {
@@ -222,7 +216,7 @@ func (l *lesson) entry(was, is []byte) bool {
 
 // value learns from two forms of a JSON value, and reports whether anything but the commit
 // that a summary names differs.
-func (l *lesson) value(was, is []byte) (changed bool) {
+func (l *Lesson) value(was, is []byte) (changed bool) {
 	if bytes.Equal(was, is) {
 		return false
 	}

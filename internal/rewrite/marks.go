@@ -11,13 +11,13 @@ import (
 func TakenOut(was, is string) (gone, marks []string, ok bool) {
 	rest := was
 	for first := true; ; first = false {
-		plain, mark, behind := cutMark(is)
+		plain, mark, after := splitMark(is)
 		at := strings.Index(rest, plain)
 		switch {
 		case first && !strings.HasPrefix(rest, plain), at < 0:
 			return nil, nil, false
 		case mark == "" && !first:
-			// What is behind the last mark ends both.
+			// What is after the last mark ends both.
 			if !strings.HasSuffix(rest, plain) {
 				return nil, nil, false
 			}
@@ -31,12 +31,12 @@ func TakenOut(was, is string) (gone, marks []string, ok bool) {
 		if mark == "" {
 			return gone, marks, true
 		}
-		rest, marks, is = rest[at+len(plain):], append(marks, mark), behind
+		rest, marks, is = rest[at+len(plain):], append(marks, mark), after
 	}
 }
 
-// cutMark splits a text at the first mark of something that was masked.
-func cutMark(text string) (before, mark, behind string) {
+// splitMark splits a text at the first mark of something that was masked.
+func splitMark(text string) (before, mark, after string) {
 	for from := 0; ; {
 		i := strings.Index(text[from:], "[redacted")
 		if i < 0 {

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,12 +40,9 @@ func PurgeRecord(ctx context.Context, s *workspace.Store, h gitstore.Hash) (data
 	if replaces == "" || len(c.Parents) != 1 {
 		return data, false, nil
 	}
-	now, err := snapshot.AtCommit(s, h)
-	if err != nil {
-		return data, false, err
-	}
-	before, err := snapshot.AtCommit(s, c.Parents[0])
-	if err != nil {
+	now, err1 := snapshot.AtCommit(s, h)
+	before, err2 := snapshot.AtCommit(s, c.Parents[0])
+	if err := cmp.Or(err1, err2); err != nil {
 		return data, false, err
 	}
 	n := 0
@@ -60,8 +58,7 @@ func PurgeRecord(ctx context.Context, s *workspace.Store, h gitstore.Hash) (data
 			return RecordData{}, false, nil //nolint:nilerr // then it is none
 		}
 	}
-	ok = n == 1 && data.Old == replaces && c.Trailer(layout.TrailerPurged) == Ranges(data.Entries)
-	if !ok {
+	if n != 1 || data.Old != replaces || c.Trailer(layout.TrailerPurged) != Ranges(data.Entries) {
 		return RecordData{}, false, nil
 	}
 	return data, true, nil

@@ -3,6 +3,8 @@ package rewrite
 import (
 	"context"
 	"errors"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 	"tape/internal/gitstore"
@@ -61,61 +63,37 @@ func (r *Rewriter) To(h gitstore.Hash) gitstore.Hash {
 // History rewrites a commit and all before it. With followers only, those alone are
 // rewritten that follow a commit which was: the others are of another tape.
 func (r *Rewriter) History(ctx context.Context, head gitstore.Hash, followersOnly bool) error {
-	type step struct {
-		h       gitstore.Hash
-		parents []gitstore.Hash // not looked at yet
-	}
-	parents := func(h gitstore.Hash) ([]gitstore.Hash, error) {
-		c, err := r.s.Git().Commit(h)
-		if err != nil {
-			return nil, layout.CorruptObject(h, err)
-		}
-		return c.Parents, nil
-	}
-	if r.Done[head] {
-		return nil
-	}
-	list, err := parents(head)
-	if err != nil {
-		return err
-	}
-	for stack := []step{{head, list}}; len(stack) > 0; {
+	for stack := []gitstore.Hash{head}; len(stack) > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		top := &stack[len(stack)-1]
-		if len(top.parents) > 0 {
-			h := top.parents[0]
-			top.parents = top.parents[1:]
-			if !r.Done[h] {
-				if list, err = parents(h); err != nil {
-					return err
-				}
-				stack = append(stack, step{h, list})
-			}
+		h := stack[len(stack)-1]
+		if r.Done[h] {
+			stack = stack[:len(stack)-1]
 			continue
 		}
-		if !r.Done[top.h] {
-			if err := r.commit(ctx, top.h, followersOnly); err != nil {
-				return err
-			}
-			r.Done[top.h] = true
+		_, raw, err := r.s.Git().Read(h)
+		if err != nil {
+			return layout.CorruptObject(h, err)
 		}
-		stack = stack[:len(stack)-1]
+		c, err := gitstore.DecodeCommit(raw)
+		if err != nil {
+			return layout.CorruptObject(h, err)
+		}
+		if i := slices.IndexFunc(c.Parents, func(p gitstore.Hash) bool { return !r.Done[p] }); i >= 0 {
+			stack = append(stack, c.Parents[i])
+			continue
+		}
+		if err := r.commit(ctx, h, c, raw, followersOnly); err != nil {
+			return err
+		}
+		r.Done[h] = true
 	}
 	return nil
 }
 
 // commit rewrites a commit whose parents were.
-func (r *Rewriter) commit(ctx context.Context, h gitstore.Hash, followersOnly bool) error {
-	_, raw, err := r.s.Git().Read(h)
-	if err != nil {
-		return layout.CorruptObject(h, err)
-	}
-	c, err := gitstore.DecodeCommit(raw)
-	if err != nil {
-		return layout.CorruptObject(h, err)
-	}
+func (r *Rewriter) commit(ctx context.Context, h gitstore.Hash, c gitstore.Commit, raw []byte, followersOnly bool) error {
 	follows := slices.ContainsFunc(c.Parents, func(p gitstore.Hash) bool { return r.To(p) != p })
 	if followersOnly && !follows {
 		return nil
@@ -167,9 +145,9 @@ func (r *Rewriter) encode(raw string, tree gitstore.Hash, message string) []byte
 // handoffSubject is what the subject of a handoff begins with.
 const handoffSubject = "handoff: "
 
-// cutTrailers splits the trailers of this program off a commit's message, with the empty
+// splitTrailers splits the trailers of this program off a commit's message, with the empty
 // line before them.
-func cutTrailers(message string) (body, trailers string) {
+func splitTrailers(message string) (body, trailers string) {
 	i := strings.LastIndex(strings.TrimRight(message, "\n"), "\n\n")
 	if i >= 0 && strings.Contains(message[i:], "\nTape-") {
 		return message[:i], message[i:]
@@ -180,8 +158,8 @@ func cutTrailers(message string) (body, trailers string) {
 // message masks a commit's message. In the trailers of this program the names of anchors
 // and the ids of commits follow what they name.
 func (r *Rewriter) message(message string) string {
-	body, trailers := cutTrailers(message)
-	for _, was := range sortedKeys(r.names) {
+	body, trailers := splitTrailers(message)
+	for _, was := range slices.Sorted(maps.Keys(r.names)) {
 		if body == handoffSubject+layout.OneLine(was) {
 			body = handoffSubject + layout.OneLine(r.names[was])
 			break
@@ -216,13 +194,13 @@ func (r *Rewriter) Tag(ctx context.Context, h gitstore.Hash, name string) (gitst
 		tag.Message = tag.Message[:i]
 		r.Signed++
 	}
-	folder := tag.Name[strings.LastIndexByte(tag.Name, '/')+1:]
+	folder := path.Base(tag.Name)
 	was, is, err := r.anchorOf(ctx, tag.Object, folder)
 	switch {
 	case err != nil:
 		return h, err
 	case string(was) != string(is):
-		e, err := parseAnchor(is)
+		e, _, err := snapshot.DecodeAnchor(is, folder)
 		if err != nil {
 			return h, err
 		}

@@ -169,9 +169,9 @@ func (m *Masker) Text(text string) string {
 func (m *Masker) name(name string) string {
 	var out strings.Builder
 	for rest := m.Text(name); ; {
-		before, mark, behind := cutMark(rest)
+		before, mark, after := splitMark(rest)
 		out.WriteString(before + strings.NewReplacer("[", "", ":", "-", "]", "").Replace(mark))
-		if rest = behind; mark == "" {
+		if rest = after; mark == "" {
 			return out.String()
 		}
 	}

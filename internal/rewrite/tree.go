@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"tape/internal/gitstore"
 	"tape/internal/jsonl"
@@ -24,12 +23,6 @@ type maskedBlob struct {
 type maskedFile struct {
 	path    string
 	was, is []byte
-}
-
-func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
-
-func parseAnchor(line []byte) (jsonl.Entry, error) {
-	return jsonl.Parse(bytes.TrimSuffix(line, []byte("\n")))
 }
 
 // root rewrites the tree of a commit.
@@ -139,12 +132,12 @@ func (r *Rewriter) phase(ctx context.Context, p PhaseTree) (PhaseTree, error) {
 	}
 	next := PhaseTree{Folder: p.Folder}
 	var was, out []gitstore.TreeEntry
-	var files [layout.ClassCount][]gitstore.TreeEntry
+	var files [layout.ClassCount][]layout.Segment
 	for _, e := range entries {
-		c, _, ok := layout.ParseSegment(e.Name)
+		c, n, ok := layout.ParseSegment(e.Name)
 		switch {
 		case ok && e.Mode == gitstore.ModeFile:
-			files[c] = append(files[c], e)
+			files[c] = append(files[c], layout.Segment{Class: c, N: n, Hash: e.Hash})
 			continue
 		case e.Name == layout.AnchorFile && e.Mode == gitstore.ModeFile:
 			was = append(was, e)
@@ -160,7 +153,7 @@ func (r *Rewriter) phase(ctx context.Context, p PhaseTree) (PhaseTree, error) {
 	}
 	keepTaken(was, out)
 	for c := range files {
-		list, err := r.class(ctx, p.Folder, layout.Class(c), files[c])
+		list, err := r.class(ctx, p.Folder, files[c])
 		if err != nil {
 			return p, err
 		}
@@ -186,12 +179,11 @@ func (r *Rewriter) anchorFile(ctx context.Context, folder string, e *gitstore.Tr
 		return folder, err
 	}
 	e.Hash = r.put(gitstore.KindBlob, is)
-	before, err1 := parseAnchor(was)
-	after, err2 := parseAnchor(is)
+	_, oldName, err1 := snapshot.DecodeAnchor(was, folder)
+	_, newName, err2 := snapshot.DecodeAnchor(is, folder)
 	if err := cmp.Or(err1, err2); err != nil {
 		return folder, nil //nolint:nilerr // damaged: then no name is known of it
 	}
-	oldName, newName := jsonl.GetString(before.Payload, "name"), jsonl.GetString(after.Payload, "name")
 	seq, _, _ := layout.ParseFolder(folder)
 	if oldName == newName || folder != layout.FolderName(seq, oldName) {
 		return folder, nil
@@ -200,37 +192,28 @@ func (r *Rewriter) anchorFile(ctx context.Context, folder string, e *gitstore.Tr
 	return r.Folders[folder], nil
 }
 
-func segmentNumber(e gitstore.TreeEntry) int {
-	_, n, _ := layout.ParseSegment(e.Name)
-	return n
-}
-
-// bySegment is the order of the files of a class.
-func bySegment(a, b gitstore.TreeEntry) int { return cmp.Compare(segmentNumber(a), segmentNumber(b)) }
-
 // class masks the files of one class. As long as each is full when it was full before,
 // they stay as they are divided; else the lines move up, up to where the files are the
 // old ones again.
-func (r *Rewriter) class(ctx context.Context, folder string, c layout.Class, files []gitstore.TreeEntry) ([]gitstore.TreeEntry, error) {
-	slices.SortFunc(files, bySegment)
-	var out []gitstore.TreeEntry
+func (r *Rewriter) class(ctx context.Context, folder string, files []layout.Segment) (out []gitstore.TreeEntry, err error) {
+	slices.SortFunc(files, func(a, b layout.Segment) int { return cmp.Compare(a.N, b.N) })
 	emit := func(n int, h gitstore.Hash) {
-		out = append(out, gitstore.TreeEntry{Name: layout.SegmentName(c, n), Mode: gitstore.ModeFile, Hash: h})
+		out = append(out, gitstore.TreeEntry{Name: layout.SegmentName(files[0].Class, n), Mode: gitstore.ModeFile, Hash: h})
 	}
 	var rest []byte // lines that are in no file yet
 	shift := 0
-	for i, e := range files {
-		path, last := folder+"/"+e.Name, i == len(files)-1
-		b, err := r.blob(ctx, path, e.Hash)
+	for i, file := range files {
+		path, last := folder+"/"+file.Name(), i == len(files)-1
+		b, err := r.blob(ctx, path, file.Hash)
 		if err != nil {
 			return nil, err
 		}
-		n := segmentNumber(e) + shift
+		n := file.N + shift
 		if rest == nil && b.stays(last) {
 			emit(n, b.hash)
 			continue
 		}
-		_, data, err := r.masked(ctx, path, e.Hash)
+		_, data, err := r.masked(ctx, path, file.Hash)
 		if err != nil {
 			return nil, err
 		}
@@ -248,7 +231,7 @@ func (r *Rewriter) class(ctx context.Context, folder string, c layout.Class, fil
 		case len(rest) > 0:
 			n-- // the next file's lines follow in this one
 		}
-		shift = n - segmentNumber(e)
+		shift = n - file.N
 	}
 	return out, nil
 }
@@ -288,25 +271,20 @@ func (r *Rewriter) masked(ctx context.Context, path string, h gitstore.Hash) (wa
 	if was, err = r.s.Git().Blob(h); err != nil {
 		return nil, nil, layout.CorruptObject(h, err)
 	}
-	slot := -1
-	for i, f := range r.recent {
-		if f.path == path && bytes.HasPrefix(was, f.was) && len(f.was) > 0 && f.was[len(f.was)-1] == '\n' {
-			slot = i
-			more, err := r.lines(ctx, was[len(f.was):])
-			if err != nil {
-				return nil, nil, err
-			}
-			is = slices.Concat(f.is, more)
-			break
-		}
+	slot := slices.IndexFunc(r.recent[:], func(f maskedFile) bool {
+		return f.path == path && bytes.HasSuffix(f.was, []byte("\n")) && bytes.HasPrefix(was, f.was)
+	})
+	var before maskedFile
+	if slot >= 0 {
+		before = r.recent[slot]
+	} else {
+		slot, r.next = r.next, (r.next+1)%len(r.recent)
 	}
-	if slot < 0 {
-		slot = r.next
-		r.next = (r.next + 1) % len(r.recent)
-		if is, err = r.lines(ctx, was); err != nil {
-			return nil, nil, err
-		}
+	more, err := r.lines(ctx, was[len(before.was):])
+	if err != nil {
+		return nil, nil, err
 	}
+	is = slices.Concat(before.is, more)
 	r.recent[slot] = maskedFile{path, was, is}
 	return was, is, nil
 }

@@ -27,20 +27,28 @@ type TreeEntry struct {
 // IsDir reports whether the entry is a folder.
 func (e TreeEntry) IsDir() bool { return e.Mode == ModeDir }
 
-// sortKey gives git's order, in which a folder's name ends in a slash.
-func (e TreeEntry) sortKey() string {
-	if e.IsDir() {
-		return e.Name + "/"
+// Compare gives git's order, in which a folder's name ends in a slash.
+func (e TreeEntry) Compare(other TreeEntry) int {
+	n := min(len(e.Name), len(other.Name))
+	return cmp.Or(strings.Compare(e.Name[:n], other.Name[:n]), cmp.Compare(e.after(n), other.after(n)), cmp.Compare(len(e.Name), len(other.Name)))
+}
+
+// after is the byte at the end of a beginning of the name.
+func (e TreeEntry) after(n int) byte {
+	switch {
+	case len(e.Name) > n:
+		return e.Name[n]
+	case e.IsDir():
+		return '/'
 	}
-	return e.Name
+	return 0
 }
 
 // EncodeTree gives the bytes of a tree object; entries may come in any order.
 func EncodeTree(entries []TreeEntry) []byte {
 	sorted := slices.Clone(entries)
-	byName := func(a, b TreeEntry) int { return cmp.Compare(a.sortKey(), b.sortKey()) }
-	if !slices.IsSortedFunc(sorted, byName) {
-		slices.SortFunc(sorted, byName)
+	if !slices.IsSortedFunc(sorted, TreeEntry.Compare) {
+		slices.SortFunc(sorted, TreeEntry.Compare)
 	}
 	out := make([]byte, 0, len(sorted)*48)
 	for _, e := range sorted {
@@ -55,6 +63,17 @@ func EncodeTree(entries []TreeEntry) []byte {
 
 // DecodeTree reads a tree object. Names that could leave the folder are refused.
 func DecodeTree(raw []byte) ([]TreeEntry, error) {
+	out, err := DecodeAnyTree(raw)
+	for _, e := range out {
+		if err := CheckName(e.Name); err != nil {
+			return nil, err
+		}
+	}
+	return out, err
+}
+
+// DecodeAnyTree reads a tree object whatever its names are.
+func DecodeAnyTree(raw []byte) ([]TreeEntry, error) {
 	var out []TreeEntry
 	for len(raw) > 0 {
 		space := bytes.IndexByte(raw, ' ')
@@ -68,9 +87,6 @@ func DecodeTree(raw []byte) ([]TreeEntry, error) {
 		}
 		e := TreeEntry{Name: string(raw[space+1 : nul]), Mode: uint32(mode)}
 		copy(e.Hash[:], raw[nul+1:])
-		if err := CheckName(e.Name); err != nil {
-			return nil, err
-		}
 		out = append(out, e)
 		raw = raw[nul+1+20:]
 	}
