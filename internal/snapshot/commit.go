@@ -1,11 +1,9 @@
 package snapshot
 
 import (
-	"bytes"
 	"strconv"
 
 	"tape/internal/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/workspace"
 )
@@ -94,13 +92,4 @@ func (v *Snapshot) committed(p layout.Phase) ([layout.ClassCount][]layout.Segmen
 		}
 	}
 	return layout.GroupSegments(found, v.Where(p, ""))
-}
-
-// ParseEntry makes an entry of a stored line.
-func ParseEntry(line []byte, tape, anchor string, seq int) (layout.Entry, error) {
-	e, err := jsonl.Parse(bytes.TrimSuffix(line, []byte("\n")))
-	if err != nil {
-		return layout.Entry{}, err
-	}
-	return MakeEntry(e, tape, anchor, seq), nil
 }

@@ -271,6 +271,15 @@ func MakeEntry(e jsonl.Entry, tape, anchor string, seq int) layout.Entry {
 		Tape: tape, Anchor: anchor, AnchorSeq: seq}
 }
 
+// ParseEntry makes an entry of a stored line.
+func ParseEntry(line []byte, tape, anchor string, seq int) (layout.Entry, error) {
+	e, err := jsonl.Parse(bytes.TrimSuffix(line, []byte("\n")))
+	if err != nil {
+		return layout.Entry{}, err
+	}
+	return MakeEntry(e, tape, anchor, seq), nil
+}
+
 // Next returns the next entry, and io.EOF after the last.
 func (r *PhaseReader) Next() (layout.Entry, error) {
 	if !r.started {
