@@ -86,7 +86,7 @@ func (c *cloning) run(ctx context.Context) (_ *workspace.Store, err error) {
 	if err := AddRemote(ctx, s, c.o.Remote, c.url); err != nil {
 		return nil, err
 	}
-	statuses, head, err := fetch(ctx, s, c.o.Remote, &FetchOptions{RemoteOptions: c.o.RemoteOptions})
+	statuses, head, err := fetch(ctx, s, c.o.Remote, &FetchOptions{RemoteOptions: c.o.RemoteOptions, clone: true})
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,8 @@ type FetchOptions struct {
 	// that of PurgeOptions.
 	Purges  bool
 	Derived func(ctx context.Context) error
+
+	clone bool // which says itself what a remote without tapes has
 }
 
 // Fetch brings what a remote has into refs of their own, see repo.Store.Fetch.
@@ -53,9 +55,6 @@ func Fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 		case <-time.After(pause):
 		}
 		out, _, err = fetch(ctx, s, remote, o)
-	}
-	if err == nil {
-		err = tellNoTapes(ctx, s, remote, o.RemoteOptions)
 	}
 	if err != nil {
 		return out, fmt.Errorf("fetch from %s: %w", remote, layout.Classify(err))
@@ -89,6 +88,9 @@ func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 		if err == nil {
 			err = checkFetched(s, remote, name)
 		}
+	}
+	if err == nil && !o.clone { // before anything is forgotten: the line may have been cut
+		err = tellNoTapes(ctx, s, remote, o.RemoteOptions)
 	}
 	if err == nil {
 		out, err = accept(ctx, s, remote, o)
