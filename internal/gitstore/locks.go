@@ -36,7 +36,8 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 	look(r.config.Path(), r.config.Guard())
 	look(r.config.AttributesPath(), r.config.Guard())
 	for _, dir := range r.HeadDirs() {
-		look(indexPath(Worktree{GitDir: dir}), indexGuard(Worktree{GitDir: dir}))
+		w := Worktree{GitDir: dir}
+		look(w.IndexPath(), w.IndexGuard())
 	}
 	if len(dead) == 0 {
 		return removed, nil

@@ -56,7 +56,7 @@ func (r *Repo) AssumeAlone() { r.alone = true }
 // syncLoose makes a ref file durable that another program wrote.
 func (r *Repo) syncLoose(name string) error {
 	f, err := r.fs.OpenFile(r.RefPath(name), os.O_RDWR, 0)
-	if isAbsent(err) {
+	if IsAbsent(err) {
 		return nil // packed
 	}
 	if err != nil {
@@ -66,7 +66,7 @@ func (r *Repo) syncLoose(name string) error {
 		return err
 	}
 	err = r.fs.SyncDir(filepath.Dir(f.Name()))
-	if isAbsent(err) {
+	if IsAbsent(err) {
 		return nil
 	}
 	return err
@@ -216,7 +216,7 @@ type packedContent struct {
 // readPacked reads all of packed-refs, whose lock is held.
 func (r *Repo) readPacked() (packedContent, error) {
 	raw, err := os.ReadFile(r.packedPath())
-	if isAbsent(err) {
+	if IsAbsent(err) {
 		return packedContent{fully: true}, nil
 	}
 	if err != nil {

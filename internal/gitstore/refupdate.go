@@ -166,7 +166,7 @@ func (r *Repo) clearEmptyDir(path string) error {
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		if isAbsent(err) {
+		if IsAbsent(err) {
 			return nil
 		}
 		return err

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"tape/internal/disk"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitindex"
 	"tape/internal/journal"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
@@ -34,7 +35,7 @@ type Tx struct {
 
 	Base    *treeBase // the branch's commit, loaded when first needed
 	commits []resolve.Plan
-	changes map[string]gitstore.IndexChange // by path
+	changes map[string]gitindex.Change // by path
 	result  TxResult
 
 	line       []byte // scratch
@@ -129,7 +130,7 @@ func (w *Writer) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, er
 
 // beginTx records how the tape is, so that what follows can be taken back.
 func (w *Writer) beginTx(ctx context.Context) (*Tx, error) {
-	tx := &Tx{Ctx: ctx, W: w, before: w.St, sealed: map[string]gitstore.Hash{}, dirs: map[string]bool{}, changes: map[string]gitstore.IndexChange{}}
+	tx := &Tx{Ctx: ctx, W: w, before: w.St, sealed: map[string]gitstore.Hash{}, dirs: map[string]bool{}, changes: map[string]gitindex.Change{}}
 	tx.Syncing.SetLimit(4)
 	w.St.Gen++
 	w.St.Undo = &journal.Undo{Head: w.St.Head, Seq: w.St.Seq, Folder: w.St.Folder, Tails: w.St.Tails}
