@@ -219,3 +219,31 @@ func DecodeSignature(v string) (Signature, error) {
 	}
 	return s, nil
 }
+
+// SignCommit puts a signature into a raw commit: the last header, gpgsig, its
+// further lines each begun with a space.
+func SignCommit(raw []byte, sig string) []byte {
+	at := bytes.Index(raw, []byte("\n\n"))
+	if at < 0 {
+		at = len(raw) - 1
+	}
+	out := make([]byte, 0, len(raw)+len(sig)+64)
+	out = append(out, raw[:at+1]...)
+	prefix := "gpgsig "
+	for line := range strings.Lines(strings.ReplaceAll(sig, "\r", "")) {
+		out = append(out, prefix...)
+		out = append(out, strings.TrimSuffix(line, "\n")...)
+		out = append(out, '\n')
+		prefix = " "
+	}
+	return append(out, raw[at+1:]...)
+}
+
+// SignTag puts a signature into a raw tag: at its end.
+func SignTag(raw []byte, sig string) []byte {
+	out := append(bytes.Clone(raw), strings.ReplaceAll(sig, "\r", "")...)
+	if !bytes.HasSuffix(out, []byte("\n")) {
+		out = append(out, '\n')
+	}
+	return out
+}
