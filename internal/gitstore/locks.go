@@ -33,8 +33,9 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 			dead[lock] = guard
 		}
 	}
-	look(r.config.Path(), r.config.Guard())
-	look(r.config.AttributesPath(), r.config.Guard())
+	for _, path := range []string{r.config.Path(), r.config.OwnPath(), r.config.AttributesPath()} {
+		look(path, r.config.Guard())
+	}
 	for _, dir := range r.HeadDirs() {
 		w := Worktree{GitDir: dir}
 		look(w.IndexPath(), w.IndexGuard())

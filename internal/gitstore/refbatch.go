@@ -82,8 +82,8 @@ func (r *Repo) updatePacked(ctx context.Context, updates []RefUpdate) error {
 		}
 	}
 	err := r.locks.Guarded(ctx, r.refGuard(), func() error {
-		b := &refBatch{r: r, ctx: ctx, updates: updates}
-		return errors.Join(b.run(), b.release())
+		b := &refBatch{r: r, updates: updates}
+		return errors.Join(b.run(ctx), b.release())
 	})
 	if err != nil {
 		return fmt.Errorf("update %d refs: %w", len(updates), err)
@@ -104,14 +104,13 @@ func (r *Repo) updatePacked(ctx context.Context, updates []RefUpdate) error {
 // that nobody else knows of, no ref is locked.
 type refBatch struct {
 	r       *Repo
-	ctx     context.Context
 	updates []RefUpdate // sorted by name
 	locks   []string    // lock files, "" for none; closed: there are more than may be open
 	loose   []bool      // has a file of its own
 	head    string      // the branch that HEAD names
 }
 
-func (b *refBatch) run() (err error) {
+func (b *refBatch) run(ctx context.Context) (err error) {
 	packed, err := b.r.locks.Lock(b.r.packedPath())
 	if err != nil {
 		return err
@@ -124,7 +123,7 @@ func (b *refBatch) run() (err error) {
 	for _, u := range b.updates {
 		if b.r.alone || isMirror(u.Name) && NoFileAt(b.r.RefPath(u.Name)) {
 			b.locks = append(b.locks, "")
-		} else if err := b.lock(u.Name); err != nil {
+		} else if err := b.lock(ctx, u.Name); err != nil {
 			return err
 		}
 	}
@@ -151,8 +150,8 @@ func (b *refBatch) run() (err error) {
 	return b.removeFiles()
 }
 
-func (b *refBatch) lock(name string) error {
-	if err := b.ctx.Err(); err != nil {
+func (b *refBatch) lock(ctx context.Context, name string) error {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if err := b.r.clearEmptyDir(b.r.RefPath(name)); err != nil {

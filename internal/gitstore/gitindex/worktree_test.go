@@ -10,7 +10,6 @@ import (
 
 	"tape/internal/disk"
 	"tape/internal/gitstore"
-	"tape/internal/gitstore/gitconfig"
 	"tape/internal/gitstore/gitlock"
 	"tape/internal/testkit/gitjudge"
 )
@@ -108,7 +107,8 @@ func TestRecoverOtherLocks(t *testing.T) {
 	if err := Update(ctx, dying, w, []Change{change("anchors/009_x/messages.jsonl", "line 9\nmore\n")}); !errors.Is(err, gitjudge.ErrKilled) {
 		t.Fatal(err)
 	}
-	if _, err := dying.Config().InstallDrivers(ctx, gitconfig.Drivers{Settings: [][]gitconfig.Setting{{{Name: "diff.x.textconv", Value: "y"}}}, Mark: "ours"}); !errors.Is(err, gitjudge.ErrKilled) {
+	set := func(old []byte) ([]byte, error) { return append(old, "[x]\n\ty = 1\n"...), nil }
+	if err := dying.Config().Edit(ctx, set); !errors.Is(err, gitjudge.ErrKilled) {
 		t.Fatal(err)
 	}
 	if out, err := j.TryGit(w.Dir, "commit", "-qam", "x"); err == nil {
