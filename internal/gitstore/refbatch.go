@@ -25,11 +25,8 @@ const FewRefs = 64
 // Errors are those of UpdateRef.
 func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
 	for _, u := range updates {
-		if err := CheckRefName(u.Name); err != nil {
+		if err := u.check(); err != nil {
 			return err
-		}
-		if u.Old.IsZero() && u.New.IsZero() {
-			return fmt.Errorf("update %s: neither an old nor a new value", u.Name)
 		}
 	}
 	if len(updates) > FewRefs || r.alone && len(updates) > 0 {
@@ -39,10 +36,11 @@ func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
 		if err := r.UpdateRef(ctx, u); err != nil {
 			return err
 		}
-		if u.Old == u.New {
-			if err := r.syncLoose(u.Name); err != nil {
-				return fmt.Errorf("update %s: %w", u.Name, err)
-			}
+		if u.Old != u.New {
+			continue
+		}
+		if err := r.syncFile(r.RefPath(u.Name)); err != nil && !IsAbsent(err) { // packed
+			return fmt.Errorf("update %s: %w", u.Name, err)
 		}
 	}
 	return nil
@@ -52,25 +50,6 @@ func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
 // use to anybody if that is cut off. Then UpdateRefs does not lock refs, and all go into
 // packed-refs. As with git's clone, only that of HEAD gets a reflog.
 func (r *Repo) AssumeAlone() { r.alone = true }
-
-// syncLoose makes a ref file durable that another program wrote.
-func (r *Repo) syncLoose(name string) error {
-	f, err := r.fs.OpenFile(r.RefPath(name), os.O_RDWR, 0)
-	if IsAbsent(err) {
-		return nil // packed
-	}
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	err = r.fs.SyncDir(filepath.Dir(f.Name()))
-	if IsAbsent(err) {
-		return nil
-	}
-	return err
-}
 
 // updatePacked changes refs by one new packed-refs.
 func (r *Repo) updatePacked(ctx context.Context, updates []RefUpdate) error {

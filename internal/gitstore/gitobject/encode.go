@@ -200,7 +200,6 @@ func EncodeSignature(s Signature) string {
 }
 
 // DecodeSignature reads it.
-// DecodeSignature reads it.
 func DecodeSignature(v string) (Signature, error) {
 	open, end := strings.LastIndexByte(v, '<'), strings.LastIndexByte(v, '>')
 	if open < 0 || end < open {
@@ -227,16 +226,8 @@ func SignCommit(raw []byte, sig string) []byte {
 	if at < 0 {
 		at = len(raw) - 1
 	}
-	out := make([]byte, 0, len(raw)+len(sig)+64)
-	out = append(out, raw[:at+1]...)
-	prefix := "gpgsig "
-	for line := range strings.Lines(strings.ReplaceAll(sig, "\r", "")) {
-		out = append(out, prefix...)
-		out = append(out, strings.TrimSuffix(line, "\n")...)
-		out = append(out, '\n')
-		prefix = " "
-	}
-	return append(out, raw[at+1:]...)
+	lines := strings.TrimSuffix(strings.ReplaceAll(sig, "\r", ""), "\n")
+	return slices.Concat(raw[:at+1], []byte("gpgsig "+strings.ReplaceAll(lines, "\n", "\n ")+"\n"), raw[at+1:])
 }
 
 // SignTag puts a signature into a raw tag: at its end.

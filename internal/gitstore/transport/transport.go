@@ -80,7 +80,7 @@ func LsRemote(ctx context.Context, r *gitstore.Repo, remote string, prefixes []s
 	if err != nil {
 		return nil, "", err
 	}
-	if refs, head, err = gitLsRemote(ctx, r, m, o); err != nil {
+	if refs, head, err = gitLsRemote(ctx, r, m, o, "--symref"); err != nil {
 		return nil, "", fmt.Errorf("list refs of %s: %w", m.label(), err)
 	}
 	refs = slices.DeleteFunc(refs, func(ref gitstore.Ref) bool {
