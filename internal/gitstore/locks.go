@@ -33,10 +33,12 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 			dead[lock] = guard
 		}
 	}
-	look(r.config.Path(), r.config.Guard())
-	look(r.config.AttributesPath(), r.config.Guard())
+	for _, path := range []string{r.config.Path(), r.config.OwnPath(), r.config.AttributesPath()} {
+		look(path, r.config.Guard())
+	}
 	for _, dir := range r.HeadDirs() {
-		look(indexPath(Worktree{GitDir: dir}), indexGuard(Worktree{GitDir: dir}))
+		w := Worktree{GitDir: dir}
+		look(w.IndexPath(), w.IndexGuard())
 	}
 	if len(dead) == 0 {
 		return removed, nil

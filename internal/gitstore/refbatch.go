@@ -25,11 +25,8 @@ const FewRefs = 64
 // Errors are those of UpdateRef.
 func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
 	for _, u := range updates {
-		if err := CheckRefName(u.Name); err != nil {
+		if err := u.check(); err != nil {
 			return err
-		}
-		if u.Old.IsZero() && u.New.IsZero() {
-			return fmt.Errorf("update %s: neither an old nor a new value", u.Name)
 		}
 	}
 	if len(updates) > FewRefs || r.alone && len(updates) > 0 {
@@ -39,10 +36,11 @@ func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
 		if err := r.UpdateRef(ctx, u); err != nil {
 			return err
 		}
-		if u.Old == u.New {
-			if err := r.syncLoose(u.Name); err != nil {
-				return fmt.Errorf("update %s: %w", u.Name, err)
-			}
+		if u.Old != u.New {
+			continue
+		}
+		if err := r.syncFile(r.RefPath(u.Name)); err != nil && !IsAbsent(err) { // packed
+			return fmt.Errorf("update %s: %w", u.Name, err)
 		}
 	}
 	return nil
@@ -52,25 +50,6 @@ func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
 // use to anybody if that is cut off. Then UpdateRefs does not lock refs, and all go into
 // packed-refs. As with git's clone, only that of HEAD gets a reflog.
 func (r *Repo) AssumeAlone() { r.alone = true }
-
-// syncLoose makes a ref file durable that another program wrote.
-func (r *Repo) syncLoose(name string) error {
-	f, err := r.fs.OpenFile(r.RefPath(name), os.O_RDWR, 0)
-	if isAbsent(err) {
-		return nil // packed
-	}
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	err = r.fs.SyncDir(filepath.Dir(f.Name()))
-	if isAbsent(err) {
-		return nil
-	}
-	return err
-}
 
 // updatePacked changes refs by one new packed-refs.
 func (r *Repo) updatePacked(ctx context.Context, updates []RefUpdate) error {
@@ -82,8 +61,8 @@ func (r *Repo) updatePacked(ctx context.Context, updates []RefUpdate) error {
 		}
 	}
 	err := r.locks.Guarded(ctx, r.refGuard(), func() error {
-		b := &refBatch{r: r, ctx: ctx, updates: updates}
-		return errors.Join(b.run(), b.release())
+		b := &refBatch{r: r, updates: updates}
+		return errors.Join(b.run(ctx), b.release())
 	})
 	if err != nil {
 		return fmt.Errorf("update %d refs: %w", len(updates), err)
@@ -104,14 +83,13 @@ func (r *Repo) updatePacked(ctx context.Context, updates []RefUpdate) error {
 // that nobody else knows of, no ref is locked.
 type refBatch struct {
 	r       *Repo
-	ctx     context.Context
 	updates []RefUpdate // sorted by name
 	locks   []string    // lock files, "" for none; closed: there are more than may be open
 	loose   []bool      // has a file of its own
 	head    string      // the branch that HEAD names
 }
 
-func (b *refBatch) run() (err error) {
+func (b *refBatch) run(ctx context.Context) (err error) {
 	packed, err := b.r.locks.Lock(b.r.packedPath())
 	if err != nil {
 		return err
@@ -124,7 +102,7 @@ func (b *refBatch) run() (err error) {
 	for _, u := range b.updates {
 		if b.r.alone || isMirror(u.Name) && NoFileAt(b.r.RefPath(u.Name)) {
 			b.locks = append(b.locks, "")
-		} else if err := b.lock(u.Name); err != nil {
+		} else if err := b.lock(ctx, u.Name); err != nil {
 			return err
 		}
 	}
@@ -151,8 +129,8 @@ func (b *refBatch) run() (err error) {
 	return b.removeFiles()
 }
 
-func (b *refBatch) lock(name string) error {
-	if err := b.ctx.Err(); err != nil {
+func (b *refBatch) lock(ctx context.Context, name string) error {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if err := b.r.clearEmptyDir(b.r.RefPath(name)); err != nil {
@@ -216,7 +194,7 @@ type packedContent struct {
 // readPacked reads all of packed-refs, whose lock is held.
 func (r *Repo) readPacked() (packedContent, error) {
 	raw, err := os.ReadFile(r.packedPath())
-	if isAbsent(err) {
+	if IsAbsent(err) {
 		return packedContent{fully: true}, nil
 	}
 	if err != nil {

@@ -261,7 +261,7 @@ func (r *Repo) appendReflog(path string, line []byte, create bool) (err error) {
 // NoFileAt reports that path is free for a file, once empty folders are cleared away.
 func NoFileAt(path string) bool {
 	st, err := os.Stat(path)
-	return err != nil && isAbsent(err) || err == nil && st.IsDir()
+	return err != nil && IsAbsent(err) || err == nil && st.IsDir()
 }
 
 // beginReflog creates a log. Git removes empty folders of logs, perhaps at this moment:

@@ -108,7 +108,7 @@ func (r *Repo) readRef(name string) (h Hash, target string, err error) {
 func readLoose(path string) (h Hash, target string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		if st, serr := os.Stat(path); isAbsent(err) || serr == nil && st.IsDir() {
+		if st, serr := os.Stat(path); IsAbsent(err) || serr == nil && st.IsDir() {
 			err = ErrNotFound
 		}
 		return h, "", err
@@ -180,7 +180,7 @@ func (r *Repo) Refs(prefix string) ([]Ref, error) {
 func (r *Repo) looseRefs(dir, prefix string, found map[string]Hash) error {
 	entries, err := os.ReadDir(r.RefPath(dir))
 	if err != nil {
-		if isAbsent(err) {
+		if IsAbsent(err) {
 			return nil
 		}
 		return err
@@ -255,8 +255,8 @@ func (r *Repo) SetHead(ctx context.Context, gitDir, branch string) error {
 	return nil
 }
 
-// isAbsent reports that a path does not exist, be it that a parent is a plain file.
-func isAbsent(err error) bool {
+// IsAbsent reports that a path does not exist, be it that a parent is a plain file.
+func IsAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
 }
 

@@ -26,15 +26,22 @@ const errNotDir = syscall.ENOTDIR
 //
 // The object u.New is not looked up: whoever made it has synced it before.
 func (r *Repo) UpdateRef(ctx context.Context, u RefUpdate) error {
+	if err := u.check(); err != nil {
+		return err
+	}
+	err := r.locks.Guarded(ctx, r.refGuard(), func() error { return r.updateGuarded(u) })
+	if err != nil {
+		return fmt.Errorf("update %s: %w", u.Name, err)
+	}
+	return nil
+}
+
+func (u RefUpdate) check() error {
 	if err := CheckRefName(u.Name); err != nil {
 		return err
 	}
 	if u.Old.IsZero() && u.New.IsZero() {
 		return fmt.Errorf("update %s: neither an old nor a new value", u.Name)
-	}
-	err := r.locks.Guarded(ctx, r.refGuard(), func() error { return r.updateGuarded(u) })
-	if err != nil {
-		return fmt.Errorf("update %s: %w", u.Name, err)
 	}
 	return nil
 }
@@ -166,7 +173,7 @@ func (r *Repo) clearEmptyDir(path string) error {
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		if isAbsent(err) {
+		if IsAbsent(err) {
 			return nil
 		}
 		return err

@@ -1,10 +1,9 @@
-// Package gitstore is the program's only door to git: objects, trees, refs, tags,
-// the index of a worktree, identity and signing.
+// Package gitstore, with the packages below it, is the program's only door to git: objects,
+// refs, tags and worktrees.
 //
-// go-git reads objects and packs. Everything that must survive a crash is written
-// here instead: objects are synced before the ref that names them ([Batch]), and
-// one ref writer ([Repo.UpdateRef]) speaks git's lock-file protocol, so that it can
-// work beside a running git. The package knows nothing of tapes.
+// Everything that must survive a crash is written here: objects are synced before the ref
+// that names them ([Batch]), and one ref writer ([Repo.UpdateRef]) speaks git's lock-file
+// protocol, so that it can work beside a running git. The package knows nothing of tapes.
 package gitstore
 
 import (

@@ -23,6 +23,12 @@ type Worktree struct {
 	Branch string // the full ref that its HEAD names; "" when detached
 }
 
+// IndexPath is the worktree's index.
+func (w Worktree) IndexPath() string { return filepath.Join(w.GitDir, "index") }
+
+// IndexGuard is held by whoever of us changes the index.
+func (w Worktree) IndexGuard() string { return filepath.Join(w.GitDir, gitlock.OwnDir, "index.lock") }
+
 // maxWorktreeID bounds an id in bytes: it is a folder name.
 const maxWorktreeID = 100
 
@@ -109,7 +115,7 @@ func readWorktree(admin string) (Worktree, error) {
 	}
 	back, err := linkOf(w.Dir)
 	if err != nil {
-		if isAbsent(err) {
+		if IsAbsent(err) {
 			err = ErrNotFound
 		}
 		return w, err
@@ -169,7 +175,7 @@ func (r *Repo) Relink(w Worktree) error {
 func readAdmin(admin string) (Worktree, error) {
 	raw, err := os.ReadFile(filepath.Join(admin, "gitdir"))
 	if err != nil {
-		if isAbsent(err) {
+		if IsAbsent(err) {
 			err = ErrNotFound
 		}
 		return Worktree{}, err

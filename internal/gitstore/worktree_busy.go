@@ -31,7 +31,7 @@ func (r *Repo) InUse(branch string) (Worktree, bool) {
 // IndexLocked reports since when another program has a worktree's index locked: git does
 // while it changes the files. A lock of ours does not count.
 func (r *Repo) IndexLocked(w Worktree) (since time.Time, ok bool) {
-	st, err := os.Lstat(indexPath(w) + ".lock")
+	st, err := os.Lstat(w.IndexPath() + ".lock")
 	if err != nil || st.Mode().Perm() == gitlock.Perm {
 		return time.Time{}, false
 	}

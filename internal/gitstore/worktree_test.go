@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"tape/internal/disk"
-	"tape/internal/gitstore/gitconfig"
-	"tape/internal/gitstore/gitlock"
 	"tape/internal/testkit/gitjudge"
 )
 
@@ -24,25 +22,7 @@ func listed(j *gitjudge.Judge, r *Repo) {
 	for _, w := range all {
 		got[w.Dir] = w.Branch
 	}
-	want := map[string]string{}
-	for block := range strings.SplitSeq(j.Git("worktree", "list", "--porcelain"), "\n\n") {
-		dir, branch := "", ""
-		for line := range strings.SplitSeq(block, "\n") {
-			key, value, _ := strings.Cut(line, " ")
-			switch key {
-			case "worktree":
-				dir = value
-			case "branch":
-				branch = value
-			case "prunable":
-				dir = ""
-			}
-		}
-		if dir != "" {
-			want[dir] = branch
-		}
-	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
+	if want := j.Worktrees(); fmt.Sprint(got) != fmt.Sprint(want) {
 		j.Errorf("worktrees %v\ngit has    %v", got, want)
 	}
 }
@@ -58,7 +38,7 @@ func TestWorktrees(t *testing.T) {
 		t.Helper()
 		w, err := r.AddWorktree(ctx, "refs/heads/tape/"+branch, filepath.Join(j.Dir, "tapes", branch))
 		j.OK(err)
-		j.OK(r.RebuildIndex(ctx, w, nil))
+		j.GitIn(w.Dir, "read-tree", "--empty")
 		if out := j.GitIn(w.Dir, "status", "--porcelain", "--branch"); out != "## tape/"+branch {
 			t.Errorf("git status in %s: %s", branch, out)
 		}
@@ -195,103 +175,4 @@ func TestRemoveWorktreeFaults(t *testing.T) {
 			t.Fatal("the folder is still there")
 		}
 	})
-}
-
-// A fork's worktree is two folders deep, and sparse; what it leaves is nothing.
-func TestRemoveForkFaults(t *testing.T) {
-	j := gitjudge.New(t)
-	r, ctx := open(j, nil), context.Background()
-	w, entries := sparse(j, r)
-	j.Git("branch", "fork/main/y")
-	dir := filepath.Join(j.Dir, "forks", "main")
-	other, err := r.AddWorktree(ctx, "refs/heads/fork/main/y", filepath.Join(dir, "y"))
-	j.OK(err)
-	j.OK(r.RemoveWorktree(ctx, w))
-	if _, err := os.Stat(filepath.Join(other.Dir, ".git")); err != nil {
-		t.Fatal("the worktree beside it is gone, too")
-	}
-	j.OK(r.RemoveWorktree(ctx, other))
-	j.Git("branch", "-D", "fork/main/y")
-	for _, gone := range []string{"", "folder", "parent"} {
-		gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
-			w, err := r.AddWorktree(ctx, w.Branch, w.Dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			j.WriteIn(w.Dir, entries[9].Path, "line 9\n")
-			if err := r.RebuildIndex(ctx, w, entries); err != nil {
-				t.Fatal(err)
-			}
-			switch gone {
-			case "folder":
-				j.OK(os.RemoveAll(w.Dir))
-			case "parent":
-				j.OK(os.RemoveAll(dir))
-			}
-			first := open(j, fsys).RemoveWorktree(ctx, w)
-			listed(j, r)
-			if _, err := os.Stat(dir); err == nil && first == nil {
-				t.Fatal("the empty folder around it is left")
-			}
-			if err := r.RemoveWorktree(ctx, w); err != nil {
-				t.Fatal(err)
-			}
-			for _, left := range []string{w.GitDir, filepath.Join(j.GitDir, gitlock.OwnDir, "worktree.new"), w.Dir} {
-				if _, err := os.Lstat(left); err == nil {
-					t.Fatalf("%s is left", left)
-				}
-			}
-			listed(j, r)
-			if out := j.Git("worktree", "prune", "--verbose", "--expire=now"); out != "" {
-				t.Fatalf("git had to prune: %s", out)
-			}
-			if out := j.Git("status", "--porcelain"); out != "" {
-				t.Fatalf("git status: %s", out)
-			}
-		})
-	}
-	j.Git("branch", "-D", "fork/main/x")
-	if _, err := os.Stat(filepath.Join(j.Dir, "forks")); err == nil {
-		t.Error("the folder of all forks is left")
-	}
-	if _, err := os.Stat(j.Dir); err != nil {
-		t.Fatal(err)
-	}
-	j.Fsck()
-}
-
-// A process that dies while it writes the index of a fork, or git's settings, leaves a
-// lock at which git stops.
-func TestRecoverOtherLocks(t *testing.T) {
-	j := gitjudge.New(t)
-	r, ctx := open(j, nil), context.Background()
-	w, _ := sparse(j, r)
-	dying := open(j, &disk.FS{Fault: func(op disk.Op, path string) error {
-		if op == disk.OpSync || op == disk.OpRemove {
-			return gitjudge.ErrKilled
-		}
-		return nil
-	}})
-	j.WriteIn(w.Dir, "anchors/009_x/messages.jsonl", "line 9\nmore\n")
-	if err := dying.UpdateIndex(ctx, w, []IndexChange{change("anchors/009_x/messages.jsonl", "line 9\nmore\n")}); !errors.Is(err, gitjudge.ErrKilled) {
-		t.Fatal(err)
-	}
-	if _, err := dying.config.InstallDrivers(ctx, gitconfig.Drivers{Settings: [][]gitconfig.Setting{{{Name: "diff.x.textconv", Value: "y"}}}, Mark: "ours"}); !errors.Is(err, gitjudge.ErrKilled) {
-		t.Fatal(err)
-	}
-	if out, err := j.TryGit(w.Dir, "commit", "-qam", "x"); err == nil {
-		t.Fatalf("git does not stop at a lock: %s", out)
-	}
-	foreign := filepath.Join(j.GitDir, "index.lock")
-	j.OK(os.WriteFile(foreign, nil, 0o600))
-	removed, err := r.RecoverLocks(ctx)
-	if err != nil || len(removed) != 2 {
-		t.Fatal(removed, err)
-	}
-	if _, err := os.Stat(foreign); err != nil {
-		t.Error("somebody else's lock is gone")
-	}
-	j.GitIn(w.Dir, "commit", "-qam", "x")
-	j.Git("config", "x.y", "z")
-	stillSparse(j, w, "recovering")
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitindex"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/resolve"
@@ -47,7 +48,7 @@ func ContinueMerge(ctx context.Context, t *workspace.Tape) (Result, error) {
 // have behind what git's index knows of them. Where git has stopped at a file, that has
 // our lines, if some were appended, or marks of the conflict.
 func linesBehindIndex(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, error) {
-	index, err := w.T.Store().Git().ReadIndex(w.Wt)
+	index, err := gitindex.Read(w.T.Store().Git(), w.Wt)
 	if err != nil {
 		return nil, err
 	}

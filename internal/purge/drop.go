@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitindex"
 	"tape/internal/gitstore/gitrun"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
@@ -94,11 +95,11 @@ func (p *purge) lockOthers(ctx context.Context) (locks []func() error, err error
 func (p *purge) stagedOld() ([]gitstore.Hash, error) {
 	var out []gitstore.Hash
 	for _, dir := range gitDirs(p.s) {
-		index, err := p.s.Git().ReadIndex(gitstore.Worktree{GitDir: dir})
+		index, err := gitindex.Read(p.s.Git(), gitstore.Worktree{GitDir: dir})
 		if err != nil {
 			return nil, err
 		}
-		index = slices.DeleteFunc(index, func(e gitstore.IndexEntry) bool { return !p.r.Blobs[e.Hash].Changed })
+		index = slices.DeleteFunc(index, func(e gitindex.Entry) bool { return !p.r.Blobs[e.Hash].Changed })
 		if len(index) == 0 {
 			continue
 		}
@@ -143,11 +144,11 @@ func (p *purge) reportUsed(gone []gitstore.Hash) (none bool, err error) {
 		return true, nil
 	}
 	for _, dir := range gitDirs(p.s) {
-		index, err := git.ReadIndex(gitstore.Worktree{GitDir: dir})
+		index, err := gitindex.Read(git, gitstore.Worktree{GitDir: dir})
 		if err != nil {
 			return false, err
 		}
-		if slices.ContainsFunc(index, func(e gitstore.IndexEntry) bool { return left[e.Hash] }) {
+		if slices.ContainsFunc(index, func(e gitindex.Entry) bool { return left[e.Hash] }) {
 			p.left("the working tree of %s still has old files: git reset --hard in it takes over the new ones; then purge again", dir)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitindex"
 	"tape/internal/layout"
 	"tape/internal/workspace"
 )
@@ -12,7 +13,7 @@ import (
 // Lister lists the files of a tree.
 type Lister struct {
 	S      *workspace.Store
-	Out    []gitstore.IndexChange
+	Out    []gitindex.Change
 	Sparse string // if set, files that are missing in this folder are left out of it
 	Known  map[gitstore.Hash][]gitstore.TreeEntry
 
@@ -37,7 +38,7 @@ func (l *Lister) Tree(tree gitstore.Hash, prefix string) error {
 			}
 			continue
 		}
-		change := gitstore.IndexChange{Path: path, Hash: e.Hash, Mode: e.Mode}
+		change := gitindex.Change{Path: path, Hash: e.Hash, Mode: e.Mode}
 		if change.Skip = l.Sparse != "" && !here[e.Name]; !change.Skip && !l.NoSizes {
 			var err error
 			if change.Size, err = l.S.Git().BlobSize(e.Hash); err != nil {
@@ -74,7 +75,7 @@ func KnownTrees(s *workspace.Store, fork string) map[gitstore.Hash][]gitstore.Tr
 	if err != nil {
 		wt = gitstore.Worktree{Dir: s.Dir(), GitDir: s.Git().GitDir()}
 	}
-	all, err := s.Git().ReadIndex(wt)
+	all, err := gitindex.Read(s.Git(), wt)
 	if err != nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitindex"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/workspace"
@@ -157,7 +158,7 @@ func duringMerge(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree, n
 // untouched reports whether git's index has nothing but what is committed for the files of
 // a phase that are on disk.
 func untouched(t *workspace.Tape, wt gitstore.Worktree, committed *Snapshot, p layout.Phase) (bool, error) {
-	staged, err := t.Store().Git().ReadIndex(wt)
+	staged, err := gitindex.Read(t.Store().Git(), wt)
 	if err != nil {
 		return false, err
 	}

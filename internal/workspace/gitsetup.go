@@ -2,25 +2,19 @@ package workspace
 
 import (
 	"context"
+
 	"tape/internal/gitstore/gitconfig"
 	"tape/internal/layout"
 )
 
-// GitSetup names what git has been told about a workspace: keys of .git/config and
-// patterns of .git/info/attributes.
-type GitSetup struct {
-	Installed []string // in effect, whether written now or before
-	Kept      []string // the user's own settings for the same files, which were left alone
-}
-
 // InstallGit tells git how to show and how to merge entries, so that git diff, git log -p
 // and git show render them readably in the workspace and its worktrees, and git merge
-// keeps both sides of a tape. It writes to .git/config and .git/info/attributes, nowhere
-// else, and nothing where it is installed already. Init does it for a new workspace; a
-// plain git clone needs it once.
-func (s *Store) InstallGit(ctx context.Context) (GitSetup, error) {
+// keeps both sides of a tape. It writes .git/tape/gitconfig, which .git/config then includes,
+// and to .git/info/attributes, nowhere else, and nothing where it is installed already. Init
+// does it for a new workspace; a plain git clone needs it once.
+func (s *Store) InstallGit(ctx context.Context) (gitconfig.DriverSetup, error) {
 	done, err := s.git.Config().InstallDrivers(ctx, GitDrivers())
-	return GitSetup{Installed: done.Installed, Kept: done.Kept}, layout.Classify(err)
+	return done, layout.Classify(err)
 }
 
 // UninstallGit takes away what InstallGit wrote, and names it.
@@ -29,10 +23,10 @@ func (s *Store) UninstallGit(ctx context.Context) (removed []string, err error) 
 	return removed, layout.Classify(err)
 }
 
-// FirstGitSetup is InstallGit for a workspace that has no settings yet. A workspace is
-// sound without it, so a failure only warns.
+// FirstGitSetup is InstallGit for a workspace that has no settings yet, or those of a former
+// version. A workspace is sound without it, so a failure only warns.
 func (s *Store) FirstGitSetup(ctx context.Context) {
-	if s.config.Tape != "" {
+	if s.config.Tape != "" && !s.git.Config().HasFormerDrivers(GitDrivers()) {
 		return // set up by an earlier Init, and perhaps taken away since
 	}
 	if _, err := s.InstallGit(ctx); err != nil && ctx.Err() == nil {

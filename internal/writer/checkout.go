@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitindex"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
@@ -126,17 +127,17 @@ func rebuildIndex(ctx context.Context, s *workspace.Store, wt gitstore.Worktree)
 	if err := l.Tree(v.RootTree, ""); err != nil {
 		return layout.CorruptObject(h, err)
 	}
-	return s.Git().RebuildIndex(ctx, wt, l.Out)
+	return gitindex.Rebuild(ctx, s.Git(), wt, l.Out)
 }
 
 // updateIndex brings the git index up to date, and makes a new one where there is none
 // or the present one is of a kind that only git writes.
-func updateIndex(ctx context.Context, s *workspace.Store, wt gitstore.Worktree, changes []gitstore.IndexChange) error {
+func updateIndex(ctx context.Context, s *workspace.Store, wt gitstore.Worktree, changes []gitindex.Change) error {
 	if _, err := os.Lstat(filepath.Join(wt.GitDir, "index")); errors.Is(err, fs.ErrNotExist) {
 		return rebuildIndex(ctx, s, wt)
 	}
-	err := s.Git().UpdateIndex(ctx, wt, changes)
-	if !errors.Is(err, gitstore.ErrIndexUnreadable) {
+	err := gitindex.Update(ctx, s.Git(), wt, changes)
+	if !errors.Is(err, gitindex.ErrUnreadable) {
 		return err
 	}
 	return rebuildIndex(ctx, s, wt)

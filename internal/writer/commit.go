@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitobject"
 	"tape/internal/journal"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
@@ -242,7 +243,7 @@ func PutCommit(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *git
 		return gitstore.ZeroHash, err
 	}
 	raw := gitstore.EncodeCommit(*c)
-	signer, err := t.Store().Git().Signer()
+	signer, err := t.Store().Git().Config().Signer()
 	if err != nil {
 		return gitstore.ZeroHash, err
 	}
@@ -251,7 +252,7 @@ func PutCommit(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *git
 		if err != nil {
 			return gitstore.ZeroHash, err
 		}
-		raw = gitstore.InsertCommitSignature(raw, sig)
+		raw = gitobject.SignCommit(raw, sig)
 	}
 	return b.Put(gitstore.KindCommit, raw), nil
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitindex"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
@@ -158,5 +159,5 @@ func (tx *Tx) addFile(entries *[]gitstore.TreeEntry, folder string, c layout.Cla
 func (tx *Tx) setFile(entries *[]gitstore.TreeEntry, folder, name string, h gitstore.Hash, size int64) {
 	layout.SetEntry(entries, gitstore.TreeEntry{Name: name, Mode: gitstore.ModeFile, Hash: h})
 	path := layout.AnchorsDir + "/" + folder + "/" + name
-	tx.changes[path] = gitstore.IndexChange{Path: path, Hash: h, Mode: gitstore.ModeFile, Size: size}
+	tx.changes[path] = gitindex.Change{Path: path, Hash: h, Mode: gitstore.ModeFile, Size: size}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitindex"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
@@ -50,7 +51,7 @@ func (w *Writer) CheckDisposable(ctx context.Context, wt gitstore.Worktree) erro
 // checkStaged makes sure that the git index says what the commit does. What is not in
 // the working tree has to be absent from it on purpose.
 func (w *Writer) checkStaged(committed map[string]gitstore.Hash) error {
-	staged, err := w.T.Store().Git().ReadIndex(w.Wt)
+	staged, err := gitindex.Read(w.T.Store().Git(), w.Wt)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitobject"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/resolve"
@@ -22,7 +23,7 @@ func putTag(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, ref strin
 		return gitstore.ZeroHash, err
 	}
 	raw := gitstore.EncodeTag(gitstore.Tag{Object: h, Name: layout.ShortTag(ref), Tagger: c.Committer, Message: TagMessage(e)})
-	signer, err := t.Store().Git().Signer()
+	signer, err := t.Store().Git().Config().Signer()
 	if err != nil {
 		return gitstore.ZeroHash, err
 	}
@@ -31,7 +32,7 @@ func putTag(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, ref strin
 		if err != nil {
 			return gitstore.ZeroHash, err
 		}
-		raw = gitstore.AppendTagSignature(raw, sig)
+		raw = gitobject.SignTag(raw, sig)
 	}
 	return b.Put(gitstore.KindTag, raw), nil
 }

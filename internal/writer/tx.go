@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"tape/internal/disk"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitindex"
 	"tape/internal/journal"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
@@ -33,7 +34,7 @@ type Tx struct {
 
 	base    *treeBase // the branch's commit, loaded when first needed
 	commits []Plan
-	changes map[string]gitstore.IndexChange // by path
+	changes map[string]gitindex.Change // by path
 	result  TxResult
 
 	line       []byte // scratch
@@ -128,7 +129,7 @@ func (w *Writer) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, er
 
 // beginTx records how the tape is, so that what follows can be taken back.
 func (w *Writer) beginTx(ctx context.Context) (*Tx, error) {
-	tx := &Tx{w: w, before: w.rec, sealed: map[string]gitstore.Hash{}, dirs: map[string]bool{}, changes: map[string]gitstore.IndexChange{}}
+	tx := &Tx{w: w, before: w.rec, sealed: map[string]gitstore.Hash{}, dirs: map[string]bool{}, changes: map[string]gitindex.Change{}}
 	tx.syncing.SetLimit(4)
 	w.rec.Gen++
 	w.rec.Undo = &journal.Undo{Head: w.rec.Head, Seq: w.rec.Seq, Folder: w.rec.Folder, Tails: w.rec.Tails}

@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"os/exec"
-	"tape/internal/workspace"
 
 	"github.com/spf13/cobra"
 
 	"tape/hooks"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -37,12 +37,12 @@ func newGitInstallCmd(a *App) *cobra.Command {
 for a new workspace; a plain git clone, and a workspace that was made by an older version,
 need it once. Nothing that is committed changes.
 
-Diffs and merges: diff.tape.* and merge.* in .git/config, and a few lines in
-.git/info/attributes. What you have set there yourself is kept. Raw lines are a flag away:
-git diff --no-textconv. A patch that is to be applied needs it, and so does git log -S
-where it has to find what is not shown, such as the end of a long result. git show
-COMMIT:FILE prints raw lines unless it is given --textconv. Where git does not find the
-program tape, it shows raw lines, and reports a conflict instead of merging.
+Diffs and merges: diff.tape.* and merge.* in .git/tape/gitconfig, which .git/config then
+includes, and a few lines in .git/info/attributes. What you have set yourself is kept. Raw
+lines are a flag away: git diff --no-textconv. A patch that is to be applied needs it, and
+so does git log -S where it has to find what is not shown, such as the end of a long
+result. git show COMMIT:FILE prints raw lines unless it is given --textconv. Where git does
+not find the program tape, it shows raw lines, and reports a conflict instead of merging.
 
 Hooks: pre-commit and pre-push refuse what is not append-only; post-merge, post-commit,
 post-checkout and post-rewrite bring the index up to date in the background. A hook of

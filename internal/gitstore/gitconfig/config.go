@@ -103,6 +103,7 @@ func HomeDir() string {
 // configLoader reads configuration files in order of precedence, weakest first.
 type configLoader struct {
 	gitDir, home string
+	own          []byte // read instead of the repository's own file, unless nil
 	entries      []Entry
 	errs         []error
 }
@@ -127,7 +128,11 @@ func (l *configLoader) load() {
 			l.file(filepath.Join(l.home, ".gitconfig"), 0)
 		}
 	}
-	l.file(filepath.Join(l.gitDir, "config"), 0)
+	if own := filepath.Join(l.gitDir, "config"); l.own != nil {
+		l.parse(own, l.own, 0)
+	} else {
+		l.file(own, 0)
+	}
 	if l.last("extensions", "worktreeconfig") {
 		l.file(filepath.Join(l.gitDir, "config.worktree"), 0)
 	}
@@ -177,7 +182,11 @@ func (l *configLoader) file(name string, depth int) {
 		}
 		return
 	}
-	err = parse(raw, func(e Entry) {
+	l.parse(name, raw, depth)
+}
+
+func (l *configLoader) parse(name string, raw []byte, depth int) {
+	err := parse(raw, func(e Entry) {
 		l.entries = append(l.entries, e)
 		if target := l.included(name, e); target != "" && depth < maxIncludes {
 			l.file(target, depth+1)

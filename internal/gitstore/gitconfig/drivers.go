@@ -3,6 +3,7 @@ package gitconfig
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -46,7 +47,7 @@ type Drivers struct {
 	Attributes []string // as in diff=name, of the files
 	Patterns   []string // of the files, as attributes name them
 	Samples    []string // paths of such files: attributes that match one concern them all
-	Mark       string   // stands in a comment at what was written, so that it is found again
+	Mark       string   // stands in a comment at what was written
 }
 
 // Setting is one value of git's configuration, by its full name: section.key, or
@@ -59,17 +60,28 @@ type DriverSetup struct {
 	Kept      []string // the user's own, which were found and go before ours
 }
 
-// InstallDrivers writes drivers into the repository's configuration and into
-// .git/info/attributes, where worktrees find them, too. What the user has set himself, in
-// any of git's files of configuration or for these files in info/attributes, is kept.
-// All other bytes of both files stay. What is in place is not written again, and what an
-// older version wrote under the same mark is replaced.
+// InstallDrivers writes settings into a file of ours that the repository's configuration
+// includes, and patterns into .git/info/attributes, where worktrees find them, too. What the
+// user has set himself, in any of git's files of configuration or for these files in
+// info/attributes, is kept. All other bytes of both files stay. What is in place is not
+// written again, and what an older version wrote under the same mark is replaced.
 func (c *Config) InstallDrivers(ctx context.Context, d Drivers) (DriverSetup, error) {
 	var out, attributes DriverSetup
-	err := c.Edit(ctx, func(old []byte) (next []byte, err error) {
-		next, out, err = d.addSettings(old, c.Fresh())
-		return next, err
+	err := c.locks.Edit(ctx, c.Guard(), c.OwnPath(), func([]byte) (content []byte, err error) {
+		raw, err := os.ReadFile(c.Path())
+		if err == nil {
+			_, err = d.include(raw, true) // before anything is written
+		}
+		users, _ := d.withoutFormer(raw)
+		content, out = d.settings(c.fresh(append([]byte{}, withoutInclude(users)...)))
+		return content, err
 	})
+	if err == nil {
+		err = c.Edit(ctx, func(old []byte) ([]byte, error) {
+			_, missing := os.Stat(c.OwnPath()) // all settings are the user's own
+			return d.include(old, missing == nil)
+		})
+	}
 	if err == nil {
 		err = c.locks.Edit(ctx, c.Guard(), c.AttributesPath(), func(old []byte) (next []byte, err error) {
 			next, attributes = d.addPatterns(old)
@@ -91,24 +103,35 @@ func (c *Config) RemoveDrivers(ctx context.Context, d Drivers) (removed []string
 		rest, patterns = d.withoutPatterns(old)
 		return rest, nil
 	})
+	var former []byte
 	if err == nil {
 		err = c.Edit(ctx, func(old []byte) ([]byte, error) {
-			rest, present := d.withoutSettings(old)
-			ours, err := Entries(present)
+			_, former = d.withoutFormer(old)
+			return d.include(old, false)
+		})
+	}
+	if err == nil {
+		err = c.locks.Edit(ctx, c.Guard(), c.OwnPath(), func(old []byte) ([]byte, error) {
+			ours, err := Entries(append(former, old...))
 			removed = nil
 			for _, e := range ours {
 				removed = append(removed, e.name())
 			}
-			if err == nil {
-				err = d.checkEdit(old, rest, nil)
-			}
-			return rest, err
+			return nil, err
 		})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("take away git's drivers: %w", err)
 	}
 	return append(removed, patterns...), nil
+}
+
+// HasFormerDrivers reports settings that the former version wrote, line by line, into the
+// repository's own file of configuration.
+func (c *Config) HasFormerDrivers(d Drivers) bool {
+	raw, _ := os.ReadFile(c.Path())
+	_, former := d.withoutFormer(raw)
+	return len(former) > 0
 }
 
 // Guard is held by whoever changes the configuration, or the attributes.
@@ -120,9 +143,18 @@ func (c *Config) Path() string { return filepath.Join(c.gitDir, "config") }
 // AttributesPath is the file of attributes that git shares with nobody.
 func (c *Config) AttributesPath() string { return filepath.Join(c.gitDir, "info", "attributes") }
 
+// ownFile is in our folder.
+const ownFile = "gitconfig"
+
+// OwnPath is the file of our settings, which the repository's own file includes.
+func (c *Config) OwnPath() string { return filepath.Join(c.gitDir, gitlock.OwnDir, ownFile) }
+
 // Fresh is all configuration as it is now.
-func (c *Config) Fresh() []Entry {
-	l := configLoader{gitDir: c.gitDir, home: HomeDir()}
+func (c *Config) Fresh() []Entry { return c.fresh(nil) }
+
+// fresh is all configuration, with own instead of the repository's own file unless it is nil.
+func (c *Config) fresh(own []byte) []Entry {
+	l := configLoader{gitDir: c.gitDir, home: HomeDir(), own: own}
 	l.load()
 	return l.entries
 }

@@ -41,6 +41,7 @@ func olderDrivers() Drivers {
 // writeBoth puts content into the two files; an absent one is nil.
 func writeBoth(j *gitjudge.Judge, config, attributes []byte) {
 	j.OK(os.WriteFile(filepath.Join(j.GitDir, "config"), config, 0o600))
+	j.OK((&disk.FS{}).Remove(configOf(j, nil).OwnPath()))
 	name := filepath.Join(j.GitDir, "info", "attributes")
 	if attributes == nil {
 		j.OK((&disk.FS{}).Remove(name))
@@ -86,7 +87,7 @@ func TestDriversRoundTrip(t *testing.T) {
 		attributes += pick("", "*.go diff=go")
 		writeBoth(j, []byte(config), []byte(attributes))
 		config, attributes = readBoth(j)
-		before := j.Git("config", "--list", "--local")
+		before := j.Git("config", "--list", "--local", "--includes")
 
 		repo := configOf(j, nil)
 		if r.IntN(2) == 0 {
@@ -101,11 +102,11 @@ func TestDriversRoundTrip(t *testing.T) {
 			t.Fatalf("%q, %q: %+v", config, attributes, done)
 		}
 		for _, s := range slices.Concat(d.Settings...) {
-			if got := j.Git("config", "--get", s.Name); got != s.Value {
+			if got := j.Git("config", "--show-origin", "--get", s.Name); got != "file:.git/tape/gitconfig\t"+s.Value {
 				t.Fatalf("%q: git reads %q", config, got)
 			}
 		}
-		if after := j.Git("config", "--list", "--local"); !strings.HasPrefix(after, before) {
+		if after := j.Git("config", "--list", "--local", "--includes"); !strings.HasSuffix(after, before) {
 			t.Fatalf("%q: git reads\n%s\nnot\n%s", config, after, before)
 		}
 		got := j.Git("check-attr", "diff", "merge", "--", "a/1/2/m.jsonl", "a/1/one.json", "m.jsonl")
@@ -132,42 +133,98 @@ func TestDriversRoundTrip(t *testing.T) {
 	}
 }
 
-func TestDriversKeeps(t *testing.T) {
+// What the former version wrote line by line is brought over; what the user made of it stays.
+func TestDriversOfTheFormerVersion(t *testing.T) {
+	j := gitjudge.New(t)
 	d := olderDrivers()
+	original, _ := readBoth(j)
 	section := "[diff \"tape\"] # written by a test\n"
 	textconv := "\ttextconv = \"f() { x \\\"$1\\\" || cat <\\\"$1\\\"; }; f # \\\\d\" # written by a test\n"
 	xfuncname := "\txfuncname = \"^@[0-9]+\\t.*\" # written by a test\n"
+	both := []string{"diff.tape.textconv", "diff.tape.xfuncname"}
 	for name, c := range map[string]struct {
-		config, after, rest string
-		kept                []string
+		config, rest    string
+		installed, kept []string
 	}{
-		"nothing":            {"", section + textconv + xfuncname, "", nil},
-		"another textconv":   {"[diff \"tape\"]\n\ttextconv = x\n", "[diff \"tape\"]\n\ttextconv = x\n", "[diff \"tape\"]\n\ttextconv = x\n", []string{"diff.tape.textconv"}},
-		"another xfuncname":  {"[diff \"tape\"]\nxFuncName=x\n", "[diff \"tape\"]\nxFuncName=x\n" + section + textconv, "[diff \"tape\"]\nxFuncName=x\n", []string{"diff.tape.xfuncname"}},
-		"another case":       {"[diff \"Tape\"]\ntextconv=x\n", "[diff \"Tape\"]\ntextconv=x\n" + section + textconv + xfuncname, "[diff \"Tape\"]\ntextconv=x\n", nil},
-		"an older version's": {section + "\ttextconv = old # written by a test\n[x]\n", "[x]\n" + section + textconv + xfuncname, "[x]\n", nil},
-		"replaced": {section + "\ttextconv = mine\n" + xfuncname + "\n[x]\n", "[diff \"tape\"]\n\ttextconv = mine\n\n[x]\n",
-			"[diff \"tape\"]\n\ttextconv = mine\n\n[x]\n", []string{"diff.tape.textconv"}},
-		"added to": {section + textconv + xfuncname + "\tbinary = true\n", section + textconv + xfuncname + "\tbinary = true\n",
-			"[diff \"tape\"]\n\tbinary = true\n", []string{"diff.tape.binary"}},
+		"nothing":            {"", "", both, nil},
+		"all":                {section + textconv + xfuncname, "", both, nil},
+		"another textconv":   {"[diff \"tape\"]\n\ttextconv = x\n", "[diff \"tape\"]\n\ttextconv = x\n", nil, both[:1]},
+		"another xfuncname":  {"[diff \"tape\"]\nxFuncName=x\n", "[diff \"tape\"]\nxFuncName=x\n", both[:1], both[1:]},
+		"another case":       {"[diff \"Tape\"]\ntextconv=x\n", "[diff \"Tape\"]\ntextconv=x\n", both, nil},
+		"an older version's": {section + "\ttextconv = old # written by a test\n[x]\n", "[x]\n", both, nil},
+		"after a line without an end": {"[x] k = v\n[diff \"tape\"] # written by a test, after a line without an end\n" + textconv + xfuncname,
+			"[x] k = v\n", both, nil},
+		"replaced": {section + "\ttextconv = mine\n" + xfuncname + "\n[x]\n", "[diff \"tape\"]\n\ttextconv = mine\n\n[x]\n", nil, both[:1]},
+		"added to": {section + textconv + xfuncname + "\tbinary = true\n", "[diff \"tape\"]\n\tbinary = true\n", both, []string{"diff.tape.binary"}},
+		"a remark": {"[x]\n\tk = v # written by a test\n", "[x]\n\tk = v # written by a test\n", both, nil},
 	} {
-		var all []Entry
-		if err := parse([]byte(c.config), func(e Entry) { all = append(all, e) }); err != nil {
-			t.Fatal(err)
+		writeBoth(j, []byte(original+c.config), nil)
+		done, err := configOf(j, nil).InstallDrivers(t.Context(), d)
+		j.OK(err)
+		want := DriverSetup{Installed: slices.Concat(c.installed, d.Patterns), Kept: c.kept}
+		include := includeLines
+		if c.installed == nil {
+			include = ""
 		}
-		after, done, err := d.addSettings([]byte(c.config), all)
-		if err != nil || string(after) != c.after || !slices.Equal(done.Kept, c.kept) {
-			t.Errorf("%s becomes\n%s%+v %v", name, after, done, err)
+		after, _ := readBoth(j)
+		if after != include+original+c.rest || !slices.Equal(done.Installed, want.Installed) || !slices.Equal(done.Kept, want.Kept) {
+			t.Errorf("%s becomes\n%s%+v", name, after, done)
 		}
-		if rest, _ := d.withoutSettings(after); string(rest) != c.rest {
-			t.Errorf("%s: what is left is\n%s", name, rest)
+		_, err = configOf(j, nil).RemoveDrivers(t.Context(), d)
+		j.OK(err)
+		if after, _ := readBoth(j); after != original+c.rest {
+			t.Errorf("%s: what is left is\n%s", name, after)
+		}
+		// Taken away without having been brought over.
+		writeBoth(j, []byte(original+section+textconv+xfuncname+c.rest), nil)
+		if !configOf(j, nil).HasFormerDrivers(d) {
+			t.Error("the former version's settings are not found")
+		}
+		removed, err := configOf(j, nil).RemoveDrivers(t.Context(), d)
+		j.OK(err)
+		if after, _ := readBoth(j); after != original+c.rest || !slices.Equal(removed, both) {
+			t.Errorf("%s: removed %q, and what is left is\n%s", name, removed, after)
 		}
 	}
-	if _, _, err := d.addSettings([]byte("[a]\n\tk = v \\"), nil); err == nil {
-		t.Error("a section was put into a value that goes on")
-	}
+}
 
-	d = testDrivers()
+// Where the include cannot be put without changing what else git reads, nothing is written;
+// and what was added to our section keeps it.
+func TestDriversInAnOddConfiguration(t *testing.T) {
+	j := gitjudge.New(t)
+	original, _ := readBoth(j)
+	writeBoth(j, []byte("stray = 1\n"+original), nil)
+	if _, err := configOf(j, nil).InstallDrivers(t.Context(), testDrivers()); err == nil {
+		t.Error("a key without a section was put into ours")
+	}
+	if _, err := os.Stat(configOf(j, nil).OwnPath()); err == nil {
+		t.Error("a file was written that nothing includes")
+	}
+	writeBoth(j, []byte(original), nil)
+	_, err := configOf(j, nil).InstallDrivers(t.Context(), testDrivers())
+	j.OK(err)
+	j.Git("config", "--add", "includeIf.gitdir:**.path", "mine")
+	_, err = configOf(j, nil).InstallDrivers(t.Context(), testDrivers())
+	j.OK(err)
+	_, err = configOf(j, nil).RemoveDrivers(t.Context(), testDrivers())
+	j.OK(err)
+	if got := j.Git("config", "--get-all", "includeIf.gitdir:**.path"); !strings.HasSuffix(got, "mine") {
+		t.Errorf("the user's include is gone: %q", got)
+	}
+	// The usual way to include a file does not meet ours.
+	writeBoth(j, []byte(original), nil)
+	_, err = configOf(j, nil).InstallDrivers(t.Context(), testDrivers())
+	j.OK(err)
+	for _, name := range []string{"a", "b"} {
+		j.Git("config", "include.path", name)
+	}
+	if got := j.Git("config", "--get", "merge.tape.driver"); got != testDrivers().Settings[1][0].Value {
+		t.Errorf("git reads %q", got)
+	}
+}
+
+func TestDriversPatterns(t *testing.T) {
+	d := testDrivers()
 	for line, kept := range map[string]bool{
 		"*.jsonl diff=x": true, "m.jsonl -diff": true, "/a/** !diff": true, "a/*/one.json text binary": true, `"*.json" diff`: true,
 		"*.jsonl merge=union": true, "*.jsonl -merge": true, "*.md merge=x": false, "*.jsonl -text": false, "*.md diff=x": false, "# *.jsonl diff=x": false, "b/** diff=x": false, "[attr]m diff=x": false, "*.jsonl": false,
@@ -220,7 +277,7 @@ func TestDriversBesideTheUsers(t *testing.T) {
 			j.OK(err)
 			unset := slices.Concat([]string{"config"}, c.set[:len(c.set)-2], []string{"--unset", c.set[len(c.set)-2]})
 			j.Git(unset...)
-			if left, _ := readBoth(j); strings.Contains(left, d.Mark) || len(left) > len(original)+40 {
+			if left, _ := readBoth(j); strings.Contains(left, "gitconfig") || len(left) > len(original)+40 {
 				t.Errorf("%q, first %v: left is\n%s", c.set, first, left)
 			}
 			writeBoth(j, []byte(original), nil)
@@ -312,8 +369,18 @@ func TestDriversLocks(t *testing.T) {
 	}
 }
 
+// formerLines are the settings as the former version wrote them.
+func formerLines(d Drivers) (out string) {
+	for _, s := range slices.Concat(d.Settings...) {
+		e := s.entry()
+		out += e.header() + " # " + d.Mark + "\n\t" + e.Key + " = " + Quote(e.Value) + " # " + d.Mark + "\n"
+	}
+	return out
+}
+
 // Each operation fails once, or the process dies at it: both files then hold what they
-// held, or what they are to hold, and the next call completes it.
+// held, or what they are to hold, and the next call completes it. Git has the settings of the
+// former version, or those of now, at any time.
 func TestDriversFaults(t *testing.T) {
 	failing := func(n int64) (*disk.FS, func() bool) {
 		i := int64(0)
@@ -333,16 +400,19 @@ func interruptDrivers(t *testing.T, faults func(n int64) (*disk.FS, func() bool)
 	j := gitjudge.New(t)
 	config, _ := readBoth(j)
 	d := testDrivers()
-	want, _, err := d.addSettings([]byte(config), nil)
-	j.OK(err)
+	want := includeLines + config
+	config += formerLines(d)
 	wantAttributes, _ := d.addPatterns([]byte("*.c diff=c\n"))
 	for n := int64(1); ; n++ {
 		writeBoth(j, []byte(config), []byte("*.c diff=c\n"))
 		fs, hit := faults(n)
 		_, err := configOf(j, fs).InstallDrivers(t.Context(), d)
 		c, a := readBoth(j)
-		if c != config && c != string(want) || a != "*.c diff=c\n" && a != string(wantAttributes) {
+		if c != config && c != want || a != "*.c diff=c\n" && a != string(wantAttributes) {
 			t.Fatalf("operation %d failed: %q, %q", n, c, a)
+		}
+		if got := j.Git("config", "--get-all", "merge.tape.driver"); got != d.Settings[1][0].Value {
+			t.Fatalf("operation %d failed: git reads %q", n, got)
 		}
 		if hit() != errors.Is(err, gitjudge.ErrKilled) {
 			t.Fatalf("operation %d failed, and the call returned %v", n, err)
@@ -350,7 +420,7 @@ func interruptDrivers(t *testing.T, faults func(n int64) (*disk.FS, func() bool)
 		if _, err := configOf(j, nil).InstallDrivers(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
-		if c, a := readBoth(j); c != string(want) || a != string(wantAttributes) {
+		if c, a := readBoth(j); c != want || a != string(wantAttributes) {
 			t.Fatalf("after operation %d: %q, %q", n, c, a)
 		}
 		if !hit() {

@@ -7,21 +7,24 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"tape/internal/gitstore/gitlock"
 )
 
-// What drivers are in git's two files: pure functions from the old bytes to the new.
+// What drivers are in git's files: pure functions from the old bytes to the new.
 //
-// In the configuration they are sections of their own at the end, each of whose lines ends
-// in a comment with the mark. `git config` takes the comment away with the value that
-// it replaces, so that a line with the mark is always one that the user has not touched.
+// Their settings are in a file of ours. The repository's own file includes it at its
+// beginning: of two values for a key git takes the later one, and that is to be the user's.
 //
-// In the attributes they are a block at the beginning: of two lines about one file the
-// later one wins, and that is to be the user's.
+// In the attributes they are a block at the beginning, for the same reason.
 
-// unended is added to the mark where our first section follows a line that had no newline.
-const unended = ", after a line without an end"
+// includeLines are what is added to the repository's own file. The section is not a plain
+// include, but one whose condition always holds: `git config include.path FILE` is how users
+// add a file of theirs, and it would replace our line, or give up at two of them.
+const includeLines = "[includeIf \"gitdir:**\"]\n\tpath = " + gitlock.OwnDir + "/" + ownFile + "\n"
 
-func (d Drivers) comment() string { return " # " + d.Mark }
+// bom is passed over by git at the beginning of a file only.
+const bom = "\ufeff"
 
 // entry is the setting as git's configuration has it: the parts of its name, those
 // without a meaning of case in lower case.
@@ -62,38 +65,26 @@ func (d Drivers) concernsEntry(e Entry) bool {
 	return false
 }
 
-// addSettings puts the sections into a configuration; all is what git's files of
-// configuration say together.
-func (d Drivers) addSettings(old []byte, all []Entry) ([]byte, DriverSetup, error) {
-	var out DriverSetup
-	rest, present := d.withoutSettings(old)
-	ours, err := Entries(present)
-	if err != nil {
-		return nil, out, err
-	}
-	for _, e := range all {
-		if i := slices.Index(ours, e); i >= 0 {
-			ours = slices.Delete(ours, i, i+1)
-		} else if d.concernsEntry(e) && !slices.Contains(out.Kept, e.name()) {
+// settings gives the content of our file beside the settings of the user.
+func (d Drivers) settings(users []Entry) (content []byte, out DriverSetup) {
+	for _, e := range users {
+		if d.concernsEntry(e) && !slices.Contains(out.Kept, e.name()) {
 			out.Kept = append(out.Kept, e.name())
 		}
 	}
-	added := d.wanted(out.Kept)
-	lines := d.lines(added)
-	for _, e := range added {
+	header := ""
+	for _, e := range d.wanted(out.Kept) {
+		if header == "" {
+			content = append(content, "# "+d.Mark+"; what is set in .git/config goes before it\n"...)
+		}
+		if h := e.header(); h != header {
+			header = h
+			content = append(content, h+"\n"...)
+		}
+		content = append(content, "\t"+e.Key+" = "+Quote(e.Value)+"\n"...)
 		out.Installed = append(out.Installed, e.name())
 	}
-	if bytes.Equal(present, lines) {
-		return old, out, nil
-	}
-	next := slices.Clone(rest)
-	if len(lines) > 0 && len(rest) > 0 && rest[len(rest)-1] != '\n' {
-		head, body, _ := bytes.Cut(lines, []byte("\n"))
-		next = append(append(append(next, '\n'), head...), unended+"\n"...)
-		lines = body
-	}
-	next = append(next, lines...)
-	return next, out, d.checkEdit(old, next, added)
+	return content, out
 }
 
 // wanted is what is to be set beside the settings that are the user's own: of a group
@@ -113,45 +104,40 @@ func (d Drivers) wanted(own []string) (out []Entry) {
 	return out
 }
 
-// lines writes settings as they stand in the configuration, under their headers.
-func (d Drivers) lines(settings []Entry) (out []byte) {
-	header := ""
-	for _, e := range settings {
-		if h := e.header(); h != header {
-			header = h
-			out = append(out, h+d.comment()+"\n"...)
-		}
-		out = append(out, "\t"+e.Key+" = "+Quote(e.Value)+d.comment()+"\n"...)
-	}
-	return out
-}
-
-// checkEdit makes sure that git will read from an edited configuration what it read
-// before: the same of everything else, and of the drivers what the user wrote and added.
-func (d Drivers) checkEdit(old, next []byte, added []Entry) error {
-	before, err := Entries(old)
+// include puts the include at the beginning of the repository's own file, or takes it away
+// where it is not wanted, and takes away what the former version wrote.
+func (d Drivers) include(old []byte, wanted bool) ([]byte, error) {
+	rest, _ := d.withoutFormer(old)
+	before, err := Entries(rest)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	next := withoutInclude(rest)
+	if wanted {
+		text, hasBOM := bytes.CutPrefix(next, []byte(bom))
+		next = append([]byte(includeLines), text...)
+		if hasBOM {
+			next = append([]byte(bom), next...)
+		}
 	}
 	after, err := Entries(next)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, present := d.withoutSettings(old)
-	ours, err := Entries(present)
-	if err != nil {
-		return err
-	}
-	for _, e := range ours {
-		if i := slices.Index(before, e); i >= 0 {
-			before = slices.Delete(before, i, i+1)
+	// Keys before the first section would become ours, and those that were added to our
+	// section would be left without one.
+	if isOurs := func(e Entry) bool { return e == includeEntry }; !slices.Equal(slices.DeleteFunc(before, isOurs), slices.DeleteFunc(after, isOurs)) {
+		if wanted {
+			return nil, errors.New("the configuration is written in a way that cannot be added to; do it with git config")
 		}
+		return rest, nil // what it includes is gone
 	}
-	if !slices.Equal(append(before, added...), after) {
-		return errors.New("the configuration is written in a way that cannot be added to; do it with git config")
-	}
-	return nil
+	return next, nil
 }
+
+var includeEntry = Entry{Section: "includeif", Subsection: "gitdir:**", Key: "path", Value: gitlock.OwnDir + "/" + ownFile}
+
+func withoutInclude(old []byte) []byte { return bytes.Replace(old, []byte(includeLines), nil, 1) }
 
 // Entries reads a file of configuration, and follows no includes.
 func Entries(raw []byte) (out []Entry, err error) {
@@ -166,48 +152,30 @@ func Quote(value string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value) + `"`
 }
 
-// withoutSettings cuts our sections out of a configuration: their headers and every line
-// that has the mark. Keys that were added to a section stay, below a header without the
-// mark.
-func (d Drivers) withoutSettings(old []byte) (rest, present []byte) {
-	header, headerAt, joinedAt := "", 0, -1
-	kept := false
-	// leave ends a section of ours, whose header is needed only by what stays of it.
-	leave := func() {
-		if header != "" && kept {
-			rest = slices.Insert(rest, headerAt, []byte(header+"\n")...)
-		}
-		header, kept = "", false
-	}
+// withoutFormer cuts out what the former version wrote into the repository's own file:
+// sections whose header and lines end in a comment with the mark. What was added to such a
+// section stays, below a header without the mark.
+func (d Drivers) withoutFormer(old []byte) (rest, former []byte) {
+	comment := " # " + d.Mark
+	inside, header := false, ""
 	for line := range bytes.Lines(old) {
 		text := strings.TrimRight(string(line), " \t\r\n")
-		isHeader := strings.HasPrefix(strings.TrimLeft(text, " \t"), "[")
-		if isHeader {
-			leave()
+		text = strings.TrimSuffix(text, ", after a line without an end")
+		own, marked := strings.CutSuffix(text, comment)
+		if strings.HasPrefix(strings.TrimLeft(text, " \t"), "[") {
+			inside, header = marked && strings.HasSuffix(own, "]"), own+"\n"
 		}
-		plain, joined := strings.CutSuffix(text, unended)
-		own, marked := strings.CutSuffix(plain, d.comment())
 		switch {
-		case isHeader && marked && strings.HasSuffix(own, "]"):
-			header, headerAt = own, len(rest)
-			if joined {
-				joinedAt = len(rest)
-			}
-			present = append(present, plain+"\n"...)
+		case inside && marked:
+			former = append(former, text+"\n"...)
 			continue
-		case header != "" && marked && !joined:
-			present = append(present, line...)
-			continue
-		case header != "" && text != "":
-			kept = true
+		case inside && text != "":
+			rest = append(rest, header...)
+			header = ""
 		}
 		rest = append(rest, line...)
 	}
-	leave()
-	if joinedAt == len(rest) {
-		rest = bytes.TrimSuffix(rest, []byte("\n"))
-	}
-	return rest, present
+	return rest, former
 }
 
 func (d Drivers) blockBegin() string { return "# begin: " + d.Mark }
@@ -215,7 +183,6 @@ func (d Drivers) blockEnd() string   { return "# end: " + d.Mark }
 
 // addPatterns puts the drivers' block at the beginning of the attributes.
 func (d Drivers) addPatterns(old []byte) ([]byte, DriverSetup) {
-	const bom = "\ufeff" // git passes over it, at the beginning only
 	rest, _ := d.withoutPatterns(old)
 	out := DriverSetup{Installed: slices.Clone(d.Patterns)}
 	for line := range bytes.Lines(rest) {
@@ -258,10 +225,7 @@ func (d Drivers) patternOf(line string) (pattern string, ok bool) {
 // somebody put into the block stay.
 func (d Drivers) withoutPatterns(old []byte) (rest []byte, patterns []string) {
 	inside := false
-	bom := bytes.HasPrefix(old, []byte("\ufeff"))
-	if bom {
-		old = old[len("\ufeff"):]
-	}
+	old, hasBOM := bytes.CutPrefix(old, []byte(bom))
 	for line := range bytes.Lines(old) {
 		text := strings.TrimRight(string(line), " \t\r\n")
 		pattern, ours := d.patternOf(text)
@@ -276,8 +240,8 @@ func (d Drivers) withoutPatterns(old []byte) (rest []byte, patterns []string) {
 			rest = append(rest, line...)
 		}
 	}
-	if bom {
-		rest = append([]byte("\ufeff"), rest...)
+	if hasBOM {
+		rest = append([]byte(bom), rest...)
 	}
 	return rest, patterns
 }

@@ -216,7 +216,6 @@ func EncodeSignature(s Signature) string {
 }
 
 // DecodeSignature reads it.
-// DecodeSignature reads it.
 func DecodeSignature(v string) (Signature, error) {
 	open, end := strings.LastIndexByte(v, '<'), strings.LastIndexByte(v, '>')
 	if open < 0 || end < open {
@@ -234,4 +233,24 @@ func DecodeSignature(v string) (Signature, error) {
 		s.When = s.When.In(time.FixedZone("", offset))
 	}
 	return s, nil
+}
+
+// SignCommit puts a signature into a raw commit: the last header, gpgsig, its
+// further lines each begun with a space.
+func SignCommit(raw []byte, sig string) []byte {
+	at := bytes.Index(raw, []byte("\n\n"))
+	if at < 0 {
+		at = len(raw) - 1
+	}
+	lines := strings.TrimSuffix(strings.ReplaceAll(sig, "\r", ""), "\n")
+	return slices.Concat(raw[:at+1], []byte("gpgsig "+strings.ReplaceAll(lines, "\n", "\n ")+"\n"), raw[at+1:])
+}
+
+// SignTag puts a signature into a raw tag: at its end.
+func SignTag(raw []byte, sig string) []byte {
+	out := append(bytes.Clone(raw), strings.ReplaceAll(sig, "\r", "")...)
+	if !bytes.HasSuffix(out, []byte("\n")) {
+		out = append(out, '\n')
+	}
+	return out
 }

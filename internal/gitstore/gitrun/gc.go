@@ -4,7 +4,6 @@ package gitrun
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -205,31 +204,16 @@ func EachTemporary(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error
 func Sweep(r *gitstore.Repo, before map[string]bool) error {
 	const quiet = 200 * time.Millisecond
 	found := map[string]fs.FileInfo{}
-	err := EachTemporary(r, func(path string, st fs.FileInfo) {
+	note := func(path string, st fs.FileInfo) {
 		if !before[path] {
 			found[path] = st
 		}
-	})
-	err = errors.Join(err, EachEmptyLock(r, func(path string, st fs.FileInfo) {
-		if !before[path] {
-			found[path] = st
-		}
-	}))
-	if err != nil || len(found) == 0 {
+	}
+	if err := errors.Join(EachTemporary(r, note), EachEmptyLock(r, note)); err != nil || len(found) == 0 {
 		return err
 	}
 	time.Sleep(quiet)
-	open := OpenFiles()
-	for path, then := range found {
-		now, serr := os.Stat(path)
-		if serr != nil || !os.SameFile(now, then) || now.Size() != then.Size() || !now.ModTime().Equal(then.ModTime()) ||
-			slices.ContainsFunc(open, func(st fs.FileInfo) bool { return os.SameFile(st, now) }) {
-			continue
-		}
-		_ = os.Chmod(path, 0o600) // Windows keeps what is read-only
-		err = cmp.Or(err, r.FS().Remove(path))
-	}
-	return err
+	return RemoveLeft(r, found, OpenFiles())
 }
 
 // EachEmptyLock calls fn for the locks that some git has created and not yet written to.

@@ -34,17 +34,16 @@ func sweepGCLocks(r *gitstore.Repo) error {
 	return RemoveLeft(r, found, open)
 }
 
-// RemoveLeft removes those of the locks that are still what they were and that nobody has open.
-func RemoveLeft(r *gitstore.Repo, locks map[string]fs.FileInfo, open []fs.FileInfo) (err error) {
-	for path, then := range locks {
+// RemoveLeft removes those of the files that are still what they were and that nobody has open.
+func RemoveLeft(r *gitstore.Repo, files map[string]fs.FileInfo, open []fs.FileInfo) (err error) {
+	for path, then := range files {
 		now, serr := os.Lstat(path)
-		if serr != nil || !os.SameFile(now, then) || !now.ModTime().Equal(then.ModTime()) ||
+		if serr != nil || !os.SameFile(now, then) || now.Size() != then.Size() || !now.ModTime().Equal(then.ModTime()) ||
 			slices.ContainsFunc(open, func(st fs.FileInfo) bool { return os.SameFile(st, now) }) {
 			continue
 		}
-		if rerr := r.FS().Remove(path); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
-			err = errors.Join(err, rerr)
-		}
+		_ = os.Chmod(path, 0o600) // Windows keeps what is read-only
+		err = errors.Join(err, r.FS().Remove(path))
 	}
 	return err
 }

@@ -22,7 +22,7 @@ func firstFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec
 	if MaskURL(m.URL) != m.URL {
 		return "", false, nil
 	}
-	told, head, err := gitLsRemote(ctx, r, m, o)
+	told, head, err := gitLsRemote(ctx, r, m, o, "--symref")
 	if err != nil {
 		return "", false, err
 	}

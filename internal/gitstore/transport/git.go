@@ -366,8 +366,10 @@ func (m Remote) gitName() string {
 	return m.URL
 }
 
-func gitLsRemote(ctx context.Context, r *gitstore.Repo, m Remote, o Options) (refs []gitstore.Ref, head string, err error) {
-	out, err := runGit(ctx, r, listening(r, m, o), "ls-remote", "--quiet", "--symref", "--", m.gitName())
+// gitLsRemote lets the git program ask for a remote's refs, and with --symref for the branch
+// that its HEAD names.
+func gitLsRemote(ctx context.Context, r *gitstore.Repo, m Remote, o Options, option string) (refs []gitstore.Ref, head string, err error) {
+	out, err := runGit(ctx, r, listening(r, m, o), "ls-remote", "--quiet", option, "--", m.gitName())
 	if err != nil {
 		return nil, "", classify(err)
 	}

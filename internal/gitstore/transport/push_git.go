@@ -30,17 +30,8 @@ func gitPushRefs(ctx context.Context, r *gitstore.Repo, m Remote, o Options) (re
 	if own, ok := r.Config().Value("remote", m.Name, "receivepack"); ok && own != "" {
 		program = own
 	}
-	out, err := runGit(ctx, r, listening(r, m, o), "ls-remote", "--quiet", "--upload-pack="+program, "--", m.gitName())
-	if err != nil {
-		return nil, classify(err)
-	}
-	for line := range strings.Lines(string(out)) {
-		value, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		if h, err := gitstore.ParseHash(value); err == nil && gitstore.CheckRefName(name) == nil {
-			refs = append(refs, gitstore.Ref{Name: name, Hash: h})
-		}
-	}
-	return refs, nil
+	refs, _, err = gitLsRemote(ctx, r, m, o, "--upload-pack="+program)
+	return refs, err
 }
 
 // gitPush lets the git program push refs, all or none of them if atomic.

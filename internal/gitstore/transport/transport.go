@@ -80,7 +80,7 @@ func LsRemote(ctx context.Context, r *gitstore.Repo, remote string, prefixes []s
 	if err != nil {
 		return nil, "", err
 	}
-	if refs, head, err = gitLsRemote(ctx, r, m, o); err != nil {
+	if refs, head, err = gitLsRemote(ctx, r, m, o, "--symref"); err != nil {
 		return nil, "", fmt.Errorf("list refs of %s: %w", m.label(), err)
 	}
 	refs = slices.DeleteFunc(refs, func(ref gitstore.Ref) bool {
@@ -145,7 +145,7 @@ func SetRemoteHead(ctx context.Context, r *gitstore.Repo, remote, branch string)
 	if err != nil {
 		return fmt.Errorf("set HEAD of %s: %w", m.label(), err)
 	}
-	if isCheckedOut(other) {
+	if _, checkedOut := other.MainWorktree(); checkedOut {
 		return nil // its files would seem deleted
 	}
 	named, h, err := other.Head(other.GitDir())
@@ -156,10 +156,4 @@ func SetRemoteHead(ctx context.Context, r *gitstore.Repo, remote, branch string)
 		return fmt.Errorf("set HEAD of %s: %w", m.label(), err)
 	}
 	return other.SetHead(ctx, other.GitDir(), branch)
-}
-
-// isCheckedOut reports whether the repository has a working tree.
-func isCheckedOut(r *gitstore.Repo) bool {
-	_, ok := r.MainWorktree()
-	return ok
 }

@@ -204,3 +204,27 @@ func GitStdin(j *Judge, stdin string, args ...string) (string, error) {
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
+
+// Worktrees are those that git lists, the folder of each with its branch.
+func (j *Judge) Worktrees() map[string]string {
+	j.Helper()
+	want := map[string]string{}
+	for block := range strings.SplitSeq(j.Git("worktree", "list", "--porcelain"), "\n\n") {
+		dir, branch := "", ""
+		for line := range strings.SplitSeq(block, "\n") {
+			key, value, _ := strings.Cut(line, " ")
+			switch key {
+			case "worktree":
+				dir = value
+			case "branch":
+				branch = value
+			case "prunable":
+				dir = ""
+			}
+		}
+		if dir != "" {
+			want[dir] = branch
+		}
+	}
+	return want
+}

@@ -1,4 +1,4 @@
-package gitstore
+package gitindex
 
 import (
 	"context"
@@ -12,21 +12,22 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore"
 	"tape/internal/testkit/gitjudge"
 )
 
-func change(path, content string) IndexChange {
-	return IndexChange{Path: path, Hash: HashObject(KindBlob, []byte(content)), Mode: ModeFile, Size: int64(len(content))}
+func change(path, content string) Change {
+	return Change{Path: path, Hash: gitstore.HashObject(gitstore.KindBlob, []byte(content)), Mode: gitstore.ModeFile, Size: int64(len(content))}
 }
 
-func mainTree(j *gitjudge.Judge) Worktree {
-	return Worktree{Dir: j.Dir, GitDir: j.GitDir, Branch: "refs/heads/tape/main"}
+func mainTree(j *gitjudge.Judge) gitstore.Worktree {
+	return gitstore.Worktree{Dir: j.Dir, GitDir: j.GitDir, Branch: "refs/heads/tape/main"}
 }
 
 // staged compares what we read with what git does.
-func staged(j *gitjudge.Judge, r *Repo, w Worktree) {
+func staged(j *gitjudge.Judge, r *gitstore.Repo, w gitstore.Worktree) {
 	j.Helper()
-	entries, err := r.ReadIndex(w)
+	entries, err := Read(r, w)
 	j.OK(err)
 	var got []string
 	for _, e := range entries {
@@ -50,7 +51,7 @@ func TestUpdateIndexAsGitSeesIt(t *testing.T) {
 	before := j.Git("ls-files", "--debug", "anchors/001_x")
 
 	long := "anchors/" + strings.Repeat("ü", 60) + "/" + strings.Repeat("long-", 45) + "/messages.jsonl"
-	added := []IndexChange{
+	added := []Change{
 		change("anchors/002_x/messages.jsonl", "line 2\nmore\n"), change("anchors/050_x/events.jsonl", "{}\n"),
 		change("anchors.txt", "before anchors/\n"), change("a", ""), change("zzz", "last\n"), change(long, "x\n"),
 	}
@@ -60,7 +61,7 @@ func TestUpdateIndexAsGitSeesIt(t *testing.T) {
 		j.Git("hash-object", "-w", filepath.Join(j.Dir, filepath.FromSlash(c.Path)))
 	}
 	j.OK(os.Remove(filepath.Join(j.Dir, "anchors/003_x/messages.jsonl")))
-	j.OK(r.UpdateIndex(ctx, w, append(added, IndexChange{Path: "anchors/003_x/messages.jsonl", Remove: true})))
+	j.OK(Update(ctx, r, w, append(added, Change{Path: "anchors/003_x/messages.jsonl", Remove: true})))
 	staged(j, r, w)
 	if out := j.Git("diff", "--stat"); out != "" {
 		t.Errorf("git diff: %s", out)
@@ -87,7 +88,7 @@ func TestFileThatGrewMeanwhile(t *testing.T) {
 		j.Write("m.jsonl", blob)
 		j.Git("hash-object", "-w", "m.jsonl")
 		j.Write("m.jsonl", blob+"two\n") // appended after it was hashed
-		j.OK(r.UpdateIndex(context.Background(), w, []IndexChange{change("m.jsonl", blob)}))
+		j.OK(Update(context.Background(), r, w, []Change{change("m.jsonl", blob)}))
 		if out := j.Git("diff", "--numstat"); out != "1\t0\tm.jsonl" {
 			t.Errorf("git diff: %q", out)
 		}
@@ -118,7 +119,7 @@ func TestRacilyClean(t *testing.T) {
 		t.Fatalf("before: %q", out)
 	}
 	time.Sleep(1100 * time.Millisecond) // the new index gets a later second
-	j.OK(r.UpdateIndex(ctx, w, []IndexChange{change("other", "1\n")}))
+	j.OK(Update(ctx, r, w, []Change{change("other", "1\n")}))
 	if out := j.Git("diff", "--name-only"); out != "racy" {
 		t.Errorf("after: %q", out)
 	}
@@ -134,18 +135,18 @@ func TestIndexKeepsFlagsAndResolvesConflicts(t *testing.T) {
 	j.Git("add", "-N", "new")
 	j.Git("update-index", "--assume-unchanged", "assume")
 	j.Git("update-index", "--skip-worktree", "skip")
-	one, two := HashObject(KindBlob, []byte("1\n")), j.Git("hash-object", "-w", os.DevNull)
-	info := fmt.Sprintf("0 %s\tboth/x\n100644 %s 1\tboth/x\n100644 %s 2\tboth/x\n100644 %s 3\tboth/x\n", ZeroHash, one, one, two)
+	one, two := gitstore.HashObject(gitstore.KindBlob, []byte("1\n")), j.Git("hash-object", "-w", os.DevNull)
+	info := fmt.Sprintf("0 %s\tboth/x\n100644 %s 1\tboth/x\n100644 %s 2\tboth/x\n100644 %s 3\tboth/x\n", gitstore.ZeroHash, one, one, two)
 	if out, err := gitjudge.GitStdin(j, info, "update-index", "--index-info"); err != nil {
 		t.Fatal(out)
 	}
 	staged(j, r, w)
-	j.OK(r.UpdateIndex(ctx, w, []IndexChange{change("plain", "1\n"), change("both/x", "1\n")}))
+	j.OK(Update(ctx, r, w, []Change{change("plain", "1\n"), change("both/x", "1\n")}))
 	staged(j, r, w)
 	if out := j.Git("ls-files", "-v"); out != "h assume\nH both/x\nH new\nH plain\nS skip" {
 		t.Errorf("flags: %s", out)
 	}
-	entries, err := r.ReadIndex(w)
+	entries, err := Read(r, w)
 	j.OK(err)
 	if e := entries[2]; e.Path != "new" || !e.IntentToAdd || !entries[4].SkipWorktree || !entries[0].AssumeValid {
 		t.Errorf("flags read: %+v", entries)
@@ -153,11 +154,11 @@ func TestIndexKeepsFlagsAndResolvesConflicts(t *testing.T) {
 	// A file takes the place of a folder, and the other way round.
 	j.OK(os.RemoveAll(filepath.Join(j.Dir, "both")))
 	j.Write("both", "1\n")
-	j.OK(r.UpdateIndex(ctx, w, []IndexChange{change("both", "1\n")}))
+	j.OK(Update(ctx, r, w, []Change{change("both", "1\n")}))
 	staged(j, r, w)
 	j.OK(os.RemoveAll(filepath.Join(j.Dir, "both")))
 	j.Write("both/y/z", "1\n")
-	j.OK(r.UpdateIndex(ctx, w, []IndexChange{change("both/y/z", "1\n")}))
+	j.OK(Update(ctx, r, w, []Change{change("both/y/z", "1\n")}))
 	staged(j, r, w)
 	j.Fsck()
 }
@@ -180,16 +181,16 @@ func TestIndexUnreadable(t *testing.T) {
 	for name, f := range spoil {
 		j.OK(os.WriteFile(file, good, 0o600))
 		f()
-		if err := r.UpdateIndex(ctx, w, []IndexChange{change("x", "1\n")}); !errors.Is(err, ErrIndexUnreadable) {
+		if err := Update(ctx, r, w, []Change{change("x", "1\n")}); !errors.Is(err, ErrUnreadable) {
 			t.Errorf("%s: %v", name, err)
 		}
-		j.OK(r.RebuildIndex(ctx, w, []IndexChange{change("x", "1\n")}))
+		j.OK(Rebuild(ctx, r, w, []Change{change("x", "1\n")}))
 		if out := j.Git("status", "--porcelain"); out != "A  x" {
 			t.Errorf("%s: %s", name, out)
 		}
 	}
 	for _, path := range []string{"", "/x", "../x", "a/../x", ".git/config", "a//b", "a\x00b", `a\b`} {
-		if err := r.UpdateIndex(ctx, w, []IndexChange{{Path: path}}); err == nil {
+		if err := Update(ctx, r, w, []Change{{Path: path}}); err == nil {
 			t.Errorf("path %q passes", path)
 		}
 	}
@@ -197,7 +198,7 @@ func TestIndexUnreadable(t *testing.T) {
 
 func FuzzParseIndex(f *testing.F) {
 	x := &indexFile{version: 2}
-	edits, err := x.edits(f.TempDir(), []IndexChange{change("a", "1"), change("a/b/c", "2"), change("b", "3")})
+	edits, err := x.edits(f.TempDir(), []Change{change("a", "1"), change("a/b/c", "2"), change("b", "3")})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -228,11 +229,11 @@ func TestUpdateIndexFaults(t *testing.T) {
 	gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
 		_ = os.Remove(filepath.Join(j.GitDir, "index"))
 		j.Git("add", "a")
-		_ = open(j, fsys).UpdateIndex(ctx, w, []IndexChange{change("b", "1\n")})
+		_ = Update(ctx, open(j, fsys), w, []Change{change("b", "1\n")})
 		if out, err := j.TryGit(j.Dir, "ls-files"); out != "a" && out != "a\nb" || err != nil {
 			t.Fatalf("git sees %s %v", out, err)
 		}
-		if err := open(j, nil).UpdateIndex(ctx, w, []IndexChange{change("b", "1\n")}); err != nil {
+		if err := Update(ctx, open(j, nil), w, []Change{change("b", "1\n")}); err != nil {
 			t.Fatal(err)
 		}
 		if out := j.Git("status", "--porcelain"); out != "A  a\nA  b" {
@@ -249,19 +250,19 @@ func TestIndexRandomly(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	r, w := open(j, nil), mainTree(j)
 	for range 12 {
-		var changes []IndexChange
+		var changes []Change
 		for range 1 + rnd.IntN(20) {
 			path := fmt.Sprintf("%c%c/%c", 'a'+rnd.IntN(3), "-.0x"[rnd.IntN(4)], 'a'+rnd.IntN(4))
 			if rnd.IntN(4) == 0 {
 				j.OK(os.RemoveAll(filepath.Join(j.Dir, path)))
-				changes = append(changes, IndexChange{Path: path, Remove: true})
+				changes = append(changes, Change{Path: path, Remove: true})
 				continue
 			}
 			content := fmt.Sprint(rnd.IntN(1000))
 			j.Write(path, content)
 			changes = append(changes, change(path, content))
 		}
-		j.OK(r.UpdateIndex(context.Background(), w, changes))
+		j.OK(Update(context.Background(), r, w, changes))
 		got := j.Git("ls-files", "--stage")
 		if out := j.Git("diff-files", "--name-only"); out != "" {
 			t.Fatalf("differs from the files: %s", out)
@@ -277,12 +278,12 @@ func TestIndexRandomly(t *testing.T) {
 func BenchmarkUpdateIndex50k(b *testing.B) {
 	j := gitjudge.New(b)
 	r, ctx, w := open(j, nil), context.Background(), mainTree(j)
-	entries := make([]IndexChange, 50_000)
+	entries := make([]Change, 50_000)
 	for i := range entries {
 		entries[i] = change(fmt.Sprintf("anchors/%05d_phase/messages.jsonl", i), "x\n")
 	}
-	j.OK(r.RebuildIndex(ctx, w, entries))
+	j.OK(Rebuild(ctx, r, w, entries))
 	for b.Loop() {
-		j.OK(r.UpdateIndex(ctx, w, entries[40_000:40_003]))
+		j.OK(Update(ctx, r, w, entries[40_000:40_003]))
 	}
 }

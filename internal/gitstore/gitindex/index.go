@@ -1,4 +1,5 @@
-package gitstore
+// Package gitindex reads and changes the index of a worktree (gitformat-index(5)).
+package gitindex
 
 import (
 	"bytes"
@@ -13,18 +14,18 @@ import (
 	"strings"
 	"time"
 
-	"tape/internal/gitstore/gitlock"
+	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitobject"
 )
 
-// ErrIndexUnreadable says that a worktree's index is damaged, or of a kind that is not
-// edited here (version 4, split, sparse). [Repo.RebuildIndex] replaces it.
-var ErrIndexUnreadable = errors.New("unreadable git index")
+// ErrUnreadable says that a worktree's index is damaged, or of a kind that is not
+// edited here (version 4, split, sparse). [Rebuild] replaces it.
+var ErrUnreadable = errors.New("unreadable git index")
 
-// IndexEntry is one file that the index knows.
-type IndexEntry struct {
+// Entry is one file that the index knows.
+type Entry struct {
 	Path string
-	Hash Hash
+	Hash gitstore.Hash
 	Mode uint32
 	// Size and ModTime are those of the file when the entry was made; zero when the
 	// file was never looked at.
@@ -35,10 +36,10 @@ type IndexEntry struct {
 	AssumeValid, SkipWorktree, IntentToAdd bool
 }
 
-// IndexChange is what the index shall say about one path.
-type IndexChange struct {
+// Change is what the index shall say about one path.
+type Change struct {
 	Path   string // with slashes, relative to the worktree's root
-	Hash   Hash
+	Hash   gitstore.Hash
 	Mode   uint32
 	Size   int64 // the blob's size in bytes; a file that is longer by now shows as modified
 	Remove bool
@@ -47,20 +48,20 @@ type IndexChange struct {
 	Skip bool
 }
 
-// ReadIndex returns a worktree's index; without one it has no entries.
-func (r *Repo) ReadIndex(w Worktree) ([]IndexEntry, error) {
-	x, err := readIndexFile(indexPath(w))
+// Read returns a worktree's index; without one it has no entries.
+func Read(r *gitstore.Repo, w gitstore.Worktree) ([]Entry, error) {
+	x, err := readIndexFile(w.IndexPath())
 	if err != nil {
 		return nil, err
 	}
-	out := make([]IndexEntry, x.len())
+	out := make([]Entry, x.len())
 	for i := range out {
 		out[i] = x.entry(i)
 	}
 	return out, nil
 }
 
-// UpdateIndex changes some entries of a worktree's index and leaves all others byte for
+// Update changes some entries of a worktree's index and leaves all others byte for
 // byte as they are. For each path it looks at the file on disk, so that git status need
 // not. A path with a conflict is resolved by it, and one that was skipped is skipped no
 // more unless the change says so. Without an index it begins one.
@@ -68,10 +69,10 @@ func (r *Repo) ReadIndex(w Worktree) ([]IndexEntry, error) {
 // The index is derived from history and working tree. It is replaced atomically and
 // its content is synced, but not its name: after a power cut the old one may be back.
 //
-// Errors: ErrIndexUnreadable, ErrBusy when git holds the index for too long.
-func (r *Repo) UpdateIndex(ctx context.Context, w Worktree, changes []IndexChange) error {
-	return r.replaceIndex(ctx, w, func() ([]byte, error) {
-		x, err := readIndexFile(indexPath(w))
+// Errors: ErrUnreadable, gitstore.ErrBusy when git holds the index for too long.
+func Update(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree, changes []Change) error {
+	return replaceIndex(ctx, r, w, func() ([]byte, error) {
+		x, err := readIndexFile(w.IndexPath())
 		if err != nil {
 			return nil, err
 		}
@@ -84,9 +85,9 @@ func (r *Repo) UpdateIndex(ctx context.Context, w Worktree, changes []IndexChang
 	})
 }
 
-// RebuildIndex gives a worktree an index with exactly these entries, whatever it had.
-func (r *Repo) RebuildIndex(ctx context.Context, w Worktree, entries []IndexChange) error {
-	return r.replaceIndex(ctx, w, func() ([]byte, error) {
+// Rebuild gives a worktree an index with exactly these entries, whatever it had.
+func Rebuild(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree, entries []Change) error {
+	return replaceIndex(ctx, r, w, func() ([]byte, error) {
 		x := &indexFile{version: 2}
 		edits, err := x.edits(w.Dir, entries)
 		if err != nil {
@@ -96,16 +97,13 @@ func (r *Repo) RebuildIndex(ctx context.Context, w Worktree, entries []IndexChan
 	})
 }
 
-func indexPath(w Worktree) string  { return filepath.Join(w.GitDir, "index") }
-func indexGuard(w Worktree) string { return filepath.Join(w.GitDir, gitlock.OwnDir, "index.lock") }
-
 // replaceIndex writes what build returns through git's index.lock.
-func (r *Repo) replaceIndex(ctx context.Context, w Worktree, build func() ([]byte, error)) error {
+func replaceIndex(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree, build func() ([]byte, error)) error {
 	if _, err := os.Stat(w.GitDir); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("write the git index of %s: the worktree is gone: %w", w.Dir, ErrNotFound)
+		return fmt.Errorf("write the git index of %s: the worktree is gone: %w", w.Dir, gitstore.ErrNotFound)
 	}
-	err := r.locks.Guarded(ctx, indexGuard(w), func() (err error) {
-		l, err := r.locks.Lock(indexPath(w))
+	err := r.Locks().Guarded(ctx, w.IndexGuard(), func() (err error) {
+		l, err := r.Locks().Lock(w.IndexPath())
 		if err != nil {
 			return err
 		}
@@ -136,7 +134,7 @@ func readIndexFile(path string) (*indexFile, error) {
 	}
 	x, err := parseIndex(raw)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrIndexUnreadable, path, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnreadable, path, err)
 	}
 	if st, err := os.Stat(path); err == nil {
 		x.written = st.ModTime()
@@ -152,9 +150,9 @@ type indexEdit struct {
 }
 
 // edits turns changes into edits, none of which overlap.
-func (x *indexFile) edits(root string, changes []IndexChange) ([]indexEdit, error) {
+func (x *indexFile) edits(root string, changes []Change) ([]indexEdit, error) {
 	sorted := changes
-	byPath := func(a, b IndexChange) int { return strings.Compare(a.Path, b.Path) }
+	byPath := func(a, b Change) int { return strings.Compare(a.Path, b.Path) }
 	if !slices.IsSortedFunc(changes, byPath) {
 		sorted = slices.Clone(changes)
 		slices.SortStableFunc(sorted, byPath)
@@ -248,13 +246,13 @@ func checkIndexPath(path string) error {
 // statEntry takes the stat data of a file for its entry. The size is the blob's, not
 // the file's: a file that grew after its blob was hashed then differs from its entry,
 // and git sees that it is modified. A missing file gives zeros; git sees it is deleted.
-func statEntry(root string, c IndexChange) (indexStat, error) {
+func statEntry(root string, c Change) (indexStat, error) {
 	if c.Skip {
 		return indexStat{}, nil
 	}
 	st, err := os.Lstat(filepath.Join(root, filepath.FromSlash(c.Path)))
 	if err != nil {
-		if isAbsent(err) {
+		if gitstore.IsAbsent(err) {
 			return indexStat{size: uint32(c.Size)}, nil
 		}
 		return indexStat{}, err
@@ -312,7 +310,7 @@ func (x *indexFile) smudges(root string, edits []indexEdit) []indexEdit {
 
 func (x *indexFile) sameContent(i int, path string) bool {
 	data, err := os.ReadFile(path)
-	return err == nil && HashObject(KindBlob, data) == x.hash(i)
+	return err == nil && gitstore.HashObject(gitstore.KindBlob, data) == x.hash(i)
 }
 
 func portableStat(st fs.FileInfo) indexStat {

@@ -1,6 +1,6 @@
 //go:build !linux && !darwin && !windows
 
-package gitstore
+package gitindex
 
 import "io/fs"
 

@@ -1,4 +1,4 @@
-package gitstore
+package gitindex
 
 import (
 	"context"
@@ -10,10 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/gitstore"
 	"tape/internal/testkit/gitjudge"
 )
 
-func skipped(path, content string) IndexChange {
+func skipped(path, content string) Change {
 	c := change(path, content)
 	c.Skip = true
 	return c
@@ -21,9 +22,9 @@ func skipped(path, content string) IndexChange {
 
 // sparse makes a linked worktree at forks/main/x in which only what open names is there.
 // Its commit has ten phases, of which 009 is open.
-func sparse(j *gitjudge.Judge, r *Repo) (Worktree, []IndexChange) {
+func sparse(j *gitjudge.Judge, r *gitstore.Repo) (gitstore.Worktree, []Change) {
 	j.Helper()
-	var entries []IndexChange
+	var entries []Change
 	for i := range 10 {
 		path := fmt.Sprintf("anchors/%03d_x/messages.jsonl", i)
 		content := fmt.Sprintf("line %d\n", i)
@@ -37,13 +38,13 @@ func sparse(j *gitjudge.Judge, r *Repo) (Worktree, []IndexChange) {
 	j.OK(err)
 	entries[9].Skip = false
 	j.WriteIn(w.Dir, entries[9].Path, "line 9\n")
-	j.OK(r.RebuildIndex(context.Background(), w, entries))
+	j.OK(Rebuild(context.Background(), r, w, entries))
 	return w, entries
 }
 
 // stillSparse checks that the files that were skipped are neither there nor missed, and
 // that history has them all.
-func stillSparse(j *gitjudge.Judge, w Worktree, after string) {
+func stillSparse(j *gitjudge.Judge, w gitstore.Worktree, after string) {
 	j.Helper()
 	if out := j.GitIn(w.Dir, "status", "--porcelain"); out != "" {
 		j.Errorf("after %s, git status: %s", after, out)
@@ -101,16 +102,16 @@ func TestSkippedFilesStayAway(t *testing.T) {
 	// Ours: what is not named keeps its flag, what is named without it loses it.
 	j.WriteIn(w.Dir, "anchors/009_x/messages.jsonl", "line 9\nput by\nthree\n")
 	j.GitIn(w.Dir, "hash-object", "-w", "anchors/009_x/messages.jsonl")
-	j.OK(r.UpdateIndex(ctx, w, []IndexChange{change("anchors/009_x/messages.jsonl", "line 9\nput by\nthree\n")}))
+	j.OK(Update(ctx, r, w, []Change{change("anchors/009_x/messages.jsonl", "line 9\nput by\nthree\n")}))
 	j.GitIn(w.Dir, "commit", "-qm", "ours")
 	stillSparse(j, w, "UpdateIndex")
-	j.OK(r.UpdateIndex(ctx, w, []IndexChange{change("anchors/000_x/messages.jsonl", "line 0\n")}))
+	j.OK(Update(ctx, r, w, []Change{change("anchors/000_x/messages.jsonl", "line 0\n")}))
 	if out := j.GitIn(w.Dir, "status", "--porcelain"); out != " D anchors/000_x/messages.jsonl" {
 		t.Errorf("git status: %q", out)
 	}
-	j.OK(r.UpdateIndex(ctx, w, []IndexChange{skipped("anchors/000_x/messages.jsonl", "line 0\n")}))
+	j.OK(Update(ctx, r, w, []Change{skipped("anchors/000_x/messages.jsonl", "line 0\n")}))
 	stillSparse(j, w, "skipping it again")
-	entries, err := r.ReadIndex(w)
+	entries, err := Read(r, w)
 	j.OK(err)
 	for i, e := range entries[:10] {
 		if e.SkipWorktree != (i < 9) || e.SkipWorktree && (e.Size != 0 || !e.ModTime.IsZero()) {
@@ -129,19 +130,19 @@ func TestIndexVersion(t *testing.T) {
 		j.Git("hash-object", "-w", f)
 	}
 	for i, c := range []struct {
-		changes []IndexChange
+		changes []Change
 		version uint32
 		flags   string
 	}{
-		{[]IndexChange{change("a", "1\n"), change("b", "1\n")}, 2, "H a\nH b"},
-		{[]IndexChange{skipped("b", "1\n")}, 3, "H a\nS b"},
-		{[]IndexChange{change("a", "1\n")}, 3, "H a\nS b"},
-		{[]IndexChange{change("b", "1\n")}, 2, "H a\nH b"},
-		{[]IndexChange{skipped("a", "1\n"), {Path: "b", Remove: true}}, 3, "S a"},
-		{[]IndexChange{{Path: "a", Remove: true}, change("b", "1\n")}, 2, "H b"},
+		{[]Change{change("a", "1\n"), change("b", "1\n")}, 2, "H a\nH b"},
+		{[]Change{skipped("b", "1\n")}, 3, "H a\nS b"},
+		{[]Change{change("a", "1\n")}, 3, "H a\nS b"},
+		{[]Change{change("b", "1\n")}, 2, "H a\nH b"},
+		{[]Change{skipped("a", "1\n"), {Path: "b", Remove: true}}, 3, "S a"},
+		{[]Change{{Path: "a", Remove: true}, change("b", "1\n")}, 2, "H b"},
 	} {
-		j.OK(r.UpdateIndex(ctx, w, c.changes))
-		raw, err := os.ReadFile(indexPath(w))
+		j.OK(Update(ctx, r, w, c.changes))
+		raw, err := os.ReadFile(w.IndexPath())
 		j.OK(err)
 		if got := binary.BigEndian.Uint32(raw[4:]); got != c.version {
 			t.Errorf("%d: version %d", i, got)
@@ -155,12 +156,12 @@ func TestIndexVersion(t *testing.T) {
 func BenchmarkRebuildSkipped20k(b *testing.B) {
 	j := gitjudge.New(b)
 	r, ctx, w := open(j, nil), context.Background(), mainTree(j)
-	entries := make([]IndexChange, 20_000)
+	entries := make([]Change, 20_000)
 	for i := range entries {
 		entries[i] = skipped(fmt.Sprintf("anchors/%05d_phase/messages.jsonl", i), "x\n")
 	}
 	for b.Loop() {
-		j.OK(r.RebuildIndex(ctx, w, entries))
+		j.OK(Rebuild(ctx, r, w, entries))
 	}
 	if n := strings.Count(j.Git("ls-files", "-t")+"\n", "S anchors/"); n != len(entries) {
 		b.Errorf("git sees %d", n)

@@ -1,4 +1,4 @@
-package gitstore
+package gitindex
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"tape/internal/gitstore"
 	"time"
 )
 
@@ -147,7 +148,7 @@ func (x *indexFile) extended(i int) uint16 {
 	return binary.BigEndian.Uint16(x.bytes(i)[entryFixed:])
 }
 
-func (x *indexFile) hash(i int) Hash { return Hash(x.bytes(i)[40:60]) }
+func (x *indexFile) hash(i int) gitstore.Hash { return gitstore.Hash(x.bytes(i)[40:60]) }
 
 func (x *indexFile) stage(i int) int { return int(x.flags(i)&flagStage) >> 12 }
 
@@ -186,9 +187,9 @@ func (x *indexFile) smudged(i int) []byte {
 	return b
 }
 
-func (x *indexFile) entry(i int) IndexEntry {
+func (x *indexFile) entry(i int) Entry {
 	s, ext := x.stat(i), x.extended(i)
-	e := IndexEntry{
+	e := Entry{
 		Path: string(x.path(i)), Hash: x.hash(i), Mode: binary.BigEndian.Uint32(x.bytes(i)[24:]),
 		Size: s.size, Stage: x.stage(i),
 		AssumeValid: x.flags(i)&flagValid != 0, SkipWorktree: ext&extSkip != 0, IntentToAdd: ext&extIntent != 0,
@@ -201,7 +202,7 @@ func (x *indexFile) entry(i int) IndexEntry {
 
 // encodeIndexEntry gives the bytes of an entry without conflict, and with no flag but
 // that of a skipped one.
-func encodeIndexEntry(c IndexChange, s indexStat) []byte {
+func encodeIndexEntry(c Change, s indexStat) []byte {
 	fixed, flags := entryFixed, uint16(min(len(c.Path), flagNameLen))
 	if c.Skip {
 		fixed, flags = fixed+2, flags|flagExtended

@@ -1,4 +1,4 @@
-package gitstore
+package gitindex
 
 import (
 	"io/fs"
@@ -12,8 +12,8 @@ func systemStat(st fs.FileInfo) indexStat {
 		return portableStat(st)
 	}
 	return indexStat{
-		ctimeSec: uint32(s.Ctimespec.Sec), ctimeNano: uint32(s.Ctimespec.Nsec),
-		mtimeSec: uint32(s.Mtimespec.Sec), mtimeNano: uint32(s.Mtimespec.Nsec),
+		ctimeSec: uint32(s.Ctim.Sec), ctimeNano: uint32(s.Ctim.Nsec),
+		mtimeSec: uint32(s.Mtim.Sec), mtimeNano: uint32(s.Mtim.Nsec),
 		dev: uint32(s.Dev), ino: uint32(s.Ino), uid: s.Uid, gid: s.Gid, size: uint32(s.Size),
 	}
 }

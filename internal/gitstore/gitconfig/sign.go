@@ -1,4 +1,4 @@
-package gitstore
+package gitconfig
 
 import (
 	"bytes"
@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"tape/internal/gitstore/gitconfig"
 )
 
 // Signer signs commits and tags the way git's configuration asks for.
@@ -25,34 +23,34 @@ type Signer struct {
 // Signer returns how commits and tags are to be signed: commit.gpgSign, tag.gpgSign
 // (or tag.forceSignAnnotated), gpg.format, user.signingKey and the program configured for
 // the format. It is nil when nothing is to be signed.
-func (r *Repo) Signer() (*Signer, error) {
-	if _, err := r.config.Load(); err != nil {
+func (c *Config) Signer() (*Signer, error) {
+	if _, err := c.Load(); err != nil {
 		return nil, err
 	}
 	s := &Signer{
-		commits: r.config.Bool("commit", "", "gpgSign"),
-		tags:    r.config.Bool("tag", "", "gpgSign") || r.config.Bool("tag", "", "forceSignAnnotated"),
+		commits: c.Bool("commit", "", "gpgSign"),
+		tags:    c.Bool("tag", "", "gpgSign") || c.Bool("tag", "", "forceSignAnnotated"),
 	}
 	if !s.commits && !s.tags {
 		return nil, nil
 	}
-	format, _ := r.config.Value("gpg", "", "format")
+	format, _ := c.Value("gpg", "", "format")
 	s.format = cmp.Or(strings.ToLower(format), "openpgp")
 	program := map[string]string{"openpgp": "gpg", "x509": "gpgsm", "ssh": "ssh-keygen"}[s.format]
 	if program == "" {
 		return nil, fmt.Errorf("git's gpg.format is %q: expected openpgp, x509 or ssh", format)
 	}
-	configured, _ := r.config.Value("gpg", s.format, "program")
+	configured, _ := c.Value("gpg", s.format, "program")
 	if configured == "" && s.format == "openpgp" {
-		configured, _ = r.config.Value("gpg", "", "program")
+		configured, _ = c.Value("gpg", "", "program")
 	}
-	s.program = gitconfig.ExpandHome(cmp.Or(configured, program), gitconfig.HomeDir())
-	s.key, _ = r.config.Value("user", "", "signingKey")
+	s.program = ExpandHome(cmp.Or(configured, program), HomeDir())
+	s.key, _ = c.Value("user", "", "signingKey")
 	if s.key == "" {
 		if s.format == "ssh" {
 			return nil, errors.New("commits are to be signed with ssh, but git's user.signingKey names no key")
 		}
-		_, committer, err := r.Identity(time.Now())
+		_, committer, err := c.Identity(time.Now())
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +111,7 @@ func (s *Signer) signSSH(ctx context.Context, payload []byte) (_ string, err err
 		}
 		args = append(args, file, "-U") // the private half is in the agent
 	} else {
-		args = append(args, gitconfig.ExpandHome(s.key, gitconfig.HomeDir()))
+		args = append(args, ExpandHome(s.key, HomeDir()))
 	}
 	buffer := filepath.Join(dir, "payload")
 	if err := os.WriteFile(buffer, payload, 0o600); err != nil {
@@ -165,32 +163,4 @@ func brief(s string) string {
 		s = strings.ToValidUTF8(s[:2000], "") + "…"
 	}
 	return cmp.Or(s, "it said nothing")
-}
-
-// InsertCommitSignature puts a signature into a raw commit: the last header, gpgsig, its
-// further lines each begun with a space.
-func InsertCommitSignature(raw []byte, sig string) []byte {
-	at := bytes.Index(raw, []byte("\n\n"))
-	if at < 0 {
-		at = len(raw) - 1
-	}
-	out := make([]byte, 0, len(raw)+len(sig)+64)
-	out = append(out, raw[:at+1]...)
-	prefix := "gpgsig "
-	for line := range strings.Lines(strings.ReplaceAll(sig, "\r", "")) {
-		out = append(out, prefix...)
-		out = append(out, strings.TrimSuffix(line, "\n")...)
-		out = append(out, '\n')
-		prefix = " "
-	}
-	return append(out, raw[at+1:]...)
-}
-
-// AppendTagSignature puts a signature into a raw tag: at its end.
-func AppendTagSignature(raw []byte, sig string) []byte {
-	out := append(bytes.Clone(raw), strings.ReplaceAll(sig, "\r", "")...)
-	if !bytes.HasSuffix(out, []byte("\n")) {
-		out = append(out, '\n')
-	}
-	return out
 }

@@ -1,4 +1,4 @@
-package gitstore
+package gitconfig
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/gitstore/gitobject"
 	"tape/internal/testkit/gitjudge"
 )
 
@@ -28,7 +29,7 @@ func sshKey(j *gitjudge.Judge) (private, public string) {
 func TestSignWithSSH(t *testing.T) {
 	j := gitjudge.New(t)
 	ctx := context.Background()
-	if s, err := open(j, nil).Signer(); s != nil || err != nil || s.Commits() || s.Tags() {
+	if s, err := configOf(j, nil).Signer(); s != nil || err != nil || s.Commits() || s.Tags() {
 		t.Fatal(s, err)
 	}
 	private, public := sshKey(j)
@@ -37,20 +38,20 @@ func TestSignWithSSH(t *testing.T) {
 	for k, v := range map[string]string{"commit.gpgSign": "true", "tag.gpgSign": "yes", "gpg.format": "ssh", "gpg.ssh.allowedSignersFile": allowed} {
 		j.Git("config", k, v)
 	}
-	if _, err := open(j, nil).Signer(); err == nil || !strings.Contains(err.Error(), "user.signingKey") {
+	if _, err := configOf(j, nil).Signer(); err == nil || !strings.Contains(err.Error(), "user.signingKey") {
 		t.Fatal(err)
 	}
 	j.Git("config", "user.signingKey", private)
 	signAndVerify(j)
 
 	j.Git("config", "user.signingKey", private+"-missing")
-	s, err := open(j, nil).Signer()
+	s, err := configOf(j, nil).Signer()
 	j.OK(err)
 	if _, err := s.Sign(ctx, []byte("x")); err == nil || !strings.Contains(err.Error(), "ssh-keygen") || !strings.Contains(err.Error(), "missing") {
 		t.Errorf("a failure says: %v", err)
 	}
 	j.Git("config", "gpg.ssh.program", "/nonexistent/program")
-	s, err = open(j, nil).Signer()
+	s, err = configOf(j, nil).Signer()
 	j.OK(err)
 	if _, err := s.Sign(ctx, []byte("x")); err == nil || !strings.Contains(err.Error(), "/nonexistent/program") {
 		t.Errorf("a failure says: %v", err)
@@ -89,16 +90,16 @@ func withAgent(j *gitjudge.Judge, private string) {
 // signAndVerify makes a signed commit and tag of ours, and lets git verify them.
 func signAndVerify(j *gitjudge.Judge) {
 	j.Helper()
-	s, err := open(j, nil).Signer()
+	s, err := configOf(j, nil).Signer()
 	j.OK(err)
 	if !s.Commits() || !s.Tags() {
 		j.Fatal("signing is off")
 	}
 	tree := j.Hash(j.Git("hash-object", "-t", "tree", "-w", os.DevNull))
-	raw := EncodeCommit(Commit{Tree: tree, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: "start: main\n\nTape-Name: main\n"})
+	raw := gitobject.EncodeCommit(gitobject.Commit{Tree: tree, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: "start: main\n\nTape-Name: main\n"})
 	sig, err := s.Sign(context.Background(), raw)
 	j.OK(err)
-	signed := InsertCommitSignature(raw, sig)
+	signed := gitobject.SignCommit(raw, sig)
 	commit, err := gitjudge.GitStdin(j, string(signed), "hash-object", "-t", "commit", "-w", "--stdin")
 	j.OK(err)
 	commit = strings.TrimSpace(commit)
@@ -106,13 +107,13 @@ func signAndVerify(j *gitjudge.Judge) {
 	if got := j.Git("log", "-1", "--format=%G? %B", commit); !strings.HasPrefix(got, "G start: main\n") {
 		j.Errorf("git log: %s", got)
 	}
-	if c, err := DecodeCommit(signed); err != nil || c.Subject() != "start: main" || c.Tree != tree {
+	if c, err := gitobject.DecodeCommit(signed); err != nil || c.Subject() != "start: main" || c.Tree != tree {
 		j.Errorf("read back: %+v %v", c, err)
 	}
-	raw = EncodeTag(Tag{Object: j.Hash(commit), Name: "anchor/main/001_x", Tagger: gitjudge.Ann, Message: "x\n"})
+	raw = gitobject.EncodeTag(gitobject.Tag{Object: j.Hash(commit), Name: "anchor/main/001_x", Tagger: gitjudge.Ann, Message: "x\n"})
 	sig, err = s.Sign(context.Background(), raw)
 	j.OK(err)
-	tag, err := gitjudge.GitStdin(j, string(AppendTagSignature(raw, sig)), "hash-object", "-t", "tag", "-w", "--stdin")
+	tag, err := gitjudge.GitStdin(j, string(gitobject.SignTag(raw, sig)), "hash-object", "-t", "tag", "-w", "--stdin")
 	j.OK(err)
 	j.Git("verify-tag", strings.TrimSpace(tag))
 	j.Fsck()
@@ -138,7 +139,7 @@ func TestSignWithGPG(t *testing.T) {
 	j.Git("config", "tag.forceSignAnnotated", "true")
 	signAndVerify(j)
 	j.Git("config", "user.signingKey", "nobody@example.org")
-	s, err := open(j, nil).Signer()
+	s, err := configOf(j, nil).Signer()
 	j.OK(err)
 	if _, err := s.Sign(context.Background(), []byte("x")); err == nil || !strings.Contains(err.Error(), "gpg") {
 		t.Errorf("a failure says: %v", err)
