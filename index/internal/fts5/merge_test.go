@@ -145,6 +145,13 @@ func (f faulty) PageOf(segid int64, term []byte) (int64, error) {
 	return f.memory.PageOf(segid, term)
 }
 
+func (f faulty) PageAfter(segid int64, term []byte) (int64, error) {
+	if err := f.fail(); err != nil {
+		return 0, err
+	}
+	return f.memory.PageAfter(segid, term)
+}
+
 func (f faulty) PutPage(segid int64, term []byte, pgno int64) error {
 	return errors.Join(f.fail(), f.memory.PutPage(segid, term, pgno))
 }
