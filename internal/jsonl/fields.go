@@ -48,7 +48,7 @@ func GetString(obj []byte, path ...string) string {
 // fields is Fields; apart, so that Fields is inlined and a loop over it does
 // not allocate.
 func fields(obj []byte, yield func(string, []byte) bool) {
-	w := openObject(obj)
+	w := openObject(obj, 0)
 	for w.next() {
 		if !yield(decodeString(w.key, w.escaped), w.val) {
 			return
@@ -77,7 +77,7 @@ func elements(arr []byte, yield func([]byte) bool) {
 
 // last returns the value of obj's last member of that name, or nil.
 func last(obj []byte, name string) (val []byte) {
-	w := openObject(obj)
+	w := openObject(obj, 0)
 	for w.next() {
 		if w.named(name) {
 			val = w.val
@@ -88,22 +88,22 @@ func last(obj []byte, name string) (val []byte) {
 
 // Member is where a member of an object stands.
 type Member struct {
+	Before              int // end of the value in front of it, or behind the opening brace
 	KeyAt, ValueAt, End int
-	Next                int // where the next one begins; 0: it is the last
+	Next                int // where the next one begins; -1: it is the last
 }
 
 // Members calls f with the decoded key and the place of each member of the object that
 // begins at a position of b. It reports false where there is none, or it does not end.
 func Members(b []byte, at int, f func(key []byte, m Member)) bool {
-	w := openObjectAt(b, at)
+	w := openObject(b, at)
 	for w.next() {
 		key := w.key
 		if w.escaped {
 			key = AppendDecoded(nil, key)
 		}
-		m := w.at
-		m.Next = max(w.i, 0)
-		f(key, m)
+		w.at.Next = w.i
+		f(key, w.at)
 	}
 	return w.closed
 }
@@ -119,15 +119,14 @@ type walk struct {
 	closed  bool // the end was seen
 }
 
-func openObject(obj []byte) walk { return openObjectAt(obj, 0) }
-
-func openObjectAt(b []byte, i int) walk {
+func openObject(b []byte, i int) walk {
 	i = trimSpace(b, i)
 	if i >= len(b) || b[i] != '{' {
 		return walk{i: -1}
 	}
-	i = trimSpace(b, i+1)
-	return walk{b: b, i: i, closed: i < len(b) && b[i] == '}'}
+	w := walk{b: b, i: trimSpace(b, i+1), at: Member{End: i + 1}}
+	w.closed = w.i < len(b) && b[w.i] == '}'
+	return w
 }
 
 // next moves to the next member. It reports false at the end of the object,
@@ -153,7 +152,7 @@ func (w *walk) next() bool {
 		return false
 	}
 	w.val = b[i:end:end]
-	w.at.KeyAt, w.at.ValueAt, w.at.End = start-1, i, end
+	w.at = Member{Before: w.at.End, KeyAt: start - 1, ValueAt: i, End: end}
 	if i = trimSpace(b, end); i < len(b) && b[i] == ',' {
 		w.i = trimSpace(b, i+1)
 	} else {
