@@ -165,7 +165,6 @@ func TestFaults(t *testing.T) {
 	whole := small(t)
 	for name, f := range map[string]func(x *Index) error{
 		"Each":   func(x *Index) error { _, err := docsOf(x, "all", 1<<60+1<<38, 1<<61); return err },
-		"Has":    func(x *Index) error { _, err := x.Has([]byte("none"), 0, 1<<62); return err },
 		"Prefix": func(x *Index) error { _, err := prefixDocs(x, "w", 0, 1<<62); return err },
 		"Terms":  func(x *Index) error { return x.Terms(nil, func([]byte) {}) },
 		"Check":  func(x *Index) error { return x.Check() },

@@ -16,13 +16,10 @@ type decoder struct {
 	lo, hi int64
 	prev   int64 // the last document of the list so far
 	any    bool  // the list has a document so far
-	limit  int   // enough documents; 0: no limit
 }
 
 // full says that nothing that follows in the same list is wanted.
-func (d *decoder) full() bool {
-	return d.any && d.prev >= d.hi || d.limit > 0 && len(d.dst) >= d.limit
-}
+func (d *decoder) full() bool { return d.any && d.prev >= d.hi }
 
 // list decodes what one page has of a list: a document, then differences.
 func (d *decoder) list(b []byte) error {
@@ -205,22 +202,4 @@ func (x *Index) Each(term []byte, lo, hi int64, f func(docs []int64)) error {
 	}
 	x.spare = d.dst
 	return nil
-}
-
-// Has reports whether some document in [lo, hi] has the term.
-func (x *Index) Has(term []byte, lo, hi int64) (bool, error) {
-	if len(term) == 0 || lo > hi {
-		return false, nil
-	}
-	key := x.stored(term)
-	d := decoder{dst: make([]int64, 0, pageSize), lo: lo, hi: hi, limit: 1}
-	for _, s := range x.st.segs {
-		if err := x.collect(&d, s, key); err != nil {
-			return false, err
-		}
-		if len(d.dst) > 0 {
-			return true, nil
-		}
-	}
-	return false, nil
 }
