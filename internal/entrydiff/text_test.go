@@ -28,7 +28,7 @@ func checkSpans(t *testing.T, old, new string, spans []Span) {
 	last := Op(127)
 	for _, s := range spans {
 		if s.Text == "" || s.Op == last || s.Op == Delete && last == Insert || !utf8.ValidString(s.Text) {
-			t.Fatalf("%q and %q: spans out of order: %q", old, new, spans)
+			t.Fatalf("%q and %q: spans out of order: %v", old, new, spans)
 		}
 		last = s.Op
 		if s.Op != Insert {
@@ -39,7 +39,7 @@ func checkSpans(t *testing.T, old, new string, spans []Span) {
 		}
 	}
 	if a.String() != old || b.String() != new {
-		t.Fatalf("%q and %q: spans are not these: %q", old, new, spans)
+		t.Fatalf("%q and %q: spans are not these: %v", old, new, spans)
 	}
 }
 

@@ -86,6 +86,33 @@ func last(obj []byte, name string) (val []byte) {
 	return val
 }
 
+// Items calls value for each value in the object or array that begins at i, with where its
+// key is, between the quotes, and where it is itself; in an array there is no key. value
+// returns the position behind the value, and Items that behind the last bracket. The input
+// is valid; of any other, some values are passed over.
+func Items(b []byte, i int, value func(key, keyEnd, at int) (end int)) int {
+	object := b[i] == '{'
+	i = trimSpace(b, i+1)
+	for i < len(b) && b[i] != '}' && b[i] != ']' {
+		key, keyEnd := 0, 0
+		if object {
+			if b[i] != '"' {
+				i = trimSpace(b, i+1)
+				continue
+			}
+			end, _ := StringEnd(b, i+1)
+			key, keyEnd = i+1, max(i+1, end-1)
+			if i = trimSpace(b, end); i < len(b) && b[i] == ':' {
+				i = trimSpace(b, i+1)
+			}
+		}
+		if i = trimSpace(b, value(key, keyEnd, i)); i < len(b) && b[i] == ',' {
+			i = trimSpace(b, i+1)
+		}
+	}
+	return min(i+1, len(b))
+}
+
 // Member is where a member of an object stands.
 type Member struct {
 	Before              int // end of the value in front of it, or behind the opening brace
