@@ -16,7 +16,7 @@ import (
 func marked(spans []Span) string {
 	var b strings.Builder
 	for _, s := range spans {
-		b.WriteString([]string{s.Text, "[-" + s.Text + "-]", "{+" + s.Text + "+}"}[s.Op])
+		b.WriteString(map[Op]string{Equal: s.Text, Delete: "[-" + s.Text + "-]", Insert: "{+" + s.Text + "+}"}[s.Op])
 	}
 	return b.String()
 }

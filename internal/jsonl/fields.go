@@ -179,7 +179,8 @@ func (w *walk) next() bool {
 		return false
 	}
 	w.val = b[i:end:end]
-	w.at = Member{Before: w.at.End, KeyAt: start - 1, ValueAt: i, End: end}
+	w.at.Before = w.at.End
+	w.at.KeyAt, w.at.ValueAt, w.at.End = start-1, i, end
 	if i = trimSpace(b, end); i < len(b) && b[i] == ',' {
 		w.i = trimSpace(b, i+1)
 	} else {
