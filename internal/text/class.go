@@ -48,19 +48,17 @@ func SameRun(a, b Attr) bool {
 func ASCII(c byte) Attr { return asciiAttr[c] }
 
 // asciiAttr is other for everything outside ASCII.
-var asciiAttr = [256]Attr{
-	'\t': Space, '\n': Space, '\v': Space, '\f': Space, '\r': Space, ' ': Space,
-	'0': Digit, '1': Digit, '2': Digit, '3': Digit, '4': Digit,
-	'5': Digit, '6': Digit, '7': Digit, '8': Digit, '9': Digit,
-	'a': Lower, 'b': Lower, 'c': Lower, 'd': Lower, 'e': Lower, 'f': Lower, 'g': Lower,
-	'h': Lower, 'i': Lower, 'j': Lower, 'k': Lower, 'l': Lower, 'm': Lower, 'n': Lower,
-	'o': Lower, 'p': Lower, 'q': Lower, 'r': Lower, 's': Lower, 't': Lower, 'u': Lower,
-	'v': Lower, 'w': Lower, 'x': Lower, 'y': Lower, 'z': Lower,
-	'A': Upper, 'B': Upper, 'C': Upper, 'D': Upper, 'E': Upper, 'F': Upper, 'G': Upper,
-	'H': Upper, 'I': Upper, 'J': Upper, 'K': Upper, 'L': Upper, 'M': Upper, 'N': Upper,
-	'O': Upper, 'P': Upper, 'Q': Upper, 'R': Upper, 'S': Upper, 'T': Upper, 'U': Upper,
-	'V': Upper, 'W': Upper, 'X': Upper, 'Y': Upper, 'Z': Upper,
-}
+var asciiAttr = func() (tab [256]Attr) {
+	for attr, bytes := range map[Attr]string{
+		Space: "\t\n\v\f\r ", Digit: "0123456789",
+		Lower: "abcdefghijklmnopqrstuvwxyz", Upper: "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+	} {
+		for _, c := range []byte(bytes) {
+			tab[c] = attr
+		}
+	}
+	return tab
+}()
 
 // asciiFold is what a byte of ASCII is folded to.
 var asciiFold = func() (tab [256]byte) {
