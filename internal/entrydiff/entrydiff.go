@@ -6,28 +6,17 @@
 // safe for a terminal.
 package entrydiff
 
+import "github.com/sergi/go-diff/diffmatchpatch"
+
 // Kind says what happened to an entry.
-type Kind uint8
+type Kind string
 
 // The kinds of changes.
 const (
-	Added Kind = iota + 1
-	Removed
-	Edited
+	Added   Kind = "added"
+	Removed Kind = "removed"
+	Edited  Kind = "edited"
 )
-
-// String returns the word that output has for it.
-func (k Kind) String() string {
-	switch k {
-	case Added:
-		return "added"
-	case Removed:
-		return "removed"
-	case Edited:
-		return "edited"
-	}
-	return "unknown"
-}
 
 // Change is one entry that differs.
 type Change struct {
@@ -56,13 +45,13 @@ type Part struct {
 }
 
 // Op says what happened to a run of text.
-type Op uint8
+type Op diffmatchpatch.Operation
 
 // The operations on text.
 const (
-	Equal Op = iota
-	Delete
-	Insert
+	Equal  = Op(diffmatchpatch.DiffEqual)
+	Delete = Op(diffmatchpatch.DiffDelete)
+	Insert = Op(diffmatchpatch.DiffInsert)
 )
 
 // Span is a run of text.

@@ -30,7 +30,7 @@ func (d *differ) text(old, new string) []Span {
 	start := commonPrefix(old, new)
 	end := commonSuffix(old[start:], new[start:])
 	j.add(Equal, old[:start])
-	d.tokens(&j, old[start:len(old)-end], new[start:len(new)-end], splitLines, splitWords)
+	d.tokens(&j, old[start:len(old)-end], new[start:len(new)-end], func(s string) []string { return strings.SplitAfter(s, "\n") }, splitWords)
 	j.add(Equal, old[len(old)-end:])
 	return j.spans()
 }
@@ -50,7 +50,7 @@ func (d *differ) tokens(j *joiner, old, new string, by ...splitter) {
 	dmp.DiffTimeout = left
 	if utf8.RuneCountInString(old) <= maxRunes && utf8.RuneCountInString(new) <= maxRunes {
 		for _, x := range dmp.DiffCleanupSemantic(dmp.DiffMain(old, new, false)) {
-			j.add(op(x.Type), x.Text)
+			j.add(Op(x.Type), x.Text)
 		}
 		return
 	}
@@ -82,16 +82,6 @@ func (d *differ) tokens(j *joiner, old, new string, by ...splitter) {
 	d.tokens(j, gone, come, by[1:]...)
 }
 
-func op(o diffmatchpatch.Operation) Op {
-	switch o {
-	case diffmatchpatch.DiffDelete:
-		return Delete
-	case diffmatchpatch.DiffInsert:
-		return Insert
-	}
-	return Equal
-}
-
 // numbering lets characters stand for tokens.
 type numbering struct {
 	of   map[string]rune
@@ -119,9 +109,6 @@ func (n *numbering) decode(s string) string {
 	}
 	return b.String()
 }
-
-// splitLines cuts behind newlines.
-func splitLines(s string) []string { return strings.SplitAfter(s, "\n") }
 
 // splitWords cuts into words, and into single characters where there are none.
 func splitWords(s string) (all []string) {

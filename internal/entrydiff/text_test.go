@@ -16,7 +16,7 @@ import (
 func marked(spans []Span) string {
 	var b strings.Builder
 	for _, s := range spans {
-		b.WriteString([]string{s.Text, "[-" + s.Text + "-]", "{+" + s.Text + "+}"}[s.Op])
+		b.WriteString(map[Op]string{Equal: s.Text, Delete: "[-" + s.Text + "-]", Insert: "{+" + s.Text + "+}"}[s.Op])
 	}
 	return b.String()
 }
@@ -25,10 +25,10 @@ func marked(spans []Span) string {
 func checkSpans(t *testing.T, old, new string, spans []Span) {
 	t.Helper()
 	var a, b strings.Builder
-	last := Op(255)
+	last := Op(127)
 	for _, s := range spans {
 		if s.Text == "" || s.Op == last || s.Op == Delete && last == Insert || !utf8.ValidString(s.Text) {
-			t.Fatalf("%q and %q: spans out of order: %q", old, new, spans)
+			t.Fatalf("%q and %q: spans out of order: %v", old, new, spans)
 		}
 		last = s.Op
 		if s.Op != Insert {
@@ -39,7 +39,7 @@ func checkSpans(t *testing.T, old, new string, spans []Span) {
 		}
 	}
 	if a.String() != old || b.String() != new {
-		t.Fatalf("%q and %q: spans are not these: %q", old, new, spans)
+		t.Fatalf("%q and %q: spans are not these: %v", old, new, spans)
 	}
 }
 

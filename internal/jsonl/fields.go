@@ -48,7 +48,7 @@ func GetString(obj []byte, path ...string) string {
 // fields is Fields; apart, so that Fields is inlined and a loop over it does
 // not allocate.
 func fields(obj []byte, yield func(string, []byte) bool) {
-	w := openObject(obj)
+	w := openObject(obj, 0)
 	for w.next() {
 		if !yield(decodeString(w.key, w.escaped), w.val) {
 			return
@@ -77,7 +77,7 @@ func elements(arr []byte, yield func([]byte) bool) {
 
 // last returns the value of obj's last member of that name, or nil.
 func last(obj []byte, name string) (val []byte) {
-	w := openObject(obj)
+	w := openObject(obj, 0)
 	for w.next() {
 		if w.named(name) {
 			val = w.val
@@ -86,24 +86,51 @@ func last(obj []byte, name string) (val []byte) {
 	return val
 }
 
+// Items calls value for each value in the object or array that begins at i, with where its
+// key is, between the quotes, and where it is itself; in an array there is no key. value
+// returns the position behind the value, and Items that behind the last bracket. The input
+// is valid; of any other, some values are passed over.
+func Items(b []byte, i int, value func(key, keyEnd, at int) (end int)) int {
+	object := b[i] == '{'
+	i = trimSpace(b, i+1)
+	for i < len(b) && b[i] != '}' && b[i] != ']' {
+		key, keyEnd := 0, 0
+		if object {
+			if b[i] != '"' {
+				i = trimSpace(b, i+1)
+				continue
+			}
+			end, _ := StringEnd(b, i+1)
+			key, keyEnd = i+1, max(i+1, end-1)
+			if i = trimSpace(b, end); i < len(b) && b[i] == ':' {
+				i = trimSpace(b, i+1)
+			}
+		}
+		if i = trimSpace(b, value(key, keyEnd, i)); i < len(b) && b[i] == ',' {
+			i = trimSpace(b, i+1)
+		}
+	}
+	return min(i+1, len(b))
+}
+
 // Member is where a member of an object stands.
 type Member struct {
+	Before              int // end of the value in front of it, or behind the opening brace
 	KeyAt, ValueAt, End int
-	Next                int // where the next one begins; 0: it is the last
+	Next                int // where the next one begins; -1: it is the last
 }
 
 // Members calls f with the decoded key and the place of each member of the object that
 // begins at a position of b. It reports false where there is none, or it does not end.
 func Members(b []byte, at int, f func(key []byte, m Member)) bool {
-	w := openObjectAt(b, at)
+	w := openObject(b, at)
 	for w.next() {
 		key := w.key
 		if w.escaped {
 			key = AppendDecoded(nil, key)
 		}
-		m := w.at
-		m.Next = max(w.i, 0)
-		f(key, m)
+		w.at.Next = w.i
+		f(key, w.at)
 	}
 	return w.closed
 }
@@ -119,15 +146,14 @@ type walk struct {
 	closed  bool // the end was seen
 }
 
-func openObject(obj []byte) walk { return openObjectAt(obj, 0) }
-
-func openObjectAt(b []byte, i int) walk {
+func openObject(b []byte, i int) walk {
 	i = trimSpace(b, i)
 	if i >= len(b) || b[i] != '{' {
 		return walk{i: -1}
 	}
-	i = trimSpace(b, i+1)
-	return walk{b: b, i: i, closed: i < len(b) && b[i] == '}'}
+	w := walk{b: b, i: trimSpace(b, i+1), at: Member{End: i + 1}}
+	w.closed = w.i < len(b) && b[w.i] == '}'
+	return w
 }
 
 // next moves to the next member. It reports false at the end of the object,
@@ -153,6 +179,7 @@ func (w *walk) next() bool {
 		return false
 	}
 	w.val = b[i:end:end]
+	w.at.Before = w.at.End
 	w.at.KeyAt, w.at.ValueAt, w.at.End = start-1, i, end
 	if i = trimSpace(b, end); i < len(b) && b[i] == ',' {
 		w.i = trimSpace(b, i+1)

@@ -1,92 +1,29 @@
 package jsonl
 
-// intern is string(b), without an allocation for words that transcripts repeat
-// in every record. Leaving a word out costs time only.
-func intern(b []byte) string {
-	if len(b) > 16 {
-		return string(b)
+import "strings"
+
+// words are what transcripts repeat in every record, each in its [slot]. These have no slot
+// in common; of two words that had, the last would stay.
+var words = func() (tab [256]string) {
+	for _, word := range strings.Fields(`
+		id kind payload meta date type role content text name data state message system user
+		assistant tool_call tool_result tool_use event error anchor calls results function
+		arguments timestamp usage model input output uuid parentUuid sessionId version cwd
+		call_id tool_use_id thinking signature`) {
+		tab[slot([]byte(word))] = word
 	}
-	switch string(b) {
-	case "id":
-		return "id"
-	case "kind":
-		return "kind"
-	case "payload":
-		return "payload"
-	case "meta":
-		return "meta"
-	case "date":
-		return "date"
-	case "type":
-		return "type"
-	case "role":
-		return "role"
-	case "content":
-		return "content"
-	case "text":
-		return "text"
-	case "name":
-		return "name"
-	case "data":
-		return "data"
-	case "state":
-		return "state"
-	case "message":
-		return "message"
-	case "system":
-		return "system"
-	case "user":
-		return "user"
-	case "assistant":
-		return "assistant"
-	case "tool_call":
-		return "tool_call"
-	case "tool_result":
-		return "tool_result"
-	case "tool_use":
-		return "tool_use"
-	case "event":
-		return "event"
-	case "error":
-		return "error"
-	case "anchor":
-		return "anchor"
-	case "calls":
-		return "calls"
-	case "results":
-		return "results"
-	case "function":
-		return "function"
-	case "arguments":
-		return "arguments"
-	case "timestamp":
-		return "timestamp"
-	case "usage":
-		return "usage"
-	case "model":
-		return "model"
-	case "input":
-		return "input"
-	case "output":
-		return "output"
-	case "uuid":
-		return "uuid"
-	case "parentUuid":
-		return "parentUuid"
-	case "sessionId":
-		return "sessionId"
-	case "version":
-		return "version"
-	case "cwd":
-		return "cwd"
-	case "call_id":
-		return "call_id"
-	case "tool_use_id":
-		return "tool_use_id"
-	case "thinking":
-		return "thinking"
-	case "signature":
-		return "signature"
+	return tab
+}()
+
+func slot(b []byte) byte { return b[0] + b[len(b)-1]*5 + byte(len(b))*9 }
+
+// intern is string(b), without an allocation for one of the words.
+func intern(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	if word := words[slot(b)]; word == string(b) {
+		return word
 	}
 	return string(b)
 }

@@ -35,7 +35,7 @@ func (m *members) next() bool {
 	if m.escaped {
 		m.key = AppendDecoded(nil, m.key)
 	}
-	m.at = m.colon(colon)
+	m.at = m.space(colon + 1)
 	m.spaced, m.escaped = false, false
 	end := m.value(m.at, 1)
 	if end < 0 {

@@ -12,8 +12,10 @@ import (
 // a *SyntaxError.
 func Valid(raw []byte) error {
 	s := scan{b: raw}
-	s.whole(0)
-	return s.result()
+	if _, end := s.whole(0); end < 0 {
+		return s.err
+	}
+	return nil
 }
 
 // Prefix returns the length of the first complete JSON value at the start of
@@ -36,14 +38,6 @@ type scan struct {
 	spaced  bool // there was whitespace between tokens; callers may reset it
 	escaped bool // there was a backslash in a string; callers may reset it
 	err     *SyntaxError
-}
-
-// result returns err as an error that compares equal to nil when there is none.
-func (s *scan) result() error {
-	if s.err == nil {
-		return nil
-	}
-	return s.err
 }
 
 // whole accepts one value and the whitespace around it up to the end of input.
@@ -72,9 +66,9 @@ func (s *scan) value(i, depth int) int {
 	case '"':
 		return s.str(i + 1)
 	case '{':
-		return s.object(i+1, depth+1)
+		return s.items(i+1, depth+1, '}')
 	case '[':
-		return s.array(i+1, depth+1)
+		return s.items(i+1, depth+1, ']')
 	case 't':
 		return s.literal(i, "true")
 	case 'f':
@@ -87,34 +81,35 @@ func (s *scan) value(i, depth int) int {
 	return s.unexpected(i, "a value")
 }
 
-// object accepts what follows an opening brace. depth counts that brace.
-func (s *scan) object(i, depth int) int {
+// items accepts what follows the opening bracket of an object or an array, whose end is
+// given. depth counts that bracket.
+func (s *scan) items(i, depth int, end byte) int {
 	if depth > MaxDepth {
-		return s.tooDeep(i - 1)
+		s.err = dataError(i-1, "nested deeper than "+strconv.Itoa(MaxDepth))
+		return -1
 	}
 	i = s.space(i)
-	if i < len(s.b) && s.b[i] == '}' {
+	if i < len(s.b) && s.b[i] == end {
 		return i + 1
 	}
 	for {
-		if i = s.key(i); i < 0 {
-			return -1
+		if end == '}' {
+			if i = s.key(i); i < 0 {
+				return -1
+			}
+			i = s.space(i + 1)
 		}
-		if i = s.value(s.colon(i), depth); i < 0 {
+		if i = s.value(i, depth); i < 0 {
 			return -1
 		}
 		i = s.space(i)
-		if i >= len(s.b) {
-			return s.unexpected(i, "',' or '}'")
-		}
-		switch s.b[i] {
-		case ',':
-			i = s.space(i + 1)
-		case '}':
+		if i < len(s.b) && s.b[i] == end {
 			return i + 1
-		default:
-			return s.unexpected(i, "',' or '}'")
 		}
+		if i >= len(s.b) || s.b[i] != ',' {
+			return s.unexpected(i, "',' or '"+string(end)+"'")
+		}
+		i = s.space(i + 1)
 	}
 }
 
@@ -132,37 +127,6 @@ func (s *scan) key(i int) int {
 		return s.unexpected(i, "':'")
 	}
 	return i
-}
-
-// colon returns the start of the value behind the colon at i.
-func (s *scan) colon(i int) int { return s.space(i + 1) }
-
-// array accepts what follows an opening bracket. depth counts that bracket.
-func (s *scan) array(i, depth int) int {
-	if depth > MaxDepth {
-		return s.tooDeep(i - 1)
-	}
-	i = s.space(i)
-	if i < len(s.b) && s.b[i] == ']' {
-		return i + 1
-	}
-	for {
-		if i = s.value(i, depth); i < 0 {
-			return -1
-		}
-		i = s.space(i)
-		if i >= len(s.b) {
-			return s.unexpected(i, "',' or ']'")
-		}
-		switch s.b[i] {
-		case ',':
-			i = s.space(i + 1)
-		case ']':
-			return i + 1
-		default:
-			return s.unexpected(i, "',' or ']'")
-		}
-	}
 }
 
 func (s *scan) literal(i int, word string) int {
@@ -319,14 +283,9 @@ func (s *scan) space(i int) int {
 }
 
 func (s *scan) skipSpace(i int) int {
-	start := i
-	for i < len(s.b) && isSpace(s.b[i]) {
-		i++
-	}
-	if i > start {
-		s.spaced = true
-	}
-	return i
+	end := trimSpace(s.b, i)
+	s.spaced = s.spaced || end > i
+	return end
 }
 
 // isSpace reports whether c is whitespace in the sense of RFC 8259.
@@ -344,11 +303,6 @@ func (s *scan) unexpected(i int, want string) int {
 		return s.fail(len(s.b), "unexpected end, expected "+want)
 	}
 	return s.fail(i, "unexpected "+quoteByte(s.b[i])+", expected "+want)
-}
-
-func (s *scan) tooDeep(i int) int {
-	s.err = dataError(i, "nested deeper than "+strconv.Itoa(MaxDepth))
-	return -1
 }
 
 // quoteByte spells a byte for a message, safe for a terminal.

@@ -91,7 +91,7 @@ func (s *Scanner) Text(text []byte) []Finding {
 	w := s.pool.Get().(*walker)
 	defer w.release()
 	if isContainer(text) && jsonl.Valid(text) == nil {
-		w.value(text, 0, nil)
+		w.value(text, 0, nil, 0)
 	} else {
 		w.text(text, nil)
 	}
@@ -107,7 +107,7 @@ func (s *Scanner) Line(line []byte) ([]Finding, error) {
 	}
 	w := s.pool.Get().(*walker)
 	defer w.release()
-	w.value(line, 0, nil)
+	w.value(line, 0, nil, 0)
 	return w.distinct(), nil
 }
 
@@ -147,7 +147,7 @@ func (s *Scanner) rounds(value []byte, skip func(Finding) bool, tell func([]spot
 	// What is left beside a mask may look like another secret than before.
 	for range maxRounds {
 		w := s.pool.Get().(*walker)
-		w.value(value, 0, nil)
+		w.value(value, 0, nil, 0)
 		masked, found := w.masked(value, skip)
 		w.release()
 		if len(found) == 0 {

@@ -274,7 +274,7 @@ func TestPaths(t *testing.T) {
 	args := string(jsonl.AppendString(nil, fmt.Sprintf(`{"env":{"DB_PASSWORD":%q},"cmd":["run",%s]}`, word, jsonl.AppendString(nil, `{"deep":"`+gh+`"}`))))
 	line := fmt.Sprintf(`{"id":3,"kind":"x","payload":{"content":[{"text":"a"},{"text":"see %s"}],"calls":[{"function":{"arguments":%s}}]},"meta":{"%s":1}}`, gh, args, "glpat-"+made(rng, alnums, 20))
 	w := s.pool.Get().(*walker)
-	w.value([]byte(line), 0, nil)
+	w.value([]byte(line), 0, nil, 0)
 	var got []string
 	for _, sp := range w.spots {
 		got = append(got, sp.Rule+" "+sp.Path)

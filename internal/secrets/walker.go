@@ -84,9 +84,8 @@ func (w *walker) masked(value []byte, skip func(Finding) bool) ([]byte, []spot) 
 
 // value goes through valid JSON and returns the position behind the value at i. assigned is
 // the key that it is the value of, if it is one's.
-func (w *walker) value(b []byte, i int, assigned []byte) int { return w.nested(b, i, assigned, 0) }
-
-func (w *walker) nested(b []byte, i int, assigned []byte, level int) int {
+// level counts the strings that it is inside of.
+func (w *walker) value(b []byte, i int, assigned []byte, level int) int {
 	i = skipSpace(b, i)
 	if i >= len(b) {
 		return i
@@ -97,19 +96,16 @@ func (w *walker) nested(b []byte, i int, assigned []byte, level int) int {
 		w.str(b, i+1, end-1, escaped, assigned, level)
 		return end
 	case '{':
-		return w.object(b, i+1, level)
+		return jsonl.Items(b, i, func(key, keyEnd, at int) int { return w.member(b, key, keyEnd, at, level) })
 	case '[':
 		w.path = append(w.path, step{})
-		i = skipSpace(b, i+1)
-		for i < len(b) && b[i] != ']' {
-			i = skipSpace(b, w.nested(b, i, assigned, level))
-			if i < len(b) && b[i] == ',' {
-				i = skipSpace(b, i+1)
-			}
+		end := jsonl.Items(b, i, func(_, _, at int) int {
+			end := w.value(b, at, assigned, level)
 			w.path[len(w.path)-1].index++
-		}
+			return end
+		})
 		w.path = w.path[:len(w.path)-1]
-		return i + 1
+		return end
 	}
 	for i < len(b) && b[i] != ',' && b[i] != '}' && b[i] != ']' && b[i] > ' ' {
 		i++
@@ -117,26 +113,19 @@ func (w *walker) nested(b []byte, i int, assigned []byte, level int) int {
 	return i
 }
 
-func (w *walker) object(b []byte, i, level int) int {
-	i = skipSpace(b, i)
-	for i < len(b) && b[i] != '}' {
-		end, escaped := jsonl.StringEnd(b, i+1)
-		key := b[i+1 : end-1]
-		w.path = append(w.path, step{key: key})
-		words := w.words
-		w.str(b, i+1, end-1, escaped, nil, level)
-		assigned := key
-		if w.words == words && (len(key) >= shortest || classify(key) == nothing) {
-			assigned = nil
-		}
-		i = skipSpace(b, end)                               // at the colon
-		i = skipSpace(b, w.nested(b, i+1, assigned, level)) // at the comma or brace
-		w.path = w.path[:len(w.path)-1]
-		if i < len(b) && b[i] == ',' {
-			i = skipSpace(b, i+1)
-		}
+// member looks at a key, and at the value behind it.
+func (w *walker) member(b []byte, from, to, at, level int) (end int) {
+	key := b[from:to]
+	w.path = append(w.path, step{key: key})
+	words := w.words
+	w.str(b, from, to, bytes.IndexByte(key, '\\') >= 0, nil, level)
+	assigned := key
+	if w.words == words && (len(key) >= shortest || classify(key) == nothing) {
+		assigned = nil
 	}
-	return i + 1
+	end = w.value(b, at, assigned, level)
+	w.path = w.path[:len(w.path)-1]
+	return end
 }
 
 func skipSpace(b []byte, i int) int {
@@ -162,7 +151,7 @@ func (w *walker) str(b []byte, from, to int, escaped bool, assigned []byte, leve
 	}
 	first := len(w.spots)
 	if level < maxNested && isContainer(text) && jsonl.Valid(text) == nil {
-		w.nested(text, 0, assigned, level+1)
+		w.value(text, 0, assigned, level+1)
 	} else {
 		w.text(text, assigned)
 	}

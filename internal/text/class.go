@@ -48,19 +48,17 @@ func SameRun(a, b Attr) bool {
 func ASCII(c byte) Attr { return asciiAttr[c] }
 
 // asciiAttr is other for everything outside ASCII.
-var asciiAttr = [256]Attr{
-	'\t': Space, '\n': Space, '\v': Space, '\f': Space, '\r': Space, ' ': Space,
-	'0': Digit, '1': Digit, '2': Digit, '3': Digit, '4': Digit,
-	'5': Digit, '6': Digit, '7': Digit, '8': Digit, '9': Digit,
-	'a': Lower, 'b': Lower, 'c': Lower, 'd': Lower, 'e': Lower, 'f': Lower, 'g': Lower,
-	'h': Lower, 'i': Lower, 'j': Lower, 'k': Lower, 'l': Lower, 'm': Lower, 'n': Lower,
-	'o': Lower, 'p': Lower, 'q': Lower, 'r': Lower, 's': Lower, 't': Lower, 'u': Lower,
-	'v': Lower, 'w': Lower, 'x': Lower, 'y': Lower, 'z': Lower,
-	'A': Upper, 'B': Upper, 'C': Upper, 'D': Upper, 'E': Upper, 'F': Upper, 'G': Upper,
-	'H': Upper, 'I': Upper, 'J': Upper, 'K': Upper, 'L': Upper, 'M': Upper, 'N': Upper,
-	'O': Upper, 'P': Upper, 'Q': Upper, 'R': Upper, 'S': Upper, 'T': Upper, 'U': Upper,
-	'V': Upper, 'W': Upper, 'X': Upper, 'Y': Upper, 'Z': Upper,
-}
+var asciiAttr = func() (tab [256]Attr) {
+	for attr, bytes := range map[Attr]string{
+		Space: "\t\n\v\f\r ", Digit: "0123456789",
+		Lower: "abcdefghijklmnopqrstuvwxyz", Upper: "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+	} {
+		for _, c := range []byte(bytes) {
+			tab[c] = attr
+		}
+	}
+	return tab
+}()
 
 // asciiFold is what a byte of ASCII is folded to.
 var asciiFold = func() (tab [256]byte) {
@@ -115,36 +113,17 @@ func classOf(r rune) Attr {
 // isDense reports whether a letter, digit or mark is of a script that does not
 // put spaces between words: Chinese, Japanese, Korean, Thai, Lao, Khmer,
 // Myanmar.
-func isDense(r rune) bool {
-	switch {
-	case r < 0x0E00:
-		return false
-	case r <= 0x0EFF: // Thai, Lao
-		return true
-	case r < 0x1000:
-		return false
-	case r <= 0x109F: // Myanmar
-		return true
-	case r < 0x1100:
-		return false
-	case r <= 0x11FF: // Hangul Jamo
-		return true
-	case r >= 0x1780 && r <= 0x17FF, r >= 0x19E0 && r <= 0x19FF: // Khmer
-		return true
-	case r < 0x2E80:
-		return false
-	case r <= 0x9FFF && (r < 0x4DC0 || r >= 0x4E00): // radicals, kana, Bopomofo, Han
-		return true
-	case r >= 0xA960 && r <= 0xA97F, r >= 0xAC00 && r <= 0xD7FF: // Hangul
-		return true
-	case r >= 0xA9E0 && r <= 0xA9FF, r >= 0xAA60 && r <= 0xAA7F: // Myanmar
-		return true
-	case r >= 0xF900 && r <= 0xFAFF, r >= 0xFF66 && r <= 0xFFDC: // compatibility, halfwidth
-		return true
-	case r >= 0x16FE0 && r <= 0x18DFF, r >= 0x1AFF0 && r <= 0x1B2FF: // Tangut, kana
-		return true
-	}
-	return r >= 0x20000 && r <= 0x3FFFF
+func isDense(r rune) bool { return r >= 0x0E00 && unicode.Is(dense, r) }
+
+var dense = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{0x0E00, 0x0EFF, 1}, {0x1000, 0x109F, 1}, {0x1100, 0x11FF, 1}, // Thai and Lao; Myanmar; Hangul Jamo
+		{0x1780, 0x17FF, 1}, {0x19E0, 0x19FF, 1}, // Khmer
+		{0x2E80, 0x4DBF, 1}, {0x4E00, 0x9FFF, 1}, // radicals, kana, Bopomofo, Han
+		{0xA960, 0xA97F, 1}, {0xA9E0, 0xA9FF, 1}, {0xAA60, 0xAA7F, 1}, {0xAC00, 0xD7FF, 1}, // Hangul, Myanmar
+		{0xF900, 0xFAFF, 1}, {0xFF66, 0xFFDC, 1}, // compatibility, halfwidth
+	},
+	R32: []unicode.Range32{{0x16FE0, 0x18DFF, 1}, {0x1AFF0, 0x1B2FF, 1}, {0x20000, 0x3FFFF, 1}}, // Tangut, kana, Han
 }
 
 // isPlainDense picks the bulk of the characters of dense scripts that folding

@@ -3,6 +3,7 @@ package text
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"tape/internal/jsonl"
 )
@@ -10,6 +11,8 @@ import (
 // maxBlob is the length up to which what looks like base64 may be something that
 // a person reads.
 const maxBlob = 1024
+
+const blanks = " \t\r\n" // between the tokens of JSON
 
 // extractor appends the strings of a JSON value, each followed by Sep.
 type extractor struct {
@@ -29,7 +32,7 @@ type extractor struct {
 func AppendEntry(dst []byte, kind string, payload []byte) []byte {
 	// What is decoded is hardly ever longer than what it is decoded from.
 	dst = slices.Grow(dst, len(payload))
-	x := extractor{dst: dst, src: payload, start: len(dst)}
+	x := extractor{dst: dst, src: bytes.TrimLeft(payload, blanks), start: len(dst)}
 	name := false
 	switch kind {
 	case "message":
@@ -52,18 +55,17 @@ func AppendEntry(dst []byte, kind string, payload []byte) []byte {
 // entry appends the payload, the member name before the others if first.
 func (x *extractor) entry(first bool) {
 	if !first {
-		x.value(x.space(0))
+		x.value(0)
 		return
 	}
 	if s := jsonl.GetString(x.src, "name"); s != "" {
 		x.field([]byte(s))
 	}
-	i := x.space(0)
-	if i < len(x.src) && x.src[i] == '{' {
-		x.object(i, "name")
-		return
+	if len(x.src) > 0 && x.src[0] == '{' {
+		x.items(0, "name")
+	} else {
+		x.value(0)
 	}
-	x.value(i)
 }
 
 // field appends one field as it is.
@@ -81,13 +83,6 @@ func (x *extractor) separate() {
 	}
 }
 
-func (x *extractor) space(i int) int {
-	for i < len(x.src) && (x.src[i] == ' ' || x.src[i] == '\n' || x.src[i] == '\t' || x.src[i] == '\r') {
-		i++
-	}
-	return i
-}
-
 // value appends the value at i and returns the position behind it, which is
 // behind i wherever i is inside the source.
 func (x *extractor) value(i int) int {
@@ -102,11 +97,7 @@ func (x *extractor) value(i int) int {
 			return len(x.src)
 		}
 		x.depth++
-		if c == '{' {
-			i = x.object(i, "")
-		} else {
-			i = x.array(i)
-		}
+		i = x.items(i, "")
 		x.depth--
 		return i
 	case c == '-' || c-'0' <= 9:
@@ -122,47 +113,15 @@ func (x *extractor) value(i int) int {
 
 // scalar returns the end of a number or a literal.
 func (x *extractor) scalar(i int) int {
-	for i < len(x.src) {
-		switch x.src[i] {
-		case ',', '}', ']', ':', '"', ' ', '\n', '\t', '\r', '{', '[':
-			return i
-		}
+	for i < len(x.src) && strings.IndexByte(blanks+`,}]:"{[`, x.src[i]) < 0 {
 		i++
 	}
 	return i
 }
 
-func (x *extractor) array(i int) int {
-	i = x.space(i + 1)
-	for i < len(x.src) && x.src[i] != ']' {
-		i = x.space(x.value(i))
-		if i < len(x.src) && x.src[i] == ',' {
-			i = x.space(i + 1)
-		}
-	}
-	return min(i+1, len(x.src))
-}
-
-// object appends the values of the object at i, except that of the key but.
-func (x *extractor) object(i int, but string) int {
-	i = x.space(i + 1)
-	for i < len(x.src) && x.src[i] != '}' {
-		if x.src[i] != '"' {
-			i = x.space(i + 1) // not JSON
-			continue
-		}
-		end, _ := jsonl.StringEnd(x.src, i+1)
-		key := x.src[i+1 : max(i+1, end-1)]
-		i = x.space(end)
-		if i < len(x.src) && x.src[i] == ':' {
-			i = x.space(i + 1)
-		}
-		i = x.space(x.member(key, i, but))
-		if i < len(x.src) && x.src[i] == ',' {
-			i = x.space(i + 1)
-		}
-	}
-	return min(i+1, len(x.src))
+// items appends the values in the object or array at i, except that of the key but.
+func (x *extractor) items(i int, but string) int {
+	return jsonl.Items(x.src, i, func(key, keyEnd, at int) int { return x.member(x.src[key:keyEnd], at, but) })
 }
 
 // member appends the value at i by the rules for its key.
@@ -212,8 +171,8 @@ func (x *extractor) arguments(i int) int {
 			s = jsonl.AppendDecoded(make([]byte, 0, len(s)), s)
 		}
 		if jsonl.Valid(s) == nil {
-			x.src = s
-			x.value(x.space(0))
+			x.src = bytes.TrimLeft(s, blanks)
+			x.value(0)
 		} else {
 			x.field(s)
 		}

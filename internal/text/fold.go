@@ -340,8 +340,14 @@ func asTyped(r rune) rune {
 	return r
 }
 
-// foldCase folds the case of a character, and those of Latin that have no
-// accent to strip but are spelt without by most keyboards.
+// spelt are letters of Latin that have no accent to strip but are spelt without by most
+// keyboards.
+var spelt = map[rune][2]rune{
+	'ß': {'s', 's'}, 'ẞ': {'s', 's'}, 'æ': {'a', 'e'}, 'Æ': {'a', 'e'}, 'œ': {'o', 'e'}, 'Œ': {'o', 'e'},
+	'ø': {'o'}, 'Ø': {'o'}, 'ł': {'l'}, 'Ł': {'l'}, 'đ': {'d'}, 'Đ': {'d'}, 'ħ': {'h'}, 'Ħ': {'h'}, 'ı': {'i'},
+}
+
+// foldCase folds the case of a character; some become two.
 func foldCase(r rune) (rune, rune) {
 	switch {
 	case r < utf8.RuneSelf:
@@ -352,23 +358,8 @@ func foldCase(r rune) (rune, rune) {
 	case unicode.IsMark(r), isDense(r):
 		return r, 0
 	}
-	switch r {
-	case 'ß', 'ẞ':
-		return 's', 's'
-	case 'æ', 'Æ':
-		return 'a', 'e'
-	case 'œ', 'Œ':
-		return 'o', 'e'
-	case 'ø', 'Ø':
-		return 'o', 0
-	case 'ł', 'Ł':
-		return 'l', 0
-	case 'đ', 'Đ':
-		return 'd', 0
-	case 'ħ', 'Ħ':
-		return 'h', 0
-	case 'ı':
-		return 'i', 0
+	if s, ok := spelt[r]; ok {
+		return s[0], s[1]
 	}
 	return unicode.ToLower(unicode.ToUpper(r)), 0
 }

@@ -22,15 +22,12 @@ func BenchmarkMergeSmallFork(b *testing.B) {
 	for i := range 10 {
 		fork = append(fork, []byte(event(n/2+i+1, i)))
 	}
-	for _, c := range []struct {
-		name string
-		base [][]byte
-	}{{"shared", tape[:n/2]}, {"copied", copies(tape[:n/2])}} {
-		b.Run(c.name, func(b *testing.B) {
+	for name, theirs := range map[string][][]byte{"shared": fork, "copied": copies(fork)} {
+		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(size))
 			b.ReportAllocs()
 			for b.Loop() {
-				r, err := Merge(Input{Base: c.base, Ours: tape, Theirs: fork, OursOrigin: tapeMain, TheirsOrigin: forkX})
+				r, err := Merge(Input{Ours: tape, Theirs: theirs, OursOrigin: tapeMain, TheirsOrigin: forkX})
 				if err != nil || len(r.Lines) != 10 {
 					b.Fatal(len(r.Lines), err)
 				}

@@ -52,7 +52,7 @@ func (m *merger) run() (Result, error) {
 			err = fmt.Errorf("it has the id %d", s.id)
 		}
 		if err != nil {
-			return Result{}, &LineError{Theirs: true, ID: id, Err: err}
+			return Result{}, lineError(true, id, err)
 		}
 		who[i] = s.identity(line, m.in.TheirsOrigin)
 		m.wanted[who[i]] = false
@@ -78,7 +78,7 @@ func (m *merger) checkEnd() error {
 		err = fmt.Errorf("it has the id %d", id)
 	}
 	if err != nil {
-		return &LineError{ID: want, Err: err}
+		return lineError(false, want, err)
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (m *merger) take(added [][]byte, who []identity) (Result, error) {
 		id := m.in.theirID(m.common + i)
 		s, ok := findShape(line)
 		if !ok {
-			return Result{}, &LineError{Theirs: true, ID: id, Err: errShape}
+			return Result{}, lineError(true, id, errShape)
 		}
 		if m.wanted[who[i]] {
 			k := known{who[i], s.content(line)}

@@ -2,7 +2,6 @@ package threeway
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -32,7 +31,7 @@ func (b *branch) fork(name string, at int) *branch {
 func (b *branch) into(to *branch) Input {
 	in := Input{OursOrigin: to.origin(), TheirsOrigin: b.origin(), Apart: true}
 	if b.parent == to {
-		in.Base, in.Ours, in.Theirs = b.lines[:b.base], to.lines, b.lines
+		in.After, in.Ours, in.Theirs = int64(b.base), to.lines[b.base:], b.lines[b.base:]
 		return in
 	}
 	base := b.base
@@ -213,7 +212,7 @@ func TestMergePulls(t *testing.T) {
 			}
 			cut := rng.IntN(n + 1) // what is common may be left out
 			c.lines = slices.Concat(published.lines[:cut], checkTail(t, Input{
-				Base: c.lines[cut:n], Ours: published.lines[cut:], Theirs: c.lines[cut:], After: int64(cut),
+				Ours: published.lines[cut:], Theirs: c.lines[cut:], After: int64(cut),
 				OursOrigin: tapeMain, TheirsOrigin: tapeMain,
 			}))
 		}
@@ -250,43 +249,6 @@ func checkTail(t *testing.T, in Input) [][]byte {
 	return in.Ours
 }
 
-// A side that changed, dropped or put in anything before the end of the base is
-// refused, whatever it was.
-func TestMergeRewritten(t *testing.T) {
-	rng := testkit.Random(t)
-	for range testkit.Size(50, 500, 20000) {
-		w := &writer{rng: rng}
-		base := &branch{}
-		for range 1 + rng.IntN(6) {
-			w.append(base)
-		}
-		in := Input{Base: base.lines, OursOrigin: tapeMain, TheirsOrigin: forkX}
-		sides := []*branch{base.fork("a", len(base.lines)), base.fork("b", len(base.lines))}
-		for _, s := range sides {
-			for range rng.IntN(4) {
-				w.append(s)
-			}
-		}
-		bad := rng.IntN(2)
-		at := rng.IntN(len(base.lines))
-		s := sides[bad]
-		switch rng.IntN(3) {
-		case 0:
-			s.lines[at] = append(slices.Clone(s.lines[at]), ' ')
-		case 1:
-			s.lines = slices.Delete(s.lines, at, len(s.lines))
-		case 2:
-			s.lines = slices.Insert(s.lines, at, []byte(event(at+1, -1)))
-		}
-		in.Ours, in.Theirs = sides[0].lines, sides[1].lines
-		_, err := Merge(in)
-		var c *ConflictError
-		if !errors.As(err, &c) || c.Theirs != (bad == 1) || c.ID != int64(at)+1 {
-			t.Fatalf("side %d changed at %d: %v", bad, at+1, err)
-		}
-	}
-}
-
 // FuzzMerge cuts three sides out of one text and merges them.
 func FuzzMerge(f *testing.F) {
 	f.Add([]byte(`{"kind":"a","payload":{}}`+"\n"+`{"kind":"a","payload":{},"meta":{"origin":{"tape":"main","id":2}}}`+"\n"+`{"kind":"b","payload":{}}`), uint8(1), uint8(2))
@@ -305,7 +267,7 @@ func FuzzMerge(f *testing.F) {
 		}
 		n := min(int(base), len(rows))
 		m := min(n+int(ours), len(rows))
-		in := Input{Base: side(0, n), Ours: side(0, m), OursOrigin: tapeMain, TheirsOrigin: forkX}
+		in := Input{Ours: side(0, m), OursOrigin: tapeMain, TheirsOrigin: forkX}
 		in.Theirs = side(0, n)
 		for i, row := range side(m, len(rows)) {
 			if len(row) > 0 && row[0] == '{' {

@@ -25,15 +25,15 @@ func (s *shape) renumber(dst, line []byte, id int64, origin Origin) []byte {
 	var insert []byte
 	switch {
 	case s.origins > 0:
-	case s.meta.keyAt >= 0:
+	case s.meta.KeyAt >= 0:
 		at = s.metaLast
 		insert = make([]byte, 0, s.growth(origin))
 		if s.metaMembers > 0 {
 			insert = append(insert, ',')
 		}
 		insert = appendOrigin(insert, s.id, origin)
-	case s.date.keyAt >= 0:
-		at = s.date.keyAt
+	case s.date.KeyAt >= 0:
+		at = s.date.KeyAt
 		insert = append(insert, `"meta":{`...)
 		insert = append(appendOrigin(insert, s.id, origin), '}', ',')
 	default:

@@ -13,33 +13,25 @@ import (
 // is none.
 var errShape = errors.New("its members cannot be told")
 
-// place is where a member stands in a line. An absent member has keyAt -1.
-type place struct {
-	before     int // end of the value in front of it, or behind the opening brace
-	keyAt      int
-	valAt, end int
-	nextKey    int // -1 when it is the last
-}
-
 // cut returns the bytes that go when the member is taken out of its object, so
 // that those that remain are an object. It takes back exactly what renumber
 // inserts.
-func (p place) cut() (from, to int) {
-	if p.nextKey >= 0 {
-		return p.keyAt, p.nextKey
+func cut(m jsonl.Member) (from, to int) {
+	if m.Next >= 0 {
+		return m.KeyAt, m.Next
 	}
-	return p.before, p.end
+	return m.Before, m.End
 }
 
 // shape is where the parts of a line stand that a merge looks at.
 type shape struct {
 	id          int64
 	idAt, idEnd int
-	meta, date  place
-	last        int // end of the last member's value
-	metaLast    int // the same in meta; behind its brace when it is empty
+	meta, date  jsonl.Member // absent ones have KeyAt -1
+	last        int          // end of the last member's value
+	metaLast    int          // the same in meta; behind its brace when it is empty
 	metaMembers int
-	origin      place // the last one
+	origin      jsonl.Member // the last one
 	origins     int
 	ids, metas  int // how often the members are there
 }
@@ -60,18 +52,19 @@ func parseShape(line []byte) (shape, error) {
 // findShape tells the shape of a line that is known to be valid. Of any other it
 // tells nonsense, or false.
 func findShape(line []byte) (shape, bool) {
-	s := shape{meta: place{keyAt: -1}, date: place{keyAt: -1}, origin: place{keyAt: -1}}
-	ok := eachMember(line, 0, func(key []byte, p place) {
-		s.last = p.end
+	absent := jsonl.Member{KeyAt: -1}
+	s := shape{meta: absent, date: absent, origin: absent}
+	ok := jsonl.Members(line, 0, func(key []byte, m jsonl.Member) {
+		s.last = m.End
 		switch string(key) {
 		case "id":
 			s.ids++
-			s.idAt, s.idEnd = p.valAt, p.end
+			s.idAt, s.idEnd = m.ValueAt, m.End
 		case "meta":
 			s.metas++
-			s.meta = p
+			s.meta = m
 		case "date":
-			s.date = p
+			s.date = m
 		}
 	})
 	if !ok || s.ids != 1 || s.metas > 1 {
@@ -82,19 +75,19 @@ func findShape(line []byte) (shape, bool) {
 		return shape{}, false
 	}
 	s.id = id
-	if s.meta.keyAt < 0 {
+	if s.meta.KeyAt < 0 {
 		return s, true
 	}
-	if line[s.meta.valAt] != '{' {
+	if line[s.meta.ValueAt] != '{' {
 		return shape{}, false
 	}
-	s.metaLast = s.meta.valAt + 1
-	ok = eachMember(line[:s.meta.end], s.meta.valAt, func(key []byte, p place) {
-		s.metaLast = p.end
+	s.metaLast = s.meta.ValueAt + 1
+	ok = jsonl.Members(line[:s.meta.End], s.meta.ValueAt, func(key []byte, m jsonl.Member) {
+		s.metaLast = m.End
 		s.metaMembers++
 		if string(key) == "origin" {
 			s.origins++
-			s.origin = p
+			s.origin = m
 		}
 	})
 	return s, ok
@@ -123,10 +116,10 @@ func (s *shape) identity(line []byte, side Origin) identity {
 // is what renumber writes, spelling aside: what else people keep under this name is
 // theirs.
 func (s *shape) readOrigin(line []byte) (o Origin, id int64, ok bool) {
-	if s.origins == 0 || line[s.origin.valAt] != '{' {
+	if s.origins == 0 || line[s.origin.ValueAt] != '{' {
 		return Origin{}, 0, false
 	}
-	raw := line[s.origin.valAt:s.origin.end]
+	raw := line[s.origin.ValueAt:s.origin.End]
 	var tapes, forks, ids int
 	for k, v := range jsonl.Fields(raw) {
 		text, isText := jsonl.String(v)
@@ -163,11 +156,11 @@ func (s *shape) content(line []byte) content {
 	members := s.metaMembers
 	if _, _, ok := s.readOrigin(line); ok {
 		members--
-		from, to := s.origin.cut()
+		from, to := cut(s.origin)
 		cuts = append(cuts, [2]int{from, to})
 	}
-	if s.meta.keyAt >= 0 && members == 0 {
-		from, to := s.meta.cut()
+	if s.meta.KeyAt >= 0 && members == 0 {
+		from, to := cut(s.meta)
 		cuts = append(cuts[:1], [2]int{from, to})
 	}
 	if len(cuts) == 2 && cuts[1][0] < cuts[0][0] {
@@ -183,18 +176,4 @@ func (s *shape) content(line []byte) content {
 	var sum content
 	h.Sum(sum[:0])
 	return sum
-}
-
-// eachMember goes through the members of the object at a position. It reports false where
-// there is none, or it does not end.
-func eachMember(b []byte, at int, f func(key []byte, p place)) bool {
-	before := bytes.IndexByte(b[at:], '{') + at + 1
-	return jsonl.Members(b, at, func(key []byte, m jsonl.Member) {
-		p := place{before: before, keyAt: m.KeyAt, valAt: m.ValueAt, end: m.End, nextKey: m.Next}
-		if m.Next == 0 {
-			p.nextKey = -1
-		}
-		f(key, p)
-		before = p.end
-	})
 }

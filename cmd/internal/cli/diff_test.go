@@ -75,7 +75,7 @@ func TestPartLinesAreOfBoth(t *testing.T) {
 	for range testkit.Size(200, 2000, 50000) {
 		var p entrydiff.Part
 		for range 1 + rnd.IntN(8) {
-			s := entrydiff.Span{Op: entrydiff.Op(rnd.IntN(3)), Text: words[rnd.IntN(len(words))]}
+			s := entrydiff.Span{Op: entrydiff.Op(rnd.IntN(3) - 1), Text: words[rnd.IntN(len(words))]}
 			p.Text = append(p.Text, s)
 			if s.Op != entrydiff.Insert {
 				p.Old += s.Text

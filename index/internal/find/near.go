@@ -113,13 +113,13 @@ func (f *finder) nearAmong(letters []rune, same, most int) (string, error) {
 	return best.term, nil
 }
 
+// inScope reports whether some entry in scope has a word.
 func (f *finder) inScope(term string) (bool, error) {
-	for _, s := range f.eval.scopes {
-		if ok, err := f.eval.x.Has([]byte(term), s.lo, s.hi); err != nil || ok {
-			return ok, err
-		}
+	if ts := f.eval.terms[term]; ts != nil { // of the query
+		return ts.n > 0, nil
 	}
-	return false, nil
+	has, err := f.eval.with(term)
+	return has.count() > 0, err
 }
 
 // slipsAtFirst are the words that one slip at the first letter may have been meant for.

@@ -60,6 +60,8 @@ type Pages interface {
 	// PageOf returns the column pgno of the row of %_idx with the greatest
 	// term that is not above term; 0 if there is none.
 	PageOf(segid int64, term []byte) (pgno int64, err error)
+	// PageAfter returns that of the row with the smallest term above term.
+	PageAfter(segid int64, term []byte) (pgno int64, err error)
 	// PutPage inserts a row into %_idx. The term may be empty, never nil.
 	PutPage(segid int64, term []byte, pgno int64) error
 	// DeletePages deletes the rows of a segment from %_idx.
@@ -70,9 +72,7 @@ type Pages interface {
 const (
 	totalsID    = 1
 	structureID = 10
-	segidShift  = 37      // of the segment's number in an id
-	dlidxBit    = 1 << 36 // set in the id of a page of a list's own index
-	heightShift = 31      // of the height of such a page
+	segidShift  = 37 // of the segment's number in an id
 )
 
 const (
@@ -84,12 +84,6 @@ const (
 
 // leafID is the id of the page pgno of a segment.
 func leafID(segid, pgno int64) int64 { return segid<<segidShift + pgno }
-
-// dlidxID is the id of a page of the index of a list, which starts on the
-// page pgno or is a later page of the same index.
-func dlidxID(segid int64, height int, pgno int64) int64 {
-	return segid<<segidShift + dlidxBit + int64(height)<<heightShift + pgno
-}
 
 // Index is an FTS5 table. It is not safe for use by several goroutines at
 // once. After an error of Write or Merge, roll back and open it again; also

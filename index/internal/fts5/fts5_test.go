@@ -84,6 +84,17 @@ func (m *memory) PageOf(segid int64, term []byte) (int64, error) {
 	return m.keys[i-1].pgno, nil
 }
 
+func (m *memory) PageAfter(segid int64, term []byte) (int64, error) {
+	i, ok := m.search(segid, string(term))
+	if ok {
+		i++
+	}
+	if i == len(m.keys) || m.keys[i].segid != segid {
+		return 0, nil
+	}
+	return m.keys[i].pgno, nil
+}
+
 func (m *memory) PutPage(segid int64, term []byte, pgno int64) error {
 	i, _ := m.search(segid, string(term))
 	m.keys = slices.Insert(m.keys, i, memoryKey{segid, string(term), pgno})

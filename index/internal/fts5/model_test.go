@@ -102,10 +102,6 @@ func (r *random) compare(n int) {
 		if err != nil || !slices.Equal(got, want) {
 			r.Fatalf("Each(%.40q, %d, %d): %d documents of %d, %v", w, lo, hi, len(got), len(want), err)
 		}
-		has, err := r.x.Has([]byte(w), lo, hi)
-		if err != nil || has != (len(want) > 0) {
-			r.Fatalf("Has(%.40q, %d, %d): %v, %v, but there are %d", w, lo, hi, has, err, len(want))
-		}
 		prefix := w[:r.rng.IntN(len(w)+1)]
 		match := func(t string) bool { return strings.HasPrefix(t, prefix) }
 		want = r.m.docs(match, lo, hi)

@@ -3,6 +3,7 @@ package fts5
 import (
 	"errors"
 	"fmt"
+	"sort"
 )
 
 // errStop ends a scan of pages early.
@@ -15,13 +16,10 @@ type decoder struct {
 	lo, hi int64
 	prev   int64 // the last document of the list so far
 	any    bool  // the list has a document so far
-	limit  int   // enough documents; 0: no limit
 }
 
 // full says that nothing that follows in the same list is wanted.
-func (d *decoder) full() bool {
-	return d.any && d.prev >= d.hi || d.limit > 0 && len(d.dst) >= d.limit
-}
+func (d *decoder) full() bool { return d.any && d.prev >= d.hi }
 
 // list decodes what one page has of a list: a document, then differences.
 func (d *decoder) list(b []byte) error {
@@ -70,20 +68,38 @@ func (d *decoder) list(b []byte) error {
 	return nil
 }
 
-// pageOf returns the page of a segment where a term is if it is anywhere, and
-// whether the list of the last term on it has an index.
-func (x *Index) pageOf(s segment, key []byte) (pgno int64, indexed bool, err error) {
+// pageOf returns the page of a segment where a term is if it is anywhere.
+func (x *Index) pageOf(s segment, key []byte) (pgno int64, err error) {
 	v, err := x.pages.PageOf(s.id, key)
 	if err != nil {
-		return 0, false, fmt.Errorf("find the page of a term: %w", err)
+		return 0, fmt.Errorf("find the page of a term: %w", err)
 	}
-	if pgno = v >> 1; pgno < s.first { // before it: cut off by a merge of FTS5's
-		return s.first, false, nil
+	if pgno = v >> 1; pgno > s.last {
+		return 0, damaged("a key names a page outside its segment")
 	}
-	if pgno > s.last {
-		return 0, false, damaged("a key names a page outside its segment")
+	return max(pgno, s.first), nil // those before it were cut off by a merge of FTS5's
+}
+
+// skip returns the page on which to look for lo in a list that goes on behind page pgno:
+// the last one of it whose first document is not above lo. FTS5's own indexes of long
+// lists are neither needed nor written: few pages tell.
+func (x *Index) skip(s segment, key []byte, pgno, lo int64) (int64, error) {
+	v, err := x.pages.PageAfter(s.id, key)
+	if err != nil {
+		return 0, fmt.Errorf("find the page of the next term: %w", err)
 	}
-	return pgno, v&1 != 0, nil
+	last := s.last
+	if v > 0 {
+		last = min(last, v>>1)
+	}
+	next := pgno + 1
+	n := sort.Search(int(max(0, last-next)), func(i int) bool {
+		l, failed := x.leaf(s, next+1+int64(i))
+		err = errors.Join(err, failed)
+		first, size := varint(l.rest())
+		return size == 0 || int64(first) > lo
+	})
+	return next + int64(n), err
 }
 
 // leaf reads a page of a segment.
@@ -131,7 +147,7 @@ func (x *Index) leaves(s segment, pgno int64, f func(leaf) error) error {
 // collect decodes the list of a term in a segment.
 func (x *Index) collect(d *decoder, s segment, key []byte) error {
 	d.any = false
-	pgno, indexed, err := x.pageOf(s, key)
+	pgno, err := x.pageOf(s, key)
 	if err != nil {
 		return err
 	}
@@ -152,8 +168,8 @@ func (x *Index) collect(d *decoder, s segment, key []byte) error {
 		return nil
 	}
 	next := pgno + 1
-	if indexed && d.lo > d.prev {
-		if next, err = x.skip(s, pgno, d.lo); err != nil {
+	if d.lo > d.prev {
+		if next, err = x.skip(s, key, pgno, d.lo); err != nil {
 			return err
 		}
 	}
@@ -186,22 +202,4 @@ func (x *Index) Each(term []byte, lo, hi int64, f func(docs []int64)) error {
 	}
 	x.spare = d.dst
 	return nil
-}
-
-// Has reports whether some document in [lo, hi] has the term.
-func (x *Index) Has(term []byte, lo, hi int64) (bool, error) {
-	if len(term) == 0 || lo > hi {
-		return false, nil
-	}
-	key := x.stored(term)
-	d := decoder{dst: make([]int64, 0, pageSize), lo: lo, hi: hi, limit: 1}
-	for _, s := range x.st.segs {
-		if err := x.collect(&d, s, key); err != nil {
-			return false, err
-		}
-		if len(d.dst) > 0 {
-			return true, nil
-		}
-	}
-	return false, nil
 }

@@ -24,7 +24,7 @@ func (x *Index) Terms(prefix []byte, f func(term []byte)) error {
 func (x *Index) scanPrefix(prefix []byte, p *prefixScan) error {
 	p.key = x.stored(prefix)
 	for _, s := range x.st.segs {
-		pgno, _, err := x.pageOf(s, p.key)
+		pgno, err := x.pageOf(s, p.key)
 		if err != nil {
 			return err
 		}

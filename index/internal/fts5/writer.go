@@ -6,10 +6,6 @@ import (
 	"fmt"
 )
 
-// minIndexed is how many pages without a term a list has to cover to get an
-// index of its own.
-const minIndexed = 4
-
 // writer writes the pages of one new segment: for each term, in order, begin
 // and then its documents.
 type writer struct {
@@ -23,19 +19,11 @@ type writer struct {
 	term   []byte // the last term
 	prev   int64  // the last document of its list
 	listed bool   // its list has a document
-
-	// The last page with a term, which goes into %_idx when it is known how
-	// many pages its last list covers.
-	keyPage  int64
-	key      []byte
-	termless int // pages without a term since
-	dlidx    dlidxWriter
 }
 
 func newWriter(p Pages, segid int64) *writer {
-	w := &writer{pages: p, segid: segid, pgno: 1, fresh: true, keyPage: 1, key: []byte{}}
+	w := &writer{pages: p, segid: segid, pgno: 1, fresh: true}
 	w.buf = make([]byte, leafHeader, pageSize+64)
-	w.dlidx.start(1)
 	return w
 }
 
@@ -56,11 +44,12 @@ func (w *writer) begin(term []byte) error {
 	at := len(w.buf)
 	w.foot = appendVarint(w.foot, uint64(at-w.termAt))
 	if w.termAt == 0 {
+		key := []byte{}
 		if w.pgno != 1 {
-			if err := w.putKey(); err != nil {
-				return err
-			}
-			w.keyPage, w.key = w.pgno, append(w.key, term[:same+1]...)
+			key = term[:same+1]
+		}
+		if err := w.pages.PutPage(w.segid, key, w.pgno<<1); err != nil {
+			return fmt.Errorf("write a key of segment %d: %w", w.segid, err)
 		}
 		same = 0
 	} else {
@@ -70,7 +59,6 @@ func (w *writer) begin(term []byte) error {
 	w.buf = append(w.buf, term[same:]...)
 	w.term = append(w.term[:0], term...)
 	w.termAt, w.fresh, w.listed = at, false, false
-	w.dlidx.start(w.pgno)
 	return nil
 }
 
@@ -81,9 +69,7 @@ func (w *writer) size() int { return len(w.buf) + len(w.foot) }
 func (w *writer) add(doc int64) error {
 	switch {
 	case w.fresh:
-		if err := w.resume(doc); err != nil {
-			return err
-		}
+		w.resume(doc)
 	case !w.listed:
 		w.buf = appendVarint(w.buf, uint64(doc))
 	default:
@@ -97,11 +83,10 @@ func (w *writer) add(doc int64) error {
 }
 
 // resume starts the page with a document of the list that goes on.
-func (w *writer) resume(doc int64) error {
+func (w *writer) resume(doc int64) {
 	binary.BigEndian.PutUint16(w.buf, uint16(len(w.buf)))
 	w.buf = appendVarint(w.buf, uint64(doc))
 	w.fresh = false
-	return w.dlidx.add(w.pgno, doc, w.putDlidx)
 }
 
 // list appends a whole list, which has been encoded as differences after its
@@ -115,9 +100,7 @@ func (w *writer) list(first int64, deltas []byte) error {
 		if w.fresh {
 			v, size := varint(deltas)
 			w.prev += int64(v)
-			if err := w.resume(w.prev); err != nil {
-				return err
-			}
+			w.resume(w.prev)
 			n = size
 		} else {
 			n = w.copy(deltas)
@@ -153,9 +136,6 @@ func (w *writer) copy(deltas []byte) int {
 // flush writes the page and starts the next.
 func (w *writer) flush() error {
 	binary.BigEndian.PutUint16(w.buf[2:], uint16(len(w.buf)))
-	if w.termAt == 0 {
-		w.termless++
-	}
 	if err := w.pages.PutBlock(leafID(w.segid, w.pgno), append(w.buf, w.foot...)); err != nil {
 		return fmt.Errorf("write page %d of segment %d: %w", w.pgno, w.segid, err)
 	}
@@ -166,29 +146,6 @@ func (w *writer) flush() error {
 	return nil
 }
 
-// putKey enters the last page with a term into %_idx.
-func (w *writer) putKey() error {
-	v := w.keyPage << 1
-	if w.termless >= minIndexed {
-		v |= 1
-		if err := w.dlidx.flush(w.putDlidx); err != nil {
-			return err
-		}
-	}
-	if err := w.pages.PutPage(w.segid, w.key, v); err != nil {
-		return fmt.Errorf("write a key of segment %d: %w", w.segid, err)
-	}
-	w.key, w.termless = w.key[:0], 0
-	return nil
-}
-
-func (w *writer) putDlidx(height int, pgno int64, b []byte) error {
-	if err := w.pages.PutBlock(dlidxID(w.segid, height, pgno), b); err != nil {
-		return fmt.Errorf("write the index of a list: %w", err)
-	}
-	return nil
-}
-
 // finish writes what is left. The segment has no pages if there was no term.
 func (w *writer) finish() (segment, error) {
 	if !w.fresh {
@@ -196,9 +153,5 @@ func (w *writer) finish() (segment, error) {
 			return segment{}, err
 		}
 	}
-	s := segment{id: w.segid, first: 1, last: w.pgno - 1}
-	if s.last == 0 {
-		return s, nil
-	}
-	return s, w.putKey()
+	return segment{id: w.segid, first: 1, last: w.pgno - 1}, nil
 }

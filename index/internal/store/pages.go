@@ -32,6 +32,12 @@ func (p pages) PageOf(segid int64, term []byte) (int64, error) {
 	return pgno, err
 }
 
+func (p pages) PageAfter(segid int64, term []byte) (int64, error) {
+	var pgno int64
+	_, err := p.db.row("SELECT pgno FROM words_idx WHERE segid = ? AND term > ? ORDER BY term LIMIT 1", []any{segid, term}, &pgno)
+	return pgno, err
+}
+
 func (p pages) PutPage(segid int64, term []byte, pgno int64) error {
 	return p.db.exec("INSERT INTO words_idx (segid, term, pgno) VALUES (?, ?, ?)", segid, term, pgno)
 }

@@ -51,14 +51,7 @@ func (q *Query) Match(body []byte) (Match, bool) {
 func (m *matcher) match(q *Query, body []byte) (Match, bool) {
 	m.f.FoldAll(body)
 	m.run, m.parts = text.Span{}, m.parts[:0]
-	any := false
-	for _, units := range q.groups {
-		if m.all(units) {
-			any = true
-			break
-		}
-	}
-	if !any {
+	if !slices.ContainsFunc(q.groups, m.all) {
 		return Match{}, false
 	}
 	var res Match

@@ -1,6 +1,8 @@
 package query
 
 import (
+	"slices"
+
 	"tape/internal/text"
 	"tape/internal/text/needle"
 )
@@ -10,25 +12,13 @@ import (
 // for the case of ASCII.
 type screen struct{ text.Reducer }
 
-// cannot reports whether it is certain that text does not satisfy q.
+// cannot reports whether it is certain that text does not satisfy q: of each group, the
+// reduced text lacks a unit.
 func (s *screen) cannot(q *Query, body []byte) bool {
 	reduced := s.Reduce(body)
-	for _, units := range q.groups {
-		if s.may(units, reduced) {
-			return false
-		}
-	}
-	return true
-}
-
-// may reports whether the reduced text may have all units that it has to have.
-func (s *screen) may(units []unit, body []byte) bool {
-	for i := range units {
-		if u := &units[i]; !u.not && !s.has(u, body) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(q.groups, func(units []unit) bool {
+		return !slices.ContainsFunc(units, func(u unit) bool { return !u.not && !s.has(&u, reduced) })
+	})
 }
 
 // has reports whether the unit may be in a reduced text: its pieces are, and
