@@ -142,12 +142,9 @@ func (a *App) hookAfter(ctx context.Context, at hooks.Repository, store *repo.St
 // lookAt looks at the commit that git has made on the branch of a tape: a merge is
 // completed, and what no hook could refuse is told.
 func (a *App) lookAt(ctx context.Context, at hooks.Repository, store *repo.Store, branch string) error {
-	merged, err := at.HasMerged()
-	if err != nil {
+	merged, err := at.PostCommit(ctx, store)
+	if err != nil || !merged {
 		return err
-	}
-	if !merged {
-		return at.PostCommit(ctx, store)
 	}
 	t, err := store.ByBranch(ctx, branch)
 	if errors.Is(err, repo.ErrNotFound) {
