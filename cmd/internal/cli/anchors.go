@@ -14,7 +14,6 @@ func newAnchorsCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "anchors",
 		Short: "List the phases of the tape",
-		Args:  takes(0),
 		RunE:  a.onTape(a.runAnchors),
 	}
 }

@@ -3,11 +3,12 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"tape/internal/workspace"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/layout"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -110,7 +111,7 @@ func (o *appendOptions) check(cmd *cobra.Command, args []string) error {
 	}
 	for flag, value := range map[string]string{"kind": o.kind, "text": o.text, "role": o.role} {
 		if !utf8.ValidString(value) {
-			return invalidf("", "--%s is not valid UTF-8", flag)
+			return layout.Invalid("", "--%s is not valid UTF-8", flag)
 		}
 	}
 	return nil

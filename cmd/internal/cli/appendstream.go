@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"tape/internal/workspace"
 
 	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -65,7 +66,7 @@ func (s *stream) feed(ctx context.Context, tx *repo.Tx) error {
 				return err
 			}
 		case errors.Is(err, jsonl.ErrTooLong):
-			err = invalidf("raise the limit with: tape config max_line N", "the line is longer than %d bytes",
+			err = layout.Invalid("raise the limit with: tape config max_line N", "the line is longer than %d bytes",
 				(*workspace.Store)(s.o.store).Config().MaxLine)
 		default:
 			return fmt.Errorf("read standard input: %w", err)
@@ -83,7 +84,7 @@ func (s *stream) reject(line int64, err error) error {
 		if hint == "" {
 			hint = "nothing was appended; --partial keeps the good lines"
 		}
-		s.refused = invalidf(hint, "line %d: %v", line, err)
+		s.refused = layout.Invalid(hint, "line %d: %v", line, err)
 		return s.refused
 	}
 	if s.bad++; s.bad <= maxRejected {
@@ -107,5 +108,5 @@ func (s *stream) report(done repo.TxResult) error {
 			s.o.message("error", m)
 		}
 	}
-	return invalidf("", "%s rejected", count(s.bad, "line was", "lines were"))
+	return layout.Invalid("", "%s rejected", count(s.bad, "line was", "lines were"))
 }

@@ -14,7 +14,6 @@ func newCommitCmd(a *App) *cobra.Command {
 		Short: "Commit what was appended since the last commit",
 		Long: `Make a checkpoint: a commit without a new anchor. Entries are safe as soon as they are
 appended; a commit makes them visible to git. Where nothing is new, it says so.`,
-		Args: takes(0),
 		RunE: a.onTape(func(ctx context.Context, t *repo.Tape, _ []string) error {
 			commit, n, err := t.Checkpoint(ctx)
 			if err != nil {

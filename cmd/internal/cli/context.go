@@ -54,7 +54,6 @@ beginning, by whole turns.`,
   tape context --from plan --max-tokens 100000
   tape context --format anthropic | jq '{model: "…", max_tokens: 1024, messages: .}'
   tape context --format anthropic --system`,
-		Args:    takes(0),
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return o.check(cmd.Flags().Changed) },
 		RunE:    o.onTape(o.run),
 	}

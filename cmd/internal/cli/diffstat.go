@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"tape/internal/query"
 
 	"tape/internal/jsonl"
+	"tape/internal/query"
 	"tape/repo"
 )
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -66,7 +67,7 @@ func (o *discardOptions) ask(ctx context.Context, f *repo.Tape) error {
 		return err
 	}
 	if !o.canAsk() {
-		return invalidf("tape discard --yes does it without asking", "fork %s has %s of its own, and there is no terminal to ask on",
+		return layout.Invalid("tape discard --yes does it without asking", "fork %s has %s of its own, and there is no terminal to ask on",
 			quoted(info.Name), entries(info.Entries))
 	}
 	return o.confirm(ctx, "Fork %s has %s of its own. Discard it?", quoted(info.Name), entries(info.Entries))

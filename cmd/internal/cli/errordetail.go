@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"tape/internal/outgoing"
 
 	"tape/internal/entrydiff"
 	"tape/internal/jsonl"
+	"tape/internal/outgoing"
 	"tape/repo"
 )
 

@@ -82,18 +82,6 @@ func usagef(format string, args ...any) error {
 	return &cliError{class: repo.ErrInvalid, msg: fmt.Sprintf(format, args...), usage: true}
 }
 
-func invalidf(hint, format string, args ...any) error {
-	return &cliError{class: repo.ErrInvalid, msg: fmt.Sprintf(format, args...), hint: hint}
-}
-
-func notFoundf(hint, format string, args ...any) error {
-	return &cliError{class: repo.ErrNotFound, msg: fmt.Sprintf(format, args...), hint: hint}
-}
-
-func conflictf(hint, format string, args ...any) error {
-	return &cliError{class: repo.ErrConflict, msg: fmt.Sprintf(format, args...), hint: hint}
-}
-
 func hintOf(cmd *cobra.Command, err error) string {
 	if hint := repo.Hint(err); hint != "" {
 		return hint

@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"slices"
-	"tape/internal/remotes"
-	"tape/internal/workspace"
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/remotes"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -27,14 +28,14 @@ func (a *App) openFork(ctx context.Context, store *repo.Store, name string) (*re
 	case fullErr == nil && f.IsFork():
 		return f, nil
 	case fullErr == nil:
-		return nil, invalidf("tape forks lists the forks", "%s is a tape, not a fork", quoted(name))
+		return nil, layout.Invalid("tape forks lists the forks", "%s is a tape, not a fork", quoted(name))
 	case !errors.Is(fullErr, repo.ErrNotFound):
 		return nil, fullErr
 	}
 	if _, err := store.Tape(ctx, at); err != nil && !strings.Contains(name, "/") {
 		return nil, err // the tape itself is missing
 	}
-	return nil, notFoundf(forkHint(ctx, store, at, name), "there is no open fork %s of %s", quoted(name), quoted(at))
+	return nil, layout.NotFound(forkHint(ctx, store, at, name), "there is no open fork %s of %s", quoted(name), quoted(at))
 }
 
 // isFork reports whether a name is that of an open fork.

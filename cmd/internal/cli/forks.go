@@ -29,7 +29,6 @@ about. Git forgets discarded ones after a while, as it does all that only a refl
 		Example: `  tape forks
   tape --tape main/try-redis forks
   tape forks --closed --all --json`,
-		Args: takes(0),
 		RunE: a.inStore(o.run),
 	}
 	cmd.Flags().BoolVar(&o.closed, "closed", false, "list those that were merged or discarded")

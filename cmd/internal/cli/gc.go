@@ -3,10 +3,10 @@ package cli
 import (
 	"context"
 	"strings"
-	"tape/internal/upkeep"
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/upkeep"
 	"tape/repo"
 )
 
@@ -32,7 +32,6 @@ Others may go on to read and write meanwhile, and it can be interrupted at any t
 Forks, archives, and what a reflog knows are kept.`,
 		Example: `  tape gc
   tape gc --worktrees-only --all-worktrees`,
-		Args: takes(0),
 		RunE: a.inStore(o.run),
 	}
 	cmd.Flags().BoolVar(&o.allWorktrees, "all-worktrees", false, "also take away working trees that were written to of late")

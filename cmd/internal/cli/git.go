@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"os/exec"
-	"tape/internal/workspace"
 
 	"github.com/spf13/cobra"
 
 	"tape/hooks"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -58,7 +58,6 @@ done: pushes to tapes and forks that are forced or not append-only are refused t
   git -C ./clone log -p
   git -C ./clone log --no-textconv -S SetReference
   tape git install --server /srv/git/sessions.git`,
-		Args: takes(0),
 	}
 	server := cmd.Flags().String("server", "", "put the hook that checks pushes into the bare repository `DIR`")
 	cmd.RunE = a.onServerOr(server, hooks.InstallServer, "pushes to the tapes in %s have to be append-only", a.gitInstall)
@@ -77,7 +76,6 @@ nothing.
 With --server, the hook pre-receive is taken out of the bare repository DIR.`,
 		Example: `  tape git uninstall
   tape git uninstall --server /srv/git/sessions.git`,
-		Args: takes(0),
 	}
 	server := cmd.Flags().String("server", "", "take the hook that checks pushes out of the bare repository `DIR`")
 	cmd.RunE = a.onServerOr(server, hooks.UninstallServer, "pushes to %s are not checked", a.gitUninstall)

@@ -6,10 +6,10 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"tape/internal/forks"
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/forks"
 	"tape/repo"
 )
 

@@ -8,14 +8,15 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"tape/internal/join"
-	"tape/internal/workspace"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tape/hooks"
 	"tape/index"
+	"tape/internal/join"
+	"tape/internal/layout"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -80,7 +81,7 @@ func (a *App) runHook(ctx context.Context, name string, args []string) error {
 	if name == "pre-push" {
 		store, err := a.hookStore(ctx, at)
 		if err != nil { // what cannot be looked through is not sent
-			return conflictf(repo.Hint(err), "not pushed: %v", err)
+			return layout.Conflict(repo.Hint(err), "not pushed: %v", err)
 		}
 		return at.PrePush(ctx, store, cmp.Or(first(args), "the remote"), a.Stdin)
 	}
@@ -105,7 +106,7 @@ func (a *App) runHook(ctx context.Context, name string, args []string) error {
 func locate(hint string) (hooks.Repository, error) {
 	at, err := hooks.Locate()
 	if errors.Is(err, fs.ErrNotExist) {
-		err = notFoundf(hint, "this is no git repository")
+		err = layout.NotFound(hint, "this is no git repository")
 	}
 	return at, err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/importer"
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -59,7 +60,7 @@ Where the current directory has no workspace yet, it gets one, as by tape init.`
 		ValidArgsFunction: before(1, completeWords(formats...), cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.format, o.files = args[0], args[1:]; !slices.Contains(formats, o.format) {
-				return invalidf("the formats are: "+strings.Join(formats, ", "), "there is no format %s", quoted(o.format))
+				return layout.Invalid("the formats are: "+strings.Join(formats, ", "), "there is no format %s", quoted(o.format))
 			}
 			return o.run(cmd.Context())
 		},
@@ -156,7 +157,7 @@ func transcripts(name string) ([]string, error) {
 	}
 	st, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, notFoundf("", "there is no file %s", quoted(name))
+		return nil, layout.NotFound("", "there is no file %s", quoted(name))
 	}
 	if err != nil || !st.IsDir() {
 		return []string{name}, err
@@ -174,7 +175,7 @@ func transcripts(name string) ([]string, error) {
 	// Subagents' own files come behind the sessions that tell where they belong.
 	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(agentFile(a), agentFile(b)) })
 	if err == nil && len(out) == 0 {
-		err = invalidf("", "%s has no .jsonl or .json files", quoted(name))
+		err = layout.Invalid("", "%s has no .jsonl or .json files", quoted(name))
 	}
 	return out, err
 }
@@ -214,9 +215,9 @@ func (o *importOptions) file(ctx context.Context, store *repo.Store, name, fallb
 	bar.clear()
 	switch {
 	case errors.Is(err, importer.ErrUnknownFormat):
-		return invalidf("name the format: "+strings.Join(importer.Formats, ", "), "%v", err)
+		return layout.Invalid("name the format: "+strings.Join(importer.Formats, ", "), "%v", err)
 	case errors.Is(err, importer.ErrNoName):
-		return invalidf("name the tape: --tape NAME", "%v", err)
+		return layout.Invalid("name the tape: --tape NAME", "%v", err)
 	case err != nil:
 		return err
 	}

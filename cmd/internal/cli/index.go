@@ -37,21 +37,18 @@ The program sqlite3 can ask it, too; docs/format.md describes its tables.`,
 foreign or outdated (a search will build it).`,
 		Example: `  tape index status
   tape index status --json`,
-		Args: takes(0),
 		RunE: a.inStore(a.indexStatus),
 	}, &cobra.Command{
 		Use:     "sync",
 		Short:   "Bring the index up to date with all tapes",
 		Long:    "Bring the index up to date with all tapes of the workspace, and drop what is of tapes that are gone.",
 		Example: `  tape index sync`,
-		Args:    takes(0),
 		RunE:    a.inStore(a.indexed((*index.Index).Sync)),
 	}, &cobra.Command{
 		Use:     "rebuild",
 		Short:   "Make the index anew",
 		Long:    "Make the index anew from the history of all tapes and from what is not committed yet. Searches go on meanwhile.",
 		Example: `  tape index rebuild`,
-		Args:    takes(0),
 		RunE:    a.inStore(a.indexed((*index.Index).Rebuild)),
 	})
 	return cmd

@@ -19,7 +19,6 @@ func newInfoCmd(a *App) *cobra.Command {
 run, what is not committed yet, its forks, whether the index has everything, and where it
 is; of a fork, where it begins; for each remote, how many entries are only here (ahead) or
 only there (behind), as of the last push, fetch or pull.`,
-		Args: takes(0),
 		RunE: a.onTape(a.runInfo),
 	}
 }

@@ -39,7 +39,6 @@ checkpoints, where forks begin and where they were merged. -n bounds their numbe
   tape log --after implement --kind message --tail 5
   tape log --all --since yesterday --json
   tape log --graph -n 20`,
-		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.changed = cmd.Flags().Changed
 			return o.run(cmd.Context())

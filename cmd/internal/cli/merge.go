@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"tape/internal/purge"
-	"tape/internal/workspace"
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/layout"
+	"tape/internal/purge"
+	"tape/internal/workspace"
 	"tape/merge"
 	"tape/repo"
 )
@@ -187,7 +188,7 @@ func mergeText(fork string, r merge.Result, short bool) string {
 // already is for a fork that is closed: to merge it again is no error, and adds nothing.
 func (o *mergeOptions) already(store *repo.Store, f repo.ForkInfo, notFound error) error {
 	if f.Status == repo.ForkDiscarded {
-		return notFoundf("bring it back with: "+bringBack(store, f), "the fork %s was discarded", quoted(f.Name))
+		return layout.NotFound("bring it back with: "+bringBack(store, f), "the fork %s was discarded", quoted(f.Name))
 	}
 	if f.Into == "" {
 		return notFound

@@ -14,6 +14,7 @@ import (
 
 	"tape/hooks"
 	"tape/internal/entrydiff"
+	"tape/internal/layout"
 	"tape/merge"
 	"tape/repo"
 )
@@ -54,7 +55,7 @@ func (a *App) runMergeDriver(ctx context.Context, versions []string, path string
 			return err
 		}
 		if !merging {
-			return conflictf("take it back (git rebase --abort, git cherry-pick --abort, git revert --abort), and merge: git merge BRANCH",
+			return layout.Conflict("take it back (git rebase --abort, git cherry-pick --abort, git revert --abort), and merge: git merge BRANCH",
 				"%s: entries are merged, never replayed: a rebase, cherry-pick, revert or stash does not suit a tape", path)
 		}
 	}
@@ -101,7 +102,7 @@ func rewritten(path string, base, ours, theirs []byte) error {
 		}
 		lines = append(lines, changeLines(c)...)
 	}
-	return conflictf("git merge --abort takes the merge back; tape verify, on that side, names every change", "%s", strings.Join(lines, "\n"))
+	return layout.Conflict("git merge --abort takes the merge back; tape verify, on that side, names every change", "%s", strings.Join(lines, "\n"))
 }
 
 // fileLines yields the lines of a file.

@@ -6,10 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"tape/internal/purge"
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/layout"
+	"tape/internal/purge"
 	"tape/repo"
 )
 
@@ -96,7 +97,7 @@ func (o *purgeOptions) run(ctx context.Context, t *repo.Tape, _ []string) error 
 
 func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *progress) error {
 	if !o.canAsk() {
-		return invalidf("tape purge --dry-run tells what it would do, tape purge --yes does it", "purge asks before it rewrites history, and there is no terminal to ask on")
+		return layout.Invalid("tape purge --dry-run tells what it would do, tape purge --yes does it", "purge asks before it rewrites history, and there is no terminal to ask on")
 	}
 	dry := o.PurgeOptions
 	dry.DryRun = true

@@ -7,13 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/layout"
 	"tape/repo"
-)
-
-// How the refs of forks and archives begin, by the format.
-const (
-	forkBranches = "refs/heads/fork/"
-	archiveRefs  = "refs/tape/archive/"
 )
 
 // describeStatus is a line of what push, fetch and pull have done.
@@ -70,7 +65,7 @@ func (a *App) showStatuses(list []repo.RefStatus, w refWords, all bool) error {
 
 // refName names a tape, fork or archive in a list.
 func refName(s repo.RefStatus) string {
-	if stamp, ok := strings.CutPrefix(s.Ref, archiveRefs); ok {
+	if stamp, ok := strings.CutPrefix(s.Ref, layout.ArchivePrefix); ok {
 		return s.Tape + " (archive " + stamp[strings.LastIndexByte(stamp, '/')+1:] + ")"
 	}
 	return s.Tape
@@ -80,7 +75,7 @@ func refName(s repo.RefStatus) string {
 func tapesText(list []repo.RefStatus) string {
 	forks := 0
 	for _, s := range list {
-		if strings.HasPrefix(s.Ref, forkBranches) {
+		if strings.HasPrefix(s.Ref, layout.ForkPrefix) {
 			forks++
 		}
 	}

@@ -57,7 +57,6 @@ begins with ssh://, https:// or file://. Nothing is asked of it yet.`,
 		Short:   "List the remotes",
 		Long:    `List the remotes with their addresses. Passwords in them are not shown.`,
 		Example: `  tape remote list --json`,
-		Args:    takes(0),
 		RunE:    a.inStore(a.runRemotes),
 	})
 	return cmd

@@ -3,10 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
-	"tape/internal/audit"
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/audit"
 	"tape/repo"
 )
 
@@ -17,7 +17,6 @@ func newVerifyCmd(a *App) *cobra.Command {
 		Long: `Check the whole workspace: that history was only appended to, that every entry can be
 read and none is missing, that commits, tags and working trees agree, and, where there
 is git, what git fsck checks. Every violation is named; exit code 6 if there is any.`,
-		Args: takes(0),
 		RunE: a.inStore(a.runVerify),
 	}
 }

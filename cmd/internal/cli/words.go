@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tape/internal/layout"
 )
 
 // How numbers, names and entries stand in sentences.
@@ -32,14 +34,8 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", size, units[0])
 }
 
-// shellWord makes a name safe to copy from a hint into a shell.
-func shellWord(s string) string {
-	s = safeLine(s)
-	if s != "" && s[0] != '-' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
+// shellWord makes a name safe to show, and to copy from a hint into a shell.
+func shellWord(s string) string { return layout.ShellWord(safeLine(s)) }
 
 // idRange names entries that follow each other.
 func idRange(first, last int64) string {
