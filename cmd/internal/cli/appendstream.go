@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"tape/internal/display"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/workspace"
@@ -96,7 +97,7 @@ func (s *stream) reject(line int64, err error) error {
 
 func (s *stream) report(done repo.TxResult) error {
 	result := object{{"appended", done.Appended}, {"first_id", done.FirstID}, {"last_id", done.LastID}}.with("rejected", s.rejected)
-	text := fmt.Sprintf("appended %s, @%d to @%d", entries(done.Appended), done.FirstID, done.LastID)
+	text := fmt.Sprintf("appended %s, @%d to @%d", display.Entries(done.Appended), done.FirstID, done.LastID)
 	if done.Appended == 0 {
 		text = "appended nothing"
 	}
@@ -108,5 +109,5 @@ func (s *stream) report(done repo.TxResult) error {
 			s.o.message("error", m)
 		}
 	}
-	return layout.Invalid("", "%s rejected", count(s.bad, "line was", "lines were"))
+	return layout.Invalid("", "%s rejected", display.Count(s.bad, "line was", "lines were"))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -19,7 +20,7 @@ appended; a commit makes them visible to git. Where nothing is new, it says so.`
 			if err != nil {
 				return err
 			}
-			text := "committed " + entries(n) + ": "
+			text := "committed " + display.Entries(n) + ": "
 			if n == 0 {
 				text = "nothing new since commit "
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -139,5 +140,5 @@ func namesOf[T any](list []T, name func(T) string) []string {
 // offer reports whether a recorded name may be put on a command line: names that a
 // terminal must not see, or that are absurdly long, may not.
 func offer(name, prefix string) bool {
-	return strings.HasPrefix(name, prefix) && len(name) <= 200 && safeLine(name) == name
+	return strings.HasPrefix(name, prefix) && len(name) <= 200 && display.Line(name) == name
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 	"tape/repo/view"
 )
@@ -100,7 +101,7 @@ func (o *contextOptions) run(ctx context.Context, t *repo.Tape, _ []string) erro
 		return err
 	}
 	if n := c.LeftOut; n.Turns > 0 {
-		o.warn(fmt.Sprintf("left out %s (%s, about %s)", count(n.Turns, "turn", "turns"), entries(n.Entries), count(n.Tokens, "token", "tokens")))
+		o.warn(fmt.Sprintf("left out %s (%s, about %s)", display.Count(n.Turns, "turn", "turns"), display.Entries(n.Entries), display.Count(n.Tokens, "token", "tokens")))
 	}
 	if o.system {
 		if c.System == nil {
@@ -124,5 +125,5 @@ func (a *App) writeArray(array []byte) error {
 		return err
 	}
 	a.page()
-	return a.writeLine([]byte(safeText(b.String())))
+	return a.writeLine([]byte(display.Text(b.String())))
 }

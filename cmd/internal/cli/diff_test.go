@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/display"
 	"tape/internal/entrydiff"
 	"tape/internal/testkit"
 	"tape/repo"
@@ -115,8 +116,8 @@ func TestLongLine(t *testing.T) {
 	l.add("changed", true)
 	l.add(strings.Repeat("x", 5000), false)
 	got := l.cut(100)
-	if !strings.Contains(got.text, "changed") || textWidth(got.text) > 100 {
-		t.Errorf("%d cells: %s", textWidth(got.text), got.text)
+	if !strings.Contains(got.text, "changed") || display.Width(got.text) > 100 {
+		t.Errorf("%d cells: %s", display.Width(got.text), got.text)
 	}
 	if m := got.marks; len(m) != 1 || got.text[m[0][0]:m[0][1]] != "changed" {
 		t.Errorf("marks %v of %q", m, got.text)

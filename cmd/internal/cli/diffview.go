@@ -1,6 +1,10 @@
 package cli
 
-import "strings"
+import (
+	"strings"
+
+	"tape/internal/display"
+)
 
 // diffView shows changes to people: a header for each phase, and below it the entries
 // with a sign before them; of an edited one, the lines that changed.
@@ -21,7 +25,7 @@ const inverse = ";7"
 func (v *diffView) show(c change) error {
 	if !v.begun {
 		v.begun = true
-		v.printf("%s\n%s\n", v.style(bold, "--- "+truncate(safeLine(v.from), nameCells)), v.style(bold, "+++ "+truncate(safeLine(v.to), nameCells)))
+		v.printf("%s\n%s\n", v.style(bold, "--- "+display.Truncate(display.Line(v.from), nameCells)), v.style(bold, "+++ "+display.Truncate(display.Line(v.to), nameCells)))
 	}
 	if phase := v.phaseHead(c.entry); phase != v.phase {
 		v.phase = phase
@@ -33,7 +37,7 @@ func (v *diffView) show(c change) error {
 	}
 	v.line(strings.TrimRight(v.style(sign.colour, sign.sign)+" "+columns, " "))
 	for _, p := range c.parts() {
-		v.line("    " + v.style(bold, truncate(safeLine(partName(p)), 200)))
+		v.line("    " + v.style(bold, display.Truncate(display.Line(partName(p)), 200)))
 		for _, l := range partLines(p) {
 			v.changed(l.cut(lineCells))
 		}
@@ -49,7 +53,7 @@ func (v *diffView) changed(l textLine) {
 	if w := v.width(); w > 0 {
 		cells = max(20, w-len("    + "))
 	}
-	for at, part := range wrapped(l.text, cells) {
+	for at, part := range display.Wrapped(l.text, cells) {
 		if colour != "" {
 			part = v.marked(part, at, l.marks, colour, colour+inverse)
 		}

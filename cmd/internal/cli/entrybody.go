@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tape/internal/display"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
@@ -32,15 +33,15 @@ func body(e repo.Entry) []string {
 	case repo.KindEvent:
 		text = jsonl.GetString(p, "name")
 		if data := jsonl.Get(p, "data"); data != nil {
-			text += " " + shorten(string(data), 2*argsCells)
+			text += " " + display.Shorten(string(data), 2*argsCells)
 		}
 	case repo.KindError:
 		text = strings.TrimPrefix(jsonl.GetString(p, "kind")+": "+jsonl.GetString(p, "message"), ": ")
 	}
 	if text == "" {
-		text = shorten(string(p), 2*argsCells)
+		text = display.Shorten(string(p), 2*argsCells)
 	}
-	return strings.Split(strings.TrimRight(safeText(text), "\n"), "\n")
+	return strings.Split(strings.TrimRight(display.Text(text), "\n"), "\n")
 }
 
 func messageText(payload []byte) string {
@@ -64,7 +65,7 @@ func contentText(content []byte) string {
 		}
 		if !ok {
 			kind := jsonl.GetString(part, "type")
-			text = "[" + strings.TrimSpace(kind+" "+shorten(string(part), argsCells)) + "]"
+			text = "[" + strings.TrimSpace(kind+" "+display.Shorten(string(part), argsCells)) + "]"
 		}
 		parts = append(parts, text)
 	}
@@ -84,7 +85,7 @@ func callsText(calls []byte) string {
 		if !ok {
 			text = string(args)
 		}
-		out = append(out, name+"("+shorten(text, argsCells)+")")
+		out = append(out, name+"("+display.Shorten(text, argsCells)+")")
 	}
 	return strings.Join(out, "\n")
 }
@@ -97,7 +98,7 @@ func resultsText(results []byte) string {
 		if !ok && len(result) > 0 && result[0] == '[' {
 			text = contentText(result)
 		} else if !ok {
-			text = shorten(string(result), 2*argsCells)
+			text = display.Shorten(string(result), 2*argsCells)
 		}
 		out = append(out, clip(text))
 	}
@@ -119,7 +120,7 @@ func anchorText(payload []byte) string {
 		return text + "\n" + summary
 	}
 	if jsonl.IsObject(state) && len(state) > len("{}") {
-		text += " " + shorten(string(state), 2*argsCells)
+		text += " " + display.Shorten(string(state), 2*argsCells)
 	}
 	return text
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -141,7 +142,7 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 // message writes one message to stderr, each of its lines with the prefix.
 func (a *App) message(level, text string) {
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		fmt.Fprintf(a.Stderr, "tape: %s: %s\n", level, safeLine(line))
+		fmt.Fprintf(a.Stderr, "tape: %s: %s\n", level, display.Line(line))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"tape/hooks"
 	"tape/index"
+	"tape/internal/display"
 	"tape/internal/join"
 	"tape/internal/layout"
 	"tape/internal/workspace"
@@ -224,7 +225,7 @@ func outsideLines(r hooks.Report) []string {
 	out := []string{"core.hooksPath is " + r.Dir + ", which is not the workspace's own: nothing was written there",
 		"to be of the same effect, the hooks in it need a line each:"}
 	for _, l := range r.Lines {
-		out = append(out, "  "+pad(l.Hook, 14)+l.Line)
+		out = append(out, "  "+display.Pad(l.Hook, 14)+l.Line)
 	}
 	return out
 }

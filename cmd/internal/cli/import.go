@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/internal/importer"
 	"tape/internal/layout"
 	"tape/repo"
@@ -127,7 +128,7 @@ func (o *importOptions) ensureStore(ctx context.Context) (*repo.Store, error) {
 	}
 	store, _, err = repo.Init(ctx, dir, &repo.InitOptions{Options: *o.storeOptions()})
 	if err == nil && !o.json {
-		o.say("created workspace %s", safeLine(dir))
+		o.say("created workspace %s", display.Line(dir))
 	}
 	return store, err
 }
@@ -222,7 +223,7 @@ func (o *importOptions) file(ctx context.Context, store *repo.Store, name, fallb
 		return err
 	}
 	err = o.result(object{{"file", res.File}, {"tape", res.Tape}, {"format", res.Format}, {"imported", res.Imported}, {"skipped", res.Skipped},
-		{"damaged", res.Damaged}, {"anchors", res.Anchors}}.with("subagents", res.Subagents), "%s: %s", safeLine(name), importText(res))
+		{"damaged", res.Damaged}, {"anchors", res.Anchors}}.with("subagents", res.Subagents), "%s: %s", display.Line(name), importText(res))
 	if err != nil {
 		return err
 	}
@@ -241,18 +242,18 @@ func (o *importOptions) file(ctx context.Context, store *repo.Store, name, fallb
 }
 
 func importText(res importer.Result) string {
-	text := fmt.Sprintf("%s into tape %s", entries(res.Imported), quoted(res.Tape))
+	text := fmt.Sprintf("%s into tape %s", display.Entries(res.Imported), quoted(res.Tape))
 	if n := len(res.Subagents); n > 0 {
-		text += " and " + count(n, "fork of a subagent", "forks of subagents")
+		text += " and " + display.Count(n, "fork of a subagent", "forks of subagents")
 	}
 	if res.Anchors > 0 {
-		text += ", " + count(res.Anchors, "anchor", "anchors")
+		text += ", " + display.Count(res.Anchors, "anchor", "anchors")
 	}
 	if res.Skipped > 0 {
 		text += fmt.Sprintf(", %d skipped", res.Skipped)
 	}
 	if res.Damaged > 0 {
-		text += ", " + count(res.Damaged, "damaged line", "damaged lines")
+		text += ", " + display.Count(res.Damaged, "damaged line", "damaged lines")
 	}
 	return text
 }

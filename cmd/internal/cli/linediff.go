@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tape/internal/display"
 	"tape/internal/entrydiff"
 )
 
@@ -32,7 +33,7 @@ func (l textLine) cut(cells int) textLine {
 	if from > 0 {
 		lead = "…"
 	}
-	out := textLine{sign: l.sign, text: lead + truncate(l.text[from:], cells-1)}
+	out := textLine{sign: l.sign, text: lead + display.Truncate(l.text[from:], cells-1)}
 	for _, m := range l.marks {
 		m = [2]int{m[0] - from + len(lead), min(m[1]-from+len(lead), len(out.text))}
 		if m[0] < m[1] {
@@ -69,7 +70,7 @@ type lineDiff struct {
 }
 
 func (d *lineDiff) span(s entrydiff.Span) {
-	text := strings.ReplaceAll(safeText(s.Text), "\t", "    ")
+	text := strings.ReplaceAll(display.Text(s.Text), "\t", "    ")
 	for i, line := range strings.Split(text, "\n") {
 		if i > 0 {
 			d.newline(s.Op)

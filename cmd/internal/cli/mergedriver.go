@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/hooks"
+	"tape/internal/display"
 	"tape/internal/entrydiff"
 	"tape/internal/layout"
 	"tape/merge"
@@ -125,7 +126,7 @@ func changeLines(c entrydiff.Change) []string {
 			if !has {
 				return "nothing"
 			}
-			return strconv.Quote(shorten(text, cells))
+			return strconv.Quote(display.Shorten(text, cells))
 		}
 		out = append(out, "    "+partName(p)+": "+value(p.Old, p.HasOld)+" became "+value(p.New, p.HasNew))
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"tape/internal/display"
 )
 
 // watched is standard error where somebody is there to watch it, else nil.
@@ -24,7 +26,7 @@ type progress struct {
 }
 
 func (a *App) progress(label string) *progress {
-	return &progress{out: a.watched(), label: truncate(safeLine(label), 50)}
+	return &progress{out: a.watched(), label: display.Truncate(display.Line(label), 50)}
 }
 
 func (p *progress) show(format string, args ...any) {
@@ -49,7 +51,7 @@ func (p *progress) part(done, size int64) {
 		return
 	}
 	p.last = done * 100 / size
-	p.show("\r%s  %3d%% of %s", p.label, p.last, bytesText(size))
+	p.show("\r%s  %3d%% of %s", p.label, p.last, display.Bytes(size))
 }
 
 // count is called with how many entries are done, where their number is not known.
@@ -61,7 +63,7 @@ func (p *progress) count(done int64) {
 		return
 	}
 	p.last = done
-	p.show("\r%s  %s", p.label, entries(done))
+	p.show("\r%s  %s", p.label, display.Entries(done))
 }
 
 func (p *progress) clear() {

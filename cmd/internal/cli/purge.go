@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/internal/layout"
 	"tape/internal/purge"
 	"tape/repo"
@@ -108,7 +109,7 @@ func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *progress) e
 	}
 	lines := append(o.summary(plan), o.otherLines(plan)...)
 	for _, line := range append(lines, plan.Left...) {
-		fmt.Fprintln(o.Stderr, safeLine(line))
+		fmt.Fprintln(o.Stderr, display.Line(line))
 	}
 	var remotes []string
 	for _, r := range plan.Remotes {
@@ -117,7 +118,7 @@ func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *progress) e
 		}
 	}
 	if len(remotes) > 0 {
-		fmt.Fprintf(o.Stderr, "%s already: %s\n", count(len(remotes), "remote has it", "remotes have it"), safeLine(strings.Join(remotes, ", ")))
+		fmt.Fprintf(o.Stderr, "%s already: %s\n", display.Count(len(remotes), "remote has it", "remotes have it"), display.Line(strings.Join(remotes, ", ")))
 	}
 	return o.confirm(ctx, "Rewrite the history? It cannot be undone.")
 }
@@ -146,9 +147,9 @@ func (o *purgeOptions) summary(p repo.Purged) []string {
 	}
 	var out []string
 	for _, t := range p.Tapes {
-		text := fmt.Sprintf("%s %s of %s", verb, entries(len(t.Entries)), quoted(t.Tape))
+		text := fmt.Sprintf("%s %s of %s", verb, display.Entries(len(t.Entries)), quoted(t.Tape))
 		if len(t.Entries) > 0 {
-			text += ": " + truncate(named(t.Entries), lineCells)
+			text += ": " + display.Truncate(named(t.Entries), lineCells)
 		}
 		out = append(out, text)
 		if len(t.Entries) > 0 && len(o.IDs) > 0 && len(o.Rules)+len(o.Fingerprints) == 0 && t.Entries[0] < slices.Min(o.IDs) {
@@ -156,15 +157,15 @@ func (o *purgeOptions) summary(p repo.Purged) []string {
 		}
 	}
 	if p.Tags > 0 {
-		out = append(out, count(p.Tags, "tag", "tags")+" made anew")
+		out = append(out, display.Count(p.Tags, "tag", "tags")+" made anew")
 	}
 	if p.Commits > 0 {
-		made := count(p.Commits, "commit", "commits") + " made anew"
+		made := display.Count(p.Commits, "commit", "commits") + " made anew"
 		if p.Archives > 0 {
-			made += ", those of " + count(p.Archives, "archive", "archives") + " included"
+			made += ", those of " + display.Count(p.Archives, "archive", "archives") + " included"
 		}
 		if p.Signatures > 0 {
-			made += "; " + count(p.Signatures, "signature is", "signatures are") + " lost"
+			made += "; " + display.Count(p.Signatures, "signature is", "signatures are") + " lost"
 		}
 		out = append(out, made)
 	}
@@ -182,7 +183,7 @@ func (o *purgeOptions) otherLines(p repo.Purged) []string {
 		if len(other.Fingerprints) == 0 {
 			purge += " " + named(other.Entries) + " --whole"
 		}
-		out = append(out, fmt.Sprintf("%s has it, too, in %s: %s --tape %s", quoted(other.Tape), truncate(named(other.Entries), lineCells), purge, shellWord(other.Tape)))
+		out = append(out, fmt.Sprintf("%s has it, too, in %s: %s --tape %s", quoted(other.Tape), display.Truncate(named(other.Entries), lineCells), purge, shellWord(other.Tape)))
 	}
 	return out
 }
@@ -196,21 +197,21 @@ func (o *purgeOptions) report(t *repo.Tape, p repo.Purged) {
 		o.line(line)
 	}
 	for _, name := range p.Removed {
-		o.printf("removed %s\n", safeLine(name))
+		o.printf("removed %s\n", display.Line(name))
 	}
 	for _, line := range o.otherLines(p) {
 		o.line(line)
 	}
 	for _, left := range p.Left {
-		fmt.Fprintf(o.Stderr, "tape: warning: %s\n", safeLine(left))
+		fmt.Fprintf(o.Stderr, "tape: warning: %s\n", display.Line(left))
 	}
 	const shown = 20
 	for i, r := range p.Remotes {
 		if i == shown {
-			o.printf("and %s more\n", count(len(p.Remotes)-shown, "ref", "refs"))
+			o.printf("and %s more\n", display.Count(len(p.Remotes)-shown, "ref", "refs"))
 			break
 		}
-		o.printf("%s still has it: %s at %.7s\n", safeLine(r.Remote), safeLine(r.Ref), r.Commit)
+		o.printf("%s still has it: %s at %.7s\n", display.Line(r.Remote), display.Line(r.Ref), r.Commit)
 	}
 	o.tellReplace(t, p)
 	if len(p.Tapes) > 0 {

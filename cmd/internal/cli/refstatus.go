@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/display"
 	"tape/internal/layout"
 	"tape/repo"
 )
@@ -46,7 +47,7 @@ func (a *App) showStatuses(list []repo.RefStatus, w refWords, all bool) error {
 		}
 		n := ""
 		if s.Status == repo.RefNew || s.Status == repo.RefFastForward || s.Status == repo.RefMerged {
-			n = entries(s.Entries)
+			n = display.Entries(s.Entries)
 		}
 		table.add(refName(s), n, w.of(s))
 	}
@@ -81,10 +82,10 @@ func tapesText(list []repo.RefStatus) string {
 	}
 	var out []string
 	if tapes := len(list) - forks; tapes > 0 {
-		out = append(out, count(tapes, "tape", "tapes"))
+		out = append(out, display.Count(tapes, "tape", "tapes"))
 	}
 	if forks > 0 {
-		out = append(out, count(forks, "fork", "forks"))
+		out = append(out, display.Count(forks, "fork", "forks"))
 	}
 	return strings.Join(out, " and ")
 }
@@ -105,7 +106,7 @@ func rejected(list []repo.RefStatus) error {
 		}
 	}
 	if n := len(list) - most; n > 0 {
-		lines = append(lines, "and "+count(n, "other", "others"))
+		lines = append(lines, "and "+display.Count(n, "other", "others"))
 	}
 	out := &cliError{class: repo.ErrConflict, msg: strings.Join(lines, "\n"), hint: strings.Join(hints, "\n")}
 	var rewritten *repo.RewrittenError

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -50,7 +51,7 @@ begins with ssh://, https:// or file://. Nothing is asked of it yet.`,
 			if err := store.RemoveRemote(ctx, args[0]); err != nil {
 				return err
 			}
-			return a.result(object{{"remote", args[0]}, {"removed", true}}, "%s is no remote any more", safeLine(args[0]))
+			return a.result(object{{"remote", args[0]}, {"removed", true}}, "%s is no remote any more", display.Line(args[0]))
 		}),
 	}, &cobra.Command{
 		Use:     "list",
@@ -92,5 +93,5 @@ func (a *App) addRemote(ctx context.Context, store *repo.Store, args []string) e
 	if err != nil {
 		return err
 	}
-	return a.result(object{{"remote", args[0]}, {"url", remote.URL}}, "%s is %s", safeLine(args[0]), safeLine(remote.URL))
+	return a.result(object{{"remote", args[0]}, {"url", remote.URL}}, "%s is %s", display.Line(args[0]), display.Line(remote.URL))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/internal/layout"
 	"tape/repo"
 )
@@ -66,7 +67,7 @@ func (o *resetOptions) ask(ctx context.Context, t *repo.Tape) error {
 	if o.archive {
 		fate = "go to an archive"
 	}
-	return o.confirm(ctx, "The %s of tape %s %s. Start over?", entries(s.Entries), quoted(t.Name()), fate)
+	return o.confirm(ctx, "The %s of tape %s %s. Start over?", display.Entries(s.Entries), quoted(t.Name()), fate)
 }
 
 // warnPublished tells which remotes have what is to be given up, and what comes of that.

@@ -6,36 +6,17 @@ import (
 	"strings"
 	"time"
 
+	"tape/internal/display"
 	"tape/internal/layout"
 )
 
 // How numbers, names and entries stand in sentences.
 
-func count[N int | int64](n N, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-func entries[N int | int64](n N) string { return count(n, "entry", "entries") }
-
 // quoted shows a name inside a sentence.
-func quoted(name string) string { return truncate(strconv.Quote(name), 80) }
-
-func bytesText(n int64) string {
-	if n < 1024 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	size, units := float64(n)/1024, "KMGT"
-	for size >= 1024 && len(units) > 1 {
-		size, units = size/1024, units[1:]
-	}
-	return fmt.Sprintf("%.1f %ciB", size, units[0])
-}
+func quoted(name string) string { return display.Truncate(strconv.Quote(name), 80) }
 
 // shellWord makes a name safe to show, and to copy from a hint into a shell.
-func shellWord(s string) string { return layout.ShellWord(safeLine(s)) }
+func shellWord(s string) string { return layout.ShellWord(display.Line(s)) }
 
 // idRange names entries that follow each other.
 func idRange(first, last int64) string {
@@ -69,7 +50,7 @@ const minutes = "2006-01-02 15:04"
 func (a *App) since(date, layout string) string {
 	t, ok := parseStored(date)
 	if !ok {
-		return safeLine(date)
+		return display.Line(date)
 	}
 	now := a.Now()
 	t = t.In(now.Location())
