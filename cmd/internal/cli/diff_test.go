@@ -13,6 +13,7 @@ import (
 
 	"tape/internal/display"
 	"tape/internal/entrydiff"
+	"tape/internal/query"
 	"tape/internal/testkit"
 	"tape/repo"
 )
@@ -244,7 +245,7 @@ func TestDiffIsSafe(t *testing.T) {
 	a.out = bufio.NewWriter(out)
 	old, new := repo.Entry{Raw: []byte(`{"id":1,"kind":"a","payload":{"` + `\u001b` + `":"` + `\u001b` + `"},"date":"d"}`)}, repo.Entry{Raw: []byte(`{"id":1,"kind":"a","payload":{},"date":"d"}`)}
 	v := &diffView{App: a, from: bad, to: bad}
-	if err := v.show(change{kind: changeEdited, entry: new, old: old}); err != nil {
+	if err := v.show(query.Change{Kind: query.ChangeEdited, Entry: new, Old: old}); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.out.Flush(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"tape/internal/display"
+	"tape/internal/query"
 )
 
 // diffView shows changes to people: a header for each phase, and below it the entries
@@ -17,26 +18,26 @@ type diffView struct {
 
 // Signs of changes, their colours, and those of what was changed within a line.
 var signs = map[string]struct{ sign, colour string }{
-	changeAdded: {"+", green}, changeRemoved: {"-", red}, changeEdited: {"~", yellow},
+	query.ChangeAdded: {"+", green}, query.ChangeRemoved: {"-", red}, query.ChangeEdited: {"~", yellow},
 }
 
 const inverse = ";7"
 
-func (v *diffView) show(c change) error {
+func (v *diffView) show(c query.Change) error {
 	if !v.begun {
 		v.begun = true
 		v.printf("%s\n%s\n", v.style(bold, "--- "+display.Truncate(display.Line(v.from), nameCells)), v.style(bold, "+++ "+display.Truncate(display.Line(v.to), nameCells)))
 	}
-	if phase := v.phaseHead(c.entry); phase != v.phase {
+	if phase := v.phaseHead(c.Entry); phase != v.phase {
 		v.phase = phase
 		v.printf("\n%s\n", phase)
 	}
-	sign, columns := signs[c.kind], v.columns(c.entry)
-	if c.kind != changeEdited {
-		return v.showText(columns+" ", sign.sign, sign.colour, body(c.entry))
+	sign, columns := signs[c.Kind], v.columns(c.Entry)
+	if c.Kind != query.ChangeEdited {
+		return v.showText(columns+" ", sign.sign, sign.colour, display.Body(c.Entry))
 	}
 	v.line(strings.TrimRight(v.style(sign.colour, sign.sign)+" "+columns, " "))
-	for _, p := range c.parts() {
+	for _, p := range c.Parts() {
 		v.line("    " + v.style(bold, display.Truncate(display.Line(partName(p)), 200)))
 		for _, l := range partLines(p) {
 			v.changed(l.cut(lineCells))

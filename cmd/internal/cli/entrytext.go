@@ -65,7 +65,7 @@ func diffLine(out *bytes.Buffer, line []byte) {
 	kind, _ := label(e)
 	fmt.Fprintf(out, "@%d %s  %s  %s", e.ID, display.Truncate(display.Line(kind), diffKind), diffDate(e.Date), checksum(line))
 	limit := diffLimit(e.Kind)
-	for _, text := range body(e) {
+	for _, text := range display.Body(e) {
 		text = strings.ReplaceAll(strings.TrimRight(text, " \t"), "\t", "    ")
 		if limit > 0 {
 			text = display.Shorten(text, limit)

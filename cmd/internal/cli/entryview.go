@@ -65,7 +65,7 @@ func (v *entryView) show(e repo.Entry) error {
 		v.seq = e.AnchorSeq
 		v.line(v.phaseHead(e))
 	}
-	return v.showText(v.columns(e)+" ", "", "", body(e))
+	return v.showText(v.columns(e)+" ", "", "", display.Body(e))
 }
 
 func (a *App) phaseHead(e repo.Entry) string {
@@ -117,7 +117,7 @@ func (a *App) showText(columns, sign, colour string, lines []string) error {
 // brief shows an entry on one line.
 func (a *App) brief(e repo.Entry) {
 	kind, colour := label(e)
-	text := strings.Join(strings.Fields(strings.Join(body(e), " ")), " ")
+	text := strings.Join(strings.Fields(strings.Join(display.Body(e), " ")), " ")
 	cells := a.width()
 	if cells == 0 {
 		cells = briefCells

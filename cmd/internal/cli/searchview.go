@@ -154,36 +154,27 @@ func appendEntries(out []byte, name string, list []repo.Entry) []byte {
 	return append(out, ']')
 }
 
-// matched is a file that has matches.
-type matched struct {
-	tape, file string
-	n          int
-}
-
 // showFiles lists the files that have matches, with their number.
 func (o *searchOptions) showFiles(s index.Search, res *index.Result) error {
 	dirs := map[string]string{}
 	for _, t := range s.Tapes {
 		dirs[t.Name()] = t.WorkTree()
 	}
-	var list []*matched
-	known := map[matched]*matched{}
+	type file struct{ tape, name string }
+	var files []file
+	matches := map[file]int{}
 	for _, h := range res.Hits {
-		key := matched{tape: h.Tape, file: filepath.Join(dirs[h.Tape], "anchors", h.At.Folder, h.At.File)}
-		if known[key] == nil {
-			known[key] = &matched{tape: key.tape, file: key.file}
-			list = append(list, known[key])
+		f := file{h.Tape, filepath.Join(dirs[h.Tape], "anchors", h.At.Folder, h.At.File)}
+		if matches[f]++; matches[f] == 1 {
+			files = append(files, f)
 		}
-		known[key].n++
 	}
-	for _, f := range list {
-		if o.json {
-			if err := o.emit(object{{"file", f.file}, {"tape", f.tape}, {"matches", f.n}}.with("instead", res.Instead)); err != nil {
-				return err
-			}
-			continue
+	for _, f := range files {
+		if !o.json {
+			o.line(display.Line(f.name) + o.style(dim, fmt.Sprintf(":%d", matches[f])))
+		} else if err := o.emit(object{{"file", f.name}, {"tape", f.tape}, {"matches", matches[f]}}.with("instead", res.Instead)); err != nil {
+			return err
 		}
-		o.line(display.Line(f.file) + o.style(dim, fmt.Sprintf(":%d", f.n)))
 	}
 	return nil
 }

@@ -60,21 +60,14 @@ func (a *App) since(date, layout string) string {
 	case d < time.Minute:
 		return "just now"
 	case d < time.Hour:
-		return past(int(d/time.Minute), "minute")
+		return display.Count(int(d/time.Minute), "minute", "minutes") + " ago"
 	case d < 24*time.Hour:
-		return past(int(d/time.Hour), "hour")
+		return display.Count(int(d/time.Hour), "hour", "hours") + " ago"
 	case d < 14*24*time.Hour:
-		return past(int(d/(24*time.Hour)), "day")
+		return display.Count(int(d/(24*time.Hour)), "day", "days") + " ago"
 	default:
 		return t.Format(layout)
 	}
-}
-
-func past(n int, unit string) string {
-	if n != 1 {
-		unit += "s"
-	}
-	return strconv.Itoa(n) + " " + unit + " ago"
 }
 
 func parseStored(date string) (time.Time, bool) {
