@@ -39,24 +39,24 @@ func (v *diffView) show(c query.Change) error {
 	v.line(strings.TrimRight(v.style(sign.colour, sign.sign)+" "+columns, " "))
 	for _, p := range c.Parts() {
 		v.line("    " + v.style(bold, display.Truncate(display.Line(partName(p)), 200)))
-		for _, l := range partLines(p) {
-			v.changed(l.cut(lineCells))
+		for _, l := range display.PartLines(p) {
+			v.changed(l.Shorten(lineCells))
 		}
 	}
 	return v.written()
 }
 
 // changed shows a line of a changed text.
-func (v *diffView) changed(l textLine) {
-	colour := map[byte]string{'+': green, '-': red}[l.sign]
-	indent := "    " + v.style(colour, string(l.sign)) + " "
+func (v *diffView) changed(l display.TextLine) {
+	colour := map[byte]string{'+': green, '-': red}[l.Sign]
+	indent := "    " + v.style(colour, string(l.Sign)) + " "
 	cells := 0
 	if w := v.width(); w > 0 {
 		cells = max(20, w-len("    + "))
 	}
-	for at, part := range display.Wrapped(l.text, cells) {
+	for at, part := range display.Wrapped(l.Text, cells) {
 		if colour != "" {
-			part = v.marked(part, at, l.marks, colour, colour+inverse)
+			part = v.marked(part, at, l.Marks, colour, colour+inverse)
 		}
 		v.line(strings.TrimRight(indent+part, " "))
 	}

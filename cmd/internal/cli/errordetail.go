@@ -81,8 +81,8 @@ func (a *App) tellRewritten(e *repo.RewrittenError) {
 		tell("@%d was changed:", id)
 		for _, p := range entrydiff.Entry(was, is) {
 			tell("  %s", display.Truncate(display.Line(partName(p)), lineCells))
-			for _, l := range partLines(p) {
-				tell("  %s", strings.TrimRight(string(l.sign)+" "+l.cut(lineCells).text, " "))
+			for _, l := range display.PartLines(p) {
+				tell("  %s", strings.TrimRight(string(l.Sign)+" "+l.Shorten(lineCells).Text, " "))
 			}
 		}
 	}

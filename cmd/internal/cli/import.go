@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,30 +162,26 @@ func transcripts(name string) ([]string, error) {
 	if err != nil || !st.IsDir() {
 		return []string{name}, err
 	}
-	var out []string
+	var out, agents []string
 	err = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if ext := filepath.Ext(path); d.Type().IsRegular() && (ext == ".jsonl" || ext == ".json") {
+		switch ext := filepath.Ext(path); {
+		case !d.Type().IsRegular() || ext != ".jsonl" && ext != ".json":
+		case strings.HasPrefix(d.Name(), "agent-"):
+			agents = append(agents, path)
+		default:
 			out = append(out, path)
 		}
 		return nil
 	})
 	// Subagents' own files come behind the sessions that tell where they belong.
-	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(agentFile(a), agentFile(b)) })
+	out = append(out, agents...)
 	if err == nil && len(out) == 0 {
 		err = layout.Invalid("", "%s has no .jsonl or .json files", quoted(name))
 	}
 	return out, err
-}
-
-// agentFile is 1 for what is called as subagents' own files are, 0 for any other.
-func agentFile(name string) int {
-	if strings.HasPrefix(filepath.Base(name), "agent-") {
-		return 1
-	}
-	return 0
 }
 
 // fallbackName tells files of one name in different folders of a folder apart.

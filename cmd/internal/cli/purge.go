@@ -47,7 +47,8 @@ cut off.
 Who has fetched the tape has the secret still, and so has a remote: what is known of those
 is told, and how to replace it there. Change the secret where it came from in any case.
 
-It asks on a terminal, and needs --yes elsewhere. --dry-run tells what would be done.`,
+It needs the git program. It asks on a terminal, and needs --yes elsewhere. --dry-run tells
+what would be done.`,
 		Example: `  tape purge @17
   tape purge --rule all --dry-run
   tape purge --fingerprint 0123456789abcdef --yes`,
