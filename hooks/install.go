@@ -113,7 +113,7 @@ func (i *installer) report(changed []string, failed error) (Report, error) {
 			r.Lines = append(r.Lines, Line{h.name, h.line()})
 			continue
 		}
-		_, ours, err := i.read(h.name)
+		_, ours, own, err := i.read(h.name)
 		if err == nil && !ours {
 			ours, err = i.chained(h.name)
 		}
@@ -124,33 +124,27 @@ func (i *installer) report(changed []string, failed error) (Report, error) {
 			continue
 		}
 		r.Installed = append(r.Installed, h.name)
-		if own := i.ownNow(h.name); own != "" {
+		if own != "" {
 			r.Own = append(r.Own, own)
 		}
 	}
 	return r, failed
 }
 
-// read returns a hook's content, and whether it is ours. A missing one has none.
-func (i *installer) read(name string) (content []byte, ours bool, err error) {
+// read returns a hook's content, whether it is ours, and the name of somebody's own hook
+// that it calls then, "" if there is none. A missing one has no content.
+func (i *installer) read(name string) (content []byte, ours bool, own string, err error) {
 	content, err = os.ReadFile(filepath.Join(i.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
+		return nil, false, "", nil
 	}
-	return content, isOurs(content), err
-}
-
-// ownNow is the name of somebody's own hook that ours calls, "" if there is none.
-func (i *installer) ownNow(name string) string {
-	content, ours, err := i.read(name)
-	if err != nil || !ours {
-		return ""
+	if ours = isOurs(content); ours {
+		own = ownOf(content)
 	}
-	own := ownOf(content)
 	if !isOwnName(name, own) || !exists(filepath.Join(i.dir, own)) {
-		return ""
+		own = ""
 	}
-	return own
+	return content, ours, own, err
 }
 
 // chained reports whether ours is called by somebody else's: a manager of hooks that was
@@ -164,7 +158,7 @@ func (i *installer) chained(name string) (bool, error) {
 		if !strings.HasPrefix(other.Name(), name+".") || other.IsDir() {
 			continue
 		}
-		if _, ours, err := i.read(other.Name()); err == nil && ours {
+		if _, ours, _, err := i.read(other.Name()); err == nil && ours {
 			return true, nil
 		}
 	}
@@ -203,11 +197,10 @@ func (i *installer) each(ctx context.Context, what string, do func(hook) (bool, 
 
 func (i *installer) installOne(h hook) (wrote bool, err error) {
 	path := filepath.Join(i.dir, h.name)
-	there, ours, err := i.read(h.name)
+	there, ours, own, err := i.read(h.name)
 	if err != nil {
 		return false, err
 	}
-	own := i.ownNow(h.name)
 	if !ours && exists(path) {
 		if chained, err := i.chained(h.name); err != nil || chained {
 			return false, err
@@ -320,7 +313,8 @@ func (i *installer) uninstall(ctx context.Context) (Report, error) {
 	var changed, more []string
 	var err error
 	if i.dir != i.usual {
-		j := &installer{fs: i.fs, dir: i.usual, usual: i.usual, hooks: i.hooks}
+		j := *i
+		j.dir = i.usual
 		changed, err = j.each(ctx, "remove", j.removeOne)
 	}
 	if !i.outside && err == nil {
@@ -331,12 +325,12 @@ func (i *installer) uninstall(ctx context.Context) (Report, error) {
 
 // removeOne gives the place back to the hook that was there before.
 func (i *installer) removeOne(h hook) (bool, error) {
-	_, ours, err := i.read(h.name)
+	_, ours, own, err := i.read(h.name)
 	if err != nil || !ours {
 		return false, err
 	}
 	path := filepath.Join(i.dir, h.name)
-	if own := i.ownNow(h.name); own != "" {
+	if own != "" {
 		return true, i.fs.Rename(filepath.Join(i.dir, own), path)
 	}
 	return true, i.fs.Remove(path)

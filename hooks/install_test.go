@@ -120,7 +120,7 @@ func TestInstallFails(t *testing.T) {
 		}}
 		_, err = i.install(ctx)
 		there := folder(t, dir)
-		if own := i.ownNow("pre-commit"); there["pre-commit"] != before["pre-commit"] && (own == "" || there[own] != before["pre-commit"]) {
+		if _, _, own, _ := i.read("pre-commit"); there["pre-commit"] != before["pre-commit"] && (own == "" || there[own] != before["pre-commit"]) {
 			t.Fatalf("step %d: the own hook is lost: %v", n, there)
 		}
 		mustInstall(t, store)
