@@ -55,27 +55,21 @@ func (a *App) tapeInHand(store *repo.Store) string {
 // forkHint is for who names a fork that is not of the tape in hand, but of what that is
 // a fork of.
 func forkHint(ctx context.Context, store *repo.Store, at, name string) string {
-	for {
-		i := strings.LastIndexByte(at, '/')
-		if i < 0 {
-			return "tape forks lists those that are open, tape forks --closed the others"
-		}
+	for i := strings.LastIndexByte(at, '/'); i >= 0; i = strings.LastIndexByte(at, '/') {
 		at = at[:i]
 		if full := at + "/" + name; isFork(ctx, store, full) {
 			return "there is a fork " + shellWord(full)
 		}
 	}
+	return "tape forks lists those that are open, tape forks --closed the others"
 }
 
 // closedFork finds the last fork of a name that was closed.
 func (a *App) closedFork(ctx context.Context, store *repo.Store, name string) (repo.ForkInfo, bool) {
 	for _, full := range []string{a.tapeInHand(store) + "/" + name, name} {
-		i := strings.LastIndexByte(full, '/')
-		if i < 1 {
-			continue
-		}
-		parent, err := store.Tape(ctx, full[:i])
-		if err != nil {
+		of, _, _ := layout.CutFork(full)
+		parent, err := store.Tape(ctx, of)
+		if of == "" || err != nil {
 			continue
 		}
 		closed, err := parent.ClosedForks(ctx)

@@ -84,11 +84,6 @@ func explainRemote(err error) error {
 	return out
 }
 
-// tapesFlag is --tape where it can be repeated, and TAPE_NAME does not stand for it.
-func (a *App) tapesFlag(cmd *cobra.Command, tapes *[]string, usage string) {
-	cmd.Flags().StringArrayVar(tapes, "tape", nil, usage)
-}
-
 // first is the first of optional arguments, or "".
 func first(args []string) string {
 	if len(args) == 0 {
