@@ -3,27 +3,21 @@ package hooks
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
 	"strings"
+
 	"tape/internal/audit"
+	"tape/internal/gitstore"
+	"tape/internal/layout"
 	"tape/internal/outgoing"
 	"tape/internal/workspace"
-
-	"tape/internal/gitstore"
 	"tape/repo"
 )
-
-// refusal is why git is to stop, and what to do. It is a conflict and nothing else,
-// whatever led to it: that class is what a hook stops git with.
-type refusal struct{ msg, hint string }
-
-func (e *refusal) Error() string { return e.msg }
-func (e *refusal) Hint() string  { return e.hint }
-func (e *refusal) Unwrap() error { return repo.ErrConflict }
 
 // restoreHint leads the way back without a loss: git restore would also drop what was
 // appended since.
@@ -35,46 +29,41 @@ const restoreHint = "entries are only added: take the change back that git diff 
 // a tape or fork and is not append-only. Other branches are nobody's business here, and
 // the commit that concludes a merge is completed afterwards.
 func (r Repository) PreCommit(ctx context.Context, store *repo.Store) error {
-	branch, err := r.Branch()
-	if err != nil || !IsTapeBranch(branch) || r.IsMerging() {
-		return err
-	}
-	_, head, _, err := r.head()
-	if err != nil || head.IsZero() {
+	branch, head, _, err := r.head()
+	if err != nil || !IsTapeBranch(branch) || r.has("MERGE_HEAD") || head.IsZero() {
 		return err // the first commit has nothing to continue
 	}
 	// Git has put what it will commit into an index, and names it in the environment.
-	tree, err := output(ctx, "write-tree")
+	tree, err := exec.CommandContext(ctx, "git", "write-tree").Output()
 	if err != nil {
-		return err
+		failed := &exec.ExitError{}
+		_ = errors.As(err, &failed) // else git has said nothing
+		return cmp.Or(ctx.Err(), fmt.Errorf("git write-tree: %w: %s", err, bytes.TrimSpace(failed.Stderr)))
 	}
-	err = audit.CheckTree(ctx, (*workspace.Store)(store), branch, head.String(), tree)
+	err = audit.CheckTree(ctx, (*workspace.Store)(store), branch, head.String(), string(bytes.TrimSpace(tree)))
 	if errors.Is(err, repo.ErrConflict) {
-		return &refusal{msg: "not committed: " + err.Error(), hint: restoreHint}
+		return layout.Conflict(restoreHint, "not committed: %v", err)
 	}
 	return err
 }
 
 // PostCommit tells, with repo.ErrConflict, of a commit that PreCommit was not asked about
-// and that is not append-only: git revert and git cherry-pick do not ask. A merge is
-// looked at by those who complete it.
-func (r Repository) PostCommit(ctx context.Context, store *repo.Store) error {
-	branch, c, err := r.newest()
+// and that is not append-only: git revert and git cherry-pick do not ask. A merge is only
+// reported, and looked at by those who complete it.
+func (r Repository) PostCommit(ctx context.Context, store *repo.Store) (isMerge bool, err error) {
+	branch, head, g, err := r.head()
+	if err != nil {
+		return false, err
+	}
+	c, err := g.Commit(head)
 	if err != nil || len(c.Parents) != 1 || !IsTapeBranch(branch) {
-		return err
+		return len(c.Parents) > 1, err
 	}
 	err = audit.CheckTree(ctx, (*workspace.Store)(store), branch, c.Parents[0].String(), c.Tree.String())
 	if errors.Is(err, repo.ErrConflict) {
-		return &refusal{msg: "git has committed what is not append-only: " + err.Error(),
-			hint: "take the commit back: git reset --keep HEAD~1"}
+		return false, layout.Conflict("take the commit back: git reset --keep HEAD~1", "git has committed what is not append-only: %v", err)
 	}
-	return err
-}
-
-// HasMerged reports whether the newest commit is a merge.
-func (r Repository) HasMerged() (bool, error) {
-	_, c, err := r.newest()
-	return len(c.Parents) > 1, err
+	return false, err
 }
 
 // head is what is checked out: the branch, and its newest commit, zero where it has none.
@@ -84,30 +73,6 @@ func (r Repository) head() (branch string, head gitstore.Hash, g *gitstore.Repo,
 	}
 	branch, head, err = g.Head(r.GitDir)
 	return branch, head, g, err
-}
-
-// newest is head with what is in that commit.
-func (r Repository) newest() (branch string, c gitstore.Commit, err error) {
-	branch, head, g, err := r.head()
-	if err == nil {
-		c, err = g.Commit(head)
-	}
-	return branch, c, err
-}
-
-// output runs git and returns the one line that it prints.
-func output(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", args...)
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(errs.Bytes()))
-	}
-	return string(bytes.TrimSpace(out)), nil
 }
 
 // PrePush refuses, with repo.ErrConflict, a push that would rewrite what a remote has of
@@ -170,8 +135,7 @@ func (r Repository) checkPush(ctx context.Context, g *gitstore.Repo, remote, ref
 	if !known.IsZero() {
 		_, _, err := g.Read(known)
 		if errors.Is(err, gitstore.ErrNotFound) {
-			return &refusal{msg: fmt.Sprintf("not pushed: %s has something of %s that is not here", remote, short(ref)),
-				hint: "fetch it first: git fetch " + remote}
+			return layout.Conflict("fetch it first: git fetch "+remote, "not pushed: %s has something of %s that is not here", remote, short(ref))
 		}
 		if err != nil {
 			return err
@@ -190,7 +154,7 @@ func pushError(ref string, err error) error {
 	default:
 		return err
 	}
-	return &refusal{msg: "not pushed: " + err.Error(), hint: repo.Hint(err)}
+	return layout.Conflict(repo.Hint(err), "not pushed: %v", err)
 }
 
 // PreReceive refuses, with repo.ErrConflict, a push to the repository gitDir that is not

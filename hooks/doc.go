@@ -11,8 +11,8 @@
 //
 // The other half is what the program does when it is called: [Locate] finds the
 // repository in the way that git tells it to its hooks, [Repository.PreCommit],
-// [Repository.PrePush] and [Update] judge, [Repository.Start] leaves work to a process
-// of its own.
+// [Repository.PrePush] and [PreReceive] judge, [Start] leaves work to a process of its
+// own.
 //
 // The hooks are one of two nets. What gets past them (git commit --no-verify, a
 // repository without them, a host's merge button) is found by tape verify, and is

@@ -13,6 +13,7 @@ import (
 
 	"tape/internal/disk"
 	"tape/internal/gitstore"
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -40,49 +41,24 @@ type Line struct{ Hook, Line string }
 // Install writes the hooks of a workspace. Where they are in place already, it changes
 // nothing. Linked worktrees share them.
 func Install(ctx context.Context, store *repo.Store) (Report, error) {
-	i, err := inWorkspace(store)
-	if err != nil {
-		return Report{}, err
-	}
-	return i.install(ctx)
+	return inWorkspace(ctx, store, (*installer).install)
 }
 
 // Uninstall takes away what Install wrote, and gives somebody's own hooks their names
 // back.
 func Uninstall(ctx context.Context, store *repo.Store) (Report, error) {
-	i, err := inWorkspace(store)
-	if err != nil {
-		return Report{}, err
-	}
-	return i.uninstall(ctx)
-}
-
-// Installed says which hooks are in place. It changes nothing.
-func Installed(_ context.Context, store *repo.Store) (Report, error) {
-	i, err := inWorkspace(store)
-	if err != nil {
-		return Report{}, err
-	}
-	return i.report()
+	return inWorkspace(ctx, store, (*installer).uninstall)
 }
 
 // InstallServer writes the pre-receive hook into a repository that is pushed to: dir is a
 // bare repository, or the folder of one that has a .git.
 func InstallServer(ctx context.Context, dir string) (Report, error) {
-	i, err := onServer(dir)
-	if err != nil {
-		return Report{}, err
-	}
-	return i.install(ctx)
+	return onServer(ctx, dir, (*installer).install)
 }
 
 // UninstallServer takes away what InstallServer wrote.
 func UninstallServer(ctx context.Context, dir string) (Report, error) {
-	i, err := onServer(dir)
-	if err != nil {
-		return Report{}, err
-	}
-	return i.uninstall(ctx)
+	return onServer(ctx, dir, (*installer).uninstall)
 }
 
 // installer works on one repository's folder of hooks.
@@ -94,20 +70,30 @@ type installer struct {
 	hooks   []hook
 }
 
-func inWorkspace(store *repo.Store) (*installer, error) {
-	return newInstaller(filepath.Join(store.Dir(), ".git"), workspaceHooks())
+// action installs or uninstalls.
+type action func(*installer, context.Context) (Report, error)
+
+func inWorkspace(ctx context.Context, store *repo.Store, do action) (Report, error) {
+	i, err := newInstaller(filepath.Join(store.Dir(), layout.GitDirName), workspaceHooks())
+	if err != nil {
+		return Report{}, err
+	}
+	return do(i, ctx)
 }
 
-func onServer(dir string) (*installer, error) {
+func onServer(ctx context.Context, dir string, do action) (Report, error) {
 	gitDir := dir
-	if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
-		gitDir = filepath.Join(dir, ".git")
+	if below := filepath.Join(dir, layout.GitDirName); exists(below) {
+		gitDir = below
 	}
 	i, err := newInstaller(gitDir, serverHooks())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is no git repository: %w", dir, repo.ErrNotFound)
+		err = fmt.Errorf("%s is no git repository: %w", dir, repo.ErrNotFound)
 	}
-	return i, err
+	if err != nil {
+		return Report{}, err
+	}
+	return do(i, ctx)
 }
 
 func newInstaller(gitDir string, hooks []hook) (*installer, error) {
@@ -119,55 +105,46 @@ func newInstaller(gitDir string, hooks []hook) (*installer, error) {
 	return &installer{fs: disk.Like(filepath.Join(g.GitDir(), "objects")), dir: dir, outside: !own, usual: filepath.Join(g.GitDir(), "hooks"), hooks: hooks}, nil
 }
 
-// report reads what is there.
-func (i *installer) report() (Report, error) {
-	r := Report{Dir: i.dir, Outside: i.outside}
+// report reads what is there after an action, which has changed some hooks, or failed.
+func (i *installer) report(changed []string, failed error) (Report, error) {
+	r := Report{Dir: i.dir, Outside: i.outside, Changed: changed}
 	for _, h := range i.hooks {
 		if i.outside {
 			r.Lines = append(r.Lines, Line{h.name, h.line()})
 			continue
 		}
-		_, ours, err := i.read(h.name)
+		_, ours, own, err := i.read(h.name)
 		if err == nil && !ours {
 			ours, err = i.chained(h.name)
 		}
 		if err != nil {
-			return r, err
+			return r, errors.Join(failed, err)
 		}
 		if !ours {
 			continue
 		}
 		r.Installed = append(r.Installed, h.name)
-		if own := i.ownNow(h.name); own != "" {
+		if own != "" {
 			r.Own = append(r.Own, own)
 		}
 	}
-	return r, nil
+	return r, failed
 }
 
-// read returns a hook's content, and whether it is ours. A missing one has none.
-func (i *installer) read(name string) (content []byte, ours bool, err error) {
+// read returns a hook's content, whether it is ours, and the name of somebody's own hook
+// that it calls then, "" if there is none. A missing one has no content.
+func (i *installer) read(name string) (content []byte, ours bool, own string, err error) {
 	content, err = os.ReadFile(filepath.Join(i.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
+		return nil, false, "", nil
 	}
-	return content, isOurs(content), err
-}
-
-// ownNow is the name of somebody's own hook that ours calls, "" if there is none.
-func (i *installer) ownNow(name string) string {
-	content, ours, err := i.read(name)
-	if err != nil || !ours {
-		return ""
+	if ours = isOurs(content); ours {
+		own = ownOf(content)
 	}
-	own := ownOf(content)
-	if !isOwnName(name, own) {
-		return ""
+	if !isOwnName(name, own) || !exists(filepath.Join(i.dir, own)) {
+		own = ""
 	}
-	if _, err := os.Lstat(filepath.Join(i.dir, own)); err != nil {
-		return ""
-	}
-	return own
+	return content, ours, own, err
 }
 
 // chained reports whether ours is called by somebody else's: a manager of hooks that was
@@ -181,7 +158,7 @@ func (i *installer) chained(name string) (bool, error) {
 		if !strings.HasPrefix(other.Name(), name+".") || other.IsDir() {
 			continue
 		}
-		if _, ours, err := i.read(other.Name()); err == nil && ours {
+		if _, ours, _, err := i.read(other.Name()); err == nil && ours {
 			return true, nil
 		}
 	}
@@ -190,12 +167,12 @@ func (i *installer) chained(name string) (bool, error) {
 
 func (i *installer) install(ctx context.Context) (Report, error) {
 	if i.outside {
-		return i.reportWith(nil, ctx.Err())
+		return i.report(nil, ctx.Err())
 	}
 	if err := i.fs.MkdirAll(i.dir); err != nil {
 		return Report{}, fmt.Errorf("install hooks: %w", err)
 	}
-	return i.reportWith(i.each(ctx, "install", i.installOne))
+	return i.report(i.each(ctx, "install", i.installOne))
 }
 
 // each does something to all hooks, and returns the names of those that it has changed.
@@ -218,20 +195,13 @@ func (i *installer) each(ctx context.Context, what string, do func(hook) (bool, 
 	return changed, i.fs.SyncDir(i.dir) // their names are durable
 }
 
-func (i *installer) reportWith(changed []string, err error) (Report, error) {
-	r, reportErr := i.report()
-	r.Changed = changed
-	return r, errors.Join(err, reportErr)
-}
-
 func (i *installer) installOne(h hook) (wrote bool, err error) {
 	path := filepath.Join(i.dir, h.name)
-	there, ours, err := i.read(h.name)
+	there, ours, own, err := i.read(h.name)
 	if err != nil {
 		return false, err
 	}
-	own := i.ownNow(h.name)
-	if _, err := os.Lstat(path); err == nil && !ours {
+	if !ours && exists(path) {
 		if chained, err := i.chained(h.name); err != nil || chained {
 			return false, err
 		}
@@ -251,9 +221,12 @@ func (i *installer) installOne(h hook) (wrote bool, err error) {
 func (i *installer) keep(name string) (string, error) {
 	path := filepath.Join(i.dir, name)
 	for n := 1; ; n++ {
-		own := ownName(name, n)
+		own := name + ".own"
+		if n > 1 {
+			own += "-" + strconv.Itoa(n)
+		}
 		kept := filepath.Join(i.dir, own)
-		if _, err := os.Lstat(kept); err != nil {
+		if !exists(kept) {
 			return own, i.second(path, kept)
 		}
 		if sameHook(path, kept) {
@@ -262,18 +235,15 @@ func (i *installer) keep(name string) (string, error) {
 	}
 }
 
-// ownName is the n-th name that somebody's own hook may get.
-func ownName(name string, n int) string {
-	if n == 1 {
-		return name + ".own"
-	}
-	return name + ".own-" + strconv.Itoa(n)
-}
-
 // isOwnName reports names that keep gives, and so no path to anywhere else.
 func isOwnName(name, own string) bool {
 	rest, ok := strings.CutPrefix(own, name+".own")
 	return ok && strings.Trim(rest, "-0123456789") == ""
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // content is what a hook is: the bytes of a file, or where a link leads.
@@ -343,23 +313,24 @@ func (i *installer) uninstall(ctx context.Context) (Report, error) {
 	var changed, more []string
 	var err error
 	if i.dir != i.usual {
-		j := &installer{fs: i.fs, dir: i.usual, usual: i.usual, hooks: i.hooks}
+		j := *i
+		j.dir = i.usual
 		changed, err = j.each(ctx, "remove", j.removeOne)
 	}
 	if !i.outside && err == nil {
 		more, err = i.each(ctx, "remove", i.removeOne)
 	}
-	return i.reportWith(append(changed, more...), err)
+	return i.report(append(changed, more...), err)
 }
 
 // removeOne gives the place back to the hook that was there before.
 func (i *installer) removeOne(h hook) (bool, error) {
-	_, ours, err := i.read(h.name)
+	_, ours, own, err := i.read(h.name)
 	if err != nil || !ours {
 		return false, err
 	}
 	path := filepath.Join(i.dir, h.name)
-	if own := i.ownNow(h.name); own != "" {
+	if own != "" {
 		return true, i.fs.Rename(filepath.Join(i.dir, own), path)
 	}
 	return true, i.fs.Remove(path)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"tape/internal/layout"
 )
 
 // Repository is where git runs a hook.
@@ -36,10 +38,7 @@ func Locate() (Repository, error) {
 	}
 	r := Repository{GitDir: gitDir, CommonDir: gitDir}
 	if raw, err := os.ReadFile(filepath.Join(gitDir, "commondir")); err == nil {
-		r.CommonDir = filepath.FromSlash(strings.TrimSpace(string(raw)))
-		if !filepath.IsAbs(r.CommonDir) {
-			r.CommonDir = filepath.Join(gitDir, r.CommonDir)
-		}
+		r.CommonDir = within(gitDir, string(raw))
 	}
 	if filepath.Base(r.CommonDir) == ".git" {
 		r.Dir = filepath.Dir(r.CommonDir)
@@ -69,14 +68,20 @@ func readLink(dir, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	target, ok := strings.CutPrefix(strings.TrimSpace(string(raw)), "gitdir: ")
+	target, ok := strings.CutPrefix(string(raw), "gitdir: ")
 	if !ok {
 		return "", fs.ErrNotExist
 	}
-	if target = filepath.FromSlash(target); !filepath.IsAbs(target) {
-		target = filepath.Join(dir, target)
+	return within(dir, target), nil
+}
+
+// within is a path as git notes it in a file: absolute, or from a folder.
+func within(dir, path string) string {
+	path = filepath.FromSlash(strings.TrimSpace(path))
+	if filepath.IsAbs(path) {
+		return path
 	}
-	return target, nil
+	return filepath.Join(dir, path)
 }
 
 // Branch is the full ref that is checked out, "" when HEAD is detached.
@@ -91,9 +96,6 @@ func (r Repository) Branch() (string, error) {
 	}
 	return branch, nil
 }
-
-// IsMerging reports whether the commit that is about to be made concludes a merge.
-func (r Repository) IsMerging() bool { return r.has("MERGE_HEAD") }
 
 // IsMerge reports whether the merge driver that is this process is run by git merge (or
 // the merge of git pull), and not by something that replays changes: rebase, cherry-pick,
@@ -126,20 +128,12 @@ func (r Repository) has(name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// The refs that the hooks look at.
-const (
-	tapeBranches = "refs/heads/tape/"
-	forkBranches = "refs/heads/fork/"
-	anchorTags   = "refs/tags/anchor/"
-	archives     = "refs/tape/archive/"
-)
-
 // IsTapeBranch reports whether a full ref is the branch of a tape or of a fork.
 func IsTapeBranch(ref string) bool {
-	return strings.HasPrefix(ref, tapeBranches) || strings.HasPrefix(ref, forkBranches)
+	return strings.HasPrefix(ref, layout.BranchPrefix) || strings.HasPrefix(ref, layout.ForkPrefix)
 }
 
 // isGuarded reports whether a push of a full ref is looked at.
 func isGuarded(ref string) bool {
-	return IsTapeBranch(ref) || strings.HasPrefix(ref, anchorTags) || strings.HasPrefix(ref, archives)
+	return IsTapeBranch(ref) || strings.HasPrefix(ref, layout.TagPrefix) || strings.HasPrefix(ref, layout.ArchivePrefix)
 }

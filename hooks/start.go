@@ -7,11 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
-	"tape/internal/workspace"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore/gitrun"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -35,7 +34,7 @@ func Start(store *repo.Store, program string, args ...string) error {
 	}
 	cmd := exec.Command(program, args...)
 	cmd.Dir = store.Dir()
-	cmd.Env = withoutGit(os.Environ())
+	cmd.Env = gitrun.Environment()
 	cmd.SysProcAttr = apart()
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("bring the index up to date: %w", err)
@@ -50,24 +49,12 @@ func Background(store *repo.Store) (unlock func() error, ok bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	var d *disk.FS
-	l, err := d.Lock(context.Background(), filepath.Join(filepath.Dir(scratch), syncLock), 0)
-	if errors.Is(err, disk.ErrLocked) {
+	l, err := (*disk.FS)(nil).Lock(context.Background(), filepath.Join(filepath.Dir(scratch), syncLock), 0)
+	switch {
+	case errors.Is(err, disk.ErrLocked):
 		return nil, false, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, false, err
 	}
 	return l.Unlock, true, nil
-}
-
-// withoutGit leaves out what git tells its hooks, which is of one repository, index and
-// operation.
-func withoutGit(env []string) []string {
-	told := []string{"GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_REFLOG_ACTION", "GIT_OBJECT_DIRECTORY",
-		"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_INTERNAL_SUPER_PREFIX"}
-	return slices.DeleteFunc(env, func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return strings.HasPrefix(name, "GITHEAD_") || slices.Contains(told, name)
-	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -14,7 +15,6 @@ func newAnchorsCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "anchors",
 		Short: "List the phases of the tape",
-		Args:  takes(0),
 		RunE:  a.onTape(a.runAnchors),
 	}
 }
@@ -33,7 +33,7 @@ func (a *App) runAnchors(ctx context.Context, t *repo.Tape, _ []string) error {
 		},
 		row: func(p repo.Phase, add func(cells ...any)) {
 			add(fmt.Sprintf("%03d", p.Seq), p.Name, p.Entries, a.ago(p.Date), fmt.Sprintf("%.10s", p.Commit), p.Tag,
-				shorten(strings.Join(strings.Fields(p.Summary()), " "), 200))
+				display.Shorten(strings.Join(strings.Fields(p.Summary()), " "), 200))
 		},
 	}.show(a, phases)
 }

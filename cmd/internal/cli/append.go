@@ -3,11 +3,12 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"tape/internal/workspace"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/layout"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -86,31 +87,26 @@ func (o *appendOptions) check(cmd *cobra.Command, args []string) error {
 		}
 		return nil
 	}
-	sources := 0
-	for _, given := range []bool{o.changed("payload"), o.changed("text"), o.dash} {
-		if given {
-			sources++
-		}
-	}
+	payload, text := o.changed("payload"), o.changed("text")
 	switch {
 	case o.partial:
 		return usagef("--partial needs --stdin")
-	case sources == 0:
+	case !payload && !text && !o.dash:
 		return usagef("there is nothing to append: give --text, --payload or -, or --stdin for a stream")
-	case sources > 1:
+	case payload && text, payload && o.dash, text && o.dash:
 		return usagef("give one of --text, --payload and -")
 	case o.changed("kind") && o.kind == "":
 		return usagef("--kind is empty")
-	case !o.changed("text") && o.kind == "":
+	case !text && o.kind == "":
 		return usagef("--kind is missing: it says what the payload is")
-	case !o.changed("text") && o.changed("role"):
+	case !text && o.changed("role"):
 		return usagef("--role belongs to --text")
-	case o.changed("text") && o.kind != "" && o.kind != repo.KindMessage && o.kind != repo.KindSystem:
+	case text && o.kind != "" && o.kind != repo.KindMessage && o.kind != repo.KindSystem:
 		return usagef("--text makes a message; give --payload for an entry of kind %s", quoted(o.kind))
 	}
 	for flag, value := range map[string]string{"kind": o.kind, "text": o.text, "role": o.role} {
 		if !utf8.ValidString(value) {
-			return invalidf("", "--%s is not valid UTF-8", flag)
+			return layout.Invalid("", "--%s is not valid UTF-8", flag)
 		}
 	}
 	return nil

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"tape/internal/workspace"
 
+	"tape/internal/display"
 	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -65,7 +67,7 @@ func (s *stream) feed(ctx context.Context, tx *repo.Tx) error {
 				return err
 			}
 		case errors.Is(err, jsonl.ErrTooLong):
-			err = invalidf("raise the limit with: tape config max_line N", "the line is longer than %d bytes",
+			err = layout.Invalid("raise the limit with: tape config max_line N", "the line is longer than %d bytes",
 				(*workspace.Store)(s.o.store).Config().MaxLine)
 		default:
 			return fmt.Errorf("read standard input: %w", err)
@@ -83,7 +85,7 @@ func (s *stream) reject(line int64, err error) error {
 		if hint == "" {
 			hint = "nothing was appended; --partial keeps the good lines"
 		}
-		s.refused = invalidf(hint, "line %d: %v", line, err)
+		s.refused = layout.Invalid(hint, "line %d: %v", line, err)
 		return s.refused
 	}
 	if s.bad++; s.bad <= maxRejected {
@@ -95,7 +97,7 @@ func (s *stream) reject(line int64, err error) error {
 
 func (s *stream) report(done repo.TxResult) error {
 	result := object{{"appended", done.Appended}, {"first_id", done.FirstID}, {"last_id", done.LastID}}.with("rejected", s.rejected)
-	text := fmt.Sprintf("appended %s, @%d to @%d", entries(done.Appended), done.FirstID, done.LastID)
+	text := fmt.Sprintf("appended %s, @%d to @%d", display.Entries(done.Appended), done.FirstID, done.LastID)
 	if done.Appended == 0 {
 		text = "appended nothing"
 	}
@@ -107,5 +109,5 @@ func (s *stream) report(done repo.TxResult) error {
 			s.o.message("error", m)
 		}
 	}
-	return invalidf("", "%s rejected", count(s.bad, "line was", "lines were"))
+	return layout.Invalid("", "%s rejected", display.Count(s.bad, "line was", "lines were"))
 }

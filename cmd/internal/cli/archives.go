@@ -12,7 +12,6 @@ func newArchivesCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "archives",
 		Short: "List the former histories of the tape",
-		Args:  takes(0),
 		RunE:  a.onTape(a.runArchives),
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -49,9 +50,9 @@ func (o *cloneOptions) run(ctx context.Context, url, dir string) error {
 		return explainRemote(err)
 	}
 	o.installHooks(ctx, store)
-	text := "cloned " + count(done.Tapes, "tape", "tapes") + " into " + safeLine(store.Dir())
+	text := "cloned " + display.Count(done.Tapes, "tape", "tapes") + " into " + display.Line(store.Dir())
 	if done.Tapes == 0 {
-		text = "the remote is empty; created workspace " + safeLine(store.Dir())
+		text = "the remote is empty; created workspace " + display.Line(store.Dir())
 	}
 	err = o.result(object{{"workspace", store.Dir()}, {"tapes", done.Tapes}}, "%s; the current tape is %s", text, quoted(store.CurrentTape()))
 	if err != nil {

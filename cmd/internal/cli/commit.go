@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -14,13 +15,12 @@ func newCommitCmd(a *App) *cobra.Command {
 		Short: "Commit what was appended since the last commit",
 		Long: `Make a checkpoint: a commit without a new anchor. Entries are safe as soon as they are
 appended; a commit makes them visible to git. Where nothing is new, it says so.`,
-		Args: takes(0),
 		RunE: a.onTape(func(ctx context.Context, t *repo.Tape, _ []string) error {
 			commit, n, err := t.Checkpoint(ctx)
 			if err != nil {
 				return err
 			}
-			text := "committed " + entries(n) + ": "
+			text := "committed " + display.Entries(n) + ": "
 			if n == 0 {
 				text = "nothing new since commit "
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -21,16 +22,13 @@ func completeFlag(cmd *cobra.Command, flag string, f completer) {
 
 // completeFlags does it for the flags that mean the same wherever they are.
 func (a *App) completeFlags(cmd *cobra.Command) {
-	for _, flag := range []string{"anchor", "after", "at", "from", "to"} {
+	anchors, kinds := a.completeAnchors(), completeWords(repo.KindSystem, repo.KindMessage, repo.KindToolCall, repo.KindToolResult,
+		repo.KindAnchor, repo.KindEvent, repo.KindError)
+	for flag, f := range map[string]completer{"anchor": anchors, "after": anchors, "at": anchors, "from": anchors, "to": anchors,
+		"kind": kinds, "tape": a.completeTapes()} {
 		if cmd.Flags().Lookup(flag) != nil {
-			completeFlag(cmd, flag, a.completeAnchors())
+			completeFlag(cmd, flag, f)
 		}
-	}
-	if cmd.Flags().Lookup("kind") != nil {
-		completeFlag(cmd, "kind", completeKinds())
-	}
-	if cmd.Flags().Lookup("tape") != nil {
-		completeFlag(cmd, "tape", a.completeTapes())
 	}
 }
 
@@ -59,11 +57,6 @@ func completeWords(words ...string) completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words, cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-func completeKinds() completer {
-	return completeWords(repo.KindSystem, repo.KindMessage, repo.KindToolCall, repo.KindToolResult, repo.KindAnchor,
-		repo.KindEvent, repo.KindError)
 }
 
 // completeNames offers names that are recorded somewhere. What cannot be read is not
@@ -139,5 +132,5 @@ func namesOf[T any](list []T, name func(T) string) []string {
 // offer reports whether a recorded name may be put on a command line: names that a
 // terminal must not see, or that are absurdly long, may not.
 func offer(name, prefix string) bool {
-	return strings.HasPrefix(name, prefix) && len(name) <= 200 && safeLine(name) == name
+	return strings.HasPrefix(name, prefix) && len(name) <= 200 && display.Line(name) == name
 }

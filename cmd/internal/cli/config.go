@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -55,9 +56,9 @@ func (a *App) runConfig(ctx context.Context, store *repo.Store, args []string) e
 		case a.json:
 			err = a.emit(object{{"key", key}, {"value", value}})
 		case len(args) > 0:
-			a.line(safeLine(value))
+			a.line(display.Line(value))
 		default:
-			a.printf("%s=%s\n", key, safeLine(value))
+			a.printf("%s=%s\n", key, display.Line(value))
 		}
 		if err != nil {
 			return err

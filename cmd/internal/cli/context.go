@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 	"tape/repo/view"
 )
@@ -54,7 +55,6 @@ beginning, by whole turns.`,
   tape context --from plan --max-tokens 100000
   tape context --format anthropic | jq '{model: "…", max_tokens: 1024, messages: .}'
   tape context --format anthropic --system`,
-		Args:    takes(0),
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return o.check(cmd.Flags().Changed) },
 		RunE:    o.onTape(o.run),
 	}
@@ -101,7 +101,7 @@ func (o *contextOptions) run(ctx context.Context, t *repo.Tape, _ []string) erro
 		return err
 	}
 	if n := c.LeftOut; n.Turns > 0 {
-		o.warn(fmt.Sprintf("left out %s (%s, about %s)", count(n.Turns, "turn", "turns"), entries(n.Entries), count(n.Tokens, "token", "tokens")))
+		o.warn(fmt.Sprintf("left out %s (%s, about %s)", display.Count(n.Turns, "turn", "turns"), display.Entries(n.Entries), display.Count(n.Tokens, "token", "tokens")))
 	}
 	if o.system {
 		if c.System == nil {
@@ -125,5 +125,5 @@ func (a *App) writeArray(array []byte) error {
 		return err
 	}
 	a.page()
-	return a.writeLine([]byte(safeText(b.String())))
+	return a.writeLine([]byte(display.Text(b.String())))
 }

@@ -8,6 +8,7 @@ import (
 
 	"tape/internal/entrydiff"
 	"tape/internal/jsonl"
+	"tape/internal/query"
 	"tape/repo"
 )
 
@@ -70,7 +71,7 @@ func (o *diffOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 		show = (&diffView{App: o.App, from: from.Name(), to: to.Name()}).show
 	}
 	some := false
-	err = comparePoints(ctx, from, to, func(c change) error {
+	err = query.Compare(ctx, from, to, func(c query.Change) error {
 		some = true
 		return show(c)
 	})
@@ -81,13 +82,13 @@ func (o *diffOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 }
 
 // emitChange writes a change as JSON.
-func (a *App) emitChange(c change) error {
-	out := append(jsonl.AppendString([]byte(`{"change":`), c.kind), `,"id":`...)
-	out = strconv.AppendInt(out, c.entry.ID, 10)
-	out = append(append(out, `,"entry":`...), c.entry.JSON()...)
-	if c.kind == changeEdited {
-		out = append(append(out, `,"old":`...), c.old.JSON()...)
-		out = append(append(out, `,"parts":`...), marshal(objects(c.parts(), describePart))...)
+func (a *App) emitChange(c query.Change) error {
+	out := append(jsonl.AppendString([]byte(`{"change":`), c.Kind), `,"id":`...)
+	out = strconv.AppendInt(out, c.Entry.ID, 10)
+	out = append(append(out, `,"entry":`...), c.Entry.JSON()...)
+	if c.Kind == query.ChangeEdited {
+		out = append(append(out, `,"old":`...), c.Old.JSON()...)
+		out = append(append(out, `,"parts":`...), marshal(objects(c.Parts(), describePart))...)
 	}
 	return a.writeLine(append(out, '}'))
 }

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"tape/internal/query"
 
 	"tape/internal/jsonl"
+	"tape/internal/query"
 	"tape/repo"
 )
 
@@ -21,11 +21,11 @@ type tally struct {
 
 func (t *tally) add(kind string, n int64) {
 	switch kind {
-	case changeAdded:
+	case query.ChangeAdded:
 		t.Added += n
-	case changeRemoved:
+	case query.ChangeRemoved:
 		t.Removed += n
-	case changeEdited:
+	case query.ChangeEdited:
 		t.Edited += n
 	}
 }
@@ -41,24 +41,24 @@ type diffStat struct {
 	Tools   map[string]*tally `json:"tools"`  // calls
 }
 
-func (s *diffStat) count(c change) {
-	s.Entries.add(c.kind, 1)
-	bump(s.Kinds, c.entry.Kind).add(c.kind, 1)
-	if u, ok := query.UsageOf(c.entry); ok && u.TotalTokens != nil {
-		s.Runs.add(c.kind, 1)
-		s.Tokens.add(c.kind, *u.TotalTokens)
+func (s *diffStat) count(c query.Change) {
+	s.Entries.add(c.Kind, 1)
+	bump(s.Kinds, c.Entry.Kind).add(c.Kind, 1)
+	if u, ok := query.UsageOf(c.Entry); ok && u.TotalTokens != nil {
+		s.Runs.add(c.Kind, 1)
+		s.Tokens.add(c.Kind, *u.TotalTokens)
 	}
-	calls := jsonl.Get(c.entry.Payload, "calls")
-	switch c.entry.Kind {
+	calls := jsonl.Get(c.Entry.Payload, "calls")
+	switch c.Entry.Kind {
 	case repo.KindToolCall:
 	case repo.KindMessage:
-		calls = jsonl.Get(c.entry.Payload, "tool_calls")
+		calls = jsonl.Get(c.Entry.Payload, "tool_calls")
 	default:
 		return
 	}
 	for call := range jsonl.Elements(calls) {
 		name := cmp.Or(jsonl.GetString(call, "function", "name"), jsonl.GetString(call, "name"))
-		bump(s.Tools, name).add(c.kind, 1)
+		bump(s.Tools, name).add(c.Kind, 1)
 	}
 }
 
@@ -71,7 +71,7 @@ func bump(m map[string]*tally, key string) *tally {
 
 func (a *App) showDiffStat(ctx context.Context, from, to *repo.Revision) error {
 	s := diffStat{From: from.Name(), To: to.Name(), Kinds: map[string]*tally{}, Tools: map[string]*tally{}}
-	err := comparePoints(ctx, from, to, func(c change) error {
+	err := query.Compare(ctx, from, to, func(c query.Change) error {
 		s.count(c)
 		return nil
 	})

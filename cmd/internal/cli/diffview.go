@@ -1,6 +1,11 @@
 package cli
 
-import "strings"
+import (
+	"strings"
+
+	"tape/internal/display"
+	"tape/internal/query"
+)
 
 // diffView shows changes to people: a header for each phase, and below it the entries
 // with a sign before them; of an edited one, the lines that changed.
@@ -13,45 +18,45 @@ type diffView struct {
 
 // Signs of changes, their colours, and those of what was changed within a line.
 var signs = map[string]struct{ sign, colour string }{
-	changeAdded: {"+", green}, changeRemoved: {"-", red}, changeEdited: {"~", yellow},
+	query.ChangeAdded: {"+", green}, query.ChangeRemoved: {"-", red}, query.ChangeEdited: {"~", yellow},
 }
 
 const inverse = ";7"
 
-func (v *diffView) show(c change) error {
+func (v *diffView) show(c query.Change) error {
 	if !v.begun {
 		v.begun = true
-		v.printf("%s\n%s\n", v.style(bold, "--- "+truncate(safeLine(v.from), nameCells)), v.style(bold, "+++ "+truncate(safeLine(v.to), nameCells)))
+		v.printf("%s\n%s\n", v.style(bold, "--- "+display.Truncate(display.Line(v.from), nameCells)), v.style(bold, "+++ "+display.Truncate(display.Line(v.to), nameCells)))
 	}
-	if phase := v.phaseHead(c.entry); phase != v.phase {
+	if phase := v.phaseHead(c.Entry); phase != v.phase {
 		v.phase = phase
 		v.printf("\n%s\n", phase)
 	}
-	sign, columns := signs[c.kind], v.columns(c.entry)
-	if c.kind != changeEdited {
-		return v.showText(columns+" ", sign.sign, sign.colour, body(c.entry))
+	sign, columns := signs[c.Kind], v.columns(c.Entry)
+	if c.Kind != query.ChangeEdited {
+		return v.showText(columns+" ", sign.sign, sign.colour, display.Body(c.Entry))
 	}
 	v.line(strings.TrimRight(v.style(sign.colour, sign.sign)+" "+columns, " "))
-	for _, p := range c.parts() {
-		v.line("    " + v.style(bold, truncate(safeLine(partName(p)), 200)))
-		for _, l := range partLines(p) {
-			v.changed(l.cut(lineCells))
+	for _, p := range c.Parts() {
+		v.line("    " + v.style(bold, display.Truncate(display.Line(partName(p)), 200)))
+		for _, l := range display.PartLines(p) {
+			v.changed(l.Shorten(lineCells))
 		}
 	}
 	return v.written()
 }
 
 // changed shows a line of a changed text.
-func (v *diffView) changed(l textLine) {
-	colour := map[byte]string{'+': green, '-': red}[l.sign]
-	indent := "    " + v.style(colour, string(l.sign)) + " "
+func (v *diffView) changed(l display.TextLine) {
+	colour := map[byte]string{'+': green, '-': red}[l.Sign]
+	indent := "    " + v.style(colour, string(l.Sign)) + " "
 	cells := 0
 	if w := v.width(); w > 0 {
 		cells = max(20, w-len("    + "))
 	}
-	for at, part := range wrapped(l.text, cells) {
+	for at, part := range display.Wrapped(l.Text, cells) {
 		if colour != "" {
-			part = v.marked(part, at, l.marks, colour, colour+inverse)
+			part = v.marked(part, at, l.Marks, colour, colour+inverse)
 		}
 		v.line(strings.TrimRight(indent+part, " "))
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -54,7 +56,7 @@ func (o *discardOptions) run(ctx context.Context, store *repo.Store, args []stri
 	}
 	text := "discarded " + quoted(info.Name) + ", which had nothing of its own"
 	if info.Entries > 0 {
-		text = fmt.Sprintf("discarded %s with %s\ngit keeps them for a while; to bring the fork back: %s", quoted(info.Name), entries(info.Entries),
+		text = fmt.Sprintf("discarded %s with %s\ngit keeps them for a while; to bring the fork back: %s", quoted(info.Name), display.Entries(info.Entries),
 			bringBack(store, info))
 	}
 	return o.result(object{{"discarded", info.Name}, {"entries", info.Entries}, {"commit", info.Commit}}, "%s%s", text, movedFrom(store, before))
@@ -66,10 +68,10 @@ func (o *discardOptions) ask(ctx context.Context, f *repo.Tape) error {
 		return err
 	}
 	if !o.canAsk() {
-		return invalidf("tape discard --yes does it without asking", "fork %s has %s of its own, and there is no terminal to ask on",
-			quoted(info.Name), entries(info.Entries))
+		return layout.Invalid("tape discard --yes does it without asking", "fork %s has %s of its own, and there is no terminal to ask on",
+			quoted(info.Name), display.Entries(info.Entries))
 	}
-	return o.confirm(ctx, "Fork %s has %s of its own. Discard it?", quoted(info.Name), entries(info.Entries))
+	return o.confirm(ctx, "Fork %s has %s of its own. Discard it?", quoted(info.Name), display.Entries(info.Entries))
 }
 
 // discardFork drops a fork, and tells what it was.

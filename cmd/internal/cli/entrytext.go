@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tape/internal/display"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
@@ -57,19 +58,19 @@ func textconv(raw []byte) []byte {
 func diffLine(out *bytes.Buffer, line []byte) {
 	stored, err := jsonl.Parse(line)
 	if err != nil {
-		out.WriteString(makeSafe(string(line), "\t"))
+		out.WriteString(display.Safe(string(line), "\t"))
 		return
 	}
 	e := repo.Entry{ID: stored.ID, Kind: stored.Kind, Payload: stored.Payload, Date: stored.Date}
 	kind, _ := label(e)
-	fmt.Fprintf(out, "@%d %s  %s  %s", e.ID, truncate(safeLine(kind), diffKind), diffDate(e.Date), checksum(line))
+	fmt.Fprintf(out, "@%d %s  %s  %s", e.ID, display.Truncate(display.Line(kind), diffKind), diffDate(e.Date), checksum(line))
 	limit := diffLimit(e.Kind)
-	for _, text := range body(e) {
+	for _, text := range display.Body(e) {
 		text = strings.ReplaceAll(strings.TrimRight(text, " \t"), "\t", "    ")
 		if limit > 0 {
-			text = shorten(text, limit)
+			text = display.Shorten(text, limit)
 		}
-		for _, part := range wrap(text, diffText) {
+		for _, part := range display.Wrap(text, diffText) {
 			out.WriteByte('\n')
 			if part != "" {
 				out.WriteString(diffIndent + part)
@@ -87,7 +88,7 @@ func diffDate(date string) string {
 	case date == "":
 		return "no date"
 	}
-	return truncate(safeLine(date), diffKind)
+	return display.Truncate(display.Line(date), diffKind)
 }
 
 // checksum is short: it shows that bytes differ, it does not vouch for them.

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"strings"
 
+	"tape/internal/display"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
@@ -64,18 +65,18 @@ func (v *entryView) show(e repo.Entry) error {
 		v.seq = e.AnchorSeq
 		v.line(v.phaseHead(e))
 	}
-	return v.showText(v.columns(e)+" ", "", "", body(e))
+	return v.showText(v.columns(e)+" ", "", "", display.Body(e))
 }
 
 func (a *App) phaseHead(e repo.Entry) string {
-	return a.style(bold+";"+yellow, fmt.Sprintf("%03d %s", e.AnchorSeq, truncate(safeLine(e.Anchor), nameCells)))
+	return a.style(bold+";"+yellow, fmt.Sprintf("%03d %s", e.AnchorSeq, display.Truncate(display.Line(e.Anchor), nameCells)))
 }
 
 // columns are what stands before the text of an entry.
 func (a *App) columns(e repo.Entry) string {
 	kind, colour := label(e)
-	return pad(fmt.Sprintf("@%d", e.ID), idCells) + " " + a.style(dim, pad(truncate(a.when(e.Date), dateCells), dateCells)) + " " +
-		a.style(colour, pad(truncate(safeLine(kind), kindCells), kindCells))
+	return display.Pad(fmt.Sprintf("@%d", e.ID), idCells) + " " + a.style(dim, display.Pad(display.Truncate(a.when(e.Date), dateCells), dateCells)) + " " +
+		a.style(colour, display.Pad(display.Truncate(display.Line(kind), kindCells), kindCells))
 }
 
 // showText shows the text of an entry behind its columns. A sign, if there is one, stands
@@ -85,20 +86,20 @@ func (a *App) showText(columns, sign, colour string, lines []string) error {
 	if sign != "" {
 		lead, leadCells = a.style(colour, sign)+" ", len(sign+" ")
 	}
-	head, indent, cells := lead+columns, lead+pad("", columnCells), 0
+	head, indent, cells := lead+columns, lead+display.Pad("", columnCells), 0
 	if w := a.width(); w > 0 {
 		used := leadCells + columnCells
 		if w < used+36 {
-			used, indent = leadCells+narrowCells, lead+pad("", narrowCells)
+			used, indent = leadCells+narrowCells, lead+display.Pad("", narrowCells)
 			head = strings.TrimRight(head, " ") + "\n" + indent
 		}
 		cells = max(20, w-used)
 	}
 	for i, line := range lines {
 		if cells == 0 {
-			line = truncate(line, lineCells)
+			line = display.Truncate(line, lineCells)
 		}
-		for j, part := range wrap(strings.ReplaceAll(line, "\t", "    "), cells) {
+		for j, part := range display.Wrap(strings.ReplaceAll(line, "\t", "    "), cells) {
 			switch {
 			case i == 0 && j == 0:
 				part = head + part
@@ -116,14 +117,14 @@ func (a *App) showText(columns, sign, colour string, lines []string) error {
 // brief shows an entry on one line.
 func (a *App) brief(e repo.Entry) {
 	kind, colour := label(e)
-	text := strings.Join(strings.Fields(strings.Join(body(e), " ")), " ")
+	text := strings.Join(strings.Fields(strings.Join(display.Body(e), " ")), " ")
 	cells := a.width()
 	if cells == 0 {
 		cells = briefCells
 	}
 	id := fmt.Sprintf("@%d", e.ID)
-	kind = truncate(safeLine(kind), kindCells)
-	text = truncate(text, max(20, cells-len(id)-textWidth(kind)-2))
+	kind = display.Truncate(display.Line(kind), kindCells)
+	text = display.Truncate(text, max(20, cells-len(id)-display.Width(kind)-2))
 	a.line(a.style(yellow, id) + " " + a.style(colour, kind) + " " + text)
 }
 

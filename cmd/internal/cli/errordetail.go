@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"tape/internal/outgoing"
 
+	"tape/internal/display"
 	"tape/internal/entrydiff"
 	"tape/internal/jsonl"
+	"tape/internal/outgoing"
 	"tape/repo"
 )
 
@@ -27,10 +28,10 @@ func (a *App) tellFindings(list []outgoing.SecretFinding) {
 		if f.Entry == 0 {
 			where = "commit " + shortID(f.Commit)
 		}
-		fmt.Fprintf(a.Stderr, "  %s %s  %s  %s  %s\n", truncate(safeLine(f.Tape), maxCell), where, f.Rule, truncate(safeLine(f.Masked), lineCells), f.Fingerprint)
+		fmt.Fprintf(a.Stderr, "  %s %s  %s  %s  %s\n", display.Truncate(display.Line(f.Tape), maxCell), where, f.Rule, display.Truncate(display.Line(f.Masked), lineCells), f.Fingerprint)
 	}
 	if n := len(list) - most; n > 0 {
-		fmt.Fprintf(a.Stderr, "  and %s; --json lists them\n", count(n, "other", "others"))
+		fmt.Fprintf(a.Stderr, "  and %s; --json lists them\n", display.Count(n, "other", "others"))
 	}
 }
 
@@ -72,16 +73,16 @@ func (a *App) tellRewritten(e *repo.RewrittenError) {
 	case was == nil && is == nil:
 	case is == nil:
 		tell("@%d is gone; it was:", id)
-		tell("- %s", truncate(safeLine(string(was)), lineCells))
+		tell("- %s", display.Truncate(display.Line(string(was)), lineCells))
 	case was == nil:
 		tell("@%d was not there; it is:", id)
-		tell("+ %s", truncate(safeLine(string(is)), lineCells))
+		tell("+ %s", display.Truncate(display.Line(string(is)), lineCells))
 	default:
 		tell("@%d was changed:", id)
 		for _, p := range entrydiff.Entry(was, is) {
-			tell("  %s", truncate(safeLine(partName(p)), lineCells))
-			for _, l := range partLines(p) {
-				tell("  %s", strings.TrimRight(string(l.sign)+" "+l.cut(lineCells).text, " "))
+			tell("  %s", display.Truncate(display.Line(partName(p)), lineCells))
+			for _, l := range display.PartLines(p) {
+				tell("  %s", strings.TrimRight(string(l.Sign)+" "+l.Shorten(lineCells).Text, " "))
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -82,18 +83,6 @@ func usagef(format string, args ...any) error {
 	return &cliError{class: repo.ErrInvalid, msg: fmt.Sprintf(format, args...), usage: true}
 }
 
-func invalidf(hint, format string, args ...any) error {
-	return &cliError{class: repo.ErrInvalid, msg: fmt.Sprintf(format, args...), hint: hint}
-}
-
-func notFoundf(hint, format string, args ...any) error {
-	return &cliError{class: repo.ErrNotFound, msg: fmt.Sprintf(format, args...), hint: hint}
-}
-
-func conflictf(hint, format string, args ...any) error {
-	return &cliError{class: repo.ErrConflict, msg: fmt.Sprintf(format, args...), hint: hint}
-}
-
 func hintOf(cmd *cobra.Command, err error) string {
 	if hint := repo.Hint(err); hint != "" {
 		return hint
@@ -153,7 +142,7 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 // message writes one message to stderr, each of its lines with the prefix.
 func (a *App) message(level, text string) {
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		fmt.Fprintf(a.Stderr, "tape: %s: %s\n", level, safeLine(line))
+		fmt.Fprintf(a.Stderr, "tape: %s: %s\n", level, display.Line(line))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/export"
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -50,10 +51,9 @@ open phase.`,
   tape export --from implement --to review -o part.jsonl
   tape export --format html -o session.html
   tape export --format training --kind message`,
-		Args: takes(0),
 		PreRunE: func(*cobra.Command, []string) error {
 			if !slices.Contains(export.Formats(), export.Format(o.format)) {
-				return invalidf("the formats are: "+exportFormats(), "there is no format %s", quoted(o.format))
+				return layout.Invalid("the formats are: "+exportFormats(), "there is no format %s", quoted(o.format))
 			}
 			return nil
 		},

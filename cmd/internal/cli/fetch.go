@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"slices"
-	"tape/internal/remotes"
-	"tape/internal/workspace"
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/remotes"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -34,7 +34,7 @@ only grows. What does not pass is rejected (exit code 4), and stays outside.
 		ValidArgsFunction: upTo(1, a.completeRemotes()),
 		RunE:              a.withRemote(&o.Tapes, o.run),
 	}
-	a.tapesFlag(cmd, &o.Tapes, "fetch the tape `NAME` with its forks; can be repeated (default: all tapes)")
+	cmd.Flags().StringArrayVar(&o.Tapes, "tape", nil, "fetch the tape `NAME` with its forks; can be repeated (default: all tapes)")
 	return cmd
 }
 

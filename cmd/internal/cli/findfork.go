@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -27,14 +28,14 @@ func (a *App) openFork(ctx context.Context, store *repo.Store, name string) (*re
 	case fullErr == nil && f.IsFork():
 		return f, nil
 	case fullErr == nil:
-		return nil, invalidf("tape forks lists the forks", "%s is a tape, not a fork", quoted(name))
+		return nil, layout.Invalid("tape forks lists the forks", "%s is a tape, not a fork", quoted(name))
 	case !errors.Is(fullErr, repo.ErrNotFound):
 		return nil, fullErr
 	}
 	if _, err := store.Tape(ctx, at); err != nil && !strings.Contains(name, "/") {
 		return nil, err // the tape itself is missing
 	}
-	return nil, notFoundf(forkHint(ctx, store, at, name), "there is no open fork %s of %s", quoted(name), quoted(at))
+	return nil, layout.NotFound(forkHint(ctx, store, at, name), "there is no open fork %s of %s", quoted(name), quoted(at))
 }
 
 // isFork reports whether a name is that of an open fork.
@@ -54,27 +55,21 @@ func (a *App) tapeInHand(store *repo.Store) string {
 // forkHint is for who names a fork that is not of the tape in hand, but of what that is
 // a fork of.
 func forkHint(ctx context.Context, store *repo.Store, at, name string) string {
-	for {
-		i := strings.LastIndexByte(at, '/')
-		if i < 0 {
-			return "tape forks lists those that are open, tape forks --closed the others"
-		}
+	for i := strings.LastIndexByte(at, '/'); i >= 0; i = strings.LastIndexByte(at, '/') {
 		at = at[:i]
 		if full := at + "/" + name; isFork(ctx, store, full) {
 			return "there is a fork " + shellWord(full)
 		}
 	}
+	return "tape forks lists those that are open, tape forks --closed the others"
 }
 
 // closedFork finds the last fork of a name that was closed.
 func (a *App) closedFork(ctx context.Context, store *repo.Store, name string) (repo.ForkInfo, bool) {
 	for _, full := range []string{a.tapeInHand(store) + "/" + name, name} {
-		i := strings.LastIndexByte(full, '/')
-		if i < 1 {
-			continue
-		}
-		parent, err := store.Tape(ctx, full[:i])
-		if err != nil {
+		of, _, _ := layout.CutFork(full)
+		parent, err := store.Tape(ctx, of)
+		if of == "" || err != nil {
 			continue
 		}
 		closed, err := parent.ClosedForks(ctx)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -76,5 +77,5 @@ func forkTape(ctx context.Context, t *repo.Tape, name, at string) (*repo.Tape, r
 
 // baseText says where a fork begins.
 func baseText(b repo.Base) string {
-	return fmt.Sprintf("@%d (%s)", b.Entry, truncate(safeLine(b.Anchor), maxCell))
+	return fmt.Sprintf("@%d (%s)", b.Entry, display.Truncate(display.Line(b.Anchor), maxCell))
 }

@@ -29,7 +29,6 @@ about. Git forgets discarded ones after a while, as it does all that only a refl
 		Example: `  tape forks
   tape --tape main/try-redis forks
   tape forks --closed --all --json`,
-		Args: takes(0),
 		RunE: a.inStore(o.run),
 	}
 	cmd.Flags().BoolVar(&o.closed, "closed", false, "list those that were merged or discarded")
@@ -101,20 +100,19 @@ func (o *forksOptions) parents(ctx context.Context, store *repo.Store) (list []*
 	if o.all {
 		list, err = tapesAndForks(ctx, store)
 	} else {
-		list, err = o.withForks(ctx, store)
+		t, err := o.openTape(ctx)
+		if err != nil {
+			return nil, err
+		}
+		forks, err := store.Forks(ctx)
+		if err != nil {
+			return nil, err
+		}
+		below := slices.DeleteFunc(forks, func(f *repo.Tape) bool { return !strings.HasPrefix(f.Name(), t.Name()+"/") })
+		list = append(list, append(below, t)...)
 	}
 	slices.SortStableFunc(list, func(a, b *repo.Tape) int { return strings.Compare(a.Name(), b.Name()) })
 	return list, err
-}
-
-func (o *forksOptions) withForks(ctx context.Context, store *repo.Store) ([]*repo.Tape, error) {
-	t, err := o.openTape(ctx)
-	if err != nil {
-		return nil, err
-	}
-	forks, err := store.Forks(ctx)
-	below := slices.DeleteFunc(forks, func(f *repo.Tape) bool { return !strings.HasPrefix(f.Name(), t.Name()+"/") })
-	return append([]*repo.Tape{t}, below...), err
 }
 
 // withClosed adds closed forks, and those that were merged into them.

@@ -3,10 +3,11 @@ package cli
 import (
 	"context"
 	"strings"
-	"tape/internal/upkeep"
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
+	"tape/internal/upkeep"
 	"tape/repo"
 )
 
@@ -32,7 +33,6 @@ Others may go on to read and write meanwhile, and it can be interrupted at any t
 Forks, archives, and what a reflog knows are kept.`,
 		Example: `  tape gc
   tape gc --worktrees-only --all-worktrees`,
-		Args: takes(0),
 		RunE: a.inStore(o.run),
 	}
 	cmd.Flags().BoolVar(&o.allWorktrees, "all-worktrees", false, "also take away working trees that were written to of late")
@@ -59,7 +59,7 @@ func (o *gcOptions) run(ctx context.Context, store *repo.Store, _ []string) erro
 		o.note("took away %s", t.Dir)
 	}
 	for _, t := range report.Kept {
-		o.tell("kept %s: %s", safeLine(t.Dir), safeLine(t.Reason))
+		o.tell("kept %s: %s", display.Line(t.Dir), display.Line(t.Reason))
 	}
 	o.say("%s", gcText(report))
 	return nil
@@ -72,15 +72,15 @@ func describeTree(t upkeep.GCWorktree) object {
 func gcText(r repo.GCReport) string {
 	var done []string
 	if n := len(r.Worktrees); n > 0 {
-		done = append(done, count(n, "working tree", "working trees")+" taken away")
+		done = append(done, display.Count(n, "working tree", "working trees")+" taken away")
 	}
 	if n := len(r.Locks); n > 0 {
-		done = append(done, count(n, "dead lock", "dead locks")+" removed")
+		done = append(done, display.Count(n, "dead lock", "dead locks")+" removed")
 	}
 	if n := r.Temporary; n > 0 {
-		done = append(done, count(n, "unfinished file", "unfinished files")+" removed")
+		done = append(done, display.Count(n, "unfinished file", "unfinished files")+" removed")
 	}
-	text := bytesText(r.Before) + " before, " + bytesText(r.After) + " now"
+	text := display.Bytes(r.Before) + " before, " + display.Bytes(r.After) + " now"
 	if len(done) > 0 {
 		text += "; " + strings.Join(done, ", ")
 	}

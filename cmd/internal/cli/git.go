@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/hooks"
+	"tape/internal/display"
 	"tape/internal/workspace"
 	"tape/repo"
 )
@@ -58,7 +59,6 @@ done: pushes to tapes and forks that are forced or not append-only are refused t
   git -C ./clone log -p
   git -C ./clone log --no-textconv -S SetReference
   tape git install --server /srv/git/sessions.git`,
-		Args: takes(0),
 	}
 	server := cmd.Flags().String("server", "", "put the hook that checks pushes into the bare repository `DIR`")
 	cmd.RunE = a.onServerOr(server, hooks.InstallServer, "pushes to the tapes in %s have to be append-only", a.gitInstall)
@@ -77,7 +77,6 @@ nothing.
 With --server, the hook pre-receive is taken out of the bare repository DIR.`,
 		Example: `  tape git uninstall
   tape git uninstall --server /srv/git/sessions.git`,
-		Args: takes(0),
 	}
 	server := cmd.Flags().String("server", "", "take the hook that checks pushes out of the bare repository `DIR`")
 	cmd.RunE = a.onServerOr(server, hooks.UninstallServer, "pushes to %s are not checked", a.gitUninstall)
@@ -101,13 +100,13 @@ func (a *App) onServerOr(server *string, call func(context.Context, string) (hoo
 		}
 		a.tellOutside(report)
 		return a.result(object{{"repository", *server}, {"installed", hookNames(report.Installed)}, {"kept", hookNames(report.Own)},
-			{"changed", hookNames(report.Changed)}}, done, safeLine(*server))
+			{"changed", hookNames(report.Changed)}}, done, display.Line(*server))
 	}
 }
 
 func (a *App) tellOutside(r hooks.Report) {
 	for _, line := range outsideLines(r) {
-		a.tell("%s", safeLine(line))
+		a.tell("%s", display.Line(line))
 	}
 }
 
@@ -132,13 +131,13 @@ func (a *App) gitInstall(ctx context.Context, store *repo.Store, _ []string) err
 		a.note("in place: %s", name)
 	}
 	for _, name := range kept {
-		a.say("kept your own: %s", safeLine(name))
+		a.say("kept your own: %s", display.Line(name))
 	}
 	also := ""
 	if len(done.Kept) > 0 {
 		also = "for the rest, "
 	}
-	a.say("%sgit diff, git log -p and git show render the entries of %s; git merge merges them, and its hooks watch over them", also, safeLine(store.Dir()))
+	a.say("%sgit diff, git log -p and git show render the entries of %s; git merge merges them, and its hooks watch over them", also, display.Line(store.Dir()))
 	if _, err := exec.LookPath("tape"); err != nil {
 		a.warn("there is no program tape on your PATH; until there is, git shows raw lines and checks nothing")
 	}
@@ -159,5 +158,5 @@ func (a *App) gitUninstall(ctx context.Context, store *repo.Store, _ []string) e
 	if len(removed) == 0 {
 		text = "nothing of tape git install is in %s"
 	}
-	return a.result(object{{"workspace", store.Dir()}, {"removed", removed}}, text, safeLine(store.Dir()))
+	return a.result(object{{"workspace", store.Dir()}, {"removed", removed}}, text, display.Line(store.Dir()))
 }

@@ -6,10 +6,11 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"tape/internal/forks"
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
+	"tape/internal/forks"
 	"tape/repo"
 )
 
@@ -58,7 +59,7 @@ func (o *logOptions) runGraph(ctx context.Context) error {
 			if i > 0 {
 				o.printf("\n")
 			}
-			o.line(o.style(bold, truncate(safeLine(t.Name()), maxCell)))
+			o.line(o.style(bold, display.Truncate(display.Line(t.Name()), maxCell)))
 		}
 		if left, err = o.showGraph(ctx, t, left); err != nil {
 			return err
@@ -118,12 +119,12 @@ func (a *App) commitText(c repo.Commit, used int) string {
 	if c.Kind == forks.CommitHand {
 		kind = ""
 	}
-	title = safeLine(title)
+	title = display.Line(title)
 	size := ""
 	switch c.Kind {
 	case forks.CommitHandoff, forks.CommitHand:
 		if c.Entries > 0 && !strings.HasSuffix(c.Subject, ")") { // a completed merge says it itself
-			size = " (" + entries(c.Entries) + ")"
+			size = " (" + display.Entries(c.Entries) + ")"
 		}
 	case forks.CommitFork:
 		size = fmt.Sprintf(" at @%d", c.LastID)
@@ -131,26 +132,26 @@ func (a *App) commitText(c repo.Commit, used int) string {
 	date := "  " + a.ago(c.Date)
 	var names, plain []string
 	for _, tip := range c.Tips {
-		tip = truncate(safeLine(tip), maxCell)
+		tip = display.Truncate(display.Line(tip), maxCell)
 		names, plain = append(names, a.style(bold+";"+green, tip)), append(plain, tip)
 	}
 	for _, tag := range c.Tags {
 		if strings.HasPrefix(tag, "anchor/") {
 			tag = path.Base(tag) // as commands take it
 		}
-		tag = truncate(safeLine(tag), maxCell)
+		tag = display.Truncate(display.Line(tag), maxCell)
 		names, plain = append(names, a.style(yellow, tag)), append(plain, tag)
 	}
 	refs := ""
 	if len(names) > 0 {
 		refs = "  (" + strings.Join(names, ", ") + ")"
-		used += len("  ()") + textWidth(strings.Join(plain, ", "))
+		used += len("  ()") + display.Width(strings.Join(plain, ", "))
 	}
 	cells := briefCells
 	if w := a.width(); w > 0 {
-		cells = max(20, w-used-digits-1-textWidth(kind+size+date))
+		cells = max(20, w-used-digits-1-display.Width(kind+size+date))
 	}
-	return a.style(dim, fmt.Sprintf("%.*s", digits, c.ID)) + " " + a.style(kindColour(c.Kind), kind) + truncate(title, cells) + size +
+	return a.style(dim, fmt.Sprintf("%.*s", digits, c.ID)) + " " + a.style(kindColour(c.Kind), kind) + display.Truncate(title, cells) + size +
 		a.style(dim, date) + refs
 }
 

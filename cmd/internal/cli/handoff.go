@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -29,7 +30,7 @@ state.summary.`,
 		Args: takes(1, "NAME"),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if o.given = cmd.Flags().Changed("state"); !utf8.ValidString(o.summary) {
-				return invalidf("", "--summary is not valid UTF-8")
+				return layout.Invalid("", "--summary is not valid UTF-8")
 			}
 			return nil
 		},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -36,7 +37,7 @@ func newHelpCmd() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return invalidf("tape help lists what there is", "there is no help for %s", quoted(strings.Join(args, " ")))
+				return layout.Invalid("tape help lists what there is", "there is no help for %s", quoted(strings.Join(args, " ")))
 			}
 			found.InitDefaultHelpFlag()
 			return found.Help()

@@ -8,14 +8,16 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"tape/internal/join"
-	"tape/internal/workspace"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tape/hooks"
 	"tape/index"
+	"tape/internal/display"
+	"tape/internal/join"
+	"tape/internal/layout"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -80,7 +82,7 @@ func (a *App) runHook(ctx context.Context, name string, args []string) error {
 	if name == "pre-push" {
 		store, err := a.hookStore(ctx, at)
 		if err != nil { // what cannot be looked through is not sent
-			return conflictf(repo.Hint(err), "not pushed: %v", err)
+			return layout.Conflict(repo.Hint(err), "not pushed: %v", err)
 		}
 		return at.PrePush(ctx, store, cmp.Or(first(args), "the remote"), a.Stdin)
 	}
@@ -105,7 +107,7 @@ func (a *App) runHook(ctx context.Context, name string, args []string) error {
 func locate(hint string) (hooks.Repository, error) {
 	at, err := hooks.Locate()
 	if errors.Is(err, fs.ErrNotExist) {
-		err = notFoundf(hint, "this is no git repository")
+		err = layout.NotFound(hint, "this is no git repository")
 	}
 	return at, err
 }
@@ -142,12 +144,9 @@ func (a *App) hookAfter(ctx context.Context, at hooks.Repository, store *repo.St
 // lookAt looks at the commit that git has made on the branch of a tape: a merge is
 // completed, and what no hook could refuse is told.
 func (a *App) lookAt(ctx context.Context, at hooks.Repository, store *repo.Store, branch string) error {
-	merged, err := at.HasMerged()
-	if err != nil {
+	merged, err := at.PostCommit(ctx, store)
+	if err != nil || !merged {
 		return err
-	}
-	if !merged {
-		return at.PostCommit(ctx, store)
 	}
 	t, err := store.ByBranch(ctx, branch)
 	if errors.Is(err, repo.ErrNotFound) {
@@ -226,7 +225,7 @@ func outsideLines(r hooks.Report) []string {
 	out := []string{"core.hooksPath is " + r.Dir + ", which is not the workspace's own: nothing was written there",
 		"to be of the same effect, the hooks in it need a line each:"}
 	for _, l := range r.Lines {
-		out = append(out, "  "+pad(l.Hook, 14)+l.Line)
+		out = append(out, "  "+display.Pad(l.Hook, 14)+l.Line)
 	}
 	return out
 }

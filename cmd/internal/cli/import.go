@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/internal/importer"
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -59,7 +60,7 @@ Where the current directory has no workspace yet, it gets one, as by tape init.`
 		ValidArgsFunction: before(1, completeWords(formats...), cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.format, o.files = args[0], args[1:]; !slices.Contains(formats, o.format) {
-				return invalidf("the formats are: "+strings.Join(formats, ", "), "there is no format %s", quoted(o.format))
+				return layout.Invalid("the formats are: "+strings.Join(formats, ", "), "there is no format %s", quoted(o.format))
 			}
 			return o.run(cmd.Context())
 		},
@@ -126,7 +127,7 @@ func (o *importOptions) ensureStore(ctx context.Context) (*repo.Store, error) {
 	}
 	store, _, err = repo.Init(ctx, dir, &repo.InitOptions{Options: *o.storeOptions()})
 	if err == nil && !o.json {
-		o.say("created workspace %s", safeLine(dir))
+		o.say("created workspace %s", display.Line(dir))
 	}
 	return store, err
 }
@@ -156,35 +157,31 @@ func transcripts(name string) ([]string, error) {
 	}
 	st, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, notFoundf("", "there is no file %s", quoted(name))
+		return nil, layout.NotFound("", "there is no file %s", quoted(name))
 	}
 	if err != nil || !st.IsDir() {
 		return []string{name}, err
 	}
-	var out []string
+	var out, agents []string
 	err = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if ext := filepath.Ext(path); d.Type().IsRegular() && (ext == ".jsonl" || ext == ".json") {
+		switch ext := filepath.Ext(path); {
+		case !d.Type().IsRegular() || ext != ".jsonl" && ext != ".json":
+		case strings.HasPrefix(d.Name(), "agent-"):
+			agents = append(agents, path)
+		default:
 			out = append(out, path)
 		}
 		return nil
 	})
 	// Subagents' own files come behind the sessions that tell where they belong.
-	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(agentFile(a), agentFile(b)) })
+	out = append(out, agents...)
 	if err == nil && len(out) == 0 {
-		err = invalidf("", "%s has no .jsonl or .json files", quoted(name))
+		err = layout.Invalid("", "%s has no .jsonl or .json files", quoted(name))
 	}
 	return out, err
-}
-
-// agentFile is 1 for what is called as subagents' own files are, 0 for any other.
-func agentFile(name string) int {
-	if strings.HasPrefix(filepath.Base(name), "agent-") {
-		return 1
-	}
-	return 0
 }
 
 // fallbackName tells files of one name in different folders of a folder apart.
@@ -214,14 +211,14 @@ func (o *importOptions) file(ctx context.Context, store *repo.Store, name, fallb
 	bar.clear()
 	switch {
 	case errors.Is(err, importer.ErrUnknownFormat):
-		return invalidf("name the format: "+strings.Join(importer.Formats, ", "), "%v", err)
+		return layout.Invalid("name the format: "+strings.Join(importer.Formats, ", "), "%v", err)
 	case errors.Is(err, importer.ErrNoName):
-		return invalidf("name the tape: --tape NAME", "%v", err)
+		return layout.Invalid("name the tape: --tape NAME", "%v", err)
 	case err != nil:
 		return err
 	}
 	err = o.result(object{{"file", res.File}, {"tape", res.Tape}, {"format", res.Format}, {"imported", res.Imported}, {"skipped", res.Skipped},
-		{"damaged", res.Damaged}, {"anchors", res.Anchors}}.with("subagents", res.Subagents), "%s: %s", safeLine(name), importText(res))
+		{"damaged", res.Damaged}, {"anchors", res.Anchors}}.with("subagents", res.Subagents), "%s: %s", display.Line(name), importText(res))
 	if err != nil {
 		return err
 	}
@@ -240,18 +237,18 @@ func (o *importOptions) file(ctx context.Context, store *repo.Store, name, fallb
 }
 
 func importText(res importer.Result) string {
-	text := fmt.Sprintf("%s into tape %s", entries(res.Imported), quoted(res.Tape))
+	text := fmt.Sprintf("%s into tape %s", display.Entries(res.Imported), quoted(res.Tape))
 	if n := len(res.Subagents); n > 0 {
-		text += " and " + count(n, "fork of a subagent", "forks of subagents")
+		text += " and " + display.Count(n, "fork of a subagent", "forks of subagents")
 	}
 	if res.Anchors > 0 {
-		text += ", " + count(res.Anchors, "anchor", "anchors")
+		text += ", " + display.Count(res.Anchors, "anchor", "anchors")
 	}
 	if res.Skipped > 0 {
 		text += fmt.Sprintf(", %d skipped", res.Skipped)
 	}
 	if res.Damaged > 0 {
-		text += ", " + count(res.Damaged, "damaged line", "damaged lines")
+		text += ", " + display.Count(res.Damaged, "damaged line", "damaged lines")
 	}
 	return text
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/index"
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -37,21 +38,18 @@ The program sqlite3 can ask it, too; docs/format.md describes its tables.`,
 foreign or outdated (a search will build it).`,
 		Example: `  tape index status
   tape index status --json`,
-		Args: takes(0),
 		RunE: a.inStore(a.indexStatus),
 	}, &cobra.Command{
 		Use:     "sync",
 		Short:   "Bring the index up to date with all tapes",
 		Long:    "Bring the index up to date with all tapes of the workspace, and drop what is of tapes that are gone.",
 		Example: `  tape index sync`,
-		Args:    takes(0),
 		RunE:    a.inStore(a.indexed((*index.Index).Sync)),
 	}, &cobra.Command{
 		Use:     "rebuild",
 		Short:   "Make the index anew",
 		Long:    "Make the index anew from the history of all tapes and from what is not committed yet. Searches go on meanwhile.",
 		Example: `  tape index rebuild`,
-		Args:    takes(0),
 		RunE:    a.inStore(a.indexed((*index.Index).Rebuild)),
 	})
 	return cmd
@@ -85,7 +83,7 @@ func (a *App) indexed(call func(*index.Index, context.Context) (index.Synced, er
 		seconds := time.Since(start).Seconds()
 		return a.result(object{{"entries", done.Total}, {"added", done.Entries}, {"tapes", done.Tapes}, {"fresh", status.Fresh()},
 			{"bytes", status.Bytes}, {"seconds", round(seconds)}},
-			"%s of %s; %s taken up in %.1f s", entries(done.Total), count(done.Tapes, "tape", "tapes"), entries(done.Entries), seconds)
+			"%s of %s; %s taken up in %.1f s", display.Entries(done.Total), display.Count(done.Tapes, "tape", "tapes"), display.Entries(done.Entries), seconds)
 	}
 }
 
@@ -114,8 +112,8 @@ func (a *App) indexStatus(ctx context.Context, store *repo.Store, _ []string) er
 	}
 	state := st.State
 	if st.Stale > 0 {
-		state += fmt.Sprintf(" (%s to catch up with)", count(st.Stale, "tape", "tapes"))
+		state += fmt.Sprintf(" (%s to catch up with)", display.Count(st.Stale, "tape", "tapes"))
 	}
-	a.fields("state", state, "entries", st.Entries, "tapes", st.Tapes, "size", bytesText(st.Bytes), "file", filepath.Clean(st.File))
+	a.fields("state", state, "entries", st.Entries, "tapes", st.Tapes, "size", display.Bytes(st.Bytes), "file", filepath.Clean(st.File))
 	return nil
 }

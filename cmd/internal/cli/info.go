@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/index"
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -19,7 +20,6 @@ func newInfoCmd(a *App) *cobra.Command {
 run, what is not committed yet, its forks, whether the index has everything, and where it
 is; of a fork, where it begins; for each remote, how many entries are only here (ahead) or
 only there (behind), as of the last push, fetch or pull.`,
-		Args: takes(0),
 		RunE: a.onTape(a.runInfo),
 	}
 }
@@ -94,19 +94,19 @@ func (o overview) object() object {
 // showOverview shows it to people.
 func (a *App) showOverview(o overview) {
 	store := o.tape.Store()
-	name := truncate(o.Name, 100)
+	name := display.Truncate(o.Name, 100)
 	if o.Name == store.CurrentTape() {
 		name += " (current)"
 	}
 	pairs := []any{"tape", name}
 	if o.base != nil {
-		pairs = append(pairs, "fork of", fmt.Sprintf("%s at %s, with %s of its own", truncate(o.base.Parent, 100), baseText(*o.base),
-			entries(o.Entries-o.base.Entry)))
+		pairs = append(pairs, "fork of", fmt.Sprintf("%s at %s, with %s of its own", display.Truncate(o.base.Parent, 100), baseText(*o.base),
+			display.Entries(o.Entries-o.base.Entry)))
 	}
 	pairs = append(pairs,
 		"entries", fmt.Sprintf("%d, of which %d since the last anchor", o.Entries, o.EntriesSinceLastAnchor),
 		"phases", o.Anchors,
-		"last anchor", truncate(o.LastAnchor, 100),
+		"last anchor", display.Truncate(o.LastAnchor, 100),
 		"updated", a.ago(o.Updated),
 	)
 	if u := o.Usage; u.TotalTokens != nil {
@@ -117,13 +117,13 @@ func (a *App) showOverview(o overview) {
 		pairs = append(pairs, "last run", text)
 	}
 	pairs = append(pairs,
-		"uncommitted", entries(o.Uncommitted),
-		"size", bytesText(o.Size),
+		"uncommitted", display.Entries(o.Uncommitted),
+		"size", display.Bytes(o.Size),
 		"archives", o.archives,
 		"forks", o.forks,
 		"index", o.index)
 	for _, d := range o.remotes {
-		pairs = append(pairs, truncate(d.Remote, 30), distanceText(d))
+		pairs = append(pairs, display.Truncate(d.Remote, 30), distanceText(d))
 	}
 	pairs = append(pairs, "workspace", store.Dir(), "branch", o.Branch, "commit", o.Commit)
 	if o.Dir != "" && o.Dir != store.Dir() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -48,5 +49,5 @@ func (a *App) runInit(ctx context.Context, dir string) error {
 	if created {
 		text = "created workspace %s with tape %s"
 	}
-	return a.result(object{{"workspace", store.Dir()}, {"tape", name}, {"created", created}}, text, safeLine(store.Dir()), quoted(name))
+	return a.result(object{{"workspace", store.Dir()}, {"tape", name}, {"created", created}}, text, display.Line(store.Dir()), quoted(name))
 }

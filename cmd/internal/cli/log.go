@@ -39,7 +39,6 @@ checkpoints, where forks begin and where they were merged. -n bounds their numbe
   tape log --after implement --kind message --tail 5
   tape log --all --since yesterday --json
   tape log --graph -n 20`,
-		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.changed = cmd.Flags().Changed
 			return o.run(cmd.Context())
@@ -57,16 +56,11 @@ checkpoints, where forks begin and where they were merged. -n bounds their numbe
 // query turns the flags into what is asked of the tape.
 func (o *logOptions) query() (repo.Query, error) {
 	q := repo.Query{Phase: o.anchor, After: o.after}
-	slices := 0
-	for _, flag := range []string{"all", "anchor", "after"} {
-		if o.changed(flag) {
-			slices++
-		}
-	}
+	all, anchor, after := o.changed("all"), o.changed("anchor"), o.changed("after")
 	switch {
-	case slices > 1:
+	case all && anchor, all && after, anchor && after:
 		return q, usagef("give one of --all, --anchor and --after")
-	case slices == 0 || o.changed("all") && !o.all:
+	case all && !o.all, !all && !anchor && !after:
 		q.Phase = repo.Latest
 	}
 	err := o.apply(&q, o.changed, o.Now())

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"tape/internal/purge"
-	"tape/internal/workspace"
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
+	"tape/internal/layout"
+	"tape/internal/purge"
+	"tape/internal/workspace"
 	"tape/merge"
 	"tape/repo"
 )
@@ -96,7 +98,7 @@ func (o *mergeOptions) runContinue(ctx context.Context, t *repo.Tape, _ []string
 	}
 	text := "it had nothing new"
 	if r.Merged > 0 {
-		text = fmt.Sprintf("%s, %s; commit %.12s", entries(r.Merged), idRange(r.FirstID, r.LastID), r.Commit)
+		text = fmt.Sprintf("%s, %s; commit %.12s", display.Entries(r.Merged), idRange(r.FirstID, r.LastID), r.Commit)
 	}
 	return o.result(describeMerge("", r), "finished the merge into %s: %s", quoted(t.Name()), text)
 }
@@ -172,13 +174,13 @@ func mergeText(fork string, r merge.Result, short bool) string {
 	if r.Merged == 0 {
 		return fmt.Sprintf("nothing to merge: %s has nothing that %s lacks; the fork %s", quoted(fork), quoted(r.Into), fate)
 	}
-	what := entries(r.Merged)
+	what := display.Entries(r.Merged)
 	if short {
 		what = "a summary"
 	}
 	phases := ""
 	if r.Anchors > 0 {
-		phases = " in " + count(r.Anchors, "new phase", "new phases")
+		phases = " in " + display.Count(r.Anchors, "new phase", "new phases")
 	}
 	return fmt.Sprintf("merged %s of %s into %s%s: %s; commit %.12s\nthe fork %s", what, quoted(fork), quoted(r.Into), phases,
 		idRange(r.FirstID, r.LastID), r.Commit, fate)
@@ -187,7 +189,7 @@ func mergeText(fork string, r merge.Result, short bool) string {
 // already is for a fork that is closed: to merge it again is no error, and adds nothing.
 func (o *mergeOptions) already(store *repo.Store, f repo.ForkInfo, notFound error) error {
 	if f.Status == repo.ForkDiscarded {
-		return notFoundf("bring it back with: "+bringBack(store, f), "the fork %s was discarded", quoted(f.Name))
+		return layout.NotFound("bring it back with: "+bringBack(store, f), "the fork %s was discarded", quoted(f.Name))
 	}
 	if f.Into == "" {
 		return notFound

@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/hooks"
+	"tape/internal/display"
 	"tape/internal/entrydiff"
+	"tape/internal/layout"
 	"tape/merge"
 	"tape/repo"
 )
@@ -54,7 +56,7 @@ func (a *App) runMergeDriver(ctx context.Context, versions []string, path string
 			return err
 		}
 		if !merging {
-			return conflictf("take it back (git rebase --abort, git cherry-pick --abort, git revert --abort), and merge: git merge BRANCH",
+			return layout.Conflict("take it back (git rebase --abort, git cherry-pick --abort, git revert --abort), and merge: git merge BRANCH",
 				"%s: entries are merged, never replayed: a rebase, cherry-pick, revert or stash does not suit a tape", path)
 		}
 	}
@@ -101,7 +103,7 @@ func rewritten(path string, base, ours, theirs []byte) error {
 		}
 		lines = append(lines, changeLines(c)...)
 	}
-	return conflictf("git merge --abort takes the merge back; tape verify, on that side, names every change", "%s", strings.Join(lines, "\n"))
+	return layout.Conflict("git merge --abort takes the merge back; tape verify, on that side, names every change", "%s", strings.Join(lines, "\n"))
 }
 
 // fileLines yields the lines of a file.
@@ -124,7 +126,7 @@ func changeLines(c entrydiff.Change) []string {
 			if !has {
 				return "nothing"
 			}
-			return strconv.Quote(shorten(text, cells))
+			return strconv.Quote(display.Shorten(text, cells))
 		}
 		out = append(out, "    "+partName(p)+": "+value(p.Old, p.HasOld)+" became "+value(p.New, p.HasNew))
 	}

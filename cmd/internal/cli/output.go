@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"tape/internal/display"
 )
 
 // writeError marks a failed write of results.
@@ -187,7 +189,7 @@ func newTable(head ...string) *table {
 func (t *table) add(cells ...any) {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
-		row[i] = safeLine(fmt.Sprint(cell))
+		row[i] = display.Line(fmt.Sprint(cell))
 	}
 	t.rows = append(t.rows, row)
 }
@@ -202,9 +204,9 @@ func (t *table) write(a *App) {
 	for _, row := range append([][]string{t.head}, t.rows...) {
 		for i, cell := range row {
 			if i < last {
-				row[i] = truncate(cell, maxCell)
+				row[i] = display.Truncate(cell, maxCell)
 			}
-			width[i] = max(width[i], textWidth(row[i]))
+			width[i] = max(width[i], display.Width(row[i]))
 		}
 	}
 	line := func(row []string) string {
@@ -212,14 +214,14 @@ func (t *table) write(a *App) {
 		for i, cell := range row {
 			switch {
 			case t.right[i]:
-				cells[i] = strings.Repeat(" ", width[i]-textWidth(cell)) + cell
+				cells[i] = strings.Repeat(" ", width[i]-display.Width(cell)) + cell
 			case i < last:
-				cells[i] = pad(cell, width[i])
+				cells[i] = display.Pad(cell, width[i])
 			default:
 				cells[i] = cell
 			}
 		}
-		return strings.TrimRight(truncate(strings.Join(cells, "  "), a.width()), " ")
+		return strings.TrimRight(display.Truncate(strings.Join(cells, "  "), a.width()), " ")
 	}
 	if strings.Join(t.head, "") != "" {
 		a.line(a.style(dim, line(t.head)))
@@ -233,10 +235,10 @@ func (t *table) write(a *App) {
 func (a *App) fields(pairs ...any) {
 	width := 0
 	for i := 0; i < len(pairs); i += 2 {
-		width = max(width, textWidth(pairs[i].(string)))
+		width = max(width, display.Width(pairs[i].(string)))
 	}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		name := pairs[i].(string)
-		a.printf("%s%s  %s\n", a.style(dim, name), pad("", width-textWidth(name)), safeLine(fmt.Sprint(pairs[i+1])))
+		a.printf("%s%s  %s\n", a.style(dim, name), display.Pad("", width-display.Width(name)), display.Line(fmt.Sprint(pairs[i+1])))
 	}
 }

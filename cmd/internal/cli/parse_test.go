@@ -96,8 +96,12 @@ func TestExitCodes(t *testing.T) {
 // The commands' table and their names agree, and every command has what help shows.
 func TestCommands(t *testing.T) {
 	a, _, _ := testApp(time.Time{})
+	root := newRoot(a, nil)
 	for _, c := range commands() {
-		cmd := c.make(a)
+		cmd, _, err := root.Find([]string{c.name})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if cmd.Name() != c.name {
 			t.Errorf("%s is called %s", c.name, cmd.Name())
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"tape/internal/display"
 )
 
 // watched is standard error where somebody is there to watch it, else nil.
@@ -24,45 +26,33 @@ type progress struct {
 }
 
 func (a *App) progress(label string) *progress {
-	return &progress{out: a.watched(), label: truncate(safeLine(label), 50)}
+	return &progress{out: a.watched(), label: display.Truncate(display.Line(label), 50)}
 }
 
-func (p *progress) show(format string, args ...any) {
-	if p.out != nil {
-		p.shown = true
-		fmt.Fprintf(p.out, format, args...)
+// at shows how far it is, once that is at least so much further than what is shown.
+func (p *progress) at(place, step int64, format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.out == nil || place < p.last+step {
+		return
 	}
+	p.last, p.shown = place, true
+	fmt.Fprintf(p.out, format, args...)
 }
 
 // step is called with what is begun.
-func (p *progress) step(what string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.show("\r\x1b[K%s …", what)
-}
+func (p *progress) step(what string) { p.at(0, 0, "\r\x1b[K%s …", what) }
 
 // part is called with how much of a size is done.
 func (p *progress) part(done, size int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if size == 0 || done*100/size <= p.last {
-		return
+	if size > 0 {
+		percent := done * 100 / size
+		p.at(percent, 1, "\r%s  %3d%% of %s", p.label, percent, display.Bytes(size))
 	}
-	p.last = done * 100 / size
-	p.show("\r%s  %3d%% of %s", p.label, p.last, bytesText(size))
 }
 
 // count is called with how many entries are done, where their number is not known.
-func (p *progress) count(done int64) {
-	const step = 10_000
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if done < p.last+step {
-		return
-	}
-	p.last = done
-	p.show("\r%s  %s", p.label, entries(done))
-}
+func (p *progress) count(done int64) { p.at(done, 10_000, "\r%s  %s", p.label, display.Entries(done)) }
 
 func (p *progress) clear() {
 	p.mu.Lock()

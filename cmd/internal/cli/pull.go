@@ -42,7 +42,7 @@ the same done here: see tape purge.
 		ValidArgsFunction: upTo(1, a.completeRemotes()),
 		RunE:              a.withRemote(&o.Tapes, o.run),
 	}
-	a.tapesFlag(cmd, &o.Tapes, "pull the tape `NAME` with its forks; can be repeated (default: all tapes)")
+	cmd.Flags().StringArrayVar(&o.Tapes, "tape", nil, "pull the tape `NAME` with its forks; can be repeated (default: all tapes)")
 	cmd.Flags().BoolVar(&o.Archives, "archives", false, "pull archives, too")
 	cmd.Flags().BoolVar(&o.Purges, "purge", false, "take secrets out here that were purged at the remote")
 	return cmd

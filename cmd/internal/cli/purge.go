@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"tape/internal/purge"
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
+	"tape/internal/layout"
+	"tape/internal/purge"
 	"tape/repo"
 )
 
@@ -45,7 +47,8 @@ cut off.
 Who has fetched the tape has the secret still, and so has a remote: what is known of those
 is told, and how to replace it there. Change the secret where it came from in any case.
 
-It asks on a terminal, and needs --yes elsewhere. --dry-run tells what would be done.`,
+It needs the git program. It asks on a terminal, and needs --yes elsewhere. --dry-run tells
+what would be done.`,
 		Example: `  tape purge @17
   tape purge --rule all --dry-run
   tape purge --fingerprint 0123456789abcdef --yes`,
@@ -96,7 +99,7 @@ func (o *purgeOptions) run(ctx context.Context, t *repo.Tape, _ []string) error 
 
 func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *progress) error {
 	if !o.canAsk() {
-		return invalidf("tape purge --dry-run tells what it would do, tape purge --yes does it", "purge asks before it rewrites history, and there is no terminal to ask on")
+		return layout.Invalid("tape purge --dry-run tells what it would do, tape purge --yes does it", "purge asks before it rewrites history, and there is no terminal to ask on")
 	}
 	dry := o.PurgeOptions
 	dry.DryRun = true
@@ -107,7 +110,7 @@ func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *progress) e
 	}
 	lines := append(o.summary(plan), o.otherLines(plan)...)
 	for _, line := range append(lines, plan.Left...) {
-		fmt.Fprintln(o.Stderr, safeLine(line))
+		fmt.Fprintln(o.Stderr, display.Line(line))
 	}
 	var remotes []string
 	for _, r := range plan.Remotes {
@@ -116,7 +119,7 @@ func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *progress) e
 		}
 	}
 	if len(remotes) > 0 {
-		fmt.Fprintf(o.Stderr, "%s already: %s\n", count(len(remotes), "remote has it", "remotes have it"), safeLine(strings.Join(remotes, ", ")))
+		fmt.Fprintf(o.Stderr, "%s already: %s\n", display.Count(len(remotes), "remote has it", "remotes have it"), display.Line(strings.Join(remotes, ", ")))
 	}
 	return o.confirm(ctx, "Rewrite the history? It cannot be undone.")
 }
@@ -145,9 +148,9 @@ func (o *purgeOptions) summary(p repo.Purged) []string {
 	}
 	var out []string
 	for _, t := range p.Tapes {
-		text := fmt.Sprintf("%s %s of %s", verb, entries(len(t.Entries)), quoted(t.Tape))
+		text := fmt.Sprintf("%s %s of %s", verb, display.Entries(len(t.Entries)), quoted(t.Tape))
 		if len(t.Entries) > 0 {
-			text += ": " + truncate(named(t.Entries), lineCells)
+			text += ": " + display.Truncate(named(t.Entries), lineCells)
 		}
 		out = append(out, text)
 		if len(t.Entries) > 0 && len(o.IDs) > 0 && len(o.Rules)+len(o.Fingerprints) == 0 && t.Entries[0] < slices.Min(o.IDs) {
@@ -155,15 +158,15 @@ func (o *purgeOptions) summary(p repo.Purged) []string {
 		}
 	}
 	if p.Tags > 0 {
-		out = append(out, count(p.Tags, "tag", "tags")+" made anew")
+		out = append(out, display.Count(p.Tags, "tag", "tags")+" made anew")
 	}
 	if p.Commits > 0 {
-		made := count(p.Commits, "commit", "commits") + " made anew"
+		made := display.Count(p.Commits, "commit", "commits") + " made anew"
 		if p.Archives > 0 {
-			made += ", those of " + count(p.Archives, "archive", "archives") + " included"
+			made += ", those of " + display.Count(p.Archives, "archive", "archives") + " included"
 		}
 		if p.Signatures > 0 {
-			made += "; " + count(p.Signatures, "signature is", "signatures are") + " lost"
+			made += "; " + display.Count(p.Signatures, "signature is", "signatures are") + " lost"
 		}
 		out = append(out, made)
 	}
@@ -181,7 +184,7 @@ func (o *purgeOptions) otherLines(p repo.Purged) []string {
 		if len(other.Fingerprints) == 0 {
 			purge += " " + named(other.Entries) + " --whole"
 		}
-		out = append(out, fmt.Sprintf("%s has it, too, in %s: %s --tape %s", quoted(other.Tape), truncate(named(other.Entries), lineCells), purge, shellWord(other.Tape)))
+		out = append(out, fmt.Sprintf("%s has it, too, in %s: %s --tape %s", quoted(other.Tape), display.Truncate(named(other.Entries), lineCells), purge, shellWord(other.Tape)))
 	}
 	return out
 }
@@ -195,21 +198,21 @@ func (o *purgeOptions) report(t *repo.Tape, p repo.Purged) {
 		o.line(line)
 	}
 	for _, name := range p.Removed {
-		o.printf("removed %s\n", safeLine(name))
+		o.printf("removed %s\n", display.Line(name))
 	}
 	for _, line := range o.otherLines(p) {
 		o.line(line)
 	}
 	for _, left := range p.Left {
-		fmt.Fprintf(o.Stderr, "tape: warning: %s\n", safeLine(left))
+		fmt.Fprintf(o.Stderr, "tape: warning: %s\n", display.Line(left))
 	}
 	const shown = 20
 	for i, r := range p.Remotes {
 		if i == shown {
-			o.printf("and %s more\n", count(len(p.Remotes)-shown, "ref", "refs"))
+			o.printf("and %s more\n", display.Count(len(p.Remotes)-shown, "ref", "refs"))
 			break
 		}
-		o.printf("%s still has it: %s at %.7s\n", safeLine(r.Remote), safeLine(r.Ref), r.Commit)
+		o.printf("%s still has it: %s at %.7s\n", display.Line(r.Remote), display.Line(r.Ref), r.Commit)
 	}
 	o.tellReplace(t, p)
 	if len(p.Tapes) > 0 {

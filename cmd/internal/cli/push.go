@@ -40,7 +40,7 @@ takes it out of the tape.
 		ValidArgsFunction: upTo(1, a.completeRemotes()),
 		RunE:              a.withRemote(&o.Tapes, o.run),
 	}
-	a.tapesFlag(cmd, &o.Tapes, "push the tape `NAME`, or fork TAPE/NAME; can be repeated (default: all tapes)")
+	cmd.Flags().StringArrayVar(&o.Tapes, "tape", nil, "push the tape `NAME`, or fork TAPE/NAME; can be repeated (default: all tapes)")
 	cmd.Flags().BoolVarP(&o.All, "all", "a", false, "push forks and archives, too, and list what is up to date")
 	cmd.Flags().BoolVar(&o.Forks, "forks", false, "push the forks of the tapes, too, and close those there that were merged here")
 	cmd.Flags().BoolVar(&o.Archives, "archives", false, "push the archives of the tapes, too")

@@ -7,13 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/display"
+	"tape/internal/layout"
 	"tape/repo"
-)
-
-// How the refs of forks and archives begin, by the format.
-const (
-	forkBranches = "refs/heads/fork/"
-	archiveRefs  = "refs/tape/archive/"
 )
 
 // describeStatus is a line of what push, fetch and pull have done.
@@ -51,7 +47,7 @@ func (a *App) showStatuses(list []repo.RefStatus, w refWords, all bool) error {
 		}
 		n := ""
 		if s.Status == repo.RefNew || s.Status == repo.RefFastForward || s.Status == repo.RefMerged {
-			n = entries(s.Entries)
+			n = display.Entries(s.Entries)
 		}
 		table.add(refName(s), n, w.of(s))
 	}
@@ -70,7 +66,7 @@ func (a *App) showStatuses(list []repo.RefStatus, w refWords, all bool) error {
 
 // refName names a tape, fork or archive in a list.
 func refName(s repo.RefStatus) string {
-	if stamp, ok := strings.CutPrefix(s.Ref, archiveRefs); ok {
+	if stamp, ok := strings.CutPrefix(s.Ref, layout.ArchivePrefix); ok {
 		return s.Tape + " (archive " + stamp[strings.LastIndexByte(stamp, '/')+1:] + ")"
 	}
 	return s.Tape
@@ -80,16 +76,16 @@ func refName(s repo.RefStatus) string {
 func tapesText(list []repo.RefStatus) string {
 	forks := 0
 	for _, s := range list {
-		if strings.HasPrefix(s.Ref, forkBranches) {
+		if strings.HasPrefix(s.Ref, layout.ForkPrefix) {
 			forks++
 		}
 	}
 	var out []string
 	if tapes := len(list) - forks; tapes > 0 {
-		out = append(out, count(tapes, "tape", "tapes"))
+		out = append(out, display.Count(tapes, "tape", "tapes"))
 	}
 	if forks > 0 {
-		out = append(out, count(forks, "fork", "forks"))
+		out = append(out, display.Count(forks, "fork", "forks"))
 	}
 	return strings.Join(out, " and ")
 }
@@ -110,7 +106,7 @@ func rejected(list []repo.RefStatus) error {
 		}
 	}
 	if n := len(list) - most; n > 0 {
-		lines = append(lines, "and "+count(n, "other", "others"))
+		lines = append(lines, "and "+display.Count(n, "other", "others"))
 	}
 	out := &cliError{class: repo.ErrConflict, msg: strings.Join(lines, "\n"), hint: strings.Join(hints, "\n")}
 	var rewritten *repo.RewrittenError

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -50,14 +51,13 @@ begins with ssh://, https:// or file://. Nothing is asked of it yet.`,
 			if err := store.RemoveRemote(ctx, args[0]); err != nil {
 				return err
 			}
-			return a.result(object{{"remote", args[0]}, {"removed", true}}, "%s is no remote any more", safeLine(args[0]))
+			return a.result(object{{"remote", args[0]}, {"removed", true}}, "%s is no remote any more", display.Line(args[0]))
 		}),
 	}, &cobra.Command{
 		Use:     "list",
 		Short:   "List the remotes",
 		Long:    `List the remotes with their addresses. Passwords in them are not shown.`,
 		Example: `  tape remote list --json`,
-		Args:    takes(0),
 		RunE:    a.inStore(a.runRemotes),
 	})
 	return cmd
@@ -93,5 +93,5 @@ func (a *App) addRemote(ctx context.Context, store *repo.Store, args []string) e
 	if err != nil {
 		return err
 	}
-	return a.result(object{{"remote", args[0]}, {"url", remote.URL}}, "%s is %s", safeLine(args[0]), safeLine(remote.URL))
+	return a.result(object{{"remote", args[0]}, {"url", remote.URL}}, "%s is %s", display.Line(args[0]), display.Line(remote.URL))
 }

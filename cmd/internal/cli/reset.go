@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -26,7 +28,6 @@ It asks on a terminal, and needs --yes elsewhere.
 A remote keeps what was pushed to it: the next tape pull brings that back. To begin anew with
 others, make a tape of another name (tape new), which leaves this one as it is.`,
 		Example: `  tape reset --archive`,
-		Args:    takes(0),
 		RunE:    a.onTape(o.run),
 	}
 	cmd.Flags().BoolVar(&o.archive, "archive", false, "keep the history so far")
@@ -56,7 +57,7 @@ func (o *resetOptions) run(ctx context.Context, t *repo.Tape, _ []string) error 
 
 func (o *resetOptions) ask(ctx context.Context, t *repo.Tape) error {
 	if !o.canAsk() {
-		return invalidf("tape reset --yes does it without asking", "reset asks before it starts a tape over, and there is no terminal to ask on")
+		return layout.Invalid("tape reset --yes does it without asking", "reset asks before it starts a tape over, and there is no terminal to ask on")
 	}
 	s, err := t.Summary(ctx)
 	if err != nil {
@@ -66,7 +67,7 @@ func (o *resetOptions) ask(ctx context.Context, t *repo.Tape) error {
 	if o.archive {
 		fate = "go to an archive"
 	}
-	return o.confirm(ctx, "The %s of tape %s %s. Start over?", entries(s.Entries), quoted(t.Name()), fate)
+	return o.confirm(ctx, "The %s of tape %s %s. Start over?", display.Entries(s.Entries), quoted(t.Name()), fate)
 }
 
 // warnPublished tells which remotes have what is to be given up, and what comes of that.

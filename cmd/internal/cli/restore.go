@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -27,7 +28,7 @@ func (a *App) runRestore(ctx context.Context, t *repo.Tape, args []string) error
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("restored %s with %s", restored.Stamp, entries(restored.Entries))
+	text := fmt.Sprintf("restored %s with %s", restored.Stamp, display.Entries(restored.Entries))
 	if archived != "" {
 		text += "; what the tape held is kept as " + archived
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -84,8 +85,7 @@ func newRoot(a *App, args []string) *cobra.Command {
 	add := func(c command) *cobra.Command {
 		cmd := c.make(a)
 		cmd.GroupID = c.group
-		cmd.DisableFlagsInUseLine = true
-		root.AddCommand(cmd)
+		addCommands(root, cmd)
 		return cmd
 	}
 	all := commands()
@@ -154,10 +154,14 @@ cat, git log and git diff.`,
 	return root
 }
 
-// addCommands adds commands below a command.
+// addCommands adds commands below a command. One that does not say which arguments it
+// takes, takes none.
 func addCommands(cmd *cobra.Command, list ...*cobra.Command) {
 	for _, c := range list {
 		c.DisableFlagsInUseLine = true
+		if c.Args == nil {
+			c.Args = takes(0)
+		}
 		cmd.AddCommand(c)
 	}
 }
@@ -203,5 +207,5 @@ func unknownCommand(root *cobra.Command, name string) error {
 	if len(near) > 0 {
 		hint = "did you mean: tape " + strings.Join(near, ", tape ")
 	}
-	return invalidf(hint+"\ntape help lists the commands", "there is no command %s", quoted(name))
+	return layout.Invalid(hint+"\ntape help lists the commands", "there is no command %s", quoted(name))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/merge"
 	"tape/repo"
 )
@@ -179,11 +180,11 @@ func (o *runForkOptions) finish(ctx context.Context, f *forked) error {
 			return err
 		}
 		f.status, f.commit = repo.ForkDiscarded, info.Commit
-		o.tell("discarded %s with %s", quoted(f.Name()), entries(info.Entries))
+		o.tell("discarded %s with %s", quoted(f.Name()), display.Entries(info.Entries))
 		return nil
 	}
 	name := shellWord(f.Name())
-	o.tell("the fork %s is open, with %s: tape merge %s, or tape discard %s", quoted(f.Name()), entries(info.Entries), name, name)
+	o.tell("the fork %s is open, with %s: tape merge %s, or tape discard %s", quoted(f.Name()), display.Entries(info.Entries), name, name)
 	return nil
 }
 

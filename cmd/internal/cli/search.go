@@ -77,6 +77,13 @@ newest. Entries that search tools wrote (meta.search is true) are left out.`,
 		},
 		RunE: a.inStore(func(ctx context.Context, store *repo.Store, _ []string) error { return o.run(ctx, store, s) }),
 	}
+	o.addFlags(cmd)
+	completeFlag(cmd, "sort", completeWords(sortRelevance, sortNewest))
+	completeFlag(cmd, "role", completeWords("user", "assistant", "system", "tool"))
+	return cmd
+}
+
+func (o *searchOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&o.kinds, "kind", nil, "find entries of this `KIND` only; may be repeated")
 	f.StringArrayVar(&o.roles, "role", nil, "find messages of this `ROLE` only; may be repeated")
@@ -95,9 +102,6 @@ newest. Entries that search tools wrote (meta.search is true) are left out.`,
 	f.BoolVar(&o.searches, "searches", false, "include entries that search tools wrote")
 	f.BoolVar(&o.count, "count", false, "print how many entries match")
 	f.BoolVar(&o.files, "files", false, "print the files that have matches")
-	completeFlag(cmd, "sort", completeWords(sortRelevance, sortNewest))
-	completeFlag(cmd, "role", completeWords("user", "assistant", "system", "tool"))
-	return cmd
 }
 
 // search turns the flags into what is asked of the index.

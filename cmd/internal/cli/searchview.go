@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"tape/index"
+	"tape/internal/display"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
 
 func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Result) error {
 	if res.Instead != "" && !o.json {
-		o.tell("showing results for %s", safeLine(res.Instead))
+		o.tell("showing results for %s", display.Line(res.Instead))
 	}
 	switch {
 	case o.count:
@@ -91,10 +92,10 @@ func (o *searchOptions) showHit(h index.Hit) {
 	kind, colour := label(h.Entry)
 	id := fmt.Sprintf("@%d", h.ID)
 	if o.allTapes {
-		id = truncate(safeLine(h.Tape), maxCell) + " " + id
+		id = display.Truncate(display.Line(h.Tape), maxCell) + " " + id
 	}
-	head := o.style(bold+";"+yellow, id) + "  " + o.style(colour, truncate(safeLine(kind), kindCells)) + "  " +
-		o.style(dim, o.when(h.Date)+"  "+truncate(safeLine(h.Anchor), maxCell))
+	head := o.style(bold+";"+yellow, id) + "  " + o.style(colour, display.Truncate(display.Line(kind), kindCells)) + "  " +
+		o.style(dim, o.when(h.Date)+"  "+display.Truncate(display.Line(h.Anchor), maxCell))
 	if h.Similar > 0 {
 		head += o.style(dim, fmt.Sprintf("  and %d like it", h.Similar))
 	}
@@ -111,14 +112,14 @@ func (o *searchOptions) showSnippet(h index.Hit) {
 	var marks [][2]int // where in text it is
 	end := 0
 	for _, s := range h.Spans {
-		text.WriteString(safeLine(h.Snippet[end:s[0]]))
+		text.WriteString(display.Line(h.Snippet[end:s[0]]))
 		from := text.Len()
-		text.WriteString(safeLine(h.Snippet[s[0]:s[1]]))
+		text.WriteString(display.Line(h.Snippet[s[0]:s[1]]))
 		marks = append(marks, [2]int{from, text.Len()})
 		end = s[1]
 	}
-	text.WriteString(safeLine(h.Snippet[end:]))
-	for at, line := range wrapped(text.String(), max(0, o.width()-2)) {
+	text.WriteString(display.Line(h.Snippet[end:]))
+	for at, line := range display.Wrapped(text.String(), max(0, o.width()-2)) {
 		o.line("  " + o.marked(line, at, marks, "", bold+";"+red))
 	}
 }
@@ -153,36 +154,27 @@ func appendEntries(out []byte, name string, list []repo.Entry) []byte {
 	return append(out, ']')
 }
 
-// matched is a file that has matches.
-type matched struct {
-	tape, file string
-	n          int
-}
-
 // showFiles lists the files that have matches, with their number.
 func (o *searchOptions) showFiles(s index.Search, res *index.Result) error {
 	dirs := map[string]string{}
 	for _, t := range s.Tapes {
 		dirs[t.Name()] = t.WorkTree()
 	}
-	var list []*matched
-	known := map[matched]*matched{}
+	type file struct{ tape, name string }
+	var files []file
+	matches := map[file]int{}
 	for _, h := range res.Hits {
-		key := matched{tape: h.Tape, file: filepath.Join(dirs[h.Tape], "anchors", h.At.Folder, h.At.File)}
-		if known[key] == nil {
-			known[key] = &matched{tape: key.tape, file: key.file}
-			list = append(list, known[key])
+		f := file{h.Tape, filepath.Join(dirs[h.Tape], "anchors", h.At.Folder, h.At.File)}
+		if matches[f]++; matches[f] == 1 {
+			files = append(files, f)
 		}
-		known[key].n++
 	}
-	for _, f := range list {
-		if o.json {
-			if err := o.emit(object{{"file", f.file}, {"tape", f.tape}, {"matches", f.n}}.with("instead", res.Instead)); err != nil {
-				return err
-			}
-			continue
+	for _, f := range files {
+		if !o.json {
+			o.line(display.Line(f.name) + o.style(dim, fmt.Sprintf(":%d", matches[f])))
+		} else if err := o.emit(object{{"file", f.name}, {"tape", f.tape}, {"matches", matches[f]}}.with("instead", res.Instead)); err != nil {
+			return err
 		}
-		o.line(safeLine(f.file) + o.style(dim, fmt.Sprintf(":%d", f.n)))
 	}
 	return nil
 }

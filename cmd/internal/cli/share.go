@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -68,12 +69,12 @@ func (o *shareOptions) run(ctx context.Context, store *repo.Store, args []string
 	}
 	news := "it has everything"
 	if status.Status != repo.RefUpToDate {
-		news = entries(status.Entries) + " went there"
+		news = display.Entries(status.Entries) + " went there"
 	}
-	o.say("%s is shared on %s: %s\n", quoted(t.Name()), safeLine(remote.Name), news)
-	o.printf("with tape, in the folder of the project:\n  %s\n", safeLine(clone))
-	o.printf("in a workspace that there is already (the second half is enough if it has this remote):\n  %s\n", safeLine(pull))
-	o.printf("with git alone:\n  %s\n", safeLine(git))
+	o.say("%s is shared on %s: %s\n", quoted(t.Name()), display.Line(remote.Name), news)
+	o.printf("with tape, in the folder of the project:\n  %s\n", display.Line(clone))
+	o.printf("in a workspace that there is already (the second half is enough if it has this remote):\n  %s\n", display.Line(pull))
+	o.printf("with git alone:\n  %s\n", display.Line(git))
 	return nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"tape/internal/layout"
 )
 
 // input is standard input that gives up when a context ends: a read of a terminal or a
@@ -55,7 +57,7 @@ func (a *App) readAll(ctx context.Context, limit int) ([]byte, error) {
 		return nil, fmt.Errorf("read standard input: %w", err)
 	}
 	if limit > 0 && len(data) > limit {
-		return nil, invalidf("", "standard input has more than %d bytes", limit)
+		return nil, layout.Invalid("", "standard input has more than %d bytes", limit)
 	}
 	return data, nil
 }

@@ -3,10 +3,10 @@ package cli
 import (
 	"context"
 	"strings"
-	"tape/internal/query"
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/query"
 	"tape/repo"
 )
 
@@ -16,7 +16,6 @@ func newTapesCmd(a *App) *cobra.Command {
 		Short: "List the tapes of the workspace",
 		Long: `List the tapes of the workspace; for each remote, how many entries of a tape are only here
 (ahead) or only there (behind), as of the last push, fetch or pull.`,
-		Args: takes(0),
 		RunE: a.inStore(a.runTapes),
 	}
 }

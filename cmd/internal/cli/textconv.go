@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"tape/internal/layout"
 )
 
 func newTextconvCmd(a *App) *cobra.Command {
@@ -49,7 +51,7 @@ func (a *App) readFile(ctx context.Context, name string) ([]byte, error) {
 	}
 	raw, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, notFoundf("", "there is no file %s", name)
+		return nil, layout.NotFound("", "there is no file %s", name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the file: %w", err)

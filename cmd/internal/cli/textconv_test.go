@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tape/internal/display"
 	"tape/internal/jsonl"
 )
 
@@ -84,7 +85,7 @@ func TestTextconvAppends(t *testing.T) {
 func checkRendered(t *testing.T, raw []byte) {
 	t.Helper()
 	shown := string(textconv(raw))
-	if !utf8.ValidString(shown) || firstUnsafe(shown, "\n\t") < len(shown) {
+	if !utf8.ValidString(shown) || display.Safe(shown, "\n\t") != shown {
 		t.Fatalf("%q becomes unsafe text: %q", raw, shown)
 	}
 	if strings.HasSuffix(shown, "\n") != bytes.HasSuffix(raw, []byte("\n")) {
@@ -96,7 +97,7 @@ func checkRendered(t *testing.T, raw []byte) {
 		if e, err := jsonl.Parse(line); err == nil {
 			heads[fmt.Sprintf("@%d %s", e.ID, checksum(line))]++
 		} else {
-			others[makeSafe(string(line), "\t")]++
+			others[display.Safe(string(line), "\t")]++
 		}
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(shown, "\n"), "\n") {
@@ -105,8 +106,8 @@ func checkRendered(t *testing.T, raw []byte) {
 			others[line]--
 		case line == "":
 		case strings.HasPrefix(line, diffIndent):
-			if textWidth(line) > diffCells {
-				t.Fatalf("a line of %d cells: %q", textWidth(line), line)
+			if display.Width(line) > diffCells {
+				t.Fatalf("a line of %d cells: %q", display.Width(line), line)
 			}
 		case heads[fields[0]+" "+fields[len(fields)-1]] > 0:
 			heads[fields[0]+" "+fields[len(fields)-1]]--

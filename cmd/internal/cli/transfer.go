@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -51,12 +52,12 @@ func findRemote(ctx context.Context, store *repo.Store, named string) (repo.Remo
 	}
 	switch {
 	case named != "":
-		return repo.Remote{}, notFoundf("tape remote list lists them; tape remote add "+shellWord(named)+" URL names one", "there is no remote %s", quoted(named))
+		return repo.Remote{}, layout.NotFound("tape remote list lists them; tape remote add "+shellWord(named)+" URL names one", "there is no remote %s", quoted(named))
 	case len(all) == 0:
-		return repo.Remote{}, notFoundf("tape remote add origin URL names one", "this workspace has no remote")
+		return repo.Remote{}, layout.NotFound("tape remote add origin URL names one", "this workspace has no remote")
 	}
 	names := namesOf(all, func(r repo.Remote) string { return r.Name })
-	return repo.Remote{}, invalidf("name one of them: "+strings.Join(names, ", "), "there are several remotes, and none is called %s", repo.DefaultRemote)
+	return repo.Remote{}, layout.Invalid("name one of them: "+strings.Join(names, ", "), "there are several remotes, and none is called %s", repo.DefaultRemote)
 }
 
 // transport says how a remote is talked to: on a terminal it shows how far it is, and may
@@ -81,11 +82,6 @@ func explainRemote(err error) error {
 		return err
 	}
 	return out
-}
-
-// tapesFlag is --tape where it can be repeated, and TAPE_NAME does not stand for it.
-func (a *App) tapesFlag(cmd *cobra.Command, tapes *[]string, usage string) {
-	cmd.Flags().StringArrayVar(tapes, "tape", nil, usage)
 }
 
 // first is the first of optional arguments, or "".

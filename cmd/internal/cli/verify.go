@@ -3,10 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
-	"tape/internal/audit"
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/audit"
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -17,7 +18,6 @@ func newVerifyCmd(a *App) *cobra.Command {
 		Long: `Check the whole workspace: that history was only appended to, that every entry can be
 read and none is missing, that commits, tags and working trees agree, and, where there
 is git, what git fsck checks. Every violation is named; exit code 6 if there is any.`,
-		Args: takes(0),
 		RunE: a.inStore(a.runVerify),
 	}
 }
@@ -31,7 +31,7 @@ func (a *App) runVerify(ctx context.Context, store *repo.Store, _ []string) erro
 		return err
 	}
 	if !report.OK {
-		return &cliError{class: repo.ErrCorrupt, msg: "the workspace has " + count(len(report.Problems), "problem", "problems")}
+		return &cliError{class: repo.ErrCorrupt, msg: "the workspace has " + display.Count(len(report.Problems), "problem", "problems")}
 	}
 	return nil
 }
@@ -47,13 +47,13 @@ func (a *App) showReport(report *repo.Report) error {
 		return a.emit(object{{"ok", report.OK}, {"checked", checked}, {"problems", problems}})
 	}
 	for _, p := range report.Problems {
-		a.line(a.style(red, safeLine(p.String())))
+		a.line(a.style(red, display.Line(p.String())))
 	}
-	tapes := count(c.Tapes, "tape", "tapes")
+	tapes := display.Count(c.Tapes, "tape", "tapes")
 	if c.Forks > 0 {
-		tapes += ", " + count(c.Forks, "fork", "forks")
+		tapes += ", " + display.Count(c.Forks, "fork", "forks")
 	}
-	text := fmt.Sprintf("checked %s, %s, %s, %s", tapes, count(c.Commits, "commit", "commits"), count(c.Files, "file", "files"), entries(c.Entries))
+	text := fmt.Sprintf("checked %s, %s, %s, %s", tapes, display.Count(c.Commits, "commit", "commits"), display.Count(c.Files, "file", "files"), display.Entries(c.Entries))
 	if report.GitFsck {
 		text += ", git fsck"
 	}

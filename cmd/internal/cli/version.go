@@ -12,7 +12,6 @@ func newVersionCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Say which version of tape this is",
-		Args:  takes(0),
 		RunE: func(*cobra.Command, []string) error {
 			version, commit := a.build()
 			return a.result(object{{"version", version}, {"commit", commit}, {"go", runtime.Version()}},

@@ -5,41 +5,18 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tape/internal/display"
+	"tape/internal/layout"
 )
 
 // How numbers, names and entries stand in sentences.
 
-func count[N int | int64](n N, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-func entries[N int | int64](n N) string { return count(n, "entry", "entries") }
-
 // quoted shows a name inside a sentence.
-func quoted(name string) string { return truncate(strconv.Quote(name), 80) }
+func quoted(name string) string { return display.Truncate(strconv.Quote(name), 80) }
 
-func bytesText(n int64) string {
-	if n < 1024 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	size, units := float64(n)/1024, "KMGT"
-	for size >= 1024 && len(units) > 1 {
-		size, units = size/1024, units[1:]
-	}
-	return fmt.Sprintf("%.1f %ciB", size, units[0])
-}
-
-// shellWord makes a name safe to copy from a hint into a shell.
-func shellWord(s string) string {
-	s = safeLine(s)
-	if s != "" && s[0] != '-' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
+// shellWord makes a name safe to show, and to copy from a hint into a shell.
+func shellWord(s string) string { return layout.ShellWord(display.Line(s)) }
 
 // idRange names entries that follow each other.
 func idRange(first, last int64) string {
@@ -73,7 +50,7 @@ const minutes = "2006-01-02 15:04"
 func (a *App) since(date, layout string) string {
 	t, ok := parseStored(date)
 	if !ok {
-		return safeLine(date)
+		return display.Line(date)
 	}
 	now := a.Now()
 	t = t.In(now.Location())
@@ -83,21 +60,14 @@ func (a *App) since(date, layout string) string {
 	case d < time.Minute:
 		return "just now"
 	case d < time.Hour:
-		return past(int(d/time.Minute), "minute")
+		return display.Count(int(d/time.Minute), "minute", "minutes") + " ago"
 	case d < 24*time.Hour:
-		return past(int(d/time.Hour), "hour")
+		return display.Count(int(d/time.Hour), "hour", "hours") + " ago"
 	case d < 14*24*time.Hour:
-		return past(int(d/(24*time.Hour)), "day")
+		return display.Count(int(d/(24*time.Hour)), "day", "days") + " ago"
 	default:
 		return t.Format(layout)
 	}
-}
-
-func past(n int, unit string) string {
-	if n != 1 {
-		unit += "s"
-	}
-	return strconv.Itoa(n) + " " + unit + " ago"
 }
 
 func parseStored(date string) (time.Time, bool) {

@@ -143,11 +143,11 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 func Environment() []string {
 	tied := []string{
 		"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH",
-		"GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "LC_ALL",
+		"GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REFLOG_ACTION", "LC_ALL",
 	}
 	env := slices.DeleteFunc(os.Environ(), func(e string) bool {
 		key, _, _ := strings.Cut(e, "=")
-		return slices.Contains(tied, key)
+		return slices.Contains(tied, key) || strings.HasPrefix(key, "GITHEAD_")
 	})
 	return append(env, "LC_ALL=C")
 }

@@ -1,4 +1,4 @@
-package cli
+package query
 
 import (
 	"bytes"
@@ -8,34 +8,36 @@ import (
 	"math"
 
 	"tape/internal/entrydiff"
-	"tape/repo"
+	"tape/internal/layout"
 )
 
 // The kinds of changes.
 const (
-	changeAdded   = "added"
-	changeRemoved = "removed"
-	changeEdited  = "edited"
+	ChangeAdded   = "added"
+	ChangeRemoved = "removed"
+	ChangeEdited  = "edited"
 )
 
-// change is an entry that two points do not share. Of an edited one, old is what the
-// first point has.
-type change struct {
-	kind       string
-	entry, old repo.Entry
+// Change is an entry that two revisions do not share. Of an edited one, Old is what the
+// first revision has.
+type Change struct {
+	Kind       string
+	Entry, Old layout.Entry
 }
 
-func (c change) parts() []entrydiff.Part { return entrydiff.Entry(c.old.Raw, c.entry.Raw) }
+// Parts are what differs in an edited entry.
+func (c Change) Parts() []entrydiff.Part { return entrydiff.Entry(c.Old.Raw, c.Entry.Raw) }
 
-// comparison goes through two points side by side. Entries have consecutive ids, so that
+// comparison goes through two revisions side by side. Entries have consecutive ids, so that
 // what stands at the same place has the same id.
 type comparison struct {
-	a, b   *repo.Revision
-	yield  func(change) error
-	shared int64 // see repo.Revision.SharedWith; -1: not known yet
+	a, b   *Revision
+	yield  func(Change) error
+	shared int64 // see Revision.SharedWith; -1: not known yet
 }
 
-func comparePoints(ctx context.Context, a, b *repo.Revision, yield func(change) error) error {
+// Compare yields what two revisions do not share, in the order of ids.
+func Compare(ctx context.Context, a, b *Revision, yield func(Change) error) error {
 	common, err := a.CommonWith(b)
 	if err != nil {
 		return err
@@ -70,7 +72,7 @@ func comparePoints(ctx context.Context, a, b *repo.Revision, yield func(change) 
 		}
 		parted = 0
 		if edited {
-			if err := yield(change{kind: changeEdited, entry: y, old: x}); err != nil {
+			if err := yield(Change{Kind: ChangeEdited, Entry: y, Old: x}); err != nil {
 				return err
 			}
 		}
@@ -79,7 +81,7 @@ func comparePoints(ctx context.Context, a, b *repo.Revision, yield func(change) 
 
 // edited reports whether two entries at the same place are forms of one: both sides have
 // it from the same history, or it has kept its date, which is precise.
-func (c *comparison) edited(ctx context.Context, x, y repo.Entry) (bool, error) {
+func (c *comparison) edited(ctx context.Context, x, y layout.Entry) (bool, error) {
 	if x.Date != "" && x.Date == y.Date && (x.Kind == y.Kind || bytes.Equal(x.Payload, y.Payload)) {
 		return true, nil
 	}
@@ -99,17 +101,17 @@ func (c *comparison) flush(ctx context.Context, from, end int64) error {
 		return nil
 	}
 	for _, side := range []struct {
-		point *repo.Revision
-		kind  string
-	}{{c.a, changeRemoved}, {c.b, changeAdded}} {
-		for e, err := range side.point.Entries(ctx, from) {
+		revision *Revision
+		kind     string
+	}{{c.a, ChangeRemoved}, {c.b, ChangeAdded}} {
+		for e, err := range side.revision.Entries(ctx, from) {
 			if err != nil {
 				return err
 			}
 			if e.ID >= end {
 				break
 			}
-			if err := c.yield(change{kind: side.kind, entry: e}); err != nil {
+			if err := c.yield(Change{Kind: side.kind, Entry: e}); err != nil {
 				return err
 			}
 		}

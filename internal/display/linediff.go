@@ -1,4 +1,4 @@
-package cli
+package display
 
 import (
 	"slices"
@@ -8,42 +8,42 @@ import (
 	"tape/internal/entrydiff"
 )
 
-// textLine is a line of a changed text, safe to show.
-type textLine struct {
-	sign  byte // '+', '-', or ' ' for one that both sides have
-	text  string
-	marks [][2]int // what of it was changed
+// TextLine is a line of a changed text, safe to show.
+type TextLine struct {
+	Sign  byte // '+', '-', or ' ' for one that both sides have
+	Text  string
+	Marks [][2]int // what of it was changed
 }
 
-// cut shortens a line without end to what is around its first change.
-func (l textLine) cut(cells int) textLine {
-	if len(l.text) <= cells {
+// Shorten cuts a line without end to what is around its first change.
+func (l TextLine) Shorten(cells int) TextLine {
+	if len(l.Text) <= cells {
 		return l
 	}
 	const before = 60 // bytes
 	from := 0
-	if len(l.marks) > 0 {
-		from = max(0, l.marks[0][0]-before)
+	if len(l.Marks) > 0 {
+		from = max(0, l.Marks[0][0]-before)
 	}
-	for from > 0 && !utf8.RuneStart(l.text[from]) {
+	for from > 0 && !utf8.RuneStart(l.Text[from]) {
 		from--
 	}
 	lead := ""
 	if from > 0 {
 		lead = "…"
 	}
-	out := textLine{sign: l.sign, text: lead + truncate(l.text[from:], cells-1)}
-	for _, m := range l.marks {
-		m = [2]int{m[0] - from + len(lead), min(m[1]-from+len(lead), len(out.text))}
+	out := TextLine{Sign: l.Sign, Text: lead + Truncate(l.Text[from:], cells-1)}
+	for _, m := range l.Marks {
+		m = [2]int{m[0] - from + len(lead), min(m[1]-from+len(lead), len(out.Text))}
 		if m[0] < m[1] {
-			out.marks = append(out.marks, m)
+			out.Marks = append(out.Marks, m)
 		}
 	}
 	return out
 }
 
-// partLines are the lines of a part that changed, with a line around them.
-func partLines(p entrydiff.Part) []textLine {
+// PartLines are the lines of a part that changed, with a line around them.
+func PartLines(p entrydiff.Part) []TextLine {
 	spans := p.Text
 	if len(spans) == 0 {
 		if p.HasOld {
@@ -63,13 +63,13 @@ func partLines(p entrydiff.Part) []textLine {
 
 // lineDiff makes lines of the runs of a changed text.
 type lineDiff struct {
-	out        []textLine
-	olds, news []textLine // between lines that both sides have
-	old, new   textLine   // in hand
+	out        []TextLine
+	olds, news []TextLine // between lines that both sides have
+	old, new   TextLine   // in hand
 }
 
 func (d *lineDiff) span(s entrydiff.Span) {
-	text := strings.ReplaceAll(safeText(s.Text), "\t", "    ")
+	text := strings.ReplaceAll(Text(s.Text), "\t", "    ")
 	for i, line := range strings.Split(text, "\n") {
 		if i > 0 {
 			d.newline(s.Op)
@@ -83,22 +83,22 @@ func (d *lineDiff) span(s entrydiff.Span) {
 	}
 }
 
-func (l *textLine) add(text string, mark bool) {
+func (l *TextLine) add(text string, mark bool) {
 	if mark && text != "" {
-		l.marks = append(l.marks, [2]int{len(l.text), len(l.text) + len(text)})
+		l.Marks = append(l.Marks, [2]int{len(l.Text), len(l.Text) + len(text)})
 	}
-	l.text += text
+	l.Text += text
 }
 
 // newline ends a line, on the sides that have this run.
 func (d *lineDiff) newline(op entrydiff.Op) {
 	if op != entrydiff.Insert {
-		d.olds, d.old = append(d.olds, d.old), textLine{}
+		d.olds, d.old = append(d.olds, d.old), TextLine{}
 	}
 	if op != entrydiff.Delete {
-		d.news, d.new = append(d.news, d.new), textLine{}
+		d.news, d.new = append(d.news, d.new), TextLine{}
 	}
-	if op == entrydiff.Equal && len(d.old.marks)+len(d.new.marks) == 0 {
+	if op == entrydiff.Equal && len(d.old.Marks)+len(d.new.Marks) == 0 {
 		d.flush()
 	}
 }
@@ -117,16 +117,16 @@ func (d *lineDiff) finish(p entrydiff.Part) {
 // the old ones before the new ones.
 func (d *lineDiff) flush() {
 	head, tail := 0, 0
-	for head < min(len(d.olds), len(d.news)) && d.olds[head].text == d.news[head].text {
+	for head < min(len(d.olds), len(d.news)) && d.olds[head].Text == d.news[head].Text {
 		head++
 	}
-	for tail < min(len(d.olds), len(d.news))-head && d.olds[len(d.olds)-1-tail].text == d.news[len(d.news)-1-tail].text {
+	for tail < min(len(d.olds), len(d.news))-head && d.olds[len(d.olds)-1-tail].Text == d.news[len(d.news)-1-tail].Text {
 		tail++
 	}
-	add := func(sign byte, lines []textLine) {
+	add := func(sign byte, lines []TextLine) {
 		for _, l := range lines {
-			if l.sign = sign; sign == ' ' {
-				l.marks = nil
+			if l.Sign = sign; sign == ' ' {
+				l.Marks = nil
 			}
 			d.out = append(d.out, l)
 		}
@@ -139,22 +139,22 @@ func (d *lineDiff) flush() {
 }
 
 // context leaves out lines that are the same, but n before and behind what changed.
-func (d *lineDiff) context(n int) []textLine {
-	var out []textLine
+func (d *lineDiff) context(n int) []TextLine {
+	var out []TextLine
 	skipped := false
 	for i, l := range d.out {
-		near := slices.ContainsFunc(d.out[max(0, i-n):min(len(d.out), i+n+1)], func(l textLine) bool { return l.sign != ' ' })
+		near := slices.ContainsFunc(d.out[max(0, i-n):min(len(d.out), i+n+1)], func(l TextLine) bool { return l.Sign != ' ' })
 		if !near {
 			skipped = true
 			continue
 		}
 		if skipped {
-			out, skipped = append(out, textLine{sign: ' ', text: "…"}), false
+			out, skipped = append(out, TextLine{Sign: ' ', Text: "…"}), false
 		}
 		out = append(out, l)
 	}
 	if skipped {
-		out = append(out, textLine{sign: ' ', text: "…"})
+		out = append(out, TextLine{Sign: ' ', Text: "…"})
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package cli
+package display
 
 import (
 	"slices"
@@ -21,14 +21,14 @@ func TestSafe(t *testing.T) {
 		{"a\u2028b\U000e0041", "a<U+2028>b<U+E0041>", "a<U+2028>b<U+E0041>"},
 		{"bad\xff\xc3", `bad\xff\xc3`, `bad\xff\xc3`},
 	} {
-		if got := safeText(c.in); got != c.text && c.in != "a\r\nb" {
-			t.Errorf("safeText(%q) = %q, not %q", c.in, got, c.text)
+		if got := Text(c.in); got != c.text && c.in != "a\r\nb" {
+			t.Errorf("Text(%q) = %q, not %q", c.in, got, c.text)
 		}
-		if got := safeLine(c.in); got != c.line {
-			t.Errorf("safeLine(%q) = %q, not %q", c.in, got, c.line)
+		if got := Line(c.in); got != c.line {
+			t.Errorf("Line(%q) = %q, not %q", c.in, got, c.line)
 		}
 	}
-	if got := safeText("a\r\nb"); got != "a\nb" {
+	if got := Text("a\r\nb"); got != "a\nb" {
 		t.Errorf("a line's end of Windows becomes %q", got)
 	}
 }
@@ -42,8 +42,8 @@ func TestTruncate(t *testing.T) {
 		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"abcd", 0, "abcd"}, {"世界世界", 8, "世界世界"}, {"世界世界", 7, "世界世…"},
 		{"世界世界", 6, "世界…"}, {"世界", 1, "…"}, {"e\u0301e\u0301e\u0301", 3, "e\u0301e\u0301e\u0301"},
 	} {
-		if got := truncate(c.in, c.cells); got != c.want {
-			t.Errorf("truncate(%q, %d) = %q, not %q", c.in, c.cells, got, c.want)
+		if got := Truncate(c.in, c.cells); got != c.want {
+			t.Errorf("Truncate(%q, %d) = %q, not %q", c.in, c.cells, got, c.want)
 		}
 	}
 }
@@ -61,8 +61,8 @@ func TestWrap(t *testing.T) {
 		{"世界世界", 5, []string{"世界", "世界"}},
 		{"  indented text here", 12, []string{"  indented", "text here"}},
 	} {
-		if got := wrap(c.in, c.cells); !slices.Equal(got, c.want) {
-			t.Errorf("wrap(%q, %d) = %q, not %q", c.in, c.cells, got, c.want)
+		if got := Wrap(c.in, c.cells); !slices.Equal(got, c.want) {
+			t.Errorf("Wrap(%q, %d) = %q, not %q", c.in, c.cells, got, c.want)
 		}
 	}
 }
@@ -74,22 +74,22 @@ func FuzzShown(f *testing.F) {
 	f.Add("\r\n\t\x00\u0085", 3)
 	f.Fuzz(func(t *testing.T, s string, cells int) {
 		cells = 2 + (cells&0x7fffffff)%100
-		line := safeLine(s)
-		for _, text := range []string{line, strings.NewReplacer("\n", "", "\t", "").Replace(safeText(s))} {
+		line := Line(s)
+		for _, text := range []string{line, strings.NewReplacer("\n", "", "\t", "").Replace(Text(s))} {
 			if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }) {
 				t.Fatalf("%q is shown as %q", s, text)
 			}
 		}
-		if got := truncate(line, cells); textWidth(got) > cells && len(line) > cells {
-			t.Errorf("truncate(%q, %d) has %d cells", line, cells, textWidth(got))
+		if got := Truncate(line, cells); Width(got) > cells && len(line) > cells {
+			t.Errorf("Truncate(%q, %d) has %d cells", line, cells, Width(got))
 		}
-		parts := wrap(line, cells)
+		parts := Wrap(line, cells)
 		if strings.ReplaceAll(strings.Join(parts, ""), " ", "") != strings.ReplaceAll(line, " ", "") {
-			t.Errorf("wrap(%q, %d) = %q", line, cells, parts)
+			t.Errorf("Wrap(%q, %d) = %q", line, cells, parts)
 		}
 		for _, part := range parts {
-			if textWidth(part) > cells && len(line) > cells {
-				t.Errorf("wrap(%q, %d) has %q", line, cells, part)
+			if Width(part) > cells && len(line) > cells {
+				t.Errorf("Wrap(%q, %d) has %q", line, cells, part)
 			}
 		}
 	})

@@ -1,11 +1,11 @@
-package cli
+package display
 
 import (
 	"fmt"
 	"strings"
 
 	"tape/internal/jsonl"
-	"tape/repo"
+	"tape/internal/layout"
 )
 
 // How much is shown of what can be long.
@@ -14,33 +14,33 @@ const (
 	argsCells   = 100 // arguments of a call, on one line
 )
 
-// body is the text of an entry, safe to show, in lines; there is at least one.
-func body(e repo.Entry) []string {
+// Body is the text of an entry, safe to show, in lines; there is at least one.
+func Body(e layout.Entry) []string {
 	var text string
 	p := []byte(e.Payload)
 	switch e.Kind {
-	case repo.KindMessage:
+	case layout.KindMessage:
 		text = messageText(p)
-	case repo.KindSystem:
+	case layout.KindSystem:
 		text = contentText(jsonl.Get(p, "content"))
-	case repo.KindToolCall:
+	case layout.KindToolCall:
 		text = callsText(jsonl.Get(p, "calls"))
-	case repo.KindToolResult:
+	case layout.KindToolResult:
 		text = resultsText(jsonl.Get(p, "results"))
-	case repo.KindAnchor:
+	case layout.KindAnchor:
 		text = anchorText(p)
-	case repo.KindEvent:
+	case layout.KindEvent:
 		text = jsonl.GetString(p, "name")
 		if data := jsonl.Get(p, "data"); data != nil {
-			text += " " + shorten(string(data), 2*argsCells)
+			text += " " + Shorten(string(data), 2*argsCells)
 		}
-	case repo.KindError:
+	case layout.KindError:
 		text = strings.TrimPrefix(jsonl.GetString(p, "kind")+": "+jsonl.GetString(p, "message"), ": ")
 	}
 	if text == "" {
-		text = shorten(string(p), 2*argsCells)
+		text = Shorten(string(p), 2*argsCells)
 	}
-	return strings.Split(strings.TrimRight(safeText(text), "\n"), "\n")
+	return strings.Split(strings.TrimRight(Text(text), "\n"), "\n")
 }
 
 func messageText(payload []byte) string {
@@ -64,7 +64,7 @@ func contentText(content []byte) string {
 		}
 		if !ok {
 			kind := jsonl.GetString(part, "type")
-			text = "[" + strings.TrimSpace(kind+" "+shorten(string(part), argsCells)) + "]"
+			text = "[" + strings.TrimSpace(kind+" "+Shorten(string(part), argsCells)) + "]"
 		}
 		parts = append(parts, text)
 	}
@@ -84,7 +84,7 @@ func callsText(calls []byte) string {
 		if !ok {
 			text = string(args)
 		}
-		out = append(out, name+"("+shorten(text, argsCells)+")")
+		out = append(out, name+"("+Shorten(text, argsCells)+")")
 	}
 	return strings.Join(out, "\n")
 }
@@ -97,7 +97,7 @@ func resultsText(results []byte) string {
 		if !ok && len(result) > 0 && result[0] == '[' {
 			text = contentText(result)
 		} else if !ok {
-			text = shorten(string(result), 2*argsCells)
+			text = Shorten(string(result), 2*argsCells)
 		}
 		out = append(out, clip(text))
 	}
@@ -119,7 +119,7 @@ func anchorText(payload []byte) string {
 		return text + "\n" + summary
 	}
 	if jsonl.IsObject(state) && len(state) > len("{}") {
-		text += " " + shorten(string(state), 2*argsCells)
+		text += " " + Shorten(string(state), 2*argsCells)
 	}
 	return text
 }

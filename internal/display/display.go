@@ -1,4 +1,7 @@
-package cli
+// Package display makes recorded text fit to be shown to people: without characters that
+// do anything else than to be seen, in lines of so many cells of a terminal, with numbers
+// as sentences have them; and it says what an entry says.
+package display
 
 import (
 	"fmt"
@@ -12,13 +15,14 @@ import (
 // that could move the cursor, change colours, reorder or hide other text is replaced
 // by a visible escape.
 
-// safeText makes text safe to show; newlines and tabs stay.
-func safeText(s string) string { return makeSafe(s, "\n\t") }
+// Text makes text safe to show; newlines and tabs stay.
+func Text(s string) string { return Safe(s, "\n\t") }
 
-// safeLine makes text safe to show on one line.
-func safeLine(s string) string { return makeSafe(s, "") }
+// Line makes text safe to show on one line.
+func Line(s string) string { return Safe(s, "") }
 
-func makeSafe(s, keep string) string {
+// Safe makes text safe to show, but for the characters in keep.
+func Safe(s, keep string) string {
 	i := firstUnsafe(s, keep)
 	if i == len(s) {
 		return s
@@ -92,8 +96,8 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// textWidth is the number of cells that a line takes.
-func textWidth(s string) int {
+// Width is the number of cells that a line takes.
+func Width(s string) int {
 	n := 0
 	for _, r := range s {
 		n += runeWidth(r)
@@ -101,8 +105,8 @@ func textWidth(s string) int {
 	return n
 }
 
-// truncate shortens a line to a number of cells; 0 leaves it as it is.
-func truncate(s string, cells int) string {
+// Truncate shortens a line to a number of cells; 0 leaves it as it is.
+func Truncate(s string, cells int) string {
 	if cells <= 0 || len(s) <= cells {
 		return s
 	}
@@ -119,22 +123,22 @@ func truncate(s string, cells int) string {
 	return s
 }
 
-// shorten cuts text that is shown on one line.
-func shorten(text string, cells int) string {
+// Shorten cuts text that is shown on one line.
+func Shorten(text string, cells int) string {
 	const longest = 4 // bytes of a character
 	if len(text) > cells*longest {
 		text = strings.ToValidUTF8(text[:cells*longest], "")
 	}
-	return truncate(text, cells)
+	return Truncate(text, cells)
 }
 
-// pad fills a line up to a number of cells.
-func pad(s string, cells int) string {
-	return s + strings.Repeat(" ", max(0, cells-textWidth(s)))
+// Pad fills a line up to a number of cells.
+func Pad(s string, cells int) string {
+	return s + strings.Repeat(" ", max(0, cells-Width(s)))
 }
 
-// wrap breaks a line at spaces into lines of at most so many cells; 0 leaves it whole.
-func wrap(line string, cells int) []string {
+// Wrap breaks a line at spaces into lines of at most so many cells; 0 leaves it whole.
+func Wrap(line string, cells int) []string {
 	if cells <= 0 || len(line) <= cells {
 		return []string{line}
 	}
@@ -163,11 +167,11 @@ func wrap(line string, cells int) []string {
 	return out
 }
 
-// wrapped yields the lines into which wrap breaks a text, with where in it they begin.
-func wrapped(text string, cells int) iter.Seq2[int, string] {
+// Wrapped yields the lines into which Wrap breaks a text, with where in it they begin.
+func Wrapped(text string, cells int) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		at := 0
-		for _, line := range wrap(text, cells) {
+		for _, line := range Wrap(text, cells) {
 			at += max(0, strings.Index(text[at:], line))
 			if !yield(at, line) {
 				return
@@ -175,4 +179,27 @@ func wrapped(text string, cells int) iter.Seq2[int, string] {
 			at = min(at+len(line), len(text))
 		}
 	}
+}
+
+// Count is a number of things: "1 tape", "3 tapes".
+func Count[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Entries is a number of entries.
+func Entries[N int | int64](n N) string { return Count(n, "entry", "entries") }
+
+// Bytes is a size.
+func Bytes(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	size, units := float64(n)/1024, "KMGT"
+	for size >= 1024 && len(units) > 1 {
+		size, units = size/1024, units[1:]
+	}
+	return fmt.Sprintf("%.1f %ciB", size, units[0])
 }
