@@ -66,7 +66,7 @@ func TestClaudeFixturesGrow(t *testing.T) {
 			continue
 		}
 		ls := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
-		grows(t, ClaudeCode, ls, len(ls)/7+1)
+		grows(t, ClaudeCode, ls, len(ls)/testkit.Size(3, 7, 7)+1)
 	}
 }
 

@@ -14,7 +14,7 @@ func TestEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	var raw, again bytes.Buffer
-	const entries = 5_000
+	const entries = 2_000
 	for _, b := range []*bytes.Buffer{&raw, &again} {
 		if err := newGen(7).entries(b, entries); err != nil {
 			t.Fatal(err)
