@@ -1,4 +1,4 @@
-// Package gitstore, with the packages below it, is the program's only door to git: objects,
+// Package gitstore is, with the packages below it, the program's only door to git: objects,
 // refs, tags and worktrees.
 //
 // Everything that must survive a crash is written here: objects are synced before the ref

@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -115,7 +116,7 @@ func decode(raw []byte) (Record, bool) {
 func Read(f io.ReaderAt) (Record, bool) {
 	buf := make([]byte, 2*slotSize)
 	n, err := f.ReadAt(buf, 0)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return Record{}, false
 	}
 	buf = buf[:n]
@@ -166,7 +167,7 @@ func Scrub(f *disk.File, st Record) error {
 	for slot := range int64(2) {
 		used := make([]byte, slotSize)
 		n, err := f.ReadAt(used, slot*slotSize)
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 		if n == 0 {

@@ -390,8 +390,10 @@ func IsUserMessage(d layout.Draft) bool {
 	return d.Kind == layout.KindMessage && jsonl.GetString(d.Payload, "role") == "user"
 }
 
-// LastID is the tape's last entry, Committed the last one that its newest commit has.
-func (w *Writer) LastID() int64    { return w.rec.LastID }
+// LastID is the tape's last entry.
+func (w *Writer) LastID() int64 { return w.rec.LastID }
+
+// Committed is the last entry that the tape's newest commit has.
 func (w *Writer) Committed() int64 { return w.rec.Committed }
 
 // Uncommitted is how many entries the last commit does not have.

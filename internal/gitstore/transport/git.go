@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unicode"
@@ -260,7 +261,7 @@ func (t *tail) Write(p []byte) (int, error) {
 // one that says what went wrong.
 func withoutRefs(said []byte) (out []byte) {
 	for line := range bytes.Lines(said) {
-		if !refLine.Match(line) {
+		if !refLine().Match(line) {
 			out = append(out, line...)
 		}
 	}
@@ -269,11 +270,16 @@ func withoutRefs(said []byte) (out []byte) {
 
 func (t *tail) String() string { return string(t.kept) }
 
+// lazy compiles an expression when it is first needed: most commands never talk to a remote.
+func lazy(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
 var (
-	refLine   = regexp.MustCompile(`^ [ *+=t-] .* -> `)
-	gitNoise  = regexp.MustCompile(`^(hint: |remote: Total |To |From |Everything up-to-date|error: failed to push some refs|Pushing to |POST git-)`)
-	gitMeter  = regexp.MustCompile(`^(remote: )?[A-Z][a-zA-Z ]+:? +\d+(% \(\d+/\d+\)|,? done|$)`)
-	secretURL = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s'"]+`)
+	refLine   = lazy(`^ [ *+=t-] .* -> `)
+	gitNoise  = lazy(`^(hint: |remote: Total |To |From |Everything up-to-date|error: failed to push some refs|Pushing to |POST git-)`)
+	gitMeter  = lazy(`^(remote: )?[A-Z][a-zA-Z ]+:? +\d+(% \(\d+/\d+\)|,? done|$)`)
+	secretURL = lazy(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s'"]+`)
 )
 
 // explain takes from git's messages what says why it failed: hints, progress and headings
@@ -282,10 +288,10 @@ func explain(stderr string) string {
 	var out []string
 	for line := range strings.SplitSeq(strings.ReplaceAll(stderr, "\r", "\n"), "\n") {
 		line = printable(strings.TrimRight(line, " \t\x1b[K"))
-		if line == "" || gitNoise.MatchString(line) || refLine.MatchString(line) || gitMeter.MatchString(line) || strings.Contains(line, "[rejected]") {
+		if line == "" || gitNoise().MatchString(line) || refLine().MatchString(line) || gitMeter().MatchString(line) || strings.Contains(line, "[rejected]") {
 			continue
 		}
-		out = append(out, secretURL.ReplaceAllStringFunc(line, MaskURL))
+		out = append(out, secretURL().ReplaceAllStringFunc(line, MaskURL))
 	}
 	const most = 20
 	if len(out) > most {

@@ -129,7 +129,7 @@ func outgoing(r *gitstore.Repo, refs []PushRef) (dir string, err error) {
 func remoteLines(stderr string) string {
 	var out []string
 	for line := range strings.SplitSeq(strings.ReplaceAll(stderr, "\r", "\n"), "\n") {
-		if said, ok := strings.CutPrefix(strings.TrimRight(line, " \x1b[K"), "remote: "); ok && !gitMeter.MatchString(line) {
+		if said, ok := strings.CutPrefix(strings.TrimRight(line, " \x1b[K"), "remote: "); ok && !gitMeter().MatchString(line) {
 			out = append(out, printable(said))
 		}
 	}
