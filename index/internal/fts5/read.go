@@ -95,7 +95,10 @@ func (x *Index) skip(s segment, key []byte, pgno, lo int64) (int64, error) {
 	next := pgno + 1
 	n := sort.Search(int(max(0, last-next)), func(i int) bool {
 		l, failed := x.leaf(s, next+1+int64(i))
-		err = errors.Join(err, failed)
+		if failed != nil {
+			err = errors.Join(err, failed)
+			return true
+		}
 		first, size := varint(l.rest())
 		return size == 0 || int64(first) > lo
 	})
