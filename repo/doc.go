@@ -26,10 +26,9 @@
 // # Sharing
 //
 // A [Remote] is any other git repository. [Store.Push] sends tapes to one, forward only.
-// [Store.Fetch] brings what one has beside the tapes, where it is checked, and
-// [Store.Join] brings a tape together with that; merge.Pull does both for all tapes. What
-// is published keeps its place and its ids, what is only here follows. [Clone] makes a
-// workspace of a remote. The git program does the transport.
+// [Store.Fetch] brings what one has beside the tapes, where it is checked; merge.Pull also
+// brings each tape together with it. Published entries keep their place and their ids, local
+// ones follow. [Clone] makes a workspace of a remote. All of this needs the git program.
 //
 // # What is promised
 //
@@ -37,7 +36,7 @@
 // a ref of its own. Nothing rewrites an entry but [Tape.Purge], for a secret that must not
 // be there, and that leaves a record which [Store.Verify] checks.
 //
-// Nothing leaves by Push that was not looked through for secrets; [Config] can have them
+// Everything that Push sends is searched for secrets first. The setting redact has them
 // marked or masked before they are stored.
 //
 // When a call returns without an error, what it wrote survives kill -9 and a power cut.
