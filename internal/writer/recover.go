@@ -55,34 +55,8 @@ func (w *Writer) recover(ctx context.Context) error {
 		}
 	}
 	w.rec.Undo = nil
-	var note journal.Record
-	if u == nil {
-		note = before
-	}
-	v, err := snapshot.Look(w.T, w.Wt.Dir, w.Head, note)
+	committed, err := w.findEnd(ctx, before)
 	if err != nil {
-		return err
-	}
-	if err := v.CheckPhases(); err != nil {
-		return err
-	}
-	committed, err := snapshot.AtCommit(w.T.Store(), w.Head)
-	if err != nil {
-		return err
-	}
-	if err := w.compare(v, committed, before); err != nil {
-		return err
-	}
-	if err := w.scanClosed(ctx, v, len(committed.List)); err != nil {
-		return err
-	}
-	if err := w.scan(ctx, v); err != nil {
-		return err
-	}
-	if err := w.syncOpen(); err != nil {
-		return err
-	}
-	if w.rec.Committed, err = committed.LastID(); err != nil {
 		return err
 	}
 	if u != nil && u.Checkout {
@@ -102,6 +76,40 @@ func (w *Writer) recover(ctx context.Context) error {
 	w.T.Store().Git().SweepTemp(w.T.Store().Now())
 	w.note()
 	return w.save(recorded)
+}
+
+// findEnd reads where the tape ends, makes that durable, and returns what is committed. Of the
+// record from before, what it says of the files counts where nothing was interrupted.
+func (w *Writer) findEnd(ctx context.Context, before journal.Record) (*snapshot.Snapshot, error) {
+	var note journal.Record
+	if before.Undo == nil {
+		note = before
+	}
+	v, err := snapshot.Look(w.T, w.Wt.Dir, w.Head, note)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.CheckPhases(); err != nil {
+		return nil, err
+	}
+	committed, err := snapshot.AtCommit(w.T.Store(), w.Head)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.compare(v, committed, before); err != nil {
+		return nil, err
+	}
+	if err := w.scanClosed(ctx, v, len(committed.List)); err != nil {
+		return nil, err
+	}
+	if err := w.scan(ctx, v); err != nil {
+		return nil, err
+	}
+	if err := w.syncOpen(); err != nil {
+		return nil, err
+	}
+	w.rec.Committed, err = committed.LastID()
+	return committed, err
 }
 
 // checkMerging refuses to look for damage in files that git is merging.
