@@ -64,6 +64,15 @@ func (p *purge) rewrite(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := p.listTapes(ctx); err != nil {
+		return err
+	}
+	p.setFound()
+	return nil
+}
+
+// listTapes tells which tapes and forks change, and which of their entries.
+func (p *purge) listTapes(ctx context.Context) error {
 	p.out.Tapes = nil
 	for _, t := range p.members {
 		head, err := t.Head()
@@ -80,7 +89,6 @@ func (p *purge) rewrite(ctx context.Context) error {
 		}
 		p.out.Tapes = append(p.out.Tapes, PurgedTape{Tape: t.Name(), Branch: t.Branch(), Entries: ids, Old: head.String(), Tags: t.TagRef("*"), Renamed: len(p.r.Folders) > 0})
 	}
-	p.setFound()
 	return nil
 }
 
