@@ -26,6 +26,8 @@ CROSS     ?= windows/amd64
 QUICK     := '-gcflags=all=-N -l'
 
 TEST_TIMEOUT ?= 12m
+# The packages whose tests take longest begin first: at the end no core waits for one of them.
+LONGEST      := ./repo ./cmd/tape ./internal/importer
 TESTFLAGS    ?=
 BENCHFLAGS   ?=
 FUZZTIME     ?= 30s
@@ -34,6 +36,9 @@ SOAKTIME     ?= 5m
 # The tests' programs live for seconds: collecting less often is time won, and costs little
 # memory. Neither soak nor bench gets it.
 test unit fmt-check vet lint cross fuzz-check: export GOGC := 400
+
+# Without the checkout's path in them, compiled packages serve another clone, too.
+test: export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
 
 # SQLite, translated from C, keeps its data outside Go's heap, where the race detector
 # does not look, and the codecs share nothing: to watch them finds nothing and takes long.
@@ -80,7 +85,7 @@ test: ## everything CI runs: gofmt, lint (and vet), cross-compile, docs, short f
 unit: ## only the tests: unit tests and scripts
 	@race='$(RACE)'; [ -n "$$race" ] || echo '== test (without -race: no working C compiler)'; \
 	[ -z "$$race" ] || echo '== test -race'; \
-	$(GO) test -vet=off $${race:+$$race $(UNWATCHED)} -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
+	$(GO) test -vet=off $${race:+$$race $(UNWATCHED)} -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $(LONGEST) ./...
 
 .PHONY: fmt-check
 fmt-check: ## fail when gofmt -s would change a file
