@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -262,14 +263,9 @@ func (b *refBatch) checkNames(lines []packedLine) error {
 		if u.New.IsZero() {
 			continue
 		}
-		for at := len("refs/"); ; at++ {
-			next := strings.IndexByte(u.Name[at:], '/')
-			if next < 0 {
-				break
-			}
-			at += next
-			if names[u.Name[:at]] {
-				return fmt.Errorf("%s exists, so %s cannot", u.Name[:at], u.Name)
+		for above := path.Dir(u.Name); above != "refs"; above = path.Dir(above) {
+			if names[above] {
+				return fmt.Errorf("%s exists, so %s cannot", above, u.Name)
 			}
 		}
 		i, _ := slices.BinarySearchFunc(lines, u.Name+"/", func(l packedLine, name string) int { return strings.Compare(l.name, name) })
