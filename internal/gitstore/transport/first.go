@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"tape/internal/gitstore"
-	"tape/internal/gitstore/gitlock"
 )
 
 // firstFetch fetches into a repository that has nothing yet, by git's own clone: that writes
@@ -34,11 +33,7 @@ func firstFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec
 	if len(mapRefs(told, specs)) == 0 {
 		return head, true, nil
 	}
-	tmp := filepath.Join(r.GitDir(), gitlock.OwnDir, "tmp")
-	if err := r.FS().MkdirAll(tmp); err != nil {
-		return "", false, err
-	}
-	dir, err := os.MkdirTemp(tmp, "clone-*")
+	dir, err := scratchDir(r, "clone-*")
 	if err != nil {
 		return "", false, err
 	}

@@ -92,7 +92,7 @@ func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) (
 	if run.listens && !run.asks() {
 		cmd.Stdout, cmd.Stderr = idle.watching(stdout), idle.watching(stderr)
 	}
-	started := time.Now().Add(-10 * time.Millisecond) // the clock of a file system is a coarse one
+	started := time.Now()
 	err := cmd.Start()
 	if errors.Is(err, exec.ErrNotFound) {
 		return nil, gitrun.ErrNoGit
@@ -107,7 +107,7 @@ func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) (
 	if err == nil {
 		return stdout.kept.Bytes(), nil
 	}
-	swept := sweepSince(r, started)
+	swept := gitrun.Sweep(r, started)
 	if ctx.Err() != nil {
 		return nil, errors.Join(ctx.Err(), swept)
 	}
@@ -150,20 +150,6 @@ func gitCommand(ctx context.Context, r *gitstore.Repo, run gitRun, args []string
 		gitrun.EndWithChildren(cmd)
 	}
 	return cmd
-}
-
-// sweepSince removes what a git that began then has left.
-func sweepSince(r *gitstore.Repo, started time.Time) error {
-	before := map[string]bool{}
-	note := func(path string, st fs.FileInfo) {
-		if st.ModTime().Before(started) {
-			before[path] = true
-		}
-	}
-	if err := errors.Join(gitrun.EachTemporary(r, note), gitrun.EachEmptyLock(r, note)); err != nil {
-		return err
-	}
-	return gitrun.Sweep(r, before)
 }
 
 // boundedBuffer takes no more than so many bytes.

@@ -37,6 +37,8 @@ type PushResult struct {
 	Reason string // in words, where it was rejected; what a hook of the remote said is in it
 }
 
+func isRejected(r PushResult) bool { return r.Status == PushRejected }
+
 // errNoAtomic says that a remote cannot take several refs as one.
 var errNoAtomic = errors.New("the remote does not support atomic pushes")
 
@@ -127,7 +129,7 @@ func (p *push) chunk(ctx context.Context, groups [][]PushRef) error {
 			return err
 		}
 		guilty := p.note(results)
-		if len(guilty) == 0 && !slices.ContainsFunc(results, func(r PushResult) bool { return r.Status == PushRejected }) {
+		if len(guilty) == 0 && !slices.ContainsFunc(results, isRejected) {
 			return nil
 		}
 		rest := slices.DeleteFunc(slices.Clone(groups), func(g []PushRef) bool { return isGuilty(g, guilty) })
@@ -259,9 +261,7 @@ func FindTarget(ctx context.Context, r *gitstore.Repo, remote string, prefixes [
 	var t Target
 	if answersPushes(address) {
 		t.Refs, err = gitPushRefs(ctx, r, m, o)
-		t.Refs = slices.DeleteFunc(t.Refs, func(ref gitstore.Ref) bool {
-			return !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(ref.Name, p) })
-		})
+		t.Refs = below(t.Refs, prefixes)
 	} else {
 		t.Refs, _, err = LsRemote(ctx, r, m.gitName(), prefixes, o)
 	}

@@ -83,11 +83,16 @@ func LsRemote(ctx context.Context, r *gitstore.Repo, remote string, prefixes []s
 	if refs, head, err = gitLsRemote(ctx, r, m, o, "--symref"); err != nil {
 		return nil, "", fmt.Errorf("list refs of %s: %w", m.label(), err)
 	}
-	refs = slices.DeleteFunc(refs, func(ref gitstore.Ref) bool {
-		return !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(ref.Name, p) })
-	})
+	refs = below(refs, prefixes)
 	slices.SortFunc(refs, func(a, b gitstore.Ref) int { return strings.Compare(a.Name, b.Name) })
 	return refs, head, nil
+}
+
+// below returns the refs that begin with one of prefixes.
+func below(refs []gitstore.Ref, prefixes []string) []gitstore.Ref {
+	return slices.DeleteFunc(refs, func(ref gitstore.Ref) bool {
+		return !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(ref.Name, p) })
+	})
 }
 
 // mapRefs gives the refs here that those of a remote map to.
