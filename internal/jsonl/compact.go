@@ -57,9 +57,9 @@ func Unescape(dst, src []byte) []byte {
 	for i := 0; i < len(src); {
 		switch c := src[i]; {
 		case c == '"':
-			end, escaped := StringEnd(src, i+1)
-			for escaped {
-				i += bytes.IndexByte(src[i:end], '\\')
+			end, _ := StringEnd(src, i+1)
+			for at := bytes.IndexByte(src[i:end], '\\'); at >= 0; at = bytes.IndexByte(src[i:end], '\\') {
+				i += at
 				r, n := unescapeRune(src[i:end])
 				if r >= 0 {
 					dst = append(dst, src[run:i]...)
@@ -67,7 +67,6 @@ func Unescape(dst, src []byte) []byte {
 					run = i + n
 				}
 				i += n
-				escaped = bytes.IndexByte(src[i:end], '\\') >= 0
 			}
 			i = end
 		case isSpace(c):
