@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tape/internal/gitstore"
@@ -25,12 +26,13 @@ func firstFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec
 	if err != nil {
 		return "", false, err
 	}
-	for _, ref := range told {
-		if strings.HasPrefix(ref.Name, "refs/heads/") && len(mapRefs([]gitstore.Ref{ref}, specs)) == 0 {
-			return head, false, nil
-		}
+	asked := func(ref gitstore.Ref) bool {
+		return slices.ContainsFunc(specs, func(s RefSpec) bool { return s.matches(ref.Name) })
 	}
-	if len(mapRefs(told, specs)) == 0 {
+	if slices.ContainsFunc(told, func(ref gitstore.Ref) bool { return strings.HasPrefix(ref.Name, "refs/heads/") && !asked(ref) }) {
+		return head, false, nil
+	}
+	if !slices.ContainsFunc(told, asked) {
 		return head, true, nil
 	}
 	dir, err := scratchDir(r, "clone-*")

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -275,26 +275,19 @@ func checkServer(ctx context.Context, r *gitstore.Repo, m Remote, o Options) err
 	if !isHTTP(fetchAddress(r, m)) {
 		return nil
 	}
-	talk, err := os.CreateTemp("", "tape-talk-")
+	dir, err := scratchDir(r, "talk-*")
 	if err != nil {
 		return err
 	}
-	defer removeFile(talk)
+	defer os.RemoveAll(dir)
+	talk := filepath.Join(dir, "packets")
 	run := listening(r, m, Options{Idle: o.Idle})
-	run.env = []string{"GIT_TRACE_PACKET=" + talk.Name()}
+	run.env = []string{"GIT_TRACE_PACKET=" + talk}
 	if _, err := runGit(ctx, r, run, "ls-remote", "--quiet", "--", m.gitName()); err != nil {
 		return ctx.Err() // it may want a password again, which nobody is asked for
 	}
-	if st, err := talk.Stat(); err != nil || st.Size() > 0 {
-		return err
+	if st, err := os.Stat(talk); err == nil && st.Size() > 0 {
+		return nil
 	}
 	return errNoServer
-}
-
-// removeFile closes and removes a temporary file.
-func removeFile(f *os.File) {
-	_ = f.Close()
-	if err := os.Remove(f.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		_ = os.Truncate(f.Name(), 0) // Windows, while a virus scanner has it open
-	}
 }

@@ -12,10 +12,9 @@ import (
 
 // PushRef is one ref that a remote is to get.
 type PushRef struct {
-	Name  string
-	New   gitstore.Hash // zero: it is deleted there
-	Old   gitstore.Hash // with Lease: what the remote must hold now
-	Lease bool
+	Name string
+	New  gitstore.Hash // zero: it is deleted there
+	Old  gitstore.Hash // what the remote must hold now of one that is deleted
 }
 
 // PushStatus is what became of a ref of a push.
@@ -45,7 +44,7 @@ var errNoAtomic = errors.New("the remote does not support atomic pushes")
 // Push sends refs to a remote (a name, or an address) in groups, each of which is set
 // whole or not at all, and returns what became of each ref, in the same order. Nothing is
 // forced: a branch moves forward, a tag that the remote has stays, and a ref is deleted
-// only with Lease. A remote that cannot set several refs at once gets the first ref of
+// only if it holds what it should. A remote that cannot set several refs at once gets the first ref of
 // each group before the others.
 //
 // A rejected ref is no error. Errors: ErrNoGit, ErrAuth, ErrRemote; ErrNotFound without a remote of
@@ -57,8 +56,11 @@ func Push(ctx context.Context, r *gitstore.Repo, remote string, groups [][]PushR
 	}
 	for _, group := range groups {
 		for _, ref := range group {
-			if err := ref.check(); err != nil {
+			if err := gitstore.CheckRefName(ref.Name); err != nil {
 				return nil, err
+			}
+			if ref.New.IsZero() && ref.Old.IsZero() {
+				return nil, fmt.Errorf("%s is to be deleted, and it is not said what it holds", ref.Name)
 			}
 		}
 	}
@@ -70,19 +72,6 @@ func Push(ctx context.Context, r *gitstore.Repo, remote string, groups [][]PushR
 		return nil, err
 	}
 	return p.all(), nil
-}
-
-func (p PushRef) check() error {
-	if err := gitstore.CheckRefName(p.Name); err != nil {
-		return err
-	}
-	if p.New.IsZero() && !p.Lease {
-		return fmt.Errorf("%s is to be deleted, and it is not said what it holds", p.Name)
-	}
-	if !p.New.IsZero() && p.Lease {
-		return fmt.Errorf("%s is to be set to something by force", p.Name)
-	}
-	return nil
 }
 
 // maxPushRefs bounds the refs of one push: the remote locks them all at one time. With each

@@ -44,7 +44,7 @@ func gitPush(ctx context.Context, r *gitstore.Repo, m Remote, refs []PushRef, at
 		args = append(args, "--atomic")
 	}
 	for _, ref := range refs {
-		if ref.Lease {
+		if ref.New.IsZero() {
 			args = append(args, "--force-with-lease="+ref.Name+":"+ref.Old.String())
 		}
 	}
