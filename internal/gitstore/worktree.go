@@ -160,10 +160,11 @@ func (r *Repo) MovedWorktree(branch, dir string) (Worktree, bool) {
 // Relink writes the paths between a moved worktree and the repository anew, as git
 // worktree repair does.
 func (r *Repo) Relink(w Worktree) error {
-	if err := r.fs.WriteFile(filepath.Join(w.GitDir, "gitdir"), []byte(filepath.Join(w.Dir, ".git")+"\n")); err != nil {
-		return fmt.Errorf("relink worktree %s: %w", w.Dir, err)
+	err := r.fs.WriteFile(filepath.Join(w.GitDir, "gitdir"), []byte(filepath.Join(w.Dir, ".git")+"\n"))
+	if err == nil {
+		err = r.fs.WriteFile(filepath.Join(w.Dir, ".git"), []byte("gitdir: "+w.GitDir+"\n"))
 	}
-	if err := r.fs.WriteFile(filepath.Join(w.Dir, ".git"), []byte("gitdir: "+w.GitDir+"\n")); err != nil {
+	if err != nil {
 		return fmt.Errorf("relink worktree %s: %w", w.Dir, err)
 	}
 	return nil
