@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // deferred is what an FS has not made durable yet.
@@ -45,29 +47,12 @@ func (d *FS) SyncAll() error {
 // eachOf calls fn for paths, a few at a time: while one waits for the disk, others may go
 // to it together.
 func eachOf(paths map[string]bool, fn func(path string) error) error {
-	const atOnce = 8
-	work := make(chan string)
-	errs := make(chan error, atOnce)
-	for range atOnce {
-		go func() {
-			var err error
-			for path := range work {
-				if err == nil {
-					err = fn(path)
-				}
-			}
-			errs <- err
-		}()
-	}
+	var group errgroup.Group
+	group.SetLimit(8)
 	for path := range paths {
-		work <- path
+		group.Go(func() error { return fn(path) })
 	}
-	close(work)
-	var err error
-	for range atOnce {
-		err = errors.Join(err, <-errs)
-	}
-	return err
+	return group.Wait()
 }
 
 func (d *FS) syncFile(path string) error {

@@ -256,18 +256,17 @@ func (d *FS) WriteFile(path string, data []byte) (err error) {
 			_ = os.Remove(tmp.Name())
 		}
 	}()
-	if _, err := tmp.Write(data); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+	_, err = tmp.Write(data)
+	if err == nil && d.mode(FilePerm) != FilePerm {
+		err = tmp.Chmod(FilePerm)
 	}
-	if d.mode(FilePerm) != FilePerm {
-		if err := tmp.Chmod(FilePerm); err != nil {
-			return err
-		}
+	if err == nil {
+		err = tmp.Sync()
 	}
-	if err := tmp.Sync(); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+	if err == nil {
+		err = tmp.Close()
 	}
-	if err := tmp.Close(); err != nil {
+	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	if err := d.Rename(tmp.Name(), path); err != nil {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -42,45 +43,22 @@ func environmentObjects() []string {
 }
 
 // splitPaths takes a list of paths apart as git does: at the system's separator, where a
-// path that begins with a quotation mark is quoted as in C.
+// path that begins with a quotation mark is quoted as in C. All that git escapes in this way
+// Go reads the same.
 func splitPaths(list string) (paths []string) {
 	for list != "" {
-		if list[0] != '"' {
-			path, rest, _ := strings.Cut(list, string(os.PathListSeparator))
-			paths, list = append(paths, path), rest
-			continue
+		path, rest, _ := strings.Cut(list, string(os.PathListSeparator))
+		if list[0] == '"' {
+			quoted, err := strconv.QuotedPrefix(list)
+			if err == nil {
+				path, err = strconv.Unquote(quoted)
+			}
+			if err != nil {
+				return append(paths, strings.Split(list, string(os.PathListSeparator))...)
+			}
+			rest = strings.TrimPrefix(list[len(quoted):], string(os.PathListSeparator))
 		}
-		path, rest, ok := unquotePath(list[1:])
-		if !ok {
-			return append(paths, strings.Split(list, string(os.PathListSeparator))...)
-		}
-		paths, list = append(paths, path), strings.TrimPrefix(rest, string(os.PathListSeparator))
+		paths, list = append(paths, path), rest
 	}
 	return paths
 }
-
-// unquotePath reads up to the closing quotation mark.
-func unquotePath(s string) (path, rest string, ok bool) {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '"':
-			return b.String(), s[i+1:], true
-		case c != '\\':
-			b.WriteByte(c)
-		case i+3 < len(s) && isOctal(s[i+1:i+4]):
-			b.WriteByte((s[i+1]-'0')<<6 + (s[i+2]-'0')<<3 + (s[i+3] - '0'))
-			i += 3
-		case i+1 < len(s):
-			i++
-			if at := strings.IndexByte("abfnrtv", s[i]); at >= 0 {
-				b.WriteByte("\a\b\f\n\r\t\v"[at])
-			} else {
-				b.WriteByte(s[i])
-			}
-		}
-	}
-	return "", "", false
-}
-
-func isOctal(s string) bool { return s[0] <= '3' && strings.Trim(s, "01234567") == "" }

@@ -56,7 +56,8 @@ func (b *Batch) Put(kind Kind, data []byte) Hash {
 	if known {
 		return h
 	}
-	if path := b.r.LoosePath(h); b.r.hasLoose(h) {
+	path := b.r.LoosePath(h)
+	if st, err := os.Stat(path); err == nil && st.Size() > 0 {
 		// As git does: a fresh time keeps a running gc from pruning it as old. If it
 		// went away in this very moment it is written again.
 		now := time.Now()

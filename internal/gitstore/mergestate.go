@@ -26,11 +26,7 @@ func (r *Repo) MergeHeads(w Worktree) ([]Hash, error) {
 		return nil, fmt.Errorf("read the merge of %s: %w", w.Dir, err)
 	}
 	var out []Hash
-	for line := range strings.Lines(string(raw)) {
-		line = strings.TrimSpace(line)
-		if line == "" {
-			continue
-		}
+	for line := range strings.FieldsSeq(string(raw)) {
 		h, err := ParseHash(line)
 		if err != nil {
 			return nil, fmt.Errorf("read the merge of %s: %s: %w", w.Dir, path, err)
@@ -45,21 +41,16 @@ func (r *Repo) MergeHeads(w Worktree) ([]Hash, error) {
 // a merge it does nothing. What `git merge --autostash` has put away stays, in
 // MERGE_AUTOSTASH.
 func (r *Repo) ClearMerge(w Worktree) error {
-	cleared := false
+	var err error
 	for _, name := range mergeFiles {
-		path := filepath.Join(w.GitDir, name)
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			continue
+		if err == nil {
+			err = r.fs.Remove(filepath.Join(w.GitDir, name))
 		}
-		if err := r.fs.Remove(path); err != nil {
-			return fmt.Errorf("clear the merge of %s: %w", w.Dir, err)
-		}
-		cleared = true
 	}
-	if !cleared {
-		return nil
+	if err == nil {
+		err = r.fs.SyncDir(w.GitDir)
 	}
-	if err := r.fs.SyncDir(w.GitDir); err != nil {
+	if err != nil {
 		return fmt.Errorf("clear the merge of %s: %w", w.Dir, err)
 	}
 	return nil

@@ -35,29 +35,14 @@ var ZeroHash Hash
 // ErrNotFound says that an object, ref or worktree does not exist.
 var ErrNotFound = gitobject.ErrNotFound
 
-// ParseHash reads 40 hex digits.
-func ParseHash(s string) (Hash, error) { return gitobject.ParseHash(s) }
-
-// HashObject computes the name of an object.
-func HashObject(kind Kind, data []byte) Hash { return gitobject.HashObject(kind, data) }
-
-// EncodeTree gives the bytes of a tree object; entries may come in any order.
-func EncodeTree(entries []TreeEntry) []byte { return gitobject.EncodeTree(entries) }
-
-// DecodeTree reads a tree object. Names that could leave the folder are refused.
-func DecodeTree(raw []byte) ([]TreeEntry, error) { return gitobject.DecodeTree(raw) }
-
-// DecodeAnyTree reads a tree object whatever its names are.
-func DecodeAnyTree(raw []byte) ([]TreeEntry, error) { return gitobject.DecodeAnyTree(raw) }
-
-// EncodeCommit gives the bytes of a commit object.
-func EncodeCommit(c Commit) []byte { return gitobject.EncodeCommit(c) }
-
-// DecodeCommit reads a commit object.
-func DecodeCommit(raw []byte) (Commit, error) { return gitobject.DecodeCommit(raw) }
-
-// EncodeTag gives the bytes of a tag object.
-func EncodeTag(t Tag) []byte { return gitobject.EncodeTag(t) }
-
-// DecodeTag reads a tag object.
-func DecodeTag(raw []byte) (Tag, error) { return gitobject.DecodeTag(raw) }
+// How objects are named, written and read.
+var (
+	ParseHash     = gitobject.ParseHash
+	HashObject    = gitobject.HashObject
+	EncodeTree    = gitobject.EncodeTree
+	DecodeAnyTree = gitobject.DecodeAnyTree
+	EncodeCommit  = gitobject.EncodeCommit
+	DecodeCommit  = gitobject.DecodeCommit
+	EncodeTag     = gitobject.EncodeTag
+	DecodeTag     = gitobject.DecodeTag
+)

@@ -3,7 +3,6 @@ package gitstore
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,41 +79,24 @@ func (r *Repo) BlobSize(h Hash) (int64, error) {
 
 // Tree returns a folder's entries, in git's order.
 func (r *Repo) Tree(h Hash) ([]TreeEntry, error) {
-	raw, err := r.readAs(h, KindTree)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := DecodeTree(raw)
-	if err != nil {
-		return nil, fmt.Errorf("tree %s: %w", h, err)
-	}
-	return entries, nil
+	return decoded(r, h, KindTree, gitobject.DecodeTree)
 }
 
 // Commit returns a commit.
-func (r *Repo) Commit(h Hash) (Commit, error) {
-	raw, err := r.readAs(h, KindCommit)
-	if err != nil {
-		return Commit{}, err
-	}
-	c, err := DecodeCommit(raw)
-	if err != nil {
-		return c, fmt.Errorf("commit %s: %w", h, err)
-	}
-	return c, nil
-}
+func (r *Repo) Commit(h Hash) (Commit, error) { return decoded(r, h, KindCommit, DecodeCommit) }
 
 // Tag returns an annotated tag of a commit.
-func (r *Repo) Tag(h Hash) (Tag, error) {
-	raw, err := r.readAs(h, KindTag)
+func (r *Repo) Tag(h Hash) (Tag, error) { return decoded(r, h, KindTag, DecodeTag) }
+
+func decoded[T any](r *Repo, h Hash, kind Kind, decode func([]byte) (T, error)) (out T, err error) {
+	raw, err := r.readAs(h, kind)
 	if err != nil {
-		return Tag{}, err
+		return out, err
 	}
-	t, err := DecodeTag(raw)
-	if err != nil {
-		return t, fmt.Errorf("tag %s: %w", h, err)
+	if out, err = decode(raw); err != nil {
+		return out, fmt.Errorf("%s %s: %w", kind, h, err)
 	}
-	return t, nil
+	return out, nil
 }
 
 // Peel follows tags to the commit they name.
@@ -132,13 +114,10 @@ func (r *Repo) Peel(h Hash) (Hash, error) {
 func (r *Repo) ResolvePrefix(prefix string) (Hash, error) {
 	if len(prefix) == 40 {
 		h, err := ParseHash(prefix)
-		if err != nil {
-			return h, err
+		if err == nil {
+			_, _, err = r.Read(h)
 		}
-		if _, _, err := r.Read(h); err != nil {
-			return h, err
-		}
-		return h, nil
+		return h, err
 	}
 	var found []Hash
 	if len(prefix) >= 4 && strings.Trim(prefix, "0123456789abcdef") == "" {
@@ -167,10 +146,4 @@ func (r *Repo) KeepObjects() (release func()) {
 func (r *Repo) LoosePath(h Hash) string {
 	hex := h.String()
 	return filepath.Join(r.gitDir, "objects", hex[:2], hex[2:])
-}
-
-// hasLoose reports whether an object lies loose.
-func (r *Repo) hasLoose(h Hash) bool {
-	st, err := os.Stat(r.LoosePath(h))
-	return err == nil && st.Size() > 0
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -25,7 +26,25 @@ type packedFile struct {
 	size   int64
 	start  int64 // of the first line after the header
 	sorted bool
+	peeled peeled
 }
+
+// packedLine is one ref of packed-refs, with what a tag peels to.
+type packedLine struct {
+	name   string
+	h      Hash
+	peeled string // a line "^<id>\n", or ""
+}
+
+// packedContent is all of packed-refs.
+type packedContent struct {
+	lines  []packedLine // sorted by name
+	peeled peeled
+}
+
+// peeled says which tags have their peeled lines: those under refs/tags, or all. Of others git
+// has to look for itself.
+type peeled struct{ tags, all bool }
 
 // openPacked opens packed-refs; without one it returns nil.
 func (r *Repo) openPacked() (*packedFile, error) {
@@ -52,43 +71,29 @@ func (r *Repo) openPacked() (*packedFile, error) {
 	if end := bytes.IndexByte(head[:n], '\n'); end >= 0 && head[0] == '#' {
 		p.start = int64(end) + 1
 		_, traits, _ := strings.Cut(string(head[:end]), "pack-refs with:")
-		p.sorted = strings.Contains(traits+" ", " sorted ")
+		has := func(trait string) bool { return strings.Contains(traits+" ", trait) }
+		p.sorted, p.peeled = has(" sorted "), peeled{has(" peeled "), has(" fully-peeled ")}
 	}
 	return p, nil
 }
 
 // packedRef looks one ref up.
 func (r *Repo) packedRef(name string) (h Hash, err error) {
-	p, err := r.openPacked()
-	if err != nil || p == nil {
-		return h, errors.Join(err, absentIf(p == nil && err == nil))
-	}
-	defer p.f.Close()
-	found := false
-	err = p.each(name, func(n string, v Hash) bool {
+	err = r.eachPacked(name, func(p *packedFile, n string, v Hash, _ []byte) bool {
 		if n == name {
-			h, found = v, true
+			h = v
 		}
-		return !found && (!p.sorted || n < name)
+		return h.IsZero() && (!p.sorted || n < name)
 	})
-	return h, errors.Join(err, absentIf(!found && err == nil))
-}
-
-func absentIf(absent bool) error {
-	if absent {
-		return ErrNotFound
+	if err == nil && h.IsZero() {
+		err = ErrNotFound
 	}
-	return nil
+	return h, err
 }
 
 // packedRefs calls fn for each packed ref under prefix.
 func (r *Repo) packedRefs(prefix string, fn func(name string, h Hash)) error {
-	p, err := r.openPacked()
-	if err != nil || p == nil {
-		return err
-	}
-	defer p.f.Close()
-	return p.each(prefix, func(name string, h Hash) bool {
+	return r.eachPacked(prefix, func(p *packedFile, name string, h Hash, _ []byte) bool {
 		if strings.HasPrefix(name, prefix) {
 			fn(name, h)
 			return true
@@ -97,18 +102,39 @@ func (r *Repo) packedRefs(prefix string, fn func(name string, h Hash)) error {
 	})
 }
 
-// each calls fn, until it returns false, for the refs from key on when the file is
-// sorted (and perhaps some before it), else for all of them.
-func (p *packedFile) each(key string, fn func(name string, h Hash) bool) error {
+// readPacked reads all of packed-refs, whose lock is held.
+func (r *Repo) readPacked() (packedContent, error) {
+	out := packedContent{peeled: peeled{true, true}}
+	err := r.eachPacked("", func(p *packedFile, name string, h Hash, peeled []byte) bool {
+		out.peeled = p.peeled
+		if peeled == nil {
+			out.lines = append(out.lines, packedLine{name: name, h: h})
+		} else if n := len(out.lines); n > 0 {
+			out.lines[n-1].peeled = string(bytes.TrimRight(peeled, "\r\n")) + "\n"
+		}
+		return true
+	})
+	slices.SortStableFunc(out.lines, func(a, b packedLine) int { return strings.Compare(a.name, b.name) })
+	return out, err
+}
+
+// eachPacked calls fn, until it returns false, for the refs from key on when the file is
+// sorted (and perhaps some before it), else for all of them. What a tag peels to comes after
+// it, without a name.
+func (r *Repo) eachPacked(key string, fn func(p *packedFile, name string, h Hash, peeled []byte) bool) error {
+	p, err := r.openPacked()
+	if err != nil || p == nil {
+		return err
+	}
+	defer p.f.Close()
 	from := p.start
 	if p.sorted {
-		var err error
 		if from, err = p.seek(key); err != nil {
 			return err
 		}
 	}
 	in := bufio.NewReaderSize(io.NewSectionReader(p.f, from, p.size-from), seekStop+512)
-	for {
+	for more := true; more; {
 		line, err := in.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
 			return fmt.Errorf("%s: a line is too long", p.f.Name())
@@ -119,17 +145,18 @@ func (p *packedFile) each(key string, fn func(name string, h Hash) bool) error {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		if line[0] == '^' || line[0] == '#' {
-			continue
-		}
 		name, h, ok := parsePacked(line)
-		if !ok {
+		switch {
+		case line[0] == '#':
+		case line[0] == '^':
+			more = fn(p, "", h, line)
+		case !ok:
 			return fmt.Errorf("%s: damaged line %.80q", p.f.Name(), line)
-		}
-		if !fn(name, h) {
-			return nil
+		default:
+			more = fn(p, name, h, nil)
 		}
 	}
+	return nil
 }
 
 // seekStop is the size of the stretch at which bisection ends and reading begins.
@@ -186,9 +213,8 @@ func parsePacked(line []byte) (name string, h Hash, ok bool) {
 	return string(line[digits+1:]), h, ok
 }
 
-// removePacked takes one ref out of packed-refs, whose lock is held; everything else
-// stays byte for byte. The new content goes through a file of its own, not through the
-// lock, which is still needed afterwards.
+// removePacked takes one ref out of packed-refs, whose lock is held. The new content goes
+// through a file of its own, not through the lock, which is still needed afterwards.
 func (r *Repo) removePacked(name string) error {
 	if _, err := r.packedRef(name); err != nil {
 		if errors.Is(err, ErrNotFound) {
@@ -196,20 +222,28 @@ func (r *Repo) removePacked(name string) error {
 		}
 		return err
 	}
-	raw, err := os.ReadFile(r.packedPath())
+	all, err := r.readPacked()
 	if err != nil {
 		return err
 	}
-	out := make([]byte, 0, len(raw))
-	dropping := false
-	for line := range bytes.Lines(raw) {
-		if line[0] != '^' {
-			n, _, ok := parsePacked(line)
-			dropping = ok && n == name
-		}
-		if !dropping {
-			out = append(out, line...)
-		}
+	all.lines = slices.DeleteFunc(all.lines, func(l packedLine) bool { return l.name == name })
+	return r.fs.WriteFile(r.packedPath(), all.encode())
+}
+
+func (c packedContent) encode() []byte {
+	out := make([]byte, 0, len(c.lines)*160)
+	out = append(out, "# pack-refs with: "...)
+	if c.peeled.tags {
+		out = append(out, "peeled "...)
 	}
-	return r.fs.WriteFile(r.packedPath(), out)
+	if c.peeled.all {
+		out = append(out, "fully-peeled "...)
+	}
+	out = append(out, "sorted \n"...)
+	for _, l := range c.lines {
+		out = append(out, l.h.String()...)
+		out = append(append(append(out, ' '), l.name...), '\n')
+		out = append(out, l.peeled...)
+	}
+	return out
 }

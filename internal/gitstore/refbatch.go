@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -179,46 +179,6 @@ func (b *refBatch) release() error {
 	return errors.Join(errs...)
 }
 
-// packedLine is one ref of packed-refs, with what a tag peels to.
-type packedLine struct {
-	name   string
-	h      Hash
-	peeled string // a line "^<id>\n", or ""
-}
-
-type packedContent struct {
-	lines []packedLine // sorted by name
-	fully bool         // every tag has its peeled line
-}
-
-// readPacked reads all of packed-refs, whose lock is held.
-func (r *Repo) readPacked() (packedContent, error) {
-	raw, err := os.ReadFile(r.packedPath())
-	if IsAbsent(err) {
-		return packedContent{fully: true}, nil
-	}
-	if err != nil {
-		return packedContent{}, err
-	}
-	var out packedContent
-	for line := range strings.Lines(string(raw)) {
-		switch {
-		case line[0] == '#':
-			out.fully = out.fully || strings.Contains(strings.TrimRight(line, "\n")+" ", " fully-peeled ")
-		case line[0] == '^' && len(out.lines) > 0:
-			out.lines[len(out.lines)-1].peeled = strings.TrimRight(line, "\r\n") + "\n"
-		default:
-			name, h, ok := parsePacked([]byte(line))
-			if !ok {
-				return out, fmt.Errorf("%s: damaged line %.80q", r.packedPath(), line)
-			}
-			out.lines = append(out.lines, packedLine{name: name, h: h})
-		}
-	}
-	slices.SortStableFunc(out.lines, func(a, b packedLine) int { return strings.Compare(a.name, b.name) })
-	return out, nil
-}
-
 func (c packedContent) find(name string) (packedLine, bool) {
 	i, ok := slices.BinarySearchFunc(c.lines, name, func(l packedLine, name string) int { return strings.Compare(l.name, name) })
 	if !ok {
@@ -255,7 +215,7 @@ func (b *refBatch) compare(old packedContent) error {
 // merge gives the new content of packed-refs. A ref outside of refs/tags is not peeled:
 // the header then says so, and git looks for itself.
 func (b *refBatch) merge(old packedContent) ([]byte, error) {
-	next := packedContent{fully: old.fully}
+	next := packedContent{peeled: old.peeled}
 	lines := old.lines
 	for _, u := range b.updates {
 		for len(lines) > 0 && lines[0].name < u.Name {
@@ -280,7 +240,7 @@ func (b *refBatch) merge(old packedContent) ([]byte, error) {
 					line.peeled = "^" + to.String() + "\n"
 				}
 			} else {
-				next.fully = false
+				next.peeled.all = false
 			}
 		}
 		next.lines = append(next.lines, line)
@@ -303,14 +263,9 @@ func (b *refBatch) checkNames(lines []packedLine) error {
 		if u.New.IsZero() {
 			continue
 		}
-		for at := len("refs/"); ; at++ {
-			next := strings.IndexByte(u.Name[at:], '/')
-			if next < 0 {
-				break
-			}
-			at += next
-			if names[u.Name[:at]] {
-				return fmt.Errorf("%s exists, so %s cannot", u.Name[:at], u.Name)
+		for above := path.Dir(u.Name); above != "refs"; above = path.Dir(above) {
+			if names[above] {
+				return fmt.Errorf("%s exists, so %s cannot", above, u.Name)
 			}
 		}
 		i, _ := slices.BinarySearchFunc(lines, u.Name+"/", func(l packedLine, name string) int { return strings.Compare(l.name, name) })
@@ -319,21 +274,6 @@ func (b *refBatch) checkNames(lines []packedLine) error {
 		}
 	}
 	return nil
-}
-
-func (c packedContent) encode() []byte {
-	out := make([]byte, 0, len(c.lines)*160)
-	out = append(out, "# pack-refs with: peeled "...)
-	if c.fully {
-		out = append(out, "fully-peeled "...)
-	}
-	out = append(out, "sorted \n"...)
-	for _, l := range c.lines {
-		out = append(out, l.h.String()...)
-		out = append(append(append(out, ' '), l.name...), '\n')
-		out = append(out, l.peeled...)
-	}
-	return out
 }
 
 func (b *refBatch) log(u RefUpdate) error {

@@ -240,11 +240,7 @@ func (r *Repo) appendReflog(path string, line []byte, create bool) (err error) {
 	if err != nil {
 		return fmt.Errorf("write reflog: %w", err)
 	}
-	defer func() {
-		if cerr := f.Close(); err == nil {
-			err = cerr
-		}
-	}()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	// A line cut short by a crash must not swallow ours.
 	var last [1]byte
 	if st, err := f.Stat(); err == nil && st.Size() > 0 {

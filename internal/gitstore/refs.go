@@ -106,18 +106,15 @@ func (r *Repo) readRef(name string) (h Hash, target string, err error) {
 
 // readLoose reads a ref file: an object id or "ref: <name>".
 func readLoose(path string) (h Hash, target string, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		if st, serr := os.Stat(path); IsAbsent(err) || serr == nil && st.IsDir() {
-			err = ErrNotFound
-		}
-		return h, "", err
-	}
-	defer f.Close()
 	var buf [1024]byte
-	n, err := io.ReadFull(f, buf[:])
+	n := 0
+	f, err := os.Open(path)
+	if err == nil {
+		defer f.Close()
+		n, err = io.ReadFull(f, buf[:])
+	}
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		if st, serr := f.Stat(); serr == nil && st.IsDir() {
+		if st, serr := os.Stat(path); IsAbsent(err) || serr == nil && st.IsDir() {
 			err = ErrNotFound
 		}
 		return h, "", err

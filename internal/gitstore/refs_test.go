@@ -121,6 +121,22 @@ func TestDeleteRef(t *testing.T) {
 	j.Fsck()
 }
 
+// A packed-refs without a header, as some programs write it, does not say what tags peel to:
+// after a ref of it was deleted, git still finds that out.
+func TestDeleteRefPackedWithoutHeader(t *testing.T) {
+	j := gitjudge.New(t)
+	r, c := open(j, nil), j.Commits(1)[0]
+	j.Git("tag", "-a", "-m", "x", "v1", c.String())
+	tag := j.Git("rev-parse", "v1")
+	j.OK(os.Remove(filepath.Join(j.GitDir, "refs", "tags", "v1")))
+	packed := c.String() + " refs/heads/x\n" + tag + " refs/tags/v1\n"
+	j.OK(os.WriteFile(filepath.Join(j.GitDir, "packed-refs"), []byte(packed), 0o600))
+	j.OK(r.UpdateRef(context.Background(), RefUpdate{Name: "refs/heads/x", Old: c}))
+	if got, want := j.Git("show-ref", "-d", "--tags"), tag+" refs/tags/v1\n"+c.String()+" refs/tags/v1^{}"; got != want {
+		t.Errorf("git finds\n%s\nnot\n%s", got, want)
+	}
+}
+
 func TestRefsList(t *testing.T) {
 	j := gitjudge.New(t)
 	r, c := open(j, nil), j.Commits(2)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -143,15 +144,10 @@ func (r *Repo) deleteLocked(u RefUpdate) (err error) {
 // checkAvailable refuses a new name that an existing ref excludes: refs/heads/a and
 // refs/heads/a/b cannot both be files.
 func (r *Repo) checkAvailable(name string) error {
-	for i := strings.IndexByte(name[len("refs/"):], '/') + len("refs/"); ; {
-		next := strings.IndexByte(name[i+1:], '/')
-		if next < 0 {
-			break
-		}
-		i += 1 + next
-		_, _, err := r.readRef(name[:i])
+	for above := path.Dir(name); above != "refs"; above = path.Dir(above) {
+		_, _, err := r.readRef(above)
 		if err == nil {
-			return fmt.Errorf("%s exists, so %s cannot", name[:i], name)
+			return fmt.Errorf("%s exists, so %s cannot", above, name)
 		}
 		if !errors.Is(err, ErrNotFound) {
 			return err

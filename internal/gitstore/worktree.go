@@ -113,7 +113,7 @@ func readWorktree(admin string) (Worktree, error) {
 	if err != nil {
 		return w, err
 	}
-	back, err := linkOf(w.Dir)
+	back, err := readPath(filepath.Join(w.Dir, ".git")) // the admin folder that it names
 	if err != nil {
 		if IsAbsent(err) {
 			err = ErrNotFound
@@ -127,24 +127,22 @@ func readWorktree(admin string) (Worktree, error) {
 	return w, nil
 }
 
-// linkOf returns the admin folder that a linked worktree names in its .git file.
-func linkOf(dir string) (string, error) {
-	raw, err := os.ReadFile(filepath.Join(dir, ".git"))
-	if err != nil {
-		return "", err
+// readPath reads a file that says, perhaps after "gitdir:", where something is. Git before
+// 2.48 writes absolute paths, as we do; those of later ones may begin at the file's folder.
+func readPath(name string) (string, error) {
+	raw, err := os.ReadFile(name)
+	target := filepath.FromSlash(strings.TrimSpace(strings.TrimPrefix(string(raw), "gitdir:")))
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(name), target)
 	}
-	link := filepath.FromSlash(strings.TrimSpace(strings.TrimPrefix(string(raw), "gitdir:")))
-	if !filepath.IsAbs(link) {
-		link = filepath.Join(dir, link)
-	}
-	return link, nil
+	return target, err
 }
 
 // MovedWorktree finds the worktree of a branch in a folder that was moved or copied
 // along with the repository: it names an admin folder by the id of one that is here and
 // has the branch, but the paths between them are stale.
 func (r *Repo) MovedWorktree(branch, dir string) (Worktree, bool) {
-	link, err := linkOf(dir)
+	link, err := readPath(filepath.Join(dir, ".git"))
 	if err != nil {
 		return Worktree{}, false
 	}
@@ -162,10 +160,11 @@ func (r *Repo) MovedWorktree(branch, dir string) (Worktree, bool) {
 // Relink writes the paths between a moved worktree and the repository anew, as git
 // worktree repair does.
 func (r *Repo) Relink(w Worktree) error {
-	if err := r.fs.WriteFile(filepath.Join(w.GitDir, "gitdir"), []byte(filepath.Join(w.Dir, ".git")+"\n")); err != nil {
-		return fmt.Errorf("relink worktree %s: %w", w.Dir, err)
+	err := r.fs.WriteFile(filepath.Join(w.GitDir, "gitdir"), []byte(filepath.Join(w.Dir, ".git")+"\n"))
+	if err == nil {
+		err = r.fs.WriteFile(filepath.Join(w.Dir, ".git"), []byte("gitdir: "+w.GitDir+"\n"))
 	}
-	if err := r.fs.WriteFile(filepath.Join(w.Dir, ".git"), []byte("gitdir: "+w.GitDir+"\n")); err != nil {
+	if err != nil {
 		return fmt.Errorf("relink worktree %s: %w", w.Dir, err)
 	}
 	return nil
@@ -173,7 +172,7 @@ func (r *Repo) Relink(w Worktree) error {
 
 // readAdmin is readWorktree without a look at the working tree.
 func readAdmin(admin string) (Worktree, error) {
-	raw, err := os.ReadFile(filepath.Join(admin, "gitdir"))
+	file, err := readPath(filepath.Join(admin, "gitdir"))
 	if err != nil {
 		if IsAbsent(err) {
 			err = ErrNotFound
@@ -183,12 +182,6 @@ func readAdmin(admin string) (Worktree, error) {
 	_, branch, err := readLoose(filepath.Join(admin, "HEAD"))
 	if err != nil {
 		return Worktree{}, err
-	}
-	// Git before 2.48 writes an absolute path, as we do; later ones may write one
-	// that is relative to the admin folder.
-	file := filepath.FromSlash(strings.TrimRight(string(raw), "\r\n"))
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(admin, file)
 	}
 	return Worktree{Dir: filepath.Dir(file), GitDir: admin, Branch: branch}, nil
 }
@@ -223,10 +216,7 @@ func (r *Repo) freeWorktreeID(branch string) (string, error) {
 	base := worktreeID(branch)
 	for i := range 100 {
 		id := base
-		switch {
-		case i == 1:
-			id += "-" + shortHash(branch)
-		case i > 1:
+		if i > 0 {
 			id += "-" + shortHash(branch) + "-" + strconv.Itoa(i)
 		}
 		if _, err := os.Lstat(filepath.Join(r.worktreesDir(), id)); errors.Is(err, fs.ErrNotExist) {
@@ -315,12 +305,13 @@ func (r *Repo) checkWorktreeDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	target, ok := strings.CutPrefix(strings.TrimSpace(string(raw)), "gitdir: ")
+	ok := strings.HasPrefix(string(raw), "gitdir: ")
 	if !ok && len(raw) > 0 {
 		return fmt.Errorf("%s is not one of git's", link)
 	}
-	if target = filepath.FromSlash(target); !filepath.IsAbs(target) {
-		target = filepath.Join(dir, target)
+	target, err := readPath(link)
+	if err != nil {
+		return err
 	}
 	if w, err := readAdmin(target); err == nil && w.Dir == dir {
 		return fmt.Errorf("%s is a worktree already, of %q", dir, w.Branch)

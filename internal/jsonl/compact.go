@@ -1,6 +1,9 @@
 package jsonl
 
-import "unicode/utf8"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // Compact validates src like [Valid] and appends it to dst without
 // insignificant whitespace. Number spellings, key order and escapes stay as
@@ -51,25 +54,22 @@ func appendStripped(dst, src []byte, spaced bool) []byte {
 // other half stay escaped: the result is JSON of the same value.
 func Unescape(dst, src []byte) []byte {
 	run := 0 // start of what is not copied yet
-	quoted := false
 	for i := 0; i < len(src); {
-		c := src[i]
-		switch {
+		switch c := src[i]; {
 		case c == '"':
-			quoted = !quoted
-			i++
-			if quoted {
-				i = plainText(src, i)
+			end, _ := StringEnd(src, i+1)
+			for at := bytes.IndexByte(src[i:end], '\\'); at >= 0; at = bytes.IndexByte(src[i:end], '\\') {
+				i += at
+				r, n := unescapeRune(src[i:end])
+				if r >= 0 {
+					dst = append(dst, src[run:i]...)
+					dst = utf8.AppendRune(dst, r)
+					run = i + n
+				}
+				i += n
 			}
-		case quoted && c == '\\':
-			r, n := unescapeRune(src[i:])
-			if r >= 0 {
-				dst = append(dst, src[run:i]...)
-				dst = utf8.AppendRune(dst, r)
-				run = i + n
-			}
-			i = plainText(src, i+n)
-		case !quoted && isSpace(c):
+			i = end
+		case isSpace(c):
 			dst = append(dst, src[run:i]...)
 			run = i + 1
 			i++

@@ -108,10 +108,7 @@ func parseDraft(line []byte, ignored func(key []byte) bool) (Draft, error) {
 		k := knownKey(m.key)
 		if k == 0 {
 			if !ignored(m.key) {
-				extra = append(extra, ',')
-				extra = append(extra, m.rawKey...)
-				extra = append(extra, ':')
-				extra = appendStripped(extra, m.val, m.spaced)
+				extra = m.appendTo(extra)
 			}
 			continue
 		}
@@ -203,10 +200,7 @@ func normalizeExtra(extra []byte) ([]byte, error) {
 			m.refuse("extra members repeat " + string(m.key))
 			break
 		}
-		out = append(out, ',')
-		out = append(out, m.rawKey...)
-		out = append(out, ':')
-		out = appendStripped(out, m.val, m.spaced)
+		out = m.appendTo(out)
 	}
 	if m.err != nil {
 		return nil, m.err

@@ -46,6 +46,12 @@ func (m *members) next() bool {
 	return true
 }
 
+// appendTo appends a comma and the current member, compacted.
+func (m *members) appendTo(dst []byte) []byte {
+	dst = append(append(append(dst, ','), m.rawKey...), ':')
+	return appendStripped(dst, m.val, m.spaced)
+}
+
 // separator moves to the next key, over the brace or comma in front of it. It
 // reports false behind the last member, after making sure that nothing follows
 // the object.

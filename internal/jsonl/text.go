@@ -2,8 +2,7 @@ package jsonl
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math/bits"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -42,6 +41,12 @@ func decodeString(body []byte, escaped bool) string {
 	return string(AppendDecoded(make([]byte, 0, len(body)), body))
 }
 
+// escapeCodes are what may follow a backslash, besides a u, each for one of escapeChars.
+const (
+	escapeCodes = `n"\t/rbf`
+	escapeChars = "\n\"\\\t/\r\b\f"
+)
+
 // AppendDecoded appends the text that the inside of a JSON string stands for.
 // An escape that JSON does not know is left as it is.
 func AppendDecoded(dst, body []byte) []byte {
@@ -53,24 +58,13 @@ func AppendDecoded(dst, body []byte) []byte {
 		dst = append(dst, body[:i]...)
 		body = body[i:]
 		n := 2
-		switch c := body[1]; c {
-		case '"', '\\', '/':
-			dst = append(dst, c)
-		case 'b':
-			dst = append(dst, '\b')
-		case 'f':
-			dst = append(dst, '\f')
-		case 'n':
-			dst = append(dst, '\n')
-		case 'r':
-			dst = append(dst, '\r')
-		case 't':
-			dst = append(dst, '\t')
-		case 'u':
+		if c := body[1]; c == 'u' {
 			var r rune
 			r, n = decodeU(body)
 			dst = utf8.AppendRune(dst, r) // U+FFFD for -1
-		default:
+		} else if at := strings.IndexByte(escapeCodes, c); at >= 0 {
+			dst = append(dst, escapeChars[at])
+		} else {
 			dst = append(dst, body[:2]...)
 		}
 		body = body[n:]
@@ -114,33 +108,10 @@ func hex4(b []byte) (u rune, ok bool) {
 // StringEnd returns the position behind the quote that ends the string whose inside
 // begins at i, and whether it has any backslash. A string without an end ends with b.
 func StringEnd(b []byte, i int) (end int, escaped bool) {
-	for {
-		if i = plainText(b, i); i >= len(b) {
-			return len(b), escaped
-		}
-		if b[i] == '"' {
-			return i + 1, escaped
-		}
-		escaped = true
-		i += 2
+	if end = skipString(b, i); end < 0 {
+		end = len(b)
 	}
-}
-
-// plainText returns the position of the first quote or backslash of b at or
-// behind i, or len(b).
-func plainText(b []byte, i int) int {
-	for i+8 <= len(b) {
-		w := binary.LittleEndian.Uint64(b[i:])
-		q, s := w^quotes, w^slash
-		if stop := ((q-ones)&^q | (s-ones)&^s) & highs; stop != 0 {
-			return i + bits.TrailingZeros64(stop)>>3
-		}
-		i += 8
-	}
-	for i < len(b) && b[i] != '"' && b[i] != '\\' {
-		i++
-	}
-	return min(i, len(b))
+	return end, i < end && bytes.IndexByte(b[i:end], '\\') >= 0
 }
 
 // AppendString appends s as a JSON string: UTF-8 as it is, nothing escaped but
@@ -167,20 +138,9 @@ func AppendString(dst []byte, s string) []byte {
 			continue
 		}
 		dst = append(dst, s[run:i]...)
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\b':
-			dst = append(dst, '\\', 'b')
-		case '\f':
-			dst = append(dst, '\\', 'f')
-		default:
+		if at := strings.IndexByte(escapeChars, c); at >= 0 {
+			dst = append(dst, '\\', escapeCodes[at])
+		} else {
 			dst = append(dst, '\\', 'u', '0', '0', digits[c>>4], digits[c&0xF])
 		}
 		i++

@@ -257,7 +257,7 @@ func (p *pushing) planClosed(ctx context.Context, t *workspace.Tape) error {
 			if !p.has[layout.BranchPrefix+x.t.Slug()].IsZero() {
 				break // they are of a tape that is called so there
 			}
-			x.refs = append(x.refs, transport.PushRef{Name: tag.Name, Old: tag.Hash, Lease: true})
+			x.refs = append(x.refs, transport.PushRef{Name: tag.Name, Old: tag.Hash})
 		}
 		p.sends = append(p.sends, x)
 	}
@@ -281,7 +281,7 @@ func (p *pushing) listGone() error {
 			continue
 		}
 		x := send{t: f, depth: depth(f), head: ref.Hash, status: layout.RefStatus{Tape: name, Ref: ref.Name, Status: layout.RefDeleted},
-			refs: []transport.PushRef{{Name: ref.Name, Old: ref.Hash, Lease: true}}}
+			refs: []transport.PushRef{{Name: ref.Name, Old: ref.Hash}}}
 		for up := f; up != nil; up = p.s.ForkHandle(up.Parent()) {
 			p.gone[up.Parent()] = append(p.gone[up.Parent()], x)
 		}

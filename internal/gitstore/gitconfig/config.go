@@ -53,7 +53,10 @@ const maxIncludes = 10
 // conditions (onbranch:, hasconfig:) count as not met.
 func (c *Config) Value(section, subsection, key string) (string, bool) {
 	entries, _ := c.Load()
-	section, key = strings.ToLower(section), strings.ToLower(key)
+	return lookup(entries, strings.ToLower(section), subsection, strings.ToLower(key))
+}
+
+func lookup(entries []Entry, section, subsection, key string) (string, bool) {
 	for _, e := range slices.Backward(entries) {
 		if e.Key == key && e.Section == section && e.Subsection == subsection {
 			return e.Value, true
@@ -133,19 +136,10 @@ func (l *configLoader) load() {
 	} else {
 		l.file(own, 0)
 	}
-	if l.last("extensions", "worktreeconfig") {
+	if v, _ := lookup(l.entries, "extensions", "", "worktreeconfig"); configTrue(v) {
 		l.file(filepath.Join(l.gitDir, "config.worktree"), 0)
 	}
 	l.environment()
-}
-
-func (l *configLoader) last(section, key string) bool {
-	for _, e := range slices.Backward(l.entries) {
-		if e.Section == section && e.Subsection == "" && e.Key == key {
-			return configTrue(e.Value)
-		}
-	}
-	return false
 }
 
 // environment adds GIT_CONFIG_KEY_<n> and GIT_CONFIG_VALUE_<n>.
@@ -155,17 +149,11 @@ func (l *configLoader) environment() {
 		return
 	}
 	for i := range min(n, 1000) {
-		name, ok := os.LookupEnv("GIT_CONFIG_KEY_" + strconv.Itoa(i))
-		first, last := strings.IndexByte(name, '.'), strings.LastIndexByte(name, '.')
-		if !ok || first < 0 {
-			continue
+		n := strconv.Itoa(i)
+		s := Setting{os.Getenv("GIT_CONFIG_KEY_" + n), os.Getenv("GIT_CONFIG_VALUE_" + n)}
+		if strings.Contains(s.Name, ".") {
+			l.entries = append(l.entries, s.entry())
 		}
-		e := Entry{Section: strings.ToLower(name[:first]), Key: strings.ToLower(name[last+1:])}
-		if last > first {
-			e.Subsection = name[first+1 : last]
-		}
-		e.Value = os.Getenv("GIT_CONFIG_VALUE_" + strconv.Itoa(i))
-		l.entries = append(l.entries, e)
 	}
 }
 
@@ -216,13 +204,11 @@ func (l *configLoader) included(name string, e Entry) string {
 }
 
 func (l *configLoader) conditionMet(name, condition string) bool {
-	pattern, ok := strings.CutPrefix(condition, "gitdir:")
-	fold := false
-	if !ok {
-		if pattern, ok = strings.CutPrefix(condition, "gitdir/i:"); !ok {
-			return false
-		}
-		fold = true
+	pattern, fold := strings.CutPrefix(condition, "gitdir/i:")
+	if rest, ok := strings.CutPrefix(condition, "gitdir:"); ok {
+		pattern = rest
+	} else if !fold {
+		return false
 	}
 	pattern = filepath.ToSlash(ExpandHome(pattern, l.home))
 	if rest, ok := strings.CutPrefix(pattern, "./"); ok {
@@ -237,39 +223,30 @@ func (l *configLoader) conditionMet(name, condition string) bool {
 	if real, err := filepath.EvalSymlinks(l.gitDir); err == nil && real != l.gitDir {
 		dirs = append(dirs, real)
 	}
-	for _, dir := range dirs {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
 		dir = filepath.ToSlash(dir)
 		if fold {
 			pattern, dir = strings.ToLower(pattern), strings.ToLower(dir)
 		}
-		if matchPath(strings.Split(pattern, "/"), strings.Split(dir, "/")) {
-			return true
-		}
-	}
-	return false
+		return matchPath(strings.Split(pattern, "/"), strings.Split(dir, "/"))
+	})
 }
 
 // matchPath matches a path with a pattern, part by part; "**" stands for any number
 // of parts.
 func matchPath(pattern, parts []string) bool {
-	for len(pattern) > 0 {
-		if pattern[0] == "**" {
-			for i := 0; i <= len(parts); i++ {
-				if matchPath(pattern[1:], parts[i:]) {
-					return true
-				}
-			}
-			return false
-		}
-		if len(parts) == 0 {
-			return false
-		}
-		if ok, err := path.Match(pattern[0], parts[0]); err != nil || !ok {
-			return false
-		}
-		pattern, parts = pattern[1:], parts[1:]
+	switch {
+	case len(pattern) == 0:
+		return len(parts) == 0
+	case pattern[0] == "**" && matchPath(pattern[1:], parts):
+		return true
+	case len(parts) == 0:
+		return false
+	case pattern[0] == "**":
+		return matchPath(pattern, parts[1:])
 	}
-	return len(parts) == 0
+	ok, err := path.Match(pattern[0], parts[0])
+	return err == nil && ok && matchPath(pattern[1:], parts[1:])
 }
 
 // ExpandHome resolves a leading "~/".

@@ -196,14 +196,10 @@ func (d Drivers) addPatterns(old []byte) ([]byte, DriverSetup) {
 	}
 	next = append(next, d.blockBegin()+"\n"...)
 	for _, p := range d.Patterns {
-		next = append(next, d.patternLine(p)+"\n"...)
+		next = append(next, p+" "+strings.Join(d.Attributes, " ")+"\n"...)
 	}
 	next = append(next, d.blockEnd()+"\n"...)
 	return append(next, rest...), out
-}
-
-func (d Drivers) patternLine(pattern string) string {
-	return pattern + " " + strings.Join(d.Attributes, " ")
 }
 
 // patternOf returns which of the drivers' patterns a line of ours is for: one of now, or

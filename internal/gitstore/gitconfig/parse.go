@@ -77,26 +77,28 @@ func (p *configParser) skipLine() {
 	}
 }
 
-func isSpace(c byte) bool  { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+// take moves over what is in a class of characters.
+func (p *configParser) take(class func(c byte) bool) string {
+	start := p.pos
+	for class(p.peek()) {
+		p.pos++
+	}
+	return p.src[start:p.pos]
+}
+
+func isBlank(c byte) bool  { return c == ' ' || c == '\t' }
+func isSpace(c byte) bool  { return isBlank(c) || c == '\n' || c == '\r' }
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 func isWord(c byte) bool   { return isLetter(c) || c >= '0' && c <= '9' || c == '-' }
 
 // header reads what follows "[": `name]`, `name "sub"]`, or the old `name.sub]`.
 func (p *configParser) header() error {
-	start := p.pos
-	for isWord(p.peek()) || p.peek() == '.' {
-		p.pos++
-	}
-	name := strings.ToLower(p.src[start:p.pos])
+	name := strings.ToLower(p.take(func(c byte) bool { return isWord(c) || c == '.' }))
 	p.section, p.subsection, _ = strings.Cut(name, ".")
 	if p.section == "" {
 		return fmt.Errorf("a section without a name")
 	}
-	if c := p.peek(); c == ' ' || c == '\t' {
-		for c == ' ' || c == '\t' {
-			p.pos++
-			c = p.peek()
-		}
+	if p.take(isBlank) != "" {
 		if err := p.quotedSubsection(); err != nil {
 			return err
 		}
@@ -128,14 +130,8 @@ func (p *configParser) quotedSubsection() error {
 }
 
 func (p *configParser) assignment() (Entry, error) {
-	start := p.pos
-	for isWord(p.peek()) {
-		p.pos++
-	}
-	e := Entry{Section: p.section, Subsection: p.subsection, Key: strings.ToLower(p.src[start:p.pos])}
-	for p.peek() == ' ' || p.peek() == '\t' {
-		p.pos++
-	}
+	e := Entry{Section: p.section, Subsection: p.subsection, Key: strings.ToLower(p.take(isWord))}
+	p.take(isBlank)
 	var err error
 	switch p.peek() {
 	case '=':
@@ -178,30 +174,18 @@ func (p *configParser) value() (string, error) {
 		case '"':
 			quoted = !quoted
 		case '\\':
-			if err := p.escape(&b); err != nil {
-				return "", err
+			c = p.next()
+			at := strings.IndexByte("tnb\\\"", c)
+			if at < 0 && c != '\n' {
+				return "", fmt.Errorf("unknown escape \\%c", c)
+			}
+			if at >= 0 {
+				b.WriteByte("\t\n\b\\\""[at])
 			}
 		default:
 			b.WriteByte(c)
 		}
 	}
-}
-
-func (p *configParser) escape(b *strings.Builder) error {
-	switch c := p.next(); c {
-	case '\n':
-	case 't':
-		b.WriteByte('\t')
-	case 'n':
-		b.WriteByte('\n')
-	case 'b':
-		b.WriteByte('\b')
-	case '\\', '"':
-		b.WriteByte(c)
-	default:
-		return fmt.Errorf("unknown escape \\%c", c)
-	}
-	return nil
 }
 
 // Header reads the header of a section. ok is false where a line begins none.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,7 +84,7 @@ func (s *Signer) Sign(ctx context.Context, payload []byte) (string, error) {
 // signGPG runs gpg or gpgsm as git does, and trusts the status line, not the exit code.
 func (s *Signer) signGPG(ctx context.Context, payload []byte) (string, error) {
 	var out bytes.Buffer
-	status, err := s.run(ctx, payload, &out, "--status-fd=2", "-bsau", s.key)
+	status, err := s.run(ctx, bytes.NewReader(payload), &out, "--status-fd=2", "-bsau", s.key)
 	if err != nil {
 		return "", err
 	}
@@ -104,7 +105,8 @@ func (s *Signer) signSSH(ctx context.Context, payload []byte) (_ string, err err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	args := []string{"-Y", "sign", "-n", "git", "-f"}
-	if literal, ok := literalKey(s.key); ok {
+	// A public key begins with its kind; other keys are names of files.
+	if literal, marked := strings.CutPrefix(s.key, "key::"); marked || strings.HasPrefix(s.key, "ssh-") {
 		file := filepath.Join(dir, "key")
 		if err := os.WriteFile(file, []byte(literal+"\n"), 0o600); err != nil {
 			return "", err
@@ -128,25 +130,11 @@ func (s *Signer) signSSH(ctx context.Context, payload []byte) (_ string, err err
 	return string(signature), nil
 }
 
-// literalKey tells a public key from the name of a file.
-func literalKey(key string) (string, bool) {
-	if rest, ok := strings.CutPrefix(key, "key::"); ok {
-		return rest, true
-	}
-	return key, strings.HasPrefix(key, "ssh-")
-}
-
-func (s *Signer) run(ctx context.Context, stdin []byte, stdout *bytes.Buffer, args ...string) (stderr string, err error) {
+func (s *Signer) run(ctx context.Context, stdin io.Reader, stdout io.Writer, args ...string) (stderr string, err error) {
 	cmd := exec.CommandContext(ctx, s.program, args...)
 	cmd.WaitDelay = time.Second
 	var said bytes.Buffer
-	cmd.Stderr = &said
-	if stdin != nil {
-		cmd.Stdin = bytes.NewReader(stdin)
-	}
-	if stdout != nil {
-		cmd.Stdout = stdout
-	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, &said
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			return "", ctx.Err()

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sort"
 	"tape/internal/gitstore"
@@ -257,19 +258,27 @@ func (x *indexFile) versionFor(edits []indexEdit) uint32 {
 	if x.version < 3 {
 		return 2
 	}
-	next := 0
-	for i := 0; i < x.len(); i++ {
-		for next < len(edits) && edits[next].to <= i {
-			next++
-		}
-		if next < len(edits) && edits[next].from <= i {
-			continue // replaced
-		}
+	for i := range x.kept(edits) {
 		if x.flags(i)&flagExtended != 0 {
 			return 3
 		}
 	}
 	return 2
+}
+
+// kept yields the entries that edits, in their order, leave.
+func (x *indexFile) kept(edits []indexEdit) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		next := 0
+		for i := range x.len() {
+			for next < len(edits) && edits[next].to <= i {
+				next++
+			}
+			if (next == len(edits) || edits[next].from > i) && !yield(i) {
+				return
+			}
+		}
+	}
 }
 
 func (x *indexFile) appendEntries(out []byte, from, to int) []byte {

@@ -279,14 +279,7 @@ const (
 func (x *indexFile) smudges(root string, edits []indexEdit) []indexEdit {
 	var out []indexEdit
 	checks, size := 0, int64(0)
-	next := 0
-	for i := 0; i < x.len(); i++ {
-		for next < len(edits) && edits[next].to <= i {
-			next++
-		}
-		if next < len(edits) && edits[next].from <= i {
-			continue // replaced
-		}
+	for i := range x.kept(edits) {
 		s := x.stat(i)
 		if x.written.IsZero() || int64(s.mtimeSec) < x.written.Unix() || s.size == 0 || x.skipped(i) {
 			continue

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,9 +91,7 @@ func (o *DB) Get(h Hash, content bool) (Kind, int64, []byte, error) {
 		kind, size, data, err := readLooseObject(f, content)
 		return kind, size, data, errors.Join(err, f.Close())
 	}
-	if err := o.list(); err != nil {
-		return "", 0, nil, err
-	}
+	o.list()
 	return o.packed(h, content, false)
 }
 
@@ -153,7 +152,7 @@ func readLooseObject(f *os.File, content bool) (Kind, int64, []byte, error) {
 		return "", size, nil, err
 	}
 	if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {
-		return "", size, nil, fmt.Errorf("it is damaged, or longer than the %d bytes that it claims", size)
+		return "", size, nil, errLonger(size)
 	}
 	return Kind(kind), size, data, nil
 }
@@ -163,26 +162,19 @@ func errTooLarge(size int64) error {
 }
 
 // list finds the packs that are there now.
-func (o *DB) list() error {
+func (o *DB) list() {
 	if o.listed {
-		return nil
+		return
 	}
 	for _, dir := range o.dirs {
-		found, err := filepath.Glob(filepath.Join(globEscape(filepath.Join(dir, "pack")), "pack-*.idx"))
-		if err != nil {
-			return err
-		}
-		for _, idx := range found {
-			o.packs = append(o.packs, &pack{path: strings.TrimSuffix(idx, ".idx") + ".pack"})
+		found, _ := os.ReadDir(filepath.Join(dir, "pack")) // there may be none
+		for _, e := range found {
+			if name, ok := strings.CutSuffix(e.Name(), ".idx"); ok && strings.HasPrefix(name, "pack-") {
+				o.packs = append(o.packs, &pack{path: filepath.Join(dir, "pack", name+".pack")})
+			}
 		}
 	}
 	o.listed = true
-	return nil
-}
-
-// globEscape keeps a path from being read as a pattern.
-func globEscape(path string) string {
-	return strings.NewReplacer(`[`, `[[]`, `*`, `[*]`, `?`, `[?]`).Replace(path)
 }
 
 // WithPrefix returns the names of all objects that begin with hex digits, at least two.
@@ -191,19 +183,14 @@ func (o *DB) WithPrefix(prefix string) ([]Hash, error) {
 	defer o.mu.Unlock()
 	found := map[Hash]bool{}
 	for _, dir := range o.dirs {
-		names, err := filepath.Glob(filepath.Join(globEscape(filepath.Join(dir, prefix[:2])), prefix[2:]+"*"))
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			if h, err := ParseHash(prefix[:2] + filepath.Base(name)); err == nil {
+		names, _ := os.ReadDir(filepath.Join(dir, prefix[:2])) // there may be none
+		for _, e := range names {
+			if h, err := ParseHash(prefix[:2] + e.Name()); err == nil && strings.HasPrefix(h.String(), prefix) {
 				found[h] = true
 			}
 		}
 	}
-	if err := o.list(); err != nil {
-		return nil, err
-	}
+	o.list()
 	for _, p := range o.packs {
 		if err := p.open(&o.bases); err != nil {
 			return nil, err
@@ -212,11 +199,7 @@ func (o *DB) WithPrefix(prefix string) ([]Hash, error) {
 			return nil, err
 		}
 	}
-	out := make([]Hash, 0, len(found))
-	for h := range found {
-		out = append(out, h)
-	}
-	return out, nil
+	return slices.Collect(maps.Keys(found)), nil
 }
 
 // Close lets go of the packs.

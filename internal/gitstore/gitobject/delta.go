@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/klauspost/compress/zlib"
 )
@@ -13,99 +14,100 @@ import (
 type inflater struct{ z io.ReadCloser }
 
 // fill inflates exactly as many bytes as data has.
-func (z *inflater) fill(data []byte, from io.Reader) error {
-	if err := z.begin(from); err != nil {
-		return err
-	}
-	n, err := io.ReadFull(z.z, data)
-	return z.end(int64(n), int64(len(data)), err)
-}
-
-func (z *inflater) begin(from io.Reader) (err error) {
+func (z *inflater) fill(data []byte, from io.Reader) (err error) {
 	if z.z == nil {
 		z.z, err = zlib.NewReader(from)
+	} else {
+		err = z.z.(zlib.Resetter).Reset(from, nil)
+	}
+	if err != nil {
 		return err
 	}
-	return z.z.(zlib.Resetter).Reset(from, nil)
-}
-
-func (z *inflater) end(n, size int64, err error) error {
-	if err != nil {
-		return fmt.Errorf("it has %d bytes and claims %d: %w", n, size, err)
+	if n, err := io.ReadFull(z.z, data); err != nil {
+		return fmt.Errorf("it has %d bytes and claims %d: %w", n, len(data), err)
 	}
 	var one [1]byte
 	if n, err := io.ReadFull(z.z, one[:]); n != 0 || !errors.Is(err, io.EOF) {
-		return fmt.Errorf("it is damaged, or longer than the %d bytes that it claims", size)
+		return errLonger(int64(len(data)))
 	}
 	return nil
 }
 
-// applyDelta makes an object of a base and a delta on it: two sizes, then pieces to copy
+func errLonger(size int64) error {
+	return fmt.Errorf("it is damaged, or longer than the %d bytes that it claims", size)
+}
+
+// errShort says that a delta ends early.
+var errShort = errors.New("it ends early")
+
+// deltaSizes reads what a delta begins with: the sizes of its base and of what it makes.
+func deltaSizes(delta []byte) (base, size int64, ops []byte, err error) {
+	b, n := binary.Uvarint(delta)
+	s, m := binary.Uvarint(delta[max(n, 0):])
+	switch {
+	case n <= 0 || m <= 0:
+		return 0, 0, nil, errShort
+	case b > MaxObject || s > MaxObject:
+		return 0, 0, nil, errTooLarge(int64(max(b, s)))
+	}
+	return int64(b), int64(s), delta[n+m:], nil
+}
+
+// applyDelta makes an object of a base and a delta on it: after the sizes, pieces to copy
 // from the base or to insert.
 func applyDelta(base, delta []byte) ([]byte, error) {
-	short := errors.New("it ends early")
-	number := func() (uint64, error) {
-		n, used := binary.Uvarint(delta)
-		if used <= 0 {
-			return 0, short
-		}
-		delta = delta[used:]
-		return n, nil
-	}
-	from, err := number()
+	from, size, ops, err := deltaSizes(delta)
 	if err != nil {
 		return nil, err
 	}
-	size, err := number()
-	if err != nil {
-		return nil, err
-	}
-	if from != uint64(len(base)) {
+	if from != int64(len(base)) {
 		return nil, fmt.Errorf("it is for a base of %d bytes, not %d", from, len(base))
 	}
-	if size > MaxObject {
-		return nil, errTooLarge(int64(size))
-	}
 	out := make([]byte, 0, size)
-	for len(delta) > 0 {
-		op := delta[0]
-		delta = delta[1:]
-		if op&0x80 == 0 {
-			n := int(op)
-			if n == 0 || n > len(delta) {
-				return nil, short
-			}
-			out, delta = append(out, delta[:n]...), delta[n:]
+	for len(ops) > 0 {
+		var piece []byte
+		if n := int(ops[0]); n&0x80 != 0 {
+			piece, ops, err = copied(base, ops)
+		} else if n == 0 || n >= len(ops) {
+			err = errShort
 		} else {
-			var offset, n uint32
-			for bit := range 7 {
-				if op&(1<<bit) == 0 {
-					continue
-				}
-				if len(delta) == 0 {
-					return nil, short
-				}
-				if bit < 4 {
-					offset |= uint32(delta[0]) << (8 * bit)
-				} else {
-					n |= uint32(delta[0]) << (8 * (bit - 4))
-				}
-				delta = delta[1:]
-			}
-			if n == 0 {
-				n = 0x10000
-			}
-			if uint64(offset)+uint64(n) > uint64(len(base)) {
-				return nil, errors.New("it copies what its base does not have")
-			}
-			out = append(out, base[offset:offset+n]...)
+			piece, ops = ops[1:1+n], ops[1+n:]
 		}
-		if uint64(len(out)) > size {
+		if err != nil {
+			return nil, err
+		}
+		if int64(len(out)+len(piece)) > size {
 			return nil, errors.New("it makes more than it claims")
 		}
+		out = append(out, piece...)
 	}
-	if uint64(len(out)) != size {
-		return nil, short
+	if int64(len(out)) != size {
+		return nil, errShort
 	}
 	return out, nil
+}
+
+// copied reads an instruction to copy: a bit for each byte of an offset and a size that is
+// not zero, and those bytes.
+func copied(base, ops []byte) (piece, rest []byte, err error) {
+	var place uint64 // the offset, and the size above it
+	op, rest := ops[0], ops[1:]
+	for bit := range 7 {
+		if op&(1<<bit) == 0 {
+			continue
+		}
+		if len(rest) == 0 {
+			return nil, nil, errShort
+		}
+		place |= uint64(rest[0]) << (8 * bit)
+		rest = rest[1:]
+	}
+	offset, n := place&math.MaxUint32, place>>32
+	if n == 0 {
+		n = 0x10000
+	}
+	if offset+n > uint64(len(base)) {
+		return nil, nil, errors.New("it copies what its base does not have")
+	}
+	return base[offset : offset+n], rest, nil
 }

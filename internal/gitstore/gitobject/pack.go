@@ -23,7 +23,6 @@ type pack struct {
 	index *idxfile.MemoryIndex
 	bases *generations[baseAt]
 	file  *os.File
-	sound map[int64]bool // offsets of objects that need no more memory than they may
 
 	raw []byte // what is inflated
 	z   inflater
@@ -35,59 +34,49 @@ type baseAt struct {
 	offset int64
 }
 
-func (p *pack) read(h Hash, offset int64, content bool) (Kind, int64, []byte, error) {
-	head, err := p.bounded(offset)
-	if err != nil {
-		return "", 0, nil, fmt.Errorf("%s: %w", p.path, err)
+func (p *pack) read(h Hash, offset int64, content bool) (kind Kind, size int64, data []byte, err error) {
+	if content {
+		kind, data, err = p.content(offset)
+		size = int64(len(data))
+	} else {
+		kind, size, err = p.size(offset)
 	}
-	if kind, ok := packedKinds[head.kind]; ok {
-		if o, ok := p.bases.get(baseAt{p, offset}); ok || !content {
-			return kind, head.size, o.Data, nil
-		}
-		data, err := p.inflate(head)
-		if err != nil {
-			return "", 0, nil, fmt.Errorf("%s: %w", p.path, err)
-		}
-		return kind, head.size, data, nil
-	}
-	if !content {
-		size, err := p.deltaSize(head)
-		if err != nil {
-			return "", 0, nil, fmt.Errorf("%s: %w", p.path, err)
-		}
-		return "", size, nil, nil
-	}
-	kind, data, err := p.content(offset, head)
 	if err != nil {
 		return "", 0, nil, fmt.Errorf("%s: object %s: %w", p.path, h, err)
 	}
-	return kind, int64(len(data)), data, nil
+	return kind, size, data, nil
 }
 
-// content puts an object together from the deltas that it is made of.
-func (p *pack) content(offset int64, head packedHead) (kind Kind, data []byte, err error) {
+// longestChain is how many deltas git makes of each other at most.
+const longestChain = 4095
+
+// content puts an object together from the deltas that it is made of. All headers are read
+// first: one with a base, or a delta, that is larger than may be read is refused.
+func (p *pack) content(offset int64) (kind Kind, data []byte, err error) {
 	var chain []packedHead
-	at := offset
-	for ; ; at = head.base {
+	for at := offset; ; {
 		if o, ok := p.bases.get(baseAt{p, at}); ok {
 			kind, data = o.Kind, o.Data
 			break
 		}
-		if head, err = p.head(at); err != nil {
+		head, err := p.head(at)
+		if err != nil {
 			return "", nil, err
 		}
 		if head.base == 0 {
-			var ok bool
-			if kind, ok = packedKinds[head.kind]; !ok {
-				return "", nil, fmt.Errorf("unknown type %d", head.kind)
-			}
+			kind = packedKinds[head.kind]
 			if data, err = p.inflate(head); err != nil {
 				return "", nil, err
 			}
-			p.bases.put(baseAt{p, at}, Cached{kind, data})
+			if len(chain) > 0 {
+				p.bases.put(baseAt{p, at}, Cached{kind, data})
+			}
 			break
 		}
-		chain = append(chain, head)
+		if chain = append(chain, head); len(chain) > longestChain {
+			return "", nil, fmt.Errorf("more than %d deltas of each other", longestChain)
+		}
+		at = head.base
 	}
 	for _, delta := range slices.Backward(chain) {
 		raw, err := p.inflate(delta)
@@ -102,52 +91,23 @@ func (p *pack) content(offset int64, head packedHead) (kind Kind, data []byte, e
 	return kind, data, nil
 }
 
-// deltaSize is the size of an object that a delta makes.
-func (p *pack) deltaSize(head packedHead) (int64, error) {
+// size is the size of an object. Of one that a delta makes, the kind is not looked up.
+func (p *pack) size(offset int64) (Kind, int64, error) {
+	head, err := p.head(offset)
+	if err != nil || head.base == 0 {
+		return packedKinds[head.kind], head.size, err
+	}
 	z, err := zlib.NewReader(io.NewSectionReader(p.file, head.data, math.MaxInt64-head.data))
 	if err != nil {
-		return 0, err
+		return "", 0, err
 	}
 	defer z.Close()
-	in := bufio.NewReaderSize(z, 2*binary.MaxVarintLen64)
-	_, err1 := binary.ReadUvarint(in) // of its base
-	size, err2 := binary.ReadUvarint(in)
-	if err := errors.Join(err1, err2); err != nil {
-		return 0, err
+	sizes := make([]byte, min(head.size, 2*binary.MaxVarintLen64))
+	if _, err := io.ReadFull(z, sizes); err != nil {
+		return "", 0, err
 	}
-	if size > MaxObject {
-		return 0, errTooLarge(int64(size))
-	}
-	return int64(size), nil
-}
-
-// longestChain is how many deltas git makes of each other at most.
-const longestChain = 4095
-
-// bounded returns the header of an object. It refuses one that is made of larger ones than
-// may be read: an object may be a small delta of a huge one, or the delta itself be huge.
-func (p *pack) bounded(offset int64) (first packedHead, err error) {
-	var chain []int64
-	for at := offset; ; {
-		head, err := p.head(at)
-		if err != nil {
-			return head, err
-		}
-		if at == offset {
-			first = head
-		}
-		if head.base == 0 || p.sound[at] {
-			break
-		}
-		if chain = append(chain, at); len(chain) > longestChain {
-			return head, fmt.Errorf("more than %d deltas of each other", longestChain)
-		}
-		at = head.base
-	}
-	for _, at := range chain {
-		p.sound[at] = true
-	}
-	return first, nil
+	_, size, _, err := deltaSizes(sizes)
+	return "", size, err
 }
 
 // packedHead is what a pack has before an object.
@@ -200,6 +160,10 @@ func (p *pack) head(offset int64) (h packedHead, err error) {
 		}
 		if h.base, err = p.index.FindOffset(base); err != nil {
 			return h, err
+		}
+	default:
+		if packedKinds[h.kind] == "" {
+			return h, fmt.Errorf("unknown type %d", h.kind)
 		}
 	}
 	h.data = offset + int64(n) - int64(in.Len())
@@ -260,7 +224,7 @@ func (p *pack) open(bases *generations[baseAt]) error {
 	if err != nil {
 		return err
 	}
-	p.index, p.bases, p.file, p.sound = index, bases, data, map[int64]bool{}
+	p.index, p.bases, p.file = index, bases, data
 	return nil
 }
 

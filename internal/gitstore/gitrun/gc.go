@@ -105,11 +105,10 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	if prune == "" && foreignPacks(r) {
 		args = append(args, "--aggressive")
 	}
-	before := map[string]bool{}
-	note := func(path string, _ fs.FileInfo) { before[path] = true }
-	if err := errors.Join(sweepGCLocks(r), EachTemporary(r, note), EachEmptyLock(r, note)); err != nil {
+	if err := sweepGCLocks(r); err != nil {
 		return err
 	}
+	started := time.Now()
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir, cmd.Env = r.GitDir(), Environment()
 	var stderr bytes.Buffer
@@ -121,7 +120,7 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 		return ErrNoGit
 	}
 	if ctx.Err() != nil {
-		return errors.Join(ctx.Err(), Sweep(r, before), sweepGCPid(r, cmd.Process))
+		return errors.Join(ctx.Err(), Sweep(r, started), sweepGCPid(r, cmd.Process))
 	}
 	if err != nil {
 		said := strings.TrimSpace(stderr.String())
@@ -189,8 +188,8 @@ func notePacks(r *gitstore.Repo) error {
 	return r.FS().WriteFile(packsNote(r), []byte(strings.Join(names, "\n")+"\n"))
 }
 
-// EachTemporary calls fn for files that git has not yet given their names.
-func EachTemporary(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
+// eachTemporary calls fn for files that git has not yet given their names.
+func eachTemporary(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
 	return eachObjectFile(r, func(path string, st fs.FileInfo) {
 		if name := filepath.Base(path); strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, ".tmp-") {
 			fn(path, st)
@@ -198,29 +197,30 @@ func EachTemporary(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error
 	})
 }
 
-// Sweep removes what a git that was stopped left unfinished. Git itself leaves it to
-// a later gc. What was there before, what still grows, and what somebody has open is not
+// Sweep removes what a git that began then, and was stopped, left unfinished. Git itself
+// leaves it to a later gc. What is older, what still grows, and what somebody has open is not
 // ours.
-func Sweep(r *gitstore.Repo, before map[string]bool) error {
+func Sweep(r *gitstore.Repo, started time.Time) error {
 	const quiet = 200 * time.Millisecond
+	started = started.Add(-10 * time.Millisecond) // the clock of a file system is a coarse one
 	found := map[string]fs.FileInfo{}
 	note := func(path string, st fs.FileInfo) {
-		if !before[path] {
+		if !st.ModTime().Before(started) {
 			found[path] = st
 		}
 	}
-	if err := errors.Join(EachTemporary(r, note), EachEmptyLock(r, note)); err != nil || len(found) == 0 {
+	if err := errors.Join(eachTemporary(r, note), eachEmptyLock(r, note)); err != nil || len(found) == 0 {
 		return err
 	}
 	time.Sleep(quiet)
 	return RemoveLeft(r, found, OpenFiles())
 }
 
-// EachEmptyLock calls fn for the locks that some git has created and not yet written to.
+// eachEmptyLock calls fn for the locks that some git has created and not yet written to.
 // Asked to end in that moment it leaves one behind, and only then: git removes the locks
 // it knows of, and a living git has the file open until it has written it. So one that
 // nobody has open is nobody's, where the system tells what is open.
-func EachEmptyLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
+func eachEmptyLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
 	if len(OpenFiles()) == 0 {
 		return nil
 	}

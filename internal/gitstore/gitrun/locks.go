@@ -19,19 +19,24 @@ var gcLocks = []string{"gc.pid.lock", "objects/info/commit-graph.lock", "objects
 
 // sweepGCLocks removes the locks of collections that were killed.
 func sweepGCLocks(r *gitstore.Repo) error {
-	const old = 10 * time.Second // a living one opens them in the moment in which it makes them
 	found := map[string]fs.FileInfo{}
 	for _, name := range gcLocks {
-		path := filepath.Join(r.GitDir(), filepath.FromSlash(name))
-		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && time.Since(st.ModTime()) > old {
-			found[path] = st
-		}
+		NoteOld(found, filepath.Join(r.GitDir(), filepath.FromSlash(name)))
 	}
 	open := OpenFiles()
 	if len(open) == 0 {
 		return nil // it is not known who is alive
 	}
 	return RemoveLeft(r, found, open)
+}
+
+// NoteOld adds a lock of git's that may have been left: a living git opens those of a
+// collection in the moment in which it makes them, and sets its refs at once.
+func NoteOld(found map[string]fs.FileInfo, path string) {
+	const old = 10 * time.Second
+	if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm() != gitlock.Perm && time.Since(st.ModTime()) > old {
+		found[path] = st
+	}
 }
 
 // RemoveLeft removes those of the files that are still what they were and that nobody has open.

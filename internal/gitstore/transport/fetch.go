@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitlock"
@@ -172,12 +170,9 @@ func settle(ctx context.Context, r *gitstore.Repo, moved []RefChange) error {
 // sweepFetchLocks removes the locks that a killed git has left on refs to which only
 // fetches write: git never removes them, and stops at them for good.
 func sweepFetchLocks(r *gitstore.Repo) error {
-	const old = 10 * time.Second // a living one holds its locks while it sets its refs
 	found := map[string]fs.FileInfo{}
 	err := gitlock.EachIn(filepath.Join(r.GitDir(), filepath.FromSlash(gitstore.FetchedPrefix)), func(path string) error {
-		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm() != gitlock.Perm && time.Since(st.ModTime()) > old {
-			found[path] = st
-		}
+		gitrun.NoteOld(found, path)
 		return nil
 	})
 	if err != nil || len(found) == 0 {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tape/internal/gitstore"
-	"tape/internal/gitstore/gitlock"
 )
 
 // firstFetch fetches into a repository that has nothing yet, by git's own clone: that writes
@@ -26,19 +26,16 @@ func firstFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec
 	if err != nil {
 		return "", false, err
 	}
-	for _, ref := range told {
-		if strings.HasPrefix(ref.Name, "refs/heads/") && len(mapRefs([]gitstore.Ref{ref}, specs)) == 0 {
-			return head, false, nil
-		}
+	asked := func(ref gitstore.Ref) bool {
+		return slices.ContainsFunc(specs, func(s RefSpec) bool { return s.matches(ref.Name) })
 	}
-	if len(mapRefs(told, specs)) == 0 {
+	if slices.ContainsFunc(told, func(ref gitstore.Ref) bool { return strings.HasPrefix(ref.Name, "refs/heads/") && !asked(ref) }) {
+		return head, false, nil
+	}
+	if !slices.ContainsFunc(told, asked) {
 		return head, true, nil
 	}
-	tmp := filepath.Join(r.GitDir(), gitlock.OwnDir, "tmp")
-	if err := r.FS().MkdirAll(tmp); err != nil {
-		return "", false, err
-	}
-	dir, err := os.MkdirTemp(tmp, "clone-*")
+	dir, err := scratchDir(r, "clone-*")
 	if err != nil {
 		return "", false, err
 	}

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -92,7 +92,7 @@ func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) (
 	if run.listens && !run.asks() {
 		cmd.Stdout, cmd.Stderr = idle.watching(stdout), idle.watching(stderr)
 	}
-	started := time.Now().Add(-10 * time.Millisecond) // the clock of a file system is a coarse one
+	started := time.Now()
 	err := cmd.Start()
 	if errors.Is(err, exec.ErrNotFound) {
 		return nil, gitrun.ErrNoGit
@@ -107,7 +107,7 @@ func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) (
 	if err == nil {
 		return stdout.kept.Bytes(), nil
 	}
-	swept := sweepSince(r, started)
+	swept := gitrun.Sweep(r, started)
 	if ctx.Err() != nil {
 		return nil, errors.Join(ctx.Err(), swept)
 	}
@@ -150,20 +150,6 @@ func gitCommand(ctx context.Context, r *gitstore.Repo, run gitRun, args []string
 		gitrun.EndWithChildren(cmd)
 	}
 	return cmd
-}
-
-// sweepSince removes what a git that began then has left.
-func sweepSince(r *gitstore.Repo, started time.Time) error {
-	before := map[string]bool{}
-	note := func(path string, st fs.FileInfo) {
-		if st.ModTime().Before(started) {
-			before[path] = true
-		}
-	}
-	if err := errors.Join(gitrun.EachTemporary(r, note), gitrun.EachEmptyLock(r, note)); err != nil {
-		return err
-	}
-	return gitrun.Sweep(r, before)
 }
 
 // boundedBuffer takes no more than so many bytes.
@@ -289,26 +275,19 @@ func checkServer(ctx context.Context, r *gitstore.Repo, m Remote, o Options) err
 	if !isHTTP(fetchAddress(r, m)) {
 		return nil
 	}
-	talk, err := os.CreateTemp("", "tape-talk-")
+	dir, err := scratchDir(r, "talk-*")
 	if err != nil {
 		return err
 	}
-	defer removeFile(talk)
+	defer os.RemoveAll(dir)
+	talk := filepath.Join(dir, "packets")
 	run := listening(r, m, Options{Idle: o.Idle})
-	run.env = []string{"GIT_TRACE_PACKET=" + talk.Name()}
+	run.env = []string{"GIT_TRACE_PACKET=" + talk}
 	if _, err := runGit(ctx, r, run, "ls-remote", "--quiet", "--", m.gitName()); err != nil {
 		return ctx.Err() // it may want a password again, which nobody is asked for
 	}
-	if st, err := talk.Stat(); err != nil || st.Size() > 0 {
-		return err
+	if st, err := os.Stat(talk); err == nil && st.Size() > 0 {
+		return nil
 	}
 	return errNoServer
-}
-
-// removeFile closes and removes a temporary file.
-func removeFile(f *os.File) {
-	_ = f.Close()
-	if err := os.Remove(f.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		_ = os.Truncate(f.Name(), 0) // Windows, while a virus scanner has it open
-	}
 }

@@ -12,10 +12,9 @@ import (
 
 // PushRef is one ref that a remote is to get.
 type PushRef struct {
-	Name  string
-	New   gitstore.Hash // zero: it is deleted there
-	Old   gitstore.Hash // with Lease: what the remote must hold now
-	Lease bool
+	Name string
+	New  gitstore.Hash // zero: it is deleted there
+	Old  gitstore.Hash // what the remote must hold now of one that is deleted
 }
 
 // PushStatus is what became of a ref of a push.
@@ -37,13 +36,15 @@ type PushResult struct {
 	Reason string // in words, where it was rejected; what a hook of the remote said is in it
 }
 
+func isRejected(r PushResult) bool { return r.Status == PushRejected }
+
 // errNoAtomic says that a remote cannot take several refs as one.
 var errNoAtomic = errors.New("the remote does not support atomic pushes")
 
 // Push sends refs to a remote (a name, or an address) in groups, each of which is set
 // whole or not at all, and returns what became of each ref, in the same order. Nothing is
 // forced: a branch moves forward, a tag that the remote has stays, and a ref is deleted
-// only with Lease. A remote that cannot set several refs at once gets the first ref of
+// only if it holds what it should. A remote that cannot set several refs at once gets the first ref of
 // each group before the others.
 //
 // A rejected ref is no error. Errors: ErrNoGit, ErrAuth, ErrRemote; ErrNotFound without a remote of
@@ -55,8 +56,11 @@ func Push(ctx context.Context, r *gitstore.Repo, remote string, groups [][]PushR
 	}
 	for _, group := range groups {
 		for _, ref := range group {
-			if err := ref.check(); err != nil {
+			if err := gitstore.CheckRefName(ref.Name); err != nil {
 				return nil, err
+			}
+			if ref.New.IsZero() && ref.Old.IsZero() {
+				return nil, fmt.Errorf("%s is to be deleted, and it is not said what it holds", ref.Name)
 			}
 		}
 	}
@@ -68,19 +72,6 @@ func Push(ctx context.Context, r *gitstore.Repo, remote string, groups [][]PushR
 		return nil, err
 	}
 	return p.all(), nil
-}
-
-func (p PushRef) check() error {
-	if err := gitstore.CheckRefName(p.Name); err != nil {
-		return err
-	}
-	if p.New.IsZero() && !p.Lease {
-		return fmt.Errorf("%s is to be deleted, and it is not said what it holds", p.Name)
-	}
-	if !p.New.IsZero() && p.Lease {
-		return fmt.Errorf("%s is to be set to something by force", p.Name)
-	}
-	return nil
 }
 
 // maxPushRefs bounds the refs of one push: the remote locks them all at one time. With each
@@ -127,7 +118,7 @@ func (p *push) chunk(ctx context.Context, groups [][]PushRef) error {
 			return err
 		}
 		guilty := p.note(results)
-		if len(guilty) == 0 && !slices.ContainsFunc(results, func(r PushResult) bool { return r.Status == PushRejected }) {
+		if len(guilty) == 0 && !slices.ContainsFunc(results, isRejected) {
 			return nil
 		}
 		rest := slices.DeleteFunc(slices.Clone(groups), func(g []PushRef) bool { return isGuilty(g, guilty) })
@@ -259,9 +250,7 @@ func FindTarget(ctx context.Context, r *gitstore.Repo, remote string, prefixes [
 	var t Target
 	if answersPushes(address) {
 		t.Refs, err = gitPushRefs(ctx, r, m, o)
-		t.Refs = slices.DeleteFunc(t.Refs, func(ref gitstore.Ref) bool {
-			return !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(ref.Name, p) })
-		})
+		t.Refs = below(t.Refs, prefixes)
 	} else {
 		t.Refs, _, err = LsRemote(ctx, r, m.gitName(), prefixes, o)
 	}

@@ -44,7 +44,7 @@ func gitPush(ctx context.Context, r *gitstore.Repo, m Remote, refs []PushRef, at
 		args = append(args, "--atomic")
 	}
 	for _, ref := range refs {
-		if ref.Lease {
+		if ref.New.IsZero() {
 			args = append(args, "--force-with-lease="+ref.Name+":"+ref.Old.String())
 		}
 	}
@@ -82,28 +82,20 @@ func gitPush(ctx context.Context, r *gitstore.Repo, m Remote, refs []PushRef, at
 		said = remoteLines(failed.stderr)
 	}
 	results := parsePush(string(out), said)
-	if err != nil && !slices.ContainsFunc(results, func(r PushResult) bool { return r.Status == PushRejected }) || len(results) < len(refs) {
-		return nil, classify(errors.Join(err, missingResults(results, refs, err)))
+	switch {
+	case err == nil && len(results) < len(refs):
+		return nil, fmt.Errorf("%w: it told of %d refs out of %d", ErrRemote, len(results), len(refs))
+	case len(results) < len(refs) || err != nil && !slices.ContainsFunc(results, isRejected):
+		return nil, classify(err)
 	}
 	return results, nil
-}
-
-func missingResults(results []PushResult, refs []PushRef, err error) error {
-	if err != nil || len(results) >= len(refs) {
-		return nil
-	}
-	return fmt.Errorf("%w: it told of %d refs out of %d", ErrRemote, len(results), len(refs))
 }
 
 // outgoing makes a git folder that has nothing but refs, those to be pushed, and uses the
 // objects of this repository. Git compares every ref that it is told by name with all that
 // the remote has; a pattern costs it no more than a look at each.
 func outgoing(r *gitstore.Repo, refs []PushRef) (dir string, err error) {
-	tmp := filepath.Join(r.GitDir(), gitlock.OwnDir, "tmp")
-	if err := r.FS().MkdirAll(tmp); err != nil {
-		return "", err
-	}
-	if dir, err = os.MkdirTemp(tmp, "push-*"); err != nil {
+	if dir, err = scratchDir(r, "push-*"); err != nil {
 		return "", err
 	}
 	defer func() {
@@ -123,6 +115,15 @@ func outgoing(r *gitstore.Repo, refs []PushRef) (dir string, err error) {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	return dir, err
+}
+
+// scratchDir makes a folder of ours, for what is thrown away.
+func scratchDir(r *gitstore.Repo, pattern string) (string, error) {
+	tmp := filepath.Join(r.GitDir(), gitlock.OwnDir, "tmp")
+	if err := r.FS().MkdirAll(tmp); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(tmp, pattern)
 }
 
 // remoteLines are what the remote, or its hook, said.

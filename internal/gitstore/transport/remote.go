@@ -124,35 +124,38 @@ func RemoveRemote(ctx context.Context, r *gitstore.Repo, name string) error {
 	if err := CheckRemoteName(name); err != nil {
 		return err
 	}
+	if err := removeRemote(ctx, r, name); err != nil {
+		return fmt.Errorf("remove remote %q: %w", name, err)
+	}
+	return nil
+}
+
+func removeRemote(ctx context.Context, r *gitstore.Repo, name string) error {
 	raw, err := os.ReadFile(r.Config().Path())
 	if err == nil {
 		_, err = withoutRemote(raw, name)
 	}
 	if err != nil {
-		return fmt.Errorf("remove remote %q: %w", name, err)
+		return err
 	}
 	// First the refs: cut off in between, the remote is still there, and can be removed again.
 	var updates []gitstore.RefUpdate
 	for _, prefix := range []string{"refs/remotes/" + name + "/", gitstore.RemoteRefs(name), gitstore.FetchedRefs(name)} {
 		if err := r.RemoveSymbolicRef(ctx, prefix+"HEAD"); err != nil {
-			return fmt.Errorf("remove remote %q: %w", name, err)
+			return err
 		}
 		refs, err := r.Refs(prefix)
 		if err != nil {
-			return fmt.Errorf("remove remote %q: %w", name, err)
+			return err
 		}
 		for _, ref := range refs {
 			updates = append(updates, gitstore.RefUpdate{Name: ref.Name, Old: ref.Hash, Who: transportWho})
 		}
 	}
-	err = r.UpdateRefs(ctx, updates)
-	if err == nil {
-		err = r.Config().Edit(ctx, func(old []byte) ([]byte, error) { return withoutRemote(old, name) })
+	if err := r.UpdateRefs(ctx, updates); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("remove remote %q: %w", name, err)
-	}
-	return nil
+	return r.Config().Edit(ctx, func(old []byte) ([]byte, error) { return withoutRemote(old, name) })
 }
 
 // withoutRemote cuts the sections of a remote out of a configuration.

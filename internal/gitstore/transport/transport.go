@@ -41,30 +41,18 @@ type Options struct {
 // RefSpec maps refs of one side to names on the other. Both may end in "/*".
 type RefSpec struct{ Src, Dst string }
 
-// to returns the name on the other side.
-func (s RefSpec) to(name string) (string, bool) {
+// matches reports whether a ref of the other side is one of them.
+func (s RefSpec) matches(name string) bool {
 	prefix, glob := strings.CutSuffix(s.Src, "*")
-	if !glob {
-		return s.Dst, name == s.Src
-	}
-	rest, ok := strings.CutPrefix(name, prefix)
-	return strings.TrimSuffix(s.Dst, "*") + rest, ok && rest != ""
+	return name == s.Src || glob && len(name) > len(prefix) && strings.HasPrefix(name, prefix)
 }
 
-// prefix is what all names of the other side begin with.
+// prefix is what all names here begin with.
 func (s RefSpec) prefix() string { return strings.TrimSuffix(s.Dst, "*") }
 
-// check refuses what is no pair of full ref names.
+// check refuses what are no full ref names; that both end in /*, or none, git checks.
 func (s RefSpec) check() error {
-	if strings.HasSuffix(s.Src, "/*") != strings.HasSuffix(s.Dst, "/*") {
-		return fmt.Errorf("bad pair of refs %q and %q: only one ends in /*", s.Src, s.Dst)
-	}
-	for _, name := range []string{s.Src, s.Dst} {
-		if name, _ = strings.CutSuffix(name, "/*"); gitstore.CheckRefName(name+"/x") != nil {
-			return gitstore.CheckRefName(name + "/x")
-		}
-	}
-	return nil
+	return errors.Join(gitstore.CheckRefName(strings.TrimSuffix(s.Src, "/*")+"/x"), gitstore.CheckRefName(strings.TrimSuffix(s.Dst, "/*")+"/x"))
 }
 
 // RefChange is a ref that moved. New zero: it is gone.
@@ -83,24 +71,16 @@ func LsRemote(ctx context.Context, r *gitstore.Repo, remote string, prefixes []s
 	if refs, head, err = gitLsRemote(ctx, r, m, o, "--symref"); err != nil {
 		return nil, "", fmt.Errorf("list refs of %s: %w", m.label(), err)
 	}
-	refs = slices.DeleteFunc(refs, func(ref gitstore.Ref) bool {
-		return !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(ref.Name, p) })
-	})
+	refs = below(refs, prefixes)
 	slices.SortFunc(refs, func(a, b gitstore.Ref) int { return strings.Compare(a.Name, b.Name) })
 	return refs, head, nil
 }
 
-// mapRefs gives the refs here that those of a remote map to.
-func mapRefs(refs []gitstore.Ref, specs []RefSpec) map[string]gitstore.Hash {
-	out := map[string]gitstore.Hash{}
-	for _, ref := range refs {
-		for _, s := range specs {
-			if name, ok := s.to(ref.Name); ok && gitstore.CheckRefName(name) == nil {
-				out[name] = ref.Hash
-			}
-		}
-	}
-	return out
+// below returns the refs that begin with one of prefixes.
+func below(refs []gitstore.Ref, prefixes []string) []gitstore.Ref {
+	return slices.DeleteFunc(refs, func(ref gitstore.Ref) bool {
+		return !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(ref.Name, p) })
+	})
 }
 
 // label names a remote in a message.

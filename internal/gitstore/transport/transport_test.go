@@ -250,11 +250,11 @@ func testDeleted(t *testing.T, a, b *side) {
 	a, b = a.in(t), b.in(t)
 	h, err := b.r.Ref("refs/heads/tape/other")
 	b.OK(err)
-	wrong := PushRef{Name: "refs/heads/tape/other", Old: gitstore.HashObject(gitstore.KindBlob, []byte("x")), Lease: true}
+	wrong := PushRef{Name: "refs/heads/tape/other", Old: gitstore.HashObject(gitstore.KindBlob, []byte("x"))}
 	if got := b.push([]PushRef{wrong}); got != "rejected" {
 		t.Errorf("deleting what is something else: %s", got)
 	}
-	if got := b.push([]PushRef{{Name: "refs/heads/tape/other", Old: h, Lease: true}}); got != "deleted" {
+	if got := b.push([]PushRef{{Name: "refs/heads/tape/other", Old: h}}); got != "deleted" {
 		t.Errorf("deleting: %s", got)
 	}
 	f := a.fetch()
