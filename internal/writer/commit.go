@@ -113,18 +113,14 @@ func StoredAnchor(line []byte) (Anchor, error) {
 // Checkpoint commits everything up to here, those entries included that were appended
 // before the Tx. With nothing new it does nothing.
 func (tx *Tx) Checkpoint(ctx context.Context) error {
-	w := tx.w
-	n := w.Uncommitted()
+	n := tx.w.Uncommitted()
 	if n == 0 {
 		return nil
 	}
 	if err := tx.loadBase(); err != nil {
 		return err
 	}
-	if err := tx.setPhase(w.rec.Folder, tx.base.phase); err != nil {
-		return err
-	}
-	_, err := tx.commit(ctx, checkpointSubject(int(n)))
+	_, err := tx.commit(ctx, checkpointSubject(int(n)), nil)
 	return err
 }
 
@@ -144,16 +140,10 @@ func (tx *Tx) Handoff(ctx context.Context, a Anchor) (Handoff, error) {
 	if err := tx.loadBase(); err != nil {
 		return Handoff{}, err
 	}
-	if err := tx.setPhase(w.rec.Folder, tx.base.phase); err != nil {
-		return Handoff{}, err
-	}
-	if err := tx.flushAll(); err != nil {
-		return Handoff{}, err
-	}
 	if err := tx.openPhase(a.Name, line); err != nil {
 		return Handoff{}, err
 	}
-	c, err := tx.commit(ctx, "handoff: "+layout.OneLine(a.Name))
+	c, err := tx.commit(ctx, "handoff: "+layout.OneLine(a.Name), nil)
 	if err != nil {
 		return Handoff{}, err
 	}
@@ -170,8 +160,7 @@ type opened struct {
 
 // tagLast plans the tag of a phase on the last commit.
 func (tx *Tx) tagLast(ctx context.Context, c gitstore.Commit, p opened) (Handoff, error) {
-	last := &tx.commits[len(tx.commits)-1]
-	ref := tx.w.T.TagRef(p.folder)
+	last, ref := tx.commits, tx.w.T.TagRef(p.folder)
 	hash, err := putTag(ctx, tx.w.T, tx.batch, ref, last.Hash, c, p.line)
 	if err != nil {
 		return Handoff{}, err
@@ -188,14 +177,14 @@ func (tx *Tx) tagLast(ctx context.Context, c gitstore.Commit, p opened) (Handoff
 
 // openPhase creates the folder of the next phase with its anchor.
 func (tx *Tx) openPhase(name string, line []byte) error {
+	if err := tx.flushAll(); err != nil {
+		return err
+	}
 	w, d := tx.w, tx.w.T.Store().FS()
-	w.rec.Seq++
-	w.rec.LastID++
-	w.rec.Folder, w.rec.Anchor = layout.FolderName(w.rec.Seq, name), name
+	tx.b.OpenPhase(name, line)
+	w.rec.Seq, w.rec.Folder, w.rec.Anchor = tx.b.Seq, tx.b.Folder, name
 	w.rec.Tails = [layout.ClassCount]journal.Tail{}
-	tx.open, tx.sealed = [layout.ClassCount]*openFile{}, map[string]gitstore.Hash{}
-	tx.base.phase = nil
-	tx.count(w.rec.LastID)
+	tx.count()
 	if err := d.Mkdir(w.phasePath()); err != nil {
 		return err
 	}
@@ -207,32 +196,16 @@ func (tx *Tx) openPhase(name string, line []byte) error {
 	if _, err := f.Write(line); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	tx.syncLater(&openFile{file: f})
-	return tx.setPhase(w.rec.Folder, nil)
+	tx.syncLater(f)
+	return nil
 }
 
-// commit plans a commit of the tree as it now is.
-func (tx *Tx) commit(ctx context.Context, subject string) (gitstore.Commit, error) {
-	return tx.commitMerge(ctx, subject, nil)
-}
-
-// commitMerge plans one that has parents besides the tape.
-func (tx *Tx) commitMerge(ctx context.Context, subject string, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
+// commit plans a commit of the tree as it now is; merged are its parents besides the tape.
+func (tx *Tx) commit(ctx context.Context, subject string, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
 	w := tx.w
-	anchors := gitstore.TreeEntry{Name: layout.AnchorsDir, Mode: gitstore.ModeDir, Hash: tx.put(gitstore.KindTree, gitstore.EncodeTree(tx.base.anchors))}
-	layout.SetEntry(&tx.base.root, anchors)
-	root := tx.put(gitstore.KindTree, gitstore.EncodeTree(tx.base.root))
-	c := gitstore.Commit{Tree: root, Parents: append([]gitstore.Hash{tx.base.parent}, merged...),
-		Message: w.T.Message(subject, w.rec.Anchor, w.rec.Committed+1, w.rec.LastID, more...)}
-	h, err := PutCommit(ctx, w.T, tx.batch, &c)
-	if err != nil {
-		return c, err
-	}
-	tx.base.parent = h
-	tx.commits = append(tx.commits, Plan{Hash: h, Subject: subject})
-	w.rec.Committed = w.rec.LastID
-	tx.result.Commit = h.String()
-	return c, nil
+	c, err := tx.commits.commit(ctx, subject, w.rec.LastID, merged, more...)
+	w.rec.Committed, tx.result.Commit = w.rec.LastID, tx.commits.Hash.String()
+	return c, err
 }
 
 // PutCommit signs a commit with the user's identity, and with a key if git's
@@ -262,7 +235,7 @@ func PutCommit(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *git
 // follows from the commits, and the next writer makes it.
 func (tx *Tx) moveBranch(ctx context.Context) error {
 	w, git := tx.w, tx.w.T.Store().Git()
-	last := tx.commits[len(tx.commits)-1]
+	last := tx.commits
 	w.rec.Undo.Next = last.Hash.String()
 	if err := w.save(true); err != nil {
 		return err
@@ -279,13 +252,11 @@ func (tx *Tx) moveBranch(ctx context.Context) error {
 	}
 	w.Head = last.Hash
 	ctx = context.WithoutCancel(ctx)
-	for _, c := range tx.commits {
-		for _, tag := range c.Tags {
-			if err := setTag(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
-				w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be made by the next command: " + err.Error())
-				tx.incomplete = true
-				return nil
-			}
+	for _, tag := range last.Tags {
+		if err := setTag(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
+			w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be made by the next command: " + err.Error())
+			tx.incomplete = true
+			return nil
 		}
 	}
 	if err := updateIndex(ctx, w.T.Store(), w.Wt, slices.Collect(maps.Values(tx.changes))); err != nil {
