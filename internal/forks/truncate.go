@@ -2,11 +2,11 @@ package forks
 
 import (
 	"bytes"
-	"slices"
 	"sort"
 	"tape/internal/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/resolve"
 	"tape/internal/snapshot"
 )
 
@@ -33,17 +33,10 @@ func truncate(v *snapshot.Snapshot, id int64, put func(gitstore.Kind, []byte) gi
 			return gitstore.ZeroHash, p, err
 		}
 	}
-	var anchors []gitstore.TreeEntry
-	for _, before := range v.List[:open] {
-		anchors = append(anchors, gitstore.TreeEntry{Name: before.Folder, Mode: gitstore.ModeDir, Hash: before.Tree})
-	}
-	tree := func(entries []gitstore.TreeEntry) gitstore.Hash {
-		return put(gitstore.KindTree, gitstore.EncodeTree(entries))
-	}
-	anchors = append(anchors, gitstore.TreeEntry{Name: p.Folder, Mode: gitstore.ModeDir, Hash: tree(kept)})
-	root := slices.Clone(v.Root)
-	layout.SetEntry(&root, gitstore.TreeEntry{Name: layout.AnchorsDir, Mode: gitstore.ModeDir, Hash: tree(anchors)})
-	return tree(root), p, nil
+	b := &resolve.Builder{Put: put, Folder: p.Folder, Phase: kept}
+	b.On(v)
+	b.RootTree, b.Anchors = gitstore.ZeroHash, b.Anchors[:open]
+	return b.Tree(), p, nil
 }
 
 // truncateFiles keeps what the files of a class have up to an entry.

@@ -169,7 +169,9 @@ func (b *Builder) closePhase() {
 
 // OpenPhase opens the next phase with its anchor's line.
 func (b *Builder) OpenPhase(name string, line []byte) {
-	b.closePhase()
+	if b.Seq > 0 {
+		b.closePhase()
+	}
 	b.Seq++
 	b.Folder, b.Anchor = layout.FolderName(b.Seq, name), name
 	for c := range b.Open {

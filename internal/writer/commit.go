@@ -147,15 +147,15 @@ func (tx *Tx) Handoff(ctx context.Context, a Anchor) (Handoff, error) {
 	if err != nil {
 		return Handoff{}, err
 	}
-	return tx.tagLast(ctx, c, opened{w.rec.Seq, w.rec.Folder, w.rec.LastID, line})
+	return tx.tagLast(ctx, c, opened{w.rec.Seq, a.Name, w.rec.Folder, w.rec.LastID, line})
 }
 
 // opened is a phase that a commit opens.
 type opened struct {
-	seq    int
-	folder string
-	entry  int64
-	line   []byte // the anchor's
+	seq          int
+	name, folder string
+	entry        int64
+	line         []byte // the anchor's
 }
 
 // tagLast plans the tag of a phase on the last commit.
@@ -166,11 +166,7 @@ func (tx *Tx) tagLast(ctx context.Context, c gitstore.Commit, p opened) (Handoff
 		return Handoff{}, err
 	}
 	last.Tags = append(last.Tags, gitstore.Ref{Name: ref, Hash: hash})
-	e, err := jsonl.Parse(bytes.TrimSuffix(p.line, []byte("\n")))
-	if err != nil {
-		return Handoff{}, err
-	}
-	h := Handoff{Anchor: jsonl.GetString(e.Payload, "name"), Seq: p.seq, Entry: p.entry, Commit: last.Hash.String(), Tag: layout.ShortTag(ref)}
+	h := Handoff{Anchor: p.name, Seq: p.seq, Entry: p.entry, Commit: last.Hash.String(), Tag: layout.ShortTag(ref)}
 	tx.result.Handoffs = append(tx.result.Handoffs, h)
 	return h, nil
 }
@@ -234,23 +230,15 @@ func PutCommit(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *git
 // index of the working tree. Only the branch can fail; what is missing of the rest
 // follows from the commits, and the next writer makes it.
 func (tx *Tx) moveBranch(ctx context.Context) error {
-	w, git := tx.w, tx.w.T.Store().Git()
-	last := tx.commits
+	w, last := tx.w, tx.commits
 	w.rec.Undo.Next = last.Hash.String()
 	if err := w.save(true); err != nil {
 		return err
 	}
-	_, who, err := git.Identity(w.T.Store().Now())
+	who, err := w.moveRef(ctx, last.Plan, w.Head)
 	if err != nil {
 		return err
 	}
-	err = git.UpdateRef(ctx, gitstore.RefUpdate{Name: w.T.Ref(), Old: w.Head, New: last.Hash, Message: "tape: " + last.Subject, Who: who})
-	if err != nil {
-		if now, readErr := w.T.Head(); readErr != nil || now != last.Hash {
-			return err
-		}
-	}
-	w.Head = last.Hash
 	ctx = context.WithoutCancel(ctx)
 	for _, tag := range last.Tags {
 		if err := setTag(ctx, w.T, tag.Name, tag.Hash, who); err != nil {

@@ -1,9 +1,9 @@
 package writer
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitindex"
 	"tape/internal/journal"
@@ -61,15 +61,14 @@ func Update(ctx context.Context, t *workspace.Tape, f func(tx *Tx) error) (TxRes
 // Begin starts a Tx that ends with Commit or Rollback, for changes to several tapes
 // side by side. It holds the tape's lock until then.
 func Begin(ctx context.Context, t *workspace.Tape) (*Tx, error) {
+	var tx *Tx
 	w, err := Lock(ctx, t)
-	if err != nil {
-		return nil, fmt.Errorf("write tape %q: %w", t.Name(), layout.Classify(err))
+	if err == nil {
+		if tx, err = w.beginTx(); err != nil {
+			err = errors.Join(err, w.lock.Unlock())
+		}
 	}
-	tx, err := w.beginTx(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("write tape %q: %w", t.Name(), layout.Classify(errors.Join(err, w.lock.Unlock())))
-	}
-	return tx, nil
+	return tx, layout.Wrap(err, "write tape %q", t.Name())
 }
 
 // Commit makes the change true and ends the Tx. After an error nothing has changed.
@@ -94,16 +93,15 @@ func (tx *Tx) Rollback() error {
 var errRollback = errors.New("rolled back")
 
 func (tx *Tx) release(err error) error {
-	if err := errors.Join(err, tx.w.lock.Unlock()); err != nil {
+	if err = errors.Join(err, tx.w.lock.Unlock()); err != nil {
 		tx.result = TxResult{}
-		return fmt.Errorf("write tape %q: %w", tx.w.T.Name(), layout.Classify(err))
 	}
-	return nil
+	return layout.Wrap(err, "write tape %q", tx.w.T.Name())
 }
 
 // Update is a Tx of a tape that is locked already.
 func (w *Writer) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, error) {
-	tx, err := w.beginTx(ctx)
+	tx, err := w.beginTx()
 	if err != nil {
 		return TxResult{}, err
 	}
@@ -117,13 +115,11 @@ func (w *Writer) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, er
 }
 
 // beginTx records how the tape is, so that what follows can be taken back.
-func (w *Writer) beginTx(ctx context.Context) (*Tx, error) {
+func (w *Writer) beginTx() (*Tx, error) {
 	tx := &Tx{w: w, before: w.rec, batch: w.T.Store().Git().NewBatch(), dirs: map[string]bool{}, changes: map[string]gitindex.Change{}}
 	tx.b = &resolve.Builder{Put: tx.batch.Put, Load: tx.load, Full: tx.seal, Keeps: tx.keeps, Seq: w.rec.Seq, Folder: w.rec.Folder, Anchor: w.rec.Anchor}
 	tx.syncing.SetLimit(4)
-	w.rec.Gen++
-	w.rec.Undo = &journal.Undo{Head: w.rec.Head, Seq: w.rec.Seq, Folder: w.rec.Folder, Tails: w.rec.Tails}
-	if err := w.save(true); err != nil {
+	if err := w.begins(journal.Undo{Head: w.rec.Head, Seq: w.rec.Seq, Folder: w.rec.Folder, Tails: w.rec.Tails}); err != nil {
 		w.rec = tx.before
 		_ = w.save(false)
 		return nil, err
@@ -150,11 +146,7 @@ func (tx *Tx) AppendEntry(ctx context.Context, d layout.Draft) (layout.Entry, er
 	if err != nil {
 		return layout.Entry{}, err
 	}
-	parsed, err := jsonl.Parse(append([]byte(nil), line[:len(line)-1]...))
-	if err != nil {
-		return layout.Entry{}, err
-	}
-	return snapshot.MakeEntry(parsed, tx.w.T.Name(), tx.w.rec.Anchor, tx.w.rec.Seq), nil
+	return snapshot.ParseEntry(bytes.Clone(line), tx.w.T.Name(), tx.w.rec.Anchor, tx.w.rec.Seq)
 }
 
 // closeTurn commits the turn before a batch's first user message, where the policy is

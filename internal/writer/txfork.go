@@ -72,8 +72,7 @@ func (tx *Tx) addStored(ctx context.Context, line []byte) (*opened, error) {
 	if e.Kind != layout.KindAnchor {
 		return nil, tx.add(ctx, e.Kind, line)
 	}
-	if err := tx.openPhase(jsonl.GetString(e.Payload, "name"), line); err != nil {
-		return nil, err
-	}
-	return &opened{tx.w.rec.Seq, tx.w.rec.Folder, tx.w.rec.LastID, line}, nil
+	name := jsonl.GetString(e.Payload, "name")
+	err = tx.openPhase(name, line)
+	return &opened{tx.w.rec.Seq, name, tx.w.rec.Folder, tx.w.rec.LastID, line}, err
 }
