@@ -2,7 +2,6 @@ package forks
 
 import (
 	"bytes"
-	"sort"
 	"tape/internal/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
@@ -41,16 +40,9 @@ func truncate(v *snapshot.Snapshot, id int64, put func(gitstore.Kind, []byte) gi
 
 // truncateFiles keeps what the files of a class have up to an entry.
 func truncateFiles(v *snapshot.Snapshot, kept []gitstore.TreeEntry, p layout.Phase, files []layout.Segment, id int64, put func(gitstore.Kind, []byte) gitstore.Hash) ([]gitstore.TreeEntry, error) {
-	var failed error
-	n := sort.Search(len(files), func(i int) bool {
-		first, err := snapshot.FirstID(v, p, files[i])
-		if err != nil {
-			failed = err
-		}
-		return first > id
-	})
-	if failed != nil || n == 0 {
-		return kept, failed
+	n, err := snapshot.FilesUpTo(v, p, files, id)
+	if err != nil || n == 0 {
+		return kept, err
 	}
 	for _, f := range files[:n-1] {
 		kept = append(kept, gitstore.TreeEntry{Name: f.Name(), Mode: gitstore.ModeFile, Hash: f.Hash})

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
@@ -91,11 +90,7 @@ func Begins(ctx context.Context, t *workspace.Tape) (parent *workspace.Tape, m M
 	if !t.IsFork() {
 		return nil, m, false, nil
 	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("read fork %q: %w", t.Name(), err)
-		}
-	}()
+	defer func() { err = layout.Wrap(err, "read fork %q", t.Name()) }()
 	head, err := t.Head()
 	if err != nil {
 		return nil, m, false, err

@@ -153,17 +153,13 @@ func (v *Snapshot) find(name string, lowest int, phases iter.Seq2[int, layout.Ph
 			return lowest + i, err
 		}
 	}
-	if i := byNumber(v.List, name); i >= lowest {
-		return i, nil
-	}
-	return -1, nil
-}
-
-// byNumber finds 002, 2 with its zeros, or the whole folder name 002_phase-1.
-func byNumber(all []layout.Phase, name string) int {
-	seq, err := strconv.Atoi(name)
+	seq, err := strconv.Atoi(name) // 002, or 2 with its zeros
 	isNumber := err == nil && len(name) >= 3
-	return slices.IndexFunc(all, func(p layout.Phase) bool { return isNumber && p.Seq == seq || p.Folder == name })
+	i := slices.IndexFunc(v.List, func(p layout.Phase) bool { return isNumber && p.Seq == seq || p.Folder == name })
+	if i < lowest {
+		i = -1
+	}
+	return i, nil
 }
 
 // Entries yields the selected entries. It reads the tape as it was when the iteration
