@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"strconv"
@@ -54,11 +53,9 @@ func (c Commit) Subtitle() string {
 // were merged, the newest first and each before its parents. What one side did stands
 // together where it can. After an error it ends.
 func History(ctx context.Context, t *workspace.Tape) iter.Seq2[Commit, error] {
-	return func(yield func(Commit, error) bool) {
-		if err := history(ctx, t, func(c Commit) bool { return yield(c, nil) }); err != nil {
-			yield(Commit{}, fmt.Errorf("read the history of tape %q: %w", t.Name(), err))
-		}
-	}
+	return layout.Seq(func(yield func(Commit) bool) error {
+		return layout.Wrap(history(ctx, t, yield), "read the history of tape %q", t.Name())
+	})
 }
 
 func history(ctx context.Context, t *workspace.Tape, yield func(Commit) bool) error {

@@ -2,11 +2,10 @@ package forks
 
 import (
 	"bytes"
-	"slices"
-	"sort"
 	"tape/internal/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/resolve"
 	"tape/internal/snapshot"
 )
 
@@ -33,31 +32,17 @@ func truncate(v *snapshot.Snapshot, id int64, put func(gitstore.Kind, []byte) gi
 			return gitstore.ZeroHash, p, err
 		}
 	}
-	var anchors []gitstore.TreeEntry
-	for _, before := range v.List[:open] {
-		anchors = append(anchors, gitstore.TreeEntry{Name: before.Folder, Mode: gitstore.ModeDir, Hash: before.Tree})
-	}
-	tree := func(entries []gitstore.TreeEntry) gitstore.Hash {
-		return put(gitstore.KindTree, gitstore.EncodeTree(entries))
-	}
-	anchors = append(anchors, gitstore.TreeEntry{Name: p.Folder, Mode: gitstore.ModeDir, Hash: tree(kept)})
-	root := slices.Clone(v.Root)
-	layout.SetEntry(&root, gitstore.TreeEntry{Name: layout.AnchorsDir, Mode: gitstore.ModeDir, Hash: tree(anchors)})
-	return tree(root), p, nil
+	b := &resolve.Builder{Put: put, Folder: p.Folder, Phase: kept}
+	b.On(v)
+	b.RootTree, b.Anchors = gitstore.ZeroHash, b.Anchors[:open]
+	return b.Tree(), p, nil
 }
 
 // truncateFiles keeps what the files of a class have up to an entry.
 func truncateFiles(v *snapshot.Snapshot, kept []gitstore.TreeEntry, p layout.Phase, files []layout.Segment, id int64, put func(gitstore.Kind, []byte) gitstore.Hash) ([]gitstore.TreeEntry, error) {
-	var failed error
-	n := sort.Search(len(files), func(i int) bool {
-		first, err := snapshot.FirstID(v, p, files[i])
-		if err != nil {
-			failed = err
-		}
-		return first > id
-	})
-	if failed != nil || n == 0 {
-		return kept, failed
+	n, err := snapshot.FilesUpTo(v, p, files, id)
+	if err != nil || n == 0 {
+		return kept, err
 	}
 	for _, f := range files[:n-1] {
 		kept = append(kept, gitstore.TreeEntry{Name: f.Name(), Mode: gitstore.ModeFile, Hash: f.Hash})

@@ -40,10 +40,7 @@ func Complete(ctx context.Context, t *workspace.Tape) error {
 		return err
 	}
 	err = writer.LockedAsIs(ctx, t, func(w *writer.Writer) error { return complete(ctx, w) })
-	if err != nil {
-		return fmt.Errorf("complete the merge into %q: %w", t.Name(), layout.Classify(err))
-	}
-	return nil
+	return layout.Wrap(err, "complete the merge into %q", t.Name())
 }
 
 // complete completes what git has made of the branch. What is not committed follows,

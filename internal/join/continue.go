@@ -38,10 +38,7 @@ func ContinueMerge(ctx context.Context, t *workspace.Tape) (Result, error) {
 		}
 		return t.Store().Git().ClearMerge(w.Wt)
 	})
-	if err != nil {
-		return out, fmt.Errorf("merge into %q: %w", t.Name(), layout.Classify(err))
-	}
-	return out, nil
+	return out, layout.Wrap(err, "merge into %q", t.Name())
 }
 
 // linesBehindIndex are the entries behind a commit's that the files of the working tree
@@ -120,10 +117,7 @@ func AbortMerge(ctx context.Context, t *workspace.Tape) error {
 		}
 		return abortMerge(ctx, w)
 	})
-	if err != nil {
-		return fmt.Errorf("take back the merge into %q: %w", t.Name(), layout.Classify(err))
-	}
-	return nil
+	return layout.Wrap(err, "take back the merge into %q", t.Name())
 }
 
 func abortMerge(ctx context.Context, w *writer.Writer) error {

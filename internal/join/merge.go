@@ -3,7 +3,6 @@ package join
 import (
 	"context"
 	"errors"
-	"fmt"
 	"tape/internal/forks"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
@@ -69,10 +68,7 @@ func merge(ctx context.Context, t *workspace.Tape, o Options) (Result, error) {
 			return closeInto(ctx, fw, w.Head)
 		})
 	})
-	if err != nil {
-		return out, fmt.Errorf("merge %q into %q: %w", t.Name(), into.Name(), layout.Classify(err))
-	}
-	return out, nil
+	return out, layout.Wrap(err, "merge %q into %q", t.Name(), into.Name())
 }
 
 // closeInto closes a fork that has nothing more to merge into a tape's commit.

@@ -67,10 +67,7 @@ func join(ctx context.Context, s *workspace.Store, remote, name string) (layout.
 		j.status.Status, j.status.Err = layout.RefRejected, err
 		return j.status, nil
 	}
-	if err != nil {
-		return j.status, fmt.Errorf("pull %q from %s: %w", name, remote, layout.Classify(err))
-	}
-	return j.status, nil
+	return j.status, layout.Wrap(err, "pull %q from %s", name, remote)
 }
 
 // joining is one tape being brought together with a remote's.
@@ -250,10 +247,6 @@ func pulled(ctx context.Context, w *writer.Writer, next writer.Plan, remote stri
 // takeTags sets the tags of a tape's phases to what a remote has them at: those that were
 // published do not move, ours may have been made again.
 func takeTags(ctx context.Context, t *workspace.Tape, remote string, head gitstore.Hash) error {
-	published, err := t.Store().Git().Refs(layout.AcceptedRefs(remote) + layout.InnerRef(layout.TagPrefix+t.Slug()+"/"))
-	if err != nil || len(published) == 0 {
-		return err
-	}
 	v, err := snapshot.AtCommit(t.Store(), head)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 
 	"tape/internal/disk"
 	"tape/internal/gitstore"
@@ -122,6 +123,23 @@ func Classify(err error) error {
 		return &Error{Class: err, Msg: err.Error(), Way: "check who owns the workspace: its folders are 0700, its files 0600"}
 	}
 	return err
+}
+
+// Wrap says of an error what was being done, and gives it its class; no error stays none.
+func Wrap(err error, doing string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(doing, args...), Classify(err))
+}
+
+// Seq yields what run finds, and then the error with which it ends.
+func Seq[T any](run func(yield func(T) bool) error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		if err := run(func(v T) bool { return yield(v, nil) }); err != nil {
+			yield(*new(T), err)
+		}
+	}
 }
 
 // CorruptObject turns a missing or damaged object into ErrCorrupt: what a ref or a

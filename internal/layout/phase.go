@@ -53,6 +53,16 @@ func GroupSegments(found []Segment, where string) ([ClassCount][]Segment, error)
 	return out, nil
 }
 
+// Newest is the number of the last file of each class that a phase's tree has; 0: it has none.
+func Newest(phase []gitstore.TreeEntry) (out [ClassCount]int) {
+	for _, e := range phase {
+		if c, n, ok := ParseSegment(e.Name); ok {
+			out[c] = max(out[c], n)
+		}
+	}
+	return out
+}
+
 // FirstDifference is the number of the first line in which two files differ.
 func FirstDifference(a, b []byte) int {
 	return bytes.Count(a[:SamePrefix(a, b)], []byte("\n")) + 1

@@ -83,11 +83,7 @@ func InfoOf(ctx context.Context, t *workspace.Tape) (out Info, err error) {
 		return Info{}, err
 	}
 	out = Info{Summary: sum, Branch: t.Branch(), EntriesSinceLastAnchor: sum.Entries - anchor.ID, Commit: v.Commit.String()}
-	committed, err := snapshot.AtCommit(t.Store(), v.Commit)
-	if err != nil {
-		return out, err
-	}
-	last, err := committed.LastID()
+	last, err := snapshot.LastOf(t.Store(), v.Commit)
 	if err != nil {
 		return out, err
 	}

@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"os"
 	"tape/internal/gitstore"
@@ -134,24 +133,23 @@ func (s *Suffix) beginsWith(m snapshot.Mark) (bool, error) {
 
 // Entries yields the entries beyond the mark. After an error it ends.
 func (s *Suffix) Entries(ctx context.Context) iter.Seq2[layout.Entry, error] {
-	return func(yield func(layout.Entry, error) bool) {
+	return layout.Seq(func(yield func(layout.Entry) bool) error {
 		w := &snapshot.Walk{V: s.v, Tape: s.tape.Name(), Last: len(s.v.List) - 1}
 		if !s.Whole() {
 			w.First, w.From = s.from.Seq-1, s.from.Place()
 		}
 		more := true
 		err := w.Read(ctx, func(e layout.Entry) bool {
-			more = yield(e, nil)
+			more = yield(e)
 			return more
 		})
 		if err == nil && more {
 			s.end, err = s.v.Mark()
 			s.ended = err == nil
 		}
-		if reading(s.tape, &err); err != nil {
-			yield(layout.Entry{}, err)
-		}
-	}
+		reading(s.tape, &err)
+		return err
+	})
 }
 
 // Mark is how far the tape was read, once Entries came to its end; else false.
@@ -159,7 +157,5 @@ func (s *Suffix) Mark() (snapshot.Mark, bool) { return s.end, s.ended }
 
 // reading says of an error that it came while a tape was read.
 func reading(t *workspace.Tape, err *error) {
-	if *err != nil {
-		*err = fmt.Errorf("read tape %q: %w", t.Name(), *err)
-	}
+	*err = layout.Wrap(*err, "read tape %q", t.Name())
 }

@@ -73,11 +73,7 @@ func (p *Phase) endsAt(id int64) { p.LastID, p.Entries = id, id-p.FirstID+1 }
 // 002, latest, or its tag), one entry (@17), or the entries that a commit added.
 // ErrNotFound if it names nothing. After an error it ends.
 func Show(ctx context.Context, t *workspace.Tape, target string) iter.Seq2[layout.Entry, error] {
-	return func(yield func(layout.Entry, error) bool) {
-		if err := show(ctx, t, target, func(e layout.Entry) bool { return yield(e, nil) }); err != nil {
-			yield(layout.Entry{}, err)
-		}
-	}
+	return layout.Seq(func(yield func(layout.Entry) bool) error { return show(ctx, t, target, yield) })
 }
 
 func show(ctx context.Context, t *workspace.Tape, target string, yield func(layout.Entry) bool) error {

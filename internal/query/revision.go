@@ -139,27 +139,20 @@ func nameAt(t *workspace.Tape, c gitstore.Commit) string {
 // Name says what the revision is, for headings.
 func (r *Revision) Name() string { return r.name }
 
-// Tape is the name of the tape or fork that the revision is of.
-func (r *Revision) Tape() string { return r.tape }
-
-// LastID is the id of the last entry that belongs to the revision.
-func (r *Revision) LastID() int64 { return r.last }
-
 // Entries yields the entries of the revision from an id on. After an error it ends.
 func (r *Revision) Entries(ctx context.Context, from int64) iter.Seq2[layout.Entry, error] {
-	return func(yield func(layout.Entry, error) bool) {
-		if from = max(1, from); from > r.last {
-			return
+	return layout.Seq(func(yield func(layout.Entry) bool) error {
+		from := max(1, from)
+		if from > r.last {
+			return nil
 		}
 		begin, err := snapshot.PhaseOf(r.V, from)
 		if err == nil {
 			w := &snapshot.Walk{V: r.V, Tape: r.tape, First: begin, Last: len(r.V.List) - 1, From: snapshot.Place{ID: from}}
-			err = w.Read(ctx, func(e layout.Entry) bool { return yield(e, nil) && e.ID < r.last })
+			err = w.Read(ctx, func(e layout.Entry) bool { return yield(e) && e.ID < r.last })
 		}
-		if err != nil {
-			yield(layout.Entry{}, fmt.Errorf("read %s: %w", r.name, err))
-		}
-	}
+		return layout.Wrap(err, "read %s", r.name)
+	})
 }
 
 // CommonWith returns the id up to which both revisions have the same entries for sure, 0 if
@@ -262,10 +255,6 @@ func (r *Revision) SharedWith(ctx context.Context, other *Revision) (int64, erro
 	if err != nil {
 		return 0, err
 	}
-	v, err := snapshot.AtCommit(r.store, common)
-	if err != nil {
-		return 0, err
-	}
-	id, err := v.LastID()
+	id, err := snapshot.LastOf(r.store, common)
 	return min(id, r.last, other.last), err
 }

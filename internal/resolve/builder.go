@@ -10,50 +10,79 @@ import (
 	"tape/internal/snapshot"
 )
 
-// Builder makes the tree of a commit with more entries behind its own, without a working
-// tree. It divides them into files as a Tx does, so that both give the same tree.
+// Builder makes the trees of commits with more entries behind those of one, without a
+// working tree. It alone divides a change's lines into files; a Tx writes them, too.
 type Builder struct {
-	RootTree gitstore.Hash // of the commit
-	Put      func(kind gitstore.Kind, data []byte) gitstore.Hash
-	Load     func(name string, h gitstore.Hash) ([]byte, error) // a file of the open phase
-	Added    int64                                              // entries
+	Put   func(kind gitstore.Kind, data []byte) gitstore.Hash
+	Load  func(c layout.Class) (LastFile, error)       // of the open phase
+	Full  func(c layout.Class, f *LastFile) error      // if set, is given a full file instead of its being stored
+	Keeps func(path string, h gitstore.Hash, size int) // if set, is told of each file that is stored
 
 	Root, Anchors, Phase []gitstore.TreeEntry
+	RootTree             gitstore.Hash // of what is there; zero if that has changed
+	Added                int64         // entries
 	Seq                  int
 	Folder, Anchor       string
-	open                 [layout.ClassCount]*LastFile
-	opened               []string // folders of phases that were added
+	Open                 [layout.ClassCount]*LastFile
 }
 
 // LastFile is the last file of a class, held in memory until it is sealed.
 type LastFile struct {
 	N       int
 	Data    []byte
-	Written int // bytes of data that are stored already
+	Stored  int // bytes of data that git has
+	Written int // bytes of data that are in the working tree
 }
 
 // NewBuilder builds on a commit; put stores an object, or only hashes it.
 func NewBuilder(v *snapshot.Snapshot, put func(gitstore.Kind, []byte) gitstore.Hash) (*Builder, error) {
-	last := v.List[len(v.List)-1]
-	load := func(_ string, h gitstore.Hash) ([]byte, error) {
-		data, err := v.Git.Blob(h)
-		if err != nil {
-			return nil, layout.CorruptObject(v.Commit, err)
-		}
-		return bytes.Clone(data), nil
-	}
-	b := &Builder{RootTree: v.RootTree, Put: put, Load: load, Root: slices.Clone(v.Root), Seq: last.Seq, Folder: last.Folder}
-	for _, p := range v.List {
-		b.Anchors = append(b.Anchors, gitstore.TreeEntry{Name: p.Folder, Mode: gitstore.ModeDir, Hash: p.Tree})
-	}
+	last := v.LastPhase()
 	entries, err := v.Tree(last)
 	if err != nil {
 		return nil, err
 	}
-	b.Phase = slices.Clone(entries)
+	b := &Builder{Put: put, Phase: slices.Clone(entries), Seq: last.Seq, Folder: last.Folder}
+	b.Load = func(c layout.Class) (LastFile, error) {
+		n := layout.Newest(b.Phase)[c]
+		e, ok := layout.FindEntry(b.Phase, layout.SegmentName(c, n))
+		if !ok {
+			return LastFile{N: 1}, nil
+		}
+		data, err := v.Git.Blob(e.Hash)
+		if err != nil {
+			return LastFile{}, layout.CorruptObject(v.Commit, err)
+		}
+		return LastFile{N: n, Data: slices.Clip(data), Stored: len(data)}, nil
+	}
+	b.On(v)
 	anchor, err := snapshot.ReadAnchor(v, last, "")
 	b.Anchor = anchor.Anchor
 	return b, err
+}
+
+// On takes the tree of a commit, but for its open phase.
+func (b *Builder) On(v *snapshot.Snapshot) {
+	b.RootTree, b.Root = v.RootTree, slices.Clone(v.Root)
+	for _, p := range v.List {
+		b.Anchors = append(b.Anchors, folderEntry(p.Folder, p.Tree))
+	}
+}
+
+// Clone is a builder that goes on from here, whatever becomes of this one.
+func (b *Builder) Clone() (*Builder, error) {
+	out := *b
+	out.Root, out.Anchors, out.Phase = slices.Clone(b.Root), slices.Clone(b.Anchors), slices.Clone(b.Phase)
+	out.Full, out.Keeps = nil, nil
+	for c := range b.Open {
+		file, err := b.last(layout.Class(c))
+		if err != nil {
+			return nil, err
+		}
+		its := *file
+		its.Data = slices.Clip(its.Data)
+		out.Open[c] = &its
+	}
+	return &out, nil
 }
 
 // AddLine puts an entry's line, without its newline, behind what is there. An anchor opens
@@ -63,83 +92,103 @@ func (b *Builder) AddLine(line []byte) error {
 	if err != nil {
 		return err
 	}
-	b.Added++
+	line = append(slices.Clip(line), '\n')
 	if e.Kind == layout.KindAnchor {
-		b.openPhase(jsonl.GetString(e.Payload, "name"), line)
+		b.OpenPhase(jsonl.GetString(e.Payload, "name"), line)
 		return nil
 	}
-	file, err := b.tail(layout.ClassOf(e.Kind))
-	if err != nil {
-		return err
-	}
-	file.Data = append(append(file.Data, line...), '\n')
-	return nil
+	_, err = b.Add(layout.ClassOf(e.Kind), line)
+	return err
 }
 
-// tail returns the file that the next entry of a class goes to.
-func (b *Builder) tail(c layout.Class) (*LastFile, error) {
-	file := b.open[c]
-	if file == nil {
-		file = &LastFile{N: 1}
-		for _, e := range b.Phase {
-			if class, n, ok := layout.ParseSegment(e.Name); ok && class == c {
-				file.N = max(file.N, n)
-			}
-		}
-		if e, ok := layout.FindEntry(b.Phase, layout.SegmentName(c, file.N)); ok {
-			var err error
-			if file.Data, err = b.Load(e.Name, e.Hash); err != nil {
-				return nil, err
-			}
-			file.Written = len(file.Data)
-		}
-		b.open[c] = file
+// Add puts a line behind those of its class, and returns the file that it is in.
+func (b *Builder) Add(c layout.Class, line []byte) (*LastFile, error) {
+	file, err := b.last(c)
+	if err != nil {
+		return nil, err
 	}
 	if len(file.Data) >= layout.SealSize {
-		b.flush(c)
-		file = &LastFile{N: file.N + 1}
-		b.open[c] = file
+		if b.Full == nil {
+			b.store(c)
+		} else if err := b.Full(c, file); err != nil {
+			return nil, err
+		}
+		file = &LastFile{N: file.N + 1, Data: make([]byte, 0, layout.SealSize+layout.SealSize/8)}
+		b.Open[c] = file
 	}
+	file.Data = append(file.Data, line...)
+	b.Added++
+	b.RootTree = gitstore.ZeroHash
 	return file, nil
 }
 
-// flush stores what a class's open file has beyond the commit.
-func (b *Builder) flush(c layout.Class) {
-	file := b.open[c]
-	if file == nil || file.Written == len(file.Data) {
-		return
+// last returns the last file of a class.
+func (b *Builder) last(c layout.Class) (*LastFile, error) {
+	if b.Open[c] == nil {
+		file, err := b.Load(c)
+		if err != nil {
+			return nil, err
+		}
+		b.Open[c] = &file
 	}
-	file.Written = len(file.Data)
-	layout.SetEntry(&b.Phase, gitstore.TreeEntry{Name: layout.SegmentName(c, file.N), Mode: gitstore.ModeFile,
-		Hash: b.Put(gitstore.KindBlob, bytes.Clone(file.Data))})
+	return b.Open[c], nil
+}
+
+// store stores what a class's last file has that git has not.
+func (b *Builder) store(c layout.Class) {
+	if file := b.Open[c]; file != nil && file.Stored < len(file.Data) {
+		file.Stored = len(file.Data)
+		b.Keep(&b.Phase, b.Folder, layout.SegmentName(c, file.N), b.Put(gitstore.KindBlob, slices.Clip(file.Data)), len(file.Data))
+	}
+}
+
+// Keep puts a file that is stored into the tree of a phase.
+func (b *Builder) Keep(phase *[]gitstore.TreeEntry, folder, name string, h gitstore.Hash, size int) {
+	layout.SetEntry(phase, gitstore.TreeEntry{Name: name, Mode: gitstore.ModeFile, Hash: h})
+	if b.Keeps != nil {
+		b.Keeps(layout.AnchorsDir+"/"+folder+"/"+name, h, size)
+	}
+}
+
+// KeepPhase stores the tree of a phase.
+func (b *Builder) KeepPhase(folder string, entries []gitstore.TreeEntry) {
+	layout.SetEntry(&b.Anchors, folderEntry(folder, b.Put(gitstore.KindTree, gitstore.EncodeTree(entries))))
+}
+
+func folderEntry(name string, tree gitstore.Hash) gitstore.TreeEntry {
+	return gitstore.TreeEntry{Name: name, Mode: gitstore.ModeDir, Hash: tree}
 }
 
 // closePhase stores the open phase.
 func (b *Builder) closePhase() {
-	for c := range b.open {
-		b.flush(layout.Class(c))
+	for c := range b.Open {
+		b.store(layout.Class(c))
 	}
-	layout.SetEntry(&b.Anchors, gitstore.TreeEntry{Name: b.Folder, Mode: gitstore.ModeDir,
-		Hash: b.Put(gitstore.KindTree, gitstore.EncodeTree(b.Phase))})
+	b.KeepPhase(b.Folder, b.Phase)
 }
 
-func (b *Builder) openPhase(name string, line []byte) {
-	b.closePhase()
+// OpenPhase opens the next phase with its anchor's line.
+func (b *Builder) OpenPhase(name string, line []byte) {
+	if b.Seq > 0 {
+		b.closePhase()
+	}
 	b.Seq++
 	b.Folder, b.Anchor = layout.FolderName(b.Seq, name), name
-	b.open = [layout.ClassCount]*LastFile{}
-	b.Phase = []gitstore.TreeEntry{{Name: layout.AnchorFile, Mode: gitstore.ModeFile,
-		Hash: b.Put(gitstore.KindBlob, append(bytes.Clone(line), '\n'))}}
-	b.opened = append(b.opened, b.Folder)
+	for c := range b.Open {
+		b.Open[c] = &LastFile{N: 1}
+	}
+	b.Phase = nil
+	b.Keep(&b.Phase, b.Folder, layout.AnchorFile, b.Put(gitstore.KindBlob, bytes.Clone(line)), len(line))
+	b.Added++
+	b.RootTree = gitstore.ZeroHash
 }
 
 // Tree stores what is not stored yet, and returns the root.
 func (b *Builder) Tree() gitstore.Hash {
-	if b.Added == 0 {
-		return b.RootTree
+	if b.RootTree.IsZero() {
+		b.closePhase()
+		layout.SetEntry(&b.Root, folderEntry(layout.AnchorsDir, b.Put(gitstore.KindTree, gitstore.EncodeTree(b.Anchors))))
+		b.RootTree = b.Put(gitstore.KindTree, gitstore.EncodeTree(b.Root))
 	}
-	b.closePhase()
-	layout.SetEntry(&b.Root, gitstore.TreeEntry{Name: layout.AnchorsDir, Mode: gitstore.ModeDir,
-		Hash: b.Put(gitstore.KindTree, gitstore.EncodeTree(b.Anchors))})
-	return b.Put(gitstore.KindTree, gitstore.EncodeTree(b.Root))
+	return b.RootTree
 }

@@ -107,22 +107,17 @@ func (m *Resolution) merge(ctx context.Context, t *workspace.Tape, c gitstore.Co
 
 // addNumbered adds entries, which get the next ids.
 func (m *Resolution) addNumbered(t *workspace.Tape, lines [][]byte) error {
-	last, err := m.lastID()
+	last, err := m.Good.LastID()
 	if err != nil {
 		return err
 	}
+	last += int64(len(m.more))
 	for i, line := range lines {
 		if lines[i], err = Numbered(t, line, last+int64(i)+1); err != nil {
 			return err
 		}
 	}
 	return m.add(lines)
-}
-
-// lastID is the last entry so far.
-func (m *Resolution) lastID() (int64, error) {
-	last, err := m.Good.LastID()
-	return last + int64(len(m.more)), err
 }
 
 // linesOfMerge are the entries that a merge's own tree has, and neither parent: they were

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
@@ -14,20 +13,17 @@ import (
 // After yields the entries that a snapshot has after those of a commit which it continues
 // (nil: all). It reads no more of either than where the commit ends.
 func (v *Snapshot) After(ctx context.Context, base *Snapshot, tape string) iter.Seq2[layout.Entry, error] {
-	return func(yield func(layout.Entry, error) bool) {
+	return layout.Seq(func(yield func(layout.Entry) bool) error {
 		w := &Walk{V: v, Tape: tape, Last: len(v.List) - 1}
 		if base != nil {
 			end, err := base.Mark()
 			if err != nil {
-				yield(layout.Entry{}, err)
-				return
+				return err
 			}
 			w.First, w.From = end.Seq-1, end.Place()
 		}
-		if err := w.Read(ctx, func(e layout.Entry) bool { return yield(e, nil) }); err != nil {
-			yield(layout.Entry{}, err)
-		}
-	}
+		return w.Read(ctx, yield)
+	})
 }
 
 // Continues reports whether a commit has everything that a base has, byte for byte, and
@@ -94,11 +90,7 @@ func Begins(ctx context.Context, t *workspace.Tape) (parent *workspace.Tape, m M
 	if !t.IsFork() {
 		return nil, m, false, nil
 	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("read fork %q: %w", t.Name(), err)
-		}
-	}()
+	defer func() { err = layout.Wrap(err, "read fork %q", t.Name()) }()
 	head, err := t.Head()
 	if err != nil {
 		return nil, m, false, err

@@ -14,14 +14,6 @@ func AtCommit(s *workspace.Store, h gitstore.Hash) (*Snapshot, error) {
 	if v, ok := s.Memo(h).(*Snapshot); ok {
 		return v, nil
 	}
-	v, err := readCommit(s, h)
-	if err == nil {
-		s.Keep(h, v)
-	}
-	return v, err
-}
-
-func readCommit(s *workspace.Store, h gitstore.Hash) (*Snapshot, error) {
 	c, err := s.Git().Commit(h)
 	if err != nil {
 		return nil, layout.CorruptObject(h, err)
@@ -29,14 +21,8 @@ func readCommit(s *workspace.Store, h gitstore.Hash) (*Snapshot, error) {
 	if n, err := strconv.Atoi(c.Trailer(layout.TrailerFormat)); err == nil && n > layout.FormatVersion {
 		return nil, &layout.CorruptError{File: "commit " + h.String(), Msg: layout.NewerFormat(n), Fix: "install a newer tape"}
 	}
-	return atTree(s, h, c.Tree)
-}
-
-// atTree reads a tape from a tree; h stands for it in messages.
-func atTree(s *workspace.Store, h, tree gitstore.Hash) (*Snapshot, error) {
-	v := &Snapshot{Git: s.Git(), Commit: h, RootTree: tree}
-	var err error
-	if v.Root, err = s.Git().Tree(tree); err != nil {
+	v := &Snapshot{Git: s.Git(), Commit: h, RootTree: c.Tree}
+	if v.Root, err = s.Git().Tree(c.Tree); err != nil {
 		return nil, layout.CorruptObject(h, err)
 	}
 	anchors, ok := layout.FindEntry(v.Root, layout.AnchorsDir)
@@ -55,7 +41,10 @@ func atTree(s *workspace.Store, h, tree gitstore.Hash) (*Snapshot, error) {
 		v.List = append(v.List, layout.Phase{Seq: seq, Folder: e.Name, Tree: e.Hash})
 	}
 	layout.SortPhases(v.List)
-	return v, v.CheckPhases()
+	if err = v.CheckPhases(); err == nil {
+		s.Keep(h, v)
+	}
+	return v, err
 }
 
 // Tree lists the files of a phase, as git has them.

@@ -72,25 +72,18 @@ func StartsHere(t *workspace.Tape, c gitstore.Commit) (int64, bool) {
 // is gone, with its first commit.
 func inferBase(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
 	parent, err := t.Store().Tape(context.Background(), t.Parent())
+	var at gitstore.Hash
 	if errors.Is(err, layout.ErrNotFound) {
-		first, err := lineage.FirstCommit(t.Store(), head)
-		if err != nil {
-			return ForkBase{}, err
+		at, err = lineage.FirstCommit(t.Store(), head)
+	} else if err == nil {
+		if at, err = parent.Head(); err == nil {
+			at, err = lineage.CommonCommit(t.Store(), at, head)
 		}
-		return BaseAt(t, first)
 	}
 	if err != nil {
 		return ForkBase{}, err
 	}
-	at, err := parent.Head()
-	if err != nil {
-		return ForkBase{}, err
-	}
-	common, err := lineage.CommonCommit(t.Store(), at, head)
-	if err != nil {
-		return ForkBase{}, err
-	}
-	return BaseAt(t, common)
+	return BaseAt(t, at)
 }
 
 // BaseAt is the base of a fork that begins with a commit of its parent.
@@ -122,16 +115,7 @@ func (v *Snapshot) LastID() (int64, error) { return LastID(v, v.LastPhase()) }
 
 // TapeInfo reads the commit's tape.json.
 func (v *Snapshot) TapeInfo() (layout.TapeInfo, error) {
-	where := v.file(layout.TapeFile)
-	e, ok := layout.FindEntry(v.Root, layout.TapeFile)
-	if !ok {
-		return layout.TapeInfo{}, &layout.CorruptError{File: where, Msg: "the commit has no " + layout.TapeFile}
-	}
-	raw, err := v.Git.Blob(e.Hash)
-	if err != nil {
-		return layout.TapeInfo{}, layout.CorruptObject(v.Commit, err)
-	}
-	return layout.DecodeTapeInfo(raw, where)
+	return workspace.TapeInfoAt(v.Git, v.Commit, v.RootTree, v.file(layout.TapeFile))
 }
 
 // RootName is the name of the tape that a fork, or a fork of it, is of.
@@ -161,11 +145,7 @@ func rootAt(s *workspace.Store, h gitstore.Hash) string {
 	if err != nil {
 		return ""
 	}
-	v := &Snapshot{Git: s.Git(), Commit: h}
-	if v.Root, err = s.Git().Tree(c.Tree); err != nil {
-		return ""
-	}
-	info, err := v.TapeInfo()
+	info, err := workspace.TapeInfoAt(s.Git(), h, c.Tree, "")
 	if err != nil {
 		return ""
 	}

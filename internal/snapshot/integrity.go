@@ -41,8 +41,8 @@ func (v *Snapshot) check(p layout.Phase, file string, data []byte) error {
 		return &layout.CorruptError{File: v.Path(p, file), Line: layout.FirstDifference(data, blob),
 			Msg: "the line is not the one that was recorded", Fix: v.RestoreHint(p)}
 	}
-	if blob == nil && !noted {
-		return v.CheckSealed(p, file, data)
+	if c, n, ok := layout.ParseSegment(file); blob == nil && !noted && ok && v.Sealed != nil && n < len(v.Last[c]) {
+		return CheckSealed(v.Sealed(), v.Path(p, file), data)
 	}
 	if noted {
 		return &layout.CorruptError{File: v.Path(p, file), Line: bytes.Count(blob, []byte("\n")) + 1,
@@ -134,16 +134,12 @@ func Seals(t *workspace.Tape) map[string]string {
 	return out
 }
 
-// CheckSealed refuses a sealed file of the open phase that is not as it was.
-func (v *Snapshot) CheckSealed(p layout.Phase, file string, data []byte) error {
-	c, n, ok := layout.ParseSegment(file)
-	if !ok || v.Sealed == nil || n >= len(v.Last[c]) {
-		return nil
-	}
-	facts, ok := v.Sealed()[p.Folder+"/"+file]
+// CheckSealed refuses a sealed file that is not as it was noted.
+func CheckSealed(seals map[string]string, path string, data []byte) error {
+	facts, ok := seals[filepath.Base(filepath.Dir(path))+"/"+filepath.Base(path)]
 	if !ok || facts == fmt.Sprintf("%d %08x", len(data), Checksum(0, data)) {
 		return nil
 	}
-	return &layout.CorruptError{File: v.Path(p, file), Fix: "put it back as it was",
+	return &layout.CorruptError{File: path, Fix: "put it back as it was",
 		Msg: "the sealed file is not as it was recorded: a line in it was changed or is missing"}
 }

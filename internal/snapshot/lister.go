@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -29,7 +30,6 @@ func (l *Lister) Tree(tree gitstore.Hash, prefix string) error {
 			return err
 		}
 	}
-	here := l.filesHere(prefix)
 	for _, e := range entries {
 		path := prefix + e.Name
 		if e.IsDir() {
@@ -39,8 +39,12 @@ func (l *Lister) Tree(tree gitstore.Hash, prefix string) error {
 			continue
 		}
 		change := gitindex.Change{Path: path, Hash: e.Hash, Mode: e.Mode}
-		if change.Skip = l.Sparse != "" && !here[e.Name]; !change.Skip && !l.NoSizes {
-			var err error
+		var err error
+		if l.Sparse != "" {
+			_, err = os.Lstat(filepath.Join(l.Sparse, filepath.FromSlash(path)))
+			change.Skip = err != nil
+		}
+		if !change.Skip && !l.NoSizes {
 			if change.Size, err = l.S.Git().BlobSize(e.Hash); err != nil {
 				return err
 			}
@@ -48,22 +52,6 @@ func (l *Lister) Tree(tree gitstore.Hash, prefix string) error {
 		l.Out = append(l.Out, change)
 	}
 	return nil
-}
-
-// filesHere is what of a folder a sparse working tree has.
-func (l *Lister) filesHere(prefix string) map[string]bool {
-	if l.Sparse == "" {
-		return nil
-	}
-	names, err := workspace.DirNames(filepath.Join(l.Sparse, filepath.FromSlash(prefix)))
-	if err != nil {
-		return nil
-	}
-	here := make(map[string]bool, len(names))
-	for _, name := range names {
-		here[name] = true
-	}
-	return here
 }
 
 // KnownTrees makes trees of phases from what the git index of a fork's parent says: the

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
 	"slices"
@@ -154,36 +153,21 @@ func (v *Snapshot) find(name string, lowest int, phases iter.Seq2[int, layout.Ph
 			return lowest + i, err
 		}
 	}
-	if i := byNumber(v.List, name); i >= lowest {
-		return i, nil
+	seq, err := strconv.Atoi(name) // 002, or 2 with its zeros
+	isNumber := err == nil && len(name) >= 3
+	i := slices.IndexFunc(v.List, func(p layout.Phase) bool { return isNumber && p.Seq == seq || p.Folder == name })
+	if i < lowest {
+		i = -1
 	}
-	return -1, nil
-}
-
-// byNumber finds 002, 2 with its zeros, or the whole folder name 002_phase-1.
-func byNumber(all []layout.Phase, name string) int {
-	seq, err := strconv.Atoi(name)
-	if err != nil || len(name) < 3 {
-		seq, _, _ = layout.ParseFolder(name)
-		if seq < 1 || seq > len(all) || all[seq-1].Folder != name {
-			return -1
-		}
-	}
-	if seq < 1 || seq > len(all) {
-		return -1
-	}
-	return seq - 1
+	return i, nil
 }
 
 // Entries yields the selected entries. It reads the tape as it was when the iteration
 // began; what is appended meanwhile does not appear. After an error it ends.
 func Entries(ctx context.Context, t *workspace.Tape, q Query) iter.Seq2[layout.Entry, error] {
-	return func(yield func(layout.Entry, error) bool) {
-		err := EachEntry(ctx, t, q, func(e layout.Entry) bool { return yield(e, nil) })
-		if err != nil {
-			yield(layout.Entry{}, fmt.Errorf("read tape %q: %w", t.Name(), err))
-		}
-	}
+	return layout.Seq(func(yield func(layout.Entry) bool) error {
+		return layout.Wrap(EachEntry(ctx, t, q, yield), "read tape %q", t.Name())
+	})
 }
 
 // EachEntry reads again if the files changed under it before it had delivered anything:
@@ -231,9 +215,6 @@ func readOnce(ctx context.Context, t *workspace.Tape, q Query, yield func(layout
 		return sel.tail(ctx, *q.Tail, limit, yield)
 	}
 	emit := func(e layout.Entry) bool {
-		if limit == 0 {
-			return false
-		}
 		limit--
 		return yield(e) && limit != 0
 	}

@@ -167,10 +167,11 @@ func ReadPhase(v *Snapshot, p layout.Phase, tape string, from Place, loaded func
 
 // seek takes the first line with an id, or after it.
 func (c *cursor) seek(files []layout.Segment, id int64) error {
-	var err error
-	if c.rest, err = skipFiles(c.v, c.p, files, id); err != nil {
+	n, err := FilesUpTo(c.v, c.p, files, id)
+	if err != nil {
 		return err
 	}
+	c.rest = files[max(0, n-1):] // the one before those that begin later may hold the id
 	for {
 		if err := c.next(); err != nil || c.done || c.entry.ID >= id {
 			return err
@@ -196,22 +197,21 @@ func (c *cursor) after(files []layout.Segment, end End) error {
 	return c.next()
 }
 
-// skipFiles leaves out the files of a class that end before an id.
-func skipFiles(v *Snapshot, p layout.Phase, files []layout.Segment, from int64) ([]layout.Segment, error) {
+// FilesUpTo is how many files of a class begin with an id, or before it.
+func FilesUpTo(v *Snapshot, p layout.Phase, files []layout.Segment, id int64) (int, error) {
 	var failed error
-	// The first file that begins after the id: the one before it may hold the id.
-	i := sort.Search(len(files), func(i int) bool {
-		id, err := FirstID(v, p, files[i])
+	n := sort.Search(len(files), func(i int) bool {
+		first, err := firstID(v, p, files[i])
 		if err != nil {
 			failed = err
 		}
-		return id > from
+		return first > id
 	})
-	return files[max(0, i-1):], failed
+	return n, failed
 }
 
-// FirstID returns the id of a file's first line; of an empty one, a very high id.
-func FirstID(v *Snapshot, p layout.Phase, s layout.Segment) (int64, error) {
+// firstID returns the id of a file's first line; of an empty one, a very high id.
+func firstID(v *Snapshot, p layout.Phase, s layout.Segment) (int64, error) {
 	const enough = 64 // bytes, for {"id":N, as this program writes it
 	head, err := v.beginning(p, s, enough)
 	if err != nil {
@@ -245,7 +245,7 @@ func ReadAnchor(v *Snapshot, p layout.Phase, tape string) (layout.Entry, error) 
 	if err != nil {
 		return layout.Entry{}, err
 	}
-	anchor := MakeEntry(e, tape, name, p.Seq)
+	anchor := makeEntry(e, tape, name, p.Seq)
 	anchor.At = layout.Position{Folder: p.Folder, File: layout.AnchorFile, Length: len(e.Raw)}
 	return anchor, nil
 }
@@ -265,8 +265,8 @@ func DecodeAnchor(raw []byte, file string) (e jsonl.Entry, name string, err erro
 	return e, name, nil
 }
 
-// MakeEntry makes an entry of a line that was parsed, and its place.
-func MakeEntry(e jsonl.Entry, tape, anchor string, seq int) layout.Entry {
+// makeEntry makes an entry of a line that was parsed, and its place.
+func makeEntry(e jsonl.Entry, tape, anchor string, seq int) layout.Entry {
 	return layout.Entry{ID: e.ID, Kind: e.Kind, Payload: e.Payload, Meta: e.Meta, Date: e.Date, Raw: e.Raw,
 		Tape: tape, Anchor: anchor, AnchorSeq: seq}
 }
@@ -277,7 +277,7 @@ func ParseEntry(line []byte, tape, anchor string, seq int) (layout.Entry, error)
 	if err != nil {
 		return layout.Entry{}, err
 	}
-	return MakeEntry(e, tape, anchor, seq), nil
+	return makeEntry(e, tape, anchor, seq), nil
 }
 
 // Next returns the next entry, and io.EOF after the last.
@@ -302,7 +302,7 @@ func (r *PhaseReader) Next() (layout.Entry, error) {
 		return layout.Entry{}, first.corrupt(fmt.Sprintf("id %d follows id %d: what was between is missing", id, r.Last))
 	}
 	r.Last = first.entry.ID
-	e := MakeEntry(first.entry, r.tape, r.anchor.Anchor, r.phase.Seq)
+	e := makeEntry(first.entry, r.tape, r.anchor.Anchor, r.phase.Seq)
 	e.At = layout.Position{Folder: r.phase.Folder, File: first.name, Line: first.line - 1, Offset: int64(first.at), Length: len(e.Raw)}
 	return e, first.next()
 }

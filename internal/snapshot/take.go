@@ -25,10 +25,7 @@ import (
 // tape was in. A change of several steps is kept out by its Undo record, which stands
 // for as long as the change is not complete.
 func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
+	for ctx.Err() == nil {
 		before, _ := journal.PeekOf(t)
 		head, err := t.Head()
 		if err != nil {
@@ -84,6 +81,7 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		}
 		return v, CheckNotTruncated(v, before, head)
 	}
+	return nil, ctx.Err()
 }
 
 // worktreeView begins a snapshot of a working tree. The note, which tells whether a file was

@@ -121,23 +121,28 @@ func (s *Store) nameOfBranchAt(branch string, h gitstore.Hash) (string, error) {
 	if strings.HasPrefix(branch, layout.ForkPrefix) {
 		return s.NameOfFork(branch, h)
 	}
-	root, err := s.git.Tree(c.Tree)
-	if err != nil {
-		return "", layout.Classify(err)
-	}
-	entry, ok := layout.FindEntry(root, layout.TapeFile)
-	if !ok {
-		return "", &layout.CorruptError{File: branch, Msg: "the branch has no " + layout.TapeFile}
-	}
-	raw, err := s.git.Blob(entry.Hash)
-	if err != nil {
-		return "", layout.Classify(err)
-	}
-	info, err := layout.DecodeTapeInfo(raw, branch+":"+layout.TapeFile)
+	info, err := TapeInfoAt(s.git, h, c.Tree, branch+":"+layout.TapeFile)
 	if slug := strings.TrimPrefix(branch, layout.BranchPrefix); layout.TapeSlug(info.Name) != slug {
 		return slug, err // a branch that somebody made by hand off another tape
 	}
 	return info.Name, err
+}
+
+// TapeInfoAt reads the tape.json of a commit, whose tree is given; file names it in errors.
+func TapeInfoAt(git *gitstore.Repo, h, tree gitstore.Hash, file string) (info layout.TapeInfo, err error) {
+	root, err := git.Tree(tree)
+	if err != nil {
+		return info, layout.CorruptObject(h, err)
+	}
+	e, ok := layout.FindEntry(root, layout.TapeFile)
+	if !ok {
+		return info, &layout.CorruptError{File: file, Msg: "the commit has no " + layout.TapeFile}
+	}
+	raw, err := git.Blob(e.Hash)
+	if err != nil {
+		return info, layout.CorruptObject(h, err)
+	}
+	return layout.DecodeTapeInfo(raw, file)
 }
 
 // ByBranch returns the tape or fork of a branch, as git names it (refs/heads/ may be left

@@ -58,8 +58,7 @@ func (w *Writer) appendOne(ctx context.Context, d layout.Draft) (layout.Entry, e
 	if sealed != "" {
 		w.writeAhead(sealed)
 	}
-	parsed, err := jsonl.Parse(line[:len(line)-1])
-	return snapshot.MakeEntry(parsed, w.T.Name(), w.rec.Anchor, w.rec.Seq), err
+	return snapshot.ParseEntry(line, w.T.Name(), w.rec.Anchor, w.rec.Seq)
 }
 
 // Encode makes the line of an entry, its newline included.

@@ -30,9 +30,7 @@ func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 			return err
 		}
 	}
-	w.rec.Gen++
-	w.rec.Undo = &journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true, From: from}
-	if err := w.save(true); err != nil {
+	if err := w.begins(journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true, From: from}); err != nil {
 		return err
 	}
 	if w.Wt.Dir == "" {

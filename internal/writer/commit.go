@@ -113,18 +113,14 @@ func StoredAnchor(line []byte) (Anchor, error) {
 // Checkpoint commits everything up to here, those entries included that were appended
 // before the Tx. With nothing new it does nothing.
 func (tx *Tx) Checkpoint(ctx context.Context) error {
-	w := tx.w
-	n := w.Uncommitted()
+	n := tx.w.Uncommitted()
 	if n == 0 {
 		return nil
 	}
 	if err := tx.loadBase(); err != nil {
 		return err
 	}
-	if err := tx.setPhase(w.rec.Folder, tx.base.phase); err != nil {
-		return err
-	}
-	_, err := tx.commit(ctx, checkpointSubject(int(n)))
+	_, err := tx.commit(ctx, checkpointSubject(int(n)), nil)
 	return err
 }
 
@@ -144,58 +140,47 @@ func (tx *Tx) Handoff(ctx context.Context, a Anchor) (Handoff, error) {
 	if err := tx.loadBase(); err != nil {
 		return Handoff{}, err
 	}
-	if err := tx.setPhase(w.rec.Folder, tx.base.phase); err != nil {
-		return Handoff{}, err
-	}
-	if err := tx.flushAll(); err != nil {
-		return Handoff{}, err
-	}
 	if err := tx.openPhase(a.Name, line); err != nil {
 		return Handoff{}, err
 	}
-	c, err := tx.commit(ctx, "handoff: "+layout.OneLine(a.Name))
+	c, err := tx.commit(ctx, "handoff: "+layout.OneLine(a.Name), nil)
 	if err != nil {
 		return Handoff{}, err
 	}
-	return tx.tagLast(ctx, c, opened{w.rec.Seq, w.rec.Folder, w.rec.LastID, line})
+	return tx.tagLast(ctx, c, opened{w.rec.Seq, a.Name, w.rec.Folder, w.rec.LastID, line})
 }
 
 // opened is a phase that a commit opens.
 type opened struct {
-	seq    int
-	folder string
-	entry  int64
-	line   []byte // the anchor's
+	seq          int
+	name, folder string
+	entry        int64
+	line         []byte // the anchor's
 }
 
 // tagLast plans the tag of a phase on the last commit.
 func (tx *Tx) tagLast(ctx context.Context, c gitstore.Commit, p opened) (Handoff, error) {
-	last := &tx.commits[len(tx.commits)-1]
-	ref := tx.w.T.TagRef(p.folder)
+	last, ref := tx.commits, tx.w.T.TagRef(p.folder)
 	hash, err := putTag(ctx, tx.w.T, tx.batch, ref, last.Hash, c, p.line)
 	if err != nil {
 		return Handoff{}, err
 	}
 	last.Tags = append(last.Tags, gitstore.Ref{Name: ref, Hash: hash})
-	e, err := jsonl.Parse(bytes.TrimSuffix(p.line, []byte("\n")))
-	if err != nil {
-		return Handoff{}, err
-	}
-	h := Handoff{Anchor: jsonl.GetString(e.Payload, "name"), Seq: p.seq, Entry: p.entry, Commit: last.Hash.String(), Tag: layout.ShortTag(ref)}
+	h := Handoff{Anchor: p.name, Seq: p.seq, Entry: p.entry, Commit: last.Hash.String(), Tag: layout.ShortTag(ref)}
 	tx.result.Handoffs = append(tx.result.Handoffs, h)
 	return h, nil
 }
 
 // openPhase creates the folder of the next phase with its anchor.
 func (tx *Tx) openPhase(name string, line []byte) error {
+	if err := tx.flushAll(); err != nil {
+		return err
+	}
 	w, d := tx.w, tx.w.T.Store().FS()
-	w.rec.Seq++
-	w.rec.LastID++
-	w.rec.Folder, w.rec.Anchor = layout.FolderName(w.rec.Seq, name), name
+	tx.b.OpenPhase(name, line)
+	w.rec.Seq, w.rec.Folder, w.rec.Anchor = tx.b.Seq, tx.b.Folder, name
 	w.rec.Tails = [layout.ClassCount]journal.Tail{}
-	tx.open, tx.sealed = [layout.ClassCount]*openFile{}, map[string]gitstore.Hash{}
-	tx.base.phase = nil
-	tx.count(w.rec.LastID)
+	tx.count()
 	if err := d.Mkdir(w.phasePath()); err != nil {
 		return err
 	}
@@ -207,32 +192,16 @@ func (tx *Tx) openPhase(name string, line []byte) error {
 	if _, err := f.Write(line); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	tx.syncLater(&openFile{file: f})
-	return tx.setPhase(w.rec.Folder, nil)
+	tx.syncLater(f)
+	return nil
 }
 
-// commit plans a commit of the tree as it now is.
-func (tx *Tx) commit(ctx context.Context, subject string) (gitstore.Commit, error) {
-	return tx.commitMerge(ctx, subject, nil)
-}
-
-// commitMerge plans one that has parents besides the tape.
-func (tx *Tx) commitMerge(ctx context.Context, subject string, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
+// commit plans a commit of the tree as it now is; merged are its parents besides the tape.
+func (tx *Tx) commit(ctx context.Context, subject string, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
 	w := tx.w
-	anchors := gitstore.TreeEntry{Name: layout.AnchorsDir, Mode: gitstore.ModeDir, Hash: tx.put(gitstore.KindTree, gitstore.EncodeTree(tx.base.anchors))}
-	layout.SetEntry(&tx.base.root, anchors)
-	root := tx.put(gitstore.KindTree, gitstore.EncodeTree(tx.base.root))
-	c := gitstore.Commit{Tree: root, Parents: append([]gitstore.Hash{tx.base.parent}, merged...),
-		Message: w.T.Message(subject, w.rec.Anchor, w.rec.Committed+1, w.rec.LastID, more...)}
-	h, err := PutCommit(ctx, w.T, tx.batch, &c)
-	if err != nil {
-		return c, err
-	}
-	tx.base.parent = h
-	tx.commits = append(tx.commits, Plan{Hash: h, Subject: subject})
-	w.rec.Committed = w.rec.LastID
-	tx.result.Commit = h.String()
-	return c, nil
+	c, err := tx.commits.commit(ctx, subject, w.rec.LastID, merged, more...)
+	w.rec.Committed, tx.result.Commit = w.rec.LastID, tx.commits.Hash.String()
+	return c, err
 }
 
 // PutCommit signs a commit with the user's identity, and with a key if git's
@@ -261,31 +230,21 @@ func PutCommit(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *git
 // index of the working tree. Only the branch can fail; what is missing of the rest
 // follows from the commits, and the next writer makes it.
 func (tx *Tx) moveBranch(ctx context.Context) error {
-	w, git := tx.w, tx.w.T.Store().Git()
-	last := tx.commits[len(tx.commits)-1]
+	w, last := tx.w, tx.commits
 	w.rec.Undo.Next = last.Hash.String()
 	if err := w.save(true); err != nil {
 		return err
 	}
-	_, who, err := git.Identity(w.T.Store().Now())
+	who, err := w.moveRef(ctx, last.Plan, w.Head)
 	if err != nil {
 		return err
 	}
-	err = git.UpdateRef(ctx, gitstore.RefUpdate{Name: w.T.Ref(), Old: w.Head, New: last.Hash, Message: "tape: " + last.Subject, Who: who})
-	if err != nil {
-		if now, readErr := w.T.Head(); readErr != nil || now != last.Hash {
-			return err
-		}
-	}
-	w.Head = last.Hash
 	ctx = context.WithoutCancel(ctx)
-	for _, c := range tx.commits {
-		for _, tag := range c.Tags {
-			if err := setTag(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
-				w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be made by the next command: " + err.Error())
-				tx.incomplete = true
-				return nil
-			}
+	for _, tag := range last.Tags {
+		if err := setTag(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
+			w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be made by the next command: " + err.Error())
+			tx.incomplete = true
+			return nil
 		}
 	}
 	if err := updateIndex(ctx, w.T.Store(), w.Wt, slices.Collect(maps.Values(tx.changes))); err != nil {

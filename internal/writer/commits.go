@@ -42,14 +42,18 @@ func (c *Commits) Add(ctx context.Context, subject string, lines [][]byte, merge
 			return err
 		}
 	}
-	first := c.Last + 1
-	c.Last += int64(len(lines))
-	commit := gitstore.Commit{Tree: c.b.Tree(), Parents: append([]gitstore.Hash{c.Hash}, merged...),
-		Message: c.t.Message(subject, c.b.Anchor, first, c.Last, more...)}
-	var err error
-	c.Subject = subject
-	c.Hash, err = PutCommit(ctx, c.t, c.batch, &commit)
+	_, err := c.commit(ctx, subject, c.Last+int64(len(lines)), merged, more...)
 	return err
+}
+
+// commit adds a commit of what the builder has, up to an entry.
+func (c *Commits) commit(ctx context.Context, subject string, last int64, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
+	out := gitstore.Commit{Tree: c.b.Tree(), Parents: append([]gitstore.Hash{c.Hash}, merged...),
+		Message: c.t.Message(subject, c.b.Anchor, c.Last+1, last, more...)}
+	var err error
+	c.Subject, c.Last = subject, last
+	c.Hash, err = PutCommit(ctx, c.t, c.batch, &out)
+	return out, err
 }
 
 // Checkpoint adds a commit with lines, if there are any.

@@ -6,114 +6,101 @@ import (
 	"slices"
 	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitindex"
-	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
 )
 
-// treeBase is the branch's tree, as the commits of a Tx change it.
-type treeBase struct {
-	root    []gitstore.TreeEntry
-	anchors []gitstore.TreeEntry
-	phase   []gitstore.TreeEntry // the open phase, as committed; nil if it is not
-	parent  gitstore.Hash
-}
-
+// loadBase gives the builder the branch's tree, with what the files hold that it has not.
 func (tx *Tx) loadBase() error {
-	if tx.base != nil {
+	w := tx.w
+	if tx.commits != nil {
 		return nil
 	}
-	v, err := snapshot.AtCommit(tx.w.T.Store(), tx.w.Head)
+	v, err := snapshot.AtCommit(w.T.Store(), w.Head)
 	if err != nil {
 		return err
 	}
-	b := &treeBase{root: slices.Clone(v.Root), parent: tx.w.Head} // the view is shared
-	for _, p := range v.List {
-		b.anchors = append(b.anchors, gitstore.TreeEntry{Name: p.Folder, Mode: gitstore.ModeDir, Hash: p.Tree})
+	tx.b.On(v)
+	if w.Uncommitted() > 0 {
+		tx.b.RootTree = gitstore.ZeroHash
 	}
-	if last := v.List[len(v.List)-1]; last.Folder == tx.w.rec.Folder {
-		if b.phase, err = v.Tree(last); err != nil {
-			return err
-		}
-	}
-	tx.base = b
-	return tx.addUncommittedPhases(v)
-}
-
-// addUncommittedPhases takes in folders that somebody made by hand.
-func (tx *Tx) addUncommittedPhases(v *snapshot.Snapshot) error {
-	last := v.List[len(v.List)-1]
-	if last.Seq >= tx.w.rec.Seq {
-		return nil
-	}
-	list, err := snapshot.ListPhases(tx.w.Wt.Dir)
-	if err != nil {
-		return err
-	}
+	last := v.LastPhase()
 	committed, err := v.Tree(last)
 	if err != nil {
 		return err
 	}
-	// The last committed one may have grown before the next was opened.
-	if err := tx.setPhase(last.Folder, committed); err != nil {
-		return err
-	}
-	for _, p := range list {
-		if p.Seq <= last.Seq || p.Seq >= tx.w.rec.Seq {
-			continue
-		}
-		if err := tx.setPhase(p.Folder, nil); err != nil {
+	if last.Seq < w.rec.Seq {
+		if err := tx.addUncommittedPhases(last, committed); err != nil {
 			return err
 		}
+		committed = nil
 	}
-	return nil
+	if tx.b.Phase, err = tx.phaseTree(w.rec.Folder, committed, tx.b.Phase); err == nil {
+		tx.commits = Continue(w.T, tx.batch, tx.b, Plan{Hash: w.Head}, w.rec.Committed)
+	}
+	return err
 }
 
-// setPhase puts the tree of a phase, with what its files hold now, under anchors.
-func (tx *Tx) setPhase(folder string, committed []gitstore.TreeEntry) error {
-	entries, err := tx.phaseTree(folder, committed)
+// addUncommittedPhases takes in folders that somebody made by hand. The last committed one
+// may have grown before the next was opened.
+func (tx *Tx) addUncommittedPhases(last layout.Phase, committed []gitstore.TreeEntry) error {
+	list, err := snapshot.ListPhases(tx.w.Wt.Dir)
 	if err != nil {
 		return err
 	}
-	e := gitstore.TreeEntry{Name: folder, Mode: gitstore.ModeDir, Hash: tx.put(gitstore.KindTree, gitstore.EncodeTree(entries))}
-	layout.SetEntry(&tx.base.anchors, e)
-	if folder == tx.w.rec.Folder {
-		tx.base.phase = entries
+	for _, p := range list {
+		if p.Seq < last.Seq || p.Seq >= tx.w.rec.Seq {
+			continue
+		}
+		if p.Seq > last.Seq {
+			committed = nil
+		}
+		entries, err := tx.phaseTree(p.Folder, committed, nil)
+		if err != nil {
+			return err
+		}
+		tx.b.KeepPhase(p.Folder, entries)
 	}
 	return nil
 }
 
-// phaseTree stores what a phase's files hold and the commit does not have yet. Only
-// the last committed file of each class, and those behind it, can be new.
-func (tx *Tx) phaseTree(folder string, committed []gitstore.TreeEntry) ([]gitstore.TreeEntry, error) {
-	entries := slices.Clone(committed)
-	if entries == nil {
-		line, err := os.ReadFile(filepath.Join(tx.w.AnchorsPath(), folder, layout.AnchorFile))
-		if err != nil {
+// phaseTree is the tree of a phase as its files are now, but for those that the builder has.
+// Only the last committed file of each class, and those behind it, can be new; some may be
+// stored already.
+func (tx *Tx) phaseTree(folder string, committed, stored []gitstore.TreeEntry) ([]gitstore.TreeEntry, error) {
+	w, dir := tx.w, filepath.Join(tx.w.AnchorsPath(), folder)
+	entries, isOpen := slices.Clone(committed), folder == w.rec.Folder
+	if committed == nil {
+		if err := tx.keepFile(&entries, folder, layout.AnchorFile); err != nil {
 			return nil, err
 		}
-		tx.setFile(&entries, folder, layout.AnchorFile, tx.put(gitstore.KindBlob, line), int64(len(line)))
 	}
-	tails := tx.w.rec.Tails
-	if folder != tx.w.rec.Folder {
-		files, err := snapshot.FilesIn(filepath.Join(tx.w.AnchorsPath(), folder))
+	var last [layout.ClassCount]int
+	if isOpen {
+		for c, tail := range w.rec.Tails {
+			last[c] = tail.Seg
+		}
+	} else {
+		files, err := snapshot.FilesIn(dir)
 		if err != nil {
 			return nil, err
 		}
-		tails = [layout.ClassCount]journal.Tail{}
 		for _, f := range files {
-			tails[f.Class].Seg = max(tails[f.Class].Seg, f.N)
+			last[f.Class] = max(last[f.Class], f.N)
 		}
 	}
-	var newest [layout.ClassCount]int
-	for _, e := range committed {
-		if c, n, ok := layout.ParseSegment(e.Name); ok {
-			newest[c] = max(newest[c], n)
-		}
+	for _, e := range stored {
+		layout.SetEntry(&entries, e)
 	}
+	newest := layout.Newest(committed)
 	for c := range layout.ClassCount {
-		for n := max(newest[c], 1); n <= tails[c].Seg; n++ {
-			if err := tx.addFile(&entries, folder, c, n); err != nil {
+		for n := max(newest[c], 1); n <= last[c]; n++ {
+			name := layout.SegmentName(c, n)
+			_, known := layout.FindEntry(stored, name)
+			if file := tx.b.Open[c]; known || isOpen && file != nil && file.N == n {
+				continue
+			}
+			if err := tx.keepFile(&entries, folder, name); err != nil {
 				return nil, err
 			}
 		}
@@ -121,43 +108,25 @@ func (tx *Tx) phaseTree(folder string, committed []gitstore.TreeEntry) ([]gitsto
 	return entries, nil
 }
 
-// addFile stores one file of a phase, from memory where it is there.
-func (tx *Tx) addFile(entries *[]gitstore.TreeEntry, folder string, c layout.Class, n int) error {
-	name := layout.SegmentName(c, n)
+// keepFile stores a file of a phase as it is on disk.
+func (tx *Tx) keepFile(entries *[]gitstore.TreeEntry, folder, name string) error {
 	path := filepath.Join(tx.w.AnchorsPath(), folder, name)
-	if h, ok := tx.sealed[name]; ok && folder == tx.w.rec.Folder {
-		st, err := os.Lstat(path)
-		if err != nil {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if c, n, ok := layout.ParseSegment(name); ok && folder == tx.w.rec.Folder && n < tx.w.rec.Tails[c].Seg {
+		if err := snapshot.CheckSealed(snapshot.Seals(tx.w.T), path, data); err != nil {
 			return err
 		}
-		tx.setFile(entries, folder, name, h, st.Size())
-		return nil
 	}
-	var data []byte
-	if file := tx.open[c]; folder == tx.w.rec.Folder && file != nil && file.N == n {
-		data = slices.Clone(file.Data)
-	} else {
-		var err error
-		if data, err = os.ReadFile(path); err != nil {
-			return err
-		}
-		if n < tx.w.rec.Tails[c].Seg && folder == tx.w.rec.Folder {
-			v := &snapshot.Snapshot{Dir: tx.w.Wt.Dir, Sealed: func() map[string]string { return snapshot.Seals(tx.w.T) }}
-			v.Last[c] = make([]layout.Segment, tx.w.rec.Tails[c].Seg)
-			if err := v.CheckSealed(layout.Phase{Seq: tx.w.rec.Seq, Folder: folder}, name, data); err != nil {
-				return err
-			}
-		}
+	if e, ok := layout.FindEntry(*entries, name); !ok || e.Hash != gitstore.HashObject(gitstore.KindBlob, data) {
+		tx.b.Keep(entries, folder, name, tx.batch.Put(gitstore.KindBlob, data), len(data))
 	}
-	if e, ok := layout.FindEntry(*entries, name); ok && e.Hash == gitstore.HashObject(gitstore.KindBlob, data) {
-		return nil
-	}
-	tx.setFile(entries, folder, name, tx.put(gitstore.KindBlob, data), int64(len(data)))
 	return nil
 }
 
-func (tx *Tx) setFile(entries *[]gitstore.TreeEntry, folder, name string, h gitstore.Hash, size int64) {
-	layout.SetEntry(entries, gitstore.TreeEntry{Name: name, Mode: gitstore.ModeFile, Hash: h})
-	path := layout.AnchorsDir + "/" + folder + "/" + name
-	tx.changes[path] = gitindex.Change{Path: path, Hash: h, Mode: gitstore.ModeFile, Size: size}
+// keeps notes for git's index what a file is in the next commit.
+func (tx *Tx) keeps(path string, h gitstore.Hash, size int) {
+	tx.changes[path] = gitindex.Change{Path: path, Hash: h, Mode: gitstore.ModeFile, Size: int64(size)}
 }

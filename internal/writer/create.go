@@ -3,10 +3,10 @@ package writer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"tape/internal/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
+	"tape/internal/resolve"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
 )
@@ -29,10 +29,7 @@ func CreateTapeFrom(ctx context.Context, s *workspace.Store, name string, first 
 	err := LockedAsIs(ctx, t, func(w *Writer) error {
 		return HoldingNew(ctx, s, func() error { return w.create(ctx, first) })
 	})
-	if err != nil {
-		return nil, fmt.Errorf("create tape %q: %w", name, layout.Classify(err))
-	}
-	return t, nil
+	return t, layout.Wrap(err, "create tape %q", name)
 }
 
 // HoldingNew runs f with the lock that keeps a purge from dropping objects without a name.
@@ -97,22 +94,15 @@ func (w *Writer) putRoot(ctx context.Context, first Anchor) (Plan, error) {
 	}
 	batch := s.Git().NewBatch()
 	defer batch.Discard()
-	folder := layout.FolderName(1, first.Name)
-	tree := func(entries ...gitstore.TreeEntry) gitstore.Hash {
-		return batch.Put(gitstore.KindTree, gitstore.EncodeTree(entries))
-	}
-	phaseTree := tree(gitstore.TreeEntry{Name: layout.AnchorFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, line)})
-	anchors := tree(gitstore.TreeEntry{Name: folder, Mode: gitstore.ModeDir, Hash: phaseTree})
-	c := gitstore.Commit{
-		Tree: tree(gitstore.TreeEntry{Name: layout.TapeFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, info)},
-			gitstore.TreeEntry{Name: layout.AnchorsDir, Mode: gitstore.ModeDir, Hash: anchors}),
-		Message: t.Message("start: "+layout.OneLine(t.Name()), first.Name, 1, 1),
-	}
+	b := &resolve.Builder{Put: batch.Put}
+	layout.SetEntry(&b.Root, gitstore.TreeEntry{Name: layout.TapeFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, info)})
+	b.OpenPhase(first.Name, line)
+	c := gitstore.Commit{Tree: b.Tree(), Message: t.Message("start: "+layout.OneLine(t.Name()), first.Name, 1, 1)}
 	out := Plan{Subject: c.Subject()}
 	if out.Hash, err = PutCommit(ctx, t, batch, &c); err != nil {
 		return none, err
 	}
-	tag := gitstore.Ref{Name: t.TagRef(folder)}
+	tag := gitstore.Ref{Name: t.TagRef(b.Folder)}
 	if tag.Hash, err = putTag(ctx, t, batch, tag.Name, out.Hash, c, line); err != nil {
 		return none, err
 	}
@@ -134,37 +124,46 @@ type Plan struct {
 // continue it, and writes the working tree anew if there is one. Once the branch has moved,
 // an interrupted move is completed by the next writer.
 func (w *Writer) MoveTo(ctx context.Context, next Plan, old gitstore.Hash) error {
-	git := w.T.Store().Git()
-	_, who, err := git.Identity(w.T.Store().Now())
-	if err != nil {
-		return err
-	}
 	// What the note knows of the files holds until the branch has moved.
 	before := w.rec
 	if before.Branch == "" {
 		before = journal.Record{Branch: w.T.Ref(), Head: old.String()}
 	}
 	w.rec = before
-	w.rec.Gen++
-	w.rec.Undo = &journal.Undo{Head: old.String(), Next: next.Hash.String(), Checkout: true}
+	u := journal.Undo{Head: old.String(), Next: next.Hash.String(), Checkout: true}
 	if next.Clean {
-		w.rec.Undo.From = old.String()
+		u.From = old.String()
 	}
-	if err := w.save(true); err != nil {
+	if err := w.begins(u); err != nil {
 		return err
 	}
-	err = git.UpdateRef(ctx, gitstore.RefUpdate{Name: w.T.Ref(), Old: old, New: next.Hash, Message: "tape: " + next.Subject, Who: who})
-	if now, readErr := git.Ref(w.T.Ref()); err != nil && (readErr != nil || now != next.Hash) {
+	who, err := w.moveRef(ctx, next, old)
+	if err != nil {
 		before.Gen, before.Undo = w.rec.Gen, nil
 		w.rec = before
 		return errors.Join(err, w.save(true))
 	}
 	_ = w.T.Store().FS().Remove(snapshot.SealsPath(w.T)) // they were of another history
-	w.Head = next.Hash
 	if err := w.finishMove(context.WithoutCancel(ctx), next, who); err != nil {
 		w.T.Store().Warn("the next command that writes to the tape completes this one: " + err.Error())
 	}
 	return nil
+}
+
+// moveRef moves the branch, and returns who did. It may be there in spite of an error.
+func (w *Writer) moveRef(ctx context.Context, next Plan, old gitstore.Hash) (who gitstore.Signature, err error) {
+	git := w.T.Store().Git()
+	if _, who, err = git.Identity(w.T.Store().Now()); err != nil {
+		return who, err
+	}
+	err = git.UpdateRef(ctx, gitstore.RefUpdate{Name: w.T.Ref(), Old: old, New: next.Hash, Message: "tape: " + next.Subject, Who: who})
+	if err != nil {
+		if now, readErr := git.Ref(w.T.Ref()); readErr != nil || now != next.Hash {
+			return who, err
+		}
+	}
+	w.Head = next.Hash
+	return who, nil
 }
 
 func (w *Writer) finishMove(ctx context.Context, next Plan, who gitstore.Signature) error {

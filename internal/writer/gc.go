@@ -105,9 +105,7 @@ func checkSameFiles(ctx context.Context, dir string, committed map[string]gitsto
 // DropTree removes the working tree. A record says so until it is gone, so that readers
 // meanwhile use the commit, and a writer after a crash begins a new one.
 func (w *Writer) DropTree(ctx context.Context) error {
-	w.rec.Gen++
-	w.rec.Undo = &journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}
-	if err := w.save(true); err != nil {
+	if err := w.begins(journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}); err != nil {
 		return err
 	}
 	if err := w.T.Store().Git().RemoveWorktree(context.WithoutCancel(ctx), w.Wt); err != nil {

@@ -99,7 +99,10 @@ func (w *Writer) findEnd(ctx context.Context, before journal.Record) (*snapshot.
 	if err := w.compare(v, committed, before); err != nil {
 		return nil, err
 	}
-	if err := w.scanClosed(ctx, v, len(committed.List)); err != nil {
+	// Phases before the open one that are not committed, and the one that was open when the
+	// last was: somebody made them by hand, or git left them.
+	closed := &snapshot.Walk{V: v, Tape: w.T.Name(), First: max(0, len(committed.List)-1), Last: len(v.List) - 2}
+	if err := closed.Read(ctx, func(layout.Entry) bool { return true }); err != nil {
 		return nil, err
 	}
 	if err := w.scan(ctx, v); err != nil {
@@ -133,13 +136,6 @@ func (w *Writer) takeBack(u journal.Undo) error {
 	}
 	w.T.Store().Warn("took back a change that was interrupted: none of it was acknowledged")
 	return nil
-}
-
-// scanClosed reads the phases before the open one that are not committed, and the one that
-// was open when the last was: somebody made them by hand, or git left them.
-func (w *Writer) scanClosed(ctx context.Context, v *snapshot.Snapshot, committed int) error {
-	read := &snapshot.Walk{V: v, Tape: w.T.Name(), First: max(0, committed-1), Last: len(v.List) - 2}
-	return read.Read(ctx, func(layout.Entry) bool { return true })
 }
 
 // scan reads the open phase: the last id, where the files end, and what was torn.

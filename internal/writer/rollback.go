@@ -80,7 +80,8 @@ func truncate(d *disk.FS, path string, size int64) error {
 // undo takes back what a Tx wrote, because of cause, which it returns.
 func (tx *Tx) undo(cause error) error {
 	w := tx.w
-	tx.abandon()
+	_ = tx.syncing.Wait()
+	tx.batch.Discard()
 	was := tx.before
 	u := journal.Undo{Head: was.Head, Seq: was.Seq, Folder: was.Folder, Tails: was.Tails}
 	if head, err := w.T.Head(); err != nil {

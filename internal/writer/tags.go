@@ -80,7 +80,10 @@ func EnsureTags(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all 
 	var todo []missingTag
 	chain, start := map[gitstore.Hash]bool{}, snapshot.StartOf(t, head)
 	view, err := snapshot.AtCommit(t.Store(), head)
-	for at := head; err == nil; {
+	if err != nil {
+		return false, err
+	}
+	for at := head; ; {
 		chain[at] = true
 		c, err := t.Store().Git().Commit(at)
 		if err != nil {
@@ -104,22 +107,16 @@ func EnsureTags(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all 
 			return false, err
 		}
 		todo = append(todo, missing...)
-		if right && !all {
-			break
-		}
-		if !ok {
+		if right && !all || !ok {
 			break
 		}
 		at, view = before, parent
-	}
-	if err != nil {
-		return false, err
 	}
 	for _, m := range slices.Backward(todo) {
 		if all && chain[m.names] {
 			continue
 		}
-		if err := makeTag(ctx, t, m.folder, m.hash, m.commit, m.line); err != nil {
+		if err := m.make(ctx, t); err != nil {
 			return made, err
 		}
 		made = true
@@ -180,16 +177,16 @@ func tagged(t *workspace.Tape, folder string) (gitstore.Hash, error) {
 	return h, err
 }
 
-func makeTag(ctx context.Context, t *workspace.Tape, folder string, h gitstore.Hash, c gitstore.Commit, line []byte) error {
+func (m missingTag) make(ctx context.Context, t *workspace.Tape) error {
 	batch := t.Store().Git().NewBatch()
-	ref := t.TagRef(folder)
-	tag, err := putTag(ctx, t, batch, ref, h, c, line)
+	defer batch.Discard()
+	ref := t.TagRef(m.folder)
+	tag, err := putTag(ctx, t, batch, ref, m.hash, m.commit, m.line)
+	if err == nil {
+		err = batch.Flush(ctx)
+	}
 	if err != nil {
-		batch.Discard()
 		return err
 	}
-	if err := batch.Flush(ctx); err != nil {
-		return err
-	}
-	return setTag(ctx, t, ref, tag, c.Committer)
+	return setTag(ctx, t, ref, tag, m.commit.Committer)
 }

@@ -1,14 +1,15 @@
 package writer
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitindex"
 	"tape/internal/journal"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/resolve"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
 
@@ -23,13 +24,11 @@ type Tx struct {
 	before journal.Record
 	batch  *gitstore.Batch
 
-	open    [layout.ClassCount]*openFile // files being written to, by class
-	sealed  map[string]gitstore.Hash     // files of the open phase filled in this Tx
-	dirs    map[string]bool              // folders with new names
+	b       *resolve.Builder
+	dirs    map[string]bool // folders with new names
 	syncing errgroup.Group
 
-	base    *treeBase // the branch's commit, loaded when first needed
-	commits []Plan
+	commits *Commits                   // nil until the branch's tree is needed
 	changes map[string]gitindex.Change // by path
 	result  TxResult
 
@@ -62,15 +61,14 @@ func Update(ctx context.Context, t *workspace.Tape, f func(tx *Tx) error) (TxRes
 // Begin starts a Tx that ends with Commit or Rollback, for changes to several tapes
 // side by side. It holds the tape's lock until then.
 func Begin(ctx context.Context, t *workspace.Tape) (*Tx, error) {
+	var tx *Tx
 	w, err := Lock(ctx, t)
-	if err != nil {
-		return nil, fmt.Errorf("write tape %q: %w", t.Name(), layout.Classify(err))
+	if err == nil {
+		if tx, err = w.beginTx(); err != nil {
+			err = errors.Join(err, w.lock.Unlock())
+		}
 	}
-	tx, err := w.beginTx(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("write tape %q: %w", t.Name(), layout.Classify(errors.Join(err, w.lock.Unlock())))
-	}
-	return tx, nil
+	return tx, layout.Wrap(err, "write tape %q", t.Name())
 }
 
 // Commit makes the change true and ends the Tx. After an error nothing has changed.
@@ -95,16 +93,15 @@ func (tx *Tx) Rollback() error {
 var errRollback = errors.New("rolled back")
 
 func (tx *Tx) release(err error) error {
-	if err := errors.Join(err, tx.w.lock.Unlock()); err != nil {
+	if err = errors.Join(err, tx.w.lock.Unlock()); err != nil {
 		tx.result = TxResult{}
-		return fmt.Errorf("write tape %q: %w", tx.w.T.Name(), layout.Classify(err))
 	}
-	return nil
+	return layout.Wrap(err, "write tape %q", tx.w.T.Name())
 }
 
 // Update is a Tx of a tape that is locked already.
 func (w *Writer) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, error) {
-	tx, err := w.beginTx(ctx)
+	tx, err := w.beginTx()
 	if err != nil {
 		return TxResult{}, err
 	}
@@ -118,12 +115,11 @@ func (w *Writer) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, er
 }
 
 // beginTx records how the tape is, so that what follows can be taken back.
-func (w *Writer) beginTx(ctx context.Context) (*Tx, error) {
-	tx := &Tx{w: w, before: w.rec, sealed: map[string]gitstore.Hash{}, dirs: map[string]bool{}, changes: map[string]gitindex.Change{}}
+func (w *Writer) beginTx() (*Tx, error) {
+	tx := &Tx{w: w, before: w.rec, batch: w.T.Store().Git().NewBatch(), dirs: map[string]bool{}, changes: map[string]gitindex.Change{}}
+	tx.b = &resolve.Builder{Put: tx.batch.Put, Load: tx.load, Full: tx.seal, Keeps: tx.keeps, Seq: w.rec.Seq, Folder: w.rec.Folder, Anchor: w.rec.Anchor}
 	tx.syncing.SetLimit(4)
-	w.rec.Gen++
-	w.rec.Undo = &journal.Undo{Head: w.rec.Head, Seq: w.rec.Seq, Folder: w.rec.Folder, Tails: w.rec.Tails}
-	if err := w.save(true); err != nil {
+	if err := w.begins(journal.Undo{Head: w.rec.Head, Seq: w.rec.Seq, Folder: w.rec.Folder, Tails: w.rec.Tails}); err != nil {
 		w.rec = tx.before
 		_ = w.save(false)
 		return nil, err
@@ -150,11 +146,7 @@ func (tx *Tx) AppendEntry(ctx context.Context, d layout.Draft) (layout.Entry, er
 	if err != nil {
 		return layout.Entry{}, err
 	}
-	parsed, err := jsonl.Parse(append([]byte(nil), line[:len(line)-1]...))
-	if err != nil {
-		return layout.Entry{}, err
-	}
-	return snapshot.MakeEntry(parsed, tx.w.T.Name(), tx.w.rec.Anchor, tx.w.rec.Seq), nil
+	return snapshot.ParseEntry(bytes.Clone(line), tx.w.T.Name(), tx.w.rec.Anchor, tx.w.rec.Seq)
 }
 
 // closeTurn commits the turn before a batch's first user message, where the policy is
@@ -210,43 +202,29 @@ func (tx *Tx) add(ctx context.Context, kind string, line []byte) error {
 		return err
 	}
 	c := layout.ClassOf(kind)
-	file, err := tx.tail(c)
+	file, err := tx.b.Add(c, line)
 	if err != nil {
 		return err
 	}
-	if len(file.Data) >= layout.SealSize {
-		if file, err = tx.seal(c); err != nil {
-			return err
-		}
-	}
-	file.Data = append(file.Data, line...)
-	tx.w.rec.LastID++
 	was := tx.w.rec.Tails[c]
 	if was.Seg != file.N {
 		was.Sum = 0
 	}
 	tx.w.rec.Tails[c] = journal.Tail{Seg: file.N, Size: int64(len(file.Data)), Sum: snapshot.Checksum(was.Sum, line)}
-	tx.count(tx.w.rec.LastID)
+	tx.count()
 	return nil
 }
 
-func (tx *Tx) count(id int64) {
-	if tx.result.FirstID == 0 {
-		tx.result.FirstID = id
-	}
-	tx.result.LastID = id
+// count counts an entry that has been added.
+func (tx *Tx) count() {
+	tx.w.rec.LastID++
+	tx.result.LastID = tx.w.rec.LastID
 	tx.result.Appended++
+	tx.result.FirstID = tx.result.LastID - int64(tx.result.Appended) + 1
 }
 
 // Objects is what the Tx adds to git, together with its commits.
-func (tx *Tx) Objects() *gitstore.Batch {
-	if tx.batch == nil {
-		tx.batch = tx.w.T.Store().Git().NewBatch()
-	}
-	return tx.batch
-}
-
-func (tx *Tx) put(kind gitstore.Kind, data []byte) gitstore.Hash { return tx.Objects().Put(kind, data) }
+func (tx *Tx) Objects() *gitstore.Batch { return tx.batch }
 
 // finish makes the change durable, and then true.
 func (tx *Tx) finish(ctx context.Context) error {
@@ -273,12 +251,11 @@ func (tx *Tx) finish(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if tx.batch != nil {
-		if err := tx.batch.Flush(ctx); err != nil && len(tx.commits) > 0 {
-			return err
-		}
+	commits := tx.result.Commit != ""
+	if err := tx.batch.Flush(ctx); err != nil && commits {
+		return err
 	}
-	if len(tx.commits) > 0 {
+	if commits {
 		if err := tx.moveBranch(ctx); err != nil {
 			return err
 		}
@@ -289,23 +266,9 @@ func (tx *Tx) finish(ctx context.Context) error {
 	}
 	w.rec.Undo, tx.cleared = nil, true
 	err := w.save(true)
-	if err != nil && len(tx.commits) > 0 {
+	if err != nil && commits {
 		w.T.Store().Warn("the change is complete, but its record could not be cleared: " + err.Error())
 		return nil
 	}
 	return err
-}
-
-// abandon lets go of everything that an undone Tx has open.
-func (tx *Tx) abandon() {
-	for _, file := range tx.open {
-		if file != nil && file.file != nil {
-			_ = file.file.Close()
-			file.file = nil
-		}
-	}
-	_ = tx.syncing.Wait()
-	if tx.batch != nil {
-		tx.batch.Discard()
-	}
 }

@@ -13,93 +13,70 @@ import (
 	"tape/internal/snapshot"
 )
 
-// openFile is a lastFile that is written to the working tree.
-type openFile struct {
-	resolve.LastFile
-	file *disk.File
-}
-
-// Tail returns the file that the next entry of a class goes to.
-func (tx *Tx) tail(c layout.Class) (*openFile, error) {
-	if tx.open[c] != nil {
-		return tx.open[c], nil
-	}
+// load returns the file that the next entry of a class goes to.
+func (tx *Tx) load(c layout.Class) (resolve.LastFile, error) {
 	was := tx.w.rec.Tails[c]
-	file := &openFile{LastFile: resolve.LastFile{N: max(was.Seg, 1)}}
-	if was.Seg > 0 {
-		data, err := os.ReadFile(tx.w.phasePath(layout.SegmentName(c, was.Seg)))
-		if err != nil {
-			return nil, err
-		}
-		if int64(len(data)) != was.Size {
-			return nil, fmt.Errorf("%s has changed while it was locked", layout.SegmentName(c, was.Seg))
-		}
-		file.Data, file.Written = data, len(data)
+	if was.Seg == 0 {
+		return resolve.LastFile{N: 1}, nil
 	}
-	tx.open[c] = file
-	return file, nil
+	name := layout.SegmentName(c, was.Seg)
+	data, err := os.ReadFile(tx.w.phasePath(name))
+	if err == nil && int64(len(data)) != was.Size {
+		err = fmt.Errorf("%s has changed while it was locked", name)
+	}
+	return resolve.LastFile{N: was.Seg, Data: data, Stored: len(data), Written: len(data)}, err
 }
 
-// seal finishes a full file and begins the next one. Where there is a processor to
-// spare, the full one's blob is written beside the work that follows; the commit
-// writes those that are missing.
-func (tx *Tx) seal(c layout.Class) (*openFile, error) {
-	file := tx.open[c]
-	if err := tx.flush(c); err != nil {
-		return nil, err
+// seal finishes a full file. Where there is a processor to spare, its blob is written
+// beside the work that follows; else the first commit writes it.
+func (tx *Tx) seal(c layout.Class, file *resolve.LastFile) error {
+	if err := tx.flush(c, file); err != nil {
+		return err
 	}
-	tx.syncLater(file)
-	snapshot.SealedFile(tx.w.T, tx.w.rec.Folder, layout.SegmentName(c, file.N), int64(len(file.Data)), tx.w.rec.Tails[c].Sum)
-	if h, ok := tx.Objects().TryPut(gitstore.KindBlob, file.Data); ok {
-		tx.sealed[layout.SegmentName(c, file.N)] = h
+	name, folder := layout.SegmentName(c, file.N), tx.w.rec.Folder
+	snapshot.SealedFile(tx.w.T, folder, name, int64(len(file.Data)), tx.w.rec.Tails[c].Sum)
+	h, ok := tx.batch.TryPut(gitstore.KindBlob, file.Data)
+	if !ok && tx.commits != nil {
+		h, ok = tx.batch.Put(gitstore.KindBlob, file.Data), true
 	}
-	tx.open[c] = &openFile{LastFile: resolve.LastFile{N: file.N + 1, Data: make([]byte, 0, layout.SealSize+layout.SealSize/8)}}
-	return tx.open[c], nil
+	if ok {
+		tx.b.Keep(&tx.b.Phase, folder, name, h, len(file.Data))
+	}
+	return nil
 }
 
-// flush writes what a class's open file has in memory only.
-func (tx *Tx) flush(c layout.Class) error {
-	file := tx.open[c]
+// flush writes what a file has in memory only, and has it synced beside other work.
+func (tx *Tx) flush(c layout.Class, file *resolve.LastFile) error {
 	if file == nil || file.Written == len(file.Data) {
 		return nil
 	}
-	if file.file == nil {
-		path := tx.w.phasePath(layout.SegmentName(c, file.N))
-		if file.Written == 0 {
-			tx.dirs[filepath.Dir(path)] = true
-		}
-		f, err := tx.w.T.Store().FS().OpenFile(path, os.O_WRONLY|os.O_CREATE, disk.FilePerm)
-		if err != nil {
-			return err
-		}
-		file.file = f
+	path := tx.w.phasePath(layout.SegmentName(c, file.N))
+	if file.Written == 0 {
+		tx.dirs[filepath.Dir(path)] = true
 	}
-	if _, err := file.file.WriteAt(file.Data[file.Written:], int64(file.Written)); err != nil {
+	f, err := tx.w.T.Store().FS().OpenFile(path, os.O_WRONLY|os.O_CREATE, disk.FilePerm)
+	if err != nil {
 		return err
 	}
+	if _, err := f.WriteAt(file.Data[file.Written:], int64(file.Written)); err != nil {
+		return errors.Join(err, f.Close())
+	}
 	file.Written = len(file.Data)
+	tx.syncLater(f)
 	return nil
 }
 
 // syncLater syncs and closes a file that was written to, beside other work.
-func (tx *Tx) syncLater(file *openFile) {
-	f := file.file
-	if f == nil {
-		return
-	}
-	file.file = nil
+func (tx *Tx) syncLater(f *disk.File) {
 	tx.syncing.Go(func() error { return errors.Join(f.Sync(), f.Close()) })
 }
 
-// FlushAll brings everything that was appended so far to the files, and on its way to
+// flushAll brings everything that was appended so far to the files, and on its way to
 // the disk.
 func (tx *Tx) flushAll() error {
-	for c := range tx.open {
-		if err := tx.flush(layout.Class(c)); err != nil {
+	for c, file := range tx.b.Open {
+		if err := tx.flush(layout.Class(c), file); err != nil {
 			return err
-		}
-		if tx.open[c] != nil {
-			tx.syncLater(tx.open[c])
 		}
 	}
 	return nil
@@ -110,7 +87,7 @@ func (tx *Tx) checkStands(ctx context.Context) error {
 	if err := tx.w.awaitGit(ctx); err != nil {
 		return err
 	}
-	for c, file := range tx.open {
+	for c, file := range tx.b.Open {
 		if file == nil || file.Written == 0 {
 			continue
 		}

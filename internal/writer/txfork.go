@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"tape/internal/gitstore"
@@ -14,33 +15,11 @@ import (
 // Builder commits everything up to here, and makes a builder that goes on from the commit,
 // which it returns.
 func (tx *Tx) Builder(ctx context.Context) (*resolve.Builder, gitstore.Hash, error) {
-	w := tx.w
-	if err := tx.Checkpoint(ctx); err != nil {
-		return nil, w.Head, err
+	if err := errors.Join(tx.Checkpoint(ctx), tx.loadBase()); err != nil {
+		return nil, tx.w.Head, err
 	}
-	if err := tx.loadBase(); err != nil {
-		return nil, w.Head, err
-	}
-	if err := tx.flushAll(); err != nil {
-		return nil, w.Head, err
-	}
-	b := &resolve.Builder{Put: tx.put, Root: slices.Clone(tx.base.root), Anchors: slices.Clone(tx.base.anchors), Phase: slices.Clone(tx.base.phase),
-		Seq: w.rec.Seq, Folder: w.rec.Folder, Anchor: w.rec.Anchor}
-	b.RootTree = gitstore.HashObject(gitstore.KindTree, gitstore.EncodeTree(b.Root))
-	// The files go on while the builder is used, and what is committed is not in git yet.
-	tails := map[string][]byte{}
-	for c, tail := range w.rec.Tails {
-		if tail.Seg == 0 {
-			continue
-		}
-		file, err := tx.tail(layout.Class(c))
-		if err != nil {
-			return nil, w.Head, err
-		}
-		tails[layout.SegmentName(layout.Class(c), tail.Seg)] = slices.Clone(file.Data)
-	}
-	b.Load = func(name string, _ gitstore.Hash) ([]byte, error) { return tails[name], nil }
-	return b, tx.base.parent, nil
+	b, err := tx.b.Clone()
+	return b, tx.commits.Hash, err
 }
 
 // Merge appends lines that have their ids, and commits them with a second parent.
@@ -58,10 +37,7 @@ func (tx *Tx) Merge(ctx context.Context, f *workspace.Tape, head gitstore.Hash, 
 			phases = append(phases, *p)
 		}
 	}
-	if err := tx.setPhase(tx.w.rec.Folder, tx.base.phase); err != nil {
-		return err
-	}
-	c, err := tx.commitMerge(ctx, MergeSubject(f, len(lines)), []gitstore.Hash{head}, append([]layout.Trailer{workspace.ForkTrailer(f)}, more...)...)
+	c, err := tx.commit(ctx, MergeSubject(f, len(lines)), []gitstore.Hash{head}, append([]layout.Trailer{workspace.ForkTrailer(f)}, more...)...)
 	if err != nil {
 		return err
 	}
@@ -96,14 +72,7 @@ func (tx *Tx) addStored(ctx context.Context, line []byte) (*opened, error) {
 	if e.Kind != layout.KindAnchor {
 		return nil, tx.add(ctx, e.Kind, line)
 	}
-	if err := tx.setPhase(tx.w.rec.Folder, tx.base.phase); err != nil {
-		return nil, err
-	}
-	if err := tx.flushAll(); err != nil {
-		return nil, err
-	}
-	if err := tx.openPhase(jsonl.GetString(e.Payload, "name"), line); err != nil {
-		return nil, err
-	}
-	return &opened{tx.w.rec.Seq, tx.w.rec.Folder, tx.w.rec.LastID, line}, nil
+	name := jsonl.GetString(e.Payload, "name")
+	err = tx.openPhase(name, line)
+	return &opened{tx.w.rec.Seq, name, tx.w.rec.Folder, tx.w.rec.LastID, line}, err
 }

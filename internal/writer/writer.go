@@ -3,7 +3,6 @@ package writer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -36,10 +35,7 @@ func (w *Writer) Unlock() error {
 
 // Write takes the tape's lock, puts right what an interrupted writer left, and runs f.
 func Write(ctx context.Context, t *workspace.Tape, f func(w *Writer) error) error {
-	if err := Locked(ctx, t, f); err != nil {
-		return fmt.Errorf("write tape %q: %w", t.Name(), layout.Classify(err))
-	}
-	return nil
+	return layout.Wrap(Locked(ctx, t, f), "write tape %q", t.Name())
 }
 
 // Locked is write without saying which tape it was.
@@ -196,6 +192,13 @@ func (w *Writer) note() {
 
 // save writes the note. It is only a cache unless it has, or takes back, an Undo.
 func (w *Writer) save(sync bool) error { return journal.Save(w.lock.File, w.rec, sync) }
+
+// begins records, durably, a change of several steps before it begins.
+func (w *Writer) begins(u journal.Undo) error {
+	w.rec.Gen++
+	w.rec.Undo = &u
+	return w.save(true)
+}
 
 // LastID is the tape's last entry.
 func (w *Writer) LastID() int64 { return w.rec.LastID }

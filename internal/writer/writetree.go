@@ -88,17 +88,13 @@ func (w *Writer) writePhase(was, v *snapshot.Snapshot, old, p layout.Phase) erro
 			return err
 		}
 	}
-	var newest [layout.ClassCount]int
+	newest := layout.Newest(entries)
 	for _, e := range entries {
 		c, n, ok := layout.ParseSegment(e.Name)
-		if ok {
-			newest[c] = max(newest[c], n)
-		} else if e.Name != layout.AnchorFile {
+		if !ok && e.Name != layout.AnchorFile {
 			return &layout.CorruptError{File: v.Where(p, e.Name), Msg: "not a file of a phase"}
 		}
-	}
-	for _, e := range entries {
-		if c, n, ok := layout.ParseSegment(e.Name); ok && w.T.IsFork() && n < newest[c] {
+		if ok && w.T.IsFork() && n < newest[c] {
 			continue // sealed
 		}
 		if had, _ := layout.FindEntry(before, e.Name); had.Hash == e.Hash {
