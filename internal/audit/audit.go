@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -153,23 +154,18 @@ func NewFirstChain(head gitstore.Hash, own *workspace.Tape) *FirstChain {
 }
 
 // Has reports whether a commit is one of them.
-func (c *FirstChain) Has(ctx context.Context, h gitstore.Hash, read func(gitstore.Hash) (gitstore.Commit, error)) (bool, error) {
-	for !c.seen[h] && !c.next.IsZero() {
-		if err := ctx.Err(); err != nil {
-			return false, err
+func (c *FirstChain) Has(ctx context.Context, s *workspace.Store, h gitstore.Hash) (bool, error) {
+	for at, err := range s.ByFirstParents(c.next) {
+		if err := cmp.Or(err, ctx.Err()); c.seen[h] || err != nil {
+			return c.seen[h], err
 		}
-		at, err := read(c.next)
-		if err != nil {
-			return false, layout.CorruptObject(c.next, err)
-		}
+		c.next = gitstore.ZeroHash
 		if c.own != nil {
-			if _, begins := snapshot.StartsHere(c.own, at); begins {
-				c.next = gitstore.ZeroHash // what is before is the parent's
-				break
+			if _, begins := snapshot.StartsHere(c.own, at.Commit); begins {
+				break // what is before is the parent's
 			}
 		}
-		c.seen[c.next] = true
-		c.next = gitstore.ZeroHash
+		c.seen[at.Hash] = true
 		if len(at.Parents) > 0 {
 			c.next = at.Parents[0]
 		}

@@ -15,22 +15,19 @@ import (
 
 // What a hook asks before git moves a ref, or makes a commit.
 
-// RefUpdate moves a ref from one object to another: ids as hex digits, zeros for none.
-type RefUpdate struct{ Ref, Old, New string }
-
 // CheckUpdates refuses, with ErrConflict, to move refs of a repository if that would break
 // what the format promises: history of tapes and forks is only added to, tapes are not
 // deleted, tags of handoffs name the commits that their phases came with and stay there,
 // archives hold tapes. They are looked at together: a purged tape comes with other tags. Other
 // refs are not its business. The errors are those of the refs, in their order, nil for each
 // that may be moved. gitDir may be a bare repository that is no workspace.
-func CheckUpdates(ctx context.Context, gitDir string, updates []RefUpdate) []error {
+func CheckUpdates(ctx context.Context, gitDir string, updates []layout.Incoming) []error {
 	out := make([]error, len(updates))
 	s, err := workspace.OpenBare(gitDir)
 	c := &updateCheck{s: s, updates: updates, heads: map[string]gitstore.Hash{}, incoming: NewIncomingCheck(s), purges: map[string]rewrite.Remade{}}
 	for _, u := range updates {
-		if h, err := gitstore.ParseHash(u.New); err == nil && !h.IsZero() {
-			c.heads[u.Ref] = h
+		if !u.New.IsZero() {
+			c.heads[u.Ref] = u.New
 		}
 	}
 	for i, u := range updates {
@@ -44,21 +41,17 @@ func CheckUpdates(ctx context.Context, gitDir string, updates []RefUpdate) []err
 // updateCheck looks at refs that move together.
 type updateCheck struct {
 	s        *workspace.Store
-	updates  []RefUpdate
+	updates  []layout.Incoming
 	heads    map[string]gitstore.Hash  // what refs shall be
 	incoming *IncomingCheck            // of what is new
 	purges   map[string]rewrite.Remade // that were looked at, by slug
 }
 
-func (c *updateCheck) check(ctx context.Context, u RefUpdate) error {
-	ref := u.Ref
-	from, err1 := layout.ParseObject(u.Old)
-	to, err2 := layout.ParseObject(u.New)
-	if err := errors.Join(err1, err2); err != nil || from == to {
-		return err
-	}
-	branch := strings.TrimPrefix(ref, "refs/heads/")
+func (c *updateCheck) check(ctx context.Context, u layout.Incoming) error {
+	ref, from, to := u.Ref, u.Old, u.New
 	switch {
+	case from == to:
+		return nil
 	case strings.HasPrefix(ref, layout.TagPrefix):
 		if from.IsZero() {
 			return c.newTag(ctx, ref, to)
@@ -76,10 +69,9 @@ func (c *updateCheck) check(ctx context.Context, u RefUpdate) error {
 	case !to.IsZero() && (strings.HasPrefix(ref, layout.BranchPrefix) || strings.HasPrefix(ref, layout.ForkPrefix)):
 		return CheckGrowth(ctx, c.s, ref, from, to)
 	case strings.HasPrefix(ref, layout.BranchPrefix):
-		return layout.Conflict("who owns the repository can delete it there", "%s is the history of a tape, which is not deleted", branch)
-	default:
-		return nil
+		return layout.Conflict("who owns the repository can delete it there", "%s is the history of a tape, which is not deleted", shortRef(ref))
 	}
+	return nil
 }
 
 // newTag refuses a tag that nobody who pulls would take.
@@ -174,10 +166,8 @@ func (c *updateCheck) purged(ctx context.Context, t *workspace.Tape, old, head g
 		newest, name := old, ""
 		for _, u := range c.updates {
 			isOf := u.Ref == t.Ref() || strings.HasPrefix(u.Ref, layout.TagPrefix+t.Slug()+"/") && u.Ref > name && name != t.Ref()
-			if h, err := gitstore.ParseHash(u.Old); isOf && err == nil && !h.IsZero() {
-				if h, err = c.s.Git().Peel(h); err == nil {
-					newest, name = h, u.Ref
-				}
+			if h, err := c.s.Git().Peel(u.Old); isOf && err == nil {
+				newest, name = h, u.Ref
 			}
 		}
 		made, _, err := rewrite.CheckPurged(ctx, c.s, nil, newest, head)
@@ -195,7 +185,6 @@ func (c *updateCheck) purged(ctx context.Context, t *workspace.Tape, old, head g
 
 // CheckGrowth checks that a branch's new commit continues the old one (zero: none).
 func CheckGrowth(ctx context.Context, s *workspace.Store, ref string, from, to gitstore.Hash) error {
-	branch := strings.TrimPrefix(ref, "refs/heads/")
 	t, err := snapshot.TapeAt(s, ref, to)
 	if err != nil {
 		return err
@@ -209,12 +198,12 @@ func CheckGrowth(ctx context.Context, s *workspace.Store, ref string, from, to g
 			return CheckGrowth(ctx, s, ref, gitstore.ZeroHash, to)
 		}
 		return layout.Conflict("tape pull joins what both have; nothing is pushed by force",
-			"%s does not continue %s: history was rewritten, or the other side has more", branch, short(from))
+			"%s does not continue %s: history was rewritten, or the other side has more", shortRef(ref), short(from))
 	}
 	if err != nil {
 		return err
 	}
-	return notAdded(ctx, branch, a.walk(ctx, t, chain, at, 0))
+	return notAdded(ctx, shortRef(ref), a.walk(ctx, t, chain, at, 0))
 }
 
 // notAdded makes a conflict of what an audit has found.
@@ -225,28 +214,18 @@ func notAdded(ctx context.Context, branch string, err error) error {
 	return layout.Conflict("entries are only added: bring back what was recorded", "%s: %v", branch, err)
 }
 
-// CheckTree refuses, with ErrConflict, a commit that is about to be made on a branch, if
-// its tree does not only add to its parent's ("" if it has none). Branches that are not a
-// tape's or a fork's are not its business.
-func CheckTree(ctx context.Context, s *workspace.Store, branch, parent, tree string) error {
-	ref := "refs/heads/" + strings.TrimPrefix(branch, "refs/heads/")
-	if !strings.HasPrefix(ref, layout.BranchPrefix) && !strings.HasPrefix(ref, layout.ForkPrefix) || parent == "" {
-		return nil
-	}
-	t, err := s.TapeOfBranch(ref)
+// CheckTree refuses, with ErrConflict, a commit that is about to be made on the branch of a
+// tape or fork, if its tree does not only add to its parent's.
+func CheckTree(ctx context.Context, s *workspace.Store, branch string, parent, tree gitstore.Hash) error {
+	t, err := s.TapeOfBranch("refs/heads/" + strings.TrimPrefix(branch, "refs/heads/"))
 	if err != nil {
-		return err
-	}
-	from, err1 := layout.ParseObject(parent)
-	to, err2 := layout.ParseObject(tree)
-	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
 	a := newAudit(s, policy{})
-	before, err := a.load(from, nil)
+	before, err := a.load(parent, nil)
 	if err != nil {
 		return err
 	}
-	_, err = a.stepTree(to, before, "")
+	_, err = a.stepTree(tree, before, "")
 	return notAdded(ctx, t.Branch(), err)
 }

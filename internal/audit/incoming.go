@@ -178,7 +178,7 @@ func (c *IncomingCheck) tag(ctx context.Context, n incomingName, h gitstore.Hash
 	if err != nil {
 		return err
 	}
-	if on, err := owner.Has(ctx, tag.Object, c.Commit); err != nil {
+	if on, err := owner.Has(ctx, c.s, tag.Object); err != nil {
 		return err
 	} else if !on {
 		return layout.Refused("", "the commit %s that it names is not of %q", short(tag.Object), owner.own.Name())

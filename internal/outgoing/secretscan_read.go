@@ -13,12 +13,10 @@ import (
 // outgoing reads what a push would send of a tape.
 type outgoing struct {
 	*SecretScan
-	trees    map[[2]gitstore.Hash]bool
-	blobs    map[gitstore.Hash]int64 // from which byte on they were looked through
-	jobs     chan scanJob
-	number   int
-	done     int64
-	progress func(done int64)
+	trees  map[[2]gitstore.Hash]bool
+	blobs  map[gitstore.Hash]int64 // from which byte on they were looked through
+	jobs   chan scanJob
+	number int
 }
 
 // read makes jobs of all that is not known.
@@ -87,78 +85,54 @@ func (o *outgoing) tag(ctx context.Context, h gitstore.Hash) (gitstore.Hash, err
 }
 
 // commits lists the commits that can be reached and are not known, roughly newest first.
-func (o *outgoing) commits(ctx context.Context, tips []gitstore.Hash) ([]gitstore.Hash, error) {
-	list, root, err := o.walk(ctx, tips)
-	if err != nil || !root || len(o.known) == 0 {
-		return list, err
-	}
-	// The walk went past what is known to the beginning: it may have met what is before that.
-	if err := o.closeKnown(ctx); err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(list, func(h gitstore.Hash) bool { return o.known[h] }), nil
-}
-
-// walk goes from commits to their parents, up to what is known, and reports whether it came
-// to a commit without parents.
-func (o *outgoing) walk(ctx context.Context, tips []gitstore.Hash) (list []gitstore.Hash, root bool, err error) {
-	queue := slices.Clone(tips)
-	for len(queue) > 0 {
+func (o *outgoing) commits(ctx context.Context, queue []gitstore.Hash) (list []gitstore.Hash, err error) {
+	root := false
+	for ; len(queue) > 0; queue = queue[1:] {
 		h := queue[0]
-		queue = queue[1:]
 		if o.seen[h] || o.known[h] {
 			continue
 		}
 		o.seen[h] = true
 		if err := ctx.Err(); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		c, err := o.s.Git().Commit(h)
 		if err != nil {
-			return nil, false, layout.CorruptObject(h, err)
+			return nil, layout.CorruptObject(h, err)
 		}
-		list = append(list, h)
+		list, queue = append(list, h), append(queue, c.Parents...)
 		root = root || len(c.Parents) == 0
-		queue = append(queue, c.Parents...)
 	}
-	return list, root, nil
+	if root && len(o.known) > 0 {
+		// The walk went past what is known to the beginning: it may have met what is before that.
+		err = o.closeKnown(ctx)
+		list = slices.DeleteFunc(list, func(h gitstore.Hash) bool { return o.known[h] })
+	}
+	return list, err
 }
 
 // closeKnown adds to what is known everything before it.
 func (o *outgoing) closeKnown(ctx context.Context) error {
-	queue := o.open
-	o.open = nil
-	for len(queue) > 0 {
-		h := queue[len(queue)-1]
-		queue = queue[:len(queue)-1]
+	for len(o.open) > 0 {
+		h := o.open[0]
+		o.open = o.open[1:]
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		kind, raw, err := o.s.Git().Read(h)
-		if errors.Is(err, gitstore.ErrNotFound) {
-			continue // what is not here cannot be in what is sent
-		}
-		if err != nil {
+		switch kind, raw, err := o.s.Git().Read(h); {
+		case errors.Is(err, gitstore.ErrNotFound): // what is not here cannot be in what is sent
+		case err != nil:
 			return err
-		}
-		var next []gitstore.Hash
-		switch kind {
-		case gitstore.KindCommit:
+		case kind == gitstore.KindTag:
+			if t, err := gitstore.DecodeTag(raw); err == nil {
+				o.Know(t.Object)
+			}
+		case kind == gitstore.KindCommit:
 			c, err := gitstore.DecodeCommit(raw)
 			if err != nil {
 				return fmt.Errorf("commit %s: %w", h, err)
 			}
-			next = c.Parents
-		case gitstore.KindTag:
-			if t, err := gitstore.DecodeTag(raw); err == nil {
-				next = []gitstore.Hash{t.Object}
-			}
-		}
-		for _, n := range next {
-			if !o.known[n] {
-				o.known[n] = true
-				queue = append(queue, n)
-			}
+			o.Know(c.Parents...)
 		}
 	}
 	return nil
@@ -305,12 +279,8 @@ func (o *outgoing) send(ctx context.Context, j scanJob) error {
 	o.number++
 	select {
 	case o.jobs <- j:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	o.done += int64(len(j.text))
-	if o.progress != nil {
-		o.progress(o.done)
-	}
-	return nil
 }

@@ -200,10 +200,8 @@ func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOpti
 		}
 		a.set(ref, h, gitstore.ZeroHash)
 	}
-	refs := slices.Collect(maps.Keys(fetched))
-	layout.SortRefs(refs)
 	var err error
-	for _, ref := range refs {
+	for _, ref := range slices.SortedFunc(maps.Keys(fetched), layout.CompareRefs) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

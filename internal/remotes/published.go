@@ -37,7 +37,7 @@ func Published(ctx context.Context, s *workspace.Store, remote string, names []s
 			tagsDiffer[slug] = true
 		}
 	}
-	layout.SortRefs(refs)
+	slices.SortFunc(refs, layout.CompareRefs)
 	defer func() { // what a fork is of before the fork
 		slices.SortStableFunc(todo, func(a, b layout.RefStatus) int { return strings.Count(a.Tape, "/") - strings.Count(b.Tape, "/") })
 	}()

@@ -59,7 +59,7 @@ func (p *pushing) scan(ctx context.Context, t *workspace.Tape, sends []send) err
 		if len(x.tips) == 0 {
 			continue
 		}
-		secrets, err := c.Look(ctx, x.status.Tape, x.tips, nil)
+		secrets, err := c.Look(ctx, x.status.Tape, x.tips)
 		if err != nil {
 			return fmt.Errorf("look for secrets in %q: %w", x.status.Tape, err)
 		}
@@ -187,7 +187,7 @@ func (p *pushing) inherited(ctx context.Context, t *workspace.Tape, head gitstor
 		chain = audit.NewFirstChain(p.sends[up].head, nil)
 		p.chains[t.Parent()] = chain
 	}
-	if has, err := chain.Has(ctx, c.Parents[0], p.s.Git().Commit); err != nil || !has {
+	if has, err := chain.Has(ctx, p.s, c.Parents[0]); err != nil || !has {
 		return gitstore.ZeroHash, err
 	}
 	return c.Parents[0], nil
