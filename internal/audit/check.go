@@ -78,38 +78,39 @@ func (c *updateCheck) check(ctx context.Context, u layout.Incoming) error {
 func (c *updateCheck) newTag(ctx context.Context, ref string, h gitstore.Hash) error {
 	n, err := parseIncoming(ref)
 	if err == nil {
-		err = c.knowOwner(n.slug, h)
-	}
-	if err == nil {
+		c.knowOwner(n.slug, h)
 		err = c.incoming.tag(ctx, n, h)
 	}
 	return notTaken(ref, err)
 }
 
 // knowOwner finds the branch that a tag is of, which was looked at when it came, or is now.
-func (c *updateCheck) knowOwner(slug string, tag gitstore.Hash) error {
+func (c *updateCheck) knowOwner(slug string, tag gitstore.Hash) {
 	if c.incoming.tapes[slug] != nil {
-		return nil
+		return
 	}
-	at, err := c.s.Git().Peel(tag)
-	if err != nil {
-		return nil //nolint:nilerr // it is no tag: that is said of it
+	t, _, head, err := c.owner(tag)
+	if err == nil && t.Slug() == slug && !head.IsZero() { // of a fork that was merged, its own history is looked at
+		c.incoming.tapes[slug] = NewFirstChain(head, t)
+	}
+}
+
+// owner is the tape or fork that a tag is of, with the commit that it names, and the newest one
+// of the branch, zero if there is no such branch.
+func (c *updateCheck) owner(tag gitstore.Hash) (t *workspace.Tape, at, head gitstore.Hash, err error) {
+	if at, err = c.s.Git().Peel(tag); err != nil {
+		return nil, at, head, err
 	}
 	name, err := c.s.NameAt(at)
 	if err != nil {
-		return err
+		return nil, at, head, err
 	}
-	t := snapshot.HandleOf(c.s, name, at)
+	t = snapshot.HandleOf(c.s, name, at)
 	head, ok := c.heads[t.Ref()]
 	if !ok {
-		if head, err = c.s.Git().Ref(t.Ref()); err != nil {
-			return nil //nolint:nilerr // of a fork that was merged: then its own history is looked at
-		}
+		head, _ = c.s.Git().Ref(t.Ref())
 	}
-	if t.Slug() == slug {
-		c.incoming.tapes[slug] = NewFirstChain(head, t)
-	}
-	return nil
+	return t, at, head, nil
 }
 
 // notTaken makes a conflict of a refusal.
@@ -123,37 +124,27 @@ func notTaken(ref string, err error) error {
 // tagUpdate refuses to move or delete the tag of a handoff. That of a fork goes with the
 // fork, and that of a tape which was purged with its commit, or with the name of its phase.
 func (c *updateCheck) tagUpdate(ctx context.Context, ref string, from, to gitstore.Hash) error {
-	s := c.s
 	refused := layout.Conflict("tags of handoffs stay for good", "the tag %s is there already, and would be moved or deleted", layout.ShortTag(ref))
-	old, err := s.Git().Peel(from)
-	if err != nil {
+	t, old, head, err := c.owner(from)
+	switch {
+	case err != nil:
 		return refused
-	}
-	name, err := s.NameAt(old)
-	if err != nil {
-		return err
-	}
-	t := snapshot.HandleOf(s, name, old)
-	if to.IsZero() && t.IsFork() {
+	case to.IsZero() && t.IsFork():
 		return nil
-	}
-	head, ok := c.heads[t.Ref()]
-	if !ok {
-		if head, err = t.Head(); err != nil {
-			return refused
-		}
+	case head.IsZero():
+		return refused
 	}
 	purged, ok, err := c.purged(ctx, t, old, head)
 	if err != nil || !ok {
 		return cmp.Or(err, refused)
 	}
 	if to.IsZero() {
-		if has, err := hasPhase(s, purged, path.Base(ref)); err != nil || !has {
+		if has, err := hasPhase(c.s, purged, path.Base(ref)); err != nil || !has {
 			return err
 		}
 		return refused
 	}
-	if next, err := s.Git().Peel(to); err != nil || next != purged {
+	if next, err := c.s.Git().Peel(to); err != nil || next != purged {
 		return refused
 	}
 	return nil

@@ -44,8 +44,8 @@ func (v *verifier) sealing(tape string, look *snapshot.Snapshot, p layout.Phase)
 			v.problemf(tape, look.Where(p, f.Name()), "the file before it has only %d bytes, so it was not full", was)
 		}
 		before[f.Class] = len(data)
-		if last := snapshot.LastLine(data); len(data)-len(last)-1 >= layout.SealSize {
-			v.problemf(tape, look.Where(p, f.Name()), "the file was written to after it was sealed at %d bytes", layout.SealSize)
+		if isOverfull(data) {
+			v.problemf(tape, look.Where(p, f.Name()), overfull, layout.SealSize)
 		}
 	}
 }
