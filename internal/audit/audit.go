@@ -7,6 +7,7 @@ import (
 	"slices"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
+	"tape/internal/lineage"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
 )
@@ -79,31 +80,24 @@ func Problems(ctx context.Context, s *workspace.Store, t *workspace.Tape, head g
 // made and nobody completed is among them even if it is known. old is accepted, and has to
 // be on the way unless it is zero.
 func (a *audit) chain(ctx context.Context, head, old gitstore.Hash) (chain []gitstore.Hash, at gitstore.Hash, err error) {
-	h := head
-	for isNew := true; ; {
-		if err := ctx.Err(); err != nil {
-			return nil, gitstore.ZeroHash, err
-		}
-		if isNew && (h == old || a.Known[h]) {
-			isNew, at = false, h
-		}
-		if !isNew && (h == old || old.IsZero()) {
-			break
-		}
-		c, err := a.Commit(h)
-		if err != nil {
+	for at = head; at != old && !a.Known[at]; {
+		c, err := a.Commit(at)
+		if err := cmp.Or(ctx.Err(), err); err != nil {
 			return chain, gitstore.ZeroHash, err
 		}
-		if isNew {
-			chain = append(chain, h)
-		}
+		chain = append(chain, at)
 		if len(c.Parents) == 0 && old.IsZero() {
 			return chain, gitstore.ZeroHash, nil
 		}
 		if len(c.Parents) == 0 {
 			return nil, gitstore.ZeroHash, rewritten(old, head)
 		}
-		h = c.Parents[0]
+		at = c.Parents[0]
+	}
+	if !old.IsZero() {
+		if has, err := lineage.Descends(a.s, at, old.String()); err != nil || !has {
+			return nil, gitstore.ZeroHash, cmp.Or(err, rewritten(old, head))
+		}
 	}
 	a.Known[at] = true
 	raw, at, err := snapshot.ByGit(a.s, at)

@@ -106,7 +106,7 @@ func (c *SecretScan) Know(list ...gitstore.Hash) {
 // only if no entry has it. Allowed fingerprints are passed over. Whatever cannot be read is
 // an error.
 func (c *SecretScan) Look(ctx context.Context, tape string, tips []gitstore.Hash) ([]SecretFinding, error) {
-	o := &outgoing{SecretScan: c, trees: map[[2]gitstore.Hash]bool{}, blobs: map[gitstore.Hash]int64{}, jobs: make(chan scanJob, 2*runtime.GOMAXPROCS(0))}
+	o := &outgoing{SecretScan: c, trees: map[[2]gitstore.Hash]bool{}, blobs: map[gitstore.Hash]int{}, jobs: make(chan scanJob, 2*runtime.GOMAXPROCS(0))}
 	scanner := c.s.Config().Scanner()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {

@@ -14,7 +14,7 @@ import (
 type outgoing struct {
 	*SecretScan
 	trees  map[[2]gitstore.Hash]bool
-	blobs  map[gitstore.Hash]int64 // from which byte on they were looked through
+	blobs  map[gitstore.Hash]int // from which byte on they were looked through
 	jobs   chan scanJob
 	number int
 }
@@ -242,17 +242,14 @@ func (o *outgoing) blob(ctx context.Context, commit gitstore.Hash, path string, 
 	if err != nil {
 		return err
 	}
-	j := scanJob{commit: commit, file: path, text: data, lines: isEntryFile(path)}
-	start := int64(0)
+	j := scanJob{commit: commit, file: path, lines: isEntryFile(path)}
+	start := 0
 	if !before.IsZero() {
-		if start, err = o.grown(data, before); err != nil {
+		if j.before, err = o.s.Git().Blob(before); err != nil {
 			return err
 		}
-		if start == 0 || !j.lines {
-			start = 0
-			if j.before, err = o.s.Git().Blob(before); err != nil {
-				return err
-			}
+		if j.lines && bytes.HasSuffix(j.before, []byte("\n")) && bytes.HasPrefix(data, j.before) {
+			start, j.before = len(j.before), nil // it only grew
 		}
 	}
 	if known && from <= start {
@@ -261,16 +258,6 @@ func (o *outgoing) blob(ctx context.Context, commit gitstore.Hash, path string, 
 	o.blobs[now] = start
 	j.text = data[start:]
 	return o.send(ctx, j)
-}
-
-// grown returns from which byte on a file of lines goes on that was another one before, or 0
-// if it does not. Files of entries only grow: what was there before need not be read again.
-func (o *outgoing) grown(data []byte, before gitstore.Hash) (int64, error) {
-	size, err := o.s.Git().BlobSize(before)
-	if err != nil || size == 0 || size > int64(len(data)) || data[size-1] != '\n' || gitstore.HashObject(gitstore.KindBlob, data[:size]) != before {
-		return 0, err
-	}
-	return size, nil
 }
 
 // send hands a job over.

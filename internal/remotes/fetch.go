@@ -77,11 +77,11 @@ func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 	if err != nil {
 		return nil, "", err
 	}
-	fetched, err := transport.Fetch(ctx, s.Git(), remote, specs, o.transport())
+	fetched, err := transport.Fetch(ctx, s.Git(), remote, specs, o.RemoteOptions)
 	if errors.Is(err, gitstore.ErrNotFound) && len(o.Tapes) > 0 {
 		// Something that was named is not there, or is no more: all that there is tells.
 		if specs, err = fetchSpecs(s, remote, nil); err == nil {
-			fetched, err = transport.Fetch(ctx, s.Git(), remote, specs, o.transport())
+			fetched, err = transport.Fetch(ctx, s.Git(), remote, specs, o.RemoteOptions)
 		}
 	}
 	for _, name := range o.Tapes {
@@ -114,7 +114,7 @@ func tellNoTapes(ctx context.Context, s *workspace.Store, remote string, o Remot
 // otherBranches says what a remote without tapes has; "" if it is empty. What is no
 // repository at all is an error here, if not before.
 func otherBranches(ctx context.Context, s *workspace.Store, remote string, o RemoteOptions) (string, error) {
-	refs, _, err := transport.LsRemote(ctx, s.Git(), remote, []string{"refs/heads/"}, o.transport())
+	refs, _, err := transport.LsRemote(ctx, s.Git(), remote, []string{"refs/heads/"}, o)
 	switch {
 	case err != nil || len(refs) == 0:
 		return "", err

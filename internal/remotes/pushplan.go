@@ -149,15 +149,7 @@ func (p *pushing) published(t *workspace.Tape, old, head gitstore.Hash) (bool, e
 // checkForward refuses what would not only add to what the remote has.
 func (p *pushing) checkForward(ctx context.Context, t *workspace.Tape, old, head gitstore.Hash) error {
 	if !old.IsZero() {
-		_, err := p.s.Git().Commit(old)
-		has := false
-		if err == nil {
-			has, err = lineage.Contains(p.s, head, old)
-		}
-		if err != nil && !errors.Is(err, gitstore.ErrNotFound) && !errors.Is(err, layout.ErrCorrupt) {
-			return err
-		}
-		if !has {
+		if has, err := lineage.Contains(p.s, head, old); err != nil || !has {
 			return layout.Conflict(p.pullHint(), "%s has entries of %q that are not here", p.remote, t.Name())
 		}
 	}
