@@ -44,11 +44,8 @@ func newAudit(s *workspace.Store, p policy) *audit {
 
 // report makes a violation known, or returns it to end the audit.
 func (a *audit) report(ctx context.Context, t *workspace.Tape, err error) error {
-	if ctxErr := ctx.Err(); ctxErr != nil {
-		return ctxErr
-	}
-	if err == nil || a.found == nil {
-		return err
+	if err == nil || a.found == nil || ctx.Err() != nil {
+		return cmp.Or(ctx.Err(), err)
 	}
 	a.found(t.Name(), err)
 	return nil

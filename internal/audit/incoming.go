@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,10 +35,7 @@ func (c *IncomingCheck) Check(ctx context.Context, in layout.Incoming) error {
 		return err
 	}
 	if err := c.checkRef(ctx, n, in); err != nil {
-		if ctxErr := ctx.Err(); ctxErr != nil {
-			return ctxErr
-		}
-		return refuseRef(in.Ref, err)
+		return cmp.Or(ctx.Err(), refuseRef(in.Ref, err))
 	}
 	return nil
 }

@@ -68,19 +68,14 @@ func (o *outgoing) tag(ctx context.Context, h gitstore.Hash) (gitstore.Hash, err
 			return gitstore.ZeroHash, o.send(ctx, scanJob{commit: h, file: "blob", text: raw})
 		}
 		o.seen[h] = true
-		head, _, _ := bytes.Cut(raw, []byte("\n\n"))
 		if err := o.send(ctx, scanJob{commit: h, file: "message", message: true, text: saidBy(raw)}); err != nil {
 			return h, err
 		}
-		// It may name any kind of object, also another tag.
-		line, _, _ := bytes.Cut(head, []byte("\n"))
-		target, ok := bytes.CutPrefix(line, []byte("object "))
-		if !ok {
-			return h, fmt.Errorf("tag %s: it names no object", h)
+		t, err := gitstore.DecodeTag(raw)
+		if t.Object.IsZero() {
+			return h, fmt.Errorf("tag %s: %w", h, err)
 		}
-		if h, err = gitstore.ParseHash(string(target)); err != nil {
-			return h, err
-		}
+		h = t.Object // of any kind, also another tag: that is the error then
 	}
 }
 
@@ -211,16 +206,16 @@ func (o *outgoing) tree(ctx context.Context, commit gitstore.Hash, path string, 
 			had[e.Name] = e
 		}
 	}
-	const modeTree, modeLink = 0o040000, 0o160000
+	const modeLink = 0o160000
 	for _, e := range entries {
 		old := had[e.Name]
 		if old.Hash == e.Hash || e.Mode == modeLink { // a commit of another repository stays there
 			continue
 		}
-		if (old.Mode == modeTree) != (e.Mode == modeTree) || old.Mode == modeLink {
+		if old.IsDir() != e.IsDir() || old.Mode == modeLink {
 			old = gitstore.TreeEntry{}
 		}
-		if e.Mode == modeTree {
+		if e.IsDir() {
 			err = o.tree(ctx, commit, path+e.Name+"/", e.Hash, old.Hash)
 		} else {
 			err = o.blob(ctx, commit, path+e.Name, e.Hash, old.Hash)

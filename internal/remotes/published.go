@@ -38,9 +38,6 @@ func Published(ctx context.Context, s *workspace.Store, remote string, names []s
 		}
 	}
 	slices.SortFunc(refs, layout.CompareRefs)
-	defer func() { // what a fork is of before the fork
-		slices.SortStableFunc(todo, func(a, b layout.RefStatus) int { return strings.Count(a.Tape, "/") - strings.Count(b.Tape, "/") })
-	}()
 	for _, ref := range refs {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
@@ -58,6 +55,8 @@ func Published(ctx context.Context, s *workspace.Store, remote string, names []s
 			todo = append(todo, status)
 		}
 	}
+	// What a fork is of before the fork.
+	slices.SortStableFunc(todo, func(a, b layout.RefStatus) int { return strings.Count(a.Tape, "/") - strings.Count(b.Tape, "/") })
 	return done, todo, nil
 }
 
