@@ -146,9 +146,12 @@ func NewFirstChain(head gitstore.Hash, own *workspace.Tape) *FirstChain {
 
 // Has reports whether a commit is one of them.
 func (c *FirstChain) Has(ctx context.Context, s *workspace.Store, h gitstore.Hash) (bool, error) {
+	if c.seen[h] {
+		return true, nil
+	}
 	for at, err := range s.ByFirstParents(c.next) {
-		if err := cmp.Or(err, ctx.Err()); c.seen[h] || err != nil {
-			return c.seen[h], err
+		if err := cmp.Or(err, ctx.Err()); err != nil {
+			return false, err
 		}
 		c.next = gitstore.ZeroHash
 		if c.own != nil {
@@ -160,6 +163,9 @@ func (c *FirstChain) Has(ctx context.Context, s *workspace.Store, h gitstore.Has
 		if len(at.Parents) > 0 {
 			c.next = at.Parents[0]
 		}
+		if at.Hash == h {
+			return true, nil
+		}
 	}
-	return c.seen[h], nil
+	return false, nil
 }

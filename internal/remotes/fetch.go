@@ -276,31 +276,25 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 		a.leaveOut(in)
 		return nil
 	}
-	status := layout.RefStatus{Tape: a.nameOf(ref), Ref: ref, Status: layout.RefFastForward}
-	isTag := strings.HasPrefix(ref, layout.TagPrefix)
-	switch {
-	case err != nil:
-		status.Status, status.Err = layout.RefRejected, err
+	if err != nil {
 		a.leaveOut(in)
 		if slug, ok := strings.CutPrefix(ref, layout.BranchPrefix); ok && in.Old.IsZero() {
 			a.refused[slug] = true
 		}
-		a.out = append(a.out, status)
+		a.out = append(a.out, layout.RefStatus{Tape: a.nameOf(ref), Ref: ref, Status: layout.RefRejected, Err: err})
 		return nil
-	case a.accepted[ref].IsZero():
-		status.Status = layout.RefNew
 	}
-	old := a.accepted[ref]
+	old, status := a.accepted[ref], layout.RefStatus{Tape: snapshot.RemoteName(a.s, in), Ref: ref, Status: layout.RefNew}
 	if !old.IsZero() { // a purge may have dropped it
+		status.Status = layout.RefFastForward
 		if old, err = a.s.Git().Ref(layout.AcceptedRefs(a.remote) + layout.InnerRef(ref)); err != nil && !errors.Is(err, gitstore.ErrNotFound) {
 			return err
 		}
 	}
 	a.set(ref, old, in.New)
-	if isTag {
+	if strings.HasPrefix(ref, layout.TagPrefix) {
 		return nil
 	}
-	status.Tape = snapshot.RemoteName(a.s, in)
 	if in.Old.IsZero() && !old.IsZero() && a.check.Known[old] {
 		in.Old = old
 	}
