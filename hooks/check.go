@@ -40,7 +40,10 @@ func (r Repository) PreCommit(ctx context.Context, store *repo.Store) error {
 		_ = errors.As(err, &failed) // else git has said nothing
 		return cmp.Or(ctx.Err(), fmt.Errorf("git write-tree: %w: %s", err, bytes.TrimSpace(failed.Stderr)))
 	}
-	err = audit.CheckTree(ctx, (*workspace.Store)(store), branch, head.String(), string(bytes.TrimSpace(tree)))
+	next, err := gitstore.ParseHash(string(bytes.TrimSpace(tree)))
+	if err == nil {
+		err = audit.CheckTree(ctx, (*workspace.Store)(store), branch, head, next)
+	}
 	if errors.Is(err, repo.ErrConflict) {
 		return layout.Conflict(restoreHint, "not committed: %v", err)
 	}
@@ -59,7 +62,7 @@ func (r Repository) PostCommit(ctx context.Context, store *repo.Store) (isMerge 
 	if err != nil || len(c.Parents) != 1 || !IsTapeBranch(branch) {
 		return len(c.Parents) > 1, err
 	}
-	err = audit.CheckTree(ctx, (*workspace.Store)(store), branch, c.Parents[0].String(), c.Tree.String())
+	err = audit.CheckTree(ctx, (*workspace.Store)(store), branch, c.Parents[0], c.Tree)
 	if errors.Is(err, repo.ErrConflict) {
 		return false, layout.Conflict("take the commit back: git reset --keep HEAD~1", "git has committed what is not append-only: %v", err)
 	}
@@ -83,14 +86,18 @@ func (r Repository) head() (branch string, head gitstore.Hash, g *gitstore.Repo,
 func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote string, in io.Reader) error {
 	var g *gitstore.Repo
 	var refused []error
-	var sent []outgoing.OutgoingRef
+	var sent []layout.Incoming
 	told, err := fields(in, 4)
 	if err != nil {
 		return err
 	}
 	for _, f := range told {
-		sent = append(sent, outgoing.OutgoingRef{Ref: f[2], Old: f[3], New: f[1]})
-		if !isGuarded(f[2]) {
+		ref, err := layout.ParseIncoming(f[2], f[3], f[1])
+		if err != nil {
+			return fmt.Errorf("read what git pushes: %w", err)
+		}
+		sent = append(sent, ref)
+		if !isGuarded(ref.Ref) {
 			continue
 		}
 		if g == nil {
@@ -98,7 +105,7 @@ func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote strin
 				return err
 			}
 		}
-		err := r.checkPush(ctx, g, remote, f[2], f[3], f[1])
+		err = r.checkPush(ctx, g, remote, ref)
 		if err != nil && !errors.Is(err, repo.ErrConflict) {
 			return err
 		}
@@ -127,21 +134,17 @@ func fields(in io.Reader, n int) (out [][]string, err error) {
 	return out, nil
 }
 
-func (r Repository) checkPush(ctx context.Context, g *gitstore.Repo, remote, ref, old, next string) error {
-	known, err := gitstore.ParseHash(old)
-	if err != nil {
-		return fmt.Errorf("read what git pushes: %w", err)
-	}
-	if !known.IsZero() {
-		_, _, err := g.Read(known)
+func (r Repository) checkPush(ctx context.Context, g *gitstore.Repo, remote string, ref layout.Incoming) error {
+	if !ref.Old.IsZero() {
+		_, _, err := g.Read(ref.Old)
 		if errors.Is(err, gitstore.ErrNotFound) {
-			return layout.Conflict("fetch it first: git fetch "+remote, "not pushed: %s has something of %s that is not here", remote, short(ref))
+			return layout.Conflict("fetch it first: git fetch "+remote, "not pushed: %s has something of %s that is not here", remote, short(ref.Ref))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return pushError(ref, audit.CheckUpdates(ctx, r.CommonDir, []audit.RefUpdate{{Ref: ref, Old: old, New: next}})[0])
+	return pushError(ref.Ref, audit.CheckUpdates(ctx, r.CommonDir, []layout.Incoming{ref})[0])
 }
 
 // pushError says of a refusal what did not happen. What cannot be read as a tape is
@@ -166,14 +169,21 @@ func pushError(ref string, err error) error {
 // workspace.
 func PreReceive(ctx context.Context, gitDir string, in io.Reader) error {
 	told, err := fields(in, 3)
-	var updates []audit.RefUpdate
+	if err != nil {
+		return err
+	}
+	var updates []layout.Incoming
 	for _, f := range told {
 		if isGuarded(f[2]) {
-			updates = append(updates, audit.RefUpdate{Ref: f[2], Old: f[0], New: f[1]})
+			ref, err := layout.ParseIncoming(f[2], f[0], f[1])
+			if err != nil {
+				return fmt.Errorf("read what is pushed: %w", err)
+			}
+			updates = append(updates, ref)
 		}
 	}
-	if err != nil || len(updates) == 0 {
-		return err
+	if len(updates) == 0 {
+		return nil
 	}
 	var refused []error
 	for i, err := range audit.CheckUpdates(ctx, gitDir, updates) {

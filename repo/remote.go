@@ -76,7 +76,7 @@ func Clone(ctx context.Context, url, dir string, o *CloneOptions) (*Store, remot
 	return (*Store)(s), out, err
 }
 
-// Remotes returns the remotes of the workspace, sorted by name.
+// Remotes returns the remotes of the workspace, sorted by name. Passwords in addresses are hidden.
 func (s *Store) Remotes(ctx context.Context) ([]Remote, error) { return remotes.Remotes(ctx, s.in()) }
 
 // AddRemote gives another repository a name. ErrConflict if the name is taken.

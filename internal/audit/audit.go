@@ -1,11 +1,13 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
+	"tape/internal/lineage"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
 )
@@ -42,11 +44,8 @@ func newAudit(s *workspace.Store, p policy) *audit {
 
 // report makes a violation known, or returns it to end the audit.
 func (a *audit) report(ctx context.Context, t *workspace.Tape, err error) error {
-	if ctxErr := ctx.Err(); ctxErr != nil {
-		return ctxErr
-	}
-	if err == nil || a.found == nil {
-		return err
+	if err == nil || a.found == nil || ctx.Err() != nil {
+		return cmp.Or(ctx.Err(), err)
 	}
 	a.found(t.Name(), err)
 	return nil
@@ -78,31 +77,24 @@ func Problems(ctx context.Context, s *workspace.Store, t *workspace.Tape, head g
 // made and nobody completed is among them even if it is known. old is accepted, and has to
 // be on the way unless it is zero.
 func (a *audit) chain(ctx context.Context, head, old gitstore.Hash) (chain []gitstore.Hash, at gitstore.Hash, err error) {
-	h := head
-	for isNew := true; ; {
-		if err := ctx.Err(); err != nil {
-			return nil, gitstore.ZeroHash, err
-		}
-		if isNew && (h == old || a.Known[h]) {
-			isNew, at = false, h
-		}
-		if !isNew && (h == old || old.IsZero()) {
-			break
-		}
-		c, err := a.Commit(h)
-		if err != nil {
+	for at = head; at != old && !a.Known[at]; {
+		c, err := a.Commit(at)
+		if err := cmp.Or(ctx.Err(), err); err != nil {
 			return chain, gitstore.ZeroHash, err
 		}
-		if isNew {
-			chain = append(chain, h)
-		}
+		chain = append(chain, at)
 		if len(c.Parents) == 0 && old.IsZero() {
 			return chain, gitstore.ZeroHash, nil
 		}
 		if len(c.Parents) == 0 {
 			return nil, gitstore.ZeroHash, rewritten(old, head)
 		}
-		h = c.Parents[0]
+		at = c.Parents[0]
+	}
+	if !old.IsZero() {
+		if has, err := lineage.Descends(a.s, at, old.String()); err != nil || !has {
+			return nil, gitstore.ZeroHash, cmp.Or(err, rewritten(old, head))
+		}
 	}
 	a.Known[at] = true
 	raw, at, err := snapshot.ByGit(a.s, at)
@@ -153,26 +145,27 @@ func NewFirstChain(head gitstore.Hash, own *workspace.Tape) *FirstChain {
 }
 
 // Has reports whether a commit is one of them.
-func (c *FirstChain) Has(ctx context.Context, h gitstore.Hash, read func(gitstore.Hash) (gitstore.Commit, error)) (bool, error) {
-	for !c.seen[h] && !c.next.IsZero() {
-		if err := ctx.Err(); err != nil {
+func (c *FirstChain) Has(ctx context.Context, s *workspace.Store, h gitstore.Hash) (bool, error) {
+	if c.seen[h] {
+		return true, nil
+	}
+	for at, err := range s.ByFirstParents(c.next) {
+		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return false, err
 		}
-		at, err := read(c.next)
-		if err != nil {
-			return false, layout.CorruptObject(c.next, err)
-		}
+		c.next = gitstore.ZeroHash
 		if c.own != nil {
-			if _, begins := snapshot.StartsHere(c.own, at); begins {
-				c.next = gitstore.ZeroHash // what is before is the parent's
-				break
+			if _, begins := snapshot.StartsHere(c.own, at.Commit); begins {
+				break // what is before is the parent's
 			}
 		}
-		c.seen[c.next] = true
-		c.next = gitstore.ZeroHash
+		c.seen[at.Hash] = true
 		if len(at.Parents) > 0 {
 			c.next = at.Parents[0]
 		}
+		if at.Hash == h {
+			return true, nil
+		}
 	}
-	return c.seen[h], nil
+	return false, nil
 }

@@ -15,22 +15,19 @@ import (
 
 // What a hook asks before git moves a ref, or makes a commit.
 
-// RefUpdate moves a ref from one object to another: ids as hex digits, zeros for none.
-type RefUpdate struct{ Ref, Old, New string }
-
 // CheckUpdates refuses, with ErrConflict, to move refs of a repository if that would break
 // what the format promises: history of tapes and forks is only added to, tapes are not
 // deleted, tags of handoffs name the commits that their phases came with and stay there,
 // archives hold tapes. They are looked at together: a purged tape comes with other tags. Other
 // refs are not its business. The errors are those of the refs, in their order, nil for each
 // that may be moved. gitDir may be a bare repository that is no workspace.
-func CheckUpdates(ctx context.Context, gitDir string, updates []RefUpdate) []error {
+func CheckUpdates(ctx context.Context, gitDir string, updates []layout.Incoming) []error {
 	out := make([]error, len(updates))
 	s, err := workspace.OpenBare(gitDir)
 	c := &updateCheck{s: s, updates: updates, heads: map[string]gitstore.Hash{}, incoming: NewIncomingCheck(s), purges: map[string]rewrite.Remade{}}
 	for _, u := range updates {
-		if h, err := gitstore.ParseHash(u.New); err == nil && !h.IsZero() {
-			c.heads[u.Ref] = h
+		if !u.New.IsZero() {
+			c.heads[u.Ref] = u.New
 		}
 	}
 	for i, u := range updates {
@@ -44,21 +41,17 @@ func CheckUpdates(ctx context.Context, gitDir string, updates []RefUpdate) []err
 // updateCheck looks at refs that move together.
 type updateCheck struct {
 	s        *workspace.Store
-	updates  []RefUpdate
+	updates  []layout.Incoming
 	heads    map[string]gitstore.Hash  // what refs shall be
 	incoming *IncomingCheck            // of what is new
 	purges   map[string]rewrite.Remade // that were looked at, by slug
 }
 
-func (c *updateCheck) check(ctx context.Context, u RefUpdate) error {
-	ref := u.Ref
-	from, err1 := layout.ParseObject(u.Old)
-	to, err2 := layout.ParseObject(u.New)
-	if err := errors.Join(err1, err2); err != nil || from == to {
-		return err
-	}
-	branch := strings.TrimPrefix(ref, "refs/heads/")
+func (c *updateCheck) check(ctx context.Context, u layout.Incoming) error {
+	ref, from, to := u.Ref, u.Old, u.New
 	switch {
+	case from == to:
+		return nil
 	case strings.HasPrefix(ref, layout.TagPrefix):
 		if from.IsZero() {
 			return c.newTag(ctx, ref, to)
@@ -76,48 +69,48 @@ func (c *updateCheck) check(ctx context.Context, u RefUpdate) error {
 	case !to.IsZero() && (strings.HasPrefix(ref, layout.BranchPrefix) || strings.HasPrefix(ref, layout.ForkPrefix)):
 		return CheckGrowth(ctx, c.s, ref, from, to)
 	case strings.HasPrefix(ref, layout.BranchPrefix):
-		return layout.Conflict("who owns the repository can delete it there", "%s is the history of a tape, which is not deleted", branch)
-	default:
-		return nil
+		return layout.Conflict("who owns the repository can delete it there", "%s is the history of a tape, which is not deleted", shortRef(ref))
 	}
+	return nil
 }
 
 // newTag refuses a tag that nobody who pulls would take.
 func (c *updateCheck) newTag(ctx context.Context, ref string, h gitstore.Hash) error {
 	n, err := parseIncoming(ref)
 	if err == nil {
-		err = c.knowOwner(n.slug, h)
-	}
-	if err == nil {
+		c.knowOwner(n.slug, h)
 		err = c.incoming.tag(ctx, n, h)
 	}
 	return notTaken(ref, err)
 }
 
 // knowOwner finds the branch that a tag is of, which was looked at when it came, or is now.
-func (c *updateCheck) knowOwner(slug string, tag gitstore.Hash) error {
+func (c *updateCheck) knowOwner(slug string, tag gitstore.Hash) {
 	if c.incoming.tapes[slug] != nil {
-		return nil
+		return
 	}
-	at, err := c.s.Git().Peel(tag)
-	if err != nil {
-		return nil //nolint:nilerr // it is no tag: that is said of it
+	t, _, head, err := c.owner(tag)
+	if err == nil && t.Slug() == slug && !head.IsZero() { // of a fork that was merged, its own history is looked at
+		c.incoming.tapes[slug] = NewFirstChain(head, t)
+	}
+}
+
+// owner is the tape or fork that a tag is of, with the commit that it names, and the newest one
+// of the branch, zero if there is no such branch.
+func (c *updateCheck) owner(tag gitstore.Hash) (t *workspace.Tape, at, head gitstore.Hash, err error) {
+	if at, err = c.s.Git().Peel(tag); err != nil {
+		return nil, at, head, err
 	}
 	name, err := c.s.NameAt(at)
 	if err != nil {
-		return err
+		return nil, at, head, err
 	}
-	t := snapshot.HandleOf(c.s, name, at)
+	t = snapshot.HandleOf(c.s, name, at)
 	head, ok := c.heads[t.Ref()]
 	if !ok {
-		if head, err = c.s.Git().Ref(t.Ref()); err != nil {
-			return nil //nolint:nilerr // of a fork that was merged: then its own history is looked at
-		}
+		head, _ = c.s.Git().Ref(t.Ref())
 	}
-	if t.Slug() == slug {
-		c.incoming.tapes[slug] = NewFirstChain(head, t)
-	}
-	return nil
+	return t, at, head, nil
 }
 
 // notTaken makes a conflict of a refusal.
@@ -131,37 +124,27 @@ func notTaken(ref string, err error) error {
 // tagUpdate refuses to move or delete the tag of a handoff. That of a fork goes with the
 // fork, and that of a tape which was purged with its commit, or with the name of its phase.
 func (c *updateCheck) tagUpdate(ctx context.Context, ref string, from, to gitstore.Hash) error {
-	s := c.s
 	refused := layout.Conflict("tags of handoffs stay for good", "the tag %s is there already, and would be moved or deleted", layout.ShortTag(ref))
-	old, err := s.Git().Peel(from)
-	if err != nil {
+	t, old, head, err := c.owner(from)
+	switch {
+	case err != nil:
 		return refused
-	}
-	name, err := s.NameAt(old)
-	if err != nil {
-		return err
-	}
-	t := snapshot.HandleOf(s, name, old)
-	if to.IsZero() && t.IsFork() {
+	case to.IsZero() && t.IsFork():
 		return nil
-	}
-	head, ok := c.heads[t.Ref()]
-	if !ok {
-		if head, err = t.Head(); err != nil {
-			return refused
-		}
+	case head.IsZero():
+		return refused
 	}
 	purged, ok, err := c.purged(ctx, t, old, head)
 	if err != nil || !ok {
 		return cmp.Or(err, refused)
 	}
 	if to.IsZero() {
-		if has, err := hasPhase(s, purged, path.Base(ref)); err != nil || !has {
+		if has, err := hasPhase(c.s, purged, path.Base(ref)); err != nil || !has {
 			return err
 		}
 		return refused
 	}
-	if next, err := s.Git().Peel(to); err != nil || next != purged {
+	if next, err := c.s.Git().Peel(to); err != nil || next != purged {
 		return refused
 	}
 	return nil
@@ -174,10 +157,8 @@ func (c *updateCheck) purged(ctx context.Context, t *workspace.Tape, old, head g
 		newest, name := old, ""
 		for _, u := range c.updates {
 			isOf := u.Ref == t.Ref() || strings.HasPrefix(u.Ref, layout.TagPrefix+t.Slug()+"/") && u.Ref > name && name != t.Ref()
-			if h, err := gitstore.ParseHash(u.Old); isOf && err == nil && !h.IsZero() {
-				if h, err = c.s.Git().Peel(h); err == nil {
-					newest, name = h, u.Ref
-				}
+			if h, err := c.s.Git().Peel(u.Old); isOf && err == nil {
+				newest, name = h, u.Ref
 			}
 		}
 		made, _, err := rewrite.CheckPurged(ctx, c.s, nil, newest, head)
@@ -195,7 +176,6 @@ func (c *updateCheck) purged(ctx context.Context, t *workspace.Tape, old, head g
 
 // CheckGrowth checks that a branch's new commit continues the old one (zero: none).
 func CheckGrowth(ctx context.Context, s *workspace.Store, ref string, from, to gitstore.Hash) error {
-	branch := strings.TrimPrefix(ref, "refs/heads/")
 	t, err := snapshot.TapeAt(s, ref, to)
 	if err != nil {
 		return err
@@ -209,12 +189,12 @@ func CheckGrowth(ctx context.Context, s *workspace.Store, ref string, from, to g
 			return CheckGrowth(ctx, s, ref, gitstore.ZeroHash, to)
 		}
 		return layout.Conflict("tape pull joins what both have; nothing is pushed by force",
-			"%s does not continue %s: history was rewritten, or the other side has more", branch, short(from))
+			"%s does not continue %s: history was rewritten, or the other side has more", shortRef(ref), short(from))
 	}
 	if err != nil {
 		return err
 	}
-	return notAdded(ctx, branch, a.walk(ctx, t, chain, at, 0))
+	return notAdded(ctx, shortRef(ref), a.walk(ctx, t, chain, at, 0))
 }
 
 // notAdded makes a conflict of what an audit has found.
@@ -225,28 +205,18 @@ func notAdded(ctx context.Context, branch string, err error) error {
 	return layout.Conflict("entries are only added: bring back what was recorded", "%s: %v", branch, err)
 }
 
-// CheckTree refuses, with ErrConflict, a commit that is about to be made on a branch, if
-// its tree does not only add to its parent's ("" if it has none). Branches that are not a
-// tape's or a fork's are not its business.
-func CheckTree(ctx context.Context, s *workspace.Store, branch, parent, tree string) error {
-	ref := "refs/heads/" + strings.TrimPrefix(branch, "refs/heads/")
-	if !strings.HasPrefix(ref, layout.BranchPrefix) && !strings.HasPrefix(ref, layout.ForkPrefix) || parent == "" {
-		return nil
-	}
-	t, err := s.TapeOfBranch(ref)
+// CheckTree refuses, with ErrConflict, a commit that is about to be made on the branch of a
+// tape or fork, if its tree does not only add to its parent's.
+func CheckTree(ctx context.Context, s *workspace.Store, branch string, parent, tree gitstore.Hash) error {
+	t, err := s.TapeOfBranch("refs/heads/" + strings.TrimPrefix(branch, "refs/heads/"))
 	if err != nil {
-		return err
-	}
-	from, err1 := layout.ParseObject(parent)
-	to, err2 := layout.ParseObject(tree)
-	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
 	a := newAudit(s, policy{})
-	before, err := a.load(from, nil)
+	before, err := a.load(parent, nil)
 	if err != nil {
 		return err
 	}
-	_, err = a.stepTree(to, before, "")
+	_, err = a.stepTree(tree, before, "")
 	return notAdded(ctx, t.Branch(), err)
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,13 +18,12 @@ import (
 // have not changed as well. So all that they hold is known then.
 type IncomingCheck struct {
 	*audit
-	tapes map[string]*FirstChain   // of tapes and forks, by their slugs
-	heads map[string]gitstore.Hash // of tapes that have not changed, by their slugs
+	tapes map[string]*FirstChain // of tapes and forks, by their slugs; own is nil until needed
 }
 
 // NewIncomingCheck begins to look at what a remote has sent to a store.
 func NewIncomingCheck(s *workspace.Store) *IncomingCheck {
-	return &IncomingCheck{audit: newAudit(s, policy{hostile: true}), tapes: map[string]*FirstChain{}, heads: map[string]gitstore.Hash{}}
+	return &IncomingCheck{audit: newAudit(s, policy{hostile: true}), tapes: map[string]*FirstChain{}}
 }
 
 // Check reports why a ref of a remote may not be used, or nil. The error is ErrRefused, or
@@ -34,10 +34,7 @@ func (c *IncomingCheck) Check(ctx context.Context, in layout.Incoming) error {
 		return err
 	}
 	if err := c.checkRef(ctx, n, in); err != nil {
-		if ctxErr := ctx.Err(); ctxErr != nil {
-			return ctxErr
-		}
-		return refuseRef(in.Ref, err)
+		return cmp.Or(ctx.Err(), refuseRef(in.Ref, err))
 	}
 	return nil
 }
@@ -52,7 +49,7 @@ func (c *IncomingCheck) checkRef(ctx context.Context, n incomingName, in layout.
 			c.Known[in.New] = true
 		}
 		if n.prefix == layout.BranchPrefix {
-			c.heads[n.slug] = in.New
+			c.tapes[n.slug] = NewFirstChain(in.New, nil)
 		}
 		return nil
 	case !isBranch && !in.Old.IsZero():
@@ -178,7 +175,7 @@ func (c *IncomingCheck) tag(ctx context.Context, n incomingName, h gitstore.Hash
 	if err != nil {
 		return err
 	}
-	if on, err := owner.Has(ctx, tag.Object, c.Commit); err != nil {
+	if on, err := owner.Has(ctx, c.s, tag.Object); err != nil {
 		return err
 	} else if !on {
 		return layout.Refused("", "the commit %s that it names is not of %q", short(tag.Object), owner.own.Name())
@@ -194,22 +191,20 @@ func (c *IncomingCheck) tag(ctx context.Context, n incomingName, h gitstore.Hash
 // tapeOf finds the tape or fork that a tag is of. That of a fork which was merged is there
 // no more: then the commit has to say whose it is, and is checked.
 func (c *IncomingCheck) tapeOf(ctx context.Context, slug string, h gitstore.Hash) (*FirstChain, error) {
-	if t := c.tapes[slug]; t != nil {
-		return t, nil
-	}
-	var t *workspace.Tape
+	chain := c.tapes[slug]
 	var err error
-	if head, ok := c.heads[slug]; ok {
-		h = head
-		t, err = c.identify(incomingName{prefix: layout.BranchPrefix, slug: slug}, h)
-	} else {
-		t, err = c.branch(ctx, incomingName{prefix: layout.TagPrefix, slug: slug}, h, gitstore.ZeroHash)
+	switch {
+	case chain == nil:
+		chain = NewFirstChain(h, nil)
+		chain.own, err = c.branch(ctx, incomingName{prefix: layout.TagPrefix, slug: slug}, h, gitstore.ZeroHash)
+	case chain.own == nil:
+		chain.own, err = c.identify(incomingName{prefix: layout.BranchPrefix, slug: slug}, chain.next)
 	}
 	if err != nil {
 		return nil, err
 	}
-	c.tapes[slug] = NewFirstChain(h, t)
-	return c.tapes[slug], nil
+	c.tapes[slug] = chain
+	return chain, nil
 }
 
 // cameWith reports whether a phase came with a commit.

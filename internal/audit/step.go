@@ -92,34 +92,28 @@ func (a *audit) step(h gitstore.Hash, c gitstore.Commit, before *past) (*past, e
 
 // stepTree is step for the tree of a commit; where stands before its paths in messages.
 func (a *audit) stepTree(tree gitstore.Hash, before *past, where string) (*past, error) {
-	root, err := a.entries(tree, where, isRootEntry)
-	if err != nil {
-		return nil, err
-	}
 	now := &past{}
 	if before != nil {
 		*now = *before
 		now.opened = nil
 	}
-	if err := a.stepInfo(now, root, where); err != nil {
-		return nil, err
-	}
-	anchors, ok := layout.FindEntry(root, layout.AnchorsDir)
-	if !ok {
-		return nil, violation(folderOf(where), "there is no folder "+layout.AnchorsDir)
-	}
-	where += layout.AnchorsDir
-	if anchors.Hash == now.anchors {
-		return now, nil
-	}
-	list, d, err := a.phases(anchors.Hash, where, now.list)
+	root, anchors, d, err := a.root(tree, where, now)
 	if err != nil {
 		return nil, err
 	}
-	if d.removed != "" {
+	if err := a.stepInfo(now, root, where); err != nil {
+		return nil, err
+	}
+	where += layout.AnchorsDir
+	switch {
+	case anchors.IsZero():
+		return nil, violation(folderOf(where), "there is no folder "+layout.AnchorsDir)
+	case anchors == now.anchors:
+		return now, nil
+	case d.removed != "":
 		return nil, violation(where+"/"+d.removed, "the commit removed a phase")
 	}
-	now.anchors, now.list = anchors.Hash, list
+	now.anchors, now.list = anchors, d.list
 	return now, a.stepPhases(now, d, where)
 }
 
@@ -273,46 +267,48 @@ func (g *growth) anchor() error {
 // class checks what the files of a class have more than before, and puts down the ids.
 func (g *growth) class(of layout.Class) error {
 	tail := &g.now.tails[of]
-	for {
-		name := layout.SegmentName(of, max(tail.n, 1))
+	for n := max(tail.n, 1); ; n++ {
+		name := layout.SegmentName(of, n)
 		e, ok := layout.FindEntry(g.files, name)
-		was, had := layout.FindEntry(g.was, name)
-		if tail.n > 0 && e.Hash != was.Hash || tail.n == 0 && ok {
-			if err := g.read(of, e.Hash, name, had); err != nil {
+		if !ok {
+			return nil
+		}
+		if n > tail.n {
+			if n > 1 && len(tail.data) < layout.SealSize {
+				return violation(g.where+"/"+name, "the file before it has only %d bytes, so it was not full", len(tail.data))
+			}
+			*tail = pastFile{n: n}
+		}
+		if was, _ := layout.FindEntry(g.was, name); e.Hash != was.Hash {
+			if err := g.read(of, e.Hash, g.where+"/"+name); err != nil {
 				return err
 			}
 		}
-		next := layout.SegmentName(of, tail.n+1)
-		if _, more := layout.FindEntry(g.files, next); !more {
-			return nil
-		}
-		if len(tail.data) < layout.SealSize {
-			return violation(g.where+"/"+next, "the file before it has only %d bytes, so it was not full", len(tail.data))
-		}
-		*tail = pastFile{n: tail.n + 1}
 	}
 }
 
 // read checks a file that is new, or has grown.
-func (g *growth) read(of layout.Class, h gitstore.Hash, name string, had bool) error {
-	where := g.where + "/" + name
+func (g *growth) read(of layout.Class, h gitstore.Hash, where string) error {
 	data, err := g.file(h, where, g.largeFile())
 	if err != nil {
 		return err
 	}
-	tail := &g.now.tails[of]
-	old := tail.data
-	if !had {
-		old = nil
-	}
+	old := g.now.tails[of].data
 	if !bytes.HasPrefix(data, old) {
 		return &layout.CorruptError{File: where, Line: layout.FirstDifference(data, old), Msg: "the commit changed what was recorded before"}
 	}
-	if len(data)-len(snapshot.LastLine(data))-1 >= layout.SealSize {
-		return violation(where, "the file was written to after it was sealed at %d bytes", layout.SealSize)
+	if isOverfull(data) {
+		return violation(where, overfull, layout.SealSize)
 	}
-	tail.n, tail.data = max(tail.n, 1), data
+	g.now.tails[of].data = data
 	return g.lines(of, data, len(old), where)
+}
+
+const overfull = "the file was written to after it was sealed at %d bytes"
+
+// isOverfull reports whether a file has lines behind the one that sealed it.
+func isOverfull(data []byte) bool {
+	return len(data)-len(snapshot.LastLine(data))-1 >= layout.SealSize
 }
 
 // lines checks the lines of a file from an offset on.

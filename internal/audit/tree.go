@@ -193,37 +193,23 @@ func (a *audit) shape(ctx context.Context, h, tree gitstore.Hash, before *past) 
 		return nil
 	}
 	where := short(h) + ":"
-	root, err := a.entries(tree, where, isRootEntry)
+	root, _, d, err := a.root(tree, where, before)
 	if err != nil {
 		return err
 	}
-	for _, e := range root {
-		if e.IsDir() {
-			err = a.shapePhases(ctx, e.Hash, where+e.Name, before)
-		} else {
-			err = a.Small(e.Hash, where+e.Name, smallFile, "")
-		}
-		if err != nil {
+	if e, ok := layout.FindEntry(root, layout.TapeFile); ok {
+		if err := a.Small(e.Hash, where+e.Name, smallFile, ""); err != nil {
 			return err
 		}
-	}
-	a.shaped[tree] = true
-	return nil
-}
-
-func (a *audit) shapePhases(ctx context.Context, anchors gitstore.Hash, where string, before *past) error {
-	_, d, err := a.phases(anchors, where, before.list)
-	if err != nil {
-		return err
 	}
 	for _, e := range append(d.changed, d.added...) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		phase := where + "/" + e.Name
 		if a.shaped[e.Hash] {
 			continue
 		}
+		phase := where + layout.AnchorsDir + "/" + e.Name
 		files, err := a.entries(e.Hash, phase, isPhaseFile)
 		if err != nil {
 			return err
@@ -235,24 +221,35 @@ func (a *audit) shapePhases(ctx context.Context, anchors gitstore.Hash, where st
 		}
 		a.shaped[e.Hash] = true
 	}
+	a.shaped[tree] = true
 	return nil
 }
 
 // differing is what a folder of phases has that another has not.
 type differing struct {
+	list    []gitstore.TreeEntry // all that it has
 	changed []gitstore.TreeEntry // under the same name
 	was     []gitstore.TreeEntry // what the changed ones were
 	added   []gitstore.TreeEntry
 	removed string // the name of one that is gone
 }
 
-// phases reads a folder of phases, and compares it with another one that is in order. It
-// looks at the names of what differs only: of thousands that is mostly one.
-func (a *audit) phases(h gitstore.Hash, where string, old []gitstore.TreeEntry) (list []gitstore.TreeEntry, d differing, err error) {
-	if list, err = a.folder(h, where); err != nil {
-		return nil, d, err
+// root reads a commit's tree, and compares its phases with those of a state that is in order.
+// It looks at the names of what differs only: of thousands that is mostly one.
+func (a *audit) root(tree gitstore.Hash, where string, before *past) (root []gitstore.TreeEntry, anchors gitstore.Hash, d differing, err error) {
+	if root, err = a.entries(tree, where, isRootEntry); err != nil {
+		return nil, anchors, d, err
 	}
-	for _, e := range list {
+	e, ok := layout.FindEntry(root, layout.AnchorsDir)
+	if !ok || e.Hash == before.anchors {
+		return root, e.Hash, d, nil
+	}
+	where += layout.AnchorsDir
+	if d.list, err = a.folder(e.Hash, where); err != nil {
+		return nil, anchors, d, err
+	}
+	old := before.list
+	for _, e := range d.list {
 		for len(old) > 0 && old[0].Compare(e) < 0 {
 			d.removed, old = old[0].Name, old[1:]
 		}
@@ -260,7 +257,7 @@ func (a *audit) phases(h gitstore.Hash, where string, old []gitstore.TreeEntry) 
 		switch {
 		case same && old[0] == e:
 		case !isPhaseEntry(e):
-			return nil, d, foreign(where, e)
+			return nil, anchors, d, foreign(where, e)
 		case same:
 			d.changed, d.was = append(d.changed, e), append(d.was, old[0])
 		default:
@@ -273,5 +270,5 @@ func (a *audit) phases(h gitstore.Hash, where string, old []gitstore.TreeEntry) 
 	if len(old) > 0 {
 		d.removed = old[0].Name
 	}
-	return list, d, nil
+	return root, e.Hash, d, nil
 }

@@ -91,25 +91,27 @@ func (v *verifier) tapes() (out []*workspace.Tape) {
 	for _, prefix := range []string{layout.BranchPrefix, layout.ForkPrefix} {
 		refs, err := v.s.Git().Refs(prefix)
 		if err != nil {
-			v.problem("", &layout.CorruptError{File: prefix, Msg: err.Error()})
+			v.problem("", violation(prefix, "%v", err))
 		}
-		var list []*workspace.Tape
+		first := len(out)
 		for _, ref := range refs {
 			t, err := v.s.TapeOfBranch(ref.Name)
 			if err != nil {
 				v.problem(strings.TrimPrefix(ref.Name, prefix), err)
 				continue
 			}
-			list = append(list, t)
+			out = append(out, t)
 		}
-		slices.SortStableFunc(list, func(a, b *workspace.Tape) int { return strings.Compare(a.Name(), b.Name()) })
-		out = append(out, list...)
+		slices.SortStableFunc(out[first:], func(a, b *workspace.Tape) int { return strings.Compare(a.Name(), b.Name()) })
 	}
 	return out
 }
 
-// problem records an error; it keeps the place where a CorruptError has one.
+// problem records an error, if it is one; it keeps the place where a CorruptError has one.
 func (v *verifier) problem(tape string, err error) {
+	if err == nil {
+		return
+	}
 	p := Problem{Tape: tape, Message: err.Error()}
 	var c *layout.CorruptError
 	if errors.As(err, &c) {
@@ -121,10 +123,6 @@ func (v *verifier) problem(tape string, err error) {
 	if !slices.Contains(v.report.Problems, p) {
 		v.report.Problems = append(v.report.Problems, p)
 	}
-}
-
-func (v *verifier) problemf(tape, file, format string, args ...any) {
-	v.problem(tape, &layout.CorruptError{File: file, Msg: fmt.Sprintf(format, args...)})
 }
 
 // tape checks one tape. It returns an error only when it could not be checked.
@@ -154,9 +152,7 @@ func (v *verifier) tape(ctx context.Context, t *workspace.Tape) error {
 		return err
 	}
 	from, err := ownFrom(t, head)
-	if err != nil {
-		v.problem(t.Name(), err)
-	}
+	v.problem(t.Name(), err)
 	v.count(committed, from)
 	return v.workingTree(ctx, t, committed)
 }
@@ -229,7 +225,7 @@ func (v *verifier) tags(ctx context.Context, t *workspace.Tape, head gitstore.Ha
 	prefix := layout.TagPrefix + t.Slug() + "/"
 	refs, err := v.s.Git().Refs(prefix)
 	if err != nil {
-		v.problem(t.Name(), &layout.CorruptError{File: prefix, Msg: err.Error()})
+		v.problem(t.Name(), violation(prefix, "%v", err))
 		return nil
 	}
 	for _, ref := range refs {
@@ -238,17 +234,17 @@ func (v *verifier) tags(ctx context.Context, t *workspace.Tape, head gitstore.Ha
 		delete(opened, folder)
 		tag, err := v.audit.readTag(ref.Name, ref.Hash)
 		switch {
-		case !ok && err == nil && v.isAhead(t, tag.Object):
+		case !ok && err == nil && v.isAhead(t, head, tag.Object):
 		case !ok:
-			v.problemf(t.Name(), ref.Name, "the tape has no such phase")
+			v.problem(t.Name(), violation(ref.Name, "the tape has no such phase"))
 		case err != nil:
-			v.problemf(t.Name(), ref.Name, "%v", err)
+			v.problem(t.Name(), violation(ref.Name, "%v", err))
 		case tag.Object != want:
-			v.problemf(t.Name(), ref.Name, "the tag names %s, the phase came with %s", short(tag.Object), short(want))
+			v.problem(t.Name(), violation(ref.Name, "the tag names %s, the phase came with %s", short(tag.Object), short(want)))
 		}
 	}
 	for _, folder := range slices.Sorted(maps.Keys(opened)) {
-		v.problemf(t.Name(), prefix+folder, "the tag of commit %s is missing", short(opened[folder]))
+		v.problem(t.Name(), violation(prefix+folder, "the tag of commit %s is missing", short(opened[folder])))
 	}
 	return nil
 }
@@ -274,25 +270,17 @@ func (v *verifier) opened(ctx context.Context, t *workspace.Tape, head gitstore.
 
 // isAhead reports whether a commit is one of a remote's that the tape does not have yet: git
 // brings tags along with what it fetches.
-func (v *verifier) isAhead(t *workspace.Tape, h gitstore.Hash) bool {
-	head, err := t.Head()
-	if err != nil {
-		return false
-	}
+func (v *verifier) isAhead(t *workspace.Tape, head, h gitstore.Hash) bool {
 	if has, err := lineage.Contains(v.s, head, h); err != nil || has {
 		return false
 	}
 	for _, prefix := range layout.RemoteRefs() {
-		refs, err := v.s.Git().Refs(prefix)
-		if err != nil {
-			return false
-		}
+		refs, _ := v.s.Git().Refs(prefix)
 		for _, ref := range refs {
-			if !strings.HasSuffix(ref.Name, "/"+t.Branch()) {
-				continue
-			}
-			if ok, err := lineage.Contains(v.s, ref.Hash, h); err == nil && ok {
-				return true
+			if strings.HasSuffix(ref.Name, "/"+t.Branch()) {
+				if has, err := lineage.Contains(v.s, ref.Hash, h); err == nil && has {
+					return true
+				}
 			}
 		}
 	}
@@ -303,7 +291,7 @@ func (v *verifier) isAhead(t *workspace.Tape, h gitstore.Hash) bool {
 func (v *verifier) archives(ctx context.Context) error {
 	refs, err := v.s.Git().Refs(layout.ArchivePrefix)
 	if err != nil {
-		v.problem("", &layout.CorruptError{File: layout.ArchivePrefix, Msg: err.Error()})
+		v.problem("", violation(layout.ArchivePrefix, "%v", err))
 		return nil
 	}
 	for _, ref := range refs {
@@ -334,13 +322,14 @@ func (v *verifier) fsck(ctx context.Context) error {
 	}
 	v.report.GitFsck = true
 	said, err := v.runFsck(ctx, path)
-	if err == nil && len(said) > 0 {
-		var again []string
-		again, err = v.runFsck(ctx, path)
-		said = slices.DeleteFunc(said, func(line string) bool { return !slices.Contains(again, line) })
+	if err != nil || len(said) == 0 {
+		return err
 	}
+	again, err := v.runFsck(ctx, path)
 	for _, line := range said {
-		v.problem("", &layout.CorruptError{File: "git fsck", Msg: line})
+		if slices.Contains(again, line) {
+			v.problem("", violation("git fsck", "%s", line))
+		}
 	}
 	return err
 }

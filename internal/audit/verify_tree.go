@@ -20,16 +20,14 @@ func (v *verifier) content(ctx context.Context, tape string, look *snapshot.Snap
 		w := &snapshot.Walk{V: look, Tape: tape, First: i, Last: i, Loaded: v.sealing(tape, look, p)}
 		err := w.Read(ctx, func(e layout.Entry) bool {
 			if want := layout.FolderName(p.Seq, e.Anchor); e.Kind == layout.KindAnchor && p.Folder != want {
-				v.problemf(tape, look.Where(p, ""), "the folder of the anchor %q must be %s", e.Anchor, want)
+				v.problem(tape, violation(look.Where(p, ""), "the folder of the anchor %q must be %s", e.Anchor, want))
 			}
 			return true
 		})
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return ctxErr
 		}
-		if err != nil {
-			v.problem(tape, err)
-		}
+		v.problem(tape, err)
 	}
 	return nil
 }
@@ -41,11 +39,11 @@ func (v *verifier) sealing(tape string, look *snapshot.Snapshot, p layout.Phase)
 	return func(f layout.Segment, data []byte) {
 		v.report.Checked.Files++
 		if was := before[f.Class]; f.N > 1 && was < layout.SealSize {
-			v.problemf(tape, look.Where(p, f.Name()), "the file before it has only %d bytes, so it was not full", was)
+			v.problem(tape, violation(look.Where(p, f.Name()), "the file before it has only %d bytes, so it was not full", was))
 		}
 		before[f.Class] = len(data)
-		if last := snapshot.LastLine(data); len(data)-len(last)-1 >= layout.SealSize {
-			v.problemf(tape, look.Where(p, f.Name()), "the file was written to after it was sealed at %d bytes", layout.SealSize)
+		if isOverfull(data) {
+			v.problem(tape, violation(look.Where(p, f.Name()), overfull, layout.SealSize))
 		}
 	}
 }
@@ -62,11 +60,17 @@ func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed
 	}
 	for i, p := range committed.List {
 		if i >= len(onDisk.List) || onDisk.List[i].Folder != p.Folder {
-			v.problem(t.Name(), &layout.CorruptError{File: onDisk.Where(p, ""), Msg: "a committed phase is missing"})
+			v.problem(t.Name(), violation(onDisk.Where(p, ""), "a committed phase is missing"))
 			continue
 		}
-		if err := v.samePhase(ctx, t.Name(), onDisk, committed, p, i == len(committed.List)-1); err != nil {
-			return err
+		entries, err := committed.Tree(p)
+		v.problem(t.Name(), err)
+		for _, e := range entries {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			err := sameFile(onDisk, committed, p, e)
+			v.problem(t.Name(), err)
 		}
 	}
 	// Of the phases that are committed, the open one may have more on disk.
@@ -78,38 +82,27 @@ func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed
 	return v.content(ctx, t.Name(), onDisk, len(committed.List)-1)
 }
 
-func (v *verifier) samePhase(ctx context.Context, tape string, onDisk, committed *snapshot.Snapshot, p layout.Phase, open bool) error {
-	entries, err := committed.Tree(p)
-	if err != nil {
-		v.problem(tape, err)
+// sameFile compares a file with what is committed of it, which it may continue in the open
+// phase.
+func sameFile(onDisk, committed *snapshot.Snapshot, p layout.Phase, e gitstore.TreeEntry) error {
+	path := onDisk.Path(p, e.Name)
+	data, err := os.ReadFile(path)
+	switch {
+	case onDisk.Under != nil && errors.Is(err, fs.ErrNotExist):
+		return nil // left in git
+	case err != nil:
+		return violation(path, "the file cannot be read: %v", err)
+	case gitstore.HashObject(gitstore.KindBlob, data) == e.Hash:
 		return nil
 	}
-	for _, e := range entries {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		data, err := os.ReadFile(onDisk.Path(p, e.Name))
-		if onDisk.Under != nil && errors.Is(err, fs.ErrNotExist) {
-			continue // left in git
-		}
-		if err != nil {
-			v.problem(tape, &layout.CorruptError{File: onDisk.Path(p, e.Name), Msg: "the file cannot be read: " + err.Error()})
-			continue
-		}
-		if gitstore.HashObject(gitstore.KindBlob, data) == e.Hash {
-			continue
-		}
-		blob, err := v.s.Git().Blob(e.Hash)
-		if err != nil {
-			v.problem(tape, layout.CorruptObject(committed.Commit, err))
-			continue
-		}
-		switch {
-		case !bytes.HasPrefix(data, blob):
-			v.problem(tape, &layout.CorruptError{File: onDisk.Path(p, e.Name), Line: layout.FirstDifference(data, blob), Msg: "the line differs from the committed one"})
-		case !open || e.Name == layout.AnchorFile:
-			v.problem(tape, &layout.CorruptError{File: onDisk.Path(p, e.Name), Line: bytes.Count(blob, []byte("\n")) + 1, Msg: "the phase is closed, but the file has grown"})
-		}
+	blob, err := committed.Git.Blob(e.Hash)
+	switch {
+	case err != nil:
+		return layout.CorruptObject(committed.Commit, err)
+	case !bytes.HasPrefix(data, blob):
+		return &layout.CorruptError{File: path, Line: layout.FirstDifference(data, blob), Msg: "the line differs from the committed one"}
+	case p.Seq < len(committed.List) || e.Name == layout.AnchorFile:
+		return &layout.CorruptError{File: path, Line: bytes.Count(blob, []byte("\n")) + 1, Msg: "the phase is closed, but the file has grown"}
 	}
 	return nil
 }

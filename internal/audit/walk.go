@@ -30,6 +30,7 @@ type auditWalk struct {
 	before    *past         // the last commit that counts; nil: there is none
 	named     bool          // what tape.json says was looked at
 	raw       gitstore.Hash // a merge that git made, which a commit has to complete
+	want      gitstore.Hash // the tree that it has then
 	raws      int           // how many commits were on top of it
 	start     gitstore.Hash // where a fork begins, if that is among the commits
 	inherited bool          // what comes now is the parent's, up to start
@@ -126,10 +127,13 @@ func (w *auditWalk) joined(ctx context.Context, h gitstore.Hash, c gitstore.Comm
 	switch {
 	case !w.raw.IsZero() && c.Trailer(layout.TrailerFormat) == "", merge && !snapshot.OwnMerge(w.s, h, c):
 		return w.byGit(ctx, owner, h)
-	case !w.raw.IsZero():
-		return true, w.completes(ctx, owner, h, c)
+	case w.raw.IsZero():
+		return true, w.merge(ctx, owner, h, c)
+	case c.Trailer(layout.TrailerDone) != w.raw.String() || c.Tree != w.want:
+		return false, violation(short(h), "the commit does not complete the merge %s, which git made", short(w.raw))
 	}
-	return true, w.merge(ctx, owner, h, c)
+	w.raw, w.raws = gitstore.ZeroHash, 0
+	return true, nil
 }
 
 // merged checks the history of a commit that was merged.
@@ -161,26 +165,12 @@ func (w *auditWalk) byGit(ctx context.Context, owner *workspace.Tape, h gitstore
 	if err != nil {
 		return false, w.unmade(h, err)
 	}
-	w.raw = gitstore.ZeroHash
 	if m.Raw {
-		w.raw = h
+		w.raw, w.want = h, m.B.Tree()
 		return false, nil
 	}
-	w.raws = 0
-	return true, nil
-}
-
-// completes checks the commit after what git made.
-func (w *auditWalk) completes(ctx context.Context, owner *workspace.Tape, h gitstore.Hash, c gitstore.Commit) error {
-	m, err := resolve.Resolve(ctx, owner, w.raw, gitstore.HashObject)
-	if err != nil {
-		return err
-	}
-	if c.Trailer(layout.TrailerDone) != w.raw.String() || c.Tree != m.B.Tree() {
-		return violation(short(h), "the commit does not complete the merge %s, which git made", short(w.raw))
-	}
 	w.raw, w.raws = gitstore.ZeroHash, 0
-	return nil
+	return true, nil
 }
 
 // merge checks that a merge has what its parents give.

@@ -132,8 +132,8 @@ func CutFork(name string) (parent, fork string, ok bool) {
 // ShortTag is a tag's name as git shows it.
 func ShortTag(ref string) string { return strings.TrimPrefix(ref, "refs/tags/") }
 
-// ParseObject reads an object's name, zeros included. ErrInvalid if it is none.
-func ParseObject(hex string) (gitstore.Hash, error) {
+// parseObject reads an object's name, zeros included. ErrInvalid if it is none.
+func parseObject(hex string) (gitstore.Hash, error) {
 	h, err := gitstore.ParseHash(hex)
 	if err != nil {
 		return h, Invalid("give all 40 digits", "%q is not the id of an object: %v", hex, err)

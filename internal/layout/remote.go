@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,22 +45,12 @@ func InnerRef(ref string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(ref, "refs/"), "tape/")
 }
 
-// SortRefs puts tapes before their forks, and branches before tags and archives.
-func SortRefs(refs []string) {
+// CompareRefs puts tapes before their forks, and branches before tags and archives.
+func CompareRefs(a, b string) int {
 	rank := func(ref string) int {
-		for i, prefix := range []string{BranchPrefix, ForkPrefix, TagPrefix} {
-			if strings.HasPrefix(ref, prefix) {
-				return i
-			}
-		}
-		return 3
+		return slices.IndexFunc([]string{BranchPrefix, ForkPrefix, TagPrefix, ""}, func(prefix string) bool { return strings.HasPrefix(ref, prefix) })
 	}
-	slices.SortFunc(refs, func(a, b string) int {
-		if ra, rb := rank(a), rank(b); ra != rb {
-			return ra - rb
-		}
-		return strings.Compare(a, b)
-	})
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
 }
 
 // RemoteRefs are where refs of remotes are kept: by git, and by this program.
@@ -81,11 +72,18 @@ func Refused(hint, format string, args ...any) error {
 	return &Error{Class: ErrRefused, Msg: fmt.Sprintf(format, args...), Way: hint}
 }
 
-// Incoming is a ref that a remote has.
+// Incoming is a ref that a remote has, or will have.
 type Incoming struct {
 	Ref string        // its name there: refs/heads/tape/x, refs/tags/anchor/x/001_y …
 	Old gitstore.Hash // what was accepted from there before; zero: nothing
-	New gitstore.Hash // what it holds now
+	New gitstore.Hash // what it holds now; zero: it is gone
+}
+
+// ParseIncoming reads what git tells a hook of a ref. ErrInvalid if an object has no id.
+func ParseIncoming(ref, old, next string) (Incoming, error) {
+	from, err1 := parseObject(old)
+	to, err2 := parseObject(next)
+	return Incoming{Ref: ref, Old: from, New: to}, errors.Join(err1, err2)
 }
 
 // StashRef is git's stash.

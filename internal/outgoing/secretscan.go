@@ -103,11 +103,10 @@ func (c *SecretScan) Know(list ...gitstore.Hash) {
 // Look looks through everything reachable from tips that is not known, and was not looked
 // through before: the lines that files gained over the same file in the first parent, and
 // the messages of commits and tags. Each secret comes once for an entry, and in a message
-// only if no entry has it. Allowed fingerprints are passed over. progress, if not nil, is
-// told the bytes looked through so far. Whatever cannot be read is an error.
-func (c *SecretScan) Look(ctx context.Context, tape string, tips []gitstore.Hash, progress func(done int64)) ([]SecretFinding, error) {
-	o := &outgoing{SecretScan: c, trees: map[[2]gitstore.Hash]bool{}, blobs: map[gitstore.Hash]int64{},
-		jobs: make(chan scanJob, 2*runtime.GOMAXPROCS(0)), progress: progress}
+// only if no entry has it. Allowed fingerprints are passed over. Whatever cannot be read is
+// an error.
+func (c *SecretScan) Look(ctx context.Context, tape string, tips []gitstore.Hash) ([]SecretFinding, error) {
+	o := &outgoing{SecretScan: c, trees: map[[2]gitstore.Hash]bool{}, blobs: map[gitstore.Hash]int{}, jobs: make(chan scanJob, 2*runtime.GOMAXPROCS(0))}
 	scanner := c.s.Config().Scanner()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -118,7 +117,7 @@ func (c *SecretScan) Look(ctx context.Context, tape string, tips []gitstore.Hash
 	for i := range found {
 		group.Go(func() error {
 			for job := range o.jobs {
-				found[i] = job.scan(scanner, found[i])
+				found[i] = append(found[i], job.scan(scanner)...)
 			}
 			return nil
 		})
@@ -131,32 +130,33 @@ func (c *SecretScan) Look(ctx context.Context, tape string, tips []gitstore.Hash
 
 // secretsOf sorts what was found, leaves what is allowed, and everything once.
 func (c *SecretScan) secretsOf(tape string, all []scanned) []SecretFinding {
-	slices.SortStableFunc(all, func(a, b scanned) int { return a.job - b.job })
+	slices.SortStableFunc(all, func(a, b scanned) int {
+		switch {
+		case a.message == b.message:
+			return a.job - b.job
+		case a.message:
+			return 1
+		}
+		return -1
+	})
 	type place struct {
-		entry       int64
-		where       string
-		fingerprint string
+		entry              int64
+		where, fingerprint string
 	}
 	seen := map[place]bool{}
 	inEntry := map[string]bool{}
 	var out []SecretFinding
-	for _, messages := range []bool{false, true} {
-		for _, f := range all {
-			if f.message != messages || c.s.Config().Allows(f.Finding) || slices.Contains(c.Allow, f.Fingerprint) || f.message && inEntry[f.Fingerprint] {
-				continue
-			}
-			at := place{f.entry, "", f.Fingerprint}
-			if f.entry == 0 {
-				at.where = f.Path
-			} else {
-				inEntry[f.Fingerprint] = true
-			}
-			if seen[at] {
-				continue
-			}
-			seen[at] = true
-			out = append(out, SecretFinding{Tape: tape, Entry: f.entry, Commit: f.commit.String(), Rule: f.Rule, Path: f.Path, Masked: f.Masked, Fingerprint: f.Fingerprint})
+	for _, f := range all {
+		at := place{f.entry, "", f.Fingerprint}
+		if f.entry == 0 {
+			at.where = f.Path
 		}
+		if seen[at] || c.s.Config().Allows(f.Finding) || slices.Contains(c.Allow, f.Fingerprint) || f.message && inEntry[f.Fingerprint] {
+			continue
+		}
+		seen[at] = true
+		inEntry[f.Fingerprint] = inEntry[f.Fingerprint] || f.entry > 0
+		out = append(out, SecretFinding{Tape: tape, Entry: f.entry, Commit: f.commit.String(), Rule: f.Rule, Path: f.Path, Masked: f.Masked, Fingerprint: f.Fingerprint})
 	}
 	return out
 }
@@ -181,23 +181,19 @@ type scanned struct {
 	message bool
 }
 
-func (j *scanJob) scan(scanner *secrets.Scanner, out []scanned) []scanned {
-	n := len(out)
-	out = j.look(scanner, out)
-	if len(out) == n || j.before == nil {
+func (j *scanJob) scan(scanner *secrets.Scanner) []scanned {
+	out := j.look(scanner, j.text)
+	if len(out) == 0 || j.before == nil {
 		return out
 	}
-	old := *j
-	old.text = j.before
 	had := map[string]bool{}
-	for _, f := range old.look(scanner, nil) {
+	for _, f := range j.look(scanner, j.before) {
 		had[f.Fingerprint] = true
 	}
-	kept := slices.DeleteFunc(out[n:], func(f scanned) bool { return had[f.Fingerprint] })
-	return out[:n+len(kept)]
+	return slices.DeleteFunc(out, func(f scanned) bool { return had[f.Fingerprint] })
 }
 
-func (j *scanJob) look(scanner *secrets.Scanner, out []scanned) []scanned {
+func (j *scanJob) look(scanner *secrets.Scanner, text []byte) (out []scanned) {
 	add := func(found []secrets.Finding, entry int64) {
 		for _, f := range found {
 			if entry == 0 {
@@ -207,10 +203,10 @@ func (j *scanJob) look(scanner *secrets.Scanner, out []scanned) []scanned {
 		}
 	}
 	if !j.lines {
-		add(scanner.Text(j.text), 0)
+		add(scanner.Text(text), 0)
 		return out
 	}
-	for line := range bytes.Lines(j.text) {
+	for line := range bytes.Lines(text) {
 		line = bytes.TrimRight(line, "\r\n")
 		found, err := scanner.Line(line)
 		if err != nil {

@@ -13,12 +13,10 @@ import (
 // outgoing reads what a push would send of a tape.
 type outgoing struct {
 	*SecretScan
-	trees    map[[2]gitstore.Hash]bool
-	blobs    map[gitstore.Hash]int64 // from which byte on they were looked through
-	jobs     chan scanJob
-	number   int
-	done     int64
-	progress func(done int64)
+	trees  map[[2]gitstore.Hash]bool
+	blobs  map[gitstore.Hash]int // from which byte on they were looked through
+	jobs   chan scanJob
+	number int
 }
 
 // read makes jobs of all that is not known.
@@ -70,95 +68,66 @@ func (o *outgoing) tag(ctx context.Context, h gitstore.Hash) (gitstore.Hash, err
 			return gitstore.ZeroHash, o.send(ctx, scanJob{commit: h, file: "blob", text: raw})
 		}
 		o.seen[h] = true
-		head, _, _ := bytes.Cut(raw, []byte("\n\n"))
 		if err := o.send(ctx, scanJob{commit: h, file: "message", message: true, text: saidBy(raw)}); err != nil {
 			return h, err
 		}
-		// It may name any kind of object, also another tag.
-		line, _, _ := bytes.Cut(head, []byte("\n"))
-		target, ok := bytes.CutPrefix(line, []byte("object "))
-		if !ok {
-			return h, fmt.Errorf("tag %s: it names no object", h)
+		t, err := gitstore.DecodeTag(raw)
+		if t.Object.IsZero() {
+			return h, fmt.Errorf("tag %s: %w", h, err)
 		}
-		if h, err = gitstore.ParseHash(string(target)); err != nil {
-			return h, err
-		}
+		h = t.Object // of any kind, also another tag: that is the error then
 	}
 }
 
 // commits lists the commits that can be reached and are not known, roughly newest first.
-func (o *outgoing) commits(ctx context.Context, tips []gitstore.Hash) ([]gitstore.Hash, error) {
-	list, root, err := o.walk(ctx, tips)
-	if err != nil || !root || len(o.known) == 0 {
-		return list, err
-	}
-	// The walk went past what is known to the beginning: it may have met what is before that.
-	if err := o.closeKnown(ctx); err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(list, func(h gitstore.Hash) bool { return o.known[h] }), nil
-}
-
-// walk goes from commits to their parents, up to what is known, and reports whether it came
-// to a commit without parents.
-func (o *outgoing) walk(ctx context.Context, tips []gitstore.Hash) (list []gitstore.Hash, root bool, err error) {
-	queue := slices.Clone(tips)
-	for len(queue) > 0 {
+func (o *outgoing) commits(ctx context.Context, queue []gitstore.Hash) (list []gitstore.Hash, err error) {
+	root := false
+	for ; len(queue) > 0; queue = queue[1:] {
 		h := queue[0]
-		queue = queue[1:]
 		if o.seen[h] || o.known[h] {
 			continue
 		}
 		o.seen[h] = true
 		if err := ctx.Err(); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		c, err := o.s.Git().Commit(h)
 		if err != nil {
-			return nil, false, layout.CorruptObject(h, err)
+			return nil, layout.CorruptObject(h, err)
 		}
-		list = append(list, h)
+		list, queue = append(list, h), append(queue, c.Parents...)
 		root = root || len(c.Parents) == 0
-		queue = append(queue, c.Parents...)
 	}
-	return list, root, nil
+	if root && len(o.known) > 0 {
+		// The walk went past what is known to the beginning: it may have met what is before that.
+		err = o.closeKnown(ctx)
+		list = slices.DeleteFunc(list, func(h gitstore.Hash) bool { return o.known[h] })
+	}
+	return list, err
 }
 
 // closeKnown adds to what is known everything before it.
 func (o *outgoing) closeKnown(ctx context.Context) error {
-	queue := o.open
-	o.open = nil
-	for len(queue) > 0 {
-		h := queue[len(queue)-1]
-		queue = queue[:len(queue)-1]
+	for len(o.open) > 0 {
+		h := o.open[0]
+		o.open = o.open[1:]
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		kind, raw, err := o.s.Git().Read(h)
-		if errors.Is(err, gitstore.ErrNotFound) {
-			continue // what is not here cannot be in what is sent
-		}
-		if err != nil {
+		switch kind, raw, err := o.s.Git().Read(h); {
+		case errors.Is(err, gitstore.ErrNotFound): // what is not here cannot be in what is sent
+		case err != nil:
 			return err
-		}
-		var next []gitstore.Hash
-		switch kind {
-		case gitstore.KindCommit:
+		case kind == gitstore.KindTag:
+			if t, err := gitstore.DecodeTag(raw); err == nil {
+				o.Know(t.Object)
+			}
+		case kind == gitstore.KindCommit:
 			c, err := gitstore.DecodeCommit(raw)
 			if err != nil {
 				return fmt.Errorf("commit %s: %w", h, err)
 			}
-			next = c.Parents
-		case gitstore.KindTag:
-			if t, err := gitstore.DecodeTag(raw); err == nil {
-				next = []gitstore.Hash{t.Object}
-			}
-		}
-		for _, n := range next {
-			if !o.known[n] {
-				o.known[n] = true
-				queue = append(queue, n)
-			}
+			o.Know(c.Parents...)
 		}
 	}
 	return nil
@@ -237,16 +206,16 @@ func (o *outgoing) tree(ctx context.Context, commit gitstore.Hash, path string, 
 			had[e.Name] = e
 		}
 	}
-	const modeTree, modeLink = 0o040000, 0o160000
+	const modeLink = 0o160000
 	for _, e := range entries {
 		old := had[e.Name]
 		if old.Hash == e.Hash || e.Mode == modeLink { // a commit of another repository stays there
 			continue
 		}
-		if (old.Mode == modeTree) != (e.Mode == modeTree) || old.Mode == modeLink {
+		if old.IsDir() != e.IsDir() || old.Mode == modeLink {
 			old = gitstore.TreeEntry{}
 		}
-		if e.Mode == modeTree {
+		if e.IsDir() {
 			err = o.tree(ctx, commit, path+e.Name+"/", e.Hash, old.Hash)
 		} else {
 			err = o.blob(ctx, commit, path+e.Name, e.Hash, old.Hash)
@@ -268,17 +237,14 @@ func (o *outgoing) blob(ctx context.Context, commit gitstore.Hash, path string, 
 	if err != nil {
 		return err
 	}
-	j := scanJob{commit: commit, file: path, text: data, lines: isEntryFile(path)}
-	start := int64(0)
+	j := scanJob{commit: commit, file: path, lines: isEntryFile(path)}
+	start := 0
 	if !before.IsZero() {
-		if start, err = o.grown(data, before); err != nil {
+		if j.before, err = o.s.Git().Blob(before); err != nil {
 			return err
 		}
-		if start == 0 || !j.lines {
-			start = 0
-			if j.before, err = o.s.Git().Blob(before); err != nil {
-				return err
-			}
+		if j.lines && bytes.HasSuffix(j.before, []byte("\n")) && bytes.HasPrefix(data, j.before) {
+			start, j.before = len(j.before), nil // it only grew
 		}
 	}
 	if known && from <= start {
@@ -289,28 +255,14 @@ func (o *outgoing) blob(ctx context.Context, commit gitstore.Hash, path string, 
 	return o.send(ctx, j)
 }
 
-// grown returns from which byte on a file of lines goes on that was another one before, or 0
-// if it does not. Files of entries only grow: what was there before need not be read again.
-func (o *outgoing) grown(data []byte, before gitstore.Hash) (int64, error) {
-	size, err := o.s.Git().BlobSize(before)
-	if err != nil || size == 0 || size > int64(len(data)) || data[size-1] != '\n' || gitstore.HashObject(gitstore.KindBlob, data[:size]) != before {
-		return 0, err
-	}
-	return size, nil
-}
-
 // send hands a job over.
 func (o *outgoing) send(ctx context.Context, j scanJob) error {
 	j.number = o.number
 	o.number++
 	select {
 	case o.jobs <- j:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	o.done += int64(len(j.text))
-	if o.progress != nil {
-		o.progress(o.done)
-	}
-	return nil
 }

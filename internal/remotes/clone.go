@@ -306,7 +306,7 @@ func (c *cloning) choose(ctx context.Context, s *workspace.Store, head string) (
 	}
 	if head == "" && len(tapes) > 1 {
 		// Git does not tell it with what it fetches.
-		if _, head, err = transport.LsRemote(ctx, s.Git(), c.o.Remote, nil, c.o.transport()); err != nil {
+		if _, head, err = transport.LsRemote(ctx, s.Git(), c.o.Remote, nil, c.o.RemoteOptions); err != nil {
 			return nil, err
 		}
 	}

@@ -77,11 +77,11 @@ func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 	if err != nil {
 		return nil, "", err
 	}
-	fetched, err := transport.Fetch(ctx, s.Git(), remote, specs, o.transport())
+	fetched, err := transport.Fetch(ctx, s.Git(), remote, specs, o.RemoteOptions)
 	if errors.Is(err, gitstore.ErrNotFound) && len(o.Tapes) > 0 {
 		// Something that was named is not there, or is no more: all that there is tells.
 		if specs, err = fetchSpecs(s, remote, nil); err == nil {
-			fetched, err = transport.Fetch(ctx, s.Git(), remote, specs, o.transport())
+			fetched, err = transport.Fetch(ctx, s.Git(), remote, specs, o.RemoteOptions)
 		}
 	}
 	for _, name := range o.Tapes {
@@ -114,7 +114,7 @@ func tellNoTapes(ctx context.Context, s *workspace.Store, remote string, o Remot
 // otherBranches says what a remote without tapes has; "" if it is empty. What is no
 // repository at all is an error here, if not before.
 func otherBranches(ctx context.Context, s *workspace.Store, remote string, o RemoteOptions) (string, error) {
-	refs, _, err := transport.LsRemote(ctx, s.Git(), remote, []string{"refs/heads/"}, o.transport())
+	refs, _, err := transport.LsRemote(ctx, s.Git(), remote, []string{"refs/heads/"}, o)
 	switch {
 	case err != nil || len(refs) == 0:
 		return "", err
@@ -200,10 +200,8 @@ func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOpti
 		}
 		a.set(ref, h, gitstore.ZeroHash)
 	}
-	refs := slices.Collect(maps.Keys(fetched))
-	layout.SortRefs(refs)
 	var err error
-	for _, ref := range refs {
+	for _, ref := range slices.SortedFunc(maps.Keys(fetched), layout.CompareRefs) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -278,31 +276,25 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 		a.leaveOut(in)
 		return nil
 	}
-	status := layout.RefStatus{Tape: a.nameOf(ref), Ref: ref, Status: layout.RefFastForward}
-	isTag := strings.HasPrefix(ref, layout.TagPrefix)
-	switch {
-	case err != nil:
-		status.Status, status.Err = layout.RefRejected, err
+	if err != nil {
 		a.leaveOut(in)
 		if slug, ok := strings.CutPrefix(ref, layout.BranchPrefix); ok && in.Old.IsZero() {
 			a.refused[slug] = true
 		}
-		a.out = append(a.out, status)
+		a.out = append(a.out, layout.RefStatus{Tape: a.nameOf(ref), Ref: ref, Status: layout.RefRejected, Err: err})
 		return nil
-	case a.accepted[ref].IsZero():
-		status.Status = layout.RefNew
 	}
-	old := a.accepted[ref]
+	old, status := a.accepted[ref], layout.RefStatus{Tape: snapshot.RemoteName(a.s, in), Ref: ref, Status: layout.RefNew}
 	if !old.IsZero() { // a purge may have dropped it
+		status.Status = layout.RefFastForward
 		if old, err = a.s.Git().Ref(layout.AcceptedRefs(a.remote) + layout.InnerRef(ref)); err != nil && !errors.Is(err, gitstore.ErrNotFound) {
 			return err
 		}
 	}
 	a.set(ref, old, in.New)
-	if isTag {
+	if strings.HasPrefix(ref, layout.TagPrefix) {
 		return nil
 	}
-	status.Tape = snapshot.RemoteName(a.s, in)
 	if in.Old.IsZero() && !old.IsZero() && a.check.Known[old] {
 		in.Old = old
 	}

@@ -37,10 +37,7 @@ func Published(ctx context.Context, s *workspace.Store, remote string, names []s
 			tagsDiffer[slug] = true
 		}
 	}
-	layout.SortRefs(refs)
-	defer func() { // what a fork is of before the fork
-		slices.SortStableFunc(todo, func(a, b layout.RefStatus) int { return strings.Count(a.Tape, "/") - strings.Count(b.Tape, "/") })
-	}()
+	slices.SortFunc(refs, layout.CompareRefs)
 	for _, ref := range refs {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
@@ -58,6 +55,8 @@ func Published(ctx context.Context, s *workspace.Store, remote string, names []s
 			todo = append(todo, status)
 		}
 	}
+	// What a fork is of before the fork.
+	slices.SortStableFunc(todo, func(a, b layout.RefStatus) int { return strings.Count(a.Tape, "/") - strings.Count(b.Tape, "/") })
 	return done, todo, nil
 }
 

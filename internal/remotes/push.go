@@ -14,7 +14,6 @@ import (
 	"tape/internal/join"
 	"tape/internal/layout"
 	"tape/internal/outgoing"
-	"tape/internal/snapshot"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 )
@@ -143,16 +142,10 @@ func (p *pushing) chosen(ctx context.Context) ([]*workspace.Tape, error) {
 		if err != nil {
 			return nil, err
 		}
-		chosen := make(map[string]bool, len(out))
-		for _, t := range out {
-			chosen[t.Name()] = true
-		}
+		chosen := out
 		for _, f := range forks {
-			for up := f; up != nil; up = p.s.ForkHandle(up.Parent()) {
-				if chosen[up.Parent()] {
-					out = append(out, f)
-					break
-				}
+			if slices.ContainsFunc(chosen, func(t *workspace.Tape) bool { return f.IsForkOf(t.Name()) }) {
+				out = append(out, f)
 			}
 		}
 	}
@@ -175,8 +168,8 @@ func depth(t *workspace.Tape) int {
 // commit commits what tapes have that is not committed. Only those with a working tree can
 // have it; the others may have a merge to be completed.
 func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) error {
-	all, err1 := p.s.Git().Worktrees()
-	if err := errors.Join(err1, p.list()); err != nil {
+	all, err := p.s.Git().Worktrees()
+	if err != nil {
 		return err
 	}
 	checkedOut := make(map[string]bool, len(all))
@@ -188,18 +181,7 @@ func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) error {
 			if err := writer.Write(ctx, t, func(w *writer.Writer) error { return w.Checkpoint(ctx) }); err != nil {
 				return err
 			}
-			continue
-		}
-		head, err := p.head(t)
-		if err != nil {
-			return err
-		}
-		if byGit, _, err := snapshot.ByGit(p.s, head); err != nil {
-			return err
-		} else if len(byGit) == 0 {
-			continue
-		}
-		if err := join.Complete(ctx, t); err != nil {
+		} else if err := join.Complete(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -226,7 +208,7 @@ func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
 	if len(groups) == 0 {
 		return more, nil
 	}
-	results, err := transport.Push(ctx, p.s.Git(), p.remote, groups, p.o.transport())
+	results, err := transport.Push(ctx, p.s.Git(), p.remote, groups, p.o.RemoteOptions)
 	var sent []transport.PushRef
 	// What the remote has, once something was refused: somebody else may have pushed
 	// meanwhile, or a git that was left behind when we were killed.
@@ -261,7 +243,7 @@ func refusal(group []transport.PushResult) string {
 
 // look asks the remote for what it has.
 func (p *pushing) look(ctx context.Context) (transport.Target, map[string]gitstore.Hash, error) {
-	there, err := transport.FindTarget(ctx, p.s.Git(), p.remote, []string{layout.BranchPrefix, layout.ForkPrefix, layout.TagPrefix, layout.ArchivePrefix}, p.o.transport())
+	there, err := transport.FindTarget(ctx, p.s.Git(), p.remote, []string{layout.BranchPrefix, layout.ForkPrefix, layout.TagPrefix, layout.ArchivePrefix}, p.o.RemoteOptions)
 	has := make(map[string]gitstore.Hash, len(there.Refs))
 	for _, ref := range there.Refs {
 		has[ref.Name] = ref.Hash

@@ -59,7 +59,7 @@ func (p *pushing) scan(ctx context.Context, t *workspace.Tape, sends []send) err
 		if len(x.tips) == 0 {
 			continue
 		}
-		secrets, err := c.Look(ctx, x.status.Tape, x.tips, nil)
+		secrets, err := c.Look(ctx, x.status.Tape, x.tips)
 		if err != nil {
 			return fmt.Errorf("look for secrets in %q: %w", x.status.Tape, err)
 		}
@@ -149,15 +149,7 @@ func (p *pushing) published(t *workspace.Tape, old, head gitstore.Hash) (bool, e
 // checkForward refuses what would not only add to what the remote has.
 func (p *pushing) checkForward(ctx context.Context, t *workspace.Tape, old, head gitstore.Hash) error {
 	if !old.IsZero() {
-		_, err := p.s.Git().Commit(old)
-		has := false
-		if err == nil {
-			has, err = lineage.Contains(p.s, head, old)
-		}
-		if err != nil && !errors.Is(err, gitstore.ErrNotFound) && !errors.Is(err, layout.ErrCorrupt) {
-			return err
-		}
-		if !has {
+		if has, err := lineage.Contains(p.s, head, old); err != nil || !has {
 			return layout.Conflict(p.pullHint(), "%s has entries of %q that are not here", p.remote, t.Name())
 		}
 	}
@@ -187,7 +179,7 @@ func (p *pushing) inherited(ctx context.Context, t *workspace.Tape, head gitstor
 		chain = audit.NewFirstChain(p.sends[up].head, nil)
 		p.chains[t.Parent()] = chain
 	}
-	if has, err := chain.Has(ctx, c.Parents[0], p.s.Git().Commit); err != nil || !has {
+	if has, err := chain.Has(ctx, p.s, c.Parents[0]); err != nil || !has {
 		return gitstore.ZeroHash, err
 	}
 	return c.Parents[0], nil

@@ -21,14 +21,6 @@ func Under(refs []gitstore.Ref, prefix string) []gitstore.Ref {
 	return refs[from : from+n]
 }
 
-// Find returns what one of a sorted list of refs holds, zero if it is not there.
-func Find(refs []gitstore.Ref, name string) gitstore.Hash {
-	if i, ok := slices.BinarySearchFunc(refs, name, func(ref gitstore.Ref, name string) int { return strings.Compare(ref.Name, name) }); ok {
-		return refs[i].Hash
-	}
-	return gitstore.ZeroHash
-}
-
 // list reads the refs of the workspace that can be pushed. Tags come before branches: one
 // must not be of a commit that does not go.
 func (p *pushing) list() error {
@@ -46,8 +38,8 @@ func (p *pushing) list() error {
 
 // head is the newest commit of a tape.
 func (p *pushing) head(t *workspace.Tape) (gitstore.Hash, error) {
-	if h := Find(p.local, t.Ref()); !h.IsZero() {
-		return h, nil
+	if refs := Under(p.local, t.Ref()); len(refs) > 0 && refs[0].Name == t.Ref() {
+		return refs[0].Hash, nil
 	}
 	return t.Head()
 }

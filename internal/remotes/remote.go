@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"tape/internal/gitstore"
@@ -17,35 +16,21 @@ import (
 )
 
 // Remote is another repository that this one shares tapes with.
-type Remote struct {
-	Name    string
-	URL     string // a password in it is hidden
-	PushURL string // where pushes go, if that is another address
-}
+type Remote = transport.Remote
 
 // RemoteOptions say how a remote is talked to.
-type RemoteOptions struct {
-	Progress io.Writer // gets git's own progress, for a terminal; nil: quiet, and nothing is asked
-}
+type RemoteOptions = transport.Options
 
-func (o RemoteOptions) transport() transport.Options {
-	return transport.Options{Progress: o.Progress}
-}
-
-// Remotes returns the remotes of the workspace, sorted by name.
+// Remotes returns the remotes of the workspace, sorted by name, without passwords.
 func Remotes(ctx context.Context, s *workspace.Store) ([]Remote, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	all, err := transport.Remotes(s.Git())
-	if err != nil {
-		return nil, layout.Classify(err)
-	}
-	out := make([]Remote, len(all))
 	for i, r := range all {
-		out[i] = Remote{Name: r.Name, URL: transport.MaskURL(r.URL), PushURL: transport.MaskURL(r.PushURL)}
+		all[i].URL, all[i].PushURL = transport.MaskURL(r.URL), transport.MaskURL(r.PushURL)
 	}
-	return out, nil
+	return all, layout.Classify(err)
 }
 
 // AddRemote gives another repository a name. ErrConflict if the name is taken.
@@ -144,19 +129,15 @@ func distance(t *workspace.Tape, remote string, last int64) (Distance, error) {
 		return d, err
 	}
 	d.Shared = true
+	var shared int64
 	common, err := lineage.CommonCommit(t.Store(), head, theirs)
+	if err == nil {
+		shared, err = snapshot.LastOf(t.Store(), common)
+	}
 	if err != nil && !errors.Is(err, layout.ErrConflict) { // which says that they have nothing in common
 		return d, err
 	}
-	var shared, has int64
-	if err == nil {
-		if shared, err = snapshot.LastOf(t.Store(), common); err != nil {
-			return d, err
-		}
-	}
-	if has, err = snapshot.LastOf(t.Store(), theirs); err != nil {
-		return d, err
-	}
+	has, err := snapshot.LastOf(t.Store(), theirs)
 	d.Ahead, d.Behind = last-shared, has-shared
-	return d, nil
+	return d, err
 }
