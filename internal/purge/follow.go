@@ -26,7 +26,7 @@ func FollowPurge(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash
 		if !ok {
 			return layout.Conflict("clone it again into another workspace, and compare", "the history of %s was rewritten elsewhere, and not by a purge", p.t.Branch())
 		}
-		p.follow = &made
+		p.follow, p.mask, p.prints = &made, made.Mask, made.Prints
 		return p.do(ctx)
 	}, purgeLock)
 	p.warnLeft()

@@ -104,6 +104,7 @@ func (p Purged) Entries() int {
 type purge struct {
 	s           *workspace.Store
 	t           *workspace.Tape
+	root        string // the name of the tape, or of what it is a fork of
 	o           PurgeOptions
 	mask        *rewrite.Masker
 	prints      map[string]bool // fingerprints of what is masked
@@ -112,10 +113,10 @@ type purge struct {
 	follow      *rewrite.Remade        // what was done elsewhere; nil: this is the first
 	interrupted *unfinished            // an earlier one, which is carried out; nil: this is a new one
 	members     []*workspace.Tape      // the tape and its forks, parents first
+	heads       purgeHeads             // what keeps their history; archives and tags are those that change
 	family      map[gitstore.Hash]bool // all commits of these, their archives and reflogs
-	archives    []gitstore.Hash        // their commits
-	tags        []gitstore.Ref         // annotated ones, of any commit
-	writers     []*writer.Writer       // theirs, while they are locked
+	clean       map[gitstore.Hash]bool // commits that do not lead to what was rewritten
+	writers     []*writer.Writer       // of the members, while they are locked
 	out         Purged
 }
 
@@ -161,7 +162,11 @@ func newPurge(s *workspace.Store, t *workspace.Tape, o PurgeOptions) *purge {
 	if o.Find == nil {
 		o.Find = secrets.New()
 	}
-	return &purge{s: s, t: t, o: o, prints: map[string]bool{}, mask: rewrite.NewMasker(o.Find)}
+	p := &purge{s: s, t: t, o: o, prints: map[string]bool{}, mask: rewrite.NewMasker(o.Find), clean: map[gitstore.Hash]bool{}}
+	if t != nil {
+		p.root = snapshot.RootName(t)
+	}
+	return p
 }
 
 func (p *purge) run(ctx context.Context) error {
@@ -267,25 +272,10 @@ func (o PurgeOptions) check() error {
 
 // findMembers lists the tape and its forks, parents before their forks.
 func (p *purge) findMembers(ctx context.Context) error {
-	root, err := p.s.Tape(ctx, snapshot.RootName(p.t))
-	p.members = nil
-	switch {
-	case err == nil:
-		p.members = append(p.members, root)
-	case !errors.Is(err, layout.ErrNotFound):
-		return err
-	}
-	forks, err := p.s.Forks(ctx)
-	if err != nil {
-		return err
-	}
-	for _, f := range forks {
-		if snapshot.RootName(f) == snapshot.RootName(p.t) {
-			p.members = append(p.members, f)
-		}
-	}
+	all, err := p.s.TapesAndForks(ctx)
+	p.members = slices.DeleteFunc(all, func(t *workspace.Tape) bool { return snapshot.RootName(t) != p.root })
 	slices.SortStableFunc(p.members, byDescent)
-	return nil
+	return err
 }
 
 // byDescent puts what has forks in front of these.
@@ -302,14 +292,13 @@ func byDescent(a, b *workspace.Tape) int {
 // lock takes the locks of the tape and of all its forks: of a parent before those of its
 // forks, as a merge does. A fork that is made meanwhile is locked, too.
 func (p *purge) lock(ctx context.Context) error {
-	locked := map[string]bool{}
-	for {
+	for before := -1; before < len(p.writers); {
+		before = len(p.writers)
 		if err := p.findMembers(ctx); err != nil {
 			return err
 		}
-		again := false
 		for _, t := range p.members {
-			if locked[t.Ref()] {
+			if p.holds(t) {
 				continue
 			}
 			w, err := writer.Lock(ctx, t)
@@ -320,12 +309,14 @@ func (p *purge) lock(ctx context.Context) error {
 				return err
 			}
 			p.writers = append(p.writers, w)
-			locked[t.Ref()], again = true, true
-		}
-		if !again {
-			return nil
 		}
 	}
+	return nil
+}
+
+// holds reports whether the lock of a tape is held because it is purged.
+func (p *purge) holds(t *workspace.Tape) bool {
+	return slices.ContainsFunc(p.writers, func(w *writer.Writer) bool { return w.T.Ref() == t.Ref() })
 }
 
 func (p *purge) unlock() {

@@ -19,47 +19,35 @@ func (p *purge) rewrite(ctx context.Context) error {
 	if err := p.choose(ctx); err != nil {
 		return err
 	}
-	heads, err := p.heads()
-	if err != nil {
+	if err := p.findHeads(); err != nil {
 		return err
 	}
 	if p.interrupted != nil {
 		for _, pair := range p.interrupted.pairs {
-			heads.logged = append(heads.logged, pair[0])
+			p.heads.logged = append(p.heads.logged, pair[0])
 		}
 	}
-	p.archives = heads.archives
-	if err := p.learn(ctx, heads); err != nil {
+	if err := p.learn(ctx); err != nil {
 		return err
 	}
-	if err := p.ownHistory(ctx, p.r, heads); err != nil {
+	if err := p.ownHistory(ctx, p.r); err != nil {
 		return err
 	}
-	p.family, p.out.Tags = maps.Clone(p.r.Done), 0
-	for _, ref := range p.tags {
-		if p.masksTag(ref) {
-			p.out.Tags++
-		}
-	}
+	p.family = maps.Clone(p.r.Done)
+	p.heads.tags = slices.DeleteFunc(p.heads.tags, func(ref keptRef) bool { return !p.masksTag(ref) })
+	p.heads.archives = slices.DeleteFunc(p.heads.archives, func(h gitstore.Hash) bool { return !p.r.Changed(h) })
+	p.out.Tags, p.out.Archives = len(p.heads.tags), len(p.heads.archives)
 	if len(p.r.Commits)+p.out.Tags == 0 && p.interrupted == nil {
 		return layout.NotFound("tape show @ID shows an entry", "there is nothing of that kind in tape %q", p.t.Name())
 	}
-	for _, h := range heads.others {
+	for _, h := range p.heads.others {
 		if err := p.r.History(ctx, h, true); err != nil && ctx.Err() != nil {
 			return err
 		}
 	}
-	p.out.Commits, p.out.Signatures, p.out.Archives = len(p.r.Commits), p.r.Signed, 0
-	for _, h := range heads.archives {
-		if p.r.To(h) != h {
-			p.out.Archives++
-		}
-	}
-	p.out.Remotes, err = p.remotes(ctx, heads.tracking)
-	if err != nil {
-		return err
-	}
-	if !p.o.DryRun {
+	p.out.Commits, p.out.Signatures = len(p.r.Commits), p.r.Signed
+	p.findRemotes(ctx)
+	if p.batch != nil {
 		if err := p.batch.Flush(ctx); err != nil {
 			return err
 		}
@@ -73,14 +61,12 @@ func (p *purge) rewrite(ctx context.Context) error {
 
 // listTapes tells which tapes and forks change, and which of their entries.
 func (p *purge) listTapes(ctx context.Context) error {
-	p.out.Tapes = nil
 	for _, t := range p.members {
 		head, err := t.Head()
 		if err != nil {
 			return err
 		}
-		next := p.r.To(head)
-		if next == head {
+		if !p.r.Changed(head) {
 			continue
 		}
 		ids, err := p.changedIDs(ctx, head)
@@ -93,13 +79,13 @@ func (p *purge) listTapes(ctx context.Context) error {
 }
 
 // ownHistory goes through all that the tape, its forks and archives have, and had.
-func (p *purge) ownHistory(ctx context.Context, r *rewrite.Rewriter, heads purgeHeads) error {
-	for _, h := range heads.own {
+func (p *purge) ownHistory(ctx context.Context, r *rewrite.Rewriter) error {
+	for _, h := range p.heads.own {
 		if err := r.History(ctx, h, false); err != nil {
 			return err
 		}
 	}
-	for _, h := range heads.logged {
+	for _, h := range p.heads.logged {
 		// A reflog may name what git has removed since.
 		if err := r.History(ctx, h, false); err != nil && ctx.Err() != nil {
 			return err
@@ -116,7 +102,7 @@ func (p *purge) changedIDs(ctx context.Context, head gitstore.Hash) ([]int64, er
 	}
 	var ids []int64
 	for _, ph := range v.List {
-		if p.r.Phases[rewrite.PhaseTree{Folder: ph.Folder, Tree: ph.Tree}] == (rewrite.PhaseTree{Folder: ph.Folder, Tree: ph.Tree}) {
+		if was := (rewrite.PhaseTree{Folder: ph.Folder, Tree: ph.Tree}); p.r.Phases[was] == was {
 			continue
 		}
 		w := &snapshot.Walk{V: v, First: ph.Seq - 1, Last: ph.Seq - 1}

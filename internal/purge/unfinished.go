@@ -9,7 +9,6 @@ import (
 	"tape/internal/gitstore"
 	"tape/internal/layout"
 	"tape/internal/rewrite"
-	"tape/internal/snapshot"
 	"tape/internal/workspace"
 )
 
@@ -95,7 +94,7 @@ func (p *purge) setUnfinished(ctx context.Context, ref string, u unfinished) err
 	for _, h := range u.gone {
 		message.WriteString(h.String() + "\n")
 	}
-	c.Message = message.String() + "\n" + layout.TrailerName + ": " + layout.EncodeTrailer(snapshot.RootName(p.t)) + "\n"
+	c.Message = message.String() + "\n" + layout.TrailerName + ": " + layout.EncodeTrailer(p.root) + "\n"
 	var err error
 	if c.Author, c.Committer, err = p.s.Git().Identity(p.s.Now()); err != nil {
 		return err
@@ -168,6 +167,6 @@ func (p *purge) finishFirst(ctx context.Context) error {
 	first.interrupted = interrupted
 	err = first.do(ctx)
 	p.out.Left, p.out.Removed = first.out.Left, first.out.Removed
-	p.out.Finished = p.t != nil && interrupted.tape == snapshot.RootName(p.t)
+	p.out.Finished = interrupted.tape == p.root
 	return err
 }

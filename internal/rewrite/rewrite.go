@@ -60,6 +60,9 @@ func (r *Rewriter) To(h gitstore.Hash) gitstore.Hash {
 	return h
 }
 
+// Changed reports whether a commit became another one.
+func (r *Rewriter) Changed(h gitstore.Hash) bool { return r.To(h) != h }
+
 // History rewrites a commit and all before it. With followers only, those alone are
 // rewritten that follow a commit which was: the others are of another tape.
 func (r *Rewriter) History(ctx context.Context, head gitstore.Hash, followersOnly bool) error {
@@ -94,7 +97,7 @@ func (r *Rewriter) History(ctx context.Context, head gitstore.Hash, followersOnl
 
 // commit rewrites a commit whose parents were.
 func (r *Rewriter) commit(ctx context.Context, h gitstore.Hash, c gitstore.Commit, raw []byte, followersOnly bool) error {
-	follows := slices.ContainsFunc(c.Parents, func(p gitstore.Hash) bool { return r.To(p) != p })
+	follows := slices.ContainsFunc(c.Parents, r.Changed)
 	if followersOnly && !follows {
 		return nil
 	}
@@ -120,24 +123,21 @@ func (r *Rewriter) encode(raw string, tree gitstore.Hash, message string) []byte
 	var b strings.Builder
 	dropped := false
 	for line := range strings.SplitSeq(head, "\n") {
-		if strings.HasPrefix(line, " ") {
-			if !dropped {
-				b.WriteString(line + "\n")
-			}
-			continue
-		}
 		key, value, _ := strings.Cut(line, " ")
-		dropped = key == "gpgsig" || key == "gpgsig-sha256" || key == "mergetag"
+		if key != "" { // else the line before it goes on
+			if dropped = key == "gpgsig" || key == "gpgsig-sha256" || key == "mergetag"; dropped {
+				r.Signed++
+			}
+		}
 		switch h, err := gitstore.ParseHash(value); {
 		case dropped:
-			r.Signed++
+			continue
 		case key == "tree":
-			b.WriteString("tree " + tree.String() + "\n")
+			line = "tree " + tree.String()
 		case key == "parent" && err == nil:
-			b.WriteString("parent " + r.To(h).String() + "\n")
-		default:
-			b.WriteString(line + "\n")
+			line = "parent " + r.To(h).String()
 		}
+		b.WriteString(line + "\n")
 	}
 	return []byte(b.String() + "\n" + message)
 }

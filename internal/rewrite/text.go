@@ -117,7 +117,7 @@ func (m *Masker) Line(line []byte) ([]byte, error) {
 		out = keepStrings(line, out, func(path string) bool { return path == "meta.origin.tape" || path == "meta.origin.fork" })
 	}
 	if m.Whole[DigestOf(e)] && !m.Learning {
-		out = withoutTexts(out)
+		out = m.withoutTexts(e.Kind, line, out)
 	}
 	if bytes.Equal(out, line) {
 		return line, nil
@@ -126,7 +126,6 @@ func (m *Masker) Line(line []byte) ([]byte, error) {
 	if err != nil || now.ID != e.ID || now.Kind != e.Kind || now.Date != e.Date {
 		return nil, layout.Invalid("the entry has to be taken out by hand", "the secret of entry %d is in its kind or date, which purge cannot change", e.ID)
 	}
-	m.note(line, out)
 	return out, nil
 }
 
@@ -173,21 +172,6 @@ func (m *Masker) name(name string) string {
 		out.WriteString(before + strings.NewReplacer("[", "", ":", "-", "]", "").Replace(mark))
 		if rest = after; mark == "" {
 			return out.String()
-		}
-	}
-}
-
-// note keeps the texts that were taken out of a line as a whole. What is short may stand
-// elsewhere by chance.
-func (m *Masker) note(was, is []byte) {
-	const least = 24 // bytes
-	before, after := stringsOf(was), stringsOf(is)
-	if len(before) != len(after) {
-		return
-	}
-	for i, s := range after {
-		if text := before[i].text(); s.raw == `"`+redacted+`"` && len(text) >= least {
-			m.removed[text] = true
 		}
 	}
 }
@@ -277,19 +261,21 @@ func keptWhole(kind, path string) bool {
 	return false
 }
 
-// withoutTexts takes all texts out of the payload of an entry.
-func withoutTexts(line []byte) []byte {
-	e, err := jsonl.Parse(line)
-	if err != nil {
-		return line
-	}
+// withoutTexts takes all texts out of the payload of an entry, and keeps the long ones as
+// they were: what is short may stand elsewhere by chance.
+func (m *Masker) withoutTexts(kind string, was, is []byte) []byte {
+	const least = 24 // bytes
 	var out []byte
-	for _, s := range stringsOf(line) {
+	before, after := stringsOf(was), stringsOf(is)
+	for i, s := range after {
 		out = append(out, s.before...)
-		if s.key || !strings.HasPrefix(s.path, "payload.") || s.raw == `""` || keptWhole(e.Kind, s.path) {
+		if s.key || !strings.HasPrefix(s.path, "payload.") || s.raw == `""` || keptWhole(kind, s.path) {
 			out = append(out, s.raw...)
-		} else {
-			out = append(out, `"`+redacted+`"`...)
+			continue
+		}
+		out = append(out, `"`+redacted+`"`...)
+		if len(before) == len(after) && len(before[i].text()) >= least {
+			m.removed[before[i].text()] = true
 		}
 	}
 	return out
