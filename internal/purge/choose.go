@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/rewrite"
 	"tape/internal/secrets"
@@ -35,11 +34,7 @@ func (p *purge) choose(ctx context.Context) error {
 		}
 		found := p.o.Find.Secrets(e.Raw, nil)
 		if p.o.Whole {
-			parsed, err := jsonl.Parse(e.Raw)
-			if err != nil {
-				return err
-			}
-			p.mask.Whole[rewrite.DigestOf(parsed)] = true
+			p.mask.Whole[rewrite.DigestOf(e)] = true
 		} else if len(found) == 0 && !bytes.Contains(e.Payload, []byte("[redacted")) { // or it was purged before
 			return layout.NotFound("--whole takes all of its text out", "no known secret is in @%d of %q", id, p.t.Name())
 		}

@@ -11,14 +11,8 @@ import (
 	"tape/internal/layout"
 	"tape/internal/resolve"
 	"tape/internal/secrets"
+	"tape/internal/snapshot"
 	"unicode/utf8"
-)
-
-// redacted stands for a text that was taken out as a whole. What stands for a secret that
-// the scanner knows begins alike, and says which it was.
-const (
-	redacted     = "[redacted]"
-	redactedMark = "[redacted:"
 )
 
 // Finder finds secrets, and masks them.
@@ -49,7 +43,9 @@ type Masker struct {
 type entryDigest [sha256.Size]byte
 
 // DigestOf tells entries apart by their content.
-func DigestOf(e jsonl.Entry) entryDigest { return sha256.Sum256([]byte(resolve.Content(e))) }
+func DigestOf(e layout.Entry) entryDigest {
+	return sha256.Sum256([]byte(resolve.Content(jsonl.Entry{Kind: e.Kind, Payload: e.Payload, Date: e.Date})))
+}
 
 // NewMasker masks what a finder finds.
 func NewMasker(find Finder) *Masker {
@@ -116,7 +112,7 @@ func (m *Masker) Line(line []byte) ([]byte, error) {
 	if !bytes.Equal(out, line) {
 		out = keepStrings(line, out, func(path string) bool { return path == "meta.origin.tape" || path == "meta.origin.fork" })
 	}
-	if m.Whole[DigestOf(e)] && !m.Learning {
+	if m.Whole[DigestOf(snapshot.MakeEntry(e, "", "", 0))] && !m.Learning {
 		out = m.withoutTexts(e.Kind, line, out)
 	}
 	if bytes.Equal(out, line) {
@@ -166,14 +162,7 @@ func (m *Masker) Text(text string) string {
 
 // name masks secrets in the name of a file, in which not every character of a mark may be.
 func (m *Masker) name(name string) string {
-	var out strings.Builder
-	for rest := m.Text(name); ; {
-		before, mark, after := splitMark(rest)
-		out.WriteString(before + strings.NewReplacer("[", "", ":", "-", "]", "").Replace(mark))
-		if rest = after; mark == "" {
-			return out.String()
-		}
-	}
+	return marks().ReplaceAllStringFunc(m.Text(name), strings.NewReplacer("[", "", ":", "-", "]", "").Replace)
 }
 
 // Holds reports whether a text has something in it that is masked.
