@@ -24,14 +24,11 @@ func (p *purge) drop(ctx context.Context) (all bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	gone = slices.AppendSeq(gone, maps.Keys(p.r.Commits))
 	before, err := readUnfinished(p.s)
 	if err != nil {
 		return false, err
 	}
-	if before != nil {
-		gone = append(gone, before.gone...)
-	}
+	gone = slices.AppendSeq(append(gone, before.gone...), maps.Keys(p.r.Commits))
 	if err := p.setUnfinished(ctx, purgeDropping, unfinished{gone: gone}); err != nil {
 		return false, err
 	}
@@ -73,7 +70,7 @@ func (p *purge) lockOthers(ctx context.Context) (locks []func() error, err error
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(all, byDescent)
+	slices.SortFunc(all, byName)
 	for _, t := range all {
 		if p.holds(t) {
 			continue

@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
 	"tape/internal/secrets"
@@ -123,8 +122,7 @@ func (p *purge) reportKept(ctx context.Context) error {
 		return err
 	}
 	for _, ref := range refs {
-		isTape := slices.ContainsFunc([]string{layout.BranchPrefix, layout.ForkPrefix, layout.TagPrefix, layout.ArchivePrefix},
-			func(prefix string) bool { return strings.HasPrefix(ref.Name, prefix) })
+		isTape := snapshot.SlugOf(ref.Name) != ref.Name
 		if masked := p.mask.Text(ref.Name); masked != ref.Name && !isTape && !layout.IsTracking(ref.Name) {
 			p.left("the name %s has it: give it another one with git", masked)
 		}

@@ -115,7 +115,7 @@ type purge struct {
 	members     []*workspace.Tape      // the tape and its forks, parents first
 	heads       purgeHeads             // what keeps their history; archives and tags are those that change
 	family      map[gitstore.Hash]bool // all commits of these, their archives and reflogs
-	clean       map[gitstore.Hash]bool // commits that do not lead to what was rewritten
+	foreign     *rewrite.Rewriter      // tells which commits of others lead to what was rewritten
 	writers     []*writer.Writer       // of the members, while they are locked
 	out         Purged
 }
@@ -132,18 +132,9 @@ type purge struct {
 // nothing to take out; ErrBusy; ErrConflict when git is in the middle of something.
 func Purge(ctx context.Context, t *workspace.Tape, o PurgeOptions) (Purged, error) {
 	p := newPurge(t.Store(), t, o)
-	var err error
-	if o.Find == nil {
-		err = o.check()
-	}
+	err := o.check()
 	if err == nil {
 		err = p.run(ctx)
-	}
-	if err == nil {
-		if err = p.findOthers(ctx); err != nil && !o.DryRun && ctx.Err() == nil {
-			p.left("whether other tapes have it could not be found out: %v", err)
-			err = nil
-		}
 	}
 	if err != nil {
 		return p.out, fmt.Errorf("purge tape %q: %w", t.Name(), layout.Classify(err))
@@ -162,25 +153,31 @@ func newPurge(s *workspace.Store, t *workspace.Tape, o PurgeOptions) *purge {
 	if o.Find == nil {
 		o.Find = secrets.New()
 	}
-	p := &purge{s: s, t: t, o: o, prints: map[string]bool{}, mask: rewrite.NewMasker(o.Find), clean: map[gitstore.Hash]bool{}}
+	p := &purge{s: s, t: t, o: o, prints: map[string]bool{}, mask: rewrite.NewMasker(o.Find)}
 	if t != nil {
 		p.root = snapshot.RootName(t)
 	}
 	return p
 }
 
-func (p *purge) run(ctx context.Context) error {
-	if len(p.o.IDs)+len(p.o.Rules)+len(p.o.Fingerprints) == 0 {
-		return layout.Invalid("name an entry (@17), a rule or a fingerprint", "nothing is named to be taken out")
-	}
+func (p *purge) run(ctx context.Context) (err error) {
 	if p.o.DryRun {
-		return p.plan(ctx)
+		err = p.plan(ctx)
+	} else {
+		err = p.alone(ctx, func() error { return p.do(ctx) }, workspace.FetchLock, purgeLock)
+		if p.out.Finished && errors.Is(err, layout.ErrNotFound) {
+			err = nil // the earlier one had it all
+		}
 	}
-	err := p.alone(ctx, func() error { return p.do(ctx) }, workspace.FetchLock, purgeLock)
-	if p.out.Finished && errors.Is(err, layout.ErrNotFound) {
-		return nil // the earlier one had it all
+	if err != nil {
+		return err
 	}
-	return err
+	if err := p.findOthers(ctx); p.o.DryRun || ctx.Err() != nil {
+		return err
+	} else if err != nil {
+		p.left("whether other tapes have it could not be found out: %v", err)
+	}
+	return nil
 }
 
 // alone carries out a purge that was interrupted, if there is one, and then something else. One
@@ -203,11 +200,17 @@ func (p *purge) alone(ctx context.Context, do func() error, locks ...string) err
 	return do()
 }
 
-// warnLeft warns of what could not be cleared, for those who are not given the result.
-func (p *purge) warnLeft() {
+// aloneTold is alone for those who are not given the result: they are warned of what could not
+// be cleared.
+func (p *purge) aloneTold(ctx context.Context, what string, do func() error, locks ...string) error {
+	err := p.alone(ctx, do, locks...)
 	for _, left := range p.out.Left {
 		p.s.Warn(left)
 	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, layout.Classify(err))
+	}
+	return nil
 }
 
 // do makes the purge.
@@ -251,14 +254,17 @@ func (p *purge) disallow() error {
 	return nil
 }
 
-// check refuses names that the scanner does not know.
+// check refuses what names nothing, and names that the scanner does not know.
 func (o PurgeOptions) check() error {
+	if len(o.IDs)+len(o.Rules)+len(o.Fingerprints) == 0 {
+		return layout.Invalid("name an entry (@17), a rule or a fingerprint", "nothing is named to be taken out")
+	}
 	var ids []string
 	for _, rule := range secrets.Rules() {
 		ids = append(ids, rule.ID)
 	}
 	for _, rule := range o.Rules {
-		if rule != AllRules && !slices.Contains(ids, rule) {
+		if o.Find == nil && rule != AllRules && !slices.Contains(ids, rule) {
 			return layout.Invalid("it is "+AllRules+" or one of: "+strings.Join(ids, " "), "there is no rule %q", rule)
 		}
 	}
@@ -274,20 +280,12 @@ func (o PurgeOptions) check() error {
 func (p *purge) findMembers(ctx context.Context) error {
 	all, err := p.s.TapesAndForks(ctx)
 	p.members = slices.DeleteFunc(all, func(t *workspace.Tape) bool { return snapshot.RootName(t) != p.root })
-	slices.SortStableFunc(p.members, byDescent)
+	slices.SortFunc(p.members, byName)
 	return err
 }
 
-// byDescent puts what has forks in front of these.
-func byDescent(a, b *workspace.Tape) int {
-	if a.IsForkOf(b.Name()) {
-		return 1
-	}
-	if b.IsForkOf(a.Name()) {
-		return -1
-	}
-	return strings.Compare(a.Name(), b.Name())
-}
+// byName puts what has forks in front of these: their names begin with its name.
+func byName(a, b *workspace.Tape) int { return strings.Compare(a.Name(), b.Name()) }
 
 // lock takes the locks of the tape and of all its forks: of a parent before those of its
 // forks, as a merge does. A fork that is made meanwhile is locked, too.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
+	"tape/internal/rewrite"
 	"tape/internal/workspace"
 )
 
@@ -53,13 +54,12 @@ func (p *purge) isOwn(ref string) bool {
 // itself: somebody may keep it by a branch or tag of his own.
 func (p *purge) isOfFamily(h gitstore.Hash) bool {
 	name, err := p.s.NameAt(h)
-	if err != nil {
+	switch {
+	case err != nil:
 		return false
-	}
-	if slices.ContainsFunc(p.members, func(t *workspace.Tape) bool { return t.Name() == name }) {
+	case slices.ContainsFunc(p.members, func(t *workspace.Tape) bool { return t.Name() == name }):
 		return true
-	}
-	if !strings.HasPrefix(name, p.root+"/") {
+	case !strings.HasPrefix(name, p.root+"/"):
 		return false
 	}
 	_, err = p.s.Git().Ref(p.s.Handle(name).Ref()) // a tape may have such a name as well
@@ -132,23 +132,9 @@ func (p *purge) findRemotes(ctx context.Context) {
 // leadsToOld reports whether a commit, or one before it, was rewritten; not where a part of
 // the history is missing, which a fetch brings.
 func (p *purge) leadsToOld(ctx context.Context, h gitstore.Hash) bool {
-	seen := map[gitstore.Hash]bool{}
-	for stack := []gitstore.Hash{h}; len(stack) > 0; {
-		at := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		if p.r.Changed(at) {
-			return true
-		}
-		if p.clean[at] || seen[at] {
-			continue
-		}
-		c, err := p.s.Git().Commit(at)
-		if err != nil || ctx.Err() != nil {
-			return false
-		}
-		seen[at] = true
-		stack = append(stack, c.Parents...)
+	if p.foreign == nil { // it masks nothing, but what follows another commit is another one
+		p.foreign = rewrite.NewRewriter(p.s, rewrite.NewMasker(p.o.Find), gitstore.HashObject)
+		p.foreign.Commits, p.foreign.Done = maps.Clone(p.r.Commits), maps.Clone(p.r.Done)
 	}
-	maps.Copy(p.clean, seen)
-	return false
+	return p.foreign.History(ctx, h, true) == nil && p.foreign.Changed(h)
 }

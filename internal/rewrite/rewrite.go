@@ -222,14 +222,13 @@ func (r *Rewriter) anchorOf(ctx context.Context, h gitstore.Hash, folder string)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, p := range v.List {
-		if p.Folder == folder {
-			if was, err = v.AnchorLine(p); err != nil {
-				return nil, nil, err
-			}
-			is, err = r.lines(ctx, was)
-			return was, is, err
-		}
+	seq, _, _ := layout.ParseFolder(folder)
+	p, ok := v.Phase(seq, folder)
+	if !ok {
+		return nil, nil, nil
 	}
-	return nil, nil, nil
+	if was, err = v.AnchorLine(p); err == nil {
+		is, err = r.lines(ctx, was)
+	}
+	return was, is, err
 }

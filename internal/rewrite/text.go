@@ -109,12 +109,23 @@ func (m *Masker) Line(line []byte) ([]byte, error) {
 		return []byte(m.Text(string(line))), nil
 	}
 	out := m.value(line)
-	if !bytes.Equal(out, line) {
-		out = keepStrings(line, out, func(path string) bool { return path == "meta.origin.tape" || path == "meta.origin.fork" })
+	whole := !m.Learning && m.Whole[DigestOf(snapshot.MakeEntry(e, "", "", 0))]
+	if !whole && bytes.Equal(out, line) {
+		return line, nil
 	}
-	if m.Whole[DigestOf(snapshot.MakeEntry(e, "", "", 0))] && !m.Learning {
-		out = m.withoutTexts(e.Kind, line, out)
-	}
+	out = remake(line, out, func(was, is jsonString) string {
+		switch {
+		case !was.key && (was.path == "meta.origin.tape" || was.path == "meta.origin.fork"):
+			return was.raw // names stay, and a merge that is made again puts them into entries
+		case !whole || is.key || !strings.HasPrefix(is.path, "payload.") || is.raw == `""` || keptWhole(e.Kind, is.path):
+			return is.raw
+		}
+		const least = 24 // bytes: what is shorter may stand elsewhere by chance
+		if text := was.text(); len(text) >= least {
+			m.removed[text] = true
+		}
+		return `"` + redacted + `"`
+	})
 	if bytes.Equal(out, line) {
 		return line, nil
 	}
@@ -125,39 +136,14 @@ func (m *Masker) Line(line []byte) ([]byte, error) {
 	return out, nil
 }
 
-// keepStrings brings strings of a masked JSON value back: the names of tapes and forks stay,
-// and a merge that is made again puts them into entries.
-func keepStrings(was, is []byte, kept func(path string) bool) []byte {
-	before, after := stringsOf(was), stringsOf(is)
-	if len(before) != len(after) {
-		return is
-	}
-	var out []byte
-	for i, s := range after {
-		out = append(out, s.before...)
-		if b := before[i]; !b.key && kept(b.path) {
-			s.raw = b.raw
-		}
-		out = append(out, s.raw...)
-	}
-	return out
-}
-
 // Text masks secrets in a text that is not JSON.
 func (m *Masker) Text(text string) string {
-	if !utf8.ValidString(text) {
-		return text
+	if utf8.ValidString(text) {
+		if out, ok := jsonl.String(m.value(jsonl.AppendString(nil, text))); ok {
+			return out
+		}
 	}
-	quoted := jsonl.AppendString(nil, text)
-	masked := m.value(quoted)
-	if bytes.Equal(quoted, masked) {
-		return text
-	}
-	out, ok := jsonl.String(masked)
-	if !ok {
-		return text
-	}
-	return out
+	return text
 }
 
 // name masks secrets in the name of a file, in which not every character of a mark may be.
@@ -230,6 +216,19 @@ func stringsOf(b []byte) []jsonString {
 	return append(out, jsonString{before: string(b[from:])})
 }
 
+// remake makes the strings of a masked JSON value anew, each from what it was and what it is.
+// Where these do not pair, it was none.
+func remake(was, is []byte, raw func(was, is jsonString) string) (out []byte) {
+	before, after := stringsOf(was), stringsOf(is)
+	if len(before) != len(after) {
+		before = make([]jsonString, len(after))
+	}
+	for i, s := range after {
+		out = append(append(out, s.before...), raw(before[i], s)...)
+	}
+	return out
+}
+
 func joinPath(path []string) string {
 	return strings.ReplaceAll(strings.Join(path, "."), ".[]", "[]")
 }
@@ -248,24 +247,4 @@ func keptWhole(kind, path string) bool {
 		return kind == layout.KindError
 	}
 	return false
-}
-
-// withoutTexts takes all texts out of the payload of an entry, and keeps the long ones as
-// they were: what is short may stand elsewhere by chance.
-func (m *Masker) withoutTexts(kind string, was, is []byte) []byte {
-	const least = 24 // bytes
-	var out []byte
-	before, after := stringsOf(was), stringsOf(is)
-	for i, s := range after {
-		out = append(out, s.before...)
-		if s.key || !strings.HasPrefix(s.path, "payload.") || s.raw == `""` || keptWhole(kind, s.path) {
-			out = append(out, s.raw...)
-			continue
-		}
-		out = append(out, `"`+redacted+`"`...)
-		if len(before) == len(after) && len(before[i].text()) >= least {
-			m.removed[before[i].text()] = true
-		}
-	}
-	return out
 }

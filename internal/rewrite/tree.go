@@ -104,7 +104,12 @@ func (r *Rewriter) tapeFile(_ context.Context, e *gitstore.TreeEntry) error {
 		if jsonl.Valid(data) != nil {
 			return []byte(r.mask.Text(string(data))), nil
 		}
-		return keepStrings(data, r.mask.value(data), func(path string) bool { return path == "name" }), nil
+		return remake(data, r.mask.value(data), func(was, is jsonString) string {
+			if was.path == "name" && !was.key {
+				return was.raw
+			}
+			return is.raw
+		}), nil
 	})
 	return err
 }
@@ -130,7 +135,7 @@ func (r *Rewriter) phase(ctx context.Context, p PhaseTree) (PhaseTree, error) {
 	if err != nil {
 		return p, layout.CorruptObject(p.Tree, err)
 	}
-	next := PhaseTree{Folder: p.Folder}
+	next := p
 	var was, out []gitstore.TreeEntry
 	var files [layout.ClassCount][]layout.Segment
 	for _, e := range entries {
@@ -159,9 +164,7 @@ func (r *Rewriter) phase(ctx context.Context, p PhaseTree) (PhaseTree, error) {
 		}
 		out = append(out, list...)
 	}
-	if raw := gitstore.EncodeTree(out); gitstore.HashObject(gitstore.KindTree, raw) == p.Tree {
-		next.Tree = p.Tree
-	} else {
+	if raw := gitstore.EncodeTree(out); gitstore.HashObject(gitstore.KindTree, raw) != p.Tree {
 		next.Tree = r.put(gitstore.KindTree, raw)
 	}
 	r.Phases[p] = next
