@@ -55,7 +55,7 @@ func (p *purge) collect(ctx context.Context) (err error) {
 	}
 	// Caches that name commits; git makes them again.
 	for _, name := range []string{"commit-graph", "commit-graphs"} {
-		if err := p.s.FS().RemoveAll(filepath.Join(p.s.Git().GitDir(), "objects", "info", name)); err != nil {
+		if err := p.s.FS().RemoveAll(filepath.Join(gitrun.ObjectsDir(p.s.Git()), "info", name)); err != nil {
 			return err
 		}
 	}
@@ -146,10 +146,7 @@ func (p *purge) reportUsed(gone []gitstore.Hash) (none bool, err error) {
 			p.left("the working tree of %s still has old files: git reset --hard in it takes over the new ones; then purge again", dir)
 		}
 	}
-	kept, err := filepath.Glob(filepath.Join(p.s.Git().GitDir(), "objects", "pack", "*.keep"))
-	if err != nil {
-		return false, err
-	}
+	kept, _ := filepath.Glob(filepath.Join(gitrun.ObjectsDir(git), "pack", "*.keep"))
 	for _, path := range kept {
 		p.left("git keeps what is in the pack of %s: remove that file, and purge again", filepath.Base(path))
 	}

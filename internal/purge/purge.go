@@ -213,6 +213,18 @@ func (p *purge) aloneTold(ctx context.Context, what string, do func() error, loc
 	return nil
 }
 
+// plan finds out what a purge would do. What is not committed is not rewritten, only looked at.
+func (p *purge) plan(ctx context.Context) error {
+	if err := p.findMembers(ctx); err != nil {
+		return err
+	}
+	p.r = rewrite.NewRewriter(p.s, p.mask, gitstore.HashObject)
+	if err := p.rewrite(ctx); err != nil {
+		return err
+	}
+	return p.reportKept(ctx)
+}
+
 // do makes the purge.
 func (p *purge) do(ctx context.Context) error {
 	defer p.unlock()
@@ -228,6 +240,9 @@ func (p *purge) do(ctx context.Context) error {
 	defer p.batch.Discard()
 	p.r = rewrite.NewRewriter(p.s, p.mask, p.batch.Put)
 	if err := p.rewrite(ctx); err != nil {
+		return err
+	}
+	if err := p.batch.Flush(ctx); err != nil {
 		return err
 	}
 	if p.follow != nil && p.r.To(p.follow.Old) != p.follow.Next {

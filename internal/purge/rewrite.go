@@ -3,7 +3,6 @@ package purge
 import (
 	"bytes"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"tape/internal/gitstore"
@@ -36,27 +35,22 @@ func (p *purge) rewrite(ctx context.Context) error {
 	p.family = maps.Clone(p.r.Done)
 	p.heads.tags = slices.DeleteFunc(p.heads.tags, func(ref keptRef) bool { return !p.masksTag(ref) })
 	p.heads.archives = slices.DeleteFunc(p.heads.archives, func(h gitstore.Hash) bool { return !p.r.Changed(h) })
-	p.out.Tags, p.out.Archives = len(p.heads.tags), len(p.heads.archives)
-	if len(p.r.Commits)+p.out.Tags == 0 && p.interrupted == nil {
-		return layout.NotFound("tape show @ID shows an entry", "there is nothing of that kind in tape %q", p.t.Name())
-	}
 	for _, h := range p.heads.others {
 		if err := p.r.History(ctx, h, true); err != nil && ctx.Err() != nil {
-			return err
-		}
-	}
-	p.out.Commits, p.out.Signatures = len(p.r.Commits), p.r.Signed
-	p.findRemotes(ctx)
-	if p.batch != nil {
-		if err := p.batch.Flush(ctx); err != nil {
 			return err
 		}
 	}
 	if err := p.listTapes(ctx); err != nil {
 		return err
 	}
-	p.setFound()
-	return nil
+	p.out.Commits, p.out.Tags, p.out.Archives, p.out.Signatures = len(p.r.Commits), len(p.heads.tags), len(p.heads.archives), p.r.Signed
+	p.out.Rules = slices.Sorted(maps.Keys(p.mask.Rules))
+	p.out.Fingerprints = slices.Sorted(maps.Keys(p.mask.Prints))
+	if p.out.Commits+p.out.Tags+len(p.out.Tapes) == 0 && p.interrupted == nil {
+		return layout.NotFound("tape show @ID shows an entry", "there is nothing of that kind in tape %q", p.t.Name())
+	}
+	p.findRemotes(ctx)
+	return ctx.Err()
 }
 
 // listTapes tells which tapes and forks change, and which of their entries.
@@ -66,14 +60,20 @@ func (p *purge) listTapes(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !p.r.Changed(head) {
-			continue
+		done := PurgedTape{Tape: t.Name(), Branch: t.Branch()}
+		if p.r.Changed(head) {
+			done.Old, done.Tags, done.Renamed = head.String(), t.TagRef("*"), len(p.r.Folders) > 0
+			if done.Entries, err = p.changedIDs(ctx, head); err != nil {
+				return err
+			}
 		}
-		ids, err := p.changedIDs(ctx, head)
+		loose, err := p.looseIDs(ctx, t) // of a dry run, which commits nothing
 		if err != nil {
 			return err
 		}
-		p.out.Tapes = append(p.out.Tapes, PurgedTape{Tape: t.Name(), Branch: t.Branch(), Entries: ids, Old: head.String(), Tags: t.TagRef("*"), Renamed: len(p.r.Folders) > 0})
+		if done.Entries = append(done.Entries, loose...); done.Old != "" || len(loose) > 0 {
+			p.out.Tapes = append(p.out.Tapes, done)
+		}
 	}
 	return nil
 }
@@ -117,47 +117,6 @@ func (p *purge) changedIDs(ctx context.Context, head gitstore.Hash) ([]int64, er
 		}
 	}
 	return ids, nil
-}
-
-// setFound puts into the result what was found.
-func (p *purge) setFound() {
-	p.out.Rules = slices.Sorted(maps.Keys(p.mask.Rules))
-	p.out.Fingerprints = slices.Sorted(maps.Keys(p.mask.Prints))
-}
-
-// plan finds out what a purge would do. What is not committed is not rewritten, only
-// looked at.
-func (p *purge) plan(ctx context.Context) error {
-	if err := p.findMembers(ctx); err != nil {
-		return err
-	}
-	p.r = rewrite.NewRewriter(p.s, p.mask, gitstore.HashObject)
-	err := p.rewrite(ctx)
-	found := err == nil
-	if err != nil && !errors.Is(err, layout.ErrNotFound) {
-		return err
-	}
-	for _, t := range p.members {
-		ids, looseErr := p.looseIDs(ctx, t)
-		if looseErr != nil {
-			return looseErr
-		}
-		if len(ids) == 0 {
-			continue
-		}
-		found = true
-		i := slices.IndexFunc(p.out.Tapes, func(have PurgedTape) bool { return have.Tape == t.Name() })
-		if i < 0 {
-			p.out.Tapes = append(p.out.Tapes, PurgedTape{Tape: t.Name(), Branch: t.Branch()})
-			i = len(p.out.Tapes) - 1
-		}
-		p.out.Tapes[i].Entries = append(p.out.Tapes[i].Entries, ids...)
-	}
-	if !found {
-		return err
-	}
-	p.setFound()
-	return p.reportKept(ctx)
 }
 
 // looseIDs are the entries of a tape that are not committed and have something to mask.

@@ -3,7 +3,6 @@ package rewrite
 import (
 	"context"
 	"errors"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -145,42 +144,32 @@ func (r *Rewriter) encode(raw string, tree gitstore.Hash, message string) []byte
 // handoffSubject is what the subject of a handoff begins with.
 const handoffSubject = "handoff: "
 
-// splitTrailers splits the trailers of this program off a commit's message, with the empty
-// line before them.
-func splitTrailers(message string) (body, trailers string) {
-	i := strings.LastIndex(strings.TrimRight(message, "\n"), "\n\n")
-	if i >= 0 && strings.Contains(message[i:], "\nTape-") {
-		return message[:i], message[i:]
-	}
-	return message, ""
-}
-
 // message masks a commit's message. In the trailers of this program the names of anchors
 // and the ids of commits follow what they name.
 func (r *Rewriter) message(message string) string {
-	body, trailers := splitTrailers(message)
-	for _, was := range slices.Sorted(maps.Keys(r.names)) {
-		if body == handoffSubject+layout.OneLine(was) {
-			body = handoffSubject + layout.OneLine(r.names[was])
-			break
-		}
+	body, trailers := message, "" // with the empty line before them
+	if i := strings.LastIndex(strings.TrimRight(message, "\n"), "\n\n"); i >= 0 && strings.Contains(message[i:], "\nTape-") {
+		body, trailers = message[:i], message[i:]
 	}
-	body = r.mask.Text(body)
 	lines := strings.Split(trailers, "\n")
 	for i, line := range lines {
 		key, value, _ := strings.Cut(line, ": ")
-		name, renamed := r.names[layout.DecodeTrailer(value)]
+		was := layout.DecodeTrailer(value)
+		name, renamed := r.names[was]
 		h, err := gitstore.ParseHash(value)
 		switch {
 		case key == layout.TrailerAnchor && renamed:
 			lines[i] = key + ": " + layout.EncodeTrailer(name)
+			if body == handoffSubject+layout.OneLine(was) {
+				body = handoffSubject + layout.OneLine(name)
+			}
 		case key == layout.TrailerDone && err == nil:
 			lines[i] = key + ": " + r.To(h).String()
 		case !strings.HasPrefix(line, "Tape-"):
 			lines[i] = r.mask.Text(line)
 		}
 	}
-	return body + strings.Join(lines, "\n")
+	return r.mask.Text(body) + strings.Join(lines, "\n")
 }
 
 // Tag rewrites an annotated tag of a commit that was rewritten, under a name; its
