@@ -3,11 +3,9 @@ package purge
 import (
 	"bytes"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"tape/internal/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/rewrite"
 	"tape/internal/secrets"
@@ -24,11 +22,6 @@ func (p *purge) choose(ctx context.Context) error {
 	p.mask.Match = func(f secrets.Finding) bool {
 		return prints[f.Fingerprint] || slices.Contains(rules, f.Rule) || slices.Contains(rules, AllRules) && !strings.Contains(allowed, f.Fingerprint)
 	}
-	if p.follow != nil {
-		maps.Copy(prints, p.follow.Prints)
-		maps.Copy(p.mask.Whole, p.follow.Mask.Whole)
-		maps.Copy(p.mask.Texts, p.follow.Mask.Texts)
-	}
 	if p.interrupted != nil {
 		if err := p.takeUp(ctx); err != nil {
 			return err
@@ -41,11 +34,7 @@ func (p *purge) choose(ctx context.Context) error {
 		}
 		found := p.o.Find.Secrets(e.Raw, nil)
 		if p.o.Whole {
-			parsed, err := jsonl.Parse(e.Raw)
-			if err != nil {
-				return err
-			}
-			p.mask.Whole[rewrite.DigestOf(parsed)] = true
+			p.mask.Whole[rewrite.DigestOf(e)] = true
 		} else if len(found) == 0 && !bytes.Contains(e.Payload, []byte("[redacted")) { // or it was purged before
 			return layout.NotFound("--whole takes all of its text out", "no known secret is in @%d of %q", id, p.t.Name())
 		}
@@ -59,14 +48,14 @@ func (p *purge) choose(ctx context.Context) error {
 // learn finds the texts of what is masked: all of the history is looked through once before
 // it is made anew, since a secret may stand where nothing tells it before it stands where
 // something does. Those of the named entries are known already.
-func (p *purge) learn(ctx context.Context, heads purgeHeads) error {
+func (p *purge) learn(ctx context.Context) error {
 	p.mask.Learning = true
 	if len(p.o.Rules)+len(p.o.Fingerprints) > 0 || p.follow != nil || p.interrupted != nil {
 		r := rewrite.NewRewriter(p.s, p.mask, gitstore.HashObject)
-		if err := p.ownHistory(ctx, r, heads); err != nil {
+		if err := p.ownHistory(ctx, r); err != nil {
 			return err
 		}
-		for _, ref := range heads.tags {
+		for _, ref := range p.heads.tags {
 			if tag, err := p.s.Git().Tag(ref.Hash); err == nil {
 				p.mask.Text(tag.Message)
 			}
@@ -78,17 +67,12 @@ func (p *purge) learn(ctx context.Context, heads purgeHeads) error {
 		}
 	}
 	p.mask.Know()
-	p.tags = heads.tags
 	return nil
 }
 
 // masksTag reports whether the message of a tag has to be masked, of a commit of the tape's
 // that stays.
-func (p *purge) masksTag(ref gitstore.Ref) bool {
+func (p *purge) masksTag(ref keptRef) bool {
 	tag, err := p.s.Git().Tag(ref.Hash)
-	if err != nil {
-		return false
-	}
-	at, err := p.s.Git().Peel(ref.Hash)
-	return err == nil && p.family[at] && p.r.To(at) == at && p.mask.Text(tag.Message) != tag.Message
+	return err == nil && p.family[ref.commit] && !p.r.Changed(ref.commit) && p.mask.Text(tag.Message) != tag.Message
 }

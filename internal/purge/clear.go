@@ -13,7 +13,57 @@ import (
 	"strings"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
+	"tape/internal/workspace"
 )
+
+// eachFile calls fn for files, and for all that are below folders. What is not there is
+// passed over.
+func eachFile(paths []string, fn func(path string, raw []byte) error) error {
+	for _, path := range paths {
+		err := filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				return nil //nolint:nilerr // it is gone since
+			}
+			return fn(path, raw)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachReflog calls fn for all reflogs, with the ref that each is of; HEAD is none.
+func eachReflog(s *workspace.Store, fn func(ref, path, log string) error) error {
+	for _, dir := range s.Git().HeadDirs() {
+		logs := filepath.Join(dir, "logs")
+		err := eachFile([]string{logs}, func(path string, raw []byte) error {
+			return fn(filepath.ToSlash(path[len(logs)+1:]), path, string(raw))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loggedCommits are the commits that a line begins with: of a reflog, the old and the new one.
+func loggedCommits(line string) (out []gitstore.Hash) {
+	words := strings.Fields(line)
+	for _, word := range words[:min(2, len(words))] {
+		if h, err := gitstore.ParseHash(word); err == nil && !h.IsZero() {
+			out = append(out, h)
+		}
+	}
+	return out
+}
 
 // clearReflogs lets all reflogs tell of the new commits in place of the old ones.
 func (p *purge) clearReflogs() error {
@@ -39,7 +89,20 @@ func (p *purge) clearReflogs() error {
 // clearFiles removes what else may tell what was masked: the notes of git and of this
 // program, and what was set aside.
 func (p *purge) clearFiles(ctx context.Context) error {
-	remove := func(path string) error {
+	// Objects that a killed process has not given their names yet are in tmp.
+	paths := []string{p.s.PrivatePath(layout.TornDirName), p.s.PrivatePath("tmp"), filepath.Join(p.s.Git().GitDir(), "rr-cache")}
+	for _, dir := range p.s.Git().HeadDirs() {
+		for _, name := range []string{"ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "SQUASH_MSG", "TAG_EDITMSG"} {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	err := eachFile(paths, func(path string, raw []byte) error {
+		if z, err := zlib.NewReader(bytes.NewReader(raw)); err == nil {
+			raw, _ = io.ReadAll(io.LimitReader(z, gitstore.MaxObject)) // as much as was written
+		}
+		if !p.mask.Holds(raw) && !p.mask.Holds([]byte(filepath.Base(path))) && !p.namesOld(raw) {
+			return nil
+		}
 		if err := p.s.FS().Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -48,42 +111,9 @@ func (p *purge) clearFiles(ctx context.Context) error {
 		}
 		p.out.Removed = append(p.out.Removed, path)
 		return nil
-	}
-	for _, dir := range gitDirs(p.s) {
-		for _, name := range []string{"ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "SQUASH_MSG", "TAG_EDITMSG"} {
-			path := filepath.Join(dir, name)
-			raw, err := os.ReadFile(path)
-			if err == nil && (p.mask.Holds(raw) || p.namesOld(raw)) {
-				if err := remove(path); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	// Objects that a killed process has not given their names yet are in tmp.
-	for _, dir := range []string{p.s.PrivatePath(layout.TornDirName), p.s.PrivatePath("tmp"), filepath.Join(p.s.Git().GitDir(), "rr-cache")} {
-		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			if err != nil || !d.Type().IsRegular() {
-				return err
-			}
-			raw, err := os.ReadFile(path)
-			if err != nil {
-				return nil //nolint:nilerr // it is gone since
-			}
-			if z, err := zlib.NewReader(bytes.NewReader(raw)); err == nil {
-				raw, _ = io.ReadAll(io.LimitReader(z, gitstore.MaxObject)) // as much as was written
-			}
-			if p.mask.Holds(raw) || p.mask.Holds([]byte(d.Name())) {
-				return remove(path)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
+	})
+	if err != nil {
+		return err
 	}
 	// The name of a ref that is gone may tell, and a lock of a killed process has it.
 	if _, err := p.s.Git().RecoverLocks(ctx); err != nil {
@@ -106,36 +136,30 @@ func (p *purge) reportFiles(ctx context.Context, dir string) error {
 	if dir == "" {
 		return nil
 	}
-	others := []string{".git", layout.AnchorsDir, layout.TapeFile, layout.ConfigFile, layout.TapesDir, layout.ForksDir, filepath.Base(p.s.IndexFile())}
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == dir {
-			return err
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	ours := []string{".git", layout.AnchorsDir, layout.TapeFile, layout.ConfigFile, layout.TapesDir, layout.ForksDir, filepath.Base(p.s.IndexFile())}
+	var paths []string
+	for _, e := range entries {
+		if !slices.Contains(ours, e.Name()) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
 		}
-		rel := filepath.ToSlash(path[len(dir)+1:])
-		if top := !strings.Contains(rel, "/"); top && slices.Contains(others, rel) {
-			if d.IsDir() {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if err := ctx.Err(); err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		raw, err := os.ReadFile(path)
-		if err == nil && (p.mask.Holds(raw) || p.mask.Holds([]byte(rel))) {
+	}
+	return eachFile(paths, func(path string, raw []byte) error {
+		if p.mask.Holds(raw) || p.mask.Holds([]byte(path[len(dir)+1:])) {
 			p.left("the file %s has it, and is none of a tape's: remove it", p.mask.Text(path))
 		}
-		return nil
+		return ctx.Err()
 	})
 }
 
 // namesOld reports whether a file of git's begins a line with a commit that is replaced.
 func (p *purge) namesOld(raw []byte) bool {
 	for line := range strings.Lines(string(raw)) {
-		if h, err := gitstore.ParseHash(line[:min(len(line), 40)]); err == nil {
-			if p.r.To(h) != h {
-				return true
-			}
+		if slices.ContainsFunc(loggedCommits(line), p.r.Changed) {
+			return true
 		}
 	}
 	return false

@@ -20,17 +20,15 @@ import (
 // drop lets git remove all objects that nothing names any more: so those of the old history,
 // once the note goes that keeps them. It reports whether all are gone.
 func (p *purge) drop(ctx context.Context) (all bool, err error) {
-	gone := slices.Collect(maps.Keys(p.r.Commits))
-	staged, err := p.stagedOld()
+	gone, err := p.stagedOld()
 	if err != nil {
 		return false, err
 	}
-	gone = append(gone, staged...)
-	if before, err := readUnfinished(p.s); err != nil {
+	before, err := readUnfinished(p.s)
+	if err != nil {
 		return false, err
-	} else if before != nil {
-		gone = append(gone, before.gone...)
 	}
+	gone = slices.AppendSeq(append(gone, before.gone...), maps.Keys(p.r.Commits))
 	if err := p.setUnfinished(ctx, purgeDropping, unfinished{gone: gone}); err != nil {
 		return false, err
 	}
@@ -57,7 +55,7 @@ func (p *purge) collect(ctx context.Context) (err error) {
 	}
 	// Caches that name commits; git makes them again.
 	for _, name := range []string{"commit-graph", "commit-graphs"} {
-		if err := p.s.FS().RemoveAll(filepath.Join(p.s.Git().GitDir(), "objects", "info", name)); err != nil {
+		if err := p.s.FS().RemoveAll(filepath.Join(gitrun.ObjectsDir(p.s.Git()), "info", name)); err != nil {
 			return err
 		}
 	}
@@ -72,9 +70,9 @@ func (p *purge) lockOthers(ctx context.Context) (locks []func() error, err error
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(all, byDescent)
+	slices.SortFunc(all, byName)
 	for _, t := range all {
-		if slices.ContainsFunc(p.writers, func(w *writer.Writer) bool { return w.T.Ref() == t.Ref() }) {
+		if p.holds(t) {
 			continue
 		}
 		lock, err := writer.LockFile(ctx, t)
@@ -92,36 +90,32 @@ func (p *purge) lockOthers(ctx context.Context) (locks []func() error, err error
 
 // stagedOld finds files of the old history in the index of a working tree whose branch does
 // not have them any more.
-func (p *purge) stagedOld() ([]gitstore.Hash, error) {
-	var out []gitstore.Hash
-	for _, dir := range gitDirs(p.s) {
+func (p *purge) stagedOld() (out []gitstore.Hash, err error) {
+	for _, dir := range p.s.Git().HeadDirs() {
 		index, err := gitindex.Read(p.s.Git(), gitstore.Worktree{GitDir: dir})
 		if err != nil {
 			return nil, err
 		}
-		index = slices.DeleteFunc(index, func(e gitindex.Entry) bool { return !p.r.Blobs[e.Hash].Changed })
-		if len(index) == 0 {
-			continue
+		var old []gitstore.Hash
+		for _, e := range index {
+			if p.r.Blobs[e.Hash].Changed {
+				old = append(old, e.Hash)
+			}
 		}
-		has := map[gitstore.Hash]bool{}
-		if _, head, err := p.s.Git().Head(dir); err == nil && !head.IsZero() && p.r.To(head) == head {
+		if _, head, err := p.s.Git().Head(dir); len(old) > 0 && err == nil && !head.IsZero() && !p.r.Changed(head) {
+			l := snapshot.Lister{S: p.s, NoSizes: true}
 			c, err := p.s.Git().Commit(head)
+			if err == nil {
+				err = l.Tree(c.Tree, "")
+			}
 			if err != nil {
 				return nil, layout.CorruptObject(head, err)
 			}
-			l := snapshot.Lister{S: p.s, NoSizes: true}
-			if err := l.Tree(c.Tree, ""); err != nil {
-				return nil, layout.CorruptObject(head, err)
-			}
-			for _, f := range l.Out {
-				has[f.Hash] = true
-			}
+			old = slices.DeleteFunc(old, func(h gitstore.Hash) bool {
+				return slices.ContainsFunc(l.Out, func(f gitindex.Change) bool { return f.Hash == h })
+			})
 		}
-		for _, e := range index {
-			if !has[e.Hash] {
-				out = append(out, e.Hash)
-			}
-		}
+		out = append(out, old...)
 	}
 	return out, nil
 }
@@ -143,7 +137,7 @@ func (p *purge) reportUsed(gone []gitstore.Hash) (none bool, err error) {
 	if len(left) == 0 {
 		return true, nil
 	}
-	for _, dir := range gitDirs(p.s) {
+	for _, dir := range p.s.Git().HeadDirs() {
 		index, err := gitindex.Read(git, gitstore.Worktree{GitDir: dir})
 		if err != nil {
 			return false, err
@@ -152,10 +146,7 @@ func (p *purge) reportUsed(gone []gitstore.Hash) (none bool, err error) {
 			p.left("the working tree of %s still has old files: git reset --hard in it takes over the new ones; then purge again", dir)
 		}
 	}
-	kept, err := filepath.Glob(filepath.Join(p.s.Git().GitDir(), "objects", "pack", "*.keep"))
-	if err != nil {
-		return false, err
-	}
+	kept, _ := filepath.Glob(filepath.Join(gitrun.ObjectsDir(git), "pack", "*.keep"))
 	for _, path := range kept {
 		p.left("git keeps what is in the pack of %s: remove that file, and purge again", filepath.Base(path))
 	}

@@ -18,7 +18,7 @@ import (
 // scanner was another one; then nothing is changed.
 func FollowPurge(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash, o PurgeOptions) error {
 	p := newPurge(t.Store(), t, o)
-	err := p.alone(ctx, func() error { // a fetch, which has its lock
+	return p.aloneTold(ctx, fmt.Sprintf("purge tape %q as elsewhere", t.Name()), func() error { // a fetch, which has its lock
 		made, ok, err := rewrite.CheckPurged(ctx, p.s, p.o.Find, old, next)
 		if err != nil {
 			return err
@@ -26,12 +26,7 @@ func FollowPurge(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash
 		if !ok {
 			return layout.Conflict("clone it again into another workspace, and compare", "the history of %s was rewritten elsewhere, and not by a purge", p.t.Branch())
 		}
-		p.follow = &made
+		p.follow, p.mask, p.prints = &made, made.Mask, made.Prints
 		return p.do(ctx)
 	}, purgeLock)
-	p.warnLeft()
-	if err != nil {
-		return fmt.Errorf("purge tape %q as elsewhere: %w", t.Name(), layout.Classify(err))
-	}
-	return nil
 }

@@ -1,13 +1,10 @@
 package purge
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"tape/internal/audit"
@@ -21,10 +18,10 @@ import (
 
 // purgeMove moves a ref; a zero hash is none.
 type purgeMove struct {
-	w        *writer.Writer // of a tape or fork that is purged
+	w        *writer.Writer // of a tape or fork that is purged, else nil
 	ref      string
 	old, new gitstore.Hash
-	subject  string
+	subject  string // of a tape's or fork's
 }
 
 // prepare stores the records, makes sure that the new history is sound, and notes that it is
@@ -36,7 +33,7 @@ func (p *purge) prepare(ctx context.Context) ([]purgeMove, error) {
 		if i < 0 {
 			continue
 		}
-		plan, err := p.record(ctx, w, p.out.Tapes[i])
+		plan, err := p.record(ctx, w, p.out.Tapes[i].Entries)
 		if err != nil {
 			return nil, err
 		}
@@ -71,10 +68,8 @@ func (p *purge) noteMoves(ctx context.Context, plans []purgeMove) error {
 	for _, m := range plans {
 		u.pairs = append(u.pairs, [2]gitstore.Hash{m.old, p.r.To(m.old)})
 	}
-	for _, h := range p.archives {
-		if p.r.To(h) != h {
-			u.pairs = append(u.pairs, [2]gitstore.Hash{h, p.r.To(h)})
-		}
+	for _, h := range p.heads.archives {
+		u.pairs = append(u.pairs, [2]gitstore.Hash{h, p.r.To(h)})
 	}
 	u.pairs = slices.DeleteFunc(u.pairs, func(pair [2]gitstore.Hash) bool {
 		_, _, err1 := p.s.Git().Read(pair[0])
@@ -86,46 +81,34 @@ func (p *purge) noteMoves(ctx context.Context, plans []purgeMove) error {
 
 // otherMoves are those of refs besides the branches of the tape and its forks.
 func (p *purge) otherMoves(ctx context.Context, planned []purgeMove) ([]purgeMove, error) {
-	refs, err := p.s.Git().Refs("refs/")
+	refs, err := p.refs()
 	if err != nil {
 		return nil, err
 	}
-	skip, clean := map[string]bool{}, map[gitstore.Hash]bool{}
-	for _, m := range planned {
-		skip[m.ref] = true
-	}
 	var out, renames []purgeMove
 	for _, ref := range refs {
-		kind, _, err := p.s.Git().Read(ref.Hash)
-		if skip[ref.Name] || err != nil || strings.HasPrefix(ref.Name, purgeRefs) {
-			continue
-		}
-		move := purgeMove{ref: ref.Name, old: ref.Hash, new: ref.Hash, subject: "purge"}
-		commit, err := p.s.Git().Peel(ref.Hash)
+		move := purgeMove{ref: ref.Name, old: ref.Hash}
 		switch {
-		case err != nil:
+		case slices.ContainsFunc(planned, func(m purgeMove) bool { return m.ref == ref.Name }):
 			continue
 		case layout.IsTracking(ref.Name) || ref.Name == layout.StashRef:
-			if has, err := p.leadsToOld(ctx, commit, clean); err != nil || !has {
+			if !p.leadsToOld(ctx, ref.commit) {
 				continue
 			}
-			move.new = gitstore.ZeroHash
 			p.out.Removed = append(p.out.Removed, ref.Name)
-		case p.r.To(commit) == commit && (kind != gitstore.KindTag || !p.masksTag(ref)):
+		case !p.r.Changed(ref.commit) && !(ref.isTag() && p.masksTag(ref)):
 			continue
-		case kind == gitstore.KindTag:
+		case ref.isTag():
 			dir, folder := path.Split(ref.Name)
-			next := ref.Name
 			if renamed, ok := p.r.Folders[folder]; ok && strings.HasPrefix(ref.Name, layout.TagPrefix) {
-				next = dir + renamed
-				renames = append(renames, purgeMove{ref: ref.Name, old: ref.Hash, subject: "purge"})
-				move = purgeMove{ref: next, subject: "purge"}
+				renames = append(renames, move)
+				move = purgeMove{ref: dir + renamed}
 			}
-			if move.new, err = p.r.Tag(ctx, ref.Hash, layout.ShortTag(next)); err != nil {
+			if move.new, err = p.r.Tag(ctx, ref.Hash, layout.ShortTag(move.ref)); err != nil {
 				return nil, err
 			}
 		default:
-			move.new = p.r.To(commit)
+			move.new = p.r.To(ref.commit)
 		}
 		out = append(out, move)
 	}
@@ -205,22 +188,22 @@ func (p *purge) move(ctx context.Context, m purgeMove) error {
 		}
 		return w.Begin(ctx) // what is missing of the working tree keeps old objects alive
 	}
+	if m.new.IsZero() { // as git has the remote's HEAD: it leads to one that goes as well
+		if err := p.s.Git().RemoveSymbolicRef(ctx, m.ref); err != nil {
+			return err
+		}
+	}
 	now, err := p.s.Git().Ref(m.ref)
-	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+	switch {
+	case err != nil && !errors.Is(err, gitstore.ErrNotFound):
 		return err
-	}
-	if now == m.new {
+	case now == m.new:
 		return nil
-	}
-	if now != m.old {
+	case now != m.old:
 		p.left("%s was moved meanwhile: purge again", m.ref)
 		return nil
 	}
-	file := filepath.Join(p.s.Git().GitDir(), filepath.FromSlash(m.ref))
-	if raw, err := os.ReadFile(file); err == nil && m.new.IsZero() && bytes.HasPrefix(raw, []byte("ref: ")) {
-		return p.s.FS().Remove(file) // as git has it of the remote's HEAD: it leads to one that goes as well
-	}
-	return p.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: m.ref, Old: m.old, New: m.new, Message: "tape: " + m.subject})
+	return p.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: m.ref, Old: m.old, New: m.new, Message: "tape: purge"})
 }
 
 func (p *purge) left(format string, args ...any) {

@@ -1,13 +1,11 @@
 package purge
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"tape/internal/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/secrets"
 	"tape/internal/snapshot"
@@ -21,123 +19,79 @@ func (p *purge) findOthers(ctx context.Context) error {
 		return nil
 	}
 	p.o.Step("looking at other tapes")
-	done := map[string]bool{} // with their forks
-	for _, t := range p.members {
-		done[t.Name()] = true
-	}
 	all, err := p.s.TapesAndForks(ctx)
 	if err != nil {
 		return err
 	}
-	f := &othersFinder{p: p, known: secrets.NewKnown(slices.Collect(maps.Keys(p.mask.Texts))), phases: map[gitstore.Hash]otherFound{}}
+	known := secrets.NewKnown(slices.Collect(maps.Keys(p.mask.Texts)))
+	done := map[string]bool{p.root: true} // with their forks
 	for _, t := range all {
-		if done[t.Name()] || done[snapshot.RootName(t)] {
+		if done[snapshot.RootName(t)] {
 			continue
 		}
-		found, err := f.tape(ctx, t)
+		other, err := p.lookAt(ctx, t, known)
 		if err != nil {
 			return err
 		}
-		if len(found.ids) > 0 {
+		if len(other.Entries) > 0 {
 			done[t.Name()] = true
-			slices.Sort(found.ids)
-			p.out.Others = append(p.out.Others, PurgedOther{Tape: t.Name(), Entries: slices.Compact(found.ids), Fingerprints: slices.Sorted(maps.Keys(found.told))})
+			p.out.Others = append(p.out.Others, other)
 		}
 	}
 	return nil
 }
 
-// othersFinder looks for secrets in tapes that are not purged.
-type othersFinder struct {
-	p      *purge
-	known  *secrets.Known
-	phases map[gitstore.Hash]otherFound // by tree: forks share them with their tape
-}
-
-// otherFound is what was found in some entries.
-type otherFound struct {
-	ids  []int64
-	told map[string]bool // fingerprints of what the scanner finds there as well
-}
-
-func (f *othersFinder) tape(ctx context.Context, t *workspace.Tape) (otherFound, error) {
-	out := otherFound{told: map[string]bool{}}
+// lookAt looks for secrets in a tape that is not purged, or in what a fork has for itself.
+func (p *purge) lookAt(ctx context.Context, t *workspace.Tape, known *secrets.Known) (PurgedOther, error) {
+	other := PurgedOther{Tape: t.Name()}
 	now, err := snapshot.Take(ctx, t)
 	if err != nil {
-		return out, err
+		return other, err
 	}
-	v, err := snapshot.AtCommit(f.p.s, now.Commit)
-	if err != nil {
-		return out, err
-	}
-	for _, ph := range v.List {
-		found, err := f.phase(ctx, ph.Tree)
-		if err != nil {
-			return out, err
+	var base *snapshot.Snapshot // that what it is a fork of has as well
+	if _, m, ok, err := snapshot.Begins(ctx, t); err == nil && ok {
+		at, err1 := gitstore.ParseHash(m.Head)
+		v, err2 := snapshot.AtCommit(p.s, at)
+		if base, err = v, cmp.Or(err1, err2); err != nil {
+			return other, err
 		}
-		out.ids = append(out.ids, found.ids...)
-		maps.Copy(out.told, found.told)
 	}
-	for e, err := range now.After(ctx, v, t.Name()) {
-		if err != nil {
-			return out, err
+	told := map[string]bool{}
+	for e, err := range now.After(ctx, base, t.Name()) {
+		if ctx.Err() != nil {
+			return other, ctx.Err()
 		}
-		f.line(&out, e.Raw)
+		if err != nil {
+			p.left("%q is damaged, and was looked at up to there only: %v", t.Name(), err)
+			break
+		}
+		if has, fps := p.has(known, e.Raw); has {
+			other.Entries = append(other.Entries, e.ID)
+			for _, fp := range fps {
+				told[fp] = true
+			}
+		}
 	}
-	return out, nil
+	other.Fingerprints = slices.Sorted(maps.Keys(told))
+	return other, nil
 }
 
-// phase looks through the files of a folder.
-func (f *othersFinder) phase(ctx context.Context, tree gitstore.Hash) (otherFound, error) {
-	if found, ok := f.phases[tree]; ok {
-		return found, nil
+// has reports whether a line has secrets that are known, and which of them the scanner finds
+// there as well. What is short counts only with these: it may stand there by chance.
+func (p *purge) has(known *secrets.Known, line []byte) (has bool, told []string) {
+	_, found := known.Mask(line)
+	if len(found) == 0 {
+		return false, nil
 	}
-	out := otherFound{told: map[string]bool{}}
-	if err := ctx.Err(); err != nil {
-		return out, err
+	isIn := func(list []secrets.Finding, fp string) bool {
+		return slices.ContainsFunc(list, func(f secrets.Finding) bool { return f.Fingerprint == fp })
 	}
-	entries, err := f.p.s.Git().Tree(tree)
-	if err != nil {
-		return out, layout.CorruptObject(tree, err)
+	_, also := p.o.Find.Mask(line, func(f secrets.Finding) bool { return !isIn(found, f.Fingerprint) })
+	for _, f := range also {
+		told = append(told, f.Fingerprint)
 	}
-	for _, e := range entries {
-		if _, _, ok := layout.ParseSegment(e.Name); e.Mode != gitstore.ModeFile || !ok && e.Name != layout.AnchorFile {
-			continue
-		}
-		data, err := f.p.s.Git().Blob(e.Hash)
-		if err != nil {
-			return out, layout.CorruptObject(e.Hash, err)
-		}
-		for line := range bytes.Lines(data) {
-			f.line(&out, bytes.TrimSuffix(line, []byte("\n")))
-		}
-	}
-	f.phases[tree] = out
-	return out, nil
-}
-
-// line looks at one entry.
-func (f *othersFinder) line(out *otherFound, line []byte) {
-	id, err := jsonl.ParseID(line)
-	if err != nil {
-		return
-	}
-	_, known := f.known.Mask(line)
-	if len(known) == 0 {
-		return
-	}
-	_, told := f.p.o.Find.Mask(line, func(found secrets.Finding) bool {
-		return !slices.ContainsFunc(known, func(k secrets.Finding) bool { return k.Fingerprint == found.Fingerprint })
-	})
-	for _, found := range told {
-		out.told[found.Fingerprint] = true
-	}
-	short := func(k secrets.Finding) bool {
-		return slices.ContainsFunc(f.p.mask.Short, func(s secrets.Secret) bool { return s.Fingerprint == k.Fingerprint })
-	}
-	if len(told) > 0 || !slices.ContainsFunc(known, short) {
-		out.ids = append(out.ids, id)
-	}
+	short := slices.ContainsFunc(p.mask.Short, func(s secrets.Secret) bool { return isIn(found, s.Fingerprint) })
+	return len(told) > 0 || !short, told
 }
 
 // reportKept says where what is masked stays: in names that purge does not change, and, where
@@ -168,7 +122,7 @@ func (p *purge) reportKept(ctx context.Context) error {
 		return err
 	}
 	for _, ref := range refs {
-		isTape := slices.ContainsFunc([]string{layout.BranchPrefix, layout.ForkPrefix, layout.TagPrefix, layout.ArchivePrefix}, func(prefix string) bool { return strings.HasPrefix(ref.Name, prefix) })
+		isTape := snapshot.SlugOf(ref.Name) != ref.Name
 		if masked := p.mask.Text(ref.Name); masked != ref.Name && !isTape && !layout.IsTracking(ref.Name) {
 			p.left("the name %s has it: give it another one with git", masked)
 		}

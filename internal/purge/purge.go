@@ -104,6 +104,7 @@ func (p Purged) Entries() int {
 type purge struct {
 	s           *workspace.Store
 	t           *workspace.Tape
+	root        string // the name of the tape, or of what it is a fork of
 	o           PurgeOptions
 	mask        *rewrite.Masker
 	prints      map[string]bool // fingerprints of what is masked
@@ -112,10 +113,10 @@ type purge struct {
 	follow      *rewrite.Remade        // what was done elsewhere; nil: this is the first
 	interrupted *unfinished            // an earlier one, which is carried out; nil: this is a new one
 	members     []*workspace.Tape      // the tape and its forks, parents first
+	heads       purgeHeads             // what keeps their history; archives and tags are those that change
 	family      map[gitstore.Hash]bool // all commits of these, their archives and reflogs
-	archives    []gitstore.Hash        // their commits
-	tags        []gitstore.Ref         // annotated ones, of any commit
-	writers     []*writer.Writer       // theirs, while they are locked
+	foreign     *rewrite.Rewriter      // tells which commits of others lead to what was rewritten
+	writers     []*writer.Writer       // of the members, while they are locked
 	out         Purged
 }
 
@@ -131,18 +132,9 @@ type purge struct {
 // nothing to take out; ErrBusy; ErrConflict when git is in the middle of something.
 func Purge(ctx context.Context, t *workspace.Tape, o PurgeOptions) (Purged, error) {
 	p := newPurge(t.Store(), t, o)
-	var err error
-	if o.Find == nil {
-		err = o.check()
-	}
+	err := o.check()
 	if err == nil {
 		err = p.run(ctx)
-	}
-	if err == nil {
-		if err = p.findOthers(ctx); err != nil && !o.DryRun && ctx.Err() == nil {
-			p.left("whether other tapes have it could not be found out: %v", err)
-			err = nil
-		}
 	}
 	if err != nil {
 		return p.out, fmt.Errorf("purge tape %q: %w", t.Name(), layout.Classify(err))
@@ -161,21 +153,31 @@ func newPurge(s *workspace.Store, t *workspace.Tape, o PurgeOptions) *purge {
 	if o.Find == nil {
 		o.Find = secrets.New()
 	}
-	return &purge{s: s, t: t, o: o, prints: map[string]bool{}, mask: rewrite.NewMasker(o.Find)}
+	p := &purge{s: s, t: t, o: o, prints: map[string]bool{}, mask: rewrite.NewMasker(o.Find)}
+	if t != nil {
+		p.root = snapshot.RootName(t)
+	}
+	return p
 }
 
-func (p *purge) run(ctx context.Context) error {
-	if len(p.o.IDs)+len(p.o.Rules)+len(p.o.Fingerprints) == 0 {
-		return layout.Invalid("name an entry (@17), a rule or a fingerprint", "nothing is named to be taken out")
-	}
+func (p *purge) run(ctx context.Context) (err error) {
 	if p.o.DryRun {
-		return p.plan(ctx)
+		err = p.plan(ctx)
+	} else {
+		err = p.alone(ctx, func() error { return p.do(ctx) }, workspace.FetchLock, purgeLock)
+		if p.out.Finished && errors.Is(err, layout.ErrNotFound) {
+			err = nil // the earlier one had it all
+		}
 	}
-	err := p.alone(ctx, func() error { return p.do(ctx) }, workspace.FetchLock, purgeLock)
-	if p.out.Finished && errors.Is(err, layout.ErrNotFound) {
-		return nil // the earlier one had it all
+	if err != nil {
+		return err
 	}
-	return err
+	if err := p.findOthers(ctx); p.o.DryRun || ctx.Err() != nil {
+		return err
+	} else if err != nil {
+		p.left("whether other tapes have it could not be found out: %v", err)
+	}
+	return nil
 }
 
 // alone carries out a purge that was interrupted, if there is one, and then something else. One
@@ -198,11 +200,29 @@ func (p *purge) alone(ctx context.Context, do func() error, locks ...string) err
 	return do()
 }
 
-// warnLeft warns of what could not be cleared, for those who are not given the result.
-func (p *purge) warnLeft() {
+// aloneTold is alone for those who are not given the result: they are warned of what could not
+// be cleared.
+func (p *purge) aloneTold(ctx context.Context, what string, do func() error, locks ...string) error {
+	err := p.alone(ctx, do, locks...)
 	for _, left := range p.out.Left {
 		p.s.Warn(left)
 	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, layout.Classify(err))
+	}
+	return nil
+}
+
+// plan finds out what a purge would do. What is not committed is not rewritten, only looked at.
+func (p *purge) plan(ctx context.Context) error {
+	if err := p.findMembers(ctx); err != nil {
+		return err
+	}
+	p.r = rewrite.NewRewriter(p.s, p.mask, gitstore.HashObject)
+	if err := p.rewrite(ctx); err != nil {
+		return err
+	}
+	return p.reportKept(ctx)
 }
 
 // do makes the purge.
@@ -220,6 +240,9 @@ func (p *purge) do(ctx context.Context) error {
 	defer p.batch.Discard()
 	p.r = rewrite.NewRewriter(p.s, p.mask, p.batch.Put)
 	if err := p.rewrite(ctx); err != nil {
+		return err
+	}
+	if err := p.batch.Flush(ctx); err != nil {
 		return err
 	}
 	if p.follow != nil && p.r.To(p.follow.Old) != p.follow.Next {
@@ -246,14 +269,17 @@ func (p *purge) disallow() error {
 	return nil
 }
 
-// check refuses names that the scanner does not know.
+// check refuses what names nothing, and names that the scanner does not know.
 func (o PurgeOptions) check() error {
+	if len(o.IDs)+len(o.Rules)+len(o.Fingerprints) == 0 {
+		return layout.Invalid("name an entry (@17), a rule or a fingerprint", "nothing is named to be taken out")
+	}
 	var ids []string
 	for _, rule := range secrets.Rules() {
 		ids = append(ids, rule.ID)
 	}
 	for _, rule := range o.Rules {
-		if rule != AllRules && !slices.Contains(ids, rule) {
+		if o.Find == nil && rule != AllRules && !slices.Contains(ids, rule) {
 			return layout.Invalid("it is "+AllRules+" or one of: "+strings.Join(ids, " "), "there is no rule %q", rule)
 		}
 	}
@@ -267,49 +293,25 @@ func (o PurgeOptions) check() error {
 
 // findMembers lists the tape and its forks, parents before their forks.
 func (p *purge) findMembers(ctx context.Context) error {
-	root, err := p.s.Tape(ctx, snapshot.RootName(p.t))
-	p.members = nil
-	switch {
-	case err == nil:
-		p.members = append(p.members, root)
-	case !errors.Is(err, layout.ErrNotFound):
-		return err
-	}
-	forks, err := p.s.Forks(ctx)
-	if err != nil {
-		return err
-	}
-	for _, f := range forks {
-		if snapshot.RootName(f) == snapshot.RootName(p.t) {
-			p.members = append(p.members, f)
-		}
-	}
-	slices.SortStableFunc(p.members, byDescent)
-	return nil
+	all, err := p.s.TapesAndForks(ctx)
+	p.members = slices.DeleteFunc(all, func(t *workspace.Tape) bool { return snapshot.RootName(t) != p.root })
+	slices.SortFunc(p.members, byName)
+	return err
 }
 
-// byDescent puts what has forks in front of these.
-func byDescent(a, b *workspace.Tape) int {
-	if a.IsForkOf(b.Name()) {
-		return 1
-	}
-	if b.IsForkOf(a.Name()) {
-		return -1
-	}
-	return strings.Compare(a.Name(), b.Name())
-}
+// byName puts what has forks in front of these: their names begin with its name.
+func byName(a, b *workspace.Tape) int { return strings.Compare(a.Name(), b.Name()) }
 
 // lock takes the locks of the tape and of all its forks: of a parent before those of its
 // forks, as a merge does. A fork that is made meanwhile is locked, too.
 func (p *purge) lock(ctx context.Context) error {
-	locked := map[string]bool{}
-	for {
+	for before := -1; before < len(p.writers); {
+		before = len(p.writers)
 		if err := p.findMembers(ctx); err != nil {
 			return err
 		}
-		again := false
 		for _, t := range p.members {
-			if locked[t.Ref()] {
+			if p.holds(t) {
 				continue
 			}
 			w, err := writer.Lock(ctx, t)
@@ -320,12 +322,14 @@ func (p *purge) lock(ctx context.Context) error {
 				return err
 			}
 			p.writers = append(p.writers, w)
-			locked[t.Ref()], again = true, true
-		}
-		if !again {
-			return nil
 		}
 	}
+	return nil
+}
+
+// holds reports whether the lock of a tape is held because it is purged.
+func (p *purge) holds(t *workspace.Tape) bool {
+	return slices.ContainsFunc(p.writers, func(w *writer.Writer) bool { return w.T.Ref() == t.Ref() })
 }
 
 func (p *purge) unlock() {

@@ -10,8 +10,7 @@ import (
 )
 
 // record puts the entry that tells of the purge on top of a branch's new history.
-func (p *purge) record(ctx context.Context, w *writer.Writer, done PurgedTape) (writer.Plan, error) {
-	var plan writer.Plan
+func (p *purge) record(ctx context.Context, w *writer.Writer, ids []int64) (plan writer.Plan, err error) {
 	next := p.r.To(w.Head)
 	if p.isElsewhere() {
 		return writer.Plan{Hash: next, Subject: "purge, as elsewhere"}, nil
@@ -24,7 +23,7 @@ func (p *purge) record(ctx context.Context, w *writer.Writer, done PurgedTape) (
 	if err != nil {
 		return plan, err
 	}
-	data, err := json.Marshal(rewrite.RecordData{Entries: append([]int64{}, done.Entries...), Rules: append([]string{}, p.out.Rules...),
+	data, err := json.Marshal(rewrite.RecordData{Entries: append([]int64{}, ids...), Rules: append([]string{}, p.out.Rules...),
 		Fingerprints: append([]string{}, p.out.Fingerprints...), Whole: len(p.mask.Whole) > 0, Old: w.Head.String()})
 	if err != nil {
 		return plan, err
@@ -33,7 +32,7 @@ func (p *purge) record(ctx context.Context, w *writer.Writer, done PurgedTape) (
 	if err != nil {
 		return plan, err
 	}
-	err = c.Add(ctx, "purge: "+layout.CountEntries(int64(len(done.Entries))), [][]byte{line[:len(line)-1]}, nil,
-		layout.Trailer{Key: layout.TrailerPurged, Value: rewrite.Ranges(done.Entries)}, layout.Trailer{Key: layout.TrailerReplaces, Value: w.Head.String()})
+	err = c.Add(ctx, "purge: "+layout.CountEntries(int64(len(ids))), [][]byte{line[:len(line)-1]}, nil,
+		layout.Trailer{Key: layout.TrailerPurged, Value: rewrite.Ranges(ids)}, layout.Trailer{Key: layout.TrailerReplaces, Value: w.Head.String()})
 	return c.Plan, err
 }

@@ -9,7 +9,6 @@ import (
 	"tape/internal/gitstore"
 	"tape/internal/layout"
 	"tape/internal/rewrite"
-	"tape/internal/snapshot"
 	"tape/internal/workspace"
 )
 
@@ -41,20 +40,20 @@ func IsPurging(s *workspace.Store) (bool, error) {
 	return len(refs) > 0, err
 }
 
-// readUnfinished reads what a purge that was interrupted had still to do, nil if there is none.
-func readUnfinished(s *workspace.Store) (*unfinished, error) {
+// readUnfinished reads what a purge that was interrupted had still to do; it names no tape if
+// there is none.
+func readUnfinished(s *workspace.Store) (u unfinished, err error) {
 	refs, err := s.Git().Refs(purgeRefs)
-	if err != nil || len(refs) == 0 {
-		return nil, err
+	if err != nil {
+		return u, err
 	}
-	u := &unfinished{}
 	for _, ref := range refs {
 		c, err := s.Git().Commit(ref.Hash)
 		if err != nil {
-			return nil, layout.CorruptObject(ref.Hash, err)
+			return u, layout.CorruptObject(ref.Hash, err)
 		}
 		if u.tape = layout.DecodeTrailer(c.Trailer(layout.TrailerName)); u.tape == "" {
-			return nil, &layout.CorruptError{File: ref.Name, Msg: "it does not say which tape was being purged", Fix: "delete it with git update-ref -d, and purge again"}
+			return u, &layout.CorruptError{File: ref.Name, Msg: "it does not say which tape was being purged", Fix: "delete it with git update-ref -d, and purge again"}
 		}
 		for line := range strings.Lines(c.Message) {
 			was, is, isPair := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
@@ -95,7 +94,7 @@ func (p *purge) setUnfinished(ctx context.Context, ref string, u unfinished) err
 	for _, h := range u.gone {
 		message.WriteString(h.String() + "\n")
 	}
-	c.Message = message.String() + "\n" + layout.TrailerName + ": " + layout.EncodeTrailer(snapshot.RootName(p.t)) + "\n"
+	c.Message = message.String() + "\n" + layout.TrailerName + ": " + layout.EncodeTrailer(p.root) + "\n"
 	var err error
 	if c.Author, c.Committer, err = p.s.Git().Identity(p.s.Now()); err != nil {
 		return err
@@ -148,26 +147,21 @@ func FinishPurge(ctx context.Context, s *workspace.Store, derived func(ctx conte
 		return layout.Classify(err)
 	}
 	p := newPurge(s, nil, PurgeOptions{Derived: derived})
-	err := p.alone(ctx, func() error { return nil }, workspace.FetchLock, purgeLock)
-	p.warnLeft()
-	if err != nil {
-		return fmt.Errorf("finish a purge: %w", layout.Classify(err))
-	}
-	return nil
+	return p.aloneTold(ctx, "finish a purge", func() error { return nil }, workspace.FetchLock, purgeLock)
 }
 
 // finishFirst carries out a purge that was interrupted, if there is one. Of the options it takes
 // what does not say what is purged.
 func (p *purge) finishFirst(ctx context.Context) error {
 	interrupted, err := readUnfinished(p.s)
-	if err != nil || interrupted == nil {
+	if err != nil || interrupted.tape == "" {
 		return err
 	}
 	p.s.Warn("a purge had been cut off; it is carried out now")
 	first := newPurge(p.s, p.s.Handle(interrupted.tape), PurgeOptions{Derived: p.o.Derived, Step: p.o.Step, Find: p.o.Find})
-	first.interrupted = interrupted
+	first.interrupted = &interrupted
 	err = first.do(ctx)
 	p.out.Left, p.out.Removed = first.out.Left, first.out.Removed
-	p.out.Finished = p.t != nil && interrupted.tape == snapshot.RootName(p.t)
+	p.out.Finished = interrupted.tape == p.root
 	return err
 }

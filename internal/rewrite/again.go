@@ -23,8 +23,8 @@ import (
 
 // Remade is a purge that was made again.
 type Remade struct {
+	Records
 	Old, Next gitstore.Hash // a commit, and what became of it
-	Prints    map[string]bool
 	Mask      *Masker
 	R         *Rewriter // knows what became of each commit before old
 	Ids       []int64   // entries that differ
@@ -38,14 +38,10 @@ func CheckPurged(ctx context.Context, s *workspace.Store, find Finder, old, next
 	if err != nil || len(both.is) <= len(both.was) || both.same == len(both.was) {
 		return made, false, err
 	}
-	made, sum, ok, err := both.makeAgain(ctx, s, find, len(both.was))
-	if err != nil || !ok {
+	made, ok, err = both.makeAgain(ctx, s, find, len(both.was))
+	unnamed := func(id int64) bool { _, named := made.entries[id]; return !named }
+	if err != nil || !ok || slices.ContainsFunc(made.Ids, unnamed) {
 		return Remade{}, false, err
-	}
-	for _, id := range made.Ids {
-		if _, named := sum.entries[id]; !named {
-			return Remade{}, false, nil
-		}
 	}
 	return made, true, nil
 }
@@ -57,7 +53,7 @@ func WasPurged(ctx context.Context, s *workspace.Store, ours, theirs gitstore.Ha
 	if err != nil || both.same == min(len(both.was), len(both.is)) {
 		return false, err
 	}
-	_, _, ok, err := both.makeAgain(ctx, s, nil, both.same+1)
+	_, ok, err := both.makeAgain(ctx, s, nil, both.same+1)
 	return ok, err
 }
 
@@ -80,32 +76,31 @@ func compareHistories(ctx context.Context, s *workspace.Store, old, next gitstor
 // makeAgain makes the purges again that the new history has a record of behind its n oldest
 // commits, and reports whether they make these of those of the old one. What both have in
 // common is not looked at.
-func (b histories) makeAgain(ctx context.Context, s *workspace.Store, find Finder, n int) (made Remade, sum purgeRecords, ok bool, err error) {
-	sum, ok, err = readRecords(ctx, s, b.is[:len(b.is)-n])
-	if err != nil || !ok {
-		return made, sum, false, err
+func (b histories) makeAgain(ctx context.Context, s *workspace.Store, find Finder, n int) (made Remade, ok bool, err error) {
+	if made.Records, ok, err = readRecords(ctx, s, b.is[:len(b.is)-n]); err != nil || !ok {
+		return made, false, err
 	}
 	if find == nil {
 		find = secrets.New()
 	}
 	m := NewMasker(find)
-	m.Match = func(f secrets.Finding) bool { return sum.prints[f.Fingerprint] }
-	l := NewLesson(s, m, sum.prints)
-	l.Whole = sum.whole
-	old, next := b.was[len(b.was)-n], b.is[len(b.is)-n]
-	if ok, err := l.Histories(ctx, old, next); err != nil || !ok {
-		return made, sum, false, err
+	m.Match = func(f secrets.Finding) bool { return made.Prints[f.Fingerprint] }
+	l := NewLesson(s, m, made.Prints)
+	l.Whole = made.whole
+	made.Old, made.Next, made.Mask = b.was[len(b.was)-n], b.is[len(b.is)-n], m
+	if ok, err := l.Histories(ctx, made.Old, made.Next); err != nil || !ok {
+		return made, false, err
 	}
 	m.Know()
-	made = Remade{Old: old, Next: next, Prints: sum.prints, Mask: m, R: NewRewriter(s, m, gitstore.HashObject), Ids: slices.Sorted(maps.Keys(l.changed))}
+	made.R, made.Ids = NewRewriter(s, m, gitstore.HashObject), slices.Sorted(maps.Keys(l.changed))
 	if b.same > 0 {
 		made.R.Done[b.was[len(b.was)-b.same]] = true
 	}
-	err = made.R.History(ctx, old, false)
+	err = made.R.History(ctx, made.Old, false)
 	if errors.Is(err, layout.ErrInvalid) {
-		return made, sum, false, nil // what cannot be masked was not
+		return made, false, nil // what cannot be masked was not
 	}
-	return made, sum, made.R.To(old) == next, err
+	return made, made.R.To(made.Old) == made.Next, err
 }
 
 // A Lesson learns what was masked from an old history and the new one.
@@ -195,23 +190,15 @@ func (l *Lesson) entries(ctx context.Context, was, is gitstore.Hash) (map[int64]
 			if x.ID%1024 == 0 && ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			if !bytes.Equal(x.Raw, y.Raw) && l.entry(x.Raw, y.Raw) {
+			if l.value(x.Raw, y.Raw) {
 				changed[x.ID] = true
+			}
+			if whole := []byte(`"` + redacted + `"`); l.Whole && bytes.Count(y.Raw, whole) > bytes.Count(x.Raw, whole) {
+				l.mask.Whole[DigestOf(x)] = true
 			}
 		}
 	}
 	return changed, ctx.Err()
-}
-
-// entry learns from two forms of an entry, and reports whether it says something else now.
-func (l *Lesson) entry(was, is []byte) bool {
-	changed := l.value(was, is)
-	if lost := bytes.Count(is, []byte(`"`+redacted+`"`)) - bytes.Count(was, []byte(`"`+redacted+`"`)); lost > 0 && l.Whole {
-		if e, err := jsonl.Parse(was); err == nil {
-			l.mask.Whole[DigestOf(e)] = true
-		}
-	}
-	return changed
 }
 
 // value learns from two forms of a JSON value, and reports whether anything but the commit
@@ -224,11 +211,11 @@ func (l *Lesson) value(was, is []byte) (changed bool) {
 	if len(before) != len(after) {
 		return true
 	}
-	type mark struct {
+	type masked struct {
 		at int
 		secrets.Secret
 	}
-	var marks []mark
+	var list []masked
 	for i, s := range after {
 		if before[i].raw == s.raw && before[i].before == s.before {
 			continue
@@ -236,10 +223,10 @@ func (l *Lesson) value(was, is []byte) (changed bool) {
 		changed = changed || s.path != "meta.origin.commit"
 		gone, put, _ := TakenOut(before[i].text(), s.text())
 		for n, text := range put {
-			if rule, fp, ok := markOf(text); ok && gone[n] != text {
-				marks = append(marks, mark{i, secrets.Secret{Rule: rule, Fingerprint: fp, Text: gone[n]}})
+			if mark := marks().FindStringSubmatch(text); secrets.IsFingerprint(mark[2]) && gone[n] != text {
+				list = append(list, masked{i, secrets.Secret{Rule: mark[1], Fingerprint: mark[2], Text: gone[n]}})
 				if l.Own {
-					l.prints[fp] = true
+					l.prints[mark[2]] = true
 				}
 			}
 		}
@@ -248,9 +235,9 @@ func (l *Lesson) value(was, is []byte) (changed bool) {
 	for _, secret := range l.mask.find.Secrets(was, skip) {
 		l.mask.Texts[secret] = true
 	}
-	masked, _ := l.mask.find.Mask(was, skip)
-	told := stringsOf(masked)
-	for _, m := range marks {
+	out, _ := l.mask.find.Mask(was, skip)
+	told := stringsOf(out)
+	for _, m := range list {
 		// What the scanner tells is masked without looking for its text elsewhere.
 		known := len(told) == len(after) && told[m.at].raw == after[m.at].raw
 		if !known && l.prints[m.Fingerprint] && m.IsGenuine() {

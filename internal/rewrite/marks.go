@@ -2,68 +2,41 @@ package rewrite
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
-	"tape/internal/secrets"
+	"sync"
 )
+
+// redacted stands for a text that was taken out as a whole. What stands for a secret that
+// the scanner knows begins alike, and says which it was.
+const redacted = "[redacted]"
+
+// marks matches what stands for something that was masked, with the rule and the fingerprint.
+var marks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[redacted(?::([^:\]]*):([^\]]+))?\]`) })
 
 // TakenOut tells what a text has lost that became another one by masking, and the marks
 // that stand for it; false if that is not how it became so.
-func TakenOut(was, is string) (gone, marks []string, ok bool) {
-	rest := was
-	for first := true; ; first = false {
-		plain, mark, after := splitMark(is)
-		at := strings.Index(rest, plain)
-		switch {
-		case first && !strings.HasPrefix(rest, plain), at < 0:
-			return nil, nil, false
-		case mark == "" && !first:
-			// What is after the last mark ends both.
-			if !strings.HasSuffix(rest, plain) {
-				return nil, nil, false
-			}
-			at = len(rest) - len(plain)
-		case mark == "":
-			return nil, nil, was == is
-		}
-		if !first {
-			gone = append(gone, rest[:at])
-		}
-		if mark == "" {
-			return gone, marks, true
-		}
-		rest, marks, is = rest[at+len(plain):], append(marks, mark), after
+func TakenOut(was, is string) (gone, put []string, ok bool) {
+	put = marks().FindAllString(is, -1)
+	if len(put) == 0 {
+		return nil, nil, was == is
 	}
-}
-
-// splitMark splits a text at the first mark of something that was masked.
-func splitMark(text string) (before, mark, after string) {
-	for from := 0; ; {
-		i := strings.Index(text[from:], "[redacted")
-		if i < 0 {
-			return text, "", ""
-		}
-		i += from
-		end := strings.IndexByte(text[i:], ']')
-		if end < 0 {
-			return text, "", ""
-		}
-		mark = text[i : i+end+1]
-		_, fp, _ := markOf(mark)
-		if mark == redacted || fp != "" {
-			return text[:i], mark, text[i+end+1:]
-		}
-		from = i + 1
-	}
-}
-
-// markOf reads a mark: the rule, and the fingerprint of what it stands for.
-func markOf(mark string) (rule, fp string, ok bool) {
-	inside, ok := strings.CutPrefix(strings.TrimSuffix(mark, "]"), redactedMark)
+	plain := marks().Split(is, -1)
+	rest, ok := strings.CutPrefix(was, plain[0])
 	if !ok {
-		return "", "", false
+		return nil, nil, false
 	}
-	rule, fp, ok = strings.Cut(inside, ":")
-	return rule, fp, ok && secrets.IsFingerprint(fp)
+	for i, text := range plain[1:] {
+		at := strings.Index(rest, text)
+		if i == len(put)-1 && at >= 0 { // what is after the last mark ends both
+			at = len(strings.TrimSuffix(rest, text))
+		}
+		if at < 0 || !strings.HasPrefix(rest[at:], text) {
+			return nil, nil, false
+		}
+		gone, rest = append(gone, rest[:at]), rest[at+len(text):]
+	}
+	return gone, put, true
 }
 
 // Ranges writes ids, in order, as 3,5-9.

@@ -64,23 +64,23 @@ func PurgeRecord(ctx context.Context, s *workspace.Store, h gitstore.Hash) (data
 	return data, true, nil
 }
 
-// purgeRecords is what several records say.
-type purgeRecords struct {
-	prints  map[string]bool
-	entries map[int64]bool // true: perhaps all of its text was taken out
-	whole   bool           // of some entries it was
+// Records is what several records say.
+type Records struct {
+	Prints  map[string]bool // fingerprints of what was masked
+	entries map[int64]bool  // true: perhaps all of its text was taken out
+	whole   bool            // of some entries it was
 }
 
 // readRecords takes together the records among some commits; false if there is none.
-func readRecords(ctx context.Context, s *workspace.Store, commits []gitstore.Hash) (sum purgeRecords, ok bool, err error) {
-	sum = purgeRecords{prints: map[string]bool{}, entries: map[int64]bool{}}
+func readRecords(ctx context.Context, s *workspace.Store, commits []gitstore.Hash) (sum Records, ok bool, err error) {
+	sum = Records{Prints: map[string]bool{}, entries: map[int64]bool{}}
 	for _, h := range commits {
 		data, found, err := PurgeRecord(ctx, s, h)
 		if err != nil {
 			return sum, false, err
 		}
 		for _, fp := range data.Fingerprints {
-			sum.prints[fp] = true
+			sum.Prints[fp] = true
 		}
 		for _, id := range data.Entries {
 			sum.entries[id] = sum.entries[id] || data.Whole
@@ -114,7 +114,7 @@ func PurgeAgain(ctx context.Context, s *workspace.Store, history []gitstore.Hash
 	if len(out) > 0 {
 		out = append(out, "--whole")
 	}
-	for _, fp := range slices.Sorted(maps.Keys(sum.prints)) {
+	for _, fp := range slices.Sorted(maps.Keys(sum.Prints)) {
 		out = append(out, "--fingerprint "+fp)
 	}
 	return strings.Join(out, " "), nil

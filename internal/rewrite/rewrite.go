@@ -3,7 +3,6 @@ package rewrite
 import (
 	"context"
 	"errors"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -60,6 +59,9 @@ func (r *Rewriter) To(h gitstore.Hash) gitstore.Hash {
 	return h
 }
 
+// Changed reports whether a commit became another one.
+func (r *Rewriter) Changed(h gitstore.Hash) bool { return r.To(h) != h }
+
 // History rewrites a commit and all before it. With followers only, those alone are
 // rewritten that follow a commit which was: the others are of another tape.
 func (r *Rewriter) History(ctx context.Context, head gitstore.Hash, followersOnly bool) error {
@@ -94,7 +96,7 @@ func (r *Rewriter) History(ctx context.Context, head gitstore.Hash, followersOnl
 
 // commit rewrites a commit whose parents were.
 func (r *Rewriter) commit(ctx context.Context, h gitstore.Hash, c gitstore.Commit, raw []byte, followersOnly bool) error {
-	follows := slices.ContainsFunc(c.Parents, func(p gitstore.Hash) bool { return r.To(p) != p })
+	follows := slices.ContainsFunc(c.Parents, r.Changed)
 	if followersOnly && !follows {
 		return nil
 	}
@@ -120,24 +122,21 @@ func (r *Rewriter) encode(raw string, tree gitstore.Hash, message string) []byte
 	var b strings.Builder
 	dropped := false
 	for line := range strings.SplitSeq(head, "\n") {
-		if strings.HasPrefix(line, " ") {
-			if !dropped {
-				b.WriteString(line + "\n")
-			}
-			continue
-		}
 		key, value, _ := strings.Cut(line, " ")
-		dropped = key == "gpgsig" || key == "gpgsig-sha256" || key == "mergetag"
+		if key != "" { // else the line before it goes on
+			if dropped = key == "gpgsig" || key == "gpgsig-sha256" || key == "mergetag"; dropped {
+				r.Signed++
+			}
+		}
 		switch h, err := gitstore.ParseHash(value); {
 		case dropped:
-			r.Signed++
+			continue
 		case key == "tree":
-			b.WriteString("tree " + tree.String() + "\n")
+			line = "tree " + tree.String()
 		case key == "parent" && err == nil:
-			b.WriteString("parent " + r.To(h).String() + "\n")
-		default:
-			b.WriteString(line + "\n")
+			line = "parent " + r.To(h).String()
 		}
+		b.WriteString(line + "\n")
 	}
 	return []byte(b.String() + "\n" + message)
 }
@@ -145,42 +144,32 @@ func (r *Rewriter) encode(raw string, tree gitstore.Hash, message string) []byte
 // handoffSubject is what the subject of a handoff begins with.
 const handoffSubject = "handoff: "
 
-// splitTrailers splits the trailers of this program off a commit's message, with the empty
-// line before them.
-func splitTrailers(message string) (body, trailers string) {
-	i := strings.LastIndex(strings.TrimRight(message, "\n"), "\n\n")
-	if i >= 0 && strings.Contains(message[i:], "\nTape-") {
-		return message[:i], message[i:]
-	}
-	return message, ""
-}
-
 // message masks a commit's message. In the trailers of this program the names of anchors
 // and the ids of commits follow what they name.
 func (r *Rewriter) message(message string) string {
-	body, trailers := splitTrailers(message)
-	for _, was := range slices.Sorted(maps.Keys(r.names)) {
-		if body == handoffSubject+layout.OneLine(was) {
-			body = handoffSubject + layout.OneLine(r.names[was])
-			break
-		}
+	body, trailers := message, "" // with the empty line before them
+	if i := strings.LastIndex(strings.TrimRight(message, "\n"), "\n\n"); i >= 0 && strings.Contains(message[i:], "\nTape-") {
+		body, trailers = message[:i], message[i:]
 	}
-	body = r.mask.Text(body)
 	lines := strings.Split(trailers, "\n")
 	for i, line := range lines {
 		key, value, _ := strings.Cut(line, ": ")
-		name, renamed := r.names[layout.DecodeTrailer(value)]
+		was := layout.DecodeTrailer(value)
+		name, renamed := r.names[was]
 		h, err := gitstore.ParseHash(value)
 		switch {
 		case key == layout.TrailerAnchor && renamed:
 			lines[i] = key + ": " + layout.EncodeTrailer(name)
+			if body == handoffSubject+layout.OneLine(was) {
+				body = handoffSubject + layout.OneLine(name)
+			}
 		case key == layout.TrailerDone && err == nil:
 			lines[i] = key + ": " + r.To(h).String()
 		case !strings.HasPrefix(line, "Tape-"):
 			lines[i] = r.mask.Text(line)
 		}
 	}
-	return body + strings.Join(lines, "\n")
+	return r.mask.Text(body) + strings.Join(lines, "\n")
 }
 
 // Tag rewrites an annotated tag of a commit that was rewritten, under a name; its
@@ -222,14 +211,13 @@ func (r *Rewriter) anchorOf(ctx context.Context, h gitstore.Hash, folder string)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, p := range v.List {
-		if p.Folder == folder {
-			if was, err = v.AnchorLine(p); err != nil {
-				return nil, nil, err
-			}
-			is, err = r.lines(ctx, was)
-			return was, is, err
-		}
+	seq, _, _ := layout.ParseFolder(folder)
+	p, ok := v.Phase(seq, folder)
+	if !ok {
+		return nil, nil, nil
 	}
-	return nil, nil, nil
+	if was, err = v.AnchorLine(p); err == nil {
+		is, err = r.lines(ctx, was)
+	}
+	return was, is, err
 }

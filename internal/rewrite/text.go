@@ -11,14 +11,8 @@ import (
 	"tape/internal/layout"
 	"tape/internal/resolve"
 	"tape/internal/secrets"
+	"tape/internal/snapshot"
 	"unicode/utf8"
-)
-
-// redacted stands for a text that was taken out as a whole. What stands for a secret that
-// the scanner knows begins alike, and says which it was.
-const (
-	redacted     = "[redacted]"
-	redactedMark = "[redacted:"
 )
 
 // Finder finds secrets, and masks them.
@@ -49,7 +43,9 @@ type Masker struct {
 type entryDigest [sha256.Size]byte
 
 // DigestOf tells entries apart by their content.
-func DigestOf(e jsonl.Entry) entryDigest { return sha256.Sum256([]byte(resolve.Content(e))) }
+func DigestOf(e layout.Entry) entryDigest {
+	return sha256.Sum256([]byte(resolve.Content(jsonl.Entry{Kind: e.Kind, Payload: e.Payload, Date: e.Date})))
+}
 
 // NewMasker masks what a finder finds.
 func NewMasker(find Finder) *Masker {
@@ -113,12 +109,23 @@ func (m *Masker) Line(line []byte) ([]byte, error) {
 		return []byte(m.Text(string(line))), nil
 	}
 	out := m.value(line)
-	if !bytes.Equal(out, line) {
-		out = keepStrings(line, out, func(path string) bool { return path == "meta.origin.tape" || path == "meta.origin.fork" })
+	whole := !m.Learning && m.Whole[DigestOf(snapshot.MakeEntry(e, "", "", 0))]
+	if !whole && bytes.Equal(out, line) {
+		return line, nil
 	}
-	if m.Whole[DigestOf(e)] && !m.Learning {
-		out = withoutTexts(out)
-	}
+	out = remake(line, out, func(was, is jsonString) string {
+		switch {
+		case !was.key && (was.path == "meta.origin.tape" || was.path == "meta.origin.fork"):
+			return was.raw // names stay, and a merge that is made again puts them into entries
+		case !whole || is.key || !strings.HasPrefix(is.path, "payload.") || is.raw == `""` || keptWhole(e.Kind, is.path):
+			return is.raw
+		}
+		const least = 24 // bytes: what is shorter may stand elsewhere by chance
+		if text := was.text(); len(text) >= least {
+			m.removed[text] = true
+		}
+		return `"` + redacted + `"`
+	})
 	if bytes.Equal(out, line) {
 		return line, nil
 	}
@@ -126,70 +133,22 @@ func (m *Masker) Line(line []byte) ([]byte, error) {
 	if err != nil || now.ID != e.ID || now.Kind != e.Kind || now.Date != e.Date {
 		return nil, layout.Invalid("the entry has to be taken out by hand", "the secret of entry %d is in its kind or date, which purge cannot change", e.ID)
 	}
-	m.note(line, out)
 	return out, nil
-}
-
-// keepStrings brings strings of a masked JSON value back: the names of tapes and forks stay,
-// and a merge that is made again puts them into entries.
-func keepStrings(was, is []byte, kept func(path string) bool) []byte {
-	before, after := stringsOf(was), stringsOf(is)
-	if len(before) != len(after) {
-		return is
-	}
-	var out []byte
-	for i, s := range after {
-		out = append(out, s.before...)
-		if b := before[i]; !b.key && kept(b.path) {
-			s.raw = b.raw
-		}
-		out = append(out, s.raw...)
-	}
-	return out
 }
 
 // Text masks secrets in a text that is not JSON.
 func (m *Masker) Text(text string) string {
-	if !utf8.ValidString(text) {
-		return text
+	if utf8.ValidString(text) {
+		if out, ok := jsonl.String(m.value(jsonl.AppendString(nil, text))); ok {
+			return out
+		}
 	}
-	quoted := jsonl.AppendString(nil, text)
-	masked := m.value(quoted)
-	if bytes.Equal(quoted, masked) {
-		return text
-	}
-	out, ok := jsonl.String(masked)
-	if !ok {
-		return text
-	}
-	return out
+	return text
 }
 
 // name masks secrets in the name of a file, in which not every character of a mark may be.
 func (m *Masker) name(name string) string {
-	var out strings.Builder
-	for rest := m.Text(name); ; {
-		before, mark, after := splitMark(rest)
-		out.WriteString(before + strings.NewReplacer("[", "", ":", "-", "]", "").Replace(mark))
-		if rest = after; mark == "" {
-			return out.String()
-		}
-	}
-}
-
-// note keeps the texts that were taken out of a line as a whole. What is short may stand
-// elsewhere by chance.
-func (m *Masker) note(was, is []byte) {
-	const least = 24 // bytes
-	before, after := stringsOf(was), stringsOf(is)
-	if len(before) != len(after) {
-		return
-	}
-	for i, s := range after {
-		if text := before[i].text(); s.raw == `"`+redacted+`"` && len(text) >= least {
-			m.removed[text] = true
-		}
-	}
+	return marks().ReplaceAllStringFunc(m.Text(name), strings.NewReplacer("[", "", ":", "-", "]", "").Replace)
 }
 
 // Holds reports whether a text has something in it that is masked.
@@ -257,6 +216,19 @@ func stringsOf(b []byte) []jsonString {
 	return append(out, jsonString{before: string(b[from:])})
 }
 
+// remake makes the strings of a masked JSON value anew, each from what it was and what it is.
+// Where these do not pair, it was none.
+func remake(was, is []byte, raw func(was, is jsonString) string) (out []byte) {
+	before, after := stringsOf(was), stringsOf(is)
+	if len(before) != len(after) {
+		before = make([]jsonString, len(after))
+	}
+	for i, s := range after {
+		out = append(append(out, s.before...), raw(before[i], s)...)
+	}
+	return out
+}
+
 func joinPath(path []string) string {
 	return strings.ReplaceAll(strings.Join(path, "."), ".[]", "[]")
 }
@@ -275,22 +247,4 @@ func keptWhole(kind, path string) bool {
 		return kind == layout.KindError
 	}
 	return false
-}
-
-// withoutTexts takes all texts out of the payload of an entry.
-func withoutTexts(line []byte) []byte {
-	e, err := jsonl.Parse(line)
-	if err != nil {
-		return line
-	}
-	var out []byte
-	for _, s := range stringsOf(line) {
-		out = append(out, s.before...)
-		if s.key || !strings.HasPrefix(s.path, "payload.") || s.raw == `""` || keptWhole(e.Kind, s.path) {
-			out = append(out, s.raw...)
-		} else {
-			out = append(out, `"`+redacted+`"`...)
-		}
-	}
-	return out
 }

@@ -94,30 +94,35 @@ func (r *Rewriter) foreign(ctx context.Context, e *gitstore.TreeEntry) (err erro
 	case e.Mode == gitlink:
 		return nil
 	}
-	data, err := r.s.Git().Blob(e.Hash)
-	if err != nil {
-		return layout.CorruptObject(e.Hash, err)
-	}
-	if masked := r.mask.Text(string(data)); masked != string(data) {
-		e.Hash = r.put(gitstore.KindBlob, []byte(masked))
-	}
-	return nil
+	_, _, err = r.file(e, func(data []byte) ([]byte, error) { return []byte(r.mask.Text(string(data))), nil })
+	return err
 }
 
 // tapeFile masks tape.json. The tape's name is that of its branch, and stays.
-func (r *Rewriter) tapeFile(ctx context.Context, e *gitstore.TreeEntry) error {
-	data, err := r.s.Git().Blob(e.Hash)
-	if err != nil {
-		return layout.CorruptObject(e.Hash, err)
+func (r *Rewriter) tapeFile(_ context.Context, e *gitstore.TreeEntry) error {
+	_, _, err := r.file(e, func(data []byte) ([]byte, error) {
+		if jsonl.Valid(data) != nil {
+			return []byte(r.mask.Text(string(data))), nil
+		}
+		return remake(data, r.mask.value(data), func(was, is jsonString) string {
+			if was.path == "name" && !was.key {
+				return was.raw
+			}
+			return is.raw
+		}), nil
+	})
+	return err
+}
+
+// file puts what a function makes of a file in its place.
+func (r *Rewriter) file(e *gitstore.TreeEntry, mask func(data []byte) ([]byte, error)) (was, is []byte, err error) {
+	if was, err = r.s.Git().Blob(e.Hash); err != nil {
+		return nil, nil, layout.CorruptObject(e.Hash, err)
 	}
-	if jsonl.Valid(data) != nil {
-		return r.foreign(ctx, e)
+	if is, err = mask(was); err == nil && !bytes.Equal(was, is) {
+		e.Hash = r.put(gitstore.KindBlob, is)
 	}
-	masked := keepStrings(data, r.mask.value(data), func(path string) bool { return path == "name" })
-	if !bytes.Equal(masked, data) {
-		e.Hash = r.put(gitstore.KindBlob, masked)
-	}
-	return nil
+	return was, is, err
 }
 
 // phase rewrites the folder of a phase: its lines are masked, and divided into files as
@@ -130,7 +135,7 @@ func (r *Rewriter) phase(ctx context.Context, p PhaseTree) (PhaseTree, error) {
 	if err != nil {
 		return p, layout.CorruptObject(p.Tree, err)
 	}
-	next := PhaseTree{Folder: p.Folder}
+	next := p
 	var was, out []gitstore.TreeEntry
 	var files [layout.ClassCount][]layout.Segment
 	for _, e := range entries {
@@ -159,9 +164,7 @@ func (r *Rewriter) phase(ctx context.Context, p PhaseTree) (PhaseTree, error) {
 		}
 		out = append(out, list...)
 	}
-	if raw := gitstore.EncodeTree(out); gitstore.HashObject(gitstore.KindTree, raw) == p.Tree {
-		next.Tree = p.Tree
-	} else {
+	if raw := gitstore.EncodeTree(out); gitstore.HashObject(gitstore.KindTree, raw) != p.Tree {
 		next.Tree = r.put(gitstore.KindTree, raw)
 	}
 	r.Phases[p] = next
@@ -170,15 +173,10 @@ func (r *Rewriter) phase(ctx context.Context, p PhaseTree) (PhaseTree, error) {
 
 // anchorFile masks the anchor of a phase. Where its name has changed, so does the folder.
 func (r *Rewriter) anchorFile(ctx context.Context, folder string, e *gitstore.TreeEntry) (string, error) {
-	was, err := r.s.Git().Blob(e.Hash)
-	if err != nil {
-		return folder, layout.CorruptObject(e.Hash, err)
-	}
-	is, err := r.lines(ctx, was)
+	was, is, err := r.file(e, func(data []byte) ([]byte, error) { return r.lines(ctx, data) })
 	if err != nil || bytes.Equal(was, is) {
 		return folder, err
 	}
-	e.Hash = r.put(gitstore.KindBlob, is)
 	_, oldName, err1 := snapshot.DecodeAnchor(was, folder)
 	_, newName, err2 := snapshot.DecodeAnchor(is, folder)
 	if err := cmp.Or(err1, err2); err != nil {
