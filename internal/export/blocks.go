@@ -178,8 +178,8 @@ func (g *grouper) addEvent(e repo.Entry) {
 // addResults puts the results of an entry to their calls: by the ids in meta.call_ids
 // where an import left them there, else by position to the latest calls.
 func (g *grouper) addResults(e repo.Entry) {
-	ids := stringsOf(jsonl.Get(e.Meta, "call_ids"))
-	wrong := stringsOf(jsonl.Get(e.Meta, "is_error"))
+	ids := jsonl.Strings(jsonl.Get(e.Meta, "call_ids"))
+	wrong := jsonl.Strings(jsonl.Get(e.Meta, "is_error"))
 	var open []*call
 	if g.last != nil {
 		for _, c := range g.last.calls {

@@ -1,8 +1,10 @@
 package view
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -126,7 +128,7 @@ func (w *whole) leftOut(n int, kept *Context) LeftOut {
 type assembly struct {
 	blocks   bool
 	messages []json.RawMessage
-	system   []byte
+	system   [][]byte
 	open     []byte // the message that blocks are added to
 	role     string
 	tokens   int
@@ -138,12 +140,7 @@ func (a *assembly) add(p piece) {
 	case !a.blocks:
 		a.messages = append(a.messages, p.json)
 	case p.role == roleSystem || p.role == roleDeveloper:
-		if a.system == nil {
-			a.system = []byte{'['}
-		} else {
-			a.system = append(a.system, ',')
-		}
-		a.system = append(a.system, p.json...)
+		a.system = append(a.system, p.json)
 	default:
 		if a.role == "" && p.role == roleAssistant {
 			a.add(piece{role: roleUser, json: textBlock(textOpening)})
@@ -168,7 +165,7 @@ func (a *assembly) close() {
 func (a *assembly) done() (messages []json.RawMessage, system json.RawMessage) {
 	a.close()
 	if a.system != nil {
-		system = append(a.system, ']')
+		system = slices.Concat([]byte("["), bytes.Join(a.system, []byte(",")), []byte("]"))
 	}
 	return a.messages, system
 }

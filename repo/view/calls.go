@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
@@ -11,10 +12,7 @@ import (
 
 // parseCall reads a call as OpenAI's interfaces or Anthropic's have it.
 func parseCall(raw []byte) *call {
-	c := &call{id: jsonl.GetString(raw, "id"), name: jsonl.GetString(raw, "name")}
-	if c.id == "" {
-		c.id = jsonl.GetString(raw, "call_id")
-	}
+	c := &call{id: cmp.Or(jsonl.GetString(raw, "id"), jsonl.GetString(raw, "call_id")), name: jsonl.GetString(raw, "name")}
 	args := jsonl.Get(raw, "arguments")
 	if args == nil {
 		args = jsonl.Get(raw, "input")
