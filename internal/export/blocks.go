@@ -182,14 +182,10 @@ func (g *grouper) addResults(e repo.Entry) {
 	wrong := jsonl.Strings(jsonl.Get(e.Meta, "is_error"))
 	var open []*call
 	if g.last != nil {
-		for _, c := range g.last.calls {
-			if !c.answered {
-				open = append(open, c)
-			}
-		}
+		open = slices.DeleteFunc(slices.Clone(g.last.calls), func(c *call) bool { return c.answered })
 	}
-	i := 0
-	for raw := range jsonl.Elements(jsonl.Get(e.Payload, "results")) {
+	results := slices.Collect(jsonl.Elements(jsonl.Get(e.Payload, "results")))
+	for i, raw := range results {
 		r := result{entry: e, index: i, parts: contentParts(raw)}
 		if i == 0 {
 			r.parts = append(r.parts, moreParts(e.Payload, "results")...)
@@ -201,13 +197,10 @@ func (g *grouper) addResults(e repo.Entry) {
 		case len(ids) == 0 && i < len(open):
 			r.of, id = open[i], open[i].id
 		}
-		for _, w := range wrong {
-			r.failed = r.failed || w == id && id != ""
-		}
+		r.failed = id != "" && slices.Contains(wrong, id)
 		g.addResult(r, id)
-		i++
 	}
-	if i == 0 {
+	if len(results) == 0 {
 		g.hold(&block{kind: blockResults, entry: e})
 	}
 }

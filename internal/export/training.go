@@ -14,18 +14,16 @@ import (
 
 // example is the beginning of a line of Training; see [Write].
 type example struct {
-	Tape      string          `json:"tape"`
-	Anchor    string          `json:"anchor"`
-	AnchorSeq int             `json:"anchor_seq"`
-	Entries   entryRange      `json:"entries"`
-	Commit    *string         `json:"commit"`
-	State     json.RawMessage `json:"state"`
-	Outcome   *outcome        `json:"outcome"`
-}
-
-type entryRange struct {
-	First int64 `json:"first_id"`
-	Last  int64 `json:"last_id"`
+	Tape      string `json:"tape"`
+	Anchor    string `json:"anchor"`
+	AnchorSeq int    `json:"anchor_seq"`
+	Entries   struct {
+		First int64 `json:"first_id"`
+		Last  int64 `json:"last_id"`
+	} `json:"entries"`
+	Commit  *string         `json:"commit"`
+	State   json.RawMessage `json:"state"`
+	Outcome *outcome        `json:"outcome"`
 }
 
 type outcome struct {
@@ -93,7 +91,8 @@ func (t *trainingWriter) upTo(seq int) error {
 }
 
 func (t *trainingWriter) begin(ph repo.Phase) error {
-	x := example{Tape: t.src.Tape, Anchor: ph.Name, AnchorSeq: ph.Seq, Entries: entryRange{ph.FirstID, ph.LastID}, State: ph.State}
+	x := example{Tape: t.src.Tape, Anchor: ph.Name, AnchorSeq: ph.Seq, State: ph.State}
+	x.Entries.First, x.Entries.Last = ph.FirstID, ph.LastID
 	if ph.Seq < len(t.src.Phases) {
 		next := t.src.Phases[ph.Seq]
 		x.Outcome = &outcome{Anchor: next.Name, AnchorSeq: next.Seq, State: next.State}

@@ -36,14 +36,10 @@ const (
 	maxName = 64
 )
 
-func isWord(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
-}
-
 // wordOf replaces what may not be in a name.
 func wordOf(s string) string {
 	return strings.Map(func(r rune) rune {
-		if isWord(r) {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
 			return r
 		}
 		return '_'
@@ -73,10 +69,6 @@ type idMaker struct {
 	format Format
 	used   map[string]bool
 	count  map[string]int
-}
-
-func newIDMaker(format Format) idMaker {
-	return idMaker{format: format, used: map[string]bool{}, count: map[string]int{}}
 }
 
 // next begins another message. Anthropic wants ids to differ in the whole

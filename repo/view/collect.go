@@ -19,7 +19,8 @@ type collector struct {
 }
 
 func collect(entries []repo.Entry, o Options) []*item {
-	c := &collector{options: o, byID: map[string]*call{}, system: map[string]bool{}, ids: newIDMaker(o.Format)}
+	c := &collector{options: o, byID: map[string]*call{}, system: map[string]bool{},
+		ids: idMaker{format: o.Format, used: map[string]bool{}, count: map[string]int{}}}
 	for _, e := range entries {
 		if hidden(e) {
 			continue
@@ -174,13 +175,7 @@ func (c *collector) calls(it *item, raws [][]byte) {
 
 // open are the latest calls that wait for a result.
 func (c *collector) open() []*call {
-	var out []*call
-	for _, call := range c.latest {
-		if call.result == nil {
-			out = append(out, call)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(c.latest), func(call *call) bool { return call.result != nil })
 }
 
 // results takes a tool_result entry.

@@ -103,11 +103,6 @@ func (c *Context) size() int {
 	return n
 }
 
-// kinds are those that views are made of.
-func kinds() []string {
-	return []string{repo.KindAnchor, repo.KindMessage, repo.KindToolCall, repo.KindToolResult}
-}
-
 // Build makes the messages of a tape from an anchor on. It reads those phases and
 // nothing before them. The errors are those of reading; repo.ErrInvalid for options
 // that cannot be met, which includes bounds that do not hold the last turn.
@@ -115,7 +110,7 @@ func Build(ctx context.Context, t *repo.Tape, o Options) (*Context, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	q := repo.Query{Phase: repo.Latest, Kinds: kinds()}
+	q := repo.Query{Phase: repo.Latest, Kinds: []string{repo.KindAnchor, repo.KindMessage, repo.KindToolCall, repo.KindToolResult}}
 	if o.From != "" {
 		q.Phase = ""
 		q.From, q.To, q.Inclusive = o.From, repo.Latest, true
