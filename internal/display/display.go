@@ -159,11 +159,7 @@ func Wrap(line string, cells int) []string {
 			end = space
 		}
 		out = append(out, strings.TrimRight(line[:end], " "))
-		if rest := line[end:]; end < len(line) {
-			line = strings.TrimLeft(rest, " ")
-		} else {
-			line = ""
-		}
+		line = strings.TrimLeft(line[end:], " ")
 	}
 	return out
 }

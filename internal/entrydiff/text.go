@@ -113,22 +113,16 @@ func (n *numbering) decode(s string) string {
 
 // splitWords cuts into words, and into single characters where there are none.
 func splitWords(s string) (all []string) {
-	start := 0
+	start, inWord := 0, false
 	for i, r := range s {
-		if i > start && !isWord(r) {
+		word := isWord(r)
+		if i > start && !(inWord && word) {
 			all = append(all, s[start:i])
 			start = i
 		}
-		if !isWord(r) {
-			end := i + utf8.RuneLen(r)
-			all = append(all, s[i:end])
-			start = end
-		}
+		inWord = word
 	}
-	if start < len(s) {
-		all = append(all, s[start:])
-	}
-	return all
+	return append(all, s[start:])
 }
 
 // isWord reports whether a character is one of a word that is separated from others;

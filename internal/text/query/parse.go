@@ -41,16 +41,17 @@ type Options struct {
 // every word. At most 64 words and operators count. No input fails.
 func Parse(q string, o Options) *Query {
 	q = string([]rune(q)) // every byte that is no UTF-8 is one U+FFFD
-	query := &Query{options: o, literal: foldPieces(trimPunctuationUnless(o.Exact, q))}
+	query := &Query{options: o, literal: foldPieces(o.trimmed(q))}
 	query.groups = group(dropLone(lex(q, o), o))
 	return query
 }
 
-func trimPunctuationUnless(exact bool, q string) string {
-	if exact {
-		return q
+// trimmed is a text without the punctuation that does not count.
+func (o Options) trimmed(s string) string {
+	if o.Exact {
+		return s
 	}
-	return trimPunctuation(q)
+	return trimPunctuation(s)
 }
 
 // lexer cuts a query into tokens.
