@@ -216,19 +216,17 @@ func (g *grouper) addResult(r result, id string) {
 		first := !r.of.answered
 		r.of.answered = true
 		for _, b := range g.held {
-			for _, c := range b.calls {
-				if c != r.of {
-					continue
-				}
-				if first {
-					b.waiting--
-				}
-				c.results = append(c.results, r)
-				if r.index == 0 {
-					g.grow(b, r.entry)
-				}
-				return
+			if !slices.Contains(b.calls, r.of) {
+				continue
 			}
+			if first {
+				b.waiting--
+			}
+			r.of.results = append(r.of.results, r)
+			if r.index == 0 {
+				g.grow(b, r.entry)
+			}
+			return
 		}
 	}
 	if n := len(g.held); n > 0 && g.held[n-1].kind == blockResults && g.held[n-1].entry.ID == r.entry.ID {

@@ -76,14 +76,13 @@ func (t *trainingWriter) upTo(seq int) error {
 		return err
 	}
 	for len(t.todo) > 0 && (seq == 0 || t.todo[0].Seq <= seq) {
-		if err := t.begin(t.todo[0]); err != nil {
-			return err
+		ph := t.todo[0]
+		t.todo = t.todo[1:]
+		err := t.begin(ph)
+		if err == nil && ph.Seq != seq {
+			err = t.end()
 		}
-		last := t.todo[0].Seq == seq
-		if t.todo = t.todo[1:]; last {
-			break
-		}
-		if err := t.end(); err != nil {
+		if err != nil {
 			return err
 		}
 	}
