@@ -1,6 +1,7 @@
 package display
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -75,10 +76,7 @@ func contentText(content []byte) string {
 func callsText(calls []byte) string {
 	var out []string
 	for call := range jsonl.Elements(calls) {
-		name := jsonl.GetString(call, "function", "name")
-		if name == "" {
-			name = jsonl.GetString(call, "name")
-		}
+		name := cmp.Or(jsonl.GetString(call, "function", "name"), jsonl.GetString(call, "name"))
 		args := jsonl.Get(call, "function", "arguments")
 		text, ok := jsonl.String(args)
 		if !ok {

@@ -23,47 +23,48 @@ func Line(s string) string { return Safe(s, "") }
 
 // Safe makes text safe to show, but for the characters in keep.
 func Safe(s, keep string) string {
-	i := firstUnsafe(s, keep)
+	i, n, shown := Unsafe(s, keep)
 	if i == len(s) {
 		return s
 	}
 	var b strings.Builder
 	b.Grow(len(s) + 16)
-	for {
+	for i < len(s) {
 		b.WriteString(s[:i])
-		if s = s[i:]; s == "" {
-			return b.String()
-		}
-		r, n := utf8.DecodeRuneInString(s)
-		switch {
-		case strings.HasPrefix(s, "\r\n") && keep != "": // the line's end, as Windows writes it
-		case r == utf8.RuneError && n == 1, r < utf8.RuneSelf:
-			fmt.Fprintf(&b, `\x%02x`, s[0])
-		default:
-			fmt.Fprintf(&b, "<U+%04X>", r)
-		}
-		s = s[n:]
-		i = firstUnsafe(s, keep)
+		b.WriteString(shown)
+		s = s[i+n:]
+		i, n, shown = Unsafe(s, keep)
 	}
+	b.WriteString(s)
+	return b.String()
 }
 
-// firstUnsafe returns the position of the first character that must not be shown, or
-// the length of s.
-func firstUnsafe(s, keep string) int {
+// Unsafe finds the first character of s that must not be shown: where it is, of how many
+// bytes, and what to show instead, which is nothing for the \r of a line's end where any
+// are kept. It returns len(s) if there is none.
+func Unsafe(s, keep string) (i, n int, shown string) {
 	for i, r := range s {
-		switch {
-		case r >= ' ' && r < 0x7f, r < utf8.RuneSelf && strings.IndexByte(keep, s[i]) >= 0:
-		case unsafeRune(r), r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
-			return i
+		if r >= ' ' && r < 0x7f {
+			continue
 		}
+		bad := r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError))
+		switch {
+		case !bad && !unsafeRune(r), !bad && strings.ContainsRune(keep, r):
+			continue
+		case strings.HasPrefix(s[i:], "\r\n") && keep != "": // as Windows writes it
+			return i, 1, ""
+		case bad, r < utf8.RuneSelf:
+			return i, 1, fmt.Sprintf(`\x%02x`, s[i])
+		}
+		return i, utf8.RuneLen(r), fmt.Sprintf("<U+%04X>", r)
 	}
-	return len(s)
+	return len(s), 0, ""
 }
 
-// unsafeRune reports C1 controls, format characters (bidi controls, zero-width
-// characters, tags), and separators that some terminals take for a line's end.
+// unsafeRune reports controls, format characters (bidi controls, zero-width characters,
+// tags), separators that some terminals take for a line's end, and what is no character.
 func unsafeRune(r rune) bool {
-	return r < 0xa0 || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
+	return r < 0xa0 || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) || r >= 0xfdd0 && r <= 0xfdef || r&0xfffe == 0xfffe
 }
 
 // wide are the characters that take two cells of a terminal.
@@ -158,11 +159,7 @@ func Wrap(line string, cells int) []string {
 			end = space
 		}
 		out = append(out, strings.TrimRight(line[:end], " "))
-		if rest := line[end:]; end < len(line) {
-			line = strings.TrimLeft(rest, " ")
-		} else {
-			line = ""
-		}
+		line = strings.TrimLeft(line[end:], " ")
 	}
 	return out
 }

@@ -19,6 +19,7 @@ func TestSafe(t *testing.T) {
 		{"\u009b31m", "<U+009B>31m", "<U+009B>31m"},
 		{"\u202eexe\u2066\u200b", "<U+202E>exe<U+2066><U+200B>", "<U+202E>exe<U+2066><U+200B>"},
 		{"a\u2028b\U000e0041", "a<U+2028>b<U+E0041>", "a<U+2028>b<U+E0041>"},
+		{"a\ufdd0\U0001ffff", "a<U+FDD0><U+1FFFF>", "a<U+FDD0><U+1FFFF>"},
 		{"bad\xff\xc3", `bad\xff\xc3`, `bad\xff\xc3`},
 	} {
 		if got := Text(c.in); got != c.text && c.in != "a\r\nb" {

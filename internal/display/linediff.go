@@ -144,17 +144,13 @@ func (d *lineDiff) context(n int) []TextLine {
 	skipped := false
 	for i, l := range d.out {
 		near := slices.ContainsFunc(d.out[max(0, i-n):min(len(d.out), i+n+1)], func(l TextLine) bool { return l.Sign != ' ' })
-		if !near {
-			skipped = true
-			continue
+		switch {
+		case near:
+			out = append(out, l)
+		case !skipped:
+			out = append(out, TextLine{Sign: ' ', Text: "…"})
 		}
-		if skipped {
-			out, skipped = append(out, TextLine{Sign: ' ', Text: "…"}), false
-		}
-		out = append(out, l)
-	}
-	if skipped {
-		out = append(out, TextLine{Sign: ' ', Text: "…"})
+		skipped = !near
 	}
 	return out
 }

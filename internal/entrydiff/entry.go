@@ -2,6 +2,7 @@ package entrydiff
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"time"
 
@@ -122,13 +123,7 @@ func membersOf(obj []byte, entry bool) (order []member, values map[member][]byte
 
 // elements compares arrays.
 func (d *differ) elements(path string, old, new []byte) {
-	var a, b [][]byte
-	for v := range jsonl.Elements(old) {
-		a = append(a, v)
-	}
-	for v := range jsonl.Elements(new) {
-		b = append(b, v)
-	}
+	a, b := slices.Collect(jsonl.Elements(old)), slices.Collect(jsonl.Elements(new))
 	at := 0
 	for at < len(a) && at < len(b) && bytes.Equal(a[at], b[at]) {
 		at++

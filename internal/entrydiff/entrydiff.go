@@ -1,31 +1,11 @@
-// Package entrydiff tells what differs between two sequences of entries, and
-// between two versions of one entry: which members changed, and within long texts
-// which words.
+// Package entrydiff tells what differs between two versions of an entry: which members
+// changed, and within long texts which words.
 //
 // What it reports is recorded text, as it is: whoever prints it has to make it
 // safe for a terminal.
 package entrydiff
 
 import "github.com/sergi/go-diff/diffmatchpatch"
-
-// Kind says what happened to an entry.
-type Kind string
-
-// The kinds of changes.
-const (
-	Added   Kind = "added"
-	Removed Kind = "removed"
-	Edited  Kind = "edited"
-)
-
-// Change is one entry that differs.
-type Change struct {
-	Kind  Kind
-	ID    int64
-	Old   []byte // its line, without newline; nil for an added entry
-	New   []byte // nil for a removed one
-	Parts []Part // of an edited one
-}
 
 // Part is one value within an entry that differs.
 type Part struct {

@@ -1,6 +1,7 @@
 package entrydiff
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -32,7 +33,7 @@ func (d *differ) text(old, new string) []Span {
 	j.add(Equal, old[:start])
 	d.tokens(&j, old[start:len(old)-end], new[start:len(new)-end], func(s string) []string { return strings.SplitAfter(s, "\n") }, splitWords)
 	j.add(Equal, old[len(old)-end:])
-	return j.spans()
+	return j
 }
 
 // splitter cuts a text into tokens.
@@ -112,22 +113,16 @@ func (n *numbering) decode(s string) string {
 
 // splitWords cuts into words, and into single characters where there are none.
 func splitWords(s string) (all []string) {
-	start := 0
+	start, inWord := 0, false
 	for i, r := range s {
-		if i > start && !isWord(r) {
+		word := isWord(r)
+		if i > start && !(inWord && word) {
 			all = append(all, s[start:i])
 			start = i
 		}
-		if !isWord(r) {
-			end := i + utf8.RuneLen(r)
-			all = append(all, s[i:end])
-			start = end
-		}
+		inWord = word
 	}
-	if start < len(s) {
-		all = append(all, s[start:])
-	}
-	return all
+	return append(all, s[start:])
 }
 
 // isWord reports whether a character is one of a word that is separated from others;
@@ -139,53 +134,25 @@ func isWord(r rune) bool {
 
 // joiner puts spans together: no two of one operation behind each other, and what
 // was deleted before what came in its place.
-type joiner struct {
-	all        []Span
-	gone, come strings.Builder
-	same       strings.Builder
-}
+type joiner []Span
 
 func (j *joiner) add(o Op, text string) {
-	if text == "" {
-		return
+	at := len(*j)
+	if o == Delete && at > 0 && (*j)[at-1].Op == Insert {
+		at-- // of the same change
 	}
-	switch o {
-	case Equal:
-		j.change()
-		j.same.WriteString(text)
-	case Delete:
-		j.gone.WriteString(text)
-	case Insert:
-		j.come.WriteString(text)
+	switch {
+	case text == "":
+	case at > 0 && (*j)[at-1].Op == o:
+		(*j)[at-1].Text += text
+	default:
+		*j = slices.Insert(*j, at, Span{o, text})
 	}
 }
 
 func (j *joiner) replace(old, new string) {
 	j.add(Delete, old)
 	j.add(Insert, new)
-}
-
-// change ends a run of changes, and the equal text in front of it.
-func (j *joiner) change() {
-	if j.gone.Len() == 0 && j.come.Len() == 0 {
-		return
-	}
-	j.flush(Equal, &j.same)
-	j.flush(Delete, &j.gone)
-	j.flush(Insert, &j.come)
-}
-
-func (j *joiner) flush(o Op, b *strings.Builder) {
-	if b.Len() > 0 {
-		j.all = append(j.all, Span{o, b.String()})
-		b.Reset()
-	}
-}
-
-func (j *joiner) spans() []Span {
-	j.change()
-	j.flush(Equal, &j.same)
-	return j.all
 }
 
 // commonPrefix returns how many bytes both begin with, in whole characters.

@@ -178,18 +178,14 @@ func (g *grouper) addEvent(e repo.Entry) {
 // addResults puts the results of an entry to their calls: by the ids in meta.call_ids
 // where an import left them there, else by position to the latest calls.
 func (g *grouper) addResults(e repo.Entry) {
-	ids := stringsOf(jsonl.Get(e.Meta, "call_ids"))
-	wrong := stringsOf(jsonl.Get(e.Meta, "is_error"))
+	ids := jsonl.Strings(jsonl.Get(e.Meta, "call_ids"))
+	wrong := jsonl.Strings(jsonl.Get(e.Meta, "is_error"))
 	var open []*call
 	if g.last != nil {
-		for _, c := range g.last.calls {
-			if !c.answered {
-				open = append(open, c)
-			}
-		}
+		open = slices.DeleteFunc(slices.Clone(g.last.calls), func(c *call) bool { return c.answered })
 	}
-	i := 0
-	for raw := range jsonl.Elements(jsonl.Get(e.Payload, "results")) {
+	results := slices.Collect(jsonl.Elements(jsonl.Get(e.Payload, "results")))
+	for i, raw := range results {
 		r := result{entry: e, index: i, parts: contentParts(raw)}
 		if i == 0 {
 			r.parts = append(r.parts, moreParts(e.Payload, "results")...)
@@ -201,13 +197,10 @@ func (g *grouper) addResults(e repo.Entry) {
 		case len(ids) == 0 && i < len(open):
 			r.of, id = open[i], open[i].id
 		}
-		for _, w := range wrong {
-			r.failed = r.failed || w == id && id != ""
-		}
+		r.failed = id != "" && slices.Contains(wrong, id)
 		g.addResult(r, id)
-		i++
 	}
-	if i == 0 {
+	if len(results) == 0 {
 		g.hold(&block{kind: blockResults, entry: e})
 	}
 }
@@ -223,19 +216,17 @@ func (g *grouper) addResult(r result, id string) {
 		first := !r.of.answered
 		r.of.answered = true
 		for _, b := range g.held {
-			for _, c := range b.calls {
-				if c != r.of {
-					continue
-				}
-				if first {
-					b.waiting--
-				}
-				c.results = append(c.results, r)
-				if r.index == 0 {
-					g.grow(b, r.entry)
-				}
-				return
+			if !slices.Contains(b.calls, r.of) {
+				continue
 			}
+			if first {
+				b.waiting--
+			}
+			r.of.results = append(r.of.results, r)
+			if r.index == 0 {
+				g.grow(b, r.entry)
+			}
+			return
 		}
 	}
 	if n := len(g.held); n > 0 && g.held[n-1].kind == blockResults && g.held[n-1].entry.ID == r.entry.ID {

@@ -97,7 +97,7 @@ func (s *stretch) add(e repo.Entry) {
 }
 
 func (s *stretch) results(e repo.Entry) {
-	if ids := stringsOf(jsonl.Get(e.Meta, "call_ids")); len(ids) > 0 {
+	if ids := jsonl.Strings(jsonl.Get(e.Meta, "call_ids")); len(ids) > 0 {
 		for _, id := range ids {
 			s.answer(id)
 		}

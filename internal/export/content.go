@@ -184,16 +184,6 @@ func errorText(e repo.Entry) (title, details string) {
 	return strings.TrimSuffix(strings.TrimPrefix(kind+": "+message, ": "), ": "), otherFields(e.Payload, "kind", "message")
 }
 
-// stringsOf is the strings of a JSON array.
-func stringsOf(raw []byte) []string {
-	var out []string
-	for el := range jsonl.Elements(raw) {
-		s, _ := jsonl.String(el)
-		out = append(out, s)
-	}
-	return out
-}
-
 // count is a number with its noun.
 func count[N int | int64](n N, one, many string) string {
 	if n == 1 {

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
 	"tape/repo"
 )
@@ -52,13 +53,9 @@ type Source struct {
 
 // selected are the phases that are exported.
 func (s Source) selected() []repo.Phase {
-	var out []repo.Phase
-	for _, p := range s.Phases {
-		if p.Seq >= s.First && (s.Last == 0 || p.Seq <= s.Last) {
-			out = append(out, p)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(s.Phases), func(p repo.Phase) bool {
+		return p.Seq < s.First || s.Last != 0 && p.Seq > s.Last
+	})
 }
 
 // Write writes the source in a format. It returns the source's errors and those of w

@@ -2,12 +2,14 @@ package export
 
 import (
 	"strings"
+
+	"tape/internal/display"
 )
 
 // text writes recorded text. What would not be seen is shown as a sign of its own.
 func (p *page) text(s string) {
 	for s != "" {
-		i, n, shown := nextUnseen(s)
+		i, n, shown := display.Unsafe(s, seen)
 		p.plain(s[:i])
 		if shown != "" {
 			p.w.text("<b class=\"c\">")

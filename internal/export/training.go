@@ -14,18 +14,16 @@ import (
 
 // example is the beginning of a line of Training; see [Write].
 type example struct {
-	Tape      string          `json:"tape"`
-	Anchor    string          `json:"anchor"`
-	AnchorSeq int             `json:"anchor_seq"`
-	Entries   entryRange      `json:"entries"`
-	Commit    *string         `json:"commit"`
-	State     json.RawMessage `json:"state"`
-	Outcome   *outcome        `json:"outcome"`
-}
-
-type entryRange struct {
-	First int64 `json:"first_id"`
-	Last  int64 `json:"last_id"`
+	Tape      string `json:"tape"`
+	Anchor    string `json:"anchor"`
+	AnchorSeq int    `json:"anchor_seq"`
+	Entries   struct {
+		First int64 `json:"first_id"`
+		Last  int64 `json:"last_id"`
+	} `json:"entries"`
+	Commit  *string         `json:"commit"`
+	State   json.RawMessage `json:"state"`
+	Outcome *outcome        `json:"outcome"`
 }
 
 type outcome struct {
@@ -78,14 +76,13 @@ func (t *trainingWriter) upTo(seq int) error {
 		return err
 	}
 	for len(t.todo) > 0 && (seq == 0 || t.todo[0].Seq <= seq) {
-		if err := t.begin(t.todo[0]); err != nil {
-			return err
+		ph := t.todo[0]
+		t.todo = t.todo[1:]
+		err := t.begin(ph)
+		if err == nil && ph.Seq != seq {
+			err = t.end()
 		}
-		last := t.todo[0].Seq == seq
-		if t.todo = t.todo[1:]; last {
-			break
-		}
-		if err := t.end(); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -93,7 +90,8 @@ func (t *trainingWriter) upTo(seq int) error {
 }
 
 func (t *trainingWriter) begin(ph repo.Phase) error {
-	x := example{Tape: t.src.Tape, Anchor: ph.Name, AnchorSeq: ph.Seq, Entries: entryRange{ph.FirstID, ph.LastID}, State: ph.State}
+	x := example{Tape: t.src.Tape, Anchor: ph.Name, AnchorSeq: ph.Seq, State: ph.State}
+	x.Entries.First, x.Entries.Last = ph.FirstID, ph.LastID
 	if ph.Seq < len(t.src.Phases) {
 		next := t.src.Phases[ph.Seq]
 		x.Outcome = &outcome{Anchor: next.Name, AnchorSeq: next.Seq, State: next.State}

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"tape/internal/importer/bub"
@@ -76,12 +77,7 @@ func detectRecord(raw []byte) string {
 // over many lines, or one long line.
 func detectText(name string, head []byte) string {
 	has := func(words ...string) bool {
-		for _, w := range words {
-			if !bytes.Contains(head, []byte(w)) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(words, func(w string) bool { return !bytes.Contains(head, []byte(w)) })
 	}
 	switch {
 	case has(`"parentUuid"`), has(`"isSidechain"`), has(`"isSnapshotUpdate"`):

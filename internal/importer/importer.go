@@ -86,11 +86,5 @@ func Describe(ctx context.Context, name string, src record.Source) (record.Info,
 // Keys returns the source keys recorded in the meta of a stored entry: what
 // [record.Item.Keys] was when it was imported. Bub's entries have none; see [bub.Keys].
 func Keys(meta []byte) []string {
-	var keys []string
-	for raw := range jsonl.Elements(jsonl.Get(meta, "source", "ids")) {
-		if key, ok := jsonl.String(raw); ok {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+	return jsonl.Strings(jsonl.Get(meta, "source", "ids"))
 }

@@ -5,17 +5,18 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
-	"tape/internal/forks"
-	"tape/internal/layout"
-	"tape/internal/workspace"
-	"tape/internal/writer"
 
+	"tape/internal/forks"
 	"tape/internal/importer/bub"
 	"tape/internal/importer/record"
 	"tape/internal/join"
 	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/workspace"
+	"tape/internal/writer"
 	"tape/repo"
 )
 
@@ -141,10 +142,8 @@ func (in *intake) forkName(ctx context.Context, sub string) string {
 		return name
 	}
 	name := record.FreeName(sub, func(name string) bool {
-		for _, other := range in.asked {
-			if other == name {
-				return true
-			}
+		if slices.Contains(slices.Collect(maps.Values(in.asked)), name) {
+			return true
 		}
 		tape, err := in.store.Tape(ctx, in.res.Tape+"/"+name)
 		if err == nil && !tape.IsFork() {

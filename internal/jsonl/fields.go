@@ -45,6 +45,16 @@ func GetString(obj []byte, path ...string) string {
 	return s
 }
 
+// Strings returns the decoded elements of an array; "" stands for one that is no string.
+func Strings(arr []byte) []string {
+	var out []string
+	for el := range Elements(arr) {
+		s, _ := String(el)
+		out = append(out, s)
+	}
+	return out
+}
+
 // fields is Fields; apart, so that Fields is inlined and a loop over it does
 // not allocate.
 func fields(obj []byte, yield func(string, []byte) bool) {

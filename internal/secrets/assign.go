@@ -25,19 +25,12 @@ func classify(name []byte) strength {
 			flat = append(flat, fold(c))
 		}
 	}
-	for len(flat) > 0 && isDigit(flat[len(flat)-1]) {
-		flat = flat[:len(flat)-1]
-	}
+	flat = bytes.TrimRight(flat, "0123456789")
 	for _, stage := range []string{"prod", "production", "staging", "dev"} {
 		flat = bytes.TrimSuffix(flat, []byte(stage))
 	}
 	ends := func(words ...string) bool {
-		for _, word := range words {
-			if bytes.HasSuffix(flat, []byte(word)) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(word string) bool { return bytes.HasSuffix(flat, []byte(word)) })
 	}
 	switch {
 	case string(name) == "PWD" || string(name) == "OLDPWD":
@@ -307,12 +300,7 @@ func isRule(name []byte) bool {
 }
 
 func printable(v []byte) bool {
-	for _, c := range v {
-		if c < ' ' || c >= 0x7f {
-			return false
-		}
-	}
-	return true
+	return !bytes.ContainsFunc(v, func(r rune) bool { return r < ' ' || r >= 0x7f })
 }
 
 // isPassword reports whether a value can be a password: people choose them, so it is told
@@ -336,8 +324,7 @@ func isPassword(value []byte, v assigned) bool {
 func isAWS(name, text []byte, from int) bool {
 	flat := bytes.ReplaceAll(bytes.ToLower(name), []byte("_"), nil)
 	before := bytes.ToLower(text[max(0, from-100):from])
-	return bytes.Contains(flat, []byte("secretaccesskey")) || bytes.Contains(flat, []byte("aws")) ||
-		bytes.Contains(before, []byte("aws")) || bytes.Contains(before, []byte("akia"))
+	return contains(flat, "secretaccesskey", "aws") || contains(before, "aws", "akia")
 }
 
 // isDense reports whether a value is as random as a key: three kinds of characters, and

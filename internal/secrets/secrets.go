@@ -187,19 +187,8 @@ func IsFingerprint(text string) bool {
 // withoutSpace drops white space, also where it is written as \n: a key is the same
 // however its lines are broken.
 func withoutSpace(b []byte) []byte {
-	out := make([]byte, 0, len(b))
-	for i := 0; i < len(b); i++ {
-		switch {
-		case b[i] <= ' ':
-		case b[i] == '\\':
-			if i+1 < len(b) && (b[i+1] == 'n' || b[i+1] == 'r' || b[i+1] == 't') {
-				i++
-			}
-		default:
-			out = append(out, b[i])
-		}
-	}
-	return out
+	b = []byte(strings.NewReplacer(`\n`, "", `\r`, "", `\t`, "", `\`, "").Replace(string(b)))
+	return bytes.Join(bytes.FieldsFunc(b, func(r rune) bool { return r <= ' ' }), nil)
 }
 
 // excerpt shows where a secret is without telling it. clear is where the text begins that

@@ -258,7 +258,9 @@ func TestRulesAreListed(t *testing.T) {
 	}
 	tried := map[string]bool{}
 	for _, c := range ruleCases(testkit.Random(t)) {
-		tried[c.rule] = true
+		if tried[c.rule] = true; !seen[c.rule] {
+			t.Errorf("%s is not listed", c.rule)
+		}
 	}
 	for _, r := range table() {
 		if len(r.shapes) == 0 && !tried[r.ID] {

@@ -1,6 +1,10 @@
 package secrets
 
-import "strconv"
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
 
 // set is a set of bytes.
 type set [256]bool
@@ -55,39 +59,24 @@ type part struct {
 // parseShape reads a shape as the table of rules has it: {w20} or {w20-40} is a run.
 func parseShape(alphabets map[byte]*set, text string) []part {
 	var parts []part
-	for i := 0; i < len(text); {
-		j := i
-		if text[i] != '{' {
-			for j < len(text) && text[j] != '{' {
-				j++
+	for text != "" {
+		literal, rest, _ := strings.Cut(text, "{")
+		if literal != "" {
+			parts = append(parts, part{literal: literal})
+		}
+		run, after, ok := strings.Cut(rest, "}")
+		if ok {
+			least, most, ranged := strings.Cut(run[1:], "-")
+			p := part{of: alphabets[run[0]]}
+			p.min, _ = strconv.Atoi(least)
+			if p.max = p.min; ranged {
+				p.max, _ = strconv.Atoi(most)
 			}
-			parts = append(parts, part{literal: text[i:j]})
-			i = j
-			continue
+			parts = append(parts, p)
 		}
-		for text[j] != '}' {
-			j++
-		}
-		p := part{of: alphabets[text[i+1]]}
-		var rest string
-		p.min, rest = number(text[i+2 : j])
-		p.max = p.min
-		if rest != "" {
-			p.max, _ = number(rest[1:])
-		}
-		parts = append(parts, p)
-		i = j + 1
+		text = after
 	}
 	return parts
-}
-
-func number(text string) (n int, rest string) {
-	i := 0
-	for i < len(text) && text[i]-'0' <= 9 {
-		i++
-	}
-	n, _ = strconv.Atoi(text[:i])
-	return n, text[i:]
 }
 
 // match returns where the shape that begins at i ends, or -1, and whether what is variable
@@ -97,7 +86,7 @@ func (s *shape) match(b []byte, i int) int {
 	body := 0
 	for n, p := range s.parts {
 		if p.of == nil {
-			if len(b)-i < len(p.literal) || string(b[i:i+len(p.literal)]) != p.literal {
+			if !bytes.HasPrefix(b[i:], []byte(p.literal)) {
 				return -1
 			}
 			i += len(p.literal)
@@ -143,11 +132,8 @@ func begins(b []byte, i int) bool {
 	if i == 0 || !isWord(b[i-1]) {
 		return true
 	}
-	switch b[i-1] {
-	case 'n', 'r', 't', 'b', 'f':
-		if i >= 2 && b[i-2] == '\\' {
-			return true
-		}
+	if i >= 2 && b[i-2] == '\\' && strings.IndexByte("nrtbf", b[i-1]) >= 0 {
+		return true
 	}
 	return i >= 3 && b[i-3] == '%' && isHex(b[i-2]) && isHex(b[i-1])
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"slices"
+	"strings"
 )
 
 // What a value looks like: a placeholder, a name, or something random.
@@ -95,12 +96,7 @@ func isRandom(v []byte) bool {
 
 // isHexHash reports whether a value is digits of a hash or of a number in hexadecimal.
 func isHexHash(v []byte) bool {
-	for _, c := range v {
-		if !isHex(c) {
-			return false
-		}
-	}
-	return true
+	return len(bytes.Trim(v, "0123456789abcdefABCDEF")) == 0
 }
 
 // isUUID reports whether a value is eight, four, four, four and twelve hexadecimal digits.
@@ -118,21 +114,13 @@ func isUUID(v []byte) bool {
 
 // isPlace reports whether a value is a URL or a path, relative ones included.
 func isPlace(v []byte) bool {
-	if bytes.Contains(v, []byte("://")) || bytes.HasPrefix(v, []byte("~/")) || v[0] == '/' && bytes.IndexByte(v[1:], '/') >= 0 ||
-		bytes.HasPrefix(v, []byte("./")) || bytes.HasPrefix(v, []byte("../")) {
-		return true
-	}
-	return bytes.IndexByte(v, '/') >= 0 && bytes.ContainsAny(v, "._-")
+	return contains(v, "://") || hasPrefix(v, "~/", "./", "../") || v[0] == '/' && bytes.IndexByte(v[1:], '/') >= 0 ||
+		bytes.IndexByte(v, '/') >= 0 && bytes.ContainsAny(v, "._-")
 }
 
 // isCode reports whether a value is an expression that a program fills in, or part of one.
 func isCode(v []byte, quoted bool) bool {
-	for _, sign := range []string{"${", "$(", "{{", "#{", "%(", "<%", "***", "...", "…", "•••"} {
-		if bytes.Contains(v, []byte(sign)) {
-			return true
-		}
-	}
-	if v[0] == '$' || v[0] == '<' || v[0] == '%' || v[0] == '{' || v[0] == '[' || v[0] == '\\' {
+	if contains(v, "${", "$(", "{{", "#{", "%(", "<%", "***", "...", "…", "•••") || strings.IndexByte(`$<%{[\`, v[0]) >= 0 {
 		return true
 	}
 	if quoted || !bytes.ContainsAny(v, "`$(){}[]<>\\|*") {
@@ -151,10 +139,8 @@ func isMixed(v []byte) bool {
 // isExpression reports whether a value without quotes has a variable, a call, an index, the
 // name of a placeholder in braces, or a pattern in it.
 func isExpression(v []byte) bool {
-	for _, sign := range []string{".*", ".+", "[^", "()", "[]", "{}", "]{"} {
-		if bytes.Contains(v, []byte(sign)) {
-			return true
-		}
+	if contains(v, ".*", ".+", "[^", "()", "[]", "{}", "]{") {
+		return true
 	}
 	for i, c := range v {
 		switch c {
@@ -213,13 +199,7 @@ func dummies() []string {
 
 // isDummy reports whether the words of a token say that it is none.
 func isDummy(v []byte) bool {
-	low := bytes.ToLower(v)
-	for _, word := range []string{"example", "placeholder", "redacted", "changeme", "dummy", "xxxx", "your-", "your_", "yourapi", "yourtoken", "notreal", "insert"} {
-		if bytes.Contains(low, []byte(word)) {
-			return true
-		}
-	}
-	return false
+	return contains(bytes.ToLower(v), "example", "placeholder", "redacted", "changeme", "dummy", "xxxx", "your-", "your_", "yourapi", "yourtoken", "notreal", "insert")
 }
 
 // saysNothing reports whether hardly anything is left of a value once the words of
@@ -245,6 +225,11 @@ func saysNothing(v []byte, words []string) bool {
 		}
 	}
 	return letters < 3 && digits < 4 || letters == 0
+}
+
+// contains reports whether a value has one of some texts in it.
+func contains(v []byte, texts ...string) bool {
+	return slices.ContainsFunc(texts, func(t string) bool { return bytes.Contains(v, []byte(t)) })
 }
 
 // hasPrefix reports whether a value begins with one of some prefixes.

@@ -33,22 +33,10 @@ func AppendEntry(dst []byte, kind string, payload []byte) []byte {
 	// What is decoded is hardly ever longer than what it is decoded from.
 	dst = slices.Grow(dst, len(payload))
 	x := extractor{dst: dst, src: bytes.TrimLeft(payload, blanks), start: len(dst)}
-	name := false
-	switch kind {
-	case "message":
-		x.plumb, x.calls = true, true
-	case "tool_call":
-		x.plumb, x.calls = true, true
-	case "system":
-		x.plumb = true
-	case "anchor":
-		x.numbers, name = true, true
-	case "event":
-		name = true
-	default:
-		x.numbers = true
-	}
-	x.entry(name)
+	x.calls = kind == "message" || kind == "tool_call"
+	x.plumb = x.calls || kind == "system"
+	x.numbers = !x.plumb && kind != "event"
+	x.entry(kind == "anchor" || kind == "event")
 	return x.dst
 }
 

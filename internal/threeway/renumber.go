@@ -42,19 +42,18 @@ func (s *shape) renumber(dst, line []byte, id int64, origin Origin) []byte {
 		insert = append(appendOrigin(insert, s.id, origin), '}')
 	}
 	rest := 0
+	put := func(to int, text []byte) {
+		dst = append(append(dst, line[rest:to]...), text...)
+		rest = to
+	}
 	if at >= 0 && at <= s.idAt {
-		dst = append(dst, line[:at]...)
-		dst = append(dst, insert...)
-		rest = at
+		put(at, insert)
 		at = -1
 	}
-	dst = append(dst, line[rest:s.idAt]...)
-	dst = strconv.AppendInt(dst, id, 10)
-	rest = s.idEnd
+	put(s.idAt, nil)
+	dst, rest = strconv.AppendInt(dst, id, 10), s.idEnd
 	if at >= 0 {
-		dst = append(dst, line[rest:at]...)
-		dst = append(dst, insert...)
-		rest = at
+		put(at, insert)
 	}
 	return append(dst, line[rest:]...)
 }

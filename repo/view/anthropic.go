@@ -59,14 +59,14 @@ func textBlock(text string) []byte {
 }
 
 func thinking(raw []byte) []byte {
-	p := piece{}
+	kind, members := "redacted_thinking", []string{"data"}
 	if jsonl.GetString(raw, "type") == "thinking" {
-		p.json = append(p.json, `{"type":"thinking"`...)
-		p.member("thinking", jsonl.GetString(raw, "thinking"))
-		p.member("signature", jsonl.GetString(raw, "signature"))
-	} else {
-		p.json = append(p.json, `{"type":"redacted_thinking"`...)
-		p.member("data", jsonl.GetString(raw, "data"))
+		kind, members = "thinking", []string{"thinking", "signature"}
+	}
+	p := piece{json: []byte("{")}
+	p.member("type", kind)
+	for _, name := range members {
+		p.member(name, jsonl.GetString(raw, name))
 	}
 	return append(p.json, '}')
 }
@@ -77,47 +77,48 @@ func (p *piece) source(part part) {
 	if part.kind == partFile {
 		kind = "document"
 	}
-	p.json = append(p.json, `{"type":"`+kind+`","source":{"type":"`...)
+	p.add(`{"type":"` + kind + `","source":{"type":"`)
 	p.media++
 	if part.data != "" {
-		p.json = append(p.json, `base64","media_type":"`+part.media+`"`...)
+		p.add(`base64","media_type":"` + part.media + `"`)
 		p.member("data", part.data)
 		p.data += len(part.data)
 	} else {
-		p.json = append(p.json, `url"`...)
+		p.add(`url"`)
 		p.member("url", part.url)
 	}
-	p.json = append(p.json, '}')
+	p.add("}")
 	if part.kind == partFile && part.name != "" {
 		p.member("title", part.name)
 	}
-	p.json = append(p.json, '}')
+	p.add("}")
 }
 
 func toolUse(c *call) piece {
 	p := piece{role: roleAssistant}
-	p.json = append(p.json, `{"type":"tool_use"`...)
+	p.add(`{"type":"tool_use"`)
 	p.member("id", c.shown)
 	p.member("name", toolName(c.name))
-	p.json = append(p.json, `,"input":`...)
+	p.add(`,"input":`)
 	args := []byte(c.args)
-	switch {
-	case c.custom:
-		p.json = append(append(p.json, `{"input":`...), jsonl.AppendString(nil, c.args)...)
-		p.json = append(p.json, '}')
-	case jsonl.IsObject(args) && jsonl.Valid(args) == nil:
+	if !c.custom && jsonl.IsObject(args) && jsonl.Valid(args) == nil {
 		p.json = append(p.json, cleanJSON(args)...)
-	default:
-		p.json = append(append(p.json, `{"arguments":`...), jsonl.AppendString(nil, c.args)...)
-		p.json = append(p.json, '}')
+	} else {
+		name := "arguments"
+		if c.custom {
+			name = "input"
+		}
+		p.add("{")
+		p.member(name, c.args)
+		p.add("}")
 	}
-	p.json = append(p.json, '}')
+	p.add("}")
 	return p
 }
 
 func toolResult(c *call) piece {
 	p := piece{role: roleUser}
-	p.json = append(p.json, `{"type":"tool_result"`...)
+	p.add(`{"type":"tool_result"`)
 	p.member("tool_use_id", c.shown)
 	r := c.result
 	if r == nil {
@@ -130,30 +131,22 @@ func toolResult(c *call) piece {
 		p.member("content", r.text)
 	}
 	if r.failed {
-		p.json = append(p.json, `,"is_error":true`...)
+		p.add(`,"is_error":true`)
 	}
-	p.json = append(p.json, '}')
+	p.add("}")
 	return p
 }
 
 func (p *piece) resultBlocks(parts []part) {
-	n := 0
+	var blocks []piece
 	for _, part := range parts {
-		b := block(part, roleUser)
-		if b.json == nil {
-			continue
+		if b := block(part, roleUser); b.json != nil {
+			blocks = append(blocks, b)
+			p.media, p.data = p.media+b.media, p.data+b.data
 		}
-		if n == 0 {
-			p.json = append(p.json, `,"content":[`...)
-		} else {
-			p.json = append(p.json, ',')
-		}
-		n++
-		p.json = append(p.json, b.json...)
-		p.media += b.media
-		p.data += b.data
 	}
-	if n > 0 {
-		p.json = append(p.json, ']')
+	if len(blocks) > 0 {
+		p.add(`,"content":`)
+		p.list(len(blocks), func(i int) { p.json = append(p.json, blocks[i].json...) })
 	}
 }

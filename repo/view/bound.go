@@ -1,11 +1,15 @@
 package view
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"tape/internal/layout"
 )
 
 // What the estimate of tokens adds: to each message or block, and for an image or file
@@ -102,8 +106,8 @@ func (w *whole) tooSmall(c *Context) error {
 	if w.options.MaxBytes > 0 {
 		needs = append(needs, fmt.Sprintf("%d bytes, and %d are allowed", c.size(), w.options.MaxBytes))
 	}
-	return &usageError{msg: "the last turn with the opening anchor needs " + strings.Join(needs, "; "),
-		hint: "allow more, or begin a new phase with tape handoff"}
+	return layout.Invalid("allow more, or begin a new phase with tape handoff",
+		"the last turn with the opening anchor needs %s", strings.Join(needs, "; "))
 }
 
 func (w *whole) leftOut(n int, kept *Context) LeftOut {
@@ -126,7 +130,7 @@ func (w *whole) leftOut(n int, kept *Context) LeftOut {
 type assembly struct {
 	blocks   bool
 	messages []json.RawMessage
-	system   []byte
+	system   [][]byte
 	open     []byte // the message that blocks are added to
 	role     string
 	tokens   int
@@ -138,12 +142,7 @@ func (a *assembly) add(p piece) {
 	case !a.blocks:
 		a.messages = append(a.messages, p.json)
 	case p.role == roleSystem || p.role == roleDeveloper:
-		if a.system == nil {
-			a.system = []byte{'['}
-		} else {
-			a.system = append(a.system, ',')
-		}
-		a.system = append(a.system, p.json...)
+		a.system = append(a.system, p.json)
 	default:
 		if a.role == "" && p.role == roleAssistant {
 			a.add(piece{role: roleUser, json: textBlock(textOpening)})
@@ -168,7 +167,7 @@ func (a *assembly) close() {
 func (a *assembly) done() (messages []json.RawMessage, system json.RawMessage) {
 	a.close()
 	if a.system != nil {
-		system = append(a.system, ']')
+		system = slices.Concat([]byte("["), bytes.Join(a.system, []byte(",")), []byte("]"))
 	}
 	return a.messages, system
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
@@ -11,10 +12,7 @@ import (
 
 // parseCall reads a call as OpenAI's interfaces or Anthropic's have it.
 func parseCall(raw []byte) *call {
-	c := &call{id: jsonl.GetString(raw, "id"), name: jsonl.GetString(raw, "name")}
-	if c.id == "" {
-		c.id = jsonl.GetString(raw, "call_id")
-	}
+	c := &call{id: cmp.Or(jsonl.GetString(raw, "id"), jsonl.GetString(raw, "call_id")), name: jsonl.GetString(raw, "name")}
 	args := jsonl.Get(raw, "arguments")
 	if args == nil {
 		args = jsonl.Get(raw, "input")
@@ -38,14 +36,10 @@ const (
 	maxName = 64
 )
 
-func isWord(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
-}
-
 // wordOf replaces what may not be in a name.
 func wordOf(s string) string {
 	return strings.Map(func(r rune) rune {
-		if isWord(r) {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
 			return r
 		}
 		return '_'
@@ -75,10 +69,6 @@ type idMaker struct {
 	format Format
 	used   map[string]bool
 	count  map[string]int
-}
-
-func newIDMaker(format Format) idMaker {
-	return idMaker{format: format, used: map[string]bool{}, count: map[string]int{}}
 }
 
 // next begins another message. Anthropic wants ids to differ in the whole

@@ -19,7 +19,8 @@ type collector struct {
 }
 
 func collect(entries []repo.Entry, o Options) []*item {
-	c := &collector{options: o, byID: map[string]*call{}, system: map[string]bool{}, ids: newIDMaker(o.Format)}
+	c := &collector{options: o, byID: map[string]*call{}, system: map[string]bool{},
+		ids: idMaker{format: o.Format, used: map[string]bool{}, count: map[string]int{}}}
 	for _, e := range entries {
 		if hidden(e) {
 			continue
@@ -31,11 +32,7 @@ func collect(entries []repo.Entry, o Options) []*item {
 			c.message(e)
 		case repo.KindToolCall:
 			it := &item{entries: []int64{e.ID}, role: roleAssistant, plain: true}
-			var raws [][]byte
-			for raw := range jsonl.Elements(jsonl.Get(e.Payload, "calls")) {
-				raws = append(raws, raw)
-			}
-			if c.calls(it, raws); len(it.calls) > 0 {
+			if c.calls(it, slices.Collect(jsonl.Elements(jsonl.Get(e.Payload, "calls")))); len(it.calls) > 0 {
 				c.items = append(c.items, it)
 			}
 		case repo.KindToolResult:
@@ -135,9 +132,7 @@ func (c *collector) assistant(e repo.Entry, it *item) {
 		}
 		return p.kind == partCall
 	})
-	for raw := range jsonl.Elements(jsonl.Get(e.Payload, "tool_calls")) {
-		raws = append(raws, raw)
-	}
+	raws = slices.AppendSeq(raws, jsonl.Elements(jsonl.Get(e.Payload, "tool_calls")))
 	if legacy := jsonl.Get(e.Payload, "function_call"); jsonl.IsObject(legacy) && len(raws) == 0 {
 		raws = append(raws, legacy)
 	}
@@ -180,13 +175,7 @@ func (c *collector) calls(it *item, raws [][]byte) {
 
 // open are the latest calls that wait for a result.
 func (c *collector) open() []*call {
-	var out []*call
-	for _, call := range c.latest {
-		if call.result == nil {
-			out = append(out, call)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(c.latest), func(call *call) bool { return call.result != nil })
 }
 
 // results takes a tool_result entry.
@@ -197,25 +186,19 @@ func (c *collector) results(e repo.Entry) {
 	}
 	ids, given := callIDs(e)
 	open := c.open()
-	failed := map[string]bool{}
-	for id := range jsonl.Elements(jsonl.Get(e.Meta, "is_error")) {
-		s, _ := jsonl.String(id)
-		failed[s] = true
-	}
-	i := 0
-	for raw := range jsonl.Elements(raws) {
+	failed := jsonl.Strings(jsonl.Get(e.Meta, "is_error"))
+	for i, raw := range slices.Collect(jsonl.Elements(raws)) {
 		r := &result{key: string(cleanJSON(raw)), text: resultText(raw), parts: nativeParts(raw)}
 		var to *call
 		switch {
 		case given && i < len(ids) && ids[i] != "":
-			to, r.failed = c.byID[ids[i]], failed[ids[i]]
+			to, r.failed = c.byID[ids[i]], slices.Contains(failed, ids[i])
 		case given && i < len(c.latest) && c.latest[i].id == "":
 			to = c.latest[i] // nothing but the position tells
 		case !given && i < len(open):
 			to = open[i]
 		}
 		c.answer(e, to, r)
-		i++
 	}
 }
 
@@ -270,13 +253,9 @@ func nativeParts(raw []byte) []part {
 	}
 	var out []part
 	for el := range jsonl.Elements(raw) {
-		switch jsonl.GetString(el, "type") {
-		case "text", "image":
-		default:
-			return nil
-		}
+		kind := jsonl.GetString(el, "type")
 		p, ok := parsePart(el)
-		if ok && p.kind == partText && jsonl.GetString(el, "type") == "image" {
+		if kind != "text" && kind != "image" || ok && p.kind == partText && kind == "image" {
 			return nil
 		}
 		if ok {

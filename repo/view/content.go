@@ -2,6 +2,8 @@ package view
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strings"
 
 	"tape/internal/jsonl"
@@ -41,21 +43,20 @@ func parseContent(raw []byte) (parts []part, plain bool) {
 	if s, ok := jsonl.String(raw); ok {
 		return []part{{kind: partText, text: s}}, true
 	}
+	elements := [][]byte{raw}
 	switch raw[0] {
 	case '[':
-		for el := range jsonl.Elements(raw) {
-			if p, ok := parsePart(el); ok {
-				parts = append(parts, p)
-			}
-		}
-		return parts, false
+		elements = slices.Collect(jsonl.Elements(raw))
 	case '{':
-		if p, ok := parsePart(raw); ok {
+	default:
+		return []part{{kind: partText, text: jsonText(raw)}}, true
+	}
+	for _, el := range elements {
+		if p, ok := parsePart(el); ok {
 			parts = append(parts, p)
 		}
-		return parts, false
 	}
-	return []part{{kind: partText, text: jsonText(raw)}}, true
+	return parts, false
 }
 
 // parsePart reads a part; false means that no view shows it.
@@ -70,10 +71,7 @@ func parsePart(el []byte) (part, bool) {
 	case "refusal":
 		return part{kind: partRefusal, text: str("refusal")}, str("refusal") != ""
 	case "image_url", "input_image":
-		url := str("image_url")
-		if url == "" {
-			url = str("image_url", "url")
-		}
+		url := cmp.Or(str("image_url"), str("image_url", "url"))
 		detail := str("detail") + str("image_url", "detail")
 		if url != "" {
 			return imagePart(url, detail), true

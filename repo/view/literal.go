@@ -1,6 +1,8 @@
 package view
 
 import (
+	"slices"
+
 	"tape/internal/jsonl"
 	"tape/repo"
 )
@@ -38,10 +40,8 @@ func literal(entries []repo.Entry, o Options) []*item {
 				ids = pending
 			}
 			pending = nil
-			i := 0
-			for r := range jsonl.Elements(jsonl.Get(e.Payload, "results")) {
+			for i, r := range slices.Collect(jsonl.Elements(jsonl.Get(e.Payload, "results"))) {
 				add(roleTool, literalResult(r, ids, i))
-				i++
 			}
 		}
 		if len(it.pieces) > 0 {
@@ -90,11 +90,7 @@ func callIDs(e repo.Entry) (ids []string, ok bool) {
 	if len(list) == 0 || list[0] != '[' {
 		return nil, false
 	}
-	for id := range jsonl.Elements(list) {
-		s, _ := jsonl.String(id)
-		ids = append(ids, s)
-	}
-	return ids, true
+	return jsonl.Strings(list), true
 }
 
 // resultText is a result as text.
@@ -107,9 +103,7 @@ func resultText(r []byte) string {
 
 // textMessage is a message of nothing but a role and a text.
 func textMessage(role, text string) []byte {
-	b := make([]byte, 0, len(text)+48)
-	b = append(append(append(b, `{"role":"`...), role...), `","content":`...)
-	return append(jsonl.AppendString(b, text), '}')
+	return append(jsonl.AppendString([]byte(`{"role":"`+role+`","content":`), text), '}')
 }
 
 func compact(raw []byte) []byte {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"strings"
 
 	"tape/internal/jsonl"
@@ -15,8 +16,8 @@ func isSpeaker(name string) bool {
 }
 
 func renderOpenAI(it *item) {
-	p := piece{role: it.role, json: append([]byte(`{"role":"`), it.role...)}
-	p.json = append(p.json, `","content":`...)
+	p := piece{role: it.role}
+	p.add(`{"role":"` + it.role + `","content":`)
 	p.content(it)
 	if isSpeaker(it.name) {
 		p.member("name", it.name)
@@ -24,53 +25,57 @@ func renderOpenAI(it *item) {
 	if it.refusal != "" {
 		p.member("refusal", it.refusal)
 	}
-	for i, c := range it.calls {
-		if i == 0 {
-			p.json = append(p.json, `,"tool_calls":[`...)
-		} else {
-			p.json = append(p.json, ',')
-		}
-		p.call(c)
-	}
 	if len(it.calls) > 0 {
-		p.json = append(p.json, ']')
+		p.add(`,"tool_calls":`)
+		p.list(len(it.calls), func(i int) { p.call(it.calls[i]) })
 	}
-	p.json = append(p.json, '}')
+	p.add("}")
 	it.pieces = append(it.pieces, p)
 	for _, c := range it.calls {
 		it.pieces = append(it.pieces, toolMessage(c))
 	}
 }
 
-// member adds a string member.
+// add adds JSON as it is.
+func (p *piece) add(raw string) { p.json = append(p.json, raw...) }
+
+// member adds a string member to the object that is open.
 func (p *piece) member(name, value string) {
-	p.json = append(append(append(p.json, `,"`...), name...), `":`...)
+	if p.json[len(p.json)-1] != '{' {
+		p.add(",")
+	}
+	p.add(`"` + name + `":`)
 	p.json = jsonl.AppendString(p.json, value)
+}
+
+// list adds an array of n values, of which each adds one.
+func (p *piece) list(n int, each func(i int)) {
+	p.add("[")
+	for i := range n {
+		if i > 0 {
+			p.add(",")
+		}
+		each(i)
+	}
+	p.add("]")
 }
 
 // content writes a string where the tape has one, else an array of parts.
 func (p *piece) content(it *item) {
-	if it.null && len(it.parts) == 0 {
-		p.json = append(p.json, "null"...)
-		return
-	}
-	if it.plain || len(it.parts) == 0 {
+	switch {
+	case it.null && len(it.parts) == 0:
+		p.add("null")
+	case it.plain || len(it.parts) == 0:
 		p.json = jsonl.AppendString(p.json, joinText(it.parts))
-		return
+	default:
+		p.list(len(it.parts), func(i int) {
+			if it.role == roleUser {
+				p.userPart(it.parts[i])
+			} else {
+				p.textPart(it.parts[i], it.role == roleAssistant)
+			}
+		})
 	}
-	for i, part := range it.parts {
-		sep := byte(',')
-		if i == 0 {
-			sep = '['
-		}
-		p.json = append(p.json, sep)
-		if it.role == roleUser {
-			p.userPart(part)
-		} else {
-			p.textPart(part, it.role == roleAssistant)
-		}
-	}
-	p.json = append(p.json, ']')
 }
 
 func (p *piece) textPart(part part, refusals bool) {
@@ -78,29 +83,24 @@ func (p *piece) textPart(part part, refusals bool) {
 	if part.kind == partRefusal && refusals {
 		kind = "refusal"
 	}
-	p.json = append(append(append(p.json, `{"type":"`...), kind...), '"')
+	p.add(`{"type":"` + kind + `"`)
 	p.member(kind, part.asText())
-	p.json = append(p.json, '}')
+	p.add("}")
 }
 
 func (p *piece) userPart(part part) {
 	before := len(p.json)
 	switch {
-	case part.kind == partImage && part.isShown() && part.data != "":
-		p.json = append(p.json, `{"type":"image_url","image_url":{"url":`...)
-		p.json = jsonl.AppendString(p.json, "data:"+part.media+";base64,"+part.data)
-		p.detail(part)
 	case part.kind == partImage && part.isShown():
-		p.json = append(p.json, `{"type":"image_url","image_url":{"url":`...)
-		p.json = jsonl.AppendString(p.json, part.url)
-		p.detail(part)
+		p.image(part)
 	case part.kind == partAudio && (part.media == "wav" || part.media == "mp3"):
-		p.json = append(p.json, `{"type":"input_audio","input_audio":{"format":"`+part.media+`"`...)
+		p.add(`{"type":"input_audio","input_audio":{"format":"` + part.media + `"`)
 		p.member("data", part.data)
-		p.json = append(p.json, "}}"...)
+		p.add("}}")
 	case part.kind == partFile && part.fileID != "":
-		p.json = append(p.json, `{"type":"file","file":{"file_id":`...)
-		p.json = append(jsonl.AppendString(p.json, part.fileID), "}}"...)
+		p.add(`{"type":"file","file":{`)
+		p.member("file_id", part.fileID)
+		p.add("}}")
 	case part.kind == partFile && part.data != "":
 		p.file(part)
 	default:
@@ -113,44 +113,47 @@ func (p *piece) userPart(part part) {
 	}
 }
 
-func (p *piece) detail(part part) {
+func (p *piece) image(part part) {
+	url := part.url
+	if part.data != "" {
+		url = "data:" + part.media + ";base64," + part.data
+	}
+	p.add(`{"type":"image_url","image_url":{`)
+	p.member("url", url)
 	switch part.detail {
 	case "auto", "low", "high":
 		p.member("detail", part.detail)
 	}
-	p.json = append(p.json, "}}"...)
+	p.add("}}")
 }
 
 func (p *piece) file(part part) {
-	name, data := part.name, part.data
-	if name == "" {
-		name = "file"
-	}
+	data := part.data
 	if part.media != "" {
 		data = "data:" + part.media + ";base64," + data
 	}
-	p.json = append(p.json, `{"type":"file","file":{"filename":`...)
-	p.json = jsonl.AppendString(p.json, name)
+	p.add(`{"type":"file","file":{`)
+	p.member("filename", cmp.Or(part.name, "file"))
 	p.member("file_data", data)
-	p.json = append(p.json, "}}"...)
+	p.add("}}")
 }
 
 func (p *piece) call(c *call) {
-	p.json = append(p.json, `{"id":`...)
-	p.json = jsonl.AppendString(p.json, c.shown)
 	kind, args := "function", "arguments"
 	if c.custom {
 		kind, args = "custom", "input"
 	}
-	p.json = append(p.json, `,"type":"`+kind+`","`+kind+`":{"name":`...)
-	p.json = jsonl.AppendString(p.json, toolName(c.name))
+	p.add("{")
+	p.member("id", c.shown)
+	p.add(`,"type":"` + kind + `","` + kind + `":{`)
+	p.member("name", toolName(c.name))
 	p.member(args, c.args)
-	p.json = append(p.json, "}}"...)
+	p.add("}}")
 }
 
 func toolMessage(c *call) piece {
 	p := piece{role: roleTool}
-	p.json = append(p.json, `{"role":"tool","content":`...)
+	p.add(`{"role":"tool","content":`)
 	switch r := c.result; {
 	case r == nil:
 		p.json = jsonl.AppendString(p.json, textInterrupted)
@@ -160,6 +163,6 @@ func toolMessage(c *call) piece {
 		p.json = jsonl.AppendString(p.json, r.text)
 	}
 	p.member("tool_call_id", c.shown)
-	p.json = append(p.json, '}')
+	p.add("}")
 	return p
 }

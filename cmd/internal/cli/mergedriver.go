@@ -15,6 +15,7 @@ import (
 	"tape/hooks"
 	"tape/internal/display"
 	"tape/internal/entrydiff"
+	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/merge"
 	"tape/repo"
@@ -79,49 +80,45 @@ func (a *App) runMergeDriver(ctx context.Context, versions []string, path string
 	})
 }
 
-// rewritten is the conflict of a side that has not only added, with the entries in which
-// it differs from the base.
+// rewritten is the conflict of a side that has not only added, with the entries of the base
+// that it has no more as they were.
 func rewritten(path string, base, ours, theirs []byte) error {
 	side, name := ours, "our side"
 	if bytes.HasPrefix(ours, base) {
 		side, name = theirs, "their side"
 	}
+	kept := map[int64][]byte{}
+	for line := range bytes.Lines(side) {
+		id, _ := jsonl.ParseID(line) // 0: no entry
+		kept[id] = bytes.TrimSuffix(line, []byte("\n"))
+	}
 	lines := []string{path + ": " + name + " has changed what was recorded before; entries are only added"}
 	const most = 5
 	n := 0
-	for c, err := range entrydiff.Compare(fileLines(base), fileLines(side)) {
-		if err != nil {
-			lines = append(lines, "  "+err.Error())
-			break
-		}
-		if c.Kind == entrydiff.Added {
+	for was := range bytes.Lines(base) {
+		was = bytes.TrimSuffix(was, []byte("\n"))
+		id, _ := jsonl.ParseID(was)
+		is, ok := kept[id]
+		if ok && bytes.Equal(was, is) {
 			continue
 		}
 		if n++; n > most {
 			lines = append(lines, "  and more")
 			break
 		}
-		lines = append(lines, changeLines(c)...)
+		lines = append(lines, changeLines(id, was, is)...)
 	}
 	return layout.Conflict("git merge --abort takes the merge back; tape verify, on that side, names every change", "%s", strings.Join(lines, "\n"))
 }
 
-// fileLines yields the lines of a file.
-func fileLines(content []byte) entrydiff.Lines {
-	return func(yield func([]byte, error) bool) {
-		for line := range bytes.Lines(content) {
-			if !yield(bytes.TrimSuffix(line, []byte("\n")), nil) {
-				return
-			}
-		}
+// changeLines says in a few lines what happened to an entry; is is nil for one that is gone.
+func changeLines(id int64, was, is []byte) []string {
+	if is == nil {
+		return []string{fmt.Sprintf("  @%d removed", id)}
 	}
-}
-
-// changeLines says in a line or two what happened to an entry.
-func changeLines(c entrydiff.Change) []string {
 	const cells = 60
-	out := []string{fmt.Sprintf("  @%d %s", c.ID, c.Kind)}
-	for _, p := range c.Parts {
+	out := []string{fmt.Sprintf("  @%d edited", id)}
+	for _, p := range entrydiff.Entry(was, is) {
 		value := func(text string, has bool) string {
 			if !has {
 				return "nothing"

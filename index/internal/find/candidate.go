@@ -81,24 +81,17 @@ func (f *finder) entry(c *candidate) (e repo.Entry, err error) {
 
 // neighbours adds what is before and after each hit.
 func (f *finder) neighbours(hits []Hit) error {
-	for i := range hits {
-		h := &hits[i]
-		rank := slices.IndexFunc(f.eval.tapes, func(t searched) bool { return t.tape.Name() == h.Tape })
+	return surround(hits, f.s.Context, func(tape string, id int64) (e repo.Entry, ok bool, err error) {
+		rank := slices.IndexFunc(f.eval.tapes, func(t searched) bool { return t.tape.Name() == tape })
 		where := f.eval.tapes[rank].all
-		err := h.surround(f.s.Context, func(id int64) (e repo.Entry, ok bool, err error) {
-			if id > where[0].hi {
-				return e, false, nil
-			}
-			p := where.part(id)
-			c := candidate{doc: store.DocOf(p.no, id), of: p.of, rank: rank}
-			if c.Line, err = f.db.Line(c.doc); err == nil {
-				e, err = f.entry(&c)
-			}
-			return e, true, err
-		})
-		if err != nil {
-			return err
+		if id > where[0].hi {
+			return e, false, nil
 		}
-	}
-	return nil
+		p := where.part(id)
+		c := candidate{doc: store.DocOf(p.no, id), of: p.of, rank: rank}
+		if c.Line, err = f.db.Line(c.doc); err == nil {
+			e, err = f.entry(&c)
+		}
+		return e, true, err
+	})
 }

@@ -38,15 +38,7 @@ func (f *finder) nearQuery() (*query.Query, error) {
 
 // maxSlips is how many slips of the keyboard a word may be away: one that is shorter
 // than four letters none, a long one two.
-func maxSlips(letters int) int {
-	switch {
-	case letters < 4:
-		return 0
-	case letters < 8:
-		return 1
-	}
-	return 2
-}
+func maxSlips(letters int) int { return min(letters/4, 2) }
 
 // nearTerm is a word of the index that is near another.
 type nearTerm struct {

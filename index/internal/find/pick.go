@@ -133,26 +133,10 @@ func (p *picker) takeChosen(ctx context.Context) error {
 		return nil
 	}
 	if p.total <= ManyFound {
-		for doc, err := range p.newestOf(p.found) {
-			if err == nil {
-				err = p.take(ctx, doc)
-			}
-			if err != nil {
-				return err
-			}
+		if err := choose(p.found, p.total); err != nil {
+			return err
 		}
-		return nil
-	}
-	talk, err := p.newestTalk()
-	if err != nil {
-		return err
-	}
-	often := p.eval.none()
-	for _, u := range p.units {
-		often.or(u.often)
-	}
-	if err := errors.Join(choose(often.and(p.found), oftenCandidates), choose(talk, talkCandidates),
-		choose(p.found, newCandidates)); err != nil {
+	} else if err := p.chooseOfMany(choose); err != nil {
 		return err
 	}
 	for _, doc := range slices.Backward(slices.Sorted(maps.Keys(chosen))) {
@@ -161,6 +145,19 @@ func (p *picker) takeChosen(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// chooseOfMany chooses some of each sort.
+func (p *picker) chooseOfMany(choose func(from set, n int) error) error {
+	talk, err := p.newestTalk()
+	if err != nil {
+		return err
+	}
+	often := p.eval.none()
+	for _, u := range p.units {
+		often.or(u.often)
+	}
+	return errors.Join(choose(often.and(p.found), oftenCandidates), choose(talk, talkCandidates), choose(p.found, newCandidates))
 }
 
 // newestTalk returns what people and agents said of what was found, or enough of the

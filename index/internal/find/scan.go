@@ -132,25 +132,17 @@ func scanHits(s Search, tapes []reached, find *scan.Scanner, all []scanned) ([]H
 // addNeighbours adds what is before and after each hit.
 func addNeighbours(ctx context.Context, n int, tapes []reached, hits []Hit) error {
 	where := map[string]parts{}
-	for i := range hits {
-		h := &hits[i]
-		if where[h.Tape] == nil {
-			of := slices.IndexFunc(tapes, func(t reached) bool { return t.Name() == h.Tape })
-			var err error
-			if where[h.Tape], err = partsOf(ctx, tapes[of].Tape); err != nil {
-				return err
+	return surround(hits, n, func(tape string, id int64) (e repo.Entry, ok bool, err error) {
+		if where[tape] == nil {
+			of := slices.IndexFunc(tapes, func(t reached) bool { return t.Name() == tape })
+			if where[tape], err = partsOf(ctx, tapes[of].Tape); err != nil {
+				return e, false, err
 			}
 		}
-		err := h.surround(n, func(id int64) (repo.Entry, bool, error) {
-			e, err := snapshot.Entry(ctx, (*workspace.Tape)(where[h.Tape].part(id).of), id)
-			if errors.Is(err, repo.ErrNotFound) {
-				return e, false, nil
-			}
-			return e, true, err
-		})
-		if err != nil {
-			return err
+		e, err = snapshot.Entry(ctx, (*workspace.Tape)(where[tape].part(id).of), id)
+		if errors.Is(err, repo.ErrNotFound) {
+			return e, false, nil
 		}
-	}
-	return nil
+		return e, true, err
+	})
 }

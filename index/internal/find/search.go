@@ -150,24 +150,27 @@ func newHit(e repo.Entry, body []byte, spans []text.Span) Hit {
 	return h
 }
 
-// surround adds what is before and after a hit. Entry reads an entry of its tape, and
+// surround adds what is before and after each hit. Entry reads an entry of a tape, and
 // reports whether there is one.
-func (h *Hit) surround(n int, entry func(id int64) (repo.Entry, bool, error)) error {
-	for id := max(1, h.ID-int64(n)); id <= h.ID+int64(n); id++ {
-		if id == h.ID {
-			continue
-		}
-		e, ok, err := entry(id)
-		if err != nil {
-			return err
-		}
-		e.Tape = h.Tape
-		switch {
-		case !ok: // behind the last one
-		case id < h.ID:
-			h.Before = append(h.Before, e)
-		default:
-			h.After = append(h.After, e)
+func surround(hits []Hit, n int, entry func(tape string, id int64) (repo.Entry, bool, error)) error {
+	for i := range hits {
+		h := &hits[i]
+		for id := max(1, h.ID-int64(n)); id <= h.ID+int64(n); id++ {
+			if id == h.ID {
+				continue
+			}
+			e, ok, err := entry(h.Tape, id)
+			if err != nil {
+				return err
+			}
+			e.Tape = h.Tape
+			switch {
+			case !ok: // behind the last one
+			case id < h.ID:
+				h.Before = append(h.Before, e)
+			default:
+				h.After = append(h.After, e)
+			}
 		}
 	}
 	return nil

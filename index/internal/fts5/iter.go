@@ -2,7 +2,6 @@ package fts5
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 )
 
@@ -51,26 +50,16 @@ func (it *segIter) page() (l leaf, ok bool, err error) {
 func (it *segIter) read() error {
 	it.n, it.at = 0, 0
 	it.pgno = it.fetch - 1
-	last := min(it.fetch+readAhead-1, it.seg.last)
-	err := it.pages.Blocks(leafID(it.seg.id, it.fetch), leafID(it.seg.id, last), func(id int64, b []byte) error {
+	first, last := it.fetch, min(it.fetch+readAhead-1, it.seg.last)
+	it.fetch = last + 1
+	return it.seg.each(it.pages, first, last, func(b []byte) error {
 		if it.n == len(it.ahead) {
 			it.ahead = append(it.ahead, nil)
 		}
-		if id != leafID(it.seg.id, it.fetch) {
-			return damaged("page %d is missing", it.fetch)
-		}
 		it.ahead[it.n] = append(it.ahead[it.n][:0], b...)
 		it.n++
-		it.fetch++
 		return nil
 	})
-	if err == nil && it.fetch != last+1 {
-		err = damaged("page %d is missing", it.fetch)
-	}
-	if err != nil {
-		return fmt.Errorf("read segment %d: %w", it.seg.id, err)
-	}
-	return nil
 }
 
 // next moves to the next term, after the list of the one before was read to

@@ -75,20 +75,14 @@ func (s *termScan) next() (bool, error) {
 		return false, nil
 	}
 	first := !s.more
-	if first {
-		if !s.ahead() {
-			return false, damaged("a page has a wrong offset of a term")
-		}
-		s.more = true
-	}
+	ok := !first || s.ahead()
 	at, end := s.at, len(s.body)
-	if len(s.foot) > 0 {
-		if !s.ahead() {
-			return false, damaged("a page has a wrong offset of a term")
-		}
+	if s.last = len(s.foot) == 0; !s.last {
+		ok = ok && s.ahead()
 		end = s.at
-	} else {
-		s.last = true
+	}
+	if s.more = true; !ok {
+		return false, damaged("a page has a wrong offset of a term")
 	}
 	b := s.body[at:end]
 	s.keep = 0

@@ -92,7 +92,7 @@ func (x *Index) replace(in []segment, out segment, m *merger) error {
 		}
 	}
 	if m.dropped > 0 {
-		if err := x.addTotals(-m.docs.count(), -m.dropped); err != nil {
+		if err := x.addTotals(-m.docs.n, -m.dropped); err != nil {
 			return err
 		}
 	}
@@ -176,17 +176,6 @@ func (m *merger) run() error {
 // term merges the lists of a term.
 func (m *merger) term(term []byte) error {
 	m.begun = false
-	if len(m.same) == 1 {
-		for {
-			docs, err := m.same[0].docs()
-			if err != nil || len(docs) == 0 {
-				return err
-			}
-			if err := m.add(term, docs); err != nil {
-				return err
-			}
-		}
-	}
 	m.heads = m.heads[:0]
 	for _, it := range m.same {
 		docs, err := it.docs()
@@ -281,5 +270,3 @@ func (s *docSet) add(doc int64) {
 		s.n++
 	}
 }
-
-func (s *docSet) count() int64 { return s.n }

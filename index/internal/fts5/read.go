@@ -120,29 +120,38 @@ func (x *Index) leaf(s segment, pgno int64) (leaf, error) {
 // leaves calls f with the pages of a segment from pgno on until f returns
 // errStop.
 func (x *Index) leaves(s segment, pgno int64, f func(leaf) error) error {
-	if pgno > s.last {
-		return nil
-	}
-	want := leafID(s.id, pgno)
-	end := leafID(s.id, s.last)
-	err := x.pages.Blocks(want, end, func(id int64, block []byte) error {
-		if id != want {
-			return damaged("a page of segment %d is missing", s.id)
-		}
-		want++
+	err := s.each(x.pages, pgno, s.last, func(block []byte) error {
 		l, err := parseLeaf(block)
 		if err != nil {
 			return err
 		}
 		return f(l)
 	})
-	switch {
-	case errors.Is(err, errStop):
+	if errors.Is(err, errStop) {
 		return nil
-	case err != nil:
+	}
+	return err
+}
+
+// each calls f with some pages of a segment, each of which must be there, until f returns
+// an error. A page is valid during f only.
+func (s segment) each(from Pages, first, last int64, f func(block []byte) error) error {
+	if first > last {
+		return nil
+	}
+	want, end := leafID(s.id, first), leafID(s.id, last)
+	err := from.Blocks(want, end, func(id int64, block []byte) error {
+		if id != want {
+			return damaged("page %d is missing", want-leafID(s.id, 0))
+		}
+		want++
+		return f(block)
+	})
+	if err == nil && want != end+1 {
+		err = damaged("page %d is missing", want-leafID(s.id, 0))
+	}
+	if err != nil {
 		return fmt.Errorf("read segment %d: %w", s.id, err)
-	case want != end+1:
-		return damaged("a page of segment %d is missing", s.id)
 	}
 	return nil
 }

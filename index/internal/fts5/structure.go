@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // segment is a run of pages.
@@ -102,14 +103,9 @@ func sizeLevel(pages int64) int {
 
 // freeID returns a number that no segment has.
 func (st structure) freeID() (int64, error) {
-	used := make(map[int64]bool)
-	for _, l := range [][]segment{st.segs, st.gone} {
-		for _, s := range l {
-			used[s.id] = true
-		}
-	}
+	used := slices.Concat(st.segs, st.gone)
 	for id := int64(1); id <= maxSegment; id++ {
-		if !used[id] {
+		if !slices.ContainsFunc(used, func(s segment) bool { return s.id == id }) {
 			return id, nil
 		}
 	}

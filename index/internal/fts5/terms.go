@@ -46,8 +46,8 @@ type prefixScan struct {
 }
 
 func (p *prefixScan) leaf(l leaf) error {
-	if list := l.rest(); list != nil && p.inside {
-		if err := p.list(list); err != nil {
+	if p.inside {
+		if err := p.list(l.rest()); err != nil {
 			return err
 		}
 	}
@@ -72,16 +72,14 @@ func (p *prefixScan) leaf(l leaf) error {
 			p.visit(p.term[1:])
 		}
 		p.d.any = false
-		if len(scan.list) > 0 {
-			if err := p.list(scan.list); err != nil {
-				return err
-			}
+		if err := p.list(scan.list); err != nil {
+			return err
 		}
 	}
 }
 
 func (p *prefixScan) list(b []byte) error {
-	if p.visit != nil {
+	if p.visit != nil || len(b) == 0 {
 		return nil
 	}
 	return p.d.list(b)

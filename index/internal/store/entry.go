@@ -3,7 +3,6 @@ package store
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"tape/index/internal/fts5"
 	"tape/internal/jsonl"
@@ -122,12 +121,5 @@ func summaryOf(e repo.Entry) string {
 	case repo.KindAnchor:
 		s = jsonl.GetString(e.Payload, "state", "summary")
 	}
-	if len(s) <= maxSummary {
-		return s
-	}
-	cut := maxSummary
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut]
+	return strings.ToValidUTF8(s[:min(len(s), maxSummary)], "")
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"syscall"
 	"time"
 
@@ -24,46 +25,29 @@ const BusyWait = 10 * time.Second
 
 // IsDamage reports whether an error says that the database is not what it was.
 func IsDamage(err error) bool {
-	if errors.Is(err, fts5.ErrDamaged) || errors.Is(err, ErrStrange) {
-		return true
-	}
-	switch code(err) {
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_FORMAT:
-		return true
-	}
-	return false
+	return errors.Is(err, fts5.ErrDamaged) || errors.Is(err, ErrStrange) || hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB,
+		sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_FORMAT)
 }
 
 // IsUnwritable reports whether an error says that nothing can be written here.
 func IsUnwritable(err error) bool {
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) {
-		return true
-	}
-	switch code(err) {
-	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
-		return true
-	}
-	return false
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) || hasCode(err,
+		sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 }
 
 // IsBusy reports whether another process has the database for too long.
-func IsBusy(err error) bool {
-	c := code(err)
-	return c == sqlite3.SQLITE_BUSY || c == sqlite3.SQLITE_LOCKED
-}
+func IsBusy(err error) bool { return hasCode(err, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) }
 
-// code is SQLite's primary result code, 0 for other errors.
-func code(err error) int {
+// hasCode reports whether an error is one of SQLite's, with one of some primary result
+// codes if any are given.
+func hasCode(err error, codes ...int) bool {
 	var e *sqlite.Error
-	if errors.As(err, &e) {
-		return e.Code() & 0xff
-	}
-	return 0
+	return errors.As(err, &e) && (len(codes) == 0 || slices.Contains(codes, e.Code()&0xff))
 }
 
 // unreadable tells a value that is not of its column's type, which only damage can be.
 func unreadable(err error) error {
-	if err == nil || code(err) != 0 {
+	if err == nil || hasCode(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrStrange, err)

@@ -3,12 +3,11 @@ package store
 import (
 	"context"
 	"runtime"
-	"sync"
-	"tape/internal/query"
 
 	"golang.org/x/sync/errgroup"
 
 	"tape/index/internal/fts5"
+	"tape/internal/query"
 	"tape/repo"
 )
 
@@ -48,18 +47,14 @@ func fill(ctx context.Context, s *query.Suffix, tape int64, row func(Line) error
 	in := make(chan *batch, workers)
 	out := make(chan *batch) // without a buffer: a batch may have much with it
 	g.Go(func() error { return readBatches(ctx, s, in) })
-	var running sync.WaitGroup
+	takers, taking := errgroup.WithContext(ctx)
 	for range workers {
-		running.Add(1)
-		g.Go(func() error {
-			defer running.Done()
-			return takeWords(ctx, tape, builderBytes/workers, in, out)
-		})
+		takers.Go(func() error { return takeWords(taking, tape, builderBytes/workers, in, out) })
 	}
-	go func() {
-		running.Wait()
-		close(out)
-	}()
+	g.Go(func() error {
+		defer close(out)
+		return takers.Wait()
+	})
 	err := receive(out, row, words)
 	if err != nil {
 		// Let the others end: they stop when the context is cancelled.

@@ -189,28 +189,21 @@ func (d *DB) take(ctx context.Context, t *repo.Tape, k Known, s *query.Suffix, x
 // lacking returns what the index does not have of a tape; anew, if not nil, tells that
 // what it has has to go, and where the tape begins.
 func (d *DB) lacking(ctx context.Context, t *Target, k Known) (s *query.Suffix, anew *origin, err error) {
-	fits := !t.Tape.IsFork()
-	if !fits && k.No != 0 {
-		if fits, err = d.fits(ctx, t, k); err != nil {
-			return nil, nil, err
-		}
+	fits, err := d.fits(ctx, t, k)
+	if err != nil {
+		return nil, nil, err
 	}
 	if fits {
 		if s, err = query.Since(ctx, (*workspace.Tape)(t.Tape), k.mark); err != nil || !s.Whole() {
 			return s, nil, err
 		}
 	}
-	o := origin{}
-	if t.Tape.IsFork() {
-		if o, err = d.originOf(ctx, t); err != nil {
-			return nil, nil, err
-		}
-		s = nil
+	o, err := d.originOf(ctx, t)
+	if err != nil {
+		return nil, nil, err
 	}
-	if s == nil {
-		if s, err = query.Since(ctx, (*workspace.Tape)(t.Tape), o.mark); err != nil {
-			return nil, nil, err
-		}
+	if s, err = query.Since(ctx, (*workspace.Tape)(t.Tape), o.mark); err != nil {
+		return nil, nil, err
 	}
 	if s.Whole() {
 		o = origin{}

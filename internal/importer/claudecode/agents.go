@@ -134,24 +134,17 @@ func (c *scan) promptedBy(l *line, tape uint16) {
 	}
 }
 
-// started names the subagents that a call starts.
-func (c *scan) started(call string) []string {
-	var names []string
-	for _, l := range c.byCall[call] {
-		if c.spoke[l.tape] {
-			names = append(names, c.tapes[l.tape])
-		}
-	}
-	return names
-}
-
 // ended names the subagents whose result is among those of some calls. One that says
 // something later is not through: it runs in the background.
 func (c *scan) ended(calls []string) []string {
-	var names []string
+	return c.agentsOf(calls, func(l *launch) bool { return l.passed && !l.ongoing })
+}
+
+// agentsOf names some of the subagents that calls started.
+func (c *scan) agentsOf(calls []string, which func(*launch) bool) (names []string) {
 	for _, call := range calls {
 		for _, l := range c.byCall[call] {
-			if l.passed && !l.ongoing {
+			if which(l) {
 				names = append(names, c.tapes[l.tape])
 			}
 		}

@@ -3,6 +3,7 @@ package claudecode
 import (
 	"bytes"
 	"cmp"
+	"slices"
 
 	"tape/internal/importer/record"
 	"tape/internal/jsonl"
@@ -51,10 +52,8 @@ func (c *reader) gather(a *answer, s *source) {
 	if len(content) > 0 && content[0] == '"' && c.fresh(s, s.key) {
 		a.add(s, s.key, record.NewObject(len(content)+24).Str("type", "text").Raw("text", content).Done())
 	}
-	n := 0
-	for block := range jsonl.Elements(content) {
-		key := record.PartKey(s.key, n)
-		n++
+	for i, block := range slices.Collect(jsonl.Elements(content)) {
+		key := record.PartKey(s.key, i)
 		typ := record.Text(first(block, "type"))
 		id := ""
 		if typ == "tool_use" {
@@ -72,7 +71,7 @@ func (c *reader) gather(a *answer, s *source) {
 			c.r.Put(p)
 		case "tool_use":
 			a.addCall(s, key, id, block)
-			a.call.Begins = append(a.call.Begins, c.started(id)...)
+			a.call.Begins = append(a.call.Begins, c.agentsOf([]string{id}, func(l *launch) bool { return c.spoke[l.tape] })...)
 		default:
 			a.add(s, key, block)
 		}
@@ -121,18 +120,11 @@ func (a *answer) finish() {
 
 // content is the content of the message: a string when it is only text.
 func (a *answer) content() []byte {
-	if !a.plain {
-		return record.Array(a.blocks)
+	content := record.Array(a.blocks)
+	if a.plain {
+		content, _ = record.Plain(content)
 	}
-	b := []byte{'"'}
-	for i, block := range a.blocks {
-		if i > 0 {
-			b = append(b, `\n\n`...)
-		}
-		text := jsonl.Get(block, "text")
-		b = append(b, text[1:len(text)-1]...)
-	}
-	return append(b, '"')
+	return content
 }
 
 // cost tells what the message cost. Its facts are the last line's: while

@@ -119,17 +119,12 @@ func first(obj []byte, name string) []byte {
 
 // plainContent is the content of a message as a string where it is only one text.
 func plainContent(content []byte) []byte {
-	var only []byte
-	n := 0
-	for block := range jsonl.Elements(content) {
-		if record.Text(jsonl.Get(block, "type")) != "text" {
-			return content
-		}
-		only = jsonl.Get(block, "text")
-		n++
+	blocks := slices.Collect(jsonl.Elements(content))
+	if len(blocks) != 1 || record.Text(jsonl.Get(blocks[0], "type")) != "text" {
+		return content
 	}
-	if n == 1 && len(only) > 0 && only[0] == '"' {
-		return only
+	if text := jsonl.Get(blocks[0], "text"); len(text) > 0 && text[0] == '"' {
+		return text
 	}
 	return content
 }

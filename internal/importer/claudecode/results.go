@@ -2,6 +2,7 @@ package claudecode
 
 import (
 	"bytes"
+	"slices"
 
 	"tape/internal/importer/record"
 	"tape/internal/jsonl"
@@ -25,11 +26,9 @@ func (c *reader) user(s *source) {
 	}
 	var keys []string // of what is no result
 	var blocks [][]byte
-	n := 0
 	detail := s.toolUseResult
-	for block := range jsonl.Elements(content) {
-		key := record.PartKey(s.key, n)
-		n++
+	for i, block := range slices.Collect(jsonl.Elements(content)) {
+		key := record.PartKey(s.key, i)
 		if record.Text(first(block, "type")) != "tool_result" {
 			keys = append(keys, key)
 			blocks = append(blocks, block)
@@ -53,12 +52,9 @@ func hasResult(content []byte) bool {
 	if startsWithResult(content) {
 		return true
 	}
-	for block := range jsonl.Elements(content) {
-		if record.Text(first(block, "type")) == "tool_result" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(jsonl.Elements(content)), func(block []byte) bool {
+		return record.Text(first(block, "type")) == "tool_result"
+	})
 }
 
 func (c *reader) userMessage(s *source, keys []string, p record.Part) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/maphash"
+	"slices"
 
 	"tape/internal/importer/record"
 	"tape/internal/jsonl"
@@ -222,12 +223,8 @@ func isClear(content []byte) bool {
 
 // isNote reports whether a text of a user line is one that the program made.
 func isNote(text []byte) bool {
-	for _, note := range []string{`"[Request interrupted`, `"<local-command-`, `"<command-`, `"<bash-std`, `"<task-notification`} {
-		if bytes.HasPrefix(text, []byte(note)) {
-			return true
-		}
-	}
-	return false
+	notes := []string{`"[Request interrupted`, `"<local-command-`, `"<command-`, `"<bash-std`, `"<task-notification`}
+	return slices.ContainsFunc(notes, func(note string) bool { return bytes.HasPrefix(text, []byte(note)) })
 }
 
 // isPrompt reports whether a person could have typed the content of a user

@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 
 	"tape/internal/importer/record"
@@ -152,10 +153,8 @@ func (g *reader) message(raw []byte) {
 	if m.id == "" {
 		m.id = g.Counts.Key(raw)
 	}
-	n := 0
-	for thought := range jsonl.Elements(jsonl.Get(raw, "thoughts")) {
-		key := m.id + "/thought/" + strconv.Itoa(n)
-		n++
+	for i, thought := range slices.Collect(jsonl.Elements(jsonl.Get(raw, "thoughts"))) {
+		key := m.id + "/thought/" + strconv.Itoa(i)
 		g.Put(record.Event(key, m.date, record.EventThinking, thinking(thought)))
 	}
 	calls := jsonl.Get(raw, "toolCalls")
@@ -215,11 +214,9 @@ func cost(tokens, model []byte) []byte {
 
 // each goes through calls with their keys.
 func (m *message) each(calls []byte, use func(key, id string, c []byte)) {
-	n := 0
-	for c := range jsonl.Elements(calls) {
+	for i, c := range slices.Collect(jsonl.Elements(calls)) {
 		id := jsonl.GetString(c, "id")
-		use(m.id+"/call/"+cmp.Or(id, strconv.Itoa(n)), id, c)
-		n++
+		use(m.id+"/call/"+cmp.Or(id, strconv.Itoa(i)), id, c)
 	}
 }
 
@@ -249,14 +246,12 @@ func (m *message) result(key, id string, c []byte) {
 
 // response is a result without the parts that it is wrapped in.
 func response(parts []byte) []byte {
-	var only []byte
-	n := 0
-	for p := range jsonl.Elements(parts) {
-		only = p
-		n++
+	elements := slices.Collect(jsonl.Elements(parts))
+	if len(elements) != 1 {
+		return parts
 	}
-	wrapped := jsonl.Get(only, "functionResponse", "response")
-	if n != 1 || wrapped == nil {
+	wrapped := jsonl.Get(elements[0], "functionResponse", "response")
+	if wrapped == nil {
 		return parts
 	}
 	fields := 0

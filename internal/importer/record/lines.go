@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -112,11 +113,7 @@ func visitLine(line []byte, at Span, whole func([]byte) bool, v Visitor) {
 		return
 	}
 	reason, records, tries := "", 0, 0
-	blame := func(what string) {
-		if reason == "" {
-			reason = what
-		}
-	}
+	blame := func(what string) { reason = cmp.Or(reason, what) }
 	rest := bytes.TrimPrefix(line, []byte(ByteOrderMark))
 	for {
 		rest = bytes.TrimLeft(rest, blanks)

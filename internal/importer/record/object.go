@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"slices"
 
 	"tape/internal/jsonl"
@@ -111,18 +112,7 @@ func With(obj []byte, name string, v []byte) []byte {
 
 // Array is a JSON array of some values.
 func Array(elements [][]byte) []byte {
-	size := 2
-	for _, e := range elements {
-		size += len(e) + 1
-	}
-	b := append(make([]byte, 0, size), '[')
-	for i, e := range elements {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, e...)
-	}
-	return append(b, ']')
+	return slices.Concat([]byte("["), bytes.Join(elements, []byte(",")), []byte("]"))
 }
 
 // Blank reports whether a value says nothing that its absence would not say.

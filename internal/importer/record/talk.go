@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"slices"
 
 	"tape/internal/jsonl"
 )
@@ -171,12 +172,7 @@ func (g *Group) Expect(id string, input []byte) {
 
 // Complete reports whether no result is waited for.
 func (g *Group) Complete() bool {
-	for i := range g.calls {
-		if g.calls[i].waits() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(g.calls, func(p pending) bool { return p.waits() })
 }
 
 // Full reports whether a result has to wait for the group to be written.
@@ -196,17 +192,13 @@ func (g *Group) Answered() []string {
 // Answer keeps a result with its call, and what detail makes of the call's input. A
 // result whose call is not known gets a group to itself.
 func (g *Group) Answer(r Result, detail func(input []byte) *Part) (stray *Group) {
-	var call *pending
-	for i := range g.calls {
-		if p := &g.calls[i]; p.result.ID == r.ID && p.waits() {
-			call = p
-			break
-		}
-	}
-	if call == nil {
+	i := slices.IndexFunc(g.calls, func(p pending) bool { return p.result.ID == r.ID && p.waits() })
+	in := g
+	if i < 0 {
 		stray = &Group{calls: []pending{{}}}
-		call = &stray.calls[0]
+		in, i = stray, 0
 	}
+	call := &in.calls[i]
 	call.detail = detail(call.input)
 	if r.Known {
 		r.Content = nil

@@ -82,10 +82,8 @@ func (m *matcher) all(units []unit) bool {
 
 // collect adds every place of a unit to res.
 func (m *matcher) collect(u *unit, res *Match) {
-	for _, t := range res.Terms {
-		if t.Term == u.id {
-			return
-		}
+	if slices.ContainsFunc(res.Terms, func(t TermCount) bool { return t.Term == u.id }) {
+		return
 	}
 	n := 0
 	for from := 0; ; n++ {

@@ -1,6 +1,8 @@
 package query
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -39,83 +41,93 @@ type Options struct {
 // every word. At most 64 words and operators count. No input fails.
 func Parse(q string, o Options) *Query {
 	q = string([]rune(q)) // every byte that is no UTF-8 is one U+FFFD
-	query := &Query{options: o, literal: foldPieces(trimPunctuationUnless(o.Exact, q))}
-	tokens := lex(q, o)
-	tokens = dropLone(tokens, o)
-	query.groups = group(tokens)
+	query := &Query{options: o, literal: foldPieces(o.trimmed(q))}
+	query.groups = group(dropLone(lex(q, o), o))
 	return query
 }
 
-func trimPunctuationUnless(exact bool, q string) string {
-	if exact {
-		return q
+// trimmed is a text without the punctuation that does not count.
+func (o Options) trimmed(s string) string {
+	if o.Exact {
+		return s
 	}
-	return trimPunctuation(q)
+	return trimPunctuation(s)
 }
 
-// lex cuts a query into tokens.
+// lexer cuts a query into tokens.
+type lexer struct {
+	Options
+	rest     string
+	tokens   []token
+	unclosed bool // no phrase ends behind here
+}
+
 func lex(q string, o Options) []token {
-	var tokens []token
-	add := func(raw string, phrase, not bool) {
-		u, ok := newUnit(raw, phrase, o)
-		if !ok {
-			return
-		}
-		u.not = not
-		tokens = append(tokens, token{unit: u})
-	}
+	l := &lexer{Options: o, rest: q}
 	if w := strings.TrimFunc(q, text.IsSpace); o.Exact && strings.HasPrefix(w, "-") && wordEnd(w) == len(w) {
-		add(w, false, false) // nothing else to leave it out of
-		return tokens
+		l.add(w, false, false) // nothing else to leave it out of
+		return l.tokens
 	}
-	unclosed := false // no phrase ends behind here
-	for len(tokens) < maxUnits {
-		q = strings.TrimLeftFunc(q, text.IsSpace)
-		if q == "" {
+	for len(l.tokens) < maxUnits {
+		if l.rest = strings.TrimLeftFunc(l.rest, text.IsSpace); l.rest == "" {
 			break
 		}
-		not := strings.HasPrefix(q, `-"`)
-		if not || q[0] == '"' {
-			body := strings.TrimPrefix(q, "-")[1:]
-			end, next := -1, 0
-			if !unclosed {
-				end, next = closingQuote(body)
-			}
-			if o.Exact && (end < 0 || strings.IndexFunc(body[:end], text.IsSpace) < 0) {
-				word := q[:wordEnd(q)]
-				tokens = lexWord(tokens, word, o)
-				q = q[len(word):]
-				continue
-			}
-			switch {
-			case end >= 0:
-				raw := strings.Join(strings.FieldsFunc(body[:end], text.IsSpace), " ")
-				if raw == "" {
-					raw = `""`
-				}
-				add(raw, true, not)
-				if n := len(tokens); n > 0 && raw == `"` {
-					tokens[n-1].lone = true
-				}
-				q = body[next:]
-			case body == "" || text.IsSpace(firstRune(body)):
-				unclosed = true
-				add(`"`, true, false)
-				if n := len(tokens); n > 0 {
-					tokens[n-1].lone = true
-				}
-				q = body
-			default:
-				unclosed = true
-				q = body
-			}
-			continue
+		if !l.phrase() {
+			l.word()
 		}
-		end := wordEnd(q)
-		tokens = lexWord(tokens, q[:end], o)
-		q = q[end:]
 	}
-	return tokens
+	return l.tokens
+}
+
+func (l *lexer) add(raw string, phrase, not bool) {
+	if u, ok := newUnit(raw, phrase, l.Options); ok {
+		u.not = not
+		l.tokens = append(l.tokens, token{unit: u, lone: phrase && raw == `"`})
+	}
+}
+
+// phrase takes a phrase, or a quote without its other half. It reports false in front of
+// a word.
+func (l *lexer) phrase() bool {
+	not := strings.HasPrefix(l.rest, `-"`)
+	if !not && l.rest[0] != '"' {
+		return false
+	}
+	body := strings.TrimPrefix(l.rest, "-")[1:]
+	end, next := -1, 0
+	if !l.unclosed {
+		end, next = closingQuote(body)
+	}
+	switch {
+	case l.Exact && (end < 0 || strings.IndexFunc(body[:end], text.IsSpace) < 0):
+		return false
+	case end >= 0:
+		raw := strings.Join(strings.FieldsFunc(body[:end], text.IsSpace), " ")
+		l.add(cmp.Or(raw, `""`), true, not)
+		l.rest = body[next:]
+	default:
+		l.unclosed = true
+		if l.rest = body; body == "" || text.IsSpace(firstRune(body)) {
+			l.add(`"`, true, false)
+		}
+	}
+	return true
+}
+
+// word takes a word without quotes at its beginning.
+func (l *lexer) word() {
+	raw := l.rest[:wordEnd(l.rest)]
+	l.rest = l.rest[len(raw):]
+	if rest, ok := strings.CutPrefix(raw, "-"); ok && rest != "" && rest[0] != '-' && rest[0] != '>' {
+		if u, ok := newUnit(rest, false, l.Options); ok && u.runs > 0 {
+			u.not = true
+			l.tokens = append(l.tokens, token{unit: u})
+			return
+		}
+	}
+	if u, ok := newUnit(raw, false, l.Options); ok {
+		l.tokens = append(l.tokens, token{unit: u, op: isOperator(raw), lone: raw == "-" || strings.Trim(raw, "()*") == ""})
+	}
 }
 
 func wordEnd(q string) int {
@@ -150,38 +162,12 @@ func closingQuote(s string) (end, next int) {
 	return -1, 0
 }
 
-// lexWord adds the token that a word without quotes at its beginning is.
-func lexWord(tokens []token, raw string, o Options) []token {
-	if rest, ok := strings.CutPrefix(raw, "-"); ok && rest != "" && rest[0] != '-' && rest[0] != '>' {
-		if u, ok := newUnit(rest, false, o); ok && u.runs > 0 {
-			u.not = true
-			return append(tokens, token{unit: u})
-		}
-	}
-	u, ok := newUnit(raw, false, o)
-	if !ok {
-		return tokens
-	}
-	t := token{unit: u}
-	t.op = isOperator(raw)
-	t.lone = raw == "-" || strings.Trim(raw, "()*") == ""
-	return append(tokens, t)
-}
-
 func isOperator(s string) bool { return s == "OR" || s == "AND" || s == "NOT" }
 
 // dropLone leaves out syntax that stands alone beside real words.
 func dropLone(tokens []token, o Options) []token {
-	if o.Exact {
-		return tokens
-	}
-	var kept []token
-	for _, t := range tokens {
-		if !t.lone {
-			kept = append(kept, t)
-		}
-	}
-	if len(kept) == 0 {
+	kept := slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.lone })
+	if o.Exact || len(kept) == 0 {
 		return tokens
 	}
 	return kept
@@ -234,20 +220,13 @@ func group(tokens []token) [][]unit {
 // orderGroup puts the units that are negated behind the others. If all are,
 // none is.
 func orderGroup(units []unit) []unit {
-	var yes, no []unit
-	for _, u := range units {
-		if u.not {
-			no = append(no, u)
-		} else {
-			yes = append(yes, u)
-		}
-	}
+	yes := slices.DeleteFunc(slices.Clone(units), func(u unit) bool { return u.not })
 	if len(yes) > 0 {
-		return append(yes, no...)
+		return append(yes, slices.DeleteFunc(units, func(u unit) bool { return !u.not })...)
 	}
-	for i := range no {
-		no[i].not = false
-		no[i].phrase = no[i].phrase || isOperator(no[i].raw)
+	for i := range units {
+		units[i].not = false
+		units[i].phrase = units[i].phrase || isOperator(units[i].raw)
 	}
-	return no
+	return units
 }

@@ -128,8 +128,7 @@ func (q *Query) With(old, new string) *Query {
 		}
 		r.groups = append(r.groups, units)
 	}
-	s := r.String()
-	r.literal = foldPieces(trimPunctuationUnless(q.options.Exact, s))
+	r.literal = foldPieces(q.options.trimmed(r.String()))
 	return r
 }
 

@@ -40,10 +40,7 @@ type run struct {
 // left of it to look for, as of a lone variation selector.
 func newUnit(raw string, phrase bool, o Options) (unit, bool) {
 	u := unit{raw: raw, phrase: phrase}
-	lit := raw
-	if !o.Exact {
-		lit = trimPunctuation(raw)
-	}
+	lit := o.trimmed(raw)
 	if body, ok := strings.CutSuffix(lit, "*"); ok && !phrase && endsInRun(body) {
 		lit, u.prefix = body, true
 	}

@@ -1,0 +1,72 @@
+-- A line is known by its document number, doc: that of the tape, shifted by 32 bits, and
+-- the entry's id. Numbers of tapes, files and documents mean nothing outside; the view
+-- entries is for other programs.
+--
+-- A fork has rows for its own entries alone, those behind base; the others are in the tape
+-- with the number parent, which is less than the fork's. What tapes says of a fork is
+-- about all of it. It has a row for the phase that is open at the base, too.
+
+CREATE TABLE tapes (
+	no INTEGER PRIMARY KEY AUTOINCREMENT,
+	branch TEXT NOT NULL UNIQUE,
+	name TEXT NOT NULL,
+	parent INTEGER NOT NULL,
+	base INTEGER NOT NULL,
+	base_bytes INTEGER NOT NULL,
+	entries INTEGER NOT NULL,
+	bytes INTEGER NOT NULL,
+	newest INTEGER,
+	mark TEXT NOT NULL
+);
+CREATE TABLE phases (
+	tape INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	name TEXT NOT NULL,
+	folder TEXT NOT NULL,
+	first_id INTEGER NOT NULL,
+	PRIMARY KEY (tape, seq)
+) WITHOUT ROWID;
+CREATE TABLE files (
+	no INTEGER PRIMARY KEY,
+	tape INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	name TEXT NOT NULL,
+	UNIQUE (tape, seq, name)
+);
+CREATE TABLE lines (
+	doc INTEGER PRIMARY KEY,
+	kind TEXT NOT NULL,
+	summary TEXT,
+	created INTEGER,
+	seq INTEGER NOT NULL,
+	file INTEGER NOT NULL,
+	line INTEGER NOT NULL,
+	offset INTEGER NOT NULL,
+	length INTEGER NOT NULL,
+	sign INTEGER NOT NULL
+);
+CREATE INDEX anchors ON lines (seq) WHERE kind = 'anchor';
+CREATE TABLE dates (
+	block INTEGER PRIMARY KEY,
+	low INTEGER,
+	high INTEGER,
+	undated INTEGER NOT NULL,
+	bytes INTEGER NOT NULL
+);
+CREATE VIEW entries AS SELECT
+	lines.doc & 0xffffffff AS id,
+	lines.kind AS kind,
+	phases.name AS anchor_name,
+	lines.seq AS anchor_seq,
+	'anchors/' || phases.folder || '/' || files.name AS file_path,
+	lines.line AS line_offset,
+	strftime('%Y-%m-%dT%H:%M:%S', (lines.created - (lines.created % 1000000 + 1000000) % 1000000) / 1000000, 'unixepoch')
+		|| printf('.%06d+00:00', (lines.created % 1000000 + 1000000) % 1000000) AS created_at,
+	lines.summary AS summary,
+	tapes.name AS tape,
+	lines.offset AS byte_offset,
+	lines.length AS byte_length
+FROM lines
+	JOIN tapes ON tapes.no = lines.doc >> 32
+	JOIN phases ON phases.tape = tapes.no AND phases.seq = lines.seq
+	JOIN files ON files.no = lines.file;
