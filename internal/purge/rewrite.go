@@ -42,7 +42,7 @@ func (p *purge) rewrite(ctx context.Context) error {
 		}
 	}
 	if len(p.r.Commits)+p.out.Tags == 0 && p.interrupted == nil {
-		return layout.NotFound("tape show @ID shows an entry", "there is nothing of that kind in tape %q", p.t.Name())
+		return layout.NotFound("", "there is nothing of that kind in tape %q", p.t.Name()).Try(layout.ShowEntry)
 	}
 	for _, h := range heads.others {
 		if err := p.r.History(ctx, h, true); err != nil && ctx.Err() != nil {

@@ -6,6 +6,8 @@ import (
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"tape/internal/layout"
 )
 
 // What the estimate of tokens adds: to each message or block, and for an image or file
@@ -102,8 +104,7 @@ func (w *whole) tooSmall(c *Context) error {
 	if w.options.MaxBytes > 0 {
 		needs = append(needs, fmt.Sprintf("%d bytes, and %d are allowed", c.size(), w.options.MaxBytes))
 	}
-	return &usageError{msg: "the last turn with the opening anchor needs " + strings.Join(needs, "; "),
-		hint: "allow more, or begin a new phase with tape handoff"}
+	return layout.Invalid("", "the last turn with the opening anchor needs %s", strings.Join(needs, "; ")).Try(layout.AllowMore)
 }
 
 func (w *whole) leftOut(n int, kept *Context) LeftOut {

@@ -3,8 +3,8 @@ package view
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -45,21 +45,14 @@ type Options struct {
 func (o Options) check() error {
 	switch {
 	case o.Format != "" && o.Format != OpenAI && o.Format != Anthropic:
-		return &usageError{msg: fmt.Sprintf("there is no format %q", o.Format), hint: "the formats are: openai, anthropic"}
+		return layout.Invalid("the formats are: openai, anthropic", "there is no format %q", o.Format)
 	case o.Raw && o.Format == Anthropic:
-		return &usageError{msg: "the literal mapping has one format, openai", hint: "leave out raw, or the format"}
+		return layout.Invalid("leave out raw, or the format", "the literal mapping has one format, openai")
 	case o.MaxTokens < 0 || o.MaxBytes < 0 || o.Tail != nil && *o.Tail < 0:
-		return &usageError{msg: "a bound must not be negative"}
+		return layout.Invalid("", "a bound must not be negative")
 	}
 	return nil
 }
-
-// usageError is a repo.ErrInvalid with a way out.
-type usageError struct{ msg, hint string }
-
-func (e *usageError) Error() string { return e.msg }
-func (e *usageError) Hint() string  { return e.hint }
-func (e *usageError) Unwrap() error { return repo.ErrInvalid }
 
 // Context is what a model gets to see.
 type Context struct {

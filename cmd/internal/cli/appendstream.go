@@ -81,7 +81,7 @@ func (s *stream) feed(ctx context.Context, tx *repo.Tx) error {
 // reject notes a bad line, or makes it the end of a stream of all or none.
 func (s *stream) reject(line int64, err error) error {
 	if !s.o.partial {
-		hint := repo.Hint(err)
+		hint := hintOf(err)
 		if hint == "" {
 			hint = "nothing was appended; --partial keeps the good lines"
 		}

@@ -101,7 +101,7 @@ func rejected(list []repo.RefStatus) error {
 	var lines, hints []string
 	for _, s := range list[:min(len(list), most)] {
 		lines = append(lines, quoted(refName(s))+" was rejected: "+s.Err.Error())
-		if hint := repo.Hint(s.Err); hint != "" && !slices.Contains(hints, hint) {
+		if hint := hintOf(s.Err); hint != "" && !slices.Contains(hints, hint) {
 			hints = append(hints, hint)
 		}
 	}
