@@ -157,9 +157,7 @@ func (o *purgeOptions) summary(p repo.Purged) []string {
 			out = append(out, fmt.Sprintf("it is in entries before @%d as well: everything from @%d on is made anew", slices.Min(o.IDs), t.Entries[0]))
 		}
 	}
-	if p.Tags > 0 {
-		out = append(out, display.Count(p.Tags, "tag", "tags")+" made anew")
-	}
+	out = append(out, some(p.Tags, "tag made anew", "tags made anew")...)
 	if p.Commits > 0 {
 		made := display.Count(p.Commits, "commit", "commits") + " made anew"
 		if p.Archives > 0 {

@@ -80,14 +80,7 @@ func tapesText(list []repo.RefStatus) string {
 			forks++
 		}
 	}
-	var out []string
-	if tapes := len(list) - forks; tapes > 0 {
-		out = append(out, display.Count(tapes, "tape", "tapes"))
-	}
-	if forks > 0 {
-		out = append(out, display.Count(forks, "fork", "forks"))
-	}
-	return strings.Join(out, " and ")
+	return strings.Join(append(some(len(list)-forks, "tape", "tapes"), some(forks, "fork", "forks")...), " and ")
 }
 
 // rejected says which tapes were not taken, and why; nil if all were. The cause is that of a
