@@ -112,7 +112,7 @@ func Classify(err error) error {
 		return &Error{Class: ErrCorrupt, Msg: "a ref is damaged", Cause: err,
 			Way: Words("the last line of the file of that name under .git/logs tells what it held; write it back with: git update-ref")}
 	case errors.Is(err, gitrun.ErrNoGit):
-		return &Error{Class: err, Msg: err.Error(), Way: Words("install git and try again; all but push, pull, fetch, clone, gc and purge work without it")}
+		return &Error{Class: err, Msg: err.Error(), Way: []Hint{{Kind: InstallGit}}}
 	case errors.Is(err, fs.ErrPermission):
 		return &Error{Class: err, Msg: err.Error(), Way: Words("check who owns the workspace: its folders are 0700, its files 0600")}
 	}

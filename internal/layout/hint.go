@@ -35,6 +35,7 @@ const (
 	HandOffInstead     HintKind = "hand-off-instead"
 	InitAt             HintKind = "init-at" // folder
 	InitHere           HintKind = "init-here"
+	InstallGit         HintKind = "install-git"
 	ListAll            HintKind = "list-all"
 	ListAllowed        HintKind = "list-allowed"
 	ListAnchors        HintKind = "list-anchors"

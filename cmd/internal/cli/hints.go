@@ -68,6 +68,7 @@ func hintWords() map[layout.HintKind]string {
 		layout.HandOffInstead:     "use tape handoff, which also commits and tags the phase",
 		layout.InitAt:             "create one with: tape init {1}",
 		layout.InitHere:           "create one with: tape init",
+		layout.InstallGit:         "install git and try again; all but push, pull, fetch, clone, gc and purge work without it",
 		layout.ListAll:            "tape forks and tape tapes list what there is",
 		layout.ListAllowed:        "tape config allow_secret lists those that are",
 		layout.ListAnchors:        "tape anchors lists them",

@@ -4,6 +4,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,5 +78,37 @@ func TestWordsOfHints(t *testing.T) {
 	err := layout.Conflict("first", "no").Try(layout.CloseForks).Try(layout.RestoreLatest, "x")
 	if got, want := hintOf(err), "first\nfirst merge or discard its forks\nif it was reset here: tape --tape x restore latest brings back what it was, then tape pull"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The rooms leave commands to this package. What git runs, and writes into its settings, calls
+// the program; an exported page tells its readers, and warnings have no kinds.
+func TestRoomsNameNoCommands(t *testing.T) {
+	allowed := []string{"hooks/script.go", "internal/workspace/gitsetup.go", "internal/export/markdown.go", "internal/forks/close.go", "internal/remotes/fetch.go"}
+	var names []string
+	for _, c := range commands() {
+		names = append(names, c.name)
+	}
+	named := regexp.MustCompile(`\btape (` + strings.Join(names, "|") + `)\b`)
+	for _, room := range []string{"internal", "repo", "merge", "hooks", "index"} {
+		err := filepath.WalkDir("../../../"+room, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || slices.Contains(allowed, filepath.ToSlash(path)[len("../../../"):]) {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && named.MatchString(lit.Value) {
+					t.Errorf("%s: %s", path, lit.Value)
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -32,8 +32,7 @@ func (w refWords) of(s repo.RefStatus) string {
 // What is up to date is summed up, unless all is to be listed.
 func (a *App) showStatuses(list []repo.RefStatus, w refWords, all bool) error {
 	if a.json {
-		err := listing[repo.RefStatus]{object: describeStatus}.show(a, list)
-		return cmp.Or(err, rejected(list))
+		return cmp.Or(listing[repo.RefStatus]{object: describeStatus}.show(a, list, nil), rejected(list))
 	}
 	if a.quiet {
 		return rejected(list)
