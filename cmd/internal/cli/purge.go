@@ -192,13 +192,8 @@ func (o *purgeOptions) report(t *repo.Tape, p repo.Purged) {
 	if p.Finished {
 		o.printf("finished a purge that had been cut off\n")
 	}
-	for _, line := range o.summary(p) {
-		o.line(line)
-	}
-	for _, name := range p.Removed {
-		o.printf("removed %s\n", display.Line(name))
-	}
-	for _, line := range o.otherLines(p) {
+	removed := namesOf(p.Removed, func(name string) string { return "removed " + display.Line(name) })
+	for _, line := range slices.Concat(o.summary(p), removed, o.otherLines(p)) {
 		o.line(line)
 	}
 	for _, left := range p.Left {
