@@ -19,12 +19,6 @@ import (
 	"tape/repo"
 )
 
-// restoreHint leads the way back without a loss: git restore would also drop what was
-// appended since.
-const restoreHint = "entries are only added: take the change back that git diff HEAD shows, or, if nothing was appended since " +
-	"the last commit, all changes of a file: git restore --staged --worktree -- FILE\n" +
-	"git commit --no-verify commits it all the same, and tape verify will name it"
-
 // PreCommit refuses, with repo.ErrConflict, what git is about to commit to the branch of
 // a tape or fork and is not append-only. Other branches are nobody's business here, and
 // the commit that concludes a merge is completed afterwards.
@@ -45,7 +39,7 @@ func (r Repository) PreCommit(ctx context.Context, store *repo.Store) error {
 		err = audit.CheckTree(ctx, (*workspace.Store)(store), branch, head, next)
 	}
 	if errors.Is(err, repo.ErrConflict) {
-		return layout.Conflict(restoreHint, "not committed: %v", err)
+		return layout.Conflict("", "not committed: %v", err).Try(layout.TakeChangeBack)
 	}
 	return err
 }
@@ -157,7 +151,7 @@ func pushError(ref string, err error) error {
 	default:
 		return err
 	}
-	return layout.Conflict(repo.Hint(err), "not pushed: %v", err)
+	return &layout.Error{Class: layout.ErrConflict, Msg: "not pushed: " + err.Error(), Way: layout.Hints(err)}
 }
 
 // PreReceive refuses, with repo.ErrConflict, a push to the repository gitDir that is not

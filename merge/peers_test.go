@@ -212,7 +212,7 @@ func bothWrite(ann, bob *user) {
 	}
 	ann.pushes("main fast_forward", repo.PushOptions{})
 	rejected := bob.pushes("main rejected", repo.PushOptions{})
-	if hint := repo.Hint(rejected[0].Err); !errors.Is(rejected[0].Err, repo.ErrConflict) || !strings.Contains(hint, "tape pull") {
+	if hint := fmt.Sprint(repo.Hints(rejected[0].Err)); !errors.Is(rejected[0].Err, repo.ErrConflict) || !strings.Contains(hint, "pull-then-push") {
 		bob.Errorf("the way out of %v: %q", rejected[0].Err, hint)
 	}
 	bob.pulls("main merged", false)

@@ -447,7 +447,7 @@ func (u *user) pushUntilTaken() {
 		if i < 0 {
 			return
 		}
-		if !errors.Is(done[i].Err, repo.ErrConflict) || repo.Hint(done[i].Err) == "" {
+		if !errors.Is(done[i].Err, repo.ErrConflict) || len(repo.Hints(done[i].Err)) == 0 {
 			u.Errorf("rejected without a way out: %v", done[i].Err)
 		}
 		if _, err := merge.Pull(u.Context(), u.s, "origin", nil); err != nil {

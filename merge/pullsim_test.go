@@ -112,7 +112,7 @@ func (x *cloneSim) step() (string, error) {
 func (x *cloneSim) push(s *repo.Store) error {
 	done, err := s.Push(x.Context(), "origin", &repo.PushOptions{Forks: x.rng.IntN(2) == 0})
 	for _, d := range done {
-		if d.Status == repo.RefRejected && !strings.Contains(repo.Hint(d.Err), "tape pull") && !strings.Contains(d.Err.Error(), "was not pushed") {
+		if d.Status == repo.RefRejected && !strings.Contains(fmt.Sprint(repo.Hints(d.Err)), "pull-then-push") && !strings.Contains(d.Err.Error(), "was not pushed") {
 			return d.Err
 		}
 	}

@@ -229,7 +229,7 @@ func TestDamage(t *testing.T) {
 						t.Errorf("%s says %v", what, err)
 					} else {
 						want(what, broken.File, broken.Line, err)
-						if Hint(err) == "" {
+						if len(Hints(err)) == 0 {
 							t.Errorf("%s gives no hint", what)
 						}
 					}
@@ -275,7 +275,7 @@ func TestDamageUndone(t *testing.T) {
 	remove(t, d.file(openPhase+"events.jsonl"))
 	_, err := d.Tape.Append(t.Context(), nil, Message("user", "x"))
 	wantIs(t, err, ErrCorrupt)
-	if hint := Hint(err); !strings.Contains(hint, "restore -- "+strings.TrimSuffix(openPhase, "/")) {
+	if hint := fmt.Sprint(Hints(err)); !strings.Contains(hint, "restore -- "+strings.TrimSuffix(openPhase, "/")) {
 		t.Errorf("the hint is %q", hint)
 	}
 	runGit(t, d.Dir(), "restore", "--", openPhase)
@@ -436,8 +436,8 @@ func TestDamagedGit(t *testing.T) {
 			writeFile(t, d.file("config.json"), []byte(content))
 			_, err := Open(t.Context(), d.Dir(), nil)
 			wantIs(t, err, ErrCorrupt)
-			if err == nil || !strings.Contains(err.Error(), "config.json") || Hint(err) == "" {
-				t.Errorf("it should name the file and a way out: %v (%s)", err, Hint(err))
+			if err == nil || !strings.Contains(err.Error(), "config.json") || len(Hints(err)) == 0 {
+				t.Errorf("it should name the file and a way out: %v (%s)", err, Hints(err))
 			}
 		})
 	}

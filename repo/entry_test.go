@@ -208,7 +208,7 @@ func TestBusy(t *testing.T) {
 	}
 	_, err = openTape(t, impatient, "").Append(t.Context(), nil, Message("user", "x"))
 	wantIs(t, err, ErrBusy)
-	if Hint(err) == "" {
+	if len(Hints(err)) == 0 {
 		t.Error("no hint")
 	}
 	if err := tx.Rollback(); err != nil {

@@ -190,7 +190,7 @@ func TestForkErrors(t *testing.T) {
 		"nothing to abort":          {join.AbortMerge(t.Context(), m.in()), ErrNotFound, true},
 	} {
 		wantIs(t, c.err, c.want)
-		if c.err != nil && c.hint && Hint(c.err) == "" {
+		if c.err != nil && c.hint && len(Hints(c.err)) == 0 {
 			t.Errorf("%s: no hint: %v", name, c.err)
 		}
 	}
@@ -350,7 +350,7 @@ func TestMergeRewritten(t *testing.T) {
 			before := history(t, s.Dir())
 			_, err = join.Merge(t.Context(), x.in(), join.Options{})
 			var rewritten *RewrittenError
-			if !errors.As(err, &rewritten) || !errors.Is(err, ErrConflict) || Hint(err) == "" {
+			if !errors.As(err, &rewritten) || !errors.Is(err, ErrConflict) || len(Hints(err)) == 0 {
 				t.Fatalf("the merge says %v", err)
 			}
 			if rewritten.Base[0] == nil && rewritten.Base[1] == nil {

@@ -170,7 +170,7 @@ func TestUnsupported(t *testing.T) {
 				var unsupported *gitstore.UnsupportedError
 				if !errors.As(err, &unsupported) {
 					t.Errorf("%s says %v", what, err)
-				} else if Hint(err) == "" {
+				} else if len(Hints(err)) == 0 {
 					t.Errorf("%s gives no hint: %v", what, err)
 				}
 			}

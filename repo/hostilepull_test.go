@@ -164,7 +164,7 @@ func wantTold(t *testing.T, k hostile.Case, remote string, done []RefStatus, err
 			t.Errorf("%s of a harmless remote is refused: %v", d.Ref, d.Err)
 		}
 		wantPlain(t, d.Err)
-		if Hint(d.Err) == "" {
+		if len(Hints(d.Err)) == 0 {
 			t.Errorf("%s: no way out: %v", d.Ref, d.Err)
 		}
 	}

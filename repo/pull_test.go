@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -158,7 +159,7 @@ func TestPullStrange(t *testing.T) {
 	mustAppend(t, m, Message("user", "mine"))
 	status, err := join.Join(t.Context(), two.in(), "origin", "main")
 	mustDo(t, err)
-	if status.Status != RefRejected || !errors.Is(status.Err, ErrConflict) || !strings.Contains(Hint(status.Err), "tape --tape main reset --archive") {
+	if status.Status != RefRejected || !errors.Is(status.Err, ErrConflict) || !strings.Contains(fmt.Sprint(Hints(status.Err)), "{put-behind-theirs [main main.jsonl]") {
 		t.Fatalf("it says %+v", status)
 	}
 	if got := saidIn(t, m); !slices.Equal(got, []string{"[session/start]", "mine"}) {
@@ -210,7 +211,7 @@ func TestPushRejected(t *testing.T) {
 	has := runGit(t, remote, "for-each-ref")
 	done, err := s.Push(t.Context(), "origin", nil)
 	mustDo(t, err)
-	if len(done) != 1 || done[0].Status != RefRejected || !strings.Contains(Hint(done[0].Err), "tape pull") {
+	if len(done) != 1 || done[0].Status != RefRejected || !strings.Contains(fmt.Sprint(Hints(done[0].Err)), "pull-then-push") {
 		t.Errorf("it says %+v", done)
 	}
 	if now := runGit(t, remote, "for-each-ref"); now != has {

@@ -3,6 +3,7 @@ package repo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -56,7 +57,7 @@ func TestPullPurged(t *testing.T) {
 	mustDo(t, err)
 	for _, ref := range []string{"refs/heads/tape/main", stamp} {
 		i := slices.IndexFunc(statuses, func(s RefStatus) bool { return s.Ref == ref && s.Status == RefRejected })
-		if i < 0 || !strings.Contains(Hint(statuses[i].Err), "--force-with-lease") {
+		if i < 0 || !strings.Contains(fmt.Sprint(Hints(statuses[i].Err)), "--force-with-lease") {
 			t.Fatalf("the fetch says nothing of %s: %+v", ref, statuses)
 		}
 	}
@@ -75,7 +76,7 @@ func TestPullPurged(t *testing.T) {
 	mustDo(t, err)
 	for _, ref := range []string{"refs/heads/fork/main/gone", stamp} {
 		i := slices.IndexFunc(statuses, func(s RefStatus) bool { return s.Ref == ref && s.Status == RefRejected })
-		if i < 0 || !strings.Contains(Hint(statuses[i].Err), "delete it there") {
+		if i < 0 || !strings.Contains(fmt.Sprint(Hints(statuses[i].Err)), "delete it there") {
 			t.Fatalf("the fetch says nothing of %s: %+v", ref, statuses)
 		}
 	}
@@ -84,7 +85,7 @@ func TestPullPurged(t *testing.T) {
 	statuses, err = bob.Fetch(ctx, "origin", nil)
 	mustDo(t, err)
 	i := slices.IndexFunc(statuses, func(s RefStatus) bool { return s.Tape == "main" && s.Status == RefRejected })
-	if i < 0 || !errors.Is(statuses[i].Err, ErrConflict) || !strings.Contains(Hint(statuses[i].Err), "tape pull --purge") {
+	if i < 0 || !errors.Is(statuses[i].Err, ErrConflict) || !strings.Contains(fmt.Sprint(Hints(statuses[i].Err)), "pull-purge") {
 		t.Fatalf("bob's fetch says %+v", statuses)
 	}
 	statuses, err = bob.Fetch(ctx, "origin", &FetchOptions{Purges: true})
@@ -280,7 +281,7 @@ func TestPullPurgeForged(t *testing.T) {
 		statuses, err := bob.Fetch(t.Context(), "origin", &FetchOptions{Purges: purges})
 		mustDo(t, err)
 		i := slices.IndexFunc(statuses, func(s RefStatus) bool { return s.Tape == "main" && s.Status == RefRejected })
-		if i < 0 || !errors.Is(statuses[i].Err, ErrConflict) || !strings.Contains(Hint(statuses[i].Err), "another version of tape") {
+		if i < 0 || !errors.Is(statuses[i].Err, ErrConflict) || !strings.Contains(fmt.Sprint(Hints(statuses[i].Err)), "another version of tape") {
 			t.Errorf("bob's fetch says %+v", statuses)
 		}
 		if now := headOf(t, openTape(t, bob, "main")); now != was {

@@ -243,7 +243,7 @@ func TestPurgeWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Purge(t.Context(), PurgeOptions{IDs: []int64{2}}); !errors.Is(err, ErrNotFound) || !strings.Contains(Hint(err), "--whole") {
+	if _, err := m.Purge(t.Context(), PurgeOptions{IDs: []int64{2}}); !errors.Is(err, ErrNotFound) || !strings.Contains(fmt.Sprint(Hints(err)), "purge-whole") {
 		t.Fatalf("without Whole: %v", err)
 	}
 	mustPurge(t, m, PurgeOptions{IDs: []int64{2, 3, 4}, Whole: true})

@@ -44,8 +44,8 @@ func TestPurgeWithoutGit(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	mustPurge(t, m, PurgeOptions{IDs: []int64{2}, DryRun: true})
 	_, err := m.Purge(t.Context(), PurgeOptions{IDs: []int64{2}, Find: leakFinder{}})
-	if err == nil || !strings.Contains(err.Error(), "needs the git program") || !strings.Contains(Hint(err), "install git") {
-		t.Errorf("it says %v, and as a hint %q", err, Hint(err))
+	if err == nil || !strings.Contains(err.Error(), "needs the git program") || !strings.Contains(fmt.Sprint(Hints(err)), "install-git") {
+		t.Errorf("it says %v, and as a hint %q", err, Hints(err))
 	}
 	t.Setenv("PATH", path)
 	if history(t, s.Dir()) != before {

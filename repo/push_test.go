@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"tape/internal/gitstore"
+	"tape/internal/layout"
 	"tape/internal/remotes"
 	"testing"
 )
@@ -51,8 +52,8 @@ func TestPushTellsSecretsOnce(t *testing.T) {
 		if n := strings.Count(err.Error(), "push to "); n != 1 {
 			t.Errorf("%d times in %q: push to", n, err)
 		}
-		if !strings.Contains(Hint(err), "--tape clean") {
-			t.Errorf("no tape without secrets in the hint %q", Hint(err))
+		if hints := Hints(err); len(hints) != 1 || hints[0].Kind != layout.PurgeOrAllow || hints[0].Args[2] != "clean" {
+			t.Errorf("no tape without secrets in the hint %q", Hints(err))
 		}
 		for _, f := range secrets.Findings {
 			out = append(out, fmt.Sprintf("%s @%d", f.Tape, f.Entry))

@@ -77,8 +77,8 @@ func TestScanFindsWhatIsNew(t *testing.T) {
 			t.Errorf("no %q in %v", part, err)
 		}
 	}
-	if strings.Contains(err.Error(), testSecret("1")) || !strings.Contains(Hint(err), "--allow-secret ") || !strings.Contains(Hint(err), "tape purge --fingerprint ") {
-		t.Errorf("%v (%s)", err, Hint(err))
+	if strings.Contains(err.Error(), testSecret("1")) || !strings.Contains(fmt.Sprint(Hints(err)), "purge-or-allow") {
+		t.Errorf("%v (%s)", err, Hints(err))
 	}
 
 	for _, f := range mustScan(t, s, []gitstore.Hash{third}, nil) {

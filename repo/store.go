@@ -155,5 +155,9 @@ func outside(list []*workspace.Tape, err error) ([]*Tape, error) {
 	return out, err
 }
 
-// Hint is the way out that an error knows of, "" if none.
-func Hint(err error) string { return layout.Hint(err) }
+// Hint is something to do about an error: plain words, or a Kind with what it is about where
+// that takes a command, for which the command line has the words.
+type Hint = layout.Hint
+
+// Hints are the ways out that an error knows of.
+func Hints(err error) []Hint { return layout.Hints(err) }

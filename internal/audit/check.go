@@ -116,7 +116,7 @@ func (c *updateCheck) owner(tag gitstore.Hash) (t *workspace.Tape, at, head gits
 // notTaken makes a conflict of a refusal.
 func notTaken(ref string, err error) error {
 	if errors.Is(err, layout.ErrRefused) {
-		return layout.Conflict("tags in anchor/ are made by tape handoff, archives by tape reset --archive: give it another name", "%s: %v", shortRef(ref), err)
+		return layout.Conflict("", "%s: %v", shortRef(ref), err).Try(layout.RenameTag)
 	}
 	return err
 }
@@ -136,7 +136,7 @@ func (c *updateCheck) tagUpdate(ctx context.Context, ref string, from, to gitsto
 	}
 	purged, ok, err := c.purged(ctx, t, old, head)
 	if err != nil || !ok {
-		return cmp.Or(err, refused)
+		return cmp.Or[error](err, refused)
 	}
 	if to.IsZero() {
 		if has, err := hasPhase(c.s, purged, path.Base(ref)); err != nil || !has {
@@ -188,8 +188,7 @@ func CheckGrowth(ctx context.Context, s *workspace.Store, ref string, from, to g
 		} else if ok {
 			return CheckGrowth(ctx, s, ref, gitstore.ZeroHash, to)
 		}
-		return layout.Conflict("tape pull joins what both have; nothing is pushed by force",
-			"%s does not continue %s: history was rewritten, or the other side has more", shortRef(ref), short(from))
+		return layout.Conflict("", "%s does not continue %s: history was rewritten, or the other side has more", shortRef(ref), short(from)).Try(layout.PullInstead)
 	}
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"tape/internal/gitstore"
@@ -69,16 +68,16 @@ func (c *IncomingCheck) checkRef(ctx context.Context, n incomingName, in layout.
 // for tapes of one's own.
 func refuseRef(ref string, err error) error {
 	out := &layout.Error{Class: layout.ErrRefused, Msg: "the remote's " + shortRef(ref), Cause: err,
-		Way: "it has to be put right on the remote; nothing of it was taken"}
+		Way: layout.Words("it has to be put right on the remote; nothing of it was taken")}
 	var p *layout.Error
 	var corrupt *layout.CorruptError
 	switch {
 	case errors.Is(err, errRewritten):
-		out.Class, out.Way = layout.ErrConflict, layout.Hint(err)
-	case errors.As(err, &p) && errors.Is(p.Class, layout.ErrRefused) && p.Way != "":
+		out.Class, out.Way = layout.ErrConflict, layout.Hints(err)
+	case errors.As(err, &p) && errors.Is(p.Class, layout.ErrRefused) && len(p.Way) > 0:
 		out.Way = p.Way
 	case errors.As(err, &corrupt) && (corrupt.Fix == installNewer || corrupt.Fix == takeOut):
-		out.Way = corrupt.Fix
+		out.Way = corrupt.Hints()
 	}
 	return out
 }
@@ -90,12 +89,11 @@ const installNewer = "install a newer tape"
 // any more.
 var errRewritten = errors.New("history was rewritten")
 
-// TakeAsItIs is the way out where a remote's history is to count, whatever it was before.
-const TakeAsItIs = "to take it as it is, with what only you have behind it: tape remote remove, tape remote add, then tape pull"
-
 func rewritten(old, next gitstore.Hash) error {
-	return &layout.Error{Class: layout.ErrConflict, Cause: errRewritten, Msg: fmt.Sprintf("%s does not continue %s", short(next), short(old)),
-		Way: "ask whoever rewrote it, or restored an older one; what you have of it is as it was\n" + TakeAsItIs}
+	err := layout.Conflict("ask whoever rewrote it, or restored an older one; what you have of it is as it was",
+		"%s does not continue %s", short(next), short(old)).Try(layout.TakeAsItIs)
+	err.Cause = errRewritten
+	return err
 }
 
 func shortRef(ref string) string {

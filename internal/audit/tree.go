@@ -57,7 +57,7 @@ func (a *audit) readTag(ref string, h gitstore.Hash) (gitstore.Tag, error) {
 }
 
 // Small refuses an object of a hostile source that is larger than it may be.
-func (a *audit) Small(h gitstore.Hash, what string, limit int64, hint string) error {
+func (a *audit) Small(h gitstore.Hash, what string, limit int64, hint layout.HintKind) error {
 	if !a.hostile {
 		return nil
 	}
@@ -66,16 +66,20 @@ func (a *audit) Small(h gitstore.Hash, what string, limit int64, hint string) er
 		return &layout.CorruptError{File: what, Msg: err.Error()}
 	}
 	if size > limit {
-		return layout.Refused(hint, "%s has %d bytes; the limit is %d", what, size, limit)
+		err := layout.Refused("", "%s has %d bytes; the limit is %d", what, size, limit)
+		if hint != "" {
+			err = err.Try(hint)
+		}
+		return err
 	}
 	return nil
 }
 
 // file reads a file; where names it in messages.
 func (a *audit) file(h gitstore.Hash, where string, limit int64) ([]byte, error) {
-	hint := ""
+	var hint layout.HintKind
 	if limit > smallFile {
-		hint = "lines may be longer after: tape config max_line BYTES; instead of a clone: tape init, that, tape remote add, tape pull"
+		hint = layout.AllowLongLines
 	}
 	if err := a.Small(h, where, limit, hint); err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func forkNamed(t *workspace.Tape, name string) (*workspace.Tape, error) {
 		return nil, err
 	}
 	if strings.Contains(name, "/") {
-		return nil, layout.Invalid("a fork of a fork is made by naming that with --tape", "the name of a fork must not have a slash: %q", name)
+		return nil, layout.Invalid("", "the name of a fork must not have a slash: %q", name).Try(layout.NameForkedFrom)
 	}
 	if err := layout.CheckName("a fork, its parent's before it", t.Name()+"/"+name); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func forkNamed(t *workspace.Tape, name string) (*workspace.Tape, error) {
 }
 
 func taken(t *workspace.Tape) error {
-	return layout.Conflict("tape log --tape "+layout.ShellWord(t.Name())+" shows it; choose another name, or discard it first", "there is a fork %q already", t.Name())
+	return layout.Conflict("", "there is a fork %q already", t.Name()).Try(layout.ShowFork, t.Name())
 }
 
 // forkFrom makes the first commit and the branch of a fork. w is nil where the tape has
@@ -77,7 +77,7 @@ func forkFrom(ctx context.Context, t *workspace.Tape, f *workspace.Tape, at stri
 	var head gitstore.Hash
 	if w != nil {
 		if id > w.LastID() {
-			return layout.NotFound("tape info says how many there are", "tape %q has no entry @%d", t.Name(), id)
+			return layout.NotFound("", "tape %q has no entry @%d", t.Name(), id).Try(layout.LookHowMany)
 		}
 		if id == 0 || id > w.Committed() {
 			if err := w.Checkpoint(ctx); err != nil {
@@ -169,7 +169,7 @@ func commitAt(ctx context.Context, s *workspace.Store, batch *gitstore.Batch, pa
 		id = last
 	}
 	if err == nil && id > last {
-		err = layout.NotFound("tape info says how many there are", "tape %q has no entry @%d", parent.Name(), id)
+		err = layout.NotFound("", "tape %q has no entry @%d", parent.Name(), id).Try(layout.LookHowMany)
 	}
 	for err == nil && last > id {
 		if err = ctx.Err(); err != nil {

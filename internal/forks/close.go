@@ -21,7 +21,7 @@ import (
 // if there are forks of it, or somebody has it checked out.
 func Discard(ctx context.Context, t *workspace.Tape) error {
 	if !t.IsFork() {
-		return layout.Invalid("tape reset starts a tape over", "%q is a tape, not a fork", t.Name())
+		return layout.Invalid("", "%q is a tape, not a fork", t.Name()).Try(layout.ResetInstead)
 	}
 	return writer.Write(ctx, t, func(w *writer.Writer) error {
 		children, err := t.Forks(ctx)

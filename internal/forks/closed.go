@@ -178,7 +178,7 @@ func ClosedHere(ctx context.Context, t *workspace.Tape, at gitstore.Hash, discar
 		}
 	}
 	if !known {
-		return false, layout.Conflict("pull it, too: without --tape everything is pulled", "%q, which %q is a fork of, is not here", t.Parent(), t.Name())
+		return false, layout.Conflict("", "%q, which %q is a fork of, is not here", t.Parent(), t.Name()).Try(layout.PullAll)
 	}
 	return false, nil
 }

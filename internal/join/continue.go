@@ -29,9 +29,9 @@ func ContinueMerge(ctx context.Context, t *workspace.Tape) (Result, error) {
 		case err != nil:
 			return err
 		case len(heads) == 0:
-			return layout.NotFound("tape merge FORK begins one", "there is no merge to finish in %s", w.Wt.Dir)
+			return layout.NotFound("", "there is no merge to finish in %s", w.Wt.Dir).Try(layout.BeginMerge)
 		case len(heads) > 1:
-			return layout.Conflict("merge one branch after the other; tape merge --abort takes this one back", "git is merging more than one branch")
+			return layout.Conflict("", "git is merging more than one branch").Try(layout.MergeOneByOne)
 		}
 		if out, err = onto(ctx, w, heads[0], ontoOptions{stopped: true}); err != nil {
 			return err
@@ -113,7 +113,7 @@ func AbortMerge(ctx context.Context, t *workspace.Tape) error {
 			return err
 		}
 		if len(heads) == 0 {
-			return layout.NotFound("tape log --graph shows what is merged", "git is not in the middle of a merge in %s", w.Wt.Dir)
+			return layout.NotFound("", "git is not in the middle of a merge in %s", w.Wt.Dir).Try(layout.ShowMerged)
 		}
 		return abortMerge(ctx, w)
 	})

@@ -87,7 +87,7 @@ func closeInto(ctx context.Context, w *writer.Writer, into gitstore.Hash) error 
 // latter knows what the fork began with.
 func Target(ctx context.Context, t *workspace.Tape) (*workspace.Tape, error) {
 	if !t.IsFork() {
-		return nil, layout.Invalid("name a fork: tape forks lists them", "%q is a tape, not a fork", t.Name())
+		return nil, layout.Invalid("", "%q is a tape, not a fork", t.Name()).Try(layout.NameFork)
 	}
 	var first *workspace.Tape
 	for into, err := range forks.Above(ctx, t) {
@@ -102,7 +102,7 @@ func Target(ctx context.Context, t *workspace.Tape) (*workspace.Tape, error) {
 		}
 	}
 	if first == nil {
-		return nil, layout.NotFound("tape forks and tape tapes list what there is", "%q, which %q is a fork of, is gone", t.Parent(), t.Name())
+		return nil, layout.NotFound("", "%q, which %q is a fork of, is gone", t.Parent(), t.Name()).Try(layout.ListAll)
 	}
 	return first, nil // the merge says what is wrong
 }

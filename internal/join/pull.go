@@ -57,7 +57,7 @@ func join(ctx context.Context, s *workspace.Store, remote, name string) (layout.
 		}
 	}
 	if errors.Is(err, gitstore.ErrNotFound) {
-		return j.status, layout.NotFound("tape fetch asks it again", "%s has no tape %q, as far as is known", remote, name)
+		return j.status, layout.NotFound("", "%s has no tape %q, as far as is known", remote, name).Try(layout.FetchAgain)
 	}
 	j.status.Ref = j.t.Ref()
 	if err == nil {
@@ -92,8 +92,7 @@ func (j *joining) run(ctx context.Context) error {
 		return err
 	}
 	if j.t.IsFork() && snapshot.StartOf(j.t, head) != snapshot.StartOf(j.t, j.theirs) {
-		return layout.Conflict("merge or discard one of them: here tape merge "+layout.ShellWord(j.t.ForkName())+", or tape discard "+layout.ShellWord(j.t.ForkName())+", then pull again",
-			"there is another fork %q at %s, that began with something else", j.t.Name(), j.remote)
+		return layout.Conflict("", "there is another fork %q at %s, that began with something else", j.t.Name(), j.remote).Try(layout.MergeOrDiscard, j.t.ForkName())
 	}
 	rel, err := lineage.Relate(j.s, head, j.theirs)
 	if err != nil {
@@ -182,16 +181,14 @@ func (j *joining) strange(ctx context.Context, w *writer.Writer) error {
 	if w.LastID() == 1 && len(forks) == 0 && !j.t.IsFork() {
 		return nil
 	}
-	name, file := layout.ShellWord(j.t.Name()), layout.ShellWord(j.t.Slug()+".jsonl")
-	hint := fmt.Sprintf("to have yours behind theirs (or, with another name in the last line, beside it):\n"+
-		"tape --tape %[1]s export > %[2]s\ntape --tape %[1]s reset --archive\ntape pull --tape %[1]s\ntape --tape %[1]s import bub %[2]s", name, file)
-	if len(forks) > 0 {
-		hint = "first merge or discard its forks\n" + hint
-	}
+	out := layout.Conflict("", "%q was begun both here and at %s, and the two have nothing in common", j.t.Name(), j.remote)
 	if archives, err := writer.Archives(ctx, j.t); err == nil && len(archives) > 0 {
-		hint = "if it was reset here: tape --tape " + name + " restore latest brings back what it was, then tape pull\n" + hint
+		out = out.Try(layout.RestoreLatest, j.t.Name())
 	}
-	return layout.Conflict(hint, "%q was begun both here and at %s, and the two have nothing in common", j.t.Name(), j.remote)
+	if len(forks) > 0 {
+		out = out.Try(layout.CloseForks)
+	}
+	return out.Try(layout.PutBehindTheirs, j.t.Name(), j.t.Slug()+".jsonl")
 }
 
 // forward goes on with what the remote has, behind an entry (case 3).

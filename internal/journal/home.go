@@ -72,8 +72,7 @@ func checkStrangers(t *workspace.Tape, dir string) error {
 		}
 		if n := note.open(head); n > 0 {
 			branch := strings.TrimPrefix(note.Branch, "refs/heads/")
-			return layout.Conflict("check that tape out there again, and commit: git -C "+layout.ShellWord(dir)+" checkout "+layout.ShellWord(branch)+
-				" && tape commit", "in %s, %s not committed that belong to the tape on branch %s", dir, AreEntries(n), branch)
+			return layout.Conflict("", "in %s, %s not committed that belong to the tape on branch %s", dir, AreEntries(n), branch).Try(layout.CheckOutAndCommit, dir, branch)
 		}
 	}
 	return nil

@@ -106,7 +106,7 @@ func ParseLine(line []byte) (jsonl.Draft, error) {
 }
 
 // ErrAnchor refuses an anchor where only other entries can go.
-var ErrAnchor = Invalid("use tape handoff, which also commits and tags the phase", "an anchor cannot be appended")
+var ErrAnchor error = Invalid("", "an anchor cannot be appended").Try(HandOffInstead)
 
 func fromCodec(d jsonl.Draft) Draft {
 	return Draft{Kind: d.Kind, Payload: d.Payload, Meta: d.Meta, Date: d.Date, extra: d.Extra}

@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,7 +30,7 @@ var (
 type Error struct {
 	Class error
 	Msg   string
-	Way   string
+	Way   []Hint
 	Cause error
 }
 
@@ -44,22 +43,28 @@ func (p *Error) Error() string {
 
 func (p *Error) Unwrap() []error { return []error{p.Class, p.Cause} }
 
-// Hint is the way out.
-func (p *Error) Hint() string { return p.Way }
+// Hints are the way out.
+func (p *Error) Hints() []Hint { return p.Way }
 
-// NotFound makes an ErrNotFound with a hint.
-func NotFound(hint, format string, args ...any) error {
-	return &Error{Class: ErrNotFound, Msg: fmt.Sprintf(format, args...), Way: hint}
+// Try adds a hint to the way out, and returns the error.
+func (p *Error) Try(kind HintKind, args ...string) *Error {
+	p.Way = append(p.Way, Hint{Kind: kind, Args: args})
+	return p
 }
 
-// Invalid makes an ErrInvalid with a hint.
-func Invalid(hint, format string, args ...any) error {
-	return &Error{Class: ErrInvalid, Msg: fmt.Sprintf(format, args...), Way: hint}
+// NotFound makes an ErrNotFound with a hint in plain words, or "".
+func NotFound(hint, format string, args ...any) *Error {
+	return &Error{Class: ErrNotFound, Msg: fmt.Sprintf(format, args...), Way: Words(hint)}
 }
 
-// Conflict makes an ErrConflict with a hint.
-func Conflict(hint, format string, args ...any) error {
-	return &Error{Class: ErrConflict, Msg: fmt.Sprintf(format, args...), Way: hint}
+// Invalid makes an ErrInvalid with a hint in plain words, or "".
+func Invalid(hint, format string, args ...any) *Error {
+	return &Error{Class: ErrInvalid, Msg: fmt.Sprintf(format, args...), Way: Words(hint)}
+}
+
+// Conflict makes an ErrConflict with a hint in plain words, or "".
+func Conflict(hint, format string, args ...any) *Error {
+	return &Error{Class: ErrConflict, Msg: fmt.Sprintf(format, args...), Way: Words(hint)}
 }
 
 // CorruptError says which stored file breaks the format, and where.
@@ -80,22 +85,12 @@ func (e *CorruptError) Error() string {
 // Is makes every CorruptError an ErrCorrupt.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// Hint is the way out.
-func (e *CorruptError) Hint() string {
-	return cmp.Or(e.Fix, "tape verify lists everything that is damaged")
-}
-
-// Hint returns the advice that an error carries, or "".
-func Hint(err error) string {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) {
-		return h.Hint()
+// Hints are the way out.
+func (e *CorruptError) Hints() []Hint {
+	if e.Fix == "" {
+		return []Hint{{Kind: VerifyAll}}
 	}
-	var unsupported *gitstore.UnsupportedError
-	if errors.As(err, &unsupported) {
-		return unsupported.Hint
-	}
-	return ""
+	return Words(e.Fix)
 }
 
 // Classify gives errors from below their class.
@@ -111,16 +106,16 @@ func Classify(err error) error {
 	switch {
 	case errors.Is(err, gitstore.ErrBusy), errors.Is(err, disk.ErrLocked):
 		return &Error{Class: ErrBusy, Msg: "the tape is in use by another process", Cause: err,
-			Way: "try again; if it goes on, look for a tape or git process that hangs"}
+			Way: Words("try again; if it goes on, look for a tape or git process that hangs")}
 	case errors.Is(err, gitstore.ErrConflict):
-		return &Error{Class: ErrConflict, Msg: "the tape's branch was moved by another program meanwhile", Cause: err, Way: "try again"}
+		return &Error{Class: ErrConflict, Msg: "the tape's branch was moved by another program meanwhile", Cause: err, Way: Words("try again")}
 	case errors.Is(err, gitstore.ErrDamagedRef):
 		return &Error{Class: ErrCorrupt, Msg: "a ref is damaged", Cause: err,
-			Way: "the last line of the file of that name under .git/logs tells what it held; write it back with: git update-ref"}
+			Way: Words("the last line of the file of that name under .git/logs tells what it held; write it back with: git update-ref")}
 	case errors.Is(err, gitrun.ErrNoGit):
-		return &Error{Class: err, Msg: err.Error(), Way: "install git and try again; all but push, pull, fetch, clone, gc and purge work without it"}
+		return &Error{Class: err, Msg: err.Error(), Way: []Hint{{Kind: InstallGit}}}
 	case errors.Is(err, fs.ErrPermission):
-		return &Error{Class: err, Msg: err.Error(), Way: "check who owns the workspace: its folders are 0700, its files 0600"}
+		return &Error{Class: err, Msg: err.Error(), Way: Words("check who owns the workspace: its folders are 0700, its files 0600")}
 	}
 	return err
 }

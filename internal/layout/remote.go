@@ -67,9 +67,9 @@ func RemoteRefs() []string {
 // Nothing of the workspace was changed.
 var ErrRefused = errors.New("refused")
 
-// Refused makes an ErrRefused with a hint.
-func Refused(hint, format string, args ...any) error {
-	return &Error{Class: ErrRefused, Msg: fmt.Sprintf(format, args...), Way: hint}
+// Refused makes an ErrRefused with a hint in plain words, or "".
+func Refused(hint, format string, args ...any) *Error {
+	return &Error{Class: ErrRefused, Msg: fmt.Sprintf(format, args...), Way: Words(hint)}
 }
 
 // Incoming is a ref that a remote has, or will have.

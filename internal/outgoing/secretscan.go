@@ -56,23 +56,14 @@ func (f SecretFinding) where() string {
 // Is makes every SecretsError an ErrConflict.
 func (e *SecretsError) Is(target error) bool { return target == layout.ErrConflict }
 
-// Hint is the way out.
-func (e *SecretsError) Hint() string {
+// Hints are the way out. The entry is not named by its number: that is the one in the commit
+// where it came in, and may be another entry's by now.
+func (e *SecretsError) Hints() []layout.Hint {
 	if len(e.Findings) == 0 {
-		return ""
+		return nil
 	}
 	f := e.Findings[0]
-	// Not by its number: that is the one in the commit where it came in, and may be another
-	// entry's by now.
-	purge := "tape purge --fingerprint " + f.Fingerprint
-	if f.Tape != "" {
-		purge += " --tape " + layout.ShellWord(f.Tape)
-	}
-	hint := fmt.Sprintf("nothing was sent; if it is a secret, replace it where it is in use and take it out with: %s; if it is none: --allow-secret %s", purge, f.Fingerprint)
-	if e.Clean != "" {
-		hint += "; tapes that have none can go before that: --tape " + layout.ShellWord(e.Clean)
-	}
-	return hint
+	return []layout.Hint{{Kind: layout.PurgeOrAllow, Args: []string{f.Fingerprint, f.Tape, e.Clean}}}
 }
 
 // SecretScan looks for secrets in what would leave the machine. What it has looked through

@@ -36,7 +36,7 @@ func (p *purge) choose(ctx context.Context) error {
 		if p.o.Whole {
 			p.mask.Whole[rewrite.DigestOf(e)] = true
 		} else if len(found) == 0 && !bytes.Contains(e.Payload, []byte("[redacted")) { // or it was purged before
-			return layout.NotFound("--whole takes all of its text out", "no known secret is in @%d of %q", id, p.t.Name())
+			return layout.NotFound("", "no known secret is in @%d of %q", id, p.t.Name()).Try(layout.PurgeWhole)
 		}
 		for _, secret := range found {
 			prints[secret.Fingerprint], p.mask.Texts[secret] = true, true

@@ -285,7 +285,7 @@ func (o PurgeOptions) check() error {
 	}
 	for _, fp := range o.Fingerprints {
 		if !secrets.IsFingerprint(fp) {
-			return layout.Invalid("it has 16 hex digits, as tape push shows it", "%q is not a fingerprint", fp)
+			return layout.Invalid("", "%q is not a fingerprint", fp).Try(layout.CopyFingerprint)
 		}
 	}
 	return nil

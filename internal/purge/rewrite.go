@@ -47,7 +47,7 @@ func (p *purge) rewrite(ctx context.Context) error {
 	p.out.Rules = slices.Sorted(maps.Keys(p.mask.Rules))
 	p.out.Fingerprints = slices.Sorted(maps.Keys(p.mask.Prints))
 	if p.out.Commits+p.out.Tags+len(p.out.Tapes) == 0 && p.interrupted == nil {
-		return layout.NotFound("tape show @ID shows an entry", "there is nothing of that kind in tape %q", p.t.Name())
+		return layout.NotFound("", "there is nothing of that kind in tape %q", p.t.Name()).Try(layout.ShowEntry)
 	}
 	p.findRemotes(ctx)
 	return ctx.Err()

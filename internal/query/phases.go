@@ -94,8 +94,7 @@ func show(ctx context.Context, t *workspace.Tape, target string, yield func(layo
 	}
 	h, ok := resolveTapeCommit(t, target)
 	if !ok {
-		return layout.NotFound("name a phase (tape anchors lists them), an entry (@17), a tag or a commit",
-			"tape %q has no %q", t.Name(), target)
+		return layout.NotFound("", "tape %q has no %q", t.Name(), target).Try(layout.NamePhase)
 	}
 	return commitEntries(ctx, t, h, yield)
 }

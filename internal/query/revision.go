@@ -56,8 +56,7 @@ func RevisionOf(ctx context.Context, s *workspace.Store, tape *workspace.Tape, t
 	if fork, err := s.Tape(ctx, tape.Name()+"/"+target); err == nil && fork.IsFork() {
 		return revisionNow(ctx, fork)
 	}
-	return nil, layout.NotFound("name an anchor (tape anchors lists them), an entry (@17), a tape or fork, a tag or a commit",
-		"tape %q has no %q", tape.Name(), target)
+	return nil, layout.NotFound("", "tape %q has no %q", tape.Name(), target).Try(layout.NameRevision)
 }
 
 // revisionNow is all that the tape has.
@@ -84,7 +83,7 @@ func revisionAtEntry(ctx context.Context, t *workspace.Tape, number string) (*Re
 		return nil, err
 	}
 	if id > r.last {
-		return nil, layout.NotFound("tape info says how many there are", "tape %q has no entry @%d", t.Name(), id)
+		return nil, layout.NotFound("", "tape %q has no entry @%d", t.Name(), id).Try(layout.LookHowMany)
 	}
 	r.name, r.last = fmt.Sprintf("%s @%d", t.Name(), id), id
 	return r, nil

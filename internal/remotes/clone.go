@@ -114,8 +114,7 @@ func (c *cloning) makeRoom() (string, error) {
 	names, err := workspace.DirNames(c.dir)
 	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, clonePrefix) })
 	if err == nil && len(names) > 0 {
-		return "", layout.Conflict("name another folder, or add the remote to the workspace that is there: tape remote add",
-			"%s exists already and is not empty", c.dir)
+		return "", layout.Conflict("", "%s exists already and is not empty", c.dir).Try(layout.AddRemoteThere)
 	}
 	if st, serr := os.Lstat(c.dir); serr == nil && !st.IsDir() {
 		return "", layout.Conflict("name another folder", "%s is a file", c.dir)
@@ -256,13 +255,13 @@ func (c *cloning) makeBranches(ctx context.Context, s *workspace.Store, statuses
 func (c *cloning) noTapes(ctx context.Context, s *workspace.Store) error {
 	if len(c.out.Rejected) > 0 {
 		first := c.out.Rejected[0]
-		return layout.Conflict(layout.Hint(first.Err), "%q was rejected: %v", first.Tape, first.Err)
+		return &layout.Error{Class: layout.ErrConflict, Msg: fmt.Sprintf("%q was rejected: %v", first.Tape, first.Err), Way: layout.Hints(first.Err)}
 	}
 	others, err := otherBranches(ctx, s, c.o.Remote, c.o.RemoteOptions)
 	if err != nil || others == "" {
 		return err
 	}
-	return layout.NotFound("to share tapes there: tape init, tape remote add origin "+layout.ShellWord(transport.MaskURL(c.url))+", tape push", "%s", others)
+	return layout.NotFound("", "%s", others).Try(layout.ShareThere, transport.MaskURL(c.url))
 }
 
 // checkOut writes the working tree of the workspace, and makes its tape the current one. A
@@ -296,7 +295,7 @@ func (c *cloning) choose(ctx context.Context, s *workspace.Store, head string) (
 			t, err = s.Tape(ctx, snapshot.RootName(t))
 		}
 		if errors.Is(err, layout.ErrNotFound) {
-			err = layout.NotFound("leave out --tape, and tape tapes lists them", "there is no tape %q", c.o.Tape)
+			err = layout.NotFound("", "there is no tape %q", c.o.Tape).Try(layout.CloneAll)
 		}
 		return t, err
 	}

@@ -133,7 +133,7 @@ func checkFetched(s *workspace.Store, remote, name string) error {
 			}
 		}
 	}
-	return layout.NotFound("without --tape all of its tapes are fetched", "%s has no tape %q", remote, name)
+	return layout.NotFound("", "%s has no tape %q", remote, name).Try(layout.FetchAll)
 }
 
 // branchesOf lists the branches that a tape or fork of a name can have, a tape's first.

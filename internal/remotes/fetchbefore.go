@@ -36,7 +36,7 @@ func (a *acceptance) before(ctx context.Context, in layout.Incoming) (gitstore.H
 		if has, err := lineage.Contains(a.s, in.New, old); err != nil {
 			return in.Old, nil //nolint:nilerr // what is missing is told by the check
 		} else if has {
-			return in.Old, layout.Conflict(audit.TakeAsItIs, "history was rewritten: by git, somebody has merged what was published behind something else")
+			return in.Old, layout.Conflict("", "history was rewritten: by git, somebody has merged what was published behind something else").Try(layout.TakeAsItIs)
 		}
 	}
 	if isTag || isFork {
@@ -131,8 +131,7 @@ func (a *acceptance) beforePurge(ctx context.Context, in layout.Incoming) (gitst
 			"%q was purged at %s, as a record there says, but the same purge gives something else here", t.Name(), a.remote)
 	case !a.o.Purges:
 		a.refused[t.Slug()] = true
-		return in.Old, layout.Conflict("tape pull --purge takes it out here, too, for good",
-			"%q was purged at %s: %s changed", t.Name(), a.remote, layout.CountEntries(int64(len(remade.Ids))))
+		return in.Old, layout.Conflict("", "%q was purged at %s: %s changed", t.Name(), a.remote, layout.CountEntries(int64(len(remade.Ids)))).Try(layout.PullPurge)
 	}
 	a.purged[t.Slug()] = remade.Old
 	return gitstore.ZeroHash, nil
@@ -222,9 +221,8 @@ func notReplaced(ctx context.Context, t *workspace.Tape, remote string, head, th
 		if err != nil {
 			return err
 		}
-		return layout.Conflict(fmt.Sprintf("purge the same in a fresh clone of it: tape clone \"$(git -C %s remote get-url %s)\" fresh && tape --workspace fresh --tape %s purge %s --yes\n"+
-			"then run the commands that this prints, and tape pull here", layout.ShellWord(t.Store().Dir()), layout.ShellWord(remote), layout.ShellWord(t.Name()), what),
-			"%s still has of %q what was purged here, and entries that somebody has pushed since", remote, t.Name())
+		return layout.Conflict("", "%s still has of %q what was purged here, and entries that somebody has pushed since", remote, t.Name()).
+			Try(layout.PurgeInClone, append([]string{t.Store().Dir(), remote, t.Name()}, what...)...)
 	}
 	branch, tags := layout.ShellWord(t.Branch()), layout.ShellWord("+"+layout.TagPrefix+t.Slug()+"/*:"+layout.TagPrefix+t.Slug()+"/*")
 	git := "git -C " + layout.ShellWord(t.Store().Dir()) + " push --no-verify "

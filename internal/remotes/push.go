@@ -258,18 +258,18 @@ func (p *pushing) arrived(x *send, now map[string]gitstore.Hash) bool {
 
 // refused says why a remote did not take something, and what can be done.
 func (p *pushing) refused(x *send, reason string, now map[string]gitstore.Hash) error {
-	hint := "the remote's own rules say so: ask who keeps it"
+	hints := layout.Words("the remote's own rules say so: ask who keeps it")
 	moved := now != nil && slices.ContainsFunc(x.refs, func(ref transport.PushRef) bool { return now[ref.Name] != p.has[ref.Name] })
 	switch {
 	case moved || reason == "non-fast-forward" || reason == "already exists":
-		hint = p.pullHint()
+		hints = []layout.Hint{{Kind: layout.PullThenPush, Args: []string{p.remote}}}
 		if reason == transport.PushCollateral {
 			reason = "somebody else has pushed it meanwhile"
 		}
 	case strings.Contains(reason, "currently checked out"):
-		hint = "somebody works in that repository: let tape pull be run there, or push to a bare one (git init --bare)"
+		hints = []layout.Hint{{Kind: layout.PullThere}}
 	}
-	return layout.Conflict(hint, "%s refused %q: %s", p.remote, x.status.Tape, reason)
+	return &layout.Error{Class: layout.ErrConflict, Msg: fmt.Sprintf("%s refused %q: %s", p.remote, x.status.Tape, reason), Way: hints}
 }
 
 // rejected returns what a fork is a fork of, or what that is one of, if it was not let in.

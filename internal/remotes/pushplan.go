@@ -149,8 +149,12 @@ func (p *pushing) published(t *workspace.Tape, old, head gitstore.Hash) (bool, e
 // checkForward refuses what would not only add to what the remote has.
 func (p *pushing) checkForward(ctx context.Context, t *workspace.Tape, old, head gitstore.Hash) error {
 	if !old.IsZero() {
-		if has, err := lineage.Contains(p.s, head, old); err != nil || !has {
-			return layout.Conflict(p.pullHint(), "%s has entries of %q that are not here", p.remote, t.Name())
+		has, err := lineage.Contains(p.s, head, old)
+		if err != nil && !errors.Is(err, gitstore.ErrNotFound) && !errors.Is(err, layout.ErrCorrupt) {
+			return err
+		}
+		if !has {
+			return layout.Conflict("", "%s has entries of %q that are not here", p.remote, t.Name()).Try(layout.PullThenPush, p.remote)
 		}
 	}
 	if old.IsZero() && t.IsFork() {
@@ -185,24 +189,14 @@ func (p *pushing) inherited(ctx context.Context, t *workspace.Tape, head gitstor
 	return c.Parents[0], nil
 }
 
-// pullHint is the way out where the remote has something else.
-func (p *pushing) pullHint() string {
-	remote := ""
-	if p.remote != layout.DefaultRemote {
-		remote = " " + layout.ShellWord(p.remote)
-	}
-	return "run tape pull" + remote + ", which brings both together, then push again"
-}
-
 func (p *pushing) planTags(t *workspace.Tape, x *send) error {
 	for _, tag := range Under(p.local, layout.TagPrefix+t.Slug()+"/") {
 		switch published, ok := p.has[tag.Name]; {
 		case !ok:
 			x.refs, x.tips = append(x.refs, transport.PushRef{Name: tag.Name, New: tag.Hash}), append(x.tips, tag.Hash)
 		case published != tag.Hash:
-			return layout.Conflict(p.pullHint()+"\n"+fmt.Sprintf("if the pull rejects that tag, somebody has moved it there; this deletes it: git -C %s push --no-verify %s :%s",
-				layout.ShellWord(p.s.Dir()), layout.ShellWord(p.remote), layout.ShellWord(tag.Name)),
-				"the tag %s is published, and is another one here", layout.ShortTag(tag.Name))
+			return layout.Conflict("", "the tag %s is published, and is another one here", layout.ShortTag(tag.Name)).
+				Try(layout.PullThenPush, p.remote).Try(layout.DeleteMovedTag, p.s.Dir(), p.remote, tag.Name)
 		}
 	}
 	if len(x.refs) > 0 && x.status.Status == layout.RefUpToDate {
@@ -219,7 +213,7 @@ func (p *pushing) planArchives(t *workspace.Tape) (err error) {
 		case ok && published == ref.Hash:
 			continue
 		case ok:
-			return layout.Conflict("tape archives lists them", "the archive %s is published, and is another one here", ref.Name)
+			return layout.Conflict("", "the archive %s is published, and is another one here", ref.Name).Try(layout.ListArchives)
 		}
 		if status.Entries, err = snapshot.LastOf(p.s, ref.Hash); err != nil {
 			return err

@@ -43,7 +43,7 @@ func AddRemote(ctx context.Context, s *workspace.Store, name, url string) error 
 	}
 	err := transport.AddRemote(ctx, s.Git(), name, url)
 	if errors.Is(err, transport.ErrExists) {
-		return layout.Conflict("tape remote list shows its address; give the new one another name, or take that one away: tape remote remove "+layout.ShellWord(name), "there is a remote %q already", name)
+		return layout.Conflict("", "there is a remote %q already", name).Try(layout.ShowRemote, name)
 	}
 	if errors.Is(err, transport.ErrNested) {
 		return layout.Conflict("give it a name without a slash", "%v", err)
@@ -65,7 +65,7 @@ func checkRemote(s *workspace.Store, name string) error {
 	if err != nil || slices.ContainsFunc(all, func(r transport.Remote) bool { return r.Name == name }) {
 		return layout.Classify(err)
 	}
-	return layout.NotFound("tape remote add "+layout.ShellWord(name)+" URL names one; tape remote list lists them", "there is no remote %q", name)
+	return layout.NotFound("", "there is no remote %q", name).Try(layout.AddRemote, name)
 }
 
 // KnownRefs returns what refs of one of the two kinds hold, by the names that the remote has for them.

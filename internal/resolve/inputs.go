@@ -302,7 +302,7 @@ func (e *RewrittenError) Error() string {
 // Is makes every RewrittenError an ErrConflict.
 func (e *RewrittenError) Is(target error) bool { return target == layout.ErrConflict }
 
-// Hint is the way out.
-func (e *RewrittenError) Hint() string {
-	return "nothing was changed; go back to the history that was recorded (git reflog shows it), or keep the fork as a tape of its own"
+// Hints are the way out.
+func (e *RewrittenError) Hints() []layout.Hint {
+	return layout.Words("nothing was changed; go back to the history that was recorded (git reflog shows it), or keep the fork as a tape of its own")
 }

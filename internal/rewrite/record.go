@@ -91,31 +91,26 @@ func readRecords(ctx context.Context, s *workspace.Store, commits []gitstore.Has
 	return sum, ok, nil
 }
 
-// PurgeAgain is what the command has to name that purges another copy of a tape, as the
-// records among the commits of its history say it was purged here.
-func PurgeAgain(ctx context.Context, s *workspace.Store, history []gitstore.Hash) (string, error) {
+// PurgeAgain is what a purge of another copy of a tape has to name, as the records among the
+// commits of its history say it was purged here: in one text the entries to purge whole, as @ID,
+// then fingerprints.
+func PurgeAgain(ctx context.Context, s *workspace.Store, history []gitstore.Hash) ([]string, error) {
 	sum, _, err := readRecords(ctx, s, history)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	v, err := snapshot.AtCommit(s, history[0])
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	var out []string
 	for e, err := range v.After(ctx, nil, "") {
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		if sum.entries[e.ID] && bytes.Contains(e.Raw, []byte(`"`+redacted+`"`)) {
 			out = append(out, fmt.Sprintf("@%d", e.ID))
 		}
 	}
-	if len(out) > 0 {
-		out = append(out, "--whole")
-	}
-	for _, fp := range slices.Sorted(maps.Keys(sum.Prints)) {
-		out = append(out, "--fingerprint "+fp)
-	}
-	return strings.Join(out, " "), nil
+	return append([]string{strings.Join(out, " ")}, slices.Sorted(maps.Keys(sum.Prints))...), nil
 }

@@ -11,7 +11,6 @@ import (
 	"tape/internal/layout"
 	"tape/internal/resolve"
 	"tape/internal/secrets"
-	"tape/internal/snapshot"
 	"unicode/utf8"
 )
 
@@ -109,7 +108,7 @@ func (m *Masker) Line(line []byte) ([]byte, error) {
 		return []byte(m.Text(string(line))), nil
 	}
 	out := m.value(line)
-	whole := !m.Learning && m.Whole[DigestOf(snapshot.MakeEntry(e, "", "", 0))]
+	whole := !m.Learning && m.Whole[DigestOf(layout.Entry{Kind: e.Kind, Payload: e.Payload, Date: e.Date})]
 	if !whole && bytes.Equal(out, line) {
 		return line, nil
 	}

@@ -22,7 +22,7 @@ type ForkBase struct {
 // BaseOf finds the beginning of a fork by its first parents.
 func BaseOf(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
 	if !t.IsFork() {
-		return ForkBase{}, layout.Invalid("name a fork: tape forks lists them", "%q is a tape, not a fork", t.Name())
+		return ForkBase{}, layout.Invalid("", "%q is a tape, not a fork", t.Name()).Try(layout.NameFork)
 	}
 	b, ok, err := MadeBase(t, head)
 	if err != nil || ok {

@@ -119,7 +119,7 @@ func Select(ctx context.Context, t *workspace.Tape, q Query) (v *Snapshot, s spa
 			lowest++
 		}
 		if s.Last, err = v.find(q.To, lowest, slices.All(v.List[lowest:])); s.Last < 0 {
-			err = layout.NotFound("tape anchors lists them in order", "tape %q has no anchor %q behind %s", t.Name(), q.To, v.List[s.First].Folder)
+			err = layout.NotFound("", "tape %q has no anchor %q behind %s", t.Name(), q.To, v.List[s.First].Folder).Try(layout.ListAnchorsInOrder)
 		}
 		if !q.Inclusive {
 			s.Last, s.SkipAnchor = s.Last-1, true
@@ -134,7 +134,7 @@ func Select(ctx context.Context, t *workspace.Tape, q Query) (v *Snapshot, s spa
 func FindPhase(t *workspace.Tape, v *Snapshot, name string) (int, error) {
 	i, err := v.find(name, 0, slices.Backward(v.List))
 	if i < 0 {
-		return 0, layout.NotFound("tape anchors lists them", "tape %q has no anchor %q", t.Name(), name)
+		return 0, layout.NotFound("", "tape %q has no anchor %q", t.Name(), name).Try(layout.ListAnchors)
 	}
 	return i, err
 }
@@ -239,7 +239,7 @@ func Entry(ctx context.Context, t *workspace.Tape, id int64) (layout.Entry, erro
 	}
 	found, err := selection{v: v, tape: t.Name()}.window(ctx, i, id, id)
 	if err == nil && (len(found) == 0 || found[0].ID != id) {
-		err = layout.NotFound("tape info says how many there are", "tape %q has no entry @%d", t.Name(), id)
+		err = layout.NotFound("", "tape %q has no entry @%d", t.Name(), id).Try(layout.LookHowMany)
 	}
 	if err != nil {
 		return layout.Entry{}, err

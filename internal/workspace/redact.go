@@ -61,7 +61,7 @@ func (s *Store) AllowSecret(fingerprint string) error {
 func (s *Store) DisallowSecret(fingerprint string) error {
 	return s.changeConfig(func(c *Config) error {
 		if !slices.Contains(c.Allowed, fingerprint) {
-			return layout.NotFound("tape config allow_secret lists those that are", "the fingerprint %q is not allowed", fingerprint)
+			return layout.NotFound("", "the fingerprint %q is not allowed", fingerprint).Try(layout.ListAllowed)
 		}
 		c.Allowed = slices.DeleteFunc(c.Allowed, func(f string) bool { return f == fingerprint })
 		return nil
@@ -110,8 +110,7 @@ func (t *Tape) Redact(d jsonl.Draft) (jsonl.Draft, error) {
 		return out, nil
 	}
 	if name := jsonl.GetString(d.Payload, "name"); d.Kind == layout.KindAnchor && jsonl.GetString(out.Payload, "name") != name {
-		return d, layout.Invalid("choose another name; or, if it is none: tape config allow_secret "+m.found[0].Fingerprint,
-			"the anchor's name has what looks like a secret: %s", m.found[0].Masked)
+		return d, layout.Invalid("", "the anchor's name has what looks like a secret: %s", m.found[0].Masked).Try(layout.RenameOrAllow, m.found[0].Fingerprint)
 	}
 	out.Meta = listSecrets(out.Meta, metaRedacted, m.found)
 	return out, nil

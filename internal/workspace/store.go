@@ -169,7 +169,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 		return nil, fmt.Errorf("open workspace: %w", layout.Classify(err))
 	}
 	if !IsWorkspace(dir) {
-		return nil, layout.NotFound("create one with: tape init "+dir, "%s is not a workspace", dir)
+		return nil, layout.NotFound("", "%s is not a workspace", dir).Try(layout.InitAt, dir)
 	}
 	s := newStore(dir, o)
 	if s.git, err = gitstore.Open(filepath.Join(dir, layout.GitDirName), &gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)}); err != nil {
@@ -195,7 +195,7 @@ func checkFolder(dir string) error {
 	st, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return layout.NotFound("create one with: tape init "+dir, "there is no workspace %s", dir)
+		return layout.NotFound("", "there is no workspace %s", dir).Try(layout.InitAt, dir)
 	case err != nil:
 		return fmt.Errorf("open workspace: %w", layout.Classify(err))
 	case !st.IsDir():
@@ -280,7 +280,7 @@ func Find(dir string) (string, error) {
 			break
 		}
 	}
-	return "", layout.NotFound("create one with: tape init", "no workspace for %s or a folder above it", start)
+	return "", layout.NotFound("", "no workspace for %s or a folder above it", start).Try(layout.InitHere)
 }
 
 // workspaceOfWorktree finds the workspace of a linked worktree, wherever that is.

@@ -91,10 +91,10 @@ func (s *Store) CurrentTape() string {
 func (t *Tape) Head() (gitstore.Hash, error) {
 	h, err := t.store.git.Ref(t.branch)
 	if errors.Is(err, gitstore.ErrNotFound) && t.IsFork() {
-		return h, layout.NotFound("tape forks lists those that are open, tape forks --closed the others", "there is no tape and no open fork %q", t.name)
+		return h, layout.NotFound("", "there is no tape and no open fork %q", t.name).Try(layout.ListForks)
 	}
 	if errors.Is(err, gitstore.ErrNotFound) {
-		return h, layout.NotFound("tape tapes lists them; tape new "+layout.ShellWord(t.name)+" creates it", "there is no tape %q", t.name)
+		return h, layout.NotFound("", "there is no tape %q", t.name).Try(layout.ListTapes, t.name)
 	}
 	return h, layout.Classify(err)
 }
@@ -153,11 +153,11 @@ func (s *Store) ByBranch(ctx context.Context, branch string) (*Tape, error) {
 	}
 	ref := "refs/heads/" + strings.TrimPrefix(branch, "refs/heads/")
 	if !strings.HasPrefix(ref, layout.BranchPrefix) && !strings.HasPrefix(ref, layout.ForkPrefix) {
-		return nil, layout.NotFound("tape tapes and tape forks list them", "%s is not the branch of a tape or a fork", branch)
+		return nil, layout.NotFound("", "%s is not the branch of a tape or a fork", branch).Try(layout.ListTapesAndForks)
 	}
 	t, err := s.TapeOfBranch(ref)
 	if errors.Is(err, gitstore.ErrNotFound) {
-		return nil, layout.NotFound("tape tapes and tape forks list them", "there is no branch %s", branch)
+		return nil, layout.NotFound("", "there is no branch %s", branch).Try(layout.ListTapesAndForks)
 	}
 	return t, layout.Classify(err)
 }

@@ -16,8 +16,7 @@ import (
 // checkLine refuses a line that is longer than the workspace allows.
 func checkLine(t *workspace.Tape, line []byte) error {
 	if limit := t.Store().Config().MaxLine; len(line)-1 > limit {
-		return layout.Invalid("keep large content in a file of its own and record its path; or raise the limit with: tape config max_line N",
-			"the entry has %d bytes; the limit of a line is %d", len(line)-1, limit)
+		return layout.Invalid("", "the entry has %d bytes; the limit of a line is %d", len(line)-1, limit).Try(layout.RaiseMaxLine)
 	}
 	return nil
 }
@@ -140,8 +139,7 @@ func (w *Writer) assert(o *AppendOptions) error {
 	if seq, _, ok := layout.ParseFolder(o.Anchor + "_"); ok && seq == w.rec.Seq {
 		return nil
 	}
-	return layout.Conflict("somebody handed off meanwhile; look with: tape anchors",
-		"the open phase is %q, not %q", w.rec.Anchor, o.Anchor)
+	return layout.Conflict("", "the open phase is %q, not %q", w.rec.Anchor, o.Anchor).Try(layout.LookAtAnchors)
 }
 
 // Append appends entries, all or none, and returns them as stored. When it returns,

@@ -44,7 +44,7 @@ func HoldingNew(ctx context.Context, s *workspace.Store, f func() error) error {
 func (w *Writer) create(ctx context.Context, first Anchor) error {
 	t := w.T
 	if !w.Head.IsZero() {
-		return layout.Conflict("tape switch "+layout.ShellWord(t.Name())+" makes it the current one", "there is a tape %q already", t.Name())
+		return layout.Conflict("", "there is a tape %q already", t.Name()).Try(layout.SwitchTo, t.Name())
 	}
 	if err := CheckNoFork(t); err != nil {
 		return err

@@ -120,8 +120,7 @@ func (w *Writer) checkMerging() error {
 	if w.Wt.Dir == "" || !w.T.Merging(w.Wt) {
 		return nil
 	}
-	return layout.Conflict("tape merge --continue finishes it, tape merge --abort takes it back",
-		"git is in the middle of a merge in %s", w.Wt.Dir)
+	return layout.Conflict("", "git is in the middle of a merge in %s", w.Wt.Dir).Try(layout.FinishMerge)
 }
 
 // takeBack undoes an interrupted change, unless the branch has it already: then the

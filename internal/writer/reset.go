@@ -140,10 +140,10 @@ func findArchive(ctx context.Context, t *workspace.Tape, stamp string) (Archive,
 		return stamp == "" || !strings.HasPrefix(a.Stamp, stamp) && a.Ref != stamp
 	})
 	if len(matches) > 1 {
-		return Archive{}, layout.Invalid("give more of it; tape archives lists them", "%q could be any of %d archives", stamp, len(matches))
+		return Archive{}, layout.Invalid("", "%q could be any of %d archives", stamp, len(matches)).Try(layout.NameArchive)
 	}
 	if len(matches) == 0 {
-		return Archive{}, layout.NotFound("tape archives lists them", "tape %q has no archive %q", t.Name(), stamp)
+		return Archive{}, layout.NotFound("", "tape %q has no archive %q", t.Name(), stamp).Try(layout.ListArchives)
 	}
 	return matches[0], nil
 }

@@ -106,8 +106,7 @@ func (w *whole) tooSmall(c *Context) error {
 	if w.options.MaxBytes > 0 {
 		needs = append(needs, fmt.Sprintf("%d bytes, and %d are allowed", c.size(), w.options.MaxBytes))
 	}
-	return layout.Invalid("allow more, or begin a new phase with tape handoff",
-		"the last turn with the opening anchor needs %s", strings.Join(needs, "; "))
+	return layout.Invalid("", "the last turn with the opening anchor needs %s", strings.Join(needs, "; ")).Try(layout.AllowMore)
 }
 
 func (w *whole) leftOut(n int, kept *Context) LeftOut {

@@ -56,8 +56,8 @@ func TestTooSmall(t *testing.T) {
 	entries := tape(`anchor {"name":"a"}`, hello, `message {"role":"user","content":"`+strings.Repeat("long ", 100)+`"}`)
 	for _, o := range []Options{{MaxTokens: 100}, {MaxBytes: 500}} {
 		_, err := Messages(entries, o)
-		if !errors.Is(err, repo.ErrInvalid) || repo.Hint(err) == "" || !strings.Contains(err.Error(), "00 are allowed") {
-			t.Errorf("%v (%s)", err, repo.Hint(err))
+		if !errors.Is(err, repo.ErrInvalid) || len(repo.Hints(err)) == 0 || !strings.Contains(err.Error(), "00 are allowed") {
+			t.Errorf("%v (%s)", err, repo.Hints(err))
 		}
 	}
 	c := mustMessages(t, entries, Options{MaxTokens: mustMessages(t, entries, Options{}).Tokens - 1})

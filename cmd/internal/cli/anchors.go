@@ -21,9 +21,6 @@ func newAnchorsCmd(a *App) *cobra.Command {
 
 func (a *App) runAnchors(ctx context.Context, t *repo.Tape, _ []string) error {
 	phases, err := t.Phases(ctx)
-	if err != nil {
-		return err
-	}
 	return listing[repo.Phase]{
 		head:  []string{"SEQ", "NAME", ">ENTRIES", "DATE", "COMMIT", "TAG", "SUMMARY"},
 		paged: true,
@@ -35,5 +32,5 @@ func (a *App) runAnchors(ctx context.Context, t *repo.Tape, _ []string) error {
 			add(fmt.Sprintf("%03d", p.Seq), p.Name, p.Entries, a.ago(p.Date), fmt.Sprintf("%.10s", p.Commit), p.Tag,
 				display.Shorten(strings.Join(strings.Fields(p.Summary()), " "), 200))
 		},
-	}.show(a, phases)
+	}.show(a, phases, err)
 }

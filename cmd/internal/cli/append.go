@@ -14,7 +14,6 @@ import (
 
 type appendOptions struct {
 	*App
-
 	kind    string
 	payload string
 	text    string
@@ -141,7 +140,7 @@ func (o *appendOptions) run(ctx context.Context, t *repo.Tape) (err error) {
 	case o.changed("payload"):
 		payload = []byte(o.payload)
 	}
-	done, err := t.Append(ctx, o.asserted(), o.draft(payload))
+	done, err := t.Append(ctx, &repo.AppendOptions{Anchor: o.anchor}, o.draft(payload))
 	if err != nil {
 		return err
 	}
@@ -150,11 +149,4 @@ func (o *appendOptions) run(ctx context.Context, t *repo.Tape) (err error) {
 	}
 	o.say("@%d", done[0].ID)
 	return nil
-}
-
-func (o *appendOptions) asserted() *repo.AppendOptions {
-	if o.anchor == "" {
-		return nil
-	}
-	return &repo.AppendOptions{Anchor: o.anchor}
 }

@@ -36,7 +36,7 @@ func (o *appendOptions) runStream(ctx context.Context, t *repo.Tape) error {
 	// The tape is locked from here on only once there is something to append.
 	s.first, s.firstErr = s.lines.Next()
 	done, err := t.Update(ctx, func(tx *repo.Tx) error {
-		if err := tx.Assert(o.asserted()); err != nil {
+		if err := tx.Assert(&repo.AppendOptions{Anchor: o.anchor}); err != nil {
 			return err
 		}
 		return s.feed(ctx, tx)
@@ -81,7 +81,7 @@ func (s *stream) feed(ctx context.Context, tx *repo.Tx) error {
 // reject notes a bad line, or makes it the end of a stream of all or none.
 func (s *stream) reject(line int64, err error) error {
 	if !s.o.partial {
-		hint := repo.Hint(err)
+		hint := hintOf(err)
 		if hint == "" {
 			hint = "nothing was appended; --partial keeps the good lines"
 		}

@@ -18,9 +18,6 @@ func newArchivesCmd(a *App) *cobra.Command {
 
 func (a *App) runArchives(ctx context.Context, t *repo.Tape, _ []string) error {
 	archives, err := t.Archives(ctx)
-	if err != nil {
-		return err
-	}
 	return listing[repo.Archive]{
 		none: "tape " + quoted(t.Name()) + " has no archives",
 		head: []string{"STAMP", ">ENTRIES", ">PHASES", "COMMIT"},
@@ -28,5 +25,5 @@ func (a *App) runArchives(ctx context.Context, t *repo.Tape, _ []string) error {
 			return object{{"tape", t.Name()}, {"stamp", x.Stamp}, {"ref", x.Ref}, {"commit", x.Commit}, {"entries", x.Entries}, {"anchors", x.Anchors}}
 		},
 		row: func(x repo.Archive, add func(cells ...any)) { add(x.Stamp, x.Entries, x.Anchors, shortID(x.Commit)) },
-	}.show(a, archives)
+	}.show(a, archives, err)
 }

@@ -10,7 +10,6 @@ import (
 
 type betweenOptions struct {
 	*App
-
 	entryFilter
 	inclusive bool
 }

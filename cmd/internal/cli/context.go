@@ -16,7 +16,6 @@ import (
 
 type contextOptions struct {
 	*App
-
 	view   view.Options
 	format string
 	tail   int

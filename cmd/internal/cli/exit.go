@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/display"
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -75,23 +76,12 @@ type cliError struct {
 	exit  int   // an exit code of its own, 0 for that of the class
 }
 
-func (e *cliError) Error() string   { return e.msg }
-func (e *cliError) Unwrap() []error { return []error{e.class, e.cause} }
-func (e *cliError) Hint() string    { return e.hint }
+func (e *cliError) Error() string        { return e.msg }
+func (e *cliError) Unwrap() []error      { return []error{e.class, e.cause} }
+func (e *cliError) Hints() []layout.Hint { return layout.Words(e.hint) }
 
 func usagef(format string, args ...any) error {
 	return &cliError{class: repo.ErrInvalid, msg: fmt.Sprintf(format, args...), usage: true}
-}
-
-func hintOf(cmd *cobra.Command, err error) string {
-	if hint := repo.Hint(err); hint != "" {
-		return hint
-	}
-	var own *cliError
-	if errors.As(err, &own) && own.usage && cmd != nil {
-		return "usage: " + cmd.UseLine() + "\n" + cmd.CommandPath() + " --help says more"
-	}
-	return ""
 }
 
 // silently ends the program with an exit code, and says nothing.
@@ -103,7 +93,10 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 	if errors.As(err, &own) && own.exit != 0 && own.msg == "" {
 		return own.exit
 	}
-	code, hint, msg := codeOf(err), hintOf(cmd, err), err.Error()
+	code, hint, msg := codeOf(err), hintOf(err), err.Error()
+	if hint == "" && own != nil && own.usage && cmd != nil {
+		hint = "usage: " + cmd.UseLine() + "\n" + cmd.CommandPath() + " --help says more"
+	}
 	if code.code == exitInterrupted {
 		msg, hint = "interrupted", ""
 	}

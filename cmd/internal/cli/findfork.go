@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -46,10 +47,7 @@ func isFork(ctx context.Context, store *repo.Store, name string) bool {
 
 // tapeInHand is the name of the tape or fork that commands mean.
 func (a *App) tapeInHand(store *repo.Store) string {
-	if name := a.wantedTape(); name != "" {
-		return name
-	}
-	return store.CurrentTape()
+	return cmp.Or(a.wantedTape(), store.CurrentTape())
 }
 
 // forkHint is for who names a fork that is not of the tape in hand, but of what that is

@@ -61,7 +61,7 @@ func (o *forksOptions) run(ctx context.Context, store *repo.Store, _ []string) e
 			}
 		}
 	}
-	return o.listing(store).show(o.App, list)
+	return o.listing(store).show(o.App, list, nil)
 }
 
 func (o *forksOptions) listing(store *repo.Store) listing[repo.ForkInfo] {

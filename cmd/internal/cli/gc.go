@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -70,16 +71,8 @@ func describeTree(t upkeep.GCWorktree) object {
 }
 
 func gcText(r repo.GCReport) string {
-	var done []string
-	if n := len(r.Worktrees); n > 0 {
-		done = append(done, display.Count(n, "working tree", "working trees")+" taken away")
-	}
-	if n := len(r.Locks); n > 0 {
-		done = append(done, display.Count(n, "dead lock", "dead locks")+" removed")
-	}
-	if n := r.Temporary; n > 0 {
-		done = append(done, display.Count(n, "unfinished file", "unfinished files")+" removed")
-	}
+	done := slices.Concat(some(len(r.Worktrees), "working tree taken away", "working trees taken away"),
+		some(len(r.Locks), "dead lock removed", "dead locks removed"), some(r.Temporary, "unfinished file removed", "unfinished files removed"))
 	text := display.Bytes(r.Before) + " before, " + display.Bytes(r.After) + " now"
 	if len(done) > 0 {
 		text += "; " + strings.Join(done, ", ")

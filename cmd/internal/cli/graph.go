@@ -48,9 +48,7 @@ func (o *logOptions) runGraph(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !o.json {
-		o.page()
-	}
+	o.page()
 	for i, t := range tapes {
 		if left == 0 {
 			break

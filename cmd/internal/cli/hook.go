@@ -82,7 +82,7 @@ func (a *App) runHook(ctx context.Context, name string, args []string) error {
 	if name == "pre-push" {
 		store, err := a.hookStore(ctx, at)
 		if err != nil { // what cannot be looked through is not sent
-			return layout.Conflict(repo.Hint(err), "not pushed: %v", err)
+			return layout.Conflict(hintOf(err), "not pushed: %v", err)
 		}
 		return at.PrePush(ctx, store, cmp.Or(first(args), "the remote"), a.Stdin)
 	}
@@ -128,11 +128,8 @@ func (a *App) hookStore(ctx context.Context, at hooks.Repository) (*repo.Store, 
 // hookAfter is what the hooks do that come after the fact.
 func (a *App) hookAfter(ctx context.Context, at hooks.Repository, store *repo.Store, name, branch string) error {
 	var err error
-	if hooks.IsTapeBranch(branch) {
-		switch name {
-		case "post-merge", "post-commit", "post-rewrite":
-			err = a.lookAt(ctx, at, store, branch)
-		}
+	if hooks.IsTapeBranch(branch) && name != "post-checkout" {
+		err = a.lookAt(ctx, at, store, branch)
 	}
 	program, pathErr := os.Executable()
 	if pathErr != nil {

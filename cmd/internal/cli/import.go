@@ -238,17 +238,7 @@ func (o *importOptions) file(ctx context.Context, store *repo.Store, name, fallb
 
 func importText(res importer.Result) string {
 	text := fmt.Sprintf("%s into tape %s", display.Entries(res.Imported), quoted(res.Tape))
-	if n := len(res.Subagents); n > 0 {
-		text += " and " + display.Count(n, "fork of a subagent", "forks of subagents")
-	}
-	if res.Anchors > 0 {
-		text += ", " + display.Count(res.Anchors, "anchor", "anchors")
-	}
-	if res.Skipped > 0 {
-		text += fmt.Sprintf(", %d skipped", res.Skipped)
-	}
-	if res.Damaged > 0 {
-		text += ", " + display.Count(res.Damaged, "damaged line", "damaged lines")
-	}
-	return text
+	into := append([]string{text}, some(len(res.Subagents), "fork of a subagent", "forks of subagents")...)
+	return strings.Join(slices.Concat([]string{strings.Join(into, " and ")}, some(res.Anchors, "anchor", "anchors"), some(res.Skipped, "skipped", "skipped"),
+		some(res.Damaged, "damaged line", "damaged lines")), ", ")
 }

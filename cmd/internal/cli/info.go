@@ -75,10 +75,7 @@ func takeOverview(ctx context.Context, t *repo.Tape) (o overview, err error) {
 }
 
 func (o overview) object() object {
-	var parent, base any
-	if o.tape.IsFork() {
-		parent = o.tape.Parent()
-	}
+	var base any
 	if o.base != nil {
 		base = o.base.Entry
 	}
@@ -87,7 +84,7 @@ func (o overview) object() object {
 		{"entries_since_last_anchor", o.EntriesSinceLastAnchor}, {"last_token_usage", o.Usage.TotalTokens},
 		{"last_token_cache_hit_rate", o.Usage.CacheHitRate}, {"workspace", store.Dir()}, {"branch", o.Branch}, {"dir", orNull(o.Dir)},
 		{"commit", o.Commit}, {"uncommitted", o.Uncommitted}, {"size", o.Size}, {"updated", o.Updated}, {"archives", o.archives},
-		{"forks", o.forks}, {"parent", parent}, {"base", base}, {"index", o.index}, {"current", o.Name == store.CurrentTape()},
+		{"forks", o.forks}, {"parent", orNull(o.tape.Parent())}, {"base", base}, {"index", o.index}, {"current", o.Name == store.CurrentTape()},
 		{"remotes", objects(o.remotes, describeDistance)}}
 }
 

@@ -10,7 +10,6 @@ import (
 
 type logOptions struct {
 	*App
-
 	entryFilter
 	graphOptions
 	all    bool

@@ -144,7 +144,11 @@ type listing[T any] struct {
 	row    func(item T, add func(cells ...any))
 }
 
-func (l listing[T]) show(a *App, items []T) error {
+// show lists what a call returns, or returns its error.
+func (l listing[T]) show(a *App, items []T, err error) error {
+	if err != nil {
+		return err
+	}
 	if a.json {
 		for _, item := range items {
 			if err := a.emit(l.object(item)); err != nil {

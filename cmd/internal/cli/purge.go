@@ -157,9 +157,7 @@ func (o *purgeOptions) summary(p repo.Purged) []string {
 			out = append(out, fmt.Sprintf("it is in entries before @%d as well: everything from @%d on is made anew", slices.Min(o.IDs), t.Entries[0]))
 		}
 	}
-	if p.Tags > 0 {
-		out = append(out, display.Count(p.Tags, "tag", "tags")+" made anew")
-	}
+	out = append(out, some(p.Tags, "tag made anew", "tags made anew")...)
 	if p.Commits > 0 {
 		made := display.Count(p.Commits, "commit", "commits") + " made anew"
 		if p.Archives > 0 {
@@ -194,13 +192,8 @@ func (o *purgeOptions) report(t *repo.Tape, p repo.Purged) {
 	if p.Finished {
 		o.printf("finished a purge that had been cut off\n")
 	}
-	for _, line := range o.summary(p) {
-		o.line(line)
-	}
-	for _, name := range p.Removed {
-		o.printf("removed %s\n", display.Line(name))
-	}
-	for _, line := range o.otherLines(p) {
+	removed := namesOf(p.Removed, func(name string) string { return "removed " + display.Line(name) })
+	for _, line := range slices.Concat(o.summary(p), removed, o.otherLines(p)) {
 		o.line(line)
 	}
 	for _, left := range p.Left {

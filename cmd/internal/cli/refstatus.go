@@ -32,8 +32,7 @@ func (w refWords) of(s repo.RefStatus) string {
 // What is up to date is summed up, unless all is to be listed.
 func (a *App) showStatuses(list []repo.RefStatus, w refWords, all bool) error {
 	if a.json {
-		err := listing[repo.RefStatus]{object: describeStatus}.show(a, list)
-		return cmp.Or(err, rejected(list))
+		return cmp.Or(listing[repo.RefStatus]{object: describeStatus}.show(a, list, nil), rejected(list))
 	}
 	if a.quiet {
 		return rejected(list)
@@ -80,14 +79,7 @@ func tapesText(list []repo.RefStatus) string {
 			forks++
 		}
 	}
-	var out []string
-	if tapes := len(list) - forks; tapes > 0 {
-		out = append(out, display.Count(tapes, "tape", "tapes"))
-	}
-	if forks > 0 {
-		out = append(out, display.Count(forks, "fork", "forks"))
-	}
-	return strings.Join(out, " and ")
+	return strings.Join(append(some(len(list)-forks, "tape", "tapes"), some(forks, "fork", "forks")...), " and ")
 }
 
 // rejected says which tapes were not taken, and why; nil if all were. The cause is that of a
@@ -101,7 +93,7 @@ func rejected(list []repo.RefStatus) error {
 	var lines, hints []string
 	for _, s := range list[:min(len(list), most)] {
 		lines = append(lines, quoted(refName(s))+" was rejected: "+s.Err.Error())
-		if hint := repo.Hint(s.Err); hint != "" && !slices.Contains(hints, hint) {
+		if hint := hintOf(s.Err); hint != "" && !slices.Contains(hints, hint) {
 			hints = append(hints, hint)
 		}
 	}

@@ -69,9 +69,6 @@ func describeRemote(r repo.Remote) object {
 
 func (a *App) runRemotes(ctx context.Context, store *repo.Store, _ []string) error {
 	remotes, err := store.Remotes(ctx)
-	if err != nil {
-		return err
-	}
 	return listing[repo.Remote]{
 		none:   "there are no remotes; tape remote add origin URL names one",
 		head:   []string{"", ""},
@@ -82,7 +79,7 @@ func (a *App) runRemotes(ctx context.Context, store *repo.Store, _ []string) err
 				add("", r.PushURL+" (for pushes)")
 			}
 		},
-	}.show(a, remotes)
+	}.show(a, remotes, err)
 }
 
 func (a *App) addRemote(ctx context.Context, store *repo.Store, args []string) error {

@@ -13,12 +13,12 @@ import (
 
 // The groups of commands in the help.
 const (
-	groupCore      = "core"
-	groupTapes     = "tapes"
-	groupForks     = "forks"
-	groupRemotes   = "remotes"
-	groupExchange  = "exchange"
-	groupWorkspace = "workspace"
+	groupCore      = "Record and read:"
+	groupTapes     = "Tapes:"
+	groupForks     = "Forks:"
+	groupRemotes   = "Share with others:"
+	groupExchange  = "Import and export:"
+	groupWorkspace = "Workspace:"
 )
 
 // command is a line of the table of commands.
@@ -142,14 +142,9 @@ cat, git log and git diff.`,
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing but results that were asked for, and errors")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on standard error")
 	root.SetFlagErrorFunc(flagError)
-	root.AddGroup(
-		&cobra.Group{ID: groupCore, Title: "Record and read:"},
-		&cobra.Group{ID: groupTapes, Title: "Tapes:"},
-		&cobra.Group{ID: groupForks, Title: "Forks:"},
-		&cobra.Group{ID: groupRemotes, Title: "Share with others:"},
-		&cobra.Group{ID: groupExchange, Title: "Import and export:"},
-		&cobra.Group{ID: groupWorkspace, Title: "Workspace:"},
-	)
+	for _, group := range []string{groupCore, groupTapes, groupForks, groupRemotes, groupExchange, groupWorkspace} {
+		root.AddGroup(&cobra.Group{ID: group, Title: group})
+	}
 	root.SetCompletionCommandGroupID(groupWorkspace)
 	return root
 }

@@ -127,10 +127,12 @@ func (a *App) page() {
 
 func (a *App) pagerCommand() []string {
 	for _, key := range []string{"TAPE_PAGER", "PAGER"} {
-		if value, ok := a.lookup(key); ok {
-			if value == "cat" {
-				return nil
-			}
+		value := a.Getenv(key)
+		_, set := os.LookupEnv(key) // to nothing, perhaps
+		switch {
+		case value == "cat":
+			return nil
+		case set || value != "":
 			return strings.Fields(value)
 		}
 	}
@@ -138,13 +140,4 @@ func (a *App) pagerCommand() []string {
 		return nil
 	}
 	return []string{"less"}
-}
-
-// lookup tells a variable that is set to nothing from one that is not set.
-func (a *App) lookup(key string) (string, bool) {
-	if value := a.Getenv(key); value != "" {
-		return value, true
-	}
-	_, set := os.LookupEnv(key)
-	return "", set
 }

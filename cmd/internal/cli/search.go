@@ -12,7 +12,6 @@ import (
 
 type searchOptions struct {
 	*App
-
 	kinds, roles  []string
 	anchor, after string
 	dates         dateRange

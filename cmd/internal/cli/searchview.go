@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -135,23 +136,16 @@ func hitJSON(h index.Hit, instead string) []byte {
 	if instead != "" {
 		out = jsonl.AppendString(append(out, `,"instead":`...), instead)
 	}
-	out = appendEntries(out, "before", h.Before)
-	out = appendEntries(out, "after", h.After)
-	return append(out, '}')
-}
-
-func appendEntries(out []byte, name string, list []repo.Entry) []byte {
-	if len(list) == 0 {
-		return out
-	}
-	out = fmt.Appendf(out, `,"%s":[`, name)
-	for i, e := range list {
-		if i > 0 {
-			out = append(out, ',')
+	for i, list := range [][]repo.Entry{h.Before, h.After} {
+		if len(list) > 0 {
+			lines := make([][]byte, len(list))
+			for j, e := range list {
+				lines[j] = e.JSON()
+			}
+			out = fmt.Appendf(out, `,"%s":[%s]`, [...]string{"before", "after"}[i], bytes.Join(lines, []byte(",")))
 		}
-		out = append(out, e.JSON()...)
 	}
-	return append(out, ']')
+	return append(out, '}')
 }
 
 // showFiles lists the files that have matches, with their number.

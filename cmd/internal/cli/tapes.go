@@ -74,7 +74,7 @@ func (a *App) runTapes(ctx context.Context, store *repo.Store, _ []string) error
 				cells = append(cells, distanceText(d))
 			}
 			add(append(cells, t.LastAnchor)...)
-		}}.show(a, list)
+		}}.show(a, list, nil)
 	if name := store.CurrentTape(); err == nil && !a.json && isFork(ctx, store, name) {
 		a.say("the current one is the fork %s", quoted(name)) // which is not in the list
 	}

@@ -38,10 +38,8 @@ func (a *App) runTextconv(ctx context.Context, name string) error {
 	}
 	// All of it at once: who falls back to the raw file when this fails must not have
 	// half of it already.
-	if _, err := a.out.Write(textconv(raw)); err != nil {
-		return &writeError{err}
-	}
-	return nil
+	_, _ = a.out.Write(textconv(raw))
+	return a.written()
 }
 
 // readFile reads a file, or standard input, to its end.

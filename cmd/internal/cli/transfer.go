@@ -66,7 +66,7 @@ func (a *App) transport() repo.RemoteOptions { return repo.RemoteOptions{Progres
 
 // explainRemote adds to an error of a transport what can be done about it.
 func explainRemote(err error) error {
-	if err == nil || repo.Hint(err) != "" {
+	if err == nil || hintOf(err) != "" {
 		return err
 	}
 	out := &cliError{msg: err.Error(), cause: err}

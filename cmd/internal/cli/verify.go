@@ -2,7 +2,8 @@ package cli
 
 import (
 	"context"
-	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -49,11 +50,8 @@ func (a *App) showReport(report *repo.Report) error {
 	for _, p := range report.Problems {
 		a.line(a.style(red, display.Line(p.String())))
 	}
-	tapes := display.Count(c.Tapes, "tape", "tapes")
-	if c.Forks > 0 {
-		tapes += ", " + display.Count(c.Forks, "fork", "forks")
-	}
-	text := fmt.Sprintf("checked %s, %s, %s, %s", tapes, display.Count(c.Commits, "commit", "commits"), display.Count(c.Files, "file", "files"), display.Entries(c.Entries))
+	text := "checked " + strings.Join(slices.Concat([]string{display.Count(c.Tapes, "tape", "tapes")}, some(c.Forks, "fork", "forks"),
+		[]string{display.Count(c.Commits, "commit", "commits"), display.Count(c.Files, "file", "files"), display.Entries(c.Entries)}), ", ")
 	if report.GitFsck {
 		text += ", git fsck"
 	}

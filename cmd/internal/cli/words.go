@@ -26,6 +26,14 @@ func idRange(first, last int64) string {
 	return fmt.Sprintf("@%d to @%d", first, last)
 }
 
+// some is how many there are of something, and nothing where there are none.
+func some[N int | int64](n N, one, many string) []string {
+	if n == 0 {
+		return nil
+	}
+	return []string{display.Count(n, one, many)}
+}
+
 // shortID is a commit as people are shown it.
 func shortID(commit string) string { return fmt.Sprintf("%.12s", commit) }
 

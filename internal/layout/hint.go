@@ -1,0 +1,100 @@
+package layout
+
+import (
+	"errors"
+
+	"tape/internal/gitstore"
+)
+
+// Hint is something to do about an error. What takes a command of the program is of a kind:
+// the program has the words for it, and quotes the arguments.
+type Hint struct {
+	Kind HintKind
+	Args []string // names, paths and settings that the kind speaks of
+	Text string   // without a kind, the words
+}
+
+// HintKind says what to do.
+type HintKind string
+
+// The kinds of hints, with their arguments.
+const (
+	AddRemote          HintKind = "add-remote" // remote
+	AddRemoteThere     HintKind = "add-remote-there"
+	AllowLongLines     HintKind = "allow-long-lines"
+	AllowMore          HintKind = "allow-more"
+	BeginMerge         HintKind = "begin-merge"
+	CheckOutAndCommit  HintKind = "check-out-and-commit" // folder, branch
+	CloneAll           HintKind = "clone-all"
+	CloseForks         HintKind = "close-forks"
+	CopyFingerprint    HintKind = "copy-fingerprint"
+	DeleteMovedTag     HintKind = "delete-moved-tag" // folder of the workspace, remote, tag
+	FetchAgain         HintKind = "fetch-again"
+	FetchAll           HintKind = "fetch-all"
+	FinishMerge        HintKind = "finish-merge"
+	HandOffInstead     HintKind = "hand-off-instead"
+	InitAt             HintKind = "init-at" // folder
+	InitHere           HintKind = "init-here"
+	InstallGit         HintKind = "install-git"
+	ListAll            HintKind = "list-all"
+	ListAllowed        HintKind = "list-allowed"
+	ListAnchors        HintKind = "list-anchors"
+	ListAnchorsInOrder HintKind = "list-anchors-in-order"
+	ListArchives       HintKind = "list-archives"
+	ListForks          HintKind = "list-forks"
+	ListTapes          HintKind = "list-tapes" // tape
+	ListTapesAndForks  HintKind = "list-tapes-and-forks"
+	LookAtAnchors      HintKind = "look-at-anchors"
+	LookHowMany        HintKind = "look-how-many"
+	MergeOneByOne      HintKind = "merge-one-by-one"
+	MergeOrDiscard     HintKind = "merge-or-discard" // fork
+	NameArchive        HintKind = "name-archive"
+	NameFork           HintKind = "name-fork"
+	NameForkedFrom     HintKind = "name-forked-from"
+	NamePhase          HintKind = "name-phase"
+	NameRevision       HintKind = "name-revision"
+	PullAll            HintKind = "pull-all"
+	PullInstead        HintKind = "pull-instead"
+	PullPurge          HintKind = "pull-purge"
+	PullThenPush       HintKind = "pull-then-push" // remote
+	PullThere          HintKind = "pull-there"
+	PurgeInClone       HintKind = "purge-in-clone" // folder of the workspace, remote, tape, entries to purge whole, fingerprints
+	PurgeOrAllow       HintKind = "purge-or-allow" // fingerprint, tape or "", tape without secrets or ""
+	PurgeWhole         HintKind = "purge-whole"
+	PutBehindTheirs    HintKind = "put-behind-theirs" // tape, file
+	RaiseMaxLine       HintKind = "raise-max-line"
+	RenameOrAllow      HintKind = "rename-or-allow" // fingerprint
+	RenameTag          HintKind = "rename-tag"
+	ResetInstead       HintKind = "reset-instead"
+	RestoreLatest      HintKind = "restore-latest" // tape
+	ShareThere         HintKind = "share-there"    // URL
+	ShowEntry          HintKind = "show-entry"
+	ShowFork           HintKind = "show-fork" // fork
+	ShowMerged         HintKind = "show-merged"
+	ShowRemote         HintKind = "show-remote" // remote
+	SwitchTo           HintKind = "switch-to"   // tape
+	TakeAsItIs         HintKind = "take-as-it-is"
+	TakeChangeBack     HintKind = "take-change-back"
+	VerifyAll          HintKind = "verify-all"
+)
+
+// Words is a hint in plain words; none if there are none.
+func Words(text string) []Hint {
+	if text == "" {
+		return nil
+	}
+	return []Hint{{Text: text}}
+}
+
+// Hints returns what an error knows to do about it.
+func Hints(err error) []Hint {
+	var h interface{ Hints() []Hint }
+	if errors.As(err, &h) {
+		return h.Hints()
+	}
+	var unsupported *gitstore.UnsupportedError
+	if errors.As(err, &unsupported) {
+		return Words(unsupported.Hint)
+	}
+	return nil
+}
