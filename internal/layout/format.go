@@ -3,8 +3,6 @@ package layout
 import (
 	"strconv"
 	"strings"
-
-	"tape/internal/gitstore"
 )
 
 // FormatVersion is the version of the on-disk format, in tape.json and in the
@@ -131,12 +129,3 @@ func CutFork(name string) (parent, fork string, ok bool) {
 
 // ShortTag is a tag's name as git shows it.
 func ShortTag(ref string) string { return strings.TrimPrefix(ref, "refs/tags/") }
-
-// parseObject reads an object's name, zeros included. ErrInvalid if it is none.
-func parseObject(hex string) (gitstore.Hash, error) {
-	h, err := gitstore.ParseHash(hex)
-	if err != nil {
-		return h, Invalid("give all 40 digits", "%q is not the id of an object: %v", hex, err)
-	}
-	return h, nil
-}

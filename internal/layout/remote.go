@@ -79,11 +79,14 @@ type Incoming struct {
 	New gitstore.Hash // what it holds now; zero: it is gone
 }
 
-// ParseIncoming reads what git tells a hook of a ref. ErrInvalid if an object has no id.
+// ParseIncoming reads what git tells a hook of a ref.
 func ParseIncoming(ref, old, next string) (Incoming, error) {
-	from, err1 := parseObject(old)
-	to, err2 := parseObject(next)
-	return Incoming{Ref: ref, Old: from, New: to}, errors.Join(err1, err2)
+	from, err := gitstore.ParseHash(old)
+	if err != nil {
+		return Incoming{}, err
+	}
+	to, err := gitstore.ParseHash(next)
+	return Incoming{Ref: ref, Old: from, New: to}, err
 }
 
 // StashRef is git's stash.
