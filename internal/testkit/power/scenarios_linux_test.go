@@ -1,0 +1,220 @@
+package power
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A scenario is what is cut: steps, one after the other, alone or beside other writers.
+type scenario struct {
+	name  string
+	alone bool // other writers would change what is looked at
+	steps func(w *world) []step
+	check func(w *world) // what else has to hold, when all is done
+}
+
+func scenarios() []scenario {
+	one := func(makes ...func(*world) step) func(*world) []step {
+		return func(w *world) (out []step) {
+			for _, m := range makes {
+				out = append(out, m(w))
+			}
+			return out
+		}
+	}
+	plain := func(args ...string) func(*world) step {
+		return func(*world) step { return step{args: args, again: []int{}} }
+	}
+	return []scenario{
+		{name: "append", steps: one(appendOne, appendOne)},
+		{name: "batch", steps: one(appendBatch)},
+		{name: "stream", steps: one(appendStream)},
+		{name: "handoff", steps: one(handoff)},
+		{name: "checkpoint", steps: one(appendOne, plain("commit"))},
+		{name: "new", steps: one(newTape)},
+		{name: "fork", steps: one(fork)},
+		{name: "merge", steps: one(mergeFork)},
+		{name: "discard", steps: one(plainAlso([]int{3}, "discard", "try-b", "--yes"))},
+		{name: "import", steps: one(importFile)},
+		{name: "index", steps: one(appendOne, plain("search", "beginning"), plain("index", "rebuild"))},
+		{name: "gc", steps: one(plain("gc", "--all-worktrees"))},
+		{name: "purge", steps: one(purge), check: purged},
+		{name: "reset", steps: one(reset)},
+		{name: "restore", steps: one(restore)},
+		{name: "clone", alone: true, steps: one(clone), check: cloned},
+		{name: "init", alone: true, steps: one(initialize)},
+		{name: "fetch", steps: one(plain("fetch"))},
+		{name: "pull", steps: one(pull)},
+		{name: "push", steps: one(push)},
+		{name: "config", steps: one(plain("switch", "other"), plain("config", "commit", "3"))},
+	}
+}
+
+func appendOne(w *world) step {
+	text, tape := w.text(), "main"
+	var p *promise
+	return step{
+		args:  []string{"append", "--tape", tape, "--text", text + " at the beginning"},
+		begin: func() { p = w.expect(tape, text) },
+		acked: func() { p.kept = true },
+	}
+}
+
+// lines are entries of three classes for a stream.
+func (w *world) lines(n, size int) (texts []string, input string) {
+	var b strings.Builder
+	for i := range n {
+		text := w.text()
+		texts = append(texts, text)
+		payload := fmt.Sprintf(`{"role":"user","content":%q}`, text+strings.Repeat(" and so on", size/10))
+		kind := "message"
+		switch i % 3 {
+		case 1:
+			kind, payload = "tool_result", fmt.Sprintf(`{"results":[%q]}`, text+" "+strings.Repeat("y", size))
+		case 2:
+			kind, payload = "event", fmt.Sprintf(`{"name":"n","data":{"t":%q}}`, text)
+		}
+		fmt.Fprintf(&b, `{"kind":%q,"payload":%s}`+"\n", kind, payload)
+	}
+	return texts, b.String()
+}
+
+func (w *world) stream(n, size int) step {
+	texts, input := w.lines(n, size)
+	var p *promise
+	return step{
+		args: []string{"append", "--tape", "main", "--stdin"}, stdin: input,
+		begin: func() { p = w.expect("main", texts...) },
+		acked: func() { p.kept = true },
+	}
+}
+
+func appendBatch(w *world) step { return w.stream(7, 20) }
+
+// appendStream fills files.
+func appendStream(w *world) step { return w.stream(120, 8000) }
+
+func handoff(w *world) step {
+	text := w.text()
+	var p *promise
+	return step{
+		args:  []string{"handoff", "--tape", "main", text, "--summary", "so far"},
+		begin: func() { p = w.expect("main", text) },
+		acked: func() { p.kept = true },
+	}
+}
+
+func newTape(*world) step {
+	return step{args: []string{"new", "fresh-here"}, again: []int{4}}
+}
+
+func fork(*world) step {
+	return step{args: []string{"fork", "--tape", "main", "try-new", "--at", "@3"}, again: []int{4}}
+}
+
+func plainAlso(again []int, args ...string) func(*world) step {
+	return func(*world) step { return step{args: args, again: again} }
+}
+
+func mergeFork(w *world) step {
+	return step{
+		args: []string{"merge", "--tape", "main", "try-a"}, again: []int{3},
+		begin: func() { w.move("main/try-a", "main/try-a", "main") },
+		acked: func() {
+			for _, p := range w.promised("main/try-a") {
+				p.tapes = []string{"main"}
+			}
+		},
+	}
+}
+
+func importFile(w *world) step {
+	texts, input := w.lines(40, 200)
+	file := filepath.Join(w.out, "session.jsonl")
+	var b strings.Builder
+	for i, line := range strings.Split(strings.TrimSpace(input), "\n") {
+		fmt.Fprintf(&b, `{"id":%d,%s,"meta":{},"date":"2026-11-20T09:30:00.123456+00:00"}`+"\n", i+1, strings.TrimSuffix(strings.TrimPrefix(line, "{"), "}"))
+	}
+	var p *promise
+	return step{
+		args: []string{"import", "bub", file, "--tape", "brought"}, again: []int{},
+		begin: func() {
+			if p == nil {
+				p = w.expect("brought", texts...)
+			}
+			if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+		acked: func() { p.kept = true },
+	}
+}
+
+// secret is one that the scanner knows, put together here so that no scanner finds it.
+func secret() string { return "AK" + "IAQ7Z2M5T4W3X6V2YP" }
+
+func purge(w *world) step {
+	return step{
+		args: []string{"purge", "--tape", "leaky", "@2", "--yes"}, again: []int{3},
+		acked: func() { w.noSecret() },
+	}
+}
+
+// The old tape has one of two histories, and the other one is an archive, or there is none.
+func reset(w *world) step {
+	begin := func() {
+		for _, p := range w.promised("old") {
+			p.kept = false
+		}
+	}
+	return step{args: []string{"reset", "--tape", "old", "--archive", "--yes"}, begin: begin, acked: func() { w.move("old") }}
+}
+
+func restore(w *world) step {
+	begin := func() {
+		for _, p := range w.promised("old") {
+			p.kept = false
+		}
+	}
+	return step{args: []string{"restore", "--tape", "old", "latest"}, begin: begin, acked: func() {
+		w.move("old")
+		w.expect("old", "zqarchived").kept = true
+	}}
+}
+
+func (w *world) cloneDir() string { return filepath.Join(w.disk.dir, "clone") }
+
+func clone(w *world) step {
+	return step{args: []string{"clone", w.url, w.cloneDir()}, again: []int{1, 2, 4}}
+}
+
+// cloned: whatever the last clone has said, there is a whole one.
+func cloned(w *world) {
+	w.must("tape", "--workspace", w.cloneDir(), "verify")
+	w.must("git", "-C", w.cloneDir(), "fsck", "--strict", "--no-dangling")
+	if got, want := w.must("git", "-C", w.cloneDir(), "rev-parse", "tape/main"), w.must("git", "-C", w.bare, "rev-parse", "tape/main"); got != want {
+		w.t.Fatalf("broken: the clone has %s, the remote %s", got, want)
+	}
+}
+
+func initialize(w *world) step {
+	return step{args: []string{"init", filepath.Join(w.disk.dir, "another")}, again: []int{}}
+}
+
+func pull(w *world) step {
+	return step{args: []string{"pull"}, again: []int{}, acked: func() {
+		w.expect("main", "zqbobmain").kept = true
+		w.expect("fresh", "zqbobfresh").kept = true
+		w.expect("main/bobs", "zqbobfork").kept = true
+	}}
+}
+
+// push is rejected where the remote has more; what was sent is whole there.
+func push(w *world) step {
+	return step{args: []string{"push", "--tape", "other"}, again: []int{}, acked: func() {
+		w.must("git", "-C", w.bare, "grep", "-q", "zqunpushed", "tape/other", "--")
+		w.remoteIsWhole()
+	}}
+}

@@ -1,0 +1,226 @@
+package power
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A world is a workspace on a disk of its own, a remote that keeps its power, and what
+// the program has promised.
+type world struct {
+	t    *testing.T
+	rng  *rand.Rand
+	disk *disk
+	out  string // a folder outside of the disk
+	url  string // the remote's
+	bare string // where it lies
+
+	mu       sync.Mutex
+	promises []*promise
+	said     strings.Builder // what was run, and what came of it
+	texts    int
+	prefix   string
+	off      bool              // the power is
+	odd      map[string]string // files as a cut may leave them, and that were there before
+}
+
+// A promise is about texts that belong together. They are on one of some tapes, once.
+type promise struct {
+	texts []string
+	tapes []string
+	kept  bool // acknowledged; otherwise all may be missing, but not some
+}
+
+func (w *world) workspace() string { return filepath.Join(w.disk.dir, "ws") }
+
+// text gives a word that is nowhere else.
+func (w *world) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.texts++
+	word := []byte("zq" + w.prefix)
+	for n, i := w.texts, 0; i < 4; n, i = n/26, i+1 {
+		word = append(word, byte('a'+n%26))
+	}
+	return string(word)
+}
+
+// expect notes what a command is about to write.
+func (w *world) expect(tape string, texts ...string) *promise {
+	p := &promise{texts: texts, tapes: []string{tape}}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.promises = append(w.promises, p)
+	return p
+}
+
+// promised finds what is promised of a tape.
+func (w *world) promised(tape string) []*promise {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []*promise
+	for _, p := range w.promises {
+		if slices.Contains(p.tapes, tape) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// move says that what is promised of a tape may from now on be on others.
+func (w *world) move(from string, to ...string) {
+	for _, p := range w.promised(from) {
+		p.tapes = to
+	}
+}
+
+// A step is one call of the program.
+type step struct {
+	args  []string
+	stdin string
+	begin func() // before it runs
+	acked func() // what its success promises
+	also  []int  // other exit codes that are as good
+	again []int  // those that are good when it is run once more; nil: it is not to be
+}
+
+func (w *world) env() []string {
+	return append(os.Environ(), "TAPE_WORKSPACE="+w.workspace(), "HOME="+w.out)
+}
+
+// note keeps what was run for the report of a failure.
+func (w *world) note(what string, code int, output []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(output) > 2000 {
+		output = append(slices.Clip(output[:2000]), "…\n"...)
+	}
+	if code == 0 && strings.Contains(what, " export ") {
+		output = nil
+	}
+	fmt.Fprintf(&w.said, "$ %s\n%s", what, output)
+	if code != 0 {
+		fmt.Fprintf(&w.said, "[exit code %d]\n", code)
+	}
+}
+
+// run runs a program to its end.
+func (w *world) run(stdin, program string, args ...string) (string, int) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env, cmd.Dir, cmd.Stdin = w.env(), w.out, strings.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	w.note(program+" "+strings.Join(args, " "), cmd.ProcessState.ExitCode(), append(stderr.Bytes(), stdout.Bytes()...))
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		w.t.Fatalf("%s: %v", program, err)
+	}
+	return stdout.String(), cmd.ProcessState.ExitCode()
+}
+
+// must runs a program that has to succeed.
+func (w *world) must(program string, args ...string) string {
+	w.t.Helper()
+	out, code := w.run("", program, args...)
+	if code != 0 {
+		w.t.Fatalf("broken: %s %s: exit code %d", program, strings.Join(args, " "), code)
+	}
+	return out
+}
+
+// take runs a step without a cut; other exit codes than success may be good as well.
+func (w *world) take(s step, also []int) {
+	w.t.Helper()
+	if s.begin != nil {
+		s.begin()
+	}
+	_, code := w.run(s.stdin, "tape", s.args...)
+	if code != 0 && !slices.Contains(also, code) {
+		w.t.Fatalf("broken: tape %s: exit code %d", strings.Join(s.args, " "), code)
+	}
+	if s.acked != nil {
+		s.acked()
+	}
+}
+
+// oddFiles are those that a cut may have left: locks, and what is empty or temporary.
+func (w *world) oddFiles() map[string]string {
+	out := map[string]string{}
+	_ = filepath.WalkDir(w.disk.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return nil
+		}
+		inGit := strings.Contains(path, "/.git/")
+		if strings.HasSuffix(path, ".lock") || inGit && (info.Size() == 0 || strings.Contains(path, "tmp")) {
+			out[strings.TrimPrefix(path, w.disk.dir+"/")] = fmt.Sprintf("%d bytes %s", info.Size(), info.Mode())
+		}
+		return nil
+	})
+	return out
+}
+
+// leftovers lists what a cut has left.
+func (w *world) leftovers() string {
+	var out []string
+	for name, what := range w.oddFiles() {
+		if w.odd[name] != what {
+			out = append(out, "  "+name+" "+what)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, "\n")
+}
+
+// beside runs two more writers until the power goes.
+func (w *world) beside() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for n := range 2 {
+		rng := rand.New(rand.NewPCG(w.rng.Uint64(), uint64(n)))
+		all.Go(func() {
+			for ctx.Err() == nil {
+				w.besideOnce(ctx, w.oneOf(rng, appendOne, appendOne, appendBatch, handoff))
+			}
+		})
+	}
+	return func() { cancel(); all.Wait() }
+}
+
+func (w *world) oneOf(rng *rand.Rand, all ...func(*world) step) step {
+	return all[rng.IntN(len(all))](w)
+}
+
+func (w *world) besideOnce(ctx context.Context, s step) {
+	s.begin()
+	cmd := exec.CommandContext(ctx, "tape", s.args...)
+	cmd.Env, cmd.Dir, cmd.Stdin = w.env(), w.out, strings.NewReader(s.stdin)
+	output, err := cmd.CombinedOutput()
+	w.mu.Lock()
+	off := w.off
+	w.mu.Unlock()
+	if ctx.Err() != nil || off {
+		return // what it says now, nobody hears
+	}
+	w.note("(beside) tape "+strings.Join(s.args, " "), cmd.ProcessState.ExitCode(), output)
+	if err == nil {
+		s.acked()
+	}
+}
