@@ -17,14 +17,17 @@ func (w *world) check(sc scenario, steps []step, done bool) {
 	if done && sc.check != nil {
 		sc.check(w)
 	}
+	for range 2 {
+		w.take(step{args: strings.Fields(w.anyOf(readers()))})
+	}
 	for range w.rng.IntN(3) {
-		w.take(w.anyCommand(steps))
+		w.anyCommand(steps)
 	}
 	w.healthy()
 	w.wantPromises()
 	for _, s := range steps {
 		if s.again != nil {
-			w.take(s, s.again)
+			w.take(s)
 		}
 	}
 	if sc.check != nil {
@@ -35,31 +38,41 @@ func (w *world) check(sc scenario, steps []step, done bool) {
 	w.wantPromises()
 }
 
-// anyCommand is what somebody happens to do next.
-func (w *world) anyCommand(steps []step) (step, []int) {
+func (w *world) anyOf(lines []string) string { return lines[w.rng.IntN(len(lines))] }
+
+// readers are commands that change nothing of a tape.
+func readers() []string {
+	return []string{"log", "log --all --tape other", "search zqone", "search --all-tapes zqold", "search --regex zq", "verify", "info", "tapes", "forks --all",
+		"forks --closed", "context", "export --tape old", "anchors", "archives --tape old", "diff HEAD", "log --graph --all-tapes", "index status", "show latest"}
+}
+
+// writers are commands that do.
+func writers() []string {
+	return []string{"append --text hello", "append --tape old --text hello", "commit", "handoff next", "handoff --tape other next", "fork probe", "new probe",
+		"switch other", "config commit 2", "fetch", "pull", "push", "push --tape main --forks", "gc", "gc --all-worktrees", "index rebuild"}
+}
+
+// anyCommand is what somebody happens to do next: perhaps the same once more.
+func (w *world) anyCommand(steps []step) {
+	w.t.Helper()
 	if s := steps[w.rng.IntN(len(steps))]; s.again != nil && w.rng.IntN(4) == 0 {
-		return s, s.again
+		w.take(s)
+		return
 	}
-	all := []string{"log", "log --all --tape other", "search zqone", "search --all-tapes zqold", "commit", "fetch", "pull", "push --tape main", "push --tape other",
-		"verify", "gc", "gc --all-worktrees", "info", "tapes", "forks --all", "index status", "index rebuild", "context", "export --tape old", "anchors",
-		"archives --tape old", "append --text hello", "append --tape main/try-b --text hello", "append --tape leaky --text hello", "handoff next", "handoff --tape other next",
-		"fork probe", "new probe", "switch other", "config commit 2", "diff HEAD", "log --graph --all-tapes", "push --tape main --tape other --forks"}
-	line := all[w.rng.IntN(len(all))]
-	s := step{args: strings.Fields(line)}
+	s := step{args: strings.Fields(w.anyOf(writers()))}
 	switch s.args[0] {
 	case "pull":
-		s.acked = pull(w).acked
-	case "push":
-		return s, []int{4}
+		w.take(pull(w))
+	case "push": // rejected where the remote has more
+		s.acked = w.remoteIsWhole
+		w.take(s, 4)
 	case "append":
-		if line == "append --tape main/try-b --text hello" {
-			return s, []int{3} // it may be gone
-		}
-		s = appendOne(w)
-	case "fork", "new":
-		return s, []int{4} // a second time
+		w.take(appendOne(w))
+	case "fork", "new": // a second time
+		w.take(s, 4)
+	default:
+		w.take(s)
 	}
-	return s, nil
 }
 
 // healthy fails unless the program and git find nothing wrong.
@@ -77,13 +90,13 @@ func (w *world) contents(tape string) map[string]int {
 		return nil
 	}
 	if code != 0 {
-		w.t.Fatalf("broken: tape export --tape %s: exit code %d", tape, code)
+		w.fail("broken: tape export --tape %s: exit code %d", tape, code)
 	}
 	found := map[string]int{}
 	for i, line := range strings.Split(strings.TrimSpace(out), "\n") {
 		var entry struct{ ID int }
 		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.ID != i+1 {
-			w.t.Fatalf("broken: entry %d of %s: %v\n%s", i+1, tape, err, line)
+			w.fail("broken: entry %d of %s: %v\n%s", i+1, tape, err, line)
 		}
 		for _, text := range slices.Compact(textPattern.FindAllString(line, -1)) {
 			found[text]++
@@ -107,30 +120,38 @@ func (w *world) wantPromises() {
 		}
 	}
 	for _, p := range w.promises {
-		var there []string
-		for _, text := range p.texts {
-			most := 0
-			for _, tape := range p.tapes {
-				most = max(most, tapes[tape][text])
-			}
-			if most > 1 {
-				w.t.Fatalf("broken: %s is %d times on one of %q", text, most, p.tapes)
-			}
-			if most == 1 {
-				there = append(there, text)
-			}
-		}
-		switch {
-		case p.kept && len(p.tapes) > 0 && len(there) < len(p.texts):
-			w.t.Fatalf("lost: of %q were acknowledged, there are %q on %q", p.texts, there, p.tapes)
-		case len(there) > 0 && len(there) < len(p.texts):
-			w.t.Fatalf("broken: of what belongs together, %q, there are %q on %q", p.texts, there, p.tapes)
-		}
+		w.wantKept(p, tapes)
 	}
 	if old := tapes["old"]; old["zqold"] == 0 && old["zqarchived"] == 0 {
 		if n := strings.Count(w.must("tape", "archives", "--tape", "old", "--json"), "\n"); n < 2 {
-			w.t.Fatalf("lost: the old tape is empty and has %d archives", n)
+			w.fail("lost: the old tape is empty and has %d archives", n)
 		}
+	}
+}
+
+// wantKept compares one promise with the texts of tapes.
+func (w *world) wantKept(p *promise, tapes map[string]map[string]int) {
+	w.t.Helper()
+	var there []string
+	for _, text := range p.texts {
+		most := 0
+		for _, tape := range p.tapes {
+			most = max(most, tapes[tape][text])
+		}
+		if most > 1 {
+			w.fail("broken: %s is %d times on one of %q", text, most, p.tapes)
+		}
+		if most == 1 {
+			there = append(there, text)
+		}
+	}
+	switch {
+	case p.gone && len(there) > 0:
+		w.fail("lost: %q were taken away, there are %q on %q", p.texts, there, p.tapes)
+	case p.kept && !p.gone && len(there) < len(p.texts):
+		w.fail("lost: of %q were acknowledged, there are %q on %q", p.texts, there, p.tapes)
+	case len(there) > 0 && len(there) < len(p.texts):
+		w.fail("broken: of what belongs together, %q, there are %q on %q", p.texts, there, p.tapes)
 	}
 }
 
@@ -138,23 +159,23 @@ func (w *world) wantPromises() {
 func (w *world) goesOn() {
 	w.t.Helper()
 	for _, s := range []step{appendOne(w), handoff(w)} {
-		w.take(s, nil)
+		w.take(s)
 		text := w.promises[len(w.promises)-1].texts[0]
 		if out := w.must("tape", "search", "--tape", "main", "--exact", "--count", text); strings.TrimSpace(out) != "1" {
-			w.t.Fatalf("broken: search counts %q of %s", out, text)
+			w.fail("broken: search counts %q of %s", out, text)
 		}
 	}
 	if out := w.must("git", "-C", w.workspace(), "status", "--porcelain"); out != "" {
-		w.t.Fatalf("broken: git status says\n%s", out)
+		w.fail("broken: git status says\n%s", out)
 	}
 	for _, p := range w.promised("main") {
 		if text := p.texts[0]; p.kept && w.rng.IntN(4) == 0 {
 			if out := w.must("tape", "search", "--tape", "main", "--exact", "--count", text); strings.TrimSpace(out) != "1" {
-				w.t.Fatalf("broken: search counts %q of %s", out, text)
+				w.fail("broken: search counts %q of %s", out, text)
 			}
 		}
 	}
-	w.take(pull(w), nil)
+	w.take(pull(w))
 	args := []string{"push", "--forks"}
 	for _, line := range strings.Split(strings.TrimSpace(w.must("tape", "tapes", "--json")), "\n") {
 		var tape struct{ Tape string }
@@ -165,10 +186,10 @@ func (w *world) goesOn() {
 			args = append(args, "--tape", tape.Tape)
 		}
 	}
-	w.take(step{args: args, acked: w.remoteIsWhole}, nil)
+	w.take(step{args: args, acked: w.remoteIsWhole})
 	for _, branch := range []string{"tape/main", "tape/other"} {
 		if here, there := w.must("git", "-C", w.workspace(), "rev-parse", branch), w.must("git", "-C", w.bare, "rev-parse", branch); here != there {
-			w.t.Fatalf("broken: %s is %s here and %s at the remote", branch, here, there)
+			w.fail("broken: %s is %s here and %s at the remote", branch, here, there)
 		}
 	}
 }
@@ -180,19 +201,16 @@ func (w *world) remoteIsWhole() {
 		phases := strings.Fields(w.must("git", "-C", w.bare, "ls-tree", "--name-only", "tape/"+branch+":anchors"))
 		tags := strings.Fields(w.must("git", "-C", w.bare, "for-each-ref", "--format=%(refname:lstrip=4)", "refs/tags/anchor/"+branch+"/"))
 		if !slices.Equal(phases, tags) {
-			w.t.Fatalf("broken: the remote has of %s the phases %q and the tags %q", branch, phases, tags)
+			w.fail("broken: the remote has of %s the phases %q and the tags %q", branch, phases, tags)
 		}
 	}
 }
-
-// purged: a purge that was cut off was done again before.
-func purged(w *world) { w.noSecret() }
 
 // noSecret fails if the secret is anywhere in the workspace.
 func (w *world) noSecret() {
 	w.t.Helper()
 	if out := w.must("git", "-C", w.workspace(), "cat-file", "--batch-all-objects", "--batch"); strings.Contains(out, secret()) {
-		w.t.Fatalf("broken: an object still has the secret")
+		w.fail("broken: an object still has the secret")
 	}
 	err := filepath.WalkDir(w.workspace(), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -200,7 +218,7 @@ func (w *world) noSecret() {
 		}
 		raw, err := os.ReadFile(path)
 		if bytes.Contains(raw, []byte(secret())) {
-			w.t.Fatalf("broken: %s still has the secret", path)
+			w.fail("broken: %s still has the secret", path)
 		}
 		return err
 	})

@@ -2,10 +2,12 @@ package power
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -42,6 +44,9 @@ func TestPower(t *testing.T) {
 			s.cut(t, sc, n/len(all), (cuts+len(all)-1)/len(all), rng)
 		})
 	}
+	for _, what := range slices.Sorted(maps.Keys(s.failed)) {
+		t.Logf("%4d times %s", s.failed[what], what)
+	}
 }
 
 // buildProgram puts the program on the path.
@@ -54,6 +59,9 @@ func buildProgram(t *testing.T) {
 	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
+
+// never is behind the last operation.
+const never = 1 << 30
 
 // A plan is when and how the power goes.
 type plan struct {
@@ -79,9 +87,10 @@ func (s *soak) cut(t *testing.T, sc scenario, visit, visits int, rng *rand.Rand)
 		s.ops[sc.name] = ops
 	}
 	p := &plan{options: mountOptions()[rng.IntN(3)], flush: [...]int{flushAll, flushJournal, flushJournal, flushNothing, flushNothing}[rng.IntN(5)]}
-	p.at = 1 + int((float64(visit)+rng.Float64())*float64(ops+1)/float64(visits))
-	if rng.IntN(8) == 0 {
-		p.at = 1 << 30
+	p.at = 1 + int((float64(visit)+rng.Float64())*float64(ops)/float64(visits))
+	if visit%4 == 3 {
+		p.at = never
+		p.flush = max(p.flush, flushJournal)
 	}
 	if rng.IntN(3) == 0 {
 		p.syncAt = 1 + rng.IntN(min(p.at, ops))
@@ -92,13 +101,8 @@ func (s *soak) cut(t *testing.T, sc scenario, visit, visits int, rng *rand.Rand)
 
 // uncut counts the operations of a scenario, which has to go well.
 func (s *soak) uncut(t *testing.T, sc scenario) int {
-	p := &plan{options: mountOptions()[0], at: 1 << 30, flush: flushAll}
-	ops := 0
-	t.Run("uncut", func(t *testing.T) { ops = s.one(t, sc, p, rand.New(rand.NewPCG(1, 1))) })
-	if t.Failed() {
-		t.FailNow()
-	}
-	return ops
+	p := &plan{options: mountOptions()[0], at: never, flush: flushAll}
+	return s.one(t, sc, p, rand.New(rand.NewPCG(1, 1)))
 }
 
 func (s *soak) one(t *testing.T, sc scenario, p *plan, rng *rand.Rand) (ops int) {
@@ -112,6 +116,7 @@ func (s *soak) one(t *testing.T, sc scenario, p *plan, rng *rand.Rand) (ops int)
 			}
 		}
 		if t.Failed() {
+			s.failed[sc.name+": "+w.failure]++
 			t.Logf("%v\nleft over:\n%s\nthe commands:\n%s", p, left, w.said.String())
 			s.keep(t)
 		}
@@ -123,6 +128,10 @@ func (s *soak) one(t *testing.T, sc scenario, p *plan, rng *rand.Rand) (ops int)
 		}
 	}
 	do(w.disk.mount(p.options))
+	w.script(w.workspace(), sc.setup)
+	if sc.setup != nil {
+		do(w.disk.sync())
+	}
 	steps := sc.steps(w)
 	ops, done := w.untilCut(steps, p)
 	do(w.disk.unmount())
@@ -130,8 +139,24 @@ func (s *soak) one(t *testing.T, sc scenario, p *plan, rng *rand.Rand) (ops int)
 	do(w.disk.mount(p.options))
 	left = w.leftovers()
 	w.note("the power is back", 0, nil)
+	w.reboot()
 	w.check(sc, steps, done)
 	return ops
+}
+
+// reboot gives the numbers of processes to others, as a machine that starts does: every
+// other time git's note of who collects has one that is in use.
+func (w *world) reboot() {
+	name := filepath.Join(w.workspace(), ".git", "gc.pid")
+	raw, err := os.ReadFile(name)
+	_, host, ok := strings.Cut(string(raw), " ")
+	if err != nil || !ok || w.rng.IntN(2) == 0 {
+		return
+	}
+	if err := os.WriteFile(name, []byte(strconv.Itoa(os.Getpid())+" "+host), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	w.note("gc.pid has now the number of another process", 0, nil)
 }
 
 // untilCut runs the steps until the power goes, and tells how many operations there were
@@ -168,14 +193,14 @@ func (w *world) untilCut(steps []step, p *plan) (ops int, done bool) {
 		}
 		code := w.traced(tr, s)
 		if tr.killed {
+			stop()
+			tr.wait()
 			return tr.ops, false
 		}
 		if code != 0 {
-			w.t.Fatalf("broken before any cut: tape %s: exit code %d", strings.Join(s.args, " "), code)
+			w.fail("broken before any cut: tape %s: exit code %d", strings.Join(s.args, " "), code)
 		}
-		if s.acked != nil {
-			s.acked()
-		}
+		w.acknowledged(s)
 	}
 	p.what = "none, all was acknowledged"
 	off()

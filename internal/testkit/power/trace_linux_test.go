@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +19,7 @@ type trace struct {
 	below  string                   // only what is written to files below this folder counts
 	before func(n int, what string) // called before the n-th operation; may kill
 	ops    int
-	tids   map[int]bool // what runs
+	tids   map[int]bool // what runs; false: what ran
 	killed bool
 }
 
@@ -47,8 +48,20 @@ func (tr *trace) run(s spec) (code int, err error) {
 // kill ends everything at once.
 func (tr *trace) kill() {
 	tr.killed = true
+	for tid, runs := range tr.tids {
+		if runs {
+			_ = syscall.Kill(tid, syscall.SIGKILL)
+		}
+	}
+}
+
+// wait returns when nothing is left of what ran: git asks whether a process with the
+// number in a lock is there, and one that its new parent has not seen off yet is.
+func (tr *trace) wait() {
 	for tid := range tr.tids {
-		_ = syscall.Kill(tid, syscall.SIGKILL)
+		for try := 0; syscall.Kill(tid, 0) == nil && try < 1000; try++ {
+			time.Sleep(2 * time.Millisecond)
+		}
 	}
 }
 
@@ -84,7 +97,7 @@ func (tr *trace) loop(s spec) (code int, err error) {
 			return -1, err
 		}
 		if !ws.Stopped() {
-			delete(tr.tids, tid)
+			tr.tids[tid] = false
 			if tid == root && ws.Exited() {
 				code = ws.ExitStatus()
 			}

@@ -27,13 +27,16 @@ type world struct {
 	url  string // the remote's
 	bare string // where it lies
 
-	mu       sync.Mutex
-	promises []*promise
-	said     strings.Builder // what was run, and what came of it
-	texts    int
-	prefix   string
-	off      bool              // the power is
-	odd      map[string]string // files as a cut may leave them, and that were there before
+	acks      sync.Mutex // guards what was acknowledged
+	mu        sync.Mutex // guards the rest
+	promises  []*promise
+	said      strings.Builder // what was run, and what came of it
+	texts     int
+	prefix    string
+	off       bool // the power is
+	failure   string
+	committed []string          // texts that git has by what was acknowledged
+	odd       map[string]string // files as a cut may leave them, and that were there before
 }
 
 // A promise is about texts that belong together. They are on one of some tapes, once.
@@ -41,6 +44,7 @@ type promise struct {
 	texts []string
 	tapes []string
 	kept  bool // acknowledged; otherwise all may be missing, but not some
+	gone  bool // it was acknowledged that they are there no more
 }
 
 func (w *world) workspace() string { return filepath.Join(w.disk.dir, "ws") }
@@ -79,10 +83,17 @@ func (w *world) promised(tape string) []*promise {
 	return out
 }
 
-// move says that what is promised of a tape may from now on be on others.
-func (w *world) move(from string, to ...string) {
-	for _, p := range w.promised(from) {
-		p.tapes = to
+// doubt says that what is promised of a tape may be undone.
+func (w *world) doubt(tape string) {
+	for _, p := range w.promised(tape) {
+		p.kept = false
+	}
+}
+
+// undone says that what was promised of a tape is there no more.
+func (w *world) undone(tape string) {
+	for _, p := range w.promised(tape) {
+		p.gone = true
 	}
 }
 
@@ -92,8 +103,7 @@ type step struct {
 	stdin string
 	begin func() // before it runs
 	acked func() // what its success promises
-	also  []int  // other exit codes that are as good
-	again []int  // those that are good when it is run once more; nil: it is not to be
+	again []int  // exit codes that are as good when it is run once more; nil: it is not to be
 }
 
 func (w *world) env() []string {
@@ -137,21 +147,38 @@ func (w *world) must(program string, args ...string) string {
 	w.t.Helper()
 	out, code := w.run("", program, args...)
 	if code != 0 {
-		w.t.Fatalf("broken: %s %s: exit code %d", program, strings.Join(args, " "), code)
+		w.fail("broken: %s %s: exit code %d", program, strings.Join(args, " "), code)
 	}
 	return out
 }
 
-// take runs a step without a cut; other exit codes than success may be good as well.
-func (w *world) take(s step, also []int) {
+// fail ends the cut's test.
+func (w *world) fail(format string, args ...any) {
+	w.t.Helper()
+	w.failure = fmt.Sprintf(format, args...)
+	w.t.Fatal(w.failure)
+}
+
+// take runs a step without a cut; other exit codes than success may be allowed.
+func (w *world) take(s step, allowed ...int) {
 	w.t.Helper()
 	if s.begin != nil {
 		s.begin()
 	}
 	_, code := w.run(s.stdin, "tape", s.args...)
-	if code != 0 && !slices.Contains(also, code) {
-		w.t.Fatalf("broken: tape %s: exit code %d", strings.Join(s.args, " "), code)
+	done := code == 0 || slices.Contains(s.again, code)
+	if !done && !slices.Contains(allowed, code) {
+		w.fail("broken: tape %s: exit code %d", strings.Join(s.args, " "), code)
 	}
+	if done {
+		w.acknowledged(s)
+	}
+}
+
+// acknowledged notes what a step has promised.
+func (w *world) acknowledged(s step) {
+	w.acks.Lock()
+	defer w.acks.Unlock()
 	if s.acked != nil {
 		s.acked()
 	}
@@ -219,8 +246,10 @@ func (w *world) besideOnce(ctx context.Context, s step) {
 	if ctx.Err() != nil || off {
 		return // what it says now, nobody hears
 	}
-	w.note("(beside) tape "+strings.Join(s.args, " "), cmd.ProcessState.ExitCode(), output)
-	if err == nil {
-		s.acked()
+	if err != nil {
+		w.note("(beside) tape "+strings.Join(s.args, " "), cmd.ProcessState.ExitCode(), output)
+		w.t.Errorf("broken beside another: tape %s: %v", strings.Join(s.args, " "), err)
+		return
 	}
+	w.acknowledged(s)
 }
