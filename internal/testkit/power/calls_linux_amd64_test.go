@@ -3,8 +3,8 @@ package power
 import "golang.org/x/sys/unix"
 
 // olderCalls are those that newer kinds of machines do not have.
-func olderCalls() map[uint64]call {
-	return map[uint64]call{
+func olderCalls() map[uint32]call {
+	return map[uint32]call{
 		unix.SYS_OPEN:    {name: "create", path: 0, flags: 1},
 		unix.SYS_UNLINK:  {name: "unlink", path: 0},
 		unix.SYS_MKDIR:   {name: "mkdir", path: 0},

@@ -3,4 +3,4 @@
 package power
 
 // olderCalls are those that newer kinds of machines do not have.
-func olderCalls() map[uint64]call { return nil }
+func olderCalls() map[uint32]call { return nil }

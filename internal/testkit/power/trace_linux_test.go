@@ -11,10 +11,13 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"tape/internal/testkit"
 )
 
 // A trace runs a program with all that it starts, and stops it before each of its
-// operations on a disk.
+// operations on a disk. Everything else goes on as ever: a filter of the kernel's tells
+// the calls apart.
 type trace struct {
 	below  string                   // only what is written to files below this folder counts
 	before func(n int, what string) // called before the n-th operation; may kill
@@ -66,8 +69,12 @@ func (tr *trace) wait() {
 }
 
 func (tr *trace) loop(s spec) (code int, err error) {
-	root, err := syscall.ForkExec(s.path, s.args, &syscall.ProcAttr{
-		Dir: s.dir, Env: s.env, Files: []uintptr{s.stdin.Fd(), s.output.Fd(), s.output.Fd()},
+	self, err := os.Executable()
+	if err != nil {
+		return -1, err
+	}
+	root, err := syscall.ForkExec(self, append([]string{self, s.path}, s.args...), &syscall.ProcAttr{
+		Dir: s.dir, Env: append(s.env, testkit.HelperEnv+"=filtered"), Files: []uintptr{s.stdin.Fd(), s.output.Fd(), s.output.Fd()},
 		Sys: &syscall.SysProcAttr{Ptrace: true, Setpgid: true},
 	})
 	if err != nil {
@@ -78,9 +85,9 @@ func (tr *trace) loop(s spec) (code int, err error) {
 	if _, err := syscall.Wait4(root, &ws, 0, nil); err != nil {
 		return -1, err
 	}
-	const options = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK |
+	const options = unix.PTRACE_O_TRACESECCOMP | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK |
 		unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL
-	if err := errors.Join(syscall.PtraceSetOptions(root, options), syscall.PtraceSyscall(root, 0)); err != nil {
+	if err := errors.Join(syscall.PtraceSetOptions(root, options), syscall.PtraceCont(root, 0)); err != nil {
 		return -1, err
 	}
 	code = -1
@@ -115,7 +122,7 @@ func (tr *trace) stopped(tid int, ws syscall.WaitStatus) {
 		_ = syscall.Kill(tid, syscall.SIGKILL)
 	}
 	switch {
-	case signal == syscall.SIGTRAP|0x80:
+	case ws.TrapCause() == unix.PTRACE_EVENT_SECCOMP:
 		if what := tr.operation(tid); what != "" && !tr.killed {
 			tr.ops++
 			tr.before(tr.ops, what)
@@ -124,10 +131,11 @@ func (tr *trace) stopped(tid int, ws syscall.WaitStatus) {
 	case signal == syscall.SIGTRAP, signal == syscall.SIGSTOP && !known: // an event, a thread's begin
 		signal = 0
 	}
-	_ = syscall.PtraceSyscall(tid, int(signal)) // fails where it was killed
+	_ = syscall.PtraceCont(tid, int(signal)) // fails where it was killed
 }
 
-// syscallInfo is the kernel's struct ptrace_syscall_info, of a call that begins.
+// syscallInfo is the kernel's struct ptrace_syscall_info, of a call that the
+// filter has stopped.
 type syscallInfo struct {
 	op     uint8
 	_      [3]uint8
@@ -139,15 +147,12 @@ type syscallInfo struct {
 
 // operation tells what a thread is about to do to a disk; "" is nothing.
 func (tr *trace) operation(tid int) string {
-	const begins = 1
+	const filtered = 3
 	var info syscallInfo
-	if _, _, e := syscall.RawSyscall6(syscall.SYS_PTRACE, unix.PTRACE_GET_SYSCALL_INFO, uintptr(tid), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0); e != 0 || info.op != begins {
+	if _, _, e := syscall.RawSyscall6(syscall.SYS_PTRACE, unix.PTRACE_GET_SYSCALL_INFO, uintptr(tid), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0); e != 0 || info.op != filtered {
 		return ""
 	}
-	call, ok := calls()[info.nr]
-	if !ok || call.flags > 0 && info.args[call.flags]&syscall.O_CREAT == 0 {
-		return ""
-	}
+	call := calls()[uint32(info.nr)]
 	switch {
 	case call.file:
 		name, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", tid, info.args[0]))
@@ -181,12 +186,4 @@ func peekString(tid int, at uintptr) string {
 		}
 	}
 	return string(out)
-}
-
-// call says where the arguments of a system call are.
-type call struct {
-	name  string
-	file  bool // the first is an open file
-	path  int  // the one that is a path, or -1
-	flags int  // the one that has the flags of an open, or 0
 }

@@ -107,7 +107,8 @@ type step struct {
 }
 
 func (w *world) env() []string {
-	return append(os.Environ(), "TAPE_WORKSPACE="+w.workspace(), "HOME="+w.out)
+	cmd := exec.Cmd{Env: append(os.Environ(), "TAPE_WORKSPACE="+w.workspace(), "HOME="+w.out)}
+	return cmd.Environ() // each variable once
 }
 
 // note keeps what was run for the report of a failure.
