@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -33,7 +34,8 @@ type world struct {
 	said      strings.Builder // what was run, and what came of it
 	texts     int
 	prefix    string
-	off       bool // the power is
+	off       bool   // the power is
+	last      string // what the last command said
 	failure   string
 	committed []string          // texts that git has by what was acknowledged
 	odd       map[string]string // files as a cut may leave them, and that were there before
@@ -115,12 +117,13 @@ func (w *world) env() []string {
 func (w *world) note(what string, code int, output []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if code == 0 && (strings.Contains(what, " export ") || strings.Contains(what, " cat-file ")) {
+		output = nil // much, and the reader of a failure knows it
+	}
 	if len(output) > 2000 {
 		output = append(slices.Clip(output[:2000]), "…\n"...)
 	}
-	if code == 0 && strings.Contains(what, " export ") {
-		output = nil
-	}
+	w.last = strings.TrimSpace(string(output))
 	fmt.Fprintf(&w.said, "$ %s\n%s", what, output)
 	if code != 0 {
 		fmt.Fprintf(&w.said, "[exit code %d]\n", code)
@@ -148,7 +151,7 @@ func (w *world) must(program string, args ...string) string {
 	w.t.Helper()
 	out, code := w.run("", program, args...)
 	if code != 0 {
-		w.fail("broken: %s %s: exit code %d", program, strings.Join(args, " "), code)
+		w.fail("broken: %s %s: exit code %d\n%s", program, strings.Join(args, " "), code, w.last)
 	}
 	return out
 }
@@ -169,7 +172,7 @@ func (w *world) take(s step, allowed ...int) {
 	_, code := w.run(s.stdin, "tape", s.args...)
 	done := code == 0 || slices.Contains(s.again, code)
 	if !done && !slices.Contains(allowed, code) {
-		w.fail("broken: tape %s: exit code %d", strings.Join(s.args, " "), code)
+		w.fail("broken: tape %s: exit code %d\n%s", strings.Join(s.args, " "), code, w.last)
 	}
 	if done {
 		w.acknowledged(s)
@@ -196,6 +199,9 @@ func (w *world) oddFiles() map[string]string {
 		if err != nil {
 			return nil
 		}
+		if ownLock.MatchString(path) && info.Size() == 0 {
+			return nil // it is locked by flock, and stays
+		}
 		inGit := strings.Contains(path, "/.git/")
 		if strings.HasSuffix(path, ".lock") || inGit && (info.Size() == 0 || strings.Contains(path, "tmp")) {
 			out[strings.TrimPrefix(path, w.disk.dir+"/")] = fmt.Sprintf("%d bytes %s", info.Size(), info.Mode())
@@ -204,6 +210,8 @@ func (w *world) oddFiles() map[string]string {
 	})
 	return out
 }
+
+var ownLock = regexp.MustCompile(`/(\.git|worktrees/[^/]+)/tape/[^/]+\.lock$`)
 
 // leftovers lists what a cut has left.
 func (w *world) leftovers() string {
