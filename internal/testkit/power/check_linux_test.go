@@ -17,10 +17,15 @@ func (w *world) check(sc scenario, steps []step, done bool) {
 	if done && sc.check != nil {
 		sc.check(w)
 	}
-	for range 2 {
+	switch w.rng.IntN(4) { // each may be what puts things right, or stumbles
+	case 0:
+		w.pushAll()
+	case 1:
+		w.anyCommand(steps)
+		w.anyCommand(steps)
+	default:
 		w.take(step{args: strings.Fields(w.anyOf(readers()))})
-	}
-	for range w.rng.IntN(3) {
+		w.take(step{args: strings.Fields(w.anyOf(readers()))})
 		w.anyCommand(steps)
 	}
 	w.healthy()
@@ -42,14 +47,14 @@ func (w *world) anyOf(lines []string) string { return lines[w.rng.IntN(len(lines
 
 // readers are commands that change nothing of a tape.
 func readers() []string {
-	return []string{"log", "log --all --tape other", "search zqone", "search --all-tapes zqold", "search --regex zq", "verify", "info", "tapes", "forks --all",
+	return []string{"log", "log --all --tape other", "search zqone", "search --all-tapes zqold", "search --regex zq", "search --sort newest zqtwo", "verify", "info", "tapes", "forks --all",
 		"forks --closed", "context", "export --tape old", "anchors", "archives --tape old", "diff HEAD", "log --graph --all-tapes", "index status", "show latest"}
 }
 
 // writers are commands that do.
 func writers() []string {
 	return []string{"append --text hello", "append --tape old --text hello", "commit", "handoff next", "handoff --tape other next", "fork probe", "new probe",
-		"switch other", "config commit 2", "fetch", "pull", "push", "push --tape main --forks", "gc", "gc --all-worktrees", "index rebuild"}
+		"switch other", "config commit 2", "fetch", "pull", "push", "gc", "gc --all-worktrees", "index rebuild"}
 }
 
 // anyCommand is what somebody happens to do next: perhaps the same once more.
@@ -63,9 +68,8 @@ func (w *world) anyCommand(steps []step) {
 	switch s.args[0] {
 	case "pull":
 		w.take(pull(w))
-	case "push": // rejected where the remote has more
-		s.acked = w.remoteIsWhole
-		w.take(s, 4)
+	case "push":
+		w.pushAll()
 	case "append":
 		w.take(appendOne(w))
 	case "fork", "new": // a second time
@@ -73,6 +77,13 @@ func (w *world) anyCommand(steps []step) {
 	default:
 		w.take(s)
 	}
+}
+
+// pushAll pushes what goes: the remote may have more of a tape, or a tape a secret.
+func (w *world) pushAll() {
+	w.t.Helper()
+	w.take(step{args: []string{"push", "--forks"}}, 4)
+	w.remoteIsWhole()
 }
 
 // healthy fails unless the program and git find nothing wrong.

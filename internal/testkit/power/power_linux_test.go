@@ -95,6 +95,7 @@ func (s *soak) cut(t *testing.T, sc scenario, visit int, base uint64, rng *rand.
 	if !ok {
 		ops = s.uncut(t, sc)
 		s.ops[sc.name] = ops
+		t.Logf("%s has about %d operations", sc.name, ops)
 	}
 	p := &plan{options: mountOptions()[rng.IntN(3)], flush: [...]int{flushAll, flushJournal, flushJournal, flushNothing, flushNothing}[rng.IntN(5)]}
 	const goldenRatio = 0.6180339887498949
