@@ -123,22 +123,19 @@ func (s *soak) world(t *testing.T, prefix string) *world {
 		again := *p
 		w.promises = append(w.promises, &again)
 	}
-	// Requests to the former remote may still be on their way: they go on in it.
-	former := filepath.Join(s.folder, "former")
 	must := func(err error) {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(os.Rename(w.bare, former))
+	// Requests to the remote of the cut before may still be on their way: they go on in it.
+	former, err := os.MkdirTemp(s.folder, "former-*")
+	must(err)
+	must(os.Rename(w.bare, filepath.Join(former, "remote")))
+	defer os.RemoveAll(former)
+	must(os.RemoveAll(w.out))
 	must(os.CopyFS(w.bare, os.DirFS(filepath.Join(s.folder, "remote"))))
 	must(os.Mkdir(w.out, 0o700))
 	must(copyImage(s.first.disk.image, d.image))
-	t.Cleanup(func() {
-		for try := 0; os.RemoveAll(former) != nil && try < 3; try++ {
-			continue
-		}
-		_ = os.RemoveAll(w.out)
-	})
 	return w
 }
