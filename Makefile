@@ -32,6 +32,7 @@ TESTFLAGS    ?=
 BENCHFLAGS   ?=
 FUZZTIME     ?= 30s
 SOAKTIME     ?= 5m
+CUTS         ?= 500
 
 # The tests' programs live for seconds: collecting less often is time won, and costs little
 # memory. Neither soak nor bench gets it.
@@ -139,6 +140,14 @@ soak: ## the long runs: faults, simulations, power cuts, fuzz for SOAKTIME; SEED
 	TAPE_SOAK=1 TAPE_SEED=$(SEED) $(GO) test $(RACE) -count=1 -run 'Soak' -timeout 2h $(TESTFLAGS) ./... || status=1; \
 	$(MAKE) --no-print-directory fuzz FUZZTIME=$(SOAKTIME) || status=1; \
 	echo "== soak done, SEED=$(SEED)"; exit $$status
+
+# Outside of soak: it mounts a file system, which takes root. TESTFLAGS='-run TestPower/0123'
+# repeats one cut of a SEED.
+.PHONY: soak-power
+soak-power: ## CUTS power cuts (default 500) under all commands that write; needs Linux and root; SEED=n repeats them
+	@echo "== soak-power, SEED=$(SEED)"; status=0; \
+	TAPE_SOAK_POWER=$(CUTS) TAPE_SEED=$(SEED) $(GO) test -count=1 -v -run '^TestPower$$' -timeout 2h $(TESTFLAGS) ./internal/testkit/power || status=1; \
+	echo "== soak-power done, SEED=$(SEED)"; exit $$status
 
 # Outside of test, which needs no Node and no network.
 .PHONY: test-sdk

@@ -1,0 +1,272 @@
+package power
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"tape/internal/testkit"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(testkit.HelperEnv) != "" {
+		runFiltered() // with the environment as it is
+	}
+	testkit.Main(m, nil, nil)
+}
+
+// kept is how many failures leave their disk behind, at most.
+const kept = 12
+
+// TestPower cuts the power TAPE_SOAK_POWER times. TAPE_SEED repeats a run, and
+// -run 'TestPower/^0123' one cut of it.
+func TestPower(t *testing.T) {
+	text := os.Getenv("TAPE_SOAK_POWER")
+	if text == "" {
+		t.Skip("power cuts take root and minutes: make soak-power")
+	}
+	cuts, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("TAPE_SOAK_POWER: %v", err)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("skipped: a disk whose power is cut is mounted, which only root may do")
+	}
+	buildProgram(t)
+	base := testkit.Random(t).Uint64()
+	s, all := newSoak(t), scenarios()
+	for n := range cuts {
+		sc := all[n%len(all)]
+		t.Run(fmt.Sprintf("%04d-%s", n, sc.name), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(base, uint64(n)))
+			s.cut(t, sc, n/len(all), base, rng)
+		})
+	}
+	for _, what := range slices.Sorted(maps.Keys(s.failed)) {
+		t.Logf("%4d times %s", s.failed[what], what)
+	}
+}
+
+// varying is what differs in messages about the same.
+var varying = regexp.MustCompile(`/[^ ]*/disk/|\b[0-9a-f]{40}\b|\bpid \d+|\bzq[a-z]+`)
+
+// buildProgram puts the program on the path.
+func buildProgram(t *testing.T) {
+	dir := t.TempDir()
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", dir, "tape/cmd/tape")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the program: %v\n%s", err, out)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+// never is behind the last operation.
+const never = 1 << 30
+
+// A plan is when and how the power goes.
+type plan struct {
+	options string
+	at      int // before which operation; behind the last one: after success
+	syncAt  int // before which one the kernel writes what it holds
+	flush   int
+	beside  bool // two more writers
+	what    string
+}
+
+func (p plan) String() string {
+	return fmt.Sprintf("mounted with %s, cut before operation %d (%s), flush %d, all written before operation %d, other writers: %v",
+		p.options, p.at, p.what, p.flush, p.syncAt, p.beside)
+}
+
+// cut makes a world, cuts its power and looks at the rest. The visits to a scenario spread
+// over its operations evenly, however many they are.
+func (s *soak) cut(t *testing.T, sc scenario, visit int, base uint64, rng *rand.Rand) {
+	ops, ok := s.ops[sc.name]
+	if !ok {
+		ops = s.uncut(t, sc)
+		s.ops[sc.name] = ops
+		t.Logf("%s has about %d operations", sc.name, ops)
+	}
+	p := &plan{options: mountOptions()[rng.IntN(3)], flush: [...]int{flushAll, flushJournal, flushJournal, flushNothing, flushNothing}[rng.IntN(5)]}
+	const goldenRatio = 0.6180339887498949
+	_, part := math.Modf(float64(base%1000)/1000 + float64(visit)*goldenRatio)
+	p.at = 1 + int(part*float64(ops))
+	if visit%4 == 3 {
+		p.at = never
+		p.flush = max(p.flush, flushJournal)
+	}
+	if rng.IntN(3) == 0 {
+		p.syncAt = 1 + rng.IntN(min(p.at, ops))
+	}
+	p.beside = !sc.alone && rng.IntN(3) == 0
+	s.one(t, sc, p, rng)
+}
+
+// uncut counts the operations of a scenario, which has to go well.
+func (s *soak) uncut(t *testing.T, sc scenario) int {
+	p := &plan{options: mountOptions()[0], at: never, flush: flushAll}
+	return s.one(t, sc, p, rand.New(rand.NewPCG(1, 1)))
+}
+
+func (s *soak) one(t *testing.T, sc scenario, p *plan, rng *rand.Rand) (ops int) {
+	w := s.world(t, "c")
+	w.rng = rng
+	left := ""
+	defer func() {
+		if w.disk.root != nil {
+			if err := w.disk.unmount(); err != nil {
+				t.Errorf("unmount: %v", err)
+			}
+		}
+		if t.Failed() {
+			s.failed[sc.name+": "+varying.ReplaceAllString(w.failure, "…")]++
+			t.Logf("%v\nleft over:\n%s\nthe commands:\n%s", p, left, w.said.String())
+			s.keep(t)
+		}
+	}()
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(w.disk.mount(p.options))
+	if sc.setup != nil {
+		w.script(w.workspace(), sc.setup)
+		w.odd = w.oddFiles()
+		do(w.disk.sync())
+	}
+	steps := sc.steps(w)
+	ops, done := w.untilCut(steps, p)
+	do(w.disk.unmount())
+	do(copyImage(w.disk.image, filepath.Join(s.folder, "after")))
+	do(w.disk.mount(p.options))
+	left = w.leftovers()
+	w.note("the power is back", 0, nil)
+	w.reboot()
+	w.check(sc, steps, done)
+	return ops
+}
+
+// reboot gives the numbers of processes to others, as a machine that starts does: every
+// other time git's note of who collects has one that is in use.
+func (w *world) reboot() {
+	name := filepath.Join(w.workspace(), ".git", "gc.pid")
+	raw, err := os.ReadFile(name)
+	_, host, ok := strings.Cut(string(raw), " ")
+	if err != nil || !ok || w.rng.IntN(2) == 0 {
+		return
+	}
+	if err := os.WriteFile(name, []byte(strconv.Itoa(os.Getpid())+" "+host), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	w.note("gc.pid has now the number of another process", 0, nil)
+}
+
+// untilCut runs the steps until the power goes, and tells how many operations there were
+// and whether all was acknowledged.
+func (w *world) untilCut(steps []step, p *plan) (ops int, done bool) {
+	w.t.Helper()
+	stop := func() {}
+	if p.beside {
+		stop = w.beside()
+	}
+	off := func() {
+		w.mu.Lock()
+		w.off = true
+		w.mu.Unlock()
+		if err := w.disk.cut(p.flush); err != nil {
+			w.t.Errorf("cut: %v", err)
+		}
+	}
+	tr := &trace{below: w.disk.dir}
+	tr.before = func(n int, what string) {
+		if n == p.syncAt {
+			_ = w.disk.sync()
+		}
+		if n == p.at {
+			p.what = what
+			off()
+			tr.kill()
+		}
+	}
+	defer stop()
+	for _, s := range steps {
+		if s.begin != nil {
+			s.begin()
+		}
+		code := w.traced(tr, s)
+		if tr.killed {
+			stop()
+			tr.wait()
+			return tr.ops, false
+		}
+		if code != 0 {
+			w.fail("broken before any cut: tape %s: exit code %d\n%s", strings.Join(s.args, " "), code, w.last)
+		}
+		w.acknowledged(s)
+	}
+	p.what = "none, all was acknowledged"
+	off()
+	return tr.ops, true
+}
+
+// traced runs one step, with its output outside of the disk.
+func (w *world) traced(tr *trace, s step) int {
+	w.t.Helper()
+	path, err := exec.LookPath("tape")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	input, output := filepath.Join(w.out, "input"), filepath.Join(w.out, "output")
+	if err := os.WriteFile(input, []byte(s.stdin), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	in, err := os.Open(input)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := os.Create(output)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer out.Close()
+	code, err := tr.run(spec{path: path, args: append([]string{"tape"}, s.args...), env: w.env(), dir: w.out, stdin: in, output: out})
+	if err != nil {
+		w.t.Fatalf("trace: %v", err)
+	}
+	said, _ := os.ReadFile(output)
+	w.note("(until the cut) tape "+strings.Join(s.args, " "), code, said)
+	return code
+}
+
+// keep puts away what a failure was found in.
+func (s *soak) keep(t *testing.T) {
+	folder := filepath.Join(os.TempDir(), "tape-power-"+strings.ReplaceAll(filepath.Base(t.Name()), "/", "-"))
+	if all, _ := filepath.Glob(filepath.Join(os.TempDir(), "tape-power-*")); len(all) >= kept {
+		t.Logf("the disk is not kept: there are %d in %s", kept, os.TempDir())
+		return
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		t.Log(err)
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Log(err)
+		return
+	}
+	if err := copyImage(filepath.Join(s.folder, "after"), filepath.Join(folder, "after-cut.img")); err != nil {
+		t.Log(err)
+	}
+	t.Logf("the disk after the cut: mount -o loop %s DIR", filepath.Join(folder, "after-cut.img"))
+}

@@ -1,0 +1,282 @@
+package power
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A scenario is what is cut: steps, one after the other, alone or beside other writers.
+type scenario struct {
+	name  string
+	alone bool     // other writers would change what is looked at
+	setup []string // run before, one command each
+	steps func(w *world) []step
+	check func(w *world) // what else has to hold, when all is done
+}
+
+func scenarios() []scenario {
+	one := func(makes ...func(*world) step) func(*world) []step {
+		return func(w *world) (out []step) {
+			for _, m := range makes {
+				out = append(out, m(w))
+			}
+			return out
+		}
+	}
+	plain := func(args ...string) func(*world) step {
+		return func(*world) step { return step{args: args, again: []int{}} }
+	}
+	return []scenario{
+		{name: "append", steps: one(appendOne, appendOne)},
+		{name: "batch", steps: one(appendBatch)},
+		{name: "stream", steps: one(appendStream)},
+		{name: "handoff", steps: one(handoff), check: committed},
+		{name: "checkpoint", steps: one(appendOne, checkpoint), check: committed},
+		{name: "new", steps: one(newTape), check: readable("fresh-here")},
+		{name: "fork", steps: one(fork), check: readable("main/try-new")},
+		{name: "merge", steps: one(mergeFork)},
+		{name: "discard", steps: one(discard)},
+		{name: "import", steps: one(importFile)},
+		{name: "index", steps: one(appendOne, plain("search", "beginning"), plain("index", "rebuild"))},
+		{name: "gc", steps: one(plain("gc", "--all-worktrees"))},
+		{name: "purge", setup: leaky(), steps: one(purge), check: (*world).noSecret},
+		{name: "reset", steps: one(reset)},
+		{name: "restore", steps: one(restore)},
+		{name: "clone", alone: true, steps: one(clone), check: cloned},
+		{name: "init", alone: true, steps: one(initialize), check: initialized},
+		{name: "fetch", steps: one(plain("fetch")), check: fetched},
+		{name: "pull", steps: one(pull)},
+		{name: "push", steps: one(push)},
+		{name: "config", steps: one(plain("switch", "other"), plain("config", "commit", "3"))},
+	}
+}
+
+func appendOne(w *world) step {
+	text, tape := w.text(), "main"
+	var p *promise
+	return step{
+		args:  []string{"append", "--tape", tape, "--text", text + " at the beginning"},
+		begin: func() { p = w.expect(tape, text) },
+		acked: func() { p.kept = true },
+	}
+}
+
+// lines are entries of three classes for a stream.
+func (w *world) lines(n, size int) (texts []string, input string) {
+	var b strings.Builder
+	for i := range n {
+		text := w.text()
+		texts = append(texts, text)
+		payload := fmt.Sprintf(`{"role":"user","content":%q}`, text+strings.Repeat(" and so on", size/10))
+		kind := "message"
+		switch i % 3 {
+		case 1:
+			kind, payload = "tool_result", fmt.Sprintf(`{"results":[%q]}`, text+" "+strings.Repeat("y", size))
+		case 2:
+			kind, payload = "event", fmt.Sprintf(`{"name":"n","data":{"t":%q}}`, text)
+		}
+		fmt.Fprintf(&b, `{"kind":%q,"payload":%s}`+"\n", kind, payload)
+	}
+	return texts, b.String()
+}
+
+func (w *world) stream(n, size int) step {
+	texts, input := w.lines(n, size)
+	var p *promise
+	return step{
+		args: []string{"append", "--tape", "main", "--stdin"}, stdin: input,
+		begin: func() { p = w.expect("main", texts...) },
+		acked: func() { p.kept = true },
+	}
+}
+
+func appendBatch(w *world) step { return w.stream(7, 20) }
+
+// appendStream fills files.
+func appendStream(w *world) step { return w.stream(120, 8000) }
+
+func handoff(w *world) step {
+	text := w.text()
+	var p *promise
+	var before []string
+	return step{
+		args:  []string{"handoff", "--tape", "main", text, "--summary", "so far"},
+		begin: func() { before, p = w.keptTexts(), w.expect("main", text) },
+		acked: func() { p.kept, w.committed = true, append(append(w.committed, before...), text) },
+	}
+}
+
+func checkpoint(w *world) step {
+	var before []string
+	return step{
+		args: []string{"commit", "--tape", "main"}, again: []int{},
+		begin: func() { before = w.keptTexts() }, acked: func() { w.committed = append(w.committed, before...) },
+	}
+}
+
+// keptTexts are what was acknowledged of the main tape.
+func (w *world) keptTexts() (out []string) {
+	w.acks.Lock()
+	defer w.acks.Unlock()
+	for _, p := range w.promised("main") {
+		if p.kept {
+			out = append(out, p.texts...)
+		}
+	}
+	return out
+}
+
+// committed fails unless git has what was committed.
+func committed(w *world) {
+	for _, text := range w.committed {
+		w.must("git", "-C", w.workspace(), "grep", "-q", text, "tape/main", "--")
+	}
+}
+
+// readable fails unless there is a tape.
+func readable(tape string) func(*world) {
+	return func(w *world) { w.must("tape", "log", "--tape", tape) }
+}
+
+func newTape(*world) step {
+	return step{args: []string{"new", "fresh-here"}, again: []int{4}}
+}
+
+func fork(*world) step {
+	return step{args: []string{"fork", "--tape", "main", "try-new", "--at", "@3"}, again: []int{4}}
+}
+
+func mergeFork(w *world) step {
+	move := func(tapes ...string) func() {
+		return func() {
+			for _, p := range w.promised("main/try-a") {
+				p.tapes = tapes
+			}
+		}
+	}
+	return step{
+		args: []string{"merge", "--tape", "main", "try-a"}, again: []int{3},
+		begin: move("main/try-a", "main"), acked: move("main"),
+	}
+}
+
+func discard(w *world) step {
+	return step{
+		args: []string{"discard", "--tape", "main", "try-b", "--yes"}, again: []int{3},
+		begin: func() { w.doubt("main/try-b") }, acked: func() { w.undone("main/try-b") },
+	}
+}
+
+func importFile(w *world) step {
+	texts, input := w.lines(40, 200)
+	file := filepath.Join(w.out, "session.jsonl")
+	var b strings.Builder
+	for i, line := range strings.Split(strings.TrimSpace(input), "\n") {
+		fmt.Fprintf(&b, `{"id":%d,%s,"meta":{},"date":"2026-11-20T09:30:00.123456+00:00"}`+"\n", i+1, strings.TrimSuffix(strings.TrimPrefix(line, "{"), "}"))
+	}
+	var p *promise
+	return step{
+		args: []string{"import", "bub", file, "--tape", "brought"}, again: []int{},
+		begin: func() {
+			if p == nil {
+				p = w.expect("brought", texts...)
+			}
+			if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+		acked: func() { p.kept = true },
+	}
+}
+
+// secret is one that the scanner knows, put together here so that no scanner finds it.
+func secret() string { return "AK" + "IAQ7Z2M5T4W3X6V2YP" }
+
+// leaky makes a tape with the secret.
+func leaky() []string {
+	return strings.Split(strings.ReplaceAll(`new leaky
+append --tape leaky --text SECRET~is~the~key~of~zqleak
+handoff --tape leaky step
+fork --tape leaky inside
+append --tape leaky --text SECRET~again,~zqleaks`, "SECRET", secret()), "\n")
+}
+
+func purge(w *world) step {
+	what := []string{"@2", "--rule=all"}[w.rng.IntN(2)]
+	return step{
+		args: []string{"purge", "--tape", "leaky", what, "--yes"}, again: []int{3}, acked: w.noSecret,
+		begin: func() {
+			if len(w.promised("leaky")) == 0 {
+				w.expect("leaky", "zqleak", "zqleaks").kept = true
+			}
+		},
+	}
+}
+
+// The old tape has one of two histories, and the other one is an archive.
+func reset(w *world) step {
+	return step{
+		args:  []string{"reset", "--tape", "old", "--archive", "--yes"},
+		begin: func() { w.doubt("old") }, acked: func() { w.undone("old") },
+	}
+}
+
+func restore(w *world) step {
+	return step{
+		args:  []string{"restore", "--tape", "old", "latest"},
+		begin: func() { w.doubt("old") },
+		acked: func() {
+			w.undone("old")
+			w.expect("old", "zqarchived").kept = true
+		},
+	}
+}
+
+func (w *world) cloneDir() string { return filepath.Join(w.disk.dir, "clone") }
+
+func clone(w *world) step {
+	return step{args: []string{"clone", w.url, w.cloneDir()}, again: []int{1, 2, 4}}
+}
+
+// cloned: whatever the last clone has said, there is a whole one.
+func cloned(w *world) {
+	w.must("tape", "--workspace", w.cloneDir(), "verify")
+	w.must("git", "-C", w.cloneDir(), "fsck", "--strict", "--no-dangling")
+	if got, want := w.must("git", "-C", w.cloneDir(), "rev-parse", "tape/main"), w.must("git", "-C", w.bare, "rev-parse", "tape/main"); got != want {
+		w.fail("broken: the clone has %s, the remote %s", got, want)
+	}
+}
+
+func initialize(w *world) step {
+	return step{args: []string{"init", filepath.Join(w.disk.dir, "another")}, again: []int{}}
+}
+
+func initialized(w *world) {
+	w.must("tape", "--workspace", filepath.Join(w.disk.dir, "another"), "verify")
+}
+
+// fetched fails unless it is known here what the remote has.
+func fetched(w *world) {
+	here := w.must("git", "-C", w.workspace(), "rev-parse", "refs/tape/remotes/origin/heads/tape/main")
+	if there := w.must("git", "-C", w.bare, "rev-parse", "tape/main"); here != there {
+		w.fail("lost: the remote has %s, known here is %s", there, here)
+	}
+}
+
+func pull(w *world) step {
+	return step{args: []string{"pull"}, again: []int{}, acked: func() {
+		w.expect("main", "zqbobmain").kept = true
+		w.expect("fresh", "zqbobfresh").kept = true
+		w.expect("main/bobs", "zqbobfork").kept = true
+	}}
+}
+
+// push is rejected where the remote has more; what was sent is whole there.
+func push(w *world) step {
+	return step{args: []string{"push", "--tape", "other"}, again: []int{}, acked: func() {
+		w.must("git", "-C", w.bare, "grep", "-q", "zqunpushed", "tape/other", "--")
+		w.remoteIsWhole()
+	}}
+}
