@@ -55,7 +55,7 @@ var ErrBusy = errors.New("busy")
 
 // staleAfter is the age from which a message about somebody else's lock says how to
 // get rid of it.
-const staleAfter = time.Minute
+const staleAfter = 20 * time.Second
 
 // HeldError says that somebody else has a lock file. [Locks.Guarded] waits and tries again.
 type HeldError struct{ Path string }
@@ -122,7 +122,7 @@ func (e *HeldError) Busy() error {
 	if age < staleAfter {
 		return fmt.Errorf("%w: another git process holds %s", ErrBusy, e.Path)
 	}
-	return fmt.Errorf("%w: %s has been there for %s; a git process probably died and left it: if no git runs here, remove that file",
+	return fmt.Errorf("%w: %s has been there for %s; a git process probably died and left it: if no git runs here, run tape gc; if it stays, remove that file",
 		ErrBusy, e.Path, age)
 }
 
