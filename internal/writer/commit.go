@@ -278,7 +278,9 @@ func (tx *Tx) moveBranch(ctx context.Context) error {
 		}
 	}
 	w.Head = last.Hash
+	waits := ctx
 	ctx = context.WithoutCancel(ctx)
+	defer func() { tx.incomplete = !w.settle(waits, tx.batch) || tx.incomplete }()
 	for _, c := range tx.commits {
 		for _, tag := range c.Tags {
 			if err := setTag(ctx, w.T, tag.Name, tag.Hash, who); err != nil {

@@ -191,5 +191,5 @@ func makeTag(ctx context.Context, t *workspace.Tape, folder string, h gitstore.H
 	if err := batch.Flush(ctx); err != nil {
 		return err
 	}
-	return setTag(ctx, t, ref, tag, c.Committer)
+	return errors.Join(setTag(ctx, t, ref, tag, c.Committer), batch.Settle(ctx))
 }

@@ -123,7 +123,13 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	cmd.Stderr = &stderr
 	cmd.WaitDelay = 10 * time.Second
 	EndWithChildren(cmd)
-	err := cmd.Run()
+	err := cmd.Start()
+	if err == nil {
+		if prune == "" { // nobody needs to wait for it
+			err = r.FS().WriteFile(r.OwnGC(), []byte(strconv.Itoa(cmd.Process.Pid)))
+		}
+		err = errors.Join(cmd.Wait(), err, r.FS().Remove(r.OwnGC()))
+	}
 	if errors.Is(err, exec.ErrNotFound) {
 		return ErrNoGit
 	}
