@@ -51,6 +51,7 @@ func grow(j *gitjudge.Judge, r *gitstore.Repo, ref string, phases, commits int) 
 			root := b.Put(gitstore.KindTree, gitstore.EncodeTree([]gitstore.TreeEntry{{Name: "anchors", Mode: gitstore.ModeDir, Hash: anchors}}))
 			commit := b.Put(gitstore.KindCommit, gitstore.EncodeCommit(gitstore.Commit{Tree: root, Parents: parents, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: "checkpoint\n"}))
 			j.OK(b.Flush(ctx))
+			b.Discard()
 			parents = []gitstore.Hash{commit}
 			if len(folders) == p {
 				folders = append(folders, folder)
