@@ -35,7 +35,8 @@ import (
 //
 // Holding the guard and seeing F.lock with mode 0400 therefore means: ours, and dead.
 // It is removed, and F holds its old value, since F changes by rename alone. A lock of
-// any other mode is somebody else's and never touched, however old. Where a file
+// any other mode is somebody else's and not touched here, however old (gitrun.RecoverLocks
+// gets past those that a git gc of earlier versions left). Where a file
 // system does not keep modes, or shows others than it was given, the comparison
 // fails and we wait like git does: the argument errs towards not stealing.
 //
