@@ -198,15 +198,14 @@ func (r *Repo) SweepTemp(now time.Time) {
 	}
 }
 
-// publish gives an object its name, if it does not have it, and leaves it ours where that is
-// needed. Git removes empty fan-out folders, perhaps in this moment.
+// publish gives an object its name, if it does not have it, and leaves it ours besides. Git removes empty fan-out folders, perhaps in this moment.
 func (b *Batch) publish(f *looseFile) (made bool, err error) {
 	const tries = 50
 	for try := 0; f.tmp != ""; try++ {
 		if !b.r.alone {
 			err = b.r.fs.Link(f.tmp, f.path)
-			if errors.Is(err, os.ErrExist) {
-				return false, nil
+			if st, serr := os.Stat(f.path); errors.Is(err, os.ErrExist) && serr == nil && st.Size() > 0 {
+				return false, nil // one that is empty was left by a crash
 			}
 		}
 		if b.r.alone || err != nil && !errors.Is(err, os.ErrNotExist) { // no second names here

@@ -105,3 +105,22 @@ func TestBatchSettles(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 }
+
+// An empty file, as a crash of another git leaves it, is no object.
+func TestBatchReplacesEmptyObject(t *testing.T) {
+	j := gitjudge.New(t)
+	r := open(j, nil)
+	h := HashObject(KindBlob, []byte("x\n"))
+	path := r.LoosePath(h)
+	j.OK(os.MkdirAll(filepath.Dir(path), 0o700))
+	j.OK(os.WriteFile(path, nil, 0o400))
+	b := r.NewBatch()
+	b.Put(KindBlob, []byte("x\n"))
+	j.OK(b.Flush(context.Background()))
+	if data, err := r.Blob(h); err != nil || string(data) != "x\n" {
+		t.Errorf("%q %v", data, err)
+	}
+	if left := leftTemp(j); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}

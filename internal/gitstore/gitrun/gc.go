@@ -125,10 +125,11 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	EndWithChildren(cmd)
 	err := cmd.Start()
 	if err == nil {
-		if prune == "" { // nobody needs to wait for it
-			err = r.FS().WriteFile(r.OwnGC(), []byte(strconv.Itoa(cmd.Process.Pid)))
+		if prune == "" { // nobody needs to wait for it; without the note writers do
+			_ = r.FS().WriteFile(r.OwnGC(), []byte(strconv.Itoa(cmd.Process.Pid)))
 		}
-		err = errors.Join(cmd.Wait(), err, r.FS().Remove(r.OwnGC()))
+		err = cmd.Wait()
+		_ = r.FS().Remove(r.OwnGC())
 	}
 	if errors.Is(err, exec.ErrNotFound) {
 		return ErrNoGit
