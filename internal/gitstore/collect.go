@@ -21,7 +21,7 @@ import (
 func (r *Repo) PackRefs(ctx context.Context) error {
 	err := r.locks.Guarded(ctx, r.refGuard(), func() error {
 		b := &refBatch{r: r, updates: r.packable()}
-		if len(b.updates) == 0 {
+		if len(b.updates) == 0 && NoFileAt(r.packedPath()+".new") { // what a killed git left keeps others from packing
 			return nil
 		}
 		return errors.Join(b.run(ctx), b.release())

@@ -109,11 +109,11 @@ func TestRecoverLocksOfEarlierGC(t *testing.T) {
 		t.Error("a lock that was just made is gone")
 	}
 	j.OK(os.Remove(young))
-	j.OK(r.UpdateRef(ctx, next))
 	if _, err := GC(ctx, r, ""); err != nil {
 		t.Error(err)
 	}
 	j.Git("gc", "-q")
+	j.OK(r.UpdateRef(ctx, next))
 	j.Git("branch", "-D", "x")
 	j.Fsck()
 }
