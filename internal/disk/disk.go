@@ -175,6 +175,15 @@ func (d *FS) Rename(from, to string) error {
 	return nil
 }
 
+// Link gives a file a second name, in a fault's eyes as a rename does. A name that exists gives
+// fs.ErrExist.
+func (d *FS) Link(from, to string) error {
+	if err := d.fault(OpRename, to); err != nil {
+		return err
+	}
+	return os.Link(from, to)
+}
+
 // Remove deletes a file or an empty folder. A missing one is not an error.
 func (d *FS) Remove(path string) error {
 	if err := d.fault(OpRemove, path); err != nil {

@@ -149,7 +149,7 @@ func putStart(ctx context.Context, t *workspace.Tape, batch *gitstore.Batch, c s
 	message := t.Message(subject, c.anchor, c.last+1, id, layout.Trailer{Key: layout.TrailerBase, Value: strconv.FormatInt(id, 10)},
 		layout.Trailer{Key: layout.TrailerBegan, Value: layout.FormatDate(t.Store().Now())})
 	h, err := writer.PutCommit(ctx, t, batch, &gitstore.Commit{Tree: c.tree, Parents: []gitstore.Hash{c.parent}, Message: message})
-	return writer.Plan{Hash: h, Subject: subject}, err
+	return writer.Plan{Hash: h, Subject: subject, Objects: batch}, err
 }
 
 // startCommit is what the first commit of a fork is made of.

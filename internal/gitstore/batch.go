@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -24,11 +25,17 @@ const inFlight = 6
 // Batch writes objects so that they survive a power cut. Objects become visible to
 // git, and durable, when Flush returns; what was put into a batch that is never
 // flushed is removed by Discard.
+//
+// A git gc --prune=now drops what has no name when it looks. So objects that a ref will name,
+// which have a commit or a tag among them, are not written while one runs, and keep a second
+// name of ours until the ref is set: then Settle puts back those that were dropped by one that
+// began in between. Where files cannot have two names, they are not put back.
 type Batch struct {
 	r     *Repo
 	group errgroup.Group
 
 	ahead atomic.Bool // an object of TryPut is being written
+	named atomic.Bool // there is a commit or a tag
 
 	mu    sync.Mutex
 	files []looseFile
@@ -36,6 +43,7 @@ type Batch struct {
 	seen  map[Hash]bool
 }
 
+// looseFile is an object's file, with the name that only we know; "" if it has none.
 type looseFile struct{ tmp, path string }
 
 // NewBatch starts a batch.
@@ -49,6 +57,9 @@ func (r *Repo) NewBatch() *Batch {
 // of the writing itself come from Flush.
 func (b *Batch) Put(kind Kind, data []byte) Hash {
 	h := HashObject(kind, data)
+	if kind == KindCommit || kind == KindTag {
+		b.named.Store(true)
+	}
 	b.mu.Lock()
 	known := b.seen[h]
 	b.seen[h] = true
@@ -56,21 +67,39 @@ func (b *Batch) Put(kind Kind, data []byte) Hash {
 	if known {
 		return h
 	}
-	path := b.r.LoosePath(h)
-	if st, err := os.Stat(path); err == nil && st.Size() > 0 {
-		// As git does: a fresh time keeps a running gc from pruning it as old. If it
-		// went away in this very moment it is written again.
-		now := time.Now()
-		if os.Chtimes(path, now, now) == nil {
-			// Whoever wrote it may not have come to make its name durable.
-			b.mu.Lock()
-			b.dirs[filepath.Dir(path)] = true
-			b.mu.Unlock()
-			return h
-		}
+	if st, err := os.Stat(b.r.LoosePath(h)); err == nil && st.Size() > 0 && b.hold(h) {
+		return h
 	}
 	b.group.Go(func() error { return b.write(h, kind, data) })
 	return h
+}
+
+// hold keeps an object that is there. As with git, a fresh time keeps a running gc from pruning
+// it as old. If it went away in this very moment hold returns false, and it is written again.
+func (b *Batch) hold(h Hash) bool {
+	path, now := b.r.LoosePath(h), time.Now()
+	if os.Chtimes(path, now, now) != nil {
+		return false
+	}
+	f := looseFile{filepath.Join(b.tmpDir(), fmt.Sprintf("object-%s-%x", h, rand.Uint64())), path}
+	err := b.r.fs.Link(path, f.tmp)
+	if errors.Is(err, os.ErrNotExist) && b.r.fs.MkdirAll(b.tmpDir()) == nil {
+		err = b.r.fs.Link(path, f.tmp)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return false
+	}
+	if err != nil {
+		f.tmp = ""
+	}
+	return b.keep(f) // whoever wrote it may not have come to make its name durable
+}
+
+func (b *Batch) keep(f looseFile) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.files = append(b.files, f)
+	return true
 }
 
 // TryPut adds an object if that can be done beside the caller's work without slowing
@@ -134,16 +163,14 @@ func (b *Batch) write(h Hash, kind Kind, data []byte) (err error) {
 	if err := tmp.Sync(); err != nil {
 		return err
 	}
-	b.mu.Lock()
-	b.files = append(b.files, looseFile{tmp.Name(), path})
-	b.mu.Unlock()
+	b.keep(looseFile{tmp.Name(), path})
 	return nil
 }
 
 // create opens a temporary file, in a folder of ours: in the fan-out folders git prune
 // takes what it does not know.
 func (b *Batch) create() (*disk.File, error) {
-	dir := filepath.Join(b.r.gitDir, gitlock.OwnDir, "tmp")
+	dir := b.tmpDir()
 	f, err := b.r.fs.CreateTemp(dir, "object-*")
 	if errors.Is(err, os.ErrNotExist) {
 		if err := b.r.fs.MkdirAll(dir); err != nil {
@@ -153,6 +180,8 @@ func (b *Batch) create() (*disk.File, error) {
 	}
 	return f, err
 }
+
+func (b *Batch) tmpDir() string { return filepath.Join(b.r.gitDir, gitlock.OwnDir, "tmp") }
 
 // SweepTemp removes what killed processes left of objects without a name: files of a
 // day ago, so that no write under way is met.
@@ -169,44 +198,69 @@ func (r *Repo) SweepTemp(now time.Time) {
 	}
 }
 
-// publish gives an object its name. Git removes empty fan-out folders, perhaps in this
-// moment.
-func (b *Batch) publish(f looseFile) error {
+// publish gives an object its name, if it does not have it, and leaves it ours besides. Git removes empty fan-out folders, perhaps in this moment.
+func (b *Batch) publish(f *looseFile) (made bool, err error) {
 	const tries = 50
-	for try := 0; ; try++ {
-		err := b.r.fs.Rename(f.tmp, f.path)
+	for try := 0; f.tmp != ""; try++ {
+		if !b.r.alone {
+			err = b.r.fs.Link(f.tmp, f.path)
+			if st, serr := os.Stat(f.path); errors.Is(err, os.ErrExist) && serr == nil && st.Size() > 0 {
+				return false, nil // one that is empty was left by a crash
+			}
+		}
+		if b.r.alone || err != nil && !errors.Is(err, os.ErrNotExist) { // no second names here
+			if err = b.r.fs.Rename(f.tmp, f.path); err == nil {
+				f.tmp = ""
+			}
+		}
 		if !errors.Is(err, os.ErrNotExist) || try == tries {
-			return err
+			return err == nil, err
 		}
 		if err := b.r.fs.Mkdir(filepath.Dir(f.path)); err != nil && !errors.Is(err, os.ErrExist) {
-			return err
+			return false, err
 		}
 	}
+	return false, nil
 }
 
 // Flush waits until every object is on disk and gives them their names. After an
-// error no ref may be made to name any of them.
+// error no ref may be made to name any of them: ErrBusy when a git gc runs all the time
+// that is waited for locks.
 func (b *Batch) Flush(ctx context.Context) error {
 	err := b.group.Wait()
 	if err == nil {
 		err = ctx.Err()
 	}
+	if err == nil && b.named.Load() {
+		err = b.r.awaitGC(ctx)
+	}
 	if err != nil {
 		b.Discard()
 		return err
 	}
-	for _, f := range b.files {
-		if err := b.publish(f); err != nil {
+	for i := range b.files {
+		if _, err := b.publish(&b.files[i]); err != nil {
 			b.Discard()
 			return fmt.Errorf("write object: %w", err)
 		}
-		b.dirs[filepath.Dir(f.path)] = true
+		b.dirs[filepath.Dir(b.files[i].path)] = true
 	}
-	var group errgroup.Group
-	group.SetLimit(inFlight)
 	if len(b.dirs) > 0 {
 		b.dirs[filepath.Join(b.r.gitDir, "objects")] = true
 	}
+	if err := b.syncDirs(); err != nil {
+		return err
+	}
+	if !b.named.Load() {
+		b.Discard()
+	}
+	return nil
+}
+
+// syncDirs makes the names of objects durable.
+func (b *Batch) syncDirs() error {
+	var group errgroup.Group
+	group.SetLimit(inFlight)
 	for dir := range b.dirs {
 		group.Go(func() error {
 			err := b.r.fs.SyncDir(dir)
@@ -219,15 +273,47 @@ func (b *Batch) Flush(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("write objects: %w", err)
 	}
-	b.files = nil
+	b.dirs = map[string]bool{}
 	return nil
 }
 
-// Discard waits for writes under way and removes what has no name yet.
+// Settle ends a batch whose objects refs name by now. If a git gc has begun meanwhile, it waits
+// for its end, and puts back what was dropped. Without a batch it does nothing.
+func (b *Batch) Settle(ctx context.Context) error {
+	if b == nil {
+		return nil
+	}
+	defer b.Discard()
+	for {
+		gc := b.r.runningGC()
+		for i := range b.files {
+			made, err := b.publish(&b.files[i])
+			if err != nil {
+				return fmt.Errorf("put object back: %w", err)
+			}
+			if made {
+				b.dirs[filepath.Dir(b.files[i].path)] = true
+			}
+		}
+		if err := b.syncDirs(); err != nil || gc.PID == 0 {
+			return err
+		}
+		if err := gc.pause(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// Discard waits for writes under way and removes what has no name yet, and second names.
 func (b *Batch) Discard() {
+	if b == nil {
+		return
+	}
 	_ = b.group.Wait()
 	for _, f := range b.files {
-		_ = os.Remove(f.tmp)
+		if f.tmp != "" {
+			_ = os.Remove(f.tmp)
+		}
 	}
 	b.files = nil
 }

@@ -54,7 +54,7 @@ func (r *Repo) AssumeAlone() { r.alone = true }
 // updatePacked changes refs by one new packed-refs.
 func (r *Repo) updatePacked(ctx context.Context, updates []RefUpdate) error {
 	updates = slices.Clone(updates)
-	slices.SortFunc(updates, func(a, b RefUpdate) int { return strings.Compare(a.Name, b.Name) })
+	sortUpdates(updates)
 	for i := 1; i < len(updates); i++ {
 		if updates[i].Name == updates[i-1].Name {
 			return fmt.Errorf("update %s: it is to be changed twice", updates[i].Name)
@@ -68,6 +68,10 @@ func (r *Repo) updatePacked(ctx context.Context, updates []RefUpdate) error {
 		return fmt.Errorf("update %d refs: %w", len(updates), err)
 	}
 	return nil
+}
+
+func sortUpdates(updates []RefUpdate) {
+	slices.SortFunc(updates, func(a, b RefUpdate) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // refBatch is a change of many refs under way, under the guard.
@@ -95,6 +99,10 @@ func (b *refBatch) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, packed.Release()) }()
+	// Of a git that was killed; it is nobody's but the lock's holder's.
+	if err := b.r.fs.Remove(b.r.packedPath() + ".new"); err != nil {
+		return err
+	}
 	old, err := b.r.readPacked()
 	if err != nil {
 		return err

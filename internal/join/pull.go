@@ -164,12 +164,13 @@ func (j *joining) join(ctx context.Context, w *writer.Writer) error {
 		return j.forward(ctx, w, w.LastID())
 	}
 	theirs, err := j.completed(ctx)
+	defer theirs.Objects.Discard()
 	if err != nil {
 		return err
 	}
-	merged, err := onto(ctx, w, theirs, ontoOptions{name: j.t.Name(), remote: j.remote})
+	merged, err := onto(ctx, w, theirs.Hash, ontoOptions{name: j.t.Name(), remote: j.remote})
 	j.status.Status, j.status.Entries = layout.RefMerged, int64(merged.Merged)
-	return err
+	return errors.Join(err, theirs.Objects.Settle(ctx))
 }
 
 // strange accepts a tape that has nothing in common with ours only where ours is empty.
@@ -193,10 +194,10 @@ func (j *joining) strange(ctx context.Context, w *writer.Writer) error {
 
 // forward goes on with what the remote has, behind an entry (case 3).
 func (j *joining) forward(ctx context.Context, w *writer.Writer, after int64) error {
-	var next writer.Plan
-	var err error
 	j.status.Status = layout.RefFastForward
-	if next.Hash, err = j.completed(ctx); err != nil {
+	next, err := j.completed(ctx)
+	defer next.Objects.Discard()
+	if err != nil {
 		return err
 	}
 	last, err := snapshot.LastOf(j.s, next.Hash)
@@ -210,22 +211,23 @@ func (j *joining) forward(ctx context.Context, w *writer.Writer, after int64) er
 
 // completed is the remote's commit. If git made it, it is the one that completes it, which
 // is stored.
-func (j *joining) completed(ctx context.Context) (gitstore.Hash, error) {
-	h := j.theirs
-	if stretch, _, err := snapshot.ByGit(j.s, h); err != nil || len(stretch) == 0 {
-		return h, err
+func (j *joining) completed(ctx context.Context) (writer.Plan, error) {
+	at := writer.Plan{Hash: j.theirs}
+	if stretch, _, err := snapshot.ByGit(j.s, at.Hash); err != nil || len(stretch) == 0 {
+		return at, err
 	}
 	batch := j.s.Git().NewBatch()
-	defer batch.Discard()
-	m, err := resolve.Resolve(ctx, j.t, h, batch.Put)
+	m, err := resolve.Resolve(ctx, j.t, at.Hash, batch.Put)
 	if err != nil || !m.Raw {
-		return h, err
+		batch.Discard()
+		return at, err
 	}
-	p, err := planCompletion(j.t, batch, m, h)
+	p, err := planCompletion(j.t, batch, m, at.Hash)
 	if err != nil {
-		return h, err
+		batch.Discard()
+		return at, err
 	}
-	return p.Hash, batch.Flush(ctx)
+	return p.Plan, batch.Flush(ctx)
 }
 
 // pulled brings the branch to a commit, whose phases have the tags that a remote has.

@@ -162,6 +162,9 @@ func (p *purge) carryOut(ctx context.Context, moves []purgeMove) error {
 			return err
 		}
 	}
+	if err := p.batch.Settle(ctx); err != nil {
+		return err
+	}
 	p.o.Step("clearing reflogs")
 	if err := p.clearReflogs(); err != nil {
 		return err

@@ -103,7 +103,7 @@ func (p *purge) setUnfinished(ctx context.Context, ref string, u unfinished) err
 	if err := batch.Flush(ctx); err != nil {
 		return err
 	}
-	return p.setPurgeRef(ctx, ref, h)
+	return errors.Join(p.setPurgeRef(ctx, ref, h), batch.Settle(ctx))
 }
 
 // isElsewhere reports whether a purge that was made elsewhere is followed.

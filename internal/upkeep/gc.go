@@ -89,14 +89,16 @@ func (c *collector) run(ctx context.Context) error {
 		return err
 	}
 	c.report.Before = size
+	if !c.o.WorktreesOnly { // before they are in our own way
+		if c.report.Locks, err = gitrun.RecoverLocks(ctx, c.s.Git()); err != nil {
+			return err
+		}
+	}
 	c.o.Step("looking for idle working trees")
 	if err := c.worktrees(ctx); err != nil {
 		return err
 	}
 	if !c.o.WorktreesOnly {
-		if c.report.Locks, err = c.s.Git().RecoverLocks(ctx); err != nil {
-			return err
-		}
 		if err := c.temporary(ctx); err != nil {
 			return err
 		}

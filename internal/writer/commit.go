@@ -239,7 +239,9 @@ func (tx *Tx) moveBranch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	waits := ctx
 	ctx = context.WithoutCancel(ctx)
+	defer func() { tx.incomplete = !w.settle(waits, tx.batch) || tx.incomplete }()
 	for _, tag := range last.Tags {
 		if err := setTag(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
 			w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be made by the next command: " + err.Error())

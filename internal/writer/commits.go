@@ -32,6 +32,7 @@ func CommitsOn(t *workspace.Tape, v *snapshot.Snapshot, batch *gitstore.Batch) (
 
 // Continue begins with a commit that has a builder's tree.
 func Continue(t *workspace.Tape, batch *gitstore.Batch, b *resolve.Builder, at Plan, last int64) *Commits {
+	at.Objects = batch
 	return &Commits{Plan: at, Last: last, t: t, batch: batch, b: b}
 }
 

@@ -77,7 +77,7 @@ func CheckNoFork(t *workspace.Tape) error {
 }
 
 // putRoot stores the first commit of a tape, and its tag's object.
-func (w *Writer) putRoot(ctx context.Context, first Anchor) (Plan, error) {
+func (w *Writer) putRoot(ctx context.Context, first Anchor) (out Plan, err error) {
 	t, s := w.T, w.T.Store()
 	var none Plan
 	d, err := first.draft()
@@ -93,12 +93,16 @@ func (w *Writer) putRoot(ctx context.Context, first Anchor) (Plan, error) {
 		return none, err
 	}
 	batch := s.Git().NewBatch()
-	defer batch.Discard()
+	defer func() {
+		if err != nil {
+			batch.Discard()
+		}
+	}()
 	b := &resolve.Builder{Put: batch.Put}
 	layout.SetEntry(&b.Root, gitstore.TreeEntry{Name: layout.TapeFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, info)})
 	b.OpenPhase(first.Name, line)
 	c := gitstore.Commit{Tree: b.Tree(), Message: t.Message("start: "+layout.OneLine(t.Name()), first.Name, 1, 1)}
-	out := Plan{Subject: c.Subject()}
+	out = Plan{Subject: c.Subject(), Objects: batch}
 	if out.Hash, err = PutCommit(ctx, t, batch, &c); err != nil {
 		return none, err
 	}
@@ -113,8 +117,9 @@ func (w *Writer) putRoot(ctx context.Context, first Anchor) (Plan, error) {
 // Plan is where a branch is to go.
 type Plan struct {
 	Hash    gitstore.Hash
-	Subject string         // for the reflog
-	Tags    []gitstore.Ref // of the phases that it opens: full name, and the tag object
+	Subject string          // for the reflog
+	Tags    []gitstore.Ref  // of the phases that it opens: full name, and the tag object
+	Objects *gitstore.Batch // that were stored for it; nil if there are none
 	// Clean: the working tree holds what the branch is at, file for file. What that has in
 	// common with the new commit is not written again.
 	Clean bool
@@ -124,6 +129,7 @@ type Plan struct {
 // continue it, and writes the working tree anew if there is one. Once the branch has moved,
 // an interrupted move is completed by the next writer.
 func (w *Writer) MoveTo(ctx context.Context, next Plan, old gitstore.Hash) error {
+	defer next.Objects.Discard()
 	// What the note knows of the files holds until the branch has moved.
 	before := w.rec
 	if before.Branch == "" {
@@ -147,6 +153,7 @@ func (w *Writer) MoveTo(ctx context.Context, next Plan, old gitstore.Hash) error
 	if err := w.finishMove(context.WithoutCancel(ctx), next, who); err != nil {
 		w.T.Store().Warn("the next command that writes to the tape completes this one: " + err.Error())
 	}
+	w.settle(ctx, next.Objects)
 	return nil
 }
 
@@ -164,6 +171,15 @@ func (w *Writer) moveRef(ctx context.Context, next Plan, old gitstore.Hash) (who
 	}
 	w.Head = next.Hash
 	return who, nil
+}
+
+// settle makes sure that what the branch has been moved to is there, and reports whether it is.
+func (w *Writer) settle(ctx context.Context, objects *gitstore.Batch) bool {
+	err := objects.Settle(ctx)
+	if err != nil {
+		w.T.Store().Warn("the change is made, but git gc may have dropped some of it, tape verify looks: " + err.Error())
+	}
+	return err == nil
 }
 
 func (w *Writer) finishMove(ctx context.Context, next Plan, who gitstore.Signature) error {

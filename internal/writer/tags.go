@@ -188,5 +188,5 @@ func (m missingTag) make(ctx context.Context, t *workspace.Tape) error {
 	if err != nil {
 		return err
 	}
-	return setTag(ctx, t, ref, tag, m.commit.Committer)
+	return errors.Join(setTag(ctx, t, ref, tag, m.commit.Committer), batch.Settle(ctx))
 }

@@ -35,7 +35,8 @@ import (
 //
 // Holding the guard and seeing F.lock with mode 0400 therefore means: ours, and dead.
 // It is removed, and F holds its old value, since F changes by rename alone. A lock of
-// any other mode is somebody else's and never touched, however old. Where a file
+// any other mode is somebody else's and not touched here, however old (gitrun.RecoverLocks
+// gets past those that a git gc of earlier versions left). Where a file
 // system does not keep modes, or shows others than it was given, the comparison
 // fails and we wait like git does: the argument errs towards not stealing.
 //
@@ -55,7 +56,7 @@ var ErrBusy = errors.New("busy")
 
 // staleAfter is the age from which a message about somebody else's lock says how to
 // get rid of it.
-const staleAfter = time.Minute
+const staleAfter = 20 * time.Second
 
 // HeldError says that somebody else has a lock file. [Locks.Guarded] waits and tries again.
 type HeldError struct{ Path string }
@@ -122,7 +123,7 @@ func (e *HeldError) Busy() error {
 	if age < staleAfter {
 		return fmt.Errorf("%w: another git process holds %s", ErrBusy, e.Path)
 	}
-	return fmt.Errorf("%w: %s has been there for %s; a git process probably died and left it: if no git runs here, remove that file",
+	return fmt.Errorf("%w: %s has been there for %s; a git process probably died and left it: if no git runs here, run tape gc; if it stays, remove that file",
 		ErrBusy, e.Path, age)
 }
 

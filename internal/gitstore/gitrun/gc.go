@@ -38,14 +38,18 @@ const (
 
 // GC packs the objects of a repository, with git gc. Readers and writers need not stop. What
 // no ref, reflog or index leads to is kept for two weeks at least: an object is written
-// before the ref that will name it. Reflogs expire as git has it. With prune, a date as git
-// gc --prune has it, what nothing leads to is dropped if it is older than that.
+// before the ref that will name it. Refs are packed, and reflogs expire, by our own writer: git
+// gc takes no lock on a ref, so one that is cut off leaves none. With prune, a date as git gc
+// --prune has it, what nothing leads to is dropped if it is older than that.
 //
 // Errors: ErrNoGit; ErrBusy when another collection runs; the context's error, and then no
 // temporary file is left.
 func GC(ctx context.Context, r *gitstore.Repo, prune string) (res GCResult, err error) {
-	err = r.Locks().GuardedOnce(ctx, filepath.Join(r.GitDir(), gitlock.OwnDir, "gc.lock"), r.Locks().Wait, func() error {
+	err = r.Locks().GuardedOnce(ctx, guard(r), r.Locks().Wait, func() error {
 		if res.Before, err = objectsSize(r); err != nil {
+			return err
+		}
+		if err = prepare(ctx, r); err != nil {
 			return err
 		}
 		if err = gitGC(ctx, r, prune); err != nil {
@@ -59,6 +63,9 @@ func GC(ctx context.Context, r *gitstore.Repo, prune string) (res GCResult, err 
 	}
 	return res, nil
 }
+
+// guard is the lock of whoever collects.
+func guard(r *gitstore.Repo) string { return filepath.Join(r.GitDir(), gitlock.OwnDir, "gc.lock") }
 
 // ObjectsDir is the folder that objects are in.
 func ObjectsDir(r *gitstore.Repo) string { return filepath.Join(r.GitDir(), "objects") }
@@ -90,7 +97,7 @@ func objectsSize(r *gitstore.Repo) (size int64, err error) {
 // are computed anew, which takes longer. Where the point is what is dropped, and somebody
 // waits, git packs as it likes, and the next collection computes that anew.
 func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
-	args := []string{"--git-dir=" + r.GitDir()}
+	args := []string{"--git-dir=" + r.GitDir(), "-c", "gc.packRefs=false", "-c", "gc.reflogExpire=never", "-c", "gc.reflogExpireUnreachable=never"}
 	if prune == "" {
 		args = append(args, "-c", fmt.Sprintf("pack.window=%d", packWindow), "-c", fmt.Sprintf("pack.depth=%d", packDepth),
 			"-c", "pack.windowMemory="+packMemory, "-c", fmt.Sprintf("gc.aggressiveWindow=%d", packWindow),
@@ -105,9 +112,6 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	if prune == "" && foreignPacks(r) {
 		args = append(args, "--aggressive")
 	}
-	if err := sweepGCLocks(r); err != nil {
-		return err
-	}
 	started := time.Now()
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir, cmd.Env = r.GitDir(), Environment()
@@ -115,7 +119,14 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	cmd.Stderr = &stderr
 	cmd.WaitDelay = 10 * time.Second
 	EndWithChildren(cmd)
-	err := cmd.Run()
+	err := cmd.Start()
+	if err == nil {
+		if prune == "" { // nobody needs to wait for it; without the note writers do
+			_ = r.FS().WriteFile(r.OwnGC(), []byte(strconv.Itoa(cmd.Process.Pid)))
+		}
+		err = cmd.Wait()
+		_ = r.FS().Remove(r.OwnGC())
+	}
 	if errors.Is(err, exec.ErrNotFound) {
 		return ErrNoGit
 	}
@@ -136,6 +147,47 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 		return nil
 	}
 	return notePacks(r)
+}
+
+// prepare does what git gc would do under locks of git's.
+func prepare(ctx context.Context, r *gitstore.Repo) error {
+	if err := sweepGC(r); err != nil {
+		return err
+	}
+	if err := r.PackRefs(ctx); err != nil {
+		return err
+	}
+	return expireReflogs(ctx, r)
+}
+
+// reflogAge is for how long git keeps the lines of reflogs.
+const reflogAge = 90 * 24 * time.Hour
+
+// expireReflogs drops old lines of reflogs, as gc.reflogExpire has it. Those of commits that no
+// ref leads to are kept as long as the others. Where times are set for some refs, nothing is
+// dropped.
+func expireReflogs(ctx context.Context, r *gitstore.Repo) error {
+	entries, _ := r.Config().Load()
+	for _, e := range entries {
+		if e.Section == "gc" && e.Subsection != "" && strings.HasPrefix(e.Key, "reflogexpire") {
+			return nil
+		}
+	}
+	before := time.Now().Add(-reflogAge)
+	if v, _ := r.Config().Value("gc", "", "reflogExpire"); v != "" {
+		cmd := exec.CommandContext(ctx, "git", "-c", "gc.reflogExpire="+v, "config", "--type=expiry-date", "gc.reflogExpire")
+		cmd.Dir, cmd.Env = r.GitDir(), Environment()
+		out, err := cmd.Output()
+		if err != nil {
+			return fmt.Errorf("read gc.reflogExpire: %w", err)
+		}
+		seconds, _ := strconv.ParseUint(strings.TrimSpace(string(out)), 10, 64)
+		if seconds == 0 {
+			return nil // never
+		}
+		before = time.Unix(int64(min(seconds, 1<<40)), 0)
+	}
+	return r.ExpireReflogs(ctx, before)
 }
 
 // Environment is ours without what ties git to another repository, as a hook's does.
@@ -224,18 +276,12 @@ func eachEmptyLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error
 	if len(OpenFiles()) == 0 {
 		return nil
 	}
-	look := func(path string) error {
-		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm() != gitlock.Perm && st.Size() == 0 {
+	empty := func(path string, st fs.FileInfo) {
+		if st.Mode().IsRegular() && st.Mode().Perm() != gitlock.Perm && st.Size() == 0 {
 			fn(path, st)
 		}
-		return nil
 	}
-	for _, dir := range append(r.HeadDirs(), r.GitDir()) {
-		for _, name := range []string{"gc.pid.lock", "logs/HEAD.lock"} {
-			_ = look(filepath.Join(dir, filepath.FromSlash(name)))
-		}
-	}
-	return errors.Join(r.EachRefLock(look), gitlock.EachIn(filepath.Join(r.GitDir(), "logs", "refs"), look))
+	return eachLock(r, empty)
 }
 
 // sweepGCPid removes the note of a running gc that names the one that was stopped. Git

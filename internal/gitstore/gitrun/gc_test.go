@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -49,6 +51,7 @@ func grow(j *gitjudge.Judge, r *gitstore.Repo, ref string, phases, commits int) 
 			root := b.Put(gitstore.KindTree, gitstore.EncodeTree([]gitstore.TreeEntry{{Name: "anchors", Mode: gitstore.ModeDir, Hash: anchors}}))
 			commit := b.Put(gitstore.KindCommit, gitstore.EncodeCommit(gitstore.Commit{Tree: root, Parents: parents, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: "checkpoint\n"}))
 			j.OK(b.Flush(ctx))
+			b.Discard()
 			parents = []gitstore.Hash{commit}
 			if len(folders) == p {
 				folders = append(folders, folder)
@@ -256,16 +259,45 @@ func TestGCBesideWriters(t *testing.T) {
 	j.Fsck()
 }
 
+// startGit starts a git process in the repository that does nothing until the test ends.
+func startGit(j *gitjudge.Judge) *exec.Cmd {
+	j.Helper()
+	cmd := exec.Command("git", "cat-file", "--batch")
+	cmd.Dir = j.Dir
+	in, err := cmd.StdinPipe()
+	j.OK(err)
+	j.OK(cmd.Start())
+	j.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+// notePid writes gc.pid as git gc does.
+func notePid(j *gitjudge.Judge, pid int) {
+	j.Helper()
+	host, err := os.Hostname()
+	j.OK(err)
+	j.OK(os.WriteFile(filepath.Join(j.GitDir, "gc.pid"), fmt.Appendf(nil, "%d %s", pid, host), 0o600))
+}
+
 func TestGCOneAtATime(t *testing.T) {
 	j := gitjudge.New(t)
 	ctx := context.Background()
 	r, err := gitstore.Open(j.GitDir, &gitstore.Options{LockWait: 10 * time.Millisecond})
 	j.OK(err)
-	host, err := os.Hostname()
-	j.OK(err)
-	j.OK(os.WriteFile(filepath.Join(j.GitDir, "gc.pid"), fmt.Appendf(nil, "%d %s", os.Getpid(), host), 0o600))
+	gitgc := startGit(j)
+	notePid(j, gitgc.Process.Pid)
 	if _, err := GC(ctx, r, ""); !errors.Is(err, gitstore.ErrBusy) {
 		t.Errorf("beside a git gc: %v", err)
+	}
+	if runtime.GOOS == "linux" {
+		notePid(j, os.Getpid())
+		if _, err := GC(ctx, r, ""); err != nil {
+			t.Errorf("with the note of a git gc that is dead, whose number is another process's: %v", err)
+		}
+		notePid(j, gitgc.Process.Pid)
 	}
 	lock, err := (&disk.FS{}).Lock(ctx, filepath.Join(j.GitDir, gitlock.OwnDir, "gc.lock"), 0)
 	j.OK(err)
@@ -274,7 +306,7 @@ func TestGCOneAtATime(t *testing.T) {
 	}
 	j.OK(lock.Unlock())
 	// The environment of a hook does not lead it astray.
-	j.OK(os.Remove(filepath.Join(j.GitDir, "gc.pid")))
+	_ = os.Remove(filepath.Join(j.GitDir, "gc.pid"))
 	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "nowhere"))
 	t.Setenv("GIT_INDEX_FILE", "nowhere")
 	if _, err := GC(ctx, r, ""); err != nil {

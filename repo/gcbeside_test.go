@@ -1,0 +1,47 @@
+package repo
+
+import (
+	"fmt"
+	"os/exec"
+	"tape/internal/join"
+	"tape/internal/testkit"
+	"testing"
+	"time"
+)
+
+// Handoffs, forks and merges beside somebody who drops what has no name, over and over, lose
+// nothing: what they store has no name until the branch moves.
+func TestWritersBesidePrune(t *testing.T) {
+	s := testStore(t, nil)
+	main := openTape(t, s, "main")
+	done, ended := make(chan struct{}), make(chan int)
+	go func() {
+		runs := 0
+		defer func() { ended <- runs }()
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			// It stumbles over a working tree that is just taken away.
+			if exec.Command("git", "-C", s.Dir(), "gc", "-q", "--prune=now").Run() == nil {
+				runs++
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	rounds := testkit.Size(8, 40, 400)
+	for i := range rounds {
+		mustAppend(t, main, Message("user", fmt.Sprint(i)))
+		mustHandoff(t, main, fmt.Sprint("phase ", i))
+		fork, err := main.Fork(t.Context(), fmt.Sprint("f", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustAppend(t, fork, Message("user", "in the fork"))
+		mustMerge(t, fork, join.Options{})
+	}
+	close(done)
+	t.Logf("%d rounds beside %d times git gc", rounds, <-ended)
+}
