@@ -61,7 +61,6 @@ func UninstallServer(ctx context.Context, dir string) (Report, error) {
 	return onServer(ctx, dir, (*installer).uninstall)
 }
 
-// installer works on one repository's folder of hooks.
 type installer struct {
 	fs      *disk.FS
 	dir     string

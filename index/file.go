@@ -31,7 +31,7 @@ func (x *Index) openCurrent() error {
 	if st, err = os.Stat(path); err != nil {
 		return nil //nolint:nilerr // it is gone: as if it had never been there
 	}
-	d, err := store.Open(path, store.Writing)
+	d, err := store.Open(path)
 	if err != nil {
 		if _, gone := os.Lstat(path); errors.Is(gone, fs.ErrNotExist) {
 			return nil // just now, by a build

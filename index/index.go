@@ -138,7 +138,7 @@ func (x *Index) statusOf(ctx context.Context, tapes []*store.Target, all bool) (
 		return out, nil
 	}
 	// Not for reading only: a writer that was killed may have left a journal.
-	d, err := store.Open(out.File, store.Writing)
+	d, err := store.Open(out.File)
 	if err == nil {
 		err = errors.Join(out.read(ctx, d, tapes, all), d.Close())
 	}
@@ -247,7 +247,7 @@ func (x *Index) inMemory(ctx context.Context, tapes []*store.Target, why error) 
 	if err := x.Close(); err != nil {
 		return 0, err
 	}
-	d, err := store.Open("", store.Creating)
+	d, err := store.Open("")
 	if err != nil {
 		return 0, err
 	}

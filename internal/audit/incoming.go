@@ -76,14 +76,11 @@ func refuseRef(ref string, err error) error {
 		out.Class, out.Way = layout.ErrConflict, layout.Hints(err)
 	case errors.As(err, &p) && errors.Is(p.Class, layout.ErrRefused) && len(p.Way) > 0:
 		out.Way = p.Way
-	case errors.As(err, &corrupt) && (corrupt.Fix == installNewer || corrupt.Fix == takeOut):
+	case errors.As(err, &corrupt) && (corrupt.Fix == layout.InstallNewer || corrupt.Fix == takeOut):
 		out.Way = corrupt.Hints()
 	}
 	return out
 }
-
-// installNewer is the advice for a format that is not known.
-const installNewer = "install a newer tape"
 
 // errRewritten is the cause of a conflict: what was accepted before is not in the history
 // any more.

@@ -96,7 +96,6 @@ func (d *FS) put(dir bool, path string) bool {
 	return true
 }
 
-// moved follows a rename.
 func (d *FS) moved(from, to string) {
 	if d == nil || d.later == nil {
 		return

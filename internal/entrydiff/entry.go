@@ -121,7 +121,6 @@ func membersOf(obj []byte, entry bool) (order []member, values map[member][]byte
 	return order, values
 }
 
-// elements compares arrays.
 func (d *differ) elements(path string, old, new []byte) {
 	a, b := slices.Collect(jsonl.Elements(old)), slices.Collect(jsonl.Elements(new))
 	at := 0

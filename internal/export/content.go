@@ -178,13 +178,11 @@ func eventData(e repo.Entry) string {
 	return data
 }
 
-// errorText is an error's title and its details.
 func errorText(e repo.Entry) (title, details string) {
 	kind, message := jsonl.GetString(e.Payload, "kind"), jsonl.GetString(e.Payload, "message")
 	return strings.TrimSuffix(strings.TrimPrefix(kind+": "+message, ": "), ": "), otherFields(e.Payload, "kind", "message")
 }
 
-// count is a number with its noun.
 func count[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one

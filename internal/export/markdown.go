@@ -36,7 +36,6 @@ func writeMarkdown(ctx context.Context, w *output, src Source) error {
 	return renderBlocks(ctx, w, src, d)
 }
 
-// section writes the title of a phase.
 func (d *document) section(ph repo.Phase, none bool) {
 	d.w.printf("\n## %03d %s\n\n%s\n", ph.Seq, escapeLine(line(ph.Name, 400)), escapeLine(phaseFacts(ph)))
 	if none {
@@ -99,7 +98,6 @@ func (d *document) stamp(what string, e repo.Entry) string {
 	return out
 }
 
-// quote writes a message's text as a quote.
 func (d *document) quote(text string, id int64) {
 	text = strings.TrimRight(text, " \t\r\n")
 	if text == "" {

@@ -23,7 +23,6 @@ func OpenBare(dir string, o *Options) (*Repo, error) {
 	return r, nil
 }
 
-// environmentObjects returns the object folders that the environment names.
 func environmentObjects() []string {
 	var dirs []string
 	add := func(dir string) {

@@ -154,8 +154,8 @@ func (b *Batch) create() (*disk.File, error) {
 	return f, err
 }
 
-// SweepTemp removes what killed processes left of objects without a name: files of a
-// day ago, so that no write under way is met.
+// SweepTemp removes what killed processes left: objects without a name of a day ago, and
+// folders of transfers, which may take days, of a week ago.
 func (r *Repo) SweepTemp(now time.Time) {
 	dir := filepath.Join(r.gitDir, gitlock.OwnDir, "tmp")
 	names, err := os.ReadDir(dir)
@@ -163,8 +163,12 @@ func (r *Repo) SweepTemp(now time.Time) {
 		return
 	}
 	for _, e := range names {
-		if st, err := e.Info(); err == nil && now.Sub(st.ModTime()) > 24*time.Hour {
-			_ = r.fs.Remove(filepath.Join(dir, e.Name()))
+		age := 24 * time.Hour
+		if e.IsDir() {
+			age *= 7
+		}
+		if st, err := e.Info(); err == nil && now.Sub(st.ModTime()) > age {
+			_ = r.fs.RemoveAll(filepath.Join(dir, e.Name()))
 		}
 	}
 }

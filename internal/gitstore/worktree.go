@@ -211,7 +211,6 @@ func shortHash(s string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// freeWorktreeID returns an id that no worktree has.
 func (r *Repo) freeWorktreeID(branch string) (string, error) {
 	base := worktreeID(branch)
 	for i := range 100 {

@@ -55,7 +55,6 @@ func newIntake(store *repo.Store, info record.Info, o Options, res *Result) *int
 		have: map[[16]byte]struct{}{}, asked: map[string]string{}}
 }
 
-// read brings in what is new of a source.
 func (in *intake) read(ctx context.Context, src record.Source) (stats record.Stats, err error) {
 	if in.open(ctx); in.err == nil {
 		stats, err = Read(ctx, in.info.Format, src,
@@ -100,7 +99,6 @@ func (in *intake) begin(ctx context.Context, tape *repo.Tape) {
 	in.fail(err)
 }
 
-// learn collects the keys of the entries that a tape has.
 func (in *intake) learn(ctx context.Context, tape *repo.Tape) error {
 	var keys bub.Keys
 	for e, err := range tape.Entries(ctx, repo.Query{}) {
@@ -121,7 +119,6 @@ func (in *intake) learn(ctx context.Context, tape *repo.Tape) error {
 	return nil
 }
 
-// seen looks a key up among those of the tape's entries.
 func (in *intake) seen(ctx context.Context, sub, key string) bool {
 	if sub != "" {
 		if in.alone {
@@ -158,7 +155,6 @@ func (in *intake) forkName(ctx context.Context, sub string) string {
 	return name
 }
 
-// add writes one item.
 func (in *intake) add(ctx context.Context, item record.Item) error {
 	opens := in.tx == nil && in.err == nil && in.create(ctx, item)
 	switch {
@@ -245,7 +241,6 @@ func (in *intake) fork(ctx context.Context, sub string) *openFork {
 	return f
 }
 
-// merge merges some of the open forks.
 func (in *intake) merge(ctx context.Context, which func(*openFork) bool) {
 	in.forks = slices.DeleteFunc(in.forks, func(f *openFork) bool {
 		if in.err != nil || !which(f) {

@@ -183,7 +183,6 @@ type removing struct{ *os.File }
 
 func (r *removing) Close() error { return errors.Join(r.File.Close(), os.Remove(r.Name())) }
 
-// counted tells how far a file has been read.
 type counted struct {
 	io.ReaderAt
 	size int64

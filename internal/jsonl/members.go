@@ -138,7 +138,6 @@ func isOutputKey(key []byte) bool {
 	return false
 }
 
-// id returns the current value as an entry's id.
 func (m *members) id() int64 {
 	var n uint64
 	for _, c := range m.val {
@@ -155,7 +154,6 @@ func (m *members) id() int64 {
 	return int64(n)
 }
 
-// kind returns the current value as an entry's kind.
 func (m *members) kind() string {
 	kind := m.text("kind")
 	if kind == "" && m.err == nil {

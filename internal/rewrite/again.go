@@ -178,8 +178,8 @@ func (l *Lesson) entries(ctx context.Context, was, is gitstore.Hash) (map[int64]
 		if a.Tree == b.Tree {
 			continue
 		}
-		old, err1 := snapshot.ReadPhase(before, a, "", snapshot.Place{}, nil)
-		next, err2 := snapshot.ReadPhase(after, b, "", snapshot.Place{}, nil)
+		old, err1 := snapshot.ReadPhase(before, a, "", snapshot.Place{})
+		next, err2 := snapshot.ReadPhase(after, b, "", snapshot.Place{})
 		for errors.Join(err1, err2) == nil {
 			var x, y layout.Entry
 			x, err1 = old.Next()

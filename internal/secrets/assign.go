@@ -261,7 +261,6 @@ func (v *assigned) stops(s *Scanner, quote byte) *set {
 	return s.stop
 }
 
-// judge decides whether what is assigned is a secret.
 func (w *walker) judge(text []byte, v assigned, name []byte, k strength) {
 	value := text[v.from:v.to]
 	if len(value) < shortest || bytes.ContainsAny(value, " \t\n") || isCode(value, v.quoted) || isPlace(value) || isUUID(value) ||
@@ -320,7 +319,6 @@ func isPassword(value []byte, v assigned) bool {
 	return len(value) >= 8 && a.digits >= 2 && !nameLike
 }
 
-// isAWS reports whether the name, or what is before the value, speaks of AWS.
 func isAWS(name, text []byte, from int) bool {
 	flat := bytes.ReplaceAll(bytes.ToLower(name), []byte("_"), nil)
 	before := bytes.ToLower(text[max(0, from-100):from])

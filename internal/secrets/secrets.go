@@ -75,7 +75,6 @@ func New() *Scanner {
 	return s
 }
 
-// start makes the automaton of the triggers.
 func (s *Scanner) start() {
 	words := make([]string, len(s.triggers))
 	for i, t := range s.triggers {
@@ -159,7 +158,6 @@ func (s *Scanner) rounds(value []byte, skip func(Finding) bool, tell func([]spot
 	return value
 }
 
-// marker is what a mask begins with.
 const marker = "[redacted:"
 
 // Mark is what stands for a secret that was masked.
@@ -222,7 +220,6 @@ func excerpt(text []byte, h hit, clear int) string {
 	}, strings.TrimLeft(string(text[from:h.from]), " \t")+shown)
 }
 
-// distinct leaves each rule and secret once.
 func distinct(found []Finding) []Finding {
 	var out []Finding
 	seen := map[string]bool{}

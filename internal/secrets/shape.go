@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// set is a set of bytes.
 type set [256]bool
 
 func setOf(ranges ...string) *set {
@@ -123,7 +122,6 @@ func isUpper(c byte) bool  { return c-'A' < 26 }
 func isLower(c byte) bool  { return c-'a' < 26 }
 func isAlnum(c byte) bool  { return isLetter(c) || isDigit(c) }
 
-// isWord reports whether c can be part of a name.
 func isWord(c byte) bool { return isAlnum(c) || c == '_' }
 
 // begins reports whether a token can begin at i: what is before it is no part of a word, or

@@ -227,12 +227,10 @@ func saysNothing(v []byte, words []string) bool {
 	return letters < 3 && digits < 4 || letters == 0
 }
 
-// contains reports whether a value has one of some texts in it.
 func contains(v []byte, texts ...string) bool {
 	return slices.ContainsFunc(texts, func(t string) bool { return bytes.Contains(v, []byte(t)) })
 }
 
-// hasPrefix reports whether a value begins with one of some prefixes.
 func hasPrefix(v []byte, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return bytes.HasPrefix(v, []byte(p)) })
 }

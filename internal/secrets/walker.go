@@ -260,7 +260,6 @@ func (w *walker) found(text []byte, t *trigger, end int) {
 	}
 }
 
-// hit notes a secret.
 func (w *walker) hit(text []byte, from, to int, rule string) {
 	if !inMark(text, from) {
 		w.hits = append(w.hits, hit{from: from, to: to, rule: rule})

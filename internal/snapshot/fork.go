@@ -182,11 +182,8 @@ func RemoteName(s *workspace.Store, in layout.Incoming) string {
 
 // SlugOf is what a ref calls the tape that it is of.
 func SlugOf(ref string) string {
-	short := ref
-	for _, prefix := range []string{layout.BranchPrefix, layout.ForkPrefix, layout.TagPrefix, layout.ArchivePrefix} {
-		short = strings.TrimPrefix(short, prefix)
-	}
-	if strings.HasPrefix(ref, layout.TagPrefix) || strings.HasPrefix(ref, layout.ArchivePrefix) {
+	prefix, short := layout.CutRef(ref)
+	if prefix == layout.TagPrefix || prefix == layout.ArchivePrefix {
 		short, _, _ = strings.Cut(short, "/")
 	}
 	return short

@@ -26,8 +26,6 @@ type cursor struct {
 	done  bool
 	// changed is what is wrong with the file in hand from some line on.
 	changed *layout.CorruptError
-	// loaded, if set, is shown each file when it is read.
-	loaded func(s layout.Segment, data []byte)
 }
 
 // next takes the next line. A last line without its newline, at the very end of what
@@ -77,9 +75,6 @@ func (c *cursor) load() error {
 		return err
 	}
 	c.all, c.data = data, data
-	if c.loaded != nil {
-		c.loaded(c.file, data)
-	}
 	return c.check()
 }
 
@@ -130,7 +125,7 @@ type Place struct {
 }
 
 // ReadPhase reads a phase from a place on, and of its files only what it needs for that.
-func ReadPhase(v *Snapshot, p layout.Phase, tape string, from Place, loaded func(layout.Segment, []byte)) (*PhaseReader, error) {
+func ReadPhase(v *Snapshot, p layout.Phase, tape string, from Place) (*PhaseReader, error) {
 	anchor, err := ReadAnchor(v, p, tape)
 	if err != nil {
 		return nil, err
@@ -149,7 +144,7 @@ func ReadPhase(v *Snapshot, p layout.Phase, tape string, from Place, loaded func
 		r.Last, r.started = from.ID-1, true
 	}
 	for class, files := range segments {
-		c := &cursor{v: v, p: p, loaded: loaded}
+		c := &cursor{v: v, p: p}
 		if from.ends != nil {
 			err = c.after(files, from.ends[class])
 		} else {

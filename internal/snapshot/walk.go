@@ -16,8 +16,6 @@ type Walk struct {
 	First, Last int    // indexes of phases
 	From        Place  // in the first one
 
-	Loaded func(s layout.Segment, data []byte) // if set, is shown each file that is read
-
 	R *PhaseReader // the phase in hand
 }
 
@@ -26,7 +24,7 @@ func (w *Walk) Read(ctx context.Context, yield func(layout.Entry) bool) error {
 	from := w.From
 	for i := w.First; i <= w.Last; i++ {
 		var err error
-		if w.R, err = ReadPhase(w.V, w.V.List[i], w.Tape, from, w.Loaded); err != nil {
+		if w.R, err = ReadPhase(w.V, w.V.List[i], w.Tape, from); err != nil {
 			return err
 		}
 		from = Place{}

@@ -60,7 +60,6 @@ var asciiAttr = func() (tab [256]Attr) {
 	return tab
 }()
 
-// asciiFold is what a byte of ASCII is folded to.
 var asciiFold = func() (tab [256]byte) {
 	for i := range tab {
 		c := byte(i)
@@ -195,10 +194,8 @@ var pages [pagesEnd>>8 + 1]struct {
 	tab  *[256]entry
 }
 
-// hasEntry reports whether there is an entry for r.
 func hasEntry(r rune) bool { return r < pagesEnd || r&^0xFF == formsPage && r < 0xFFF0 }
 
-// lookup returns the entry of a character that has one.
 func lookup(r rune) *entry {
 	p := &pages[min(r>>8, pagesEnd>>8)]
 	p.once.Do(func() {

@@ -37,7 +37,6 @@ func (f *Folder) reset(text []byte) {
 	f.drop()
 }
 
-// drop forgets what is folded so far.
 func (f *Folder) drop() { f.Buf, f.Attr, f.off = f.Buf[:0], f.Attr[:0], f.off[:0] }
 
 // FoldAll folds all of text. Offsets are left out where they are those of the
@@ -182,7 +181,6 @@ func (f *Folder) extend(base rune) bool {
 	return any
 }
 
-// ascii adds one ASCII character.
 func (f *Folder) ascii(c byte, start int) {
 	a := asciiAttr[c]
 	if f.cut {
@@ -194,7 +192,6 @@ func (f *Folder) ascii(c byte, start int) {
 	f.off = append(f.off, int32(start))
 }
 
-// add adds a folded character.
 func (f *Folder) add(r rune, a Attr, start int) {
 	n := len(f.Buf)
 	f.Buf = utf8.AppendRune(f.Buf, r)

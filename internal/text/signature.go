@@ -42,7 +42,6 @@ const fnvOffset = 14695981039346656037
 
 const fnvPrime = 1099511628211
 
-// signer hashes what counts of a text.
 type signer struct {
 	hash   uint64
 	n      int  // characters that count

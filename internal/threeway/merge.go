@@ -23,7 +23,6 @@ type known struct {
 	content  content
 }
 
-// merger is one merge.
 type merger struct {
 	in     Input
 	common int // lines that both sides begin with

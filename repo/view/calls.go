@@ -10,7 +10,6 @@ import (
 	"tape/internal/jsonl"
 )
 
-// parseCall reads a call as OpenAI's interfaces or Anthropic's have it.
 func parseCall(raw []byte) *call {
 	c := &call{id: cmp.Or(jsonl.GetString(raw, "id"), jsonl.GetString(raw, "call_id")), name: jsonl.GetString(raw, "name")}
 	args := jsonl.Get(raw, "arguments")

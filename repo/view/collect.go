@@ -8,7 +8,6 @@ import (
 	"tape/repo"
 )
 
-// collector turns entries into the steps of a conversation.
 type collector struct {
 	options Options
 	items   []*item

@@ -2,7 +2,6 @@ package view
 
 import "tape/repo"
 
-// The sides of a conversation.
 const (
 	roleUser      = "user"
 	roleAssistant = "assistant"

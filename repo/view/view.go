@@ -87,7 +87,6 @@ func (c *Context) JSON() []byte {
 	return append(out, ']')
 }
 
-// size is the length of JSON.
 func (c *Context) size() int {
 	n := len("[]") + max(0, len(c.Messages)-1)
 	for _, m := range c.Messages {

@@ -140,7 +140,6 @@ func (a *App) openTape(ctx context.Context) (*repo.Tape, error) {
 	return t, err
 }
 
-// runFunc is what a command runs.
 type runFunc = func(cmd *cobra.Command, args []string) error
 
 // inStore is for commands that need the workspace, and no tape of it.

@@ -14,7 +14,6 @@ import (
 	"tape/repo"
 )
 
-// The exit codes.
 const (
 	exitOK          = 0
 	exitFailure     = 1
@@ -48,7 +47,6 @@ func exitCodes() []exitCode {
 	}
 }
 
-// codeOf finds the exit code of an error.
 func codeOf(err error) exitCode {
 	all := exitCodes()
 	var own *cliError
@@ -84,10 +82,8 @@ func usagef(format string, args ...any) error {
 	return &cliError{class: repo.ErrInvalid, msg: fmt.Sprintf(format, args...), usage: true}
 }
 
-// silently ends the program with an exit code, and says nothing.
 func silently(code int) error { return &cliError{exit: code} }
 
-// report writes an error to stderr and returns its exit code.
 func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 	var own *cliError
 	if errors.As(err, &own) && own.exit != 0 && own.msg == "" {

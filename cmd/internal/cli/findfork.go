@@ -39,7 +39,6 @@ func (a *App) openFork(ctx context.Context, store *repo.Store, name string) (*re
 	return nil, layout.NotFound(forkHint(ctx, store, at, name), "there is no open fork %s of %s", quoted(name), quoted(at))
 }
 
-// isFork reports whether a name is that of an open fork.
 func isFork(ctx context.Context, store *repo.Store, name string) bool {
 	t, err := store.Tape(ctx, name)
 	return err == nil && t.IsFork()
@@ -81,7 +80,6 @@ func (a *App) closedFork(ctx context.Context, store *repo.Store, name string) (r
 	return repo.ForkInfo{}, false
 }
 
-// tapesAndForks lists all tapes and open forks.
 func tapesAndForks(ctx context.Context, store *repo.Store) ([]*repo.Tape, error) {
 	tapes, err := store.Tapes(ctx)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"tape/repo"
 )
 
-// The groups of commands in the help.
 const (
 	groupCore      = "Record and read:"
 	groupTapes     = "Tapes:"
@@ -21,7 +20,6 @@ const (
 	groupWorkspace = "Workspace:"
 )
 
-// command is a line of the table of commands.
 type command struct {
 	name  string
 	group string

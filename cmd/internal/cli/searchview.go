@@ -70,7 +70,6 @@ func others(ctx context.Context, s index.Search) bool {
 	return err == nil && len(all) > 1
 }
 
-// more says what is not shown.
 func (o *searchOptions) more(res *index.Result) string {
 	shown := 0
 	for _, h := range res.Hits {
@@ -148,7 +147,6 @@ func hitJSON(h index.Hit, instead string) []byte {
 	return append(out, '}')
 }
 
-// showFiles lists the files that have matches, with their number.
 func (o *searchOptions) showFiles(s index.Search, res *index.Result) error {
 	dirs := map[string]string{}
 	for _, t := range s.Tapes {

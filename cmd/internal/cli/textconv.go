@@ -42,7 +42,6 @@ func (a *App) runTextconv(ctx context.Context, name string) error {
 	return a.written()
 }
 
-// readFile reads a file, or standard input, to its end.
 func (a *App) readFile(ctx context.Context, name string) ([]byte, error) {
 	if name == "-" {
 		return a.readAll(ctx, 0)

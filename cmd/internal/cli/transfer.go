@@ -64,7 +64,6 @@ func findRemote(ctx context.Context, store *repo.Store, named string) (repo.Remo
 // ask for a password.
 func (a *App) transport() repo.RemoteOptions { return repo.RemoteOptions{Progress: a.watched()} }
 
-// explainRemote adds to an error of a transport what can be done about it.
 func explainRemote(err error) error {
 	if err == nil || hintOf(err) != "" {
 		return err

@@ -35,7 +35,6 @@ type evaluator struct {
 	terms map[string]*termSet
 }
 
-// termSet is the documents that have a word of the query.
 type termSet struct {
 	set
 	n int

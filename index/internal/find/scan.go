@@ -129,7 +129,6 @@ func scanHits(s Search, tapes []reached, find *scan.Scanner, all []scanned) ([]H
 	return hits, nil
 }
 
-// addNeighbours adds what is before and after each hit.
 func addNeighbours(ctx context.Context, n int, tapes []reached, hits []Hit) error {
 	where := map[string]parts{}
 	return surround(hits, n, func(tape string, id int64) (e repo.Entry, ok bool, err error) {

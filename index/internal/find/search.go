@@ -95,7 +95,6 @@ func (s Search) looksAtDigits() bool {
 	return strings.ContainsFunc(s.Text, func(r rune) bool { return unicode.IsDigit(r) || r == '*' })
 }
 
-// limit is how many hits are wanted.
 func (s Search) limit() int {
 	if s.Query.Limit == nil {
 		return math.MaxInt
@@ -138,7 +137,6 @@ type signature struct {
 	tape int // its rank
 }
 
-// newHit shows an entry with what matches in its text.
 func newHit(e repo.Entry, body []byte, spans []text.Span) Hit {
 	const width = 160 // about how many characters a snippet has
 	h := Hit{Entry: e}

@@ -227,7 +227,6 @@ func (b *Builder) insert(i, hash uint32, term []byte) {
 	}
 }
 
-// rehash doubles the table.
 func (b *Builder) rehash() {
 	slots := make([]slot, 2*len(b.slots))
 	mask := uint32(len(slots) - 1)

@@ -37,7 +37,6 @@ import (
 // ErrDamaged says that a page is missing or does not decode.
 var ErrDamaged = errors.New("full-text index is damaged")
 
-// damaged returns an error that wraps [ErrDamaged].
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }

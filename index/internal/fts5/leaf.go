@@ -58,7 +58,6 @@ func (l leaf) terms() termScan {
 	return termScan{body: l.body, foot: l.foot}
 }
 
-// termScan steps through the terms of a page.
 type termScan struct {
 	body, foot []byte
 	at         int    // offset of the next term, once one was read

@@ -75,7 +75,6 @@ func (x *Index) join(from Pages, in []segment, keep func(doc int64) bool) (*merg
 	return nil, segment{}, fmt.Errorf("merge segments: %w", err)
 }
 
-// replace puts the segment out in the place of the segments in.
 func (x *Index) replace(in []segment, out segment, m *merger) error {
 	st := x.st
 	st.segs = nil

@@ -5,7 +5,6 @@ import "math/bits"
 // SQLite's varint: groups of seven bits, the highest first; a ninth byte has
 // eight bits.
 
-// appendVarint appends v to b.
 func appendVarint(b []byte, v uint64) []byte {
 	if v < 0x80 {
 		return append(b, byte(v))
@@ -22,7 +21,6 @@ func appendVarint(b []byte, v uint64) []byte {
 	return append(b, byte(v&0x7f))
 }
 
-// varintLen is the number of bytes that v takes.
 func varintLen(v uint64) int {
 	if v>>56 != 0 {
 		return 9

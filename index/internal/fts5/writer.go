@@ -62,7 +62,6 @@ func (w *writer) begin(term []byte) error {
 	return nil
 }
 
-// size is the size that the page would have now.
 func (w *writer) size() int { return len(w.buf) + len(w.foot) }
 
 // add appends a document, above all before, to the list of the term.

@@ -30,7 +30,6 @@ const (
 	trailerLength = sha1.Size
 )
 
-// indexFile is an index in memory.
 type indexFile struct {
 	version uint32
 	raw     []byte

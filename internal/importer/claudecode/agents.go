@@ -60,7 +60,6 @@ func (c *scan) sideTape(r *rec, l *line) uint16 {
 	return tape
 }
 
-// launches tell which calls started which subagents.
 type launches struct {
 	byCall  map[string][]*launch
 	last    map[int32]*launch   // by the last record that is relayed for it
@@ -140,7 +139,6 @@ func (c *scan) ended(calls []string) []string {
 	return c.agentsOf(calls, func(l *launch) bool { return l.passed && !l.ongoing })
 }
 
-// agentsOf names some of the subagents that calls started.
 func (c *scan) agentsOf(calls []string, which func(*launch) bool) (names []string) {
 	for _, call := range calls {
 		for _, l := range c.byCall[call] {

@@ -7,7 +7,6 @@ import (
 	"tape/internal/jsonl"
 )
 
-// line is a line of a session, taken apart.
 type line struct {
 	raw                      []byte
 	typ, subtype             string

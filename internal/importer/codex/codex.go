@@ -17,7 +17,6 @@ import (
 	"tape/internal/jsonl"
 )
 
-// item is a Codex line, taken apart.
 type item struct {
 	typ     string // of the envelope
 	kind    string // of the payload

@@ -67,7 +67,6 @@ func dateOf(raw []byte) (date string) {
 	return date
 }
 
-// message writes the entries of one chat message.
 func (o *reader) message(raw []byte) {
 	key := o.Counts.Key(raw)
 	date := dateOf(raw)

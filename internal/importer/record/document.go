@@ -61,7 +61,6 @@ func (d *document) peek() (byte, error) {
 
 func isMark(c byte) bool { return bytes.IndexByte([]byte(ByteOrderMark), c) >= 0 }
 
-// take takes the next byte if it is c.
 func (d *document) take(c byte) bool {
 	got, err := d.peek()
 	if err != nil || got != c {

@@ -21,7 +21,6 @@ type TermCount struct {
 	N    int
 }
 
-// matcher looks for units in one folded text.
 type matcher struct {
 	screen screen
 
@@ -80,7 +79,6 @@ func (m *matcher) all(units []unit) bool {
 	return true
 }
 
-// collect adds every place of a unit to res.
 func (m *matcher) collect(u *unit, res *Match) {
 	if slices.ContainsFunc(res.Terms, func(t TermCount) bool { return t.Term == u.id }) {
 		return
@@ -99,7 +97,6 @@ func (m *matcher) collect(u *unit, res *Match) {
 	}
 }
 
-// mergeSpans sorts spans and joins those that overlap.
 func mergeSpans(spans []text.Span) []text.Span {
 	slices.SortFunc(spans, func(a, b text.Span) int { return a.Start - b.Start })
 	out := spans[:0]

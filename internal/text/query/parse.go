@@ -54,7 +54,6 @@ func (o Options) trimmed(s string) string {
 	return trimPunctuation(s)
 }
 
-// lexer cuts a query into tokens.
 type lexer struct {
 	Options
 	rest     string
