@@ -42,8 +42,7 @@ func (x *Index) openCurrent() error {
 	return nil
 }
 
-// makeRoom says what is wrong with the file in the index's place. What is not ours is
-// kept under another name.
+// makeRoom says what is wrong with the file; what is not ours is kept under another name.
 func (x *Index) makeRoom() error {
 	path := x.store.IndexFile()
 	state, err := store.Look(path)

@@ -23,8 +23,7 @@ type incomingName struct {
 	rest   string // the fork's slug, the tag's folder, the archive's stamp
 }
 
-// parseIncoming takes the name of a ref apart, and refuses any that this program would
-// not have made.
+// parseIncoming takes a ref's name apart; this program has to have made it.
 func parseIncoming(ref string) (n incomingName, err error) {
 	prefix, name := layout.CutRef(ref)
 	slug, rest, two := strings.Cut(name, "/")

@@ -337,8 +337,7 @@ func (g *growth) lines(of layout.Class, data []byte, from int, where string) err
 	return nil
 }
 
-// numbers checks that the ids of the new entries go on without gap or repeat, across the
-// classes.
+// numbers checks that new ids go on without gap or repeat, across the classes.
 func (g *growth) numbers() error {
 	slices.Sort(g.ids)
 	for _, id := range g.ids {

@@ -10,8 +10,7 @@ import (
 	"unicode"
 )
 
-// Limits of what is read of a hostile source, in bytes. Sizes are looked at before anything
-// is inflated.
+// Limits, in bytes, of what is read of a hostile source; sizes are known before inflating.
 const (
 	smallFile   = 1 << 20  // tape.json, and what a tag has besides an anchor
 	LargeCommit = 4 << 20  // a commit object: names of anchors have at most 64 KiB

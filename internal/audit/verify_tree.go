@@ -89,8 +89,7 @@ func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed
 	return v.content(ctx, t.Name(), onDisk, len(committed.List)-1)
 }
 
-// sameFile compares a file with what is committed of it, which it may continue in the open
-// phase.
+// sameFile compares a file with its committed form, behind which it may have grown.
 func sameFile(onDisk, committed *snapshot.Snapshot, p layout.Phase, e gitstore.TreeEntry) error {
 	path := onDisk.Path(p, e.Name)
 	data, err := os.ReadFile(path)

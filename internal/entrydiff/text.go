@@ -39,8 +39,7 @@ func (d *differ) text(old, new string) []Span {
 // splitter cuts a text into tokens.
 type splitter func(string) []string
 
-// tokens compares what differs of two texts by the finest tokens that its length
-// admits.
+// tokens compares what differs of two texts by the finest tokens their length admits.
 func (d *differ) tokens(j *joiner, old, new string, by ...splitter) {
 	left := time.Until(d.deadline)
 	if old == "" || new == "" || left <= 0 {

@@ -45,8 +45,7 @@ func contentParts(raw []byte) []part {
 	return out
 }
 
-// messageParts is the content of a message or a system prompt, with whatever else its
-// payload has.
+// messageParts is the content of a message or system prompt, with the rest of its payload.
 func messageParts(e repo.Entry) []part {
 	return append(contentParts(jsonl.Get(e.Payload, "content")),
 		moreParts(e.Payload, "role", "content", "tool_calls", "tool_call_id")...)

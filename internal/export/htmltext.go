@@ -37,8 +37,7 @@ func (p *page) data(text string) {
 	}
 }
 
-// pre writes a block of text. A parser drops the line end behind the tag, so that one
-// of the text's own is safe.
+// pre writes a block of text. The line end behind the tag is for the parser, which drops it.
 func (p *page) pre(text string) {
 	p.put("<pre{}>\n{}</pre>\n", language(text), text)
 }

@@ -19,8 +19,7 @@ const (
 	docEventBytes = 300
 )
 
-// document writes Markdown. Recorded text is in quotes and fences only, and in titles
-// with everything escaped.
+// document writes Markdown: recorded text in quotes and fences, in titles all escaped.
 type document struct {
 	w    *output
 	tape string // how a command names it; "" if that takes quoting

@@ -67,8 +67,7 @@ func taken(t *workspace.Tape) error {
 	return layout.Conflict("", "there is a fork %q already", t.Name()).Try(layout.ShowFork, t.Name())
 }
 
-// forkFrom makes the first commit and the branch of a fork. w is nil where the tape has
-// no working tree.
+// forkFrom makes a fork's first commit and branch; w is nil without a working tree.
 func forkFrom(ctx context.Context, t *workspace.Tape, f *workspace.Tape, at string, w *writer.Writer) error {
 	id, err := entryAt(ctx, t, at)
 	if err != nil {

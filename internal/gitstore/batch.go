@@ -173,8 +173,7 @@ func (r *Repo) SweepTemp(now time.Time) {
 	}
 }
 
-// publish gives an object its name. Git removes empty fan-out folders, perhaps in this
-// moment.
+// publish gives an object its name. Git may just be removing an empty fan-out folder.
 func (b *Batch) publish(f looseFile) error {
 	const tries = 50
 	for try := 0; ; try++ {

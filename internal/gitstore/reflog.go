@@ -260,8 +260,7 @@ func NoFileAt(path string) bool {
 	return err != nil && IsAbsent(err) || err == nil && st.IsDir()
 }
 
-// beginReflog creates a log. Git removes empty folders of logs, perhaps at this moment:
-// then once more.
+// beginReflog creates a log, again if git has just removed the empty folder for it.
 func (r *Repo) beginReflog(path string) (f *disk.File, err error) {
 	for range 10 {
 		if err = r.clearEmptyDir(path); err != nil {

@@ -157,8 +157,7 @@ func (r *Repo) MovedWorktree(branch, dir string) (Worktree, bool) {
 	return Worktree{Dir: dir, GitDir: admin, Branch: branch}, true
 }
 
-// Relink writes the paths between a moved worktree and the repository anew, as git
-// worktree repair does.
+// Relink writes the paths between a moved worktree and the repository, as git repairs them.
 func (r *Repo) Relink(w Worktree) error {
 	err := r.fs.WriteFile(filepath.Join(w.GitDir, "gitdir"), []byte(filepath.Join(w.Dir, ".git")+"\n"))
 	if err == nil {

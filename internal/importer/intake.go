@@ -219,8 +219,7 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 	}
 }
 
-// fork returns the open fork of a subagent, and begins it if there is none. It returns
-// nil after an error.
+// fork returns the open fork of a subagent, begun if need be, or nil after an error.
 func (in *intake) fork(ctx context.Context, sub string) *openFork {
 	for _, f := range in.forks {
 		if f.sub == sub {
@@ -282,8 +281,7 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 	}
 	tape, err := writer.CreateTapeFrom(ctx, (*workspace.Store)(in.store), in.res.Tape, first)
 	if errors.Is(err, repo.ErrConflict) {
-		// Another import created it in this moment; what it holds is known once its
-		// lock is free.
+		// Another import has just created it; what it holds is known once its lock is free.
 		opens = false
 		tape, err = (*workspace.Store)(in.store).Tape(ctx, in.res.Tape)
 	}

@@ -161,8 +161,7 @@ func beginMerging(ctx context.Context, w *writer.Writer) ([]gitstore.Hash, error
 	return heads, w.FinishCheckout(ctx)
 }
 
-// unmergedLines are the entries that were not committed when git stopped, or have been
-// appended since.
+// unmergedLines are entries not committed when git stopped, or appended since.
 func unmergedLines(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, error) {
 	loose, err := linesBehindIndex(w, ours)
 	if err != nil {

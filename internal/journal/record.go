@@ -207,8 +207,7 @@ func Peek(path string) (Record, bool) {
 	return Record{}, false
 }
 
-// CheckingOut reports whether the working tree is not yet, or no more, what the
-// branch says.
+// CheckingOut reports whether the working tree is not, or no more, what the branch says.
 func CheckingOut(st Record, head gitstore.Hash) bool {
 	return st.Undo != nil && st.Undo.Checkout && st.Undo.Next == head.String()
 }

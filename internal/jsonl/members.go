@@ -18,8 +18,7 @@ type members struct {
 	val    []byte
 }
 
-// next moves to the next member. It reports false at the end of the input, or
-// with err set.
+// next moves to the next member; false at the end of the input, or with err set.
 func (m *members) next() bool {
 	if m.err != nil || m.closed || !m.separator() {
 		return false

@@ -113,8 +113,7 @@ func (s *scan) items(i, depth int, end byte) int {
 	}
 }
 
-// key accepts a member's name and the colon behind it, and returns the
-// position of the colon.
+// key accepts a member's name and the colon behind it, whose position it returns.
 func (s *scan) key(i int) int {
 	if i >= len(s.b) || s.b[i] != '"' {
 		return s.unexpected(i, "a key")
@@ -259,8 +258,7 @@ func isEscape(c byte) bool {
 	return uint64(high)>>(c-64)&1 != 0 // a shift of 64 or more leaves nothing
 }
 
-// escapeU accepts what follows a backslash that [isEscape] does not know: a u
-// and four digits.
+// escapeU accepts an escape that [isEscape] does not know: u and four digits.
 func (s *scan) escapeU(i int) int {
 	if i >= len(s.b) || s.b[i] != 'u' {
 		return s.unexpected(i, "an escape")

@@ -32,8 +32,7 @@ func String(raw []byte) (string, bool) {
 	return decodeString(raw[start+1:end-1], s.escaped), true
 }
 
-// decodeString decodes the inside of a JSON string. escaped says whether it
-// has any backslash.
+// decodeString decodes the inside of a JSON string; escaped: it may have a backslash.
 func decodeString(body []byte, escaped bool) string {
 	if !escaped {
 		return intern(body)

@@ -74,8 +74,7 @@ func Event(name string, data json.RawMessage) Draft {
 	return Draft{Kind: KindEvent, Payload: append(payload, '}'), fault: notText("event", name)}
 }
 
-// notText is the error of a draft whose text cannot be kept as it is, for when the
-// draft is appended.
+// notText refuses a draft whose text cannot be kept as it is, when it is appended.
 func notText(kind string, texts ...string) error {
 	for _, s := range texts {
 		if !utf8.ValidString(s) {

@@ -90,8 +90,7 @@ func IsPlainSlug(s string) bool {
 			return false
 		}
 		if r > unicode.MaxASCII && !unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) {
-			// Letters with several encodings of the same look: some file systems
-			// take them for one name.
+			// Letters whose encodings look the same, so that some file systems take them for one.
 			return false
 		}
 	}

@@ -133,8 +133,7 @@ func (o *outgoing) closeKnown(ctx context.Context) error {
 	return nil
 }
 
-// commit makes jobs of a commit's message and of what its tree has and its first parent's
-// has not.
+// commit makes jobs of a commit's message and of what its first parent's tree has not.
 func (o *outgoing) commit(ctx context.Context, h gitstore.Hash) error {
 	_, raw, err := o.s.Git().Read(h)
 	if err != nil {

@@ -85,8 +85,7 @@ func (b *Builder) Clone() (*Builder, error) {
 	return &out, nil
 }
 
-// AddLine puts an entry's line, without its newline, behind what is there. An anchor opens
-// a phase.
+// AddLine adds an entry's line, without its newline. An anchor opens a phase.
 func (b *Builder) AddLine(line []byte) error {
 	e, err := jsonl.Parse(line)
 	if err != nil {

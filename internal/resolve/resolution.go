@@ -220,8 +220,7 @@ func Numbered(t *workspace.Tape, line []byte, id int64) ([]byte, error) {
 	return threeway.Renumber(nil, line, id, origin(t))
 }
 
-// addedLines are the lines that files of one tree have behind those of another, by their
-// ids.
+// addedLines are lines of one tree's files behind those of another, by their ids.
 func addedLines(s *workspace.Store, old, next gitstore.Hash) ([][]byte, error) {
 	files, err := changedFiles(s, "", next, old)
 	if err != nil {

@@ -125,8 +125,7 @@ func (w *walker) assignedKey(text, key []byte) {
 	}
 }
 
-// longestValue is the length in bytes from which on something assigned is no secret, or one
-// that has a shape.
+// longestValue is from how many bytes on an assigned value needs a shape to be a secret.
 const longestValue = 512
 
 // assignment reads what follows a name that ends at i: an operator and a value.
@@ -247,8 +246,7 @@ func (v *assigned) read(s *Scanner, text []byte, i int) bool {
 
 func isQuote(c byte) bool { return c == '"' || c == '\'' || c == '`' }
 
-// stops are the bytes that end a value: one in quotes of some kind, one in an env file, and
-// any other.
+// stops are the bytes that end a value: in quotes of some kind, in an env file, elsewhere.
 func (v *assigned) stops(s *Scanner, quote byte) *set {
 	switch {
 	case v.quoted:
@@ -325,8 +323,7 @@ func isAWS(name, text []byte, from int) bool {
 	return contains(flat, "secretaccesskey", "aws") || contains(before, "aws", "akia")
 }
 
-// isDense reports whether a value is as random as a key: three kinds of characters, and
-// hardly one that repeats.
+// isDense tells values as random as a key: three kinds of characters, hardly any repeated.
 func isDense(v []byte) bool {
 	a := countBytes(v)
 	return len(v) >= 24 && len(v) <= 128 && a.lower > 0 && a.upper > 0 && a.digits > 0 && !isHexHash(v) && changes(v)*100 >= len(v)*28 && entropy(v) >= 4

@@ -182,8 +182,7 @@ func IsFingerprint(text string) bool {
 	return len(text) == 2*fingerprintSize && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// withoutSpace drops white space, also where it is written as \n: a key is the same
-// however its lines are broken.
+// withoutSpace drops white space and written \n: keys are the same however they are broken.
 func withoutSpace(b []byte) []byte {
 	b = []byte(strings.NewReplacer(`\n`, "", `\r`, "", `\t`, "", `\`, "").Replace(string(b)))
 	return bytes.Join(bytes.FieldsFunc(b, func(r rune) bool { return r <= ' ' }), nil)

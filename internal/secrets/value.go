@@ -157,8 +157,7 @@ func isExpression(v []byte) bool {
 	return false
 }
 
-// isVariable reports whether a text begins with a name of letters, with a number at most
-// behind them.
+// isVariable reports whether a text begins with letters, at most a number behind them.
 func isVariable(v []byte) bool {
 	n := 0
 	for n < len(v) && (isLetter(v[n]) || v[n] == '_') {

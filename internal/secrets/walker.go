@@ -174,8 +174,7 @@ func isContainer(text []byte) bool {
 	return first == '{' && last == '}' || first == '[' && last == ']'
 }
 
-// rawOffset returns where in the inside of a JSON string the n-th byte of what it stands for
-// is written.
+// rawOffset is where in the inside of a JSON string the n-th decoded byte is written.
 func rawOffset(body []byte, n int) int {
 	at := 0
 	var unit [12]byte
@@ -281,8 +280,7 @@ func inMark(text []byte, i int) bool {
 	return at >= 0 && bytes.IndexByte(before[at:], ']') < 0
 }
 
-// settle makes spots of the hits: of those that overlap, the one with a shape, or else the
-// first.
+// settle makes spots of hits: of those that overlap, the one with a shape, or the first.
 func (w *walker) settle(text []byte) {
 	slices.SortStableFunc(w.hits, func(a, b hit) int {
 		if a.from != b.from {

@@ -315,15 +315,13 @@ func PhaseOf(v *Snapshot, id int64) (int, error) {
 	return max(0, i-1), failed
 }
 
-// LastID returns the id of the last entry of a phase by looking at the ends of its
-// files only.
+// LastID is the id of a phase's last entry, found at the ends of its files alone.
 func LastID(v *Snapshot, p layout.Phase) (int64, error) {
 	m, _, err := EndOf(v, p)
 	return m.LastID, err
 }
 
-// EndOf makes a mark of a phase's end, and returns the last entry's line, nil if that is the
-// anchor.
+// EndOf marks a phase's end, with the last entry's line, nil if that is the anchor.
 func EndOf(v *Snapshot, p layout.Phase) (m Mark, line []byte, err error) {
 	anchor, err := ReadAnchor(v, p, "")
 	if err != nil {

@@ -78,8 +78,7 @@ var asciiFold = func() (tab [256]byte) {
 // fields is, too, in a query.
 func IsSpace(r rune) bool { return r == Sep || unicode.IsSpace(r) }
 
-// classOf returns the class of a character that is normalized but may be a
-// capital.
+// classOf is the class of a normalized character that may be a capital.
 func classOf(r rune) Attr {
 	switch {
 	case r < utf8.RuneSelf:

@@ -8,8 +8,7 @@ import (
 	"tape/internal/jsonl"
 )
 
-// maxBlob is the length up to which what looks like base64 may be something that
-// a person reads.
+// maxBlob is up to which length what looks like base64 may be something people read.
 const maxBlob = 1024
 
 const blanks = " \t\r\n" // between the tokens of JSON

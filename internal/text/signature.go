@@ -62,8 +62,7 @@ func (s *signer) addNumber() {
 	}
 }
 
-// next takes one word or character from the beginning of text and returns its
-// length.
+// next takes one word or character from the beginning of text; n is its length.
 func (s *signer) next(text []byte) int {
 	switch c := text[0]; {
 	case asciiAttr[c] >= Lower:
@@ -85,8 +84,7 @@ func (s *signer) next(text []byte) int {
 	return n
 }
 
-// word takes a word of ASCII letters and digits. That it is hexadecimal is known at its
-// end only.
+// word takes ASCII letters and digits; only their end tells whether it is hexadecimal.
 func (s *signer) word(text []byte) int {
 	hash, n, number := s.hash, s.n, s.number
 	hex, end := true, 0

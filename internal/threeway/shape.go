@@ -9,8 +9,7 @@ import (
 	"tape/internal/jsonl"
 )
 
-// errShape is for a line whose members cannot be told, although it parses: there
-// is none.
+// errShape is for a line whose members cannot be told although it parses: there is none.
 var errShape = errors.New("its members cannot be told")
 
 // cut returns the bytes that go when the member is taken out of its object, so
@@ -49,8 +48,7 @@ func parseShape(line []byte) (shape, error) {
 	return s, nil
 }
 
-// findShape tells the shape of a line that is known to be valid. Of any other it
-// tells nonsense, or false.
+// findShape tells the shape of a valid line; of any other, nonsense or false.
 func findShape(line []byte) (shape, bool) {
 	absent := jsonl.Member{KeyAt: -1}
 	s := shape{meta: absent, date: absent, origin: absent}

@@ -132,8 +132,7 @@ func (m *masking) value(raw []byte) []byte {
 	return out
 }
 
-// listSecrets adds findings to a list in meta. What somebody keeps there that is no list
-// stays as it is.
+// listSecrets adds findings to a list in meta. What is there and is no list stays.
 func listSecrets(meta []byte, key string, found []secrets.Finding) []byte {
 	var list []string
 	old := jsonl.Get(meta, key)

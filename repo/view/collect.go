@@ -141,8 +141,7 @@ func (c *collector) assistant(e repo.Entry, it *item) {
 	}
 }
 
-// calls reads calls into an item. Those that are open under the same id are the same
-// calls, recorded twice.
+// calls reads calls into an item. Open ones of the same id were recorded twice.
 func (c *collector) calls(it *item, raws [][]byte) {
 	var together []*call
 	for _, raw := range raws {
@@ -216,8 +215,7 @@ func (c *collector) toolMessage(e repo.Entry, it *item, content []byte) {
 	c.answer(e, to, r)
 }
 
-// answer gives a result to its call, or keeps it for itself where there is none that
-// waits for it.
+// answer gives a result to its call, or keeps it apart where none waits for it.
 func (c *collector) answer(e repo.Entry, to *call, r *result) {
 	if to != nil {
 		to.item.entries = append(to.item.entries, e.ID)

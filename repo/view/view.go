@@ -28,8 +28,7 @@ type Options struct {
 	From string
 	// NoAnchor leaves out the messages that tell of anchors.
 	NoAnchor bool
-	// Raw gives the literal mapping, entry by entry, without repairs. There is one only
-	// for OpenAI.
+	// Raw gives the literal mapping by entries, without repairs; for OpenAI only.
 	Raw bool
 	// Format is whose messages to make; "" is OpenAI.
 	Format Format

@@ -57,8 +57,7 @@ func completeWords(words ...string) completer {
 	}
 }
 
-// completeNames offers names that are recorded somewhere. What cannot be read is not
-// offered, and no error.
+// completeNames offers recorded names. What cannot be read is not offered, and no error.
 func completeNames(names func(ctx context.Context) ([]string, error)) completer {
 	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		list, _ := names(cmd.Context())

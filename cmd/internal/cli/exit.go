@@ -146,8 +146,7 @@ func (a *App) warn(text string) {
 	}
 }
 
-// tell adds a line for people, on standard error: what a result on standard output
-// cannot say itself.
+// tell adds a line for people on standard error, which a result on standard output has not.
 func (a *App) tell(format string, args ...any) {
 	if !a.quiet && !a.json {
 		fmt.Fprintf(a.Stderr, format+"\n", args...)
@@ -161,8 +160,7 @@ func (a *App) note(format string, args ...any) {
 	}
 }
 
-// isClosedPipe reports whether the reader of our output went away: nothing is wrong
-// then, and nobody is left to be told.
+// isClosedPipe reports whether the reader of our output went away, which is nothing wrong.
 func isClosedPipe(err error) bool {
 	var w *writeError
 	return errors.As(err, &w) && errors.Is(err, syscall.EPIPE)

@@ -19,8 +19,7 @@ func helpTopics() []*cobra.Command {
 	}
 }
 
-// newHelpCmd is the help of commands and topics; unlike the library's own, it fails
-// where there is none.
+// newHelpCmd explains commands and topics; unlike the library's own, it fails without one.
 func newHelpCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND | TOPIC]",

@@ -132,8 +132,7 @@ func (o *importOptions) ensureStore(ctx context.Context) (*repo.Store, error) {
 	return store, err
 }
 
-// importFailure is the error of the whole command: the only file's own, or a count in
-// the class that all failures share.
+// importFailure is the only file's error, or a count in the class that all failures share.
 func importFailure(failed []error, files int) error {
 	if len(failed) == 0 {
 		return nil

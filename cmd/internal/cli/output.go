@@ -22,8 +22,7 @@ func (a *App) printf(format string, args ...any) { fmt.Fprintf(a.out, format, ar
 
 func (a *App) line(text string) { _, _ = a.out.WriteString(text + "\n") }
 
-// written reports a write that has failed, so that a long listing ends when its reader
-// does.
+// written reports a failed write, so that a long listing ends when its reader does.
 func (a *App) written() error {
 	if _, err := a.out.Write(nil); err != nil {
 		return &writeError{err}
@@ -129,8 +128,7 @@ func marshal(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// listing is how things of one kind are listed: with --json an object a line, for people
-// the rows of a table.
+// listing shows things of one kind: an object a line with --json, a table for people.
 type listing[T any] struct {
 	head   []string // of the table, see newTable
 	none   string   // what is said where there is nothing

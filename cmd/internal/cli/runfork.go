@@ -127,8 +127,7 @@ func (o *runForkOptions) run(ctx context.Context, name string, command []string)
 	}
 	cmd.Env = append(os.Environ(), envTape+"="+f.Name(), repo.EnvWorkspace+"="+t.Store().Dir())
 	f.exit, err = runForwarding(cmd)
-	// What interrupted the command must not keep its fork from being handled. Another
-	// interrupt does.
+	// What interrupted the command must not keep its fork from being handled; another may.
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err != nil {

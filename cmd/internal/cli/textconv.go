@@ -36,8 +36,7 @@ func (a *App) runTextconv(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// All of it at once: who falls back to the raw file when this fails must not have
-	// half of it already.
+	// At once: who falls back to the raw file when this fails must not have half of it.
 	_, _ = a.out.Write(textconv(raw))
 	return a.written()
 }

@@ -38,8 +38,7 @@ func (a *App) withRemote(tapes *[]string, run func(ctx context.Context, store *r
 	}
 }
 
-// findRemote finds the remote that is meant: the one that is named, or origin, or the only
-// one.
+// findRemote finds the remote that is named, or else origin or the only one.
 func findRemote(ctx context.Context, store *repo.Store, named string) (repo.Remote, error) {
 	all, err := store.Remotes(ctx)
 	if err != nil {
@@ -60,8 +59,7 @@ func findRemote(ctx context.Context, store *repo.Store, named string) (repo.Remo
 	return repo.Remote{}, layout.Invalid("name one of them: "+strings.Join(names, ", "), "there are several remotes, and none is called %s", repo.DefaultRemote)
 }
 
-// transport says how a remote is talked to: on a terminal it shows how far it is, and may
-// ask for a password.
+// transport shows on a terminal how far it is, and may ask for a password there.
 func (a *App) transport() repo.RemoteOptions { return repo.RemoteOptions{Progress: a.watched()} }
 
 func explainRemote(err error) error {

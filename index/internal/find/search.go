@@ -89,8 +89,7 @@ func (s Search) Check() error {
 	return nil
 }
 
-// looksAtDigits reports whether entries that differ in digits only are different answers
-// to a query.
+// looksAtDigits reports whether entries that differ only in digits are different answers.
 func (s Search) looksAtDigits() bool {
 	return strings.ContainsFunc(s.Text, func(r rune) bool { return unicode.IsDigit(r) || r == '*' })
 }
@@ -108,8 +107,7 @@ type reached struct {
 	first, last int64
 }
 
-// reached resolves the query's anchors. A tape that does not have them is left out,
-// unless none has.
+// reached resolves the query's anchors; tapes without them are left out, unless all are.
 func (s Search) reached(ctx context.Context) ([]reached, error) {
 	var out []reached
 	var missing error

@@ -49,8 +49,7 @@ type queued struct {
 	post uint32
 }
 
-// posting is the list of a term. The first document is not in the chunks: most
-// terms have no other.
+// posting is a term's list. The first document is not in the chunks: most have no other.
 type posting struct {
 	first, last int64
 	head        uint32 // the first chunk
@@ -95,8 +94,7 @@ func (b *Builder) Size() int {
 		cap(b.posts)*int(unsafe.Sizeof(posting{})) + len(b.slots)*int(unsafe.Sizeof(slot{}))
 }
 
-// Begin starts a document, whose number is above all before. If it is not,
-// Write fails.
+// Begin starts a document, whose number is above all before; else Write fails.
 func (b *Builder) Begin(doc int64) {
 	b.drain()
 	if doc < 0 || doc > 1<<62 || b.begun && doc <= b.doc {

@@ -117,8 +117,7 @@ func (x *Index) leaf(s segment, pgno int64) (leaf, error) {
 	return parseLeaf(b)
 }
 
-// leaves calls f with the pages of a segment from pgno on until f returns
-// errStop.
+// leaves calls f with a segment's pages from pgno on until it returns errStop.
 func (x *Index) leaves(s segment, pgno int64, f func(leaf) error) error {
 	err := s.each(x.pages, pgno, s.last, func(block []byte) error {
 		l, err := parseLeaf(block)

@@ -2,8 +2,7 @@ package fts5
 
 import "math/bits"
 
-// SQLite's varint: groups of seven bits, the highest first; a ninth byte has
-// eight bits.
+// SQLite's varint: groups of seven bits, highest first; a ninth byte has eight.
 
 func appendVarint(b []byte, v uint64) []byte {
 	if v < 0x80 {
@@ -28,8 +27,7 @@ func varintLen(v uint64) int {
 	return (bits.Len64(v|1) + 6) / 7
 }
 
-// varint decodes the number at the start of b and its length. The length is 0
-// if b ends too early.
+// varint decodes the number at the start of b, and its length: 0 if b ends too early.
 func varint(b []byte) (v uint64, n int) {
 	for i, c := range b {
 		if i == 8 {

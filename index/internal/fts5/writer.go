@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// writer writes the pages of one new segment: for each term, in order, begin
-// and then its documents.
+// writer writes a new segment: for each term, in order, begin and then its documents.
 type writer struct {
 	pages  Pages
 	segid  int64

@@ -10,8 +10,7 @@ import (
 	"tape/repo"
 )
 
-// Marks are terms that no text has: they begin with a private character, and a letter
-// says what for.
+// Marks are terms that no text has: a private character, and a letter for what they mean.
 const (
 	MarkKind   = "\ue000k" // the entry's kind
 	MarkRole   = "\ue000r" // a message's role

@@ -246,8 +246,7 @@ func (d *DB) dropTape(no int64) error {
 	)
 }
 
-// purge drops the words of a tape that is gone, if they are many. A few wait for the
-// next merge.
+// purge drops the words of a tape that is gone, if many. A few wait for the next merge.
 func (d *DB) purge(x *fts5.Index, tape, entries int64) error {
 	const many = 10_000
 	if tape == 0 || entries < many {

@@ -200,8 +200,7 @@ func (x *indexFile) entry(i int) Entry {
 	return e
 }
 
-// encodeIndexEntry gives the bytes of an entry without conflict, and with no flag but
-// that of a skipped one.
+// encodeIndexEntry makes an entry without conflict, its only flag that of a skipped one.
 func encodeIndexEntry(c Change, s indexStat) []byte {
 	fixed, flags := entryFixed, uint16(min(len(c.Path), flagNameLen))
 	if c.Skip {

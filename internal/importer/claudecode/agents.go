@@ -24,8 +24,7 @@ type agents struct {
 // agentName names a subagent by its id. A slash would name another tape.
 func agentName(id string) string { return "agent-" + strings.ReplaceAll(id, "/", "_") }
 
-// tape returns the number of a subagent's tape, which is called name unless another has
-// that name.
+// tape numbers a subagent's tape, called name unless another one has that name.
 func (c *scan) tape(identity, name string) uint16 {
 	if n, ok := c.tapeNo[identity]; ok {
 		return n
@@ -94,8 +93,7 @@ func (ls *launches) relays(call string, tape uint16, i int32) {
 	l.last, l.passed, ls.last[i] = i, false, l
 }
 
-// noteLaunch looks whether a line tells which call started a subagent: the call itself,
-// or its result.
+// noteLaunch looks for which call started a subagent, in the call itself or its result.
 func (c *scan) noteLaunch(r *rec, l *line) {
 	switch {
 	case r.is(flagDuplicate):
@@ -119,8 +117,7 @@ func (c *scan) noteLaunch(r *rec, l *line) {
 	}
 }
 
-// promptedBy finds the call of a side chain that names no agent: it begins with what the
-// call asks for.
+// promptedBy finds the call of a side chain without an agent's name, by what it asks for.
 func (c *scan) promptedBy(l *line, tape uint16) {
 	prompt := plainContent(first(l.message, "content"))
 	if prompt == nil {

@@ -112,8 +112,7 @@ func (c *reader) fetchMember(i int32) source {
 	return s
 }
 
-// fresh reports whether the tape lacks a part of a record, and notes that the
-// record gave something new.
+// fresh reports whether the tape lacks a part of a record, which then gave something new.
 func (c *reader) fresh(s *source, key string) bool {
 	if c.r.Seen(s.fork, key) {
 		return false

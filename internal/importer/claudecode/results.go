@@ -109,8 +109,7 @@ func (c *reader) flush(tape uint16) {
 	c.r.PutResults(c.tapes[tape], &g)
 }
 
-// detail is the event with what the program knows of a result beyond what it
-// told the model, or nil.
+// detail is the event with what only the program knows of a result, or nil.
 func (c *reader) detail(s *source, r record.Result, input, detail []byte) *record.Part {
 	if detail == nil {
 		return nil

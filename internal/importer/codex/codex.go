@@ -218,8 +218,7 @@ func (c *reader) message(it item, key string) {
 	c.Put(p)
 }
 
-// reasoning writes what the model thought, without the parts that an
-// event_msg has told the tape before.
+// reasoning writes what the model thought, less what an event_msg has told before.
 func (c *reader) reasoning(it item, key string) {
 	keys := []string{key}
 	var thoughts []string

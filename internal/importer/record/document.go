@@ -210,8 +210,7 @@ func (d *document) members(ctx context.Context, v Visitor, field func(string, []
 	})
 }
 
-// isDocument reports whether a source is one JSON value with messages in it,
-// and not lines of values.
+// isDocument reports whether a source is one JSON value with messages, not lines.
 func isDocument(src Source) (bool, error) {
 	sc := jsonl.NewScanner(src.reader(), jsonl.DefaultMaxLine)
 	for first := true; ; {

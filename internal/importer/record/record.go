@@ -21,8 +21,7 @@ type Item struct {
 	// Fork is "" for what is the session's own. Otherwise it names the subagent
 	// whose entry it is, and the fork that keeps it, such as "agent-1f2e".
 	Fork string
-	// Begins names the subagents that the entry's calls start, Ends those whose
-	// result it shows.
+	// Begins names subagents that the entry's calls start, Ends those whose result it shows.
 	Begins, Ends []string
 	// Entry has a payload and a meta of its own memory. Its date is "" only
 	// when neither the source record nor one before it has a date.

@@ -26,8 +26,7 @@ const (
 	pairTops = 0x8000 * pairs
 )
 
-// newLanes makes lanes that stop at a, b and at b, c. Letters may be of either
-// case if fold.
+// newLanes makes lanes that stop at a, b and at b, c, in either case if fold.
 func newLanes(a, b, c byte, fold bool) *lanes {
 	low, high := ^(a ^ b), ^(b^c)&0x7F
 	if fold {

@@ -129,8 +129,7 @@ var frequencies = func() (tab [256]uint16) {
 // Frequency says how many of 1<<16 bytes of stored entries are that one.
 func Frequency(c byte) int { return int(frequencies[c]) }
 
-// Index returns the first place of the needle that begins in file[from:end], or
-// -1.
+// Index is the first place of the needle that begins in file[from:end], or -1.
 func (n *Needle) Index(file []byte, from, end int) int {
 	best := -1
 	for _, s := range n.seek {

@@ -29,8 +29,7 @@ type matcher struct {
 	parts []text.Span // from the beginning of the text
 }
 
-// Match reports whether text satisfies the whole query, and what of it is
-// there.
+// Match reports whether text satisfies the query, and what of it is there.
 func (q *Query) Match(body []byte) (Match, bool) {
 	if q.Empty() {
 		return Match{}, true
@@ -128,8 +127,7 @@ func (m *matcher) find(u *unit, from int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// at reports whether the unit, whose first piece stands at i, is there as a
-// whole, and where it ends.
+// at reports whether the unit whose first piece is at i is there as a whole, and its end.
 func (m *matcher) at(u *unit, i int) (end int, ok bool) {
 	buf := m.f.Buf
 	for k := range u.pieces {

@@ -148,8 +148,7 @@ func isSentencePunctuation(r rune) bool {
 	return unicode.IsPunct(r) || text.IsSpace(r)
 }
 
-// maxAsked bounds the terms that one unit asks an index for. More of them
-// would hardly narrow the answer.
+// maxAsked bounds the terms that a unit asks an index for; more would hardly narrow it.
 const maxAsked = 64
 
 // ask works out the index's side of the unit.

@@ -113,8 +113,7 @@ func (s *Scanner) index(text []byte, i int) (start, end int) {
 	return -1, -1
 }
 
-// foldedPrefix returns the length of the beginning of text that is equal to
-// needle but for case, or -1.
+// foldedPrefix is the length of the beginning of text that is needle but for case, or -1.
 func foldedPrefix(text []byte, needle string) int {
 	i := 0
 	for j := 0; j < len(needle); {
