@@ -11,9 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Recorded text is written by anybody. Before it reaches a terminal, everything in it
-// that could move the cursor, change colours, reorder or hide other text is replaced
-// by a visible escape.
+// Recorded text is written by anybody. Before it reaches a terminal, what could move
+// the cursor, change colours, reorder or hide text is replaced by a visible escape.
 
 // Text makes text safe to show; newlines and tabs stay.
 func Text(s string) string { return Safe(s, "\n\t") }

@@ -14,9 +14,8 @@ import (
 // for equal lines and at least one part for any others, also where a line is no
 // entry or nil.
 //
-// Arrays are compared by position, but for what they begin and end with alike.
-// Texts are compared for at most a second altogether; what is left then counts as
-// replaced.
+// Arrays are compared by position, but for equal beginnings and ends; texts for at most
+// a second altogether: what is left then counts as replaced.
 func Entry(old, new []byte) []Part {
 	if bytes.Equal(old, new) && (old == nil) == (new == nil) {
 		return nil
@@ -40,7 +39,6 @@ func Entry(old, new []byte) []Part {
 // maxTime is for the texts of one entry.
 const maxTime = time.Second
 
-// differ gathers the parts of one entry.
 type differ struct {
 	deadline time.Time
 	parts    []Part
@@ -143,7 +141,6 @@ func (d *differ) elements(path string, old, new []byte) {
 	}
 }
 
-// join appends a key to a path.
 func join(path, key string) string {
 	if !plain(key) {
 		return path + "[" + string(jsonl.AppendString(nil, key)) + "]"

@@ -132,7 +132,6 @@ func closes(l, fence string) bool {
 	return strings.HasPrefix(l, fence) && strings.Trim(l, fence[:1]) == ""
 }
 
-// isHeading reports whether a line is a heading with number signs.
 func isHeading(l string) bool {
 	rest := strings.TrimLeft(l, "#")
 	n := len(l) - len(rest)

@@ -114,7 +114,6 @@ func (t *trainingWriter) begin(ph repo.Phase) error {
 	return t.w.err()
 }
 
-// end writes the end of the line that is open.
 func (t *trainingWriter) end() error {
 	if t.messages == nil {
 		return nil

@@ -151,7 +151,6 @@ func putStart(ctx context.Context, t *workspace.Tape, batch *gitstore.Batch, c s
 	return writer.Plan{Hash: h, Subject: subject}, err
 }
 
-// startCommit is what the first commit of a fork is made of.
 type startCommit struct {
 	parent gitstore.Hash
 	tree   gitstore.Hash

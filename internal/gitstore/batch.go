@@ -21,9 +21,8 @@ import (
 // run together share the file system's journal commits.
 const inFlight = 6
 
-// Batch writes objects so that they survive a power cut. Objects become visible to
-// git, and durable, when Flush returns; what was put into a batch that is never
-// flushed is removed by Discard.
+// Batch writes objects so that they survive a power cut. Flush makes them visible to
+// git, and durable; without it, Discard removes them.
 type Batch struct {
 	r     *Repo
 	group errgroup.Group

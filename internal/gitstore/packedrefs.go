@@ -88,7 +88,6 @@ func (r *Repo) packedRef(name string) (h Hash, err error) {
 	return h, err
 }
 
-// packedRefs calls fn for each packed ref under prefix.
 func (r *Repo) packedRefs(prefix string, fn func(name string, h Hash)) error {
 	return r.eachPacked(prefix, func(p *packedFile, name string, h Hash, _ []byte) bool {
 		if strings.HasPrefix(name, prefix) {

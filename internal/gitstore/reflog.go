@@ -194,15 +194,8 @@ func (r *Repo) logHeads(name string, line []byte) error {
 // isLogged says for which refs a log is begun. It is what core.logAllRefUpdates=true
 // means to git, and our own refs besides, but for what only mirrors a remote.
 func isLogged(name string) bool {
-	if isMirror(name) {
-		return false
-	}
-	for _, prefix := range []string{"refs/heads/", "refs/remotes/", "refs/tape/"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	logged := []string{"refs/heads/", "refs/remotes/", "refs/tape/"}
+	return !isMirror(name) && slices.ContainsFunc(logged, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 func (r *Repo) reflogLine(u RefUpdate) ([]byte, error) {

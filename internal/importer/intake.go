@@ -131,9 +131,8 @@ func (in *intake) seen(ctx context.Context, sub, key string) bool {
 	return ok
 }
 
-// forkName is what the fork of a subagent is called. Where there is a tape of that name,
-// the subagent's own file was imported: what that told is not told again, and the fork
-// gets another name.
+// forkName is what the fork of a subagent is called: another name where a tape of the
+// usual one has the subagent's own file, whose content is not told again.
 func (in *intake) forkName(ctx context.Context, sub string) string {
 	if name, ok := in.asked[sub]; ok || in.err != nil {
 		return name

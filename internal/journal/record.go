@@ -85,7 +85,6 @@ const (
 	noteName     = 512     // bytes; the longest name of an anchor that is put into the record
 )
 
-// encode gives the record's line.
 func encode(st Record) ([]byte, error) {
 	st.Version = stateVersion
 	if len(st.Anchor) > noteName {

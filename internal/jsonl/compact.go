@@ -80,9 +80,8 @@ func Unescape(dst, src []byte) []byte {
 	return append(dst, src[run:]...)
 }
 
-// unescapeRune looks at the escape at the start of b. It returns the length of
-// the escape, and the character that may stand in its place or -1 if it has to
-// stay.
+// unescapeRune looks at the escape at the start of b: its length, and the character
+// that may stand in its place, or -1.
 func unescapeRune(b []byte) (r rune, n int) {
 	if len(b) < 2 {
 		return -1, len(b)

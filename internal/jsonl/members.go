@@ -51,9 +51,8 @@ func (m *members) appendTo(dst []byte) []byte {
 	return appendStripped(dst, m.val, m.spaced)
 }
 
-// separator moves to the next key, over the brace or comma in front of it. It
-// reports false behind the last member, after making sure that nothing follows
-// the object.
+// separator moves over the brace or comma to the next key. It reports false behind the
+// last member, when it has made sure that nothing follows the object.
 func (m *members) separator() bool {
 	want, c := "',' or '}'", byte(',')
 	if !m.opened {

@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Valid reports whether raw is exactly one JSON value in valid UTF-8, nested
-// no deeper than MaxDepth, with any whitespace around it. The error is nil or
-// a *SyntaxError.
+// Valid reports whether raw is one JSON value in valid UTF-8, nested no deeper than
+// MaxDepth, with any whitespace around it. The error is nil or a *SyntaxError.
 func Valid(raw []byte) error {
 	s := scan{b: raw}
 	if _, end := s.whole(0); end < 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"slices"
 
 	"tape/internal/disk"
 	"tape/internal/gitstore"
@@ -98,10 +99,9 @@ func Classify(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, class := range []error{ErrNotFound, ErrInvalid, ErrConflict, ErrBusy, ErrCorrupt} {
-		if errors.Is(err, class) {
-			return err
-		}
+	classes := []error{ErrNotFound, ErrInvalid, ErrConflict, ErrBusy, ErrCorrupt}
+	if slices.ContainsFunc(classes, func(class error) bool { return errors.Is(err, class) }) {
+		return err
 	}
 	switch {
 	case errors.Is(err, gitstore.ErrBusy), errors.Is(err, disk.ErrLocked):

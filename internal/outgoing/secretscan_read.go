@@ -19,7 +19,6 @@ type outgoing struct {
 	number int
 }
 
-// read makes jobs of all that is not known.
 func (o *outgoing) read(ctx context.Context, tips []gitstore.Hash) error {
 	var commits []gitstore.Hash
 	for _, tip := range tips {
@@ -254,7 +253,6 @@ func (o *outgoing) blob(ctx context.Context, commit gitstore.Hash, path string, 
 	return o.send(ctx, j)
 }
 
-// send hands a job over.
 func (o *outgoing) send(ctx context.Context, j scanJob) error {
 	j.number = o.number
 	o.number++

@@ -66,7 +66,6 @@ func passWord(name []byte) strength {
 	return nothing
 }
 
-// assigned is a value with what is known of how it is assigned.
 type assigned struct {
 	from, to int
 	name     int // where its name begins
@@ -238,10 +237,8 @@ func (v *assigned) read(s *Scanner, text []byte, i int) bool {
 			return true
 		}
 	}
-	if !v.quoted && v.to < len(text) && (text[v.to] == '(' || text[v.to] == '[' || text[v.to] == '{') {
-		return false // a call
-	}
-	return v.to > v.from
+	isCall := !v.quoted && v.to < len(text) && (text[v.to] == '(' || text[v.to] == '[' || text[v.to] == '{')
+	return !isCall && v.to > v.from
 }
 
 func isQuote(c byte) bool { return c == '"' || c == '\'' || c == '`' }

@@ -130,10 +130,8 @@ func begins(b []byte, i int) bool {
 	if i == 0 || !isWord(b[i-1]) {
 		return true
 	}
-	if i >= 2 && b[i-2] == '\\' && strings.IndexByte("nrtbf", b[i-1]) >= 0 {
-		return true
-	}
-	return i >= 3 && b[i-3] == '%' && isHex(b[i-2]) && isHex(b[i-1])
+	return i >= 2 && b[i-2] == '\\' && strings.IndexByte("nrtbf", b[i-1]) >= 0 ||
+		i >= 3 && b[i-3] == '%' && isHex(b[i-2]) && isHex(b[i-1])
 }
 
 func isHex(c byte) bool { return isDigit(c) || (c|0x20)-'a' < 6 }

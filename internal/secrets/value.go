@@ -9,7 +9,6 @@ import (
 
 // What a value looks like: a placeholder, a name, or something random.
 
-// alphabetOf counts what a value is made of.
 type alphabetOf struct {
 	lower, upper, digits, other int
 	strange                     int // of other, those that names and paths do not have

@@ -113,7 +113,6 @@ func (w *walker) value(b []byte, i int, assigned []byte, level int) int {
 	return i
 }
 
-// member looks at a key, and at the value behind it.
 func (w *walker) member(b []byte, from, to, at, level int) (end int) {
 	key := b[from:to]
 	w.path = append(w.path, step{key: key})

@@ -60,7 +60,6 @@ func (v *Snapshot) Tree(p layout.Phase) ([]gitstore.TreeEntry, error) {
 	return entries, nil
 }
 
-// committed returns the files that a phase has in git.
 func (v *Snapshot) committed(p layout.Phase) ([layout.ClassCount][]layout.Segment, error) {
 	entries, err := v.Tree(p)
 	if err != nil {

@@ -54,9 +54,8 @@ func (v *Snapshot) fromCommit(p layout.Phase, s layout.Segment, err error) ([]by
 	return data, true
 }
 
-// Ends returns the files of a phase, the last one of each class with its size: one that has
-// a next one is sealed, and never changes. What is no file of a phase (an editor's backup,
-// say) is left to tape verify.
+// Ends returns the files of a phase, with the size of each class's last one: the others
+// are sealed. What is no file of a phase is left to tape verify.
 func (v *Snapshot) Ends(p layout.Phase) ([layout.ClassCount][]layout.Segment, error) {
 	list, err := v.list(p)
 	if err != nil {

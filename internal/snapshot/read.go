@@ -66,7 +66,6 @@ func (c *cursor) next() error {
 	return nil
 }
 
-// load takes the next file in hand.
 func (c *cursor) load() error {
 	c.file, c.rest, c.line = c.rest[0], c.rest[1:], 0
 	c.name = c.file.Name()
@@ -260,7 +259,6 @@ func DecodeAnchor(raw []byte, file string) (e jsonl.Entry, name string, err erro
 	return e, name, nil
 }
 
-// makeEntry makes an entry of a line that was parsed, and its place.
 func makeEntry(e jsonl.Entry, tape, anchor string, seq int) layout.Entry {
 	return layout.Entry{ID: e.ID, Kind: e.Kind, Payload: e.Payload, Meta: e.Meta, Date: e.Date, Raw: e.Raw,
 		Tape: tape, Anchor: anchor, AnchorSeq: seq}

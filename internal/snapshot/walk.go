@@ -63,7 +63,6 @@ func (w *Walk) joins(i int) error {
 	return err
 }
 
-// selection is what a query selects of a snapshot.
 type selection struct {
 	v    *Snapshot
 	tape string

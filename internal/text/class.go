@@ -108,9 +108,8 @@ func classOf(r rune) Attr {
 	return other
 }
 
-// isDense reports whether a letter, digit or mark is of a script that does not
-// put spaces between words: Chinese, Japanese, Korean, Thai, Lao, Khmer,
-// Myanmar.
+// isDense reports whether a character is of a script without spaces between words:
+// Chinese, Japanese, Korean, Thai, Lao, Khmer, Myanmar.
 func isDense(r rune) bool { return r >= 0x0E00 && unicode.Is(dense, r) }
 
 var dense = &unicode.RangeTable{
@@ -139,10 +138,7 @@ func carries(r rune) bool {
 	if r < utf8.RuneSelf {
 		return asciiAttr[r] >= Lower || isASCIISymbol(byte(r))
 	}
-	if isEmoji(r) {
-		return true
-	}
-	return unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.S)
+	return isEmoji(r) || unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.S)
 }
 
 // isASCIISymbol picks the symbols of ASCII that a mark can change, as in ≠.

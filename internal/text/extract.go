@@ -169,7 +169,6 @@ func (x *extractor) arguments(i int) int {
 	return end
 }
 
-// text appends the string at i.
 func (x *extractor) text(i int) int {
 	end, escaped := jsonl.StringEnd(x.src, i+1)
 	s := x.src[i+1 : max(i+1, end-1)]

@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A signature looks at the beginning of a text: at so many characters that
-// count, which do not depend on how long numbers are, as long as they are among
-// so many bytes.
+// A signature looks at the first characters that count, which do not depend on how long
+// numbers are, as long as they are among so many bytes.
 const (
 	signedRunes = 2 << 10
 	signedBytes = 8 << 10

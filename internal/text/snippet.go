@@ -78,7 +78,6 @@ func back(text []byte, i, n int) int {
 	return i
 }
 
-// hasText reports whether there is anything to be seen.
 func hasText(b []byte) bool {
 	return bytes.ContainsFunc(b, func(r rune) bool { return !IsSpace(r) && !unicode.IsControl(r) })
 }

@@ -116,7 +116,6 @@ func (t *Tape) Redact(d jsonl.Draft) (jsonl.Draft, error) {
 	return out, nil
 }
 
-// masking collects what it masks in the parts of an entry.
 type masking struct {
 	c       *Config
 	scanner *secrets.Scanner

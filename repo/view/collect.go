@@ -176,7 +176,6 @@ func (c *collector) open() []*call {
 	return slices.DeleteFunc(slices.Clone(c.latest), func(call *call) bool { return call.result != nil })
 }
 
-// results takes a tool_result entry.
 func (c *collector) results(e repo.Entry) {
 	raws := jsonl.Get(e.Payload, "results")
 	if len(raws) > 0 && raws[0] != '[' && string(raws) != "null" {
@@ -200,7 +199,6 @@ func (c *collector) results(e repo.Entry) {
 	}
 }
 
-// toolMessage takes a message of the role tool.
 func (c *collector) toolMessage(e repo.Entry, it *item, content []byte) {
 	r := &result{key: string(cleanJSON(content))}
 	r.hold(it.parts, it.plain)

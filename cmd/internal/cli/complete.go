@@ -31,7 +31,6 @@ func (a *App) completeFlags(cmd *cobra.Command) {
 	}
 }
 
-// refuseUnknownShells makes a shell that the library does not know an error.
 func refuseUnknownShells(root *cobra.Command) {
 	cmd, _, err := root.Find([]string{"completion"})
 	if err != nil || cmd == root {
@@ -96,10 +95,6 @@ func (a *App) completeAnchors() completer {
 
 func (a *App) completeRemotes() completer {
 	return completeListed(a.openStore, (*repo.Store).Remotes, func(r repo.Remote) string { return r.Name })
-}
-
-func (a *App) completeArchives() completer {
-	return completeListed(a.openTape, (*repo.Tape).Archives, func(x repo.Archive) string { return x.Stamp })
 }
 
 func completeListed[S, T any](open func(context.Context) (S, error), list func(S, context.Context) ([]T, error), name func(T) string) completer {

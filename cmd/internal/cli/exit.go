@@ -64,7 +64,6 @@ func codeOf(err error) exitCode {
 	return all[len(all)-1]
 }
 
-// cliError is an error of this package's own making.
 type cliError struct {
 	class error // one of repo's, nil for a plain failure
 	msg   string

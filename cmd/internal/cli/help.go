@@ -11,7 +11,6 @@ import (
 	"tape/repo"
 )
 
-// helpTopics are pages of help that are not about one command.
 func helpTopics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp()},

@@ -205,7 +205,6 @@ func (a *App) installHooks(ctx context.Context, store *repo.Store) {
 	}
 }
 
-// hookNames are hooks as files below .git.
 func hookNames(names []string) []string {
 	return namesOf(names, func(name string) string { return "hooks/" + name })
 }

@@ -141,10 +141,8 @@ func importFailure(failed []error, files int) error {
 		return failed[0]
 	}
 	class := codeOf(failed[0])
-	for _, err := range failed {
-		if codeOf(err).code != class.code {
-			class.class = nil
-		}
+	if slices.ContainsFunc(failed, func(err error) bool { return codeOf(err).code != class.code }) {
+		class.class = nil
 	}
 	return &cliError{class: class.class, msg: fmt.Sprintf("%d of %d files could not be imported", len(failed), files)}
 }

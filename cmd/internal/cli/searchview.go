@@ -106,7 +106,6 @@ func (o *searchOptions) showHit(h index.Hit) {
 	}
 }
 
-// showSnippet shows the snippet, wrapped, with what was looked for in colour.
 func (o *searchOptions) showSnippet(h index.Hit) {
 	var text strings.Builder
 	var marks [][2]int // where in text it is
@@ -124,7 +123,6 @@ func (o *searchOptions) showSnippet(h index.Hit) {
 	}
 }
 
-// hitJSON is the entry with what makes it a hit.
 func hitJSON(h index.Hit, instead string) []byte {
 	out := h.JSON()
 	out = fmt.Appendf(out[:len(out)-1], `,"score":%s,"snippet":`, strconv.FormatFloat(h.Score, 'f', -1, 64))

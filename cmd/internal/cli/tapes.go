@@ -20,7 +20,6 @@ func newTapesCmd(a *App) *cobra.Command {
 	}
 }
 
-// listedTape is a tape with what is known of it at the remotes.
 type listedTape struct {
 	query.Summary
 	current bool

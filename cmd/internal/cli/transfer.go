@@ -17,9 +17,8 @@ const byGit = `
 The git program does the transport, so that credential helpers, ssh configuration, proxies
 and hooks work as you are used to. It has to be installed.`
 
-// withRemote is for fetch, pull and push: it checks the names of tapes, opens the workspace,
-// and says which remote is meant. A name that is empty is refused: a variable that was not
-// set must not choose everything.
+// withRemote opens the workspace for fetch, pull and push, and finds the remote. An
+// empty --tape is refused: a variable that was not set must not choose everything.
 func (a *App) withRemote(tapes *[]string, run func(ctx context.Context, store *repo.Store, remote string) error) runFunc {
 	return func(cmd *cobra.Command, args []string) error {
 		if slices.Contains(*tapes, "") {

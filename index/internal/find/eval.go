@@ -28,7 +28,6 @@ type searched struct {
 	bytes  int64 // of all its lines
 }
 
-// evaluator finds documents by their words.
 type evaluator struct {
 	placement
 	x     *fts5.Index

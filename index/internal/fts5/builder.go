@@ -200,7 +200,6 @@ func (b *Builder) count() {
 	}
 }
 
-// insert adds a new term at a free slot.
 func (b *Builder) insert(i, hash uint32, term []byte) {
 	b.count()
 	p := posting{first: b.doc, last: b.doc, times: 1, len: uint8(len(term))}
@@ -250,7 +249,6 @@ func (b *Builder) term(p *posting) []byte {
 	return m[2 : 2+int(binary.LittleEndian.Uint16(m))]
 }
 
-// append adds the current document to a list.
 func (b *Builder) append(p *posting) {
 	b.count()
 	delta := uint64(b.doc - p.last)

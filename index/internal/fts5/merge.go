@@ -172,7 +172,6 @@ func (m *merger) run() error {
 	return nil
 }
 
-// term merges the lists of a term.
 func (m *merger) term(term []byte) error {
 	m.begun = false
 	m.heads = m.heads[:0]
@@ -232,7 +231,6 @@ func (m *merger) refill(i int) (err error) {
 	return err
 }
 
-// add writes the documents that are kept.
 func (m *merger) add(term []byte, docs []int64) error {
 	for _, doc := range docs {
 		if m.keep != nil && !m.keep(doc) {

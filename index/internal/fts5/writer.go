@@ -131,7 +131,6 @@ func (w *writer) copy(deltas []byte) int {
 	return n
 }
 
-// flush writes the page and starts the next.
 func (w *writer) flush() error {
 	binary.BigEndian.PutUint16(w.buf[2:], uint16(len(w.buf)))
 	if err := w.pages.PutBlock(leafID(w.segid, w.pgno), append(w.buf, w.foot...)); err != nil {

@@ -22,7 +22,6 @@ const (
 // when newer ones have it, too.
 const OftenTimes = 3
 
-// worder makes words of entries.
 type worder struct {
 	builder *fts5.Builder
 	words   text.Tokenizer

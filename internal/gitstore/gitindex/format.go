@@ -37,7 +37,6 @@ type indexFile struct {
 	written time.Time // the file's mtime; zero when there is none
 }
 
-// indexStat is what an entry remembers of its file.
 type indexStat struct {
 	ctimeSec, ctimeNano, mtimeSec, mtimeNano, dev, ino, uid, gid, size uint32
 }

@@ -39,9 +39,8 @@ import (
 // system does not keep modes, or shows others than it was given, the comparison
 // fails and we wait like git does: the argument errs towards not stealing.
 //
-// What it rests on: flock working between all processes that write here. On a network
-// file system that gives each machine locks of its own, two machines of ours could take
-// each other's lock for dead.
+// It rests on flock working between all processes that write here. Where a network file
+// system has locks for each machine, two could take each other's for dead.
 //
 // Windows: a file without write permission has the read-only attribute, which is also
 // set at creation; the argument is the same.

@@ -142,7 +142,6 @@ func (c *scan) Damaged(at record.Span, reason string) {
 	})
 }
 
-// link notes who the record is and whose child it is.
 func (c *scan) link(r *rec, l *line, i int32) {
 	if l.uuid == nil {
 		r.flags |= flagNoID

@@ -209,9 +209,8 @@ func (g *Group) Answer(r Result, detail func(input []byte) *Part) (stray *Group)
 	return stray
 }
 
-// PutResults makes entries of what results of a group there are, in the order of the
-// calls, and of what came between. A call whose result is missing gets a null if others
-// follow.
+// PutResults makes entries of a group's results, in the order of the calls, and of what
+// came between. A missing result becomes a null if others follow.
 func (r *Reading) PutResults(fork string, g *Group) {
 	last := -1
 	for i := range g.calls {

@@ -91,7 +91,6 @@ func (n *Needle) choose() {
 	}
 }
 
-// frequency returns that of the needle's byte i.
 func (n *Needle) frequency(i int) int {
 	c := n.s[i]
 	often := Frequency(c)

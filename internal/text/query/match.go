@@ -193,12 +193,7 @@ func (m *matcher) hasRun(class text.Attr, start, end int, prefix bool) bool {
 	if start == m.run.Start && (prefix || end == m.run.End) {
 		return true
 	}
-	for _, p := range m.parts {
-		if p.Start == start && (p.End == end || prefix && end < p.End) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.parts, func(p text.Span) bool { return p.Start == start && (p.End == end || prefix && end < p.End) })
 }
 
 // enter makes the run around i the current one.

@@ -139,9 +139,8 @@ func firstRune(s string) rune {
 	return r
 }
 
-// closingQuote finds the quote that ends a phrase: one with nothing behind it,
-// or nothing but the punctuation of a sentence. It returns where the phrase
-// ends and where to go on, or -1.
+// closingQuote finds the quote that ends a phrase: behind it is nothing but a
+// sentence's punctuation. It returns where the phrase ends and where to go on, or -1.
 func closingQuote(s string) (end, next int) {
 	for i := 0; i < len(s); i++ {
 		if s[i] != '"' {

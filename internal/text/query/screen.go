@@ -7,9 +7,8 @@ import (
 	"tape/internal/text/needle"
 )
 
-// screen rules out texts without folding all of them. It looks for units in
-// the reduced text, in which most characters are what they are folded to but
-// for the case of ASCII.
+// screen rules texts out without folding them. It looks for units in the reduced text,
+// in which most characters are folded but for the case of ASCII.
 type screen struct{ text.Reducer }
 
 // cannot reports whether it is certain that text does not satisfy q: of each group, the

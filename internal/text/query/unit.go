@@ -151,7 +151,6 @@ func isSentencePunctuation(r rune) bool {
 // maxAsked bounds the terms that a unit asks an index for; more would hardly narrow it.
 const maxAsked = 64
 
-// ask works out the index's side of the unit.
 func (u *unit) ask() {
 	if u.runs == 0 {
 		u.expr = Expr{Op: All}
