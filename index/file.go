@@ -13,8 +13,7 @@ import (
 	"tape/index/internal/store"
 )
 
-// openCurrent opens the index that has the name, if it is one of this version and not open
-// already. Otherwise db is nil.
+// openCurrent opens the index by its name, if it is of this version; else db is nil.
 func (x *Index) openCurrent() error {
 	path := x.store.IndexFile()
 	st, err := os.Stat(path)

@@ -128,8 +128,7 @@ func (a *audit) stepInfo(now *past, root []gitstore.TreeEntry, where string) err
 	return err
 }
 
-// stepPhases checks what a commit did to the phases: the open one may have grown, and
-// others may follow it.
+// stepPhases checks phases: the open one may have grown, and others may follow it.
 func (a *audit) stepPhases(now *past, d differing, where string) error {
 	for i, e := range d.changed {
 		if e.Name != now.folder {

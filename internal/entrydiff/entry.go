@@ -85,8 +85,7 @@ type member struct {
 	nth int
 }
 
-// members compares objects. Of keys that are there several times the first is
-// compared with the first, and so on.
+// members compares objects; the n-th of equal keys is compared with the n-th.
 func (d *differ) members(path string, old, new []byte) {
 	first, olds := membersOf(old, path == "")
 	second, news := membersOf(new, path == "")

@@ -13,8 +13,7 @@ import (
 const (
 	// longText is from how many bytes on a text is looked into.
 	longText = 40
-	// maxRunes is how long both sides of a change may be to be compared by
-	// characters; a longer one is compared by words.
+	// maxRunes bounds both sides of a change compared by characters; longer ones go by words.
 	maxRunes = 400
 	// maxTokens is how many lines or words are compared at once. It also keeps
 	// the characters that stand for them below those that are none.

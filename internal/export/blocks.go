@@ -57,8 +57,7 @@ const (
 	maxEarlier   = 4096 // calls remembered after they were shown
 )
 
-// grouper makes blocks of entries. A call is held until its results are there, and
-// what comes between is held with it.
+// grouper makes blocks of entries. A call and what follows are held for its results.
 type grouper struct {
 	emit func(*block) error
 

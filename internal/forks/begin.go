@@ -195,8 +195,7 @@ func commitAt(ctx context.Context, s *workspace.Store, batch *gitstore.Batch, pa
 	return out, id, err
 }
 
-// treeAt makes the tree of a commit with the entries behind its last one, up to id, that
-// a newer commit has.
+// treeAt makes a commit's tree with the entries up to id that a newer commit has more.
 func treeAt(s *workspace.Store, batch *gitstore.Batch, at, newer gitstore.Hash, last, id int64) (startCommit, error) {
 	out := startCommit{parent: at, last: last}
 	v, err := snapshot.AtCommit(s, at)

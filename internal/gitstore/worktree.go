@@ -329,8 +329,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(sa, sb)
 }
 
-// pruneFor removes admin folders whose working tree is gone and which are in the way of
-// a worktree of branch in dir.
+// pruneFor removes admin folders in the way of a worktree whose own trees are gone.
 func (r *Repo) pruneFor(branch, dir string) error {
 	for _, admin := range r.HeadDirs()[1:] {
 		old, err := readAdmin(admin)

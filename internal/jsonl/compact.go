@@ -22,8 +22,7 @@ func compactAt(dst, src []byte, depth int) ([]byte, error) {
 	return appendStripped(dst, src[start:end], s.spaced), nil
 }
 
-// appendStripped appends the valid JSON src without insignificant whitespace.
-// spaced says whether it has any.
+// appendStripped appends valid JSON without insignificant whitespace, if spaced has any.
 func appendStripped(dst, src []byte, spaced bool) []byte {
 	if !spaced {
 		return append(dst, src...)

@@ -165,8 +165,7 @@ func openObject(b []byte, i int) walk {
 	return w
 }
 
-// next moves to the next member. It reports false at the end of the object,
-// and where the object is not valid.
+// next moves to the next member; false at the object's end, or where it is not valid.
 func (w *walk) next() bool {
 	b, i := w.b, w.i
 	w.i = -1

@@ -270,8 +270,7 @@ func (s *scan) escapeU(i int) int {
 	return i + 5
 }
 
-// space returns the position of the first byte at or behind i that is not
-// whitespace. A negative i is passed on.
+// space is the position of the first byte behind i that is not whitespace; -1 stays.
 func (s *scan) space(i int) int {
 	if uint(i) < uint(len(s.b)) && s.b[i] <= ' ' {
 		return s.skipSpace(i)

@@ -25,8 +25,7 @@ type Entry struct {
 	At Position // where the line is stored
 }
 
-// Position says where the line of an entry is: in which folder below anchors/, in which
-// file of it, and where in that.
+// Position says in which folder below anchors/ an entry's line is, which file, and where.
 type Position struct {
 	Folder, File string
 	Line         int   // lines before it

@@ -137,8 +137,7 @@ func Seq[T any](run func(yield func(T) bool) error) iter.Seq2[T, error] {
 	}
 }
 
-// CorruptObject turns a missing or damaged object into ErrCorrupt: what a ref or a
-// commit names has to be there.
+// CorruptObject makes a missing or damaged object ErrCorrupt: what is named has to be there.
 func CorruptObject(h gitstore.Hash, err error) error {
 	if errors.Is(err, ErrCorrupt) {
 		return err

@@ -170,8 +170,7 @@ func (r *Rewriter) message(message string) string {
 	return r.mask.Text(body) + strings.Join(lines, "\n")
 }
 
-// Tag rewrites an annotated tag of a commit that was rewritten, under a name; its
-// signature would be wrong.
+// Tag rewrites the tag of a rewritten commit, under a name, without a wrong signature.
 func (r *Rewriter) Tag(ctx context.Context, h gitstore.Hash, name string) (gitstore.Hash, error) {
 	tag, err := r.s.Git().Tag(h)
 	if err != nil {

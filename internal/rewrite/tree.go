@@ -258,8 +258,7 @@ func (r *Rewriter) blob(ctx context.Context, path string, h gitstore.Hash) (mask
 	return b, nil
 }
 
-// masked reads a file and masks it. Of a version of a file that was masked of late, only
-// what it has more.
+// masked reads a file and masks it, of a version masked of late only what is new.
 func (r *Rewriter) masked(ctx context.Context, path string, h gitstore.Hash) (was, is []byte, err error) {
 	if was, err = r.s.Git().Blob(h); err != nil {
 		return nil, nil, layout.CorruptObject(h, err)

@@ -226,8 +226,7 @@ func (w *walker) terraform(text []byte, start, end int) {
 	}
 }
 
-// discord finds the token of a bot near the word: a number in base64, six characters that
-// tell the time, and a signature.
+// discord finds a bot's token near the word: a number in base64, the time, a signature.
 func (w *walker) discord(text []byte, _, end int) {
 	const reach = 120 // bytes
 	for i := end; i < min(len(text), end+reach); i++ {

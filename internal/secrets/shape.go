@@ -124,8 +124,7 @@ func isAlnum(c byte) bool  { return isLetter(c) || isDigit(c) }
 
 func isWord(c byte) bool { return isAlnum(c) || c == '_' }
 
-// begins reports whether a token can begin at i: what is before it is no part of a word, or
-// is an escape like \n or %3D.
+// begins reports whether a token can begin at i, behind no word but an escape (\n, %3D).
 func begins(b []byte, i int) bool {
 	if i == 0 || !isWord(b[i-1]) {
 		return true

@@ -71,8 +71,7 @@ func (v *Snapshot) Ends(p layout.Phase) ([layout.ClassCount][]layout.Segment, er
 	return list, nil
 }
 
-// list returns the files of a phase without their sizes. Those that were left in git
-// have the hash that they have there.
+// list returns a phase's files without sizes; those left in git have their hash there.
 func (v *Snapshot) list(p layout.Phase) ([layout.ClassCount][]layout.Segment, error) {
 	found, err := FilesIn(v.Path(p, ""))
 	if err != nil && !v.inGit(p, err) {

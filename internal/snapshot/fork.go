@@ -66,8 +66,7 @@ func StartsHere(t *workspace.Tape, c gitstore.Commit) (int64, bool) {
 	return id, err == nil && id > 0
 }
 
-// inferBase is where a branch that somebody made with git leaves its parent; where that
-// is gone, with its first commit.
+// inferBase is where a branch made with git leaves its parent, or its first commit.
 func inferBase(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
 	parent, err := t.Store().Tape(context.Background(), t.Parent())
 	var at gitstore.Hash

@@ -80,8 +80,7 @@ func (s selection) forward(ctx context.Context, yield func(layout.Entry) bool) e
 	return w.Read(ctx, func(e layout.Entry) bool { return !s.keeps(e) || yield(e) })
 }
 
-// backward reads from the end, a window of ids at a time, so that a short limit reads
-// little of a long phase.
+// backward reads windows of ids from the end: a short limit reads little of a long phase.
 func (s selection) backward(ctx context.Context, yield func(layout.Entry) bool) error {
 	const first, largest = 64, 16 << 10 // ids
 	for i := s.span.Last; i >= s.span.First; i-- {

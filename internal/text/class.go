@@ -182,8 +182,7 @@ const (
 	formsPage = 0xFF00
 )
 
-// pages are filled in as characters turn up: a table for all of them would
-// take longer to make than most searches.
+// pages are filled as characters turn up: to make all takes longer than most searches.
 var pages [pagesEnd>>8 + 1]struct {
 	once sync.Once
 	tab  *[256]entry

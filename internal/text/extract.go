@@ -70,8 +70,7 @@ func (x *extractor) separate() {
 	}
 }
 
-// value appends the value at i and returns the position behind it, which is
-// behind i wherever i is inside the source.
+// value appends the value at i and returns the position behind it, never i itself.
 func (x *extractor) value(i int) int {
 	if i >= len(x.src) {
 		return i

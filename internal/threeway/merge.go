@@ -64,8 +64,7 @@ func (m *merger) run() (Result, error) {
 	return m.take(added, who)
 }
 
-// checkEnd makes sure that ours ends with the id that its length says: what is
-// appended counts on from there.
+// checkEnd makes sure that ours ends with the id from which what is appended counts on.
 func (m *merger) checkEnd() error {
 	n := len(m.in.Ours)
 	if n == 0 {

@@ -161,8 +161,7 @@ func listSecrets(meta []byte, key string, found []secrets.Finding) []byte {
 	return append(append(out, member...), '}')
 }
 
-// Redacts reports whether an entry's line would be stored otherwise than it is, because of
-// the secrets in it.
+// Redacts reports whether an entry's line would be stored otherwise, for its secrets.
 func (s *Store) Redacts(line []byte) bool {
 	if s.config.Redact == RedactOff {
 		return false

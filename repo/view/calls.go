@@ -70,8 +70,7 @@ type idMaker struct {
 	count  map[string]int
 }
 
-// next begins another message. Anthropic wants ids to differ in the whole
-// conversation, OpenAI in one message.
+// next begins another message: ids differ in it for OpenAI, in all for Anthropic.
 func (m *idMaker) next() {
 	if m.format != Anthropic {
 		clear(m.used)

@@ -146,8 +146,7 @@ func newHit(e repo.Entry, body []byte, spans []text.Span) Hit {
 	return h
 }
 
-// surround adds what is before and after each hit. Entry reads an entry of a tape, and
-// reports whether there is one.
+// surround adds what is before and after each hit; entry reads one, if it is there.
 func surround(hits []Hit, n int, entry func(tape string, id int64) (repo.Entry, bool, error)) error {
 	for i := range hits {
 		h := &hits[i]

@@ -18,8 +18,7 @@ const (
 	MarkOften  = "\ue000o" // a word that the entry has OftenTimes
 )
 
-// OftenTimes is how often an entry has to have a word to be a candidate for it even
-// when newer ones have it, too.
+// OftenTimes is how often a word is in an entry that counts although newer ones have it.
 const OftenTimes = 3
 
 type worder struct {

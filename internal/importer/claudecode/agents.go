@@ -43,8 +43,7 @@ func (c *scan) tape(identity, name string) uint16 {
 
 func (c *scan) agentTape(id string) uint16 { return c.tape("agent-"+id, agentName(id)) }
 
-// sideTape finds the tape of a subagent's line: by the agent's id, or by the
-// line that the side chain starts with.
+// sideTape finds the tape of a subagent's line, by its id or its side chain's first line.
 func (c *scan) sideTape(r *rec, l *line) uint16 {
 	if id := record.Text(l.agent); id != "" {
 		return c.agentTape(id)

@@ -198,8 +198,7 @@ func builtinInput(payload []byte) []byte {
 	return args.Done()
 }
 
-// message writes what somebody said. Its key is what was said, so that the
-// same from an event_msg has the same key.
+// message writes what somebody said, which is its key: an event_msg of it has the same.
 func (c *reader) message(it item, key string) {
 	role := it.str("role")
 	plain, all := record.Plain(jsonl.Get(it.payload, "content"))

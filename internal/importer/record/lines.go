@@ -174,8 +174,7 @@ func nextWhole(line []byte, whole func([]byte) bool, tries *int) []byte {
 	}
 }
 
-// windowSize is how much of a source is held at once to read records by their
-// place; most are close to the one before.
+// windowSize is how much is held at once to read records by place; most are close together.
 const windowSize = 1 << 20
 
 // Window reads parts of a source by their place.

@@ -137,8 +137,7 @@ const (
 	eventPhase   = "phase" // an anchor of a subagent
 )
 
-// maxEntry is how large payload and meta may be together, so that the entry's
-// line stays under the limit of a line.
+// maxEntry bounds payload and meta together, so that a line stays under its limit.
 const maxEntry = jsonl.DefaultMaxLine - 4096
 
 // Part is one entry about to be made.
@@ -250,8 +249,7 @@ func fits(payload []byte) string {
 	if len(payload) > maxEntry {
 		return "larger than an entry may be"
 	}
-	// Wrapping adds levels to a record that is close to the limit of nesting: as
-	// many as meta puts anything deep.
+	// Wrapping adds levels to a deep record: as many as meta puts anything deep.
 	const plenty, levels = jsonl.MaxDepth / 2, 4
 	if bytes.Count(payload, []byte{'{'})+bytes.Count(payload, []byte{'['}) < plenty {
 		return ""

@@ -68,8 +68,7 @@ func (t *Talk) Call(c Call) {
 	t.Tell(c.Key)
 }
 
-// Result adds a result. extra, an object or nil, is what the source knows of
-// it beyond what the model was told.
+// Result adds a result. extra, or nil, is an object with what the model was not told.
 func (t *Talk) Result(r Result, extra []byte) {
 	t.Settle()
 	if t.group.Full(r) {

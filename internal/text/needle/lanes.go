@@ -116,8 +116,7 @@ func newCouple(first, second byte, distance int, fold bool) *couple {
 	return p
 }
 
-// index returns the first offset in b at which the two bytes stand, or -1. It
-// may also stop at bytes outside ASCII.
+// index is the first offset in b with both bytes, or -1; it may stop outside ASCII, too.
 func (p *couple) index(b []byte) int {
 	const step = 64
 	m0, m1, w0, w1 := p.masks[0], p.masks[1], p.wants[0], p.wants[1]

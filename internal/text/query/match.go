@@ -14,8 +14,7 @@ type Match struct {
 	Literal bool        // the text has the query as it was typed
 }
 
-// TermCount says how often one word or phrase of a query occurs. Term is its
-// term in an index where it is one.
+// TermCount says how often a word or phrase occurs; Term is its term in an index, if any.
 type TermCount struct {
 	Term string
 	N    int

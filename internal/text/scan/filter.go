@@ -138,8 +138,7 @@ func (l literal) longest(without string) string {
 	return best
 }
 
-// isEscapable picks the characters that a string of JSON may spell, without
-// \u, in another way than as they are.
+// isEscapable picks characters that JSON may spell otherwise than as they are, without \u.
 func isEscapable(r rune) bool {
 	return r < ' ' || r == '"' || r == '\\' || r == '/' || r == utf8.RuneError
 }

@@ -65,8 +65,7 @@ func exprError(expr string, err error) error {
 	return fmt.Errorf("regular expression %q: %s: %q", expr, se.Code, se.Expr)
 }
 
-// Match reports whether the text of an entry, as [text.AppendEntry] gives it, has
-// what is looked for, and where.
+// Match reports where an entry's text, from [text.AppendEntry], has what is looked for.
 func (s *Scanner) Match(body []byte) (spans []text.Span, ok bool) {
 	if s.re != nil {
 		if bytes.IndexByte(body, text.Sep) >= 0 {
