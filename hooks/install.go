@@ -44,8 +44,7 @@ func Install(ctx context.Context, store *repo.Store) (Report, error) {
 	return inWorkspace(ctx, store, (*installer).install)
 }
 
-// Uninstall takes away what Install wrote, and gives somebody's own hooks their names
-// back.
+// Uninstall takes away what Install wrote; somebody's own hooks get their names back.
 func Uninstall(ctx context.Context, store *repo.Store) (Report, error) {
 	return inWorkspace(ctx, store, (*installer).uninstall)
 }
@@ -61,7 +60,6 @@ func UninstallServer(ctx context.Context, dir string) (Report, error) {
 	return onServer(ctx, dir, (*installer).uninstall)
 }
 
-// installer works on one repository's folder of hooks.
 type installer struct {
 	fs      *disk.FS
 	dir     string

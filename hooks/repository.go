@@ -97,9 +97,8 @@ func (r Repository) Branch() (string, error) {
 	return branch, nil
 }
 
-// IsMerge reports whether the merge driver that is this process is run by git merge (or
-// the merge of git pull), and not by something that replays changes: rebase, cherry-pick,
-// revert, am, stash, checkout -m.
+// IsMerge reports whether this merge driver is run by git merge or pull, not by what
+// replays changes: rebase, cherry-pick, revert, am, stash, checkout -m.
 //
 // Git merge alone names the commits that it merges in the environment, as
 // GITHEAD_<commit>. It hands that on to the stash that --autostash brings back when the

@@ -10,7 +10,6 @@ import (
 // mark is in every script that this package writes, and tells it from anybody else's.
 const mark = "# Written by tape git install; tape git uninstall takes it away."
 
-// hook is one of git's hooks.
 type hook struct {
 	name    string
 	purpose string
@@ -20,7 +19,6 @@ type hook struct {
 	known   bool   // tape push has looked at it already
 }
 
-// workspaceHooks are those of a workspace.
 func workspaceHooks() []hook {
 	return []hook{
 		{name: "pre-commit", purpose: "refuses what is not append-only", refuses: true, passed: "the commit was not checked"},

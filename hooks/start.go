@@ -42,8 +42,7 @@ func Start(store *repo.Store, program string, args ...string) error {
 	return cmd.Process.Release()
 }
 
-// Background takes the lock of the process that Start starts. ok is false when another
-// one has it.
+// Background takes the lock of what Start starts; ok is false when another one has it.
 func Background(store *repo.Store) (unlock func() error, ok bool, err error) {
 	scratch, err := (*workspace.Store)(store).ScratchDir()
 	if err != nil {

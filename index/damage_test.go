@@ -57,8 +57,8 @@ func TestDamagedIndex(t *testing.T) {
 		copy(out[at:], b)
 		return out
 	}
-	foreign := filepath.Join(t.TempDir(), "foreign.db")
-	d, err := store.Open(foreign, store.Creating)
+	foreign := emptyFile(t, "foreign.db")
+	d, err := store.Open(foreign)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func TestStrangeIndex(t *testing.T) {
 		if i%testkit.Size(4, 1, 1) > 0 {
 			continue
 		}
-		d, err := store.Open(s.IndexFile(), store.Writing)
+		d, err := store.Open(s.IndexFile())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -100,8 +99,8 @@ func rebuiltOf(t testing.TB, s *repo.Store, tapes []*repo.Tape) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "rebuilt.db")
-	d, err := store.Open(path, store.Creating)
+	path := emptyFile(t, "rebuilt.db")
+	d, err := store.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +139,7 @@ func wantEqual(t testing.TB, what, path, want string) {
 // wantSound fails unless SQLite finds the database in order.
 func wantSound(t testing.TB, path string) {
 	t.Helper()
-	d, err := store.Open(path, store.Writing)
+	d, err := store.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +157,7 @@ func wantSound(t testing.TB, path string) {
 // onCopy searches in a copy of an index file that somebody else keeps.
 func onCopy(t testing.TB, s *repo.Store, path string) *Index {
 	t.Helper()
-	d, err := store.Open(path, store.Writing)
+	d, err := store.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,7 @@ import (
 	"tape/index/internal/store"
 )
 
-// openCurrent opens the index that has the name, if it is one of this version and not open
-// already. Otherwise db is nil.
+// openCurrent opens the index by its name, if it is of this version; else db is nil.
 func (x *Index) openCurrent() error {
 	path := x.store.IndexFile()
 	st, err := os.Stat(path)
@@ -31,7 +30,7 @@ func (x *Index) openCurrent() error {
 	if st, err = os.Stat(path); err != nil {
 		return nil //nolint:nilerr // it is gone: as if it had never been there
 	}
-	d, err := store.Open(path, store.Writing)
+	d, err := store.Open(path)
 	if err != nil {
 		if _, gone := os.Lstat(path); errors.Is(gone, fs.ErrNotExist) {
 			return nil // just now, by a build
@@ -42,8 +41,7 @@ func (x *Index) openCurrent() error {
 	return nil
 }
 
-// makeRoom says what is wrong with the file in the index's place. What is not ours is
-// kept under another name.
+// makeRoom says what is wrong with the file; what is not ours is kept under another name.
 func (x *Index) makeRoom() error {
 	path := x.store.IndexFile()
 	state, err := store.Look(path)

@@ -3,6 +3,7 @@ package index
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -102,10 +103,20 @@ func family(t testing.TB, s *repo.Store, d *drafter, n int) (all []*repo.Tape, e
 	return all, entries
 }
 
+// emptyFile is where a database can be made.
+func emptyFile(t testing.TB, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // storedWhole makes an index in which forks share nothing with their parents.
 func storedWhole(t testing.TB, tapes []*repo.Tape) *store.DB {
 	t.Helper()
-	d, err := store.Open(filepath.Join(t.TempDir(), "whole.db"), store.Creating)
+	d, err := store.Open(emptyFile(t, "whole.db"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,8 +70,7 @@ func (x *Index) Sync(ctx context.Context) (Synced, error) {
 	return x.synced(added)
 }
 
-// Rebuild makes the index anew from the history and the working trees of all tapes
-// and open forks.
+// Rebuild makes the index anew from history and working trees of all tapes and open forks.
 func (x *Index) Rebuild(ctx context.Context) (Synced, error) {
 	tapes, err := store.All(ctx, x.store)
 	if err != nil {
@@ -138,7 +137,7 @@ func (x *Index) statusOf(ctx context.Context, tapes []*store.Target, all bool) (
 		return out, nil
 	}
 	// Not for reading only: a writer that was killed may have left a journal.
-	d, err := store.Open(out.File, store.Writing)
+	d, err := store.Open(out.File)
 	if err == nil {
 		err = errors.Join(out.read(ctx, d, tapes, all), d.Close())
 	}
@@ -169,8 +168,7 @@ func (s *Status) read(ctx context.Context, d *store.DB, tapes []*store.Target, a
 	return err
 }
 
-// ready opens a database that has everything of the given tapes. It returns how many
-// entries that took.
+// ready opens a database that has all of the given tapes, and counts the entries it took up.
 func (x *Index) ready(ctx context.Context, tapes []*store.Target) (int64, error) {
 	if x.memory {
 		return x.db.CatchUp(ctx, tapes, x.progress)
@@ -247,7 +245,7 @@ func (x *Index) inMemory(ctx context.Context, tapes []*store.Target, why error) 
 	if err := x.Close(); err != nil {
 		return 0, err
 	}
-	d, err := store.Open("", store.Creating)
+	d, err := store.Open("")
 	if err != nil {
 		return 0, err
 	}

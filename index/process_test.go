@@ -331,7 +331,7 @@ func TestSoakKillIndexer(t *testing.T) {
 // already in the file, and the journal counts.
 func writingElsewhere(t *testing.T, path string) (end func()) {
 	t.Helper()
-	d, err := store.Open(path, store.Writing)
+	d, err := store.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func TestReadOnlyWorkspace(t *testing.T) {
 // spoilWords damages the pages of the words, and nothing that is looked at before them.
 func spoilWords(t testing.TB, path string) {
 	t.Helper()
-	d, err := store.Open(path, store.Writing)
+	d, err := store.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}

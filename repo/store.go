@@ -60,8 +60,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 // parents that is a workspace or has one under $TAPE_HOME. ErrNotFound if there is none.
 func Find(dir string) (string, error) { return workspace.Find(dir) }
 
-// WorkspaceFor is the workspace that belongs to a project's directory, whether it exists
-// or not.
+// WorkspaceFor is the workspace of a project's directory, whether it exists or not.
 func WorkspaceFor(project string) (string, error) { return workspace.WorkspaceFor(project) }
 
 // ConfigKeys are the names of the settings of a workspace.
@@ -136,8 +135,7 @@ func (s *Store) GC(ctx context.Context, o *GCOptions) (GCReport, error) {
 	return settled(ctx, func() (GCReport, error) { return upkeep.GC(ctx, s.in(), o) })
 }
 
-// settled calls f, and again each time that a merge which git made has to be completed
-// first.
+// settled calls f, and again after each completion of a merge that git made.
 func settled[T any](ctx context.Context, f func() (T, error)) (out T, err error) {
 	err = join.Settled(ctx, func() error {
 		out, err = f()

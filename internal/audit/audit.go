@@ -21,8 +21,7 @@ type policy struct {
 	// hostile: nothing is read before its size is known, and merges may not cost more than
 	// they do in tapes.
 	hostile bool
-	// compare: where the commits that a purge replaced are still there, both histories are
-	// compared.
+	// compare: both histories, where the commits that a purge replaced are still there.
 	compare bool
 	// found is told of violations, one for each commit. Nil: the first ends the audit.
 	found func(tape string, err error)

@@ -76,17 +76,13 @@ func refuseRef(ref string, err error) error {
 		out.Class, out.Way = layout.ErrConflict, layout.Hints(err)
 	case errors.As(err, &p) && errors.Is(p.Class, layout.ErrRefused) && len(p.Way) > 0:
 		out.Way = p.Way
-	case errors.As(err, &corrupt) && (corrupt.Fix == installNewer || corrupt.Fix == takeOut):
+	case errors.As(err, &corrupt) && (corrupt.Fix == layout.InstallNewer || corrupt.Fix == takeOut):
 		out.Way = corrupt.Hints()
 	}
 	return out
 }
 
-// installNewer is the advice for a format that is not known.
-const installNewer = "install a newer tape"
-
-// errRewritten is the cause of a conflict: what was accepted before is not in the history
-// any more.
+// errRewritten is the cause of a conflict: the history lacks what was accepted before.
 var errRewritten = errors.New("history was rewritten")
 
 func rewritten(old, next gitstore.Hash) error {
@@ -105,8 +101,7 @@ func shortRef(ref string) string {
 	return ref
 }
 
-// branch checks what a ref's commit has that is not known, and returns the tape or fork
-// that it is of.
+// branch checks what is new of a ref's commit, and returns whose it is.
 func (c *IncomingCheck) branch(ctx context.Context, n incomingName, head, old gitstore.Hash) (*workspace.Tape, error) {
 	chain, at, err := c.chain(ctx, head, old)
 	if err != nil {

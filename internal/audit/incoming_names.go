@@ -23,16 +23,11 @@ type incomingName struct {
 	rest   string // the fork's slug, the tag's folder, the archive's stamp
 }
 
-// parseIncoming takes the name of a ref apart, and refuses any that this program would
-// not have made.
+// parseIncoming takes a ref's name apart; this program has to have made it.
 func parseIncoming(ref string) (n incomingName, err error) {
-	two := false
-	for _, prefix := range []string{layout.BranchPrefix, layout.ForkPrefix, layout.TagPrefix, layout.ArchivePrefix} {
-		if name, ok := strings.CutPrefix(ref, prefix); ok {
-			n.prefix = prefix
-			n.slug, n.rest, two = strings.Cut(name, "/")
-		}
-	}
+	prefix, name := layout.CutRef(ref)
+	slug, rest, two := strings.Cut(name, "/")
+	n = incomingName{prefix, slug, rest}
 	switch {
 	case n.prefix == "":
 		return n, refusedName(ref, "it is none of a tape, fork, handoff or archive")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"tape/internal/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
@@ -75,17 +74,15 @@ func (a *audit) load(h gitstore.Hash, before *past) (*past, error) {
 		}
 		p.tails[class] = pastFile{n: len(list), data: data}
 	}
-	if p.last, err = v.LastID(); err != nil {
-		return nil, err
-	}
-	return p, nil
+	p.last, err = v.LastID()
+	return p, err
 }
 
 // step checks that a commit only adds to the one before, which is nil for the first, and
 // that what it adds can be read.
 func (a *audit) step(h gitstore.Hash, c gitstore.Commit, before *past) (*past, error) {
-	if n, err := strconv.Atoi(c.Trailer(layout.TrailerFormat)); err == nil && n > layout.FormatVersion {
-		return nil, &layout.CorruptError{File: "commit " + short(h), Msg: layout.NewerFormat(n), Fix: installNewer}
+	if err := layout.CheckFormat(c, short(h)); err != nil {
+		return nil, err
 	}
 	return a.stepTree(c.Tree, before, short(h)+":")
 }
@@ -131,8 +128,7 @@ func (a *audit) stepInfo(now *past, root []gitstore.TreeEntry, where string) err
 	return err
 }
 
-// stepPhases checks what a commit did to the phases: the open one may have grown, and
-// others may follow it.
+// stepPhases checks phases: the open one may have grown, and others may follow it.
 func (a *audit) stepPhases(now *past, d differing, where string) error {
 	for i, e := range d.changed {
 		if e.Name != now.folder {
@@ -340,8 +336,7 @@ func (g *growth) lines(of layout.Class, data []byte, from int, where string) err
 	return nil
 }
 
-// numbers checks that the ids of the new entries go on without gap or repeat, across the
-// classes.
+// numbers checks that new ids go on without gap or repeat, across the classes.
 func (g *growth) numbers() error {
 	slices.Sort(g.ids)
 	for _, id := range g.ids {

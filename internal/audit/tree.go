@@ -10,8 +10,7 @@ import (
 	"unicode"
 )
 
-// Limits of what is read of a hostile source, in bytes. Sizes are looked at before anything
-// is inflated.
+// Limits, in bytes, of what is read of a hostile source; sizes are known before inflating.
 const (
 	smallFile   = 1 << 20  // tape.json, and what a tag has besides an anchor
 	LargeCommit = 4 << 20  // a commit object: names of anchors have at most 64 KiB
@@ -189,9 +188,8 @@ func foreign(where string, e gitstore.TreeEntry) error {
 	return &layout.CorruptError{File: folderOf(where), Msg: fmt.Sprintf("%.100q: %s", name, why), Fix: takeOut}
 }
 
-// shape refuses a commit's tree that has names, modes or sizes which no tape has. It is for
-// merges of a hostile source, whose files are read by other ways than [audit.step]. What
-// before has was looked at.
+// shape refuses a tree with names, modes or sizes which no tape has, in a hostile
+// source's merges: their files are not read by [audit.step]. What before has is known.
 func (a *audit) shape(ctx context.Context, h, tree gitstore.Hash, before *past) error {
 	if a.shaped[tree] {
 		return nil

@@ -173,8 +173,7 @@ func ownFrom(t *workspace.Tape, head gitstore.Hash) (int, error) {
 	return len(base.List) - 1, nil
 }
 
-// count counts what a commit has from the phase of an index on. What cannot be read was
-// found by the audit.
+// count counts a commit's files and entries from a phase on; the audit tells of damage.
 func (v *verifier) count(look *snapshot.Snapshot, from int) {
 	for _, p := range look.List[from:] {
 		files, err := look.Tree(p)
@@ -249,8 +248,7 @@ func (v *verifier) tags(ctx context.Context, t *workspace.Tape, head gitstore.Ha
 	return nil
 }
 
-// opened maps the folders of a tape's phases to the commits that they came with; of a fork,
-// those of its own.
+// opened maps folders of a tape's own phases to the commits that they came with.
 func (v *verifier) opened(ctx context.Context, t *workspace.Tape, head gitstore.Hash) (map[string]gitstore.Hash, error) {
 	chain, err := lineage.FirstParents(ctx, v.s, head)
 	if err != nil {

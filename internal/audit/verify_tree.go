@@ -17,7 +17,8 @@ func (v *verifier) content(ctx context.Context, tape string, look *snapshot.Snap
 	for i := from; i < len(look.List); i++ {
 		p := look.List[i]
 		v.report.Checked.Files++
-		w := &snapshot.Walk{V: look, Tape: tape, First: i, Last: i, Loaded: v.sealing(tape, look, p)}
+		v.sealed(tape, look, p)
+		w := &snapshot.Walk{V: look, Tape: tape, First: i, Last: i}
 		err := w.Read(ctx, func(e layout.Entry) bool {
 			if want := layout.FolderName(p.Seq, e.Anchor); e.Kind == layout.KindAnchor && p.Folder != want {
 				v.problem(tape, violation(look.Where(p, ""), "the folder of the anchor %q must be %s", e.Anchor, want))
@@ -32,18 +33,24 @@ func (v *verifier) content(ctx context.Context, tape string, look *snapshot.Snap
 	return nil
 }
 
-// sealing returns a function that is shown each file of a phase, a class's in order,
-// and checks that they follow each other at the sealing size.
-func (v *verifier) sealing(tape string, look *snapshot.Snapshot, p layout.Phase) func(layout.Segment, []byte) {
-	var before [layout.ClassCount]int // size of the file before
-	return func(f layout.Segment, data []byte) {
-		v.report.Checked.Files++
-		if was := before[f.Class]; f.N > 1 && was < layout.SealSize {
-			v.problem(tape, violation(look.Where(p, f.Name()), "the file before it has only %d bytes, so it was not full", was))
-		}
-		before[f.Class] = len(data)
-		if isOverfull(data) {
-			v.problem(tape, violation(look.Where(p, f.Name()), overfull, layout.SealSize))
+// sealed checks that the files of each class follow each other at the sealing size. What
+// cannot be read is told where its entries are.
+func (v *verifier) sealed(tape string, look *snapshot.Snapshot, p layout.Phase) {
+	segments, _ := look.Segments(p)
+	for _, files := range segments {
+		before := 0 // size of the file before
+		for _, f := range files {
+			v.report.Checked.Files++
+			data, err := look.Content(p, f)
+			if err != nil {
+				break
+			}
+			if f.N > 1 && before < layout.SealSize {
+				v.problem(tape, violation(look.Where(p, f.Name()), "the file before it has only %d bytes, so it was not full", before))
+			}
+			if before = len(data); isOverfull(data) {
+				v.problem(tape, violation(look.Where(p, f.Name()), overfull, layout.SealSize))
+			}
 		}
 	}
 }
@@ -82,8 +89,7 @@ func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed
 	return v.content(ctx, t.Name(), onDisk, len(committed.List)-1)
 }
 
-// sameFile compares a file with what is committed of it, which it may continue in the open
-// phase.
+// sameFile compares a file with its committed form, behind which it may have grown.
 func sameFile(onDisk, committed *snapshot.Snapshot, p layout.Phase, e gitstore.TreeEntry) error {
 	path := onDisk.Path(p, e.Name)
 	data, err := os.ReadFile(path)

@@ -99,8 +99,7 @@ func (w *auditWalk) judge(ctx context.Context, h gitstore.Hash) (*past, error) {
 	return now, w.purged(ctx, h, c)
 }
 
-// joined checks what was merged, and reports whether a commit's tree counts: that of a
-// merge which git made may not.
+// joined checks what was merged; false if the tree, of a merge by git, does not count.
 func (w *auditWalk) joined(ctx context.Context, h gitstore.Hash, c gitstore.Commit) (bool, error) {
 	w.inherited = w.inherited && h != w.start
 	merge := len(c.Parents) > 1

@@ -44,8 +44,7 @@ func (d *FS) SyncAll() error {
 	return errors.Join(eachOf(files, d.syncFile), eachOf(dirs, d.syncDirNow))
 }
 
-// eachOf calls fn for paths, a few at a time: while one waits for the disk, others may go
-// to it together.
+// eachOf calls fn for a few paths at a time: several can go to the disk together.
 func eachOf(paths map[string]bool, fn func(path string) error) error {
 	var group errgroup.Group
 	group.SetLimit(8)
@@ -80,8 +79,7 @@ func (d *FS) syncDirNow(path string) error {
 	return syncDir(path)
 }
 
-// put notes a file, or a folder whose names have changed, and reports whether syncing it
-// is put off.
+// put notes a file, or a folder with changed names; false if it has to be synced now.
 func (d *FS) put(dir bool, path string) bool {
 	if d == nil || d.later == nil {
 		return false
@@ -96,7 +94,6 @@ func (d *FS) put(dir bool, path string) bool {
 	return true
 }
 
-// moved follows a rename.
 func (d *FS) moved(from, to string) {
 	if d == nil || d.later == nil {
 		return

@@ -11,9 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Recorded text is written by anybody. Before it reaches a terminal, everything in it
-// that could move the cursor, change colours, reorder or hide other text is replaced
-// by a visible escape.
+// Recorded text is written by anybody. Before it reaches a terminal, what could move
+// the cursor, change colours, reorder or hide text is replaced by a visible escape.
 
 // Text makes text safe to show; newlines and tabs stay.
 func Text(s string) string { return Safe(s, "\n\t") }
@@ -67,7 +66,6 @@ func unsafeRune(r rune) bool {
 	return r < 0xa0 || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) || r >= 0xfdd0 && r <= 0xfdef || r&0xfffe == 0xfffe
 }
 
-// wide are the characters that take two cells of a terminal.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x23e9, 0x23ec, 1}, {0x23f0, 0x23f3, 3}, {0x25fd, 0x25fe, 1},

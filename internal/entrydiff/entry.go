@@ -14,9 +14,8 @@ import (
 // for equal lines and at least one part for any others, also where a line is no
 // entry or nil.
 //
-// Arrays are compared by position, but for what they begin and end with alike.
-// Texts are compared for at most a second altogether; what is left then counts as
-// replaced.
+// Arrays are compared by position, but for equal beginnings and ends; texts for at most
+// a second altogether: what is left then counts as replaced.
 func Entry(old, new []byte) []Part {
 	if bytes.Equal(old, new) && (old == nil) == (new == nil) {
 		return nil
@@ -40,7 +39,6 @@ func Entry(old, new []byte) []Part {
 // maxTime is for the texts of one entry.
 const maxTime = time.Second
 
-// differ gathers the parts of one entry.
 type differ struct {
 	deadline time.Time
 	parts    []Part
@@ -87,8 +85,7 @@ type member struct {
 	nth int
 }
 
-// members compares objects. Of keys that are there several times the first is
-// compared with the first, and so on.
+// members compares objects; the n-th of equal keys is compared with the n-th.
 func (d *differ) members(path string, old, new []byte) {
 	first, olds := membersOf(old, path == "")
 	second, news := membersOf(new, path == "")
@@ -121,7 +118,6 @@ func membersOf(obj []byte, entry bool) (order []member, values map[member][]byte
 	return order, values
 }
 
-// elements compares arrays.
 func (d *differ) elements(path string, old, new []byte) {
 	a, b := slices.Collect(jsonl.Elements(old)), slices.Collect(jsonl.Elements(new))
 	at := 0
@@ -144,7 +140,6 @@ func (d *differ) elements(path string, old, new []byte) {
 	}
 }
 
-// join appends a key to a path.
 func join(path, key string) string {
 	if !plain(key) {
 		return path + "[" + string(jsonl.AppendString(nil, key)) + "]"

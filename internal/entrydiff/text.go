@@ -13,8 +13,7 @@ import (
 const (
 	// longText is from how many bytes on a text is looked into.
 	longText = 40
-	// maxRunes is how long both sides of a change may be to be compared by
-	// characters; a longer one is compared by words.
+	// maxRunes bounds both sides of a change compared by characters; longer ones go by words.
 	maxRunes = 400
 	// maxTokens is how many lines or words are compared at once. It also keeps
 	// the characters that stand for them below those that are none.
@@ -39,8 +38,7 @@ func (d *differ) text(old, new string) []Span {
 // splitter cuts a text into tokens.
 type splitter func(string) []string
 
-// tokens compares what differs of two texts by the finest tokens that its length
-// admits.
+// tokens compares what differs of two texts by the finest tokens their length admits.
 func (d *differ) tokens(j *joiner, old, new string, by ...splitter) {
 	left := time.Until(d.deadline)
 	if old == "" || new == "" || left <= 0 {

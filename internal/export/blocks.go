@@ -33,7 +33,6 @@ const (
 	blockError
 )
 
-// call is one call of a tool and what came of it.
 type call struct {
 	id, name string
 	args     string // readable
@@ -42,7 +41,6 @@ type call struct {
 	results  []result
 }
 
-// result is one result of a tool.
 type result struct {
 	entry  repo.Entry
 	of     *call // nil if it is not known
@@ -59,8 +57,7 @@ const (
 	maxEarlier   = 4096 // calls remembered after they were shown
 )
 
-// grouper makes blocks of entries. A call is held until its results are there, and
-// what comes between is held with it.
+// grouper makes blocks of entries. A call and what follows are held for its results.
 type grouper struct {
 	emit func(*block) error
 
@@ -110,7 +107,6 @@ func (g *grouper) add(e repo.Entry) error {
 	return g.release()
 }
 
-// hold puts a block at the end.
 func (g *grouper) hold(b *block) {
 	g.held = append(g.held, b)
 	g.grow(b, b.entry)
@@ -121,7 +117,6 @@ func (g *grouper) grow(b *block, e repo.Entry) {
 	g.bytes += len(e.Raw)
 }
 
-// addCalls holds a block with its calls, if it has any.
 func (g *grouper) addCalls(b *block, calls []byte) {
 	g.hold(b)
 	for raw := range jsonl.Elements(calls) {

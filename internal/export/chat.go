@@ -144,7 +144,6 @@ func (m *messageWriter) add(e repo.Entry) error {
 	return nil
 }
 
-// flush writes the messages of the stretch that is under way.
 func (m *messageWriter) flush() error {
 	c, err := view.Messages(m.stretch.entries, m.options)
 	if err != nil {

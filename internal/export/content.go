@@ -45,8 +45,7 @@ func contentParts(raw []byte) []part {
 	return out
 }
 
-// messageParts is the content of a message or a system prompt, with whatever else its
-// payload has.
+// messageParts is the content of a message or system prompt, with the rest of its payload.
 func messageParts(e repo.Entry) []part {
 	return append(contentParts(jsonl.Get(e.Payload, "content")),
 		moreParts(e.Payload, "role", "content", "tool_calls", "tool_call_id")...)
@@ -178,13 +177,11 @@ func eventData(e repo.Entry) string {
 	return data
 }
 
-// errorText is an error's title and its details.
 func errorText(e repo.Entry) (title, details string) {
 	kind, message := jsonl.GetString(e.Payload, "kind"), jsonl.GetString(e.Payload, "message")
 	return strings.TrimSuffix(strings.TrimPrefix(kind+": "+message, ": "), ": "), otherFields(e.Payload, "kind", "message")
 }
 
-// count is a number with its noun.
 func count[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one

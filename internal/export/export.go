@@ -51,7 +51,6 @@ type Source struct {
 	Entries iter.Seq2[repo.Entry, error]
 }
 
-// selected are the phases that are exported.
 func (s Source) selected() []repo.Phase {
 	return slices.DeleteFunc(slices.Clone(s.Phases), func(p repo.Phase) bool {
 		return p.Seq < s.First || s.Last != 0 && p.Seq > s.Last

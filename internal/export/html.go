@@ -91,7 +91,6 @@ func (p *page) head(src Source) {
 `, markup(base64.StdEncoding.EncodeToString(sum[:])), line("Tape "+src.Tape, 200), markup(pageStyle), line(src.Tape, nameMost), facts(src))
 }
 
-// contents writes the table of contents.
 func (p *page) contents(phases []repo.Phase) {
 	p.put("<nav aria-label=\"Phases\">\n<h2>Phases</h2>\n<ol>\n")
 	for _, ph := range phases {
@@ -116,7 +115,6 @@ func (p *page) section(ph repo.Phase, none bool) {
 	}
 }
 
-// opening shows what an anchor hands over.
 func (p *page) opening(e repo.Entry) {
 	o := readOpening(e)
 	if o.summary == "" && o.state == "" && !hidden(e) {
@@ -175,7 +173,6 @@ func (p *page) label(who string, e repo.Entry) {
 	p.put("</p>\n")
 }
 
-// stamp is the link to an entry and its date.
 func (p *page) stamp(e repo.Entry) {
 	p.put(` <a class="ref" href="#e{}">@{}</a>`, e.ID, e.ID)
 	if date, machine := when(e); machine != "" {

@@ -37,8 +37,7 @@ func (p *page) data(text string) {
 	}
 }
 
-// pre writes a block of text. A parser drops the line end behind the tag, so that one
-// of the text's own is safe.
+// pre writes a block of text. The line end behind the tag is for the parser, which drops it.
 func (p *page) pre(text string) {
 	p.put("<pre{}>\n{}</pre>\n", language(text), text)
 }
@@ -133,7 +132,6 @@ func closes(l, fence string) bool {
 	return strings.HasPrefix(l, fence) && strings.Trim(l, fence[:1]) == ""
 }
 
-// isHeading reports whether a line is a heading with number signs.
 func isHeading(l string) bool {
 	rest := strings.TrimLeft(l, "#")
 	n := len(l) - len(rest)

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// calls shows an entry of calls.
 func (p *page) calls(b *block) {
 	more := moreParts(b.entry.Payload, "calls")
 	switch {

@@ -19,8 +19,7 @@ const (
 	docEventBytes = 300
 )
 
-// document writes Markdown. Recorded text is in quotes and fences only, and in titles
-// with everything escaped.
+// document writes Markdown: recorded text in quotes and fences, in titles all escaped.
 type document struct {
 	w    *output
 	tape string // how a command names it; "" if that takes quoting
@@ -36,7 +35,6 @@ func writeMarkdown(ctx context.Context, w *output, src Source) error {
 	return renderBlocks(ctx, w, src, d)
 }
 
-// section writes the title of a phase.
 func (d *document) section(ph repo.Phase, none bool) {
 	d.w.printf("\n## %03d %s\n\n%s\n", ph.Seq, escapeLine(line(ph.Name, 400)), escapeLine(phaseFacts(ph)))
 	if none {
@@ -99,7 +97,6 @@ func (d *document) stamp(what string, e repo.Entry) string {
 	return out
 }
 
-// quote writes a message's text as a quote.
 func (d *document) quote(text string, id int64) {
 	text = strings.TrimRight(text, " \t\r\n")
 	if text == "" {

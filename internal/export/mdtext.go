@@ -1,6 +1,7 @@
 package export
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -172,12 +173,8 @@ func isCode(before, span string) bool {
 		return true
 	}
 	word := strings.ToLower(before[strings.LastIndexAny(before, " \t")+1:])
-	for _, sign := range []string{"://", "www.", "@", "mailto:", "xmpp:"} {
-		if strings.Contains(word, sign) {
-			return false
-		}
-	}
-	return !strings.Contains(span, "|")
+	return !strings.Contains(span, "|") &&
+		!slices.ContainsFunc([]string{"://", "www.", "@", "mailto:", "xmpp:"}, func(sign string) bool { return strings.Contains(word, sign) })
 }
 
 // dangles reports whether a closing bracket in front of s would make a link that does
@@ -211,7 +208,6 @@ func escapeLine(s string) string {
 	return b.String()
 }
 
-// codeSpan is a line as code.
 func codeSpan(s string) string {
 	if s == "" || strings.ContainsAny(s, "`") {
 		return escapeLine(s)

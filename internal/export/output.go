@@ -6,8 +6,7 @@ import (
 	"io"
 )
 
-// output is what the formats write to. After a write that failed it does nothing any
-// more, and err tells why.
+// output is what formats write to. After a failed write it does nothing; err tells why.
 type output struct{ w *bufio.Writer }
 
 func newOutput(w io.Writer) *output { return &output{bufio.NewWriterSize(w, 64<<10)} }

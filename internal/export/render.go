@@ -10,8 +10,7 @@ import (
 
 // renderer writes what people read, an entry or a block of entries at a time.
 type renderer interface {
-	// section begins that of a phase. none says that it has no entries of the kinds
-	// that were asked for.
+	// section begins that of a phase; none: it has no entries of the kinds that were asked for.
 	section(ph repo.Phase, none bool)
 	opening(anchor repo.Entry)
 	message(*block)

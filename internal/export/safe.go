@@ -10,8 +10,7 @@ import (
 // the joiners, with which emoji and several scripts are spelt.
 const seen = "\n\t\u200c\u200d"
 
-// safe replaces every character that a reader would not see, or that changes how others
-// are seen.
+// safe replaces characters that are not seen, or that change how others are seen.
 func safe(s string) string { return display.Safe(s, seen) }
 
 // line makes text fit for one line, of at most so many bytes.

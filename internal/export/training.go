@@ -69,8 +69,7 @@ func (t *trainingWriter) add(e repo.Entry) error {
 	return nil
 }
 
-// upTo writes the lines of the phases in front of the one of that number, and the
-// beginning of that one's. 0 is the end.
+// upTo writes the lines of phases in front of that number's, and its beginning; 0: the end.
 func (t *trainingWriter) upTo(seq int) error {
 	if err := t.end(); err != nil {
 		return err
@@ -114,7 +113,6 @@ func (t *trainingWriter) begin(ph repo.Phase) error {
 	return t.w.err()
 }
 
-// end writes the end of the line that is open.
 func (t *trainingWriter) end() error {
 	if t.messages == nil {
 		return nil

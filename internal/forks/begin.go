@@ -67,8 +67,7 @@ func taken(t *workspace.Tape) error {
 	return layout.Conflict("", "there is a fork %q already", t.Name()).Try(layout.ShowFork, t.Name())
 }
 
-// forkFrom makes the first commit and the branch of a fork. w is nil where the tape has
-// no working tree.
+// forkFrom makes a fork's first commit and branch; w is nil without a working tree.
 func forkFrom(ctx context.Context, t *workspace.Tape, f *workspace.Tape, at string, w *writer.Writer) error {
 	id, err := entryAt(ctx, t, at)
 	if err != nil {
@@ -152,7 +151,6 @@ func putStart(ctx context.Context, t *workspace.Tape, batch *gitstore.Batch, c s
 	return writer.Plan{Hash: h, Subject: subject, Objects: batch}, err
 }
 
-// startCommit is what the first commit of a fork is made of.
 type startCommit struct {
 	parent gitstore.Hash
 	tree   gitstore.Hash
@@ -197,8 +195,7 @@ func commitAt(ctx context.Context, s *workspace.Store, batch *gitstore.Batch, pa
 	return out, id, err
 }
 
-// treeAt makes the tree of a commit with the entries behind its last one, up to id, that
-// a newer commit has.
+// treeAt makes a commit's tree with the entries up to id that a newer commit has more.
 func treeAt(s *workspace.Store, batch *gitstore.Batch, at, newer gitstore.Hash, last, id int64) (startCommit, error) {
 	out := startCommit{parent: at, last: last}
 	v, err := snapshot.AtCommit(s, at)

@@ -14,9 +14,8 @@ import (
 	"tape/internal/workspace"
 )
 
-// ClosedForks returns the forks that were merged into a tape, or were its and discarded,
-// the newest first. Of those that were discarded, git's reflog knows for as long as it
-// keeps them.
+// ClosedForks returns the forks that were merged into a tape, or were its and
+// discarded, the newest first; the latter for as long as git's reflog keeps them.
 func ClosedForks(ctx context.Context, t *workspace.Tape) ([]ForkInfo, error) {
 	c := &closedForks{s: t.Store(), seen: map[string]bool{}}
 	forks, err := t.Store().Forks(ctx)
@@ -75,7 +74,6 @@ func (c *closedForks) sorted() []ForkInfo {
 	return c.out
 }
 
-// closedForks collects forks that are closed.
 type closedForks struct {
 	s    *workspace.Store
 	seen map[string]bool // by name and beginning

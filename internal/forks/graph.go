@@ -104,7 +104,6 @@ func history(ctx context.Context, t *workspace.Tape, yield func(Commit) bool) er
 	return nil
 }
 
-// graph is the commits of a tape and its forks.
 type graph struct {
 	store *workspace.Store
 	nodes map[gitstore.Hash]*node
@@ -163,7 +162,6 @@ func stemsFrom(s *workspace.Store, fork, t *workspace.Tape) bool {
 	return true
 }
 
-// walk reads all commits that can be reached.
 func (g *graph) walk(ctx context.Context, tips []gitstore.Hash) error {
 	for c, err := range lineage.Ancestors(g.store, tips...) {
 		if err = errors.Join(err, ctx.Err()); err != nil {

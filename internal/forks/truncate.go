@@ -9,8 +9,7 @@ import (
 	"tape/internal/snapshot"
 )
 
-// truncate makes the tree of a commit as it was when an entry was the last one, and returns the
-// phase that was open then.
+// truncate makes a commit's tree as of an entry, and returns the phase then open.
 func truncate(v *snapshot.Snapshot, id int64, put func(gitstore.Kind, []byte) gitstore.Hash) (gitstore.Hash, layout.Phase, error) {
 	open, err := snapshot.PhaseOf(v, id)
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"tape/internal/writer"
 )
 
-// TxFork is a fork that is begun, filled and merged within one Tx: it has commits, but
-// never a branch or a working tree. It is how an import keeps what an agent's helpers did
-// beside what the agent did.
+// TxFork is a fork begun, filled and merged within one Tx: commits without a branch or
+// working tree, in which an import keeps what an agent's helpers did.
 type TxFork struct {
 	tx      *writer.Tx
 	t       *workspace.Tape

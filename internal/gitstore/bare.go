@@ -23,7 +23,6 @@ func OpenBare(dir string, o *Options) (*Repo, error) {
 	return r, nil
 }
 
-// environmentObjects returns the object folders that the environment names.
 func environmentObjects() []string {
 	var dirs []string
 	add := func(dir string) {
@@ -42,9 +41,8 @@ func environmentObjects() []string {
 	return dirs
 }
 
-// splitPaths takes a list of paths apart as git does: at the system's separator, where a
-// path that begins with a quotation mark is quoted as in C. All that git escapes in this way
-// Go reads the same.
+// splitPaths divides a list of paths at the system's separator. As for git, a path that
+// begins with a quotation mark is quoted as in C, which Go reads the same.
 func splitPaths(list string) (paths []string) {
 	for list != "" {
 		path, rest, _ := strings.Cut(list, string(os.PathListSeparator))

@@ -22,9 +22,8 @@ import (
 // run together share the file system's journal commits.
 const inFlight = 6
 
-// Batch writes objects so that they survive a power cut. Objects become visible to
-// git, and durable, when Flush returns; what was put into a batch that is never
-// flushed is removed by Discard.
+// Batch writes objects so that they survive a power cut. Flush makes them visible to
+// git, and durable; without it, Discard removes them.
 //
 // A git gc --prune=now drops what has no name when it looks. So objects that a ref will name,
 // which have a commit or a tag among them, are not written while one runs, and keep a second
@@ -183,8 +182,8 @@ func (b *Batch) create() (*disk.File, error) {
 
 func (b *Batch) tmpDir() string { return filepath.Join(b.r.gitDir, gitlock.OwnDir, "tmp") }
 
-// SweepTemp removes what killed processes left of objects without a name: files of a
-// day ago, so that no write under way is met.
+// SweepTemp removes what killed processes left: objects without a name of a day ago, and
+// folders of transfers, which may take days, of a week ago.
 func (r *Repo) SweepTemp(now time.Time) {
 	dir := filepath.Join(r.gitDir, gitlock.OwnDir, "tmp")
 	names, err := os.ReadDir(dir)
@@ -192,13 +191,18 @@ func (r *Repo) SweepTemp(now time.Time) {
 		return
 	}
 	for _, e := range names {
-		if st, err := e.Info(); err == nil && now.Sub(st.ModTime()) > 24*time.Hour {
-			_ = r.fs.Remove(filepath.Join(dir, e.Name()))
+		age := 24 * time.Hour
+		if e.IsDir() {
+			age *= 7
+		}
+		if st, err := e.Info(); err == nil && now.Sub(st.ModTime()) > age {
+			_ = r.fs.RemoveAll(filepath.Join(dir, e.Name()))
 		}
 	}
 }
 
-// publish gives an object its name, if it does not have it, and leaves it ours besides. Git removes empty fan-out folders, perhaps in this moment.
+// publish gives an object its name, if it does not have it, and leaves it ours besides. Git may
+// just be removing an empty fan-out folder.
 func (b *Batch) publish(f *looseFile) (made bool, err error) {
 	const tries = 50
 	for try := 0; f.tmp != ""; try++ {

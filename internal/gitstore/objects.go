@@ -29,8 +29,7 @@ func (r *Repo) objects(fresh bool) *gitobject.DB {
 // Refresh looks anew which packs are there.
 func (r *Repo) Refresh() { _ = r.objects(true) }
 
-// get reads an object, or its size only. It looks twice: somebody may have repacked
-// since the packs were listed.
+// get reads an object or its size, twice if need be: packs may have been made since.
 func (r *Repo) get(h Hash, content bool) (kind Kind, size int64, data []byte, err error) {
 	if o, ok := r.kept.Get(h); ok {
 		return o.Kind, int64(len(o.Data)), o.Data, nil

@@ -20,7 +20,6 @@ import (
 
 func (r *Repo) packedPath() string { return filepath.Join(r.gitDir, "packed-refs") }
 
-// packedFile is an open packed-refs.
 type packedFile struct {
 	f      *os.File
 	size   int64
@@ -36,7 +35,6 @@ type packedLine struct {
 	peeled string // a line "^<id>\n", or ""
 }
 
-// packedContent is all of packed-refs.
 type packedContent struct {
 	lines  []packedLine // sorted by name
 	peeled peeled
@@ -77,7 +75,6 @@ func (r *Repo) openPacked() (*packedFile, error) {
 	return p, nil
 }
 
-// packedRef looks one ref up.
 func (r *Repo) packedRef(name string) (h Hash, err error) {
 	err = r.eachPacked(name, func(p *packedFile, n string, v Hash, _ []byte) bool {
 		if n == name {
@@ -91,7 +88,6 @@ func (r *Repo) packedRef(name string) (h Hash, err error) {
 	return h, err
 }
 
-// packedRefs calls fn for each packed ref under prefix.
 func (r *Repo) packedRefs(prefix string, fn func(name string, h Hash)) error {
 	return r.eachPacked(prefix, func(p *packedFile, name string, h Hash, _ []byte) bool {
 		if strings.HasPrefix(name, prefix) {

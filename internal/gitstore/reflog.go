@@ -194,15 +194,8 @@ func (r *Repo) logHeads(name string, line []byte) error {
 // isLogged says for which refs a log is begun. It is what core.logAllRefUpdates=true
 // means to git, and our own refs besides, but for what only mirrors a remote.
 func isLogged(name string) bool {
-	if isMirror(name) {
-		return false
-	}
-	for _, prefix := range []string{"refs/heads/", "refs/remotes/", "refs/tape/"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	logged := []string{"refs/heads/", "refs/remotes/", "refs/tape/"}
+	return !isMirror(name) && slices.ContainsFunc(logged, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 func (r *Repo) reflogLine(u RefUpdate) ([]byte, error) {
@@ -260,8 +253,7 @@ func NoFileAt(path string) bool {
 	return err != nil && IsAbsent(err) || err == nil && st.IsDir()
 }
 
-// beginReflog creates a log. Git removes empty folders of logs, perhaps at this moment:
-// then once more.
+// beginReflog creates a log, again if git has just removed the empty folder for it.
 func (r *Repo) beginReflog(path string) (f *disk.File, err error) {
 	for range 10 {
 		if err = r.clearEmptyDir(path); err != nil {

@@ -72,9 +72,8 @@ func (r *Repo) RefPath(name string) string {
 	return filepath.Join(r.gitDir, filepath.FromSlash(name))
 }
 
-// Ref returns what a ref, or HEAD, stands for, following symbolic refs. A ref that
-// does not exist gives ErrNotFound, one whose file is empty or garbage an error that
-// names the file.
+// Ref returns what a ref, or HEAD, stands for, following symbolic refs: ErrNotFound
+// without one, an error that names the file if that is empty or garbage.
 func (r *Repo) Ref(name string) (Hash, error) {
 	for range maxSymbolic {
 		if name != "HEAD" {

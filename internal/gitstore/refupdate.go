@@ -19,7 +19,7 @@ const errNotDir = syscall.ENOTDIR
 
 // UpdateRef changes one ref if it still holds u.Old, durably. It is the only writer
 // of refs in the program and speaks git's protocol, so that git may update, pack and
-// collect the same refs meanwhile; reflock.go tells how it survives being killed.
+// collect the same refs meanwhile; gitlock.Perm tells how it survives being killed.
 //
 // Errors: ErrConflict when the ref holds something else; ErrBusy when a lock did not
 // come free in time; the context's error. After any other error the ref holds Old, or

@@ -157,8 +157,7 @@ func (r *Repo) MovedWorktree(branch, dir string) (Worktree, bool) {
 	return Worktree{Dir: dir, GitDir: admin, Branch: branch}, true
 }
 
-// Relink writes the paths between a moved worktree and the repository anew, as git
-// worktree repair does.
+// Relink writes the paths between a moved worktree and the repository, as git repairs them.
 func (r *Repo) Relink(w Worktree) error {
 	err := r.fs.WriteFile(filepath.Join(w.GitDir, "gitdir"), []byte(filepath.Join(w.Dir, ".git")+"\n"))
 	if err == nil {
@@ -211,7 +210,6 @@ func shortHash(s string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// freeWorktreeID returns an id that no worktree has.
 func (r *Repo) freeWorktreeID(branch string) (string, error) {
 	base := worktreeID(branch)
 	for i := range 100 {
@@ -331,8 +329,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(sa, sb)
 }
 
-// pruneFor removes admin folders whose working tree is gone and which are in the way of
-// a worktree of branch in dir.
+// pruneFor removes admin folders in the way of a worktree whose own trees are gone.
 func (r *Repo) pruneFor(branch, dir string) error {
 	for _, admin := range r.HeadDirs()[1:] {
 		old, err := readAdmin(admin)

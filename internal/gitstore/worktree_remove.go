@@ -52,8 +52,7 @@ func (r *Repo) RemoveWorktree(ctx context.Context, w Worktree) error {
 	return nil
 }
 
-// removeEmptyFolders removes a folder inside the main working tree if it is empty, and
-// those above it.
+// removeEmptyFolders removes empty folders inside the main working tree, from dir up.
 func (r *Repo) removeEmptyFolders(dir string) error {
 	main, ok := r.MainWorktree()
 	for ; ok && isInside(dir, main.Dir); dir = filepath.Dir(dir) {

@@ -73,8 +73,7 @@ func detectRecord(raw []byte) string {
 	return ""
 }
 
-// detectText looks at a beginning that has no whole record in it: a document
-// over many lines, or one long line.
+// detectText looks at a beginning without a whole record: many lines, or a long one.
 func detectText(name string, head []byte) string {
 	has := func(words ...string) bool {
 		return !slices.ContainsFunc(words, func(w string) bool { return !bytes.Contains(head, []byte(w)) })

@@ -55,7 +55,6 @@ func newIntake(store *repo.Store, info record.Info, o Options, res *Result) *int
 		have: map[[16]byte]struct{}{}, asked: map[string]string{}}
 }
 
-// read brings in what is new of a source.
 func (in *intake) read(ctx context.Context, src record.Source) (stats record.Stats, err error) {
 	if in.open(ctx); in.err == nil {
 		stats, err = Read(ctx, in.info.Format, src,
@@ -100,7 +99,6 @@ func (in *intake) begin(ctx context.Context, tape *repo.Tape) {
 	in.fail(err)
 }
 
-// learn collects the keys of the entries that a tape has.
 func (in *intake) learn(ctx context.Context, tape *repo.Tape) error {
 	var keys bub.Keys
 	for e, err := range tape.Entries(ctx, repo.Query{}) {
@@ -121,7 +119,6 @@ func (in *intake) learn(ctx context.Context, tape *repo.Tape) error {
 	return nil
 }
 
-// seen looks a key up among those of the tape's entries.
 func (in *intake) seen(ctx context.Context, sub, key string) bool {
 	if sub != "" {
 		if in.alone {
@@ -134,9 +131,8 @@ func (in *intake) seen(ctx context.Context, sub, key string) bool {
 	return ok
 }
 
-// forkName is what the fork of a subagent is called. Where there is a tape of that name,
-// the subagent's own file was imported: what that told is not told again, and the fork
-// gets another name.
+// forkName is what the fork of a subagent is called: another name where a tape of the
+// usual one has the subagent's own file, whose content is not told again.
 func (in *intake) forkName(ctx context.Context, sub string) string {
 	if name, ok := in.asked[sub]; ok || in.err != nil {
 		return name
@@ -158,7 +154,6 @@ func (in *intake) forkName(ctx context.Context, sub string) string {
 	return name
 }
 
-// add writes one item.
 func (in *intake) add(ctx context.Context, item record.Item) error {
 	opens := in.tx == nil && in.err == nil && in.create(ctx, item)
 	switch {
@@ -223,8 +218,7 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 	}
 }
 
-// fork returns the open fork of a subagent, and begins it if there is none. It returns
-// nil after an error.
+// fork returns the open fork of a subagent, begun if need be, or nil after an error.
 func (in *intake) fork(ctx context.Context, sub string) *openFork {
 	for _, f := range in.forks {
 		if f.sub == sub {
@@ -245,7 +239,6 @@ func (in *intake) fork(ctx context.Context, sub string) *openFork {
 	return f
 }
 
-// merge merges some of the open forks.
 func (in *intake) merge(ctx context.Context, which func(*openFork) bool) {
 	in.forks = slices.DeleteFunc(in.forks, func(f *openFork) bool {
 		if in.err != nil || !which(f) {
@@ -287,8 +280,7 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 	}
 	tape, err := writer.CreateTapeFrom(ctx, (*workspace.Store)(in.store), in.res.Tape, first)
 	if errors.Is(err, repo.ErrConflict) {
-		// Another import created it in this moment; what it holds is known once its
-		// lock is free.
+		// Another import has just created it; what it holds is known once its lock is free.
 		opens = false
 		tape, err = (*workspace.Store)(in.store).Tape(ctx, in.res.Tape)
 	}

@@ -41,9 +41,8 @@ type Result struct {
 	record.Stats          // Skipped are also the records that were not wanted
 }
 
-// File imports a transcript into a tape of the store, which is created if need be.
-// Imported again, a file adds only what is new. The entries of one file come in all at
-// once or not at all.
+// File imports a transcript into a tape, which is created if need be. Imported again, a
+// file adds only what is new. Its entries come in all at once or not at all.
 //
 // What a subagent did is a fork of the tape, begun at the call that started it and merged
 // behind the result of that call. What is there of it without a result is merged in the
@@ -183,7 +182,6 @@ type removing struct{ *os.File }
 
 func (r *removing) Close() error { return errors.Join(r.File.Close(), os.Remove(r.Name())) }
 
-// counted tells how far a file has been read.
 type counted struct {
 	io.ReaderAt
 	size int64

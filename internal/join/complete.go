@@ -95,9 +95,8 @@ func planCompletion(t *workspace.Tape, batch *gitstore.Batch, m *resolve.Resolut
 	return writer.Continue(t, batch, m.B, next, last), nil
 }
 
-// looseLines are the entries of the working tree that were not committed when git merged.
-// Git's index tells what it has checked out there, which need not be the merge: somebody
-// may have moved the branch alone.
+// looseLines are the entries that were not committed when git merged. Git's index tells
+// what is checked out, since somebody may have moved the branch alone.
 func looseLines(w *writer.Writer, good *snapshot.Snapshot) ([][]byte, error) {
 	if w.Wt.Dir == "" {
 		return nil, nil

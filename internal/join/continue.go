@@ -103,9 +103,8 @@ func linesBehindIndex(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, erro
 	return resolve.ByID(slices.DeleteFunc(found, func(e jsonl.Entry) bool { return e.ID <= last })), nil
 }
 
-// AbortMerge takes back a merge that git has begun in the tape's working tree and has not
-// finished. Unlike git merge --abort, it keeps what was recorded and not committed: that
-// is committed.
+// AbortMerge takes back a merge that git has not finished in the tape's working tree.
+// Unlike git merge --abort, it commits what was recorded.
 func AbortMerge(ctx context.Context, t *workspace.Tape) error {
 	err := writer.LockedAsIs(ctx, t, func(w *writer.Writer) error {
 		heads, err := beginMerging(ctx, w)
@@ -161,8 +160,7 @@ func beginMerging(ctx context.Context, w *writer.Writer) ([]gitstore.Hash, error
 	return heads, w.FinishCheckout(ctx)
 }
 
-// unmergedLines are the entries that were not committed when git stopped, or have been
-// appended since.
+// unmergedLines are entries not committed when git stopped, or appended since.
 func unmergedLines(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, error) {
 	loose, err := linesBehindIndex(w, ours)
 	if err != nil {

@@ -135,8 +135,7 @@ func gained(m *resolve.Inputs) (int, error) {
 	return int(last - shared), errors.Join(err1, err2)
 }
 
-// moveTo brings the branch to a plan's end, and writes the working tree from it, whatever
-// that holds.
+// moveTo brings the branch to a plan's end, and the working tree with it.
 func moveTo(ctx context.Context, w *writer.Writer, batch *gitstore.Batch, next writer.Plan) error {
 	if err := batch.Flush(ctx); err != nil {
 		return err

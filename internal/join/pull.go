@@ -209,8 +209,7 @@ func (j *joining) forward(ctx context.Context, w *writer.Writer, after int64) er
 	return pulled(ctx, w, next, j.remote)
 }
 
-// completed is the remote's commit. If git made it, it is the one that completes it, which
-// is stored.
+// completed is the remote's commit, or what completes it, stored, if git made it.
 func (j *joining) completed(ctx context.Context) (writer.Plan, error) {
 	at := writer.Plan{Hash: j.theirs}
 	if stretch, _, err := snapshot.ByGit(j.s, at.Hash); err != nil || len(stretch) == 0 {
@@ -295,8 +294,7 @@ func tagsToTake(t *workspace.Tape, remote string, list []layout.Phase) ([]gitsto
 	return slices.Clip(out), nil
 }
 
-// Gained counts the entries that a commit has and another, or what a fork began with, has
-// not.
+// Gained counts entries that a commit has and another, or a fork's base, has not.
 func Gained(s *workspace.Store, ref string, old, next gitstore.Hash) (int64, error) {
 	last, err := snapshot.LastOf(s, next)
 	if err != nil {
@@ -317,8 +315,7 @@ func Gained(s *workspace.Store, ref string, old, next gitstore.Hash) (int64, err
 	return last - before, err
 }
 
-// CloseMerged closes a fork that is merged whole into something that it is a fork of, by
-// whomever.
+// CloseMerged closes a fork that something it is a fork of has whole, whoever merged it.
 func CloseMerged(ctx context.Context, t *workspace.Tape) (closed bool, err error) {
 	at, err := t.Head()
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"tape/internal/workspace"
 )
 
-// open is how many entries a note knows of that are not committed, 0 if the branch has
-// moved since.
+// open is how many uncommitted entries a note knows of, 0 if the branch has moved since.
 func (st Record) open(head gitstore.Hash) int64 {
 	if st.Undo != nil && !st.Undo.Checkout || st.Head != head.String() {
 		return 0

@@ -85,7 +85,6 @@ const (
 	noteName     = 512     // bytes; the longest name of an anchor that is put into the record
 )
 
-// encode gives the record's line.
 func encode(st Record) ([]byte, error) {
 	st.Version = stateVersion
 	if len(st.Anchor) > noteName {
@@ -207,8 +206,7 @@ func Peek(path string) (Record, bool) {
 	return Record{}, false
 }
 
-// CheckingOut reports whether the working tree is not yet, or no more, what the
-// branch says.
+// CheckingOut reports whether the working tree is not, or no more, what the branch says.
 func CheckingOut(st Record, head gitstore.Hash) bool {
 	return st.Undo != nil && st.Undo.Checkout && st.Undo.Next == head.String()
 }

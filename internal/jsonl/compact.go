@@ -22,8 +22,7 @@ func compactAt(dst, src []byte, depth int) ([]byte, error) {
 	return appendStripped(dst, src[start:end], s.spaced), nil
 }
 
-// appendStripped appends the valid JSON src without insignificant whitespace.
-// spaced says whether it has any.
+// appendStripped appends valid JSON without insignificant whitespace, if spaced has any.
 func appendStripped(dst, src []byte, spaced bool) []byte {
 	if !spaced {
 		return append(dst, src...)
@@ -80,9 +79,8 @@ func Unescape(dst, src []byte) []byte {
 	return append(dst, src[run:]...)
 }
 
-// unescapeRune looks at the escape at the start of b. It returns the length of
-// the escape, and the character that may stand in its place or -1 if it has to
-// stay.
+// unescapeRune looks at the escape at the start of b: its length, and the character
+// that may stand in its place, or -1.
 func unescapeRune(b []byte) (r rune, n int) {
 	if len(b) < 2 {
 		return -1, len(b)

@@ -50,9 +50,8 @@ func Parse(line []byte) (Entry, error) {
 	return e, nil
 }
 
-// ParseID returns the id of a stored line. The usual line starts with its id,
-// and then nothing behind it is looked at; any other line is decoded by
-// [Parse], whose errors it returns.
+// ParseID returns the id of a stored line. Behind an id at the beginning nothing is
+// looked at; any other line is decoded by [Parse], whose errors it returns.
 func ParseID(line []byte) (int64, error) {
 	const start = `{"id":`
 	if len(line) <= len(start) || string(line[:len(start)]) != start {

@@ -55,8 +55,7 @@ func Strings(arr []byte) []string {
 	return out
 }
 
-// fields is Fields; apart, so that Fields is inlined and a loop over it does
-// not allocate.
+// fields is Fields, apart so that Fields is inlined and a loop over it allocates nothing.
 func fields(obj []byte, yield func(string, []byte) bool) {
 	w := openObject(obj, 0)
 	for w.next() {
@@ -166,8 +165,7 @@ func openObject(b []byte, i int) walk {
 	return w
 }
 
-// next moves to the next member. It reports false at the end of the object,
-// and where the object is not valid.
+// next moves to the next member; false at the object's end, or where it is not valid.
 func (w *walk) next() bool {
 	b, i := w.b, w.i
 	w.i = -1
@@ -262,8 +260,7 @@ func skipString(b []byte, i int) int {
 		if i = nextQuote(b, i); i < 0 {
 			return -1
 		}
-		// The quote ends the string unless the backslashes in front of it
-		// are odd in number.
+		// The quote ends the string unless an odd number of backslashes is in front of it.
 		k := i
 		for k > start && b[k-1] == '\\' {
 			k--
@@ -295,8 +292,7 @@ func nextQuote(b []byte, i int) int {
 	return i + n
 }
 
-// trimSpace returns the position of the first byte of b at or behind i that is
-// not whitespace.
+// trimSpace is the position of the first byte at or behind i that is not whitespace.
 func trimSpace(b []byte, i int) int {
 	for i < len(b) && b[i] <= ' ' && isSpace(b[i]) {
 		i++

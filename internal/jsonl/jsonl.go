@@ -25,8 +25,7 @@ const MaxDepth = 512
 // DefaultMaxLine is the usual limit of a line, in bytes without its newline.
 const DefaultMaxLine = 16 << 20
 
-// Entry is one stored line, decoded. Payload, Meta and Raw alias the line that
-// was parsed.
+// Entry is one stored line, decoded. Payload, Meta and Raw alias the parsed line.
 type Entry struct {
 	ID      int64
 	Kind    string
@@ -50,8 +49,7 @@ type SyntaxError struct {
 	Offset int    // where in the input, in bytes from 0
 	Msg    string // what is wrong there
 
-	// data marks input that is refused though its grammar may be fine: Msg
-	// then is the whole complaint.
+	// data marks refused input whose grammar may be fine: Msg then is the whole complaint.
 	data bool
 }
 
@@ -62,8 +60,7 @@ func (e *SyntaxError) Error() string {
 	return "invalid JSON at byte " + strconv.Itoa(e.Offset) + ": " + e.Msg
 }
 
-// dataError returns an error about input that is JSON, but not what was
-// wanted.
+// dataError is about input that is JSON, but not what was wanted.
 func dataError(offset int, msg string) *SyntaxError {
 	return &SyntaxError{Offset: offset, Msg: msg, data: true}
 }

@@ -23,8 +23,7 @@ func (e *TooLongError) Error() string {
 // Unwrap returns ErrTooLong.
 func (e *TooLongError) Unwrap() error { return ErrTooLong }
 
-// Scanner reads lines. It holds one buffer that grows with the longest line,
-// to the limit at most.
+// Scanner reads lines with one buffer that grows with the longest, up to the limit.
 type Scanner struct {
 	r    io.Reader
 	max  int
@@ -127,8 +126,7 @@ func (s *Scanner) skip() ([]byte, error) {
 	return nil, &TooLongError{Line: s.line, Limit: s.max}
 }
 
-// fill reads more input, or sets err. It moves or grows the buffer when that
-// is full.
+// fill reads more input, or sets err. A full buffer is moved or grows.
 func (s *Scanner) fill() {
 	if s.pos == s.end {
 		s.base += int64(s.pos)

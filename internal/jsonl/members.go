@@ -18,8 +18,7 @@ type members struct {
 	val    []byte
 }
 
-// next moves to the next member. It reports false at the end of the input, or
-// with err set.
+// next moves to the next member; false at the end of the input, or with err set.
 func (m *members) next() bool {
 	if m.err != nil || m.closed || !m.separator() {
 		return false
@@ -52,9 +51,8 @@ func (m *members) appendTo(dst []byte) []byte {
 	return appendStripped(dst, m.val, m.spaced)
 }
 
-// separator moves to the next key, over the brace or comma in front of it. It
-// reports false behind the last member, after making sure that nothing follows
-// the object.
+// separator moves over the brace or comma to the next key. It reports false behind the
+// last member, when it has made sure that nothing follows the object.
 func (m *members) separator() bool {
 	want, c := "',' or '}'", byte(',')
 	if !m.opened {
@@ -138,7 +136,6 @@ func isOutputKey(key []byte) bool {
 	return false
 }
 
-// id returns the current value as an entry's id.
 func (m *members) id() int64 {
 	var n uint64
 	for _, c := range m.val {
@@ -155,7 +152,6 @@ func (m *members) id() int64 {
 	return int64(n)
 }
 
-// kind returns the current value as an entry's kind.
 func (m *members) kind() string {
 	kind := m.text("kind")
 	if kind == "" && m.err == nil {

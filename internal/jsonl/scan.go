@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Valid reports whether raw is exactly one JSON value in valid UTF-8, nested
-// no deeper than MaxDepth, with any whitespace around it. The error is nil or
-// a *SyntaxError.
+// Valid reports whether raw is one JSON value in valid UTF-8, nested no deeper than
+// MaxDepth, with any whitespace around it. The error is nil or a *SyntaxError.
 func Valid(raw []byte) error {
 	s := scan{b: raw}
 	if _, end := s.whole(0); end < 0 {
@@ -113,8 +112,7 @@ func (s *scan) items(i, depth int, end byte) int {
 	}
 }
 
-// key accepts a member's name and the colon behind it, and returns the
-// position of the colon.
+// key accepts a member's name and the colon behind it, whose position it returns.
 func (s *scan) key(i int) int {
 	if i >= len(s.b) || s.b[i] != '"' {
 		return s.unexpected(i, "a key")
@@ -259,8 +257,7 @@ func isEscape(c byte) bool {
 	return uint64(high)>>(c-64)&1 != 0 // a shift of 64 or more leaves nothing
 }
 
-// escapeU accepts what follows a backslash that [isEscape] does not know: a u
-// and four digits.
+// escapeU accepts an escape that [isEscape] does not know: u and four digits.
 func (s *scan) escapeU(i int) int {
 	if i >= len(s.b) || s.b[i] != 'u' {
 		return s.unexpected(i, "an escape")
@@ -273,8 +270,7 @@ func (s *scan) escapeU(i int) int {
 	return i + 5
 }
 
-// space returns the position of the first byte at or behind i that is not
-// whitespace. A negative i is passed on.
+// space is the position of the first byte behind i that is not whitespace; -1 stays.
 func (s *scan) space(i int) int {
 	if uint(i) < uint(len(s.b)) && s.b[i] <= ' ' {
 		return s.skipSpace(i)

@@ -32,8 +32,7 @@ func String(raw []byte) (string, bool) {
 	return decodeString(raw[start+1:end-1], s.escaped), true
 }
 
-// decodeString decodes the inside of a JSON string. escaped says whether it
-// has any backslash.
+// decodeString decodes the inside of a JSON string; escaped: it may have a backslash.
 func decodeString(body []byte, escaped bool) string {
 	if !escaped {
 		return intern(body)
@@ -114,9 +113,8 @@ func StringEnd(b []byte, i int) (end int, escaped bool) {
 	return end, i < end && bytes.IndexByte(b[i:end], '\\') >= 0
 }
 
-// AppendString appends s as a JSON string: UTF-8 as it is, nothing escaped but
-// quotes, backslashes and control characters. Bytes that are not UTF-8 become
-// U+FFFD.
+// AppendString appends s as a JSON string, with nothing escaped but quotes, backslashes
+// and control characters. Bytes that are not UTF-8 become U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	const digits = "0123456789abcdef"
 	dst = append(dst, '"')

@@ -13,8 +13,7 @@ func ParseSince(s string, now time.Time) (time.Time, error) {
 	return t, err
 }
 
-// ParseUntil reads the end of a range of dates; a bare date lasts until its last
-// microsecond.
+// ParseUntil reads the end of a range; a bare date lasts until its last microsecond.
 func ParseUntil(s string, now time.Time) (time.Time, error) {
 	t, bare, err := parseBound(s, now)
 	if bare {

@@ -25,8 +25,7 @@ type Entry struct {
 	At Position // where the line is stored
 }
 
-// Position says where the line of an entry is: in which folder below anchors/, in which
-// file of it, and where in that.
+// Position says in which folder below anchors/ an entry's line is, which file, and where.
 type Position struct {
 	Folder, File string
 	Line         int   // lines before it
@@ -74,8 +73,7 @@ func Event(name string, data json.RawMessage) Draft {
 	return Draft{Kind: KindEvent, Payload: append(payload, '}'), fault: notText("event", name)}
 }
 
-// notText is the error of a draft whose text cannot be kept as it is, for when the
-// draft is appended.
+// notText refuses a draft whose text cannot be kept as it is, when it is appended.
 func notText(kind string, texts ...string) error {
 	for _, s := range texts {
 		if !utf8.ValidString(s) {

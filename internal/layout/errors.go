@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"slices"
 
 	"tape/internal/disk"
 	"tape/internal/gitstore"
@@ -98,10 +99,9 @@ func Classify(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, class := range []error{ErrNotFound, ErrInvalid, ErrConflict, ErrBusy, ErrCorrupt} {
-		if errors.Is(err, class) {
-			return err
-		}
+	classes := []error{ErrNotFound, ErrInvalid, ErrConflict, ErrBusy, ErrCorrupt}
+	if slices.ContainsFunc(classes, func(class error) bool { return errors.Is(err, class) }) {
+		return err
 	}
 	switch {
 	case errors.Is(err, gitstore.ErrBusy), errors.Is(err, disk.ErrLocked):
@@ -137,8 +137,7 @@ func Seq[T any](run func(yield func(T) bool) error) iter.Seq2[T, error] {
 	}
 }
 
-// CorruptObject turns a missing or damaged object into ErrCorrupt: what a ref or a
-// commit names has to be there.
+// CorruptObject makes a missing or damaged object ErrCorrupt: what is named has to be there.
 func CorruptObject(h gitstore.Hash, err error) error {
 	if errors.Is(err, ErrCorrupt) {
 		return err

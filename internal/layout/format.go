@@ -61,6 +61,21 @@ const (
 	TrailerReplaces = "Tape-Replaces" // of that commit: the branch's commit before
 )
 
+// CutRef takes the prefix off the name of a ref that is shared with remotes; "" if it is none.
+func CutRef(ref string) (prefix, rest string) {
+	for _, prefix := range SharedPrefixes() {
+		if rest, ok := strings.CutPrefix(ref, prefix); ok {
+			return prefix, rest
+		}
+	}
+	return "", ref
+}
+
+// SharedPrefixes begin the names of what is shared with remotes.
+func SharedPrefixes() []string {
+	return []string{BranchPrefix, ForkPrefix, TagPrefix, ArchivePrefix}
+}
+
 // MergeSummary is the value of TrailerMerge where a summary stands for a fork's entries.
 const MergeSummary = "summary"
 

@@ -90,8 +90,7 @@ func IsPlainSlug(s string) bool {
 			return false
 		}
 		if r > unicode.MaxASCII && !unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) {
-			// Letters with several encodings of the same look: some file systems
-			// take them for one name.
+			// Letters whose encodings look the same, so that some file systems take them for one.
 			return false
 		}
 	}
@@ -101,10 +100,7 @@ func IsPlainSlug(s string) bool {
 // EndsInHash reports whether a slug ends as those do that differ from the name.
 func EndsInHash(s string) bool {
 	dash := len(s) - hashDigits - 1
-	if dash < 0 || s[dash] != '-' {
-		return false
-	}
-	return strings.Trim(s[dash+1:], "0123456789abcdef") == ""
+	return dash >= 0 && s[dash] == '-' && strings.Trim(s[dash+1:], "0123456789abcdef") == ""
 }
 
 // IsDeviceName reports names that Windows keeps for devices, whatever follows a dot.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"tape/internal/gitstore"
 	"time"
@@ -43,17 +44,26 @@ func DecodeTapeInfo(raw []byte, file string) (TapeInfo, error) {
 	}
 	switch {
 	case info.Format > FormatVersion:
-		return info, &CorruptError{File: file, Msg: NewerFormat(info.Format),
-			Fix: "install a newer tape"}
+		return info, newerFormat(info.Format, file)
 	case info.Format < 1 || info.Name == "":
 		return info, &CorruptError{File: file, Msg: "format or name is missing", Fix: RestoreTapeFile}
 	}
 	return info, nil
 }
 
-// NewerFormat says that a tape is of a format that this program does not know.
-func NewerFormat(n int) string {
-	return fmt.Sprintf("the tape has format %d; this program reads up to %d", n, FormatVersion)
+// InstallNewer is the advice for a format that this program does not know.
+const InstallNewer = "install a newer tape"
+
+func newerFormat(n int, file string) error {
+	return &CorruptError{File: file, Msg: fmt.Sprintf("the tape has format %d; this program reads up to %d", n, FormatVersion), Fix: InstallNewer}
+}
+
+// CheckFormat refuses a commit whose trailer tells of a newer format.
+func CheckFormat(c gitstore.Commit, where string) error {
+	if n, err := strconv.Atoi(c.Trailer(TrailerFormat)); err == nil && n > FormatVersion {
+		return newerFormat(n, "commit "+where)
+	}
+	return nil
 }
 
 // RestoreTapeFile is the way out where tape.json is missing or damaged.

@@ -15,8 +15,7 @@ import (
 // Merged are the parents of a commit besides the one that it continues.
 func Merged(c workspace.Ancestor) []gitstore.Hash { return c.Parents[min(1, len(c.Parents)):] }
 
-// Ancestors yields commits and all that can be reached from them, each once. After an
-// error it ends.
+// Ancestors yields commits and what they reach, each once, until an error.
 func Ancestors(s *workspace.Store, from ...gitstore.Hash) iter.Seq2[workspace.Ancestor, error] {
 	return func(yield func(workspace.Ancestor, error) bool) {
 		seen := map[gitstore.Hash]bool{}

@@ -152,7 +152,6 @@ func (c *SecretScan) secretsOf(tape string, all []scanned) []SecretFinding {
 	return out
 }
 
-// scanJob is a piece of what is looked through.
 type scanJob struct {
 	number  int // jobs in the order in which they were made, oldest commit first
 	commit  gitstore.Hash
@@ -163,7 +162,6 @@ type scanJob struct {
 	before  []byte // what the file was, where it did not only grow: what that had is known
 }
 
-// scanned is a secret with where it was found.
 type scanned struct {
 	secrets.Finding
 	job     int
@@ -214,7 +212,6 @@ func (j *scanJob) look(scanner *secrets.Scanner, text []byte) (out []scanned) {
 	return out
 }
 
-// isEntryFile reports whether the lines of a file are entries.
 func isEntryFile(path string) bool {
 	folder, name, ok := strings.Cut(strings.TrimPrefix(path, layout.AnchorsDir+"/"), "/")
 	if !ok || !strings.HasPrefix(path, layout.AnchorsDir+"/") {

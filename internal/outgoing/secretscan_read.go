@@ -19,7 +19,6 @@ type outgoing struct {
 	number int
 }
 
-// read makes jobs of all that is not known.
 func (o *outgoing) read(ctx context.Context, tips []gitstore.Hash) error {
 	var commits []gitstore.Hash
 	for _, tip := range tips {
@@ -133,8 +132,7 @@ func (o *outgoing) closeKnown(ctx context.Context) error {
 	return nil
 }
 
-// commit makes jobs of a commit's message and of what its tree has and its first parent's
-// has not.
+// commit makes jobs of a commit's message and of what its first parent's tree has not.
 func (o *outgoing) commit(ctx context.Context, h gitstore.Hash) error {
 	_, raw, err := o.s.Git().Read(h)
 	if err != nil {
@@ -255,7 +253,6 @@ func (o *outgoing) blob(ctx context.Context, commit gitstore.Hash, path string, 
 	return o.send(ctx, j)
 }
 
-// send hands a job over.
 func (o *outgoing) send(ctx context.Context, j scanJob) error {
 	j.number = o.number
 	o.number++

@@ -18,8 +18,7 @@ const (
 	ChangeEdited  = "edited"
 )
 
-// Change is an entry that two revisions do not share. Of an edited one, Old is what the
-// first revision has.
+// Change is an entry that two revisions do not share; Old is an edited one's first form.
 type Change struct {
 	Kind       string
 	Entry, Old layout.Entry

@@ -136,8 +136,7 @@ func (f File) FirstID() int64 {
 	return id
 }
 
-// Entry returns the entry whose line begins at an offset of Data. It does not alias
-// Data.
+// Entry is the entry whose line begins at an offset of Data, without aliasing Data.
 func (f File) Entry(offset int) (layout.Entry, error) {
 	line, _, _ := bytes.Cut(f.Data[offset:], []byte("\n"))
 	at := layout.Position{Folder: f.folder, File: f.name, Offset: int64(offset), Length: len(line)}

@@ -80,9 +80,8 @@ type Suffix struct {
 	ended bool
 }
 
-// Since returns what the tape has beyond a mark. Of a tape whose history does not begin
-// with what the mark stands for (it was reset, restored, or rewound with git) that is
-// all of it, see Suffix.Whole.
+// Since returns what the tape has beyond a mark: all of it (see Suffix.Whole) if it
+// does not begin with what the mark stands for, after a reset, restore or rewind.
 func Since(ctx context.Context, t *workspace.Tape, m snapshot.Mark) (s *Suffix, err error) {
 	defer reading(t, &err)
 	v, err := snapshot.Take(ctx, t)

@@ -38,9 +38,8 @@ func NewReader(t *workspace.Tape) (*Reader, error) {
 	return &Reader{tape: t, dir: wt.Dir, open: map[string]content{}}, nil
 }
 
-// Entry reads the entry at a position; anchor and seq are those of its phase. What is
-// there may be another entry by now: the tape may have been reset. ErrCorrupt if there
-// is no entry.
+// Entry reads the entry at a position; anchor and seq are those of its phase. After a
+// reset, it may be another one. ErrCorrupt if there is none.
 func (r *Reader) Entry(at layout.Position, anchor string, seq int) (layout.Entry, error) {
 	line, err := r.read(at)
 	if err != nil {

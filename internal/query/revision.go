@@ -220,8 +220,7 @@ func readRest(v *snapshot.Snapshot, p layout.Phase, files []layout.Segment, n in
 	return v.Content(p, files[n])
 }
 
-// firstDifferent is the lowest id after the lines that two files have in common; a very
-// high one if they are equal.
+// firstDifferent is the lowest id behind two files' common lines; very high if they are equal.
 func firstDifferent(a, b []byte) int64 {
 	n := layout.SamePrefix(a, b)
 	n = bytes.LastIndexByte(a[:n], '\n') + 1

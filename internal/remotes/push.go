@@ -243,7 +243,7 @@ func refusal(group []transport.PushResult) string {
 
 // look asks the remote for what it has.
 func (p *pushing) look(ctx context.Context) (transport.Target, map[string]gitstore.Hash, error) {
-	there, err := transport.FindTarget(ctx, p.s.Git(), p.remote, []string{layout.BranchPrefix, layout.ForkPrefix, layout.TagPrefix, layout.ArchivePrefix}, p.o.RemoteOptions)
+	there, err := transport.FindTarget(ctx, p.s.Git(), p.remote, layout.SharedPrefixes(), p.o.RemoteOptions)
 	has := make(map[string]gitstore.Hash, len(there.Refs))
 	for _, ref := range there.Refs {
 		has[ref.Name] = ref.Hash

@@ -85,8 +85,7 @@ func (b *Builder) Clone() (*Builder, error) {
 	return &out, nil
 }
 
-// AddLine puts an entry's line, without its newline, behind what is there. An anchor opens
-// a phase.
+// AddLine adds an entry's line, without its newline. An anchor opens a phase.
 func (b *Builder) AddLine(line []byte) error {
 	e, err := jsonl.Parse(line)
 	if err != nil {
@@ -122,7 +121,6 @@ func (b *Builder) Add(c layout.Class, line []byte) (*LastFile, error) {
 	return file, nil
 }
 
-// last returns the last file of a class.
 func (b *Builder) last(c layout.Class) (*LastFile, error) {
 	if b.Open[c] == nil {
 		file, err := b.Load(c)
@@ -159,7 +157,6 @@ func folderEntry(name string, tree gitstore.Hash) gitstore.TreeEntry {
 	return gitstore.TreeEntry{Name: name, Mode: gitstore.ModeDir, Hash: tree}
 }
 
-// closePhase stores the open phase.
 func (b *Builder) closePhase() {
 	for c := range b.Open {
 		b.store(layout.Class(c))

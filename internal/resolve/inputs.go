@@ -117,9 +117,8 @@ func baseOf(t *workspace.Tape, f *workspace.Tape, b snapshot.ForkBase) (*snapsho
 	return snapshot.AtCommit(t.Store(), b.Start)
 }
 
-// moved is what a tape has in common with what a fork began with. That is all of it,
-// unless entries at its end got other ids when the tape was pulled: then what the tape
-// has them in follows.
+// moved is what a tape has in common with what a fork began with: all of it, or, where
+// a pull gave entries at its end other ids, up to where they follow.
 func moved(s *workspace.Store, ours Side, base *snapshot.Snapshot) (*snapshot.Snapshot, error) {
 	if ok, err := ours.View.Continues(base); ok || err != nil {
 		return base, err
@@ -140,9 +139,8 @@ func moved(s *workspace.Store, ours Side, base *snapshot.Snapshot) (*snapshot.Sn
 	return snapshot.AtCommit(s, common)
 }
 
-// mergedBefore is the newest commit of a fork that the tape has already: merged, taken over
-// as it is by git, or merged into something that was merged. It is the fork's beginning
-// if there is none.
+// mergedBefore is a fork's newest commit that the tape has: merged, taken over by git,
+// or merged into what was merged. It is the fork's beginning if there is none.
 func mergedBefore(s *workspace.Store, ours gitstore.Hash, base *snapshot.Snapshot, theirs gitstore.Hash, b snapshot.ForkBase) (gitstore.Hash, error) {
 	begin, err := s.Git().Commit(base.Commit)
 	if err != nil {
@@ -200,7 +198,6 @@ func (m *Inputs) check(name string, side, base *snapshot.Snapshot) error {
 	return e
 }
 
-// firstChange returns the first entry in which two commits differ.
 func firstChange(was, is *snapshot.Snapshot) (out [2][]byte, err error) {
 	next1, stop1 := iter.Pull2(was.After(context.Background(), nil, ""))
 	defer stop1()

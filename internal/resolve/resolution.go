@@ -64,7 +64,6 @@ func Resolve(ctx context.Context, t *workspace.Tape, head gitstore.Hash, put fun
 	return m, nil
 }
 
-// begin takes a commit as it is.
 func (m *Resolution) begin(t *workspace.Tape, h gitstore.Hash) error {
 	var err error
 	if m.Good, err = snapshot.AtCommit(t.Store(), h); err != nil {
@@ -105,7 +104,6 @@ func (m *Resolution) merge(ctx context.Context, t *workspace.Tape, c gitstore.Co
 	return m.addNumbered(t, own)
 }
 
-// addNumbered adds entries, which get the next ids.
 func (m *Resolution) addNumbered(t *workspace.Tape, lines [][]byte) error {
 	last, err := m.Good.LastID()
 	if err != nil {
@@ -220,8 +218,7 @@ func Numbered(t *workspace.Tape, line []byte, id int64) ([]byte, error) {
 	return threeway.Renumber(nil, line, id, origin(t))
 }
 
-// addedLines are the lines that files of one tree have behind those of another, by their
-// ids.
+// addedLines are lines of one tree's files behind those of another, by their ids.
 func addedLines(s *workspace.Store, old, next gitstore.Hash) ([][]byte, error) {
 	files, err := changedFiles(s, "", next, old)
 	if err != nil {

@@ -73,9 +73,8 @@ func compareHistories(ctx context.Context, s *workspace.Store, old, next gitstor
 	return histories{was, is, same}, errors.Join(err1, err2)
 }
 
-// makeAgain makes the purges again that the new history has a record of behind its n oldest
-// commits, and reports whether they make these of those of the old one. What both have in
-// common is not looked at.
+// makeAgain makes the purges again that the new history records behind its n oldest
+// commits, and reports whether they turn the old one into it.
 func (b histories) makeAgain(ctx context.Context, s *workspace.Store, find Finder, n int) (made Remade, ok bool, err error) {
 	if made.Records, ok, err = readRecords(ctx, s, b.is[:len(b.is)-n]); err != nil || !ok {
 		return made, false, err
@@ -119,9 +118,8 @@ func NewLesson(s *workspace.Store, m *Masker, prints map[string]bool) *Lesson {
 	return &Lesson{s: s, mask: m, prints: prints, seen: map[[2]gitstore.Hash]bool{}, changed: map[int64]bool{}}
 }
 
-// Histories goes through both in step, since commits pair one to one. It is false where
-// they do not. Along first parents entries are only added: so the newest commit has those
-// of all before it.
+// Histories goes through both in step, if commits pair one to one. Along first parents
+// entries are only added, so the newest commit has those of all before.
 func (l *Lesson) Histories(ctx context.Context, was, is gitstore.Hash) (bool, error) {
 	type pair struct {
 		was, is gitstore.Hash
@@ -178,8 +176,8 @@ func (l *Lesson) entries(ctx context.Context, was, is gitstore.Hash) (map[int64]
 		if a.Tree == b.Tree {
 			continue
 		}
-		old, err1 := snapshot.ReadPhase(before, a, "", snapshot.Place{}, nil)
-		next, err2 := snapshot.ReadPhase(after, b, "", snapshot.Place{}, nil)
+		old, err1 := snapshot.ReadPhase(before, a, "", snapshot.Place{})
+		next, err2 := snapshot.ReadPhase(after, b, "", snapshot.Place{})
 		for errors.Join(err1, err2) == nil {
 			var x, y layout.Entry
 			x, err1 = old.Next()

@@ -16,9 +16,8 @@ import (
 	"tape/internal/workspace"
 )
 
-// PurgedEvent is the name of the event that records a purge. Its data says which entries
-// were changed, the rules and fingerprints of what was taken out of them, and which commit
-// was the tape's before.
+// PurgedEvent is the name of the event that records a purge: which entries were
+// changed, rules and fingerprints of what went, and the tape's commit before.
 const PurgedEvent = "tape.purged"
 
 // RecordData is the data of that event.
@@ -91,9 +90,8 @@ func readRecords(ctx context.Context, s *workspace.Store, commits []gitstore.Has
 	return sum, ok, nil
 }
 
-// PurgeAgain is what a purge of another copy of a tape has to name, as the records among the
-// commits of its history say it was purged here: in one text the entries to purge whole, as @ID,
-// then fingerprints.
+// PurgeAgain is what a purge of another copy of a tape has to name by the records in
+// its history: @ID of entries to purge whole, then fingerprints.
 func PurgeAgain(ctx context.Context, s *workspace.Store, history []gitstore.Hash) ([]string, error) {
 	sum, _, err := readRecords(ctx, s, history)
 	if err != nil {

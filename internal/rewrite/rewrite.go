@@ -94,7 +94,6 @@ func (r *Rewriter) History(ctx context.Context, head gitstore.Hash, followersOnl
 	return nil
 }
 
-// commit rewrites a commit whose parents were.
 func (r *Rewriter) commit(ctx context.Context, h gitstore.Hash, c gitstore.Commit, raw []byte, followersOnly bool) error {
 	follows := slices.ContainsFunc(c.Parents, r.Changed)
 	if followersOnly && !follows {
@@ -141,7 +140,6 @@ func (r *Rewriter) encode(raw string, tree gitstore.Hash, message string) []byte
 	return []byte(b.String() + "\n" + message)
 }
 
-// handoffSubject is what the subject of a handoff begins with.
 const handoffSubject = "handoff: "
 
 // message masks a commit's message. In the trailers of this program the names of anchors
@@ -172,8 +170,7 @@ func (r *Rewriter) message(message string) string {
 	return r.mask.Text(body) + strings.Join(lines, "\n")
 }
 
-// Tag rewrites an annotated tag of a commit that was rewritten, under a name; its
-// signature would be wrong.
+// Tag rewrites the tag of a rewritten commit, under a name, without a wrong signature.
 func (r *Rewriter) Tag(ctx context.Context, h gitstore.Hash, name string) (gitstore.Hash, error) {
 	tag, err := r.s.Git().Tag(h)
 	if err != nil {

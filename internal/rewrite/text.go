@@ -38,7 +38,6 @@ type Masker struct {
 	removed       map[string]bool // texts that were taken out whole, where they are long enough to be looked for
 }
 
-// entryDigest is a checksum of what an entry says.
 type entryDigest [sha256.Size]byte
 
 // DigestOf tells entries apart by their content.
@@ -69,7 +68,6 @@ func (m *Masker) Know() {
 	m.known = secrets.NewKnown(list)
 }
 
-// value masks secrets in a JSON value.
 func (m *Masker) value(raw []byte) []byte {
 	skip := func(f secrets.Finding) bool { return !m.Match(f) }
 	if m.Learning {
@@ -167,7 +165,6 @@ func (m *Masker) Holds(text []byte) bool {
 	return false
 }
 
-// jsonString is a string in a JSON text.
 type jsonString struct {
 	before string // what is between the one before it and this one
 	raw    string // in quotes

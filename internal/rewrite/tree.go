@@ -11,7 +11,6 @@ import (
 	"tape/internal/snapshot"
 )
 
-// maskedBlob is what became of a file.
 type maskedBlob struct {
 	hash    gitstore.Hash
 	Changed bool
@@ -25,7 +24,6 @@ type maskedFile struct {
 	was, is []byte
 }
 
-// root rewrites the tree of a commit.
 func (r *Rewriter) root(ctx context.Context, h gitstore.Hash) (gitstore.Hash, error) {
 	return r.folder(ctx, h, func(ctx context.Context, e *gitstore.TreeEntry) error {
 		switch {
@@ -40,7 +38,6 @@ func (r *Rewriter) root(ctx context.Context, h gitstore.Hash) (gitstore.Hash, er
 	})
 }
 
-// folder rewrites the entries of a tree.
 func (r *Rewriter) folder(ctx context.Context, h gitstore.Hash, rewrite func(ctx context.Context, e *gitstore.TreeEntry) error) (gitstore.Hash, error) {
 	if next, ok := r.trees[h]; ok {
 		return next, nil
@@ -190,9 +187,8 @@ func (r *Rewriter) anchorFile(ctx context.Context, folder string, e *gitstore.Tr
 	return r.Folders[folder], nil
 }
 
-// class masks the files of one class. As long as each is full when it was full before,
-// they stay as they are divided; else the lines move up, up to where the files are the
-// old ones again.
+// class masks the files of one class. As long as full ones stay full, they stay as they
+// are divided; else lines move up, to where files are the old ones again.
 func (r *Rewriter) class(ctx context.Context, folder string, files []layout.Segment) (out []gitstore.TreeEntry, err error) {
 	slices.SortFunc(files, func(a, b layout.Segment) int { return cmp.Compare(a.N, b.N) })
 	emit := func(n int, h gitstore.Hash) {
@@ -242,7 +238,6 @@ func (b maskedBlob) stays(last bool) bool {
 	return !b.over[1] && (last || b.full[1] || !b.full[0])
 }
 
-// blob masks a file, and remembers what came of it.
 func (r *Rewriter) blob(ctx context.Context, path string, h gitstore.Hash) (maskedBlob, error) {
 	if b, ok := r.Blobs[h]; ok {
 		return b, nil
@@ -263,8 +258,7 @@ func (r *Rewriter) blob(ctx context.Context, path string, h gitstore.Hash) (mask
 	return b, nil
 }
 
-// masked reads a file and masks it. Of a version of a file that was masked of late, only
-// what it has more.
+// masked reads a file and masks it, of a version masked of late only what is new.
 func (r *Rewriter) masked(ctx context.Context, path string, h gitstore.Hash) (was, is []byte, err error) {
 	if was, err = r.s.Git().Blob(h); err != nil {
 		return nil, nil, layout.CorruptObject(h, err)

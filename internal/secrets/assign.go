@@ -66,7 +66,6 @@ func passWord(name []byte) strength {
 	return nothing
 }
 
-// assigned is a value with what is known of how it is assigned.
 type assigned struct {
 	from, to int
 	name     int // where its name begins
@@ -125,8 +124,7 @@ func (w *walker) assignedKey(text, key []byte) {
 	}
 }
 
-// longestValue is the length in bytes from which on something assigned is no secret, or one
-// that has a shape.
+// longestValue is from how many bytes on an assigned value needs a shape to be a secret.
 const longestValue = 512
 
 // assignment reads what follows a name that ends at i: an operator and a value.
@@ -239,16 +237,13 @@ func (v *assigned) read(s *Scanner, text []byte, i int) bool {
 			return true
 		}
 	}
-	if !v.quoted && v.to < len(text) && (text[v.to] == '(' || text[v.to] == '[' || text[v.to] == '{') {
-		return false // a call
-	}
-	return v.to > v.from
+	isCall := !v.quoted && v.to < len(text) && (text[v.to] == '(' || text[v.to] == '[' || text[v.to] == '{')
+	return !isCall && v.to > v.from
 }
 
 func isQuote(c byte) bool { return c == '"' || c == '\'' || c == '`' }
 
-// stops are the bytes that end a value: one in quotes of some kind, one in an env file, and
-// any other.
+// stops are the bytes that end a value: in quotes of some kind, in an env file, elsewhere.
 func (v *assigned) stops(s *Scanner, quote byte) *set {
 	switch {
 	case v.quoted:
@@ -261,7 +256,6 @@ func (v *assigned) stops(s *Scanner, quote byte) *set {
 	return s.stop
 }
 
-// judge decides whether what is assigned is a secret.
 func (w *walker) judge(text []byte, v assigned, name []byte, k strength) {
 	value := text[v.from:v.to]
 	if len(value) < shortest || bytes.ContainsAny(value, " \t\n") || isCode(value, v.quoted) || isPlace(value) || isUUID(value) ||
@@ -320,15 +314,13 @@ func isPassword(value []byte, v assigned) bool {
 	return len(value) >= 8 && a.digits >= 2 && !nameLike
 }
 
-// isAWS reports whether the name, or what is before the value, speaks of AWS.
 func isAWS(name, text []byte, from int) bool {
 	flat := bytes.ReplaceAll(bytes.ToLower(name), []byte("_"), nil)
 	before := bytes.ToLower(text[max(0, from-100):from])
 	return contains(flat, "secretaccesskey", "aws") || contains(before, "aws", "akia")
 }
 
-// isDense reports whether a value is as random as a key: three kinds of characters, and
-// hardly one that repeats.
+// isDense tells values as random as a key: three kinds of characters, hardly any repeated.
 func isDense(v []byte) bool {
 	a := countBytes(v)
 	return len(v) >= 24 && len(v) <= 128 && a.lower > 0 && a.upper > 0 && a.digits > 0 && !isHexHash(v) && changes(v)*100 >= len(v)*28 && entropy(v) >= 4

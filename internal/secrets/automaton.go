@@ -19,8 +19,7 @@ func fold(c byte) byte {
 	return c
 }
 
-// trie is the automaton while it is built: states are numbered as they come up, and 0 in
-// next is none.
+// trie is the automaton while it is built: states by time of creation; 0 in next is none.
 type trie struct {
 	width int
 	next  []uint32 // of state and class

@@ -151,8 +151,7 @@ func (w *walker) netrc(text []byte, from, to int) bool {
 	return false
 }
 
-// wordBefore returns the word that ends before i, up to white space, also where that is
-// written \n, and where it begins.
+// wordBefore is the word that ends before i, up to white space or a written \n, and its place.
 func wordBefore(text []byte, i int) (word []byte, at int) {
 	const longest = 256
 	least := max(0, i-longest)

@@ -200,8 +200,7 @@ func (w *walker) azureClient(text []byte, start, end int) {
 	w.hit(text, from, to, ruleAzureClient)
 }
 
-// azureSignature finds what a shared access URL is signed with: 32 bytes in base64, and that
-// as URLs have it.
+// azureSignature finds the signature of a shared access URL: 32 bytes in base64, escaped.
 func (w *walker) azureSignature(text []byte, start, end int) {
 	to := run(w.s.escaped, text, end, 100)
 	if v := text[end:to]; begins(text, start) && len(v) >= 46 && len(v) <= 96 && bytes.HasSuffix(v, []byte("%3D")) && !monotonous(v) && !isDummy(v) {
@@ -227,8 +226,7 @@ func (w *walker) terraform(text []byte, start, end int) {
 	}
 }
 
-// discord finds the token of a bot near the word: a number in base64, six characters that
-// tell the time, and a signature.
+// discord finds a bot's token near the word: a number in base64, the time, a signature.
 func (w *walker) discord(text []byte, _, end int) {
 	const reach = 120 // bytes
 	for i := end; i < min(len(text), end+reach); i++ {

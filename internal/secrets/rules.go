@@ -26,7 +26,6 @@ const (
 	ruleTerraform   = "terraform-token"
 )
 
-// ruleShapes is a rule with the shapes that it knows.
 type ruleShapes struct {
 	Rule
 	shapes []string

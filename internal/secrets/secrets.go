@@ -75,7 +75,6 @@ func New() *Scanner {
 	return s
 }
 
-// start makes the automaton of the triggers.
 func (s *Scanner) start() {
 	words := make([]string, len(s.triggers))
 	for i, t := range s.triggers {
@@ -159,7 +158,6 @@ func (s *Scanner) rounds(value []byte, skip func(Finding) bool, tell func([]spot
 	return value
 }
 
-// marker is what a mask begins with.
 const marker = "[redacted:"
 
 // Mark is what stands for a secret that was masked.
@@ -184,8 +182,7 @@ func IsFingerprint(text string) bool {
 	return len(text) == 2*fingerprintSize && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// withoutSpace drops white space, also where it is written as \n: a key is the same
-// however its lines are broken.
+// withoutSpace drops white space and written \n: keys are the same however they are broken.
 func withoutSpace(b []byte) []byte {
 	b = []byte(strings.NewReplacer(`\n`, "", `\r`, "", `\t`, "", `\`, "").Replace(string(b)))
 	return bytes.Join(bytes.FieldsFunc(b, func(r rune) bool { return r <= ' ' }), nil)
@@ -222,7 +219,6 @@ func excerpt(text []byte, h hit, clear int) string {
 	}, strings.TrimLeft(string(text[from:h.from]), " \t")+shown)
 }
 
-// distinct leaves each rule and secret once.
 func distinct(found []Finding) []Finding {
 	var out []Finding
 	seen := map[string]bool{}

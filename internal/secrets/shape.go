@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// set is a set of bytes.
 type set [256]bool
 
 func setOf(ranges ...string) *set {
@@ -123,19 +122,15 @@ func isUpper(c byte) bool  { return c-'A' < 26 }
 func isLower(c byte) bool  { return c-'a' < 26 }
 func isAlnum(c byte) bool  { return isLetter(c) || isDigit(c) }
 
-// isWord reports whether c can be part of a name.
 func isWord(c byte) bool { return isAlnum(c) || c == '_' }
 
-// begins reports whether a token can begin at i: what is before it is no part of a word, or
-// is an escape like \n or %3D.
+// begins reports whether a token can begin at i, behind no word but an escape (\n, %3D).
 func begins(b []byte, i int) bool {
 	if i == 0 || !isWord(b[i-1]) {
 		return true
 	}
-	if i >= 2 && b[i-2] == '\\' && strings.IndexByte("nrtbf", b[i-1]) >= 0 {
-		return true
-	}
-	return i >= 3 && b[i-3] == '%' && isHex(b[i-2]) && isHex(b[i-1])
+	return i >= 2 && b[i-2] == '\\' && strings.IndexByte("nrtbf", b[i-1]) >= 0 ||
+		i >= 3 && b[i-3] == '%' && isHex(b[i-2]) && isHex(b[i-1])
 }
 
 func isHex(c byte) bool { return isDigit(c) || (c|0x20)-'a' < 6 }

@@ -9,7 +9,6 @@ import (
 
 // What a value looks like: a placeholder, a name, or something random.
 
-// alphabetOf counts what a value is made of.
 type alphabetOf struct {
 	lower, upper, digits, other int
 	strange                     int // of other, those that names and paths do not have
@@ -157,8 +156,7 @@ func isExpression(v []byte) bool {
 	return false
 }
 
-// isVariable reports whether a text begins with a name of letters, with a number at most
-// behind them.
+// isVariable reports whether a text begins with letters, at most a number behind them.
 func isVariable(v []byte) bool {
 	n := 0
 	for n < len(v) && (isLetter(v[n]) || v[n] == '_') {
@@ -227,12 +225,10 @@ func saysNothing(v []byte, words []string) bool {
 	return letters < 3 && digits < 4 || letters == 0
 }
 
-// contains reports whether a value has one of some texts in it.
 func contains(v []byte, texts ...string) bool {
 	return slices.ContainsFunc(texts, func(t string) bool { return bytes.Contains(v, []byte(t)) })
 }
 
-// hasPrefix reports whether a value begins with one of some prefixes.
 func hasPrefix(v []byte, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return bytes.HasPrefix(v, []byte(p)) })
 }

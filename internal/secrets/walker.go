@@ -113,7 +113,6 @@ func (w *walker) value(b []byte, i int, assigned []byte, level int) int {
 	return i
 }
 
-// member looks at a key, and at the value behind it.
 func (w *walker) member(b []byte, from, to, at, level int) (end int) {
 	key := b[from:to]
 	w.path = append(w.path, step{key: key})
@@ -174,8 +173,7 @@ func isContainer(text []byte) bool {
 	return first == '{' && last == '}' || first == '[' && last == ']'
 }
 
-// rawOffset returns where in the inside of a JSON string the n-th byte of what it stands for
-// is written.
+// rawOffset is where in the inside of a JSON string the n-th decoded byte is written.
 func rawOffset(body []byte, n int) int {
 	at := 0
 	var unit [12]byte
@@ -260,7 +258,6 @@ func (w *walker) found(text []byte, t *trigger, end int) {
 	}
 }
 
-// hit notes a secret.
 func (w *walker) hit(text []byte, from, to int, rule string) {
 	if !inMark(text, from) {
 		w.hits = append(w.hits, hit{from: from, to: to, rule: rule})
@@ -282,8 +279,7 @@ func inMark(text []byte, i int) bool {
 	return at >= 0 && bytes.IndexByte(before[at:], ']') < 0
 }
 
-// settle makes spots of the hits: of those that overlap, the one with a shape, or else the
-// first.
+// settle makes spots of hits: of those that overlap, the one with a shape, or the first.
 func (w *walker) settle(text []byte) {
 	slices.SortStableFunc(w.hits, func(a, b hit) int {
 		if a.from != b.from {

@@ -1,8 +1,6 @@
 package snapshot
 
 import (
-	"strconv"
-
 	"tape/internal/gitstore"
 	"tape/internal/layout"
 	"tape/internal/workspace"
@@ -18,8 +16,8 @@ func AtCommit(s *workspace.Store, h gitstore.Hash) (*Snapshot, error) {
 	if err != nil {
 		return nil, layout.CorruptObject(h, err)
 	}
-	if n, err := strconv.Atoi(c.Trailer(layout.TrailerFormat)); err == nil && n > layout.FormatVersion {
-		return nil, &layout.CorruptError{File: "commit " + h.String(), Msg: layout.NewerFormat(n), Fix: "install a newer tape"}
+	if err := layout.CheckFormat(c, h.String()); err != nil {
+		return nil, err
 	}
 	v := &Snapshot{Git: s.Git(), Commit: h, RootTree: c.Tree}
 	if v.Root, err = s.Git().Tree(c.Tree); err != nil {
@@ -62,7 +60,6 @@ func (v *Snapshot) Tree(p layout.Phase) ([]gitstore.TreeEntry, error) {
 	return entries, nil
 }
 
-// committed returns the files that a phase has in git.
 func (v *Snapshot) committed(p layout.Phase) ([layout.ClassCount][]layout.Segment, error) {
 	entries, err := v.Tree(p)
 	if err != nil {

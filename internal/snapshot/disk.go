@@ -54,9 +54,8 @@ func (v *Snapshot) fromCommit(p layout.Phase, s layout.Segment, err error) ([]by
 	return data, true
 }
 
-// Ends returns the files of a phase, the last one of each class with its size: one that has
-// a next one is sealed, and never changes. What is no file of a phase (an editor's backup,
-// say) is left to tape verify.
+// Ends returns the files of a phase, with the size of each class's last one: the others
+// are sealed. What is no file of a phase is left to tape verify.
 func (v *Snapshot) Ends(p layout.Phase) ([layout.ClassCount][]layout.Segment, error) {
 	list, err := v.list(p)
 	if err != nil {
@@ -72,8 +71,7 @@ func (v *Snapshot) Ends(p layout.Phase) ([layout.ClassCount][]layout.Segment, er
 	return list, nil
 }
 
-// list returns the files of a phase without their sizes. Those that were left in git
-// have the hash that they have there.
+// list returns a phase's files without sizes; those left in git have their hash there.
 func (v *Snapshot) list(p layout.Phase) ([layout.ClassCount][]layout.Segment, error) {
 	found, err := FilesIn(v.Path(p, ""))
 	if err != nil && !v.inGit(p, err) {

@@ -31,8 +31,7 @@ func BaseOf(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
 	return inferBase(t, head)
 }
 
-// MadeBase finds the commit that a fork was begun with; a branch that somebody made with
-// git has none.
+// MadeBase finds the commit that begins a fork; a branch made with git has none.
 func MadeBase(t *workspace.Tape, head gitstore.Hash) (b ForkBase, ok bool, err error) {
 	for c, err := range t.Store().ByFirstParents(head) {
 		if err != nil {
@@ -57,8 +56,7 @@ func StartOf(t *workspace.Tape, head gitstore.Hash) gitstore.Hash {
 	return b.Start
 }
 
-// StartsHere reports whether a commit is the first of the fork, and with which entry of
-// the parent it begins.
+// StartsHere tells a fork's first commit, and with which entry of the parent it begins.
 func StartsHere(t *workspace.Tape, c gitstore.Commit) (int64, bool) {
 	value := c.Trailer(layout.TrailerBase)
 	if value == "" || len(c.Parents) != 1 || layout.DecodeTrailer(c.Trailer(layout.TrailerName)) != t.Name() {
@@ -68,8 +66,7 @@ func StartsHere(t *workspace.Tape, c gitstore.Commit) (int64, bool) {
 	return id, err == nil && id > 0
 }
 
-// inferBase is where a branch that somebody made with git leaves its parent; where that
-// is gone, with its first commit.
+// inferBase is where a branch made with git leaves its parent, or its first commit.
 func inferBase(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
 	parent, err := t.Store().Tape(context.Background(), t.Parent())
 	var at gitstore.Hash
@@ -169,8 +166,7 @@ func HandleOf(s *workspace.Store, name string, h gitstore.Hash) *workspace.Tape 
 	return s.Handle(name)
 }
 
-// RemoteName is what the tape or fork of a remote's ref is called; its slug where that
-// cannot be told.
+// RemoteName is what a remote's tape or fork is called, or its slug if that is not known.
 func RemoteName(s *workspace.Store, in layout.Incoming) string {
 	if strings.HasPrefix(in.Ref, layout.BranchPrefix) || strings.HasPrefix(in.Ref, layout.ForkPrefix) {
 		if t, err := TapeAt(s, in.Ref, in.New); err == nil {
@@ -182,11 +178,8 @@ func RemoteName(s *workspace.Store, in layout.Incoming) string {
 
 // SlugOf is what a ref calls the tape that it is of.
 func SlugOf(ref string) string {
-	short := ref
-	for _, prefix := range []string{layout.BranchPrefix, layout.ForkPrefix, layout.TagPrefix, layout.ArchivePrefix} {
-		short = strings.TrimPrefix(short, prefix)
-	}
-	if strings.HasPrefix(ref, layout.TagPrefix) || strings.HasPrefix(ref, layout.ArchivePrefix) {
+	prefix, short := layout.CutRef(ref)
+	if prefix == layout.TagPrefix || prefix == layout.ArchivePrefix {
 		short, _, _ = strings.Cut(short, "/")
 	}
 	return short

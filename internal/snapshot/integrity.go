@@ -26,8 +26,7 @@ func Checksum(sum uint32, data []byte) uint32 {
 	return crc32.Update(sum, crc32.IEEETable, data)
 }
 
-// check refuses the content of a file that is not, or does not begin with, what was
-// recorded.
+// check refuses content of a file that does not begin with what was recorded.
 func (v *Snapshot) check(p layout.Phase, file string, data []byte) error {
 	tail, noted := v.noted(p, file, len(data))
 	if noted && Checksum(0, data[:tail.Size]) == tail.Sum {

@@ -25,8 +25,7 @@ const Latest = "latest"
 type Query struct {
 	// After selects what is after an anchor, the anchor itself left out.
 	After string
-	// From and To select what is strictly between two anchors: the latest From, and
-	// the first To after it.
+	// From and To select what is between the latest From and the first To after it.
 	From, To string
 	// Inclusive widens From and To to the phases From through To, whole.
 	Inclusive bool
@@ -35,8 +34,7 @@ type Query struct {
 	// SkipFirst leaves out the anchor that opens the tape.
 	SkipFirst bool
 
-	// Since and Until bound the dates, both inclusive. ParseSince and ParseUntil read
-	// them from text.
+	// Since and Until bound the dates, inclusively; see ParseSince and ParseUntil.
 	Since, Until time.Time
 
 	// Kinds keeps entries of these kinds; empty keeps all.

@@ -26,8 +26,6 @@ type cursor struct {
 	done  bool
 	// changed is what is wrong with the file in hand from some line on.
 	changed *layout.CorruptError
-	// loaded, if set, is shown each file when it is read.
-	loaded func(s layout.Segment, data []byte)
 }
 
 // next takes the next line. A last line without its newline, at the very end of what
@@ -68,7 +66,6 @@ func (c *cursor) next() error {
 	return nil
 }
 
-// load takes the next file in hand.
 func (c *cursor) load() error {
 	c.file, c.rest, c.line = c.rest[0], c.rest[1:], 0
 	c.name = c.file.Name()
@@ -77,9 +74,6 @@ func (c *cursor) load() error {
 		return err
 	}
 	c.all, c.data = data, data
-	if c.loaded != nil {
-		c.loaded(c.file, data)
-	}
 	return c.check()
 }
 
@@ -130,7 +124,7 @@ type Place struct {
 }
 
 // ReadPhase reads a phase from a place on, and of its files only what it needs for that.
-func ReadPhase(v *Snapshot, p layout.Phase, tape string, from Place, loaded func(layout.Segment, []byte)) (*PhaseReader, error) {
+func ReadPhase(v *Snapshot, p layout.Phase, tape string, from Place) (*PhaseReader, error) {
 	anchor, err := ReadAnchor(v, p, tape)
 	if err != nil {
 		return nil, err
@@ -149,7 +143,7 @@ func ReadPhase(v *Snapshot, p layout.Phase, tape string, from Place, loaded func
 		r.Last, r.started = from.ID-1, true
 	}
 	for class, files := range segments {
-		c := &cursor{v: v, p: p, loaded: loaded}
+		c := &cursor{v: v, p: p}
 		if from.ends != nil {
 			err = c.after(files, from.ends[class])
 		} else {
@@ -265,7 +259,6 @@ func DecodeAnchor(raw []byte, file string) (e jsonl.Entry, name string, err erro
 	return e, name, nil
 }
 
-// makeEntry makes an entry of a line that was parsed, and its place.
 func makeEntry(e jsonl.Entry, tape, anchor string, seq int) layout.Entry {
 	return layout.Entry{ID: e.ID, Kind: e.Kind, Payload: e.Payload, Meta: e.Meta, Date: e.Date, Raw: e.Raw,
 		Tape: tape, Anchor: anchor, AnchorSeq: seq}
@@ -320,15 +313,13 @@ func PhaseOf(v *Snapshot, id int64) (int, error) {
 	return max(0, i-1), failed
 }
 
-// LastID returns the id of the last entry of a phase by looking at the ends of its
-// files only.
+// LastID is the id of a phase's last entry, found at the ends of its files alone.
 func LastID(v *Snapshot, p layout.Phase) (int64, error) {
 	m, _, err := EndOf(v, p)
 	return m.LastID, err
 }
 
-// EndOf makes a mark of a phase's end, and returns the last entry's line, nil if that is the
-// anchor.
+// EndOf marks a phase's end, with the last entry's line, nil if that is the anchor.
 func EndOf(v *Snapshot, p layout.Phase) (m Mark, line []byte, err error) {
 	anchor, err := ReadAnchor(v, p, "")
 	if err != nil {

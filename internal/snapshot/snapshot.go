@@ -121,7 +121,6 @@ func (v *Snapshot) Read(p layout.Phase, s layout.Segment, buf []byte) ([]byte, e
 	return append(buf[:0], raw...), err
 }
 
-// readInto reads a file and closes it.
 func readInto(f *os.File, s layout.Segment, buf []byte) ([]byte, error) {
 	defer f.Close()
 	size := s.Size
@@ -200,7 +199,6 @@ func (v *Snapshot) Blob(p layout.Phase, s layout.Segment) ([]byte, error) {
 	return raw, nil
 }
 
-// size is how many bytes a file has.
 func (v *Snapshot) size(p layout.Phase, s layout.Segment) (int64, error) {
 	switch {
 	case s.Size >= 0:

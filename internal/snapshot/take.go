@@ -349,8 +349,7 @@ func (v *Snapshot) extendsFile(p layout.Phase, s layout.Segment, e gitstore.Tree
 	return len(data) == len(blob), nil
 }
 
-// truncatedError tells of a file that is shorter than it was; the line is the first that is
-// not whole.
+// truncatedError is for a file that got shorter; the line is the first that is not whole.
 func truncatedError(v *Snapshot, p layout.Phase, name string, size, was int64) error {
 	line := 0
 	if data, err := os.ReadFile(v.Path(p, name)); err == nil {

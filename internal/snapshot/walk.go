@@ -16,8 +16,6 @@ type Walk struct {
 	First, Last int    // indexes of phases
 	From        Place  // in the first one
 
-	Loaded func(s layout.Segment, data []byte) // if set, is shown each file that is read
-
 	R *PhaseReader // the phase in hand
 }
 
@@ -26,7 +24,7 @@ func (w *Walk) Read(ctx context.Context, yield func(layout.Entry) bool) error {
 	from := w.From
 	for i := w.First; i <= w.Last; i++ {
 		var err error
-		if w.R, err = ReadPhase(w.V, w.V.List[i], w.Tape, from, w.Loaded); err != nil {
+		if w.R, err = ReadPhase(w.V, w.V.List[i], w.Tape, from); err != nil {
 			return err
 		}
 		from = Place{}
@@ -65,7 +63,6 @@ func (w *Walk) joins(i int) error {
 	return err
 }
 
-// selection is what a query selects of a snapshot.
 type selection struct {
 	v    *Snapshot
 	tape string
@@ -83,8 +80,7 @@ func (s selection) forward(ctx context.Context, yield func(layout.Entry) bool) e
 	return w.Read(ctx, func(e layout.Entry) bool { return !s.keeps(e) || yield(e) })
 }
 
-// backward reads from the end, a window of ids at a time, so that a short limit reads
-// little of a long phase.
+// backward reads windows of ids from the end: a short limit reads little of a long phase.
 func (s selection) backward(ctx context.Context, yield func(layout.Entry) bool) error {
 	const first, largest = 64, 16 << 10 // ids
 	for i := s.span.Last; i >= s.span.First; i-- {

@@ -60,7 +60,6 @@ var asciiAttr = func() (tab [256]Attr) {
 	return tab
 }()
 
-// asciiFold is what a byte of ASCII is folded to.
 var asciiFold = func() (tab [256]byte) {
 	for i := range tab {
 		c := byte(i)
@@ -79,8 +78,7 @@ var asciiFold = func() (tab [256]byte) {
 // fields is, too, in a query.
 func IsSpace(r rune) bool { return r == Sep || unicode.IsSpace(r) }
 
-// classOf returns the class of a character that is normalized but may be a
-// capital.
+// classOf is the class of a normalized character that may be a capital.
 func classOf(r rune) Attr {
 	switch {
 	case r < utf8.RuneSelf:
@@ -110,9 +108,8 @@ func classOf(r rune) Attr {
 	return other
 }
 
-// isDense reports whether a letter, digit or mark is of a script that does not
-// put spaces between words: Chinese, Japanese, Korean, Thai, Lao, Khmer,
-// Myanmar.
+// isDense reports whether a character is of a script without spaces between words:
+// Chinese, Japanese, Korean, Thai, Lao, Khmer, Myanmar.
 func isDense(r rune) bool { return r >= 0x0E00 && unicode.Is(dense, r) }
 
 var dense = &unicode.RangeTable{
@@ -141,10 +138,7 @@ func carries(r rune) bool {
 	if r < utf8.RuneSelf {
 		return asciiAttr[r] >= Lower || isASCIISymbol(byte(r))
 	}
-	if isEmoji(r) {
-		return true
-	}
-	return unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.S)
+	return isEmoji(r) || unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.S)
 }
 
 // isASCIISymbol picks the symbols of ASCII that a mark can change, as in ≠.
@@ -188,17 +182,14 @@ const (
 	formsPage = 0xFF00
 )
 
-// pages are filled in as characters turn up: a table for all of them would
-// take longer to make than most searches.
+// pages are filled as characters turn up: to make all takes longer than most searches.
 var pages [pagesEnd>>8 + 1]struct {
 	once sync.Once
 	tab  *[256]entry
 }
 
-// hasEntry reports whether there is an entry for r.
 func hasEntry(r rune) bool { return r < pagesEnd || r&^0xFF == formsPage && r < 0xFFF0 }
 
-// lookup returns the entry of a character that has one.
 func lookup(r rune) *entry {
 	p := &pages[min(r>>8, pagesEnd>>8)]
 	p.once.Do(func() {

@@ -8,8 +8,7 @@ import (
 	"tape/internal/jsonl"
 )
 
-// maxBlob is the length up to which what looks like base64 may be something that
-// a person reads.
+// maxBlob is up to which length what looks like base64 may be something people read.
 const maxBlob = 1024
 
 const blanks = " \t\r\n" // between the tokens of JSON
@@ -71,8 +70,7 @@ func (x *extractor) separate() {
 	}
 }
 
-// value appends the value at i and returns the position behind it, which is
-// behind i wherever i is inside the source.
+// value appends the value at i and returns the position behind it, never i itself.
 func (x *extractor) value(i int) int {
 	if i >= len(x.src) {
 		return i
@@ -170,7 +168,6 @@ func (x *extractor) arguments(i int) int {
 	return end
 }
 
-// text appends the string at i.
 func (x *extractor) text(i int) int {
 	end, escaped := jsonl.StringEnd(x.src, i+1)
 	s := x.src[i+1 : max(i+1, end-1)]

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxSegment bounds how many characters are folded together: a letter may be
-// followed by any number of marks.
+// maxSegment bounds the characters folded together: a letter may have any number of marks.
 const maxSegment = 32
 
 const highs = 0x8080808080808080 // the bits that ASCII does not have
@@ -37,11 +36,9 @@ func (f *Folder) reset(text []byte) {
 	f.drop()
 }
 
-// drop forgets what is folded so far.
 func (f *Folder) drop() { f.Buf, f.Attr, f.off = f.Buf[:0], f.Attr[:0], f.off[:0] }
 
-// FoldAll folds all of text. Offsets are left out where they are those of the
-// text, as they are for ASCII.
+// FoldAll folds all of text. Offsets are left out where they are those of the text.
 func (f *Folder) FoldAll(text []byte) {
 	f.reset(text)
 	if i := asciiLen(text); i < len(text) {
@@ -88,8 +85,7 @@ func (f *Folder) foldASCII(end int) {
 	}
 }
 
-// asciiLen returns the length of the text up to its first byte that is not
-// ASCII.
+// asciiLen is the length of the text before its first byte that is not ASCII.
 func asciiLen(text []byte) int {
 	i := 0
 	for i+8 <= len(text) && binary.LittleEndian.Uint64(text[i:])&highs == 0 {
@@ -112,8 +108,7 @@ func (f *Folder) Start(i int) int {
 	return int(f.off[i])
 }
 
-// End returns where in the text the folded bytes up to i, which is more than
-// 0, end.
+// End is where in the text the folded bytes up to i, more than 0, end.
 func (f *Folder) End(i int) int {
 	if len(f.off) == 0 {
 		return i
@@ -182,7 +177,6 @@ func (f *Folder) extend(base rune) bool {
 	return any
 }
 
-// ascii adds one ASCII character.
 func (f *Folder) ascii(c byte, start int) {
 	a := asciiAttr[c]
 	if f.cut {
@@ -194,7 +188,6 @@ func (f *Folder) ascii(c byte, start int) {
 	f.off = append(f.off, int32(start))
 }
 
-// add adds a folded character.
 func (f *Folder) add(r rune, a Attr, start int) {
 	n := len(f.Buf)
 	f.Buf = utf8.AppendRune(f.Buf, r)
@@ -248,8 +241,7 @@ func (f *Folder) general(seg []byte, start int) {
 	f.cut = apart
 }
 
-// isIgnored picks the characters that are not seen: joiners, soft hyphens,
-// variation selectors.
+// isIgnored picks what is not seen: joiners, soft hyphens, variation selectors.
 func isIgnored(r rune) bool {
 	switch r {
 	case 0x00AD, 0x034F, 0x200D, 0x2060, 0xFEFF:
@@ -319,8 +311,7 @@ func dropsMark(base, mark rune) bool {
 	case unicode.Is(unicode.Arabic, base):
 		return mark < 0x653 || mark > 0x655 // vowels do not count, hamza and madda do
 	case unicode.Is(unicode.Cyrillic, base):
-		// й and ї are letters of their own; е with dots and any letter
-		// with a stress are not.
+		// й and ї are letters of their own; е with dots and letters with a stress are not.
 		return mark == 0x300 || mark == 0x301 || mark == 0x308 && (base == 'е' || base == 'Е')
 	}
 	return false
@@ -340,8 +331,7 @@ func asTyped(r rune) rune {
 	return r
 }
 
-// spelt are letters of Latin that have no accent to strip but are spelt without by most
-// keyboards.
+// spelt are letters of Latin without an accent to strip that most keyboards do not have.
 var spelt = map[rune][2]rune{
 	'ß': {'s', 's'}, 'ẞ': {'s', 's'}, 'æ': {'a', 'e'}, 'Æ': {'a', 'e'}, 'œ': {'o', 'e'}, 'Œ': {'o', 'e'},
 	'ø': {'o'}, 'Ø': {'o'}, 'ł': {'l'}, 'Ł': {'l'}, 'đ': {'d'}, 'Đ': {'d'}, 'ħ': {'h'}, 'Ħ': {'h'}, 'ı': {'i'},

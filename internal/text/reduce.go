@@ -2,8 +2,7 @@ package text
 
 import "unicode/utf8"
 
-// Reducer folds only what of a text is not ASCII. In most texts that is little, and only
-// then it takes a copy.
+// Reducer folds only what is not ASCII: mostly little, and only then it takes a copy.
 type Reducer struct {
 	Loose bool // borders of runs are not to be seen in what Reduce returned
 
@@ -65,8 +64,7 @@ func (s *Reducer) fold() {
 	f.cut = false
 }
 
-// isItself reports whether a character of n bytes that is not ASCII is folded to
-// itself, unless a mark follows.
+// isItself reports whether a character of n bytes folds to itself if no mark follows.
 func isItself(r rune, n int) bool {
 	if hasEntry(r) {
 		return lookup(r).itself

@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A signature looks at the beginning of a text: at so many characters that
-// count, which do not depend on how long numbers are, as long as they are among
-// so many bytes.
+// A signature looks at the first characters that count, which do not depend on how long
+// numbers are, as long as they are among so many bytes.
 const (
 	signedRunes = 2 << 10
 	signedBytes = 8 << 10
@@ -42,7 +41,6 @@ const fnvOffset = 14695981039346656037
 
 const fnvPrime = 1099511628211
 
-// signer hashes what counts of a text.
 type signer struct {
 	hash   uint64
 	n      int  // characters that count
@@ -63,8 +61,7 @@ func (s *signer) addNumber() {
 	}
 }
 
-// next takes one word or character from the beginning of text and returns its
-// length.
+// next takes one word or character from the beginning of text; n is its length.
 func (s *signer) next(text []byte) int {
 	switch c := text[0]; {
 	case asciiAttr[c] >= Lower:
@@ -86,8 +83,7 @@ func (s *signer) next(text []byte) int {
 	return n
 }
 
-// word takes a word of ASCII letters and digits. That it is hexadecimal is known at its
-// end only.
+// word takes ASCII letters and digits; only their end tells whether it is hexadecimal.
 func (s *signer) word(text []byte) int {
 	hash, n, number := s.hash, s.n, s.number
 	hex, end := true, 0

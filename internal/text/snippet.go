@@ -30,7 +30,6 @@ func Snippet(text []byte, spans []Span, width int) (s string, rel []Span) {
 	return string(w.out), w.rel
 }
 
-// snippetStart chooses where the snippet begins.
 func snippetStart(text []byte, spans []Span, width int) int {
 	// A span counts for the window that begins with another if it is near:
 	// bytes are good enough to choose by.
@@ -79,12 +78,10 @@ func back(text []byte, i, n int) int {
 	return i
 }
 
-// hasText reports whether there is anything to be seen.
 func hasText(b []byte) bool {
 	return bytes.ContainsFunc(b, func(r rune) bool { return !IsSpace(r) && !unicode.IsControl(r) })
 }
 
-// snippetWriter writes the characters of a snippet.
 type snippetWriter struct {
 	text  []byte
 	spans []Span // that do not end in front of what is written

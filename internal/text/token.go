@@ -35,8 +35,7 @@ type Tokenizer struct {
 	part   int    // the next one to give
 }
 
-// Reset starts over with another text, which must not change until the last
-// term is read.
+// Reset starts over with another text, not to be changed until its last term is read.
 func (z *Tokenizer) Reset(text []byte) {
 	z.f.reset(text)
 	z.head, z.dense, z.part = 0, 0, 0
@@ -166,8 +165,7 @@ func (z *Tokenizer) slow() bool {
 	return true
 }
 
-// runEnd folds on to the end of the run that begins at head and returns where
-// it ends in the buffer.
+// runEnd folds on to the end of the run that begins at head, and returns that.
 func (z *Tokenizer) runEnd() int {
 	f := &z.f
 	i := z.head + 1
@@ -202,8 +200,7 @@ func (z *Tokenizer) givePart() {
 	z.Start, z.End = z.base+p.Start, z.base+p.End
 }
 
-// CutTerm shortens a run to the length of a term, at the border of a
-// character.
+// CutTerm shortens a run to the length of a term, by whole characters.
 func CutTerm(run []byte) []byte {
 	if len(run) <= MaxTerm {
 		return run
@@ -215,8 +212,7 @@ func CutTerm(run []byte) []byte {
 	return run[:n]
 }
 
-// SplitRun returns the parts of a run that is an identifier, in place of what
-// is in parts, or none.
+// SplitRun puts the parts of a run that is an identifier, or none, in place of parts.
 func SplitRun(attrs []Attr, parts []Span) []Span {
 	parts = parts[:0]
 	start, before, prev := 0, 0, attrs[0].Class()

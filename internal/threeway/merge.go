@@ -23,7 +23,6 @@ type known struct {
 	content  content
 }
 
-// merger is one merge.
 type merger struct {
 	in     Input
 	common int // lines that both sides begin with
@@ -65,8 +64,7 @@ func (m *merger) run() (Result, error) {
 	return m.take(added, who)
 }
 
-// checkEnd makes sure that ours ends with the id that its length says: what is
-// appended counts on from there.
+// checkEnd makes sure that ours ends with the id from which what is appended counts on.
 func (m *merger) checkEnd() error {
 	n := len(m.in.Ours)
 	if n == 0 {

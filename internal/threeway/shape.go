@@ -9,13 +9,11 @@ import (
 	"tape/internal/jsonl"
 )
 
-// errShape is for a line whose members cannot be told, although it parses: there
-// is none.
+// errShape is for a line whose members cannot be told although it parses: there is none.
 var errShape = errors.New("its members cannot be told")
 
-// cut returns the bytes that go when the member is taken out of its object, so
-// that those that remain are an object. It takes back exactly what renumber
-// inserts.
+// cut returns the bytes that go with a member taken out of its object, which stays an
+// object: exactly what renumber inserts.
 func cut(m jsonl.Member) (from, to int) {
 	if m.Next >= 0 {
 		return m.KeyAt, m.Next
@@ -49,8 +47,7 @@ func parseShape(line []byte) (shape, error) {
 	return s, nil
 }
 
-// findShape tells the shape of a line that is known to be valid. Of any other it
-// tells nonsense, or false.
+// findShape tells the shape of a valid line; of any other, nonsense or false.
 func findShape(line []byte) (shape, bool) {
 	absent := jsonl.Member{KeyAt: -1}
 	s := shape{meta: absent, date: absent, origin: absent}
@@ -112,9 +109,8 @@ func (s *shape) identity(line []byte, side Origin) identity {
 	return identity{opaque: true}
 }
 
-// readOrigin decodes the origin. It reports false when there is none, and unless it
-// is what renumber writes, spelling aside: what else people keep under this name is
-// theirs.
+// readOrigin decodes an origin that renumber has written, spelling aside. Anything else
+// that people keep under this name is theirs: then it reports false.
 func (s *shape) readOrigin(line []byte) (o Origin, id int64, ok bool) {
 	if s.origins == 0 || line[s.origin.ValueAt] != '{' {
 		return Origin{}, 0, false

@@ -24,9 +24,8 @@ type Origin struct {
 	Tape, Fork string
 }
 
-// Input is what is merged. Lines are without newlines, with ids that count up by
-// one; the first line of either side has the id After + 1. What is before it, the
-// base, is the same on both.
+// Input is what is merged: lines without newlines, whose ids count up from After + 1 on
+// either side. What is before, the base, is the same on both.
 type Input struct {
 	Ours, Theirs [][]byte
 	After        int64 // 0 when the lines are those of whole tapes

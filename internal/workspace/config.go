@@ -33,7 +33,6 @@ func (p CommitPolicy) String() string {
 	return "handoff"
 }
 
-// parseCommitPolicy reads handoff, turn, or the N of "every N entries".
 func parseCommitPolicy(s string) (CommitPolicy, error) {
 	switch s {
 	case "", "handoff":

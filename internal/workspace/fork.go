@@ -47,9 +47,8 @@ func (t *Tape) IsForkOf(name string) bool {
 	return false
 }
 
-// NameOfFork finds the name of a fork: the nearest commit that has one says it. A branch
-// that somebody made by hand off another tape is named after its slug, and the parent
-// whose slug comes before it.
+// NameOfFork finds the name of a fork in the nearest commit that says it. One that
+// somebody made off another tape by hand is named after the slugs of parent and branch.
 func (s *Store) NameOfFork(branch string, head gitstore.Hash) (string, error) {
 	name, err := s.NameAt(head)
 	if err != nil || name != "" && layout.BranchOf(name, branch) == branch {

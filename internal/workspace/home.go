@@ -36,8 +36,7 @@ func (t *Tape) TreeDir() string {
 	return filepath.Join(t.store.dir, layout.TapesDir, t.slug)
 }
 
-// Home is how a note names a working tree: relative to the workspace, so that it can be
-// moved.
+// Home names a working tree in a note, relative to the workspace, which may be moved.
 func (s *Store) Home(dir string) string {
 	if rel, err := filepath.Rel(s.dir, dir); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)

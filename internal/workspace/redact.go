@@ -116,7 +116,6 @@ func (t *Tape) Redact(d jsonl.Draft) (jsonl.Draft, error) {
 	return out, nil
 }
 
-// masking collects what it masks in the parts of an entry.
 type masking struct {
 	c       *Config
 	scanner *secrets.Scanner
@@ -132,8 +131,7 @@ func (m *masking) value(raw []byte) []byte {
 	return out
 }
 
-// listSecrets adds findings to a list in meta. What somebody keeps there that is no list
-// stays as it is.
+// listSecrets adds findings to a list in meta. What is there and is no list stays.
 func listSecrets(meta []byte, key string, found []secrets.Finding) []byte {
 	var list []string
 	old := jsonl.Get(meta, key)
@@ -163,8 +161,7 @@ func listSecrets(meta []byte, key string, found []secrets.Finding) []byte {
 	return append(append(out, member...), '}')
 }
 
-// Redacts reports whether an entry's line would be stored otherwise than it is, because of
-// the secrets in it.
+// Redacts reports whether an entry's line would be stored otherwise, for its secrets.
 func (s *Store) Redacts(line []byte) bool {
 	if s.config.Redact == RedactOff {
 		return false

@@ -308,8 +308,7 @@ func (s *Store) PrivatePath(elem ...string) string {
 // DefaultTape is the name of the first tape of a workspace.
 const DefaultTape = "main"
 
-// Create makes the folder, the repository and the settings of a workspace, as far as they
-// are not there.
+// Create makes the folder, repository and settings of a workspace that are not there yet.
 func Create(dir, tape string, o *Options) (*Store, error) {
 	s := newStore(dir, o)
 	err := s.fs.MkdirAll(dir)

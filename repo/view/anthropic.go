@@ -7,8 +7,7 @@ import (
 	"tape/internal/jsonl"
 )
 
-// The blocks follow the schema of the messages API:
-// https://docs.anthropic.com/en/api/messages
+// The schema of the messages API: https://docs.anthropic.com/en/api/messages
 
 func renderAnthropic(it *item) {
 	parts := it.parts

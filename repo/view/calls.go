@@ -10,7 +10,6 @@ import (
 	"tape/internal/jsonl"
 )
 
-// parseCall reads a call as OpenAI's interfaces or Anthropic's have it.
 func parseCall(raw []byte) *call {
 	c := &call{id: cmp.Or(jsonl.GetString(raw, "id"), jsonl.GetString(raw, "call_id")), name: jsonl.GetString(raw, "name")}
 	args := jsonl.Get(raw, "arguments")
@@ -71,8 +70,7 @@ type idMaker struct {
 	count  map[string]int
 }
 
-// next begins another message. Anthropic wants ids to differ in the whole
-// conversation, OpenAI in one message.
+// next begins another message: ids differ in it for OpenAI, in all for Anthropic.
 func (m *idMaker) next() {
 	if m.format != Anthropic {
 		clear(m.used)

@@ -8,7 +8,6 @@ import (
 	"tape/repo"
 )
 
-// collector turns entries into the steps of a conversation.
 type collector struct {
 	options Options
 	items   []*item
@@ -142,8 +141,7 @@ func (c *collector) assistant(e repo.Entry, it *item) {
 	}
 }
 
-// calls reads calls into an item. Those that are open under the same id are the same
-// calls, recorded twice.
+// calls reads calls into an item. Open ones of the same id were recorded twice.
 func (c *collector) calls(it *item, raws [][]byte) {
 	var together []*call
 	for _, raw := range raws {
@@ -178,7 +176,6 @@ func (c *collector) open() []*call {
 	return slices.DeleteFunc(slices.Clone(c.latest), func(call *call) bool { return call.result != nil })
 }
 
-// results takes a tool_result entry.
 func (c *collector) results(e repo.Entry) {
 	raws := jsonl.Get(e.Payload, "results")
 	if len(raws) > 0 && raws[0] != '[' && string(raws) != "null" {
@@ -202,7 +199,6 @@ func (c *collector) results(e repo.Entry) {
 	}
 }
 
-// toolMessage takes a message of the role tool.
 func (c *collector) toolMessage(e repo.Entry, it *item, content []byte) {
 	r := &result{key: string(cleanJSON(content))}
 	r.hold(it.parts, it.plain)
@@ -217,8 +213,7 @@ func (c *collector) toolMessage(e repo.Entry, it *item, content []byte) {
 	c.answer(e, to, r)
 }
 
-// answer gives a result to its call, or keeps it for itself where there is none that
-// waits for it.
+// answer gives a result to its call, or keeps it apart where none waits for it.
 func (c *collector) answer(e repo.Entry, to *call, r *result) {
 	if to != nil {
 		to.item.entries = append(to.item.entries, e.ID)

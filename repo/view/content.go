@@ -22,7 +22,6 @@ const (
 	partResult
 )
 
-// part is a piece of a message's content, whoever's format it was recorded in.
 type part struct {
 	kind   partKind
 	text   string // of text and refusals

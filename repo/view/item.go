@@ -2,7 +2,6 @@ package view
 
 import "tape/repo"
 
-// The sides of a conversation.
 const (
 	roleUser      = "user"
 	roleAssistant = "assistant"
@@ -36,12 +35,10 @@ type item struct {
 	pieces []piece // as the provider wants it
 }
 
-// say makes an item of one text.
 func say(e repo.Entry, role, text string) *item {
 	return &item{entries: []int64{e.ID}, role: role, plain: true, parts: []part{{kind: partText, text: text}}}
 }
 
-// call is one call of a tool.
 type call struct {
 	id     string // as recorded, may be empty
 	shown  string // the id that is shown
@@ -52,7 +49,6 @@ type call struct {
 	item   *item
 }
 
-// result is what a tool answered.
 type result struct {
 	key     string // the recorded value, to recognise it
 	text    string

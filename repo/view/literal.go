@@ -93,7 +93,6 @@ func callIDs(e repo.Entry) (ids []string, ok bool) {
 	return jsonl.Strings(list), true
 }
 
-// resultText is a result as text.
 func resultText(r []byte) string {
 	if s, ok := jsonl.String(r); ok {
 		return s
@@ -101,7 +100,6 @@ func resultText(r []byte) string {
 	return jsonText(r)
 }
 
-// textMessage is a message of nothing but a role and a text.
 func textMessage(role, text string) []byte {
 	return append(jsonl.AppendString([]byte(`{"role":"`+role+`","content":`), text), '}')
 }

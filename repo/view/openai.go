@@ -36,10 +36,8 @@ func renderOpenAI(it *item) {
 	}
 }
 
-// add adds JSON as it is.
 func (p *piece) add(raw string) { p.json = append(p.json, raw...) }
 
-// member adds a string member to the object that is open.
 func (p *piece) member(name, value string) {
 	if p.json[len(p.json)-1] != '{' {
 		p.add(",")

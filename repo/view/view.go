@@ -28,8 +28,7 @@ type Options struct {
 	From string
 	// NoAnchor leaves out the messages that tell of anchors.
 	NoAnchor bool
-	// Raw gives the literal mapping, entry by entry, without repairs. There is one only
-	// for OpenAI.
+	// Raw gives the literal mapping by entries, without repairs; for OpenAI only.
 	Raw bool
 	// Format is whose messages to make; "" is OpenAI.
 	Format Format
@@ -87,7 +86,6 @@ func (c *Context) JSON() []byte {
 	return append(out, ']')
 }
 
-// size is the length of JSON.
 func (c *Context) size() int {
 	n := len("[]") + max(0, len(c.Messages)-1)
 	for _, m := range c.Messages {

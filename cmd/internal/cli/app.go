@@ -55,8 +55,7 @@ func OS(version, commit string) *App {
 		Version: version, Commit: commit}
 }
 
-// Run runs the program with its arguments, without the program's name, and returns
-// its exit code.
+// Run runs the program with its arguments, its name not included, and returns its exit code.
 func Run(ctx context.Context, a *App, args []string) int {
 	a.out = bufio.NewWriterSize(a.Stdout, 16<<10)
 	root := newRoot(a, args)
@@ -87,8 +86,7 @@ func wantsJSON(args []string) bool {
 	return false
 }
 
-// openStore opens the workspace that the flags, the environment or the current
-// directory name.
+// openStore opens the workspace that flags, environment or current directory name.
 func (a *App) openStore(ctx context.Context) (*repo.Store, error) {
 	if a.store != nil {
 		return a.store, nil
@@ -140,7 +138,6 @@ func (a *App) openTape(ctx context.Context) (*repo.Tape, error) {
 	return t, err
 }
 
-// runFunc is what a command runs.
 type runFunc = func(cmd *cobra.Command, args []string) error
 
 // inStore is for commands that need the workspace, and no tape of it.

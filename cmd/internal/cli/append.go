@@ -69,7 +69,6 @@ by their line numbers (exit code 2).`,
 	return cmd
 }
 
-// check refuses combinations of flags that contradict each other.
 func (o *appendOptions) check(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 && args[0] != "-" {
 		return usagef("unexpected argument %s; a payload is given with --payload, or with - from standard input", quoted(args[0]))

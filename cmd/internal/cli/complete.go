@@ -13,14 +13,13 @@ import (
 
 type completer = func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective)
 
-// completeFlag sets how a flag's value is completed.
 func completeFlag(cmd *cobra.Command, flag string, f completer) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
 		panic(err) // the flag does not exist
 	}
 }
 
-// completeFlags does it for the flags that mean the same wherever they are.
+// completeFlags is for the flags that mean the same wherever they are.
 func (a *App) completeFlags(cmd *cobra.Command) {
 	anchors, kinds := a.completeAnchors(), completeWords(repo.KindSystem, repo.KindMessage, repo.KindToolCall, repo.KindToolResult,
 		repo.KindAnchor, repo.KindEvent, repo.KindError)
@@ -32,7 +31,6 @@ func (a *App) completeFlags(cmd *cobra.Command) {
 	}
 }
 
-// refuseUnknownShells makes a shell that the library does not know an error.
 func refuseUnknownShells(root *cobra.Command) {
 	cmd, _, err := root.Find([]string{"completion"})
 	if err != nil || cmd == root {
@@ -52,15 +50,13 @@ func refuseUnknownShells(root *cobra.Command) {
 	}
 }
 
-// completeWords offers a few words, or nothing.
 func completeWords(words ...string) completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// completeNames offers names that are recorded somewhere. What cannot be read is not
-// offered, and no error.
+// completeNames offers recorded names. What cannot be read is not offered, and no error.
 func completeNames(names func(ctx context.Context) ([]string, error)) completer {
 	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		list, _ := names(cmd.Context())
@@ -81,14 +77,12 @@ func before(n int, f completer, behind cobra.ShellCompDirective) completer {
 	}
 }
 
-// completeTapes offers the names of the workspace's tapes and forks.
 func (a *App) completeTapes() completer {
 	return completeListed(a.openStore, func(store *repo.Store, ctx context.Context) ([]*repo.Tape, error) {
 		return tapesAndForks(ctx, store)
 	}, (*repo.Tape).Name)
 }
 
-// completeAnchors offers the names of the tape's anchors.
 func (a *App) completeAnchors() completer {
 	return completeListed(a.openTape, func(t *repo.Tape, ctx context.Context) ([]repo.Phase, error) {
 		phases, err := t.Phases(ctx)
@@ -99,17 +93,10 @@ func (a *App) completeAnchors() completer {
 	}, func(p repo.Phase) string { return p.Name })
 }
 
-// completeRemotes offers the names of remotes.
 func (a *App) completeRemotes() completer {
 	return completeListed(a.openStore, (*repo.Store).Remotes, func(r repo.Remote) string { return r.Name })
 }
 
-// completeArchives offers the archives of the tape.
-func (a *App) completeArchives() completer {
-	return completeListed(a.openTape, (*repo.Tape).Archives, func(x repo.Archive) string { return x.Stamp })
-}
-
-// completeListed offers the names of what a workspace or a tape has.
 func completeListed[S, T any](open func(context.Context) (S, error), list func(S, context.Context) ([]T, error), name func(T) string) completer {
 	return completeNames(func(ctx context.Context) ([]string, error) {
 		of, err := open(ctx)

@@ -46,7 +46,6 @@ events tell of, and which tools were called how often.`,
 	return cmd
 }
 
-// completePoints offers what a point of a tape can be named by.
 func (a *App) completePoints(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	anchors, _ := a.completeAnchors()(cmd, args, prefix)
 	tapes, directive := a.completeTapes()(cmd, args, prefix)
@@ -81,7 +80,6 @@ func (o *diffOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 	return err
 }
 
-// emitChange writes a change as JSON.
 func (a *App) emitChange(c query.Change) error {
 	out := append(jsonl.AppendString([]byte(`{"change":`), c.Kind), `,"id":`...)
 	out = strconv.AppendInt(out, c.Entry.ID, 10)

@@ -12,7 +12,6 @@ import (
 	"tape/repo"
 )
 
-// tally counts changes.
 type tally struct {
 	Added   int64 `json:"added"`
 	Removed int64 `json:"removed"`
@@ -30,7 +29,6 @@ func (t *tally) add(kind string, n int64) {
 	}
 }
 
-// diffStat is what tape diff --stat tells.
 type diffStat struct {
 	From    string            `json:"from"`
 	To      string            `json:"to"`

@@ -46,7 +46,6 @@ func (v *diffView) show(c query.Change) error {
 	return v.written()
 }
 
-// changed shows a line of a changed text.
 func (v *diffView) changed(l display.TextLine) {
 	colour := map[byte]string{'+': green, '-': red}[l.Sign]
 	indent := "    " + v.style(colour, string(l.Sign)) + " "

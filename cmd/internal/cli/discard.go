@@ -74,7 +74,6 @@ func (o *discardOptions) ask(ctx context.Context, f *repo.Tape) error {
 	return o.confirm(ctx, "Fork %s has %s of its own. Discard it?", quoted(info.Name), display.Entries(info.Entries))
 }
 
-// discardFork drops a fork, and tells what it was.
 func discardFork(ctx context.Context, f *repo.Tape) (repo.ForkInfo, error) {
 	// What is not committed is, so that the commit that is told has it all.
 	if _, _, err := f.Checkpoint(ctx); err != nil {

@@ -27,7 +27,6 @@ const (
 	narrowCells = 8 // in their place, where the text goes below them
 )
 
-// showEntries writes entries as they are read.
 func (a *App) showEntries(entries iter.Seq2[repo.Entry, error], oneline bool) error {
 	show := func(e repo.Entry) error { return a.writeLine(e.JSON()) }
 	if !a.json {
@@ -128,7 +127,6 @@ func (a *App) brief(e repo.Entry) {
 	a.line(a.style(yellow, id) + " " + a.style(colour, kind) + " " + text)
 }
 
-// label is an entry's kind, with the role of a message, and its colour.
 func label(e repo.Entry) (text, colour string) {
 	switch e.Kind {
 	case repo.KindMessage:

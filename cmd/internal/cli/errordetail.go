@@ -20,7 +20,6 @@ func describeFinding(f outgoing.SecretFinding) object {
 		{"excerpt", f.Masked}, {"fingerprint", f.Fingerprint}}
 }
 
-// tellFindings shows people where the secrets are, and what they are called.
 func (a *App) tellFindings(list []outgoing.SecretFinding) {
 	const most = 50
 	for _, f := range list[:min(len(list), most)] {
@@ -65,7 +64,6 @@ func rawEntry(line []byte) any {
 	return json.RawMessage(line)
 }
 
-// tellRewritten shows people the first entry that differs.
 func (a *App) tellRewritten(e *repo.RewrittenError) {
 	tell := func(format string, args ...any) { fmt.Fprintf(a.Stderr, "  "+format+"\n", args...) }
 	id, was, is := rewrittenID(e), e.Base[0], e.Base[1]
@@ -88,5 +86,4 @@ func (a *App) tellRewritten(e *repo.RewrittenError) {
 	}
 }
 
-// partName names a value that differs.
 func partName(p entrydiff.Part) string { return cmp.Or(p.Path, "the line") }

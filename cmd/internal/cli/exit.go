@@ -14,7 +14,6 @@ import (
 	"tape/repo"
 )
 
-// The exit codes.
 const (
 	exitOK          = 0
 	exitFailure     = 1
@@ -48,7 +47,6 @@ func exitCodes() []exitCode {
 	}
 }
 
-// codeOf finds the exit code of an error.
 func codeOf(err error) exitCode {
 	all := exitCodes()
 	var own *cliError
@@ -66,7 +64,6 @@ func codeOf(err error) exitCode {
 	return all[len(all)-1]
 }
 
-// cliError is an error of this package's own making.
 type cliError struct {
 	class error // one of repo's, nil for a plain failure
 	msg   string
@@ -84,10 +81,8 @@ func usagef(format string, args ...any) error {
 	return &cliError{class: repo.ErrInvalid, msg: fmt.Sprintf(format, args...), usage: true}
 }
 
-// silently ends the program with an exit code, and says nothing.
 func silently(code int) error { return &cliError{exit: code} }
 
-// report writes an error to stderr and returns its exit code.
 func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 	var own *cliError
 	if errors.As(err, &own) && own.exit != 0 && own.msg == "" {
@@ -150,8 +145,7 @@ func (a *App) warn(text string) {
 	}
 }
 
-// tell adds a line for people, on standard error: what a result on standard output
-// cannot say itself.
+// tell adds a line for people on standard error, which a result on standard output has not.
 func (a *App) tell(format string, args ...any) {
 	if !a.quiet && !a.json {
 		fmt.Fprintf(a.Stderr, format+"\n", args...)
@@ -165,8 +159,7 @@ func (a *App) note(format string, args ...any) {
 	}
 }
 
-// isClosedPipe reports whether the reader of our output went away: nothing is wrong
-// then, and nobody is left to be told.
+// isClosedPipe reports whether the reader of our output went away, which is nothing wrong.
 func isClosedPipe(err error) bool {
 	var w *writeError
 	return errors.As(err, &w) && errors.Is(err, syscall.EPIPE)

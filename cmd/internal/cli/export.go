@@ -152,7 +152,6 @@ func (o *exportOptions) bounds() repo.Query {
 	return repo.Query{From: o.from, To: o.to, Inclusive: true}
 }
 
-// entries are those of the phases from --from through --to.
 func (o *exportOptions) entries(ctx context.Context, t *repo.Tape) iter.Seq2[repo.Entry, error] {
 	q := o.bounds()
 	q.Kinds = o.kinds
@@ -169,7 +168,6 @@ func (o *exportOptions) entries(ctx context.Context, t *repo.Tape) iter.Seq2[rep
 	}
 }
 
-// lastPhase is the number of the last phase that is exported.
 func (o *exportOptions) lastPhase(ctx context.Context, t *repo.Tape) (int, error) {
 	q := o.bounds()
 	q.Tail = repo.N(1)
@@ -177,7 +175,6 @@ func (o *exportOptions) lastPhase(ctx context.Context, t *repo.Tape) (int, error
 	return last.AnchorSeq, err
 }
 
-// firstOf returns the first entry that a query selects.
 func firstOf(ctx context.Context, t *repo.Tape, q repo.Query) (repo.Entry, error) {
 	for e, err := range t.Entries(ctx, q) {
 		return e, err

@@ -8,7 +8,6 @@ import (
 	"tape/repo"
 )
 
-// dateRange are the flags that bound dates.
 type dateRange struct{ since, until string }
 
 // addFlags adds the flags; verb is what the command does with entries.
@@ -17,7 +16,6 @@ func (o *dateRange) addFlags(cmd *cobra.Command, verb string) {
 	cmd.Flags().StringVar(&o.until, "until", "", verb+" what is not newer than `DATE`")
 }
 
-// apply puts the flags that were given into a query.
 func (o *dateRange) apply(q *repo.Query, changed func(flag string) bool, now time.Time) (err error) {
 	if changed("since") {
 		if q.Since, err = repo.ParseSince(o.since, now); err != nil {
@@ -30,7 +28,6 @@ func (o *dateRange) apply(q *repo.Query, changed func(flag string) bool, now tim
 	return err
 }
 
-// entryFilter are the flags of the commands that list entries.
 type entryFilter struct {
 	limit, tail int
 	reverse     bool
@@ -53,7 +50,6 @@ func onelineFlag(cmd *cobra.Command, oneline *bool) {
 	cmd.Flags().BoolVar(oneline, "oneline", false, "show each entry on one line")
 }
 
-// apply puts the flags that were given into a query.
 func (o *entryFilter) apply(q *repo.Query, changed func(flag string) bool, now time.Time) error {
 	q.Kinds, q.Reverse = o.kinds, o.reverse
 	if changed("limit") {

@@ -13,8 +13,7 @@ import (
 	"tape/repo"
 )
 
-// openFork finds the open fork that a command is given: a fork of the tape in hand, else
-// one by its full name.
+// openFork finds an open fork: one of the tape in hand, else one by its full name.
 func (a *App) openFork(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error) {
 	at := a.tapeInHand(store)
 	f, err := store.Tape(ctx, at+"/"+name)
@@ -39,7 +38,6 @@ func (a *App) openFork(ctx context.Context, store *repo.Store, name string) (*re
 	return nil, layout.NotFound(forkHint(ctx, store, at, name), "there is no open fork %s of %s", quoted(name), quoted(at))
 }
 
-// isFork reports whether a name is that of an open fork.
 func isFork(ctx context.Context, store *repo.Store, name string) bool {
 	t, err := store.Tape(ctx, name)
 	return err == nil && t.IsFork()
@@ -50,8 +48,7 @@ func (a *App) tapeInHand(store *repo.Store) string {
 	return cmp.Or(a.wantedTape(), store.CurrentTape())
 }
 
-// forkHint is for who names a fork that is not of the tape in hand, but of what that is
-// a fork of.
+// forkHint is for who names a fork of something that the tape in hand is a fork of.
 func forkHint(ctx context.Context, store *repo.Store, at, name string) string {
 	for i := strings.LastIndexByte(at, '/'); i >= 0; i = strings.LastIndexByte(at, '/') {
 		at = at[:i]
@@ -81,7 +78,6 @@ func (a *App) closedFork(ctx context.Context, store *repo.Store, name string) (r
 	return repo.ForkInfo{}, false
 }
 
-// tapesAndForks lists all tapes and open forks.
 func tapesAndForks(ctx context.Context, store *repo.Store) ([]*repo.Tape, error) {
 	tapes, err := store.Tapes(ctx)
 	if err != nil {
@@ -91,8 +87,7 @@ func tapesAndForks(ctx context.Context, store *repo.Store) ([]*repo.Tape, error)
 	return append(tapes, forks...), err
 }
 
-// completeForks offers the open forks: those of the tape in hand by their own names, all
-// others by their full ones.
+// completeForks offers open forks: those of the tape in hand by their own names.
 func (a *App) completeForks(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	return completeNames(func(ctx context.Context) ([]string, error) {
 		store, err := a.openStore(ctx)

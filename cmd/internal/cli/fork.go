@@ -65,7 +65,6 @@ func (o *forkOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 	return nil
 }
 
-// forkTape makes a fork and tells where it begins.
 func forkTape(ctx context.Context, t *repo.Tape, name, at string) (*repo.Tape, repo.Base, error) {
 	f, err := t.ForkAt(ctx, name, at)
 	if err != nil {
@@ -75,7 +74,6 @@ func forkTape(ctx context.Context, t *repo.Tape, name, at string) (*repo.Tape, r
 	return f, base, err
 }
 
-// baseText says where a fork begins.
 func baseText(b repo.Base) string {
 	return fmt.Sprintf("@%d (%s)", b.Entry, display.Truncate(display.Line(b.Anchor), maxCell))
 }

@@ -129,8 +129,7 @@ func withClosed(ctx context.Context, store *repo.Store, list, closed []repo.Fork
 	return list, nil
 }
 
-// forkInfo describes an open fork. One that somebody has made a mess of must not hide the
-// others: then ok is false.
+// forkInfo describes an open fork; not ok: something is wrong with it, which is told.
 func (a *App) forkInfo(ctx context.Context, f *repo.Tape) (info repo.ForkInfo, ok bool, err error) {
 	info, err = f.ForkInfo(ctx)
 	if err == nil || ctx.Err() != nil {

@@ -4,7 +4,6 @@ package cli
 
 import "os"
 
-// forwarded are the signals that are handed on to a command.
 func forwarded() []os.Signal { return []os.Signal{os.Interrupt} }
 
 // fromTerminal: the console sends an interrupt to all of its processes.

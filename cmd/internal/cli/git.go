@@ -83,8 +83,7 @@ With --server, the hook pre-receive is taken out of the bare repository DIR.`,
 	return cmd
 }
 
-// onServerOr sets up, or cleans up, a repository that is pushed to where --server names one,
-// else the workspace.
+// onServerOr works on the repository that --server names, else on the workspace.
 func (a *App) onServerOr(server *string, call func(context.Context, string) (hooks.Report, error), done string,
 	workspace func(context.Context, *repo.Store, []string) error) runFunc {
 	return func(cmd *cobra.Command, args []string) error {

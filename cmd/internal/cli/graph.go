@@ -14,7 +14,6 @@ import (
 	"tape/repo"
 )
 
-// graphOptions are the flags of tape log that have to do with --graph.
 type graphOptions struct {
 	graph    bool
 	allTapes bool
@@ -31,7 +30,6 @@ func describeCommit(c repo.Commit) object {
 		{"entries", c.Entries}, {"first_id", orNull(c.FirstID)}, {"last_id", c.LastID}, {"date", c.Date}, {"tags", c.Tags}, {"tips", c.Tips}}
 }
 
-// runGraph is tape log --graph.
 func (o *logOptions) runGraph(ctx context.Context) error {
 	for _, flag := range []string{"all", "anchor", "after", "kind", "since", "until", "reverse", "oneline", "tail"} {
 		if o.changed(flag) {

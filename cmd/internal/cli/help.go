@@ -11,7 +11,6 @@ import (
 	"tape/repo"
 )
 
-// helpTopics are pages of help that are not about one command.
 func helpTopics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp()},
@@ -19,8 +18,7 @@ func helpTopics() []*cobra.Command {
 	}
 }
 
-// newHelpCmd is the help of commands and topics; unlike the library's own, it fails
-// where there is none.
+// newHelpCmd explains commands and topics; unlike the library's own, it fails without one.
 func newHelpCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND | TOPIC]",

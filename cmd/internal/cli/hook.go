@@ -193,8 +193,7 @@ func (a *App) hookReceive(ctx context.Context, in io.Reader) error {
 	return hooks.PreReceive(ctx, at.CommonDir, in)
 }
 
-// installHooks writes the hooks of a workspace that was just made. It is sound without
-// them, so a failure only warns.
+// installHooks is for a new workspace, which is sound without hooks: a failure only warns.
 func (a *App) installHooks(ctx context.Context, store *repo.Store) {
 	report, err := hooks.Install(ctx, store)
 	if err != nil {
@@ -206,7 +205,6 @@ func (a *App) installHooks(ctx context.Context, store *repo.Store) {
 	}
 }
 
-// hookNames are hooks as files below .git.
 func hookNames(names []string) []string {
 	return namesOf(names, func(name string) string { return "hooks/" + name })
 }

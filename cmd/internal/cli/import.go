@@ -132,8 +132,7 @@ func (o *importOptions) ensureStore(ctx context.Context) (*repo.Store, error) {
 	return store, err
 }
 
-// importFailure is the error of the whole command: the only file's own, or a count in
-// the class that all failures share.
+// importFailure is the only file's error, or a count in the class that all failures share.
 func importFailure(failed []error, files int) error {
 	if len(failed) == 0 {
 		return nil
@@ -142,10 +141,8 @@ func importFailure(failed []error, files int) error {
 		return failed[0]
 	}
 	class := codeOf(failed[0])
-	for _, err := range failed {
-		if codeOf(err).code != class.code {
-			class.class = nil
-		}
+	if slices.ContainsFunc(failed, func(err error) bool { return codeOf(err).code != class.code }) {
+		class.class = nil
 	}
 	return &cliError{class: class.class, msg: fmt.Sprintf("%d of %d files could not be imported", len(failed), files)}
 }

@@ -24,7 +24,6 @@ only there (behind), as of the last push, fetch or pull.`,
 	}
 }
 
-// overview is what tape info shows.
 type overview struct {
 	repo.Info
 	tape            *repo.Tape
@@ -88,7 +87,6 @@ func (o overview) object() object {
 		{"remotes", objects(o.remotes, describeDistance)}}
 }
 
-// showOverview shows it to people.
 func (a *App) showOverview(o overview) {
 	store := o.tape.Store()
 	name := display.Truncate(o.Name, 100)

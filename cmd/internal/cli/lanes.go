@@ -121,8 +121,7 @@ func (l *lanes) mark() (string, int) {
 	return l.text(r), len(r.marks)
 }
 
-// leave makes the lane lead on to the commit's parents, and returns the rows that show it.
-// Without parents it is closed.
+// leave makes the lane lead on to the commit's parents, drawn in rows; without any it ends.
 func (l *lanes) leave(parents []string) []string {
 	if len(parents) == 0 {
 		if l.list = slices.Delete(l.list, l.at, l.at+1); l.at == len(l.list) {

@@ -52,7 +52,6 @@ checkpoints, where forks begin and where they were merged. -n bounds their numbe
 	return cmd
 }
 
-// query turns the flags into what is asked of the tape.
 func (o *logOptions) query() (repo.Query, error) {
 	q := repo.Query{Phase: o.anchor, After: o.after}
 	all, anchor, after := o.changed("all"), o.changed("anchor"), o.changed("after")

@@ -76,7 +76,6 @@ whatever is in the files, and --abort takes it back. The fork stays open then.`,
 	return cmd
 }
 
-// args checks that there is a fork, or a flag that needs none.
 func (o *mergeOptions) args(cmd *cobra.Command, args []string) error {
 	o.short = cmd.Flags().Changed("summary")
 	switch {
@@ -165,7 +164,6 @@ func movedFrom(store *repo.Store, before string) string {
 	return ""
 }
 
-// mergeText says what a merge did.
 func mergeText(fork string, r merge.Result, short bool) string {
 	fate := "stays open"
 	if r.Closed {

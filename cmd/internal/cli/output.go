@@ -20,11 +20,9 @@ func (e *writeError) Unwrap() error { return e.err }
 // printf writes to the results. Failed writes show at the next check or at the end.
 func (a *App) printf(format string, args ...any) { fmt.Fprintf(a.out, format, args...) }
 
-// line writes a line of the results.
 func (a *App) line(text string) { _, _ = a.out.WriteString(text + "\n") }
 
-// written reports a write that has failed, so that a long listing ends when its reader
-// does.
+// written reports a failed write, so that a long listing ends when its reader does.
 func (a *App) written() error {
 	if _, err := a.out.Write(nil); err != nil {
 		return &writeError{err}
@@ -39,14 +37,12 @@ func (a *App) say(format string, args ...any) {
 	}
 }
 
-// writeLine writes bytes and a newline.
 func (a *App) writeLine(line []byte) error {
 	_, _ = a.out.Write(line)
 	_ = a.out.WriteByte('\n')
 	return a.written()
 }
 
-// emit writes one object of JSON output.
 func (a *App) emit(v any) error { return a.writeLine(marshal(v)) }
 
 // result writes a single result: as JSON, or as a sentence for people.
@@ -58,7 +54,6 @@ func (a *App) result(v any, format string, args ...any) error {
 	return nil
 }
 
-// closeOutput brings the results out and ends the pager.
 func (a *App) closeOutput() error {
 	err := a.out.Flush()
 	if a.pager != nil {
@@ -105,7 +100,6 @@ func (o object) with(name string, value any) object {
 	return append(o, member{name, value})
 }
 
-// objects describes the items of a list.
 func objects[T any](items []T, describe func(T) object) []object {
 	out := make([]object, len(items))
 	for i, item := range items {
@@ -134,8 +128,7 @@ func marshal(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// listing is how things of one kind are listed: with --json an object a line, for people
-// the rows of a table.
+// listing shows things of one kind: an object a line with --json, a table for people.
 type listing[T any] struct {
 	head   []string // of the table, see newTable
 	none   string   // what is said where there is nothing
@@ -235,7 +228,6 @@ func (t *table) write(a *App) {
 	}
 }
 
-// fields prints names and values, aligned.
 func (a *App) fields(pairs ...any) {
 	width := 0
 	for i := 0; i < len(pairs); i += 2 {

@@ -40,7 +40,6 @@ func (p *progress) at(place, step int64, format string, args ...any) {
 	fmt.Fprintf(p.out, format, args...)
 }
 
-// step is called with what is begun.
 func (p *progress) step(what string) { p.at(0, 0, "\r\x1b[K%s …", what) }
 
 // part is called with how much of a size is done.

@@ -140,7 +140,6 @@ func (o *purgeOptions) describe(p repo.Purged) object {
 		{"removed", p.Removed}, {"left", p.Left}, {"finished", p.Finished}}
 }
 
-// summary tells what is rewritten, a line for each tape.
 func (o *purgeOptions) summary(p repo.Purged) []string {
 	verb := "purged"
 	if len(p.Tapes) > 0 && p.Tapes[0].New == "" {
@@ -187,7 +186,6 @@ func (o *purgeOptions) otherLines(p repo.Purged) []string {
 	return out
 }
 
-// report says what was done, and what remains to be done by people.
 func (o *purgeOptions) report(t *repo.Tape, p repo.Purged) {
 	if p.Finished {
 		o.printf("finished a purge that had been cut off\n")

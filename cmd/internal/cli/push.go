@@ -49,7 +49,6 @@ takes it out of the tape.
 	return cmd
 }
 
-// allowFlag is for the commands that send something.
 func allowFlag(cmd *cobra.Command, allow *[]string) {
 	cmd.Flags().StringArrayVar(allow, "allow-secret", nil, "let through what has this `FINGERPRINT`, now and later; can be repeated")
 }

@@ -12,7 +12,6 @@ import (
 	"tape/repo"
 )
 
-// describeStatus is a line of what push, fetch and pull have done.
 func describeStatus(s repo.RefStatus) object {
 	out := object{{"tape", s.Tape}, {"ref", s.Ref}, {"status", s.Status}, {"entries", s.Entries}}
 	if s.Err != nil {
@@ -63,7 +62,6 @@ func (a *App) showStatuses(list []repo.RefStatus, w refWords, all bool) error {
 	return rejected(list)
 }
 
-// refName names a tape, fork or archive in a list.
 func refName(s repo.RefStatus) string {
 	if stamp, ok := strings.CutPrefix(s.Ref, layout.ArchivePrefix); ok {
 		return s.Tape + " (archive " + stamp[strings.LastIndexByte(stamp, '/')+1:] + ")"
@@ -71,7 +69,6 @@ func refName(s repo.RefStatus) string {
 	return s.Tape
 }
 
-// tapesText counts tapes and forks.
 func tapesText(list []repo.RefStatus) string {
 	forks := 0
 	for _, s := range list {

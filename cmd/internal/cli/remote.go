@@ -63,16 +63,14 @@ begins with ssh://, https:// or file://. Nothing is asked of it yet.`,
 	return cmd
 }
 
-func describeRemote(r repo.Remote) object {
-	return object{{"remote", r.Name}, {"url", r.URL}}.with("push_url", r.PushURL)
-}
-
 func (a *App) runRemotes(ctx context.Context, store *repo.Store, _ []string) error {
 	remotes, err := store.Remotes(ctx)
 	return listing[repo.Remote]{
-		none:   "there are no remotes; tape remote add origin URL names one",
-		head:   []string{"", ""},
-		object: describeRemote,
+		none: "there are no remotes; tape remote add origin URL names one",
+		head: []string{"", ""},
+		object: func(r repo.Remote) object {
+			return object{{"remote", r.Name}, {"url", r.URL}}.with("push_url", r.PushURL)
+		},
 		row: func(r repo.Remote, add func(cells ...any)) {
 			add(r.Name, r.URL)
 			if r.PushURL != "" {

@@ -16,10 +16,11 @@ func newRestoreCmd(a *App) *cobra.Command {
 		Short: "Make an archive the tape's history again",
 		Long: `Make an archive the tape's history again. What the tape holds now is archived in turn.
 STAMP is as tape archives shows it, any unique beginning of it, or latest.`,
-		Example:           `  tape restore latest`,
-		Args:              takes(1, "STAMP"),
-		ValidArgsFunction: upTo(1, a.completeArchives()),
-		RunE:              a.onTape(a.runRestore),
+		Example: `  tape restore latest`,
+		Args:    takes(1, "STAMP"),
+		ValidArgsFunction: upTo(1, completeListed(a.openTape, (*repo.Tape).Archives,
+			func(x repo.Archive) string { return x.Stamp })),
+		RunE: a.onTape(a.runRestore),
 	}
 }
 

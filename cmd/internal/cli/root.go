@@ -11,7 +11,6 @@ import (
 	"tape/repo"
 )
 
-// The groups of commands in the help.
 const (
 	groupCore      = "Record and read:"
 	groupTapes     = "Tapes:"
@@ -21,7 +20,6 @@ const (
 	groupWorkspace = "Workspace:"
 )
 
-// command is a line of the table of commands.
 type command struct {
 	name  string
 	group string
@@ -149,8 +147,7 @@ cat, git log and git diff.`,
 	return root
 }
 
-// addCommands adds commands below a command. One that does not say which arguments it
-// takes, takes none.
+// addCommands adds commands. One that does not say which arguments it takes, takes none.
 func addCommands(cmd *cobra.Command, list ...*cobra.Command) {
 	for _, c := range list {
 		c.DisableFlagsInUseLine = true
@@ -175,8 +172,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return out
 }
 
-// refuseEmpty refuses names that are empty: a variable that was not set must not turn
-// an assertion or a choice off.
+// refuseEmpty refuses empty names: a variable that was not set must not turn a choice off.
 func refuseEmpty(cmd *cobra.Command, _ []string) error {
 	var empty string
 	cmd.Flags().Visit(func(f *pflag.Flag) {

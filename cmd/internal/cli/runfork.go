@@ -71,7 +71,6 @@ func runForkArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// forked is what a command was run with, and what became of it.
 type forked struct {
 	*repo.Tape
 	base    repo.Base
@@ -90,7 +89,6 @@ func (f *forked) object() object {
 		{"entries", f.entries}, {"merged", f.Merged}, {"first_id", first}, {"last_id", last}, {"commit", orNull(f.commit)}}
 }
 
-// check refuses flags that do not go together.
 func (o *runForkOptions) check(cmd *cobra.Command, _ []string) error {
 	o.short = cmd.Flags().Changed("summary")
 	switch {
@@ -129,8 +127,7 @@ func (o *runForkOptions) run(ctx context.Context, name string, command []string)
 	}
 	cmd.Env = append(os.Environ(), envTape+"="+f.Name(), repo.EnvWorkspace+"="+t.Store().Dir())
 	f.exit, err = runForwarding(cmd)
-	// What interrupted the command must not keep its fork from being handled. Another
-	// interrupt does.
+	// What interrupted the command must not keep its fork from being handled; another may.
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err != nil {
@@ -157,7 +154,6 @@ func (o *runForkOptions) run(ctx context.Context, name string, command []string)
 	return nil
 }
 
-// finish does with the fork what was asked for.
 func (o *runForkOptions) finish(ctx context.Context, f *forked) error {
 	info, err := f.ForkInfo(ctx)
 	if errors.Is(err, repo.ErrNotFound) && !isFork(ctx, f.Store(), f.Name()) {

@@ -55,7 +55,6 @@ const (
 	cyan   = "36"
 )
 
-// style colours text on a terminal.
 func (a *App) style(sgr, text string) string {
 	if text == "" || sgr == "" || !a.screen().colour {
 		return text
@@ -78,7 +77,6 @@ func (a *App) marked(line string, at int, marks [][2]int, rest, mark string) str
 	return out.String() + a.style(rest, line[end:])
 }
 
-// pager is a program that shows long output page by page.
 type pager struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser

@@ -103,7 +103,6 @@ func (o *searchOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.files, "files", false, "print the files that have matches")
 }
 
-// search turns the flags into what is asked of the index.
 func (o *searchOptions) search(query string, changed func(flag string) bool) (index.Search, error) {
 	s := index.Search{Text: query, IgnoreCase: o.ignoreCase, Exact: o.exact, AsSpelt: o.quiet, Roles: o.roles, Newest: o.sort == sortNewest,
 		NoFold: o.noFold, Searches: o.searches, Context: o.context, Count: o.count,

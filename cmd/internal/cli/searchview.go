@@ -70,7 +70,6 @@ func others(ctx context.Context, s index.Search) bool {
 	return err == nil && len(all) > 1
 }
 
-// more says what is not shown.
 func (o *searchOptions) more(res *index.Result) string {
 	shown := 0
 	for _, h := range res.Hits {
@@ -107,7 +106,6 @@ func (o *searchOptions) showHit(h index.Hit) {
 	}
 }
 
-// showSnippet shows the snippet, wrapped, with what was looked for in colour.
 func (o *searchOptions) showSnippet(h index.Hit) {
 	var text strings.Builder
 	var marks [][2]int // where in text it is
@@ -125,7 +123,6 @@ func (o *searchOptions) showSnippet(h index.Hit) {
 	}
 }
 
-// hitJSON is the entry with what makes it a hit.
 func hitJSON(h index.Hit, instead string) []byte {
 	out := h.JSON()
 	out = fmt.Appendf(out[:len(out)-1], `,"score":%s,"snippet":`, strconv.FormatFloat(h.Score, 'f', -1, 64))
@@ -148,7 +145,6 @@ func hitJSON(h index.Hit, instead string) []byte {
 	return append(out, '}')
 }
 
-// showFiles lists the files that have matches, with their number.
 func (o *searchOptions) showFiles(s index.Search, res *index.Result) error {
 	dirs := map[string]string{}
 	for _, t := range s.Tapes {

@@ -78,7 +78,6 @@ func (o *shareOptions) run(ctx context.Context, store *repo.Store, args []string
 	return nil
 }
 
-// howToOpen makes the commands with which a tape that was pushed is opened.
 func howToOpen(t *repo.Tape, remote, address string) (clone, pull, git string) {
 	url, name, tape := shellWord(address), shellWord(remote), shellWord(t.Name())
 	flag, arg := " --tape "+tape, " "+tape

@@ -62,7 +62,6 @@ func (a *App) readAll(ctx context.Context, limit int) ([]byte, error) {
 	return data, nil
 }
 
-// canAsk reports whether somebody is there to answer a question.
 func (a *App) canAsk() bool { return isTerminal(a.Stdin) && isTerminal(a.Stderr) }
 
 // confirm asks on the terminal, and returns an error unless the answer is yes.

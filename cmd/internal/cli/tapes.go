@@ -20,14 +20,12 @@ func newTapesCmd(a *App) *cobra.Command {
 	}
 }
 
-// listedTape is a tape with what is known of it at the remotes.
 type listedTape struct {
 	query.Summary
 	current bool
 	remotes []repo.Distance
 }
 
-// tapeResult tells what became of a tape.
 func (a *App) tapeResult(ctx context.Context, t *repo.Tape, text string) error {
 	s, err := t.Summary(ctx)
 	if err != nil {
@@ -81,7 +79,6 @@ func (a *App) runTapes(ctx context.Context, store *repo.Store, _ []string) error
 	return err
 }
 
-// currentMark is in the first column of lists.
 func currentMark(current bool) string {
 	if current {
 		return "*"

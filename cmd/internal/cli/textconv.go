@@ -36,13 +36,11 @@ func (a *App) runTextconv(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// All of it at once: who falls back to the raw file when this fails must not have
-	// half of it already.
+	// At once: who falls back to the raw file when this fails must not have half of it.
 	_, _ = a.out.Write(textconv(raw))
 	return a.written()
 }
 
-// readFile reads a file, or standard input, to its end.
 func (a *App) readFile(ctx context.Context, name string) ([]byte, error) {
 	if name == "-" {
 		return a.readAll(ctx, 0)

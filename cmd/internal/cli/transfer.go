@@ -17,9 +17,8 @@ const byGit = `
 The git program does the transport, so that credential helpers, ssh configuration, proxies
 and hooks work as you are used to. It has to be installed.`
 
-// withRemote is for fetch, pull and push: it checks the names of tapes, opens the workspace,
-// and says which remote is meant. A name that is empty is refused: a variable that was not
-// set must not choose everything.
+// withRemote opens the workspace for fetch, pull and push, and finds the remote. An
+// empty --tape is refused: a variable that was not set must not choose everything.
 func (a *App) withRemote(tapes *[]string, run func(ctx context.Context, store *repo.Store, remote string) error) runFunc {
 	return func(cmd *cobra.Command, args []string) error {
 		if slices.Contains(*tapes, "") {
@@ -38,8 +37,7 @@ func (a *App) withRemote(tapes *[]string, run func(ctx context.Context, store *r
 	}
 }
 
-// findRemote finds the remote that is meant: the one that is named, or origin, or the only
-// one.
+// findRemote finds the remote that is named, or else origin or the only one.
 func findRemote(ctx context.Context, store *repo.Store, named string) (repo.Remote, error) {
 	all, err := store.Remotes(ctx)
 	if err != nil {
@@ -60,11 +58,9 @@ func findRemote(ctx context.Context, store *repo.Store, named string) (repo.Remo
 	return repo.Remote{}, layout.Invalid("name one of them: "+strings.Join(names, ", "), "there are several remotes, and none is called %s", repo.DefaultRemote)
 }
 
-// transport says how a remote is talked to: on a terminal it shows how far it is, and may
-// ask for a password.
+// transport shows on a terminal how far it is, and may ask for a password there.
 func (a *App) transport() repo.RemoteOptions { return repo.RemoteOptions{Progress: a.watched()} }
 
-// explainRemote adds to an error of a transport what can be done about it.
 func explainRemote(err error) error {
 	if err == nil || hintOf(err) != "" {
 		return err

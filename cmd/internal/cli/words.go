@@ -12,13 +12,11 @@ import (
 
 // How numbers, names and entries stand in sentences.
 
-// quoted shows a name inside a sentence.
 func quoted(name string) string { return display.Truncate(strconv.Quote(name), 80) }
 
 // shellWord makes a name safe to show, and to copy from a hint into a shell.
 func shellWord(s string) string { return layout.ShellWord(display.Line(s)) }
 
-// idRange names entries that follow each other.
 func idRange(first, last int64) string {
 	if first == last {
 		return fmt.Sprintf("@%d", first)
@@ -34,10 +32,8 @@ func some[N int | int64](n N, one, many string) []string {
 	return []string{display.Count(n, one, many)}
 }
 
-// shortID is a commit as people are shown it.
 func shortID(commit string) string { return fmt.Sprintf("%.12s", commit) }
 
-// named are entries as commands name them.
 func named(ids []int64) string {
 	out := make([]string, len(ids))
 	for i, id := range ids {

@@ -25,7 +25,6 @@ type candidate struct {
 	match query.Match
 }
 
-// candidate reads a document's row.
 func (f *finder) candidate(doc int64) (candidate, error) {
 	sc := f.eval.scopeOf(doc)
 	line, err := f.db.Line(doc)
@@ -79,7 +78,6 @@ func (f *finder) entry(c *candidate) (e repo.Entry, err error) {
 	return e, nil
 }
 
-// neighbours adds what is before and after each hit.
 func (f *finder) neighbours(hits []Hit) error {
 	return surround(hits, f.s.Context, func(tape string, id int64) (e repo.Entry, ok bool, err error) {
 		rank := slices.IndexFunc(f.eval.tapes, func(t searched) bool { return t.tape.Name() == tape })

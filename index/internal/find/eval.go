@@ -28,14 +28,12 @@ type searched struct {
 	bytes  int64 // of all its lines
 }
 
-// evaluator finds documents by their words.
 type evaluator struct {
 	placement
 	x     *fts5.Index
 	terms map[string]*termSet
 }
 
-// termSet is the documents that have a word of the query.
 type termSet struct {
 	set
 	n int

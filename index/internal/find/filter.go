@@ -97,7 +97,6 @@ func (f *finder) dropOthersOf(found set, sc scope, since, until int64) error {
 	return err
 }
 
-// count counts the matches.
 func (f *finder) count(ctx context.Context, found set, sure bool) (int, error) {
 	if sure {
 		return found.count(), nil

@@ -40,7 +40,6 @@ func (f *finder) nearQuery() (*query.Query, error) {
 // than four letters none, a long one two.
 func maxSlips(letters int) int { return min(letters/4, 2) }
 
-// nearTerm is a word of the index that is near another.
 type nearTerm struct {
 	term  string
 	slips int
@@ -105,7 +104,6 @@ func (f *finder) nearAmong(letters []rune, same, most int) (string, error) {
 	return best.term, nil
 }
 
-// inScope reports whether some entry in scope has a word.
 func (f *finder) inScope(term string) (bool, error) {
 	if ts := f.eval.terms[term]; ts != nil { // of the query
 		return ts.n > 0, nil

@@ -48,7 +48,6 @@ func (ps parts) within(first, last int64) parts {
 	return out
 }
 
-// part returns the one that has an entry.
 func (ps parts) part(id int64) part {
 	i := slices.IndexFunc(ps, func(p part) bool { return p.lo <= id && id <= p.hi })
 	return ps[i]
@@ -89,7 +88,6 @@ func share(tapes []reached, all []parts) []bool {
 	return lost
 }
 
-// without cuts entries out of parts.
 func (ps parts) without(lo, hi int64) parts {
 	var out parts
 	for _, p := range ps {

@@ -52,8 +52,7 @@ const (
 	oftenCandidates = 100
 	talkCandidates  = 120
 	newCandidates   = 80
-	// leastRead is how many of the best are read, if there are as many. It is twice what
-	// is wanted, if that is more.
+	// leastRead is how many of the best are read at least; it is twice what is wanted if more.
 	leastRead = 40
 )
 
@@ -117,8 +116,7 @@ func (p *picker) run(ctx context.Context) error {
 	return p.readBest(ctx, wanted)
 }
 
-// takeChosen judges the candidates. The newest comes first, for it is to stand for those
-// that are folded into it.
+// takeChosen judges the candidates, the newest first: others are folded into that.
 func (p *picker) takeChosen(ctx context.Context) error {
 	chosen := map[int64]bool{}
 	choose := func(from set, n int) error {

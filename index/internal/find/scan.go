@@ -80,8 +80,7 @@ func (s Search) scanner() (*scan.Scanner, error) {
 	return find, nil
 }
 
-// partsToScan finds where the entries of each tape are to be looked for; nil: in its own
-// files, all of them.
+// partsToScan is where each tape's entries are looked for; nil: in all its own files.
 func partsToScan(ctx context.Context, tapes []reached) ([]parts, error) {
 	out := make([]parts, len(tapes))
 	if !slices.ContainsFunc(tapes, func(t reached) bool { return t.IsFork() }) {
@@ -129,7 +128,6 @@ func scanHits(s Search, tapes []reached, find *scan.Scanner, all []scanned) ([]H
 	return hits, nil
 }
 
-// addNeighbours adds what is before and after each hit.
 func addNeighbours(ctx context.Context, n int, tapes []reached, hits []Hit) error {
 	where := map[string]parts{}
 	return surround(hits, n, func(tape string, id int64) (e repo.Entry, ok bool, err error) {

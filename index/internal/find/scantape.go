@@ -132,9 +132,8 @@ func (s *tapeScan) skipLater(lanes map[int]*lane) error {
 	return nil
 }
 
-// phase looks through lanes in rounds, each of more files than the last, and reports
-// whether there are enough hits. What was found counts once no file that is left can have
-// anything newer.
+// phase looks through lanes in rounds of more and more files, and reports whether there
+// are enough hits. They count once no file that is left can have anything newer.
 func (s *tapeScan) phase(ctx context.Context, lanes map[int]*lane, all bool) (bool, error) {
 	const most = 256 // files of a lane in a round
 	for n := 1; ; n = min(4*n, most) {

@@ -89,13 +89,11 @@ func (s Search) Check() error {
 	return nil
 }
 
-// looksAtDigits reports whether entries that differ in digits only are different answers
-// to a query.
+// looksAtDigits reports whether entries that differ only in digits are different answers.
 func (s Search) looksAtDigits() bool {
 	return strings.ContainsFunc(s.Text, func(r rune) bool { return unicode.IsDigit(r) || r == '*' })
 }
 
-// limit is how many hits are wanted.
 func (s Search) limit() int {
 	if s.Query.Limit == nil {
 		return math.MaxInt
@@ -109,8 +107,7 @@ type reached struct {
 	first, last int64
 }
 
-// reached resolves the query's anchors. A tape that does not have them is left out,
-// unless none has.
+// reached resolves the query's anchors; tapes without them are left out, unless all are.
 func (s Search) reached(ctx context.Context) ([]reached, error) {
 	var out []reached
 	var missing error
@@ -138,7 +135,6 @@ type signature struct {
 	tape int // its rank
 }
 
-// newHit shows an entry with what matches in its text.
 func newHit(e repo.Entry, body []byte, spans []text.Span) Hit {
 	const width = 160 // about how many characters a snippet has
 	h := Hit{Entry: e}
@@ -150,8 +146,7 @@ func newHit(e repo.Entry, body []byte, spans []text.Span) Hit {
 	return h
 }
 
-// surround adds what is before and after each hit. Entry reads an entry of a tape, and
-// reports whether there is one.
+// surround adds what is before and after each hit; entry reads one, if it is there.
 func surround(hits []Hit, n int, entry func(tape string, id int64) (repo.Entry, bool, error)) error {
 	for i := range hits {
 		h := &hits[i]

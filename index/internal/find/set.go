@@ -12,8 +12,7 @@ import (
 // gaps, so a million documents take 125 KB, whatever they are.
 type set []uint64
 
-// placement gives every document of some scopes a place. Those of one tape come one after
-// another.
+// placement gives every document of some scopes a place, those of one tape in a row.
 type placement struct {
 	scopes []scope // by number; at says where each begins
 	tapes  []searched
@@ -118,8 +117,7 @@ func (l placement) place(doc int64) int {
 	return -1
 }
 
-// last calls f with the documents of a scope that are in a set, from the last on, until
-// it returns false.
+// last calls f with a scope's documents in a set, backwards, until it returns false.
 func (l placement) last(s set, sc scope, f func(doc int64) bool) {
 	low, high := sc.at, sc.at+int(sc.hi-sc.lo) // places, both included
 	for i := high >> 6; i >= low>>6; i-- {

@@ -28,7 +28,6 @@ func InIndex(ctx context.Context, db *store.DB, targets []*store.Target, s Searc
 	return res, err
 }
 
-// finder answers one search.
 type finder struct {
 	db    *store.DB
 	s     Search
@@ -118,7 +117,6 @@ func (f *finder) placement(ctx context.Context) (placement, error) {
 	return newPlacement(out, scopes), nil
 }
 
-// partsOf finds the parts of a tape in the index.
 func (f *finder) partsOf(k store.Known) (parts, error) {
 	var out parts
 	for no, hi := k.No, k.Entries; no != 0; {
@@ -136,7 +134,6 @@ func (f *finder) partsOf(k store.Known) (parts, error) {
 	return out, nil
 }
 
-// answer finds the hits of the query in hand.
 func (f *finder) answer(ctx context.Context) (*Result, error) {
 	expr, sure := f.query.Index()
 	if f.query.Empty() {

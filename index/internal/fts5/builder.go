@@ -49,8 +49,7 @@ type queued struct {
 	post uint32
 }
 
-// posting is the list of a term. The first document is not in the chunks: most
-// terms have no other.
+// posting is a term's list. The first document is not in the chunks: most have no other.
 type posting struct {
 	first, last int64
 	head        uint32 // the first chunk
@@ -95,8 +94,7 @@ func (b *Builder) Size() int {
 		cap(b.posts)*int(unsafe.Sizeof(posting{})) + len(b.slots)*int(unsafe.Sizeof(slot{}))
 }
 
-// Begin starts a document, whose number is above all before. If it is not,
-// Write fails.
+// Begin starts a document, whose number is above all before; else Write fails.
 func (b *Builder) Begin(doc int64) {
 	b.drain()
 	if doc < 0 || doc > 1<<62 || b.begun && doc <= b.doc {
@@ -202,7 +200,6 @@ func (b *Builder) count() {
 	}
 }
 
-// insert adds a new term at a free slot.
 func (b *Builder) insert(i, hash uint32, term []byte) {
 	b.count()
 	p := posting{first: b.doc, last: b.doc, times: 1, len: uint8(len(term))}
@@ -227,7 +224,6 @@ func (b *Builder) insert(i, hash uint32, term []byte) {
 	}
 }
 
-// rehash doubles the table.
 func (b *Builder) rehash() {
 	slots := make([]slot, 2*len(b.slots))
 	mask := uint32(len(slots) - 1)
@@ -253,7 +249,6 @@ func (b *Builder) term(p *posting) []byte {
 	return m[2 : 2+int(binary.LittleEndian.Uint16(m))]
 }
 
-// append adds the current document to a list.
 func (b *Builder) append(p *posting) {
 	b.count()
 	delta := uint64(b.doc - p.last)

@@ -20,9 +20,8 @@
 //   - %_idx has, for each page on which a term starts, a key that separates the
 //     terms of that page from those before.
 //
-// Deletions are not a part of it. A document that is to go is dropped when
-// [Index.Merge] rewrites its segment. A list with FTS5's own marks of deletion
-// is reported as damaged.
+// Deletions are no part of it: a document goes when [Index.Merge] rewrites its segment.
+// A list with FTS5's own marks of deletion is damaged.
 //
 // SQLite caches the list of segments for each connection and does not notice
 // writes that the same connection makes to the shadow tables. So use another
@@ -37,7 +36,6 @@ import (
 // ErrDamaged says that a page is missing or does not decode.
 var ErrDamaged = errors.New("full-text index is damaged")
 
-// damaged returns an error that wraps [ErrDamaged].
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }

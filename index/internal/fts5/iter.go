@@ -8,8 +8,7 @@ import (
 // readAhead is how many pages of a segment are read at once.
 const readAhead = 16
 
-// segIter reads a whole segment: next, then docs until it returns none, then
-// next again.
+// segIter reads a whole segment: next, docs until it returns none, and next again.
 type segIter struct {
 	pages Pages
 	seg   segment
@@ -62,8 +61,7 @@ func (it *segIter) read() error {
 	})
 }
 
-// next moves to the next term, after the list of the one before was read to
-// its end; false after the last.
+// next moves on when the list of the term before was read to its end; false: no more terms.
 func (it *segIter) next() (bool, error) {
 	for {
 		ok, err := it.scan.next()
@@ -91,8 +89,7 @@ func (it *segIter) next() (bool, error) {
 	return true, nil
 }
 
-// docs returns the next documents of the list, valid until the next call; none
-// at its end.
+// docs returns the list's next documents, valid until the next call; none at its end.
 func (it *segIter) docs() ([]int64, error) {
 	it.d.dst = it.d.dst[:0]
 	for !it.ended {

@@ -44,8 +44,7 @@ func (l leaf) listEnd() int {
 	return len(l.body)
 }
 
-// rest is what the page continues of the list of the term before, nil if
-// nothing.
+// rest is what the page continues of the list of the term before, or nil.
 func (l leaf) rest() []byte {
 	if l.rowid == 0 {
 		return nil
@@ -58,7 +57,6 @@ func (l leaf) terms() termScan {
 	return termScan{body: l.body, foot: l.foot}
 }
 
-// termScan steps through the terms of a page.
 type termScan struct {
 	body, foot []byte
 	at         int    // offset of the next term, once one was read
@@ -112,8 +110,7 @@ func (s *termScan) ahead() bool {
 	return true
 }
 
-// find returns the documents of a term on the page; last says that the list
-// may go on with the next page.
+// find returns a term's documents on the page; last: the list may go on with the next page.
 func (l leaf) find(term []byte) (list []byte, last, found bool, err error) {
 	s := l.terms()
 	same := 0 // bytes that term shares with the terms so far, which are below it

@@ -75,7 +75,6 @@ func (x *Index) join(from Pages, in []segment, keep func(doc int64) bool) (*merg
 	return nil, segment{}, fmt.Errorf("merge segments: %w", err)
 }
 
-// replace puts the segment out in the place of the segments in.
 func (x *Index) replace(in []segment, out segment, m *merger) error {
 	st := x.st
 	st.segs = nil
@@ -173,7 +172,6 @@ func (m *merger) run() error {
 	return nil
 }
 
-// term merges the lists of a term.
 func (m *merger) term(term []byte) error {
 	m.begun = false
 	m.heads = m.heads[:0]
@@ -233,7 +231,6 @@ func (m *merger) refill(i int) (err error) {
 	return err
 }
 
-// add writes the documents that are kept.
 func (m *merger) add(term []byte, docs []int64) error {
 	for _, doc := range docs {
 		if m.keep != nil && !m.keep(doc) {

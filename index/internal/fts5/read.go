@@ -105,7 +105,6 @@ func (x *Index) skip(s segment, key []byte, pgno, lo int64) (int64, error) {
 	return next + int64(n), err
 }
 
-// leaf reads a page of a segment.
 func (x *Index) leaf(s segment, pgno int64) (leaf, error) {
 	b, err := x.pages.Block(leafID(s.id, pgno))
 	if err != nil {
@@ -117,8 +116,7 @@ func (x *Index) leaf(s segment, pgno int64) (leaf, error) {
 	return parseLeaf(b)
 }
 
-// leaves calls f with the pages of a segment from pgno on until f returns
-// errStop.
+// leaves calls f with a segment's pages from pgno on until it returns errStop.
 func (x *Index) leaves(s segment, pgno int64, f func(leaf) error) error {
 	err := s.each(x.pages, pgno, s.last, func(block []byte) error {
 		l, err := parseLeaf(block)
@@ -156,7 +154,6 @@ func (s segment) each(from Pages, first, last int64, f func(block []byte) error)
 	return nil
 }
 
-// collect decodes the list of a term in a segment.
 func (x *Index) collect(d *decoder, s segment, key []byte) error {
 	d.any = false
 	pgno, err := x.pageOf(s, key)
@@ -198,9 +195,8 @@ func (x *Index) collect(d *decoder, s segment, key []byte) error {
 	})
 }
 
-// Each calls f with the documents of a term within [lo, hi], a page at a time, ascending
-// within a page. Those of several segments come one after another. What f is given is
-// valid during the call only.
+// Each calls f with a term's documents within [lo, hi], a page at a time, ascending
+// within a page, segment by segment. What f is given is valid during the call only.
 func (x *Index) Each(term []byte, lo, hi int64, f func(docs []int64)) error {
 	if len(term) == 0 || lo > hi {
 		return nil

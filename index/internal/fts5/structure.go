@@ -135,7 +135,6 @@ func (x *Index) totals() (t totals, err error) {
 	return t, nil
 }
 
-// addTotals changes the totals by so many documents and terms.
 func (x *Index) addTotals(docs, terms int64) error {
 	t, err := x.totals()
 	if err != nil {
@@ -146,7 +145,6 @@ func (x *Index) addTotals(docs, terms int64) error {
 	return x.pages.PutBlock(totalsID, append(b, t.rest...))
 }
 
-// putStructure stores st and makes it that of x.
 func (x *Index) putStructure(st structure) error {
 	for _, s := range st.gone {
 		if err := x.drop(s); err != nil {
@@ -161,7 +159,6 @@ func (x *Index) putStructure(st structure) error {
 	return nil
 }
 
-// drop deletes all pages of a segment.
 func (x *Index) drop(s segment) error {
 	if err := x.pages.DeleteBlocks(leafID(s.id, 0), leafID(s.id+1, 0)-1); err != nil {
 		return fmt.Errorf("delete the pages of a segment: %w", err)

@@ -14,9 +14,8 @@ func (x *Index) EachPrefix(prefix []byte, lo, hi int64, f func(docs []int64)) er
 	return err
 }
 
-// Terms calls f with the terms that begin with prefix, in order within a segment. Those
-// of several segments come one after another, so that a term may come again. It is valid
-// during f only.
+// Terms calls f with the terms that begin with prefix, in order within each segment;
+// one may come again from another. It is valid during f only.
 func (x *Index) Terms(prefix []byte, f func(term []byte)) error {
 	return x.scanPrefix(prefix, &prefixScan{visit: f})
 }
@@ -36,7 +35,6 @@ func (x *Index) scanPrefix(prefix []byte, p *prefixScan) error {
 	return nil
 }
 
-// prefixScan looks at the terms with a prefix, page by page.
 type prefixScan struct {
 	key    []byte
 	visit  func(term []byte) // if set, is told the terms; otherwise

@@ -2,10 +2,8 @@ package fts5
 
 import "math/bits"
 
-// SQLite's varint: groups of seven bits, the highest first; a ninth byte has
-// eight bits.
+// SQLite's varint: groups of seven bits, highest first; a ninth byte has eight.
 
-// appendVarint appends v to b.
 func appendVarint(b []byte, v uint64) []byte {
 	if v < 0x80 {
 		return append(b, byte(v))
@@ -22,7 +20,6 @@ func appendVarint(b []byte, v uint64) []byte {
 	return append(b, byte(v&0x7f))
 }
 
-// varintLen is the number of bytes that v takes.
 func varintLen(v uint64) int {
 	if v>>56 != 0 {
 		return 9
@@ -30,8 +27,7 @@ func varintLen(v uint64) int {
 	return (bits.Len64(v|1) + 6) / 7
 }
 
-// varint decodes the number at the start of b and its length. The length is 0
-// if b ends too early.
+// varint decodes the number at the start of b, and its length: 0 if b ends too early.
 func varint(b []byte) (v uint64, n int) {
 	for i, c := range b {
 		if i == 8 {

@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// writer writes the pages of one new segment: for each term, in order, begin
-// and then its documents.
+// writer writes a new segment: for each term, in order, begin and then its documents.
 type writer struct {
 	pages  Pages
 	segid  int64
@@ -62,7 +61,6 @@ func (w *writer) begin(term []byte) error {
 	return nil
 }
 
-// size is the size that the page would have now.
 func (w *writer) size() int { return len(w.buf) + len(w.foot) }
 
 // add appends a document, above all before, to the list of the term.
@@ -133,7 +131,6 @@ func (w *writer) copy(deltas []byte) int {
 	return n
 }
 
-// flush writes the page and starts the next.
 func (w *writer) flush() error {
 	binary.BigEndian.PutUint16(w.buf[2:], uint16(len(w.buf)))
 	if err := w.pages.PutBlock(leafID(w.segid, w.pgno), append(w.buf, w.foot...)); err != nil {

@@ -24,20 +24,11 @@ type DB struct {
 	scratch string // folder for files on the way, of an index that is being built
 }
 
-// Mode is how a database is opened.
-type Mode string
-
-// The modes: a file that is there, and one that may have to be made.
-const (
-	Writing  Mode = "rw"
-	Creating Mode = "rwc"
-)
-
-// Open opens a database file; "" is one in memory.
-func Open(path string, m Mode, pragmas ...string) (*DB, error) {
+// Open opens a database file that is there; "" is one in memory.
+func Open(path string, pragmas ...string) (*DB, error) {
 	dsn := ":memory:"
 	if path != "" {
-		q := url.Values{"mode": {string(m)}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", BusyWait.Milliseconds())}}
+		q := url.Values{"mode": {"rw"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", BusyWait.Milliseconds())}}
 		for _, p := range pragmas {
 			q.Add("_pragma", p)
 		}

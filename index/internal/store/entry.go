@@ -10,8 +10,7 @@ import (
 	"tape/repo"
 )
 
-// Marks are terms that no text has: they begin with a private character, and a letter
-// says what for.
+// Marks are terms that no text has: a private character, and a letter for what they mean.
 const (
 	MarkKind   = "\ue000k" // the entry's kind
 	MarkRole   = "\ue000r" // a message's role
@@ -19,11 +18,9 @@ const (
 	MarkOften  = "\ue000o" // a word that the entry has OftenTimes
 )
 
-// OftenTimes is how often an entry has to have a word to be a candidate for it even
-// when newer ones have it, too.
+// OftenTimes is how often a word is in an entry that counts although newer ones have it.
 const OftenTimes = 3
 
-// worder makes words of entries.
 type worder struct {
 	builder *fts5.Builder
 	words   text.Tokenizer

@@ -38,8 +38,7 @@ func IsUnwritable(err error) bool {
 // IsBusy reports whether another process has the database for too long.
 func IsBusy(err error) bool { return hasCode(err, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) }
 
-// hasCode reports whether an error is one of SQLite's, with one of some primary result
-// codes if any are given.
+// hasCode reports whether an error is SQLite's, of one of some primary result codes if any.
 func hasCode(err error, codes ...int) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && (len(codes) == 0 || slices.Contains(codes, e.Code()&0xff))

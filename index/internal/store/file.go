@@ -55,10 +55,9 @@ func Look(path string) (State, error) {
 // scratchPattern names the files that an index is built in.
 const scratchPattern = "index-*.db"
 
-// openScratch opens a file that nobody else sees, and that is thrown away when something
-// goes wrong.
+// openScratch opens a file that nobody else sees, thrown away when something goes wrong.
 func openScratch(path string) (*DB, error) {
-	return Open(path, Writing, "page_size("+strconv.Itoa(PageSize)+")", "journal_mode(OFF)", "synchronous(OFF)", "locking_mode(EXCLUSIVE)")
+	return Open(path, "page_size("+strconv.Itoa(PageSize)+")", "journal_mode(OFF)", "synchronous(OFF)", "locking_mode(EXCLUSIVE)")
 }
 
 // Build makes a new index, beside the old one, and puts it in its place. With extend it

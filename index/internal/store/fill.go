@@ -29,7 +29,6 @@ type batch struct {
 	words   *fts5.Builder // that became full; nil: none did
 }
 
-// hand gives a batch to the next one.
 func hand(ctx context.Context, to chan<- *batch, b *batch) error {
 	select {
 	case to <- b:

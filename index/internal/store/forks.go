@@ -18,8 +18,7 @@ import (
 // forks are stored anew. A fork whose parent is gone, or no longer begins with the base,
 // is stored whole.
 
-// Target is a tape that the index is to have, and of a fork its parent, nil if that is
-// gone.
+// Target is a tape that the index is to have, with a fork's parent, nil if that is gone.
 type Target struct {
 	Tape   *repo.Tape
 	parent *Target
@@ -162,8 +161,7 @@ func (d *DB) originAt(no int64, m snapshot.Mark) (origin, error) {
 	return o, nil
 }
 
-// sumUpTo adds up the bytes of a tape's own lines up to an entry, and finds the latest of
-// their dates.
+// sumUpTo sums the bytes of a tape's own lines up to an entry; newest is their latest date.
 func (d *DB) sumUpTo(no, id int64) (bytes int64, newest sql.NullInt64, err error) {
 	last := DocOf(no, id)
 	block := last >> BlockShift

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// rowWriter writes the rows of one tape.
 type rowWriter struct {
 	db       *DB
 	tape     int64
@@ -37,7 +36,6 @@ const (
 	rowsAtOnce  = 50
 )
 
-// insertLines is the statement for so many rows.
 func insertLines(n int) string {
 	const row = "(?,?,?,?,?,?,?,?,?,?)"
 	return "INSERT INTO lines (doc, kind, summary, created, seq, file, line, offset, length, sign) VALUES " + row + strings.Repeat(","+row, n-1)
@@ -78,7 +76,6 @@ func (w *rowWriter) add(l Line) error {
 	return err
 }
 
-// flush writes what waits.
 func (w *rowWriter) flush() error {
 	one := insertLines(1)
 	for ; len(w.args) > 0; w.args = w.args[lineColumns:] {
@@ -89,7 +86,6 @@ func (w *rowWriter) flush() error {
 	return w.flushDates()
 }
 
-// file returns the number of an entry's file.
 func (w *rowWriter) file(l Line) (int64, error) {
 	key := fileKey{l.Seq, l.At.File}
 	if no, ok := w.files[key]; ok {

@@ -19,7 +19,6 @@ const PageSize = 4096
 //go:embed schema.sql
 var tables string
 
-// schema creates everything.
 func schema() string {
 	return tables + wordsTable + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, SchemaVersion)
 }

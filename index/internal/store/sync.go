@@ -158,7 +158,6 @@ func (d *DB) addTape(ctx context.Context, t *Target, progress func(int64)) (int6
 	return d.take(ctx, t.Tape, k, s, x, progress)
 }
 
-// take takes up what a suffix of a tape has.
 func (d *DB) take(ctx context.Context, t *repo.Tape, k Known, s *query.Suffix, x *fts5.Index, progress func(int64)) (int64, error) {
 	words := &wordWriter{x: x, dir: d.scratch}
 	w := &rowWriter{db: d, tape: k.No, files: map[fileKey]int64{}, insert: insertLines(rowsAtOnce), progress: progress}
@@ -246,8 +245,7 @@ func (d *DB) dropTape(no int64) error {
 	)
 }
 
-// purge drops the words of a tape that is gone, if they are many. A few wait for the
-// next merge.
+// purge drops the words of a tape that is gone, if many. A few wait for the next merge.
 func (d *DB) purge(x *fts5.Index, tape, entries int64) error {
 	const many = 10_000
 	if tape == 0 || entries < many {
@@ -273,7 +271,6 @@ func (d *DB) merge(x *fts5.Index, all bool) error {
 // goneTape is one that the index has, and the workspace has no more.
 type goneTape struct{ no, entries int64 }
 
-// gone returns those that are not among the tapes of the workspace.
 func (d *DB) gone(tapes []*Target) ([]goneTape, error) {
 	there := map[string]bool{}
 	for _, t := range tapes {

@@ -90,8 +90,7 @@ func (c *Config) Load() ([]Entry, error) {
 	return c.entries, c.err
 }
 
-// HomeDir is the user's home, or "" if there is none to be had. Git obeys HOME on
-// every system.
+// HomeDir is the user's home, or "". Git obeys HOME on every system.
 func HomeDir() string {
 	if home := os.Getenv("HOME"); home != "" {
 		return home
@@ -157,8 +156,7 @@ func (l *configLoader) environment() {
 	}
 }
 
-// file adds what one file says. A missing file is normal, and so is one that a
-// sandbox does not let us read.
+// file adds what one file says. It may be missing, or not be readable in a sandbox.
 func (l *configLoader) file(name string, depth int) {
 	if name == "" {
 		return
@@ -232,8 +230,7 @@ func (l *configLoader) conditionMet(name, condition string) bool {
 	})
 }
 
-// matchPath matches a path with a pattern, part by part; "**" stands for any number
-// of parts.
+// matchPath matches a path with a pattern by parts; "**" stands for any number of them.
 func matchPath(pattern, parts []string) bool {
 	switch {
 	case len(pattern) == 0:

@@ -50,8 +50,7 @@ type Drivers struct {
 	Mark       string   // stands in a comment at what was written
 }
 
-// Setting is one value of git's configuration, by its full name: section.key, or
-// section.subsection.key.
+// Setting is one value of git's configuration: section.key, or section.subsection.key.
 type Setting struct{ Name, Value string }
 
 // DriverSetup names what of the drivers is in effect: settings and patterns.

@@ -87,8 +87,7 @@ func (d Drivers) settings(users []Entry) (content []byte, out DriverSetup) {
 	return content, out
 }
 
-// wanted is what is to be set beside the settings that are the user's own: of a group
-// nothing when its first is.
+// wanted is what is set beside the user's own settings: of a group only with its first.
 func (d Drivers) wanted(own []string) (out []Entry) {
 	has := func(s Setting) bool { return slices.Contains(own, s.entry().name()) }
 	for _, group := range d.Settings {

@@ -41,8 +41,7 @@ func parse(raw []byte, emit func(Entry)) error {
 
 const eof byte = 0
 
-// configParser is a cursor over one file. A NUL byte counts as its end: git does not
-// write any.
+// configParser is a cursor over one file, up to a NUL byte: git does not write any.
 type configParser struct {
 	src                 string
 	pos, line           int

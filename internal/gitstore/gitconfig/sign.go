@@ -66,9 +66,8 @@ func (s *Signer) Commits() bool { return s != nil && s.commits }
 // Tags reports whether tags are signed.
 func (s *Signer) Tags() bool { return s != nil && s.tags }
 
-// Sign returns an armored signature of payload, a commit or tag without one. Its error
-// names the program and what that said; git makes no commit then, and neither should
-// the caller.
+// Sign returns an armored signature of payload, a commit or tag without one. The error
+// says what the program said; as with git, there is no commit then.
 func (s *Signer) Sign(ctx context.Context, payload []byte) (string, error) {
 	sign := s.signGPG
 	if s.format == "ssh" {

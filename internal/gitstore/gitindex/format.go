@@ -30,7 +30,6 @@ const (
 	trailerLength = sha1.Size
 )
 
-// indexFile is an index in memory.
 type indexFile struct {
 	version uint32
 	raw     []byte
@@ -38,7 +37,6 @@ type indexFile struct {
 	written time.Time // the file's mtime; zero when there is none
 }
 
-// indexStat is what an entry remembers of its file.
 type indexStat struct {
 	ctimeSec, ctimeNano, mtimeSec, mtimeNano, dev, ino, uid, gid, size uint32
 }
@@ -201,8 +199,7 @@ func (x *indexFile) entry(i int) Entry {
 	return e
 }
 
-// encodeIndexEntry gives the bytes of an entry without conflict, and with no flag but
-// that of a skipped one.
+// encodeIndexEntry makes an entry without conflict, its only flag that of a skipped one.
 func encodeIndexEntry(c Change, s indexStat) []byte {
 	fixed, flags := entryFixed, uint16(min(len(c.Path), flagNameLen))
 	if c.Skip {

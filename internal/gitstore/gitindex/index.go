@@ -27,8 +27,7 @@ type Entry struct {
 	Path string
 	Hash gitstore.Hash
 	Mode uint32
-	// Size and ModTime are those of the file when the entry was made; zero when the
-	// file was never looked at.
+	// Size and ModTime are the file's when the entry was made; zero if it was not looked at.
 	Size    uint32
 	ModTime time.Time
 	Stage   int // 0, or 1 to 3 in a conflict

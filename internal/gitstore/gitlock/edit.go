@@ -14,8 +14,7 @@ import (
 )
 
 // Edit changes one of git's own files under git's lock. Where edit changes nothing,
-// nothing is written; where it leaves nothing, the file goes. edit may run more than
-// once.
+// none is written; an empty one goes. edit may run more than once.
 func (k Locks) Edit(ctx context.Context, guard, path string, edit func(old []byte) ([]byte, error)) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // git, too, locks and replaces what a link leads to

@@ -40,9 +40,8 @@ import (
 // system does not keep modes, or shows others than it was given, the comparison
 // fails and we wait like git does: the argument errs towards not stealing.
 //
-// What it rests on: flock working between all processes that write here. On a network
-// file system that gives each machine locks of its own, two machines of ours could take
-// each other's lock for dead.
+// It rests on flock working between all processes that write here. Where a network file
+// system has locks for each machine, two could take each other's for dead.
 //
 // Windows: a file without write permission has the read-only attribute, which is also
 // set at creation; the argument is the same.
@@ -54,8 +53,7 @@ const OwnDir = "tape"
 // ErrBusy says that a lock was not to be had in time.
 var ErrBusy = errors.New("busy")
 
-// staleAfter is the age from which a message about somebody else's lock says how to
-// get rid of it.
+// staleAfter is from when on a message about a foreign lock says how to get rid of it.
 const staleAfter = 20 * time.Second
 
 // HeldError says that somebody else has a lock file. [Locks.Guarded] waits and tries again.
@@ -151,8 +149,7 @@ func (k Locks) Lock(target string) (*File, error) {
 		case errors.Is(err, fs.ErrExist):
 			return nil, &HeldError{Path: l.path}
 		case errors.Is(err, fs.ErrNotExist):
-			// The folder is missing, or git removes it because it is empty, perhaps
-			// while we create it: then once more.
+			// Missing, or git removes the empty folder, perhaps while we create it: then once more.
 			err, again = k.FS.MkdirAll(filepath.Dir(target)), true
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) || !again || try >= 10 {

@@ -43,8 +43,7 @@ func (k *Cache) Put(h Hash, o Cached) {
 	}
 }
 
-// generations are objects of keptBytes in all: when the younger half is full, the older
-// one is dropped.
+// generations are objects of keptBytes: a full younger half takes the older one's place.
 type generations[K comparable] struct {
 	young, old map[K]Cached
 	bytes      int // of young

@@ -118,8 +118,7 @@ func (o *DB) packed(h Hash, content, isOpen bool) (Kind, int64, []byte, error) {
 	return "", 0, nil, ErrNotFound
 }
 
-// readLooseObject inflates an object: "kind size", a zero byte, the content. Its hash is
-// git fsck's business.
+// readLooseObject inflates an object: "kind size", zero, content. Git fsck checks hashes.
 func readLooseObject(f *os.File, content bool) (Kind, int64, []byte, error) {
 	z, err := zlib.NewReader(bufio.NewReaderSize(f, 32<<10))
 	if err != nil {

@@ -53,8 +53,7 @@ func deltaSizes(delta []byte) (base, size int64, ops []byte, err error) {
 	return int64(b), int64(s), delta[n+m:], nil
 }
 
-// applyDelta makes an object of a base and a delta on it: after the sizes, pieces to copy
-// from the base or to insert.
+// applyDelta makes an object of a base and a delta: sizes, then pieces to copy or insert.
 func applyDelta(base, delta []byte) ([]byte, error) {
 	from, size, ops, err := deltaSizes(delta)
 	if err != nil {
@@ -87,8 +86,7 @@ func applyDelta(base, delta []byte) ([]byte, error) {
 	return out, nil
 }
 
-// copied reads an instruction to copy: a bit for each byte of an offset and a size that is
-// not zero, and those bytes.
+// copied reads an instruction to copy: bits for the bytes of offset and size, and those.
 func copied(base, ops []byte) (piece, rest []byte, err error) {
 	var place uint64 // the offset, and the size above it
 	op, rest := ops[0], ops[1:]

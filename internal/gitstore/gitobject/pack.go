@@ -175,8 +175,7 @@ func (p *pack) inflate(h packedHead) ([]byte, error) {
 	data := make([]byte, h.size)
 	const most = 1 << 20
 	if h.size <= most {
-		// From memory it goes faster. Deflated it is hardly ever longer than this; what is
-		// behind it does no harm.
+		// From memory it goes faster. Deflated it is hardly ever longer; what follows does no harm.
 		want := int(h.size + h.size/1000 + 64)
 		p.raw = slices.Grow(p.raw[:0], want)[:want]
 		n, err := p.file.ReadAt(p.raw, h.data)

@@ -24,8 +24,7 @@ type agents struct {
 // agentName names a subagent by its id. A slash would name another tape.
 func agentName(id string) string { return "agent-" + strings.ReplaceAll(id, "/", "_") }
 
-// tape returns the number of a subagent's tape, which is called name unless another has
-// that name.
+// tape numbers a subagent's tape, called name unless another one has that name.
 func (c *scan) tape(identity, name string) uint16 {
 	if n, ok := c.tapeNo[identity]; ok {
 		return n
@@ -44,8 +43,7 @@ func (c *scan) tape(identity, name string) uint16 {
 
 func (c *scan) agentTape(id string) uint16 { return c.tape("agent-"+id, agentName(id)) }
 
-// sideTape finds the tape of a subagent's line: by the agent's id, or by the
-// line that the side chain starts with.
+// sideTape finds the tape of a subagent's line, by its id or its side chain's first line.
 func (c *scan) sideTape(r *rec, l *line) uint16 {
 	if id := record.Text(l.agent); id != "" {
 		return c.agentTape(id)
@@ -60,7 +58,6 @@ func (c *scan) sideTape(r *rec, l *line) uint16 {
 	return tape
 }
 
-// launches tell which calls started which subagents.
 type launches struct {
 	byCall  map[string][]*launch
 	last    map[int32]*launch   // by the last record that is relayed for it
@@ -95,8 +92,7 @@ func (ls *launches) relays(call string, tape uint16, i int32) {
 	l.last, l.passed, ls.last[i] = i, false, l
 }
 
-// noteLaunch looks whether a line tells which call started a subagent: the call itself,
-// or its result.
+// noteLaunch looks for which call started a subagent, in the call itself or its result.
 func (c *scan) noteLaunch(r *rec, l *line) {
 	switch {
 	case r.is(flagDuplicate):
@@ -120,8 +116,7 @@ func (c *scan) noteLaunch(r *rec, l *line) {
 	}
 }
 
-// promptedBy finds the call of a side chain that names no agent: it begins with what the
-// call asks for.
+// promptedBy finds the call of a side chain without an agent's name, by what it asks for.
 func (c *scan) promptedBy(l *line, tape uint16) {
 	prompt := plainContent(first(l.message, "content"))
 	if prompt == nil {
@@ -140,7 +135,6 @@ func (c *scan) ended(calls []string) []string {
 	return c.agentsOf(calls, func(l *launch) bool { return l.passed && !l.ongoing })
 }
 
-// agentsOf names some of the subagents that calls started.
 func (c *scan) agentsOf(calls []string, which func(*launch) bool) (names []string) {
 	for _, call := range calls {
 		for _, l := range c.byCall[call] {

@@ -11,8 +11,7 @@ import (
 // userFields are those of a user's line that entries have in other ways.
 var userFields = []string{"message", "toolUseResult", "sourceToolAssistantUUID", "isCompactSummary", "isVisibleInTranscriptOnly"}
 
-// compaction makes one anchor of a boundary and the summary that follows it, or of a
-// summary alone.
+// compaction makes one anchor of a boundary and its summary, or of a summary alone.
 func (c *reader) compaction(s *source) {
 	c.flush(c.recs[s.i].tape)
 	p := record.Part{Fork: s.fork, Kind: record.KindAnchor, Date: s.date, Hidden: s.hidden}

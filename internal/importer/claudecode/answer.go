@@ -111,7 +111,6 @@ func (a *answer) addCall(s *source, key, id string, block []byte) {
 	a.callExtra.Raw(id, record.NewObject(64).Rest(block, told...).OrNil())
 }
 
-// finish makes the payloads.
 func (a *answer) finish() {
 	a.text.Kind, a.text.Payload = record.KindMessage, record.Message("", "", "assistant", a.content()).Payload
 	a.call.Kind, a.call.Payload, a.call.Extra = record.KindToolCall, record.Calls(a.calls), a.callExtra.OrNil()

@@ -99,8 +99,7 @@ func (c *reader) fetch(i int32) source {
 	return s
 }
 
-// fetchMember is fetch for a record that is not the head of its group. What is told
-// beside its message comes first.
+// fetchMember is fetch for a later record of a group; what is beside its message comes first.
 func (c *reader) fetchMember(i int32) source {
 	s := c.fetch(i)
 	if c.recs[i].is(flagMoved) {
@@ -112,8 +111,7 @@ func (c *reader) fetchMember(i int32) source {
 	return s
 }
 
-// fresh reports whether the tape lacks a part of a record, and notes that the
-// record gave something new.
+// fresh reports whether the tape lacks a part of a record, which then gave something new.
 func (c *reader) fresh(s *source, key string) bool {
 	if c.r.Seen(s.fork, key) {
 		return false
@@ -165,8 +163,7 @@ func (c *reader) environmentEvent(s *source) {
 	c.put(s, record.Event(s.key+"/env", s.date, "environment", data.Done()))
 }
 
-// introduce says once for a subagent which call started it, and keeps what
-// progress tells beyond the subagent's message.
+// introduce says once which call started a subagent, and keeps what else progress tells.
 func (c *reader) introduce(s *source) {
 	outer := c.parsed(s.i)
 	if tape := c.recs[s.i].tape; !c.hello[tape] {

@@ -7,7 +7,6 @@ import (
 	"tape/internal/jsonl"
 )
 
-// line is a line of a session, taken apart.
 type line struct {
 	raw                      []byte
 	typ, subtype             string
@@ -106,8 +105,7 @@ func (l *line) rest(elsewhere ...string) []byte {
 	return record.NewObject(64).Rest(l.raw, slices.Concat(told, elsewhere)...).OrNil()
 }
 
-// first is jsonl.Get for the usual object, which has a key once: it does not
-// look behind it.
+// first is jsonl.Get for objects that have a key once: it does not look behind it.
 func first(obj []byte, name string) []byte {
 	for key, v := range jsonl.Fields(obj) {
 		if key == name {

@@ -8,7 +8,6 @@ import (
 	"tape/internal/jsonl"
 )
 
-// user emits a user line: a prompt, or the results of tools.
 func (c *reader) user(s *source) {
 	tape := c.recs[s.i].tape
 	if c.recs[s.i].is(flagPrompt) {
@@ -49,10 +48,7 @@ func startsWithResult(content []byte) bool {
 }
 
 func hasResult(content []byte) bool {
-	if startsWithResult(content) {
-		return true
-	}
-	return slices.ContainsFunc(slices.Collect(jsonl.Elements(content)), func(block []byte) bool {
+	return startsWithResult(content) || slices.ContainsFunc(slices.Collect(jsonl.Elements(content)), func(block []byte) bool {
 		return record.Text(first(block, "type")) == "tool_result"
 	})
 }
@@ -109,8 +105,7 @@ func (c *reader) flush(tape uint16) {
 	c.r.PutResults(c.tapes[tape], &g)
 }
 
-// detail is the event with what the program knows of a result beyond what it
-// told the model, or nil.
+// detail is the event with what only the program knows of a result, or nil.
 func (c *reader) detail(s *source, r record.Result, input, detail []byte) *record.Part {
 	if detail == nil {
 		return nil

@@ -41,8 +41,7 @@ const (
 	flagRoot  // has no parent and names none
 )
 
-// rec is what is remembered of a line. There is one for every line of the
-// file, so it is kept small.
+// rec is what is remembered of a line: small, for there is one for every line.
 type rec struct {
 	off    int64
 	size   int32
@@ -105,8 +104,7 @@ func (c *scan) hash(raw []byte) uint64 {
 // Enough is never so: what comes first may hang on the last line.
 func (c *scan) Enough() bool { return false }
 
-// whole tells a record from a part of one: the messages inside of a
-// record have no session.
+// whole tells a record from the messages inside of one, which have no session.
 func whole(raw []byte) bool {
 	return jsonl.Get(raw, "sessionId") != nil || jsonl.Get(raw, "leafUuid") != nil || jsonl.Get(raw, "snapshot") != nil
 }
@@ -144,7 +142,6 @@ func (c *scan) Damaged(at record.Span, reason string) {
 	})
 }
 
-// link notes who the record is and whose child it is.
 func (c *scan) link(r *rec, l *line, i int32) {
 	if l.uuid == nil {
 		r.flags |= flagNoID

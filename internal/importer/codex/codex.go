@@ -17,7 +17,6 @@ import (
 	"tape/internal/jsonl"
 )
 
-// item is a Codex line, taken apart.
 type item struct {
 	typ     string // of the envelope
 	kind    string // of the payload
@@ -199,8 +198,7 @@ func builtinInput(payload []byte) []byte {
 	return args.Done()
 }
 
-// message writes what somebody said. Its key is what was said, so that the
-// same from an event_msg has the same key.
+// message writes what somebody said, which is its key: an event_msg of it has the same.
 func (c *reader) message(it item, key string) {
 	role := it.str("role")
 	plain, all := record.Plain(jsonl.Get(it.payload, "content"))
@@ -219,8 +217,7 @@ func (c *reader) message(it item, key string) {
 	c.Put(p)
 }
 
-// reasoning writes what the model thought, without the parts that an
-// event_msg has told the tape before.
+// reasoning writes what the model thought, less what an event_msg has told before.
 func (c *reader) reasoning(it item, key string) {
 	keys := []string{key}
 	var thoughts []string

@@ -67,7 +67,6 @@ func dateOf(raw []byte) (date string) {
 	return date
 }
 
-// message writes the entries of one chat message.
 func (o *reader) message(raw []byte) {
 	key := o.Counts.Key(raw)
 	date := dateOf(raw)
@@ -101,7 +100,6 @@ func (o *reader) message(raw []byte) {
 // others are all members but some, or nil when there are none.
 func others(raw []byte, but ...string) []byte { return record.NewObject(64).All(raw, but...).OrNil() }
 
-// said writes what user or assistant said, and the assistant's calls.
 func (o *reader) said(p record.Part, raw, content []byte) {
 	calls := jsonl.Get(raw, "tool_calls")
 	legacy := jsonl.Get(raw, "function_call")

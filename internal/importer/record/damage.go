@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// PutDamaged makes the event that keeps a damaged line. counts tells the identical ones
-// of a source apart.
+// PutDamaged makes the event that keeps a damaged line; counts tells identical ones apart.
 func (r *Reading) PutDamaged(fork string, at Span, reason string, counts *Counter) {
 	r.Stats.Damaged++
 	r.Stats.problem(at.Line, reason)

@@ -9,10 +9,9 @@ import (
 // dateLayout is how tapes spell dates: UTC, with microseconds.
 const dateLayout = "2006-01-02T15:04:05.000000-07:00"
 
-// Date spells a date of a source, a raw JSON value, as tapes do. It
-// accepts RFC 3339 and the common variations of ISO 8601, a missing zone
-// meaning UTC, and seconds, milliseconds, microseconds or nanoseconds since
-// 1970. Anything else gives "".
+// Date spells a date of a source, a raw JSON value, as tapes do: RFC 3339 and
+// variations of ISO 8601, UTC without a zone, and seconds, milli-, micro- or
+// nanoseconds since 1970. Anything else gives "".
 func Date(raw []byte) string {
 	if len(raw) == 0 {
 		return ""

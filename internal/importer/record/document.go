@@ -61,7 +61,6 @@ func (d *document) peek() (byte, error) {
 
 func isMark(c byte) bool { return bytes.IndexByte([]byte(ByteOrderMark), c) >= 0 }
 
-// take takes the next byte if it is c.
 func (d *document) take(c byte) bool {
 	got, err := d.peek()
 	if err != nil || got != c {
@@ -211,8 +210,7 @@ func (d *document) members(ctx context.Context, v Visitor, field func(string, []
 	})
 }
 
-// isDocument reports whether a source is one JSON value with messages in it,
-// and not lines of values.
+// isDocument reports whether a source is one JSON value with messages, not lines.
 func isDocument(src Source) (bool, error) {
 	sc := jsonl.NewScanner(src.reader(), jsonl.DefaultMaxLine)
 	for first := true; ; {

@@ -6,8 +6,7 @@ import (
 	"strconv"
 )
 
-// Counter counts identical contents, which it knows by the first eight bytes
-// of their hash.
+// Counter counts identical contents, known by the first eight bytes of their hash.
 type Counter map[[8]byte]int32
 
 // Next returns how often a content with that hash has come, this time included.
@@ -29,8 +28,7 @@ func (c *Counter) Key(raw []byte) string {
 	return HashKey(sum[:], c.Next(sum[:]))
 }
 
-// ContentKey is the key of a record that has no identity of its own: the n-th
-// one (from 1) with this content.
+// ContentKey is the key of a record without identity: the n-th (from 1) of this content.
 func ContentKey(raw []byte, n int) string {
 	sum := sha256.Sum256(raw)
 	return HashKey(sum[:], n)

@@ -21,8 +21,7 @@ type Span struct {
 type Visitor interface {
 	// Record gets a valid JSON object. raw is valid during the call.
 	Record(at Span, raw []byte)
-	// Damaged gets a line that is not one record, after the records that
-	// could be had from it.
+	// Damaged gets a line that is not one record, after the records that were had from it.
 	Damaged(at Span, reason string)
 	// Enough reports whether the rest of the source need not be read.
 	Enough() bool
@@ -59,8 +58,7 @@ func (l *looker) Record(at Span, raw []byte) { l.enough = l.enough || !l.see(at,
 func (l *looker) Damaged(Span, string)       {}
 func (l *looker) Enough() bool               { return l.enough }
 
-// OpeningLines and openingBytes bound how far the start of a session is read for what
-// it says about all of it.
+// OpeningLines and openingBytes bound how far a session's opening is looked for.
 const (
 	OpeningLines = 64
 	openingBytes = 1 << 20
@@ -176,8 +174,7 @@ func nextWhole(line []byte, whole func([]byte) bool, tries *int) []byte {
 	}
 }
 
-// windowSize is how much of a source is held at once to read records by their
-// place; most are close to the one before.
+// windowSize is how much is held at once to read records by place; most are close together.
 const windowSize = 1 << 20
 
 // Window reads parts of a source by their place.

@@ -69,8 +69,7 @@ func (o *Object) Rest(obj []byte, but ...string) *Object {
 	return o
 }
 
-// As adds the members of an object, but some under another name, and those that are to
-// be called "" not at all.
+// As adds an object's members, some under other names; those to be called "" not at all.
 func (o *Object) As(obj []byte, names map[string]string) *Object {
 	for name, v := range jsonl.Fields(obj) {
 		if as, ok := names[name]; ok {

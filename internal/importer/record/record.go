@@ -21,8 +21,7 @@ type Item struct {
 	// Fork is "" for what is the session's own. Otherwise it names the subagent
 	// whose entry it is, and the fork that keeps it, such as "agent-1f2e".
 	Fork string
-	// Begins names the subagents that the entry's calls start, Ends those whose
-	// result it shows.
+	// Begins names subagents that the entry's calls start, Ends those whose result it shows.
 	Begins, Ends []string
 	// Entry has a payload and a meta of its own memory. Its date is "" only
 	// when neither the source record nor one before it has a date.
@@ -138,8 +137,7 @@ const (
 	eventPhase   = "phase" // an anchor of a subagent
 )
 
-// maxEntry is how large payload and meta may be together, so that the entry's
-// line stays under the limit of a line.
+// maxEntry bounds payload and meta together, so that a line stays under its limit.
 const maxEntry = jsonl.DefaultMaxLine - 4096
 
 // Part is one entry about to be made.
@@ -251,8 +249,7 @@ func fits(payload []byte) string {
 	if len(payload) > maxEntry {
 		return "larger than an entry may be"
 	}
-	// Wrapping adds levels to a record that is close to the limit of nesting: as
-	// many as meta puts anything deep.
+	// Wrapping adds levels to a deep record: as many as meta puts anything deep.
 	const plenty, levels = jsonl.MaxDepth / 2, 4
 	if bytes.Count(payload, []byte{'{'})+bytes.Count(payload, []byte{'['}) < plenty {
 		return ""

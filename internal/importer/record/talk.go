@@ -68,8 +68,7 @@ func (t *Talk) Call(c Call) {
 	t.Tell(c.Key)
 }
 
-// Result adds a result. extra, an object or nil, is what the source knows of
-// it beyond what the model was told.
+// Result adds a result. extra, or nil, is an object with what the model was not told.
 func (t *Talk) Result(r Result, extra []byte) {
 	t.Settle()
 	if t.group.Full(r) {
@@ -209,9 +208,8 @@ func (g *Group) Answer(r Result, detail func(input []byte) *Part) (stray *Group)
 	return stray
 }
 
-// PutResults makes entries of what results of a group there are, in the order of the
-// calls, and of what came between. A call whose result is missing gets a null if others
-// follow.
+// PutResults makes entries of a group's results, in the order of the calls, and of what
+// came between. A missing result becomes a null if others follow.
 func (r *Reading) PutResults(fork string, g *Group) {
 	last := -1
 	for i := range g.calls {

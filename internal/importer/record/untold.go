@@ -28,7 +28,6 @@ func Untold(detail, content, input []byte) []byte {
 	return t.rest(detail)
 }
 
-// resultText is the text of a tool's result.
 func resultText(content []byte) string {
 	if len(content) > 0 && content[0] == '"' {
 		return Text(content)
@@ -94,7 +93,6 @@ func (t *hearsay) rest(v []byte) []byte {
 	return bytes.Clone(v)
 }
 
-// has reports whether s was told already.
 func (t *hearsay) has(s string) bool {
 	if s = strings.TrimSpace(s); s == "" {
 		return true

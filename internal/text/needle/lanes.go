@@ -26,8 +26,7 @@ const (
 	pairTops = 0x8000 * pairs
 )
 
-// newLanes makes lanes that stop at a, b and at b, c. Letters may be of either
-// case if fold.
+// newLanes makes lanes that stop at a, b and at b, c, in either case if fold.
 func newLanes(a, b, c byte, fold bool) *lanes {
 	low, high := ^(a ^ b), ^(b^c)&0x7F
 	if fold {
@@ -117,8 +116,7 @@ func newCouple(first, second byte, distance int, fold bool) *couple {
 	return p
 }
 
-// index returns the first offset in b at which the two bytes stand, or -1. It
-// may also stop at bytes outside ASCII.
+// index is the first offset in b with both bytes, or -1; it may stop outside ASCII, too.
 func (p *couple) index(b []byte) int {
 	const step = 64
 	m0, m1, w0, w1 := p.masks[0], p.masks[1], p.wants[0], p.wants[1]

@@ -91,7 +91,6 @@ func (n *Needle) choose() {
 	}
 }
 
-// frequency returns that of the needle's byte i.
 func (n *Needle) frequency(i int) int {
 	c := n.s[i]
 	often := Frequency(c)
@@ -129,8 +128,7 @@ var frequencies = func() (tab [256]uint16) {
 // Frequency says how many of 1<<16 bytes of stored entries are that one.
 func Frequency(c byte) int { return int(frequencies[c]) }
 
-// Index returns the first place of the needle that begins in file[from:end], or
-// -1.
+// Index is the first place of the needle that begins in file[from:end], or -1.
 func (n *Needle) Index(file []byte, from, end int) int {
 	best := -1
 	for _, s := range n.seek {

@@ -14,14 +14,12 @@ type Match struct {
 	Literal bool        // the text has the query as it was typed
 }
 
-// TermCount says how often one word or phrase of a query occurs. Term is its
-// term in an index where it is one.
+// TermCount says how often a word or phrase occurs; Term is its term in an index, if any.
 type TermCount struct {
 	Term string
 	N    int
 }
 
-// matcher looks for units in one folded text.
 type matcher struct {
 	screen screen
 
@@ -30,8 +28,7 @@ type matcher struct {
 	parts []text.Span // from the beginning of the text
 }
 
-// Match reports whether text satisfies the whole query, and what of it is
-// there.
+// Match reports whether text satisfies the query, and what of it is there.
 func (q *Query) Match(body []byte) (Match, bool) {
 	if q.Empty() {
 		return Match{}, true
@@ -80,7 +77,6 @@ func (m *matcher) all(units []unit) bool {
 	return true
 }
 
-// collect adds every place of a unit to res.
 func (m *matcher) collect(u *unit, res *Match) {
 	if slices.ContainsFunc(res.Terms, func(t TermCount) bool { return t.Term == u.id }) {
 		return
@@ -99,7 +95,6 @@ func (m *matcher) collect(u *unit, res *Match) {
 	}
 }
 
-// mergeSpans sorts spans and joins those that overlap.
 func mergeSpans(spans []text.Span) []text.Span {
 	slices.SortFunc(spans, func(a, b text.Span) int { return a.Start - b.Start })
 	out := spans[:0]
@@ -131,8 +126,7 @@ func (m *matcher) find(u *unit, from int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// at reports whether the unit, whose first piece stands at i, is there as a
-// whole, and where it ends.
+// at reports whether the unit whose first piece is at i is there as a whole, and its end.
 func (m *matcher) at(u *unit, i int) (end int, ok bool) {
 	buf := m.f.Buf
 	for k := range u.pieces {
@@ -198,12 +192,7 @@ func (m *matcher) hasRun(class text.Attr, start, end int, prefix bool) bool {
 	if start == m.run.Start && (prefix || end == m.run.End) {
 		return true
 	}
-	for _, p := range m.parts {
-		if p.Start == start && (p.End == end || prefix && end < p.End) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.parts, func(p text.Span) bool { return p.Start == start && (p.End == end || prefix && end < p.End) })
 }
 
 // enter makes the run around i the current one.

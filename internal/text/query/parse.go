@@ -9,8 +9,7 @@ import (
 	"tape/internal/text"
 )
 
-// maxUnits is how many words, phrases and operators of a query count. The rest
-// is left out.
+// maxUnits bounds the words, phrases and operators of a query that count.
 const maxUnits = 64
 
 // token is a unit of a query or an operator.
@@ -54,7 +53,6 @@ func (o Options) trimmed(s string) string {
 	return trimPunctuation(s)
 }
 
-// lexer cuts a query into tokens.
 type lexer struct {
 	Options
 	rest     string
@@ -86,8 +84,7 @@ func (l *lexer) add(raw string, phrase, not bool) {
 	}
 }
 
-// phrase takes a phrase, or a quote without its other half. It reports false in front of
-// a word.
+// phrase takes a phrase, or a quote without its other half; false in front of a word.
 func (l *lexer) phrase() bool {
 	not := strings.HasPrefix(l.rest, `-"`)
 	if !not && l.rest[0] != '"' {
@@ -142,9 +139,8 @@ func firstRune(s string) rune {
 	return r
 }
 
-// closingQuote finds the quote that ends a phrase: one with nothing behind it,
-// or nothing but the punctuation of a sentence. It returns where the phrase
-// ends and where to go on, or -1.
+// closingQuote finds the quote that ends a phrase: behind it is nothing but a
+// sentence's punctuation. It returns where the phrase ends and where to go on, or -1.
 func closingQuote(s string) (end, next int) {
 	for i := 0; i < len(s); i++ {
 		if s[i] != '"' {
@@ -190,8 +186,7 @@ func group(tokens []token) [][]unit {
 			cur = append(cur, t.unit)
 			continue
 		}
-		// An operator stands between operands: one in front of it means
-		// that the group is not empty.
+		// An operator stands between operands: one in front says that the group is not empty.
 		negated := i+1 < len(tokens) && tokens[i+1].op && tokens[i+1].raw == "NOT" && operand(i+2)
 		switch {
 		case len(cur) > 0 && t.raw == "NOT" && operand(i+1):
@@ -217,8 +212,7 @@ func group(tokens []token) [][]unit {
 	return groups
 }
 
-// orderGroup puts the units that are negated behind the others. If all are,
-// none is.
+// orderGroup puts negated units behind the others. If all are, none is.
 func orderGroup(units []unit) []unit {
 	yes := slices.DeleteFunc(slices.Clone(units), func(u unit) bool { return u.not })
 	if len(yes) > 0 {

@@ -40,8 +40,7 @@ type Expr struct {
 	Kids []Expr
 }
 
-// Empty reports whether there is nothing to look for. Such a query matches
-// every text.
+// Empty reports whether there is nothing to look for; such a query matches every text.
 func (q *Query) Empty() bool { return len(q.groups) == 0 }
 
 // Index returns what to ask of an index of terms: its answer has every entry
@@ -99,8 +98,7 @@ func indexGroup(units []unit) (e Expr, sure bool) {
 	return e, sure
 }
 
-// Words returns the plain words, folded: those for which words that are nearly
-// the same may be tried.
+// Words returns the plain words, folded, for which near ones may be tried.
 func (q *Query) Words() []string {
 	var words []string
 	for _, units := range q.groups {

@@ -7,13 +7,11 @@ import (
 	"tape/internal/text/needle"
 )
 
-// screen rules out texts without folding all of them. It looks for units in
-// the reduced text, in which most characters are what they are folded to but
-// for the case of ASCII.
+// screen rules texts out without folding them. It looks for units in the reduced text,
+// in which most characters are folded but for the case of ASCII.
 type screen struct{ text.Reducer }
 
-// cannot reports whether it is certain that text does not satisfy q: of each group, the
-// reduced text lacks a unit.
+// cannot reports whether text certainly lacks, reduced, a unit of each group of q.
 func (s *screen) cannot(q *Query, body []byte) bool {
 	reduced := s.Reduce(body)
 	return !slices.ContainsFunc(q.groups, func(units []unit) bool {
@@ -104,8 +102,7 @@ func (s *screen) at(u *unit, k int, body []byte, i int) bool {
 	return len(body)-i >= len(lit) && s.borders(u, k, body, i) && needle.EqualFold(body[i:i+len(lit)], lit)
 }
 
-// borders reports whether the words of a piece that stands at i may be words or
-// parts of identifiers there.
+// borders reports whether a piece's words, at i, may be words or parts of identifiers.
 func (s *screen) borders(u *unit, k int, body []byte, i int) bool {
 	if s.Loose {
 		return true

@@ -9,7 +9,6 @@ import (
 	"tape/internal/text"
 )
 
-// unit is one word or phrase of a query.
 type unit struct {
 	raw    string // as typed; of a phrase what stands between the quotes
 	phrase bool
@@ -81,7 +80,6 @@ func endsInRun(s string) bool {
 	return len(f.Attr) > 0 && f.Attr[len(f.Attr)-1].InRun()
 }
 
-// foldPieces folds s and cuts it at white space.
 func foldPieces(s string) []piece {
 	var f text.Folder
 	f.FoldAll([]byte(strings.ReplaceAll(s, string(text.Sep), " ")))
@@ -102,7 +100,6 @@ func foldPieces(s string) []piece {
 	return pieces
 }
 
-// findRuns returns the runs of folded text.
 func findRuns(buf []byte, attrs []text.Attr) []run {
 	var runs []run
 	for i := 0; i < len(attrs); {
@@ -151,11 +148,9 @@ func isSentencePunctuation(r rune) bool {
 	return unicode.IsPunct(r) || text.IsSpace(r)
 }
 
-// maxAsked bounds the terms that one unit asks an index for. More of them
-// would hardly narrow the answer.
+// maxAsked bounds the terms that a unit asks an index for; more would hardly narrow it.
 const maxAsked = 64
 
-// ask works out the index's side of the unit.
 func (u *unit) ask() {
 	if u.runs == 0 {
 		u.expr = Expr{Op: All}
@@ -192,7 +187,6 @@ func (u *unit) ask() {
 	u.sure = len(p.lit) <= text.MaxTerm && (p.runs[0].class != text.Dense || utf8.RuneCount(p.lit) <= 2)
 }
 
-// askRun asks for one run.
 func askRun(lit []byte, class text.Attr, prefix bool, add func(Op, []byte)) {
 	if class != text.Dense {
 		op := Term

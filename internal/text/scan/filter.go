@@ -32,8 +32,7 @@ const (
 	maxAlso  = 4
 )
 
-// newFilter makes a filter for lines that have, of every group, at least one
-// literal.
+// newFilter makes a filter for lines that have at least one literal of every group.
 func newFilter(groups ...[]literal) filter {
 	f := filter{any: true}
 	best := 0
@@ -85,8 +84,7 @@ func newCores(lits []literal) []needle.Needle {
 		long = long || l.fold && strings.ContainsAny(s, "sS")
 		kelvin = kelvin || l.fold && strings.ContainsAny(s, "kK")
 	}
-	// The two characters outside ASCII that are letters of ASCII but for
-	// case.
+	// Two characters outside ASCII that are letters of ASCII but for case.
 	if long {
 		cores = append(cores, needle.New("ſ", false), needle.New(`\u017f`, true))
 	}
@@ -108,8 +106,7 @@ const enough = 5
 // in another way than with \u, or as another letter in case.
 func (l literal) core() string {
 	if l.fold {
-		// Without the letters that something outside ASCII is equal to: that
-		// would have to be looked for, too.
+		// Letters that something outside ASCII equals would make that to be looked for, too.
 		if s := l.longest("sSkK"); len(s) >= enough {
 			return s
 		}
@@ -117,8 +114,7 @@ func (l literal) core() string {
 	return l.longest("")
 }
 
-// longest is core without any of some characters. Of two parts that are as
-// long it is the rarer.
+// longest is core without some characters, the rarer of two parts that are as long.
 func (l literal) longest(without string) string {
 	best, bestScore := "", -1
 	start, score := 0, 0
@@ -142,14 +138,12 @@ func (l literal) longest(without string) string {
 	return best
 }
 
-// isEscapable picks the characters that a string of JSON may spell, without
-// \u, in another way than as they are.
+// isEscapable picks characters that JSON may spell otherwise than as they are, without \u.
 func isEscapable(r rune) bool {
 	return r < ' ' || r == '"' || r == '\\' || r == '/' || r == utf8.RuneError
 }
 
-// next returns the offset of the first place in file at which a line may be
-// one, or -1.
+// next is the offset of the first place in file at which a line may be one, or -1.
 func (f *filter) next(file []byte) int {
 	if len(file) == 0 {
 		return -1

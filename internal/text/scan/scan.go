@@ -65,8 +65,7 @@ func exprError(expr string, err error) error {
 	return fmt.Errorf("regular expression %q: %s: %q", expr, se.Code, se.Expr)
 }
 
-// Match reports whether the text of an entry, as [text.AppendEntry] gives it, has
-// what is looked for, and where.
+// Match reports where an entry's text, from [text.AppendEntry], has what is looked for.
 func (s *Scanner) Match(body []byte) (spans []text.Span, ok bool) {
 	if s.re != nil {
 		if bytes.IndexByte(body, text.Sep) >= 0 {
@@ -113,8 +112,7 @@ func (s *Scanner) index(text []byte, i int) (start, end int) {
 	return -1, -1
 }
 
-// foldedPrefix returns the length of the beginning of text that is equal to
-// needle but for case, or -1.
+// foldedPrefix is the length of the beginning of text that is needle but for case, or -1.
 func foldedPrefix(text []byte, needle string) int {
 	i := 0
 	for j := 0; j < len(needle); {
