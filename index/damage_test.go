@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"tape/index/internal/find"
 	"tape/index/internal/store"
@@ -176,7 +175,6 @@ func TestSoakFlippedBytes(t *testing.T) {
 		writeFile(t, path, bad)
 		fresh, warned := reopen(t, s.Dir())
 		x := New(fresh, nil)
-		began := time.Now()
 		for _, text := range []string{"needle", "needle error", "need*", "nedle"} {
 			res, err := x.Search(t.Context(), Search{Text: text, Tapes: tapes, NoFold: true})
 			if err != nil {
@@ -190,9 +188,6 @@ func TestSoakFlippedBytes(t *testing.T) {
 			if text == "needle" && len(res.Hits) != len(want) {
 				missed++
 			}
-		}
-		if took := time.Since(began); took > 8*time.Second {
-			t.Errorf("round %d took %s", i, took)
 		}
 		if len(warned.take()) > 0 {
 			rebuiltN++
