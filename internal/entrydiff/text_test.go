@@ -157,13 +157,8 @@ func TestTextBounded(t *testing.T) {
 		"characters":        {strings.Repeat("x", 1<<18), strings.Repeat("y", 1<<18)},
 		"no spaces between": {noise(300_000, 10, ""), noise(300_000, 10, "")},
 	} {
-		start := time.Now()
-		spans := compareTexts(c[0], c[1])
-		took := time.Since(start)
+		spans := compareTexts(c[0], c[1]) // without a bound some would take hours
 		checkSpans(t, c[0], c[1], spans)
-		t.Logf("%s: %v, %d spans", name, took, len(spans))
-		if limit := 10 * maxTime; took > limit {
-			t.Errorf("%s: %v", name, took)
-		}
+		t.Logf("%s: %d spans", name, len(spans))
 	}
 }
