@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"tape/internal/disk"
 	"tape/internal/join"
 	"tape/internal/testkit"
 	"testing"
@@ -175,4 +177,50 @@ func readForks(ctx context.Context, dir string) error {
 		_, err = tp.ClosedForks(ctx)
 	}
 	return err
+}
+
+// TestDiscardBesideHandoffs has somebody hand off on all that a fork is a fork of whenever
+// its discard is about to take the lock on refs. Each is still told of the discard.
+func TestDiscardBesideHandoffs(t *testing.T) {
+	t.Parallel()
+	s := testStore(t, nil)
+	above := []*Tape{openTape(t, s, "main")}
+	above = append(above, mustFork(t, above[0], "x", ""))
+	y := mustFork(t, above[1], "y", "")
+	mustAppend(t, y, Message("user", "y1"))
+	mustCheckpoint(t, y)
+	// Only making the lock file asks for a fault: it is taken away whenever it was made.
+	guard, handoffs := filepath.Join(s.Dir(), ".git", "tape", "refs.lock"), 0
+	quicker := &disk.FS{Fault: func(_ disk.Op, path string) error {
+		if path == guard {
+			handoffs++
+			for _, up := range above {
+				mustHandoff(t, up, fmt.Sprintf("h%d", handoffs))
+			}
+		}
+		if filepath.Dir(path) != filepath.Dir(guard) && path != filepath.Dir(guard) {
+			_ = os.Remove(guard)
+		}
+		return nil
+	}}
+	racing, err := Open(t.Context(), s.Dir(), &Options{Fs: quicker})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := openTape(t, racing, "main/x/y").Discard(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if handoffs < 2 {
+		t.Errorf("only %d handoffs came between", handoffs)
+	}
+	for _, up := range above {
+		head := strings.TrimSpace(runGit(t, s.Dir(), "rev-parse", up.Branch()))
+		log := runGit(t, s.Dir(), "reflog", "--format=%H %gs", up.Branch())
+		if !strings.Contains(log, "tape: discard y (1 entry)") {
+			t.Errorf("%s is not told:\n%s", up.Name(), log)
+		}
+		if !strings.HasPrefix(log, head) {
+			t.Errorf("%s is at %s, and its reflog says otherwise:\n%s", up.Name(), head, log)
+		}
+	}
 }
