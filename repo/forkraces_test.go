@@ -224,3 +224,80 @@ func TestDiscardBesideHandoffs(t *testing.T) {
 		}
 	}
 }
+
+// TestForkClosedBeside has a fork discarded at each moment of what looks at all forks.
+func TestForkClosedBeside(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stride int
+		run    func(ctx context.Context, s *Store) error
+	}{
+		"verify": {5, func(ctx context.Context, s *Store) error {
+			report, err := s.Verify(ctx)
+			if err == nil && !report.OK {
+				err = fmt.Errorf("problems: %v", report.Problems)
+			}
+			return err
+		}},
+		"push": {5, func(ctx context.Context, s *Store) error {
+			_, err := s.Push(ctx, "origin", &PushOptions{Forks: true})
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := testStore(t, nil)
+			m := openTape(t, s, "main")
+			runGit(t, s.Dir(), "init", "-q", "--bare", s.Dir()+".git")
+			mustDo(t, s.AddRemote(t.Context(), "origin", s.Dir()+".git"))
+			quick, err := Open(t.Context(), s.Dir(), &Options{LockWait: time.Millisecond})
+			mustDo(t, err)
+			for n := 1; ; n += c.stride {
+				fork := fmt.Sprintf("x%d", n)
+				mustAppend(t, mustFork(t, m, fork, ""), Message("user", "x"))
+				mustAppend(t, m, Message("user", "not committed"))
+				ctx := testkit.AtLook(t.Context(), n, func() {
+					// Busy if the fork is just being looked at.
+					if err := openTape(t, quick, "main/"+fork).Discard(t.Context()); !errors.Is(err, ErrBusy) {
+						mustDo(t, err)
+					}
+				})
+				if err := c.run(ctx, s); err != nil {
+					t.Errorf("discarded at look %d: %v", n, err)
+				}
+				if !ctx.Reached() {
+					break
+				}
+				if f, err := s.Tape(t.Context(), "main/"+fork); err == nil {
+					mustDo(t, f.Discard(t.Context()))
+				}
+			}
+		})
+	}
+}
+
+// TestVerifyBesideResets has a tape start over while it is verified.
+func TestVerifyBesideResets(t *testing.T) {
+	t.Parallel()
+	s := testStore(t, nil)
+	m := openTape(t, s, "main")
+	stop := background(func() error {
+		_, err := m.Append(t.Context(), nil, Message("user", "one"))
+		if err == nil {
+			_, err = m.Handoff(t.Context(), Anchor{Name: "second"})
+		}
+		if err == nil {
+			_, err = m.Reset(t.Context(), false)
+		}
+		time.Sleep(20 * time.Millisecond)
+		return err
+	})
+	for range 30 {
+		report, err := s.Verify(t.Context())
+		mustDo(t, err)
+		if !report.OK {
+			t.Errorf("problems: %v", report.Problems)
+		}
+	}
+	mustDo(t, stop())
+}
