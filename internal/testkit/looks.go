@@ -15,7 +15,7 @@ type Looks struct {
 }
 
 // AtLook returns a context that calls do at the n-th look, from 1.
-func AtLook(ctx context.Context, n int, do func()) *Looks {
+func AtLook(ctx context.Context, n int, do func()) context.Context {
 	return &Looks{Context: ctx, n: int64(n), do: do}
 }
 
@@ -26,6 +26,3 @@ func (l *Looks) Err() error {
 	}
 	return l.Context.Err()
 }
-
-// Reached reports whether there were as many looks.
-func (l *Looks) Reached() bool { return l.seen.Load() >= l.n }
