@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"tape/internal/disk"
 	"tape/internal/join"
 	"tape/internal/testkit"
 	"testing"
@@ -175,4 +177,124 @@ func readForks(ctx context.Context, dir string) error {
 		_, err = tp.ClosedForks(ctx)
 	}
 	return err
+}
+
+// TestDiscardBesideHandoffs has somebody hand off on all that a fork is a fork of whenever
+// its discard is about to take the lock on refs. Each is still told of the discard.
+func TestDiscardBesideHandoffs(t *testing.T) {
+	t.Parallel()
+	s := testStore(t, nil)
+	above := []*Tape{openTape(t, s, "main")}
+	above = append(above, mustFork(t, above[0], "x", ""))
+	y := mustFork(t, above[1], "y", "")
+	mustAppend(t, y, Message("user", "y1"))
+	mustCheckpoint(t, y)
+	// Only making the lock file asks for a fault: it is taken away whenever it was made.
+	guard, handoffs := filepath.Join(s.Dir(), ".git", "tape", "refs.lock"), 0
+	quicker := &disk.FS{Fault: func(_ disk.Op, path string) error {
+		if path == guard {
+			handoffs++
+			for _, up := range above {
+				mustHandoff(t, up, fmt.Sprintf("h%d", handoffs))
+			}
+		}
+		if filepath.Dir(path) != filepath.Dir(guard) && path != filepath.Dir(guard) {
+			_ = os.Remove(guard)
+		}
+		return nil
+	}}
+	racing, err := Open(t.Context(), s.Dir(), &Options{Fs: quicker})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := openTape(t, racing, "main/x/y").Discard(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if handoffs < 2 {
+		t.Errorf("only %d handoffs came between", handoffs)
+	}
+	for _, up := range above {
+		head := strings.TrimSpace(runGit(t, s.Dir(), "rev-parse", up.Branch()))
+		log := runGit(t, s.Dir(), "reflog", "--format=%H %gs", up.Branch())
+		if !strings.Contains(log, "tape: discard y (1 entry)") {
+			t.Errorf("%s is not told:\n%s", up.Name(), log)
+		}
+		if !strings.HasPrefix(log, head) {
+			t.Errorf("%s is at %s, and its reflog says otherwise:\n%s", up.Name(), head, log)
+		}
+	}
+}
+
+// TestForkClosedBeside has a fork discarded at each moment of what looks at all forks.
+func TestForkClosedBeside(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stride, last int
+		run          func(ctx context.Context, s *Store) error
+	}{
+		"verify": {5, 90, func(ctx context.Context, s *Store) error {
+			report, err := s.Verify(ctx)
+			if err == nil && !report.OK {
+				err = fmt.Errorf("problems: %v", report.Problems)
+			}
+			return err
+		}},
+		"push": {1, 8, func(ctx context.Context, s *Store) error {
+			_, err := s.Push(ctx, "origin", &PushOptions{Forks: true})
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := testStore(t, nil)
+			m := openTape(t, s, "main")
+			runGit(t, s.Dir(), "init", "-q", "--bare", s.Dir()+".git")
+			mustDo(t, s.AddRemote(t.Context(), "origin", s.Dir()+".git"))
+			quick, err := Open(t.Context(), s.Dir(), &Options{LockWait: time.Millisecond})
+			mustDo(t, err)
+			for n := 1; n <= c.last; n += c.stride {
+				fork := fmt.Sprintf("x%d", n)
+				mustAppend(t, mustFork(t, m, fork, ""), Message("user", "x"))
+				mustAppend(t, m, Message("user", "not committed"))
+				ctx := testkit.AtLook(t.Context(), n, func() {
+					// Busy if the fork is just being looked at.
+					if err := openTape(t, quick, "main/"+fork).Discard(t.Context()); !errors.Is(err, ErrBusy) {
+						mustDo(t, err)
+					}
+				})
+				if err := c.run(ctx, s); err != nil {
+					t.Errorf("discarded at look %d: %v", n, err)
+				}
+				if f, err := s.Tape(t.Context(), "main/"+fork); err == nil {
+					mustDo(t, f.Discard(t.Context()))
+				}
+			}
+		})
+	}
+}
+
+// TestVerifyBesideResets has a tape start over while it is verified.
+func TestVerifyBesideResets(t *testing.T) {
+	t.Parallel()
+	s := testStore(t, nil)
+	m := openTape(t, s, "main")
+	stop := background(func() error {
+		_, err := m.Append(t.Context(), nil, Message("user", "one"))
+		if err == nil {
+			_, err = m.Handoff(t.Context(), Anchor{Name: "second"})
+		}
+		if err == nil {
+			_, err = m.Reset(t.Context(), false)
+		}
+		time.Sleep(20 * time.Millisecond)
+		return err
+	})
+	for range 30 {
+		report, err := s.Verify(t.Context())
+		mustDo(t, err)
+		if !report.OK {
+			t.Errorf("problems: %v", report.Problems)
+		}
+	}
+	mustDo(t, stop())
 }

@@ -64,7 +64,11 @@ func Verify(ctx context.Context, s *workspace.Store) (*Report, error) {
 	v := &verifier{s: s, report: &Report{}}
 	v.audit = newAudit(s, policy{compare: true, found: v.problem})
 	for _, t := range v.tapes() {
-		if err := v.tape(ctx, t); err != nil {
+		was := *v.report
+		err := v.tape(ctx, t)
+		if _, gone := t.Head(); t.IsFork() && errors.Is(gone, layout.ErrNotFound) {
+			*v.report = was // closed meanwhile
+		} else if err != nil {
 			return nil, fmt.Errorf("verify tape %q: %w", t.Name(), err)
 		}
 	}
@@ -96,6 +100,9 @@ func (v *verifier) tapes() (out []*workspace.Tape) {
 		first := len(out)
 		for _, ref := range refs {
 			t, err := v.s.TapeOfBranch(ref.Name)
+			if errors.Is(err, gitstore.ErrNotFound) {
+				continue // closed meanwhile
+			}
 			if err != nil {
 				v.problem(strings.TrimPrefix(ref.Name, prefix), err)
 				continue
@@ -132,17 +139,33 @@ func (v *verifier) tape(ctx context.Context, t *workspace.Tape) error {
 	} else {
 		v.report.Checked.Tapes++
 	}
-	if err := v.complete(ctx, t); err != nil {
-		return err
+	// What is found while the tape is moved on counts if it is found again.
+	const tries = 10
+	for try := 1; ; try++ {
+		if err := v.complete(ctx, t); err != nil {
+			return err
+		}
+		before, _ := journal.PeekOf(t)
+		head, err := t.Head()
+		if err != nil {
+			v.problem(t.Name(), err)
+			return ctx.Err()
+		}
+		if err := v.audit.history(ctx, t, head); err != nil {
+			return err
+		}
+		was := *v.report
+		err = v.at(ctx, t, head)
+		after, _ := journal.PeekOf(t)
+		if err != nil || len(v.report.Problems) == len(was.Problems) || after.Gen == before.Gen || try == tries {
+			return err
+		}
+		*v.report = was
 	}
-	head, err := t.Head()
-	if err != nil {
-		v.problem(t.Name(), err)
-		return ctx.Err()
-	}
-	if err := v.audit.history(ctx, t, head); err != nil {
-		return err
-	}
+}
+
+// at checks what belongs to a commit of a tape, and may be moved on with it.
+func (v *verifier) at(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
 	committed, err := snapshot.AtCommit(v.s, head)
 	if err != nil {
 		v.problem(t.Name(), err)

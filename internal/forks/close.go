@@ -124,13 +124,10 @@ func noteAbove(ctx context.Context, t *workspace.Tape, head gitstore.Hash, messa
 		if err != nil {
 			return err
 		}
-		at, err := up.Head()
-		if err != nil {
-			return err
-		}
+		// From what it holds, and back: nobody's handoff may come between. Its lock is not taken.
 		err = t.Store().Git().LogRef(ctx, up.Ref(),
-			gitstore.ReflogEntry{Old: at, New: head, Who: who, Message: message},
-			gitstore.ReflogEntry{Old: head, New: at, Who: who, Message: "tape: back to " + layout.OneLine(up.Name())})
+			gitstore.ReflogEntry{New: head, Who: who, Message: message},
+			gitstore.ReflogEntry{Old: head, Who: who, Message: "tape: back to " + layout.OneLine(up.Name())})
 		if err != nil || !up.IsFork() {
 			return err
 		}

@@ -153,7 +153,7 @@ func (p *pushing) chosen(ctx context.Context) ([]*workspace.Tape, error) {
 		return cmp.Or(cmp.Compare(depth(a), depth(b)), strings.Compare(a.Ref(), b.Ref()))
 	})
 	out = slices.CompactFunc(out, func(a, b *workspace.Tape) bool { return a.Ref() == b.Ref() })
-	return out, p.commit(ctx, out)
+	return p.commit(ctx, out)
 }
 
 // depth is 0 for a tape, 1 for a fork of it, 2 for a fork of that.
@@ -166,11 +166,11 @@ func depth(t *workspace.Tape) int {
 }
 
 // commit commits what tapes have that is not committed. Only those with a working tree can
-// have it; the others may have a merge to be completed.
-func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) error {
+// have it; the others may have a merge to be completed. It returns those that are still there.
+func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) ([]*workspace.Tape, error) {
 	all, err := p.s.Git().Worktrees()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	checkedOut := make(map[string]bool, len(all))
 	for _, wt := range all {
@@ -178,14 +178,24 @@ func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) error {
 	}
 	for _, t := range tapes {
 		if checkedOut[t.Ref()] {
-			if err := writer.Write(ctx, t, func(w *writer.Writer) error { return w.Checkpoint(ctx) }); err != nil {
-				return err
-			}
-		} else if err := join.Complete(ctx, t); err != nil {
-			return err
+			err = writer.Write(ctx, t, func(w *writer.Writer) error { return w.Checkpoint(ctx) })
+		} else {
+			err = join.Complete(ctx, t)
+		}
+		if err != nil && !p.closed(t) {
+			return nil, err
 		}
 	}
-	return p.list() // branches may have moved
+	if err := p.list(); err != nil { // branches may have moved
+		return nil, err
+	}
+	return slices.DeleteFunc(tapes, p.closed), nil
+}
+
+// closed reports whether a fork that nobody has asked for by its name was closed meanwhile.
+func (p *pushing) closed(t *workspace.Tape) bool {
+	_, err := p.head(t)
+	return errors.Is(err, layout.ErrNotFound) && t.IsFork() && !slices.Contains(p.o.Tapes, t.Name())
 }
 
 // send sends the tapes (depth 0), their forks, or the forks of those, and reports whether

@@ -43,15 +43,19 @@ func (o *forksOptions) run(ctx context.Context, store *repo.Store, _ []string) e
 	}
 	var list []repo.ForkInfo
 	for _, t := range of {
+		below := t.IsFork() && (o.all || t != of[0])
 		if o.closed {
 			closed, err := t.ClosedForks(ctx)
+			if err != nil && below && !isFork(ctx, store, t.Name()) {
+				continue // closed meanwhile
+			}
 			if err == nil {
 				list, err = withClosed(ctx, store, list, closed)
 			}
 			if err != nil {
 				return err
 			}
-		} else if t.IsFork() && (o.all || t != of[0]) {
+		} else if below {
 			info, ok, err := o.forkInfo(ctx, t)
 			if err != nil {
 				return err
