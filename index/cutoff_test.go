@@ -2,9 +2,11 @@ package index
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -91,4 +93,52 @@ func TestSearchDuringMerge(t *testing.T) {
 		res := mustSearch(t, testIndex(t, s), Search{Text: "needle", How: how, Tapes: []*repo.Tape{tp}})
 		wantIDs(t, "during a merge", res.Hits, 3)
 	}
+}
+
+// A search of several tapes goes on without those that go meanwhile.
+func TestSearchWhileForksClose(t *testing.T) {
+	s := testStore(t)
+	tp := openTape(t, s, "main")
+	mustAppend(t, tp, repo.Message("user", "needle"))
+	x := mustFork(t, tp, "gone", "")
+	mustAppend(t, x, repo.Message("user", "a needle of the fork"))
+	all := everything(t, s)
+	ix := testIndex(t, s)
+	wantIDs(t, "before", mustSearch(t, ix, Search{Text: "needle", Tapes: all}).Hits, 2, 3)
+	if err := x.Discard(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range []How{Words, Substring} {
+		wantIDs(t, "the fork is closed", mustSearch(t, ix, Search{Text: "needle", How: how, Tapes: all, Context: 1}).Hits, 2)
+	}
+	if _, err := ix.Search(t.Context(), Search{Text: "needle", Tapes: []*repo.Tape{x}}); !errors.Is(err, repo.ErrNotFound) {
+		t.Errorf("a search of a fork that is gone says %v", err)
+	}
+
+	stop := make(chan struct{})
+	var forking sync.WaitGroup
+	forking.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			f, err := tp.ForkAt(t.Context(), fmt.Sprint("x", n), "")
+			if err == nil {
+				_, err = f.Append(t.Context(), nil, repo.Message("user", fmt.Sprint("needle ", n)))
+			}
+			if err := errors.Join(err, f.Discard(t.Context())); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	other, _ := reopen(t, s.Dir())
+	ix = testIndex(t, other)
+	for n := range testkit.Size(60, 40, 1000) {
+		mustSearch(t, ix, Search{Text: "needle", How: How(n % 2), Tapes: everything(t, other), Context: n % 3})
+	}
+	close(stop)
+	forking.Wait()
 }
