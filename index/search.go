@@ -30,28 +30,48 @@ const (
 	Regexp    = find.Regexp    // an RE2 regular expression
 )
 
-// Search finds entries. It first brings the index up to date with the tapes.
+// Search finds entries. It first brings the index up to date with the tapes. One of several
+// tapes may go meanwhile, as a fork does that is merged: then it is left out.
 func (x *Index) Search(ctx context.Context, s Search) (*Result, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	var res *Result
-	err := join.Settled(ctx, func() (err error) {
-		if s.How != Words {
-			res, err = find.InFiles(ctx, s)
-		} else {
-			res, err = x.inIndex(ctx, s)
+	for {
+		var res *Result
+		err := join.Settled(ctx, func() (err error) {
+			if s.How != Words {
+				res, err = find.InFiles(ctx, s)
+			} else {
+				res, err = x.inIndex(ctx, s)
+			}
+			return err
+		})
+		if err == nil {
+			return res, nil
 		}
-		return err
-	})
-	return res, err
+		left := still(s.Tapes)
+		if len(left) == 0 || len(left) == len(s.Tapes) {
+			return nil, err
+		}
+		s.Tapes = left
+	}
+}
+
+// still are those of the tapes that are there.
+func still(tapes []*repo.Tape) (out []*repo.Tape) {
+	for _, t := range tapes {
+		if _, err := (*workspace.Tape)(t).Head(); !errors.Is(err, repo.ErrNotFound) {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 func (x *Index) inIndex(ctx context.Context, s Search) (*Result, error) {
 	const tries = 3
 	for try := 1; ; try++ {
 		res, err := x.searchWords(ctx, s)
-		if !store.IsDamage(err) || try == tries || ctx.Err() != nil {
+		if !store.IsDamage(err) || try == tries || ctx.Err() != nil || len(still(s.Tapes)) < len(s.Tapes) {
 			return res, classify(err)
 		}
 		if err := x.mend(ctx, s.Tapes, err, try > 1); err != nil {

@@ -263,7 +263,7 @@ func TestReader(t *testing.T) {
 			runGit(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
 		}
 		all := entriesOf(t, tp, Query{})
-		r, err := query.NewReader(tp.in())
+		r, err := query.NewReader(t.Context(), tp.in())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -192,10 +192,10 @@ func (r *Repo) logHeads(name string, line []byte) error {
 }
 
 // isLogged says for which refs a log is begun. It is what core.logAllRefUpdates=true
-// means to git, and our own refs besides, but for what only mirrors a remote.
+// means to git, and archives. Other refs of ours mirror a remote, or are notes that go soon.
 func isLogged(name string) bool {
-	logged := []string{"refs/heads/", "refs/remotes/", "refs/tape/"}
-	return !isMirror(name) && slices.ContainsFunc(logged, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	logged := []string{"refs/heads/", "refs/remotes/", "refs/tape/archive/"}
+	return slices.ContainsFunc(logged, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 func (r *Repo) reflogLine(u RefUpdate) ([]byte, error) {

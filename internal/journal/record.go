@@ -48,6 +48,7 @@ type Record struct {
 	Tails     [layout.ClassCount]Tail `json:"tails"`
 	DirTime   int64                   `json:"dir_time"`   // of anchors/, ns
 	PhaseTime int64                   `json:"phase_time"` // of the open phase's folder, ns
+	IndexTime int64                   `json:"index_time"` // of git's index of the working tree, ns
 	Undo      *Undo                   `json:"undo,omitempty"`
 }
 

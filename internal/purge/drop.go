@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -30,6 +31,9 @@ func (p *purge) drop(ctx context.Context) (all bool, err error) {
 	}
 	gone = slices.AppendSeq(append(gone, before.gone...), maps.Keys(p.r.Commits))
 	if err := p.setUnfinished(ctx, purgeDropping, unfinished{gone: gone}); err != nil {
+		return false, err
+	}
+	if err := p.syncRemoved(); err != nil {
 		return false, err
 	}
 	if err := p.setPurgeRef(ctx, purgeMoving, gitstore.ZeroHash); err != nil {
@@ -61,6 +65,21 @@ func (p *purge) collect(ctx context.Context) (err error) {
 	}
 	_, err = gitrun.GC(ctx, p.s.Git(), fmt.Sprintf("@%d +0000", time.Now().Unix()))
 	return err
+}
+
+// syncRemoved makes durable whatever was removed, by git as well, which syncs no folder: what a
+// note of the purge stands for must not be back after a power cut that the note does not survive.
+func (p *purge) syncRemoved() error {
+	err := filepath.WalkDir(p.s.Git().GitDir(), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = p.s.FS().SyncDir(path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	return errors.Join(err, p.s.FS().SyncDir(filepath.Dir(p.s.IndexFile())))
 }
 
 // lockOthers takes the locks of all tapes and forks that are not purged, parents first, and

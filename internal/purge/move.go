@@ -180,6 +180,9 @@ func (p *purge) carryOut(ctx context.Context, moves []purgeMove) error {
 	if err := p.o.Derived(ctx); err != nil || !dropped {
 		return err // the next purge drops what is still in use
 	}
+	if err := p.syncRemoved(); err != nil {
+		return err
+	}
 	return p.setPurgeRef(ctx, purgeDropping, gitstore.ZeroHash)
 }
 

@@ -252,11 +252,11 @@ func (p *purge) do(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.o.Step("moving branches")
-	if err := p.carryOut(context.WithoutCancel(ctx), moves); err != nil {
+	if err := p.disallow(); err != nil {
 		return err
 	}
-	return p.disallow()
+	p.o.Step("moving branches")
+	return p.carryOut(context.WithoutCancel(ctx), moves)
 }
 
 // disallow makes what was taken out a secret again, to pushes and to the setting redact.

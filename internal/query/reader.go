@@ -2,11 +2,12 @@ package query
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
-	"tape/internal/gitstore"
+	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
@@ -15,7 +16,7 @@ import (
 // Reader reads entries back by their positions.
 type Reader struct {
 	tape   *workspace.Tape
-	dir    string // the working tree; "" if there is none
+	dir    string // the working tree; "": all is read from the commit
 	commit *snapshot.Snapshot
 	open   map[string]content
 }
@@ -30,12 +31,28 @@ type content struct {
 const maxOpen = 64
 
 // NewReader returns a reader for entries of the tape.
-func NewReader(t *workspace.Tape) (*Reader, error) {
-	wt, _, err := t.Worktree()
-	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+func NewReader(ctx context.Context, t *workspace.Tape) (*Reader, error) {
+	head, err := t.Head()
+	if err != nil {
+		return nil, err
+	}
+	note, _ := journal.PeekOf(t)
+	wt, inTree, err := snapshot.TreeOf(t, note, head)
+	if err != nil {
 		return nil, layout.Classify(err)
 	}
-	return &Reader{tape: t, dir: wt.Dir, open: map[string]content{}}, nil
+	r := &Reader{tape: t, open: map[string]content{}}
+	switch {
+	case inTree && t.Merging(wt): // what counts of the files takes a closer look
+		v, err := snapshot.Take(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		r.dir = v.Dir
+	case inTree:
+		r.dir = wt.Dir
+	}
+	return r, nil
 }
 
 // Entry reads the entry at a position; anchor and seq are those of its phase. After a

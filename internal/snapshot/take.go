@@ -31,7 +31,7 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		if err != nil {
 			return nil, err
 		}
-		wt, _, err := t.Worktree()
+		wt, inTree, err := TreeOf(t, before, head)
 		if homeErr := journal.CheckHome(t, before, head, wt.Dir); homeErr != nil {
 			return nil, homeErr
 		}
@@ -40,7 +40,7 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 				return nil, err
 			}
 		}
-		if errors.Is(err, gitstore.ErrNotFound) || err == nil && journal.CheckingOut(before, head) {
+		if err == nil && !inTree {
 			return AtCommit(t.Store(), head)
 		}
 		if err == nil {
@@ -82,6 +82,16 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		return v, CheckNotTruncated(v, before, head)
 	}
 	return nil, ctx.Err()
+}
+
+// TreeOf is the tape's working tree, and whether the tape is what its files say. It is what the
+// branch's commit says where there is no tree, or where a checkout is under way or was cut off.
+func TreeOf(t *workspace.Tape, note journal.Record, head gitstore.Hash) (wt gitstore.Worktree, inTree bool, err error) {
+	wt, _, err = t.Worktree()
+	if errors.Is(err, gitstore.ErrNotFound) {
+		return wt, false, nil
+	}
+	return wt, err == nil && !journal.CheckingOut(note, head), err
 }
 
 // worktreeView begins a snapshot of a working tree. The note, which tells whether a file was

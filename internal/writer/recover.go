@@ -68,7 +68,7 @@ func (w *Writer) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if u != nil || repaired {
+	if u != nil || repaired || w.indexIsOld(before) {
 		if err := rebuildIndex(ctx, w.T.Store(), w.Wt); err != nil {
 			return err
 		}

@@ -155,7 +155,7 @@ func (w *Writer) phasePath(elem ...string) string {
 
 // unchanged reports whether the files are as the note says.
 func (w *Writer) unchanged() bool {
-	if modTime(w.AnchorsPath()) != w.rec.DirTime || modTime(w.phasePath()) != w.rec.PhaseTime {
+	if w.indexIsOld(w.rec) || modTime(w.AnchorsPath()) != w.rec.DirTime || modTime(w.phasePath()) != w.rec.PhaseTime {
 		return false
 	}
 	for c, was := range w.rec.Tails {
@@ -170,6 +170,12 @@ func (w *Writer) unchanged() bool {
 	return true
 }
 
+// indexIsOld reports whether git's index is older than a note of it: its name is not durable when
+// the note is, and a power cut may bring back the one before. One that is younger is git's work.
+func (w *Writer) indexIsOld(note journal.Record) bool {
+	return modTime(w.Wt.IndexPath()) < note.IndexTime
+}
+
 // modTime returns a file's modification time in ns, 0 when there is none.
 func modTime(path string) int64 {
 	st, err := os.Stat(path)
@@ -182,7 +188,7 @@ func modTime(path string) int64 {
 // note records the present state in memory; save writes it.
 func (w *Writer) note() {
 	w.rec.Branch, w.rec.Head, w.rec.Home = w.T.Ref(), w.Head.String(), w.T.Store().Home(w.Wt.Dir)
-	w.rec.DirTime, w.rec.PhaseTime = modTime(w.AnchorsPath()), modTime(w.phasePath())
+	w.rec.DirTime, w.rec.PhaseTime, w.rec.IndexTime = modTime(w.AnchorsPath()), modTime(w.phasePath()), modTime(w.Wt.IndexPath())
 	for c := range w.rec.Tails {
 		if tail := &w.rec.Tails[c]; tail.Seg > 0 {
 			tail.Time = modTime(w.phasePath(layout.SegmentName(layout.Class(c), tail.Seg)))

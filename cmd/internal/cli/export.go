@@ -82,7 +82,7 @@ func (o *exportOptions) run(ctx context.Context, t *repo.Tape, _ []string) error
 	if o.output == "" || o.output == "-" {
 		return write(o.out)
 	}
-	if err := replaceFile(o.output, write); err != nil {
+	if err := replaceFile(nil, o.output, write); err != nil {
 		return err
 	}
 	o.note("wrote %s", o.output)

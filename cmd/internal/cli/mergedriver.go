@@ -74,7 +74,7 @@ func (a *App) runMergeDriver(ctx context.Context, versions []string, path string
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return replaceFile(versions[1], func(w io.Writer) error {
+	return replaceFile(nil, versions[1], func(w io.Writer) error {
 		_, err := w.Write(merged)
 		return err
 	})

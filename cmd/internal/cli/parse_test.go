@@ -8,10 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"tape/internal/disk"
 	"tape/repo"
 )
 
@@ -128,12 +130,22 @@ func TestAgo(t *testing.T) {
 	}
 }
 
-// A write that fails leaves the file that was there, and nothing beside it.
+// A write that fails leaves the file that was there, and nothing beside it. One that does not
+// is durable, with its name.
 func TestReplaceFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "f")
+	var did []disk.Op
+	fail := disk.Op("")
+	d := &disk.FS{Fault: func(op disk.Op, _ string) error {
+		did = append(did, op)
+		if op == fail {
+			return errors.New("no")
+		}
+		return nil
+	}}
 	write := func(text string, err error) error {
-		return replaceFile(name, func(w io.Writer) error {
+		return replaceFile(d, name, func(w io.Writer) error {
 			_, _ = w.Write([]byte(text))
 			return err
 		})
@@ -141,13 +153,25 @@ func TestReplaceFile(t *testing.T) {
 	if err := write("one", nil); err != nil {
 		t.Fatal(err)
 	}
+	if want := []disk.Op{disk.OpOpen, disk.OpWrite, disk.OpSync, disk.OpRename, disk.OpSyncDir}; !slices.Equal(did, want) {
+		t.Errorf("it did %v, not %v", did, want)
+	}
 	if err := write("two", errors.New("no")); err == nil {
 		t.Fatal("the error is lost")
 	}
-	got, err := os.ReadFile(name)
-	names, _ := os.ReadDir(dir)
-	if string(got) != "one" || err != nil || len(names) != 1 {
-		t.Errorf("%q %v %v", got, err, names)
+	want := "one"
+	for _, fail = range []disk.Op{disk.OpWrite, disk.OpSync, disk.OpRename, disk.OpSyncDir} {
+		if err := write("three", nil); err == nil {
+			t.Errorf("the error of %s is lost", fail)
+		}
+		if fail == disk.OpSyncDir {
+			want = "three" // it is there, though maybe not after a power cut
+		}
+		got, err := os.ReadFile(name)
+		names, _ := os.ReadDir(dir)
+		if string(got) != want || err != nil || len(names) != 1 {
+			t.Errorf("%q %v %v", got, err, names)
+		}
 	}
 }
 

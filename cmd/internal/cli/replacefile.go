@@ -7,12 +7,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"tape/internal/disk"
 )
 
 // replaceFile writes a file beside the one of that name and puts it in its place once
-// it is complete and on the disk. A link stays one, and its target is replaced. What is
-// there and is not a file, a pipe or a device, is written to.
-func replaceFile(name string, write func(io.Writer) error) (err error) {
+// it is complete and on the disk; then the name is durable, too. A link stays one, and its
+// target is replaced. What is there and is not a file, a pipe or a device, is written to.
+func replaceFile(d *disk.FS, name string, write func(io.Writer) error) (err error) {
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
 	}
@@ -24,13 +26,14 @@ func replaceFile(name string, write func(io.Writer) error) (err error) {
 		}
 		return errors.Join(buffered(f, write), f.Close())
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	dir := filepath.Dir(name)
+	f, err := d.CreateTemp(dir, "."+filepath.Base(name)+".*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
+			err = errors.Join(err, d.Remove(f.Name()))
 		}
 	}()
 	err = buffered(f, write)
@@ -43,10 +46,13 @@ func replaceFile(name string, write func(io.Writer) error) (err error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), name)
+	if err := d.Rename(f.Name(), name); err != nil {
+		return err
+	}
+	return d.SyncDir(dir)
 }
 
-func buffered(f *os.File, write func(io.Writer) error) error {
+func buffered(f io.Writer, write func(io.Writer) error) error {
 	w := bufio.NewWriterSize(f, 64<<10)
 	if err := write(w); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package find
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -32,9 +33,9 @@ func (f *finder) candidate(doc int64) (candidate, error) {
 }
 
 // match reads a candidate's entry back, and asks the query.
-func (f *finder) match(c *candidate) (bool, error) {
+func (f *finder) match(ctx context.Context, c *candidate) (bool, error) {
 	var err error
-	if c.entry, err = f.entry(c); err != nil {
+	if c.entry, err = f.entry(ctx, c); err != nil {
 		return false, err
 	}
 	f.body = text.AppendEntry(f.body[:0], c.entry.Kind, c.entry.Payload)
@@ -47,7 +48,7 @@ func (f *finder) match(c *candidate) (bool, error) {
 
 // entry reads an entry back from the tape that it is stored with: the working tree of a
 // fork does not have its parent's files.
-func (f *finder) entry(c *candidate) (e repo.Entry, err error) {
+func (f *finder) entry(ctx context.Context, c *candidate) (e repo.Entry, err error) {
 	key := phaseKey{store.TapeOf(c.doc), c.Seq}
 	phase, ok := f.phases[key]
 	if !ok {
@@ -63,7 +64,7 @@ func (f *finder) entry(c *candidate) (e repo.Entry, err error) {
 		}
 		f.names[c.File] = name
 	}
-	r, err := f.readers.of(c.of)
+	r, err := f.readers.of(ctx, c.of)
 	if err != nil {
 		return e, err
 	}
@@ -78,7 +79,7 @@ func (f *finder) entry(c *candidate) (e repo.Entry, err error) {
 	return e, nil
 }
 
-func (f *finder) neighbours(hits []Hit) error {
+func (f *finder) neighbours(ctx context.Context, hits []Hit) error {
 	return surround(hits, f.s.Context, func(tape string, id int64) (e repo.Entry, ok bool, err error) {
 		rank := slices.IndexFunc(f.eval.tapes, func(t searched) bool { return t.tape.Name() == tape })
 		where := f.eval.tapes[rank].all
@@ -88,7 +89,7 @@ func (f *finder) neighbours(hits []Hit) error {
 		p := where.part(id)
 		c := candidate{doc: store.DocOf(p.no, id), of: p.of, rank: rank}
 		if c.Line, err = f.db.Line(c.doc); err == nil {
-			e, err = f.entry(&c)
+			e, err = f.entry(ctx, &c)
 		}
 		return e, true, err
 	})

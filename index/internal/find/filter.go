@@ -116,7 +116,7 @@ func (f *finder) count(ctx context.Context, found set, sure bool) (int, error) {
 				return false
 			}
 			var ok bool
-			if ok, err = f.match(&c); ok {
+			if ok, err = f.match(ctx, &c); ok {
 				n++
 			}
 			return err == nil

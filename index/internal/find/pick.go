@@ -321,7 +321,7 @@ func (p *picker) readBest(ctx context.Context, n int) error {
 		}
 		c := p.judged[0]
 		p.judged = p.judged[1:]
-		ok, err := p.match(c)
+		ok, err := p.match(ctx, c)
 		if err != nil {
 			return err
 		}

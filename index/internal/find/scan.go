@@ -63,7 +63,7 @@ func InFiles(ctx context.Context, s Search) (*Result, error) {
 	if s.Count {
 		return out, nil
 	}
-	if out.Hits, err = scanHits(s, tapes, find, all); err != nil || s.Context == 0 {
+	if out.Hits, err = scanHits(ctx, s, tapes, find, all); err != nil || s.Context == 0 {
 		return out, err
 	}
 	return out, addNeighbours(ctx, s.Context, tapes, out.Hits)
@@ -98,7 +98,7 @@ func partsToScan(ctx context.Context, tapes []reached) ([]parts, error) {
 }
 
 // scanHits makes hits of the first matches, and folds those that say the same.
-func scanHits(s Search, tapes []reached, find *scan.Scanner, all []scanned) ([]Hit, error) {
+func scanHits(ctx context.Context, s Search, tapes []reached, find *scan.Scanner, all []scanned) ([]Hit, error) {
 	open := readers{}
 	defer open.close()
 	hits, bySign := []Hit{}, map[signature]int{}
@@ -111,7 +111,7 @@ func scanHits(s Search, tapes []reached, find *scan.Scanner, all []scanned) ([]H
 		if len(hits) == s.limit() {
 			continue
 		}
-		r, err := open.of(m.of)
+		r, err := open.of(ctx, m.of)
 		if err != nil {
 			return nil, err
 		}

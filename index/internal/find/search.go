@@ -174,11 +174,11 @@ func surround(hits []Hit, n int, entry func(tape string, id int64) (repo.Entry, 
 // readers keeps a reader of each tape, by its branch.
 type readers map[string]*query.Reader
 
-func (r readers) of(t *repo.Tape) (*query.Reader, error) {
+func (r readers) of(ctx context.Context, t *repo.Tape) (*query.Reader, error) {
 	if one := r[t.Branch()]; one != nil {
 		return one, nil
 	}
-	one, err := query.NewReader((*workspace.Tape)(t))
+	one, err := query.NewReader(ctx, (*workspace.Tape)(t))
 	if err == nil {
 		r[t.Branch()] = one
 	}

@@ -21,7 +21,7 @@ func InIndex(ctx context.Context, db *store.DB, targets []*store.Target, s Searc
 	defer f.readers.close()
 	err = db.Reading(func() error {
 		if res, err = f.find(ctx); err == nil {
-			err = f.neighbours(res.Hits)
+			err = f.neighbours(ctx, res.Hits)
 		}
 		return err
 	})

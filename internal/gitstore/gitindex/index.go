@@ -66,7 +66,8 @@ func Read(r *gitstore.Repo, w gitstore.Worktree) ([]Entry, error) {
 // more unless the change says so. Without an index it begins one.
 //
 // The index is derived from history and working tree. It is replaced atomically and
-// its content is synced, but not its name: after a power cut the old one may be back.
+// its content is synced, but not its name: after a power cut the old one may be back, which
+// the next writer of the tape notices.
 //
 // Errors: ErrUnreadable, gitstore.ErrBusy when git holds the index for too long.
 func Update(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree, changes []Change) error {

@@ -1,0 +1,154 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"tape/internal/disk"
+	"tape/internal/testkit"
+	"testing"
+)
+
+// forgetful is a disk that loses, in a power cut, every removal whose folder was not synced
+// after it: of whatever process it was.
+type forgetful struct {
+	mu    sync.Mutex
+	t     *testing.T
+	dir   string
+	store string                     // a link to each file that may come back
+	names map[string]map[string]bool // of a folder, relative to dir: what a cut would leave in it; true: a folder
+	each  func()                     // called before each operation of ours
+}
+
+func newForgetful(t *testing.T, dir string) *forgetful {
+	d := &forgetful{t: t, dir: dir, store: t.TempDir(), names: map[string]map[string]bool{}, each: func() {}}
+	mustDo(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			d.sync(path)
+		}
+		return err
+	}))
+	return d
+}
+
+func (d *forgetful) fault(op disk.Op, path string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.each()
+	if op == disk.OpSyncDir {
+		d.sync(path)
+	}
+	return nil
+}
+
+// sync keeps what is in a folder now.
+func (d *forgetful) sync(path string) {
+	rel, err := filepath.Rel(d.dir, path)
+	mustDo(d.t, err)
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) || !filepath.IsLocal(rel) {
+		return
+	}
+	mustDo(d.t, err)
+	names := map[string]bool{}
+	for _, e := range entries {
+		names[e.Name()] = e.IsDir()
+		to := filepath.Join(d.store, rel, e.Name())
+		if e.IsDir() {
+			mustDo(d.t, os.MkdirAll(to, 0o700))
+			continue
+		}
+		mustDo(d.t, errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.RemoveAll(to)))
+		if err := os.Link(filepath.Join(path, e.Name()), to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			d.t.Error(err)
+		}
+	}
+	d.names[rel] = names
+	maps.DeleteFunc(d.names, func(folder string, _ map[string]bool) bool { // one of that name is another one
+		return filepath.Dir(folder) == rel && folder != rel && !names[filepath.Base(folder)]
+	})
+}
+
+// back lists the files that would be back after a cut.
+func (d *forgetful) back() (files []string) {
+	var look func(folder string)
+	look = func(folder string) {
+		for name, isDir := range d.names[folder] {
+			rel := filepath.Join(folder, name)
+			if isDir {
+				look(rel)
+			} else if _, err := os.Lstat(filepath.Join(d.dir, rel)); errors.Is(err, fs.ErrNotExist) {
+				files = append(files, rel)
+			}
+		}
+	}
+	look(".")
+	return files
+}
+
+// cut puts back what was not removed for good.
+func (d *forgetful) cut() {
+	for _, rel := range d.back() {
+		to := filepath.Join(d.dir, rel)
+		raw, err := os.ReadFile(filepath.Join(d.store, rel))
+		mustDo(d.t, errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o700)))
+		mustDo(d.t, os.WriteFile(to, raw, 0o600))
+	}
+}
+
+// After a purge has said that it is over, a power cut brings nothing back of what it, or git,
+// has removed. Before, the next command carries on from what is noted: so once the branches have
+// moved and only objects are to be dropped, nothing comes back that names these, and once nothing
+// is noted any more, nothing at all.
+func TestPurgeThenPowerCut(t *testing.T) {
+	dir := purgeFaultStore(t)
+	s := openFaulty(t, dir, nil)
+	runGit(t, dir, "update-ref", "--create-reflog", "refs/remotes/origin/tape/main", "tape/main~1")
+	writeFile(t, s.IndexFile(), []byte("words of "+leak(1)))
+	writeFile(t, filepath.Join(dir, ".git", "COMMIT_EDITMSG"), []byte(leak(1)))
+	torn := filepath.Join(dir, ".git", "tape", "torn")
+	mustDo(t, os.MkdirAll(torn, 0o700))
+	writeFile(t, filepath.Join(torn, "main~0001~line"), []byte(leak(1)))
+
+	d, state := newForgetful(t, dir), 0
+	d.each = func() {
+		_, moving := s.in().Git().Ref("refs/tape/purge/moving")
+		_, dropping := s.in().Git().Ref("refs/tape/purge/dropping")
+		switch {
+		case moving == nil:
+			state = 1
+		case state > 0 && dropping == nil:
+			state = 2
+		case state > 1:
+			state = 3
+		}
+		for _, rel := range d.back() {
+			rel := filepath.ToSlash(rel)
+			named := !strings.HasPrefix(rel, ".git/objects/") && !strings.HasPrefix(rel, ".git/refs/") && rel != filepath.Base(s.IndexFile())
+			note := strings.HasPrefix(rel, ".git/refs/tape/purge") || strings.HasSuffix(rel, ".lock")
+			if state == 2 && named && !note || state == 3 && !note {
+				t.Fatalf("in state %d of the purge, a cut would bring %s back", state, rel)
+			}
+		}
+	}
+	cutStore, err := Open(t.Context(), dir, &Options{Now: testkit.Clock, Fs: &disk.FS{Fault: d.fault}})
+	mustDo(t, err)
+	_, err = openTape(t, cutStore, "main").Purge(t.Context(), PurgeOptions{IDs: []int64{2}, Find: leakFinder{},
+		Derived: func(context.Context) error { return os.Remove(s.IndexFile()) }})
+	mustDo(t, err)
+	if state != 3 {
+		t.Errorf("the purge ended in state %d", state)
+	}
+	d.cut()
+	wantNowhere(t, dir, leak(1))
+	if isPurging(t, openFaulty(t, dir, nil)) {
+		t.Error("a cut brings the note of the purge back")
+	}
+	healthy(t, dir)
+	wantClean(t, dir)
+}
