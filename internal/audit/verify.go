@@ -319,6 +319,9 @@ func (v *verifier) fsck(ctx context.Context) error {
 		return nil
 	}
 	v.report.GitFsck = true
+	if _, err := v.s.Git().RecoverMirrors(ctx); err != nil && !errors.Is(err, os.ErrPermission) {
+		return err
+	}
 	said, err := v.runFsck(ctx, path)
 	if err != nil || len(said) == 0 {
 		return err

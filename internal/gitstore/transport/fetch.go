@@ -107,6 +107,9 @@ func fetchByGit(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec
 	if err := sweepFetchLocks(r); err != nil {
 		return "", err
 	}
+	if _, err := r.RecoverMirrors(ctx); err != nil {
+		return "", err
+	}
 	return head, gitFetch(ctx, r, m, specs, o)
 }
 
