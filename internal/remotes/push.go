@@ -153,7 +153,7 @@ func (p *pushing) chosen(ctx context.Context) ([]*workspace.Tape, error) {
 		return cmp.Or(cmp.Compare(depth(a), depth(b)), strings.Compare(a.Ref(), b.Ref()))
 	})
 	out = slices.CompactFunc(out, func(a, b *workspace.Tape) bool { return a.Ref() == b.Ref() })
-	return out, p.commit(ctx, out)
+	return p.commit(ctx, out)
 }
 
 // depth is 0 for a tape, 1 for a fork of it, 2 for a fork of that.
@@ -165,27 +165,40 @@ func depth(t *workspace.Tape) int {
 	return n
 }
 
-// commit commits what tapes have that is not committed. Only those with a working tree can
-// have it; the others may have a merge to be completed.
-func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) error {
-	all, err := p.s.Git().Worktrees()
-	if err != nil {
-		return err
-	}
-	checkedOut := make(map[string]bool, len(all))
-	for _, wt := range all {
-		checkedOut[wt.Branch] = true
-	}
+// commit commits what tapes have that is not committed, and returns those that are still
+// there: a fork that nobody has named may be closed meanwhile.
+func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) ([]*workspace.Tape, error) {
 	for _, t := range tapes {
-		if checkedOut[t.Ref()] {
-			if err := writer.Write(ctx, t, func(w *writer.Writer) error { return w.Checkpoint(ctx) }); err != nil {
-				return err
-			}
-		} else if err := join.Complete(ctx, t); err != nil {
-			return err
+		if err := commitOne(ctx, t); err != nil && !p.isClosed(t) {
+			return nil, err
 		}
 	}
-	return p.list() // branches may have moved
+	if err := p.list(); err != nil { // branches may have moved
+		return nil, err
+	}
+	return slices.DeleteFunc(tapes, p.isClosed), nil
+}
+
+// commitOne does it for one. Only a tape with a working tree can have something that is not
+// committed; another one may have a merge to be completed, or a tag to be made, that a crash
+// has left out: the remote would have the branch without it.
+func commitOne(ctx context.Context, t *workspace.Tape) error {
+	if _, _, err := t.Worktree(); err == nil {
+		return writer.Write(ctx, t, func(w *writer.Writer) error { return w.Checkpoint(ctx) })
+	} else if !errors.Is(err, gitstore.ErrNotFound) {
+		return err
+	}
+	err := join.Complete(ctx, t)
+	if err == nil {
+		_, err = writer.Finish(ctx, t, false)
+	}
+	return err
+}
+
+// isClosed reports whether a tape or fork that nobody has named is gone.
+func (p *pushing) isClosed(t *workspace.Tape) bool {
+	_, err := t.Head()
+	return errors.Is(err, layout.ErrNotFound) && !slices.Contains(p.o.Tapes, t.Name())
 }
 
 // send sends the tapes (depth 0), their forks, or the forks of those, and reports whether
