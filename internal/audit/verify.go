@@ -65,7 +65,7 @@ func Verify(ctx context.Context, s *workspace.Store) (*Report, error) {
 	v.audit = newAudit(s, policy{compare: true, found: v.problem})
 	for _, t := range v.tapes() {
 		if err := v.tape(ctx, t); err != nil {
-			return nil, fmt.Errorf("verify tape %q: %w", t.Name(), err)
+			return nil, fmt.Errorf("verify tape %q: %w", t.Name(), layout.Classify(err))
 		}
 	}
 	if err := v.archives(ctx); err != nil {
