@@ -69,7 +69,7 @@ func Verify(ctx context.Context, s *workspace.Store) (*Report, error) {
 		if _, gone := t.Head(); t.IsFork() && errors.Is(gone, layout.ErrNotFound) {
 			*v.report = was // closed meanwhile
 		} else if err != nil {
-			return nil, fmt.Errorf("verify tape %q: %w", t.Name(), err)
+			return nil, fmt.Errorf("verify tape %q: %w", t.Name(), layout.Classify(err))
 		}
 	}
 	if err := v.archives(ctx); err != nil {
@@ -214,19 +214,22 @@ func (v *verifier) count(look *snapshot.Snapshot, from int) {
 
 // complete lets a writer put right what was interrupted.
 func (v *verifier) complete(ctx context.Context, t *workspace.Tape) error {
-	st, _ := journal.PeekOf(t)
+	made, st := false, journal.Record{}
 	err := join.Complete(ctx, t)
-	if _, _, treeErr := t.Worktree(); err == nil && treeErr != nil && st.Undo == nil {
-		return nil // nothing but commits, and nothing under way
-	}
-	if err == nil {
-		err = writer.Write(ctx, t, func(w *writer.Writer) error {
-			made, err := writer.EnsureTags(ctx, t, w.Head, true)
-			if made {
-				v.s.Warn("a handoff of tape " + strconv.Quote(t.Name()) + " had lost its tag, which was made again")
+	if st, _ = journal.PeekOf(t); err == nil {
+		if _, _, treeErr := t.Worktree(); treeErr != nil && st.Undo == nil { // nothing but commits, and nothing under way
+			if made, err = writer.Finish(ctx, t, true); errors.Is(err, layout.ErrCorrupt) {
+				return nil // the audit tells
 			}
-			return err
-		})
+		} else {
+			err = writer.Write(ctx, t, func(w *writer.Writer) (err error) {
+				made, err = writer.EnsureTags(ctx, t, w.Head, true)
+				return err
+			})
+		}
+	}
+	if made {
+		v.s.Warn("a handoff of tape " + strconv.Quote(t.Name()) + " had lost its tag, which was made again")
 	}
 	if errors.Is(err, layout.ErrCorrupt) || errors.Is(err, layout.ErrConflict) {
 		v.problem(t.Name(), err)
@@ -342,6 +345,9 @@ func (v *verifier) fsck(ctx context.Context) error {
 		return nil
 	}
 	v.report.GitFsck = true
+	if _, err := v.s.Git().RecoverMirrors(ctx); err != nil && !errors.Is(err, os.ErrPermission) {
+		return err
+	}
 	said, err := v.runFsck(ctx, path)
 	if err != nil || len(said) == 0 {
 		return err

@@ -23,8 +23,8 @@ func (r *Repo) HooksDir() (dir string, own bool) {
 	}
 	if !filepath.IsAbs(dir) {
 		root := r.gitDir
-		if w, ok := r.MainWorktree(); ok {
-			root = w.Dir
+		if main, ok := r.MainDir(); ok {
+			root = main
 		}
 		dir = filepath.Join(root, dir)
 	}

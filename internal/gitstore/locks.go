@@ -11,11 +11,15 @@ import (
 func (r *Repo) refGuard() string { return filepath.Join(r.gitDir, gitlock.OwnDir, "refs.lock") }
 
 // RecoverLocks removes the locks that killed processes of ours left behind, on refs, the
-// indexes of worktrees and the configuration, and returns their paths. A writer clears
+// indexes of worktrees and the configuration, and what RecoverMirrors does, and returns the
+// paths. A writer clears
 // what is in its own way; this is for housekeeping, so that git does not stumble over a
 // lock on something that we do not write again.
 func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
-	var removed []string
+	removed, err := r.RecoverMirrors(ctx)
+	if err != nil {
+		return removed, err
+	}
 	clear := func(path string) error {
 		if !gitlock.IsDead(path) {
 			return nil
@@ -23,7 +27,7 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 		removed = append(removed, path)
 		return r.fs.Remove(path)
 	}
-	err := r.locks.Guarded(ctx, r.refGuard(), func() error { return r.EachRefLock(clear) })
+	err = r.locks.Guarded(ctx, r.refGuard(), func() error { return r.EachRefLock(clear) })
 	if err != nil {
 		return removed, fmt.Errorf("recover locks: %w", err)
 	}

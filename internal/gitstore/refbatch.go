@@ -199,7 +199,7 @@ func (c packedContent) find(name string) (packedLine, bool) {
 func (b *refBatch) compare(old packedContent) error {
 	b.loose = make([]bool, len(b.updates))
 	for i, u := range b.updates {
-		h, target, err := readLoose(b.r.RefPath(u.Name))
+		h, target, err := b.r.looseRef(u.Name)
 		switch {
 		case errors.Is(err, ErrNotFound):
 			line, _ := old.find(u.Name)

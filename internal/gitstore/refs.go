@@ -93,12 +93,22 @@ func (r *Repo) Ref(name string) (Hash, error) {
 // readRef reads one ref, loose and then packed, without following it. The order
 // matters beside a git that packs: it writes packed-refs before it removes the file.
 func (r *Repo) readRef(name string) (h Hash, target string, err error) {
-	h, target, err = readLoose(r.RefPath(name))
+	h, target, err = r.looseRef(name)
 	if errors.Is(err, ErrNotFound) {
 		h, err = r.packedRef(name)
 	}
 	if err != nil {
 		err = fmt.Errorf("read %s: %w", name, err)
+	}
+	return h, target, err
+}
+
+// looseRef reads the file of a ref. A damaged one that mirrors a remote counts as missing:
+// what it held can be fetched again.
+func (r *Repo) looseRef(name string) (h Hash, target string, err error) {
+	h, target, err = readLoose(r.RefPath(name))
+	if errors.Is(err, ErrDamagedRef) && isMirror(name) {
+		err = ErrNotFound
 	}
 	return h, target, err
 }
@@ -194,7 +204,7 @@ func (r *Repo) looseRefs(dir, prefix string, found map[string]Hash) error {
 		if !strings.HasPrefix(name, prefix) || CheckRefName(name) != nil {
 			continue
 		}
-		h, target, err := readLoose(r.RefPath(name))
+		h, target, err := r.looseRef(name)
 		if err == nil && target != "" {
 			h, err = r.Ref(name)
 		}
@@ -258,19 +268,29 @@ func IsAbsent(err error) bool {
 
 // RemoveSymbolicRef removes a symbolic ref, if that is what is there.
 func (r *Repo) RemoveSymbolicRef(ctx context.Context, name string) error {
-	path := r.RefPath(name)
-	if _, target, err := readLoose(path); err != nil || target == "" {
-		return nil //nolint:nilerr // it is not there, or no symbolic ref: then it is listed
+	isSymbolic := func() bool {
+		_, target, err := readLoose(r.RefPath(name))
+		return err == nil && target != "" // else it is not there, or is listed
 	}
-	return r.locks.Guarded(ctx, r.refGuard(), func() (err error) {
-		l, err := r.locks.Lock(path)
-		if err != nil {
-			return err
-		}
-		defer func() {
-			err = errors.Join(err, l.Release())
-			r.removeEmptyParents(name)
-		}()
-		return errors.Join(r.fs.Remove(path), r.fs.SyncDir(filepath.Dir(path)))
-	})
+	if !isSymbolic() {
+		return nil
+	}
+	return r.locks.Guarded(ctx, r.refGuard(), func() error { return r.removeLoose(name, isSymbolic) })
+}
+
+// removeLoose removes the file of a ref, if it is still such. The guard must be held.
+func (r *Repo) removeLoose(name string, isStill func() bool) (err error) {
+	path := r.RefPath(name)
+	l, err := r.locks.Lock(path)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, l.Release())
+		r.removeEmptyParents(name)
+	}()
+	if !isStill() {
+		return nil
+	}
+	return errors.Join(r.fs.Remove(path), r.fs.SyncDir(filepath.Dir(path)))
 }

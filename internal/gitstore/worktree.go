@@ -47,8 +47,8 @@ func (r *Repo) HeadDirs() []string {
 // WorktreeOf returns where git says that a branch is checked out. ErrNotFound when
 // nowhere; a linked worktree whose folder is gone does not count.
 func (r *Repo) WorktreeOf(branch string) (Worktree, error) {
-	if w, ok := r.MainWorktree(); ok && w.Branch == branch {
-		return w, nil
+	if w, err := r.mainWorktree(); err != nil || w.Branch == branch {
+		return w, err
 	}
 	hint := filepath.Join(r.worktreesDir(), worktreeID(branch))
 	if w, err := readWorktree(hint); err == nil && w.Branch == branch {
@@ -68,23 +68,41 @@ func (r *Repo) WorktreeOf(branch string) (Worktree, error) {
 
 // Worktrees returns all worktrees whose folder is there, the main one first.
 func (r *Repo) Worktrees() ([]Worktree, error) {
-	linked, err := r.linkedWorktrees()
+	main, err := r.mainWorktree()
 	if err != nil {
 		return nil, err
 	}
-	if w, ok := r.MainWorktree(); ok {
-		linked = append([]Worktree{w}, linked...)
+	linked, err := r.linkedWorktrees()
+	if err == nil && main.Dir != "" {
+		linked = append([]Worktree{main}, linked...)
 	}
-	return linked, nil
+	return linked, err
 }
 
-// MainWorktree is the folder around .git. A bare repository has none.
-func (r *Repo) MainWorktree() (Worktree, bool) {
+// MainDir is the folder around .git, the main working tree. A bare repository has none.
+func (r *Repo) MainDir() (dir string, ok bool) {
 	if filepath.Base(r.gitDir) != ".git" || r.bare && r.config.Bool("core", "", "bare") {
-		return Worktree{}, false
+		return "", false
 	}
-	_, branch, err := readLoose(filepath.Join(r.gitDir, "HEAD"))
-	return Worktree{Dir: filepath.Dir(r.gitDir), GitDir: r.gitDir, Branch: branch}, err == nil
+	return filepath.Dir(r.gitDir), true
+}
+
+// mainWorktree is what is checked out in MainDir; Dir is "" in a bare repository. A HEAD that
+// cannot be read is an error: the tape there would seem to have no files.
+func (r *Repo) mainWorktree() (Worktree, error) {
+	dir, ok := r.MainDir()
+	if !ok {
+		return Worktree{}, nil
+	}
+	path := filepath.Join(r.gitDir, "HEAD")
+	_, branch, err := readLoose(path)
+	if errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("%w: %s is missing", ErrDamagedRef, path)
+	}
+	if err != nil {
+		return Worktree{}, fmt.Errorf("read HEAD of %s: %w", r.gitDir, err)
+	}
+	return Worktree{Dir: dir, GitDir: r.gitDir, Branch: branch}, nil
 }
 
 func (r *Repo) linkedWorktrees() ([]Worktree, error) {

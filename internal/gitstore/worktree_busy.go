@@ -9,13 +9,9 @@ import (
 	"tape/internal/gitstore/gitlock"
 )
 
-// InUse finds the worktree in which git is in the middle of rebasing or bisecting a branch:
-// its HEAD is detached then, and comes back to the branch at the end.
-func (r *Repo) InUse(branch string) (Worktree, bool) {
-	all, err := r.Worktrees()
-	if err != nil {
-		return Worktree{}, false
-	}
+// InUse finds the one of some worktrees in which git is in the middle of rebasing or bisecting
+// a branch: its HEAD is detached then, and comes back to the branch at the end.
+func InUse(all []Worktree, branch string) (Worktree, bool) {
 	short := strings.TrimPrefix(branch, "refs/heads/")
 	for _, w := range all {
 		for _, name := range []string{"rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"} {

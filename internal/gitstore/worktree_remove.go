@@ -54,8 +54,8 @@ func (r *Repo) RemoveWorktree(ctx context.Context, w Worktree) error {
 
 // removeEmptyFolders removes empty folders inside the main working tree, from dir up.
 func (r *Repo) removeEmptyFolders(dir string) error {
-	main, ok := r.MainWorktree()
-	for ; ok && isInside(dir, main.Dir); dir = filepath.Dir(dir) {
+	main, ok := r.MainDir()
+	for ; ok && isInside(dir, main); dir = filepath.Dir(dir) {
 		if err := r.fs.Remove(dir); err != nil {
 			if left, rerr := os.ReadDir(dir); rerr == nil && len(left) == 0 {
 				return err

@@ -176,3 +176,26 @@ func TestRemoveWorktreeFaults(t *testing.T) {
 		}
 	})
 }
+
+// TestWorktreesHead has a HEAD that cannot be read: what is checked out is not known, which is
+// another thing than that nothing is.
+func TestWorktreesHead(t *testing.T) {
+	j := gitjudge.New(t)
+	r, head := open(j, nil), filepath.Join(j.Dir, ".git", "HEAD")
+	for _, spoil := range []func() error{
+		func() error { return os.Symlink("HEAD", head) },
+		func() error { return os.WriteFile(head, []byte("x\n"), 0o600) },
+		func() error { return nil },
+	} {
+		j.OK(os.RemoveAll(head))
+		j.OK(spoil())
+		if w, err := r.WorktreeOf("refs/heads/tape/main"); err == nil || errors.Is(err, ErrNotFound) {
+			t.Errorf("it is in %q: %v", w.Dir, err)
+		}
+		if all, err := r.Worktrees(); err == nil {
+			t.Errorf("there are %v", all)
+		}
+	}
+	j.OK(os.RemoveAll(head))
+	j.OK(os.WriteFile(head, []byte("ref: refs/heads/tape/main\n"), 0o600))
+}

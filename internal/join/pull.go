@@ -125,7 +125,7 @@ func (j *joining) create(ctx context.Context) error {
 		return err
 	}
 	// Tags without a tape harm nobody if this is cut off, a tape without its tags is broken.
-	if err := takeTags(ctx, t, j.remote, j.theirs); err != nil {
+	if err := errors.Join(takeTags(ctx, t, j.remote, j.theirs), writer.TagsOfNew(ctx, t, j.theirs)); err != nil {
 		return err
 	}
 	err = j.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: t.Ref(), New: j.theirs, Message: "tape: pull from " + j.remote, Who: who})

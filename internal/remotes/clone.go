@@ -222,7 +222,7 @@ func (c *cloning) takeBack() error {
 	return nil
 }
 
-// makeBranches makes the tapes and forks of what was fetched, with their tags, in one step.
+// makeBranches makes the tapes and forks of what was fetched, with their tags.
 func (c *cloning) makeBranches(ctx context.Context, s *workspace.Store, statuses []layout.RefStatus) error {
 	known, err := KnownRefs(s, layout.AcceptedRefs(c.o.Remote))
 	if err != nil {
@@ -248,7 +248,22 @@ func (c *cloning) makeBranches(ctx context.Context, s *workspace.Store, statuses
 			return err
 		}
 	}
-	return s.Git().UpdateRefs(ctx, updates)
+	if err := s.Git().UpdateRefs(ctx, updates); err != nil {
+		return err
+	}
+	for _, u := range updates {
+		if strings.HasPrefix(u.Name, layout.TagPrefix) {
+			continue
+		}
+		t, err := s.TapeOfBranch(u.Name)
+		if err == nil {
+			err = writer.TagsOfNew(ctx, t, u.New)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // noTapes refuses a remote that has no tapes, unless it is empty.

@@ -165,37 +165,42 @@ func depth(t *workspace.Tape) int {
 	return n
 }
 
-// commit commits what tapes have that is not committed. Only those with a working tree can
-// have it; the others may have a merge to be completed. It returns those that are still there.
+// commit commits what tapes have that is not committed, and returns those that are still
+// there: a fork that nobody has named may be closed meanwhile.
 func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) ([]*workspace.Tape, error) {
-	all, err := p.s.Git().Worktrees()
-	if err != nil {
+	known, err := KnownRefs(p.s, layout.AcceptedRefs(p.remote))
+	if err := errors.Join(err, p.list()); err != nil {
 		return nil, err
 	}
-	checkedOut := make(map[string]bool, len(all))
-	for _, wt := range all {
-		checkedOut[wt.Branch] = true
+	isClosed := func(t *workspace.Tape) bool {
+		_, err := t.Head()
+		return errors.Is(err, layout.ErrNotFound) && !slices.Contains(p.o.Tapes, t.Name())
 	}
 	for _, t := range tapes {
-		if checkedOut[t.Ref()] {
-			err = writer.Write(ctx, t, func(w *writer.Writer) error { return w.Checkpoint(ctx) })
-		} else {
-			err = join.Complete(ctx, t)
-		}
-		if err != nil && !p.closed(t) {
+		if err := commitOne(ctx, t, known[t.Ref()] == p.listed(t.Ref())); err != nil && !isClosed(t) {
 			return nil, err
 		}
 	}
 	if err := p.list(); err != nil { // branches may have moved
 		return nil, err
 	}
-	return slices.DeleteFunc(tapes, p.closed), nil
+	return slices.DeleteFunc(tapes, isClosed), nil
 }
 
-// closed reports whether a fork that nobody has asked for by its name was closed meanwhile.
-func (p *pushing) closed(t *workspace.Tape) bool {
-	_, err := p.head(t)
-	return errors.Is(err, layout.ErrNotFound) && t.IsFork() && !slices.Contains(p.o.Tapes, t.Name())
+// commitOne does it for one. Only a tape with a working tree can have something that is not
+// committed; another one may have a merge to be completed, or a tag to be made, that a crash
+// has left out: the remote would have the branch without it. One that is published has its tags.
+func commitOne(ctx context.Context, t *workspace.Tape, isPublished bool) error {
+	if _, _, err := t.Worktree(); err == nil {
+		return writer.Write(ctx, t, func(w *writer.Writer) error { return w.Checkpoint(ctx) })
+	} else if !errors.Is(err, gitstore.ErrNotFound) {
+		return err
+	}
+	err := join.Complete(ctx, t)
+	if err == nil && !isPublished {
+		_, err = writer.Finish(ctx, t, false)
+	}
+	return err
 }
 
 // send sends the tapes (depth 0), their forks, or the forks of those, and reports whether

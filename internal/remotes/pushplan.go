@@ -255,8 +255,8 @@ func (p *pushing) planClosed(ctx context.Context, t *workspace.Tape) error {
 func (p *pushing) listGone() error {
 	p.gone = map[string][]send{}
 	for _, ref := range Under(p.there.Refs, layout.ForkPrefix) {
-		if _, err := p.s.Git().Ref(ref.Name); !errors.Is(err, gitstore.ErrNotFound) {
-			continue // still open
+		if !p.listed(ref.Name).IsZero() {
+			continue // still open, or is sent all the same
 		}
 		if _, err := p.s.Git().Commit(ref.Hash); err != nil {
 			continue // never fetched

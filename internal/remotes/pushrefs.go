@@ -36,10 +36,18 @@ func (p *pushing) list() error {
 	return nil
 }
 
+// listed is what a ref held when they were listed; zero if there was none.
+func (p *pushing) listed(name string) gitstore.Hash {
+	if refs := Under(p.local, name); len(refs) > 0 && refs[0].Name == name {
+		return refs[0].Hash
+	}
+	return gitstore.ZeroHash
+}
+
 // head is the newest commit of a tape.
 func (p *pushing) head(t *workspace.Tape) (gitstore.Hash, error) {
-	if refs := Under(p.local, t.Ref()); len(refs) > 0 && refs[0].Name == t.Ref() {
-		return refs[0].Hash, nil
+	if h := p.listed(t.Ref()); !h.IsZero() {
+		return h, nil
 	}
 	return t.Head()
 }

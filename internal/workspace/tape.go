@@ -51,14 +51,17 @@ func (s *Store) Tape(ctx context.Context, name string) (*Tape, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	var err error
 	if name == "" {
-		name = s.CurrentTape()
+		if name, err = s.currentTape(); err != nil {
+			return nil, err
+		}
 	}
 	if err := layout.CheckName("a tape", name); err != nil {
 		return nil, err
 	}
 	t := s.Handle(name)
-	_, err := t.Head()
+	_, err = t.Head()
 	if fork := s.ForkHandle(name); fork != nil && errors.Is(err, layout.ErrNotFound) {
 		t = fork
 		_, err = t.Head()
@@ -76,15 +79,24 @@ func (s *Store) Tape(ctx context.Context, name string) (*Tape, error) {
 	return t, nil
 }
 
-// CurrentTape is the name of the tape that commands mean by default.
+// CurrentTape is the name of the tape that commands mean by default; DefaultTape where it
+// cannot be told, which Tape reports.
 func (s *Store) CurrentTape() string {
-	if s.config.Tape != "" {
-		return s.config.Tape
-	}
-	if name, err := s.currentByHead(); err == nil {
+	if name, err := s.currentTape(); err == nil {
 		return name
 	}
 	return DefaultTape
+}
+
+func (s *Store) currentTape() (string, error) {
+	if s.config.Tape != "" {
+		return s.config.Tape, nil
+	}
+	name, err := s.currentByHead()
+	if errors.Is(err, layout.ErrNotFound) || errors.Is(err, gitstore.ErrNotFound) {
+		return DefaultTape, nil // the branch is not made yet
+	}
+	return name, err
 }
 
 // Head is the tape's newest commit.

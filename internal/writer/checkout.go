@@ -65,14 +65,13 @@ func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 // checkNotElsewhere refuses to give a tape a working tree beside one that git is about to
 // bring back to it, or in the place of one that has something else checked out.
 func (w *Writer) checkNotElsewhere() error {
-	git := w.T.Store().Git()
-	if busy, ok := git.InUse(w.T.Ref()); ok {
-		return layout.Conflict("finish that, or take it back: git -C "+layout.ShellWord(busy.Dir)+" status says how",
-			"git is in the middle of rebasing or bisecting %s in %s", w.T.Branch(), busy.Dir)
-	}
-	all, err := git.Worktrees()
+	all, err := w.T.Store().Git().Worktrees()
 	if err != nil {
 		return err
+	}
+	if busy, ok := gitstore.InUse(all, w.T.Ref()); ok {
+		return layout.Conflict("finish that, or take it back: git -C "+layout.ShellWord(busy.Dir)+" status says how",
+			"git is in the middle of rebasing or bisecting %s in %s", w.T.Branch(), busy.Dir)
 	}
 	place, err := os.Stat(w.T.TreeDir())
 	if err != nil {

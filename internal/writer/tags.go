@@ -124,6 +124,38 @@ func EnsureTags(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all 
 	return made, nil
 }
 
+// Finish completes what a crash has left of a tape that is checked out nowhere: a move of its
+// branch, and its tags. It needs no working tree for the latter.
+func Finish(ctx context.Context, t *workspace.Tape, all bool) (made bool, err error) {
+	if _, err := t.Head(); err != nil {
+		return false, err // no lock file for a tape that does not exist
+	}
+	err = LockedAsIs(ctx, t, func(w *Writer) error {
+		if w.Head.IsZero() {
+			return nil // it is gone
+		}
+		if err := w.FinishCheckout(ctx); err != nil {
+			return err
+		}
+		made, err = EnsureTags(ctx, t, w.Head, all)
+		return err
+	})
+	return made, err
+}
+
+// TagsOfNew makes the tags of a tape that comes from a remote which lacks them: a crash, or a
+// push by git, may have left them out. A merge that git made has them once it is completed.
+func TagsOfNew(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
+	err := snapshot.CheckSettled(t, head)
+	if unsettled := (*workspace.Unsettled)(nil); errors.As(err, &unsettled) {
+		return nil
+	}
+	if err == nil {
+		_, err = EnsureTags(ctx, t, head, false)
+	}
+	return err
+}
+
 // missingTags returns the wrong tags of the phases that a commit added, the last one
 // first, and whether there is a right one.
 func missingTags(t *workspace.Tape, h gitstore.Hash, c gitstore.Commit, v *snapshot.Snapshot, before int) (out []missingTag, right bool, err error) {

@@ -51,7 +51,7 @@ func Fetch(ctx context.Context, r *gitstore.Repo, remote string, specs []RefSpec
 		return Fetched{}, err
 	}
 	var out Fetched
-	out.Head, err = fetchByGit(ctx, r, m, specs, o)
+	out.Head, err = fetchByGit(ctx, r, m, specs, o, before)
 	r.Refresh() // packs that came are looked for
 	after, aerr := mirrored(r, specs)
 	if err = errors.Join(err, aerr); err != nil {
@@ -97,7 +97,7 @@ func changes(before, after map[string]gitstore.Hash) (out []RefChange) {
 var newer = []string{"--no-write-fetch-head"}
 
 // fetchByGit fetches with the git program. The branch of HEAD is "" where git does not tell.
-func fetchByGit(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, o Options) (head string, err error) {
+func fetchByGit(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, o Options, before map[string]gitstore.Hash) (head string, err error) {
 	if r.IsAlone() {
 		head, done, err := firstFetch(ctx, r, m, specs, o)
 		if err != nil || done {
@@ -107,23 +107,35 @@ func fetchByGit(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec
 	if err := sweepFetchLocks(r); err != nil {
 		return "", err
 	}
-	return head, gitFetch(ctx, r, m, specs, o)
+	if _, err := r.RecoverMirrors(ctx); err != nil {
+		return "", err
+	}
+	// To delete one that is packed, git writes packed-refs anew, and everybody's refs are in there.
+	packed := false
+	for name := range before {
+		packed = packed || gitstore.NoFileAt(r.RefPath(name))
+	}
+	return head, gitFetch(ctx, r, m, specs, o, fetchSettings(packed))
 }
 
 // fetchSettings are those of a git that fetches. What is here may be large, and is a
-// stranger's; refs are not synced.
-func fetchSettings() []string {
+// stranger's; refs are synced if asked.
+func fetchSettings(syncRefs bool) []string {
+	sync := "core.fsync=objects,derived-metadata,index"
+	if syncRefs {
+		sync += ",reference"
+	}
 	return []string{
-		"-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "core.fsync=objects,derived-metadata,index", "-c", "fetch.writeCommitGraph=false",
+		"-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", sync, "-c", "fetch.writeCommitGraph=false",
 		"-c", "advice.fetchShowForcedUpdates=false",
 	}
 }
 
-// gitFetch lets the git program fetch. Its refs are not synced one by one: what they held
-// can be fetched again; see settle.
-func gitFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, o Options) error {
+// gitFetch lets the git program fetch. Where its refs have files of their own, they are not
+// synced one by one: what they held can be fetched again; see settle.
+func gitFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, o Options, settings []string) error {
 	args := func(extra []string) []string {
-		args := append(fetchSettings(),
+		args := append(slices.Clone(settings),
 			"fetch", "--no-tags", "--no-prune-tags", "--no-auto-gc", "--prune", "--force", "--refmap=", "--no-recurse-submodules", "--no-show-forced-updates")
 		args = append(args, extra...)
 		args = append(args, "--progress", "--", m.gitName())

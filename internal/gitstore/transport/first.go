@@ -40,7 +40,7 @@ func firstFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec
 		return "", false, err
 	}
 	defer os.RemoveAll(dir)
-	args := fetchSettings()
+	args := fetchSettings(false)
 	for _, s := range specs {
 		args = append(args, "-c", "remote.origin.fetch=+"+s.Src+":"+s.Dst)
 	}

@@ -172,8 +172,8 @@ func terminate() os.Signal {
 
 // rootDir is where git runs: relative addresses in its configuration begin there.
 func rootDir(r *gitstore.Repo) string {
-	if w, ok := r.MainWorktree(); ok {
-		return w.Dir
+	if main, ok := r.MainDir(); ok {
+		return main
 	}
 	return r.GitDir()
 }

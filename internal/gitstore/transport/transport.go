@@ -125,7 +125,7 @@ func SetRemoteHead(ctx context.Context, r *gitstore.Repo, remote, branch string)
 	if err != nil {
 		return fmt.Errorf("set HEAD of %s: %w", m.label(), err)
 	}
-	if _, checkedOut := other.MainWorktree(); checkedOut {
+	if _, checkedOut := other.MainDir(); checkedOut {
 		return nil // its files would seem deleted
 	}
 	named, h, err := other.Head(other.GitDir())

@@ -1,0 +1,132 @@
+package repo
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/internal/gitstore/gitlock"
+	"tape/internal/layout"
+	"tape/internal/testkit"
+)
+
+// commands are those that meet what a cut has left of the refs that mirror a remote, and a
+// check of what they came to.
+var commands = map[string]func(t *testing.T, s *Store){
+	"verify": func(t *testing.T, s *Store) { healthy(t, s.Dir()) },
+	"gc": func(t *testing.T, s *Store) {
+		mustGC(t, s, nil)
+	},
+	"push": func(t *testing.T, s *Store) {
+		mustAppend(t, openTape(t, s, "mine"), Message("user", "more"))
+		mustPush(t, s, nil)
+	},
+	"fetch": func(t *testing.T, s *Store) {
+		_, err := s.Fetch(t.Context(), "origin", nil)
+		mustDo(t, err)
+	},
+}
+
+// TestFetchedRefsDamaged leaves of refs that mirror a remote what a power cut may: git does not
+// sync them. Whatever command comes next, nobody has to repair anything.
+func TestFetchedRefsDamaged(t *testing.T) {
+	t.Parallel()
+	missing := strings.Repeat("1", 40) + "\n"
+	left := map[string]string{"empty": "", "zeros": strings.Repeat("\x00", 41), "torn": "0123456789abc", "of what is not there": missing}
+	for name, content := range left {
+		for first, command := range commands {
+			for _, prefix := range []string{layout.FetchedRefs("origin"), layout.AcceptedRefs("origin")} {
+				if prefix == layout.AcceptedRefs("origin") && content == missing {
+					continue // what is there was found good
+				}
+				t.Run(filepath.Join(name, first, prefix), func(t *testing.T) {
+					t.Parallel()
+					s, want := fetchedBefore(t)
+					damageRefs(t, s, prefix, content)
+					command(t, s)
+					pulledNow(t, s, want)
+					healthy(t, s.Dir())
+				})
+			}
+		}
+	}
+}
+
+// TestFetchPastOwnLocks leaves locks of ours where a fetch has git set refs: git stops at them.
+func TestFetchPastOwnLocks(t *testing.T) {
+	t.Parallel()
+	for _, packed := range []bool{false, true} {
+		s, want := fetchedBefore(t)
+		branch := s.in().Git().RefPath(layout.FetchedRefs("origin") + layout.InnerRef(layout.BranchPrefix+"main"))
+		locks := []string{branch + ".lock"}
+		if packed {
+			runGit(t, s.Dir(), "pack-refs", "--all")
+			runGit(t, strings.TrimSpace(runGit(t, s.Dir(), "remote", "get-url", "origin")), "update-ref", "-d", "refs/heads/tape/gone")
+			locks = append(locks, filepath.Join(s.in().Git().GitDir(), "packed-refs.lock"))
+		}
+		for _, path := range locks {
+			mustDo(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			mustDo(t, os.WriteFile(path, nil, gitlock.Perm))
+		}
+		pulledNow(t, s, want)
+	}
+}
+
+// fetchedBefore is a clone whose remote has gone on since, with what that has now.
+func fetchedBefore(t *testing.T) (s *Store, want string) {
+	ada := testStore(t, nil)
+	remote := published(t, ada, false)
+	for _, name := range []string{"mine", "gone"} {
+		_, err := ada.CreateTape(t.Context(), name)
+		mustDo(t, err)
+	}
+	mustPush(t, ada, nil)
+	s, _, err := Clone(t.Context(), remote, filepath.Join(t.TempDir(), "clone"), &CloneOptions{Options: Options{Now: testkit.Clock, LockWait: time.Second}})
+	mustDo(t, err)
+	mustDo(t, joined(t.Context(), ada))
+	mustAppend(t, openTape(t, ada, "main"), Message("user", "more"))
+	mustHandoff(t, openTape(t, ada, "main"), "fourth")
+	mustPush(t, ada, nil)
+	_, err = s.Fetch(t.Context(), "origin", nil)
+	mustDo(t, err)
+	mustAppend(t, openTape(t, ada, "main"), Message("user", "again"))
+	mustPush(t, ada, nil)
+	return s, runGit(t, remote, "rev-parse", "refs/heads/tape/main")
+}
+
+// damageRefs writes something into the files of the refs below a prefix.
+func damageRefs(t *testing.T, s *Store, prefix, content string) {
+	n := 0
+	mustDo(t, filepath.WalkDir(s.in().Git().RefPath(prefix), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		n++
+		return os.WriteFile(path, []byte(content), 0o600)
+	}))
+	if n == 0 {
+		t.Fatal("no ref has a file of its own")
+	}
+}
+
+// pulledNow pulls, and fails unless all is here then that the remote has.
+func pulledNow(t *testing.T, s *Store, want string) {
+	t.Helper()
+	rejected, err := s.Fetch(t.Context(), "origin", nil)
+	mustDo(t, err)
+	for _, r := range rejected {
+		mustDo(t, r.Err)
+	}
+	mustDo(t, joined(t.Context(), s))
+	for _, prefix := range []string{layout.FetchedRefs("origin"), layout.AcceptedRefs("origin")} {
+		if h, err := s.in().Git().Ref(prefix + layout.InnerRef(layout.BranchPrefix+"main")); err != nil || h.String() != want {
+			t.Errorf("%s has %s, %v: not %s", prefix, h, err, want)
+		}
+	}
+	if h, err := openTape(t, s, "main").in().Head(); err != nil || h.String() != want {
+		t.Errorf("the tape is at %s, %v: not %s", h, err, want)
+	}
+}
