@@ -214,9 +214,10 @@ func (v *verifier) count(look *snapshot.Snapshot, from int) {
 
 // complete lets a writer put right what was interrupted.
 func (v *verifier) complete(ctx context.Context, t *workspace.Tape) error {
-	made, st := false, journal.Record{}
+	made := false
+	st, _ := journal.PeekOf(t)
 	err := join.Complete(ctx, t)
-	if st, _ = journal.PeekOf(t); err == nil {
+	if err == nil {
 		if _, _, treeErr := t.Worktree(); treeErr != nil && st.Undo == nil { // nothing but commits, and nothing under way
 			if made, err = writer.Finish(ctx, t, true); errors.Is(err, layout.ErrCorrupt) {
 				return nil // the audit tells
