@@ -111,7 +111,7 @@ func (b *Batch) write(h Hash, kind Kind, data []byte) (err error) {
 	defer func() {
 		err = errors.Join(err, tmp.Close())
 		if err != nil {
-			_ = os.Remove(tmp.Name())
+			_ = b.r.fs.Remove(tmp.Name())
 			err = fmt.Errorf("write object %s: %w", h, err)
 		}
 	}()
@@ -229,7 +229,7 @@ func (b *Batch) Flush(ctx context.Context) error {
 func (b *Batch) Discard() {
 	_ = b.group.Wait()
 	for _, f := range b.files {
-		_ = os.Remove(f.tmp)
+		_ = b.r.fs.Remove(f.tmp)
 	}
 	b.files = nil
 }
