@@ -28,6 +28,8 @@ type faulty struct {
 	log  []string
 	// warned is what the store had to say meanwhile.
 	warned string
+	// lossy, if set, is told of what succeeds.
+	lossy *testkit.LossyDisk
 }
 
 func (f *faulty) fault(op disk.Op, path string) error {
@@ -37,6 +39,9 @@ func (f *faulty) fault(op disk.Op, path string) error {
 	if f.seen == f.n || f.gap > 0 && f.seen >= f.n+f.gap {
 		f.log = append(f.log, fmt.Sprintf("%s %s", op, filepath.Base(path)))
 		return errFault
+	}
+	if f.lossy != nil {
+		f.lossy.Before(op, path)
 	}
 	return nil
 }
@@ -59,6 +64,9 @@ type faultCase struct {
 	between func(ctx context.Context, s *Store) error
 	// extra: more of the same. Fewer operations are tried, but in the long runs.
 	extra bool
+	// late: an entry of it may be there without the commit that follows it, which the next
+	// one then makes.
+	late bool
 	// merging: git has stopped in a merge, which verify tells of until the change is made.
 	merging bool
 }
@@ -85,6 +93,14 @@ func almostSealed(t *testing.T, s *Store) {
 	mustAppend(t, openTape(t, s, "main"), big(layout.SealSize, "fills the file "))
 }
 
+// commitsEvery has entries, not all of them committed, and a policy of commits.
+func commitsEvery(policy string) func(t *testing.T, s *Store) {
+	return func(t *testing.T, s *Store) {
+		someEntries(t, s)
+		mustDo(t, s.SetSetting("commit", policy))
+	}
+}
+
 func faultCases() []faultCase {
 	appending := func(drafts ...Draft) func(context.Context, *Store) error {
 		return onTape("main", func(ctx context.Context, tp *Tape) error {
@@ -105,6 +121,9 @@ func faultCases() []faultCase {
 		{name: "append/new-file", setup: someEntries, run: appending(Event("three", nil))},
 		{name: "append/sealed", setup: almostSealed, run: appending(Message("user", "next file"))},
 		{name: "append/batch", setup: someEntries, run: appending(batch...)},
+		{name: "append/then-commit", late: true, extra: true, setup: commitsEvery("2"), run: appending(Message("user", "three"))},
+		{name: "append/commit-before", extra: true, setup: commitsEvery("turn"), run: appending(Message("user", "three"))},
+		{name: "append/batch-and-commit", extra: true, setup: commitsEvery("5"), run: appending(batch...)},
 		{name: "handoff", setup: someEntries, run: handoff},
 		{name: "handoff/after-seal", extra: true, setup: func(t *testing.T, s *Store) {
 			almostSealed(t, s)
@@ -241,8 +260,8 @@ func openFaulty(t *testing.T, dir string, f *faulty) *Store {
 }
 
 // TestSoakFaults makes the N-th disk operation of every change fail: that one alone, that
-// and all that follow, or with a disk that fails for good while the change is being taken
-// back. Whatever fails, the change has happened or it has not, nobody has to repair
+// and all that follow, the same and then the power goes, or with a disk that fails for good
+// while the change is being taken back. Whatever fails, the change has happened or it has not, nobody has to repair
 // anything, and the next call works. Every N is tried in the long runs.
 func TestSoakFaults(t *testing.T) {
 	tryFaults(t, faultCases(), pace{alone: testkit.Size(6, 3, 1), others: testkit.Size(20, 12, 1), goOn: testkit.Size(8, 8, 1)})
@@ -264,9 +283,16 @@ func tryFaults(t *testing.T, cases []faultCase, p pace) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			tm := c.template(t)
 			tried := 0
-			for _, longest := range []int{0, 1, 12} {
+			for _, longest := range []int{0, 1, forgets, forgetsLater, 12} {
+				// Nothing is recorded before a merge of git's is over.
+				if longest < 0 && !testkit.Forgets || longest == forgetsLater && c.merging {
+					continue
+				}
 				step := p.alone
-				if longest > 0 || c.extra {
+				switch {
+				case longest < 0:
+					step = 2*p.others - 1
+				case longest > 0 || c.extra:
 					step = p.others
 				}
 				for n := 1 + rng.IntN(step); ; n += step {
@@ -287,12 +313,31 @@ func tryFaults(t *testing.T, cases []faultCase, p pace) {
 	}
 }
 
+// forgets, as a gap, is that of a disk that fails for good, and of which nothing is left
+// that was never synced.
+// With forgetsLater, one operation fails, and somebody goes on before the power goes.
+const (
+	forgets      = -1
+	forgetsLater = -2
+)
+
 // interrupted runs the change with a fault at the n-th operation. It reports whether
 // the change was over before that.
 func (tm *template) interrupted(t *testing.T, n, gap int) (over bool) {
 	tm.putBack(t)
 	f := &faulty{n: n, gap: gap}
+	if gap < 0 {
+		f.gap, f.lossy = gap-forgetsLater, testkit.NewLossyDisk(t, tm.dir)
+		defer f.lossy.Close()
+	}
 	err := tm.run(t.Context(), openFaulty(t, tm.dir, f))
+	if f.hit() && gap == forgetsLater {
+		tm.goesOnThenForgets(t, f, err)
+		return false
+	}
+	if f.hit() && gap == forgets {
+		f.lossy.Restart(t)
+	}
 	if !f.hit() {
 		if err != nil {
 			t.Errorf("without a fault: %v", err)
@@ -325,9 +370,9 @@ func (tm *template) interrupted(t *testing.T, n, gap int) (over bool) {
 	if after.picture != before {
 		t.Errorf("it changed when it was repaired, from\n%.2000s\nto\n%.2000s", before, after.picture)
 	}
-	if after.picture == tm.new.picture && tm.old.picture != tm.new.picture {
+	if after.picture == tm.new.picture && !tm.late && tm.old.picture != tm.new.picture {
 		got, want := withoutLeft(after.history), tm.new.history
-		if err == nil && f.warned != "" {
+		if err != nil || f.warned != "" {
 			// A restored archive whose ref could not be removed does no harm.
 			got, want = withoutRefs(got, layout.ArchivePrefix), withoutRefs(want, layout.ArchivePrefix)
 		}
@@ -359,54 +404,7 @@ func withoutLeft(refs string) string {
 	return withoutRefs(refs, "refs/tags/anchor/"+layout.TapeSlug("main/x")+"/")
 }
 
-// goesOn records more on every tape and fork.
-func (tm *template) goesOn(t *testing.T) {
-	t.Helper()
-	s := openFaulty(t, tm.dir, nil)
-	all, err := tapesAndForks(t.Context(), s)
-	mustDo(t, err)
-	for _, tp := range all {
-		mustAppend(t, tp, Message("user", "on we go"))
-	}
-	healthy(t, tm.dir)
-}
-
 func withoutRefs(refs, prefix string) string {
 	all := strings.Split(refs, "\n")
 	return strings.Join(slices.DeleteFunc(all, func(ref string) bool { return strings.HasPrefix(ref, prefix) }), "\n")
-}
-
-// TestSoakFaultsInit does the same to the creation of a workspace: afterwards there is
-// none, or a second Init completes it.
-func TestSoakFaultsInit(t *testing.T) {
-	t.Parallel()
-	rng := testkit.Random(t)
-	for _, gap := range []int{0, 1} {
-		step := testkit.Size(4, 2, 1)
-		for n := 1 + rng.IntN(step); ; n += step {
-			f := &faulty{n: n, gap: gap}
-			dir := filepath.Join(t.TempDir(), "ws")
-			_, _, err := Init(t.Context(), dir, &InitOptions{Options: Options{Now: testkit.Clock, Fs: &disk.FS{Fault: f.fault}}})
-			if !f.hit() {
-				if err != nil {
-					t.Errorf("without a fault: %v", err)
-				}
-				t.Logf("gap %d: about %d operations", gap, n-1)
-				break
-			}
-			s, _, err2 := Init(t.Context(), dir, &InitOptions{Options: Options{Now: testkit.Clock}})
-			if err2 != nil {
-				t.Fatalf("operation %d (%s) failed with %v; the next Init says: %v", n, f.log[0], err, err2)
-			}
-			tp := openTape(t, s, "")
-			mustAppend(t, tp, Message("user", "on we go"))
-			if got := ids(entriesOf(t, tp, Query{})); !slices.Equal(got, []int64{1, 2}) {
-				t.Fatalf("operation %d (%s) failed; then there are the entries %v", n, f.log[0], got)
-			}
-			verified(t, dir)
-			if t.Failed() {
-				t.Fatalf("operation %d (%s) failed with: %v", n, f.log[0], err)
-			}
-		}
-	}
 }

@@ -34,6 +34,10 @@ func runHelper(mode string) {
 		runForkHelper(mode)
 		return
 	}
+	if mode == "scarce" {
+		runScarce()
+		return
+	}
 	err := func() error {
 		ctx := context.Background()
 		s, err := Open(ctx, os.Getenv(helperDir), &Options{Warn: func(m string) { fmt.Fprintln(os.Stderr, "warning:", m) }})

@@ -234,7 +234,11 @@ func (d *FS) MkdirAll(path string) error {
 		}
 		return err
 	}
-	return d.SyncDir(parent)
+	if err := d.SyncDir(parent); err != nil {
+		_ = d.Remove(path) // who finds it there takes its name for durable
+		return err
+	}
+	return nil
 }
 
 // SyncDir makes the names in a folder durable. Where the operating system does

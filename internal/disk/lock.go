@@ -58,6 +58,9 @@ func (d *FS) openLock(path string) (*File, error) {
 		return nil, err
 	}
 	if err := d.SyncDir(filepath.Dir(path)); err != nil {
+		if ours, _ := tryLock(f.File); ours {
+			_ = d.Remove(path) // who finds it there takes its name for durable
+		}
 		_ = f.Close()
 		return nil, err
 	}

@@ -140,7 +140,7 @@ func (b *Batch) write(h Hash, kind Kind, data []byte) (err error) {
 	defer func() {
 		err = errors.Join(err, tmp.Close())
 		if err != nil {
-			_ = os.Remove(tmp.Name())
+			_ = b.r.fs.Remove(tmp.Name())
 			err = fmt.Errorf("write object %s: %w", h, err)
 		}
 	}()
@@ -316,7 +316,7 @@ func (b *Batch) Discard() {
 	_ = b.group.Wait()
 	for _, f := range b.files {
 		if f.tmp != "" {
-			_ = os.Remove(f.tmp)
+			_ = b.r.fs.Remove(f.tmp)
 		}
 	}
 	b.files = nil

@@ -50,6 +50,10 @@ type Record struct {
 	PhaseTime int64                   `json:"phase_time"` // of the open phase's folder, ns
 	IndexTime int64                   `json:"index_time"` // of git's index of the working tree, ns
 	Undo      *Undo                   `json:"undo,omitempty"`
+
+	// Doubtful: it was never synced, and takes back an Undo that was. After a power cut that
+	// would be there again, and with it go what was appended meanwhile.
+	Doubtful bool `json:"-"`
 }
 
 // Tail is the last file of a class in the open phase.
@@ -122,9 +126,11 @@ func Read(f io.ReaderAt) (Record, bool) {
 	buf = buf[:n]
 	st, ok := decode(buf[:min(n, slotSize)])
 	if n > slotSize {
-		if second, ok2 := decode(buf[slotSize:]); ok2 && (!ok || second.Count > st.Count) {
-			return second, true
+		older, ok2 := decode(buf[slotSize:])
+		if ok2 && (!ok || older.Count > st.Count) {
+			st, older, ok = older, st, true
 		}
+		st.Doubtful = !st.Synced && st.Undo == nil && older.Undo != nil
 	}
 	return st, ok
 }

@@ -40,8 +40,8 @@ func (m Mark) Place() Place { return Place{ID: m.LastID + 1, ends: &m.Ends} }
 // Without reports whether a commit has nothing of the change that u was recorded
 // before, so that the change can be taken back.
 func Without(t *workspace.Tape, u journal.Undo, head gitstore.Hash) (bool, error) {
-	if head.String() == u.Head {
-		return true, nil
+	if at := head.String(); at == u.Head || at == u.Next {
+		return at == u.Head, nil
 	}
 	v, err := AtCommit(t.Store(), head)
 	if err != nil {

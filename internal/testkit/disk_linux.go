@@ -26,6 +26,17 @@ func memoryDir() string {
 	return dir
 }
 
+// inode tells files apart, whatever they are called.
+func inode(st os.FileInfo) uint64 {
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		return sys.Ino
+	}
+	return 0
+}
+
+// Forgets reports whether a LossyDisk can be told what a file is.
+const Forgets = true
+
 // SmallDisk mounts a file system of so many bytes, which only root may do.
 func SmallDisk(t *testing.T, bytes int) string {
 	t.Helper()

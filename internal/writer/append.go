@@ -38,10 +38,11 @@ func (w *Writer) appendOne(ctx context.Context, d layout.Draft) (layout.Entry, e
 		tail.Seg, tail.Size, tail.Sum = tail.Seg+1, 0, 0
 	}
 	path := w.phasePath(layout.SegmentName(c, tail.Seg))
-	if err := w.writeLine(path, line, tail.Size); err != nil {
+	stands, err := w.writeLine(ctx, path, line, tail.Size)
+	if err != nil {
 		return layout.Entry{}, err
 	}
-	if !w.stands(ctx, path, line, tail.Size) {
+	if !stands {
 		// Git has written the file meanwhile: once more, behind what there is now.
 		if err := w.Begin(ctx); err != nil {
 			return layout.Entry{}, err
@@ -80,37 +81,43 @@ func Encode(t *workspace.Tape, id int64, d layout.Draft) ([]byte, error) {
 }
 
 // writeLine writes a line at the end of a file and syncs it, and the folder when the
-// file is new. After an error the file is as it was.
-func (w *Writer) writeLine(path string, line []byte, at int64) (err error) {
+// file is new. It reports whether the line is still there once git is done. After an error
+// the file is as it was.
+func (w *Writer) writeLine(ctx context.Context, path string, line []byte, at int64) (stands bool, err error) {
 	d := w.T.Store().FS()
-	flag := os.O_WRONLY
+	flag := os.O_RDWR
 	if at == 0 {
 		flag |= os.O_CREATE
 	}
 	f, err := d.OpenFile(path, flag, disk.FilePerm)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer func() {
 		if err != nil {
 			// Were this to fail too, the next writer sets the rest aside.
-			_ = f.File.Truncate(at)
+			_ = f.Truncate(at)
 			if at == 0 {
-				_ = os.Remove(path)
+				_ = d.Remove(path)
 			}
 		}
 		err = errors.Join(err, f.Close())
 	}()
 	if _, err := f.WriteAt(line, at); err != nil {
-		return err
+		return false, err
 	}
 	if err := f.Sync(); err != nil {
-		return err
+		return false, err
 	}
 	if at == 0 {
-		return d.SyncDir(filepath.Dir(path))
+		if err := d.SyncDir(filepath.Dir(path)); err != nil {
+			return false, err
+		}
 	}
-	return nil
+	if err := w.awaitGit(ctx); err != nil {
+		return false, err
+	}
+	return stillThere(f.File, path, line, at)
 }
 
 // writeAhead stores a sealed file's blob, so that the next commit need not. It may

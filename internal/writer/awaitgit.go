@@ -3,6 +3,9 @@ package writer
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"time"
 )
@@ -33,17 +36,23 @@ func (w *Writer) awaitGit(ctx context.Context) error {
 	}
 }
 
-// stands reports whether a line that was just written is still there, once git is done.
-func (w *Writer) stands(ctx context.Context, path string, line []byte, at int64) bool {
-	if w.awaitGit(ctx) != nil {
-		return true
+// stillThere reports whether an open file is the one that has the name, and has a line.
+// Nothing is opened for that: an error there would say nothing of the line.
+func stillThere(f *os.File, path string, line []byte, at int64) (bool, error) {
+	named, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	f, err := os.Open(path)
 	if err != nil {
-		return false
+		return false, err
 	}
-	defer f.Close()
+	held, err := f.Stat()
+	if err != nil || !os.SameFile(held, named) {
+		return false, err
+	}
 	got := make([]byte, len(line))
-	_, err = f.ReadAt(got, at)
-	return err == nil && bytes.Equal(got, line)
+	if _, err := f.ReadAt(got, at); err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return bytes.Equal(got, line), nil
 }

@@ -3,6 +3,7 @@ package writer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"tape/internal/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
@@ -145,6 +146,9 @@ func (w *Writer) MoveTo(ctx context.Context, next Plan, old gitstore.Hash) error
 	}
 	who, err := w.moveRef(ctx, next, old)
 	if err != nil {
+		if now, readErr := w.T.Store().Git().Ref(w.T.Ref()); now == next.Hash || readErr != nil && !errors.Is(readErr, gitstore.ErrNotFound) {
+			return fmt.Errorf("the branch has moved, the next command completes the change: %w", err)
+		}
 		before.Gen, before.Undo = w.rec.Gen, nil
 		w.rec = before
 		return errors.Join(err, w.save(true))
@@ -157,20 +161,18 @@ func (w *Writer) MoveTo(ctx context.Context, next Plan, old gitstore.Hash) error
 	return nil
 }
 
-// moveRef moves the branch, and returns who did. It may be there in spite of an error.
+// moveRef moves the branch, and returns who did. After an error it may be there all the same,
+// but is not durable.
 func (w *Writer) moveRef(ctx context.Context, next Plan, old gitstore.Hash) (who gitstore.Signature, err error) {
 	git := w.T.Store().Git()
 	if _, who, err = git.Identity(w.T.Store().Now()); err != nil {
 		return who, err
 	}
 	err = git.UpdateRef(ctx, gitstore.RefUpdate{Name: w.T.Ref(), Old: old, New: next.Hash, Message: "tape: " + next.Subject, Who: who})
-	if err != nil {
-		if now, readErr := git.Ref(w.T.Ref()); readErr != nil || now != next.Hash {
-			return who, err
-		}
+	if err == nil {
+		w.Head = next.Hash
 	}
-	w.Head = next.Hash
-	return who, nil
+	return who, err
 }
 
 // settle makes sure that what the branch has been moved to is there, and reports whether it is.

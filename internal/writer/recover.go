@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"tape/internal/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
@@ -42,7 +43,7 @@ func (w *Writer) recover(ctx context.Context) error {
 		}
 	}
 	u := before.Undo
-	recorded := u != nil // a record on disk that has to be cleared for good
+	recorded := u != nil || before.Doubtful // a record on disk that has to be cleared for good
 	switch {
 	case w.Wt.Dir == "" || journal.CheckingOut(before, w.Head):
 		recorded = true
@@ -68,6 +69,11 @@ func (w *Writer) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if u != nil {
+		if err := w.syncRefs(); err != nil {
+			return err
+		}
+	}
 	if u != nil || repaired || w.indexIsOld(before) {
 		if err := rebuildIndex(ctx, w.T.Store(), w.Wt); err != nil {
 			return err
@@ -76,6 +82,18 @@ func (w *Writer) recover(ctx context.Context) error {
 	w.T.Store().Git().SweepTemp(w.T.Store().Now())
 	w.note()
 	return w.save(recorded)
+}
+
+// syncRefs makes durable where the branch and the tags are: whoever moved or removed them
+// was interrupted, and the record that says so is about to go.
+func (w *Writer) syncRefs() error {
+	for _, ref := range []string{w.T.Ref(), w.T.TagRef(w.rec.Folder)} {
+		err := w.T.Store().FS().SyncDir(filepath.Dir(w.T.Store().Git().RefPath(ref)))
+		if err != nil && !gitstore.IsAbsent(err) { // packed
+			return err
+		}
+	}
+	return nil
 }
 
 // findEnd reads where the tape ends, makes that durable, and returns what is committed. Of the

@@ -84,6 +84,9 @@ func (tx *Tx) undo(cause error) error {
 	tx.batch.Discard()
 	was := tx.before
 	u := journal.Undo{Head: was.Head, Seq: was.Seq, Folder: was.Folder, Tails: was.Tails}
+	if w.rec.Undo != nil {
+		u.Next = w.rec.Undo.Next
+	}
 	if head, err := w.T.Head(); err != nil {
 		return fmt.Errorf("%w (the next command completes it or takes it back: %w)", cause, err)
 	} else if back, err := snapshot.Without(w.T, u, head); err != nil || !back {

@@ -120,8 +120,8 @@ func (w *Writer) beginTx() (*Tx, error) {
 	tx.b = &resolve.Builder{Put: tx.batch.Put, Load: tx.load, Full: tx.seal, Keeps: tx.keeps, Seq: w.rec.Seq, Folder: w.rec.Folder, Anchor: w.rec.Anchor}
 	tx.syncing.SetLimit(4)
 	if err := w.begins(journal.Undo{Head: w.rec.Head, Seq: w.rec.Seq, Folder: w.rec.Folder, Tails: w.rec.Tails}); err != nil {
+		// The record may be on the disk: the next writer clears it for good.
 		w.rec = tx.before
-		_ = w.save(false)
 		return nil, err
 	}
 	return tx, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"tape/internal/disk"
@@ -92,7 +93,11 @@ func (tx *Tx) checkStands(ctx context.Context) error {
 			continue
 		}
 		name := layout.SegmentName(layout.Class(c), file.N)
-		if size, err := snapshot.SizeOf(tx.w.phasePath(name)); err != nil || size != int64(file.Written) {
+		size, err := snapshot.SizeOf(tx.w.phasePath(name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if size != int64(file.Written) {
 			return layout.Conflict("try again", "git has written %s in the meantime", name)
 		}
 	}

@@ -1,0 +1,211 @@
+package testkit
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"tape/internal/disk"
+	"testing"
+	"time"
+)
+
+// LossyDisk stands for what the disk below a folder holds for good while a program works in
+// it: [LossyDisk.Before] is told of each operation, and [LossyDisk.Restart] makes the folder
+// what a power cut would leave of it, that is without everything that was never synced. What
+// other programs have made there meanwhile stays.
+type LossyDisk struct {
+	root string
+	mu   sync.Mutex
+	// nodes are the files and folders as they are on the disk, by inode. One that is made
+	// has neither content nor names until it is synced.
+	nodes map[uint64]lossyNode
+	made  map[string]bool // paths of what is being made
+	held  []*os.File      // so that no inode is used again
+}
+
+// lossyNode is a file, a link or a folder on the disk.
+type lossyNode struct {
+	mode  fs.FileMode
+	time  time.Time
+	data  []byte            // of a file; of a link its target
+	names map[string]uint64 // of a folder
+}
+
+// NewLossyDisk begins with a folder that is on the disk as it is.
+func NewLossyDisk(t testing.TB, root string) *LossyDisk {
+	t.Helper()
+	l := &LossyDisk{root: root, nodes: map[uint64]lossyNode{}, made: map[string]bool{}}
+	t.Cleanup(l.Close)
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		l.record(path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// Close lets go of the files. It may be called again.
+func (l *LossyDisk) Close() {
+	for _, f := range l.held {
+		_ = f.Close()
+	}
+	l.held = nil
+}
+
+// Before is told of an operation that is about to be carried out.
+func (l *LossyDisk) Before(op disk.Op, path string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settle()
+	switch op {
+	case disk.OpOpen, disk.OpMkdir:
+		if _, err := os.Lstat(path); err != nil {
+			l.made[path] = true
+		}
+	case disk.OpWrite, disk.OpTruncate:
+		l.begin(path)
+	case disk.OpSync, disk.OpSyncDir:
+		l.record(path)
+	case disk.OpRename, disk.OpRemove: // names last from the sync of their folder on
+	}
+}
+
+// settle finds what was made since.
+func (l *LossyDisk) settle() {
+	for path := range l.made {
+		if l.begin(path) {
+			delete(l.made, path)
+		}
+	}
+}
+
+// begin notes what the program has made. Nothing of it is on the disk yet.
+func (l *LossyDisk) begin(path string) bool {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return false
+	}
+	if _, known := l.nodes[inode(st)]; !known {
+		l.nodes[inode(st)] = lossyNode{mode: st.Mode(), time: st.ModTime()}
+		l.hold(path)
+	}
+	return true
+}
+
+func (l *LossyDisk) hold(path string) {
+	if f, err := os.Open(path); err == nil {
+		l.held = append(l.held, f)
+	}
+}
+
+// record notes that something is on the disk as it now is.
+func (l *LossyDisk) record(path string) {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return
+	}
+	if _, known := l.nodes[inode(st)]; !known {
+		l.hold(path)
+	}
+	l.nodes[inode(st)] = readNode(path, st)
+}
+
+func readNode(path string, st fs.FileInfo) lossyNode {
+	n := lossyNode{mode: st.Mode(), time: st.ModTime()}
+	switch {
+	case st.IsDir():
+		n.names = map[string]uint64{}
+		entries, _ := os.ReadDir(path)
+		for _, e := range entries {
+			if st, err := e.Info(); err == nil {
+				n.names[e.Name()] = inode(st)
+			}
+		}
+	case st.Mode().IsRegular():
+		n.data, _ = os.ReadFile(path)
+	default:
+		target, _ := os.Readlink(path)
+		n.data = []byte(target)
+	}
+	return n
+}
+
+// Restart makes the folder what is on the disk.
+func (l *LossyDisk) Restart(t testing.TB) {
+	t.Helper()
+	l.settle()
+	nodes := l.afterRestart()
+	st, err := os.Lstat(l.root)
+	if err == nil {
+		err = os.RemoveAll(l.root)
+	}
+	if err == nil {
+		err = writeNodes(nodes, inode(st), l.root)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// afterRestart is what there is, and for what the program has made or changed, what is on the disk
+// of it.
+func (l *LossyDisk) afterRestart() map[uint64]lossyNode {
+	out := maps.Clone(l.nodes)
+	_ = filepath.WalkDir(l.root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		st, err := e.Info()
+		if err != nil {
+			return nil
+		}
+		n, ours := out[inode(st)]
+		now := readNode(path, st)
+		if !ours {
+			n = now
+		} else if st.IsDir() {
+			names := maps.Clone(n.names)
+			if names == nil {
+				names = map[string]uint64{}
+			}
+			for name, i := range now.names {
+				if _, ours := l.nodes[i]; !ours {
+					names[name] = i
+				}
+			}
+			n.names = names
+		}
+		out[inode(st)] = n
+		return nil
+	})
+	return out
+}
+
+func writeNodes(nodes map[uint64]lossyNode, at uint64, path string) error {
+	n, ok := nodes[at]
+	if !ok {
+		return nil // another program's, and gone
+	}
+	var err error
+	switch {
+	case n.mode.IsDir():
+		err = os.Mkdir(path, 0o700)
+		for name, i := range n.names {
+			if err == nil {
+				err = writeNodes(nodes, i, filepath.Join(path, name))
+			}
+		}
+	case n.mode.IsRegular():
+		err = os.WriteFile(path, n.data, n.mode.Perm())
+	default:
+		return os.Symlink(string(n.data), path)
+	}
+	if err == nil {
+		err = os.Chtimes(path, n.time, n.time)
+	}
+	return err
+}

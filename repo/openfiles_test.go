@@ -1,0 +1,95 @@
+package repo
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"tape/internal/testkit"
+	"testing"
+	"time"
+)
+
+// TestOpenFiles appends while the process may open no more files, again and again for a
+// moment. What was acknowledged is there once, what failed at most once.
+func TestOpenFiles(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no such limit")
+	}
+	t.Parallel()
+	s := testStore(t, nil)
+	self, err := os.Executable()
+	mustDo(t, err)
+	cmd := exec.Command("sh", "-c", "ulimit -n 48; exec \"$0\"", self)
+	cmd.Env = append(os.Environ(), testkit.HelperEnv+"=scarce", helperDir+"="+s.Dir())
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	mustDo(t, err)
+	there := map[string]int{}
+	for _, text := range saidIn(t, openTape(t, s, "main")) {
+		there[text]++
+	}
+	acked, failed := 0, 0
+	for line := range strings.Lines(string(out)) {
+		text, said, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if n := there[text]; n > 1 || said == "acknowledged" && n != 1 {
+			t.Errorf("%s is there %d times, and was %s", text, n, said)
+		}
+		if said == "acknowledged" {
+			acked++
+		} else {
+			failed++
+		}
+	}
+	t.Logf("%d were acknowledged, %d failed", acked, failed)
+	if acked == 0 || failed == 0 {
+		t.Error("the limit was never met, or always")
+	}
+}
+
+// runScarce says of each append whether it was acknowledged.
+func runScarce() {
+	s, err := Open(context.Background(), os.Getenv(helperDir), nil)
+	if err != nil {
+		panic(err)
+	}
+	tp, err := s.Tape(context.Background(), "main")
+	if err != nil {
+		panic(err)
+	}
+	go takeFiles()
+	for i := range 4000 {
+		text, said := fmt.Sprint("entry-", i), "acknowledged"
+		if _, err := tp.Append(context.Background(), nil, Message("user", text)); err != nil {
+			said = "failed: " + strings.ReplaceAll(err.Error(), "\n", " ")
+		}
+		fmt.Fprintln(os.Stdout, text, said)
+	}
+}
+
+// takeFiles takes all files that may be opened but a few, and those every now and then.
+func takeFiles() {
+	const few = 4
+	for taken := []*os.File{}; ; {
+		for {
+			f, err := os.Open(os.DevNull)
+			if err != nil {
+				break
+			}
+			taken = append(taken, f)
+		}
+		for began := time.Now(); time.Since(began) < 20*time.Microsecond; {
+			runtime.Gosched()
+		}
+		keep := max(0, len(taken)-few)
+		for _, f := range taken[keep:] {
+			_ = f.Close()
+		}
+		taken = taken[:keep]
+		for began := time.Now(); time.Since(began) < 60*time.Microsecond; {
+			runtime.Gosched()
+		}
+	}
+}
