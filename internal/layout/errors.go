@@ -9,6 +9,7 @@ import (
 
 	"tape/internal/disk"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitlock"
 	"tape/internal/gitstore/gitrun"
 )
 
@@ -104,6 +105,8 @@ func Classify(err error) error {
 		return err
 	}
 	switch {
+	case errors.Is(err, gitlock.ErrLeft):
+		return &Error{Class: ErrBusy, Msg: "the tape is in use by another process", Cause: err, Way: []Hint{{Kind: CollectLocks}}}
 	case errors.Is(err, gitstore.ErrBusy), errors.Is(err, disk.ErrLocked):
 		return &Error{Class: ErrBusy, Msg: "the tape is in use by another process", Cause: err,
 			Way: Words("try again; if it goes on, look for a tape or git process that hangs")}

@@ -27,6 +27,7 @@ const (
 	CheckOutAndCommit  HintKind = "check-out-and-commit" // folder, branch
 	CloneAll           HintKind = "clone-all"
 	CloseForks         HintKind = "close-forks"
+	CollectLocks       HintKind = "collect-locks"
 	CopyFingerprint    HintKind = "copy-fingerprint"
 	DeleteMovedTag     HintKind = "delete-moved-tag" // folder of the workspace, remote, tag
 	FetchAgain         HintKind = "fetch-again"

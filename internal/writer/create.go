@@ -179,7 +179,7 @@ func (w *Writer) moveRef(ctx context.Context, next Plan, old gitstore.Hash) (who
 func (w *Writer) settle(ctx context.Context, objects *gitstore.Batch) bool {
 	err := objects.Settle(ctx)
 	if err != nil {
-		w.T.Store().Warn("the change is made, but git gc may have dropped some of it, tape verify looks: " + err.Error())
+		w.T.Store().Warn("the change is made, but git gc may have dropped some of it: " + err.Error())
 	}
 	return err == nil
 }

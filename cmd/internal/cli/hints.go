@@ -60,6 +60,7 @@ func hintWords() map[layout.HintKind]string {
 		layout.CheckOutAndCommit:  "check that tape out there again, and commit: git -C {1} checkout {2} && tape commit",
 		layout.CloneAll:           "leave out --tape, and tape tapes lists them",
 		layout.CloseForks:         "first merge or discard its forks",
+		layout.CollectLocks:       "if no git runs here: tape gc; if the lock stays, remove that file",
 		layout.CopyFingerprint:    "it has 16 hex digits, as tape push shows it",
 		layout.DeleteMovedTag:     "if the pull rejects that tag, somebody has moved it there; this deletes it: git -C {1} push --no-verify {2} :{3}",
 		layout.FetchAgain:         "tape fetch asks it again",

@@ -53,7 +53,10 @@ const OwnDir = "tape"
 // ErrBusy says that a lock was not to be had in time.
 var ErrBusy = errors.New("busy")
 
-// staleAfter is from when on a message about a foreign lock says how to get rid of it.
+// ErrLeft is an ErrBusy: the lock is so old that a process of git's has probably left it.
+var ErrLeft = fmt.Errorf("%w", ErrBusy)
+
+// staleAfter is from when on a foreign lock is ErrLeft.
 const staleAfter = 20 * time.Second
 
 // HeldError says that somebody else has a lock file. [Locks.Guarded] waits and tries again.
@@ -121,8 +124,7 @@ func (e *HeldError) Busy() error {
 	if age < staleAfter {
 		return fmt.Errorf("%w: another git process holds %s", ErrBusy, e.Path)
 	}
-	return fmt.Errorf("%w: %s has been there for %s; a git process probably died and left it: if no git runs here, run tape gc; if it stays, remove that file",
-		ErrBusy, e.Path, age)
+	return fmt.Errorf("%w: %s has been there for %s; a git process probably died and left it", ErrLeft, e.Path, age)
 }
 
 // File is a lock that we hold: the file target+".lock".
