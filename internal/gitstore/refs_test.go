@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore/gitlock"
 	"tape/internal/testkit/gitjudge"
 )
 
@@ -325,7 +326,7 @@ func TestGitsLockIsNeverStolen(t *testing.T) {
 	}
 	old := time.Now().Add(-time.Hour)
 	j.OK(os.Chtimes(lock, old, old))
-	if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "remove that file") {
+	if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}); !errors.Is(err, gitlock.ErrLeft) {
 		t.Fatal(err)
 	}
 	if removed, err := r.RecoverLocks(ctx); err != nil || len(removed) != 0 {
