@@ -36,11 +36,15 @@ func TestFetchedRefsDamaged(t *testing.T) {
 	t.Parallel()
 	missing := strings.Repeat("1", 40) + "\n"
 	left := map[string]string{"empty": "", "zeros": strings.Repeat("\x00", 41), "torn": "0123456789abc", "of what is not there": missing}
+	n := 0
 	for name, content := range left {
 		for first, command := range commands {
 			for _, prefix := range []string{layout.FetchedRefs("origin"), layout.AcceptedRefs("origin")} {
 				if prefix == layout.AcceptedRefs("origin") && content == missing {
 					continue // what is there was found good
+				}
+				if n++; n%testkit.Size(4, 2, 1) != 0 {
+					continue // another time: the order is another one in each run
 				}
 				t.Run(filepath.Join(name, first, prefix), func(t *testing.T) {
 					t.Parallel()
