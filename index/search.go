@@ -36,7 +36,8 @@ func (x *Index) Search(ctx context.Context, s Search) (*Result, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	for {
+	const tries = 5
+	for try := 1; ; try++ {
 		var res *Result
 		err := join.Settled(ctx, func() (err error) {
 			if s.How != Words {
@@ -50,7 +51,9 @@ func (x *Index) Search(ctx context.Context, s Search) (*Result, error) {
 			return res, nil
 		}
 		left := still(s.Tapes)
-		if len(left) == 0 || len(left) == len(s.Tapes) {
+		// A working tree that is taken away while it is read looks damaged, but only once.
+		again := len(left) < len(s.Tapes) || errors.Is(err, repo.ErrCorrupt) && try < tries
+		if len(left) == 0 || !again {
 			return nil, err
 		}
 		s.Tapes = left
