@@ -84,7 +84,7 @@ func (w *Writer) recover(ctx context.Context) error {
 	return w.save(recorded)
 }
 
-// syncRefs makes durable where the branch and the tags are: whoever moved or removed them
+// syncRefs makes durable where the branch, the tags and the working tree are: who moved or removed one
 // was interrupted, and the record that says so is about to go.
 func (w *Writer) syncRefs() error {
 	for _, ref := range []string{w.T.Ref(), w.T.TagRef(w.rec.Folder)} {
@@ -93,7 +93,10 @@ func (w *Writer) syncRefs() error {
 			return err
 		}
 	}
-	return nil
+	if w.Wt.Dir == "" {
+		return nil
+	}
+	return w.T.Store().FS().SyncDir(filepath.Dir(w.Wt.GitDir)) // where git's worktrees are listed
 }
 
 // findEnd reads where the tape ends, makes that durable, and returns what is committed. Of the
