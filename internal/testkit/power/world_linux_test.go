@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -252,8 +253,10 @@ func (w *world) besideOnce(ctx context.Context, s step) {
 	w.mu.Lock()
 	off := w.off
 	w.mu.Unlock()
-	if ctx.Err() != nil || off {
-		return // what it says now, nobody hears
+	if ctx.Err() != nil || off || errors.Is(err, syscall.ECHILD) {
+		// What it says now, nobody hears. Or the thread that traces had started it before,
+		// and has taken its exit code.
+		return
 	}
 	if err != nil {
 		w.note("(beside) tape "+strings.Join(s.args, " "), cmd.ProcessState.ExitCode(), output)
