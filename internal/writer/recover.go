@@ -11,6 +11,7 @@ import (
 	"tape/internal/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
+	"tape/internal/lineage"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
 )
@@ -136,10 +137,20 @@ func (w *Writer) findEnd(ctx context.Context, before journal.Record) (*snapshot.
 	return committed, err
 }
 
-// checkMerging refuses to look for damage in files that git is merging.
+// checkMerging refuses to look for damage in files that git is merging. A merge whose commit
+// the branch has already is over: it was interrupted while it was cleared away.
 func (w *Writer) checkMerging() error {
 	if w.Wt.Dir == "" || !w.T.Merging(w.Wt) {
 		return nil
+	}
+	heads, err := w.T.Store().Git().MergeHeads(w.Wt)
+	over := err == nil
+	for _, h := range heads {
+		has, err := lineage.Contains(w.T.Store(), w.Head, h)
+		over = over && err == nil && has
+	}
+	if over {
+		return w.T.Store().Git().ClearMerge(w.Wt)
 	}
 	return layout.Conflict("", "git is in the middle of a merge in %s", w.Wt.Dir).Try(layout.FinishMerge)
 }
