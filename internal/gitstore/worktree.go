@@ -156,37 +156,6 @@ func readPath(name string) (string, error) {
 	return target, err
 }
 
-// MovedWorktree finds the worktree of a branch in a folder that was moved or copied
-// along with the repository: it names an admin folder by the id of one that is here and
-// has the branch, but the paths between them are stale.
-func (r *Repo) MovedWorktree(branch, dir string) (Worktree, bool) {
-	link, err := readPath(filepath.Join(dir, ".git"))
-	if err != nil {
-		return Worktree{}, false
-	}
-	admin := filepath.Join(r.worktreesDir(), filepath.Base(link))
-	_, has, err := readLoose(filepath.Join(admin, "HEAD"))
-	if err != nil || has != branch {
-		return Worktree{}, false
-	}
-	if other, err := readAdmin(admin); err == nil && sameFile(filepath.Join(other.Dir, ".git"), filepath.Join(dir, ".git")) {
-		return Worktree{}, false // not stale: git knows it, and has another branch there
-	}
-	return Worktree{Dir: dir, GitDir: admin, Branch: branch}, true
-}
-
-// Relink writes the paths between a moved worktree and the repository, as git repairs them.
-func (r *Repo) Relink(w Worktree) error {
-	err := r.fs.WriteFile(filepath.Join(w.GitDir, "gitdir"), []byte(filepath.Join(w.Dir, ".git")+"\n"))
-	if err == nil {
-		err = r.fs.WriteFile(filepath.Join(w.Dir, ".git"), []byte("gitdir: "+w.GitDir+"\n"))
-	}
-	if err != nil {
-		return fmt.Errorf("relink worktree %s: %w", w.Dir, err)
-	}
-	return nil
-}
-
 // readAdmin is readWorktree without a look at the working tree.
 func readAdmin(admin string) (Worktree, error) {
 	file, err := readPath(filepath.Join(admin, "gitdir"))
