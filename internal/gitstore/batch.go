@@ -236,7 +236,7 @@ func (b *Batch) Flush(ctx context.Context) error {
 		err = ctx.Err()
 	}
 	if err == nil && b.named.Load() {
-		err = b.r.awaitGC(ctx)
+		err = b.r.locks.AwaitGC(ctx, b.r.gitDir)
 	}
 	if err != nil {
 		b.Discard()
@@ -289,7 +289,7 @@ func (b *Batch) Settle(ctx context.Context) error {
 	}
 	defer b.Discard()
 	for {
-		gc := b.r.runningGC()
+		gc := gitlock.RunningGC(b.r.gitDir)
 		for i := range b.files {
 			made, err := b.publish(&b.files[i])
 			if err != nil {
@@ -299,10 +299,10 @@ func (b *Batch) Settle(ctx context.Context) error {
 				b.dirs[filepath.Dir(b.files[i].path)] = true
 			}
 		}
-		if err := b.syncDirs(); err != nil || gc.PID == 0 {
+		if err := b.syncDirs(); err != nil || gc == 0 {
 			return err
 		}
-		if err := gc.pause(ctx); err != nil {
+		if err := gitlock.PauseForGC(ctx, gc); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitlock"
 	"tape/internal/testkit/gitjudge"
 )
 
@@ -38,7 +39,7 @@ func TestGCKilled(t *testing.T) {
 		}
 		kills++
 		for _, path := range unnamed(j) { // a day goes by
-			if then := time.Now().Add(-25 * time.Hour); filepath.Base(path) != gitstore.GCPid {
+			if then := time.Now().Add(-25 * time.Hour); filepath.Base(path) != gitlock.GCPid {
 				j.OK(os.Chtimes(path, then, then))
 			}
 		}
@@ -65,9 +66,9 @@ func TestGCKilled(t *testing.T) {
 func killGC(t *testing.T, r *gitstore.Repo, delay time.Duration, done chan error) {
 	t.Helper()
 	for len(done) == 0 {
-		if p := r.ReadGCPid(); p.PID > 0 && p.IsAlive() {
+		if pid := gitlock.ReadGCPid(r.GitDir()); pid > 0 && gitlock.IsGitAlive(pid) {
 			time.Sleep(delay)
-			if err := syscall.Kill(-p.PID, syscall.SIGKILL); err != nil {
+			if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
 				t.Log(err) // it has just ended
 			}
 			return

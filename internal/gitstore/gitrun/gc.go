@@ -122,10 +122,10 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	err := cmd.Start()
 	if err == nil {
 		if prune == "" { // nobody needs to wait for it; without the note writers do
-			_ = r.FS().WriteFile(r.OwnGC(), []byte(strconv.Itoa(cmd.Process.Pid)))
+			_ = r.FS().WriteFile(gitlock.OwnGC(r.GitDir()), []byte(strconv.Itoa(cmd.Process.Pid)))
 		}
 		err = cmd.Wait()
-		_ = r.FS().Remove(r.OwnGC())
+		_ = r.FS().Remove(gitlock.OwnGC(r.GitDir()))
 	}
 	if errors.Is(err, exec.ErrNotFound) {
 		return ErrNoGit

@@ -46,8 +46,8 @@ func sweepGC(r *gitstore.Repo) error {
 // removeDeadPid removes gc.pid where the process that it names is another one by now: git would
 // wait for that for half a day. The guard must be held.
 func removeDeadPid(r *gitstore.Repo) (err error) {
-	path := filepath.Join(r.GitDir(), gitstore.GCPid)
-	if p := r.ReadGCPid(); p.PID == 0 || p.IsAlive() {
+	path := filepath.Join(r.GitDir(), gitlock.GCPid)
+	if pid := gitlock.ReadGCPid(r.GitDir()); pid == 0 || gitlock.IsGitAlive(pid) {
 		return nil
 	}
 	l, err := r.Locks().Lock(path)
@@ -55,7 +55,7 @@ func removeDeadPid(r *gitstore.Repo) (err error) {
 		return nil //nolint:nilerr // another git gc begins
 	}
 	defer func() { err = errors.Join(err, l.Release()) }()
-	if p := r.ReadGCPid(); p.PID == 0 || p.IsAlive() {
+	if pid := gitlock.ReadGCPid(r.GitDir()); pid == 0 || gitlock.IsGitAlive(pid) {
 		return nil
 	}
 	return r.FS().Remove(path)
@@ -130,7 +130,7 @@ func isUsedByGit(r *gitstore.Repo) bool {
 	names, _ := filepath.Glob("/proc/[0-9]*/comm")
 	for _, name := range names {
 		at := filepath.Dir(name)
-		if comm, err := os.ReadFile(name); err != nil || !gitstore.IsGit(comm) {
+		if comm, err := os.ReadFile(name); err != nil || !gitlock.IsGit(comm) {
 			continue
 		}
 		cwd, err := os.Readlink(filepath.Join(at, "cwd"))

@@ -25,7 +25,7 @@ func note(j *gitjudge.Judge) (pid int, end func()) {
 	j.OK(cmd.Start())
 	host, err := os.Hostname()
 	j.OK(err)
-	j.OK(os.WriteFile(filepath.Join(j.GitDir, GCPid), fmt.Appendf(nil, "%d %s", cmd.Process.Pid, host), 0o600))
+	j.OK(os.WriteFile(filepath.Join(j.GitDir, gitlock.GCPid), fmt.Appendf(nil, "%d %s", cmd.Process.Pid, host), 0o600))
 	return cmd.Process.Pid, func() {
 		_ = in.Close()
 		_ = cmd.Wait()
@@ -60,12 +60,12 @@ func TestBatchAwaitsGC(t *testing.T) {
 	b = r.NewBatch()
 	b.Put(KindBlob, []byte("ahead\n"))
 	j.OK(b.Flush(ctx))
-	j.OK(os.WriteFile(r.OwnGC(), fmt.Append(nil, pid), 0o600))
+	j.OK(os.WriteFile(gitlock.OwnGC(j.GitDir), fmt.Append(nil, pid), 0o600))
 	b = r.NewBatch()
 	putCommit(b, 2)
 	j.OK(b.Flush(ctx)) // it is ours
 	j.OK(b.Settle(ctx))
-	j.OK(os.Remove(r.OwnGC()))
+	j.OK(os.Remove(gitlock.OwnGC(j.GitDir)))
 	end()
 	b = r.NewBatch()
 	putCommit(b, 3)
