@@ -28,11 +28,11 @@ func (r *Repo) HooksDir() (dir string, own bool) {
 		}
 		dir = filepath.Join(root, dir)
 	}
-	return dir, isInside(dir, r.gitDir)
+	return dir, IsInside(dir, r.gitDir)
 }
 
-// isInside reports whether a path, links followed as far as it exists, lies below dir.
-func isInside(path, dir string) bool {
+// IsInside reports whether a path, links followed as far as it exists, lies below dir.
+func IsInside(path, dir string) bool {
 	inside, err := filepath.Rel(realPath(dir), realPath(path))
 	return err == nil && inside != "." && filepath.IsLocal(inside)
 }

@@ -48,7 +48,7 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 		return removed, nil
 	}
 	// Whoever removes a worktree meanwhile must not get a guard's folder back.
-	err = r.locks.Guarded(ctx, r.worktreeGuard(), func() error {
+	err = r.locks.Guarded(ctx, r.WorktreeGuard(), func() error {
 		for lock, guard := range dead {
 			if !gitlock.IsDead(lock) {
 				continue

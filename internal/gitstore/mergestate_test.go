@@ -1,7 +1,6 @@
 package gitstore
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +12,7 @@ import (
 
 func TestMergeState(t *testing.T) {
 	j := gitjudge.New(t)
-	r, ctx := open(j, nil), context.Background()
+	r := open(j, nil)
 	j.Write("a", "1\n")
 	j.Git("add", ".")
 	j.Git("commit", "-qm", "one")
@@ -28,9 +27,9 @@ func TestMergeState(t *testing.T) {
 	j.Git("checkout", "-q", "tape/main")
 	main := j.Hash(j.Git("rev-parse", "HEAD"))
 	j.Git("branch", "fork/main/z")
-	w, err := r.AddWorktree(ctx, "refs/heads/fork/main/z", filepath.Join(j.Dir, "forks", "main", "z"))
+	j.Git("worktree", "add", "-q", filepath.Join(j.Dir, "forks", "main", "z"), "fork/main/z")
+	w, err := r.WorktreeOf("refs/heads/fork/main/z")
 	j.OK(err)
-	j.GitIn(w.Dir, "reset", "-q", "--hard")
 	check := func(w Worktree, want ...Hash) {
 		t.Helper()
 		if got, err := r.MergeHeads(w); err != nil || !slices.Equal(got, want) {

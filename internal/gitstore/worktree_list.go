@@ -22,7 +22,7 @@ type worktreeList struct {
 const listAge = 50 * time.Millisecond
 
 func (r *Repo) knownWorktrees() (map[string]Worktree, error) {
-	st, err := os.Stat(r.worktreesDir())
+	st, err := os.Stat(r.WorktreesDir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -52,16 +52,16 @@ func (r *Repo) knownWorktrees() (map[string]Worktree, error) {
 // along with the repository: it names an admin folder by the id of one that is here and
 // has the branch, but the paths between them are stale.
 func (r *Repo) MovedWorktree(branch, dir string) (Worktree, bool) {
-	link, err := readPath(filepath.Join(dir, ".git"))
+	link, err := ReadPath(filepath.Join(dir, ".git"))
 	if err != nil {
 		return Worktree{}, false
 	}
-	admin := filepath.Join(r.worktreesDir(), filepath.Base(link))
+	admin := filepath.Join(r.WorktreesDir(), filepath.Base(link))
 	_, has, err := readLoose(filepath.Join(admin, "HEAD"))
 	if err != nil || has != branch {
 		return Worktree{}, false
 	}
-	if other, err := readAdmin(admin); err == nil && sameFile(filepath.Join(other.Dir, ".git"), filepath.Join(dir, ".git")) {
+	if other, err := ReadAdmin(admin); err == nil && SameFile(filepath.Join(other.Dir, ".git"), filepath.Join(dir, ".git")) {
 		return Worktree{}, false // not stale: git knows it, and has another branch there
 	}
 	return Worktree{Dir: dir, GitDir: admin, Branch: branch}, true

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitindex"
+	"tape/internal/gitstore/gitworktree"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
@@ -46,7 +47,7 @@ func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 		if err := s.FS().MkdirAll(filepath.Dir(dir)); err != nil {
 			return err
 		}
-		wt, err := s.Git().AddWorktree(ctx, w.T.Ref(), dir)
+		wt, err := gitworktree.Add(ctx, s.Git(), w.T.Ref(), dir)
 		if err != nil {
 			return err
 		}

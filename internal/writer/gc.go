@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitindex"
+	"tape/internal/gitstore/gitworktree"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
@@ -108,7 +109,7 @@ func (w *Writer) DropTree(ctx context.Context) error {
 	if err := w.begins(journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}); err != nil {
 		return err
 	}
-	if err := w.T.Store().Git().RemoveWorktree(context.WithoutCancel(ctx), w.Wt); err != nil {
+	if err := gitworktree.Remove(context.WithoutCancel(ctx), w.T.Store().Git(), w.Wt); err != nil {
 		return err
 	}
 	w.Wt = gitstore.Worktree{}

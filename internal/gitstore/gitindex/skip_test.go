@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitworktree"
 	"tape/internal/testkit/gitjudge"
 )
 
@@ -34,7 +35,7 @@ func sparse(j *gitjudge.Judge, r *gitstore.Repo) (gitstore.Worktree, []Change) {
 	j.Git("add", ".")
 	j.Git("commit", "-qm", "start")
 	j.Git("branch", "fork/main/x")
-	w, err := r.AddWorktree(context.Background(), "refs/heads/fork/main/x", filepath.Join(j.Dir, "forks", "main", "x"))
+	w, err := gitworktree.Add(context.Background(), r, "refs/heads/fork/main/x", filepath.Join(j.Dir, "forks", "main", "x"))
 	j.OK(err)
 	entries[9].Skip = false
 	j.WriteIn(w.Dir, entries[9].Path, "line 9\n")

@@ -11,6 +11,7 @@ import (
 	"tape/internal/disk"
 	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitlock"
+	"tape/internal/gitstore/gitworktree"
 	"tape/internal/testkit/gitjudge"
 )
 
@@ -35,17 +36,17 @@ func TestRemoveForkFaults(t *testing.T) {
 	w, entries := sparse(j, r)
 	j.Git("branch", "fork/main/y")
 	dir := filepath.Join(j.Dir, "forks", "main")
-	other, err := r.AddWorktree(ctx, "refs/heads/fork/main/y", filepath.Join(dir, "y"))
+	other, err := gitworktree.Add(ctx, r, "refs/heads/fork/main/y", filepath.Join(dir, "y"))
 	j.OK(err)
-	j.OK(r.RemoveWorktree(ctx, w))
+	j.OK(gitworktree.Remove(ctx, r, w))
 	if _, err := os.Stat(filepath.Join(other.Dir, ".git")); err != nil {
 		t.Fatal("the worktree beside it is gone, too")
 	}
-	j.OK(r.RemoveWorktree(ctx, other))
+	j.OK(gitworktree.Remove(ctx, r, other))
 	j.Git("branch", "-D", "fork/main/y")
 	for _, gone := range []string{"", "folder", "parent"} {
 		gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
-			w, err := r.AddWorktree(ctx, w.Branch, w.Dir)
+			w, err := gitworktree.Add(ctx, r, w.Branch, w.Dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,12 +60,12 @@ func TestRemoveForkFaults(t *testing.T) {
 			case "parent":
 				j.OK(os.RemoveAll(dir))
 			}
-			first := open(j, fsys).RemoveWorktree(ctx, w)
+			first := gitworktree.Remove(ctx, open(j, fsys), w)
 			listed(j, r)
 			if _, err := os.Stat(dir); err == nil && first == nil {
 				t.Fatal("the empty folder around it is left")
 			}
-			if err := r.RemoveWorktree(ctx, w); err != nil {
+			if err := gitworktree.Remove(ctx, r, w); err != nil {
 				t.Fatal(err)
 			}
 			for _, left := range []string{w.GitDir, filepath.Join(j.GitDir, gitlock.OwnDir, "worktree.new"), w.Dir} {

@@ -19,6 +19,7 @@ import (
 	"tape/internal/disk"
 	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitlock"
+	"tape/internal/gitstore/gitworktree"
 	"tape/internal/testkit/gitjudge"
 )
 
@@ -135,7 +136,7 @@ func TestGCKeeps(t *testing.T) {
 	j.OK(r.LogRef(ctx, "refs/heads/tape/main", gitstore.ReflogEntry{New: dropped, Message: "discard"}, gitstore.ReflogEntry{Old: dropped}))
 	j.OK(r.UpdateRef(ctx, gitstore.RefUpdate{Name: "refs/heads/fork/main/x", Old: dropped}))
 	j.Git("tag", "-a", "-m", "x", "of-a-blob", j.Git("hash-object", "-w", "--stdin"))
-	w, err := r.AddWorktree(ctx, "refs/heads/fork/main/y", filepath.Join(j.Dir, "forks", "main", "y"))
+	w, err := gitworktree.Add(ctx, r, "refs/heads/fork/main/y", filepath.Join(j.Dir, "forks", "main", "y"))
 	j.OK(err)
 	j.WriteIn(w.Dir, "staged", "only in an index\n")
 	j.GitIn(w.Dir, "add", "staged")

@@ -1,4 +1,4 @@
-package gitstore
+package gitworktree
 
 import (
 	"context"
@@ -8,13 +8,29 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"tape/internal/disk"
+	"tape/internal/gitstore"
+	"tape/internal/testkit"
 	"tape/internal/testkit/gitjudge"
 )
 
+func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
+
+func open(j *gitjudge.Judge, fsys *disk.FS) *gitstore.Repo {
+	j.Helper()
+	r, err := gitstore.Open(j.GitDir, &gitstore.Options{FS: fsys, LockWait: 20 * time.Second})
+	j.OK(err)
+	return r
+}
+
+func mainTree(j *gitjudge.Judge) gitstore.Worktree {
+	return gitstore.Worktree{Dir: j.Dir, GitDir: j.GitDir, Branch: "refs/heads/tape/main"}
+}
+
 // listed compares our list of worktrees with git's.
-func listed(j *gitjudge.Judge, r *Repo) {
+func listed(j *gitjudge.Judge, r *gitstore.Repo) {
 	j.Helper()
 	all, err := r.Worktrees()
 	j.OK(err)
@@ -34,15 +50,15 @@ func TestWorktrees(t *testing.T) {
 		j.Git("update-ref", "refs/heads/tape/"+b, c[0].String())
 	}
 	j.Git("worktree", "add", "-q", "-b", "own", filepath.Join(j.Dir, "tape-x-y")) // takes the id of tape/x-y
-	add := func(branch string) Worktree {
+	add := func(branch string) gitstore.Worktree {
 		t.Helper()
-		w, err := r.AddWorktree(ctx, "refs/heads/tape/"+branch, filepath.Join(j.Dir, "tapes", branch))
+		w, err := Add(ctx, r, "refs/heads/tape/"+branch, filepath.Join(j.Dir, "tapes", branch))
 		j.OK(err)
 		j.GitIn(w.Dir, "read-tree", "--empty")
 		if out := j.GitIn(w.Dir, "status", "--porcelain", "--branch"); out != "## tape/"+branch {
 			t.Errorf("git status in %s: %s", branch, out)
 		}
-		if again, err := r.AddWorktree(ctx, w.Branch, w.Dir); err != nil || again != w {
+		if again, err := Add(ctx, r, w.Branch, w.Dir); err != nil || again != w {
 			t.Errorf("added twice: %v %v", again, err)
 		}
 		if found, err := r.WorktreeOf(w.Branch); err != nil || found != w {
@@ -60,26 +76,26 @@ func TestWorktrees(t *testing.T) {
 	if w, err := r.WorktreeOf("refs/heads/own"); err != nil || w.Dir != filepath.Join(j.Dir, "tape-x-y") {
 		t.Fatal(w, err)
 	}
-	if _, err := r.WorktreeOf("refs/heads/tape/b"); !errors.Is(err, ErrNotFound) {
+	if _, err := r.WorktreeOf("refs/heads/tape/b"); !errors.Is(err, gitstore.ErrNotFound) {
 		t.Fatal(err)
 	}
-	if _, err := r.AddWorktree(ctx, a.Branch, filepath.Join(j.Dir, "elsewhere")); err == nil {
+	if _, err := Add(ctx, r, a.Branch, filepath.Join(j.Dir, "elsewhere")); err == nil {
 		t.Error("one branch in two worktrees")
 	}
-	if _, err := r.AddWorktree(ctx, "refs/heads/tape/b", j.Dir); err == nil {
+	if _, err := Add(ctx, r, "refs/heads/tape/b", j.Dir); err == nil {
 		t.Error("a worktree over the main one")
 	}
-	if _, err := r.AddWorktree(ctx, "refs/heads/tape/b", a.Dir); err == nil {
+	if _, err := Add(ctx, r, "refs/heads/tape/b", a.Dir); err == nil {
 		t.Error("two branches in one worktree")
 	}
 	// HEADs log what happens to their branch, wherever the writer is.
-	j.OK(r.UpdateRef(ctx, RefUpdate{Name: a.Branch, Old: c[0], New: j.Hash(j.Git("commit-tree", "-m", "y", c[0].String()+"^{tree}")), Who: gitjudge.Ann, Message: "checkpoint"}))
+	j.OK(r.UpdateRef(ctx, gitstore.RefUpdate{Name: a.Branch, Old: c[0], New: j.Hash(j.Git("commit-tree", "-m", "y", c[0].String()+"^{tree}")), Who: gitjudge.Ann, Message: "checkpoint"}))
 	if out := j.GitIn(a.Dir, "reflog", "-1", "--format=%gs", "HEAD"); out != "checkpoint" {
 		t.Errorf("HEAD's reflog in the worktree: %q", out)
 	}
 	// The folder is gone: no worktree, and no obstacle to another one.
 	j.OK(os.RemoveAll(nested.Dir))
-	if _, err := r.WorktreeOf(nested.Branch); !errors.Is(err, ErrNotFound) {
+	if _, err := r.WorktreeOf(nested.Branch); !errors.Is(err, gitstore.ErrNotFound) {
 		t.Error(err)
 	}
 	listed(j, r)
@@ -91,16 +107,16 @@ func TestWorktrees(t *testing.T) {
 		t.Error(w, err)
 	}
 	j.Git("worktree", "lock", a.Dir)
-	if err := r.RemoveWorktree(ctx, a); err == nil {
+	if err := Remove(ctx, r, a); err == nil {
 		t.Error("a locked worktree was removed")
 	}
 	j.Git("worktree", "unlock", a.Dir)
-	j.OK(r.RemoveWorktree(ctx, a))
-	j.OK(r.RemoveWorktree(ctx, a))
+	j.OK(Remove(ctx, r, a))
+	j.OK(Remove(ctx, r, a))
 	if _, err := os.Lstat(a.Dir); err == nil {
 		t.Error("the folder is still there")
 	}
-	if err := r.RemoveWorktree(ctx, mainTree(j)); err == nil {
+	if err := Remove(ctx, r, mainTree(j)); err == nil {
 		t.Fatal("the main worktree was removed")
 	}
 	listed(j, r)
@@ -114,12 +130,12 @@ func TestWorktreeID(t *testing.T) {
 		"refs/heads/tape/main": "tape-main", "refs/heads/fork/main/try-wal": "fork-main-try-wal", "refs/heads/tape/ü": "tape-ü",
 		"refs/heads/a.lock": "a", "refs/heads/@": "-", "refs/heads/a b..c.": "a-b-c",
 	} {
-		if got := worktreeID(branch); got != want {
+		if got := gitstore.WorktreeID(branch); got != want {
 			t.Errorf("%s: %s, want %s", branch, got, want)
 		}
 	}
 	for _, branch := range []string{"refs/heads/" + strings.Repeat("ü", 200), "refs/heads/..", "refs/heads/"} {
-		if id := worktreeID(branch); len(id) > maxWorktreeID || CheckRefName("refs/"+id) != nil {
+		if id := gitstore.WorktreeID(branch); len(id) > 100 || gitstore.CheckRefName("refs/"+id) != nil {
 			t.Errorf("%s: %s", branch, id)
 		}
 	}
@@ -132,13 +148,13 @@ func TestAddWorktreeFaults(t *testing.T) {
 	j.Git("update-ref", branch, c[0].String())
 	dir := filepath.Join(j.Dir, "tapes", "a")
 	gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
-		_, err := open(j, fsys).AddWorktree(ctx, branch, dir)
+		_, err := Add(ctx, open(j, fsys), branch, dir)
 		j.Git("worktree", "prune") // somebody else tidies up at the worst moment
 		after := open(j, nil)
 		if _, found := after.WorktreeOf(branch); err == nil && found != nil {
 			t.Fatal(found)
 		}
-		w, err := after.AddWorktree(ctx, branch, dir)
+		w, err := Add(ctx, after, branch, dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,8 +162,8 @@ func TestAddWorktreeFaults(t *testing.T) {
 			t.Fatal(out)
 		}
 		listed(j, after)
-		_ = open(j, fsys).RemoveWorktree(ctx, w)
-		if err := after.RemoveWorktree(ctx, w); err != nil {
+		_ = Remove(ctx, open(j, fsys), w)
+		if err := Remove(ctx, after, w); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -161,13 +177,13 @@ func TestRemoveWorktreeFaults(t *testing.T) {
 	dir := filepath.Join(j.Dir, "tapes", "a")
 	gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
 		after := open(j, nil)
-		w, err := after.AddWorktree(ctx, branch, dir)
+		w, err := Add(ctx, after, branch, dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = open(j, fsys).RemoveWorktree(ctx, w)
+		_ = Remove(ctx, open(j, fsys), w)
 		listed(j, after)
-		if err := after.RemoveWorktree(ctx, w); err != nil {
+		if err := Remove(ctx, after, w); err != nil {
 			t.Fatal(err)
 		}
 		listed(j, after)
@@ -189,7 +205,7 @@ func TestWorktreesHead(t *testing.T) {
 	} {
 		j.OK(os.RemoveAll(head))
 		j.OK(spoil())
-		if w, err := r.WorktreeOf("refs/heads/tape/main"); err == nil || errors.Is(err, ErrNotFound) {
+		if w, err := r.WorktreeOf("refs/heads/tape/main"); err == nil || errors.Is(err, gitstore.ErrNotFound) {
 			t.Errorf("it is in %q: %v", w.Dir, err)
 		}
 		if all, err := r.Worktrees(); err == nil {

@@ -1,4 +1,4 @@
-package gitstore
+package gitworktree
 
 import (
 	"context"
@@ -6,20 +6,21 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"tape/internal/gitstore"
 )
 
-// RemoveWorktree deletes a linked worktree: its folder with everything in it, the folders
+// Remove deletes a linked worktree: its folder with everything in it, the folders
 // of the workspace around it that are empty then, and what git keeps about it. The folder
 // may be gone already. After a crash half-way a second call finishes. The main worktree,
 // and one that somebody locked with `git worktree lock`, are refused.
-func (r *Repo) RemoveWorktree(ctx context.Context, w Worktree) error {
-	err := r.locks.Guarded(ctx, r.worktreeGuard(), func() error {
-		if filepath.Dir(w.GitDir) != r.worktreesDir() {
+func Remove(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree) error {
+	err := r.Locks().Guarded(ctx, r.WorktreeGuard(), func() error {
+		if filepath.Dir(w.GitDir) != r.WorktreesDir() {
 			return errors.New("it is not a linked worktree of this repository")
 		}
-		known, err := readAdmin(w.GitDir)
-		if errors.Is(err, ErrNotFound) {
-			_, err := r.emptyStaging() // what a crash left of it
+		known, err := gitstore.ReadAdmin(w.GitDir)
+		if errors.Is(err, gitstore.ErrNotFound) {
+			_, err := emptyStaging(r) // what a crash left of it
 			return err
 		}
 		if err != nil {
@@ -31,20 +32,20 @@ func (r *Repo) RemoveWorktree(ctx context.Context, w Worktree) error {
 		if _, err := os.Lstat(filepath.Join(w.GitDir, "locked")); err == nil {
 			return errors.New("it is locked: git worktree unlock it first")
 		}
-		if inside, err := filepath.Rel(known.Dir, r.gitDir); err == nil && filepath.IsLocal(inside) {
+		if inside, err := filepath.Rel(known.Dir, r.GitDir()); err == nil && filepath.IsLocal(inside) {
 			return errors.New("the repository itself is inside it")
 		}
 		// Without .git it is no worktree any more; then the rest can take its time.
-		if err := r.fs.Remove(filepath.Join(known.Dir, ".git")); err != nil {
+		if err := r.FS().Remove(filepath.Join(known.Dir, ".git")); err != nil {
 			return err
 		}
-		if err := r.fs.RemoveAll(known.Dir); err != nil {
+		if err := r.FS().RemoveAll(known.Dir); err != nil {
 			return err
 		}
-		if err := r.removeEmptyFolders(filepath.Dir(known.Dir)); err != nil {
+		if err := removeEmptyFolders(r, filepath.Dir(known.Dir)); err != nil {
 			return err
 		}
-		return r.removeAdmin(w.GitDir)
+		return removeAdmin(r, w.GitDir)
 	})
 	if err != nil {
 		return fmt.Errorf("remove worktree %s: %w", w.Dir, err)
@@ -53,10 +54,10 @@ func (r *Repo) RemoveWorktree(ctx context.Context, w Worktree) error {
 }
 
 // removeEmptyFolders removes empty folders inside the main working tree, from dir up.
-func (r *Repo) removeEmptyFolders(dir string) error {
+func removeEmptyFolders(r *gitstore.Repo, dir string) error {
 	main, ok := r.MainDir()
-	for ; ok && isInside(dir, main); dir = filepath.Dir(dir) {
-		if err := r.fs.Remove(dir); err != nil {
+	for ; ok && gitstore.IsInside(dir, main); dir = filepath.Dir(dir) {
+		if err := r.FS().Remove(dir); err != nil {
 			if left, rerr := os.ReadDir(dir); rerr == nil && len(left) == 0 {
 				return err
 			}
@@ -67,16 +68,16 @@ func (r *Repo) removeEmptyFolders(dir string) error {
 }
 
 // removeAdmin takes a worktree out of git's sight by one rename, then deletes it.
-func (r *Repo) removeAdmin(admin string) error {
-	trash, err := r.emptyStaging()
+func removeAdmin(r *gitstore.Repo, admin string) error {
+	trash, err := emptyStaging(r)
 	if err != nil {
 		return err
 	}
-	if err := r.fs.Rename(admin, trash); err != nil {
+	if err := r.FS().Rename(admin, trash); err != nil {
 		return err
 	}
-	if err := r.fs.SyncDir(r.worktreesDir()); err != nil {
+	if err := r.FS().SyncDir(r.WorktreesDir()); err != nil {
 		return err
 	}
-	return r.fs.RemoveAll(trash)
+	return r.FS().RemoveAll(trash)
 }

@@ -1,0 +1,57 @@
+package gitstore
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// maxWorktreeID bounds an id in bytes: it is a folder name.
+const maxWorktreeID = 100
+
+// WorktreeID proposes the name of the admin folder for a branch. It is a valid part of
+// a ref name, since git builds refs like worktrees/<id>/HEAD with it.
+func WorktreeID(branch string) string {
+	name := strings.TrimPrefix(branch, "refs/heads/")
+	id := strings.Map(func(c rune) rune {
+		if unicode.IsLetter(c) || unicode.IsDigit(c) || c == '_' || c == '-' || c == '.' {
+			return c
+		}
+		return '-'
+	}, name)
+	for strings.Contains(id, "..") {
+		id = strings.ReplaceAll(id, "..", "-")
+	}
+	id = strings.Trim(strings.TrimSuffix(id, ".lock"), ".")
+	if id == "" || len(id) > maxWorktreeID {
+		id = strings.ToValidUTF8(id[:min(len(id), maxWorktreeID-9)], "") + "-" + shortHash(branch)
+	}
+	return id
+}
+
+func shortHash(s string) string {
+	sum := sha1.Sum([]byte(s))
+	return hex.EncodeToString(sum[:4])
+}
+
+// FreeWorktreeID is that name, or one like it that is not taken.
+func (r *Repo) FreeWorktreeID(branch string) (string, error) {
+	base := WorktreeID(branch)
+	for i := range 100 {
+		id := base
+		if i > 0 {
+			id += "-" + shortHash(branch) + "-" + strconv.Itoa(i)
+		}
+		if _, err := os.Lstat(filepath.Join(r.WorktreesDir(), id)); errors.Is(err, fs.ErrNotExist) {
+			return id, nil
+		}
+	}
+	return "", fmt.Errorf("no free name for a worktree of %s", branch)
+}
