@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/gitstore"
 	"tape/internal/layout"
 )
 
@@ -37,8 +38,8 @@ func Locate() (Repository, error) {
 		return Repository{}, err
 	}
 	r := Repository{GitDir: gitDir, CommonDir: gitDir}
-	if raw, err := os.ReadFile(filepath.Join(gitDir, "commondir")); err == nil {
-		r.CommonDir = within(gitDir, string(raw))
+	if common, err := gitstore.ReadPath(filepath.Join(gitDir, "commondir")); err == nil {
+		r.CommonDir = common
 	}
 	if filepath.Base(r.CommonDir) == ".git" {
 		r.Dir = filepath.Dir(r.CommonDir)
@@ -54,34 +55,13 @@ func findGitDir() (string, error) {
 		if st, err := os.Stat(name); err == nil && st.IsDir() {
 			return name, nil
 		} else if err == nil {
-			return readLink(dir, name)
+			return gitstore.ReadPath(name)
 		}
 		if dir == filepath.Dir(dir) {
 			return "", fs.ErrNotExist
 		}
 	}
 	return "", err
-}
-
-func readLink(dir, name string) (string, error) {
-	raw, err := os.ReadFile(name)
-	if err != nil {
-		return "", err
-	}
-	target, ok := strings.CutPrefix(string(raw), "gitdir: ")
-	if !ok {
-		return "", fs.ErrNotExist
-	}
-	return within(dir, target), nil
-}
-
-// within is a path as git notes it in a file: absolute, or from a folder.
-func within(dir, path string) string {
-	path = filepath.FromSlash(strings.TrimSpace(path))
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(dir, path)
 }
 
 // Branch is the full ref that is checked out, "" when HEAD is detached.

@@ -29,8 +29,6 @@ type (
 	Archive = writer.Archive
 	// Info is an overview of a tape.
 	Info = query.Info
-	// Usage is what a model call has used, in tokens.
-	Usage = query.Usage
 	// Base says where a fork begins.
 	Base = query.Base
 	// ForkInfo is an overview of a fork.

@@ -216,6 +216,6 @@ func CheckTree(ctx context.Context, s *workspace.Store, branch string, parent, t
 	if err != nil {
 		return err
 	}
-	_, err = a.stepTree(tree, before, "")
+	_, err = a.step(tree, before, "")
 	return notAdded(ctx, t.Branch(), err)
 }

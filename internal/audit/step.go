@@ -78,17 +78,9 @@ func (a *audit) load(h gitstore.Hash, before *past) (*past, error) {
 	return p, err
 }
 
-// step checks that a commit only adds to the one before, which is nil for the first, and
-// that what it adds can be read.
-func (a *audit) step(h gitstore.Hash, c gitstore.Commit, before *past) (*past, error) {
-	if err := layout.CheckFormat(c, short(h)); err != nil {
-		return nil, err
-	}
-	return a.stepTree(c.Tree, before, short(h)+":")
-}
-
-// stepTree is step for the tree of a commit; where stands before its paths in messages.
-func (a *audit) stepTree(tree gitstore.Hash, before *past, where string) (*past, error) {
+// step checks that the tree of a commit only adds to the one before, which is nil for the first,
+// and that what it adds can be read; where stands before its paths in messages.
+func (a *audit) step(tree gitstore.Hash, before *past, where string) (*past, error) {
 	now := &past{}
 	if before != nil {
 		*now = *before

@@ -89,7 +89,10 @@ func (w *auditWalk) judge(ctx context.Context, h gitstore.Hash) (*past, error) {
 	if err != nil || !counts {
 		return nil, err
 	}
-	now, err := w.step(h, c, w.before)
+	if err := layout.CheckFormat(c, short(h)); err != nil {
+		return nil, err
+	}
+	now, err := w.step(c.Tree, w.before, short(h)+":")
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"tape/internal/jsonl"
@@ -152,12 +153,5 @@ func join(path, key string) string {
 
 // plain reports whether a key can stand in a path as it is.
 func plain(key string) bool {
-	for _, c := range key {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-', c == '$':
-		default:
-			return false
-		}
-	}
-	return key != ""
+	return key != "" && strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-$") == ""
 }

@@ -42,10 +42,7 @@ func ClosedForks(ctx context.Context, t *workspace.Tape) ([]ForkInfo, error) {
 	if err == nil {
 		err = c.merged(ctx, t, head, snapshot.StartOf(t, head))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return c.sorted(), nil
+	return c.sorted(), err
 }
 
 // ForksOfClosed returns the forks that were merged into a fork which is closed itself.
@@ -63,10 +60,8 @@ func ForksOfClosed(ctx context.Context, s *workspace.Store, closed ForkInfo) ([]
 	if f == nil {
 		return nil, layout.Invalid("", "%q is not a fork", closed.Name)
 	}
-	if err := c.merged(ctx, f, at, start); err != nil {
-		return nil, err
-	}
-	return c.sorted(), nil
+	err = c.merged(ctx, f, at, start)
+	return c.sorted(), err
 }
 
 func (c *closedForks) sorted() []ForkInfo {

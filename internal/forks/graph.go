@@ -257,19 +257,16 @@ func (g *graph) tapeOf(h gitstore.Hash) string {
 	name := ""
 	for name == "" {
 		n := g.nodes[h]
-		if n.tape != "" {
-			name = n.tape
+		if name = cmp.Or(n.tape, layout.DecodeTrailer(n.Trailer(layout.TrailerName))); name != "" {
 			break
 		}
-		if name = layout.DecodeTrailer(n.Trailer(layout.TrailerName)); name == "" {
-			unnamed = append(unnamed, n)
-			if len(g.tips[h]) > 0 {
-				name = g.tips[h][0]
-			} else if len(n.Parents) == 0 {
-				break
-			} else {
-				h = n.Parents[0]
-			}
+		unnamed = append(unnamed, n)
+		if len(g.tips[h]) > 0 {
+			name = g.tips[h][0]
+		} else if len(n.Parents) == 0 {
+			break
+		} else {
+			h = n.Parents[0]
 		}
 	}
 	for _, n := range unnamed {

@@ -3,7 +3,6 @@ package gitstore
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -25,18 +24,11 @@ func OpenBare(dir string, o *Options) (*Repo, error) {
 
 func environmentObjects() []string {
 	var dirs []string
-	add := func(dir string) {
-		if dir == "" {
-			return
-		}
-		if abs, err := filepath.Abs(dir); err == nil && !slices.Contains(dirs, abs) {
+	named := []string{os.Getenv("GIT_QUARANTINE_PATH"), os.Getenv("GIT_OBJECT_DIRECTORY")}
+	for _, dir := range append(named, splitPaths(os.Getenv("GIT_ALTERNATE_OBJECT_DIRECTORIES"))...) {
+		if abs, err := filepath.Abs(dir); err == nil && dir != "" {
 			dirs = append(dirs, abs)
 		}
-	}
-	add(os.Getenv("GIT_QUARANTINE_PATH"))
-	add(os.Getenv("GIT_OBJECT_DIRECTORY"))
-	for _, dir := range splitPaths(os.Getenv("GIT_ALTERNATE_OBJECT_DIRECTORIES")) {
-		add(dir)
 	}
 	return dirs
 }

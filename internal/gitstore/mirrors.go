@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"strings"
 
 	"tape/internal/gitstore/gitlock"
@@ -66,12 +64,8 @@ func (r *Repo) RecoverMirrors(ctx context.Context) (removed []string, err error)
 
 // damagedUnder lists the refs below a prefix that have a file of their own, which is of no use.
 func (r *Repo) damagedUnder(prefix string) (names []string) {
-	_ = filepath.WalkDir(r.RefPath(prefix), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil //nolint:nilerr // a folder that git removes meanwhile is no reason to stop
-		}
-		rel, err := filepath.Rel(r.gitDir, path)
-		if name := filepath.ToSlash(rel); err == nil && CheckRefName(name) == nil && r.isDamaged(name) {
+	_ = eachFile(r.gitDir, prefix, func(_, name string) error {
+		if CheckRefName(name) == nil && r.isDamaged(name) {
 			names = append(names, name)
 		}
 		return nil

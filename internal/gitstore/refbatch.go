@@ -187,12 +187,8 @@ func (b *refBatch) release() error {
 	return errors.Join(errs...)
 }
 
-func (c packedContent) find(name string) (packedLine, bool) {
-	i, ok := slices.BinarySearchFunc(c.lines, name, func(l packedLine, name string) int { return strings.Compare(l.name, name) })
-	if !ok {
-		return packedLine{}, false
-	}
-	return c.lines[i], true
+func (c packedContent) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(c.lines, name, func(l packedLine, name string) int { return strings.Compare(l.name, name) })
 }
 
 // compare checks that every ref holds what it should.
@@ -202,8 +198,9 @@ func (b *refBatch) compare(old packedContent) error {
 		h, target, err := b.r.looseRef(u.Name)
 		switch {
 		case errors.Is(err, ErrNotFound):
-			line, _ := old.find(u.Name)
-			h = line.h
+			if k, ok := old.find(u.Name); ok {
+				h = old.lines[k].h
+			}
 		case err != nil:
 			return fmt.Errorf("read %s: %w", u.Name, err)
 		case target != "":
@@ -254,31 +251,23 @@ func (b *refBatch) merge(old packedContent) ([]byte, error) {
 		next.lines = append(next.lines, line)
 	}
 	next.lines = append(next.lines, lines...)
-	if err := b.checkNames(next.lines); err != nil {
-		return nil, err
-	}
-	return next.encode(), nil
+	return next.encode(), b.checkNames(next)
 }
 
 // checkNames refuses names of which one is a folder of the other. What is a file was found
 // out by locking.
-func (b *refBatch) checkNames(lines []packedLine) error {
-	names := make(map[string]bool, len(lines))
-	for _, l := range lines {
-		names[l.name] = true
-	}
+func (b *refBatch) checkNames(next packedContent) error {
 	for _, u := range b.updates {
 		if u.New.IsZero() {
 			continue
 		}
 		for above := path.Dir(u.Name); above != "refs"; above = path.Dir(above) {
-			if names[above] {
+			if _, ok := next.find(above); ok {
 				return fmt.Errorf("%s exists, so %s cannot", above, u.Name)
 			}
 		}
-		i, _ := slices.BinarySearchFunc(lines, u.Name+"/", func(l packedLine, name string) int { return strings.Compare(l.name, name) })
-		if i < len(lines) && strings.HasPrefix(lines[i].name, u.Name+"/") {
-			return fmt.Errorf("%s exists, so %s cannot", lines[i].name, u.Name)
+		if i, _ := next.find(u.Name + "/"); i < len(next.lines) && strings.HasPrefix(next.lines[i].name, u.Name+"/") {
+			return fmt.Errorf("%s exists, so %s cannot", next.lines[i].name, u.Name)
 		}
 	}
 	return nil
@@ -287,19 +276,10 @@ func (b *refBatch) checkNames(lines []packedLine) error {
 func (b *refBatch) log(u RefUpdate) error {
 	logged := isLogged(u.Name)
 	switch {
-	case u.Old == u.New:
-		return nil
-	case b.r.alone:
-		if u.Name != b.head {
-			return nil
-		}
-		return b.r.logUpdate(u)
-	case u.New.IsZero():
-		if !logged && NoFileAt(b.r.logPath(u.Name)) {
-			return nil
-		}
+	case u.Old == u.New, b.r.alone && u.Name != b.head:
+	case u.New.IsZero() && (logged || !NoFileAt(b.r.logPath(u.Name))):
 		return b.r.logDeletion(u)
-	case logged:
+	case logged && !u.New.IsZero():
 		return b.r.logUpdate(u)
 	}
 	return nil

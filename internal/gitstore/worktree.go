@@ -126,9 +126,6 @@ func readWorktree(admin string) (Worktree, error) {
 	}
 	back, err := ReadPath(filepath.Join(w.Dir, ".git")) // the admin folder that it names
 	if err != nil {
-		if IsAbsent(err) {
-			err = ErrNotFound
-		}
 		return w, err
 	}
 	// A copy of the repository names the original's folders, which name the original.
@@ -140,8 +137,12 @@ func readWorktree(admin string) (Worktree, error) {
 
 // ReadPath reads a file that says, perhaps after "gitdir:", where something is. Git before
 // 2.48 writes absolute paths, as we do; those of later ones may begin at the file's folder.
+// ErrNotFound without the file.
 func ReadPath(name string) (string, error) {
 	raw, err := os.ReadFile(name)
+	if IsAbsent(err) {
+		err = ErrNotFound
+	}
 	target := filepath.FromSlash(strings.TrimSpace(strings.TrimPrefix(string(raw), "gitdir:")))
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(filepath.Dir(name), target)
@@ -153,9 +154,6 @@ func ReadPath(name string) (string, error) {
 func ReadAdmin(admin string) (Worktree, error) {
 	file, err := ReadPath(filepath.Join(admin, "gitdir"))
 	if err != nil {
-		if IsAbsent(err) {
-			err = ErrNotFound
-		}
 		return Worktree{}, err
 	}
 	_, branch, err := readLoose(filepath.Join(admin, "HEAD"))

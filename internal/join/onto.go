@@ -1,6 +1,7 @@
 package join
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -122,10 +123,7 @@ func summaryLine(m *resolve.Inputs, id int64, text string, entries int) ([]byte,
 	d := layout.Message("assistant", text)
 	d.Meta = meta
 	line, err := writer.Encode(m.T, id, d)
-	if err != nil {
-		return nil, err
-	}
-	return line[:len(line)-1], nil
+	return bytes.TrimSuffix(line, []byte("\n")), err
 }
 
 // gained is how many entries ours has that theirs had not, without those not committed.

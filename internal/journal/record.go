@@ -96,10 +96,7 @@ func encode(st Record) ([]byte, error) {
 		st.Anchor = ""
 	}
 	raw, err := json.Marshal(st)
-	if err != nil {
-		return nil, err
-	}
-	return fmt.Appendf(nil, "%08x %s\n", crc32.ChecksumIEEE(raw), raw), nil
+	return fmt.Appendf(nil, "%08x %s\n", crc32.ChecksumIEEE(raw), raw), err
 }
 
 // decode returns false for anything but a whole record of this version.

@@ -1,6 +1,9 @@
 package jsonl
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // members goes through the members of an object that is the whole input,
 // validating it on the way: the one pass of Parse and ParseDraft.
@@ -129,11 +132,7 @@ func knownKey(key []byte) known {
 
 // isOutputKey reports whether key is one that output adds to an entry.
 func isOutputKey(key []byte) bool {
-	switch string(key) {
-	case "tape", "anchor", "anchor_seq", "score", "snippet":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"tape", "anchor", "anchor_seq", "score", "snippet"}, string(key))
 }
 
 func (m *members) id() int64 {

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -125,12 +126,8 @@ func ParseSegment(name string) (c Class, n int, ok bool) {
 			return 0, 0, false
 		}
 	}
-	for i, known := range classNames {
-		if base == known {
-			return Class(i), n, true
-		}
-	}
-	return 0, 0, false
+	i := slices.Index(classNames[:], base)
+	return Class(i), n, i >= 0
 }
 
 // CutFork splits the name of a fork. Names of tapes may have a slash, of forks not.

@@ -79,11 +79,9 @@ func SamePrefix(a, b []byte) int {
 
 // SetEntry puts an entry into a tree, in the place of the one of its name.
 func SetEntry(entries *[]gitstore.TreeEntry, e gitstore.TreeEntry) {
-	for i := range *entries {
-		if (*entries)[i].Name == e.Name {
-			(*entries)[i] = e
-			return
-		}
+	if i := slices.IndexFunc(*entries, func(old gitstore.TreeEntry) bool { return old.Name == e.Name }); i >= 0 {
+		(*entries)[i] = e
+		return
 	}
 	*entries = append(*entries, e)
 }

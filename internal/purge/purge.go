@@ -3,7 +3,6 @@ package purge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"tape/internal/gitstore"
@@ -136,10 +135,7 @@ func Purge(ctx context.Context, t *workspace.Tape, o PurgeOptions) (Purged, erro
 	if err == nil {
 		err = p.run(ctx)
 	}
-	if err != nil {
-		return p.out, fmt.Errorf("purge tape %q: %w", t.Name(), layout.Classify(err))
-	}
-	return p.out, nil
+	return p.out, layout.Wrap(err, "purge tape %q", t.Name())
 }
 
 // newPurge makes one, and sets what the options leave open.
@@ -207,10 +203,7 @@ func (p *purge) aloneTold(ctx context.Context, what string, do func() error, loc
 	for _, left := range p.out.Left {
 		p.s.Warn(left)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, layout.Classify(err))
-	}
-	return nil
+	return layout.Wrap(err, "%s", what)
 }
 
 // plan finds out what a purge would do. What is not committed is not rewritten, only looked at.

@@ -40,9 +40,7 @@ func Clone(ctx context.Context, url, dir string, o *CloneOptions) (*workspace.St
 		o = &CloneOptions{}
 	}
 	c := &cloning{o: *o, url: url}
-	if c.o.Remote == "" {
-		c.o.Remote = layout.DefaultRemote
-	}
+	c.o.Remote = cmp.Or(c.o.Remote, layout.DefaultRemote)
 	var err error
 	if c.dir, err = filepath.Abs(dir); err != nil {
 		return nil, c.out, err

@@ -56,10 +56,7 @@ func Fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 		}
 		out, _, err = fetch(ctx, s, remote, o)
 	}
-	if err != nil {
-		return out, fmt.Errorf("fetch from %s: %w", remote, layout.Classify(err))
-	}
-	return out, nil
+	return out, layout.Wrap(err, "fetch from %s", remote)
 }
 
 // isBeside reports whether a fetch failed because of another one at the same time.

@@ -40,10 +40,7 @@ func Push(ctx context.Context, s *workspace.Store, remote string, o *PushOptions
 		p.o.Forks, p.o.Archives = true, true
 	}
 	out, err := p.run(ctx)
-	if err != nil {
-		return out, fmt.Errorf("push to %s: %w", remote, layout.Classify(err))
-	}
-	return out, nil
+	return out, layout.Wrap(err, "push to %s", remote)
 }
 
 // pushing is one push.

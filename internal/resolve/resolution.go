@@ -148,10 +148,7 @@ func linesOfMerge(ctx context.Context, t *workspace.Tape, s *Inputs, c gitstore.
 		return nil, nil
 	}
 	known, err := s.told(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return ByID(slices.DeleteFunc(found, func(e jsonl.Entry) bool { return known[Content(e)] })), nil
+	return ByID(slices.DeleteFunc(found, func(e jsonl.Entry) bool { return known[Content(e)] })), err
 }
 
 // linesOnlyIn are the entries of a file that two others (zero: there is none) have not.

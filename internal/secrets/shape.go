@@ -94,10 +94,7 @@ func (s *shape) match(b []byte, i int) int {
 			}
 			continue
 		}
-		j := i
-		for j < len(b) && j-i <= p.max && p.of[b[j]] {
-			j++
-		}
+		j := run(p.of, b, i, p.max+1)
 		if j-i < p.min || j-i > p.max {
 			return -1
 		}

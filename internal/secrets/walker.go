@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -281,12 +282,7 @@ func inMark(text []byte, i int) bool {
 
 // settle makes spots of hits: of those that overlap, the one with a shape, or the first.
 func (w *walker) settle(text []byte) {
-	slices.SortStableFunc(w.hits, func(a, b hit) int {
-		if a.from != b.from {
-			return a.from - b.from
-		}
-		return b.to - a.to
-	})
+	slices.SortStableFunc(w.hits, func(a, b hit) int { return cmp.Or(a.from-b.from, b.to-a.to) })
 	kept := apart(w.hits, func(h hit) bool { return !h.loose }, nil)
 	kept = apart(w.hits, func(h hit) bool { return h.loose }, kept)
 	done := 0

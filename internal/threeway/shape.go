@@ -14,11 +14,11 @@ var errShape = errors.New("its members cannot be told")
 
 // cut returns the bytes that go with a member taken out of its object, which stays an
 // object: exactly what renumber inserts.
-func cut(m jsonl.Member) (from, to int) {
+func cut(m jsonl.Member) (fromTo [2]int) {
 	if m.Next >= 0 {
-		return m.KeyAt, m.Next
+		return [2]int{m.KeyAt, m.Next}
 	}
-	return m.Before, m.End
+	return [2]int{m.Before, m.End}
 }
 
 // shape is where the parts of a line stand that a merge looks at.
@@ -152,12 +152,10 @@ func (s *shape) content(line []byte) content {
 	members := s.metaMembers
 	if _, _, ok := s.readOrigin(line); ok {
 		members--
-		from, to := cut(s.origin)
-		cuts = append(cuts, [2]int{from, to})
+		cuts = append(cuts, cut(s.origin))
 	}
 	if s.meta.KeyAt >= 0 && members == 0 {
-		from, to := cut(s.meta)
-		cuts = append(cuts[:1], [2]int{from, to})
+		cuts = append(cuts[:1], cut(s.meta))
 	}
 	if len(cuts) == 2 && cuts[1][0] < cuts[0][0] {
 		cuts[0], cuts[1] = cuts[1], cuts[0]

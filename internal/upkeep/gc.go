@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -65,10 +64,8 @@ func GC(ctx context.Context, s *workspace.Store, o *GCOptions) (GCReport, error)
 	if c.o.Step == nil {
 		c.o.Step = func(string) {}
 	}
-	if err := c.run(ctx); err != nil {
-		return c.report, fmt.Errorf("collect workspace %s: %w", s.Dir(), layout.Classify(err))
-	}
-	return c.report, nil
+	err := c.run(ctx)
+	return c.report, layout.Wrap(err, "collect workspace %s", s.Dir())
 }
 
 // collector is one GC.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"tape/internal/disk"
+	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/secrets"
 )
@@ -67,7 +68,7 @@ func ConfigKeys() []string { return slices.Clone(configKeys) }
 
 func loadConfig(dir string) (Config, error) {
 	path := filepath.Join(dir, layout.ConfigFile)
-	c := Config{MaxLine: defaultMaxLine, Scanner: sync.OnceValue(secrets.New)}
+	c := Config{MaxLine: jsonl.DefaultMaxLine, Scanner: sync.OnceValue(secrets.New)}
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil // a plain git clone has none; the defaults hold
@@ -114,9 +115,6 @@ func settingText(value json.RawMessage) (text string, err error) {
 }
 
 const listSeparator = ","
-
-// defaultMaxLine is the longest entry line accepted, in bytes, newline not counted.
-const defaultMaxLine = 16 << 20
 
 // set changes one setting. If its value is refused, c is of no use any more.
 func (c *Config) set(key, value string) (err error) {
@@ -174,8 +172,5 @@ func (c *Config) save(d *disk.FS, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.WriteFile(filepath.Join(dir, layout.ConfigFile), append(raw, '\n')); err != nil {
-		return fmt.Errorf("write settings: %w", layout.Classify(err))
-	}
-	return nil
+	return layout.Wrap(d.WriteFile(filepath.Join(dir, layout.ConfigFile), append(raw, '\n')), "write settings")
 }

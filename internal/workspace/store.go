@@ -13,6 +13,7 @@ import (
 	"sync"
 	"tape/internal/disk"
 	"tape/internal/gitstore"
+	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/secrets"
 	"time"
@@ -185,7 +186,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 // is a store beside an error, too.
 func OpenBare(gitDir string) (*Store, error) {
 	s := newStore(gitDir, nil)
-	s.config.MaxLine, s.config.Scanner = defaultMaxLine, secrets.New
+	s.config.MaxLine, s.config.Scanner = jsonl.DefaultMaxLine, secrets.New
 	var err error
 	s.git, err = gitstore.OpenBare(gitDir, nil)
 	return s, err
@@ -285,18 +286,11 @@ func Find(dir string) (string, error) {
 
 // workspaceOfWorktree finds the workspace of a linked worktree, wherever that is.
 func workspaceOfWorktree(dir string) (string, bool) {
-	raw, err := os.ReadFile(filepath.Join(dir, layout.GitDirName))
-	if err != nil {
+	admin, err := gitstore.ReadPath(filepath.Join(dir, layout.GitDirName))
+	if err != nil || filepath.Base(filepath.Dir(admin)) != "worktrees" {
 		return "", false
 	}
-	admin, ok := strings.CutPrefix(strings.TrimSpace(string(raw)), "gitdir: ")
-	if !ok || filepath.Base(filepath.Dir(admin)) != "worktrees" {
-		return "", false
-	}
-	if !filepath.IsAbs(admin) {
-		admin = filepath.Join(dir, admin)
-	}
-	workspace := filepath.Dir(filepath.Dir(filepath.Dir(filepath.FromSlash(admin))))
+	workspace := filepath.Dir(filepath.Dir(filepath.Dir(admin)))
 	return workspace, IsWorkspace(workspace)
 }
 
@@ -315,20 +309,16 @@ func Create(dir, tape string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create workspace: %w", layout.Classify(err))
 	}
-	if s.git, err = s.initGit(tape); err != nil {
-		return nil, layout.Classify(err)
-	}
-	s.config, err = loadConfig(dir)
-	return s, err
-}
-
-// initGit makes the git repository of a workspace whose working tree is a tape's.
-func (s *Store) initGit(tape string) (*gitstore.Repo, error) {
-	return gitstore.Init(filepath.Join(s.dir, layout.GitDirName), gitstore.InitOptions{
+	s.git, err = gitstore.Init(filepath.Join(s.dir, layout.GitDirName), gitstore.InitOptions{
 		Options: gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)},
 		Branch:  layout.BranchPrefix + layout.TapeSlug(tape),
 		Exclude: []string{"/" + layout.ConfigFile, "/" + indexFile + "*", "/" + layout.TapesDir + "/", "/" + layout.ForksDir + "/", disk.TempPrefix + "*"},
 	})
+	if err != nil {
+		return nil, layout.Classify(err)
+	}
+	s.config, err = loadConfig(dir)
+	return s, err
 }
 
 // ChooseTape makes a tape the current one where none is; "" stands for the one that is

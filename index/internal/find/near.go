@@ -36,10 +36,6 @@ func (f *finder) nearQuery() (*query.Query, error) {
 	return out, nil
 }
 
-// maxSlips is how many slips of the keyboard a word may be away: one that is shorter
-// than four letters none, a long one two.
-func maxSlips(letters int) int { return min(letters/4, 2) }
-
 type nearTerm struct {
 	term  string
 	slips int
@@ -51,7 +47,7 @@ type nearTerm struct {
 // at the beginning makes. A number that is near another one is not what was meant.
 func (f *finder) near(word string) (string, error) {
 	letters := []rune(word)
-	most := maxSlips(len(letters))
+	most := min(len(letters)/4, 2) // slips of the keyboard: a short word none, a long one two
 	if most == 0 || strings.ContainsFunc(word, unicode.IsDigit) {
 		return "", nil
 	}

@@ -173,16 +173,14 @@ func (s set) and(o set) set {
 	return s
 }
 
-func (s set) or(o set) set {
+func (s set) or(o set) {
 	for i, w := range o {
 		s[i] |= w
 	}
-	return s
 }
 
-func (s set) without(o set) set {
+func (s set) without(o set) {
 	for i, w := range o {
 		s[i] &^= w
 	}
-	return s
 }

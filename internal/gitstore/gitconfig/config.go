@@ -3,6 +3,7 @@
 package gitconfig
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -92,14 +93,8 @@ func (c *Config) Load() ([]Entry, error) {
 
 // HomeDir is the user's home, or "". Git obeys HOME on every system.
 func HomeDir() string {
-	if home := os.Getenv("HOME"); home != "" {
-		return home
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return ""
-	}
-	return home
+	home, _ := os.UserHomeDir() // "" with an error
+	return cmp.Or(os.Getenv("HOME"), home)
 }
 
 // configLoader reads configuration files in order of precedence, weakest first.

@@ -90,10 +90,7 @@ func Rebuild(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree, entries
 	return replaceIndex(ctx, r, w, func() ([]byte, error) {
 		x := &indexFile{version: 2}
 		edits, err := x.edits(w.Dir, entries)
-		if err != nil {
-			return nil, err
-		}
-		return x.splice(edits), nil
+		return x.splice(edits), err
 	})
 }
 

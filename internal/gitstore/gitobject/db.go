@@ -194,9 +194,7 @@ func (o *DB) WithPrefix(prefix string) ([]Hash, error) {
 		if err := p.open(&o.bases); err != nil {
 			return nil, err
 		}
-		if err := p.withPrefix(prefix, found); err != nil {
-			return nil, err
-		}
+		p.withPrefix(prefix, found)
 	}
 	return slices.Collect(maps.Keys(found)), nil
 }

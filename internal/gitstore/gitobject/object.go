@@ -16,24 +16,20 @@ var ErrNotFound = errors.New("not found")
 // Hash names a git object: a SHA-1.
 type Hash [20]byte
 
-// ZeroHash names nothing; in a ref update it stands for "does not exist".
-var ZeroHash Hash
-
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
 // IsZero reports whether the hash names nothing.
-func (h Hash) IsZero() bool { return h == ZeroHash }
+func (h Hash) IsZero() bool { return h == Hash{} }
 
 // ParseHash reads 40 hex digits.
 func ParseHash(s string) (Hash, error) {
 	var h Hash
-	if len(s) != 2*len(h) {
-		return h, fmt.Errorf("not an object id: %.60q", s)
+	if len(s) == 2*len(h) {
+		if _, err := hex.Decode(h[:], []byte(s)); err == nil {
+			return h, nil
+		}
 	}
-	if _, err := hex.Decode(h[:], []byte(s)); err != nil {
-		return h, fmt.Errorf("not an object id: %.60q", s)
-	}
-	return h, nil
+	return h, fmt.Errorf("not an object id: %.60q", s)
 }
 
 // Signature is who did something, and when.

@@ -227,19 +227,18 @@ func (p *pack) open(bases *generations[baseAt]) error {
 	return nil
 }
 
-func (p *pack) withPrefix(prefix string, found map[Hash]bool) error {
+func (p *pack) withPrefix(prefix string, found map[Hash]bool) {
 	first, err := hex.DecodeString(prefix[:2])
 	if err != nil {
-		return nil
+		return
 	}
 	bucket := p.index.FanoutMapping[first[0]]
 	if bucket < 0 || bucket >= len(p.index.Names) {
-		return nil
+		return
 	}
 	for names := p.index.Names[bucket]; len(names) >= len(Hash{}); names = names[len(Hash{}):] {
 		if h := Hash(names[:len(Hash{})]); strings.HasPrefix(h.String(), prefix) {
 			found[h] = true
 		}
 	}
-	return nil
 }

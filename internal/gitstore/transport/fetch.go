@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -93,9 +92,6 @@ func changes(before, after map[string]gitstore.Hash) (out []RefChange) {
 	return out
 }
 
-// newer are options of git 2.29 that older ones do not have.
-var newer = []string{"--no-write-fetch-head"}
-
 // fetchByGit fetches with the git program. The branch of HEAD is "" where git does not tell.
 func fetchByGit(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, o Options, before map[string]gitstore.Hash) (head string, err error) {
 	if r.IsAlone() {
@@ -134,7 +130,7 @@ func fetchSettings(syncRefs bool) []string {
 // gitFetch lets the git program fetch. Where its refs have files of their own, they are not
 // synced one by one: what they held can be fetched again; see settle.
 func gitFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, o Options, settings []string) error {
-	args := func(extra []string) []string {
+	args := func(extra ...string) []string {
 		args := append(slices.Clone(settings),
 			"fetch", "--no-tags", "--no-prune-tags", "--no-auto-gc", "--prune", "--force", "--refmap=", "--no-recurse-submodules", "--no-show-forced-updates")
 		args = append(args, extra...)
@@ -144,22 +140,15 @@ func gitFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, 
 		}
 		return args
 	}
-	_, err := runGit(ctx, r, listening(r, m, o), args(newer)...)
+	_, err := runGit(ctx, r, listening(r, m, o), args("--no-write-fetch-head")...) // of git 2.29
 	var failed *gitError
 	if errors.As(err, &failed) && failed.code == unknownOption {
-		_, err = runGit(ctx, r, listening(r, m, o), args(nil)...)
+		_, err = runGit(ctx, r, listening(r, m, o), args()...)
 	}
-	if errors.As(err, &failed) && saysMoved(failed.stderr) {
+	if errors.As(err, &failed) && movedRef().MatchString(failed.stderr) {
 		return fmt.Errorf("%w: %w", gitstore.ErrConflict, err)
 	}
 	return classify(err)
-}
-
-// saysMoved finds in what git says a ref that was not any more what git had read.
-func saysMoved(said string) bool {
-	// Compiled here: it is seldom needed, and each start of the program would pay for it.
-	return regexp.MustCompile(
-		`(?m)cannot lock ref '[^'\n]+': (?:is at |reference already exists|reference is missing|unable to resolve reference '[^'\n]+'$)`).MatchString(said)
 }
 
 // settle makes durable what git has set without syncing: all at once, in packed-refs, where

@@ -45,12 +45,12 @@ func firstFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec
 		args = append(args, "-c", "remote.origin.fetch=+"+s.Src+":"+s.Dst)
 	}
 	args = append(args, "clone", "--bare", "--no-local", "--no-tags", "--template=", "--origin", "origin")
-	if isHere(r, m) {
+	run := listening(r, m, o)
+	run.gitDir = dir
+	if _, other := r.Config().Value("remote", m.Name, "uploadpack"); run.near && !other {
 		args = append(args, "--upload-pack="+nearUploadPack)
 	}
 	args = append(args, "--progress", "--", m.URL, dir)
-	run := listening(r, m, o)
-	run.gitDir = dir
 	if _, err := runGit(ctx, r, run, args...); err != nil {
 		return "", false, classify(err)
 	}
@@ -63,13 +63,6 @@ func firstFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec
 // nearUploadPack packs what is not packed yet with less care: what it saves in bytes does
 // not go through a line, and is saved by the next gc.
 const nearUploadPack = "git -c pack.window=2 -c pack.compression=1 upload-pack"
-
-// isHere reports whether a remote is a path, and is read by git's usual program.
-func isHere(r *gitstore.Repo, m Remote) bool {
-	_, other := r.Config().Value("remote", m.Name, "uploadpack")
-	_, ok := fetchDir(r, m)
-	return ok && !other
-}
 
 // takeRefs sets the refs that a clone in dir has fetched.
 func takeRefs(ctx context.Context, r *gitstore.Repo, dir string, specs []RefSpec) error {

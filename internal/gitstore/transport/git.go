@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ type gitRun struct {
 
 // listening is a git that a remote tells something.
 func listening(r *gitstore.Repo, m Remote, o Options) gitRun {
-	_, near := fetchDir(r, m)
+	_, near := localDir(r, fetchAddress(r, m))
 	return gitRun{options: o, listens: true, near: near}
 }
 
@@ -144,8 +145,8 @@ func gitCommand(ctx context.Context, r *gitstore.Repo, run gitRun, args []string
 	cmd := exec.CommandContext(ctx, "git", append(base, args...)...)
 	cmd.Dir, cmd.Env = rootDir(r), append(env, run.env...)
 	cmd.WaitDelay = 10 * time.Second
-	if run.asks() { // it ends its children itself
-		cmd.Cancel = func() error { return cmd.Process.Signal(terminate()) }
+	if run.asks() { // it ends its children itself; where there is no such signal, it is killed after WaitDelay
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	} else {
 		gitrun.EndWithChildren(cmd)
 	}
@@ -164,10 +165,6 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 		return 0, io.ErrShortWrite
 	}
 	return b.kept.Write(p)
-}
-
-func terminate() os.Signal {
-	return syscall.SIGTERM // where there is no such signal, the process is killed after WaitDelay
 }
 
 // rootDir is where git runs: relative addresses in its configuration begin there.
@@ -232,12 +229,7 @@ var (
 )
 
 // gitName is what git calls a remote.
-func (m Remote) gitName() string {
-	if m.Name != "" {
-		return m.Name
-	}
-	return m.URL
-}
+func (m Remote) gitName() string { return cmp.Or(m.Name, m.URL) }
 
 // gitLsRemote lets the git program ask for a remote's refs, and with --symref for the branch
 // that its HEAD names.

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"sync"
 	"time"
@@ -11,17 +12,10 @@ import (
 const DefaultIdle = 2 * time.Minute
 
 // idle is for how long a remote may say nothing.
-func (o Options) idle() time.Duration {
-	if o.Idle > 0 {
-		return o.Idle
-	}
-	return DefaultIdle
-}
+func (o Options) idle() time.Duration { return cmp.Or(o.Idle, DefaultIdle) }
 
 // idleSeconds is idle for other programs.
-func (o Options) idleSeconds() int {
-	return max(1, int(o.idle()/time.Second))
-}
+func (o Options) idleSeconds() int { return max(1, int(o.idle()/time.Second)) }
 
 // patience ends a git that waits for a remote which says nothing. What git tells, and how far
 // it is, shows that the remote goes on. Once all objects have come, what git does with them

@@ -60,6 +60,8 @@ var (
 	gitNoise  = lazy(`^(hint: |remote: Total |To |From |Everything up-to-date|error: failed to push some refs|Pushing to |POST git-)`)
 	gitMeter  = lazy(`^(remote: )?[A-Z][a-zA-Z ]+:? +\d+(% \(\d+/\d+\)|,? done|$)`)
 	secretURL = lazy(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s'"]+`)
+	// a ref that was not any more what git had read
+	movedRef = lazy(`(?m)cannot lock ref '[^'\n]+': (?:is at |reference already exists|reference is missing|unable to resolve reference '[^'\n]+'$)`)
 )
 
 // explain takes from git's messages what says why it failed: hints, progress and headings
@@ -105,12 +107,7 @@ func classify(err error) error {
 	}
 	said := strings.ToLower(failed.stderr)
 	contains := func(list []string) bool {
-		for _, s := range list {
-			if strings.Contains(said, s) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(list, func(s string) bool { return strings.Contains(said, s) })
 	}
 	switch {
 	case contains(saysLocal):

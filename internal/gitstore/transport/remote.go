@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,12 +30,7 @@ type Remote struct {
 }
 
 // pushTo is where pushes go.
-func (m Remote) pushTo() string {
-	if m.PushURL != "" {
-		return m.PushURL
-	}
-	return m.URL
-}
+func (m Remote) pushTo() string { return cmp.Or(m.PushURL, m.URL) }
 
 // transportWho is who reflogs say moved a ref that came from another side.
 var transportWho = gitstore.Signature{Name: "tape", Email: "tape@localhost"}
@@ -239,9 +235,6 @@ func rewritten(r *gitstore.Repo, address string, keys ...string) string {
 	}
 	return address
 }
-
-// fetchDir is the folder that a remote is fetched from, if it is one on this machine.
-func fetchDir(r *gitstore.Repo, m Remote) (string, bool) { return localDir(r, fetchAddress(r, m)) }
 
 // localDir is the folder of an address; a relative one of the configuration begins where
 // git lets it begin.

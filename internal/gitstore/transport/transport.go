@@ -3,6 +3,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,12 +85,7 @@ func below(refs []gitstore.Ref, prefixes []string) []gitstore.Ref {
 }
 
 // label names a remote in a message.
-func (m Remote) label() string {
-	if m.Name != "" {
-		return m.Name
-	}
-	return MaskURL(m.URL)
-}
+func (m Remote) label() string { return cmp.Or(m.Name, MaskURL(m.URL)) }
 
 // openLocal opens the repository at a path that is a remote: bare, or with a working tree.
 func openLocal(dir string) (*gitstore.Repo, error) {
