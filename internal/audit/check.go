@@ -52,10 +52,14 @@ func (c *updateCheck) check(ctx context.Context, u layout.Incoming) error {
 	switch {
 	case from == to:
 		return nil
-	case strings.HasPrefix(ref, layout.TagPrefix):
-		if from.IsZero() {
-			return c.newTag(ctx, ref, to)
+	case strings.HasPrefix(ref, layout.TagPrefix) && from.IsZero():
+		n, err := parseIncoming(ref)
+		if err == nil {
+			c.knowOwner(n.slug, to)
+			err = c.incoming.tag(ctx, n, to)
 		}
+		return notTaken(ref, err)
+	case strings.HasPrefix(ref, layout.TagPrefix):
 		return c.tagUpdate(ctx, ref, from, to)
 	case strings.HasPrefix(ref, layout.ArchivePrefix):
 		if to.IsZero() {
@@ -72,16 +76,6 @@ func (c *updateCheck) check(ctx context.Context, u layout.Incoming) error {
 		return layout.Conflict("who owns the repository can delete it there", "%s is the history of a tape, which is not deleted", shortRef(ref))
 	}
 	return nil
-}
-
-// newTag refuses a tag that nobody who pulls would take.
-func (c *updateCheck) newTag(ctx context.Context, ref string, h gitstore.Hash) error {
-	n, err := parseIncoming(ref)
-	if err == nil {
-		c.knowOwner(n.slug, h)
-		err = c.incoming.tag(ctx, n, h)
-	}
-	return notTaken(ref, err)
 }
 
 // knowOwner finds the branch that a tag is of, which was looked at when it came, or is now.
@@ -113,7 +107,7 @@ func (c *updateCheck) owner(tag gitstore.Hash) (t *workspace.Tape, at, head gits
 	return t, at, head, nil
 }
 
-// notTaken makes a conflict of a refusal.
+// notTaken makes a conflict of a refusal: what nobody who pulls would take.
 func notTaken(ref string, err error) error {
 	if errors.Is(err, layout.ErrRefused) {
 		return layout.Conflict("", "%s: %v", shortRef(ref), err).Try(layout.RenameTag)

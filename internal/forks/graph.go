@@ -64,8 +64,14 @@ func history(ctx context.Context, t *workspace.Tape, yield func(Commit) bool) er
 	if err != nil {
 		return err
 	}
-	if err := g.walk(ctx, tips); err != nil {
-		return err
+	for c, err := range lineage.Ancestors(g.store, tips...) {
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
+		}
+		g.node(c.Hash).Commit = c.Commit
+		for _, p := range c.Parents {
+			g.node(p).children++
+		}
 	}
 	tags, err := tagsByCommit(t.Store())
 	if err != nil {
@@ -160,19 +166,6 @@ func stemsFrom(s *workspace.Store, fork, t *workspace.Tape) bool {
 		}
 	}
 	return true
-}
-
-func (g *graph) walk(ctx context.Context, tips []gitstore.Hash) error {
-	for c, err := range lineage.Ancestors(g.store, tips...) {
-		if err = errors.Join(err, ctx.Err()); err != nil {
-			return err
-		}
-		g.node(c.Hash).Commit = c.Commit
-		for _, p := range c.Parents {
-			g.node(p).children++
-		}
-	}
-	return nil
 }
 
 func (g *graph) node(h gitstore.Hash) *node {

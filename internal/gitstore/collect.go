@@ -26,10 +26,7 @@ func (r *Repo) PackRefs(ctx context.Context) error {
 		}
 		return errors.Join(b.run(ctx), b.release())
 	})
-	if err != nil {
-		return fmt.Errorf("pack refs: %w", err)
-	}
-	return nil
+	return Wrap(err, "pack refs")
 }
 
 // packable lists the refs that PackRefs packs, sorted by name.

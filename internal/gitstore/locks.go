@@ -2,7 +2,6 @@ package gitstore
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 
 	"tape/internal/gitstore/gitlock"
@@ -27,9 +26,8 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 		removed = append(removed, path)
 		return r.fs.Remove(path)
 	}
-	err = r.locks.Guarded(ctx, r.refGuard(), func() error { return r.EachRefLock(clear) })
-	if err != nil {
-		return removed, fmt.Errorf("recover locks: %w", err)
+	if err = r.locks.Guarded(ctx, r.refGuard(), func() error { return r.EachRefLock(clear) }); err != nil {
+		return removed, Wrap(err, "recover locks")
 	}
 	dead := map[string]string{} // the guard of each
 	look := func(target, guard string) {
@@ -59,10 +57,7 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return removed, fmt.Errorf("recover locks: %w", err)
-	}
-	return removed, nil
+	return removed, Wrap(err, "recover locks")
 }
 
 // EachRefLock calls fn for all files that may be locks on refs and HEADs.

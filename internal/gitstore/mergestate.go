@@ -50,8 +50,5 @@ func (r *Repo) ClearMerge(w Worktree) error {
 	if err == nil {
 		err = r.fs.SyncDir(w.GitDir)
 	}
-	if err != nil {
-		return fmt.Errorf("clear the merge of %s: %w", w.Dir, err)
-	}
-	return nil
+	return Wrap(err, "clear the merge of %s", w.Dir)
 }

@@ -3,7 +3,6 @@ package gitstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"tape/internal/gitstore/gitlock"
@@ -56,10 +55,7 @@ func (r *Repo) RecoverMirrors(ctx context.Context) (removed []string, err error)
 		}
 		return nil
 	})
-	if err != nil {
-		err = fmt.Errorf("recover refs of remotes: %w", err)
-	}
-	return removed, err
+	return removed, Wrap(err, "recover refs of remotes")
 }
 
 // damagedUnder lists the refs below a prefix that have a file of their own, which is of no use.

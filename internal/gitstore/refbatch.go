@@ -64,10 +64,7 @@ func (r *Repo) updatePacked(ctx context.Context, updates []RefUpdate) error {
 		b := &refBatch{r: r, updates: updates}
 		return errors.Join(b.run(ctx), b.release())
 	})
-	if err != nil {
-		return fmt.Errorf("update %d refs: %w", len(updates), err)
-	}
-	return nil
+	return Wrap(err, "update %d refs", len(updates))
 }
 
 func sortUpdates(updates []RefUpdate) {

@@ -99,10 +99,7 @@ func (r *Repo) LogRef(ctx context.Context, name string, entries ...ReflogEntry) 
 		return nil
 	}
 	err := r.locks.Guarded(ctx, r.refGuard(), func() error { return r.logGuarded(name, slices.Clone(entries)) })
-	if err != nil {
-		return fmt.Errorf("write to the reflog of %s: %w", name, err)
-	}
-	return nil
+	return Wrap(err, "write to the reflog of %s", name)
 }
 
 func (r *Repo) logGuarded(name string, entries []ReflogEntry) (err error) {

@@ -230,10 +230,7 @@ func (r *Repo) Head(gitDir string) (branch string, h Hash, err error) {
 			err = nil
 		}
 	}
-	if err != nil {
-		return "", Hash{}, fmt.Errorf("read HEAD of %s: %w", gitDir, err)
-	}
-	return branch, h, nil
+	return branch, h, Wrap(err, "read HEAD of %s", gitDir)
 }
 
 // SetHead makes HEAD in gitDir name a branch, which need not exist yet.
@@ -255,10 +252,7 @@ func (r *Repo) SetHead(ctx context.Context, gitDir, branch string) error {
 		}
 		return r.fs.SyncDir(gitDir)
 	})
-	if err != nil {
-		return fmt.Errorf("set HEAD to %s: %w", branch, err)
-	}
-	return nil
+	return Wrap(err, "set HEAD to %s", branch)
 }
 
 // IsAbsent reports that a path does not exist, be it that a parent is a plain file.

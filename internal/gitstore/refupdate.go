@@ -30,11 +30,7 @@ func (r *Repo) UpdateRef(ctx context.Context, u RefUpdate) error {
 	if err := u.check(); err != nil {
 		return err
 	}
-	err := r.locks.Guarded(ctx, r.refGuard(), func() error { return r.updateGuarded(u) })
-	if err != nil {
-		return fmt.Errorf("update %s: %w", u.Name, err)
-	}
-	return nil
+	return Wrap(r.locks.Guarded(ctx, r.refGuard(), func() error { return r.updateGuarded(u) }), "update %s", u.Name)
 }
 
 func (u RefUpdate) check() error {

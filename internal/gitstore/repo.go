@@ -41,6 +41,14 @@ type UnsupportedError struct {
 
 func (e *UnsupportedError) Error() string { return fmt.Sprintf("%s: %s", e.Dir, e.What) }
 
+// Wrap says of an error what was being done; no error stays none.
+func Wrap(err error, doing string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(doing, args...), err)
+}
+
 // DefaultLockWait bounds the waiting for a lock that somebody else holds.
 const DefaultLockWait = 10 * time.Second
 

@@ -73,8 +73,5 @@ func (r *Repo) Relink(w Worktree) error {
 	if err == nil {
 		err = r.fs.WriteFile(filepath.Join(w.Dir, ".git"), []byte("gitdir: "+w.GitDir+"\n"))
 	}
-	if err != nil {
-		return fmt.Errorf("relink worktree %s: %w", w.Dir, err)
-	}
-	return nil
+	return Wrap(err, "relink worktree %s", w.Dir)
 }

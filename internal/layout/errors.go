@@ -125,10 +125,7 @@ func Classify(err error) error {
 
 // Wrap says of an error what was being done, and gives it its class; no error stays none.
 func Wrap(err error, doing string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", fmt.Sprintf(doing, args...), Classify(err))
+	return gitstore.Wrap(Classify(err), doing, args...)
 }
 
 // Seq yields what run finds, and then the error with which it ends.

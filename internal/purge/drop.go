@@ -63,8 +63,7 @@ func (p *purge) collect(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	_, err = gitrun.GC(ctx, p.s.Git(), fmt.Sprintf("@%d +0000", time.Now().Unix()))
-	return err
+	return gitrun.GC(ctx, p.s.Git(), fmt.Sprintf("@%d +0000", time.Now().Unix()))
 }
 
 // syncRemoved makes durable whatever was removed, by git as well, which syncs no folder: what a

@@ -245,21 +245,14 @@ func (p *purge) do(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.disallow(); err != nil {
-		return err
-	}
-	p.o.Step("moving branches")
-	return p.carryOut(context.WithoutCancel(ctx), moves)
-}
-
-// disallow makes what was taken out a secret again, to pushes and to the setting redact.
-func (p *purge) disallow() error {
+	// What was taken out is a secret again, to pushes and to the setting redact.
 	for _, fp := range p.out.Fingerprints {
 		if err := p.s.DisallowSecret(fp); err != nil && !errors.Is(err, layout.ErrNotFound) {
 			return err
 		}
 	}
-	return nil
+	p.o.Step("moving branches")
+	return p.carryOut(context.WithoutCancel(ctx), moves)
 }
 
 // check refuses what names nothing, and names that the scanner does not know.

@@ -236,8 +236,7 @@ func (m *Inputs) Lines(ctx context.Context) ([][]byte, error) {
 		return nil, err
 	}
 	in.Ours = append(in.Ours, m.more...)
-	res, err := threeway.Merge(in)
-	return res.Lines, err
+	return threeway.Merge(in)
 }
 
 func rawLines(ctx context.Context, v, base *snapshot.Snapshot, tape string) ([][]byte, error) {

@@ -148,7 +148,9 @@ func (s *Scanner) assignment(text []byte, from, i int) (assigned, bool) {
 		for i++; i < len(text) && (text[i] == '=' || text[i] == '>'); {
 			i++
 		}
-		literal = comparison(text[sign:i])
+		// A literal that a password is compared with may well be the password, and public rule
+		// sets report it, too; a variable is none.
+		literal = hasPrefix(text[sign:i], "==", "!=")
 	case c == '>' && from > 0 && text[from-1] == '<':
 		i++
 	case i > closed && bytes.HasPrefix(text[from:], []byte("-")): // --token value
@@ -171,10 +173,6 @@ func (s *Scanner) assignment(text []byte, from, i int) (assigned, bool) {
 	}
 	return v, true
 }
-
-// comparison reports whether an operator compares. A literal that a password is compared with
-// may well be the password, and public rule sets report it, too; a variable is none.
-func comparison(sign []byte) bool { return hasPrefix(sign, "==", "!=") }
 
 // isFirst reports whether a name is the first argument of a call, in quotes, by what is
 // before it and behind: define('NAME', as PHP has it, or setenv(

@@ -87,7 +87,9 @@ func (w *walker) masked(value []byte, skip func(Finding) bool) ([]byte, []spot) 
 // the key that it is the value of, if it is one's.
 // level counts the strings that it is inside of.
 func (w *walker) value(b []byte, i int, assigned []byte, level int) int {
-	i = skipSpace(b, i)
+	for i < len(b) && b[i] <= ' ' {
+		i++
+	}
 	if i >= len(b) {
 		return i
 	}
@@ -126,13 +128,6 @@ func (w *walker) member(b []byte, from, to, at, level int) (end int) {
 	end = w.value(b, at, assigned, level)
 	w.path = w.path[:len(w.path)-1]
 	return end
-}
-
-func skipSpace(b []byte, i int) int {
-	for i < len(b) && b[i] <= ' ' {
-		i++
-	}
-	return i
 }
 
 // str looks at the string whose inside is b[from:to].

@@ -267,10 +267,7 @@ func makeEntry(e jsonl.Entry, tape, anchor string, seq int) layout.Entry {
 // ParseEntry makes an entry of a stored line.
 func ParseEntry(line []byte, tape, anchor string, seq int) (layout.Entry, error) {
 	e, err := jsonl.Parse(bytes.TrimSuffix(line, []byte("\n")))
-	if err != nil {
-		return layout.Entry{}, err
-	}
-	return makeEntry(e, tape, anchor, seq), nil
+	return makeEntry(e, tape, anchor, seq), err
 }
 
 // Next returns the next entry, and io.EOF after the last.

@@ -28,8 +28,8 @@ func BenchmarkMergeSmallFork(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				r, err := Merge(Input{Ours: tape, Theirs: theirs, OursOrigin: tapeMain, TheirsOrigin: forkX})
-				if err != nil || len(r.Lines) != 10 {
-					b.Fatal(len(r.Lines), err)
+				if err != nil || len(r) != 10 {
+					b.Fatal(len(r), err)
 				}
 			}
 		})
@@ -52,7 +52,7 @@ func BenchmarkMergeMany(b *testing.B) {
 		b.Fatal(err)
 	}
 	again := in
-	again.Ours = slices.Concat(in.Ours, r.Lines)
+	again.Ours = slices.Concat(in.Ours, r)
 	for name, in := range map[string]Input{"first": in, "again": again} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(size))

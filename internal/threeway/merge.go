@@ -34,13 +34,10 @@ type merger struct {
 	ours map[known]int
 }
 
-func (m *merger) run() (Result, error) {
-	if err := m.checkEnd(); err != nil {
-		return Result{}, err
-	}
+func (m *merger) run() ([][]byte, error) {
 	added := m.in.Theirs[m.common:]
-	if len(added) == 0 {
-		return Result{}, nil
+	if err := m.checkEnd(); err != nil || len(added) == 0 {
+		return nil, err
 	}
 	who := make([]identity, len(added))
 	m.wanted = make(map[identity]bool, len(added))
@@ -51,7 +48,7 @@ func (m *merger) run() (Result, error) {
 			err = fmt.Errorf("it has the id %d", s.id)
 		}
 		if err != nil {
-			return Result{}, lineError(true, id, err)
+			return nil, lineError(true, id, err)
 		}
 		who[i] = s.identity(line, m.in.TheirsOrigin)
 		m.wanted[who[i]] = false
@@ -119,15 +116,14 @@ func (m *merger) note(line []byte, s shape, who identity) {
 }
 
 // take renumbers the entries that ours does not have.
-func (m *merger) take(added [][]byte, who []identity) (Result, error) {
-	var r Result
+func (m *merger) take(added [][]byte, who []identity) (lines [][]byte, err error) {
 	from := m.in.TheirsOrigin
 	next := m.in.After + int64(len(m.in.Ours)) + 1
 	for i, line := range added {
 		id := m.in.theirID(m.common + i)
 		s, ok := findShape(line)
 		if !ok {
-			return Result{}, lineError(true, id, errShape)
+			return nil, lineError(true, id, errShape)
 		}
 		if m.wanted[who[i]] {
 			k := known{who[i], s.content(line)}
@@ -137,12 +133,8 @@ func (m *merger) take(added [][]byte, who []identity) (Result, error) {
 			}
 		}
 		buf := make([]byte, 0, len(line)+s.growth(from))
-		r.Lines = append(r.Lines, s.renumber(buf, line, next, from))
+		lines = append(lines, s.renumber(buf, line, next, from))
 		next++
 	}
-	if len(r.Lines) > 0 {
-		r.LastID = next - 1
-		r.FirstID = next - int64(len(r.Lines))
-	}
-	return r, nil
+	return lines, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"tape/internal/jsonl"
 	"testing"
 )
 
@@ -28,15 +29,17 @@ func lines(texts ...string) [][]byte {
 	return all
 }
 
-func mustMerge(t *testing.T, in Input) Result {
+func mustMerge(t *testing.T, in Input) [][]byte {
 	t.Helper()
 	r, err := Merge(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := int64(len(r.Lines)); n == 0 && (r.FirstID != 0 || r.LastID != 0) ||
-		n > 0 && (r.FirstID != in.After+int64(len(in.Ours))+1 || r.LastID != r.FirstID+n-1) {
-		t.Fatalf("%d lines with the ids %d to %d behind %d", n, r.FirstID, r.LastID, in.After+int64(len(in.Ours)))
+	last := in.After + int64(len(in.Ours))
+	for i, line := range r {
+		if id, err := jsonl.ParseID(line); err != nil || id != last+int64(i)+1 {
+			t.Fatalf("line %d of what goes behind %d: %s, %v", i, last, line, err)
+		}
 	}
 	return r
 }
@@ -56,15 +59,15 @@ func TestMerge(t *testing.T) {
 		OursOrigin: tapeMain, TheirsOrigin: forkX,
 	}
 	r := mustMerge(t, in)
-	wantLines(t, r.Lines,
+	wantLines(t, r,
 		merged(10, 3, `{"tape":"main","fork":"x","id":9}`),
 		merged(11, 4, `{"tape":"main","fork":"x","id":10}`))
 
 	// The fork goes on, and so does the tape.
-	in.Ours = append(append(in.Ours, r.Lines...), lines(event(12, 5))...)
-	wantLines(t, mustMerge(t, in).Lines)
+	in.Ours = append(append(in.Ours, r...), lines(event(12, 5))...)
+	wantLines(t, mustMerge(t, in))
 	in.Theirs = append(in.Theirs, lines(event(11, 6))...)
-	wantLines(t, mustMerge(t, in).Lines, merged(13, 6, `{"tape":"main","fork":"x","id":11}`))
+	wantLines(t, mustMerge(t, in), merged(13, 6, `{"tape":"main","fork":"x","id":11}`))
 }
 
 // The copy is on the side that is merged, and the entry itself on ours.
@@ -74,7 +77,7 @@ func TestMergeCopyComesHome(t *testing.T) {
 		Theirs:     lines(event(1, 3), merged(2, 1, `{"tape":"main","id":1}`), merged(3, 2, `{ "id": 2, "tape": "m\u0061in" }`)),
 		OursOrigin: tapeMain, TheirsOrigin: tapeMain,
 	}
-	wantLines(t, mustMerge(t, in).Lines, merged(3, 3, `{"tape":"main","id":1}`))
+	wantLines(t, mustMerge(t, in), merged(3, 3, `{"tape":"main","id":1}`))
 }
 
 // Entries are the same only if they say the same: a made-up origin loses nothing.
@@ -86,9 +89,9 @@ func TestMergeForgedOrigin(t *testing.T) {
 		OursOrigin: tapeMain, TheirsOrigin: forkX,
 	}
 	r := mustMerge(t, in)
-	wantLines(t, r.Lines, merged(3, 2, origin), merged(4, 51, origin), merged(5, 51, origin))
-	in.Ours = append(in.Ours, r.Lines...)
-	wantLines(t, mustMerge(t, in).Lines)
+	wantLines(t, r, merged(3, 2, origin), merged(4, 51, origin), merged(5, 51, origin))
+	in.Ours = append(in.Ours, r...)
+	wantLines(t, mustMerge(t, in))
 }
 
 // What others keep under the name stays, and is merged once all the same.
@@ -103,9 +106,9 @@ func TestMergeOriginsOfOthers(t *testing.T) {
 			OursOrigin: tapeMain, TheirsOrigin: forkX,
 		}
 		r := mustMerge(t, in)
-		wantLines(t, r.Lines, merged(3, 2, origin), merged(4, 2, origin), merged(5, 3, origin))
-		in.Ours = append(in.Ours, r.Lines...)
-		wantLines(t, mustMerge(t, in).Lines)
+		wantLines(t, r, merged(3, 2, origin), merged(4, 2, origin), merged(5, 3, origin))
+		in.Ours = append(in.Ours, r...)
+		wantLines(t, mustMerge(t, in))
 	}
 }
 
@@ -116,7 +119,7 @@ func TestMergeCounts(t *testing.T) {
 		Theirs:     lines(event(1, 9), merged(2, 2, `"cli"`), merged(3, 2, `"cli"`), merged(4, 2, `"cli"`)),
 		OursOrigin: tapeMain, TheirsOrigin: forkX,
 	}
-	wantLines(t, mustMerge(t, in).Lines,
+	wantLines(t, mustMerge(t, in),
 		merged(2, 9, `{"tape":"main","fork":"x","id":1}`), merged(3, 2, `"cli"`), merged(4, 2, `"cli"`))
 }
 
@@ -128,8 +131,8 @@ func TestMergeNotAtHome(t *testing.T) {
 		{merged(2, 5, there), merged(2, 5, here)},
 	} {
 		in := Input{Ours: lines(event(1, 1), c.ours), Theirs: lines(event(1, 9), c.theirs), OursOrigin: tapeMain, TheirsOrigin: forkX}
-		if r := mustMerge(t, in); len(r.Lines) != 2 {
-			t.Errorf("%s, and of %s comes %s", c.ours, c.theirs, r.Lines)
+		if r := mustMerge(t, in); len(r) != 2 {
+			t.Errorf("%s, and of %s comes %s", c.ours, c.theirs, r)
 		}
 	}
 }
@@ -144,8 +147,8 @@ func TestMergeSpelling(t *testing.T) {
 			Theirs:     lines(event(1, 1), event(2, 5)),
 			OursOrigin: tapeMain, TheirsOrigin: forkX,
 		}
-		if r := mustMerge(t, in); len(r.Lines) != 0 {
-			t.Errorf("%s is not known again: %s", meta, r.Lines)
+		if r := mustMerge(t, in); len(r) != 0 {
+			t.Errorf("%s is not known again: %s", meta, r)
 		}
 	}
 }
@@ -154,20 +157,20 @@ func TestMergeOfEquals(t *testing.T) {
 	same := lines(event(1, 1), merged(2, 2, `"cli"`), merged(3, 2, `{"tape":"main","fork":"x","id":1}`))
 	for n := range len(same) + 1 {
 		in := Input{After: int64(n), Ours: same[n:], Theirs: same[n:], OursOrigin: tapeMain, TheirsOrigin: forkX}
-		wantLines(t, mustMerge(t, in).Lines)
+		wantLines(t, mustMerge(t, in))
 	}
-	wantLines(t, mustMerge(t, Input{}).Lines)
+	wantLines(t, mustMerge(t, Input{}))
 }
 
 // One side without anything new: the other's entries come as they are, but for
 // where they are from, or nothing happens.
 func TestMergeOneSide(t *testing.T) {
 	in := Input{Ours: lines(event(1, 1)), Theirs: lines(event(1, 1), event(2, 2)), TheirsOrigin: forkX}
-	wantLines(t, mustMerge(t, in).Lines, merged(2, 2, `{"tape":"main","fork":"x","id":2}`))
+	wantLines(t, mustMerge(t, in), merged(2, 2, `{"tape":"main","fork":"x","id":2}`))
 	in.Ours, in.Theirs = in.Theirs, in.Ours
-	wantLines(t, mustMerge(t, in).Lines)
+	wantLines(t, mustMerge(t, in))
 	in = Input{After: 5, Theirs: lines(event(6, 1)), TheirsOrigin: forkX}
-	wantLines(t, mustMerge(t, in).Lines, merged(6, 1, `{"tape":"main","fork":"x","id":6}`))
+	wantLines(t, mustMerge(t, in), merged(6, 1, `{"tape":"main","fork":"x","id":6}`))
 }
 
 // A line without meta and one with an empty meta say the same.
@@ -178,11 +181,11 @@ func TestMergeWithoutMeta(t *testing.T) {
 	} {
 		in := Input{Ours: lines(event(1, 1)), Theirs: lines(line), OursOrigin: tapeMain, TheirsOrigin: forkX}
 		r := mustMerge(t, in)
-		if len(r.Lines) != 1 {
-			t.Fatalf("%s: %d lines", line, len(r.Lines))
+		if len(r) != 1 {
+			t.Fatalf("%s: %d lines", line, len(r))
 		}
-		in.Ours = append(in.Ours, r.Lines...)
-		wantLines(t, mustMerge(t, in).Lines)
+		in.Ours = append(in.Ours, r...)
+		wantLines(t, mustMerge(t, in))
 	}
 }
 
@@ -217,5 +220,5 @@ func TestMergeKeepsNothing(t *testing.T) {
 	for _, line := range in.Theirs {
 		clear(line)
 	}
-	wantLines(t, r.Lines, merged(1, 1, `{"tape":"main","fork":"x","id":1}`), merged(2, 2, `{"tape":"main","fork":"x","id":2}`))
+	wantLines(t, r, merged(1, 1, `{"tape":"main","fork":"x","id":1}`), merged(2, 2, `{"tape":"main","fork":"x","id":2}`))
 }

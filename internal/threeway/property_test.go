@@ -97,7 +97,7 @@ func numbers(t *testing.T, lines [][]byte, after int64) []string {
 func checkMerge(t *testing.T, in Input) [][]byte {
 	t.Helper()
 	r := mustMerge(t, in)
-	all := slices.Concat(in.Ours, r.Lines)
+	all := slices.Concat(in.Ours, r)
 	after := max(in.After, in.TheirsAfter)
 	ours, theirs, got := numbers(t, in.Ours, in.After), numbers(t, in.Theirs, after), numbers(t, all, in.After)
 	seen := make(map[string]bool)
@@ -114,7 +114,7 @@ func checkMerge(t *testing.T, in Input) [][]byte {
 	}
 	// What was added are entries of theirs, in their order, byte for byte.
 	at := 0
-	for i, line := range r.Lines {
+	for i, line := range r {
 		n := got[len(ours)+i]
 		for at < len(theirs) && theirs[at] != n {
 			at++
@@ -122,14 +122,14 @@ func checkMerge(t *testing.T, in Input) [][]byte {
 		if at == len(theirs) {
 			t.Fatalf("entry %s is out of order: %v and %v gave %v", n, ours, theirs, got)
 		}
-		want, err := Renumber(nil, in.Theirs[at], r.FirstID+int64(i), in.TheirsOrigin)
+		want, err := Renumber(nil, in.Theirs[at], in.After+int64(len(in.Ours)+i)+1, in.TheirsOrigin)
 		if err != nil || !bytes.Equal(line, want) {
 			t.Fatalf("%s became %s, want %s, %v", in.Theirs[at], line, want, err)
 		}
 	}
 	in.Ours = all
-	if again := mustMerge(t, in); len(again.Lines) > 0 {
-		t.Fatalf("a second merge adds %s", again.Lines)
+	if again := mustMerge(t, in); len(again) > 0 {
+		t.Fatalf("a second merge adds %s", again)
 	}
 	return all
 }
@@ -242,9 +242,9 @@ func TestMergePulls(t *testing.T) {
 // checkTail merges, and merges again.
 func checkTail(t *testing.T, in Input) [][]byte {
 	t.Helper()
-	in.Ours = slices.Concat(in.Ours, mustMerge(t, in).Lines)
-	if again := mustMerge(t, in); len(again.Lines) > 0 {
-		t.Fatalf("a second merge adds %s", again.Lines)
+	in.Ours = slices.Concat(in.Ours, mustMerge(t, in))
+	if again := mustMerge(t, in); len(again) > 0 {
+		t.Fatalf("a second merge adds %s", again)
 	}
 	return in.Ours
 }
@@ -281,18 +281,18 @@ func FuzzMerge(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(r.Lines) > len(in.Theirs)-n {
-			t.Fatalf("%d lines of %d", len(r.Lines), len(in.Theirs)-n)
+		if len(r) > len(in.Theirs)-n {
+			t.Fatalf("%d lines of %d", len(r), len(in.Theirs)-n)
 		}
-		for i, line := range r.Lines {
+		for i, line := range r {
 			e, err := jsonl.Parse(line)
-			if err != nil || e.ID != r.FirstID+int64(i) {
+			if err != nil || e.ID != in.After+int64(len(in.Ours)+i)+1 {
 				t.Fatalf("%q: %v", line, err)
 			}
 		}
-		in.Ours = slices.Concat(in.Ours, r.Lines)
-		if again, err := Merge(in); err != nil || len(again.Lines) > 0 {
-			t.Fatalf("a second merge adds %q, %v", again.Lines, err)
+		in.Ours = slices.Concat(in.Ours, r)
+		if again, err := Merge(in); err != nil || len(again) > 0 {
+			t.Fatalf("a second merge adds %q, %v", again, err)
 		}
 	})
 }

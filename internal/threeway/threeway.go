@@ -41,13 +41,6 @@ type Input struct {
 	Apart bool
 }
 
-// Result is what a merge adds to our side.
-type Result struct {
-	Lines   [][]byte // to be appended behind ours, without newlines
-	FirstID int64    // 0 when there are none
-	LastID  int64
-}
-
 // lineError says that a line is not the entry that it should be, by its position.
 func lineError(theirs bool, id int64, err error) error {
 	side := "our side"
@@ -64,9 +57,9 @@ func lineError(theirs bool, id int64, err error) error {
 //
 // It takes time in proportion to the bytes of the input; lines of ours are
 // compared and searched, but hardly ever decoded.
-func Merge(in Input) (Result, error) {
+func Merge(in Input) ([][]byte, error) {
 	if in.After < 0 || in.After > math.MaxInt64-int64(len(in.Ours))-int64(len(in.Theirs)) {
-		return Result{}, fmt.Errorf("merge behind entry %d: no such ids", in.After)
+		return nil, fmt.Errorf("merge behind entry %d: no such ids", in.After)
 	}
 	m := merger{in: in, common: commonLines(in)}
 	return m.run()

@@ -103,7 +103,7 @@ func (c *collector) run(ctx context.Context) error {
 			return err
 		}
 		c.o.Step("packing")
-		if _, err := gitrun.GC(ctx, c.s.Git(), ""); err != nil {
+		if err := gitrun.GC(ctx, c.s.Git(), ""); err != nil {
 			return err
 		}
 	}

@@ -100,10 +100,7 @@ func Open(p Pages) (*Index, error) {
 		return nil, fmt.Errorf("read the list of segments: %w", err)
 	}
 	st, err := decodeStructure(b)
-	if err != nil {
-		return nil, err
-	}
-	return &Index{pages: p, st: st}, nil
+	return &Index{pages: p, st: st}, err
 }
 
 // Segments is the number of segments, each of which a lookup has to visit.

@@ -187,16 +187,8 @@ func (x *indexFile) smudged(i int) []byte {
 }
 
 func (x *indexFile) entry(i int) Entry {
-	s, ext := x.stat(i), x.extended(i)
-	e := Entry{
-		Path: string(x.path(i)), Hash: x.hash(i), Mode: binary.BigEndian.Uint32(x.bytes(i)[24:]),
-		Size: s.size, Stage: x.stage(i),
-		AssumeValid: x.flags(i)&flagValid != 0, SkipWorktree: ext&extSkip != 0, IntentToAdd: ext&extIntent != 0,
-	}
-	if s.mtimeSec != 0 {
-		e.ModTime = time.Unix(int64(s.mtimeSec), int64(s.mtimeNano))
-	}
-	return e
+	return Entry{Path: string(x.path(i)), Hash: x.hash(i), Mode: binary.BigEndian.Uint32(x.bytes(i)[24:]),
+		Stage: x.stage(i), SkipWorktree: x.extended(i)&extSkip != 0}
 }
 
 // encodeIndexEntry makes an entry without conflict, its only flag that of a skipped one.

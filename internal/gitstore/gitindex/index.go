@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitobject"
@@ -24,15 +23,12 @@ var ErrUnreadable = errors.New("unreadable git index")
 
 // Entry is one file that the index knows.
 type Entry struct {
-	Path string
-	Hash gitstore.Hash
-	Mode uint32
-	// Size and ModTime are the file's when the entry was made; zero if it was not looked at.
-	Size    uint32
-	ModTime time.Time
-	Stage   int // 0, or 1 to 3 in a conflict
+	Path  string
+	Hash  gitstore.Hash
+	Mode  uint32
+	Stage int // 0, or 1 to 3 in a conflict
 
-	AssumeValid, SkipWorktree, IntentToAdd bool
+	SkipWorktree bool
 }
 
 // Change is what the index shall say about one path.
@@ -114,10 +110,7 @@ func replaceIndex(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree, bu
 		}
 		return l.Publish()
 	})
-	if err != nil {
-		return fmt.Errorf("write the git index of %s: %w", w.Dir, err)
-	}
-	return nil
+	return gitstore.Wrap(err, "write the git index of %s", w.Dir)
 }
 
 // readIndexFile reads and checks an index; a missing one is empty.

@@ -148,7 +148,9 @@ func TestIndexKeepsFlagsAndResolvesConflicts(t *testing.T) {
 	}
 	entries, err := Read(r, w)
 	j.OK(err)
-	if e := entries[2]; e.Path != "new" || !e.IntentToAdd || !entries[4].SkipWorktree || !entries[0].AssumeValid {
+	x, err := readIndexFile(w.IndexPath())
+	j.OK(err)
+	if entries[2].Path != "new" || x.extended(2)&extIntent == 0 || !entries[4].SkipWorktree || x.flags(0)&flagValid == 0 {
 		t.Errorf("flags read: %+v", entries)
 	}
 	// A file takes the place of a folder, and the other way round.

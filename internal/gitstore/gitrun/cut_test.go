@@ -43,7 +43,7 @@ func TestGCTakesNoRefLocks(t *testing.T) {
 	before := listed()
 	trace := filepath.Join(t.TempDir(), "trace")
 	t.Setenv("GIT_TRACE", trace)
-	if _, err := GC(ctx, r, ""); err != nil {
+	if err := GC(ctx, r, ""); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("GIT_TRACE", "")
@@ -81,7 +81,7 @@ func TestGCTakesNoRefLocks(t *testing.T) {
 	j.Fsck()
 	for gone, value := range []string{"never", "70.days", "now"} {
 		j.Git("config", "gc.reflogExpire", value)
-		_, err := GC(ctx, open(j, nil), "")
+		err := GC(ctx, open(j, nil), "")
 		j.OK(err)
 		if entries, _ := r.Reflog("refs/heads/tape/main"); len(entries) != 2-gone {
 			t.Errorf("with gc.reflogExpire=%s %d lines are left, not %d", value, len(entries), 2-gone)

@@ -30,7 +30,7 @@ func TestGCKilled(t *testing.T) {
 		}
 		done := make(chan error, 1)
 		go func() {
-			_, err := GC(ctx, r, "")
+			err := GC(ctx, r, "")
 			done <- err
 		}()
 		killGC(t, r, delay, done)
@@ -47,7 +47,7 @@ func TestGCKilled(t *testing.T) {
 		j.OK(r.UpdateRef(ctx, gitstore.RefUpdate{Name: "refs/heads/x", New: next}))
 		j.OK(r.UpdateRef(ctx, gitstore.RefUpdate{Name: "refs/heads/x", Old: next}))
 		if kills%3 == 0 {
-			_, err = GC(ctx, r, "")
+			err = GC(ctx, r, "")
 			j.OK(err)
 			if found := unnamed(j); len(found) > 0 {
 				t.Errorf("still there: %q", found)

@@ -20,11 +20,6 @@ import (
 	"tape/internal/gitstore/gitlock"
 )
 
-// GCResult tells what a collection came to.
-type GCResult struct {
-	Before, After int64 // bytes of all files under .git/objects
-}
-
 // How git packs here. A tape is thousands of versions of files that share a few names and
 // grow: with git's own window of 10 the version that a file grew from is out of sight
 // behind those of its namesakes, and packs get three times as large as they might be.
@@ -44,24 +39,14 @@ const (
 //
 // Errors: ErrNoGit; ErrBusy when another collection runs; the context's error, and then no
 // temporary file is left.
-func GC(ctx context.Context, r *gitstore.Repo, prune string) (res GCResult, err error) {
-	err = r.Locks().GuardedOnce(ctx, guard(r), r.Locks().Wait, func() error {
-		if res.Before, err = objectsSize(r); err != nil {
+func GC(ctx context.Context, r *gitstore.Repo, prune string) error {
+	err := r.Locks().GuardedOnce(ctx, guard(r), r.Locks().Wait, func() error {
+		if err := prepare(ctx, r); err != nil {
 			return err
 		}
-		if err = prepare(ctx, r); err != nil {
-			return err
-		}
-		if err = gitGC(ctx, r, prune); err != nil {
-			return err
-		}
-		res.After, err = objectsSize(r)
-		return err
+		return gitGC(ctx, r, prune)
 	})
-	if err != nil {
-		return res, fmt.Errorf("collect %s: %w", r.GitDir(), err)
-	}
-	return res, nil
+	return gitstore.Wrap(err, "collect %s", r.GitDir())
 }
 
 // guard is the lock of whoever collects.
@@ -85,11 +70,6 @@ func eachObjectFile(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) erro
 		}
 		return nil
 	})
-}
-
-func objectsSize(r *gitstore.Repo) (size int64, err error) {
-	err = eachObjectFile(r, func(_ string, st fs.FileInfo) { size += st.Size() })
-	return size, err
 }
 
 // gitGC runs git gc. Git keeps the deltas that it finds in packs, and what a server or a

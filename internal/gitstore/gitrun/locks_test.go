@@ -30,11 +30,11 @@ func TestGCAfterKilledGC(t *testing.T) {
 	}
 	held, err := os.Open(left[1])
 	j.OK(err)
-	if _, err := GC(context.Background(), r, ""); !errors.Is(err, gitstore.ErrBusy) || !strings.Contains(err.Error(), left[1]) || !strings.Contains(err.Error(), "1h0m") {
+	if err := GC(context.Background(), r, ""); !errors.Is(err, gitstore.ErrBusy) || !strings.Contains(err.Error(), left[1]) || !strings.Contains(err.Error(), "1h0m") {
 		t.Errorf("somebody has a lock open, and the collection gave %v", err)
 	}
 	j.OK(held.Close())
-	if _, err := GC(context.Background(), r, ""); err != nil {
+	if err := GC(context.Background(), r, ""); err != nil {
 		t.Errorf("nobody has the locks, and the collection gave %v", err)
 	}
 	for _, path := range left {
@@ -53,7 +53,7 @@ func TestGCBesideLock(t *testing.T) {
 	j.Git("update-ref", "refs/heads/x", j.Commits(5)[4].String())
 	for _, name := range []string{"packed-refs.lock", "refs/heads/x.lock"} {
 		path := j.Leave(name, "")
-		_, err := GC(context.Background(), r, "")
+		err := GC(context.Background(), r, "")
 		if !strings.Contains(err.Error(), path) || !errors.Is(err, gitlock.ErrLeft) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -109,7 +109,7 @@ func TestRecoverLocksOfEarlierGC(t *testing.T) {
 		t.Error("a lock that was just made is gone")
 	}
 	j.OK(os.Remove(young))
-	if _, err := GC(ctx, r, ""); err != nil {
+	if err := GC(ctx, r, ""); err != nil {
 		t.Error(err)
 	}
 	j.Git("gc", "-q")

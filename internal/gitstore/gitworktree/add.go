@@ -32,10 +32,7 @@ func Add(ctx context.Context, r *gitstore.Repo, branch, dir string) (w gitstore.
 		w, err = add(r, branch, dir)
 		return err
 	})
-	if err != nil {
-		return gitstore.Worktree{}, fmt.Errorf("add worktree %s of %s: %w", dir, branch, err)
-	}
-	return w, nil
+	return w, gitstore.Wrap(err, "add worktree %s of %s", dir, branch)
 }
 
 func add(r *gitstore.Repo, branch, dir string) (gitstore.Worktree, error) {

@@ -47,10 +47,7 @@ func Remove(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree) error {
 		}
 		return removeAdmin(r, w.GitDir)
 	})
-	if err != nil {
-		return fmt.Errorf("remove worktree %s: %w", w.Dir, err)
-	}
-	return nil
+	return gitstore.Wrap(err, "remove worktree %s", w.Dir)
 }
 
 // removeEmptyFolders removes empty folders inside the main working tree, from dir up.

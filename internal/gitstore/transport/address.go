@@ -22,10 +22,7 @@ func CheckRemoteName(name string) error {
 	case strings.ContainsAny(name, "\"\\"):
 		err = errors.New("it has a quotation mark or backslash")
 	}
-	if err != nil {
-		return fmt.Errorf("bad name %q of a remote: %w", name, err)
-	}
-	return nil
+	return gitstore.Wrap(err, "bad name %q of a remote", name)
 }
 
 // schemes are the ways to a remote that are used.

@@ -281,5 +281,5 @@ func checkServer(ctx context.Context, r *gitstore.Repo, m Remote, o Options) err
 	if st, err := os.Stat(talk); err == nil && st.Size() > 0 {
 		return nil
 	}
-	return errNoServer
+	return fmt.Errorf("%w: what answers there is no git server, or one of an old kind", ErrRemote)
 }

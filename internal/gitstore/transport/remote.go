@@ -102,10 +102,7 @@ func AddRemote(ctx context.Context, r *gitstore.Repo, name, address string) erro
 		}
 		return next, nil
 	})
-	if err != nil {
-		return fmt.Errorf("add remote %q: %w", name, err)
-	}
-	return nil
+	return gitstore.Wrap(err, "add remote %q", name)
 }
 
 // areNested reports whether the refs of one name would be in the folder of the other's.
@@ -120,10 +117,7 @@ func RemoveRemote(ctx context.Context, r *gitstore.Repo, name string) error {
 	if err := CheckRemoteName(name); err != nil {
 		return err
 	}
-	if err := removeRemote(ctx, r, name); err != nil {
-		return fmt.Errorf("remove remote %q: %w", name, err)
-	}
-	return nil
+	return gitstore.Wrap(removeRemote(ctx, r, name), "remove remote %q", name)
 }
 
 func removeRemote(ctx context.Context, r *gitstore.Repo, name string) error {

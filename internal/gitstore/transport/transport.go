@@ -29,9 +29,6 @@ var (
 	ErrHostile = errors.New("refused what the remote sent")
 )
 
-// errNoServer says that a web server is not one that git talks to.
-var errNoServer = fmt.Errorf("%w: what answers there is no git server, or one of an old kind", ErrRemote)
-
 // Options change how a remote is talked to; the zero value means the defaults.
 type Options struct {
 	Progress io.Writer // gets git's own progress, for a terminal; nil: quiet, and nothing is asked
