@@ -127,7 +127,7 @@ func ParseSegment(name string) (c Class, n int, ok bool) {
 		}
 	}
 	i := slices.Index(classNames[:], base)
-	return Class(i), n, i >= 0
+	return Class(max(0, i)), n, i >= 0
 }
 
 // CutFork splits the name of a fork. Names of tapes may have a slash, of forks not.
