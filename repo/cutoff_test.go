@@ -89,7 +89,7 @@ func joinAll(ctx context.Context, s *Store) error {
 }
 
 // A clone into a folder that is there, cut off while it is moved in: the next one goes on.
-func TestCloneCutOff(t *testing.T) {
+func TestSoakCloneCutOff(t *testing.T) {
 	s := testStore(t, nil)
 	remote := shared(t, s)
 	mustPush(t, s, nil)

@@ -69,6 +69,8 @@ type faultCase struct {
 	late bool
 	// merging: git has stopped in a merge, which verify tells of until the change is made.
 	merging bool
+	// unseen: nobody can tell it from what the workspace shows.
+	unseen bool
 }
 
 func onTape(name string, f func(ctx context.Context, tp *Tape) error) func(context.Context, *Store) error {
@@ -231,8 +233,8 @@ func (c faultCase) template(t *testing.T) *template {
 	if c.between != nil {
 		tm.half = after(c.between)
 	}
-	if tm.old == tm.new {
-		t.Fatal("the change changes nothing")
+	if (tm.old == tm.new) != c.unseen {
+		t.Fatalf("the change changes nothing: %v", tm.old == tm.new)
 	}
 	return tm
 }
@@ -379,6 +381,9 @@ func (tm *template) interrupted(t *testing.T, n, gap int) (over bool) {
 		if got != want {
 			t.Errorf("the entries are those after the change, git's side is not:\n%s\nwant:\n%s", got, want)
 		}
+	}
+	if tm.old.picture == tm.new.picture && err == nil && f.warned == "" && after.history != tm.new.history {
+		t.Errorf("the call reported success, but git has\n%s\nwant:\n%s", after.history, tm.new.history)
 	}
 	if after.picture != tm.new.picture || tm.old.picture == tm.new.picture {
 		if err := tm.run(t.Context(), s); err != nil {

@@ -2,6 +2,8 @@ package repo
 
 import (
 	"context"
+	"errors"
+	"path/filepath"
 	"strings"
 	"tape/internal/join"
 	"tape/internal/testkit"
@@ -65,8 +67,43 @@ func forkFaults() []faultCase {
 		{name: "complete", setup: mergedByHost, run: read},
 		{name: "pull what goes on", setup: func(t *testing.T, s *Store) { published(t, s, false) }, run: joined},
 		{name: "pull what went apart", setup: func(t *testing.T, s *Store) { published(t, s, true) }, run: joined},
+		{name: "push", setup: func(t *testing.T, s *Store) { sharedInside(t, s) }, run: func(ctx context.Context, s *Store) error {
+			if err := sent(s.Push(ctx, "origin", &PushOptions{Forks: true})); err != nil {
+				return err
+			}
+			return sent(s.Fetch(ctx, "origin", nil)) // what was sent, but not noted
+		}},
+		{name: "fetch", setup: func(t *testing.T, s *Store) {
+			remote := sharedInside(t, s)
+			other := mustClone(t, remote)
+			twoSides(t, other)
+			mustPush(t, other, &PushOptions{Forks: true})
+		}, run: func(ctx context.Context, s *Store) error { return sent(s.Fetch(ctx, "origin", nil)) }},
+		{name: "gc", unseen: true, setup: committedSides, run: func(ctx context.Context, s *Store) error {
+			_, err := s.GC(ctx, &GCOptions{Idle: -1})
+			return err
+		}},
 		{name: "continue", merging: true, setup: stoppedMerge, run: on("main", func(ctx context.Context, tp *Tape) error { _, err := join.ContinueMerge(ctx, tp.in()); return err })},
 	}
+}
+
+// sharedInside makes a remote that has the tape as it is, and goes on. It is in the folder of
+// the workspace, and so put back with it.
+func sharedInside(t *testing.T, s *Store) (remote string) {
+	t.Helper()
+	remote = filepath.Join(s.Dir(), ".git", "remote.git")
+	runGit(t, s.Dir(), "init", "-q", "--bare", remote)
+	mustDo(t, s.AddRemote(t.Context(), "origin", remote))
+	mustPush(t, s, nil)
+	twoSides(t, s)
+	return remote
+}
+
+func sent(all []RefStatus, err error) error {
+	for _, one := range all {
+		err = errors.Join(err, one.Err)
+	}
+	return err
 }
 
 // forkPicture is all that a reader can learn of tapes and forks.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -37,16 +38,17 @@ func purgeFaultStore(t *testing.T) string {
 	return dir
 }
 
-// TestPurgeFaults makes the N-th disk operation of a purge fail, alone or with all that
-// follow, as if it was killed there. Each tape is the old or the new one, and purging again
-// brings it to its end.
-func TestPurgeFaults(t *testing.T) {
+// TestSoakPurgeFaults makes the N-th disk operation of a purge fail, alone, with all that
+// follow, as if it was killed there, or so and then the power goes. Each tape is the old or the
+// new one, and purging again brings it to its end.
+func TestSoakPurgeFaults(t *testing.T) {
 	rng := testkit.Random(t)
 	purge := func(s *Store) error {
 		_, err := openTape(t, s, "main").Purge(t.Context(), PurgeOptions{IDs: []int64{2}, Find: leakFinder{}})
 		return err
 	}
-	dir := purgeFaultStore(t)
+	dir, kept := purgeFaultStore(t), filepath.Join(t.TempDir(), "ws") // put back in its place: linked trees name that
+	copyTree(t, dir, kept)
 	s := openFaulty(t, dir, nil)
 	old := allLines(t, s)
 	if err := purge(s); err != nil {
@@ -55,10 +57,15 @@ func TestPurgeFaults(t *testing.T) {
 	healthy(t, dir)
 	done := allLines(t, s)
 
-	for _, gap := range []int{0, 1} {
+	for _, gap := range []int{0, 1, forgets} {
+		if gap == forgets && !testkit.Forgets {
+			continue
+		}
 		step := testkit.Size(400, 300, 1)
 		for n := 1 + rng.IntN(step); ; n += step {
-			if purgeInterrupted(t, rng, purge, n, gap, old, done) || t.Failed() {
+			mustDo(t, os.RemoveAll(dir))
+			copyTree(t, kept, dir)
+			if purgeInterrupted(t, rng, purge, dir, n, gap, old, done) || t.Failed() {
 				t.Logf("gap %d: about %d operations", gap, n)
 				break
 			}
@@ -66,11 +73,19 @@ func TestPurgeFaults(t *testing.T) {
 	}
 }
 
-func purgeInterrupted(t *testing.T, rng *rand.Rand, purge func(*Store) error, n, gap int, old, done map[string][]string) (over bool) {
-	dir := purgeFaultStore(t)
+func purgeInterrupted(t *testing.T, rng *rand.Rand, purge func(*Store) error, dir string, n, gap int, old, done map[string][]string) (over bool) {
 	f := &faulty{n: n, gap: gap}
+	if gap == forgets {
+		f.gap, f.lossy = 1, testkit.NewLossyDisk(t, dir)
+		defer f.lossy.Close()
+	}
 	err := purge(openFaulty(t, dir, f))
+	if f.lossy != nil {
+		f.lossy.Restart(t)
+	}
 	if !f.hit() {
+		mustDo(t, err)
+		wantNowhere(t, dir, leak(1))
 		return true
 	}
 	defer func() {
@@ -119,11 +134,11 @@ func withoutIDs(want, like []string) []string {
 	return out
 }
 
-// TestPurgeCutOffThenAppend makes all disk operations of a purge fail from the N-th on, as if
+// TestSoakPurgeCutOffThenAppend makes all disk operations of a purge fail from the N-th on, as if
 // it was killed there; then somebody goes on, also with the same secret, and purges again. No
 // entry is lost or doubled, and nothing is left of the secret, also where only the text of it
 // tells what it is.
-func TestPurgeCutOffThenAppend(t *testing.T) {
+func TestSoakPurgeCutOffThenAppend(t *testing.T) {
 	rng := testkit.Random(t)
 	dir := filepath.Join(t.TempDir(), "ws")
 	s, _, err := Init(t.Context(), dir, &InitOptions{Options: Options{Now: testkit.Clock}})
