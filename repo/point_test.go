@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"tape/internal/about"
 	"tape/internal/layout"
-	"tape/internal/query"
 	"tape/internal/testkit"
 	"testing"
 )
@@ -191,7 +191,7 @@ func TestPointRewritten(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	e := Entry{Kind: KindEvent, Payload: []byte(`{"name":"run","data":{"usage":{"input_tokens":3,"output_tokens":4}}}`)}
-	if u, ok := query.UsageOf(e); !ok || u.TotalTokens == nil || *u.TotalTokens != 7 {
+	if u, ok := about.UsageOf(e); !ok || u.TotalTokens == nil || *u.TotalTokens != 7 {
 		t.Errorf("%+v %v", u, ok)
 	}
 	for _, e := range []Entry{
@@ -199,7 +199,7 @@ func TestUsage(t *testing.T) {
 		{Kind: KindMessage, Payload: []byte(`{"name":"run","data":{"usage":{"total_tokens":4}}}`)},
 		{Kind: KindEvent, Payload: []byte(`{"name":"run"}`)},
 	} {
-		if _, ok := query.UsageOf(e); ok {
+		if _, ok := about.UsageOf(e); ok {
 			t.Errorf("%s %s has a usage", e.Kind, e.Payload)
 		}
 	}

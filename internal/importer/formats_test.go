@@ -125,6 +125,15 @@ func TestCodex(t *testing.T) {
 	}
 }
 
+// TestGeminiWorkspace finds the directory, which only the model is told.
+func TestGeminiWorkspace(t *testing.T) {
+	b := lines(geminiSample[0], `{"$set":{"messages":[{"type":"user","content":[{"text":"<session_context>\n- **Workspace Directories:**\n  - /home/dev/shop\n- **Directory Structure:**\n"}]}]}}`)
+	info, err := Describe(context.Background(), Gemini, source1("/x/session-1.jsonl", b))
+	if want := `{"projectHash":"ff","cwd":"/home/dev/shop"}`; err != nil || string(info.State) != want {
+		t.Errorf("got %s, %v; want %s", info.State, err, want)
+	}
+}
+
 func TestGemini(t *testing.T) {
 	wants := []string{
 		`message {"role":"user","content":"read a"}`,

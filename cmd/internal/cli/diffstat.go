@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"tape/internal/about"
 	"tape/internal/jsonl"
 	"tape/internal/query"
 	"tape/repo"
@@ -42,7 +43,7 @@ type diffStat struct {
 func (s *diffStat) count(c query.Change) {
 	s.Entries.add(c.Kind, 1)
 	bump(s.Kinds, c.Entry.Kind).add(c.Kind, 1)
-	if u, ok := query.UsageOf(c.Entry); ok && u.TotalTokens != nil {
+	if u, ok := about.UsageOf(c.Entry); ok && u.TotalTokens != nil {
 		s.Runs.add(c.Kind, 1)
 		s.Tokens.add(c.Kind, *u.TotalTokens)
 	}

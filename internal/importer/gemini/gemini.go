@@ -6,6 +6,7 @@
 package gemini
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -286,6 +287,20 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 			field(name, v)
 		}
 		info.Began(jsonl.Get(raw, "timestamp"))
+		if cwd := workspaceOf(raw); cwd != nil && jsonl.Get(info.State, "cwd") == nil {
+			info.State = record.With(info.State, "cwd", cwd)
+		}
 		return true
 	})
+}
+
+// workspaceOf finds the first directory that Gemini CLI tells the model to work in, which
+// no field has; nil if this record does not tell.
+func workspaceOf(raw []byte) []byte {
+	_, dir, told := bytes.Cut(raw, []byte(`- **Workspace Directories:**\n  - `))
+	dir, _, ends := bytes.Cut(dir, []byte(`\n`))
+	if quoted := slices.Concat([]byte{'"'}, dir, []byte{'"'}); told && ends && jsonl.Valid(quoted) == nil {
+		return quoted
+	}
+	return nil
 }

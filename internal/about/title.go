@@ -1,0 +1,112 @@
+package about
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+)
+
+// How long a title is, in characters. A paragraph of a few words alone is not enough of one.
+const (
+	longestTitle = 100
+	shortTitle   = 16
+)
+
+// ask makes a title of a message that a person wrote.
+func (t *Tape) ask(e layout.Entry) {
+	if jsonl.GetString(e.Payload, "role") != "user" || hidden(e) || string(jsonl.Get(e.Meta, "source", "extra", "isMeta")) == "true" {
+		return
+	}
+	content := jsonl.Get(e.Payload, "content")
+	if text, ok := jsonl.String(content); ok {
+		t.Asked = asked(text)
+	} else {
+		for part := range jsonl.Elements(content) {
+			text, ok := jsonl.String(jsonl.Get(part, "text"))
+			if t.Asked = asked(text); ok && t.Asked != "" {
+				break
+			}
+		}
+	}
+	if !t.Given {
+		t.Title = t.Asked
+	}
+}
+
+// The programs put texts of their own where a person's stand. Most are in tags, with a
+// hyphen or an underscore in their names; those of HTML have none.
+var (
+	injected = regexp.MustCompile(`^<([A-Za-z]+[-_][A-Za-z_-]+|INSTRUCTIONS)[ >]`)
+	slash    = regexp.MustCompile(`^/[A-Za-z][\w:-]*(\s|$)`)
+)
+
+// noise is what texts begin with that programs write in the place of a person.
+var noise = []string{
+	"[Request interrupted", "Caveat: The messages below", "This session is being continued from a previous conversation",
+	"# AGENTS.md instructions", "Base directory for this skill:",
+}
+
+// request is the heading behind which an editor puts what was asked, after what is open.
+const request = "## My request for Codex:"
+
+// asked returns what a person asked in a text, as a title; "" if nothing.
+func asked(text string) string {
+	if _, after, ok := strings.Cut(text, request); ok {
+		text = after
+	}
+	for {
+		text = strings.TrimSpace(text)
+		tag := injected.FindStringSubmatch(text)
+		if tag == nil {
+			break
+		}
+		_, after, closed := strings.Cut(text, "</"+tag[1]+">")
+		if !closed {
+			return ""
+		}
+		text = after
+	}
+	for _, start := range noise {
+		if strings.HasPrefix(text, start) {
+			return ""
+		}
+	}
+	if slash.MatchString(text) {
+		return ""
+	}
+	return squeeze(text)
+}
+
+// squeeze brings the beginning of a text on one line, cut behind a word.
+func squeeze(text string) string {
+	const enough = (longestTitle + 1) * utf8.UTFMax
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if b.Len() > enough || line == "" && b.Len() > shortTitle {
+			break
+		}
+		for _, word := range strings.Fields(line[:min(len(line), 4*enough)]) {
+			b.WriteByte(' ')
+			b.WriteString(word)
+		}
+	}
+	words := strings.ToValidUTF8(strings.TrimSpace(b.String()), "")
+	n, space, full := 0, 0, 0
+	for i, r := range words {
+		if n == longestTitle {
+			return strings.TrimRightFunc(words[:cmp.Or(space, full)], unicode.IsPunct) + "…"
+		}
+		n++
+		full = i + utf8.RuneLen(r)
+		if r == ' ' && n > longestTitle/2 {
+			space = i
+		}
+	}
+	return words
+}
