@@ -241,7 +241,7 @@ func (x *Index) underLock(ctx context.Context, tapes []*store.Target, all bool) 
 
 // inMemory makes an index that lasts as long as the program does.
 func (x *Index) inMemory(ctx context.Context, tapes []*store.Target, why error) (int64, error) {
-	(*workspace.Store)(x.store).Warn(fmt.Sprintf("the index cannot be written (%v): this search makes its own, in memory", why))
+	(*workspace.Store)(x.store).Warn(fmt.Sprintf("the index cannot be written (%v): it is made in memory, for this time", why))
 	if err := x.Close(); err != nil {
 		return 0, err
 	}

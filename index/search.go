@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"tape/internal/about"
 	"tape/internal/join"
 	"tape/internal/workspace"
 
@@ -36,27 +37,51 @@ func (x *Index) Search(ctx context.Context, s Search) (*Result, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	const tries = 5
-	for try := 1; ; try++ {
-		var res *Result
-		err := join.Settled(ctx, func() (err error) {
-			if s.How != Words {
-				res, err = find.InFiles(ctx, s)
-			} else {
-				res, err = x.inIndex(ctx, s)
-			}
+	var res *Result
+	err := whileThere(ctx, s.Tapes, func(tapes []*repo.Tape) (err error) {
+		s.Tapes = tapes
+		if s.How != Words {
+			res, err = find.InFiles(ctx, s)
+			return err
+		}
+		return x.inIndex(ctx, tapes, func(targets []*store.Target) error {
+			res, err = find.InIndex(ctx, x.db, targets, s)
 			return err
 		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+// About tells what tapes are about, by branch. It first brings the index up to date with
+// them. Those that go meanwhile are left out. Of a fork it tells what its own entries say.
+func (x *Index) About(ctx context.Context, tapes []*repo.Tape) (out map[string]about.Tape, err error) {
+	err = whileThere(ctx, tapes, func(tapes []*repo.Tape) error {
+		return x.inIndex(ctx, tapes, func(targets []*store.Target) error {
+			out, err = x.db.About(targets)
+			return err
+		})
+	})
+	return out, err
+}
+
+// whileThere calls f with tapes, and again with those that are left when some are gone.
+func whileThere(ctx context.Context, tapes []*repo.Tape, f func([]*repo.Tape) error) error {
+	const tries = 5
+	for try := 1; ; try++ {
+		err := join.Settled(ctx, func() error { return f(tapes) })
 		if err == nil {
-			return res, nil
+			return nil
 		}
-		left := still(s.Tapes)
+		left := still(tapes)
 		// A working tree that is taken away while it is read looks damaged, but only once.
-		again := len(left) < len(s.Tapes) || errors.Is(err, repo.ErrCorrupt) && try < tries
+		again := len(left) < len(tapes) || errors.Is(err, repo.ErrCorrupt) && try < tries
 		if len(left) == 0 || !again {
-			return nil, err
+			return err
 		}
-		s.Tapes = left
+		tapes = left
 	}
 }
 
@@ -70,28 +95,24 @@ func still(tapes []*repo.Tape) (out []*repo.Tape) {
 	return out
 }
 
-func (x *Index) inIndex(ctx context.Context, s Search) (*Result, error) {
+// inIndex calls f when the index has everything of the tapes.
+func (x *Index) inIndex(ctx context.Context, tapes []*repo.Tape, f func([]*store.Target) error) error {
 	const tries = 3
 	for try := 1; ; try++ {
-		res, err := x.searchWords(ctx, s)
-		if !store.IsDamage(err) || try == tries || ctx.Err() != nil || len(still(s.Tapes)) < len(s.Tapes) {
-			return res, classify(err)
+		targets, err := store.WithParents(ctx, x.store, tapes)
+		if err == nil {
+			_, err = x.ready(ctx, targets)
 		}
-		if err := x.mend(ctx, s.Tapes, err, try > 1); err != nil {
-			return nil, err
+		if err == nil {
+			err = f(targets)
+		}
+		if !store.IsDamage(err) || try == tries || ctx.Err() != nil || len(still(tapes)) < len(tapes) {
+			return classify(err)
+		}
+		if err := x.mend(ctx, tapes, err, try > 1); err != nil {
+			return err
 		}
 	}
-}
-
-func (x *Index) searchWords(ctx context.Context, s Search) (*Result, error) {
-	targets, err := store.WithParents(ctx, x.store, s.Tapes)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := x.ready(ctx, targets); err != nil {
-		return nil, err
-	}
-	return find.InIndex(ctx, x.db, targets, s)
 }
 
 // mend is for an index that contradicts the tape. It may be that the tape was reset just

@@ -115,12 +115,12 @@ func TestCreatedAt(t *testing.T) {
 	}
 }
 
-// TestNoTextInIndex is about what the index holds: not the text.
+// TestNoTextInIndex is about what the index holds: the title of a tape, and no other text.
 func TestNoTextInIndex(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
 	tp := openTape(t, s, "")
-	mustAppend(t, tp, repo.Message("user", "one phrase that nobody wrote before"), result("printed words of some tool"),
+	mustAppend(t, tp, repo.Message("user", "what is asked first"), repo.Message("user", "one phrase that nobody wrote before"), result("printed words of some tool"),
 		repo.Draft{Kind: repo.KindError, Payload: []byte(`{"kind":"io","message":"what went wrong there"}`)})
 	mustSync(t, testIndex(t, s))
 	raw := string(readFile(t, s.IndexFile()))

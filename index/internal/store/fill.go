@@ -38,14 +38,14 @@ func hand(ctx context.Context, to chan<- *batch, b *batch) error {
 	}
 }
 
-// fill reads a suffix and calls row for every entry, in order, and words with every
-// builder that has become full. Both are called by this goroutine.
-func fill(ctx context.Context, s *query.Suffix, tape int64, row func(Line) error, words func(*fts5.Builder) error) error {
+// fill reads a suffix and calls read and row for every entry, in order, and words with
+// every builder that has become full. The last two are called by this goroutine.
+func fill(ctx context.Context, s *query.Suffix, tape int64, read func(repo.Entry), row func(Line) error, words func(*fts5.Builder) error) error {
 	workers := max(1, runtime.GOMAXPROCS(0))
 	g, ctx := errgroup.WithContext(ctx)
 	in := make(chan *batch, workers)
 	out := make(chan *batch) // without a buffer: a batch may have much with it
-	g.Go(func() error { return readBatches(ctx, s, in) })
+	g.Go(func() error { return readBatches(ctx, s, read, in) })
 	takers, taking := errgroup.WithContext(ctx)
 	for range workers {
 		takers.Go(func() error { return takeWords(taking, tape, builderBytes/workers, in, out) })
@@ -67,13 +67,14 @@ func fill(ctx context.Context, s *query.Suffix, tape int64, row func(Line) error
 	return err
 }
 
-func readBatches(ctx context.Context, s *query.Suffix, in chan<- *batch) error {
+func readBatches(ctx context.Context, s *query.Suffix, read func(repo.Entry), in chan<- *batch) error {
 	defer close(in)
 	b, size := &batch{}, 0
 	for e, err := range s.Entries(ctx) {
 		if err != nil {
 			return err
 		}
+		read(e)
 		b.entries = append(b.entries, e)
 		if size += len(e.Raw); len(b.entries) < batchEntries && size < batchBytes {
 			continue

@@ -4,7 +4,8 @@
 --
 -- A fork has rows for its own entries alone, those behind base; the others are in the tape
 -- with the number parent, which is less than the fork's. What tapes says of a fork is
--- about all of it. It has a row for the phase that is open at the base, too.
+-- about all of it, but for the column about: that is of a fork's own entries. It has a row
+-- for the phase that is open at the base, too.
 
 CREATE TABLE tapes (
 	no INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -16,7 +17,8 @@ CREATE TABLE tapes (
 	entries INTEGER NOT NULL,
 	bytes INTEGER NOT NULL,
 	newest INTEGER,
-	mark TEXT NOT NULL
+	mark TEXT NOT NULL,
+	about TEXT NOT NULL
 );
 CREATE TABLE phases (
 	tape INTEGER NOT NULL,

@@ -159,9 +159,13 @@ func (d *DB) addTape(ctx context.Context, t *Target, progress func(int64)) (int6
 }
 
 func (d *DB) take(ctx context.Context, t *repo.Tape, k Known, s *query.Suffix, x *fts5.Index, progress func(int64)) (int64, error) {
+	facts, err := d.about(k.No)
+	if err != nil {
+		return 0, err
+	}
 	words := &wordWriter{x: x, dir: d.scratch}
 	w := &rowWriter{db: d, tape: k.No, files: map[fileKey]int64{}, insert: insertLines(rowsAtOnce), progress: progress}
-	err := fill(ctx, s, k.No, w.add, words.add)
+	err = fill(ctx, s, k.No, facts.Add, w.add, words.add)
 	if err == nil {
 		err = w.flush()
 	}
@@ -181,8 +185,12 @@ func (d *DB) take(ctx context.Context, t *repo.Tape, k Known, s *query.Suffix, x
 	if err != nil {
 		return 0, err
 	}
-	return w.added, d.exec("UPDATE tapes SET name = ?, entries = ?, bytes = ?, newest = ?, mark = ? WHERE no = ?",
-		t.Name(), mark.LastID, k.Bytes+w.bytes, later(k.Newest, w.newest), raw, k.No)
+	known, err := json.Marshal(facts)
+	if err != nil {
+		return 0, err
+	}
+	return w.added, d.exec("UPDATE tapes SET name = ?, entries = ?, bytes = ?, newest = ?, mark = ?, about = ? WHERE no = ?",
+		t.Name(), mark.LastID, k.Bytes+w.bytes, later(k.Newest, w.newest), raw, string(known), k.No)
 }
 
 // lacking returns what the index does not have of a tape; anew, if not nil, tells that
@@ -223,8 +231,8 @@ func (d *DB) replaceTape(t *repo.Tape, old int64, o origin) (Known, error) {
 		return Known{}, err
 	}
 	k := o.Known
-	if _, err := d.row(`INSERT INTO tapes (branch, name, parent, base, base_bytes, entries, bytes, newest, mark)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING no`,
+	if _, err := d.row(`INSERT INTO tapes (branch, name, parent, base, base_bytes, entries, bytes, newest, mark, about)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '{}') RETURNING no`,
 		[]any{t.Branch(), t.Name(), k.Parent, k.Base, k.BaseBytes, k.Entries, k.Bytes, k.Newest, mark}, &k.No); err != nil {
 		return Known{}, err
 	}

@@ -1,0 +1,56 @@
+package index
+
+import (
+	"database/sql"
+	"os"
+	"testing"
+
+	"tape/internal/about"
+	"tape/repo"
+)
+
+// TestAbout asks what tapes are about: after writes, with the index gone, and with a row
+// that is damaged.
+func TestAbout(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	main := openTape(t, s, "")
+	other, err := s.CreateTape(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := testIndex(t, s)
+	ask := func() (a, b about.Tape) {
+		t.Helper()
+		got, err := x.About(t.Context(), []*repo.Tape{main, other})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got[main.Branch()], got[other.Branch()]
+	}
+	if a, b := ask(); a.Title != "" || b.Title != "" || a.Entries != 1 || a.LastAnchor != repo.FirstAnchor {
+		t.Errorf("new tapes: %+v, %+v", a, b)
+	}
+	mustAppend(t, main, repo.Message("user", "why is it slow?"), repo.Message("assistant", "let me see"))
+	mustAppend(t, other, repo.Message("user", "/clear"))
+	want := func(what string) {
+		t.Helper()
+		if a, b := ask(); a.Title != "why is it slow?" || a.Messages != 2 || b.Title != "" || b.Messages != 1 {
+			t.Errorf("%s: %+v, %+v", what, a, b)
+		}
+	}
+	want("after writes")
+	if err := os.Remove(s.IndexFile()); err != nil {
+		t.Fatal(err)
+	}
+	want("without the index")
+	pool, err := sql.Open("sqlite", s.IndexFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if _, err := pool.Exec("UPDATE tapes SET about = '{'"); err != nil {
+		t.Fatal(err)
+	}
+	want("with a damaged row")
+}

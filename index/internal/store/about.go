@@ -1,0 +1,40 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"tape/internal/about"
+)
+
+// about is what the index has of what a tape is about, to go on from.
+func (d *DB) about(no int64) (out about.Tape, err error) {
+	var raw string
+	if _, err = d.row("SELECT about FROM tapes WHERE no = ?", []any{no}, &raw); err != nil {
+		return out, err
+	}
+	return decodeAbout(raw)
+}
+
+func decodeAbout(raw string) (out about.Tape, err error) {
+	if err = json.Unmarshal([]byte(raw), &out); err != nil {
+		err = fmt.Errorf("%w: what a tape is about: %w", ErrStrange, err)
+	}
+	return out, err
+}
+
+// About tells what each of the tapes is about that the index has, by branch.
+func (d *DB) About(tapes []*Target) (map[string]about.Tape, error) {
+	out := make(map[string]about.Tape, len(tapes))
+	for _, t := range tapes {
+		out[t.Tape.Branch()] = about.Tape{}
+	}
+	var branch, raw string
+	err := d.rows("SELECT branch, about FROM tapes", nil, []any{&branch, &raw}, func() (err error) {
+		if _, asked := out[branch]; asked {
+			out[branch], err = decodeAbout(raw)
+		}
+		return err
+	})
+	return out, err
+}
