@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"tape/index/internal/find"
 	"tape/index/internal/store"
 	"tape/internal/testkit"
 	"tape/repo"
@@ -227,7 +226,7 @@ func TestResetBehindTheIndex(t *testing.T) {
 	}
 	mustAppend(t, tp, repo.Event("filler", nil), repo.Message("user", "a new needle, as one can see"))
 	targets := []*store.Target{{Tape: tp}}
-	if _, err := find.InIndex(t.Context(), x.db, targets, Search{Text: "needle", Tapes: []*repo.Tape{tp}}); !store.IsDamage(err) {
+	if _, err := inIndex(t, x.db, targets, Search{Text: "needle", Tapes: []*repo.Tape{tp}}); !store.IsDamage(err) {
 		t.Errorf("an index of what is no more there says %v", err)
 	}
 	fresh, warned := reopen(t, s.Dir())

@@ -155,7 +155,7 @@ func TestForksAreSearchedWhole(t *testing.T) {
 			one := search(rng, all, entries)
 			one.Tapes = all[rng.IntN(len(all)):][:1]
 			if got, err := x.Search(t.Context(), one); err == nil {
-				want, err := find.InIndex(t.Context(), whole, alone(one.Tapes), one)
+				want, err := inIndex(t, whole, alone(one.Tapes), one)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -199,7 +199,7 @@ func TestManyMatchesInAFork(t *testing.T) {
 					continue
 				}
 				q := Search{Text: text, Tapes: []*repo.Tape{tp}, Query: repo.Query{Limit: limit}, NoFold: rng.IntN(2) == 0, Newest: rng.IntN(3) == 0}
-				want, err := find.InIndex(t.Context(), whole, alone(q.Tapes), q)
+				want, err := inIndex(t, whole, alone(q.Tapes), q)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -12,6 +12,8 @@ import (
 	"tape/internal/workspace"
 	"testing"
 
+	"tape/index/internal/find"
+	"tape/index/internal/store"
 	"tape/internal/testkit"
 	"tape/internal/text"
 	"tape/repo"
@@ -84,6 +86,19 @@ func reopen(t testing.TB, dir string) (*repo.Store, *warnings) {
 		t.Fatal(err)
 	}
 	return s, w
+}
+
+// inIndex searches a database as it is.
+func inIndex(t testing.TB, d *store.DB, targets []*store.Target, s Search) (res *Result, err error) {
+	t.Helper()
+	err = d.Reading(func() error {
+		has, err := d.Has(targets)
+		if err == nil {
+			res, err = find.InIndex(t.Context(), d, targets, has, s)
+		}
+		return err
+	})
+	return res, err
 }
 
 func openTape(t testing.TB, s *repo.Store, name string) *repo.Tape {

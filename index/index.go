@@ -59,7 +59,7 @@ type Synced struct {
 // Sync brings the index up to date with every tape and open fork of the workspace, and
 // forgets those that are gone.
 func (x *Index) Sync(ctx context.Context) (Synced, error) {
-	tapes, err := store.All(ctx, x.store)
+	tapes, err := store.All(ctx, x.store, nil)
 	if err != nil {
 		return Synced{}, err
 	}
@@ -72,7 +72,7 @@ func (x *Index) Sync(ctx context.Context) (Synced, error) {
 
 // Rebuild makes the index anew from history and working trees of all tapes and open forks.
 func (x *Index) Rebuild(ctx context.Context) (Synced, error) {
-	tapes, err := store.All(ctx, x.store)
+	tapes, err := store.All(ctx, x.store, nil)
 	if err != nil {
 		return Synced{}, err
 	}
@@ -105,7 +105,7 @@ func (s Status) Fresh() bool { return s.State == "fresh" }
 
 // Status looks at the index without changing it.
 func (x *Index) Status(ctx context.Context) (Status, error) {
-	tapes, err := store.All(ctx, x.store)
+	tapes, err := store.All(ctx, x.store, nil)
 	if err != nil {
 		return Status{}, err
 	}
@@ -151,11 +151,14 @@ func (x *Index) statusOf(ctx context.Context, tapes []*store.Target, all bool) (
 }
 
 func (s *Status) read(ctx context.Context, d *store.DB, tapes []*store.Target, all bool) error {
-	stale, err := d.Stale(ctx, tapes, all)
+	has, err := d.Has(tapes)
 	if err != nil {
 		return err
 	}
-	if s.Stale = stale; stale > 0 {
+	if s.Stale, err = d.Stale(ctx, tapes, has, all); err != nil {
+		return err
+	}
+	if s.Stale > 0 {
 		s.State = stateStale
 	}
 	if s.Tapes, s.Entries, err = d.Totals(); err != nil {
@@ -189,7 +192,11 @@ func (x *Index) readyFile(ctx context.Context, tapes []*store.Target, all bool) 
 		return 0, err
 	}
 	if x.db != nil {
-		stale, err := x.db.Stale(ctx, tapes, all)
+		has, err := x.db.Has(tapes)
+		stale := 0
+		if err == nil {
+			stale, err = x.db.Stale(ctx, tapes, has, all)
+		}
 		if err == nil && stale == 0 || err != nil && !store.IsDamage(err) {
 			return 0, err
 		}

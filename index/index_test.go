@@ -241,7 +241,7 @@ func TestUnusable(t *testing.T) {
 		}
 	}
 	for _, how := range []How{Words, Substring, Regexp} {
-		if res := mustSearch(t, x, Search{Text: "a", How: how}); len(res.Hits) > 0 || res.Matches > 0 || !res.Exact {
+		if res := mustSearch(t, x, Search{Text: "a", How: how, Tapes: []*repo.Tape{}}); len(res.Hits) > 0 || res.Matches > 0 || !res.Exact {
 			t.Errorf("in no tape: %s", shown(res))
 		}
 	}

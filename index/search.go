@@ -38,16 +38,24 @@ func (x *Index) Search(ctx context.Context, s Search) (*Result, error) {
 		return nil, err
 	}
 	var res *Result
-	err := whileThere(ctx, s.Tapes, func(tapes []*repo.Tape) (err error) {
-		s.Tapes = tapes
-		if s.How != Words {
-			res, err = find.InFiles(ctx, s)
-			return err
+	err := x.whileThere(ctx, s.Tapes, func(tapes []*repo.Tape) (err error) {
+		if s.Tapes = tapes; s.How == Words {
+			return x.inIndex(ctx, tapes, func(targets []*store.Target, has store.Has) error {
+				res, err = find.InIndex(ctx, x.db, targets, has, s)
+				return err
+			})
 		}
-		return x.inIndex(ctx, tapes, func(targets []*store.Target) error {
-			res, err = find.InIndex(ctx, x.db, targets, s)
-			return err
-		})
+		if tapes == nil {
+			all, err := (*workspace.Store)(x.store).TapesAndForks(ctx)
+			if err != nil {
+				return err
+			}
+			for _, t := range all {
+				s.Tapes = append(s.Tapes, (*repo.Tape)(t))
+			}
+		}
+		res, err = find.InFiles(ctx, s)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -55,11 +63,12 @@ func (x *Index) Search(ctx context.Context, s Search) (*Result, error) {
 	return res, nil
 }
 
-// About tells what tapes are about, by branch. It first brings the index up to date with
-// them. Those that go meanwhile are left out. Of a fork it tells what its own entries say.
+// About tells what tapes are about, by branch; nil stands for all tapes and open forks. It
+// first brings the index up to date with them. Those that go meanwhile are left out. Of a
+// fork it tells what its own entries say.
 func (x *Index) About(ctx context.Context, tapes []*repo.Tape) (out map[string]about.Tape, err error) {
-	err = whileThere(ctx, tapes, func(tapes []*repo.Tape) error {
-		return x.inIndex(ctx, tapes, func(targets []*store.Target) error {
+	err = x.whileThere(ctx, tapes, func(tapes []*repo.Tape) error {
+		return x.inIndex(ctx, tapes, func(targets []*store.Target, _ store.Has) error {
 			out, err = x.db.About(targets)
 			return err
 		})
@@ -67,8 +76,9 @@ func (x *Index) About(ctx context.Context, tapes []*repo.Tape) (out map[string]a
 	return out, err
 }
 
-// whileThere calls f with tapes, and again with those that are left when some are gone.
-func whileThere(ctx context.Context, tapes []*repo.Tape, f func([]*repo.Tape) error) error {
+// whileThere calls f with tapes, nil being all, and again with those that are left when some
+// are gone.
+func (x *Index) whileThere(ctx context.Context, tapes []*repo.Tape, f func([]*repo.Tape) error) error {
 	const tries = 5
 	for try := 1; ; try++ {
 		err := join.Settled(ctx, func() error { return f(tapes) })
@@ -77,8 +87,8 @@ func whileThere(ctx context.Context, tapes []*repo.Tape, f func([]*repo.Tape) er
 		}
 		left := still(tapes)
 		// A working tree that is taken away while it is read looks damaged, but only once.
-		again := len(left) < len(tapes) || errors.Is(err, repo.ErrCorrupt) && try < tries
-		if len(left) == 0 || !again {
+		again := len(left) < len(tapes) || (errors.Is(err, repo.ErrCorrupt) || tapes == nil && errors.Is(err, repo.ErrNotFound)) && try < tries
+		if len(left) == 0 && tapes != nil || !again {
 			return err
 		}
 		tapes = left
@@ -95,17 +105,11 @@ func still(tapes []*repo.Tape) (out []*repo.Tape) {
 	return out
 }
 
-// inIndex calls f when the index has everything of the tapes.
-func (x *Index) inIndex(ctx context.Context, tapes []*repo.Tape, f func([]*store.Target) error) error {
+// inIndex calls f, with what the index has of them, when that is everything of the tapes.
+func (x *Index) inIndex(ctx context.Context, tapes []*repo.Tape, f func([]*store.Target, store.Has) error) error {
 	const tries = 3
 	for try := 1; ; try++ {
-		targets, err := store.WithParents(ctx, x.store, tapes)
-		if err == nil {
-			_, err = x.ready(ctx, targets)
-		}
-		if err == nil {
-			err = f(targets)
-		}
+		err := x.upToDate(ctx, tapes, f)
 		if !store.IsDamage(err) || try == tries || ctx.Err() != nil || len(still(tapes)) < len(tapes) {
 			return classify(err)
 		}
@@ -113,6 +117,74 @@ func (x *Index) inIndex(ctx context.Context, tapes []*repo.Tape, f func([]*store
 			return err
 		}
 	}
+}
+
+// upToDate calls f in a transaction that sees one state of the index. Mostly that is fresh,
+// which is found out in the same one.
+func (x *Index) upToDate(ctx context.Context, tapes []*repo.Tape, f func([]*store.Target, store.Has) error) error {
+	var targets []*store.Target
+	if !x.memory {
+		if err := x.openCurrent(); err != nil {
+			return err
+		}
+	}
+	if x.db != nil {
+		stale := 0
+		err := x.db.Reading(func() (err error) {
+			var has store.Has
+			if targets, has, err = x.lookUp(ctx, tapes); err == nil {
+				stale, err = x.db.Stale(ctx, targets, has, false)
+			}
+			if err == nil && stale == 0 {
+				err = f(targets, has)
+			}
+			return err
+		})
+		switch {
+		case err == nil && stale == 0:
+			return nil
+		case err != nil && !store.IsUnwritable(err):
+			return err
+		}
+	}
+	if targets == nil {
+		var err error
+		if targets, err = x.targets(ctx, tapes, nil); err != nil {
+			return err
+		}
+	}
+	if _, err := x.ready(ctx, targets); err != nil {
+		return err
+	}
+	return x.db.Reading(func() error {
+		has, err := x.db.Has(targets)
+		if err == nil {
+			err = f(targets, has)
+		}
+		return err
+	})
+}
+
+// lookUp lists tapes, and what the index has of them. Of all tapes it is asked first: then
+// they can be listed without a look at each.
+func (x *Index) lookUp(ctx context.Context, tapes []*repo.Tape) (targets []*store.Target, has store.Has, err error) {
+	if tapes == nil {
+		if has, err = x.db.HasAll(); err == nil {
+			targets, err = store.All(ctx, x.store, has)
+		}
+		return targets, has, err
+	}
+	if targets, err = store.WithParents(ctx, x.store, tapes); err == nil {
+		has, err = x.db.Has(targets)
+	}
+	return targets, has, err
+}
+
+func (x *Index) targets(ctx context.Context, tapes []*repo.Tape, has store.Has) ([]*store.Target, error) {
+	if tapes == nil {
+		return store.All(ctx, x.store, has)
+	}
+	return store.WithParents(ctx, x.store, tapes)
 }
 
 // mend is for an index that contradicts the tape. It may be that the tape was reset just
@@ -125,7 +197,7 @@ func (x *Index) mend(ctx context.Context, tapes []*repo.Tape, why error, again b
 	if x.memory {
 		return x.Close()
 	}
-	targets, err := store.WithParents(ctx, x.store, tapes)
+	targets, err := x.targets(ctx, tapes, nil)
 	if err != nil {
 		return err
 	}

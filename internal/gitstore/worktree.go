@@ -37,6 +37,20 @@ func (r *Repo) HeadDirs() []string {
 	return dirs
 }
 
+// CheckedOut tells of which branches a HEAD says that they are checked out, be the folder
+// there or not.
+func (r *Repo) CheckedOut() (map[string]bool, error) {
+	out := map[string]bool{}
+	for _, dir := range r.HeadDirs() {
+		_, branch, err := readLoose(filepath.Join(dir, "HEAD"))
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, fmt.Errorf("read HEAD of %s: %w", dir, err)
+		}
+		out[branch] = true
+	}
+	return out, nil
+}
+
 // WorktreeOf returns where git says that a branch is checked out. ErrNotFound when
 // nowhere; a linked worktree whose folder is gone does not count.
 func (r *Repo) WorktreeOf(branch string) (Worktree, error) {

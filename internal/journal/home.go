@@ -42,6 +42,33 @@ func CheckHome(t *workspace.Tape, note Record, head gitstore.Hash, dir string) e
 	return checkStrangers(t, dir)
 }
 
+// Quiet looks at the workspace once for what tapes may have beside the commit of their
+// branch, a working tree or a change under way, and tells of each whether it has neither.
+func Quiet(s *workspace.Store) (func(t *workspace.Tape, head gitstore.Hash) bool, error) {
+	locks := map[string]bool{}
+	names, err := workspace.DirNames(s.PrivatePath(locksDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, layout.Classify(err)
+	}
+	for _, slug := range names {
+		locks[slug] = true
+	}
+	trees, err := s.Git().CheckedOut()
+	if err != nil {
+		return nil, layout.Classify(err)
+	}
+	return func(t *workspace.Tape, head gitstore.Hash) bool {
+		if trees[t.Ref()] {
+			return false
+		}
+		if !locks[t.Slug()] {
+			return true
+		}
+		note, ok := PeekOf(t)
+		return ok && note.Undo == nil && note.open(head) == 0
+	}, nil
+}
+
 // AreEntries begins a sentence about a number of entries.
 func AreEntries(n int64) string {
 	if n == 1 {

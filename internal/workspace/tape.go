@@ -180,14 +180,16 @@ func (s *Store) TapeOfBranch(branch string) (*Tape, error) {
 	if err != nil {
 		return nil, layout.Classify(err)
 	}
-	return s.tapeOfBranchAt(branch, h)
+	return s.tapeOfBranchAt(branch, h, "")
 }
 
-// tapeOfBranchAt is TapeOfBranch of a branch whose newest commit is known.
-func (s *Store) tapeOfBranchAt(branch string, h gitstore.Hash) (*Tape, error) {
-	name, err := s.nameOfBranchAt(branch, h)
-	if err != nil {
-		return nil, err
+// tapeOfBranchAt is TapeOfBranch of a branch whose newest commit is known, and maybe its name.
+func (s *Store) tapeOfBranchAt(branch string, h gitstore.Hash, name string) (*Tape, error) {
+	if name == "" {
+		var err error
+		if name, err = s.nameOfBranchAt(branch, h); err != nil {
+			return nil, err
+		}
 	}
 	if strings.HasPrefix(branch, layout.ForkPrefix) {
 		t := s.ForkHandle(name)
@@ -207,25 +209,53 @@ func (s *Store) Tapes(ctx context.Context) ([]*Tape, error) {
 
 // TapesAndForks returns all tapes, then all forks.
 func (s *Store) TapesAndForks(ctx context.Context) ([]*Tape, error) {
-	tapes, err := s.Tapes(ctx)
+	return handles(s.List(ctx, nil))
+}
+
+// Listed is a tape with the commit that its branch was at.
+type Listed struct {
+	*Tape
+	Head gitstore.Hash
+}
+
+func handles(list []Listed, err error) ([]*Tape, error) {
+	out := make([]*Tape, len(list))
+	for i, t := range list {
+		out[i] = t.Tape
+	}
+	return out, err
+}
+
+// List lists all tapes, then all forks. The function tells what the tape of a branch, as git
+// names it, is called at a commit, "" where it does not know: then the commit is read.
+func (s *Store) List(ctx context.Context, name func(branch string, h gitstore.Hash) string) ([]Listed, error) {
+	tapes, err := s.listUnder(ctx, layout.BranchPrefix, name)
 	if err != nil {
 		return nil, err
 	}
-	forks, err := s.Forks(ctx)
+	forks, err := s.listUnder(ctx, layout.ForkPrefix, name)
 	return append(tapes, forks...), err
 }
 
 func (s *Store) tapesUnder(ctx context.Context, prefix string) ([]*Tape, error) {
+	return handles(s.listUnder(ctx, prefix, nil))
+}
+
+func (s *Store) listUnder(ctx context.Context, prefix string, known func(branch string, h gitstore.Hash) string) ([]Listed, error) {
 	refs, err := s.git.Refs(prefix)
 	if err != nil {
 		return nil, layout.Classify(err)
 	}
-	out := make([]*Tape, 0, len(refs))
+	out := make([]Listed, 0, len(refs))
 	for _, ref := range refs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		t, err := s.tapeOfBranchAt(ref.Name, ref.Hash)
+		name := ""
+		if known != nil {
+			name = known(strings.TrimPrefix(ref.Name, "refs/heads/"), ref.Hash)
+		}
+		t, err := s.tapeOfBranchAt(ref.Name, ref.Hash, name)
 		if errors.Is(err, gitstore.ErrNotFound) {
 			continue // gone since the listing
 		}
@@ -236,7 +266,7 @@ func (s *Store) tapesUnder(ctx context.Context, prefix string) ([]*Tape, error) 
 		if err != nil {
 			return nil, fmt.Errorf("list tapes: %w", err)
 		}
-		out = append(out, t)
+		out = append(out, Listed{t, ref.Hash})
 	}
 	return out, nil
 }

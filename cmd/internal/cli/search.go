@@ -132,18 +132,15 @@ func (o *searchOptions) search(query string, changed func(flag string) bool) (in
 }
 
 func (o *searchOptions) run(ctx context.Context, store *repo.Store, s index.Search) (err error) {
-	if o.allTapes {
-		if o.tapeName != "" {
-			return usagef("give one of --tape and --all-tapes")
-		}
-		// What a fork has of its parent is found there.
-		s.Tapes, err = tapesAndForks(ctx, store)
-	} else {
-		s.Tapes = make([]*repo.Tape, 1)
-		s.Tapes[0], err = o.openTape(ctx)
+	if o.allTapes && o.tapeName != "" {
+		return usagef("give one of --tape and --all-tapes")
 	}
-	if err != nil {
-		return err
+	if !o.allTapes {
+		t, err := o.openTape(ctx)
+		if err != nil {
+			return err
+		}
+		s.Tapes = []*repo.Tape{t}
 	}
 	var res *index.Result
 	err = o.withIndex(store, func(x *index.Index) (err error) {

@@ -22,7 +22,7 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	case o.count:
 		return o.result(object{{"count", res.Matches}}.with("instead", res.Instead), "%d", res.Matches)
 	case o.files:
-		return o.showFiles(s, res)
+		return o.showFiles(ctx, res)
 	case o.json:
 		for _, h := range res.Hits {
 			if err := o.writeLine(hitJSON(h, res.Instead)); err != nil {
@@ -145,10 +145,16 @@ func hitJSON(h index.Hit, instead string) []byte {
 	return append(out, '}')
 }
 
-func (o *searchOptions) showFiles(s index.Search, res *index.Result) error {
+func (o *searchOptions) showFiles(ctx context.Context, res *index.Result) error {
 	dirs := map[string]string{}
-	for _, t := range s.Tapes {
-		dirs[t.Name()] = t.WorkTree()
+	for _, h := range res.Hits {
+		if _, ok := dirs[h.Tape]; ok {
+			continue
+		}
+		dirs[h.Tape] = ""
+		if t, err := o.store.Tape(ctx, h.Tape); err == nil {
+			dirs[h.Tape] = t.WorkTree()
+		}
 	}
 	type file struct{ tape, name string }
 	var files []file

@@ -28,8 +28,23 @@ type candidate struct {
 
 func (f *finder) candidate(doc int64) (candidate, error) {
 	sc := f.eval.scopeOf(doc)
-	line, err := f.db.Line(doc)
+	line, err := f.line(doc)
 	return candidate{doc: doc, of: sc.of, rank: sc.rank, Line: line}, err
+}
+
+// line reads the row of a document. The last few thousand are kept: those that may be the
+// newest are looked at more than once.
+func (f *finder) line(doc int64) (store.Line, error) {
+	const most = 4096
+	if l, ok := f.lines[doc]; ok {
+		return l, nil
+	}
+	l, err := f.db.Line(doc)
+	if len(f.lines) >= most {
+		clear(f.lines)
+	}
+	f.lines[doc] = l
+	return l, err
 }
 
 // match reads a candidate's entry back, and asks the query.

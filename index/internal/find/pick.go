@@ -2,6 +2,7 @@ package find
 
 import (
 	"cmp"
+	"container/heap"
 	"context"
 	"errors"
 	"iter"
@@ -164,41 +165,86 @@ func (p *picker) chooseOfMany(choose func(from set, n int) error) error {
 func (p *picker) newestTalk() (set, error) {
 	const first, factor = 512, 4
 	out := p.eval.none()
-	for _, t := range p.eval.tapes {
-		rest := p.eval.scopesOf(t)
-		for n := first; len(rest) > 0; n *= factor {
-			for left := n; left > 0 && len(rest) > 0; {
-				sc := &rest[len(rest)-1]
-				from := sc.lo
-				p.eval.last(p.found, *sc, func(doc int64) bool {
-					if left--; left == 0 {
-						from = doc
-					}
-					return left > 0
-				})
-				for _, kind := range store.TalkKinds {
-					if err := p.eval.x.Each([]byte(store.MarkKind+kind), from, sc.hi, func(docs []int64) { p.eval.add(out, docs) }); err != nil {
-						return nil, err
-					}
+	rest := make([][]scope, len(p.eval.tapes))
+	for i, t := range p.eval.tapes {
+		rest[i] = p.eval.scopesOf(t)
+	}
+	for n := first; ; n *= factor {
+		var step []scope
+		for i := range rest {
+			step, rest[i] = p.stepBack(step, rest[i], n)
+		}
+		if len(step) == 0 {
+			return out, nil
+		}
+		for _, s := range p.eval.joined(step) {
+			for _, kind := range store.TalkKinds {
+				if err := p.eval.x.Each([]byte(store.MarkKind+kind), s.lo, s.hi, func(docs []int64) { p.eval.add(out, docs) }); err != nil {
+					return nil, err
 				}
-				if sc.hi = from - 1; sc.hi < sc.lo {
-					rest = rest[:len(rest)-1]
-				}
-			}
-			if out.and(p.found).count() >= talkCandidates {
-				break
 			}
 		}
+		if out.and(p.found).count() >= talkCandidates {
+			return out, nil
+		}
 	}
-	return out, nil
 }
 
-// run is what is left of one tape, in steps.
+// stepBack appends the newest part of what is left of a tape, in which n documents of those
+// found are, to a list, and returns that and what is left then.
+func (p *picker) stepBack(list, rest []scope, n int) (longer, left []scope) {
+	for n > 0 && len(rest) > 0 {
+		sc := &rest[len(rest)-1]
+		from := sc.lo
+		p.eval.last(p.found, *sc, func(doc int64) bool {
+			if n--; n == 0 {
+				from = doc
+			}
+			return n > 0
+		})
+		part := *sc
+		part.lo = from
+		list = append(list, part)
+		if sc.hi = from - 1; sc.hi < sc.lo {
+			rest = rest[:len(rest)-1]
+		}
+	}
+	return list, rest
+}
+
+// run is what is left of one tape, in steps. They are in a heap, the newest first.
 type run struct {
-	rank int
-	rest []scope
-	docs []int64 // the next ones
-	date int64   // of the first of them
+	rank   int
+	rest   []scope
+	docs   []int64 // the next ones
+	date   int64   // of the first of them; before that is looked up, one that is not earlier
+	looked bool
+}
+
+type runs []*run
+
+func (h runs) Len() int { return len(h) }
+
+// Less puts a run first whose date is not known yet: there may be others as new.
+func (h runs) Less(i, j int) bool {
+	a, b := h[i], h[j]
+	switch {
+	case a.date != b.date:
+		return a.date > b.date
+	case a.looked != b.looked:
+		return b.looked
+	}
+	return a.rank < b.rank
+}
+
+func (h runs) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *runs) Push(r any)   { *h = append(*h, r.(*run)) }
+
+func (h *runs) Pop() any {
+	last := len(*h) - 1
+	r := (*h)[last]
+	*h = (*h)[:last]
+	return r
 }
 
 // step makes sure that a run has a next document; false if there is none.
@@ -221,47 +267,38 @@ func (r *run) step(l placement, from set) bool {
 }
 
 // newestOf gives the documents of a set, the newest first. Within a tape the last entry is
-// the newest; between tapes the dates decide.
+// the newest; between tapes the dates decide. A tape is looked at when its turn may have
+// come: of very many, few are.
 func (p *picker) newestOf(from set) iter.Seq2[int64, error] {
-	// step goes to the next document of a run, and finds its date.
-	step := func(r *run) (bool, error) {
-		if !r.step(p.eval.placement, from) {
-			return false, nil
-		}
-		if len(p.eval.tapes) == 1 {
-			return true, nil
-		}
-		c, err := p.candidate(r.docs[0])
-		r.date = c.Created
-		return true, err
-	}
 	return func(yield func(int64, error) bool) {
-		var runs []*run
+		var left runs
 		for i, t := range p.eval.tapes {
-			r := &run{rank: i, rest: p.eval.scopesOf(t)}
-			ok, err := step(r)
-			if err != nil && !yield(0, err) {
-				return
-			}
-			if ok {
-				runs = append(runs, r)
-			}
+			left = append(left, &run{rank: i, rest: p.eval.scopesOf(t), date: max(0, t.newest)})
 		}
-		for len(runs) > 0 {
-			best := 0
-			for i, r := range runs {
-				if b := runs[best]; r.date > b.date || r.date == b.date && r.rank < b.rank {
-					best = i
+		alone := len(left) == 1
+		heap.Init(&left)
+		for len(left) > 0 {
+			r := left[0]
+			if !r.step(p.eval.placement, from) {
+				heap.Pop(&left)
+				continue
+			}
+			if !r.looked && !alone {
+				c, err := p.candidate(r.docs[0])
+				if err != nil {
+					yield(0, err)
+					return
 				}
+				r.date, r.looked = c.Created, true
+				heap.Fix(&left, 0)
+				continue
 			}
-			r := runs[best]
 			doc := r.docs[0]
-			r.docs = r.docs[1:]
-			ok, err := step(r)
-			if !ok {
-				runs = slices.Delete(runs, best, best+1)
+			if r.docs, r.looked = r.docs[1:], false; !alone {
+				r.date = max(0, p.eval.tapes[r.rank].newest)
+				heap.Fix(&left, 0)
 			}
-			if !yield(doc, err) {
+			if !yield(doc, nil) {
 				return
 			}
 		}

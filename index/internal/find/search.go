@@ -39,7 +39,7 @@ type Search struct {
 	// Tapes are searched, each by Query's anchors, dates and kinds. The limit counts
 	// hits. A fork has its parent's entries up to its base. With several tapes, those are
 	// left to the tape that they were written to, if that is one of them, and otherwise to
-	// one of the forks: no entry comes twice.
+	// one of the forks: no entry comes twice. Nil stands for all tapes and open forks.
 	Tapes []*repo.Tape
 	Query repo.Query
 	// Roles keeps messages of these roles; empty keeps all entries.

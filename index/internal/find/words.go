@@ -12,19 +12,28 @@ import (
 )
 
 // InIndex finds entries by their words. The index has everything of targets, which are the
-// tapes that are searched and what they are forks of.
-func InIndex(ctx context.Context, db *store.DB, targets []*store.Target, s Search) (res *Result, err error) {
-	f := &finder{db: db, s: s, byBranch: map[string]*repo.Tape{}, readers: readers{}, phases: map[phaseKey]store.Phase{}, names: map[int64]string{}}
+// tapes that are searched and what they are forks of. It is called in a transaction.
+func InIndex(ctx context.Context, db *store.DB, targets []*store.Target, has store.Has, s Search) (*Result, error) {
+	f := &finder{db: db, s: s, has: has, byNo: map[int64]store.Known{}, byBranch: make(map[string]*repo.Tape, len(targets)),
+		readers: readers{}, phases: map[phaseKey]store.Phase{}, names: map[int64]string{}, lines: map[int64]store.Line{}}
+	forks := false
 	for _, t := range targets {
 		f.byBranch[t.Tape.Branch()] = t.Tape
+		forks = forks || t.Tape.IsFork()
+		if s.Tapes == nil {
+			f.s.Tapes = append(f.s.Tapes, t.Tape)
+		}
+	}
+	for _, k := range has {
+		if forks {
+			f.byNo[k.No] = k
+		}
 	}
 	defer f.readers.close()
-	err = db.Reading(func() error {
-		if res, err = f.find(ctx); err == nil {
-			err = f.neighbours(ctx, res.Hits)
-		}
-		return err
-	})
+	res, err := f.find(ctx)
+	if err == nil {
+		err = f.neighbours(ctx, res.Hits)
+	}
 	return res, err
 }
 
@@ -34,12 +43,15 @@ type finder struct {
 	query *query.Query
 	eval  *evaluator
 
+	has      store.Has
+	byNo     map[int64]store.Known // what the index has, where there are forks
 	byBranch map[string]*repo.Tape // that are searched, and what they are forks of
 
 	readers readers
 	phases  map[phaseKey]store.Phase
 	names   map[int64]string // of files
-	body    []byte           // scratch
+	lines   map[int64]store.Line
+	body    []byte // scratch
 }
 
 type phaseKey struct {
@@ -91,10 +103,8 @@ func (f *finder) placement(ctx context.Context) (placement, error) {
 	}
 	all, whole, has := make([]parts, len(tapes)), make([]parts, len(tapes)), make([]store.Known, len(tapes))
 	for i, t := range tapes {
-		if has[i], err = f.db.Known(t.Tape); err == nil {
-			whole[i], err = f.partsOf(has[i])
-		}
-		if err != nil {
+		has[i] = f.has[t.Branch()]
+		if whole[i], err = f.partsOf(has[i]); err != nil {
 			return placement{}, err
 		}
 		all[i] = whole[i].within(t.first, t.last)
@@ -119,17 +129,20 @@ func (f *finder) placement(ctx context.Context) (placement, error) {
 
 func (f *finder) partsOf(k store.Known) (parts, error) {
 	var out parts
-	for no, hi := k.No, k.Entries; no != 0; {
-		l, err := f.db.Chained(no)
-		if err != nil {
-			return nil, err
+	for hi := k.Entries; k.No != 0; {
+		of := f.byBranch[k.Branch]
+		if of == nil || k.Entries < hi {
+			return nil, fmt.Errorf("%w: tape %d, of which there are forks, is %s, and has %d entries", store.ErrStrange, k.No, k.Branch, k.Entries)
 		}
-		of := f.byBranch[l.Branch]
-		if of == nil || l.Entries < hi {
-			return nil, fmt.Errorf("%w: tape %d, of which there are forks, is %s, and has %d entries", store.ErrStrange, no, l.Branch, l.Entries)
+		out = append(out, part{of: of, no: k.No, lo: k.Base + 1, hi: hi})
+		if k.Parent == 0 {
+			break
 		}
-		out = append(out, part{of: of, no: no, lo: l.Base + 1, hi: hi})
-		no, hi = l.Parent, min(hi, l.Base)
+		parent, ok := f.byNo[k.Parent]
+		if !ok {
+			return nil, fmt.Errorf("%w: there is no tape %d, of which %s is a fork", store.ErrStrange, k.Parent, k.Branch)
+		}
+		hi, k = min(hi, k.Base), parent
 	}
 	return out, nil
 }

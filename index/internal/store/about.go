@@ -23,7 +23,7 @@ func decodeAbout(raw string) (out about.Tape, err error) {
 	return out, err
 }
 
-// About tells what each of the tapes is about that the index has, by branch.
+// About tells what each of the tapes is about, by branch.
 func (d *DB) About(tapes []*Target) (map[string]about.Tape, error) {
 	out := make(map[string]about.Tape, len(tapes))
 	for _, t := range tapes {

@@ -5,10 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+
+	"tape/internal/gitstore"
+	"tape/internal/journal"
+	"tape/internal/layout"
 	"tape/internal/query"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
-
 	"tape/repo"
 )
 
@@ -22,13 +26,20 @@ import (
 type Target struct {
 	Tape   *repo.Tape
 	parent *Target
+	commit string // what the tape is, if that is nothing but a commit; "": it takes a look
 }
+
+// hasAll reports whether what the index has is known, without a look, to be all of the tape.
+func (t *Target) hasAll(k Known) bool { return t.commit != "" && t.commit == k.head && !k.inTree }
 
 // WithParents lists tapes for the index to have: those given, and what they are forks of.
 // A parent comes before its forks.
 func WithParents(ctx context.Context, workspace *repo.Store, tapes []*repo.Tape) ([]*Target, error) {
-	var out []*Target
-	listed := map[string]*Target{}
+	out := make([]*Target, 0, len(tapes))
+	listed, byName := map[string]*Target{}, map[string]*repo.Tape{}
+	for _, t := range slices.Backward(tapes) {
+		byName[t.Name()] = t
+	}
 	var list func(t *repo.Tape) (*Target, error)
 	list = func(t *repo.Tape) (*Target, error) {
 		if one := listed[t.Branch()]; one != nil {
@@ -36,7 +47,11 @@ func WithParents(ctx context.Context, workspace *repo.Store, tapes []*repo.Tape)
 		}
 		one := &Target{Tape: t}
 		if t.IsFork() {
-			parent, err := workspace.Tape(ctx, t.Parent())
+			var err error
+			parent := byName[t.Parent()]
+			if parent == nil {
+				parent, err = workspace.Tape(ctx, t.Parent())
+			}
 			if err == nil {
 				one.parent, err = list(parent)
 			}
@@ -56,23 +71,49 @@ func WithParents(ctx context.Context, workspace *repo.Store, tapes []*repo.Tape)
 	return out, nil
 }
 
-// All lists the tapes and open forks of the workspace.
-func All(ctx context.Context, workspace *repo.Store) ([]*Target, error) {
-	tapes, err := workspace.Tapes(ctx)
+// All lists the tapes and open forks of the workspace. A commit that the index has is not
+// read again for the tape's name, and a tape that is nothing but a commit needs no look.
+func All(ctx context.Context, in *repo.Store, has Has) ([]*Target, error) {
+	ws := (*workspace.Store)(in)
+	quiet, err := journal.Quiet(ws)
 	if err != nil {
 		return nil, err
 	}
-	forks, err := workspace.Forks(ctx)
+	list, err := ws.List(ctx, func(branch string, h gitstore.Hash) string {
+		ref := "refs/heads/" + branch
+		if k := has[branch]; k.head == h.String() && layout.BranchOf(k.Name, ref) == ref {
+			return k.Name
+		}
+		return ""
+	})
 	if err != nil {
 		return nil, err
 	}
-	return WithParents(ctx, workspace, append(tapes, forks...))
+	tapes := make([]*repo.Tape, len(list))
+	for i, t := range list {
+		tapes[i] = (*repo.Tape)(t.Tape)
+	}
+	targets, err := WithParents(ctx, in, tapes)
+	if err != nil {
+		return nil, err
+	}
+	commits := make(map[string]string, len(list))
+	for _, t := range list {
+		if quiet(t.Tape, t.Head) {
+			commits[t.Branch()] = t.Head.String()
+		}
+	}
+	for _, t := range targets {
+		t.commit = commits[t.Tape.Branch()]
+	}
+	return targets, nil
 }
 
 // origin is where the own entries of a fork begin, as a Known that has no own ones yet;
 // zero for a tape, and for a fork that is stored whole.
 type origin struct {
 	Known
+	mark snapshot.Mark
 	open Phase // at the base
 }
 
@@ -116,7 +157,11 @@ func (d *DB) originOf(ctx context.Context, t *Target) (origin, error) {
 		// Before it was asked whether it begins with the base, and after it, the parent has
 		// to begin with what the index has.
 		if has.No != 0 && has.Entries >= m.LastID {
-			s, err := query.Since(ctx, (*workspace.Tape)(parent), has.mark)
+			mark, err := has.Mark()
+			if err != nil {
+				return origin{}, err
+			}
+			s, err := query.Since(ctx, (*workspace.Tape)(parent), mark)
 			if err != nil {
 				return origin{}, err
 			}
@@ -133,7 +178,7 @@ func (d *DB) originOf(ctx context.Context, t *Target) (origin, error) {
 
 // originAt describes the place behind an entry of a tape.
 func (d *DB) originAt(no int64, m snapshot.Mark) (origin, error) {
-	o := origin{Known: Known{Parent: no, Base: m.LastID, Entries: m.LastID, mark: m}}
+	o := origin{Known: Known{Parent: no, Base: m.LastID, Entries: m.LastID}, mark: m}
 	for hi := m.LastID; no != 0; {
 		r, err := d.Chained(no)
 		if err != nil {

@@ -17,6 +17,8 @@ CREATE TABLE tapes (
 	entries INTEGER NOT NULL,
 	bytes INTEGER NOT NULL,
 	newest INTEGER,
+	head TEXT NOT NULL, -- the branch's commit
+	in_tree INTEGER NOT NULL, -- 1: read from a working tree, which may have more than that
 	mark TEXT NOT NULL,
 	about TEXT NOT NULL
 );

@@ -2,12 +2,9 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"strings"
 	"tape/internal/query"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
@@ -15,57 +12,6 @@ import (
 	"tape/index/internal/fts5"
 	"tape/repo"
 )
-
-// Known is what the index has of a tape.
-type Known struct {
-	No        int64
-	Parent    int64 // the number of the tape that this one is a fork of; 0: it is stored whole
-	Base      int64 // the last entry that is not the fork's own
-	BaseBytes int64 // of the lines up to that
-	Entries   int64 // the last id
-	Bytes     int64 // of all lines
-	Newest    sql.NullInt64
-	mark      snapshot.Mark
-}
-
-// Own is how many entries the index has as the tape's own.
-func (k Known) Own() int64 { return k.Entries - k.Base }
-
-// Known looks a tape up. No number, no error: the index does not have it.
-func (d *DB) Known(t *repo.Tape) (Known, error) {
-	var k Known
-	var mark string
-	ok, err := d.row("SELECT no, parent, base, base_bytes, entries, bytes, newest, mark FROM tapes WHERE branch = ?", []any{t.Branch()},
-		&k.No, &k.Parent, &k.Base, &k.BaseBytes, &k.Entries, &k.Bytes, &k.Newest, &mark)
-	if err != nil || !ok {
-		return k, err
-	}
-	if k.mark, err = decodeMark(mark); err != nil {
-		return k, fmt.Errorf("%w: mark of %s: %w", ErrStrange, t.Branch(), err)
-	}
-	if k.Entries != k.mark.LastID || k.Entries < 0 || k.Entries >= 1<<tapeShift {
-		return k, fmt.Errorf("%w: %s has %d entries, and ends with entry %d", ErrStrange, t.Branch(), k.Entries, k.mark.LastID)
-	}
-	if k.Base < 0 || k.Base > k.Entries || k.Parent < 0 || k.Parent >= k.No || (k.Base == 0) != (k.Parent == 0) {
-		return k, fmt.Errorf("%w: %s begins behind entry %d of tape %d", ErrStrange, t.Branch(), k.Base, k.Parent)
-	}
-	return k, nil
-}
-
-// encodeMark gives the text of a mark, with a checksum in front: reading on from a place
-// that damage made would look as if the tape were damaged.
-func encodeMark(m snapshot.Mark) (string, error) {
-	raw, err := json.Marshal(m)
-	return fmt.Sprintf("%08x %s", crc32.ChecksumIEEE(raw), raw), err
-}
-
-func decodeMark(text string) (m snapshot.Mark, err error) {
-	sum, raw, _ := strings.Cut(text, " ")
-	if sum != fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(raw))) {
-		return m, errors.New("the checksum is wrong")
-	}
-	return m, json.Unmarshal([]byte(raw), &m)
-}
 
 // Totals counts the tapes of the index and their entries.
 func (d *DB) Totals() (tapes int, entries int64, err error) {
@@ -75,10 +21,10 @@ func (d *DB) Totals() (tapes int, entries int64, err error) {
 
 // Stale is of how many tapes the index does not have everything; with all, which says
 // that the workspace has no others, also how many it has that are gone.
-func (d *DB) Stale(ctx context.Context, tapes []*Target, all bool) (int, error) {
+func (d *DB) Stale(ctx context.Context, tapes []*Target, has Has, all bool) (int, error) {
 	n := 0
 	for _, t := range tapes {
-		stale, err := d.isStale(ctx, t)
+		stale, err := d.isStale(ctx, t, has[t.Tape.Branch()])
 		if err != nil {
 			return 0, err
 		}
@@ -93,13 +39,15 @@ func (d *DB) Stale(ctx context.Context, tapes []*Target, all bool) (int, error) 
 	return n + len(gone), err
 }
 
-func (d *DB) isStale(ctx context.Context, t *Target) (bool, error) {
-	k, err := d.Known(t.Tape)
-	if err != nil {
-		return false, err
-	}
-	if k.No == 0 || !query.Unchanged((*workspace.Tape)(t.Tape), k.mark) {
+func (d *DB) isStale(ctx context.Context, t *Target, k Known) (bool, error) {
+	if k.No == 0 {
 		return true, nil
+	}
+	if !t.hasAll(k) {
+		mark, err := k.Mark()
+		if err != nil || !query.Unchanged((*workspace.Tape)(t.Tape), mark) {
+			return true, err
+		}
 	}
 	fits, err := d.fits(ctx, t, k)
 	return !fits, err
@@ -108,8 +56,12 @@ func (d *DB) isStale(ctx context.Context, t *Target) (bool, error) {
 // CatchUp brings what the index has of the tapes up to date, each in one transaction. A
 // fork may be stale because its parent was.
 func (d *DB) CatchUp(ctx context.Context, tapes []*Target, progress func(entries int64)) (added int64, err error) {
+	has, err := d.Has(tapes)
+	if err != nil {
+		return 0, err
+	}
 	for _, t := range tapes {
-		stale, err := d.isStale(ctx, t)
+		stale, err := d.isStale(ctx, t, has[t.Tape.Branch()])
 		if err != nil {
 			return added, err
 		}
@@ -189,8 +141,8 @@ func (d *DB) take(ctx context.Context, t *repo.Tape, k Known, s *query.Suffix, x
 	if err != nil {
 		return 0, err
 	}
-	return w.added, d.exec("UPDATE tapes SET name = ?, entries = ?, bytes = ?, newest = ?, mark = ?, about = ? WHERE no = ?",
-		t.Name(), mark.LastID, k.Bytes+w.bytes, later(k.Newest, w.newest), raw, string(known), k.No)
+	return w.added, d.exec("UPDATE tapes SET name = ?, entries = ?, bytes = ?, newest = ?, head = ?, in_tree = ?, mark = ?, about = ? WHERE no = ?",
+		t.Name(), mark.LastID, k.Bytes+w.bytes, later(k.Newest, w.newest), mark.Head, mark.Disk, raw, string(known), k.No)
 }
 
 // lacking returns what the index does not have of a tape; anew, if not nil, tells that
@@ -201,7 +153,11 @@ func (d *DB) lacking(ctx context.Context, t *Target, k Known) (s *query.Suffix, 
 		return nil, nil, err
 	}
 	if fits {
-		if s, err = query.Since(ctx, (*workspace.Tape)(t.Tape), k.mark); err != nil || !s.Whole() {
+		var mark snapshot.Mark
+		if mark, err = k.Mark(); err != nil {
+			return nil, nil, err
+		}
+		if s, err = query.Since(ctx, (*workspace.Tape)(t.Tape), mark); err != nil || !s.Whole() {
 			return s, nil, err
 		}
 	}
@@ -231,9 +187,9 @@ func (d *DB) replaceTape(t *repo.Tape, old int64, o origin) (Known, error) {
 		return Known{}, err
 	}
 	k := o.Known
-	if _, err := d.row(`INSERT INTO tapes (branch, name, parent, base, base_bytes, entries, bytes, newest, mark, about)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '{}') RETURNING no`,
-		[]any{t.Branch(), t.Name(), k.Parent, k.Base, k.BaseBytes, k.Entries, k.Bytes, k.Newest, mark}, &k.No); err != nil {
+	if _, err := d.row(`INSERT INTO tapes (branch, name, parent, base, base_bytes, entries, bytes, newest, head, in_tree, mark, about)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '{}') RETURNING no`,
+		[]any{t.Branch(), t.Name(), k.Parent, k.Base, k.BaseBytes, k.Entries, k.Bytes, k.Newest, o.mark.Head, o.mark.Disk, mark}, &k.No); err != nil {
 		return Known{}, err
 	}
 	if k.Parent != 0 {

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strings"
+
+	"tape/internal/snapshot"
+	"tape/repo"
+)
+
+// Known is what the index has of a tape.
+type Known struct {
+	Branch    string
+	Name      string
+	No        int64
+	Parent    int64 // the number of the tape that this one is a fork of; 0: it is stored whole
+	Base      int64 // the last entry that is not the fork's own
+	BaseBytes int64 // of the lines up to that
+	Entries   int64 // the last id
+	Bytes     int64 // of all lines
+	Newest    sql.NullInt64
+
+	head   string // the branch's commit
+	inTree bool   // read from a working tree
+	mark   string // encoded
+}
+
+// Own is how many entries the index has as the tape's own.
+func (k Known) Own() int64 { return k.Entries - k.Base }
+
+const knownColumns = "branch, name, no, parent, base, base_bytes, entries, bytes, newest, head, in_tree, mark"
+
+func (k *Known) columns() []any {
+	return []any{&k.Branch, &k.Name, &k.No, &k.Parent, &k.Base, &k.BaseBytes, &k.Entries, &k.Bytes, &k.Newest, &k.head, &k.inTree, &k.mark}
+}
+
+// Known looks a tape up. No number, no error: the index does not have it.
+func (d *DB) Known(t *repo.Tape) (Known, error) {
+	var k Known
+	ok, err := d.row("SELECT "+knownColumns+" FROM tapes WHERE branch = ?", []any{t.Branch()}, k.columns()...)
+	if err == nil && ok {
+		err = k.check()
+	}
+	return k, err
+}
+
+// Has is what the index has of tapes, by branch.
+type Has map[string]Known
+
+// Has looks many tapes up at once: more than a few by reading what there is of all.
+func (d *DB) Has(tapes []*Target) (Has, error) {
+	const few = 8
+	if len(tapes) > few {
+		return d.HasAll()
+	}
+	out := make(Has, len(tapes))
+	for _, t := range tapes {
+		k, err := d.Known(t.Tape)
+		if err != nil {
+			return nil, err
+		}
+		if k.No != 0 {
+			out[k.Branch] = k
+		}
+	}
+	return out, nil
+}
+
+// HasAll is what the index has of all its tapes.
+func (d *DB) HasAll() (Has, error) {
+	out := Has{}
+	var k Known
+	err := d.rows("SELECT "+knownColumns+" FROM tapes", nil, k.columns(), func() error {
+		out[k.Branch] = k
+		return k.check()
+	})
+	return out, err
+}
+
+func (k *Known) check() error {
+	switch {
+	case k.Entries < 0 || k.Entries >= 1<<tapeShift:
+		return fmt.Errorf("%w: %s has %d entries", ErrStrange, k.Branch, k.Entries)
+	case k.Base < 0 || k.Base > k.Entries || k.Parent < 0 || k.Parent >= k.No || (k.Base == 0) != (k.Parent == 0):
+		return fmt.Errorf("%w: %s begins behind entry %d of tape %d", ErrStrange, k.Branch, k.Base, k.Parent)
+	}
+	return nil
+}
+
+// Mark is how far the index has the tape.
+func (k *Known) Mark() (m snapshot.Mark, err error) {
+	if k.No == 0 {
+		return m, nil
+	}
+	if m, err = decodeMark(k.mark); err != nil {
+		return m, fmt.Errorf("%w: mark of %s: %w", ErrStrange, k.Branch, err)
+	}
+	if k.Entries != m.LastID || k.head != m.Head || k.inTree != m.Disk {
+		return m, fmt.Errorf("%w: %s has %d entries at %s, and ends with entry %d at %s", ErrStrange, k.Branch, k.Entries, k.head, m.LastID, m.Head)
+	}
+	return m, nil
+}
+
+// encodeMark gives the text of a mark, with a checksum in front: reading on from a place
+// that damage made would look as if the tape were damaged.
+func encodeMark(m snapshot.Mark) (string, error) {
+	raw, err := json.Marshal(m)
+	return fmt.Sprintf("%08x %s", crc32.ChecksumIEEE(raw), raw), err
+}
+
+func decodeMark(text string) (m snapshot.Mark, err error) {
+	sum, raw, _ := strings.Cut(text, " ")
+	if sum != fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(raw))) {
+		return m, errors.New("the checksum is wrong")
+	}
+	return m, json.Unmarshal([]byte(raw), &m)
+}
