@@ -23,6 +23,7 @@ const OftenTimes = 3
 
 type worder struct {
 	builder *fts5.Builder
+	tape    int64 // the last one, see filler
 	words   text.Tokenizer
 	text    []byte
 	term    []byte

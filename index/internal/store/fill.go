@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"iter"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
@@ -12,7 +14,7 @@ import (
 )
 
 // How new entries become rows. One goroutine reads them, some take their words, and the
-// caller's writes rows and words to the database: see fill.
+// caller's writes rows and words to the database: see fillMuch.
 
 const (
 	// Entries are handed on in batches, bounded by their number and their bytes.
@@ -24,6 +26,7 @@ const (
 
 type batch struct {
 	number  int
+	last    bool
 	entries []repo.Entry
 	lines   []Line        // of the entries, by who took their words
 	words   *fts5.Builder // that became full; nil: none did
@@ -38,14 +41,76 @@ func hand(ctx context.Context, to chan<- *batch, b *batch) error {
 	}
 }
 
-// fill reads a suffix and calls read and row for every entry, in order, and words with
-// every builder that has become full. The last two are called by this goroutine.
-func fill(ctx context.Context, s *query.Suffix, tape int64, read func(repo.Entry), row func(Line) error, words func(*fts5.Builder) error) error {
+// filler takes what several tapes have that is new. What one tape has is mostly little, and
+// its words wait for those of the next; a lot is taken by several goroutines.
+type filler struct {
+	words *wordWriter
+	// Documents are in order in what waits: those of tapes that the index had, and of new ones.
+	waiting [2]*worder
+	old     int64 // the last tape that the index had
+}
+
+// fill reads a suffix, and calls read and row for every entry, in order, the latter by this
+// goroutine.
+func (f *filler) fill(ctx context.Context, s *query.Suffix, tape int64, read func(repo.Entry), row func(Line) error) error {
+	next, stop := iter.Pull2(s.Entries(ctx))
+	defer stop()
+	source := func() (*batch, error) { return readBatch(next, read) }
+	b, err := source()
+	if err != nil {
+		return err
+	}
+	if !b.last {
+		return f.fillMuch(ctx, b, source, tape, row)
+	}
+	w, err := f.worder(tape)
+	if err != nil {
+		return err
+	}
+	for _, e := range b.entries {
+		if err := row(w.add(tape, e)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// worder is the one that the words of a tape wait in, which has not gone beyond it.
+func (f *filler) worder(tape int64) (*worder, error) {
+	i := 0
+	if tape > f.old {
+		i = 1
+	}
+	w := f.waiting[i]
+	if w != nil && w.builder.Size() < builderBytes/2 && w.tape <= tape {
+		w.tape = tape
+		return w, nil
+	}
+	f.waiting[i] = &worder{builder: fts5.NewBuilder(), tape: tape}
+	if w == nil {
+		return f.waiting[i], nil
+	}
+	return f.waiting[i], f.words.add(w.builder)
+}
+
+// close hands on what waits, if all went well.
+func (f *filler) close(ok bool) error {
+	var err error
+	for _, w := range f.waiting {
+		if ok && err == nil && w != nil && w.builder.Docs() > 0 {
+			err = f.words.add(w.builder)
+		}
+	}
+	return errors.Join(err, f.words.close(ok && err == nil))
+}
+
+// fillMuch goes on after the first batch.
+func (f *filler) fillMuch(ctx context.Context, first *batch, source func() (*batch, error), tape int64, row func(Line) error) error {
 	workers := max(1, runtime.GOMAXPROCS(0))
 	g, ctx := errgroup.WithContext(ctx)
 	in := make(chan *batch, workers)
 	out := make(chan *batch) // without a buffer: a batch may have much with it
-	g.Go(func() error { return readBatches(ctx, s, read, in) })
+	g.Go(func() error { return readBatches(ctx, first, source, in) })
 	takers, taking := errgroup.WithContext(ctx)
 	for range workers {
 		takers.Go(func() error { return takeWords(taking, tape, builderBytes/workers, in, out) })
@@ -54,7 +119,7 @@ func fill(ctx context.Context, s *query.Suffix, tape int64, read func(repo.Entry
 		defer close(out)
 		return takers.Wait()
 	})
-	err := receive(out, row, words)
+	err := receive(out, row, f.words.add)
 	if err != nil {
 		// Let the others end: they stop when the context is cancelled.
 		g.Go(func() error { return err })
@@ -67,27 +132,36 @@ func fill(ctx context.Context, s *query.Suffix, tape int64, read func(repo.Entry
 	return err
 }
 
-func readBatches(ctx context.Context, s *query.Suffix, read func(repo.Entry), in chan<- *batch) error {
+func readBatches(ctx context.Context, b *batch, source func() (*batch, error), in chan<- *batch) error {
 	defer close(in)
-	b, size := &batch{}, 0
-	for e, err := range s.Entries(ctx) {
-		if err != nil {
+	for number := 0; ; number++ {
+		b.number = number
+		if err := hand(ctx, in, b); err != nil || b.last {
 			return err
+		}
+		var err error
+		if b, err = source(); err != nil {
+			return err
+		}
+	}
+}
+
+func readBatch(next func() (repo.Entry, error, bool), read func(repo.Entry)) (*batch, error) {
+	b := &batch{}
+	for size := 0; len(b.entries) < batchEntries && size < batchBytes; {
+		e, err, more := next()
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			b.last = true
+			break
 		}
 		read(e)
 		b.entries = append(b.entries, e)
-		if size += len(e.Raw); len(b.entries) < batchEntries && size < batchBytes {
-			continue
-		}
-		if err := hand(ctx, in, b); err != nil {
-			return err
-		}
-		b, size = &batch{number: b.number + 1}, 0
+		size += len(e.Raw)
 	}
-	if len(b.entries) == 0 {
-		return nil
-	}
-	return hand(ctx, in, b)
+	return b, nil
 }
 
 // takeWords does the work on batches until there are no more.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"tape/internal/gitstore"
 	"tape/internal/journal"
@@ -30,7 +31,7 @@ type Target struct {
 }
 
 // hasAll reports whether what the index has is known, without a look, to be all of the tape.
-func (t *Target) hasAll(k Known) bool { return t.commit != "" && t.commit == k.head && !k.inTree }
+func (t *Target) hasAll(k Known) bool { return t.commit != "" && t.commit == k.head && k.inTree == 0 }
 
 // WithParents lists tapes for the index to have: those given, and what they are forks of.
 // A parent comes before its forks.
@@ -71,6 +72,9 @@ func WithParents(ctx context.Context, workspace *repo.Store, tapes []*repo.Tape)
 	return out, nil
 }
 
+// tapePrefix is what git shows of the prefix of tapes' branches.
+var tapePrefix = strings.TrimPrefix(layout.BranchPrefix, "refs/heads/")
+
 // All lists the tapes and open forks of the workspace. A commit that the index has is not
 // read again for the tape's name, and a tape that is nothing but a commit needs no look.
 func All(ctx context.Context, in *repo.Store, has Has) ([]*Target, error) {
@@ -80,11 +84,14 @@ func All(ctx context.Context, in *repo.Store, has Has) ([]*Target, error) {
 		return nil, err
 	}
 	list, err := ws.List(ctx, func(branch string, h gitstore.Hash) string {
-		ref := "refs/heads/" + branch
-		if k := has[branch]; k.head == h.String() && layout.BranchOf(k.Name, ref) == ref {
+		k := has[branch]
+		if k.head != h.String() {
+			return ""
+		}
+		if branch == tapePrefix+k.Name || layout.BranchOf(k.Name, "refs/heads/"+branch) == "refs/heads/"+branch {
 			return k.Name
 		}
-		return ""
+		return "" // that is damage
 	})
 	if err != nil {
 		return nil, err
@@ -143,7 +150,7 @@ func Begins(ctx context.Context, t *repo.Tape) (parent *repo.Tape, m snapshot.Ma
 }
 
 // originOf finds where a fork begins, in its parent and in what the index has of that.
-func (d *DB) originOf(ctx context.Context, t *Target) (origin, error) {
+func (d *DB) originOf(ctx context.Context, t *Target, a *adding) (origin, error) {
 	const tries = 3 // others may change the parent meanwhile
 	for range tries {
 		parent, m, ok, err := Begins(ctx, t.Tape)
@@ -157,7 +164,7 @@ func (d *DB) originOf(ctx context.Context, t *Target) (origin, error) {
 		// Before it was asked whether it begins with the base, and after it, the parent has
 		// to begin with what the index has.
 		if has.No != 0 && has.Entries >= m.LastID {
-			mark, err := has.Mark()
+			mark, err := d.markOf(has)
 			if err != nil {
 				return origin{}, err
 			}
@@ -169,7 +176,7 @@ func (d *DB) originOf(ctx context.Context, t *Target) (origin, error) {
 				return d.originAt(has.No, m)
 			}
 		}
-		if _, err := d.addTape(ctx, t.parent, func(int64) {}); err != nil {
+		if err := d.addTape(ctx, t.parent, a); err != nil {
 			return origin{}, err
 		}
 	}

@@ -25,17 +25,17 @@ type Known struct {
 	Newest    sql.NullInt64
 
 	head   string // the branch's commit
-	inTree bool   // read from a working tree
-	mark   string // encoded
+	inTree int64  // 1: read from a working tree
 }
 
 // Own is how many entries the index has as the tape's own.
 func (k Known) Own() int64 { return k.Entries - k.Base }
 
-const knownColumns = "branch, name, no, parent, base, base_bytes, entries, bytes, newest, head, in_tree, mark"
+// knownColumns are those of the index known, which has them for all tapes on few pages.
+const knownColumns = "branch, name, no, parent, base, base_bytes, entries, bytes, newest, head, in_tree"
 
 func (k *Known) columns() []any {
-	return []any{&k.Branch, &k.Name, &k.No, &k.Parent, &k.Base, &k.BaseBytes, &k.Entries, &k.Bytes, &k.Newest, &k.head, &k.inTree, &k.mark}
+	return []any{&k.Branch, &k.Name, &k.No, &k.Parent, &k.Base, &k.BaseBytes, &k.Entries, &k.Bytes, &k.Newest, &k.head, &k.inTree}
 }
 
 // Known looks a tape up. No number, no error: the index does not have it.
@@ -72,9 +72,13 @@ func (d *DB) Has(tapes []*Target) (Has, error) {
 
 // HasAll is what the index has of all its tapes.
 func (d *DB) HasAll() (Has, error) {
-	out := Has{}
+	n := 0
+	if _, err := d.row("SELECT count(*) FROM tapes", nil, &n); err != nil {
+		return nil, err
+	}
+	out := make(Has, n)
 	var k Known
-	err := d.rows("SELECT "+knownColumns+" FROM tapes", nil, k.columns(), func() error {
+	err := d.rows("SELECT "+knownColumns+" FROM tapes INDEXED BY known", nil, k.columns(), func() error {
 		out[k.Branch] = k
 		return k.check()
 	})
@@ -91,15 +95,19 @@ func (k *Known) check() error {
 	return nil
 }
 
-// Mark is how far the index has the tape.
-func (k *Known) Mark() (m snapshot.Mark, err error) {
+// markOf is how far the index has a tape.
+func (d *DB) markOf(k Known) (m snapshot.Mark, err error) {
 	if k.No == 0 {
 		return m, nil
 	}
-	if m, err = decodeMark(k.mark); err != nil {
+	var mark string
+	if _, err := d.row("SELECT mark FROM tapes WHERE no = ?", []any{k.No}, &mark); err != nil {
+		return m, err
+	}
+	if m, err = decodeMark(mark); err != nil {
 		return m, fmt.Errorf("%w: mark of %s: %w", ErrStrange, k.Branch, err)
 	}
-	if k.Entries != m.LastID || k.head != m.Head || k.inTree != m.Disk {
+	if k.Entries != m.LastID || k.head != m.Head || (k.inTree != 0) != m.Disk {
 		return m, fmt.Errorf("%w: %s has %d entries at %s, and ends with entry %d at %s", ErrStrange, k.Branch, k.Entries, k.head, m.LastID, m.Head)
 	}
 	return m, nil

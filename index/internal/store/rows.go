@@ -11,6 +11,7 @@ type rowWriter struct {
 	files    map[fileKey]int64
 	insert   string // of several rows
 	args     []any  // of rows that wait to be written together
+	before   int64  // added of other tapes
 	added    int64
 	bytes    int64
 	newest   sql.NullInt64
@@ -63,14 +64,14 @@ func (w *rowWriter) add(l Line) error {
 		created = l.Created
 	}
 	w.args = append(w.args, doc, l.Kind, summary, created, l.Seq, file, l.At.Line, l.At.Offset, l.At.Length, l.Sign)
-	if w.added++; w.db.Most > 0 && w.added > w.db.Most {
+	if w.added++; w.db.Most > 0 && w.before+w.added > w.db.Most {
 		return ErrMany
 	}
 	w.bytes += int64(l.At.Length)
 	if len(w.args) < rowsAtOnce*lineColumns {
 		return nil
 	}
-	w.progress(w.added)
+	w.progress(w.before + w.added)
 	err = w.db.exec(w.insert, w.args...)
 	w.args = w.args[:0]
 	return err

@@ -22,6 +22,7 @@ CREATE TABLE tapes (
 	mark TEXT NOT NULL,
 	about TEXT NOT NULL
 );
+CREATE INDEX known ON tapes (branch, head, in_tree, name, parent, base, base_bytes, entries, bytes, newest);
 CREATE TABLE phases (
 	tape INTEGER NOT NULL,
 	seq INTEGER NOT NULL,

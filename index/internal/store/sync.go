@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"tape/internal/query"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
@@ -44,7 +46,7 @@ func (d *DB) isStale(ctx context.Context, t *Target, k Known) (bool, error) {
 		return true, nil
 	}
 	if !t.hasAll(k) {
-		mark, err := k.Mark()
+		mark, err := d.markOf(k)
 		if err != nil || !query.Unchanged((*workspace.Tape)(t.Tape), mark) {
 			return true, err
 		}
@@ -53,24 +55,40 @@ func (d *DB) isStale(ctx context.Context, t *Target, k Known) (bool, error) {
 	return !fits, err
 }
 
-// CatchUp brings what the index has of the tapes up to date, each in one transaction. A
-// fork may be stale because its parent was.
+// CatchUp brings what the index has of the tapes up to date, all in one transaction. If that
+// fails, as one of them cannot be read, those before it are taken up one by one.
 func (d *DB) CatchUp(ctx context.Context, tapes []*Target, progress func(entries int64)) (added int64, err error) {
 	has, err := d.Has(tapes)
 	if err != nil {
 		return 0, err
 	}
-	for _, t := range tapes {
-		stale, err := d.isStale(ctx, t, has[t.Tape.Branch()])
+	// Those that the index has come in the order of their numbers, as documents do.
+	number := func(t *Target) uint64 { return uint64(has[t.Tape.Branch()].No - 1) } // new ones last
+	tapes = slices.Clone(tapes)
+	slices.SortStableFunc(tapes, func(a, b *Target) int { return cmp.Compare(number(a), number(b)) })
+	added, err = d.catchUp(ctx, tapes, has, len(tapes), progress)
+	if err == nil || d.scratch != "" || len(tapes) == 1 || errors.Is(err, ErrMany) || IsDamage(err) || IsUnwritable(err) || IsBusy(err) || ctx.Err() != nil {
+		return added, err
+	}
+	return d.catchUp(ctx, tapes, has, 1, progress)
+}
+
+// catchUp takes up some tapes in each transaction. A fork may be stale because its parent was.
+func (d *DB) catchUp(ctx context.Context, tapes []*Target, has Has, some int, progress func(int64)) (added int64, err error) {
+	for len(tapes) > 0 {
+		stale, err := d.isStale(ctx, tapes[0], has[tapes[0].Tape.Branch()])
 		if err != nil {
 			return added, err
 		}
 		if !stale {
+			tapes = tapes[1:]
 			continue
 		}
+		group := tapes[:min(some, len(tapes))]
+		tapes = tapes[len(group):]
 		var n int64
 		err = d.writing(func() error {
-			n, err = d.addTape(ctx, t, func(n int64) { progress(added + n) })
+			n, err = d.addTapes(ctx, group, has, func(n int64) { progress(added + n) })
 			return err
 		})
 		if err != nil {
@@ -81,87 +99,113 @@ func (d *DB) CatchUp(ctx context.Context, tapes []*Target, progress func(entries
 	return added, nil
 }
 
-// addTape takes up what the index does not have of a tape.
-func (d *DB) addTape(ctx context.Context, t *Target, progress func(int64)) (int64, error) {
-	k, err := d.Known(t.Tape)
-	if err != nil {
-		return 0, err
-	}
-	s, anew, err := d.lacking(ctx, t, k)
-	if err != nil {
-		return 0, err
-	}
+// adding is what the taking up of several tapes has in common.
+type adding struct {
+	filler
+	x        *fts5.Index
+	added    int64
+	progress func(int64)
+}
+
+// addTapes takes up what the index does not have of tapes.
+func (d *DB) addTapes(ctx context.Context, tapes []*Target, has Has, progress func(int64)) (int64, error) {
 	x, err := d.Words()
 	if err != nil {
 		return 0, err
 	}
+	a := &adding{x: x, progress: progress, filler: filler{words: &wordWriter{x: x, dir: d.scratch}}}
+	if _, err := d.row("SELECT coalesce(max(no), 0) FROM tapes", nil, &a.old); err != nil {
+		return 0, err
+	}
+	for i, t := range tapes {
+		stale := i == 0
+		if !stale {
+			stale, err = d.isStale(ctx, t, has[t.Tape.Branch()])
+		}
+		if err == nil && stale {
+			err = d.addTape(ctx, t, a)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err = errors.Join(err, a.close(err == nil)); err == nil && a.added > 0 {
+		err = d.merge(x, false)
+	}
+	return a.added, err
+}
+
+// addTape takes up what the index does not have of a tape.
+func (d *DB) addTape(ctx context.Context, t *Target, a *adding) error {
+	k, err := d.Known(t.Tape)
+	if err != nil {
+		return err
+	}
+	s, anew, err := d.lacking(ctx, t, k, a)
+	if err != nil {
+		return err
+	}
 	if anew != nil {
 		dropped, had := k.No, k.Own()
 		if d.Most > 0 && had > d.Most {
-			return 0, ErrMany
+			return ErrMany
 		}
 		if k, err = d.replaceTape(t.Tape, k.No, *anew); err != nil {
-			return 0, err
+			return err
 		}
-		if err := d.purge(x, dropped, had); err != nil {
-			return 0, err
+		if err := d.purge(a.x, dropped, had); err != nil {
+			return err
 		}
 	}
-	return d.take(ctx, t.Tape, k, s, x, progress)
+	return d.take(ctx, t.Tape, k, s, a)
 }
 
-func (d *DB) take(ctx context.Context, t *repo.Tape, k Known, s *query.Suffix, x *fts5.Index, progress func(int64)) (int64, error) {
+func (d *DB) take(ctx context.Context, t *repo.Tape, k Known, s *query.Suffix, a *adding) error {
 	facts, err := d.about(k.No)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	words := &wordWriter{x: x, dir: d.scratch}
-	w := &rowWriter{db: d, tape: k.No, files: map[fileKey]int64{}, insert: insertLines(rowsAtOnce), progress: progress}
-	err = fill(ctx, s, k.No, facts.Add, w.add, words.add)
-	if err == nil {
+	w := &rowWriter{db: d, tape: k.No, files: map[fileKey]int64{}, insert: insertLines(rowsAtOnce), before: a.added, progress: a.progress}
+	if err = a.fill(ctx, s, k.No, facts.Add, w.add); err == nil {
 		err = w.flush()
 	}
-	if err = errors.Join(err, words.close(err == nil)); err != nil {
-		return 0, err
+	if err != nil {
+		return err
 	}
-	if w.added > 0 {
-		if err := d.merge(x, false); err != nil {
-			return 0, err
-		}
-	}
+	a.added += w.added
 	mark, ok := s.Mark()
 	if !ok {
-		return 0, fmt.Errorf("%w: tape %q was not read to its end", ErrStrange, t.Name())
+		return fmt.Errorf("%w: tape %q was not read to its end", ErrStrange, t.Name())
 	}
 	raw, err := encodeMark(mark)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	known, err := json.Marshal(facts)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return w.added, d.exec("UPDATE tapes SET name = ?, entries = ?, bytes = ?, newest = ?, head = ?, in_tree = ?, mark = ?, about = ? WHERE no = ?",
+	return d.exec("UPDATE tapes SET name = ?, entries = ?, bytes = ?, newest = ?, head = ?, in_tree = ?, mark = ?, about = ? WHERE no = ?",
 		t.Name(), mark.LastID, k.Bytes+w.bytes, later(k.Newest, w.newest), mark.Head, mark.Disk, raw, string(known), k.No)
 }
 
 // lacking returns what the index does not have of a tape; anew, if not nil, tells that
 // what it has has to go, and where the tape begins.
-func (d *DB) lacking(ctx context.Context, t *Target, k Known) (s *query.Suffix, anew *origin, err error) {
+func (d *DB) lacking(ctx context.Context, t *Target, k Known, a *adding) (s *query.Suffix, anew *origin, err error) {
 	fits, err := d.fits(ctx, t, k)
 	if err != nil {
 		return nil, nil, err
 	}
 	if fits {
 		var mark snapshot.Mark
-		if mark, err = k.Mark(); err != nil {
+		if mark, err = d.markOf(k); err != nil {
 			return nil, nil, err
 		}
 		if s, err = query.Since(ctx, (*workspace.Tape)(t.Tape), mark); err != nil || !s.Whole() {
 			return s, nil, err
 		}
 	}
-	o, err := d.originOf(ctx, t)
+	o, err := d.originOf(ctx, t, a)
 	if err != nil {
 		return nil, nil, err
 	}

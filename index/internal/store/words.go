@@ -7,7 +7,7 @@ import (
 	"tape/index/internal/fts5"
 )
 
-// wordWriter puts the words of one tape into the index.
+// wordWriter puts words into the index.
 //
 // Words come in as many parts as memory requires. In an index that is being built they
 // wait in a file of their own until all are there, and are then written as one part: a
