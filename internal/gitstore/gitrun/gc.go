@@ -22,10 +22,12 @@ import (
 
 // How git packs here. A tape is thousands of versions of files that share a few names and
 // grow: with git's own window of 10 the version that a file grew from is out of sight
-// behind those of its namesakes, and packs get three times as large as they might be.
+// behind those of its namesakes, and packs get three times as large as they might be. Where
+// histories are short, as those of imports are, a larger window takes time and finds nothing.
 const (
-	packWindow = 250 // that of git gc --aggressive
-	packDepth  = 50
+	leastWindow = 10  // that of git gc
+	packWindow  = 250 // that of git gc --aggressive
+	packDepth   = 50
 	packMemory = "256m" // a thread's, for that many large files
 	gcGrace    = "2.weeks.ago"
 	gcSlack    = 10 // percent of the packs' size that others may have packed
@@ -79,9 +81,16 @@ func eachObjectFile(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) erro
 func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	args := []string{"--git-dir=" + r.GitDir(), "-c", "gc.packRefs=false", "-c", "gc.reflogExpire=never", "-c", "gc.reflogExpireUnreachable=never"}
 	if prune == "" {
-		args = append(args, "-c", fmt.Sprintf("pack.window=%d", packWindow), "-c", fmt.Sprintf("pack.depth=%d", packDepth),
-			"-c", "pack.windowMemory="+packMemory, "-c", fmt.Sprintf("gc.aggressiveWindow=%d", packWindow),
-			"-c", fmt.Sprintf("gc.aggressiveDepth=%d", packDepth))
+		window, err := windowFor(ctx, r)
+		if err != nil {
+			return err
+		}
+		args = append(args, "-c", fmt.Sprintf("pack.window=%d", window), "-c", fmt.Sprintf("pack.depth=%d", packDepth),
+			"-c", "pack.windowMemory="+packMemory, "-c", fmt.Sprintf("gc.aggressiveWindow=%d", window),
+			"-c", fmt.Sprintf("gc.aggressiveDepth=%d", packDepth), "-c", "repack.updateServerInfo=false")
+	}
+	if !hasCommitGraph(r) { // it would make small repositories larger
+		args = append(args, "-c", "gc.writeCommitGraph=false")
 	}
 	args = append(args, "gc", "--quiet")
 	if v, _ := r.Config().Value("gc", "", "pruneExpire"); prune != "" {
@@ -127,6 +136,44 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 		return nil
 	}
 	return notePacks(r)
+}
+
+// windowFor is how many objects git compares each with: about as many as the longest history
+// has commits. It is enough to look at so many commits that it makes no difference any more.
+func windowFor(ctx context.Context, r *gitstore.Repo) (int, error) {
+	refs, err := r.Refs("refs/heads/")
+	if err != nil {
+		return 0, err
+	}
+	const most = 100 * packWindow // commits, of all branches
+	seen, window := map[gitstore.Hash]bool{}, leastWindow
+	for _, ref := range refs {
+		n := 0
+		for h := ref.Hash; n < packWindow && len(seen) < most && !seen[h]; n++ {
+			if err := ctx.Err(); err != nil {
+				return 0, err
+			}
+			c, err := r.Commit(h)
+			if err != nil || len(c.Parents) == 0 {
+				break // git tells what is wrong
+			}
+			seen[h], h = true, c.Parents[0]
+		}
+		if window = max(window, n); window >= packWindow || len(seen) >= most {
+			return packWindow, nil
+		}
+	}
+	return window, nil
+}
+
+// hasCommitGraph reports whether git keeps a commit graph, which it then has to keep right.
+func hasCommitGraph(r *gitstore.Repo) bool {
+	for _, name := range []string{"commit-graph", "commit-graphs"} {
+		if _, err := os.Lstat(filepath.Join(ObjectsDir(r), "info", name)); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // prepare does what git gc would do under locks of git's.
