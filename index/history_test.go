@@ -263,8 +263,12 @@ func (w *world) sameAgain(tp *repo.Tape) string {
 // look has the index catch up, in one of the ways that it does.
 func (w *world) look() {
 	tapes := everything(w.t, w.s)
-	if w.rng.IntN(2) == 0 {
+	switch w.rng.IntN(4) {
+	case 0, 1:
 		mustSync(w.t, w.x)
+		return
+	case 2:
+		mustSearch(w.t, w.x, Search{Text: "error"})
 		return
 	}
 	mustSearch(w.t, w.x, Search{Text: "error", Tapes: tapes[w.rng.IntN(len(tapes)):][:1]})
@@ -301,6 +305,10 @@ func (w *world) compare(searches int) {
 			t.Errorf("%s: %v, and of a new index %v", describe(s), err, wantErr)
 		} else if err == nil {
 			wantSame(t, describe(s), got, want)
+		}
+		if err == nil && len(s.Tapes) == len(tapes) {
+			s.Tapes = nil
+			wantSame(t, "all: "+describe(s), mustSearch(t, w.x, s), want)
 		}
 		wantAnswer(t, w.x, scanSearch(w.rng, tapes, all))
 		if t.Failed() {
