@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"tape/internal/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
@@ -53,6 +54,12 @@ func NewReader(ctx context.Context, t *workspace.Tape) (*Reader, error) {
 		r.dir = wt.Dir
 	}
 	return r, nil
+}
+
+// ReaderAt returns a reader for entries that a commit of the tape has.
+func ReaderAt(t *workspace.Tape, commit gitstore.Hash) (*Reader, error) {
+	v, err := snapshot.AtCommit(t.Store(), commit)
+	return &Reader{tape: t, commit: v, open: map[string]content{}}, err
 }
 
 // Entry reads the entry at a position; anchor and seq are those of its phase. After a

@@ -79,7 +79,7 @@ func (f *finder) entry(ctx context.Context, c *candidate) (e repo.Entry, err err
 		}
 		f.names[c.File] = name
 	}
-	r, err := f.readers.of(ctx, c.of)
+	r, err := f.readers.of(ctx, c.of, f.commits[c.of.Branch()])
 	if err != nil {
 		return e, err
 	}

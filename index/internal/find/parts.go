@@ -58,6 +58,9 @@ func (ps parts) part(id int64) part {
 // the shortest name: a fork's is longer than its parent's. It reports which lost something.
 func share(tapes []reached, all []parts) []bool {
 	lost := make([]bool, len(all))
+	if !slices.ContainsFunc(tapes, func(t reached) bool { return t.IsFork() }) {
+		return lost
+	}
 	own := map[string]bool{}
 	order := make([]int, len(all))
 	for i, t := range tapes {

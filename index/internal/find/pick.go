@@ -219,6 +219,7 @@ type run struct {
 	docs   []int64 // the next ones
 	date   int64   // of the first of them; before that is looked up, one that is not earlier
 	looked bool
+	begun  bool
 }
 
 type runs []*run
@@ -271,14 +272,17 @@ func (r *run) step(l placement, from set) bool {
 // come: of very many, few are.
 func (p *picker) newestOf(from set) iter.Seq2[int64, error] {
 	return func(yield func(int64, error) bool) {
-		var left runs
+		left := make(runs, 0, len(p.eval.tapes))
 		for i, t := range p.eval.tapes {
-			left = append(left, &run{rank: i, rest: p.eval.scopesOf(t), date: max(0, t.newest)})
+			left = append(left, &run{rank: i, date: max(0, t.newest)})
 		}
 		alone := len(left) == 1
 		heap.Init(&left)
 		for len(left) > 0 {
 			r := left[0]
+			if !r.begun {
+				r.rest, r.begun = p.eval.scopesOf(p.eval.tapes[r.rank]), true
+			}
 			if !r.step(p.eval.placement, from) {
 				heap.Pop(&left)
 				continue

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"tape/internal/gitstore"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
@@ -111,7 +112,7 @@ func scanHits(ctx context.Context, s Search, tapes []reached, find *scan.Scanner
 		if len(hits) == s.limit() {
 			continue
 		}
-		r, err := open.of(ctx, m.of)
+		r, err := open.of(ctx, m.of, gitstore.ZeroHash)
 		if err != nil {
 			return nil, err
 		}

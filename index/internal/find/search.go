@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"tape/internal/gitstore"
 	"tape/internal/query"
 	"tape/internal/workspace"
 	"unicode"
@@ -174,11 +175,16 @@ func surround(hits []Hit, n int, entry func(tape string, id int64) (repo.Entry, 
 // readers keeps a reader of each tape, by its branch.
 type readers map[string]*query.Reader
 
-func (r readers) of(ctx context.Context, t *repo.Tape) (*query.Reader, error) {
+// of is the reader of a tape; commit is what the tape is known to be, or zero.
+func (r readers) of(ctx context.Context, t *repo.Tape, commit gitstore.Hash) (one *query.Reader, err error) {
 	if one := r[t.Branch()]; one != nil {
 		return one, nil
 	}
-	one, err := query.NewReader(ctx, (*workspace.Tape)(t))
+	if !commit.IsZero() {
+		one, err = query.ReaderAt((*workspace.Tape)(t), commit)
+	} else {
+		one, err = query.NewReader(ctx, (*workspace.Tape)(t))
+	}
 	if err == nil {
 		r[t.Branch()] = one
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tape/index/internal/store"
+	"tape/internal/gitstore"
 	"tape/internal/text/query"
 	"tape/repo"
 )
@@ -15,10 +16,13 @@ import (
 // tapes that are searched and what they are forks of. It is called in a transaction.
 func InIndex(ctx context.Context, db *store.DB, targets []*store.Target, has store.Has, s Search) (*Result, error) {
 	f := &finder{db: db, s: s, has: has, byNo: map[int64]store.Known{}, byBranch: make(map[string]*repo.Tape, len(targets)),
-		readers: readers{}, phases: map[phaseKey]store.Phase{}, names: map[int64]string{}, lines: map[int64]store.Line{}}
+		readers: readers{}, phases: map[phaseKey]store.Phase{}, names: map[int64]string{}, lines: map[int64]store.Line{}, commits: map[string]gitstore.Hash{}}
 	forks := false
 	for _, t := range targets {
 		f.byBranch[t.Tape.Branch()] = t.Tape
+		if !t.Commit.IsZero() {
+			f.commits[t.Tape.Branch()] = t.Commit
+		}
 		forks = forks || t.Tape.IsFork()
 		if s.Tapes == nil {
 			f.s.Tapes = append(f.s.Tapes, t.Tape)
@@ -46,6 +50,8 @@ type finder struct {
 	has      store.Has
 	byNo     map[int64]store.Known // what the index has, where there are forks
 	byBranch map[string]*repo.Tape // that are searched, and what they are forks of
+
+	commits map[string]gitstore.Hash // what tapes are, by branch, see store.Target
 
 	readers readers
 	phases  map[phaseKey]store.Phase

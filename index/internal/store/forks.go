@@ -27,19 +27,23 @@ import (
 type Target struct {
 	Tape   *repo.Tape
 	parent *Target
-	commit string // what the tape is, if that is nothing but a commit; "": it takes a look
+	Commit gitstore.Hash // what the tape is, if that is nothing but a commit; zero: it takes a look
 }
 
 // hasAll reports whether what the index has is known, without a look, to be all of the tape.
-func (t *Target) hasAll(k Known) bool { return t.commit != "" && t.commit == k.head && k.inTree == 0 }
+func (t *Target) hasAll(k Known) bool {
+	return !t.Commit.IsZero() && t.Commit.String() == k.head && k.inTree == 0
+}
 
 // WithParents lists tapes for the index to have: those given, and what they are forks of.
 // A parent comes before its forks.
 func WithParents(ctx context.Context, workspace *repo.Store, tapes []*repo.Tape) ([]*Target, error) {
 	out := make([]*Target, 0, len(tapes))
-	listed, byName := map[string]*Target{}, map[string]*repo.Tape{}
-	for _, t := range slices.Backward(tapes) {
-		byName[t.Name()] = t
+	listed, byName := make(map[string]*Target, len(tapes)), map[string]*repo.Tape{}
+	if slices.ContainsFunc(tapes, (*repo.Tape).IsFork) {
+		for _, t := range slices.Backward(tapes) {
+			byName[t.Name()] = t
+		}
 	}
 	var list func(t *repo.Tape) (*Target, error)
 	list = func(t *repo.Tape) (*Target, error) {
@@ -104,14 +108,14 @@ func All(ctx context.Context, in *repo.Store, has Has) ([]*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	commits := make(map[string]string, len(list))
+	commits := make(map[string]gitstore.Hash, len(list))
 	for _, t := range list {
 		if quiet(t.Tape, t.Head) {
-			commits[t.Branch()] = t.Head.String()
+			commits[t.Branch()] = t.Head
 		}
 	}
 	for _, t := range targets {
-		t.commit = commits[t.Tape.Branch()]
+		t.Commit = commits[t.Tape.Branch()]
 	}
 	return targets, nil
 }
