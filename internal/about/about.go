@@ -41,6 +41,12 @@ const TitleEvent = "tape.title"
 // maxAuthors bounds what many names can make a tape remember.
 const maxAuthors = 20
 
+// ProjectName is the last part of the project's directory, "" if that is not known.
+func (t Tape) ProjectName() string {
+	dir := strings.TrimRight(strings.ReplaceAll(t.Project, `\`, "/"), "/")
+	return dir[strings.LastIndexByte(dir, '/')+1:]
+}
+
 // Add takes one more entry into account. Entries come in the order of their ids.
 func (t *Tape) Add(e layout.Entry) {
 	t.Entries = e.ID

@@ -26,6 +26,7 @@ type importOptions struct {
 	format string
 	files  []string
 	alone  bool // without subagents
+	tapes  []string
 }
 
 func newImportCmd(a *App) *cobra.Command {
@@ -111,7 +112,45 @@ func (o *importOptions) run(ctx context.Context) error {
 			}
 		}
 	}
+	if err := o.leaveEmpty(ctx, store); err != nil {
+		return err
+	}
 	return importFailure(failed, files)
+}
+
+// leaveEmpty makes the newest session the current tape, where that is an empty one: it was
+// made with the workspace, and nobody has used it.
+func (o *importOptions) leaveEmpty(ctx context.Context, store *repo.Store) error {
+	t, err := store.Tape(ctx, "")
+	if err != nil || len(o.tapes) == 0 {
+		return nil //nolint:nilerr // it is not there: then nobody expects it to be left
+	}
+	if now, err := t.Summary(ctx); err != nil || now.Entries > 1 {
+		return err
+	}
+	var newest string
+	var last time.Time
+	for _, name := range o.tapes {
+		t, err := store.Tape(ctx, name)
+		if err != nil {
+			return err
+		}
+		s, err := t.Summary(ctx)
+		if err != nil {
+			return err
+		}
+		if at, ok := parseStored(s.Updated); ok && s.Entries > 1 && !at.Before(last) {
+			newest, last = name, at
+		}
+	}
+	if newest == "" {
+		return nil
+	}
+	if _, err := store.Switch(ctx, newest); err != nil || o.json {
+		return err
+	}
+	o.say("the current tape is %s, the newest", quoted(newest))
+	return nil
 }
 
 // ensureStore opens the workspace. Where the current directory has none yet, and none was
@@ -214,6 +253,7 @@ func (o *importOptions) file(ctx context.Context, store *repo.Store, name, fallb
 	case err != nil:
 		return err
 	}
+	o.tapes = append(o.tapes, res.Tape)
 	err = o.result(object{{"file", res.File}, {"tape", res.Tape}, {"format", res.Format}, {"imported", res.Imported}, {"skipped", res.Skipped},
 		{"damaged", res.Damaged}, {"anchors", res.Anchors}}.with("subagents", res.Subagents), "%s: %s", display.Line(name), importText(res))
 	if err != nil {

@@ -169,12 +169,16 @@ func (l listing[T]) show(a *App, items []T, err error) error {
 type table struct {
 	head  []string
 	right []bool // columns of numbers
+	wide  int    // the column that takes what the screen leaves; -1: none
 	rows  [][]string
 }
 
 func newTable(head ...string) *table {
-	t := &table{right: make([]bool, len(head))}
+	t := &table{right: make([]bool, len(head)), wide: -1}
 	for i, h := range head {
+		if strings.HasPrefix(h, "~") {
+			t.wide, h = i, h[1:]
+		}
 		if t.right[i] = strings.HasPrefix(h, ">"); t.right[i] {
 			h = h[1:]
 		}
@@ -200,16 +204,24 @@ func (t *table) write(a *App) {
 	last := len(t.head) - 1
 	for _, row := range append([][]string{t.head}, t.rows...) {
 		for i, cell := range row {
-			if i < last {
+			if i < last && i != t.wide {
 				row[i] = display.Truncate(cell, maxCell)
 			}
 			width[i] = max(width[i], display.Width(row[i]))
 		}
 	}
+	if t.wide >= 0 && a.width() > 0 {
+		const least = 12
+		left := a.width() + width[t.wide]
+		for _, cells := range width {
+			left -= cells
+		}
+		width[t.wide] = min(width[t.wide], max(least, left-len("  ")*last))
+	}
 	line := func(row []string) string {
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			switch {
+			switch cell = display.Truncate(cell, width[i]); {
 			case t.right[i]:
 				cells[i] = strings.Repeat(" ", width[i]-display.Width(cell)) + cell
 			case i < last:

@@ -2,81 +2,192 @@ package cli
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/query"
+	"tape/internal/about"
+	"tape/internal/display"
 	"tape/repo"
 )
 
+type tapesOptions struct {
+	*App
+	limit                int
+	project, agent, grep string
+	since                string
+}
+
 func newTapesCmd(a *App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "tapes",
-		Short: "List the tapes of the workspace",
-		Long: `List the tapes of the workspace; for each remote, how many entries of a tape are only here
-(ahead) or only there (behind), as of the last push, fetch or pull.`,
-		RunE: a.inStore(a.runTapes),
+	o := &tapesOptions{App: a, limit: -1}
+	cmd := &cobra.Command{
+		Use:     "tapes [-n N] [--project DIR] [--agent NAME] [--since DATE] [--grep TEXT]",
+		Aliases: []string{"ls"},
+		Short:   "List the tapes of the workspace, the newest first",
+		Long: `List the tapes of the workspace, those with the newest entries first, those without any last.
+
+A tape has the title that tape rename gave it, or what a person asked first. In front is
+a number, which goes wherever a tape's name goes until the order changes; so does the
+beginning of a name, if no other name begins so, and - for the tape before the current
+one. The current tape has a *.
+
+Where there is room, the list has the project, the name, the number of messages, and for
+each remote how many entries are only here (ahead) or only there (behind), as of the last
+push, fetch or pull.`,
+		Example: `  tape tapes -n 10
+  tape ls --project shop --since yesterday
+  tape ls --grep retry
+  tape log --tape 2`,
+		SuggestFor: []string{"list", "sessions"},
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("limit") && o.limit < 0 {
+				return usagef("--limit must not be negative")
+			}
+			return nil
+		},
+		RunE: a.inStore(o.run),
 	}
+	f := cmd.Flags()
+	f.IntVarP(&o.limit, "limit", "n", -1, "show the newest `N` tapes")
+	f.StringVar(&o.project, "project", "", "show tapes of projects in this `DIR`, or with this in their name")
+	f.StringVar(&o.agent, "agent", "", "show tapes of agents with this in their `NAME`")
+	f.StringVar(&o.since, "since", "", "show tapes with entries that are not older than `DATE`")
+	f.StringVar(&o.grep, "grep", "", "show tapes with this `TEXT` in title, name, project or branch; case does not matter")
+	f.Lookup("limit").DefValue = "0"
+	return cmd
 }
 
-type listedTape struct {
-	query.Summary
-	current bool
-	remotes []repo.Distance
-}
-
-func (a *App) tapeResult(ctx context.Context, t *repo.Tape, text string) error {
-	s, err := t.Summary(ctx)
-	if err != nil {
-		return err
-	}
-	return a.result(listedTape{Summary: s, current: s.Name == t.Store().CurrentTape()}.object(), text, quoted(s.Name))
-}
-
-func (t listedTape) object() object {
-	return object{{"tape", t.Name}, {"entries", t.Entries}, {"anchors", t.Anchors}, {"last_anchor", t.LastAnchor}, {"updated", t.Updated},
-		{"current", t.current}}.with("remotes", objects(t.remotes, describeDistance))
-}
-
-func (a *App) runTapes(ctx context.Context, store *repo.Store, _ []string) error {
-	tapes, err := store.Tapes(ctx)
-	if err != nil {
-		return err
-	}
-	remotes, err := store.Remotes(ctx)
-	if err != nil {
-		return err
-	}
-	head := []string{"", "TAPE", ">ENTRIES", ">PHASES", "UPDATED"}
-	for _, r := range remotes {
-		head = append(head, strings.ToUpper(r.Name))
-	}
-	var list []listedTape
-	for _, t := range tapes {
-		item := listedTape{current: t.Name() == store.CurrentTape()}
-		if item.Summary, err = t.Summary(ctx); err != nil {
+func (o *tapesOptions) run(ctx context.Context, store *repo.Store, _ []string) error {
+	var since time.Time
+	if o.since != "" {
+		var err error
+		if since, err = repo.ParseSince(o.since, o.Now()); err != nil {
 			return err
 		}
-		if len(remotes) > 0 {
-			if item.remotes, err = t.Distances(ctx); err != nil {
-				return err
-			}
-		}
-		list = append(list, item)
 	}
-	err = listing[listedTape]{head: append(head, "LAST ANCHOR"), paged: true, object: listedTape.object,
-		row: func(t listedTape, add func(cells ...any)) {
-			cells := []any{currentMark(t.current), t.Name, t.Entries, t.Anchors, a.ago(t.Updated)}
-			for _, d := range t.remotes {
-				cells = append(cells, distanceText(d))
-			}
-			add(append(cells, t.LastAnchor)...)
-		}}.show(a, list, nil)
-	if name := store.CurrentTape(); err == nil && !a.json && isFork(ctx, store, name) {
-		a.say("the current one is the fork %s", quoted(name)) // which is not in the list
+	project := o.project
+	if project == "." || strings.ContainsRune(project, filepath.Separator) {
+		if dir, err := filepath.Abs(project); err == nil {
+			project = dir
+		}
+	}
+	all, err := o.listTapes(ctx, store)
+	if err != nil {
+		return err
+	}
+	list := slices.DeleteFunc(slices.Clone(all), func(t listedTape) bool {
+		return !within(t.Tape, project) || !has(t.Agent, o.agent) || t.Updated.Before(since) ||
+			!slices.ContainsFunc([]string{t.Title, t.tape.Name(), t.Project, t.Branch}, func(s string) bool { return has(s, o.grep) })
+	})
+	if o.limit >= 0 {
+		list = list[:min(o.limit, len(list))]
+	}
+	l := listing[listedTape]{none: "no tape is like that", paged: true, object: listedTape.object}
+	columns := o.tapeColumns(list, shortNames(all))
+	for _, c := range columns {
+		l.head = append(l.head, c.head)
+	}
+	l.row = func(t listedTape, add func(cells ...any)) {
+		cells := make([]any, len(columns))
+		for i, c := range columns {
+			cells[i] = c.cell(t)
+		}
+		add(cells...)
+	}
+	err = l.show(o.App, list, nil)
+	if name := store.CurrentTape(); err == nil && !o.json && isFork(ctx, store, name) {
+		o.say("the current one is the fork %s", quoted(name)) // which is not in the list
 	}
 	return err
+}
+
+// has reports whether a text has a part, whatever the case.
+func has(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
+}
+
+// within reports whether a project is a directory or in it, or has what is no path in its name.
+func within(t about.Tape, want string) bool {
+	if filepath.IsAbs(want) {
+		return t.Project == want || strings.HasPrefix(t.Project, strings.TrimSuffix(want, "/")+"/")
+	}
+	return has(t.ProjectName(), want)
+}
+
+type tapeColumn struct {
+	head string
+	cell func(listedTape) string
+}
+
+// tapeColumns are those that the screen has room for; where nobody looks, all.
+func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) []tapeColumn {
+	const enough, plenty = 20, 32 // cells of a title
+	columns := []tapeColumn{
+		{">", func(t listedTape) string { return strconv.Itoa(t.number) + display.Pad(currentMark(t.current), 1) }},
+		{"~TITLE", func(t listedTape) string {
+			if t.Title == "" {
+				return t.tape.Name()
+			}
+			return t.Title
+		}},
+		{"UPDATED", func(t listedTape) string { return o.briefly(t.Updated) }},
+		{"AGENT", func(t listedTape) string {
+			if w := o.width(); w > 0 && w < 80 {
+				first, _, _ := strings.Cut(t.Agent, "-")
+				return first
+			}
+			return t.Agent
+		}},
+	}
+	more := []tapeColumn{
+		{"PROJECT", func(t listedTape) string { return display.Truncate(t.ProjectName(), enough) }},
+		{"TAPE", func(t listedTape) string { return names[t.tape.Name()] }},
+		{">MESSAGES", func(t listedTape) string { return strconv.Itoa(t.Messages) }},
+	}
+	if !slices.ContainsFunc(list, func(t listedTape) bool { return t.Project != "" && t.Project != list[0].Project }) {
+		more = more[1:]
+	}
+	if o.width() == 0 {
+		more[len(more)-2].cell = func(t listedTape) string { return t.tape.Name() }
+	}
+	if len(list) > 0 {
+		for i, d := range list[0].remotes {
+			more = append(more, tapeColumn{strings.ToUpper(d.Remote), func(t listedTape) string { return distanceText(t.remotes[i]) }})
+		}
+	}
+	columns = slices.DeleteFunc(columns, func(c tapeColumn) bool { // where no agent is known
+		return c.head == "AGENT" && !slices.ContainsFunc(list, func(t listedTape) bool { return t.Agent != "" })
+	})
+	left := o.width()
+	for _, c := range columns {
+		if c.head != "~TITLE" {
+			left -= cellsOf(c, list) + len("  ")
+		}
+	}
+	for _, c := range more {
+		title := plenty
+		if c.head == "PROJECT" {
+			title = enough
+		}
+		if cells := cellsOf(c, list) + len("  "); o.width() == 0 || left-cells >= title {
+			columns = append(columns, c)
+			left -= cells
+		}
+	}
+	return columns
+}
+
+// cellsOf is the width of a column.
+func cellsOf(c tapeColumn, list []listedTape) int {
+	cells := len(strings.TrimPrefix(c.head, ">"))
+	for _, t := range list {
+		cells = max(cells, min(display.Width(display.Line(c.cell(t))), maxCell))
+	}
+	return cells
 }
 
 func currentMark(current bool) string {

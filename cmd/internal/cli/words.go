@@ -74,6 +74,24 @@ func (a *App) since(date, layout string) string {
 	}
 }
 
+// briefly is ago in a few cells, for lists.
+func (a *App) briefly(t time.Time) string {
+	now := a.Now()
+	t = t.In(now.Location())
+	switch d := now.Sub(t); {
+	case d < -time.Minute || d >= 14*24*time.Hour:
+		return t.Format(time.DateOnly)
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", d/time.Minute)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh ago", d/time.Hour)
+	default:
+		return fmt.Sprintf("%dd ago", d/(24*time.Hour))
+	}
+}
+
 func parseStored(date string) (time.Time, bool) {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", time.DateOnly} {
 		if t, err := time.Parse(layout, date); err == nil {

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tape/index"
+	"tape/internal/about"
+	"tape/repo"
+)
+
+// listedTape is a tape as lists have it.
+type listedTape struct {
+	about.Tape
+	tape    *repo.Tape
+	number  int // from 1, in the list of all tapes
+	current bool
+	remotes []repo.Distance
+}
+
+// listTapes lists the tapes of the workspace, the newest first.
+func (a *App) listTapes(ctx context.Context, store *repo.Store) ([]listedTape, error) {
+	tapes, err := store.Tapes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.listed(ctx, store, tapes)
+}
+
+func (a *App) listed(ctx context.Context, store *repo.Store, tapes []*repo.Tape) ([]listedTape, error) {
+	facts, err := a.about(ctx, store, tapes)
+	if err != nil {
+		return nil, err
+	}
+	remotes, err := store.Remotes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	current := store.CurrentTape()
+	list := make([]listedTape, 0, len(tapes))
+	for _, t := range tapes {
+		known, there := facts[t.Branch()]
+		if !there {
+			continue // gone since the listing
+		}
+		item := listedTape{Tape: known, tape: t, current: t.Name() == current}
+		if len(remotes) > 0 {
+			if item.remotes, err = t.Distances(ctx); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, item)
+	}
+	slices.SortStableFunc(list, func(a, b listedTape) int {
+		return cmp.Or(cmp.Compare(b2i(a.empty()), b2i(b.empty())), b.Updated.Compare(a.Updated))
+	})
+	for i := range list {
+		list[i].number = i + 1
+	}
+	return list, nil
+}
+
+// empty reports that there is nothing but the anchor that opens every tape.
+func (t listedTape) empty() bool { return t.Entries <= 1 }
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// about asks the index what tapes are about, by branch. A tape that is damaged keeps nobody
+// from seeing the others.
+func (a *App) about(ctx context.Context, store *repo.Store, tapes []*repo.Tape) (facts map[string]about.Tape, err error) {
+	err = a.withIndex(store, func(x *index.Index) (err error) {
+		if facts, err = x.About(ctx, tapes); !errors.Is(err, repo.ErrCorrupt) || len(tapes) < 2 {
+			return err
+		}
+		facts = map[string]about.Tape{}
+		for _, t := range tapes {
+			one, err := x.About(ctx, []*repo.Tape{t})
+			if err != nil && !errors.Is(err, repo.ErrCorrupt) {
+				return err
+			}
+			if facts[t.Branch()] = one[t.Branch()]; err != nil {
+				a.warn(err.Error())
+			}
+		}
+		return nil
+	})
+	return facts, err
+}
+
+// tapeResult tells of one tape what a list of them has.
+func (a *App) tapeResult(ctx context.Context, t *repo.Tape, text string) error {
+	if !a.json {
+		a.say(text, quoted(t.Name()))
+		return nil
+	}
+	list, err := a.listed(ctx, t.Store(), []*repo.Tape{t})
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	return a.emit(list[0].object())
+}
+
+func (t listedTape) object() object {
+	return append(append(object{{"tape", t.tape.Name()}}, aboutMembers(t.Tape)...), object{
+		{"entries", t.Entries}, {"messages", t.Messages}, {"tool_calls", t.ToolCalls}, {"tokens", t.Tokens},
+		{"anchors", t.Anchors}, {"last_anchor", t.LastAnchor}, {"current", t.current}}...).
+		with("remotes", objects(t.remotes, describeDistance))
+}
+
+// aboutMembers are the members of an object that say what a tape is about, under one name
+// wherever they are.
+func aboutMembers(t about.Tape) object {
+	return object{{"title", orNull(t.Title)}, {"agent", orNull(t.Agent)}, {"agent_version", orNull(t.AgentVersion)}, {"model", orNull(t.Model)},
+		{"project", orNull(t.Project)}, {"project_branch", orNull(t.Branch)}, {"authors", t.Authors},
+		{"started", dateOrNull(t.Started)}, {"updated", dateOrNull(t.Updated)}}
+}
+
+func dateOrNull(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return repo.FormatDate(t)
+}
+
+// shortNames are what may be written for the names of tapes: of each part of a name, as much
+// as no other begins with; short parts are whole. See [App.findTape].
+func shortNames(list []listedTape) map[string]string {
+	const short = 8
+	beside := map[string][]string{} // parts that are told apart
+	place := func(parts []string, i int) string { return fmt.Sprint(len(parts), parts[:i]) }
+	for _, t := range list {
+		parts := strings.Split(t.tape.Name(), "/")
+		for i, part := range parts {
+			at := place(parts, i)
+			beside[at] = append(beside[at], part)
+		}
+	}
+	for at := range beside {
+		slices.Sort(beside[at])
+		beside[at] = slices.Compact(beside[at])
+	}
+	out := make(map[string]string, len(list))
+	for _, t := range list {
+		parts := strings.Split(t.tape.Name(), "/")
+		cut := slices.Clone(parts)
+		for i, part := range parts {
+			n, others := short, beside[place(parts, i)]
+			at, _ := slices.BinarySearch(others, part)
+			for _, j := range []int{at - 1, at + 1} {
+				if j >= 0 && j < len(others) {
+					n = max(n, shared(part, others[j])+1)
+				}
+			}
+			for n < len(part) && !utf8.RuneStart(part[n]) {
+				n++
+			}
+			if n+short < len(part) {
+				cut[i] = part[:n]
+			}
+		}
+		out[t.tape.Name()] = strings.Join(cut, "/")
+	}
+	return out
+}
+
+// shared is how many bytes two names begin with alike.
+func shared(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
