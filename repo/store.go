@@ -78,6 +78,9 @@ func (s *Store) SetSetting(key, value string) error { return s.in().SetSetting(k
 // CurrentTape is the name of the tape that commands mean by default.
 func (s *Store) CurrentTape() string { return s.in().CurrentTape() }
 
+// PreviousTape is the name of the tape that was the current one before, "" if none was.
+func (s *Store) PreviousTape() string { return s.in().PreviousTape() }
+
 // IndexFile is where the derived index of the workspace is.
 func (s *Store) IndexFile() string { return s.in().IndexFile() }
 

@@ -92,7 +92,7 @@ tape append --role assistant --text 'ready for review'`)
 	}
 	for name, wants := range map[string][]string{
 		"Ada":   {"pushed, new there", "git clone -b tape/main ", "run tape pull", "merged with what is only here", "main/try-grpc", "closed there"},
-		"Bob":   {"cloned 1 tape into", "main/try-grpc  1 entry  pushed, new there", "closed, since it is merged", "up to date  review", "message/user take it"},
+		"Bob":   {"cloned 1 tape into", "main/try-grpc  1 entry  pushed, new there", "closed, since it is merged", "MESSAGES  ORIGIN", "message/user take it"},
 		"Carol": {"merge: try-grpc", "handoff: review", "origin/tape/main", "ready for review"},
 	} {
 		for _, want := range wants {

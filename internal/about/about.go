@@ -14,6 +14,7 @@ import (
 // Tape is what some entries of a tape say about it. The zero value knows nothing. It can be
 // saved as JSON, and goes on from there.
 type Tape struct {
+	Name         string    `json:"-"`               // the tape's
 	Title        string    `json:"title,omitempty"` // that was given last, or what was asked first
 	Agent        string    `json:"agent,omitempty"` // that was recorded, such as claude-code
 	AgentVersion string    `json:"agent_version,omitempty"`
@@ -49,7 +50,7 @@ func (t Tape) ProjectName() string {
 
 // Add takes one more entry into account. Entries come in the order of their ids.
 func (t *Tape) Add(e layout.Entry) {
-	t.Entries = e.ID
+	t.Name, t.Entries = e.Tape, e.ID
 	if t.Agent == "" && len(e.Meta) > len("{}") {
 		t.Agent = jsonl.GetString(e.Meta, "source", "format")
 	}

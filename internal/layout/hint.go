@@ -39,10 +39,10 @@ const (
 	InstallGit         HintKind = "install-git"
 	ListAll            HintKind = "list-all"
 	ListAllowed        HintKind = "list-allowed"
-	ListAnchors        HintKind = "list-anchors"
-	ListAnchorsInOrder HintKind = "list-anchors-in-order"
+	ListAnchors        HintKind = "list-anchors"          // anchor that is not there
+	ListAnchorsInOrder HintKind = "list-anchors-in-order" // the same
 	ListArchives       HintKind = "list-archives"
-	ListForks          HintKind = "list-forks"
+	ListForks          HintKind = "list-forks" // fork that is not there
 	ListTapes          HintKind = "list-tapes" // tape
 	ListTapesAndForks  HintKind = "list-tapes-and-forks"
 	LookAtAnchors      HintKind = "look-at-anchors"
@@ -52,8 +52,8 @@ const (
 	NameArchive        HintKind = "name-archive"
 	NameFork           HintKind = "name-fork"
 	NameForkedFrom     HintKind = "name-forked-from"
-	NamePhase          HintKind = "name-phase"
-	NameRevision       HintKind = "name-revision"
+	NamePhase          HintKind = "name-phase"    // what was named
+	NameRevision       HintKind = "name-revision" // what was named
 	PullAll            HintKind = "pull-all"
 	PullInstead        HintKind = "pull-instead"
 	PullPurge          HintKind = "pull-purge"

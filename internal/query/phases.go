@@ -94,7 +94,7 @@ func show(ctx context.Context, t *workspace.Tape, target string, yield func(layo
 	}
 	h, ok := resolveTapeCommit(t, target)
 	if !ok {
-		return layout.NotFound("", "tape %q has no %q", t.Name(), target).Try(layout.NamePhase)
+		return layout.NotFound("", "tape %q has no %q", t.Name(), target).Try(layout.NamePhase, target)
 	}
 	return commitEntries(ctx, t, h, yield)
 }

@@ -56,7 +56,7 @@ func RevisionOf(ctx context.Context, s *workspace.Store, tape *workspace.Tape, t
 	if fork, err := s.Tape(ctx, tape.Name()+"/"+target); err == nil && fork.IsFork() {
 		return revisionNow(ctx, fork)
 	}
-	return nil, layout.NotFound("", "tape %q has no %q", tape.Name(), target).Try(layout.NameRevision)
+	return nil, layout.NotFound("", "tape %q has no %q", tape.Name(), target).Try(layout.NameRevision, target)
 }
 
 // revisionNow is all that the tape has.

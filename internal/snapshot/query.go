@@ -117,7 +117,7 @@ func Select(ctx context.Context, t *workspace.Tape, q Query) (v *Snapshot, s spa
 			lowest++
 		}
 		if s.Last, err = v.find(q.To, lowest, slices.All(v.List[lowest:])); s.Last < 0 {
-			err = layout.NotFound("", "tape %q has no anchor %q behind %s", t.Name(), q.To, v.List[s.First].Folder).Try(layout.ListAnchorsInOrder)
+			err = layout.NotFound("", "tape %q has no anchor %q behind %s", t.Name(), q.To, v.List[s.First].Folder).Try(layout.ListAnchorsInOrder, q.To)
 		}
 		if !q.Inclusive {
 			s.Last, s.SkipAnchor = s.Last-1, true
@@ -132,7 +132,7 @@ func Select(ctx context.Context, t *workspace.Tape, q Query) (v *Snapshot, s spa
 func FindPhase(t *workspace.Tape, v *Snapshot, name string) (int, error) {
 	i, err := v.find(name, 0, slices.Backward(v.List))
 	if i < 0 {
-		return 0, layout.NotFound("", "tape %q has no anchor %q", t.Name(), name).Try(layout.ListAnchors)
+		return 0, layout.NotFound("", "tape %q has no anchor %q", t.Name(), name).Try(layout.ListAnchors, name)
 	}
 	return i, err
 }
@@ -151,8 +151,8 @@ func (v *Snapshot) find(name string, lowest int, phases iter.Seq2[int, layout.Ph
 			return lowest + i, err
 		}
 	}
-	seq, err := strconv.Atoi(name) // 002, or 2 with its zeros
-	isNumber := err == nil && len(name) >= 3
+	seq, err := strconv.Atoi(name)
+	isNumber := err == nil && name[0] >= '0' // without a sign: 002, or 2
 	i := slices.IndexFunc(v.List, func(p layout.Phase) bool { return isNumber && p.Seq == seq || p.Folder == name })
 	if i < lowest {
 		i = -1

@@ -56,12 +56,16 @@ type Config struct {
 	Redact  Redaction    // what is done with secrets in new entries
 	Allowed []string     // fingerprints of what looks like a secret, and is none
 
-	Scanner func() *secrets.Scanner    // made when it is first needed
-	unknown map[string]json.RawMessage // members of a newer program, kept
+	Scanner  func() *secrets.Scanner    // made when it is first needed
+	previous string                     // the current tape before this one
+	unknown  map[string]json.RawMessage // members of a newer program, kept
 }
 
 // configKeys are the settings that Store.Setting and Store.SetSetting know.
 var configKeys = []string{"tape", "commit", "max_line", "redact", "allow_secret"}
+
+// keyPrevious is what the file has besides settings: a person switches, and back.
+const keyPrevious = "previous_tape"
 
 // ConfigKeys returns the names of all settings.
 func ConfigKeys() []string { return slices.Clone(configKeys) }
@@ -95,6 +99,12 @@ func loadConfig(dir string) (Config, error) {
 			return c, damaged(fmt.Sprintf("%q: %v", key, err))
 		}
 		delete(c.unknown, key)
+	}
+	if value, ok := c.unknown[keyPrevious]; ok {
+		if c.previous, err = settingText(value); err != nil {
+			return c, damaged(fmt.Sprintf("%q: %v", keyPrevious, err))
+		}
+		delete(c.unknown, keyPrevious)
 	}
 	return c, nil
 }
@@ -162,6 +172,9 @@ func (c *Config) save(d *disk.FS, dir string) error {
 		all["commit"] = c.Commit.Every
 	}
 	// What does nothing is not in the file.
+	if c.previous != "" {
+		all[keyPrevious] = c.previous
+	}
 	if c.Redact != RedactOff {
 		all["redact"] = c.Redact.String()
 	}

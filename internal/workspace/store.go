@@ -130,7 +130,12 @@ func (s *Store) Setting(key string) (string, error) { return s.config.get(key) }
 
 // SetSetting changes one setting, durably.
 func (s *Store) SetSetting(key, value string) error {
-	return s.changeConfig(func(c *Config) error { return c.set(key, value) })
+	return s.changeConfig(func(c *Config) error {
+		if before := s.CurrentTape(); key == "tape" && value != before {
+			c.previous = before
+		}
+		return c.set(key, value)
+	})
 }
 
 // changeConfig changes the settings as they are now: another process may have changed some

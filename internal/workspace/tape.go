@@ -99,11 +99,14 @@ func (s *Store) currentTape() (string, error) {
 	return name, err
 }
 
+// PreviousTape is the name of the tape that was the current one before, "" if none was.
+func (s *Store) PreviousTape() string { return s.config.previous }
+
 // Head is the tape's newest commit.
 func (t *Tape) Head() (gitstore.Hash, error) {
 	h, err := t.store.git.Ref(t.branch)
 	if errors.Is(err, gitstore.ErrNotFound) && t.IsFork() {
-		return h, layout.NotFound("", "there is no tape and no open fork %q", t.name).Try(layout.ListForks)
+		return h, layout.NotFound("", "there is no tape and no open fork %q", t.name).Try(layout.ListForks, t.name)
 	}
 	if errors.Is(err, gitstore.ErrNotFound) {
 		return h, layout.NotFound("", "there is no tape %q", t.name).Try(layout.ListTapes, t.name)

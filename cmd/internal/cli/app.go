@@ -63,7 +63,7 @@ func Run(ctx context.Context, a *App, args []string) int {
 	root.SetOut(a.out)
 	root.SetErr(a.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)
-	err = cmp.Or(err, a.closeOutput())
+	err = cmp.Or(a.withSuggestion(ctx, err), a.closeOutput())
 	if err == nil || isClosedPipe(err) {
 		return exitOK
 	}
@@ -125,13 +125,18 @@ func (a *App) newWorkspaceDir(given string) (string, error) {
 // wantedTape is the name of the tape that is named explicitly, or "".
 func (a *App) wantedTape() string { return cmp.Or(a.tapeName, a.Getenv(envTape)) }
 
-// openTape opens the tape that the flags and the environment name, or the current one.
+// openTape opens the tape that the flags and the environment name, or the current one. Only
+// a person's flag may be short: what a program has set in the environment is a whole name.
 func (a *App) openTape(ctx context.Context) (*repo.Tape, error) {
 	store, err := a.openStore(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t, err := store.Tape(ctx, a.wantedTape())
+	find := store.Tape
+	if a.tapeName != "" {
+		find = func(ctx context.Context, name string) (*repo.Tape, error) { return a.findTape(ctx, store, name) }
+	}
+	t, err := find(ctx, a.wantedTape())
 	if err == nil {
 		a.note("tape: %s", t.Name())
 	}

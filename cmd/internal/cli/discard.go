@@ -19,8 +19,9 @@ type discardOptions struct {
 func newDiscardCmd(a *App) *cobra.Command {
 	o := &discardOptions{App: a}
 	cmd := &cobra.Command{
-		Use:   "discard FORK [--yes]",
-		Short: "Drop a fork",
+		Use:        "discard FORK [--yes]",
+		SuggestFor: []string{"rm", "remove", "delete"},
+		Short:      "Drop a fork",
 		Long: `Drop a fork with its branch, tags and working tree. Where it has entries of its own it
 asks on a terminal, and needs --yes elsewhere. A fork that has forks is refused.
 

@@ -15,15 +15,15 @@ import (
 
 // openFork finds an open fork: one of the tape in hand, else one by its full name.
 func (a *App) openFork(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error) {
-	at := a.tapeInHand(store)
-	f, err := store.Tape(ctx, at+"/"+name)
+	at := a.tapeInHand(ctx, store)
+	f, err := a.findTape(ctx, store, at+"/"+name)
 	if err == nil && f.IsFork() {
 		return f, nil
 	}
 	if err != nil && !errors.Is(err, repo.ErrNotFound) {
 		return nil, err
 	}
-	f, fullErr := store.Tape(ctx, name)
+	f, fullErr := a.findTape(ctx, store, name)
 	switch {
 	case fullErr == nil && f.IsFork():
 		return f, nil
@@ -35,7 +35,12 @@ func (a *App) openFork(ctx context.Context, store *repo.Store, name string) (*re
 	if _, err := store.Tape(ctx, at); err != nil && !strings.Contains(name, "/") {
 		return nil, err // the tape itself is missing
 	}
-	return nil, layout.NotFound(forkHint(ctx, store, at, name), "there is no open fork %s of %s", quoted(name), quoted(at))
+	hint := forkHint(ctx, store, at, name)
+	missing := layout.NotFound(hint, "there is no open fork %s of %s", quoted(name), quoted(at))
+	if hint == "" {
+		return nil, missing.Try(layout.ListForks, at+"/"+name)
+	}
+	return nil, missing
 }
 
 func isFork(ctx context.Context, store *repo.Store, name string) bool {
@@ -44,11 +49,15 @@ func isFork(ctx context.Context, store *repo.Store, name string) bool {
 }
 
 // tapeInHand is the name of the tape or fork that commands mean.
-func (a *App) tapeInHand(store *repo.Store) string {
+func (a *App) tapeInHand(ctx context.Context, store *repo.Store) string {
+	if t, err := a.openTape(ctx); err == nil {
+		return t.Name()
+	}
 	return cmp.Or(a.wantedTape(), store.CurrentTape())
 }
 
-// forkHint is for who names a fork of something that the tape in hand is a fork of.
+// forkHint is for who names a fork of something that the tape in hand is a fork of; "" for
+// all others.
 func forkHint(ctx context.Context, store *repo.Store, at, name string) string {
 	for i := strings.LastIndexByte(at, '/'); i >= 0; i = strings.LastIndexByte(at, '/') {
 		at = at[:i]
@@ -56,12 +65,12 @@ func forkHint(ctx context.Context, store *repo.Store, at, name string) string {
 			return "there is a fork " + shellWord(full)
 		}
 	}
-	return "tape forks lists those that are open, tape forks --closed the others"
+	return ""
 }
 
 // closedFork finds the last fork of a name that was closed.
 func (a *App) closedFork(ctx context.Context, store *repo.Store, name string) (repo.ForkInfo, bool) {
-	for _, full := range []string{a.tapeInHand(store) + "/" + name, name} {
+	for _, full := range []string{a.tapeInHand(ctx, store) + "/" + name, name} {
 		of, _, _ := layout.CutFork(full)
 		parent, err := store.Tape(ctx, of)
 		if of == "" || err != nil {
@@ -95,7 +104,7 @@ func (a *App) completeForks(cmd *cobra.Command, _ []string, prefix string) ([]st
 			return nil, err
 		}
 		forks, err := store.Forks(ctx)
-		at := a.tapeInHand(store) + "/"
+		at := a.tapeInHand(ctx, store) + "/"
 		return namesOf(forks, func(f *repo.Tape) string {
 			if name := strings.TrimPrefix(f.Name(), at); offer(name, prefix) {
 				return name

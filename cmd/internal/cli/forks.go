@@ -65,11 +65,11 @@ func (o *forksOptions) run(ctx context.Context, store *repo.Store, _ []string) e
 			}
 		}
 	}
-	return o.listing(store).show(o.App, list, nil)
+	return o.listing(ctx, store).show(o.App, list, nil)
 }
 
-func (o *forksOptions) listing(store *repo.Store) listing[repo.ForkInfo] {
-	of, current := o.tapeInHand(store), store.CurrentTape()
+func (o *forksOptions) listing(ctx context.Context, store *repo.Store) listing[repo.ForkInfo] {
+	of, current := o.tapeInHand(ctx, store), store.CurrentTape()
 	out := listing[repo.ForkInfo]{none: quoted(of) + " has no open forks", paged: true, object: describeFork,
 		head: []string{"", "FORK", ">ENTRIES", "BASE", "BEGUN", "UPDATED", "BRANCH"},
 		row: func(f repo.ForkInfo, add func(cells ...any)) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/about"
 	"tape/internal/display"
 	"tape/internal/forks"
 	"tape/repo"
@@ -25,9 +26,11 @@ func (o *graphOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.allTapes, "all-tapes", false, "with --graph: show the history of all tapes of the workspace")
 }
 
-func describeCommit(c repo.Commit) object {
+func describeCommit(c repo.Commit, of about.Tape) object {
 	return object{{"commit", c.ID}, {"parents", c.Parents}, {"tape", c.Tape}, {"subject", c.Subject}, {"kind", c.Kind}, {"anchor", c.Anchor},
-		{"entries", c.Entries}, {"first_id", orNull(c.FirstID)}, {"last_id", c.LastID}, {"date", c.Date}, {"tags", c.Tags}, {"tips", c.Tips}}
+		{"entries", c.Entries}, {"first_id", orNull(c.FirstID)}, {"last_id", c.LastID}, {"date", c.Date},
+		{"title", orNull(of.Title)}, {"agent", orNull(of.Agent)}, {"model", orNull(of.Model)}, {"project", orNull(of.Project)},
+		{"tags", c.Tags}, {"tips", c.Tips}}
 }
 
 func (o *logOptions) runGraph(ctx context.Context) error {
@@ -46,18 +49,27 @@ func (o *logOptions) runGraph(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	store, err := o.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	facts, err := o.about(ctx, store, tapes)
+	if err != nil {
+		return err
+	}
 	o.page()
 	for i, t := range tapes {
 		if left == 0 {
 			break
 		}
-		if len(tapes) > 1 && !o.json {
+		of := facts[t.Branch()]
+		if !o.json {
 			if i > 0 {
 				o.printf("\n")
 			}
-			o.line(o.style(bold, display.Truncate(display.Line(t.Name()), maxCell)))
+			o.graphHead(t, of, len(tapes) > 1)
 		}
-		if left, err = o.showGraph(ctx, t, left); err != nil {
+		if left, err = o.showGraph(ctx, t, of, left); err != nil {
 			return err
 		}
 	}
@@ -76,16 +88,33 @@ func (o *logOptions) graphTapes(ctx context.Context) ([]*repo.Tape, error) {
 	return []*repo.Tape{t}, err
 }
 
+// graphHead says which tape the graph is of: by its name where there are others, and by what
+// is known of it.
+func (a *App) graphHead(t *repo.Tape, of about.Tape, among bool) {
+	var parts []string
+	if among {
+		parts = append(parts, display.Truncate(t.Name(), maxCell))
+	}
+	for _, p := range []string{of.Title, of.Agent, of.ProjectName(), strings.Join(of.Authors, ", ")} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	if len(parts) > 0 {
+		a.line(a.style(bold, display.Truncate(display.Line(strings.Join(parts, "  ")), a.width())))
+	}
+}
+
 // showGraph shows the history of one tape, limit commits of it at most (-1: all), and
 // returns how many may still be shown.
-func (a *App) showGraph(ctx context.Context, t *repo.Tape, limit int) (int, error) {
+func (a *App) showGraph(ctx context.Context, t *repo.Tape, of about.Tape, limit int) (int, error) {
 	l := newLanes(a)
 	for c, err := range t.History(ctx) {
 		if err != nil {
 			return limit, err
 		}
 		if a.json {
-			err = a.emit(describeCommit(c))
+			err = a.emit(describeCommit(c, of))
 		} else {
 			err = a.showCommit(l, c, slices.Contains(c.Tips, t.Name()))
 		}

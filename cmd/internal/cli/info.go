@@ -4,18 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tape/index"
+	"tape/internal/about"
 	"tape/internal/display"
 	"tape/repo"
 )
 
 func newInfoCmd(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "info",
-		Short: "Show an overview of the tape",
+		Use:        "info",
+		SuggestFor: []string{"status", "stat"},
+		Short:      "Show an overview of the tape",
 		Long: `Show what the tape holds: entries and phases, the open phase, the token use of the last
 run, what is not committed yet, its forks, whether the index has everything, and where it
 is; of a fork, where it begins; for each remote, how many entries are only here (ahead) or
@@ -30,11 +33,15 @@ type overview struct {
 	archives, forks int
 	index           string
 	remotes         []repo.Distance
+	about           about.Tape
 	base            *repo.Base // of a fork; nil where it is nowhere to be found any more
 }
 
 func (a *App) runInfo(ctx context.Context, t *repo.Tape, _ []string) error {
 	o, err := takeOverview(ctx, t)
+	if err == nil {
+		o.about, err = a.aboutTape(ctx, t)
+	}
 	if err != nil {
 		return err
 	}
@@ -79,12 +86,13 @@ func (o overview) object() object {
 		base = o.base.Entry
 	}
 	store := o.tape.Store()
-	return object{{"name", o.Name}, {"entries", o.Entries}, {"anchors", o.Anchors}, {"last_anchor", o.LastAnchor},
+	return append(object{{"name", o.Name}, {"entries", o.Entries}, {"anchors", o.Anchors}, {"last_anchor", o.LastAnchor},
 		{"entries_since_last_anchor", o.EntriesSinceLastAnchor}, {"last_token_usage", o.Usage.TotalTokens},
 		{"last_token_cache_hit_rate", o.Usage.CacheHitRate}, {"workspace", store.Dir()}, {"branch", o.Branch}, {"dir", orNull(o.Dir)},
-		{"commit", o.Commit}, {"uncommitted", o.Uncommitted}, {"size", o.Size}, {"updated", o.Updated}, {"archives", o.archives},
+		{"commit", o.Commit}, {"uncommitted", o.Uncommitted}, {"size", o.Size}, {"archives", o.archives},
 		{"forks", o.forks}, {"parent", orNull(o.tape.Parent())}, {"base", base}, {"index", o.index}, {"current", o.Name == store.CurrentTape()},
-		{"remotes", objects(o.remotes, describeDistance)}}
+		{"remotes", objects(o.remotes, describeDistance)}, {"tape", o.Name}, {"messages", o.about.Messages},
+		{"tool_calls", o.about.ToolCalls}, {"tokens", o.about.Tokens}}, aboutMembers(o.about)...)
 }
 
 func (a *App) showOverview(o overview) {
@@ -93,7 +101,7 @@ func (a *App) showOverview(o overview) {
 	if o.Name == store.CurrentTape() {
 		name += " (current)"
 	}
-	pairs := []any{"tape", name}
+	pairs := append(aboutPairs(o.about), "tape", name)
 	if o.base != nil {
 		pairs = append(pairs, "fork of", fmt.Sprintf("%s at %s, with %s of its own", display.Truncate(o.base.Parent, 100), baseText(*o.base),
 			display.Entries(o.Entries-o.base.Entry)))
@@ -102,7 +110,10 @@ func (a *App) showOverview(o overview) {
 		"entries", fmt.Sprintf("%d, of which %d since the last anchor", o.Entries, o.EntriesSinceLastAnchor),
 		"phases", o.Anchors,
 		"last anchor", display.Truncate(o.LastAnchor, 100),
-		"updated", a.ago(o.Updated),
+		"messages", fmt.Sprintf("%d, with %s", o.about.Messages, display.Count(o.about.ToolCalls, "tool call", "tool calls")),
+		"tokens", o.about.Tokens,
+		"started", a.ago(repo.FormatDate(o.about.Started)),
+		"updated", a.ago(repo.FormatDate(o.about.Updated)),
 	)
 	if u := o.Usage; u.TotalTokens != nil {
 		text := fmt.Sprintf("%d tokens", *u.TotalTokens)
@@ -125,4 +136,19 @@ func (a *App) showOverview(o overview) {
 		pairs = append(pairs, "folder", o.Dir)
 	}
 	a.fields(pairs...)
+}
+
+// aboutPairs are what is known of a session, for people.
+func aboutPairs(t about.Tape) (pairs []any) {
+	project := t.Project
+	if t.Branch != "" {
+		project = strings.TrimSpace(fmt.Sprintf("%s (%s)", project, t.Branch))
+	}
+	for _, p := range [][2]string{{"title", t.Title}, {"agent", strings.TrimSpace(t.Agent + " " + t.AgentVersion)}, {"model", t.Model},
+		{"project", project}, {"authors", strings.Join(t.Authors, ", ")}} {
+		if p[1] != "" {
+			pairs = append(pairs, p[0], display.Truncate(p[1], 150))
+		}
+	}
+	return pairs
 }

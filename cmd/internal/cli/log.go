@@ -23,8 +23,9 @@ func newLogCmd(a *App) *cobra.Command { return newLogCmdFor(&logOptions{App: a})
 
 func newLogCmdFor(o *logOptions) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "log [flags]",
-		Short: "Show the entries of the open phase, or of any part of the tape",
+		Use:        "log [flags]",
+		SuggestFor: []string{"view", "history", "cat"},
+		Short:      "Show the entries of the open phase, or of any part of the tape",
 		Long: `Show the entries of the open phase, its anchor first, the oldest first.
 
 Dates are given as 2026-11-20, 2026-11-20T09:30:00Z, yesterday or "2 hours ago", and

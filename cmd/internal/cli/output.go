@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"tape/internal/display"
+	"tape/internal/jsonl"
 )
 
 // writeError marks a failed write of results.
@@ -77,16 +79,29 @@ type member struct {
 
 // MarshalJSON implements json.Marshaler.
 func (o object) MarshalJSON() ([]byte, error) {
-	out := []byte{'{'}
+	out := append(make([]byte, 0, 32*len(o)), '{')
 	for i, m := range o {
 		if i > 0 {
 			out = append(out, ',')
 		}
 		out = append(append(append(out, '"'), m.name...), '"', ':')
-		if v := reflect.ValueOf(m.value); v.Kind() == reflect.Slice && v.IsNil() && v.Type().Elem().Kind() != reflect.Uint8 {
-			out = append(out, '[', ']')
-		} else {
-			out = append(out, marshal(m.value)...)
+		switch v := m.value.(type) { // what lists are full of goes without the encoder
+		case nil:
+			out = append(out, "null"...)
+		case string:
+			out = jsonl.AppendString(out, v)
+		case int:
+			out = strconv.AppendInt(out, int64(v), 10)
+		case int64:
+			out = strconv.AppendInt(out, v, 10)
+		case bool:
+			out = strconv.AppendBool(out, v)
+		default:
+			if v := reflect.ValueOf(m.value); v.Kind() == reflect.Slice && v.IsNil() && v.Type().Elem().Kind() != reflect.Uint8 {
+				out = append(out, '[', ']')
+			} else {
+				out = append(out, marshal(m.value)...)
+			}
 		}
 	}
 	return append(out, '}'), nil
@@ -119,6 +134,11 @@ func orNull[T comparable](value T) any {
 
 // marshal encodes without escaping what only HTML needs escaped.
 func marshal(v any) []byte {
+	if o, ok := v.(object); ok {
+		if out, err := o.MarshalJSON(); err == nil {
+			return out
+		}
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

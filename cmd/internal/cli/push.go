@@ -55,6 +55,13 @@ func allowFlag(cmd *cobra.Command, allow *[]string) {
 
 func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string) error {
 	o.RemoteOptions = o.transport()
+	for i, name := range o.Tapes {
+		t, err := o.findTape(ctx, store, name)
+		if err != nil {
+			return err
+		}
+		o.Tapes[i] = t.Name()
+	}
 	done, err := store.Push(ctx, remote, &o.PushOptions)
 	if err != nil {
 		return explainRemote(err)

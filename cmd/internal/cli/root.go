@@ -194,6 +194,15 @@ func unknownCommand(root *cobra.Command, name string) error {
 	near := slices.DeleteFunc(root.SuggestionsFor(name), func(s string) bool {
 		return name == "" || len(s) < 3 && s[0] != name[0] // everything is near to what is short
 	})
+	var meant []string // by those who know other programs
+	for _, cmd := range root.Commands() {
+		if slices.Contains(cmd.SuggestFor, name) {
+			meant = append(meant, cmd.Name())
+		}
+	}
+	if len(meant) > 0 {
+		near = meant
+	}
 	hint := "usage: " + root.UseLine()
 	if len(near) > 0 {
 		hint = "did you mean: tape " + strings.Join(near, ", tape ")

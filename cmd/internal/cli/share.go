@@ -44,7 +44,7 @@ func (o *shareOptions) run(ctx context.Context, store *repo.Store, args []string
 	if err != nil {
 		return err
 	}
-	t, err := store.Tape(ctx, args[0])
+	t, err := o.findTape(ctx, store, args[0])
 	if err != nil {
 		return err
 	}

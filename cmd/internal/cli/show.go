@@ -11,8 +11,9 @@ import (
 func newShowCmd(a *App) *cobra.Command {
 	var oneline bool
 	cmd := &cobra.Command{
-		Use:   "show TARGET [--oneline]",
-		Short: "Show a phase, an entry, or what a tag or commit holds",
+		Use:        "show TARGET [--oneline]",
+		SuggestFor: []string{"view", "cat"},
+		Short:      "Show a phase, an entry, or what a tag or commit holds",
 		Long: `Show what TARGET names: a phase with its anchor (its name, its number such as 002, or
 latest), an entry (@17), or the entries that a tag's or commit's change added.`,
 		Example: `  tape show latest

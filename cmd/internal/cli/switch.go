@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -22,6 +23,8 @@ func newSwitchCmd(a *App) *cobra.Command {
 		Long: `Make a tape the one that commands mean by default in this workspace. No file moves.
 A single command takes another tape with --tape, a whole shell with TAPE_NAME.`,
 		Example: `  tape switch telegram:123
+  tape switch 2            # in the list of tape tapes
+  tape switch -            # the tape before
   tape switch --create experiment`,
 		Args:              takes(1, "NAME"),
 		ValidArgsFunction: upTo(1, a.completeTapes()),
@@ -42,9 +45,22 @@ func (o *switchOptions) run(ctx context.Context, store *repo.Store, args []strin
 			text = "created tape %s and switched to it"
 		}
 	}
-	t, err := store.Switch(ctx, name)
+	t, err := o.findTape(ctx, store, name)
 	if err != nil {
 		return err
+	}
+	if t, err = store.Switch(ctx, t.Name()); err != nil {
+		return err
+	}
+	if t.Name() != name && !o.json {
+		facts, err := o.aboutTape(ctx, t)
+		if err != nil {
+			return err
+		}
+		if facts.Title != "" {
+			o.say(text+": %s", quoted(t.Name()), display.Line(facts.Title))
+			return nil
+		}
 	}
 	return o.tapeResult(ctx, t, text)
 }

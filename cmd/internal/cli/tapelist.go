@@ -18,7 +18,6 @@ import (
 // listedTape is a tape as lists have it.
 type listedTape struct {
 	about.Tape
-	tape    *repo.Tape
 	number  int // from 1, in the list of all tapes
 	current bool
 	remotes []repo.Distance
@@ -26,15 +25,7 @@ type listedTape struct {
 
 // listTapes lists the tapes of the workspace, the newest first.
 func (a *App) listTapes(ctx context.Context, store *repo.Store) ([]listedTape, error) {
-	tapes, err := store.Tapes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return a.listed(ctx, store, tapes)
-}
-
-func (a *App) listed(ctx context.Context, store *repo.Store, tapes []*repo.Tape) ([]listedTape, error) {
-	facts, err := a.about(ctx, store, tapes)
+	facts, err := a.about(ctx, store, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -43,22 +34,28 @@ func (a *App) listed(ctx context.Context, store *repo.Store, tapes []*repo.Tape)
 		return nil, err
 	}
 	current := store.CurrentTape()
-	list := make([]listedTape, 0, len(tapes))
-	for _, t := range tapes {
-		known, there := facts[t.Branch()]
-		if !there {
-			continue // gone since the listing
+	list := make([]listedTape, 0, len(facts))
+	for branch, known := range facts {
+		if !strings.HasPrefix(branch, "tape/") {
+			continue // a fork
 		}
-		item := listedTape{Tape: known, tape: t, current: t.Name() == current}
+		item := listedTape{Tape: known, current: known.Name == current}
 		if len(remotes) > 0 {
-			if item.remotes, err = t.Distances(ctx); err != nil {
+			t, err := store.ByBranch(ctx, branch)
+			if errors.Is(err, repo.ErrNotFound) {
+				continue // gone since the listing
+			}
+			if err == nil {
+				item.remotes, err = t.Distances(ctx)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
 		list = append(list, item)
 	}
-	slices.SortStableFunc(list, func(a, b listedTape) int {
-		return cmp.Or(cmp.Compare(b2i(a.empty()), b2i(b.empty())), b.Updated.Compare(a.Updated))
+	slices.SortFunc(list, func(a, b listedTape) int {
+		return cmp.Or(cmp.Compare(b2i(a.empty()), b2i(b.empty())), b.Updated.Compare(a.Updated), strings.Compare(a.Name, b.Name))
 	})
 	for i := range list {
 		list[i].number = i + 1
@@ -76,12 +73,17 @@ func b2i(b bool) int {
 	return 0
 }
 
-// about asks the index what tapes are about, by branch. A tape that is damaged keeps nobody
+// about asks the index what tapes are about, by branch; nil stands for all. A tape that is damaged keeps nobody
 // from seeing the others.
 func (a *App) about(ctx context.Context, store *repo.Store, tapes []*repo.Tape) (facts map[string]about.Tape, err error) {
 	err = a.withIndex(store, func(x *index.Index) (err error) {
-		if facts, err = x.About(ctx, tapes); !errors.Is(err, repo.ErrCorrupt) || len(tapes) < 2 {
+		if facts, err = x.About(ctx, tapes); !errors.Is(err, repo.ErrCorrupt) {
 			return err
+		}
+		if tapes == nil {
+			if tapes, err = tapesAndForks(ctx, store); err != nil {
+				return err
+			}
 		}
 		facts = map[string]about.Tape{}
 		for _, t := range tapes {
@@ -90,6 +92,7 @@ func (a *App) about(ctx context.Context, store *repo.Store, tapes []*repo.Tape) 
 				return err
 			}
 			if facts[t.Branch()] = one[t.Branch()]; err != nil {
+				facts[t.Branch()] = about.Tape{Name: t.Name()}
 				a.warn(err.Error())
 			}
 		}
@@ -98,21 +101,36 @@ func (a *App) about(ctx context.Context, store *repo.Store, tapes []*repo.Tape) 
 	return facts, err
 }
 
+// aboutTape tells what a tape is about, or all of a fork, of which the index knows less.
+func (a *App) aboutTape(ctx context.Context, t *repo.Tape) (facts about.Tape, err error) {
+	if !t.IsFork() {
+		all, err := a.about(ctx, t.Store(), []*repo.Tape{t})
+		return all[t.Branch()], err
+	}
+	for e, err := range t.Entries(ctx, repo.Query{}) {
+		if err != nil {
+			return facts, err
+		}
+		facts.Add(e)
+	}
+	return facts, nil
+}
+
 // tapeResult tells of one tape what a list of them has.
 func (a *App) tapeResult(ctx context.Context, t *repo.Tape, text string) error {
 	if !a.json {
 		a.say(text, quoted(t.Name()))
 		return nil
 	}
-	list, err := a.listed(ctx, t.Store(), []*repo.Tape{t})
-	if err != nil || len(list) == 0 {
+	facts, err := a.aboutTape(ctx, t)
+	if err != nil {
 		return err
 	}
-	return a.emit(list[0].object())
+	return a.emit(listedTape{Tape: facts, current: t.Name() == t.Store().CurrentTape()}.object())
 }
 
 func (t listedTape) object() object {
-	return append(append(object{{"tape", t.tape.Name()}}, aboutMembers(t.Tape)...), object{
+	return append(append(object{{"tape", t.Name}}, aboutMembers(t.Tape)...), object{
 		{"entries", t.Entries}, {"messages", t.Messages}, {"tool_calls", t.ToolCalls}, {"tokens", t.Tokens},
 		{"anchors", t.Anchors}, {"last_anchor", t.LastAnchor}, {"current", t.current}}...).
 		with("remotes", objects(t.remotes, describeDistance))
@@ -140,7 +158,7 @@ func shortNames(list []listedTape) map[string]string {
 	beside := map[string][]string{} // parts that are told apart
 	place := func(parts []string, i int) string { return fmt.Sprint(len(parts), parts[:i]) }
 	for _, t := range list {
-		parts := strings.Split(t.tape.Name(), "/")
+		parts := strings.Split(t.Name, "/")
 		for i, part := range parts {
 			at := place(parts, i)
 			beside[at] = append(beside[at], part)
@@ -152,7 +170,7 @@ func shortNames(list []listedTape) map[string]string {
 	}
 	out := make(map[string]string, len(list))
 	for _, t := range list {
-		parts := strings.Split(t.tape.Name(), "/")
+		parts := strings.Split(t.Name, "/")
 		cut := slices.Clone(parts)
 		for i, part := range parts {
 			n, others := short, beside[place(parts, i)]
@@ -169,7 +187,7 @@ func shortNames(list []listedTape) map[string]string {
 				cut[i] = part[:n]
 			}
 		}
-		out[t.tape.Name()] = strings.Join(cut, "/")
+		out[t.Name] = strings.Join(cut, "/")
 	}
 	return out
 }

@@ -81,7 +81,7 @@ func (o *tapesOptions) run(ctx context.Context, store *repo.Store, _ []string) e
 	}
 	list := slices.DeleteFunc(slices.Clone(all), func(t listedTape) bool {
 		return !within(t.Tape, project) || !has(t.Agent, o.agent) || t.Updated.Before(since) ||
-			!slices.ContainsFunc([]string{t.Title, t.tape.Name(), t.Project, t.Branch}, func(s string) bool { return has(s, o.grep) })
+			!slices.ContainsFunc([]string{t.Title, t.Name, t.Project, t.Branch}, func(s string) bool { return has(s, o.grep) })
 	})
 	if o.limit >= 0 {
 		list = list[:min(o.limit, len(list))]
@@ -130,7 +130,7 @@ func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) [
 		{">", func(t listedTape) string { return strconv.Itoa(t.number) + display.Pad(currentMark(t.current), 1) }},
 		{"~TITLE", func(t listedTape) string {
 			if t.Title == "" {
-				return t.tape.Name()
+				return t.Name
 			}
 			return t.Title
 		}},
@@ -145,14 +145,14 @@ func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) [
 	}
 	more := []tapeColumn{
 		{"PROJECT", func(t listedTape) string { return display.Truncate(t.ProjectName(), enough) }},
-		{"TAPE", func(t listedTape) string { return names[t.tape.Name()] }},
+		{"TAPE", func(t listedTape) string { return names[t.Name] }},
 		{">MESSAGES", func(t listedTape) string { return strconv.Itoa(t.Messages) }},
 	}
 	if !slices.ContainsFunc(list, func(t listedTape) bool { return t.Project != "" && t.Project != list[0].Project }) {
 		more = more[1:]
 	}
 	if o.width() == 0 {
-		more[len(more)-2].cell = func(t listedTape) string { return t.tape.Name() }
+		more[len(more)-2].cell = func(t listedTape) string { return t.Name }
 	}
 	if len(list) > 0 {
 		for i, d := range list[0].remotes {

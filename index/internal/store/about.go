@@ -29,11 +29,14 @@ func (d *DB) About(tapes []*Target) (map[string]about.Tape, error) {
 	for _, t := range tapes {
 		out[t.Tape.Branch()] = about.Tape{}
 	}
-	var branch, raw string
-	err := d.rows("SELECT branch, about FROM tapes", nil, []any{&branch, &raw}, func() (err error) {
-		if _, asked := out[branch]; asked {
-			out[branch], err = decodeAbout(raw)
+	var branch, name, raw string
+	err := d.rows("SELECT branch, name, about FROM tapes", nil, []any{&branch, &name, &raw}, func() error {
+		if _, asked := out[branch]; !asked {
+			return nil
 		}
+		known, err := decodeAbout(raw)
+		known.Name = name
+		out[branch] = known
 		return err
 	})
 	return out, err

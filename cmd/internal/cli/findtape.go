@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tape/internal/layout"
+	"tape/internal/text/near"
+	"tape/repo"
+)
+
+// findTape returns the tape or fork that a person names: by its name, its number in the list
+// of tapes, the beginning of its name (of each part between slashes), or - for the tape
+// before. A name that is right wins.
+func (a *App) findTape(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error) {
+	t, err := store.Tape(ctx, name)
+	if !errors.Is(err, repo.ErrNotFound) {
+		return t, err
+	}
+	full := ""
+	if name == "-" {
+		if full = store.PreviousTape(); full == "" {
+			return nil, layout.NotFound("tape tapes lists the tapes", "no other tape was the current one before")
+		}
+	} else {
+		var findErr error
+		if full, findErr = a.fullName(ctx, store, name); findErr != nil || full == "" {
+			return nil, cmp.Or(findErr, err)
+		}
+	}
+	if t, err = store.Tape(ctx, full); err == nil {
+		a.note("%s is tape %s", quoted(name), quoted(full))
+	}
+	return t, err
+}
+
+// fullName is the name that a number or the beginning of a name means, "" if it means none.
+func (a *App) fullName(ctx context.Context, store *repo.Store, short string) (string, error) {
+	parts := strings.Split(short, "/")
+	if n, err := strconv.Atoi(parts[0]); err == nil && n > 0 && strconv.Itoa(n) == parts[0] {
+		list, err := a.listTapes(ctx, store)
+		if err != nil {
+			return "", err
+		}
+		if n <= len(list) {
+			parts = append(strings.Split(list[n-1].Name, "/"), parts[1:]...)
+		}
+	}
+	tapes, err := tapesAndForks(ctx, store)
+	if err != nil {
+		return "", err
+	}
+	var left [][]string
+	for _, t := range tapes {
+		if name := strings.Split(t.Name(), "/"); len(name) == len(parts) {
+			left = append(left, name)
+		}
+	}
+	for i, part := range parts {
+		is := func(name []string) bool { return name[i] == part }
+		if !slices.ContainsFunc(left, is) {
+			is = func(name []string) bool { return part != "" && strings.HasPrefix(name[i], part) }
+		}
+		left = slices.DeleteFunc(left, func(name []string) bool { return !is(name) })
+	}
+	names := make([]string, len(left))
+	for i, name := range left {
+		names[i] = strings.Join(name, "/")
+	}
+	if len(names) > 1 {
+		const most = 8
+		hint := strings.Join(names[:min(len(names), most)], "\n")
+		if n := len(names) - most; n > 0 {
+			hint += fmt.Sprintf("\nand %d more", n)
+		}
+		return "", layout.Invalid(hint, "the names of %d tapes begin with %s; give more of it", len(names), quoted(short))
+	}
+	return first(names), nil
+}
+
+// withSuggestion adds to an error about a name that is not there what may have been meant.
+func (a *App) withSuggestion(ctx context.Context, err error) error {
+	if a.store == nil || !errors.Is(err, repo.ErrNotFound) {
+		return err
+	}
+	for _, h := range repo.Hints(err) {
+		if len(h.Args) == 0 {
+			continue
+		}
+		meant := nearest(h.Args[0], a.namesFor(ctx, h.Kind))
+		if len(meant) > 0 {
+			return &cliError{class: repo.ErrNotFound, cause: err, msg: err.Error(),
+				hint: "did you mean " + strings.Join(meant, " or ") + "?\n" + hintOf(err)}
+		}
+	}
+	return err
+}
+
+// namesFor are the names among which one was looked for, by the hint that was given.
+func (a *App) namesFor(ctx context.Context, kind layout.HintKind) (names []string) {
+	anchors := kind == layout.ListAnchors || kind == layout.ListAnchorsInOrder || kind == layout.NamePhase || kind == layout.NameRevision
+	if t, err := a.openTape(ctx); anchors && err == nil {
+		phases, _ := t.Phases(ctx)
+		names = namesOf(phases, func(p repo.Phase) string { return p.Name })
+	}
+	if kind == layout.ListTapes || kind == layout.ListForks || kind == layout.NameRevision {
+		tapes, _ := tapesAndForks(ctx, a.store)
+		names = append(names, namesOf(tapes, (*repo.Tape).Name)...)
+	}
+	return names
+}
+
+// nearest are the names that differ from a word by a slip or two, or go on where it ends,
+// quoted; at most a few.
+func nearest(word string, names []string) []string {
+	const most, longest, few = 2, 80, 3
+	if len(word) > longest {
+		return nil
+	}
+	folded := []rune(strings.ToLower(word))
+	allowed := min(most, len(folded)/2) // everything is near to what is short
+	found := map[int][]string{}
+	for _, name := range names {
+		lower := strings.ToLower(name)
+		slips := allowed + 1
+		switch {
+		case len(name) > longest:
+		case strings.HasPrefix(lower, string(folded)):
+			slips = 0
+		default:
+			slips = near.Slips(folded, []rune(lower), allowed)
+		}
+		if q := quoted(name); slips <= allowed && !slices.Contains(found[slips], q) {
+			found[slips] = append(found[slips], q)
+		}
+	}
+	for slips := range allowed + 1 {
+		if len(found[slips]) > 0 {
+			return found[slips][:min(len(found[slips]), few)]
+		}
+	}
+	return nil
+}
