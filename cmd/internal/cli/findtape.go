@@ -22,16 +22,14 @@ func (a *App) findTape(ctx context.Context, store *repo.Store, name string) (*re
 	if !errors.Is(err, repo.ErrNotFound) {
 		return t, err
 	}
-	full := ""
-	if name == "-" {
-		if full = store.PreviousTape(); full == "" {
-			return nil, layout.NotFound("tape tapes lists the tapes", "no other tape was the current one before")
-		}
-	} else {
+	full := store.PreviousTape()
+	if name != "-" {
 		var findErr error
 		if full, findErr = a.fullName(ctx, store, name); findErr != nil || full == "" {
 			return nil, cmp.Or(findErr, err)
 		}
+	} else if full == "" {
+		return nil, layout.NotFound("tape tapes lists the tapes", "no other tape was the current one before")
 	}
 	if t, err = store.Tape(ctx, full); err == nil {
 		a.note("%s is tape %s", quoted(name), quoted(full))

@@ -112,8 +112,8 @@ func (a *App) showOverview(o overview) {
 		"last anchor", display.Truncate(o.LastAnchor, 100),
 		"messages", fmt.Sprintf("%d, with %s", o.about.Messages, display.Count(o.about.ToolCalls, "tool call", "tool calls")),
 		"tokens", o.about.Tokens,
-		"started", a.ago(repo.FormatDate(o.about.Started)),
-		"updated", a.ago(repo.FormatDate(o.about.Updated)),
+		"started", a.briefly(o.about.Started),
+		"updated", a.ago(o.Updated),
 	)
 	if u := o.Usage; u.TotalTokens != nil {
 		text := fmt.Sprintf("%d tokens", *u.TotalTokens)

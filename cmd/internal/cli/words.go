@@ -79,6 +79,8 @@ func (a *App) briefly(t time.Time) string {
 	now := a.Now()
 	t = t.In(now.Location())
 	switch d := now.Sub(t); {
+	case t.IsZero():
+		return "unknown"
 	case d < -time.Minute || d >= 14*24*time.Hour:
 		return t.Format(time.DateOnly)
 	case d < time.Minute:
