@@ -117,7 +117,7 @@ func (a *App) namesFor(ctx context.Context, kind layout.HintKind) (names []strin
 // quoted; at most a few.
 func nearest(word string, names []string) []string {
 	const most, longest, few = 2, 80, 3
-	if len(word) > longest {
+	if word == "" || len(word) > longest {
 		return nil
 	}
 	folded := []rune(strings.ToLower(word))

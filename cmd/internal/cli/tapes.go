@@ -28,9 +28,10 @@ func newTapesCmd(a *App) *cobra.Command {
 		Use:     "tapes [-n N] [--project DIR] [--agent NAME] [--since DATE] [--grep TEXT]",
 		Aliases: []string{"ls"},
 		Short:   "List the tapes of the workspace, the newest first",
-		Long: `List the tapes of the workspace, those with the newest entries first, those without any last.
+		Long: `List the tapes of the workspace, those with the newest entries first, those without any
+last. tape ls is the same.
 
-A tape has the title that tape rename gave it, or what a person asked first. In front is
+A tape has the title that was given to it, or what a person asked first. In front is
 a number, which goes wherever a tape's name goes until the order changes; so does the
 beginning of a name, if no other name begins so, and - for the tape before the current
 one. The current tape has a *.
