@@ -123,6 +123,13 @@ func (t *Tape) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] {
 	return settledSeq(ctx, snapshot.Entries(ctx, t.in(), q))
 }
 
+// Context yields what the next model call has to be told: the last anchor, the entries
+// before it that no anchor's writer had seen, which a merge or a pull brought in beside it,
+// and what follows it. It reads the tape as Entries does.
+func (t *Tape) Context(ctx context.Context) iter.Seq2[Entry, error] {
+	return settledSeq(ctx, query.Context(ctx, t.in()))
+}
+
 // Show yields a phase with its anchor (by name, number, folder, tag or Latest), one entry
 // (@17), or what a commit added.
 func (t *Tape) Show(ctx context.Context, target string) iter.Seq2[Entry, error] {

@@ -168,14 +168,19 @@ func Entries(ctx context.Context, t *workspace.Tape, q Query) iter.Seq2[layout.E
 	})
 }
 
-// EachEntry reads again if the files changed under it before it had delivered anything:
-// by a reset, or a torn line that was set aside.
+// EachEntry yields the selected entries.
 func EachEntry(ctx context.Context, t *workspace.Tape, q Query, yield func(layout.Entry) bool) error {
+	return Reread(t, yield, func(yield func(layout.Entry) bool) error { return readOnce(ctx, t, q, yield) })
+}
+
+// Reread reads again if the files changed under it before it had delivered anything: by a
+// reset, or a torn line that was set aside.
+func Reread(t *workspace.Tape, yield func(layout.Entry) bool, read func(yield func(layout.Entry) bool) error) error {
 	const tries = 5
 	for try := 1; ; try++ {
 		before, _ := journal.PeekOf(t)
 		delivered := false
-		err := readOnce(ctx, t, q, func(e layout.Entry) bool {
+		err := read(func(e layout.Entry) bool {
 			delivered = true
 			return yield(e)
 		})

@@ -4,7 +4,9 @@
 // # The mapping
 //
 // [Build] begins with an anchor, the latest unless Options.From names another one, and
-// takes what follows. It reads those phases and nothing else.
+// takes what follows. Behind the latest anchor it first puts the entries before it that no
+// anchor's writer had seen, because a merge or a pull brought them in beside it: see
+// repo.Tape.Context. It reads those entries and nothing else.
 //
 //   - An anchor becomes a message of the assistant, "[Anchor created: NAME]: STATE".
 //   - A message entry becomes its payload, a tool_call entry a message of the assistant
@@ -55,7 +57,7 @@
 //
 // # Prompt caches
 //
-// The same entries give the same bytes. Appending entries only extends them: without its
+// The same tape gives the same bytes, in every clone. Appending entries only extends them: without its
 // closing brackets, the array is a prefix of the one after. The exception is the stand-in
 // of a call, which the result replaces when it comes. Bounds move the beginning,
 // in steps of turns. For that reason the array does not tell what was left out; the

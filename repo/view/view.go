@@ -20,11 +20,12 @@ const (
 // Formats are all of them, the default first.
 func Formats() []Format { return []Format{OpenAI, Anthropic} }
 
-// Options say which messages are wanted. The zero Options are those of the last phase,
-// for OpenAI, all of them.
+// Options say which messages are wanted. The zero Options are those of the whole
+// context, for OpenAI.
 type Options struct {
 	// From is the anchor to begin with, in any form that repo.Query takes; "" is the
-	// latest. Messages, which is given its entries, does not look at it.
+	// latest, with what it does not cover before it. Messages, which is given its entries,
+	// does not look at it.
 	From string
 	// NoAnchor leaves out the messages that tell of anchors.
 	NoAnchor bool
@@ -94,24 +95,26 @@ func (c *Context) size() int {
 	return n
 }
 
-// Build makes the messages of a tape from an anchor on. It reads those phases and
-// nothing before them. The errors are those of reading; repo.ErrInvalid for options
-// that cannot be met, which includes bounds that do not hold the last turn.
+// Build makes the messages of a tape's context (repo.Tape.Context), or of the phases from
+// an anchor on, and reads nothing else. The errors are those of reading; repo.ErrInvalid
+// for options that cannot be met, which includes bounds that do not hold the last turn.
 func Build(ctx context.Context, t *repo.Tape, o Options) (*Context, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	q := repo.Query{Phase: repo.Latest, Kinds: []string{repo.KindAnchor, repo.KindMessage, repo.KindToolCall, repo.KindToolResult}}
+	seq := t.Context(ctx)
 	if o.From != "" {
-		q.Phase = ""
-		q.From, q.To, q.Inclusive = o.From, repo.Latest, true
+		seq = t.Entries(ctx, repo.Query{From: o.From, To: repo.Latest, Inclusive: true})
 	}
 	var entries []repo.Entry
-	for e, err := range t.Entries(ctx, q) {
+	for e, err := range seq {
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, e)
+		switch e.Kind {
+		case repo.KindAnchor, repo.KindMessage, repo.KindToolCall, repo.KindToolResult:
+			entries = append(entries, e)
+		}
 	}
 	return Messages(entries, o)
 }

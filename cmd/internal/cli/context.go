@@ -29,7 +29,11 @@ func newContextCmdFor(o *contextOptions) *cobra.Command {
 		Use:   "context [--from ANCHOR] [--format FORMAT] [--max-tokens N] [flags]",
 		Short: "Write the messages for the next model call",
 		Long: `Write what a model needs for its next call as one JSON array of messages: the last
-anchor with its state, then what followed it. Nothing before that anchor is read.
+anchor with its state, then what followed it.
+
+An anchor covers what its writer had seen. What came in beside it, by the merge of a fork
+or by a pull, stands right behind the anchor, in the order of the tape, until a later
+handoff covers it. With --from, the context is that anchor and all that follows it.
 
 The array is one that the provider accepts. Results stand behind their calls; a call
 without a result gets one that says it was interrupted, and a result without its call
