@@ -171,7 +171,7 @@ func script(words string) []caseEntry {
 			name, _, _ = strings.Cut(name, "/") // #a/2 is another anchor named a
 			e.Kind, e.Payload = KindAnchor, json.RawMessage(`{"name":"`+name+`"}`)
 		} else if kind, name, ok := strings.Cut(ref, ":"); ok {
-			e.Kind, e.Payload = map[string]string{"call": KindToolCall, "event": KindEvent, "x": "custom.kind"}[kind], json.RawMessage(`{"name":"`+name+`"}`)
+			e.Kind, e.Payload = map[string]string{"call": KindToolCall, "event": KindEvent, "x": "custom.kind"}[kind], json.RawMessage(`{"calls":[],"name":"`+name+`"}`)
 		}
 		out = append(out, e)
 	}

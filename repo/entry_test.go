@@ -25,12 +25,13 @@ func TestBytesSurvive(t *testing.T) {
 	}
 	s := testStore(t, nil)
 	tp := openTape(t, s, "")
-	for _, p := range payloads {
-		mustAppend(t, tp, Draft{Kind: KindMessage, Payload: []byte(p), Meta: []byte(`{"x":1.50}`)})
+	for i, p := range payloads {
+		payloads[i] = strings.Replace(`{"role":"user","content":"",`+p[1:], ",}", "}", 1)
+		mustAppend(t, tp, Draft{Kind: KindMessage, Payload: []byte(payloads[i]), Meta: []byte(`{"x":1.50}`)})
 	}
 	var batch []Draft
 	for _, p := range payloads {
-		batch = append(batch, Draft{Kind: KindEvent, Payload: []byte(p)})
+		batch = append(batch, Draft{Kind: "odd", Payload: []byte(p)})
 	}
 	mustAppend(t, tp, batch...)
 	check := func(what string, tp *Tape) {
@@ -120,9 +121,9 @@ func TestRefusedEntries(t *testing.T) {
 		"payload not UTF-8": {Kind: "event", Payload: []byte("{\"a\":\"\xff\"}")},
 		"payload too deep":  {Kind: "event", Payload: []byte(deep)},
 		"kind not UTF-8":    {Kind: "\xff", Payload: []byte(`{}`)},
-		"meta an array":     {Kind: "event", Payload: []byte(`{}`), Meta: []byte(`[]`)},
-		"meta not UTF-8":    {Kind: "event", Payload: []byte(`{}`), Meta: []byte("{\"\xff\":1}")},
-		"no date":           {Kind: "event", Payload: []byte(`{}`), Date: "soon"},
+		"meta an array":     {Kind: "event", Payload: []byte(`{"name":"x"}`), Meta: []byte(`[]`)},
+		"meta not UTF-8":    {Kind: "event", Payload: []byte(`{"name":"x"}`), Meta: []byte("{\"\xff\":1}")},
+		"no date":           {Kind: "event", Payload: []byte(`{"name":"x"}`), Date: "soon"},
 		"too long":          big(3000, ""),
 		"an anchor":         {Kind: KindAnchor, Payload: []byte(`{"name":"x"}`)},
 	} {

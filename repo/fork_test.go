@@ -123,7 +123,7 @@ func TestForkFilters(t *testing.T) {
 					}
 					continue
 				}
-				mustAppend(t, tp, Draft{Kind: kinds[rng.IntN(len(kinds))], Payload: []byte(`{"i":1}`), Date: FormatDate(at)})
+				mustAppend(t, tp, Draft{Kind: kinds[rng.IntN(len(kinds))], Payload: []byte(anyPayload), Date: FormatDate(at)})
 			}
 		}
 		grow(m, 30)

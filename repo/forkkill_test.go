@@ -224,7 +224,7 @@ func stoppedMerge(t *testing.T, s *Store) {
 	mustCheckpoint(t, openTape(t, s, "main/x"))
 	m := openTape(t, s, "main")
 	mustCheckpoint(t, m)
-	mustAppend(t, m, Draft{Kind: KindToolCall, Payload: []byte(`{"name":"not committed"}`)})
+	mustAppend(t, m, Draft{Kind: KindToolCall, Payload: []byte(`{"calls":[],"name":"not committed"}`)})
 	mergeWithGit(t, s.Dir(), "git merge")
 	wantStopped(t, s.Dir())
 }

@@ -91,7 +91,7 @@ func (x *forkSim) draft() Draft {
 	case 0:
 		return Draft{Kind: KindEvent, Payload: fmt.Appendf(nil, `{"name":%q,"pad":%q}`, text, pad), Meta: []byte(`{"x": 1.0}`)}
 	case 1:
-		return Draft{Kind: KindToolCall, Payload: fmt.Appendf(nil, `{"name":%q,"pad":%q}`, text, pad)}
+		return Draft{Kind: KindToolCall, Payload: fmt.Appendf(nil, `{"calls":[],"name":%q,"pad":%q}`, text, pad)}
 	case 2:
 		return Draft{Kind: "custom/kind", Payload: fmt.Appendf(nil, `{"name":%q}`, text), Date: "2025-03-01 12:00"}
 	}

@@ -132,7 +132,7 @@ func (x *simulation) draft() (Draft, string) {
 	case 0:
 		return Draft{Kind: KindEvent, Payload: []byte(fmt.Sprintf(`{"name":%q,"pad":%q}`, text, pad))}, text
 	case 1:
-		return Draft{Kind: KindToolCall, Payload: []byte(fmt.Sprintf(`{"name":%q,"pad":%q}`, text, pad))}, text
+		return Draft{Kind: KindToolCall, Payload: []byte(fmt.Sprintf(`{"calls":[],"name":%q,"pad":%q}`, text, pad))}, text
 	case 2:
 		return Message("assistant", text), text
 	}
@@ -287,7 +287,7 @@ func TestQueryLaws(t *testing.T) {
 				continue
 			}
 			zone := time.FixedZone("", 3600*(rng.IntN(20)-10))
-			drafts = append(drafts, Draft{Kind: kinds[rng.IntN(len(kinds))], Payload: []byte(`{"i":1}`), Date: at.In(zone).Format(time.RFC3339Nano)})
+			drafts = append(drafts, Draft{Kind: kinds[rng.IntN(len(kinds))], Payload: []byte(anyPayload), Date: at.In(zone).Format(time.RFC3339Nano)})
 		}
 		all := entriesOf(t, tp, Query{})
 		for range testkit.Size(100, 400, 4000) {

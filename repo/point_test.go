@@ -131,7 +131,7 @@ func TestPointCommon(t *testing.T) {
 			}
 			tapes, targets = append(tapes, f), append(targets, f.Name())
 		case 3:
-			mustAppend(t, tp, Event("long", []byte(`"`+strings.Repeat("x", layout.SealSize/2)+`"`)))
+			mustAppend(t, tp, Event("long", []byte(`{"x":"`+strings.Repeat("x", layout.SealSize/2)+`"}`)))
 		default:
 			mustAppend(t, tp, Message("user", "text"), Event("e", nil))
 		}

@@ -94,7 +94,7 @@ func (h *helper) step(mode string, i int) error {
 				drafts[n] = Draft{Kind: KindMessage, Payload: jsonl.AppendString([]byte(`{"role":"user","pad":"`+strings.Repeat("y", 20_000)+`","content":`), label)}
 				drafts[n].Payload = append(drafts[n].Payload, '}')
 			case 1:
-				drafts[n] = Draft{Kind: KindToolCall, Payload: append(jsonl.AppendString([]byte(`{"content":`), label), '}')}
+				drafts[n] = Draft{Kind: KindToolCall, Payload: append(jsonl.AppendString([]byte(`{"calls":[],"content":`), label), '}')}
 			case 2:
 				drafts[n] = Draft{Kind: KindEvent, Payload: append(jsonl.AppendString([]byte(`{"name":"n","content":`), label), '}')}
 			}

@@ -33,7 +33,7 @@ func scannedTape(t *testing.T, disk bool) *Tape {
 			if i%7 == 3 {
 				pad = string(bytes.Repeat([]byte("p"), 100_000))
 			}
-			drafts = append(drafts, Draft{Kind: kinds[i%5], Payload: []byte(fmt.Sprintf(`{"n":%d,"pad":%q}`, i, pad)), Date: FormatDate(at)})
+			drafts = append(drafts, Draft{Kind: kinds[i%5], Payload: fmt.Appendf(nil, `%s,"n":%d,"pad":%q}`, anyPayload[:len(anyPayload)-1], i, pad), Date: FormatDate(at)})
 		}
 		mustAppend(t, tp, drafts...)
 		if _, err := tp.Handoff(t.Context(), Anchor{Name: fmt.Sprint("a", phase%4), Date: FormatDate(at)}); err != nil {

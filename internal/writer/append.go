@@ -150,11 +150,14 @@ func (w *Writer) assert(o *AppendOptions) error {
 }
 
 // Append appends entries, all or none, and returns them as stored. When it returns,
-// they survive a power cut.
+// they survive a power cut. What is of a known kind is checked, see layout.CheckPayload.
 func Append(ctx context.Context, t *workspace.Tape, o *AppendOptions, drafts ...layout.Draft) ([]layout.Entry, error) {
 	for _, d := range drafts {
 		if d.Kind == layout.KindAnchor {
 			return nil, layout.ErrAnchor
+		}
+		if err := d.Check(); err != nil {
+			return nil, err
 		}
 	}
 	if len(drafts) != 1 {

@@ -139,6 +139,9 @@ func (tx *Tx) Assert(o *AppendOptions) error { return tx.w.assert(o) }
 // AppendEntry adds an entry and returns it as it will be stored. An anchor is a
 // handoff, see Tx.Handoff. The workspace's commit policy applies.
 func (tx *Tx) AppendEntry(ctx context.Context, d layout.Draft) (layout.Entry, error) {
+	if err := d.Check(); err != nil {
+		return layout.Entry{}, err
+	}
 	if err := tx.closeTurn(ctx, d); err != nil {
 		return layout.Entry{}, err
 	}
@@ -160,7 +163,8 @@ func (tx *Tx) closeTurn(ctx context.Context, d layout.Draft) error {
 	return tx.Checkpoint(ctx)
 }
 
-// Append adds an entry and returns its line, valid until the next call.
+// Append adds an entry as it is, whatever its payload has, and returns its line, valid until
+// the next call.
 func (tx *Tx) Append(ctx context.Context, d layout.Draft) ([]byte, error) {
 	if d.Kind == layout.KindAnchor {
 		return nil, layout.ErrAnchor
@@ -178,6 +182,9 @@ func (tx *Tx) Append(ctx context.Context, d layout.Draft) ([]byte, error) {
 func (tx *Tx) AppendLine(ctx context.Context, line []byte) error {
 	d, err := layout.ParseLine(line)
 	if err != nil {
+		return err
+	}
+	if err := layout.CheckPayload(d.Kind, d.Payload); err != nil {
 		return err
 	}
 	if d.Date, err = layout.StoredDate(d.Date, tx.w.T.Store().Now); err != nil {

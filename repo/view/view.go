@@ -66,6 +66,9 @@ type Context struct {
 	Tokens int
 	// LeftOut is what the bounds left out.
 	LeftOut LeftOut
+	// Unusable are the ids of messages, calls and results that lack what makes them one, as
+	// imports and older programs may have left them: they are in no message.
+	Unusable []int64
 }
 
 // LeftOut counts what did not fit, or was in front of the last turns asked for.
@@ -126,16 +129,40 @@ func Messages(entries []repo.Entry, o Options) (*Context, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	var items []*item
 	if o.Raw {
-		return cut(literal(entries, o), o).fit()
-	}
-	items := collect(entries, o)
-	for _, it := range items {
-		if o.Format == Anthropic {
-			renderAnthropic(it)
-		} else {
-			renderOpenAI(it)
+		items = literal(entries, o)
+	} else {
+		items = collect(entries, o)
+		for _, it := range items {
+			if o.Format == Anthropic {
+				renderAnthropic(it)
+			} else {
+				renderOpenAI(it)
+			}
 		}
 	}
-	return cut(items, o).fit()
+	unusable := unusable(entries, items)
+	c, err := cut(items, o).fit()
+	if err == nil {
+		c.Unusable = unusable
+	}
+	return c, err
+}
+
+// unusable are the entries that no item was made from, and that lack what their kind must have.
+func unusable(entries []repo.Entry, items []*item) (ids []int64) {
+	used := map[int64]bool{}
+	for _, it := range items {
+		for _, id := range it.entries {
+			used[id] = true
+		}
+	}
+	for _, e := range entries {
+		spoken := e.Kind == repo.KindMessage || e.Kind == repo.KindToolCall || e.Kind == repo.KindToolResult
+		if spoken && !used[e.ID] && !hidden(e) && layout.CheckPayload(e.Kind, e.Payload) != nil {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
 }

@@ -36,8 +36,10 @@ func newAppendCmd(a *App) *cobra.Command {
 		Long: `Append one entry to the tape. When the command returns, the entry survives a power cut.
 
 The payload is a JSON object, given with --payload or read from standard input (-).
-With --text it is a message. Known kinds: system, message, tool_call, tool_result,
-event, error; any other is kept as it is. Anchors are written by tape handoff.
+With --text it is a message. Known kinds are system, message, tool_call, tool_result,
+event and error. Their payloads are checked: a message has a role and content, an event
+its name, and so on; docs/format.md lists it. A kind of your own takes any object, but
+must not look like a known one (mesage). Anchors are written by tape handoff.
 
 With --stdin, standard input is a stream of entries, one JSON object a line, with the
 members kind and payload, and optionally meta and date. All of them are appended, or

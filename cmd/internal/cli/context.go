@@ -39,7 +39,8 @@ The array is one that the provider accepts. Results stand behind their calls; a 
 without a result gets one that says it was interrupted, and a result without its call
 becomes a message that says so. A system message that comes again is kept once. Entries
 of kind system, event and error are left out, as is everything with context:false in
-meta. With --raw nothing is mended: each entry gives its message, as it was recorded.
+meta. Messages, calls and results that lack what makes them one are named on standard
+error. With --raw nothing is mended: each entry gives its message, as it was recorded.
 
 For anthropic, messages of the same side in a row are one message with several blocks,
 anchors are told by the user, and system messages are not in the array: --system writes
@@ -105,6 +106,14 @@ func (o *contextOptions) run(ctx context.Context, t *repo.Tape, _ []string) erro
 	}
 	if n := c.LeftOut; n.Turns > 0 {
 		o.warn(fmt.Sprintf("left out %s (%s, about %s)", display.Count(n.Turns, "turn", "turns"), display.Entries(n.Entries), display.Count(n.Tokens, "token", "tokens")))
+	}
+	if ids := c.Unusable; len(ids) > 0 {
+		const most = 50
+		text := fmt.Sprintf("%s without what the kind needs could not be used: %s", display.Entries(len(ids)), named(ids[:min(len(ids), most)]))
+		if n := len(ids) - most; n > 0 {
+			text += " and " + display.Count(n, "other", "others")
+		}
+		o.warn(text)
 	}
 	if o.system {
 		if c.System == nil {

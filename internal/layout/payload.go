@@ -1,0 +1,122 @@
+package layout
+
+import (
+	"slices"
+	"strings"
+	"tape/internal/jsonl"
+	"tape/internal/text/near"
+	"time"
+)
+
+// KnownKinds are the kinds that the format knows.
+func KnownKinds() []string {
+	return []string{KindSystem, KindMessage, KindToolCall, KindToolResult, KindAnchor, KindEvent, KindError}
+}
+
+// MeantKind is the known kind that a kind is one or two letters away from, "" if there is none.
+// Where it is two letters, the first one is right: agent is a kind of its own, not an event.
+func MeantKind(kind string) string {
+	const most = 2
+	folded := []rune(strings.ToLower(kind))
+	if slices.Contains(KnownKinds(), kind) || len(folded) > 16 {
+		return ""
+	}
+	for n := range most + 1 {
+		for _, known := range KnownKinds() {
+			if near.Slips(folded, []rune(known), most) == n && (n < most || folded[0] == rune(known[0])) {
+				return known
+			}
+		}
+	}
+	return ""
+}
+
+// field is what the payload of a known kind must, or may, have.
+type field struct {
+	name string
+	what string                           // the values that fit
+	fits func(value, payload []byte) bool // value is nil where there is none
+}
+
+// shape is what payloads of a known kind are like.
+type shape struct {
+	fields  []field
+	example string
+}
+
+var shapes = map[string]shape{
+	KindMessage: {[]field{{"role", "a string that is not empty", isName}, {"content", "a string, or a list of parts", isContent}},
+		`{"role":"user","content":"…"}`},
+	KindSystem:     {[]field{{"content", "a string", isString}}, `{"content":"…"}`},
+	KindToolCall:   {[]field{{"calls", "a list of objects", isObjects}}, `{"calls":[{"id":"…","type":"function","function":{"name":"…","arguments":"…"}}]}`},
+	KindToolResult: {[]field{{"results", "a list", isList}}, `{"results":["…"]}`},
+	KindAnchor:     {[]field{{"name", "a string that is not empty", isName}, {"state", "an object", mayBeObject}}, `{"name":"…"}`},
+	KindEvent:      {[]field{{"name", "a string that is not empty", isName}, {"data", "an object", mayBeObject}}, `{"name":"…","data":{}}`},
+	KindError: {[]field{{"kind", "a string that is not empty", isName}, {"message", "a string", isString}, {"details", "an object", mayBeObject}},
+		`{"kind":"…","message":"…"}`},
+}
+
+// CheckPayload refuses an entry that readers could make nothing of: one of a known kind whose
+// payload lacks what makes it one, and one whose kind is a known one with a slip in it. It is
+// for what people and programs hand in. What is stored already, imported, pulled or merged is
+// taken as it is.
+func CheckPayload(kind string, payload []byte) error {
+	is, ok := shapes[kind]
+	if !ok {
+		if meant := MeantKind(kind); meant != "" {
+			return Invalid("did you mean "+meant+"? a kind of your own needs a name that differs more from that", "there is no kind %q", kind)
+		}
+		return nil
+	}
+	for _, f := range is.fields {
+		if !f.fits(jsonl.Get(payload, f.name), payload) {
+			return Invalid("as in "+is.example, "the payload of an entry of kind %s needs %q: %s", kind, f.name, f.what)
+		}
+	}
+	return nil
+}
+
+// Check is CheckPayload of a draft. A payload that is not JSON is told as that.
+func (d Draft) Check() error {
+	err := CheckPayload(d.Kind, d.Payload)
+	if err == nil {
+		return nil
+	}
+	if _, first := d.Prepare(time.Now); first != nil {
+		return first
+	}
+	return err
+}
+
+func isString(value, _ []byte) bool { return len(value) > 0 && value[0] == '"' }
+
+func isName(value, _ []byte) bool { return isString(value, nil) && string(value) != `""` }
+
+func isList(value, _ []byte) bool { return len(value) > 0 && value[0] == '[' }
+
+func isNull(value []byte) bool { return value == nil || string(value) == "null" }
+
+func isObjects(value, _ []byte) bool {
+	for el := range jsonl.Elements(value) {
+		if !jsonl.IsObject(el) {
+			return false
+		}
+	}
+	return isList(value, nil)
+}
+
+func mayBeObject(value, _ []byte) bool { return isNull(value) || jsonl.IsObject(value) }
+
+// isContent accepts a message without content if it says something in another way, as a model's
+// does that only calls tools.
+func isContent(value, payload []byte) bool {
+	if !isNull(value) {
+		return isString(value, nil) || isList(value, nil)
+	}
+	for _, other := range []string{"tool_calls", "function_call", "refusal", "audio"} {
+		if !isNull(jsonl.Get(payload, other)) {
+			return true
+		}
+	}
+	return false
+}
