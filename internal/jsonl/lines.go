@@ -80,6 +80,9 @@ func (s *Scanner) Next() ([]byte, error) {
 	}
 }
 
+// Waiting reports whether all of the next line has been read already.
+func (s *Scanner) Waiting() bool { return bytes.IndexByte(s.buf[s.pos:s.end], '\n') >= 0 }
+
 // Line returns the number of the line last returned, from 1.
 func (s *Scanner) Line() int { return s.line }
 

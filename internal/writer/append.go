@@ -16,7 +16,7 @@ import (
 // checkLine refuses a line that is longer than the workspace allows.
 func checkLine(t *workspace.Tape, line []byte) error {
 	if limit := t.Store().Config().MaxLine; len(line)-1 > limit {
-		return layout.Invalid("", "the entry has %d bytes; the limit of a line is %d", len(line)-1, limit).Try(layout.RaiseMaxLine)
+		return layout.Invalid("", "the entry has %d bytes; max_line allows %d", len(line)-1, limit).Try(layout.RaiseMaxLine)
 	}
 	return nil
 }

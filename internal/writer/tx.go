@@ -203,6 +203,24 @@ func (tx *Tx) AppendLine(ctx context.Context, line []byte) error {
 	return tx.add(ctx, d.Kind, tx.line)
 }
 
+// AppendAlone is AppendLine of an entry that is a change by itself, though several are stored
+// together: the commit policy applies to each.
+func (tx *Tx) AppendAlone(ctx context.Context, line []byte) error {
+	tx.turned = false
+	if err := tx.AppendLine(ctx, line); err != nil {
+		return err
+	}
+	return tx.commitEvery(ctx)
+}
+
+// commitEvery commits where the policy is to commit after so many entries.
+func (tx *Tx) commitEvery(ctx context.Context) error {
+	if every := tx.w.T.Store().Config().Commit.Every; tx.policy && every > 0 && tx.w.Uncommitted() >= int64(every) {
+		return tx.Checkpoint(ctx)
+	}
+	return nil
+}
+
 // add puts a line at the end of its class.
 func (tx *Tx) add(ctx context.Context, kind string, line []byte) error {
 	if err := ctx.Err(); err != nil {
@@ -236,10 +254,8 @@ func (tx *Tx) Objects() *gitstore.Batch { return tx.batch }
 // finish makes the change durable, and then true.
 func (tx *Tx) finish(ctx context.Context) error {
 	w := tx.w
-	if every := w.T.Store().Config().Commit.Every; tx.policy && every > 0 && w.Uncommitted() >= int64(every) {
-		if err := tx.Checkpoint(ctx); err != nil {
-			return err
-		}
+	if err := tx.commitEvery(ctx); err != nil {
+		return err
 	}
 	if err := tx.flushAll(); err != nil {
 		return err

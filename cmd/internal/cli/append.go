@@ -23,6 +23,7 @@ type appendOptions struct {
 	anchor  string
 	stdin   bool
 	partial bool
+	each    bool
 	dash    bool // the payload comes from standard input
 
 	changed func(flag string) bool
@@ -44,15 +45,29 @@ must not look like a known one (mesage). Anchors are written by tape handoff.
 With --stdin, standard input is a stream of entries, one JSON object a line, with the
 members kind and payload, and optionally meta and date. All of them are appended, or
 none when one is bad; with --partial the good ones are kept and the bad ones reported
-by their line numbers (exit code 2).`,
+by their line numbers (exit code 2).
+
+With --stdin --each every line is appended by itself, for as long as the stream is open:
+a program that records keeps one process. Each line gets one answer, in their order, once
+its entry would survive a power cut: @17, or {"id":17} with --json. A line that cannot be
+appended gets {"error":{…}} there, or a message on standard error, and the stream goes
+on; then the exit code tells at the end. Empty lines get no answer. Who does not wait for
+each answer is served faster: what has arrived meanwhile is synced together. While nothing
+arrives, others append, hand off and fork as usual. Settings are read once, at the
+beginning.`,
 		Example: `  tape append --text "why is the build red?" --role user
+  git log -1 --format=%B | tape append --text - --role user
   tape append --kind event --payload '{"name":"run","data":{"seconds":3}}'
   tape append --kind tool_result - <result.json
-  tape append --stdin <entries.jsonl`,
+  tape append --stdin <entries.jsonl
+  my-agent | tape append --stdin --each --json`,
 		Args:    takes(0, "-"),
 		PreRunE: o.check,
 		RunE: a.onTape(func(ctx context.Context, t *repo.Tape, _ []string) error {
-			if o.stdin {
+			switch {
+			case o.each:
+				return o.runEach(ctx, t)
+			case o.stdin:
 				return o.runStream(ctx, t)
 			}
 			return o.run(ctx, t)
@@ -61,13 +76,14 @@ by their line numbers (exit code 2).`,
 	f := cmd.Flags()
 	f.StringVar(&o.kind, "kind", "", "the entry's `KIND` (default message, with --text)")
 	f.StringVar(&o.payload, "payload", "", "the payload, a `JSON` object")
-	f.StringVar(&o.text, "text", "", "the `TEXT` of a message")
+	f.StringVar(&o.text, "text", "", "the `TEXT` of a message; - reads it from standard input")
 	f.StringVar(&o.role, "role", "user", "the `ROLE` of a message")
 	f.StringVar(&o.meta, "meta", "", "the meta data, a `JSON` object")
 	f.StringVar(&o.date, "date", "", "the entry's `DATE` (default now)")
 	f.StringVar(&o.anchor, "anchor", "", "append only if the phase of this anchor `NAME` is open; exit code 4 if another one is")
 	f.BoolVar(&o.stdin, "stdin", false, "append the entries that standard input has, one a line")
 	f.BoolVar(&o.partial, "partial", false, "with --stdin: keep the good lines, report the bad ones")
+	f.BoolVar(&o.each, "each", false, "with --stdin: append and answer each line by itself")
 	return cmd
 }
 
@@ -76,6 +92,9 @@ func (o *appendOptions) check(cmd *cobra.Command, args []string) error {
 		return usagef("unexpected argument %s; a payload is given with --payload, or with - from standard input", quoted(args[0]))
 	}
 	o.dash, o.changed = len(args) > 0, cmd.Flags().Changed
+	if o.each && (o.partial || !o.stdin) {
+		return usagef("--each goes with --stdin, and without --partial: no line keeps another one out")
+	}
 	if o.stdin {
 		for _, flag := range []string{"kind", "payload", "text", "role", "meta", "date"} {
 			if o.changed(flag) {
@@ -94,7 +113,7 @@ func (o *appendOptions) check(cmd *cobra.Command, args []string) error {
 	case !payload && !text && !o.dash:
 		return usagef("there is nothing to append: give --text, --payload or -, or --stdin for a stream")
 	case payload && text, payload && o.dash, text && o.dash:
-		return usagef("give one of --text, --payload and -")
+		return usagef("give one of --text, --payload and -; --text - reads the text from standard input")
 	case o.changed("kind") && o.kind == "":
 		return usagef("--kind is empty")
 	case !text && o.kind == "":
@@ -132,10 +151,15 @@ func (o *appendOptions) draft(payload []byte) repo.Draft {
 
 func (o *appendOptions) run(ctx context.Context, t *repo.Tape) (err error) {
 	var payload []byte
+	limit := (*workspace.Store)(t.Store()).Config().MaxLine
 	switch {
 	case o.dash:
 		// Whitespace in the payload is not stored and may make it longer than a line.
-		if payload, err = o.readAll(ctx, 2*(*workspace.Store)(t.Store()).Config().MaxLine); err != nil {
+		if payload, err = o.readAll(ctx, 2*limit); err != nil {
+			return err
+		}
+	case o.text == "-":
+		if o.text, err = o.readText(ctx, limit); err != nil {
 			return err
 		}
 	case o.changed("payload"):

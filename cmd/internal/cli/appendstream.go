@@ -34,7 +34,7 @@ func (o *appendOptions) runStream(ctx context.Context, t *repo.Tape) error {
 	defer end()
 	s := &stream{o: o, lines: jsonl.NewScanner(in, (*workspace.Store)(t.Store()).Config().MaxLine)}
 	// The tape is locked from here on only once there is something to append.
-	s.first, s.firstErr = s.lines.Next()
+	s.first, s.firstErr = s.next()
 	done, err := t.Update(ctx, func(tx *repo.Tx) error {
 		if err := tx.Assert(&repo.AppendOptions{Anchor: o.anchor}); err != nil {
 			return err
@@ -52,30 +52,37 @@ func (o *appendOptions) runStream(ctx context.Context, t *repo.Tape) error {
 
 func (s *stream) feed(ctx context.Context, tx *repo.Tx) error {
 	line, err := s.first, s.firstErr
-	for ; ; line, err = s.lines.Next() {
-		switch {
-		case errors.Is(err, io.EOF):
+	for ; ; line, err = s.next() {
+		if errors.Is(err, io.EOF) {
 			return nil
-		case err == nil:
-			if len(bytes.TrimSpace(line)) == 0 {
-				continue
-			}
-			if err = tx.AppendLine(ctx, line); err == nil {
-				continue
-			}
-			if !errors.Is(err, repo.ErrInvalid) {
-				return err
-			}
-		case errors.Is(err, jsonl.ErrTooLong):
-			err = layout.Invalid("raise the limit with: tape config max_line N", "the line is longer than %d bytes",
-				(*workspace.Store)(s.o.store).Config().MaxLine)
-		default:
-			return fmt.Errorf("read standard input: %w", err)
 		}
-		if err := s.reject(int64(s.lines.Line()), err); err != nil {
+		if err == nil && line != nil {
+			err = tx.AppendLine(ctx, line)
+		}
+		if errors.Is(err, repo.ErrInvalid) {
+			err = s.reject(int64(s.lines.Line()), err)
+		}
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// next is the next line, nil if it is empty. ErrInvalid is of that line alone.
+func (s *stream) next() ([]byte, error) {
+	line, err := s.lines.Next()
+	switch {
+	case errors.Is(err, jsonl.ErrTooLong):
+		return nil, layout.Invalid("", "the line is longer than max_line allows, which is %d bytes",
+			(*workspace.Store)(s.o.store).Config().MaxLine).Try(layout.RaiseMaxLine)
+	case errors.Is(err, io.EOF):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("read standard input: %w", err)
+	case len(bytes.TrimSpace(line)) == 0:
+		return nil, nil
+	}
+	return line, nil
 }
 
 // reject notes a bad line, or makes it the end of a stream of all or none.

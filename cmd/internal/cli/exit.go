@@ -81,6 +81,11 @@ func usagef(format string, args ...any) error {
 	return &cliError{class: repo.ErrInvalid, msg: fmt.Sprintf(format, args...), usage: true}
 }
 
+// describeError is an error for programs.
+func describeError(err error) object {
+	return object{{"code", codeOf(err).name}, {"message", err.Error()}, {"hint", hintOf(err)}}
+}
+
 func silently(code int) error { return &cliError{exit: code} }
 
 func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {

@@ -126,11 +126,11 @@ func mergedIDs(r merge.Result) (first, last any) {
 
 func (o *mergeOptions) run(ctx context.Context, store *repo.Store, args []string) error {
 	if o.summary == "-" {
-		text, err := o.readAll(ctx, (*workspace.Store)(store).Config().MaxLine)
+		text, err := o.readText(ctx, (*workspace.Store)(store).Config().MaxLine)
 		if err != nil {
 			return err
 		}
-		o.summary = strings.TrimRight(string(text), "\n")
+		o.summary = text
 		if err := checkSummary(o.summary); err != nil {
 			return err
 		}

@@ -57,9 +57,15 @@ func (a *App) readAll(ctx context.Context, limit int) ([]byte, error) {
 		return nil, fmt.Errorf("read standard input: %w", err)
 	}
 	if limit > 0 && len(data) > limit {
-		return nil, layout.Invalid("", "standard input has more than %d bytes", limit)
+		return nil, layout.Invalid("", "standard input has more than %d bytes, which is too long for max_line", limit).Try(layout.RaiseMaxLine)
 	}
 	return data, nil
+}
+
+// readText reads a text from standard input, as $(…) does: without line ends at its end.
+func (a *App) readText(ctx context.Context, limit int) (string, error) {
+	data, err := a.readAll(ctx, limit)
+	return strings.TrimRight(string(data), "\r\n"), err
 }
 
 func (a *App) canAsk() bool { return isTerminal(a.Stdin) && isTerminal(a.Stderr) }

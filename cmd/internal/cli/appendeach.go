@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"tape/internal/display"
+	"tape/internal/jsonl"
+	"tape/internal/workspace"
+	"tape/repo"
+)
+
+// each appends the lines of standard input one by one, and answers each.
+type each struct {
+	stream
+	t       *repo.Tape
+	assert  *repo.AppendOptions
+	answers []answer // of what is stored together, until it is durable
+	failed  int64
+	class   error // of the first that failed
+}
+
+type answer struct {
+	line int // its number
+	id   int64
+	err  error
+}
+
+func (o *appendOptions) runEach(ctx context.Context, t *repo.Tape) error {
+	in, end := newInput(ctx, o.Stdin)
+	defer end()
+	e := &each{t: t, assert: &repo.AppendOptions{Anchor: o.anchor},
+		stream: stream{o: o, lines: jsonl.NewScanner(in, (*workspace.Store)(t.Store()).Config().MaxLine)}}
+	for {
+		line, err := e.next() // nothing is locked while the stream is idle
+		if err == nil && line != nil || errors.Is(err, repo.ErrInvalid) {
+			err = e.append(ctx, line, err)
+		}
+		switch {
+		case errors.Is(err, io.EOF) && e.failed > 0:
+			return &cliError{class: e.class, msg: display.Count(e.failed, "line was", "lines were") + " not appended"}
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		if e.lines.Waiting() {
+			time.Sleep(othersTurn)
+		}
+	}
+}
+
+// othersTurn is how long a stream that does not pause leaves the tape to other writers, which
+// look every few milliseconds whether it is free.
+const othersTurn = time.Millisecond
+
+// append appends a line, or says what is bad about it, together with all that have arrived
+// behind it, and answers them.
+func (e *each) append(ctx context.Context, line []byte, bad error) error {
+	e.answers = e.answers[:0]
+	var err error
+	if e.lines.Waiting() {
+		_, err = e.t.Update(ctx, func(tx *repo.Tx) error { return e.together(ctx, tx, line, bad) })
+	} else {
+		err = e.alone(ctx, line, bad)
+	}
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if len(e.answers) == 0 {
+		e.answers = append(e.answers, answer{line: e.lines.Line()})
+	}
+	for _, a := range e.answers {
+		if err := e.answer(a.line, a.id, cmp.Or(a.err, err)); err != nil {
+			return err
+		}
+	}
+	if err := e.o.out.Flush(); err != nil {
+		return &writeError{err}
+	}
+	return nil
+}
+
+// alone appends one line: one write, one sync.
+func (e *each) alone(ctx context.Context, line []byte, bad error) error {
+	if bad != nil {
+		return bad
+	}
+	d, err := repo.ParseDraft(line)
+	if err != nil {
+		return err
+	}
+	done, err := e.t.Append(ctx, e.assert, d)
+	if err == nil {
+		e.answers = append(e.answers, answer{line: e.lines.Line(), id: done[0].ID})
+	}
+	return err
+}
+
+// together appends a line and those that have arrived behind it.
+func (e *each) together(ctx context.Context, tx *repo.Tx, line []byte, err error) error {
+	if err := tx.Assert(e.assert); err != nil {
+		return err
+	}
+	for ; ; line, err = e.next() {
+		if err == nil && line != nil {
+			err = tx.AppendAlone(ctx, line)
+		}
+		if err != nil || line != nil {
+			e.answers = append(e.answers, answer{e.lines.Line(), tx.LastID(), err})
+		}
+		if err != nil && !errors.Is(err, repo.ErrInvalid) || !e.lines.Waiting() {
+			break
+		}
+	}
+	if errors.Is(err, repo.ErrInvalid) {
+		return nil
+	}
+	return err
+}
+
+// answer tells what became of a line.
+func (e *each) answer(line int, id int64, err error) error {
+	switch {
+	case err == nil && e.o.json:
+		return e.o.emit(object{{"id", id}})
+	case err == nil:
+		e.o.say("@%d", id)
+		return e.o.written()
+	}
+	err = fmt.Errorf("line %d: %w", line, err)
+	if e.failed++; e.failed == 1 {
+		e.class = codeOf(err).class
+	}
+	if e.o.json {
+		return e.o.emit(object{{"error", describeError(err)}})
+	}
+	e.o.message("error", err.Error())
+	if hint := hintOf(err); hint != "" {
+		e.o.message("hint", hint)
+	}
+	return nil
+}
