@@ -103,7 +103,10 @@ func (r *Rewriter) commit(ctx context.Context, h gitstore.Hash, c gitstore.Commi
 	if err != nil {
 		return err
 	}
-	message := r.message(c.Message)
+	message, err := r.message(ctx, h, c.Message)
+	if err != nil {
+		return err
+	}
 	if follows || tree != c.Tree || message != c.Message {
 		raw = r.encode(string(raw), tree, message)
 		r.Commits[h] = r.put(gitstore.KindCommit, raw)
@@ -143,11 +146,21 @@ func (r *Rewriter) encode(raw string, tree gitstore.Hash, message string) []byte
 const handoffSubject = "handoff: "
 
 // message masks a commit's message. In the trailers of this program the names of anchors
-// and the ids of commits follow what they name.
-func (r *Rewriter) message(message string) string {
+// and the ids of commits follow what they name, and the text of a handoff its anchor.
+func (r *Rewriter) message(ctx context.Context, h gitstore.Hash, message string) (string, error) {
 	body, trailers := message, "" // with the empty line before them
 	if i := strings.LastIndex(strings.TrimRight(message, "\n"), "\n\n"); i >= 0 && strings.Contains(message[i:], "\nTape-") {
 		body, trailers = message[:i], message[i:]
+	}
+	subject, text, long := strings.Cut(body, "\n\n")
+	if text != "" && trailers != "" {
+		was, is, err := r.anchorOf(ctx, h, "")
+		if err != nil {
+			return "", err
+		}
+		if writer.CommitText(was) == text {
+			text = writer.CommitText(is)
+		}
 	}
 	lines := strings.Split(trailers, "\n")
 	for i, line := range lines {
@@ -158,8 +171,8 @@ func (r *Rewriter) message(message string) string {
 		switch {
 		case key == layout.TrailerAnchor && renamed:
 			lines[i] = key + ": " + layout.EncodeTrailer(name)
-			if body == handoffSubject+layout.OneLine(was) {
-				body = handoffSubject + layout.OneLine(name)
+			if subject == handoffSubject+layout.OneLine(was) {
+				subject = handoffSubject + layout.OneLine(name)
 			}
 		case key == layout.TrailerDone && err == nil:
 			lines[i] = key + ": " + r.To(h).String()
@@ -167,7 +180,10 @@ func (r *Rewriter) message(message string) string {
 			lines[i] = r.mask.Text(line)
 		}
 	}
-	return r.mask.Text(body) + strings.Join(lines, "\n")
+	if long {
+		subject += "\n\n" + text
+	}
+	return r.mask.Text(subject) + strings.Join(lines, "\n"), nil
 }
 
 // Tag rewrites the tag of a rewritten commit, under a name, without a wrong signature.
@@ -198,8 +214,8 @@ func (r *Rewriter) Tag(ctx context.Context, h gitstore.Hash, name string) (gitst
 	return r.put(gitstore.KindTag, gitstore.EncodeTag(tag)), nil
 }
 
-// anchorOf is the line of the anchor of a commit's phase, as it was and as it is; nil
-// where the commit has no such phase.
+// anchorOf is the line of the anchor of a commit's phase, by default that of the last one, as
+// it was and as it is; nil where the commit has no such phase.
 func (r *Rewriter) anchorOf(ctx context.Context, h gitstore.Hash, folder string) (was, is []byte, err error) {
 	v, err := snapshot.AtCommit(r.s, h)
 	if errors.Is(err, layout.ErrCorrupt) {
@@ -208,10 +224,13 @@ func (r *Rewriter) anchorOf(ctx context.Context, h gitstore.Hash, folder string)
 	if err != nil {
 		return nil, nil, err
 	}
-	seq, _, _ := layout.ParseFolder(folder)
-	p, ok := v.Phase(seq, folder)
-	if !ok {
-		return nil, nil, nil
+	p := v.LastPhase()
+	if folder != "" {
+		seq, _, _ := layout.ParseFolder(folder)
+		var ok bool
+		if p, ok = v.Phase(seq, folder); !ok {
+			return nil, nil, nil
+		}
 	}
 	if was, err = v.AnchorLine(p); err == nil {
 		is, err = r.lines(ctx, was)

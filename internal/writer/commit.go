@@ -143,7 +143,11 @@ func (tx *Tx) Handoff(ctx context.Context, a Anchor) (Handoff, error) {
 	if err := tx.openPhase(a.Name, line); err != nil {
 		return Handoff{}, err
 	}
-	c, err := tx.commit(ctx, "handoff: "+layout.OneLine(a.Name), nil)
+	says := "handoff: " + layout.OneLine(a.Name)
+	if text := CommitText(line); text != "" {
+		says += "\n\n" + text
+	}
+	c, err := tx.commit(ctx, says, nil)
 	if err != nil {
 		return Handoff{}, err
 	}
@@ -197,9 +201,9 @@ func (tx *Tx) openPhase(name string, line []byte) error {
 }
 
 // commit plans a commit of the tree as it now is; merged are its parents besides the tape.
-func (tx *Tx) commit(ctx context.Context, subject string, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
+func (tx *Tx) commit(ctx context.Context, says string, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
 	w := tx.w
-	c, err := tx.commits.commit(ctx, subject, w.rec.LastID, merged, more...)
+	c, err := tx.commits.commit(ctx, says, w.rec.LastID, merged, more...)
 	w.rec.Committed, tx.result.Commit = w.rec.LastID, tx.commits.Hash.String()
 	return c, err
 }

@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"strings"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
 	"tape/internal/resolve"
@@ -47,12 +48,14 @@ func (c *Commits) Add(ctx context.Context, subject string, lines [][]byte, merge
 	return err
 }
 
-// commit adds a commit of what the builder has, up to an entry.
-func (c *Commits) commit(ctx context.Context, subject string, last int64, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
+// commit adds a commit of what the builder has, up to an entry. It says its subject, and maybe
+// a text behind an empty line.
+func (c *Commits) commit(ctx context.Context, says string, last int64, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
 	out := gitstore.Commit{Tree: c.b.Tree(), Parents: append([]gitstore.Hash{c.Hash}, merged...),
-		Message: c.t.Message(subject, c.b.Anchor, c.Last+1, last, more...)}
+		Message: c.t.Message(says, c.b.Anchor, c.Last+1, last, more...)}
 	var err error
-	c.Subject, c.Last = subject, last
+	c.Last = last
+	c.Subject, _, _ = strings.Cut(says, "\n")
 	c.Hash, err = PutCommit(ctx, c.t, c.batch, &out)
 	return out, err
 }

@@ -40,14 +40,32 @@ func putTag(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, ref strin
 // TagMessage is the anchor's name, its summary, and its state as JSON.
 func TagMessage(e jsonl.Entry) string {
 	parts := []string{layout.OneLine(jsonl.GetString(e.Payload, "name"))}
-	state := jsonl.Get(e.Payload, "state")
-	if summary := layout.Printable(jsonl.GetString(state, "summary")); strings.TrimSpace(summary) != "" {
-		parts = append(parts, strings.TrimSpace(summary))
+	if summary := summaryOf(e); summary != "" {
+		parts = append(parts, summary)
 	}
-	if len(state) > 0 {
+	if state := jsonl.Get(e.Payload, "state"); len(state) > 0 {
 		parts = append(parts, "State: "+string(jsonl.Unescape(nil, state)))
 	}
 	return strings.Join(parts, "\n\n") + "\n"
+}
+
+func summaryOf(e jsonl.Entry) string {
+	return strings.TrimSpace(layout.Printable(jsonl.GetString(e.Payload, "state", "summary")))
+}
+
+// CommitText is the summary of an anchor's line as the commit of its handoff has it, "" if it
+// has none. What is longer than commits should be is cut; the anchor and its tag have it whole.
+func CommitText(line []byte) string {
+	const limit = 64 << 10 // bytes
+	e, err := jsonl.Parse(line)
+	if err != nil {
+		return ""
+	}
+	text := summaryOf(e)
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	return text
 }
 
 // setTag makes a tag, moving one that a tape of the same name left behind.
