@@ -17,6 +17,7 @@ type past struct {
 	opened  []string      // the phases that came with the commit
 	name    string        // of the tape, in tape.json
 	info    gitstore.Hash // of tape.json
+	readme  gitstore.Hash // of README.md; zero if the tape has none
 	anchors gitstore.Hash
 	list    []gitstore.TreeEntry // the folders of phases
 	phases  int
@@ -46,9 +47,10 @@ func (a *audit) load(h gitstore.Hash, before *past) (*past, error) {
 		return nil, err
 	}
 	file, _ := layout.FindEntry(v.Root, layout.TapeFile)
+	readme, _ := layout.FindEntry(v.Root, layout.ReadmeFile)
 	anchors, _ := layout.FindEntry(v.Root, layout.AnchorsDir)
 	open := v.List[len(v.List)-1]
-	p := &past{name: info.Name, info: file.Hash, anchors: anchors.Hash, phases: len(v.List), folder: open.Folder}
+	p := &past{name: info.Name, info: file.Hash, readme: readme.Hash, anchors: anchors.Hash, phases: len(v.List), folder: open.Folder}
 	for _, is := range v.List {
 		if before == nil || is.Seq > before.phases {
 			p.opened = append(p.opened, is.Folder)
@@ -106,8 +108,19 @@ func (a *audit) step(tree gitstore.Hash, before *past, where string) (*past, err
 	return now, a.stepPhases(now, d, where)
 }
 
-// stepInfo checks tape.json, which never changes.
+// stepInfo checks tape.json and README.md, which never change.
 func (a *audit) stepInfo(now *past, root []gitstore.TreeEntry, where string) error {
+	readme, ok := layout.FindEntry(root, layout.ReadmeFile)
+	switch {
+	case readme.Hash == now.readme:
+	case !now.info.IsZero():
+		return violation(where+layout.ReadmeFile, "the file was changed, or is not of the tape's first commit")
+	case ok:
+		if _, err := a.file(readme.Hash, where+layout.ReadmeFile, smallFile); err != nil {
+			return err
+		}
+		now.readme = readme.Hash
+	}
 	if e, ok := layout.FindEntry(root, layout.TapeFile); ok && e.Hash == now.info {
 		return nil
 	} else if ok && !now.info.IsZero() {

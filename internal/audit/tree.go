@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
@@ -142,7 +143,7 @@ func (a *audit) entries(h gitstore.Hash, where string, belongs func(e gitstore.T
 }
 
 func isRootEntry(e gitstore.TreeEntry) bool {
-	return e.Name == layout.TapeFile && e.Mode == gitstore.ModeFile || e.Name == layout.AnchorsDir && e.IsDir()
+	return slices.Contains(layout.RootFiles(), e.Name) && e.Mode == gitstore.ModeFile || e.Name == layout.AnchorsDir && e.IsDir()
 }
 
 func isPhaseEntry(e gitstore.TreeEntry) bool {
@@ -163,7 +164,7 @@ func folderOf(where string) string {
 // foreign says what is wrong with an entry that does not belong in a folder of a tape.
 func foreign(where string, e gitstore.TreeEntry) error {
 	name := e.Name
-	why := fmt.Sprintf("nothing but %s, %s and the files of phases belongs in a tape", layout.TapeFile, layout.AnchorsDir)
+	why := fmt.Sprintf("nothing but %s, %s, %s and the files of phases belongs in a tape", layout.TapeFile, layout.ReadmeFile, layout.AnchorsDir)
 	folded := foldName(name)
 	switch {
 	case gitstore.IsDotGit(folded):
@@ -199,7 +200,10 @@ func (a *audit) shape(ctx context.Context, h, tree gitstore.Hash, before *past) 
 	if err != nil {
 		return err
 	}
-	if e, ok := layout.FindEntry(root, layout.TapeFile); ok {
+	for _, e := range root {
+		if e.IsDir() {
+			continue
+		}
 		if err := a.Small(e.Hash, where+e.Name, smallFile, ""); err != nil {
 			return err
 		}

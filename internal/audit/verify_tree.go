@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
@@ -80,6 +81,7 @@ func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed
 			v.problem(t.Name(), err)
 		}
 	}
+	v.problem(t.Name(), sameReadme(onDisk, committed))
 	// Of the phases that are committed, the open one may have more on disk.
 	was, err1 := committed.LastID()
 	last, err2 := onDisk.LastID()
@@ -87,6 +89,20 @@ func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed
 		v.report.Checked.Entries += max(0, last-was)
 	}
 	return v.content(ctx, t.Name(), onDisk, len(committed.List)-1)
+}
+
+// sameReadme compares the README.md on disk with the committed one, if there is one.
+func sameReadme(onDisk, committed *snapshot.Snapshot) error {
+	e, ok := layout.FindEntry(committed.Root, layout.ReadmeFile)
+	if !ok {
+		return nil
+	}
+	path := filepath.Join(onDisk.Dir, layout.ReadmeFile)
+	data, err := os.ReadFile(path)
+	if onDisk.Under != nil && errors.Is(err, fs.ErrNotExist) || err == nil && gitstore.HashObject(gitstore.KindBlob, data) == e.Hash {
+		return nil
+	}
+	return &layout.CorruptError{File: path, Msg: "the file is missing, or differs from the committed one", Fix: "bring it back with: git restore -- " + layout.ReadmeFile}
 }
 
 // sameFile compares a file with its committed form, behind which it may have grown.

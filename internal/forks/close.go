@@ -138,6 +138,9 @@ func noteAbove(ctx context.Context, t *workspace.Tape, head gitstore.Hash, messa
 // keepForeign moves a working tree away that holds files which are not the tape's.
 func keepForeign(w *writer.Writer) error {
 	known := map[string]bool{layout.GitDirName: true, layout.TapeFile: true, layout.AnchorsDir: true}
+	if v, err := snapshot.AtCommit(w.T.Store(), w.Head); err == nil {
+		_, known[layout.ReadmeFile] = layout.FindEntry(v.Root, layout.ReadmeFile)
+	}
 	names, err := workspace.DirNames(w.Wt.Dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -45,6 +45,7 @@ type Record struct {
 	Folder    string                  `json:"folder"`
 	Anchor    string                  `json:"anchor"` // its anchor's name; "" if that is too long for the record
 	LastID    int64                   `json:"last_id"`
+	Owner     string                  `json:"owner,omitempty"` // the author of the tape's first commit; "" if nobody has looked
 	Tails     [layout.ClassCount]Tail `json:"tails"`
 	DirTime   int64                   `json:"dir_time"`   // of anchors/, ns
 	PhaseTime int64                   `json:"phase_time"` // of the open phase's folder, ns
@@ -87,13 +88,16 @@ func (st Record) Moved(head gitstore.Hash) bool {
 const (
 	stateVersion = 6
 	slotSize     = 8 << 10 // bytes
-	noteName     = 512     // bytes; the longest name of an anchor that is put into the record
+	noteName     = 512     // bytes; the longest name of an anchor or a person that is put into the record
 )
 
 func encode(st Record) ([]byte, error) {
 	st.Version = stateVersion
 	if len(st.Anchor) > noteName {
 		st.Anchor = ""
+	}
+	if len(st.Owner) > noteName {
+		st.Owner = ""
 	}
 	raw, err := json.Marshal(st)
 	return fmt.Appendf(nil, "%08x %s\n", crc32.ChecksumIEEE(raw), raw), err

@@ -39,6 +39,9 @@ func (e Entry) Time() (time.Time, bool) {
 	return t, err == nil
 }
 
+// Author is who wrote the entry, where that is noted: it is not who began the tape.
+func (e Entry) Author() string { return jsonl.GetString(e.Meta, "author") }
+
 // Draft is an entry that has no id yet. Payload must be a JSON object; a nil Meta is
 // {}; a zero Date is set when the entry is appended.
 type Draft struct {

@@ -31,6 +31,7 @@ const SealSize = 256 << 10
 // Names in a workspace.
 const (
 	TapeFile    = "tape.json"
+	ReadmeFile  = "README.md"
 	ConfigFile  = "config.json"
 	AnchorsDir  = "anchors"
 	AnchorFile  = "anchor.json"
@@ -40,6 +41,10 @@ const (
 	PrivateDir  = "tape" // in .git: locks and what is set aside
 	TornDirName = "torn"
 )
+
+// RootFiles are the files of a tape beside its phases. They come with its first commit, older
+// tapes have no ReadmeFile, and they never change.
+func RootFiles() []string { return []string{TapeFile, ReadmeFile} }
 
 // Names in git.
 const (

@@ -204,7 +204,7 @@ func (c *cloning) takeBack() error {
 		return nil //nolint:nilerr // it is somebody else's
 	}
 	for _, name := range moved {
-		ours := name == layout.AnchorsDir || name == layout.TapeFile || name == layout.ConfigFile
+		ours := name == layout.AnchorsDir || slices.Contains(layout.RootFiles(), name) || name == layout.ConfigFile
 		if !ours || slices.Contains(left, name) {
 			return nil // somebody else's
 		}

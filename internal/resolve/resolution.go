@@ -135,7 +135,7 @@ func linesOfMerge(ctx context.Context, t *workspace.Tape, s *Inputs, c gitstore.
 	}
 	var found []jsonl.Entry
 	for _, f := range files {
-		if f.path == layout.TapeFile || f.mode != gitstore.ModeFile {
+		if slices.Contains(layout.RootFiles(), f.path) || f.mode != gitstore.ModeFile {
 			continue
 		}
 		entries, err := linesOnlyIn(t.Store(), f.hash, f.was...)
@@ -223,7 +223,7 @@ func addedLines(s *workspace.Store, old, next gitstore.Hash) ([][]byte, error) {
 	}
 	var found []jsonl.Entry
 	for _, f := range files {
-		if f.path == layout.TapeFile {
+		if slices.Contains(layout.RootFiles(), f.path) {
 			continue
 		}
 		data, err := s.Git().Blob(f.hash)

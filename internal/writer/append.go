@@ -137,6 +137,9 @@ type AppendOptions struct {
 	// Anchor is the name of the phase that must be open. If another one is, the call
 	// fails with ErrConflict and nothing is written.
 	Anchor string
+	// Author notes in meta.author who appends, as git's configuration says, if that is not the
+	// author of the tape's first commit. It is for what people write by hand.
+	Author bool
 }
 
 func (w *Writer) assert(o *AppendOptions) error {
@@ -167,6 +170,9 @@ func Append(ctx context.Context, t *workspace.Tape, o *AppendOptions, drafts ...
 				return err
 			}
 			for _, d := range drafts {
+				if o != nil && o.Author {
+					d = tx.w.authored(d)
+				}
 				e, err := tx.AppendEntry(ctx, d)
 				if err != nil {
 					return err
@@ -182,16 +188,19 @@ func Append(ctx context.Context, t *workspace.Tape, o *AppendOptions, drafts ...
 		if err := w.assert(o); err != nil {
 			return err
 		}
-		policy := t.Store().Config().Commit
-		if policy.Turn && IsUserMessage(drafts[0]) && w.Uncommitted() > 0 {
-			if _, err := Encode(t, w.rec.LastID+1, drafts[0]); err != nil {
+		policy, d := t.Store().Config().Commit, drafts[0]
+		if o != nil && o.Author {
+			d = w.authored(d)
+		}
+		if policy.Turn && IsUserMessage(d) && w.Uncommitted() > 0 {
+			if _, err := Encode(t, w.rec.LastID+1, d); err != nil {
 				return err // no checkpoint for an entry that cannot be written
 			}
 			if err := w.Checkpoint(ctx); err != nil {
 				return err
 			}
 		}
-		e, err := w.appendOne(ctx, drafts[0])
+		e, err := w.appendOne(ctx, d)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"tape/internal/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
@@ -50,12 +53,13 @@ func (w *Writer) create(ctx context.Context, first Anchor) error {
 	if err := CheckNoFork(t); err != nil {
 		return err
 	}
-	next, err := w.putRoot(ctx, first)
-	if err != nil {
+	// A working tree that waits for this branch (a new workspace's) is written with it.
+	var err error
+	if w.Wt, err = t.Store().Git().WorktreeOf(t.Ref()); err != nil && !errors.Is(err, gitstore.ErrNotFound) {
 		return err
 	}
-	// A working tree that waits for this branch (a new workspace's) is written now.
-	if w.Wt, err = t.Store().Git().WorktreeOf(t.Ref()); err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+	next, err := w.putRoot(ctx, first)
+	if err != nil {
 		return err
 	}
 	return w.MoveTo(ctx, next, w.Head)
@@ -101,6 +105,9 @@ func (w *Writer) putRoot(ctx context.Context, first Anchor) (out Plan, err error
 	}()
 	b := &resolve.Builder{Put: batch.Put}
 	layout.SetEntry(&b.Root, gitstore.TreeEntry{Name: layout.TapeFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, info)})
+	if !w.foreignReadme() {
+		layout.SetEntry(&b.Root, gitstore.TreeEntry{Name: layout.ReadmeFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, []byte(layout.Readme))})
+	}
 	b.OpenPhase(first.Name, line)
 	c := gitstore.Commit{Tree: b.Tree(), Message: t.Message("start: "+layout.OneLine(t.Name()), first.Name, 1, 1)}
 	out = Plan{Subject: c.Subject(), Objects: batch}
@@ -113,6 +120,24 @@ func (w *Writer) putRoot(ctx context.Context, first Anchor) (out Plan, err error
 	}
 	out.Tags = []gitstore.Ref{tag}
 	return out, batch.Flush(ctx)
+}
+
+// foreignReadme reports whether somebody has put a README.md into the folder of the working
+// tree. It is not written over: a tape may have none.
+func (w *Writer) foreignReadme() bool {
+	if w.Wt.Dir == "" {
+		return false
+	}
+	data, err := os.ReadFile(filepath.Join(w.Wt.Dir, layout.ReadmeFile))
+	if errors.Is(err, fs.ErrNotExist) || string(data) == layout.Readme {
+		return false
+	}
+	v, err := snapshot.AtCommit(w.T.Store(), w.Head)
+	if err != nil {
+		return true
+	}
+	_, ours := layout.FindEntry(v.Root, layout.ReadmeFile)
+	return !ours
 }
 
 // Plan is where a branch is to go.

@@ -37,7 +37,7 @@ func WriteTree(ctx context.Context, t *workspace.Tape) error {
 // It refuses to go on from damage.
 func (w *Writer) recover(ctx context.Context) error {
 	before := w.rec
-	w.rec.Head = w.Head.String()
+	w.rec.Head, w.rec.Owner = w.Head.String(), ""
 	if !journal.CheckingOut(before, w.Head) {
 		if err := w.checkMerging(); err != nil {
 			return err

@@ -22,8 +22,10 @@ func (w *Writer) writeTree(from string, v *snapshot.Snapshot) error {
 			}
 		}
 	}
-	if err := w.writeTapeFile(was, v); err != nil {
-		return err
+	for _, name := range layout.RootFiles() {
+		if err := w.writeRootFile(was, v, name); err != nil {
+			return err
+		}
 	}
 	has := make(map[string]layout.Phase, len(was.List))
 	for _, p := range was.List {
@@ -56,20 +58,33 @@ func (w *Writer) writeTree(from string, v *snapshot.Snapshot) error {
 	return d.SyncDir(w.AnchorsPath())
 }
 
-func (w *Writer) writeTapeFile(was, v *snapshot.Snapshot) error {
-	old, _ := layout.FindEntry(was.Root, layout.TapeFile)
-	info, ok := layout.FindEntry(v.Root, layout.TapeFile)
-	if !ok {
-		return &layout.CorruptError{File: v.Where(layout.Phase{}, layout.TapeFile), Msg: "the commit has no " + layout.TapeFile}
-	}
-	if old.Hash == info.Hash {
+func (w *Writer) writeRootFile(was, v *snapshot.Snapshot, name string) error {
+	path := filepath.Join(w.Wt.Dir, name)
+	old, _ := layout.FindEntry(was.Root, name)
+	is, ok := layout.FindEntry(v.Root, name)
+	switch {
+	case !ok && name == layout.TapeFile:
+		return &layout.CorruptError{File: v.Where(layout.Phase{}, name), Msg: "the commit has no " + name}
+	case !ok:
+		return w.removeReadme(path)
+	case old.Hash == is.Hash:
 		return nil
 	}
-	raw, err := v.Git.Blob(info.Hash)
+	raw, err := v.Git.Blob(is.Hash)
 	if err != nil {
 		return layout.CorruptObject(v.Commit, err)
 	}
-	return w.T.Store().FS().WriteFile(filepath.Join(w.Wt.Dir, layout.TapeFile), raw)
+	return w.T.Store().FS().WriteFile(path, raw)
+}
+
+// removeReadme removes the README.md that another history of the tape has, but not one that
+// somebody has put there.
+func (w *Writer) removeReadme(path string) error {
+	if data, err := os.ReadFile(path); err != nil || string(data) != layout.Readme {
+		return nil //nolint:nilerr // what cannot be read is not ours
+	}
+	d := w.T.Store().FS()
+	return errors.Join(d.Remove(path), d.SyncDir(w.Wt.Dir))
 }
 
 // writePhase writes what a phase has that it had not in the commit before, if that had it.

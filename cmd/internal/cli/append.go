@@ -165,7 +165,7 @@ func (o *appendOptions) run(ctx context.Context, t *repo.Tape) (err error) {
 	case o.changed("payload"):
 		payload = []byte(o.payload)
 	}
-	done, err := t.Append(ctx, &repo.AppendOptions{Anchor: o.anchor}, o.draft(payload))
+	done, err := t.Append(ctx, &repo.AppendOptions{Anchor: o.anchor, Author: true}, o.draft(payload))
 	if err != nil {
 		return err
 	}

@@ -30,21 +30,12 @@ func (c *Config) Identity(now time.Time) (author, committer gitobject.Signature,
 	if _, err := c.Load(); err != nil {
 		return author, committer, err
 	}
-	var given gitobject.Signature
-	if v := os.Getenv(AuthorEnv); v != "" {
-		if given, err = parseAuthor(v); err != nil {
-			return author, committer, err
-		}
-		author = given
-	} else {
-		author = c.explicitIdentity("author")
+	if author, err = c.Author(); err != nil {
+		return author, committer, err
 	}
 	committer = c.explicitIdentity("committer")
-	if committer.Name == "" {
-		committer.Name = given.Name
-	}
-	if committer.Email == "" {
-		committer.Email = given.Email
+	if os.Getenv(AuthorEnv) != "" {
+		committer.Name, committer.Email = cmp.Or(committer.Name, author.Name), cmp.Or(committer.Email, author.Email)
 	}
 	for _, s := range []*gitobject.Signature{&author, &committer} {
 		if err := c.completeIdentity(s); err != nil {
@@ -53,6 +44,16 @@ func (c *Config) Identity(now time.Time) (author, committer gitobject.Signature,
 		s.When = now
 	}
 	return author, committer, nil
+}
+
+// Author is who writes, as environment and configuration say. Nothing is guessed: parts may be
+// missing.
+func (c *Config) Author() (gitobject.Signature, error) {
+	if v := os.Getenv(AuthorEnv); v != "" {
+		return parseAuthor(v)
+	}
+	_, err := c.Load()
+	return c.explicitIdentity("author"), err
 }
 
 // explicitIdentity is what environment and configuration say; parts may be missing.
