@@ -37,6 +37,7 @@ type Commit struct {
 	FirstID int64    // of what it adds; 0 if that is nothing
 	LastID  int64    // the last entry that it has; 0 if it does not say
 	Date    string   // when it was made
+	Author  string   // who made it, as Name <mail>
 	Tags    []string // that name it, without refs/tags/
 	Tips    []string // tapes and forks that end with it
 }
@@ -180,7 +181,7 @@ func (g *graph) node(h gitstore.Hash) *node {
 // describe tells what a commit is: its trailers say it, unless it was made by hand.
 func (g *graph) describe(h gitstore.Hash, n *node) (Commit, error) {
 	out := Commit{ID: h.String(), Subject: n.Subject(), Kind: CommitHand, Anchor: layout.DecodeTrailer(n.Trailer(layout.TrailerAnchor)),
-		Date: layout.FormatDate(n.Committer.When), Tips: g.tips[h]}
+		Date: layout.FormatDate(n.Committer.When), Author: n.Author.Name + " <" + n.Author.Email + ">", Tips: g.tips[h]}
 	for _, p := range n.Parents {
 		out.Parents = append(out.Parents, p.String())
 	}

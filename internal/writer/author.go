@@ -6,6 +6,7 @@ import (
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
+	"tape/internal/workspace"
 )
 
 // authored notes in an entry's meta who writes it, where that is not who began the tape. An
@@ -32,21 +33,29 @@ func (w *Writer) authored(d layout.Draft) layout.Draft {
 
 func identity(s gitstore.Signature) string { return s.Name + " <" + s.Email + ">" }
 
-// owner is the author of the tape's first commit, which the record keeps; "" if it cannot be told.
+// owner is who began the tape, which the record keeps.
 func (w *Writer) owner() string {
 	if w.rec.Owner == "" {
-		if c, ok := w.firstCommit(); ok {
-			w.rec.Owner = identity(c.Author)
-		}
+		w.rec.Owner = Owner(w.T, w.Head)
 	}
 	return w.rec.Owner
 }
 
-// firstCommit is where the tape begins; of a fork, where its tape does. The tag of the first
-// phase leads there at once; where it is missing, commit after commit.
-func (w *Writer) firstCommit() (gitstore.Commit, bool) {
-	git := w.T.Store().Git()
-	if v, err := snapshot.AtCommit(w.T.Store(), w.Head); err == nil {
+// Owner is who began the tape that a commit is of, or of a fork the tape that it is of: the
+// author of the first commit, as Name <mail>. "" if it cannot be told.
+func Owner(t *workspace.Tape, head gitstore.Hash) string {
+	c, ok := firstCommit(t, head)
+	if !ok {
+		return ""
+	}
+	return identity(c.Author)
+}
+
+// firstCommit is where a history begins. The tag of the first phase leads there at once; where
+// it is missing, commit after commit.
+func firstCommit(t *workspace.Tape, head gitstore.Hash) (gitstore.Commit, bool) {
+	git := t.Store().Git()
+	if v, err := snapshot.AtCommit(t.Store(), head); err == nil {
 		if info, err := v.TapeInfo(); err == nil {
 			h, err := git.Ref(layout.TagPrefix + layout.TapeSlug(info.Name) + "/" + v.List[0].Folder)
 			if err == nil {
@@ -58,7 +67,7 @@ func (w *Writer) firstCommit() (gitstore.Commit, bool) {
 		}
 	}
 	var first gitstore.Commit
-	for at, err := range w.T.Store().ByFirstParents(w.Head) {
+	for at, err := range t.Store().ByFirstParents(head) {
 		if err != nil {
 			return first, false
 		}

@@ -12,6 +12,8 @@ import (
 	"tape/internal/about"
 	"tape/internal/display"
 	"tape/internal/forks"
+	"tape/internal/workspace"
+	"tape/internal/writer"
 	"tape/repo"
 )
 
@@ -28,7 +30,7 @@ func (o *graphOptions) addFlags(cmd *cobra.Command) {
 
 func describeCommit(c repo.Commit, of about.Tape) object {
 	return object{{"commit", c.ID}, {"parents", c.Parents}, {"tape", c.Tape}, {"subject", c.Subject}, {"kind", c.Kind}, {"anchor", c.Anchor},
-		{"entries", c.Entries}, {"first_id", orNull(c.FirstID)}, {"last_id", c.LastID}, {"date", c.Date},
+		{"entries", c.Entries}, {"first_id", orNull(c.FirstID)}, {"last_id", c.LastID}, {"date", c.Date}, {"author", c.Author},
 		{"title", orNull(of.Title)}, {"agent", orNull(of.Agent)}, {"model", orNull(of.Model)}, {"project", orNull(of.Project)},
 		{"tags", c.Tags}, {"tips", c.Tips}}
 }
@@ -109,6 +111,12 @@ func (a *App) graphHead(t *repo.Tape, of about.Tape, among bool) {
 // returns how many may still be shown.
 func (a *App) showGraph(ctx context.Context, t *repo.Tape, of about.Tape, limit int) (int, error) {
 	l := newLanes(a)
+	tape := (*workspace.Tape)(t)
+	head, err := tape.Head()
+	if err != nil {
+		return limit, err
+	}
+	owner := writer.Owner(tape, head)
 	for c, err := range t.History(ctx) {
 		if err != nil {
 			return limit, err
@@ -116,6 +124,9 @@ func (a *App) showGraph(ctx context.Context, t *repo.Tape, of about.Tape, limit 
 		if a.json {
 			err = a.emit(describeCommit(c, of))
 		} else {
+			if c.Author == owner {
+				c.Author = "" // only others are named
+			}
 			err = a.showCommit(l, c, slices.Contains(c.Tips, t.Name()))
 		}
 		if limit--; err != nil || limit == 0 {
@@ -154,7 +165,7 @@ func (a *App) commitText(c repo.Commit, used int) string {
 	case forks.CommitFork:
 		size = fmt.Sprintf(" at @%d", c.LastID)
 	}
-	date := "  " + a.ago(c.Date)
+	date := "  " + a.ago(c.Date) + writtenBy(c.Author)
 	var names, plain []string
 	for _, tip := range c.Tips {
 		tip = display.Truncate(display.Line(tip), maxCell)

@@ -42,6 +42,16 @@ func named(ids []int64) string {
 	return strings.Join(out, " ")
 }
 
+// writtenBy names who wrote something, given as Name <mail>, for the end of a line; "" if that
+// goes without saying.
+func writtenBy(author string) string {
+	name, _, _ := strings.Cut(author, " <")
+	if name == "" {
+		return ""
+	}
+	return " by " + display.Truncate(display.Line(name), 30)
+}
+
 // ago shows when something happened as people say it, and a date when that is long
 // gone. Text that is no date is shown as it stands.
 func (a *App) ago(date string) string { return a.since(date, time.DateOnly) }
