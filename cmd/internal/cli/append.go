@@ -41,6 +41,7 @@ With --text it is a message. Known kinds are system, message, tool_call, tool_re
 event and error. Their payloads are checked: a message has a role and content, an event
 its name, and so on; docs/format.md lists it. A kind of your own takes any object, but
 must not look like a known one (mesage). Anchors are written by tape handoff.
+Where git knows you as somebody else than who began the tape, meta.author says so.
 
 With --stdin, standard input is a stream of entries, one JSON object a line, with the
 members kind and payload, and optionally meta and date. All of them are appended, or
