@@ -36,13 +36,17 @@ type Batch struct {
 	ahead atomic.Bool // an object of TryPut is being written
 	named atomic.Bool // there is a commit or a tag
 
+	packed bool // the objects go into one pack
+
 	mu    sync.Mutex
+	pack  *packWriter // nil before the first object of a pack, and when it is complete
 	files []looseFile
 	dirs  map[string]bool // folders whose names have to be durable
 	seen  map[Hash]bool
 }
 
-// looseFile is an object's file, with the name that only we know; "" if it has none.
+// looseFile is the file of an object, or of a pack, with the name that only we know; "" if it
+// has none.
 type looseFile struct{ tmp, path string }
 
 // NewBatch starts a batch.
@@ -64,6 +68,10 @@ func (b *Batch) Put(kind Kind, data []byte) Hash {
 	b.seen[h] = true
 	b.mu.Unlock()
 	if known {
+		return h
+	}
+	if b.packed {
+		b.group.Go(func() error { return b.addPacked(h, kind, data) })
 		return h
 	}
 	if st, err := os.Stat(b.r.LoosePath(h)); err == nil && st.Size() > 0 && b.hold(h) {
@@ -235,6 +243,9 @@ func (b *Batch) Flush(ctx context.Context) error {
 	if err == nil {
 		err = ctx.Err()
 	}
+	if err == nil {
+		err = b.closePack()
+	}
 	if err == nil && b.named.Load() {
 		err = b.r.locks.AwaitGC(ctx, b.r.gitDir)
 	}
@@ -249,7 +260,7 @@ func (b *Batch) Flush(ctx context.Context) error {
 		}
 		b.dirs[filepath.Dir(b.files[i].path)] = true
 	}
-	if len(b.dirs) > 0 {
+	if len(b.dirs) > 0 && !b.packed {
 		b.dirs[filepath.Join(b.r.gitDir, "objects")] = true
 	}
 	if err := b.syncDirs(); err != nil {
@@ -314,6 +325,7 @@ func (b *Batch) Discard() {
 		return
 	}
 	_ = b.group.Wait()
+	b.dropPack()
 	for _, f := range b.files {
 		if f.tmp != "" {
 			_ = b.r.fs.Remove(f.tmp)

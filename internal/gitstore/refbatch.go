@@ -24,13 +24,13 @@ const FewRefs = 64
 // An update whose Old and New are the same makes durable what another program set.
 // Errors are those of UpdateRef.
 func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
+	if len(updates) > FewRefs || r.alone && len(updates) > 0 {
+		return r.UpdateRefsAtOnce(ctx, updates)
+	}
 	for _, u := range updates {
 		if err := u.check(); err != nil {
 			return err
 		}
-	}
-	if len(updates) > FewRefs || r.alone && len(updates) > 0 {
-		return r.updatePacked(ctx, updates)
 	}
 	for _, u := range updates {
 		if err := r.UpdateRef(ctx, u); err != nil {
@@ -51,8 +51,14 @@ func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
 // packed-refs. As with git's clone, only that of HEAD gets a reflog.
 func (r *Repo) AssumeAlone() { r.alone = true }
 
-// updatePacked changes refs by one new packed-refs.
-func (r *Repo) updatePacked(ctx context.Context, updates []RefUpdate) error {
+// UpdateRefsAtOnce is UpdateRefs by one new packed-refs, however few they are. Of refs that
+// have no file of their own, a crash leaves the old value of all, or the new one.
+func (r *Repo) UpdateRefsAtOnce(ctx context.Context, updates []RefUpdate) error {
+	for _, u := range updates {
+		if err := u.check(); err != nil {
+			return err
+		}
+	}
 	updates = slices.Clone(updates)
 	sortUpdates(updates)
 	for i := 1; i < len(updates); i++ {

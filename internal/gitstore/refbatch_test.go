@@ -68,7 +68,7 @@ func TestUpdateRefsPacked(t *testing.T) {
 	j := gitjudge.New(t)
 	r := open(j, nil)
 	_, updates, _, after := batchSetup(j)
-	j.OK(r.updatePacked(context.Background(), updates))
+	j.OK(r.UpdateRefsAtOnce(context.Background(), updates))
 	if got := listedRefs(j, after); fmt.Sprint(got) != fmt.Sprint(after) {
 		t.Errorf("git sees\n%v, not\n%v", got, after)
 	}
@@ -104,7 +104,7 @@ func TestUpdateRefsPackedRefuses(t *testing.T) {
 		"in the batch": {Name: "refs/x/fine/below", New: c[3]},
 	} {
 		updates := []RefUpdate{{Name: "refs/x/fine", New: c[3]}, u}
-		err := r.updatePacked(context.Background(), updates)
+		err := r.UpdateRefsAtOnce(context.Background(), updates)
 		if name == "a bad name" {
 			err = r.UpdateRefs(context.Background(), updates)
 		}
@@ -123,7 +123,7 @@ func TestUpdateRefsPackedRefuses(t *testing.T) {
 	j.OK(os.WriteFile(lock, nil, 0o600))
 	short, err := Open(j.GitDir, &Options{LockWait: 50_000_000})
 	j.OK(err)
-	err = short.updatePacked(context.Background(), []RefUpdate{{Name: "refs/x/loose", Old: c[0], New: c[1]}, {Name: "refs/x/a", New: c[1]}})
+	err = short.UpdateRefsAtOnce(context.Background(), []RefUpdate{{Name: "refs/x/loose", Old: c[0], New: c[1]}, {Name: "refs/x/a", New: c[1]}})
 	if !errors.Is(err, ErrBusy) || all() != before {
 		t.Errorf("beside git's lock: %v", err)
 	}
@@ -138,7 +138,7 @@ func TestUpdateRefsPackedFaults(t *testing.T) {
 		j := &gitjudge.Judge{TB: t, Dir: t.TempDir()}
 		j.GitDir = filepath.Join(j.Dir, ".git")
 		j.OK(os.CopyFS(j.GitDir, os.DirFS(made.GitDir)))
-		err := open(j, fsys).updatePacked(context.Background(), updates)
+		err := open(j, fsys).UpdateRefsAtOnce(context.Background(), updates)
 		got := listedRefs(j, before)
 		for name, h := range got {
 			if h != before[name] && h != after[name] {
@@ -154,7 +154,7 @@ func TestUpdateRefsPackedFaults(t *testing.T) {
 				rest = append(rest, u)
 			}
 		}
-		j.OK(open(j, nil).updatePacked(context.Background(), rest))
+		j.OK(open(j, nil).UpdateRefsAtOnce(context.Background(), rest))
 		if got := listedRefs(j, after); fmt.Sprint(got) != fmt.Sprint(after) {
 			t.Errorf("after another try git sees\n%v, not\n%v", got, after)
 		}

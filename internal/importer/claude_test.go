@@ -192,7 +192,7 @@ func TestDamage(t *testing.T) {
 		damaged  int
 		raw      string
 	}{
-		"run together":     {good + other, 2, 1, good + other},
+		"run together":     {good + other, 2, 0, ""},
 		"cut, then whole":  {good[:60] + other, 1, 1, good[:60] + other},
 		"whole, then cut":  {good + other[:60], 1, 1, good + other[:60]},
 		"no JSON":          {"oops", 0, 1, "oops"},
@@ -217,6 +217,22 @@ func TestDamage(t *testing.T) {
 		}
 		if messages != c.messages || stats.Damaged != c.damaged || c.raw != "" && raw != c.raw {
 			t.Errorf("%s: %d messages, %+v, raw %.80q", name, messages, stats, raw)
+		}
+	}
+}
+
+// TestUnfinished: a last line without its end waits until it is whole, and is no damage.
+func TestUnfinished(t *testing.T) {
+	first, last := userLn("u1", "", `"a"`)+"\n", userLn("u2", "u1", `"b"`)
+	seen := tapeSeen{}
+	for n := range len(last) + 1 {
+		items, stats := read(t, ClaudeCode, "x.jsonl", []byte(first+last[:n]), seen)
+		want := 0
+		if n == 0 || n == len(last) {
+			want = 1
+		}
+		if len(items) != want || stats.Damaged > 0 || len(stats.Problems) > 0 != (n > 0 && n < len(last)) {
+			t.Errorf("%d bytes of it: %d items, %+v", n, len(items), stats)
 		}
 	}
 }

@@ -265,7 +265,7 @@ func TestFixturesOfOthers(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			for name, b := range fixture(t, format) {
 				items, stats := read(t, format, name, b, tapeSeen{})
-				if stats.Damaged+stats.Skipped > 0 {
+				if stats.Damaged > 0 {
 					t.Errorf("%+v", stats)
 				}
 				have := map[string]int{}

@@ -23,20 +23,23 @@ import (
 // intake writes the items of one file to a tape, in one change.
 type intake struct {
 	store *repo.Store
+	bulk  *writer.Bulk // for a new tape
 	info  record.Info
 	res   *Result
 	alone bool // without subagents
 
 	tx    *repo.Tx              // nil while the tape does not exist
-	have  map[[16]byte]struct{} // keys of the entries that were there before
+	have  map[[16]byte]int      // keys of the entries that were there before, by the number of these
+	met   map[int]struct{}      // those of them that the file has
+	out   map[[16]byte]struct{} // keys of what is left out
 	asked map[string]string     // what the fork of a subagent is called
 	forks []*openFork           // in the order in which they began
 	held  int                   // bytes of their entries
 	limit int                   // for that
 
 	err      error // the first
-	anySeen  bool  // a record was left out because the tape has it
-	repeated int   // items that were left out here
+	repeated int   // opening anchors that were left out
+	entries  int   // that were there before
 }
 
 // openFork is a subagent's fork that is not merged yet.
@@ -50,9 +53,9 @@ type openFork struct {
 // result is there, and goes on as another.
 const maxForks = 16 << 20 // bytes
 
-func newIntake(store *repo.Store, info record.Info, o Options, res *Result) *intake {
-	return &intake{store: store, info: info, res: res, alone: o.NoSubagents, limit: maxForks,
-		have: map[[16]byte]struct{}{}, asked: map[string]string{}}
+func newIntake(store *repo.Store, bulk *writer.Bulk, info record.Info, o Options, res *Result) *intake {
+	return &intake{store: store, bulk: bulk, info: info, res: res, alone: o.NoSubagents, limit: maxForks,
+		have: map[[16]byte]int{}, met: map[int]struct{}{}, out: map[[16]byte]struct{}{}, asked: map[string]string{}}
 }
 
 func (in *intake) read(ctx context.Context, src record.Source) (stats record.Stats, err error) {
@@ -90,7 +93,7 @@ func keyHash(key string) [16]byte {
 // imports of the same file one waits for the other.
 func (in *intake) begin(ctx context.Context, tape *repo.Tape) {
 	err := join.Settled(ctx, func() (err error) {
-		in.tx, err = writer.Begin(ctx, (*workspace.Tape)(tape))
+		in.tx, err = writer.BeginBare(ctx, (*workspace.Tape)(tape))
 		return err
 	})
 	if err == nil {
@@ -105,15 +108,16 @@ func (in *intake) learn(ctx context.Context, tape *repo.Tape) error {
 		if err != nil {
 			return err
 		}
+		in.entries++
 		for _, key := range Keys(e.Meta) {
-			in.have[keyHash(key)] = struct{}{}
+			in.have[keyHash(key)] = in.entries
 		}
 		if in.info.Format == Bub {
 			d, err := jsonl.ParseDraft(e.Raw)
 			if err != nil {
 				return err
 			}
-			in.have[keyHash(keys.Next(d))] = struct{}{}
+			in.have[keyHash(keys.Next(d))] = in.entries
 		}
 	}
 	return nil
@@ -122,12 +126,15 @@ func (in *intake) learn(ctx context.Context, tape *repo.Tape) error {
 func (in *intake) seen(ctx context.Context, sub, key string) bool {
 	if sub != "" {
 		if in.alone {
+			in.out[keyHash(sub+"\x00"+key)] = struct{}{}
 			return true
 		}
 		in.forkName(ctx, sub)
 	}
-	_, ok := in.have[keyHash(key)]
-	in.anySeen = in.anySeen || ok
+	entry, ok := in.have[keyHash(key)]
+	if ok {
+		in.met[entry] = struct{}{}
+	}
 	return ok
 }
 
@@ -158,7 +165,7 @@ func (in *intake) add(ctx context.Context, item record.Item) error {
 	opens := in.tx == nil && in.err == nil && in.create(ctx, item)
 	switch {
 	case opens || in.err != nil:
-	case isOpening(item) && in.res.Imported == 0 && !in.anySeen && in.repeated == 0:
+	case isOpening(item) && in.res.Imported == 0 && len(in.met) == 0 && in.repeated == 0:
 		// It is at the head of the file. The tape has one of its own, so this one
 		// stays out, and a whole tape keeps its ids.
 		in.repeated++
@@ -278,21 +285,25 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 			return false
 		}
 	}
-	tape, err := writer.CreateTapeFrom(ctx, (*workspace.Store)(in.store), in.res.Tape, first)
-	if errors.Is(err, repo.ErrConflict) {
+	known := len(in.have)
+	var err error
+	in.tx, err = in.bulk.Create(ctx, in.res.Tape, first)
+	switch {
+	case errors.Is(err, repo.ErrConflict):
 		// Another import has just created it; what it holds is known once its lock is free.
 		opens = false
-		tape, err = (*workspace.Store)(in.store).Tape(ctx, in.res.Tape)
+		var tape *workspace.Tape
+		if tape, err = (*workspace.Store)(in.store).Tape(ctx, in.res.Tape); err == nil {
+			in.begin(ctx, (*repo.Tape)(tape))
+		}
+	case err == nil && !in.tx.InBulk():
+		err = in.learn(ctx, (*repo.Tape)(in.tx.Tape()))
 	}
-	if err != nil {
-		in.fail(err)
-		return false
-	}
-	known := len(in.have)
-	if in.begin(ctx, (*repo.Tape)(tape)); len(in.have) > known && !opens {
+	in.fail(err)
+	if in.err == nil && len(in.have) > known && !opens {
 		in.fail(errRaced)
 	}
-	return opens
+	return opens && in.err == nil
 }
 
 // errRaced ends an import that another one of the same file overtook after this one

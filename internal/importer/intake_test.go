@@ -12,6 +12,8 @@ import (
 
 	"tape/internal/importer/record"
 	"tape/internal/jsonl"
+	"tape/internal/workspace"
+	"tape/internal/writer"
 	"tape/repo"
 	"tape/repo/view"
 )
@@ -101,7 +103,7 @@ func TestImportAgents(t *testing.T) {
 	if got := mergedForks(t, s, "s-1"); got != "agent-x@3+3 agent-y@3+2" {
 		t.Errorf("forks: %s", got)
 	}
-	if res := mustImport(t, s, file, Options{}); res.Imported != 0 || res.Skipped != len(agentSession) || res.Subagents != nil {
+	if res := mustImport(t, s, file, Options{}); res.Imported != 0 || res.Known != 13 || res.Subagents != nil {
 		t.Errorf("a second import brought in %+v", res)
 	}
 	if got := outline(t, s, "s-1"); got != all {
@@ -142,13 +144,13 @@ func TestImportNoSubagents(t *testing.T) {
 	file := fileOf(t, "s.jsonl", agentSession...)
 	own := fileOf(t, "agent-z.jsonl", sideLn("z", userLn("s1", "", `"alone"`)))
 	without := Options{NoSubagents: true}
-	if res := mustImport(t, s, own, without); res.Imported != 0 || res.Skipped != 1 {
+	if res := mustImport(t, s, own, without); res.Imported != 0 || res.LeftOut != 1 {
 		t.Errorf("a subagent's own file: %+v", res)
 	}
 	if tapes, err := s.Tapes(t.Context()); err != nil || len(tapes) != 1 {
 		t.Errorf("it made a tape: %v, %v", tapes, err)
 	}
-	if res := mustImport(t, s, file, without); res.Skipped != 3 || res.Subagents != nil {
+	if res := mustImport(t, s, file, without); res.LeftOut != 5 || res.Subagents != nil {
 		t.Errorf("%+v", res)
 	}
 	main := beginning + "tool_result tool.detail tool.detail bye run"
@@ -174,7 +176,7 @@ func TestImportAgentFile(t *testing.T) {
 		s := testStore(t)
 		mustImport(t, s, fileOf(t, "s.jsonl", agentSession...), Options{})
 		before := outline(t, s, "s-1")
-		if res := mustImport(t, s, fileOf(t, "agent-x.jsonl", own...), Options{}); res.Tape != "s-1" || res.Imported != 1 || res.Skipped != 2 {
+		if res := mustImport(t, s, fileOf(t, "agent-x.jsonl", own...), Options{}); res.Tape != "s-1" || res.Imported != 1 || res.Known != 2 {
 			t.Errorf("%+v", res)
 		}
 		if got := outline(t, s, "s-1"); got != before+" agent-x:p5" {
@@ -314,9 +316,12 @@ func importWith(t *testing.T, s *repo.Store, path string, change func(*intake)) 
 	}
 	defer closer.Close()
 	res := &Result{Tape: "s-1"}
-	in := newIntake(s, record.Info{Format: ClaudeCode}, Options{}, res)
+	in := newIntake(s, writer.NewBulk((*workspace.Store)(s)), record.Info{Format: ClaudeCode}, Options{}, res)
 	change(in)
 	if _, err := in.read(t.Context(), src); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.bulk.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return res
@@ -335,7 +340,7 @@ func TestImportBrokenOff(t *testing.T) {
 	}
 	defer closer.Close()
 	res := &Result{Tape: "s-1"}
-	in := newIntake(s, record.Info{Format: ClaudeCode}, Options{}, res)
+	in := newIntake(s, writer.NewBulk((*workspace.Store)(s)), record.Info{Format: ClaudeCode}, Options{}, res)
 	if in.open(ctx); in.err != nil {
 		t.Fatal(in.err)
 	}

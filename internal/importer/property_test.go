@@ -37,9 +37,8 @@ func grows(t *testing.T, format string, ls []string, every int) {
 		if got := keysOf(append(first, second...)); !slices.Equal(got, want) {
 			t.Fatalf("prefix of %d of %d lines: keys differ\nonly once: %v\nonly grown: %v", n, len(ls), minus(want, got), minus(got, want))
 		}
-		third, stats := read(t, format, "x.jsonl", whole, seen)
-		if len(third) != 0 || stats.Skipped != stats.Records {
-			t.Fatalf("read again: %d items, skipped %d of %d", len(third), stats.Skipped, stats.Records)
+		if third, _ := read(t, format, "x.jsonl", whole, seen); len(third) != 0 {
+			t.Fatalf("read again: %d items", len(third))
 		}
 	}
 }
@@ -154,13 +153,10 @@ func TestDuplicates(t *testing.T) {
 			uuids = append(uuids, l)
 		}
 	}
-	once, before := read(t, ClaudeCode, "x.jsonl", lines(uuids...), tapeSeen{})
-	twice, after := read(t, ClaudeCode, "x.jsonl", lines(append(uuids, uuids...)...), tapeSeen{})
+	once, _ := read(t, ClaudeCode, "x.jsonl", lines(uuids...), tapeSeen{})
+	twice, _ := read(t, ClaudeCode, "x.jsonl", lines(append(uuids, uuids...)...), tapeSeen{})
 	if show(once) != show(twice) {
 		t.Error("a repeated file gives other entries")
-	}
-	if got, want := after.Skipped, before.Skipped+len(uuids); got != want {
-		t.Errorf("skipped %d, want %d", got, want)
 	}
 }
 

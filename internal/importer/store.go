@@ -32,59 +32,60 @@ type Options struct {
 
 // Result says what an import of one file did.
 type Result struct {
-	File         string
-	Format       string
-	Tape         string
-	Subagents    []string // forks with entries of subagents, as TAPE/FORK
-	Imported     int      // entries, those of subagents included
-	Anchors      int      // of the entries, how many are anchors
-	record.Stats          // Skipped are also the records that were not wanted
+	File      string
+	Format    string
+	Tape      string
+	Subagents []string // forks with entries of subagents, as TAPE/FORK
+	Imported  int      // entries, those of subagents included
+	Anchors   int      // of the entries, how many are anchors
+	Known     int      // entries of the file that the tape had
+	LeftOut   int      // entries of subagents that were not wanted
+	record.Stats
 }
 
-// File imports a transcript into a tape, which is created if need be. Imported again, a
-// file adds only what is new. Its entries come in all at once or not at all.
-//
-// What a subagent did is a fork of the tape, begun at the call that started it and merged
-// behind the result of that call. What is there of it without a result is merged in the
-// end, and what a later import finds of it is another fork of the same name.
-func File(ctx context.Context, store *repo.Store, name string, src record.Source, o Options) (Result, error) {
-	res := Result{File: name, Format: o.Format}
+// File imports one transcript, as a [Batch] of one.
+func File(ctx context.Context, store *repo.Store, name string, src record.Source, o Options) (res Result, err error) {
+	var failed error
+	open := func(string) (record.Source, io.Closer, error) { return src, io.NopCloser(nil), nil }
+	b := NewBatch(store, open, func(r Result, err error) error {
+		res, failed = r, err
+		return nil
+	})
+	defer b.Close()
+	if err = b.File(ctx, name, o); err == nil {
+		err = b.Flush(ctx)
+	}
+	return res, errors.Join(err, failed)
+}
+
+// describe finds out what a file is, and which tape is meant.
+func describe(ctx context.Context, src *record.Source, o Options, res *Result) (record.Info, error) {
 	if o.Format == Auto || o.Format == "" {
 		head := make([]byte, min(src.Size, 1<<20))
 		if _, err := src.R.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
-			return res, fmt.Errorf("import %s: %w", name, err)
+			return record.Info{}, fmt.Errorf("import %s: %w", res.File, err)
 		}
-		format, ok := Detect(name, head)
+		format, ok := Detect(res.File, head)
 		if !ok {
-			return res, fmt.Errorf("import %s: %w", name, ErrUnknownFormat)
+			return record.Info{}, fmt.Errorf("import %s: %w", res.File, ErrUnknownFormat)
 		}
 		res.Format = format
 	}
-	if o.Progress != nil {
-		src.R = &counted{ReaderAt: src.R, size: src.Size, tell: o.Progress}
-	}
-	info, err := Describe(ctx, res.Format, src)
+	info, err := Describe(ctx, res.Format, *src)
 	if err != nil {
-		return res, fmt.Errorf("import: %w", err)
+		return info, fmt.Errorf("import: %w", err)
 	}
 	switch {
 	case o.Tape != "":
 		res.Tape = o.Tape
 	case !info.Named && o.Fallback != "":
 		res.Tape = o.Fallback
-	case !info.Named && name == "-":
-		return res, fmt.Errorf("import %s: %w", name, ErrNoName)
+	case !info.Named && res.File == "-":
+		return info, fmt.Errorf("import %s: %w", res.File, ErrNoName)
 	default:
 		res.Tape = info.Session
 	}
-	if err := placeAgent(ctx, store, &src, &info, o, &res); err != nil {
-		return res, fmt.Errorf("import %s: %w", name, err)
-	}
-	err = readInto(ctx, store, src, info, o, &res)
-	if errors.Is(err, errRaced) {
-		err = readInto(ctx, store, src, info, o, &res)
-	}
-	return res, err
+	return info, nil
 }
 
 // placeAgent decides where a subagent's own file goes. Where its session's tape has the
@@ -121,18 +122,6 @@ func hasFork(ctx context.Context, store *repo.Store, name, fork string) (bool, e
 	return slices.ContainsFunc(forks, func(f repo.ForkInfo) bool {
 		return f.Fork == fork || strings.HasPrefix(f.Fork, fork+".")
 	}), err
-}
-
-func readInto(ctx context.Context, store *repo.Store, src record.Source, info record.Info, o Options, res *Result) error {
-	*res = Result{File: res.File, Format: res.Format, Tape: res.Tape}
-	in := newIntake(store, info, o, res)
-	var err error
-	res.Stats, err = in.read(ctx, src)
-	res.Skipped += in.repeated
-	if err != nil {
-		return fmt.Errorf("import %s into tape %q: %w", res.File, res.Tape, err)
-	}
-	return nil
 }
 
 // ErrUnknownFormat says that Auto found none of the formats.

@@ -185,6 +185,9 @@ func (tx *Tx) openPhase(name string, line []byte) error {
 	w.rec.Seq, w.rec.Folder, w.rec.Anchor = tx.b.Seq, tx.b.Folder, name
 	w.rec.Tails = [layout.ClassCount]journal.Tail{}
 	tx.count()
+	if tx.bare {
+		return nil
+	}
 	if err := d.Mkdir(w.phasePath()); err != nil {
 		return err
 	}

@@ -82,28 +82,34 @@ func CheckNoFork(t *workspace.Tape) error {
 }
 
 // putRoot stores the first commit of a tape, and its tag's object.
-func (w *Writer) putRoot(ctx context.Context, first Anchor) (out Plan, err error) {
+func (w *Writer) putRoot(ctx context.Context, first Anchor) (Plan, error) {
+	batch := w.T.Store().Git().NewBatch()
+	out, _, err := w.root(ctx, batch, first)
+	if err == nil {
+		err = batch.Flush(ctx)
+	}
+	if err != nil {
+		batch.Discard()
+	}
+	return out, err
+}
+
+// root puts the first commit of a tape into a batch, and what is built on it.
+func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, first Anchor) (out Plan, b *resolve.Builder, err error) {
 	t, s := w.T, w.T.Store()
-	var none Plan
 	d, err := first.draft()
 	if err != nil {
-		return none, err
+		return out, nil, err
 	}
 	line, err := Encode(t, 1, d)
 	if err != nil {
-		return none, err
+		return out, nil, err
 	}
 	info, err := layout.EncodeTapeInfo(t.Name(), s.Now())
 	if err != nil {
-		return none, err
+		return out, nil, err
 	}
-	batch := s.Git().NewBatch()
-	defer func() {
-		if err != nil {
-			batch.Discard()
-		}
-	}()
-	b := &resolve.Builder{Put: batch.Put}
+	b = &resolve.Builder{Put: batch.Put}
 	layout.SetEntry(&b.Root, gitstore.TreeEntry{Name: layout.TapeFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, info)})
 	if !w.foreignReadme() {
 		layout.SetEntry(&b.Root, gitstore.TreeEntry{Name: layout.ReadmeFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, []byte(layout.Readme))})
@@ -112,14 +118,12 @@ func (w *Writer) putRoot(ctx context.Context, first Anchor) (out Plan, err error
 	c := gitstore.Commit{Tree: b.Tree(), Message: t.Message("start: "+layout.OneLine(t.Name()), first.Name, 1, 1)}
 	out = Plan{Subject: c.Subject(), Objects: batch}
 	if out.Hash, err = PutCommit(ctx, t, batch, &c); err != nil {
-		return none, err
+		return out, nil, err
 	}
 	tag := gitstore.Ref{Name: t.TagRef(b.Folder)}
-	if tag.Hash, err = putTag(ctx, t, batch, tag.Name, out.Hash, c, line); err != nil {
-		return none, err
-	}
+	tag.Hash, err = putTag(ctx, t, batch, tag.Name, out.Hash, c, line)
 	out.Tags = []gitstore.Ref{tag}
-	return out, batch.Flush(ctx)
+	return out, b, err
 }
 
 // foreignReadme reports whether somebody has put a README.md into the folder of the working

@@ -43,7 +43,7 @@ func (w *Writer) recover(ctx context.Context) error {
 			return err
 		}
 	}
-	u := before.Undo
+	u, first := before.Undo, w.Wt.Dir == ""
 	recorded := u != nil || before.Doubtful // a record on disk that has to be cleared for good
 	switch {
 	case w.Wt.Dir == "" || journal.CheckingOut(before, w.Head):
@@ -70,7 +70,7 @@ func (w *Writer) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if u != nil {
+	if u != nil || first {
 		if err := w.syncRefs(); err != nil {
 			return err
 		}
@@ -86,11 +86,16 @@ func (w *Writer) recover(ctx context.Context) error {
 }
 
 // syncRefs makes durable where the branch, the tags and the working tree are: who moved or removed one
-// was interrupted, and the record that says so is about to go.
+// was interrupted, and the record that says so is about to go. What an import has made has no
+// record, and is written to for the first time now.
 func (w *Writer) syncRefs() error {
+	git := w.T.Store().Git()
 	for _, ref := range []string{w.T.Ref(), w.T.TagRef(w.rec.Folder)} {
-		err := w.T.Store().FS().SyncDir(filepath.Dir(w.T.Store().Git().RefPath(ref)))
-		if err != nil && !gitstore.IsAbsent(err) { // packed
+		err := w.T.Store().FS().SyncDir(filepath.Dir(git.RefPath(ref)))
+		if gitstore.IsAbsent(err) { // packed
+			err = w.T.Store().FS().SyncDir(git.GitDir())
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -33,6 +33,8 @@ type Tx struct {
 	result  TxResult
 
 	line       []byte // scratch
+	bare       bool   // there is no working tree, and none is made
+	bulk       *Bulk  // of a bare one: that which makes it true
 	policy     bool   // the workspace's commit policy applies
 	turned     bool   // the turn before this batch is committed
 	cleared    bool   // the record was written without its Undo, or may have been
@@ -71,8 +73,15 @@ func Begin(ctx context.Context, t *workspace.Tape) (*Tx, error) {
 	return tx, layout.Wrap(err, "write tape %q", t.Name())
 }
 
-// Commit makes the change true and ends the Tx. After an error nothing has changed.
+// Commit makes the change true and ends the Tx. After an error nothing has changed. One of a
+// Bulk is true when that is.
 func (tx *Tx) Commit(ctx context.Context) (TxResult, error) {
+	if tx.bulk != nil {
+		return tx.result, tx.bulk.take(ctx, tx)
+	}
+	if tx.bare {
+		return tx.result, tx.release(tx.finishBare(ctx))
+	}
 	err := tx.finish(ctx)
 	if err != nil {
 		err = tx.undo(err)
@@ -82,6 +91,13 @@ func (tx *Tx) Commit(ctx context.Context) (TxResult, error) {
 
 // Rollback ends the Tx without a change.
 func (tx *Tx) Rollback() error {
+	switch {
+	case tx.bulk != nil:
+		return nil // some objects that nothing leads to
+	case tx.bare:
+		tx.batch.Discard()
+		return tx.release(nil)
+	}
 	err := tx.undo(errRollback)
 	if errors.Is(err, errRollback) {
 		err = nil

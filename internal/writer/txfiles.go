@@ -75,6 +75,9 @@ func (tx *Tx) syncLater(f *disk.File) {
 // flushAll brings everything that was appended so far to the files, and on its way to
 // the disk.
 func (tx *Tx) flushAll() error {
+	if tx.bare {
+		return nil
+	}
 	for c, file := range tx.b.Open {
 		if err := tx.flush(layout.Class(c), file); err != nil {
 			return err

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -17,6 +14,7 @@ import (
 
 	"tape/internal/display"
 	"tape/internal/importer"
+	"tape/internal/importer/record"
 	"tape/internal/layout"
 	"tape/repo"
 )
@@ -33,13 +31,21 @@ func newImportCmd(a *App) *cobra.Command {
 	o := &importOptions{App: a}
 	formats := append(slices.Clone(importer.Formats), importer.Auto)
 	cmd := &cobra.Command{
-		Use:   "import FORMAT FILE…",
+		Use:   "import [FORMAT] [FILE…]",
 		Short: "Import transcripts of other programs",
-		Long: `Import transcripts. FORMAT is one of ` + strings.Join(formats, ", ") + `.
+		Long: `Import transcripts. FORMAT is one of ` + strings.Join(formats, ", ") + `; without
+it, each file tells its own.
+
+Without FILE, the transcripts of this project are looked for, where ` + strings.Join(importer.Agents, ", ") + `
+keep them: those of sessions in this directory and below.
+
 Of a folder, every .jsonl and .json file in it and below is imported; - is standard
 input. Each file becomes a tape named after its session, unless --tape says otherwise.
-Imported again, a file that has grown adds only what is new. Damaged lines are counted
-and kept as events named import.damaged.
+Imported again, a file that has grown adds only what is new. Told of each file are the
+entries that are new, those that the tape knew, and damaged lines, which are kept as events
+named import.damaged. A last line that somebody is still writing waits for the next import.
+
+An imported tape has no working tree until somebody writes to it.
 
 What a subagent of a Claude Code session did is a fork of the tape, TAPE/agent-ID: begun at
 the call that started it, and merged behind the result of that call, or in the end where
@@ -49,19 +55,23 @@ the forks. What a later import finds of a subagent is another fork of that name.
 that a subagent has for itself, agent-ID.jsonl, adds to the fork if the session's tape has
 it; otherwise it becomes a tape, TAPE/agent-ID, with a context of its own.
 
-With --no-subagents, what subagents did is left out and counted as skipped. An import
+With --no-subagents, what subagents did is left out. An import
 without it brings it in later: at the end of the tape, for the calls are there already.
 
 Where the current directory has no workspace yet, it gets one, as by tape init.`,
-		Example: `  tape import auto session.jsonl
-  tape import --no-subagents auto session.jsonl
-  tape import claude-code ~/.claude/projects/-home-me-shop
+		Example: `  tape import
+  tape import session.jsonl
+  tape import --no-subagents session.jsonl
+  tape import ~/.claude/projects
   tape --tape review import openai - <chat.json`,
-		Args:              takes(2, "FORMAT", "FILE…"),
+		Args:              takes(0, "FORMAT", "FILE…"),
 		ValidArgsFunction: before(1, completeWords(formats...), cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.format, o.files = args[0], args[1:]; !slices.Contains(formats, o.format) {
-				return layout.Invalid("the formats are: "+strings.Join(formats, ", "), "there is no format %s", quoted(o.format))
+			o.format, o.files = importer.Auto, args
+			if len(args) > 0 && slices.Contains(formats, args[0]) {
+				o.format, o.files = args[0], args[1:]
+			} else if len(args) > 1 && !isFile(args[0]) {
+				return layout.Invalid("the formats are: "+strings.Join(formats, ", "), "there is no format and no file %s", quoted(args[0]))
 			}
 			return o.run(cmd.Context())
 		},
@@ -77,40 +87,66 @@ func (o *importOptions) run(ctx context.Context) error {
 	// the heap grow far beyond what is in use.
 	const softLimit = 128 << 20 // bytes
 	debug.SetMemoryLimit(softLimit)
+	if len(o.files) == 0 {
+		if err := o.discover(ctx); err != nil {
+			return err
+		}
+	}
 	store, err := o.ensureStore(ctx)
 	if err != nil {
 		return err
 	}
+	return o.all(ctx, store)
+}
+
+// all imports the files that are named, and those in folders.
+func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
+	var list []transcript
 	var failed []error
-	files := 0
-	fail := func(err error) {
-		failed = append(failed, err)
-		if len(o.files) > 1 || files > 1 {
+	for _, name := range o.files {
+		found, err := transcripts(name)
+		if err != nil {
+			failed = append(failed, err)
+		}
+		list = append(list, found...)
+	}
+	files, total := len(list)+len(failed), int64(0)
+	for i, err := range failed {
+		if failed[i] = err; files > 1 {
 			o.message("error", err.Error())
 		}
 	}
-	for _, name := range o.files {
-		list, err := transcripts(name)
+	label := fmt.Sprintf("importing %d files", files)
+	for _, t := range list {
+		if total += t.size; files == 1 {
+			label = t.name
+		}
+	}
+	bar := o.progress(label)
+	defer bar.clear()
+	batch := importer.NewBatch(store, o.open(ctx), func(res importer.Result, err error) error {
+		bar.clear()
 		if err != nil {
-			files++
-			fail(err)
-			continue
-		}
-		for _, file := range list {
-			if err := ctx.Err(); err != nil {
-				return err
+			if failed = append(failed, importError(err)); files > 1 {
+				o.message("error", err.Error())
 			}
-			files++
-			err := o.file(ctx, store, file, fallbackName(name, file))
-			var w *writeError
-			switch {
-			case err == nil:
-			case ctx.Err() != nil || errors.As(err, &w):
-				return err
-			default:
-				fail(err)
-			}
+			return nil
 		}
+		return o.report(res)
+	})
+	defer batch.Close()
+	done := int64(0)
+	for _, t := range list {
+		start := done
+		err := batch.File(ctx, t.name, importer.Options{Format: o.format, Tape: o.wantedTape(), Fallback: t.fallback, NoSubagents: o.alone,
+			Progress: func(read, _ int64) { bar.part(start+read, total) }})
+		if err != nil {
+			return err
+		}
+		done += t.size
+	}
+	if err := batch.Flush(ctx); err != nil {
+		return err
 	}
 	if err := o.leaveEmpty(ctx, store); err != nil {
 		return err
@@ -153,6 +189,29 @@ func (o *importOptions) leaveEmpty(ctx context.Context, store *repo.Store) error
 	return nil
 }
 
+// open opens files, and standard input.
+func (o *importOptions) open(ctx context.Context) importer.Opener {
+	return func(name string) (record.Source, io.Closer, error) {
+		if name != "-" {
+			return importer.OpenSource(name, nil)
+		}
+		in, end := newInput(ctx, o.Stdin)
+		defer end()
+		return importer.OpenSource(name, in)
+	}
+}
+
+// importError adds the way out.
+func importError(err error) error {
+	switch {
+	case errors.Is(err, importer.ErrUnknownFormat):
+		return layout.Invalid("name the format: "+strings.Join(importer.Formats, ", "), "%v", err)
+	case errors.Is(err, importer.ErrNoName):
+		return layout.Invalid("name the tape: --tape NAME", "%v", err)
+	}
+	return err
+}
+
 // ensureStore opens the workspace. Where the current directory has none yet, and none was
 // named, one is created: bringing in what is there is how most people begin.
 func (o *importOptions) ensureStore(ctx context.Context) (*repo.Store, error) {
@@ -186,87 +245,21 @@ func importFailure(failed []error, files int) error {
 	return &cliError{class: class.class, msg: fmt.Sprintf("%d of %d files could not be imported", len(failed), files)}
 }
 
-// transcripts lists a file, or the files in a folder and below.
-func transcripts(name string) ([]string, error) {
-	if name == "-" {
-		return []string{name}, nil
-	}
-	st, err := os.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, layout.NotFound("", "there is no file %s", quoted(name))
-	}
-	if err != nil || !st.IsDir() {
-		return []string{name}, err
-	}
-	var out, agents []string
-	err = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		switch ext := filepath.Ext(path); {
-		case !d.Type().IsRegular() || ext != ".jsonl" && ext != ".json":
-		case strings.HasPrefix(d.Name(), "agent-"):
-			agents = append(agents, path)
-		default:
-			out = append(out, path)
-		}
-		return nil
-	})
-	// Subagents' own files come behind the sessions that tell where they belong.
-	out = append(out, agents...)
-	if err == nil && len(out) == 0 {
-		err = layout.Invalid("", "%s has no .jsonl or .json files", quoted(name))
-	}
-	return out, err
-}
-
-// fallbackName tells files of one name in different folders of a folder apart.
-func fallbackName(folder, file string) string {
-	rel, err := filepath.Rel(folder, file)
-	if err != nil || filepath.Dir(rel) == "." {
-		return ""
-	}
-	return filepath.ToSlash(strings.TrimSuffix(rel, filepath.Ext(rel)))
-}
-
-func (o *importOptions) file(ctx context.Context, store *repo.Store, name, fallback string) error {
-	var stdin io.Reader
-	if name == "-" {
-		in, end := newInput(ctx, o.Stdin)
-		defer end()
-		stdin = in
-	}
-	src, closer, err := importer.OpenSource(name, stdin)
-	if err != nil {
-		return err
-	}
-	defer closer.Close()
-	bar := o.progress(name)
-	res, err := importer.File(ctx, store, name, src, importer.Options{Format: o.format, Tape: o.wantedTape(), Fallback: fallback,
-		NoSubagents: o.alone, Progress: bar.part})
-	bar.clear()
-	switch {
-	case errors.Is(err, importer.ErrUnknownFormat):
-		return layout.Invalid("name the format: "+strings.Join(importer.Formats, ", "), "%v", err)
-	case errors.Is(err, importer.ErrNoName):
-		return layout.Invalid("name the tape: --tape NAME", "%v", err)
-	case err != nil:
-		return err
-	}
+// report tells what an import of a file did.
+func (o *importOptions) report(res importer.Result) error {
 	o.tapes = append(o.tapes, res.Tape)
-	err = o.result(object{{"file", res.File}, {"tape", res.Tape}, {"format", res.Format}, {"imported", res.Imported}, {"skipped", res.Skipped},
-		{"damaged", res.Damaged}, {"anchors", res.Anchors}}.with("subagents", res.Subagents), "%s: %s", display.Line(name), importText(res))
-	if err != nil {
-		return err
+	err := o.result(object{{"file", res.File}, {"tape", res.Tape}, {"format", res.Format}, {"imported", res.Imported}, {"skipped", res.Known + res.LeftOut},
+		{"damaged", res.Damaged}, {"anchors", res.Anchors}}.with("subagents", res.Subagents), "%s: %s", display.Line(res.File), importText(res))
+	if err == nil {
+		err = o.out.Flush()
 	}
-	// Each file's result is known when its import is over.
-	if err := o.out.Flush(); err != nil {
+	if err != nil {
 		return &writeError{err}
 	}
 	for _, p := range res.Problems {
-		where := name
+		where := res.File
 		if p.Line > 0 {
-			where = fmt.Sprintf("%s:%d", name, p.Line)
+			where = fmt.Sprintf("%s:%d", res.File, p.Line)
 		}
 		o.warn(where + ": " + p.Msg)
 	}
@@ -276,6 +269,6 @@ func (o *importOptions) file(ctx context.Context, store *repo.Store, name, fallb
 func importText(res importer.Result) string {
 	text := fmt.Sprintf("%s into tape %s", display.Entries(res.Imported), quoted(res.Tape))
 	into := append([]string{text}, some(len(res.Subagents), "fork of a subagent", "forks of subagents")...)
-	return strings.Join(slices.Concat([]string{strings.Join(into, " and ")}, some(res.Anchors, "anchor", "anchors"), some(res.Skipped, "skipped", "skipped"),
+	return strings.Join(slices.Concat([]string{strings.Join(into, " and ")}, some(res.Anchors, "anchor", "anchors"), some(res.Known, "known", "known"), some(res.LeftOut, "left out", "left out"),
 		some(res.Damaged, "damaged line", "damaged lines")), ", ")
 }

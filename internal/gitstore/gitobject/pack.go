@@ -122,6 +122,22 @@ type packedHead struct {
 // Types of objects in a pack, see gitformat-pack(5).
 var packedKinds = map[byte]Kind{1: KindCommit, 2: KindTree, 3: KindBlob, 4: KindTag}
 
+// PackedHead is what a pack has before an object that is no delta.
+func PackedHead(kind Kind, size int) []byte {
+	var first byte
+	for number, k := range packedKinds {
+		if k == kind {
+			first = number << 4
+		}
+	}
+	out := []byte{first | byte(size&0x0f)}
+	for size >>= 4; size > 0; size >>= 7 {
+		out[len(out)-1] |= 0x80
+		out = append(out, byte(size&0x7f))
+	}
+	return out
+}
+
 const (
 	packedOffsetDelta = 6
 	packedRefDelta    = 7

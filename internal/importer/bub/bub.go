@@ -71,19 +71,15 @@ func (b *reader) Record(_ record.Span, raw []byte) {
 	if err != nil {
 		// Bub passes over an object that is no entry. We keep it.
 		key := b.counts.Key(raw)
-		if b.Seen("", key) {
-			b.Stats.Skipped++
-			return
+		if !b.Seen("", key) {
+			b.Put(record.Event(key, "", "record", record.Compact(raw)))
 		}
-		b.Put(record.Event(key, "", "record", record.Compact(raw)))
 		return
 	}
 	key := b.keys.Next(d)
 	d.Date = cmp.Or(d.Date, record.Date(jsonl.Get(raw, "timestamp")), b.Date)
 	b.Date = d.Date
-	if b.Seen("", key) {
-		b.Stats.Skipped++
-	} else if b.Err == nil {
+	if !b.Seen("", key) && b.Err == nil {
 		b.Fail(b.Emit(record.Item{Entry: d, Keys: []string{key}, Line: bytes.Clone(raw)}))
 	}
 }

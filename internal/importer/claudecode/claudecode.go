@@ -53,11 +53,6 @@ func Read(ctx context.Context, r *record.Reading) error {
 	for t := range c.groups {
 		c.flush(uint16(t))
 	}
-	for i := range c.recs {
-		if r := &c.recs[i]; r.kind != kindDamaged && !r.is(flagFresh) {
-			c.r.Stats.Skipped++
-		}
-	}
 	return ctx.Err()
 }
 
@@ -111,14 +106,8 @@ func (c *reader) fetchMember(i int32) source {
 	return s
 }
 
-// fresh reports whether the tape lacks a part of a record, which then gave something new.
-func (c *reader) fresh(s *source, key string) bool {
-	if c.r.Seen(s.fork, key) {
-		return false
-	}
-	c.recs[s.i].flags |= flagFresh
-	return true
-}
+// fresh reports whether the tape lacks a part of a record.
+func (c *reader) fresh(s *source, key string) bool { return !c.r.Seen(s.fork, key) }
 
 // put emits an entry made from one record, unless the tape has it.
 func (c *reader) put(s *source, p record.Part) {

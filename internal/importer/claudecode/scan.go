@@ -35,7 +35,6 @@ const (
 	flagOrdered
 	flagOnChain
 	flagAbandoned
-	flagFresh // gave something new
 	flagNoID
 	flagMoved // the environment changed here
 	flagRoot  // has no parent and names none
@@ -141,6 +140,9 @@ func (c *scan) Damaged(at record.Span, reason string) {
 		tape: c.home, kind: kindDamaged, flags: flagNoID,
 	})
 }
+
+// Unfinished is told of a last line that somebody is writing.
+func (c *scan) Unfinished(at record.Span) { c.r.Unfinished(at) }
 
 func (c *scan) link(r *rec, l *line, i int32) {
 	if l.uuid == nil {

@@ -96,8 +96,6 @@ type reader struct {
 	events  record.Counter // what event messages have said so far
 	context []byte         // the turn context that holds, without its turn
 	model   []byte
-
-	contextKey string
 }
 
 // Read makes the entries of a session.
@@ -123,7 +121,7 @@ func whole(raw []byte) bool {
 
 func (c *reader) Record(_ record.Span, raw []byte) {
 	c.take(parse(raw), c.Counts.Key(raw))
-	c.Count()
+	c.Stats.Records++
 }
 
 func (c *reader) take(it item, key string) {
@@ -138,10 +136,9 @@ func (c *reader) take(it item, key string) {
 		}
 		now := record.Without(it.payload, "turn_id")
 		if bytes.Equal(now, c.context) {
-			c.Tell(c.contextKey)
 			return
 		}
-		c.context, c.contextKey = now, key
+		c.context = now
 		c.Put(record.Event(key, it.date, "turn_context", it.payload))
 	case "compacted":
 		state := record.NewObject(len(it.payload)+16).As(it.payload, map[string]string{"message": "summary"})
@@ -243,11 +240,10 @@ func (c *reader) event(it item, key string) {
 		return
 	}
 	told := false
-	twin := key
 	it.repeats(func(who, said string) {
 		sum := saidSum(who, said)
 		n := c.events.Next(sum)
-		twin = "said:" + record.HashKey(sum, n)
+		twin := "said:" + record.HashKey(sum, n)
 		if told = n <= c.told.Count(sum); told {
 			return
 		}
@@ -269,9 +265,7 @@ func (c *reader) event(it item, key string) {
 			rest.Raw(name, v)
 		}
 	}
-	if told && rest.Empty() {
-		c.Tell(twin)
-	} else {
+	if !told || !rest.Empty() {
 		c.Put(record.Event(key, it.date, it.kind, rest.Done()))
 	}
 }

@@ -116,7 +116,7 @@ func (g *reader) write(p place) {
 	} else {
 		g.note(raw)
 	}
-	g.Count()
+	g.Stats.Records++
 }
 
 // note writes a record that is no message.

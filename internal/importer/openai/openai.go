@@ -48,7 +48,7 @@ func (o *reader) Record(_ record.Span, raw []byte) {
 	key := o.Counts.Key(raw)
 	o.Flush()
 	o.Put(record.Anchor(key, "", "conversation-"+strconv.Itoa(o.conversations), record.Without(raw, "messages")))
-	o.Count()
+	o.Stats.Records++
 	for m := range jsonl.Elements(messages) {
 		if !jsonl.IsObject(m) {
 			m = record.With(nil, "value", m)
@@ -94,7 +94,7 @@ func (o *reader) message(raw []byte) {
 	default:
 		o.said(p, raw, content)
 	}
-	o.Count()
+	o.Stats.Records++
 }
 
 // others are all members but some, or nil when there are none.

@@ -21,8 +21,11 @@ type Span struct {
 type Visitor interface {
 	// Record gets a valid JSON object. raw is valid during the call.
 	Record(at Span, raw []byte)
-	// Damaged gets a line that is not one record, after the records that were had from it.
+	// Damaged gets a line that is not only records, after the records that were had from it.
 	Damaged(at Span, reason string)
+	// Unfinished is told of a last line without its end that is no record yet: somebody is
+	// writing it, and the next import finds it whole. Records before it on the line were told.
+	Unfinished(at Span)
 	// Enough reports whether the rest of the source need not be read.
 	Enough() bool
 }
@@ -56,6 +59,7 @@ type looker struct {
 
 func (l *looker) Record(at Span, raw []byte) { l.enough = l.enough || !l.see(at, raw) }
 func (l *looker) Damaged(Span, string)       {}
+func (l *looker) Unfinished(Span)            {}
 func (l *looker) Enough() bool               { return l.enough }
 
 // OpeningLines and openingBytes bound how far a session's opening is looked for.
@@ -98,19 +102,21 @@ func eachLine(ctx context.Context, src Source, whole func(raw []byte) bool, v Vi
 		case tooLong:
 			long = at
 		default:
-			visitLine(line, at, whole, v)
+			visitLine(line, at, at.Off+at.Size == src.Size, whole, v)
 		}
 	}
 	return nil
 }
 
-func visitLine(line []byte, at Span, whole func([]byte) bool, v Visitor) {
+// visitLine tells of the records on a line: there are several where what was to end the first
+// is missing. open: so is what is to end the line.
+func visitLine(line []byte, at Span, open bool, whole func([]byte) bool, v Visitor) {
 	if n, err := jsonl.Prefix(line); err == nil && jsonl.IsObject(line) && isBlank(line[n:]) {
 		at.Size = int64(n)
 		v.Record(at, line[:n])
 		return
 	}
-	reason, records, tries := "", 0, 0
+	reason, tries := "", 0
 	blame := func(what string) { reason = cmp.Or(reason, what) }
 	rest := bytes.TrimPrefix(line, []byte(ByteOrderMark))
 	for {
@@ -125,9 +131,6 @@ func visitLine(line []byte, at Span, whole func([]byte) bool, v Visitor) {
 			rest = bytes.TrimLeft(rest, "\x00")
 			continue
 		case err == nil && rest[0] == '{':
-			if records++; records > 1 {
-				blame("more than one record on the line")
-			}
 			sub := Span{Off: at.Off + int64(len(line)-len(rest)), Size: int64(n), Line: at.Line}
 			v.Record(sub, rest[:n])
 			rest = rest[n:]
@@ -139,7 +142,11 @@ func visitLine(line []byte, at Span, whole func([]byte) bool, v Visitor) {
 		}
 		rest = nextWhole(rest, whole, &tries)
 	}
-	if reason != "" {
+	switch {
+	case reason == "":
+	case open:
+		v.Unfinished(at)
+	default:
 		v.Damaged(at, reason)
 	}
 }

@@ -59,7 +59,6 @@ type Problem struct {
 // Stats counts what was found in a source.
 type Stats struct {
 	Records  int // source records that could be read
-	Skipped  int // of those, the ones that gave nothing new
 	Damaged  int // lines that could not be read, or not as a whole
 	Problems []Problem
 }

@@ -65,7 +65,6 @@ func (t *Talk) Call(c Call) {
 		t.Flush()
 	}
 	t.open = append(t.open, c)
-	t.Tell(c.Key)
 }
 
 // Result adds a result. extra, or nil, is an object with what the model was not told.
@@ -74,7 +73,7 @@ func (t *Talk) Result(r Result, extra []byte) {
 	if t.group.Full(r) {
 		t.Flush()
 	}
-	r.Known, r.Hidden = !t.Tell(r.Key), t.Hidden
+	r.Known, r.Hidden = t.Has(r.Key), t.Hidden
 	stray := t.group.Answer(r, func(input []byte) *Part {
 		rest, key := Untold(extra, r.Content, input), r.Key+"/detail"
 		if rest == nil || t.Has(key) {
@@ -106,7 +105,7 @@ func (t *Talk) Put(p Part) {
 		// A conversation goes on: no results are to come.
 		t.Flush()
 	}
-	if t.Tell(p.Keys[0]) {
+	if !t.Has(p.Keys[0]) {
 		p.Hidden = t.Hidden
 		t.Reading.Put(p)
 	}
@@ -116,22 +115,6 @@ func (t *Talk) Put(p Part) {
 func (t *Talk) Damaged(at Span, reason string) {
 	t.Settle()
 	t.PutDamaged("", at, reason, &t.Counts)
-}
-
-// Tell reports whether a key is new to the tape, and so the record that is being read.
-func (t *Talk) Tell(key string) bool {
-	fresh := !t.Has(key)
-	t.fresh = t.fresh || fresh
-	return fresh
-}
-
-// Count counts the record that was read.
-func (t *Talk) Count() {
-	t.Stats.Records++
-	if !t.fresh {
-		t.Stats.Skipped++
-	}
-	t.fresh = false
 }
 
 // Group is some calls, and what waits for their results.
