@@ -1,0 +1,177 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"tape/internal/layout"
+	"tape/internal/testkit"
+	"tape/internal/workspace"
+	"tape/internal/writer"
+	"testing"
+)
+
+// bulkTapes are the names of tapes that come in together.
+var bulkTapes = []string{"one", "other/tape", "three"}
+
+// bringIn makes tapes in bulk, with entries and phases of their own, and returns those that
+// somebody else has made meanwhile.
+func bringIn(ctx context.Context, s *Store, names ...string) (lost []string, err error) {
+	bulk := writer.NewBulk((*workspace.Store)(s))
+	defer bulk.Discard()
+	for _, name := range names {
+		tx, err := bulk.Create(ctx, name, Anchor{Name: FirstAnchor})
+		if err == nil {
+			err = fillTx(ctx, tx, name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return bulk.Commit(ctx)
+}
+
+func fillTx(ctx context.Context, tx *writer.Tx, what string) error {
+	for i := range 2 {
+		if _, err := tx.Append(ctx, Message("user", fmt.Sprint(what, " ", i))); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+		if _, err := tx.Append(ctx, Event("run", nil)); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+		if _, err := tx.Handoff(ctx, Anchor{Name: fmt.Sprint("step ", i)}); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+	}
+	if _, err := tx.Append(ctx, big(layout.SealSize, "fills a file ")); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	_, err := tx.Append(ctx, Message("user", "behind it"))
+	if err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	_, err = tx.Commit(ctx)
+	return err
+}
+
+// addBare adds to a tape that has no working tree.
+func addBare(ctx context.Context, s *Store, name string) error {
+	t, err := (*workspace.Store)(s).Tape(ctx, name)
+	if err != nil {
+		return err
+	}
+	tx, err := writer.BeginBare(ctx, t)
+	if err != nil {
+		return err
+	}
+	return fillTx(ctx, tx, "more")
+}
+
+// TestSoakBulkFaults: whichever operation fails, and whatever the power cut takes, each tape
+// is there with all its entries or not at all.
+func TestSoakBulkFaults(t *testing.T) {
+	tryFaults(t, []faultCase{
+		{name: "new", setup: someEntries, run: func(ctx context.Context, s *Store) error {
+			_, err := bringIn(ctx, s, bulkTapes...)
+			return err
+		}},
+		{name: "grown", setup: func(t *testing.T, s *Store) {
+			if lost, err := bringIn(t.Context(), s, bulkTapes...); err != nil || lost != nil {
+				t.Fatal(lost, err)
+			}
+		}, run: func(ctx context.Context, s *Store) error { return addBare(ctx, s, "other/tape") }},
+	}, pace{alone: testkit.Size(5, 2, 1), others: testkit.Size(20, 8, 1), goOn: testkit.Size(8, 8, 1)})
+}
+
+// TestBulk: tapes that came in together are like others: they are written to, forked, merged,
+// checked, collected, and added to with a working tree and without.
+func TestBulk(t *testing.T) {
+	s := testStore(t, nil)
+	if lost, err := bringIn(t.Context(), s, bulkTapes...); err != nil || lost != nil {
+		t.Fatal(lost, err)
+	}
+	for _, name := range bulkTapes {
+		if dir := openTape(t, s, name).WorkTree(); dir != "" {
+			t.Errorf("%s has the working tree %s", name, dir)
+		}
+	}
+	healthy(t, s.Dir())
+	mustDo(t, addBare(t.Context(), s, "one"))
+	mustAppend(t, openTape(t, s, "other/tape"), Message("user", "by hand"))
+	mustDo(t, addBare(t.Context(), s, "other/tape"))
+	for name, want := range map[string]int{"one": 17, "other/tape": 18, "three": 9} {
+		all := entriesOf(t, openTape(t, s, name), Query{})
+		if len(all) != want || all[len(all)-1].ID != int64(want) {
+			t.Errorf("%s has %d entries, not %d", name, len(all), want)
+		}
+	}
+	if _, err := bringIn(t.Context(), s, "one"); !errors.Is(err, ErrConflict) {
+		t.Errorf("a tape that is there: %v", err)
+	}
+	healthy(t, s.Dir())
+}
+
+// TestBulkRaces: of several who bring in the same tapes, and one who makes them one by one,
+// each tape is made by one, and nobody's is lost.
+func TestBulkRaces(t *testing.T) {
+	s := testStore(t, nil)
+	var names []string
+	for i := range 20 {
+		names = append(names, fmt.Sprint("tape-", i))
+	}
+	var made sync.Map
+	claim := func(name string) {
+		if _, twice := made.LoadOrStore(name, true); twice {
+			t.Errorf("%s was made twice", name)
+		}
+	}
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() {
+			own := openFaulty(t, s.Dir(), nil)
+			bulk := writer.NewBulk((*workspace.Store)(own))
+			var mine []string
+			for _, name := range names {
+				tx, err := bulk.Create(t.Context(), name, Anchor{Name: FirstAnchor})
+				if errors.Is(err, ErrConflict) {
+					continue
+				}
+				mine = append(mine, name)
+				if mustDo(t, err); !tx.InBulk() {
+					claim(name)
+					mine = mine[:len(mine)-1]
+				}
+				mustDo(t, fillTx(t.Context(), tx, name))
+			}
+			lost, err := bulk.Commit(t.Context())
+			mustDo(t, err)
+			gone := map[string]bool{}
+			for _, name := range lost {
+				gone[name] = true
+			}
+			for _, name := range mine {
+				if !gone[name] {
+					claim(name)
+				}
+			}
+		})
+	}
+	group.Go(func() {
+		own := openFaulty(t, s.Dir(), nil)
+		for _, name := range names[5:8] {
+			if _, err := own.CreateTape(t.Context(), name); err == nil {
+				claim(name)
+			} else if !errors.Is(err, ErrConflict) {
+				t.Error(err)
+			}
+		}
+	})
+	group.Wait()
+	for _, name := range names {
+		if n := len(entriesOf(t, openTape(t, s, name), Query{})); n != 9 && n != 1 {
+			t.Errorf("%s has %d entries", name, n)
+		}
+	}
+	healthy(t, s.Dir())
+}
