@@ -140,11 +140,27 @@ func (g *gen) entries(w io.Writer, n int) error {
 // transcript writes a Claude Code session of about size bytes: prompts, several lines
 // for one message, tool results given twice, progress lines, snapshots.
 func (g *gen) transcript(w io.Writer, size int) error {
+	return g.lines(w, func(t *transcript) {
+		for t.written < size && t.err == nil {
+			t.turn()
+		}
+	})
+}
+
+// smallTalk writes one of six messages.
+func (g *gen) smallTalk(w io.Writer) error {
+	return g.lines(w, func(t *transcript) {
+		for range 3 {
+			t.ask()
+			t.answer()
+		}
+	})
+}
+
+func (g *gen) lines(w io.Writer, write func(*transcript)) error {
 	b := bufio.NewWriterSize(w, 1<<20)
 	t := &transcript{g: g, w: b, session: g.uuid()}
-	for t.written < size && t.err == nil {
-		t.turn()
-	}
+	write(t)
 	if t.err != nil {
 		return t.err
 	}
@@ -187,11 +203,19 @@ func (t *transcript) line(kind string, fields []byte) {
 }
 
 func (t *transcript) turn() {
-	g := t.g
-	t.line("user", append(jsonl.AppendString([]byte(`"message":{"role":"user","content":`), g.prose(g.size(120))), '}'))
-	for range 1 + g.rng.IntN(10) {
+	t.ask()
+	for range 1 + t.g.rng.IntN(10) {
 		t.step()
 	}
+	t.answer()
+}
+
+func (t *transcript) ask() {
+	t.line("user", append(jsonl.AppendString([]byte(`"message":{"role":"user","content":`), t.g.prose(t.g.size(120))), '}'))
+}
+
+func (t *transcript) answer() {
+	g := t.g
 	t.assistant(fmt.Sprintf("msg_%016x", g.rng.Uint64()), append(jsonl.AppendString([]byte(`{"type":"text","text":`), g.prose(g.size(500))), '}'))
 }
 

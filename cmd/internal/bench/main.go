@@ -44,7 +44,7 @@ type part struct {
 
 func (s *setup) parts() []part {
 	return []part{
-		{"stream", s.batch}, {"append", s.appends}, {"handoff", s.handoffs}, {"fork", s.forks}, {"import", s.imports},
+		{"stream", s.batch}, {"append", s.appends}, {"handoff", s.handoffs}, {"fork", s.forks}, {"import", s.imports}, {"sessions", s.sessions},
 		{"search", s.searches}, {"linear", s.linear}, {"exact", s.exacts}, {"between", s.betweens},
 		{"context", s.contexts}, {"catchup", s.catchUps}, {"rebuild", s.rebuilds}, {"size", s.sizes}, {"remote", s.remotes},
 	}
