@@ -90,6 +90,9 @@ func (b *Batch) Flush(ctx context.Context) error {
 	read := b.read
 	b.read, b.size, b.names = nil, 0, map[string]bool{}
 	lost, err := b.bulk.Commit(ctx)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
 	for _, out := range read {
 		switch {
 		case !out.inBulk:
