@@ -15,7 +15,6 @@ type Talk struct {
 	Hidden bool    // what comes now was abandoned
 	group  Group
 	open   []Call // calls that may still be joined by others
-	fresh  bool   // the record that is being read gave something new
 }
 
 // Call is one call that is about to be written.
