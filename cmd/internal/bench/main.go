@@ -46,7 +46,7 @@ func (s *setup) parts() []part {
 	return []part{
 		{"stream", s.batch}, {"append", s.appends}, {"handoff", s.handoffs}, {"fork", s.forks}, {"import", s.imports}, {"sessions", s.sessions},
 		{"search", s.searches}, {"linear", s.linear}, {"exact", s.exacts}, {"between", s.betweens},
-		{"context", s.contexts}, {"catchup", s.catchUps}, {"rebuild", s.rebuilds}, {"size", s.sizes}, {"remote", s.remotes},
+		{"context", s.contexts}, {"catchup", s.catchUps}, {"rebuild", s.rebuilds}, {"size", s.sizes}, {"remote", s.remotes}, {"all", s.allTapes},
 	}
 }
 
