@@ -49,6 +49,13 @@ type result struct {
 	parts  []part
 }
 
+func (r result) title() string {
+	if r.failed {
+		return "result, failed"
+	}
+	return "result"
+}
+
 // What is held back is bounded by these: past them, a call is shown without its result.
 const (
 	maxHeld      = 512

@@ -3,11 +3,11 @@ package export
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"tape/internal/display"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
@@ -182,41 +182,55 @@ func errorText(e repo.Entry) (title, details string) {
 	return strings.TrimSuffix(strings.TrimPrefix(kind+": "+message, ": "), ": "), otherFields(e.Payload, "kind", "message")
 }
 
-func count[N int | int64](n N, one, many string) string {
-	if n == 1 {
-		return "1 " + one
+// minute is how a date is shown, in the zone of who reads.
+const minute = "2006-01-02 15:04"
+
+// zone is the local zone's name at a moment.
+func zone(t time.Time) string { return t.Local().Format("MST") }
+
+// zoneName is the zone with its offset: "CET (UTC+01:00)".
+func zoneName(t time.Time) string {
+	offset := "UTC" + t.Local().Format("-07:00")
+	switch name := zone(t); {
+	case name == "UTC":
+		return name
+	case strings.ContainsAny(name, "+-"):
+		return offset
+	default:
+		return name + " (" + offset + ")"
 	}
-	return group(int64(n)) + " " + many
 }
 
-// group writes a number with its thousands apart.
-func group(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
+// span is from when until when, on one day with the date once.
+func span(from, until time.Time) string {
+	from, until = from.Local(), until.Local()
+	end := until.Format(minute)
+	if end[:len(time.DateOnly)] == from.Format(time.DateOnly) {
+		end = until.Format("15:04")
 	}
-	return s
+	return from.Format(minute) + " to " + end
 }
 
-// when is an entry's date in UTC, and as it is stored if it cannot be read.
-func when(e repo.Entry) (text, machine string) {
+// when is an entry's date in the local zone, which is named if it is not the given one:
+// clocks change. It is as stored if it cannot be read.
+func when(e repo.Entry, usual string) (text, machine string) {
 	t, ok := e.Time()
 	if !ok {
 		return e.Date, ""
 	}
-	t = t.UTC()
-	return t.Format(time.DateTime), t.Format(time.RFC3339)
+	text = t.Local().Format(minute)
+	if z := zone(t); z != usual {
+		text += " " + z
+	}
+	return text, t.Local().Format(time.RFC3339)
 }
 
-// size is a number of bytes for people.
-func size(n int) string {
-	switch {
-	case n < 1000:
-		return strconv.Itoa(n) + " bytes"
-	case n < 1_000_000:
-		return strconv.FormatFloat(float64(n)/1000, 'f', 0, 64) + " KB"
+// amount says how much text was left out.
+func amount(rest string) string {
+	if n := strings.Count(strings.TrimRight(rest, "\n"), "\n"); n > 0 {
+		return display.Count(n+1, "more line", "more lines") + " (" + display.Bytes(int64(len(rest))) + ")"
 	}
-	return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
+	return display.Bytes(int64(len(rest))) + " more"
 }
 
 // cut divides text behind its first lines, so that neither lines nor bytes are too

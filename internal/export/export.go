@@ -49,6 +49,14 @@ type Source struct {
 	Kinds []string
 	// Entries are those to export, in the order of the tape. They are read once.
 	Entries iter.Seq2[repo.Entry, error]
+	// Whole are all entries of the tape. Markdown and HTML read them first, for the title
+	// and the list of what was asked.
+	Whole iter.Seq2[repo.Entry, error]
+}
+
+// has reports whether an entry is of the selected phases and kinds.
+func (s Source) has(e repo.Entry) bool {
+	return e.AnchorSeq >= s.First && (s.Last == 0 || e.AnchorSeq <= s.Last) && (len(s.Kinds) == 0 || slices.Contains(s.Kinds, e.Kind))
 }
 
 func (s Source) selected() []repo.Phase {
@@ -92,7 +100,11 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source) error {
 
 // each calls use for each entry, until there is an error.
 func (s Source) each(ctx context.Context, use func(repo.Entry) error) error {
-	for e, err := range s.Entries {
+	return each(ctx, s.Entries, use)
+}
+
+func each(ctx context.Context, entries iter.Seq2[repo.Entry, error], use func(repo.Entry) error) error {
+	for e, err := range entries {
 		if err == nil {
 			err = ctx.Err()
 		}

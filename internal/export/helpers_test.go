@@ -5,12 +5,19 @@ import (
 	"encoding/json"
 	"iter"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"tape/repo"
 )
+
+// Times are shown in the local zone.
+func TestMain(m *testing.M) {
+	time.Local = time.UTC
+	os.Exit(m.Run())
+}
 
 // recorder makes the entries of a tape.
 type recorder struct {
@@ -79,7 +86,7 @@ func (r *recorder) results(meta string, texts ...string) int64 {
 }
 
 func (r *recorder) source() Source {
-	return Source{Tape: "main", Phases: r.phases, Entries: all(r.entries)}
+	return Source{Tape: "main", Phases: r.phases, Entries: all(r.entries), Whole: all(r.entries)}
 }
 
 func all(entries []repo.Entry) iter.Seq2[repo.Entry, error] {

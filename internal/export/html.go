@@ -6,8 +6,10 @@ import (
 	_ "embed" // the style of the page
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -19,7 +21,6 @@ const (
 	shownLines  = 24 // of data: results, arguments, events
 	shownBytes  = 3000
 	proseLines  = 160 // of a message
-	proseBytes  = 16000
 	systemLines = 12  // of a system prompt
 	briefCut    = 140 // of arguments, on one line
 	nameMost    = 1000
@@ -30,23 +31,13 @@ type markup string
 
 // page writes HTML. A failed write is remembered by w.
 type page struct {
-	w    *output
-	open bool // a section is
+	w      *output
+	zone   string
+	inside bool // a section is
 }
 
 func writeHTML(ctx context.Context, w *output, src Source) error {
-	p := &page{w: w}
-	p.head(src)
-	p.contents(src.selected())
-	p.put("<main id=\"tape\">\n")
-	if err := renderBlocks(ctx, w, src, p); err != nil {
-		return err
-	}
-	if p.open {
-		p.put("</section>\n")
-	}
-	p.put("</main>\n</body>\n</html>\n")
-	return nil
+	return render(ctx, w, src, &page{w: w})
 }
 
 // put writes markup with an argument in the place of each {}: markup as it is, numbers,
@@ -59,7 +50,7 @@ func (p *page) put(format markup, args ...any) {
 		case markup:
 			p.w.text(string(arg))
 		case string:
-			p.text(arg)
+			p.w.text(inHTML.Replace(safe(arg)))
 		default:
 			p.w.printf("%d", arg)
 		}
@@ -68,7 +59,10 @@ func (p *page) put(format markup, args ...any) {
 	p.w.text(string(format))
 }
 
-func (p *page) head(src Source) {
+var inHTML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;")
+
+func (p *page) begin(t top) {
+	p.zone = t.zone
 	sum := sha256.Sum256([]byte(pageStyle))
 	p.put(`<!DOCTYPE html>
 <html lang="en">
@@ -84,69 +78,61 @@ func (p *page) head(src Source) {
 <body>
 <a class="skip" href="#tape">Skip to the entries</a>
 <header class="top">
-<p class="what">Tape</p>
-<h1 dir="auto">{}</h1>
-<p class="facts">{}</p>
-</header>
-`, markup(base64.StdEncoding.EncodeToString(sum[:])), line("Tape "+src.Tape, 200), markup(pageStyle), line(src.Tape, nameMost), facts(src))
-}
-
-func (p *page) contents(phases []repo.Phase) {
-	p.put("<nav aria-label=\"Phases\">\n<h2>Phases</h2>\n<ol>\n")
-	for _, ph := range phases {
-		p.put(`<li><a href="#p{}"><span class="seq">{}</span> <span dir="auto">{}</span></a><span class="dim"> {}</span></li>`+"\n",
-			ph.Seq, fmt.Sprintf("%03d", ph.Seq), line(ph.Name, 120), count(ph.Entries, "entry", "entries"))
+<h1 dir="auto"{}>{}</h1>
+`, markup(base64.StdEncoding.EncodeToString(sum[:])), line(t.title, 200), markup(pageStyle), language(t.title), line(t.title, nameMost))
+	p.facts(t.facts)
+	p.put("</header>\n<nav aria-label=\"Contents\">\n<h2>Contents</h2>\n")
+	for _, ph := range t.phases {
+		p.put("<h3><a href=\"#p{}\"><span class=\"seq\">{}</span> <span dir=\"auto\">{}</span></a></h3>\n<ol>\n",
+			ph.Seq, fmt.Sprintf("%03d", ph.Seq), line(ph.Name, 120))
+		for _, q := range t.prompts[ph.Seq] {
+			p.put("<li><a href=\"#e{}\" dir=\"auto\"{}>{}</a></li>\n", q.id, language(q.text), line(q.text, 120))
+		}
+		p.put("</ol>\n")
 	}
-	p.put("</ol>\n</nav>\n")
+	p.put("</nav>\n<main id=\"tape\">\n")
 }
 
-// section opens that of a phase, and closes the one before.
-func (p *page) section(ph repo.Phase, none bool) {
-	if p.open {
+func (p *page) facts(facts []string) {
+	p.put("<p class=\"facts\">")
+	for _, f := range facts {
+		p.put("<span dir=\"auto\">{}</span>\n", f)
+	}
+	p.put("</p>\n")
+}
+
+func (p *page) end() {
+	p.endSection()
+	p.put("</main>\n</body>\n</html>\n")
+}
+
+func (p *page) endSection() {
+	if p.inside {
 		p.put("</section>\n")
 	}
-	p.open = true
+}
+
+func (p *page) section(ph repo.Phase, none bool) {
+	p.endSection()
+	p.inside = true
 	p.put(`<section id="p{}" aria-labelledby="h{}">
 <h2 id="h{}"><a href="#p{}"><span class="seq">{}</span> <span dir="auto">{}</span></a></h2>
-<p class="facts">{}</p>
-`, ph.Seq, ph.Seq, ph.Seq, ph.Seq, fmt.Sprintf("%03d", ph.Seq), line(ph.Name, nameMost), phaseFacts(ph))
+`, ph.Seq, ph.Seq, ph.Seq, ph.Seq, fmt.Sprintf("%03d", ph.Seq), line(ph.Name, nameMost))
+	p.facts(phaseFacts(ph, p.zone))
 	if none {
 		p.put("<p class=\"facts\">No entries of the kinds that were asked for.</p>\n")
 	}
 }
 
-func (p *page) opening(e repo.Entry) {
-	o := readOpening(e)
-	if o.summary == "" && o.state == "" && !hidden(e) {
-		p.mark(e)
-		return
-	}
-	label := "handed over"
-	if e.AnchorSeq == 1 {
-		label = "start"
-	}
-	p.article("anchor", label, e)
-	if o.summary != "" {
-		p.prose(o.summary, proseLines)
-	}
-	p.folded("state", o.state)
-	p.put("</article>\n")
-}
-
-// folded shows data that has to be opened, if there is any.
-func (p *page) folded(title, data string) {
-	if data != "" {
-		p.put("<details><summary>{}</summary>\n", title)
-		p.data(data)
-		p.put("</details>\n")
+// open begins the element of an entry, with the line above its text if there is a title.
+func (p *page) open(c class, title string, e repo.Entry) {
+	p.put("<article class=\"{}{}\" id=\"e{}\">\n", markup(c), away(e), e.ID)
+	if title != "" {
+		p.label(title, e)
 	}
 }
 
-// article opens the element of an entry with the line above its text.
-func (p *page) article(class markup, who string, e repo.Entry) {
-	p.put("<article class=\"{}{}\" id=\"e{}\">\n", class, away(e), e.ID)
-	p.label(who, e)
-}
+func (p *page) close(class) { p.put("</article>\n") }
 
 // away is the class of what is not in the context.
 func away(e repo.Entry) markup {
@@ -163,7 +149,6 @@ func badge(e repo.Entry) markup {
 	return ""
 }
 
-// mark is where a link to an entry leads that has nothing to show.
 func (p *page) mark(e repo.Entry) { p.put("<span id=\"e{}\"></span>\n", e.ID) }
 
 // label is the line above a text: who, which entry, and when.
@@ -174,38 +159,146 @@ func (p *page) label(who string, e repo.Entry) {
 }
 
 func (p *page) stamp(e repo.Entry) {
+	if who := author(e); who != "" {
+		p.put(` <span class="author" dir="auto">{}</span>`, who)
+	}
 	p.put(` <a class="ref" href="#e{}">@{}</a>`, e.ID, e.ID)
-	if date, machine := when(e); machine != "" {
+	if date, machine := when(e, p.zone); machine != "" {
 		p.put(` <time datetime="{}">{}</time>`, machine, date)
 	} else if date != "" {
 		p.put(" <time>{}</time>", line(date, 60))
 	}
 }
 
-func (p *page) message(b *block) {
-	class, lines := markup("other"), proseLines
-	switch role := who(b.entry); role {
-	case "user", "assistant":
-		class = markup(role)
-	case repo.KindSystem, "developer":
-		class, lines = "system", systemLines
+// call shows a call folded together with its results.
+func (p *page) call(c *call, e repo.Entry) {
+	p.put(`<details class="call"><summary><code>{}</code> <span class="brief" dir="auto">{}</span>`,
+		line(c.name, nameMost), line(brief(c.args), briefCut))
+	switch {
+	case slices.ContainsFunc(c.results, func(r result) bool { return r.failed }):
+		p.put(` <span class="badge bad">failed</span>`)
+	case len(c.results) == 0:
+		p.put(` <span class="badge">no result here</span>`)
 	}
-	p.article(class, who(b.entry), b.entry)
-	for _, it := range messageParts(b.entry) {
-		if it.kind == "" {
-			p.prose(it.text, lines)
-		} else {
-			p.part(it)
-		}
+	p.stamp(e)
+	p.put("</summary>\n")
+	if c.args != "" && c.args != "{}" {
+		p.data("", c.args, e)
 	}
-	p.callsOf(b)
-	p.put("</article>\n")
 }
 
-func (p *page) failure(e repo.Entry) {
-	title, details := errorText(e)
-	p.article("failure", "error", e)
-	p.prose(title, systemLines)
-	p.folded("details", details)
-	p.put("</article>\n")
+func (p *page) late(of *call, e repo.Entry) {
+	p.put(`<details class="call"><summary>`)
+	if of != nil {
+		p.put(`result of <code>{}</code> <a href="#e{}">@{}</a>`, line(of.name, nameMost), of.entry, of.entry)
+	} else {
+		p.put("result of a call that is not here")
+	}
+	p.stamp(e)
+	p.put("</summary>\n")
+}
+
+func (p *page) endCall() { p.put("</details>\n") }
+
+// brief is the values of readable arguments, without their names.
+func brief(args string) string {
+	if len(args) > 4*briefCut {
+		args = strings.ToValidUTF8(args[:4*briefCut], "")
+	}
+	var out []string
+	for l := range strings.SplitSeq(args, "\n") {
+		if name, val, ok := strings.Cut(l, ":"); ok && !strings.ContainsAny(name, " \t/") {
+			l = val
+		}
+		out = append(out, l)
+	}
+	return strings.Join(out, " ")
+}
+
+// result shows one result; the first of an entry carries the entry's id.
+func (p *page) result(r result) {
+	p.put(`<div class="result{}"`, away(r.entry))
+	if r.index == 0 {
+		p.put(` id="e{}"`, r.entry.ID)
+	}
+	p.put(">\n")
+	p.label(r.title(), r.entry)
+}
+
+func (p *page) endResult() { p.put("</div>\n") }
+
+// data writes text; what is long or has a name can be opened.
+func (p *page) data(name, text string, _ repo.Entry) {
+	if name != "" {
+		p.put("<details class=\"part\"><summary>{}</summary>\n", line(name, nameMost))
+	}
+	head, rest := cut(strings.TrimRight(text, "\r\n"), shownLines, shownBytes)
+	p.pre(head)
+	if rest != "" {
+		p.more(rest)
+		p.pre(rest)
+		p.put("</details>\n")
+	}
+	if name != "" {
+		p.put("</details>\n")
+	}
+}
+
+// pre writes a block of text. The line end behind the tag is for the parser, which drops it.
+func (p *page) pre(text string) { p.put("<pre{}>\n{}</pre>\n", language(text), text) }
+
+// more opens the fold that has the rest of a text.
+func (p *page) more(rest string) {
+	p.put("<details class=\"more\"><summary>{}</summary>\n", amount(rest))
+}
+
+// events shows a run of events on one line that can be opened.
+func (p *page) events(events []repo.Entry) {
+	p.put(`<details class="events"><summary>{} <span class="brief">{}</span></summary>`+"\n",
+		display.Count(len(events), "event", "events"), line(eventNames(events), 160))
+	for _, e := range events {
+		p.put("<div class=\"event{}\" id=\"e{}\">\n", away(e), e.ID)
+		p.label(eventName(e), e)
+		if data := eventData(e); data != "" {
+			p.data("", data, e)
+		}
+		p.put("</div>\n")
+	}
+	p.put("</details>\n")
+}
+
+func (p *page) prose(text string, c class, _ repo.Entry) {
+	lines := proseLines
+	if c == classSystem || c == classFailure {
+		lines = systemLines
+	}
+	p.put("<div class=\"text\" dir=\"auto\"{}>\n", language(text))
+	p.markdown(text, lines)
+	p.put("</div>\n")
+}
+
+// language is the attribute that tells which of the languages written with Han
+// characters a text is in, so that it is shown with their forms of them. Text in any
+// other language is not said to be in one: nobody knows.
+func language(s string) markup {
+	const enough = 4096
+	han, seen := false, 0
+	for _, r := range s {
+		if seen++; seen > enough {
+			break
+		}
+		switch {
+		case r < 0x1100:
+		case r >= 0x3040 && r <= 0x30ff && r != 0x30fb:
+			return " lang=\"ja\""
+		case r >= 0xac00 && r <= 0xd7a3 || r < 0x1200:
+			return " lang=\"ko\""
+		case r >= 0x4e00 && r <= 0x9fff:
+			han = true
+		}
+	}
+	if han {
+		return " lang=\"zh\""
+	}
+	return " lang=\"\""
 }

@@ -6,8 +6,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+	"unicode"
 
 	"golang.org/x/net/html"
 
@@ -16,18 +19,19 @@ import (
 
 // attributes are those that the page has, by element, with what they may be.
 func attributes() map[string]map[string]*regexp.Regexp {
-	const class, entry = `[a-z ]+`, `e\d+`
+	const class, entry, lang = `[a-z ]+`, `e\d+`, `|zh|ja|ko`
 	out := map[string]map[string]*regexp.Regexp{}
 	for element, attrs := range map[string]map[string]string{
 		"html": {"lang": "en"}, "head": {}, "title": {}, "style": {}, "body": {},
 		"meta":   {"charset": "utf-8", "http-equiv": "Content-Security-Policy", "name": `[a-z-]+`, "content": `[^<>"]+`},
-		"header": {"class": class}, "nav": {"aria-label": "Phases"}, "main": {"id": "tape"}, "ol": {}, "li": {}, "h1": {"dir": "auto"},
-		"section": {"id": `p\d+`, "aria-labelledby": `h\d+`}, "h2": {"id": `h\d+`},
-		"article": {"class": class, "id": entry}, "div": {"class": class, "id": entry, "dir": "auto", "lang": "|zh|ja|ko"},
+		"header": {"class": class}, "nav": {"aria-label": "Contents"}, "main": {"id": "tape"}, "h1": {"dir": "auto", "lang": lang},
+		"section": {"id": `p\d+`, "aria-labelledby": `h\d+`}, "h2": {"id": `h\d+`}, "h3": {}, "h4": {}, "h5": {}, "h6": {},
+		"article": {"class": class, "id": entry}, "div": {"class": class, "id": entry, "dir": "auto", "lang": lang},
 		"p": {"class": class}, "span": {"class": class, "dir": "auto", "id": entry}, "time": {"datetime": `[0-9TZ:-]+`},
-		"a":       {"class": class, "href": `#(e\d+|p\d+|tape)|https?://[!-~]+`, "rel": "noopener noreferrer nofollow"},
-		"details": {"class": class}, "summary": {}, "pre": {"class": class, "lang": "|zh|ja|ko"},
-		"code": {}, "strong": {}, "b": {"class": "c|h"},
+		"a":       {"class": class, "href": `#(e\d+|p\d+|tape)|https?://[!-~]+`, "rel": "noopener noreferrer nofollow", "dir": "auto", "lang": lang},
+		"details": {"class": class}, "summary": {}, "pre": {"class": class, "lang": lang}, "code": {},
+		"ul": {}, "ol": {"start": `\d+`}, "li": {}, "blockquote": {}, "hr": {}, "br": {}, "em": {}, "strong": {}, "del": {},
+		"table": {}, "tbody": {}, "tr": {}, "th": {}, "td": {},
 	} {
 		out[element] = map[string]*regexp.Regexp{}
 		for key, val := range attrs {
@@ -84,9 +88,12 @@ func checkPage(t *testing.T, page string) string {
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
 			walk(c, quiet)
 		}
+		if n.Data == "a" && (n.FirstChild == nil || n.FirstChild.Data != attr(n, "href")) {
+			text.WriteString(attr(n, "href"))
+		}
 	}
 	walk(doc, false)
-	if tags := strings.Count(page, "</") + strings.Count(page, "<meta "); tags != elements {
+	if tags := strings.Count(page, "</") + strings.Count(page, "<meta ") + strings.Count(page, "<br>") + strings.Count(page, "<hr>"); tags != elements {
 		t.Errorf("%d elements, %d tags: the parser mended something", elements, tags)
 	}
 	for id := range links {
@@ -119,7 +126,7 @@ func balanced(t *testing.T, page string) {
 			}
 			return
 		case html.StartTagToken:
-			if name, _ := z.TagName(); string(name) != "meta" {
+			if name, _ := z.TagName(); !slices.Contains([]string{"meta", "br", "hr"}, string(name)) {
 				open = append(open, string(name))
 			}
 		case html.EndTagToken:
@@ -135,14 +142,24 @@ func balanced(t *testing.T, page string) {
 // bare is text without white space, which is shown in other places and amounts.
 func bare(s string) string { return strings.Join(strings.Fields(s), "") }
 
+// words is text without the signs and numbers that Markdown is made of.
+func words(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && !unicode.IsLetter(r) || strings.ContainsRune("☐☑…", r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
 // Whatever is recorded, it is text on the page, and all of it is there.
 func TestHTMLIsInert(t *testing.T) {
 	for seed := range uint64(100) {
 		src, texts := hostileTape(t, rand.New(rand.NewPCG(seed, 1)))
 		page := write(t, HTML, src)
-		text := bare(checkPage(t, page))
+		text := words(checkPage(t, page))
 		for _, s := range texts {
-			if want := bare(safe(strings.TrimRight(s, "\r\n"))); !strings.Contains(text, want) {
+			if want := words(safe(strings.TrimRight(s, "\r\n"))); !strings.Contains(text, want) {
 				t.Errorf("seed %d: %q is not there", seed, want)
 			}
 		}
@@ -216,35 +233,45 @@ func TestHTMLLongResult(t *testing.T) {
 	r := record(t)
 	r.call("c1")
 	r.results(`{}`, long.String())
-	r.say("assistant", "```\n"+long.String()+"```\nbehind **it**")
+	r.say("assistant", "```\n"+long.String()+"```\n"+strings.Repeat("\nbehind **it**\n", 30))
 	page := write(t, HTML, r.source())
 	text := checkPage(t, page)
 	if n := strings.Count(bare(text), bare(long.String())); n != 2 {
 		t.Errorf("the text is there %d times", n)
 	}
-	order(t, page, "line 23 ", "<summary>4,976 more lines, ", "line 24 ", "line 4999", "line 158 ", "more lines", "line 160 ", "```\n</pre>", "<strong>**it**</strong>")
+	order(t, page, "line 23 ", "<summary>4976 more lines (", "line 24 ", "line 4999", "line 4999", "</pre>", "more lines", "<strong>it</strong>")
 }
 
-// What is set apart in a message keeps every character.
+// Markdown is shown as such, and what is none stays the text that it is.
 func TestHTMLProse(t *testing.T) {
+	const link = `<a rel="noopener noreferrer nofollow" href="`
 	for _, c := range []struct{ in, out string }{
-		{"# Title", `<b class="h"># Title</b>`},
-		{"#hashtag", `#hashtag`},
-		{"a `x<y` b", "a <code>`x&lt;y`</code> b"},
-		{"a ``x`y`` `", "a <code>``x`y``</code> `"},
-		{"see https://example.org/a_(b)?c=1&d. And", `see <a rel="noopener noreferrer nofollow" href="https://example.org/a_(b)?c=1&amp;d">https://example.org/a_(b)?c=1&amp;d</a>. And`},
-		{"(http://a.example)", `(<a rel="noopener noreferrer nofollow" href="http://a.example">http://a.example</a>)`},
-		{"javascript:alert(1) ftp://x xhttp://y http://", `javascript:alert(1) ftp://x xhttp://y http://`},
-		{"~~~\n`x`\n```\n~~~\n`y`", "<pre class=\"code\">\n~~~\n`x`\n```\n~~~\n</pre><code>`y`</code>"},
-		{"| a |\n|---|\nb", "<pre class=\"code\">\n| a |\n|---|\n</pre>b"},
-		{"a\u202eb\x1b[1m", `a<b class="c">&lt;U+202E&gt;</b>b<b class="c">\x1b</b>[1m`},
+		{"# Title #\ntext", "<h3>Title</h3>\n<p>text</p>"},
+		{"#hashtag", `<p>#hashtag</p>`},
+		{"one\ntwo\n\nthree", "<p>one<br>\ntwo</p>\n<p>three</p>"},
+		{"a `x<y` b ``x`y`` `", "<p>a <code>x&lt;y</code> b <code>x`y</code> `</p>"},
+		{"**bold *both*** _em_ ~~gone~~ ***all***", "<p><strong>bold <em>both</em></strong> <em>em</em> <del>gone</del> <strong><em>all</em></strong></p>"},
+		{"snake_case_name 2 * 3 * 4 ** `**` \\*x\\* *.go", "<p>snake_case_name 2 * 3 * 4 ** <code>**</code> *x* *.go</p>"},
+		{"- a\n  - b\n\n    more\n- [x] c\nlazy\n\nend", "<ul>\n<li><p>a</p>\n<ul>\n<li><p>b</p>\n<p>more</p>\n</li>\n</ul>\n</li>\n<li><p>☑ c<br>\nlazy</p>\n</li>\n</ul>\n<p>end</p>"},
+		{"3. a\n   ```go\n   x\n   ```\n4. b", "<ol start=\"3\">\n<li><p>a</p>\n<p class=\"info\">go</p>\n<pre class=\"code\">\nx</pre>\n</li>\n<li><p>b</p>\n</li>\n</ol>"},
+		{"> a\n> > b\n\nc", "<blockquote>\n<p>a</p>\n<blockquote>\n<p>b</p>\n</blockquote>\n</blockquote>\n<p>c</p>"},
+		{"~~~\n`x`\n```\n~~~\n`y`", "<pre class=\"code\">\n`x`\n```</pre>\n<p><code>y</code></p>"},
+		{"| a | b |\n|---|:-:|\n| `x` | y \\| z |\nb", "<div class=\"wide\"><table><tbody>\n<tr><th>a</th>\n<th>b</th>\n</tr>\n<tr><td><code>x</code></td>\n<td>y | z</td>\n</tr>\n</tbody></table></div>\n<p>b</p>"},
+		{"a\n***\n    code\n      more", "<p>a</p>\n<hr>\n<pre class=\"code\">\ncode\n  more</pre>"},
+		{"see https://example.org/a_(b)?c=1&d. And", `<p>see ` + link + `https://example.org/a_(b)?c=1&amp;d">https://example.org/a_(b)?c=1&amp;d</a>. And</p>`},
+		{"(http://a.example) <http://b.example>", `<p>(` + link + `http://a.example">http://a.example</a>) ` + link + `http://b.example">http://b.example</a></p>`},
+		{"[a `b`](https://a.example) ![c](https://c.example)", `<p>` + link + `https://a.example">a <code>b</code></a> ` + link + `https://c.example">c</a></p>`},
+		{"[x](javascript:alert(1)) [y](data:text/html,z) [z](/etc/passwd)", `<p>[x](javascript:alert(1)) [y](data:text/html,z) [z](/etc/passwd)</p>`},
+		{"javascript:alert(1) ftp://x xhttp://y http://", `<p>javascript:alert(1) ftp://x xhttp://y http://</p>`},
+		{"<script>x</script>\n<!-- y -->\n[z]: https://z.example", `<p>&lt;script&gt;x&lt;/script&gt;<br>` + "\n" + `&lt;!-- y --&gt;<br>` + "\n" + `[z]: ` + link + `https://z.example">https://z.example</a></p>`},
+		{"a\u202eb\x1b[1m", `<p>a&lt;U+202E&gt;b\x1b[1m</p>`},
 	} {
 		r := record(t)
 		r.say("user", c.in)
 		page := write(t, HTML, r.source())
 		checkPage(t, page)
-		_, got, _ := strings.Cut(page, `<div class="text" dir="auto" lang="">`)
-		if got, _, _ = strings.Cut(got, "</div>"); got != c.out {
+		_, got, _ := strings.Cut(page, "<div class=\"text\" dir=\"auto\" lang=\"\">\n")
+		if got, _, _ = strings.Cut(got, "\n</div>\n</article>"); got != c.out {
 			t.Errorf("%q:\n%s\nnot\n%s", c.in, got, c.out)
 		}
 	}
@@ -309,5 +336,20 @@ func TestHTMLHoldsLittleBack(t *testing.T) {
 	order(t, page, "I look", "tool-c1", "no result here", "message 0.", fmt.Sprintf("message %d.", 2*maxHeld-1), `result of <code>tool-c1</code> <a href="#e2">@2</a>`, "at last")
 	if n := strings.Count(page, "tool-c1"); n != 2 || strings.Contains(page, "no calls") {
 		t.Errorf("the call is named %d times", n)
+	}
+}
+
+// No text takes more than a moment: the work is in proportion to its length.
+func TestHTMLProseIsQuick(t *testing.T) {
+	for _, piece := range []string{
+		"*a ", "**a ", "_a_", "*a **b ", "`", "` `` ", "``a`", "[", "[a](", "![", "[a](http://a", "http://", "https://)", "<", "\\", "> ", ">\n", "- ", "- a\n", "1. - > ",
+		" - a\n", "|", "|a|\n|-|\n", "a|b\n-|-\n", "```\n", "~~~\n\n", "#", "# \n", "    a\n", "~~a ", "***a", "a\n\n", "- a\n\n", "- a\n\n  b\n", "\t",
+	} {
+		r := record(t)
+		r.say("user", strings.Repeat(piece, 300_000/len(piece)))
+		start := time.Now()
+		if page := write(t, HTML, r.source()); time.Since(start) > 10*time.Second {
+			t.Errorf("%q: %s for %d bytes of page", piece, time.Since(start), len(page))
+		}
 	}
 }

@@ -1,119 +1,99 @@
 package export
 
 import (
+	"strconv"
 	"strings"
-
-	"tape/internal/display"
 )
 
-// text writes recorded text. What would not be seen is shown as a sign of its own.
-func (p *page) text(s string) {
-	for s != "" {
-		i, n, shown := display.Unsafe(s, seen)
-		p.plain(s[:i])
-		if shown != "" {
-			p.w.text("<b class=\"c\">")
-			p.plain(shown)
-			p.w.text("</b>")
+// Messages are Markdown. A page shows the part of it that messages use: what is not understood
+// is the text that it is, and so are HTML, definitions, and links that do not lead to the web.
+// Libraries for it cost each start of the program a third, whatever it does.
+
+// maxNesting bounds lists and quotes, and marks within a line, that are inside of others.
+const maxNesting = 8
+
+// markdown writes Markdown as HTML; what is behind the first lines can be opened.
+func (p *page) markdown(text string, show int) {
+	lines := strings.Split(strings.TrimRight(safe(text), "\n"), "\n")
+	for i, l := range lines {
+		if body := strings.TrimLeft(l, " \t"); strings.Contains(l[:len(l)-len(body)], "\t") {
+			lines[i] = strings.ReplaceAll(l[:len(l)-len(body)], "\t", "    ") + body
 		}
-		s = s[i+n:]
 	}
-}
-
-var inHTML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;")
-
-// plain writes text that has nothing in it that is not seen.
-func (p *page) plain(s string) { p.w.text(inHTML.Replace(s)) }
-
-// data writes text as it is spaced; what is long can be opened.
-func (p *page) data(text string) {
-	text = strings.TrimRight(text, "\r\n")
-	head, rest := cut(text, shownLines, shownBytes)
-	p.pre(head)
-	if rest != "" {
-		p.more(rest)
-		p.pre(rest)
+	folded := false
+	for i := 0; i < len(lines); {
+		if !folded && i >= show && len(lines)-i > show/4 {
+			folded = true
+			p.more(strings.Join(lines[i:], "\n"))
+		}
+		i += p.block(lines[i:], 0)
+	}
+	if folded {
 		p.put("</details>\n")
 	}
 }
 
-// pre writes a block of text. The line end behind the tag is for the parser, which drops it.
-func (p *page) pre(text string) {
-	p.put("<pre{}>\n{}</pre>\n", language(text), text)
-}
-
-// more opens the fold that has the rest of a text.
-func (p *page) more(rest string) {
-	what := size(len(rest)) + " more"
-	if n := strings.Count(rest, "\n"); n > 0 {
-		what = count(n+1, "more line", "more lines") + ", " + size(len(rest))
-	}
-	p.put("<details class=\"more\"><summary>{}</summary>\n", what)
-}
-
-// prose writes a message's text: every character of it, with code, headings, tables
-// and links set apart as far as they can be told line by line.
-func (p *page) prose(text string, lines int) {
-	text = strings.TrimRight(text, "\r\n")
-	head, rest := cut(text, lines, proseBytes)
-	fence := p.marked(head, "")
-	if rest != "" {
-		p.more(rest)
-		p.marked(rest, fence)
-		p.put("</details>\n")
+func (p *page) blocks(lines []string, depth int) {
+	for len(lines) > 0 {
+		lines = lines[p.block(lines, depth):]
 	}
 }
 
-// marked writes text that begins inside the code block of fence, if that is not "". It
-// returns the fence of the block in which it ends.
-func (p *page) marked(text, fence string) string {
-	p.put("<div class=\"text\" dir=\"auto\"{}>", language(text))
-	block := byte(0) // in a code block: its fence's character; in a table: '|'
-	if fence != "" {
-		block = fence[0]
-		p.put("<pre class=\"code\">\n")
+// block writes the block that lines begin with, and returns how many of them it has.
+func (p *page) block(lines []string, depth int) int {
+	body := strings.TrimSpace(lines[0])
+	sign, _ := marker(lines[0])
+	switch {
+	case body == "":
+		return 1
+	case openingFence(body) != "":
+		return p.code(lines)
+	case isHeading(body):
+		n := len(body) - len(strings.TrimLeft(body, "#"))
+		p.element(markup("h"+strconv.Itoa(min(6, n+2))), strings.Trim(strings.TrimRight(body[n:], "#"), " "))
+		return 1
+	case isRule(body):
+		p.put("<hr>\n")
+		return 1
+	case depth < maxNesting && body[0] == '>':
+		return p.quote(lines, depth)
+	case depth < maxNesting && sign != "":
+		return p.list(lines, depth)
+	case isTable(lines):
+		return p.table(lines)
+	case indentOf(lines[0]) >= 4:
+		return p.indented(lines)
 	}
-	for l := range strings.SplitAfterSeq(text, "\n") {
-		body := strings.TrimSpace(l)
-		switch {
-		case block == '`' || block == '~':
-			p.text(l)
-			if closes(body, fence) {
-				block, fence = 0, ""
-				p.put("</pre>")
-			}
-			continue
-		case block == '|' && !strings.HasPrefix(body, "|"):
-			block = 0
-			p.put("</pre>")
-		}
-		if f := openingFence(body); f != "" {
-			block, fence = f[0], f
-			p.put("<pre class=\"code\">\n")
-			p.text(l)
-			continue
-		}
-		switch {
-		case strings.HasPrefix(body, "|"):
-			if block == 0 {
-				block = '|'
-				p.put("<pre class=\"code\">\n")
-			}
-			p.text(l)
-		case isHeading(body):
-			p.put("<b class=\"h\">")
-			p.inline(l)
-			p.put("</b>")
-		default:
-			p.inline(l)
-		}
+	n := 1
+	for n < len(lines) && !interrupts(lines[n:]) {
+		n++
 	}
-	if block != 0 {
-		p.put("</pre>")
-	}
-	p.put("</div>\n")
-	return fence
+	p.element("p", strings.TrimSpace(strings.Join(lines[:n], "\n")))
+	return n
 }
+
+// element writes an element of one line, or of lines that stay such.
+func (p *page) element(tag markup, text string) {
+	p.put("<{}>", tag)
+	in := inline{page: p, s: text}
+	in.write()
+	p.put("</{}>\n", tag)
+}
+
+// interrupts reports whether a paragraph ends in front of these lines.
+func interrupts(lines []string) bool {
+	body := strings.TrimSpace(lines[0])
+	if body == "" || body[0] == '>' || openingFence(body) != "" || isHeading(body) || isRule(body) || isTable(lines) {
+		return true
+	}
+	sign, _ := marker(lines[0])
+	return sign != "" && sign != body && (len(sign) == 1 || sign[:len(sign)-1] == "1")
+}
+
+func indentOf(l string) int { return len(l) - len(strings.TrimLeft(l, " ")) }
+
+// outdent takes up to so many spaces off a line's beginning.
+func outdent(l string, n int) string { return l[min(n, indentOf(l)):] }
 
 // openingFence is the fence that a line opens a code block with, or "".
 func openingFence(l string) string {
@@ -138,116 +118,171 @@ func isHeading(l string) bool {
 	return n >= 1 && n <= 6 && (rest == "" || rest[0] == ' ')
 }
 
-// inline writes a line with its code, its strong text and its links.
-func (p *page) inline(s string) {
-	run, i := 0, 0
-	mark := func(end int, tag markup) {
-		p.put("{}<{}>{}</{}>", s[run:i], tag, s[i:end], tag)
-		run, i = end, end
-	}
-	for i < len(s) {
-		switch c := s[i]; {
-		case c == '`':
-			n := len(s[i:]) - len(strings.TrimLeft(s[i:], "`"))
-			if end := codeEnd(s[i+n:], n); end >= 0 {
-				mark(i+n+end, "code")
-			} else {
-				i += n
-			}
-		case c == '*' && strings.HasPrefix(s[i:], "**"):
-			if end := strings.Index(s[i+2:], "**"); end > 0 && s[i+2] != ' ' && !strings.Contains(s[i:i+2+end], "`") {
-				mark(i+end+4, "strong")
-			} else {
-				i += 2
-			}
-		case c == 'h' && (i == 0 || !isWord(s[i-1])):
-			n := linkLength(s[i:])
-			if n == 0 {
-				i++
-				continue
-			}
-			link := s[i : i+n]
-			p.put(`{}<a rel="noopener noreferrer nofollow" href="{}">{}</a>`, s[run:i], link, link)
-			i += n
-			run = i
-		default:
-			i++
-		}
-	}
-	p.text(s[run:])
+func isRule(l string) bool {
+	signs := strings.ReplaceAll(l, " ", "")
+	return len(signs) >= 3 && strings.IndexByte("-*_", signs[0]) >= 0 && strings.Trim(signs, signs[:1]) == ""
 }
 
-// codeEnd is the end of the code span that n backticks in front of s open, or -1.
-func codeEnd(s string, n int) int {
-	for i := 0; i < len(s); {
-		j := strings.IndexByte(s[i:], '`')
-		if j < 0 {
-			return -1
-		}
-		i += j
-		k := i
-		for k < len(s) && s[k] == '`' {
-			k++
-		}
-		if k-i == n {
-			return k
-		}
-		i = k
+// code writes a block between fences. The line that opens it stays where it says more than
+// a language.
+func (p *page) code(lines []string) int {
+	fence := openingFence(strings.TrimSpace(lines[0]))
+	n := 1
+	var code []string
+	for ; n < len(lines) && !closes(strings.TrimSpace(lines[n]), fence); n++ {
+		code = append(code, outdent(lines[n], indentOf(lines[0])))
 	}
-	return -1
+	if info := strings.TrimSpace(strings.TrimSpace(lines[0])[len(fence):]); info != "" {
+		p.put("<p class=\"info\">{}</p>\n", info)
+	}
+	p.put("<pre class=\"code\">\n{}</pre>\n", strings.Join(code, "\n"))
+	return min(n+1, len(lines))
 }
 
-func isWord(c byte) bool {
-	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_'
+func (p *page) indented(lines []string) int {
+	n := 0
+	var code []string
+	for ; n < len(lines) && indentOf(lines[n]) >= 4; n++ {
+		code = append(code, outdent(lines[n], 4))
+	}
+	p.put("<pre class=\"code\">\n{}</pre>\n", strings.Join(code, "\n"))
+	return n
 }
 
-// linkLength is the length of the web address that s begins with, or 0. It is ASCII,
-// and what ends a sentence or closes a bracket around it is not part of it.
-func linkLength(s string) int {
-	scheme := len("https://")
-	if !strings.HasPrefix(s, "https://") {
-		if scheme--; !strings.HasPrefix(s, "http://") {
-			return 0
-		}
-	}
-	n := scheme
-	for n < len(s) && s[n] > ' ' && s[n] < 0x7f && !strings.ContainsRune("<>\"`{}|\\^*", rune(s[n])) {
-		n++
-	}
-	for n > scheme && strings.IndexByte(".,;:!?)]'_~", s[n-1]) >= 0 {
-		if s[n-1] == ')' && strings.Count(s[:n], "(") >= strings.Count(s[:n], ")") {
+func (p *page) quote(lines []string, depth int) int {
+	n := 0
+	var inner []string
+	for ; n < len(lines); n++ {
+		l, quoted := strings.CutPrefix(strings.TrimLeft(lines[n], " "), ">")
+		if !quoted && interrupts(lines[n:]) {
 			break
 		}
-		n--
+		inner = append(inner, strings.TrimPrefix(l, " "))
 	}
-	if n == scheme {
-		return 0
+	p.put("<blockquote>\n")
+	p.blocks(inner, depth+1)
+	p.put("</blockquote>\n")
+	return n
+}
+
+// marker is the sign of a list's item that a line begins with, and how far in its text is.
+func marker(l string) (sign string, content int) {
+	indent := indentOf(l)
+	rest := l[indent:]
+	n := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+	switch {
+	case n == len(rest), n > 9:
+		return "", 0
+	case n > 0 && (rest[n] == '.' || rest[n] == ')'), n == 0 && strings.IndexByte("-+*", rest[0]) >= 0:
+		n++
+	default:
+		return "", 0
+	}
+	spaces := indentOf(rest[n:])
+	if len(rest) > n && spaces == 0 {
+		return "", 0
+	}
+	if spaces > 4 {
+		spaces = 1
+	}
+	return rest[:n], indent + n + spaces
+}
+
+func (p *page) list(lines []string, depth int) int {
+	first, _ := marker(lines[0])
+	kind := first[len(first)-1]
+	tag := markup("ol")
+	if number := first[:len(first)-1]; number == "" {
+		tag = "ul"
+		p.put("<ul>\n")
+	} else {
+		p.put("<ol start=\"{}\">\n", number)
+	}
+	n := 0
+	for n < len(lines) {
+		sign, content := marker(lines[n])
+		if sign == "" || sign[len(sign)-1] != kind || isRule(strings.TrimSpace(lines[n])) {
+			break
+		}
+		size := itemSize(lines[n:], min(content, indentOf(lines[n])+2))
+		item := []string{strings.TrimPrefix(outdent(lines[n], content), sign)}
+		item[0] = checkbox(strings.TrimLeft(item[0], " "))
+		for _, l := range lines[n+1 : n+size] {
+			item = append(item, outdent(l, content))
+		}
+		p.put("<li>")
+		p.blocks(item, depth+1)
+		p.put("</li>\n")
+		n += size
+	}
+	p.put("</{}>\n", tag)
+	return n
+}
+
+// itemSize is the number of lines of an item: what is indented, and what a paragraph of it
+// goes on with. Empty lines are part of it where more of the list follows.
+func itemSize(lines []string, indent int) int {
+	n, empty := 1, 0
+	for i, l := range lines[1:] {
+		sign, _ := marker(l)
+		switch {
+		case strings.TrimSpace(l) == "":
+			empty++
+			continue
+		case indentOf(l) >= indent:
+		case sign != "":
+			return i + 1
+		case empty > 0, interrupts(lines[i+1:]):
+			return n
+		}
+		n, empty = i+2, 0
 	}
 	return n
 }
 
-// language is the attribute that tells which of the languages written with Han
-// characters a text is in, so that it is shown with their forms of them. Text in any
-// other language is not said to be in one: nobody knows.
-func language(s string) markup {
-	const enough = 4096
-	han, seen := false, 0
-	for _, r := range s {
-		if seen++; seen > enough {
-			break
-		}
-		switch {
-		case r < 0x1100:
-		case r >= 0x3040 && r <= 0x30ff && r != 0x30fb:
-			return " lang=\"ja\""
-		case r >= 0xac00 && r <= 0xd7a3 || r < 0x1200:
-			return " lang=\"ko\""
-		case r >= 0x4e00 && r <= 0x9fff:
-			han = true
+// checkbox shows what is done and what is to be done.
+func checkbox(item string) string {
+	for sign, box := range map[string]string{"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "} {
+		if rest, ok := strings.CutPrefix(item, sign); ok {
+			return box + rest
 		}
 	}
-	if han {
-		return " lang=\"zh\""
+	return item
+}
+
+// isTable reports whether lines begin with a table: its head, and a line of dashes.
+func isTable(lines []string) bool {
+	if len(lines) < 2 || !strings.Contains(lines[0], "|") || !strings.Contains(lines[1], "-") || strings.Trim(lines[1], "|:- ") != "" {
+		return false
 	}
-	return " lang=\"\""
+	return len(cells(lines[0])) == len(cells(lines[1]))
+}
+
+func (p *page) table(lines []string) int {
+	p.put("<div class=\"wide\"><table><tbody>\n")
+	p.row("th", lines[0])
+	n := 2
+	for ; n < len(lines) && strings.Contains(lines[n], "|"); n++ {
+		p.row("td", lines[n])
+	}
+	p.put("</tbody></table></div>\n")
+	return n
+}
+
+func (p *page) row(tag markup, l string) {
+	p.put("<tr>")
+	for _, c := range cells(l) {
+		p.element(tag, c)
+	}
+	p.put("</tr>\n")
+}
+
+// cells divides a table's line at the bars that are not escaped.
+func cells(l string) []string {
+	l = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(l), "|"), "|")
+	var out []string
+	for _, c := range strings.Split(strings.ReplaceAll(l, `\|`, "\x00"), "|") {
+		out = append(out, strings.ReplaceAll(strings.TrimSpace(c), "\x00", "|"))
+	}
+	return out
 }

@@ -18,7 +18,7 @@ import (
 // Recorded text stays in its quotes and fences: every line of a document is one that
 // the document itself writes, or is inside of them.
 func TestMarkdownIsInert(t *testing.T) {
-	own := regexp.MustCompile(`^(|#{1,3} .*|> ?.*|State:|\S.* · .*|.*:|\*[0-9,]+ .*: ` + "`tape show @[0-9]+ --json`" + `\*|` +
+	own := regexp.MustCompile(`^(|#{1,3} .*|> ?.*|\S.* · .*|.*:|\*[0-9,]+ .*: ` + "`tape show @[0-9]+ --json`" + `\*|` +
 		`<details><summary>[^<>]*</summary>|</details>|No entries of the kinds that were asked for\.)$`)
 	for seed := range uint64(150) {
 		src, _ := hostileTape(t, rand.New(rand.NewPCG(seed, 2)))
@@ -58,7 +58,7 @@ func TestMarkdownRendered(t *testing.T) {
 	for seed := range uint64(50) {
 		src, _ := hostileTape(t, rand.New(rand.NewPCG(seed, 3)))
 		doc := write(t, Markdown, src)
-		page := render(t, program, doc)
+		page := rendered(t, program, doc)
 		counts := map[string]int{}
 		inspect(t, page, counts)
 		if counts["h1"] != 1 || counts["h2"] != len(src.Phases) || counts["script"]+counts["img"]+counts["style"] > 0 {
@@ -73,7 +73,7 @@ func TestMarkdownRendered(t *testing.T) {
 	}
 }
 
-func render(t *testing.T, program, doc string) *html.Node {
+func rendered(t *testing.T, program, doc string) *html.Node {
 	t.Helper()
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--unsafe", "-e", "table", "-e", "autolink", "-e", "strikethrough", "-e", "tasklist", "-e", "footnotes")
 	cmd.Stdin = strings.NewReader(doc)
@@ -140,7 +140,7 @@ func TestMarkdownProse(t *testing.T) {
 		r := record(t)
 		r.say("user", c.in)
 		doc := write(t, Markdown, r.source())
-		_, got, _ := strings.Cut(doc, "### user · @2 · 2026-11-20 09:30:01\n\n")
+		_, got, _ := strings.Cut(doc, "### user · @2 · 2026-11-20 09:30\n\n")
 		if got != c.out+"\n" {
 			t.Errorf("%q:\n%s\nnot\n%s", c.in, got, c.out)
 		}
@@ -159,16 +159,16 @@ func TestMarkdownDocument(t *testing.T) {
 	r.add("error", `{"kind":"net","message":"no route","details":{"tries":3}}`, `{}`)
 	r.anchor("review", `{"summary":"Endpoint added.","files":["a.go"]}`)
 	doc := write(t, Markdown, r.source())
-	order(t, doc, "# Tape main\n\n2 phases · 8 entries · from 2026-11-20 09:00:00 · times are UTC\n",
-		"\n## 001 session/start\n\n7 entries · @1 to @7 · 2026-11-20 09:00:00 · tag anchor/main/session/start · commit c0ffeec0ff\n",
-		"\nState:\n\n```\nowner: human\n```\n", "\n> please\n",
-		"\n### call of `tool-c1` · @3 · 2026-11-20 09:30:02\n\n```\nof: c1\n```\n\nresult · @5 · 2026-11-20 09:30:04\n\n```\nrow\n",
+	order(t, doc, "# please\n\ntape main · 2 phases · 8 entries · 2026-11-20 09:30 to 09:30 · times are UTC\n",
+		"\n## 001 session/start\n\n7 entries · @1 to @7 · 2026-11-20 09:00 · tag anchor/main/session/start · commit c0ffeec0ff\n",
+		"\nstate:\n\n```\nowner: human\n```\n", "\n> please\n",
+		"\n### call of `tool-c1` · @3 · 2026-11-20 09:30\n\n```\nof: c1\n```\n\nresult · @5 · 2026-11-20 09:30\n\n```\nrow\n",
 		"\n*71 more lines (284 bytes): `tape show @5 --tape main --json`*\n",
 		"\n### call of `tool-c2` · @3 ", "\nresult, failed · @5 ", "\n````\n```\ntext\n```\n````\n",
-		"\n<details><summary>1 event: run</summary>\n\n```\n@4 2026-11-20 09:30:03 run  usage: {\"input_tokens\":7}\n```\n\n</details>\n",
-		"\n### assistant · @6 · 2026-11-20 09:30:05 · not in context\n\n> dropped\n",
-		"\n### error · @7 ", "\n> net: no route\n\n```\ndetails: {\"tries\":3}\n```\n",
-		"\n## 002 review\n", "\n> Endpoint added.\n\nState:\n\n```\nfiles: [\"a.go\"]\n```\n")
+		"\n<details><summary>1 event: run</summary>\n\n```\n@4 2026-11-20 09:30 run  usage: {\"input_tokens\":7}\n```\n\n</details>\n",
+		"\n### assistant · @6 · 2026-11-20 09:30 · not in context\n\n> dropped\n",
+		"\n### error · @7 ", "\n> net: no route\n\ndetails:\n\n```\ndetails: {\"tries\":3}\n```\n",
+		"\n## 002 review\n", "\n> Endpoint added.\n\nstate:\n\n```\nfiles: [\"a.go\"]\n```\n")
 }
 
 // A result of many megabytes makes a document of some kilobytes.
@@ -180,5 +180,5 @@ func TestMarkdownShortens(t *testing.T) {
 	if len(doc) > 6000 {
 		t.Errorf("%d bytes", len(doc))
 	}
-	order(t, doc, fmt.Sprintf("\n*10.5 MB more: `tape show @%d --tape main --json`*\n", 3))
+	order(t, doc, fmt.Sprintf("\n*10.0 MiB more: `tape show @%d --tape main --json`*\n", 3))
 }

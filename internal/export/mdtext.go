@@ -51,13 +51,6 @@ func isPlain(l string) bool {
 		!isHeading(body) && openingFence(body) == "" && strings.Trim(body, "=-*_ ") != ""
 }
 
-func outdent(l string, n int) string {
-	for n > 0 && strings.HasPrefix(l, " ") {
-		l, n = l[1:], n-1
-	}
-	return l
-}
-
 // infoOf is the language of a code block, unless it is one that hosts draw pictures of.
 func infoOf(info string) string {
 	name, _, _ := strings.Cut(strings.TrimSpace(info), " ")

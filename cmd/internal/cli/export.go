@@ -39,8 +39,10 @@ func newExportCmd(a *App) *cobra.Command {
 With --from it begins with the phase of that anchor, with --to it ends with the phase
 of that one. --kind keeps entries of these kinds; the phases stay.
 
-markdown shortens what is long and says how to see it; html has all text, the long ones
-folded. Both leave out meta, which jsonl has.
+markdown and html begin with what the tape is about; times are in your time zone, which
+they name. html has a list of what was asked, shows Markdown as such, and loads nothing:
+links are links, pictures are links to them. markdown shortens what is long and says how
+to see it; html has all text, the long ones folded. Both leave out meta, which jsonl has.
 
 The fields of training are tape, anchor and anchor_seq; entries, the first and the last
 id of the phase; ids, those of the entries that the messages were made from; commit, the
@@ -126,7 +128,10 @@ func (o *exportOptions) source(ctx context.Context, t *repo.Tape) (export.Source
 	}
 	// What is appended from now on is not in the phases.
 	end := src.Phases[len(src.Phases)-1].LastID
-	src.Entries = until(src.Entries, func(e repo.Entry) bool { return e.ID > end })
+	upToEnd := func(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
+		return until(entries, func(e repo.Entry) bool { return e.ID > end })
+	}
+	src.Entries, src.Whole = upToEnd(src.Entries), upToEnd(t.Entries(ctx, repo.Query{}))
 	return src, nil
 }
 
