@@ -430,3 +430,18 @@ func TestGCForkTags(t *testing.T) {
 		t.Errorf("there are %q, not %q", left, made[1:])
 	}
 }
+
+// What a collection tells is measured the same way before and after: it is never larger
+// afterwards, and the same when there was nothing to do.
+func TestGCTellsWhatItSaves(t *testing.T) {
+	s := testStore(t, nil)
+	main := openTape(t, s, "main")
+	for i := range 4 {
+		mustAppend(t, main, Message("user", fmt.Sprint("message ", i)))
+		mustHandoff(t, main, fmt.Sprint("phase ", i))
+		first, again := mustGC(t, s, nil), mustGC(t, s, nil)
+		if first.After >= first.Before || again.Before != first.After || again.After != again.Before {
+			t.Errorf("%d: from %d to %d, then from %d to %d", i, first.Before, first.After, again.Before, again.After)
+		}
+	}
+}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 
 	"tape/internal/forks"
 	"tape/internal/join"
+	"tape/internal/layout"
 	"tape/internal/query"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
@@ -81,8 +83,13 @@ func (t *Tape) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, erro
 	return settled(ctx, func() (TxResult, error) { return writer.Update(ctx, t.in(), f) })
 }
 
-// Handoff writes an anchor, commits the phase that it closes, and tags the commit.
+// Handoff writes an anchor, commits the phase that it closes, and tags the commit. Its name
+// must not be Latest or a number: they name the last anchor, and phases.
 func (t *Tape) Handoff(ctx context.Context, a Anchor) (Handoff, error) {
+	if a.Name == Latest || a.Name != "" && strings.Trim(a.Name, "0123456789") == "" {
+		return Handoff{}, layout.Invalid("add a word that tells what the phase is for",
+			"an anchor cannot be called %q: that names the last anchor, or a phase by its number", a.Name)
+	}
 	return settled(ctx, func() (Handoff, error) { return writer.HandOff(ctx, t.in(), a) })
 }
 

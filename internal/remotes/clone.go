@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,12 +46,46 @@ func Clone(ctx context.Context, url, dir string, o *CloneOptions) (*workspace.St
 	if c.dir, err = filepath.Abs(dir); err != nil {
 		return nil, c.out, err
 	}
+	if c.o.Progress != nil {
+		c.o.Progress = inPlace{c, c.o.Progress}
+	}
 	s, err := c.run(ctx)
 	if err != nil {
-		return nil, c.out, fmt.Errorf("clone %s: %w", transport.MaskURL(url), layout.Classify(err))
+		return nil, c.out, fmt.Errorf("clone %s: %w", transport.MaskURL(url), placedError{c, layout.Classify(err)})
 	}
 	return s, c.out, nil
 }
+
+// placed names the clone where it will be: nobody knows of the place where it is made.
+func (c *cloning) placed(text string) string {
+	if c.tmp == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, c.tmp, c.dir)
+}
+
+// inPlace hands on what git tells of a clone, but for the folder in which it begins.
+type inPlace struct {
+	c  *cloning
+	to io.Writer
+}
+
+func (p inPlace) Write(b []byte) (int, error) {
+	said := p.c.placed(string(b))
+	if strings.HasPrefix(said, "Cloning into ") {
+		_, said, _ = strings.Cut(said, "\n")
+	}
+	_, err := io.WriteString(p.to, said)
+	return len(b), err
+}
+
+type placedError struct {
+	c   *cloning
+	err error
+}
+
+func (e placedError) Error() string { return e.c.placed(e.err.Error()) }
+func (e placedError) Unwrap() error { return e.err }
 
 type cloning struct {
 	o        CloneOptions
@@ -75,6 +110,9 @@ func (c *cloning) run(ctx context.Context) (_ *workspace.Store, err error) {
 	}()
 	opts := c.o.Options
 	opts.Fs = opts.Fs.Deferred() // nobody sees it before it is moved to its place
+	if warn := opts.Warn; warn != nil {
+		opts.Warn = func(message string) { warn(c.placed(message)) }
+	}
 	s, err := workspace.Create(c.tmp, workspace.DefaultTape, &opts)
 	if err != nil {
 		return nil, err

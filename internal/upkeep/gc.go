@@ -36,7 +36,7 @@ const idleDefault = 24 * time.Hour
 
 // GCReport tells what GC did.
 type GCReport struct {
-	Before, After int64        // bytes of the repository and of the working trees that are gone
+	Before, After int64        // bytes that the workspace takes on the disk
 	Worktrees     []GCWorktree // that were taken away
 	Kept          []GCWorktree // that nobody uses, but that hold something else
 	Locks         []string     // files that killed processes had left
@@ -81,11 +81,10 @@ func (c *collector) run(ctx context.Context) error {
 			return err
 		}
 	}
-	size, err := folderSize(ctx, c.s.Git().GitDir())
-	if err != nil {
+	var err error
+	if c.report.Before, err = c.size(ctx); err != nil {
 		return err
 	}
-	c.report.Before = size
 	if !c.o.WorktreesOnly { // before they are in our own way
 		if c.report.Locks, err = gitrun.RecoverLocks(ctx, c.s.Git()); err != nil {
 			return err
@@ -107,7 +106,7 @@ func (c *collector) run(ctx context.Context) error {
 			return err
 		}
 	}
-	c.report.After, err = folderSize(ctx, c.s.Git().GitDir())
+	c.report.After, err = c.size(ctx)
 	return err
 }
 
@@ -159,12 +158,8 @@ func (c *collector) worktree(ctx context.Context, t *workspace.Tape, wt gitstore
 		return err
 	}
 	w := writer.Holding(t, lock)
-	size := int64(0)
-	err = w.CheckDisposable(ctx, wt)
-	if err == nil {
-		if size, err = folderSize(ctx, wt.Dir); err == nil {
-			err = w.DropTree(ctx)
-		}
+	if err = w.CheckDisposable(ctx, wt); err == nil {
+		err = w.DropTree(ctx)
 	}
 	if err := errors.Join(err, lock.Unlock()); err != nil {
 		if ctx.Err() != nil {
@@ -173,7 +168,6 @@ func (c *collector) worktree(ctx context.Context, t *workspace.Tape, wt gitstore
 		kept(err)
 		return nil
 	}
-	c.report.Before += size
 	c.report.Worktrees = append(c.report.Worktrees, GCWorktree{Tape: t.Name(), Dir: wt.Dir})
 	return nil
 }
@@ -248,9 +242,22 @@ func (c *collector) sweep(dir string, before time.Time) {
 	}
 }
 
-// folderSize adds the sizes of all files below a folder. What goes away meanwhile does
-// not count.
-func folderSize(ctx context.Context, dir string) (int64, error) {
+// size is what the workspace takes on the disk: working trees and repository.
+func (c *collector) size(ctx context.Context) (int64, error) {
+	size, err := diskUse(ctx, c.s.Dir())
+	git := c.s.Git().GitDir()
+	if err == nil && !strings.HasPrefix(git, c.s.Dir()+string(filepath.Separator)) {
+		var more int64
+		more, err = diskUse(ctx, git)
+		size += more
+	}
+	return size, err
+}
+
+// diskUse is what a folder takes on a disk, which gives files and folders whole blocks: a
+// thousand small files are more than one as long as all of them.
+func diskUse(ctx context.Context, dir string) (int64, error) {
+	const block = 4096
 	var total int64
 	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil {
@@ -259,11 +266,13 @@ func folderSize(ctx context.Context, dir string) (int64, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if err != nil || d.IsDir() {
+		if err != nil {
 			return err
 		}
-		if st, err := d.Info(); err == nil {
-			total += st.Size()
+		if d.IsDir() {
+			total += block
+		} else if st, err := d.Info(); err == nil {
+			total += (st.Size() + block - 1) / block * block
 		}
 		return nil
 	})

@@ -31,6 +31,25 @@ func (a *App) completeFlags(cmd *cobra.Command) {
 	}
 }
 
+// bashWithoutPackage makes the script for bash one that needs no other package.
+func bashWithoutPackage(root *cobra.Command) {
+	cmd, _, err := root.Find([]string{"completion", "bash"})
+	if err != nil || cmd.Name() != "bash" {
+		return
+	}
+	before, after, _ := strings.Cut(cmd.Long, "This script depends on the 'bash-completion' package.")
+	if _, rest, ok := strings.Cut(after, "\n\n"); ok {
+		cmd.Long = before + rest
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		plain, err := cmd.Flags().GetBool("no-descriptions")
+		if err != nil {
+			return err
+		}
+		return WriteBashCompletion(root, cmd.OutOrStdout(), !plain)
+	}
+}
+
 func refuseUnknownShells(root *cobra.Command) {
 	cmd, _, err := root.Find([]string{"completion"})
 	if err != nil || cmd == root {

@@ -101,11 +101,13 @@ func newRoot(a *App, args []string) *cobra.Command {
 	root.SetHelpCommand(newHelpCmd())
 	root.InitDefaultCompletionCmd(args...)
 	refuseUnknownShells(root)
+	bashWithoutPackage(root)
 	completeFlag(root, "tape", a.completeTapes())
 	return root
 }
 
 func newRootCmd(a *App) *cobra.Command {
+	version := false
 	root := &cobra.Command{
 		Use:   "tape [--workspace DIR] [--tape NAME] [--json] COMMAND",
 		Short: "Record agent sessions as append-only tapes in git",
@@ -130,9 +132,13 @@ cat, git log and git diff.`,
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])
 			}
+			if version {
+				return a.showVersion()
+			}
 			return cmd.Help()
 		},
 	}
+	root.Flags().BoolVar(&version, "version", false, "say which version of tape this is")
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.workspace, "workspace", "", "use the workspace in `DIR` (default: $TAPE_WORKSPACE, or that of the current directory)")
 	flags.StringVar(&a.tapeName, "tape", "", "use the tape `NAME`, or fork TAPE/NAME (default: $TAPE_NAME, or the workspace's current tape)")

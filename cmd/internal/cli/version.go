@@ -12,12 +12,14 @@ func newVersionCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Say which version of tape this is",
-		RunE: func(*cobra.Command, []string) error {
-			version, commit := a.build()
-			return a.result(object{{"version", version}, {"commit", commit}, {"go", runtime.Version()}},
-				"tape %s (commit %.12s, %s)", version, commit, runtime.Version())
-		},
+		RunE:  func(*cobra.Command, []string) error { return a.showVersion() },
 	}
+}
+
+func (a *App) showVersion() error {
+	version, commit := a.build()
+	return a.result(object{{"version", version}, {"commit", commit}, {"go", runtime.Version()}},
+		"tape %s (commit %.12s, %s)", version, commit, runtime.Version())
 }
 
 // build says what was stamped into the program, or what Go recorded itself.

@@ -57,7 +57,7 @@ func lazy(expression string) func() *regexp.Regexp {
 
 var (
 	refLine   = lazy(`^ [ *+=t-] .* -> `)
-	gitNoise  = lazy(`^(hint: |remote: Total |To |From |Everything up-to-date|error: failed to push some refs|Pushing to |POST git-)`)
+	gitNoise  = lazy(`^(hint: |Cloning into |remote: Total |To |From |Everything up-to-date|error: failed to push some refs|Pushing to |POST git-)`)
 	gitMeter  = lazy(`^(remote: )?[A-Z][a-zA-Z ]+:? +\d+(% \(\d+/\d+\)|,? done|$)`)
 	secretURL = lazy(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s'"]+`)
 	// a ref that was not any more what git had read
