@@ -181,9 +181,15 @@ docs-check: ## fail when the generated docs are stale
 
 # demo, install, release -------------------------------------------------------
 
-.PHONY: demo
-demo: build ## record, hand off and read a sample session; FILE=… takes your own transcript
-	@sh cmd/tape/testdata/demo/demo.sh $(BIN) $(if $(FILE),"$(FILE)")
+# The folder is below bin, which is no part of the repository.
+DEMO := $(CURDIR)/bin/demo
+
+.PHONY: demo demo-clean
+demo: build demo-clean ## import a session, search, hand off, fork, merge; FILE=… takes your own transcript
+	@TAPE_DEMO_DIR='$(DEMO)' sh cmd/tape/testdata/demo/demo.sh $(BIN) $(if $(FILE),"$(FILE)")
+
+demo-clean: ## remove what make demo has made
+	@rm -rf '$(DEMO)'
 
 # With PREFIX: program, man pages and completions below it (DESTDIR is honoured).
 # Without: the program alone, where go install would put it.

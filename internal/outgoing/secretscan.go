@@ -74,6 +74,14 @@ type SecretScan struct {
 	open  []gitstore.Hash        // those of them before which is more that it has
 	seen  map[gitstore.Hash]bool // commits and tags that were looked through
 	Allow []string               // fingerprints that pass besides those of the settings
+	Long  []LongEntry            // what was met that others do not take by default
+}
+
+// LongEntry is an entry with a longer line than a workspace takes that has not set its limit.
+type LongEntry struct {
+	Tape  string
+	Entry int64
+	Size  int
 }
 
 // NewSecretScan begins a scan that knows of nothing that the other side has.
@@ -105,10 +113,12 @@ func (c *SecretScan) Look(ctx context.Context, tape string, tips []gitstore.Hash
 		return o.read(ctx, tips)
 	})
 	found := make([][]scanned, runtime.GOMAXPROCS(0))
+	long := make([][]LongEntry, len(found))
 	for i := range found {
 		group.Go(func() error {
 			for job := range o.jobs {
 				found[i] = append(found[i], job.scan(scanner)...)
+				long[i] = append(long[i], job.long(tape)...)
 			}
 			return nil
 		})
@@ -116,6 +126,7 @@ func (c *SecretScan) Look(ctx context.Context, tape string, tips []gitstore.Hash
 	if err := group.Wait(); err != nil {
 		return nil, layout.Classify(err)
 	}
+	c.Long = append(c.Long, slices.Concat(long...)...)
 	return c.secretsOf(tape, slices.Concat(found...)), nil
 }
 
@@ -168,6 +179,20 @@ type scanned struct {
 	commit  gitstore.Hash
 	entry   int64
 	message bool
+}
+
+// long finds entries that are too long for others.
+func (j *scanJob) long(tape string) (out []LongEntry) {
+	if !j.lines || len(j.text) <= jsonl.DefaultMaxLine {
+		return nil
+	}
+	for line := range bytes.Lines(j.text) {
+		if size := len(bytes.TrimRight(line, "\r\n")); size > jsonl.DefaultMaxLine {
+			id, _ := jsonl.ParseID(line) // 0 where it is no entry
+			out = append(out, LongEntry{Tape: tape, Entry: id, Size: size})
+		}
+	}
+	return out
 }
 
 func (j *scanJob) scan(scanner *secrets.Scanner) []scanned {

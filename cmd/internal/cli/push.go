@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/display"
 	"tape/repo"
 )
 
@@ -21,7 +22,8 @@ func newPushCmd(a *App) *cobra.Command {
 		Short: "Send tapes to a remote",
 		Long: `Send the history of tapes to a remote, with the tags of their anchors: of all tapes that
 have something new, or of those that --tape names. What is not committed is committed first.
-A fork that is named takes the tape that it is a fork of along.
+A fork that is named takes the tape that it is a fork of along. On a terminal, the first push
+of several tapes to a remote lists them and asks; --all and --tape do not.
 
 Nothing is ever forced. A tape that somebody else has pushed to meanwhile is rejected (exit
 code 4), and the others go; tape pull brings both sides together, then push again.
@@ -31,6 +33,8 @@ passwords. If there is one, nothing is pushed, and each is shown masked, with it
 fingerprint. If it is no secret, --allow-secret FINGERPRINT lets it through, and is
 remembered in the workspace's settings. If it is one, it must be revoked, and tape purge
 takes it out of the tape.
+
+An entry that is larger than others take by default (16 MiB) is told before it is sent.
 ` + byGit,
 		Example: `  tape push
   tape push backup --all
@@ -54,6 +58,9 @@ func allowFlag(cmd *cobra.Command, allow *[]string) {
 }
 
 func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string) error {
+	if err := o.askFirst(ctx, store, remote); err != nil {
+		return err
+	}
 	o.RemoteOptions = o.transport()
 	for i, name := range o.Tapes {
 		t, err := o.findTape(ctx, store, name)
@@ -74,4 +81,43 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 		words = refWords{repo.RefNew: "would be pushed, new there", repo.RefFastForward: "would be pushed", repo.RefDeleted: "would be closed there, since it is merged"}
 	}
 	return o.showStatuses(done, words, o.All)
+}
+
+// askFirst lists what a first push would send, and asks where there is a terminal: not all
+// tapes of a workspace may be for others. The remote's having several of them is the answer
+// for the next time. Programs push every tape that has something new.
+func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote string) error {
+	if o.All || o.DryRun || len(o.Tapes) > 0 || !o.canAsk() {
+		return nil
+	}
+	tapes, err := store.Tapes(ctx)
+	if err != nil {
+		return err
+	}
+	var list []string
+	for _, t := range tapes {
+		distances, err := t.Distances(ctx)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(distances, func(d repo.Distance) bool { return d.Remote == remote })
+		if at >= 0 && !distances[at].Shared {
+			list = append(list, "  "+display.Line(t.Name())+"  "+display.Entries(distances[at].Ahead))
+		}
+	}
+	if shared := len(tapes) - len(list); len(list) < 2 || shared > 1 {
+		return nil
+	}
+	const most = 20
+	o.tell("%s would be pushed to %s for the first time:", display.Count(len(list), "tape", "tapes"), display.Line(remote))
+	for _, l := range list[:min(most, len(list))] {
+		o.tell("%s", l)
+	}
+	if len(list) > most {
+		o.tell("  … and %d more", len(list)-most)
+	}
+	if err := o.confirm(ctx, "Push all of them?"); err != nil {
+		return &cliError{msg: err.Error(), cause: err, hint: "tape push --tape NAME pushes one of them, --all all of them without asking"}
+	}
+	return nil
 }

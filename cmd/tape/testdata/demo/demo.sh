@@ -2,8 +2,8 @@
 # demo.sh TAPE [TRANSCRIPT]: shows what tape does, in a folder of its own.
 #
 # TAPE is the program, TRANSCRIPT an agent's session file (default: the sample
-# beside this script). The folder is kept for looking around; TAPE_DEMO_DIR
-# chooses it. Run by `make demo` and by a script of the test suite.
+# beside this script). The folder is kept for looking around, until `make demo-clean`;
+# TAPE_DEMO_DIR chooses it. Run by `make demo` and by a script of the test suite.
 set -eu
 
 die() {
@@ -72,130 +72,40 @@ run() {
 		cat "$out"
 		die "exit status $status"
 	fi
-	LC_ALL=C sed -e "s/^\(.\{116\}[$cont]*\)[^$cont].*/\1…/" -e "${lines}q" "$out"
-	total=$(wc -l <"$out")
-	[ "$total" -le "$lines" ] || printf '… %d more lines\n' $((total - lines))
+	LC_ALL=C sed -e "s/^\(.\{76\}[$cont]*\)[^$cont].*/\1…/" -e "${lines}q" "$out"
 }
 
-# Each act is a function; the list of them is at the end.
+cd "$dir/teashop"
+tape init -q
+workspace=$(tape init --json | sed -n 's/.*"workspace":"\([^"]*\)".*/\1/p')
 
-import_a_session() {
-	say 'A workspace is a git repository of its own, one for each project. Nothing is written into the project.'
-	cd "$dir/teashop"
-	run 5 'tape init'
-	workspace=$(tape init --json | sed -n 's/.*"workspace":"\([^"]*\)".*/\1/p')
+say "An agent's transcript becomes a tape. What was it about the connections?"
+run 1 "tape import auto $transcript --tape teashop"
+tape switch -q teashop
+run 2 'tape search "connection pool" -n 1'
+run 2 'tape search 超时 -n 1'
 
-	say "An agent's transcript becomes a tape: its compactions become anchors, and the entries between two anchors are a phase."
-	run 8 "tape import auto $transcript"
+say 'Go on recording, and hand off: a summary and a state to start from, committed and tagged.'
+run 1 "tape append --role user --text 'E_CONN_42 is back in staging. Look at Touch.'"
+run 1 "tape handoff diagnosis --summary 'Touch keeps the only connection' --state '{\"next\":\"fix Touch\"}'"
 
-	say 'Importing it again finds nothing new: a transcript that has grown costs only what has been added.'
-	run 3 "tape import auto $transcript"
-	imported=$(eval "tape import auto $transcript --json" | sed -n '1s/.*"tape":"\([^"]*\)".*/\1/p')
+say 'Try something in a fork. Merged, its entries follow those of the tape: no conflicts.'
+run 1 'tape fork try-wal'
+run 1 "tape --tape teashop/try-wal append --role assistant --text 'With WAL: 12000 pages, no failure.'"
+run 1 "tape append --role user --text 'Meanwhile: which database has production?'"
+run 1 'tape merge try-wal'
 
-	say 'A tape for each session; subagents that it started are forks, merged at their results. Looking at the imported one:'
-	run 8 'tape tapes'
-	run 3 "tape switch '$imported'"
-	run 8 'tape anchors'
-	run 8 'tape info'
-	run 6 'tape log --kind message --tail 5 --oneline'
-}
+say 'What the next model call starts from, and the page to send to a colleague:'
+run 4 'tape context'
+run 1 'tape export --format html -o ../session.html && ls ../session.html'
 
-record_and_hand_off() {
-	say 'Recording is one command an entry, or a stream of them. Each is on disk when the command returns.'
-	run 3 'tape switch main'
-	run 3 "tape append --kind message --role user --text '下单页报 E_CONN_42，数据库连接超时，看看是什么原因。'"
-	cat >turn.ndjson <<'NDJSON'
-{"kind":"message","payload":{"role":"assistant","content":"It starts 30 minutes after a restart, when the first session expires. I will look at Touch."}}
-{"kind":"tool_call","payload":{"calls":[{"id":"c1","type":"function","function":{"name":"Bash","arguments":"{\"command\":\"go test -run TestTouchExpired ./internal/session\"}"}}]}}
-{"kind":"tool_result","payload":{"results":["--- FAIL: TestTouchExpired: write pool: 1 connections in use"]}}
-NDJSON
-	run 3 'tape append --stdin <turn.ndjson'
+say "It is all git: tape/teashop is a branch of $workspace."
+run 2 'git -C "$workspace" log --oneline tape/teashop'
 
-	say 'A handoff closes the phase: an anchor with a summary and a state to go on from, a commit, a tag.'
-	run 4 "tape handoff diagnosis --summary 'Touch keeps the only connection when a session has expired' --state '{\"file\":\"internal/session/sqlite.go\",\"next\":\"fix Touch\"}'"
-	run 3 "tape append --kind message --role assistant --text 'Touch is one UPDATE now; reading and writing have a pool each.'"
-	run 3 "tape append --kind event --payload '{\"name\":\"tests\",\"data\":{\"passed\":41,\"failed\":0}}'"
-	run 4 "tape handoff fixed --summary '8000 pages, no failure' --state '{\"next\":\"watch staging for a day\"}'"
-	run 3 "tape append --kind message --role user --text '谢谢，明天看结果。'"
-	run 8 'tape anchors'
-	run 8 'tape log'
-}
+cat <<END
 
-fork_and_merge() {
-	say 'A fork is a branch to try something on. It goes on from everything before, and costs what it adds.'
-	run 3 'tape fork try-wal'
-	run 2 "tape --tape main/try-wal append --role assistant --text 'With a write-ahead log: 12000 pages, no failure.'"
-	run 2 "tape --tape main/try-wal handoff measured --summary 'WAL is faster'"
-	run 2 "tape append --role user --text 'Meanwhile: which database is it in production?'"
-	run 3 'tape forks'
-	run 11 'tape diff main main/try-wal'
-
-	say 'Merged, its entries follow those of the tape; nobody resolves anything. What does not work is discarded.'
-	run 2 'tape merge try-wal'
-	run 2 'tape fork dead-end'
-	run 2 'tape discard dead-end'
-	run 12 'tape log --graph'
-}
-
-search_it() {
-	say 'Everything is searchable, offline: words, identifiers and their parts, phrases, and any part of a Chinese text.'
-	run 6 'tape search "connection pool" --all-tapes -n 2'
-	run 4 'tape search 超时'
-	run 4 'tape search "TestTouchExpired"'
-
-	say 'A word that is nowhere: near ones are tried.'
-	run 4 'tape search conection -n 1'
-}
-
-pass_it_on() {
-	say 'What the next model call needs: the state at the last anchor, and what came after it.'
-	run 4 'tape context'
-	say 'What lies between two anchors; and the whole session as one page to read, with no script in it.'
-	run 4 'tape between diagnosis fixed --oneline'
-	run 2 "tape export --format html -o ../session.html && ls -s ../session.html"
-}
-
-read_it_as_git() {
-	say 'All of it is files and git. A phase is a folder, a tape is a branch, a handoff is a tagged commit.'
-	printf '$ cd %s\n' "$workspace"
-	cd "$workspace"
-	run 24 'ls -R anchors'
-	run 4 'cat anchors/001_session-start/messages.jsonl'
-	run 2 'cat anchors/002_diagnosis/anchor.json'
-	run 8 'git log --oneline --decorate tape/main'
-
-	say 'The difference between two tags is exactly what happened in that phase.'
-	run 8 'git diff anchor/main/002_diagnosis anchor/main/003_fixed --stat'
-}
-
-verify_it() {
-	say 'Every promise of the format can be checked, with git fsck among the checks.'
-	run 8 'tape verify'
-}
-
-look_around() {
-	cat <<END
-
-Everything is still there. To look around:
-
-  export TAPE_HOME='$TAPE_HOME' PATH='$dir/bin':"\$PATH"
-  cd '$workspace'
-  tape tapes
-  tape --tape '$imported' log
-  tape search pool --all-tapes
-  tape log --graph
-  git log -p tape/main
-
-To import your own session: make demo FILE=path/to/session.jsonl
-To throw it away: rm -rf '$dir'
+The demo made $dir: open session.html there. To look around:
+  export TAPE_HOME='$TAPE_HOME' PATH='$dir/bin':"\$PATH"; cd '$dir/teashop'
+  tape tapes; tape log; tape anchors; tape verify
+make demo FILE=session.jsonl takes a session of yours; make demo-clean removes it all.
 END
-}
-
-import_a_session
-record_and_hand_off
-fork_and_merge
-search_it
-pass_it_on
-read_it_as_git
-verify_it
-look_around
