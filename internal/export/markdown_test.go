@@ -120,7 +120,7 @@ func TestMarkdownProse(t *testing.T) {
 		{"plain", "> plain"},
 		{"two\nlines\n\nand more", "> two  \n> lines\n>\n> and more"},
 		{"- a\n  - b\n1. c", "> - a\n>   - b\n> 1. c"},
-		{"# One\n## Two\n#### Four\n- # Five", "> #### One\n> ##### Two\n> ###### Four\n> - #### Five"},
+		{"# One\n## Two\n#### Four\n- # Five", "> #### One\n> ##### Two\n> ###### Four\n> - \\# Five"},
 		{"Title\n===\nTitle\n---", "> Title\n> \\===\n> Title\n> \\---"},
 		{"**bold** `Vec<T>` <b>&amp;", "> **bold** `Vec<T>` &lt;b>&amp;amp;"},
 		{"  ```go\n  x := `a`\n  ````\nafter", "> ```go\n> x := `a`\n> ```\n> after"},

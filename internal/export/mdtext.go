@@ -46,9 +46,8 @@ func writeQuote(w *output, text string) {
 
 // isPlain reports whether a line is text of a paragraph and nothing else.
 func isPlain(l string) bool {
-	start, body := markers(l)
-	return body != "" && strings.Trim(start, " ") == "" && len(start) < 4 && !strings.Contains(body, "|") &&
-		!isHeading(body) && openingFence(body) == "" && strings.Trim(body, "=-*_ ") != ""
+	body := strings.TrimLeft(l, " ")
+	return body != "" && len(l)-len(body) < 4 && !strings.ContainsAny(body[:1], "-+*>#=`~_0123456789\t") && !strings.Contains(body, "|")
 }
 
 // infoOf is the language of a code block, unless it is one that hosts draw pictures of.
@@ -72,7 +71,8 @@ func escapeProse(l string, after bool) string {
 	if strings.Trim(l, " \t") == "" {
 		return ""
 	}
-	start, body := markers(l)
+	body := strings.TrimLeft(l, "> \t")
+	start := l[:len(l)-len(body)]
 	switch {
 	case isHeading(strings.TrimRight(body, "\t")):
 		n := min(6, len(body)-len(strings.TrimLeft(body, "#"))+3)
@@ -83,36 +83,6 @@ func escapeProse(l string, after bool) string {
 	}
 	return start + escapeInline(body)
 }
-
-// markers divides a line behind the signs of the lists and quotes that it opens.
-func markers(l string) (start, rest string) {
-	i := 0
-	for i < len(l) {
-		j := i
-		for j < len(l) && isBlank(l[j]) {
-			j++
-		}
-		k := j
-		for k < len(l) && l[k] >= '0' && l[k] <= '9' {
-			k++
-		}
-		switch {
-		case j == len(l):
-			return l[:j], ""
-		case l[j] == '>':
-			i = j + 1
-		case k > j && k-j < 10 && k+1 < len(l) && (l[k] == '.' || l[k] == ')') && isBlank(l[k+1]):
-			i = k + 2
-		case k == j && strings.IndexByte("-+*", l[j]) >= 0 && j+1 < len(l) && isBlank(l[j+1]) && strings.Trim(l[j:], "-+* \t") != "":
-			i = j + 2
-		default:
-			return l[:j], l[j:]
-		}
-	}
-	return l, ""
-}
-
-func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
 // escapeInline escapes what is dangerous in a line, its code spans excepted.
 func escapeInline(s string) string {
@@ -145,7 +115,7 @@ func escapeInline(s string) string {
 			b.WriteString("&lt;")
 		case c == '&' && i+1 < len(s) && (isWord(s[i+1]) || s[i+1] == '#'):
 			b.WriteString("&amp;")
-		case c == '$', c == '~' && strings.HasPrefix(s[i:], "~~~"),
+		case c == '$', c == '#' && (i == 0 || s[i-1] == ' ' || s[i-1] == '\t'), c == '~' && strings.HasPrefix(s[i:], "~~~"),
 			c == '!' && strings.HasPrefix(s[i:], "!["), c == '[' && strings.HasPrefix(s[i:], "[!"),
 			c == ']' && dangles(s[i+1:]):
 			b.WriteByte('\\')
