@@ -101,9 +101,8 @@ func (s Source) top(ctx context.Context) (top, error) {
 	t := top{phases: s.selected(), prompts: map[int][]prompt{}}
 	err := each(ctx, s.Whole, func(e repo.Entry) error {
 		a.Add(e)
-		var one about.Tape
-		if one.Add(e); one.Asked != "" && s.has(e) {
-			t.prompts[e.AnchorSeq] = append(t.prompts[e.AnchorSeq], prompt{e.ID, one.Asked})
+		if text := asked(e); text != "" && s.has(e) {
+			t.prompts[e.AnchorSeq] = append(t.prompts[e.AnchorSeq], prompt{e.ID, text})
 		}
 		return nil
 	})
@@ -111,6 +110,13 @@ func (s Source) top(ctx context.Context) (top, error) {
 	t.zone = zone(a.Started)
 	t.facts = s.facts(a, t)
 	return t, err
+}
+
+// asked is what a person asks in an entry, as a title; "" if nothing.
+func asked(e repo.Entry) string {
+	var one about.Tape
+	one.Add(e)
+	return one.Asked
 }
 
 // facts says what the whole export is.
@@ -185,9 +191,14 @@ func renderBlock(r renderer, b *block) {
 }
 
 func classOf(e repo.Entry) class {
-	switch role := who(e); role {
-	case "user", "assistant":
-		return class(role)
+	switch who(e) {
+	case "user":
+		if asked(e) == "" { // a program put it there
+			return classSystem
+		}
+		return classUser
+	case "assistant":
+		return classAssistant
 	case repo.KindSystem, "developer":
 		return classSystem
 	}

@@ -84,6 +84,11 @@ type LongEntry struct {
 	Size  int
 }
 
+func (l LongEntry) String() string {
+	return fmt.Sprintf("entry @%d of %q has %d bytes: others take it only where max_line is at least that, and %d by default",
+		l.Entry, l.Tape, l.Size, jsonl.DefaultMaxLine)
+}
+
 // NewSecretScan begins a scan that knows of nothing that the other side has.
 func NewSecretScan(s *workspace.Store) *SecretScan {
 	return &SecretScan{s: s, known: map[gitstore.Hash]bool{}, seen: map[gitstore.Hash]bool{}}

@@ -9,7 +9,6 @@ import (
 	"tape/internal/gitstore"
 	"tape/internal/gitstore/transport"
 	"tape/internal/join"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/lineage"
 	"tape/internal/outgoing"
@@ -67,7 +66,7 @@ func (p *pushing) scan(ctx context.Context, t *workspace.Tape, sends []send) err
 		p.found = append(p.found, secrets...)
 	}
 	for _, l := range c.Long {
-		p.s.Warn(fmt.Sprintf("entry @%d of %q has %d bytes: others take it only where max_line is at least that, and %d by default", l.Entry, l.Tape, l.Size, jsonl.DefaultMaxLine))
+		p.s.Warn(l.String())
 	}
 	c.Long = nil
 	return nil
