@@ -7,7 +7,7 @@ import (
 
 // Messages are Markdown. A page shows the part of it that messages use: what is not understood
 // is the text that it is, and so are HTML, definitions, and links that do not lead to the web.
-// Libraries for it cost each start of the program a third, whatever it does.
+// Libraries for it make each start of the program longer by a quarter, whatever it does.
 
 // maxNesting bounds lists and quotes, and marks within a line, that are inside of others.
 const maxNesting = 8
