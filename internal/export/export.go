@@ -4,9 +4,10 @@
 // the messages that package view makes of the entries. [Markdown] and [HTML] are for
 // people: what was said and done, in the order of the tape, with the noise folded.
 //
-// Recorded text is hostile. Whatever it holds, it stays text where it is put: it makes
-// no element of a page, no heading and no fence of a document, and nothing in it that
-// is invisible or reorders other text stays so. The pages that people read leave out
+// Recorded text is hostile. Whatever it holds, it stays text where it is put: of its
+// Markdown, a page makes elements that load and run nothing, and links to the web. It makes
+// no heading and no fence of a document, and nothing in it that is invisible or reorders
+// other text stays so. The pages that people read leave out
 // meta and the spelling of JSON; JSONL is the format that has everything.
 //
 // Entries are written as they are read. At most some megabytes of them are held back:
