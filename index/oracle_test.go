@@ -58,7 +58,7 @@ func matching(t testing.TB, s Search) ([]repo.Entry, error) {
 				}
 				come[once] = true
 			}
-			if len(s.Roles) > 0 && (e.Kind != repo.KindMessage || !slices.Contains(s.Roles, jsonl.GetString(e.Payload, "role"))) {
+			if len(s.Query.Roles) > 0 && (e.Kind != repo.KindMessage || !slices.Contains(s.Query.Roles, jsonl.GetString(e.Payload, "role"))) {
 				continue
 			}
 			if !s.Searches && strings.Contains(string(e.Meta), `"search":true`) {
@@ -312,8 +312,8 @@ func describe(s Search) string {
 	}
 	q := s.Query
 	q.Limit = nil
-	return fmt.Sprintf("%q how %d (ignore case %v, exact %v) in %v, limit %s, roles %v, newest %v, no fold %v, searches %v, count %v, %+v",
-		s.Text, s.How, s.IgnoreCase, s.Exact, names, limit, s.Roles, s.Newest, s.NoFold, s.Searches, s.Count, q)
+	return fmt.Sprintf("%q how %d (ignore case %v, exact %v) in %v, limit %s, newest %v, no fold %v, searches %v, count %v, %+v",
+		s.Text, s.How, s.IgnoreCase, s.Exact, names, limit, s.Newest, s.NoFold, s.Searches, s.Count, q)
 }
 
 // Words of which the tests make texts. Some are often used, some in few texts.
@@ -461,7 +461,7 @@ func search(rng *rand.Rand, tapes []*repo.Tape, all []repo.Entry) Search {
 		s.Query.Kinds = kinds[rng.IntN(len(kinds)):]
 	}
 	if rng.IntN(6) == 0 {
-		s.Roles = []string{"user", "assistant", "tool"}[rng.IntN(3):]
+		s.Query.Roles = []string{"user", "assistant", "tool"}[rng.IntN(3):]
 	}
 	moment := func() time.Time { at, _ := all[rng.IntN(len(all))].Time(); return at }
 	if rng.IntN(4) == 0 {

@@ -319,8 +319,8 @@ func show(q Query) string {
 		}
 		return fmt.Sprint(*n)
 	}
-	return fmt.Sprintf("after %q, from %q to %q, inclusive %v, phase %q, skip %v, kinds %v, since %v, until %v, reverse %v, limit %s, tail %s",
-		q.After, q.From, q.To, q.Inclusive, q.Phase, q.SkipFirst, q.Kinds, q.Since, q.Until, q.Reverse, limit(q.Limit), limit(q.Tail))
+	return fmt.Sprintf("after %q, from %q to %q, inclusive %v, phase %q, skip %v, kinds %v, roles %v, since %v, until %v, reverse %v, limit %s, tail %s",
+		q.After, q.From, q.To, q.Inclusive, q.Phase, q.SkipFirst, q.Kinds, q.Roles, q.Since, q.Until, q.Reverse, limit(q.Limit), limit(q.Tail))
 }
 
 func randomQuery(rng *rand.Rand, all []Entry) Query {
@@ -338,6 +338,9 @@ func randomQuery(rng *rand.Rand, all []Entry) Query {
 	}
 	if rng.IntN(3) == 0 {
 		q.Kinds = []string{KindMessage, []string{KindAnchor, KindEvent, "none"}[rng.IntN(3)]}
+	}
+	if rng.IntN(4) == 0 {
+		q.Roles = []string{"user", "assistant", "none"}[rng.IntN(3):]
 	}
 	moment := func() time.Time { at, _ := all[rng.IntN(len(all))].Time(); return at }
 	if rng.IntN(3) == 0 {
@@ -412,16 +415,17 @@ func naive(all []Entry, q Query) ([]Entry, error) {
 		switch {
 		case q.SkipFirst && from+i == 0,
 			!q.Since.IsZero() && at.Before(q.Since), !q.Until.IsZero() && at.After(q.Until),
+			len(q.Roles) > 0 && (e.Kind != KindMessage || !slices.Contains(q.Roles, jsonl.GetString(e.Payload, "role"))),
 			len(q.Kinds) > 0 && !slices.Contains(q.Kinds, e.Kind):
 		default:
 			out = append(out, e)
 		}
 	}
-	if q.Reverse {
-		slices.Reverse(out)
-	}
 	if q.Tail != nil {
 		out = out[len(out)-min(*q.Tail, len(out)):]
+	}
+	if q.Reverse {
+		slices.Reverse(out)
 	}
 	if q.Limit != nil {
 		out = out[:min(*q.Limit, len(out))]

@@ -54,6 +54,9 @@ var noise = []string{
 // request is the heading behind which an editor puts what was asked, after what is open.
 const request = "## My request for Codex:"
 
+// ByPerson reports whether a text that stands where a person's does is one, and not a program's.
+func ByPerson(text string) bool { return asked(text) != "" }
+
 // asked returns what a person asked in a text, as a title; "" if nothing.
 func asked(text string) string {
 	if _, after, ok := strings.Cut(text, request); ok {

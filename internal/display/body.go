@@ -15,45 +15,55 @@ const (
 	argsCells   = 100 // arguments of a call, on one line
 )
 
-// Body is the text of an entry, safe to show, in lines; there is at least one.
-func Body(e layout.Entry) []string {
+// Body is the text of an entry, safe to show, in lines; there is at least one. What machines
+// say to each other is shortened.
+func Body(e layout.Entry) []string { return bodyOf(e, amount{argsCells, 2 * argsCells, resultLines}) }
+
+// Whole is all of the text of an entry, safe to show, in lines.
+func Whole(e layout.Entry) []string { return bodyOf(e, amount{}) }
+
+// amount is how much is shown: cells of a call's arguments and of other data, lines of a
+// result. 0 is all.
+type amount struct{ args, data, lines int }
+
+func bodyOf(e layout.Entry, most amount) []string {
 	var text string
 	p := []byte(e.Payload)
 	switch e.Kind {
 	case layout.KindMessage:
-		text = messageText(p)
+		text = most.message(p)
 	case layout.KindSystem:
-		text = contentText(jsonl.Get(p, "content"))
+		text = most.content(jsonl.Get(p, "content"))
 	case layout.KindToolCall:
-		text = callsText(jsonl.Get(p, "calls"))
+		text = most.calls(jsonl.Get(p, "calls"))
 	case layout.KindToolResult:
-		text = resultsText(jsonl.Get(p, "results"))
+		text = most.results(jsonl.Get(p, "results"))
 	case layout.KindAnchor:
-		text = anchorText(p)
+		text = most.anchor(p)
 	case layout.KindEvent:
 		text = jsonl.GetString(p, "name")
 		if data := jsonl.Get(p, "data"); data != nil {
-			text += " " + Shorten(string(data), 2*argsCells)
+			text += " " + Shorten(string(data), most.data)
 		}
 	case layout.KindError:
 		text = strings.TrimPrefix(jsonl.GetString(p, "kind")+": "+jsonl.GetString(p, "message"), ": ")
 	}
 	if text == "" {
-		text = Shorten(string(p), 2*argsCells)
+		text = Shorten(string(p), most.data)
 	}
 	return strings.Split(strings.TrimRight(Text(text), "\n"), "\n")
 }
 
-func messageText(payload []byte) string {
-	text := contentText(jsonl.Get(payload, "content"))
+func (most amount) message(payload []byte) string {
+	text := most.content(jsonl.Get(payload, "content"))
 	if calls := jsonl.Get(payload, "tool_calls"); calls != nil {
-		text = strings.TrimPrefix(text+"\n"+callsText(calls), "\n")
+		text = strings.TrimPrefix(text+"\n"+most.calls(calls), "\n")
 	}
 	return text
 }
 
-// contentText is the text of a message's content: a string, or parts.
-func contentText(content []byte) string {
+// content is the text of a message's content: a string, or parts.
+func (most amount) content(content []byte) string {
 	if text, ok := jsonl.String(content); ok {
 		return text
 	}
@@ -65,15 +75,15 @@ func contentText(content []byte) string {
 		}
 		if !ok {
 			kind := jsonl.GetString(part, "type")
-			text = "[" + strings.TrimSpace(kind+" "+Shorten(string(part), argsCells)) + "]"
+			text = "[" + strings.TrimSpace(kind+" "+Shorten(string(part), most.args)) + "]"
 		}
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, "\n")
 }
 
-// callsText shows calls as name(arguments), one a line.
-func callsText(calls []byte) string {
+// calls shows calls as name(arguments), one a line.
+func (most amount) calls(calls []byte) string {
 	var out []string
 	for call := range jsonl.Elements(calls) {
 		name := cmp.Or(jsonl.GetString(call, "function", "name"), jsonl.GetString(call, "name"))
@@ -82,42 +92,42 @@ func callsText(calls []byte) string {
 		if !ok {
 			text = string(args)
 		}
-		out = append(out, name+"("+Shorten(text, argsCells)+")")
+		out = append(out, name+"("+Shorten(text, most.args)+")")
 	}
 	return strings.Join(out, "\n")
 }
 
-// resultsText shows results, each up to a number of lines.
-func resultsText(results []byte) string {
+// results shows results, each up to a number of lines.
+func (most amount) results(results []byte) string {
 	var out []string
 	for result := range jsonl.Elements(results) {
 		text, ok := jsonl.String(result)
 		if !ok && len(result) > 0 && result[0] == '[' {
-			text = contentText(result)
+			text = most.content(result)
 		} else if !ok {
-			text = Shorten(string(result), 2*argsCells)
+			text = Shorten(string(result), most.data)
 		}
-		out = append(out, clip(text))
+		out = append(out, most.clip(text))
 	}
 	return strings.Join(out, "\n")
 }
 
-func clip(text string) string {
+func (most amount) clip(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	if len(lines) <= resultLines+1 {
+	if most.lines == 0 || len(lines) <= most.lines+1 {
 		return text
 	}
-	return strings.Join(lines[:resultLines], "\n") + fmt.Sprintf("\n… (%d more lines)", len(lines)-resultLines)
+	return strings.Join(lines[:most.lines], "\n") + fmt.Sprintf("\n… (%d more lines)", len(lines)-most.lines)
 }
 
-func anchorText(payload []byte) string {
+func (most amount) anchor(payload []byte) string {
 	text := jsonl.GetString(payload, "name")
 	state := jsonl.Get(payload, "state")
 	if summary := jsonl.GetString(state, "summary"); summary != "" {
 		return text + "\n" + summary
 	}
 	if jsonl.IsObject(state) && len(state) > len("{}") {
-		text += " " + Shorten(string(state), 2*argsCells)
+		text += " " + Shorten(string(state), most.data)
 	}
 	return text
 }

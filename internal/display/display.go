@@ -122,10 +122,10 @@ func Truncate(s string, cells int) string {
 	return s
 }
 
-// Shorten cuts text that is shown on one line.
+// Shorten cuts text that is shown on one line to a number of cells; 0 leaves it as it is.
 func Shorten(text string, cells int) string {
 	const longest = 4 // bytes of a character
-	if len(text) > cells*longest {
+	if cells > 0 && len(text) > cells*longest {
 		text = strings.ToValidUTF8(text[:cells*longest], "")
 	}
 	return Truncate(text, cells)

@@ -36,6 +36,7 @@ const (
 type call struct {
 	id, name string
 	args     string // readable
+	brief    string // what of them says most, on one line
 	entry    int64
 	answered bool
 	results  []result
@@ -68,6 +69,7 @@ const (
 type grouper struct {
 	emit func(*block) error
 
+	tape  string
 	seq   int
 	held  []*block
 	bytes int
@@ -86,11 +88,18 @@ func eachBlock(ctx context.Context, src Source, emit func(*block) error) error {
 }
 
 func (g *grouper) add(e repo.Entry) error {
-	if e.AnchorSeq != g.seq {
+	if e.Tape != g.tape { // another tape's calls have nothing to do with its results
 		if err := g.flush(); err != nil {
 			return err
 		}
-		g.seq = e.AnchorSeq
+		g.last = nil
+		clear(g.calls)
+	}
+	if e.AnchorSeq != g.seq || e.Tape != g.tape {
+		if err := g.flush(); err != nil {
+			return err
+		}
+		g.tape, g.seq = e.Tape, e.AnchorSeq
 		if err := g.emit(&block{kind: blockPhase, entry: e}); err != nil || e.Kind == repo.KindAnchor {
 			return err
 		}
@@ -275,7 +284,7 @@ func (g *grouper) show(b *block) error {
 	g.bytes -= b.size
 	err := g.emit(b)
 	for _, c := range b.calls {
-		c.args, c.results = "", nil
+		c.args, c.brief, c.results = "", "", nil
 	}
 	b.entry, b.events, b.results = repo.Entry{ID: b.entry.ID}, nil, nil
 	return err

@@ -91,7 +91,36 @@ func readCall(raw []byte) *call {
 	} else if more := otherFields(raw, "id", "type", "function", "name", "arguments", "input"); more != "" {
 		c.args += "\n" + more
 	}
+	if ok {
+		args = []byte(text)
+	}
+	c.brief = cmp.Or(mainArgument(args), brief(c.args))
 	return c
+}
+
+// mainArgument is the argument of a call that tells most, as a command or a path does; "" if
+// it has none of that kind.
+func mainArgument(args []byte) string {
+	if !jsonl.IsObject(args) {
+		return ""
+	}
+	for _, name := range []string{"command", "cmd", "file_path", "filePath", "pattern", "path", "query", "url", "prompt"} {
+		value := jsonl.Get(args, name)
+		text, ok := jsonl.String(value)
+		if words := jsonl.Strings(value); !ok && len(words) > 0 {
+			if len(words) == 3 && strings.HasPrefix(words[1], "-") { // sh -c and its like
+				words = words[2:]
+			}
+			text = strings.Join(words, " ")
+		}
+		if where := jsonl.GetString(args, "path"); name == "pattern" && where != "" && text != "" {
+			text += "  " + where
+		}
+		if text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // readable is JSON for people: the fields of an object one below the other, text as

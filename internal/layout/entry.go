@@ -35,12 +35,23 @@ type Position struct {
 
 // Time returns the entry's date, and false when it has none that can be read.
 func (e Entry) Time() (time.Time, bool) {
-	t, err := parseDate(e.Date)
+	t, err := parseDate(e.Date, time.UTC)
 	return t, err == nil
 }
 
 // Author is who wrote the entry, where that is noted: it is not who began the tape.
 func (e Entry) Author() string { return jsonl.GetString(e.Meta, "author") }
+
+// Role is that of a message, and "system" of a system prompt.
+func (e Entry) Role() string {
+	switch e.Kind {
+	case KindSystem:
+		return e.Kind
+	case KindMessage:
+		return jsonl.GetString(e.Payload, "role")
+	}
+	return ""
+}
 
 // Draft is an entry that has no id yet. Payload must be a JSON object; a nil Meta is
 // {}; a zero Date is set when the entry is appended.
@@ -161,7 +172,7 @@ func StoredDate(date string, now func() time.Time) (string, error) {
 	if _, err := time.Parse(time.RFC3339Nano, date); err == nil {
 		return date, nil
 	}
-	t, err := parseDate(date)
+	t, err := parseDate(date, time.UTC)
 	if err != nil {
 		return "", Invalid("write dates as 2026-11-20T09:30:00Z or 2026-11-20", "%v", err)
 	}

@@ -39,10 +39,12 @@ type Query struct {
 
 	// Kinds keeps entries of these kinds; empty keeps all.
 	Kinds []string
+	// Roles keeps messages of these roles, see Entry.Role; empty keeps all entries.
+	Roles []string
 
 	// Reverse gives the last entry first.
 	Reverse bool
-	// Limit keeps the first N entries, in the order shown; Tail the last N. Nil means
+	// Tail keeps the newest N entries, and Limit the first N in the order shown. Nil means
 	// no limit, a negative number is ErrInvalid.
 	Limit, Tail *int
 }
@@ -66,13 +68,13 @@ func (q Query) Check() error {
 	case q.Limit != nil && *q.Limit < 0, q.Tail != nil && *q.Tail < 0:
 		return layout.Invalid("", "a limit must not be negative")
 	case !q.Since.IsZero() && !q.Until.IsZero() && q.Since.After(q.Until):
-		return layout.Invalid("", "the range of dates is empty: it starts at %s and ends at %s",
-			q.Since.Format(time.RFC3339), q.Until.Format(time.RFC3339))
+		return layout.Invalid("the earlier date comes first, as in since 2026-11-19 until 2026-11-20, or since 3d until yesterday",
+			"the range of dates is empty: it starts at %s and ends at %s", q.Since.Format(time.RFC3339), q.Until.Format(time.RFC3339))
 	}
 	return nil
 }
 
-// Keep reports whether an entry passes what is asked of each one: SkipFirst, dates, kinds.
+// Keep reports whether an entry passes what is asked of each one: SkipFirst, dates, kinds, roles.
 func (q Query) Keep(e layout.Entry) bool {
 	if q.SkipFirst && e.ID == 1 && e.Kind == layout.KindAnchor {
 		return false
@@ -82,6 +84,9 @@ func (q Query) Keep(e layout.Entry) bool {
 		if !ok || !q.Since.IsZero() && at.Before(q.Since) || !q.Until.IsZero() && at.After(q.Until) {
 			return false
 		}
+	}
+	if len(q.Roles) > 0 && !slices.Contains(q.Roles, e.Role()) {
+		return false
 	}
 	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, e.Kind)
 }
@@ -214,8 +219,10 @@ func readOnce(ctx context.Context, t *workspace.Tape, q Query, yield func(layout
 	if q.Limit != nil {
 		limit = *q.Limit
 	}
-	if q.Tail != nil {
+	if q.Tail != nil && !q.Reverse {
 		return sel.tail(ctx, *q.Tail, limit, yield)
+	} else if q.Tail != nil && (limit < 0 || *q.Tail < limit) {
+		limit = *q.Tail
 	}
 	emit := func(e layout.Entry) bool {
 		limit--

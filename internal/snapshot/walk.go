@@ -122,15 +122,11 @@ func (s selection) window(ctx context.Context, i int, low, high int64) ([]layout
 	return batch, err
 }
 
-// tail yields the last n entries in the order shown, of which limit keeps the first.
+// tail yields the last n entries, the oldest first, of which limit keeps the first.
 func (s selection) tail(ctx context.Context, n, limit int, yield func(layout.Entry) bool) error {
 	var out []layout.Entry
-	order := s.backward
-	if s.q.Reverse {
-		order = s.forward
-	}
 	if n > 0 {
-		if err := order(ctx, func(e layout.Entry) bool {
+		if err := s.backward(ctx, func(e layout.Entry) bool {
 			out = append(out, e)
 			return len(out) < n
 		}); err != nil {

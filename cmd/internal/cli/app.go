@@ -40,6 +40,7 @@ type App struct {
 	json      bool
 	quiet     bool
 	verbose   bool
+	noPager   bool
 
 	out   *bufio.Writer // commands write to it, see output.go
 	pager *pager
@@ -63,7 +64,10 @@ func Run(ctx context.Context, a *App, args []string) int {
 	root.SetOut(a.out)
 	root.SetErr(a.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)
-	err = cmp.Or(a.withSuggestion(ctx, err), a.closeOutput())
+	err = a.withSuggestion(ctx, err)
+	if closed := a.closeOutput(); err == nil || isClosedPipe(err) && closed != nil {
+		err = closed
+	}
 	if err == nil || isClosedPipe(err) {
 		return exitOK
 	}

@@ -80,7 +80,7 @@ beginning.`,
 	f.StringVar(&o.text, "text", "", "the `TEXT` of a message; - reads it from standard input")
 	f.StringVar(&o.role, "role", "user", "the `ROLE` of a message")
 	f.StringVar(&o.meta, "meta", "", "the meta data, a `JSON` object")
-	f.StringVar(&o.date, "date", "", "the entry's `DATE` (default now)")
+	f.StringVar(&o.date, "date", "", "the entry's `DATE`, in your time zone if it names none (default now)")
 	f.StringVar(&o.anchor, "anchor", "", "append only if the phase of this anchor `NAME` is open; exit code 4 if another one is")
 	f.BoolVar(&o.stdin, "stdin", false, "append the entries that standard input has, one a line")
 	f.BoolVar(&o.partial, "partial", false, "with --stdin: keep the good lines, report the bad ones")
@@ -146,7 +146,7 @@ func (o *appendOptions) draft(payload []byte) repo.Draft {
 	if o.changed("meta") {
 		d.Meta = json.RawMessage(o.meta)
 	}
-	d.Date = o.date
+	d.Date = o.withZone(o.date)
 	return d
 }
 

@@ -23,8 +23,11 @@ func newBetweenCmdFor(o *betweenOptions) *cobra.Command {
 		Short: "Show the entries between two anchors",
 		Long: `Show the entries strictly between two anchors: the latest A, and the first B behind it.
 With --inclusive, the phases from A through B are shown whole, their anchors too.
+They are shown as tape log shows them.
 
-Anchors are named as tape anchors shows them: by name, by number (002), or as latest.`,
+Anchors are named as tape anchors shows them: by name, by number (002), or as latest.
+
+` + datesHelp,
 		Example: `  tape between plan review
   tape between 002 latest --inclusive --oneline
   tape between plan review --kind tool_call --json`,
@@ -35,7 +38,10 @@ Anchors are named as tape anchors shows them: by name, by number (002), or as la
 			return err
 		},
 		RunE: o.onTape(func(ctx context.Context, t *repo.Tape, _ []string) error {
-			return o.showEntries(t.Entries(ctx, q), o.oneline)
+			if err := o.known(ctx, []*repo.Tape{t}, o.kinds, o.roles); err != nil {
+				return err
+			}
+			return o.showTape(ctx, t, q, o.entryView)
 		}),
 	}
 	cmd.Flags().BoolVar(&o.inclusive, "inclusive", false, "show the phases of both anchors, whole")

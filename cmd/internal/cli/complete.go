@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/display"
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -21,10 +22,9 @@ func completeFlag(cmd *cobra.Command, flag string, f completer) {
 
 // completeFlags is for the flags that mean the same wherever they are.
 func (a *App) completeFlags(cmd *cobra.Command) {
-	anchors, kinds := a.completeAnchors(), completeWords(repo.KindSystem, repo.KindMessage, repo.KindToolCall, repo.KindToolResult,
-		repo.KindAnchor, repo.KindEvent, repo.KindError)
+	anchors, kinds := a.completeAnchors(), completeWords(layout.KnownKinds()...)
 	for flag, f := range map[string]completer{"anchor": anchors, "after": anchors, "at": anchors, "from": anchors, "to": anchors,
-		"kind": kinds, "tape": a.completeTapes()} {
+		"kind": kinds, "role": completeWords(knownRoles()...), "tape": a.completeTapes()} {
 		if cmd.Flags().Lookup(flag) != nil {
 			completeFlag(cmd, flag, f)
 		}

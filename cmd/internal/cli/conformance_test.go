@@ -137,7 +137,7 @@ func (c *sharedCase) queryArgs() []string {
 		args = append(args, "--kind", kind)
 	}
 	if q.Limit != nil {
-		args = append(args, "-n", strconv.Itoa(*q.Limit))
+		args = append(args, "--limit", strconv.Itoa(*q.Limit))
 	}
 	if q.Since != "" {
 		args = append(args, "--since", q.Since)

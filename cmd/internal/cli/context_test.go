@@ -53,7 +53,7 @@ func TestBetweenQuery(t *testing.T) {
 	a, _, _ := testApp(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 	o := &betweenOptions{App: a}
 	cmd := newBetweenCmdFor(o)
-	if err := cmd.ParseFlags(strings.Fields("--inclusive --kind x -n 3 --tail 4 --reverse --since yesterday")); err != nil {
+	if err := cmd.ParseFlags(strings.Fields("--inclusive --kind x --limit 3 -n 4 --reverse --since yesterday")); err != nil {
 		t.Fatal(err)
 	}
 	q, err := o.query("a", repo.Latest, cmd.Flags().Changed)

@@ -26,7 +26,7 @@ const inverse = ";7"
 func (v *diffView) show(c query.Change) error {
 	if !v.begun {
 		v.begun = true
-		v.printf("%s\n%s\n", v.style(bold, "--- "+display.Truncate(display.Line(v.from), nameCells)), v.style(bold, "+++ "+display.Truncate(display.Line(v.to), nameCells)))
+		v.printf("%s\n%s\n", v.style(bold, "--- "+v.fit(display.Line(v.from), nameCells)), v.style(bold, "+++ "+v.fit(display.Line(v.to), nameCells)))
 	}
 	if phase := v.phaseHead(c.Entry); phase != v.phase {
 		v.phase = phase

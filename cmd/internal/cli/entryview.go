@@ -1,19 +1,24 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"tape/internal/display"
+	"tape/internal/export"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
 
 // How much is shown of a line.
 const (
+	titleCells = 24   // of a tape's title before an entry
 	lineCells  = 1000 // without a screen to wrap it on
-	briefCells = 160  // with --oneline, without a screen
 	nameCells  = 100  // of a name in a heading
 )
 
@@ -27,11 +32,141 @@ const (
 	narrowCells = 8 // in their place, where the text goes below them
 )
 
-func (a *App) showEntries(entries iter.Seq2[repo.Entry, error], oneline bool) error {
+// entryView is how commands show entries to people.
+type entryView struct {
+	oneline, full, events bool
+	newestFirst           bool
+}
+
+func (v *entryView) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&v.oneline, "oneline", false, "show each entry on one line")
+	f.BoolVar(&v.full, "full", false, "shorten nothing: messages, arguments and results in full")
+	f.BoolVar(&v.events, "events", false, "show events, too")
+}
+
+// conversation is what entries are shown on, nil where each is shown by itself.
+func (a *App) conversation(v entryView) *export.Screen {
+	if a.json || v.oneline {
+		return nil
+	}
+	screen := a.screen()
+	return &export.Screen{Width: screen.width, Whole: v.full || !screen.out, Events: v.events || !screen.out,
+		Reverse: v.newestFirst, Zone: a.Now().Location(), Ink: a.ink}
+}
+
+// showEntries shows entries of a tape as a conversation, or as v says. Where t is nil, they are
+// of several, and title names each. Who reads them from a pipe gets all of them in full.
+func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], v entryView, title func(tape string) string) error {
+	screen := a.conversation(v)
+	if screen == nil {
+		return a.showLines(entries, title)
+	}
+	a.page()
+	if screen.Title = title; t != nil && screen.Width > 0 {
+		start, err := firstOf(ctx, t, repo.Query{Limit: repo.N(1)})
+		if err != nil {
+			return err
+		}
+		screen.Dir = jsonl.GetString(start.Payload, "state", "cwd")
+	}
+	screen.More = func(e repo.Entry) string {
+		if title == nil && a.wantedTape() == "" {
+			return fmt.Sprintf("tape show @%d", e.ID)
+		}
+		return fmt.Sprintf("tape --tape %s show @%d", shellWord(e.Tape), e.ID)
+	}
+	left, err := export.Conversation(ctx, resultWriter{a.out}, screen, entries)
+	if err == nil && left > 0 {
+		a.say("\n%s", a.style(dim, display.Count(left, "event is", "events are")+" left out; --events shows them"))
+	}
+	return err
+}
+
+// showTape shows what a query selects of a tape.
+func (a *App) showTape(ctx context.Context, t *repo.Tape, q repo.Query, v entryView) error {
+	entries := func(q repo.Query) iter.Seq2[repo.Entry, error] { return t.Entries(ctx, q) }
+	return a.showEntries(ctx, t, a.bounded(q, entries, v), v, nil)
+}
+
+// bounded applies the limits of a query to the entries that it selects without them. The newest
+// ones of a conversation are counted by what is shown of them.
+func (a *App) bounded(q repo.Query, entries func(repo.Query) iter.Seq2[repo.Entry, error], v entryView) iter.Seq2[repo.Entry, error] {
+	limit, tail, reverse := q.Limit, q.Tail, q.Reverse
+	q.Limit, q.Tail = nil, nil
+	if tail == nil {
+		return atMost(entries(q), limit, everyEntry)
+	}
+	q.Reverse = true
+	counts := everyEntry
+	if screen := a.conversation(v); screen != nil {
+		counts = screen.Shows
+	}
+	newest := atMost(entries(q), tail, counts)
+	if !reverse {
+		newest = reversed(newest)
+	}
+	return atMost(newest, limit, everyEntry)
+}
+
+func everyEntry(repo.Entry) bool { return true }
+
+// atMost yields entries up to the n-th that counts; nil is all of them.
+func atMost(entries iter.Seq2[repo.Entry, error], n *int, counts func(repo.Entry) bool) iter.Seq2[repo.Entry, error] {
+	if n == nil {
+		return entries
+	}
+	return func(yield func(repo.Entry, error) bool) {
+		left := *n
+		if left == 0 {
+			return
+		}
+		for e, err := range entries {
+			if err == nil && counts(e) {
+				left--
+			}
+			if !yield(e, err) || left == 0 {
+				return
+			}
+		}
+	}
+}
+
+func reversed(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
+	return func(yield func(repo.Entry, error) bool) {
+		var all []repo.Entry
+		for e, err := range entries {
+			if err != nil {
+				yield(e, err)
+				return
+			}
+			all = append(all, e)
+		}
+		for _, e := range slices.Backward(all) {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (a *App) ink(ink export.Ink, text string) string {
+	return a.style([...]string{export.InkQuiet: dim, export.InkHeading: bold + ";" + yellow, export.InkUser: bold + ";" + green,
+		export.InkAssistant: bold + ";" + cyan, export.InkOther: bold + ";" + purple, export.InkTool: blue, export.InkBad: red, export.InkPlain: ""}[ink], text)
+}
+
+func (a *App) showLines(entries iter.Seq2[repo.Entry, error], title func(tape string) string) error {
 	show := func(e repo.Entry) error { return a.writeLine(e.JSON()) }
 	if !a.json {
 		a.page()
-		show = (&entryView{App: a, oneline: oneline}).show
+		show = func(e repo.Entry) error {
+			of := ""
+			if title != nil {
+				of = a.fit(title(e.Tape), titleCells) + " "
+			}
+			a.brief(of, e)
+			return a.written()
+		}
 	}
 	for e, err := range entries {
 		if err != nil {
@@ -44,38 +179,15 @@ func (a *App) showEntries(entries iter.Seq2[repo.Entry, error], oneline bool) er
 	return nil
 }
 
-// entryView shows entries to people: a header for each phase, and below it the
-// entries with their number, date and kind in columns.
-type entryView struct {
-	*App
-	oneline bool
-	seq     int // the phase whose header was shown last
-}
-
-func (v *entryView) show(e repo.Entry) error {
-	if v.oneline {
-		v.brief(e)
-		return v.written()
-	}
-	if e.AnchorSeq != v.seq {
-		if v.seq > 0 {
-			v.printf("\n")
-		}
-		v.seq = e.AnchorSeq
-		v.line(v.phaseHead(e))
-	}
-	return v.showText(v.columns(e)+" ", "", "", display.Body(e))
-}
-
 func (a *App) phaseHead(e repo.Entry) string {
-	return a.style(bold+";"+yellow, fmt.Sprintf("%03d %s", e.AnchorSeq, display.Truncate(display.Line(e.Anchor), nameCells)))
+	return a.style(bold+";"+yellow, fmt.Sprintf("%03d %s", e.AnchorSeq, a.fit(display.Line(e.Anchor), nameCells)))
 }
 
 // columns are what stands before the text of an entry.
 func (a *App) columns(e repo.Entry) string {
 	kind, colour := label(e)
-	return display.Pad(fmt.Sprintf("@%d", e.ID), idCells) + " " + a.style(dim, display.Pad(display.Truncate(a.when(e.Date), dateCells), dateCells)) + " " +
-		a.style(colour, display.Pad(display.Truncate(display.Line(kind), kindCells), kindCells))
+	return display.Pad(fmt.Sprintf("@%d", e.ID), idCells) + " " + a.style(dim, display.Pad(a.fit(a.when(e.Date), dateCells), dateCells)) + " " +
+		a.style(colour, display.Pad(a.fit(display.Line(kind), kindCells), kindCells))
 }
 
 // showText shows the text of an entry behind its columns. A sign, if there is one, stands
@@ -113,24 +225,23 @@ func (a *App) showText(columns, sign, colour string, lines []string) error {
 	return a.written()
 }
 
-// brief shows an entry on one line.
-func (a *App) brief(e repo.Entry) {
+// brief shows an entry on one line, behind the title of its tape if that is to be seen.
+func (a *App) brief(of string, e repo.Entry) {
 	kind, colour := label(e)
-	text := strings.Join(strings.Fields(strings.Join(display.Body(e), " ")), " ")
-	cells := a.width()
-	if cells == 0 {
-		cells = briefCells
+	id, body := fmt.Sprintf("@%d", e.ID), display.Whole(e)
+	kind = a.fit(display.Line(kind), kindCells)
+	if w := a.width(); w > 0 {
+		body = display.Body(e)
 	}
-	id := fmt.Sprintf("@%d", e.ID)
-	kind = display.Truncate(display.Line(kind), kindCells)
-	text = display.Truncate(text, max(20, cells-len(id)-display.Width(kind)-2))
-	a.line(a.style(yellow, id) + " " + a.style(colour, kind) + " " + text)
+	text := strings.Join(strings.Fields(strings.Join(body, " ")), " ")
+	text = a.fit(text, max(20, a.width()-len(id)-display.Width(of+kind)-2))
+	a.line(a.style(dim, of) + a.style(yellow, id) + " " + a.style(colour, kind) + " " + text)
 }
 
 func label(e repo.Entry) (text, colour string) {
 	switch e.Kind {
 	case repo.KindMessage:
-		role := jsonl.GetString(e.Payload, "role")
+		role := e.Role()
 		switch role {
 		case "":
 			return e.Kind, ""

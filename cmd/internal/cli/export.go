@@ -80,6 +80,9 @@ func (o *exportOptions) run(ctx context.Context, t *repo.Tape, _ []string) error
 	if err != nil {
 		return err
 	}
+	if err := o.known(ctx, []*repo.Tape{t}, o.kinds, nil); err != nil {
+		return err
+	}
 	write := func(w io.Writer) error { return export.Write(ctx, resultWriter{w}, export.Format(o.format), src) }
 	if o.output == "" || o.output == "-" {
 		return write(o.out)

@@ -93,11 +93,13 @@ func (a *App) withSuggestion(ctx context.Context, err error) error {
 		meant := nearest(h.Args[0], a.namesFor(ctx, h.Kind))
 		if len(meant) > 0 {
 			return &cliError{class: repo.ErrNotFound, cause: err, msg: err.Error(),
-				hint: "did you mean " + strings.Join(meant, " or ") + "?\n" + hintOf(err)}
+				hint: didYouMean(meant) + "\n" + hintOf(err)}
 		}
 	}
 	return err
 }
+
+func didYouMean(names []string) string { return "did you mean " + strings.Join(names, " or ") + "?" }
 
 // namesFor are the names among which one was looked for, by the hint that was given.
 func (a *App) namesFor(ctx context.Context, kind layout.HintKind) (names []string) {

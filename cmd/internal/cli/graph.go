@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"tape/internal/about"
 	"tape/internal/display"
 	"tape/internal/forks"
@@ -16,17 +14,6 @@ import (
 	"tape/internal/writer"
 	"tape/repo"
 )
-
-type graphOptions struct {
-	graph    bool
-	allTapes bool
-}
-
-func (o *graphOptions) addFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.BoolVar(&o.graph, "graph", false, "show the history as a graph: a line a commit, a column a fork")
-	f.BoolVar(&o.allTapes, "all-tapes", false, "with --graph: show the history of all tapes of the workspace")
-}
 
 func describeCommit(c repo.Commit, of about.Tape) object {
 	return object{{"commit", c.ID}, {"parents", c.Parents}, {"tape", c.Tape}, {"subject", c.Subject}, {"kind", c.Kind}, {"anchor", c.Anchor},
@@ -36,15 +23,15 @@ func describeCommit(c repo.Commit, of about.Tape) object {
 }
 
 func (o *logOptions) runGraph(ctx context.Context) error {
-	for _, flag := range []string{"all", "anchor", "after", "kind", "since", "until", "reverse", "oneline", "tail"} {
+	for _, flag := range []string{"all", "anchor", "after", "kind", "role", "since", "until", "reverse", "oneline", "full", "events", "limit"} {
 		if o.changed(flag) {
 			return usagef("--graph shows commits; --%s is for entries", flag)
 		}
 	}
 	left := -1 // commits that may be shown; -1: all
-	if o.changed("limit") {
-		if left = o.limit; left < 0 {
-			return usagef("--limit must not be negative")
+	if o.changed("tail") {
+		if left = o.newest; left < 0 {
+			return usagef("-n must not be negative")
 		}
 	}
 	tapes, err := o.graphTapes(ctx)
@@ -168,14 +155,14 @@ func (a *App) commitText(c repo.Commit, used int) string {
 	date := "  " + a.ago(c.Date) + writtenBy(c.Author)
 	var names, plain []string
 	for _, tip := range c.Tips {
-		tip = display.Truncate(display.Line(tip), maxCell)
+		tip = a.fit(display.Line(tip), maxCell)
 		names, plain = append(names, a.style(bold+";"+green, tip)), append(plain, tip)
 	}
 	for _, tag := range c.Tags {
 		if strings.HasPrefix(tag, "anchor/") {
 			tag = path.Base(tag) // as commands take it
 		}
-		tag = display.Truncate(display.Line(tag), maxCell)
+		tag = a.fit(display.Line(tag), maxCell)
 		names, plain = append(names, a.style(yellow, tag)), append(plain, tag)
 	}
 	refs := ""
@@ -183,11 +170,8 @@ func (a *App) commitText(c repo.Commit, used int) string {
 		refs = "  (" + strings.Join(names, ", ") + ")"
 		used += len("  ()") + display.Width(strings.Join(plain, ", "))
 	}
-	cells := briefCells
-	if w := a.width(); w > 0 {
-		cells = max(20, w-used-digits-1-display.Width(kind+size+date))
-	}
-	return a.style(dim, fmt.Sprintf("%.*s", digits, c.ID)) + " " + a.style(kindColour(c.Kind), kind) + display.Truncate(title, cells) + size +
+	cells := max(20, a.width()-used-digits-1-display.Width(kind+size+date))
+	return a.style(dim, fmt.Sprintf("%.*s", digits, c.ID)) + " " + a.style(kindColour(c.Kind), kind) + a.fit(title, cells) + size +
 		a.style(dim, date) + refs
 }
 

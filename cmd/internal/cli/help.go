@@ -66,7 +66,7 @@ func environmentHelp() string {
 		{repo.EnvWorkspace, "the workspace to use, where --workspace is not given"},
 		{envTape, "the tape, or fork TAPE/NAME, to use, where --tape is not given"},
 		{"TAPE_AUTHOR", "who commits, as \"Name <mail>\" (default: git's user.name and user.email)"},
-		{"TAPE_PAGER, PAGER", "the program that shows long output (default less)"},
+		{"TAPE_PAGER, PAGER", "the program that shows long output on a terminal (default less); cat: none"},
 		{"NO_COLOR", "set to anything: no colours"},
 	}
 	var b strings.Builder

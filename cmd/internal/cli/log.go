@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -11,10 +12,8 @@ import (
 type logOptions struct {
 	*App
 	entryFilter
-	graphOptions
-	all    bool
-	anchor string
-	after  string
+	graph, all, allTapes bool
+	anchor, after        string
 
 	changed func(flag string) bool
 }
@@ -25,19 +24,28 @@ func newLogCmdFor(o *logOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "log [flags]",
 		SuggestFor: []string{"view", "history", "cat"},
-		Short:      "Show the entries of the open phase, or of any part of the tape",
-		Long: `Show the entries of the open phase, its anchor first, the oldest first.
+		Short:      "Show the conversation of the open phase, or of any part of the tape",
+		Long: `Show the entries of the open phase, its anchor first, the oldest first. With --all, or with
+any of --since, --until, --kind, --role and --all-tapes, the whole tape is looked at.
 
-Dates are given as 2026-11-20, 2026-11-20T09:30:00Z, yesterday or "2 hours ago", and
-include both ends. Anchors are named as tape anchors shows them: by name, by number
-(002), or as latest.
+On a terminal, this is a conversation: messages in full, each call of a tool with its
+result on one line, and what the model thought on one line. Events are left out, and very
+long messages are shortened; --events and --full show all. Long output is paged. Into a
+pipe or file everything is written, and nothing is shortened.
+
+` + datesHelp + `
+
+Anchors are named as tape anchors shows them: by name, by number (002), or as latest.
+With --all-tapes, the entries of all tapes are shown in the order of their dates.
 
 With --graph, show the commits of the tape and of its forks, the newest first: handoffs,
 checkpoints, where forks begin and where they were merged. -n bounds their number.`,
 		Example: `  tape log
-  tape log --all --oneline
-  tape log --after implement --kind message --tail 5
-  tape log --all --since yesterday --json
+  tape log --all -n 20
+  tape log --since yesterday --role user
+  tape log --all-tapes --since 2h
+  tape log --after implement --kind message --oneline
+  tape log --since "last week" --until 2026-11-20 --json
   tape log --graph -n 20`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.changed = cmd.Flags().Changed
@@ -48,8 +56,9 @@ checkpoints, where forks begin and where they were merged. -n bounds their numbe
 	f.BoolVar(&o.all, "all", false, "show the whole tape")
 	f.StringVar(&o.anchor, "anchor", "", "show the phase of the anchor `NAME`")
 	f.StringVar(&o.after, "after", "", "show everything behind the `ANCHOR`")
-	o.entryFilter.addFlags(cmd)
-	o.graphOptions.addFlags(cmd)
+	f.BoolVar(&o.allTapes, "all-tapes", false, "show all tapes of the workspace")
+	f.BoolVar(&o.graph, "graph", false, "show the history as a graph: a line a commit, a column a fork")
+	o.addFlags(cmd)
 	return cmd
 }
 
@@ -59,7 +68,9 @@ func (o *logOptions) query() (repo.Query, error) {
 	switch {
 	case all && anchor, all && after, anchor && after:
 		return q, usagef("give one of --all, --anchor and --after")
-	case all && !o.all, !all && !anchor && !after:
+	case o.allTapes && (anchor || after):
+		return q, usagef("--all-tapes goes without --anchor and --after")
+	case all && !o.all, !all && !anchor && !after && !o.allTapes && !slices.ContainsFunc([]string{"since", "until", "kind", "role"}, o.changed):
 		q.Phase = repo.Latest
 	}
 	err := o.apply(&q, o.changed, o.Now())
@@ -69,16 +80,20 @@ func (o *logOptions) query() (repo.Query, error) {
 func (o *logOptions) run(ctx context.Context) error {
 	if o.graph {
 		return o.runGraph(ctx)
-	} else if o.allTapes {
-		return usagef("--all-tapes goes with --graph")
 	}
 	q, err := o.query()
 	if err != nil {
 		return err
 	}
+	if o.allTapes {
+		return o.runAll(ctx, q)
+	}
 	t, err := o.openTape(ctx)
 	if err != nil {
 		return err
 	}
-	return o.showEntries(t.Entries(ctx, q), o.oneline)
+	if err := o.known(ctx, []*repo.Tape{t}, o.kinds, o.roles); err != nil {
+		return err
+	}
+	return o.showTape(ctx, t, q, o.entryView)
 }

@@ -59,8 +59,12 @@ func (a *App) result(v any, format string, args ...any) error {
 func (a *App) closeOutput() error {
 	err := a.out.Flush()
 	if a.pager != nil {
-		err = errors.Join(err, a.pager.close())
+		left := a.pager.close()
 		a.pager = nil
+		if own := (*cliError)(nil); errors.As(left, &own) {
+			return own
+		}
+		err = errors.Join(err, left)
 	}
 	if err != nil {
 		return &writeError{err}
@@ -215,7 +219,7 @@ func (t *table) add(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// maxCell bounds a column, in cells of the screen: a name can have 4 KB.
+// maxCell bounds the width of a column, in cells: a name can have 4 KB.
 const maxCell = 48
 
 // write prints the table; the last column may be as long as the line.
@@ -224,10 +228,12 @@ func (t *table) write(a *App) {
 	last := len(t.head) - 1
 	for _, row := range append([][]string{t.head}, t.rows...) {
 		for i, cell := range row {
+			cells := display.Width(cell)
 			if i < last && i != t.wide {
-				row[i] = display.Truncate(cell, maxCell)
+				row[i] = a.fit(cell, maxCell)
+				cells = min(cells, maxCell)
 			}
-			width[i] = max(width[i], display.Width(row[i]))
+			width[i] = max(width[i], cells)
 		}
 	}
 	if t.wide >= 0 && a.width() > 0 {
@@ -241,9 +247,9 @@ func (t *table) write(a *App) {
 	line := func(row []string) string {
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			switch cell = display.Truncate(cell, width[i]); {
+			switch cell = a.fit(cell, width[i]); {
 			case t.right[i]:
-				cells[i] = strings.Repeat(" ", width[i]-display.Width(cell)) + cell
+				cells[i] = strings.Repeat(" ", max(0, width[i]-display.Width(cell))) + cell
 			case i < last:
 				cells[i] = display.Pad(cell, width[i])
 			default:

@@ -32,11 +32,17 @@ func TestLogQuery(t *testing.T) {
 	}{
 		{"", "{Phase:latest}"},
 		{"--all", "{}"},
-		{"--anchor 002 -n 3", "{Phase:002 Limit:3}"},
+		{"--anchor 002 -n 3", "{Phase:002 Tail:3}"},
 		{"--after x --tail 0 --reverse", "{After:x Reverse:true Tail:0}"},
+		{"-n 2", "{Phase:latest Tail:2}"},
+		{"--limit 2", "{Phase:latest Limit:2}"},
+		{"--kind a -n 2", "{Kinds:[a] Tail:2}"},
+		{"--role user --role x", "{Roles:[user x]}"},
+		{"--until 2026-01", "{Until:2026-01-31T23:59:59.999999Z}"},
+		{"--anchor 002 --kind a", "{Phase:002 Kinds:[a]}"},
 		{"--all --kind a --kind b", "{Kinds:[a b]}"},
 		{"--all --since 2026-11-19 --until 2026-11-19", "{Since:2026-11-19T00:00:00Z Until:2026-11-19T23:59:59.999999Z}"},
-		{"--since yesterday", "{Phase:latest Since:2026-11-19T00:00:00Z}"},
+		{"--since yesterday", "{Since:2026-11-19T00:00:00Z}"},
 	} {
 		a, _, _ := testApp(now)
 		o := &logOptions{App: a}
@@ -63,6 +69,7 @@ func queryText(q repo.Query) string {
 	add(q.Phase != "", "Phase:%v", q.Phase)
 	add(q.After != "", "After:%v", q.After)
 	add(len(q.Kinds) > 0, "Kinds:%v", q.Kinds)
+	add(len(q.Roles) > 0, "Roles:%v", q.Roles)
 	add(q.Reverse, "Reverse:%v", true)
 	if q.Limit != nil {
 		add(true, "Limit:%v", *q.Limit)

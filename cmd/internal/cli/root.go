@@ -144,6 +144,7 @@ cat, git log and git diff.`,
 	flags.StringVar(&a.tapeName, "tape", "", "use the tape `NAME`, or fork TAPE/NAME (default: $TAPE_NAME, or the workspace's current tape)")
 	flags.BoolVar(&a.json, "json", false, "write results and errors as JSON")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing but results that were asked for, and errors")
+	flags.BoolVar(&a.noPager, "no-pager", false, "show long output without a pager")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on standard error")
 	root.SetFlagErrorFunc(flagError)
 	for _, group := range []string{groupCore, groupTapes, groupForks, groupRemotes, groupExchange, groupWorkspace} {

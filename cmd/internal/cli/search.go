@@ -55,6 +55,8 @@ tried, and tape says so. What cannot be read as a query is searched as words. Me
 that say the same are shown once; so is what tools print again and again, even if it
 differs in digits, hexadecimal numbers, case and white space.
 
+` + datesHelp + `
+
 With --sort newest the last entry of a tape comes first; between tapes the dates decide.
 
 Of more than 400 matches not all are ranked, but those that have a word often and the
@@ -78,7 +80,6 @@ newest. Entries that search tools wrote (meta.search is true) are left out.`,
 	}
 	o.addFlags(cmd)
 	completeFlag(cmd, "sort", completeWords(sortRelevance, sortNewest))
-	completeFlag(cmd, "role", completeWords("user", "assistant", "system", "tool"))
 	return cmd
 }
 
@@ -104,9 +105,9 @@ func (o *searchOptions) addFlags(cmd *cobra.Command) {
 }
 
 func (o *searchOptions) search(query string, changed func(flag string) bool) (index.Search, error) {
-	s := index.Search{Text: query, IgnoreCase: o.ignoreCase, Exact: o.exact, AsSpelt: o.quiet, Roles: o.roles, Newest: o.sort == sortNewest,
+	s := index.Search{Text: query, IgnoreCase: o.ignoreCase, Exact: o.exact, AsSpelt: o.quiet, Newest: o.sort == sortNewest,
 		NoFold: o.noFold, Searches: o.searches, Context: o.context, Count: o.count,
-		Query: repo.Query{Phase: o.anchor, After: o.after, Kinds: o.kinds, Limit: repo.N(o.limit)}}
+		Query: repo.Query{Phase: o.anchor, After: o.after, Kinds: o.kinds, Roles: o.roles, Limit: repo.N(o.limit)}}
 	switch {
 	case o.substring && o.regex:
 		return s, usagef("give one of --substring and --regex")
@@ -141,6 +142,9 @@ func (o *searchOptions) run(ctx context.Context, store *repo.Store, s index.Sear
 			return err
 		}
 		s.Tapes = []*repo.Tape{t}
+	}
+	if err := o.known(ctx, s.Tapes, o.kinds, o.roles); err != nil {
+		return err
 	}
 	var res *index.Result
 	err = o.withIndex(store, func(x *index.Index) (err error) {

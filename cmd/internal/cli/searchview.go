@@ -87,22 +87,22 @@ func (o *searchOptions) more(res *index.Result) string {
 
 func (o *searchOptions) showHit(h index.Hit) {
 	for _, e := range h.Before {
-		o.brief(e)
+		o.brief("", e)
 	}
 	kind, colour := label(h.Entry)
 	id := fmt.Sprintf("@%d", h.ID)
 	if o.allTapes {
-		id = display.Truncate(display.Line(h.Tape), maxCell) + " " + id
+		id = o.fit(display.Line(h.Tape), maxCell) + " " + id
 	}
-	head := o.style(bold+";"+yellow, id) + "  " + o.style(colour, display.Truncate(display.Line(kind), kindCells)) + "  " +
-		o.style(dim, o.when(h.Date)+"  "+display.Truncate(display.Line(h.Anchor), maxCell))
+	head := o.style(bold+";"+yellow, id) + "  " + o.style(colour, o.fit(display.Line(kind), kindCells)) + "  " +
+		o.style(dim, o.when(h.Date)+"  "+o.fit(display.Line(h.Anchor), maxCell))
 	if h.Similar > 0 {
 		head += o.style(dim, fmt.Sprintf("  and %d like it", h.Similar))
 	}
 	o.line(head)
 	o.showSnippet(h)
 	for _, e := range h.After {
-		o.brief(e)
+		o.brief("", e)
 	}
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -9,23 +10,28 @@ import (
 )
 
 func newShowCmd(a *App) *cobra.Command {
-	var oneline bool
+	var view entryView
 	cmd := &cobra.Command{
-		Use:        "show TARGET [--oneline]",
+		Use:        "show TARGET [flags]",
 		SuggestFor: []string{"view", "cat"},
 		Short:      "Show a phase, an entry, or what a tag or commit holds",
 		Long: `Show what TARGET names: a phase with its anchor (its name, its number such as 002, or
-latest), an entry (@17), or the entries that a tag's or commit's change added.`,
+latest), an entry (@17), or the entries that a tag's or commit's change added. An entry is
+shown in full, other targets as tape log shows them.`,
 		Example: `  tape show latest
   tape show 002
+  tape show @17
   tape show @17 --json
   tape show anchor/main/002_implement`,
 		Args:              takes(1, "TARGET"),
 		ValidArgsFunction: upTo(1, a.completeAnchors()),
 		RunE: a.onTape(func(ctx context.Context, t *repo.Tape, args []string) error {
-			return a.showEntries(t.Show(ctx, args[0]), oneline)
+			if strings.HasPrefix(args[0], "@") {
+				view.full, view.events = true, true
+			}
+			return a.showEntries(ctx, t, t.Show(ctx, args[0]), view, nil)
 		}),
 	}
-	onelineFlag(cmd, &oneline)
+	view.addFlags(cmd)
 	return cmd
 }

@@ -24,7 +24,7 @@ func (f *finder) filter(found set) (set, error) {
 		}
 		return err
 	}
-	if err := errors.Join(keep(store.MarkKind, f.s.Query.Kinds), keep(store.MarkRole, f.s.Roles)); err != nil {
+	if err := errors.Join(keep(store.MarkKind, f.s.Query.Kinds), keep(store.MarkRole, f.s.Query.Roles)); err != nil {
 		return nil, err
 	}
 	if !f.s.Searches {

@@ -273,8 +273,5 @@ func (s *tapeScan) sign(kind string, body []byte, spans []text.Span) uint64 {
 
 // keeps applies the filters to an entry itself.
 func (s Search) keeps(e repo.Entry) bool {
-	if !s.Query.Keep(e) || !s.Searches && store.IsSearch(e) {
-		return false
-	}
-	return len(s.Roles) == 0 || store.HasRole(e) && slices.Contains(s.Roles, store.RoleOf(e))
+	return s.Query.Keep(e) && (s.Searches || !store.IsSearch(e))
 }

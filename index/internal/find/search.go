@@ -37,14 +37,12 @@ type Search struct {
 	// no near ones where there is no hit.
 	Exact, AsSpelt bool
 
-	// Tapes are searched, each by Query's anchors, dates and kinds. The limit counts
+	// Tapes are searched, each by Query's anchors, dates, kinds and roles. The limit counts
 	// hits. A fork has its parent's entries up to its base. With several tapes, those are
 	// left to the tape that they were written to, if that is one of them, and otherwise to
 	// one of the forks: no entry comes twice. Nil stands for all tapes and open forks.
 	Tapes []*repo.Tape
 	Query repo.Query
-	// Roles keeps messages of these roles; empty keeps all entries.
-	Roles []string
 
 	// Newest orders by age instead of relevance.
 	Newest bool

@@ -44,7 +44,7 @@ func (w *worder) add(tape int64, e repo.Entry) Line {
 	}
 	w.mark(MarkKind, e.Kind)
 	if HasRole(e) {
-		w.mark(MarkRole, RoleOf(e))
+		w.mark(MarkRole, e.Role())
 	}
 	if IsSearch(e) {
 		w.mark(MarkSearch, "")
@@ -78,14 +78,6 @@ func SignOf(kind string, body []byte) uint64 {
 	return text.Signature(body)
 }
 
-// RoleOf is the role of a message; that of a system prompt is its kind.
-func RoleOf(e repo.Entry) string {
-	if e.Kind == repo.KindSystem {
-		return e.Kind
-	}
-	return jsonl.GetString(e.Payload, "role")
-}
-
 // HasRole reports whether an entry has a role to be filtered by.
 func HasRole(e repo.Entry) bool { return e.Kind == repo.KindMessage || e.Kind == repo.KindSystem }
 
@@ -103,7 +95,7 @@ func summaryOf(e repo.Entry) string {
 	var s string
 	switch e.Kind {
 	case repo.KindMessage:
-		s = RoleOf(e)
+		s = e.Role()
 	case repo.KindToolCall:
 		var names []string
 		for call := range jsonl.Elements(jsonl.Get(e.Payload, "calls")) {

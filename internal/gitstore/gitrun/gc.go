@@ -28,9 +28,9 @@ const (
 	leastWindow = 10  // that of git gc
 	packWindow  = 250 // that of git gc --aggressive
 	packDepth   = 50
-	packMemory = "256m" // a thread's, for that many large files
-	gcGrace    = "2.weeks.ago"
-	gcSlack    = 10 // percent of the packs' size that others may have packed
+	packMemory  = "256m" // a thread's, for that many large files
+	gcGrace     = "2.weeks.ago"
+	gcSlack     = 10 // percent of the packs' size that others may have packed
 )
 
 // GC packs the objects of a repository, with git gc. Readers and writers need not stop. What

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+
+	"tape/internal/about"
+	"tape/internal/display"
+	"tape/internal/query"
+	"tape/repo"
+)
+
+// datedTape is a tape with the dates of its entries.
+type datedTape struct {
+	about.Tape
+	tape *repo.Tape
+	base int64 // the last entry that a fork has of its parent
+}
+
+// entries are those of the tape itself that a query selects.
+func (t datedTape) entries(ctx context.Context, q repo.Query) iter.Seq2[repo.Entry, error] {
+	return func(yield func(repo.Entry, error) bool) {
+		for e, err := range t.tape.Entries(ctx, q) {
+			if errors.Is(err, repo.ErrNotFound) {
+				return // it is gone since the listing
+			}
+			if (err != nil || e.ID > t.base) && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// runAll shows entries of all tapes in the order of their dates.
+func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
+	if o.tapeName != "" {
+		return usagef("give one of --tape and --all-tapes")
+	}
+	store, err := o.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := tapesAndForks(ctx, store)
+	if err != nil {
+		return err
+	}
+	if err := o.known(ctx, all, o.kinds, o.roles); err != nil {
+		return err
+	}
+	facts, err := o.about(ctx, store, all)
+	if err != nil {
+		return err
+	}
+	titles := map[string]string{}
+	var tapes []datedTape
+	for _, t := range all {
+		d := datedTape{Tape: facts[t.Branch()], tape: t}
+		// To give a tape its title does not change its last date.
+		late := !q.Since.IsZero() && d.Updated.Before(q.Since) && !d.Given
+		if late || !q.Until.IsZero() && d.Started.After(q.Until) {
+			continue
+		}
+		if t.IsFork() {
+			base, err := t.Base(ctx)
+			if err != nil {
+				return err
+			}
+			d.base = base.Entry
+		}
+		titles[t.Name()] = display.Line(cmp.Or(d.Title, t.Name()))
+		tapes = append(tapes, d)
+	}
+	entries := o.bounded(q, func(q repo.Query) iter.Seq2[repo.Entry, error] { return byTime(ctx, tapes, q) }, o.entryView)
+	return o.showEntries(ctx, nil, entries, o.entryView, func(tape string) string { return titles[tape] })
+}
+
+// byTime selects entries of several tapes.
+func byTime(ctx context.Context, tapes []datedTape, q repo.Query) iter.Seq2[repo.Entry, error] {
+	var sources []query.Source
+	for _, t := range tapes {
+		from := t.Started
+		if q.Reverse {
+			from = t.Updated
+		}
+		sources = append(sources, query.Source{From: from, Entries: t.entries(ctx, q)})
+	}
+	return query.ByTime(sources, q.Reverse)
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"tape/internal/display"
+)
+
+type pager struct {
+	name string
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+}
+
+func (p *pager) Write(b []byte) (int, error) { return p.in.Write(b) }
+
+// close waits until the user has left the pager. That it was interrupted is no failure of ours;
+// that a shell found no such program is one: then nobody has seen the output.
+func (p *pager) close() error {
+	err := p.in.Close()
+	waited := p.cmd.Wait()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(waited, &exit) && (exit.ExitCode() == 126 || exit.ExitCode() == 127):
+		return &cliError{msg: fmt.Sprintf("the pager %s cannot be run", quoted(p.name)), hint: pagerHint}
+	case waited != nil && exit == nil && err == nil:
+		return waited
+	}
+	return err
+}
+
+const pagerHint = "set TAPE_PAGER or PAGER to a program that is there, or give --no-pager"
+
+// page sends what follows through a pager, as git does, when results go to a terminal.
+func (a *App) page() {
+	if a.json || a.noPager || a.pager != nil || !a.screen().out {
+		return
+	}
+	name := a.pagerName()
+	cmd := pagerCommand(name)
+	if cmd == nil {
+		return
+	}
+	cmd.Stdout, cmd.Stderr = a.Stdout, a.Stderr
+	cmd.Env = os.Environ()
+	// Quit if all fits on one screen, show colours, and leave the screen as it is.
+	for key, value := range map[string]string{"LESS": "FRX", "LV": "-c"} {
+		if _, set := os.LookupEnv(key); !set {
+			cmd.Env = append(cmd.Env, key+"="+value)
+		}
+	}
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil { // output without paging is better than none
+		a.warn(fmt.Sprintf("the pager %s cannot be run: %v; %s", quoted(name), err, pagerHint))
+		return
+	}
+	a.pager = &pager{name, cmd, in}
+	a.out.Reset(a.pager)
+}
+
+// pagerName is what the user calls the pager; "" and cat are none.
+func (a *App) pagerName() string {
+	for _, key := range []string{"TAPE_PAGER", "PAGER"} {
+		if _, set := os.LookupEnv(key); set || a.Getenv(key) != "" {
+			return a.Getenv(key)
+		}
+	}
+	return "less"
+}
+
+// pagerCommand is nil where there is nothing to run. As with git, what is more than a name is
+// read by the shell, since it is the user's own: less -R, or a pipe.
+func pagerCommand(name string) *exec.Cmd {
+	words := strings.Fields(name)
+	switch {
+	case len(words) == 0 || len(words) == 1 && words[0] == "cat":
+		return nil
+	case name == "less":
+		if _, err := exec.LookPath(name); err != nil {
+			return nil // it is but the default
+		}
+	}
+	if strings.ContainsAny(name, "|&;<>()$`\\\"' \t\n*?[#~=%") && runtime.GOOS != "windows" {
+		return exec.Command("sh", "-c", name)
+	}
+	return exec.Command(words[0], words[1:]...)
+}
+
+// fit shortens a text on a screen to a number of cells. Who reads from a pipe gets all of it.
+func (a *App) fit(text string, cells int) string {
+	if a.width() == 0 {
+		return text
+	}
+	return display.Truncate(text, cells)
+}
