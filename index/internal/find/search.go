@@ -62,7 +62,7 @@ type Hit struct {
 	Score   float64
 	Snippet string   // the match and what is around it, on one line
 	Spans   [][2]int // where in the snippet what was looked for is: bytes, from and to
-	Similar int      // how many more entries say nearly the same: at least, unless Result.Exact
+	Similar int      // how many more entries say nearly the same, of those that were looked at
 
 	Before, After []repo.Entry // see Search.Context
 }
