@@ -236,7 +236,7 @@ func (v *verifier) complete(ctx context.Context, t *workspace.Tape) error {
 		v.problem(t.Name(), err)
 		return nil
 	}
-	if errors.Is(err, os.ErrPermission) {
+	if layout.Unwritable(err) {
 		return nil // a workspace that may only be read
 	}
 	return err
@@ -346,7 +346,7 @@ func (v *verifier) fsck(ctx context.Context) error {
 		return nil
 	}
 	v.report.GitFsck = true
-	if _, err := v.s.Git().RecoverMirrors(ctx); err != nil && !errors.Is(err, os.ErrPermission) {
+	if _, err := v.s.Git().RecoverMirrors(ctx); err != nil && !layout.Unwritable(err) {
 		return err
 	}
 	said, err := v.runFsck(ctx, path)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"syscall"
 
 	"tape/internal/disk"
 	"tape/internal/gitstore"
@@ -121,6 +122,11 @@ func Classify(err error) error {
 		return &Error{Class: err, Msg: err.Error(), Way: Words("check who owns the workspace: its folders are 0700, its files 0600")}
 	}
 	return err
+}
+
+// Unwritable reports whether an error says that a place may only be read.
+func Unwritable(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
 // Wrap says of an error what was being done, and gives it its class; no error stays none.

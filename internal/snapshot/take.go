@@ -35,10 +35,8 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		if homeErr := journal.CheckHome(t, before, head, wt.Dir); homeErr != nil {
 			return nil, homeErr
 		}
-		if before.Moved(head) {
-			if err := CheckSettled(t, head); err != nil {
-				return nil, err
-			}
+		if err := CheckMoved(t, before, head); err != nil {
+			return nil, err
 		}
 		if err == nil && !inTree {
 			return AtCommit(t.Store(), head)
@@ -79,7 +77,7 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		if before.Head != head.String() {
 			return v, checkNotLost(t, v)
 		}
-		return v, CheckNotTruncated(v, before, head)
+		return v, WithStash(v, head, CheckNotTruncated(v, before, head))
 	}
 	return nil, ctx.Err()
 }

@@ -287,9 +287,9 @@ func (w *Writer) compare(v *snapshot.Snapshot, committed *snapshot.Snapshot, bef
 		return nil
 	}
 	err = snapshot.CheckNotTruncated(v, before, w.Head)
-	if err != nil && exact && len(v.List) == len(committed.List) {
+	if err != nil && exact && len(v.List) == len(committed.List) && !snapshot.Stashed(v.Git, w.Head) {
 		w.T.Store().Warn("entries after the last commit are gone: the files are as committed, so that is taken as meant")
 		return nil
 	}
-	return err
+	return snapshot.WithStash(v, w.Head, err)
 }

@@ -118,10 +118,8 @@ func (w *Writer) Begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.rec.Moved(w.Head) {
-		if err := snapshot.CheckSettled(w.T, w.Head); err != nil {
-			return err
-		}
+	if err := snapshot.CheckMoved(w.T, w.rec, w.Head); err != nil {
+		return err
 	}
 	if err := journal.CheckHome(w.T, w.rec, w.Head, w.Wt.Dir); err != nil {
 		return err

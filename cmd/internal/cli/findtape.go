@@ -11,6 +11,7 @@ import (
 
 	"tape/internal/layout"
 	"tape/internal/text/near"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -89,6 +90,11 @@ func (a *App) withSuggestion(ctx context.Context, err error) error {
 	for _, h := range repo.Hints(err) {
 		if len(h.Args) == 0 {
 			continue
+		}
+		if h.Kind == layout.ListTapes || h.Kind == layout.ListForks {
+			if renamed := (*workspace.Store)(a.store).CheckRenamed(ctx, h.Args[0]); renamed != nil {
+				return renamed
+			}
 		}
 		meant := nearest(h.Args[0], a.namesFor(ctx, h.Kind))
 		if len(meant) > 0 {

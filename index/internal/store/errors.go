@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"syscall"
 	"time"
@@ -12,6 +11,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"tape/index/internal/fts5"
+	"tape/internal/layout"
 )
 
 // ErrStrange says that the index contradicts the tape, or itself.
@@ -31,7 +31,7 @@ func IsDamage(err error) bool {
 
 // IsUnwritable reports whether an error says that nothing can be written here.
 func IsUnwritable(err error) bool {
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) || hasCode(err,
+	return layout.Unwritable(err) || errors.Is(err, syscall.ENOSPC) || hasCode(err,
 		sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 }
 
