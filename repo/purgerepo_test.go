@@ -64,12 +64,13 @@ func TestPurgeOtherRefs(t *testing.T) {
 	runGit(t, s.Dir(), "-c", "user.name=x", "-c", "user.email=x@y", "tag", "-a", "-m", "look: "+leak(1), "heavy", "tape/main")
 	mustAppend(t, m, Message("user", "changed"))
 	runGit(t, s.Dir(), "-c", "user.name=x", "-c", "user.email=x@y", "stash", "-q")
+	runGit(t, s.Dir(), "stash", "apply", "-q")
 	done := mustPurge(t, m, PurgeOptions{IDs: []int64{2}})
 	wantNowhere(t, s.Dir(), leak(1))
 	if !slices.Contains(done.Removed, layout.StashRef) {
 		t.Errorf("%+v", done)
 	}
-	want := runGit(t, s.Dir(), "rev-parse", done.Tapes[0].New+"^")
+	want := runGit(t, s.Dir(), "rev-parse", done.Tapes[0].New+"~2")
 	for _, ref := range []string{"mine", "light", "heavy^{commit}"} {
 		if got := runGit(t, s.Dir(), "rev-parse", ref); got != want {
 			t.Errorf("%s is %s, want %s", ref, got, want)

@@ -111,9 +111,30 @@ func (s *Store) CreateTape(ctx context.Context, name string) (*Tape, error) {
 	return (*Tape)(t), err
 }
 
-// Switch makes a tape the current one. No file moves.
+// Removed is the handle of a tape that was removed and has an archive, for Archives and
+// Restore. ErrNotFound if there is none of that name.
+func (s *Store) Removed(ctx context.Context, name string) (*Tape, error) {
+	t := (*Tape)(s.in().Handle(name))
+	list, err := t.Archives(ctx)
+	if err == nil && len(list) == 0 {
+		err = layout.NotFound("", "there is no tape %q", name).Try(layout.ListTapes, name)
+	}
+	return t, err
+}
+
+// Switch makes a tape the current one, and gives it a working tree if it has none. No file
+// of other tapes moves.
 func (s *Store) Switch(ctx context.Context, name string) (*Tape, error) {
-	t, err := s.in().Switch(ctx, name)
+	t, err := s.in().Tape(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if t.WorkTree() == "" {
+		err = join.Settled(ctx, func() error { return writer.Write(ctx, t, func(*writer.Writer) error { return nil }) })
+	}
+	if err == nil {
+		t, err = s.in().Switch(ctx, name)
+	}
 	return (*Tape)(t), err
 }
 

@@ -115,13 +115,22 @@ func (t *Tape) Archives(ctx context.Context) ([]Archive, error) { return writer.
 
 // Restore makes an archive the tape's history again. What the tape holds now is
 // archived in turn, unless it is only the first anchor; that archive's ref is
-// returned. The stamp may be shortened to any unique beginning, or be Latest.
+// returned. The stamp may be shortened to any unique beginning, or be Latest. A tape that
+// was removed is there again.
 func (t *Tape) Restore(ctx context.Context, stamp string) (restored Archive, archived string, err error) {
 	err = join.Settled(ctx, func() error {
 		restored, archived, err = writer.Restore(ctx, t.in(), stamp)
 		return err
 	})
 	return restored, archived, err
+}
+
+// Remove takes away a tape with its working tree, branch and tags. With archive its history
+// keeps a ref, whose name is returned and from which Restore brings the tape back; without,
+// the archives that it has go, too. ErrConflict if it has open forks, is the current tape, or
+// somebody has it checked out.
+func (t *Tape) Remove(ctx context.Context, archive bool) (ref string, err error) {
+	return settled(ctx, func() (string, error) { return forks.Remove(ctx, t.in(), archive) })
 }
 
 // Entries yields the selected entries. It reads the tape as it was when the iteration

@@ -82,19 +82,27 @@ func Close(ctx context.Context, w *writer.Writer, message string) error {
 			return err
 		}
 	}
-	if w.Wt.Dir != "" {
+	return takeAway(ctx, w, "tape: close")
+}
+
+// takeAway removes the working tree, then the branch, then the tags.
+func takeAway(ctx context.Context, w *writer.Writer, message string) error {
+	t, s := w.T, w.T.Store()
+	if w.Wt.Dir != "" && !w.InMainTree() {
 		if err := keepForeign(w); err != nil {
 			return err
 		}
+	}
+	if w.Wt.Dir != "" {
 		if err := w.DropTree(ctx); err != nil {
 			return err
 		}
 	}
-	if err := s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: t.Ref(), Old: w.Head, Message: "tape: close"}); err != nil {
+	if err := s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: t.Ref(), Old: w.Head, Message: message}); err != nil {
 		return err
 	}
 	if err := writer.PruneTags(ctx, t, nil); err != nil {
-		s.Warn("tags of the fork are left, until tape gc: " + err.Error())
+		s.Warn("tags of " + layout.OneLine(t.Name()) + " are left, until tape gc: " + err.Error())
 	}
 	_ = s.FS().Remove(snapshot.SealsPath(t))
 	w.Gone()
@@ -160,7 +168,7 @@ func keepForeign(w *writer.Writer) error {
 		if err := d.Rename(filepath.Join(w.Wt.Dir, name), filepath.Join(dir, name)); err != nil {
 			return err
 		}
-		w.T.Store().Warn(fmt.Sprintf("%s was no part of the fork; it is now in %s", name, dir))
+		w.T.Store().Warn(fmt.Sprintf("%s was no part of the tape; it is now in %s", name, dir))
 	}
 	return nil
 }

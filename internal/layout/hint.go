@@ -30,6 +30,7 @@ const (
 	CollectLocks       HintKind = "collect-locks"
 	CopyFingerprint    HintKind = "copy-fingerprint"
 	DeleteMovedTag     HintKind = "delete-moved-tag" // folder of the workspace, remote, tag
+	DiscardInstead     HintKind = "discard-instead"  // fork
 	FetchAgain         HintKind = "fetch-again"
 	FetchAll           HintKind = "fetch-all"
 	FinishMerge        HintKind = "finish-merge"
@@ -73,7 +74,8 @@ const (
 	ShowFork           HintKind = "show-fork" // fork
 	ShowMerged         HintKind = "show-merged"
 	ShowRemote         HintKind = "show-remote" // remote
-	SwitchTo           HintKind = "switch-to"   // tape
+	SwitchAway         HintKind = "switch-away"
+	SwitchTo           HintKind = "switch-to" // tape
 	TakeAsItIs         HintKind = "take-as-it-is"
 	TakeChangeBack     HintKind = "take-change-back"
 	VerifyAll          HintKind = "verify-all"

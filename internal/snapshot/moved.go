@@ -70,7 +70,8 @@ func checkKept(t *workspace.Tape, note journal.Record, head gitstore.Hash) error
 	return lost
 }
 
-// takenAway names a file below anchors/ that a tree does not continue; "" if there is none.
+// takenAway names a file below anchors/ that is gone in another tree, or has fewer lines; ""
+// if there is none. A line that was edited takes no id away: who merges shows it.
 func takenAway(git *gitstore.Repo, before, after gitstore.Hash, path string) (string, error) {
 	was, err := git.Tree(before)
 	if err != nil {
@@ -103,7 +104,7 @@ func takenAway(git *gitstore.Repo, before, after gitstore.Hash, path string) (st
 		if err := errors.Join(err1, err2); err != nil {
 			return "", err
 		}
-		if !bytes.HasPrefix(nowRaw, oldRaw) {
+		if bytes.Count(nowRaw, []byte("\n")) < bytes.Count(oldRaw, []byte("\n")) {
 			return file, nil
 		}
 	}
@@ -122,7 +123,7 @@ func WithStash(v *Snapshot, head gitstore.Hash, err error) error {
 
 // Stashed reports whether git's newest stash was made on a commit.
 func Stashed(git *gitstore.Repo, head gitstore.Hash) bool {
-	h, err := git.Ref("refs/stash")
+	h, err := git.Ref(layout.StashRef)
 	if err != nil {
 		return false
 	}

@@ -46,16 +46,7 @@ func HoldingNew(ctx context.Context, s *workspace.Store, f func() error) error {
 }
 
 func (w *Writer) create(ctx context.Context, first Anchor) error {
-	t := w.T
-	if !w.Head.IsZero() {
-		return layout.Conflict("", "there is a tape %q already", t.Name()).Try(layout.SwitchTo, t.Name())
-	}
-	if err := CheckNoFork(t); err != nil {
-		return err
-	}
-	// A working tree that waits for this branch (a new workspace's) is written with it.
-	var err error
-	if w.Wt, err = t.Store().Git().WorktreeOf(t.Ref()); err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+	if err := w.awaited(); err != nil {
 		return err
 	}
 	next, err := w.putRoot(ctx, first)
@@ -63,6 +54,21 @@ func (w *Writer) create(ctx context.Context, first Anchor) error {
 		return err
 	}
 	return w.MoveTo(ctx, next, w.Head)
+}
+
+// awaited makes sure that the tape can begin, and finds the working tree that waits for its
+// branch, as a new workspace's does.
+func (w *Writer) awaited() (err error) {
+	if !w.Head.IsZero() {
+		return layout.Conflict("", "there is a tape %q already", w.T.Name()).Try(layout.SwitchTo, w.T.Name())
+	}
+	if err := CheckNoFork(w.T); err != nil {
+		return err
+	}
+	if w.Wt, err = w.T.Store().Git().WorktreeOf(w.T.Ref()); errors.Is(err, gitstore.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // CheckNoFork refuses the name of an open fork: commands could not tell them apart.

@@ -26,7 +26,7 @@ type Archive struct {
 func Reset(ctx context.Context, t *workspace.Tape, archive bool) (ref string, err error) {
 	err = Write(ctx, t, func(w *Writer) error {
 		if archive {
-			if ref, err = w.archive(ctx); err != nil {
+			if ref, err = w.Archive(ctx); err != nil {
 				return err
 			}
 		} else if err := w.Checkpoint(ctx); err != nil {
@@ -51,8 +51,8 @@ func (w *Writer) beginning(ctx context.Context) (Plan, error) {
 	return Plan{Hash: b.Start}, err
 }
 
-// archive commits everything and gives the history a ref of its own.
-func (w *Writer) archive(ctx context.Context) (string, error) {
+// Archive commits everything and gives the history a ref of its own.
+func (w *Writer) Archive(ctx context.Context) (string, error) {
 	if err := w.Checkpoint(ctx); err != nil {
 		return "", err
 	}
@@ -100,14 +100,19 @@ func Archives(ctx context.Context, t *workspace.Tape) ([]Archive, error) {
 
 // Restore makes an archive the tape's history again. What the tape holds now is
 // archived in turn, unless it is only the first anchor; that archive's ref is
-// returned. The stamp may be shortened to any unique beginning, or be Latest.
+// returned. The stamp may be shortened to any unique beginning, or be Latest. A tape that
+// was removed is there again.
 func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored Archive, archived string, err error) {
-	err = Write(ctx, t, func(w *Writer) error {
+	write := Write
+	if _, err := t.Head(); errors.Is(err, layout.ErrNotFound) {
+		write = writeRemoved
+	}
+	err = write(ctx, t, func(w *Writer) error {
 		if restored, err = findArchive(ctx, t, stamp); err != nil {
 			return err
 		}
 		if w.rec.LastID > 1 {
-			if archived, err = w.archive(ctx); err != nil {
+			if archived, err = w.Archive(ctx); err != nil {
 				return err
 			}
 		}
@@ -126,6 +131,20 @@ func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored Arc
 		return nil
 	})
 	return restored, archived, err
+}
+
+// writeRemoved is Write for a tape that was removed.
+func writeRemoved(ctx context.Context, t *workspace.Tape, f func(w *Writer) error) error {
+	err := LockedAsIs(ctx, t, func(w *Writer) error {
+		return HoldingNew(ctx, t.Store(), func() error {
+			err := w.awaited()
+			if err == nil {
+				err = f(w)
+			}
+			return err
+		})
+	})
+	return layout.Wrap(err, "restore tape %q", t.Name())
 }
 
 func findArchive(ctx context.Context, t *workspace.Tape, stamp string) (Archive, error) {

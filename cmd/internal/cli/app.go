@@ -10,6 +10,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -143,6 +144,18 @@ func (a *App) openTape(ctx context.Context) (*repo.Tape, error) {
 	t, err := find(ctx, a.wantedTape())
 	if err == nil {
 		a.note("tape: %s", t.Name())
+	}
+	return t, err
+}
+
+// openTapeOrRemoved is openTape for commands that know what to do with a tape's archives alone.
+func (a *App) openTapeOrRemoved(ctx context.Context) (*repo.Tape, error) {
+	t, err := a.openTape(ctx)
+	if a.store == nil || a.wantedTape() == "" || !errors.Is(err, repo.ErrNotFound) {
+		return t, err
+	}
+	if removed, removedErr := a.store.Removed(ctx, a.wantedTape()); removedErr == nil {
+		return removed, nil
 	}
 	return t, err
 }

@@ -20,7 +20,7 @@ func newDiscardCmd(a *App) *cobra.Command {
 	o := &discardOptions{App: a}
 	cmd := &cobra.Command{
 		Use:        "discard FORK [--yes]",
-		SuggestFor: []string{"rm", "remove", "delete"},
+		SuggestFor: []string{"remove", "delete"},
 		Short:      "Drop a fork",
 		Long: `Drop a fork with its branch, tags and working tree. Where it has entries of its own it
 asks on a terminal, and needs --yes elsewhere. A fork that has forks is refused.

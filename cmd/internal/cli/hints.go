@@ -63,6 +63,7 @@ func hintWords() map[layout.HintKind]string {
 		layout.CollectLocks:       "if no git runs here: tape gc; if the lock stays, remove that file",
 		layout.CopyFingerprint:    "it has 16 hex digits, as tape push shows it",
 		layout.DeleteMovedTag:     "if the pull rejects that tag, somebody has moved it there; this deletes it: git -C {1} push --no-verify {2} :{3}",
+		layout.DiscardInstead:     "tape discard {1} drops it",
 		layout.FetchAgain:         "tape fetch asks it again",
 		layout.FetchAll:           "without --tape all of its tapes are fetched",
 		layout.FinishMerge:        "tape merge --continue finishes it, tape merge --abort takes it back",
@@ -109,6 +110,7 @@ func hintWords() map[layout.HintKind]string {
 		layout.ShowFork:      "tape log --tape {1} shows it; choose another name, or discard it first",
 		layout.ShowMerged:    "tape log --graph shows what is merged",
 		layout.ShowRemote:    "tape remote list shows its address; give the new one another name, or take that one away: tape remote remove {1}",
+		layout.SwitchAway:    "first make another one current: tape switch NAME; or tape reset --archive starts this one over",
 		layout.SwitchTo:      "tape switch {1} makes it the current one",
 		layout.TakeAsItIs:    "to take it as it is, with what only you have behind it: tape remote remove, tape remote add, then tape pull",
 		layout.TakeChangeBack: "entries are only added: take the change back that git diff HEAD shows, or, if nothing was appended since " +

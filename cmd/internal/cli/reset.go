@@ -20,7 +20,7 @@ func newResetCmd(a *App) *cobra.Command {
 	o := &resetOptions{App: a}
 	cmd := &cobra.Command{
 		Use:        "reset [--archive] [--yes]",
-		SuggestFor: []string{"rm", "remove", "delete"},
+		SuggestFor: []string{"remove", "delete"},
 		Short:      "Start the tape over",
 		Long: `Start the tape over, with nothing but its first anchor. With --archive the history so far
 keeps a ref, and tape restore brings it back; without, only git's reflog knows of it.

@@ -15,12 +15,14 @@ func newRestoreCmd(a *App) *cobra.Command {
 		Use:   "restore STAMP",
 		Short: "Make an archive the tape's history again",
 		Long: `Make an archive the tape's history again. What the tape holds now is archived in turn.
-STAMP is as tape archives shows it, any unique beginning of it, or latest.`,
-		Example: `  tape restore latest`,
-		Args:    takes(1, "STAMP"),
-		ValidArgsFunction: upTo(1, completeListed(a.openTape, (*repo.Tape).Archives,
+STAMP is as tape archives shows it, any unique beginning of it, or latest. A tape that was
+removed is there again; it has to be named with --tape.`,
+		Example: `  tape restore latest
+  tape restore latest --tape review`,
+		Args: takes(1, "STAMP"),
+		ValidArgsFunction: upTo(1, completeListed(a.openTapeOrRemoved, (*repo.Tape).Archives,
 			func(x repo.Archive) string { return x.Stamp })),
-		RunE: a.onTape(a.runRestore),
+		RunE: opened(a.openTapeOrRemoved, a.runRestore),
 	}
 }
 

@@ -43,6 +43,8 @@ func commands() []command {
 		{"tapes", groupTapes, newTapesCmd},
 		{"switch", groupTapes, newSwitchCmd},
 		{"new", groupTapes, newNewCmd},
+		{"rename", groupTapes, newRenameCmd},
+		{"rm", groupTapes, newRmCmd},
 		{"reset", groupTapes, newResetCmd},
 		{"archives", groupTapes, newArchivesCmd},
 		{"restore", groupTapes, newRestoreCmd},

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,7 @@ func newSwitchCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "switch NAME [--create]",
 		Short: "Make a tape the current one",
-		Long: `Make a tape the one that commands mean by default in this workspace. No file moves.
+		Long: `Make a tape the one that commands mean by default in this workspace, and show where its files are. No file of another tape moves.
 A single command takes another tape with --tape, a whole shell with TAPE_NAME.`,
 		Example: `  tape switch telegram:123
   tape switch 2            # in the list of tape tapes
@@ -52,15 +53,16 @@ func (o *switchOptions) run(ctx context.Context, store *repo.Store, args []strin
 	if t, err = store.Switch(ctx, t.Name()); err != nil {
 		return err
 	}
-	if t.Name() != name && !o.json {
-		facts, err := o.aboutTape(ctx, t)
-		if err != nil {
-			return err
-		}
-		if facts.Title != "" {
-			o.say(text+": %s", quoted(t.Name()), display.Line(facts.Title))
-			return nil
-		}
+	facts, err := o.aboutTape(ctx, t)
+	if err != nil {
+		return err
 	}
-	return o.tapeResult(ctx, t, text)
+	if o.json {
+		return o.emit(append(listedTape{Tape: facts, current: true}.object(), member{"path", t.WorkTree()}))
+	}
+	if t.Name() != name && facts.Title != "" {
+		text += ": " + strings.ReplaceAll(display.Line(facts.Title), "%", "%%")
+	}
+	o.say(text+"\nits files are in %s", quoted(t.Name()), display.Line(t.WorkTree()))
+	return nil
 }

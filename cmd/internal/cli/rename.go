@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"tape/internal/about"
+	"tape/internal/display"
+	"tape/internal/layout"
+	"tape/repo"
+)
+
+type renameOptions struct {
+	*App
+	title string
+}
+
+func newRenameCmd(a *App) *cobra.Command {
+	o := &renameOptions{App: a}
+	cmd := &cobra.Command{
+		Use:   "rename [NAME] --title TITLE",
+		Short: "Give a tape another title",
+		Long: `Give a tape the title under which lists show it. An empty one takes that back: then the title
+is again what a person asked first. The title is an entry of the tape, and goes with it to
+remotes.
+
+The name of a tape stays as it is: it is in each of its commits, and others may have them.`,
+		Example: `  tape rename --title "Retries for the upload"
+  tape rename 3 --title "Login is slow"
+  tape rename --title ""`,
+		Args:              cobra.MaximumNArgs(2),
+		ValidArgsFunction: upTo(1, a.completeTapes()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return layout.Invalid("give it a title, which lists show instead: tape rename "+shellWord(args[0])+" --title "+shellWord(args[1]),
+					"the name of a tape cannot be changed: it is in each of its commits")
+			}
+			if !cmd.Flags().Changed("title") {
+				return usagef("say which title the tape gets: --title")
+			}
+			return o.run(cmd.Context(), args)
+		},
+	}
+	cmd.Flags().StringVar(&o.title, "title", "", "the `TITLE`")
+	return cmd
+}
+
+func (o *renameOptions) run(ctx context.Context, args []string) error {
+	store, err := o.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	open := o.openTape
+	if len(args) > 0 {
+		open = func(ctx context.Context) (*repo.Tape, error) { return o.findTape(ctx, store, args[0]) }
+	}
+	t, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := t.Append(ctx, nil, repo.Event(about.TitleEvent, marshal(object{{"title", o.title}}))); err != nil {
+		return err
+	}
+	facts, err := o.aboutTape(ctx, t)
+	if err != nil {
+		return err
+	}
+	return o.result(object{{"tape", t.Name()}, {"title", orNull(facts.Title)}}, "tape %s is called: %s", quoted(t.Name()), display.Line(facts.Title))
+}

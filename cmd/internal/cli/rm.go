@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"tape/internal/display"
+	"tape/internal/layout"
+	"tape/repo"
+)
+
+type rmOptions struct {
+	*App
+	purgeArchive, yes bool
+}
+
+func newRmCmd(a *App) *cobra.Command {
+	o := &rmOptions{App: a}
+	cmd := &cobra.Command{
+		Use:        "rm NAME [--purge-archive] [--yes]",
+		SuggestFor: []string{"remove", "delete"},
+		Short:      "Remove a tape",
+		Long: `Remove a tape with its files, branch and tags. Its history goes to an archive, and
+tape restore brings it back; with --purge-archive it does not, and former archives of the
+tape go, too. It asks on a terminal, and needs --yes elsewhere. A tape with open forks is
+refused, and so is the current one.
+
+A remote keeps what was pushed to it: the next tape pull brings that back. To take a secret
+out of the history, use tape purge.`,
+		Example: `  tape rm review
+  tape restore latest --tape review   # brings it back`,
+		Args:              takes(1, "NAME"),
+		ValidArgsFunction: upTo(1, a.completeTapes()),
+		RunE:              a.inStore(o.run),
+	}
+	cmd.Flags().BoolVar(&o.purgeArchive, "purge-archive", false, "keep no archive, and remove those that there are")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) error {
+	t, err := o.findTape(ctx, store, args[0])
+	if err != nil {
+		return err
+	}
+	facts, err := o.aboutTape(ctx, t)
+	if err != nil {
+		return err
+	}
+	if err := o.warnPublished(ctx, t, "the next tape pull brings it back"); err != nil {
+		return err
+	}
+	if !o.yes {
+		if !o.canAsk() {
+			return layout.Invalid("tape rm --yes does it without asking", "rm asks before it removes a tape, and there is no terminal to ask on")
+		}
+		fate := "go to an archive"
+		if o.purgeArchive {
+			fate = "are given up"
+		}
+		err := o.confirm(ctx, "The %s of tape %s %s. Remove it?", display.Entries(facts.Entries), quoted(t.Name()), fate)
+		if err != nil {
+			return err
+		}
+	}
+	ref, err := t.Remove(ctx, !o.purgeArchive)
+	if err != nil {
+		return err
+	}
+	text := "removed tape " + quoted(t.Name()) + " with " + display.Entries(facts.Entries)
+	if ref != "" {
+		text += "; tape restore latest --tape " + shellWord(t.Name()) + " brings it back"
+	}
+	return o.result(object{{"removed", t.Name()}, {"entries", facts.Entries}, {"archived", orNull(ref)}}, "%s", text)
+}

@@ -1,0 +1,69 @@
+package forks
+
+import (
+	"context"
+
+	"tape/internal/gitstore"
+	"tape/internal/layout"
+	"tape/internal/workspace"
+	"tape/internal/writer"
+)
+
+// Remove takes away a tape with its working tree, branch and tags. With archive its history
+// keeps a ref, whose name is returned and from which writer.Restore brings the tape back;
+// without, the archives that it has go, too. ErrConflict if it has open forks, is the current
+// tape, or somebody has it checked out.
+func Remove(ctx context.Context, t *workspace.Tape, archive bool) (ref string, err error) {
+	if t.IsFork() {
+		return "", layout.Invalid("", "%q is a fork", t.Name()).Try(layout.DiscardInstead, t.Name())
+	}
+	err = writer.Write(ctx, t, func(w *writer.Writer) error {
+		if err := checkRemovable(ctx, w); err != nil {
+			return err
+		}
+		if archive {
+			if ref, err = w.Archive(ctx); err != nil {
+				return err
+			}
+		} else if err := dropArchives(ctx, t); err != nil {
+			return err
+		}
+		return takeAway(context.WithoutCancel(ctx), w, "tape: remove")
+	})
+	return ref, err
+}
+
+func checkRemovable(ctx context.Context, w *writer.Writer) error {
+	t := w.T
+	open, err := t.Forks(ctx)
+	if err != nil {
+		return err
+	}
+	if len(open) > 0 {
+		return layout.Conflict("", "there is a fork of it: %q", open[0].Name()).Try(layout.CloseForks)
+	}
+	if t.Store().CurrentTape() == t.Name() {
+		return layout.Conflict("", "it is the current tape").Try(layout.SwitchAway)
+	}
+	if w.InMainTree() {
+		return nil
+	}
+	return CheckClosable(w)
+}
+
+func dropArchives(ctx context.Context, t *workspace.Tape) error {
+	all, err := writer.Archives(ctx, t)
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		h, err := gitstore.ParseHash(a.Commit)
+		if err == nil {
+			err = t.Store().Git().UpdateRef(ctx, gitstore.RefUpdate{Name: a.Ref, Old: h, Message: "tape: remove"})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
