@@ -244,14 +244,7 @@ func WorkspaceFor(project string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	resolved, err := filepath.Abs(project)
-	if err != nil {
-		return "", err
-	}
-	if real, err := filepath.EvalSymlinks(resolved); err == nil {
-		resolved = real
-	}
-	return filepath.Join(home, workspaceName(resolved)), nil
+	return filepath.Join(home, workspaceName(resolved(project))), nil
 }
 
 func workspaceName(resolved string) string {

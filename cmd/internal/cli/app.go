@@ -99,7 +99,10 @@ func (a *App) openStore(ctx context.Context) (*repo.Store, error) {
 	dir := a.workspaceDir()
 	if dir == "" {
 		var err error
-		if dir, err = repo.Find("."); err != nil {
+		if dir, err = repo.Find("."); errors.Is(err, repo.ErrNotFound) {
+			dir, err = a.takeAlong(err)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -50,6 +50,7 @@ func (o *cloneOptions) run(ctx context.Context, url, dir string) error {
 		return explainRemote(err)
 	}
 	o.installHooks(ctx, store)
+	o.noteProject(store)
 	text := "cloned " + display.Count(done.Tapes, "tape", "tapes") + " into " + display.Line(store.Dir())
 	if done.Tapes == 0 {
 		text = "the remote is empty; created workspace " + display.Line(store.Dir())

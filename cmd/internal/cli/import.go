@@ -224,10 +224,14 @@ func (o *importOptions) ensureStore(ctx context.Context) (*repo.Store, error) {
 		return nil, err
 	}
 	store, _, err = repo.Init(ctx, dir, &repo.InitOptions{Options: *o.storeOptions()})
-	if err == nil && !o.json {
+	if err != nil {
+		return nil, err
+	}
+	o.noteProject(store)
+	if !o.json {
 		o.say("created workspace %s", display.Line(dir))
 	}
-	return store, err
+	return store, nil
 }
 
 // importFailure is the only file's error, or a count in the class that all failures share.

@@ -31,15 +31,20 @@ Where there is a workspace already, init says so and changes nothing.`,
 }
 
 func (a *App) runInit(ctx context.Context, dir string) error {
+	given := dir != "" || a.workspaceDir() != ""
 	dir, err := a.newWorkspaceDir(dir)
 	if err != nil {
 		return err
+	}
+	if _, err := os.Lstat(dir); !given && errors.Is(err, fs.ErrNotExist) {
+		_, _ = a.takeAlong(err) // else it is a new one
 	}
 	_, statErr := os.Stat(filepath.Join(dir, "config.json"))
 	store, created, err := repo.Init(ctx, dir, &repo.InitOptions{Options: *a.storeOptions(), Tape: a.wantedTape()})
 	if err != nil {
 		return err
 	}
+	a.noteProject(store)
 	// Hooks that were taken away from a workspace stay away.
 	if errors.Is(statErr, fs.ErrNotExist) {
 		a.installHooks(ctx, store)

@@ -62,6 +62,7 @@ func commands() []command {
 		{"share", groupRemotes, newShareCmd},
 		{"import", groupExchange, newImportCmd},
 		{"export", groupExchange, newExportCmd},
+		{"workspaces", groupWorkspace, newWorkspacesCmd},
 		{"index", groupWorkspace, newIndexCmd},
 		{"verify", groupWorkspace, newVerifyCmd},
 		{"gc", groupWorkspace, newGCCmd},

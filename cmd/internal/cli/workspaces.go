@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tape/internal/display"
+	"tape/internal/layout"
+	"tape/internal/workspace"
+	"tape/repo"
+)
+
+func newWorkspacesCmd(a *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "workspaces [list] | link WORKSPACE [DIR]",
+		Short: "List the workspaces of all projects",
+		Long: `List the workspaces below $TAPE_HOME (~/.tape), those with the newest entries first, each with
+the project directory that it belongs to, its tapes and its size.
+
+A project that was moved is found again by the address of its git remote (origin): the next
+command there says so, and takes its workspace along. Where there is no remote, link does
+that: WORKSPACE is the workspace's folder, or the directory in which the project was.`,
+		Example: `  tape workspaces
+  tape workspaces link ~/src/shop .   # the project was moved from ~/src/shop to here`,
+		RunE: a.runWorkspaces,
+	}
+	addCommands(cmd, &cobra.Command{
+		Use:     "list",
+		Short:   "List the workspaces of all projects",
+		Long:    `List the workspaces of all projects, those with the newest entries first.`,
+		Example: `  tape workspaces list --json`,
+		RunE:    a.runWorkspaces,
+	}, &cobra.Command{
+		Use:   "link WORKSPACE [DIR]",
+		Short: "Say where the project of a workspace is now",
+		Long: `Say that the project of a workspace is in DIR now, or in the current directory. The workspace
+is renamed, and nothing in it changes. A directory that has a workspace is refused.`,
+		Example: `  tape workspaces link ~/src/shop .`,
+		Args:    takes(1, "WORKSPACE", "DIR"),
+		RunE:    a.linkWorkspace,
+	})
+	return cmd
+}
+
+// listedWorkspace is a workspace as the list has it.
+type listedWorkspace struct {
+	dir     string
+	project workspace.Project
+	tapes   int
+	updated time.Time
+	bytes   int64
+}
+
+func (a *App) runWorkspaces(cmd *cobra.Command, _ []string) error {
+	dirs, err := workspace.Workspaces()
+	if err != nil {
+		return err
+	}
+	list := make([]listedWorkspace, 0, len(dirs))
+	for _, dir := range dirs {
+		w, err := a.describeWorkspace(cmd.Context(), dir)
+		if cmd.Context().Err() != nil {
+			return cmd.Context().Err()
+		}
+		if err != nil {
+			a.warn(err.Error()) // one that is damaged keeps nobody from seeing the others
+		}
+		list = append(list, w)
+	}
+	slices.SortStableFunc(list, func(x, y listedWorkspace) int { return y.updated.Compare(x.updated) })
+	return listing[listedWorkspace]{
+		none: "there are no workspaces; tape init creates one", paged: true,
+		head: []string{"~PROJECT", ">TAPES", "UPDATED", ">SIZE"},
+		object: func(w listedWorkspace) object {
+			return object{{"workspace", w.dir}, {"project", orNull(w.project.Dir)}, {"gone", w.project.Gone()}, {"tapes", w.tapes},
+				{"updated", orNull(w.updated)}, {"bytes", w.bytes}}
+		},
+		row: func(w listedWorkspace, add func(cells ...any)) {
+			name := w.project.Dir
+			switch {
+			case name == "":
+				name = filepath.Base(w.dir)
+			case w.project.Gone():
+				name += " (gone)"
+			}
+			add(name, w.tapes, a.briefly(w.updated), display.Bytes(w.bytes))
+		},
+	}.show(a, list, nil)
+}
+
+// describeWorkspace looks at files and refs, and at no tape: there may be many.
+func (a *App) describeWorkspace(ctx context.Context, dir string) (listedWorkspace, error) {
+	w := listedWorkspace{dir: dir, project: workspace.ProjectOf(dir)}
+	store, err := repo.Open(ctx, dir, a.storeOptions())
+	if err != nil {
+		return w, err
+	}
+	refs, err := (*workspace.Store)(store).Git().Refs(layout.BranchPrefix)
+	if err != nil {
+		return w, err
+	}
+	w.tapes = len(refs)
+	git := filepath.Join(dir, layout.GitDirName)
+	return w, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && d.IsDir() {
+			return err
+		}
+		st, err := os.Lstat(path)
+		if err != nil {
+			return nil // it is gone
+		}
+		w.bytes += st.Size()
+		// Where entries are: in files of working trees, or in git with refs that name them.
+		inTree := !strings.HasPrefix(path, git) && strings.Contains(path, layout.AnchorsDir)
+		if inTree || strings.HasPrefix(path, filepath.Join(git, "refs", "heads")) || path == filepath.Join(git, "packed-refs") {
+			if at := st.ModTime().UTC().Truncate(time.Microsecond); at.After(w.updated) {
+				w.updated = at
+			}
+		}
+		return nil
+	})
+}
+
+func (a *App) linkWorkspace(_ *cobra.Command, args []string) error {
+	dir := first(args[1:])
+	if dir == "" {
+		dir = "."
+	}
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		return layout.NotFound("", "there is no directory %s", quoted(dir))
+	}
+	from, err := findWorkspace(args[0])
+	if err != nil {
+		return err
+	}
+	return a.link(from, dir)
+}
+
+func (a *App) link(from, dir string) error {
+	to, err := workspace.Link(from, dir)
+	if err != nil {
+		return err
+	}
+	return a.result(object{{"workspace", to}, {"project", workspace.ProjectOf(to).Dir}}, "the workspace of %s is now %s",
+		display.Line(workspace.ProjectOf(to).Dir), display.Line(to))
+}
+
+// findWorkspace finds a workspace by its folder, or by where its project is, or was.
+func findWorkspace(name string) (string, error) {
+	all, err := workspace.Workspaces()
+	if err != nil {
+		return "", err
+	}
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	project, err := repo.WorkspaceFor(name)
+	if err != nil {
+		return "", err
+	}
+	for _, dir := range all {
+		if dir == abs || dir == project || filepath.Base(dir) == name || workspace.ProjectOf(dir).Dir == abs {
+			return dir, nil
+		}
+	}
+	return "", layout.NotFound("tape workspaces lists them", "there is no workspace %s", quoted(name))
+}
+
+// takeAlong brings the workspace of a project that was moved here, if its git remote tells
+// that it was. cause is the error without it, which is returned where that is not sure.
+func (a *App) takeAlong(cause error) (string, error) {
+	here, err := filepath.Abs(".")
+	if err != nil {
+		return "", cause
+	}
+	for at := here; ; at = filepath.Dir(at) {
+		found, sure, err := workspace.MovedHere(at)
+		if err != nil {
+			return "", cause
+		}
+		if sure {
+			was := workspace.ProjectOf(found[0]).Dir
+			dir, err := workspace.Link(found[0], at)
+			if err == nil {
+				a.warn("the project was in " + was + " before, and its git remote is the same: its workspace is now " + dir)
+			}
+			return dir, err
+		}
+		if len(found) > 0 && at == here {
+			cause = &cliError{class: repo.ErrNotFound, cause: cause, msg: cause.Error(),
+				hint: "if the project was moved here: tape workspaces link " + shellWord(workspace.ProjectOf(found[0]).Dir) + " .\n" + hintOf(cause)}
+		}
+		if at == filepath.Dir(at) {
+			return "", cause
+		}
+	}
+}
+
+// noteProject keeps which project a workspace is of, if it is the current directory's.
+func (a *App) noteProject(store *repo.Store) {
+	if err := (*workspace.Store)(store).NoteProject("."); err != nil {
+		a.warn("it is not known where the project of the workspace is: " + err.Error())
+	}
+}
