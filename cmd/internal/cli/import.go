@@ -16,6 +16,7 @@ import (
 	"tape/internal/importer"
 	"tape/internal/importer/record"
 	"tape/internal/layout"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -182,7 +183,8 @@ func (o *importOptions) leaveEmpty(ctx context.Context, store *repo.Store) error
 	if newest == "" {
 		return nil
 	}
-	if _, err := store.Switch(ctx, newest); err != nil || o.json {
+	// Its files are there once somebody writes to it.
+	if _, err := (*workspace.Store)(store).Switch(ctx, newest); err != nil || o.json {
 		return err
 	}
 	o.say("the current tape is %s, the newest", quoted(newest))
