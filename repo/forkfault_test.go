@@ -64,6 +64,13 @@ func forkFaults() []faultCase {
 		{name: "merge, and keep", setup: twoSides, run: merge(join.Options{Keep: true})},
 		{name: "merge a summary", setup: twoSides, run: merge(join.Options{Keep: true, Summary: "tried"})},
 		{name: "discard", setup: twoSides, run: on("main/x", func(ctx context.Context, f *Tape) error { return f.Discard(ctx) })},
+		{name: "remove", setup: func(t *testing.T, s *Store) {
+			other, err := s.CreateTape(t.Context(), "other")
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustAppend(t, other, Message("user", "one"))
+		}, run: on("other", func(ctx context.Context, tp *Tape) error { _, err := tp.Remove(ctx, true); return err })},
 		{name: "complete", setup: mergedByHost, run: read},
 		{name: "pull what goes on", setup: func(t *testing.T, s *Store) { published(t, s, false) }, run: joined},
 		{name: "pull what went apart", setup: func(t *testing.T, s *Store) { published(t, s, true) }, run: joined},

@@ -28,6 +28,10 @@ func Remove(ctx context.Context, t *workspace.Tape, archive bool) (ref string, e
 		} else if err := dropArchives(ctx, t); err != nil {
 			return err
 		}
+		// Before the branch: while that is there, the next writer makes them again.
+		if err := writer.PruneTags(ctx, t, nil); err != nil {
+			return err
+		}
 		return takeAway(context.WithoutCancel(ctx), w, "tape: remove")
 	})
 	return ref, err

@@ -58,6 +58,15 @@ func (w *Writer) Archive(ctx context.Context) (string, error) {
 	}
 	git, now := w.T.Store().Git(), w.T.Store().Now().UTC()
 	prefix := layout.ArchivePrefix + w.T.Slug() + "/"
+	kept, err := git.Refs(prefix)
+	if err != nil {
+		return "", layout.Classify(err)
+	}
+	for _, r := range kept {
+		if r.Hash == w.Head {
+			return r.Name, nil // what was to follow was interrupted
+		}
+	}
 	ref := prefix + now.Format("20060102T150405Z")
 	if _, err := git.Ref(ref); err == nil {
 		ref = prefix + now.Format("20060102T150405.000000Z")

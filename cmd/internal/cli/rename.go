@@ -66,5 +66,9 @@ func (o *renameOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return o.result(object{{"tape", t.Name()}, {"title", orNull(facts.Title)}}, "tape %s is called: %s", quoted(t.Name()), display.Line(facts.Title))
+	text := "has no title"
+	if facts.Title != "" {
+		text = "is called: " + display.Line(facts.Title)
+	}
+	return o.result(object{{"tape", t.Name()}, {"title", orNull(facts.Title)}}, "tape %s %s", quoted(t.Name()), text)
 }
