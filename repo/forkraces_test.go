@@ -134,6 +134,8 @@ func TestSoakForkRaces(t *testing.T) {
 		t.Error("too little happened at the same time")
 	}
 	wantTags(t, m)
+	_, _, err = m.Checkpoint(t.Context()) // of what came after the last merge
+	mustDo(t, err)
 	wantClean(t, s.Dir())
 }
 
