@@ -198,9 +198,13 @@ func LockPath(t *workspace.Tape) string { return t.Store().PrivatePath(locksDir,
 // overwritten; then it looks again.
 func PeekOf(t *workspace.Tape) (Record, bool) { return Peek(LockPath(t)) }
 
-// Peek reads the record of a lock file without taking the lock.
+// Peek reads the record of a lock file without taking the lock. An empty one was only locked:
+// nothing is recorded.
 func Peek(path string) (Record, bool) {
 	for range 5 {
+		if st, err := os.Stat(path); err != nil || st.Size() == 0 {
+			return Record{}, err == nil
+		}
 		f, err := os.Open(filepath.Clean(path))
 		if err != nil {
 			return Record{}, false
