@@ -69,7 +69,7 @@ func (p place) search(ctx context.Context, root string, folder func(name string)
 				return filepath.SkipDir
 			}
 			return ctx.Err()
-		case !d.Type().IsRegular() || !slices.Contains([]string{".json", ".jsonl"}, filepath.Ext(path)):
+		case !d.Type().IsRegular() || !IsTranscript(path):
 			return nil
 		}
 		ours, err := p.made(ctx, path, directory)
@@ -129,4 +129,11 @@ func (p place) isClaude(name string) bool {
 		}, dir)
 		return strings.HasPrefix(name, dashed)
 	})
+}
+
+// IsTranscript reports whether a file may be a transcript, by its name. What Claude Code notes
+// about a subagent stands beside the subagent's transcript, and is none.
+func IsTranscript(path string) bool {
+	ext := filepath.Ext(path)
+	return ext == ".jsonl" || ext == ".json" && !strings.HasSuffix(path, ".meta.json")
 }

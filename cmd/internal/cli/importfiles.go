@@ -88,7 +88,7 @@ func transcripts(name string) ([]transcript, error) {
 		if err != nil {
 			return err
 		}
-		if ext := filepath.Ext(path); !d.Type().IsRegular() || ext != ".jsonl" && ext != ".json" {
+		if !d.Type().IsRegular() || !importer.IsTranscript(path) {
 			return nil
 		}
 		st, err := d.Info()
