@@ -288,8 +288,15 @@ func (w *Writer) compare(v *snapshot.Snapshot, committed *snapshot.Snapshot, bef
 	}
 	err = snapshot.CheckNotTruncated(v, before, w.Head)
 	if err != nil && exact && len(v.List) == len(committed.List) && !snapshot.Stashed(v.Git, w.Head) {
-		w.T.Store().Warn("entries after the last commit are gone: the files are as committed, so that is taken as meant")
+		w.T.Store().Warn(removed(before.LastID-before.Committed) + " removed from the files; continuing from the last commit")
 		return nil
 	}
 	return snapshot.WithStash(v, w.Head, err)
+}
+
+func removed(n int64) string {
+	if n == 1 {
+		return "1 uncommitted entry was"
+	}
+	return fmt.Sprintf("%d uncommitted entries were", n)
 }

@@ -41,7 +41,8 @@ With --text it is a message. Known kinds are system, message, tool_call, tool_re
 event and error. Their payloads are checked: a message has a role and content, an event
 its name, and so on; docs/format.md lists it. A kind of your own takes any object, but
 must not look like a known one (mesage). Anchors are written by tape handoff.
-Where git knows you as somebody else than who began the tape, meta.author says so.
+If git knows you by another name than the author of the tape's first commit, meta.author
+has your name.
 
 With --stdin, standard input is a stream of entries, one JSON object a line, with the
 members kind and payload, and optionally meta and date. All of them are appended, or
@@ -52,10 +53,10 @@ With --stdin --each every line is appended by itself, for as long as the stream 
 a program that records keeps one process. Each line gets one answer, in their order, once
 its entry would survive a power cut: @17, or {"id":17} with --json. A line that cannot be
 appended gets {"error":{…}} there, or a message on standard error, and the stream goes
-on; then the exit code tells at the end. Empty lines get no answer. Who does not wait for
-each answer is served faster: what has arrived meanwhile is synced together. While nothing
-arrives, others append, hand off and fork as usual. Settings are read once, at the
-beginning.`,
+on; the exit code at the end is then not 0. Empty lines get no answer. Sending lines without
+waiting for each answer is faster: lines that have arrived meanwhile are synced together.
+While no line arrives, others can append, hand off and fork as usual. Settings are read
+once, at the beginning.`,
 		Example: `  tape append --text "why is the build red?" --role user
   git log -1 --format=%B | tape append --text - --role user
   tape append --kind event --payload '{"name":"run","data":{"seconds":3}}'

@@ -11,9 +11,9 @@ import (
 func newArchivesCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "archives",
-		Short: "List the former histories of the tape",
-		Long: `List the former histories of the tape, those that tape reset --archive and tape rm have
-kept. A tape that was removed has to be named with --tape.`,
+		Short: "List the archives of the tape",
+		Long: `List the archives of the tape: the former histories that tape reset --archive and tape rm
+have kept. A tape that was removed has to be named with --tape.`,
 		Example: `  tape archives --tape review`,
 		RunE:    opened(a.openTapeOrRemoved, a.runArchives),
 	}

@@ -12,9 +12,9 @@ import (
 func newCommitCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "commit",
-		Short: "Commit what was appended since the last commit",
+		Short: "Commit the entries appended since the last commit",
 		Long: `Make a checkpoint: a commit without a new anchor. Entries are safe as soon as they are
-appended; a commit makes them visible to git. Where nothing is new, it says so.`,
+appended; a commit makes them visible to git. If there is nothing to commit, it says so.`,
 		RunE: a.onTape(func(ctx context.Context, t *repo.Tape, _ []string) error {
 			commit, n, err := t.Checkpoint(ctx)
 			if err != nil {

@@ -58,9 +58,9 @@ func refuseUnknownShells(root *cobra.Command) {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.DisableFlagsInUseLine = true
 	cmd.Use = "completion SHELL"
-	cmd.Short = "Write the script that completes tape's commands in a shell"
-	cmd.Long = "Write the script that completes tape's commands in a shell: bash, zsh, fish or powershell.\n" +
-		"tape completion SHELL --help says where the shell looks for it."
+	cmd.Short = "Print the completion script for a shell"
+	cmd.Long = "Print the completion script for a shell: bash, zsh, fish or powershell.\n" +
+		"tape completion SHELL --help says where to put it."
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return usagef("there is no completion for %s", quoted(args[0]))

@@ -28,19 +28,19 @@ func newContextCmdFor(o *contextOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "context [--from ANCHOR] [--format FORMAT] [--max-tokens N] [flags]",
 		Short: "Write the messages for the next model call",
-		Long: `Write what a model needs for its next call as one JSON array of messages: the last
-anchor with its state, then what followed it.
+		Long: `Write the messages for the next call of a model as one JSON array: the last anchor with
+its state, then the entries after it.
 
-An anchor covers what its writer had seen. What came in beside it, by the merge of a fork
-or by a pull, stands right behind the anchor, in the order of the tape, until a later
-handoff covers it. With --from, the context is that anchor and all that follows it.
+An anchor covers the entries that its writer had seen. Other entries before it, which a merge
+or a pull brought in, stand right after the anchor, in the order of the tape, until a later
+handoff covers them. With --from, the context is that anchor and everything after it.
 
-The array is one that the provider accepts. Results stand behind their calls; a call
-without a result gets one that says it was interrupted, and a result without its call
-becomes a message that says so. A system message that comes again is kept once. Entries
+Providers accept the array as it is. Results stand after their calls; a call without a
+result gets one that says it was interrupted, and a result without its call becomes a
+message that says so. A repeated system message is kept once. Entries
 of kind system, event and error are left out, as is everything with context:false in
-meta. Messages, calls and results that lack what makes them one are named on standard
-error. With --raw nothing is mended: each entry gives its message, as it was recorded.
+meta. Incomplete messages, calls and results are left out and named on standard error. With
+--raw nothing is repaired: each entry gives its message, as it was recorded.
 
 For anthropic, messages of the same side in a row are one message with several blocks,
 anchors are told by the user, and system messages are not in the array: --system writes
@@ -48,13 +48,12 @@ them, as the array of text blocks that the parameter system takes.
 
 --max-tokens and --max-bytes leave out the oldest turns, --tail all but the last ones.
 A turn begins with a message of the user; the opening anchor and system messages always
-stay. What was left out is told on standard error. If the last turn alone is too large,
+stay. Standard error says how much was left out. If the last turn alone is too large,
 that is an error. Tokens are estimated: 4 bytes of ASCII are one, any other character is
 one, a message is 4 more, an image or file 1,600.
 
-The same tape gives the same bytes, and what is appended only extends them (behind the
-closing brackets), save that a result replaces the stand-in of its call. Bounds move the
-beginning, by whole turns.`,
+The same tape gives the same bytes. Appending only adds messages at the end, except that a
+result replaces the placeholder of its call. Bounds move the beginning, by whole turns.`,
 		Example: `  tape context
   tape context --from plan --max-tokens 100000
   tape context --format anthropic | jq '{model: "…", max_tokens: 1024, messages: .}'

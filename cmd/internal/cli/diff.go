@@ -21,18 +21,17 @@ func newDiffCmd(a *App) *cobra.Command {
 	o := &diffOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "diff A [B] [--stat]",
-		Short: "Show which entries two points of a tape, or two tapes, do not share",
-		Long: `Show the entries that B has and A has not (+), those that only A has (-), and what was
-changed in those that somebody edited (~). Without B, A is compared with the tape as it
-is now.
+		Short: "Compare two points of a tape, or two tapes",
+		Long: `Show the entries that only B has (+), those that only A has (-), and the changes in edited
+ones (~). Without B, A is compared with the tape as it is now.
 
 A and B are anchors, as tape anchors shows them, or entries (@17), which mean everything
 up to there; tapes and forks, which mean all that they have, committed or not; or tags,
 branches and commits, of which HEAD is the tape's newest. Of two forks of one tape, each
 side's own entries are shown.
 
-With --stat, show how many entries of which kind there are instead, the tokens that run
-events tell of, and which tools were called how often.`,
+With --stat, show numbers instead: entries of each kind, tokens from run events, and calls of
+each tool.`,
 		Example: `  tape diff implement
   tape diff HEAD
   tape diff 002 003 --stat

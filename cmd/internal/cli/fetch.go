@@ -20,13 +20,13 @@ func newFetchCmd(a *App) *cobra.Command {
 	o := &fetchOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "fetch [REMOTE] [--tape NAME]…",
-		Short: "Look what a remote has that is not here",
-		Long: `Bring what a remote has into the workspace, beside your tapes: none of them changes. Then
-tape info and tape tapes tell how far you and the remote are apart, without asking it, and
-tape pull brings both together. Pull fetches itself.
+		Short: "Download from a remote without changing your tapes",
+		Long: `Download from a remote into the workspace without changing your tapes. Afterwards tape info
+and tape tapes show, offline, how many entries are only here or only there, and tape pull
+merges them. Pull does a fetch itself.
 
-What a remote has is checked before it is used: names, files, sizes, and that its history
-only grows. What does not pass is rejected (exit code 4), and stays outside.
+Everything from a remote is checked before it is used: names, files, sizes, and that its
+history only grows. A branch that does not pass is rejected (exit code 4).
 ` + byGit,
 		Example: `  tape fetch
   tape fetch backup --tape main`,

@@ -20,7 +20,7 @@ func newForkCmd(a *App) *cobra.Command {
 	o := &forkOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "fork NAME [--at ANCHOR|@ID] [--switch]",
-		Short: "Begin a fork of the tape",
+		Short: "Create a fork of the tape",
 		Long: `Begin a fork: a branch off the tape that is read and written like a tape of its own, and
 later merged back or discarded. It begins at the tape's end, or with --at behind an
 earlier anchor (its name, number, folder or tag) or entry (@17).

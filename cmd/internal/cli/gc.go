@@ -22,21 +22,21 @@ func newGCCmd(a *App) *cobra.Command {
 	o := &gcOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "gc [--all-worktrees] [--worktrees-only]",
-		Short: "Pack the repository and take away idle working trees",
-		Long: `Make the workspace small: take away the working trees of tapes and forks that nobody has
-written to for a day, and what killed processes left; then let git pack everything.
+		Short: "Pack the repository and remove idle working trees",
+		Long: `Make the workspace smaller: remove the working trees of tapes and forks that nobody has
+written to for a day, and leftovers of killed processes; then let git pack everything.
 
-A working tree is taken away only if git has all that is in it: nothing uncommitted, no
-file of anybody else's. The current tape's stays, and so do those that you have made
-elsewhere with git worktree. The next write to a tape makes its working tree again.
+A working tree is removed only if git has everything in it: no uncommitted entries and no
+other files. The current tape's stays, and so do those that you have made elsewhere with git
+worktree. The next write to a tape makes its working tree again.
 
-Others may go on to read and write meanwhile, and it can be interrupted at any time.
-Forks, archives, and what a reflog knows are kept.`,
+Others can read and write meanwhile, and gc can be interrupted at any time. Forks, archives
+and commits in a reflog are kept.`,
 		Example: `  tape gc
   tape gc --worktrees-only --all-worktrees`,
 		RunE: a.inStore(o.run),
 	}
-	cmd.Flags().BoolVar(&o.allWorktrees, "all-worktrees", false, "also take away working trees that were written to of late")
+	cmd.Flags().BoolVar(&o.allWorktrees, "all-worktrees", false, "also remove working trees that were written to recently")
 	cmd.Flags().BoolVar(&o.worktreesOnly, "worktrees-only", false, "do not pack")
 	return cmd
 }

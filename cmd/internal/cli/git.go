@@ -15,10 +15,10 @@ import (
 func newGitCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "git COMMAND",
-		Short: "Make git at home with tapes",
-		Long: `Set up the git repository of the workspace, so that git diff, git log -p and git show
-render entries readably instead of as lines of JSON, git merge merges tapes, and what is
-not append-only is refused by git commit and git push.`,
+		Short: "Set up git diff, merge and hooks for tapes",
+		Long: `Set up the git repository of the workspace: git diff, git log -p and git show print readable
+entries instead of lines of JSON, git merge merges tapes, and git commit and git push refuse
+changes that are not append-only.`,
 		Example: `  tape git install
   tape git uninstall`,
 		Args: takes(1, "COMMAND"),
@@ -33,8 +33,8 @@ not append-only is refused by git commit and git push.`,
 func newGitInstallCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install [--server DIR]",
-		Short: "Set up git for tapes: diffs, merges and hooks",
-		Long: `Set git up for tapes, in the workspace and in all of its worktrees. tape init does this
+		Short: "Set up git diff, merge and hooks for tapes",
+		Long: `Set up git for tapes, in the workspace and in all of its worktrees. tape init does this
 for a new workspace; a plain git clone, and a workspace that was made by an older version,
 need it once. Nothing that is committed changes.
 
@@ -68,8 +68,8 @@ done: pushes to tapes and forks that are forced or not append-only are refused t
 func newGitUninstallCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall [--server DIR]",
-		Short: "Take away what tape git install has set up",
-		Long: `Take away what tape git install, or tape init, has added to .git/config, to
+		Short: "Undo tape git install",
+		Long: `Remove the lines that tape git install, or tape init, has added to .git/config, to
 .git/info/attributes and to the hooks, and nothing else. Hooks of your own get their names
 back. Git then shows entries as lines of JSON, does not know how to merge them, and checks
 nothing.

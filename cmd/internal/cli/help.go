@@ -13,8 +13,8 @@ import (
 
 func helpTopics() []*cobra.Command {
 	return []*cobra.Command{
-		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp()},
-		{Use: "environment", Short: "The environment variables that are read", Long: environmentHelp()},
+		{Use: "exit-codes", Short: "The exit codes", Long: exitCodesHelp()},
+		{Use: "environment", Short: "The environment variables", Long: environmentHelp()},
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 func newHookCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook NAME [ARG…]",
-		Short: "Do what git's hooks call",
+		Short: "Run a git hook",
 		Long: `Do what the hooks call that tape git install, or tape init, has written. NAME is that of
 the hook, and ARG are what git gives to it.
 

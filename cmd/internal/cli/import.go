@@ -37,29 +37,29 @@ func newImportCmd(a *App) *cobra.Command {
 		Long: `Import transcripts. FORMAT is one of ` + strings.Join(formats, ", ") + `; without
 it, each file tells its own.
 
-Without FILE, the transcripts of this project are looked for, where ` + strings.Join(importer.Agents, ", ") + `
-keep them: those of sessions in this directory and below.
+Without FILE, import looks for the transcripts of this project where ` + strings.Join(importer.Agents, ", ") + `
+keep them: sessions in this directory and below.
 
 Of a folder, every .jsonl and .json file in it and below is imported; - is standard
 input. Each file becomes a tape named after its session, unless --tape says otherwise.
-Imported again, a file that has grown adds only what is new. Told of each file are the
-entries that are new, those that the tape knew, and damaged lines, which are kept as events
-named import.damaged. A last line that somebody is still writing waits for the next import.
+If a file has grown, importing it again adds only the new entries. For each file, import
+prints the number of new entries, known entries and damaged lines; the latter are kept as
+events named import.damaged. A last line that somebody is still writing waits for the next import.
 
 An imported tape has no working tree until somebody writes to it.
 
-What a subagent of a Claude Code session did is a fork of the tape, TAPE/agent-ID: begun at
-the call that started it, and merged behind the result of that call, or in the end where
-the file has no result. The entries have context:false in meta, for the session's model saw
+A subagent of a Claude Code session becomes a fork of the tape, TAPE/agent-ID: begun at the
+call that started it, and merged after the result of that call, or at the end if the file has
+no result. The entries have context:false in meta, for the session's model saw
 only the result; they are searched and listed like all others, and forks --closed lists
 the forks. What a later import finds of a subagent is another fork of that name. The file
 that a subagent has for itself, agent-ID.jsonl, adds to the fork if the session's tape has
 it; otherwise it becomes a tape, TAPE/agent-ID, with a context of its own.
 
-With --no-subagents, what subagents did is left out. An import
-without it brings it in later: at the end of the tape, for the calls are there already.
+With --no-subagents, subagents are left out. A later import without it adds them at the end of
+the tape, because the calls are there already.
 
-Where the current directory has no workspace yet, it gets one, as by tape init.`,
+If the current directory has no workspace yet, import creates one, as tape init does.`,
 		Example: `  tape import
   tape import session.jsonl
   tape import --no-subagents session.jsonl

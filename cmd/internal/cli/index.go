@@ -18,11 +18,11 @@ import (
 func newIndexCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "index COMMAND",
-		Short: "Look after the derived index that searches use",
-		Long: `Look after index.db, the index that searches use. It is made from the tapes, and can be
-deleted at any time. A search brings it up to date itself with the tapes that it searches.
+		Short: "Manage the search index",
+		Long: `Manage index.db, the search index. It is made from the tapes, and can be deleted at any time.
+Each search updates it for the tapes that it searches.
 
-The program sqlite3 can ask it, too; docs/format.md describes its tables.`,
+You can query it with sqlite3, too; docs/format.md describes its tables.`,
 		Example: `  tape index status
   tape index rebuild
   sqlite3 "$(tape index status --json | jq -r .file)" 'SELECT kind, count(*) FROM entries GROUP BY kind'`,
@@ -33,7 +33,7 @@ The program sqlite3 can ask it, too; docs/format.md describes its tables.`,
 	}
 	addCommands(cmd, &cobra.Command{
 		Use:   "status",
-		Short: "Say whether the index has everything",
+		Short: "Check whether the index is up to date",
 		Long: `Say what state the index is in: fresh, stale (a search will catch up), or absent, damaged,
 foreign or outdated (a search will build it).`,
 		Example: `  tape index status
@@ -42,12 +42,12 @@ foreign or outdated (a search will build it).`,
 	}, &cobra.Command{
 		Use:     "sync",
 		Short:   "Bring the index up to date with all tapes",
-		Long:    "Bring the index up to date with all tapes of the workspace, and drop what is of tapes that are gone.",
+		Long:    "Bring the index up to date with all tapes of the workspace, and drop the rows of removed tapes.",
 		Example: `  tape index sync`,
 		RunE:    a.inStore(a.indexed((*index.Index).Sync)),
 	}, &cobra.Command{
 		Use:     "rebuild",
-		Short:   "Make the index anew",
+		Short:   "Rebuild the index",
 		Long:    "Make the index anew from the history of all tapes and from what is not committed yet. Searches go on meanwhile.",
 		Example: `  tape index rebuild`,
 		RunE:    a.inStore(a.indexed((*index.Index).Rebuild)),

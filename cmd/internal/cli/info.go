@@ -19,10 +19,10 @@ func newInfoCmd(a *App) *cobra.Command {
 		Use:        "info",
 		SuggestFor: []string{"status", "stat"},
 		Short:      "Show an overview of the tape",
-		Long: `Show what the tape holds: entries and phases, the open phase, the token use of the last
-run, what is not committed yet, its forks, whether the index has everything, and where it
-is; of a fork, where it begins; for each remote, how many entries are only here (ahead) or
-only there (behind), as of the last push, fetch or pull.`,
+		Long: `Show an overview of the tape: entries and phases, the open phase, the tokens of the last run,
+uncommitted entries, forks, the state of the index, and the folder; of a fork, where it
+begins; for each remote, how many entries are only here (ahead) or only there (behind), as
+of the last push, fetch or pull.`,
 		RunE: a.onTape(a.runInfo),
 	}
 }

@@ -19,9 +19,9 @@ func newInitCmd(a *App) *cobra.Command {
 		Short: "Create the workspace of the current directory",
 		Long: `Create the workspace that holds the tapes of the current directory. It lives below
 $TAPE_HOME (~/.tape): nothing is written into the project. With DIR, that directory is
-itself the workspace. The first tape is called main, or what --tape says.
+itself the workspace. The first tape is called main, unless --tape names it.
 
-Where there is a workspace already, init says so and changes nothing.`,
+If there is a workspace already, init says so and changes nothing.`,
 		Example: `  tape init
   tape init --tape telegram:123
   tape init ./session`,

@@ -26,10 +26,10 @@ func newLogCmdFor(o *logOptions) *cobra.Command {
 		SuggestFor: []string{"view", "history", "cat"},
 		Short:      "Show the conversation of the open phase, or of any part of the tape",
 		Long: `Show the entries of the open phase, its anchor first, the oldest first. With --all, or with
-any of --since, --until, --kind, --role and --all-tapes, the whole tape is looked at.
+any of --since, --until, --kind, --role and --all-tapes, it looks at the whole tape.
 
 On a terminal, this is a conversation: messages in full, each call of a tool with its
-result on one line, and what the model thought on one line. Events are left out, and very
+result on one line, and the model's thinking on one line. Events are left out, and very
 long messages are shortened; --events and --full show all. Long output is paged. Into a
 pipe or file everything is written, and nothing is shortened.
 

@@ -29,11 +29,11 @@ func newMergeCmd(a *App) *cobra.Command {
 	o := &mergeOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "merge FORK [--keep] [--summary TEXT] | --continue | --abort",
-		Short: "Merge a fork into the tape that it is a fork of",
-		Long: `Append what a fork has of its own to its parent, in one commit with both as parents, and
-close the fork. The parent's entries stay as they are; the fork's follow under new
+		Short: "Merge a fork into its parent",
+		Long: `Append the fork's own entries to its parent, in one commit with both as parents, and close
+the fork. The parent's entries stay as they are; the fork's follow under new
 numbers, each with its former one in meta.origin; its anchors become phases of the parent.
-What is not committed on either side is committed first.
+Uncommitted entries of both sides are committed first.
 
 FORK is the name of a fork of the tape in hand (x), or the full name of any (main/x).
 

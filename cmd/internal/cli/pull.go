@@ -18,14 +18,14 @@ func newPullCmd(a *App) *cobra.Command {
 	o := &pullOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "pull [REMOTE] [--tape NAME]… [--archives] [--purge]",
-		Short: "Bring your tapes together with a remote's",
-		Long: `Fetch from a remote, and bring each tape and fork together with what the remote has of it:
-all of them, or those that --tape names. Tapes and forks that are not here are made; they get
+		Short: "Fetch from a remote and merge into your tapes",
+		Long: `Fetch from a remote, and merge its entries into your tapes and forks: all of them, or those
+that --tape names. Tapes and forks that are not here are made; they get
 a folder when they are first written to.
 
-Where both sides have appended, nothing has to be resolved. What is published keeps its place
-and its numbers; what is only here follows, renumbered, each entry with its former number in
-meta.origin; one commit has both as parents. Forks that begin with renumbered entries can be
+Where both sides have appended, nothing has to be resolved. Published entries keep their place
+and their numbers; entries that are only here follow, renumbered, each with its former number
+in meta.origin; one commit has both as parents. Forks that begin with renumbered entries can be
 merged as before. A fork that somebody else has merged is closed here, too. What is not
 committed is committed first.
 

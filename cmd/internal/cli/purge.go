@@ -25,9 +25,9 @@ func newPurgeCmd(a *App) *cobra.Command {
 	o := &purgeOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "purge [@ID…] [--rule RULE]… [--fingerprint FINGERPRINT]… [--whole] [--dry-run] [--yes]",
-		Short: "Take a secret out of the tape's history",
-		Long: `Take a secret out of a tape as if it had never been recorded. This is the one command that
-rewrites history, for a secret that got into it; there is no way back.
+		Short: "Remove a secret from the tape's history",
+		Long: `Remove a secret from a tape as if it had never been recorded. This is the only command that
+rewrites history. It cannot be undone.
 
 @ID masks the secrets of that entry. With --whole the entry loses all its text, which is the
 way for a secret that the scanner does not know; what the entry is, and to which call it

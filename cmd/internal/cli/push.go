@@ -21,20 +21,20 @@ func newPushCmd(a *App) *cobra.Command {
 		Use:   "push [REMOTE] [--tape NAME]… [--all] [--forks] [--archives] [--dry-run] [--allow-secret FINGERPRINT]…",
 		Short: "Send tapes to a remote",
 		Long: `Send the history of tapes to a remote, with the tags of their anchors: of all tapes that
-have something new, or of those that --tape names. What is not committed is committed first.
-A fork that is named takes the tape that it is a fork of along. On a terminal, the first push
+have something new, or of those that --tape names. Uncommitted entries are committed first.
+With a fork, its tape is pushed, too. On a terminal, the first push
 of several tapes to a remote lists them and asks; --all and --tape do not.
 
 Nothing is ever forced. A tape that somebody else has pushed to meanwhile is rejected (exit
 code 4), and the others go; tape pull brings both sides together, then push again.
 
-Before anything leaves this machine, all of it is looked through for secrets: tokens, keys,
-passwords. If there is one, nothing is pushed, and each is shown masked, with its
+Before anything leaves this machine, all of it is searched for secrets: tokens, keys,
+passwords. If one is found, nothing is pushed, and each is shown masked, with its
 fingerprint. If it is no secret, --allow-secret FINGERPRINT lets it through, and is
-remembered in the workspace's settings. If it is one, it must be revoked, and tape purge
-takes it out of the tape.
+remembered in the workspace's settings. If it is one, revoke it; tape purge removes it from
+the tape.
 
-An entry that is larger than others take by default (16 MiB) is told before it is sent.
+Push warns about an entry that is larger than other workspaces accept by default (16 MiB).
 ` + byGit,
 		Example: `  tape push
   tape push backup --all

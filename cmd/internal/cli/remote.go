@@ -12,14 +12,14 @@ import (
 func newRemoteCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remote [list] | add NAME URL | remove NAME",
-		Short: "Name the repositories to share tapes with",
+		Short: "Manage the repositories that you share tapes with",
 		Long: `Name the git repositories that tapes are pushed to and pulled from. Any will do: one on a
 git host, or a bare one on a server or a disk (git init --bare). The default remote is
 origin, or the only one there is.
 
-add gives an address a name, in .git/config; nothing is asked of it yet. remove forgets a
-remote and what is known of it: your tapes stay, and so does the remote. list shows them,
-without the passwords in their addresses.`,
+add gives an address a name, in .git/config, and does not contact it. remove deletes the name
+and the local record of the remote: your tapes stay, and so does the repository itself. list
+shows the remotes, without the passwords in their addresses.`,
 		Example: `  tape remote add origin git@example.org:ada/sessions.git
   tape remote list`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -32,7 +32,7 @@ without the passwords in their addresses.`,
 	}
 	addCommands(cmd, &cobra.Command{
 		Use:   "add NAME URL",
-		Short: "Give a repository a name",
+		Short: "Add a remote",
 		Long: `Give a repository a name, in .git/config. URL is a path, user@host:path, or an address that
 begins with ssh://, https:// or file://. Nothing is asked of it yet.`,
 		Example: `  tape remote add origin git@example.org:ada/sessions.git
@@ -42,7 +42,7 @@ begins with ssh://, https:// or file://. Nothing is asked of it yet.`,
 	}, &cobra.Command{
 		Use:               "remove NAME",
 		Aliases:           []string{"rm"},
-		Short:             "Forget a remote",
+		Short:             "Remove a remote",
 		Long:              `Forget a remote, and what is known of it. Your tapes stay as they are, and so does the remote.`,
 		Example:           `  tape remote remove backup`,
 		Args:              takes(1, "NAME"),

@@ -20,7 +20,7 @@ func newRenameCmd(a *App) *cobra.Command {
 	o := &renameOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "rename [NAME] --title TITLE",
-		Short: "Give a tape another title",
+		Short: "Change the title of a tape",
 		Long: `Give a tape the title under which lists show it. An empty one takes that back: then the title
 is again what a person asked first. The title is an entry of the tape, and goes with it to
 remotes.

@@ -13,7 +13,7 @@ import (
 func newRestoreCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore STAMP",
-		Short: "Make an archive the tape's history again",
+		Short: "Restore an archive of the tape",
 		Long: `Make an archive the tape's history again. What the tape holds now is archived in turn.
 STAMP is as tape archives shows it, any unique beginning of it, or latest. A tape that was
 removed is there again; it has to be named with --tape.`,

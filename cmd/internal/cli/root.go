@@ -141,12 +141,12 @@ cat, git log and git diff.`,
 			return cmd.Help()
 		},
 	}
-	root.Flags().BoolVar(&version, "version", false, "say which version of tape this is")
+	root.Flags().BoolVar(&version, "version", false, "print the version of tape")
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.workspace, "workspace", "", "use the workspace in `DIR` (default: $TAPE_WORKSPACE, or that of the current directory)")
 	flags.StringVar(&a.tapeName, "tape", "", "use the tape `NAME`, or fork TAPE/NAME (default: $TAPE_NAME, or the workspace's current tape)")
 	flags.BoolVar(&a.json, "json", false, "write results and errors as JSON")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing but results that were asked for, and errors")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print only results and errors")
 	flags.BoolVar(&a.noPager, "no-pager", false, "show long output without a pager")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on standard error")
 	root.SetFlagErrorFunc(flagError)

@@ -28,13 +28,13 @@ func newRunForkCmd(a *App) *cobra.Command {
 	o := &runForkOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "run-fork NAME [--at ANCHOR|@ID] [--merge|--discard|--merge-on-success] [--summary TEXT] -- COMMAND [ARG…]",
-		Short: "Run a command with a fork as its tape",
+		Short: "Run a command in a fork",
 		Long: `Make a fork, run a command whose tape it is (TAPE_NAME and TAPE_WORKSPACE say so), and
 then merge the fork, discard it, or, by default, leave it open. With --merge-on-success it
 is merged if the command exits with 0, and left open otherwise.
 
-The command has standard input, output and error to itself, and gets the signals; what is
-to be said about the fork goes to standard error. With --json the result is the one object
+The command gets standard input, output and error, and the signals; messages about the fork
+go to standard error. With --json the result is the one object
 on standard output, and what the command writes there goes to standard error.
 
 The exit code is the command's: 128+n if signal n ended it, 127 if there is no such

@@ -37,10 +37,10 @@ func newSearchCmd(a *App) *cobra.Command {
 	var s index.Search
 	cmd := &cobra.Command{
 		Use:   "search [flags] QUERY",
-		Short: "Find entries by what they say",
-		Long: `Find entries by what they say: message text, tool names, arguments, results, error
-messages, names and summaries of anchors. What is most relevant comes first; messages go
-before tool output, what is new before what is old.
+		Short: "Search the text of entries",
+		Long: `Search the text of entries: messages, tool names, arguments, results, error messages, names
+and summaries of anchors. The most relevant hits come first; messages rank above tool
+output, new entries above old ones.
 
   timeout retry        both words
   "connection reset"   the words in this order
@@ -50,17 +50,16 @@ before tool output, what is new before what is old.
   SetReference         identifiers, whole or by their parts (reference)
   数据库                Chinese, Japanese and Korean: any part of a text
 
-Case, width and accents do not matter. Where a word is found nowhere, near words are
-tried, and tape says so. What cannot be read as a query is searched as words. Messages
-that say the same are shown once; so is what tools print again and again, even if it
+Case, width and accents do not matter. If a word is not found, similar words are tried, and
+tape says so. A query that cannot be parsed is searched as plain words. Messages
+that say the same are shown once; so is repeated tool output, even if it
 differs in digits, hexadecimal numbers, case and white space.
 
 ` + datesHelp + `
 
 With --sort newest the last entry of a tape comes first; between tapes the dates decide.
 
-Of more than 400 matches not all are ranked, but those that have a word often and the
-newest. Entries that search tools wrote (meta.search is true) are left out.`,
+Of more than 400 matches, only those that have a word often and the newest are ranked. Entries that search tools wrote (meta.search is true) are left out.`,
 		Example: `  tape search timeout
   tape search '"connection reset" -test' --kind message
   tape search 数据库 --all-tapes

@@ -14,9 +14,9 @@ func newShowCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "show TARGET [flags]",
 		SuggestFor: []string{"view", "cat"},
-		Short:      "Show a phase, an entry, or what a tag or commit holds",
-		Long: `Show what TARGET names: a phase with its anchor (its name, its number such as 002, or
-latest), an entry (@17), or the entries that a tag's or commit's change added. An entry is
+		Short:      "Show a phase, an entry, a tag or a commit",
+		Long: `Show TARGET: a phase with its anchor (its name, its number such as 002, or latest), an entry
+(@17), or the entries that a tag or commit added. An entry is
 shown in full, other targets as tape log shows them.`,
 		Example: `  tape show latest
   tape show 002

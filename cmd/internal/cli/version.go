@@ -11,7 +11,7 @@ import (
 func newVersionCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Say which version of tape this is",
+		Short: "Print the version of tape",
 		RunE:  func(*cobra.Command, []string) error { return a.showVersion() },
 	}
 }

@@ -40,7 +40,7 @@ that: WORKSPACE is the workspace's folder, or the directory in which the project
 		RunE:    a.runWorkspaces,
 	}, &cobra.Command{
 		Use:   "link WORKSPACE [DIR]",
-		Short: "Say where the project of a workspace is now",
+		Short: "Tell tape where a project was moved to",
 		Long: `Say that the project of a workspace is in DIR now, or in the current directory. The workspace
 is renamed, and nothing in it changes. A directory that has a workspace is refused.`,
 		Example: `  tape workspaces link ~/src/shop .`,
