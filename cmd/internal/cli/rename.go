@@ -21,8 +21,8 @@ func newRenameCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rename [NAME] --title TITLE",
 		Short: "Change the title of a tape",
-		Long: `Give a tape the title under which lists show it. An empty one takes that back: then the title
-is again what a person asked first. The title is an entry of the tape, and goes with it to
+		Long: `Give a tape the title that lists show. An empty title restores the default: the first thing
+that a person asked. The title is an entry of the tape, and goes with it to
 remotes.
 
 The name of a tape stays as it is: it is in each of its commits, and others may have them.`,

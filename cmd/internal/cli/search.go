@@ -59,7 +59,8 @@ differs in digits, hexadecimal numbers, case and white space.
 
 With --sort newest the last entry of a tape comes first; between tapes the dates decide.
 
-Of more than 400 matches, only those that have a word often and the newest are ranked. Entries that search tools wrote (meta.search is true) are left out.`,
+Of more than 400 matches, only those that have a word often and the newest are ranked.
+Entries that search tools wrote (meta.search is true) are left out.`,
 		Example: `  tape search timeout
   tape search '"connection reset" -test' --kind message
   tape search 数据库 --all-tapes
