@@ -19,7 +19,7 @@ func newCloneCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clone URL [DIR] [--tape NAME] [--remote NAME]",
 		Short: "Clone a remote into a new workspace",
-		Long: `Make the workspace of the current directory from a remote, with all of its tapes, their
+		Long: `Clone a remote into the workspace of the current directory, with all of its tapes, their
 forks and anchors. As with tape init, it lives below $TAPE_HOME (~/.tape), and nothing is
 written into the project; with DIR, that directory is itself the workspace. It must not
 exist yet, or be empty.

@@ -22,11 +22,11 @@ func newDiscardCmd(a *App) *cobra.Command {
 		Use:        "discard FORK [--yes]",
 		SuggestFor: []string{"remove", "delete"},
 		Short:      "Drop a fork",
-		Long: `Drop a fork with its branch, tags and working tree. Where it has entries of its own it
-asks on a terminal, and needs --yes elsewhere. A fork that has forks is refused.
+		Long: `Drop a fork with its branch, tags and working tree. If the fork has entries of its own, the
+command asks on a terminal, and needs --yes elsewhere. A fork that has forks is refused.
 
 Git keeps the entries for a while: the command that brings the fork back is shown, and
-tape forks --closed knows the commit, too. A remote keeps what was pushed to it.`,
+tape forks --closed shows the commit, too. A remote keeps what was pushed to it.`,
 		Example: `  tape discard try-redis
   tape discard main/try-redis/cluster --yes`,
 		Args:              takes(1, "FORK"),

@@ -22,12 +22,12 @@ func newForkCmd(a *App) *cobra.Command {
 		Use:   "fork NAME [--at ANCHOR|@ID] [--switch]",
 		Short: "Create a fork of the tape",
 		Long: `Begin a fork: a branch off the tape that is read and written like a tape of its own, and
-later merged back or discarded. It begins at the tape's end, or with --at behind an
+later merged back or discarded. It begins at the tape's end, or with --at after an
 earlier anchor (its name, number, folder or tag) or entry (@17).
 
-A fork is called PARENT/NAME wherever a tape is. Use it for one command with --tape, for
-a shell with TAPE_NAME, or until further notice with --switch. A fork of a fork is made
-by naming that one with --tape.`,
+A fork's full name is PARENT/NAME, and can be used wherever a tape's name can: with --tape
+for one command, in TAPE_NAME for a shell. --switch makes the fork the current tape. To fork
+a fork, name it with --tape.`,
 		Example: `  tape fork try-redis
   tape --tape main/try-redis append --role assistant --text "redis it is"
   tape fork second-try --at plan --switch

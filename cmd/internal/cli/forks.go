@@ -20,12 +20,12 @@ func newForksCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forks [--closed] [--all]",
 		Short: "List the forks of the tape",
-		Long: `List the open forks of the tape and the forks of those: where they begin, what they have
-of their own, and when they were last written to.
+		Long: `List the open forks of the tape and their forks: where they begin, how many entries of their
+own they have, and when they were last written to.
 
 With --closed, list the forks that were merged, summarized or discarded, the newest first,
-with their last commit: tape show COMMIT shows what they held, git log COMMIT how it came
-about. Git forgets discarded ones after a while, as it does all that only a reflog knows.`,
+with their last commit: tape show COMMIT shows the entries, git log COMMIT the history. Git
+forgets discarded forks after a while, like everything that only a reflog keeps.`,
 		Example: `  tape forks
   tape --tape main/try-redis forks
   tape forks --closed --all --json`,

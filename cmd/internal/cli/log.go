@@ -55,7 +55,7 @@ checkpoints, where forks begin and where they were merged. -n bounds their numbe
 	f := cmd.Flags()
 	f.BoolVar(&o.all, "all", false, "show the whole tape")
 	f.StringVar(&o.anchor, "anchor", "", "show the phase of the anchor `NAME`")
-	f.StringVar(&o.after, "after", "", "show everything behind the `ANCHOR`")
+	f.StringVar(&o.after, "after", "", "show everything after the `ANCHOR`")
 	f.BoolVar(&o.allTapes, "all-tapes", false, "show all tapes of the workspace")
 	f.BoolVar(&o.graph, "graph", false, "show the history as a graph: a line a commit, a column a fork")
 	o.addFlags(cmd)

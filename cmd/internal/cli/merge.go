@@ -35,18 +35,18 @@ the fork. The parent's entries stay as they are; the fork's follow under new
 numbers, each with its former one in meta.origin; its anchors become phases of the parent.
 Uncommitted entries of both sides are committed first.
 
-FORK is the name of a fork of the tape in hand (x), or the full name of any (main/x).
+FORK is the name of a fork of the current tape (x), or the full name of any fork (main/x).
 
-With --keep the fork stays open: it can go on, and be merged again, which adds what is new
-since then. With --summary only that text is recorded, as a message; the fork's entries
+With --keep the fork stays open. It can go on and be merged again, which adds its new entries.
+With --summary only that text is recorded, as a message; the fork's entries
 stay reachable through the merge commit. A summary of - is read from standard input.
 
-There are no conflicts to resolve. If somebody has changed what both begin with, nothing is
-merged: the first entry that differs is shown, and the exit code is 4.
+There are no conflicts to resolve. If somebody has changed the common beginning, nothing is
+merged: the first different entry is shown, and the exit code is 4.
 
-A git merge of a fork's branch comes to the same, if tape git install has told git how. If
+A git merge of a fork's branch has the same result after tape git install. If
 git has stopped at a conflict in the tape's working tree, --continue finishes the merge,
-whatever is in the files, and --abort takes it back. The fork stays open then.`,
+whatever is in the files, and --abort undoes it. The fork stays open then.`,
 		Example: `  tape merge try-redis
   tape merge try-redis --summary "redis is slower here: 40 ms against 12 ms"
   tape merge main/try-redis/cluster --keep
@@ -70,7 +70,7 @@ whatever is in the files, and --abort takes it back. The fork stays open then.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.resume, "continue", false, "finish a merge that git has stopped at a conflict")
-	cmd.Flags().BoolVar(&o.abort, "abort", false, "take such a merge back")
+	cmd.Flags().BoolVar(&o.abort, "abort", false, "undo such a merge")
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "leave the fork open")
 	cmd.Flags().StringVar(&o.summary, "summary", "", "record this `TEXT` (- for standard input) instead of the fork's entries")
 	return cmd

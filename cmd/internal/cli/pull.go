@@ -44,7 +44,7 @@ the same done here: see tape purge.
 	}
 	cmd.Flags().StringArrayVar(&o.Tapes, "tape", nil, "pull the tape `NAME` with its forks; can be repeated (default: all tapes)")
 	cmd.Flags().BoolVar(&o.Archives, "archives", false, "pull archives, too")
-	cmd.Flags().BoolVar(&o.Purges, "purge", false, "take secrets out here that were purged at the remote")
+	cmd.Flags().BoolVar(&o.Purges, "purge", false, "purge secrets here that were purged at the remote")
 	return cmd
 }
 

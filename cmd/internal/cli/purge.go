@@ -30,25 +30,26 @@ func newPurgeCmd(a *App) *cobra.Command {
 rewrites history. It cannot be undone.
 
 @ID masks the secrets of that entry. With --whole the entry loses all its text, which is the
-way for a secret that the scanner does not know; what the entry is, and to which call it
-belongs, stays. --rule masks all secrets of a kind, --rule all those of every kind that were
-not allowed, and --fingerprint one secret, which is what tape push shows.
+way for a secret that the scanner does not know; its kind and the link to its call stay.
+--rule RULE masks all secrets of one kind, --rule all those of every kind that were not allowed.
+--fingerprint masks one secret, by the fingerprint that tape push shows.
 
 A secret goes wherever its text stands in the tape, its forks and its archives: in entries
-before and after, in names of anchors, messages of commits and tags. What is short, or a
-word, is masked only where something tells that it is a secret; that is said. Names of tapes
-and forks stay, and so do other tapes: those that have it are told, with what purges them.
+before and after, in names of anchors, messages of commits and tags. A short secret, or one
+that is a word, is masked only where the context shows that it is a secret; purge says so.
+Names of tapes and forks stay, and so do other tapes: purge names those that have the secret,
+with the command for each.
 
-Everything from the first such entry on is made anew: commits, tags, forks, archives and
-reflogs. Entries keep their ids, and a last one, tape.purged, records what was done. Then
-the old commits are removed, and the index is made anew. Purging again finishes what was
-cut off.
+Everything from the first such entry on is rewritten: commits, tags, forks, archives and
+reflogs. Entries keep their ids, and a last one, tape.purged, records the purge. Then the old
+commits are removed, and the index is rebuilt. If a purge is interrupted, run it again to
+finish it.
 
-Who has fetched the tape has the secret still, and so has a remote: what is known of those
-is told, and how to replace it there. Change the secret where it came from in any case.
+Remotes, and everybody who has fetched the tape, still have the secret. Purge names the known
+remotes, and prints how to replace the tape there. Revoke the secret in any case.
 
-It needs the git program. It asks on a terminal, and needs --yes elsewhere. --dry-run tells
-what would be done.`,
+Purge needs the git program. It asks on a terminal, and needs --yes elsewhere. --dry-run shows
+the changes without making them.`,
 		Example: `  tape purge @17
   tape purge --rule all --dry-run
   tape purge --fingerprint 0123456789abcdef --yes`,

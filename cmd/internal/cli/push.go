@@ -48,7 +48,7 @@ Push warns about an entry that is larger than other workspaces accept by default
 	cmd.Flags().BoolVarP(&o.All, "all", "a", false, "push forks and archives, too, and list what is up to date")
 	cmd.Flags().BoolVar(&o.Forks, "forks", false, "push the forks of the tapes, too, and close those there that were merged here")
 	cmd.Flags().BoolVar(&o.Archives, "archives", false, "push the archives of the tapes, too")
-	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "do everything but the sending")
+	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "do everything except sending")
 	allowFlag(cmd, &o.Allow)
 	return cmd
 }

@@ -25,7 +25,7 @@ func newRenameCmd(a *App) *cobra.Command {
 that a person asked. The title is an entry of the tape, and goes with it to
 remotes.
 
-The name of a tape stays as it is: it is in each of its commits, and others may have them.`,
+The name of a tape cannot change: it is in each of its commits, and others may have them.`,
 		Example: `  tape rename --title "Retries for the upload"
   tape rename 3 --title "Login is slow"
   tape rename --title ""`,

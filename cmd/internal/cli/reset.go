@@ -22,8 +22,8 @@ func newResetCmd(a *App) *cobra.Command {
 		Use:        "reset [--archive] [--yes]",
 		SuggestFor: []string{"remove", "delete"},
 		Short:      "Start the tape over",
-		Long: `Start the tape over, with nothing but its first anchor. With --archive the history so far
-keeps a ref, and tape restore brings it back; without, only git's reflog knows of it.
+		Long: `Start the tape over, with only its first anchor. With --archive the old history becomes an
+archive, and tape restore brings it back; without it, only git's reflog keeps the history.
 It asks on a terminal, and needs --yes elsewhere.
 
 A remote keeps what was pushed to it: the next tape pull brings that back. To begin anew with

@@ -14,7 +14,7 @@ func newRestoreCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore STAMP",
 		Short: "Restore an archive of the tape",
-		Long: `Make an archive the tape's history again. What the tape holds now is archived in turn.
+		Long: `Make an archive the tape's history again. The present history is archived first.
 STAMP is as tape archives shows it, any unique beginning of it, or latest. A tape that was
 removed is there again; it has to be named with --tape.`,
 		Example: `  tape restore latest

@@ -88,7 +88,7 @@ func (o *searchOptions) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&o.kinds, "kind", nil, "find entries of this `KIND` only; may be repeated")
 	f.StringArrayVar(&o.roles, "role", nil, "find messages of this `ROLE` only; may be repeated")
 	f.StringVar(&o.anchor, "anchor", "", "search the phase of the anchor `NAME`")
-	f.StringVar(&o.after, "after", "", "search what is behind the `ANCHOR`")
+	f.StringVar(&o.after, "after", "", "search the entries after the `ANCHOR`")
 	o.dates.addFlags(cmd, "find")
 	f.BoolVar(&o.allTapes, "all-tapes", false, "search all tapes of the workspace")
 	f.IntVarP(&o.limit, "limit", "n", defaultHits, "show at most `N` hits")

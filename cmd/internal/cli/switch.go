@@ -21,8 +21,10 @@ func newSwitchCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "switch NAME [--create]",
 		Short: "Make a tape the current one",
-		Long: `Make a tape the one that commands mean by default in this workspace, and show where its files are. No file of another tape moves.
-A single command takes another tape with --tape, a whole shell with TAPE_NAME.`,
+		Long: `Make a tape the current one: commands use it by default in this workspace. Show where its
+files are. Files of other tapes do not move.
+
+Use --tape to name another tape for a single command, TAPE_NAME for a whole shell.`,
 		Example: `  tape switch telegram:123
   tape switch 2            # in the list of tape tapes
   tape switch -            # the tape before

@@ -28,15 +28,14 @@ func newTapesCmd(a *App) *cobra.Command {
 		Use:     "tapes [-n N] [--project DIR] [--agent NAME] [--since DATE] [--grep TEXT]",
 		Aliases: []string{"ls"},
 		Short:   "List the tapes of the workspace, the newest first",
-		Long: `List the tapes of the workspace, those with the newest entries first, those without any
-last. tape ls is the same.
+		Long: `List the tapes of the workspace, the newest entries first, and empty tapes last. tape ls is the same.
 
-A tape has the title that was given to it, or what a person asked first. In front is
-a number, which goes wherever a tape's name goes until the order changes; so does the
-beginning of a name, if no other name begins so, and - for the tape before the current
-one. The current tape has a *.
+A tape's title is the one that you gave it, or the first thing that a person asked. The
+number in front can be used in place of a tape's name until the order changes; so can the
+beginning of a name, if it is the only one, and - for the tape before the current one. The
+current tape has a *.
 
-Where there is room, the list has the project, the name, the number of messages, and for
+If there is room, the list has the project, the name, the number of messages, and for
 each remote how many entries are only here (ahead) or only there (behind), as of the last
 push, fetch or pull.`,
 		Example: `  tape tapes -n 10
