@@ -28,7 +28,8 @@ func newTapesCmd(a *App) *cobra.Command {
 		Use:     "tapes [-n N] [--project DIR] [--agent NAME] [--since DATE] [--grep TEXT]",
 		Aliases: []string{"ls"},
 		Short:   "List the tapes of the workspace, the newest first",
-		Long: `List the tapes of the workspace, the newest entries first, and empty tapes last. tape ls is the same.
+		Long: `List the tapes of the workspace, the newest entries first, and empty tapes last. tape ls is
+the same.
 
 A tape's title is the one that you gave it, or the first thing that a person asked. The
 number in front can be used in place of a tape's name until the order changes; so can the
