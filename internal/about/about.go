@@ -39,8 +39,19 @@ type Tape struct {
 // takes it back.
 const TitleEvent = "tape.title"
 
-// maxAuthors bounds what many names can make a tape remember.
-const maxAuthors = 20
+// What a tape remembers is bounded: lists read it of all tapes.
+const (
+	maxAuthors  = 20
+	longestFact = 4 << 10 // bytes, as a path may have
+)
+
+// fact is a text, "" if it is too long to be what it stands for.
+func fact(s string) string {
+	if len(s) > longestFact {
+		return ""
+	}
+	return s
+}
 
 // ProjectName is the last part of the project's directory, "" if that is not known.
 func (t Tape) ProjectName() string {
@@ -52,10 +63,10 @@ func (t Tape) ProjectName() string {
 func (t *Tape) Add(e layout.Entry) {
 	t.Name, t.Entries = e.Tape, e.ID
 	if t.Agent == "" && len(e.Meta) > len("{}") {
-		t.Agent = jsonl.GetString(e.Meta, "source", "format")
+		t.Agent = fact(jsonl.GetString(e.Meta, "source", "format"))
 	}
 	if bytes.Contains(e.Meta, []byte(`"author"`)) {
-		t.wrote(jsonl.GetString(e.Meta, "author"))
+		t.wrote(fact(jsonl.GetString(e.Meta, "author")))
 	}
 	switch e.Kind {
 	case layout.KindMessage:
@@ -126,7 +137,7 @@ func (t *Tape) event(e layout.Entry, name string) bool {
 			t.Tokens += *u.TotalTokens
 		}
 		if !hidden(e) {
-			t.Model = cmp.Or(jsonl.GetString(e.Payload, "data", "model"), t.Model)
+			t.Model = cmp.Or(fact(jsonl.GetString(e.Payload, "data", "model")), t.Model)
 		}
 	case "session_meta", "turn_context", "environment":
 		if !hidden(e) {
@@ -147,11 +158,11 @@ func hidden(e layout.Entry) bool { return string(jsonl.Get(e.Meta, "context")) =
 func (t *Tape) session(facts []byte) {
 	for key, v := range jsonl.Fields(facts) {
 		if key == "git" {
-			t.Branch = cmp.Or(jsonl.GetString(v, "branch"), t.Branch)
+			t.Branch = cmp.Or(fact(jsonl.GetString(v, "branch")), t.Branch)
 			continue
 		}
 		s, _ := jsonl.String(v)
-		if s == "" {
+		if s = fact(s); s == "" {
 			continue
 		}
 		switch key {

@@ -131,6 +131,20 @@ func TestSession(t *testing.T) {
 	}
 }
 
+// TestHugeFacts: what somebody else's program wrote does not make every list long.
+func TestHugeFacts(t *testing.T) {
+	huge := strings.Repeat("x", 1<<20)
+	got := of(entries(
+		[3]string{"anchor", `{"name":"session/start","state":{"agent":"` + huge + `","cwd":"/` + huge + `"}}`, `{}`},
+		[3]string{"event", `{"name":"session_meta","data":{"version":"` + huge + `","model":"` + huge + `","git":{"branch":"` + huge + `"}}}`, `{}`},
+		[3]string{"event", `{"name":"run","data":{"model":"` + huge + `"}}`, `{"author":"` + huge + `","source":{"format":"` + huge + `"}}`},
+		said(huge)))
+	raw, err := json.Marshal(got)
+	if err != nil || len(raw) > 1000 {
+		t.Errorf("%d bytes: %.1000s (%v)", len(raw), raw, err)
+	}
+}
+
 func TestCounts(t *testing.T) {
 	got := of(entries(
 		[3]string{"anchor", `{"name":"session/start"}`, `{}`},
