@@ -49,8 +49,9 @@ func (a *App) page() {
 	}
 	cmd.Stdout, cmd.Stderr = a.Stdout, a.Stderr
 	cmd.Env = os.Environ()
-	// Quit if all fits on one screen, show colours, and leave the screen as it is.
-	for key, value := range map[string]string{"LESS": "FRX", "LV": "-c"} {
+	// Quit if all fits on one screen, show colours, and leave the screen as it is. Output is
+	// always UTF-8, which less does not know where no locale is set.
+	for key, value := range map[string]string{"LESS": "FRX", "LV": "-c", "LESSCHARSET": "utf-8"} {
 		if _, set := os.LookupEnv(key); !set {
 			cmd.Env = append(cmd.Env, key+"="+value)
 		}

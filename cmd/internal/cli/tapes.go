@@ -81,7 +81,7 @@ func (o *tapesOptions) run(ctx context.Context, store *repo.Store, _ []string) e
 		return err
 	}
 	list := slices.DeleteFunc(slices.Clone(all), func(t listedTape) bool {
-		return !within(t.Tape, project) || !has(t.Agent, o.agent) || t.Updated.Before(since) ||
+		return !within(t.Tape, project) || !has(t.Agent, o.agent) || t.Updated.Before(since) || o.since != "" && t.empty() ||
 			!slices.ContainsFunc([]string{t.Title, t.Name, t.Project, t.Branch}, func(s string) bool { return has(s, o.grep) })
 	})
 	if o.limit >= 0 {
@@ -149,7 +149,11 @@ func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) [
 		{"TAPE", func(t listedTape) string { return names[t.Name] }},
 		{">MESSAGES", func(t listedTape) string { return strconv.Itoa(t.Messages) }},
 	}
-	if !slices.ContainsFunc(list, func(t listedTape) bool { return t.Project != "" && t.Project != list[0].Project }) {
+	projects := map[string]bool{"": true}
+	for _, t := range list {
+		projects[t.Project] = true
+	}
+	if len(projects) <= 2 { // one, or none
 		more = more[1:]
 	}
 	if o.width() == 0 {
