@@ -24,7 +24,7 @@ func newRmCmd(a *App) *cobra.Command {
 		Long: `Remove a tape with its files, branch and tags. Its history goes to an archive, and
 tape restore brings it back; with --purge-archive it does not, and former archives of the
 tape go, too. It asks on a terminal, and needs --yes elsewhere. A tape with open forks is
-refused, and so is the current one.
+refused, and so is the current one. With --purge-archive and --yes, NAME is the whole name.
 
 A remote keeps what was pushed to it: the next tape pull brings that back. To take a secret
 out of the history, use tape purge.`,
@@ -43,6 +43,10 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 	t, err := o.findTape(ctx, store, args[0])
 	if err != nil {
 		return err
+	}
+	if o.yes && o.purgeArchive && t.Name() != args[0] {
+		return layout.Invalid("tape rm --purge-archive --yes "+shellWord(t.Name()),
+			"%s stands for tape %s; what cannot be brought back has to be named in full, or is asked about", quoted(args[0]), quoted(t.Name()))
 	}
 	facts, err := o.aboutTape(ctx, t)
 	if err != nil {
