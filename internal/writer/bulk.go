@@ -47,7 +47,7 @@ func (k *Bulk) Create(ctx context.Context, name string, first Anchor) (*Tx, erro
 		return BeginBare(ctx, t)
 	}
 	if err == nil {
-		err = CheckNoFork(t)
+		err = checkUnused(ctx, t)
 	}
 	if err != nil {
 		return nil, layout.Wrap(err, "create tape %q", name)

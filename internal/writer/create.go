@@ -46,7 +46,7 @@ func HoldingNew(ctx context.Context, s *workspace.Store, f func() error) error {
 }
 
 func (w *Writer) create(ctx context.Context, first Anchor) error {
-	if err := w.awaited(); err != nil {
+	if err := w.awaited(ctx); err != nil {
 		return err
 	}
 	next, err := w.putRoot(ctx, first)
@@ -58,17 +58,30 @@ func (w *Writer) create(ctx context.Context, first Anchor) error {
 
 // awaited makes sure that the tape can begin, and finds the working tree that waits for its
 // branch, as a new workspace's does.
-func (w *Writer) awaited() (err error) {
+func (w *Writer) awaited(ctx context.Context) (err error) {
 	if !w.Head.IsZero() {
 		return layout.Conflict("", "there is a tape %q already", w.T.Name()).Try(layout.SwitchTo, w.T.Name())
 	}
-	if err := CheckNoFork(w.T); err != nil {
+	if err := checkUnused(ctx, w.T); err != nil {
 		return err
 	}
 	if w.Wt, err = w.T.Store().Git().WorktreeOf(w.T.Ref()); errors.Is(err, gitstore.ErrNotFound) {
 		return nil
 	}
 	return err
+}
+
+// checkUnused refuses the name of an open fork, and that of a tape whose branch git has renamed:
+// it could not be renamed back. Such a one has left its tags.
+func checkUnused(ctx context.Context, t *workspace.Tape) error {
+	if err := CheckNoFork(t); err != nil {
+		return err
+	}
+	left, err := t.Store().Git().Refs(layout.TagPrefix + t.Slug() + "/")
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	return t.Store().CheckRenamed(ctx, t.Name())
 }
 
 // CheckNoFork refuses the name of an open fork: commands could not tell them apart.

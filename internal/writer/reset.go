@@ -146,7 +146,7 @@ func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored Arc
 func writeRemoved(ctx context.Context, t *workspace.Tape, f func(w *Writer) error) error {
 	err := LockedAsIs(ctx, t, func(w *Writer) error {
 		return HoldingNew(ctx, t.Store(), func() error {
-			err := w.awaited()
+			err := w.awaited(ctx)
 			if err == nil {
 				err = f(w)
 			}
