@@ -49,7 +49,8 @@ func (tm *template) goesOnThenForgets(t *testing.T, f *faulty, err error) {
 			t.Errorf("of %s there is\n%s\nwant\n%s", name, strings.Join(got[name], "\n"), strings.Join(want[name], "\n"))
 		}
 	}
-	if len(got) != len(want) {
+	// A fork may be back whose removal was never acknowledged.
+	if len(got) != len(want) && err == nil {
 		t.Errorf("there are %d tapes and forks, %d were written to", len(got), len(want))
 	}
 	verified(t, tm.dir)
