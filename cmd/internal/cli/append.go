@@ -46,14 +46,14 @@ has your name.
 
 With --stdin, standard input is a stream of entries, one JSON object a line, with the
 members kind and payload, and optionally meta and date. All of them are appended, or
-none when one is bad; with --partial the good ones are kept and the bad ones reported
+none if one is bad. With --partial the good ones are appended, and the bad ones are reported
 by their line numbers (exit code 2).
 
-With --stdin --each every line is appended by itself, for as long as the stream is open:
-a program that records keeps one process. Each line gets one answer, in their order, once
-its entry would survive a power cut: @17, or {"id":17} with --json. A line that cannot be
-appended gets {"error":{…}} there, or a message on standard error, and the stream goes
-on; the exit code at the end is then not 0. Empty lines get no answer. Sending lines without
+With --stdin --each every line is appended by itself, for as long as the stream is open, so a
+program that records needs only one process. The lines are answered in their order, each once
+its entry would survive a power cut: @17, or {"id":17} with --json. The answer to a line that
+cannot be appended is {"error":{…}} with --json, and otherwise a message on standard error. The
+stream goes on, and the exit code at the end is not 0. Empty lines get no answer. Sending lines without
 waiting for each answer is faster: lines that have arrived meanwhile are synced together.
 While no line arrives, others can append, hand off and fork as usual. Settings are read
 once, at the beginning.`,

@@ -21,8 +21,8 @@ func newBetweenCmdFor(o *betweenOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "between A B [--inclusive] [--kind KIND]… [flags]",
 		Short: "Show the entries between two anchors",
-		Long: `Show the entries strictly between two anchors: the latest A, and the first B behind it.
-With --inclusive, the phases from A through B are shown whole, their anchors too.
+		Long: `Show the entries strictly between two anchors: the latest A, and the first B after it.
+With --inclusive, the phases from A through B are shown whole, with their anchors.
 They are shown as tape log shows them.
 
 Anchors are named as tape anchors shows them: by name, by number (002), or as latest.

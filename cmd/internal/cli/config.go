@@ -16,13 +16,13 @@ func newConfigCmd(a *App) *cobra.Command {
 		Long: `Show all settings, show one, or change one.
 
   tape          the current tape
-  commit        when entries are committed besides handoffs: handoff (never), turn (before
-                each message of the user), or N (after each N entries)
+  commit        when entries are committed: with a handoff only (handoff), also before each
+                message of the user (turn), or also after each N entries (N)
   max_line      the longest entry line that is accepted, in bytes
   redact        what is done with secrets in new entries: off, mark (listed in the entry's
                 meta) or mask (replaced before anything is written)
-  allow_secret  fingerprints of what looks like a secret and is none, with commas; tape push
-                --allow-secret adds one, to set it replaces all, and '' empties the list`,
+  allow_secret  fingerprints, with commas between them, of what looks like a secret and is none;
+                push --allow-secret adds one, config replaces the list, and '' empties it`,
 		Example: `  tape config
   tape config commit turn
   tape config allow_secret ''`,

@@ -42,7 +42,7 @@ of that one. --kind keeps entries of these kinds; the phases stay.
 markdown and html begin with what the tape is about; times are in your time zone, which
 they name. html has a list of what was asked, shows Markdown as such, and loads nothing:
 links are links, pictures are links to them. markdown shortens what is long and says how
-to see it; html has all text, the long ones folded. Both leave out meta, which jsonl has.
+to see it; html has all text, with long texts folded. Both leave out meta, which jsonl has.
 
 The fields of training are tape, anchor and anchor_seq; entries, the first and the last
 id of the phase; ids, those of the entries that the messages were made from; commit, the

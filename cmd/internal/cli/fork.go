@@ -36,7 +36,7 @@ a fork, name it with --tape.`,
 		ValidArgsFunction: completeWords(),
 		RunE:              a.onTape(o.run),
 	}
-	cmd.Flags().StringVar(&o.at, "at", "", "begin behind this `ANCHOR` or entry (@ID)")
+	cmd.Flags().StringVar(&o.at, "at", "", "begin after this `ANCHOR` or entry (@ID)")
 	cmd.Flags().BoolVar(&o.move, "switch", false, "make the fork the current tape")
 	return cmd
 }

@@ -36,7 +36,7 @@ state.summary, and stands in the message of the commit, so that git log tells th
 		},
 		RunE: a.onTape(o.run),
 	}
-	cmd.Flags().StringVar(&o.summary, "summary", "", "what the closed phase came to, a `TEXT`")
+	cmd.Flags().StringVar(&o.summary, "summary", "", "a `TEXT` that sums up the closed phase")
 	cmd.Flags().StringVar(&o.state, "state", "", "what the next phase starts from, a `JSON` object")
 	return cmd
 }

@@ -35,7 +35,7 @@ func newImportCmd(a *App) *cobra.Command {
 		Use:   "import [FORMAT] [FILE…]",
 		Short: "Import transcripts of other programs",
 		Long: `Import transcripts. FORMAT is one of ` + strings.Join(formats, ", ") + `; without
-it, each file tells its own.
+it, the format of each file is recognized.
 
 Without FILE, import looks for the transcripts of this project where ` + strings.Join(importer.Agents, ", ") + `
 keep them: sessions in this directory and below.
@@ -50,10 +50,10 @@ An imported tape has no working tree until somebody writes to it.
 
 A subagent of a Claude Code session becomes a fork of the tape, TAPE/agent-ID: begun at the
 call that started it, and merged after the result of that call, or at the end if the file has
-no result. The entries have context:false in meta, for the session's model saw
-only the result; they are searched and listed like all others, and forks --closed lists
-the forks. What a later import finds of a subagent is another fork of that name. The file
-that a subagent has for itself, agent-ID.jsonl, adds to the fork if the session's tape has
+no result. The entries have context:false in meta, because the session's model saw
+only the result. They are searched and listed like all others, and forks --closed lists
+the forks. If a later import finds more of a subagent, that becomes another fork of that name.
+A file of the subagent's own, agent-ID.jsonl, adds to the fork if the session's tape has
 it; otherwise it becomes a tape, TAPE/agent-ID, with a context of its own.
 
 With --no-subagents, subagents are left out. A later import without it adds them at the end of

@@ -25,13 +25,13 @@ func newLogCmdFor(o *logOptions) *cobra.Command {
 		Use:        "log [flags]",
 		SuggestFor: []string{"view", "history", "cat"},
 		Short:      "Show the conversation of the open phase, or of any part of the tape",
-		Long: `Show the entries of the open phase, its anchor first, the oldest first. With --all, or with
+		Long: `Show the entries of the open phase, the oldest first, from its anchor on. With --all, or with
 any of --since, --until, --kind, --role and --all-tapes, it looks at the whole tape.
 
 On a terminal, this is a conversation: messages in full, each call of a tool with its
 result on one line, and the model's thinking on one line. Events are left out, and very
-long messages are shortened; --events and --full show all. Long output is paged. Into a
-pipe or file everything is written, and nothing is shortened.
+long messages are shortened; --events and --full show all. Long output is paged. In a
+pipe or file nothing is left out or shortened.
 
 ` + datesHelp + `
 
@@ -57,7 +57,7 @@ checkpoints, where forks begin and where they were merged. -n bounds their numbe
 	f.StringVar(&o.anchor, "anchor", "", "show the phase of the anchor `NAME`")
 	f.StringVar(&o.after, "after", "", "show everything after the `ANCHOR`")
 	f.BoolVar(&o.allTapes, "all-tapes", false, "show all tapes of the workspace")
-	f.BoolVar(&o.graph, "graph", false, "show the history as a graph: a line a commit, a column a fork")
+	f.BoolVar(&o.graph, "graph", false, "show the history as a graph: one line for each commit, one column for each fork")
 	o.addFlags(cmd)
 	return cmd
 }

@@ -27,10 +27,10 @@ func newMergeDriverCmd(a *App) *cobra.Command {
 		Short: "Merge a file of a phase as git merge does",
 		Long: `Merge three versions of a file of a phase. It is what git merge calls, as
 merge-driver %O %A %B %P, where tape git install has set it up. What the other side has
-added goes behind what is ours, renumbered; the result is written to OURS.
+added follows what is ours, renumbered; the result is written to OURS.
 
 A side that has changed or taken away entries of BASE is a conflict: OURS stays as it is,
-the difference is told, and the exit code is 4. Git then reports a conflict. So it does
+the difference is shown, and the exit code is 4. Git then reports a conflict. It also does
 where entries would be replayed instead of merged: by git rebase, git cherry-pick, git
 revert, git am and git stash.
 

@@ -30,9 +30,9 @@ merged as before. A fork that somebody else has merged is closed here, too. What
 committed is committed first.
 
 A tape is rejected (exit code 4) if its history was changed on one side, if both sides have
-nothing in common, or if what the remote has is not to be let in. It stays as it is then, and
-the others are pulled. So is one that was purged of a secret at the remote, until --purge has
-the same done here: see tape purge.
+nothing in common, or if what the remote has does not pass the checks (see tape fetch). It stays
+as it is then, and the others are pulled. A tape that was purged of a secret at the remote is
+rejected, too, until --purge makes the same purge here.
 ` + byGit,
 		Example: `  tape pull
   tape pull origin --tape main

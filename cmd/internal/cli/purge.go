@@ -34,8 +34,8 @@ way for a secret that the scanner does not know; its kind and the link to its ca
 --rule RULE masks all secrets of one kind, --rule all those of every kind that were not allowed.
 --fingerprint masks one secret, by the fingerprint that tape push shows.
 
-A secret goes wherever its text stands in the tape, its forks and its archives: in entries
-before and after, in names of anchors, messages of commits and tags. A short secret, or one
+A secret is removed wherever its text stands in the tape, its forks and its archives: in entries
+before and after, in names of anchors, in messages of commits and tags. A short secret, or one
 that is a word, is masked only where the context shows that it is a secret; purge says so.
 Names of tapes and forks stay, and so do other tapes: purge names those that have the secret,
 with the command for each.
@@ -60,8 +60,8 @@ the changes without making them.`,
 	f := cmd.Flags()
 	f.StringArrayVar(&o.Rules, "rule", nil, "mask the secrets that this `RULE` finds, or all; can be repeated")
 	f.StringArrayVar(&o.Fingerprints, "fingerprint", nil, "mask the secret with this `FINGERPRINT`; can be repeated")
-	f.BoolVar(&o.Whole, "whole", false, "take out the whole text of the entries")
-	f.BoolVar(&o.DryRun, "dry-run", false, "only tell what would be done")
+	f.BoolVar(&o.Whole, "whole", false, "remove the whole text of the entries")
+	f.BoolVar(&o.DryRun, "dry-run", false, "show the changes without making them")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	return cmd
 }

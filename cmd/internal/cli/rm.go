@@ -22,8 +22,8 @@ func newRmCmd(a *App) *cobra.Command {
 		SuggestFor: []string{"remove", "delete"},
 		Short:      "Remove a tape",
 		Long: `Remove a tape with its files, branch and tags. Its history goes to an archive, and
-tape restore brings it back; with --purge-archive it does not, and former archives of the
-tape go, too. It asks on a terminal, and needs --yes elsewhere. A tape with open forks is
+tape restore brings it back. With --purge-archive it gets no archive, and its former archives
+are removed, too. It asks on a terminal, and needs --yes elsewhere. A tape with open forks is
 refused, and so is the current one. With --purge-archive and --yes, NAME is the whole name.
 
 A remote keeps what was pushed to it: the next tape pull brings that back. To take a secret
@@ -34,7 +34,7 @@ out of the history, use tape purge.`,
 		ValidArgsFunction: upTo(1, a.completeTapes()),
 		RunE:              a.inStore(o.run),
 	}
-	cmd.Flags().BoolVar(&o.purgeArchive, "purge-archive", false, "keep no archive, and remove those that there are")
+	cmd.Flags().BoolVar(&o.purgeArchive, "purge-archive", false, "keep no archive, and remove the former ones")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	return cmd
 }

@@ -29,17 +29,17 @@ func newRunForkCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run-fork NAME [--at ANCHOR|@ID] [--merge|--discard|--merge-on-success] [--summary TEXT] -- COMMAND [ARG…]",
 		Short: "Run a command in a fork",
-		Long: `Make a fork, run a command whose tape it is (TAPE_NAME and TAPE_WORKSPACE say so), and
-then merge the fork, discard it, or, by default, leave it open. With --merge-on-success it
+		Long: `Make a fork, run a command on it (with TAPE_NAME and TAPE_WORKSPACE set to it), and then
+merge the fork, discard it, or, by default, leave it open. With --merge-on-success it
 is merged if the command exits with 0, and left open otherwise.
 
 The command gets standard input, output and error, and the signals; messages about the fork
-go to standard error. With --json the result is the one object
-on standard output, and what the command writes there goes to standard error.
+go to standard error. With --json standard output has nothing but the result, one object;
+the output of the command goes to standard error.
 
 The exit code is the command's: 128+n if signal n ended it, 127 if there is no such
-command, 126 if it cannot be run; then there is no fork either. Where the command exits
-with 0, but the fork cannot be merged or discarded, it is that failure's.`,
+command, 126 if it cannot be run; then there is no fork either. If the command exits
+with 0, but the fork cannot be merged or discarded, it is the exit code of that failure.`,
 		Example: `  tape run-fork try-redis --merge-on-success -- ./agent "use redis"
   tape run-fork probe --discard -- sh -c 'tape append --text hi && tape log'
   tape run-fork review --at plan --merge --summary "no objections" -- ./reviewer`,
@@ -49,7 +49,7 @@ with 0, but the fork cannot be merged or discarded, it is that failure's.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1:]) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.at, "at", "", "begin the fork behind this `ANCHOR` or entry (@ID)")
+	f.StringVar(&o.at, "at", "", "begin the fork after this `ANCHOR` or entry (@ID)")
 	f.BoolVar(&o.merge, "merge", false, "merge the fork afterwards")
 	f.BoolVar(&o.discard, "discard", false, "discard the fork afterwards")
 	f.BoolVar(&o.onSuccess, "merge-on-success", false, "merge the fork if the command exits with 0")

@@ -59,7 +59,7 @@ differs in digits, hexadecimal numbers, case and white space.
 
 With --sort newest the last entry of a tape comes first; between tapes the dates decide.
 
-Of more than 400 matches, only those that have a word often and the newest are ranked.
+If more than 400 entries match, only the newest and those that have a word often are ranked.
 Entries that search tools wrote (meta.search is true) are left out.`,
 		Example: `  tape search timeout
   tape search '"connection reset" -test' --kind message
@@ -97,7 +97,7 @@ func (o *searchOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.substring, "substring", false, "QUERY is a text to be found exactly as it is")
 	f.BoolVar(&o.regex, "regex", false, "QUERY is a regular expression (RE2)")
 	f.BoolVarP(&o.ignoreCase, "ignore-case", "i", false, "with --substring and --regex: case does not matter")
-	f.BoolVar(&o.exact, "exact", false, "take words as they are spelt, punctuation included; try no near ones")
+	f.BoolVar(&o.exact, "exact", false, "take words as they are spelt, with punctuation; do not try similar words")
 	f.BoolVar(&o.noFold, "no-fold", false, "show entries that say nearly the same one by one")
 	f.BoolVar(&o.searches, "searches", false, "include entries that search tools wrote")
 	f.BoolVar(&o.count, "count", false, "print how many entries match")

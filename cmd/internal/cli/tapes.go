@@ -28,8 +28,8 @@ func newTapesCmd(a *App) *cobra.Command {
 		Use:     "tapes [-n N] [--project DIR] [--agent NAME] [--since DATE] [--grep TEXT]",
 		Aliases: []string{"ls"},
 		Short:   "List the tapes of the workspace, the newest first",
-		Long: `List the tapes of the workspace, the newest entries first, and empty tapes last. tape ls is
-the same.
+		Long: `List the tapes of the workspace: those with the newest entries first, empty ones last.
+tape ls is the same.
 
 A tape's title is the one that you gave it, or the first thing that a person asked. The
 number in front can be used in place of a tape's name until the order changes; so can the
@@ -54,10 +54,10 @@ push, fetch or pull.`,
 	}
 	f := cmd.Flags()
 	f.IntVarP(&o.limit, "limit", "n", -1, "show the newest `N` tapes")
-	f.StringVar(&o.project, "project", "", "show tapes of projects in this `DIR`, or with this in their name")
-	f.StringVar(&o.agent, "agent", "", "show tapes of agents with this in their `NAME`")
+	f.StringVar(&o.project, "project", "", "show tapes of projects in `DIR`, or whose name contains it")
+	f.StringVar(&o.agent, "agent", "", "show tapes of agents whose name contains `NAME`")
 	f.StringVar(&o.since, "since", "", "show tapes with entries that are not older than `DATE`")
-	f.StringVar(&o.grep, "grep", "", "show tapes with this `TEXT` in title, name, project or branch; case does not matter")
+	f.StringVar(&o.grep, "grep", "", "show tapes whose title, name, project or branch contains `TEXT`, in any case")
 	f.Lookup("limit").DefValue = "0"
 	return cmd
 }

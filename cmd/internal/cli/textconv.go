@@ -20,8 +20,8 @@ func newTextconvCmd(a *App) *cobra.Command {
 form that is made for diffs. It is what git calls where tape git install has set it up.
 
 Each entry has a line with its number, kind, time and checksum, and below it the text,
-wrapped at a width that is always the same. Calls of tools are short, and of long results
-there is the beginning; the checksum, of the stored line, tells changes in what is not
+wrapped at a width that is always the same. Calls of tools are shortened, and so are
+long results; the checksum, of the stored line, tells changes in what is not
 shown. A line that is no entry is shown as it is. FILE may be -, standard input. No
 workspace is needed.`,
 		Example: `  tape textconv anchors/002_implement/messages.jsonl

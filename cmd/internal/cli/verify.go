@@ -17,8 +17,8 @@ func newVerifyCmd(a *App) *cobra.Command {
 		Use:   "verify",
 		Short: "Check the integrity of the workspace",
 		Long: `Check the whole workspace: that history was only appended to, that every entry can be
-read and none is missing, that commits, tags and working trees agree, and, where there
-is git, what git fsck checks. Every violation is named; exit code 6 if there is any.`,
+read and none is missing, that commits, tags and working trees agree, and, if git is
+installed, what git fsck checks. Every violation is named; exit code 6 if there is any.`,
 		RunE: a.inStore(a.runVerify),
 	}
 }
