@@ -58,7 +58,7 @@ func (r Repository) PostCommit(ctx context.Context, store *repo.Store) (isMerge 
 	}
 	err = audit.CheckTree(ctx, (*workspace.Store)(store), branch, c.Parents[0], c.Tree)
 	if errors.Is(err, repo.ErrConflict) {
-		return false, layout.Conflict("take the commit back: git reset --keep HEAD~1", "git has committed what is not append-only: %v", err)
+		return false, layout.Conflict("undo the commit: git reset --keep HEAD~1", "git has committed what is not append-only: %v", err)
 	}
 	return false, err
 }

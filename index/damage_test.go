@@ -75,9 +75,9 @@ func TestDamagedIndex(t *testing.T) {
 	}{
 		{"nothing", func() error { return nil }, "absent", "", false},
 		{"no bytes", func() error { return os.WriteFile(path, nil, 0o600) }, "damaged", "damaged", false},
-		{"a text file", func() error { return os.WriteFile(path, []byte("dear diary"), 0o600) }, "foreign", "not made by this program", true},
-		{"another database", func() error { return os.WriteFile(path, readFile(t, foreign), 0o600) }, "foreign", "not made by this program", true},
-		{"a folder", func() error { return os.MkdirAll(filepath.Join(path, "inside"), 0o700) }, "foreign", "not made by this program", true},
+		{"a text file", func() error { return os.WriteFile(path, []byte("dear diary"), 0o600) }, "foreign", "not made by tape", true},
+		{"another database", func() error { return os.WriteFile(path, readFile(t, foreign), 0o600) }, "foreign", "not made by tape", true},
+		{"a folder", func() error { return os.MkdirAll(filepath.Join(path, "inside"), 0o700) }, "foreign", "not made by tape", true},
 		{"another version", func() error { return os.WriteFile(path, patched(60, 0, 0, 0, 99), 0o600) }, "outdated", "", false},
 		{"half of it", func() error { return os.WriteFile(path, good[:len(good)/2], 0o600) }, "damaged", "damaged", false},
 		{"one page", func() error { return os.WriteFile(path, good[:store.PageSize], 0o600) }, "damaged", "damaged", false},

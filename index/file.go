@@ -49,7 +49,7 @@ func (x *Index) makeRoom() error {
 	case err != nil:
 		return err
 	case state == store.Damaged:
-		(*workspace.Store)(x.store).Warn("the index was damaged, and is built anew")
+		(*workspace.Store)(x.store).Warn("the index was damaged, and is rebuilt")
 	case state == store.Foreign:
 		aside := path + ".foreign"
 		for n := 2; ; n++ {
@@ -61,7 +61,7 @@ func (x *Index) makeRoom() error {
 		if err := os.Rename(path, aside); err != nil {
 			return err
 		}
-		(*workspace.Store)(x.store).Warn(fmt.Sprintf("%s was not made by this program, and is now %s", filepath.Base(path), filepath.Base(aside)))
+		(*workspace.Store)(x.store).Warn(fmt.Sprintf("%s was not made by tape; it was renamed to %s", filepath.Base(path), filepath.Base(aside)))
 	}
 	return nil
 }

@@ -240,7 +240,7 @@ func (x *Index) underLock(ctx context.Context, tapes []*store.Target, all bool) 
 		err = x.db.DropGone(tapes)
 	}
 	if store.IsDamage(err) {
-		(*workspace.Store)(x.store).Warn(fmt.Sprintf("the index was damaged, and is built anew: %v", err))
+		(*workspace.Store)(x.store).Warn(fmt.Sprintf("the index was damaged, and is rebuilt: %v", err))
 		return x.build(ctx, tapes, false)
 	}
 	return added, err
@@ -248,7 +248,7 @@ func (x *Index) underLock(ctx context.Context, tapes []*store.Target, all bool) 
 
 // inMemory makes an index that lasts as long as the program does.
 func (x *Index) inMemory(ctx context.Context, tapes []*store.Target, why error) (int64, error) {
-	(*workspace.Store)(x.store).Warn(fmt.Sprintf("the index cannot be written (%v): it is made in memory, for this time", why))
+	(*workspace.Store)(x.store).Warn(fmt.Sprintf("the index cannot be written (%v): this command uses one in memory", why))
 	if err := x.Close(); err != nil {
 		return 0, err
 	}

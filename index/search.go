@@ -193,7 +193,7 @@ func (x *Index) mend(ctx context.Context, tapes []*repo.Tape, why error, again b
 	if !again && errors.Is(why, store.ErrStrange) {
 		return nil
 	}
-	(*workspace.Store)(x.store).Warn(fmt.Sprintf("the index was damaged, and is built anew: %v", why))
+	(*workspace.Store)(x.store).Warn(fmt.Sprintf("the index was damaged, and is rebuilt: %v", why))
 	if x.memory {
 		return x.Close()
 	}

@@ -177,7 +177,7 @@ func TestPurgeForeignFiles(t *testing.T) {
 	runGit(t, dir, "add", "-A")
 	runGit(t, dir, "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-q", "-m", "by hand")
 	done := purgeKeys(t, m, PurgeOptions{Rules: []string{purge.AllRules}})
-	if left := strings.Join(done.Left, "\n"); strings.Count(left, "is none of a tape's: remove it") != 3 || strings.Contains(left, "clone again") {
+	if left := strings.Join(done.Left, "\n"); strings.Count(left, "does not belong to a tape: remove it") != 3 || strings.Contains(left, "clone again") {
 		t.Errorf("left:\n%s", left)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, folder)); err != nil {

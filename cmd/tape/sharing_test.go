@@ -91,8 +91,8 @@ tape append --role assistant --text 'ready for review'`)
 		said[m[1]] += users[m[1]].run(block)
 	}
 	for name, wants := range map[string][]string{
-		"Ada":   {"pushed, new there", "git clone -b tape/main ", "run tape pull", "merged with what is only here", "main/try-grpc", "closed there"},
-		"Bob":   {"cloned 1 tape into", "main/try-grpc  1 entry  pushed, new there", "closed, since it is merged", "MESSAGES  ORIGIN", "message/user take it"},
+		"Ada":   {"pushed, new there", "git clone -b tape/main ", "run tape pull", "merged with local entries", "main/try-grpc", "closed there"},
+		"Bob":   {"cloned 1 tape into", "main/try-grpc  1 entry  pushed, new there", "closed, because it was merged", "MESSAGES  ORIGIN", "message/user take it"},
 		"Carol": {"merge: try-grpc", "handoff: review", "origin/tape/main", "ready for review"},
 	} {
 		for _, want := range wants {

@@ -103,7 +103,7 @@ func (a *audit) chain(ctx context.Context, head, old gitstore.Hash) (chain []git
 // walk checks commits, the newest first, that follow one that is in order.
 func (a *audit) walk(ctx context.Context, t *workspace.Tape, chain []gitstore.Hash, at gitstore.Hash, depth int) error {
 	if a.hostile && depth > deepestMerge {
-		return layout.Refused("", "more than %d merges are inside of each other", deepestMerge)
+		return layout.Refused("", "merges are nested more than %d deep", deepestMerge)
 	}
 	if len(chain) == 0 {
 		return nil

@@ -73,7 +73,7 @@ func (c *updateCheck) check(ctx context.Context, u layout.Incoming) error {
 	case !to.IsZero() && (strings.HasPrefix(ref, layout.BranchPrefix) || strings.HasPrefix(ref, layout.ForkPrefix)):
 		return CheckGrowth(ctx, c.s, ref, from, to)
 	case strings.HasPrefix(ref, layout.BranchPrefix):
-		return layout.Conflict("who owns the repository can delete it there", "%s is the history of a tape, which is not deleted", shortRef(ref))
+		return layout.Conflict("the owner of the repository can delete it there", "%s is the history of a tape, and is not deleted by a push", shortRef(ref))
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func notTaken(ref string, err error) error {
 // tagUpdate refuses to move or delete the tag of a handoff. That of a fork goes with the
 // fork, and that of a tape which was purged with its commit, or with the name of its phase.
 func (c *updateCheck) tagUpdate(ctx context.Context, ref string, from, to gitstore.Hash) error {
-	refused := layout.Conflict("tags of handoffs stay for good", "the tag %s is there already, and would be moved or deleted", layout.ShortTag(ref))
+	refused := layout.Conflict("the tags of handoffs never change", "the tag %s exists already, and would be moved or deleted", layout.ShortTag(ref))
 	t, old, head, err := c.owner(from)
 	switch {
 	case err != nil:
@@ -195,7 +195,7 @@ func notAdded(ctx context.Context, branch string, err error) error {
 	if ctxErr := ctx.Err(); ctxErr != nil || err == nil {
 		return ctxErr
 	}
-	return layout.Conflict("entries are only added: bring back what was recorded", "%s: %v", branch, err)
+	return layout.Conflict("entries can only be added: restore what was recorded", "%s: %v", branch, err)
 }
 
 // CheckTree refuses, with ErrConflict, a commit that is about to be made on the branch of a

@@ -42,7 +42,7 @@ func (c *IncomingCheck) checkRef(ctx context.Context, n incomingName, in layout.
 	isBranch := n.prefix == layout.BranchPrefix || n.prefix == layout.ForkPrefix
 	switch {
 	case in.New.IsZero():
-		return layout.Refused("", "it names nothing")
+		return layout.Refused("", "it leads to no object")
 	case in.Old == in.New:
 		if isBranch {
 			c.Known[in.New] = true
@@ -52,7 +52,7 @@ func (c *IncomingCheck) checkRef(ctx context.Context, n incomingName, in layout.
 		}
 		return nil
 	case !isBranch && !in.Old.IsZero():
-		return layout.Refused("ask whoever moved it: handoffs and archives stay where they are",
+		return layout.Refused("ask whoever moved it: tags of handoffs and archives never move",
 			"it was moved from %s to %s", short(in.Old), short(in.New))
 	case n.prefix == layout.TagPrefix:
 		return c.tag(ctx, n, in.New)
@@ -68,7 +68,7 @@ func (c *IncomingCheck) checkRef(ctx context.Context, n incomingName, in layout.
 // for tapes of one's own.
 func refuseRef(ref string, err error) error {
 	out := &layout.Error{Class: layout.ErrRefused, Msg: "the remote's " + shortRef(ref), Cause: err,
-		Way: layout.Words("it has to be put right on the remote; nothing of it was taken")}
+		Way: layout.Words("it has to be corrected at the remote; nothing of it was accepted")}
 	var p *layout.Error
 	var corrupt *layout.CorruptError
 	switch {
@@ -86,7 +86,7 @@ func refuseRef(ref string, err error) error {
 var errRewritten = errors.New("history was rewritten")
 
 func rewritten(old, next gitstore.Hash) error {
-	err := layout.Conflict("ask whoever rewrote it, or restored an older one; what you have of it is as it was",
+	err := layout.Conflict("ask whoever rewrote it, or restored an older one; your copy is unchanged",
 		"%s does not continue %s", short(next), short(old)).Try(layout.TakeAsItIs)
 	err.Cause = errRewritten
 	return err
@@ -140,13 +140,13 @@ func (c *IncomingCheck) identify(n incomingName, head gitstore.Hash) (*workspace
 	case layout.ForkPrefix:
 		if layout.BranchOf(name, layout.ForkPrefix) != layout.ForkPrefix+n.slug+"/"+n.rest {
 			if layout.TapeSlug(name) != n.slug || layout.TapeSlug(n.rest) != n.rest {
-				return nil, layout.Refused("", "the commit %s is of %.200q, whose forks have other branches", short(head), name)
+				return nil, layout.Refused("", "the commit %s belongs to %.200q, whose forks have other branches", short(head), name)
 			}
 			name += "/" + n.rest // a branch that somebody made by hand
 		}
 	case layout.TagPrefix:
 		if layout.TapeSlug(name) != n.slug {
-			return nil, layout.Refused("", "the commit %s is of %.200q", short(head), name)
+			return nil, layout.Refused("", "the commit %s belongs to %.200q", short(head), name)
 		}
 	default:
 		return nil, layout.Refused("a tape's branch is named after it", "%s%s names the tape %.200q", where, layout.TapeFile, info.Name)
@@ -171,7 +171,7 @@ func (c *IncomingCheck) tag(ctx context.Context, n incomingName, h gitstore.Hash
 	if on, err := owner.Has(ctx, c.s, tag.Object); err != nil {
 		return err
 	} else if !on {
-		return layout.Refused("", "the commit %s that it names is not of %q", short(tag.Object), owner.own.Name())
+		return layout.Refused("", "the commit %s that it leads to does not belong to %q", short(tag.Object), owner.own.Name())
 	}
 	if came, err := c.cameWith(owner.own, n.rest, tag.Object); err != nil {
 		return err

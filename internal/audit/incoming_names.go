@@ -30,9 +30,9 @@ func parseIncoming(ref string) (n incomingName, err error) {
 	n = incomingName{prefix, slug, rest}
 	switch {
 	case n.prefix == "":
-		return n, refusedName(ref, "it is none of a tape, fork, handoff or archive")
+		return n, refusedName(ref, "it is not the name of a tape, fork, handoff or archive")
 	case gitstore.CheckRefName(ref) != nil, two != (n.prefix != layout.BranchPrefix), strings.Contains(n.rest, "/"):
-		return n, refusedName(ref, "it leads out of its folder, or is none that git has")
+		return n, refusedName(ref, "it leads out of its folder, or is no valid name in git")
 	}
 	err = canonicalSlug(n.slug)
 	switch {
@@ -69,7 +69,7 @@ func canonicalSlug(s string) error {
 	case layout.EndsInHash(s):
 		return nil
 	case layout.IsDeviceName(s):
-		return fmt.Errorf("%.100q is a device on some systems", s)
+		return fmt.Errorf("%.100q is the name of a device on some systems", s)
 	}
 	return fmt.Errorf("%.100q would be another name on some file systems, and has no hash at its end", s)
 }
@@ -99,7 +99,7 @@ func CheckNames(refs []string) map[string]error {
 	for _, group := range same {
 		for i, ref := range group {
 			if len(group) > 1 {
-				out[ref] = refusedName(ref, fmt.Sprintf("it cannot stand beside %.200q on every file system", group[(i+1)%len(group)]))
+				out[ref] = refusedName(ref, fmt.Sprintf("some file systems take it for %.200q", group[(i+1)%len(group)]))
 			}
 		}
 	}

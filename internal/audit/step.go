@@ -114,7 +114,7 @@ func (a *audit) stepInfo(now *past, root []gitstore.TreeEntry, where string) err
 	switch {
 	case readme.Hash == now.readme:
 	case !now.info.IsZero():
-		return violation(where+layout.ReadmeFile, "the file was changed, or is not of the tape's first commit")
+		return violation(where+layout.ReadmeFile, "the file was changed, or did not come with the tape's first commit")
 	case ok:
 		if _, err := a.file(readme.Hash, where+layout.ReadmeFile, smallFile); err != nil {
 			return err
@@ -346,7 +346,7 @@ func (g *growth) numbers() error {
 	slices.Sort(g.ids)
 	for _, id := range g.ids {
 		if id != g.now.last+1 {
-			return violation(g.where, "behind id %d, the next is missing, or there twice", g.now.last)
+			return violation(g.where, "after id %d, the next is missing or repeated", g.now.last)
 		}
 		g.now.last = id
 	}

@@ -19,7 +19,7 @@ const (
 )
 
 // takeOut is the advice for what does not belong in a tape.
-const takeOut = "it has to be taken out there, with its history"
+const takeOut = "it has to be removed there, with its history"
 
 func (a *audit) maxLine() int { return a.s.Config().MaxLine }
 
@@ -122,11 +122,11 @@ func (a *audit) folder(h gitstore.Hash, where string) ([]gitstore.TreeEntry, err
 	}
 	for i, e := range out {
 		if i > 0 && out[i-1].Compare(e) >= 0 {
-			return nil, violation(where, "%.100q is there twice, or out of order", e.Name)
+			return nil, violation(where, "%.100q is repeated or out of order", e.Name)
 		}
 	}
 	if len(gitstore.EncodeTree(out)) != len(raw) {
-		return nil, violation(where, "a mode in it has a zero in front")
+		return nil, violation(where, "a mode in it begins with a zero")
 	}
 	return out, nil
 }
@@ -178,11 +178,11 @@ func foreign(where string, e gitstore.TreeEntry) error {
 	case e.Mode == 0o160000:
 		why = "it is a submodule"
 	case strings.HasPrefix(name, ".git") || name == "hooks" || name == "config" || name == layout.ConfigFile:
-		why = "settings and hooks are not taken from a remote"
+		why = "settings and hooks are not accepted from a remote"
 	case e.Mode>>9 == 0o100 && e.Mode != gitstore.ModeFile:
 		why = fmt.Sprintf("its mode is %o; files of a tape are 100644", e.Mode)
 	case folded == foldName(layout.TapeFile) && name != layout.TapeFile, folded == foldName(layout.AnchorsDir) && name != layout.AnchorsDir:
-		why = fmt.Sprintf("it cannot stand beside %s and %s on every file system", layout.TapeFile, layout.AnchorsDir)
+		why = fmt.Sprintf("some file systems take it for %s or %s", layout.TapeFile, layout.AnchorsDir)
 	case e.IsDir():
 		why = "it is not the folder of a phase"
 	}

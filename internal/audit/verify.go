@@ -230,7 +230,7 @@ func (v *verifier) complete(ctx context.Context, t *workspace.Tape) error {
 		}
 	}
 	if made {
-		v.s.Warn("a handoff of tape " + strconv.Quote(t.Name()) + " had lost its tag, which was made again")
+		v.s.Warn("a handoff of tape " + strconv.Quote(t.Name()) + " had lost its tag, which was restored")
 	}
 	if errors.Is(err, layout.ErrCorrupt) || errors.Is(err, layout.ErrConflict) {
 		v.problem(t.Name(), err)

@@ -160,7 +160,7 @@ func (w *auditWalk) merged(ctx context.Context, owner *workspace.Tape, theirs gi
 // byGit works out what a commit comes to that git made: a merge, or one on top of a merge.
 func (w *auditWalk) byGit(ctx context.Context, owner *workspace.Tape, h gitstore.Hash) (counts bool, err error) {
 	if w.raws++; w.hostile && w.raws > longestByGit {
-		return false, layout.Refused("run a tape command where they are, which completes them, and push that",
+		return false, layout.Refused("run a tape command in the workspace that has them, which completes them, then push again",
 			"more than %d commits are on top of a merge that git made", longestByGit)
 	}
 	m, err := resolve.Resolve(ctx, owner, h, gitstore.HashObject)
@@ -185,7 +185,7 @@ func (w *auditWalk) merge(ctx context.Context, owner *workspace.Tape, h gitstore
 		return w.unmade(h, err)
 	}
 	if want != c.Tree {
-		return violation(short(h), "the merge is not what its parents give")
+		return violation(short(h), "the merge is not the result that its parents give")
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func (w *auditWalk) unmade(h gitstore.Hash, err error) error {
 	if w.hostile {
 		return err // of a remote, it may show how histories differ
 	}
-	return violation(short(h), "the merge cannot be made again: %v", err)
+	return violation(short(h), "the merge cannot be repeated for comparison: %v", err)
 }
 
 // summarized checks that a merge added one entry, which names what was merged.
@@ -228,7 +228,7 @@ func (w *auditWalk) says(h gitstore.Hash, c gitstore.Commit, now *past) error {
 		return violation(short(h)+":"+layout.TapeFile, "it names the tape %.200q", now.name)
 	}
 	if name := layout.DecodeTrailer(c.Trailer(layout.TrailerName)); name != "" && !related(name, tape) {
-		return violation(short(h), "the commit says that it is of %.200q", name)
+		return violation(short(h), "the commit says that it belongs to %.200q", name)
 	}
 	var first int64 = 1
 	if w.before != nil {
@@ -238,7 +238,7 @@ func (w *auditWalk) says(h gitstore.Hash, c gitstore.Commit, now *past) error {
 		return violation(short(h), "the commit says that it added the entries %.100q; it has %q", says, has)
 	}
 	if base, ok := snapshot.StartsHere(w.t, c); ok && h == w.start && base != now.last {
-		return violation(short(h), "the commit says that the fork begins behind entry %d; that is %d", base, now.last)
+		return violation(short(h), "the commit says that the fork begins after entry %d, but it begins after %d", base, now.last)
 	}
 	return nil
 }
@@ -273,7 +273,7 @@ func (w *auditWalk) purged(ctx context.Context, h gitstore.Hash, c gitstore.Comm
 		return ctx.Err() // part of the old history is gone, so it is not known any more
 	}
 	if !ok {
-		return violation(short(h), "history was rewritten: it is not that of %s without what the purge took out", short(old))
+		return violation(short(h), "history was rewritten: it differs from that of %s in more than what was purged", short(old))
 	}
 	return nil
 }

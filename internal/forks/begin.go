@@ -45,12 +45,12 @@ func forkNamed(t *workspace.Tape, name string) (*workspace.Tape, error) {
 	if strings.Contains(name, "/") {
 		return nil, layout.Invalid("", "the name of a fork must not have a slash: %q", name).Try(layout.NameForkedFrom)
 	}
-	if err := layout.CheckName("a fork, its parent's before it", t.Name()+"/"+name); err != nil {
+	if err := layout.CheckName("a fork, with that of its parent", t.Name()+"/"+name); err != nil {
 		return nil, err
 	}
 	f := t.Store().ForkHandle(t.Name() + "/" + name)
 	if _, err := t.Store().Handle(f.Name()).Head(); err == nil {
-		return nil, layout.Conflict("choose another name", "there is a tape %q, and the fork would be called so, too", f.Name())
+		return nil, layout.Conflict("choose another name", "there is a tape with the name of this fork: %q", f.Name())
 	}
 	if _, err := f.Head(); err == nil {
 		return nil, taken(f)

@@ -55,8 +55,8 @@ func CheckClosable(w *writer.Writer) error {
 	if err1 == nil && err2 == nil && os.SameFile(ours, is) {
 		return nil
 	}
-	return layout.Conflict("check something else out there, or take it away with: git worktree remove "+layout.ShellWord(w.Wt.Dir),
-		"%q is checked out in %s, and would be gone", w.T.Name(), w.Wt.Dir)
+	return layout.Conflict("check out something else there, or remove it with: git worktree remove "+layout.ShellWord(w.Wt.Dir),
+		"%q is checked out in %s, which would lose its branch", w.T.Name(), w.Wt.Dir)
 }
 
 // What the reflog of a tape says of its forks, and of forks of these, that were closed
@@ -102,7 +102,7 @@ func takeAway(ctx context.Context, w *writer.Writer, message string) error {
 		return err
 	}
 	if err := writer.PruneTags(ctx, t, nil); err != nil {
-		s.Warn("tags of " + layout.OneLine(t.Name()) + " are left, until tape gc: " + err.Error())
+		s.Warn("tags of " + layout.OneLine(t.Name()) + " are left until tape gc removes them: " + err.Error())
 	}
 	_ = s.FS().Remove(snapshot.SealsPath(t))
 	w.Gone()
@@ -168,7 +168,7 @@ func keepForeign(w *writer.Writer) error {
 		if err := d.Rename(filepath.Join(w.Wt.Dir, name), filepath.Join(dir, name)); err != nil {
 			return err
 		}
-		w.T.Store().Warn(fmt.Sprintf("%s was no part of the tape; it is now in %s", name, dir))
+		w.T.Store().Warn(fmt.Sprintf("%s did not belong to the tape; it is now in %s", name, dir))
 	}
 	return nil
 }

@@ -171,7 +171,7 @@ func ClosedHere(ctx context.Context, t *workspace.Tape, at gitstore.Hash, discar
 		}
 	}
 	if !known {
-		return false, layout.Conflict("", "%q, which %q is a fork of, is not here", t.Parent(), t.Name()).Try(layout.PullAll)
+		return false, layout.Conflict("", "%q, the parent of %q, is not here", t.Parent(), t.Name()).Try(layout.PullAll)
 	}
 	return false, nil
 }

@@ -102,7 +102,7 @@ func Target(ctx context.Context, t *workspace.Tape) (*workspace.Tape, error) {
 		}
 	}
 	if first == nil {
-		return nil, layout.NotFound("", "%q, which %q is a fork of, is gone", t.Parent(), t.Name()).Try(layout.ListAll)
+		return nil, layout.NotFound("", "%q, the parent of %q, is gone", t.Parent(), t.Name()).Try(layout.ListAll)
 	}
 	return first, nil // the merge says what is wrong
 }

@@ -34,7 +34,7 @@ func CheckHome(t *workspace.Tape, note Record, head gitstore.Hash, dir string) e
 			return layout.Conflict("check it out there again: git -C "+layout.ShellWord(was)+" checkout "+layout.ShellWord(t.Branch()),
 				"%s not committed, in %s, where git has something else checked out now", AreEntries(n), was)
 		}
-		s.Warn(fmt.Sprintf("%s gone with the folder %s: not committed, though acknowledged", AreEntries(n), was))
+		s.Warn(fmt.Sprintf("%s gone with the folder %s: acknowledged, but not committed", AreEntries(n), was))
 	}
 	if dir == "" {
 		return nil

@@ -110,12 +110,12 @@ func Classify(err error) error {
 		return &Error{Class: ErrBusy, Msg: "the tape is in use by another process", Cause: err, Way: []Hint{{Kind: CollectLocks}}}
 	case errors.Is(err, gitstore.ErrBusy), errors.Is(err, disk.ErrLocked):
 		return &Error{Class: ErrBusy, Msg: "the tape is in use by another process", Cause: err,
-			Way: Words("try again; if it goes on, look for a tape or git process that hangs")}
+			Way: Words("try again; if it happens again, look for a tape or git process that hangs")}
 	case errors.Is(err, gitstore.ErrConflict):
 		return &Error{Class: ErrConflict, Msg: "the tape's branch was moved by another program meanwhile", Cause: err, Way: Words("try again")}
 	case errors.Is(err, gitstore.ErrDamagedRef):
 		return &Error{Class: ErrCorrupt, Msg: "a ref is damaged", Cause: err,
-			Way: Words("the last line of the file of that name under .git/logs tells what it held; write it back with: git update-ref")}
+			Way: Words("the last line of the file of that name under .git/logs has its value; restore it with: git update-ref")}
 	case errors.Is(err, gitrun.ErrNoGit):
 		return &Error{Class: err, Msg: err.Error(), Way: []Hint{{Kind: InstallGit}}}
 	case errors.Is(err, fs.ErrPermission):
@@ -149,5 +149,5 @@ func CorruptObject(h gitstore.Hash, err error) error {
 		return err
 	}
 	return &CorruptError{File: "commit " + h.String(), Msg: err.Error(),
-		Fix: "git fsck --full tells what else is missing; fetch the tape again from a copy"}
+		Fix: "git fsck --full lists what else is missing; fetch the tape again from a copy"}
 }

@@ -64,7 +64,7 @@ func CheckPayload(kind string, payload []byte) error {
 	is, ok := shapes[kind]
 	if !ok {
 		if meant := MeantKind(kind); meant != "" {
-			return Invalid("did you mean "+meant+"? a kind of your own needs a name that differs more from that", "there is no kind %q", kind)
+			return Invalid("did you mean "+meant+"? the name of a kind of your own must differ more", "there is no kind %q", kind)
 		}
 		return nil
 	}

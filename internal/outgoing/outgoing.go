@@ -36,7 +36,7 @@ func CheckSecrets(ctx context.Context, s *workspace.Store, remote string, refs [
 	for _, name := range owners {
 		secrets, err := scan.Look(ctx, name, tips[name])
 		if err != nil {
-			return layout.Conflict("", "%q could not be looked through for secrets: %v", name, err)
+			return layout.Conflict("", "%q could not be searched for secrets: %v", name, err)
 		}
 		found = append(found, secrets...)
 	}

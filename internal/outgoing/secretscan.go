@@ -85,7 +85,7 @@ type LongEntry struct {
 }
 
 func (l LongEntry) String() string {
-	return fmt.Sprintf("entry @%d of %q has %d bytes: others take it only where max_line is at least that, and %d by default",
+	return fmt.Sprintf("entry @%d of %q has %d bytes: other workspaces accept it only if their max_line is at least that (default %d)",
 		l.Entry, l.Tape, l.Size, jsonl.DefaultMaxLine)
 }
 

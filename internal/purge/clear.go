@@ -149,7 +149,7 @@ func (p *purge) reportFiles(ctx context.Context, dir string) error {
 	}
 	return eachFile(paths, func(path string, raw []byte) error {
 		if p.mask.Holds(raw) || p.mask.Holds([]byte(path[len(dir)+1:])) {
-			p.left("the file %s has it, and is none of a tape's: remove it", p.mask.Text(path))
+			p.left("the file %s has it, and does not belong to a tape: remove it", p.mask.Text(path))
 		}
 		return ctx.Err()
 	})

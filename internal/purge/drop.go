@@ -161,13 +161,13 @@ func (p *purge) reportUsed(gone []gitstore.Hash) (none bool, err error) {
 			return false, err
 		}
 		if slices.ContainsFunc(index, func(e gitindex.Entry) bool { return left[e.Hash] }) {
-			p.left("the working tree of %s still has old files: git reset --hard in it takes over the new ones; then purge again", dir)
+			p.left("the working tree of %s still has old files: run git reset --hard in it, then purge again", dir)
 		}
 	}
 	kept, _ := filepath.Glob(filepath.Join(gitrun.ObjectsDir(git), "pack", "*.keep"))
 	for _, path := range kept {
 		p.left("git keeps what is in the pack of %s: remove that file, and purge again", filepath.Base(path))
 	}
-	p.left("%d of the old commits and files are still used by something else in the repository: git worktree list may tell by what; then purge again", len(left))
+	p.left("%d of the old commits and files are still used by something else in the repository: git worktree list may show by what; then purge again", len(left))
 	return false, nil
 }

@@ -124,7 +124,7 @@ func (p *purge) check(ctx context.Context, plans []purgeMove) error {
 			return err
 		}
 		if !ok && !p.isElsewhere() {
-			p.left("others cannot tell the new history of %s for that of the old one: they have to clone again", t.Branch())
+			p.left("others cannot recognise the new history of %s as that of the old one: they have to clone again", t.Branch())
 		}
 		is, err := p.problems(ctx, t, m.new)
 		if err != nil {
@@ -138,9 +138,9 @@ func (p *purge) check(ctx context.Context, plans []purgeMove) error {
 			return err
 		}
 		if len(was) == 0 {
-			return &layout.CorruptError{File: t.Branch(), Msg: "the history that a purge would give is not sound, so nothing was changed: " + is[0].String()}
+			return &layout.CorruptError{File: t.Branch(), Msg: "the purge would make a damaged history, so nothing was changed: " + is[0].String()}
 		}
-		p.s.Warn(fmt.Sprintf("%q was damaged before, and is now: %s", t.Name(), is[0]))
+		p.s.Warn(fmt.Sprintf("%q was damaged before the purge, and still is: %s", t.Name(), is[0]))
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (p *purge) carryOut(ctx context.Context, moves []purgeMove) error {
 	if err := p.clearFiles(ctx); err != nil {
 		return err
 	}
-	p.o.Step("dropping what was replaced")
+	p.o.Step("removing the old history")
 	dropped, err := p.drop(ctx)
 	if err != nil {
 		return err

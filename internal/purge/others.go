@@ -62,7 +62,7 @@ func (p *purge) lookAt(ctx context.Context, t *workspace.Tape, known *secrets.Kn
 			return other, ctx.Err()
 		}
 		if err != nil {
-			p.left("%q is damaged, and was looked at up to there only: %v", t.Name(), err)
+			p.left("%q is damaged, and was searched only up to there: %v", t.Name(), err)
 			break
 		}
 		if has, fps := p.has(known, e.Raw); has {
@@ -98,10 +98,10 @@ func (p *purge) has(known *secrets.Known, line []byte) (has bool, told []string)
 // it is short, where nothing tells that it is a secret.
 func (p *purge) reportKept(ctx context.Context) error {
 	for _, fp := range slices.Sorted(maps.Keys(p.mask.Missed)) {
-		p.left("the secret %s is short, or a word: it is masked only where something tells that it is one, and stands elsewhere, too", fp)
+		p.left("the secret %s is short, or a word: it is masked only where the context shows that it is a secret, and stays elsewhere", fp)
 	}
 	if p.r.Kept > 0 {
-		p.left("in %d of the commits it stays: in the name of an author, a tape or a fork", p.r.Kept)
+		p.left("it stays in %d of the commits: in the name of an author, a tape or a fork", p.r.Kept)
 	}
 	all, err := p.s.TapesAndForks(ctx)
 	if err != nil {
@@ -112,9 +112,9 @@ func (p *purge) reportKept(ctx context.Context) error {
 		switch {
 		case masked == t.Name():
 		case t.IsFork():
-			p.left("the name of the fork %q has it, and stays in what it was merged into: discard it, and begin one of another name", masked)
+			p.left("the name of the fork %q has it, and stays in what the fork was merged into: discard it, and begin one with another name", masked)
 		default:
-			p.left("the name of the tape %q has it, and stays: export it, import that into a tape of another name, and delete this one's branch", masked)
+			p.left("the name of the tape %q has it, and stays: export the tape, import that into one with another name, and delete this one's branch", masked)
 		}
 	}
 	refs, err := p.s.Git().Refs("refs/")
@@ -124,7 +124,7 @@ func (p *purge) reportKept(ctx context.Context) error {
 	for _, ref := range refs {
 		isTape := snapshot.SlugOf(ref.Name) != ref.Name
 		if masked := p.mask.Text(ref.Name); masked != ref.Name && !isTape && !layout.IsTracking(ref.Name) {
-			p.left("the name %s has it: give it another one with git", masked)
+			p.left("the name %s has it: rename it with git", masked)
 		}
 	}
 	return nil

@@ -171,7 +171,7 @@ func (p *purge) run(ctx context.Context) (err error) {
 	if err := p.findOthers(ctx); p.o.DryRun || ctx.Err() != nil {
 		return err
 	} else if err != nil {
-		p.left("whether other tapes have it could not be found out: %v", err)
+		p.left("could not find out whether other tapes have it: %v", err)
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func (p *purge) do(ctx context.Context) error {
 		return err
 	}
 	if p.follow != nil && p.r.To(p.follow.Old) != p.follow.Next {
-		return layout.Conflict("use the version of tape that purged it there; or clone it again", "the purge that was made elsewhere gives something else here")
+		return layout.Conflict("use the version of tape that purged it there; or clone it again", "the purge that was made elsewhere has a different result here")
 	}
 	moves, err := p.prepare(ctx)
 	if err != nil {
@@ -258,7 +258,7 @@ func (p *purge) do(ctx context.Context) error {
 // check refuses what names nothing, and names that the scanner does not know.
 func (o PurgeOptions) check() error {
 	if len(o.IDs)+len(o.Rules)+len(o.Fingerprints) == 0 {
-		return layout.Invalid("name an entry (@17), a rule or a fingerprint", "nothing is named to be taken out")
+		return layout.Invalid("name an entry (@17), a rule or a fingerprint", "there is nothing named to purge")
 	}
 	var ids []string
 	for _, rule := range secrets.Rules() {
@@ -321,7 +321,7 @@ func (p *purge) holds(t *workspace.Tape) bool {
 func (p *purge) unlock() {
 	for _, w := range slices.Backward(p.writers) {
 		if err := w.Unlock(); err != nil {
-			p.s.Warn("the lock of " + w.T.Name() + " could not be given up: " + err.Error())
+			p.s.Warn("the lock of " + w.T.Name() + " could not be released: " + err.Error())
 		}
 	}
 	p.writers = nil

@@ -14,7 +14,7 @@ import (
 
 // rewrite makes the history anew, in memory and in objects that nothing names yet.
 func (p *purge) rewrite(ctx context.Context) error {
-	p.o.Step("looking for what is to be masked")
+	p.o.Step("looking for secrets to mask")
 	if err := p.choose(ctx); err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func readUnfinished(s *workspace.Store) (u unfinished, err error) {
 			return u, layout.CorruptObject(ref.Hash, err)
 		}
 		if u.tape = layout.DecodeTrailer(c.Trailer(layout.TrailerName)); u.tape == "" {
-			return u, &layout.CorruptError{File: ref.Name, Msg: "it does not say which tape was being purged", Fix: "delete it with git update-ref -d, and purge again"}
+			return u, &layout.CorruptError{File: ref.Name, Msg: "it does not name the tape that was being purged", Fix: "delete it with git update-ref -d, and purge again"}
 		}
 		for line := range strings.Lines(c.Message) {
 			was, is, isPair := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
@@ -157,7 +157,7 @@ func (p *purge) finishFirst(ctx context.Context) error {
 	if err != nil || interrupted.tape == "" {
 		return err
 	}
-	p.s.Warn("a purge had been cut off; it is carried out now")
+	p.s.Warn("finishing a purge that was interrupted")
 	first := newPurge(p.s, p.s.Handle(interrupted.tape), PurgeOptions{Derived: p.o.Derived, Step: p.o.Step, Find: p.o.Find})
 	first.interrupted = &interrupted
 	err = first.do(ctx)

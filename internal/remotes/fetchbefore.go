@@ -36,7 +36,7 @@ func (a *acceptance) before(ctx context.Context, in layout.Incoming) (gitstore.H
 		if has, err := lineage.Contains(a.s, in.New, old); err != nil {
 			return in.Old, nil //nolint:nilerr // what is missing is told by the check
 		} else if has {
-			return in.Old, layout.Conflict("", "history was rewritten: by git, somebody has merged what was published behind something else").Try(layout.TakeAsItIs)
+			return in.Old, layout.Conflict("", "history was rewritten: somebody has used git to put published entries after others").Try(layout.TakeAsItIs)
 		}
 	}
 	if isTag || isFork {
@@ -128,7 +128,7 @@ func (a *acceptance) beforePurge(ctx context.Context, in layout.Incoming) (gitst
 	case remade.Old.IsZero():
 		a.refused[t.Slug()] = true
 		return in.Old, layout.Conflict("it may have been purged by another version of tape: use that one, or clone it again into another workspace, and compare",
-			"%q was purged at %s, as a record there says, but the same purge gives something else here", t.Name(), a.remote)
+			"%q was purged at %s, as a record there says, but the same purge has a different result here", t.Name(), a.remote)
 	case !a.o.Purges:
 		a.refused[t.Slug()] = true
 		return in.Old, layout.Conflict("", "%q was purged at %s: %s changed", t.Name(), a.remote, layout.CountEntries(int64(len(remade.Ids)))).Try(layout.PullPurge)
@@ -221,13 +221,13 @@ func notReplaced(ctx context.Context, t *workspace.Tape, remote string, head, th
 		if err != nil {
 			return err
 		}
-		return layout.Conflict("", "%s still has of %q what was purged here, and entries that somebody has pushed since", remote, t.Name()).
+		return layout.Conflict("", "%s still has what was purged of %q here, and entries that somebody has pushed since", remote, t.Name()).
 			Try(layout.PurgeInClone, append([]string{t.Store().Dir(), remote, t.Name()}, what...)...)
 	}
 	branch, tags := layout.ShellWord(t.Branch()), layout.ShellWord("+"+layout.TagPrefix+t.Slug()+"/*:"+layout.TagPrefix+t.Slug()+"/*")
 	git := "git -C " + layout.ShellWord(t.Store().Dir()) + " push --no-verify "
 	return layout.Conflict(fmt.Sprintf("replace it there: %s--force-with-lease=%s:%s %s %s && %s%s %s", git, branch, theirs, layout.ShellWord(remote), branch, git, layout.ShellWord(remote), tags),
-		"%s still has of %q what was purged here", remote, t.Name())
+		"%s still has what was purged of %q here", remote, t.Name())
 }
 
 // notPurged refuses a fork that is not here, or an archive, of a history that was purged here.
@@ -252,7 +252,7 @@ func (a *acceptance) notPurged(ctx context.Context, in layout.Incoming) error {
 		if err == nil && was {
 			err = layout.Conflict(fmt.Sprintf("delete it there: git -C %s push --no-verify --force-with-lease=%s:%s %s :%s",
 				layout.ShellWord(a.s.Dir()), layout.ShellWord(in.Ref), in.New, layout.ShellWord(a.remote), layout.ShellWord(in.Ref)),
-				"%s still has of %q what was purged here", a.remote, t.Name())
+				"%s still has what was purged of %q here", a.remote, t.Name())
 		}
 		return err
 	}

@@ -212,7 +212,7 @@ func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
 			continue
 		}
 		if up := p.rejected(x.t); up != "" {
-			x.status.Status, x.status.Err = layout.RefRejected, layout.Conflict("push that first", "%q, which it is a fork of, was not pushed", up)
+			x.status.Status, x.status.Err = layout.RefRejected, layout.Conflict("push that first", "its parent %q was not pushed", up)
 			continue
 		}
 		groups, which = append(groups, x.refs), append(which, i)
@@ -270,7 +270,7 @@ func (p *pushing) arrived(x *send, now map[string]gitstore.Hash) bool {
 
 // refused says why a remote did not take something, and what can be done.
 func (p *pushing) refused(x *send, reason string, now map[string]gitstore.Hash) error {
-	hints := layout.Words("the remote's own rules say so: ask who keeps it")
+	hints := layout.Words("the remote's own rules forbid it: ask its administrator")
 	moved := now != nil && slices.ContainsFunc(x.refs, func(ref transport.PushRef) bool { return now[ref.Name] != p.has[ref.Name] })
 	switch {
 	case moved || reason == "non-fast-forward" || reason == "already exists":

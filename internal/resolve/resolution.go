@@ -77,7 +77,7 @@ func (m *Resolution) begin(t *workspace.Tape, h gitstore.Hash) error {
 // merge adds what a merge has besides its first parent.
 func (m *Resolution) merge(ctx context.Context, t *workspace.Tape, c gitstore.Commit) error {
 	if len(c.Parents) > 2 {
-		return layout.Conflict("merge one branch after the other: git reset --keep "+c.Parents[0].String()[:12]+" takes this merge back",
+		return layout.Conflict("merge one branch after the other: git reset --keep "+c.Parents[0].String()[:12]+" undoes this merge",
 			"%q merges more than one branch", c.Subject())
 	}
 	s, err := InputsOf(t, Side{c.Parents[0], m.Good, m.more}, c.Parents[1], layout.DecodeTrailer(c.Trailer(layout.TrailerFork)))
@@ -85,7 +85,7 @@ func (m *Resolution) merge(ctx context.Context, t *workspace.Tape, c gitstore.Co
 	if err == nil {
 		lines, err = s.Lines(ctx)
 	}
-	back := "take the merge back with: git reset --keep " + c.Parents[0].String()[:12]
+	back := "undo the merge with: git reset --keep " + c.Parents[0].String()[:12]
 	switch {
 	case errors.Is(err, layout.ErrConflict):
 		return &layout.Error{Class: layout.ErrConflict, Msg: fmt.Sprintf("git has merged what cannot be merged: %v", err), Cause: err, Way: layout.Words(back)}
@@ -331,7 +331,7 @@ func Beyond(s *workspace.Store, data []byte, h gitstore.Hash, file string) ([]js
 		}
 		rest, ok := bytes.CutPrefix(data, blob)
 		if !ok {
-			return nil, layout.Conflict("git checkout -- "+layout.ShellWord(file)+" brings it back", "%s was changed, where lines are only added", file)
+			return nil, layout.Conflict("git checkout -- "+layout.ShellWord(file)+" brings it back", "%s was changed, but lines can only be added", file)
 		}
 		data = rest
 	}

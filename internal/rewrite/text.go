@@ -128,7 +128,7 @@ func (m *Masker) Line(line []byte) ([]byte, error) {
 	}
 	now, err := jsonl.Parse(out)
 	if err != nil || now.ID != e.ID || now.Kind != e.Kind || now.Date != e.Date {
-		return nil, layout.Invalid("the entry has to be taken out by hand", "the secret of entry %d is in its kind or date, which purge cannot change", e.ID)
+		return nil, layout.Invalid("the entry has to be removed by hand", "the secret of entry %d is in its kind or date, which purge cannot change", e.ID)
 	}
 	return out, nil
 }

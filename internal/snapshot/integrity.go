@@ -46,7 +46,7 @@ func (v *Snapshot) check(p layout.Phase, file string, data []byte) error {
 	if noted {
 		return &layout.CorruptError{File: v.Path(p, file), Line: bytes.Count(blob, []byte("\n")) + 1,
 			Msg: "this line, or a later one, is not the one that was recorded",
-			Fix: "put it back; if the change is meant (it is not committed yet), empty the file " + layout.ShellWord(v.notePath) + " while nothing is being recorded"}
+			Fix: "restore it; if the change is intended (it is not committed yet), empty the file " + layout.ShellWord(v.notePath) + " while nothing is being recorded"}
 	}
 	return nil
 }
@@ -139,6 +139,6 @@ func CheckSealed(seals map[string]string, path string, data []byte) error {
 	if !ok || facts == fmt.Sprintf("%d %08x", len(data), Checksum(0, data)) {
 		return nil
 	}
-	return &layout.CorruptError{File: path, Fix: "put it back as it was",
+	return &layout.CorruptError{File: path, Fix: "restore it as it was",
 		Msg: "the sealed file is not as it was recorded: a line in it was changed or is missing"}
 }

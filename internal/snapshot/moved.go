@@ -57,15 +57,15 @@ func checkKept(t *workspace.Tape, note journal.Record, head gitstore.Hash) error
 		}
 		if file != "" {
 			good = c.Parents[0]
-			lost = &layout.CorruptError{File: c.Hash.String()[:12] + ":" + file, Msg: "this commit, made by git, takes away what was recorded"}
+			lost = &layout.CorruptError{File: c.Hash.String()[:12] + ":" + file, Msg: "this commit, made by git, removes what was recorded"}
 		}
 	}
 	if lost == nil {
 		return nil
 	}
-	lost.Fix = "take it back with: git -C " + layout.ShellWord(t.Store().Dir()) + " update-ref " + t.Ref() + " " + good.String()
+	lost.Fix = "undo it with: git -C " + layout.ShellWord(t.Store().Dir()) + " update-ref " + t.Ref() + " " + good.String()
 	if wt, _, err := t.Worktree(); err == nil {
-		lost.Fix = "take it back with: git -C " + layout.ShellWord(wt.Dir) + " reset --keep " + good.String()[:12]
+		lost.Fix = "undo it with: git -C " + layout.ShellWord(wt.Dir) + " reset --keep " + good.String()[:12]
 	}
 	return lost
 }
@@ -116,7 +116,7 @@ func takenAway(git *gitstore.Repo, before, after gitstore.Hash, path string) (st
 func WithStash(v *Snapshot, head gitstore.Hash, err error) error {
 	var lost *layout.CorruptError
 	if errors.As(err, &lost) && Stashed(v.Git, head) {
-		lost.Fix = "git has put the entries that are not committed aside; bring them back with: git -C " + layout.ShellWord(v.Dir) + " stash pop"
+		lost.Fix = "git has stashed the uncommitted entries; restore them with: git -C " + layout.ShellWord(v.Dir) + " stash pop"
 	}
 	return err
 }

@@ -122,7 +122,7 @@ func Select(ctx context.Context, t *workspace.Tape, q Query) (v *Snapshot, s spa
 			lowest++
 		}
 		if s.Last, err = v.find(q.To, lowest, slices.All(v.List[lowest:])); s.Last < 0 {
-			err = layout.NotFound("", "tape %q has no anchor %q behind %s", t.Name(), q.To, v.List[s.First].Folder).Try(layout.ListAnchorsInOrder, q.To)
+			err = layout.NotFound("", "tape %q has no anchor %q after %s", t.Name(), q.To, v.List[s.First].Folder).Try(layout.ListAnchorsInOrder, q.To)
 		}
 		if !q.Inclusive {
 			s.Last, s.SkipAnchor = s.Last-1, true

@@ -364,6 +364,6 @@ func truncatedError(v *Snapshot, p layout.Phase, name string, size, was int64) e
 		line = bytes.Count(data, []byte("\n")) + 1
 	}
 	return &layout.CorruptError{File: v.Path(p, name), Line: line, Msg: fmt.Sprintf("the file has %d bytes; %d were recorded", size, was),
-		Fix: "put the missing lines back; or give up what was not committed, with: git -C " + layout.ShellWord(v.Dir) +
+		Fix: "restore the missing lines; or drop what was not committed, with: git -C " + layout.ShellWord(v.Dir) +
 			" restore -- " + layout.ShellWord(layout.AnchorsDir+"/"+p.Folder)}
 }

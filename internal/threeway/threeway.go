@@ -59,7 +59,7 @@ func lineError(theirs bool, id int64, err error) error {
 // compared and searched, but hardly ever decoded.
 func Merge(in Input) ([][]byte, error) {
 	if in.After < 0 || in.After > math.MaxInt64-int64(len(in.Ours))-int64(len(in.Theirs)) {
-		return nil, fmt.Errorf("merge behind entry %d: no such ids", in.After)
+		return nil, fmt.Errorf("merge after entry %d: no such ids", in.After)
 	}
 	m := merger{in: in, common: commonLines(in)}
 	return m.run()

@@ -81,7 +81,7 @@ func loadConfig(dir string) (Config, error) {
 		return c, fmt.Errorf("read settings: %w", layout.Classify(err))
 	}
 	damaged := func(msg string) error {
-		return &layout.CorruptError{File: path, Msg: msg, Fix: "mend the file, or delete it: it holds nothing but settings"}
+		return &layout.CorruptError{File: path, Msg: msg, Fix: "correct the file, or delete it: it holds only settings"}
 	}
 	if err := json.Unmarshal(raw, &c.unknown); err != nil {
 		return c, damaged("not a JSON object: " + err.Error())

@@ -31,7 +31,7 @@ func parseRedaction(s string) (Redaction, error) {
 	if i := slices.Index(redactions, cmp.Or(s, "off")); i >= 0 {
 		return Redaction(i), nil
 	}
-	return RedactOff, layout.Invalid("use off, mark or mask", "%q is not a way of redaction", s)
+	return RedactOff, layout.Invalid("use off, mark or mask", "%q is not a value of redact", s)
 }
 
 // Keys of an entry's meta that tell its secrets, as RULE:FINGERPRINT.

@@ -232,7 +232,7 @@ func Home() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", layout.Invalid("set TAPE_HOME to the folder that shall hold your workspaces", "there is no home directory: %v", err)
+		return "", layout.Invalid("set TAPE_HOME to a folder for your workspaces", "there is no home directory: %v", err)
 	}
 	return filepath.Join(home, ".tape"), nil
 }

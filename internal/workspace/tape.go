@@ -106,7 +106,7 @@ func (s *Store) PreviousTape() string { return s.config.previous }
 func (t *Tape) Head() (gitstore.Hash, error) {
 	h, err := t.store.git.Ref(t.branch)
 	if errors.Is(err, gitstore.ErrNotFound) && t.IsFork() {
-		return h, layout.NotFound("", "there is no tape and no open fork %q", t.name).Try(layout.ListForks, t.name)
+		return h, layout.NotFound("", "there is no tape or open fork %q", t.name).Try(layout.ListForks, t.name)
 	}
 	if errors.Is(err, gitstore.ErrNotFound) {
 		return h, layout.NotFound("", "there is no tape %q", t.name).Try(layout.ListTapes, t.name)

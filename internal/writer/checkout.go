@@ -71,7 +71,7 @@ func (w *Writer) checkNotElsewhere() error {
 		return err
 	}
 	if busy, ok := gitstore.InUse(all, w.T.Ref()); ok {
-		return layout.Conflict("finish that, or take it back: git -C "+layout.ShellWord(busy.Dir)+" status says how",
+		return layout.Conflict("finish or abort that: git -C "+layout.ShellWord(busy.Dir)+" status says how",
 			"git is in the middle of rebasing or bisecting %s in %s", w.T.Branch(), busy.Dir)
 	}
 	place, err := os.Stat(w.T.TreeDir())

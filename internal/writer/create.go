@@ -95,7 +95,7 @@ func CheckNoFork(t *workspace.Tape) error {
 		return nil
 	}
 	if err == nil {
-		err = layout.Conflict("choose another name", "there is a fork %q, and the tape would be called so, too", t.Name())
+		err = layout.Conflict("choose another name", "there is a fork with the name of this tape: %q", t.Name())
 	}
 	return err
 }

@@ -64,11 +64,11 @@ func (w *Writer) checkStaged(committed map[string]gitstore.Hash) error {
 			continue
 		}
 		if _, err := os.Lstat(filepath.Join(w.Wt.Dir, filepath.FromSlash(e.Path))); err != nil {
-			return fmt.Errorf("%s was taken away", e.Path)
+			return fmt.Errorf("%s was removed", e.Path)
 		}
 	}
 	if len(staged) != len(committed) {
-		return errors.New("files were taken out of git's index")
+		return errors.New("files were removed from git's index")
 	}
 	return nil
 }

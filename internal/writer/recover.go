@@ -170,7 +170,7 @@ func (w *Writer) takeBack(u journal.Undo) error {
 	if err := w.rollback(u); err != nil {
 		return err
 	}
-	w.T.Store().Warn("took back a change that was interrupted: none of it was acknowledged")
+	w.T.Store().Warn("undid an interrupted change, none of which was acknowledged")
 	return nil
 }
 

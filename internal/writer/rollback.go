@@ -88,7 +88,7 @@ func (tx *Tx) undo(cause error) error {
 		u.Next = w.rec.Undo.Next
 	}
 	if head, err := w.T.Head(); err != nil {
-		return fmt.Errorf("%w (the next command completes it or takes it back: %w)", cause, err)
+		return fmt.Errorf("%w (the next command completes or undoes it: %w)", cause, err)
 	} else if back, err := snapshot.Without(w.T, u, head); err != nil || !back {
 		return fmt.Errorf("the branch has moved, the next command completes the change: %w", errors.Join(cause, err))
 	}
@@ -103,7 +103,7 @@ func (tx *Tx) undo(cause error) error {
 		}
 	}
 	if err := w.rollback(u); err != nil {
-		return fmt.Errorf("%w (the next command takes back what was written: %w)", cause, err)
+		return fmt.Errorf("%w (the next command removes what was written: %w)", cause, err)
 	}
 	was.Gen = w.rec.Gen
 	w.rec = was

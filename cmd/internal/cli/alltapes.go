@@ -36,7 +36,7 @@ func (t datedTape) entries(ctx context.Context, q repo.Query) iter.Seq2[repo.Ent
 // runAll shows entries of all tapes in the order of their dates.
 func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
 	if o.tapeName != "" {
-		return usagef("give one of --tape and --all-tapes")
+		return usagef("--tape and --all-tapes exclude each other")
 	}
 	store, err := o.openStore(ctx)
 	if err != nil {

@@ -83,7 +83,7 @@ once, at the beginning.`,
 	f.StringVar(&o.meta, "meta", "", "the meta data, a `JSON` object")
 	f.StringVar(&o.date, "date", "", "the entry's `DATE`, in your time zone if it names none (default now)")
 	f.StringVar(&o.anchor, "anchor", "", "append only if the phase of this anchor `NAME` is open; exit code 4 if another one is")
-	f.BoolVar(&o.stdin, "stdin", false, "append the entries that standard input has, one a line")
+	f.BoolVar(&o.stdin, "stdin", false, "append the entries on standard input, one a line")
 	f.BoolVar(&o.partial, "partial", false, "with --stdin: keep the good lines, report the bad ones")
 	f.BoolVar(&o.each, "each", false, "with --stdin: append and answer each line by itself")
 	return cmd
@@ -95,12 +95,12 @@ func (o *appendOptions) check(cmd *cobra.Command, args []string) error {
 	}
 	o.dash, o.changed = len(args) > 0, cmd.Flags().Changed
 	if o.each && (o.partial || !o.stdin) {
-		return usagef("--each goes with --stdin, and without --partial: no line keeps another one out")
+		return usagef("--each needs --stdin, and excludes --partial: each line is appended by itself anyway")
 	}
 	if o.stdin {
 		for _, flag := range []string{"kind", "payload", "text", "role", "meta", "date"} {
 			if o.changed(flag) {
-				return usagef("--stdin takes %s from the lines; --%s cannot be given beside it", flag, flag)
+				return usagef("--%s cannot be combined with --stdin: each line is a whole entry", flag)
 			}
 		}
 		if o.dash {
@@ -115,13 +115,13 @@ func (o *appendOptions) check(cmd *cobra.Command, args []string) error {
 	case !payload && !text && !o.dash:
 		return usagef("there is nothing to append: give --text, --payload or -, or --stdin for a stream")
 	case payload && text, payload && o.dash, text && o.dash:
-		return usagef("give one of --text, --payload and -; --text - reads the text from standard input")
+		return usagef("--text, --payload and - exclude each other; --text - reads the text from standard input")
 	case o.changed("kind") && o.kind == "":
 		return usagef("--kind is empty")
 	case !text && o.kind == "":
 		return usagef("--kind is missing: it says what the payload is")
 	case !text && o.changed("role"):
-		return usagef("--role belongs to --text")
+		return usagef("--role needs --text")
 	case text && o.kind != "" && o.kind != repo.KindMessage && o.kind != repo.KindSystem:
 		return usagef("--text makes a message; give --payload for an entry of kind %s", quoted(o.kind))
 	}

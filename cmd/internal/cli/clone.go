@@ -24,8 +24,8 @@ forks and anchors. As with tape init, it lives below $TAPE_HOME (~/.tape), and n
 written into the project; with DIR, that directory is itself the workspace. It must not
 exist yet, or be empty.
 
-One tape is checked out and becomes the current one: the one that --tape names, or what the
-remote's HEAD says, or main. The others get a folder when they are first written to. A
+One tape is checked out and becomes the current one: the one that --tape names, or the
+one in the remote's HEAD, or main. The others get a folder when they are first written to. A
 remote that is empty gives a workspace with a first tape, ready to be pushed. URL may be a
 workspace, too: a folder of your own, or of another user's.
 ` + byGit,

@@ -43,7 +43,7 @@ meta. Incomplete messages, calls and results are left out and named on standard 
 --raw nothing is repaired: each entry gives its message, as it was recorded.
 
 For anthropic, messages of the same side in a row are one message with several blocks,
-anchors are told by the user, and system messages are not in the array: --system writes
+anchors are messages of the user, and system messages are not in the array: --system writes
 them, as the array of text blocks that the parameter system takes.
 
 --max-tokens and --max-bytes leave out the oldest turns, --tail all but the last ones.
@@ -63,13 +63,13 @@ result replaces the placeholder of its call. Bounds move the beginning, by whole
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.view.From, "from", "", "begin with this `ANCHOR` (default: the last one)")
-	f.BoolVar(&o.view.NoAnchor, "no-anchor", false, "leave out the messages that tell of anchors")
+	f.BoolVar(&o.view.NoAnchor, "no-anchor", false, "leave out the messages that stand for anchors")
 	f.StringVar(&o.format, "format", string(view.OpenAI), "the `FORMAT`: "+strings.Join(contextFormats(), " or "))
-	f.BoolVar(&o.view.Raw, "raw", false, "mend nothing: the literal messages, entry by entry")
+	f.BoolVar(&o.view.Raw, "raw", false, "repair nothing: write the literal messages, entry by entry")
 	f.IntVar(&o.view.MaxTokens, "max-tokens", 0, "leave out the oldest turns until the rest has at most about `N` tokens")
 	f.IntVar(&o.view.MaxBytes, "max-bytes", 0, "leave out the oldest turns until the array has at most `N` bytes")
 	f.IntVar(&o.tail, "tail", 0, "keep the last `N` turns")
-	f.BoolVar(&o.system, "system", false, "write what goes into the parameter system, in place of the messages (anthropic)")
+	f.BoolVar(&o.system, "system", false, "write the value of the parameter system instead of the messages (anthropic)")
 	completeFlag(cmd, "format", completeWords(contextFormats()...))
 	return cmd
 }
@@ -108,7 +108,7 @@ func (o *contextOptions) run(ctx context.Context, t *repo.Tape, _ []string) erro
 	}
 	if ids := c.Unusable; len(ids) > 0 {
 		const most = 50
-		text := fmt.Sprintf("%s without what the kind needs could not be used: %s", display.Entries(len(ids)), named(ids[:min(len(ids), most)]))
+		text := fmt.Sprintf("left out %s as incomplete: %s", display.Entries(len(ids)), named(ids[:min(len(ids), most)]))
 		if n := len(ids) - most; n > 0 {
 			text += " and " + display.Count(n, "other", "others")
 		}
@@ -121,7 +121,7 @@ func (o *contextOptions) run(ctx context.Context, t *repo.Tape, _ []string) erro
 		return o.writeArray(c.System)
 	}
 	if c.System != nil {
-		o.warn("system messages are not in the array; with --system they are written")
+		o.warn("the array has no system messages; --system writes them")
 	}
 	return o.writeArray(c.JSON())
 }

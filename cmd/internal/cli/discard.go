@@ -42,7 +42,7 @@ func (o *discardOptions) run(ctx context.Context, store *repo.Store, args []stri
 	if err != nil {
 		return err
 	}
-	if err := o.warnPublished(ctx, f, "there it stays, and comes back when somebody goes on with it; merged, it is closed for all"); err != nil {
+	if err := o.warnPublished(ctx, f, "the fork stays there, and a pull brings it back if somebody goes on with it; merging it closes it for everybody"); err != nil {
 		return err
 	}
 	if !o.yes {

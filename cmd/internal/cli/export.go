@@ -41,7 +41,7 @@ of that one. --kind keeps entries of these kinds; the phases stay.
 
 markdown and html begin with what the tape is about; times are in your time zone, which
 they name. html has a list of what was asked, shows Markdown as such, and loads nothing:
-links are links, pictures are links to them. markdown shortens what is long and says how
+pictures are shown as links. markdown shortens what is long and says how
 to see it; html has all text, with long texts folded. Both leave out meta, which jsonl has.
 
 The fields of training are tape, anchor and anchor_seq; entries, the first and the last
@@ -65,8 +65,8 @@ open phase.`,
 	f.StringVar(&o.format, "format", string(export.JSONL), "the `FORMAT`: "+exportFormats())
 	f.StringVar(&o.from, "from", "", "begin with the phase of this `ANCHOR`")
 	f.StringVar(&o.to, "to", "", "end with the phase of this `ANCHOR`")
-	f.StringArrayVar(&o.kinds, "kind", nil, "write entries of this `KIND` only; may be repeated")
-	f.StringVarP(&o.output, "output", "o", "", "write to `FILE`, which is replaced when all is there")
+	f.StringArrayVar(&o.kinds, "kind", nil, "write entries of this `KIND` only; can be repeated")
+	f.StringVarP(&o.output, "output", "o", "", "write to `FILE`, which is replaced only when everything has been written")
 	completeFlag(cmd, "format", completeWords(strings.Split(exportFormats(), ", ")...))
 	return cmd
 }

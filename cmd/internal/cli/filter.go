@@ -20,8 +20,8 @@ type dateRange struct{ since, until string }
 
 // addFlags adds the flags; verb is what the command does with entries.
 func (o *dateRange) addFlags(cmd *cobra.Command, verb string) {
-	cmd.Flags().StringVar(&o.since, "since", "", verb+" what is not older than `DATE`, such as 3d or yesterday")
-	cmd.Flags().StringVar(&o.until, "until", "", verb+" what is not newer than `DATE`")
+	cmd.Flags().StringVar(&o.since, "since", "", verb+" entries of `DATE` or later, such as 3d or yesterday")
+	cmd.Flags().StringVar(&o.until, "until", "", verb+" entries of `DATE` or earlier")
 }
 
 func (o *dateRange) apply(q *repo.Query, changed func(flag string) bool, now time.Time) (err error) {
@@ -63,8 +63,8 @@ func (o *entryFilter) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVarP(&o.newest, "tail", "n", 0, "show the newest `N` entries")
 	f.IntVar(&o.limit, "limit", 0, "show the first `N` entries, in the order shown")
-	f.StringArrayVar(&o.kinds, "kind", nil, "show entries of this `KIND` only; may be repeated")
-	f.StringArrayVar(&o.roles, "role", nil, "show messages of this `ROLE` only; may be repeated")
+	f.StringArrayVar(&o.kinds, "kind", nil, "show entries of this `KIND` only; can be repeated")
+	f.StringArrayVar(&o.roles, "role", nil, "show messages of this `ROLE` only; can be repeated")
 	f.BoolVar(&o.reverse, "reverse", false, "show the newest entry first")
 	o.dates.addFlags(cmd, "show")
 }

@@ -30,7 +30,7 @@ func (a *App) findTape(ctx context.Context, store *repo.Store, name string) (*re
 			return nil, cmp.Or(findErr, err)
 		}
 	} else if full == "" {
-		return nil, layout.NotFound("tape tapes lists the tapes", "no other tape was the current one before")
+		return nil, layout.NotFound("tape tapes lists the tapes", "no other tape was current before")
 	}
 	if t, err = store.Tape(ctx, full); err == nil {
 		a.note("%s is tape %s", quoted(name), quoted(full))

@@ -57,7 +57,7 @@ func (o *gcOptions) run(ctx context.Context, store *repo.Store, _ []string) erro
 			{"kept", objects(report.Kept, describeTree)}, {"locks", report.Locks}, {"temporary", report.Temporary}, {"packed", !o.worktreesOnly}})
 	}
 	for _, t := range report.Worktrees {
-		o.note("took away %s", t.Dir)
+		o.note("removed %s", t.Dir)
 	}
 	for _, t := range report.Kept {
 		o.tell("kept %s: %s", display.Line(t.Dir), display.Line(t.Reason))
@@ -71,8 +71,8 @@ func describeTree(t upkeep.GCWorktree) object {
 }
 
 func gcText(r repo.GCReport) string {
-	done := slices.Concat(some(len(r.Worktrees), "working tree taken away", "working trees taken away"),
-		some(len(r.Locks), "dead lock removed", "dead locks removed"), some(r.Temporary, "unfinished file removed", "unfinished files removed"))
+	done := slices.Concat(some(len(r.Worktrees), "working tree removed", "working trees removed"),
+		some(len(r.Locks), "stale lock removed", "stale locks removed"), some(r.Temporary, "unfinished file removed", "unfinished files removed"))
 	text := display.Bytes(r.Before) + " before, " + display.Bytes(r.After) + " now"
 	if len(done) > 0 {
 		text += "; " + strings.Join(done, ", ")

@@ -74,11 +74,11 @@ func newGitUninstallCmd(a *App) *cobra.Command {
 back. Git then shows entries as lines of JSON, does not know how to merge them, and checks
 nothing.
 
-With --server, the hook pre-receive is taken out of the bare repository DIR.`,
+With --server, the hook pre-receive is removed from the bare repository DIR.`,
 		Example: `  tape git uninstall
   tape git uninstall --server /srv/git/sessions.git`,
 	}
-	server := cmd.Flags().String("server", "", "take the hook that checks pushes out of the bare repository `DIR`")
+	server := cmd.Flags().String("server", "", "remove the hook that checks pushes from the bare repository `DIR`")
 	cmd.RunE = a.onServerOr(server, hooks.UninstallServer, "pushes to %s are not checked", a.gitUninstall)
 	return cmd
 }
@@ -134,11 +134,11 @@ func (a *App) gitInstall(ctx context.Context, store *repo.Store, _ []string) err
 	}
 	also := ""
 	if len(done.Kept) > 0 {
-		also = "for the rest, "
+		also = "otherwise, "
 	}
-	a.say("%sgit diff, git log -p and git show render the entries of %s; git merge merges them, and its hooks watch over them", also, display.Line(store.Dir()))
+	a.say("%sgit diff, git log -p and git show print readable entries of %s; git merge merges them, and hooks check commits and pushes", also, display.Line(store.Dir()))
 	if _, err := exec.LookPath("tape"); err != nil {
-		a.warn("there is no program tape on your PATH; until there is, git shows raw lines and checks nothing")
+		a.warn("the program tape is not in your PATH; until it is, git shows raw lines and checks nothing")
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func exitCodesHelp() string {
 	var b strings.Builder
 	b.WriteString("Exit codes, and the names of errors with --json:\n\n")
 	line := func(code int, name, meaning string) { fmt.Fprintf(&b, "  %3d  %-12s %s\n", code, name, meaning) }
-	line(exitOK, "", "done; nothing found is no error")
+	line(exitOK, "", "done; finding nothing is not an error")
 	codes := exitCodes()
 	slices.SortFunc(codes, func(a, b exitCode) int { return a.code - b.code })
 	for _, c := range codes {
@@ -67,14 +67,14 @@ func environmentHelp() string {
 		{envTape, "the tape, or fork TAPE/NAME, to use, where --tape is not given"},
 		{"TAPE_AUTHOR", "who commits, as \"Name <mail>\" (default: git's user.name and user.email)"},
 		{"TAPE_PAGER, PAGER", "the program that shows long output on a terminal (default less); cat: none"},
-		{"NO_COLOR", "set to anything: no colours"},
+		{"NO_COLOR", "if set to anything, no colours"},
 	}
 	var b strings.Builder
 	b.WriteString("Environment variables:\n\n")
 	for _, v := range vars {
 		fmt.Fprintf(&b, "  %-18s %s\n", v[0], v[1])
 	}
-	b.WriteString("\nThe workspace is looked for in this order: --workspace, TAPE_WORKSPACE, the current\n" +
+	b.WriteString("\nThe workspace is found in this order: --workspace, TAPE_WORKSPACE, the current\n" +
 		"directory and its parents (one that is a workspace, or has one below TAPE_HOME).")
 	return b.String()
 }

@@ -33,7 +33,7 @@ func hintText(h repo.Hint) string {
 			words = strings.Replace(words, " --tape {2}", "", 1)
 		}
 		if args[2] == "" {
-			words, _, _ = strings.Cut(words, "; tapes that have none")
+			words, _, _ = strings.Cut(words, "; tapes without secrets")
 		}
 	case layout.PurgeInClone:
 		what := slices.Clone(args[3:])
@@ -54,23 +54,23 @@ func hintWords() map[layout.HintKind]string {
 	return map[layout.HintKind]string{
 		layout.AddRemote:          "tape remote add {1} URL names one; tape remote list lists them",
 		layout.AddRemoteThere:     "name another folder, or add the remote to the workspace that is there: tape remote add",
-		layout.AllowLongLines:     "lines may be longer after: tape config max_line BYTES; instead of a clone: tape init, that, tape remote add, tape pull",
-		layout.AllowMore:          "allow more, or begin a new phase with tape handoff",
-		layout.BeginMerge:         "tape merge FORK begins one",
+		layout.AllowLongLines:     "tape config max_line BYTES allows longer lines; instead of tape clone, run tape init, that, tape remote add and tape pull",
+		layout.AllowMore:          "allow more, or start a new phase with tape handoff",
+		layout.BeginMerge:         "tape merge FORK starts one",
 		layout.CheckOutAndCommit:  "check that tape out there again, and commit: git -C {1} checkout {2} && tape commit",
-		layout.CloneAll:           "leave out --tape, and tape tapes lists them",
+		layout.CloneAll:           "clone without --tape; tape tapes then lists them",
 		layout.CloseForks:         "first merge or discard its forks",
-		layout.CollectLocks:       "if no git runs here: tape gc; if the lock stays, remove that file",
+		layout.CollectLocks:       "if no git process is running here, run tape gc; if the lock stays, remove that file",
 		layout.CopyFingerprint:    "it has 16 hex digits, as tape push shows it",
-		layout.DeleteMovedTag:     "if the pull rejects that tag, somebody has moved it there; this deletes it: git -C {1} push --no-verify {2} :{3}",
+		layout.DeleteMovedTag:     "if the pull rejects that tag, somebody has moved it there; to delete it there: git -C {1} push --no-verify {2} :{3}",
 		layout.DiscardInstead:     "tape discard {1} drops it",
-		layout.FetchAgain:         "tape fetch asks it again",
+		layout.FetchAgain:         "run tape fetch, and try again",
 		layout.FetchAll:           "without --tape all of its tapes are fetched",
-		layout.FinishMerge:        "tape merge --continue finishes it, tape merge --abort takes it back",
+		layout.FinishMerge:        "tape merge --continue finishes it, tape merge --abort undoes it",
 		layout.HandOffInstead:     "use tape handoff, which also commits and tags the phase",
 		layout.InitAt:             "create one with: tape init {1}",
 		layout.InitHere:           "create one with: tape init",
-		layout.InstallGit:         "install git and try again; all but push, pull, fetch, clone, gc and purge work without it",
+		layout.InstallGit:         "install git and try again; all commands except push, pull, fetch, clone, gc and purge work without it",
 		layout.ListAll:            "tape forks and tape tapes list what there is",
 		layout.ListAllowed:        "tape config allow_secret lists those that are",
 		layout.ListAnchors:        "tape anchors lists them",
@@ -79,41 +79,41 @@ func hintWords() map[layout.HintKind]string {
 		layout.ListForks:          "tape forks lists those that are open, tape forks --closed the others",
 		layout.ListTapes:          "tape tapes lists them; tape new {1} creates it",
 		layout.ListTapesAndForks:  "tape tapes and tape forks list them",
-		layout.LookAtAnchors:      "somebody handed off meanwhile; look with: tape anchors",
+		layout.LookAtAnchors:      "somebody handed off meanwhile; tape anchors shows it",
 		layout.LookHowMany:        "tape info says how many there are",
-		layout.MergeOneByOne:      "merge one branch after the other; tape merge --abort takes this one back",
+		layout.MergeOneByOne:      "merge one branch after the other; tape merge --abort undoes this merge",
 		layout.MergeOrDiscard:     "merge or discard one of them: here tape merge {1}, or tape discard {1}, then pull again",
 		layout.NameArchive:        "give more of it; tape archives lists them",
 		layout.NameFork:           "name a fork: tape forks lists them",
-		layout.NameForkedFrom:     "a fork of a fork is made by naming that with --tape",
+		layout.NameForkedFrom:     "to fork a fork, name that with --tape",
 		layout.NamePhase:          "name a phase (tape anchors lists them), an entry (@17), a tag or a commit",
 		layout.NameRevision:       "name an anchor (tape anchors lists them), an entry (@17), a tape or fork, a tag or a commit",
 		layout.PullAll:            "pull it, too: without --tape everything is pulled",
 		layout.PullInstead:        "tape pull joins what both have; nothing is pushed by force",
-		layout.PullPurge:          "tape pull --purge takes it out here, too, for good",
+		layout.PullPurge:          "tape pull --purge removes it here, too, for good",
 		layout.PullThenPush:       "run tape pull {1}, which brings both together, then push again",
-		layout.PullThere:          "somebody works in that repository: let tape pull be run there, or push to a bare one (git init --bare)",
+		layout.PullThere:          "somebody works in that repository: run tape pull there, or push to a bare one (git init --bare)",
 		layout.PurgeInClone: "purge the same in a fresh clone of it: tape clone \"$(git -C {1} remote get-url {2})\" fresh && tape --workspace fresh --tape {3} purge {4} --yes\n" +
 			"then run the commands that this prints, and tape pull here",
-		layout.PurgeOrAllow: "nothing was sent; if it is a secret, replace it where it is in use and take it out with: tape purge --fingerprint {1} --tape {2}; if it is none: --allow-secret {1}" +
-			"; tapes that have none can go before that: --tape {3}",
-		layout.PurgeWhole: "--whole takes all of its text out",
-		layout.PutBehindTheirs: "to have yours behind theirs (or, with another name in the last line, beside it):\n" +
+		layout.PurgeOrAllow: "nothing was sent; if it is a secret, revoke it and remove it with: tape purge --fingerprint {1} --tape {2}; if it is not one: --allow-secret {1}" +
+			"; tapes without secrets can be pushed before that: --tape {3}",
+		layout.PurgeWhole: "--whole removes all of its text",
+		layout.PutBehindTheirs: "to put your entries after theirs (or, with another name in the last line, on a tape of their own):\n" +
 			"tape --tape {1} export > {2}\ntape --tape {1} reset --archive\ntape pull --tape {1}\ntape --tape {1} import bub {2}",
 		layout.RaiseMaxLine:  "keep large content in a file of its own and record its path; or raise the limit with: tape config max_line N",
-		layout.RenameOrAllow: "choose another name; or, if it is none: tape config allow_secret {1}",
+		layout.RenameOrAllow: "choose another name; or, if it is not a secret: tape config allow_secret {1}",
 		layout.RenameTag:     "tags in anchor/ are made by tape handoff, archives by tape reset --archive: give it another name",
 		layout.ResetInstead:  "tape reset starts a tape over",
-		layout.RestoreLatest: "if it was reset here: tape --tape {1} restore latest brings back what it was, then tape pull",
+		layout.RestoreLatest: "if it was reset here, restore it with tape --tape {1} restore latest, then run tape pull",
 		layout.ShareThere:    "to share tapes there: tape init, tape remote add origin {1}, tape push",
 		layout.ShowEntry:     "tape show @ID shows an entry",
 		layout.ShowFork:      "tape log --tape {1} shows it; choose another name, or discard it first",
 		layout.ShowMerged:    "tape log --graph shows what is merged",
-		layout.ShowRemote:    "tape remote list shows its address; give the new one another name, or take that one away: tape remote remove {1}",
+		layout.ShowRemote:    "tape remote list shows its address; give the new one another name, or remove that one: tape remote remove {1}",
 		layout.SwitchAway:    "first make another one current: tape switch NAME; or tape reset --archive starts this one over",
 		layout.SwitchTo:      "tape switch {1} makes it the current one",
-		layout.TakeAsItIs:    "to take it as it is, with what only you have behind it: tape remote remove, tape remote add, then tape pull",
-		layout.TakeChangeBack: "entries are only added: take the change back that git diff HEAD shows, or, if nothing was appended since " +
+		layout.TakeAsItIs:    "to accept it as it is, with your own entries after it: tape remote remove, tape remote add, then tape pull",
+		layout.TakeChangeBack: "entries can only be added: undo the change that git diff HEAD shows, or, if nothing was appended since " +
 			"the last commit, all changes of a file: git restore --staged --worktree -- FILE\n" +
 			"git commit --no-verify commits it all the same, and tape verify will name it",
 		layout.VerifyAll: "tape verify lists everything that is damaged",

@@ -60,10 +60,10 @@ func TestWordsOfHints(t *testing.T) {
 		{layout.ListTapes, []string{"it's {1}"}, `tape tapes lists them; tape new 'it'\''s {1}' creates it`},
 		{layout.PullThenPush, []string{"origin"}, "run tape pull, which brings both together, then push again"},
 		{layout.PullThenPush, []string{"team mate"}, "run tape pull 'team mate', which brings both together, then push again"},
-		{layout.PurgeOrAllow, []string{"f", "a b", "c"}, "nothing was sent; if it is a secret, replace it where it is in use and take it out with: " +
-			"tape purge --fingerprint f --tape 'a b'; if it is none: --allow-secret f; tapes that have none can go before that: --tape c"},
-		{layout.PurgeOrAllow, []string{"f", "", ""}, "nothing was sent; if it is a secret, replace it where it is in use and take it out with: " +
-			"tape purge --fingerprint f; if it is none: --allow-secret f"},
+		{layout.PurgeOrAllow, []string{"f", "a b", "c"}, "nothing was sent; if it is a secret, revoke it and remove it with: " +
+			"tape purge --fingerprint f --tape 'a b'; if it is not one: --allow-secret f; tapes without secrets can be pushed before that: --tape c"},
+		{layout.PurgeOrAllow, []string{"f", "", ""}, "nothing was sent; if it is a secret, revoke it and remove it with: " +
+			"tape purge --fingerprint f; if it is not one: --allow-secret f"},
 		{layout.PurgeInClone, []string{"/w", "r", "t", "@1 @2", "f", "g"}, "purge the same in a fresh clone of it: tape clone \"$(git -C /w remote get-url r)\" fresh && " +
 			"tape --workspace fresh --tape t purge @1 @2 --whole --fingerprint f --fingerprint g --yes\nthen run the commands that this prints, and tape pull here"},
 		{layout.PurgeInClone, []string{"/w", "r", "t", "", "f"}, "purge the same in a fresh clone of it: tape clone \"$(git -C /w remote get-url r)\" fresh && " +
@@ -76,7 +76,7 @@ func TestWordsOfHints(t *testing.T) {
 		}
 	}
 	err := layout.Conflict("first", "no").Try(layout.CloseForks).Try(layout.RestoreLatest, "x")
-	if got, want := hintOf(err), "first\nfirst merge or discard its forks\nif it was reset here: tape --tape x restore latest brings back what it was, then tape pull"; got != want {
+	if got, want := hintOf(err), "first\nfirst merge or discard its forks\nif it was reset here, restore it with tape --tape x restore latest, then run tape pull"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

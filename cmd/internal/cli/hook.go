@@ -215,10 +215,10 @@ func outsideLines(r hooks.Report) []string {
 		return nil
 	}
 	if r.Dir == "" {
-		return []string{"core.hooksPath is empty, so that git runs no hooks: none were written"}
+		return []string{"core.hooksPath is empty, so git runs no hooks: none were written"}
 	}
 	out := []string{"core.hooksPath is " + r.Dir + ", which is not the workspace's own: nothing was written there",
-		"to be of the same effect, the hooks in it need a line each:"}
+		"for the same effect, each hook in it needs a line:"}
 	for _, l := range r.Lines {
 		out = append(out, "  "+display.Pad(l.Hook, 14)+l.Line)
 	}

@@ -49,7 +49,7 @@ func TestHookPushLines(t *testing.T) {
 	}{
 		{"", "", exitOK},
 		{"nonsense", "", exitOK},
-		{"refs/heads/x " + strings.Repeat("1", 40) + " refs/heads/x " + zero, "could not be looked through for secrets", exitConflict},
+		{"refs/heads/x " + strings.Repeat("1", 40) + " refs/heads/x " + zero, "could not be searched for secrets", exitConflict},
 		{"(delete) " + zero + " refs/heads/fork/main/x " + zero, "", exitOK},
 		{"(delete) " + zero + " refs/heads/tape/main " + strings.Repeat("1", 40), "git fetch origin", exitConflict},
 		// The local side is as somebody spelt it, spaces included.

@@ -48,7 +48,7 @@ foreign or outdated (a search will build it).`,
 	}, &cobra.Command{
 		Use:     "rebuild",
 		Short:   "Rebuild the index",
-		Long:    "Make the index anew from the history of all tapes and from what is not committed yet. Searches go on meanwhile.",
+		Long:    "Rebuild the index from the history of all tapes and their uncommitted entries. Searches go on meanwhile.",
 		Example: `  tape index rebuild`,
 		RunE:    a.inStore(a.indexed((*index.Index).Rebuild)),
 	})
@@ -83,7 +83,7 @@ func (a *App) indexed(call func(*index.Index, context.Context) (index.Synced, er
 		seconds := time.Since(start).Seconds()
 		return a.result(object{{"entries", done.Total}, {"added", done.Entries}, {"tapes", done.Tapes}, {"fresh", status.Fresh()},
 			{"bytes", status.Bytes}, {"seconds", round(seconds)}},
-			"%s of %s; %s taken up in %.1f s", display.Entries(done.Total), display.Count(done.Tapes, "tape", "tapes"), display.Entries(done.Entries), seconds)
+			"%s of %s; added %s in %.1f s", display.Entries(done.Total), display.Count(done.Tapes, "tape", "tapes"), display.Entries(done.Entries), seconds)
 	}
 }
 
@@ -112,7 +112,7 @@ func (a *App) indexStatus(ctx context.Context, store *repo.Store, _ []string) er
 	}
 	state := st.State
 	if st.Stale > 0 {
-		state += fmt.Sprintf(" (%s to catch up with)", display.Count(st.Stale, "tape", "tapes"))
+		state += fmt.Sprintf(" (%s out of date)", display.Count(st.Stale, "tape", "tapes"))
 	}
 	a.fields("state", state, "entries", st.Entries, "tapes", st.Tapes, "size", display.Bytes(st.Bytes), "file", filepath.Clean(st.File))
 	return nil

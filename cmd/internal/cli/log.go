@@ -67,9 +67,9 @@ func (o *logOptions) query() (repo.Query, error) {
 	all, anchor, after := o.changed("all"), o.changed("anchor"), o.changed("after")
 	switch {
 	case all && anchor, all && after, anchor && after:
-		return q, usagef("give one of --all, --anchor and --after")
+		return q, usagef("--all, --anchor and --after exclude each other")
 	case o.allTapes && (anchor || after):
-		return q, usagef("--all-tapes goes without --anchor and --after")
+		return q, usagef("--all-tapes cannot be combined with --anchor or --after")
 	case all && !o.all, !all && !anchor && !after && !o.allTapes && !slices.ContainsFunc([]string{"since", "until", "kind", "role"}, o.changed):
 		q.Phase = repo.Latest
 	}

@@ -106,7 +106,7 @@ func (o *mergeOptions) runAbort(ctx context.Context, t *repo.Tape, _ []string) e
 	if err := merge.Abort(ctx, t); err != nil {
 		return err
 	}
-	return o.result(object{{"aborted", true}, {"into", t.Name()}}, "took the merge into %s back", quoted(t.Name()))
+	return o.result(object{{"aborted", true}, {"into", t.Name()}}, "undid the merge into %s", quoted(t.Name()))
 }
 
 // describeMerge is the result of a merge. Which fork it was is null where git knew it.

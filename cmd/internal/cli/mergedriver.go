@@ -30,7 +30,7 @@ merge-driver %O %A %B %P, where tape git install has set it up. What the other s
 added follows what is ours, renumbered; the result is written to OURS.
 
 A side that has changed or taken away entries of BASE is a conflict: OURS stays as it is,
-the difference is shown, and the exit code is 4. Git then reports a conflict. It also does
+the difference is shown, and the exit code is 4. Git then reports a conflict. It also does so
 where entries would be replayed instead of merged: by git rebase, git cherry-pick, git
 revert, git am and git stash.
 
@@ -57,8 +57,8 @@ func (a *App) runMergeDriver(ctx context.Context, versions []string, path string
 			return err
 		}
 		if !merging {
-			return layout.Conflict("take it back (git rebase --abort, git cherry-pick --abort, git revert --abort), and merge: git merge BRANCH",
-				"%s: entries are merged, never replayed: a rebase, cherry-pick, revert or stash does not suit a tape", path)
+			return layout.Conflict("abort it (git rebase --abort, git cherry-pick --abort, git revert --abort), and merge: git merge BRANCH",
+				"%s: entries are merged, never replayed: a rebase, cherry-pick, revert or stash does not work on a tape", path)
 		}
 	}
 	var sides [3][]byte
@@ -108,7 +108,7 @@ func rewritten(path string, base, ours, theirs []byte) error {
 		}
 		lines = append(lines, changeLines(id, was, is)...)
 	}
-	return layout.Conflict("git merge --abort takes the merge back; tape verify, on that side, names every change", "%s", strings.Join(lines, "\n"))
+	return layout.Conflict("git merge --abort undoes the merge; tape verify, on that side, names every change", "%s", strings.Join(lines, "\n"))
 }
 
 // changeLines says in a few lines what happened to an entry; is is nil for one that is gone.

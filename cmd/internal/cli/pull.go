@@ -55,8 +55,8 @@ func (o *pullOptions) run(ctx context.Context, store *repo.Store, remote string)
 	if err != nil {
 		return explainRemote(err)
 	}
-	err = o.showStatuses(done, refWords{repo.RefNew: "new here", repo.RefFastForward: "pulled", repo.RefMerged: "pulled, and merged with what is only here",
-		repo.RefDeleted: "closed, since it is merged"}, false)
+	err = o.showStatuses(done, refWords{repo.RefNew: "new here", repo.RefFastForward: "pulled", repo.RefMerged: "pulled, and merged with local entries",
+		repo.RefDeleted: "closed, because it was merged"}, false)
 	if now := store.CurrentTape(); now != before && !o.json {
 		o.say("the current tape is %s again", quoted(now))
 	}

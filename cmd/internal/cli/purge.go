@@ -100,7 +100,7 @@ func (o *purgeOptions) run(ctx context.Context, t *repo.Tape, _ []string) error 
 
 func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *progress) error {
 	if !o.canAsk() {
-		return layout.Invalid("tape purge --dry-run tells what it would do, tape purge --yes does it", "purge asks before it rewrites history, and there is no terminal to ask on")
+		return layout.Invalid("tape purge --dry-run shows what it would do, tape purge --yes does it", "purge asks before it rewrites history, and there is no terminal to ask on")
 	}
 	dry := o.PurgeOptions
 	dry.DryRun = true
@@ -120,7 +120,7 @@ func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *progress) e
 		}
 	}
 	if len(remotes) > 0 {
-		fmt.Fprintf(o.Stderr, "%s already: %s\n", display.Count(len(remotes), "remote has it", "remotes have it"), display.Line(strings.Join(remotes, ", ")))
+		fmt.Fprintf(o.Stderr, "%s: %s\n", display.Count(len(remotes), "remote already has it", "remotes already have it"), display.Line(strings.Join(remotes, ", ")))
 	}
 	return o.confirm(ctx, "Rewrite the history? It cannot be undone.")
 }
@@ -154,12 +154,12 @@ func (o *purgeOptions) summary(p repo.Purged) []string {
 		}
 		out = append(out, text)
 		if len(t.Entries) > 0 && len(o.IDs) > 0 && len(o.Rules)+len(o.Fingerprints) == 0 && t.Entries[0] < slices.Min(o.IDs) {
-			out = append(out, fmt.Sprintf("it is in entries before @%d as well: everything from @%d on is made anew", slices.Min(o.IDs), t.Entries[0]))
+			out = append(out, fmt.Sprintf("it is in entries before @%d as well: everything from @%d on is rewritten", slices.Min(o.IDs), t.Entries[0]))
 		}
 	}
-	out = append(out, some(p.Tags, "tag made anew", "tags made anew")...)
+	out = append(out, some(p.Tags, "tag rewritten", "tags rewritten")...)
 	if p.Commits > 0 {
-		made := display.Count(p.Commits, "commit", "commits") + " made anew"
+		made := display.Count(p.Commits, "commit", "commits") + " rewritten"
 		if p.Archives > 0 {
 			made += ", those of " + display.Count(p.Archives, "archive", "archives") + " included"
 		}
@@ -189,7 +189,7 @@ func (o *purgeOptions) otherLines(p repo.Purged) []string {
 
 func (o *purgeOptions) report(t *repo.Tape, p repo.Purged) {
 	if p.Finished {
-		o.printf("finished a purge that had been cut off\n")
+		o.printf("finished a purge that was interrupted\n")
 	}
 	removed := namesOf(p.Removed, func(name string) string { return "removed " + display.Line(name) })
 	for _, line := range slices.Concat(o.summary(p), removed, o.otherLines(p)) {
@@ -208,7 +208,7 @@ func (o *purgeOptions) report(t *repo.Tape, p repo.Purged) {
 	}
 	o.tellReplace(t, p)
 	if len(p.Tapes) > 0 {
-		o.printf("who has fetched it has it still: change the secret where it came from\n")
+		o.printf("everybody who fetched it still has it: revoke the secret\n")
 	}
 }
 

@@ -76,9 +76,9 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 	if !o.json && !o.All && len(o.Tapes) == 0 {
 		done = slices.DeleteFunc(done, func(s repo.RefStatus) bool { return s.Status == repo.RefUpToDate })
 	}
-	words := refWords{repo.RefNew: "pushed, new there", repo.RefFastForward: "pushed", repo.RefDeleted: "closed there, since it is merged"}
+	words := refWords{repo.RefNew: "pushed, new there", repo.RefFastForward: "pushed", repo.RefDeleted: "closed there, because it was merged"}
 	if o.DryRun {
-		words = refWords{repo.RefNew: "would be pushed, new there", repo.RefFastForward: "would be pushed", repo.RefDeleted: "would be closed there, since it is merged"}
+		words = refWords{repo.RefNew: "would be pushed, new there", repo.RefFastForward: "would be pushed", repo.RefDeleted: "would be closed there, because it was merged"}
 	}
 	return o.showStatuses(done, words, o.All)
 }

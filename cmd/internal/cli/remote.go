@@ -43,7 +43,7 @@ begins with ssh://, https:// or file://. Nothing is asked of it yet.`,
 		Use:               "remove NAME",
 		Aliases:           []string{"rm"},
 		Short:             "Remove a remote",
-		Long:              `Forget a remote, and what is known of it. Your tapes stay as they are, and so does the remote.`,
+		Long:              `Remove a remote, and the local record of what it has. Your tapes stay as they are, and so does the repository.`,
 		Example:           `  tape remote remove backup`,
 		Args:              takes(1, "NAME"),
 		ValidArgsFunction: upTo(1, a.completeRemotes()),
@@ -51,7 +51,7 @@ begins with ssh://, https:// or file://. Nothing is asked of it yet.`,
 			if err := store.RemoveRemote(ctx, args[0]); err != nil {
 				return err
 			}
-			return a.result(object{{"remote", args[0]}, {"removed", true}}, "%s is no remote any more", display.Line(args[0]))
+			return a.result(object{{"remote", args[0]}, {"removed", true}}, "removed remote %s", display.Line(args[0]))
 		}),
 	}, &cobra.Command{
 		Use:     "list",

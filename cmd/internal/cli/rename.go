@@ -37,7 +37,7 @@ The name of a tape cannot change: it is in each of its commits, and others may h
 					"the name of a tape cannot be changed: it is in each of its commits")
 			}
 			if !cmd.Flags().Changed("title") {
-				return usagef("say which title the tape gets: --title")
+				return usagef("--title is missing")
 			}
 			return o.run(cmd.Context(), args)
 		},

@@ -64,9 +64,9 @@ func (o *resetOptions) ask(ctx context.Context, t *repo.Tape) error {
 	if err != nil {
 		return err
 	}
-	fate := "are given up"
+	fate := "will be removed"
 	if o.archive {
-		fate = "go to an archive"
+		fate = "will be archived"
 	}
 	return o.confirm(ctx, "The %s of tape %s %s. Start over?", display.Entries(s.Entries), quoted(t.Name()), fate)
 }

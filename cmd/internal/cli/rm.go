@@ -46,7 +46,7 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 	}
 	if o.yes && o.purgeArchive && t.Name() != args[0] {
 		return layout.Invalid("tape rm --purge-archive --yes "+shellWord(t.Name()),
-			"%s stands for tape %s; what cannot be brought back has to be named in full, or is asked about", quoted(args[0]), quoted(t.Name()))
+			"%s is short for tape %s: --purge-archive with --yes needs the whole name", quoted(args[0]), quoted(t.Name()))
 	}
 	facts, err := o.aboutTape(ctx, t)
 	if err != nil {
@@ -59,9 +59,9 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 		if !o.canAsk() {
 			return layout.Invalid("tape rm --yes does it without asking", "rm asks before it removes a tape, and there is no terminal to ask on")
 		}
-		fate := "go to an archive"
+		fate := "will be archived"
 		if o.purgeArchive {
-			fate = "are given up"
+			fate = "will be removed"
 		}
 		err := o.confirm(ctx, "The %s of tape %s %s. Remove it?", display.Entries(facts.Entries), quoted(t.Name()), fate)
 		if err != nil {

@@ -85,8 +85,8 @@ Entries that search tools wrote (meta.search is true) are left out.`,
 
 func (o *searchOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&o.kinds, "kind", nil, "find entries of this `KIND` only; may be repeated")
-	f.StringArrayVar(&o.roles, "role", nil, "find messages of this `ROLE` only; may be repeated")
+	f.StringArrayVar(&o.kinds, "kind", nil, "find entries of this `KIND` only; can be repeated")
+	f.StringArrayVar(&o.roles, "role", nil, "find messages of this `ROLE` only; can be repeated")
 	f.StringVar(&o.anchor, "anchor", "", "search the phase of the anchor `NAME`")
 	f.StringVar(&o.after, "after", "", "search the entries after the `ANCHOR`")
 	o.dates.addFlags(cmd, "find")
@@ -110,17 +110,17 @@ func (o *searchOptions) search(query string, changed func(flag string) bool) (in
 		Query: repo.Query{Phase: o.anchor, After: o.after, Kinds: o.kinds, Roles: o.roles, Limit: repo.N(o.limit)}}
 	switch {
 	case o.substring && o.regex:
-		return s, usagef("give one of --substring and --regex")
+		return s, usagef("--substring and --regex exclude each other")
 	case o.count && o.files:
-		return s, usagef("give one of --count and --files")
+		return s, usagef("--count and --files exclude each other")
 	case (o.count || o.files) && (changed("limit") || changed("context") || changed("sort") || o.noFold):
-		return s, usagef("--count and --files are about all matches: -n, -C, --sort and --no-fold do not go with them")
+		return s, usagef("--count and --files cover all matches: they cannot be combined with -n, -C, --sort or --no-fold")
 	case o.sort != sortRelevance && o.sort != sortNewest:
 		return s, usagef("--sort is relevance or newest, not %s", quoted(o.sort))
 	case o.ignoreCase && !o.substring && !o.regex:
-		return s, usagef("--ignore-case goes with --substring or --regex; words have no case")
+		return s, usagef("--ignore-case needs --substring or --regex; the search for words ignores case anyway")
 	case o.exact && (o.substring || o.regex):
-		return s, usagef("--exact is for words")
+		return s, usagef("--exact is for words: it cannot be combined with --substring or --regex")
 	case o.substring:
 		s.How = index.Substring
 	case o.regex:
@@ -134,7 +134,7 @@ func (o *searchOptions) search(query string, changed func(flag string) bool) (in
 
 func (o *searchOptions) run(ctx context.Context, store *repo.Store, s index.Search) (err error) {
 	if o.allTapes && o.tapeName != "" {
-		return usagef("give one of --tape and --all-tapes")
+		return usagef("--tape and --all-tapes exclude each other")
 	}
 	if !o.allTapes {
 		t, err := o.openTape(ctx)

@@ -67,13 +67,13 @@ func (o *shareOptions) run(ctx context.Context, store *repo.Store, args []string
 		return o.emit(object{{"tape", t.Name()}, {"remote", remote.Name}, {"url", url}, {"branch", t.Branch()}, {"status", status.Status},
 			{"entries", status.Entries}, {"clone", clone}, {"pull", pull}, {"git", git}})
 	}
-	news := "it has everything"
+	news := "it is up to date"
 	if status.Status != repo.RefUpToDate {
-		news = display.Entries(status.Entries) + " went there"
+		news = display.Entries(status.Entries) + " pushed"
 	}
 	o.say("%s is shared on %s: %s\n", quoted(t.Name()), display.Line(remote.Name), news)
 	o.printf("with tape, in the folder of the project:\n  %s\n", display.Line(clone))
-	o.printf("in a workspace that there is already (the second half is enough if it has this remote):\n  %s\n", display.Line(pull))
+	o.printf("in an existing workspace (the second command is enough if it has this remote):\n  %s\n", display.Line(pull))
 	o.printf("with git alone:\n  %s\n", display.Line(git))
 	return nil
 }

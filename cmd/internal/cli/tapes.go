@@ -56,7 +56,7 @@ push, fetch or pull.`,
 	f.IntVarP(&o.limit, "limit", "n", -1, "show the newest `N` tapes")
 	f.StringVar(&o.project, "project", "", "show tapes of projects in `DIR`, or whose name contains it")
 	f.StringVar(&o.agent, "agent", "", "show tapes of agents whose name contains `NAME`")
-	f.StringVar(&o.since, "since", "", "show tapes with entries that are not older than `DATE`")
+	f.StringVar(&o.since, "since", "", "show tapes with entries of `DATE` or later")
 	f.StringVar(&o.grep, "grep", "", "show tapes whose title, name, project or branch contains `TEXT`, in any case")
 	f.Lookup("limit").DefValue = "0"
 	return cmd

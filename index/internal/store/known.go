@@ -90,7 +90,7 @@ func (k *Known) check() error {
 	case k.Entries < 0 || k.Entries >= 1<<tapeShift:
 		return fmt.Errorf("%w: %s has %d entries", ErrStrange, k.Branch, k.Entries)
 	case k.Base < 0 || k.Base > k.Entries || k.Parent < 0 || k.Parent >= k.No || (k.Base == 0) != (k.Parent == 0):
-		return fmt.Errorf("%w: %s begins behind entry %d of tape %d", ErrStrange, k.Branch, k.Base, k.Parent)
+		return fmt.Errorf("%w: %s begins after entry %d of tape %d", ErrStrange, k.Branch, k.Base, k.Parent)
 	}
 	return nil
 }

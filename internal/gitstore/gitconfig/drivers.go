@@ -120,7 +120,7 @@ func (c *Config) RemoveDrivers(ctx context.Context, d Drivers) (removed []string
 		})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("take away git's drivers: %w", err)
+		return nil, fmt.Errorf("remove git's drivers: %w", err)
 	}
 	return append(removed, patterns...), nil
 }

@@ -127,7 +127,7 @@ func (d Drivers) include(old []byte, wanted bool) ([]byte, error) {
 	// section would be left without one.
 	if isOurs := func(e Entry) bool { return e == includeEntry }; !slices.Equal(slices.DeleteFunc(before, isOurs), slices.DeleteFunc(after, isOurs)) {
 		if wanted {
-			return nil, errors.New("the configuration is written in a way that cannot be added to; do it with git config")
+			return nil, errors.New("tape cannot edit this configuration; do it with git config")
 		}
 		return rest, nil // what it includes is gone
 	}

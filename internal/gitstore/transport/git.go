@@ -126,7 +126,7 @@ func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) (
 	} else if stdout.over {
 		err = hostile("its list of refs has more than %d bytes", stdout.most)
 	} else if run.listens && strings.Contains(strings.ToLower(failed.stderr), "out of memory") {
-		err = hostile("git needed more than %d bytes of memory for it, or than there are: %w", int64(gitMemory), failed)
+		err = hostile("git needed more than %d bytes of memory for it, or more than is free: %w", int64(gitMemory), failed)
 	}
 	return stdout.kept.Bytes(), errors.Join(err, swept)
 }
@@ -281,5 +281,5 @@ func checkServer(ctx context.Context, r *gitstore.Repo, m Remote, o Options) err
 	if st, err := os.Stat(talk); err == nil && st.Size() > 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: what answers there is no git server, or one of an old kind", ErrRemote)
+	return fmt.Errorf("%w: what answers there is not a git server, or an outdated one", ErrRemote)
 }

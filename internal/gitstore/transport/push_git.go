@@ -75,7 +75,7 @@ func gitPush(ctx context.Context, r *gitstore.Repo, m Remote, refs []PushRef, at
 		return nil, errNoAtomic
 	}
 	if failed != nil && strings.Contains(string(out), "(unpacker error)") {
-		return nil, fmt.Errorf("%w: it could not take the objects: %w", ErrRemote, err) // its disk is full
+		return nil, fmt.Errorf("%w: it could not accept the objects: %w", ErrRemote, err) // its disk is full
 	}
 	said := ""
 	if failed != nil {
@@ -84,7 +84,7 @@ func gitPush(ctx context.Context, r *gitstore.Repo, m Remote, refs []PushRef, at
 	results := parsePush(string(out), said)
 	switch {
 	case err == nil && len(results) < len(refs):
-		return nil, fmt.Errorf("%w: it told of %d refs out of %d", ErrRemote, len(results), len(refs))
+		return nil, fmt.Errorf("%w: it reported on %d of %d refs", ErrRemote, len(results), len(refs))
 	case len(results) < len(refs) || err != nil && !slices.ContainsFunc(results, isRejected):
 		return nil, classify(err)
 	}

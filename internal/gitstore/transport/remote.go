@@ -19,7 +19,7 @@ import (
 // the folder of its own.
 var (
 	ErrExists = errors.New("exists already")
-	ErrNested = errors.New("is called like a folder above or below another remote")
+	ErrNested = errors.New("has a name that is a folder above or below another remote's")
 )
 
 // Remote is another repository that git's configuration gives a name.
@@ -98,7 +98,7 @@ func AddRemote(ctx context.Context, r *gitstore.Repo, name, address string) erro
 			return nil, err
 		}
 		if len(after) != len(before)+2 || !slices.Equal(after[:len(before)], before) || after[len(before)].Value != address {
-			return nil, errors.New("the configuration is written in a way that cannot be added to; do it with git remote add")
+			return nil, errors.New("tape cannot edit this configuration; do it with git remote add")
 		}
 		return next, nil
 	})
@@ -171,7 +171,7 @@ func withoutRemote(old []byte, name string) ([]byte, error) {
 	}
 	after, err := gitconfig.Entries(next)
 	if err != nil || !slices.Equal(after, slices.DeleteFunc(before, concerns)) {
-		return nil, errors.New("the configuration is written in a way that cannot be edited; do it with git remote remove")
+		return nil, errors.New("tape cannot edit this configuration; do it with git remote remove")
 	}
 	return next, nil
 }

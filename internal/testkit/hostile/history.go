@@ -89,7 +89,7 @@ func historyCases() []Case {
 			first := c.git(nil, "rev-list", "--max-parents=0", c.commit)
 			c.set(c.ref, c.repo.commit(c.tree(c.root...), "the wrong way round", first, c.commit))
 		}),
-		message("another tape's trailer", "says that it is of", "lies\n\nTape-Name: other\nTape-Format: 1"),
+		message("another tape's trailer", "says that it belongs to", "lies\n\nTape-Name: other\nTape-Format: 1"),
 		message("entries that are not there", "says that it added the entries", "lies\n\nTape-Name: main\nTape-Entries: 1-99\nTape-Format: 1"),
 		message("a newer format in the commit", "has format 99", "new\n\nTape-Name: main\nTape-Format: 99"),
 		on("1,000 parents", "has 1000 parents", func(c *tip) {
@@ -99,7 +99,7 @@ func historyCases() []Case {
 			}
 			c.set(c.ref, c.repo.commit(c.tree(c.root...), "octopus", parents...))
 		}),
-		on("a merge that is not what its parents give", "is not what its parents give", func(c *tip) {
+		on("a merge that is not what its parents give", "is not the result that its parents give", func(c *tip) {
 			fork := c.git(nil, "rev-parse", "refs/heads/fork/main/try")
 			id := c.last() + 1
 			put(&c.phase, entry{file, "messages.jsonl", c.blob(c.messages() + line(id, "made up"))})
@@ -275,7 +275,7 @@ func forkCases() []Case {
 	return []Case{
 		fork("of another tape", "refs/heads/fork/other/evil", "is no fork", func(c *tip) string { return began(c, "other/evil", c.last()) }),
 		fork("under another name", ref, "have other branches", func(c *tip) string { return began(c, "other/evil", c.last()) }),
-		fork("with a lying base", ref, "begins behind entry", func(c *tip) string { return began(c, "main/evil", c.last()+7) }),
+		fork("with a lying base", ref, "begins after entry", func(c *tip) string { return began(c, "main/evil", c.last()+7) }),
 		fork("with a base of no number", ref, "", func(c *tip) string {
 			return strings.TrimSpace(c.repo.commit(c.tree(entry{file, "x", c.blob("x")}), "x\n\nTape-Name: main/evil\nTape-Base: none\nTape-Format: 1", c.commit))
 		}).want("nothing but tape.json"),

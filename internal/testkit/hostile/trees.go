@@ -100,14 +100,14 @@ func treeCases() []Case {
 		if name == "hooks" {
 			mode = folder
 		}
-		add("root", mode, name, "not taken from a remote")
+		add("root", mode, name, "not accepted from a remote")
 	}
-	add("phase", file, ".gitattributes", "not taken from a remote")
+	add("phase", file, ".gitattributes", "not accepted from a remote")
 	add("root", file, `..\..\x`, "leads out of its folder")
 	add("root", file, "a/b", "leads out of its folder")
 	add("root", file, "a\x1b[2Jb", "control characters")
-	add("root", file, "Tape.json", "cannot stand beside tape.json")
-	add("root", folder, "\uff41nchors", "cannot stand beside tape.json")
+	add("root", file, "Tape.json", "take it for tape.json")
+	add("root", folder, "\uff41nchors", "take it for tape.json")
 	add("root", "100755", "run", "its mode is 100755")
 	add("root", "100664", "note", "its mode is 100664")
 	add("root", file, "index.db", "nothing but tape.json")
@@ -126,10 +126,10 @@ func treeCases() []Case {
 
 func shapeCases() []Case {
 	return []Case{
-		on("a name twice in a tree", "is there twice, or out of order", func(c *tip) {
+		on("a name twice in a tree", "is repeated or out of order", func(c *tip) {
 			c.push(c.unsorted(append([]entry{c.root[0]}, c.root...)...))
 		}),
-		on("a tree out of order", "is there twice, or out of order", func(c *tip) {
+		on("a tree out of order", "is repeated or out of order", func(c *tip) {
 			c.push(c.unsorted(c.root[1], c.root[0]))
 		}),
 		on("a damaged tree", "damaged tree", func(c *tip) {
