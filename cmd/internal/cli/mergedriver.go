@@ -29,7 +29,7 @@ func newMergeDriverCmd(a *App) *cobra.Command {
 merge-driver %O %A %B %P, where tape git install has set it up. What the other side has
 added follows what is ours, renumbered; the result is written to OURS.
 
-A side that has changed or taken away entries of BASE is a conflict: OURS stays as it is,
+A side that has changed or removed entries of BASE is a conflict: OURS stays as it is,
 the difference is shown, and the exit code is 4. Git then reports a conflict. It also does so
 where entries would be replayed instead of merged: by git rebase, git cherry-pick, git
 revert, git am and git stash.

@@ -68,7 +68,7 @@ func explainRemote(err error) error {
 	out := &cliError{msg: err.Error(), cause: err}
 	switch {
 	case errors.Is(err, repo.ErrHostile):
-		out.class, out.hint = repo.ErrCorrupt, "nothing of it was let in; git fsck in the remote repository tells what is wrong with it"
+		out.class, out.hint = repo.ErrCorrupt, "nothing of it was accepted; git fsck in the remote repository shows what is wrong with it"
 	case errors.Is(err, repo.ErrAuth):
 		out.hint = "https: a credential helper of git's, or a token as password\n" +
 			"ssh: ssh-add -l shows whether the agent has your key; ssh to the host by hand asks about its key"
