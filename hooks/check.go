@@ -76,7 +76,7 @@ func (r Repository) head() (branch string, head gitstore.Hash, g *gitstore.Repo,
 // a tape or fork, move an anchor's tag, delete a tape, or give a secret away, by whatever
 // ref. in is what git tells its pre-push hook: a line for each ref, with the local ref and
 // object and the remote ones. remote is the remote's name or address. The store is the
-// workspace whose repository it is; nil if it is none: then secrets are not looked for.
+// workspace whose repository it is; nil if it is none: then secrets are not searched for.
 func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote string, in io.Reader) error {
 	var g *gitstore.Repo
 	var refused []error
@@ -157,9 +157,9 @@ func pushError(ref string, err error) error {
 // PreReceive refuses, with repo.ErrConflict, a push to the repository gitDir that is not
 // append-only, or that brings tags and archives which nobody would take who pulls. in is what
 // git tells its pre-receive hook: a line for each ref, with the old and the new object and the
-// name. All are looked at together, and one that is refused stops all: git's update hook,
+// name. All are checked together, and one that is refused stops all: git's update hook,
 // which is asked for one after the other, does not see that the tags of a purged tape come
-// with its branch. Refs that are not of tapes are not looked at. The repository need not be a
+// with its branch. Refs that are not of tapes are not checked. The repository need not be a
 // workspace.
 func PreReceive(ctx context.Context, gitDir string, in io.Reader) error {
 	told, err := fields(in, 3)

@@ -44,7 +44,7 @@ func Install(ctx context.Context, store *repo.Store) (Report, error) {
 	return inWorkspace(ctx, store, (*installer).install)
 }
 
-// Uninstall takes away what Install wrote; somebody's own hooks get their names back.
+// Uninstall removes what Install wrote; somebody's own hooks get their names back.
 func Uninstall(ctx context.Context, store *repo.Store) (Report, error) {
 	return inWorkspace(ctx, store, (*installer).uninstall)
 }
@@ -55,7 +55,7 @@ func InstallServer(ctx context.Context, dir string) (Report, error) {
 	return onServer(ctx, dir, (*installer).install)
 }
 
-// UninstallServer takes away what InstallServer wrote.
+// UninstallServer removes what InstallServer wrote.
 func UninstallServer(ctx context.Context, dir string) (Report, error) {
 	return onServer(ctx, dir, (*installer).uninstall)
 }

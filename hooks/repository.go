@@ -112,7 +112,7 @@ func IsTapeBranch(ref string) bool {
 	return strings.HasPrefix(ref, layout.BranchPrefix) || strings.HasPrefix(ref, layout.ForkPrefix)
 }
 
-// isGuarded reports whether a push of a full ref is looked at.
+// isGuarded reports whether a push of a full ref is checked.
 func isGuarded(ref string) bool {
 	return IsTapeBranch(ref) || strings.HasPrefix(ref, layout.TagPrefix) || strings.HasPrefix(ref, layout.ArchivePrefix)
 }

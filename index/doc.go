@@ -10,7 +10,7 @@
 // For each tape the index keeps a repo.Mark: the commit and the ends of the files up to
 // which it was read. A search first compares that with the tape, which is a matter of a
 // few looks at the disk, and reads what has come since. A tape that no longer begins with
-// what the mark stands for is read anew. Who writes to the index holds a lock of its own,
+// what the mark stands for is read again. Whoever writes to the index holds a lock of its own,
 // Store.LockIndex; who reads never waits for longer than a transaction. A whole index is
 // built beside the old one and put in its place.
 //

@@ -14,7 +14,7 @@ import (
 
 // Options change how an index is used. Nil means the defaults.
 type Options struct {
-	// Progress is told now and then how many entries a call has taken up so far.
+	// Progress is called now and then with the number of entries that a call has added so far.
 	Progress func(entries int64)
 }
 
@@ -70,7 +70,7 @@ func (x *Index) Sync(ctx context.Context) (Synced, error) {
 	return x.synced(added)
 }
 
-// Rebuild makes the index anew from history and working trees of all tapes and open forks.
+// Rebuild makes the index again from history and working trees of all tapes and open forks.
 func (x *Index) Rebuild(ctx context.Context) (Synced, error) {
 	tapes, err := store.All(ctx, x.store, nil)
 	if err != nil {
@@ -103,7 +103,7 @@ type Status struct {
 // Fresh reports whether a search would have nothing to catch up with.
 func (s Status) Fresh() bool { return s.State == "fresh" }
 
-// Status looks at the index without changing it.
+// Status describes the index without changing it.
 func (x *Index) Status(ctx context.Context) (Status, error) {
 	tapes, err := store.All(ctx, x.store, nil)
 	if err != nil {

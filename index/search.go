@@ -188,7 +188,7 @@ func (x *Index) targets(ctx context.Context, tapes []*repo.Tape, has store.Has) 
 }
 
 // mend is for an index that contradicts the tape. It may be that the tape was reset just
-// now, so the first time it is only looked at again; then it is built anew.
+// now, so the first time it is only read again; then it is rebuilt.
 func (x *Index) mend(ctx context.Context, tapes []*repo.Tape, why error, again bool) error {
 	if !again && errors.Is(why, store.ErrStrange) {
 		return nil

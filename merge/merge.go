@@ -1,7 +1,7 @@
 // Package merge brings together what two sides have recorded.
 //
 // Both sides of a merge begin with the same entries, and each has appended others. The
-// side that is merged into keeps every byte; what the other has besides follows,
+// side that is merged into keeps every byte; what only the other has follows,
 // renumbered, each entry with the place that it had in meta.origin. So nothing is lost,
 // nothing comes twice, each side keeps its order, and there is no conflict, unless
 // somebody has changed what both begin with.
@@ -10,8 +10,8 @@
 //	…
 //	res, err := merge.Back(ctx, f)
 //
-// With a remote, the other side is this workspace: what is published is merged into, and
-// what is only here follows.
+// With a remote, the other side is this workspace: published entries stay as they are, and
+// local ones follow.
 //
 //	done, err := merge.Pull(ctx, store, "origin", nil)
 package merge
@@ -50,7 +50,7 @@ func Continue(ctx context.Context, t *repo.Tape) (Result, error) {
 	return join.ContinueMerge(ctx, (*workspace.Tape)(t))
 }
 
-// Abort takes such a merge back, as git merge --abort does, which it runs.
+// Abort undoes such a merge, as git merge --abort does, which it runs.
 func Abort(ctx context.Context, t *repo.Tape) error {
 	return join.AbortMerge(ctx, (*workspace.Tape)(t))
 }

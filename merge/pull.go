@@ -19,12 +19,12 @@ type PullOptions struct {
 }
 
 // Pull fetches from a remote, and brings each tape and fork together with what the remote
-// has of it: see repo.Store.Join. What is published keeps its place, what is only here
-// follows. Nobody is asked to resolve anything. It returns what became of each tape and
+// has of it: see repo.Store.Join. Published entries keep their place, local ones
+// follow. Nobody is asked to resolve anything. It returns the status of each tape and
 // fork of the remote.
 //
-// A purge that was cut off is carried out first, whatever the options say of those made
-// elsewhere: that it will be was decided when it began.
+// A purge that was interrupted is completed first, whatever the options say of those made
+// elsewhere: that was decided when it began.
 //
 // A fork that the remote no longer has, since somebody has merged it, is closed here, too.
 func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]repo.RefStatus, error) {

@@ -63,7 +63,7 @@
 //
 // An error that a caller can act upon is one of [ErrNotFound], [ErrInvalid],
 // [ErrConflict], [ErrBusy] and [ErrCorrupt], as errors.Is tells; where a remote is talked
-// to also [ErrNoGit], [ErrAuth], [ErrRemote] and [ErrHostile]. What of a remote was not let in is in
+// to also [ErrNoGit], [ErrAuth], [ErrRemote] and [ErrHostile]. What was refused of a remote is in
 // the [RefStatus] of that branch, as [ErrRefused] or ErrConflict. [Hint] gives the way out
 // that an error knows of.
 //

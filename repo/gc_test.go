@@ -113,7 +113,7 @@ func TestGCKeeps(t *testing.T) {
 		}, reason: "messages.jsonl is not as it was committed", undo: restoreAll},
 		"a file that somebody took away": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
 			removeFile(t, filepath.Join(dir, "anchors/001_session-start/messages.jsonl"))
-		}, reason: "taken away", undo: restoreAll},
+		}, reason: "was removed", undo: restoreAll},
 		"something staged": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
 			file := filepath.Join(dir, "tape.json")
 			was := readFile(t, file)

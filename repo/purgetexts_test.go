@@ -221,7 +221,7 @@ func TestPurgeNames(t *testing.T) {
 	done := purgeKeys(t, m, PurgeOptions{Rules: []string{purge.AllRules}})
 	left := strings.Join(done.Left, "\n")
 	mark := secrets.Finding{Rule: "key", Fingerprint: printOf("key", leak(3))}.Mark()
-	for _, want := range []string{`the fork "main/try ` + mark + `"`, `the tape "tape of ` + mark + `"`, "the name refs/heads/about-" + mark, "commits it stays"} {
+	for _, want := range []string{`the fork "main/try ` + mark + `"`, `the tape "tape of ` + mark + `"`, "the name refs/heads/about-" + mark, "it stays in"} {
 		if !strings.Contains(left, want) {
 			t.Errorf("nothing is said of %q in\n%s", want, left)
 		}

@@ -15,7 +15,7 @@ import (
 // DefaultRemote is the remote that commands mean by default.
 const DefaultRemote = layout.DefaultRemote
 
-// What talking to a remote can fail with, besides the classes of errors of this package.
+// Errors of talking to a remote, besides the classes of errors of this package.
 var (
 	// ErrAuth: credentials were refused, or are missing.
 	ErrAuth = transport.ErrAuth
@@ -25,7 +25,7 @@ var (
 	ErrHostile = transport.ErrHostile
 	// ErrNoGit: the git program is not installed.
 	ErrNoGit = gitrun.ErrNoGit
-	// ErrRefused, in the RefStatus of a branch: what the remote has is not let in.
+	// ErrRefused, in the RefStatus of a branch: what the remote has is not accepted.
 	ErrRefused = layout.ErrRefused
 )
 
@@ -89,8 +89,8 @@ func (s *Store) RemoveRemote(ctx context.Context, name string) error {
 	return remotes.RemoveRemote(ctx, s.in(), name)
 }
 
-// Fetch brings what a remote has into refs of their own (refs/tape/remotes/NAME/), and
-// returns what became of each branch that moved. No tape changes. What cannot be let in is
+// Fetch downloads what a remote has into refs of their own (refs/tape/remotes/NAME/), and
+// returns the status of each branch that moved. No tape changes. What cannot be accepted is
 // rejected, and the refs say what they said before.
 //
 // Errors: ErrNotFound without such a remote; ErrAuth, ErrRemote and ErrHostile.

@@ -33,7 +33,7 @@ type (
 	InitOptions = writer.InitOptions
 	// Report is what Verify found.
 	Report = audit.Report
-	// GCOptions say what GC takes away. Nil means the defaults.
+	// GCOptions say what GC removes. Nil means the defaults.
 	GCOptions = upkeep.GCOptions
 	// GCReport tells what GC did.
 	GCReport = upkeep.GCReport
@@ -69,10 +69,10 @@ func ConfigKeys() []string { return workspace.ConfigKeys() }
 // Dir is the workspace's folder, absolute.
 func (s *Store) Dir() string { return s.in().Dir() }
 
-// Setting is the text of a setting. ErrInvalid for a name that is none.
+// Setting is the text of a setting. ErrInvalid for an unknown name.
 func (s *Store) Setting(key string) (string, error) { return s.in().Setting(key) }
 
-// SetSetting changes a setting. ErrInvalid for a name or value that is none.
+// SetSetting changes a setting. ErrInvalid for an unknown name or a bad value.
 func (s *Store) SetSetting(key, value string) error { return s.in().SetSetting(key, value) }
 
 // CurrentTape is the name of the tape that commands mean by default.
@@ -153,7 +153,7 @@ func (s *Store) Revision(ctx context.Context, tape *Tape, target string) (*Revis
 // git. Problems are in the report; the error says that the check itself could not be made.
 func (s *Store) Verify(ctx context.Context) (*Report, error) { return audit.Verify(ctx, s.in()) }
 
-// GC takes away what nobody needs: working trees of idle tapes, locks and temporary files
+// GC removes what nobody needs: working trees of idle tapes, locks and temporary files
 // that were left behind, and, by git, objects that nothing names. It is safe beside writers.
 func (s *Store) GC(ctx context.Context, o *GCOptions) (GCReport, error) {
 	return settled(ctx, func() (GCReport, error) { return upkeep.GC(ctx, s.in(), o) })

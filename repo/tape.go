@@ -125,7 +125,7 @@ func (t *Tape) Restore(ctx context.Context, stamp string) (restored Archive, arc
 	return restored, archived, err
 }
 
-// Remove takes away a tape with its working tree, branch and tags. With archive its history
+// Remove removes a tape with its working tree, branch and tags. With archive its history
 // keeps a ref, whose name is returned and from which Restore brings the tape back; without,
 // the archives that it has go, too. ErrConflict if it has open forks, is the current tape, or
 // somebody has it checked out.
@@ -139,7 +139,7 @@ func (t *Tape) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] {
 	return settledSeq(ctx, snapshot.Entries(ctx, t.in(), q))
 }
 
-// Context yields what the next model call has to be told: the last anchor, the entries
+// Context yields what the next model call needs: the last anchor, the entries
 // before it that no anchor's writer had seen, which a merge or a pull brought in beside it,
 // and what follows it. It reads the tape as Entries does.
 func (t *Tape) Context(ctx context.Context) iter.Seq2[Entry, error] {

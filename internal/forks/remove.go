@@ -9,7 +9,7 @@ import (
 	"tape/internal/writer"
 )
 
-// Remove takes away a tape with its working tree, branch and tags. With archive its history
+// Remove removes a tape with its working tree, branch and tags. With archive its history
 // keeps a ref, whose name is returned and from which writer.Restore brings the tape back;
 // without, the archives that it has go, too. ErrConflict if it has open forks, is the current
 // tape, or somebody has it checked out.

@@ -52,7 +52,7 @@ const (
 // Opener opens a file of a name, as [OpenSource] does. One may be opened again.
 type Opener func(name string) (record.Source, io.Closer, error)
 
-// NewBatch imports into a store. What became of each file is told in their order; an error of
+// NewBatch imports into a store. The result of each file is reported in their order; an error of
 // tell ends the import. Close it when done.
 func NewBatch(store *repo.Store, open Opener, tell func(Result, error) error) *Batch {
 	return &Batch{store: store, open: open, tell: tell, bulk: writer.NewBulk((*workspace.Store)(store)), names: map[string]bool{},
@@ -85,7 +85,7 @@ func (b *Batch) File(ctx context.Context, name string, o Options) error {
 	return nil
 }
 
-// Flush makes what was read durable, and tells of it.
+// Flush makes what was read durable, and reports it.
 func (b *Batch) Flush(ctx context.Context) error {
 	read := b.read
 	b.read, b.size, b.names = nil, 0, map[string]bool{}

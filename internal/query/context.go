@@ -9,7 +9,7 @@ import (
 	"tape/internal/workspace"
 )
 
-// Context yields what the next model call has to be told: the last anchor, the entries
+// Context yields what the next model call needs: the last anchor, the entries
 // before it that no anchor covers, in the order of the tape, and what follows it. It reads
 // the tape as it was when the iteration began. After an error it ends.
 func Context(ctx context.Context, t *workspace.Tape) iter.Seq2[layout.Entry, error] {

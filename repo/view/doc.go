@@ -1,5 +1,5 @@
 // Package view derives from a tape what a model gets to see: the messages of its next
-// call. They are made anew each time and never stored.
+// call. They are made each time and never stored.
 //
 // # The mapping
 //
@@ -30,7 +30,7 @@
 //     in the same words it is left out.
 //   - Calls that are recorded twice, in a message and in an entry of their own, are shown
 //     once. Ids and names of tools that a provider would refuse are made to fit; ids that
-//     come back are told apart where they have to be.
+//     come back are distinguished where they have to be.
 //   - System messages with the same text are kept once, where they came first.
 //   - Members of a message that are not the provider's are dropped; parts of one provider
 //     become those of the other, or text that names them where there is no such thing.
@@ -40,7 +40,7 @@
 // # Anthropic
 //
 // Content is always an array of blocks. What the same side said in a row is one message
-// of several blocks; results come first in theirs. Anchors are told by the user, for
+// of several blocks; results come first in theirs. Anchors are messages of the user, for
 // that side has to begin; where nothing else of the user's does, a short note stands in
 // front. System messages go to Context.System.
 //

@@ -27,7 +27,7 @@ type Options struct {
 	// latest, with what it does not cover before it. Messages, which is given its entries,
 	// does not look at it.
 	From string
-	// NoAnchor leaves out the messages that tell of anchors.
+	// NoAnchor leaves out the messages that stand for anchors.
 	NoAnchor bool
 	// Raw gives the literal mapping by entries, without repairs; for OpenAI only.
 	Raw bool

@@ -34,7 +34,7 @@ shows the remotes, without the passwords in their addresses.`,
 		Use:   "add NAME URL",
 		Short: "Add a remote",
 		Long: `Give a repository a name, in .git/config. URL is a path, user@host:path, or an address that
-begins with ssh://, https:// or file://. Nothing is asked of it yet.`,
+begins with ssh://, https:// or file://. The repository is not contacted yet.`,
 		Example: `  tape remote add origin git@example.org:ada/sessions.git
   tape remote add backup /mnt/disk/sessions.git`,
 		Args: takes(2, "NAME", "URL"),

@@ -24,9 +24,9 @@ func entryCases() []Case {
 		after("half a line", "cut off", func(id int) string { return line(id, "torn")[:40] }),
 		after("a line that is no JSON", "", func(int) string { return "<<<<<<< HEAD\n" }).want("messages.jsonl:"),
 		after("a line that is no object", "", func(int) string { return "[1]\n" }).want("messages.jsonl:"),
-		after("an id twice", "there twice", func(id int) string { return line(id, "a") + line(id, "b") }),
+		after("an id twice", "missing or repeated", func(id int) string { return line(id, "a") + line(id, "b") }),
 		after("an id missing", "is missing", func(id int) string { return line(id+1, "a") }),
-		after("an id from before", "there twice", func(id int) string { return line(id-1, "a") }),
+		after("an id from before", "missing or repeated", func(id int) string { return line(id-1, "a") }),
 		after("a negative id", "", func(int) string { return line(-4, "a") }).want("messages.jsonl:"),
 		after("an empty line", "", func(int) string { return "\n" }).want("messages.jsonl:"),
 		after("an entry of another file", "does not belong in this file", func(id int) string {
@@ -251,7 +251,7 @@ func tagCases() []Case {
 		}),
 		tagged("of another name", "calls itself", func(r repo, _, commit string) string { return object(r, commit, "commit", "v1.0") }),
 		tagged("of a phase that did not come there", "did not come with", func(r repo, ref, commit string) string { return object(r, commit, "commit", ref) }),
-		tagged("of a commit of nobody's", "is not of", func(r repo, ref, commit string) string {
+		tagged("of a commit of nobody's", "does not belong to", func(r repo, ref, commit string) string {
 			return object(r, r.commit(r.git(nil, "rev-parse", commit+"^{tree}"), "aside", commit), "commit", ref)
 		}),
 		tagged("of 18 MiB", "the limit is", func(r repo, ref, commit string) string {
