@@ -43,7 +43,7 @@ func TestRemoteErrors(t *testing.T) {
 	}{
 		{repo.ErrAuth, exitFailure, "credential helper"},
 		{repo.ErrRemote, exitFailure, "tape remote list"},
-		{repo.ErrHostile, exitCorrupt, "nothing of it was let in"},
+		{repo.ErrHostile, exitCorrupt, "nothing of it was accepted"},
 		{&cliError{class: repo.ErrNotFound, hint: "its own"}, exitNotFound, "its own"},
 		{fmt.Errorf("%w: %w", context.Canceled, repo.ErrRemote), exitInterrupted, ""},
 	} {
