@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tape/internal/layout"
@@ -24,6 +25,10 @@ func hintText(h repo.Hint) string {
 	switch h.Kind {
 	case "":
 		return h.Text
+	case layout.ListTapes:
+		if _, err := strconv.ParseUint(args[0], 10, 64); err == nil { // meant as a number in the list
+			words, _, _ = strings.Cut(words, ";")
+		}
 	case layout.PullThenPush:
 		if args[0] == layout.DefaultRemote {
 			words = strings.Replace(words, " {1}", "", 1)
