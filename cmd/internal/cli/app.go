@@ -43,6 +43,8 @@ type App struct {
 	verbose   bool
 	noPager   bool
 
+	reads bool // the command only reads, see findTape
+
 	out   *bufio.Writer // commands write to it, see output.go
 	pager *pager
 	term  *terminal

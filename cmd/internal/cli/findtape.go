@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"tape/internal/layout"
 	"tape/internal/text/near"
 	"tape/internal/workspace"
@@ -17,7 +19,8 @@ import (
 
 // findTape returns the tape or fork that a person names: by its name, its number in the list
 // of tapes, the beginning of its name (of each part between slashes), or - for the tape
-// before. A name that is right wins.
+// before. A name that is right wins, also one whose branch git has renamed. What changes
+// something says on the terminal which tape it is; where there is none, names are whole.
 func (a *App) findTape(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error) {
 	t, err := store.Tape(ctx, name)
 	if !errors.Is(err, repo.ErrNotFound) {
@@ -25,17 +28,34 @@ func (a *App) findTape(ctx context.Context, store *repo.Store, name string) (*re
 	}
 	full := store.PreviousTape()
 	if name != "-" {
-		var findErr error
-		if full, findErr = a.fullName(ctx, store, name); findErr != nil || full == "" {
-			return nil, cmp.Or(findErr, err)
+		otherErr := (*workspace.Store)(store).CheckRenamed(ctx, name)
+		if otherErr == nil {
+			full, otherErr = a.fullName(ctx, store, name)
+		}
+		if otherErr != nil || full == "" {
+			return nil, cmp.Or(otherErr, err)
+		}
+		if !a.reads && !isTerminal(a.Stderr) {
+			return nil, layout.NotFound(didYouMean([]string{quoted(full)}), "there is no tape %s: without a terminal, this command takes whole names only", quoted(name))
 		}
 	} else if full == "" {
 		return nil, layout.NotFound("tape tapes lists the tapes", "no other tape was current before")
 	}
 	if t, err = store.Tape(ctx, full); err == nil {
-		a.note("%s is tape %s", quoted(name), quoted(full))
+		say := a.tell
+		if a.reads {
+			say = a.note
+		}
+		say("%s is tape %s", quoted(name), quoted(full))
 	}
 	return t, err
+}
+
+// onlyReads reports whether a command changes no tape, and sends none to others.
+func onlyReads(cmd *cobra.Command) bool {
+	path := strings.Fields(cmd.CommandPath())
+	return len(path) > 1 && slices.Contains([]string{"anchors", "archives", "between", "context", "diff", "export", "forks", "info", "log",
+		"search", "show", cobra.ShellCompRequestCmd}, path[1])
 }
 
 // fullName is the name that a number or the beginning of a name means, "" if it means none.

@@ -130,7 +130,10 @@ cat, git log and git diff.`,
 		DisableAutoGenTag: true,
 
 		DisableFlagsInUseLine: true,
-		PersistentPreRunE:     refuseEmpty,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			a.reads = onlyReads(cmd)
+			return refuseEmpty(cmd)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])
@@ -183,7 +186,7 @@ func flagError(cmd *cobra.Command, err error) error {
 }
 
 // refuseEmpty refuses empty names: a variable that was not set must not turn a choice off.
-func refuseEmpty(cmd *cobra.Command, _ []string) error {
+func refuseEmpty(cmd *cobra.Command) error {
 	var empty string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
