@@ -2,7 +2,6 @@ package about
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -38,12 +37,34 @@ func (t *Tape) ask(e layout.Entry) {
 	}
 }
 
-// The programs put texts of their own where a person's stand. Most are in tags, with a
-// hyphen or an underscore in their names; those of HTML have none.
-var (
-	injected = regexp.MustCompile(`^<([A-Za-z]+[-_][A-Za-z_-]+|INSTRUCTIONS)[ >]`)
-	slash    = regexp.MustCompile(`^/[A-Za-z][\w:-]*(\s|$)`)
-)
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// injected is the name of the tag that a text begins with, where it is a program's. They put
+// texts of their own where a person's stand. Most are in tags, with a hyphen or an underscore
+// in their names; those of HTML have none.
+func injected(text string) string {
+	name, ok := strings.CutPrefix(text, "<")
+	end := strings.IndexAny(name, " >")
+	if !ok || end < 0 {
+		return ""
+	}
+	name = name[:end]
+	sign := strings.TrimLeft(name, letters)
+	if name != "INSTRUCTIONS" && (sign == name || len(sign) < 2 || strings.Trim(sign, letters+"-_") != "") {
+		return ""
+	}
+	return name
+}
+
+// slash reports whether a text is a command to the program: /review the branch.
+func slash(text string) bool {
+	word, ok := strings.CutPrefix(text, "/")
+	if end := strings.IndexFunc(word, unicode.IsSpace); end >= 0 {
+		word = word[:end]
+	}
+	rest := strings.TrimLeft(word, letters)
+	return ok && rest != word && strings.Trim(rest, letters+"0123456789_:-") == ""
+}
 
 // noise is what texts begin with that programs write in the place of a person.
 var noise = []string{
@@ -64,11 +85,11 @@ func asked(text string) string {
 	}
 	for {
 		text = strings.TrimSpace(text)
-		tag := injected.FindStringSubmatch(text)
-		if tag == nil {
+		tag := injected(text)
+		if tag == "" {
 			break
 		}
-		_, after, closed := strings.Cut(text, "</"+tag[1]+">")
+		_, after, closed := strings.Cut(text, "</"+tag+">")
 		if !closed {
 			return ""
 		}
@@ -79,7 +100,7 @@ func asked(text string) string {
 			return ""
 		}
 	}
-	if slash.MatchString(text) {
+	if slash(text) {
 		return ""
 	}
 	return squeeze(text)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -285,13 +284,22 @@ func (t *talk) text(e repo.Entry, ink Ink, text string, most int) {
 	}
 }
 
-// item is what the lines of a list begin with, below which their text goes on.
-var item = regexp.MustCompile(`^ *([-*•>] |\d+[.)] )? *`)
+// item is what a line of a list begins with, below which its text goes on.
+func item(l string) string {
+	rest := strings.TrimLeft(l, " ")
+	if mark, text, ok := strings.Cut(rest, " "); ok {
+		number := strings.Trim(mark, "0123456789")
+		if slices.Contains([]string{"-", "*", "•", ">"}, mark) || number != mark && (number == "." || number == ")") && strings.HasSuffix(mark, number) {
+			rest = strings.TrimLeft(text, " ")
+		}
+	}
+	return l[:len(l)-len(rest)]
+}
 
 // wrap breaks a line. What is indented, or an item of a list, stays so.
 func (t *talk) wrap(l string) []string {
 	l = strings.ReplaceAll(l, "\t", "    ")
-	head := item.FindString(l)
+	head := item(l)
 	if t.Width == 0 || display.Width(l) <= t.cells() || len(head) > t.cells()/2 {
 		return display.Wrap(l, t.cells())
 	}
