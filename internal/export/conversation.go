@@ -185,7 +185,9 @@ func (t *talk) phase(e repo.Entry) {
 		t.text(e, InkPlain, o.summary, talkLines)
 		id = ""
 	}
-	if o.state != "" && t.Whole {
+	if typed, _, _ := localCommand(strings.TrimPrefix(o.state, "content:")); typed != "" && !t.Whole {
+		t.text(e, InkPlain, typed, talkLines)
+	} else if o.state != "" && t.Whole {
 		t.data(o.state)
 	} else if state := strings.TrimPrefix(o.state+"\n", "owner: human\n"); len(state) > 1 { // as every tape begins
 		t.line(id, InkQuiet, t.cut(strings.ReplaceAll(strings.TrimSpace(state), "\n", ", "), 0))
@@ -246,18 +248,33 @@ func (t *talk) message(b *block) {
 		t.gap()
 	}
 	for _, p := range parts {
-		switch by := role != "user" || t.Whole || about.ByPerson(p.text); {
+		switch {
 		case p.kind != "":
 			t.part(b.entry, p)
-		case by:
-			t.text(b.entry, InkPlain, p.text, most)
-		case strings.Count(p.text, "\n") < talkLines:
-			t.fold("", b.entry, p.text)
+		case role == "user" && !t.Whole && !about.ByPerson(p.text):
+			t.injected(b.entry, p.text)
 		default:
-			t.text(b.entry, InkQuiet, p.text, injectedShown)
+			t.text(b.entry, InkPlain, p.text, most)
 		}
 	}
 	t.calls(b)
+}
+
+// injected shows what a program wrote in the place of a person.
+func (t *talk) injected(e repo.Entry, text string) {
+	typed, printed, ok := localCommand(text)
+	if typed != "" {
+		t.text(e, InkPlain, typed, talkLines)
+	}
+	switch {
+	case ok && typed != "" && printed == "":
+	case ok:
+		t.fold("◂ ", e, cmp.Or(printed, "no output"))
+	case strings.Count(text, "\n") < talkLines:
+		t.fold("", e, text)
+	default:
+		t.text(e, InkQuiet, text, injectedShown)
+	}
 }
 
 // onlyResults reports whether a message is but the form in which a program handed results to

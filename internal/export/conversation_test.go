@@ -45,6 +45,42 @@ func TestConversationFits(t *testing.T) {
 	}
 }
 
+// What a person typed for the program, and what it printed, is shown without the tags.
+func TestLocalCommands(t *testing.T) {
+	const clear = "<command-name>/clear</command-name>\n   <command-message>clear</command-message>\n   <command-args></command-args>"
+	for text, want := range map[string]string{
+		clear: "/clear\n",
+		"<command-message>hi</command-message>\n<command-name>/hi</command-name>\n<command-args>Ada</command-args>": "/hi Ada\n",
+		"<bash-input>echo a</bash-input>":                                            "! echo a\n",
+		"<bash-stdout>one\ntwo</bash-stdout><bash-stderr></bash-stderr>":             "◂ one two\n",
+		"<bash-stdout></bash-stdout><bash-stderr></bash-stderr>":                     "◂ no output\n",
+		"<local-command-stdout>\x1b[2mDone\x1b[22m \x1b[1A</local-command-stdout>":   `◂ Done \x1b[1A` + "\n",
+		"<local-command-caveat>Caveat: …</local-command-caveat>":                     "◂ Caveat: …\n",
+		"<bash-input>a</bash-input><bash-stdout>b</bash-stdout>":                     "! a\n    @2  ◂ b\n",
+		"<local-command-stdout>Bye!":                                                 "<local-command-stdout>Bye!\n",
+		"<command-name>/x</command-name><task-notification>y</task-notification>":    "<command-name>/x</command-name><task-notification>y</task-notification>\n",
+		"<system-reminder>about <command-name>/x</command-name></system-reminder>\n": "<system-reminder>about <command-name>/x</command-name></system-reminder>\n",
+	} {
+		content := string(jsonl.AppendString(nil, text))
+		entries := func(yield func(repo.Entry, error) bool) {
+			_ = yield(repo.Entry{ID: 1, Kind: repo.KindAnchor, Payload: []byte(`{"name":"x","state":{"content":` + string(jsonl.AppendString(nil, clear)) + `}}`), AnchorSeq: 1, Anchor: "x"}, nil) &&
+				yield(repo.Entry{ID: 2, Kind: repo.KindMessage, Payload: []byte(`{"role":"user","content":` + content + `}`), AnchorSeq: 1, Anchor: "x"}, nil)
+		}
+		for _, whole := range []bool{false, true} {
+			var out strings.Builder
+			if _, err := Conversation(t.Context(), &out, &Screen{Whole: whole, Zone: time.UTC, Ink: func(_ Ink, text string) string { return text }}, entries); err != nil {
+				t.Fatal(err)
+			}
+			_, got, _ := strings.Cut(out.String(), "@2  ")
+			if !whole && (got != want || !strings.Contains(out.String(), "@1  /clear\n")) {
+				t.Errorf("%q is shown as\n%s", text, out.String())
+			} else if first, _, _ := strings.Cut(strings.TrimSpace(text), "\n"); whole && !strings.HasPrefix(got, display.Line(first)) {
+				t.Errorf("all of %q is shown as\n%s", text, out.String())
+			}
+		}
+	}
+}
+
 // randomSession makes entries, with the last word of each message by its id.
 func randomSession(rng *rand.Rand) (iter.Seq2[repo.Entry, error], map[int64]string) {
 	hostile := []string{"word ", "\x1b[31m", "\u202e", "世界", "\n", "\n\n- item ", "\t", strings.Repeat("x", 90), strings.Repeat("line\n", 50), "\xff"}
