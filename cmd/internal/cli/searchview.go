@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -41,12 +42,16 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		}
 		return nil
 	}
+	names, titles, err := o.tapesOnScreen(ctx)
+	if err != nil {
+		return err
+	}
 	o.page()
 	for i, h := range res.Hits {
 		if i > 0 {
 			o.line("")
 		}
-		o.showHit(h)
+		o.showHit(h, cmp.Or(names[h.Tape], h.Tape), titles[h.Tape])
 		if err := o.written(); err != nil {
 			return err
 		}
@@ -59,9 +64,24 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		o.say("\n%s", o.style(dim, more))
 		return nil
 	}
-	err := o.out.Flush()
+	err = o.out.Flush()
 	o.tell("%s", more)
 	return err
+}
+
+// tapesOnScreen are short names and the titles of all tapes by their names, where people look
+// at hits of several.
+func (o *searchOptions) tapesOnScreen(ctx context.Context) (names, titles map[string]string, err error) {
+	if !o.allTapes || !o.screen().out {
+		return nil, nil, nil
+	}
+	facts, err := o.about(ctx, o.store, nil)
+	list, titles := make([]listedTape, 0, len(facts)), map[string]string{}
+	for _, f := range facts {
+		list = append(list, listedTape{Tape: f})
+		titles[f.Name] = f.Title
+	}
+	return shortNames(list), titles, err
 }
 
 // others reports whether the workspace has other tapes than the one that was searched.
@@ -85,20 +105,25 @@ func (o *searchOptions) more(res *index.Result) string {
 	return fmt.Sprintf("%d of %s matches; -n shows more", shown, of)
 }
 
-func (o *searchOptions) showHit(h index.Hit) {
+func (o *searchOptions) showHit(h index.Hit, tape, title string) {
 	for _, e := range h.Before {
 		o.brief("", e)
 	}
 	kind, colour := label(h.Entry)
 	id := fmt.Sprintf("@%d", h.ID)
 	if o.allTapes {
-		id = o.fit(display.Line(h.Tape), maxCell) + " " + id
+		id = o.fit(display.Line(tape), maxCell) + " " + id
 	}
-	head := o.style(bold+";"+yellow, id) + "  " + o.style(colour, o.fit(display.Line(kind), kindCells)) + "  " +
-		o.style(dim, o.when(h.Date)+"  "+o.fit(display.Line(h.Anchor), maxCell))
+	kind = o.fit(display.Line(kind), kindCells)
+	rest := o.when(h.Date) + "  " + o.fit(display.Line(h.Anchor), maxCell)
 	if h.Similar > 0 {
-		head += o.style(dim, fmt.Sprintf("  and %d like it", h.Similar))
+		rest += fmt.Sprintf("  and %d like it", h.Similar)
 	}
+	if title != "" {
+		left := o.width() - display.Width(id+kind+rest) - 3*len("  ")
+		title = display.Truncate(display.Line(title), max(titleCells/2, left)) + "  "
+	}
+	head := o.style(bold+";"+yellow, id) + "  " + title + o.style(colour, kind) + "  " + o.style(dim, rest)
 	o.line(head)
 	o.showSnippet(h)
 	for _, e := range h.After {
