@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -120,7 +121,7 @@ func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
 	label := fmt.Sprintf("importing %d files", files)
 	for _, t := range list {
 		if total += t.size; files == 1 {
-			label = t.name
+			label = o.shortPath(t.name, labelCells)
 		}
 	}
 	bar := o.progress(label)
@@ -254,8 +255,9 @@ func importFailure(failed []error, files int) error {
 // report tells what an import of a file did.
 func (o *importOptions) report(res importer.Result) error {
 	o.tapes = append(o.tapes, res.Tape)
+	text := importText(res)
 	err := o.result(object{{"file", res.File}, {"tape", res.Tape}, {"format", res.Format}, {"imported", res.Imported}, {"skipped", res.Known + res.LeftOut},
-		{"damaged", res.Damaged}, {"anchors", res.Anchors}}.with("subagents", res.Subagents), "%s: %s", display.Line(res.File), importText(res))
+		{"damaged", res.Damaged}, {"anchors", res.Anchors}}.with("subagents", res.Subagents), "%s: %s", o.shortPath(res.File, o.width()-display.Width(": "+text)), text)
 	if err == nil {
 		err = o.out.Flush()
 	}
@@ -270,6 +272,27 @@ func (o *importOptions) report(res importer.Result) error {
 		o.warn(where + ": " + p.Msg)
 	}
 	return nil
+}
+
+// shortPath is a path as it is; on a screen with ~ for the home directory, and only the end of
+// what is longer than so many cells.
+func (a *App) shortPath(path string, cells int) string {
+	const least = 24
+	text := display.Line(path)
+	if a.width() == 0 {
+		return text
+	}
+	if home := a.Getenv("HOME"); home != "" && strings.HasPrefix(text, home+"/") {
+		text = "~" + strings.TrimPrefix(text, home)
+	}
+	if cells = max(least, cells); display.Width(text) <= cells {
+		return text
+	}
+	for display.Width(text) >= cells {
+		_, n := utf8.DecodeRuneInString(text)
+		text = text[n:]
+	}
+	return "…" + text
 }
 
 func importText(res importer.Result) string {

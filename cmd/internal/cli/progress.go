@@ -16,6 +16,8 @@ func (a *App) watched() io.Writer {
 	return a.Stderr
 }
 
+const labelCells = 50 // of what progress is about
+
 // progress shows on a terminal how far a long piece of work is.
 type progress struct {
 	mu    sync.Mutex
@@ -26,7 +28,7 @@ type progress struct {
 }
 
 func (a *App) progress(label string) *progress {
-	return &progress{out: a.watched(), label: display.Truncate(display.Line(label), 50)}
+	return &progress{out: a.watched(), label: display.Truncate(display.Line(label), labelCells)}
 }
 
 // at shows how far it is, once that is at least so much further than what is shown.
