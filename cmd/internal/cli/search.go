@@ -136,14 +136,17 @@ func (o *searchOptions) run(ctx context.Context, store *repo.Store, s index.Sear
 	if o.allTapes && o.tapeName != "" {
 		return usagef("--tape and --all-tapes exclude each other")
 	}
-	if !o.allTapes {
-		t, err := o.openTape(ctx)
-		if err != nil {
-			return err
-		}
-		s.Tapes = []*repo.Tape{t}
+	tapes := make([]*repo.Tape, 1)
+	if o.allTapes {
+		tapes, err = tapesAndForks(ctx, store)
+	} else {
+		tapes[0], err = o.openTape(ctx)
+		s.Tapes = tapes
 	}
-	if err := o.known(ctx, s.Tapes, o.kinds, o.roles); err != nil {
+	if err != nil {
+		return err
+	}
+	if err := o.known(ctx, tapes, o.kinds, o.roles); err != nil {
 		return err
 	}
 	var res *index.Result
