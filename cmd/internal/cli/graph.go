@@ -34,11 +34,16 @@ func (o *logOptions) runGraph(ctx context.Context) error {
 			return usagef("-n must not be negative")
 		}
 	}
-	tapes, err := o.graphTapes(ctx)
+	store, err := o.openStore(ctx)
 	if err != nil {
 		return err
 	}
-	store, err := o.openStore(ctx)
+	tapes := make([]*repo.Tape, 1)
+	if o.allTapes {
+		tapes, err = store.Tapes(ctx)
+	} else {
+		tapes[0], err = o.openTape(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -63,18 +68,6 @@ func (o *logOptions) runGraph(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (o *logOptions) graphTapes(ctx context.Context) ([]*repo.Tape, error) {
-	if o.allTapes {
-		store, err := o.openStore(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return store.Tapes(ctx)
-	}
-	t, err := o.openTape(ctx)
-	return []*repo.Tape{t}, err
 }
 
 // graphHead says which tape the graph is of: by its name where there are others, and by what
