@@ -81,7 +81,7 @@ func (a *App) runWorkspaces(cmd *cobra.Command, _ []string) error {
 		head: []string{"~PROJECT", ">TAPES", "UPDATED", ">SIZE"},
 		object: func(w listedWorkspace) object {
 			return object{{"workspace", w.dir}, {"project", orNull(w.project.Dir)}, {"gone", w.project.Gone()}, {"tapes", w.tapes},
-				{"updated", orNull(w.updated)}, {"bytes", w.bytes}}
+				{"updated", dateOrNull(w.updated)}, {"bytes", w.bytes}}
 		},
 		row: func(w listedWorkspace, add func(cells ...any)) {
 			name := w.project.Dir
