@@ -303,14 +303,14 @@ func (t *talk) text(e repo.Entry, ink Ink, text string, most int) {
 
 // item is what a line of a list begins with, below which its text goes on.
 func item(l string) string {
-	rest := strings.TrimLeft(l, " ")
-	if mark, text, ok := strings.Cut(rest, " "); ok {
-		number := strings.Trim(mark, "0123456789")
-		if slices.Contains([]string{"-", "*", "•", ">"}, mark) || number != mark && (number == "." || number == ")") && strings.HasSuffix(mark, number) {
-			rest = strings.TrimLeft(text, " ")
+	_, n := marker(l)
+	if n == 0 {
+		n = indentOf(l)
+		for _, sign := range []string{"• ", "> "} {
+			n += len(l[n:]) - len(strings.TrimPrefix(l[n:], sign))
 		}
 	}
-	return l[:len(l)-len(rest)]
+	return l[:n+indentOf(l[n:])]
 }
 
 // wrap breaks a line. What is indented, or an item of a list, stays so.
