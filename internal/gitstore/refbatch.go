@@ -124,7 +124,7 @@ func (b *refBatch) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, b.head, err = readLoose(filepath.Join(b.r.gitDir, "HEAD")); err != nil {
+	if _, b.head, err = readHead(b.r.gitDir); err != nil {
 		return err
 	}
 	for _, u := range b.updates {

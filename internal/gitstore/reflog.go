@@ -178,7 +178,7 @@ func (r *Repo) logHeads(name string, line []byte) error {
 		return nil // no HEAD names it
 	}
 	for _, dir := range r.HeadDirs() {
-		if _, target, err := readLoose(filepath.Join(dir, "HEAD")); err != nil || target != name {
+		if _, target, err := readHead(dir); err != nil || target != name {
 			continue
 		}
 		if err := r.appendReflog(filepath.Join(dir, "logs", "HEAD"), line, true); err != nil {

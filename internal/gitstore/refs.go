@@ -141,6 +141,15 @@ func readLoose(path string) (h Hash, target string, err error) {
 	return h, "", fmt.Errorf("%w: %s holds no object id", ErrDamagedRef, path)
 }
 
+// readHead reads the HEAD of the repository, or of a linked worktree.
+func readHead(gitDir string) (h Hash, branch string, err error) {
+	h, branch, err = readLoose(filepath.Join(gitDir, "HEAD"))
+	if errors.Is(err, ErrDamagedRef) {
+		err = fmt.Errorf("%w: %w", ErrDamagedHead, err)
+	}
+	return h, branch, err
+}
+
 // parseLoose reads an object id, after which git allows white space and anything.
 func parseLoose(content string) (h Hash, ok bool) {
 	const digits = 2 * len(h)
@@ -223,7 +232,7 @@ func (r *Repo) looseRefs(dir, prefix string, found map[string]Hash) error {
 // folder under .git/worktrees: the branch, or "" when it is detached, and the object,
 // zero when the branch has no commit yet.
 func (r *Repo) Head(gitDir string) (branch string, h Hash, err error) {
-	h, branch, err = readLoose(filepath.Join(gitDir, "HEAD"))
+	h, branch, err = readHead(gitDir)
 	if err == nil && branch != "" {
 		h, err = r.Ref(branch)
 		if errors.Is(err, ErrNotFound) {

@@ -29,6 +29,8 @@ var (
 	ErrBusy = gitlock.ErrBusy
 	// ErrDamagedRef says that the file of a ref holds nothing that could be a ref.
 	ErrDamagedRef = errors.New("damaged ref file")
+	// ErrDamagedHead says so of a HEAD, beside it; git does not take its repository for one.
+	ErrDamagedHead = errors.New("HEAD")
 )
 
 // UnsupportedError says that a repository uses something of git's that this program

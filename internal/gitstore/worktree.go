@@ -42,7 +42,10 @@ func (r *Repo) HeadDirs() []string {
 func (r *Repo) CheckedOut() (map[string]bool, error) {
 	out := map[string]bool{}
 	for _, dir := range r.HeadDirs() {
-		_, branch, err := readLoose(filepath.Join(dir, "HEAD"))
+		_, branch, err := readHead(dir)
+		if dir != r.gitDir && errors.Is(err, ErrDamagedRef) {
+			_, err = ReadAdmin(dir) // ErrNotFound: it was never completed
+		}
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return nil, fmt.Errorf("read HEAD of %s: %w", dir, err)
 		}
@@ -101,10 +104,9 @@ func (r *Repo) mainWorktree() (Worktree, error) {
 	if !ok {
 		return Worktree{}, nil
 	}
-	path := filepath.Join(r.gitDir, "HEAD")
-	_, branch, err := readLoose(path)
+	_, branch, err := readHead(r.gitDir)
 	if errors.Is(err, ErrNotFound) {
-		err = fmt.Errorf("%w: %s is missing", ErrDamagedRef, path)
+		err = fmt.Errorf("%w: %s is missing", ErrDamagedHead, filepath.Join(r.gitDir, "HEAD"))
 	}
 	if err != nil {
 		return Worktree{}, fmt.Errorf("read HEAD of %s: %w", r.gitDir, err)
@@ -170,7 +172,7 @@ func ReadAdmin(admin string) (Worktree, error) {
 	if err != nil {
 		return Worktree{}, err
 	}
-	_, branch, err := readLoose(filepath.Join(admin, "HEAD"))
+	_, branch, err := readHead(admin)
 	if err != nil {
 		return Worktree{}, err
 	}

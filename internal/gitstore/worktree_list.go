@@ -57,7 +57,7 @@ func (r *Repo) MovedWorktree(branch, dir string) (Worktree, bool) {
 		return Worktree{}, false
 	}
 	admin := filepath.Join(r.WorktreesDir(), filepath.Base(link))
-	_, has, err := readLoose(filepath.Join(admin, "HEAD"))
+	_, has, err := readHead(admin)
 	if err != nil || has != branch {
 		return Worktree{}, false
 	}

@@ -113,6 +113,9 @@ func Classify(err error) error {
 			Way: Words("try again; if it happens again, look for a tape or git process that hangs")}
 	case errors.Is(err, gitstore.ErrConflict):
 		return &Error{Class: ErrConflict, Msg: "the tape's branch was moved by another program meanwhile", Cause: err, Way: Words("try again")}
+	case errors.Is(err, gitstore.ErrDamagedHead): // git symbolic-ref refuses such a repository
+		return &Error{Class: ErrCorrupt, Msg: "a HEAD is damaged", Cause: err,
+			Way: Words("write into that file the line ref: refs/heads/BRANCH; logs/HEAD beside it tells of the last checkout")}
 	case errors.Is(err, gitstore.ErrDamagedRef):
 		return &Error{Class: ErrCorrupt, Msg: "a ref is damaged", Cause: err,
 			Way: Words("the last line of the file of that name under .git/logs has its value; restore it with: git update-ref")}

@@ -32,19 +32,19 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 			return nil, err
 		}
 		wt, inTree, err := TreeOf(t, before, head)
-		if homeErr := journal.CheckHome(t, before, head, wt.Dir); homeErr != nil {
-			return nil, homeErr
+		if err != nil {
+			return nil, layout.Classify(err)
+		}
+		if err := journal.CheckHome(t, before, head, wt.Dir); err != nil {
+			return nil, err
 		}
 		if err := CheckMoved(t, before, head); err != nil {
 			return nil, err
 		}
-		if err == nil && !inTree {
+		if !inTree {
 			return AtCommit(t.Store(), head)
 		}
-		if err == nil {
-			err = journal.CheckTapeFile(wt.Dir, before.Undo)
-		}
-		if err != nil {
+		if err := journal.CheckTapeFile(wt.Dir, before.Undo); err != nil {
 			return nil, layout.Classify(err)
 		}
 		if t.Merging(wt) {
