@@ -53,10 +53,10 @@ const (
 type Opener func(name string) (record.Source, io.Closer, error)
 
 // NewBatch imports into a store. The result of each file is reported in their order; an error of
-// tell ends the import. Close it when done.
-func NewBatch(store *repo.Store, open Opener, tell func(Result, error) error) *Batch {
+// tell ends the import. The version is the program's. Close it when done.
+func NewBatch(store *repo.Store, version string, open Opener, tell func(Result, error) error) *Batch {
 	return &Batch{store: store, open: open, tell: tell, bulk: writer.NewBulk((*workspace.Store)(store)), names: map[string]bool{},
-		marks: loadMarks((*workspace.Store)(store))}
+		marks: loadMarks((*workspace.Store)(store), version)}
 }
 
 // Close drops what was not flushed.

@@ -50,11 +50,17 @@ func writeOld(t *testing.T, path string, ls ...string) {
 // were opened.
 func importBatch(t *testing.T, s *repo.Store, files ...string) (told []Result, opened []string) {
 	t.Helper()
+	return importBatchBy(t, s, "1.0", files...)
+}
+
+// importBatchBy is importBatch of a version of the program.
+func importBatchBy(t *testing.T, s *repo.Store, version string, files ...string) (told []Result, opened []string) {
+	t.Helper()
 	open := func(name string) (record.Source, io.Closer, error) {
 		opened = append(opened, name)
 		return OpenSource(name, nil)
 	}
-	b := NewBatch(s, open, func(res Result, err error) error {
+	b := NewBatch(s, version, open, func(res Result, err error) error {
 		told = append(told, res)
 		return err
 	})
@@ -190,12 +196,24 @@ func TestKnownFiles(t *testing.T) {
 		t.Errorf("a file that has grown: %+v", told)
 	}
 	known("nothing is new")
+	// As long and as old as it was, and another file.
+	was, err := os.Stat(files[2])
+	next := files[2] + ".next"
+	writeOld(t, next, sessionOf("s-2", userLn("u2", "a1", `"mere"`))...)
+	if err := errors.Join(err, os.Chtimes(next, was.ModTime(), was.ModTime()), os.Rename(next, files[2])); err != nil {
+		t.Fatal(err)
+	}
+	known("another file has its place", files[2])
+	if _, opened := importBatchBy(t, s, "1.1", files...); !slices.Equal(opened, files) {
+		t.Errorf("another version of the program opened %v", opened)
+	}
+	importBatch(t, s, files...)
 	if err := os.WriteFile(files[0], lines(sessionOf("s-0")...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	known("a file is just being written", files[0])
 	known("and it still is", files[0])
-	if err := os.WriteFile(filepath.Join(s.Dir(), ".git", "tape", "imports"), []byte("tape imports 1\nnonsense\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.Dir(), ".git", "tape", "imports"), []byte("tape imports 2 \"1.0\"\nnonsense\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if told := known("the cache is damaged", files...); imported(told) != 0 {

@@ -14,59 +14,59 @@ import (
 	"time"
 
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitindex"
 	"tape/internal/layout"
 	"tape/internal/lineage"
 	"tape/internal/workspace"
 )
 
 // marks says which files a tape has all of, so that they need not be read again. It is a cache:
-// without a mark, what the tape has is compared. A mark counts while the file is as long and as
-// old as it was, and the tape still has the commit that it had.
+// without a mark, what the tape has is compared. A mark counts while the system tells the same of
+// the file as it did, and the tape still has the commit that it had. Those that another version of
+// the program made do not count: this one may read more in the same file.
 type marks struct {
 	s       *workspace.Store
+	header  string
 	byKey   map[string]mark
 	heads   map[string]gitstore.Hash // of the tapes' branches
 	changed bool
 }
 
 type mark struct {
-	size, time int64 // of the file; time in ns
-	head       gitstore.Hash
-	entries    int
-	leftOut    int // entries of subagents
-	format     string
-	tape       string
+	stat    string // of the file
+	head    gitstore.Hash
+	entries int
+	leftOut int // entries of subagents
+	format  string
+	tape    string
 }
 
 const (
-	marksFile   = "imports" // in our part of .git
-	marksHeader = "tape imports 1\n"
+	marksFile = "imports" // in our part of .git
 	// settled is how old a file has to be: one that is just being written may change without
 	// getting another time.
 	settled = 2 * time.Second
 )
 
-func loadMarks(s *workspace.Store) *marks {
-	m := &marks{s: s, byKey: map[string]mark{}}
+func loadMarks(s *workspace.Store, version string) *marks {
+	m := &marks{s: s, header: fmt.Sprintf("tape imports 2 %q\n", version), byKey: map[string]mark{}}
 	raw, _ := os.ReadFile(s.PrivatePath(marksFile)) // mostly there is none
-	lines, ok := strings.CutPrefix(string(raw), marksHeader)
+	lines, ok := strings.CutPrefix(string(raw), m.header)
 	if !ok {
 		return m
 	}
 	for line := range strings.Lines(lines) {
 		var k mark
-		f := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 8)
-		if len(f) < 8 {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 7)
+		if len(f) < 7 {
 			continue
 		}
-		var errs [6]error
-		k.size, errs[0] = strconv.ParseInt(f[1], 10, 64)
-		k.time, errs[1] = strconv.ParseInt(f[2], 10, 64)
-		k.head, errs[2] = gitstore.ParseHash(f[3])
-		k.entries, errs[3] = strconv.Atoi(f[4])
-		k.leftOut, errs[4] = strconv.Atoi(f[5])
-		k.tape, errs[5] = strconv.Unquote(f[7])
-		if k.format = f[6]; errs == [6]error{} {
+		var errs [4]error
+		k.head, errs[0] = gitstore.ParseHash(f[2])
+		k.entries, errs[1] = strconv.Atoi(f[3])
+		k.leftOut, errs[2] = strconv.Atoi(f[4])
+		k.tape, errs[3] = strconv.Unquote(f[6])
+		if k.stat, k.format = f[1], f[5]; errs == [4]error{} {
 			m.byKey[f[0]] = k
 		}
 	}
@@ -82,13 +82,13 @@ func stamp(name string, o Options) (key string, k mark) {
 		return "", k
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %v", path, o.Format, o.Tape, o.Fallback, o.NoSubagents))
-	return fmt.Sprintf("%x", sum[:16]), mark{size: st.Size(), time: st.ModTime().UnixNano()}
+	return fmt.Sprintf("%x", sum[:16]), mark{stat: gitindex.Stat(st)}
 }
 
 // known returns what an earlier import has made of a file, if that still holds.
 func (m *marks) known(key string, now mark) (mark, bool) {
 	k, ok := m.byKey[key]
-	if !ok || k.size != now.size || k.time != now.time {
+	if !ok || k.stat != now.stat {
 		return k, false
 	}
 	if m.heads == nil && m.list() != nil {
@@ -124,7 +124,7 @@ func (m *marks) save(ctx context.Context) {
 	}
 	m.changed = false
 	var out bytes.Buffer
-	out.WriteString(marksHeader)
+	out.WriteString(m.header)
 	for _, key := range slices.Sorted(maps.Keys(m.byKey)) {
 		k := m.byKey[key]
 		head, ok := m.heads[layout.BranchPrefix+layout.TapeSlug(k.tape)]
@@ -136,7 +136,7 @@ func (m *marks) save(ctx context.Context) {
 			k.head = head
 			m.byKey[key] = k
 		}
-		fmt.Fprintf(&out, "%s\t%d\t%d\t%s\t%d\t%d\t%s\t%q\n", key, k.size, k.time, k.head, k.entries, k.leftOut, k.format, k.tape)
+		fmt.Fprintf(&out, "%s\t%s\t%s\t%d\t%d\t%s\t%q\n", key, k.stat, k.head, k.entries, k.leftOut, k.format, k.tape)
 	}
 	_ = m.s.FS().WriteFile(m.s.PrivatePath(marksFile), out.Bytes())
 }

@@ -47,7 +47,7 @@ type Result struct {
 func File(ctx context.Context, store *repo.Store, name string, src record.Source, o Options) (res Result, err error) {
 	var failed error
 	open := func(string) (record.Source, io.Closer, error) { return src, io.NopCloser(nil), nil }
-	b := NewBatch(store, open, func(r Result, err error) error {
+	b := NewBatch(store, "", open, func(r Result, err error) error {
 		res, failed = r, err
 		return nil
 	})

@@ -126,7 +126,8 @@ func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
 	}
 	bar := o.progress(label)
 	defer bar.clear()
-	batch := importer.NewBatch(store, o.open(ctx), func(res importer.Result, err error) error {
+	version, commit := o.build()
+	batch := importer.NewBatch(store, version+" "+commit, o.open(ctx), func(res importer.Result, err error) error {
 		bar.clear()
 		if err != nil {
 			if failed = append(failed, importError(err)); files > 1 {

@@ -296,6 +296,13 @@ func (x *indexFile) sameContent(i int, path string) bool {
 	return err == nil && gitstore.HashObject(gitstore.KindBlob, data) == x.hash(i)
 }
 
+// Stat is what a system tells of a file that differs after a change: its size, its times and
+// its number, as far as there are such.
+func Stat(st fs.FileInfo) string {
+	s := systemStat(st)
+	return fmt.Sprintf("%d/%d/%d.%d/%d", st.Size(), st.ModTime().UnixNano(), s.ctimeSec, s.ctimeNano, s.ino)
+}
+
 func portableStat(st fs.FileInfo) indexStat {
 	t := st.ModTime()
 	return indexStat{mtimeSec: uint32(t.Unix()), mtimeNano: uint32(t.Nanosecond()), size: uint32(st.Size())}
