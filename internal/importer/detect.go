@@ -60,12 +60,12 @@ func detectRecord(raw []byte) string {
 		has["instructions"] != nil && has["timestamp"] != nil, has["record_type"] != nil:
 		return Codex
 	case has["$set"] != nil || has["$rewindTo"] != nil || has["projectHash"] != nil,
-		has["sessionId"] != nil && has["messages"] != nil,
+		has["sessionId"] != nil && has["messages"] != nil && !lacks(has["messages"], "type"),
 		str("type") == "gemini" || str("type") == "user" && has["content"] != nil && has["timestamp"] != nil && has["id"] != nil:
 		return Gemini
 	case has["role"] != nil && str("type") == "message", strings.HasPrefix(str("type"), "function_call"), str("type") == "reasoning":
 		return Codex // of the versions without envelopes
-	case has["role"] != nil || has["messages"] != nil:
+	case has["role"] != nil || has["messages"] != nil && !lacks(has["messages"], "role"):
 		return OpenAI
 	case has["sessionId"] != nil && has["type"] != nil:
 		return ClaudeCode
@@ -73,19 +73,38 @@ func detectRecord(raw []byte) string {
 	return ""
 }
 
+// lacks reports that no message of a list has a member that each of a format has. Of a list that
+// is cut off before the end of the first message, it cannot be told.
+func lacks(list []byte, member string) bool {
+	_, err := jsonl.Prefix(list)
+	known := err == nil
+	for m := range jsonl.Elements(list) {
+		if jsonl.Get(m, member) != nil {
+			return false
+		}
+		_, err := jsonl.Prefix(m)
+		known = known || err == nil
+	}
+	return known
+}
+
 // detectText looks at a beginning without a whole record: many lines, or a long one.
 func detectText(name string, head []byte) string {
 	has := func(words ...string) bool {
 		return !slices.ContainsFunc(words, func(w string) bool { return !bytes.Contains(head, []byte(w)) })
+	}
+	_, list, found := bytes.Cut(head, []byte(`"messages"`))
+	if list = bytes.TrimLeft(list, ": \t\r\n"); head[0] == '[' {
+		list, found = head, true
 	}
 	switch {
 	case has(`"parentUuid"`), has(`"isSidechain"`), has(`"isSnapshotUpdate"`):
 		return ClaudeCode
 	case has(`"session_meta"`), has(`"response_item"`), has(`"event_msg"`):
 		return Codex
-	case has(`"projectHash"`), has(`"sessionId"`, `"messages"`):
+	case has(`"projectHash"`), has(`"sessionId"`, `"messages"`) && !lacks(list, "type"):
 		return Gemini
-	case has(`"role"`) && (head[0] == '[' || has(`"messages"`)):
+	case has(`"role"`) && found && !lacks(list, "role"):
 		return OpenAI
 	case has(`"kind"`, `"payload"`):
 		return Bub
