@@ -145,9 +145,9 @@ func (v *verifier) tape(ctx context.Context, t *workspace.Tape) error {
 		if err := v.complete(ctx, t); err != nil {
 			return err
 		}
-		before, _ := journal.PeekOf(t)
+		before, noteErr := journal.PeekOf(t)
 		head, err := t.Head()
-		if err != nil {
+		if err = errors.Join(noteErr, err); err != nil {
 			v.problem(t.Name(), err)
 			return ctx.Err()
 		}
@@ -156,8 +156,8 @@ func (v *verifier) tape(ctx context.Context, t *workspace.Tape) error {
 		}
 		was := *v.report
 		err = v.at(ctx, t, head)
-		after, _ := journal.PeekOf(t)
-		if err != nil || len(v.report.Problems) == len(was.Problems) || after.Gen == before.Gen || try == tries {
+		after, noteErr := journal.PeekOf(t)
+		if err = errors.Join(err, noteErr); err != nil || len(v.report.Problems) == len(was.Problems) || after.Gen == before.Gen || try == tries {
 			return err
 		}
 		*v.report = was
@@ -215,10 +215,12 @@ func (v *verifier) count(look *snapshot.Snapshot, from int) {
 // complete lets a writer put right what was interrupted.
 func (v *verifier) complete(ctx context.Context, t *workspace.Tape) error {
 	made := false
-	st, _ := journal.PeekOf(t)
-	err := join.Complete(ctx, t)
+	st, err := journal.PeekOf(t)
 	if err == nil {
-		if _, _, treeErr := t.Worktree(); treeErr != nil && st.Undo == nil { // nothing but commits, and nothing under way
+		err = join.Complete(ctx, t)
+	}
+	if err == nil {
+		if _, _, treeErr := t.Worktree(); errors.Is(treeErr, gitstore.ErrNotFound) && st.Undo == nil { // nothing but commits, and nothing under way
 			if made, err = writer.Finish(ctx, t, true); errors.Is(err, layout.ErrCorrupt) {
 				return nil // the audit tells
 			}

@@ -64,8 +64,8 @@ func Quiet(s *workspace.Store) (func(t *workspace.Tape, head gitstore.Hash) bool
 		if !locks[t.Slug()] {
 			return true
 		}
-		note, ok := PeekOf(t)
-		return ok && note.Undo == nil && note.open(head) == 0
+		note, ok, err := Peek(LockPath(t)) // of an error tells who looks
+		return err == nil && ok && note.Undo == nil && note.open(head) == 0
 	}, nil
 }
 
@@ -88,8 +88,11 @@ func checkStrangers(t *workspace.Tape, dir string) error {
 		if slug == t.Slug() {
 			continue
 		}
-		note, ok := Peek(s.PrivatePath(locksDir, slug))
-		if !ok || note.Home != s.Home(dir) || note.Branch == t.Ref() {
+		note, _, err := Peek(s.PrivatePath(locksDir, slug))
+		if err != nil {
+			return err
+		}
+		if note.Home != s.Home(dir) || note.Branch == t.Ref() {
 			continue
 		}
 		head, err := s.Git().Ref(note.Branch)

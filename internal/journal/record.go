@@ -117,15 +117,15 @@ func decode(raw []byte) (Record, bool) {
 	return st, true
 }
 
-// Read returns the newer of the two records.
-func Read(f io.ReaderAt) (Record, bool) {
+// Read returns the newer of the two records, if there is one.
+func Read(f io.ReaderAt) (st Record, ok bool, err error) {
 	buf := make([]byte, 2*slotSize)
 	n, err := f.ReadAt(buf, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return Record{}, false
+		return st, false, err
 	}
 	buf = buf[:n]
-	st, ok := decode(buf[:min(n, slotSize)])
+	st, ok = decode(buf[:min(n, slotSize)])
 	if n > slotSize {
 		older, ok2 := decode(buf[slotSize:])
 		if ok2 && (!ok || older.Count > st.Count) {
@@ -133,12 +133,15 @@ func Read(f io.ReaderAt) (Record, bool) {
 		}
 		st.Doubtful = !st.Synced && st.Undo == nil && older.Undo != nil
 	}
-	return st, ok
+	return st, ok, nil
 }
 
 // Save writes the record beside the last synced one, and syncs it if asked.
 func Save(f *disk.File, st Record, sync bool) error {
-	last, _ := Read(f)
+	last, _, err := Read(f)
+	if err != nil {
+		return err
+	}
 	st.Count, st.Synced = last.Count+1, sync
 	if !last.Synced {
 		st.Count++ // over that one
@@ -196,26 +199,35 @@ func LockPath(t *workspace.Tape) string { return t.Store().PrivatePath(locksDir,
 
 // PeekOf reads the record without a lock. A reader may meet a record that is being
 // overwritten; then it looks again.
-func PeekOf(t *workspace.Tape) (Record, bool) { return Peek(LockPath(t)) }
+func PeekOf(t *workspace.Tape) (Record, error) {
+	st, _, err := Peek(LockPath(t))
+	return st, err
+}
 
 // Peek reads the record of a lock file without taking the lock. An empty one was only locked:
-// nothing is recorded.
-func Peek(path string) (Record, bool) {
+// nothing is recorded. It reports false where there is no such file, or no record can be told.
+func Peek(path string) (st Record, ok bool, err error) {
 	for range 5 {
-		if st, err := os.Stat(path); err != nil || st.Size() == 0 {
-			return Record{}, err == nil
-		}
-		f, err := os.Open(filepath.Clean(path))
-		if err != nil {
-			return Record{}, false
-		}
-		st, ok := Read(f)
-		_ = f.Close()
-		if ok {
-			return st, true
+		if st, ok, err = peek(path); ok || err != nil {
+			break
 		}
 	}
-	return Record{}, false
+	if gitstore.IsAbsent(err) {
+		err = nil
+	}
+	return st, ok, layout.Classify(err)
+}
+
+func peek(path string) (Record, bool, error) {
+	f, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		return Record{}, false, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || st.Size() == 0 {
+		return Record{}, err == nil, err
+	}
+	return Read(f)
 }
 
 // CheckingOut reports whether the working tree is not, or no more, what the branch says.

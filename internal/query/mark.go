@@ -16,9 +16,9 @@ import (
 // Unchanged reports, for the price of a few looks at the disk, that the tape ends where
 // the mark does. False may also mean that this takes a closer look.
 func Unchanged(t *workspace.Tape, m snapshot.Mark) bool {
-	before, _ := journal.PeekOf(t)
+	before, noteErr := journal.PeekOf(t)
 	head, err := t.Head()
-	if err != nil || before.Undo != nil || head.String() != m.Head {
+	if noteErr != nil || err != nil || before.Undo != nil || head.String() != m.Head {
 		return false
 	}
 	if before.Head == m.Head && before.LastID > m.LastID {
@@ -45,8 +45,8 @@ func Unchanged(t *workspace.Tape, m snapshot.Mark) bool {
 			return false
 		}
 	}
-	after, _ := journal.PeekOf(t)
-	return after.Gen == before.Gen && after.Undo == nil
+	after, err := journal.PeekOf(t)
+	return err == nil && after.Gen == before.Gen && after.Undo == nil
 }
 
 // endsAt reports whether the files of a class end where a mark says.

@@ -37,7 +37,10 @@ func NewReader(ctx context.Context, t *workspace.Tape) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	note, _ := journal.PeekOf(t)
+	note, err := journal.PeekOf(t)
+	if err != nil {
+		return nil, err
+	}
 	wt, inTree, err := snapshot.TreeOf(t, note, head)
 	if err != nil {
 		return nil, layout.Classify(err)

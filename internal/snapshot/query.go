@@ -183,9 +183,12 @@ func EachEntry(ctx context.Context, t *workspace.Tape, q Query, yield func(layou
 func Reread(t *workspace.Tape, yield func(layout.Entry) bool, read func(yield func(layout.Entry) bool) error) error {
 	const tries = 5
 	for try := 1; ; try++ {
-		before, _ := journal.PeekOf(t)
+		before, err := journal.PeekOf(t)
+		if err != nil {
+			return err
+		}
 		delivered := false
-		err := read(func(e layout.Entry) bool {
+		err = read(func(e layout.Entry) bool {
 			delivered = true
 			return yield(e)
 		})
@@ -195,7 +198,7 @@ func Reread(t *workspace.Tape, yield func(layout.Entry) bool, read func(yield fu
 		if delivered || try == tries {
 			return orGone(t, err)
 		}
-		if after, _ := journal.PeekOf(t); after.Count == before.Count {
+		if after, noteErr := journal.PeekOf(t); noteErr != nil || after.Count == before.Count {
 			return orGone(t, err)
 		}
 	}

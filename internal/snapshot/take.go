@@ -26,7 +26,10 @@ import (
 // for as long as the change is not complete.
 func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 	for ctx.Err() == nil {
-		before, _ := journal.PeekOf(t)
+		before, err := journal.PeekOf(t)
+		if err != nil {
+			return nil, err
+		}
 		head, err := t.Head()
 		if err != nil {
 			return nil, err
@@ -51,7 +54,10 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 			return duringMerge(ctx, t, wt, before, head)
 		}
 		v, err := Look(t, wt.Dir, head, before)
-		after, _ := journal.PeekOf(t)
+		after, noteErr := journal.PeekOf(t)
+		if noteErr != nil {
+			return nil, noteErr
+		}
 		if after.Gen != before.Gen || (after.Undo == nil) != (before.Undo == nil) {
 			continue
 		}

@@ -101,7 +101,9 @@ func LockFile(ctx context.Context, t *workspace.Tape) (*disk.Lock, error) {
 
 // look reads the last writer's note, the branch, and where it is checked out.
 func (w *Writer) look() (stale bool, err error) {
-	w.rec, _ = journal.Read(w.lock.File)
+	if w.rec, _, err = journal.Read(w.lock.File); err != nil {
+		return false, err
+	}
 	if w.Head, err = w.T.Head(); err != nil {
 		return false, err
 	}
