@@ -157,7 +157,7 @@ func (r *Repo) syncFile(path string) (err error) {
 	return r.fs.SyncDir(filepath.Dir(path))
 }
 
-// logDeletion removes the ref's log and tells the HEADs.
+// logDeletion removes the ref's log, durably, and tells the HEADs.
 func (r *Repo) logDeletion(u RefUpdate) error {
 	line, err := r.reflogLine(u)
 	if err != nil {
@@ -170,7 +170,13 @@ func (r *Repo) logDeletion(u RefUpdate) error {
 	if st, err := os.Lstat(path); err != nil || st.IsDir() {
 		return nil
 	}
-	return r.fs.Remove(path)
+	if err := r.fs.Remove(path); err != nil {
+		return err
+	}
+	if err := r.fs.SyncDir(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil // git has just removed the empty folder
 }
 
 func (r *Repo) logHeads(name string, line []byte) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -152,4 +153,47 @@ func TestDeletedRefMakesRoom(t *testing.T) {
 		t.Errorf("%v %v", left, err) // git may leave the folder to us, and we to git
 	}
 	j.Fsck()
+}
+
+// TestDeletedLogIsDurable: a log without a ref is in the way of git, so the log's end is on the
+// disk before the ref's.
+func TestDeletedLogIsDurable(t *testing.T) {
+	j := gitjudge.New(t)
+	const name = "refs/heads/fork/main/x"
+	c, ctx := j.Commits(1), context.Background()
+	j.OK(open(j, nil).UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}))
+	var done []string
+	r := open(j, &disk.FS{Fault: func(op disk.Op, path string) error {
+		if rel, _ := filepath.Rel(j.GitDir, path); op == disk.OpRemove || op == disk.OpSyncDir {
+			done = append(done, string(op)+" "+filepath.ToSlash(rel))
+		}
+		return nil
+	}})
+	j.OK(r.UpdateRef(ctx, RefUpdate{Name: name, Old: c[0]}))
+	synced := slices.Index(done, "syncdir logs/refs/heads/fork/main")
+	if ref := slices.Index(done, "remove "+name); synced < 0 || ref < synced {
+		t.Errorf("in this order: %q", done)
+	}
+}
+
+// TestMovedWorktreeUnreadable: a working tree whose link cannot be read is not the same as none.
+func TestMovedWorktreeUnreadable(t *testing.T) {
+	j := gitjudge.New(t)
+	const name = "refs/heads/a"
+	dir := t.TempDir()
+	r := open(j, nil)
+	if _, err := r.MovedWorktree(name, dir); !errors.Is(err, ErrNotFound) {
+		t.Errorf("without a link: %v", err)
+	}
+	admin := filepath.Join(r.WorktreesDir(), "a")
+	j.OK(os.MkdirAll(filepath.Join(admin, "HEAD"), 0o700))
+	j.OK(os.WriteFile(filepath.Join(dir, ".git"), []byte("gitdir: "+admin+"\n"), 0o600))
+	if _, err := r.MovedWorktree(name, dir); !errors.Is(err, ErrNotFound) {
+		t.Errorf("without a HEAD: %v", err)
+	}
+	j.OK(os.Remove(filepath.Join(admin, "HEAD")))
+	j.OK(os.WriteFile(filepath.Join(admin, "HEAD"), nil, 0o600))
+	if _, err := r.MovedWorktree(name, dir); !errors.Is(err, ErrDamagedHead) {
+		t.Errorf("with an empty HEAD: %v", err)
+	}
 }

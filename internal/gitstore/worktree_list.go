@@ -50,21 +50,32 @@ func (r *Repo) knownWorktrees() (map[string]Worktree, error) {
 
 // MovedWorktree finds the worktree of a branch in a folder that was moved or copied
 // along with the repository: it names an admin folder by the id of one that is here and
-// has the branch, but the paths between them are stale.
-func (r *Repo) MovedWorktree(branch, dir string) (Worktree, bool) {
-	link, err := ReadPath(filepath.Join(dir, ".git"))
+// has the branch, but the paths between them are stale. ErrNotFound without one.
+func (r *Repo) MovedWorktree(branch, dir string) (Worktree, error) {
+	file := filepath.Join(dir, ".git")
+	if st, err := os.Lstat(file); err == nil && st.IsDir() {
+		return Worktree{}, ErrNotFound // a repository of its own
+	}
+	link, err := ReadPath(file)
 	if err != nil {
-		return Worktree{}, false
+		return Worktree{}, err
 	}
 	admin := filepath.Join(r.WorktreesDir(), filepath.Base(link))
 	_, has, err := readHead(admin)
-	if err != nil || has != branch {
-		return Worktree{}, false
+	if err == nil && has != branch {
+		err = ErrNotFound
 	}
-	if other, err := ReadAdmin(admin); err == nil && SameFile(filepath.Join(other.Dir, ".git"), filepath.Join(dir, ".git")) {
-		return Worktree{}, false // not stale: git knows it, and has another branch there
+	if err != nil {
+		return Worktree{}, err
 	}
-	return Worktree{Dir: dir, GitDir: admin, Branch: branch}, true
+	other, err := ReadAdmin(admin)
+	if err == nil && SameFile(filepath.Join(other.Dir, ".git"), file) {
+		return Worktree{}, ErrNotFound // not stale: git knows it, and has another branch there
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Worktree{}, err
+	}
+	return Worktree{Dir: dir, GitDir: admin, Branch: branch}, nil
 }
 
 // Relink writes the paths between a moved worktree and the repository, as git repairs them.

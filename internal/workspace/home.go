@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"tape/internal/gitstore"
@@ -22,10 +23,11 @@ func (t *Tape) Worktree() (wt gitstore.Worktree, stale bool, err error) {
 	if !errors.Is(err, gitstore.ErrNotFound) {
 		return wt, false, err
 	}
-	if moved, ok := git.MovedWorktree(t.branch, t.TreeDir()); ok {
-		return moved, true, nil
+	wt, err = git.MovedWorktree(t.branch, t.TreeDir())
+	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+		err = fmt.Errorf("read the working tree %s: %w", t.TreeDir(), err)
 	}
-	return wt, false, err
+	return wt, err == nil, err
 }
 
 // TreeDir is where the working tree of a tape is that git has checked out nowhere else.
