@@ -12,6 +12,7 @@ import (
 	"tape/internal/gitstore/gitrun"
 	"tape/internal/gitstore/transport"
 	"tape/internal/join"
+	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/outgoing"
 	"tape/internal/workspace"
@@ -35,7 +36,7 @@ func Push(ctx context.Context, s *workspace.Store, remote string, o *PushOptions
 		o = &PushOptions{}
 	}
 	p := &pushing{s: s, remote: remote, o: *o, places: map[string]int{},
-		chains: map[string]*audit.FirstChain{}, scans: map[string]*outgoing.SecretScan{}}
+		chains: map[string]*audit.FirstChain{}, scans: map[string]*outgoing.SecretScan{}, away: map[string]error{}}
 	if o.All {
 		p.o.Forks, p.o.Archives = true, true
 	}
@@ -57,6 +58,7 @@ type pushing struct {
 	chains map[string]*audit.FirstChain    // of tapes and forks, by their names
 	scans  map[string]*outgoing.SecretScan // the same
 	found  []outgoing.SecretFinding
+	away   map[string]error // why entries of a tape cannot be committed, by its name: they are in another folder
 }
 
 // send is what goes to the remote whole, or not at all: a branch with its tags.
@@ -174,6 +176,9 @@ func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) ([]*works
 		return errors.Is(err, layout.ErrNotFound) && !slices.Contains(p.o.Tapes, t.Name())
 	}
 	for _, t := range tapes {
+		if err := p.checkHome(t); err != nil {
+			return nil, err
+		}
 		if err := commitOne(ctx, t, known[t.Ref()] == p.listed(t.Ref())); err != nil && !isClosed(t) {
 			return nil, err
 		}
@@ -182,6 +187,22 @@ func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) ([]*works
 		return nil, err
 	}
 	return slices.DeleteFunc(tapes, isClosed), nil
+}
+
+// checkHome notes of a tape that is checked out nowhere whether it has entries in a folder where
+// git has something else now. They would stay behind without a word.
+func (p *pushing) checkHome(t *workspace.Tape) error {
+	if _, _, err := t.Worktree(); !errors.Is(err, gitstore.ErrNotFound) {
+		return err
+	}
+	note, err := journal.PeekOf(t)
+	if err != nil {
+		return err
+	}
+	if err := journal.CheckHome(t, note, p.listed(t.Ref()), ""); err != nil {
+		p.away[t.Name()] = err
+	}
+	return nil
 }
 
 // commitOne does it for one. Only a tape with a working tree can have something that is not

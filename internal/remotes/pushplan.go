@@ -103,6 +103,9 @@ func (p *pushing) plan(ctx context.Context, t *workspace.Tape) error {
 		x.status.Status, x.status.Err, x.refs, x.tips = layout.RefRejected, err, nil, nil
 		return nil
 	}
+	if err := p.away[t.Name()]; err != nil {
+		return reject(err)
+	}
 	old := p.has[t.Ref()]
 	published, err := p.published(t, old, head)
 	if err != nil {
