@@ -18,6 +18,7 @@ import (
 	"tape/internal/layout"
 	"tape/internal/lineage"
 	"tape/internal/snapshot"
+	"tape/internal/tags"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 )
@@ -226,7 +227,7 @@ func (v *verifier) complete(ctx context.Context, t *workspace.Tape) error {
 			}
 		} else {
 			err = writer.Write(ctx, t, func(w *writer.Writer) (err error) {
-				made, err = writer.EnsureTags(ctx, t, w.Head, true)
+				made, err = tags.Ensure(ctx, t, w.Head, true)
 				return err
 			})
 		}

@@ -10,6 +10,7 @@ import (
 	"tape/internal/layout"
 	"tape/internal/resolve"
 	"tape/internal/snapshot"
+	"tape/internal/tags"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 )
@@ -136,7 +137,7 @@ func start(ctx context.Context, w *writer.Writer, parent *workspace.Tape, head g
 		return err
 	}
 	// What a fork of that name has left when it was closed would be taken for this one's.
-	if err := writer.PruneTags(ctx, w.T, nil); err != nil {
+	if err := tags.Prune(ctx, w.T, nil); err != nil {
 		return err
 	}
 	return w.MoveTo(ctx, next, w.Head)

@@ -12,6 +12,7 @@ import (
 	"tape/internal/layout"
 	"tape/internal/query"
 	"tape/internal/snapshot"
+	"tape/internal/tags"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 )
@@ -101,7 +102,7 @@ func takeAway(ctx context.Context, w *writer.Writer, message string) error {
 	if err := s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: t.Ref(), Old: w.Head, Message: message}); err != nil {
 		return err
 	}
-	if err := writer.PruneTags(ctx, t, nil); err != nil {
+	if err := tags.Prune(ctx, t, nil); err != nil {
 		s.Warn("tags of " + layout.OneLine(t.Name()) + " are left until tape gc removes them: " + err.Error())
 	}
 	_ = s.FS().Remove(snapshot.SealsPath(t))

@@ -5,6 +5,7 @@ import (
 
 	"tape/internal/gitstore"
 	"tape/internal/layout"
+	"tape/internal/tags"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 )
@@ -29,7 +30,7 @@ func Remove(ctx context.Context, t *workspace.Tape, archive bool) (ref string, e
 			return err
 		}
 		// Before the branch: while that is there, the next writer makes them again.
-		if err := writer.PruneTags(ctx, t, nil); err != nil {
+		if err := tags.Prune(ctx, t, nil); err != nil {
 			return err
 		}
 		return takeAway(context.WithoutCancel(ctx), w, "tape: remove")

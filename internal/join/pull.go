@@ -13,6 +13,7 @@ import (
 	"tape/internal/lineage"
 	"tape/internal/resolve"
 	"tape/internal/snapshot"
+	"tape/internal/tags"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 )
@@ -121,11 +122,11 @@ func (j *joining) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := writer.PruneTags(ctx, t, nil); err != nil { // of one of that name that is gone
+	if err := tags.Prune(ctx, t, nil); err != nil { // of one of that name that is gone
 		return err
 	}
 	// Tags without a tape harm nobody if this is cut off, a tape without its tags is broken.
-	if err := errors.Join(takeTags(ctx, t, j.remote, j.theirs), writer.TagsOfNew(ctx, t, j.theirs)); err != nil {
+	if err := errors.Join(takeTags(ctx, t, j.remote, j.theirs), tags.OfNew(ctx, t, j.theirs)); err != nil {
 		return err
 	}
 	err = j.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: t.Ref(), New: j.theirs, Message: "tape: pull from " + j.remote, Who: who})

@@ -16,6 +16,7 @@ import (
 	"tape/internal/gitstore/transport"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
+	"tape/internal/tags"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 	"time"
@@ -293,7 +294,7 @@ func (c *cloning) makeBranches(ctx context.Context, s *workspace.Store, statuses
 		}
 		t, err := s.TapeOfBranch(u.Name)
 		if err == nil {
-			err = writer.TagsOfNew(ctx, t, u.New)
+			err = tags.OfNew(ctx, t, u.New)
 		}
 		if err != nil {
 			return err

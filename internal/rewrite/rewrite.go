@@ -9,8 +9,8 @@ import (
 	"tape/internal/gitstore"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
+	"tape/internal/tags"
 	"tape/internal/workspace"
-	"tape/internal/writer"
 )
 
 // Rewriter makes a history anew in which some texts are masked. What it gives follows from
@@ -158,8 +158,8 @@ func (r *Rewriter) message(ctx context.Context, h gitstore.Hash, message string)
 		if err != nil {
 			return "", err
 		}
-		if writer.CommitText(was) == text {
-			text = writer.CommitText(is)
+		if tags.CommitText(was) == text {
+			text = tags.CommitText(is)
 		}
 	}
 	lines := strings.Split(trailers, "\n")
@@ -206,7 +206,7 @@ func (r *Rewriter) Tag(ctx context.Context, h gitstore.Hash, name string) (gitst
 		if err != nil {
 			return h, err
 		}
-		tag.Message = writer.TagMessage(e)
+		tag.Message = tags.Message(e)
 	default:
 		tag.Message = r.mask.Text(tag.Message)
 	}

@@ -7,6 +7,7 @@ import (
 	"tape/internal/forks"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
+	"tape/internal/tags"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 )
@@ -58,6 +59,6 @@ func dropLeftTags(ctx context.Context, t *workspace.Tape, at gitstore.Hash) erro
 		if err != nil || !closed {
 			return err
 		}
-		return writer.PruneTags(ctx, t, nil)
+		return tags.Prune(ctx, t, nil)
 	})
 }

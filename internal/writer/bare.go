@@ -9,6 +9,7 @@ import (
 	"tape/internal/layout"
 	"tape/internal/resolve"
 	"tape/internal/snapshot"
+	"tape/internal/tags"
 	"tape/internal/workspace"
 )
 
@@ -49,7 +50,7 @@ func (w *Writer) beginBare(ctx context.Context) (*Tx, error) {
 		return nil, err
 	}
 	// Were one missing before those of this change, nobody would look for it behind them.
-	if _, err := EnsureTags(ctx, w.T, w.Head, false); err != nil {
+	if _, err := tags.Ensure(ctx, w.T, w.Head, false); err != nil {
 		return nil, err
 	}
 	v, err := snapshot.AtCommit(w.T.Store(), w.Head)
@@ -92,7 +93,7 @@ func (tx *Tx) finishBare(ctx context.Context) error {
 	}
 	ctx = context.WithoutCancel(ctx)
 	for _, tag := range plan.Tags {
-		if err := setTag(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
+		if err := tags.Set(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
 			w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be made by the next command: " + err.Error())
 			break
 		}

@@ -13,6 +13,7 @@ import (
 	"tape/internal/journal"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/tags"
 	"tape/internal/workspace"
 	"unicode/utf8"
 )
@@ -144,7 +145,7 @@ func (tx *Tx) Handoff(ctx context.Context, a Anchor) (Handoff, error) {
 		return Handoff{}, err
 	}
 	says := "handoff: " + layout.OneLine(a.Name)
-	if text := CommitText(line); text != "" {
+	if text := tags.CommitText(line); text != "" {
 		says += "\n\n" + text
 	}
 	c, err := tx.commit(ctx, says, nil)
@@ -165,7 +166,7 @@ type opened struct {
 // tagLast plans the tag of a phase on the last commit.
 func (tx *Tx) tagLast(ctx context.Context, c gitstore.Commit, p opened) (Handoff, error) {
 	last, ref := tx.commits, tx.w.T.TagRef(p.folder)
-	hash, err := putTag(ctx, tx.w.T, tx.batch, ref, last.Hash, c, p.line)
+	hash, err := tags.Put(ctx, tx.w.T, tx.batch, ref, last.Hash, c, p.line)
 	if err != nil {
 		return Handoff{}, err
 	}
@@ -250,7 +251,7 @@ func (tx *Tx) moveBranch(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	defer func() { tx.incomplete = !w.settle(waits, tx.batch) || tx.incomplete }()
 	for _, tag := range last.Tags {
-		if err := setTag(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
+		if err := tags.Set(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
 			w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be made by the next command: " + err.Error())
 			tx.incomplete = true
 			return nil

@@ -12,6 +12,7 @@ import (
 	"tape/internal/layout"
 	"tape/internal/resolve"
 	"tape/internal/snapshot"
+	"tape/internal/tags"
 	"tape/internal/workspace"
 )
 
@@ -140,7 +141,7 @@ func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, first Anchor) 
 		return out, nil, err
 	}
 	tag := gitstore.Ref{Name: t.TagRef(b.Folder)}
-	tag.Hash, err = putTag(ctx, t, batch, tag.Name, out.Hash, c, line)
+	tag.Hash, err = tags.Put(ctx, t, batch, tag.Name, out.Hash, c, line)
 	out.Tags = []gitstore.Ref{tag}
 	return out, b, err
 }
@@ -234,7 +235,7 @@ func (w *Writer) settle(ctx context.Context, objects *gitstore.Batch) bool {
 
 func (w *Writer) finishMove(ctx context.Context, next Plan, who gitstore.Signature) error {
 	for _, tag := range next.Tags {
-		if err := setTag(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
+		if err := tags.Set(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
 			return err
 		}
 	}
@@ -245,10 +246,10 @@ func (w *Writer) finishMove(ctx context.Context, next Plan, who gitstore.Signatu
 	if err != nil {
 		return err
 	}
-	if err := PruneTags(ctx, w.T, v.List); err != nil {
+	if err := tags.Prune(ctx, w.T, v.List); err != nil {
 		return err
 	}
-	if _, err := EnsureTags(ctx, w.T, w.Head, false); err != nil {
+	if _, err := tags.Ensure(ctx, w.T, w.Head, false); err != nil {
 		return err
 	}
 	w.rec.Undo = nil

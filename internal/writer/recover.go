@@ -13,6 +13,7 @@ import (
 	"tape/internal/layout"
 	"tape/internal/lineage"
 	"tape/internal/snapshot"
+	"tape/internal/tags"
 	"tape/internal/workspace"
 )
 
@@ -62,11 +63,11 @@ func (w *Writer) recover(ctx context.Context) error {
 		return err
 	}
 	if u != nil && u.Checkout {
-		if err := PruneTags(ctx, w.T, committed.List); err != nil {
+		if err := tags.Prune(ctx, w.T, committed.List); err != nil {
 			return err
 		}
 	}
-	repaired, err := EnsureTags(ctx, w.T, w.Head, false)
+	repaired, err := tags.Ensure(ctx, w.T, w.Head, false)
 	if err != nil {
 		return err
 	}
@@ -299,4 +300,23 @@ func removed(n int64) string {
 		return "1 uncommitted entry was"
 	}
 	return fmt.Sprintf("%d uncommitted entries were", n)
+}
+
+// Finish completes what a crash has left of a tape that is checked out nowhere: a move of its
+// branch, and its tags. It needs no working tree for the latter.
+func Finish(ctx context.Context, t *workspace.Tape, all bool) (made bool, err error) {
+	if _, err := t.Head(); err != nil {
+		return false, err // no lock file for a tape that does not exist
+	}
+	err = LockedAsIs(ctx, t, func(w *Writer) error {
+		if w.Head.IsZero() {
+			return nil // it is gone
+		}
+		if err := w.FinishCheckout(ctx); err != nil {
+			return err
+		}
+		made, err = tags.Ensure(ctx, t, w.Head, all)
+		return err
+	})
+	return made, err
 }

@@ -1,4 +1,6 @@
-package writer
+// Package tags makes the annotated tags of handoffs. A tag follows from its commit alone, so that
+// one that was lost in a crash can be made again.
+package tags
 
 import (
 	"bytes"
@@ -15,14 +17,13 @@ import (
 	"tape/internal/workspace"
 )
 
-// putTag stores the tag of a handoff. It follows from the commit alone, so that a tag
-// lost in a crash can be made again.
-func putTag(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, ref string, h gitstore.Hash, c gitstore.Commit, line []byte) (gitstore.Hash, error) {
+// Put stores the tag of a handoff, whose anchor has the line.
+func Put(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, ref string, h gitstore.Hash, c gitstore.Commit, line []byte) (gitstore.Hash, error) {
 	e, err := jsonl.Parse(bytes.TrimSuffix(line, []byte("\n")))
 	if err != nil {
 		return gitstore.ZeroHash, err
 	}
-	raw := gitstore.EncodeTag(gitstore.Tag{Object: h, Name: layout.ShortTag(ref), Tagger: c.Committer, Message: TagMessage(e)})
+	raw := gitstore.EncodeTag(gitstore.Tag{Object: h, Name: layout.ShortTag(ref), Tagger: c.Committer, Message: Message(e)})
 	signer, err := t.Store().Git().Config().Signer()
 	if err != nil {
 		return gitstore.ZeroHash, err
@@ -37,8 +38,8 @@ func putTag(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, ref strin
 	return b.Put(gitstore.KindTag, raw), nil
 }
 
-// TagMessage is the anchor's name, its summary, and its state as JSON.
-func TagMessage(e jsonl.Entry) string {
+// Message is the anchor's name, its summary, and its state as JSON.
+func Message(e jsonl.Entry) string {
 	parts := []string{layout.OneLine(jsonl.GetString(e.Payload, "name"))}
 	if summary := summaryOf(e); summary != "" {
 		parts = append(parts, summary)
@@ -68,8 +69,8 @@ func CommitText(line []byte) string {
 	return text
 }
 
-// setTag makes a tag, moving one that a tape of the same name left behind.
-func setTag(ctx context.Context, t *workspace.Tape, ref string, h gitstore.Hash, who gitstore.Signature) error {
+// Set makes a tag, moving one that a tape of the same name left behind.
+func Set(ctx context.Context, t *workspace.Tape, ref string, h gitstore.Hash, who gitstore.Signature) error {
 	old, err := t.Store().Git().Ref(ref)
 	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
 		return err
@@ -89,12 +90,12 @@ type missingTag struct {
 	names  gitstore.Hash // the commit that it is on, zero if there is none
 }
 
-// EnsureTags makes the tags that a crash between commit and tag left out. Tags are
+// Ensure makes the tags that a crash between commit and tag left out. Tags are
 // made in the order of their commits, so the first right one ends the search. With all
 // it goes on, and makes those that somebody deleted or that name a commit which the
 // tape no longer has; one that was moved to another commit of the tape stays, for
 // verify to tell.
-func EnsureTags(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all bool) (made bool, err error) {
+func Ensure(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all bool) (made bool, err error) {
 	var todo []missingTag
 	chain, start := map[gitstore.Hash]bool{}, snapshot.StartOf(t, head)
 	view, err := snapshot.AtCommit(t.Store(), head)
@@ -142,34 +143,15 @@ func EnsureTags(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all 
 	return made, nil
 }
 
-// Finish completes what a crash has left of a tape that is checked out nowhere: a move of its
-// branch, and its tags. It needs no working tree for the latter.
-func Finish(ctx context.Context, t *workspace.Tape, all bool) (made bool, err error) {
-	if _, err := t.Head(); err != nil {
-		return false, err // no lock file for a tape that does not exist
-	}
-	err = LockedAsIs(ctx, t, func(w *Writer) error {
-		if w.Head.IsZero() {
-			return nil // it is gone
-		}
-		if err := w.FinishCheckout(ctx); err != nil {
-			return err
-		}
-		made, err = EnsureTags(ctx, t, w.Head, all)
-		return err
-	})
-	return made, err
-}
-
-// TagsOfNew makes the tags of a tape that comes from a remote which lacks them: a crash, or a
+// OfNew makes the tags of a tape that comes from a remote which lacks them: a crash, or a
 // push by git, may have left them out. A merge that git made has them once it is completed.
-func TagsOfNew(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
+func OfNew(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
 	err := snapshot.CheckSettled(t, head)
 	if unsettled := (*workspace.Unsettled)(nil); errors.As(err, &unsettled) {
 		return nil
 	}
 	if err == nil {
-		_, err = EnsureTags(ctx, t, head, false)
+		_, err = Ensure(ctx, t, head, false)
 	}
 	return err
 }
@@ -196,8 +178,8 @@ func missingTags(t *workspace.Tape, h gitstore.Hash, c gitstore.Commit, v *snaps
 	return out, right, nil
 }
 
-// PruneTags removes the tags of phases that the tape no longer has.
-func PruneTags(ctx context.Context, t *workspace.Tape, list []layout.Phase) error {
+// Prune removes the tags of phases that the tape no longer has.
+func Prune(ctx context.Context, t *workspace.Tape, list []layout.Phase) error {
 	tags, err := t.Store().Git().Refs(layout.TagPrefix + t.Slug() + "/")
 	if err != nil {
 		return err
@@ -231,12 +213,12 @@ func (m missingTag) make(ctx context.Context, t *workspace.Tape) error {
 	batch := t.Store().Git().NewBatch()
 	defer batch.Discard()
 	ref := t.TagRef(m.folder)
-	tag, err := putTag(ctx, t, batch, ref, m.hash, m.commit, m.line)
+	tag, err := Put(ctx, t, batch, ref, m.hash, m.commit, m.line)
 	if err == nil {
 		err = batch.Flush(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(setTag(ctx, t, ref, tag, m.commit.Committer), batch.Settle(ctx))
+	return errors.Join(Set(ctx, t, ref, tag, m.commit.Committer), batch.Settle(ctx))
 }
