@@ -33,7 +33,7 @@ type (
 	// Draft is an entry that is still to be written.
 	Draft = layout.Draft
 	// Anchor is what a handoff writes: a name and what the next one needs to know.
-	Anchor = writer.Anchor
+	Anchor = layout.Anchor
 	// Handoff tells what a handoff has written.
 	Handoff = writer.Handoff
 	// Phase is everything from one anchor up to the next.

@@ -28,7 +28,7 @@ type (
 	// TxResult tells what a Tx has written.
 	TxResult = writer.TxResult
 	// Archive is a former history of a tape, kept by a ref.
-	Archive = writer.Archive
+	Archive = snapshot.Archive
 	// Info is an overview of a tape.
 	Info = query.Info
 	// Base says where a fork begins.
@@ -111,7 +111,7 @@ func (t *Tape) Reset(ctx context.Context, archive bool) (ref string, err error) 
 }
 
 // Archives returns the tape's archives, the oldest first.
-func (t *Tape) Archives(ctx context.Context) ([]Archive, error) { return writer.Archives(ctx, t.in()) }
+func (t *Tape) Archives(ctx context.Context) ([]Archive, error) { return snapshot.Archives(ctx, t.in()) }
 
 // Restore makes an archive the tape's history again. What the tape holds now is
 // archived in turn, unless it is only the first anchor; that archive's ref is

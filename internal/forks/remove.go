@@ -5,6 +5,7 @@ import (
 
 	"tape/internal/gitstore"
 	"tape/internal/layout"
+	"tape/internal/snapshot"
 	"tape/internal/tags"
 	"tape/internal/workspace"
 	"tape/internal/writer"
@@ -57,7 +58,7 @@ func checkRemovable(ctx context.Context, w *writer.Writer) error {
 }
 
 func dropArchives(ctx context.Context, t *workspace.Tape) error {
-	all, err := writer.Archives(ctx, t)
+	all, err := snapshot.Archives(ctx, t)
 	if err != nil {
 		return err
 	}

@@ -322,7 +322,7 @@ func (in *intake) openingState() json.RawMessage {
 
 func anchorOf(item record.Item) (repo.Anchor, error) {
 	if item.Line != nil {
-		return writer.StoredAnchor(item.Line)
+		return layout.StoredAnchor(item.Line)
 	}
 	return repo.Anchor{Name: jsonl.GetString(item.Entry.Payload, "name"), State: jsonl.Get(item.Entry.Payload, "state"),
 		Meta: item.Entry.Meta, Date: item.Entry.Date}, nil

@@ -184,7 +184,7 @@ func (j *joining) strange(ctx context.Context, w *writer.Writer) error {
 		return nil
 	}
 	out := layout.Conflict("", "%q was begun both here and at %s, and the two have nothing in common", j.t.Name(), j.remote)
-	if archives, err := writer.Archives(ctx, j.t); err == nil && len(archives) > 0 {
+	if archives, err := snapshot.Archives(ctx, j.t); err == nil && len(archives) > 0 {
 		out = out.Try(layout.RestoreLatest, j.t.Name())
 	}
 	if len(forks) > 0 {

@@ -158,7 +158,7 @@ func (c *collector) worktree(ctx context.Context, t *workspace.Tape, wt gitstore
 		return err
 	}
 	w := writer.Holding(t, lock)
-	if err = w.CheckDisposable(ctx, wt); err == nil {
+	if err = checkDisposable(ctx, w, wt); err == nil {
 		err = w.DropTree(ctx)
 	}
 	if err := errors.Join(err, lock.Unlock()); err != nil {

@@ -34,7 +34,7 @@ func NewBulk(s *workspace.Store) *Bulk { return &Bulk{s: s, batch: s.Git().NewPa
 // Create begins a new tape, opened by a given anchor. Commit of the Tx leaves it to the Bulk. A
 // tape of which something is there already, such as a working tree that waits for it, is made
 // at once, as by CreateTapeFrom. ErrConflict if there is one of that name.
-func (k *Bulk) Create(ctx context.Context, name string, first Anchor) (*Tx, error) {
+func (k *Bulk) Create(ctx context.Context, name string, first layout.Anchor) (*Tx, error) {
 	if err := layout.CheckName("a tape", name); err != nil {
 		return nil, err
 	}

@@ -1,9 +1,7 @@
 package writer
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"os"
@@ -11,23 +9,10 @@ import (
 	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitobject"
 	"tape/internal/journal"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/tags"
 	"tape/internal/workspace"
-	"unicode/utf8"
 )
-
-// Anchor is what a handoff writes.
-type Anchor struct {
-	Name    string
-	State   json.RawMessage // a JSON object, or nil
-	Summary string          // kept as state.summary
-	Meta    json.RawMessage // a JSON object, or nil
-	Date    string          // "" means now
-
-	line []byte // a complete line to be stored as it is, if its id fits
-}
 
 // Handoff tells what a handoff made.
 type Handoff struct {
@@ -40,7 +25,7 @@ type Handoff struct {
 
 // HandOff closes the open phase: it writes an anchor, commits everything before it,
 // and tags the commit.
-func HandOff(ctx context.Context, t *workspace.Tape, a Anchor) (Handoff, error) {
+func HandOff(ctx context.Context, t *workspace.Tape, a layout.Anchor) (Handoff, error) {
 	var h Handoff
 	_, err := Update(ctx, t, func(tx *Tx) (err error) {
 		h, err = tx.Handoff(ctx, a)
@@ -61,56 +46,6 @@ func Checkpoint(ctx context.Context, t *workspace.Tape) (commit string, entries 
 	return commit, entries, err
 }
 
-// draft makes the anchor's entry.
-func (a Anchor) draft() (layout.Draft, error) {
-	if a.line != nil {
-		return layout.StoredLine(a.line)
-	}
-	if err := layout.CheckName("an anchor", a.Name); err != nil {
-		return layout.Draft{}, err
-	}
-	state := bytes.TrimSpace(a.State)
-	if state != nil {
-		compact, err := layout.CompactObject("state", state)
-		if err != nil {
-			return layout.Draft{}, err
-		}
-		state = compact
-	}
-	if !utf8.ValidString(a.Summary) {
-		return layout.Draft{}, layout.Invalid("", "the summary is not valid UTF-8")
-	}
-	if a.Summary != "" {
-		summary := jsonl.AppendString([]byte(`"summary":`), a.Summary)
-		switch {
-		case jsonl.Get(state, "summary") != nil:
-			return layout.Draft{}, layout.Invalid("give it once", "there is a summary, and another one in the state")
-		case len(state) <= len("{}"):
-			state = slices.Concat([]byte("{"), summary, []byte("}"))
-		default:
-			state = slices.Concat(state[:len(state)-1], []byte(","), summary, []byte("}"))
-		}
-	}
-	payload := jsonl.AppendString([]byte(`{"name":`), a.Name)
-	if state != nil {
-		payload = append(append(payload, `,"state":`...), state...)
-	}
-	return layout.Draft{Kind: layout.KindAnchor, Payload: append(payload, '}'), Meta: a.Meta, Date: a.Date}, nil
-}
-
-// StoredAnchor makes an anchor of a complete entry line, as StoredLine does.
-func StoredAnchor(line []byte) (Anchor, error) {
-	e, err := jsonl.Parse(line)
-	if err != nil {
-		return Anchor{}, layout.Invalid("", "%v", err)
-	}
-	name := jsonl.GetString(e.Payload, "name")
-	if e.Kind != layout.KindAnchor || name == "" {
-		return Anchor{}, layout.Invalid("", "not an anchor with a name")
-	}
-	return Anchor{Name: name, line: e.Raw}, nil
-}
-
 // Checkpoint commits everything up to here, those entries included that were appended
 // before the Tx. With nothing new it does nothing.
 func (tx *Tx) Checkpoint(ctx context.Context) error {
@@ -128,9 +63,9 @@ func (tx *Tx) Checkpoint(ctx context.Context) error {
 func checkpointSubject(n int) string { return "checkpoint: " + layout.CountEntries(int64(n)) }
 
 // Handoff closes the open phase and opens the next one.
-func (tx *Tx) Handoff(ctx context.Context, a Anchor) (Handoff, error) {
+func (tx *Tx) Handoff(ctx context.Context, a layout.Anchor) (Handoff, error) {
 	w := tx.w
-	d, err := a.draft()
+	d, err := layout.AnchorDraft(a)
 	if err != nil {
 		return Handoff{}, err
 	}

@@ -22,11 +22,11 @@ const HumanState = `{"owner":"human"}`
 // CreateTape creates an empty tape, opened by the anchor session/start. ErrConflict
 // if there is one of that name.
 func CreateTape(ctx context.Context, s *workspace.Store, name string) (*workspace.Tape, error) {
-	return CreateTapeFrom(ctx, s, name, Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)})
+	return CreateTapeFrom(ctx, s, name, layout.Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)})
 }
 
 // CreateTapeFrom creates a tape that is opened by a given anchor.
-func CreateTapeFrom(ctx context.Context, s *workspace.Store, name string, first Anchor) (*workspace.Tape, error) {
+func CreateTapeFrom(ctx context.Context, s *workspace.Store, name string, first layout.Anchor) (*workspace.Tape, error) {
 	if err := layout.CheckName("a tape", name); err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func HoldingNew(ctx context.Context, s *workspace.Store, f func() error) error {
 	return errors.Join(f(), unlock())
 }
 
-func (w *Writer) create(ctx context.Context, first Anchor) error {
+func (w *Writer) create(ctx context.Context, first layout.Anchor) error {
 	if err := w.awaited(ctx); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func CheckNoFork(t *workspace.Tape) error {
 }
 
 // putRoot stores the first commit of a tape, and its tag's object.
-func (w *Writer) putRoot(ctx context.Context, first Anchor) (Plan, error) {
+func (w *Writer) putRoot(ctx context.Context, first layout.Anchor) (Plan, error) {
 	batch := w.T.Store().Git().NewBatch()
 	out, _, err := w.root(ctx, batch, first)
 	if err == nil {
@@ -115,9 +115,9 @@ func (w *Writer) putRoot(ctx context.Context, first Anchor) (Plan, error) {
 }
 
 // root puts the first commit of a tape into a batch, and what is built on it.
-func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, first Anchor) (out Plan, b *resolve.Builder, err error) {
+func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, first layout.Anchor) (out Plan, b *resolve.Builder, err error) {
 	t, s := w.T, w.T.Store()
-	d, err := first.draft()
+	d, err := layout.AnchorDraft(first)
 	if err != nil {
 		return out, nil, err
 	}

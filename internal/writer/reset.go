@@ -3,22 +3,11 @@ package writer
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
 )
-
-// Archive is a former history of a tape, kept by a ref.
-type Archive struct {
-	Stamp   string // UTC, 20261120T093000Z
-	Ref     string
-	Commit  string
-	Entries int64
-	Anchors int
-}
 
 // Reset starts the tape over, with nothing but its first anchor; a fork with nothing but
 // what it has of its parent. With archive the history so far keeps a ref, whose name is
@@ -45,7 +34,7 @@ func Reset(ctx context.Context, t *workspace.Tape, archive bool) (ref string, er
 // beginning is the commit that a reset goes back to.
 func (w *Writer) beginning(ctx context.Context) (Plan, error) {
 	if !w.T.IsFork() {
-		return w.putRoot(ctx, Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)})
+		return w.putRoot(ctx, layout.Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)})
 	}
 	b, err := snapshot.BaseOf(w.T, w.Head)
 	return Plan{Hash: b.Start}, err
@@ -78,46 +67,17 @@ func (w *Writer) Archive(ctx context.Context) (string, error) {
 	return ref, git.UpdateRef(ctx, gitstore.RefUpdate{Name: ref, New: w.Head, Message: "tape: archive", Who: who})
 }
 
-// Archives returns the tape's archives, the oldest first.
-func Archives(ctx context.Context, t *workspace.Tape) ([]Archive, error) {
-	prefix := layout.ArchivePrefix + t.Slug() + "/"
-	refs, err := t.Store().Git().Refs(prefix)
-	if err != nil {
-		return nil, layout.Classify(err)
-	}
-	out := make([]Archive, 0, len(refs))
-	for _, ref := range refs {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		v, err := snapshot.AtCommit(t.Store(), ref.Hash)
-		if err != nil {
-			return nil, err
-		}
-		a := Archive{Stamp: strings.TrimPrefix(ref.Name, prefix), Ref: ref.Name, Commit: ref.Hash.String(), Anchors: len(v.List)}
-		if a.Entries, err = snapshot.LastID(v, v.List[len(v.List)-1]); err != nil {
-			return nil, err
-		}
-		out = append(out, a)
-	}
-	// A fraction of a second comes after the whole one.
-	slices.SortFunc(out, func(a, b Archive) int {
-		return strings.Compare(strings.TrimSuffix(a.Stamp, "Z"), strings.TrimSuffix(b.Stamp, "Z"))
-	})
-	return out, nil
-}
-
 // Restore makes an archive the tape's history again. What the tape holds now is
 // archived in turn, unless it is only the first anchor; that archive's ref is
-// returned. The stamp may be shortened to any unique beginning, or be Latest. A tape that
+// returned. The stamp may be shortened to any unique beginning, or be snapshot.Latest. A tape that
 // was removed is there again.
-func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored Archive, archived string, err error) {
+func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored snapshot.Archive, archived string, err error) {
 	write := Write
 	if _, err := t.Head(); errors.Is(err, layout.ErrNotFound) {
 		write = writeRemoved
 	}
 	err = write(ctx, t, func(w *Writer) error {
-		if restored, err = findArchive(ctx, t, stamp); err != nil {
+		if restored, err = snapshot.FindArchive(ctx, t, stamp); err != nil {
 			return err
 		}
 		if w.rec.LastID > 1 {
@@ -154,24 +114,4 @@ func writeRemoved(ctx context.Context, t *workspace.Tape, f func(w *Writer) erro
 		})
 	})
 	return layout.Wrap(err, "restore tape %q", t.Name())
-}
-
-func findArchive(ctx context.Context, t *workspace.Tape, stamp string) (Archive, error) {
-	all, err := Archives(ctx, t)
-	if err != nil {
-		return Archive{}, err
-	}
-	if stamp == snapshot.Latest && len(all) > 0 {
-		return all[len(all)-1], nil
-	}
-	matches := slices.DeleteFunc(slices.Clone(all), func(a Archive) bool {
-		return stamp == "" || !strings.HasPrefix(a.Stamp, stamp) && a.Ref != stamp
-	})
-	if len(matches) > 1 {
-		return Archive{}, layout.Invalid("", "%q could be any of %d archives", stamp, len(matches)).Try(layout.NameArchive)
-	}
-	if len(matches) == 0 {
-		return Archive{}, layout.NotFound("", "tape %q has no archive %q", t.Name(), stamp).Try(layout.ListArchives)
-	}
-	return matches[0], nil
 }

@@ -10,8 +10,8 @@ import (
 	"tape/internal/about"
 	"tape/internal/display"
 	"tape/internal/forks"
+	"tape/internal/snapshot"
 	"tape/internal/workspace"
-	"tape/internal/writer"
 	"tape/repo"
 )
 
@@ -96,7 +96,7 @@ func (a *App) showGraph(ctx context.Context, t *repo.Tape, of about.Tape, limit 
 	if err != nil {
 		return limit, err
 	}
-	owner := writer.Owner(tape, head)
+	owner := snapshot.Owner(tape, head)
 	for c, err := range t.History(ctx) {
 		if err != nil {
 			return limit, err
