@@ -11,11 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/klauspost/compress/zlib"
 	"golang.org/x/sync/errgroup"
 
 	"tape/internal/disk"
 	"tape/internal/gitstore/gitlock"
+	"tape/internal/gitstore/gitpack"
 )
 
 // inFlight bounds the objects that are compressed and synced at one time. Syncs that
@@ -39,7 +39,7 @@ type Batch struct {
 	packed bool // the objects go into one pack
 
 	mu    sync.Mutex
-	pack  *packWriter // nil before the first object of a pack, and when it is complete
+	pack  *gitpack.Writer // nil before the first object of a pack, and when it is complete
 	files []looseFile
 	dirs  map[string]bool // folders whose names have to be durable
 	seen  map[Hash]bool
@@ -130,15 +130,6 @@ func (b *Batch) TryPut(kind Kind, data []byte) (Hash, bool) {
 	return h, true
 }
 
-var compressors = sync.Pool{New: func() any {
-	// Git's own default for loose objects; git gc compresses them harder in packs.
-	w, err := zlib.NewWriterLevel(nil, zlib.BestSpeed)
-	if err != nil {
-		panic(err) // the level is a constant
-	}
-	return w
-}}
-
 func (b *Batch) write(h Hash, kind Kind, data []byte) (err error) {
 	path := b.r.LoosePath(h)
 	tmp, err := b.create()
@@ -152,16 +143,7 @@ func (b *Batch) write(h Hash, kind Kind, data []byte) (err error) {
 			err = fmt.Errorf("write object %s: %w", h, err)
 		}
 	}()
-	z := compressors.Get().(*zlib.Writer)
-	defer compressors.Put(z)
-	z.Reset(tmp)
-	if _, err := fmt.Fprintf(z, "%s %d\x00", kind, len(data)); err != nil {
-		return err
-	}
-	if _, err := z.Write(data); err != nil {
-		return err
-	}
-	if err := z.Close(); err != nil {
+	if err := gitpack.Deflate(tmp, fmt.Appendf(nil, "%s %d\x00", kind, len(data)), data); err != nil {
 		return err
 	}
 	if err := tmp.Chmod(0o400); err != nil {

@@ -10,22 +10,15 @@ import (
 func (r *Repo) refGuard() string { return filepath.Join(r.gitDir, gitlock.OwnDir, "refs.lock") }
 
 // RecoverLocks removes the locks that killed processes of ours left behind, on refs, the
-// indexes of worktrees and the configuration, and what RecoverMirrors does, and returns the
-// paths. A writer clears
-// what is in its own way; this is for housekeeping, so that git does not stumble over a
-// lock on something that we do not write again.
+// indexes of worktrees and the configuration, does what RecoverMirrors does, and returns the
+// paths. A writer clears what is in its own way; this is for housekeeping, so that git does
+// not stumble over a lock on something that we do not write again.
 func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 	removed, err := r.RecoverMirrors(ctx)
 	if err != nil {
 		return removed, err
 	}
-	clear := func(path string) error {
-		if !gitlock.IsDead(path) {
-			return nil
-		}
-		removed = append(removed, path)
-		return r.fs.Remove(path)
-	}
+	clear := r.clearDead(&removed)
 	if err = r.locks.Guarded(ctx, r.refGuard(), func() error { return r.EachRefLock(clear) }); err != nil {
 		return removed, Wrap(err, "recover locks")
 	}
@@ -58,6 +51,17 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 		return nil
 	})
 	return removed, Wrap(err, "recover locks")
+}
+
+// clearDead removes a lock whose process is dead, and notes that.
+func (r *Repo) clearDead(removed *[]string) func(path string) error {
+	return func(path string) error {
+		if !gitlock.IsDead(path) {
+			return nil
+		}
+		*removed = append(*removed, path)
+		return r.fs.Remove(path)
+	}
 }
 
 // EachRefLock calls fn for all files that may be locks on refs and HEADs.

@@ -31,13 +31,7 @@ func FetchedRefs(name string) string { return FetchedPrefix + name + "/" }
 // which nothing is left, or not the object that they name. Git syncs neither them nor the
 // names of packs when it fetches for us, and what they held can be fetched again.
 func (r *Repo) RecoverMirrors(ctx context.Context) (removed []string, err error) {
-	clear := func(path string) error {
-		if !gitlock.IsDead(path) {
-			return nil
-		}
-		removed = append(removed, path)
-		return r.fs.Remove(path)
-	}
+	clear := r.clearDead(&removed)
 	err = r.locks.Guarded(ctx, r.refGuard(), func() error {
 		if err := clear(r.packedPath() + ".lock"); err != nil { // who fetches deletes refs, too
 			return err
