@@ -211,35 +211,6 @@ func errorText(e repo.Entry) (title, details string) {
 	return strings.TrimSuffix(strings.TrimPrefix(kind+": "+message, ": "), ": "), otherFields(e.Payload, "kind", "message")
 }
 
-// minute is how a date is shown, in the zone of who reads.
-const minute = "2006-01-02 15:04"
-
-// zone is the local zone's name at a moment.
-func zone(t time.Time) string { return t.Local().Format("MST") }
-
-// zoneName is the zone with its offset: "CET (UTC+01:00)".
-func zoneName(t time.Time) string {
-	offset := "UTC" + t.Local().Format("-07:00")
-	switch name := zone(t); {
-	case name == "UTC":
-		return name
-	case strings.ContainsAny(name, "+-"):
-		return offset
-	default:
-		return name + " (" + offset + ")"
-	}
-}
-
-// span is from when until when, on one day with the date once.
-func span(from, until time.Time) string {
-	from, until = from.Local(), until.Local()
-	end := until.Format(minute)
-	if end[:len(time.DateOnly)] == from.Format(time.DateOnly) {
-		end = until.Format("15:04")
-	}
-	return from.Format(minute) + " to " + end
-}
-
 // when is an entry's date in the local zone, which is named if it is not the given one:
 // clocks change. It is as stored if it cannot be read.
 func when(e repo.Entry, usual string) (text, machine string) {
@@ -247,8 +218,8 @@ func when(e repo.Entry, usual string) (text, machine string) {
 	if !ok {
 		return e.Date, ""
 	}
-	text = t.Local().Format(minute)
-	if z := zone(t); z != usual {
+	text = t.Local().Format(display.Minute)
+	if z := display.Zone(t); z != usual {
 		text += " " + z
 	}
 	return text, t.Local().Format(time.RFC3339)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"tape/internal/display"
 	"tape/repo"
@@ -60,24 +59,12 @@ func (t *talk) outcome(c *call, from repo.Entry) (Ink, string) {
 	}
 	began, ok := from.Time()
 	if ended, ok2 := c.results[len(c.results)-1].entry.Time(); ok && ok2 && ended.After(began) {
-		out += " " + took(ended.Sub(began))
+		out += " " + display.Took(ended.Sub(began))
 	}
 	if t.Width > 0 && t.Width < 50 {
 		return ink, out // there is no room for more
 	}
 	return ink, out + "  " + lineCount(c.results)
-}
-
-func took(d time.Duration) string {
-	switch {
-	case d < 100*time.Millisecond:
-		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-	}
-	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
 // lineCount is how many lines the text of results has.

@@ -277,28 +277,5 @@ func (p *page) prose(text string, c class, _ repo.Entry) {
 	p.put("</div>\n")
 }
 
-// language is the attribute that tells which of the languages written with Han
-// characters a text is in, so that it is shown with their forms of them. Text in any
-// other language is not said to be in one: nobody knows.
-func language(s string) markup {
-	const enough = 4096
-	han, seen := false, 0
-	for _, r := range s {
-		if seen++; seen > enough {
-			break
-		}
-		switch {
-		case r < 0x1100:
-		case r >= 0x3040 && r <= 0x30ff && r != 0x30fb:
-			return " lang=\"ja\""
-		case r >= 0xac00 && r <= 0xd7a3 || r < 0x1200:
-			return " lang=\"ko\""
-		case r >= 0x4e00 && r <= 0x9fff:
-			han = true
-		}
-	}
-	if han {
-		return " lang=\"zh\""
-	}
-	return " lang=\"\""
-}
+// language is the attribute that tells a browser which forms of characters a text is in.
+func language(s string) markup { return markup(` lang="` + display.Language(s) + `"`) }

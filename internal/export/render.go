@@ -107,7 +107,7 @@ func (s Source) top(ctx context.Context) (top, error) {
 		return nil
 	})
 	t.title = cmp.Or(a.Title, "Tape "+s.Tape)
-	t.zone = zone(a.Started)
+	t.zone = display.Zone(a.Started)
 	t.facts = s.facts(a, t)
 	return t, err
 }
@@ -141,7 +141,7 @@ func (s Source) facts(a about.Tape, t top) []string {
 		out = append(out, "only entries of kind "+strings.Join(s.Kinds, ", "))
 	}
 	if !a.Started.IsZero() {
-		out = append(out, span(a.Started, a.Updated), "times are "+zoneName(a.Started))
+		out = append(out, display.Span(a.Started, a.Updated), "times are "+display.ZoneName(a.Started))
 	}
 	for i := range out {
 		out[i] = line(out[i], 200)

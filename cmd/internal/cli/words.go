@@ -57,9 +57,7 @@ func writtenBy(author string) string {
 func (a *App) ago(date string) string { return a.since(date, time.DateOnly) }
 
 // when is ago with the time of the day, for entries of one session.
-func (a *App) when(date string) string { return a.since(date, minutes) }
-
-const minutes = "2006-01-02 15:04"
+func (a *App) when(date string) string { return a.since(date, display.Minute) }
 
 func (a *App) since(date, layout string) string {
 	t, ok := parseStored(date)
@@ -70,7 +68,7 @@ func (a *App) since(date, layout string) string {
 	t = t.In(now.Location())
 	switch d := now.Sub(t); {
 	case d < -time.Minute:
-		return t.Format(minutes)
+		return t.Format(display.Minute)
 	case d < time.Minute:
 		return "just now"
 	case d < time.Hour:
