@@ -2,7 +2,7 @@
 //
 // A package for each format reads a file and yields entries in the order in which they
 // belong on a tape; this one finds out which format a file has, and writes the entries.
-// Each says from which source records it was made ([record.Item.Keys]), and [File] looks for
+// Each says from which source records it was made ([record.Item.Keys]), and [Batch] looks for
 // every such key on the tape, so that a file that has grown, or had a line repaired,
 // adds only what is new.
 package importer

@@ -307,7 +307,7 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 }
 
 // errRaced ends an import that another one of the same file overtook after this one
-// had begun to read; File begins again.
+// had begun to read; the Batch reads it again.
 var errRaced = errors.New("another import of the same session came first; run it again")
 
 func (in *intake) openingState() json.RawMessage {

@@ -14,7 +14,7 @@ import (
 	"tape/repo"
 )
 
-// Auto lets File find out the format by itself.
+// Auto lets a Batch find out the format by itself.
 const Auto = "auto"
 
 // Options say how a file is imported.
@@ -41,21 +41,6 @@ type Result struct {
 	Known     int      // entries of the file that the tape had
 	LeftOut   int      // entries of subagents that were not wanted
 	record.Stats
-}
-
-// File imports one transcript, as a [Batch] of one.
-func File(ctx context.Context, store *repo.Store, name string, src record.Source, o Options) (res Result, err error) {
-	var failed error
-	open := func(string) (record.Source, io.Closer, error) { return src, io.NopCloser(nil), nil }
-	b := NewBatch(store, "", open, func(r Result, err error) error {
-		res, failed = r, err
-		return nil
-	})
-	defer b.Close()
-	if err = b.File(ctx, name, o); err == nil {
-		err = b.Flush(ctx)
-	}
-	return res, errors.Join(err, failed)
 }
 
 // describe finds out what a file is, and which tape is meant.

@@ -3,7 +3,9 @@ package importer
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/importer/record"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
@@ -40,13 +43,18 @@ func testStore(t *testing.T) *repo.Store {
 	return s
 }
 
-func importPath(s *repo.Store, path string, o Options) (Result, error) {
-	src, closer, err := OpenSource(path, nil)
-	if err != nil {
-		return Result{}, err
+// importPath imports a file, as a batch of one.
+func importPath(s *repo.Store, path string, o Options) (res Result, err error) {
+	var failed error
+	b := NewBatch(s, "1.0", func(name string) (record.Source, io.Closer, error) { return OpenSource(name, nil) }, func(r Result, err error) error {
+		res, failed = r, err
+		return nil
+	})
+	defer b.Close()
+	if err = b.File(context.Background(), path, o); err == nil {
+		err = b.Flush(context.Background())
 	}
-	defer closer.Close()
-	return File(context.Background(), s, path, src, o)
+	return res, errors.Join(err, failed)
 }
 
 func mustImport(t *testing.T, s *repo.Store, path string, o Options) Result {
