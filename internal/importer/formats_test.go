@@ -141,7 +141,6 @@ func TestGemini(t *testing.T) {
 		`tool_call {"calls":[{"id":"t1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]}`,
 		`event {"name":"run","data":{"model":"g-pro","usage":{"input_tokens":10,"output_tokens":2,"cached_input_tokens":4,"reasoning_output_tokens":1,"tool_tokens":0,"total_tokens":13}}}`,
 		`tool_result {"results":["content of a"]}`,
-		`event {"name":"session.update","data":{"lastUpdated":"2026-01-01T00:00:03.000Z"}}`,
 		`message {"role":"user","content":"wrong way"} hidden`,
 		`event {"name":"session.rewind","data":{"$rewindTo":"3"}}`,
 		`message {"role":"user","content":"this way"}`,

@@ -60,6 +60,9 @@ func Read(ctx context.Context, name string, src record.Source, seen func(fork, k
 	r := &record.Reading{Source: src, Format: name, Seen: seen, Emit: emit}
 	if info, err := Describe(ctx, name, src); err == nil {
 		r.Date = info.Started // for records before the first that has a date
+		if src.Within {
+			r.Home = info.Agent
+		}
 	}
 	if r.Fail(f.read(ctx, r)); r.Err != nil {
 		return r.Stats, fmt.Errorf("read %q as %s: %w", src.Name, name, r.Err)

@@ -3,6 +3,9 @@
 // It writes them as one document {sessionId, …, messages: […]}, in newer versions as
 // lines: the document's fields first, then messages, a line again for a message that
 // has changed, {"$set": …} for a field, and {"$rewindTo": id} where the user went back.
+// The model's whole history comes again and again, in a $set or as messages under other
+// ids: at each start, after a cancelled tool, and shorter when it was compressed. Only
+// what is new in it counts, see [history].
 package gemini
 
 import (
@@ -10,37 +13,32 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
+	"path"
 	"slices"
-	"strconv"
+	"strings"
 
 	"tape/internal/importer/record"
 	"tape/internal/jsonl"
 )
 
-// place is where a message, or another record, stands.
-type place struct {
-	at      record.Span
-	hidden  bool // the user went back behind it
-	message bool
-	reason  string // of a damaged line
-}
-
 type reader struct {
 	record.Talk
-	places []place
-	byID   map[[sha256.Size]byte]int
-	win    record.Window
+	history
+	rewound map[[sha256.Size]byte]bool // messages that the user went back behind
+	waiting []record.Part              // what a session begins with, until somebody says something
+	done    map[atom]bool              // keys that this pass has had
 }
 
 // Read makes the entries of a session.
 func Read(ctx context.Context, r *record.Reading) error {
-	g := &reader{Talk: record.Talk{Reading: r}, byID: map[[sha256.Size]byte]int{}, win: record.Window{Source: r.Source}}
+	g := &reader{Talk: record.Talk{Reading: r}, history: history{told: map[atom]int{}}, done: map[atom]bool{}}
 	header := record.NewObject(256)
 	field := func(name string, raw []byte) { header.Raw(name, raw) }
-	if err := record.Each(ctx, r.Source, whole, field, survey{g}); err != nil {
+	s := &survey{last: map[[sha256.Size]byte]int{}}
+	if err := record.Each(ctx, r.Source, whole, field, s); err != nil {
 		return err
 	}
+	g.rewound = s.rewound()
 	if !header.Empty() {
 		// Dates of change would make the same session look new every time.
 		data := record.NewObject(256).All(header.Done(), "lastUpdated").OrNil()
@@ -48,238 +46,162 @@ func Read(ctx context.Context, r *record.Reading) error {
 			r.Put(record.Event(key, record.Date(jsonl.Get(data, "startTime")), "session", data))
 		}
 	}
-	for _, p := range g.places {
-		if ctx.Err() != nil || g.Enough() {
-			break
-		}
-		g.write(p)
-	}
-	g.Flush()
-	return ctx.Err()
+	err := record.Each(ctx, r.Source, whole, func(string, []byte) {}, g)
+	g.End()
+	return err
 }
 
 func whole(raw []byte) bool {
 	return jsonl.Get(raw, "timestamp") != nil && jsonl.Get(raw, "type") != nil
 }
 
-// survey notes where the records are, and of a message that is there several times the
-// last version in the place of the first.
-type survey struct{ *reader }
-
-func (g survey) Damaged(at record.Span, reason string) {
-	g.places = append(g.places, place{at: at, reason: reason})
+// survey is a first pass, which looks for what the user went back behind.
+type survey struct {
+	n       int                       // messages so far, each version counted
+	last    map[[sha256.Size]byte]int // the number of each one's last version
+	rewinds []rewind
+	plain
 }
 
-func (g survey) Record(at record.Span, raw []byte) {
-	p := place{at: at}
+type rewind struct{ from, to int } // messages
+
+// plain is a visitor that takes no notice.
+type plain struct{}
+
+func (plain) Damaged(record.Span, string) {}
+func (plain) Unfinished(record.Span)      {}
+func (plain) Enough() bool                { return false }
+
+func (s *survey) Record(_ record.Span, raw []byte) {
 	if to := jsonl.Get(raw, "$rewindTo"); to != nil {
-		g.rewind(to)
+		s.rewinds = append(s.rewinds, rewind{s.last[sha256.Sum256(to)], s.n})
 	} else if id := jsonl.Get(raw, "id"); id != nil && jsonl.Get(raw, "type") != nil {
-		p.message = true
-		sum := sha256.Sum256(id)
-		if i, ok := g.byID[sum]; ok {
-			g.places[i].at, g.places[i].hidden = at, false
-			g.Stats.Records++
-			return
-		}
-		g.byID[sum] = len(g.places)
-	}
-	g.places = append(g.places, p)
-}
-
-// rewind hides the message that the user went back to, and all behind it.
-func (g survey) rewind(id []byte) {
-	from := g.byID[sha256.Sum256(id)]
-	for i := range g.places[from:] {
-		if p := &g.places[from+i]; p.message {
-			p.hidden = true
-		}
+		s.n++
+		s.last[sha256.Sum256(id)] = s.n
 	}
 }
 
-func (g *reader) write(p place) {
-	if p.reason != "" {
-		g.Damaged(p.at, p.reason)
-		return
+// rewound is the messages that were taken back.
+func (s *survey) rewound() map[[sha256.Size]byte]bool {
+	if s.rewinds == nil {
+		return nil
 	}
-	raw, err := g.win.At(p.at)
-	if err != nil {
-		g.Fail(err)
-		return
+	gone := map[[sha256.Size]byte]bool{}
+	for sum, i := range s.last {
+		gone[sum] = slices.ContainsFunc(s.rewinds, func(r rewind) bool { return r.from <= i && i <= r.to })
 	}
-	if p.hidden != g.Hidden {
+	return gone
+}
+
+// Record makes the entries of a line.
+func (g *reader) Record(_ record.Span, raw []byte) {
+	g.Stats.Records++
+	hidden := g.rewound[sha256.Sum256(jsonl.Get(raw, "id"))]
+	if hidden != g.Hidden {
 		g.Flush()
-		g.Hidden = p.hidden
+		g.Hidden = hidden
 	}
 	if jsonl.Get(raw, "type") != nil {
 		g.message(raw)
 	} else {
 		g.note(raw)
 	}
-	g.Stats.Records++
 }
 
 // note writes a record that is no message.
 func (g *reader) note(raw []byte) {
-	name, data := "record", raw
-	switch set := jsonl.Get(raw, "$set"); {
+	set, header := jsonl.Get(raw, "$set"), jsonl.Get(raw, "sessionId") != nil
+	switch {
+	case jsonl.IsObject(set):
+		g.set(raw, set)
 	case jsonl.Get(raw, "$rewindTo") != nil:
-		name = "session.rewind"
-	case set != nil:
-		name = "session.update"
-		if jsonl.IsObject(set) {
-			data = set
+		g.say(record.Event(g.Counts.Key(raw), "", "session.rewind", record.Compact(raw)))
+	case header:
+		g.repeating = nil
+		data := record.Without(raw, "lastUpdated")
+		g.waiting = append(g.waiting, record.Event(g.Counts.Key(raw), record.Date(jsonl.Get(raw, "startTime")), "session", data))
+	default:
+		g.say(record.Event(g.Counts.Key(raw), record.Date(jsonl.Get(raw, "lastUpdated")), "record", record.Compact(raw)))
+	}
+}
+
+// set writes what is new in the fields of a session. That it has changed, and its id, is
+// said by what else there is.
+func (g *reader) set(raw, set []byte) {
+	date := record.Date(jsonl.Get(set, "lastUpdated"))
+	rest := record.NewObject(256).All(set, "messages", "lastUpdated", "sessionId")
+	if !rest.Empty() {
+		g.say(record.Event(g.Counts.Key(raw), date, "session.update", record.Compact(rest.Done())))
+	}
+	messages := jsonl.Get(set, "messages")
+	if messages == nil {
+		return
+	}
+	g.repeating = map[atom]int{}
+	for m := range jsonl.Elements(messages) {
+		if jsonl.IsObject(m) {
+			g.message(m)
 		}
-	case jsonl.Get(raw, "sessionId") != nil:
-		name = "session"
 	}
-	date := record.Date(jsonl.Get(data, "lastUpdated"))
-	g.Put(record.Event(g.Counts.Key(raw), date, name, record.Compact(data)))
+	g.repeating = nil
 }
 
-// message is a message of a session whose parts are written one by one.
-type message struct {
-	*reader
-	raw  []byte
-	typ  string
-	id   string // what the keys of the parts begin with
-	date string
+// say writes what somebody says, once, and before it what the session begins with. A start of
+// which nothing came has nothing to say.
+func (g *reader) say(p record.Part) {
+	if !g.first(p.Keys[0]) {
+		return
+	}
+	if g.repeating != nil && p.Kind == record.KindMessage && isContext(jsonl.Get(p.Payload, "content")) {
+		g.waiting = append(g.waiting, p)
+		return
+	}
+	g.begin()
+	g.Put(p)
 }
 
-func (g *reader) message(raw []byte) {
-	m := &message{
-		reader: g, raw: raw, typ: jsonl.GetString(raw, "type"),
-		id: jsonl.GetString(raw, "id"), date: record.Date(jsonl.Get(raw, "timestamp")),
-	}
-	if m.id == "" {
-		m.id = g.Counts.Key(raw)
-	}
-	for i, thought := range slices.Collect(jsonl.Elements(jsonl.Get(raw, "thoughts"))) {
-		key := m.id + "/thought/" + strconv.Itoa(i)
-		g.Put(record.Event(key, m.date, record.EventThinking, thinking(thought)))
-	}
-	calls := jsonl.Get(raw, "toolCalls")
-	hasCalls := len(calls) > 2 && calls[0] == '['
-	p := m.said()
-	if !hasCalls || p.Kind != record.KindMessage || p.Extra != nil || !record.Blank(record.Or(jsonl.Get(raw, "content"), "null")) {
+func (g *reader) begin() {
+	waiting := g.waiting
+	g.waiting = nil
+	for _, p := range waiting {
 		g.Put(p)
 	}
-	m.each(calls, m.call)
-	g.Settle()
-	tokens, model := jsonl.Get(raw, "tokens"), jsonl.Get(raw, "model")
-	if m.typ == "gemini" && (jsonl.IsObject(tokens) || model != nil) {
-		g.Put(record.Event(m.id+"/run", m.date, record.EventRun, cost(tokens, model)))
-	}
-	m.each(calls, m.result)
 }
 
-func thinking(thought []byte) []byte {
-	if !jsonl.IsObject(thought) {
-		return record.With(nil, "thinking", thought)
-	}
-	return record.NewObject(len(thought)).As(thought, map[string]string{"description": "thinking"}).Done()
+// first reports whether this pass has a key for the first time.
+func (g *reader) first(key string) bool {
+	k := keyed(key)
+	had := g.done[k]
+	g.done[k] = true
+	return !had
 }
 
-// said is the message itself. Its key has a hash of the content: a message that is
-// written again with another content is another entry.
-func (m *message) said() record.Part {
-	content := jsonl.Get(m.raw, "content")
-	sum := sha256.Sum256(content)
-	key := m.id + "/" + hex.EncodeToString(sum[:4])
-	told := []string{"id", "timestamp", "type", "content", "thoughts", "toolCalls", "tokens"}
-	if m.typ == "gemini" {
-		told = append(told, "model")
-	}
-	extra := record.NewObject(64).Rest(m.raw, told...).OrNil()
-	var p record.Part
-	switch plain, _ := record.Plain(record.Or(content, `""`)); m.typ {
-	case "user":
-		p = record.Message(key, m.date, "user", plain)
-	case "gemini":
-		p = record.Message(key, m.date, "assistant", plain)
-	default:
-		data := record.NewObject(len(m.raw)).Raw("content", content).All(extra)
-		return record.Event(key, m.date, "gemini."+m.typ, data.Done())
-	}
-	p.Extra = extra
-	return p
-}
-
-func cost(tokens, model []byte) []byte {
-	usage := record.NewObject(128).As(tokens, map[string]string{
-		"input": "input_tokens", "cached": "cached_input_tokens", "output": "output_tokens",
-		"total": "total_tokens", "thoughts": "reasoning_output_tokens", "tool": "tool_tokens",
-	})
-	return record.NewObject(192).Raw("model", model).Raw("usage", usage.OrNil()).Done()
-}
-
-// each goes through calls with their keys.
-func (m *message) each(calls []byte, use func(key, id string, c []byte)) {
-	for i, c := range slices.Collect(jsonl.Elements(calls)) {
-		id := jsonl.GetString(c, "id")
-		use(m.id+"/call/"+cmp.Or(id, strconv.Itoa(i)), id, c)
-	}
-}
-
-func (m *message) call(key, id string, c []byte) {
-	input := record.Compact(record.Or(jsonl.Get(c, "args"), "{}"))
-	m.Call(record.NewCall(id, jsonl.GetString(c, "name"), input, key, m.date))
-}
-
-func (m *message) result(key, id string, c []byte) {
-	status, result := jsonl.GetString(c, "status"), jsonl.Get(c, "result")
-	told := []string{"id", "name", "args", "result", "timestamp", "renderOutputAsMarkdown"}
-	if status == "success" {
-		told = append(told, "status")
-	}
-	extra := record.NewObject(64).All(c, told...).OrNil()
-	date := cmp.Or(record.Date(jsonl.Get(c, "timestamp")), m.date)
-	r := record.Result{ID: id, Key: key + "/result", Date: date, Failed: status == "error" || status == "cancelled"}
-	if result == nil || string(result) == "null" {
-		if status != "success" && !r.Failed && (status != "" || extra == nil) {
-			return // still running, or never recorded
-		}
-		result = []byte("null")
-	}
-	r.Content = response(result)
-	m.Result(r, extra)
-}
-
-// response is a result without the parts that it is wrapped in.
-func response(parts []byte) []byte {
-	elements := slices.Collect(jsonl.Elements(parts))
-	if len(elements) != 1 {
-		return parts
-	}
-	wrapped := jsonl.Get(elements[0], "functionResponse", "response")
-	if wrapped == nil {
-		return parts
-	}
-	fields := 0
-	for range jsonl.Fields(wrapped) {
-		fields++
-	}
-	if out := jsonl.Get(wrapped, "output"); out != nil && fields == 1 {
-		return out
-	}
-	return wrapped
-}
+func keyed(key string) atom { return atomOf("", []byte(key)) }
 
 // Describe looks at the fields that a session begins with.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
+	sub := false
 	field := func(name string, v []byte) {
 		switch name {
 		case "sessionId":
 			info.Session = cmp.Or(info.Session, record.Text(v))
 		case "startTime":
 			info.Began(v)
+		case "kind":
+			sub = record.Text(v) == "subagent"
+		case "directories":
+			for dir := range jsonl.Elements(v) {
+				if jsonl.Get(info.State, "cwd") == nil {
+					info.State = record.With(info.State, "cwd", dir)
+				}
+			}
 		case "projectHash", "model":
 			if jsonl.Get(info.State, name) == nil {
 				info.State = record.With(info.State, name, v)
 			}
 		}
 	}
-	return record.Look(ctx, src, whole, field, func(at record.Span, raw []byte) bool {
+	err := record.Look(ctx, src, whole, field, func(at record.Span, raw []byte) bool {
 		if at.Line > record.OpeningLines {
 			return false
 		}
@@ -292,6 +214,11 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 		}
 		return true
 	})
+	// A subagent's file is in a folder that is called as the session.
+	if dir := path.Dir(strings.ReplaceAll(src.Name, `\\`, "/")); sub && path.Base(path.Dir(dir)) == "chats" {
+		info.Agent, info.Session = "agent-"+info.Session, path.Base(dir)
+	}
+	return err
 }
 
 // workspaceOf finds the first directory that Gemini CLI tells the model to work in, which

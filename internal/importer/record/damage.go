@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -19,6 +20,7 @@ func (r *Reading) PutDamaged(fork string, at Span, reason string, counts *Counte
 		return
 	}
 	sum := h.Sum(nil)
+	fork = cmp.Or(fork, r.Home)
 	key := "damaged:" + HashKey(sum, counts.Next(sum))
 	if !r.Seen(fork, key) {
 		p := Event(key, "", eventDamaged, damagedData(reason, at.Size, r.section(at)))

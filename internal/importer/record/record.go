@@ -102,6 +102,8 @@ func (s Source) Stem() string {
 type Reading struct {
 	Source
 	Format string
+	Home   string // the fork of what is not said to be another's; "" is the session itself
+	Open   bool   // the source is still being written: what may change is held back
 	Stats  Stats
 	Date   string                      // of the last item, for records that have none
 	Seen   func(fork, key string) bool // whether the tape has an entry of that key
@@ -189,6 +191,7 @@ func (r *Reading) Put(p Part) {
 	if r.Err != nil {
 		return
 	}
+	p.Fork = cmp.Or(p.Fork, r.Home)
 	if p.Fork != "" {
 		// The session's model saw none of it, and its phases go on meanwhile.
 		p.Hidden = true

@@ -32,7 +32,7 @@ func NewCall(id, name string, input []byte, key, date string) Call {
 }
 
 // Has reports whether the tape has an entry of that key.
-func (t *Talk) Has(key string) bool { return t.Seen("", key) }
+func (t *Talk) Has(key string) bool { return t.Seen(t.Home, key) }
 
 // Settle writes the calls that are open.
 func (t *Talk) Settle() {
@@ -95,6 +95,13 @@ func (t *Talk) Flush() {
 	held := t.group
 	t.group = Group{}
 	t.PutResults("", &held)
+}
+
+// End is for the end of the source.
+func (t *Talk) End() {
+	if !t.Open {
+		t.Flush()
+	}
 }
 
 // Put writes an entry, unless the tape has it.

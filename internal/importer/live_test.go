@@ -1,0 +1,122 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/importer/record"
+	"tape/internal/jsonl"
+)
+
+// live is where sessions of today's programs are, with what their hooks were told.
+const live = fixtures + "/live"
+
+// liveFiles are the session files below a folder of live, by their names below it.
+func liveFiles(t testing.TB, agent string) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	root := filepath.Join(live, agent)
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.Contains(path, "/session/") || !IsTranscript(path) {
+			return err
+		}
+		name, _ := filepath.Rel(root, path)
+		b, err := os.ReadFile(path)
+		files[name] = b
+		return err
+	})
+	if err != nil {
+		t.Skipf("no sessions in %s", root)
+	}
+	return files
+}
+
+// shape is a conversation in letters: u what a person asked, x what the program put in a
+// person's place, s a system message, a the model, c and r calls and results with their
+// number, A an anchor, and ! for what is abandoned. Events have none.
+func shape(t testing.TB, items []record.Item) string {
+	t.Helper()
+	var b strings.Builder
+	for _, it := range items {
+		p := it.Entry.Payload
+		if strings.Contains(string(it.Entry.Meta), `"context":false`) && it.Entry.Kind != record.KindEvent {
+			b.WriteByte('!')
+		}
+		switch role := jsonl.GetString(p, "role"); {
+		case it.Entry.Kind == record.KindMessage && role == "user":
+			content := string(jsonl.Get(p, "content"))
+			if strings.HasPrefix(strings.TrimLeft(content, `["{type:x,`), "<") || strings.Contains(content, `"text":"<`) || strings.HasPrefix(content, `"[Request`) {
+				b.WriteByte('x')
+			} else {
+				b.WriteByte('u')
+			}
+		case it.Entry.Kind == record.KindMessage:
+			b.WriteByte('a')
+		case it.Entry.Kind == record.KindSystem:
+			b.WriteByte('s')
+		case it.Entry.Kind == record.KindToolCall:
+			fmt.Fprintf(&b, "c%d", count(p, "calls"))
+		case it.Entry.Kind == record.KindToolResult:
+			fmt.Fprintf(&b, "r%d", count(p, "results"))
+		case it.Entry.Kind == record.KindAnchor:
+			b.WriteByte('A')
+		}
+	}
+	return b.String()
+}
+
+func count(payload []byte, member string) (n int) {
+	for range jsonl.Elements(jsonl.Get(payload, member)) {
+		n++
+	}
+	return n
+}
+
+// shapes checks the conversations that are read from the sessions of an agent, by scenario; each
+// file has to be known by its content.
+func shapes(t *testing.T, format string, want map[string]string) {
+	got := map[string][]string{}
+	for name, b := range liveFiles(t, format) {
+		if f, ok := Detect("x", b[:min(len(b), 1<<16)]); f != format {
+			t.Errorf("%s: is taken for %q, %v", name, f, ok)
+		}
+		items, stats := read(t, format, filepath.Join(live, format, name), b, tapeSeen{})
+		if stats.Damaged > 0 || len(stats.Problems) > 0 {
+			t.Errorf("%s: %+v", name, stats)
+		}
+		scenario, _, _ := strings.Cut(name, "/")
+		got[scenario] = append(got[scenario], cmp.Or(shape(t, items), "-"))
+	}
+	for scenario := range got {
+		slices.Sort(got[scenario])
+		if shapes := strings.Join(got[scenario], " "); shapes != want[scenario] {
+			t.Errorf("%s: got %q, want %q", scenario, shapes, want[scenario])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("sessions of %d scenarios, want %d", len(got), len(want))
+	}
+}
+
+// TestLiveGemini: calls are written twice, the history again on each resume, and after a
+// cancelled tool once more under other ids (terminal); a result is there a second time as a
+// user's record; a compression is an anchor; a resume in another minute leaves a file of which
+// nothing comes.
+func TestLiveGemini(t *testing.T) {
+	shapes(t, Gemini, map[string]string{
+		"tools":        "xuac1r1auc1r1c1r1c1r1axuac3r3a",
+		"subagent":     "uc1r1c1r1aua xuac1r1a",
+		"terminal":     "- xuac1r1auc1r1c1r1c1r1uac1r1uxAaua xuaua",
+		"auto_compact": "xuac1r1auauauac1r1Aaa",
+		"mcp":          "xuc1r1a",
+		"auth_error":   "xu",
+		"signals":      "xua",
+		"errors":       "xuac1r1auauua",
+		"flush":        "xuac1r1aua",
+	})
+}
