@@ -50,7 +50,7 @@ func shape(t testing.TB, items []record.Item) string {
 		switch role := jsonl.GetString(p, "role"); {
 		case it.Entry.Kind == record.KindMessage && role == "user":
 			content := string(jsonl.Get(p, "content"))
-			if strings.HasPrefix(strings.TrimLeft(content, `["{type:x,`), "<") || strings.Contains(content, `"text":"<`) || strings.HasPrefix(content, `"[Request`) {
+			if strings.HasPrefix(content, `"<`) || strings.Contains(content, `"text":"<`) || strings.Contains(content, `"[Request`) {
 				b.WriteByte('x')
 			} else {
 				b.WriteByte('u')
@@ -118,5 +118,45 @@ func TestLiveGemini(t *testing.T) {
 		"signals":      "xua",
 		"errors":       "xuac1r1auauua",
 		"flush":        "xuac1r1aua",
+	})
+}
+
+// TestLiveCodex: what the screen was told is no second message (tools); a subagent's file repeats
+// its parent's history, of which nothing comes (code_mode); what one agent says to another is a
+// message; a fork begins with what is its own.
+func TestLiveCodex(t *testing.T) {
+	shapes(t, Codex, map[string]string{
+		"tools":        "sxuac1r1auc1r1c1r1c1r1auac3r3a",
+		"code_mode":    "ssssuc1r1a ssssxuac1r1auc1r1c1r1c1r1auac1r1c1r1ua",
+		"subagent":     "sxuac1r1c1r1xa sxuc1r1a",
+		"fork":         "sxuac1r1a ua",
+		"terminal":     "sxuac1r1a sxuac1r1auc1r1auc1r1xuac1r1xxaAuaua",
+		"auto_compact": "sxuac1r1auaaAuauac1r1aAa",
+		"mcp":          "sxuc1r1a",
+		"signals":      "sxuac1",
+		"flush":        "sxuac1r1aua",
+		"errors":       "sxuac1r1auauua",
+		"auth_error":   "sxu",
+	})
+}
+
+// TestLiveClaude: a subagent has a file of its own; one in the background comes back with a
+// note (subagents); a compaction within a turn is an anchor between call and answer
+// (auto_compact); what a person runs in the shell is no prompt (terminal).
+func TestLiveClaude(t *testing.T) {
+	shapes(t, ClaudeCode, map[string]string{
+		"tools":         "uac1r1auc1r1c1r1c1r1auac3r3a",
+		"subagent":      "uac1r1a uc1r1a",
+		"subagents":     "uac2r2auc1r1axa uc1r1a uc1r1a uc1r1a",
+		"terminal":      "uac1r1auc1r1c1r1c1r1auac3r3xuac1r1xxxaAxxxua xAuac1r1axxxaua",
+		"auto_compact":  "uac1r1auauAauac1r1Aa",
+		"fork":          "uac1r1a uac1r1aua",
+		"errors":        "uac1r1auauAaua",
+		"rare":          "uc1r1c1r1axuauc1r1a",
+		"notifications": "uc1r1c1r1c1r1a",
+		"auth_error":    "ua",
+		"mcp":           "uc1r1a",
+		"flush":         "uac1r1aua",
+		"signals":       "uac1",
 	})
 }

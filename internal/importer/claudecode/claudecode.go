@@ -38,7 +38,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 	}
 	order := sc.order()
 	c := &reader{scan: sc, win: record.Window{Source: r.Source}, groups: make([]record.Group, len(sc.tapes)), hello: map[uint16]bool{}}
-	sc.counts = nil
+	sc.counts = record.Counter{}
 	for _, i := range order {
 		if ctx.Err() != nil || r.Enough() {
 			break

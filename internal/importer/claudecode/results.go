@@ -112,7 +112,7 @@ func (c *reader) detail(s *source, r record.Result, input, detail []byte) *recor
 	}
 	key := s.key + "/detail"
 	rest := record.Untold(detail, r.Content, input)
-	extra := s.rest(userFields...)
+	extra := s.rest(append([]string{"promptId"}, userFields...)...) // the prompt's line has that
 	if rest == nil && extra == nil || !c.fresh(s, key) {
 		return nil
 	}

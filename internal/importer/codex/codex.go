@@ -22,6 +22,7 @@ type item struct {
 	kind    string // of the payload
 	payload []byte
 	date    string
+	told    bool // an event that tells what an item tells
 }
 
 func parse(raw []byte) item {
@@ -66,6 +67,8 @@ func (it item) repeats(yield func(who, said string)) {
 				yield("reasoning", jsonl.GetString(el, "text"))
 			}
 		}
+	case it.typ == "event_msg" && it.kind == "item_completed":
+		completedSays(jsonl.Get(it.payload, "item"), yield)
 	case it.typ == "event_msg":
 		switch it.kind {
 		case "user_message":
@@ -76,6 +79,37 @@ func (it item) repeats(yield func(who, said string)) {
 			yield("reasoning", it.str("text"))
 		}
 	}
+}
+
+// completedSays is what an item says that event messages of newer versions repeat whole.
+func completedSays(item []byte, yield func(who, said string)) {
+	who, texts := "", []string{}
+	switch jsonl.GetString(item, "type") {
+	case "UserMessage":
+		who = "user"
+	case "AgentMessage":
+		who = "assistant"
+	case "Reasoning":
+		for _, list := range []string{"summary_text", "raw_content"} {
+			for el := range jsonl.Elements(jsonl.Get(item, list)) {
+				texts = append(texts, record.Text(el))
+			}
+		}
+		for _, text := range texts {
+			yield("reasoning", text)
+		}
+		return
+	default:
+		return
+	}
+	for el := range jsonl.Elements(jsonl.Get(item, "content")) {
+		text := jsonl.Get(el, "text")
+		if text == nil {
+			return // there is something else in it, which the item has as well
+		}
+		texts = append(texts, record.Text(text))
+	}
+	yield(who, strings.Join(texts, "\n\n"))
 }
 
 func saidSum(who, said string) []byte {
@@ -91,27 +125,30 @@ func saidKey(counts *record.Counter, who, said string) string {
 
 type reader struct {
 	record.Talk
-	told    record.Counter // what response items of the whole file say
-	items   record.Counter // what response items have said so far
-	events  record.Counter // what event messages have said so far
+	turn
+	said    record.Counter // what somebody has said so far
 	context []byte         // the turn context that holds, without its turn
 	model   []byte
+	own     int64             // the ordinal with which a subagent's own history begins; before it stands its parent's
+	first   int64             // the offset of the session's first record
+	details map[string][]byte // what the program has told of calls whose results are still to come
 }
 
 // Read makes the entries of a session.
 func Read(ctx context.Context, r *record.Reading) error {
-	c := &reader{Talk: record.Talk{Reading: r}}
-	err := record.Look(ctx, r.Source, whole, nil, func(_ record.Span, raw []byte) bool {
-		if it := parse(raw); it.typ == "response_item" {
-			it.repeats(func(who, said string) { c.told.Next(saidSum(who, said)) })
-		}
-		return true
-	})
-	if err != nil {
-		return err
+	c := &reader{Talk: record.Talk{Reading: r}, first: -1, details: map[string][]byte{}}
+	if r.From != nil {
+		c.goOn(record.State(r.From.State))
 	}
-	err = record.Each(ctx, r.Source, whole, nil, c)
-	c.Flush()
+	err := record.Each(ctx, r.Source, whole, nil, c)
+	if !r.Open {
+		c.settle()
+		c.putDetails()
+	}
+	c.End()
+	if r.Last != nil {
+		c.keep()
+	}
 	return err
 }
 
@@ -119,9 +156,21 @@ func whole(raw []byte) bool {
 	return jsonl.Get(raw, "payload") != nil && jsonl.Get(raw, "timestamp") != nil
 }
 
-func (c *reader) Record(_ record.Span, raw []byte) {
-	c.take(parse(raw), c.Counts.Key(raw))
-	c.Stats.Records++
+// keep puts into the restart what goOn needs.
+func (c *reader) keep() {
+	var s record.State
+	s.Counter(&c.Counts)
+	s.Counter(&c.said)
+	s.Counter(&c.items)
+	s.Bytes(c.marked.context)
+	s.Bytes(c.marked.model)
+	c.Last.State = s
+}
+
+func (c *reader) goOn(s record.State) {
+	c.Counts, c.said, c.items = s.TakeCounter(), s.TakeCounter(), s.TakeCounter()
+	c.context, c.model = s.TakeBytes(), s.TakeBytes()
+	c.first = 0
 }
 
 func (c *reader) take(it item, key string) {
@@ -134,7 +183,7 @@ func (c *reader) take(it item, key string) {
 		if m := jsonl.Get(it.payload, "model"); m != nil {
 			c.model = bytes.Clone(m)
 		}
-		now := record.Without(it.payload, "turn_id")
+		now := record.Without(it.payload, "turn_id", "root_turn_id")
 		if bytes.Equal(now, c.context) {
 			return
 		}
@@ -152,155 +201,6 @@ func (c *reader) take(it item, key string) {
 	}
 }
 
-func (c *reader) item(it item, key string) {
-	p := it.payload
-	id := cmp.Or(it.str("call_id"), it.str("id"))
-	switch it.kind {
-	case "message":
-		c.message(it, key)
-	case "reasoning":
-		c.reasoning(it, key)
-	case "function_call":
-		args := jsonl.Get(p, "arguments")
-		if len(args) == 0 || args[0] != '"' {
-			args = record.Quote(string(record.Or(args, "{}")))
-		}
-		c.Call(record.Call{Raw: record.RawCall(id, it.str("name"), args), ID: id, Input: record.Inside(args), Key: key, Date: it.date})
-	case "custom_tool_call":
-		input := record.With(nil, "input", record.Or(jsonl.Get(p, "input"), "null"))
-		c.Call(record.NewCall(id, it.str("name"), input, key, it.date))
-	case "local_shell_call", "web_search_call", "tool_search_call", "image_generation_call":
-		c.Call(record.NewCall(cmp.Or(id, key), strings.TrimSuffix(it.kind, "_call"), builtinInput(p), key, it.date))
-	case "function_call_output", "custom_tool_call_output", "tool_search_output":
-		content := record.Or(jsonl.Get(p, "output"), "null")
-		failed := jsonl.IsObject(content) && string(jsonl.Get(content, "success")) == "false"
-		c.Result(record.Result{ID: id, Key: key, Date: it.date, Content: content, Failed: failed}, nil)
-	default:
-		c.Put(record.Event(key, it.date, "response_item."+it.kind, record.Without(p, "type")))
-	}
-}
-
-// builtinInput is the input of a call whose tool has no arguments of a model's spelling.
-func builtinInput(payload []byte) []byte {
-	args := record.NewObject(256)
-	for name, v := range jsonl.Fields(payload) {
-		switch name {
-		case "type", "id", "call_id":
-		case "action":
-			args.All(v)
-		default:
-			args.Raw(name, v)
-		}
-	}
-	return args.Done()
-}
-
-// message writes what somebody said, which is its key: an event_msg of it has the same.
-func (c *reader) message(it item, key string) {
-	role := it.str("role")
-	plain, all := record.Plain(jsonl.Get(it.payload, "content"))
-	if all {
-		key = saidKey(&c.items, role, record.Text(plain))
-	}
-	p := record.Message(key, it.date, role, plain)
-	if (role == "system" || role == "developer") && all {
-		p.Kind, p.Payload = record.KindSystem, record.With(nil, "content", plain)
-	}
-	extra := record.NewObject(64).Rest(it.payload, "type", "role", "content", "timestamp")
-	if role == "developer" {
-		extra.Str("role", role)
-	}
-	p.Extra = extra.OrNil()
-	c.Put(p)
-}
-
-// reasoning writes what the model thought, less what an event_msg has told before.
-func (c *reader) reasoning(it item, key string) {
-	keys := []string{key}
-	var thoughts []string
-	it.repeats(func(who, said string) {
-		if k := saidKey(&c.items, who, said); !c.Has(k) {
-			keys = append(keys, k)
-			thoughts = append(thoughts, said)
-		}
-	})
-	data := record.NewObject(len(it.payload))
-	if len(thoughts) > 0 {
-		data.Str("thinking", strings.Join(thoughts, "\n\n"))
-	}
-	data.Rest(it.payload, "type", "timestamp", "summary", "content")
-	p := record.Event(key, it.date, record.EventThinking, data.Done())
-	p.Keys = keys
-	c.Put(p)
-}
-
-func (c *reader) event(it item, key string) {
-	if it.kind == "token_count" {
-		c.tokens(it, key)
-		return
-	}
-	told := false
-	it.repeats(func(who, said string) {
-		sum := saidSum(who, said)
-		n := c.events.Next(sum)
-		twin := "said:" + record.HashKey(sum, n)
-		if told = n <= c.told.Count(sum); told {
-			return
-		}
-		p := record.Message(twin, it.date, who, record.Quote(said))
-		if who == "reasoning" {
-			p = record.Event(twin, it.date, record.EventThinking, record.NewObject(len(said)+24).Str("thinking", said).Done())
-		}
-		told = true
-		c.Put(p)
-	})
-	rest := record.NewObject(len(it.payload))
-	for name, v := range jsonl.Fields(it.payload) {
-		switch {
-		case name == "type":
-		case told && (name == "message" || name == "text" || record.Blank(v)):
-		case told && name == "kind" && string(v) == `"plain"`:
-		case name == "last_agent_message" && c.told.Count(saidSum("assistant", record.Text(v))) > 0:
-		default:
-			rest.Raw(name, v)
-		}
-	}
-	if !told || !rest.Empty() {
-		c.Put(record.Event(key, it.date, it.kind, rest.Done()))
-	}
-}
-
-// tokens writes what a call of the model cost.
-func (c *reader) tokens(it item, key string) {
-	name := "token_count"
-	data := record.NewObject(512)
-	info := jsonl.Get(it.payload, "info")
-	used := jsonl.Get(info, "last_token_usage")
-	if used == nil {
-		used = jsonl.Get(info, "total_token_usage")
-	}
-	if used == nil && jsonl.Get(it.payload, "total_tokens") != nil {
-		used = it.payload // as the first versions had it
-	}
-	if used != nil {
-		name = record.EventRun
-		data.Raw("model", c.model)
-		data.Raw("usage", pick(used, "input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens"))
-	}
-	data.Rest(info, "last_token_usage")
-	data.Rest(pick(it.payload, "rate_limits"))
-	c.Put(record.Event(key, it.date, name, data.Done()))
-}
-
-// pick is an owned object of some members of another.
-func pick(obj []byte, names ...string) []byte {
-	o := record.NewObject(128)
-	for _, name := range names {
-		o.Raw(name, jsonl.Get(obj, name))
-	}
-	return o.Done()
-}
-
 // Describe looks at what a session begins with, up to its first turn.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	err := record.Look(ctx, src, whole, nil, func(at record.Span, raw []byte) bool {
@@ -316,8 +216,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 			}
 			return false
 		case it.typ == "session_meta" && info.Session == "": // a second one is that of the session it was forked from
-			info.Session = it.str("id")
-			info.State = pick(it.payload, "cwd", "cli_version", "originator", "source", "model_provider", "git")
+			describe(it, info)
 		}
 		return true
 	})
@@ -325,4 +224,18 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 		info.State = nil
 	}
 	return err
+}
+
+// describe takes from what a session begins with whose it is. A subagent's file names the
+// session, and the thread that has started it.
+func describe(it item, info *record.Info) {
+	info.Session = it.str("id")
+	info.State = pick(it.payload, "cwd", "cli_version", "originator", "source", "model_provider", "git")
+	parent := cmp.Or(it.str("parent_thread_id"), jsonl.GetString(it.payload, "source", "subagent", "thread_spawn", "parent_thread_id"))
+	switch forked := jsonl.Get(it.payload, "forked_from_id"); {
+	case parent != "":
+		info.Agent, info.Session = "agent-"+info.Session, cmp.Or(it.str("session_id"), parent)
+	case forked != nil:
+		info.State = record.With(info.State, "forked_from", forked)
+	}
 }

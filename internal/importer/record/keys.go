@@ -6,21 +6,46 @@ import (
 	"strconv"
 )
 
-// Counter counts identical contents, known by the first eight bytes of their hash.
-type Counter map[[8]byte]int32
+// Sum is the beginning of a hash, by which contents and keys are known again.
+type Sum [8]byte
 
-// Next returns how often a content with that hash has come, this time included.
-func (c *Counter) Next(sum []byte) int {
-	if *c == nil {
-		*c = Counter{}
-	}
-	k := [8]byte(sum)
-	(*c)[k]++
-	return int((*c)[k])
+// SumOf is the sum of a content.
+func SumOf[T string | []byte](content T) Sum {
+	sum := sha256.Sum256([]byte(content))
+	return Sum(sum[:8])
 }
 
+// Counter counts identical contents, known by the first eight bytes of their hash.
+type Counter struct {
+	n     map[Sum]int32
+	since []change // since the last mark
+}
+
+type change struct {
+	Sum
+	by int32
+}
+
+func (c *Counter) add(k Sum, by int32) int32 {
+	if c.n == nil {
+		c.n = map[Sum]int32{}
+	}
+	c.n[k] += by
+	c.since = append(c.since, change{k, by})
+	return c.n[k]
+}
+
+// Next returns how often a content with that hash has come, this time included.
+func (c *Counter) Next(sum []byte) int { return int(c.add(Sum(sum), 1)) }
+
+// Drop takes one back.
+func (c *Counter) Drop(sum []byte) { c.add(Sum(sum), -1) }
+
 // Count returns how often it has come so far.
-func (c Counter) Count(sum []byte) int { return int(c[[8]byte(sum)]) }
+func (c *Counter) Count(sum []byte) int { return int(c.n[Sum(sum)]) }
+
+// Mark remembers how it stands, for [State.Counter].
+func (c *Counter) Mark() { c.since = c.since[:0] }
 
 // Key is the key of a record that has no identity of its own.
 func (c *Counter) Key(raw []byte) string {

@@ -79,7 +79,7 @@ func eachLine(ctx context.Context, src Source, whole func(raw []byte) bool, v Vi
 			return ctx.Err()
 		}
 		line, err := sc.Next()
-		at := Span{Off: sc.Offset(), Size: int64(len(line)), Line: sc.Line()}
+		at := Span{Off: src.Start.Off + sc.Offset(), Size: int64(len(line)), Line: max(src.Start.Line-1, 0) + sc.Line()}
 		end, tooLong := errors.Is(err, io.EOF), errors.Is(err, jsonl.ErrTooLong)
 		switch {
 		case end:
@@ -88,12 +88,7 @@ func eachLine(ctx context.Context, src Source, whole func(raw []byte) bool, v Vi
 			return err
 		}
 		if long.Line > 0 {
-			long.Size = at.Off - long.Off
-			var last [1]byte
-			if _, err := src.R.ReadAt(last[:], at.Off-1); err == nil && last[0] == '\n' {
-				long.Size--
-			}
-			v.Damaged(long, "line is larger than an entry may be")
+			visitLong(src, long, at.Off, v)
 			long = Span{}
 		}
 		switch {
@@ -106,6 +101,22 @@ func eachLine(ctx context.Context, src Source, whole func(raw []byte) bool, v Vi
 		}
 	}
 	return nil
+}
+
+// visitLong tells of a line that is too long; end is where it ends, its newline included.
+func visitLong(src Source, long Span, end int64, v Visitor) {
+	long.Size = end - long.Off
+	var last [1]byte
+	ended := false
+	if _, err := src.R.ReadAt(last[:], end-1); err == nil && last[0] == '\n' {
+		long.Size--
+		ended = true
+	}
+	if src.Open && !ended {
+		v.Unfinished(long)
+	} else {
+		v.Damaged(long, "line is larger than an entry may be")
+	}
 }
 
 // visitLine tells of the records on a line: there are several where what was to end the first

@@ -77,6 +77,8 @@ type Source struct {
 	Name string // of the file, as given; "-" for standard input
 	R    io.ReaderAt
 	Size int64
+	Start Span // where reading begins: its offset and line; the zero value is the beginning
+	Open  bool // it is still being written: what may change is held back
 	// Within makes of a subagent's own file what it is within the session: a fork.
 	// Otherwise that file is a session by itself.
 	Within bool
@@ -84,7 +86,9 @@ type Source struct {
 
 func (s Source) section(at Span) *io.SectionReader { return io.NewSectionReader(s.R, at.Off, at.Size) }
 
-func (s Source) reader() *io.SectionReader { return s.section(Span{Size: s.Size}) }
+func (s Source) reader() *io.SectionReader {
+	return s.section(Span{Off: s.Start.Off, Size: s.Size - s.Start.Off})
+}
 
 // Stem is the file's name without folders and extension.
 func (s Source) Stem() string {
@@ -103,12 +107,13 @@ type Reading struct {
 	Source
 	Format string
 	Home   string // the fork of what is not said to be another's; "" is the session itself
-	Open   bool   // the source is still being written: what may change is held back
 	Stats  Stats
 	Date   string                      // of the last item, for records that have none
 	Seen   func(fork, key string) bool // whether the tape has an entry of that key
 	Emit   func(Item) error
-	Err    error // the first, after which nothing is emitted any more
+	Err    error    // the first, after which nothing is emitted any more
+	From   *Restart // where reading goes on; nil: it begins
+	Last   *Restart // where a later one can go on; nil: nowhere
 }
 
 // Fail keeps the first error.
@@ -212,7 +217,7 @@ func (r *Reading) Put(p Part) {
 		p.Extra = nil
 	}
 	entry := jsonl.Draft{Kind: p.Kind, Payload: p.Payload, Meta: r.meta(p), Date: p.Date}
-	r.Fail(r.Emit(Item{Fork: p.Fork, Begins: p.Begins, Ends: p.Ends, Entry: entry, Keys: p.Keys}))
+	r.emit(Item{Fork: p.Fork, Begins: p.Begins, Ends: p.Ends, Entry: entry, Keys: p.Keys})
 }
 
 func (r *Reading) meta(p Part) []byte {

@@ -97,6 +97,28 @@ func (t *Talk) Flush() {
 	t.PutResults("", &held)
 }
 
+// Idle reports whether nothing is held.
+func (t *Talk) Idle() bool { return t.open == nil && t.group.calls == nil && t.group.After == nil }
+
+// Waits reports whether the result of a call is waited for.
+func (t *Talk) Waits(id string) bool {
+	return slices.ContainsFunc(t.open, func(c Call) bool { return c.ID == id }) ||
+		slices.ContainsFunc(t.group.calls, func(p pending) bool { return p.result.ID == id && p.waits() })
+}
+
+// Waiting lists the calls whose results are waited for.
+func (t *Talk) Waiting() (ids []string) {
+	for _, c := range t.open {
+		ids = append(ids, c.ID)
+	}
+	for _, p := range t.group.calls {
+		if p.waits() {
+			ids = append(ids, p.result.ID)
+		}
+	}
+	return ids
+}
+
 // End is for the end of the source.
 func (t *Talk) End() {
 	if !t.Open {
