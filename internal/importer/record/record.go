@@ -74,9 +74,9 @@ func (s *Stats) problem(line int, msg string) {
 
 // Source is a transcript.
 type Source struct {
-	Name string // of the file, as given; "-" for standard input
-	R    io.ReaderAt
-	Size int64
+	Name  string // of the file, as given; "-" for standard input
+	R     io.ReaderAt
+	Size  int64
 	Start Span // where reading begins: its offset and line; the zero value is the beginning
 	Open  bool // it is still being written: what may change is held back
 	// Within makes of a subagent's own file what it is within the session: a fork.
