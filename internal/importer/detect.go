@@ -65,6 +65,8 @@ func detectRecord(raw []byte) string {
 		return Gemini
 	case has["role"] != nil && str("type") == "message", strings.HasPrefix(str("type"), "function_call"), str("type") == "reasoning":
 		return Codex // of the versions without envelopes
+	case jsonl.IsObject(has["info"]) && has["messages"] != nil && !lacks(has["messages"], "parts"):
+		return OpenCode
 	case has["role"] != nil || has["messages"] != nil && !lacks(has["messages"], "role"):
 		return OpenAI
 	case has["sessionId"] != nil && has["type"] != nil:
@@ -98,6 +100,8 @@ func detectText(name string, head []byte) string {
 		list, found = head, true
 	}
 	switch {
+	case bytes.HasPrefix(bytes.TrimLeft(head[1:], " \t\r\n"), []byte(`"info"`)):
+		return OpenCode
 	case has(`"parentUuid"`), has(`"isSidechain"`), has(`"isSnapshotUpdate"`):
 		return ClaudeCode
 	case has(`"session_meta"`), has(`"response_item"`), has(`"event_msg"`):

@@ -16,6 +16,7 @@ import (
 	"tape/internal/importer/codex"
 	"tape/internal/importer/gemini"
 	"tape/internal/importer/openai"
+	"tape/internal/importer/opencode"
 	"tape/internal/importer/record"
 	"tape/internal/jsonl"
 )
@@ -27,10 +28,11 @@ const (
 	Codex      = "codex"
 	Gemini     = "gemini"
 	OpenAI     = "openai"
+	OpenCode   = "opencode"
 )
 
 // Formats are the names that [Read] knows.
-var Formats = []string{Bub, ClaudeCode, Codex, Gemini, OpenAI}
+var Formats = []string{Bub, ClaudeCode, Codex, Gemini, OpenAI, OpenCode}
 
 type format struct {
 	read     func(context.Context, *record.Reading) error
@@ -43,6 +45,7 @@ var formats = map[string]format{
 	Codex:      {codex.Read, codex.Describe},
 	Gemini:     {gemini.Read, gemini.Describe},
 	OpenAI:     {openai.Read, openai.Describe},
+	OpenCode:   {opencode.Read, opencode.Describe},
 }
 
 // Read yields the items of a source in the order of the tape. Records that seen knows

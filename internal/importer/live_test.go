@@ -140,6 +140,21 @@ func TestLiveCodex(t *testing.T) {
 	})
 }
 
+// TestLiveOpenCode: a step is a message, a compaction two (auto_compact); a refused and an
+// interrupted call have results (terminal); a subagent is a session.
+func TestLiveOpenCode(t *testing.T) {
+	shapes(t, OpenCode, map[string]string{
+		"tools":        "uac1r1auc1r1c1r1c1r1auac3r3a",
+		"subagent":     "uac1r1a uc1r1a",
+		"terminal":     "uac1r1auac1r1uac1r1Aua uaua",
+		"auto_compact": "uac1r1auaAuauauac1r1Aua",
+		"fork":         "uac1r1a uac1r1aua",
+		"errors":       "uac1r1auauAuaua",
+		"auth_error":   "u",
+		"mcp":          "uc1r1a",
+	})
+}
+
 // TestLiveClaude: a subagent has a file of its own; one in the background comes back with a
 // note (subagents); a compaction within a turn is an anchor between call and answer
 // (auto_compact); what a person runs in the shell is no prompt (terminal).
