@@ -96,7 +96,8 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	return record.Look(ctx, src, whole, nil, func(at record.Span, raw []byte) bool {
 		info.Began(jsonl.Get(raw, "date"))
 		info.Began(jsonl.Get(raw, "timestamp"))
-		return info.Started == "" && at.Line < record.OpeningLines
+		info.Complete = info.Started != "" || at.Line >= record.OpeningLines
+		return !info.Complete
 	})
 }
 

@@ -28,7 +28,7 @@ type reader struct {
 
 // Read makes the entries of a session, or of the file that a subagent has for itself.
 func Read(ctx context.Context, r *record.Reading) error {
-	start, err := open(ctx, r.Source)
+	start, err := begin(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -36,24 +36,51 @@ func Read(ctx context.Context, r *record.Reading) error {
 	if err := record.Each(ctx, r.Source, whole, nil, sc); err != nil {
 		return err
 	}
+	if r.From != nil && !sc.fits() {
+		return record.ErrMisfit
+	}
 	order := sc.order()
 	c := &reader{scan: sc, win: record.Window{Source: r.Source}, groups: make([]record.Group, len(sc.tapes)), hello: map[uint16]bool{}}
-	sc.counts = record.Counter{}
-	for _, i := range order {
-		if ctx.Err() != nil || r.Enough() {
-			break
+	counts := sc.counts
+	sc.counts = record.Counter{} // from here on of damaged lines
+	end := len(order)
+	if r.Open {
+		end = c.settled(order)
+	}
+	c.emitAll(ctx, order[:end])
+	if !r.Open {
+		for t := range c.groups {
+			c.flush(uint16(t))
+		}
+	}
+	if r.Last != nil {
+		c.keep(start, &counts)
+	}
+	return ctx.Err()
+}
+
+// emitAll makes the entries of records in the order of the tape.
+func (c *reader) emitAll(ctx context.Context, order []int32) {
+	ahead := int32(-1) // the last record of the file that was looked at
+	for n, i := range order {
+		if ctx.Err() != nil || c.r.Enough() {
+			return
 		}
 		if l := c.last[i]; l != nil {
 			l.passed = true
 		}
-		if !c.recs[i].is(flagDuplicate | flagMember) {
+		r := &c.recs[i]
+		if r.is(flagPrompt) && r.tape == c.home && !r.is(flagDuplicate) {
+			c.flush(c.home)
+			if i == c.prompt && n == int(i) && ahead < i {
+				c.mark(i)
+			}
+		}
+		ahead = max(ahead, i)
+		if !r.is(flagDuplicate | flagMember) {
 			c.emit(i)
 		}
 	}
-	for t := range c.groups {
-		c.flush(uint16(t))
-	}
-	return ctx.Err()
 }
 
 // source is a record fetched for the second pass.

@@ -16,7 +16,9 @@ type opening struct {
 	env     [len(envelope)][]byte
 	model   []byte
 	started string
-	agent   string // the subagent whose own file this is, by its name and first line
+	agent   string         // the subagent whose own file this is, by its name and first line
+	ended   bool           // an answer has come: what follows is no opening
+	counts  record.Counter // of what stands before the place where reading goes on
 }
 
 func open(ctx context.Context, src record.Source) (*opening, error) {
@@ -24,6 +26,7 @@ func open(ctx context.Context, src record.Source) (*opening, error) {
 	begun := false // a line of the conversation has been seen
 	return o, record.Look(ctx, src, whole, nil, func(at record.Span, raw []byte) bool {
 		if !at.Opens() {
+			o.ended = true
 			return false
 		}
 		var l line
@@ -40,12 +43,13 @@ func open(ctx context.Context, src record.Source) (*opening, error) {
 			}
 		}
 		o.started = cmp.Or(o.started, record.Date(l.timestamp))
-		if o.model == nil && l.typ == "assistant" {
+		if l.typ == "assistant" && l.inner == nil && jsonl.IsObject(l.message) {
 			if m := jsonl.Get(l.message, "model"); len(m) > 2 && string(m) != syntheticModel {
 				o.model = bytes.Clone(m)
 			}
+			o.ended = true
 		}
-		return true
+		return !o.ended
 	})
 }
 
@@ -57,7 +61,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	if err != nil {
 		return err
 	}
-	info.Started, info.Agent = o.started, o.agent
+	info.Started, info.Agent, info.Complete = o.started, o.agent, o.ended
 	info.Session = record.Text(o.env[slices.Index(envelope[:], "sessionId")])
 	// A session that goes on from another one may begin with that one's lines.
 	if ok, _ := regexp.MatchString(uuid, src.Stem()); ok {

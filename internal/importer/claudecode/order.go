@@ -54,6 +54,9 @@ func (c *scan) resolve() {
 		}
 		p, ok := c.byID[r.parent]
 		r.parent = 0
+		if !ok {
+			c.lost[int32(i)] = true
+		}
 		if ok && int(p) != i {
 			r.parent = uint64(p) + 1
 		}

@@ -71,6 +71,7 @@ type scan struct {
 	moved   map[int32]uint16        // which fields of the envelope a record changed
 	reasons map[int32]string        // why a line is damaged
 	counts  record.Counter
+	resume
 }
 
 func newScan(r *record.Reading, start *opening) *scan {
@@ -79,7 +80,7 @@ func newScan(r *record.Reading, start *opening) *scan {
 		agents:   agents{tapes: []string{""}, tapeNo: map[string]uint16{"": 0}, taken: map[string]bool{}, spoke: map[uint16]bool{}, rooted: map[uint16]bool{}},
 		launches: launches{byCall: map[string][]*launch{}, last: map[int32]*launch{}, prompts: map[uint64][]string{}},
 		env:      make([][len(envelope)]uint64, 1),
-		moved:    map[int32]uint16{}, reasons: map[int32]string{},
+		moved:    map[int32]uint16{}, reasons: map[int32]string{}, resume: resume{prompt: -1, first: -1, lost: map[int32]bool{}},
 	}
 	switch {
 	case start.agent == "":
@@ -88,6 +89,10 @@ func newScan(r *record.Reading, start *opening) *scan {
 	default:
 		c.tapeNo[start.agent] = 0 // it is the session here
 	}
+	if r.From != nil {
+		c.counts = start.counts
+	}
+	c.values = start.env
 	for i, v := range start.env {
 		if v != nil {
 			c.env[0][i], c.env[c.home][i] = c.hash(v), c.hash(v)
@@ -127,6 +132,7 @@ func (c *scan) Record(at record.Span, raw []byte) {
 		}
 	}
 	c.spoke[r.tape] = true
+	c.candidate(&r, i)
 	c.environment(&r, &l, i)
 	c.recs = append(c.recs, r)
 }
@@ -262,6 +268,9 @@ func (c *scan) environment(r *rec, l *line, i int32) {
 		if h := c.hash(v); h != now[j] {
 			now[j] = h
 			moved |= 1 << j
+			if r.tape == c.home {
+				c.values[j] = bytes.Clone(v)
+			}
 		}
 	}
 	if moved != 0 {

@@ -205,6 +205,7 @@ func (c *reader) take(it item, key string) {
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	err := record.Look(ctx, src, whole, nil, func(at record.Span, raw []byte) bool {
 		if !at.Opens() {
+			info.Complete = true
 			return false
 		}
 		it := parse(raw)
@@ -214,6 +215,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 			if m := jsonl.Get(it.payload, "model"); m != nil && info.State != nil {
 				info.State = record.With(info.State, "model", m)
 			}
+			info.Complete = true
 			return false
 		case it.typ == "session_meta" && info.Session == "": // a second one is that of the session it was forked from
 			describe(it, info)

@@ -203,6 +203,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	}
 	err := record.Look(ctx, src, whole, field, func(at record.Span, raw []byte) bool {
 		if at.Line > record.OpeningLines {
+			info.Complete = true
 			return false
 		}
 		for name, v := range jsonl.Fields(raw) {
@@ -212,7 +213,8 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 		if cwd := workspaceOf(raw); cwd != nil && jsonl.Get(info.State, "cwd") == nil {
 			info.State = record.With(info.State, "cwd", cwd)
 		}
-		return true
+		info.Complete = jsonl.GetString(raw, "type") == "gemini"
+		return !info.Complete
 	})
 	// A subagent's file is in a folder that is called as the session.
 	if dir := path.Dir(strings.ReplaceAll(src.Name, `\\`, "/")); sub && path.Base(path.Dir(dir)) == "chats" {

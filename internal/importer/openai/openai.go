@@ -26,8 +26,8 @@ func Read(ctx context.Context, r *record.Reading) error {
 	if err := record.Each(ctx, r.Source, whole, field, o); err != nil {
 		return err
 	}
-	o.Flush()
-	if !rest.Empty() {
+	o.End()
+	if !r.Open && !rest.Empty() {
 		data := rest.Done()
 		o.Put(record.Event(o.Counts.Key(data), "", "conversation", data))
 	}
@@ -144,7 +144,7 @@ func carries(raw []byte) bool {
 // Describe looks at the first message.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	return record.Look(ctx, src, whole, func(string, []byte) {}, func(_ record.Span, raw []byte) bool {
-		info.Started = dateOf(raw)
+		info.Started, info.Complete = dateOf(raw), true
 		return false
 	})
 }

@@ -147,6 +147,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	if session == nil {
 		return err
 	}
+	info.Complete = true
 	info.Session = jsonl.GetString(session, "id")
 	info.Began(jsonl.Get(session, "time", "created"))
 	state := record.NewObject(256)

@@ -31,7 +31,9 @@ func (r *Reading) PutDamaged(fork string, at Span, reason string, counts *Counte
 
 // Unfinished says why a line is not there.
 func (r *Reading) Unfinished(at Span) {
-	r.Stats.problem(at.Line, "not finished yet: the next import looks at it again")
+	if !r.Open {
+		r.Stats.problem(at.Line, "not finished yet: the next import looks at it again")
+	}
 }
 
 // keptHead is how much is kept of a text that does not fit into an entry.

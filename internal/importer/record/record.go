@@ -42,6 +42,8 @@ type Info struct {
 	Named   bool   // the source gave that name; otherwise it is the file's
 	Started string // date of the first record that has one, or ""
 	State   []byte // a JSON object for the session's opening anchor, or nil
+	// Complete says that what may be added to the source will not change any of it.
+	Complete bool
 	// Agent is set for the file that a subagent has for itself: its name, as in
 	// [Item.Fork]. Session is that of the session then.
 	Agent string
@@ -79,6 +81,7 @@ type Source struct {
 	Size  int64
 	Start Span // where reading begins: its offset and line; the zero value is the beginning
 	Open  bool // it is still being written: what may change is held back
+	Idle  bool // of an open one: the model's last answer is whole, its program waits for a person
 	// Within makes of a subagent's own file what it is within the session: a fork.
 	// Otherwise that file is a session by itself.
 	Within bool
