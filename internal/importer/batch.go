@@ -41,6 +41,9 @@ type outcome struct {
 	o      Options
 	key    string // of its mark
 	mark   mark
+
+	in      *intake // that has read it
+	reading *record.Reading
 }
 
 // What one pack gets. A single file is never divided.
@@ -67,6 +70,17 @@ func (b *Batch) Close() { b.bulk.Discard() }
 func (b *Batch) File(ctx context.Context, name string, o Options) error {
 	out := outcome{o: o, res: Result{File: name, Format: o.Format}}
 	out.key, out.mark = stamp(name, o)
+	if err := b.add(ctx, out); err != nil {
+		return err
+	}
+	if len(b.read) >= maxFiles || b.size >= maxSize {
+		return b.Flush(ctx)
+	}
+	return nil
+}
+
+// add reads a file, unless its tape is known to have all of it.
+func (b *Batch) add(ctx context.Context, out outcome) error {
 	var size int64
 	if known, ok := b.marks.known(out.key, out.mark); ok {
 		out.key, out.res.Format, out.res.Tape = "", known.format, known.tape
@@ -79,9 +93,6 @@ func (b *Batch) File(ctx context.Context, name string, o Options) error {
 	}
 	b.read = append(b.read, out)
 	b.size += size
-	if len(b.read) >= maxFiles || b.size >= maxSize {
-		return b.Flush(ctx)
-	}
 	return nil
 }
 
@@ -151,8 +162,10 @@ func (b *Batch) into(ctx context.Context, src record.Source, info record.Info, o
 	res := &out.res
 	*res = Result{File: res.File, Format: res.Format, Tape: res.Tape}
 	in := newIntake(b.store, b.bulk, info, out.o, res)
-	var err error
-	res.Stats, err = in.read(ctx, src)
+	r, err := in.read(ctx, src)
+	if res.Stats = r.Stats; out.o.live {
+		out.in, out.reading = in, r
+	}
 	res.Known, res.LeftOut = len(in.met)+in.repeated, len(in.out)
 	if err != nil {
 		return fmt.Errorf("import %s into tape %q: %w", res.File, res.Tape, err)

@@ -56,21 +56,35 @@ var formats = map[string]format{
 //
 // Memory is bounded by the number of records, not by the size of the source.
 func Read(ctx context.Context, name string, src record.Source, seen func(fork, key string) bool, emit func(record.Item) error) (record.Stats, error) {
-	f, ok := formats[name]
-	if !ok {
-		return record.Stats{}, fmt.Errorf("read %q: unknown format %q", src.Name, name)
-	}
 	r := &record.Reading{Source: src, Format: name, Seen: seen, Emit: emit}
-	if info, err := Describe(ctx, name, src); err == nil {
+	err := readInto(ctx, r)
+	return r.Stats, err
+}
+
+// readInto is [Read] for a reading that was made.
+func readInto(ctx context.Context, r *record.Reading) error {
+	f, ok := formats[r.Format]
+	if !ok {
+		return fmt.Errorf("read %q: unknown format %q", r.Name, r.Format)
+	}
+	if info, err := Describe(ctx, r.Format, r.Source); err == nil {
 		r.Date = info.Started // for records before the first that has a date
-		if src.Within {
+		if r.Within {
 			r.Home = info.Agent
 		}
 	}
-	if r.Fail(f.read(ctx, r)); r.Err != nil {
-		return r.Stats, fmt.Errorf("read %q as %s: %w", src.Name, name, r.Err)
+	seen := r.Seen
+	r.Seen = func(fork, key string) bool {
+		known := seen(fork, key)
+		if known {
+			r.Last = nil // it is not emitted, so nobody could count what was
+		}
+		return known
 	}
-	return r.Stats, nil
+	if r.Fail(f.read(ctx, r)); r.Err != nil {
+		return fmt.Errorf("read %q as %s: %w", r.Name, r.Format, r.Err)
+	}
+	return nil
 }
 
 // Describe looks at the start of a source, and no further than it has to.

@@ -27,6 +27,7 @@ type intake struct {
 	info  record.Info
 	res   *Result
 	alone bool // without subagents
+	live  bool // the session goes on
 
 	tx    *repo.Tx              // nil while the tape does not exist
 	have  map[[16]byte]int      // keys of the entries that were there before, by the number of these
@@ -54,17 +55,20 @@ type openFork struct {
 const maxForks = 16 << 20 // bytes
 
 func newIntake(store *repo.Store, bulk *writer.Bulk, info record.Info, o Options, res *Result) *intake {
-	return &intake{store: store, bulk: bulk, info: info, res: res, alone: o.NoSubagents, limit: maxForks,
+	return &intake{store: store, bulk: bulk, info: info, res: res, alone: o.NoSubagents, live: o.live, limit: maxForks,
 		have: map[[16]byte]int{}, met: map[int]struct{}{}, out: map[[16]byte]struct{}{}, asked: map[string]string{}}
 }
 
-func (in *intake) read(ctx context.Context, src record.Source) (stats record.Stats, err error) {
-	if in.open(ctx); in.err == nil {
-		stats, err = Read(ctx, in.info.Format, src,
-			func(sub, key string) bool { return in.seen(ctx, sub, key) },
-			func(item record.Item) error { return in.add(ctx, item) })
+// read reads a file onto the tape. A new tape begins when all is there that its opening tells.
+func (in *intake) read(ctx context.Context, src record.Source) (*record.Reading, error) {
+	r := &record.Reading{Source: src, Format: in.info.Format}
+	r.Seen = func(sub, key string) bool { return in.seen(ctx, sub, key) }
+	r.Emit = func(item record.Item) error { return in.add(ctx, item) }
+	var err error
+	if in.open(ctx); in.err == nil && (in.tx != nil || in.info.Complete || !src.Open) {
+		err = readInto(ctx, r)
 	}
-	return stats, in.finish(ctx, err)
+	return r, in.finish(ctx, err)
 }
 
 // open begins the change of a tape that exists.
@@ -210,6 +214,9 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 	if in.err != nil {
 		return
 	}
+	if in.live && item.Fork == "" {
+		in.closeTurn(ctx, d)
+	}
 	if item.Fork == "" {
 		_, err := in.tx.Append(ctx, d)
 		in.fail(err)
@@ -222,6 +229,13 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 	if in.held > in.limit {
 		largest := slices.MaxFunc(in.forks, func(a, b *openFork) int { return a.held - b.held })
 		in.merge(ctx, func(f *openFork) bool { return f == largest })
+	}
+}
+
+// closeTurn commits what stands before a person's prompt, where that is the policy.
+func (in *intake) closeTurn(ctx context.Context, d repo.Draft) {
+	if (*workspace.Store)(in.store).Config().Commit.Turn && writer.IsUserMessage(d) {
+		in.fail(in.tx.Checkpoint(ctx))
 	}
 }
 

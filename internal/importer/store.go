@@ -28,6 +28,8 @@ type Options struct {
 	// Progress is told from time to time how many bytes of the file were read. It
 	// may be called from several goroutines. Nil drops it.
 	Progress func(read, size int64)
+
+	live bool // the session goes on, see [Continue]
 }
 
 // Result says what an import of one file did.

@@ -134,14 +134,21 @@ func (c *reader) fetchMember(i int32) source {
 }
 
 // fresh reports whether the tape lacks a part of a record.
-func (c *reader) fresh(s *source, key string) bool { return !c.r.Seen(s.fork, key) }
+func (c *reader) fresh(s *source, key string) bool {
+	known := c.r.Seen(s.fork, key)
+	if known {
+		c.r.Past(s.date)
+	}
+	return !known
+}
 
 // put emits an entry made from one record, unless the tape has it.
 func (c *reader) put(s *source, p record.Part) {
-	if c.fresh(s, p.Keys[0]) {
-		p.Fork, p.Hidden = s.fork, s.hidden
-		c.r.Put(p)
+	if !c.fresh(s, p.Keys[0]) {
+		return
 	}
+	p.Fork, p.Hidden = s.fork, s.hidden
+	c.r.Put(p)
 }
 
 func (c *reader) emit(i int32) {

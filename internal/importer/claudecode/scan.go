@@ -2,7 +2,6 @@ package claudecode
 
 import (
 	"bytes"
-	"encoding/binary"
 	"hash/maphash"
 	"slices"
 
@@ -153,7 +152,8 @@ func (c *scan) Unfinished(at record.Span) { c.r.Unfinished(at) }
 func (c *scan) link(r *rec, l *line, i int32) {
 	if l.uuid == nil {
 		r.flags |= flagNoID
-		r.parent = uint64(c.counts.Next(binary.LittleEndian.AppendUint64(nil, c.hash(l.raw))))
+		sum := record.SumOf(l.raw)
+		r.parent = uint64(c.counts.Next(sum[:]))
 		return
 	}
 	c.identify(r, l.uuid, i)

@@ -27,6 +27,7 @@ type reader struct {
 	rewound map[[sha256.Size]byte]bool // messages that the user went back behind
 	waiting []record.Part              // what a session begins with, until somebody says something
 	done    map[atom]bool              // keys that this pass has had
+	last    string                     // the date of the last message
 }
 
 // Read makes the entries of a session.
@@ -115,7 +116,7 @@ func (g *reader) note(raw []byte) {
 	case jsonl.IsObject(set):
 		g.set(raw, set)
 	case jsonl.Get(raw, "$rewindTo") != nil:
-		g.say(record.Event(g.Counts.Key(raw), "", "session.rewind", record.Compact(raw)))
+		g.say(record.Event(g.Counts.Key(raw), g.last, "session.rewind", record.Compact(raw)))
 	case header:
 		g.repeating = nil
 		data := record.Without(raw, "lastUpdated")
@@ -128,7 +129,7 @@ func (g *reader) note(raw []byte) {
 // set writes what is new in the fields of a session. That it has changed, and its id, is
 // said by what else there is.
 func (g *reader) set(raw, set []byte) {
-	date := record.Date(jsonl.Get(set, "lastUpdated"))
+	date := cmp.Or(record.Date(jsonl.Get(set, "lastUpdated")), g.last)
 	rest := record.NewObject(256).All(set, "messages", "lastUpdated", "sessionId")
 	if !rest.Empty() {
 		g.say(record.Event(g.Counts.Key(raw), date, "session.update", record.Compact(rest.Done())))

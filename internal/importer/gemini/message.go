@@ -30,6 +30,7 @@ func (g *reader) message(raw []byte) {
 	if m.id == "" {
 		m.id = g.Counts.Key(raw)
 	}
+	g.last = cmp.Or(m.date, g.last)
 	if g.repeating == nil && m.typ == "user" && len(g.told) > 0 && isContext(firstText(jsonl.Get(raw, "content"))) {
 		g.repeating = map[atom]int{} // until a $set says that it was the history
 	}

@@ -43,7 +43,7 @@ func (m *message) person(parts [][]byte) {
 		m.Put(p)
 	}
 	if diffs := jsonl.Get(m.info, "summary", "diffs"); diffs != nil && !record.Blank(diffs) {
-		p := record.Event(m.id+"/summary", "", "turn.changes", record.With(nil, "diffs", diffs))
+		p := record.Event(m.id+"/summary", m.date, "turn.changes", record.With(nil, "diffs", diffs))
 		m.diffs = &p
 	}
 }

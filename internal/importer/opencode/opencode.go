@@ -22,6 +22,7 @@ type reader struct {
 	last    []byte // message; whether it is complete may depend on the next one
 	asked   bool   // a person has said something
 	titled  bool
+	date    string       // of the last message
 	diffs   *record.Part // what the turn has changed, told where the turn ends
 	compact []byte       // the part that asks for a summary, while that is to come
 }
@@ -88,6 +89,7 @@ func (c *reader) message(raw []byte) {
 		summary: string(jsonl.Get(info, "summary")) == "true",
 	}
 	parts := slices.Collect(jsonl.Elements(jsonl.Get(raw, "parts")))
+	defer func() { c.date = m.date }()
 	if !m.summary {
 		c.endCompaction()
 	}
@@ -119,14 +121,14 @@ func (c *reader) title() {
 	}
 	c.titled = true
 	id := jsonl.GetString(c.info, "id")
-	c.Put(record.Event(id+"/title", "", "tape.title", record.NewObject(64).Str("title", title).Done()))
+	c.Put(record.Event(id+"/title", c.date, "tape.title", record.NewObject(64).Str("title", title).Done()))
 }
 
 // endCompaction tells of a compaction that came to nothing.
 func (c *reader) endCompaction() {
 	if part := c.compact; part != nil {
 		c.compact = nil
-		c.Put(record.Event(jsonl.GetString(part, "id"), "", "compaction", rest(part)))
+		c.Put(record.Event(jsonl.GetString(part, "id"), c.date, "compaction", rest(part)))
 	}
 }
 
@@ -151,11 +153,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	info.Session = jsonl.GetString(session, "id")
 	info.Began(jsonl.Get(session, "time", "created"))
 	state := record.NewObject(256)
-	for name, path := range map[string][]string{"cwd": {"directory"}, "version": {"version"}, "model": {"model", "id"}} {
-		if v := jsonl.Get(session, path...); v != nil {
-			state.Raw(name, v)
-		}
-	}
+	state.Raw("cwd", jsonl.Get(session, "directory")).Raw("version", jsonl.Get(session, "version")).Raw("model", jsonl.Get(session, "model", "id"))
 	info.State = state.OrNil()
 	if parent := jsonl.GetString(session, "parentID"); parent != "" {
 		info.Agent, info.Session = "agent-"+info.Session, parent

@@ -191,6 +191,9 @@ func named(name, member string, v []byte) []byte {
 	return o.Done()
 }
 
+// Past notes the date of something that the tape has.
+func (r *Reading) Past(date string) { r.Date = cmp.Or(date, r.Date) }
+
 // Enough reports whether there is no use in reading on.
 func (r *Reading) Enough() bool { return r.Err != nil }
 

@@ -34,10 +34,13 @@ func (r *Reading) Mark(at Span) {
 // emit hands an item on.
 func (r *Reading) emit(item Item) {
 	if r.Last != nil {
-		r.Last.Since = append(r.Last.Since, SumOf(item.Fork+"\x00"+item.Keys[0]))
+		r.Last.Since = append(r.Last.Since, item.Sum())
 	}
 	r.Fail(r.Emit(item))
 }
+
+// Sum tells items of a source apart.
+func (i Item) Sum() Sum { return SumOf(i.Fork + "\x00" + i.Keys[0]) }
 
 // State is what a format keeps for a restart.
 type State []byte

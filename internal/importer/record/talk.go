@@ -45,6 +45,7 @@ func (t *Talk) Settle() {
 	for _, c := range t.open {
 		t.group.Expect(c.ID, c.Input)
 		if t.Has(c.Key) {
+			t.Past(c.Date)
 			continue
 		}
 		calls = append(calls, c.Raw)
@@ -133,10 +134,12 @@ func (t *Talk) Put(p Part) {
 		// A conversation goes on: no results are to come.
 		t.Flush()
 	}
-	if !t.Has(p.Keys[0]) {
-		p.Hidden = t.Hidden
-		t.Reading.Put(p)
+	if t.Has(p.Keys[0]) {
+		t.Past(p.Date)
+		return
 	}
+	p.Hidden = t.Hidden
+	t.Reading.Put(p)
 }
 
 // Damaged writes what cannot be read.
@@ -230,9 +233,13 @@ func (r *Reading) PutResults(fork string, g *Group) {
 	}
 	p := Part{Fork: fork, Kind: KindToolResult}
 	var results [][]byte
-	for i := range g.calls[:last+1] {
+	for i := range g.calls {
 		call := &g.calls[i].result
+		if i > last && !call.Known {
+			continue
+		}
 		if call.Known {
+			r.Past(call.Date)
 			continue
 		}
 		p.callIDs = append(p.callIDs, call.ID)

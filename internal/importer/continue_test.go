@@ -1,0 +1,222 @@
+package importer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/internal/testkit"
+	"tape/repo"
+)
+
+// everything is all tapes of a store, each with its lines.
+func everything(t *testing.T, s *repo.Store) map[string][]string {
+	t.Helper()
+	tapes, err := s.Tapes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for _, tape := range tapes {
+		if tape.Name() != "main" { // which came with the workspace
+			all[tape.Name()] = tapeLines(t, s, tape.Name())
+		}
+	}
+	return all
+}
+
+// follows checks that a file which is followed while it grows makes the tapes that the final one
+// makes, and that an import of that adds nothing. stages are what the file is, one after the other.
+func follows(t *testing.T, format, name string, stages [][]byte) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	live, once := testStore(t), testStore(t)
+	for i, b := range stages {
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Continue(t.Context(), live, path, Live{Format: format, Over: i == len(stages)-1}); err != nil {
+			t.Fatalf("%s: stage %d of %d: %v", name, i, len(stages), err)
+		}
+	}
+	if _, err := importPath(once, path, Options{Format: format}); err != nil {
+		t.Fatal(err)
+	}
+	got, want := everything(t, live), everything(t, once)
+	for tape := range want {
+		for i := range max(len(got[tape]), len(want[tape])) {
+			g, w := at(got[tape], i), at(want[tape], i)
+			if g != w {
+				t.Fatalf("%s, %d stages: tape %s, entry %d:\n got %.600s\nwant %.600s", name, len(stages), tape, i+1, g, w)
+			}
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d tapes, want %d", name, len(got), len(want))
+	}
+	if res, err := importPath(live, path, Options{Format: format}); err != nil || res.Imported > 0 {
+		t.Fatalf("%s: an import on top: %+v, %v", name, res, err)
+	}
+}
+
+func at(ls []string, i int) string {
+	if i < len(ls) {
+		return ls[i]
+	}
+	return "(none)"
+}
+
+// cuts are some lengths of a file that grows, in the middle of lines too, and the whole.
+func cuts(rng *rand.Rand, b []byte, n int) (stages [][]byte) {
+	sizes := []int{len(b)}
+	for range n {
+		size := rng.IntN(len(b))
+		if rng.IntN(2) == 0 {
+			size = strings.LastIndexByte(string(b[:size]), '\n') + 1
+		}
+		sizes = append(sizes, size)
+	}
+	slices.Sort(sizes)
+	for _, size := range sizes {
+		stages = append(stages, b[:size])
+	}
+	return append(stages, b)
+}
+
+// TestContinue: the law of following, for all sessions of today's programs.
+func TestContinue(t *testing.T) {
+	for _, format := range []string{ClaudeCode, Codex, Gemini, OpenCode} {
+		t.Run(format, func(t *testing.T) {
+			files := liveFiles(t, format)
+			for _, name := range slices.Sorted(mapKeys(files)) {
+				for seed := range uint64(testkit.Size(1, 3, 8)) {
+					rng := rand.New(rand.NewPCG(seed, uint64(len(name))))
+					follows(t, format, name, cuts(rng, files[name], 1+rng.IntN(12)))
+				}
+				if format == OpenCode {
+					follows(t, format, name, exports(t, files[name]))
+				}
+			}
+		})
+	}
+}
+
+// exports are what opencode would have exported of a session as it grew.
+func exports(t *testing.T, b []byte) (stages [][]byte) {
+	var doc struct {
+		Info     json.RawMessage   `json:"info"`
+		Messages []json.RawMessage `json:"messages"`
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		t.Fatal(err)
+	}
+	messages := doc.Messages
+	for n := range messages {
+		doc.Messages = messages[:n]
+		var out bytes.Buffer
+		enc := json.NewEncoder(&out)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(doc); err != nil {
+			t.Fatal(err)
+		}
+		stages = append(stages, out.Bytes())
+	}
+	return append(stages, b, b)
+}
+
+func mapKeys[V any](m map[string]V) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// long makes transcripts of many turns, as today's programs write them.
+type long struct {
+	format string
+	b      bytes.Buffer
+	n      int
+}
+
+func (l *long) line(claude, codex string) {
+	parent := fmt.Sprintf(`"u%d"`, l.n)
+	if l.n == 0 {
+		parent = "null"
+	}
+	l.n++
+	date := time.Date(2026, 3, 1, 0, 0, l.n, 0, time.UTC).Format(time.RFC3339)
+	if l.format == Codex {
+		fmt.Fprintf(&l.b, `{"timestamp":%q,"ordinal":%d,%s}`+"\n", date, l.n, codex)
+		return
+	}
+	fmt.Fprintf(&l.b, `{"parentUuid":%s,"isSidechain":false,"cwd":"/w","sessionId":"s-1","version":"2.1.197",%s,"uuid":"u%d","timestamp":%q}`+"\n", parent, claude, l.n, date)
+}
+
+// turn adds a turn with some calls.
+func (l *long) turn(calls int) {
+	if l.n == 0 && l.format == Codex {
+		l.line("", `"type":"session_meta","payload":{"id":"s-1","cwd":"/w"}`)
+	}
+	if l.format == Codex {
+		l.line("", `"type":"event_msg","payload":{"type":"task_started"}`)
+		l.line("", `"type":"turn_context","payload":{"cwd":"/w","model":"m"}`)
+	}
+	l.line(fmt.Sprintf(`"type":"user","message":{"role":"user","content":"ask %d"}`, l.n),
+		fmt.Sprintf(`"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"ask %d"}]}`, l.n))
+	out := strings.Repeat("func main() { fmt.Println(42) }\\n", 90)
+	for range calls {
+		id := l.n
+		l.line(fmt.Sprintf(`"type":"assistant","message":{"id":"m%d","role":"assistant","model":"m","content":[{"type":"tool_use","id":"t%d","name":"Bash","input":{"command":"run %d"}}],"stop_reason":"tool_use","usage":{"output_tokens":2}}`, id, id, id),
+			fmt.Sprintf(`"type":"response_item","payload":{"type":"function_call","name":"exec","arguments":"{}","call_id":"t%d"}`, id))
+		l.line(fmt.Sprintf(`"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t%d","content":"%s %d"}]}`, id, out, id),
+			fmt.Sprintf(`"type":"response_item","payload":{"type":"function_call_output","call_id":"t%d","output":"%s %d"}`, id, out, id))
+	}
+	id := l.n
+	l.line(fmt.Sprintf(`"type":"assistant","message":{"id":"m%d","role":"assistant","model":"m","content":[{"type":"text","text":"done %d"}],"stop_reason":"end_turn","usage":{"output_tokens":2}}`, id, id),
+		fmt.Sprintf(`"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"done %d"}]}`, id))
+}
+
+// TestContinueCosts: a long session that grows by little costs what that costs.
+func TestContinueCosts(t *testing.T) {
+	for _, format := range []string{ClaudeCode, Codex} {
+		l := &long{format: format}
+		for l.b.Len() < testkit.Size(4, 40, 40)<<20 {
+			l.turn(20)
+		}
+		path := filepath.Join(t.TempDir(), "s-1.jsonl")
+		s := testStore(t)
+		var took [4]time.Duration
+		for i := range took {
+			if i > 0 {
+				l.turn(1)
+			}
+			if err := os.WriteFile(path, l.b.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			begun := time.Now()
+			res, err := Continue(t.Context(), s, path, Live{Format: format})
+			if took[i] = time.Since(begun); err != nil || res.Imported < 4 || i > 0 && res.Known > 0 {
+				t.Fatalf("%s: %+v, %v", format, res, err)
+			}
+			t.Logf("%s: %d entries of %d MB in %s", format, res.Imported, l.b.Len()>>20, took[i])
+		}
+		if took[3] > took[0]/5 {
+			t.Errorf("%s: a little more took %s, the whole %s", format, took[3], took[0])
+		}
+	}
+}
