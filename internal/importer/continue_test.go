@@ -16,6 +16,12 @@ import (
 	"tape/repo"
 )
 
+// stage is what a file is at some time, and what is known then.
+type stage struct {
+	b []byte
+	Live
+}
+
 // everything is all tapes of a store, each with its lines.
 func everything(t *testing.T, s *repo.Store) map[string][]string {
 	t.Helper()
@@ -33,8 +39,8 @@ func everything(t *testing.T, s *repo.Store) map[string][]string {
 }
 
 // follows checks that a file which is followed while it grows makes the tapes that the final one
-// makes, and that an import of that adds nothing. stages are what the file is, one after the other.
-func follows(t *testing.T, format, name string, stages [][]byte) {
+// makes, and that an import of that adds nothing.
+func follows(t *testing.T, format, name string, stages []stage) {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, name)
@@ -42,11 +48,12 @@ func follows(t *testing.T, format, name string, stages [][]byte) {
 		t.Fatal(err)
 	}
 	live, once := testStore(t), testStore(t)
-	for i, b := range stages {
-		if err := os.WriteFile(path, b, 0o644); err != nil {
+	for i, st := range append(stages, stage{b: stages[len(stages)-1].b, Live: Live{Over: true}}) {
+		if err := os.WriteFile(path, st.b, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Continue(t.Context(), live, path, Live{Format: format, Over: i == len(stages)-1}); err != nil {
+		st.Format = format
+		if _, err := Continue(t.Context(), live, path, st.Live); err != nil {
 			t.Fatalf("%s: stage %d of %d: %v", name, i, len(stages), err)
 		}
 	}
@@ -78,7 +85,7 @@ func at(ls []string, i int) string {
 }
 
 // cuts are some lengths of a file that grows, in the middle of lines too, and the whole.
-func cuts(rng *rand.Rand, b []byte, n int) (stages [][]byte) {
+func cuts(rng *rand.Rand, b []byte, n int) (stages []stage) {
 	sizes := []int{len(b)}
 	for range n {
 		size := rng.IntN(len(b))
@@ -89,9 +96,9 @@ func cuts(rng *rand.Rand, b []byte, n int) (stages [][]byte) {
 	}
 	slices.Sort(sizes)
 	for _, size := range sizes {
-		stages = append(stages, b[:size])
+		stages = append(stages, stage{b: b[:size]})
 	}
-	return append(stages, b)
+	return stages
 }
 
 // TestContinue: the law of following, for all sessions of today's programs.
@@ -108,12 +115,20 @@ func TestContinue(t *testing.T) {
 					follows(t, format, name, exports(t, files[name]))
 				}
 			}
+			older, _ := filepath.Glob(filepath.Join(fixtures, format, "*"))
+			for i, path := range older {
+				b, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				follows(t, format, filepath.Base(path), cuts(rand.New(rand.NewPCG(1, uint64(i))), b, testkit.Size(1, 2, 9)))
+			}
 		})
 	}
 }
 
 // exports are what opencode would have exported of a session as it grew.
-func exports(t *testing.T, b []byte) (stages [][]byte) {
+func exports(t *testing.T, b []byte) (stages []stage) {
 	var doc struct {
 		Info     json.RawMessage   `json:"info"`
 		Messages []json.RawMessage `json:"messages"`
@@ -131,9 +146,48 @@ func exports(t *testing.T, b []byte) (stages [][]byte) {
 		if err := enc.Encode(doc); err != nil {
 			t.Fatal(err)
 		}
-		stages = append(stages, out.Bytes())
+		stages = append(stages, stage{b: out.Bytes()})
 	}
-	return append(stages, b, b)
+	return append(stages, stage{b: b})
+}
+
+// TestContinueAtHooks: the same when each hook of a session calls, with what the file had then. A
+// session that has ended may go on.
+func TestContinueAtHooks(t *testing.T) {
+	for _, format := range []string{ClaudeCode, Codex, Gemini} {
+		t.Run(format, func(t *testing.T) {
+			for name, b := range liveFiles(t, format) {
+				scenario, _, _ := strings.Cut(name, "/")
+				if stages := atHooks(t, filepath.Join(live, format, scenario, "hooks.jsonl"), filepath.Base(name), b); len(stages) > 0 {
+					follows(t, format, name, stages)
+				}
+			}
+		})
+	}
+}
+
+// atHooks are what the hooks of a scenario saw of a file.
+func atHooks(t *testing.T, hooks, base string, b []byte) (stages []stage) {
+	raw, err := os.ReadFile(hooks)
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(raw)) {
+		var call struct {
+			Event string
+			Stdin struct {
+				Path string `json:"transcript_path"`
+			}
+			Transcript struct{ Bytes int }
+		}
+		if json.Unmarshal([]byte(line), &call) != nil || filepath.Base(call.Stdin.Path) != base || call.Transcript.Bytes > len(b) {
+			continue
+		}
+		stages = append(stages, stage{b[:call.Transcript.Bytes], Live{
+			Idle: call.Event == "Stop" || call.Event == "AfterAgent", Over: call.Event == "SessionEnd",
+		}})
+	}
+	return stages
 }
 
 func mapKeys[V any](m map[string]V) func(yield func(string) bool) {
