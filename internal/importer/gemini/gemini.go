@@ -26,18 +26,26 @@ type reader struct {
 	history
 	rewound map[[sha256.Size]byte]bool // messages that the user went back behind
 	waiting []record.Part              // what a session begins with, until somebody says something
-	done    map[atom]bool              // keys that this pass has had
+	done    record.Counter             // keys that this pass has had
 	last    string                     // the date of the last message
+	lastAt  string                     // the same at the last mark
 }
 
 // Read makes the entries of a session.
 func Read(ctx context.Context, r *record.Reading) error {
-	g := &reader{Talk: record.Talk{Reading: r}, history: history{told: map[atom]int{}}, done: map[atom]bool{}}
+	g := &reader{Talk: record.Talk{Reading: r}}
 	header := record.NewObject(256)
 	field := func(name string, raw []byte) { header.Raw(name, raw) }
+	if r.From != nil {
+		g.goOn(record.State(r.From.State))
+		field = nil // there are lines
+	}
 	s := &survey{last: map[[sha256.Size]byte]int{}}
 	if err := record.Each(ctx, r.Source, whole, field, s); err != nil {
 		return err
+	}
+	if r.From != nil && s.rewinds != nil {
+		return record.ErrMisfit
 	}
 	g.rewound = s.rewound()
 	if !header.Empty() {
@@ -47,9 +55,47 @@ func Read(ctx context.Context, r *record.Reading) error {
 			r.Put(record.Event(key, record.Date(jsonl.Get(data, "startTime")), "session", data))
 		}
 	}
-	err := record.Each(ctx, r.Source, whole, func(string, []byte) {}, g)
+	if field != nil {
+		field = func(string, []byte) {} // it was told
+	}
+	err := record.Each(ctx, r.Source, whole, field, g)
 	g.End()
+	if r.Last != nil {
+		g.keep()
+	}
 	return err
+}
+
+// keep puts into the restart what goOn needs.
+func (g *reader) keep() {
+	var s record.State
+	for _, c := range []*record.Counter{&g.Counts, &g.told, &g.done} {
+		s.Counter(c)
+	}
+	s.Bytes([]byte(g.lastAt))
+	g.Last.State = s
+}
+
+func (g *reader) goOn(s record.State) {
+	g.Counts, g.told, g.done = s.TakeCounter(), s.TakeCounter(), s.TakeCounter()
+	g.last = string(s.TakeBytes())
+	g.lastAt = g.last
+}
+
+// mark notes that a later reading can begin with what a person says, if nothing is pending.
+func (g *reader) mark(at record.Span, raw []byte) {
+	id := jsonl.GetString(raw, "id")
+	content := jsonl.Get(raw, "content")
+	if jsonl.GetString(raw, "type") != "user" || id == "" || g.repeating != nil || g.rewound != nil || g.had(id) ||
+		isContext(firstText(content)) || bytes.Contains(content, []byte(`"functionResponse"`)) || !g.Talk.Idle() {
+		return
+	}
+	g.begin()
+	g.Mark(at)
+	g.lastAt = g.last
+	for _, c := range []*record.Counter{&g.Counts, &g.told, &g.done} {
+		c.Mark()
+	}
 }
 
 func whole(raw []byte) bool {
@@ -95,8 +141,12 @@ func (s *survey) rewound() map[[sha256.Size]byte]bool {
 }
 
 // Record makes the entries of a line.
-func (g *reader) Record(_ record.Span, raw []byte) {
+func (g *reader) Record(at record.Span, raw []byte) {
 	g.Stats.Records++
+	g.mark(at, raw)
+	if id := jsonl.GetString(raw, "id"); id != "" {
+		g.first(id)
+	}
 	hidden := g.rewound[sha256.Sum256(jsonl.Get(raw, "id"))]
 	if hidden != g.Hidden {
 		g.Flush()
@@ -138,7 +188,7 @@ func (g *reader) set(raw, set []byte) {
 	if messages == nil {
 		return
 	}
-	g.repeating = map[atom]int{}
+	g.repeating = map[record.Sum]int{}
 	for m := range jsonl.Elements(messages) {
 		if jsonl.IsObject(m) {
 			g.message(m)
@@ -171,13 +221,15 @@ func (g *reader) begin() {
 
 // first reports whether this pass has a key for the first time.
 func (g *reader) first(key string) bool {
-	k := keyed(key)
-	had := g.done[k]
-	g.done[k] = true
-	return !had
+	sum := record.SumOf(key)
+	return g.done.Next(sum[:]) == 1
 }
 
-func keyed(key string) atom { return atomOf("", []byte(key)) }
+// had reports whether this pass has had a key.
+func (g *reader) had(key string) bool {
+	sum := record.SumOf(key)
+	return g.done.Count(sum[:]) > 0
+}
 
 // Describe looks at the fields that a session begins with.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {

@@ -1,8 +1,6 @@
 package gemini
 
 import (
-	"crypto/sha256"
-
 	"tape/internal/importer/record"
 	"tape/internal/jsonl"
 )
@@ -13,27 +11,27 @@ const contextTag = "<session_context>"
 // history is what was told so far, so that a history that comes again adds only what is new in
 // it. Parts of messages are compared, not messages: their ids and their division change.
 type history struct {
-	told      map[atom]int // how often
-	repeating map[atom]int // how often in the history that is being repeated; nil: none is
+	told      record.Counter
+	repeating map[record.Sum]int // how often in the history that is being repeated; nil: none is
 }
 
-// atom is the beginning of the hash of a part of a message.
-type atom [8]byte
-
-func atomOf(kind string, raw []byte) atom {
-	sum := sha256.Sum256(append([]byte(kind+"\x00"), raw...))
-	return atom(sum[:8])
+func atom(kind string, raw []byte) record.Sum {
+	return record.SumOf(append([]byte(kind+"\x00"), raw...))
 }
 
 // tell notes a call, or its result, by its id.
 func (h *history) tell(kind, id string) {
 	if id != "" {
-		h.told[atomOf(kind, []byte(id))]++
+		a := atom(kind, []byte(id))
+		h.told.Next(a[:])
 	}
 }
 
 // knows reports whether a call, or its result, was told.
-func (h *history) knows(kind, id string) bool { return h.told[atomOf(kind, []byte(id))] > 0 }
+func (h *history) knows(kind, id string) bool {
+	a := atom(kind, []byte(id))
+	return h.told.Count(a[:]) > 0
+}
 
 // fresh notes a part, and reports whether it was not told before. Outside of a repeated
 // history everything is fresh: people say things twice.
@@ -41,16 +39,14 @@ func (h *history) fresh(typ string, part []byte) bool {
 	if text := jsonl.Get(part, "text"); text != nil {
 		part = text
 	}
-	a := atomOf(typ, part)
-	if h.repeating == nil {
-		h.told[a]++
-		return true
+	a := atom(typ, part)
+	if h.repeating != nil {
+		h.repeating[a]++
+		if h.repeating[a] <= h.told.Count(a[:]) {
+			return false
+		}
 	}
-	h.repeating[a]++
-	if h.repeating[a] <= h.told[a] {
-		return false
-	}
-	h.told[a]++
+	h.told.Next(a[:])
 	return true
 }
 

@@ -31,8 +31,8 @@ func (g *reader) message(raw []byte) {
 		m.id = g.Counts.Key(raw)
 	}
 	g.last = cmp.Or(m.date, g.last)
-	if g.repeating == nil && m.typ == "user" && len(g.told) > 0 && isContext(firstText(jsonl.Get(raw, "content"))) {
-		g.repeating = map[atom]int{} // until a $set says that it was the history
+	if g.repeating == nil && m.typ == "user" && !g.told.Empty() && isContext(firstText(jsonl.Get(raw, "content"))) {
+		g.repeating = map[record.Sum]int{} // until a $set says that it was the history
 	}
 	for i, thought := range slices.Collect(jsonl.Elements(jsonl.Get(raw, "thoughts"))) {
 		g.say(record.Event(m.id+"/thought/"+strconv.Itoa(i), m.date, record.EventThinking, thinking(thought)))
@@ -117,16 +117,12 @@ func thinking(thought []byte) []byte {
 
 // run writes what a message cost, again where a later version says otherwise.
 func (m *message) run(cost []byte) {
-	key := m.id + "/run"
-	if m.done[keyed(key)] {
-		sum := sha256.Sum256(cost)
-		if m.done[keyed(key+string(sum[:]))] {
-			return
-		}
+	key, sum := m.id+"/run", sha256.Sum256(cost)
+	if !m.first(key + string(sum[:])) {
+		return
+	}
+	if m.had(key) {
 		key += "/" + hex.EncodeToString(sum[:4])
-	} else {
-		sum := sha256.Sum256(cost)
-		m.done[keyed(key+string(sum[:]))] = true
 	}
 	m.say(record.Event(key, m.date, record.EventRun, cost))
 }

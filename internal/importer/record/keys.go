@@ -38,6 +38,9 @@ func (c *Counter) add(k Sum, by int32) int32 {
 // Next returns how often a content with that hash has come, this time included.
 func (c *Counter) Next(sum []byte) int { return int(c.add(Sum(sum), 1)) }
 
+// Empty reports whether nothing has come.
+func (c *Counter) Empty() bool { return len(c.n) == 0 }
+
 // Drop takes one back.
 func (c *Counter) Drop(sum []byte) { c.add(Sum(sum), -1) }
 
