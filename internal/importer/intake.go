@@ -291,7 +291,7 @@ func isOpening(item record.Item) bool {
 
 // create makes the tape, and reports whether its first item is its opening anchor.
 func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
-	first := repo.Anchor{Name: repo.FirstAnchor, Date: in.info.Started, State: in.openingState()}
+	first := repo.Anchor{Name: repo.FirstAnchor, Date: in.info.Started, State: in.openingState(ctx)}
 	if opens = isOpening(item); opens {
 		var err error
 		if first, err = anchorOf(item); err != nil {
@@ -324,14 +324,20 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 // had begun to read; the Batch reads it again.
 var errRaced = errors.New("another import of the same session came first; run it again")
 
-func (in *intake) openingState() json.RawMessage {
+func (in *intake) openingState(ctx context.Context) json.RawMessage {
 	o := record.NewObject(len(in.info.State) + 64)
 	if agent := in.info.Agent; agent != "" {
 		o.Str("owner", "agent").Str("parent", strings.TrimSuffix(in.res.Tape, "/"+agent))
 	} else {
 		o.Str("owner", "human")
 	}
-	return o.All(in.info.State).Done()
+	o.All(in.info.State)
+	if in.info.First != "" {
+		if parent := forkedFrom(ctx, in.res.File, in.info.First); parent != "" {
+			o.Str("forked_from", parent)
+		}
+	}
+	return o.Done()
 }
 
 func anchorOf(item record.Item) (repo.Anchor, error) {

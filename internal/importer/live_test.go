@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"os"
@@ -174,4 +175,63 @@ func TestLiveClaude(t *testing.T) {
 		"flush":         "uac1r1aua",
 		"signals":       "uac1",
 	})
+}
+
+// TestLiveTapes: each session is a tape, a subagent's below that of its session, and a fork says
+// what it was forked from. What is imported again adds nothing.
+func TestLiveTapes(t *testing.T) {
+	s := testStore(t)
+	for _, format := range []string{ClaudeCode, Codex, Gemini, OpenCode} {
+		files := liveFiles(t, format)
+		for _, name := range slices.Sorted(mapKeys(files)) {
+			path, _ := filepath.Abs(filepath.Join(live, format, name))
+			tape, forked := placeOf(t, format, path, files[name])
+			res, err := importPath(s, path, Options{Format: Auto})
+			if err != nil || res.Tape != tape || res.Format != format {
+				t.Fatalf("%s: %+v, %v; want %s", name, res, err, tape)
+			}
+			if again, err := importPath(s, path, Options{Format: Auto}); err != nil || again.Imported > 0 {
+				t.Errorf("%s, again: %+v, %v", name, again, err)
+			}
+			if res.Imported == 0 {
+				continue // a stub of a session that is elsewhere
+			}
+			if got := jsonl.GetString([]byte(tapeLines(t, s, tape)[0]), "payload", "state", "forked_from"); got != forked {
+				t.Errorf("%s was forked from %q, want %q", name, got, forked)
+			}
+			identities(t, s, tape)
+		}
+	}
+}
+
+// placeOf is where a session belongs, from what the program wrote, and what it was forked from.
+func placeOf(t *testing.T, format, path string, b []byte) (tape, forked string) {
+	dir, stem := filepath.Dir(path), strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	head := b[:max(0, bytes.IndexByte(b, '\n'))]
+	switch format {
+	case ClaudeCode:
+		if filepath.Base(dir) == "subagents" {
+			return filepath.Base(filepath.Dir(dir)) + "/" + stem, ""
+		}
+		if strings.HasPrefix(stem, "3473829f") {
+			return stem, "159ea978-1173-4842-99c6-071212072625"
+		}
+		return stem, ""
+	case Codex:
+		meta := jsonl.Get(head, "payload")
+		if jsonl.Get(meta, "parent_thread_id") != nil {
+			return jsonl.GetString(meta, "session_id") + "/agent-" + jsonl.GetString(meta, "id"), ""
+		}
+		return jsonl.GetString(meta, "id"), jsonl.GetString(meta, "forked_from_id")
+	case Gemini:
+		if id := jsonl.GetString(head, "sessionId"); jsonl.GetString(head, "kind") != "subagent" {
+			return id, ""
+		}
+		return filepath.Base(dir) + "/agent-" + stem, ""
+	}
+	info := jsonl.Get(b, "info")
+	if parent := jsonl.GetString(info, "parentID"); parent != "" {
+		return parent + "/agent-" + jsonl.GetString(info, "id"), ""
+	}
+	return jsonl.GetString(info, "id"), ""
 }

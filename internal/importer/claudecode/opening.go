@@ -17,6 +17,9 @@ type opening struct {
 	model   []byte
 	started string
 	agent   string         // the subagent whose own file this is, by its name and first line
+	wrote   string         // date of the first line that is no part of the conversation
+	first   string         // the uuid of the first line that is one
+	began   string         // and its date
 	ended   bool           // an answer has come: what follows is no opening
 	counts  record.Counter // of what stands before the place where reading goes on
 }
@@ -36,8 +39,12 @@ func open(ctx context.Context, src record.Source) (*opening, error) {
 				o.env[i] = bytes.Clone(v)
 			}
 		}
+		if !begun && l.uuid == nil {
+			o.wrote = cmp.Or(o.wrote, record.Date(l.timestamp))
+		}
 		if !begun && l.uuid != nil {
 			begun = true
+			o.first, o.began = record.Text(l.uuid), record.Date(l.timestamp)
 			if name := agentName(record.Text(l.agent)); l.side && l.agent != nil && name == src.Stem() {
 				o.agent = name
 			}
@@ -55,6 +62,12 @@ func open(ctx context.Context, src record.Source) (*opening, error) {
 
 const uuid = `^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
 
+// HasFirst reports whether a session begins with a line, and whether it is its own.
+func HasFirst(ctx context.Context, src record.Source, uuid string) (has, own bool) {
+	o, err := open(ctx, src)
+	return err == nil && o.first == uuid, err == nil && (o.wrote == "" || o.wrote <= o.began)
+}
+
 // Describe looks at what a session begins with.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	o, err := open(ctx, src)
@@ -66,6 +79,9 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	// A session that goes on from another one may begin with that one's lines.
 	if ok, _ := regexp.MatchString(uuid, src.Stem()); ok {
 		info.Session = src.Stem()
+	}
+	if o.began != "" && o.began < o.wrote {
+		info.First = o.first
 	}
 	state := record.NewObject(256)
 	for i, v := range o.env {

@@ -42,6 +42,9 @@ type Info struct {
 	Named   bool   // the source gave that name; otherwise it is the file's
 	Started string // date of the first record that has one, or ""
 	State   []byte // a JSON object for the session's opening anchor, or nil
+	// First is set for a session that begins with lines of another one, which it was forked
+	// from: what tells the first of them from others.
+	First string
 	// Complete says that what may be added to the source will not change any of it.
 	Complete bool
 	// Agent is set for the file that a subagent has for itself: its name, as in
