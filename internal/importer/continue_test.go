@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -124,6 +125,31 @@ func TestContinue(t *testing.T) {
 				follows(t, format, filepath.Base(path), cuts(rand.New(rand.NewPCG(1, uint64(i))), b, testkit.Size(1, 2, 9)))
 			}
 		})
+	}
+}
+
+// TestContinueTakenBack: where a person goes back, or a program writes lines again or later than
+// others that hang on them, the order may differ, and nothing is lost or there twice.
+func TestContinueTakenBack(t *testing.T) {
+	for seed := range uint64(testkit.Size(2, 8, 40)) {
+		b := lines(generate(seed, 40)...)
+		rng := rand.New(rand.NewPCG(seed, 3))
+		live, once := testStore(t), testStore(t)
+		path := filepath.Join(t.TempDir(), "s-1.jsonl")
+		stages := cuts(rng, b, 10)
+		for i, st := range stages {
+			if err := os.WriteFile(path, st.b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Continue(t.Context(), live, path, Live{Format: ClaudeCode, Over: i == len(stages)-1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustImport(t, once, path, Options{Format: ClaudeCode})
+		got, want := identities(t, live, "s-1"), identities(t, once, "s-1")
+		if !maps.Equal(got, want) {
+			t.Errorf("seed %d: %d of %d", seed, len(got), len(want))
+		}
 	}
 }
 

@@ -83,33 +83,25 @@ func (it item) repeats(yield func(who, said string)) {
 
 // completedSays is what an item says that event messages of newer versions repeat whole.
 func completedSays(item []byte, yield func(who, said string)) {
-	who, texts := "", []string{}
-	switch jsonl.GetString(item, "type") {
-	case "UserMessage":
-		who = "user"
-	case "AgentMessage":
-		who = "assistant"
-	case "Reasoning":
+	who := map[string]string{"UserMessage": "user", "AgentMessage": "assistant"}[jsonl.GetString(item, "type")]
+	switch {
+	case jsonl.GetString(item, "type") == "Reasoning":
 		for _, list := range []string{"summary_text", "raw_content"} {
 			for el := range jsonl.Elements(jsonl.Get(item, list)) {
-				texts = append(texts, record.Text(el))
+				yield("reasoning", record.Text(el))
 			}
 		}
-		for _, text := range texts {
-			yield("reasoning", text)
+	case who != "":
+		var texts []string
+		for el := range jsonl.Elements(jsonl.Get(item, "content")) {
+			text := jsonl.Get(el, "text")
+			if text == nil {
+				return // there is something else in it, which the item has as well
+			}
+			texts = append(texts, record.Text(text))
 		}
-		return
-	default:
-		return
+		yield(who, strings.Join(texts, "\n\n"))
 	}
-	for el := range jsonl.Elements(jsonl.Get(item, "content")) {
-		text := jsonl.Get(el, "text")
-		if text == nil {
-			return // there is something else in it, which the item has as well
-		}
-		texts = append(texts, record.Text(text))
-	}
-	yield(who, strings.Join(texts, "\n\n"))
 }
 
 func saidSum(who, said string) []byte {
