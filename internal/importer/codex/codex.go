@@ -133,8 +133,10 @@ func Read(ctx context.Context, r *record.Reading) error {
 		c.goOn(record.State(r.From.State))
 	}
 	err := record.Each(ctx, r.Source, whole, nil, c)
-	if !r.Open {
+	if !r.Open || r.Idle {
 		c.settle()
+	}
+	if !r.Open {
 		c.putDetails()
 	}
 	c.End()
