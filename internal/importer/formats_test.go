@@ -52,6 +52,15 @@ var openAISample = []string{
 	`{"role":"user","content":"weather?"}`,
 }
 
+// openCodeSample are the messages of an export.
+var openCodeSample = []string{
+	`{"info":{"id":"m1","role":"user","time":{"created":1795337226161}},"parts":[{"id":"p1","type":"text","text":"list"},{"id":"p2","type":"file","url":"file:///a"}]}`,
+	`{"info":{"id":"m2","role":"assistant","modelID":"m","tokens":{"input":5,"cache":{"read":1}},"time":{"created":1795337226200,"completed":1795337226900}},"parts":[{"id":"p3","type":"reasoning","text":"hm"},{"id":"p4","type":"tool","tool":"bash","callID":"c1","state":{"status":"completed","input":{"command":"ls"},"output":"a"}},{"id":"p5","type":"tool","tool":"bash","callID":"c2","state":{"status":"error","input":{},"error":"no"}},{"id":"p6","type":"text","text":"two"}]}`,
+	`{"info":{"id":"m3","role":"user"},"parts":[{"id":"p7","type":"compaction","auto":true}]}`,
+	`{"info":{"id":"m4","role":"assistant","summary":true},"parts":[{"id":"p8","type":"text","text":"so far"}]}`,
+	`{"info":{"id":"m5","role":"assistant","error":{"name":"APIError"}},"parts":[{"id":"p9","type":"patch","hash":"h"}]}`,
+}
+
 var bubSample = []string{
 	`{"id": 1, "kind": "anchor", "payload": {"name": "session/start", "state": {"owner": "human"}}, "meta": {}, "date": "2026-01-01T00:00:00+00:00"}`,
 	`{"id": 2, "kind": "message", "payload": {"role": "user", "content": "你好"}, "meta": {"run_id": "r"}, "timestamp": 1767225600.25}`,

@@ -166,6 +166,8 @@ func FuzzGemini(f *testing.F) { fuzz(f, Gemini, geminiSample) }
 func FuzzOpenAI(f *testing.F) { fuzz(f, OpenAI, openAISample) }
 func FuzzBub(f *testing.F)    { fuzz(f, Bub, bubSample) }
 
+func FuzzOpenCode(f *testing.F) { fuzz(f, OpenCode, openCodeSample) }
+
 // fuzz: any input gives valid drafts, no key twice, and nothing the second
 // time.
 func fuzz(f *testing.F, format string, sample []string) {

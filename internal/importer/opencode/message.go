@@ -21,14 +21,13 @@ func (m *message) person(parts [][]byte) {
 	var blocks [][]byte
 	extra := record.NewObject(64)
 	for _, part := range parts {
-		id := jsonl.GetString(part, "id")
-		switch jsonl.GetString(part, "type") {
+		switch id := jsonl.GetString(part, "id"); jsonl.GetString(part, "type") {
 		case "text":
-			keys = append(keys, id)
+			keys = append(keys, m.key(id))
 			blocks = append(blocks, record.NewObject(len(part)).Str("type", "text").Raw("text", jsonl.Get(part, "text")).Done())
 			extra.Raw(id, record.NewObject(64).Rest(rest(part, "text")).OrNil())
 		case "file":
-			keys = append(keys, id)
+			keys = append(keys, m.key(id))
 			blocks = append(blocks, record.NewObject(len(part)).Str("type", "file").All(rest(part)).Done())
 		case "compaction":
 			m.compact = append([]byte{}, part...)
@@ -43,7 +42,7 @@ func (m *message) person(parts [][]byte) {
 		m.Put(p)
 	}
 	if diffs := jsonl.Get(m.info, "summary", "diffs"); diffs != nil && !record.Blank(diffs) {
-		p := record.Event(m.id+"/summary", m.date, "turn.changes", record.With(nil, "diffs", diffs))
+		p := record.Event(m.key(m.id+"/summary"), m.date, "turn.changes", record.With(nil, "diffs", diffs))
 		m.diffs = &p
 	}
 }
@@ -51,7 +50,7 @@ func (m *message) person(parts [][]byte) {
 // answer makes the entries of a step of the model.
 func (m *message) answer(parts [][]byte) {
 	for _, part := range parts {
-		typ, id := jsonl.GetString(part, "type"), jsonl.GetString(part, "id")
+		typ := jsonl.GetString(part, "type")
 		if typ != "tool" {
 			m.putTools()
 		}
@@ -61,27 +60,27 @@ func (m *message) answer(parts [][]byte) {
 		case "step-start", "step-finish": // the message's own tokens and end say the same
 		case "reasoning":
 			data := record.NewObject(len(part)).Raw("thinking", jsonl.Get(part, "text")).All(rest(part, "text", "time"))
-			m.put(record.Event(id, dateOf(part, m.date), record.EventThinking, data.Done()))
+			m.put(record.Event(m.key(jsonl.GetString(part, "id")), dateOf(part, m.date), record.EventThinking, data.Done()))
 		case "text":
-			m.text(id, part)
+			m.text(part)
 		default:
 			m.event(part)
 		}
 	}
 	m.putTools()
 	if e := jsonl.Get(m.info, "error"); e != nil {
-		m.put(record.Event(m.id+"/error", m.date, "model.error", record.NewObject(len(e)).All(e).Done()))
+		m.put(record.Event(m.key(m.id+"/error"), m.date, "model.error", record.NewObject(len(e)).All(e).Done()))
 	}
-	m.put(record.Event(m.id+"/run", record.Date(jsonl.Get(m.info, "time", "completed")), record.EventRun, m.cost()))
+	m.put(record.Event(m.key(m.id+"/run"), record.Date(jsonl.Get(m.info, "time", "completed")), record.EventRun, m.cost()))
 }
 
 // text is what the model says; in a compaction, the summary.
-func (m *message) text(id string, part []byte) {
-	text := jsonl.Get(part, "text")
+func (m *message) text(part []byte) {
+	id, text := m.key(jsonl.GetString(part, "id")), jsonl.Get(part, "text")
 	if m.summary && m.compact != nil {
 		state := record.NewObject(len(text)+64).Raw("summary", text).All(rest(m.compact))
 		p := record.Anchor(id, dateOf(part, m.date), "compaction", state.Done())
-		p.Keys = append(p.Keys, jsonl.GetString(m.compact, "id"))
+		p.Keys = append(p.Keys, m.key(jsonl.GetString(m.compact, "id")))
 		m.compact = nil
 		m.put(p)
 		return
@@ -99,27 +98,29 @@ func (m *message) put(p record.Part) {
 
 // event makes one of a part that is no part of the conversation.
 func (m *message) event(part []byte) {
-	m.put(record.Event(jsonl.GetString(part, "id"), dateOf(part, m.date), "part."+jsonl.GetString(part, "type"), rest(part)))
+	m.put(record.Event(m.key(jsonl.GetString(part, "id")), dateOf(part, m.date), "part."+jsonl.GetString(part, "type"), rest(part)))
 }
 
 // putTools writes calls, and what came of them.
 func (m *message) putTools() {
 	tools := m.tools
 	m.tools = nil
-	for _, part := range tools {
+	keys := make([]string, len(tools))
+	for i, part := range tools {
+		keys[i] = m.key(jsonl.GetString(part, "id"))
 		state := jsonl.Get(part, "state")
 		input := record.Compact(record.Or(jsonl.Get(state, "input"), "{}"))
 		date := m.date
 		if d := record.Date(jsonl.Get(state, "time", "start")); d != "" {
 			date = d
 		}
-		m.Call(record.NewCall(jsonl.GetString(part, "callID"), jsonl.GetString(part, "tool"), input, jsonl.GetString(part, "id"), date))
+		m.Call(record.NewCall(jsonl.GetString(part, "callID"), jsonl.GetString(part, "tool"), input, keys[i], date))
 	}
-	for _, part := range tools {
+	for i, part := range tools {
 		state := jsonl.Get(part, "state")
 		status := jsonl.GetString(state, "status")
 		r := record.Result{
-			ID: jsonl.GetString(part, "callID"), Key: jsonl.GetString(part, "id") + "/result",
+			ID: jsonl.GetString(part, "callID"), Key: m.key(keys[i] + "/result"),
 			Date: dateOf(state, m.date), Failed: status == "error",
 		}
 		switch status {

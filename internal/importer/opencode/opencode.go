@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tape/internal/importer/record"
@@ -22,9 +23,10 @@ type reader struct {
 	last    []byte // message; whether it is complete may depend on the next one
 	asked   bool   // a person has said something
 	titled  bool
-	date    string       // of the last message
-	diffs   *record.Part // what the turn has changed, told where the turn ends
-	compact []byte       // the part that asks for a summary, while that is to come
+	date    string        // of the last message
+	diffs   *record.Part  // what the turn has changed, told where the turn ends
+	more    []record.Part // what a later version of the program may say of the session
+	compact []byte        // the part that asks for a summary, while that is to come
 }
 
 // Read makes the entries of a session.
@@ -38,6 +40,9 @@ func Read(ctx context.Context, r *record.Reading) error {
 		c.endTurn()
 		c.endCompaction()
 		c.title()
+		for _, p := range c.more {
+			c.Put(p)
+		}
 	}
 	c.End()
 	return err
@@ -52,8 +57,7 @@ var lasting = []string{"id", "slug", "projectID", "workspaceID", "directory", "p
 // field takes what stands beside the messages.
 func (c *reader) field(name string, raw []byte) {
 	if name != "info" {
-		key := c.Counts.Key(raw)
-		c.Put(record.Event(key, "", "session."+name, record.With(nil, name, raw)))
+		c.more = append(c.more, record.Event(c.Counts.Key(raw), "", "session."+name, record.With(nil, name, raw)))
 		return
 	}
 	c.info = raw
@@ -63,7 +67,7 @@ func (c *reader) field(name string, raw []byte) {
 			data.Raw(name, v)
 		}
 	}
-	c.Put(record.Event(jsonl.GetString(raw, "id"), record.Date(jsonl.Get(raw, "time", "created")), "session", data.Done()))
+	c.Put(record.Event(c.key(jsonl.GetString(raw, "id")), record.Date(jsonl.Get(raw, "time", "created")), "session", data.Done()))
 }
 
 // Record takes a message.
@@ -73,6 +77,15 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 		c.message(c.last)
 	}
 	c.last = record.Compact(raw) // an export is indented
+}
+
+// key is the key of what has an id; one that comes again, or is none, gets a number.
+func (c *reader) key(id string) string {
+	sum := record.SumOf("id\x00" + id)
+	if n := c.Counts.Next(sum[:]); n > 1 || id == "" {
+		return id + "#" + strconv.Itoa(n)
+	}
+	return id
 }
 
 // complete reports whether a message will not change any more.
@@ -85,7 +98,7 @@ func complete(raw []byte) bool {
 func (c *reader) message(raw []byte) {
 	info := jsonl.Get(raw, "info")
 	m := &message{
-		reader: c, info: info, id: jsonl.GetString(info, "id"), date: record.Date(jsonl.Get(info, "time", "created")),
+		reader: c, info: info, id: c.key(jsonl.GetString(info, "id")), date: record.Date(jsonl.Get(info, "time", "created")),
 		summary: string(jsonl.Get(info, "summary")) == "true",
 	}
 	parts := slices.Collect(jsonl.Elements(jsonl.Get(raw, "parts")))
@@ -120,15 +133,14 @@ func (c *reader) title() {
 		return
 	}
 	c.titled = true
-	id := jsonl.GetString(c.info, "id")
-	c.Put(record.Event(id+"/title", c.date, "tape.title", record.NewObject(64).Str("title", title).Done()))
+	c.Put(record.Event(c.key(jsonl.GetString(c.info, "id")+"/title"), c.date, "tape.title", record.NewObject(64).Str("title", title).Done()))
 }
 
 // endCompaction tells of a compaction that came to nothing.
 func (c *reader) endCompaction() {
 	if part := c.compact; part != nil {
 		c.compact = nil
-		c.Put(record.Event(jsonl.GetString(part, "id"), c.date, "compaction", rest(part)))
+		c.Put(record.Event(c.key(jsonl.GetString(part, "id")), c.date, "compaction", rest(part)))
 	}
 }
 
