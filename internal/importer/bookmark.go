@@ -17,7 +17,8 @@ import (
 // bookmark says where reading of a transcript that is being written goes on, and what has to
 // be as it was. It is a cache, a file for each transcript.
 type bookmark struct {
-	Version int // of this, and of what the readers keep in State
+	Version int    // of this, and of what the readers keep in State
+	Program string // its version
 	Format  string
 	Tape    string
 	Head    string // commit of the tape's branch

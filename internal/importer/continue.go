@@ -21,6 +21,8 @@ type Live struct {
 	Idle bool
 	// Over says that the session has ended: nothing is held back.
 	Over bool
+	// Version is the program's: a bookmark of another one does not count.
+	Version string
 }
 
 // Continue imports what one transcript has got since the last call, at the cost of what is new:
@@ -65,7 +67,7 @@ type following struct {
 // that nothing has changed.
 func (f *following) goOn(ctx context.Context, o Live) (*Result, error) {
 	b, ok := loadBookmark((*workspace.Store)(f.store), f.path, f.src)
-	if !ok || o.Format != "" && o.Format != Auto && o.Format != b.Format {
+	if !ok || b.Program != o.Version || o.Format != "" && o.Format != Auto && o.Format != b.Format {
 		return nil, record.ErrMisfit
 	}
 	res := &Result{File: f.path, Format: b.Format, Tape: b.Tape}
@@ -135,7 +137,7 @@ func (f *following) begin(ctx context.Context, o Live) (*Result, error) {
 	var res Result
 	var failed error
 	open := func(string) (record.Source, io.Closer, error) { return f.src, io.NopCloser(nil), nil }
-	batch := NewBatch(f.store, open, func(r Result, err error) error {
+	batch := NewBatch(f.store, o.Version, open, func(r Result, err error) error {
 		res, failed = r, err
 		return nil
 	})
@@ -149,7 +151,7 @@ func (f *following) begin(ctx context.Context, o Live) (*Result, error) {
 		return nil, err
 	}
 	if in != nil && in.tx != nil && r.Last != nil && r.Home == "" {
-		f.save(ctx, in, bookmark{Format: res.Format, Tape: res.Tape}, r.Last)
+		f.save(ctx, in, bookmark{Program: o.Version, Format: res.Format, Tape: res.Tape}, r.Last)
 	}
 	return &res, nil
 }

@@ -261,12 +261,12 @@ func TestDetect(t *testing.T) {
 		"[\n  {\n    \"role\": \"user\",":             OpenAI,
 		"{\n  \"sessionId\": \"x\",\n \"messages\": ": Gemini,
 		"[1,2]": "", "hello": "", "": "",
+		`{"info":{"id":"ses_1"},"messages":[{"info":{"role":"user"},"parts":[]}]}`:                                    OpenCode,
+		"{\n  \"info\": {},\n  \"messages\": [\n    {\n      \"info\": {\n        \"role\": \"user\"\n      }\n    }": OpenCode,
 		// Lists of messages that are in another format.
-		`{"info":{"id":"ses_1"},"messages":[{"info":{"role":"user"},"parts":[]}]}`:                                    "",
-		"{\n  \"info\": {},\n  \"messages\": [\n    {\n      \"info\": {\n        \"role\": \"user\"\n      }\n    }": "",
-		"[\n {\"info\": {\"role\": \"user\"}, \"parts\": []},\n {":                                                    "",
-		`{"sessionId":"x","messages":[{"role":"user","content":"hi"}]}`:                                               OpenAI,
-		`{"sessionId":"x","messages":[{"text":"hi"}]}`:                                                                "",
+		"[\n {\"info\": {\"role\": \"user\"}, \"parts\": []},\n {":      "",
+		`{"sessionId":"x","messages":[{"role":"user","content":"hi"}]}`: OpenAI,
+		`{"sessionId":"x","messages":[{"text":"hi"}]}`:                  "",
 		`{"messages":[]}`: "", "{\n\"messages\": [],\n\"role\": 1": "",
 	} {
 		if got, _ := Detect("-", []byte(head)); got != format {
