@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -167,6 +168,36 @@ func TestContinueAtOnce(t *testing.T) {
 	mustImport(t, once, path, Options{Format: ClaudeCode})
 	if got, want := identities(t, s, "s-1"), identities(t, once, "s-1"); !maps.Equal(got, want) {
 		t.Errorf("%d of %d", len(got), len(want))
+	}
+}
+
+// TestContinueTurns: where turns are committed, one that has ended is so also when a call finds
+// several, and an import makes one commit as ever.
+func TestContinueTurns(t *testing.T) {
+	for policy, want := range map[string]int{"turn": 4, "handoff": 2} {
+		s := testStore(t)
+		if err := s.SetSetting("commit", policy); err != nil {
+			t.Fatal(err)
+		}
+		s, err := repo.Open(t.Context(), s.Dir(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &long{format: ClaudeCode}
+		for range 3 {
+			l.turn(1)
+		}
+		path := filepath.Join(t.TempDir(), "s-1.jsonl")
+		if err := os.WriteFile(path, l.b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Continue(t.Context(), s, path, Live{Format: ClaudeCode}); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command("git", "-C", s.Dir(), "rev-list", "--count", "tape/s-1").Output()
+		if got := strings.TrimSpace(string(out)); err != nil || got != fmt.Sprint(want) {
+			t.Errorf("%s: %s commits, want %d, %v", policy, got, want, err)
+		}
 	}
 }
 
