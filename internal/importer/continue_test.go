@@ -3,6 +3,7 @@ package importer
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"tape/internal/testkit"
+	"tape/internal/workspace"
 	"tape/repo"
 
 	"golang.org/x/sync/errgroup"
@@ -168,6 +170,65 @@ func TestContinueAtOnce(t *testing.T) {
 	mustImport(t, once, path, Options{Format: ClaudeCode})
 	if got, want := identities(t, s, "s-1"), identities(t, once, "s-1"); !maps.Equal(got, want) {
 		t.Errorf("%d of %d", len(got), len(want))
+	}
+}
+
+// TestContinueMisfits: a bookmark that is lost, old or damaged, or of a file or tape that is not as
+// it was, costs time and nothing else.
+func TestContinueMisfits(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, s *repo.Store, mark, old, path string) error{
+		"lost": func(_ *testing.T, _ *repo.Store, mark, _, _ string) error { return os.Remove(mark) },
+		"damaged": func(_ *testing.T, _ *repo.Store, mark, _, _ string) error {
+			return os.WriteFile(mark, []byte(`{"Version":1,`), 0o600)
+		},
+		"old": func(_ *testing.T, _ *repo.Store, mark, old, _ string) error {
+			return os.WriteFile(mark, []byte(old), 0o600)
+		},
+		"tape removed": func(t *testing.T, s *repo.Store, _, _, _ string) error {
+			tape, err := s.Tape(t.Context(), "s-1")
+			if err == nil {
+				_, err = tape.Reset(t.Context(), false)
+			}
+			return err
+		},
+		"file of another session": func(_ *testing.T, _ *repo.Store, _, _, path string) error {
+			b, err := os.ReadFile(path)
+			return errors.Join(err, os.WriteFile(path, bytes.ReplaceAll(b, []byte("ask"), []byte("beg")), 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &long{format: ClaudeCode}
+			path := filepath.Join(t.TempDir(), "s-1.jsonl")
+			s := testStore(t)
+			mark, old := bookmarkPath((*workspace.Store)(s), path), ""
+			grow := func() {
+				l.turn(3)
+				if err := os.WriteFile(path, l.b.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			follow := func() {
+				if _, err := Continue(t.Context(), s, path, Live{Format: ClaudeCode}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 3 {
+				raw, _ := os.ReadFile(mark)
+				old = string(raw)
+				grow()
+				follow()
+			}
+			grow()
+			if err := spoil(t, s, mark, old, path); err != nil {
+				t.Fatal(err)
+			}
+			follow()
+			once := testStore(t)
+			mustImport(t, once, path, Options{Format: ClaudeCode})
+			if got, want := identities(t, s, "s-1"), identities(t, once, "s-1"); !maps.Equal(got, want) {
+				t.Errorf("%d of %d", len(got), len(want))
+			}
+		})
 	}
 }
 
