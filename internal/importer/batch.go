@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tape/internal/importer/record"
+	"tape/internal/projectgit"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 	"tape/repo"
@@ -31,6 +32,7 @@ type Batch struct {
 	size  int64           // bytes of those files
 	names map[string]bool // of the tapes that are not there yet; false: of what one is below
 	marks *marks
+	git   projectgit.Resolver
 }
 
 // outcome is what became of a file, if the Bulk does not say otherwise.
@@ -63,7 +65,10 @@ func NewBatch(store *repo.Store, version string, open Opener, tell func(Result, 
 }
 
 // Close drops what was not flushed.
-func (b *Batch) Close() { b.bulk.Discard() }
+func (b *Batch) Close() {
+	b.bulk.Discard()
+	b.git.Close()
+}
 
 // File imports a file, for good with [Batch.Flush]. Its own errors are told; those that it
 // returns end the import.
@@ -162,6 +167,7 @@ func (b *Batch) into(ctx context.Context, src record.Source, info record.Info, o
 	res := &out.res
 	*res = Result{File: res.File, Format: res.Format, Tape: res.Tape}
 	in := newIntake(b.store, b.bulk, info, out.o, res)
+	in.git = &b.git
 	r, err := in.read(ctx, src)
 	if res.Stats = r.Stats; out.o.live {
 		out.in, out.reading = in, r

@@ -15,6 +15,7 @@ import (
 	"tape/internal/join"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/projectgit"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 	"tape/repo"
@@ -37,6 +38,9 @@ type intake struct {
 	forks []*openFork           // in the order in which they began
 	held  int                   // bytes of their entries
 	limit int                   // for that
+
+	git    *projectgit.Resolver // nil: ownGit
+	ownGit projectgit.Resolver
 
 	err      error // the first
 	repeated int   // opening anchors that were left out
@@ -166,6 +170,7 @@ func (in *intake) forkName(ctx context.Context, sub string) string {
 }
 
 func (in *intake) add(ctx context.Context, item record.Item) error {
+	item = in.withCommit(ctx, item)
 	opens := in.tx == nil && in.err == nil && in.create(ctx, item)
 	switch {
 	case opens || in.err != nil:
@@ -350,6 +355,7 @@ func anchorOf(item record.Item) (repo.Anchor, error) {
 
 // finish merges what is still open and commits, or takes everything back because of cause.
 func (in *intake) finish(ctx context.Context, cause error) error {
+	defer in.ownGit.Close()
 	if cause != nil {
 		in.err = cause
 	}

@@ -260,6 +260,11 @@ func (r *Reading) PutResults(fork string, g *Group) {
 		parts = append(parts, p)
 	}
 	for i := range g.calls {
+		if call := &g.calls[i]; call.result.Content != nil && !call.result.Known {
+			parts = append(parts, r.commitEvents(fork, call)...)
+		}
+	}
+	for i := range g.calls {
 		if d := g.calls[i].detail; d != nil {
 			parts = append(parts, *d)
 		}

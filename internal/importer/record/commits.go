@@ -1,0 +1,126 @@
+package record
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"tape/internal/jsonl"
+)
+
+// EventCommit is the event of a commit that the agent's shell made in the project: its id as
+// git printed it, and its subject.
+const EventCommit = "project.commit"
+
+const (
+	maxCommits     = 100     // of one result
+	longestSubject = 4 << 10 // bytes of the line
+	shortestID     = 7       // digits; git prints fewer only where somebody wants that
+)
+
+type commit struct{ id, subject string }
+
+// commitEvents are the events of the commits that the result of a call shows.
+func (r *Reading) commitEvents(fork string, call *pending) (events []Part) {
+	for i, c := range commitsIn(call.input, call.result.Content) {
+		key := PartKey(call.result.Key+"/commit", i)
+		if r.Seen(fork, key) {
+			continue
+		}
+		data := NewObject(len(c.subject)+64).Str("id", c.id).Str("subject", c.subject)
+		p := Event(key, call.result.Date, EventCommit, data.Done())
+		p.Fork, p.Hidden = fork, call.result.Hidden
+		events = append(events, p)
+	}
+	return events
+}
+
+// commitsIn finds the lines in which git says that it has made a commit, such as
+// "[main 1a2b3c4] subject". Of a call that does not name git's command, as that of a script,
+// such a line counts only with the count of changed files that git prints below it.
+func commitsIn(input, content []byte) (found []commit) {
+	if !bytes.Contains(content, []byte("] ")) {
+		return nil
+	}
+	named := namesCommit(input)
+	if !named && !isCommand(input) {
+		return nil
+	}
+	eachText(content, func(text string) {
+		lines := strings.Split(text, "\n")
+		for i, line := range lines {
+			c, ok := parseCommit(line)
+			if ok && len(found) < maxCommits && (named || countFollows(lines[i+1:])) {
+				found = append(found, c)
+			}
+		}
+	})
+	return found
+}
+
+// namesCommit reports whether a call's input has a command of git that prints such a line.
+func namesCommit(input []byte) bool {
+	_, after, ok := bytes.Cut(input, []byte("git"))
+	return ok && slices.ContainsFunc([]string{"commit", "cherry-pick", "revert"}, func(name string) bool { return bytes.Contains(after, []byte(name)) })
+}
+
+// isCommand reports whether a call runs a command, by the names that the programs have for it.
+func isCommand(input []byte) bool {
+	return slices.ContainsFunc([]string{"command", "cmd", "chars", "input"}, func(name string) bool { return jsonl.Get(input, name) != nil })
+}
+
+// parseCommit reads git's line. In front of the id are the branch, or in words that there is
+// none, and maybe that this is the first commit.
+func parseCommit(line string) (c commit, ok bool) {
+	if len(line) > longestSubject {
+		return c, false
+	}
+	line = strings.TrimPrefix(line, "Output: ") // as Gemini CLI begins what a command printed
+	head, subject, ok := strings.Cut(line, "] ")
+	space := strings.LastIndexByte(head, ' ')
+	if !ok || head == "" || head[0] != '[' || space < 2 || !isCommitID(head[space+1:]) {
+		return c, false
+	}
+	return commit{head[space+1:], strings.TrimSpace(subject)}, true
+}
+
+func isCommitID(s string) bool {
+	return len(s) >= shortestID && len(s) <= 64 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// countFollows reports whether what git prints below its line is there: how many files have
+// changed, and before that who the author was, and when, where that is not as usual.
+func countFollows(lines []string) bool {
+	for _, line := range lines {
+		count := strings.TrimLeft(line, " 0123456789")
+		if strings.HasPrefix(line, " ") && (strings.HasPrefix(count, "file changed") || strings.HasPrefix(count, "files changed")) {
+			return true
+		}
+		if !slices.ContainsFunc([]string{" Author: ", " Date: ", " Committer: "}, func(name string) bool { return strings.HasPrefix(line, name) }) {
+			return false
+		}
+	}
+	return false
+}
+
+// eachText gives the texts of a result, also those in an object that is written as a text.
+func eachText(v []byte, use func(text string)) {
+	switch {
+	case len(v) == 0:
+	case v[0] == '{':
+		for _, v := range jsonl.Fields(v) {
+			eachText(v, use)
+		}
+	case v[0] == '[':
+		for v := range jsonl.Elements(v) {
+			eachText(v, use)
+		}
+	case v[0] == '"':
+		text := Text(v)
+		if inside := []byte(text); strings.HasPrefix(text, "{") && jsonl.Valid(inside) == nil {
+			eachText(inside, use)
+		} else {
+			use(text)
+		}
+	}
+}

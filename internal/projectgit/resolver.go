@@ -1,0 +1,134 @@
+package projectgit
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// MaxFiles is how many files of a commit are told.
+const MaxFiles = 1000
+
+// answerLimit is how long git may take to tell of one commit.
+const answerLimit = 10 * time.Second
+
+// Resolver asks the git of one project after another about commits. All questions about a
+// project go to the same two processes, which begin with the first. Close it when done.
+type Resolver struct {
+	dir        string
+	ids, trees *dialog
+}
+
+// Resolved is what git knows of a commit.
+type Resolved struct {
+	ID    string
+	Files []string // that it changed, and, where there are very many, how many more
+	More  int
+}
+
+// Resolve looks for a commit by the beginning of its id in the repository of a directory. ok is
+// false where it is not there, or nobody can be asked.
+func (r *Resolver) Resolve(ctx context.Context, dir, id string) (c Resolved, ok bool) {
+	if r.dir != dir {
+		r.Close()
+		r.dir = dir
+		if st, err := os.Stat(dir); err == nil && st.IsDir() && filepath.IsAbs(dir) {
+			r.ids = begin(ctx, dir, "cat-file", "--batch-check=%(objectname)")
+		}
+	}
+	err := r.ids.ask(id+"^{commit}", func(out *bufio.Reader) (err error) {
+		c.ID, err = out.ReadString('\n')
+		return err
+	})
+	c.ID = strings.TrimSuffix(c.ID, "\n")
+	if err != nil || !strings.HasPrefix(c.ID, id) || strings.Contains(c.ID, " ") { // missing, or ambiguous
+		return Resolved{}, false
+	}
+	if r.trees == nil {
+		r.trees = begin(ctx, dir, "diff-tree", "--stdin", "-r", "--root", "-z", "--name-only", "--no-commit-id", "--no-renames")
+	}
+	if err := r.trees.ask(c.ID+"\n/", c.read); err != nil {
+		c.Files, c.More = nil, 0
+	}
+	return c, true
+}
+
+// read reads the paths that a commit changed. The answer ends with the slash that was asked
+// for, because it is no id: no path is like it.
+func (c *Resolved) read(out *bufio.Reader) error {
+	for {
+		if next, err := out.Peek(1); err != nil {
+			return err
+		} else if next[0] == '/' {
+			_, err := out.ReadString('\n')
+			return err
+		}
+		path, err := out.ReadString(0)
+		if err != nil {
+			return err
+		}
+		if len(c.Files) == MaxFiles {
+			c.More++
+			continue
+		}
+		c.Files = append(c.Files, strings.ToValidUTF8(strings.TrimSuffix(path, "\x00"), "\ufffd"))
+	}
+}
+
+// Close ends the processes.
+func (r *Resolver) Close() {
+	r.ids.end()
+	r.trees.end()
+	*r = Resolver{}
+}
+
+// dialog is a git that answers one question after another. Nil, it answers none.
+type dialog struct {
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   *bufio.Reader
+	abort context.CancelFunc
+}
+
+var errSilent = errors.New("git does not run there")
+
+func begin(ctx context.Context, dir string, args ...string) *dialog {
+	ctx, abort := context.WithCancel(ctx)
+	d := &dialog{cmd: command(ctx, dir, nil, args...), abort: abort}
+	in, err1 := d.cmd.StdinPipe()
+	out, err2 := d.cmd.StdoutPipe()
+	if err1 != nil || err2 != nil || d.cmd.Start() != nil {
+		abort()
+		return nil
+	}
+	d.in, d.out = in, bufio.NewReader(out)
+	return d
+}
+
+// ask asks a question and reads the answer. A git that takes too long is ended, and answers
+// none any more.
+func (d *dialog) ask(question string, read func(*bufio.Reader) error) error {
+	if d == nil {
+		return errSilent
+	}
+	defer time.AfterFunc(answerLimit, d.abort).Stop()
+	if _, err := io.WriteString(d.in, question+"\n"); err != nil {
+		return err
+	}
+	return read(d.out)
+}
+
+func (d *dialog) end() {
+	if d == nil {
+		return
+	}
+	_ = d.in.Close()
+	d.abort()
+	_ = d.cmd.Wait()
+}
