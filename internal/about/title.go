@@ -18,23 +18,31 @@ const (
 
 // ask makes a title of a message that a person wrote.
 func (t *Tape) ask(e layout.Entry) {
-	if jsonl.GetString(e.Payload, "role") != "user" || hidden(e) || string(jsonl.Get(e.Meta, "source", "extra", "isMeta")) == "true" {
+	if hidden(e) {
 		return
+	}
+	if t.Asked = Prompt(e); !t.Given {
+		t.Title = t.Asked
+	}
+}
+
+// Prompt is what a person asked in an entry, on one line and cut as a title is; "" if the entry
+// is not a person's message.
+func Prompt(e layout.Entry) (title string) {
+	if e.Role() != "user" || string(jsonl.Get(e.Meta, "source", "extra", "isMeta")) == "true" {
+		return ""
 	}
 	content := jsonl.Get(e.Payload, "content")
 	if text, ok := jsonl.String(content); ok {
-		t.Asked = asked(text)
-	} else {
-		for part := range jsonl.Elements(content) {
-			text, ok := jsonl.String(jsonl.Get(part, "text"))
-			if t.Asked = asked(text); ok && t.Asked != "" {
-				break
-			}
+		return asked(text)
+	}
+	for part := range jsonl.Elements(content) {
+		text, _ := jsonl.String(jsonl.Get(part, "text"))
+		if title = asked(text); title != "" {
+			break
 		}
 	}
-	if !t.Given {
-		t.Title = t.Asked
-	}
+	return title
 }
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -8,6 +8,7 @@ package projectgit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,11 +85,8 @@ type gitError struct {
 }
 
 func (e *gitError) Error() string {
-	said, _, _ := strings.Cut(strings.TrimSpace(e.stderr), "\n")
-	if said = strings.TrimPrefix(said, "fatal: "); said == "" {
-		return "git: " + e.err.Error()
-	}
-	return "git: " + said
+	said := strings.TrimPrefix(strings.TrimSpace(e.stderr), "fatal: ")
+	return "git: " + cmp.Or(said, e.err.Error())
 }
 
 func (e *gitError) Unwrap() error { return e.err }

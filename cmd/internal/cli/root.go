@@ -37,6 +37,7 @@ func commands() []command {
 		{"show", groupCore, newShowCmd},
 		{"anchors", groupCore, newAnchorsCmd},
 		{"search", groupCore, newSearchCmd},
+		{"blame", groupCore, newBlameCmd},
 		{"between", groupCore, newBetweenCmd},
 		{"context", groupCore, newContextCmd},
 		{"info", groupCore, newInfoCmd},
@@ -190,7 +191,7 @@ func refuseEmpty(cmd *cobra.Command) error {
 	var empty string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "workspace", "tape", "at", "anchor", "after", "from", "to", "date", "since", "until", "kind", "role", "output", "remote", "allow-secret":
+		case "workspace", "tape", "at", "anchor", "after", "commit", "from", "to", "date", "since", "until", "kind", "role", "output", "remote", "allow-secret":
 			if value := f.Value.String(); value == "" || value == "[]" || value == `[""]` {
 				empty = f.Name
 			}

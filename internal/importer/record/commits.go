@@ -20,11 +20,11 @@ const (
 
 type commit struct{ id, subject string }
 
-// commitEvents are the events of the commits that the result of a call shows.
+// commitEvents are the events of the commits that the result of a call shows, if that is new.
 func (r *Reading) commitEvents(fork string, call *pending) (events []Part) {
-	for i, c := range commitsIn(call.input, call.result.Content) {
+	for i, c := range call.commits {
 		key := PartKey(call.result.Key+"/commit", i)
-		if r.Seen(fork, key) {
+		if r.Seen(fork, key) || call.result.Known {
 			continue
 		}
 		data := NewObject(len(c.subject)+64).Str("id", c.id).Str("subject", c.subject)

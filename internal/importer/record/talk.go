@@ -162,6 +162,8 @@ type pending struct {
 	input  []byte
 	result Result // of the call's ID; without Content while it is waited for
 	detail *Part
+
+	commits []commit // that the result shows
 }
 
 func (p *pending) waits() bool { return p.result.Content == nil && !p.result.Known }
@@ -212,7 +214,7 @@ func (g *Group) Answer(r Result, detail func(input []byte) *Part) (stray *Group)
 		in, i = stray, 0
 	}
 	call := &in.calls[i]
-	call.detail = detail(call.input)
+	call.detail, call.commits = detail(call.input), commitsIn(call.input, r.Content)
 	if r.Known {
 		r.Content = nil
 	}
@@ -260,9 +262,7 @@ func (r *Reading) PutResults(fork string, g *Group) {
 		parts = append(parts, p)
 	}
 	for i := range g.calls {
-		if call := &g.calls[i]; call.result.Content != nil && !call.result.Known {
-			parts = append(parts, r.commitEvents(fork, call)...)
-		}
+		parts = append(parts, r.commitEvents(fork, &g.calls[i])...)
 	}
 	for i := range g.calls {
 		if d := g.calls[i].detail; d != nil {

@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"tape/index"
+	"tape/internal/about"
+	"tape/internal/display"
+	"tape/internal/gitstore/gitrun"
+	"tape/internal/layout"
+	"tape/internal/projectgit"
+	"tape/internal/trace"
+	"tape/internal/workspace"
+	"tape/repo"
+)
+
+type blameOptions struct {
+	*App
+	file        string
+	first, last int // lines; 0: all
+}
+
+func newBlameCmd(a *App) *cobra.Command {
+	o := &blameOptions{App: a}
+	return &cobra.Command{
+		Use:        "blame FILE[:LINE[-LINE]]",
+		SuggestFor: []string{"annotate", "why"},
+		Short:      "Show which words led to the lines of a file",
+		Long: `For each run of lines of a file of the project, show the commit that it comes from, as git blame
+tells, and what led to that commit: what a person asked, and on which tape.
+
+An agent's git commit is recorded on the tape of its session. A commit that was rebased or
+amended since is known again by its subject and the date of its author, and marked as probable. Of
+a commit that a person made, those sessions of the project are shown that were open then,
+or had ended within an hour, and it is marked as such.
+
+All tapes of the workspace are looked at; --tape names one. The project is the git
+repository that the file is in.`,
+		Example: `  tape blame cmd/shop/main.go
+  tape blame cmd/shop/main.go:42
+  tape blame cmd/shop/main.go:42-60 --json
+  tape log --commit 3f2a9c1   # all that was said before the commit`,
+		Args: takes(1, "FILE"),
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			return o.parse(args[0])
+		},
+		RunE: a.inStore(func(ctx context.Context, store *repo.Store, _ []string) error { return o.run(ctx, store) }),
+	}
+}
+
+// parse takes the lines off the end of a file's name, if there is no file of that name.
+func (o *blameOptions) parse(arg string) error {
+	o.file = arg
+	lines := regexp.MustCompile(`^(.+):(\d+)(?:-(\d+))?$`).FindStringSubmatch(arg)
+	if _, err := os.Lstat(arg); err == nil || lines == nil {
+		return nil
+	}
+	o.file = lines[1]
+	var err1, err2 error
+	o.first, err1 = strconv.Atoi(lines[2])
+	if o.last = o.first; lines[3] != "" {
+		o.last, err2 = strconv.Atoi(lines[3])
+	}
+	if err1 != nil || err2 != nil || o.first < 1 || o.last < o.first {
+		return usagef("the lines of %s are not a range from 1 on", quoted(arg))
+	}
+	return nil
+}
+
+func (o *blameOptions) run(ctx context.Context, store *repo.Store) error {
+	st, err := os.Stat(o.file)
+	switch {
+	case err != nil:
+		return layout.NotFound("", "there is no file %s", quoted(o.file))
+	case st.IsDir():
+		return layout.Invalid("name a file in it", "%s is a folder", quoted(o.file))
+	}
+	file, err := filepath.Abs(o.file)
+	if err != nil {
+		return err
+	}
+	project, err := projectgit.Open(ctx, filepath.Dir(file))
+	if err != nil {
+		return projectError(err)
+	}
+	runs, err := projectgit.Blame(ctx, file, o.first, o.last)
+	switch {
+	case errors.Is(err, projectgit.ErrNotInGit):
+		return layout.NotFound("a file's lines are known by the commits that they come from", "no commit has %s yet", quoted(o.file))
+	case errors.Is(err, projectgit.ErrNoLine):
+		return layout.NotFound("", "%s has fewer lines than %d", quoted(o.file), o.last)
+	case err != nil:
+		return projectError(err)
+	}
+	return o.withFinder(ctx, store, project, func(f *trace.Finder) error { return o.explain(ctx, f, project, runs) })
+}
+
+// projectError says of what went wrong with the project's git what to do.
+func projectError(err error) error {
+	switch {
+	case errors.Is(err, gitrun.ErrNoGit):
+		return (&layout.Error{Msg: err.Error()}).Try(layout.InstallGit)
+	case errors.Is(err, projectgit.ErrNoRepository):
+		return layout.NotFound("lines are known by the commits of the project's git repository", "%v", err)
+	}
+	return err
+}
+
+// withFinder hands out what looks for the turns that led to the commits of a project.
+func (a *App) withFinder(ctx context.Context, store *repo.Store, project projectgit.Repo, do func(*trace.Finder) error) error {
+	f := &trace.Finder{Store: store, Project: project.Top, Default: workspace.ProjectOf(store.Dir()).Dir,
+		About: func(ctx context.Context) (map[string]about.Tape, error) { return a.about(ctx, store, nil) }}
+	if a.tapeName != "" {
+		t, err := a.openTape(ctx)
+		if err != nil {
+			return err
+		}
+		f.Tapes = []*repo.Tape{t}
+	}
+	return a.withIndex(store, func(x *index.Index) error {
+		f.Index = x
+		return do(f)
+	})
+}
+
+func (o *blameOptions) explain(ctx context.Context, f *trace.Finder, project projectgit.Repo, runs []projectgit.Run) error {
+	var commits []projectgit.Commit
+	for _, r := range runs {
+		if r.Committed() && !slices.ContainsFunc(commits, func(c projectgit.Commit) bool { return c.ID == r.Commit.ID }) {
+			commits = append(commits, *r.Commit)
+		}
+	}
+	turns, err := f.Turns(ctx, commits)
+	if err != nil {
+		return err
+	}
+	list := make([]blamed, len(runs))
+	for i, r := range runs {
+		list[i] = blamed{Run: r, turns: turns[r.Commit.ID]}
+		if list[i].turns == nil {
+			if list[i].unknown, err = o.whyUnknown(ctx, f, project, r); err != nil {
+				return err
+			}
+		}
+	}
+	if o.json {
+		for _, b := range list {
+			if err := o.emit(b.object(o.file)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return o.show(ctx, f.Store, list)
+}
+
+// blamed is a run of lines with what is known of its commit.
+type blamed struct {
+	projectgit.Run
+	turns   []trace.Turn
+	unknown unknown // why there are none
+}
+
+// unknown is why nothing is known of a commit, as programs read it and for people.
+type unknown struct{ code, text string }
+
+func (o *blameOptions) whyUnknown(ctx context.Context, f *trace.Finder, project projectgit.Repo, r projectgit.Run) (unknown, error) {
+	switch {
+	case !r.Committed():
+		return unknown{"not_committed", "not committed yet"}, nil
+	case r.Boundary && project.Shallow:
+		return unknown{"shallow", "the clone is shallow, and its history begins here; git fetch --unshallow brings the rest"}, nil
+	}
+	return o.why(ctx, f, *r.Commit)
+}
+
+// why says why nothing is known of a commit.
+func (a *App) why(ctx context.Context, f *trace.Finder, c projectgit.Commit) (unknown, error) {
+	reason, first, err := f.Why(ctx, c)
+	switch reason {
+	case trace.NoSessions:
+		return unknown{"no_sessions", "the workspace has no session of this project"}, err
+	case trace.BeforeSessions:
+		return unknown{"before_sessions", "older than the first session, which is of " + first.In(a.Now().Location()).Format("2006-01-02")}, err
+	}
+	return unknown{"nothing_recorded", "no session has recorded the commit, and none was open then"}, err
+}
+
+func (b blamed) object(file string) object {
+	out := object{{"file", file}, {"first_line", b.First}, {"last_line", b.Last}}
+	if b.Committed() {
+		out = append(out, commitMembers(*b.Commit)...)
+	} else {
+		out = append(out, member{"commit", nil})
+	}
+	return append(out, member{"turns", objects(b.turns, describeTurn)}).with("unknown", b.unknown.code)
+}
+
+func commitMembers(c projectgit.Commit) object {
+	return object{{"commit", c.ID}, {"author", c.Author}, {"date", dateOrNull(c.Authored)}, {"subject", c.Subject}}
+}
+
+func describeTurn(t trace.Turn) object {
+	return object{{"tape", t.Tape}, {"title", orNull(t.Title)}, {"first_id", t.First}, {"last_id", t.Last},
+		{"prompt", orNull(t.Prompt)}, {"date", dateOrNull(t.Date)}, {"how", string(t.How)}}
+}
+
+// turnMark says how it is known that a turn led to a commit, where that is not sure.
+func turnMark(t trace.Turn, c projectgit.Commit) string {
+	switch t.How {
+	case trace.Probably:
+		return "probably: the commit was rebased or amended since"
+	case trace.Open:
+		return "not recorded: committed by " + display.Truncate(display.Line(c.Author), 30) + " while this session was open, or shortly after"
+	}
+	return ""
+}

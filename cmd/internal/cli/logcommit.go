@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"regexp"
+	"strings"
+
+	"tape/internal/display"
+	"tape/internal/layout"
+	"tape/internal/projectgit"
+	"tape/internal/trace"
+	"tape/repo"
+)
+
+// runCommit shows what led to a commit of the project, over all tapes.
+func (o *logOptions) runCommit(ctx context.Context) error {
+	for _, flag := range []string{"graph", "all", "all-tapes", "anchor", "after", "since", "until", "kind", "role", "tail", "limit", "reverse"} {
+		if o.changed(flag) {
+			return usagef("--commit goes without --%s", flag)
+		}
+	}
+	store, err := o.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	project, err := projectgit.Open(ctx, ".")
+	if err != nil && !errors.Is(err, projectgit.ErrNoRepository) {
+		o.note("%v", err)
+	}
+	commit, err := o.projectCommit(ctx, project, o.commit)
+	if err != nil {
+		return err
+	}
+	return o.withFinder(ctx, store, project, func(f *trace.Finder) error { return o.showCommit(ctx, f, commit) })
+}
+
+// projectCommit is the commit that is meant: one of the project, or, where that has none of the
+// name, one of which a tape may know the id.
+func (o *logOptions) projectCommit(ctx context.Context, project projectgit.Repo, name string) (projectgit.Commit, error) {
+	if project.Top != "" && !strings.HasPrefix(name, "-") {
+		if c, ok, err := project.Commit(ctx, name); ok || err != nil {
+			return c, err
+		}
+	}
+	if id := strings.ToLower(name); regexp.MustCompile(`^[0-9a-f]{4,64}$`).MatchString(id) {
+		return projectgit.Commit{ID: id}, nil
+	}
+	return projectgit.Commit{}, layout.NotFound("give its id, or run this in the project's git repository", "there is no commit %s here", quoted(name))
+}
+
+func (o *logOptions) showCommit(ctx context.Context, f *trace.Finder, commit projectgit.Commit) error {
+	found, err := f.Turns(ctx, []projectgit.Commit{commit})
+	if err != nil {
+		return err
+	}
+	turns := found[commit.ID]
+	if len(turns) == 0 {
+		if commit.Subject == "" {
+			return layout.NotFound("in the project's git repository, more is known of commits than their ids", "no tape has recorded a commit %s", quoted(commit.ID))
+		}
+		why, err := o.why(ctx, f, commit)
+		return cmp.Or(err, error(layout.NotFound("", "nothing is known of commit %s (%s): %s", shortID(commit.ID), display.Truncate(display.Line(commit.Subject), 60), why.text)))
+	}
+	if mark := turnMark(turns[0], commit); mark != "" {
+		o.remark(mark)
+	}
+	titles := map[string]string{}
+	for _, t := range turns {
+		titles[t.Tape] = display.Line(cmp.Or(t.Title, t.Tape))
+	}
+	return o.showEntries(ctx, nil, turnEntries(ctx, f.Store, turns), o.entryView, func(tape string) string { return titles[tape] })
+}
+
+// turnEntries yields the entries of turns, one turn after the other.
+func turnEntries(ctx context.Context, store *repo.Store, turns []trace.Turn) iter.Seq2[repo.Entry, error] {
+	return func(yield func(repo.Entry, error) bool) {
+		for _, turn := range turns {
+			t, err := store.Tape(ctx, turn.Tape)
+			var part *repo.Revision
+			if err == nil {
+				part, err = store.Revision(ctx, t, fmt.Sprintf("@%d", turn.Last))
+			}
+			if err != nil {
+				yield(repo.Entry{}, err)
+				return
+			}
+			for e, err := range part.Entries(ctx, turn.First) {
+				if !yield(e, err) {
+					return
+				}
+			}
+		}
+	}
+}
