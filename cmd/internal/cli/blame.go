@@ -159,7 +159,7 @@ func (o *blameOptions) explain(ctx context.Context, f *trace.Finder, project pro
 		}
 		return nil
 	}
-	return o.show(ctx, f.Store, list)
+	return o.show(list)
 }
 
 // blamed is a run of lines with what is known of its commit.

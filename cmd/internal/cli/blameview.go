@@ -1,24 +1,18 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
 
 	"tape/internal/display"
-	"tape/repo"
 )
 
 // show shows each run on a line, and below it, once for each commit, what led to that.
-func (o *blameOptions) show(ctx context.Context, store *repo.Store, list []blamed) error {
+func (o *blameOptions) show(list []blamed) error {
 	if len(list) == 0 {
 		o.tell("%s is empty", quoted(o.file))
 		return nil
-	}
-	names, err := shortNamesOf(ctx, store)
-	if err != nil {
-		return err
 	}
 	lines := make([]string, len(list))
 	wide := 0
@@ -41,7 +35,7 @@ func (o *blameOptions) show(ctx context.Context, store *repo.Store, list []blame
 		o.line(head + "  " + shortID(b.Commit.ID) + "  " + o.style(dim, day) + "  " + o.fit(display.Line(b.Commit.Subject), left))
 		if !shown[b.Commit.ID] {
 			shown[b.Commit.ID] = true
-			o.showTurns(b, display.Pad("", wide+2), names)
+			o.showTurns(b, display.Pad("", wide+2))
 		}
 		if err := o.written(); err != nil {
 			return err
@@ -51,7 +45,7 @@ func (o *blameOptions) show(ctx context.Context, store *repo.Store, list []blame
 	return nil
 }
 
-func (o *blameOptions) showTurns(b blamed, indent string, names map[string]string) {
+func (o *blameOptions) showTurns(b blamed, indent string) {
 	cells := 0
 	if w := o.width(); w > 0 {
 		cells = max(20, w-len(indent))
@@ -68,7 +62,7 @@ func (o *blameOptions) showTurns(b blamed, indent string, names map[string]strin
 		if t.Prompt != "" {
 			say(green, "> "+display.Line(t.Prompt))
 		}
-		where := "tape " + shellWord(names[t.Tape]) + "  " + idRange(t.First, t.Last)
+		where := "tape " + shellWord(t.Tape) + "  " + idRange(t.First, t.Last)
 		if t.Title != "" && t.Title != t.Prompt {
 			where += "  " + display.Line(t.Title)
 		}
@@ -94,16 +88,6 @@ func (o *blameOptions) showMore(list []blamed) {
 	}
 	_ = o.out.Flush()
 	o.tell("%s", more)
-}
-
-// shortNamesOf are what may be written for the names of tapes and forks.
-func shortNamesOf(ctx context.Context, store *repo.Store) (map[string]string, error) {
-	tapes, err := tapesAndForks(ctx, store)
-	list := make([]listedTape, len(tapes))
-	for i, t := range tapes {
-		list[i].Name = t.Name()
-	}
-	return shortNames(list), err
 }
 
 // remark tells what has to be known of what is shown.
