@@ -187,7 +187,11 @@ func (s *session) answer() {
 		default:
 			id := s.id("toolu")
 			ids = append(ids, id+" "+s.last)
-			block = fmt.Sprintf(`{"type":"tool_use","id":"%s","name":"Bash","input":{"command":"run %s"}}`, id, id)
+			command := "run"
+			if s.n%3 == 0 {
+				command = "git commit -m"
+			}
+			block = fmt.Sprintf(`{"type":"tool_use","id":"%s","name":"Bash","input":{"command":"%s %s"}}`, id, command, id)
 		}
 		u := s.id("a")
 		if len(ids) > 0 && strings.Contains(block, "tool_use") {
@@ -207,8 +211,8 @@ func (s *session) answer() {
 func (s *session) result(ids *[]string, i int) {
 	f := strings.Fields((*ids)[i])
 	*ids = append((*ids)[:i:i], (*ids)[i+1:]...)
-	s.add(f[1], s.id("r"), fmt.Sprintf(`"type":"user","message":{"role":"user","content":[{"tool_use_id":"%s","type":"tool_result","content":"out of %s","is_error":%v}]},"toolUseResult":{"stdout":"out of %s","durationMs":%d},"sourceToolAssistantUUID":"%s"`,
-		f[0], f[0], s.rng.IntN(5) == 0, f[0], s.n, f[1]))
+	s.add(f[1], s.id("r"), fmt.Sprintf(`"type":"user","message":{"role":"user","content":[{"tool_use_id":"%s","type":"tool_result","content":"[main %07x] out of %s","is_error":%v}]},"toolUseResult":{"stdout":"[main %07x] out of %s","durationMs":%d},"sourceToolAssistantUUID":"%s"`,
+		f[0], s.n-1, f[0], s.rng.IntN(5) == 0, s.n-1, f[0], s.n, f[1]))
 }
 
 func (s *session) progress() {

@@ -55,7 +55,7 @@ type Finder struct {
 	Tapes   []*repo.Tape                                         // nil: all
 	About   func(context.Context) (map[string]about.Tape, error) // all tapes, by branch
 	Project string                                               // its directory, "" if there is none here
-	Default string                                               // the project of tapes that do not tell theirs
+	Home    string                                               // the project that the workspace is of, if that is known
 
 	about   map[string]about.Tape
 	titles  map[string]string
@@ -262,7 +262,7 @@ func (f *Finder) ofProject(ctx context.Context) (tapes []about.Tape, err error) 
 	}
 	for branch, t := range f.about {
 		own := f.Tapes == nil && strings.HasPrefix(branch, "tape/") || wanted[t.Name] // else a fork, which is the tape's
-		if own && t.Entries > 1 && f.within(cmp.Or(t.Project, f.Default)) {
+		if own && t.Entries > 1 && f.within(t.Project) {
 			tapes = append(tapes, t)
 		}
 	}
@@ -270,18 +270,16 @@ func (f *Finder) ofProject(ctx context.Context) (tapes []about.Tape, err error) 
 	return tapes, nil
 }
 
-// within reports whether a directory is that of the project, or in it.
+// within reports whether a directory is that of the project, or in it. One that a tape does not
+// tell, or that is not on this machine, is that of the workspace.
 func (f *Finder) within(dir string) bool {
-	if dir == "" {
-		return false
-	}
 	is, known := f.dirs[dir]
 	if known {
 		return is
 	}
 	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		real = dir // it is gone, or of another machine
+	if dir == "" || err != nil {
+		real = f.Home
 	}
 	is = real == f.Project || strings.HasPrefix(real, strings.TrimSuffix(f.Project, "/")+"/")
 	if f.dirs == nil {

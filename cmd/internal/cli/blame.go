@@ -116,7 +116,7 @@ func projectError(err error) error {
 
 // withFinder hands out what looks for the turns that led to the commits of a project.
 func (a *App) withFinder(ctx context.Context, store *repo.Store, project projectgit.Repo, do func(*trace.Finder) error) error {
-	f := &trace.Finder{Store: store, Project: project.Top, Default: workspace.ProjectOf(store.Dir()).Dir,
+	f := &trace.Finder{Store: store, Project: project.Top, Home: workspace.ProjectOf(store.Dir()).Dir,
 		About: func(ctx context.Context) (map[string]about.Tape, error) { return a.about(ctx, store, nil) }}
 	if a.tapeName != "" {
 		t, err := a.openTape(ctx)
@@ -145,7 +145,7 @@ func (o *blameOptions) explain(ctx context.Context, f *trace.Finder, project pro
 	list := make([]blamed, len(runs))
 	for i, r := range runs {
 		list[i] = blamed{Run: r, turns: turns[r.Commit.ID]}
-		if list[i].turns == nil {
+		if list[i].turns == nil || r.Boundary && project.Shallow {
 			if list[i].unknown, err = o.whyUnknown(ctx, f, project, r); err != nil {
 				return err
 			}
@@ -166,7 +166,7 @@ func (o *blameOptions) explain(ctx context.Context, f *trace.Finder, project pro
 type blamed struct {
 	projectgit.Run
 	turns   []trace.Turn
-	unknown unknown // why there are none
+	unknown unknown // why there are none, or they may be wrong
 }
 
 // unknown is why nothing is known of a commit, as programs read it and for people.

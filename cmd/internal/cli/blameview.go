@@ -55,7 +55,7 @@ func (o *blameOptions) showTurns(b blamed, indent string) {
 			o.line(indent + o.style(colour, part))
 		}
 	}
-	if len(b.turns) == 0 {
+	if b.unknown.text != "" {
 		say(dim, b.unknown.text)
 	}
 	for _, t := range b.turns {
@@ -83,7 +83,7 @@ func (o *blameOptions) showMore(list []blamed) {
 		}
 	}
 	if o.screen().out {
-		o.say("\n%s", o.style(dim, more))
+		o.say("\n%s", o.style(dim, strings.Join(display.Wrap(more, o.width()), "\n")))
 		return
 	}
 	_ = o.out.Flush()

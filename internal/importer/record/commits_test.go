@@ -27,6 +27,7 @@ func TestCommitsIn(t *testing.T) {
 		{"blocks", byGit, `[{"type":"text","text":"[main 1a2b3c4] add a check"}]`, one},
 		{"an object in a text", byGit, `"{\"output\":\"[main 1a2b3c4] add a check\\n\",\"metadata\":{\"exit_code\":0}}"`, one},
 		{"a heading", byGit, `"Command: git commit\nOutput: [main 1a2b3c4] add a check\nExit Code: 0"`, one},
+		{"a heading in a tag", byGit, `"<untrusted_context>\nOutput: [main 1a2b3c4] add a check\n 1 file changed\nProcess Group PGID: 47\n</untrusted_context>"`, one},
 		{"words of a command", `{"command":["bash","-lc","git commit -m x"]}`, `"[main 1a2b3c4] add a check"`, one},
 		{"a script in a call", `{"input":"await tools.exec_command({cmd:'git commit'})"}`, `["[main 1a2b3c4] add a check"]`, one},
 		{"cherry-pick", `{"cmd":"git cherry-pick abc"}`, `"[main 1a2b3c4] add a check\n Date: Fri"`, one},
