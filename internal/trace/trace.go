@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"tape/index"
 	"tape/internal/about"
@@ -91,18 +92,28 @@ func (f *Finder) recorded(ctx context.Context, commits []projectgit.Commit, out 
 // probable finds the events of commits that had other ids then.
 func (f *Finder) probable(ctx context.Context, commits []projectgit.Commit, out map[string][]Turn) error {
 	commits = slices.DeleteFunc(commits, func(c projectgit.Commit) bool { return c.Authored.IsZero() || c.Subject == "" })
-	words := func(c projectgit.Commit) string { return `"` + strings.ReplaceAll(c.Subject, `"`, " ") + `"` }
 	is := func(c projectgit.Commit, e repo.Entry) bool {
 		at, ok := e.Time()
 		return ok && at.Sub(c.Authored).Abs() <= sameTime && jsonl.GetString(e.Payload, "data", "subject") == c.Subject
 	}
-	return f.events(ctx, commits, out, Probably, words, is)
+	return f.events(ctx, commits, out, Probably, subjectWords, is)
+}
+
+// subjectWords are the longest words of a commit's subject, without what a search takes for syntax.
+func subjectWords(c projectgit.Commit) string {
+	const enough = 3
+	words := strings.Fields(strings.ToLower(c.Subject))
+	for i, w := range words {
+		words[i] = strings.TrimFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+	}
+	slices.SortStableFunc(words, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	return strings.Join(words[:min(len(words), enough)], " ")
 }
 
 // events asks the index for the events of some commits, several at a time.
 func (f *Finder) events(ctx context.Context, commits []projectgit.Commit, out map[string][]Turn, how How,
 	words func(projectgit.Commit) string, is func(projectgit.Commit, repo.Entry) bool) error {
-	const atOnce = 20 // a query has no more than 64 words
+	const atOnce = 12 // a query has no more than 64 words and operators
 	for some := range slices.Chunk(commits, atOnce) {
 		queries := make([]string, len(some))
 		for i, c := range some {
@@ -219,7 +230,7 @@ func (f *Finder) whileOpen(ctx context.Context, commits []projectgit.Commit, out
 	}
 	for _, c := range commits {
 		for _, t := range tapes {
-			if c.Authored.Before(t.Started) || c.Authored.After(t.Updated.Add(open)) {
+			if latest(c).Before(t.Started) || c.Authored.After(t.Updated.Add(open)) {
 				continue
 			}
 			prompts, err := f.promptsOf(ctx, t.Name)
@@ -230,7 +241,7 @@ func (f *Finder) whileOpen(ctx context.Context, commits []projectgit.Commit, out
 				return err
 			}
 			for i, p := range slices.Backward(prompts) {
-				if p.date.After(c.Authored) {
+				if p.date.After(latest(c)) {
 					continue
 				}
 				last := t.Entries
@@ -248,6 +259,9 @@ func (f *Finder) whileOpen(ctx context.Context, commits []projectgit.Commit, out
 	}
 	return nil
 }
+
+// latest is when a commit was authored at the latest: git keeps whole seconds.
+func latest(c projectgit.Commit) time.Time { return c.Authored.Add(time.Second - 1) }
 
 // ofProject are the tapes of sessions in the project, in the order of their names.
 func (f *Finder) ofProject(ctx context.Context) (tapes []about.Tape, err error) {
@@ -306,7 +320,7 @@ func (f *Finder) Why(ctx context.Context, c projectgit.Commit) (Reason, time.Tim
 		return NoSessions, time.Time{}, err
 	}
 	first := slices.MinFunc(tapes, func(a, b about.Tape) int { return a.Started.Compare(b.Started) }).Started
-	if !c.Authored.IsZero() && c.Authored.Before(first) {
+	if latest(c).Before(first) {
 		return BeforeSessions, first, nil
 	}
 	return NothingRecorded, first, nil
