@@ -142,11 +142,17 @@ func TestHostileRepository(t *testing.T) {
 	write(t, dir, ".gitattributes", "*.x text eol=crlf filter=evil diff=evil\n*.x filter=odd=name\n")
 	git("add", ".")
 	git("commit", "-qm", "one")
+	signed := strings.Replace(git("cat-file", "commit", "HEAD"), "\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n x\n -----END PGP SIGNATURE-----\n\n", 1) + "\n"
+	git("reset", "-q", git("hash-object", "-t", "commit", "-w", write(t, t.TempDir(), "signed", signed)))
 	evil := "echo x >>" + mark + "; cat"
+	script := write(t, t.TempDir(), "gpg", "#!/bin/sh\necho x >>"+mark+"\n")
+	if err := os.Chmod(script, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, s := range [][2]string{{"filter.evil.clean", evil}, {"filter.evil.smudge", evil}, {"filter.evil.required", "true"}, {"filter.odd=name.process", evil},
 		{"diff.evil.textconv", evil}, {"diff.evil.command", evil}, {"diff.external", evil}, {"core.fsmonitor", evil}, {"core.pager", evil}, {"core.sshCommand", evil},
-		{"pager.blame", evil}, {"pager.log", evil}, {"gpg.program", evil}, {"log.showSignature", "true"}, {"alias.blame", "!" + evil}, {"core.hooksPath", dir},
-		{"remote.origin.url", "ext::sh -c '" + evil + "'"}, {"remote.origin.promisor", "true"}, {"extensions.partialClone", "origin"}} {
+		{"pager.blame", evil}, {"pager.log", evil}, {"gpg.program", script}, {"log.showSignature", "true"}, {"alias.blame", "!" + evil}, {"core.hooksPath", dir},
+		{"remote.origin.url", "ssh://example.invalid/x"}, {"remote.origin.promisor", "true"}, {"core.repositoryFormatVersion", "1"}, {"extensions.partialClone", "origin"}} {
 		git("config", s[0], s[1])
 	}
 	write(t, dir, "f.x", "one\r\ntwo\r\nthree\r\n")
@@ -167,7 +173,7 @@ func TestHostileRepository(t *testing.T) {
 	if c, ok := ask.Resolve(t.Context(), dir, head.ID[:8]); !ok || len(c.Files) != 2 {
 		t.Errorf("%+v", c)
 	}
-	if _, ok := ask.Resolve(t.Context(), dir, "1234567"); ok {
+	if _, ok := ask.Resolve(t.Context(), dir, strings.Repeat("1", 40)); ok {
 		t.Error("a commit that is not there is fetched")
 	}
 	if ran, err := os.ReadFile(mark); err == nil {
