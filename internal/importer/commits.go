@@ -6,6 +6,7 @@ import (
 
 	"tape/internal/importer/record"
 	"tape/internal/jsonl"
+	"tape/repo"
 )
 
 // withCommit completes the event of a commit: by the git of the session's directory, if that is
@@ -18,7 +19,7 @@ func (in *intake) withCommit(ctx context.Context, item record.Item) record.Item 
 	if in.git == nil {
 		in.git = &in.ownGit
 	}
-	c, ok := in.git.Resolve(ctx, jsonl.GetString(in.info.State, "cwd"), jsonl.GetString(data, "id"))
+	c, ok := in.git.Resolve(ctx, in.sessionDir(ctx), jsonl.GetString(data, "id"))
 	if !ok {
 		return item
 	}
@@ -32,4 +33,22 @@ func (in *intake) withCommit(ctx context.Context, item record.Item) record.Item 
 	}
 	item.Entry.Payload = record.Event("", "", record.EventCommit, full.Done()).Payload
 	return item
+}
+
+// sessionDir is the directory that the session was in: as its file tells, or the tape where the
+// file's beginning was not read.
+func (in *intake) sessionDir(ctx context.Context) string {
+	if in.info.State != nil {
+		return jsonl.GetString(in.info.State, "cwd")
+	}
+	tape, err := in.store.Tape(ctx, in.res.Tape)
+	if err != nil {
+		return "" // it is only being made
+	}
+	for e, err := range tape.Entries(ctx, repo.Query{Limit: repo.N(1)}) {
+		if err == nil {
+			return jsonl.GetString(e.Payload, "state", "cwd")
+		}
+	}
+	return ""
 }
