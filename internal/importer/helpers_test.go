@@ -211,7 +211,7 @@ func (s *session) answer() {
 func (s *session) result(ids *[]string, i int) {
 	f := strings.Fields((*ids)[i])
 	*ids = append((*ids)[:i:i], (*ids)[i+1:]...)
-	s.add(f[1], s.id("r"), fmt.Sprintf(`"type":"user","message":{"role":"user","content":[{"tool_use_id":"%s","type":"tool_result","content":"[main %07x] out of %s","is_error":%v}]},"toolUseResult":{"stdout":"[main %07x] out of %s","durationMs":%d},"sourceToolAssistantUUID":"%s"`,
+	s.add(f[1], s.id("r"), fmt.Sprintf(`"type":"user","message":{"role":"user","content":[{"tool_use_id":"%s","type":"tool_result","content":"[main %07x] out of %s\n 1 file changed","is_error":%v}]},"toolUseResult":{"stdout":"[main %07x] out of %s\n 1 file changed","durationMs":%d},"sourceToolAssistantUUID":"%s"`,
 		f[0], s.n-1, f[0], s.rng.IntN(5) == 0, s.n-1, f[0], s.n, f[1]))
 }
 

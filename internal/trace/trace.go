@@ -145,15 +145,22 @@ func (f *Finder) events(ctx context.Context, commits []projectgit.Commit, out ma
 	return nil
 }
 
-// turn is what led to an event.
+// turn is what led to an event: it began with the last question before that. An event that an
+// import of a later day has added stands behind questions that were asked after the commit.
 func (f *Finder) turn(ctx context.Context, e repo.Entry, how How) (Turn, error) {
 	t := Turn{Tape: e.Tape, First: 1, Last: e.ID, How: how}
 	prompts, err := f.promptsOf(ctx, e.Tape)
 	if err != nil {
 		return t, err
 	}
-	if i, _ := slices.BinarySearchFunc(prompts, e.ID, func(p prompt, id int64) int { return cmp.Compare(p.id, id) }); i > 0 {
-		t.First, t.Prompt, t.Date = prompts[i-1].id, prompts[i-1].title, prompts[i-1].date
+	at, dated := e.Time()
+	for _, p := range prompts {
+		late := dated && p.date.After(at)
+		if p.id > e.ID || late {
+			t.Last = min(e.ID, p.id-1)
+			break
+		}
+		t.First, t.Prompt, t.Date = p.id, p.title, p.date
 	}
 	t.Title, err = f.title(ctx, e.Tape)
 	return t, err

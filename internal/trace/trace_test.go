@@ -113,6 +113,17 @@ func TestQuestionIsAPersons(t *testing.T) {
 	}
 }
 
+// An event that came with a later import belongs to the turn of its date.
+func TestLateEvent(t *testing.T) {
+	w := workspace(t)
+	w.add("a", 0, "{}", "begin", "commit it")
+	w.add("a", 10, "{}", "go on", "and on")
+	w.add("a", 5, "{}", `{"id":"1a2b3c4","subject":"x"}`)
+	if got := w.found(projectgit.Commit{ID: id}); got != "recorded a 3-3 commit it" {
+		t.Error(got)
+	}
+}
+
 func TestProbable(t *testing.T) {
 	w := workspace(t)
 	const subject = `fix: "a b" OR -c* (#12), 数据库`

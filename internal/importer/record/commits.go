@@ -20,11 +20,11 @@ const (
 
 type commit struct{ id, subject string }
 
-// commitEvents are the events of the commits that the result of a call shows, if that is new.
+// commitEvents are the events of the commits that the result of a call shows.
 func (r *Reading) commitEvents(fork string, call *pending) (events []Part) {
 	for i, c := range call.commits {
 		key := PartKey(call.result.Key+"/commit", i)
-		if r.Seen(fork, key) || call.result.Known {
+		if r.Seen(fork, key) {
 			continue
 		}
 		data := NewObject(len(c.subject)+64).Str("id", c.id).Str("subject", c.subject)
@@ -36,14 +36,14 @@ func (r *Reading) commitEvents(fork string, call *pending) (events []Part) {
 }
 
 // commitsIn finds the lines in which git says that it has made a commit, such as
-// "[main 1a2b3c4] subject". Of a call that does not name git's command, as that of a script,
-// such a line counts only with the count of changed files that git prints below it.
+// "[main 1a2b3c4] subject". Where the call does not name git's command, as that of a script, or
+// is not known, such a line counts only with the count of changed files that git prints below it.
 func commitsIn(input, content []byte) (found []commit) {
 	if !bytes.Contains(content, []byte("] ")) {
 		return nil
 	}
 	named := namesCommit(input)
-	if !named && !isCommand(input) {
+	if !named && input != nil && !isCommand(input) {
 		return nil
 	}
 	eachText(content, func(text string) {

@@ -42,10 +42,15 @@ func TestCommitsIn(t *testing.T) {
 		{"an id alone", byGit, `"[1a2b3c4] text"`, nil},
 		{"within a line", byGit, `"see [main 1a2b3c4] add a check"`, nil},
 		{"a file that is read", `{"file_path":"notes.md"}`, `"[main 1a2b3c4] add a check` + counted + `"`, nil},
-		{"no call", "", `"[main 1a2b3c4] add a check` + counted + `"`, nil},
+		{"no call", "", `"[main 1a2b3c4] add a check` + counted + `"`, one},
+		{"no call, and no count", "", `"[main 1a2b3c4] add a check"`, nil},
 		{"nothing", byGit, "", nil},
 	} {
-		if got := commitsIn([]byte(c.input), []byte(c.content)); !slices.Equal(got, c.want) {
+		var input []byte
+		if c.input != "" {
+			input = []byte(c.input)
+		}
+		if got := commitsIn(input, []byte(c.content)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, not %v", c.name, got, c.want)
 		}
 	}
