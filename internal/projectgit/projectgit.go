@@ -24,11 +24,10 @@ import (
 // ErrNoRepository says that a directory is in no working tree of git.
 var ErrNoRepository = errors.New("not in a working tree of git")
 
-// limit is how long git may take for an answer; ErrSlow says that it took longer.
-const limit = 2 * time.Minute
+// ErrSlow says that git took longer than the limit.
+var ErrSlow = errors.New("git has given no answer for two minutes")
 
-// ErrSlow says that git took too long.
-var ErrSlow = fmt.Errorf("git gave no answer in %s", limit)
+const limit = 2 * time.Minute
 
 // Repo is the git repository of a project.
 type Repo struct {
