@@ -145,8 +145,8 @@ func (f *Finder) events(ctx context.Context, commits []projectgit.Commit, out ma
 	return nil
 }
 
-// turn is what led to an event: it began with the last question before that. An event that an
-// import of a later day has added stands behind questions that were asked after the commit.
+// turn is what led to an event: it began with the last question before that, by its place and by
+// its date. What a merge or a later import has added stands behind questions that are younger.
 func (f *Finder) turn(ctx context.Context, e repo.Entry, how How) (Turn, error) {
 	t := Turn{Tape: e.Tape, First: 1, Last: e.ID, How: how}
 	prompts, err := f.promptsOf(ctx, e.Tape)
@@ -155,12 +155,13 @@ func (f *Finder) turn(ctx context.Context, e repo.Entry, how How) (Turn, error) 
 	}
 	at, dated := e.Time()
 	for _, p := range prompts {
-		late := dated && p.date.After(at)
-		if p.id > e.ID || late {
-			t.Last = min(e.ID, p.id-1)
-			break
+		switch {
+		case p.id > e.ID:
+		case dated && p.date.After(at):
+			t.Last = min(t.Last, p.id-1)
+		default:
+			t.First, t.Last, t.Prompt, t.Date = p.id, e.ID, p.title, p.date
 		}
-		t.First, t.Prompt, t.Date = p.id, p.title, p.date
 	}
 	t.Title, err = f.title(ctx, e.Tape)
 	return t, err

@@ -43,7 +43,12 @@ a commit that a person made, those sessions of the project are shown that were o
 or had ended within an hour, and it is marked as such.
 
 All tapes of the workspace are looked at; --tape names one. The project is the git
-repository that the file is in.`,
+repository that the file is in.
+
+With --json, each run of lines is an object with file, first_line, last_line, commit, author,
+date, subject and turns. A turn has tape, title, first_id, last_id, prompt, date and how:
+recorded, probably, or open. If nothing is known, unknown says why: not_committed, no_sessions,
+before_sessions, nothing_recorded, or shallow.`,
 		Example: `  tape blame cmd/shop/main.go
   tape blame cmd/shop/main.go:42
   tape blame cmd/shop/main.go:42-60 --json
