@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"tape/internal/jsonl"
+	"tape/internal/testkit"
 	"tape/repo"
 )
 
@@ -83,6 +85,24 @@ func TestCommits(t *testing.T) {
 			}
 		}
 		grows(t, format, ls, 1)
+	}
+}
+
+// A session that is followed while it goes on has the same events as one that is imported later.
+func TestCommitsFollowed(t *testing.T) {
+	project := t.TempDir()
+	made := exec.Command("sh", "-c", `git init -q; echo x >f; git add .; git -c user.name=a -c user.email=a@b commit -qm "the subject"; git rev-parse --short HEAD`)
+	made.Dir = project
+	id, err := made.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{ClaudeCode, Codex, Gemini} {
+		whole := strings.NewReplacer("DIR", project, "ID", strings.TrimSpace(string(id))).Replace(string(lines(committing[format]...)))
+		for seed := range uint64(testkit.Size(5, 40, 40)) {
+			rng := rand.New(rand.NewPCG(seed, 5))
+			follows(t, format, "s.jsonl", cuts(rng, []byte(whole), 1+rng.IntN(12)))
+		}
 	}
 }
 
