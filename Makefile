@@ -1,4 +1,4 @@
-# make            builds bin/tape
+# make            builds bin/tape and bin/tape-host
 # make help       lists the targets
 #
 # Needs Go, git and make, and a C compiler only for the race detector. All else
@@ -6,7 +6,8 @@
 
 GO      ?= go
 BIN     := bin/tape
-MAIN    := ./cmd/tape
+# tape starts tape-host for what keeps running, and looks for it beside itself.
+MAINS   := ./cmd/tape ./cmd/tape-host
 
 # The linter runs as a program of its own, so its dependencies stay out of go.mod.
 GOLANGCI_VERSION := v2.15.0
@@ -60,9 +61,9 @@ RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && d=$$(mktemp -d) \
 .DEFAULT_GOAL := build
 
 .PHONY: build
-build: ## build bin/tape (static, trimmed, version stamped)
+build: ## build bin/tape and bin/tape-host (static, trimmed, version stamped)
 	@mkdir -p bin
-	$(BUILD) -o $(BIN)$$($(GO) env GOEXE) $(MAIN)
+	$(BUILD) -o bin/ $(MAINS)
 
 # test -------------------------------------------------------------------------
 
@@ -106,7 +107,7 @@ lint: ## golangci-lint, pinned, built by go run
 cross: ## vet and compile for the platforms in CROSS
 	@for p in $(CROSS); do \
 		echo "== cross $$p"; export GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0; \
-		$(GO) vet $(QUICK) ./... && $(GO) build $(QUICK) -buildvcs=false -o /dev/null $(MAIN) || exit 1; \
+		$(GO) vet $(QUICK) ./... && $(GO) build $(QUICK) -buildvcs=false -o /dev/null $(MAINS) || exit 1; \
 	done
 
 .PHONY: fuzz
@@ -191,8 +192,8 @@ demo: build demo-clean ## import a session, search, hand off, fork, merge; FILE=
 demo-clean: ## remove what make demo has made
 	@rm -rf '$(DEMO)'
 
-# With PREFIX: program, man pages and completions below it (DESTDIR is honoured).
-# Without: the program alone, where go install would put it.
+# With PREFIX: programs, man pages and completions below it (DESTDIR is honoured).
+# Without: the programs alone, where go install would put them.
 .PHONY: install
 install: build ## install to PREFIX, or without it where go install does
 ifdef PREFIX
@@ -200,23 +201,25 @@ ifdef PREFIX
 		"$(DESTDIR)$(PREFIX)/share/bash-completion/completions" \
 		"$(DESTDIR)$(PREFIX)/share/zsh/site-functions" \
 		"$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d"
-	install -m 755 $(BIN) "$(DESTDIR)$(PREFIX)/bin/tape"
+	install -m 755 $(BIN) $(BIN)-host "$(DESTDIR)$(PREFIX)/bin/"
 	install -m 644 docs/man/*.1 "$(DESTDIR)$(PREFIX)/share/man/man1/"
 	install -m 644 docs/completions/tape.bash "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/tape"
 	install -m 644 docs/completions/_tape "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_tape"
 	install -m 644 docs/completions/tape.fish "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/tape.fish"
 else
 	@dir=$$($(GO) env GOBIN); [ -n "$$dir" ] || dir=$$($(GO) env GOPATH | cut -d: -f1)/bin; \
-	mkdir -p "$$dir" && cp $(BIN)$$($(GO) env GOEXE) "$$dir/" && echo "installed $$dir/tape"
+	exe=$$($(GO) env GOEXE); \
+	mkdir -p "$$dir" && cp $(BIN)$$exe $(BIN)-host$$exe "$$dir/" && echo "installed $$dir/tape and tape-host"
 endif
 
 .PHONY: release
-release: ## dist/: a program for each platform, and SHA256SUMS
+release: ## dist/: an archive with both programs for each platform, and SHA256SUMS
 	@rm -rf dist && mkdir -p dist
 	@for p in $(PLATFORMS); do \
-		os=$${p%/*}; arch=$${p#*/}; ext=; [ $$os != windows ] || ext=.exe; \
-		out=dist/tape-$(VERSION)-$$os-$$arch$$ext; echo "$$out"; \
-		GOOS=$$os GOARCH=$$arch $(BUILD) -o $$out $(MAIN) || exit 1; \
+		os=$${p%/*}; arch=$${p#*/}; name=tape-$(VERSION)-$$os-$$arch; echo "dist/$$name.tar.gz"; \
+		mkdir "dist/$$name" && cp LICENSE README.md "dist/$$name/" && cp -R docs/man docs/completions "dist/$$name/" && \
+		GOOS=$$os GOARCH=$$arch $(BUILD) -o "dist/$$name/" $(MAINS) && \
+		tar -C dist -czf "dist/$$name.tar.gz" "$$name" && rm -r "dist/$$name" || exit 1; \
 	done
 	@cd dist && { command -v sha256sum >/dev/null && sha256sum tape-* || shasum -a 256 tape-*; } >SHA256SUMS && cat SHA256SUMS
 

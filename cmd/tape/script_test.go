@@ -17,7 +17,7 @@ import (
 	"tape/repo"
 )
 
-// TestMain puts the program, built as a user would build it, on the path of the scripts.
+// TestMain puts the programs, built as a user would build them, on the path of the scripts.
 // (The race detector is for the tests of the packages: scripts start a thousand programs,
 // and with it they took four minutes instead of eight seconds.)
 func TestMain(m *testing.M) {
@@ -31,10 +31,10 @@ func withProgram(tests func() int) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", dir, ".")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", dir, ".", "../tape-host")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
+		fmt.Fprintf(os.Stderr, "build the programs: %v\n%s", err, out)
 		return 1
 	}
 	if err := os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH")); err != nil {

@@ -35,6 +35,8 @@ type App struct {
 	Version string // "" when the build did not stamp one
 	Commit  string
 
+	Host Host // what tape-host does; nil in tape
+
 	// The global flags.
 	workspace string
 	tapeName  string

@@ -17,6 +17,7 @@ const (
 	groupForks     = "Forks:"
 	groupRemotes   = "Share with others:"
 	groupExchange  = "Import and export:"
+	groupAgents    = "Agents:"
 	groupWorkspace = "Workspace:"
 )
 
@@ -27,7 +28,7 @@ type command struct {
 }
 
 func commands() []command {
-	return []command{
+	return append(hostCommands(), []command{
 		{"init", groupCore, newInitCmd},
 		{"append", groupCore, newAppendCmd},
 		{"handoff", groupCore, newHandoffCmd},
@@ -73,7 +74,7 @@ func commands() []command {
 		{"hook", groupWorkspace, newHookCmd},
 		{"config", groupWorkspace, newConfigCmd},
 		{"version", groupWorkspace, newVersionCmd},
-	}
+	}...)
 }
 
 // Root returns the whole tree of commands, to generate documentation from.
@@ -91,6 +92,9 @@ func newRoot(a *App, args []string) *cobra.Command {
 		return cmd
 	}
 	all := commands()
+	if a.Host != nil {
+		all = append(hostCommands(), command{"version", groupWorkspace, newVersionCmd})
+	}
 	for _, c := range all {
 		if len(args) > 0 && c.name == args[0] {
 			root.CompletionOptions.DisableDefaultCmd = true
@@ -154,7 +158,12 @@ cat, git log and git diff.`,
 	flags.BoolVar(&a.noPager, "no-pager", false, "show long output without a pager")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on standard error")
 	root.SetFlagErrorFunc(flagError)
-	for _, group := range []string{groupCore, groupTapes, groupForks, groupRemotes, groupExchange, groupWorkspace} {
+	groups := []string{groupCore, groupTapes, groupForks, groupRemotes, groupExchange, groupAgents, groupWorkspace}
+	if a.Host != nil {
+		root.Long, root.Example = "tape-host is the part of tape that keeps running. tape starts it: there is no need to call it.", ""
+		groups = []string{groupAgents, groupWorkspace}
+	}
+	for _, group := range groups {
 		root.AddGroup(&cobra.Group{ID: group, Title: group})
 	}
 	root.SetCompletionCommandGroupID(groupWorkspace)

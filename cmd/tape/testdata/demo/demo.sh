@@ -38,6 +38,7 @@ trap 'rm -f "$out"' EXIT
 # The commands below read as a user would type them: tape is on the PATH, and
 # nothing outside of the folder is read or written.
 cp "$tape" "$dir/bin/tape"
+[ ! -e "$tape-host" ] || cp "$tape-host" "$dir/bin/tape-host"
 if [ $# -eq 1 ]; then
 	cp "$transcript" "$dir/teashop/session.jsonl"
 	transcript=session.jsonl

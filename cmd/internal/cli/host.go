@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+)
+
+// Host does what only the program tape-host can. The program tape has none: there, such a
+// command checks its arguments and starts tape-host with them.
+type Host interface {
+	MCP(ctx context.Context, o MCPOptions) error
+}
+
+const (
+	hostProgram = "tape-host"
+	// envHostFor has the build of the tape that starts tape-host, which takes it out again.
+	envHostFor = "TAPE_HOST_FOR"
+)
+
+// hostCommands are in both programs.
+func hostCommands() []command {
+	return []command{
+		{"mcp", groupAgents, newMCPCmd},
+	}
+}
+
+// hosted runs a command of tape-host. What it does is told by run; in tape it starts tape-host.
+func (a *App) hosted(run func(ctx context.Context, host Host) error) runFunc {
+	return func(cmd *cobra.Command, _ []string) error {
+		if a.Host == nil {
+			return a.startHost(cmd.Name())
+		}
+		if err := a.sameBuild(cmd.Name()); err != nil {
+			return err
+		}
+		return run(cmd.Context(), a.Host)
+	}
+}
+
+// startHost runs tape-host with the arguments of this process; on Unix in its place.
+func (a *App) startHost(command string) error {
+	path, err := findHost()
+	if err != nil {
+		return err
+	}
+	env := append(os.Environ(), envHostFor+"="+a.buildID())
+	if err := runInstead(path, append([]string{hostProgram}, os.Args[1:]...), env); err != nil {
+		var own *cliError
+		if errors.As(err, &own) {
+			return err
+		}
+		return &cliError{cause: err, msg: "cannot run " + quoted(path) + " for tape " + command + ": " + err.Error(),
+			hint: "install tape again: tape-host comes with it"}
+	}
+	return nil
+}
+
+// findHost looks beside the program itself, then in PATH.
+func findHost() (string, error) {
+	name := hostProgram
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	if self, err := os.Executable(); err == nil {
+		dirs := []string{filepath.Dir(self)}
+		if real, err := filepath.EvalSymlinks(self); err == nil {
+			dirs = append(dirs, filepath.Dir(real))
+		}
+		for _, dir := range dirs {
+			if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+				return path, nil
+			}
+		}
+	}
+	path, err := exec.LookPath(hostProgram)
+	if err == nil {
+		return path, nil
+	}
+	if !errors.Is(err, exec.ErrNotFound) && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return "", &cliError{msg: "the program tape-host, which does this, is not installed",
+		hint: "tape-host comes with tape: install both again, or put it beside the program tape or in PATH"}
+}
+
+// sameBuild refuses to work for a tape of another build: its flags may mean something else.
+func (a *App) sameBuild(command string) error {
+	want, own := os.Getenv(envHostFor), a.buildID()
+	if err := os.Unsetenv(envHostFor); err != nil {
+		return err
+	}
+	if want == "" || want == own {
+		return nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		self = hostProgram
+	}
+	return &cliError{msg: "tape is version " + want + ", and " + quoted(self) + " is version " + own,
+		hint: "install both from the same release; or run this one itself: " + shellWord(self) + " " + command}
+}
+
+func (a *App) buildID() string {
+	version, commit := a.build()
+	return version + " (" + shortID(commit) + ")"
+}

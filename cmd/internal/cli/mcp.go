@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"tape/repo"
+)
+
+// MCPOptions are what a server of the Model Context Protocol gets of the command line.
+type MCPOptions struct {
+	In    io.Reader
+	Out   io.Writer
+	Open  func(ctx context.Context) (*repo.Store, error) // the workspace, when it is first needed
+	Tape  string                                         // the tape that is meant where none is named
+	Write bool                                           // tools that write are offered
+	Hint  func(repo.Hint) string                         // words for a way out
+
+	Version string
+}
+
+func newMCPCmd(a *App) *cobra.Command {
+	var write bool
+	cmd := &cobra.Command{
+		Use:   "mcp [--write]",
+		Short: "Let agents ask what was recorded (MCP server)",
+		Long: `Serve the recorded sessions to an agent by the Model Context Protocol, over standard input
+and output. The agent starts this command; it ends when standard input does.
+
+  tape_search    finds entries of all tapes
+  tape_list      lists tapes, or the anchors of one
+  tape_read      shows entries
+  tape_context   gives the messages of a tape since its last anchor
+  tape_info      says what a tape holds
+
+These only read. With --write there are also tape_append, tape_handoff, tape_fork,
+tape_merge and tape_discard. Nothing deletes or resets a tape.
+
+The workspace is that of the current directory, and may be made later.`,
+		Example: `  tape mcp
+  claude mcp add tape -- tape mcp
+  codex mcp add tape -- tape mcp --write`,
+		RunE: a.hosted(func(ctx context.Context, host Host) error {
+			version, _ := a.build()
+			return host.MCP(ctx, MCPOptions{In: a.Stdin, Out: a.Stdout, Open: a.openStore, Tape: a.wantedTape(), Write: write,
+				Hint: hintText, Version: version})
+		}),
+	}
+	cmd.Flags().BoolVar(&write, "write", false, "offer tools that write, too")
+	return cmd
+}
