@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"tape/internal/about"
+	"tape/internal/catalog"
 	"tape/internal/display"
 	"tape/internal/query"
 	"tape/repo"
@@ -42,7 +43,7 @@ func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
 	if err != nil {
 		return err
 	}
-	all, err := tapesAndForks(ctx, store)
+	all, err := catalog.All(ctx, store)
 	if err != nil {
 		return err
 	}

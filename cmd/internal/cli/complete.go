@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/catalog"
 	"tape/internal/display"
 	"tape/internal/layout"
 	"tape/repo"
@@ -98,7 +99,7 @@ func before(n int, f completer, behind cobra.ShellCompDirective) completer {
 
 func (a *App) completeTapes() completer {
 	return completeListed(a.openStore, func(store *repo.Store, ctx context.Context) ([]*repo.Tape, error) {
-		return tapesAndForks(ctx, store)
+		return catalog.All(ctx, store)
 	}, (*repo.Tape).Name)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/catalog"
 	"tape/internal/layout"
 	"tape/repo"
 )
@@ -106,7 +107,7 @@ func (a *App) known(ctx context.Context, tapes []*repo.Tape, kinds, roles []stri
 	}
 	for _, list := range []*nameList{kind, role} {
 		for _, name := range list.unknown {
-			meant := nearest(name, list.known)
+			meant := catalog.Nearest(name, list.known)
 			if len(meant) == 0 && a.json {
 				continue
 			}

@@ -87,15 +87,6 @@ func (a *App) closedFork(ctx context.Context, store *repo.Store, name string) (r
 	return repo.ForkInfo{}, false
 }
 
-func tapesAndForks(ctx context.Context, store *repo.Store) ([]*repo.Tape, error) {
-	tapes, err := store.Tapes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	forks, err := store.Forks(ctx)
-	return append(tapes, forks...), err
-}
-
 // completeForks offers open forks: those of the tape in hand by their own names.
 func (a *App) completeForks(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	return completeNames(func(ctx context.Context) ([]string, error) {

@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/catalog"
 	"tape/internal/layout"
-	"tape/internal/text/near"
 	"tape/internal/workspace"
 	"tape/repo"
 )
@@ -36,7 +35,7 @@ func (a *App) findTape(ctx context.Context, store *repo.Store, name string) (*re
 			return nil, cmp.Or(otherErr, err)
 		}
 		if !a.reads && !isTerminal(a.Stderr) {
-			return nil, layout.NotFound(didYouMean([]string{quoted(full)}), "there is no tape %s: without a terminal, this command takes whole names only", quoted(name))
+			return nil, layout.NotFound(didYouMean([]string{full}), "there is no tape %s: without a terminal, this command takes whole names only", quoted(name))
 		}
 	} else if full == "" {
 		return nil, layout.NotFound("tape tapes lists the tapes", "no other tape was current before")
@@ -70,36 +69,11 @@ func (a *App) fullName(ctx context.Context, store *repo.Store, short string) (st
 			parts = append(strings.Split(list[n-1].Name, "/"), parts[1:]...)
 		}
 	}
-	tapes, err := tapesAndForks(ctx, store)
+	tapes, err := catalog.All(ctx, store)
 	if err != nil {
 		return "", err
 	}
-	var left [][]string
-	for _, t := range tapes {
-		if name := strings.Split(t.Name(), "/"); len(name) == len(parts) {
-			left = append(left, name)
-		}
-	}
-	for i, part := range parts {
-		is := func(name []string) bool { return name[i] == part }
-		if !slices.ContainsFunc(left, is) {
-			is = func(name []string) bool { return part != "" && strings.HasPrefix(name[i], part) }
-		}
-		left = slices.DeleteFunc(left, func(name []string) bool { return !is(name) })
-	}
-	names := make([]string, len(left))
-	for i, name := range left {
-		names[i] = strings.Join(name, "/")
-	}
-	if len(names) > 1 {
-		const most = 8
-		hint := strings.Join(names[:min(len(names), most)], "\n")
-		if n := len(names) - most; n > 0 {
-			hint += fmt.Sprintf("\nand %d more", n)
-		}
-		return "", layout.Invalid(hint, "the names of %d tapes begin with %s; give more of it", len(names), quoted(short))
-	}
-	return first(names), nil
+	return catalog.FullName(namesOf(tapes, (*repo.Tape).Name), parts)
 }
 
 // withSuggestion adds to an error about a name that is not there what may have been meant.
@@ -116,7 +90,7 @@ func (a *App) withSuggestion(ctx context.Context, err error) error {
 				return renamed
 			}
 		}
-		meant := nearest(h.Args[0], a.namesFor(ctx, h.Kind))
+		meant := catalog.Nearest(h.Args[0], a.namesFor(ctx, h.Kind))
 		if len(meant) > 0 {
 			return &cliError{class: repo.ErrNotFound, cause: err, msg: err.Error(),
 				hint: didYouMean(meant) + "\n" + hintOf(err)}
@@ -125,7 +99,9 @@ func (a *App) withSuggestion(ctx context.Context, err error) error {
 	return err
 }
 
-func didYouMean(names []string) string { return "did you mean " + strings.Join(names, " or ") + "?" }
+func didYouMean(names []string) string {
+	return "did you mean " + strings.Join(namesOf(names, quoted), " or ") + "?"
+}
 
 // namesFor are the names among which one was looked for, by the hint that was given.
 func (a *App) namesFor(ctx context.Context, kind layout.HintKind) (names []string) {
@@ -135,40 +111,8 @@ func (a *App) namesFor(ctx context.Context, kind layout.HintKind) (names []strin
 		names = namesOf(phases, func(p repo.Phase) string { return p.Name })
 	}
 	if kind == layout.ListTapes || kind == layout.ListForks || kind == layout.NameRevision {
-		tapes, _ := tapesAndForks(ctx, a.store)
+		tapes, _ := catalog.All(ctx, a.store)
 		names = append(names, namesOf(tapes, (*repo.Tape).Name)...)
 	}
 	return names
-}
-
-// nearest are the names that differ from a word by a slip or two, or go on where it ends,
-// quoted; at most a few.
-func nearest(word string, names []string) []string {
-	const most, longest, few = 2, 80, 3
-	if word == "" || len(word) > longest {
-		return nil
-	}
-	folded := []rune(strings.ToLower(word))
-	allowed := min(most, len(folded)/2) // everything is near to what is short
-	found := map[int][]string{}
-	for _, name := range names {
-		lower := strings.ToLower(name)
-		slips := allowed + 1
-		switch {
-		case len(name) > longest:
-		case strings.HasPrefix(lower, string(folded)):
-			slips = 0
-		default:
-			slips = near.Slips(folded, []rune(lower), allowed)
-		}
-		if q := quoted(name); slips <= allowed && !slices.Contains(found[slips], q) {
-			found[slips] = append(found[slips], q)
-		}
-	}
-	for slips := range allowed + 1 {
-		if len(found[slips]) > 0 {
-			return found[slips][:min(len(found[slips]), few)]
-		}
-	}
-	return nil
 }

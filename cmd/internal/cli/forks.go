@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/catalog"
 	"tape/repo"
 )
 
@@ -102,7 +103,7 @@ func describeFork(f repo.ForkInfo) object {
 // itself comes behind what it is a fork of.
 func (o *forksOptions) parents(ctx context.Context, store *repo.Store) (list []*repo.Tape, err error) {
 	if o.all {
-		list, err = tapesAndForks(ctx, store)
+		list, err = catalog.All(ctx, store)
 	} else {
 		t, err := o.openTape(ctx)
 		if err != nil {

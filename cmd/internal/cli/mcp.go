@@ -13,7 +13,7 @@ import (
 type MCPOptions struct {
 	In    io.Reader
 	Out   io.Writer
-	Open  func(ctx context.Context) (*repo.Store, error) // the workspace, when it is first needed
+	Open  func(ctx context.Context) (*repo.Store, error) // the workspace, which may be made, or another one, at any time
 	Tape  string                                         // the tape that is meant where none is named
 	Write bool                                           // tools that write are offered
 	Hint  func(repo.Hint) string                         // words for a way out
@@ -44,10 +44,16 @@ The workspace is that of the current directory, and may be made later.`,
   codex mcp add tape -- tape mcp --write`,
 		RunE: a.hosted(func(ctx context.Context, host Host) error {
 			version, _ := a.build()
-			return host.MCP(ctx, MCPOptions{In: a.Stdin, Out: a.Stdout, Open: a.openStore, Tape: a.wantedTape(), Write: write,
+			return host.MCP(ctx, MCPOptions{In: a.Stdin, Out: a.Stdout, Open: a.openAnew, Tape: a.wantedTape(), Write: write,
 				Hint: hintText, Version: version})
 		}),
 	}
 	cmd.Flags().BoolVar(&write, "write", false, "offer tools that write, too")
 	return cmd
+}
+
+// openAnew is openStore for who asks many times, from several goroutines.
+func (a *App) openAnew(ctx context.Context) (*repo.Store, error) {
+	one := *a
+	return one.openStore(ctx)
 }

@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"tape/index"
 	"tape/internal/about"
+	"tape/internal/catalog"
 	"tape/repo"
 )
 
@@ -77,26 +76,12 @@ func b2i(b bool) int {
 // from seeing the others.
 func (a *App) about(ctx context.Context, store *repo.Store, tapes []*repo.Tape) (facts map[string]about.Tape, err error) {
 	err = a.withIndex(store, func(x *index.Index) (err error) {
-		if facts, err = x.About(ctx, tapes); !errors.Is(err, repo.ErrCorrupt) {
-			return err
+		var damaged []error
+		facts, damaged, err = catalog.About(ctx, x, store, tapes)
+		for _, d := range damaged {
+			a.warn(d.Error())
 		}
-		if tapes == nil {
-			if tapes, err = tapesAndForks(ctx, store); err != nil {
-				return err
-			}
-		}
-		facts = map[string]about.Tape{}
-		for _, t := range tapes {
-			one, err := x.About(ctx, []*repo.Tape{t})
-			if err != nil && !errors.Is(err, repo.ErrCorrupt) {
-				return err
-			}
-			if facts[t.Branch()] = one[t.Branch()]; err != nil {
-				facts[t.Branch()] = about.Tape{Name: t.Name()}
-				a.warn(err.Error())
-			}
-		}
-		return nil
+		return err
 	})
 	return facts, err
 }
@@ -149,54 +134,4 @@ func dateOrNull(t time.Time) any {
 		return nil
 	}
 	return repo.FormatDate(t)
-}
-
-// shortNames are what may be written for the names of tapes: of each part of a name, as much
-// as no other begins with; short parts are whole. See [App.findTape].
-func shortNames(list []listedTape) map[string]string {
-	const short = 8
-	beside := map[string][]string{} // parts that are told apart
-	place := func(parts []string, i int) string { return fmt.Sprint(len(parts), parts[:i]) }
-	for _, t := range list {
-		parts := strings.Split(t.Name, "/")
-		for i, part := range parts {
-			at := place(parts, i)
-			beside[at] = append(beside[at], part)
-		}
-	}
-	for at := range beside {
-		slices.Sort(beside[at])
-		beside[at] = slices.Compact(beside[at])
-	}
-	out := make(map[string]string, len(list))
-	for _, t := range list {
-		parts := strings.Split(t.Name, "/")
-		cut := slices.Clone(parts)
-		for i, part := range parts {
-			n, others := short, beside[place(parts, i)]
-			at, _ := slices.BinarySearch(others, part)
-			for _, j := range []int{at - 1, at + 1} {
-				if j >= 0 && j < len(others) {
-					n = max(n, shared(part, others[j])+1)
-				}
-			}
-			for n < len(part) && !utf8.RuneStart(part[n]) {
-				n++
-			}
-			if n+short < len(part) {
-				cut[i] = part[:n]
-			}
-		}
-		out[t.Name] = strings.Join(cut, "/")
-	}
-	return out
-}
-
-// shared is how many bytes two names begin with alike.
-func shared(a, b string) int {
-	n := 0
-	for n < min(len(a), len(b)) && a[n] == b[n] {
-		n++
-	}
-	return n
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/about"
+	"tape/internal/catalog"
 	"tape/internal/display"
 	"tape/repo"
 )
@@ -88,7 +89,7 @@ func (o *tapesOptions) run(ctx context.Context, store *repo.Store, _ []string) e
 		list = list[:min(o.limit, len(list))]
 	}
 	l := listing[listedTape]{none: "no tape is like that", paged: true, object: listedTape.object}
-	columns := o.tapeColumns(list, shortNames(all))
+	columns := o.tapeColumns(list, catalog.ShortNames(namesOf(all, func(t listedTape) string { return t.Name })))
 	for _, c := range columns {
 		l.head = append(l.head, c.head)
 	}

@@ -393,7 +393,7 @@ func (p *picker) result() *Result {
 		slices.SortFunc(p.read, byAge)
 	}
 	for _, c := range p.read[:min(len(p.read), p.s.limit())] {
-		h := newHit(c.entry, c.text, c.match.Spans)
+		h := newHit(c.entry, c.text, c.match.Spans, p.s.Width)
 		h.Score, h.Similar = math.Round(c.score*1000)/1000, c.more
 		out.Hits = append(out.Hits, h)
 	}

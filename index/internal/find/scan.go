@@ -124,7 +124,7 @@ func scanHits(ctx context.Context, s Search, tapes []reached, find *scan.Scanner
 		body := text.AppendEntry(nil, e.Kind, e.Payload)
 		spans, _ := find.Match(body)
 		bySign[key] = len(hits)
-		hits = append(hits, newHit(e, body, spans))
+		hits = append(hits, newHit(e, body, spans, s.Width))
 	}
 	return hits, nil
 }

@@ -3,6 +3,7 @@
 package find
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,8 @@ type Search struct {
 	Searches bool
 	// Context is how many entries before and after each hit come with it.
 	Context int
+	// Width is about how many characters a snippet has; 0 is the default.
+	Width int
 	// Count asks for the exact number of matches, whatever it costs.
 	Count bool
 }
@@ -134,11 +137,12 @@ type signature struct {
 	tape int // its rank
 }
 
-func newHit(e repo.Entry, body []byte, spans []text.Span) Hit {
-	const width = 160 // about how many characters a snippet has
+const snippetWidth = 160
+
+func newHit(e repo.Entry, body []byte, spans []text.Span, width int) Hit {
 	h := Hit{Entry: e}
 	var shown []text.Span
-	h.Snippet, shown = text.Snippet(body, spans, width)
+	h.Snippet, shown = text.Snippet(body, spans, cmp.Or(width, snippetWidth))
 	for _, s := range shown {
 		h.Spans = append(h.Spans, [2]int{s.Start, s.End})
 	}

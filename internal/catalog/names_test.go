@@ -1,11 +1,9 @@
-package cli
+package catalog
 
 import (
 	"maps"
 	"slices"
 	"testing"
-
-	"tape/internal/about"
 )
 
 // TestShortNames: what a list shows for a name means no other tape.
@@ -22,11 +20,7 @@ func TestShortNames(t *testing.T) {
 		"阶段的名字很长很长很长一":           "阶段的",
 		"session-of-the-morning": "session-",
 	}
-	var list []listedTape
-	for name := range want {
-		list = append(list, listedTape{Tape: about.Tape{Name: name}})
-	}
-	if got := shortNames(list); !maps.Equal(got, want) {
+	if got := ShortNames(slices.Collect(maps.Keys(want))); !maps.Equal(got, want) {
 		t.Errorf("got %v", got)
 	}
 }
@@ -35,9 +29,9 @@ func TestNearest(t *testing.T) {
 	t.Parallel()
 	names := []string{"main", "implement", "review", "2577a596-e227", "Main-2"}
 	for word, want := range map[string][]string{
-		"mian": {`"main"`}, "MAIN": {`"main"`, `"Main-2"`}, "implemnt": {`"implement"`}, "2577": {`"2577a596-e227"`}, "x": nil, "something": nil, "": nil,
+		"mian": {"main"}, "MAIN": {"main", "Main-2"}, "implemnt": {"implement"}, "2577": {"2577a596-e227"}, "x": nil, "something": nil, "": nil,
 	} {
-		if got := nearest(word, names); !slices.Equal(got, want) {
+		if got := Nearest(word, names); !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", word, got, want)
 		}
 	}

@@ -1,0 +1,47 @@
+// Package catalog is the list of a workspace's tapes and forks: what they are about, and what
+// short names mean.
+package catalog
+
+import (
+	"context"
+	"errors"
+
+	"tape/index"
+	"tape/internal/about"
+	"tape/repo"
+)
+
+// All are the tapes, then the open forks.
+func All(ctx context.Context, store *repo.Store) ([]*repo.Tape, error) {
+	tapes, err := store.Tapes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	forks, err := store.Forks(ctx)
+	return append(tapes, forks...), err
+}
+
+// About asks the index what tapes are about, by branch; nil stands for all. A tape that is
+// damaged keeps nobody from seeing the others: it is known by its name, and its error is told.
+func About(ctx context.Context, x *index.Index, store *repo.Store, tapes []*repo.Tape) (facts map[string]about.Tape, damaged []error, err error) {
+	if facts, err = x.About(ctx, tapes); !errors.Is(err, repo.ErrCorrupt) {
+		return facts, nil, err
+	}
+	if tapes == nil {
+		if tapes, err = All(ctx, store); err != nil {
+			return nil, nil, err
+		}
+	}
+	facts = map[string]about.Tape{}
+	for _, t := range tapes {
+		one, err := x.About(ctx, []*repo.Tape{t})
+		if err != nil && !errors.Is(err, repo.ErrCorrupt) {
+			return nil, nil, err
+		}
+		if facts[t.Branch()] = one[t.Branch()]; err != nil {
+			facts[t.Branch()] = about.Tape{Name: t.Name()}
+			damaged = append(damaged, err)
+		}
+	}
+	return facts, damaged, nil
+}

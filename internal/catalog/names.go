@@ -1,0 +1,154 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"tape/internal/layout"
+	"tape/internal/text/near"
+	"tape/repo"
+)
+
+// Find returns the tape or fork of a name, which may be short. A name that is right wins.
+func Find(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error) {
+	t, err := store.Tape(ctx, name)
+	if !errors.Is(err, repo.ErrNotFound) {
+		return t, err
+	}
+	tapes, listErr := All(ctx, store)
+	if listErr != nil {
+		return nil, listErr
+	}
+	names := make([]string, len(tapes))
+	for i, t := range tapes {
+		names[i] = t.Name()
+	}
+	full, shortErr := FullName(names, strings.Split(name, "/"))
+	switch {
+	case shortErr != nil:
+		return nil, shortErr
+	case full == "":
+		return nil, err
+	}
+	return store.Tape(ctx, full)
+}
+
+// FullName is the name whose parts, between slashes, begin with the given ones; "" if there is
+// none, and an error if there are several. A part that is right wins.
+func FullName(names []string, parts []string) (string, error) {
+	var left [][]string
+	for _, full := range names {
+		if name := strings.Split(full, "/"); len(name) == len(parts) {
+			left = append(left, name)
+		}
+	}
+	for i, part := range parts {
+		is := func(name []string) bool { return name[i] == part }
+		if !slices.ContainsFunc(left, is) {
+			is = func(name []string) bool { return part != "" && strings.HasPrefix(name[i], part) }
+		}
+		left = slices.DeleteFunc(left, func(name []string) bool { return !is(name) })
+	}
+	found := make([]string, len(left))
+	for i, name := range left {
+		found[i] = strings.Join(name, "/")
+	}
+	switch len(found) {
+	case 0:
+		return "", nil
+	case 1:
+		return found[0], nil
+	}
+	const most = 8
+	hint := strings.Join(found[:min(len(found), most)], "\n")
+	if n := len(found) - most; n > 0 {
+		hint += fmt.Sprintf("\nand %d more", n)
+	}
+	return "", layout.Invalid(hint, "the names of %d tapes begin with %q; give more of it", len(found), strings.Join(parts, "/"))
+}
+
+// ShortNames are what may be written for the names of tapes: of each part of a name, as much
+// as no other begins with; short parts are whole. See [FullName].
+func ShortNames(names []string) map[string]string {
+	const short = 8
+	beside := map[string][]string{} // parts that are told apart
+	place := func(parts []string, i int) string { return fmt.Sprint(len(parts), parts[:i]) }
+	for _, name := range names {
+		parts := strings.Split(name, "/")
+		for i, part := range parts {
+			at := place(parts, i)
+			beside[at] = append(beside[at], part)
+		}
+	}
+	for at := range beside {
+		slices.Sort(beside[at])
+		beside[at] = slices.Compact(beside[at])
+	}
+	out := make(map[string]string, len(names))
+	for _, name := range names {
+		parts := strings.Split(name, "/")
+		cut := slices.Clone(parts)
+		for i, part := range parts {
+			n, others := short, beside[place(parts, i)]
+			at, _ := slices.BinarySearch(others, part)
+			for _, j := range []int{at - 1, at + 1} {
+				if j >= 0 && j < len(others) {
+					n = max(n, shared(part, others[j])+1)
+				}
+			}
+			for n < len(part) && !utf8.RuneStart(part[n]) {
+				n++
+			}
+			if n+short < len(part) {
+				cut[i] = part[:n]
+			}
+		}
+		out[name] = strings.Join(cut, "/")
+	}
+	return out
+}
+
+// shared is how many bytes two names begin with alike.
+func shared(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// Nearest are the names that differ from a word by a slip or two, or go on where it ends,
+// quoted; at most a few.
+func Nearest(word string, names []string) []string {
+	const most, longest, few = 2, 80, 3
+	if word == "" || len(word) > longest {
+		return nil
+	}
+	folded := []rune(strings.ToLower(word))
+	allowed := min(most, len(folded)/2) // everything is near to what is short
+	found := map[int][]string{}
+	for _, name := range names {
+		lower := strings.ToLower(name)
+		slips := allowed + 1
+		switch {
+		case len(name) > longest:
+		case strings.HasPrefix(lower, string(folded)):
+			slips = 0
+		default:
+			slips = near.Slips(folded, []rune(lower), allowed)
+		}
+		if slips <= allowed && !slices.Contains(found[slips], name) {
+			found[slips] = append(found[slips], name)
+		}
+	}
+	for slips := range allowed + 1 {
+		if len(found[slips]) > 0 {
+			return found[slips][:min(len(found[slips]), few)]
+		}
+	}
+	return nil
+}

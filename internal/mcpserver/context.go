@@ -1,0 +1,112 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"tape/internal/display"
+	"tape/repo"
+	"tape/repo/view"
+)
+
+type contextArgs struct {
+	Tape      string `json:"tape"`
+	From      string `json:"from"`
+	MaxTokens int    `json:"max_tokens"`
+}
+
+// wholeTape is how long a tape may be to have all of a phase read into memory, in bytes. Of a
+// longer one only the end is read: lastBytes of a phase, or lastEntries.
+const (
+	wholeTape   = 32 << 20
+	lastBytes   = 4 << 20
+	lastEntries = 5_000
+)
+
+// context gives the messages that the next call of a model would get, as many as fit.
+func (s *server) context(ctx context.Context, _ call, a contextArgs) (string, error) {
+	_, t, err := s.open(ctx, a.Tape)
+	if err != nil {
+		return "", err
+	}
+	return contextOf(ctx, t, a)
+}
+
+func contextOf(ctx context.Context, t *repo.Tape, a contextArgs) (string, error) {
+	o := view.Options{From: a.From, MaxTokens: capped(a.MaxTokens, 8_000, 20_000), MaxBytes: mostChars - 4*cutNote}
+	c, err := build(ctx, t, o)
+	if err != nil {
+		return "", err
+	}
+	head := fmt.Sprintf("tape %s: %s, about %s", line(t.Name(), 100), display.Count(len(c.Messages), "message", "messages"),
+		display.Count(c.Tokens, "token", "tokens"))
+	if n := c.LeftOut.Turns; n > 0 {
+		head += fmt.Sprintf("; older ones are left out (%s): tape_read shows them", display.Count(n, "turn", "turns"))
+	}
+	out := newAnswer(mostChars, "%s", head)
+	for _, m := range c.Messages {
+		if !out.add(escaped(string(m)) + "\n") { // what is escaped is longer
+			out.end("the rest does not fit")
+			break
+		}
+	}
+	return out.String(), nil
+}
+
+// escaped is JSON in which no character stands that is not to be seen.
+func escaped(text string) string {
+	var b strings.Builder
+	for {
+		i, n, _ := display.Unsafe(text, "")
+		b.WriteString(text[:i])
+		if i == len(text) {
+			return b.String()
+		}
+		r, _ := utf8.DecodeRuneInString(text[i:])
+		if r > 0xffff {
+			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+(r-0x10000)>>10, 0xdc00+(r-0x10000)&0x3ff)
+		} else {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		text = text[i+max(n, utf8.RuneLen(r)):]
+	}
+}
+
+func build(ctx context.Context, t *repo.Tape, o view.Options) (*view.Context, error) {
+	info, err := t.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size <= wholeTape {
+		return view.Build(ctx, t, o)
+	}
+	q := repo.Query{Phase: repo.Latest, Reverse: true}
+	first := repo.Query{Phase: repo.Latest, Limit: repo.N(1)}
+	if o.From != "" {
+		q, first = repo.Query{After: o.From, Reverse: true}, repo.Query{Phase: o.From, Limit: repo.N(1)}
+	}
+	var entries []repo.Entry
+	size := 0
+	for e, err := range t.Entries(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+		if size += len(e.Raw); size > lastBytes || len(entries) == lastEntries {
+			break
+		}
+	}
+	for anchor, err := range t.Entries(ctx, first) {
+		if err != nil {
+			return nil, err
+		}
+		if len(entries) == 0 || entries[len(entries)-1].ID != anchor.ID {
+			entries = append(entries, anchor)
+		}
+	}
+	slices.Reverse(entries)
+	return view.Messages(entries, o)
+}

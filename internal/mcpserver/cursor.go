@@ -1,0 +1,38 @@
+package mcpserver
+
+import (
+	"encoding/base64"
+	"encoding/json"
+
+	"tape/internal/layout"
+)
+
+// cursor says where the next page begins, by what does not change while tapes grow: the id of
+// an entry, the number of a phase, when a session began. It has what was asked for, too, so
+// that nothing has to be said again.
+type cursor struct {
+	Of    string   `json:"o"` // the tool
+	Tape  string   `json:"t,omitempty"`
+	From  int64    `json:"f,omitempty"` // the next entry or phase; of sessions the microsecond in which the last one began
+	Last  string   `json:"l,omitempty"` // the name of that last one
+	Kinds []string `json:"k,omitempty"`
+}
+
+func (c cursor) String() string {
+	data, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+func parseCursor(text, of string) (c cursor, err error) {
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(data, &c)
+	}
+	if err != nil || c.Of != of {
+		return c, layout.Invalid("give next_cursor as "+of+" gave it, or none to begin anew", "the cursor is none of %s", of)
+	}
+	return c, nil
+}

@@ -1,0 +1,63 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"tape/internal/catalog"
+	"tape/internal/display"
+	"tape/internal/layout"
+	"tape/repo"
+)
+
+// errorText is an error for a model, with the way out.
+func (s *server) errorText(err error) string {
+	lines := []string{"error: " + err.Error()}
+	for _, h := range repo.Hints(err) {
+		lines = append(lines, "hint: "+s.hint(h))
+	}
+	return display.Text(strings.Join(lines, "\n"))
+}
+
+// hint words a way out with a tool, where there is one for it.
+func (s *server) hint(h repo.Hint) string {
+	switch h.Kind {
+	case "":
+		return h.Text
+	case layout.ListTapes, layout.ListTapesAndForks, layout.ListAll, layout.NameFork, layout.ListForks:
+		return "tape_list lists the tapes, and with tape the anchors and forks of one"
+	case layout.ListAnchors, layout.ListAnchorsInOrder, layout.NamePhase, layout.LookAtAnchors:
+		return "tape_list with tape lists its anchors"
+	case layout.LookHowMany:
+		return "tape_info says how many there are"
+	case layout.ShowEntry:
+		return "tape_read with from shows an entry"
+	case layout.HandOffInstead:
+		return "tape_handoff writes anchors"
+	case layout.AllowMore:
+		return "allow more with max_tokens, or use tape_read"
+	case layout.CloseForks:
+		return "first merge or discard its forks"
+	}
+	return s.Hint(h)
+}
+
+// suggest adds to an error about a tape that is not there what may have been meant.
+func (s *server) suggest(ctx context.Context, store *repo.Store, name string, err error) error {
+	if !errors.Is(err, repo.ErrNotFound) {
+		return err
+	}
+	all, listErr := catalog.All(ctx, store)
+	if listErr != nil {
+		return err
+	}
+	var names []string
+	for _, t := range all {
+		names = append(names, t.Name())
+	}
+	if meant := catalog.Nearest(name, names); len(meant) > 0 {
+		return layout.NotFound("did you mean "+strings.Join(meant, " or ")+"?", "there is no tape %q", name)
+	}
+	return err
+}

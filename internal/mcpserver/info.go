@@ -1,0 +1,81 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"tape/index"
+	"tape/internal/about"
+	"tape/internal/catalog"
+	"tape/internal/display"
+	"tape/repo"
+)
+
+type infoArgs struct {
+	Tape string `json:"tape"`
+}
+
+const stateChars = 6_000
+
+// info says what a tape holds.
+func (s *server) info(ctx context.Context, _ call, a infoArgs) (string, error) {
+	store, t, err := s.open(ctx, a.Tape)
+	if err != nil {
+		return "", err
+	}
+	return infoOf(ctx, store, t)
+}
+
+func infoOf(ctx context.Context, store *repo.Store, t *repo.Tape) (string, error) {
+	info, err := t.Info(ctx)
+	if err != nil {
+		return "", err
+	}
+	known, err := aboutOf(ctx, store, t)
+	if err != nil {
+		return "", err
+	}
+	forks, err := t.Forks(ctx)
+	if err != nil {
+		return "", err
+	}
+	out := newAnswer(usualChars, "tape %s", line(t.Name(), 200))
+	for _, p := range [][2]string{{"title", known.Title}, {"agent", strings.TrimSpace(known.Agent + " " + known.AgentVersion)}, {"model", known.Model},
+		{"project", known.Project}, {"fork of", t.Parent()}, {"open forks", strings.Join(namesOf(forks), ", ")}} {
+		if p[1] != "" {
+			out.add(p[0] + ": " + line(p[1], summaryChars) + "\n")
+		}
+	}
+	own := ""
+	if t.IsFork() {
+		own = " of its own"
+	}
+	out.add(fmt.Sprintf("entries: %d, %d since the last anchor; %d messages and %d tool calls%s; %s\n", info.Entries, info.EntriesSinceLastAnchor,
+		known.Messages, known.ToolCalls, own, display.Bytes(info.Size)))
+	out.add(fmt.Sprintf("from %s to %s\n", minute(known.Started), minute(known.Updated)))
+	for e, err := range t.Entries(ctx, repo.Query{Phase: repo.Latest, Limit: repo.N(1)}) {
+		if err != nil {
+			return "", err
+		}
+		out.add(fmt.Sprintf("last anchor: %03d ", info.Anchors) + anchorText(e))
+	}
+	return out.String(), nil
+}
+
+// anchorText is an anchor with its whole state.
+func anchorText(e repo.Entry) string {
+	return fmt.Sprintf("%s @%d %s %s\n", line(e.Anchor, 100), e.ID, when(e), clip(escaped(string(e.Payload)), stateChars))
+}
+
+// aboutOf is what is known of a tape, or of what a fork has of its own.
+func aboutOf(ctx context.Context, store *repo.Store, t *repo.Tape) (known about.Tape, err error) {
+	x := index.New(store, nil)
+	defer x.Close()
+	facts, damaged, err := catalog.About(ctx, x, store, []*repo.Tape{t})
+	if err == nil {
+		err = errors.Join(damaged...)
+	}
+	return facts[t.Branch()], err
+}

@@ -1,0 +1,161 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tape/index"
+	"tape/internal/about"
+	"tape/internal/catalog"
+	"tape/internal/display"
+	"tape/repo"
+)
+
+type listArgs struct {
+	Tape   string `json:"tape"`
+	Limit  int    `json:"limit"`
+	Cursor string `json:"cursor"`
+}
+
+const summaryChars = 200
+
+// list lists sessions, or the anchors of one.
+func (s *server) list(ctx context.Context, c call, a listArgs) (string, error) {
+	at := cursor{Of: "tape_list", Tape: a.Tape, From: math.MaxInt64}
+	if a.Cursor != "" {
+		var err error
+		if at, err = parseCursor(a.Cursor, at.Of); err != nil {
+			return "", err
+		}
+	}
+	limit := capped(a.Limit, 20, 100)
+	if at.Tape != "" {
+		return s.listAnchors(ctx, at, limit)
+	}
+	return s.listSessions(ctx, c, at, limit)
+}
+
+// listSessions begins with the session that began last: while tapes grow, that order stays.
+func (s *server) listSessions(ctx context.Context, c call, at cursor, limit int) (string, error) {
+	store, err := s.Open(ctx)
+	if err != nil {
+		return "", err
+	}
+	x := index.New(store, &index.Options{Progress: c.progress(ctx, "indexing")})
+	defer x.Close()
+	facts, damaged, err := catalog.About(ctx, x, store, nil)
+	if err != nil {
+		return "", err
+	}
+	var list []about.Tape
+	var names []string
+	for branch, t := range facts {
+		if strings.HasPrefix(branch, "tape/") { // all but forks
+			list, names = append(list, t), append(names, t.Name)
+		}
+	}
+	slices.SortFunc(list, newerFirst)
+	short := catalog.ShortNames(names)
+	from, _ := slices.BinarySearchFunc(list, at, func(t about.Tape, at cursor) int {
+		return cmp.Or(cmp.Compare(at.From, began(t)), cmp.Compare(b2i(t.Name > at.Last), 1))
+	})
+	out := newAnswer(usualChars, "%s in the workspace; tape_list tape=NAME lists the anchors of one", display.Count(len(list), "tape", "tapes"))
+	for i, t := range list[from:] {
+		if i == limit || !out.add(sessionLine(t, short[t.Name], t.Name == store.CurrentTape())) {
+			last := list[from+i-1]
+			out.end("next_cursor: %s", cursor{Of: at.Of, From: began(last), Last: last.Name})
+			break
+		}
+	}
+	for _, err := range damaged {
+		out.end("damaged: %s", line(err.Error(), summaryChars))
+	}
+	return out.String(), nil
+}
+
+func newerFirst(a, b about.Tape) int {
+	return cmp.Or(cmp.Compare(began(b), began(a)), strings.Compare(a.Name, b.Name))
+}
+
+func began(t about.Tape) int64 {
+	if t.Started.IsZero() {
+		return 0
+	}
+	return t.Started.UnixMicro()
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func sessionLine(t about.Tape, short string, current bool) string {
+	more := []string{}
+	for _, part := range []string{t.Agent, t.ProjectName()} {
+		if part != "" {
+			more = append(more, line(part, titleChars))
+		}
+	}
+	more = append(more, display.Entries(t.Entries), display.Count(t.Anchors, "anchor", "anchors"), "updated "+minute(t.Updated))
+	if current {
+		more = append(more, "current")
+	}
+	return fmt.Sprintf("%s %s [%s] %s\n", minute(t.Started), line(cmp.Or(t.Title, t.Name), 2*titleChars), line(short, 100), strings.Join(more, ", "))
+}
+
+// listAnchors begins with the newest, which is where the next one takes over.
+func (s *server) listAnchors(ctx context.Context, at cursor, limit int) (string, error) {
+	_, t, err := s.open(ctx, at.Tape)
+	if err != nil {
+		return "", err
+	}
+	phases, err := t.Phases(ctx)
+	if err != nil {
+		return "", err
+	}
+	forks, err := t.Forks(ctx)
+	if err != nil {
+		return "", err
+	}
+	out := newAnswer(usualChars, "%s of tape %s, the newest first", display.Count(len(phases), "anchor", "anchors"), line(t.Name(), 100))
+	if len(forks) > 0 {
+		out.add(line("open forks: "+strings.Join(namesOf(forks), ", "), summaryChars) + "\n")
+	}
+	shown := 0
+	for _, p := range slices.Backward(phases) {
+		if int64(p.Seq) > at.From {
+			continue
+		}
+		if shown == limit || !out.add(anchorLine(p)) {
+			out.end("next_cursor: %s", cursor{Of: at.Of, Tape: t.Name(), From: int64(p.Seq)})
+			break
+		}
+		shown++
+	}
+	return out.String(), nil
+}
+
+func anchorLine(p repo.Phase) string {
+	text := fmt.Sprintf("%03d %s @%d-@%d", p.Seq, line(p.Name, 100), p.FirstID, p.LastID)
+	if t, ok := (repo.Entry{Date: p.Date}).Time(); ok {
+		text += " " + minute(t)
+	}
+	if summary := p.Summary(); summary != "" {
+		text += ": " + line(summary, summaryChars)
+	}
+	return text + "\n"
+}
+
+func namesOf(tapes []*repo.Tape) []string {
+	var out []string
+	for _, t := range tapes {
+		out = append(out, t.Name())
+	}
+	return out
+}

@@ -1,0 +1,158 @@
+package mcpserver
+
+import (
+	"context"
+	"slices"
+
+	"tape/internal/layout"
+	"tape/internal/query"
+	"tape/internal/workspace"
+	"tape/repo"
+)
+
+type readArgs struct {
+	Tape        string   `json:"tape"`
+	Around      *entryID `json:"around"`
+	AfterAnchor string   `json:"after_anchor"`
+	From        *entryID `json:"from"`
+	Before      *int     `json:"before"`
+	After       *int     `json:"after"`
+	Kinds       []string `json:"kinds"`
+	Limit       int      `json:"limit"`
+	MaxChars    int      `json:"max_chars"`
+	Cursor      string   `json:"cursor"`
+}
+
+const (
+	beside     = 5   // entries before and after one, where nobody says how many
+	eventChars = 300 // of an event, unless events are asked for: agents record a lot about themselves
+)
+
+// reading is a page of entries.
+type reading struct {
+	from, to int64 // ids
+	kinds    []string
+	limit    int
+	chars    int // of an entry
+}
+
+// read shows entries.
+func (s *server) read(ctx context.Context, c call, a readArgs) (string, error) {
+	r := reading{from: 1, limit: capped(a.Limit, 20, 100), chars: capped(a.MaxChars, 2_000, 20_000), kinds: a.Kinds}
+	if a.Cursor != "" {
+		at, err := parseCursor(a.Cursor, "tape_read")
+		if err != nil {
+			return "", err
+		}
+		from := entryID(max(1, at.From))
+		a = readArgs{Tape: at.Tape, From: &from}
+		r.kinds = at.Kinds
+	}
+	if err := a.check(); err != nil {
+		return "", err
+	}
+	_, t, err := s.open(ctx, a.Tape)
+	if err != nil {
+		return "", err
+	}
+	sum, err := t.Summary(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := r.place(ctx, t, a, sum.Entries); err != nil {
+		return "", err
+	}
+	return r.page(ctx, c, t, sum.Entries)
+}
+
+func (a readArgs) check() error {
+	n := 0
+	for _, set := range []bool{a.Around != nil, a.AfterAnchor != "", a.From != nil} {
+		if set {
+			n++
+		}
+	}
+	switch {
+	case n > 1:
+		return layout.Invalid("give one of them, or none for the newest entries", "around, after_anchor and from exclude each other")
+	case a.Around == nil && (a.Before != nil || a.After != nil):
+		return layout.Invalid("they go with around; from begins anywhere, and limit says how many", "before and after are about an entry")
+	}
+	return nil
+}
+
+// place finds the ids between which is what was asked for. The tape ends with last.
+func (r *reading) place(ctx context.Context, t *repo.Tape, a readArgs, last int64) (err error) {
+	r.to = last
+	switch {
+	case a.Around != nil:
+		at := int64(*a.Around)
+		if at > last {
+			return layout.NotFound("", "tape %q has no entry @%d", t.Name(), at).Try(layout.LookHowMany)
+		}
+		r.from, r.to = max(1, at-count(a.Before)), min(last, at+count(a.After))
+	case a.AfterAnchor != "":
+		r.from, _, err = query.Range(ctx, (*workspace.Tape)(t), repo.Query{After: a.AfterAnchor})
+	case a.From != nil:
+		r.from = int64(*a.From)
+	case len(r.kinds) == 0:
+		r.from = max(1, last-int64(r.limit)+1)
+	default: // the newest of these kinds
+		for e, err := range t.Entries(ctx, repo.Query{Kinds: r.kinds, Tail: repo.N(r.limit), Limit: repo.N(1)}) {
+			if err != nil {
+				return err
+			}
+			r.from = e.ID
+		}
+	}
+	return err
+}
+
+func count(n *int) int64 {
+	if n == nil {
+		return beside
+	}
+	return int64(min(max(0, *n), 100))
+}
+
+// page shows entries until there is no more room. What comes after them, now or later, is had
+// with the cursor.
+func (r *reading) page(ctx context.Context, c call, t *repo.Tape, last int64) (string, error) {
+	rev, err := t.Store().Revision(ctx, t, "")
+	if err != nil {
+		return "", err
+	}
+	room := usualChars
+	if r.chars+2*cutNote > room {
+		room = r.chars + 2*cutNote
+	}
+	out := newAnswer(room, "tape %s: entries @%d to @%d of %d", line(t.Name(), 100), min(r.from, last), r.to, last)
+	next, shown, tell := r.from, 0, c.progress(ctx, "reading")
+	for e, err := range rev.Entries(ctx, r.from) {
+		if err != nil {
+			return "", err
+		}
+		tell(e.ID - r.from)
+		if e.ID > r.to || shown == r.limit {
+			break
+		}
+		if len(r.kinds) == 0 || slices.Contains(r.kinds, e.Kind) {
+			chars := r.chars
+			if e.Kind == repo.KindEvent && len(r.kinds) == 0 {
+				chars = min(chars, eventChars)
+			}
+			if !out.add(entryText(e, chars)) {
+				break
+			}
+			shown++
+		}
+		next = e.ID + 1
+	}
+	if shown == 0 {
+		out.end("no entries here; the tape ends with @%d", last)
+	}
+	if next <= last {
+		out.end("next_cursor: %s", cursor{Of: "tape_read", Tape: t.Name(), From: next, Kinds: r.kinds})
+	}
+	return out.String(), nil
+}

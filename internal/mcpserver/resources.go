@@ -1,0 +1,147 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tape/internal/catalog"
+	"tape/internal/display"
+	"tape/internal/layout"
+	"tape/repo"
+)
+
+const scheme = "tape://"
+
+func (s *server) addResources(out *mcp.Server) {
+	for _, t := range []mcp.ResourceTemplate{
+		{URITemplate: scheme + "{tape}", Name: "tape", Description: "Overview of a tape"},
+		{URITemplate: scheme + "{tape}/anchors/{n}", Name: "anchor", Description: "Anchor N of a tape and the entries after it"},
+		{URITemplate: scheme + "{tape}/entries/{id}", Name: "entry", Description: "An entry of a tape"},
+	} {
+		t.MIMEType = "text/plain"
+		out.AddResourceTemplate(&t, s.readResource)
+	}
+	// Which tapes there are is asked when somebody asks.
+	out.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method != "resources/list" {
+				return next(ctx, method, req)
+			}
+			res, err := next(ctx, method, req)
+			if out, ok := res.(*mcp.ListResourcesResult); ok && err == nil {
+				out.Resources, err = s.listResources(ctx)
+			}
+			return res, err
+		}
+	})
+}
+
+// listResources names tapes. Without a workspace there are none.
+func (s *server) listResources(ctx context.Context) ([]*mcp.Resource, error) {
+	out := []*mcp.Resource{}
+	store, err := s.Open(ctx)
+	if err != nil {
+		return out, nil //nolint:nilerr // the tools say what is wrong
+	}
+	tapes, err := store.Tapes(ctx)
+	const most = 100
+	for _, t := range tapes[:min(len(tapes), most)] {
+		out = append(out, &mcp.Resource{URI: scheme + url.PathEscape(t.Name()), Name: line(t.Name(), 200), MIMEType: "text/plain"})
+	}
+	return out, err
+}
+
+func (s *server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	text, err := s.resource(ctx, strings.Split(strings.TrimPrefix(req.Params.URI, scheme), "/"))
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: s.errorText(err)}
+	}
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: "text/plain", Text: clip(text, mostChars)}}}, nil
+}
+
+// resource is what a path names: TAPE, TAPE/anchors/N or TAPE/entries/ID.
+func (s *server) resource(ctx context.Context, path []string) (string, error) {
+	name, err := url.PathUnescape(path[0])
+	if err != nil || name == "" {
+		return "", layout.Invalid("", "%q is not the name of a tape", path[0])
+	}
+	store, t, err := s.open(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case len(path) == 1:
+		return infoOf(ctx, store, t)
+	case len(path) == 3 && path[1] == "anchors":
+		return anchorResource(ctx, t, path[2])
+	case len(path) == 3 && path[1] == "entries":
+		return entryResource(ctx, t, path[2])
+	}
+	return "", layout.Invalid("", "there is no %q of a tape", strings.Join(path[1:], "/"))
+}
+
+func anchorResource(ctx context.Context, t *repo.Tape, n string) (string, error) {
+	n, err := url.PathUnescape(n)
+	if err != nil {
+		return "", layout.Invalid("", "%q is not an anchor", n)
+	}
+	if seq, err := strconv.Atoi(n); err == nil {
+		n = fmt.Sprintf("%03d", seq)
+	}
+	out := newAnswer(mostChars, "tape %s, phase of anchor %s", line(t.Name(), 100), line(n, 100))
+	for e, err := range t.Entries(ctx, repo.Query{Phase: n}) {
+		if err != nil {
+			return "", err
+		}
+		if !out.add(entryText(e, 2_000)) {
+			out.end("there is more: tape_read from=@%d", e.ID)
+			break
+		}
+	}
+	return out.String(), nil
+}
+
+func entryResource(ctx context.Context, t *repo.Tape, id string) (string, error) {
+	for e, err := range t.Show(ctx, "@"+strings.TrimPrefix(id, "@")) {
+		if err != nil {
+			return "", err
+		}
+		out := newAnswer(mostChars, "tape %s", line(t.Name(), 100))
+		out.add(entryText(e, mostChars-5*cutNote))
+		return out.String(), nil
+	}
+	return "", layout.NotFound("", "there is no entry %q", id)
+}
+
+// complete completes names of tapes.
+func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+	out := &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{}}}
+	if req.Params.Argument.Name != "tape" {
+		return out, nil
+	}
+	store, err := s.Open(ctx)
+	if err != nil {
+		return out, nil //nolint:nilerr // without a workspace there is nothing to offer
+	}
+	all, err := catalog.All(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	names := slices.DeleteFunc(namesOf(all), func(name string) bool {
+		return !strings.HasPrefix(name, req.Params.Argument.Value) || display.Line(name) != name
+	})
+	const most = 100 // the protocol's
+	out.Completion.Total, out.Completion.HasMore = len(names), len(names) > most
+	out.Completion.Values = append(out.Completion.Values, names[:min(len(names), most)]...)
+	return out, nil
+}

@@ -1,0 +1,205 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tape/index"
+	"tape/internal/catalog"
+	"tape/internal/display"
+	"tape/internal/layout"
+	"tape/repo"
+)
+
+type searchArgs struct {
+	Query          string   `json:"query"`
+	Tape           string   `json:"tape"`
+	AllTapes       *bool    `json:"all_tapes"`
+	Kinds          []string `json:"kinds"`
+	Roles          []string `json:"roles"`
+	Since          string   `json:"since"`
+	Until          string   `json:"until"`
+	Limit          int      `json:"limit"`
+	IncludeCurrent bool     `json:"include_current"`
+}
+
+const excerptChars = 300
+
+// search finds entries.
+func (s *server) search(ctx context.Context, c call, a searchArgs) (string, error) {
+	if strings.TrimSpace(a.Query) == "" {
+		return "", layout.Invalid("give words that stand in what you look for", "query is empty")
+	}
+	q := repo.Query{Kinds: a.Kinds, Roles: a.Roles, Limit: repo.N(capped(a.Limit, 10, 30))}
+	if err := dates(&q, a.Since, a.Until); err != nil {
+		return "", err
+	}
+	f := &finding{s: s, c: c}
+	one := a.Tape != "" || a.AllTapes != nil && !*a.AllTapes
+	err := f.open(ctx, a.Tape, one)
+	if err != nil {
+		return "", err
+	}
+	defer f.x.Close()
+	if !one && !a.IncludeCurrent {
+		if err := f.leaveOut(ctx); err != nil {
+			return "", err
+		}
+	}
+	res := &index.Result{}
+	if f.tapes == nil || len(f.tapes) > 0 {
+		res, err = f.find(ctx, index.Search{Text: a.Query, Query: q, Width: excerptChars - len("…")})
+		if err != nil {
+			return "", err
+		}
+	}
+	return f.show(ctx, res)
+}
+
+// finding is one search.
+type finding struct {
+	s     *server
+	c     call
+	store *repo.Store
+	x     *index.Index
+	tapes []*repo.Tape // nil: all
+	notes []string     // what is not in the answer
+}
+
+func (f *finding) open(ctx context.Context, tape string, one bool) (err error) {
+	var t *repo.Tape
+	if one {
+		f.store, t, err = f.s.open(ctx, tape)
+		f.tapes = []*repo.Tape{t}
+	} else {
+		f.store, err = f.s.Open(ctx)
+	}
+	if err == nil {
+		// The index is for one goroutine, and opening it is cheap.
+		f.x = index.New(f.store, &index.Options{Progress: f.c.progress(ctx, "indexing")})
+	}
+	return err
+}
+
+// leaveOut takes the session that asks out of what is searched.
+func (f *finding) leaveOut(ctx context.Context) error {
+	all, err := catalog.All(ctx, f.store)
+	if err != nil {
+		return err
+	}
+	current, err := f.s.asking.tapes(ctx, f, all)
+	if err != nil || len(current) == 0 {
+		return err
+	}
+	f.tapes = slices.DeleteFunc(all, func(t *repo.Tape) bool {
+		return slices.ContainsFunc(current, func(name string) bool { return isOf(t, name) })
+	})
+	f.notes = append(f.notes, fmt.Sprintf("left out: this session (%s); include_current searches it, too", line(strings.Join(current, ", "), 200)))
+	return nil
+}
+
+// find searches. Tapes that are damaged keep nobody from finding what is in the others.
+func (f *finding) find(ctx context.Context, search index.Search) (*index.Result, error) {
+	search.Tapes = f.tapes
+	res, err := f.x.Search(ctx, search)
+	if !errors.Is(err, repo.ErrCorrupt) || len(f.tapes) == 1 {
+		return res, err
+	}
+	tapes, cause := f.tapes, err
+	if tapes == nil {
+		if tapes, err = catalog.All(ctx, f.store); err != nil {
+			return nil, err
+		}
+	}
+	search.Tapes = nil
+	for _, t := range tapes {
+		switch _, err := f.x.About(ctx, []*repo.Tape{t}); {
+		case err == nil:
+			search.Tapes = append(search.Tapes, t)
+		case errors.Is(err, repo.ErrCorrupt):
+			f.notes = append(f.notes, "damaged, and left out: "+line(t.Name()+": "+err.Error(), 200))
+		default:
+			return nil, err
+		}
+	}
+	if len(search.Tapes) == 0 {
+		return nil, cause
+	}
+	return f.x.Search(ctx, search)
+}
+
+func (f *finding) show(ctx context.Context, res *index.Result) (string, error) {
+	if len(res.Hits) == 0 {
+		return strings.Join(append([]string{"no hits"}, f.notes...), "\n"), nil
+	}
+	names, err := f.names(ctx)
+	if err != nil {
+		return "", err
+	}
+	titles, err := f.titles(ctx, res.Hits)
+	if err != nil {
+		return "", err
+	}
+	of := fmt.Sprint(res.Matches)
+	if !res.Exact {
+		of = "more than " + of
+	}
+	out := newAnswer(usualChars, "%d hits of %s matches; tape_read around=@id shows one with what is around it", len(res.Hits), of)
+	if res.Instead != "" {
+		out.add("nothing has these words; these are hits for: " + display.Line(res.Instead) + "\n")
+	}
+	shown := 0
+	for _, h := range res.Hits {
+		text := fmt.Sprintf("%s %s [%s] @%d %s: %s\n", when(h.Entry), line(titles[h.Tape], titleChars), line(cmp.Or(names[h.Tape], h.Tape), 100),
+			h.ID, who(h.Entry), line(h.Snippet, excerptChars))
+		if !out.add(text) {
+			break
+		}
+		shown++
+	}
+	if shown < len(res.Hits) {
+		out.end("the other %d hits do not fit; narrow the search", len(res.Hits)-shown)
+	}
+	for _, note := range f.notes {
+		out.end("%s", note)
+	}
+	return out.String(), nil
+}
+
+// names are what may be written for the names of tapes.
+func (f *finding) names(ctx context.Context) (map[string]string, error) {
+	all, err := catalog.All(ctx, f.store)
+	var names []string
+	for _, t := range all {
+		names = append(names, t.Name())
+	}
+	return catalog.ShortNames(names), err
+}
+
+func (f *finding) titles(ctx context.Context, hits []index.Hit) (map[string]string, error) {
+	titles := map[string]string{}
+	var tapes []*repo.Tape
+	for _, h := range hits {
+		if _, ok := titles[h.Tape]; ok {
+			continue
+		}
+		titles[h.Tape] = h.Tape
+		t, err := f.store.Tape(ctx, h.Tape)
+		if errors.Is(err, repo.ErrNotFound) {
+			continue // gone since
+		}
+		if err != nil {
+			return nil, err
+		}
+		tapes = append(tapes, t)
+	}
+	facts, _, err := catalog.About(ctx, f.x, f.store, tapes)
+	for _, known := range facts {
+		titles[known.Name] = cmp.Or(known.Title, known.Name)
+	}
+	return titles, err
+}

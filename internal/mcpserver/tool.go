@@ -1,0 +1,141 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tape/internal/layout"
+	"tape/repo"
+)
+
+// tool is one of the server's tools.
+type tool struct {
+	*mcp.Tool
+	run func(ctx context.Context, c call) (string, error)
+}
+
+// call is what a tool is called with.
+type call struct {
+	*mcp.CallToolRequest
+}
+
+func yes() *bool { b := true; return &b }
+func no() *bool  { b := false; return &b }
+
+// define makes a tool whose arguments are an A; properties is the JSON schema of each.
+func define[A any](name, description, properties, required string, run func(ctx context.Context, c call, args A) (string, error)) tool {
+	schema := fmt.Sprintf(`{"type":"object","properties":{%s},"required":[%s]}`, properties, required)
+	return tool{&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(schema)},
+		func(ctx context.Context, c call) (string, error) {
+			var args A
+			if err := decode(c.Params.Arguments, &args, properties); err != nil {
+				return "", err
+			}
+			return run(ctx, c, args)
+		}}
+}
+
+// handler answers calls of a tool. What is wrong with a call, or was found on the way, is for
+// the model to read: an error of the protocol would not reach it.
+func (s *server) handler(t tool) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		s.asking.saw(req.Params.Meta)
+		text, err := t.run(ctx, call{req})
+		if ctx.Err() != nil {
+			return nil, ctx.Err() // nobody waits for the answer
+		}
+		if err != nil {
+			text = s.errorText(err)
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: clip(text, mostChars)}}, IsError: err != nil}, nil
+	}
+}
+
+// decode reads the arguments of a call.
+func decode(raw json.RawMessage, into any, properties string) error {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil || errors.Is(err, repo.ErrInvalid) {
+		return err
+	}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return layout.Invalid("", "%s cannot be a JSON %s", wrong.Field, wrong.Value)
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		var known map[string]any
+		if err := json.Unmarshal([]byte("{"+properties+"}"), &known); err != nil {
+			return err
+		}
+		names := make([]string, 0, len(known))
+		for name := range known {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return layout.Invalid("there are: "+strings.Join(names, ", "), "there is no parameter %s", name)
+	}
+	return layout.Invalid("", "the arguments cannot be used: %s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// entryID is the id of an entry, as a number or as @N.
+type entryID int64
+
+func (id *entryID) UnmarshalJSON(data []byte) error {
+	text := strings.TrimPrefix(strings.Trim(string(data), `"`), "@")
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return layout.Invalid("entries are numbered from @1", "%s is not the id of an entry", data)
+	}
+	*id = entryID(n)
+	return nil
+}
+
+// capped is a number that was asked for, within bounds; 0 and what is below it mean the usual one.
+func capped(n, usual, most int) int {
+	if n <= 0 {
+		return usual
+	}
+	return min(n, most)
+}
+
+// dates reads the ends of a span of time.
+func dates(q *repo.Query, since, until string) (err error) {
+	now := time.Now()
+	if since != "" {
+		if q.Since, err = repo.ParseSince(since, now); err != nil {
+			return err
+		}
+	}
+	if until != "" {
+		q.Until, err = repo.ParseUntil(until, now)
+	}
+	return err
+}
+
+// progress tells the client how far a call is, if it has asked for that.
+func (c call) progress(ctx context.Context, doing string) func(int64) {
+	token := c.Params.GetProgressToken()
+	last := time.Now()
+	return func(n int64) {
+		if token == nil || time.Since(last) < 200*time.Millisecond {
+			return
+		}
+		last = time.Now()
+		// It is only told: a client that is gone ends the call by other means.
+		_ = c.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(n),
+			Message: fmt.Sprintf("%s: %d entries", doing, n)})
+	}
+}

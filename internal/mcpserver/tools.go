@@ -1,0 +1,67 @@
+package mcpserver
+
+import "github.com/modelcontextprotocol/go-sdk/mcp"
+
+// The schemas are written by hand: models read them with each request, so every word counts.
+const (
+	propTape   = `"tape":{"type":"string","description":"name or its beginning"}`
+	propKinds  = `"kinds":{"type":"array","items":{"type":"string"},"description":"message, tool_call, tool_result, anchor, event, error"}`
+	propCursor = `"cursor":{"type":"string","description":"next_cursor of the page before"}`
+
+	searchProps = `"query":{"type":"string","description":"words, \"a phrase\", -not, OR, prefix*"},` +
+		`"tape":{"type":"string","description":"search this tape only"},"all_tapes":{"type":"boolean","default":true},` + propKinds +
+		`,"roles":{"type":"array","items":{"type":"string"},"description":"user, assistant, system"},` +
+		`"since":{"type":"string","description":"2026-11-20, 3d, yesterday"},"until":{"type":"string"},` +
+		`"limit":{"type":"integer","default":10,"maximum":30},` +
+		`"include_current":{"type":"boolean","default":false,"description":"also the session that asks"}`
+
+	listProps = `"tape":{"type":"string","description":"list the anchors of this tape"},"limit":{"type":"integer","default":20,"maximum":100},` + propCursor
+
+	readProps = propTape + `,"around":{"type":"string","description":"entry, as @17"},` +
+		`"after_anchor":{"type":"string","description":"anchor name, 002 or latest"},"from":{"type":"string","description":"entry, as @17"},` +
+		`"before":{"type":"integer","default":5,"description":"entries before around"},"after":{"type":"integer","default":5},` + propKinds +
+		`,"limit":{"type":"integer","default":20,"maximum":100},` +
+		`"max_chars":{"type":"integer","default":2000,"maximum":20000,"description":"of an entry"},` + propCursor
+
+	contextProps = propTape + `,"from":{"type":"string","description":"anchor, default the last"},` +
+		`"max_tokens":{"type":"integer","default":8000,"maximum":20000}`
+
+	propOnto = `"tape":{"type":"string","description":"default the current tape"}`
+	propKey  = `"idempotency_key":{"type":"string","description":"done once for a key"}`
+
+	appendProps = propOnto + `,"kind":{"type":"string","default":"message"},"role":{"type":"string","default":"assistant"},` +
+		`"text":{"type":"string"},"payload":{"type":"object"},` + propKey
+	handoffProps = propOnto + `,"name":{"type":"string"},"summary":{"type":"string"},` +
+		`"state":{"type":"object","description":"what the next one starts from"},` + propKey
+	forkProps = propOnto + `,"name":{"type":"string"},"at":{"type":"string","description":"anchor or @17, default the end"}`
+	propFork  = `"fork":{"type":"string","description":"name, as TAPE/FORK"}`
+)
+
+// tools are those that the server offers.
+func (s *server) tools() []tool {
+	out := []tool{
+		define("tape_search", "Search all recorded sessions. Gives date, title [tape] @id, excerpt.", searchProps, `"query"`, s.search),
+		define("tape_list", "List sessions, newest first, or the anchors of one.", listProps, "", s.list),
+		define("tape_read", "Show entries of a tape in full: around one, after an anchor, from one on; default the newest.", readProps, "", s.read),
+		define("tape_context", "The messages of a tape since its last anchor.", contextProps, "", s.context),
+		define("tape_info", "Counts, last anchor and its state.", propTape, "", s.info),
+	}
+	for _, t := range out {
+		t.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: no()}
+	}
+	if !s.Write {
+		return out
+	}
+	write := []tool{
+		define("tape_append", "Append an entry: text, or a payload of any kind.", appendProps, "", s.append),
+		define("tape_handoff", "Write an anchor: close the phase with a summary and state.", handoffProps, `"name"`, s.handoff),
+		define("tape_fork", "Begin a fork of a tape, to try something.", forkProps, `"name"`, s.fork),
+		define("tape_merge", "Merge a fork into its tape and close it.", propFork, `"fork"`, s.merge),
+		define("tape_discard", "Drop a fork; git keeps it for a while.", propFork, `"fork"`, s.discard),
+	}
+	for _, t := range write {
+		t.Annotations = &mcp.ToolAnnotations{DestructiveHint: no(), OpenWorldHint: no()}
+	}
+	write[len(write)-1].Annotations.DestructiveHint = yes()
+	return append(out, write...)
+}
