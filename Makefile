@@ -155,6 +155,11 @@ soak-power: ## CUTS power cuts (default 500) under all commands that write; need
 test-sdk: build ## what tape context writes against the providers' own types (needs node and npm)
 	@sh cmd/internal/sdktest/test.sh $(BIN) $(wildcard ../shared/fixtures/*/*.jsonl)
 
+# The same.
+.PHONY: test-mcp
+test-mcp: build ## tape mcp called by the TypeScript client and the inspector (needs node and npm)
+	@sh cmd/internal/mcptest/test.sh $(BIN)
+
 # Outside of test as well: it needs Python's dulwich, or Node and a network, better both.
 .PHONY: test-judges
 test-judges: build ## whether dulwich and isomorphic-git read in a workspace what git and tape do

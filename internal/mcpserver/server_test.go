@@ -59,8 +59,13 @@ func TestSchemas(t *testing.T) {
 	if err != nil || len(list.Tools) != 10 {
 		t.Fatal(err, len(list.Tools))
 	}
+	says := p.InitializeResult().Instructions
+	if n := utf8.RuneCountInString(says); n > 500 {
+		t.Errorf("the instructions have %d characters", n)
+	}
 	samples := map[string]any{"string": "@1", "integer": 1, "boolean": false, "object": args{}, "array": []string{"message"}}
 	for _, tool := range list.Tools {
+		contains(t, says, tool.Name)
 		var schema struct {
 			Properties map[string]struct{ Type string }
 		}

@@ -31,9 +31,14 @@ type call struct {
 func yes() *bool { b := true; return &b }
 func no() *bool  { b := false; return &b }
 
-// define makes a tool whose arguments are an A; properties is the JSON schema of each.
+// define makes a tool whose arguments are an A; properties has the JSON schema of each, and
+// required is the one that has to be given, if any.
 func define[A any](name, description, properties, required string, run func(ctx context.Context, c call, args A) (string, error)) tool {
-	schema := fmt.Sprintf(`{"type":"object","properties":{%s},"required":[%s]}`, properties, required)
+	schema := `{"type":"object","properties":{` + properties + `}`
+	if required != "" {
+		schema += `,"required":["` + required + `"]`
+	}
+	schema += "}"
 	return tool{&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(schema)},
 		func(ctx context.Context, c call) (string, error) {
 			var args A

@@ -40,7 +40,7 @@ const (
 // tools are those that the server offers.
 func (s *server) tools() []tool {
 	out := []tool{
-		define("tape_search", "Search all recorded sessions. Gives date, title [tape] @id, excerpt.", searchProps, `"query"`, s.search),
+		define("tape_search", "Search all recorded sessions. Gives date, title [tape] @id, excerpt.", searchProps, "query", s.search),
 		define("tape_list", "List sessions, newest first, or the anchors of one.", listProps, "", s.list),
 		define("tape_read", "Show entries of a tape in full: around one, after an anchor, from one on; default the newest.", readProps, "", s.read),
 		define("tape_context", "The messages of a tape since its last anchor.", contextProps, "", s.context),
@@ -54,10 +54,10 @@ func (s *server) tools() []tool {
 	}
 	write := []tool{
 		define("tape_append", "Append an entry: text, or a payload of any kind.", appendProps, "", s.append),
-		define("tape_handoff", "Write an anchor: close the phase with a summary and state.", handoffProps, `"name"`, s.handoff),
-		define("tape_fork", "Begin a fork of a tape, to try something.", forkProps, `"name"`, s.fork),
-		define("tape_merge", "Merge a fork into its tape and close it.", propFork, `"fork"`, s.merge),
-		define("tape_discard", "Drop a fork; git keeps it for a while.", propFork, `"fork"`, s.discard),
+		define("tape_handoff", "Write an anchor: close the phase with a summary and state.", handoffProps, "name", s.handoff),
+		define("tape_fork", "Begin a fork of a tape, to try something.", forkProps, "name", s.fork),
+		define("tape_merge", "Merge a fork into its tape and close it.", propFork, "fork", s.merge),
+		define("tape_discard", "Drop a fork; git keeps it for a while.", propFork, "fork", s.discard),
 	}
 	for _, t := range write {
 		t.Annotations = &mcp.ToolAnnotations{DestructiveHint: no(), OpenWorldHint: no()}
