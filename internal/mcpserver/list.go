@@ -106,7 +106,7 @@ func sessionLine(t about.Tape, short string, current bool) string {
 	if current {
 		more = append(more, "current")
 	}
-	return fmt.Sprintf("%s %s [%s] %s\n", minute(t.Started), line(cmp.Or(t.Title, t.Name), 2*titleChars), line(short, 100), strings.Join(more, ", "))
+	return fmt.Sprintf("%s %s [%s] %s\n", minute(t.Started), title(cmp.Or(t.Title, t.Name)), line(short, 100), strings.Join(more, ", "))
 }
 
 // listAnchors begins with the newest, which is where the next one takes over.

@@ -154,7 +154,7 @@ func (f *finding) show(ctx context.Context, res *index.Result) (string, error) {
 	}
 	shown := 0
 	for _, h := range res.Hits {
-		text := fmt.Sprintf("%s %s [%s] @%d %s: %s\n", when(h.Entry), line(titles[h.Tape], titleChars), line(cmp.Or(names[h.Tape], h.Tape), 100),
+		text := fmt.Sprintf("%s %s [%s] @%d %s: %s\n", when(h.Entry), title(titles[h.Tape]), line(cmp.Or(names[h.Tape], h.Tape), 100),
 			h.ID, who(h.Entry), line(h.Snippet, excerptChars))
 		if !out.add(text) {
 			break

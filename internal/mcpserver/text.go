@@ -15,7 +15,7 @@ import (
 const (
 	usualChars = 8_000  // unless more was asked for
 	mostChars  = 30_000 // clients cut what is longer, or do not show it
-	titleChars = 50
+	titleChars = 60
 	cutNote    = 200 // what is said where something was cut off
 )
 
@@ -73,6 +73,11 @@ func clip(text string, chars int) string {
 
 // line makes recorded text one safe line of at most so many characters.
 func line(text string, chars int) string { return clip(display.Line(clip(text, 4*chars)), chars) }
+
+// title shows what a tape is about, in quotes: it may look like what stands around it.
+func title(text string) string {
+	return `"` + strings.ReplaceAll(line(text, titleChars), `"`, "'") + `"`
+}
 
 // entryText shows an entry: its id at the first column, where no recorded text begins, and what
 // it says, of which at most so many characters.

@@ -6,12 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
-	"tape/internal/display"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
-	"tape/merge"
 	"tape/repo"
 )
 
@@ -161,61 +158,4 @@ func (s *server) fork(ctx context.Context, _ call, a forkArgs) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("fork %s begins behind @%d; append to it with tape", line(f.Name(), 200), base.Entry), nil
-}
-
-type closeArgs struct {
-	Fork string `json:"fork"`
-}
-
-// openFork opens a fork by its full name, or as one of the tape that is meant.
-func (s *server) openFork(ctx context.Context, name string) (*repo.Tape, error) {
-	if !strings.Contains(name, "/") {
-		_, t, err := s.open(ctx, "")
-		if err != nil {
-			return nil, err
-		}
-		name = t.Name() + "/" + name
-	}
-	_, f, err := s.open(ctx, name)
-	if err == nil && !f.IsFork() {
-		err = layout.Invalid("", "%q is a tape, not a fork", f.Name()).Try(layout.ListForks)
-	}
-	return f, err
-}
-
-// merge brings a fork back.
-func (s *server) merge(ctx context.Context, _ call, a closeArgs) (string, error) {
-	f, err := s.openFork(ctx, a.Fork)
-	if err != nil {
-		return "", err
-	}
-	r, err := merge.Back(ctx, f)
-	if err != nil {
-		return "", err
-	}
-	if r.Merged == 0 {
-		return fmt.Sprintf("fork %s had nothing new, and is closed", line(f.Name(), 200)), nil
-	}
-	return fmt.Sprintf("merged %s into %s: @%d to @%d; fork %s is closed", display.Entries(r.Merged), line(r.Into, 100), r.FirstID, r.LastID,
-		line(f.Name(), 200)), nil
-}
-
-// discard drops a fork.
-func (s *server) discard(ctx context.Context, _ call, a closeArgs) (string, error) {
-	f, err := s.openFork(ctx, a.Fork)
-	if err != nil {
-		return "", err
-	}
-	// What is not committed is, so that the commit that is told has it all.
-	if _, _, err := f.Checkpoint(ctx); err != nil {
-		return "", err
-	}
-	info, err := f.ForkInfo(ctx)
-	if err == nil {
-		err = f.Discard(ctx)
-	}
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("discarded %s with %s; git keeps commit %.12s for a while", line(f.Name(), 200), display.Entries(info.Entries), info.Commit), nil
 }
