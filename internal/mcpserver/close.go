@@ -64,7 +64,7 @@ func (s *server) openFork(ctx context.Context, name string, closed ...string) (f
 		}
 		name = t.Name() + "/" + name
 	}
-	store, f, err := s.open(ctx, name)
+	store, f, err := s.openToWrite(ctx, name)
 	if err == nil && !f.IsFork() {
 		return nil, "", layout.Invalid("", "%q is a tape, not a fork", f.Name()).Try(layout.ListForks)
 	}

@@ -84,8 +84,19 @@ func New(o Options) *mcp.Server {
 	return out
 }
 
-// open opens the workspace and the tape that is meant.
+// open opens the workspace and the tape that is meant, to read it: its name may be short.
 func (s *server) open(ctx context.Context, tape string) (*repo.Store, *repo.Tape, error) {
+	return s.openBy(ctx, tape, catalog.Find)
+}
+
+// openToWrite is open for what changes a tape, which has to be named in full.
+func (s *server) openToWrite(ctx context.Context, tape string) (*repo.Store, *repo.Tape, error) {
+	return s.openBy(ctx, tape, func(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error) {
+		return store.Tape(ctx, name)
+	})
+}
+
+func (s *server) openBy(ctx context.Context, tape string, find func(context.Context, *repo.Store, string) (*repo.Tape, error)) (*repo.Store, *repo.Tape, error) {
 	store, err := s.Open(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -94,6 +105,6 @@ func (s *server) open(ctx context.Context, tape string) (*repo.Store, *repo.Tape
 		t, err := store.Tape(ctx, s.Tape)
 		return store, t, err
 	}
-	t, err := catalog.Find(ctx, store, tape)
+	t, err := find(ctx, store, tape)
 	return store, t, s.suggest(ctx, store, tape, err)
 }

@@ -26,7 +26,7 @@ const (
 	contextProps = propTape + `,"from":{"type":"string","description":"anchor, default the last"},` +
 		`"max_tokens":{"type":"integer","default":8000,"maximum":20000}`
 
-	propOnto = `"tape":{"type":"string","description":"default the current tape"}`
+	propOnto = `"tape":{"type":"string","description":"whole name, default the current tape"}`
 	propKey  = `"idempotency_key":{"type":"string","description":"done once for a key"}`
 
 	appendProps = propOnto + `,"kind":{"type":"string","default":"message"},"role":{"type":"string","default":"assistant"},` +

@@ -59,7 +59,7 @@ func (s *server) append(ctx context.Context, _ call, a appendArgs) (string, erro
 	if err != nil {
 		return "", err
 	}
-	_, t, err := s.open(ctx, a.Tape)
+	_, t, err := s.openToWrite(ctx, a.Tape)
 	if err != nil {
 		return "", err
 	}
@@ -114,7 +114,7 @@ type handoffArgs struct {
 
 // handoff writes an anchor.
 func (s *server) handoff(ctx context.Context, _ call, a handoffArgs) (string, error) {
-	_, t, err := s.open(ctx, a.Tape)
+	_, t, err := s.openToWrite(ctx, a.Tape)
 	if err != nil {
 		return "", err
 	}
@@ -145,7 +145,7 @@ type forkArgs struct {
 
 // fork begins a fork.
 func (s *server) fork(ctx context.Context, _ call, a forkArgs) (string, error) {
-	_, t, err := s.open(ctx, a.Tape)
+	_, t, err := s.openToWrite(ctx, a.Tape)
 	if err != nil {
 		return "", err
 	}

@@ -22,6 +22,7 @@ func TestWrite(t *testing.T) {
 	contains(t, p.ok("tape_discard", args{"fork": "main/no"}), "discarded main/no")
 	contains(t, p.ok("tape_discard", args{"fork": "main/no"}), "the fork main/no is discarded already")
 	p.fails("tape_merge", args{"fork": "no"}, "the fork main/no is discarded")
+	p.fails("tape_append", args{"tape": "mai", "text": "x"}, `there is no tape "mai"`, "did you mean main?")
 	p.fails("tape_append", args{}, "there is nothing to append")
 	p.fails("tape_append", args{"kind": "note", "text": "x"}, "give a payload")
 	p.fails("tape_append", args{"kind": "anchor", "payload": args{"name": "x"}}, "hint: tape_handoff")

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/index"
+	"tape/internal/catalog"
 	"tape/repo"
 )
 
@@ -138,7 +139,7 @@ func (o *searchOptions) run(ctx context.Context, store *repo.Store, s index.Sear
 	}
 	tapes := make([]*repo.Tape, 1)
 	if o.allTapes {
-		tapes, err = tapesAndForks(ctx, store)
+		tapes, err = catalog.All(ctx, store)
 	} else {
 		tapes[0], err = o.openTape(ctx)
 		s.Tapes = tapes

@@ -5,11 +5,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"tape/index"
+	"tape/internal/catalog"
 	"tape/internal/display"
 	"tape/internal/jsonl"
 	"tape/repo"
@@ -76,12 +79,11 @@ func (o *searchOptions) tapesOnScreen(ctx context.Context) (names, titles map[st
 		return nil, nil, nil
 	}
 	facts, err := o.about(ctx, o.store, nil)
-	list, titles := make([]listedTape, 0, len(facts)), map[string]string{}
+	titles = map[string]string{}
 	for _, f := range facts {
-		list = append(list, listedTape{Tape: f})
 		titles[f.Name] = f.Title
 	}
-	return shortNames(list), titles, err
+	return catalog.ShortNames(slices.Collect(maps.Keys(titles))), titles, err
 }
 
 // others reports whether the workspace has other tapes than the one that was searched.
