@@ -1,6 +1,12 @@
 package mcpserver
 
-import "testing"
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
 
 func TestWrite(t *testing.T) {
 	t.Parallel()
@@ -29,4 +35,26 @@ func TestWrite(t *testing.T) {
 	p.fails("tape_merge", args{"fork": "gone"}, "hint: ")
 	p.fails("tape_discard", args{"fork": "main"}, "error: ")
 	p.fails("tape_handoff", args{}, "error: ")
+}
+
+// Clients may ask for several things at once, and repeat what they got no answer to.
+func TestCallsAtOnce(t *testing.T) {
+	t.Parallel()
+	p := connect(t, newStore(t), Options{Write: true})
+	var calls sync.WaitGroup
+	for i := range 20 {
+		for tool, a := range map[string]args{
+			"tape_append": {"text": "zebra", "idempotency_key": fmt.Sprint(i % 10)}, "tape_search": {"query": "zebra"}, "tape_read": {}, "tape_list": {}, "tape_info": {},
+		} {
+			calls.Go(func() {
+				res, err := p.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: a})
+				if err != nil || res.IsError {
+					t.Error(tool, err, string(mustJSON(t, res)))
+				}
+			})
+		}
+	}
+	calls.Wait()
+	contains(t, p.ok("tape_search", args{"query": "zebra"}), "of 10 matches")
+	contains(t, p.ok("tape_info", args{}), "entries: 11, ")
 }
