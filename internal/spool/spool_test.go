@@ -1,0 +1,151 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"tape/internal/disk"
+)
+
+func places(t *testing.T) []string {
+	t.Helper()
+	dir := t.TempDir()
+	return Places(filepath.Join(dir, "home"), func(string) string { return filepath.Join(dir, "run") })
+}
+
+func note(i int) Note {
+	return Note{Agent: "claude-code", At: time.Unix(int64(i), int64(i)), Payload: fmt.Appendf(nil, `{"n":%d}`, i)}
+}
+
+func all(t *testing.T, places []string) []Kept {
+	t.Helper()
+	list, err := Notes(places)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestManyAtOnce: none waits for another one, and none is lost.
+func TestManyAtOnce(t *testing.T) {
+	dirs := places(t)
+	var group sync.WaitGroup
+	for i := range 50 {
+		group.Go(func() {
+			if err := Add(nil, dirs, note(i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	list := all(t, dirs)
+	if len(list) != 50 {
+		t.Fatalf("there are %d notes", len(list))
+	}
+	for i, k := range list {
+		if want := string(note(i).Payload); string(k.Payload) != want || k.Torn {
+			t.Errorf("note %d says %s", i, k.Payload)
+		}
+	}
+	if err := Drop(nil, list[:49]); err != nil || len(all(t, dirs)) != 1 {
+		t.Errorf("dropping: %v", err)
+	}
+}
+
+// TestFaults: at whichever operation the disk gives up, once or for good, a note is kept whole or was not
+// acknowledged, and the other place is used if the first one cannot be.
+func TestFaults(t *testing.T) {
+	for _, good := range []bool{true, false} {
+		for n := 0; ; n++ {
+			dirs := places(t)
+			if err := Add(nil, dirs, note(1)); err != nil {
+				t.Fatal(err)
+			}
+			count := 0
+			d := &disk.FS{Fault: func(_ disk.Op, path string) error {
+				count++
+				if count == n+1 || count > n && !good && strings.HasPrefix(path, dirs[0]) {
+					return syscall.ENOSPC
+				}
+				return nil
+			}}
+			err := Add(d, dirs, note(2))
+			list := all(t, dirs)
+			// If it cannot even be removed, it is there twice, which does no harm.
+			last := list[len(list)-1]
+			if err != nil || len(list) < 2 || len(list) > 3 || string(list[1].Payload) != string(last.Payload) || string(last.Payload) != string(note(2).Payload) {
+				t.Errorf("fault %d: %v, %d notes", n, err, len(list))
+			}
+			if count <= n {
+				break
+			}
+			if !strings.HasPrefix(last.File, dirs[1]) || !strings.Contains(last.Trouble, "no space") {
+				t.Errorf("fault %d: it is in %s: %q", n, last.File, last.Trouble)
+			}
+		}
+	}
+}
+
+// TestNowhere: where nothing can be written, the error says so.
+func TestNowhere(t *testing.T) {
+	d := &disk.FS{Fault: func(disk.Op, string) error { return syscall.EROFS }}
+	dirs := places(t)
+	if err := Add(d, dirs, note(1)); !errors.Is(err, syscall.EROFS) {
+		t.Errorf("it gives %v", err)
+	}
+	if list := all(t, dirs); len(list) > 0 {
+		t.Errorf("there are %d notes", len(list))
+	}
+}
+
+// TestTorn: a note that was cut off by a kill is told apart from one that is being written.
+func TestTorn(t *testing.T) {
+	dirs := places(t)
+	if err := Add(nil, dirs, note(1)); err != nil {
+		t.Fatal(err)
+	}
+	path := all(t, dirs)[0].File
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size := range len(raw) {
+		if err := os.WriteFile(path, raw[:size], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if list := all(t, dirs); len(list) > 0 {
+			t.Fatalf("%d bytes: it is taken for whole", size)
+		}
+		old := time.Now().Add(-time.Minute)
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+		if list := all(t, dirs); len(list) != 1 || !list[0].Torn {
+			t.Fatalf("%d bytes: it is not known to be cut off", size)
+		}
+	}
+}
+
+// TestPrivate: a place in a folder for everybody that others can write to is not used.
+func TestPrivate(t *testing.T) {
+	dirs := places(t)
+	if err := os.MkdirAll(dirs[0], 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dirs[0], 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := Add(nil, dirs, note(1)); err != nil {
+		t.Fatal(err)
+	}
+	if list := all(t, dirs); !strings.HasPrefix(list[0].File, dirs[1]) {
+		t.Errorf("it is in %s", list[0].File)
+	}
+}
