@@ -1,0 +1,197 @@
+package agents
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// document is a settings file of JSON, perhaps with comments. It is changed as a text, so that
+// everything that is not changed keeps its bytes.
+type document struct {
+	raw  []byte
+	root hujson.Value
+}
+
+const byteOrderMark = "\xef\xbb\xbf"
+
+// readDocument parses a file; an empty one is an empty object.
+func readDocument(raw []byte) (*document, error) {
+	d := &document{raw: raw}
+	if len(bytes.TrimSpace(bytes.TrimPrefix(raw, []byte(byteOrderMark)))) == 0 {
+		d.raw = append(raw[:len(raw):len(raw)], "{}\n"...)
+	}
+	if err := d.parse(); err != nil {
+		return nil, err
+	}
+	if _, ok := d.root.Value.(*hujson.Object); !ok {
+		return nil, fmt.Errorf("it is not a JSON object")
+	}
+	return d, nil
+}
+
+func (d *document) parse() (err error) {
+	text := append(bytes.Clone(d.raw), '\n') // a comment may end the file
+	if bytes.HasPrefix(text, []byte(byteOrderMark)) {
+		copy(text, "   ") // offsets stay what they are
+	}
+	if d.root, err = hujson.Parse(text); err != nil {
+		return fmt.Errorf("it is not JSON: %w", err)
+	}
+	return nil
+}
+
+// get finds a value by its path through objects; nil if it is not there. Of a name that is there twice, the
+// last one counts, as for those who read the file.
+func (d *document) get(path ...string) *hujson.Value {
+	at := &d.root
+	for _, name := range path {
+		obj, ok := at.Value.(*hujson.Object)
+		if !ok {
+			return nil
+		}
+		at = nil
+		for i := range obj.Members {
+			if lit, ok := obj.Members[i].Name.Value.(hujson.Literal); ok && lit.String() == name {
+				at = &obj.Members[i].Value
+			}
+		}
+		if at == nil {
+			return nil
+		}
+	}
+	return at
+}
+
+// data is a value without comments, as JSON.
+func data(v *hujson.Value) []byte {
+	c := v.Clone()
+	c.Standardize()
+	return c.Pack()
+}
+
+// children are the values in an object or array, with where the text of each begins.
+func children(v *hujson.Value) (list []*hujson.Value, begin []int, before []hujson.Extra, rest hujson.Extra) {
+	switch c := v.Value.(type) {
+	case *hujson.Object:
+		for i := range c.Members {
+			m := &c.Members[i]
+			list, begin, before = append(list, &m.Value), append(begin, m.Name.StartOffset), append(before, m.Name.BeforeExtra)
+		}
+		rest = c.AfterExtra
+	case *hujson.Array:
+		for i := range c.Elements {
+			e := &c.Elements[i]
+			list, begin, before = append(list, e), append(begin, e.StartOffset), append(before, e.BeforeExtra)
+		}
+		rest = c.AfterExtra
+	}
+	return list, begin, before, rest
+}
+
+// newline is how lines of the file end, unit what a level is indented by.
+func (d *document) newline() string {
+	if i := bytes.IndexByte(d.raw, '\n'); i > 0 && d.raw[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+func (d *document) unit() string {
+	if _, begin, _, _ := children(&d.root); len(begin) > 0 {
+		if in := d.indent(begin[0]); in != "" {
+			return in
+		}
+	}
+	return "  "
+}
+
+// indent is what the line of an offset begins with.
+func (d *document) indent(at int) string {
+	line := d.raw[bytes.LastIndexByte(d.raw[:at], '\n')+1 : at]
+	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
+}
+
+// splice replaces a piece of the text, and parses the result.
+func (d *document) splice(from, to int, text string) error {
+	d.raw = bytes.Join([][]byte{d.raw[:from], []byte(text), d.raw[to:]}, nil)
+	return d.parse()
+}
+
+// add adds a value at the end of an object, under a name, or of an array.
+func (d *document) add(in *hujson.Value, name string, value any) error {
+	list, begin, _, rest := children(in)
+	nl, unit := d.newline(), d.unit()
+	oneLine := len(list) > 0 && !bytes.ContainsRune(d.raw[in.StartOffset:in.EndOffset], '\n')
+	outer := d.indent(in.StartOffset)
+	inner := outer + unit
+	if len(list) > 0 && !oneLine {
+		inner = d.indent(begin[len(begin)-1])
+	}
+	text := render(name, value, inner, unit, nl, oneLine)
+	end := in.EndOffset - 1
+	if len(list) == 0 {
+		at := end - len(rest) + len(strings.TrimRight(string(rest), " \t\r\n"))
+		return d.splice(at, end, nl+inner+text+nl+outer)
+	}
+	last := list[len(list)-1]
+	// Comments stay where they are.
+	at := end - len(rest) + len(strings.TrimRight(string(rest), " \t\r\n"))
+	if last.AfterExtra != nil { // there is a comma behind it
+		text += ","
+	}
+	if oneLine {
+		text = " " + text
+	} else {
+		text = nl + inner + text
+	}
+	if last.AfterExtra == nil {
+		d.raw = bytes.Join([][]byte{d.raw[:at], []byte(text), d.raw[at:]}, nil)
+		return d.splice(last.EndOffset, last.EndOffset, ",")
+	}
+	return d.splice(at, at, text)
+}
+
+// render is a value as text, on one line or on several.
+func render(name string, value any, indent, unit, nl string, oneLine bool) string {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if !oneLine {
+		enc.SetIndent(indent, unit)
+	}
+	if name != "" {
+		key, _ := json.Marshal(name)
+		out.Write(key)
+		out.WriteString(": ")
+	}
+	_ = enc.Encode(value) // maps and strings of our own
+	return strings.ReplaceAll(strings.TrimSuffix(out.String(), "\n"), "\n", nl)
+}
+
+// remove takes a child out of an object or array: what add has made is gone again, byte for byte.
+func (d *document) remove(in *hujson.Value, i int) error {
+	list, begin, before, rest := children(in)
+	space := string(before[i])
+	from := begin[i] - (len(space) - len(strings.TrimRight(space, " \t\r\n")))
+	to := list[i].EndOffset
+	comma := func(v *hujson.Value) int { return v.EndOffset + len(v.AfterExtra) }
+	switch {
+	case len(list) == 1 && len(strings.TrimSpace(string(rest))) == 0 && list[i].AfterExtra == nil:
+		end := ""
+		if strings.TrimSpace(space) != "" { // a comment, perhaps one up to the end of its line
+			end = d.newline() + d.indent(in.EndOffset-1)
+		}
+		return d.splice(from, in.EndOffset-1, end)
+	case i < len(list)-1 || list[i].AfterExtra != nil:
+		return d.splice(from, comma(list[i])+1, "")
+	case i > 0:
+		d.raw = bytes.Join([][]byte{d.raw[:from], d.raw[to:]}, nil)
+		at := comma(list[i-1])
+		return d.splice(at, at+1, "")
+	}
+	return d.splice(from, to, "")
+}

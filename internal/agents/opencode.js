@@ -1,0 +1,61 @@
+// Written by tape; tape record uninstall opencode removes it.
+//
+// It hands each session over to tape when the session is idle, and when opencode ends. Whatever goes wrong
+// here is caught: a plugin that throws would break the agent's turn.
+import { spawn } from "node:child_process"
+
+const settings = {/* settings */}
+const tape = (program, payload) =>
+  new Promise((done) => {
+    const child = spawn(program, settings.args, { stdio: ["pipe", "ignore", "ignore"] })
+    child.on("error", () => done(false))
+    child.on("close", () => done(true))
+    child.stdin.on("error", () => {})
+    child.stdin.end(JSON.stringify(payload))
+  })
+
+export const Tape = async ({ client, directory }) => {
+  const changed = new Set()
+  const last = new Map() // the hand-over of a session that is under way: they come one after the other
+
+  const handOver = async (id, event) => {
+    try {
+      const [info, messages] = await Promise.all([
+        client.session.get({ path: { id } }),
+        client.session.messages({ path: { id } }),
+      ])
+      if (!info.data || !messages.data) return
+      const payload = {
+        session_id: id,
+        hook_event_name: event,
+        cwd: info.data.directory ?? directory,
+        transcript: { info: info.data, messages: messages.data },
+      }
+      ;(await tape(settings.program, payload)) || (await tape("tape", payload))
+    } catch {}
+  }
+  const inTurn = (id, event) => {
+    const next = (last.get(id) ?? Promise.resolve()).then(() => handOver(id, event))
+    last.set(id, next)
+    return next
+  }
+
+  return {
+    event: async ({ event }) => {
+      try {
+        const id = event.properties?.sessionID
+        if (!id) return
+        if (event.type === "session.idle" || event.type === "session.compacted" || event.type === "session.error") {
+          changed.delete(id)
+          await inTurn(id, "Stop")
+        } else if (event.type === "message.updated") {
+          changed.add(id)
+        }
+      } catch {}
+    },
+    dispose: async () => {
+      await Promise.all([...last.values(), ...[...changed].map((id) => inTurn(id, "Stop"))])
+      await Promise.all([...last.keys()].map((id) => inTurn(id, "SessionEnd")))
+    },
+  }
+}

@@ -1,0 +1,267 @@
+package agents
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// corpus are settings that people have, and what of them is refused.
+var corpus = map[string]struct{ text, refused string }{
+	"none":            {},
+	"empty object":    {text: "{}\n"},
+	"no newline":      {text: "{}"},
+	"white space":     {text: "{\n\n}\n"},
+	"usual":           {text: "{\n  \"model\": \"opus\",\n  \"permissions\": {\n    \"allow\": [\"Bash\"]\n  }\n}\n"},
+	"one line":        {text: `{"model":"opus","x":[1,2]}`},
+	"tabs":            {text: "{\n\t\"model\": \"opus\",\n\t\"n\": 1.0\n}\n"},
+	"four spaces":     {text: "{\n    \"model\": \"opus\"\n}"},
+	"carriage return": {text: "{\r\n  \"model\": \"opus\",\r\n  \"n\": 1e400\r\n}\r\n"},
+	"byte order mark": {text: "\xef\xbb\xbf{\r\n  \"model\": \"opus\"\r\n}\r\n"},
+	"comments":        {text: "// mine\n{\n  // the best one\n  \"model\": \"opus\", // really\n  /* more */ \"x\": [\n    1, // one\n    2 // two\n  ] // last\n  // end\n}\n// bye\n"},
+	"only comments":   {text: "{\n  // nothing yet\n}\n"},
+	"trailing commas": {text: "{\n  \"model\": \"opus\",\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]},\n    ],\n  },\n}\n"},
+	"others' hooks":   {text: "{\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"matcher\": \"\",\n        \"hooks\": [\n          { \"type\": \"command\", \"command\": \"say done\" } // loud\n        ]\n      }\n    ],\n    \"PreToolUse\": []\n  },\n  \"later\": true\n}\n"},
+	"empty hooks":     {text: "{\n  \"hooks\": {}\n}\n"},
+	"unknown keys":    {text: "{\n  \"$schema\": \"https://example.org\",\n  \"é \\u00e9\": \"\\/<&>\",\n  \"deep\": {\"a\": {\"b\": [[], {}]}}\n}\n"},
+	"same key twice":  {text: "{\n  \"hooks\": 1,\n  \"hooks\": {}\n}\n"},
+	"not JSON":        {text: "model = opus\n", refused: "not JSON"},
+	"cut off":         {text: "{\n  \"model\": \"op", refused: "not JSON"},
+	"a list":          {text: "[]\n", refused: "not a JSON object"},
+	"hooks a list":    {text: "{\"hooks\": []}\n", refused: "not an object"},
+	"event no list":   {text: "{\"hooks\": {\"SessionStart\": {}}}\n", refused: "something else than a list"},
+}
+
+func settings(t *testing.T, agent, text string) Where {
+	t.Helper()
+	w := Where{Home: t.TempDir(), Getenv: func(string) string { return "" }}
+	if text != "" {
+		write(t, w.HooksFile(agent), text, 0o640)
+	}
+	return w
+}
+
+func write(t *testing.T, file, text string, mode os.FileMode) {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(file), 0o700)
+	if err == nil {
+		err = os.WriteFile(file, []byte(text), mode)
+	}
+	if err == nil {
+		err = os.Chmod(file, mode)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func apply(t *testing.T, w Where, list []Change, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range list {
+		if err := c.Apply(nil, filepath.Join(w.Home, "receipts"), c.After != nil && bytes.Contains(c.After, []byte("tape"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func content(t *testing.T, file string) string {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// lines are the lines of a text without commas, of which one more member needs one.
+func lines(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		out = append(out, strings.TrimRight(strings.ReplaceAll(line, ",", ""), "\r\n"))
+	}
+	return out
+}
+
+// TestSettings: whatever settings a person has, installing adds hooks and changes nothing else,
+// twice is once, and uninstalling gives the bytes back, also without the receipt.
+func TestSettings(t *testing.T) {
+	o := Options{Program: "/opt/it's/tape", MCP: true}
+	for name, c := range corpus {
+		for _, agent := range []string{ClaudeCode, Codex, Gemini} {
+			t.Run(name+"/"+agent, func(t *testing.T) {
+				w := settings(t, agent, c.text)
+				file := w.HooksFile(agent)
+				list, err := Install(agent, w, o)
+				if c.refused != "" {
+					if err == nil || !strings.Contains(err.Error(), c.refused) || content(t, file) != c.text {
+						t.Fatalf("it is not refused, but gives %v", err)
+					}
+					return
+				}
+				apply(t, w, list, err)
+				after := content(t, file)
+				checkInstalled(t, agent, c.text, after, o)
+				if again, err := Install(agent, w, o); err != nil || len(again) > 0 {
+					t.Errorf("installing twice changes %d files more: %v", len(again), err)
+				}
+				plain, err := edit([]byte(after), func(d *document) error {
+					if agent == Gemini {
+						if err := d.removeMCP(agent); err != nil {
+							return err
+						}
+					}
+					return d.removeHooks(agent)
+				})
+				if loose := name == "none" || name == "white space" || name == "only comments" || name == "empty hooks" || name == "no newline" || name == "same key twice"; err != nil || !loose && string(plain) != c.text {
+					t.Errorf("without a receipt it becomes, %v,\n%s", err, plain)
+				}
+				list, err = Uninstall(agent, w, filepath.Join(w.Home, "receipts"))
+				apply(t, w, list, err)
+				if got := content(t, file); got != c.text {
+					t.Errorf("after uninstalling it is\n%s\nnot\n%s", got, c.text)
+				}
+				if _, err := os.Lstat(file); (err == nil) != (c.text != "") {
+					t.Errorf("the file: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// checkInstalled: the hooks are there, in the style of the file, and all that was there is.
+func checkInstalled(t *testing.T, agent, before, after string, o Options) {
+	t.Helper()
+	d, err := readDocument([]byte(after))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, after)
+	}
+	found := d.ours(agent)
+	if len(found) != len(events(agent)) {
+		t.Errorf("%d of %d hooks are there:\n%s", len(found), len(events(agent)), after)
+	}
+	for _, p := range found {
+		if p.handler != hook(agent, p.event, o) {
+			t.Errorf("%s has %v", p.event, p.handler)
+		}
+	}
+	if strings.Contains(before, "\r\n") != strings.Contains(after, "\r\n") || strings.Count(after, "\n") != strings.Count(after, "\r\n") && strings.Contains(before, "\r\n") {
+		t.Errorf("the ends of lines are mixed: %q", after)
+	}
+	if strings.HasPrefix(before, byteOrderMark) != strings.HasPrefix(after, byteOrderMark) {
+		t.Error("the byte order mark is gone")
+	}
+	if !strings.Contains(before, "\n") || len(strings.Fields(before)) < 4 {
+		return
+	}
+	have := lines(after)
+	for _, line := range lines(before) {
+		i := 0
+		for i < len(have) && have[i] != line && !(strings.Contains(line, "{}") && strings.HasPrefix(have[i], strings.TrimSuffix(line, "}"))) {
+			i++
+		}
+		if i == len(have) {
+			t.Errorf("the line %q is gone:\n%s", line, after)
+			return
+		}
+		have = have[i+1:]
+	}
+}
+
+// TestSettingsChangedSince: what somebody has added after us stays, and so do changes around it.
+func TestSettingsChangedSince(t *testing.T) {
+	w := settings(t, ClaudeCode, corpus["others' hooks"].text)
+	file := w.HooksFile(ClaudeCode)
+	list, err := Install(ClaudeCode, w, Options{Program: "/opt/tape"})
+	apply(t, w, list, err)
+	text := strings.Replace(content(t, file), "\"later\": true", "\"later\": true,\n  \"model\": \"haiku\"", 1)
+	write(t, file, text, 0o600)
+	list, err = Uninstall(ClaudeCode, w, filepath.Join(w.Home, "receipts"))
+	apply(t, w, list, err)
+	want := strings.Replace(corpus["others' hooks"].text, "\"later\": true", "\"later\": true,\n  \"model\": \"haiku\"", 1)
+	if got := content(t, file); got != want {
+		t.Errorf("it becomes\n%s\nnot\n%s", got, want)
+	}
+}
+
+// TestSettingsMoved: a program that lies elsewhere now is named anew, and nothing is doubled.
+func TestSettingsMoved(t *testing.T) {
+	w := settings(t, ClaudeCode, corpus["comments"].text)
+	for _, program := range []string{"/opt/a/tape", "/opt/b/tape"} {
+		list, err := Install(ClaudeCode, w, Options{Program: program})
+		apply(t, w, list, err)
+	}
+	after := content(t, w.HooksFile(ClaudeCode))
+	checkInstalled(t, ClaudeCode, corpus["comments"].text, after, Options{Program: "/opt/b/tape"})
+	list, err := Uninstall(ClaudeCode, w, filepath.Join(w.Home, "receipts"))
+	apply(t, w, list, err)
+	if got := content(t, w.HooksFile(ClaudeCode)); got != corpus["comments"].text {
+		t.Errorf("it becomes\n%s", got)
+	}
+}
+
+// TestSettingsFiles: links stay links, permissions stay, and what is read-only is left alone.
+func TestSettingsFiles(t *testing.T) {
+	o := Options{Program: "/opt/tape"}
+	w := settings(t, ClaudeCode, "")
+	file, real := w.HooksFile(ClaudeCode), filepath.Join(w.Home, "dotfiles", "claude.json")
+	write(t, real, "{}\n", 0o640)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(real, file); err != nil {
+		t.Skip(err)
+	}
+	list, err := Install(ClaudeCode, w, o)
+	apply(t, w, list, err)
+	st, err := os.Lstat(file)
+	if err != nil || st.Mode()&os.ModeSymlink == 0 || !strings.Contains(content(t, real), mark(ClaudeCode)) {
+		t.Errorf("the link: %v %v", st, err)
+	}
+	if st, err := os.Stat(real); err != nil || st.Mode().Perm() != 0o640 {
+		t.Errorf("its file: %v %v", st, err)
+	}
+	for _, c := range []struct {
+		text string
+		how  func() error
+	}{
+		{"read-only", func() error { return os.Chmod(real, 0o400) }},
+		{"leads nowhere", func() error { return os.Remove(real) }},
+	} {
+		if err := c.how(); err != nil {
+			t.Fatal(err)
+		}
+		list, err := Install(ClaudeCode, w, Options{Program: "/elsewhere/tape"})
+		if err == nil || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: it gives %d changes, %v", c.text, len(list), err)
+		}
+	}
+}
+
+// TestTOML: Codex's servers are a block at the end, which goes as it came.
+func TestTOML(t *testing.T) {
+	for _, text := range []string{"", "model = \"x\"\n", "model = \"x\"", "[a]\r\nb = 1 # c\r\n", "# only\n\n"} {
+		t.Run(fmt.Sprintf("%q", text), func(t *testing.T) {
+			after, err := addTOML([]byte(text), `C:\tape`)
+			if err != nil || !bytes.HasPrefix(after, []byte(text)) {
+				t.Fatalf("%v: %q", err, after)
+			}
+			if again, err := addTOML(after, "other"); err != nil || !bytes.Equal(again, after) {
+				t.Errorf("twice gives %v: %q", err, again)
+			}
+			if got := removeTOML(after); strings.TrimSuffix(string(got), "\n") != strings.TrimSuffix(text, "\n") {
+				t.Errorf("it goes back to %q, not %q", got, text)
+			}
+		})
+	}
+	for _, text := range []string{"model = ", "x = '''\nopen"} {
+		if _, err := addTOML([]byte(text), "tape"); err == nil {
+			t.Errorf("%q is not refused", text)
+		}
+	}
+}
