@@ -32,12 +32,21 @@ func Start(store *repo.Store, program string, args ...string) error {
 	if err := unlock(); err != nil {
 		return err
 	}
+	if err := Detached(store.Dir(), program, args...); err != nil {
+		return fmt.Errorf("bring the index up to date: %w", err)
+	}
+	return nil
+}
+
+// Detached starts a program in a folder and in a session of its own, with no hold of our streams and
+// without what git has put into the environment.
+func Detached(dir, program string, args ...string) error {
 	cmd := exec.Command(program, args...)
-	cmd.Dir = store.Dir()
+	cmd.Dir = dir
 	cmd.Env = gitrun.Environment()
 	cmd.SysProcAttr = apart()
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("bring the index up to date: %w", err)
+		return err
 	}
 	return cmd.Process.Release()
 }
