@@ -70,6 +70,7 @@ func Run(ctx context.Context, a *App, args []string) int {
 	root.SetErr(a.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	err = a.withSuggestion(ctx, err)
+	a.tellRecording(cmd)
 	if closed := a.closeOutput(); err == nil || isClosedPipe(err) && closed != nil {
 		err = closed
 	}

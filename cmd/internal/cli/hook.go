@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"tape/hooks"
 	"tape/index"
+	"tape/internal/agents"
 	"tape/internal/display"
 	"tape/internal/join"
 	"tape/internal/layout"
@@ -23,10 +25,17 @@ import (
 
 func newHookCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "hook NAME [ARG…]",
-		Short: "Run a git hook",
-		Long: `Do what the hooks call that tape git install, or tape init, has written. NAME is that of
-the hook, and ARG are what git gives to it.
+		Use:   "hook NAME [ARG…] | AGENT [--push] [--recall]",
+		Short: "Run a hook of git's or of an agent's",
+		Long: `Do what the hooks call that tape git install, tape init or tape record install has written.
+
+With the name of an agent, ` + strings.Join(agents.Names(), ", ") + `, keep what the agent says on standard
+input, and let a process in the background read the session's transcript; tape record says
+more. Nothing is printed, and the exit code is always 0: an agent must not notice. With --push,
+the session's tape is pushed when the session ends; with --recall, the start of a Claude Code session gets the last
+handoff of the project as context.
+
+With the name of one of git's hooks, ARG are what git gives to it:
 
   pre-commit     refuses a commit on the branch of a tape or fork that changes or takes
                  away what was committed
@@ -46,10 +55,17 @@ Exit code 4 refuses. Nothing else is to keep git from going on, so a hook of you
   tape hook pre-commit "$@" || [ $? -ne 4 ] || exit 1`,
 		Example: `  tape hook pre-commit
   git push --dry-run && tape hook pre-push origin
+  tape hook claude-code <payload.json
   echo "$old $new refs/heads/tape/main" | tape hook pre-receive`,
 		Hidden: true,
 		Args:   takes(1, "NAME", "ARG…"),
-		RunE:   func(cmd *cobra.Command, args []string) error { return a.runHook(cmd.Context(), args[0], args[1:]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if slices.Contains(agents.Names(), args[0]) {
+				a.agentHook(cmd.Context(), args[0], args[1:])
+				return nil
+			}
+			return a.runHook(cmd.Context(), args[0], args[1:])
+		},
 	}
 	// What git gives to a hook is never an option.
 	cmd.Flags().SetInterspersed(false)

@@ -151,46 +151,47 @@ func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
 	if err := batch.Flush(ctx); err != nil {
 		return err
 	}
-	if err := o.leaveEmpty(ctx, store); err != nil {
+	name, err := leaveEmpty(ctx, store, o.tapes)
+	if err != nil {
 		return err
+	}
+	if name != "" && !o.json {
+		o.say("the current tape is %s, the newest", quoted(name))
 	}
 	return importFailure(failed, files)
 }
 
-// leaveEmpty makes the newest session the current tape, where that is an empty one: it was
-// made with the workspace, and nobody has used it.
-func (o *importOptions) leaveEmpty(ctx context.Context, store *repo.Store) error {
+// leaveEmpty makes the newest of some sessions the current tape, where that is an empty one: it
+// was made with the workspace, and nobody has used it. It returns the name, "" if nothing changed.
+func leaveEmpty(ctx context.Context, store *repo.Store, tapes []string) (string, error) {
 	t, err := store.Tape(ctx, "")
-	if err != nil || len(o.tapes) == 0 {
-		return nil //nolint:nilerr // it is not there: then nobody expects it to be left
+	if err != nil || len(tapes) == 0 {
+		return "", nil //nolint:nilerr // it is not there: then nobody expects it to be left
 	}
 	if now, err := t.Summary(ctx); err != nil || now.Entries > 1 {
-		return err
+		return "", err
 	}
 	var newest string
 	var last time.Time
-	for _, name := range o.tapes {
+	for _, name := range tapes {
 		t, err := store.Tape(ctx, name)
 		if err != nil {
-			return err
+			return "", err
 		}
 		s, err := t.Summary(ctx)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if at, ok := parseStored(s.Updated); ok && s.Entries > 1 && !at.Before(last) {
 			newest, last = name, at
 		}
 	}
 	if newest == "" {
-		return nil
+		return "", nil
 	}
 	// Its files are there once somebody writes to it.
-	if _, err := (*workspace.Store)(store).Switch(ctx, newest); err != nil || o.json {
-		return err
-	}
-	o.say("the current tape is %s, the newest", quoted(newest))
-	return nil
+	_, err = (*workspace.Store)(store).Switch(ctx, newest)
+	return newest, err
 }
 
 // open opens files, and standard input.

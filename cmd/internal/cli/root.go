@@ -64,6 +64,7 @@ func commands() []command {
 		{"share", groupRemotes, newShareCmd},
 		{"import", groupExchange, newImportCmd},
 		{"export", groupExchange, newExportCmd},
+		{"record", groupAgents, newRecordCmd},
 		{"workspaces", groupWorkspace, newWorkspacesCmd},
 		{"index", groupWorkspace, newIndexCmd},
 		{"verify", groupWorkspace, newVerifyCmd},

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"slices"
+
+	"tape/hooks"
+	"tape/internal/agents"
+	"tape/internal/jsonl"
+	"tape/internal/recorder"
+	"tape/internal/spool"
+	"tape/internal/workspace"
+	"tape/repo"
+)
+
+// maxPayload bounds what a hook takes.
+const maxPayload = 256 << 20 // bytes
+
+// agentHook keeps what an agent's hook was given, and leaves the rest to a process of its own.
+// Whatever happens, the agent is told nothing, but for what it has asked to recall.
+func (a *App) agentHook(ctx context.Context, agent string, args []string) {
+	var payload json.RawMessage
+	// Some keep our input open: what counts is that a whole value is there.
+	if err := json.NewDecoder(io.LimitReader(a.Stdin, maxPayload)).Decode(&payload); err != nil {
+		return
+	}
+	places, err := a.places()
+	if err != nil {
+		return
+	}
+	n := spool.Note{Agent: agent, At: a.Now(), Program: cmp.Or(a.Version, "dev"), Payload: payload,
+		Workspace: a.Getenv(repo.EnvWorkspace), Push: slices.Contains(args, "--push")}
+	if name := agents.ProjectVariable(agent); name != "" {
+		n.Project = a.Getenv(name)
+	}
+	// If nothing can be written, the transcript has it: the next event catches up.
+	if err := spool.Add(nil, places, n); err == nil {
+		_ = startCatchingUp(places)
+	}
+	source := jsonl.GetString(payload, "source")
+	if agent == agents.ClaudeCode && slices.Contains(args, "--recall") && (source == "startup" || source == "clear") {
+		a.recall(ctx, a.Stdout, cmp.Or(n.Project, jsonl.GetString(payload, "cwd")))
+	}
+}
+
+// startCatchingUp starts the process that catches up, in a session of its own and with no hold of our
+// streams, unless one is at work.
+func startCatchingUp(places []string) error {
+	unlock, ok, err := recorder.Lock(nil, places)
+	if err != nil || !ok {
+		return err
+	}
+	program, err := os.Executable()
+	if err = errors.Join(err, unlock()); err != nil {
+		return err
+	}
+	return hooks.Detached(os.TempDir(), program, "record", "sync", "--no-wait") // a project may be moved meanwhile
+}
+
+// newRecorder joins recording with the workspaces.
+func (a *App) newRecorder(places []string) *recorder.Recorder {
+	return &recorder.Recorder{Places: places, Now: a.Now, Open: a.openRecording, Push: a.pushRecording,
+		Imported: func(ctx context.Context, store *repo.Store, tape string) error {
+			_, err := leaveEmpty(ctx, store, []string{tape})
+			return err
+		}}
+}
+
+// openRecording opens a workspace, or makes it, as an import does for a project.
+func (a *App) openRecording(ctx context.Context, dir, project string) (*repo.Store, error) {
+	store, err := repo.Open(ctx, dir, a.storeOptions())
+	if !errors.Is(err, repo.ErrNotFound) {
+		return store, err
+	}
+	store, _, err = repo.Init(ctx, dir, &repo.InitOptions{Options: *a.storeOptions()})
+	if err == nil {
+		err = (*workspace.Store)(store).NoteProject(project)
+	}
+	return store, err
+}
+
+func (a *App) pushRecording(ctx context.Context, store *repo.Store, tape string) error {
+	r, err := findRemote(ctx, store, "")
+	if err != nil {
+		return err
+	}
+	done, err := store.Push(ctx, r.Name, &repo.PushOptions{Tapes: []string{tape}})
+	for _, s := range done {
+		if s.Err != nil {
+			err = errors.Join(err, s.Err)
+		}
+	}
+	return err
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"cmp"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tape/internal/agents"
+	"tape/internal/display"
+	"tape/internal/layout"
+	"tape/internal/recorder"
+	"tape/internal/spool"
+	"tape/internal/workspace"
+)
+
+func newRecordCmd(a *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "record COMMAND",
+		Short: "Record the sessions of agents while they run",
+		Long: `Record the sessions of coding agents while they run: ` + strings.Join(agents.Names(), ", ") + `.
+
+Install it once for an agent. From then on, its hooks call tape hook, which keeps what they
+say and returns at once; a process in the background reads what the session's transcript
+has got, into the workspace of the agent's project. A session that was recorded is the same
+tape as one that is imported afterwards.`,
+		Example: `  tape record install claude-code
+  tape record status`,
+		Args: takes(1, "COMMAND"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return usagef("tape record has no command %s: it is install, status, uninstall, sync or plugin", quoted(args[0]))
+		},
+	}
+	addCommands(cmd, newRecordInstallCmd(a), newRecordStatusCmd(a), newRecordUninstallCmd(a), newRecordSyncCmd(a), newRecordPluginCmd(a))
+	return cmd
+}
+
+func newRecordSyncCmd(a *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sync [--no-wait]",
+		Short: "Read now what the transcripts of recorded sessions have got",
+		Long: `Read now what the transcripts of recorded sessions have got, and wait until that is done.
+
+With --no-wait, read only sessions that hooks have told of since; where another one is at
+work, leave it to that one. This is what hooks leave running in the background.`,
+		Example: `  tape record sync`,
+	}
+	noWait := cmd.Flags().Bool("no-wait", false, "read only what hooks have told of, and wait for nobody")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		places, err := a.places()
+		if err != nil {
+			return err
+		}
+		a.lockWait = time.Hour // a long import of the same session comes first
+		return a.newRecorder(places).Run(cmd.Context(), !*noWait)
+	}
+	return cmd
+}
+
+func newRecordPluginCmd(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "plugin DIR",
+		Short: "Write a plugin for Claude Code",
+		Long: `Write a plugin for Claude Code into the folder DIR, to be given to others: the hooks that tape record install
+adds, the MCP server tape mcp, and a skill that says when to search earlier sessions. Those who
+use it need tape in PATH. It takes the place of tape record install: with both, each event is told of twice,
+which does no harm.`,
+		Example: `  tape record plugin ./tape-plugin
+  claude --plugin-dir ./tape-plugin`,
+		Args: takes(1, "DIR"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := agents.WritePlugin(nil, args[0], cmp.Or(a.Version, "0.0.0")); err != nil {
+				return err
+			}
+			return a.result(object{{"plugin", args[0]}}, "written: %s; try it: claude --plugin-dir %s", display.Line(args[0]), shellWord(args[0]))
+		},
+	}
+}
+
+// places are the folders in which recording keeps what it has to know.
+func (a *App) places() ([]string, error) {
+	home, err := workspace.Home()
+	if err != nil {
+		return nil, err
+	}
+	return spool.Places(home, a.Getenv), nil
+}
+
+// userSettings are those that hold in all projects.
+func (a *App) userSettings() (agents.Where, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return agents.Where{}, layout.Invalid("set HOME", "there is no home directory: %v", err)
+	}
+	return agents.Where{Home: home, Getenv: a.Getenv}, nil
+}
+
+// tellRecording tells a person in one line of what went wrong in the background while nobody looked.
+func (a *App) tellRecording(cmd *cobra.Command) {
+	if !isTerminal(a.Stderr) || a.quiet || a.json || cmd.Name() == "hook" || cmd.HasParent() && cmd.Parent().Name() == "record" {
+		return
+	}
+	places, err := a.places()
+	if err != nil {
+		return
+	}
+	if line := recorder.TakeFailure(places); line != "" {
+		a.message("warning", "recording of "+line+"; tape record status says more")
+	}
+}

@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sergi/go-diff/diffmatchpatch"
+	"github.com/spf13/cobra"
+
+	"tape/internal/agents"
+	"tape/internal/display"
+	"tape/internal/layout"
+	"tape/internal/spool"
+)
+
+// settingsOptions say which settings of an agent are changed, and how.
+type settingsOptions struct {
+	*App
+	agents.Options
+	user, project, local, dryRun bool
+}
+
+func (o *settingsOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.user, "user", false, "change your own settings, for all projects (the default)")
+	cmd.Flags().BoolVar(&o.project, "project", false, "change the settings of the project in the current directory")
+	cmd.Flags().BoolVar(&o.local, "local", false, "change those of the project that are not committed (claude-code)")
+	cmd.Flags().BoolVarP(&o.dryRun, "dry-run", "n", false, "show what would be changed")
+	cmd.ValidArgsFunction = upTo(1, completeWords(agents.Names()...))
+	cmd.Args = takes(1, "AGENT")
+}
+
+func newRecordInstallCmd(a *App) *cobra.Command {
+	o := &settingsOptions{App: a}
+	cmd := &cobra.Command{
+		Use:   "install AGENT [--user | --project | --local] [--mcp] [--push] [--dry-run]",
+		Short: "Have an agent's sessions recorded",
+		Long: `Add hooks to the settings of an agent, ` + strings.Join(agents.Names(), ", ") + `, so that its
+sessions are recorded from now on. Sessions that are running go on without.
+
+  claude-code  ~/.claude/settings.json, .claude/settings.json or .claude/settings.local.json
+  codex        ~/.codex/hooks.json or .codex/hooks.json
+  gemini       ~/.gemini/settings.json or .gemini/settings.json
+  opencode     a plugin, ~/.config/opencode/plugin/tape.js or .opencode/plugin/tape.js
+
+Nothing else in the file changes: comments, the order of keys and the hooks of others stay.
+The file as it was is kept, and tape record uninstall puts it back. A file that cannot be
+read, or is read-only, is refused. Installed again, with other flags or from another place,
+the hooks are brought up to date.
+
+A hook takes a few milliseconds, prints nothing and cannot fail. If tape is gone, the agent
+works on as before.
+
+With --mcp, the agent can search tapes by itself: the MCP server tape mcp is registered, too.
+With --push, a session is pushed to the workspace's remote when it ends; what is refused
+because of a secret is in tape record status. With --recall, each new session of Claude Code
+is told of the last handoff in the project, in at most 1,500 characters.`,
+		Example: `  tape record install claude-code
+  tape record install codex --mcp
+  tape record install claude-code --project --push
+  tape record install gemini --dry-run`,
+		RunE: func(_ *cobra.Command, args []string) error { return o.install(args[0]) },
+	}
+	o.flags(cmd)
+	cmd.Flags().BoolVar(&o.MCP, "mcp", false, "register the MCP server tape mcp, too")
+	cmd.Flags().BoolVar(&o.Push, "push", false, "push each session when it ends")
+	cmd.Flags().BoolVar(&o.Recall, "recall", false, "tell new sessions of the last handoff (claude-code)")
+	return cmd
+}
+
+func newRecordUninstallCmd(a *App) *cobra.Command {
+	o := &settingsOptions{App: a}
+	cmd := &cobra.Command{
+		Use:   "uninstall AGENT [--user | --project | --local] [--dry-run]",
+		Short: "Have an agent's sessions recorded no more",
+		Long: `Take out of an agent's settings what tape record install has added. If nobody else has
+changed the file since, it has the same bytes as before. What was recorded stays.`,
+		Example: `  tape record uninstall claude-code
+  tape record uninstall codex --project`,
+		RunE: func(_ *cobra.Command, args []string) error { return o.uninstall(args[0]) },
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+// where is which settings are meant.
+func (o *settingsOptions) where(agent string) (w agents.Where, err error) {
+	switch {
+	case !slices.Contains(agents.Names(), agent):
+		return w, layout.Invalid("the agents are: "+strings.Join(agents.Names(), ", "), "there is no agent %s", quoted(agent))
+	case o.user && (o.project || o.local) || o.project && o.local:
+		return w, usagef("--user, --project and --local exclude each other")
+	case o.local && agent != agents.ClaudeCode:
+		return w, usagef("%s has no settings of a project that are not committed", agents.Title(agent))
+	case o.Recall && agent != agents.ClaudeCode:
+		return w, usagef("--recall is for claude-code")
+	}
+	w, err = o.userSettings()
+	if err == nil && (o.project || o.local) {
+		w.Local = o.local
+		w.Project, err = filepath.Abs(".")
+	}
+	return w, err
+}
+
+func (o *settingsOptions) install(agent string) error {
+	w, err := o.where(agent)
+	if err != nil {
+		return err
+	}
+	if o.Program, err = os.Executable(); err != nil {
+		return err
+	}
+	list, err := agents.Install(agent, w, o.Options)
+	if err != nil {
+		return err
+	}
+	if err := o.apply(agent, list, true); err != nil || o.dryRun || o.json {
+		return err
+	}
+	if len(list) == 0 {
+		o.say("%s records already: %s is as it should be", agents.Title(agent), display.Line(w.HooksFile(agent)))
+	}
+	if st := agents.Inspect(agent, w, w.Project, o.Program); st.Trust != "" && st.Trust != agents.Reviewed {
+		o.say("Codex runs no hook that you have not reviewed: start codex, and choose to review the hooks, or type /hooks")
+	} else if st.Off != "" {
+		o.warn("hooks are switched off by " + st.Off)
+	}
+	return nil
+}
+
+func (o *settingsOptions) uninstall(agent string) error {
+	w, err := o.where(agent)
+	if err != nil {
+		return err
+	}
+	receipts, err := o.receipts()
+	if err != nil {
+		return err
+	}
+	list, err := agents.Uninstall(agent, w, receipts)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 && !o.json {
+		o.say("nothing is installed in %s", display.Line(w.HooksFile(agent)))
+	}
+	return o.apply(agent, list, false)
+}
+
+func (a *App) receipts() (string, error) {
+	places, err := a.places()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(places[0], "installed"), nil
+}
+
+// apply makes changes, or shows them.
+func (o *settingsOptions) apply(agent string, list []agents.Change, installs bool) error {
+	receipts, err := o.receipts()
+	if err != nil {
+		return err
+	}
+	for _, c := range list {
+		if o.dryRun {
+			o.showChange(c)
+			continue
+		}
+		if places, _ := o.places(); len(places) > 0 {
+			if err := spool.Make(nil, places[0]); err != nil {
+				return err
+			}
+		}
+		if err := c.Apply(nil, receipts, installs); err != nil {
+			return err
+		}
+		done := "changed"
+		switch {
+		case c.Before == nil:
+			done = "written"
+		case c.After == nil:
+			done = "removed"
+		}
+		text := done + ": " + display.Line(c.File)
+		if c.Backup != "" && c.After != nil {
+			text += "; as it was: " + display.Line(c.Backup)
+		}
+		if err := o.result(object{{"agent", agent}, {"file", c.File}, {"done", done}, {"backup", orNull(c.Backup)}}, "%s", text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showChange shows which lines of a file would change.
+func (o *settingsOptions) showChange(c agents.Change) {
+	if o.json {
+		_ = o.emit(object{{"file", c.File}, {"before", string(c.Before)}, {"after", string(c.After)}})
+		return
+	}
+	o.line("--- " + display.Line(c.File))
+	dmp := diffmatchpatch.New()
+	before, after, words := dmp.DiffLinesToRunes(string(c.Before), string(c.After))
+	for _, d := range dmp.DiffCharsToLines(dmp.DiffMainRunes(before, after, false), words) {
+		sign, style := " ", ""
+		switch d.Type {
+		case diffmatchpatch.DiffInsert:
+			sign, style = "+", green
+		case diffmatchpatch.DiffDelete:
+			sign, style = "-", red
+		}
+		for line := range strings.Lines(d.Text) {
+			o.line(o.style(style, sign+display.Line(strings.TrimRight(line, "\r\n"))))
+		}
+	}
+}
