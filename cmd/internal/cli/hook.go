@@ -29,11 +29,11 @@ func newHookCmd(a *App) *cobra.Command {
 		Short: "Run a hook of git's or of an agent's",
 		Long: `Do what the hooks call that tape git install, tape init or tape record install has written.
 
-With the name of an agent, ` + strings.Join(agents.Names(), ", ") + `, keep what the agent says on standard
-input, and let a process in the background read the session's transcript; tape record says
-more. Nothing is printed, and the exit code is always 0: an agent must not notice. With --push,
-the session's tape is pushed when the session ends; with --recall, the start of a Claude Code session gets the last
-handoff of the project as context.
+With the name of an agent, ` + strings.Join(agents.Names(), ", ") + `, keep what the agent
+says on standard input, and let a process in the background read the session's transcript;
+tape record says more. Nothing is printed, and the exit code is always 0: an agent must not
+notice. With --push, the session's tape is pushed when the session ends. With --recall, a
+new session of Claude Code is told of the last handoff in its project.
 
 With the name of one of git's hooks, ARG are what git gives to it:
 

@@ -23,9 +23,9 @@ func newRecordCmd(a *App) *cobra.Command {
 		Long: `Record the sessions of coding agents while they run: ` + strings.Join(agents.Names(), ", ") + `.
 
 Install it once for an agent. From then on, its hooks call tape hook, which keeps what they
-say and returns at once; a process in the background reads what the session's transcript
-has got, into the workspace of the agent's project. A session that was recorded is the same
-tape as one that is imported afterwards.`,
+say in $TAPE_HOME/.recording and returns at once; a process in the background reads what the
+session's transcript has got, into the workspace of the agent's project. A session that was
+recorded is the same tape as one that is imported afterwards.`,
 		Example: `  tape record install claude-code
   tape record status`,
 		Args: takes(1, "COMMAND"),
@@ -63,10 +63,10 @@ func newRecordPluginCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "plugin DIR",
 		Short: "Write a plugin for Claude Code",
-		Long: `Write a plugin for Claude Code into the folder DIR, to be given to others: the hooks that tape record install
-adds, the MCP server tape mcp, and a skill that says when to search earlier sessions. Those who
-use it need tape in PATH. It takes the place of tape record install: with both, each event is told of twice,
-which does no harm.`,
+		Long: `Write a plugin for Claude Code into the folder DIR, to be given to others: the hooks that
+tape record install adds, the MCP server tape mcp, and a skill that says when to search
+earlier sessions. Those who use it need tape in PATH. It takes the place of tape record
+install: with both, each event is told of twice, which does no harm.`,
 		Example: `  tape record plugin ./tape-plugin
   claude --plugin-dir ./tape-plugin`,
 		Args: takes(1, "DIR"),

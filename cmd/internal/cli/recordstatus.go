@@ -31,9 +31,10 @@ func newRecordStatusCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Show what is recorded, and what is wrong",
-		Long: `Show for each agent whether its sessions are recorded: which settings have the hooks, what keeps
-the agent from calling them, when it called one last, how far its transcripts were read, and what failed. With
---json, state is one of ` + strings.Join([]string{stateNotInstalled, stateNeverSeen, stateRecording, stateOff, stateNotTrusted, stateProgramGone, stateUnreadable}, ", ") + `.`,
+		Long: `Show for each agent whether its sessions are recorded: which settings have the hooks, what
+keeps the agent from calling them, when it called one last, how far its transcripts were
+read, and what failed. With --json, state is one of
+` + strings.Join([]string{stateNotInstalled, stateNeverSeen, stateRecording, stateOff, stateNotTrusted, stateProgramGone, stateUnreadable}, ", ") + `.`,
 		Example: `  tape record status
   tape record status --json`,
 		RunE: func(*cobra.Command, []string) error { return a.recordStatus() },
