@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"tape/internal/importer"
-	"tape/internal/importer/record"
 	"tape/internal/workspace"
 	"tape/repo"
 )
@@ -70,11 +68,11 @@ func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func(
 			return err
 		default:
 			over := s.Ended || r.Now().Sub(st.ModTime()) > unannounced
-			if st.Size() != f.Bytes || over && !f.Over {
-				if err := r.importFile(ctx, s, f, over, open); err != nil {
+			if st.Size() != f.Bytes || over && !f.Over || !f.Idle && has && s.turnEnded() {
+				if err := r.importFile(ctx, s, f, importer.Live{Idle: has && s.turnEnded(), Over: over}, open); err != nil {
 					return err
 				}
-				f.Bytes, f.Over = st.Size(), over
+				f.Bytes, f.Over, f.Idle = st.Size(), over, has && s.turnEnded()
 			}
 		}
 		if has && !s.Ended || r.Now().After(f.Until) {
@@ -90,22 +88,18 @@ func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func(
 	}
 }
 
-func (r *Recorder) importFile(ctx context.Context, s *Session, f *File, _ bool, open func() (*repo.Store, error)) error {
+func (r *Recorder) importFile(ctx context.Context, s *Session, f *File, live importer.Live, open func() (*repo.Store, error)) error {
 	store, err := open()
 	if err != nil {
 		return err
 	}
-	var failed error
-	source := func(name string) (record.Source, io.Closer, error) { return importer.OpenSource(name, nil) }
-	batch := importer.NewBatch(store, "", source, func(res importer.Result, err error) error {
-		f.Tape, failed = res.Tape, err
-		return nil
-	})
-	defer batch.Close()
-	if err = batch.File(ctx, f.Path, importer.Options{Format: s.Agent}); err == nil {
-		err = batch.Flush(ctx)
+	live.Format = s.Agent
+	res, err := importer.Continue(ctx, store, f.Path, live)
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, failed)
+	f.Tape = res.Tape
+	return nil
 }
 
 // findAgents adds the transcripts of subagents that lie beside a session's: the end of one that

@@ -45,6 +45,7 @@ type File struct {
 	Bytes int64     `json:"bytes"`          // that were there when it was read
 	Want  string    `json:"want,omitempty"` // what the last hook named as the last message, as JSON has it
 	Until time.Time `json:"until,omitzero"` // how long to wait for that
+	Idle  bool      `json:"idle,omitempty"` // it was read at the end of a turn
 	Over  bool      `json:"over,omitempty"` // it was read to its end
 	Gone  bool      `json:"gone,omitempty"` // it is not there, although a turn has ended
 }
@@ -105,6 +106,7 @@ func (s *Session) note(n spool.Note, p payload) {
 		} else {
 			s.Files[i].Over = false
 		}
+		s.Files[i].Idle = false
 	}
 }
 
@@ -218,6 +220,15 @@ func (s *Session) tapes() (out []string) {
 		}
 	}
 	return out
+}
+
+// turnEnded reports whether the last event was the end of a turn, after which the model says no more.
+func (s *Session) turnEnded() bool {
+	switch s.Event {
+	case "Stop", "StopFailure", "AfterAgent", "Interrupt":
+		return true
+	}
+	return false
 }
 
 // forgotten is how long after its last event a session is looked at although nothing more was told of it.
