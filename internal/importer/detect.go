@@ -51,6 +51,8 @@ func detectRecord(raw []byte) string {
 	}
 	str := func(name string) string { return record.Text(has[name]) }
 	switch {
+	case has["from"] != nil && jsonl.IsObject(has["acp"]):
+		return ACP
 	case has["kind"] != nil && jsonl.IsObject(has["payload"]) && has["id"] != nil:
 		return Bub
 	case has["parentUuid"] != nil || has["isSidechain"] != nil || has["leafUuid"] != nil ||

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 
+	"tape/internal/importer/acp"
 	"tape/internal/importer/bub"
 	"tape/internal/importer/claudecode"
 	"tape/internal/importer/codex"
@@ -23,6 +24,7 @@ import (
 
 // The formats, by the names that users write.
 const (
+	ACP        = "acp"
 	Bub        = "bub"
 	ClaudeCode = "claude-code"
 	Codex      = "codex"
@@ -32,7 +34,7 @@ const (
 )
 
 // Formats are the names that [Read] knows.
-var Formats = []string{Bub, ClaudeCode, Codex, Gemini, OpenAI, OpenCode}
+var Formats = []string{ACP, Bub, ClaudeCode, Codex, Gemini, OpenAI, OpenCode}
 
 type format struct {
 	read     func(context.Context, *record.Reading) error
@@ -40,6 +42,7 @@ type format struct {
 }
 
 var formats = map[string]format{
+	ACP:        {acp.Read, acp.Describe},
 	Bub:        {bub.Read, bub.Describe},
 	ClaudeCode: {claudecode.Read, claudecode.Describe},
 	Codex:      {codex.Read, codex.Describe},

@@ -1,0 +1,107 @@
+// Package acp runs an agent that speaks the Agent Client Protocol (agentclientprotocol.com) on its
+// standard streams, and keeps what it and its client say to each other. Not a byte is changed in
+// between, and nobody waits for what is kept.
+//
+// Each session gets a file of lines {at, from, acp}, which [tape/internal/importer/acp] reads.
+package acp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// Options say what to run, and where to keep what is said.
+type Options struct {
+	Argv     []string // the agent's program and its arguments
+	In       io.Reader
+	Out, Err io.Writer
+	Dir      string // of the sessions' files; it is made if it is missing
+	Now      func() time.Time
+	// Note is told when something new is in a session's file, and that it will stay there.
+	Note func(Event) error
+}
+
+// Event is something that happened in a session.
+type Event struct {
+	Name    string // SessionStart, Stop at the end of a turn, or SessionEnd
+	Session string // its id
+	File    string
+	Cwd     string // where the agent works
+}
+
+// Lost says that a part of what was said could not be kept. The agent was not disturbed.
+type Lost struct{ Err error }
+
+func (l *Lost) Error() string { return "not all that was said could be recorded: " + l.Err.Error() }
+func (l *Lost) Unwrap() error { return l.Err }
+
+// lastWords is how long an agent that was told to end, or whose children still have its output,
+// is waited for.
+const lastWords = 5 * time.Second
+
+// Run runs the agent until it ends, and returns its exit status: 127 if there is no such program,
+// 126 if it cannot be run, 128 and the signal's number if one ended it. When ctx ends, the agent is
+// told to end. The error may be a [Lost].
+func Run(ctx context.Context, o Options) (status int, err error) {
+	k := keep(o)
+	cmd := exec.CommandContext(ctx, o.Argv[0], o.Argv[1:]...) //nolint:gosec // what the user asked for
+	cmd.Stdout, cmd.Stderr = &tee{to: o.Out, from: agent, keeper: k}, o.Err
+	cmd.Cancel = func() error { return cmd.Process.Signal(terminate) }
+	cmd.WaitDelay = lastWords
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return cannotRun(err), errors.Join(fmt.Errorf("run %s: %w", o.Argv[0], err), k.end())
+	}
+	go func() { // it may wait for the client for ever, when the agent has ended
+		_, _ = io.Copy(&tee{to: in, from: client, keeper: k}, o.In)
+		_ = in.Close()
+	}()
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) || errors.Is(err, exec.ErrWaitDelay) || ctx.Err() != nil {
+		err = nil // the status says it
+	}
+	if lost := k.end(); lost != nil && err == nil {
+		err = &Lost{lost}
+	}
+	return exitStatus(cmd.ProcessState), err
+}
+
+func cannotRun(err error) int {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		return 127
+	}
+	return 126
+}
+
+// tee passes bytes on, and hands a copy of each line to the keeper.
+type tee struct {
+	to     io.Writer
+	from   string
+	keeper *keeper
+	line   []byte
+	long   int // bytes of a line that is too long to be kept
+}
+
+func (t *tee) Write(b []byte) (int, error) {
+	n, err := t.to.Write(b)
+	for part := range bytes.Lines(b[:n]) {
+		if t.line = append(t.line, part...); t.long > 0 || len(t.line) > maxLine {
+			t.line, t.long = t.line[:0], t.long+len(t.line)
+		}
+		if part[len(part)-1] == '\n' {
+			t.keeper.hear(t.from, t.line, t.long)
+			t.line, t.long = nil, 0
+		}
+	}
+	return n, err
+}
