@@ -93,8 +93,8 @@ type tee struct {
 }
 
 func (t *tee) Write(b []byte) (int, error) {
-	n, err := t.to.Write(b)
-	for part := range bytes.Lines(b[:n]) {
+	for part := range bytes.Lines(b) { // first, so that no answer is kept before what it answers
+
 		if t.line = append(t.line, part...); t.long > 0 || len(t.line) > maxLine {
 			t.line, t.long = t.line[:0], t.long+len(t.line)
 		}
@@ -103,5 +103,5 @@ func (t *tee) Write(b []byte) (int, error) {
 			t.line, t.long = nil, 0
 		}
 	}
-	return n, err
+	return t.to.Write(b)
 }

@@ -27,27 +27,38 @@ func Discover(ctx context.Context, agent, project string, getenv func(string) st
 	if real, err := filepath.EvalSymlinks(project); err == nil && real != project {
 		p.dirs = append(p.dirs, real)
 	}
+	var out []string
+	for _, root := range Folders(agent, getenv) {
+		var folder func(string) bool
+		var directory func([]byte) []byte
+		switch agent {
+		case ClaudeCode:
+			folder, directory = p.isClaude, func(raw []byte) []byte { return jsonl.Get(raw, "cwd") }
+		case Codex:
+			directory = func(raw []byte) []byte { return jsonl.Get(raw, "payload", "cwd") }
+		}
+		found, err := p.search(ctx, root, folder, directory)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// Folders are those in which an agent keeps its transcripts. getenv is as for [Discover].
+func Folders(agent string, getenv func(string) string) []string {
 	home := getenv("HOME")
 	switch agent {
 	case ClaudeCode:
-		root := filepath.Join(cmp.Or(getenv("CLAUDE_CONFIG_DIR"), filepath.Join(home, ".claude")), "projects")
-		return p.search(ctx, root, p.isClaude, func(raw []byte) []byte { return jsonl.Get(raw, "cwd") })
+		return []string{filepath.Join(cmp.Or(getenv("CLAUDE_CONFIG_DIR"), filepath.Join(home, ".claude")), "projects")}
 	case Codex:
 		root := cmp.Or(getenv("CODEX_HOME"), filepath.Join(home, ".codex"))
-		cwd := func(raw []byte) []byte { return jsonl.Get(raw, "payload", "cwd") }
-		var out []string
-		for _, dir := range []string{"sessions", "archived_sessions"} {
-			found, err := p.search(ctx, filepath.Join(root, dir), nil, cwd)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, found...)
-		}
-		return out, nil
+		return []string{filepath.Join(root, "sessions"), filepath.Join(root, "archived_sessions")}
 	case Gemini:
-		return p.search(ctx, filepath.Join(home, ".gemini", "tmp"), nil, nil)
+		return []string{filepath.Join(home, ".gemini", "tmp")}
 	}
-	return nil, nil
+	return nil
 }
 
 // place is a directory of which transcripts are looked for, under each of its names.

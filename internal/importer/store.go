@@ -75,6 +75,16 @@ func describe(ctx context.Context, src *record.Source, o Options, res *Result) (
 	return info, nil
 }
 
+// Identify finds out what a transcript is.
+func Identify(ctx context.Context, path string) (info record.Info, err error) {
+	src, closer, err := OpenSource(path, nil)
+	if err != nil {
+		return info, err
+	}
+	defer func() { err = errors.Join(err, closer.Close()) }()
+	return describe(ctx, &src, Options{}, &Result{File: path})
+}
+
 // placeAgent decides where a subagent's own file goes. Where its session's tape has the
 // subagent already, the file adds to that. Otherwise it becomes a tape below the
 // session's, with a context of its own.

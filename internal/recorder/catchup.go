@@ -15,9 +15,9 @@ import (
 	"tape/repo"
 )
 
-// unannounced is how long a transcript has to be left alone until its session counts as over
+// Unannounced is how long a transcript has to be left alone until its session counts as over
 // although nobody said so: its agent was killed, or its terminal closed.
-const unannounced = 10 * time.Minute
+const Unannounced = 10 * time.Minute
 
 // catchUp reads what a session's transcripts have got.
 func (r *Recorder) catchUp(ctx context.Context, s *Session) {
@@ -67,7 +67,7 @@ func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func(
 		case err != nil:
 			return err
 		default:
-			over := s.Ended || r.Now().Sub(st.ModTime()) > unannounced
+			over := s.Ended || r.Now().Sub(st.ModTime()) > Unannounced
 			if st.Size() != f.Bytes || over && !f.Over || !f.Idle && has && s.turnEnded() {
 				if err := r.importFile(ctx, s, f, importer.Live{Idle: has && s.turnEnded(), Over: over}, open); err != nil {
 					return err
@@ -93,7 +93,7 @@ func (r *Recorder) importFile(ctx context.Context, s *Session, f *File, live imp
 	if err != nil {
 		return err
 	}
-	live.Format = s.Agent
+	live.Format, live.Version = s.Agent, r.Version
 	res, err := importer.Continue(ctx, store, f.Path, live)
 	if err != nil {
 		return err

@@ -23,6 +23,8 @@ type Recorder struct {
 	Places []string // as [spool.Places]
 	FS     *disk.FS
 	Now    func() time.Time
+	// Version is the program's, with its commit.
+	Version string
 	// Open opens the workspace of a folder, or makes it, for a project.
 	Open func(ctx context.Context, dir, project string) (*repo.Store, error)
 	// Push sends a tape to where the workspace's tapes go.
@@ -94,8 +96,14 @@ type run struct {
 func (r *Recorder) all(ctx context.Context, every bool) error {
 	list, err := Sessions(r.Places)
 	run := &run{Recorder: r, known: map[string]*Session{}, due: map[string]bool{}, busy: map[string]bool{}, results: make(chan func() error)}
+	newest := map[string]bool{} // of an agent, which tape record status shows
 	for _, s := range list {
 		name := sessionFile(s.Agent, s.ID)
+		if newest[s.Agent] && s.past(r.Now()) {
+			r.forget(name)
+			continue
+		}
+		newest[s.Agent] = true
 		run.known[name], run.due[name] = s, s.Due || s.PushDue || every && s.mayHaveMore(r.Now())
 	}
 	const first, longest = 20 * time.Millisecond, time.Second

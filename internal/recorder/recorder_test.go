@@ -335,6 +335,27 @@ func TestUnannounced(t *testing.T) {
 	killed.has(3)
 }
 
+// TestForgotten: not every hook reads what is known of all sessions that ever were.
+func TestForgotten(t *testing.T) {
+	w := newWorld(t)
+	old, last := w.session("old", "shop"), w.session("last", "shop")
+	for i, s := range []*session{old, last} {
+		s.write(1)
+		s.say("Stop")
+		w.later = time.Duration(i+1) * time.Minute
+		w.run()
+	}
+	w.later = 8 * 24 * time.Hour
+	w.run()
+	if k := w.known(); k["old"] != nil || k["last"] == nil {
+		t.Errorf("known: %v", k)
+	}
+	old.write(2)
+	old.say("Stop")
+	w.run()
+	old.has(2)
+}
+
 // TestTranscripts: what is not there is told of only where it should be.
 func TestTranscripts(t *testing.T) {
 	w := newWorld(t)

@@ -162,6 +162,13 @@ func Sessions(places []string) (out []*Session, err error) {
 	return out, err
 }
 
+// forget removes what is known of a session, where that can be. Another note of it begins anew.
+func (r *Recorder) forget(name string) {
+	for _, place := range r.Places {
+		_ = r.FS.Remove(filepath.Join(place, sessionsDir, name))
+	}
+}
+
 // save keeps a session in the first place that takes it.
 func (s *Session) save(d *disk.FS, places []string, now time.Time) error {
 	s.Saved = now
@@ -241,4 +248,9 @@ func (s *Session) mayHaveMore(now time.Time) bool {
 		st, err := os.Stat(f.Path)
 		return err == nil && st.Size() != f.Bytes
 	}))
+}
+
+// past reports whether nothing more is expected of a session, and nobody has to be told of it.
+func (s *Session) past(now time.Time) bool {
+	return now.Sub(s.Last) > forgotten && !s.Due && !s.PushDue && s.Trouble == "" && s.Refused == ""
 }

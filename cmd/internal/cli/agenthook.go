@@ -64,7 +64,8 @@ func startCatchingUp(places []string) error {
 
 // newRecorder joins recording with the workspaces.
 func (a *App) newRecorder(places []string) *recorder.Recorder {
-	return &recorder.Recorder{Places: places, Now: a.Now, Open: a.openRecording, Push: a.pushRecording,
+	version, commit := a.build()
+	return &recorder.Recorder{Places: places, Now: a.Now, Version: version + " " + commit, Open: a.openRecording, Push: a.pushRecording,
 		Imported: func(ctx context.Context, store *repo.Store, tape string) error {
 			_, err := leaveEmpty(ctx, store, []string{tape})
 			return err

@@ -16,6 +16,8 @@ import (
 // command checks its arguments and starts tape-host with them.
 type Host interface {
 	MCP(ctx context.Context, o MCPOptions) error
+	Watch(ctx context.Context, o WatchOptions) error
+	ACP(ctx context.Context, o ACPOptions) (status int, err error)
 }
 
 const (
@@ -28,6 +30,8 @@ const (
 func hostCommands() []command {
 	return []command{
 		{"mcp", groupAgents, newMCPCmd},
+		{"watch", groupAgents, newWatchCmd},
+		{"acp", groupAgents, newACPCmd},
 	}
 }
 

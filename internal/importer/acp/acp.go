@@ -20,7 +20,8 @@ import (
 type reader struct {
 	record.Talk
 	said  record.Counter   // messages and thoughts so far
-	again record.Counter   // those that come again; nil unless a session is being loaded
+	load  bool             // a session is being loaded
+	again record.Counter   // what came again since then
 	asked map[string]asked // requests that wait for their response
 	calls map[string]*call // by their ids
 	begun []*call          // calls that were not written yet
@@ -38,8 +39,10 @@ type asked struct {
 func Read(ctx context.Context, r *record.Reading) error {
 	c := &reader{Talk: record.Talk{Reading: r}, asked: map[string]asked{}, calls: map[string]*call{}}
 	err := record.Each(ctx, r.Source, whole, nil, c)
-	c.end()
-	c.write()
+	if !r.Open || r.Idle { // otherwise, more of what is said last may come
+		c.end()
+		c.write()
+	}
 	c.Flush()
 	return err
 }
@@ -79,7 +82,7 @@ func (c *reader) request(date, method string, params []byte) {
 		c.say("user", date, content)
 	case "session/load":
 		c.end()
-		c.again = record.Counter{}
+		c.load, c.again = true, record.Counter{}
 	}
 }
 
@@ -101,7 +104,7 @@ func (c *reader) response(key, date, from string, msg []byte) {
 		c.Put(record.Event(key, date, record.EventRun, data.Raw("error", jsonl.Get(msg, "error")).Done()))
 		return
 	case "session/load":
-		c.again = nil
+		c.load = false
 	case "session/set_model":
 		c.use(jsonl.Get(req.params, "modelId"))
 	}
@@ -130,7 +133,7 @@ func (c *reader) update(key, date string, u []byte) {
 		c.tool(date, u)
 	default:
 		c.end()
-		if c.again == nil {
+		if !c.load {
 			c.Put(record.Event(key, date, cmp.Or(kind, "session/update"), record.Without(u, "sessionUpdate")))
 		}
 	}
@@ -180,7 +183,7 @@ func (c *reader) end() {
 	}
 	p.close()
 	content, _ := record.Plain(record.Array(p.blocks))
-	if p.who == "user" && c.again == nil && bytes.Equal(content, c.echo) {
+	if p.who == "user" && !c.load && bytes.Equal(content, c.echo) {
 		c.echo = nil
 		return
 	}
@@ -190,7 +193,7 @@ func (c *reader) end() {
 // say writes a message, unless it is one that comes again.
 func (c *reader) say(who, date string, content []byte) {
 	sum := sha256.Sum256(append([]byte(who+"\x00"), content...))
-	if c.again != nil && c.again.Next(sum[:]) <= c.said.Count(sum[:]) {
+	if c.load && c.again.Next(sum[:]) <= c.said.Count(sum[:]) {
 		return
 	}
 	c.write()

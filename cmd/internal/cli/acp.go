@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"tape/internal/importer"
+	"tape/internal/spool"
+)
+
+// ACPOptions are what a proxy for the Agent Client Protocol gets of the command line.
+type ACPOptions struct {
+	Argv     []string
+	In       io.Reader
+	Out, Err io.Writer
+	Dir      string // of what is kept of the sessions
+	// Note is told of something new in the file of a session.
+	Note func(event, session, file, cwd string) error
+}
+
+func newACPCmd(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "acp -- AGENT [ARG...]",
+		Short: "Run an agent that speaks the Agent Client Protocol, and record it",
+		Long: `Run an agent for an editor by the Agent Client Protocol (ACP), and record its sessions. Name
+this command where the editor wants the agent's. Every byte goes through unchanged, and the
+exit code is the agent's. Each session becomes a tape in the workspace of its project; what
+was said is on it at the end of each turn.`,
+		Example: `  tape acp -- gemini --experimental-acp
+  tape acp -- npx @zed-industries/claude-code-acp`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 || cmd.ArgsLenAtDash() != 0 {
+				return usagef("name the agent after --, such as: tape acp -- gemini --experimental-acp")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.hosted(func(ctx context.Context, host Host) error { return a.acp(ctx, host, args) })(cmd, args)
+		},
+	}
+}
+
+func (a *App) acp(ctx context.Context, host Host, args []string) error {
+	places, err := a.places()
+	if err != nil {
+		return err
+	}
+	r, more := a.newRecorder(places), make(chan struct{}, 1)
+	recorded := make(chan error)
+	go func() {
+		var err error
+		for range more {
+			err = r.Run(context.WithoutCancel(ctx), false) // what was said is kept, also when the client goes
+		}
+		recorded <- err
+	}()
+	note := func(event, session, file, cwd string) error {
+		payload, err := json.Marshal(map[string]string{"session_id": session, "transcript_path": file, "cwd": cwd, "hook_event_name": event})
+		n := spool.Note{Agent: importer.ACP, At: a.Now(), Program: cmp.Or(a.Version, "dev"), Workspace: a.workspaceDir(), Project: cwd, Payload: payload}
+		if err == nil {
+			err = spool.Add(nil, places, n)
+		}
+		select {
+		case more <- struct{}{}:
+		default: // it looks again
+		}
+		return err
+	}
+	status, err := host.ACP(ctx, ACPOptions{Argv: args, In: a.Stdin, Out: a.Stdout, Err: a.Stderr,
+		Dir: filepath.Join(places[0], "acp"), Note: note})
+	close(more)
+	if err := errors.Join(err, <-recorded); err != nil {
+		a.message("error", err.Error())
+	}
+	if status != 0 {
+		return silently(status)
+	}
+	return nil
+}

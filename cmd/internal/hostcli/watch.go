@@ -1,0 +1,28 @@
+package hostcli
+
+import (
+	"context"
+	"time"
+
+	"tape/cmd/internal/cli"
+	"tape/internal/acp"
+	"tape/internal/watch"
+)
+
+// lookAgain is how often folders are looked at of which the system tells nothing.
+const lookAgain = 2 * time.Second
+
+// Watch tells of transcripts that are written, until ctx ends.
+func (Host) Watch(ctx context.Context, o cli.WatchOptions) error {
+	w := watch.Options{Is: o.Is, Changed: o.Changed, Again: o.Again, Warn: o.Warn, Look: lookAgain, Poll: o.Poll, Once: o.Once}
+	for dir, since := range o.Dirs {
+		w.Dirs = append(w.Dirs, watch.Dir{Path: dir, Since: since})
+	}
+	return watch.Run(ctx, w)
+}
+
+// ACP runs an agent, and returns its exit status.
+func (Host) ACP(ctx context.Context, o cli.ACPOptions) (int, error) {
+	return acp.Run(ctx, acp.Options{Argv: o.Argv, In: o.In, Out: o.Out, Err: o.Err, Dir: o.Dir, Now: time.Now,
+		Note: func(e acp.Event) error { return o.Note(e.Name, e.Session, e.File, e.Cwd) }})
+}
