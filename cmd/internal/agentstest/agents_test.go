@@ -1,0 +1,232 @@
+//go:build unix
+
+package agentstest
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"tape/cmd/internal/agentstest/model"
+)
+
+// An agent is one of the programs, and how it is used without a person.
+type agent struct {
+	name    string // as tape names it
+	program string // in node_modules/.bin
+	format  string // for tape import
+	// transcripts are where its sessions lie, below HOME.
+	transcripts string
+	env         func(b *box) []string
+	settings    func(b *box) map[string]string // files below HOME
+	run         func(prompt string, resume bool) []string
+	call        func(c model.Call, told []model.Item) (string, any)
+	subagent    model.Script // of the prompt "send a helper"
+	// window is what to report as used, to make the agent compact its history.
+	window int
+}
+
+type args = map[string]any
+
+// agents are all that are recorded, each with what it takes to talk to the scripted
+// model alone: no other host, no update, no question.
+func agents() []agent { return []agent{claudeCode(), codex(), gemini(), opencode()} }
+
+func claudeCode() agent {
+	return agent{
+		name: "claude-code", program: "claude", format: "claude-code",
+		transcripts: ".claude/projects/*/*.jsonl", window: 190_000,
+		env: func(b *box) []string {
+			return []string{"ANTHROPIC_BASE_URL=" + b.model.URL, "ANTHROPIC_API_KEY=none", "CLAUDE_CODE_MAX_RETRIES=1",
+				"DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "DISABLE_AUTOUPDATER=1",
+				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
+		},
+		settings: func(*box) map[string]string {
+			return map[string]string{".claude/settings.json": "{\n  \"permissions\": {\n    \"allow\": [\"Bash\", \"Agent\", \"mcp__tape\"]\n  }\n}\n"}
+		},
+		run: func(prompt string, resume bool) []string {
+			out := []string{"--model", "claude-sonnet-5"}
+			if resume {
+				out = append(out, "--continue")
+			}
+			return append(out, "-p", prompt)
+		},
+		call: func(c model.Call, _ []model.Item) (string, any) {
+			switch c.Tool {
+			case model.Shell:
+				return "Bash", args{"command": c.Arg, "description": "Run a command"}
+			case model.Agent:
+				return "Agent", args{"description": "Count", "prompt": c.Arg, "subagent_type": "general-purpose"}
+			}
+			return mcp("mcp__tape__", c)
+		},
+		subagent: helper(nil, model.Step{Text: "There are two files."}),
+	}
+}
+
+func codex() agent {
+	return agent{
+		name: "codex", program: "codex", format: "codex",
+		transcripts: ".codex/sessions/*/*/*/*.jsonl", window: 250_000,
+		env: func(*box) []string { return []string{"SCRIPTED_KEY=none"} },
+		settings: func(b *box) map[string]string {
+			return map[string]string{".codex/config.toml": fmt.Sprintf(`# the model of these tests
+model = "gpt-5.2-codex"
+model_provider = "scripted"
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+check_for_update_on_startup = false
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "%s/v1"
+env_key = "SCRIPTED_KEY"
+wire_api = "responses"
+request_max_retries = 1
+stream_max_retries = 1
+
+[analytics]
+enabled = false
+
+[projects.%q]
+trust_level = "trusted"
+`, b.model.URL, b.project)}
+		},
+		run: func(prompt string, resume bool) []string {
+			if resume {
+				return []string{"exec", "--dangerously-bypass-hook-trust", "resume", "--last", prompt}
+			}
+			return []string{"exec", "--dangerously-bypass-hook-trust", prompt}
+		},
+		call: func(c model.Call, told []model.Item) (string, any) {
+			switch c.Tool {
+			case model.Shell:
+				return "exec_command", args{"cmd": c.Arg}
+			case model.Agent:
+				return "multi_agent_v1.spawn_agent", args{"message": c.Arg}
+			case model.Wait:
+				return "multi_agent_v1.wait_agent", args{"targets": []string{agentID(told)}, "timeout_ms": 60_000}
+			}
+			return mcp("mcp__tape.", c)
+		},
+		subagent: helper([]model.Step{{Calls: []model.Call{{Tool: model.Wait}}}}, model.Step{Text: "There are two files."}),
+	}
+}
+
+func gemini() agent {
+	return agent{
+		name: "gemini", program: "gemini", format: "gemini",
+		transcripts: ".gemini/tmp/*/chats/*.jsonl", window: 1_000_000,
+		env: func(b *box) []string {
+			return []string{"GOOGLE_GEMINI_BASE_URL=" + b.model.URL, "GEMINI_API_KEY=none", "GEMINI_CLI_NO_RELAUNCH=true", "NO_BROWSER=true"}
+		},
+		settings: func(*box) map[string]string {
+			return map[string]string{".gemini/settings.json": `{
+  // the key is in the environment
+  "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
+  "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+  "privacy": {"usageStatisticsEnabled": false}
+}
+`}
+		},
+		run: func(prompt string, resume bool) []string {
+			out := []string{"--yolo", "--model", "gemini-2.5-pro"}
+			if resume {
+				out = append(out, "--resume", "latest")
+			}
+			return append(out, "--prompt", prompt)
+		},
+		call: func(c model.Call, _ []model.Item) (string, any) {
+			switch c.Tool {
+			case model.Shell:
+				return "run_shell_command", args{"command": c.Arg, "description": "Run a command"}
+			case model.Agent:
+				return "invoke_agent", args{"agent_name": "generalist", "prompt": c.Arg}
+			case model.Done:
+				return "complete_task", args{"result": c.Arg}
+			}
+			return mcp("mcp_tape_", c)
+		},
+		subagent: helper(nil, model.Step{Calls: []model.Call{{Tool: model.Done, Arg: "There are two files."}}}),
+	}
+}
+
+func opencode() agent {
+	return agent{
+		name: "opencode", program: "opencode", format: "opencode",
+		transcripts: ".local/share/opencode/opencode.db", window: 195_000,
+		env: func(*box) []string {
+			return []string{"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1"}
+		},
+		settings: func(b *box) map[string]string {
+			out := map[string]string{".config/opencode/opencode.json": fmt.Sprintf(`{
+  "model": "scripted/one", "small_model": "scripted/one",
+  "autoupdate": false, "share": "disabled", "permission": "allow",
+  "provider": {"scripted": {
+    "npm": "@ai-sdk/openai-compatible", "name": "scripted",
+    "options": {"baseURL": "%s/v1", "apiKey": "none"},
+    "models": {"one": {"name": "one", "tool_call": true, "limit": {"context": 200000, "output": 8000}}}
+  }}
+}
+`, b.model.URL)}
+			// Before it loads a plugin it asks a registry for the plugins' types, and waits, unless they seem to be there.
+			out[".config/opencode/node_modules/.keep"] = ""
+			out[".config/opencode/package.json"] = `{"dependencies":{"@opencode-ai/plugin":"1.18.33"}}`
+			out[".config/opencode/package-lock.json"] = `{"name":"opencode","lockfileVersion":3,"requires":true,"packages":{` +
+				`"":{"dependencies":{"@opencode-ai/plugin":"1.18.33"}},"node_modules/@opencode-ai/plugin":{"version":"1.18.33"}}}`
+			return out
+		},
+		run: func(prompt string, resume bool) []string {
+			if resume {
+				return []string{"run", "--continue", prompt}
+			}
+			return []string{"run", prompt}
+		},
+		call: func(c model.Call, _ []model.Item) (string, any) {
+			switch c.Tool {
+			case model.Shell:
+				return "bash", args{"command": c.Arg, "description": "Run a command"}
+			case model.Agent:
+				return "task", args{"description": "Count", "prompt": c.Arg, "subagent_type": "general"}
+			}
+			return mcp("tape_", c)
+		},
+		subagent: helper(nil, model.Step{Text: "There are two files."}),
+	}
+}
+
+// helper is a session that sends a subagent; between and last differ.
+func helper(wait []model.Step, last model.Step) model.Script {
+	steps := []model.Step{{Text: "A helper will count.", Calls: []model.Call{{Tool: model.Agent, Arg: "count the files here"}}}}
+	steps = append(append(steps, wait...), model.Step{Text: "The helper counted."})
+	return model.Script{
+		"send a helper": steps,
+		"count the files here": {
+			{Text: "I look.", Calls: []model.Call{{Tool: model.Shell, Arg: "echo two-files"}}},
+			last,
+		},
+	}
+}
+
+// mcp is a call of a tool of tape's MCP server, which each agent names in its own way.
+func mcp(prefix string, c model.Call) (string, any) {
+	name, arguments, _ := strings.Cut(c.Arg, " ")
+	return prefix + name, json.RawMessage(arguments)
+}
+
+// agentID is the id of the subagent that was started last.
+func agentID(told []model.Item) string {
+	id := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	for i := len(told) - 1; i >= 0; i-- {
+		if told[i].Kind == model.Result {
+			if found := id.FindString(told[i].Text); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+func (a agent) path() string { return filepath.Join(programs(), "node_modules", ".bin", a.program) }

@@ -1,0 +1,130 @@
+//go:build unix
+
+package agentstest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tape/cmd/internal/agentstest/model"
+)
+
+// A box is a machine for one case: a home, a project, a model.
+type box struct {
+	t       *testing.T
+	agent   agent
+	model   *model.Server
+	home    string
+	project string
+	bin     string // has tape, and nothing else
+}
+
+// newBox makes a box in which nothing is installed yet.
+func newBox(t *testing.T, a agent, script model.Script) *box {
+	t.Helper()
+	dir := t.TempDir()
+	b := &box{t: t, agent: a, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "shop"), bin: filepath.Join(dir, "bin")}
+	b.model = model.New(script, a.call)
+	t.Cleanup(b.model.Close)
+	for _, d := range []string{b.home, b.project, b.bin, filepath.Join(dir, "tmp")} {
+		b.must(os.MkdirAll(d, 0o700))
+	}
+	b.must(os.Symlink(tapeProgram(), filepath.Join(b.bin, "tape")))
+	b.write(".gitconfig", "[user]\n\tname = dev\n\temail = dev@example.com\n[init]\n\tdefaultBranch = main\n")
+	for name, text := range a.settings(b) {
+		b.write(name, text)
+	}
+	b.command("git", "init", "--quiet")
+	b.must(os.WriteFile(filepath.Join(b.project, "shop.txt"), []byte("apples\n"), 0o600))
+	b.command("git", "add", ".")
+	b.command("git", "commit", "--quiet", "-m", "Begin")
+	return b
+}
+
+func (b *box) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// write makes a file below HOME.
+func (b *box) write(name, text string) {
+	b.t.Helper()
+	path := filepath.Join(b.home, name)
+	b.must(os.MkdirAll(filepath.Dir(path), 0o700))
+	b.must(os.WriteFile(path, []byte(text), 0o600))
+}
+
+func (b *box) env() []string {
+	out := []string{"HOME=" + b.home, "PATH=" + b.bin + ":" + os.Getenv("PATH"), "TMPDIR=" + filepath.Join(filepath.Dir(b.home), "tmp"),
+		"USER=dev", "LOGNAME=dev", "LANG=C.UTF-8", "TERM=xterm-256color", "SHELL=/bin/bash",
+		// The only host there is, also where the tests do not run in a network of their own.
+		"HTTPS_PROXY=http://127.0.0.1:9", "NO_PROXY=127.0.0.1,localhost"}
+	return append(out, b.agent.env(b)...)
+}
+
+// patience is how long an agent may take for a prompt on a busy machine.
+const patience = 4 * time.Minute
+
+// start begins a command in the project, in a process group of its own.
+func (b *box) start(out *bytes.Buffer, name string, arg ...string) *exec.Cmd {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	b.t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, name, arg...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = b.project, b.env(), out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
+	b.must(cmd.Start())
+	return cmd
+}
+
+// command runs one that has to succeed, and returns what it prints.
+func (b *box) command(name string, arg ...string) string {
+	b.t.Helper()
+	var out bytes.Buffer
+	if err := b.start(&out, name, arg...).Wait(); err != nil {
+		b.t.Fatalf("%s %s: %v\n%s", filepath.Base(name), strings.Join(arg, " "), err, out.String())
+	}
+	return out.String()
+}
+
+// ask runs the agent for one prompt.
+func (b *box) ask(prompt string) string { b.t.Helper(); return b.command(b.agent.path(), b.agent.run(prompt, false)...) }
+
+// goOn runs it for one more prompt of its last session.
+func (b *box) goOn(prompt string) string { b.t.Helper(); return b.command(b.agent.path(), b.agent.run(prompt, true)...) }
+
+// begin starts the agent for one prompt and does not wait for it.
+func (b *box) begin(prompt string) *exec.Cmd {
+	b.t.Helper()
+	return b.start(new(bytes.Buffer), b.agent.path(), b.agent.run(prompt, false)...)
+}
+
+// kill ends a command and all that it started, as nothing can prevent.
+func (b *box) kill(cmd *exec.Cmd) {
+	b.t.Helper()
+	b.must(syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL))
+	var exit *exec.ExitError
+	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+		b.t.Fatal(err)
+	}
+}
+
+// transcripts are the session files that the agent has left.
+func (b *box) transcripts() []string {
+	b.t.Helper()
+	found, err := filepath.Glob(filepath.Join(b.home, b.agent.transcripts))
+	b.must(err)
+	return found
+}

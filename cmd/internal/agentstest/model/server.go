@@ -1,0 +1,256 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Server answers agents by a script.
+type Server struct {
+	URL string // without a slash at the end
+
+	// Call names a tool as the agent does, and gives its arguments. What was told so far may
+	// have an id that they need.
+	Call func(c Call, told []Item) (name string, args any)
+
+	// Summary is the answer to a request that has one of the SummaryMarks in what was
+	// said last: the agent compacts its history.
+	Summary string
+
+	http *httptest.Server
+	mu   sync.Mutex
+	// Guarded by mu.
+	script    Script
+	exchanges []*Exchange
+	unknown   []string
+}
+
+// SummaryMarks are phrases of the agents' own requests for a summary.
+var SummaryMarks = [...]string{
+	"create a detailed summary", "CONTEXT CHECKPOINT COMPACTION", "<state_snapshot>", "anchored summary",
+}
+
+// New starts a server on a port of its own.
+func New(script Script, call func(Call, []Item) (string, any)) *Server {
+	s := &Server{script: script, Call: call, Summary: "Summary: greetings were exchanged."}
+	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
+	s.URL = s.http.URL
+	return s
+}
+
+// Close ends it, and the answers that are still being sent.
+func (s *Server) Close() {
+	s.http.CloseClientConnections()
+	s.http.Close()
+}
+
+// Say changes the script.
+func (s *Server) Say(script Script) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.script = script
+}
+
+// Exchanges returns what was told and said so far, in the order of the requests.
+func (s *Server) Exchanges() []Exchange {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]Exchange, len(s.exchanges))
+	for i, e := range s.exchanges {
+		out[i] = *e
+	}
+	return out
+}
+
+// Unknown returns the paths that were asked for and that it does not serve.
+func (s *Server) Unknown() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.unknown)
+}
+
+// A dialect reads the requests of one API and writes its answers.
+type dialect interface {
+	history() (items []Item, tools int)
+	answer(w *writer, a answer)
+}
+
+// An answer is a step in the words of the agent.
+type answer struct {
+	id    string
+	step  Step
+	calls []Item
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the agent is gone
+	}
+	d := dialectOf(r, body)
+	switch {
+	case d != nil:
+		s.converse(w, r, d)
+	case strings.HasSuffix(r.URL.Path, "/count_tokens"):
+		fmt.Fprint(w, `{"input_tokens":1000}`)
+	case strings.HasSuffix(r.URL.Path, ":countTokens"):
+		fmt.Fprint(w, `{"totalTokens":1000}`)
+	default:
+		s.mu.Lock()
+		s.unknown = append(s.unknown, r.Method+" "+r.URL.Path)
+		s.mu.Unlock()
+		http.NotFound(w, r)
+	}
+}
+
+// dialectOf returns nil for a request that is none of the four.
+func dialectOf(r *http.Request, body []byte) dialect {
+	var d dialect
+	switch p := r.URL.Path; {
+	case r.Method != http.MethodPost:
+		return nil
+	case strings.HasSuffix(p, "/messages"):
+		d = new(anthropic)
+	case strings.HasSuffix(p, "/responses"):
+		d = new(responses)
+	case strings.HasSuffix(p, "/chat/completions"):
+		d = new(chat)
+	case strings.HasSuffix(p, ":generateContent"):
+		d = new(gemini)
+	case strings.HasSuffix(p, ":streamGenerateContent"):
+		d = &gemini{stream: true}
+	default:
+		return nil
+	}
+	if json.Unmarshal(body, d) != nil {
+		return nil
+	}
+	return d
+}
+
+func (s *Server) converse(w http.ResponseWriter, r *http.Request, d dialect) {
+	e, a := s.open(r, d)
+	out := &writer{w: w, pause: a.step.Pause, gone: r.Context().Done()}
+	d.answer(out, a)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.Done = !out.failed
+}
+
+// open notes the request and finds the answer to it.
+func (s *Server) open(r *http.Request, d dialect) (*Exchange, answer) {
+	history, tools := d.history()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := &Exchange{Path: r.URL.Path, Told: history}
+	s.exchanges = append(s.exchanges, e)
+	a := answer{id: fmt.Sprintf("%03d", len(s.exchanges))}
+	switch {
+	case wantsSummary(history):
+		e.Side, a.step = true, Step{Text: s.Summary}
+	case tools == 0:
+		e.Side, a.step = true, Step{Text: "A title"}
+	default:
+		e.Prompt, _, a.step = s.script.step(history)
+	}
+	e.Said, a.calls = s.words(a, history)
+	return e, a
+}
+
+// words puts a step into the words of the agent.
+func (s *Server) words(a answer, told []Item) (said, calls []Item) {
+	if a.step.Text != "" {
+		said = append(said, Item{Kind: Answer, Text: a.step.Text})
+	}
+	for i, c := range a.step.Calls {
+		name, args := s.Call(c, told)
+		text, err := json.Marshal(args)
+		if err != nil {
+			panic(err) // arguments come from the tests themselves
+		}
+		calls = append(calls, Item{Kind: Asked, ID: fmt.Sprintf("call_%s_%d", a.id, i), Name: name, Text: string(text)})
+	}
+	return append(said, calls...), calls
+}
+
+func wantsSummary(history []Item) bool {
+	for i := len(history) - 1; i >= 0 && history[i].Kind == User; i-- {
+		for _, mark := range SummaryMarks {
+			if strings.Contains(history[i].Text, mark) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// A writer sends an answer, as JSON or as a stream of events.
+type writer struct {
+	w      http.ResponseWriter
+	pause  time.Duration
+	gone   <-chan struct{}
+	failed bool
+}
+
+func (w *writer) json(v any) {
+	w.w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w.w).Encode(v); err != nil {
+		w.failed = true
+	}
+}
+
+// event sends one event of a stream. Without a name it has none.
+func (w *writer) event(name string, v any) {
+	if w.failed {
+		return
+	}
+	w.w.Header().Set("Content-Type", "text/event-stream")
+	if w.pause > 0 {
+		select {
+		case <-w.gone:
+		case <-time.After(w.pause):
+		}
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // the answers are this package's own
+	}
+	if name != "" {
+		name = "event: " + name + "\n"
+	}
+	if _, err := fmt.Fprintf(w.w, "%sdata: %s\n\n", name, data); err != nil {
+		w.failed = true
+		return
+	}
+	w.w.(http.Flusher).Flush()
+	select {
+	case <-w.gone:
+		w.failed = true
+	default:
+	}
+}
+
+// pieces cuts a text as a model's stream does, long ones into a hundred at most.
+func pieces(text string) []string {
+	size := max(24, len(text)/100)
+	var out []string
+	for len(text) > size {
+		cut := size
+		for cut < len(text) && text[cut]&0xC0 == 0x80 { // within a character
+			cut++
+		}
+		out, text = append(out, text[:cut]), text[cut:]
+	}
+	return append(out, text)
+}
+
+type m = map[string]any
+
+func tokens(step Step) int { return max(step.Tokens, 1000) }
