@@ -165,6 +165,11 @@ test-mcp: build ## tape mcp called by the TypeScript client and the inspector (n
 test-judges: build ## whether dulwich and isomorphic-git read in a workspace what git and tape do
 	@sh cmd/internal/judgetest/test.sh $(BIN)
 
+# Outside of test as well: it installs what it records, and takes long.
+.PHONY: test-agents
+test-agents: build ## sessions of the real agents, recorded and compared (needs node, npm; TESTFLAGS=-test.run=Agents/codex)
+	@sh cmd/internal/agentstest/test.sh $(BIN) $(TESTFLAGS)
+
 .PHONY: bench
 bench: build ## Go benchmarks, then the end-to-end comparisons (BENCHFLAGS)
 	$(GO) test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./...

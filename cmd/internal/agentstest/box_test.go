@@ -25,6 +25,7 @@ type box struct {
 	home    string
 	project string
 	bin     string // has tape, and nothing else
+	reason  string // why the case failed or was skipped
 }
 
 // newBox makes a box in which nothing is installed yet.
@@ -47,13 +48,6 @@ func newBox(t *testing.T, a agent, script model.Script) *box {
 	b.command("git", "add", ".")
 	b.command("git", "commit", "--quiet", "-m", "Begin")
 	return b
-}
-
-func (b *box) must(err error) {
-	b.t.Helper()
-	if err != nil {
-		b.t.Fatal(err)
-	}
 }
 
 // write makes a file below HOME.
@@ -94,16 +88,22 @@ func (b *box) command(name string, arg ...string) string {
 	b.t.Helper()
 	var out bytes.Buffer
 	if err := b.start(&out, name, arg...).Wait(); err != nil {
-		b.t.Fatalf("%s %s: %v\n%s", filepath.Base(name), strings.Join(arg, " "), err, out.String())
+		b.fatalf("%s %s: %v\n%s", filepath.Base(name), strings.Join(arg, " "), err, out.String())
 	}
 	return out.String()
 }
 
 // ask runs the agent for one prompt.
-func (b *box) ask(prompt string) string { b.t.Helper(); return b.command(b.agent.path(), b.agent.run(prompt, false)...) }
+func (b *box) ask(prompt string) string {
+	b.t.Helper()
+	return b.command(b.agent.path(), b.agent.run(prompt, false)...)
+}
 
 // goOn runs it for one more prompt of its last session.
-func (b *box) goOn(prompt string) string { b.t.Helper(); return b.command(b.agent.path(), b.agent.run(prompt, true)...) }
+func (b *box) goOn(prompt string) string {
+	b.t.Helper()
+	return b.command(b.agent.path(), b.agent.run(prompt, true)...)
+}
 
 // begin starts the agent for one prompt and does not wait for it.
 func (b *box) begin(prompt string) *exec.Cmd {
@@ -117,7 +117,7 @@ func (b *box) kill(cmd *exec.Cmd) {
 	b.must(syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL))
 	var exit *exec.ExitError
 	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
-		b.t.Fatal(err)
+		b.fatalf("%v", err)
 	}
 }
 

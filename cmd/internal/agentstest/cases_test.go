@@ -2,20 +2,98 @@
 
 package agentstest
 
-import "tape/cmd/internal/agentstest/model"
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+
+	"tape/cmd/internal/agentstest/model"
+)
+
+// A trial is one thing that happens to a session.
+type trial struct {
+	name   string
+	script func(a agent) model.Script
+	run    func(b *box)
+}
+
+func trials() []trial {
+	return []trial{
+		{"tools", talk, func(b *box) { b.ask("three things") }},
+		{"resume", talk, func(b *box) { b.ask("say hello"); b.goOn("three things") }},
+		{"long answer", long, func(b *box) { b.ask("tell it all") }},
+		{"subagent", func(a agent) model.Script { return a.subagent }, func(b *box) { b.ask("send a helper") }},
+		{"compaction", full, (*box).compaction},
+		{"two at once", pair, (*box).twoAtOnce},
+	}
+}
 
 func shell(command string) model.Call { return model.Call{Tool: model.Shell, Arg: command} }
 
-// talk is a session with calls, one after the other and side by side.
-func talk() model.Script {
+// talk has calls one after the other, and side by side.
+func talk(agent) model.Script {
 	return model.Script{
 		"say hello": {
 			{Think: "A shell will do.", Text: "I will say it.", Calls: []model.Call{shell("echo hello-from-tool")}},
 			{Text: "It said hello-from-tool."},
 		},
 		"three things": {
-			{Text: "Three at once.", Calls: []model.Call{shell("sleep 0.3; echo one-of-three"), shell("echo two-of-three"), shell("echo three-of-three; exit 3")}},
+			{Text: "One first.", Calls: []model.Call{shell("echo zero-of-three")}},
+			{Text: "Three at once.", Calls: []model.Call{
+				shell("sleep 0.3; echo one-of-three"), shell("echo two-of-three"), shell("echo three-of-three; exit 3"),
+			}},
 			{Text: "All three are done."},
 		},
 	}
+}
+
+// long has an answer of 300 KB with all kinds of characters. Gemini breaks off an answer
+// that repeats itself.
+func long(agent) model.Script {
+	var text strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&text, "%x Äpfel, 苹果 %d \"more\" <b>.\n", sha256.Sum256([]byte{byte(i), byte(i >> 8)}), i)
+	}
+	return model.Script{"tell it all": {{Text: text.String() + "That is all."}}}
+}
+
+// full reports so much that the agent compacts its history within a turn.
+func full(a agent) model.Script {
+	script := talk(a)
+	script["fill the window"] = []model.Step{
+		{Text: "It is full now.", Tokens: a.window, Calls: []model.Call{shell("echo filled")}}, {Text: "There is room again."},
+	}
+	script["go on now"] = []model.Step{{Text: "It goes on."}}
+	return script
+}
+
+// pair is two sessions that take a while.
+func pair(agent) model.Script {
+	script := model.Script{}
+	for _, name := range []string{"left", "right"} {
+		script["the "+name+" one"] = []model.Step{
+			{Text: "First, " + name + ".", Calls: []model.Call{shell("sleep 1; echo first-" + name)}},
+			{Text: "Second, " + name + ".", Calls: []model.Call{shell("sleep 1; echo second-" + name)}},
+			{Text: "Done, " + name + "."},
+		}
+	}
+	return script
+}
+
+func (b *box) twoAtOnce() {
+	left, right := b.begin("the left one"), b.begin("the right one")
+	b.must(left.Wait())
+	b.must(right.Wait())
+}
+
+func (b *box) compaction() {
+	b.ask("say hello")
+	b.goOn("fill the window")
+	b.goOn("go on now")
+	for _, e := range b.model.Exchanges() {
+		if len(e.Said) == 1 && e.Said[0].Text == b.model.Summary {
+			return
+		}
+	}
+	b.fatalf("%s did not compact its history", b.agent.name)
 }

@@ -3,8 +3,11 @@
 package agentstest
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"testing"
+	"text/tabwriter"
 )
 
 // programs is the folder in which npm has put the agents; test.sh does that.
@@ -13,19 +16,66 @@ func programs() string { return os.Getenv("TAPE_AGENTS") }
 // tapeProgram is the tape that is tried.
 func tapeProgram() string { return os.Getenv("TAPE_PROGRAM") }
 
+// outcomes are the rows of the table: what was seen of each case.
+var outcomes []string
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if len(outcomes) > 0 {
+		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		for _, line := range append([]string{"\nAGENT\tCASE\tSEEN"}, outcomes...) {
+			fmt.Fprintln(w, line)
+		}
+		if w.Flush() != nil {
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
 func TestAgents(t *testing.T) {
 	if programs() == "" {
 		t.Skip("needs the agents themselves: make test-agents")
 	}
 	for _, a := range agents() {
-		t.Run(a.name, func(t *testing.T) {
-			b := newBox(t, a, talk())
-			t.Log(b.ask("say hello"))
-			t.Log(b.goOn("three things"))
-			for _, e := range b.model.Exchanges() {
-				t.Logf("%s %q side %v told %d said %v done %v", e.Path, e.Prompt, e.Side, len(e.Told), e.Said, e.Done)
-			}
-			t.Log(b.model.Unknown(), b.transcripts())
-		})
+		for _, c := range trials() {
+			t.Run(a.name+"/"+c.name, func(t *testing.T) {
+				b := newBox(t, a, c.script(a))
+				t.Cleanup(func() { outcomes = append(outcomes, a.name+"\t"+c.name+"\t"+b.seen()) })
+				c.run(b)
+				b.compare(b.imported(), b.conversation())
+			})
+		}
+	}
+}
+
+// seen is the case's word in the table.
+func (b *box) seen() string {
+	reason, _, _ := strings.Cut(b.reason, "\n")
+	switch {
+	case b.t.Skipped():
+		return "skipped: " + reason
+	case b.t.Failed():
+		return fmt.Sprintf("FAILED: %.150s", reason)
+	}
+	return "ok"
+}
+
+func (b *box) fatalf(format string, arg ...any) {
+	b.t.Helper()
+	b.reason = fmt.Sprintf(format, arg...)
+	b.t.Fatal(b.reason)
+}
+
+func (b *box) skip(reason string) {
+	b.t.Helper()
+	b.reason = reason
+	b.t.Skip(reason)
+}
+
+func (b *box) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.fatalf("%v", err)
 	}
 }

@@ -8,6 +8,7 @@
 package model
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -63,6 +64,7 @@ const (
 type Exchange struct {
 	Path   string
 	Prompt string // of the script; empty for side requests and where none was found
+	First  bool   // the prompt has no answer yet
 	Side   bool   // a title or a summary: no turn of the conversation
 	Told   []Item // the whole history as the agent sent it
 	Said   []Item
@@ -105,10 +107,16 @@ func answers(history []Item) int {
 	return n
 }
 
-// step returns what to say to the history.
-func (s Script) step(history []Item) (prompt string, n int, out Step) {
+// step returns what to say to the history. One that has been compacted may have the prompt
+// without its answers: the answer that led to it is not given again.
+func (s Script) step(history []Item, summary string) (prompt string, n int, out Step) {
 	prompt, n = s.find(history)
-	if steps := s[prompt]; n < len(steps) {
+	steps := s[prompt]
+	compacted := slices.ContainsFunc(history, func(i Item) bool { return strings.Contains(i.Text, summary) })
+	for compacted && n < len(steps) && steps[n].Tokens > 0 {
+		n++
+	}
+	if n < len(steps) {
 		return prompt, n, steps[n]
 	}
 	return prompt, n, Step{Text: Unscripted}

@@ -158,7 +158,9 @@ func (s *Server) open(r *http.Request, d dialect) (*Exchange, answer) {
 	case tools == 0:
 		e.Side, a.step = true, Step{Text: "A title"}
 	default:
-		e.Prompt, _, a.step = s.script.step(history)
+		var n int
+		e.Prompt, n, a.step = s.script.step(history, s.Summary)
+		e.First = n == 0
 	}
 	e.Said, a.calls = s.words(a, history)
 	return e, a

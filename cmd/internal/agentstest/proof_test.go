@@ -1,0 +1,164 @@
+//go:build unix
+
+package agentstest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tape/cmd/internal/agentstest/model"
+)
+
+// proved says whether the tapes are what they have to be: those of an import, and what
+// the model was told and said.
+func (b *box) proved() {
+	b.t.Helper()
+	b.same()
+	b.compare("", b.conversation())
+}
+
+// soon is how long a recording may go on after the agent's end on a busy machine.
+const soon = 30 * time.Second
+
+// same waits until the recorded tapes are those of an import of the transcripts.
+func (b *box) same() {
+	b.t.Helper()
+	want := b.dump(b.imported())
+	got := ""
+	for end := time.Now().Add(soon); time.Now().Before(end); time.Sleep(300 * time.Millisecond) {
+		if got = b.dump(""); got == want {
+			b.tape("", "verify")
+			return
+		}
+	}
+	b.fatalf("recorded is not imported: %s", difference(got, want))
+}
+
+// difference is where two texts begin to differ.
+func difference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range max(len(g), len(w)) {
+		if i >= len(g) || i >= len(w) || g[i] != w[i] {
+			return fmt.Sprintf("%d lines and %d, line %d:\n%.600s\n%.600s", len(g), len(w), i+1, at(g, i), at(w, i))
+		}
+	}
+	return "nothing"
+}
+
+func at(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return "(the end)"
+}
+
+// conversation is what was told and said, in order: prompts, answers, calls, results.
+func (b *box) conversation() []model.Item {
+	var out []model.Item
+	known := map[string]bool{}
+	for _, e := range b.model.Exchanges() {
+		if e.Side || e.Prompt == "" {
+			continue
+		}
+		for _, item := range e.Told {
+			if item.Kind == model.Result && !known[item.ID] {
+				known[item.ID] = true
+				out = append(out, item)
+			}
+		}
+		if e.First {
+			out = append(out, model.Item{Kind: model.User, Text: e.Prompt})
+		}
+		if e.Done {
+			out = append(out, e.Said...)
+		}
+	}
+	return out
+}
+
+// compare looks for each part of a conversation: it has to be there once, and behind
+// what came before it on the same tape.
+func (b *box) compare(workspace string, conversation []model.Item) {
+	b.t.Helper()
+	entries := b.entries(workspace)
+	last := map[string]int{}
+	for _, item := range conversation {
+		var found []entry
+		for _, e := range entries {
+			if e.has(item) {
+				found = append(found, e)
+			}
+		}
+		want := count(conversation, item)
+		if len(found) != want {
+			b.fatalf("%d times on the tape instead of %d: %+v", len(found), want, item)
+		}
+		if e := found[0]; want == 1 {
+			if e.ID < last[e.Tape] {
+				b.fatalf("entry %d of %s comes before %d: %+v", e.ID, e.Tape, last[e.Tape], item)
+			}
+			last[e.Tape] = e.ID
+		}
+	}
+}
+
+func count(all []model.Item, one model.Item) int {
+	n := 0
+	for _, item := range all {
+		if item.Kind == one.Kind && item.ID == one.ID && item.Text == one.Text {
+			n++
+		}
+	}
+	return n
+}
+
+// has reports whether an entry says an item. The id of a call may have a name before it.
+func (e entry) has(item model.Item) bool {
+	ours := func(id string) bool { return id == item.ID || strings.HasSuffix(id, "__"+item.ID) }
+	switch item.Kind {
+	case model.User:
+		return e.Kind == "message" && e.Payload.Role == "user" && strings.Contains(text(e.Payload.Content), item.Text)
+	case model.Answer:
+		return e.Kind == "message" && e.Payload.Role == "assistant" && text(e.Payload.Content) == item.Text
+	case model.Asked:
+		for _, c := range e.Payload.Calls {
+			if ours(c.ID) {
+				return e.Kind == "tool_call" && strings.HasSuffix(item.Name, c.Function.Name)
+			}
+		}
+	case model.Result:
+		if i := slices.IndexFunc(e.Meta.CallIDs, ours); i >= 0 && i < len(e.Payload.Results) && e.Kind == "tool_result" {
+			return strings.Contains(told(item.Text), text(e.Payload.Results[i]))
+		}
+	}
+	return false
+}
+
+// told is what a result says that an API wraps into an object.
+func told(raw string) string {
+	var wrapped struct{ Output *string }
+	if json.Unmarshal([]byte(raw), &wrapped) == nil && wrapped.Output != nil {
+		return *wrapped.Output
+	}
+	return raw
+}
+
+// text is a content's text, be it one text or a list of parts.
+func text(raw json.RawMessage) string {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		return one
+	}
+	var parts []struct{ Text string }
+	if json.Unmarshal(raw, &parts) != nil {
+		return string(raw)
+	}
+	var out strings.Builder
+	for _, p := range parts {
+		out.WriteString(p.Text)
+	}
+	return out.String()
+}

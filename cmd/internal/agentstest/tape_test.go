@@ -1,0 +1,114 @@
+//go:build unix
+
+package agentstest
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// An entry is what tape log --json says of one.
+type entry struct {
+	ID      int
+	Kind    string
+	Tape    string
+	Payload struct {
+		Name    string
+		Role    string
+		Content json.RawMessage
+		Calls   []struct {
+			ID       string
+			Function struct{ Name, Arguments string }
+		}
+		Results []json.RawMessage
+	}
+	Meta struct {
+		CallIDs []string `json:"call_ids"`
+	}
+}
+
+// tape runs it in the project. With a workspace that is used, else the project's own.
+func (b *box) tape(workspace string, arg ...string) string {
+	b.t.Helper()
+	if workspace != "" {
+		arg = append([]string{"--workspace", workspace}, arg...)
+	}
+	return b.command(filepath.Join(b.bin, "tape"), arg...)
+}
+
+// imported makes a workspace from the transcripts that there are now.
+func (b *box) imported() string {
+	b.t.Helper()
+	ws := filepath.Join(b.t.TempDir(), "imported")
+	b.tape("", "init", ws)
+	b.tape(ws, "import")
+	return ws
+}
+
+// tapes are the names of a workspace's tapes that hold a session.
+func (b *box) tapes(workspace string) []string {
+	b.t.Helper()
+	var out []string
+	for line := range strings.Lines(b.tape(workspace, "tapes", "--json")) {
+		var row struct {
+			Tape  string
+			Agent *string
+		}
+		b.must(json.Unmarshal([]byte(line), &row))
+		if row.Agent != nil {
+			out = append(out, row.Tape)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// log has the entries of one tape.
+func (b *box) log(workspace, tape string) string {
+	b.t.Helper()
+	return b.tape(workspace, "--tape", tape, "log", "--all", "--json")
+}
+
+// dump is all that two workspaces with the same sessions have in common.
+func (b *box) dump(workspace string) string {
+	b.t.Helper()
+	var out strings.Builder
+	for _, tape := range b.tapes(workspace) {
+		out.WriteString("tape " + tape + "\n" + b.log(workspace, tape))
+		out.WriteString(b.undated(b.tape(workspace, "--tape", tape, "anchors", "--json")))
+		out.WriteString(b.undated(b.tape(workspace, "--tape", tape, "forks", "--closed", "--json")))
+	}
+	return out.String()
+}
+
+// undated leaves out commits, which have the date at which they were made.
+func (b *box) undated(lines string) string {
+	b.t.Helper()
+	var out bytes.Buffer
+	for line := range strings.Lines(lines) {
+		row := map[string]any{}
+		b.must(json.Unmarshal([]byte(line), &row))
+		for key := range row {
+			if key == "commit" || strings.HasSuffix(key, "_commit") {
+				delete(row, key)
+			}
+		}
+		b.must(json.NewEncoder(&out).Encode(row))
+	}
+	return out.String()
+}
+
+// entries are those of all tapes and of their forks, each once.
+func (b *box) entries(workspace string) []entry {
+	b.t.Helper()
+	var out []entry
+	for line := range strings.Lines(b.tape(workspace, "log", "--all", "--all-tapes", "--json")) {
+		var e entry
+		b.must(json.Unmarshal([]byte(line), &e))
+		out = append(out, e)
+	}
+	return out
+}
