@@ -5,9 +5,11 @@ package agentstest
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"tape/cmd/internal/agentstest/model"
 )
@@ -16,16 +18,16 @@ import (
 type agent struct {
 	name    string // as tape names it
 	program string // in node_modules/.bin
-	format  string // for tape import
-	// transcripts are where its sessions lie, below HOME.
-	transcripts string
-	env         func(b *box) []string
-	settings    func(b *box) map[string]string // files below HOME
-	run         func(prompt string, resume bool) []string
-	call        func(c model.Call, told []model.Item) (string, any)
-	subagent    model.Script // of the prompt "send a helper"
+	// files are the transcripts to import; none where tape finds them by itself.
+	files    func(b *box) []string
+	env      func(b *box) []string
+	settings func(b *box) map[string]string // files below HOME
+	run      func(prompt string, resume bool) []string
+	call     func(c model.Call, told []model.Item) (string, any)
+	subagent model.Script // of the prompt "send a helper"
 	// window is what to report as used, to make the agent compact its history.
 	window int
+	awake  time.Duration // that it takes to ask the model for the first time
 }
 
 type args = map[string]any
@@ -36,8 +38,7 @@ func agents() []agent { return []agent{claudeCode(), codex(), gemini(), opencode
 
 func claudeCode() agent {
 	return agent{
-		name: "claude-code", program: "claude", format: "claude-code",
-		transcripts: ".claude/projects/*/*.jsonl", window: 190_000,
+		name: "claude-code", program: "claude", files: found, window: 190_000, awake: 1500 * time.Millisecond,
 		env: func(b *box) []string {
 			return []string{"ANTHROPIC_BASE_URL=" + b.model.URL, "ANTHROPIC_API_KEY=none", "CLAUDE_CODE_MAX_RETRIES=1",
 				"DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "DISABLE_AUTOUPDATER=1",
@@ -68,8 +69,7 @@ func claudeCode() agent {
 
 func codex() agent {
 	return agent{
-		name: "codex", program: "codex", format: "codex",
-		transcripts: ".codex/sessions/*/*/*/*.jsonl", window: 250_000,
+		name: "codex", program: "codex", files: found, window: 250_000, awake: 400 * time.Millisecond,
 		env: func(*box) []string { return []string{"SCRIPTED_KEY=none"} },
 		settings: func(b *box) map[string]string {
 			return map[string]string{".codex/config.toml": fmt.Sprintf(`# the model of these tests
@@ -117,8 +117,7 @@ trust_level = "trusted"
 
 func gemini() agent {
 	return agent{
-		name: "gemini", program: "gemini", format: "gemini",
-		transcripts: ".gemini/tmp/*/chats/*.jsonl", window: 1_000_000,
+		name: "gemini", program: "gemini", files: found, window: 1_000_000, awake: 3000 * time.Millisecond,
 		env: func(b *box) []string {
 			return []string{"GOOGLE_GEMINI_BASE_URL=" + b.model.URL, "GEMINI_API_KEY=none", "GEMINI_CLI_NO_RELAUNCH=true", "NO_BROWSER=true"}
 		},
@@ -155,8 +154,7 @@ func gemini() agent {
 
 func opencode() agent {
 	return agent{
-		name: "opencode", program: "opencode", format: "opencode",
-		transcripts: ".local/share/opencode/opencode.db", window: 195_000,
+		name: "opencode", program: "opencode", files: exported, window: 195_000, awake: 8000 * time.Millisecond,
 		env: func(*box) []string {
 			return []string{"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1"}
 		},
@@ -227,6 +225,21 @@ func agentID(told []model.Item) string {
 		}
 	}
 	return ""
+}
+
+// found leaves it to tape to find the transcripts.
+func found(*box) []string { return nil }
+
+// exported has opencode write its sessions, which it keeps in a database, into files.
+func exported(b *box) []string {
+	b.t.Helper()
+	var sessions []struct{ ID string }
+	b.must(json.Unmarshal([]byte(b.command(b.agent.path(), "session", "list", "--format", "json")), &sessions))
+	dir := b.t.TempDir()
+	for _, s := range sessions {
+		b.must(os.WriteFile(filepath.Join(dir, s.ID+".json"), []byte(b.command(b.agent.path(), "export", s.ID)), 0o600))
+	}
+	return []string{dir}
 }
 
 func (a agent) path() string { return filepath.Join(programs(), "node_modules", ".bin", a.program) }

@@ -38,7 +38,7 @@ func newBox(t *testing.T, a agent, script model.Script) *box {
 	for _, d := range []string{b.home, b.project, b.bin, filepath.Join(dir, "tmp")} {
 		b.must(os.MkdirAll(d, 0o700))
 	}
-	b.must(os.Symlink(tapeProgram(), filepath.Join(b.bin, "tape")))
+	b.provide()
 	b.write(".gitconfig", "[user]\n\tname = dev\n\temail = dev@example.com\n[init]\n\tdefaultBranch = main\n")
 	for name, text := range a.settings(b) {
 		b.write(name, text)
@@ -48,6 +48,29 @@ func newBox(t *testing.T, a agent, script model.Script) *box {
 	b.command("git", "add", ".")
 	b.command("git", "commit", "--quiet", "-m", "Begin")
 	return b
+}
+
+// provide puts tape and what belongs to it where the agents find it.
+func (b *box) provide() {
+	b.t.Helper()
+	for _, name := range []string{"tape", "tape-host"} {
+		data, err := os.ReadFile(filepath.Join(filepath.Dir(tapeProgram()), name))
+		b.must(err)
+		b.must(os.WriteFile(filepath.Join(b.bin, name), data, 0o700)) //nolint:gosec // a program has to be executable
+	}
+}
+
+// install has the agent's sessions recorded, and lets what it leaves running end before the
+// box is removed.
+func (b *box) install(flags ...string) {
+	b.t.Helper()
+	b.tape("", append([]string{"record", "install", b.agent.name}, flags...)...)
+	b.t.Cleanup(func() {
+		for range 3 { // one may have been killed, or have no program
+			b.provide()
+			b.start(new(bytes.Buffer), filepath.Join(b.bin, "tape"), "record", "sync").Wait()
+		}
+	})
 }
 
 // write makes a file below HOME.
@@ -72,7 +95,7 @@ const patience = 4 * time.Minute
 // start begins a command in the project, in a process group of its own.
 func (b *box) start(out *bytes.Buffer, name string, arg ...string) *exec.Cmd {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	b.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, name, arg...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = b.project, b.env(), out, out
@@ -119,12 +142,4 @@ func (b *box) kill(cmd *exec.Cmd) {
 	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
 		b.fatalf("%v", err)
 	}
-}
-
-// transcripts are the session files that the agent has left.
-func (b *box) transcripts() []string {
-	b.t.Helper()
-	found, err := filepath.Glob(filepath.Join(b.home, b.agent.transcripts))
-	b.must(err)
-	return found
 }

@@ -5,7 +5,10 @@ package agentstest
 import (
 	"crypto/sha256"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"tape/cmd/internal/agentstest/model"
 )
@@ -19,12 +22,18 @@ type trial struct {
 
 func trials() []trial {
 	return []trial{
-		{"tools", talk, func(b *box) { b.ask("three things") }},
-		{"resume", talk, func(b *box) { b.ask("say hello"); b.goOn("three things") }},
-		{"long answer", long, func(b *box) { b.ask("tell it all") }},
-		{"subagent", func(a agent) model.Script { return a.subagent }, func(b *box) { b.ask("send a helper") }},
+		{"tools", talk, func(b *box) { b.ask("three things"); b.proved() }},
+		{"resume", talk, func(b *box) { b.ask("say hello"); b.proved(); b.goOn("three things"); b.proved() }},
+		{"long answer", long, func(b *box) { b.ask("tell it all"); b.proved() }},
+		{"subagent", func(a agent) model.Script { return a.subagent }, func(b *box) { b.ask("send a helper"); b.proved() }},
 		{"compaction", full, (*box).compaction},
 		{"two at once", pair, (*box).twoAtOnce},
+		{"agent killed", slow, (*box).killedAgent},
+		{"hook killed", slow, (*box).killedHook},
+		{"no program", talk, (*box).missing},
+		{"full disk", talk, (*box).fullDisk},
+		{"mcp", askTape, (*box).askTape},
+		{"uninstall", talk, (*box).uninstall},
 	}
 }
 
@@ -44,6 +53,7 @@ func talk(agent) model.Script {
 			}},
 			{Text: "All three are done."},
 		},
+		"go on now": {{Text: "It goes on."}},
 	}
 }
 
@@ -63,7 +73,6 @@ func full(a agent) model.Script {
 	script["fill the window"] = []model.Step{
 		{Text: "It is full now.", Tokens: a.window, Calls: []model.Call{shell("echo filled")}}, {Text: "There is room again."},
 	}
-	script["go on now"] = []model.Step{{Text: "It goes on."}}
 	return script
 }
 
@@ -84,16 +93,62 @@ func (b *box) twoAtOnce() {
 	left, right := b.begin("the left one"), b.begin("the right one")
 	b.must(left.Wait())
 	b.must(right.Wait())
+	b.proved()
 }
 
 func (b *box) compaction() {
 	b.ask("say hello")
 	b.goOn("fill the window")
 	b.goOn("go on now")
+	b.proved()
 	for _, e := range b.model.Exchanges() {
 		if len(e.Said) == 1 && e.Said[0].Text == b.model.Summary {
 			return
 		}
 	}
 	b.fatalf("%s did not compact its history", b.agent.name)
+}
+
+// askTape has the agent search its own tapes.
+func askTape(a agent) model.Script {
+	script := talk(a)
+	script["what was said"] = []model.Step{
+		{Text: "I look it up.", Calls: []model.Call{{Tool: model.MCP, Arg: `tape_search {"query":"hello-from-tool"}`}}},
+		{Text: "It was found."},
+	}
+	return script
+}
+
+func (b *box) askTape() {
+	b.install("--mcp")
+	b.ask("say hello")
+	b.proved()
+	b.ask("what was said")
+	b.proved()
+	for _, item := range b.conversation() {
+		if item.Kind == model.Result && strings.Contains(item.Text, "@") && strings.Contains(item.Text, "hello-from-tool") {
+			return
+		}
+	}
+	b.fatalf("tape_search did not find it: %+v", b.conversation())
+}
+
+// uninstall leaves the settings as they were, and records nothing any more.
+func (b *box) uninstall() {
+	before := b.agent.settings(b)
+	b.install() // twice is once
+	b.ask("say hello")
+	b.proved()
+	b.tape("", "record", "uninstall", b.agent.name)
+	for name, want := range before {
+		if got, err := os.ReadFile(filepath.Join(b.home, name)); err != nil || string(got) != want {
+			b.fatalf("%s is not as it was: %v\n%s", name, err, got)
+		}
+	}
+	recorded := b.dump("")
+	b.goOn("three things")
+	time.Sleep(3 * time.Second)
+	if b.dump("") != recorded {
+		b.fatalf("it is still recorded")
+	}
 }

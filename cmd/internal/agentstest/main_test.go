@@ -42,8 +42,8 @@ func TestAgents(t *testing.T) {
 			t.Run(a.name+"/"+c.name, func(t *testing.T) {
 				b := newBox(t, a, c.script(a))
 				t.Cleanup(func() { outcomes = append(outcomes, a.name+"\t"+c.name+"\t"+b.seen()) })
+				b.install()
 				c.run(b)
-				b.compare(b.imported(), b.conversation())
 			})
 		}
 	}

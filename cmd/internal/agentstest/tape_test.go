@@ -44,7 +44,7 @@ func (b *box) imported() string {
 	b.t.Helper()
 	ws := filepath.Join(b.t.TempDir(), "imported")
 	b.tape("", "init", ws)
-	b.tape(ws, "import")
+	b.tape(ws, append([]string{"import"}, b.agent.files(b)...)...)
 	return ws
 }
 

@@ -1,0 +1,151 @@
+//go:build unix
+
+package agentstest
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"tape/cmd/internal/agentstest/model"
+)
+
+// slow is a session that takes a few seconds, in which anything may happen.
+func slow(agent) model.Script {
+	script := model.Script{"go on now": {{Text: "It goes on."}}}
+	var steps []model.Step
+	for _, word := range []string{"one", "two", "three", "four"} {
+		steps = append(steps, model.Step{Pause: 30 * time.Millisecond, Text: "This is step " + word + ", said slowly, in pieces, so that something can come between.",
+			Calls: []model.Call{shell("sleep 0.3; echo done-" + word), shell("echo beside-" + word)}})
+	}
+	script["take your time"] = append(steps, model.Step{Text: "That took a while."})
+	return script
+}
+
+// kills is how often a case kills something.
+const kills = 4
+
+// killedAgent kills it at random moments, and then goes on with the session. What it had
+// not written yet is lost to everybody, what it had is on the tape.
+func (b *box) killedAgent() {
+	for range kills {
+		cmd := b.begin("take your time")
+		time.Sleep(b.agent.awake + time.Duration(rand.IntN(3000))*time.Millisecond)
+		b.kill(cmd)
+	}
+	b.goOn("go on now")
+	b.same()
+	b.compare(b.conversation(), true)
+}
+
+// killedHook kills tape whenever it is seen, for as long as a prompt takes. The next event
+// brings back what was lost.
+func (b *box) killedHook() {
+	stop, done := make(chan bool), make(chan int)
+	go func() { done <- b.hunt(stop) }()
+	b.ask("take your time")
+	close(stop)
+	n := <-done
+	b.goOn("go on now")
+	b.proved()
+	b.t.Logf("%d processes of tape were killed", n)
+	if n == 0 {
+		b.fatalf("tape was never seen running")
+	}
+}
+
+// hunt kills two of three processes of this box's tape until it is stopped.
+func (b *box) hunt(stop <-chan bool) (killed int) {
+	spared := map[int]bool{}
+	for {
+		select {
+		case <-stop:
+			return killed
+		case <-time.After(time.Duration(rand.IntN(8)) * time.Millisecond):
+		}
+		for _, pid := range b.running() {
+			if spared[pid] || rand.IntN(3) == 0 {
+				spared[pid] = true
+			} else if syscall.Kill(pid, syscall.SIGKILL) == nil {
+				killed++
+			}
+		}
+	}
+}
+
+// running are the processes of this box's tape.
+func (b *box) running() []int {
+	links, _ := filepath.Glob("/proc/[0-9]*/exe") // the pattern is well formed
+	var out []int
+	for _, link := range links {
+		if program, err := os.Readlink(link); err == nil && strings.HasPrefix(program, b.bin) {
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link))); err == nil {
+				out = append(out, pid)
+			}
+		}
+	}
+	return out
+}
+
+// missing takes the hook's program away: the agent must not notice.
+func (b *box) missing() {
+	b.must(os.Rename(b.bin, b.bin+"-away"))
+	said := b.ask("say hello")
+	if !strings.Contains(said, "It said hello-from-tool.") {
+		b.fatalf("without tape the agent says: %s", said)
+	}
+	b.must(os.Rename(b.bin+"-away", b.bin))
+	b.goOn("three things")
+	b.proved()
+}
+
+// fullDisk has all that tape keeps on a disk that is full for one prompt.
+func (b *box) fullDisk() {
+	if os.Getuid() != 0 {
+		b.skip("mounting a small disk takes root")
+	}
+	disk := filepath.Join(b.home, ".tape")
+	b.must(os.MkdirAll(disk, 0o700))
+	if err := mount(disk); err != nil {
+		b.skip("a small disk cannot be mounted: " + err.Error())
+	}
+	b.t.Cleanup(func() { b.must(unmount(disk)) })
+	b.ask("say hello")
+	b.proved()
+	filler := filepath.Join(disk, "filler")
+	fill(filler)
+	said := b.goOn("three things")
+	if !strings.Contains(said, "All three are done.") {
+		b.fatalf("with a full disk the agent says: %s", said)
+	}
+	time.Sleep(3 * time.Second) // who catches up fails, too
+	status := b.status()
+	b.must(os.Remove(filler))
+	b.goOn("go on now")
+	b.proved()
+	if !strings.Contains(status, "no space left") {
+		b.fatalf("status said nothing of the full disk: %s", status)
+	}
+}
+
+// fill writes a file until the disk is full.
+func fill(path string) {
+	f, err := os.Create(path)
+	for chunk := bytes.Repeat([]byte("x"), 4096); err == nil; {
+		_, err = f.Write(chunk)
+	}
+	f.Close()
+}
+
+// status is what tape record status says, also when it says it by failing.
+func (b *box) status() string {
+	b.t.Helper()
+	var out bytes.Buffer
+	_ = b.start(&out, filepath.Join(b.bin, "tape"), "record", "status", "--json").Wait()
+	return out.String()
+}

@@ -1,0 +1,9 @@
+//go:build unix && !linux
+
+package agentstest
+
+import "errors"
+
+func mount(string) error { return errors.ErrUnsupported }
+
+func unmount(string) error { return errors.ErrUnsupported }
