@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -230,16 +231,29 @@ func agentID(told []model.Item) string {
 // found leaves it to tape to find the transcripts.
 func found(*box) []string { return nil }
 
-// exported has opencode write its sessions, which it keeps in a database, into files.
+// exported has opencode write its sessions, which it keeps in a database, into files. Its
+// list leaves out those of subagents, which are named in their parents'.
 func exported(b *box) []string {
 	b.t.Helper()
-	var sessions []struct{ ID string }
-	b.must(json.Unmarshal([]byte(b.command(b.agent.path(), "session", "list", "--format", "json")), &sessions))
+	quiet := func(arg ...string) string {
+		return b.command("sh", append([]string{"-c", `exec "$0" "$@" 2>/dev/null`, b.agent.path()}, arg...)...)
+	}
 	dir := b.t.TempDir()
-	for _, s := range sessions {
-		b.must(os.WriteFile(filepath.Join(dir, s.ID+".json"), []byte(b.command(b.agent.path(), "export", s.ID)), 0o600))
+	ids := slices.Compact(sessionIDs(quiet("session", "list", "--format", "json")))
+	for i := 0; i < len(ids); i++ {
+		text := quiet("export", ids[i])
+		b.must(os.WriteFile(filepath.Join(dir, ids[i]+".json"), []byte(text), 0o600))
+		for _, id := range sessionIDs(text) {
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
 	}
 	return []string{dir}
+}
+
+func sessionIDs(text string) []string {
+	return regexp.MustCompile(`\bses_[0-9A-Za-z]+`).FindAllString(text, -1)
 }
 
 func (a agent) path() string { return filepath.Join(programs(), "node_modules", ".bin", a.program) }

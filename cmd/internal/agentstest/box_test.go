@@ -56,7 +56,9 @@ func (b *box) provide() {
 	for _, name := range []string{"tape", "tape-host"} {
 		data, err := os.ReadFile(filepath.Join(filepath.Dir(tapeProgram()), name))
 		b.must(err)
-		b.must(os.WriteFile(filepath.Join(b.bin, name), data, 0o700)) //nolint:gosec // a program has to be executable
+		path := filepath.Join(b.bin, name) // it may be running: another file takes its place
+		b.must(os.WriteFile(path+"-new", data, 0o700))
+		b.must(os.Rename(path+"-new", path))
 	}
 }
 

@@ -48,7 +48,7 @@ func difference(got, want string) string {
 		for n < min(len(at(g, i)), len(at(w, i))) && g[i][n] == w[i][n] {
 			n++
 		}
-		return fmt.Sprintf("line %d of %d and %d, recorded and imported:\n%.100s\n%s\n%s",
+		return fmt.Sprintf("line %d of %d and %d: %.70s\n%s\n%s",
 			i+1, len(g), len(w), at(g, i), around(at(g, i), n), around(at(w, i), n))
 	}
 	return "nothing"

@@ -1,0 +1,150 @@
+package model
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func script() Script {
+	return Script{
+		"say hello": {{Think: "Hm.", Text: "I will.", Calls: []Call{{Shell, "echo hi"}}}, {Text: "It said hi."}},
+		"fill it":   {{Text: "Full.", Tokens: 9e5, Calls: []Call{{Shell, "true"}}}, {Text: "Room again."}},
+	}
+}
+
+func call(c Call, _ []Item) (string, any) { return c.Tool, map[string]any{"command": c.Arg} }
+
+// The four dialects of one conversation: the first request, and the one with the result.
+var dialects = []struct {
+	name, path, first, second string
+	want                      []string // in the answer to the first
+}{
+	{
+		"Anthropic", "/v1/messages?beta=true",
+		`{"stream":true,"tools":[{}],"messages":[{"role":"user","content":"say hello"}]}`,
+		`{"stream":true,"tools":[{}],"messages":[{"role":"user","content":[{"type":"text","text":"say hello"}]},
+		  {"role":"assistant","content":[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"I will."},{"type":"tool_use","id":"call_001_0","name":"shell","input":{"command":"echo hi"}}]},
+		  {"role":"user","content":[{"type":"tool_result","tool_use_id":"call_001_0","content":[{"type":"text","text":"hi"}]}]}]}`,
+		[]string{"event: message_start", `"thinking":"Hm."`, `"text":"I will."`, `"id":"call_001_0"`, `"stop_reason":"tool_use"`, "event: message_stop"},
+	},
+	{
+		"Responses", "/v1/responses",
+		`{"stream":true,"tools":[{}],"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"say hello"}]}]}`,
+		`{"stream":true,"tools":[{}],"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"say hello"}]},
+		  {"type":"reasoning","summary":[{"type":"summary_text","text":"Hm."}]},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"I will."}]},
+		  {"type":"function_call","call_id":"call_001_0","name":"shell","arguments":"{}"},{"type":"function_call_output","call_id":"call_001_0","output":"hi"}]}`,
+		[]string{"event: response.created", `"text":"Hm."`, `"text":"I will."`, `"call_id":"call_001_0"`, "event: response.completed"},
+	},
+	{
+		"Gemini", "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse",
+		`{"tools":[{}],"contents":[{"role":"user","parts":[{"text":"say hello"}]}]}`,
+		`{"tools":[{}],"contents":[{"role":"user","parts":[{"text":"say hello"}]},
+		  {"role":"model","parts":[{"text":"I will."},{"functionCall":{"id":"call_001_0","name":"shell","args":{"command":"echo hi"}}}]},
+		  {"role":"user","parts":[{"functionResponse":{"id":"call_001_0","name":"shell","response":{"output":"hi"}}}]}]}`,
+		[]string{`"thought":true`, `"text":"I will."`, `"id":"call_001_0"`, `"finishReason":"STOP"`},
+	},
+	{
+		"chat", "/v1/chat/completions",
+		`{"stream":true,"tools":[{}],"messages":[{"role":"system","content":"Be good."},{"role":"user","content":"say hello"}]}`,
+		`{"stream":true,"tools":[{}],"messages":[{"role":"system","content":"Be good."},{"role":"user","content":"say hello"},
+		  {"role":"assistant","content":"I will.","tool_calls":[{"id":"call_001_0","function":{"name":"shell","arguments":"{}"}}]},
+		  {"role":"tool","tool_call_id":"call_001_0","content":"hi"}]}`,
+		[]string{`"reasoning_content":"Hm."`, `"content":"I will."`, `"id":"call_001_0"`, `"finish_reason":"tool_calls"`, "data: [DONE]"},
+	},
+}
+
+func TestDialects(t *testing.T) {
+	for _, d := range dialects {
+		t.Run(d.name, func(t *testing.T) {
+			s := New(script(), call)
+			defer s.Close()
+			got := post(t, s.URL+d.path, d.first)
+			for _, want := range d.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("no %s in\n%s", want, got)
+				}
+			}
+			if got = post(t, s.URL+d.path, d.second); !strings.Contains(got, "It said hi.") {
+				t.Errorf("the second answer is\n%s", got)
+			}
+			e := exchanges(s, 2)
+			if e[0].Prompt != "say hello" || !e[0].First || e[1].First || !e[0].Done || !e[1].Done {
+				t.Errorf("kept: %+v", e)
+			}
+			if last := e[1].Told[len(e[1].Told)-1]; last.Kind != Result || last.ID != "call_001_0" || !strings.Contains(last.Text, "hi") {
+				t.Errorf("told last: %+v", last)
+			}
+		})
+	}
+}
+
+// A history that was compacted does not lead to the answer that filled it.
+func TestCompacted(t *testing.T) {
+	s := New(script(), call)
+	defer s.Close()
+	ask := func(messages string) string {
+		return post(t, s.URL+"/v1/chat/completions", `{"tools":[{}],"messages":[`+messages+`]}`)
+	}
+	if got := ask(`{"role":"user","content":"fill it"}`); !strings.Contains(got, "Full.") {
+		t.Error(got)
+	}
+	if got := ask(`{"role":"user","content":"fill it"},{"role":"user","content":"Now create a detailed summary."}`); !strings.Contains(got, s.Summary) {
+		t.Error(got)
+	}
+	if got := ask(`{"role":"user","content":"fill it"},{"role":"user","content":"So far: ` + s.Summary + `"}`); !strings.Contains(got, "Room again.") {
+		t.Error(got)
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	s := New(script(), call)
+	defer s.Close()
+	post(t, s.URL+"/v1/telemetry", `{}`)
+	if got := s.Unknown(); !slices.Equal(got, []string{"POST /v1/telemetry"}) {
+		t.Error(got)
+	}
+}
+
+func TestPieces(t *testing.T) {
+	for _, text := range []string{"", "short", strings.Repeat("苹果", 5000)} {
+		p := pieces(text)
+		if strings.Join(p, "") != text || len(p) > 101 {
+			t.Errorf("%d pieces of %d bytes", len(p), len(text))
+		}
+		for _, piece := range p {
+			if !json.Valid([]byte(`"` + piece + `"`)) {
+				t.Errorf("%q is cut within a character", piece)
+			}
+		}
+	}
+}
+
+func post(t *testing.T, url, body string) string {
+	t.Helper()
+	res, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	out, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// exchanges waits until as many are done: an answer is noted as such after its last byte.
+func exchanges(s *Server, n int) []Exchange {
+	for range 100 {
+		if e := s.Exchanges(); len(e) == n && e[n-1].Done {
+			return e
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return s.Exchanges()
+}
