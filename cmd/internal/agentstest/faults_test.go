@@ -4,6 +4,7 @@ package agentstest
 
 import (
 	"bytes"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -17,7 +18,7 @@ import (
 
 // slow is a session that takes a few seconds, in which anything may happen.
 func slow(agent) model.Script {
-	script := model.Script{"go on now": {{Text: "It goes on."}}}
+	script := model.Script{"go on now": {{Text: "It goes on."}}, "later that day": {{Text: "It is late."}}}
 	var steps []model.Step
 	for _, word := range []string{"one", "two", "three", "four"} {
 		steps = append(steps, model.Step{Pause: 30 * time.Millisecond, Text: "This is step " + word + ", said slowly, in pieces, so that something can come between.",
@@ -30,8 +31,9 @@ func slow(agent) model.Script {
 // kills is how often a case kills something.
 const kills = 4
 
-// killedAgent kills it at random moments, and then goes on with the session. What it had
-// not written yet is lost to everybody, what it had is on the tape.
+// killedAgent kills it at random moments, and goes on with the last session. Nobody is told
+// that the others have ended: it shows later, when another session starts. What an agent
+// had not written yet is lost to everybody, what it had is on the tape.
 func (b *box) killedAgent() {
 	for range kills {
 		cmd := b.begin("take your time")
@@ -39,8 +41,25 @@ func (b *box) killedAgent() {
 		b.kill(cmd)
 	}
 	b.goOn("go on now")
+	b.later()
+	b.ask("later that day")
 	b.same()
 	b.compare(b.conversation(), true)
+}
+
+// later makes all that agents and tape have written about sessions two hours older.
+func (b *box) later() {
+	b.t.Helper()
+	for _, dir := range []string{".claude/projects", ".codex/sessions", ".gemini/tmp", ".tape/.recording"} {
+		err := filepath.WalkDir(filepath.Join(b.home, dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return nil //nolint:nilerr // another agent's folder, or a note that was just taken
+			}
+			old := time.Now().Add(-2 * time.Hour)
+			return os.Chtimes(path, old, old)
+		})
+		b.must(err)
+	}
 }
 
 // killedHook kills tape whenever it is seen, for as long as a prompt takes. The next event
