@@ -34,6 +34,7 @@ func trials() []trial {
 		{"full disk", talk, (*box).fullDisk},
 		{"mcp", askTape, (*box).askTape},
 		{"uninstall", talk, (*box).uninstall},
+		{"review of hooks", talk, (*box).review},
 	}
 }
 
