@@ -34,7 +34,12 @@ func newBox(t *testing.T, a agent, script model.Script) *box {
 	dir := t.TempDir()
 	b := &box{t: t, agent: a, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "shop"), bin: filepath.Join(dir, "bin")}
 	b.model = model.New(script, a.call)
-	t.Cleanup(b.model.Close)
+	t.Cleanup(func() {
+		b.model.Close()
+		if unknown := b.model.Unknown(); t.Failed() && len(unknown) > 0 {
+			t.Logf("the model was asked for what it does not have: %v", unknown)
+		}
+	})
 	for _, d := range []string{b.home, b.project, b.bin, filepath.Join(dir, "tmp")} {
 		b.must(os.MkdirAll(d, 0o700))
 	}
@@ -139,7 +144,9 @@ func (b *box) begin(prompt string) *exec.Cmd {
 // kill ends a command and all that it started, as nothing can prevent.
 func (b *box) kill(cmd *exec.Cmd) {
 	b.t.Helper()
-	b.must(syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL))
+	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) { // it may have ended
+		b.must(err)
+	}
 	var exit *exec.ExitError
 	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
 		b.fatalf("%v", err)

@@ -37,7 +37,9 @@ const kills = 4
 func (b *box) killedAgent() {
 	for range kills {
 		cmd := b.begin("take your time")
-		time.Sleep(b.agent.awake + time.Duration(rand.IntN(3000))*time.Millisecond)
+		moment := b.agent.awake + time.Duration(rand.IntN(3000))*time.Millisecond
+		b.t.Logf("killed after %v", moment)
+		time.Sleep(moment)
 		b.kill(cmd)
 	}
 	b.goOn("go on now")
