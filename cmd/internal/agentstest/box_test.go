@@ -33,6 +33,7 @@ func newBox(t *testing.T, a agent, script model.Script) *box {
 	t.Helper()
 	dir := t.TempDir()
 	b := &box{t: t, agent: a, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "shop"), bin: filepath.Join(dir, "bin")}
+	t.Cleanup(b.tell)
 	b.model = model.New(script, a.call)
 	t.Cleanup(func() {
 		b.model.Close()
