@@ -126,12 +126,12 @@ func (b *box) askTape() {
 	b.proved()
 	b.ask("what was said")
 	b.proved()
-	for _, item := range b.conversation() {
+	for _, item := range b.conversation(false) {
 		if item.Kind == model.Result && strings.Contains(item.Text, "@") && strings.Contains(item.Text, "hello-from-tool") {
 			return
 		}
 	}
-	b.fatalf("tape_search did not find it: %+v", b.conversation())
+	b.fatalf("tape_search did not find it: %+v", b.conversation(false))
 }
 
 // uninstall leaves the settings as they were, and records nothing any more.

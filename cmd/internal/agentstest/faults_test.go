@@ -46,7 +46,7 @@ func (b *box) killedAgent() {
 	b.later()
 	b.ask("later that day")
 	b.same()
-	b.compare(b.conversation(), true)
+	b.compare(true)
 }
 
 // later makes all that agents and tape have written about sessions two hours older.

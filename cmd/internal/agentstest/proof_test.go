@@ -17,7 +17,7 @@ import (
 func (b *box) proved() {
 	b.t.Helper()
 	b.same()
-	b.compare(b.conversation(), false)
+	b.compare(false)
 }
 
 // soon is how long a recording may go on after the agent's end on a busy machine.
@@ -66,8 +66,9 @@ func at(lines []string, i int) string {
 	return "(the end)"
 }
 
-// conversation is what was told and said, in order: prompts, answers, calls, results.
-func (b *box) conversation() []model.Item {
+// conversation is what was told and said, in order: prompts, answers, calls, results. With
+// cut, also answers of which an agent that was killed may have got a part.
+func (b *box) conversation(cut bool) []model.Item {
 	var out []model.Item
 	known := map[string]bool{}
 	for _, e := range b.model.Exchanges() {
@@ -83,19 +84,19 @@ func (b *box) conversation() []model.Item {
 		if e.First {
 			out = append(out, model.Item{Kind: model.User, Text: e.Prompt})
 		}
-		if e.Done {
+		if e.Done || cut {
 			out = append(out, e.Said...)
 		}
 	}
 	return out
 }
 
-// compare looks for each part of a conversation: it has to be there once, and behind
+// compare looks for each part of the conversation: it has to be there once, and behind
 // what came before it on the same tape. What an agent that was killed has not written may
 // be missing.
-func (b *box) compare(conversation []model.Item, killed bool) {
+func (b *box) compare(killed bool) {
 	b.t.Helper()
-	entries := b.entries("")
+	conversation, entries := b.conversation(killed), b.entries("")
 	last := map[string]int{}
 	for _, item := range conversation {
 		var found []entry
