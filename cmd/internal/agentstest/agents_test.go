@@ -161,6 +161,7 @@ func opencode() agent {
 		},
 		settings: func(b *box) map[string]string {
 			out := map[string]string{".config/opencode/opencode.json": fmt.Sprintf(`{
+  "$schema": "https://opencode.ai/config.json",
   "model": "scripted/one", "small_model": "scripted/one",
   "autoupdate": false, "share": "disabled", "permission": "allow",
   "provider": {"scripted": {
@@ -252,8 +253,9 @@ func exported(b *box) []string {
 	return []string{dir}
 }
 
+// sessionIDs are those in a text; a result may have some that are cut.
 func sessionIDs(text string) []string {
-	return regexp.MustCompile(`\bses_[0-9A-Za-z]+`).FindAllString(text, -1)
+	return regexp.MustCompile(`\bses_[0-9A-Za-z]{26}\b`).FindAllString(text, -1)
 }
 
 func (a agent) path() string { return filepath.Join(programs(), "node_modules", ".bin", a.program) }
