@@ -236,15 +236,17 @@ func found(*box) []string { return nil }
 // list leaves out those of subagents, which are named in their parents'.
 func exported(b *box) []string {
 	b.t.Helper()
-	quiet := func(arg ...string) string {
-		return b.command("sh", append([]string{"-c", `exec "$0" "$@" 2>/dev/null`, b.agent.path()}, arg...)...)
-	}
 	dir := b.t.TempDir()
-	ids := slices.Compact(sessionIDs(quiet("session", "list", "--format", "json")))
+	into := func(file string, arg ...string) string { // into a pipe it writes 64 KB at most
+		path := filepath.Join(dir, file)
+		b.command("sh", append([]string{"-c", `out=$1; shift; exec "$0" "$@" >"$out" 2>/dev/null`, b.agent.path(), path}, arg...)...)
+		text, err := os.ReadFile(path)
+		b.must(err)
+		return string(text)
+	}
+	ids := slices.Compact(sessionIDs(into("list", "session", "list", "--format", "json")))
 	for i := 0; i < len(ids); i++ {
-		text := quiet("export", ids[i])
-		b.must(os.WriteFile(filepath.Join(dir, ids[i]+".json"), []byte(text), 0o600))
-		for _, id := range sessionIDs(text) {
+		for _, id := range sessionIDs(into(ids[i]+".json", "export", ids[i])) {
 			if !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}
