@@ -58,8 +58,8 @@ func trust(found []place, w Where) Trust {
 func trustHash(p place) string {
 	timeout := p.handler.Timeout
 	switch {
-	case timeout == 0 && p.event == "SessionEnd":
-		timeout = 1
+	case p.event == "SessionEnd" || p.event == "Interrupt": // Codex gives these little time
+		timeout = min(max(timeout, 1), 3)
 	case timeout == 0:
 		timeout = 600
 	}

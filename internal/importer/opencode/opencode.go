@@ -7,8 +7,10 @@
 package opencode
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,6 +62,7 @@ func (c *reader) field(name string, raw []byte) {
 		c.more = append(c.more, record.Event(c.Counts.Key(raw), "", "session."+name, record.With(nil, name, raw)))
 		return
 	}
+	raw = ordered(raw)
 	c.info = raw
 	data := record.NewObject(256)
 	for _, name := range lasting {
@@ -76,7 +79,7 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 	if c.last != nil {
 		c.message(c.last)
 	}
-	c.last = record.Compact(raw) // an export is indented
+	c.last = ordered(raw)
 }
 
 // key is the key of what has an id; one that comes again, or is none, gets a number.
@@ -176,4 +179,28 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 // dateOf is when a part, or what else has a time, ended.
 func dateOf(raw []byte, other string) string {
 	return cmp.Or(record.Date(jsonl.Get(raw, "time", "end")), record.Date(jsonl.Get(raw, "time", "start")), other)
+}
+
+// ordered is a value without white space, and with the members of objects in the order of their
+// names: opencode's server has another order than its exports.
+func ordered(raw []byte) []byte {
+	switch {
+	case jsonl.IsObject(raw):
+		members := map[string][]byte{}
+		for name, v := range jsonl.Fields(raw) {
+			members[name] = v
+		}
+		o := record.NewObject(len(raw))
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			o.Raw(name, ordered(members[name]))
+		}
+		return o.Done()
+	case len(raw) > 0 && raw[0] == '[':
+		var all [][]byte
+		for el := range jsonl.Elements(raw) {
+			all = append(all, ordered(el))
+		}
+		return record.Array(all)
+	}
+	return bytes.Clone(raw)
 }
