@@ -51,7 +51,7 @@ var answers = map[string][]string{
 }
 
 // run runs the agent of a mode, which is told all of in, and returns what the client got.
-func run(t *testing.T, ctx context.Context, mode string, in io.Reader, o Options) (out, stderr string, status int, err error) {
+func run(ctx context.Context, t *testing.T, mode string, in io.Reader, o Options) (out, stderr string, status int, err error) {
 	t.Helper()
 	var errout bytes.Buffer
 	stdout := &heardOut{}
@@ -111,7 +111,7 @@ func (w *heardOut) Write(b []byte) (int, error) {
 // TestEveryByte sends what is no message at all through, and lines that are too long to be kept.
 func TestEveryByte(t *testing.T) {
 	in := "no JSON\n{\"a\":1}\n\x00\xff\n" + strings.Repeat("x", maxLine+1) + "\n\n{\"method\":\"session/update\",\"params\":{\"sessionId\":\"s\"}}\nno end of a line"
-	out, stderr, status, err := run(t, t.Context(), "echo", strings.NewReader(in), Options{Dir: t.TempDir()})
+	out, stderr, status, err := run(t.Context(), t, "echo", strings.NewReader(in), Options{Dir: t.TempDir()})
 	if out != in || stderr != "bye\n" || status != 7 || err != nil {
 		t.Errorf("%d bytes of %d, %q, exit status %d, %v", len(out), len(in), stderr, status, err)
 	}
@@ -129,7 +129,7 @@ func TestSessionIsKept(t *testing.T) {
 		return nil
 	}}
 	for range 2 { // the second time, somebody was killed before
-		if _, _, status, err := run(t, t.Context(), "agent", ask(initialize, newSession, prompt), o); status != 0 || err != nil {
+		if _, _, status, err := run(t.Context(), t, "agent", ask(initialize, newSession, prompt), o); status != 0 || err != nil {
 			t.Fatal(status, err)
 		}
 		if f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0); err != nil {
@@ -167,7 +167,7 @@ func TestWithoutDisk(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, _, status, err := run(t, t.Context(), "agent", ask(initialize, newSession, prompt), Options{Dir: filepath.Join(file, "x")})
+	out, _, status, err := run(t.Context(), t, "agent", ask(initialize, newSession, prompt), Options{Dir: filepath.Join(file, "x")})
 	var lost *Lost
 	if status != 0 || !errors.As(err, &lost) || !strings.HasSuffix(out, answers[prompt][2]+"\n") {
 		t.Errorf("exit status %d, %v: %s", status, err, out)
@@ -175,14 +175,14 @@ func TestWithoutDisk(t *testing.T) {
 }
 
 func TestEnds(t *testing.T) {
-	if _, _, status, err := run(t, t.Context(), "", nil, Options{Argv: []string{"no-such-agent"}}); status != 127 || err == nil {
+	if _, _, status, err := run(t.Context(), t, "", nil, Options{Argv: []string{"no-such-agent"}}); status != 127 || err == nil {
 		t.Error(status, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	in, w := io.Pipe() // the client says nothing, and stays
 	defer w.Close()
-	if _, _, status, err := run(t, ctx, "agent", in, Options{Dir: t.TempDir()}); status != 128+15 || err != nil {
+	if _, _, status, err := run(ctx, t, "agent", in, Options{Dir: t.TempDir()}); status != 128+15 || err != nil {
 		t.Error(status, err)
 	}
 }

@@ -80,7 +80,7 @@ func Run(ctx context.Context, o Options) (err error) {
 			return nil
 		case e := <-w.events.Events:
 			w.take(e)
-		case <-w.events.Errors: // some were lost
+		case _ = <-w.events.Errors: // some were lost
 			w.look(w.since(w.seen))
 		case <-tick.C:
 			w.tick()
