@@ -50,7 +50,8 @@ func TestRecordKilled(t *testing.T) {
 			_ = cmd.Wait()
 		}
 	}
-	if out, err := tape(payload, "hook", "claude-code").CombinedOutput(); err != nil || len(out) > 0 {
+	end := strings.Replace(payload, "UserPromptSubmit", "SessionEnd", 1) // until then, an answer is waited for
+	if out, err := tape(end, "hook", "claude-code").CombinedOutput(); err != nil || len(out) > 0 {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if out, err := tape("", "record", "sync").CombinedOutput(); err != nil {

@@ -80,8 +80,10 @@ func Run(ctx context.Context, o Options) (err error) {
 			return nil
 		case e := <-w.events.Events:
 			w.take(e)
-		case _ = <-w.events.Errors: // some were lost
-			w.look(w.since(w.seen))
+		case err := <-w.events.Errors: // some were lost
+			if err != nil {
+				w.look(w.since(w.seen))
+			}
 		case <-tick.C:
 			w.tick()
 		case <-resting.C:
