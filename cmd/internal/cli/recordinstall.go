@@ -35,7 +35,7 @@ func newRecordInstallCmd(a *App) *cobra.Command {
 	o := &settingsOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "install AGENT [--user | --project | --local] [--mcp] [--push] [--dry-run]",
-		Short: "Have an agent's sessions recorded",
+		Short: "Record the sessions of an agent",
 		Long: `Add hooks to the settings of an agent, ` + strings.Join(agents.Names(), ", ") + `, so that its
 sessions are recorded from now on. Sessions that are running go on without.
 
@@ -73,7 +73,7 @@ func newRecordUninstallCmd(a *App) *cobra.Command {
 	o := &settingsOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "uninstall AGENT [--user | --project | --local] [--dry-run]",
-		Short: "Have an agent's sessions recorded no more",
+		Short: "Stop recording an agent's sessions",
 		Long: `Take out of an agent's settings what tape record install has added. If nobody else has
 changed the file since, it has the same bytes as before. What was recorded stays.`,
 		Example: `  tape record uninstall claude-code

@@ -16,11 +16,10 @@ import (
 
 // picker takes the best of the documents that were found.
 //
-// Relevance needs the text of an entry, which takes time to read. So a document is first
-// judged by what the index knows of it: which words it has, and which it has often, its
-// kind, its length and its age. The best by that are read, and judged by their text. Of
-// many documents only some are judged at all: those of what people and agents said that
-// have a word often, the newest of what they said, and the newest of all.
+// Relevance needs the text of an entry, which takes time to read. So a document is first judged
+// by what the index knows of it: which words it has, and which often, its kind, length and age.
+// The best by that are read, and judged by their text. Of many documents only some are judged at
+// all: those of what people and agents said that have a word often, the newest of these, and of all.
 type picker struct {
 	*finder
 	found set
