@@ -111,7 +111,9 @@ func (t *Tape) Reset(ctx context.Context, archive bool) (ref string, err error) 
 }
 
 // Archives returns the tape's archives, the oldest first.
-func (t *Tape) Archives(ctx context.Context) ([]Archive, error) { return snapshot.Archives(ctx, t.in()) }
+func (t *Tape) Archives(ctx context.Context) ([]Archive, error) {
+	return snapshot.Archives(ctx, t.in())
+}
 
 // Restore makes an archive the tape's history again. What the tape holds now is
 // archived in turn, unless it is only the first anchor; that archive's ref is

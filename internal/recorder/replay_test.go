@@ -129,11 +129,24 @@ func grow(t *testing.T, from, to string, size int64) {
 		if size >= 0 {
 			raw = raw[:min(size, int64(len(raw)))]
 		}
-		err = os.WriteFile(to, raw, 0o600)
+		err = appendRest(to, raw)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// appendRest makes a file as long as raw is, as agents do: what is there stays.
+func appendRest(path string, raw []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	st, err := f.Stat()
+	if err == nil {
+		_, err = f.Write(raw[min(st.Size(), int64(len(raw))):])
+	}
+	return errors.Join(err, f.Close())
 }
 
 // replay plays a run of an agent: its transcripts grow to what they were at each hook.

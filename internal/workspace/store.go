@@ -177,6 +177,9 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	if !IsWorkspace(dir) {
 		return nil, layout.NotFound("", "%s is not a workspace", dir).Try(layout.InitAt, dir)
 	}
+	if _, err := os.Lstat(filepath.Join(dir, layout.GitDirName, "HEAD")); errors.Is(err, fs.ErrNotExist) {
+		return nil, layout.NotFound("", "%s is no workspace yet: its creation was cut off", dir).Try(layout.InitAt, dir)
+	}
 	s := newStore(dir, o)
 	if s.git, err = gitstore.Open(filepath.Join(dir, layout.GitDirName), &gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)}); err != nil {
 		return nil, layout.Classify(err)
