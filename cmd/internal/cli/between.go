@@ -38,7 +38,7 @@ Anchors are named as tape anchors shows them: by name, by number (002), or as la
 			return err
 		},
 		RunE: o.onTape(func(ctx context.Context, t *repo.Tape, _ []string) error {
-			if err := o.known(ctx, []*repo.Tape{t}, o.kinds, o.roles); err != nil {
+			if err := o.known(ctx, these(t), o.kinds, o.roles); err != nil {
 				return err
 			}
 			return o.showTape(ctx, t, q, o.entryView)

@@ -80,7 +80,7 @@ func (o *exportOptions) run(ctx context.Context, t *repo.Tape, _ []string) error
 	if err != nil {
 		return err
 	}
-	if err := o.known(ctx, []*repo.Tape{t}, o.kinds, nil); err != nil {
+	if err := o.known(ctx, these(t), o.kinds, nil); err != nil {
 		return err
 	}
 	write := func(w io.Writer) error { return export.Write(ctx, resultWriter{w}, export.Format(o.format), src) }

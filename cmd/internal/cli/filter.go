@@ -86,14 +86,25 @@ func (o *entryFilter) apply(q *repo.Query, changed func(flag string) bool, now t
 	return q.Check()
 }
 
+func these(tapes ...*repo.Tape) func() ([]*repo.Tape, error) {
+	return func() ([]*repo.Tape, error) { return tapes, nil }
+}
+
 // known refuses a kind or role that is none of those that the format has, and that no entry of
 // the tapes has. A program may ask for a kind of its own before there is one: with --json it is
 // refused only if it looks like a slip.
-func (a *App) known(ctx context.Context, tapes []*repo.Tape, kinds, roles []string) error {
+func (a *App) known(ctx context.Context, tapes func() ([]*repo.Tape, error), kinds, roles []string) error {
 	kind, role := &nameList{what: "kind", known: layout.KnownKinds()}, &nameList{what: "role", known: knownRoles()}
 	kind.want(kinds)
 	role.want(roles)
-	for _, t := range tapes {
+	if len(kind.unknown)+len(role.unknown) == 0 {
+		return nil
+	}
+	all, err := tapes()
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
 		if len(kind.unknown)+len(role.unknown) == 0 {
 			return nil
 		}

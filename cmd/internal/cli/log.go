@@ -102,7 +102,7 @@ func (o *logOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.known(ctx, []*repo.Tape{t}, o.kinds, o.roles); err != nil {
+	if err := o.known(ctx, these(t), o.kinds, o.roles); err != nil {
 		return err
 	}
 	return o.showTape(ctx, t, q, o.entryView)

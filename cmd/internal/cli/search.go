@@ -137,17 +137,20 @@ func (o *searchOptions) run(ctx context.Context, store *repo.Store, s index.Sear
 	if o.allTapes && o.tapeName != "" {
 		return usagef("--tape and --all-tapes exclude each other")
 	}
-	tapes := make([]*repo.Tape, 1)
-	if o.allTapes {
-		tapes, err = catalog.All(ctx, store)
-	} else {
-		tapes[0], err = o.openTape(ctx)
-		s.Tapes = tapes
+	if !o.allTapes {
+		t, err := o.openTape(ctx)
+		if err != nil {
+			return err
+		}
+		s.Tapes = []*repo.Tape{t}
 	}
+	err = o.known(ctx, func() ([]*repo.Tape, error) {
+		if o.allTapes {
+			return catalog.All(ctx, store)
+		}
+		return s.Tapes, nil
+	}, o.kinds, o.roles)
 	if err != nil {
-		return err
-	}
-	if err := o.known(ctx, tapes, o.kinds, o.roles); err != nil {
 		return err
 	}
 	var res *index.Result
