@@ -333,27 +333,34 @@ func (x *forkSim) maintain(ctx context.Context) (string, error) {
 func TestSoakForks(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
-	total := 0
 	for range testkit.Size(1, 1, 25) {
-		x := newForkSim(t, rng)
-		for range testkit.Size(90, 180, 400) {
-			total++
-			x.touched = nil
-			what, err := x.step(t.Context())
-			x.steps = append(x.steps, what)
-			if err == nil {
-				err = x.check(t.Context())
-			}
-			if err != nil || t.Failed() {
-				t.Fatalf("step %d, %s: %v\nin %s, after: %s", len(x.steps), what, err, x.keep(), strings.Join(x.steps, "; "))
-			}
+		simulateForks(t, rng, testkit.Size(90, 180, 400))
+	}
+}
+
+// TestForksThatFailed is a history in which a host merged into a tape into which git had merged.
+func TestForksThatFailed(t *testing.T) {
+	t.Parallel()
+	simulateForks(t, rand.New(rand.NewPCG(1795381906210368886, 0)), 40)
+}
+
+func simulateForks(t *testing.T, rng *rand.Rand, steps int) {
+	x := newForkSim(t, rng)
+	for range steps {
+		x.touched = nil
+		what, err := x.step(t.Context())
+		x.steps = append(x.steps, what)
+		if err == nil {
+			err = x.check(t.Context())
 		}
-		healthy(t, x.s.Dir())
-		if t.Failed() {
-			t.Fatalf("in %s, after: %s", x.keep(), strings.Join(x.steps, "; "))
+		if err != nil || t.Failed() {
+			t.Fatalf("step %d, %s: %v\nin %s, after: %s", len(x.steps), what, err, x.keep(), strings.Join(x.steps, "; "))
 		}
 	}
-	t.Logf("%d steps", total)
+	healthy(t, x.s.Dir())
+	if t.Failed() {
+		t.Fatalf("in %s, after: %s", x.keep(), strings.Join(x.steps, "; "))
+	}
 }
 
 // check compares what a step touched with the model, and from time to time everything.
