@@ -95,14 +95,21 @@ func (k *Known) check() error {
 	return nil
 }
 
+// errReplaced says that the index has another tape of a branch than it had.
+var errReplaced = fmt.Errorf("%w: a tape has been replaced", ErrStrange)
+
 // markOf is how far the index has a tape.
 func (d *DB) markOf(k Known) (m snapshot.Mark, err error) {
 	if k.No == 0 {
 		return m, nil
 	}
 	var mark string
-	if _, err := d.row("SELECT mark FROM tapes WHERE no = ?", []any{k.No}, &mark); err != nil {
+	found, err := d.row("SELECT mark FROM tapes WHERE no = ?", []any{k.No}, &mark)
+	if err != nil {
 		return m, err
+	}
+	if !found {
+		return m, fmt.Errorf("%w: %s", errReplaced, k.Branch)
 	}
 	if m, err = decodeMark(mark); err != nil {
 		return m, fmt.Errorf("%w: mark of %s: %w", ErrStrange, k.Branch, err)

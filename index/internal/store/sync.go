@@ -47,6 +47,9 @@ func (d *DB) isStale(ctx context.Context, t *Target, k Known) (bool, error) {
 	}
 	if !t.hasAll(k) {
 		mark, err := d.markOf(k)
+		if errors.Is(err, errReplaced) { // with a fork of it that came before
+			return true, nil
+		}
 		if err != nil || !query.Unchanged((*workspace.Tape)(t.Tape), mark) {
 			return true, err
 		}
