@@ -40,7 +40,7 @@ CUTS         ?= 500
 test unit fmt-check vet lint cross fuzz-check: export GOGC := 400
 
 # Without the checkout's path in them, compiled packages serve another clone, too.
-test: export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
+test soak: export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
 
 # SQLite, translated from C, keeps its data outside Go's heap, where the race detector
 # does not look, and the codecs share nothing: to watch them finds nothing and takes long.
@@ -138,7 +138,7 @@ fuzz-check: ## run every fuzz target with a few inputs
 .PHONY: soak
 soak: ## the long runs: faults, simulations, power cuts, fuzz for SOAKTIME; SEED=n repeats one
 	@echo "== soak, SEED=$(SEED)"; status=0; \
-	TAPE_SOAK=1 TAPE_SEED=$(SEED) $(GO) test $(RACE) -count=1 -run 'Soak' -timeout 2h $(TESTFLAGS) ./... || status=1; \
+	TAPE_SOAK=1 TAPE_SEED=$(SEED) $(GO) test $(RACE) $(if $(RACE),$(UNWATCHED)) -vet=off -count=1 -run 'Soak' -timeout 2h $(TESTFLAGS) ./... || status=1; \
 	$(MAKE) --no-print-directory fuzz FUZZTIME=$(SOAKTIME) || status=1; \
 	echo "== soak done, SEED=$(SEED)"; exit $$status
 

@@ -57,7 +57,7 @@ type App struct {
 
 // OS returns an App on the process's own streams and environment.
 func OS(version, commit string) *App {
-	return &App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Now: time.Now,
+	return &App{Stdin: os.Stdin, Stdout: ownDescriptor(os.Stdout), Stderr: ownDescriptor(os.Stderr), Getenv: os.Getenv, Now: time.Now,
 		Version: version, Commit: commit}
 }
 
