@@ -1,20 +1,17 @@
-// Package hooks is what git calls while somebody works in a workspace with plain git:
-// before a commit and before a push, to refuse what would not be append-only, and after
-// a commit, merge, checkout or rewrite, so that the tapes and their index are looked
-// after. On a server it is what a push has to pass.
+// Package hooks is the contract between an agent runtime that lives on tapes and its plugins.
 //
-// [Install] writes one small script for each of git's hooks. A script calls the program
-// (tape hook NAME) and knows one thing only: that exit code 4 refuses. Any other failure,
-// and a program that is not there, lets git go on. Who has a hook of that name already
-// keeps it: it gets another name and is called first, with the same arguments and the
-// same standard input, and what it refuses is refused. [Uninstall] puts it back.
+// A message comes in through a channel as an [Envelope]. [Runtime.Process] makes a turn of it:
+// it finds the session, loads the state, builds the prompt, runs the model, saves the state,
+// renders what goes out and dispatches it. Each step is a hook, and a [Plugin] has a function
+// for each hook that it implements.
 //
-// The other half is what the program does when it is called: [Locate] finds the
-// repository in the way that git tells it to its hooks, [Repository.PreCommit],
-// [Repository.PrePush] and [PreReceive] judge, [Start] leaves work to a process of its
-// own.
+// # Who is asked
 //
-// The hooks are one of two nets. What gets past them (git commit --no-verify, a
-// repository without them, a host's merge button) is found by tape verify, and is
-// understood or refused at the next contact.
+// The plugin that was registered last is asked first; a higher [Plugin.Priority] comes before
+// that. Of a hook that wants one answer, the first that is not "none" counts, also if it is
+// empty; "none" is nil. Of a hook that wants many, all answers count, in that order. An error
+// of a hook ends the turn, except an observer's ([Plugin.OnError]) and those of the four hooks
+// around calls of models and tools, which are logged and skipped.
+//
+// The semantics are those of Bub (https://bub.build, "Turn pipeline" and "Hooks").
 package hooks

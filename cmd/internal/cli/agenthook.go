@@ -9,7 +9,7 @@ import (
 	"os"
 	"slices"
 
-	"tape/hooks"
+	"tape/hooks/githooks"
 	"tape/internal/agents"
 	"tape/internal/jsonl"
 	"tape/internal/recorder"
@@ -59,7 +59,7 @@ func startCatchingUp(places []string) error {
 	if err = errors.Join(err, unlock()); err != nil {
 		return err
 	}
-	return hooks.Detached(os.TempDir(), program, "record", "sync", "--no-wait") // a project may be moved meanwhile
+	return githooks.Detached(os.TempDir(), program, "record", "sync", "--no-wait") // a project may be moved meanwhile
 }
 
 // newRecorder joins recording with the workspaces.

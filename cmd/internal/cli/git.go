@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/hooks"
+	"tape/hooks/githooks"
 	"tape/internal/display"
 	"tape/internal/workspace"
 	"tape/repo"
@@ -61,7 +61,7 @@ done: pushes to tapes and forks that are forced or not append-only are refused t
   tape git install --server /srv/git/sessions.git`,
 	}
 	server := cmd.Flags().String("server", "", "put the hook that checks pushes into the bare repository `DIR`")
-	cmd.RunE = a.onServerOr(server, hooks.InstallServer, "pushes to the tapes in %s have to be append-only", a.gitInstall)
+	cmd.RunE = a.onServerOr(server, githooks.InstallServer, "pushes to the tapes in %s have to be append-only", a.gitInstall)
 	return cmd
 }
 
@@ -79,12 +79,12 @@ With --server, the hook pre-receive is removed from the bare repository DIR.`,
   tape git uninstall --server /srv/git/sessions.git`,
 	}
 	server := cmd.Flags().String("server", "", "remove the hook that checks pushes from the bare repository `DIR`")
-	cmd.RunE = a.onServerOr(server, hooks.UninstallServer, "pushes to %s are not checked", a.gitUninstall)
+	cmd.RunE = a.onServerOr(server, githooks.UninstallServer, "pushes to %s are not checked", a.gitUninstall)
 	return cmd
 }
 
 // onServerOr works on the repository that --server names, else on the workspace.
-func (a *App) onServerOr(server *string, call func(context.Context, string) (hooks.Report, error), done string,
+func (a *App) onServerOr(server *string, call func(context.Context, string) (githooks.Report, error), done string,
 	workspace func(context.Context, *repo.Store, []string) error) runFunc {
 	return func(cmd *cobra.Command, args []string) error {
 		if !cmd.Flags().Changed("server") {
@@ -103,7 +103,7 @@ func (a *App) onServerOr(server *string, call func(context.Context, string) (hoo
 	}
 }
 
-func (a *App) tellOutside(r hooks.Report) {
+func (a *App) tellOutside(r githooks.Report) {
 	for _, line := range outsideLines(r) {
 		a.tell("%s", display.Line(line))
 	}
@@ -114,7 +114,7 @@ func (a *App) gitInstall(ctx context.Context, store *repo.Store, _ []string) err
 	if err != nil {
 		return err
 	}
-	report, err := hooks.Install(ctx, store)
+	report, err := githooks.Install(ctx, store)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (a *App) gitUninstall(ctx context.Context, store *repo.Store, _ []string) e
 	if err != nil {
 		return err
 	}
-	report, err := hooks.Uninstall(ctx, store)
+	report, err := githooks.Uninstall(ctx, store)
 	if err != nil {
 		return err
 	}

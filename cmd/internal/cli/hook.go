@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/hooks"
+	"tape/hooks/githooks"
 	"tape/index"
 	"tape/internal/agents"
 	"tape/internal/display"
@@ -106,7 +106,7 @@ func (a *App) runHook(ctx context.Context, name string, args []string) error {
 	if err != nil {
 		return err
 	}
-	if name == "pre-commit" && !hooks.IsTapeBranch(branch) {
+	if name == "pre-commit" && !githooks.IsTapeBranch(branch) {
 		return nil
 	}
 	a.lockWait = hookWait
@@ -120,8 +120,8 @@ func (a *App) runHook(ctx context.Context, name string, args []string) error {
 	return a.hookAfter(ctx, at, store, name, branch)
 }
 
-func locate(hint string) (hooks.Repository, error) {
-	at, err := hooks.Locate()
+func locate(hint string) (githooks.Repository, error) {
+	at, err := githooks.Locate()
 	if errors.Is(err, fs.ErrNotExist) {
 		err = layout.NotFound(hint, "this is no git repository")
 	}
@@ -130,7 +130,7 @@ func locate(hint string) (hooks.Repository, error) {
 
 // hookStore opens the workspace whose repository git works in. Hooks that are for all of
 // somebody's repositories are called in some that are none: then it is nil.
-func (a *App) hookStore(ctx context.Context, at hooks.Repository) (*repo.Store, error) {
+func (a *App) hookStore(ctx context.Context, at githooks.Repository) (*repo.Store, error) {
 	if at.Dir == "" {
 		return nil, nil
 	}
@@ -142,21 +142,21 @@ func (a *App) hookStore(ctx context.Context, at hooks.Repository) (*repo.Store, 
 }
 
 // hookAfter is what the hooks do that come after the fact.
-func (a *App) hookAfter(ctx context.Context, at hooks.Repository, store *repo.Store, name, branch string) error {
+func (a *App) hookAfter(ctx context.Context, at githooks.Repository, store *repo.Store, name, branch string) error {
 	var err error
-	if hooks.IsTapeBranch(branch) && name != "post-checkout" {
+	if githooks.IsTapeBranch(branch) && name != "post-checkout" {
 		err = a.lookAt(ctx, at, store, branch)
 	}
 	program, pathErr := os.Executable()
 	if pathErr != nil {
 		return errors.Join(err, pathErr)
 	}
-	return errors.Join(err, hooks.Start(store, program, "hook", "--quiet", "--workspace", store.Dir(), "sync"))
+	return errors.Join(err, githooks.Start(store, program, "hook", "--quiet", "--workspace", store.Dir(), "sync"))
 }
 
 // lookAt looks at the commit that git has made on the branch of a tape: a merge is
 // completed, and what no hook could refuse is told.
-func (a *App) lookAt(ctx context.Context, at hooks.Repository, store *repo.Store, branch string) error {
+func (a *App) lookAt(ctx context.Context, at githooks.Repository, store *repo.Store, branch string) error {
 	merged, err := at.PostCommit(ctx, store)
 	if err != nil || !merged {
 		return err
@@ -183,7 +183,7 @@ func (a *App) hookSync(ctx context.Context) error {
 	}
 	const rounds = 3
 	for range rounds {
-		unlock, ok, err := hooks.Background(store)
+		unlock, ok, err := githooks.Background(store)
 		if err != nil || !ok {
 			return err
 		}
@@ -206,12 +206,12 @@ func (a *App) hookReceive(ctx context.Context, in io.Reader) error {
 	if err != nil {
 		return err
 	}
-	return hooks.PreReceive(ctx, at.CommonDir, in)
+	return githooks.PreReceive(ctx, at.CommonDir, in)
 }
 
 // installHooks is for a new workspace, which is sound without hooks: a failure only warns.
 func (a *App) installHooks(ctx context.Context, store *repo.Store) {
-	report, err := hooks.Install(ctx, store)
+	report, err := githooks.Install(ctx, store)
 	if err != nil {
 		a.warn("git commits and pushes are not checked until tape git install has been run: " + err.Error())
 		return
@@ -226,7 +226,7 @@ func hookNames(names []string) []string {
 }
 
 // outsideLines say what to add to hooks that are not ours to write to.
-func outsideLines(r hooks.Report) []string {
+func outsideLines(r githooks.Report) []string {
 	if !r.Outside {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/hooks"
+	"tape/hooks/githooks"
 )
 
 // What git gives to a hook is never an option, and a folder that is no repository is not
@@ -64,13 +64,13 @@ func TestHookPushLines(t *testing.T) {
 }
 
 func TestOutsideLines(t *testing.T) {
-	if got := outsideLines(hooks.Report{Dir: "x"}); got != nil {
+	if got := outsideLines(githooks.Report{Dir: "x"}); got != nil {
 		t.Error(got)
 	}
-	if got := outsideLines(hooks.Report{Outside: true}); len(got) != 1 || !strings.Contains(got[0], "runs no hooks") {
+	if got := outsideLines(githooks.Report{Outside: true}); len(got) != 1 || !strings.Contains(got[0], "runs no hooks") {
 		t.Error(got)
 	}
-	got := outsideLines(hooks.Report{Outside: true, Dir: "x", Lines: []hooks.Line{{Hook: "pre-commit", Line: "a"}, {Hook: "post-checkout", Line: "b"}}})
+	got := outsideLines(githooks.Report{Outside: true, Dir: "x", Lines: []githooks.Line{{Hook: "pre-commit", Line: "a"}, {Hook: "post-checkout", Line: "b"}}})
 	if len(got) != 4 || strings.Index(got[2], "a") != strings.Index(got[3], "b") && !strings.HasSuffix(got[3], " b") {
 		t.Errorf("%q", got)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/hooks"
+	"tape/hooks/githooks"
 	"tape/internal/display"
 	"tape/internal/entrydiff"
 	"tape/internal/jsonl"
@@ -46,7 +46,7 @@ one file at a time, and both sides may have opened a phase of the same number.`,
 }
 
 func (a *App) runMergeDriver(ctx context.Context, versions []string, path string) error {
-	at, err := hooks.Locate()
+	at, err := githooks.Locate()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -1,0 +1,73 @@
+package hooks
+
+import (
+	"fmt"
+	"maps"
+)
+
+// The keys of an [Envelope] that the runtime knows.
+const (
+	KeySession       = "session_id"
+	KeyChannel       = "channel"
+	KeyChat          = "chat_id"
+	KeyContent       = "content"        // text, or parts in OpenAI's form
+	KeyMedia         = "media"          // []Media
+	KeyKind          = "kind"           // KindNormal, KindError or KindCommand
+	KeyActive        = "is_active"      // whether the message was meant for the agent
+	KeyContext       = "context"        // what a channel tells of a message: sender, time, …
+	KeyOutputChannel = "output_channel" // where an answer goes, if not to channel
+)
+
+// The kinds of messages.
+const (
+	KindNormal  = "normal"
+	KindError   = "error"
+	KindCommand = "command"
+)
+
+// Envelope is a message, in or out. Plugins may add keys of their own.
+type Envelope map[string]any
+
+// Text gives a value as text: "" if it is missing or nil.
+func (e Envelope) Text(key string) string {
+	switch v := e[key].(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// Clone returns a copy whose keys can be set without changing e.
+func (e Envelope) Clone() Envelope { return maps.Clone(e) }
+
+// Media is a file that came with a message.
+type Media struct {
+	Type string // MIME type
+	Name string
+	Data []byte
+}
+
+// State is what the plugins share in one turn. One turn's hooks are called one after the
+// other; tools that run side by side must not write to it.
+type State map[string]any
+
+// The keys of a [State] that the runtime sets or reads.
+const (
+	StateWorkspace = "_runtime_workspace" // the folder of the workspace
+	StateModel     = "model"              // provider:model for this turn, over the configured one
+)
+
+// Part is a part of a prompt with several, in OpenAI's form.
+type Part = map[string]any
+
+// Prompt is what the model is asked: Text, or Parts if there are any.
+type Prompt struct {
+	Text  string
+	Parts []Part
+}
+
+// Empty reports whether the prompt says nothing.
+func (p Prompt) Empty() bool { return p.Text == "" && len(p.Parts) == 0 }
