@@ -289,7 +289,3 @@ func (g *grouper) show(b *block) error {
 	b.entry, b.events, b.results = repo.Entry{ID: b.entry.ID}, nil, nil
 	return err
 }
-
-// hidden reports whether an entry is left out of every view: a branch that was
-// abandoned, or a note that was not for the model.
-func hidden(e repo.Entry) bool { return string(jsonl.Get(e.Meta, "context")) == "false" }

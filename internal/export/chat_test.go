@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/export/messages"
 	"tape/repo"
 	"tape/repo/view"
 )
@@ -69,7 +71,6 @@ func conversation(t *testing.T, rnd *rand.Rand, late bool) *recorder {
 
 // Made a stretch at a time, the messages are those of the whole.
 func TestOpenAIStretches(t *testing.T) {
-	stretches := 0
 	for seed := range uint64(300) {
 		late := seed%2 == 1
 		size := 1
@@ -82,15 +83,18 @@ func TestOpenAIStretches(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		w := newOutput(&b)
-		if err := writeStretches(t.Context(), w, r.source(), size); err != nil {
-			t.Fatal(err)
+		w := bufio.NewWriter(&b)
+		m := messages.NewWriter(w, size, "", view.Options{})
+		for _, e := range r.entries {
+			if err := m.Add(e); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := w.w.Flush(); err != nil {
+		if err := errors.Join(m.Flush(), w.Flush()); err != nil {
 			t.Fatal(err)
 		}
 		var got, want any
-		if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		if err := json.Unmarshal([]byte("["+b.String()+"]"), &got); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		if err := json.Unmarshal(c.JSON(), &want); err != nil {
@@ -99,19 +103,6 @@ func TestOpenAIStretches(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("seed %d:\n%s\nnot\n%s", seed, b.Bytes(), c.JSON())
 		}
-		s := newStretch()
-		for _, e := range r.entries {
-			if s.ends(e, 600) && !late {
-				if stretches++; len(s.open) > 0 {
-					t.Fatalf("seed %d: a stretch ends in front of @%d, and waits for %v", seed, e.ID, s.open)
-				}
-				s = newStretch()
-			}
-			s.add(e)
-		}
-	}
-	if stretches < 400 {
-		t.Errorf("only %d stretches", stretches)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"tape/internal/about"
 	"tape/internal/display"
+	"tape/internal/export/messages"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
@@ -216,7 +217,7 @@ func (t *talk) speak(who string, ink Ink, e repo.Entry) {
 	if author := jsonl.GetString(e.Meta, "author"); author != "" {
 		who += ", " + author
 	}
-	if hidden(e) {
+	if messages.Hidden(e) {
 		who += " (not in context)"
 	}
 	if who == t.speaker {

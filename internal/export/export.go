@@ -21,7 +21,9 @@ import (
 	"iter"
 	"slices"
 
+	"tape/internal/export/messages"
 	"tape/repo"
+	"tape/repo/view"
 )
 
 // Format is the name of a format.
@@ -125,4 +127,22 @@ func writeJSONL(ctx context.Context, w *output, src Source) error {
 		w.text("\n")
 		return w.err()
 	})
+}
+
+// writeOpenAI writes the messages of all phases as one array, a message a line.
+func writeOpenAI(ctx context.Context, w *output, src Source) error {
+	m := messages.NewWriter(w.w, messages.StretchBytes, "\n", view.Options{})
+	w.text("[")
+	err := src.each(ctx, m.Add)
+	if err == nil {
+		err = m.Flush()
+	}
+	if err != nil {
+		return err
+	}
+	if m.Any {
+		w.text("\n")
+	}
+	w.text("]\n")
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tape/internal/display"
+	"tape/internal/export/messages"
 	"tape/repo"
 )
 
@@ -136,14 +137,14 @@ func (p *page) close(class) { p.put("</article>\n") }
 
 // away is the class of what is not in the context.
 func away(e repo.Entry) markup {
-	if hidden(e) {
+	if messages.Hidden(e) {
 		return " away"
 	}
 	return ""
 }
 
 func badge(e repo.Entry) markup {
-	if hidden(e) {
+	if messages.Hidden(e) {
 		return ` <span class="badge">not in context</span>`
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tape/internal/display"
+	"tape/internal/export/messages"
 	"tape/repo"
 )
 
@@ -97,7 +98,7 @@ func (d *document) stamp(what string, e repo.Entry) string {
 	if date, _ := when(e, d.zone); date != "" {
 		out += " · " + escapeLine(line(date, 60))
 	}
-	if hidden(e) {
+	if messages.Hidden(e) {
 		out += " · not in context"
 	}
 	return out
@@ -154,7 +155,7 @@ func (d *document) events(events []repo.Entry) {
 	for _, e := range events {
 		date, _ := when(e, d.zone)
 		fmt.Fprintf(&list, "@%d %s %s", e.ID, line(date, 60), line(eventName(e), 80))
-		if hidden(e) {
+		if messages.Hidden(e) {
 			list.WriteString(" (not in context)")
 		}
 		if data := line(eventData(e), docEventBytes); data != "" {

@@ -9,6 +9,7 @@ import (
 
 	"tape/internal/about"
 	"tape/internal/display"
+	"tape/internal/export/messages"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
@@ -207,7 +208,7 @@ func classOf(e repo.Entry) class {
 
 func renderOpening(r renderer, e repo.Entry) {
 	o := readOpening(e)
-	if o.summary == "" && o.state == "" && !hidden(e) {
+	if o.summary == "" && o.state == "" && !messages.Hidden(e) {
 		r.mark(e)
 		return
 	}

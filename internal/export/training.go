@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"tape/internal/export/messages"
 	"tape/internal/jsonl"
 	"tape/repo"
 	"tape/repo/view"
@@ -39,8 +40,8 @@ type trainingWriter struct {
 	src  Source
 	todo []repo.Phase // those without a line yet
 
-	messages *messageWriter // of the line that is open; nil if none is
-	ids      []int64        // of the entries they are made from
+	messages *messages.Writer // of the line that is open; nil if none is
+	ids      []int64          // of the entries they are made from
 	seq      int
 }
 
@@ -61,9 +62,9 @@ func (t *trainingWriter) add(e repo.Entry) error {
 	}
 	switch e.Kind {
 	case repo.KindMessage, repo.KindToolCall, repo.KindToolResult:
-		if t.messages != nil && !hidden(e) {
+		if t.messages != nil && !messages.Hidden(e) {
 			t.ids = append(t.ids, e.ID)
-			return t.messages.add(e)
+			return t.messages.Add(e)
 		}
 	}
 	return nil
@@ -109,7 +110,7 @@ func (t *trainingWriter) begin(ph repo.Phase) error {
 	}
 	t.w.bytes(bytes.TrimSuffix(b.Bytes(), []byte("}\n")))
 	t.w.text(`,"messages":[`)
-	t.messages = newMessageWriter(t.w, stretchBytes, view.Options{NoAnchor: true})
+	t.messages = messages.NewWriter(t.w.w, messages.StretchBytes, "", view.Options{NoAnchor: true})
 	return t.w.err()
 }
 
@@ -117,7 +118,7 @@ func (t *trainingWriter) end() error {
 	if t.messages == nil {
 		return nil
 	}
-	err := t.messages.flush()
+	err := t.messages.Flush()
 	t.w.text(`],"ids":[`)
 	for i, id := range t.ids {
 		if i > 0 {

@@ -1,8 +1,9 @@
-package export
+// Package messages writes the messages of a tape of any length as they come.
+package messages
 
 import (
+	"bufio"
 	"bytes"
-	"context"
 	"slices"
 
 	"tape/internal/jsonl"
@@ -15,32 +16,9 @@ import (
 // its result; one that has grown to many times its size ends where the latest calls
 // have theirs. A result that comes later still is told as one without a call.
 const (
-	stretchBytes = 8 << 20
+	StretchBytes = 8 << 20
 	stretchMost  = 8 // times that
 )
-
-// writeOpenAI writes the messages of all phases as one array, a message a line.
-func writeOpenAI(ctx context.Context, w *output, src Source) error {
-	return writeStretches(ctx, w, src, stretchBytes)
-}
-
-func writeStretches(ctx context.Context, w *output, src Source, size int) error {
-	m := newMessageWriter(w, size, view.Options{})
-	m.between = "\n"
-	w.text("[")
-	err := src.each(ctx, m.add)
-	if err == nil {
-		err = m.flush()
-	}
-	if err != nil {
-		return err
-	}
-	if m.any {
-		w.text("\n")
-	}
-	w.text("]\n")
-	return nil
-}
 
 // stretch is a part of a tape that is turned into messages by itself.
 type stretch struct {
@@ -79,7 +57,7 @@ func (s *stretch) add(e repo.Entry) {
 	default:
 		return // nothing that becomes a message
 	}
-	if hidden(e) {
+	if Hidden(e) {
 		return
 	}
 	s.entries = append(s.entries, e)
@@ -118,25 +96,32 @@ func (s *stretch) answer(id string) {
 	}
 }
 
-// messageWriter writes the messages of entries, the brackets around them excepted.
-type messageWriter struct {
-	w       *output
+// Hidden reports whether an entry is left out of every view: a branch that was abandoned, or
+// a note that was not for the model.
+func Hidden(e repo.Entry) bool { return string(jsonl.Get(e.Meta, "context")) == "false" }
+
+// Writer writes the messages of entries, the brackets around them excepted.
+type Writer struct {
+	Any bool // there is a message
+
+	w       *bufio.Writer
 	size    int // of a stretch
 	options view.Options
 	between string // in front of each message, behind the comma
 
 	stretch stretch
-	any     bool
 	system  map[string]bool // contents of system messages that are there already
 }
 
-func newMessageWriter(w *output, size int, o view.Options) *messageWriter {
-	return &messageWriter{w: w, size: size, options: o, stretch: newStretch(), system: map[string]bool{}}
+// NewWriter returns a Writer of messages with a text in front of each. A stretch has size bytes.
+func NewWriter(w *bufio.Writer, size int, between string, o view.Options) *Writer {
+	return &Writer{w: w, size: size, options: o, between: between, stretch: newStretch(), system: map[string]bool{}}
 }
 
-func (m *messageWriter) add(e repo.Entry) error {
+// Add takes the next entry of the tape.
+func (m *Writer) Add(e repo.Entry) error {
 	if m.stretch.ends(e, m.size) {
-		if err := m.flush(); err != nil {
+		if err := m.Flush(); err != nil {
 			return err
 		}
 	}
@@ -144,7 +129,8 @@ func (m *messageWriter) add(e repo.Entry) error {
 	return nil
 }
 
-func (m *messageWriter) flush() error {
+// Flush writes what is held back.
+func (m *Writer) Flush() error {
 	c, err := view.Messages(m.stretch.entries, m.options)
 	if err != nil {
 		return err
@@ -158,12 +144,13 @@ func (m *messageWriter) flush() error {
 			}
 			m.system[text] = true
 		}
-		if m.any {
-			m.w.text(",")
+		if m.Any {
+			_ = m.w.WriteByte(',')
 		}
-		m.any = true
-		m.w.text(m.between)
-		m.w.bytes(msg)
+		m.Any = true
+		_, _ = m.w.WriteString(m.between)
+		_, _ = m.w.Write(msg)
 	}
-	return m.w.err()
+	_, err = m.w.Write(nil) // what failed before
+	return err
 }
