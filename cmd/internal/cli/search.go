@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -153,6 +154,8 @@ func (o *searchOptions) run(ctx context.Context, store *repo.Store, s index.Sear
 	if err != nil {
 		return err
 	}
+	// It is over soon: of thousands of tapes, what it reads would be collected twice meanwhile.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	var res *index.Result
 	err = o.withIndex(store, func(x *index.Index) (err error) {
 		res, err = x.Search(ctx, s)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"strconv"
 	"strings"
 
 	"tape/internal/snapshot"
@@ -70,19 +71,52 @@ func (d *DB) Has(tapes []*Target) (Has, error) {
 	return out, nil
 }
 
+// all has the rows of all tapes as one text: to hand over thousands of values one by one
+// takes more than twice as long.
+const all = "SELECT ifnull(group_concat(concat_ws(char(31), branch, name, no, parent, base, base_bytes, entries, bytes, ifnull(newest, ''), head, in_tree), char(30)), '') FROM tapes INDEXED BY known"
+
 // HasAll is what the index has of all its tapes.
 func (d *DB) HasAll() (Has, error) {
-	n := 0
-	if _, err := d.row("SELECT count(*) FROM tapes", nil, &n); err != nil {
+	var text string
+	if _, err := d.row(all, nil, &text); err != nil {
 		return nil, err
 	}
-	out := make(Has, n)
-	var k Known
-	err := d.rows("SELECT "+knownColumns+" FROM tapes INDEXED BY known", nil, k.columns(), func() error {
+	out := make(Has, strings.Count(text, "\x1e")+1)
+	for row := range strings.SplitSeq(text, "\x1e") {
+		if row == "" {
+			continue // there are no tapes
+		}
+		k, err := parseKnown(row)
+		if err == nil {
+			err = k.check()
+		}
+		if err != nil {
+			return nil, err
+		}
 		out[k.Branch] = k
-		return k.check()
-	})
-	return out, err
+	}
+	return out, nil
+}
+
+func parseKnown(row string) (k Known, err error) {
+	for i, to := range k.columns() {
+		var text string
+		text, row, _ = strings.Cut(row, "\x1f")
+		switch to := to.(type) {
+		case *string:
+			*to = text
+		case *int64:
+			*to, err = strconv.ParseInt(text, 10, 64)
+		case *sql.NullInt64:
+			if to.Valid = text != ""; to.Valid {
+				to.Int64, err = strconv.ParseInt(text, 10, 64)
+			}
+		}
+		if err != nil {
+			return k, fmt.Errorf("%w: column %d of %s: %w", ErrStrange, i, k.Branch, err)
+		}
+	}
+	return k, nil
 }
 
 func (k *Known) check() error {
