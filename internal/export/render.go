@@ -232,7 +232,15 @@ func renderData(r renderer, name, data string, e repo.Entry) {
 
 func renderParts(r renderer, parts []part, c class, e repo.Entry) {
 	for _, it := range parts {
+		typed, printed, local := localCommand(it.text)
 		switch {
+		case it.kind == "" && c != classTools && local:
+			if typed != "" {
+				r.prose(typed, c, e)
+			}
+			if printed != "" {
+				r.data("output", printed, e)
+			}
 		case it.kind == "" && c != classTools:
 			r.prose(it.text, c, e)
 		case it.kind == "" || it.kind == "json":

@@ -99,15 +99,15 @@ func (o *purgeOptions) run(ctx context.Context, t *repo.Tape, _ []string) error 
 }
 
 func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *progress) error {
-	if !o.canAsk() {
-		return layout.Invalid("tape purge --dry-run shows what it would do, tape purge --yes does it", "purge asks before it rewrites history, and there is no terminal to ask on")
-	}
 	dry := o.PurgeOptions
 	dry.DryRun = true
 	plan, err := t.Purge(ctx, dry)
 	steps.clear()
 	if err != nil {
 		return err
+	}
+	if !o.canAsk() {
+		return layout.Invalid("tape purge --dry-run shows what it would do, tape purge --yes does it", "purge asks before it rewrites history, and there is no terminal to ask on")
 	}
 	lines := append(o.summary(plan), o.otherLines(plan)...)
 	for _, line := range append(lines, plan.Left...) {

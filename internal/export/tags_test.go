@@ -1,0 +1,27 @@
+package export
+
+import (
+	"strings"
+	"testing"
+)
+
+// What Claude Code keeps in tags of its own is shown as what was typed and what was printed.
+func TestLocalCommandsInDocuments(t *testing.T) {
+	r := record(t)
+	r.say("user", "<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args>opus</command-args>")
+	r.say("user", "<local-command-stdout>Set model to opus</local-command-stdout>")
+	r.say("user", "a question about <command-name>")
+	for _, f := range []Format{Markdown, HTML} {
+		got := write(t, f, r.source())
+		for _, want := range []string{"/model opus", "Set model to opus", "a question about"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: no %q in\n%s", f, want, got)
+			}
+		}
+		for _, not := range []string{"command-message", "local-command-stdout"} {
+			if strings.Contains(got, not) {
+				t.Errorf("%s: %q is in\n%s", f, not, got)
+			}
+		}
+	}
+}
