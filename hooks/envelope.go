@@ -3,6 +3,7 @@ package hooks
 import (
 	"fmt"
 	"maps"
+	"strings"
 )
 
 // The keys of an [Envelope] that the runtime knows.
@@ -71,3 +72,34 @@ type Prompt struct {
 
 // Empty reports whether the prompt says nothing.
 func (p Prompt) Empty() bool { return p.Text == "" && len(p.Parts) == 0 }
+
+// contentPrompt is a message's content as a prompt.
+func contentPrompt(m Envelope) Prompt {
+	switch content := m[KeyContent].(type) {
+	case []Part:
+		return Prompt{Parts: content}
+	case []any: // as JSON is decoded
+		var parts []Part
+		for _, c := range content {
+			if part, ok := c.(Part); ok {
+				parts = append(parts, part)
+			}
+		}
+		return Prompt{Parts: parts}
+	}
+	return Prompt{Text: m.Text(KeyContent)}
+}
+
+// words are the texts of a prompt, a line each.
+func (p Prompt) words() string {
+	if len(p.Parts) == 0 {
+		return p.Text
+	}
+	var texts []string
+	for _, part := range p.Parts {
+		if text := Envelope(part).Text("text"); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
