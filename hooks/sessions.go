@@ -15,8 +15,9 @@ type sessions struct {
 // turnKey marks the context of a session's turn.
 type turnKey struct{ session string }
 
-// enter waits for the turns before. The turn is over when leave is called; it is never nil.
-func (q *sessions) enter(ctx context.Context, session string) (in context.Context, leave func(), err error) {
+// enter waits for the turns before. The turn is over when the function is called, which is
+// never nil.
+func (q *sessions) enter(ctx context.Context, session string) (context.Context, func(), error) {
 	if ctx.Value(turnKey{session}) != nil {
 		return ctx, func() {}, fmt.Errorf("session %q: a turn cannot wait for another of the same session; "+
 			"start it with a context that is not the turn's", session)
@@ -29,7 +30,7 @@ func (q *sessions) enter(ctx context.Context, session string) (in context.Contex
 	}
 	q.last[session] = over
 	q.mu.Unlock()
-	leave = func() {
+	leave := func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		close(over)
