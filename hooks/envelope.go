@@ -3,11 +3,13 @@ package hooks
 import (
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 )
 
 // The keys of an [Envelope] that the runtime knows.
 const (
+	KeyMessageID     = "message_id" // the same when a message comes again after a crash
 	KeySession       = "session_id"
 	KeyChannel       = "channel"
 	KeyChat          = "chat_id"
@@ -36,6 +38,8 @@ func (e Envelope) Text(key string) string {
 		return ""
 	case string:
 		return v
+	case float64: // as JSON has numbers: an id of many digits stays as it is
+		return strconv.FormatFloat(v, 'f', -1, 64)
 	default:
 		return fmt.Sprint(v)
 	}
@@ -46,9 +50,9 @@ func (e Envelope) Clone() Envelope { return maps.Clone(e) }
 
 // Media is a file that came with a message.
 type Media struct {
-	Type string // MIME type
-	Name string
-	Data []byte
+	Type string `json:"type"` // MIME type
+	Name string `json:"name"`
+	Data []byte `json:"data"`
 }
 
 // State is what the plugins share in one turn. One turn's hooks are called one after the

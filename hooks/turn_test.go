@@ -79,8 +79,8 @@ func play(t *testing.T, c rule) (seen []string) {
 func describe(m hooks.Envelope) string {
 	text := m.Text(hooks.KeyContent)
 	for _, key := range []string{hooks.KeyChannel, hooks.KeyChat, hooks.KeyOutputChannel, hooks.KeyKind} {
-		if v, ok := m[key]; ok {
-			text += fmt.Sprintf(" %s=%v", key, v)
+		if _, ok := m[key]; ok {
+			text += fmt.Sprintf(" %s=%s", key, m.Text(key))
 		}
 	}
 	return text
@@ -173,4 +173,28 @@ func parts(texts ...string) []hooks.Part {
 		p = append(p, hooks.Part{"type": "text", "text": text})
 	}
 	return p
+}
+
+func TestStateBeginsWithTheWorkspace(t *testing.T) {
+	r := quiet()
+	r.Workspace = "/work space"
+	register(t, r, told(hooks.StateWorkspace))
+	result, err := r.Process(t.Context(), nil, hooks.Options{})
+	if err != nil || result.Output != "/work space" {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+// Who watches a turn cannot end it.
+func TestAWatcherThatPanics(t *testing.T) {
+	r := quiet()
+	register(t, r, streaming(nil, hooks.Text("a"), hooks.Text("b")))
+	seen := 0
+	result, err := r.Process(t.Context(), content("hi"), hooks.Options{OnEvent: func(context.Context, hooks.Envelope, hooks.Event) {
+		seen++
+		panic("oops")
+	}})
+	if err != nil || result.Output != "ab" || seen != 2 {
+		t.Errorf("%+v, %v, %d events were seen", result, err, seen)
+	}
 }

@@ -19,6 +19,11 @@ var sessionRules = []rule{
 		plugins: []*hooks.Plugin{asked()},
 		want:    []string{`save "tg:7 asked \"hi\""`, `sent tg:7 asked "hi" channel=tg chat_id=7 kind=normal`},
 	}, {
+		name:    "resolve_session: an id that is a number in JSON stays as it is",
+		message: hooks.Envelope{"channel": "tg", "chat_id": -1001234567890.0, "content": "hi"},
+		plugins: []*hooks.Plugin{asked()},
+		want:    []string{`save "tg:-1001234567890 asked \"hi\""`, `sent tg:-1001234567890 asked "hi" channel=tg chat_id=-1001234567890 kind=normal`},
+	}, {
 		name:    "resolve_session: what is missing is called default",
 		plugins: []*hooks.Plugin{asked()},
 		want:    []string{`save "default:default asked \"hi\""`, `sent default:default asked "hi" kind=normal`},
