@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"tape/internal/artifacts"
 	"tape/internal/layout"
 	"tape/internal/query"
 	"tape/internal/writer"
@@ -24,7 +25,7 @@ type (
 // entry that is appended then may refer to it. Only type and name of the given Artifact count. The
 // same content again is the same file. ErrInvalid if it is longer than ArtifactLimit.
 func (t *Tape) AddArtifact(ctx context.Context, a Artifact, r io.Reader) (Artifact, error) {
-	staged, err := writer.StageArtifact(ctx, t.in(), a, r)
+	staged, err := artifacts.Receive(ctx, t.in(), a, r)
 	if err != nil {
 		return Artifact{}, err
 	}

@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"unicode/utf8"
 
 	"tape/internal/disk"
 	"tape/internal/gitstore"
@@ -28,6 +30,19 @@ type Staged struct {
 
 	s    *workspace.Store
 	path string
+}
+
+// Receive is Stage of what is to be an artifact of a tape. It needs no lock: a content may come
+// slowly.
+func Receive(ctx context.Context, t *workspace.Tape, a layout.Artifact, r io.Reader) (*Staged, error) {
+	if !utf8.ValidString(a.MIMEType) || !utf8.ValidString(a.Name) {
+		return nil, layout.Invalid("", "the type or name of the artifact is not valid UTF-8")
+	}
+	if _, err := t.Head(); err != nil {
+		return nil, err
+	}
+	staged, err := Stage(ctx, t.Store(), r)
+	return staged, layout.Wrap(err, "add an artifact to tape %q", t.Name())
 }
 
 // Stage writes a content beside the tapes, in the workspace's private folder, and syncs it.
@@ -179,6 +194,23 @@ func Missing(ref layout.Artifact) error {
 
 func damaged(file string) error {
 	return &layout.CorruptError{File: file, Msg: errDamaged.Error()}
+}
+
+// Loose reports whether the folder of the open phase has artifacts that a commit has not.
+func Loose(committed *snapshot.Snapshot, open layout.Phase, folder string) (bool, error) {
+	names, err := snapshot.ArtifactsIn(folder)
+	if err != nil || len(names) == 0 {
+		return false, err
+	}
+	p, ok := committed.Phase(open.Seq, open.Folder)
+	if !ok {
+		return true, nil
+	}
+	inGit, err := committed.CommittedArtifacts(p)
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, ok := layout.FindEntry(inGit, name)
+		return !ok
+	}), err
 }
 
 // Keep stores the artifacts in the folder of a phase that are wanted and that a list of those in

@@ -1,13 +1,10 @@
 package writer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
-	"slices"
-	"unicode/utf8"
 
 	"tape/internal/artifacts"
 	"tape/internal/gitstore"
@@ -17,25 +14,10 @@ import (
 	"tape/internal/workspace"
 )
 
-// StageArtifact brings a content to the disk, without the tape's lock: it may come slowly.
-func StageArtifact(ctx context.Context, t *workspace.Tape, a layout.Artifact, r io.Reader) (*artifacts.Staged, error) {
-	if !utf8.ValidString(a.MIMEType) || !utf8.ValidString(a.Name) {
-		return nil, layout.Invalid("", "the type or name of the artifact is not valid UTF-8")
-	}
-	if _, err := t.Head(); err != nil {
-		return nil, err
-	}
-	staged, err := artifacts.Stage(ctx, t.Store(), r)
-	return staged, layout.Wrap(err, "add an artifact to tape %q", t.Name())
-}
-
 // AddArtifact adds a content to the open phase, durably. It is committed with the phase, whether
 // an entry refers to it or not.
 func AddArtifact(ctx context.Context, t *workspace.Tape, a layout.Artifact, staged *artifacts.Staged) (layout.Artifact, error) {
-	if a.MIMEType == "" {
-		a.MIMEType = layout.AnyType
-	}
-	a.ID, a.SHA256, a.Size = staged.SHA256, staged.SHA256, staged.Size
+	a.MIMEType, a.ID, a.SHA256, a.Size = cmp.Or(a.MIMEType, layout.AnyType), staged.SHA256, staged.SHA256, staged.Size
 	err := Write(ctx, t, func(w *Writer) error {
 		if err := staged.Place(w.phasePath()); err != nil {
 			return err
@@ -45,9 +27,6 @@ func AddArtifact(ctx context.Context, t *workspace.Tape, a layout.Artifact, stag
 		_ = w.save(false)
 		return nil
 	})
-	if err != nil {
-		a = layout.Artifact{}
-	}
 	return a, err
 }
 
@@ -104,23 +83,11 @@ func (w *Writer) hasLoose() (bool, error) {
 	if w.Wt.Dir == "" {
 		return false, nil
 	}
-	names, err := snapshot.ArtifactsIn(w.phasePath())
-	if err != nil || len(names) == 0 {
-		return false, err
-	}
 	v, err := snapshot.AtCommit(w.T.Store(), w.Head)
 	if err != nil {
 		return false, err
 	}
-	p, ok := v.Phase(w.rec.Seq, w.rec.Folder)
-	if !ok {
-		return true, nil
-	}
-	committed, err := v.CommittedArtifacts(p)
-	return slices.ContainsFunc(names, func(name string) bool {
-		_, ok := layout.FindEntry(committed, name)
-		return !ok
-	}), err
+	return artifacts.Loose(v, layout.Phase{Seq: w.rec.Seq, Folder: w.rec.Folder}, w.phasePath())
 }
 
 // CheckpointAll is Checkpoint that also commits artifacts to which no entry refers: what follows
@@ -187,44 +154,4 @@ func (tx *Tx) Absent(ctx context.Context, d layout.Draft) (layout.Draft, error) 
 		d.Meta = withMember(d.Meta, fmt.Appendf(nil, `"%s":[%s]`, layout.MetaAbsent, absent[:len(absent)-1]))
 	}
 	return d, nil
-}
-
-// writeArtifacts writes the artifacts of a phase that it had not in the commit before. In the
-// working tree of a fork they are left in git.
-func (w *Writer) writeArtifacts(v *snapshot.Snapshot, phase string, before, entries []gitstore.TreeEntry) error {
-	had, err1 := snapshot.ArtifactsOf(v.Git, before)
-	has, err2 := snapshot.ArtifactsOf(v.Git, entries)
-	if err := errors.Join(err1, err2); err != nil {
-		return layout.CorruptObject(v.Commit, err)
-	}
-	d, dir := w.T.Store().FS(), filepath.Join(phase, layout.ArtifactsDir)
-	for _, e := range had {
-		if _, ok := layout.FindEntry(has, e.Name); !ok {
-			if err := d.Remove(filepath.Join(dir, e.Name)); err != nil {
-				return err
-			}
-		}
-	}
-	if w.T.IsFork() || len(has) == 0 {
-		return nil
-	}
-	if err := d.MkdirAll(dir); err != nil {
-		return err
-	}
-	for _, e := range has {
-		if was, _ := layout.FindEntry(had, e.Name); was.Hash == e.Hash {
-			continue
-		}
-		if !layout.IsArtifactName(e.Name) || e.Mode != gitstore.ModeFile {
-			return &layout.CorruptError{File: filepath.Join(dir, e.Name), Msg: "not an artifact"}
-		}
-		data, err := v.Git.Blob(e.Hash)
-		if err != nil {
-			return layout.CorruptObject(v.Commit, err)
-		}
-		if err := writeFile(d, filepath.Join(dir, e.Name), data); err != nil {
-			return err
-		}
-	}
-	return d.SyncDir(dir)
 }

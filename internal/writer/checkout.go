@@ -2,18 +2,14 @@ package writer
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"tape/internal/checkout"
 	"tape/internal/gitstore"
-	"tape/internal/gitstore/gitindex"
 	"tape/internal/gitstore/gitworktree"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
-	"tape/internal/workspace"
 )
 
 // checkout writes the working tree of the tape from its commit: a tape's first
@@ -57,10 +53,10 @@ func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 	if err != nil {
 		return err
 	}
-	if err := w.writeTree(from, v); err != nil {
+	if err := (checkout.Tree{T: w.T, Wt: w.Wt}).Write(from, v); err != nil {
 		return err
 	}
-	return rebuildIndex(ctx, s, w.Wt)
+	return checkout.RebuildIndex(ctx, s, w.Wt)
 }
 
 // checkNotElsewhere refuses to give a tape a working tree beside one that git is about to
@@ -104,39 +100,4 @@ func (w *Writer) keepStray(dir string, again bool) error {
 	}
 	w.T.Store().Warn("git no longer knows the working tree " + dir + "; it was moved to " + stray)
 	return nil
-}
-
-// rebuildIndex writes the git index of a working tree from its branch's commit. What a
-// sparse one, a fork's, has left in git is marked so (skip-worktree).
-func rebuildIndex(ctx context.Context, s *workspace.Store, wt gitstore.Worktree) error {
-	h, err := s.Git().Ref(wt.Branch)
-	if err != nil {
-		return err
-	}
-	v, err := snapshot.AtCommit(s, h)
-	if err != nil {
-		return err
-	}
-	l := snapshot.Lister{S: s}
-	if strings.HasPrefix(wt.Branch, layout.ForkPrefix) {
-		l.Sparse = wt.Dir
-		l.Known = snapshot.KnownTrees(s, wt.Branch)
-	}
-	if err := l.Tree(v.RootTree, ""); err != nil {
-		return layout.CorruptObject(h, err)
-	}
-	return gitindex.Rebuild(ctx, s.Git(), wt, l.Out)
-}
-
-// updateIndex brings the git index up to date, and makes a new one where there is none
-// or the present one is of a kind that only git writes.
-func updateIndex(ctx context.Context, s *workspace.Store, wt gitstore.Worktree, changes []gitindex.Change) error {
-	if _, err := os.Lstat(filepath.Join(wt.GitDir, "index")); errors.Is(err, fs.ErrNotExist) {
-		return rebuildIndex(ctx, s, wt)
-	}
-	err := gitindex.Update(ctx, s.Git(), wt, changes)
-	if !errors.Is(err, gitindex.ErrUnreadable) {
-		return err
-	}
-	return rebuildIndex(ctx, s, wt)
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"tape/internal/checkout"
 	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitobject"
 	"tape/internal/journal"
@@ -195,7 +196,7 @@ func (tx *Tx) moveBranch(ctx context.Context) error {
 			return nil
 		}
 	}
-	if err := updateIndex(ctx, w.T.Store(), w.Wt, slices.Collect(maps.Values(tx.changes))); err != nil {
+	if err := checkout.UpdateIndex(ctx, w.T.Store(), w.Wt, slices.Collect(maps.Values(tx.changes))); err != nil {
 		w.T.Store().Warn("git status will be out of date until the next command: " + err.Error())
 		tx.incomplete = true
 	}

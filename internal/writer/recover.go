@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"tape/internal/checkout"
 	"tape/internal/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
@@ -77,7 +78,7 @@ func (w *Writer) recover(ctx context.Context) error {
 		}
 	}
 	if u != nil || repaired || w.indexIsOld(before) {
-		if err := rebuildIndex(ctx, w.T.Store(), w.Wt); err != nil {
+		if err := checkout.RebuildIndex(ctx, w.T.Store(), w.Wt); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,5 @@
-package writer
+// Package checkout writes the files of a commit into the working tree of a tape, and git's index.
+package checkout
 
 import (
 	"errors"
@@ -9,13 +10,22 @@ import (
 	"tape/internal/gitstore"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
+	"tape/internal/workspace"
 )
 
-// writeTree makes the working tree that of a commit. Where it is known to hold another
+// Tree is a working tree of a tape, whose lock is held.
+type Tree struct {
+	T  *workspace.Tape
+	Wt gitstore.Worktree
+}
+
+func (w Tree) anchors() string { return filepath.Join(w.Wt.Dir, layout.AnchorsDir) }
+
+// Write makes the working tree that of a commit. Where it is known to hold another
 // one, only what differs is written: each file whole, so that it can be done again.
-func (w *Writer) writeTree(from string, v *snapshot.Snapshot) error {
+func (w Tree) Write(from string, v *snapshot.Snapshot) error {
 	d, was := w.T.Store().FS(), &snapshot.Snapshot{}
-	if _, err := os.Lstat(w.AnchorsPath()); err == nil && from != "" && !w.T.IsFork() { // a fork's is small
+	if _, err := os.Lstat(w.anchors()); err == nil && from != "" && !w.T.IsFork() { // a fork's is small
 		if h, err := gitstore.ParseHash(from); err == nil {
 			if known, err := snapshot.AtCommit(w.T.Store(), h); err == nil {
 				was = known
@@ -32,7 +42,7 @@ func (w *Writer) writeTree(from string, v *snapshot.Snapshot) error {
 		has[p.Folder] = p
 	}
 	if len(has) == 0 {
-		if err := errors.Join(d.RemoveAll(w.AnchorsPath()), d.MkdirAll(w.AnchorsPath())); err != nil {
+		if err := errors.Join(d.RemoveAll(w.anchors()), d.MkdirAll(w.anchors())); err != nil {
 			return err
 		}
 	}
@@ -51,14 +61,14 @@ func (w *Writer) writeTree(from string, v *snapshot.Snapshot) error {
 		}
 	}
 	for folder := range has {
-		if err := d.RemoveAll(filepath.Join(w.AnchorsPath(), folder)); err != nil {
+		if err := d.RemoveAll(filepath.Join(w.anchors(), folder)); err != nil {
 			return err
 		}
 	}
-	return d.SyncDir(w.AnchorsPath())
+	return d.SyncDir(w.anchors())
 }
 
-func (w *Writer) writeRootFile(was, v *snapshot.Snapshot, name string) error {
+func (w Tree) writeRootFile(was, v *snapshot.Snapshot, name string) error {
 	path := filepath.Join(w.Wt.Dir, name)
 	old, _ := layout.FindEntry(was.Root, name)
 	is, ok := layout.FindEntry(v.Root, name)
@@ -79,7 +89,7 @@ func (w *Writer) writeRootFile(was, v *snapshot.Snapshot, name string) error {
 
 // removeReadme removes the README.md that another history of the tape has, but not one that
 // somebody has put there.
-func (w *Writer) removeReadme(path string) error {
+func (w Tree) removeReadme(path string) error {
 	if data, err := os.ReadFile(path); err != nil || string(data) != layout.Readme {
 		return nil //nolint:nilerr // what cannot be read is not ours
 	}
@@ -88,8 +98,8 @@ func (w *Writer) removeReadme(path string) error {
 }
 
 // writePhase writes what a phase has that it had not in the commit before, if that had it.
-func (w *Writer) writePhase(was, v *snapshot.Snapshot, old, p layout.Phase) error {
-	d, dir := w.T.Store().FS(), filepath.Join(w.AnchorsPath(), p.Folder)
+func (w Tree) writePhase(was, v *snapshot.Snapshot, old, p layout.Phase) error {
+	d, dir := w.T.Store().FS(), filepath.Join(w.anchors(), p.Folder)
 	if err := d.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -155,4 +165,44 @@ func writeFile(d *disk.FS, path string, data []byte) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
+}
+
+// writeArtifacts writes the artifacts of a phase that it had not in the commit before. In the
+// working tree of a fork they are left in git.
+func (w Tree) writeArtifacts(v *snapshot.Snapshot, phase string, before, entries []gitstore.TreeEntry) error {
+	had, err1 := snapshot.ArtifactsOf(v.Git, before)
+	has, err2 := snapshot.ArtifactsOf(v.Git, entries)
+	if err := errors.Join(err1, err2); err != nil {
+		return layout.CorruptObject(v.Commit, err)
+	}
+	d, dir := w.T.Store().FS(), filepath.Join(phase, layout.ArtifactsDir)
+	for _, e := range had {
+		if _, ok := layout.FindEntry(has, e.Name); !ok {
+			if err := d.Remove(filepath.Join(dir, e.Name)); err != nil {
+				return err
+			}
+		}
+	}
+	if w.T.IsFork() || len(has) == 0 {
+		return nil
+	}
+	if err := d.MkdirAll(dir); err != nil {
+		return err
+	}
+	for _, e := range has {
+		if was, _ := layout.FindEntry(had, e.Name); was.Hash == e.Hash {
+			continue
+		}
+		if !layout.IsArtifactName(e.Name) || e.Mode != gitstore.ModeFile {
+			return &layout.CorruptError{File: filepath.Join(dir, e.Name), Msg: "not an artifact"}
+		}
+		data, err := v.Git.Blob(e.Hash)
+		if err != nil {
+			return layout.CorruptObject(v.Commit, err)
+		}
+		if err := writeFile(d, filepath.Join(dir, e.Name), data); err != nil {
+			return err
+		}
+	}
+	return d.SyncDir(dir)
 }
