@@ -62,7 +62,10 @@ differs in digits, hexadecimal numbers, case and white space.
 With --sort newest the last entry of a tape comes first; between tapes the dates decide.
 
 If more than 400 entries match, only the newest and those that have a word often are ranked.
-Entries that search tools wrote (meta.search is true) are left out.`,
+Entries that search tools wrote (meta.search is true) are left out.
+
+Of artifacts that are text, the first 256 KiB are searched with the entries that refer to them;
+--substring and --regex look at the entries alone.`,
 		Example: `  tape search timeout
   tape search '"connection reset" -test' --kind message
   tape search 数据库 --all-tapes
