@@ -21,6 +21,15 @@ type (
 	ArtifactInfo = query.ArtifactInfo
 )
 
+// References are the artifacts that an entry refers to. Those of an entry that was imported need not
+// be in the tape.
+func References(e Entry) []Artifact {
+	if e.Kind == KindAnchor {
+		return nil
+	}
+	return layout.Artifacts(e.Payload)
+}
+
 // AddArtifact adds a content to the open phase: when it returns, that survives a power cut. An
 // entry that is appended then may refer to it. Only type and name of the given Artifact count. The
 // same content again is the same file. ErrInvalid if it is longer than ArtifactLimit.

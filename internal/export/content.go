@@ -2,6 +2,7 @@ package export
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -9,7 +10,6 @@ import (
 
 	"tape/internal/display"
 	"tape/internal/jsonl"
-	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -138,10 +138,13 @@ func readable(raw []byte) string {
 
 func appendField(b *strings.Builder, key string, val []byte) {
 	text, ok := jsonl.String(val)
-	if refs := layout.Artifacts([]byte(`{"` + key + `":` + string(val) + `}`)); !ok && key == "artifact" && len(refs) == 1 {
-		text = refs[0].About() + ", " + refs[0].ID
-	} else if !ok {
+	if !ok {
 		text = string(jsonl.Unescape(nil, val))
+	}
+	if key == "artifact" {
+		if refs := repo.References(repo.Entry{Payload: fmt.Appendf(nil, `{"artifact":%s}`, val)}); len(refs) == 1 {
+			text = refs[0].About() + ", " + refs[0].ID
+		}
 	}
 	b.WriteString(key)
 	b.WriteByte(':')

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"tape/internal/layout"
 	"tape/repo"
 	"tape/repo/view"
 )
@@ -38,10 +37,7 @@ func (o *exportOptions) writeArtifacts(ctx context.Context, t *repo.Tape) error 
 		if err != nil {
 			return err
 		}
-		if e.Kind == repo.KindAnchor {
-			continue
-		}
-		for _, a := range layout.Artifacts(e.Payload) {
+		for _, a := range repo.References(e) {
 			if written[a.ID] {
 				continue
 			}
