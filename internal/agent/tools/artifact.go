@@ -43,7 +43,8 @@ const (
 // what is returned; all other secrets are masked in artifacts, and in short results the store
 // sees to them as it does in every entry.
 func (s *Set) Keep(ctx context.Context, c hooks.ToolContext, tool, text string) (string, *Artifact) {
-	text = strings.ToValidUTF8(text, "\uFFFD")
+	// Not every provider takes a NUL.
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	if s.known != nil {
 		text = masked(text, func(value []byte) []byte { value, _ = s.known.Mask(value); return value })
 	}

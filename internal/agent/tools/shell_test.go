@@ -256,3 +256,14 @@ func TestEnvironment(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+func BenchmarkBash(b *testing.B) {
+	s := New(Options{Dir: b.TempDir()})
+	defer s.Close()
+	bash, _ := Find(s.All(b.Context()), "bash")
+	for b.Loop() {
+		if _, err := bash.Run(b.Context(), hooks.ToolContext{}, []byte(`{"cmd":"true"}`)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
