@@ -71,7 +71,7 @@ func (g *guard) begin() error {
 	if err != nil {
 		return err
 	}
-	g.cmd = &exec.Cmd{Path: sh, Args: []string{"sh", "-c", guarding}}
+	g.cmd = &exec.Cmd{Path: sh, Args: []string{"sh", "-c", guarding}, Env: []string{}} // it needs no environment
 	apart(g.cmd)
 	if g.in, err = g.cmd.StdinPipe(); err == nil {
 		err = g.cmd.Start()
