@@ -73,11 +73,18 @@ func (r *turn) entry(kind string, payload any, m meta) (repo.Draft, error) {
 	return d, err
 }
 
+// anchor is one with what the turn's entries have in meta.
+func (r *turn) anchor(name string, state json.RawMessage) (*repo.Anchor, error) {
+	d, err := r.entry(repo.KindAnchor, state, meta{})
+	return &repo.Anchor{Name: name, State: d.Payload, Meta: d.Meta}, err
+}
+
 // drafts collects what is stored as one change.
 type drafts struct {
-	r    *turn
-	list []repo.Draft
-	err  error
+	r      *turn
+	anchor *repo.Anchor // comes first
+	list   []repo.Draft
+	err    error
 }
 
 func (r *turn) drafts() *drafts { return &drafts{r: r} }
@@ -135,8 +142,11 @@ func (d *drafts) save(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var entries []repo.Entry
 	var err error
-	if d.list[0].Kind == repo.KindAnchor {
+	if d.anchor != nil {
 		_, err = d.r.tape.Update(ctx, func(tx *repo.Tx) error {
+			if _, err := tx.Handoff(ctx, *d.anchor); err != nil {
+				return err
+			}
 			for _, draft := range d.list {
 				e, err := tx.AppendEntry(ctx, draft)
 				if err != nil {

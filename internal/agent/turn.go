@@ -18,6 +18,7 @@ const (
 	kindCancelled = "cancelled"
 	kindContext   = "context_length_exceeded"
 	kindModel     = "model_error"
+	kindTurn      = "turn_error"
 	kindSteps     = "max_steps"
 	kindNoModel   = "no_model"
 )
@@ -112,7 +113,7 @@ func (r *turn) run(ctx context.Context) error {
 // oneStep asks the model once and does what it wants. It reports whether the turn goes on.
 func (r *turn) oneStep(ctx context.Context) (more bool, err error) {
 	if err := r.ask(ctx); err != nil {
-		return false, r.fail(ctx, kindModel, err, nil)
+		return false, r.fail(ctx, kindTurn, err, nil)
 	}
 	reply, err := r.answer(ctx)
 	switch {
@@ -189,9 +190,9 @@ func (r *turn) handOff(ctx context.Context, problem error) error {
 		return err
 	}
 	if r.forked { // an anchor would begin a new context for the session, too
-		d.add(repo.KindEvent, map[string]any{"name": eventPhase, "data": map[string]any{"name": autoHandoff, "state": json.RawMessage(state)}}, meta{})
-	} else {
-		d.add(repo.KindAnchor, map[string]any{"name": autoHandoff, "state": json.RawMessage(state)}, meta{})
+		d.event(eventPhase, map[string]any{"name": autoHandoff, "state": json.RawMessage(state)})
+	} else if d.anchor, err = r.anchor(autoHandoff, state); err != nil {
+		return err
 	}
 	d.step(statusAutoHandoff, problem.Error())
 	return r.saveAsked(ctx, d, true)
