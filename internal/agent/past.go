@@ -9,8 +9,12 @@ import (
 )
 
 // turnsBack is how many turns are looked through for a message that comes again, and for the
-// system prompt that was recorded last.
-const turnsBack = 100
+// system prompt that was recorded last; entriesBack how many entries of others. Messages that
+// come again were waiting when the program ended, so they are in the last turns.
+const (
+	turnsBack   = 20
+	entriesBack = 2000
+)
 
 // past is what a tape has already of a turn, and before it.
 type past struct {
@@ -36,20 +40,26 @@ type past struct {
 // lookBack reads what a tape has of the turn of a message.
 func lookBack(ctx context.Context, t *repo.Tape, id string) (*past, error) {
 	p := &past{messages: map[string]bool{}}
-	turns, system := 0, false
+	turns, others, system := 0, 0, false
 	for e, err := range t.Entries(ctx, repo.Query{Reverse: true}) {
 		if err != nil {
 			return nil, err
+		}
+		if turns > turnsBack || others > entriesBack {
+			break
 		}
 		if p.end.id == 0 {
 			p.end = placeOf(e)
 		}
 		var m meta
-		if json.Unmarshal(e.Meta, &m) != nil || m.Context != nil && !*m.Context {
-			continue
-		}
-		if m.turn() == id && m.turn() != "" {
+		err := json.Unmarshal(e.Meta, &m)
+		if own := m.turn() == id && id != ""; !own {
+			others++
+		} else {
 			p.entries = append(p.entries, e)
+		}
+		if err != nil || m.Context != nil && !*m.Context {
+			continue // somebody else's, or a subagent's
 		}
 		switch e.Kind {
 		case repo.KindSystem:
@@ -65,9 +75,6 @@ func lookBack(ctx context.Context, t *repo.Tape, id string) (*past, error) {
 			if name, s := eventOf(e); name == eventStep && (s.Status == statusOK || s.Status == statusError) {
 				turns++
 			}
-		}
-		if turns > turnsBack {
-			break
 		}
 	}
 	slices.Reverse(p.entries)
