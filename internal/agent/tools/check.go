@@ -43,6 +43,14 @@ func Checked(t hooks.Tool) hooks.Tool {
 		if err := json.Unmarshal(t.Schema, &s); err != nil {
 			return nil, err
 		}
+		// A schema that refers to itself can be made so that a check never ends.
+		text, err := json.Marshal(&s)
+		if err == nil && (bytes.Contains(text, []byte(`"$ref"`)) || bytes.Contains(text, []byte(`"$dynamicRef"`))) {
+			err = errors.New("the schema has references")
+		}
+		if err != nil {
+			return nil, err
+		}
 		return s.Resolve(nil)
 	})
 	t.Run = func(ctx context.Context, c hooks.ToolContext, arguments json.RawMessage) (out string, err error) {
@@ -57,7 +65,7 @@ func Checked(t hooks.Tool) hooks.Tool {
 		if len(bytes.TrimSpace(arguments)) == 0 {
 			arguments = json.RawMessage("{}")
 		}
-		// A schema that cannot be read is somebody else's: whoever made the tool checks.
+		// A schema that cannot be used here is a plugin's or a server's, which checks for itself.
 		if s, err := schema(); err == nil {
 			if arguments, err = allowed(s, arguments); err != nil {
 				return "", fmt.Errorf("%s: %w; its arguments are %s", t.Name, err, signature(s.Schema()))
