@@ -54,7 +54,9 @@ func newEnv(t *testing.T, change func(o *Options)) *env {
 }
 
 // call calls a tool as an agent does; args is a JSON object.
-func (e *env) call(name, args string) (string, error) { return e.callIn(e.t.Context(), "s", name, args) }
+func (e *env) call(name, args string) (string, error) {
+	return e.callIn(e.t.Context(), "s", name, args)
+}
 
 func (e *env) callIn(ctx context.Context, session, name, args string) (string, error) {
 	e.t.Helper()

@@ -51,7 +51,9 @@ func testServer() *mcp.Server {
 	})
 	add("refuse", func(map[string]any) (*mcp.CallToolResult, error) { return nil, errors.New("internal trouble") })
 	add("large", func(map[string]any) (*mcp.CallToolResult, error) { return text(strings.Repeat("large ", 1<<18)), nil })
-	add("huge", func(map[string]any) (*mcp.CallToolResult, error) { return text(strings.Repeat("x", mostMessage+1)), nil })
+	add("huge", func(map[string]any) (*mcp.CallToolResult, error) {
+		return text(strings.Repeat("x", mostMessage+1)), nil
+	})
 	add("hang", func(map[string]any) (*mcp.CallToolResult, error) { time.Sleep(time.Hour); return nil, nil })
 	add("image", func(map[string]any) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{MIMEType: "image/png", Data: []byte("data")}}}, nil
@@ -203,7 +205,9 @@ func TestMCPSchema(t *testing.T) {
 func TestMCPOverHTTP(t *testing.T) {
 	t.Parallel()
 	var handler atomic.Pointer[mcp.StreamableHTTPHandler]
-	start := func() { handler.Store(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return testServer() }, nil)) }
+	start := func() {
+		handler.Store(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return testServer() }, nil))
+	}
 	start()
 	var garbage atomic.Bool
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -85,7 +85,9 @@ func (s *Set) All(ctx context.Context) []hooks.Tool {
 }
 
 // Stop ends what a session has left running.
-func (s *Set) Stop(session string) { s.shells.stop(func(sh *shell) bool { return sh.session == session }) }
+func (s *Set) Stop(session string) {
+	s.shells.stop(func(sh *shell) bool { return sh.session == session })
+}
 
 // Close ends all that the tools have started.
 func (s *Set) Close() {
