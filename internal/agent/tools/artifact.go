@@ -15,11 +15,13 @@ import (
 	"tape/internal/display"
 )
 
-// Artifact is what is kept beside a tape.
+// Artifact is a file of a tape, to which entries refer.
 type Artifact struct {
-	ID, MIMEType, Name string
-	Size               int64
-	SHA256             string
+	ID       string `json:"id"`
+	MIMEType string `json:"mime_type"`
+	Name     string `json:"name"`
+	Size     int64  `json:"size_bytes"`
+	SHA256   string `json:"sha256"`
 }
 
 // Artifacts are those of a tape.
@@ -32,30 +34,33 @@ type Artifacts interface {
 const (
 	LongestResult = 16_384
 	previewChars  = 600
+	shownOfID     = 12 // the beginning is enough
 )
 
 // Keep is what of a tool's result, or of its error, goes to the model and the tape. Text that
-// is too long becomes an artifact, and a preview of it is returned. The keys of providers never
-// stand in what is returned; all other secrets are masked in artifacts, and in short results
-// the store sees to them as it does in every entry.
-func (s *Set) Keep(ctx context.Context, c hooks.ToolContext, tool, text string) string {
+// is too long becomes an artifact, and a preview of it is returned, with the artifact that the
+// entry of the result has to refer to; else that is nil. The keys of providers never stand in
+// what is returned; all other secrets are masked in artifacts, and in short results the store
+// sees to them as it does in every entry.
+func (s *Set) Keep(ctx context.Context, c hooks.ToolContext, tool, text string) (string, *Artifact) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if s.known != nil {
 		text = masked(text, func(value []byte) []byte { value, _ = s.known.Mask(value); return value })
 	}
 	chars := utf8.RuneCountInString(text)
 	if chars <= LongestResult {
-		return text
+		return text, nil
 	}
 	text = masked(text, func(value []byte) []byte { value, _ = s.scanner().Mask(value, nil); return value })
 	lines := strings.Count(text, "\n") + 1
 	a, err := s.store(ctx, c, tool, text)
 	if err != nil {
 		s.o.Log.Warn("a long result was not kept", "tool", tool, "error", err)
-		return fmt.Sprintf("[%s: %d characters in %d lines; the rest could not be kept: %v]\n%s", tool, chars, lines, err, preview(text))
+		return fmt.Sprintf("[%s: %d characters in %d lines; the rest could not be kept: %v]\n%s", tool, chars, lines, err, preview(text)), nil
 	}
+	id := a.ID[:min(len(a.ID), shownOfID)]
 	return fmt.Sprintf("[%s: %d characters in %d lines are the artifact %s of %d bytes; artifact.read id=%s offset=0 reads it, artifact.search finds lines]\n%s",
-		tool, chars, lines, a.ID, len(text), a.ID, preview(text))
+		tool, chars, lines, id, len(text), id, preview(text)), &a
 }
 
 func (s *Set) store(ctx context.Context, c hooks.ToolContext, tool, text string) (Artifact, error) {
@@ -102,10 +107,20 @@ func artifactTools(o Options) []hooks.Tool {
 			return Artifact{}, nil, err
 		}
 		a, r, err := all.Artifact(ctx, id)
-		if err == nil && !strings.HasPrefix(a.MIMEType, "text/") && !strings.Contains(a.MIMEType, "json") {
-			err = errors.Join(fmt.Errorf("artifact %s is no text, but %s of %s", display.Line(a.ID), display.Line(a.MIMEType), display.Bytes(a.Size)), r.Close())
+		if err != nil {
+			return a, nil, err
 		}
-		return a, r, err
+		head, err := io.ReadAll(io.LimitReader(r, sniffBytes))
+		if err == nil {
+			err = notText(head)
+		}
+		if err == nil {
+			_, err = r.Seek(0, io.SeekStart)
+		}
+		if err != nil {
+			return a, nil, errors.Join(fmt.Errorf("artifact %s: %w", display.Line(id), err), r.Close())
+		}
+		return a, r, nil
 	}
 	id := `"id":{"type":"string","minLength":1}`
 	return []hooks.Tool{
@@ -208,10 +223,10 @@ func (a artifactSearchArgs) find(ctx context.Context, r io.Reader) (string, erro
 			}
 		}
 		offset += int64(len(line))
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil && err != bufio.ErrBufferFull {
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return "", err
 		}
 	}

@@ -24,7 +24,8 @@ func newArtifacts(t *testing.T) (*env, *memory) {
 }
 
 func (e *env) keep(text string) string {
-	return e.Keep(e.t.Context(), hooks.ToolContext{Session: "s"}, "bash", text)
+	text, _ = e.Keep(e.t.Context(), hooks.ToolContext{Session: "s"}, "bash", text)
+	return text
 }
 
 func TestKeep(t *testing.T) {
@@ -51,6 +52,9 @@ func TestKeep(t *testing.T) {
 	}
 	if again := e.keep(got); again != got {
 		t.Error("a preview is kept again")
+	}
+	if _, a := e.Keep(t.Context(), hooks.ToolContext{}, "bash", text); a == nil || a.ID != "a2" || a.Name != "bash" || a.Size != int64(len(m.all["a2"])) {
+		t.Errorf("%+v", a)
 	}
 	m.err = errors.New("the disk is full")
 	contains(t, e.keep(text), "could not be kept: the disk is full", "begin [redacted:")
@@ -101,7 +105,7 @@ func TestReadArtifact(t *testing.T) {
 	e.fails("artifact.read", `{"id":"a1","offset":999999999}`, "behind the end")
 	e.fails("artifact.read", `{"id":"a1","offset":-1}`, "minimum")
 	e.fails("artifact.read", `{"id":"../a1"}`, "no artifact")
-	m.all["p"] = []byte("\x89PNG")
+	m.all["p"] = []byte("\x89PNG\r\n\x1a\n")
 	e.fails("artifact.read", `{"id":"p"}`, "image/png")
 	m.all["one"] = []byte(strings.Repeat("x", 1<<20) + "needle")
 	contains(t, e.must("artifact.search", `{"id":"one","query":"needle"}`), "1 lines match", "needle")

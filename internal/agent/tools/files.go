@@ -121,7 +121,11 @@ func notText(head []byte) error {
 	if bytes.IndexByte(head, 0) < 0 && utf8.Valid(wholeRunes(head)) {
 		return nil
 	}
-	return fmt.Errorf("it is no UTF-8 text, but looks like %s; bash has programs for it", http.DetectContentType(head))
+	kind := http.DetectContentType(head)
+	if strings.HasPrefix(kind, "text/") {
+		kind = "text in another encoding"
+	}
+	return fmt.Errorf("it is no UTF-8 text, but looks like %s; bash has programs for it", kind)
 }
 
 type readArgs struct {
@@ -143,7 +147,7 @@ func (f *files) read(ctx context.Context, _ hooks.ToolContext, a readArgs) (stri
 	defer file.Close()
 	r := bufio.NewReaderSize(file, 64<<10)
 	head, err := r.Peek(sniffBytes)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("read %s: %w", clip(a.Path, 200), err)
 	}
 	if err := notText(head); err != nil {
@@ -174,10 +178,10 @@ func page(ctx context.Context, r *bufio.Reader, from, limit int) (string, error)
 			return out.String(), nil
 		}
 		line, size, err := readLine(ctx, r)
-		if err == io.EOF && size == 0 {
+		if errors.Is(err, io.EOF) && size == 0 {
 			return out.String() + ending(n-1, from), nil
 		}
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return "", err
 		}
 		if scanned += size; n < from && scanned > mostScanned {
@@ -206,7 +210,7 @@ func readLine(ctx context.Context, r *bufio.Reader) (text string, size int, err 
 		piece, err := r.ReadSlice('\n')
 		size += len(piece)
 		kept = append(kept, piece[:min(len(piece), lineBytes+1-len(kept))]...)
-		if err == bufio.ErrBufferFull {
+		if errors.Is(err, bufio.ErrBufferFull) {
 			if err := ctx.Err(); err != nil {
 				return "", size, err
 			}

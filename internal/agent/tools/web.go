@@ -169,7 +169,7 @@ func readPage(res *http.Response) (string, error) {
 		return "", fmt.Errorf("%s: it is no text, but %s; download it with bash", res.Status, clip(kind, 100))
 	}
 	body, err := charset.NewReader(io.LimitReader(res.Body, mostPage+1), res.Header.Get("Content-Type"))
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		body, err = strings.NewReader(""), nil
 	}
 	if err != nil {
