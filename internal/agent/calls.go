@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"tape/hooks"
+	"tape/internal/agent/tools"
 	"tape/repo"
 )
 
@@ -29,7 +29,7 @@ func (r *turn) callOf(e hooks.Event, others []call) call {
 		return s
 	}
 	c := call{ID: text("id"), Name: text("name"), Arguments: json.RawMessage(text("arguments"))}
-	if t, ok := findTool(r.tools, c.Name); ok {
+	if t, ok := tools.Find(r.tools, c.Name); ok {
 		c.Name = t.Name
 	}
 	if c.ID == "" || slices.ContainsFunc(others, func(o call) bool { return o.ID == c.ID }) {
@@ -107,7 +107,7 @@ func (r *turn) runTool(ctx context.Context, c hooks.ToolCall) (out ended) {
 		}
 		out.result.Duration = time.Since(began)
 	}()
-	t, ok := findTool(r.tools, c.Tool)
+	t, ok := tools.Find(r.tools, c.Tool)
 	if !ok {
 		out.result.Err = fmt.Errorf("there is no tool %q", c.Tool)
 		return out
@@ -135,45 +135,17 @@ func (r *turn) result(ctx context.Context, e ended) error {
 			text = e.result.Content + "\n" + text
 		}
 	}
-	text = r.agent.Keep(context.WithoutCancel(ctx), r.toolContext(e.call.ID), e.call.Tool, text)
+	text, artifact := r.agent.Tools.Keep(context.WithoutCancel(ctx), r.toolContext(e.call.ID), e.call.Tool, text)
+	payload := map[string]any{"results": []any{text}}
+	if artifact != nil {
+		payload["artifact"] = artifact
+	}
 	d := r.drafts()
-	d.add(repo.KindToolResult, map[string]any{"results": []any{text}}, m)
+	d.add(repo.KindToolResult, payload, m)
 	if err := d.save(ctx); err != nil {
 		return err
 	}
 	data["content"] = text
 	r.emit(hooks.Event{Kind: hooks.EventToolResult, Data: data})
 	return nil
-}
-
-// findTool is the tool that a model or a person means: by its name, or as models see it.
-func findTool(list []hooks.Tool, name string) (hooks.Tool, bool) {
-	i := slices.IndexFunc(list, func(t hooks.Tool) bool { return t.Name == name })
-	if i < 0 {
-		i = slices.IndexFunc(list, func(t hooks.Tool) bool { return strings.EqualFold(plainName(t.Name), plainName(name)) })
-	}
-	if i < 0 {
-		return hooks.Tool{}, false
-	}
-	return list[i], true
-}
-
-// plainName is a tool's name as providers accept it.
-func plainName(name string) string {
-	return strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' {
-			return c
-		}
-		return '_'
-	}, name)
-}
-
-// distinct leaves out tools that a model could not tell from one before them.
-func distinct(list []hooks.Tool) (out []hooks.Tool) {
-	for _, t := range list {
-		if _, known := findTool(out, t.Name); !known {
-			out = append(out, t)
-		}
-	}
-	return out
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tape/hooks"
+	"tape/internal/agent/tools"
 )
 
 // isCommand reports whether a message is a comma command.
@@ -40,10 +41,10 @@ func (r *turn) command(ctx context.Context) error {
 			return nil
 		}
 		r.say("the program ended while this ran: " + line + "\nIt may have been done in part, or whole: look before you do it again.")
-		return r.commandEvent(ctx, line, statusInterrupted, "interrupted")
+		return r.commandEvent(ctx, line, statusInterrupted, "interrupted", nil)
 	}
 	r.began = time.Now()
-	if err := r.commandEvent(ctx, line, statusStarted, ""); err != nil {
+	if err := r.commandEvent(ctx, line, statusStarted, "", nil); err != nil {
 		return err
 	}
 	output, err := r.runCommand(ctx, line)
@@ -51,16 +52,19 @@ func (r *turn) command(ctx context.Context) error {
 	if err != nil {
 		status, output = statusError, strings.TrimSpace(output+"\nerror: "+err.Error())
 	}
-	kept := r.agent.Keep(context.WithoutCancel(ctx), r.toolContext(""), "command", output)
+	kept, artifact := r.agent.Tools.Keep(context.WithoutCancel(ctx), r.toolContext(""), "command", output)
 	r.say(output)
-	return r.commandEvent(ctx, line, status, kept)
+	return r.commandEvent(ctx, line, status, kept, artifact)
 }
 
-func (r *turn) commandEvent(ctx context.Context, line, status, output string) error {
+func (r *turn) commandEvent(ctx context.Context, line, status, output string, artifact *tools.Artifact) error {
 	name, _, _ := strings.Cut(line, " ")
 	data := map[string]any{"raw": line, "name": name, "status": status}
 	if status != statusStarted {
 		data["output"], data["elapsed_ms"] = output, time.Since(r.began).Milliseconds()
+	}
+	if artifact != nil {
+		data["artifact"] = artifact
 	}
 	d := r.drafts()
 	d.event(eventCommand, data)
@@ -102,7 +106,7 @@ func (r *turn) builtIn(ctx context.Context, name string) (func(words []string) (
 		return func([]string) (string, error) { return helpText(commands), nil }, nil
 	case "quit":
 		return func([]string) (string, error) {
-			r.agent.Stop(r.session)
+			r.agent.Tools.Stop(r.session)
 			return "What the session had left running is ended.", nil
 		}, nil
 	case "model":
@@ -149,7 +153,7 @@ func (r *turn) chooseModel(ctx context.Context, words []string) (string, error) 
 
 // toolCommand makes a tool a command: key=value, or words for what it needs.
 func (r *turn) toolCommand(ctx context.Context, name string) func(words []string) (string, error) {
-	t, ok := findTool(r.tools, name)
+	t, ok := tools.Find(r.tools, name)
 	if !ok || t.Name != name {
 		return nil
 	}

@@ -14,9 +14,8 @@ import (
 
 func TestCommands(t *testing.T) {
 	s := newStore(t)
-	var stopped string
+	var box *toolbox
 	h := newHost(t, s, nil, func(o *Options) {
-		o.Stop = func(session string) { stopped = session }
 		with(tool("bash", `{"type":"object","properties":{"cmd":{"type":"string"},"background":{"type":"boolean"}},"required":["cmd"]}`,
 			func(_ context.Context, a string) (string, error) { return "bash " + a, nil }),
 			tool("tape.handoff", `{"type":"object","properties":{"name":{"type":"string"},"summary":{"type":"string"}}}`,
@@ -25,6 +24,7 @@ func TestCommands(t *testing.T) {
 				func(_ context.Context, a string) (string, error) { return "search " + a, nil }),
 			tool("skill", `{"type":"object","properties":{"name":{"type":"string"}}}`, func(_ context.Context, a string) (string, error) { return "skill " + a, nil }),
 			tool("tape.info", `{"type":"object","properties":{}}`, func(context.Context, string) (string, error) { return "part", errors.New("broken") }))(o)
+		box = o.Tools.(*toolbox)
 	})
 	h.register(&hooks.Plugin{Name: "x", RegisterCommands: func() []hooks.Command {
 		return []hooks.Command{{Name: "hi", Short: "greets", Run: func(_ context.Context, args []string, out io.Writer) error {
@@ -53,8 +53,8 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%s: %s", c[0], r.Output)
 		}
 	}
-	if stopped != "s" {
-		t.Errorf("stopped %q", stopped)
+	if box.stopped != "s" {
+		t.Errorf("stopped %q", box.stopped)
 	}
 	h.mustTurn("again", ",hi once")
 	before := len(h.entries())

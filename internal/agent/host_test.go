@@ -258,7 +258,7 @@ func echo(name string) hooks.Tool {
 }
 
 func with(list ...hooks.Tool) func(o *Options) {
-	return func(o *Options) { o.Tools = func(context.Context) []hooks.Tool { return list } }
+	return func(o *Options) { o.Tools = &toolbox{list: list} }
 }
 
 func sent(r models.Request) string {
@@ -275,3 +275,13 @@ func (h *host) dispatch(_ context.Context, m hooks.Envelope) (bool, error) {
 	h.sent = append(h.sent, m)
 	return true, nil
 }
+
+// toolbox has the tools of a test.
+type toolbox struct {
+	noTools
+	list    []hooks.Tool
+	stopped string
+}
+
+func (b *toolbox) All(context.Context) []hooks.Tool { return b.list }
+func (b *toolbox) Stop(session string)              { b.stopped = session }

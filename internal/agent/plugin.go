@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
 	"tape/hooks"
+	"tape/internal/agent/tools"
 	"tape/internal/models"
 	"tape/internal/secrets"
 	"tape/repo"
@@ -25,15 +27,18 @@ type Model interface {
 	Stream(ctx context.Context, r models.Request) hooks.Stream
 }
 
+// Tools are the built-in ones: see [tools.Set].
+type Tools interface {
+	All(ctx context.Context) []hooks.Tool
+	Keep(ctx context.Context, c hooks.ToolContext, tool, text string) (string, *tools.Artifact)
+	Stop(session string)
+}
+
 // Options say what the plugin works with. Runtime is needed; what else is missing is left out.
 type Options struct {
 	Runtime *hooks.Runtime
 	Model   Model
-	Tools   func(ctx context.Context) []hooks.Tool // the built-in ones
-	// Keep gives what of a tool's result goes to the model and the tape.
-	Keep func(ctx context.Context, c hooks.ToolContext, tool, text string) string
-	// Stop ends what a session has left running.
-	Stop func(session string)
+	Tools   Tools
 	// Name is the configured model, and Models are all that are.
 	Name   string
 	Models []hooks.ModelOption
@@ -83,15 +88,7 @@ func (a *agent) defaults() {
 		a.Log = slog.New(slog.DiscardHandler)
 	}
 	if a.Tools == nil {
-		a.Tools = func(context.Context) []hooks.Tool { return nil }
-	}
-	if a.Keep == nil {
-		a.Keep = func(_ context.Context, _ hooks.ToolContext, _, text string) string {
-			return strings.ToValidUTF8(text, "\uFFFD")
-		}
-	}
-	if a.Stop == nil {
-		a.Stop = func(string) {}
+		a.Tools = noTools{}
 	}
 	var list []secrets.Secret
 	for _, key := range a.Keys {
@@ -102,6 +99,14 @@ func (a *agent) defaults() {
 	if len(list) > 0 {
 		a.known = secrets.NewKnown(list)
 	}
+}
+
+type noTools struct{}
+
+func (noTools) All(context.Context) []hooks.Tool { return nil }
+func (noTools) Stop(string)                      {}
+func (noTools) Keep(_ context.Context, _ hooks.ToolContext, _, text string) (string, *tools.Artifact) {
+	return strings.ToValidUTF8(text, "\uFFFD"), nil
 }
 
 // loadState gives the message's id and context, and the model that the session has chosen.
@@ -162,7 +167,7 @@ func (a *agent) runModelStream(ctx context.Context, p hooks.Prompt, session stri
 	if chosen, ok := s[hooks.StateModel].(string); ok && chosen != "" {
 		r.model, r.switched = chosen, chosen
 	}
-	r.tools = distinct(append(a.Runtime.Tools(), append(a.Tools(ctx), a.subagents())...))
+	r.tools = tools.Distinct(slices.Concat(a.Runtime.Tools(), a.Tools.All(ctx), []hooks.Tool{a.subagents()}))
 	if r.past, err = lookBack(ctx, t, r.id); err != nil {
 		return nil, fmt.Errorf("look for what tape %s has of the turn: %w", t.Name(), err)
 	}

@@ -7,13 +7,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-)
 
-// Skill is a text that says how something is done here: .agents/skills/NAME/SKILL.md.
-type Skill struct {
-	Name, Description string
-	Location          string // its file
-}
+	"tape/internal/agent/tools"
+)
 
 // The limits of a skill's name and description, and of its file.
 const (
@@ -22,11 +18,12 @@ const (
 	largestSkill            = 1 << 20
 )
 
-// Skills lists those of a project and of a person's home, sorted by name. Of two with the same
-// name, the project's counts. A folder without a SKILL.md that has a name, which is the
+// Skills lists the texts that say how something is done, .agents/skills/NAME/SKILL.md in a
+// project and in a person's home, sorted by name. Of two with the same name, the project's counts.
+// In a text, ${SKILL_DIR} stands for its folder. A folder without a SKILL.md that has a name, which is the
 // folder's, and a description is none.
-func Skills(project, home string) []Skill {
-	var out []Skill
+func Skills(project, home string) []tools.Skill {
+	var out []tools.Skill
 	for _, root := range []string{project, home} {
 		if root == "" {
 			continue
@@ -37,12 +34,12 @@ func Skills(project, home string) []Skill {
 		}
 		for _, file := range files {
 			s, ok := readSkill(file)
-			if ok && !slices.ContainsFunc(out, func(o Skill) bool { return o.Name == s.Name }) {
+			if ok && !slices.ContainsFunc(out, func(o tools.Skill) bool { return o.Name == s.Name }) {
 				out = append(out, s)
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b tools.Skill) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -51,17 +48,15 @@ func globQuoted(path string) string {
 	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(path)
 }
 
-func readSkill(file string) (Skill, bool) {
+func readSkill(file string) (tools.Skill, bool) {
 	head, _, err := skillParts(file)
-	s := Skill{Name: head["name"], Description: head["description"], Location: file}
+	s := tools.Skill{Name: head["name"], Description: head["description"], Location: file}
+	s.Body = func() (string, error) {
+		_, body, err := skillParts(file)
+		return strings.ReplaceAll(body, "${SKILL_DIR}", filepath.Dir(file)), err
+	}
 	return s, err == nil && s.Name == filepath.Base(filepath.Dir(file)) && len(s.Name) <= longestSkillName &&
 		s.Description != "" && len(s.Description) <= longestSkillDescription
-}
-
-// Body is the skill's text. In it, ${SKILL_DIR} stands for its folder.
-func (s Skill) Body() (string, error) {
-	_, body, err := skillParts(s.Location)
-	return strings.ReplaceAll(body, "${SKILL_DIR}", filepath.Dir(s.Location)), err
 }
 
 // skillParts reads the front matter and the text behind it.
@@ -110,14 +105,14 @@ func frontMatter(lines []string) map[string]string {
 }
 
 // withSkills adds the texts of the skills that a prompt names as $NAME.
-func withSkills(text string, skills []Skill) string {
+func withSkills(text string, skills []tools.Skill) string {
 	if !strings.Contains(text, "$") {
 		return text
 	}
 	out, seen := text, map[string]bool{}
 	for _, m := range regexp.MustCompile(`\$([A-Za-z0-9_.-]+)`).FindAllStringSubmatch(text, -1) {
 		name := strings.ToLower(strings.TrimRight(m[1], ".-"))
-		i := slices.IndexFunc(skills, func(s Skill) bool { return strings.EqualFold(s.Name, name) })
+		i := slices.IndexFunc(skills, func(s tools.Skill) bool { return strings.EqualFold(s.Name, name) })
 		if i < 0 || seen[name] {
 			continue
 		}
@@ -130,7 +125,7 @@ func withSkills(text string, skills []Skill) string {
 }
 
 // skillsPrompt tells the model which skills there are.
-func skillsPrompt(skills []Skill) string {
+func skillsPrompt(skills []tools.Skill) string {
 	if len(skills) == 0 {
 		return ""
 	}

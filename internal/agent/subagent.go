@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tape/hooks"
+	"tape/internal/agent/tools"
 	"tape/internal/layout"
 	"tape/merge"
 	"tape/repo"
@@ -26,7 +27,7 @@ func forkName(callID string) string { return "agent-" + layout.TapeSlug(callID) 
 
 // subagents is the tool that gives a task to a subagent.
 func (a *agent) subagents() hooks.Tool {
-	return hooks.Tool{
+	return tools.Checked(hooks.Tool{
 		Name: subagentTool,
 		Description: "Give a task to a subagent, which works with the same tools and a context of its own, and returns its answer. " +
 			"Several run side by side if they are called together. If one fails, what it recorded is dropped; what it changed in files stays.",
@@ -36,7 +37,7 @@ func (a *agent) subagents() hooks.Tool {
 			`"allowed_tools":{"type":"array","items":{"type":"string"},"description":"default all"}},` +
 			`"required":["prompt"],"additionalProperties":false}`),
 		Run: a.runSubagent,
-	}
+	})
 }
 
 type subagentArgs struct {
@@ -53,10 +54,7 @@ func (a *agent) runSubagent(ctx context.Context, c hooks.ToolContext, arguments 
 	}
 	var args subagentArgs
 	if err := json.Unmarshal(arguments, &args); err != nil {
-		return "", fmt.Errorf("subagent: %w", err)
-	}
-	if strings.TrimSpace(args.Prompt) == "" {
-		return "", errors.New("subagent: prompt must say what is to be done")
+		return "", err
 	}
 	offered, err := subagentTools(parent.tools, args.AllowedTools)
 	if err != nil {
@@ -93,7 +91,7 @@ func subagentTools(all []hooks.Tool, allowed []string) ([]hooks.Tool, error) {
 	}
 	var chosen []hooks.Tool
 	for _, name := range allowed {
-		t, ok := findTool(out, name)
+		t, ok := tools.Find(out, name)
 		if !ok {
 			return nil, fmt.Errorf("a subagent has no tool %q", name)
 		}
