@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -49,7 +48,6 @@ type Options struct {
 	MaxSteps  int      // of a turn, default 50
 	MaxTokens int      // of an answer, 0: the provider's
 	Now       func() time.Time
-	Log       *slog.Logger
 }
 
 type agent struct {
@@ -83,9 +81,6 @@ func (a *agent) defaults() {
 	}
 	if a.Now == nil {
 		a.Now = time.Now
-	}
-	if a.Log == nil {
-		a.Log = slog.New(slog.DiscardHandler)
 	}
 	if a.Tools == nil {
 		a.Tools = noTools{}
