@@ -203,7 +203,7 @@ func toolArguments(t hooks.Tool, words []string) (json.RawMessage, error) {
 
 // object is a JSON object of texts; a tool converts them.
 func object(members map[string]string) json.RawMessage {
-	raw, err := json.Marshal(members)
+	raw, err := encoded(members)
 	if err != nil {
 		return json.RawMessage("{}") // texts always can
 	}

@@ -204,8 +204,8 @@ func brief(e repo.Entry) string {
 		return "system"
 	case repo.KindMessage:
 		text := content(e)
-		if i := strings.LastIndex(text, "---\n"); i >= 0 {
-			text = text[i+4:]
+		if i := strings.LastIndex(text, "context>\n"); i >= 0 {
+			text = text[i+9:]
 		}
 		return p.Role + ": " + text
 	case repo.KindToolCall:

@@ -20,6 +20,10 @@ import (
 // KeyMessageID is the key of an envelope, and of a turn's state, with the id of the message.
 const KeyMessageID = "message_id"
 
+// stateChosen is the model that the session has chosen; a plugin may put another one in its place
+// for a turn.
+const stateChosen = "_session_model"
+
 // Model is the client that calls models.
 type Model interface {
 	Form(model string) (view.Format, error)
@@ -123,7 +127,7 @@ func (a *agent) loadState(ctx context.Context, m hooks.Envelope, session string)
 		return nil, err
 	}
 	if model != "" {
-		s[hooks.StateModel] = model
+		s[hooks.StateModel], s[stateChosen] = model, model
 	}
 	return s, nil
 }
@@ -159,8 +163,9 @@ func (a *agent) runModelStream(ctx context.Context, p hooks.Prompt, session stri
 	}
 	r := &turn{agent: a, tape: t, session: session, state: s, prompt: p, model: a.Name}
 	r.id, _ = s[KeyMessageID].(string)
-	if chosen, ok := s[hooks.StateModel].(string); ok && chosen != "" {
-		r.model, r.switched = chosen, chosen
+	r.switched, _ = s[stateChosen].(string)
+	if model, ok := s[hooks.StateModel].(string); ok && model != "" {
+		r.model = model
 	}
 	r.tools = tools.Distinct(slices.Concat(a.Runtime.Tools(), a.Tools.All(ctx), []hooks.Tool{a.subagents()}))
 	if r.past, err = lookBack(ctx, t, r.id); err != nil {

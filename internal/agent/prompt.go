@@ -23,6 +23,7 @@ func (a *agent) buildPrompt(_ context.Context, m hooks.Envelope, _ string, _ hoo
 		return &hooks.Prompt{Parts: append([]hooks.Part{textPart(a.heading(m))}, parts...)}, nil
 	}
 	if isCommand(content) {
+		m[hooks.KeyKind] = hooks.KindCommand
 		return &hooks.Prompt{Text: strings.TrimSpace(content)}, nil
 	}
 	media, err := mediaOf(m)
@@ -42,13 +43,14 @@ func (a *agent) buildPrompt(_ context.Context, m hooks.Envelope, _ string, _ hoo
 	return &p, nil
 }
 
-// heading tells the model what the channel tells of a message, and the date.
+// heading tells the model the date, and what the channel tells of a message. It is a tag, so
+// that titles and excerpts leave it out.
 func (a *agent) heading(m hooks.Envelope) string {
-	date := "---Date: " + a.Now().Format(time.RFC3339) + "---"
-	if about := contextText(m[hooks.KeyContext]); about != "" {
-		return about + "\n" + date
+	about := "date: " + a.Now().Format(time.RFC3339)
+	if text := contextText(m[hooks.KeyContext]); text != "" {
+		about += "\n" + strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "</", "< /")
 	}
-	return date
+	return "<message_context>\n" + about + "\n</message_context>"
 }
 
 // contextText is a message's context on one line. Keys with a leading _ are the runtime's own.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -63,14 +64,23 @@ func (r *turn) entry(kind string, payload any, m meta) (repo.Draft, error) {
 	}
 	d := repo.Draft{Kind: kind}
 	var err error
-	if d.Payload, err = json.Marshal(payload); err != nil {
+	if d.Payload, err = encoded(payload); err != nil {
 		return d, fmt.Errorf("record a %s: %w", kind, err)
 	}
 	if r.agent.known != nil {
 		d.Payload, _ = r.agent.known.Mask(d.Payload)
 	}
-	d.Meta, err = json.Marshal(m)
+	d.Meta, err = encoded(m)
 	return d, err
+}
+
+// encoded is JSON without escapes that need not be.
+func encoded(v any) (json.RawMessage, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSpace(out.Bytes()), err
 }
 
 // anchor is one with what the turn's entries have in meta.

@@ -58,7 +58,7 @@ func (r *turn) goOn(ctx context.Context, d *drafts) error {
 // because a new context has begun.
 func (r *turn) saveAsked(ctx context.Context, d *drafts, again bool) error {
 	if r.past.prompt == nil {
-		raw, err := json.Marshal(promptContent(r.prompt))
+		raw, err := encoded(promptContent(r.prompt))
 		if err != nil {
 			return err
 		}

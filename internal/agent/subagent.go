@@ -157,7 +157,7 @@ func shown(raw json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	delete(m, "context")
-	return json.Marshal(m)
+	return encoded(m)
 }
 
 // anchorOf makes an anchor of a subagent's event phase, and reports whether it was one.

@@ -185,7 +185,7 @@ func (r *turn) fail(ctx context.Context, kind string, err error, reply *reply) e
 func (r *turn) handOff(ctx context.Context, problem error) error {
 	r.past.handedOff = true
 	d := r.drafts()
-	state, err := json.Marshal(map[string]any{"reason": kindContext, "error": problem.Error()})
+	state, err := encoded(map[string]any{"reason": kindContext, "error": problem.Error()})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tape/hooks"
+	"tape/internal/about"
 	"tape/internal/models"
 	"tape/repo"
 )
@@ -40,6 +41,12 @@ func TestTurn(t *testing.T) {
 		if !strings.Contains(second, want) {
 			t.Errorf("the second call lacks %s:\n%s", want, second)
 		}
+	}
+	if title := about.Prompt(h.entries()[2]); title != "look" {
+		t.Errorf("the title is %q", title)
+	}
+	if raw := string(h.entries()[2].Raw); !strings.Contains(raw, `"<message_context>\ndate`) {
+		t.Errorf("stored as %s", raw)
 	}
 	kinds := ""
 	for _, e := range h.events {
