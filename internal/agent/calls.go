@@ -63,7 +63,7 @@ func (r *turn) callTools(ctx context.Context, reply *reply) (more bool, err erro
 	}
 	if ctx.Err() != nil {
 		reply.text = "" // it is on the tape
-		return false, r.fail(ctx, kindCancelled, context.Cause(ctx), reply)
+		return false, r.fail(ctx, kindCancelled, ctx.Err(), reply)
 	}
 	return true, r.endStep(ctx, r.drafts(), true, reply)
 }

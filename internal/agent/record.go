@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -122,8 +123,8 @@ func (d *drafts) failure(kind, message string) {
 // run tells of a call of the model.
 func (d *drafts) run(status string, usage map[string]any) {
 	data := map[string]any{"status": status}
-	if d.r.model != "" {
-		data["model"] = d.r.model
+	if model := cmp.Or(d.r.used, d.r.model); model != "" {
+		data["model"] = model
 	}
 	if d.r.switched != "" {
 		data["model_switch"] = d.r.switched

@@ -144,6 +144,11 @@ func (r *turn) answer(ctx context.Context) (*reply, error) {
 		r.say(*finish)
 		return &reply{text: *finish}, nil
 	}
+	if other, err := client.Form(request.Model); err != nil || other != form {
+		return &reply{}, errors.Join(err, fmt.Errorf("a plugin has changed the model from %q to %q in before_llm_call, and that takes other messages: let load_state give it as %q",
+			r.model, request.Model, hooks.StateModel))
+	}
+	r.used = request.Model
 	began := time.Now()
 	out, err := r.receive(client.Stream(ctx, models.Request{Model: request.Model, System: r.system, Messages: request.Messages, Tools: r.tools, MaxTokens: request.MaxTokens}))
 	if ctx.Err() != nil {

@@ -39,6 +39,7 @@ type turn struct {
 
 	system   string
 	model    string // provider:model, "" for the client's own choice
+	used     string // the model of the last call, which a plugin may have changed
 	switched string // the model that the session has chosen
 	past     *past
 
@@ -122,7 +123,7 @@ func (r *turn) oneStep(ctx context.Context) (more bool, err error) {
 	case err == nil:
 		return r.callTools(ctx, reply)
 	case ctx.Err() != nil:
-		return false, r.fail(ctx, kindCancelled, context.Cause(ctx), reply)
+		return false, r.fail(ctx, kindCancelled, ctx.Err(), reply)
 	case !errors.Is(err, models.ErrContextLength):
 		return false, r.fail(ctx, kindModel, err, reply)
 	case r.past.handedOff:
@@ -165,7 +166,10 @@ func (r *turn) fail(ctx context.Context, kind string, err error, reply *reply) e
 	status := statusError
 	if ctx.Err() != nil {
 		kind, status = kindCancelled, statusCancelled
-		err = fmt.Errorf("the turn was cancelled: %w", context.Cause(ctx))
+		err = fmt.Errorf("the turn was cancelled: %w", ctx.Err())
+		if cause := context.Cause(ctx); !errors.Is(err, cause) {
+			err = fmt.Errorf("%w: %w", err, cause)
+		}
 	}
 	d := r.drafts()
 	d.failure(kind, err.Error())

@@ -217,7 +217,7 @@ func TestHooksAroundCalls(t *testing.T) {
 				text := "enough"
 				return &hooks.ModelDecision{Finish: &text}, nil
 			}
-			c.MaxTokens = 99
+			c.MaxTokens, c.Model = 99, "test:other"
 			return &hooks.ModelDecision{Call: &c}, nil
 		},
 		BeforeToolCall: func(_ context.Context, c hooks.ToolCall, _ hooks.State) (*hooks.ToolDecision, error) {
@@ -236,7 +236,7 @@ func TestHooksAroundCalls(t *testing.T) {
 			r.Content += "!"
 			return nil
 		}})
-	if r := h.mustTurn("m", "work"); r.Output != "enough" || h.model.requests[0].MaxTokens != 99 || results != 5 {
+	if r := h.mustTurn("m", "work"); r.Output != "enough" || h.model.requests[0].MaxTokens != 99 || results != 5 || h.model.requests[0].Model != "test:other" {
 		t.Errorf("output %q, %d tokens, %d results", r.Output, h.model.requests[0].MaxTokens, results)
 	}
 	got := map[string]bool{}
