@@ -285,3 +285,12 @@ type toolbox struct {
 
 func (b *toolbox) All(context.Context) []hooks.Tool { return b.list }
 func (b *toolbox) Stop(session string)              { b.stopped = session }
+
+// steer says something to the running turn of the session s.
+func (h *host) steer(id, text string) error {
+	inbox, err := h.rt.SteeringInbox(context.Background())
+	if err == nil {
+		err = inbox.Put(context.Background(), "s", hooks.Envelope{hooks.KeyContent: text, KeyMessageID: id})
+	}
+	return err
+}

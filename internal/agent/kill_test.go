@@ -38,8 +38,9 @@ func TestKill(t *testing.T) {
 		"overflow": {killOverflow, "work"},
 		"command":  {killScript, ",count text=x"},
 		"subagent": {killSubagent, "work"},
+		"steering": {killScript, "work"},
 	} {
-		t.Run(name, func(t *testing.T) { killEach(t, c.answer, c.text) })
+		t.Run(name, func(t *testing.T) { killEach(t, c.answer, c.text, name == "steering") })
 	}
 }
 
@@ -78,7 +79,7 @@ func killSubagent(n int, r models.Request) hooks.Stream {
 	return says("Three.")
 }
 
-func killEach(t *testing.T, answer func(n int, r models.Request) hooks.Stream, text string) {
+func killEach(t *testing.T, answer func(n int, r models.Request) hooks.Stream, text string, steered bool) {
 	dir := filepath.Join(t.TempDir(), "ws")
 	if _, _, err := repo.Init(t.Context(), dir, nil); err != nil {
 		t.Fatal(err)
@@ -114,6 +115,13 @@ func killEach(t *testing.T, answer func(n int, r models.Request) hooks.Stream, t
 		}
 		return nil
 	}}, run)
+	if steered {
+		run.ran = func() {
+			if err := h.steer("s1", "hurry"); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 	want := h.mustTurn("m", text).Output
 	t.Logf("%d moments of %d", len(moments), n)
 	for i, k := range moments {
@@ -131,6 +139,10 @@ func killEach(t *testing.T, answer func(n int, r models.Request) hooks.Stream, t
 			t.Errorf("moment %d: the answer is %q", i, r.Output)
 		}
 		h.mustTurn("m", text)
+		if steered { // the channel, which does not know whether it was heard, brings it again
+			h.mustTurn("s1", "hurry")
+			h.mustTurn("s1", "hurry")
+		}
 		h.wantOnce(i, k)
 		h.mustTurn("after", ",help")
 		if i%5 == 0 {
@@ -193,8 +205,9 @@ func (h *host) wantOnce(moment int, k killed) {
 
 // counter counts how often a tool began.
 type counter struct {
-	mu sync.Mutex
-	n  int
+	mu  sync.Mutex
+	n   int
+	ran func() // called when it has run first
 }
 
 func (c *counter) count() int {
@@ -207,7 +220,9 @@ func (c *counter) tool() hooks.Tool {
 	return tool("count", `{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`, func(_ context.Context, arguments string) (string, error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.n++
+		if c.n++; c.n == 1 && c.ran != nil {
+			c.ran()
+		}
 		return "counted " + arguments, nil
 	})
 }

@@ -179,11 +179,7 @@ func TestCancelledInTool(t *testing.T) {
 func TestSteering(t *testing.T) {
 	var h *host
 	say := func(id, text string) {
-		inbox, err := h.rt.SteeringInbox(t.Context())
-		if err == nil {
-			err = inbox.Put(t.Context(), "s", hooks.Envelope{hooks.KeyContent: text, KeyMessageID: id})
-		}
-		if err != nil {
+		if err := h.steer(id, text); err != nil {
 			t.Error(err)
 		}
 	}
