@@ -150,7 +150,7 @@ func (h *host) turn(ctx context.Context, id, text string) (*hooks.Result, error)
 	h.events = nil
 	m := hooks.Envelope{hooks.KeySession: "s", hooks.KeyContent: text}
 	if id != "" {
-		m[KeyMessageID] = id
+		m[hooks.KeyMessageID] = id
 	}
 	return h.rt.Process(ctx, m, hooks.Options{OnEvent: func(_ context.Context, _ hooks.Envelope, e hooks.Event) { h.events = append(h.events, e) }})
 }
@@ -290,7 +290,7 @@ func (b *toolbox) Stop(session string)              { b.stopped = session }
 func (h *host) steer(id, text string) error {
 	inbox, err := h.rt.SteeringInbox(context.Background())
 	if err == nil {
-		err = inbox.Put(context.Background(), "s", hooks.Envelope{hooks.KeyContent: text, KeyMessageID: id})
+		err = inbox.Put(context.Background(), "s", hooks.Envelope{hooks.KeyContent: text, hooks.KeyMessageID: id})
 	}
 	return err
 }

@@ -17,9 +17,6 @@ import (
 	"tape/repo/view"
 )
 
-// KeyMessageID is the key of an envelope, and of a turn's state, with the id of the message.
-const KeyMessageID = "message_id"
-
 // stateChosen is the model that the session has chosen; a plugin may put another one in its place
 // for a turn.
 const stateChosen = "_session_model"
@@ -110,11 +107,11 @@ func (noTools) Keep(_ context.Context, _ hooks.ToolContext, _, text string) (str
 
 // loadState gives the message's id and context, and the model that the session has chosen.
 func (a *agent) loadState(ctx context.Context, m hooks.Envelope, session string) (hooks.State, error) {
-	id := m.Text(KeyMessageID)
+	id := m.Text(hooks.KeyMessageID)
 	if id == "" {
 		id = newID("message-")
 	}
-	s := hooks.State{KeyMessageID: id, hooks.KeySession: session}
+	s := hooks.State{hooks.KeyMessageID: id, hooks.KeySession: session}
 	if about := contextText(m[hooks.KeyContext]); about != "" {
 		s[hooks.KeyContext] = about
 	}
@@ -162,7 +159,7 @@ func (a *agent) runModelStream(ctx context.Context, p hooks.Prompt, session stri
 		return nil, err
 	}
 	r := &turn{agent: a, tape: t, session: session, state: s, prompt: p, model: a.Name}
-	r.id, _ = s[KeyMessageID].(string)
+	r.id, _ = s[hooks.KeyMessageID].(string)
 	r.switched, _ = s[stateChosen].(string)
 	if model, ok := s[hooks.StateModel].(string); ok && model != "" {
 		r.model = model

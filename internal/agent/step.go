@@ -27,8 +27,9 @@ func (r *turn) ask(ctx context.Context) error {
 	switch {
 	case r.past.prompt == nil:
 		err = r.saveAsked(ctx, d, false)
-	case r.end.phase != r.asked.phase || r.end.id < r.asked.id:
-		// A tool has begun a new context, in which the model would not see what it was asked.
+	case r.end.phase != r.asked.phase || r.end.id < r.asked.id || r.past.cancelled:
+		// A tool has begun a new context, in which the model would not see what it was asked;
+		// or half an answer stands behind it.
 		err = r.saveAsked(ctx, d, true)
 	default:
 		if err = r.goOn(ctx, d); err == nil {
@@ -38,8 +39,16 @@ func (r *turn) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.past.system = system
-	return r.hear(ctx)
+	r.past.system, r.past.cancelled = system, false
+	d = r.drafts()
+	unheard, _, err := r.hear(ctx, d)
+	if err == nil {
+		err = d.save(ctx)
+	}
+	if err != nil {
+		unheard()
+	}
+	return err
 }
 
 // goOn adds the prompt of a further step, if a plugin has one.
@@ -77,43 +86,34 @@ func promptContent(p hooks.Prompt) any {
 	return p.Text
 }
 
-func (r *turn) steeringWaits(ctx context.Context) (bool, error) {
+// hear adds what was said to the running turn, and reports whether that is anything. If the
+// drafts cannot be saved, unheard puts it back.
+func (r *turn) hear(ctx context.Context, d *drafts) (unheard func(), heard bool, err error) {
 	if r.forked {
-		return false, nil
-	}
-	inbox, err := r.agent.Runtime.SteeringInbox(ctx)
-	return err == nil && inbox != nil && inbox.Len(r.session) > 0, err
-}
-
-// hear records what was said to the running turn.
-func (r *turn) hear(ctx context.Context) error {
-	if waits, err := r.steeringWaits(ctx); err != nil || !waits {
-		return err
+		return func() {}, false, nil
 	}
 	inbox, err := r.agent.Runtime.SteeringInbox(ctx)
 	if err != nil {
-		return err
+		return func() {}, false, err
 	}
 	waiting, err := inbox.Drain(ctx, r.session)
-	if err != nil {
-		return err
+	unheard = func() {
+		for _, m := range waiting {
+			_ = inbox.Put(context.WithoutCancel(ctx), r.session, m) // the turn has failed already
+		}
 	}
-	d := r.drafts()
 	for _, m := range waiting {
-		id := m.Text(KeyMessageID)
-		if id != "" && r.past.messages[id] {
+		id := m.Text(hooks.KeyMessageID)
+		if err != nil || id != "" && r.past.messages[id] {
 			continue
 		}
-		p, err := r.agent.Runtime.BuildPrompt(ctx, m, r.session, r.state)
-		if err != nil {
-			return err
-		}
-		if !p.Empty() {
+		var p hooks.Prompt
+		if p, err = r.agent.Runtime.BuildPrompt(ctx, m, r.session, r.state); err == nil && !p.Empty() {
 			d.message("user", promptContent(p), meta{MessageID: id, Turn: r.id})
-			r.past.messages[id] = true
+			r.past.messages[id], heard = true, true
 		}
 	}
-	return d.save(ctx)
+	return unheard, heard, err
 }
 
 // reply is what the model has answered.

@@ -134,17 +134,21 @@ func (r *turn) oneStep(ctx context.Context) (more bool, err error) {
 
 // answered records an answer without calls, which is the last unless somebody has said more.
 func (r *turn) answered(ctx context.Context, reply *reply) (more bool, err error) {
-	waiting, err := r.steeringWaits(ctx)
-	if err != nil {
-		return false, err
+	heard := r.drafts()
+	unheard, more, err := r.hear(ctx, heard)
+	if err == nil {
+		d := r.drafts()
+		d.message("assistant", reply.text, meta{})
+		err = r.endStep(ctx, d, more, reply, heard.list...)
 	}
-	d := r.drafts()
-	d.message("assistant", reply.text, meta{})
-	return waiting, r.endStep(ctx, d, waiting, reply)
+	if err != nil {
+		unheard()
+	}
+	return more, err
 }
 
 // endStep records the run and the step. The last step that is allowed cannot go on.
-func (r *turn) endStep(ctx context.Context, d *drafts, more bool, reply *reply) error {
+func (r *turn) endStep(ctx context.Context, d *drafts, more bool, reply *reply, behind ...repo.Draft) error {
 	if more && r.step >= r.agent.MaxSteps {
 		err := fmt.Errorf("max_steps_reached=%d: the turn was ended; say what is left to do, or raise max_steps", r.agent.MaxSteps)
 		d.failure(kindSteps, err.Error())
@@ -158,6 +162,7 @@ func (r *turn) endStep(ctx context.Context, d *drafts, more bool, reply *reply) 
 		status = statusContinue
 	}
 	d.step(status, "")
+	d.list = append(d.list, behind...)
 	return d.save(ctx)
 }
 

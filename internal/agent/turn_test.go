@@ -147,9 +147,9 @@ func TestCancelled(t *testing.T) {
 	if len(h.sent) != 0 {
 		t.Errorf("sent: %v", h.sent)
 	}
-	// Who hands it in again wants an answer.
+	// Who hands it in again wants an answer. Half of one is not the last that the model sees.
 	h.mustTurn("m", "work")
-	h.wantTape(append(tape, "assistant: here I am", "run ok", "loop.step ok")...)
+	h.wantTape(append(tape, "user: work", "assistant: here I am", "run ok", "loop.step ok")...)
 }
 
 func TestCancelledInTool(t *testing.T) {
