@@ -39,6 +39,14 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
+// BenchmarkNoModel is a turn that no model answers.
+func BenchmarkNoModel(b *testing.B) {
+	h := newHost(b, newStore(b), nil, nil)
+	for b.Loop() {
+		h.mustTurn("", "hello")
+	}
+}
+
 // BenchmarkSessions is a turn in each of 50 sessions side by side.
 func BenchmarkSessions(b *testing.B) {
 	h := newHost(b, newStore(b), func(int, models.Request) hooks.Stream { return says("yes") }, nil)

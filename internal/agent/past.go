@@ -13,7 +13,7 @@ import (
 // come again were waiting when the program ended, so they are in the last turns.
 const (
 	turnsBack   = 20
-	entriesBack = 2000
+	entriesBack = 1000
 )
 
 // past is what a tape has already of a turn, and before it.

@@ -99,3 +99,25 @@ func testSubagents(t *testing.T, form view.Format) {
 		t.Errorf("%d calls of the model", n)
 	}
 }
+
+// Servers that number the calls of each answer anew give every subagent the same id.
+func TestSubagentsSameID(t *testing.T) {
+	h := newHost(t, newStore(t), func(n int, r models.Request) hooks.Stream {
+		all := sent(r)
+		switch {
+		case !strings.Contains(all, "the work"):
+			return says("did it")
+		case n%3 == 1:
+			return says("", `call_0 subagent {"prompt":"task"}`)
+		}
+		return says("All done.")
+	}, nil)
+	for range 3 {
+		h.mustTurn("", "the work")
+	}
+	for _, e := range h.entries() {
+		if e.Kind == repo.KindToolResult && brief(e) != "result did it" {
+			t.Errorf("%s", e.Raw)
+		}
+	}
+}
