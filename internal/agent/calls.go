@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -88,7 +89,11 @@ func (r *turn) runTools(ctx context.Context, calls []call) error {
 			done <- ended{hc, hooks.ToolResult{Err: errors.New(decision.Message)}}
 			continue
 		}
-		go func() { done <- r.runTool(ctx, hc) }()
+		tc := r.toolContext(c.ID)
+		if c.Name == subagentTool { // whose hooks may write to it
+			tc.State = maps.Clone(tc.State)
+		}
+		go func() { done <- r.runTool(ctx, hc, tc) }()
 	}
 	var err error
 	for range calls {
@@ -98,7 +103,7 @@ func (r *turn) runTools(ctx context.Context, calls []call) error {
 	return err
 }
 
-func (r *turn) runTool(ctx context.Context, c hooks.ToolCall) (out ended) {
+func (r *turn) runTool(ctx context.Context, c hooks.ToolCall, tc hooks.ToolContext) (out ended) {
 	began := time.Now()
 	out.call = c
 	defer func() {
@@ -116,7 +121,7 @@ func (r *turn) runTool(ctx context.Context, c hooks.ToolCall) (out ended) {
 		out.result.Err = fmt.Errorf("%s: the arguments are not a JSON object", c.Tool)
 		return out
 	}
-	out.result.Content, out.result.Err = t.Run(ctx, r.toolContext(c.ID), c.Arguments)
+	out.result.Content, out.result.Err = t.Run(ctx, tc, c.Arguments)
 	return out
 }
 

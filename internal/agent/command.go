@@ -41,6 +41,9 @@ func (r *turn) command(ctx context.Context) error {
 			return nil
 		}
 		r.say("the program ended while this ran: " + line + "\nIt may have been done in part, or whole: look before you do it again.")
+		if err := r.discardFork(ctx, r.id); err != nil { // of a subagent
+			return err
+		}
 		return r.commandEvent(ctx, line, statusInterrupted, "interrupted", nil)
 	}
 	r.began = time.Now()
@@ -52,7 +55,7 @@ func (r *turn) command(ctx context.Context) error {
 	if err != nil {
 		status, output = statusError, strings.TrimSpace(output+"\nerror: "+err.Error())
 	}
-	kept, artifact := r.agent.Tools.Keep(context.WithoutCancel(ctx), r.toolContext(""), "command", output)
+	kept, artifact := r.agent.Tools.Keep(context.WithoutCancel(ctx), r.toolContext(r.id), "command", output)
 	r.say(output)
 	return r.commandEvent(ctx, line, status, kept, artifact)
 }
@@ -84,7 +87,7 @@ func (r *turn) runCommand(ctx context.Context, line string) (string, error) {
 		run = r.toolCommand(ctx, name)
 	}
 	if run == nil {
-		return r.runTool(ctx, hooks.ToolCall{Tool: "bash", Arguments: object(map[string]string{"cmd": line})}).both()
+		return r.runTool(ctx, hooks.ToolCall{Tool: "bash", Arguments: object(map[string]string{"cmd": line})}, r.toolContext(r.id)).both()
 	}
 	words, err := split(rest)
 	if err != nil {
@@ -162,7 +165,7 @@ func (r *turn) toolCommand(ctx context.Context, name string) func(words []string
 		if err != nil {
 			return "", err
 		}
-		return r.runTool(ctx, hooks.ToolCall{Tool: t.Name, Arguments: arguments}).both()
+		return r.runTool(ctx, hooks.ToolCall{Tool: t.Name, Arguments: arguments}, r.toolContext(r.id)).both()
 	}
 }
 

@@ -38,6 +38,7 @@ func TestKill(t *testing.T) {
 		"overflow": {killOverflow, "work"},
 		"command":  {killScript, ",count text=x"},
 		"subagent": {killSubagent, "work"},
+		"delegate": {killSubagent, ",subagent prompt='the task'"},
 		"steering": {killScript, "work"},
 	} {
 		t.Run(name, func(t *testing.T) { killEach(t, c.answer, c.text, name == "steering") })

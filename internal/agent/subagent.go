@@ -66,7 +66,7 @@ func (a *agent) runSubagent(ctx context.Context, c hooks.ToolContext, arguments 
 	}
 	r := &turn{
 		agent: a, tape: fork, forked: true, session: parent.session, id: parent.id + "/" + c.CallID,
-		state: parent.state, prompt: hooks.Prompt{Text: args.Prompt}, tools: offered,
+		state: c.State, prompt: hooks.Prompt{Text: args.Prompt}, tools: offered,
 		model: parent.model, past: &past{messages: map[string]bool{}},
 	}
 	r.work = r.run
