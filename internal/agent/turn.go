@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -199,7 +198,7 @@ func (r *turn) handOff(ctx context.Context, problem error) error {
 		return err
 	}
 	if r.forked { // an anchor would begin a new context for the session, too
-		d.event(eventPhase, map[string]any{"name": autoHandoff, "state": json.RawMessage(state)})
+		d.event(eventPhase, map[string]any{"name": autoHandoff, "state": state})
 	} else if d.anchor, err = r.anchor(autoHandoff, state); err != nil {
 		return err
 	}
