@@ -23,6 +23,22 @@ type call struct {
 	Arguments json.RawMessage // as the model wrote them
 }
 
+// callPayload is what an entry of calls has.
+type callPayload struct {
+	Calls []recordedCall `json:"calls"`
+}
+
+type recordedCall struct {
+	ID       string           `json:"id"`
+	Type     string           `json:"type"`
+	Function recordedFunction `json:"function"`
+}
+
+type recordedFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
 // callOf reads a call. Each call of a step has an id of its own.
 func (r *turn) callOf(e hooks.Event, others []call) call {
 	text := func(key string) string {
@@ -48,11 +64,11 @@ func (r *turn) callTools(ctx context.Context, reply *reply) (more bool, err erro
 	if reply.text != "" {
 		d.message("assistant", reply.text, meta{})
 	}
-	var list []map[string]any
+	var p callPayload
 	for _, c := range reply.calls {
-		list = append(list, map[string]any{"id": c.ID, "type": "function", "function": map[string]any{"name": c.Name, "arguments": string(c.Arguments)}})
+		p.Calls = append(p.Calls, recordedCall{c.ID, "function", recordedFunction{c.Name, string(c.Arguments)}})
 	}
-	d.add(repo.KindToolCall, map[string]any{"calls": list}, meta{})
+	d.add(repo.KindToolCall, p, meta{})
 	if err := d.save(ctx); err != nil {
 		return false, err
 	}

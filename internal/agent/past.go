@@ -171,14 +171,7 @@ func (p *past) over() bool {
 
 // callsOf are the calls that an entry has.
 func callsOf(e repo.Entry) (out []call, err error) {
-	var p struct {
-		Calls []struct {
-			ID       string `json:"id"`
-			Function struct {
-				Name string `json:"name"`
-			} `json:"function"`
-		} `json:"calls"`
-	}
+	var p callPayload
 	err = json.Unmarshal(e.Payload, &p)
 	for _, c := range p.Calls {
 		out = append(out, call{ID: c.ID, Name: c.Function.Name})

@@ -109,11 +109,17 @@ func (d *drafts) add(kind string, payload any, m meta) {
 }
 
 func (d *drafts) message(role string, content any, m meta) {
-	d.add(repo.KindMessage, map[string]any{"role": role, "content": content}, m)
+	d.add(repo.KindMessage, struct {
+		Role    string `json:"role"`
+		Content any    `json:"content"`
+	}{role, content}, m)
 }
 
 func (d *drafts) event(name string, data map[string]any) {
-	d.add(repo.KindEvent, map[string]any{"name": name, "data": data}, meta{})
+	d.add(repo.KindEvent, struct {
+		Name string         `json:"name"`
+		Data map[string]any `json:"data"`
+	}{name, data}, meta{})
 }
 
 func (d *drafts) failure(kind, message string) {
