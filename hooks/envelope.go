@@ -3,10 +3,13 @@ package hooks
 import (
 	"fmt"
 	"maps"
+	"strconv"
+	"strings"
 )
 
 // The keys of an [Envelope] that the runtime knows.
 const (
+	KeyMessageID     = "message_id" // the same when a message comes again after a crash
 	KeySession       = "session_id"
 	KeyChannel       = "channel"
 	KeyChat          = "chat_id"
@@ -35,6 +38,8 @@ func (e Envelope) Text(key string) string {
 		return ""
 	case string:
 		return v
+	case float64: // as JSON has numbers: an id of many digits stays as it is
+		return strconv.FormatFloat(v, 'f', -1, 64)
 	default:
 		return fmt.Sprint(v)
 	}
@@ -45,9 +50,9 @@ func (e Envelope) Clone() Envelope { return maps.Clone(e) }
 
 // Media is a file that came with a message.
 type Media struct {
-	Type string // MIME type
-	Name string
-	Data []byte
+	Type string `json:"type"` // MIME type
+	Name string `json:"name"`
+	Data []byte `json:"data"`
 }
 
 // State is what the plugins share in one turn. One turn's hooks are called one after the
@@ -71,3 +76,34 @@ type Prompt struct {
 
 // Empty reports whether the prompt says nothing.
 func (p Prompt) Empty() bool { return p.Text == "" && len(p.Parts) == 0 }
+
+// contentPrompt is a message's content as a prompt.
+func contentPrompt(m Envelope) Prompt {
+	switch content := m[KeyContent].(type) {
+	case []Part:
+		return Prompt{Parts: content}
+	case []any: // as JSON is decoded
+		var parts []Part
+		for _, c := range content {
+			if part, ok := c.(Part); ok {
+				parts = append(parts, part)
+			}
+		}
+		return Prompt{Parts: parts}
+	}
+	return Prompt{Text: m.Text(KeyContent)}
+}
+
+// words are the texts of a prompt, a line each.
+func (p Prompt) words() string {
+	if len(p.Parts) == 0 {
+		return p.Text
+	}
+	var texts []string
+	for _, part := range p.Parts {
+		if text := Envelope(part).Text("text"); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}

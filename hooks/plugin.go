@@ -9,48 +9,51 @@ import (
 	"tape/repo"
 )
 
-// Plugin implements hooks: those whose fields are not nil. An answer that is nil is "none".
+// Plugin implements hooks: those whose fields are not nil when it is registered. An answer that
+// is nil is "none". The tags are the names under which hooks are reported, and by which
+// plugins that are processes know them.
 type Plugin struct {
 	Name     string
 	Priority int // a higher one is asked before those that were registered later
 
 	// One answer: the first that is not none.
 
-	ResolveSession func(ctx context.Context, m Envelope) (*string, error)
-	BuildPrompt    func(ctx context.Context, m Envelope, session string, s State) (*Prompt, error)
-	RunModelStream func(ctx context.Context, p Prompt, session string, s State) (Stream, error)
-	RunModel       func(ctx context.Context, p Prompt, session string, s State) (*string, error)
+	ResolveSession func(ctx context.Context, m Envelope) (*string, error)                          `hook:"resolve_session"`
+	BuildPrompt    func(ctx context.Context, m Envelope, session string, s State) (*Prompt, error) `hook:"build_prompt"`
+	RunModelStream func(ctx context.Context, p Prompt, session string, s State) (Stream, error)    `hook:"run_model_stream"`
+	RunModel       func(ctx context.Context, p Prompt, session string, s State) (*string, error)   `hook:"run_model"`
 	// ContinuePrompt gives the prompt of an agent's next step.
-	ContinuePrompt       func(ctx context.Context, p Prompt, t *repo.Tape, s State) (*Prompt, error)
-	BuildTapeContext     func(ctx context.Context) (TapeContext, error)
-	ProvideTapeStore     func(ctx context.Context) (*repo.Store, error)
-	AdmitMessage         func(ctx context.Context, session string, m Envelope, t Turn) (Admission, error)
-	ProvideSteeringInbox func(ctx context.Context) (SteeringInbox, error)
+	ContinuePrompt       func(ctx context.Context, p Prompt, t *repo.Tape, s State) (*Prompt, error)      `hook:"continue_prompt"`
+	BuildTapeContext     func(ctx context.Context) (TapeContext, error)                                   `hook:"build_tape_context"`
+	ProvideTapeStore     func(ctx context.Context) (*repo.Store, error)                                   `hook:"provide_tape_store"`
+	AdmitMessage         func(ctx context.Context, session string, m Envelope, t Turn) (Admission, error) `hook:"admit_message"`
+	ProvideSteeringInbox func(ctx context.Context) (SteeringInbox, error)                                 `hook:"provide_steering_inbox"`
 
 	// Many answers.
 
-	LoadState func(ctx context.Context, m Envelope, session string) (State, error)
+	LoadState func(ctx context.Context, m Envelope, session string) (State, error) `hook:"load_state"`
 	// SaveState is called also when the model failed: then output is "", and [ModelError] of
 	// ctx says why.
-	SaveState           func(ctx context.Context, session string, s State, m Envelope, output string) error
-	RenderOutbound      func(ctx context.Context, m Envelope, session string, s State, output string) ([]Envelope, error)
-	DispatchOutbound    func(ctx context.Context, m Envelope) (delivered bool, err error)
-	SystemPrompt        func(ctx context.Context, p Prompt, s State) (*string, error)
-	ProvideTapeSidecar  func(ctx context.Context) (Sidecar, error)
-	ProvideChannels     func(ctx context.Context, h Handler) ([]Channel, error)
-	RegisterCommands    func() []Command
-	OnboardConfig       func(ctx context.Context, current map[string]any) (map[string]any, error)
-	ProvideModelOptions func(ctx context.Context, session string) ([]ModelOption, error)
-	// OnError observes. stage is the name of the hook that failed, or "turn".
-	OnError func(ctx context.Context, stage string, err error, m Envelope)
+	SaveState           func(ctx context.Context, session string, s State, m Envelope, output string) error               `hook:"save_state"`
+	RenderOutbound      func(ctx context.Context, m Envelope, session string, s State, output string) ([]Envelope, error) `hook:"render_outbound"`
+	DispatchOutbound    func(ctx context.Context, m Envelope) (delivered bool, err error)                                 `hook:"dispatch_outbound"`
+	SystemPrompt        func(ctx context.Context, p Prompt, s State) (*string, error)                                     `hook:"system_prompt"`
+	ProvideTapeSidecar  func(ctx context.Context) (Sidecar, error)                                                        `hook:"provide_tape_sidecar"`
+	ProvideChannels     func(ctx context.Context, h Handler) ([]Channel, error)                                           `hook:"provide_channels"`
+	RegisterCommands    func() []Command                                                                                  `hook:"register_cli_commands"`
+	OnboardConfig       func(ctx context.Context, current map[string]any) (map[string]any, error)                         `hook:"onboard_config"`
+	ProvideModelOptions func(ctx context.Context, session string) ([]ModelOption, error)                                  `hook:"provide_model_options"`
+	// OnError observes. stage is [StageTurn] for an error that ended a turn, [StageModel] where
+	// the turn goes on without the model's answer; m may be nil.
+	OnError func(ctx context.Context, stage string, err error, m Envelope) `hook:"on_error"`
 
 	// Around calls: each sees what the one before it made of the call.
 
-	BeforeModelCall func(ctx context.Context, c ModelCall, s State) (*ModelDecision, error)
-	AfterModelCall  func(ctx context.Context, c ModelCall, r ModelResult, s State) error
-	BeforeToolCall  func(ctx context.Context, c ToolCall, s State) (*ToolDecision, error)
+	BeforeModelCall func(ctx context.Context, c ModelCall, s State) (*ModelDecision, error) `hook:"before_llm_call"`
+	AfterModelCall  func(ctx context.Context, c ModelCall, r ModelResult, s State) error    `hook:"after_llm_call"`
+	BeforeToolCall  func(ctx context.Context, c ToolCall, s State) (*ToolDecision, error)   `hook:"before_tool_call"`
 	// AfterToolCall may change the content of a result that is no error.
-	AfterToolCall func(ctx context.Context, c ToolCall, r *ToolResult, s State) error
+	AfterToolCall func(ctx context.Context, c ToolCall, r *ToolResult, s State) error `hook:"after_tool_call"`
 
 	// Tools are offered to the model beside the built-in ones; of a name, the first.
 	Tools []Tool

@@ -1,0 +1,149 @@
+package hooks_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"tape/hooks"
+)
+
+// The rules of the hooks around calls. Plugins are registered in this order, so the last is
+// asked first.
+func TestAroundModelCalls(t *testing.T) {
+	before := func(name string, ask func(hooks.ModelCall) (*hooks.ModelDecision, error)) *hooks.Plugin {
+		return &hooks.Plugin{Name: name, BeforeModelCall: func(_ context.Context, c hooks.ModelCall, _ hooks.State) (*hooks.ModelDecision, error) { return ask(c) }}
+	}
+	addModel := func(name string) *hooks.Plugin {
+		return before(name, func(c hooks.ModelCall) (*hooks.ModelDecision, error) {
+			c.Model += "+" + name
+			c.Messages = append(c.Messages, json.RawMessage(`"`+name+`"`))
+			return &hooks.ModelDecision{Call: &c}, nil
+		})
+	}
+	none := before("none", func(hooks.ModelCall) (*hooks.ModelDecision, error) { return nil, nil })
+	for _, c := range []struct {
+		name    string
+		plugins []*hooks.Plugin
+		want    string
+	}{
+		{"nobody changes the call", []*hooks.Plugin{none}, `m ["hi"] 5`},
+		{"each sees what the one before made of it", []*hooks.Plugin{addModel("b"), none, addModel("a")}, `m+a+b ["hi" "a" "b"] 5`},
+		{"finish: the text is the answer, the rest is not asked", []*hooks.Plugin{addModel("b"), before("cap", func(hooks.ModelCall) (*hooks.ModelDecision, error) {
+			return &hooks.ModelDecision{Finish: new("too dear")}, nil
+		}), addModel("a")}, `m+a ["hi" "a"] 5 finished with "too dear"`},
+		{"finish: an empty text counts", []*hooks.Plugin{before("cap", func(hooks.ModelCall) (*hooks.ModelDecision, error) {
+			return &hooks.ModelDecision{Finish: new("")}, nil
+		})}, `m ["hi"] 5 finished with ""`},
+		{"who fails is skipped, with what it did to the call", []*hooks.Plugin{addModel("b"), before("bad", func(c hooks.ModelCall) (*hooks.ModelDecision, error) {
+			c.Messages[0] = json.RawMessage(`"spoilt"`)
+			return nil, errBroken
+		}), addModel("a")}, `m+a+b ["hi" "a" "b"] 5`},
+		{"who panics is skipped", []*hooks.Plugin{addModel("b"), before("bad", func(hooks.ModelCall) (*hooks.ModelDecision, error) { panic("oops") })}, `m+b ["hi" "b"] 5`},
+		{"only model, messages and limit can be changed", []*hooks.Plugin{before("other", func(c hooks.ModelCall) (*hooks.ModelDecision, error) {
+			return &hooks.ModelDecision{Call: &hooks.ModelCall{RunID: "stolen", Model: "n", Messages: c.Messages, MaxTokens: 9}}, nil
+		})}, `n ["hi"] 9`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := quiet()
+			register(t, r, c.plugins...)
+			call, finish := r.BeforeModelCall(t.Context(), hooks.ModelCall{RunID: "r", Model: "m", Messages: []json.RawMessage{[]byte(`"hi"`)}, MaxTokens: 5}, nil)
+			got := fmt.Sprintf("%s %s %d", call.Model, call.Messages, call.MaxTokens)
+			if finish != nil {
+				got += fmt.Sprintf(" finished with %q", *finish)
+			}
+			if got != c.want || call.RunID != "r" {
+				t.Errorf("%s (run %s), wanted %s", got, call.RunID, c.want)
+			}
+		})
+	}
+}
+
+func TestAroundToolCalls(t *testing.T) {
+	before := func(name string, d *hooks.ToolDecision, err error) *hooks.Plugin {
+		return &hooks.Plugin{Name: name, BeforeToolCall: func(_ context.Context, c hooks.ToolCall, _ hooks.State) (*hooks.ToolDecision, error) {
+			if d != nil && d.Arguments != nil {
+				changed := *d
+				changed.Arguments = json.RawMessage(strings.ReplaceAll(string(d.Arguments), "BEFORE", string(c.Arguments)))
+				return &changed, err
+			}
+			return d, err
+		}}
+	}
+	none := before("none", nil, nil)
+	wrap := func(name string) *hooks.Plugin {
+		return before(name, &hooks.ToolDecision{Action: hooks.Proceed, Arguments: json.RawMessage(`{"` + name + `":BEFORE}`)}, nil)
+	}
+	for _, c := range []struct {
+		name    string
+		plugins []*hooks.Plugin
+		want    string
+	}{
+		{"nobody decides: it proceeds", []*hooks.Plugin{none}, `proceed {}`},
+		{"proceed without arguments changes nothing", []*hooks.Plugin{before("p", &hooks.ToolDecision{Action: hooks.Proceed}, nil)}, `proceed {}`},
+		{"each sees the arguments that the one before gave", []*hooks.Plugin{wrap("b"), none, wrap("a")}, `proceed {"b":{"a":{}}}`},
+		{"replace: its result counts, the rest is not asked", []*hooks.Plugin{wrap("b"), before("r", &hooks.ToolDecision{Action: hooks.Replace, Result: "cached"}, nil), wrap("a")}, `replace {"a":{}} cached`},
+		{"deny: the rest is not asked", []*hooks.Plugin{before("r", &hooks.ToolDecision{Action: hooks.Replace, Result: "cached"}, nil), before("d", &hooks.ToolDecision{Action: hooks.Deny, Message: "not here"}, nil)}, `deny {} not here`},
+		{"replace: an empty result counts", []*hooks.Plugin{before("r", &hooks.ToolDecision{Action: hooks.Replace}, nil)}, `replace {}`},
+		{"who fails denies nothing", []*hooks.Plugin{wrap("b"), before("d", &hooks.ToolDecision{Action: hooks.Deny}, errBroken)}, `proceed {"b":{}}`},
+		{"who panics denies nothing", []*hooks.Plugin{wrap("b"), {Name: "bad", BeforeToolCall: func(context.Context, hooks.ToolCall, hooks.State) (*hooks.ToolDecision, error) { panic("oops") }}}, `proceed {"b":{}}`},
+		{"an unknown action is a failure", []*hooks.Plugin{before("d", &hooks.ToolDecision{Action: "allow"}, nil)}, `proceed {}`},
+		{"arguments that are no object are a failure", []*hooks.Plugin{before("d", &hooks.ToolDecision{Action: hooks.Proceed, Arguments: json.RawMessage(`[1]`)}, nil)}, `proceed {}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := quiet()
+			register(t, r, c.plugins...)
+			call, d := r.BeforeToolCall(t.Context(), hooks.ToolCall{ID: "1", Tool: "bash", Arguments: json.RawMessage(`{}`)}, nil)
+			got := strings.TrimSpace(fmt.Sprintf("%s %s %s%s", d.Action, call.Arguments, d.Result, d.Message))
+			if got != c.want || call.Tool != "bash" {
+				t.Errorf("%s, wanted %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAfterCalls(t *testing.T) {
+	after := func(name, text string, err error) *hooks.Plugin {
+		return &hooks.Plugin{Name: name, AfterToolCall: func(_ context.Context, _ hooks.ToolCall, r *hooks.ToolResult, _ hooks.State) error {
+			r.Content += text
+			return err
+		}}
+	}
+	for _, c := range []struct {
+		name    string
+		plugins []*hooks.Plugin
+		result  hooks.ToolResult
+		want    string
+	}{
+		{"each may change what the one before left", []*hooks.Plugin{after("b", "+b", nil), after("a", "+a", nil)}, hooks.ToolResult{Content: "x"}, "x+a+b"},
+		{"the content of an error stays", []*hooks.Plugin{after("a", "+a", nil)}, hooks.ToolResult{Content: "x", Err: errBroken}, "x"},
+		{"what a plugin did that failed does not count", []*hooks.Plugin{after("b", "+b", nil), after("a", "+a", errBroken)}, hooks.ToolResult{Content: "x"}, "x+b"},
+		{"who panics is skipped", []*hooks.Plugin{after("b", "+b", nil), {Name: "bad", AfterToolCall: func(context.Context, hooks.ToolCall, *hooks.ToolResult, hooks.State) error { panic("oops") }}}, hooks.ToolResult{Content: "x"}, "x+b"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := quiet()
+			register(t, r, c.plugins...)
+			if got := r.AfterToolCall(t.Context(), hooks.ToolCall{}, c.result, nil); got.Content != c.want || !errors.Is(got.Err, c.result.Err) {
+				t.Errorf("%+v, wanted %s", got, c.want)
+			}
+		})
+	}
+
+	r, seen := quiet(), ""
+	for _, name := range []string{"b", "bad", "a"} {
+		register(t, r, &hooks.Plugin{Name: name, AfterModelCall: func(_ context.Context, _ hooks.ModelCall, res hooks.ModelResult, _ hooks.State) error {
+			if name == "bad" {
+				panic("oops")
+			}
+			seen += name + ":" + res.Text + " "
+			return errBroken
+		}})
+	}
+	r.AfterModelCall(t.Context(), hooks.ModelCall{}, hooks.ModelResult{Text: "x"}, nil)
+	if seen != "a:x b:x " {
+		t.Errorf("after_llm_call: seen %q", seen)
+	}
+}

@@ -1,0 +1,186 @@
+package hooks
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"tape/repo"
+	"tape/repo/view"
+)
+
+// ResolveSession finds a message's session and writes its id into the message. Without an
+// answer, or if it is empty, it is the one that the message has, else "channel:chat_id".
+func (r *Runtime) ResolveSession(ctx context.Context, m Envelope) (string, error) {
+	answer, err := first(ctx, r, "resolve_session", func(p *Plugin) (*string, error) { return p.ResolveSession(ctx, m) })
+	if err != nil {
+		return "", err
+	}
+	session := ""
+	if answer != nil {
+		session = *answer
+	}
+	if strings.TrimSpace(session) == "" {
+		session = m.Text(KeySession)
+	}
+	if strings.TrimSpace(session) == "" {
+		session = cmp.Or(m.Text(KeyChannel), "default") + ":" + cmp.Or(m.Text(KeyChat), "default")
+	}
+	m[KeySession] = session
+	return session, nil
+}
+
+// LoadState merges what plugins give for a turn; of a key, who is asked first wins.
+func (r *Runtime) LoadState(ctx context.Context, m Envelope, session string) (State, error) {
+	answers, err := many(ctx, r, "load_state", func(p *Plugin) (State, error) { return p.LoadState(ctx, m, session) })
+	if err != nil {
+		return nil, err
+	}
+	state := State{StateWorkspace: r.Workspace}
+	for _, answer := range slices.Backward(answers) {
+		maps.Copy(state, answer)
+	}
+	return state, nil
+}
+
+// BuildPrompt gives the prompt of a message: its content, if no plugin answers or the answer
+// is empty.
+func (r *Runtime) BuildPrompt(ctx context.Context, m Envelope, session string, s State) (Prompt, error) {
+	answer, err := first(ctx, r, "build_prompt", func(p *Plugin) (*Prompt, error) { return p.BuildPrompt(ctx, m, session, s) })
+	if err != nil {
+		return Prompt{}, err
+	}
+	if answer == nil || answer.Empty() {
+		return contentPrompt(m), nil
+	}
+	return *answer, nil
+}
+
+// ContinuePrompt gives the prompt of an agent's next step; nil if no plugin has one.
+func (r *Runtime) ContinuePrompt(ctx context.Context, p Prompt, t *repo.Tape, s State) (*Prompt, error) {
+	return first(ctx, r, "continue_prompt", func(q *Plugin) (*Prompt, error) { return q.ContinuePrompt(ctx, p, t, s) })
+}
+
+// SaveState lets every plugin save, also if one fails, and if ctx has ended.
+func (r *Runtime) SaveState(ctx context.Context, session string, s State, m Envelope, output string) error {
+	ctx = context.WithoutCancel(ctx)
+	var failed []error
+	for _, p := range r.implementing("save_state") {
+		_, err := call(ctx, r, p, "save_state", func(p *Plugin) (any, error) { return nil, p.SaveState(ctx, session, s, m, output) })
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// RenderOutbound gives the messages that go out: those of all plugins, else one of the output.
+func (r *Runtime) RenderOutbound(ctx context.Context, m Envelope, session string, s State, output string) ([]Envelope, error) {
+	batches, err := many(ctx, r, "render_outbound", func(p *Plugin) ([]Envelope, error) {
+		return p.RenderOutbound(ctx, m, session, s, output)
+	})
+	if err != nil {
+		return nil, err
+	}
+	messages := slices.DeleteFunc(slices.Concat(batches...), func(e Envelope) bool { return e == nil })
+	if len(messages) == 0 {
+		messages = []Envelope{reply(m, output, cmp.Or(m.Text(KeyKind), KindNormal))}
+	}
+	return messages, nil
+}
+
+// reply makes a message that goes back to where m came from.
+func reply(m Envelope, content, kind string) Envelope {
+	e := Envelope{KeyContent: content, KeyKind: kind}
+	for _, key := range []string{KeySession, KeyChannel, KeyChat, KeyOutputChannel} {
+		if v, ok := m[key]; ok {
+			e[key] = v
+		}
+	}
+	return e
+}
+
+// Dispatch sends a message by every plugin that does so; whether one has delivered it.
+func (r *Runtime) Dispatch(ctx context.Context, m Envelope) (delivered bool, err error) {
+	answers, err := many(ctx, r, "dispatch_outbound", func(p *Plugin) (bool, error) { return p.DispatchOutbound(ctx, m) })
+	return slices.Contains(answers, true), err
+}
+
+// SystemPrompt joins what plugins give with a blank line; who is asked first comes last.
+func (r *Runtime) SystemPrompt(ctx context.Context, p Prompt, s State) (string, error) {
+	answers, err := many(ctx, r, "system_prompt", func(q *Plugin) (*string, error) { return q.SystemPrompt(ctx, p, s) })
+	var texts []string
+	for _, answer := range slices.Backward(answers) {
+		if answer != nil && *answer != "" {
+			texts = append(texts, *answer)
+		}
+	}
+	return strings.Join(texts, "\n\n"), err
+}
+
+// BuildTapeContext gives what makes messages of a tape; without an answer [view.Build], from
+// the last anchor.
+func (r *Runtime) BuildTapeContext(ctx context.Context) (TapeContext, error) {
+	answer, err := first(ctx, r, "build_tape_context", func(p *Plugin) (TapeContext, error) { return p.BuildTapeContext(ctx) })
+	if answer == nil && err == nil {
+		answer = tapeContext
+	}
+	return answer, err
+}
+
+func tapeContext(ctx context.Context, t *repo.Tape, form string) ([]json.RawMessage, error) {
+	c, err := view.Build(ctx, t, view.Options{Format: view.Format(form)})
+	if err != nil {
+		return nil, err
+	}
+	if c.System == nil {
+		return c.Messages, nil
+	}
+	// Anthropic has no messages of the role system; what the tape has of them is not lost.
+	system := json.RawMessage(`{"role":"user","content":` + string(c.System) + `}`)
+	return append([]json.RawMessage{system}, c.Messages...), nil
+}
+
+// TapeStore gives the store of sessions' tapes: the first that a plugin provides, else the
+// workspace's. It is the same at every call.
+func (r *Runtime) TapeStore(ctx context.Context) (*repo.Store, error) {
+	r.provided.Lock()
+	defer r.provided.Unlock()
+	if r.store != nil {
+		return r.store, nil
+	}
+	store, err := first(ctx, r, "provide_tape_store", func(p *Plugin) (*repo.Store, error) { return p.ProvideTapeStore(ctx) })
+	if store == nil && err == nil {
+		store, err = repo.Open(ctx, r.Workspace, nil)
+	}
+	if err == nil {
+		r.store = store
+	}
+	return store, err
+}
+
+// SteeringInbox gives where messages wait for a running turn: the first that a plugin
+// provides, else one in memory. It is the same at every call.
+func (r *Runtime) SteeringInbox(ctx context.Context) (SteeringInbox, error) {
+	r.provided.Lock()
+	defer r.provided.Unlock()
+	if r.inbox != nil {
+		return r.inbox, nil
+	}
+	inbox, err := first(ctx, r, "provide_steering_inbox", func(p *Plugin) (SteeringInbox, error) { return p.ProvideSteeringInbox(ctx) })
+	if inbox == nil && err == nil {
+		inbox = &memoryInbox{waiting: map[string][]Envelope{}}
+	}
+	if err == nil {
+		r.inbox = inbox
+	}
+	return inbox, err
+}
+
+// Admit decides what becomes of a message; without an answer it gets a turn.
+func (r *Runtime) Admit(ctx context.Context, session string, m Envelope, t Turn) (Admission, error) {
+	answer, err := first(ctx, r, "admit_message", func(p *Plugin) (Admission, error) { return p.AdmitMessage(ctx, session, m, t) })
+	return cmp.Or(answer, Admit), err
+}

@@ -1,0 +1,146 @@
+package hooks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"reflect"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"tape/repo"
+)
+
+// Runtime asks plugins. Its methods may be called from several goroutines.
+type Runtime struct {
+	// Workspace is the folder that turns find in their state, and whose tapes are used if no
+	// plugin provides a store. [New] sets the current folder; change it before the first turn.
+	Workspace string
+
+	log      *slog.Logger
+	sessions sessions
+
+	mu         sync.RWMutex
+	registered []*Plugin
+	ordered    []*Plugin            // who is asked first comes first
+	asked      map[string][]*Plugin // by hook, in the same order
+	figures    map[figureKey]*PluginReport
+
+	provided sync.Mutex // held while a plugin is asked for one of these
+	store    *repo.Store
+	inbox    SteeringInbox
+}
+
+// New makes a runtime without plugins. A nil log is slog's default.
+func New(log *slog.Logger) *Runtime {
+	if log == nil {
+		log = slog.Default()
+	}
+	folder, err := os.Getwd()
+	if err != nil {
+		folder = "." // it has been removed; whoever opens it will say so
+	}
+	return &Runtime{Workspace: folder, log: log, figures: map[figureKey]*PluginReport{}}
+}
+
+// Register adds a plugin, which is then asked before those that are there, priorities apart.
+// It is refused without a name, or if its name is taken.
+func (r *Runtime) Register(p *Plugin) error {
+	if p.Name == "" {
+		return errors.New("register a plugin: it has no name")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.ContainsFunc(r.registered, func(q *Plugin) bool { return q.Name == p.Name }) {
+		return fmt.Errorf("register plugin %q: there is one of this name; give it another", p.Name)
+	}
+	r.registered = append(r.registered, p)
+	ordered := slices.Clone(r.registered)
+	slices.Reverse(ordered)
+	slices.SortStableFunc(ordered, func(a, b *Plugin) int { return cmp.Compare(b.Priority, a.Priority) })
+	asked := map[string][]*Plugin{}
+	for _, q := range ordered {
+		for _, hook := range q.Hooks() {
+			asked[hook] = append(asked[hook], q)
+		}
+	}
+	r.ordered, r.asked = ordered, asked
+	return nil
+}
+
+// Plugins are the registered plugins in the order in which they are asked.
+func (r *Runtime) Plugins() []*Plugin {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.Clone(r.ordered)
+}
+
+// Hooks are the names of the hooks that the plugin implements, in the order of the contract.
+func (p *Plugin) Hooks() []string {
+	var names []string
+	for field, value := range reflect.ValueOf(p).Elem().Fields() {
+		if name, ok := field.Tag.Lookup("hook"); ok && !value.IsNil() {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// implementing are the plugins that implement a hook, in order. The slice is never changed.
+func (r *Runtime) implementing(hook string) []*Plugin {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.asked[hook]
+}
+
+// first asks until a plugin answers. The zero value of T is none.
+func first[T any](ctx context.Context, r *Runtime, hook string, ask func(*Plugin) (T, error)) (answer T, err error) {
+	for _, p := range r.implementing(hook) {
+		answer, err = call(ctx, r, p, hook, ask)
+		if err != nil || !reflect.ValueOf(&answer).Elem().IsZero() {
+			return answer, err
+		}
+	}
+	return answer, nil
+}
+
+// many asks everybody; a failure is the last that is asked.
+func many[T any](ctx context.Context, r *Runtime, hook string, ask func(*Plugin) (T, error)) ([]T, error) {
+	var answers []T
+	for _, p := range r.implementing(hook) {
+		answer, err := call(ctx, r, p, hook, ask)
+		if err != nil {
+			return nil, err
+		}
+		answers = append(answers, answer)
+	}
+	return answers, nil
+}
+
+// call asks one plugin, unless ctx has ended. A panic is an error of the hook.
+func call[T any](ctx context.Context, r *Runtime, p *Plugin, hook string, ask func(*Plugin) (T, error)) (answer T, err error) {
+	if err := ctx.Err(); err != nil {
+		return answer, err
+	}
+	start := time.Now()
+	defer func() {
+		if x := recover(); x != nil {
+			r.log.Error("a hook panicked", "hook", hook, "plugin", p.Name, "panic", x, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", x)
+		}
+		failure := err
+		if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			failure = nil // it was told to stop
+		}
+		r.count(hook, p, time.Since(start), failure)
+		if err != nil {
+			err = fmt.Errorf("plugin %q: %s: %w", p.Name, hook, err)
+		}
+	}()
+	return ask(p)
+}
