@@ -143,7 +143,7 @@ const (
 )
 
 // insist makes a call, waits as long as Telegram asks for, and calls again where it has surely
-// not done what was asked: the request was not sent, or the server was out of order.
+// not done what was asked: the request was not sent, or the server behind it does not run.
 func (a *api) insist(ctx context.Context, call func(context.Context) error) error {
 	for try := 0; ; try++ {
 		once, cancel := context.WithTimeout(ctx, callTime)
@@ -162,7 +162,7 @@ func (a *api) pause(err error, try int) (time.Duration, bool) {
 	switch {
 	case errors.As(err, &no) && no.retryAfter > 0:
 		return time.Duration(no.retryAfter) * a.unit, no.retryAfter <= maxWait
-	case errors.As(err, &no) && no.code >= 500, errors.As(err, &none) && !none.sent:
+	case errors.As(err, &no) && (no.code == http.StatusBadGateway || no.code == http.StatusServiceUnavailable), errors.As(err, &none) && !none.sent:
 		return a.growing(try), try < tries
 	}
 	return 0, false

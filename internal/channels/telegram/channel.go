@@ -6,6 +6,7 @@
 package telegram
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -22,16 +24,34 @@ import (
 
 const name = "telegram"
 
-// Options are those of a channel.
+// Options are those of a channel. Settings makes them.
 type Options struct {
-	Token   string   // of the bot; without one there is no channel
-	BaseURL string   // of the Bot API; https://api.telegram.org
-	Users   []string // who is heard in a chat of its own: ids or @names
-	Chats   []string // groups in which everybody is heard: ids or @names
-	Dir     string   // where it is kept which updates are known
-	Log     *slog.Logger
+	Token      string   `json:"-"`           // of the bot; without one there is no channel
+	BaseURL    string   `json:"base_url"`    // of the Bot API; https://api.telegram.org
+	AllowUsers []string `json:"allow_users"` // who is heard in a chat with the bot: ids or @names
+	AllowChats []string `json:"allow_chats"` // groups in which everybody is heard: ids or @names
+
+	Dir string       `json:"-"` // where it is kept which updates are known
+	Log *slog.Logger `json:"-"`
 
 	unit time.Duration // a second; less in tests
+}
+
+// Settings reads the setting telegram; the token is in the environment, or else in keys, which
+// have it by the channel's name.
+func Settings(raw json.RawMessage, getenv func(string) string, keys map[string]string) (Options, error) {
+	o := Options{Token: cmp.Or(getenv("TAPE_TELEGRAM_TOKEN"), keys[name])}
+	if len(raw) > 0 {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&o); err != nil {
+			return o, fmt.Errorf("the setting telegram: %w; it is like %s, with base_url for a Bot API server of your own", err, `{"allow_users":["123456789"],"allow_chats":["-1001234567890"]}`)
+		}
+	}
+	if u, err := url.Parse(o.BaseURL); o.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return o, fmt.Errorf("the setting telegram: base_url is no address: %q", o.BaseURL)
+	}
+	return o, nil
 }
 
 // Plugin offers the channel, if there is a token.
@@ -99,8 +119,8 @@ func (c *Channel) Start(ctx context.Context) error {
 	if err := c.load(); err != nil {
 		return err
 	}
-	if len(c.o.Users)+len(c.o.Chats) == 0 {
-		c.log.Warn(`nobody is admitted: send the bot a message, take your id from this log, and set it, as in: tape config telegram '{"users":["123456789"]}'`)
+	if len(c.o.AllowUsers)+len(c.o.AllowChats) == 0 {
+		c.log.Warn(`nobody is admitted: send the bot a message, take your id from this log, and set it, as in: tape config telegram '{"allow_users":["123456789"]}'`)
 	}
 	err := c.who(ctx)
 	var no *refusal
@@ -140,7 +160,7 @@ func (c *Channel) who(ctx context.Context) error {
 	if err := c.api.call(ctx, "getMe", struct{}{}, &c.bot); err != nil {
 		return err
 	}
-	c.log.Info("listening", "bot", "@"+c.bot.Username, "users", len(c.o.Users), "chats", len(c.o.Chats))
+	c.log.Info("listening", "bot", "@"+c.bot.Username, "allow_users", len(c.o.AllowUsers), "allow_chats", len(c.o.AllowChats))
 	return nil
 }
 

@@ -51,7 +51,7 @@ func (b *safeBuffer) String() string {
 }
 
 func options(s *tt.Server, dir string) Options {
-	return Options{Token: tt.Token, BaseURL: s.URL, Users: []string{"7", "@Ann"}, Chats: []string{"-100"}, Dir: dir, unit: time.Millisecond}
+	return Options{Token: tt.Token, BaseURL: s.URL, AllowUsers: []string{"7", "@Ann"}, AllowChats: []string{"-100"}, Dir: dir, unit: time.Millisecond}
 }
 
 // start starts a channel; change may change its options before.
@@ -179,13 +179,13 @@ func TestAdmission(t *testing.T) {
 	if got := h.received(2); got[0].Text("chat_id") != "11" || got[1].Text("chat_id") != "-100" {
 		t.Errorf("%v", got)
 	}
-	if log := h.log.String(); !strings.Contains(log, "telegram.users") || !strings.Contains(log, "id=9") || !strings.Contains(log, "telegram.chats") || !strings.Contains(log, "id=-5") {
+	if log := h.log.String(); !strings.Contains(log, "telegram.allow_users") || !strings.Contains(log, "id=9") || !strings.Contains(log, "telegram.allow_chats") || !strings.Contains(log, "id=-5") {
 		t.Errorf("log: %s", log)
 	}
 }
 
 func TestNobodyAdmitted(t *testing.T) {
-	h := start(t, func(o *Options) { o.Users, o.Chats = nil, nil })
+	h := start(t, func(o *Options) { o.AllowUsers, o.AllowChats = nil, nil })
 	h.server.Push(private(1, `"text":"hello"`))
 	h.server.Push(group(1, `"text":"/help@`+tt.Bot+`"`))
 	h.received(0)
@@ -249,7 +249,7 @@ func TestEdited(t *testing.T) {
 	h.server.Push(private(1, `"text":"helo"`))
 	h.server.Push(strings.Replace(private(1, `"text":"hello","edit_date":1700000009`), `"message"`, `"edited_message"`, 1))
 	m := h.received(2)[1]
-	if m.Text("replaces") != "telegram:7:1" || m.Text("message_id") != "telegram:7:1:1700000009" || m.Text("content") != "hello" {
+	if m["edited"] != true || m.Text("message_id") != "telegram:7:1" || m.Text("content") != "hello" {
 		t.Errorf("%v", m)
 	}
 }
@@ -313,5 +313,23 @@ func TestTokens(t *testing.T) {
 	}
 	if channels, err := Plugin(Options{}).ProvideChannels(t.Context(), nil); err != nil || channels != nil {
 		t.Errorf("without a token: %v %v", channels, err)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	env := map[string]string{}
+	getenv := func(key string) string { return env[key] }
+	o, err := Settings([]byte(`{"allow_users":["1","@a"],"allow_chats":["-2"],"base_url":"http://localhost:8081"}`), getenv, map[string]string{"telegram": "1:kept"})
+	if err != nil || o.Token != "1:kept" || len(o.AllowUsers) != 2 || len(o.AllowChats) != 1 || o.BaseURL != "http://localhost:8081" {
+		t.Errorf("%+v %v", o, err)
+	}
+	env["TAPE_TELEGRAM_TOKEN"] = "1:environment"
+	if o, err := Settings(nil, getenv, map[string]string{"telegram": "1:kept"}); err != nil || o.Token != "1:environment" {
+		t.Errorf("%+v %v", o, err)
+	}
+	for _, raw := range []string{`{"users":["1"]}`, `{"token":"1:x"}`, `{"Token":"1:x"}`, `{"allow_users":[1]}`, `[]`, `{"base_url":"localhost"}`} {
+		if _, err := Settings([]byte(raw), getenv, nil); err == nil || !strings.Contains(err.Error(), "setting telegram") {
+			t.Errorf("%s: %v", raw, err)
+		}
 	}
 }

@@ -125,15 +125,16 @@ func helper(string) {
 			_ = (*disk.FS)(nil).WriteFile(path, []byte("unknown"))
 		}
 	}
-	c, err := New(Options{Token: tt.Token, BaseURL: os.Getenv("URL"), Users: []string{"7"}, Dir: dir, Log: slog.New(slog.DiscardHandler), unit: time.Millisecond}, handle)
+	c, err := New(Options{Token: tt.Token, BaseURL: os.Getenv("URL"), AllowUsers: []string{"7"}, Dir: dir, Log: slog.New(slog.DiscardHandler), unit: time.Millisecond}, handle)
 	if err == nil {
 		err = c.Start(context.Background())
 	}
 	if err != nil {
 		panic(err)
 	}
+	deadline := time.Now().Add(20 * time.Second)
 	for over := 0; ; over = ended(dir) {
-		if step == "none" && over >= nth {
+		if step == "none" && (over >= nth || time.Now().After(deadline)) {
 			time.Sleep(200 * time.Millisecond) // for the poll that confirms
 			return
 		}

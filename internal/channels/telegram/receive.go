@@ -11,13 +11,9 @@ import (
 	"tape/hooks"
 )
 
-// The keys of an envelope beside those that package hooks names.
-const (
-	keyMessage  = "message_id"
-	keyReplaces = "replaces" // the message_id of the message that this one is an edit of
-)
-
-// receive hands a message over, if it is from somebody who is admitted and meant for the bot.
+// receive hands a message over, if it is from somebody who is admitted and meant for the bot. An
+// edited message has its old id: the host knows whether that one still waits. One that was
+// answered is not answered once more.
 func (c *Channel) receive(ctx context.Context, u update) error {
 	m := u.Message
 	if m == nil {
@@ -43,8 +39,7 @@ func (c *Channel) receive(ctx context.Context, u update) error {
 	}
 	e := c.envelope(m, text, media)
 	if u.Edited != nil {
-		e[keyReplaces] = e[keyMessage]
-		e[keyMessage] = fmt.Sprintf("%s:%d", e.Text(keyMessage), m.EditDate)
+		e[hooks.KeyEdited] = true
 	}
 	if err := c.handle(ctx, e); err != nil {
 		return fmt.Errorf("a message cannot be kept: %w", err)
@@ -69,15 +64,15 @@ func (c *Channel) admits(m *message) bool {
 	if m.From == nil || m.From.IsBot && m.SenderChat == nil {
 		return false // two bots could talk for ever; those who speak for a group have SenderChat
 	}
-	if listed(c.o.Chats, id, m.Chat.Username) || listed(c.o.Chats, c.first(id), "") ||
-		private && listed(c.o.Users, strconv.FormatInt(m.From.ID, 10), m.From.Username) {
+	if listed(c.o.AllowChats, id, m.Chat.Username) || listed(c.o.AllowChats, c.first(id), "") ||
+		private && listed(c.o.AllowUsers, strconv.FormatInt(m.From.ID, 10), m.From.Username) {
 		return true
 	}
 	if len(c.refused) < 1000 && !c.refused[m.Chat.ID] {
 		c.refused[m.Chat.ID] = true
-		list := "chats"
+		list := "allow_chats"
 		if private {
-			list = "users"
+			list = "allow_users"
 		}
 		c.log.Warn("a message is refused: its sender is not in telegram."+list, "id", m.Chat.ID, "user", m.From.ID, "username", m.From.Username, "title", m.Chat.Title)
 	}
@@ -185,7 +180,7 @@ func (c *Channel) envelope(m *message, text string, media []hooks.Media) hooks.E
 	e := hooks.Envelope{
 		hooks.KeySession: name + ":" + session, hooks.KeyChannel: name, hooks.KeyChat: place, hooks.KeyContent: text,
 		hooks.KeyKind: hooks.KindNormal, hooks.KeyActive: true, hooks.KeyContext: about,
-		keyMessage: fmt.Sprintf("%s:%s:%d", name, id, m.ID),
+		hooks.KeyMessageID: fmt.Sprintf("%s:%s:%d", name, id, m.ID),
 	}
 	if strings.HasPrefix(text, ",") {
 		e[hooks.KeyKind] = hooks.KindCommand

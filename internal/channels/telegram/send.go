@@ -69,7 +69,7 @@ func explained(err error) error {
 	var none *noAnswer
 	var no *refusal
 	switch {
-	case errors.As(err, &none) && none.sent:
+	case errors.As(err, &none) && none.sent, errors.As(err, &no) && no.code >= 500:
 		return fmt.Errorf("%w; it is not known whether it arrived", err)
 	case errors.As(err, &no) && no.code == 403:
 		return fmt.Errorf("%w: the bot has been blocked or removed there; who wants its answers has to start or add it again", err)

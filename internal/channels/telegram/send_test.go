@@ -85,7 +85,7 @@ func TestSendMedia(t *testing.T) {
 	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "7", "content": "here", "media": []hooks.Media{png, text, big}}); err != nil {
 		t.Fatal(err)
 	}
-	fromJSON := []any{map[string]any{"Type": "image/png", "Name": "c.png", "Data": "cG5n"}}
+	fromJSON := []any{map[string]any{"type": "image/png", "name": "c.png", "data": "cG5n"}}
 	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "7", "media": fromJSON}); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestSendMedia(t *testing.T) {
 
 // A group that becomes a supergroup gets another id; its session goes on.
 func TestMigration(t *testing.T) {
-	h := start(t, func(o *Options) { o.Chats = []string{"-5"} })
+	h := start(t, func(o *Options) { o.AllowChats = []string{"-5"} })
 	h.server.Know(-5)
 	h.server.Know(-1005)
 	h.server.Fail("sendMessage", tt.Fault{Code: 400, Description: "Bad Request: group chat was upgraded to a supergroup chat", MigrateTo: -1005})

@@ -17,7 +17,6 @@ type message struct {
 	SenderChat   *chat           `json:"sender_chat"`
 	Chat         *chat           `json:"chat"`
 	Date         int64           `json:"date"`
-	EditDate     int64           `json:"edit_date"`
 	ReplyTo      *message        `json:"reply_to_message"`
 	TopicCreated json.RawMessage `json:"forum_topic_created"`
 	Album        string          `json:"media_group_id"`
