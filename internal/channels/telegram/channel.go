@@ -80,6 +80,7 @@ type Channel struct {
 	stop   context.CancelFunc
 	done   chan struct{}
 
+	saving  sync.Mutex // held while the state is written
 	mu      sync.Mutex
 	state   state
 	typings map[string]*typing
@@ -244,9 +245,6 @@ func (c *Channel) take(ctx context.Context, raw json.RawMessage) error {
 	} else if err := c.receive(ctx, u); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	s := c.state
-	c.mu.Unlock()
-	s.Offset = number.ID + 1 // also if it is smaller than before: after a week of silence numbers begin anew
-	return c.save(s)
+	// The next number may be smaller than the last one: after a week of silence they begin anew.
+	return c.change(func(s *state) { s.Offset = number.ID + 1 })
 }

@@ -139,7 +139,7 @@ func group(id int, more string) string {
 
 func TestReceive(t *testing.T) {
 	h := start(t, nil)
-	h.server.Push(private(1, `"text":"hello"`))
+	h.server.Push(private(1, `"text":"hello","entities":[{"type":"text_link","offset":0,"length":5,"url":"https://example.org/"}]`))
 	m := h.received(1)[0]
 	for key, want := range map[string]string{
 		"session_id": "telegram:7", "channel": "telegram", "chat_id": "7", "content": "hello", "kind": "normal", "message_id": "telegram:7:1", "is_active": "true",
@@ -149,7 +149,7 @@ func TestReceive(t *testing.T) {
 		}
 	}
 	about := m["context"].(map[string]any)
-	if about["sender"] != "Ann" || about["username"] != "ann" || about["date"] != "2023-11-14T22:13:20Z" {
+	if about["sender"] != "Ann" || about["username"] != "ann" || about["date"] != "2023-11-14T22:13:20Z" || fmt.Sprint(about["links"]) != "[https://example.org/]" {
 		t.Errorf("context: %v", about)
 	}
 	h.until("typing", func() bool { return h.server.Calls("sendChatAction") > 2 })
@@ -241,6 +241,19 @@ func TestMeant(t *testing.T) {
 	}
 	if s := h.server.Sent()[0]; s.Thread != 33 || s.Chat != -100 {
 		t.Errorf("sent %+v", s)
+	}
+}
+
+// Of an album in a group, only one picture has the words.
+func TestAlbum(t *testing.T) {
+	h := start(t, nil)
+	h.server.File("p", []byte("picture"))
+	album := `"media_group_id":"a","photo":[{"file_id":"p","file_size":7}]`
+	h.server.Push(group(1, album+`,"caption":"@`+tt.Bot+` what are these?","caption_entities":[{"type":"mention","offset":0,"length":14}]`))
+	h.server.Push(group(2, album))
+	h.server.Push(group(3, `"media_group_id":"b","photo":[{"file_id":"p","file_size":7}]`))
+	if got := h.received(2); got[0].Text("content") != "what are these?\n[photo]" || got[1].Text("message_id") != "telegram:-100:2" {
+		t.Errorf("%v", got)
 	}
 }
 

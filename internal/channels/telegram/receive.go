@@ -177,6 +177,16 @@ func (c *Channel) envelope(m *message, text string, media []hooks.Media) hooks.E
 			about["reply_to"] = said
 		}
 	}
+	var links []string // that stand behind words
+	_, entities := m.words()
+	for _, e := range entities {
+		if e.URL != "" {
+			links = append(links, e.URL)
+		}
+	}
+	if links != nil {
+		about["links"] = links
+	}
 	e := hooks.Envelope{
 		hooks.KeySession: name + ":" + session, hooks.KeyChannel: name, hooks.KeyChat: place, hooks.KeyContent: text,
 		hooks.KeyKind: hooks.KindNormal, hooks.KeyActive: true, hooks.KeyContext: about,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -45,8 +46,14 @@ func (c *Channel) load() error {
 	return nil
 }
 
-// save makes a state durable; only then it holds.
-func (c *Channel) save(s state) error {
+// change makes a change of the state durable; only then it holds.
+func (c *Channel) change(f func(*state)) error {
+	c.saving.Lock()
+	defer c.saving.Unlock()
+	c.mu.Lock()
+	s := state{Offset: c.state.Offset, First: maps.Clone(c.state.First)}
+	c.mu.Unlock()
+	f(&s)
 	data, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -85,13 +92,11 @@ func (c *Channel) now(id string) string {
 // moved notes that a group has become a supergroup.
 func (c *Channel) moved(from string, to int64) error {
 	first := c.first(from)
-	c.mu.Lock()
-	s := state{Offset: c.state.Offset, First: map[string]string{strconv.FormatInt(to, 10): first}}
-	for now, f := range c.state.First {
-		if f != first {
-			s.First[now] = f
+	return c.change(func(s *state) {
+		maps.DeleteFunc(s.First, func(_, f string) bool { return f == first })
+		if s.First == nil {
+			s.First = map[string]string{}
 		}
-	}
-	c.mu.Unlock()
-	return c.save(s)
+		s.First[strconv.FormatInt(to, 10)] = first
+	})
 }

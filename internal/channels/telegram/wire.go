@@ -58,6 +58,7 @@ type entity struct {
 	Length   int    `json:"length"`
 	Language string `json:"language,omitempty"`
 	User     *user  `json:"user,omitempty"`
+	URL      string `json:"url,omitempty"`
 }
 
 // file is any of the objects that have a file.
