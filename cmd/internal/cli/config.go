@@ -76,7 +76,7 @@ func (a *App) runConfig(ctx context.Context, store *repo.Store, args []string) e
 			return err
 		}
 		switch {
-		case len(args) == 0 && value == "" && key != "allow_secret":
+		case len(args) == 0 && value == "" && mayBeEmpty(key) && key != "allow_secret":
 			// What is not set is not listed, but for what always was.
 		case a.json:
 			err = a.emit(object{{"key", key}, {"value", value}})
