@@ -3,6 +3,7 @@ package hooks_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -125,7 +126,7 @@ func TestAfterCalls(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := quiet()
 			register(t, r, c.plugins...)
-			if got := r.AfterToolCall(t.Context(), hooks.ToolCall{}, c.result, nil); got.Content != c.want || got.Err != c.result.Err {
+			if got := r.AfterToolCall(t.Context(), hooks.ToolCall{}, c.result, nil); got.Content != c.want || !errors.Is(got.Err, c.result.Err) {
 				t.Errorf("%+v, wanted %s", got, c.want)
 			}
 		})

@@ -50,7 +50,11 @@ func (r *Runtime) Process(ctx context.Context, m Envelope, o Options) (*Result, 
 		result, err = r.turn(ctx, m, session, o)
 	}
 	if err != nil {
-		r.log.Error("the turn failed", "session", session, "error", err)
+		if ctx.Err() != nil {
+			r.log.Info("the turn was cancelled", "session", session, "error", err)
+		} else {
+			r.log.Error("the turn failed", "session", session, "error", err)
+		}
 		r.NotifyError(ctx, StageTurn, err, m)
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func TestReport(t *testing.T) {
 		}
 		got, err := json.Marshal(r.Report())
 		want := `[{"hook":"build_prompt","plugins":[{"name":"ai","calls":2,"failures":0,"mean_ns":0},{"name":"unasked","calls":0,"failures":0,"mean_ns":0}]},` +
-			`{"hook":"run_model_stream","plugins":[{"name":"ai","calls":2,"failures":1,"last_error":"plugin \"ai\": run_model_stream: broken","mean_ns":1500000000}]}]`
+			`{"hook":"run_model_stream","plugins":[{"name":"ai","calls":2,"failures":1,"last_error":"broken","mean_ns":1500000000}]}]`
 		if err != nil || string(got) != want {
 			t.Errorf("%s, %v\nwanted\n%s", got, err, want)
 		}

@@ -133,14 +133,13 @@ func call[T any](ctx context.Context, r *Runtime, p *Plugin, hook string, ask fu
 			r.log.Error("a hook panicked", "hook", hook, "plugin", p.Name, "panic", x, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", x)
 		}
-		cancelled := err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err())
+		failure := err
+		if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			failure = nil // it was told to stop
+		}
+		r.count(hook, p, time.Since(start), failure)
 		if err != nil {
 			err = fmt.Errorf("plugin %q: %s: %w", p.Name, hook, err)
-		}
-		if cancelled {
-			r.count(hook, p, time.Since(start), nil)
-		} else {
-			r.count(hook, p, time.Since(start), err)
 		}
 	}()
 	return ask(p)

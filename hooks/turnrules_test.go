@@ -46,6 +46,11 @@ var sessionRules = []rule{
 		plugins: []*hooks.Plugin{asked(), session(new("first")), session(new(""))},
 		want:    []string{`save "default:default asked \"hi\""`, `sent default:default asked "hi" kind=normal`},
 	}, {
+		name:    "resolve_session: after an empty answer the message's own session counts",
+		message: hooks.Envelope{"session_id": "mine", "content": "hi"},
+		plugins: []*hooks.Plugin{asked(), session(new(""))},
+		want:    []string{`save "mine asked \"hi\""`, `sent mine asked "hi" kind=normal`},
+	}, {
 		name: "resolve_session: a priority goes before the order of registration",
 		plugins: []*hooks.Plugin{
 			asked(),

@@ -1,7 +1,8 @@
 // Written by tape; tape record uninstall opencode removes it.
 //
-// It hands each session over to tape when the session is idle, and when opencode ends. Whatever goes wrong
-// here is caught: a plugin that throws would break the agent's turn.
+// It hands each session over to tape when the session is idle, and when opencode ends; at its start also
+// those of the last day, of which one may have been cut off. Whatever goes wrong here is caught: a plugin that
+// throws would break the agent's turn.
 import { spawn } from "node:child_process"
 
 const settings = {/* settings */}
@@ -15,6 +16,7 @@ const tape = (program, payload) =>
   })
 
 export const Tape = async ({ client, directory }) => {
+  const started = Date.now()
   const changed = new Set()
   const last = new Map() // the hand-over of a session that is under way: they come one after the other
 
@@ -40,9 +42,20 @@ export const Tape = async ({ client, directory }) => {
     return next
   }
 
+  const catchUp = async () => {
+    try {
+      const list = await client.session.list()
+      const dayAgo = Date.now() - 24 * 60 * 60 * 1000
+      const recent = (list.data ?? []).filter((s) => s.time.updated > dayAgo && s.time.updated < started)
+      await Promise.all(recent.slice(0, 20).map((s) => inTurn(s.id, "Stop")))
+    } catch {}
+  }
+  let begun // the server answers from its first event on
+
   return {
     event: async ({ event }) => {
       try {
+        begun ??= catchUp()
         const id = event.properties?.sessionID
         if (!id) return
         if (event.type === "session.idle" || event.type === "session.compacted" || event.type === "session.error") {
@@ -54,6 +67,7 @@ export const Tape = async ({ client, directory }) => {
       } catch {}
     },
     dispose: async () => {
+      await begun
       await Promise.all([...last.values(), ...[...changed].map((id) => inTurn(id, "Stop"))])
       await Promise.all([...last.keys()].map((id) => inTurn(id, "SessionEnd")))
     },

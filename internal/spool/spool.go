@@ -106,6 +106,21 @@ func add(d *disk.FS, place string, n Note) (err error) {
 	return err
 }
 
+// Check tries whether a place would take a note.
+func Check(d *disk.FS, place string) error {
+	if err := Make(d, place); err != nil {
+		return err
+	}
+	path := filepath.Join(place, fmt.Sprintf("%strial-%d", disk.TempPrefix, os.Getpid()))
+	f, err := d.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, disk.FilePerm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, 4096))
+	err = errors.Join(err, f.Close())
+	return errors.Join(err, d.Remove(path))
+}
+
 // Make makes a place. One that others could write to, or have made, is refused: a payload has
 // what a person said to an agent.
 func Make(d *disk.FS, place string) error {

@@ -69,7 +69,11 @@ func (a *App) recordStatus() error {
 	if err != nil {
 		return err
 	}
+	refused := spool.Check(nil, places[0])
 	for _, st := range list {
+		if st.Installed && refused != nil {
+			st.problem("what its hooks say cannot be kept in its usual place: " + refused.Error())
+		}
 		a.judge(st, sessions, notes)
 		if !a.json {
 			a.showAgent(st)
@@ -123,7 +127,7 @@ func (a *App) judge(st *agentStatus, sessions []*recorder.Session, notes []spool
 			oldest = n.At
 		}
 		if n.Trouble != "" && !endsWith(st.problems, n.Trouble) {
-			st.problem("the spool is not in its usual place: " + n.Trouble)
+			st.problem("notes of hooks are not in their usual place: " + n.Trouble)
 		}
 	}
 	for _, s := range sessions {

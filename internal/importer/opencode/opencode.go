@@ -167,8 +167,9 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	info.Complete = true
 	info.Session = jsonl.GetString(session, "id")
 	info.Began(jsonl.Get(session, "time", "created"))
+	// Not its model, which opencode learns later: each answer has it.
 	state := record.NewObject(256)
-	state.Raw("cwd", jsonl.Get(session, "directory")).Raw("version", jsonl.Get(session, "version")).Raw("model", jsonl.Get(session, "model", "id"))
+	state.Raw("cwd", jsonl.Get(session, "directory")).Raw("version", jsonl.Get(session, "version"))
 	info.State = state.OrNil()
 	if parent := jsonl.GetString(session, "parentID"); parent != "" {
 		info.Agent, info.Session = "agent-"+info.Session, parent
