@@ -78,6 +78,9 @@ func (m *Manager) Handle(ctx context.Context, e hooks.Envelope) error {
 		id = sessionOf(e)
 	}
 	k, fresh, err := m.inbox.add(e)
+	if err == nil && !fresh && e[hooks.KeyEdited] == true {
+		return m.edit(id, e)
+	}
 	if err != nil || !fresh {
 		return err
 	}

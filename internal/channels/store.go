@@ -166,17 +166,22 @@ func (s *store) add(e hooks.Envelope) (k kept, fresh bool, err error) {
 	if err != nil {
 		return k, false, fmt.Errorf("message %q: %w", id, err)
 	}
-	at := time.Now()
-	if !at.After(s.last) {
-		at = s.last.Add(1)
-	}
-	s.last = at
-	note, err := spool.Keep(s.fs, s.dir, spool.Note{Agent: e.Text(hooks.KeyChannel), At: at, Payload: raw})
+	note, err := spool.Keep(s.fs, s.dir, spool.Note{Agent: e.Text(hooks.KeyChannel), At: s.now(), Payload: raw})
 	if err != nil {
 		return k, false, fmt.Errorf("message %q could not be kept: %w", id, err)
 	}
 	s.known[id] = true
 	return kept{id: id, message: e, note: note}, true, nil
+}
+
+// now is a time that no note has yet; s.mu is held.
+func (s *store) now() time.Time {
+	at := time.Now()
+	if !at.After(s.last) {
+		at = s.last.Add(1)
+	}
+	s.last = at
+	return at
 }
 
 // join writes down that messages are one turn, which begins.
@@ -248,6 +253,13 @@ func (s *store) pending() (out []kept, err error) {
 		}
 		k.id = k.message.Text(hooks.KeyMessageID)
 		s.known[k.id] = true
+		if i := slices.IndexFunc(out, func(o kept) bool { return o.id == k.id }); i >= 0 { // an edit that was interrupted
+			if err := spool.Drop(s.fs, []spool.Kept{out[i].note}); err != nil {
+				return nil, err
+			}
+			out[i] = k
+			continue
+		}
 		out = append(out, k)
 	}
 	return out, nil
