@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"tape/hooks"
+	"tape/internal/channels"
 	"tape/internal/disk"
 	"tape/internal/testkit"
 	tt "tape/internal/testkit/telegramtest"
@@ -74,9 +75,102 @@ func TestKill(t *testing.T) {
 	}
 }
 
+// TestKillGateway kills the manager with this channel at random moments.
+func TestKillGateway(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many programs")
+	}
+	server, dir := tt.New(t), t.TempDir()
+	messages := 0
+	for seed := range testkit.Size(3, 15, 200) {
+		for range 3 {
+			messages++
+			server.Push(private(messages, fmt.Sprintf(`"text":",question %d."`, messages)))
+		}
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), testkit.HelperEnv+"=gateway", "DIR="+dir, "URL="+server.URL, "SEED="+strconv.Itoa(seed))
+		if out, err := cmd.CombinedOutput(); len(out) > 0 || err == nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	before := len(server.Sent())
+	known := func(i int) (answers int, begun bool) {
+		for _, s := range server.Sent() {
+			answers += strings.Count(s.Text, fmt.Sprintf("question %d.", i))
+		}
+		journal, _ := os.ReadFile(filepath.Join(dir, "messages", "answered"))
+		return answers, strings.Contains(string(journal), fmt.Sprintf("%q", fmt.Sprintf("telegram:7:%d", i)))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() { over <- gateway(ctx, dir, server.URL) }()
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		missing := 0
+		for i := 1; i <= messages; i++ {
+			if n, begun := known(i); n == 0 && !begun {
+				missing++
+			}
+		}
+		if missing == 0 && server.Waiting() == 0 {
+			break
+		}
+	}
+	cancel()
+	if err := <-over; err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	unknown := 0
+	for i := 1; i <= messages; i++ {
+		n, begun := known(i)
+		if n > 1 || n == 0 && !begun {
+			t.Errorf("message %d has %d answers", i, n)
+		}
+		if n == 0 {
+			unknown++
+		}
+	}
+	t.Logf("%d messages, %d answers before the last start, %d being sent at a kill", messages, before, unknown)
+	if unknown > messages/3 {
+		t.Errorf("%d of %d answers did not arrive", unknown, messages)
+	}
+}
+
+// gateway is the manager with this channel and a model that repeats what it is asked.
+func gateway(ctx context.Context, dir, url string) error {
+	log := slog.New(slog.DiscardHandler)
+	rt := hooks.New(log)
+	m, err := channels.New(rt, channels.Options{Dir: filepath.Join(dir, "messages"), Log: log})
+	if err != nil {
+		return err
+	}
+	model := &hooks.Plugin{Name: "model", RunModel: func(_ context.Context, p hooks.Prompt, _ string, _ hooks.State) (*string, error) {
+		time.Sleep(2 * time.Millisecond)
+		text := "you said " + p.Text
+		return &text, nil
+	}}
+	for _, p := range []*hooks.Plugin{model, Plugin(Options{Token: tt.Token, BaseURL: url, AllowUsers: []string{"7"}, Dir: dir, Log: log, unit: time.Millisecond})} {
+		if err := rt.Register(p); err != nil {
+			return err
+		}
+	}
+	return m.Run(ctx)
+}
+
 // helper is a host as small as can be: a note on disk for each message, which says how far it
 // has got. With the step none it ends when NTH messages have an end.
-func helper(string) {
+func helper(mode string) {
+	if mode == "gateway" {
+		seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
+		go func() {
+			time.Sleep(time.Duration(rand.New(rand.NewPCG(seed, 5)).IntN(30_000)) * time.Microsecond)
+			p, _ := os.FindProcess(os.Getpid())
+			_ = p.Kill()
+		}()
+		if err := gateway(context.Background(), os.Getenv("DIR"), os.Getenv("URL")); err != nil {
+			panic(err)
+		}
+		return
+	}
 	dir, step := os.Getenv("DIR"), os.Getenv("STEP")
 	nth, _ := strconv.Atoi(os.Getenv("NTH"))
 	seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
