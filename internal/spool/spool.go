@@ -61,13 +61,12 @@ func Places(home string, getenv func(string) string) []string {
 
 // Add keeps a note durably in the first place that takes it.
 func Add(d *disk.FS, places []string, n Note) error {
-	n.Bytes = len(n.Payload)
 	var failed []error
 	for _, place := range places {
 		if len(failed) > 0 {
 			n.Trouble = failed[0].Error()
 		}
-		err := add(d, place, n)
+		_, err := Keep(d, place, n)
 		if err == nil {
 			return nil
 		}
@@ -76,22 +75,24 @@ func Add(d *disk.FS, places []string, n Note) error {
 	return errors.Join(failed...)
 }
 
-func add(d *disk.FS, place string, n Note) (err error) {
+// Keep keeps a note durably in one place. Those of one process need different times.
+func Keep(d *disk.FS, place string, n Note) (kept Kept, err error) {
+	n.Bytes = len(n.Payload)
 	if err := Make(d, place); err != nil {
-		return err
+		return kept, err
 	}
 	dir := filepath.Join(place, notes)
 	if err := d.MkdirAll(dir); err != nil {
-		return err
+		return kept, err
 	}
 	head, err := json.Marshal(n)
 	if err != nil {
-		return err
+		return kept, err
 	}
 	path := filepath.Join(dir, fmt.Sprintf("%019d-%d", n.At.UnixNano(), os.Getpid()))
 	f, err := d.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, disk.FilePerm)
 	if err != nil {
-		return err
+		return kept, err
 	}
 	_, err = f.Write(slices.Concat(head, []byte("\n"), n.Payload))
 	if err == nil {
@@ -103,7 +104,7 @@ func add(d *disk.FS, place string, n Note) (err error) {
 	if err != nil {
 		_ = d.Remove(path)
 	}
-	return err
+	return Kept{Note: n, File: path}, err
 }
 
 // Check tries whether a place would take a note.

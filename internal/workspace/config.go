@@ -58,11 +58,13 @@ type Config struct {
 
 	Scanner  func() *secrets.Scanner    // made when it is first needed
 	previous string                     // the current tape before this one
+	agent    map[string]json.RawMessage // settings of the agent, by name
 	unknown  map[string]json.RawMessage // members of a newer program, kept
 }
 
 // configKeys are the settings that Store.Setting and Store.SetSetting know.
-var configKeys = []string{"tape", "commit", "max_line", "redact", "allow_secret"}
+var configKeys = []string{"tape", "commit", "max_line", "redact", "allow_secret",
+	"model", "fallback_models", "base_urls", "max_steps", "plugins", "mcp_servers", "telegram"}
 
 // keyPrevious is what the file has besides settings: a person switches, and back.
 const keyPrevious = "previous_tape"
@@ -91,7 +93,10 @@ func loadConfig(dir string) (Config, error) {
 		if !ok {
 			continue
 		}
-		text, err := settingText(value)
+		text, err := string(value), error(nil)
+		if !agentJSON(key) {
+			text, err = settingText(value)
+		}
 		if err == nil {
 			err = c.set(key, text)
 		}
@@ -141,6 +146,8 @@ func (c *Config) set(key, value string) (err error) {
 		c.Redact, err = parseRedaction(value)
 	case "allow_secret":
 		c.Allowed, err = parseFingerprints(value)
+	case "model", "fallback_models", "base_urls", "max_steps", "plugins", "mcp_servers", "telegram":
+		err = c.setAgent(key, value)
 	default:
 		_, err = c.get(key)
 	}
@@ -159,14 +166,18 @@ func (c *Config) get(key string) (string, error) {
 		return c.Redact.String(), nil
 	case "allow_secret":
 		return strings.Join(c.Allowed, listSeparator), nil
+	case "model", "fallback_models", "base_urls", "max_steps", "plugins", "mcp_servers", "telegram":
+		return c.agentText(key)
 	}
 	return "", layout.Invalid("the settings are: "+strings.Join(configKeys, ", "), "there is no setting %q", key)
 }
 
 func (c *Config) save(d *disk.FS, dir string) error {
 	all := map[string]any{"tape": c.Tape, "commit": c.Commit.String(), "max_line": c.MaxLine}
-	for key, value := range c.unknown {
-		all[key] = value
+	for _, more := range []map[string]json.RawMessage{c.unknown, c.agent} {
+		for key, value := range more {
+			all[key] = value
+		}
 	}
 	if c.Commit.Every > 0 {
 		all["commit"] = c.Commit.Every

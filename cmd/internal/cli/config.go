@@ -22,19 +22,42 @@ func newConfigCmd(a *App) *cobra.Command {
   redact        what is done with secrets in new entries: off, mark (listed in the entry's
                 meta) or mask (replaced before anything is written)
   allow_secret  fingerprints, with commas between them, of what looks like a secret and is none;
-                push --allow-secret adds one, config replaces the list, and '' empties it`,
+                push --allow-secret adds one, config replaces the list, and '' empties it
+
+Those of the agent (tape run, tape chat, tape gateway); '' takes one away:
+
+  model            the model, as PROVIDER:MODEL; $TAPE_MODEL wins
+  fallback_models  models to ask when that one fails, with commas between them
+  base_urls        where a provider's API is, as a JSON object of URLs by provider
+  max_steps        how many calls of a model a turn may have
+  plugins          programs that are plugins, a JSON list
+  mcp_servers      MCP servers whose tools the agent may use, a JSON object by name
+  telegram         the Telegram channel, a JSON object
+
+Keys are no settings: they stand in the environment or in $TAPE_HOME/credentials.json.`,
 		Example: `  tape config
   tape config commit turn
-  tape config allow_secret ''`,
+  tape config allow_secret ''
+  tape config model openai:gpt-4.1
+  tape config base_urls '{"openai":"http://localhost:11434/v1"}'`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 2 && args[0] == "allow_secret" && args[1] == "" {
-				return nil // a list may be empty
+			if len(args) == 2 && args[1] == "" && mayBeEmpty(args[0]) {
+				return nil
 			}
 			return takes(0, "KEY", "VALUE")(cmd, args)
 		},
 		ValidArgsFunction: upTo(1, completeWords(repo.ConfigKeys()...)),
 		RunE:              a.inStore(a.runConfig),
 	}
+}
+
+// mayBeEmpty is for lists, and for what need not be set.
+func mayBeEmpty(key string) bool {
+	switch key {
+	case "tape", "commit", "max_line", "redact":
+		return false
+	}
+	return true
 }
 
 func (a *App) runConfig(ctx context.Context, store *repo.Store, args []string) error {
@@ -53,6 +76,8 @@ func (a *App) runConfig(ctx context.Context, store *repo.Store, args []string) e
 			return err
 		}
 		switch {
+		case len(args) == 0 && value == "" && mayBeEmpty(key) && key != "allow_secret":
+			// What is not set is not listed, but for what always was.
 		case a.json:
 			err = a.emit(object{{"key", key}, {"value", value}})
 		case len(args) > 0:

@@ -1,0 +1,59 @@
+package channels
+
+import (
+	"encoding/json"
+	"strings"
+
+	"tape/hooks"
+)
+
+// merged makes one message of several: the last, with the texts and the files of all and the
+// id of the first.
+func merged(list []kept) hooks.Envelope {
+	if len(list) == 1 {
+		return list[0].message
+	}
+	out := list[len(list)-1].message.Clone()
+	out[hooks.KeyMessageID] = list[0].id
+	var texts []string
+	var parts []any
+	var media []hooks.Media
+	for _, k := range list {
+		switch content := k.message[hooks.KeyContent].(type) {
+		case []any:
+			parts = append(parts, content...)
+		case []hooks.Part:
+			for _, p := range content {
+				parts = append(parts, p)
+			}
+		default:
+			text := k.message.Text(hooks.KeyContent)
+			if text != "" {
+				texts = append(texts, text)
+				parts = append(parts, hooks.Part{"type": "text", "text": text})
+			}
+		}
+		media = append(media, mediaOf(k.message)...)
+	}
+	out[hooks.KeyContent] = strings.Join(texts, "\n")
+	if len(parts) > len(texts) {
+		out[hooks.KeyContent] = parts
+	}
+	delete(out, hooks.KeyMedia)
+	if len(media) > 0 {
+		out[hooks.KeyMedia] = media
+	}
+	return out
+}
+
+// mediaOf are the files of a message, which is JSON if it comes from disk.
+func mediaOf(e hooks.Envelope) (out []hooks.Media) {
+	if list, ok := e[hooks.KeyMedia].([]hooks.Media); ok {
+		return list
+	}
+	raw, err := json.Marshal(e[hooks.KeyMedia])
+	if err != nil || json.Unmarshal(raw, &out) != nil {
+		return nil
+	}
+	return out
+}
