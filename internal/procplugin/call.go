@@ -33,6 +33,9 @@ type call struct {
 }
 
 func (in *instance) begin(ctx context.Context, a ask) (*call, error) {
+	if a.params == nil {
+		a.params = args{}
+	}
 	in.mu.Lock()
 	in.last++
 	c := &call{ask: a, in: in, id: in.last, queue: newQueue()}

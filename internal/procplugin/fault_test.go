@@ -139,6 +139,7 @@ func TestCancelledTurnTellsThePlugin(t *testing.T) {
 	if got, err := q.BuildPrompt(t.Context(), nil, "s", nil); err != nil || got.Text != "still there" {
 		t.Errorf("%v, %v", got, err)
 	}
+	p.Close()
 	if !strings.Contains(log.String(), "cancelled {") || strings.Contains(p.Status(), "stray") {
 		t.Errorf("%s\n%s", log.String(), p.Status())
 	}
@@ -179,7 +180,7 @@ func TestWhatIsNoMessageIsStray(t *testing.T) {
 
 func TestLongestAnswer(t *testing.T) {
 	t.Parallel()
-	p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "big", N: 16 << 20}, "hook/run_model": {Do: "big", N: 16<<20 + 1}}}, Options{})
+	p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "big", N: 16 << 20}, "hook/run_model": {Do: "big", N: 16<<20 + 1}, "hook/build_prompt": {}}}, Options{})
 	got, err := ask1(p)
 	if err != nil || len(got) < 16<<20-100 {
 		t.Errorf("%d bytes, %v", len(got), err)
@@ -238,7 +239,7 @@ func TestShutdownThenExit(t *testing.T) {
 	file := temp(t, "seen")
 	p := scripted(t, script{Seen: file, Answers: map[string]reply{resolve: {}}}, Options{})
 	p.Close()
-	if got := seen(t, file); !strings.HasSuffix(got, "shutdown \nexit \n") {
+	if got := seen(t, file); !strings.HasSuffix(got, "shutdown {}\nexit \n") {
 		t.Error(got)
 	}
 	if s := p.Status(); s != "off: it was ended" {

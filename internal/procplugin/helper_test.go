@@ -209,6 +209,13 @@ func requested(m *received, list []plainRequest, in *bufio.Reader) string {
 			return err.Error()
 		}
 		a := parse(line)
+		for a.Method != "" { // the host may ask meanwhile
+			write(`{"jsonrpc":"2.0","id":%s,"result":{}}`, a.ID)
+			if line, err = readLine(in, 1<<30); err != nil {
+				return err.Error()
+			}
+			a = parse(line)
+		}
 		if a.Error != nil {
 			answers = append(answers, fmt.Sprintf("error %d: %s", a.Error.Code, a.Error.Message))
 		} else {

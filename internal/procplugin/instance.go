@@ -185,14 +185,14 @@ func (in *instance) read(ctx context.Context, stdout io.Reader) {
 		case len(line) == 0:
 			continue
 		}
-		if m := parse(line); m == nil || !in.take(ctx, m) {
-			in.astray(line)
+		if m := parse(line); (m == nil || !in.take(ctx, m)) && !in.astray(line) {
+			return
 		}
 	}
 }
 
-// astray counts a line that is no message of the protocol.
-func (in *instance) astray(line []byte) {
+// astray counts a line that is no message of the protocol; false if there are too many.
+func (in *instance) astray(line []byte) bool {
 	in.mu.Lock()
 	in.stray++
 	n := in.stray
@@ -201,6 +201,7 @@ func (in *instance) astray(line []byte) {
 	if n >= in.limits.stray {
 		in.fail(fmt.Errorf("%d stray lines on standard output; it writes what is no message to standard error", n), true)
 	}
+	return n < in.limits.stray
 }
 
 // take hands a message to whom it concerns; false if it concerns nobody.

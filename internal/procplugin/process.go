@@ -34,15 +34,15 @@ type Process struct {
 	open     map[string]bool // channels that were started
 }
 
-// Start starts a plugin and waits until it is ready. The plugin runs until Close, or until ctx
-// ends. One that cannot be started is given with the error: it is off, and says so when asked for
-// its status.
+// Start starts a plugin and waits until it is ready, or ctx ends. The plugin then runs until
+// Close. One that cannot be started is given with the error: it is off, and says so when asked
+// for its status.
 func Start(ctx context.Context, c Config, o Options) (*Process, error) {
 	o = o.defaults()
 	o.Log = o.Log.With("plugin", c.Name)
-	ctx, end := context.WithCancel(ctx)
+	run, end := context.WithCancel(context.WithoutCancel(ctx))
 	p := &Process{config: c, o: o, end: end, over: make(chan struct{}), changed: make(chan struct{}), open: map[string]bool{}}
-	in, a, err := p.launch(ctx)
+	in, a, err := p.launch(run, ctx)
 	if err != nil {
 		err = fmt.Errorf("start plugin %q: %w", c.Name, err)
 		p.turnOff(err.Error())
@@ -51,14 +51,14 @@ func Start(ctx context.Context, c Config, o Options) (*Process, error) {
 		return p, err
 	}
 	p.about = a
-	p.up(ctx, in)
-	go p.supervise(ctx, in)
+	p.up(run, in)
+	go p.supervise(run, in)
 	return p, nil
 }
 
-// launch starts the process and lets it say what it is.
-func (p *Process) launch(ctx context.Context) (*instance, about, error) {
-	in, err := start(ctx, p.config, p.o, p.serve)
+// launch starts the process, which ends with run, and lets it say what it is.
+func (p *Process) launch(run, ctx context.Context) (*instance, about, error) {
+	in, err := start(run, p.config, p.o, p.serve)
 	if err != nil {
 		return nil, about{}, err
 	}
@@ -106,7 +106,7 @@ func (p *Process) supervise(ctx context.Context, in *instance) {
 			case <-ctx.Done():
 				continue
 			}
-			next, a, err := p.launch(ctx)
+			next, a, err := p.launch(ctx, ctx)
 			if err == nil && !a.same(p.about) {
 				err = errors.New("it lists other hooks, tools or channels than before: restart the host")
 				next.fail(err, true)
@@ -201,7 +201,9 @@ func (p *Process) running(ctx context.Context) (*instance, error) {
 		case off != "":
 			return nil, &Off{Name: p.config.Name, Why: off}
 		case in != nil:
-			return in, nil
+			if _, err := in.failure(); err == nil {
+				return in, nil
+			}
 		}
 		select {
 		case <-changed:
