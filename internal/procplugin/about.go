@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"tape/hooks"
@@ -47,7 +49,8 @@ func (a *about) check() error {
 	for field := range reflect.TypeFor[hooks.Plugin]().Fields() {
 		known[field.Tag.Get("hook")] = true
 	}
-	delete(known, "provide_channels") // those that are listed are provided
+	delete(known, "provide_channels")                                                          // those that are listed are provided
+	slices.SortFunc(a.Hooks, func(x, y listed) int { return strings.Compare(x.Name, y.Name) }) // for same
 	for _, h := range a.Hooks {
 		if h.Name == "" || !known[h.Name] {
 			return fmt.Errorf("it lists the hook %q, which there is not", h.Name)

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strconv"
 	"strings"
-	"syscall"
+	"sync"
 	"testing"
 	"time"
 
@@ -212,28 +211,6 @@ func TestFloodOfStandardError(t *testing.T) {
 	}
 }
 
-func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
-
-func TestWhoIgnoresExitIsEndedWithItsChildren(t *testing.T) {
-	t.Parallel()
-	child := temp(t, "child")
-	p := scripted(t, script{Stubborn: true, Child: child, Answers: map[string]reply{resolve: {Do: "pid"}}}, Options{})
-	raw := seen(t, child)
-	pid, err := strconv.Atoi(raw)
-	if err != nil || !alive(pid) {
-		t.Fatal(raw, err)
-	}
-	p.Close()
-	for range 500 {
-		state, _ := os.ReadFile("/proc/" + raw + "/stat")
-		if !alive(pid) || strings.Contains(string(state), ") Z ") {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error("its child still runs")
-}
-
 func TestShutdownThenExit(t *testing.T) {
 	t.Parallel()
 	file := temp(t, "seen")
@@ -287,4 +264,37 @@ func TestNoKeysInTheEnvironment(t *testing.T) {
 	if err != nil || strings.Contains(got, "sk-of") || !strings.Contains(got, "MY_TOKEN=named") || !strings.Contains(got, "PLAIN=plain") {
 		t.Errorf("%s, %v", got, err)
 	}
+}
+
+func TestCallsSideBySide(t *testing.T) {
+	t.Parallel()
+	p := scripted(t, script{Answers: map[string]reply{"hook/build_prompt": {Do: "echo"}}}, Options{})
+	q := p.Plugin()
+	var wait sync.WaitGroup
+	for i := range 50 {
+		wait.Go(func() {
+			session := fmt.Sprint("s", i)
+			got, err := q.BuildPrompt(t.Context(), hooks.Envelope{}, session, nil)
+			if want := `{"message":{},"session_id":"` + session + `"}`; err != nil || got.Text != want {
+				t.Errorf("%v, %v, wanted %s", got, err, want)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// A plugin that comes back with other hooks is not what was registered.
+func TestAnotherPluginAfterARestart(t *testing.T) {
+	t.Parallel()
+	once := temp(t, "once")
+	p := scripted(t, script{Once: once, Answers: map[string]reply{
+		"initialize": {Do: "raw", Text: `{"jsonrpc":"2.0","id":ID,"result":{"hooks":[{"name":"resolve_session"}]}}`},
+		resolve:      {Do: "crash"},
+	}}, Options{})
+	if err := os.Remove(once); err != nil {
+		t.Fatal(err)
+	}
+	_, err := ask1(p)
+	wantError(t, err, "exit status 3")
+	eventually(t, p, "off: it lists other hooks, tools or channels than before")
 }

@@ -289,7 +289,10 @@ func TestStreams(t *testing.T) {
 	if s, err = p.Plugin().RunModelStream(t.Context(), hooks.Prompt{}, "s", nil); err != nil {
 		t.Fatal(err)
 	}
-	for range s {
+	for _, err := range s {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	if got, err := ask1(p); got != "there" || err != nil || strings.Contains(p.Status(), "stray") {
@@ -305,7 +308,8 @@ func TestStreams(t *testing.T) {
 	}
 	time.Sleep(100 * time.Millisecond)
 	var last error
-	for _, last = range s {
+	for _, err := range s {
+		last = err
 	}
 	wantError(t, last, "more than 500 bytes of events wait")
 }
