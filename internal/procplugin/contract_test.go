@@ -207,6 +207,22 @@ func (c turn) run(t *testing.T) {
 		}
 		events = append(events, shown)
 	}})
+	c.check(t, res, err, sent, observed, events)
+	if c.asked != nil {
+		var lines []string
+		for line := range strings.Lines(seen(t, file)) {
+			if strings.HasPrefix(line, "hook/") {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		}
+		if !slices.Equal(lines, c.asked) {
+			t.Errorf("asked\n%s", strings.Join(lines, "\n"))
+		}
+	}
+}
+
+func (c turn) check(t *testing.T, res *hooks.Result, err error, sent, observed, events []string) {
+	t.Helper()
 	if c.fails != "" {
 		wantError(t, err, c.fails)
 	} else if err != nil {
@@ -222,17 +238,6 @@ func (c turn) run(t *testing.T) {
 	}
 	if got := strings.Join(events, " "); c.events != "" && got != c.events {
 		t.Errorf("events %q", got)
-	}
-	if c.asked != nil {
-		var lines []string
-		for line := range strings.Lines(seen(t, file)) {
-			if strings.HasPrefix(line, "hook/") {
-				lines = append(lines, strings.TrimSpace(line))
-			}
-		}
-		if !slices.Equal(lines, c.asked) {
-			t.Errorf("asked\n%s", strings.Join(lines, "\n"))
-		}
 	}
 }
 

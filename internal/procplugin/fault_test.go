@@ -98,7 +98,7 @@ func TestPausesGrow(t *testing.T) {
 func TestHang(t *testing.T) {
 	t.Parallel()
 	l := quick()
-	l.hook = 200 * time.Millisecond
+	l.hook, l.cancel = 200*time.Millisecond, 50*time.Millisecond
 	p := scripted(t, script{Once: temp(t, "once"), Answers: map[string]reply{resolve: {Do: "hang", Value: "back"}}}, Options{limits: l})
 	_, err := ask1(p)
 	wantError(t, err, "no answer within 200ms")

@@ -126,46 +126,15 @@ func (s *script) answer(m *received, in *bufio.Reader) {
 			_ = os.WriteFile(s.Once, nil, 0o600)
 		}
 	}
+	if r.misbehave(m, in) {
+		return
+	}
 	value := encoded(r.Value)
 	switch r.Do {
 	case "echo":
 		value = encoded(string(m.Params))
 	case "env":
 		value = encoded(strings.Join(os.Environ(), "\n"))
-	case "crash":
-		os.Exit(3)
-	case "hang":
-		time.Sleep(time.Hour)
-	case "late": // it waits until it is cancelled
-		for {
-			line, err := readLine(in, 1<<30)
-			if err != nil {
-				return
-			}
-			if c := parse(line); c.Method == "$/cancel" {
-				fmt.Fprintf(os.Stderr, "cancelled %s\n", c.Params)
-				write(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32800,"message":"cancelled"}}`, m.ID)
-				return
-			}
-		}
-	case "fail":
-		write(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%s}}`, m.ID, encoded(r.Text))
-		return
-	case "stray":
-		for i := range r.N {
-			write("stray %d", i)
-		}
-	case "raw":
-		write("%s", strings.ReplaceAll(r.Text, "ID", string(m.ID)))
-		return
-	case "big": // a line of N bytes
-		head, tail := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"value":"`, m.ID), `"}}`
-		write("%s%s%s", head, strings.Repeat("x", r.N-len(head)-len(tail)), tail)
-		return
-	case "flood":
-		for range r.N {
-			fmt.Fprintln(os.Stderr, strings.Repeat("\x1b[31m", 100)+"flood")
-		}
 	case "pid":
 		value = fmt.Sprint(os.Getpid())
 	}
@@ -188,6 +157,48 @@ func (s *script) answer(m *received, in *bufio.Reader) {
 	default:
 		write(`{"jsonrpc":"2.0","id":%s,"result":{"value":%s}}`, m.ID, value)
 	}
+}
+
+// misbehave does what no plugin should; true if there is no answer any more.
+func (r *reply) misbehave(m *received, in *bufio.Reader) bool {
+	switch r.Do {
+	case "crash":
+		os.Exit(3)
+	case "hang":
+		time.Sleep(time.Hour)
+	case "late": // it waits until it is cancelled
+		for {
+			line, err := readLine(in, 1<<30)
+			if err != nil {
+				return true
+			}
+			if c := parse(line); c.Method == "$/cancel" {
+				fmt.Fprintf(os.Stderr, "cancelled %s\n", c.Params)
+				write(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32800,"message":"cancelled"}}`, m.ID)
+				return true
+			}
+		}
+	case "fail":
+		write(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%s}}`, m.ID, encoded(r.Text))
+	case "stray":
+		for i := range r.N {
+			write("stray %d", i)
+		}
+		return false
+	case "raw":
+		write("%s", strings.ReplaceAll(r.Text, "ID", string(m.ID)))
+	case "big": // a line of N bytes
+		head, tail := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"value":"`, m.ID), `"}}`
+		write("%s%s%s", head, strings.Repeat("x", r.N-len(head)-len(tail)), tail)
+	case "flood":
+		for range r.N {
+			fmt.Fprintln(os.Stderr, strings.Repeat("\x1b[31m", 100)+"flood")
+		}
+		return false
+	default:
+		return false
+	}
+	return true
 }
 
 // requested asks the host, one request after the other, and gives its answers, a line each.
@@ -227,7 +238,7 @@ func requested(m *received, list []plainRequest, in *bufio.Reader) string {
 
 // quick are limits that tests need not wait for.
 func quick() *limits {
-	return &limits{initialize: 10 * time.Second, hook: 10 * time.Second, long: 10 * time.Second, cancel: 50 * time.Millisecond,
+	return &limits{initialize: 10 * time.Second, hook: 10 * time.Second, long: 10 * time.Second, cancel: 5 * time.Second,
 		shutdown: 500 * time.Millisecond, pause: time.Millisecond, line: 16 << 20, queue: 64 << 20, stray: 100, logged: 1000}
 }
 
