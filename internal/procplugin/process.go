@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -140,20 +142,20 @@ func (p *Process) restart(now time.Time, why error) (pause time.Duration, again 
 	return pause, true
 }
 
+// up lets the process be asked, once the channels that were open are open again.
 func (p *Process) up(ctx context.Context, in *instance) {
 	p.mu.Lock()
-	p.in = in
-	p.announce()
-	var open []string
-	for name := range p.open {
-		open = append(open, name)
-	}
+	open := slices.Sorted(maps.Keys(p.open))
 	p.mu.Unlock()
 	for _, name := range open {
 		if _, err := in.ask(ctx, p.channelAsk("channel/start", name, nil)); err != nil {
 			p.o.Log.Error("a channel was not started again", "channel", name, "error", err)
 		}
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.in = in
+	p.announce()
 }
 
 func (p *Process) down(in *instance) {
