@@ -1,0 +1,56 @@
+// Guard is a plugin for tape: commands that destroy what cannot be brought back are denied.
+//
+//	go build -o guard . && tape config plugins '[{"name": "guard", "command": ["./guard"]}]'
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+)
+
+var dangerous = regexp.MustCompile(`\brm\s+(-\S+\s+)*-\w*[rR]|\bgit\s+(push\b.*\s(-f|--force)\b|reset\s+--hard|clean\s+-\w*f)|\bmkfs|\bdd\b.*\bof=/dev/|\bsudo\b`)
+
+type request struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Call struct {
+			Tool      string         `json:"tool"`
+			Arguments map[string]any `json:"arguments"`
+		} `json:"call"`
+	} `json:"params"`
+}
+
+type object map[string]any
+
+func answer(r request) any {
+	switch r.Method {
+	case "initialize":
+		return object{"name": "guard", "version": "1", "hooks": []object{{"name": "before_tool_call"}}}
+	case "hook/before_tool_call":
+		command, _ := r.Params.Call.Arguments["cmd"].(string)
+		if found := dangerous.FindString(command); r.Params.Call.Tool == "bash" && found != "" {
+			return object{"value": object{"action": "deny",
+				"message": "denied: " + found + " destroys what cannot be brought back; ask the user to do it"}}
+		}
+		return object{"value": nil} // none: the next plugin is asked
+	}
+	return object{}
+}
+
+func main() {
+	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
+	for {
+		var r request
+		if in.Decode(&r) != nil || r.Method == "exit" {
+			return
+		}
+		if len(r.ID) == 0 {
+			continue // a notification, such as $/cancel
+		}
+		if out.Encode(object{"jsonrpc": "2.0", "id": r.ID, "result": answer(r)}) != nil {
+			return
+		}
+	}
+}

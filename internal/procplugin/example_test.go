@@ -1,0 +1,131 @@
+package procplugin
+
+import (
+	"encoding/json"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tape/hooks"
+)
+
+// example starts a plugin of docs/examples as its documentation says, in dir.
+func example(t *testing.T, dir, name string, command ...string) *hooks.Plugin {
+	t.Helper()
+	setting := encoded([]map[string]any{{"name": name, "command": command}})
+	configs, err := ParseConfigs(json.RawMessage(setting))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log logBuffer
+	all := StartAll(t.Context(), configs, Options{Dir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	t.Cleanup(func() {
+		CloseAll(all)
+		if log.String() != "" {
+			t.Error(log.String())
+		}
+	})
+	if s := all[0].Status(); !strings.HasPrefix(s, "running") {
+		t.Fatal(s)
+	}
+	return all[0].Plugin()
+}
+
+func needs(t *testing.T, program string) {
+	t.Helper()
+	if out, err := exec.Command(program, "--version").CombinedOutput(); err != nil {
+		t.Skipf("%s does not run: %v %s", program, err, out)
+	}
+}
+
+func examples(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("..", "..", "docs", "examples", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err == nil && strings.Count(string(raw), "\n") >= 60 {
+		t.Errorf("%s has %d lines", name, strings.Count(string(raw), "\n"))
+	}
+	return path
+}
+
+func TestPythonExample(t *testing.T) {
+	t.Parallel()
+	needs(t, "python3")
+	file, dir := examples(t, "git_status.py"), t.TempDir()
+	q := example(t, dir, "git-status", "python3", file)
+	if s, err := q.SystemPrompt(t.Context(), hooks.Prompt{}, hooks.State{}); s != nil || err != nil {
+		t.Errorf("%v, %v: there is no repository", s, err)
+	}
+	if out, err := exec.Command("git", "init", "-q", "-b", "main", dir).CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	if err := os.WriteFile(filepath.Join(dir, "neü.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := q.SystemPrompt(t.Context(), hooks.Prompt{}, hooks.State{})
+	if err != nil || !strings.Contains(*s, "No commits yet on main\n?? ") {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+func TestJavaScriptExample(t *testing.T) {
+	t.Parallel()
+	needs(t, "node")
+	q := example(t, "", "world-time", "node", examples(t, "world_time.mjs"))
+	tool := q.Tools[0]
+	got, err := tool.Run(t.Context(), hooks.ToolContext{}, json.RawMessage(`{"zone":"Asia/Tokyo","at":"2026-03-01T20:00:00Z"}`))
+	if err != nil || !strings.Contains(got, "Monday") || !strings.Contains(got, "2 March 2026") || !strings.Contains(got, "05:00:00") {
+		t.Errorf("%s: %q, %v", tool.Name, got, err)
+	}
+	if got, err := tool.Run(t.Context(), hooks.ToolContext{}, json.RawMessage(`{"zone":"Nowhere"}`)); err == nil || !strings.Contains(err.Error(), "Nowhere") {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestGoExample(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	guard := filepath.Join(dir, "guard")
+	if out, err := exec.Command("go", "build", "-o", guard, examples(t, "guard/main.go")).CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	q := example(t, dir, "guard", guard)
+	for command, denied := range map[string]bool{
+		"rm -rf build": true, "rm -f -R build": true, "cd x && git push origin main --force": true, "git reset --hard HEAD~1": true, "sudo ls": true,
+		"rm build/x": false, "git push origin main": false, "grep -r form .": false, "": false,
+	} {
+		d, err := q.BeforeToolCall(t.Context(), hooks.ToolCall{Tool: "bash", Arguments: json.RawMessage(encoded(map[string]any{"cmd": command}))}, nil)
+		if err != nil || (d != nil && d.Action == hooks.Deny) != denied {
+			t.Errorf("%q: %+v, %v", command, d, err)
+		}
+	}
+	if d, err := q.BeforeToolCall(t.Context(), hooks.ToolCall{Tool: "fs.read", Arguments: json.RawMessage(`{"path":"rm -rf x"}`)}, nil); d != nil || err != nil {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]string{
+		`[{"command":["x"]}]`: "number 1 has no name", `[{"name":"x"}]`: `"x" has no command`, `{}`: "it is a list of",
+		`[{"name":"x","command":["x"]},{"name":"x","command":["y"]}]`: "there are two", `[{"name":"x","comand":["x"]}]`: `unknown field "comand"`,
+	} {
+		_, err := ParseConfigs(json.RawMessage(setting))
+		wantError(t, err, want)
+	}
+	for _, setting := range []string{``, `null`, `[]`} {
+		if c, err := ParseConfigs(json.RawMessage(setting)); len(c) > 0 || err != nil {
+			t.Error(c, err)
+		}
+	}
+	c, err := ParseConfigs(json.RawMessage(`[{"name":"x","command":["a","b"],"priority":-1,"env":["FOO"],"config":{"k":1}}]`))
+	if err != nil || c[0].Priority != -1 || c[0].Env[0] != "FOO" || string(c[0].Config) != `{"k":1}` {
+		t.Errorf("%+v, %v", c, err)
+	}
+}

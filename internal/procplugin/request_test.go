@@ -1,0 +1,325 @@
+package procplugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/hooks"
+	"tape/repo"
+)
+
+type params = map[string]any
+
+// requesting is a plugin whose build_prompt asks the host and gives its answers.
+func requesting(list ...plainRequest) script {
+	return script{Answers: map[string]reply{"hook/build_prompt": {Requests: list}}}
+}
+
+// answersOf gives what the host answered, a line each.
+func answersOf(t *testing.T, o Options, s hooks.State, list ...plainRequest) []string {
+	t.Helper()
+	prompt, err := scripted(t, requesting(list...), o).Plugin().BuildPrompt(t.Context(), hooks.Envelope{}, "mine", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(prompt.Text, "\n")
+}
+
+func wantLines(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	for i, line := range want {
+		if i >= len(got) || !strings.HasPrefix(got[i], line) {
+			t.Errorf("answers\n%s\nwanted\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			return
+		}
+	}
+}
+
+func TestTapesOfThePlugin(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	type key struct{}
+	o := Options{Tape: func(ctx context.Context, session string) (*repo.Tape, error) {
+		if (session == "mine") != (ctx.Value(key{}) != nil) {
+			t.Errorf("session %q: the context is not that of the call", session)
+		}
+		tp, err := store.Tape(ctx, session)
+		if errors.Is(err, repo.ErrNotFound) {
+			return store.CreateTape(ctx, session)
+		}
+		return tp, err
+	}}
+	list := []plainRequest{
+		{Method: "tape/append", Params: params{"entries": []any{params{"kind": "message", "payload": params{"role": "user", "content": "zebra crossing"}}}}},
+		{Method: "tape/query", Params: params{"kinds": []string{"message"}}},
+		{Method: "tape/search", Params: params{"query": "zebra", "limit": 1}},
+		{Method: "tape/handoff", Params: params{"name": "phase-1", "summary": "done", "state": params{"a": 1}}},
+		{Method: "tape/query", Params: params{"after": "phase-1"}},
+		{Method: "tape/query", Params: params{"session_id": "other", "since": "nonsense"}, Alone: true},
+		{Method: "tape/query", Alone: true},
+		{Method: "tape/query", Params: params{"afetr": "x"}},
+		{Method: "tape/append", Params: params{"entries": []any{params{"kind": "anchor", "payload": params{"name": "x"}}}}},
+		{Method: "tape/burn"},
+	}
+	q := scripted(t, requesting(list...), o).Plugin()
+	prompt, err := q.BuildPrompt(context.WithValue(t.Context(), key{}, true), hooks.Envelope{}, "mine", hooks.State{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, strings.Split(prompt.Text, "\n"),
+		`{"ids":[2]}`,
+		`{"entries":[{"id":2,"kind":"message","payload":{"content":"zebra crossing","role":"user"}`,
+		`{"hits":[{"entry":{"id":2,`,
+		`{"anchor":"phase-1","commit":"`,
+		`{"entries":[]}`,
+		`error -32000: `,
+		`error -32602: which tape?`,
+		`error -32602: json: unknown field "afetr"`,
+		`error -32000: an anchor cannot be appended`,
+		`error -32601: there is no method "tape/burn"`)
+	report, err := store.Verify(t.Context())
+	if err != nil || len(report.Problems) > 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+func TestStateOfThePlugin(t *testing.T) {
+	t.Parallel()
+	s := hooks.State{"func": func() {}}
+	got := answersOf(t, Options{}, s,
+		plainRequest{Method: "state/set", Params: params{"key": "k", "value": params{"a": 1}}},
+		plainRequest{Method: "state/set", Params: params{"value": 1}},
+		plainRequest{Method: "state/set", Params: params{"key": "k"}, Alone: true},
+		plainRequest{Method: "state/set", Params: params{"key": "k", "call_id": 99}, Alone: true})
+	wantLines(t, got, `{}`, `error -32602: state/set wants`, `error -32602: state/set wants the call_id`, `error -32000: params.call_id names no call that runs`)
+	if encoded(s["k"]) != `{"a":1}` || s["func"] == nil {
+		t.Errorf("%v", s)
+	}
+	s = nil
+	wantLines(t, answersOf(t, Options{}, s, plainRequest{Method: "state/set", Params: params{"key": "k"}}), `error -32000: hook/build_prompt has no state`)
+}
+
+func TestToolsOfTheHost(t *testing.T) {
+	t.Parallel()
+	rt := hooks.New(slog.New(slog.DiscardHandler))
+	register(t, rt, "tools", 0, &hooks.Plugin{
+		Tools: []hooks.Tool{{Name: "upper", Run: func(_ context.Context, c hooks.ToolContext, a json.RawMessage) (string, error) {
+			return c.Session + " " + strings.ToUpper(string(a)), nil
+		}}, {Name: "slow", Run: func(ctx context.Context, _ hooks.ToolContext, _ json.RawMessage) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}}},
+		BeforeToolCall: func(_ context.Context, c hooks.ToolCall, _ hooks.State) (*hooks.ToolDecision, error) {
+			if strings.Contains(string(c.Arguments), "rm") {
+				return &hooks.ToolDecision{Action: hooks.Deny, Message: "denied"}, nil
+			}
+			return nil, nil
+		},
+	})
+	var log logBuffer
+	got := answersOf(t, Options{Runtime: rt, Log: slog.New(slog.NewTextHandler(&log, nil))}, nil,
+		plainRequest{Method: "tool/call", Params: params{"name": "upper", "arguments": params{"a": "b"}}},
+		plainRequest{Method: "tool/call", Params: params{"name": "upper", "arguments": params{"a": "rm"}}},
+		plainRequest{Method: "tool/call", Params: params{"name": "none"}},
+		plainRequest{Method: "tool/call", Params: params{"name": "slow"}, Cancel: true},
+		plainRequest{Method: "tool/call", Params: params{"name": "slow"}, Alone: true, Cancel: true},
+		plainRequest{Method: "log", Params: params{"level": "warn", "message": "hello\x1b[31m"}},
+		plainRequest{Method: "channel/receive", Params: params{"channel": "x", "message": params{}}})
+	wantLines(t, got, `{"content":"mine {\"A\":\"B\"}"}`, `error -32000: denied`, `error -32000: there is no tool "none"`,
+		`error -32800: cancelled`, `error -32800: cancelled`, `{}`, `error -32000: the channel "x" is not started`)
+	if !strings.Contains(log.String(), `level=WARN msg=hello\x1b[31m plugin=scripted`) {
+		t.Error(log.String())
+	}
+}
+
+// The host cancels what the plugin asks within a call together with the call, and the time that
+// the host takes does not count.
+func TestRequestsWithinACall(t *testing.T) {
+	t.Parallel()
+	rt := hooks.New(slog.New(slog.DiscardHandler))
+	register(t, rt, "tools", 0, &hooks.Plugin{Tools: []hooks.Tool{{Name: "slow", Run: func(ctx context.Context, _ hooks.ToolContext, _ json.RawMessage) (string, error) {
+		time.Sleep(time.Second)
+		return "slept", ctx.Err()
+	}}}})
+	l := quick()
+	l.hook = 300 * time.Millisecond
+	wantLines(t, answersOf(t, Options{Runtime: rt, limits: l}, nil, plainRequest{Method: "tool/call", Params: params{"name": "slow"}}), `{"content":"slept"}`)
+
+	q := scripted(t, requesting(plainRequest{Method: "tool/call", Params: params{"name": "slow"}}), Options{Runtime: rt}).Plugin()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	from := time.Now()
+	if _, err := q.BuildPrompt(ctx, nil, "s", nil); !errors.Is(err, context.DeadlineExceeded) || time.Since(from) > 900*time.Millisecond {
+		t.Error(err, time.Since(from))
+	}
+}
+
+func TestToolsOfThePlugin(t *testing.T) {
+	t.Parallel()
+	p := scripted(t, script{
+		About: params{"tools": []any{
+			params{"name": "echo", "description": "says it", "schema": params{"type": "object", "properties": params{}}},
+			params{"name": "bare", "timeout_ms": 200}, params{"name": "bad"}}},
+		Answers: map[string]reply{"tool/call": {Do: "echo"}},
+	}, Options{})
+	tools := p.Plugin().Tools
+	if len(tools) != 3 || tools[0].Description != "says it" || string(tools[1].Schema) != `{"type":"object"}` {
+		t.Fatalf("%+v", tools)
+	}
+	got, err := tools[0].Run(t.Context(), hooks.ToolContext{Session: "s", CallID: "c", State: hooks.State{"k": 1}}, json.RawMessage(`{"a":1}`))
+	if want := `{"arguments":{"a":1},"name":"echo","session_id":"s","state":{"k":1},"tool_call_id":"c"}`; got != want || err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
+	for _, r := range []reply{{Do: "fail", Text: "no\x1b"}, {Do: "hang"}, {Value: params{"x": 1}}, {}} {
+		p := scripted(t, script{About: params{"tools": []any{params{"name": "x", "timeout_ms": 200}}}, Answers: map[string]reply{"tool/call": r}}, Options{})
+		text, err := p.Plugin().Tools[0].Run(t.Context(), hooks.ToolContext{}, json.RawMessage(`{}`))
+		switch {
+		case r.Do == "fail":
+			wantError(t, err, `no\x1b`)
+		case r.Do == "hang":
+			wantError(t, err, "no answer within 200ms")
+		case r.Value != nil && text != `{"x":1}` || r.Value == nil && text != "" || err != nil:
+			t.Errorf("%q, %v", text, err)
+		}
+	}
+}
+
+func TestChannelsOfThePlugin(t *testing.T) {
+	t.Parallel()
+	ctx, file := t.Context(), temp(t, "seen")
+	p := scripted(t, script{Seen: file,
+		About: params{"channels": []any{params{"name": "shown", "events": true}, params{"name": "plain"}},
+			"hooks": []any{params{"name": "resolve_session"}, params{"name": "build_prompt"}}},
+		Answers: map[string]reply{resolve: {Do: "crash"}, "channel/start": {}, "channel/stop": {}, "channel/send": {},
+			"hook/build_prompt": {Requests: []plainRequest{{Method: "channel/receive", Alone: true, Params: params{"channel": "shown", "message": params{"content": "in", "chat_id": "7"}}}}}},
+	}, Options{})
+	var got []hooks.Envelope
+	q := p.Plugin()
+	ways, err := q.ProvideChannels(ctx, func(_ context.Context, m hooks.Envelope) error {
+		if len(got) > 0 {
+			return errors.New("full disk")
+		}
+		got = append(got, m)
+		return nil
+	})
+	if err != nil || len(ways) != 2 || ways[0].Name() != "shown" {
+		t.Fatal(ways, err)
+	}
+	receive := func(want string) {
+		t.Helper()
+		if prompt, err := q.BuildPrompt(ctx, nil, "s", nil); err != nil || prompt.Text != want {
+			t.Errorf("%v, %v", prompt, err)
+		}
+	}
+	receive(`error -32000: the channel "shown" is not started`)
+	if err := ways[0].Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	receive(`{}`)
+	receive(`error -32000: full disk`)
+	if encoded(got) != `[{"channel":"shown","chat_id":"7","content":"in"}]` {
+		t.Errorf("%v", got)
+	}
+	if err := ways[0].Send(ctx, hooks.Envelope{"content": "out"}); err != nil {
+		t.Error(err)
+	}
+	w, watches := ways[0].(hooks.EventWatcher)
+	if _, also := ways[1].(hooks.EventWatcher); !watches || also {
+		t.Fatal("who watches events")
+	}
+	w.OnEvent(ctx, hooks.Envelope{"content": "in"}, hooks.Text("a"))
+	if _, err := q.ResolveSession(ctx, nil); err == nil {
+		t.Error("no crash")
+	}
+	if err := ways[1].Start(ctx); err != nil {
+		t.Error(err)
+	}
+	receive(`error -32000: full disk`)
+	if err := ways[0].Stop(ctx); err != nil {
+		t.Error(err)
+	}
+	receive(`error -32000: the channel "shown" is not started`)
+	text := seen(t, file)
+	for _, line := range []string{`channel/send {"channel":"shown","message":{"content":"out"}}`,
+		`channel/event {"channel":"shown","data":{"delta":"a"},"kind":"text","message":{"content":"in"}}`, `channel/stop {"channel":"shown"}`} {
+		if strings.Count(text, line+"\n") != 1 {
+			t.Errorf("not once: %s", line)
+		}
+	}
+	if n := strings.Count(text, `channel/start {"channel":"shown"}`); n != 2 {
+		t.Errorf("started %d times: after a restart it is started again", n)
+	}
+}
+
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	l := quick()
+	l.long = 300 * time.Millisecond
+	// Each event begins the time anew.
+	slow := reply{Events: said("a", "b", "c", "d", "e"), N: 100, Do: "silent-after"}
+	q := scripted(t, script{Answers: map[string]reply{"hook/run_model_stream": slow}}, Options{limits: l}).Plugin()
+	s, err := q.RunModelStream(t.Context(), hooks.Prompt{}, "s", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, e := range s {
+		if n++; n == 6 {
+			wantError(t, e, "no answer within 300ms")
+		} else if e != nil {
+			t.Error(e)
+		}
+	}
+	if n != 6 {
+		t.Errorf("%d events", n)
+	}
+	for text, want := range map[string]string{`"seq":2,"kind":"text"`: "seq is 2 after 0; it counts from 1", `"seq":1,"kind":""`: "no kind", `"seq":"x"`: "cannot unmarshal"} {
+		q := scripted(t, script{Answers: map[string]reply{"hook/run_model_stream": {Do: "raw", Text: `{"jsonrpc":"2.0","method":"model/event","params":{"call_id":ID,` + text + `}}`}}}, Options{}).Plugin()
+		_, err := q.RunModelStream(t.Context(), hooks.Prompt{}, "s", nil)
+		wantError(t, err, want)
+	}
+
+	// Who stops listening cancels; later events are nobody's, and not stray.
+	p := scripted(t, script{Answers: map[string]reply{"hook/run_model_stream": {Events: said("a", "b", "c"), N: 50}, resolve: {Value: "there"}}}, Options{})
+	if s, err = p.Plugin().RunModelStream(t.Context(), hooks.Prompt{}, "s", nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range s {
+		if err != nil {
+			t.Error(err)
+		}
+		break
+	}
+	if got, err := ask1(p); got != "there" || err != nil || strings.Contains(p.Status(), "stray") {
+		t.Errorf("%q, %v, %s", got, err, p.Status())
+	}
+
+	// Events that nobody takes are bounded.
+	l2 := quick()
+	l2.queue = 500
+	p = scripted(t, script{Answers: map[string]reply{"hook/run_model_stream": {Events: said("a", "b", "c", "d", "e", "f", "g", "h")}}}, Options{limits: l2})
+	if s, err = p.Plugin().RunModelStream(t.Context(), hooks.Prompt{}, "s", nil); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond)
+	var last error
+	for _, err := range s {
+		last = err
+	}
+	wantError(t, last, "more than 500 bytes of events wait")
+}
+
+func BenchmarkHook(b *testing.B) {
+	q := scripted(b, answering("resolve_session", "s"), Options{}).Plugin()
+	m := hooks.Envelope{"content": strings.Repeat("x", 1000), "channel": "cli", "chat_id": "1"}
+	for b.Loop() {
+		if _, err := q.ResolveSession(b.Context(), m); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
