@@ -97,7 +97,7 @@ func toolUse(c *call) piece {
 	p := piece{role: roleAssistant}
 	p.add(`{"type":"tool_use"`)
 	p.member("id", c.shown)
-	p.member("name", toolName(c.name))
+	p.member("name", ToolName(c.name))
 	p.add(`,"input":`)
 	args := []byte(c.args)
 	if !c.custom && jsonl.IsObject(args) && jsonl.Valid(args) == nil {

@@ -55,8 +55,9 @@ func shorten(s string, limit int) string {
 	return strings.ToValidUTF8(s[:limit-len(tail)], "") + tail
 }
 
-// toolName is a name that every provider accepts.
-func toolName(s string) string {
+// ToolName is how a tool is called towards a model: a name that every provider accepts, made of
+// letters, digits, _ and -. fs.read is fs_read.
+func ToolName(s string) string {
 	if s == "" {
 		return "unknown"
 	}

@@ -144,7 +144,7 @@ func (p *piece) call(c *call) {
 	p.add("{")
 	p.member("id", c.shown)
 	p.add(`,"type":"` + kind + `","` + kind + `":{`)
-	p.member("name", toolName(c.name))
+	p.member("name", ToolName(c.name))
 	p.member(args, c.args)
 	p.add("}}")
 }

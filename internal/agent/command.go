@@ -1,0 +1,249 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tape/hooks"
+	"tape/internal/agent/tools"
+)
+
+// isCommand reports whether a message is a comma command.
+func isCommand(content string) bool {
+	return strings.HasPrefix(strings.TrimSpace(content), ",")
+}
+
+const help = `Commands begin with a comma:
+  ,help                                      this list
+  ,tape.info                                 how long the session's tape is
+  ,tape.search what to find                  search it
+  ,tape.anchors                              its phases
+  ,tape.handoff name=phase-1 summary='done'  end a phase: the context begins anew
+  ,skill name=x                              show a skill; without name, list them
+  ,model provider:model                      use another model from now on; ,model alone tells which
+  ,bash cmd='make test' background=true      run a command
+  ,quit                                      end what the session has left running
+Every tool is a command: ,NAME key=value …  What is no command is run by the shell: ,git status`
+
+// command runs a comma command, unless the tape says that it was run before. That it begins
+// is on the tape before it does.
+func (r *turn) command(ctx context.Context) error {
+	line := strings.TrimSpace(strings.TrimPrefix(r.prompt.Text, ","))
+	if p := r.past; p.status != "" {
+		if p.status != statusStarted {
+			r.say(p.text)
+			return nil
+		}
+		r.say("the program ended while this ran: " + line + "\nIt may have been done in part, or whole: look before you do it again.")
+		return r.commandEvent(ctx, line, statusInterrupted, "interrupted", nil)
+	}
+	r.began = time.Now()
+	if err := r.commandEvent(ctx, line, statusStarted, "", nil); err != nil {
+		return err
+	}
+	output, err := r.runCommand(ctx, line)
+	status := statusOK
+	if err != nil {
+		status, output = statusError, strings.TrimSpace(output+"\nerror: "+err.Error())
+	}
+	kept, artifact := r.agent.Tools.Keep(context.WithoutCancel(ctx), r.toolContext(""), "command", output)
+	r.say(output)
+	return r.commandEvent(ctx, line, status, kept, artifact)
+}
+
+func (r *turn) commandEvent(ctx context.Context, line, status, output string, artifact *tools.Artifact) error {
+	name, _, _ := strings.Cut(line, " ")
+	data := map[string]any{"raw": line, "name": name, "status": status}
+	if status != statusStarted {
+		data["output"], data["elapsed_ms"] = output, time.Since(r.began).Milliseconds()
+	}
+	if artifact != nil {
+		data["artifact"] = artifact
+	}
+	d := r.drafts()
+	d.event(eventCommand, data)
+	return d.save(ctx)
+}
+
+func (r *turn) runCommand(ctx context.Context, line string) (string, error) {
+	name, rest, _ := strings.Cut(line, " ")
+	if name == "" {
+		return help, nil
+	}
+	run, err := r.builtIn(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if run == nil {
+		run = r.toolCommand(ctx, name)
+	}
+	if run == nil {
+		return r.runTool(ctx, hooks.ToolCall{Tool: "bash", Arguments: object(map[string]string{"cmd": line})}).both()
+	}
+	words, err := split(rest)
+	if err != nil {
+		return "", fmt.Errorf(",%s: %w", name, err)
+	}
+	return run(words)
+}
+
+func (e ended) both() (string, error) { return e.result.Content, e.result.Err }
+
+// builtIn are the commands that are no tools, and those of plugins; nil if there is none.
+func (r *turn) builtIn(ctx context.Context, name string) (func(words []string) (string, error), error) {
+	commands, err := r.agent.Runtime.Commands(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch name {
+	case "help":
+		return func([]string) (string, error) { return helpText(commands), nil }, nil
+	case "quit":
+		return func([]string) (string, error) {
+			r.agent.Tools.Stop(r.session)
+			return "What the session had left running is ended.", nil
+		}, nil
+	case "model":
+		return func(words []string) (string, error) { return r.chooseModel(ctx, words) }, nil
+	}
+	i := slices.IndexFunc(commands, func(c hooks.Command) bool { return c.Name == name })
+	if i < 0 {
+		return nil, nil
+	}
+	return func(words []string) (string, error) {
+		var out bytes.Buffer
+		err := commands[i].Run(ctx, words, &out)
+		return out.String(), err
+	}, nil
+}
+
+func helpText(commands []hooks.Command) string {
+	out := help
+	for _, c := range commands {
+		out += fmt.Sprintf("\n  ,%-41s %s", c.Name, c.Short)
+	}
+	return out
+}
+
+// chooseModel makes another model that of the session, which the tape remembers.
+func (r *turn) chooseModel(ctx context.Context, words []string) (string, error) {
+	if len(words) == 0 {
+		if r.model == "" {
+			return "", errors.New("no model is chosen: ,model provider:model")
+		}
+		return r.model, nil
+	}
+	id := strings.TrimPrefix(words[0], "model_id=")
+	if len(words) > 1 || id == "" {
+		return "", errors.New("write ,model provider:model")
+	}
+	if _, err := r.agent.form(id); err != nil {
+		return "", err
+	}
+	d := r.drafts()
+	d.event(eventModelSwitch, map[string]any{"model": id})
+	return "The session's model is " + id + " from the next message on.", d.save(ctx)
+}
+
+// toolCommand makes a tool a command: key=value, or words for what it needs.
+func (r *turn) toolCommand(ctx context.Context, name string) func(words []string) (string, error) {
+	t, ok := tools.Find(r.tools, name)
+	if !ok || t.Name != name {
+		return nil
+	}
+	return func(words []string) (string, error) {
+		arguments, err := toolArguments(t, words)
+		if err != nil {
+			return "", err
+		}
+		return r.runTool(ctx, hooks.ToolCall{Tool: t.Name, Arguments: arguments}).both()
+	}
+}
+
+// toolArguments makes a tool's arguments of words. Those without a key are for what the tool
+// requires, in that order, or for its only argument; the last takes all that are left.
+func toolArguments(t hooks.Tool, words []string) (json.RawMessage, error) {
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+		Required   []string                   `json:"required"`
+	}
+	if err := json.Unmarshal(t.Schema, &schema); err != nil {
+		return nil, err
+	}
+	if len(schema.Required) == 0 && len(schema.Properties) == 1 {
+		for name := range schema.Properties {
+			schema.Required = []string{name}
+		}
+	}
+	out, plain := map[string]string{}, []string{}
+	for _, w := range words {
+		key, value, found := strings.Cut(w, "=")
+		if _, known := schema.Properties[key]; found && known {
+			out[key] = value
+		} else {
+			plain = append(plain, w)
+		}
+	}
+	open := slices.DeleteFunc(slices.Clone(schema.Required), func(name string) bool { _, given := out[name]; return given })
+	for i, w := range plain {
+		if len(open) == 0 {
+			return nil, fmt.Errorf("write ,%s key=value: nothing is known of %q", t.Name, w)
+		}
+		name := open[min(i, len(open)-1)]
+		out[name] = strings.TrimSpace(out[name] + " " + w)
+	}
+	return object(out), nil
+}
+
+// object is a JSON object of texts; a tool converts them.
+func object(members map[string]string) json.RawMessage {
+	raw, err := encoded(members)
+	if err != nil {
+		return json.RawMessage("{}") // texts always can
+	}
+	return raw
+}
+
+// split cuts a line into words as a shell does, without its expansions.
+func split(line string) ([]string, error) {
+	var out []string
+	var word strings.Builder
+	var quote rune
+	begun, escaped := false, false
+	for _, c := range line {
+		switch {
+		case escaped:
+			word.WriteRune(c)
+			escaped = false
+		case c == '\\' && quote != '\'':
+			begun, escaped = true, true
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(c)
+		case c == '\'' || c == '"':
+			begun, quote = true, c
+		case c == ' ' || c == '\t' || c == '\n':
+			if begun {
+				out, begun = append(out, word.String()), false
+				word.Reset()
+			}
+		default:
+			word.WriteRune(c)
+			begun = true
+		}
+	}
+	if quote != 0 || escaped {
+		return nil, fmt.Errorf("a quote is not closed: %s", line)
+	}
+	if begun {
+		out = append(out, word.String())
+	}
+	return out, nil
+}

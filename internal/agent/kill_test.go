@@ -1,0 +1,271 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"tape/hooks"
+	"tape/internal/disk"
+	"tape/internal/models"
+	"tape/internal/testkit"
+	"tape/repo"
+)
+
+// killed is a workspace as it was at a moment, and what was known outside of it.
+type killed struct {
+	dir     string
+	started int      // tools
+	results []string // that were shown
+}
+
+// TestKill copies the workspace before each disk operation of a turn, as kill -9 in that moment
+// would leave it, and has the turn done again on each copy: nothing is recorded twice, no tool
+// runs again that was recorded as called, nothing that was shown is lost, and the turn ends.
+func TestKill(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(n int, r models.Request) hooks.Stream
+		text   string
+	}{
+		"tools":    {killScript, "work"},
+		"overflow": {killOverflow, "work"},
+		"command":  {killScript, ",count text=x"},
+		"subagent": {killSubagent, "work"},
+		"steering": {killScript, "work"},
+	} {
+		t.Run(name, func(t *testing.T) { killEach(t, c.answer, c.text, name == "steering") })
+	}
+}
+
+// The models of these tests go by what they see, as real ones do.
+
+func killScript(_ int, r models.Request) hooks.Stream {
+	switch all := sent(r); {
+	case !strings.Contains(all, `"c1"`):
+		return says("One. ", `c1 count {"text":"1"}`, `c2 count {"text":"2"}`)
+	case !strings.Contains(all, `"c3"`):
+		return says("Two. ", `c3 count {"text":"3"}`)
+	}
+	return says("Three.")
+}
+
+func killOverflow(n int, r models.Request) hooks.Stream {
+	switch all := sent(r); {
+	case strings.Contains(all, autoHandoff):
+		return says("Three.")
+	case !strings.Contains(all, `"c1"`):
+		return says("", `c1 count {"text":"1"}`)
+	}
+	return fails("", errLong)
+}
+
+func killSubagent(n int, r models.Request) hooks.Stream {
+	switch all := sent(r); {
+	case !strings.Contains(all, "work"):
+		if !strings.Contains(all, `"s1"`) {
+			return says("", `s1 count {"text":"s"}`)
+		}
+		return says("done by the subagent")
+	case !strings.Contains(all, `"c1"`):
+		return says("", `c1 subagent {"prompt":"the task"}`)
+	}
+	return says("Three.")
+}
+
+func killEach(t *testing.T, answer func(n int, r models.Request) hooks.Stream, text string, steered bool) {
+	dir := filepath.Join(t.TempDir(), "ws")
+	if _, _, err := repo.Init(t.Context(), dir, nil); err != nil {
+		t.Fatal(err)
+	}
+	open := func(fsys *disk.FS, run *counter) *host {
+		s, err := repo.Open(t.Context(), dir, &repo.Options{Fs: fsys})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return newHost(t, s, answer, with(run.tool()))
+	}
+	first := open(nil, &counter{})
+	first.mustTurn("before", ",help")
+
+	var moments []killed
+	var mu sync.Mutex
+	run := &counter{}
+	var h *host
+	step := testkit.Size(19, 7, 1)
+	n := 0
+	h = open(&disk.FS{Fault: func(disk.Op, string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if n++; n%step == 0 {
+			k := killed{dir: filepath.Join(t.TempDir(), "copy"), started: run.count()}
+			for _, e := range h.events {
+				if e.Kind == hooks.EventToolResult {
+					k.results = append(k.results, fmt.Sprint(e.Data["content"]))
+				}
+			}
+			copyTree(t, dir, k.dir)
+			moments = append(moments, k)
+		}
+		return nil
+	}}, run)
+	if steered {
+		run.ran = func() {
+			if err := h.steer("s1", "hurry"); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	want := h.mustTurn("m", text).Output
+	t.Logf("%d moments of %d", len(moments), n)
+	for i, k := range moments {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		copyTree(t, k.dir, dir) // in its place: linked working trees name that
+		again := &counter{}
+		h := open(nil, again)
+		r, err := h.turn(t.Context(), "m", text)
+		if err != nil {
+			t.Fatalf("moment %d: %v", i, err)
+		}
+		if r.Output != want && !strings.Contains(r.Output, "the program ended while this ran") {
+			t.Errorf("moment %d: the answer is %q", i, r.Output)
+		}
+		h.mustTurn("m", text)
+		if steered { // the channel, which does not know whether it was heard, brings it again
+			h.mustTurn("s1", "hurry")
+			h.mustTurn("s1", "hurry")
+		}
+		h.wantOnce(i, k)
+		h.mustTurn("after", ",help")
+		if i%5 == 0 {
+			healthy(t, dir)
+		}
+		if t.Failed() {
+			var tape []string
+			for _, e := range h.entries() {
+				tape = append(tape, fmt.Sprintf("%s  %s", brief(e), e.Meta))
+			}
+			t.Fatalf("moment %d: tools %d, then %d; shown %q; the tape has\n%s", i, k.started, again.count(), k.results, strings.Join(tape, "\n"))
+		}
+	}
+	healthy(t, dir)
+}
+
+// wantOnce checks what a tape has of the turn.
+func (h *host) wantOnce(moment int, k killed) {
+	h.t.Helper()
+	seen := map[string]int{}
+	var results []string
+	for _, e := range h.entries() {
+		var m meta
+		if err := json.Unmarshal(e.Meta, &m); err != nil {
+			h.t.Fatal(err)
+		}
+		if m.turn() == "before" || e.Kind == repo.KindAnchor {
+			continue
+		}
+		name, data := eventOf(e)
+		switch {
+		case e.Kind == repo.KindToolResult:
+			seen["result of "+strings.Join(m.CallIDs, " ")]++
+			results = append(results, brief(e)[len("result "):])
+		case name == eventStep:
+			seen[fmt.Sprintf("%s step %d", m.MessageID, data.Step)]++
+		case name == eventCommand:
+			seen["command "+data.Status]++
+		case name == eventRun:
+			seen["run "+m.RunID]++
+		case !m.Again:
+			seen[m.MessageID+" "+brief(e)]++
+		}
+	}
+	for what, n := range seen {
+		if n > 1 {
+			h.t.Errorf("moment %d: %d times: %s", moment, n, what)
+		}
+	}
+	for _, r := range k.results {
+		if !slices.Contains(results, r) {
+			h.t.Errorf("moment %d: the tape lost the result %q", moment, r)
+		}
+	}
+	forks, err := h.store.Forks(context.Background())
+	if err != nil || len(forks) > 0 {
+		h.t.Errorf("moment %d: %d forks are left, %v", moment, len(forks), err)
+	}
+}
+
+// counter counts how often a tool began.
+type counter struct {
+	mu  sync.Mutex
+	n   int
+	ran func() // called when it has run first
+}
+
+func (c *counter) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
+}
+
+func (c *counter) tool() hooks.Tool {
+	return tool("count", `{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`, func(_ context.Context, arguments string) (string, error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.n++; c.n == 1 && c.ran != nil {
+			c.ran()
+		}
+		return "counted " + arguments, nil
+	})
+}
+
+// copyTree copies a folder, modification times included.
+func copyTree(t testing.TB, from, to string) {
+	t.Helper()
+	var folders []string
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			folders = append(folders, rel)
+			return os.MkdirAll(filepath.Join(to, rel), 0o700)
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, rel), raw, info.Mode())
+		}
+		if err != nil {
+			return err
+		}
+		return os.Chtimes(filepath.Join(to, rel), info.ModTime(), info.ModTime())
+	})
+	for _, rel := range slices.Backward(folders) {
+		info, statErr := os.Stat(filepath.Join(from, rel))
+		if statErr == nil {
+			statErr = os.Chtimes(filepath.Join(to, rel), info.ModTime(), info.ModTime())
+		}
+		if err == nil {
+			err = statErr
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,118 @@
+package agent
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tape/hooks"
+	"tape/internal/models"
+)
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(file), 0o700)
+	if err == nil {
+		err = os.WriteFile(file, []byte(text), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The system prompt has AGENTS.md and the skills, and is recorded when it changes. $NAME brings
+// a skill's text.
+func TestSkills(t *testing.T) {
+	project, home := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(project, "AGENTS.md"), "Use tabs.\n")
+	skill := func(root, name, text string) {
+		write(t, filepath.Join(root, ".agents", "skills", name, "SKILL.md"), text)
+	}
+	skill(project, "deploy", "---\nname: deploy\ndescription: >\n  How to\n  deploy\nmetadata:\n  a: b\n---\n\nRun ${SKILL_DIR}/go.sh\n")
+	skill(home, "deploy", "---\nname: deploy\ndescription: another\n---\nno\n")
+	skill(home, "write-up", "---\r\nname: \"write-up\"\r\ndescription: 'Write: it up'\r\n---\r\nplainly\r\n")
+	skill(home, "noname", "no front matter")
+	skill(home, "other", "---\nname: different\ndescription: x\n---\n")
+	h := newHost(t, newStore(t), func(int, models.Request) hooks.Stream { return says("ok") }, func(o *Options) { o.Project, o.Home = project, home })
+	h.mustTurn("", "please $deploy. It costs $HOME and $100; $deploy")
+	r := h.model.requests[0]
+	for _, want := range []string{"\n\nUse tabs.\n\n", "<available_skills>\n- deploy: How to deploy\n- write-up: Write: it up\n</available_skills>"} {
+		if !strings.Contains(r.System, want) {
+			t.Errorf("the system prompt lacks %q:\n%s", want, r.System)
+		}
+	}
+	text := content(h.entries()[2])
+	if want := "Run " + filepath.Join(project, ".agents/skills/deploy") + "/go.sh\n</skill>"; strings.Count(text, want) != 1 || strings.Count(text, "<skill ") != 1 {
+		t.Errorf("the prompt is %s", text)
+	}
+	h.mustTurn("", "again")
+	write(t, filepath.Join(project, "AGENTS.md"), "Use spaces.\n")
+	h.mustTurn("", "again")
+	var systems []string
+	for _, e := range h.entries() {
+		if e.Kind == "system" {
+			systems = append(systems, content(e))
+		}
+	}
+	if len(systems) != 2 || !strings.Contains(systems[1], "Use spaces.") {
+		t.Errorf("%d system prompts: %q", len(systems), systems)
+	}
+}
+
+func TestBuildPrompt(t *testing.T) {
+	h := newHost(t, newStore(t), nil, nil)
+	build := func(m hooks.Envelope) hooks.Prompt {
+		t.Helper()
+		p, err := h.rt.BuildPrompt(t.Context(), m, "s", hooks.State{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	const date, end = "<message_context>\ndate: 2026-11-20T09:30:00Z\n", "</message_context>\nhi"
+	for _, c := range []struct {
+		context any
+		want    string
+	}{{nil, date + end}, {map[string]any{"sender": "ada", "_own": 1, "chat": 2}, date + "chat=2|sender=ada\n" + end}, {"from </message_context>\nada", date + "from < /message_context> ada\n" + end}} {
+		if p := build(hooks.Envelope{hooks.KeyContent: "hi", hooks.KeyContext: c.context}); p.Text != c.want {
+			t.Errorf("%v: %q", c.context, p.Text)
+		}
+	}
+	media := []hooks.Media{{Type: "image/png", Data: []byte("p")}, {Type: "audio/mpeg", Data: []byte("a")}, {Type: "text/plain; charset=utf-8", Name: "n.txt", Data: []byte("note")},
+		{Type: "application/pdf", Name: "d.pdf", Data: []byte("d")}, {Type: "video/mp4", Data: []byte("v")}}
+	raw, err := json.Marshal(media)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept any // as a message that waited on disk has it
+	if err := json.Unmarshal(raw, &kept); err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"text":"<message_context>\ndate: 2026-11-20T09:30:00Z\n</message_context>\nsee","type":"text"},{"image_url":{"url":"data:image/png;base64,cA=="},"type":"image_url"},` +
+		`{"input_audio":{"data":"YQ==","format":"mp3"},"type":"input_audio"},{"text":"<file name=\"n.txt\">\nnote\n</file>","type":"text"},` +
+		`{"file":{"file_data":"data:application/pdf;base64,ZA==","filename":"d.pdf"},"type":"file"},{"type":"video_url","video_url":{"url":"data:video/mp4;base64,dg=="}}]`
+	for _, m := range []any{media, kept} {
+		var got strings.Builder
+		enc := json.NewEncoder(&got)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(build(hooks.Envelope{hooks.KeyContent: "see", hooks.KeyMedia: m}).Parts); err != nil || strings.TrimSpace(got.String()) != want {
+			t.Errorf("%s %v", got.String(), err)
+		}
+	}
+	if p := build(hooks.Envelope{hooks.KeyContent: " ,git status\n"}); p.Text != ",git status" {
+		t.Errorf("%q", p.Text)
+	}
+}
+
+func TestTapeName(t *testing.T) {
+	seen := map[string]string{}
+	for _, session := range []string{"telegram:12", "a/b", "a-b", "a/b/c", "", "ä"} {
+		name := TapeName(session)
+		if strings.Contains(name, "/") || name == "" || seen[name] != "" {
+			t.Errorf("%q: %q, as %q", session, name, seen[name])
+		}
+		seen[name] = session
+	}
+}

@@ -1,0 +1,178 @@
+package agent
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"tape/repo"
+)
+
+// What the events of a turn are called.
+const (
+	eventRun         = "run"
+	eventStep        = "loop.step"
+	eventCommand     = "command"
+	eventModelSwitch = "model_switch"
+	eventPhase       = "phase" // of a subagent: as an anchor, but the session's context goes on
+)
+
+// The states of a step and of a run.
+const (
+	statusOK          = "ok"
+	statusContinue    = "continue"
+	statusError       = "error"
+	statusAutoHandoff = "auto_handoff"
+	statusCancelled   = "cancelled"
+	statusInterrupted = "interrupted"
+	statusStarted     = "started"
+)
+
+// meta is what the entries of a turn have in meta.
+type meta struct {
+	RunID     string   `json:"run_id,omitempty"`
+	MessageID string   `json:"message_id,omitempty"` // of the message that is recorded, or whose turn it is
+	Turn      string   `json:"turn,omitempty"`       // of a message that came in meanwhile: the turn's message_id
+	Step      int      `json:"step,omitempty"`       // of a prompt that goes on
+	Again     bool     `json:"again,omitempty"`      // the turn's prompt, in another phase
+	Partial   bool     `json:"partial,omitempty"`    // what the model had said when it was cut off
+	CallIDs   []string `json:"call_ids,omitempty"`
+	IsError   []string `json:"is_error,omitempty"`
+	Context   *bool    `json:"context,omitempty"` // false: not for the session's model
+}
+
+// turn is whose entry it is.
+func (m meta) turn() string {
+	if m.Turn != "" {
+		return m.Turn
+	}
+	return m.MessageID
+}
+
+// entry is a draft with what the turn's entries have in meta.
+func (r *turn) entry(kind string, payload any, m meta) (repo.Draft, error) {
+	if m.MessageID == "" {
+		m.MessageID = r.id
+	}
+	if m.RunID == "" {
+		m.RunID = r.runID
+	}
+	if r.forked {
+		m.Context = new(bool)
+	}
+	d := repo.Draft{Kind: kind}
+	var err error
+	if d.Payload, err = encoded(payload); err != nil {
+		return d, fmt.Errorf("record a %s: %w", kind, err)
+	}
+	if r.agent.known != nil {
+		d.Payload, _ = r.agent.known.Mask(d.Payload)
+	}
+	d.Meta, err = encoded(m)
+	return d, err
+}
+
+// encoded is JSON without escapes that need not be.
+func encoded(v any) (json.RawMessage, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSpace(out.Bytes()), err
+}
+
+// anchor is one with what the turn's entries have in meta.
+func (r *turn) anchor(name string, state json.RawMessage) (*repo.Anchor, error) {
+	d, err := r.entry(repo.KindAnchor, state, meta{})
+	return &repo.Anchor{Name: name, State: d.Payload, Meta: d.Meta}, err
+}
+
+// drafts collects what is stored as one change.
+type drafts struct {
+	r      *turn
+	anchor *repo.Anchor // comes first
+	list   []repo.Draft
+	err    error
+}
+
+func (r *turn) drafts() *drafts { return &drafts{r: r} }
+
+func (d *drafts) add(kind string, payload any, m meta) {
+	draft, err := d.r.entry(kind, payload, m)
+	d.list = append(d.list, draft)
+	if d.err == nil {
+		d.err = err
+	}
+}
+
+func (d *drafts) message(role string, content any, m meta) {
+	d.add(repo.KindMessage, map[string]any{"role": role, "content": content}, m)
+}
+
+func (d *drafts) event(name string, data map[string]any) {
+	d.add(repo.KindEvent, map[string]any{"name": name, "data": data}, meta{})
+}
+
+func (d *drafts) failure(kind, message string) {
+	d.add(repo.KindError, map[string]any{"kind": kind, "message": message}, meta{})
+}
+
+// run tells of a call of the model.
+func (d *drafts) run(status string, usage map[string]any) {
+	data := map[string]any{"status": status}
+	if model := cmp.Or(d.r.used, d.r.model); model != "" {
+		data["model"] = model
+	}
+	if d.r.switched != "" {
+		data["model_switch"] = d.r.switched
+	}
+	if len(usage) > 0 {
+		data["usage"] = usage
+	}
+	d.event(eventRun, data)
+}
+
+// step ends a step.
+func (d *drafts) step(status, problem string) {
+	data := map[string]any{"step": d.r.step, "status": status, "elapsed_ms": time.Since(d.r.began).Milliseconds()}
+	if problem != "" {
+		data["error"] = problem
+	}
+	d.event(eventStep, data)
+}
+
+// save stores the drafts, all or none. It is done even if the turn was cancelled: what
+// happened is on the tape.
+func (d *drafts) save(ctx context.Context) error {
+	if d.err != nil || len(d.list) == 0 {
+		return d.err
+	}
+	ctx = context.WithoutCancel(ctx)
+	var entries []repo.Entry
+	var err error
+	if d.anchor != nil {
+		_, err = d.r.tape.Update(ctx, func(tx *repo.Tx) error {
+			if _, err := tx.Handoff(ctx, *d.anchor); err != nil {
+				return err
+			}
+			for _, draft := range d.list {
+				e, err := tx.AppendEntry(ctx, draft)
+				if err != nil {
+					return err
+				}
+				entries = append(entries, e)
+			}
+			return nil
+		})
+	} else {
+		entries, err = d.r.tape.Append(ctx, nil, d.list...)
+	}
+	if err != nil {
+		return fmt.Errorf("record the turn on %s: %w", d.r.tape.Name(), err)
+	}
+	d.r.end = placeOf(entries[len(entries)-1])
+	return nil
+}

@@ -1,0 +1,68 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"tape/repo"
+)
+
+// resume takes up a turn of which the tape has something already. It reports whether there is
+// nothing left to do; the error is that with which such a turn had ended.
+func (r *turn) resume(ctx context.Context) (done bool, err error) {
+	p := r.past
+	r.step, r.asked, r.end = p.step, p.asked, p.end
+	if p.elsewhere {
+		return true, nil // the answer is that of the turn into which the message came
+	}
+	if p.prompt == nil {
+		return false, nil
+	}
+	r.say(p.text)
+	switch {
+	case p.status == statusOK:
+		return true, nil
+	case p.over():
+		return true, errors.New(p.problem)
+	case !p.open:
+		return false, nil
+	}
+	return false, r.repair(ctx)
+}
+
+// textInterrupted is the result of a call that has none.
+const textInterrupted = "interrupted: the program ended before the call had a result. It may have been done in part, or whole: look before you do it again."
+
+// repair ends a step that was interrupted while tools ran.
+func (r *turn) repair(ctx context.Context) error {
+	d := r.drafts()
+	r.step++
+	for _, c := range r.past.waiting {
+		if c.Name == subagentTool {
+			if err := r.discardFork(ctx, c.ID); err != nil {
+				return err
+			}
+		}
+		d.add(repo.KindToolResult, map[string]any{"results": []any{textInterrupted}}, meta{CallIDs: []string{c.ID}, IsError: []string{c.ID}})
+	}
+	status := statusInterrupted
+	if len(r.past.waiting) == 0 {
+		status = statusOK // the model had answered, and so had the tools
+	}
+	d.run(status, nil)
+	d.step(statusContinue, "")
+	r.past.step = r.step
+	return d.save(ctx)
+}
+
+// discardFork drops what a subagent has left that did not end.
+func (r *turn) discardFork(ctx context.Context, callID string) error {
+	f, err := r.tape.Store().Tape(ctx, r.tape.Name()+"/"+forkName(callID))
+	if errors.Is(err, repo.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Discard(ctx)
+}

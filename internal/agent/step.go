@@ -1,0 +1,207 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tape/hooks"
+	"tape/internal/models"
+	"tape/repo/view"
+)
+
+// ask records what the model is asked in this step: the system prompt, if it is another one,
+// then the turn's prompt or how it goes on, then what was said meanwhile.
+func (r *turn) ask(ctx context.Context) error {
+	d := r.drafts()
+	system, err := r.agent.Runtime.SystemPrompt(ctx, r.prompt, r.state)
+	if err != nil {
+		return err
+	}
+	if r.system = system; system != "" && system != r.past.system {
+		d.add("system", map[string]any{"content": system}, meta{})
+	}
+	switch {
+	case r.past.prompt == nil:
+		err = r.saveAsked(ctx, d, false)
+	case r.end.phase != r.asked.phase || r.end.id < r.asked.id || r.past.cancelled:
+		// A tool has begun a new context, in which the model would not see what it was asked;
+		// or half an answer stands behind it.
+		err = r.saveAsked(ctx, d, true)
+	default:
+		if err = r.goOn(ctx, d); err == nil {
+			err = d.save(ctx)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	r.past.system, r.past.cancelled = system, false
+	d = r.drafts()
+	unheard, _, err := r.hear(ctx, d)
+	if err == nil {
+		err = d.save(ctx)
+	}
+	if err != nil {
+		unheard()
+	}
+	return err
+}
+
+// goOn adds the prompt of a further step, if a plugin has one.
+func (r *turn) goOn(ctx context.Context, d *drafts) error {
+	if r.step == 1 || r.past.prompted >= r.step {
+		return nil
+	}
+	next, err := r.agent.Runtime.ContinuePrompt(ctx, r.prompt, r.tape, r.state)
+	if err == nil && next != nil && !next.Empty() {
+		d.message("user", promptContent(*next), meta{Step: r.step})
+	}
+	return err
+}
+
+// saveAsked stores drafts and the turn's prompt behind them: for the first time, or again
+// because a new context has begun.
+func (r *turn) saveAsked(ctx context.Context, d *drafts, again bool) error {
+	if r.past.prompt == nil {
+		raw, err := encoded(promptContent(r.prompt))
+		if err != nil {
+			return err
+		}
+		r.past.prompt = raw
+	}
+	d.message("user", r.past.prompt, meta{Again: again})
+	err := d.save(ctx)
+	r.asked = r.end
+	return err
+}
+
+func promptContent(p hooks.Prompt) any {
+	if len(p.Parts) > 0 {
+		return p.Parts
+	}
+	return p.Text
+}
+
+// hear adds what was said to the running turn, and reports whether that is anything. If the
+// drafts cannot be saved, unheard puts it back.
+func (r *turn) hear(ctx context.Context, d *drafts) (unheard func(), heard bool, err error) {
+	if r.forked {
+		return func() {}, false, nil
+	}
+	inbox, err := r.agent.Runtime.SteeringInbox(ctx)
+	if err != nil {
+		return func() {}, false, err
+	}
+	waiting, err := inbox.Drain(ctx, r.session)
+	unheard = func() {
+		for _, m := range waiting {
+			_ = inbox.Put(context.WithoutCancel(ctx), r.session, m) // the turn has failed already
+		}
+	}
+	for _, m := range waiting {
+		id := m.Text(hooks.KeyMessageID)
+		if err != nil || id != "" && r.past.messages[id] {
+			continue
+		}
+		var p hooks.Prompt
+		if p, err = r.agent.Runtime.BuildPrompt(ctx, m, r.session, r.state); err == nil && !p.Empty() {
+			d.message("user", promptContent(p), meta{MessageID: id, Turn: r.id})
+			r.past.messages[id], heard = true, true
+		}
+	}
+	return unheard, heard, err
+}
+
+// reply is what the model has answered.
+type reply struct {
+	text  string
+	calls []call
+	usage map[string]any
+}
+
+// answer asks the model. With an error it returns what had come.
+func (r *turn) answer(ctx context.Context) (*reply, error) {
+	client := r.agent.Model
+	form, err := client.Form(r.model)
+	if err != nil {
+		return &reply{}, err
+	}
+	messages, err := r.messages(ctx, form)
+	if err != nil {
+		return &reply{}, err
+	}
+	names := make([]string, len(r.tools))
+	for i, t := range r.tools {
+		names[i] = t.Name
+	}
+	request := hooks.ModelCall{RunID: r.runID, Model: r.model, Messages: messages, Tools: names, MaxTokens: r.agent.MaxTokens}
+	request, finish := r.agent.Runtime.BeforeModelCall(ctx, request, r.state)
+	if finish != nil {
+		r.say(*finish)
+		return &reply{text: *finish}, nil
+	}
+	if other, err := client.Form(request.Model); err != nil || other != form {
+		return &reply{}, errors.Join(err, fmt.Errorf("a plugin has changed the model from %q to %q in before_llm_call, and that takes other messages: let load_state give it as %q",
+			r.model, request.Model, hooks.StateModel))
+	}
+	r.used = request.Model
+	began := time.Now()
+	out, err := r.receive(client.Stream(ctx, models.Request{Model: request.Model, System: r.system, Messages: request.Messages, Tools: r.tools, MaxTokens: request.MaxTokens}))
+	if ctx.Err() != nil {
+		return out, errors.Join(err, ctx.Err())
+	}
+	result := hooks.ModelResult{Text: out.text, Usage: out.usage, Err: err, Duration: time.Since(began)}
+	for _, c := range out.calls {
+		result.ToolCalls = append(result.ToolCalls, hooks.ToolCall{RunID: r.runID, ID: c.ID, Tool: c.Name, Arguments: c.Arguments})
+	}
+	r.agent.Runtime.AfterModelCall(ctx, request, result, r.state)
+	return out, err
+}
+
+// receive takes in what the model says, and shows it at once.
+func (r *turn) receive(stream hooks.Stream) (*reply, error) {
+	out := &reply{}
+	var text strings.Builder
+	defer func() { out.text = text.String() }()
+	for e, err := range stream {
+		if err != nil {
+			return out, err
+		}
+		switch e.Kind {
+		case hooks.EventText:
+			delta, _ := e.Data["delta"].(string)
+			text.WriteString(delta)
+			r.say(delta)
+			continue
+		case hooks.EventToolCall:
+			out.calls = append(out.calls, r.callOf(e, out.calls))
+			continue // shown when it is on the tape
+		case hooks.EventUsage:
+			out.usage = e.Data
+		case hooks.EventFinal:
+			continue // the turn's own comes at its end
+		}
+		r.emit(e)
+	}
+	return out, nil
+}
+
+// messages are those of the next call: from the last anchor on, or as a plugin makes them.
+func (r *turn) messages(ctx context.Context, form view.Format) ([]json.RawMessage, error) {
+	if r.forked {
+		return r.ownMessages(ctx, form)
+	}
+	build, err := r.agent.Runtime.BuildTapeContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := build(ctx, r.tape, string(form))
+	if err != nil {
+		return nil, fmt.Errorf("make the messages of tape %s: %w", r.tape.Name(), err)
+	}
+	return messages, nil
+}

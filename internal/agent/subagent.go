@@ -1,0 +1,176 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tape/hooks"
+	"tape/internal/agent/tools"
+	"tape/internal/layout"
+	"tape/merge"
+	"tape/repo"
+	"tape/repo/view"
+)
+
+const subagentTool = "subagent"
+
+// notForSubagents are tools that a subagent has not: its fork is a part of the session, whose
+// phases are the session's, and it begins no others.
+var notForSubagents = []string{subagentTool, "tape.handoff", "tape.reset"}
+
+// forkName is the fork of a subagent's call.
+func forkName(callID string) string { return "agent-" + layout.TapeSlug(callID) }
+
+// subagents is the tool that gives a task to a subagent.
+func (a *agent) subagents() hooks.Tool {
+	return tools.Checked(hooks.Tool{
+		Name: subagentTool,
+		Description: "Give a task to a subagent, which works with the same tools and a context of its own, and returns its answer. " +
+			"Several run side by side if they are called together. If one fails, what it recorded is dropped; what it changed in files stays.",
+		Schema: json.RawMessage(`{"type":"object","properties":{` +
+			`"prompt":{"type":"string","minLength":1,"description":"the task, with all that is needed to know"},` +
+			`"model":{"type":"string","description":"provider:model, default this one"},` +
+			`"allowed_tools":{"type":"array","items":{"type":"string"},"description":"default all"}},` +
+			`"required":["prompt"],"additionalProperties":false}`),
+		Run: a.runSubagent,
+	})
+}
+
+type subagentArgs struct {
+	Prompt       string   `json:"prompt"`
+	Model        string   `json:"model"`
+	AllowedTools []string `json:"allowed_tools"`
+}
+
+// runSubagent runs a turn in a fork, which is merged if it succeeds, and discarded if not.
+func (a *agent) runSubagent(ctx context.Context, c hooks.ToolContext, arguments json.RawMessage) (string, error) {
+	parent, ok := ctx.Value(turnKey{}).(*turn)
+	if !ok || parent.forked {
+		return "", errors.New("a subagent is begun by a session's turn")
+	}
+	var args subagentArgs
+	if err := json.Unmarshal(arguments, &args); err != nil {
+		return "", err
+	}
+	offered, err := subagentTools(parent.tools, args.AllowedTools)
+	if err != nil {
+		return "", err
+	}
+	fork, err := parent.tape.Fork(ctx, forkName(c.CallID))
+	if err != nil {
+		return "", err
+	}
+	r := &turn{
+		agent: a, tape: fork, forked: true, session: parent.session, id: parent.id + "/" + c.CallID,
+		state: parent.state, prompt: hooks.Prompt{Text: args.Prompt}, tools: offered,
+		model: parent.model, past: &past{messages: map[string]bool{}},
+	}
+	r.work = r.run
+	if args.Model != "" {
+		r.model = args.Model
+	}
+	text, err := r.collect(ctx)
+	if err == nil {
+		_, err = merge.Back(ctx, fork)
+	}
+	if err != nil {
+		return text, errors.Join(fmt.Errorf("the subagent failed: %w", err), fork.Discard(context.WithoutCancel(ctx)))
+	}
+	return text, nil
+}
+
+// subagentTools are those of a subagent: all that are allowed to it, by name.
+func subagentTools(all []hooks.Tool, allowed []string) ([]hooks.Tool, error) {
+	out := slices.DeleteFunc(slices.Clone(all), func(t hooks.Tool) bool { return slices.Contains(notForSubagents, t.Name) })
+	if len(allowed) == 0 {
+		return out, nil
+	}
+	var chosen []hooks.Tool
+	for _, name := range allowed {
+		t, ok := tools.Find(out, name)
+		if !ok {
+			return nil, fmt.Errorf("a subagent has no tool %q", name)
+		}
+		chosen = append(chosen, t)
+	}
+	return chosen, nil
+}
+
+// collect runs the turn and returns what the model says last.
+func (r *turn) collect(ctx context.Context) (string, error) {
+	var text strings.Builder
+	for e, err := range r.stream(ctx) {
+		if err != nil {
+			return text.String(), err
+		}
+		switch e.Kind {
+		case hooks.EventText:
+			delta, _ := e.Data["delta"].(string)
+			text.WriteString(delta)
+		case hooks.EventToolCall:
+			text.Reset() // what it says on its way is on the tape
+		}
+	}
+	return text.String(), nil
+}
+
+// ownMessages are those of a subagent, made of its own entries. In them context is false,
+// so that the session's model, which has the tool's result, never sees them.
+func (r *turn) ownMessages(ctx context.Context, form view.Format) ([]json.RawMessage, error) {
+	base, err := r.tape.Base(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var entries []repo.Entry
+	for e, err := range r.tape.Entries(ctx, repo.Query{Reverse: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if e.ID <= base.Entry {
+			break
+		}
+		if e.Meta, err = shown(e.Meta); err != nil {
+			return nil, err
+		}
+		phase := anchorOf(&e)
+		entries = append(entries, e)
+		if phase {
+			break
+		}
+	}
+	slices.Reverse(entries)
+	c, err := view.Messages(entries, view.Options{Format: form})
+	if err != nil {
+		return nil, err
+	}
+	return c.Messages, nil
+}
+
+// shown is meta without context:false.
+func shown(raw json.RawMessage) (json.RawMessage, error) {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return nil, err
+	}
+	delete(m, "context")
+	return encoded(m)
+}
+
+// anchorOf makes an anchor of a subagent's event phase, and reports whether it was one.
+func anchorOf(e *repo.Entry) bool {
+	if name, _ := eventOf(*e); name != eventPhase {
+		return false
+	}
+	var event struct {
+		Data json.RawMessage `json:"data"`
+	}
+	if json.Unmarshal(e.Payload, &event) != nil || event.Data == nil {
+		return false
+	}
+	e.Kind, e.Payload = repo.KindAnchor, event.Data
+	return true
+}

@@ -1,0 +1,101 @@
+package agent
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"tape/hooks"
+	"tape/internal/models"
+	"tape/repo"
+	"tape/repo/view"
+)
+
+// Two subagents side by side, of which one fails: what the other recorded is on the tape, and
+// the session's model sees only their answers. The one that overflows goes on by itself.
+func TestSubagents(t *testing.T) {
+	for _, form := range view.Formats() {
+		t.Run(string(form), func(t *testing.T) { testSubagents(t, form) })
+	}
+}
+
+func testSubagents(t *testing.T, form view.Format) {
+	var both sync.WaitGroup // each waits in its first call until the other is there
+	both.Add(2)
+	var mu sync.Mutex
+	long := false
+	h := newHost(t, newStore(t), func(_ int, r models.Request) hooks.Stream {
+		all := sent(r)
+		switch {
+		case strings.Contains(all, "the work") && !strings.Contains(all, "k1"):
+			return says("I delegate.", `k1 subagent {"prompt":"good task"}`, `k2 subagent {"prompt":"bad task","allowed_tools":["look"]}`)
+		case strings.Contains(all, "the work"):
+			return says("All done.")
+		case strings.Contains(all, "bad task"):
+			if len(r.Tools) != 1 {
+				t.Errorf("the bad one has %d tools", len(r.Tools))
+			}
+			both.Done()
+			both.Wait()
+			return fails("I try", errors.New("500 broken"))
+		case strings.Contains(all, autoHandoff):
+			return says("good answer")
+		case !strings.Contains(all, "g1"):
+			both.Done()
+			both.Wait()
+			return says("I look", `g1 look {"text":"secret of the subagent"}`)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if !long {
+			long = true
+			return fails("", errLong)
+		}
+		return says("not again")
+	}, with(echo("look"), echo("tape.handoff")))
+	h.model.form = form
+	if r := h.mustTurn("m", "the work"); r.Output != "I delegate.All done." {
+		t.Errorf("output %q", r.Output)
+	}
+	last := sent(h.model.requests[len(h.model.requests)-1])
+	for _, want := range []string{"good answer", "the subagent failed", "500 broken"} {
+		if !strings.Contains(last, want) {
+			t.Errorf("the session's model does not see %q:\n%s", want, last)
+		}
+	}
+	if strings.Contains(last, "secret of the subagent") || strings.Contains(last, "good task\n") {
+		t.Errorf("the session's model sees what the subagent did:\n%s", last)
+	}
+	var all []string
+	for _, e := range h.entries() {
+		all = append(all, brief(e))
+		if name, _ := eventOf(e); e.Kind == repo.KindAnchor && e.ID > 1 || name == eventPhase && !strings.Contains(string(e.Meta), "agent-k1") {
+			t.Errorf("%s", e.Raw)
+		}
+	}
+	tape := strings.Join(all, "\n")
+	for _, want := range []string{"good task", `result look {"text":"secret of the subagent"}`, "phase", "loop.step auto_handoff", "assistant: good answer", "result good answer"} {
+		if !strings.Contains(tape, want) {
+			t.Errorf("the tape lacks %q:\n%s", want, tape)
+		}
+	}
+	if strings.Contains(tape, "assistant: I try") {
+		t.Errorf("the tape has what the one that failed recorded:\n%s", tape)
+	}
+	forks, err := h.store.Forks(t.Context())
+	if err != nil || len(forks) != 0 {
+		t.Errorf("%d forks, %v", len(forks), err)
+	}
+	tp, err := h.store.Tape(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed, err := tp.ClosedForks(t.Context())
+	if err != nil || len(closed) != 2 {
+		t.Errorf("%d closed forks, %v", len(closed), err)
+	}
+	if n := len(h.model.requests); n != 6 {
+		t.Errorf("%d calls of the model", n)
+	}
+}

@@ -1,0 +1,46 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"tape/internal/layout"
+	"tape/repo"
+)
+
+// TapeName is the name of a session's tape: its id, in a form in which no fork is meant.
+func TapeName(session string) string {
+	if strings.Contains(session, "/") || layout.CheckName("a tape", session) != nil {
+		return layout.TapeSlug(session)
+	}
+	return session
+}
+
+// tape returns a session's tape, which is created if it is not there.
+func (a *agent) tape(ctx context.Context, session string) (*repo.Tape, error) {
+	store, err := a.Runtime.TapeStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name := TapeName(session)
+	t, err := store.Tape(ctx, name)
+	if !errors.Is(err, repo.ErrNotFound) {
+		return t, err
+	}
+	t, err = store.CreateTape(ctx, name)
+	if errors.Is(err, repo.ErrConflict) { // somebody else was quicker
+		return store.Tape(ctx, name)
+	}
+	return t, err
+}
+
+type turnKey struct{}
+
+// TapeOf is the tape on which a tool is called: the session's, or the fork of a subagent.
+func TapeOf(ctx context.Context) (*repo.Tape, error) {
+	if r, ok := ctx.Value(turnKey{}).(*turn); ok {
+		return r.tape, nil
+	}
+	return nil, errors.New("there is no tape: no turn runs")
+}

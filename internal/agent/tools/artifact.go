@@ -1,0 +1,234 @@
+package tools
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"tape/hooks"
+	"tape/internal/display"
+)
+
+// Artifact is a file of a tape, to which entries refer.
+type Artifact struct {
+	ID       string `json:"id"`
+	MIMEType string `json:"mime_type"`
+	Name     string `json:"name"`
+	Size     int64  `json:"size_bytes"`
+	SHA256   string `json:"sha256"`
+}
+
+// Artifacts are those of a tape.
+type Artifacts interface {
+	AddArtifact(ctx context.Context, a Artifact, r io.Reader) (Artifact, error)
+	Artifact(ctx context.Context, id string) (Artifact, io.ReadSeekCloser, error)
+}
+
+// How long a result may be, and how much of a longer one is shown: characters.
+const (
+	LongestResult = 16_384
+	previewChars  = 600
+	shownOfID     = 12 // the beginning is enough
+)
+
+// Keep is what of a tool's result, or of its error, goes to the model and the tape. Text that
+// is too long becomes an artifact, and a preview of it is returned, with the artifact that the
+// entry of the result has to refer to; else that is nil. The keys of providers never stand in
+// what is returned; all other secrets are masked in artifacts, and in short results the store
+// sees to them as it does in every entry.
+func (s *Set) Keep(ctx context.Context, c hooks.ToolContext, tool, text string) (string, *Artifact) {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if s.known != nil {
+		text = masked(text, func(value []byte) []byte { value, _ = s.known.Mask(value); return value })
+	}
+	chars := utf8.RuneCountInString(text)
+	if chars <= LongestResult {
+		return text, nil
+	}
+	text = masked(text, func(value []byte) []byte { value, _ = s.scanner().Mask(value, nil); return value })
+	lines := strings.Count(text, "\n") + 1
+	a, err := s.store(ctx, c, tool, text)
+	if err != nil {
+		s.o.Log.Warn("a long result was not kept", "tool", tool, "error", err)
+		return fmt.Sprintf("[%s: %d characters in %d lines; the rest could not be kept: %v]\n%s", tool, chars, lines, err, preview(text)), nil
+	}
+	id := a.ID[:min(len(a.ID), shownOfID)]
+	return fmt.Sprintf("[%s: %d characters in %d lines are the artifact %s of %d bytes; artifact.read id=%s offset=0 reads it, artifact.search finds lines]\n%s",
+		tool, chars, lines, id, len(text), id, preview(text)), &a
+}
+
+func (s *Set) store(ctx context.Context, c hooks.ToolContext, tool, text string) (Artifact, error) {
+	if s.o.Artifacts == nil {
+		return Artifact{}, errors.New("this host keeps no artifacts")
+	}
+	all, err := s.o.Artifacts(ctx, c)
+	if err != nil {
+		return Artifact{}, err
+	}
+	return all.AddArtifact(ctx, Artifact{MIMEType: "text/plain; charset=utf-8", Name: tool}, strings.NewReader(text))
+}
+
+// masked has a text masked as the JSON string that it would be in an entry.
+func masked(text string, mask func(value []byte) []byte) string {
+	value, err := json.Marshal(text)
+	if err == nil {
+		var out string
+		if err = json.Unmarshal(mask(value), &out); err == nil {
+			return out
+		}
+	}
+	return "[the text could not be searched for secrets: " + err.Error() + "]"
+}
+
+// preview is the beginning and the end of a text.
+func preview(text string) string {
+	runes := []rune(text)
+	if len(runes) <= previewChars {
+		return text
+	}
+	const half = previewChars / 2
+	return fmt.Sprintf("%s\n[… %d characters …]\n%s", string(runes[:half]), len(runes)-2*half, string(runes[len(runes)-half:]))
+}
+
+// artifactTools read on in artifacts.
+func artifactTools(o Options) []hooks.Tool {
+	if o.Artifacts == nil {
+		return nil
+	}
+	open := func(ctx context.Context, c hooks.ToolContext, id string) (Artifact, io.ReadSeekCloser, error) {
+		all, err := o.Artifacts(ctx, c)
+		if err != nil {
+			return Artifact{}, nil, err
+		}
+		a, r, err := all.Artifact(ctx, id)
+		if err != nil {
+			return a, nil, err
+		}
+		head, err := io.ReadAll(io.LimitReader(r, sniffBytes))
+		if err == nil {
+			err = notText(head)
+		}
+		if err == nil {
+			_, err = r.Seek(0, io.SeekStart)
+		}
+		if err != nil {
+			return a, nil, errors.Join(fmt.Errorf("artifact %s: %w", display.Line(id), err), r.Close())
+		}
+		return a, r, nil
+	}
+	id := `"id":{"type":"string","minLength":1}`
+	return []hooks.Tool{
+		define("artifact.read", "Read a part of a result that was too long to be shown.", id+
+			`,"offset":{"type":"integer","minimum":0,"description":"first byte, default 0"},`+
+			`"length":{"type":"integer","minimum":1,"description":"bytes, at most 15000"}`, []string{"id"},
+			func(ctx context.Context, c hooks.ToolContext, a artifactReadArgs) (string, error) {
+				found, r, err := open(ctx, c, a.ID)
+				if err != nil {
+					return "", err
+				}
+				defer r.Close()
+				return a.piece(found, r)
+			}),
+		define("artifact.search", "Find lines in a result that was too long to be shown, with the offset of each for artifact.read.", id+
+			`,"query":{"type":"string","minLength":1,"description":"regular expression (RE2)"},"ignore_case":{"type":"boolean"},`+
+			`"limit":{"type":"integer","minimum":1,"maximum":200,"description":"default 20"}`, []string{"id", "query"},
+			func(ctx context.Context, c hooks.ToolContext, a artifactSearchArgs) (string, error) {
+				_, r, err := open(ctx, c, a.ID)
+				if err != nil {
+					return "", err
+				}
+				defer r.Close()
+				return a.find(ctx, r)
+			}),
+	}
+}
+
+type artifactReadArgs struct {
+	ID     string `json:"id"`
+	Offset int64  `json:"offset"`
+	Length int    `json:"length"`
+}
+
+// piece reads a part of a text.
+func (a artifactReadArgs) piece(found Artifact, r io.ReadSeeker) (string, error) {
+	if a.Offset >= found.Size {
+		return "", fmt.Errorf("offset %d is behind the end: the artifact has %d bytes", a.Offset, found.Size)
+	}
+	if a.Length == 0 || a.Length > pageBytes {
+		a.Length = pageBytes
+	}
+	if _, err := r.Seek(a.Offset, io.SeekStart); err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(io.LimitReader(r, int64(max(a.Length, utf8.UTFMax))))
+	if err != nil {
+		return "", err
+	}
+	if whole := wholeRunes(b); len(whole) > 0 {
+		b = whole
+	}
+	next := a.Offset + int64(len(b))
+	end := "that is the end"
+	if next < found.Size {
+		end = fmt.Sprintf("read on with offset=%d", next)
+	}
+	return fmt.Sprintf("[bytes %d to %d of %d; %s]\n%s", a.Offset, next, found.Size, end, toText(b)), nil
+}
+
+type artifactSearchArgs struct {
+	ID         string `json:"id"`
+	Query      string `json:"query"`
+	IgnoreCase bool   `json:"ignore_case"`
+	Limit      int    `json:"limit"`
+}
+
+// How a line that was found is shown, and how much of a line is looked at.
+const (
+	shownOfLine  = 300
+	lookedAtLine = 64 << 10
+)
+
+// find looks through a text line by line. Of lines longer than lookedAtLine each piece counts
+// as one.
+func (a artifactSearchArgs) find(ctx context.Context, r io.Reader) (string, error) {
+	expr := a.Query
+	if a.IgnoreCase {
+		expr = "(?i)" + expr
+	}
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return "", fmt.Errorf("query: %w", err)
+	}
+	if a.Limit == 0 {
+		a.Limit = 20
+	}
+	var out strings.Builder
+	lines := bufio.NewReaderSize(r, lookedAtLine)
+	found, offset := 0, int64(0)
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		line, err := lines.ReadSlice('\n')
+		if at := re.FindIndex(line); at != nil && len(line) > 0 {
+			if found++; found <= a.Limit && out.Len() < pageBytes-2*shownOfLine {
+				from := max(0, at[0]-shownOfLine/2)
+				fmt.Fprintf(&out, "offset %d: %s\n", offset+int64(from), strings.TrimRight(clip(toText(line[from:]), shownOfLine), "\r\n"))
+			}
+		}
+		offset += int64(len(line))
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("%d lines match\n%s", found, out.String()), nil
+}

@@ -1,0 +1,134 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"tape/hooks"
+)
+
+// define makes a tool whose arguments are an A. properties has the JSON schema of each, and
+// required are those that have to be given.
+func define[A any](name, description, properties string, required []string, run func(ctx context.Context, c hooks.ToolContext, a A) (string, error)) hooks.Tool {
+	schema := `{"type":"object","properties":{` + properties + `},"additionalProperties":false`
+	if len(required) > 0 {
+		schema += `,"required":["` + strings.Join(required, `","`) + `"]`
+	}
+	return Checked(hooks.Tool{Name: name, Description: description, Schema: json.RawMessage(schema + "}"),
+		Run: func(ctx context.Context, c hooks.ToolContext, arguments json.RawMessage) (string, error) {
+			var a A
+			if err := json.Unmarshal(arguments, &a); err != nil {
+				return "", fmt.Errorf("%s: %w", name, err)
+			}
+			return run(ctx, c, a)
+		}})
+}
+
+// Checked makes a tool refuse arguments that its schema does not allow, with an error that
+// says which are. Text is taken for a number or a boolean where one is wanted: models write
+// it so, and comma commands. A tool that panics returns an error.
+func Checked(t hooks.Tool) hooks.Tool {
+	run := t.Run
+	schema := sync.OnceValues(func() (*jsonschema.Resolved, error) {
+		var s jsonschema.Schema
+		if err := json.Unmarshal(t.Schema, &s); err != nil {
+			return nil, err
+		}
+		// A schema that refers to itself can be made so that a check never ends.
+		text, err := json.Marshal(&s)
+		if err == nil && (bytes.Contains(text, []byte(`"$ref"`)) || bytes.Contains(text, []byte(`"$dynamicRef"`))) {
+			err = errors.New("the schema has references")
+		}
+		if err != nil {
+			return nil, err
+		}
+		return s.Resolve(nil)
+	})
+	t.Run = func(ctx context.Context, c hooks.ToolContext, arguments json.RawMessage) (out string, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				out, err = "", fmt.Errorf("%s failed, and this is a bug: %v\n%s", t.Name, p, clip(string(debug.Stack()), 2000))
+			}
+		}()
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		if len(bytes.TrimSpace(arguments)) == 0 {
+			arguments = json.RawMessage("{}")
+		}
+		// A schema that cannot be used here is a plugin's or a server's, which checks for itself.
+		if s, err := schema(); err == nil {
+			if arguments, err = allowed(s, arguments); err != nil {
+				return "", fmt.Errorf("%s: %w; its arguments are %s", t.Name, err, signature(s.Schema()))
+			}
+		}
+		return run(ctx, c, arguments)
+	}
+	return t
+}
+
+// allowed checks arguments, and returns them with text converted where it stands for something
+// else.
+func allowed(s *jsonschema.Resolved, arguments json.RawMessage) (json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(arguments, &members); err != nil || members == nil {
+		return nil, errors.New("the arguments are not a JSON object")
+	}
+	changed := false
+	for name, value := range members {
+		if p := s.Schema().Properties[name]; p != nil {
+			var text string
+			wanted := p.Type == "integer" || p.Type == "number" || p.Type == "boolean"
+			if wanted && json.Unmarshal(value, &text) == nil && json.Valid([]byte(text)) {
+				members[name], changed = json.RawMessage(text), true
+			}
+		}
+	}
+	if changed {
+		var err error
+		if arguments, err = json.Marshal(members); err != nil {
+			return nil, err
+		}
+	}
+	var value map[string]any
+	if err := json.Unmarshal(arguments, &value); err != nil {
+		return nil, err
+	}
+	if err := s.Validate(value); err != nil {
+		text := err.Error()
+		text = strings.TrimPrefix(text[strings.LastIndex(text, "validating ")+len("validating "):], "root: ")
+		return nil, errors.New(clip(text, 500))
+	}
+	return arguments, nil
+}
+
+// signature is a line that says what arguments there are.
+func signature(s *jsonschema.Schema) string {
+	var out []string
+	for name, p := range s.Properties {
+		optional := "?"
+		if slices.Contains(s.Required, name) {
+			optional = ""
+		}
+		out = append(out, name+optional+": "+p.Type)
+	}
+	slices.Sort(out)
+	return "{" + strings.Join(out, ", ") + "}"
+}
+
+// clip cuts text to about so many bytes.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

@@ -1,0 +1,225 @@
+package tools
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"tape/hooks"
+)
+
+// pageBytes is how much a tool shows at once: less than what becomes an artifact.
+const pageBytes = 15_000
+
+// How fs.read shows a file.
+const (
+	usualLines  = 2000
+	lineBytes   = 2000      // of a line
+	sniffBytes  = 8 << 10   // what tells whether it is text
+	mostScanned = 512 << 20 // bytes before the first line that is shown
+)
+
+// files are those of the project.
+type files struct {
+	dir     string
+	writing sync.Mutex // an edit reads and writes: calls beside each other take turns
+}
+
+func (f *files) tools() []hooks.Tool {
+	path := `"path":{"type":"string","minLength":1,"description":"in the project"}`
+	return []hooks.Tool{
+		define("fs.read", "Read a text file of the project, with line numbers.",
+			path+`,"offset":{"type":"integer","minimum":1,"description":"first line, default 1"},`+
+				`"limit":{"type":"integer","minimum":1,"description":"lines, default 2000"}`, []string{"path"}, f.read),
+		define("fs.write", "Write a text file of the project: create it, or replace all of it.",
+			path+`,"content":{"type":"string"}`, []string{"path", "content"}, f.write),
+		define("fs.edit", "Replace text in a file of the project. old must be exactly what the file has, without line numbers, and only once there, unless all is true.",
+			path+`,"old":{"type":"string","minLength":1},"new":{"type":"string"},"all":{"type":"boolean","description":"replace every occurrence"}`,
+			[]string{"path", "old", "new"}, f.edit),
+	}
+}
+
+// open opens the project, and says what a path is called in it: links followed, as far as
+// there is a file.
+func (f *files) open(path string) (root *os.Root, name string, err error) {
+	if strings.ContainsRune(path, 0) {
+		return nil, "", errors.New("a path cannot have a NUL byte")
+	}
+	dir, err := filepath.EvalSymlinks(f.dir)
+	if err != nil {
+		return nil, "", fmt.Errorf("open the project: %w", err)
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(f.dir, path)
+	}
+	real, err := followed(filepath.Clean(path))
+	if err != nil {
+		return nil, "", err
+	}
+	if name, err = filepath.Rel(dir, real); err != nil || !filepath.IsLocal(name) {
+		return nil, "", fmt.Errorf("%s is outside of the project %s; bash can reach it", clip(path, 200), f.dir)
+	}
+	root, err = os.OpenRoot(dir)
+	return root, name, err
+}
+
+// followed follows the links of a path as far as it exists.
+func followed(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if parent := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && parent != path {
+		if real, err = followed(parent); err == nil {
+			real = filepath.Join(real, filepath.Base(path))
+		}
+	}
+	return real, err
+}
+
+// regular opens a file that has an end, and never waits for one.
+func regular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	if err := refuse(root.Stat(name)); err != nil {
+		return nil, nil, err
+	}
+	file, err := root.OpenFile(name, os.O_RDONLY|withoutWaiting, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := file.Stat()
+	if err := refuse(info, err); err != nil {
+		_ = file.Close()
+		return nil, nil, err
+	}
+	return file, info, nil
+}
+
+// refuse says why something is not read.
+func refuse(info fs.FileInfo, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder; list it with bash", info.Name())
+	case info.Mode()&fs.ModeNamedPipe != 0:
+		return fmt.Errorf("%s is a named pipe, and no file", info.Name())
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is a device or a socket (%s), and no file", info.Name(), info.Mode().Type())
+	}
+	return nil
+}
+
+// notText says of which type data is that is no text; nil if it is.
+func notText(head []byte) error {
+	if bytes.IndexByte(head, 0) < 0 && utf8.Valid(wholeRunes(head)) {
+		return nil
+	}
+	kind := http.DetectContentType(head)
+	if strings.HasPrefix(kind, "text/") {
+		kind = "text in another encoding"
+	}
+	return fmt.Errorf("it is no UTF-8 text, but looks like %s; bash has programs for it", kind)
+}
+
+type readArgs struct {
+	Path   string `json:"path"`
+	Offset int    `json:"offset"`
+	Limit  int    `json:"limit"`
+}
+
+func (f *files) read(ctx context.Context, _ hooks.ToolContext, a readArgs) (string, error) {
+	root, name, err := f.open(a.Path)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	file, _, err := regular(root, name)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", clip(a.Path, 200), err)
+	}
+	defer file.Close()
+	r := bufio.NewReaderSize(file, 64<<10)
+	head, err := r.Peek(sniffBytes)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read %s: %w", clip(a.Path, 200), err)
+	}
+	if err := notText(head); err != nil {
+		return "", fmt.Errorf("read %s: %w", clip(a.Path, 200), err)
+	}
+	if a.Limit == 0 {
+		a.Limit = usualLines
+	}
+	text, err := page(ctx, r, max(1, a.Offset), a.Limit)
+	if err == nil && bytes.Contains(head, []byte("\r\n")) {
+		text += "(its lines end in CR LF; fs.edit keeps that)\n"
+	}
+	return text, err
+}
+
+// page shows lines of a text with their numbers.
+func page(ctx context.Context, r *bufio.Reader, from, limit int) (string, error) {
+	var out strings.Builder
+	scanned := 0
+	for n := 1; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		if n >= from+limit || out.Len() > pageBytes-lineBytes {
+			if _, err := r.Peek(1); err == nil {
+				fmt.Fprintf(&out, "(more follows: read on with offset=%d)\n", n)
+			}
+			return out.String(), nil
+		}
+		line, size, err := readLine(ctx, r)
+		if errors.Is(err, io.EOF) && size == 0 {
+			return out.String() + ending(n-1, from), nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", err
+		}
+		if scanned += size; n < from && scanned > mostScanned {
+			return "", fmt.Errorf("line %d is more than %d MiB into the file; use bash with tail or sed", from, mostScanned>>20)
+		}
+		if n >= from {
+			fmt.Fprintf(&out, "%6d\t%s\n", n, line)
+		}
+	}
+}
+
+func ending(lines, from int) string {
+	switch {
+	case lines == 0:
+		return "(the file is empty)\n"
+	case from > lines:
+		return fmt.Sprintf("(the file ends with line %d)\n", lines)
+	}
+	return ""
+}
+
+// readLine reads a line, and shows no more of it than lineBytes. size is what was read.
+func readLine(ctx context.Context, r *bufio.Reader) (text string, size int, err error) {
+	var kept []byte
+	for {
+		piece, err := r.ReadSlice('\n')
+		size += len(piece)
+		kept = append(kept, piece[:min(len(piece), lineBytes+1-len(kept))]...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			if err := ctx.Err(); err != nil {
+				return "", size, err
+			}
+			continue
+		}
+		text := strings.TrimRight(toText(wholeRunes(kept)), "\r\n")
+		if size > len(kept) {
+			text = fmt.Sprintf("%s… [%d bytes more]", text, size-len(kept))
+		}
+		return text, size, err
+	}
+}

@@ -1,0 +1,181 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tape/hooks"
+)
+
+// mostEdited is how large a file may be that is edited.
+const mostEdited = 16 << 20
+
+type writeArgs struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}
+
+func (f *files) write(_ context.Context, _ hooks.ToolContext, a writeArgs) (string, error) {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	root, name, err := f.open(a.Path)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	info, err := writable(root, name)
+	if err == nil {
+		err = put(root, name, []byte(a.Content), info)
+	}
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", clip(a.Path, 200), err)
+	}
+	what := "created"
+	if info != nil {
+		what = "replaced"
+	}
+	return fmt.Sprintf("%s: %s (%d bytes)", what, a.Path, len(a.Content)), nil
+}
+
+// writable looks at what stands where a file is to be written; nil if nothing does.
+func writable(root *os.Root, name string) (fs.FileInfo, error) {
+	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
+		if strings.EqualFold(part, ".git") {
+			return nil, errors.New("what is in .git is git's; use git by bash")
+		}
+	}
+	info, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return nil, errors.New("it is a symbolic link that leads nowhere, or out of the project")
+	}
+	if err := refuse(info, err); err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o200 == 0 {
+		return nil, fmt.Errorf("it is read-only (%s); use chmod by bash first if it has to change", info.Mode().Perm())
+	}
+	return info, nil
+}
+
+// put writes a file in one step: whoever reads it meanwhile has the old one or the new one,
+// and so has the disk after a crash. was is the file that it replaces, whose mode it keeps.
+func put(root *os.Root, name string, data []byte, was fs.FileInfo) (err error) {
+	dir := filepath.Dir(name)
+	if was == nil {
+		if err := root.MkdirAll(dir, 0o777); err != nil {
+			return err
+		}
+	}
+	beside := filepath.Join(dir, ".tape-"+strings.ToLower(rand.Text()[:12])+".tmp")
+	file, err := root.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = root.Remove(beside)
+		}
+	}()
+	_, err = file.Write(data)
+	if err == nil && was != nil {
+		err = file.Chmod(was.Mode().Perm())
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return root.Rename(beside, name)
+}
+
+type editArgs struct {
+	Path string `json:"path"`
+	Old  string `json:"old"`
+	New  string `json:"new"`
+	All  bool   `json:"all"`
+}
+
+func (f *files) edit(_ context.Context, _ hooks.ToolContext, a editArgs) (string, error) {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	root, name, err := f.open(a.Path)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	n, line, err := a.in(root, name)
+	if err != nil {
+		return "", fmt.Errorf("edit %s: %w", clip(a.Path, 200), err)
+	}
+	if n > 1 {
+		return fmt.Sprintf("edited: %s (%d places, the first at line %d)", a.Path, n, line), nil
+	}
+	return fmt.Sprintf("edited: %s (at line %d)", a.Path, line), nil
+}
+
+// in replaces what was asked for in a file. n is how often, line where first.
+func (a editArgs) in(root *os.Root, name string) (n, line int, err error) {
+	file, info, err := regular(root, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, 0, fmt.Errorf("%w; fs.write creates files", err)
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	defer file.Close()
+	if info.Size() > mostEdited {
+		return 0, 0, fmt.Errorf("it has %d MiB; fs.edit takes files up to %d MiB, use sed by bash", info.Size()>>20, mostEdited>>20)
+	}
+	was, err := io.ReadAll(io.LimitReader(file, mostEdited))
+	if err != nil {
+		return 0, 0, err
+	}
+	if bytes.IndexByte(was, 0) >= 0 {
+		return 0, 0, errors.New("it is no UTF-8 text: it has NUL bytes; bash has programs for it")
+	}
+	if _, err := writable(root, name); err != nil {
+		return 0, 0, err
+	}
+	from, to := a.matching(was)
+	if bytes.Equal(from, to) {
+		return 0, 0, errors.New("old and new are the same")
+	}
+	n = bytes.Count(was, from)
+	if n == 0 {
+		return 0, 0, errors.New("old is not in the file; read it again, and copy the text exactly, with its white space and without line numbers")
+	}
+	if n > 1 && !a.All {
+		return 0, 0, fmt.Errorf("old is in the file %d times; add lines around it that make it unique, or replace all with all=true", n)
+	}
+	line = 1 + bytes.Count(was[:bytes.Index(was, from)], []byte("\n"))
+	return n, line, put(root, name, bytes.ReplaceAll(was, from, to), info)
+}
+
+// matching gives old and new the line ends that the file has: a model sees none.
+func (a editArgs) matching(was []byte) (from, to []byte) {
+	from, to = []byte(a.Old), []byte(a.New)
+	crlf := bytes.Count(was, []byte("\r\n"))
+	if 2*crlf <= bytes.Count(was, []byte("\n")) {
+		return from, to
+	}
+	if !bytes.Contains(was, from) {
+		from = withCRLF(from)
+	}
+	return from, withCRLF(to)
+}
+
+func withCRLF(b []byte) []byte {
+	return bytes.ReplaceAll(bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
+}

@@ -1,0 +1,185 @@
+//go:build unix
+
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tape/hooks"
+)
+
+// helper says what the test's program is when a test starts it again.
+const helper = "TAPE_TOOLS_TEST"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(helper) {
+	case "mcp":
+		serveMCP()
+	case "host":
+		hostThatIsKilled()
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+type env struct {
+	*Set
+	t   *testing.T
+	dir string
+	log *bytes.Buffer
+}
+
+func newEnv(t *testing.T, change func(o *Options)) *env {
+	t.Helper()
+	e := &env{t: t, dir: t.TempDir(), log: &bytes.Buffer{}}
+	o := Options{Dir: e.dir, Log: slog.New(slog.NewTextHandler(e.log, nil))}
+	if change != nil {
+		change(&o)
+	}
+	e.Set = New(o)
+	t.Cleanup(e.Close)
+	return e
+}
+
+// call calls a tool as an agent does; args is a JSON object.
+func (e *env) call(name, args string) (string, error) {
+	return e.callIn(e.t.Context(), "s", name, args)
+}
+
+func (e *env) callIn(ctx context.Context, session, name, args string) (string, error) {
+	e.t.Helper()
+	tool, ok := Find(e.All(ctx), name)
+	if !ok {
+		return "", fmt.Errorf("no tool %s", name)
+	}
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-done:
+		case <-time.After(60 * time.Second):
+			panic(name + " " + args + " hangs")
+		}
+	}()
+	return tool.Run(ctx, hooks.ToolContext{Session: session, CallID: "c"}, json.RawMessage(args))
+}
+
+func (e *env) must(name, args string) string {
+	e.t.Helper()
+	out, err := e.call(name, args)
+	if err != nil {
+		e.t.Fatalf("%s %s: %v", name, args, err)
+	}
+	return out
+}
+
+// fails checks that a call is refused, with words that say why.
+func (e *env) fails(name, args string, words ...string) string {
+	e.t.Helper()
+	out, err := e.call(name, args)
+	if err == nil {
+		e.t.Fatalf("%s %s: no error, but %s", name, args, clip(out, 300))
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			e.t.Errorf("%s %s: %q does not say %q", name, clip(args, 200), clip(err.Error(), 1000), w)
+		}
+	}
+	return err.Error()
+}
+
+func (e *env) put(name, content string) {
+	e.t.Helper()
+	path := filepath.Join(e.dir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func (e *env) got(name string) string {
+	e.t.Helper()
+	b, err := os.ReadFile(filepath.Join(e.dir, name))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return string(b)
+}
+
+func obj(pairs ...any) string {
+	m := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i].(string)] = pairs[i+1]
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+func contains(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			t.Errorf("%q is not in %q", w, clip(text, 1500))
+		}
+	}
+}
+
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for range 1000 {
+		if f() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("never: " + what)
+}
+
+// memory keeps artifacts in memory.
+type memory struct {
+	mu  sync.Mutex
+	all map[string][]byte
+	err error
+}
+
+func (m *memory) AddArtifact(_ context.Context, a Artifact, r io.Reader) (Artifact, error) {
+	b, err := io.ReadAll(r)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a.ID, a.Size = fmt.Sprintf("a%d", len(m.all)+1), int64(len(b))
+	if err == nil {
+		err = m.err
+	}
+	if err == nil {
+		m.all[a.ID] = b
+	}
+	return a, err
+}
+
+type closing struct{ *bytes.Reader }
+
+func (closing) Close() error { return nil }
+
+func (m *memory) Artifact(_ context.Context, id string) (Artifact, io.ReadSeekCloser, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b, ok := m.all[id]
+	if !ok {
+		return Artifact{}, nil, fmt.Errorf("there is no artifact %q", id)
+	}
+	return Artifact{ID: id, Size: int64(len(b))}, closing{bytes.NewReader(b)}, nil
+}

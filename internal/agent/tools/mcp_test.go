@@ -1,0 +1,238 @@
+//go:build unix
+
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// testServer is a server whose tools do what their names say.
+func testServer() *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	add := func(name string, run func(args map[string]any) (*mcp.CallToolResult, error)) {
+		schema := `{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`
+		s.AddTool(&mcp.Tool{Name: name, Description: "does " + name, InputSchema: json.RawMessage(schema)},
+			func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				var args map[string]any
+				if err := json.Unmarshal(req.Params.Arguments, &args); err != nil {
+					return nil, err
+				}
+				return run(args)
+			})
+	}
+	text := func(s string) *mcp.CallToolResult {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
+	}
+	add("echo", func(args map[string]any) (*mcp.CallToolResult, error) { return text(fmt.Sprint(args["text"])), nil })
+	add("pid", func(map[string]any) (*mcp.CallToolResult, error) {
+		return text(fmt.Sprintf("pid=%d key=%s extra=%s", os.Getpid(), os.Getenv("OPENAI_API_KEY"), os.Getenv("EXTRA"))), nil
+	})
+	add("crash", func(map[string]any) (*mcp.CallToolResult, error) {
+		fmt.Fprintln(os.Stderr, "panic: out of luck")
+		os.Exit(3)
+		return nil, nil
+	})
+	add("fail", func(map[string]any) (*mcp.CallToolResult, error) {
+		res := text("it did not work")
+		res.IsError = true
+		return res, nil
+	})
+	add("refuse", func(map[string]any) (*mcp.CallToolResult, error) { return nil, errors.New("internal trouble") })
+	add("large", func(map[string]any) (*mcp.CallToolResult, error) { return text(strings.Repeat("large ", 1<<18)), nil })
+	add("huge", func(map[string]any) (*mcp.CallToolResult, error) {
+		return text(strings.Repeat("x", mostMessage+1)), nil
+	})
+	add("hang", func(map[string]any) (*mcp.CallToolResult, error) { time.Sleep(time.Hour); return nil, nil })
+	add("image", func(map[string]any) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{MIMEType: "image/png", Data: []byte("data")}}}, nil
+	})
+	add("more", func(map[string]any) (*mcp.CallToolResult, error) {
+		s.AddTool(&mcp.Tool{Name: "added", InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return text("yes"), nil })
+		return text("done"), nil
+	})
+	return s
+}
+
+// serveMCP is the test's program as an MCP server.
+func serveMCP() {
+	if file := os.Getenv("STARTED"); file != "" {
+		f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err == nil {
+			fmt.Fprintln(f, os.Getpid())
+			_ = f.Close()
+		}
+	}
+	_ = testServer().Run(context.Background(), &mcp.StdioTransport{}) // its end is the input's
+}
+
+func newMCP(t *testing.T) (e *env, started func() []string) {
+	log := t.TempDir() + "/started"
+	e = newEnv(t, func(o *Options) {
+		o.Servers = map[string]Server{"test": {Command: os.Args[0], Env: map[string]string{helper: "mcp", "STARTED": log, "EXTRA": "more"}}}
+		o.Artifacts = nil
+	})
+	return e, func() []string { return strings.Fields(readFile(log)) }
+}
+
+const anything = `{"text":"hello"}`
+
+func TestMCP(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "sk-123")
+	e, started := newMCP(t)
+	if got := started(); len(got) != 0 {
+		t.Errorf("started before anybody asked: %s", got)
+	}
+	contains(t, e.must("test.echo", anything), "hello", "not instructions")
+	contains(t, e.must("test_echo", anything), "hello")
+	e.fails("test.echo", `{}`, "text", "required")
+	e.fails("test.echo", `{"text":1}`, "string")
+	e.fails("test.fail", anything, "it did not work")
+	e.fails("test.refuse", anything, "internal trouble")
+	contains(t, e.must("test.image", anything), "image/png of 4 bytes")
+	out := e.must("test.pid", anything)
+	contains(t, out, "key= ", "extra=more")
+	if got := started(); len(got) != 1 {
+		t.Errorf("started %s", got)
+	}
+	e.must("test.more", anything)
+	eventually(t, "the new tool is there", func() bool { _, ok := Find(e.All(t.Context()), "test.added"); return ok })
+	pid := pidIn(t, out)
+	e.Close()
+	if alive(pid) {
+		t.Error("the server runs on")
+	}
+	e.fails("test.echo", anything, "the host ends")
+}
+
+// A crash is an error of that call; the next one starts the server again.
+func TestMCPCrash(t *testing.T) {
+	t.Parallel()
+	e, started := newMCP(t)
+	for i := range 3 {
+		e.fails("test.crash", anything, "broke off", "out of luck")
+		contains(t, e.must("test.echo", anything), "hello")
+		if got := started(); len(got) != i+2 {
+			t.Errorf("started %s", got)
+		}
+	}
+}
+
+// What a server sends is bounded, and who does not wait any more need not.
+func TestMCPHostile(t *testing.T) {
+	t.Parallel()
+	e, _ := newMCP(t)
+	if out := e.must("test.large", anything); len(out) < 1<<20 {
+		t.Errorf("%d bytes", len(out))
+	}
+	text := e.fails("test.huge", anything, "MCP server test")
+	if len(text) > 5000 {
+		t.Errorf("%d bytes", len(text))
+	}
+	contains(t, e.must("test.echo", anything), "hello")
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	e.All(t.Context())
+	if _, err := e.callIn(ctx, "s", "test.hang", anything); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	contains(t, e.must("test.echo", anything), "hello")
+}
+
+// Servers that cannot be used take nothing from the others.
+func TestMCPBroken(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, func(o *Options) {
+		o.Servers = map[string]Server{"none": {Command: "no-such-program-here"}, "exits": {Command: "sh", Args: []string{"-c", "echo I cannot >&2; exit 1"}},
+			"babbles": {Command: "sh", Args: []string{"-c", "yes"}}, "file": {URL: "file:///etc/passwd"}, "gone": {URL: "http://127.0.0.1:1/mcp"},
+			"a.b": {Command: os.Args[0], Env: map[string]string{helper: "mcp"}}}
+	})
+	contains(t, e.must("a.b.echo", anything), "hello")
+	contains(t, e.must("bash", `{"cmd":"echo works"}`), "works")
+	for _, name := range []string{"none", "exits", "babbles", "file", "gone"} {
+		contains(t, e.log.String(), "server="+name)
+	}
+	contains(t, e.log.String(), "I cannot", "neither http nor https")
+	if n := strings.Count(e.log.String(), "server=none"); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+}
+
+// A schema can be made so that checking it never ends.
+func TestMCPSchema(t *testing.T) {
+	t.Parallel()
+	s := mcp.NewServer(&mcp.Implementation{Name: "hostile", Version: "1"}, nil)
+	answer := func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "answer"}}}, nil
+	}
+	for name, schema := range map[string]string{"loop": `{"type":"object","allOf":[{"$ref":"#"}]}`, "spelt": `{"type":"object","allOf":[{"\u0024ref":"#"}]}`,
+		"odd": `{"type":"object","properties":{"a":{"type":7}}}`, "long": `{"type":"object","description":"` + strings.Repeat("x", mostSchema) + `"}`} {
+		s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(schema)}, answer)
+	}
+	for i := range mostTools {
+		s.AddTool(&mcp.Tool{Name: fmt.Sprintf("zz%d", i), Description: strings.Repeat("x", 5000), InputSchema: json.RawMessage(`{"type":"object"}`)}, answer)
+	}
+	var sizes atomic.Int64
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { sizes.Add(1); handler.ServeHTTP(w, r) }))
+	defer web.Close()
+	e := newEnv(t, func(o *Options) { o.Servers = map[string]Server{"web": {URL: web.URL}} })
+	for _, name := range []string{"loop", "spelt", "odd"} {
+		contains(t, e.must("web."+name, `{}`), "answer")
+	}
+	if _, ok := Find(e.All(t.Context()), "web.long"); ok {
+		t.Error("a schema of any length is taken")
+	}
+	if n := len(e.All(t.Context())) - len(e.built); n != mostTools {
+		t.Errorf("%d tools", n)
+	}
+	e.Close()
+}
+
+// A server behind HTTP that is started again has forgotten its sessions.
+func TestMCPOverHTTP(t *testing.T) {
+	t.Parallel()
+	var handler atomic.Pointer[mcp.StreamableHTTPHandler]
+	start := func() {
+		handler.Store(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return testServer() }, nil))
+	}
+	start()
+	var garbage atomic.Bool
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if garbage.Load() && r.Method == http.MethodPost {
+			w.Header().Set("Content-Type", "application/json")
+			for range 64 {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+			return
+		}
+		handler.Load().ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	e := newEnv(t, func(o *Options) { o.Servers = map[string]Server{"web": {URL: web.URL}} })
+	contains(t, e.must("web.echo", anything), "hello")
+	start()
+	if _, err := e.call("web.echo", anything); err != nil {
+		contains(t, e.must("web.echo", anything), "hello")
+	}
+	garbage.Store(true)
+	e.fails("web.echo", anything, "MCP server web")
+	garbage.Store(false)
+	contains(t, e.must("web.echo", anything), "hello")
+	web.CloseClientConnections()
+	e.Close()
+}

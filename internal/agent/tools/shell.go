@@ -1,0 +1,301 @@
+package tools
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tape/hooks"
+)
+
+// How long a command may run if nothing is said, and at most.
+const (
+	usualSeconds = 120
+	mostSeconds  = 3600
+)
+
+// How many commands of a session run in the background, and how many that have ended are
+// still known.
+const (
+	mostRunning = 16
+	mostEnded   = 16
+)
+
+// shell is a command that runs, or did.
+type shell struct {
+	id, session string
+	cmd         *exec.Cmd
+	out         *output
+	began       time.Time
+	done        chan struct{}
+}
+
+// state says whether it runs, and how it ended.
+func (s *shell) state() (status, code string) {
+	select {
+	case <-s.done:
+		return "exited", s.code()
+	default:
+		return "running", "null"
+	}
+}
+
+// code is the exit code, or which signal ended it.
+func (s *shell) code() string {
+	if s.cmd.ProcessState.Exited() {
+		return fmt.Sprint(s.cmd.ProcessState.ExitCode())
+	}
+	return s.cmd.ProcessState.String()
+}
+
+// shells are the commands of a host.
+type shells struct {
+	dir   string
+	env   []string
+	guard *guard
+	mu    sync.Mutex
+	all   map[string]*shell // in the background, by id
+}
+
+// start runs a command line.
+func (s *shells) start(line, dir, session string) (*shell, error) {
+	if strings.ContainsRune(line, 0) {
+		return nil, errors.New("a command cannot have a NUL byte")
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("cwd: there is no folder %s", clip(dir, 300))
+	}
+	name, err := exec.LookPath("bash")
+	if err != nil {
+		if name, err = exec.LookPath("sh"); err != nil {
+			return nil, errors.New("there is neither bash nor sh in PATH")
+		}
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	sh := &shell{session: session, out: &output{}, began: time.Now(), done: make(chan struct{})}
+	sh.cmd = &exec.Cmd{Path: name, Args: []string{filepath.Base(name), "-c", line}, Dir: dir, Env: s.env, Stdout: w, Stderr: w}
+	err = s.guard.start(sh.cmd)
+	_ = w.Close()
+	if err != nil {
+		_ = r.Close()
+		return nil, fmt.Errorf("start the command: %w", err)
+	}
+	go s.wait(sh, r)
+	return sh, nil
+}
+
+// leftOver is how long output is waited for that a daemon may hold open.
+const leftOver = 500 * time.Millisecond
+
+func (s *shells) wait(sh *shell, r *os.File) {
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		// What cannot be read any more ends the output, as its end does.
+		_, _ = io.Copy(sh.out, r)
+	}()
+	_ = sh.cmd.Wait() // ProcessState says how it ended
+	s.guard.ended(sh.cmd)
+	select {
+	case <-read:
+	case <-time.After(leftOver):
+	}
+	_ = r.Close()
+	<-read
+	close(sh.done)
+}
+
+// place is the folder that a command runs in.
+func (s *shells) place(cwd string) string {
+	if filepath.IsAbs(cwd) {
+		return cwd
+	}
+	return filepath.Join(s.dir, cwd)
+}
+
+type bashArgs struct {
+	Cmd        string `json:"cmd"`
+	Cwd        string `json:"cwd"`
+	Seconds    int    `json:"timeout_seconds"`
+	Background bool   `json:"background"`
+}
+
+func (s *shells) bash(ctx context.Context, c hooks.ToolContext, a bashArgs) (string, error) {
+	if a.Background {
+		if err := s.room(c.Session); err != nil {
+			return "", err
+		}
+	}
+	sh, err := s.start(a.Cmd, s.place(a.Cwd), c.Session)
+	if err != nil {
+		return "", err
+	}
+	if a.Background {
+		return s.keep(sh), nil
+	}
+	limit := time.Duration(a.Seconds) * time.Second
+	if limit == 0 {
+		limit = usualSeconds * time.Second
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-sh.done:
+	case <-ctx.Done():
+		end(sh.cmd, sh.done)
+		return "", ctx.Err()
+	case <-timer.C:
+		end(sh.cmd, sh.done)
+		return "", fmt.Errorf("the command was ended after %s; raise timeout_seconds, or use background=true\noutput:\n%s", limit, said(sh))
+	}
+	if code := sh.code(); code != "0" {
+		return "", fmt.Errorf("exit code %s\noutput:\n%s", code, said(sh))
+	}
+	return said(sh), nil
+}
+
+// said is what a command wrote, all of it.
+func said(sh *shell) string {
+	text := strings.TrimRight(sh.out.all(), " \t\r\n")
+	if text == "" {
+		return "(no output)"
+	}
+	return text
+}
+
+// room makes sure that a session may leave one more command running.
+func (s *shells) room(session string) error {
+	running := s.ids(func(sh *shell) bool { status, _ := sh.state(); return sh.session == session && status == "running" })
+	if len(running) >= mostRunning {
+		return fmt.Errorf("%d commands run in the background already: end one with bash.kill (%s)", len(running), strings.Join(running, ", "))
+	}
+	return nil
+}
+
+// keep makes a command one that runs in the background, and forgets the oldest that ended.
+func (s *shells) keep(sh *shell) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sh.id = "bash-" + strings.ToLower(rand.Text()[:8])
+	s.all[sh.id] = sh
+	var ended []*shell
+	for _, old := range s.all {
+		if status, _ := old.state(); status != "running" {
+			ended = append(ended, old)
+		}
+	}
+	slices.SortFunc(ended, func(a, b *shell) int { return a.began.Compare(b.began) })
+	for _, old := range ended[:max(0, len(ended)-mostEnded)] {
+		delete(s.all, old.id)
+	}
+	return fmt.Sprintf("started: %s\nread what it writes with bash.output, end it with bash.kill", sh.id)
+}
+
+func (s *shells) ids(of func(*shell) bool) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for id, sh := range s.all {
+		if of(sh) {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// get finds a command of a session.
+func (s *shells) get(session, id string) (*shell, error) {
+	s.mu.Lock()
+	sh := s.all[id]
+	s.mu.Unlock()
+	if sh == nil || sh.session != session {
+		known := s.ids(func(sh *shell) bool { return sh.session == session })
+		if len(known) == 0 {
+			known = []string{"none"}
+		}
+		return nil, fmt.Errorf("no command in the background is called %q; there are: %s", clip(id, 100), strings.Join(known, ", "))
+	}
+	return sh, nil
+}
+
+type outputArgs struct {
+	ID     string `json:"shell_id"`
+	Offset int64  `json:"offset"`
+	Limit  int    `json:"limit"`
+}
+
+func (s *shells) output(_ context.Context, c hooks.ToolContext, a outputArgs) (string, error) {
+	sh, err := s.get(c.Session, a.ID)
+	if err != nil {
+		return "", err
+	}
+	status, code := sh.state()
+	if a.Limit <= 0 {
+		a.Limit = pageBytes
+	}
+	text, next := sh.out.from(max(0, a.Offset), min(a.Limit, pageBytes))
+	if text == "" {
+		text = "(no output)"
+	}
+	return fmt.Sprintf("id: %s\nstatus: %s\nexit_code: %s\nnext_offset: %d\noutput:\n%s", sh.id, status, code, next, text), nil
+}
+
+type killArgs struct {
+	ID string `json:"shell_id"`
+}
+
+func (s *shells) kill(_ context.Context, c hooks.ToolContext, a killArgs) (string, error) {
+	sh, err := s.get(c.Session, a.ID)
+	if err != nil {
+		return "", err
+	}
+	end(sh.cmd, sh.done)
+	status, code := sh.state()
+	return fmt.Sprintf("id: %s\nstatus: %s\nexit_code: %s", sh.id, status, code), nil
+}
+
+// stop ends those commands in the background of which of reports true, and forgets them.
+func (s *shells) stop(of func(*shell) bool) {
+	s.mu.Lock()
+	var chosen []*shell
+	for id, sh := range s.all {
+		if of(sh) {
+			chosen = append(chosen, sh)
+			delete(s.all, id)
+		}
+	}
+	s.mu.Unlock()
+	var wait sync.WaitGroup
+	for _, sh := range chosen {
+		wait.Go(func() { end(sh.cmd, sh.done) })
+	}
+	wait.Wait()
+}
+
+func (s *shells) tools() []hooks.Tool {
+	id := `"shell_id":{"type":"string","description":"as bash gave it"}`
+	return []hooks.Tool{
+		define("bash", "Run a shell command in the project. It has no terminal and no input, and what it leaves running ends with it; "+
+			"background=true keeps it running: read its output later with bash.output.",
+			`"cmd":{"type":"string","minLength":1},"cwd":{"type":"string","description":"default the project"},`+
+				fmt.Sprintf(`"timeout_seconds":{"type":"integer","minimum":1,"maximum":%d,"description":"default %d"},`, mostSeconds, usualSeconds)+
+				`"background":{"type":"boolean"}`, []string{"cmd"}, s.bash),
+		define("bash.output", "Read what a command in the background has written.",
+			id+`,"offset":{"type":"integer","minimum":0,"description":"next_offset of the call before"},"limit":{"type":"integer","minimum":1,"description":"bytes"}`,
+			[]string{"shell_id"}, s.output),
+		define("bash.kill", "End a command in the background.", id, []string{"shell_id"}, s.kill),
+	}
+}

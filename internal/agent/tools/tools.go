@@ -1,0 +1,126 @@
+package tools
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"tape/hooks"
+	"tape/internal/secrets"
+	"tape/repo"
+	"tape/repo/view"
+)
+
+// Options say what tools there are, and what they work on.
+type Options struct {
+	Dir       string                                                             // the project
+	Tape      func(ctx context.Context, c hooks.ToolContext) (*repo.Tape, error) // nil: no tape tools
+	Artifacts func(ctx context.Context, c hooks.ToolContext) (Artifacts, error)  // nil: long results are cut
+	Skills    func(ctx context.Context, c hooks.ToolContext) ([]Skill, error)    // nil: no tool skill
+	Servers   map[string]Server                                                  // MCP servers, by name
+	// Keys are the texts of the providers' keys. They never stand in a result, nor in the
+	// environment of a command.
+	Keys       []string
+	PrivateWeb bool         // web.fetch may connect to private and local addresses
+	Log        *slog.Logger // nil: nothing is logged
+}
+
+// Set is the tools of one host. Close ends what they have started.
+type Set struct {
+	o       Options
+	known   *secrets.Known
+	scanner func() *secrets.Scanner
+	guard   *guard
+	shells  *shells
+	files   *files
+	servers []*server
+	built   []hooks.Tool
+}
+
+// New makes the tools. It starts nothing: MCP servers are started when All is first called.
+func New(o Options) *Set {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if dir, err := filepath.Abs(o.Dir); err == nil {
+		o.Dir = dir
+	}
+	s := &Set{o: o, scanner: sync.OnceValue(secrets.New), guard: &guard{}, files: &files{dir: o.Dir}}
+	var texts []secrets.Secret
+	for _, key := range o.Keys {
+		if len(key) >= shortestKey {
+			texts = append(texts, secrets.Secret{Rule: "provider-key", Text: key})
+		}
+	}
+	if len(texts) > 0 {
+		s.known = secrets.NewKnown(texts)
+	}
+	env := environment(o.Keys)
+	s.shells = &shells{dir: o.Dir, env: env, guard: s.guard, all: map[string]*shell{}}
+	for name, config := range o.Servers {
+		s.servers = append(s.servers, &server{Server: config, name: name, dir: o.Dir, env: env, guard: s.guard, log: o.Log})
+	}
+	slices.SortFunc(s.servers, func(a, b *server) int { return strings.Compare(a.name, b.name) })
+	s.built = slices.Concat(s.shells.tools(), s.files.tools(), []hooks.Tool{webTool(o.PrivateWeb)}, skillTools(o), tapeTools(o), artifactTools(o))
+	return s
+}
+
+// shortestKey: what is shorter is no key, but a placeholder of a server that wants none.
+const shortestKey = 12
+
+// All returns the tools of the host: the built-in ones, then those of the MCP servers, which
+// it starts if they do not run. A server that does not start is logged, and is missing. Every
+// tool checks its arguments, see [Checked].
+func (s *Set) All(ctx context.Context) []hooks.Tool {
+	offered := make([][]hooks.Tool, len(s.servers))
+	var wait sync.WaitGroup
+	for i, server := range s.servers {
+		wait.Go(func() { offered[i] = server.tools(ctx) })
+	}
+	wait.Wait()
+	return Distinct(slices.Concat(s.built, slices.Concat(offered...)))
+}
+
+// Stop ends what a session has left running.
+func (s *Set) Stop(session string) {
+	s.shells.stop(func(sh *shell) bool { return sh.session == session })
+}
+
+// Close ends all that the tools have started.
+func (s *Set) Close() {
+	var wait sync.WaitGroup
+	for _, server := range s.servers {
+		wait.Go(server.close)
+	}
+	s.shells.stop(func(*shell) bool { return true })
+	wait.Wait()
+	s.guard.close()
+}
+
+// Find returns the tool that a model, a setting or a person means: by its name, or by the one
+// that models see.
+func Find(list []hooks.Tool, name string) (hooks.Tool, bool) {
+	i := slices.IndexFunc(list, func(t hooks.Tool) bool { return t.Name == name })
+	if i < 0 {
+		i = slices.IndexFunc(list, func(t hooks.Tool) bool {
+			return strings.EqualFold(view.ToolName(t.Name), view.ToolName(strings.TrimSpace(name)))
+		})
+	}
+	if i < 0 {
+		return hooks.Tool{}, false
+	}
+	return list[i], true
+}
+
+// Distinct leaves out tools that a model could not tell from one before them.
+func Distinct(list []hooks.Tool) []hooks.Tool {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(list), func(t hooks.Tool) bool {
+		name := strings.ToLower(view.ToolName(t.Name))
+		defer func() { seen[name] = true }()
+		return seen[name]
+	})
+}

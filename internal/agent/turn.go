@@ -1,0 +1,208 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tape/hooks"
+	"tape/internal/models"
+	"tape/repo"
+)
+
+// The kinds of errors that a turn records.
+const (
+	kindCancelled = "cancelled"
+	kindContext   = "context_length_exceeded"
+	kindModel     = "model_error"
+	kindTurn      = "turn_error"
+	kindSteps     = "max_steps"
+	kindNoModel   = "no_model"
+)
+
+// autoHandoff is the anchor of a context that had become too long.
+const autoHandoff = "auto_handoff/context_overflow"
+
+// turn is one turn of a session, or of a subagent.
+type turn struct {
+	agent   *agent
+	tape    *repo.Tape
+	forked  bool   // the tape is a subagent's fork
+	session string // whose steering is heard; a subagent hears none
+	id      string // the message_id
+	state   hooks.State
+	prompt  hooks.Prompt
+	tools   []hooks.Tool
+
+	system   string
+	model    string // provider:model, "" for the client's own choice
+	used     string // the model of the last call, which a plugin may have changed
+	switched string // the model that the session has chosen
+	past     *past
+
+	runID string // of the current call of the model
+	step  int
+	began time.Time // the step
+	asked place     // where the prompt is
+	end   place     // of the last entry that was stored
+
+	work func(ctx context.Context) error // what the turn is: the loop, or a command
+	emit func(hooks.Event)               // shows an event; does nothing when nobody looks any more
+	said strings.Builder                 // all that the model has said
+}
+
+// place is where an entry is.
+type place struct {
+	phase int
+	id    int64
+}
+
+func placeOf(e repo.Entry) place { return place{e.AnchorSeq, e.ID} }
+
+// stream runs the turn while somebody looks.
+func (r *turn) stream(ctx context.Context) hooks.Stream {
+	return func(yield func(hooks.Event, error) bool) {
+		ctx, stop := context.WithCancel(context.WithValue(ctx, turnKey{}, r))
+		defer stop()
+		left := false
+		r.emit = func(e hooks.Event) {
+			if !left && !yield(e, nil) {
+				left = true
+				stop()
+			}
+		}
+		err := r.work(ctx)
+		switch {
+		case left:
+		case err != nil:
+			yield(hooks.Event{}, err)
+		default:
+			r.emit(final(r.said.String(), true))
+		}
+	}
+}
+
+func final(text string, ok bool) hooks.Event {
+	return hooks.Event{Kind: hooks.EventFinal, Data: map[string]any{"text": text, "ok": ok}}
+}
+
+// say shows text of the assistant.
+func (r *turn) say(text string) {
+	if text != "" {
+		r.said.WriteString(text)
+		r.emit(hooks.Text(text))
+	}
+}
+
+// run is the loop.
+func (r *turn) run(ctx context.Context) error {
+	if done, err := r.resume(ctx); done || err != nil {
+		return err
+	}
+	for r.step = r.past.step + 1; ; r.step++ {
+		r.began, r.runID = time.Now(), newID("run-")
+		more, err := r.oneStep(ctx)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// oneStep asks the model once and does what it wants. It reports whether the turn goes on.
+func (r *turn) oneStep(ctx context.Context) (more bool, err error) {
+	if err := r.ask(ctx); err != nil {
+		return false, r.fail(ctx, kindTurn, err, nil)
+	}
+	reply, err := r.answer(ctx)
+	switch {
+	case err == nil && len(reply.calls) == 0:
+		return r.answered(ctx, reply)
+	case err == nil:
+		return r.callTools(ctx, reply)
+	case ctx.Err() != nil:
+		return false, r.fail(ctx, kindCancelled, ctx.Err(), reply)
+	case !errors.Is(err, models.ErrContextLength):
+		return false, r.fail(ctx, kindModel, err, reply)
+	case r.past.handedOff:
+		return false, r.fail(ctx, kindContext, err, nil)
+	}
+	return true, r.handOff(ctx, err)
+}
+
+// answered records an answer without calls, which is the last unless somebody has said more.
+func (r *turn) answered(ctx context.Context, reply *reply) (more bool, err error) {
+	heard := r.drafts()
+	unheard, more, err := r.hear(ctx, heard)
+	if err == nil {
+		d := r.drafts()
+		d.message("assistant", reply.text, meta{})
+		err = r.endStep(ctx, d, more, reply, heard.list...)
+	}
+	if err != nil {
+		unheard()
+	}
+	return more, err
+}
+
+// endStep records the run and the step. The last step that is allowed cannot go on.
+func (r *turn) endStep(ctx context.Context, d *drafts, more bool, reply *reply, behind ...repo.Draft) error {
+	if more && r.step >= r.agent.MaxSteps {
+		err := fmt.Errorf("max_steps_reached=%d: the turn was ended; say what is left to do, or raise max_steps", r.agent.MaxSteps)
+		d.failure(kindSteps, err.Error())
+		d.run(statusOK, reply.usage)
+		d.step(statusError, err.Error())
+		return errors.Join(d.save(ctx), err)
+	}
+	d.run(statusOK, reply.usage)
+	status := statusOK
+	if more {
+		status = statusContinue
+	}
+	d.step(status, "")
+	d.list = append(d.list, behind...)
+	return d.save(ctx)
+}
+
+// fail records that the turn ends with an error, and returns it.
+func (r *turn) fail(ctx context.Context, kind string, err error, reply *reply) error {
+	status := statusError
+	if ctx.Err() != nil {
+		kind, status = kindCancelled, statusCancelled
+		err = fmt.Errorf("the turn was cancelled: %w", ctx.Err())
+		if cause := context.Cause(ctx); !errors.Is(err, cause) {
+			err = fmt.Errorf("%w: %w", err, cause)
+		}
+	}
+	d := r.drafts()
+	d.failure(kind, err.Error())
+	var usage map[string]any
+	if reply != nil {
+		usage = reply.usage
+		if reply.text != "" {
+			d.message("assistant", reply.text, meta{Partial: true})
+		}
+	}
+	d.run(status, usage)
+	d.step(statusError, err.Error())
+	return errors.Join(err, d.save(ctx))
+}
+
+// handOff begins a new context, with the same prompt, in place of one that was too long.
+func (r *turn) handOff(ctx context.Context, problem error) error {
+	r.past.handedOff = true
+	d := r.drafts()
+	state, err := encoded(map[string]any{"reason": kindContext, "error": problem.Error()})
+	if err != nil {
+		return err
+	}
+	if r.forked { // an anchor would begin a new context for the session, too
+		d.event(eventPhase, map[string]any{"name": autoHandoff, "state": json.RawMessage(state)})
+	} else if d.anchor, err = r.anchor(autoHandoff, state); err != nil {
+		return err
+	}
+	d.step(statusAutoHandoff, problem.Error())
+	return r.saveAsked(ctx, d, true)
+}

@@ -1,0 +1,317 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"tape/hooks"
+	"tape/internal/about"
+	"tape/internal/models"
+	"tape/repo"
+)
+
+// A turn with two calls side by side; the second turn records no system prompt again.
+func TestTurn(t *testing.T) {
+	h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
+		if n == 1 {
+			return says("I look.", `c1 fs_read {"text":"a"}`, `c2 fs.read {"text":"b"}`)
+		}
+		return says("It is fine.")
+	}, with(echo("fs.read")))
+	r := h.mustTurn("m1", "look")
+	if r.Output != "I look.It is fine." {
+		t.Errorf("output %q", r.Output)
+	}
+	h.wantTape("anchor session/start", "system", "user: look", "assistant: I look.", "call c1 c2", `result fs.read {"text":"a"}`, `result fs.read {"text":"b"}`,
+		"run ok", "loop.step continue", "assistant: It is fine.", "run ok", "loop.step ok")
+	for _, e := range h.entries()[1:] {
+		if !strings.Contains(string(e.Meta), `"message_id":"m1"`) {
+			t.Errorf("%s has meta %s", brief(e), e.Meta)
+		}
+	}
+	if run := string(h.entries()[7].Payload); !strings.Contains(run, `"model":"test:one"`) || !strings.Contains(run, `"input_tokens":7`) {
+		t.Errorf("run: %s", run)
+	}
+	second := sent(h.model.requests[1])
+	for _, want := range []string{"look", "I look.", `"tool_call_id":"c1"`, `"tool_call_id":"c2"`} {
+		if !strings.Contains(second, want) {
+			t.Errorf("the second call lacks %s:\n%s", want, second)
+		}
+	}
+	if title := about.Prompt(h.entries()[2]); title != "look" {
+		t.Errorf("the title is %q", title)
+	}
+	if raw := string(h.entries()[2].Raw); !strings.Contains(raw, `"<message_context>\ndate`) {
+		t.Errorf("stored as %s", raw)
+	}
+	kinds := ""
+	for _, e := range h.events {
+		kinds += e.Kind + " "
+	}
+	if want := "text text usage tool_call tool_call tool_result tool_result text text text usage final "; kinds != want {
+		t.Errorf("events %s", kinds)
+	}
+	h.mustTurn("m2", "again")
+	if n := len(h.entries()); n != 16 {
+		t.Errorf("%d entries after the second turn", n)
+	}
+}
+
+var errLong = fmt.Errorf("%w: 400 prompt is too long", models.ErrContextLength)
+
+func TestAutoHandoff(t *testing.T) {
+	for _, text := range []string{"", "I begin "} { // before the stream, and inside it
+		h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
+			switch n {
+			case 1:
+				return says("", `c1 look {"text":"a"}`)
+			case 2:
+				return fails(text, errLong)
+			}
+			return says("done")
+		}, with(echo("look")))
+		h.mustTurn("m", "work")
+		h.wantTape("anchor session/start", "system", "user: work", "call c1", `result look {"text":"a"}`, "run ok", "loop.step continue",
+			"anchor auto_handoff/context_overflow", "loop.step auto_handoff", "user: work", "assistant: done", "run ok", "loop.step ok")
+		if a := string(h.entries()[7].Payload); !strings.Contains(a, `"state":{"error":"`+errLong.Error()+`","reason":"context_length_exceeded"}`) {
+			t.Errorf("the anchor is %s", a)
+		}
+		last := sent(h.model.requests[2])
+		if strings.Contains(last, "c1") || !strings.Contains(last, "work") {
+			t.Errorf("the new context is\n%s", last)
+		}
+	}
+}
+
+func TestAutoHandoffOnce(t *testing.T) {
+	h := newHost(t, newStore(t), func(int, models.Request) hooks.Stream { return fails("", errLong) }, nil)
+	_, err := h.turn(t.Context(), "m", "work")
+	if !errors.Is(err, models.ErrContextLength) || len(h.model.requests) != 2 {
+		t.Errorf("%v after %d calls", err, len(h.model.requests))
+	}
+	h.wantTape("anchor session/start", "system", "user: work", "anchor auto_handoff/context_overflow", "loop.step auto_handoff", "user: work",
+		"error context_length_exceeded", "run error", "loop.step error")
+	if len(h.sent) != 1 || h.sent[0].Text(hooks.KeyKind) != hooks.KindError {
+		t.Errorf("sent: %v", h.sent)
+	}
+}
+
+// Another error is the turn's, and what was said until then is on the tape.
+func TestModelFails(t *testing.T) {
+	h := newHost(t, newStore(t), func(int, models.Request) hooks.Stream { return fails("I beg", errors.New("429 rate limit")) }, nil)
+	if _, err := h.turn(t.Context(), "m", "work"); err == nil || !strings.Contains(err.Error(), "429") {
+		t.Error(err)
+	}
+	h.wantTape("anchor session/start", "system", "user: work", "error model_error", "assistant: I beg", "run error", "loop.step error")
+	if _, err := h.turn(t.Context(), "m", "work"); err == nil || !strings.Contains(err.Error(), "429") || len(h.model.requests) != 1 {
+		t.Errorf("done again: %v, %d calls", err, len(h.model.requests))
+	}
+	if n := len(h.entries()); n != 7 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+func TestMaxSteps(t *testing.T) {
+	h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
+		return says("", fmt.Sprintf(`c%d look {"text":"a"}`, n))
+	}, func(o *Options) { with(echo("look"))(o); o.MaxSteps = 2 })
+	if _, err := h.turn(t.Context(), "m", "work"); err == nil || !strings.Contains(err.Error(), "max_steps_reached=2") {
+		t.Error(err)
+	}
+	h.wantTape("anchor session/start", "system", "user: work", "call c1", `result look {"text":"a"}`, "run ok", "loop.step continue",
+		"call c2", `result look {"text":"a"}`, "error max_steps", "run ok", "loop.step error")
+}
+
+// A turn that is cancelled says so, in the model's answer or in a tool, and no tool outlives it.
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
+		if n > 1 {
+			return says("here I am")
+		}
+		return func(yield func(hooks.Event, error) bool) {
+			yield(hooks.Text("half"), nil)
+			cancel()
+			yield(hooks.Event{}, ctx.Err())
+		}
+	}, nil)
+	if _, err := h.turn(ctx, "m", "work"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	tape := []string{"anchor session/start", "system", "user: work", "error cancelled", "assistant: half", "run cancelled", "loop.step error"}
+	h.wantTape(tape...)
+	if len(h.sent) != 0 {
+		t.Errorf("sent: %v", h.sent)
+	}
+	// Who hands it in again wants an answer. Half of one is not the last that the model sees.
+	h.mustTurn("m", "work")
+	h.wantTape(append(tape, "user: work", "assistant: here I am", "run ok", "loop.step ok")...)
+}
+
+func TestCancelledInTool(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var running atomic.Int32
+	h := newHost(t, newStore(t), func(int, models.Request) hooks.Stream {
+		return says("", `c1 slow {}`, `c2 slow {}`)
+	}, with(tool("slow", `{}`, func(ctx context.Context, _ string) (string, error) {
+		if running.Add(1) == 2 {
+			cancel()
+		}
+		<-ctx.Done()
+		running.Add(-1)
+		return "", ctx.Err()
+	})))
+	if _, err := h.turn(ctx, "m", "work"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if n := running.Load(); n != 0 {
+		t.Errorf("%d tools still run", n)
+	}
+	h.wantTape("anchor session/start", "system", "user: work", "call c1 c2", "result context canceled", "result context canceled",
+		"error cancelled", "run cancelled", "loop.step error")
+}
+
+// What is said to a running turn is heard before the next step, and makes one necessary.
+func TestSteering(t *testing.T) {
+	var h *host
+	say := func(id, text string) {
+		if err := h.steer(id, text); err != nil {
+			t.Error(err)
+		}
+	}
+	h = newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
+		switch n {
+		case 1:
+			return says("", `c1 look {}`)
+		case 2:
+			say("s2", "and hurry")
+			return says("done")
+		}
+		return says("done quickly")
+	}, with(tool("look", `{}`, func(context.Context, string) (string, error) { say("s1", "not there"); return "seen", nil })))
+	h.mustTurn("m", "work")
+	want := []string{"anchor session/start", "system", "user: work", "call c1", "result seen", "run ok", "loop.step continue", "user: not there",
+		"assistant: done", "run ok", "loop.step continue", "user: and hurry", "assistant: done quickly", "run ok", "loop.step ok"}
+	h.wantTape(want...)
+	// One that comes again, since nobody knew that it was heard, is not heard twice.
+	h.mustTurn("s1", "not there")
+	h.wantTape(want...)
+}
+
+func TestHooksAroundCalls(t *testing.T) {
+	h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
+		return says("", `c1 look {"text":"a"}`, `c2 look {"text":"b"}`, `c3 look {"text":"c"}`, `c4 nosuch {}`, `c5 look [1]`)
+	}, with(echo("look")))
+	models, results := 0, 0
+	h.register(&hooks.Plugin{Name: "around",
+		BeforeModelCall: func(_ context.Context, c hooks.ModelCall, _ hooks.State) (*hooks.ModelDecision, error) {
+			if models++; models == 2 {
+				text := "enough"
+				return &hooks.ModelDecision{Finish: &text}, nil
+			}
+			c.MaxTokens, c.Model = 99, "test:other"
+			return &hooks.ModelDecision{Call: &c}, nil
+		},
+		BeforeToolCall: func(_ context.Context, c hooks.ToolCall, _ hooks.State) (*hooks.ToolDecision, error) {
+			switch c.ID {
+			case "c1":
+				return &hooks.ToolDecision{Action: hooks.Replace, Result: "replaced"}, nil
+			case "c2":
+				return &hooks.ToolDecision{Action: hooks.Deny, Message: "denied"}, nil
+			case "c3":
+				return &hooks.ToolDecision{Action: hooks.Proceed, Arguments: []byte(`{"text":"changed"}`)}, nil
+			}
+			return nil, errors.New("skipped")
+		},
+		AfterToolCall: func(_ context.Context, _ hooks.ToolCall, r *hooks.ToolResult, _ hooks.State) error {
+			results++
+			r.Content += "!"
+			return nil
+		}})
+	if r := h.mustTurn("m", "work"); r.Output != "enough" || h.model.requests[0].MaxTokens != 99 || results != 5 || h.model.requests[0].Model != "test:other" {
+		t.Errorf("output %q, %d tokens, %d results", r.Output, h.model.requests[0].MaxTokens, results)
+	}
+	got := map[string]bool{}
+	for _, e := range h.entries() {
+		got[brief(e)] = true
+	}
+	for _, want := range []string{"result replaced!", "result denied", `result look {"text":"changed"}!`, `result there is no tool "nosuch"`, "result look: the arguments are not a JSON object"} {
+		if !got[want] {
+			t.Errorf("the tape lacks %s", want)
+		}
+	}
+}
+
+// A plugin may say how a turn goes on, and how a tape becomes messages.
+func TestContinuePrompt(t *testing.T) {
+	h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
+		if n == 1 {
+			return says("", `c1 look {"text":"a"}`)
+		}
+		return says("done")
+	}, with(echo("look")))
+	h.register(&hooks.Plugin{Name: "more", ContinuePrompt: func(context.Context, hooks.Prompt, *repo.Tape, hooks.State) (*hooks.Prompt, error) {
+		return &hooks.Prompt{Text: "go on"}, nil
+	}})
+	h.mustTurn("m", "work")
+	h.wantTape("anchor session/start", "system", "user: work", "call c1", `result look {"text":"a"}`, "run ok", "loop.step continue",
+		"user: go on", "assistant: done", "run ok", "loop.step ok")
+}
+
+// A tool that ends a phase begins a context in which the model still sees what it was asked.
+func TestHandoffByTool(t *testing.T) {
+	h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
+		if n == 1 {
+			return says("", `c1 tape_handoff {}`)
+		}
+		return says("done")
+	}, with(tool("tape.handoff", `{}`, func(ctx context.Context, _ string) (string, error) {
+		tp, err := TapeOf(ctx)
+		if err == nil {
+			_, err = tp.Handoff(ctx, repo.Anchor{Name: "two", Summary: "half is done"})
+		}
+		return "anchor added", err
+	})))
+	h.mustTurn("m", "work")
+	h.wantTape("anchor session/start", "system", "user: work", "call c1", "anchor two", "result anchor added", "run ok", "loop.step continue",
+		"user: work", "assistant: done", "run ok", "loop.step ok")
+	if last := sent(h.model.requests[1]); !strings.Contains(last, "half is done") || !strings.Contains(last, "work") {
+		t.Errorf("the new context is\n%s", last)
+	}
+}
+
+func TestNoModel(t *testing.T) {
+	h := newHost(t, newStore(t), nil, nil)
+	if r := h.mustTurn("m", "hello"); !strings.HasSuffix(r.Output, "\nhello") {
+		t.Errorf("output %q", r.Output)
+	}
+	h.mustTurn("m", "hello")
+	h.wantTape("anchor session/start", "user: hello", "error no_model", "run error")
+	if len(h.sent) < 2 || h.sent[0].Text(hooks.KeyKind) != hooks.KindError {
+		t.Errorf("sent %v", h.sent)
+	}
+	if r := h.mustTurn("e", " "); r.Output != "error: empty prompt" && strings.TrimSpace(r.Output) != "" {
+		t.Errorf("empty: %q", r.Output)
+	}
+}
+
+// The keys of providers never stand on a tape, whoever says them.
+func TestKeys(t *testing.T) {
+	const key = "totally-secret-key-of-nobody"
+	h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
+		if n == 1 {
+			return says("the key is "+key+" ", `c1 look {"text":"`+key+`"}`)
+		}
+		return fails("", errors.New("401: wrong key "+key))
+	}, func(o *Options) { with(echo("look"))(o); o.Keys = []string{key} })
+	_, _ = h.turn(t.Context(), "m", "use "+key)
+	for _, e := range h.entries() {
+		if strings.Contains(string(e.Raw), key) {
+			t.Errorf("%s", e.Raw)
+		}
+	}
+}
