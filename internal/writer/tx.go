@@ -32,7 +32,7 @@ type Tx struct {
 	changes map[string]gitindex.Change // by path
 	result  TxResult
 
-	wanted  map[string]bool            // if set, the only artifacts that are committed
+	wanted map[string]bool // if set, the only artifacts that are committed
 
 	line       []byte // scratch
 	bare       bool   // there is no working tree, and none is made
