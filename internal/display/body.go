@@ -61,7 +61,7 @@ func bodyOf(e layout.Entry, most amount) []string {
 func artifactLines(payload []byte) string {
 	var out string
 	for _, a := range layout.Artifacts(payload) {
-		out += fmt.Sprintf("\n[artifact %s %s]", a.ID[:12], strings.TrimPrefix(a.Name+", ", ", ")+a.MIMEType+", "+Bytes(a.Size))
+		out += fmt.Sprintf("\n[artifact %s %s]", a.ID[:12], a.About())
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"tape/internal/jsonl"
 )
@@ -42,6 +43,11 @@ func (a Artifact) Reference() json.RawMessage {
 	out = strconv.AppendInt(append(out, `,"size_bytes":`...), a.Size, 10)
 	out = jsonl.AppendString(append(out, `,"sha256":`...), a.SHA256)
 	return append(out, '}')
+}
+
+// About is the name, type and size, for people.
+func (a Artifact) About() string {
+	return strings.TrimPrefix(a.Name+", ", ", ") + a.MIMEType + ", " + strconv.FormatInt(a.Size, 10) + " bytes"
 }
 
 // IsArtifactName reports whether a file among the artifacts of a phase may have a name.

@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"tape/internal/gitstore"
+	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/workspace"
 )
@@ -146,6 +148,53 @@ func (v *Snapshot) hasArtifact(p layout.Phase, name string) (bool, error) {
 	committed, err := v.CommittedArtifacts(p)
 	_, ok := layout.FindEntry(committed, name)
 	return ok, err
+}
+
+// InTree is the snapshot of a commit with the artifacts of a working tree that continues it.
+func (v *Snapshot) InTree(dir string) *Snapshot {
+	out := &Snapshot{Git: v.Git, Commit: v.Commit, Dir: dir, List: v.List, head: func() (*Snapshot, error) { return v, nil }}
+	if list, err := ListPhases(dir); err == nil && len(list) > len(v.List) {
+		out.List = list
+	}
+	return out
+}
+
+// AttachedText is the text that a search finds in the artifacts of an entry: of each that is text,
+// the first 256 KiB. What cannot be read has none.
+func (v *Snapshot) AttachedText(e layout.Entry) (out []byte) {
+	if e.Kind == layout.KindAnchor || !bytes.Contains(e.Payload, []byte(layout.ArtifactKey)) {
+		return nil
+	}
+	absent := jsonl.Strings(jsonl.Get(e.Meta, layout.MetaAbsent))
+	for _, ref := range layout.Artifacts(e.Payload) {
+		if len(out) >= attachedMost || e.AnchorSeq < 1 || e.AnchorSeq > len(v.List) || slices.Contains(absent, ref.SHA256) {
+			continue
+		}
+		if r, _, err := v.OpenArtifact(v.List[e.AnchorSeq-1], ref.SHA256); err == nil {
+			out = append(out, textOf(r)...)
+		}
+	}
+	return out
+}
+
+// How much of artifacts is searched, in bytes.
+const (
+	artifactText = 256 << 10 // of one
+	attachedMost = 1 << 20   // of all that an entry refers to, about
+)
+
+// textOf is the beginning of a content, with a line end, if that is text.
+func textOf(r io.ReadCloser) []byte {
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, artifactText))
+	cut := len(data) == artifactText
+	for i := 1; cut && i < utf8.UTFMax && !utf8.Valid(data); i++ {
+		data = data[:len(data)-1] // of a character that was cut
+	}
+	if err != nil || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+		return nil
+	}
+	return append(data, '\n')
 }
 
 // content is the content of an artifact that was read from git.

@@ -27,9 +27,9 @@ type shower struct {
 	open func(id string) (io.ReadCloser, error)
 }
 
-// withArtifacts puts into an entry what a model sees of the artifacts that it refers to: a
-// picture, or the beginning of a text and how to read on.
-func withArtifacts(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
+// WithArtifacts puts into an entry what a model sees of the artifacts that it refers to: a
+// picture, or the beginning of a text and how to read on. It is for entries that go to Messages.
+func WithArtifacts(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
 	if e.Kind == repo.KindAnchor || !bytes.Contains(e.Payload, []byte(layout.ArtifactKey)) {
 		return e, nil
 	}
@@ -146,7 +146,7 @@ func (s *shower) read(a repo.Artifact, limit int64) ([]byte, error) {
 
 // note describes an artifact, with the beginning of a text unless that was said already.
 func note(a repo.Artifact, data []byte, err error, said bool) string {
-	about := strings.TrimPrefix(a.Name+", ", ", ") + a.MIMEType + fmt.Sprintf(", %d bytes, id %s", a.Size, a.ID)
+	about := a.About() + ", id " + a.ID
 	for i := 0; i < utf8.UTFMax && !utf8.Valid(data) && len(data) > 0; i++ {
 		data = data[:len(data)-1] // a character that was cut
 	}

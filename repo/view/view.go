@@ -118,7 +118,7 @@ func Build(ctx context.Context, t *repo.Tape, o Options) (*Context, error) {
 		switch e.Kind {
 		case repo.KindAnchor, repo.KindMessage, repo.KindToolCall, repo.KindToolResult:
 			if !o.Raw {
-				if e, err = withArtifacts(ctx, t, e); err != nil {
+				if e, err = WithArtifacts(ctx, t, e); err != nil {
 					return nil, err
 				}
 			}
