@@ -82,7 +82,6 @@ func newMCP(t *testing.T) (e *env, started func() []string) {
 	log := t.TempDir() + "/started"
 	e = newEnv(t, func(o *Options) {
 		o.Servers = map[string]Server{"test": {Command: os.Args[0], Env: map[string]string{helper: "mcp", "STARTED": log, "EXTRA": "more"}}}
-		o.Artifacts = nil
 	})
 	return e, func() []string { return strings.Fields(readFile(log)) }
 }
