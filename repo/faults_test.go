@@ -146,6 +146,23 @@ func faultCases() []faultCase {
 			})
 			return err
 		})},
+		{name: "artifact/add", setup: someEntries, run: onTape("main", func(ctx context.Context, tp *Tape) error {
+			a, err := tp.AddArtifact(ctx, Artifact{}, strings.NewReader("a new one"))
+			if err == nil {
+				_, err = tp.Append(ctx, nil, referTo("see", a))
+			}
+			return err
+		})},
+		{name: "artifact/refer", setup: withArtifact, run: appending(referTo("again", artifactNamed("late", lateContent)))},
+		{name: "artifact/refer-to-older", setup: func(t *testing.T, s *Store) {
+			withArtifact(t, s)
+			mustHandoff(t, openTape(t, s, "main"), "third")
+		}, run: appending(Event("before", nil), referTo("again", artifactNamed("late", lateContent)))},
+		{name: "artifact/handoff", setup: withArtifact, run: handoff},
+		{name: "artifact/checkpoint", extra: true, setup: withArtifact, run: onTape("main", func(ctx context.Context, tp *Tape) error {
+			_, _, err := tp.Checkpoint(ctx)
+			return err
+		})},
 		{name: "checkpoint", setup: someEntries, run: onTape("main", func(ctx context.Context, tp *Tape) error {
 			_, _, err := tp.Checkpoint(ctx)
 			return err

@@ -61,6 +61,11 @@ func forkFaults() []faultCase {
 			return err
 		})},
 		{name: "merge", setup: twoSides, run: merge(join.Options{}), between: merge(join.Options{Keep: true})},
+		{name: "merge with artifacts", setup: func(t *testing.T, s *Store) {
+			twoSides(t, s)
+			withArtifact(t, s)
+			addsArtifact(t, openTape(t, s, "main/x"), "of the fork")
+		}, run: merge(join.Options{Keep: true})},
 		{name: "merge, and keep", setup: twoSides, run: merge(join.Options{Keep: true})},
 		{name: "merge a summary", setup: twoSides, run: merge(join.Options{Keep: true, Summary: "tried"})},
 		{name: "discard", setup: twoSides, run: on("main/x", func(ctx context.Context, f *Tape) error { return f.Discard(ctx) })},
@@ -74,6 +79,10 @@ func forkFaults() []faultCase {
 		{name: "complete", setup: mergedByHost, run: read},
 		{name: "pull what goes on", setup: func(t *testing.T, s *Store) { published(t, s, false) }, run: joined},
 		{name: "pull what went apart", setup: func(t *testing.T, s *Store) { published(t, s, true) }, run: joined},
+		{name: "pull artifacts", setup: func(t *testing.T, s *Store) {
+			published(t, s, true)
+			withArtifact(t, s)
+		}, run: joined},
 		{name: "push", setup: func(t *testing.T, s *Store) { sharedInside(t, s) }, run: func(ctx context.Context, s *Store) error {
 			if err := sent(s.Push(ctx, "origin", &PushOptions{Forks: true})); err != nil {
 				return err

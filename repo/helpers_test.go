@@ -258,6 +258,15 @@ func picture(ctx context.Context, s *Store) (string, error) {
 		for _, e := range entries {
 			fmt.Fprintf(&b, "%s in %d %s\n", e.Raw, e.AnchorSeq, e.Anchor)
 		}
+		artifacts, err := tp.Artifacts(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, a := range artifacts {
+			if len(a.Entries) > 0 {
+				fmt.Fprintf(&b, "artifact %s of %v\n", a.ID, a.Entries)
+			}
+		}
 		phases, err := tp.Phases(ctx)
 		if err != nil {
 			return "", err

@@ -154,6 +154,13 @@ func (x *simulation) step() (string, error) {
 	switch n := x.rng.IntN(100); {
 	case n < 40:
 		d, text := x.draft()
+		if x.rng.IntN(5) == 0 {
+			a, err := x.tp.AddArtifact(ctx, Artifact{}, strings.NewReader(fmt.Sprint("content ", x.rng.IntN(8))))
+			if err != nil {
+				return "artifact", err
+			}
+			d = Draft{Kind: KindMessage, Payload: fmt.Appendf(nil, `{"role":"user","content":%q,"artifact":%s}`, text, a.Reference())}
+		}
 		x.m.append(d, text)
 		_, err := x.tp.Append(ctx, nil, d)
 		return "append", err

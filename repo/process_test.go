@@ -75,11 +75,22 @@ type helper struct {
 func (h *helper) step(mode string, i int) error {
 	name := fmt.Sprintf("%s/%d", h.label, i)
 	if mode == "mixed" {
-		mode = [...]string{"append", "append", "append", "append", "append", "append", "append", "handoff"}[i%8]
+		mode = [...]string{"append", "append", "append", "artifact", "append", "append", "append", "handoff"}[i%8]
 	}
 	switch mode {
 	case "append":
 		e, err := h.t.Append(h.ctx, nil, Message("user", name))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(os.Stdout, "entry", e[0].ID, name)
+	case "artifact":
+		a, err := h.t.AddArtifact(h.ctx, Artifact{MIMEType: "text/plain"}, strings.NewReader("the content of "+name))
+		if err != nil {
+			return err
+		}
+		d := Draft{Kind: KindMessage, Payload: fmt.Appendf(nil, `{"role":"user","content":%q,"artifact":%s}`, name, a.Reference())}
+		e, err := h.t.Append(h.ctx, nil, d)
 		if err != nil {
 			return err
 		}

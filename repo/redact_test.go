@@ -48,7 +48,7 @@ func appendEveryWay(t *testing.T, s *Store, tp *Tape, text string) {
 		if err != nil {
 			return err
 		}
-		if err := f.Append(Message("assistant", "in a fork "+text)); err != nil {
+		if err := f.Append(t.Context(), Message("assistant", "in a fork "+text)); err != nil {
 			return err
 		}
 		return f.Merge(t.Context())

@@ -31,7 +31,7 @@ func TestTxForkIsAMerge(t *testing.T) {
 			}
 			open = append(open, f)
 			for range 2 + i {
-				if err := f.Append(Message("assistant", strings.Repeat("x", 150_000))); err != nil {
+				if err := f.Append(ctx, Message("assistant", strings.Repeat("x", 150_000))); err != nil {
 					return err
 				}
 			}
@@ -40,10 +40,10 @@ func TestTxForkIsAMerge(t *testing.T) {
 			return err
 		}
 		for _, f := range open {
-			if err := f.Append(Draft{Kind: KindAnchor, Payload: []byte(`{"name":"inner"}`)}); err != nil {
+			if err := f.Append(ctx, Draft{Kind: KindAnchor, Payload: []byte(`{"name":"inner"}`)}); err != nil {
 				return err
 			}
-			if err := f.Append(Event("done", nil)); err != nil {
+			if err := f.Append(ctx, Event("done", nil)); err != nil {
 				return err
 			}
 			if err := f.Merge(ctx); err != nil {

@@ -178,6 +178,7 @@ func (a *audit) grow(now *past, tree gitstore.Hash, where string) error {
 		switch {
 		case !ok:
 			return violation(where+"/"+was.Name, "the commit removed the file")
+		case isArtifactsDir(was):
 		case is.Hash != was.Hash && (was.Name == layout.AnchorFile || n < now.tails[of].n):
 			return a.changed(was.Hash, is.Hash, where+"/"+was.Name, "the commit changed what was recorded before")
 		}
@@ -194,6 +195,12 @@ func (a *audit) grow(now *past, tree gitstore.Hash, where string) error {
 			return err
 		}
 		count += now.tails[of].n
+	}
+	if err := g.artifacts(); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(files, isArtifactsDir) {
+		count++
 	}
 	if count != len(files) {
 		return violation(where, "there is a gap in the numbers of its files")
@@ -238,6 +245,7 @@ type growth struct {
 	was, files []gitstore.TreeEntry
 	ids        []int64                  // of the new entries
 	newest     [layout.ClassCount]int64 // of them, by class
+	refs       []reference
 }
 
 // anchor checks the entry that opens a phase.
@@ -336,6 +344,7 @@ func (g *growth) lines(of layout.Class, data []byte, from int, where string) err
 			return at(from, fmt.Sprintf("id %d comes after id %d", e.ID, was))
 		}
 		g.newest[of], g.ids = e.ID, append(g.ids, e.ID)
+		g.refs = append(g.refs, referencesOf(e.ID, e.Kind, e.Payload, e.Meta)...)
 		from += end + 1
 	}
 	return nil

@@ -153,7 +153,7 @@ func isPhaseEntry(e gitstore.TreeEntry) bool {
 
 func isPhaseFile(e gitstore.TreeEntry) bool {
 	_, _, ok := layout.ParseSegment(e.Name)
-	return (ok || e.Name == layout.AnchorFile) && e.Mode == gitstore.ModeFile
+	return (ok || e.Name == layout.AnchorFile) && e.Mode == gitstore.ModeFile || isArtifactsDir(e)
 }
 
 // folderOf names a folder in messages, given what stands before its files.
@@ -220,7 +220,13 @@ func (a *audit) shape(ctx context.Context, h, tree gitstore.Hash, before *past) 
 		if err != nil {
 			return err
 		}
+		if err := a.artifactSizes(files, phase); err != nil {
+			return err
+		}
 		for _, f := range files {
+			if f.IsDir() {
+				continue
+			}
 			if err := a.Small(f.Hash, phase+"/"+f.Name, a.largeFile(), ""); err != nil {
 				return err
 			}

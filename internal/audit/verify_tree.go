@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
@@ -19,10 +20,18 @@ func (v *verifier) content(ctx context.Context, tape string, look *snapshot.Snap
 		p := look.List[i]
 		v.report.Checked.Files++
 		v.sealed(tape, look, p)
+		v.artifactsOnDisk(tape, look, p)
+		artifacts, err := look.Artifacts(p)
+		v.problem(tape, err)
 		w := &snapshot.Walk{V: look, Tape: tape, First: i, Last: i}
-		err := w.Read(ctx, func(e layout.Entry) bool {
+		err = w.Read(ctx, func(e layout.Entry) bool {
 			if want := layout.FolderName(p.Seq, e.Anchor); e.Kind == layout.KindAnchor && p.Folder != want {
 				v.problem(tape, violation(look.Where(p, ""), "the folder of the anchor %q must be %s", e.Anchor, want))
+			}
+			for _, ref := range referencesOf(e.ID, e.Kind, e.Payload, e.Meta) {
+				if !slices.Contains(artifacts, ref.name) {
+					v.problem(tape, missingArtifact(look.Where(p, ""), ref))
+				}
 			}
 			return true
 		})
@@ -73,9 +82,16 @@ func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed
 		}
 		entries, err := committed.Tree(p)
 		v.problem(t.Name(), err)
+		v.sameArtifacts(t.Name(), onDisk, committed, p)
+		if i < len(committed.List)-1 { // of the others, content looks
+			v.artifactsOnDisk(t.Name(), onDisk, p)
+		}
 		for _, e := range entries {
 			if err := ctx.Err(); err != nil {
 				return err
+			}
+			if isArtifactsDir(e) {
+				continue
 			}
 			err := sameFile(onDisk, committed, p, e)
 			v.problem(t.Name(), err)

@@ -48,10 +48,22 @@ func bodyOf(e layout.Entry, most amount) []string {
 	case layout.KindError:
 		text = strings.TrimPrefix(jsonl.GetString(p, "kind")+": "+jsonl.GetString(p, "message"), ": ")
 	}
+	if e.Kind != layout.KindAnchor {
+		text = strings.TrimPrefix(text+artifactLines(p), "\n")
+	}
 	if text == "" {
 		text = Shorten(string(p), most.data)
 	}
 	return strings.Split(strings.TrimRight(Text(text), "\n"), "\n")
+}
+
+// artifactLines name the artifacts that a payload refers to, each on a line of its own.
+func artifactLines(payload []byte) string {
+	var out string
+	for _, a := range layout.Artifacts(payload) {
+		out += fmt.Sprintf("\n[artifact %s %s]", a.ID[:12], a.About())
+	}
+	return out
 }
 
 func (most amount) message(payload []byte) string {
@@ -74,6 +86,9 @@ func (most amount) content(content []byte) string {
 			text, ok = jsonl.String(part)
 		}
 		if !ok {
+			if len(layout.Artifacts(part)) > 0 {
+				continue // it has a line of its own
+			}
 			kind := jsonl.GetString(part, "type")
 			text = "[" + strings.TrimSpace(kind+" "+Shorten(string(part), most.args)) + "]"
 		}

@@ -146,7 +146,7 @@ func start(ctx context.Context, w *writer.Writer, parent *workspace.Tape, head g
 // putStart stores the commit that begins a fork, given its tree and parents.
 func putStart(ctx context.Context, t *workspace.Tape, batch *gitstore.Batch, c startCommit, id int64) (writer.Plan, error) {
 	subject := "fork: " + layout.OneLine(t.ForkName())
-	message := t.Message(subject, c.anchor, c.last+1, id, layout.Trailer{Key: layout.TrailerBase, Value: strconv.FormatInt(id, 10)},
+	message := t.Message(subject, c.anchor, c.last+1, id, c.format, layout.Trailer{Key: layout.TrailerBase, Value: strconv.FormatInt(id, 10)},
 		layout.Trailer{Key: layout.TrailerBegan, Value: layout.FormatDate(t.Store().Now())})
 	h, err := writer.PutCommit(ctx, t, batch, &gitstore.Commit{Tree: c.tree, Parents: []gitstore.Hash{c.parent}, Message: message})
 	return writer.Plan{Hash: h, Subject: subject, Objects: batch}, err
@@ -157,6 +157,7 @@ type startCommit struct {
 	tree   gitstore.Hash
 	anchor string // the phase that is open
 	last   int64  // the parent's last entry
+	format int    // of the tree
 }
 
 // commitAt finds the newest commit of a tape that has nothing behind an entry (0: the
@@ -205,13 +206,18 @@ func treeAt(s *workspace.Store, batch *gitstore.Batch, at, newer gitstore.Hash, 
 	}
 	p := v.List[len(v.List)-1]
 	out.tree = v.RootTree
+	if out.format, err = v.Format(); err != nil {
+		return out, err
+	}
 	if last < id {
 		if v, err = snapshot.AtCommit(s, newer); err != nil {
 			return out, err
 		}
-		if out.tree, p, err = truncate(v, id, batch.Put); err != nil {
+		b, open, err := truncate(v, id, batch.Put)
+		if err != nil {
 			return out, err
 		}
+		out.tree, p, out.format = b.Tree(), open, b.Format
 	}
 	anchor, err := snapshot.ReadAnchor(v, p, "")
 	out.anchor = anchor.Anchor

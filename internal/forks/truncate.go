@@ -9,32 +9,36 @@ import (
 	"tape/internal/snapshot"
 )
 
-// truncate makes a commit's tree as of an entry, and returns the phase then open.
-func truncate(v *snapshot.Snapshot, id int64, put func(gitstore.Kind, []byte) gitstore.Hash) (gitstore.Hash, layout.Phase, error) {
+// truncate builds a commit's tree as of an entry, and returns the phase then open. That keeps all
+// artifacts that it has: some may be of entries behind that one, and do no harm.
+func truncate(v *snapshot.Snapshot, id int64, put func(gitstore.Kind, []byte) gitstore.Hash) (*resolve.Builder, layout.Phase, error) {
 	open, err := snapshot.PhaseOf(v, id)
 	if err != nil {
-		return gitstore.ZeroHash, layout.Phase{}, err
+		return nil, layout.Phase{}, err
 	}
 	p := v.List[open]
 	files, err := v.Segments(p)
 	if err != nil {
-		return gitstore.ZeroHash, p, err
+		return nil, p, err
 	}
 	entries, err := v.Tree(p)
 	if err != nil {
-		return gitstore.ZeroHash, p, err
+		return nil, p, err
 	}
 	anchor, _ := layout.FindEntry(entries, layout.AnchorFile)
 	kept := []gitstore.TreeEntry{anchor}
 	for _, list := range files {
 		if kept, err = truncateFiles(v, kept, p, list, id, put); err != nil {
-			return gitstore.ZeroHash, p, err
+			return nil, p, err
 		}
 	}
 	b := &resolve.Builder{Put: put, Folder: p.Folder, Phase: kept}
-	b.On(v)
+	if err := b.On(v); err != nil {
+		return nil, p, err
+	}
+	b.Artifacts, err = v.CommittedArtifacts(p)
 	b.RootTree, b.Anchors = gitstore.ZeroHash, b.Anchors[:open]
-	return b.Tree(), p, nil
+	return b, p, err
 }
 
 // truncateFiles keeps what the files of a class have up to an entry.

@@ -30,12 +30,17 @@ func InTx(ctx context.Context, tx *writer.Tx, name string) (*TxFork, error) {
 		return nil, err
 	}
 	id := tx.LastID()
-	start, err := putStart(ctx, t, tx.Objects(), startCommit{parent: head, tree: b.Tree(), anchor: b.Anchor, last: id}, id)
+	tree := b.Tree()
+	start, err := putStart(ctx, t, tx.Objects(), startCommit{parent: head, tree: tree, anchor: b.Anchor, last: id, format: b.Format}, id)
 	return &TxFork{tx: tx, t: t, commits: writer.Continue(t, tx.Objects(), b, start, id)}, err
 }
 
 // Append adds an entry to the fork; an anchor opens a phase of it.
-func (f *TxFork) Append(d layout.Draft) error {
+func (f *TxFork) Append(ctx context.Context, d layout.Draft) error {
+	d, err := f.tx.Absent(ctx, d)
+	if err != nil {
+		return err
+	}
 	line, err := writer.Encode(f.t, f.commits.Last+int64(len(f.lines))+1, d)
 	if err == nil {
 		f.lines = append(f.lines, line[:len(line)-1])

@@ -226,7 +226,7 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 		_, err := in.tx.Append(ctx, d)
 		in.fail(err)
 	} else if f := in.fork(ctx, item.Fork); f != nil {
-		in.fail(f.fork.Append(d))
+		in.fail(f.fork.Append(ctx, d))
 		size := len(d.Payload) + len(d.Meta)
 		f.held += size
 		in.held += size

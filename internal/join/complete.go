@@ -71,6 +71,11 @@ func complete(ctx context.Context, w *writer.Writer) error {
 			return err
 		}
 	}
+	kept, err := looseArtifacts(w, batch, loose)
+	if err != nil {
+		return err
+	}
+	p.From(kept)
 	if err := p.Checkpoint(ctx, loose); err != nil {
 		return err
 	}
@@ -89,9 +94,10 @@ func planCompletion(t *workspace.Tape, batch *gitstore.Batch, m *resolve.Resolut
 	}
 	last := first + m.B.Added
 	next := writer.Plan{Subject: fmt.Sprintf("complete: %s (%s)", layout.OneLine(head.Subject()), layout.CountEntries(m.B.Added))}
+	tree := m.B.Tree()
 	next.Hash = batch.Put(gitstore.KindCommit, gitstore.EncodeCommit(gitstore.Commit{
-		Tree: m.B.Tree(), Parents: []gitstore.Hash{at}, Author: head.Committer, Committer: head.Committer,
-		Message: t.Message(next.Subject, m.B.Anchor, first+1, last, layout.Trailer{Key: layout.TrailerDone, Value: at.String()})}))
+		Tree: tree, Parents: []gitstore.Hash{at}, Author: head.Committer, Committer: head.Committer,
+		Message: t.Message(next.Subject, m.B.Anchor, first+1, last, m.B.Format, layout.Trailer{Key: layout.TrailerDone, Value: at.String()})}))
 	return writer.Continue(t, batch, m.B, next, last), nil
 }
 

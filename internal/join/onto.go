@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"tape/internal/artifacts"
 	"tape/internal/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
@@ -62,6 +64,11 @@ func onto(ctx context.Context, w *writer.Writer, theirs gitstore.Hash, o ontoOpt
 	if err != nil {
 		return out, err
 	}
+	kept, err := looseArtifacts(w, batch, loose)
+	if err != nil {
+		return out, err
+	}
+	p.From(kept, m.Them, m.Ours)
 	if err := p.Checkpoint(ctx, loose); err != nil {
 		return out, err
 	}
@@ -124,6 +131,22 @@ func summaryLine(m *resolve.Inputs, id int64, text string, entries int) ([]byte,
 	d.Meta = meta
 	line, err := writer.Encode(m.T, id, d)
 	return bytes.TrimSuffix(line, []byte("\n")), err
+}
+
+// looseArtifacts are the artifacts that the working tree has, stored in git, if there are lines
+// that are not committed and may refer to them.
+func looseArtifacts(w *writer.Writer, batch *gitstore.Batch, loose [][]byte) ([]gitstore.TreeEntry, error) {
+	if w.Wt.Dir == "" || len(loose) == 0 {
+		return nil, nil
+	}
+	list, err := snapshot.ListPhases(w.Wt.Dir)
+	var out []gitstore.TreeEntry
+	for _, p := range list {
+		if err == nil {
+			err = artifacts.Keep(filepath.Join(w.AnchorsPath(), p.Folder), &out, func(string) bool { return true }, batch.Put, func(string, gitstore.Hash, int) {})
+		}
+	}
+	return out, err
 }
 
 // gained is how many entries ours has that theirs had not, without those not committed.

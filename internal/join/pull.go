@@ -146,7 +146,7 @@ func (j *joining) join(ctx context.Context, w *writer.Writer) error {
 		return err
 	}
 	if rel == lineage.Behind || rel == lineage.Diverged {
-		if err := w.Checkpoint(ctx); err != nil {
+		if err := w.CheckpointAll(ctx); err != nil {
 			return err
 		}
 		if rel, err = lineage.Relate(s, w.Head, j.theirs); err != nil {

@@ -23,6 +23,8 @@ type Entry struct {
 	AnchorSeq int    // that phase's number, from 1
 
 	At Position // where the line is stored
+
+	Attached []byte // text of the artifacts that it refers to, where a search reads it
 }
 
 // Position says in which folder below anchors/ an entry's line is, which file, and where.

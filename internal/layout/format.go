@@ -6,9 +6,11 @@ import (
 	"strings"
 )
 
-// FormatVersion is the version of the on-disk format, in tape.json and in the
-// Tape-Format trailer. A newer one is refused.
-const FormatVersion = 1
+// The versions of the on-disk format. A newer one is refused.
+const (
+	FormatVersion  = 1 // in tape.json, and in the Tape-Format trailer of a tape without artifacts
+	ArtifactFormat = 2 // in the trailer of a commit whose tree has artifacts
+)
 
 // The kinds of entries that the format knows. Any other non-empty string is legal.
 const (
@@ -30,16 +32,19 @@ const SealSize = 256 << 10
 
 // Names in a workspace.
 const (
-	TapeFile    = "tape.json"
-	ReadmeFile  = "README.md"
-	ConfigFile  = "config.json"
-	AnchorsDir  = "anchors"
-	AnchorFile  = "anchor.json"
-	TapesDir    = "tapes"
-	ForksDir    = "forks"
-	GitDirName  = ".git"
-	PrivateDir  = "tape" // in .git: locks and what is set aside
-	TornDirName = "torn"
+	TapeFile   = "tape.json"
+	ReadmeFile = "README.md"
+	ConfigFile = "config.json"
+	AnchorsDir = "anchors"
+	AnchorFile = "anchor.json"
+	// ArtifactsDir is the folder in a phase whose files are named after the SHA-256 of their content.
+	ArtifactsDir = "artifacts"
+	TapesDir     = "tapes"
+	ForksDir     = "forks"
+	GitDirName   = ".git"
+	PrivateDir   = "tape" // in .git: locks and what is set aside
+	TornDirName  = "torn"
+	TempDirName  = "tmp" // what is being written
 )
 
 // RootFiles are the files of a tape beside its phases. They come with its first commit, older

@@ -19,6 +19,7 @@ type HintKind string
 
 // The kinds of hints, with their arguments.
 const (
+	AddArtifact        HintKind = "add-artifact"
 	AddRemote          HintKind = "add-remote" // remote
 	AddRemoteThere     HintKind = "add-remote-there"
 	AllowLongLines     HintKind = "allow-long-lines"
@@ -43,6 +44,7 @@ const (
 	ListAnchors        HintKind = "list-anchors"          // anchor that is not there
 	ListAnchorsInOrder HintKind = "list-anchors-in-order" // the same
 	ListArchives       HintKind = "list-archives"
+	ListArtifacts      HintKind = "list-artifacts"
 	ListForks          HintKind = "list-forks" // fork that is not there
 	ListTapes          HintKind = "list-tapes" // tape
 	ListTapesAndForks  HintKind = "list-tapes-and-forks"

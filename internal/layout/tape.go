@@ -44,7 +44,7 @@ func DecodeTapeInfo(raw []byte, file string) (TapeInfo, error) {
 	}
 	switch {
 	case info.Format > FormatVersion:
-		return info, newerFormat(info.Format, file)
+		return info, newerFormat(info.Format, FormatVersion, file)
 	case info.Format < 1 || info.Name == "":
 		return info, &CorruptError{File: file, Msg: "format or name is missing", Fix: RestoreTapeFile}
 	}
@@ -54,14 +54,14 @@ func DecodeTapeInfo(raw []byte, file string) (TapeInfo, error) {
 // InstallNewer is the advice for a format that this program does not know.
 const InstallNewer = "install a newer tape"
 
-func newerFormat(n int, file string) error {
-	return &CorruptError{File: file, Msg: fmt.Sprintf("the tape has format %d; this program reads up to %d", n, FormatVersion), Fix: InstallNewer}
+func newerFormat(n, known int, file string) error {
+	return &CorruptError{File: file, Msg: fmt.Sprintf("the tape has format %d; this program reads up to %d", n, known), Fix: InstallNewer}
 }
 
 // CheckFormat refuses a commit whose trailer tells of a newer format.
 func CheckFormat(c gitstore.Commit, where string) error {
-	if n, err := strconv.Atoi(c.Trailer(TrailerFormat)); err == nil && n > FormatVersion {
-		return newerFormat(n, "commit "+where)
+	if n, err := strconv.Atoi(c.Trailer(TrailerFormat)); err == nil && n > ArtifactFormat {
+		return newerFormat(n, ArtifactFormat, "commit "+where)
 	}
 	return nil
 }

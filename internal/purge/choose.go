@@ -34,7 +34,7 @@ func (p *purge) choose(ctx context.Context) error {
 		}
 		found := p.o.Find.Secrets(e.Raw, nil)
 		if p.o.Whole {
-			p.mask.Whole[rewrite.DigestOf(e)] = true
+			p.mask.TakeWhole(e)
 		} else if len(found) == 0 && !bytes.Contains(e.Payload, []byte("[redacted")) { // or it was purged before
 			return layout.NotFound("", "no known secret is in @%d of %q", id, p.t.Name()).Try(layout.PurgeWhole)
 		}

@@ -225,7 +225,7 @@ func (p *purge) do(ctx context.Context) error {
 		return err
 	}
 	for _, w := range p.writers {
-		if err := w.Checkpoint(ctx); err != nil {
+		if err := w.CheckpointAll(ctx); err != nil {
 			return err
 		}
 	}

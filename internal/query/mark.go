@@ -139,6 +139,7 @@ func (s *Suffix) Entries(ctx context.Context) iter.Seq2[layout.Entry, error] {
 		}
 		more := true
 		err := w.Read(ctx, func(e layout.Entry) bool {
+			e.Attached = s.v.AttachedText(e)
 			more = yield(e)
 			return more
 		})

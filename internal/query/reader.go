@@ -65,6 +65,31 @@ func ReaderAt(t *workspace.Tape, commit gitstore.Hash) (*Reader, error) {
 	return &Reader{tape: t, commit: v, open: map[string]content{}}, err
 }
 
+// Attach reads the text of the artifacts that an entry refers to.
+func (r *Reader) Attach(e layout.Entry) layout.Entry {
+	if !bytes.Contains(e.Payload, []byte(layout.ArtifactKey)) || r.head() != nil {
+		return e
+	}
+	v := r.commit
+	if r.dir != "" {
+		v = v.InTree(r.dir)
+	}
+	e.Attached = v.AttachedText(e)
+	return e
+}
+
+// head looks at the last commit.
+func (r *Reader) head() error {
+	if r.commit != nil {
+		return nil
+	}
+	head, err := r.tape.Head()
+	if err == nil {
+		r.commit, err = snapshot.AtCommit(r.tape.Store(), head)
+	}
+	return err
+}
+
 // Entry reads the entry at a position; anchor and seq are those of its phase. After a
 // reset, it may be another one. ErrCorrupt if there is none.
 func (r *Reader) Entry(at layout.Position, anchor string, seq int) (layout.Entry, error) {
@@ -145,14 +170,8 @@ func onDisk(path string) (content, error) {
 
 // committed is a file as the last commit has it.
 func (r *Reader) committed(p layout.Phase, s layout.Segment) (content, error) {
-	if r.commit == nil {
-		head, err := r.tape.Head()
-		if err != nil {
-			return content{}, err
-		}
-		if r.commit, err = snapshot.AtCommit(r.tape.Store(), head); err != nil {
-			return content{}, err
-		}
+	if err := r.head(); err != nil {
+		return content{}, err
 	}
 	found, ok := r.commit.Phase(p.Seq, p.Folder)
 	if !ok {

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 
 	"tape/internal/gitstore"
@@ -24,6 +25,11 @@ type Builder struct {
 	Seq                  int
 	Folder, Anchor       string
 	Open                 [layout.ClassCount]*LastFile
+
+	Artifacts []gitstore.TreeEntry // of the open phase
+	Format    int                  // layout.ArtifactFormat once there are artifacts
+	From      []*snapshot.Snapshot // where the artifacts are that lines refer to
+	Loose     []gitstore.TreeEntry // such of which a working tree alone has the content
 }
 
 // LastFile is the last file of a class, held in memory until it is sealed.
@@ -54,24 +60,33 @@ func NewBuilder(v *snapshot.Snapshot, put func(gitstore.Kind, []byte) gitstore.H
 		}
 		return LastFile{N: n, Data: slices.Clip(data), Stored: len(data)}, nil
 	}
-	b.On(v)
+	if err := b.On(v); err != nil {
+		return nil, err
+	}
+	if b.Artifacts, err = v.CommittedArtifacts(last); err != nil {
+		return nil, err
+	}
+	b.From = []*snapshot.Snapshot{v}
 	anchor, err := snapshot.ReadAnchor(v, last, "")
 	b.Anchor = anchor.Anchor
 	return b, err
 }
 
 // On takes the tree of a commit, but for its open phase.
-func (b *Builder) On(v *snapshot.Snapshot) {
+func (b *Builder) On(v *snapshot.Snapshot) (err error) {
 	b.RootTree, b.Root = v.RootTree, slices.Clone(v.Root)
 	for _, p := range v.List {
 		b.Anchors = append(b.Anchors, folderEntry(p.Folder, p.Tree))
 	}
+	b.Format, err = v.Format()
+	return err
 }
 
 // Clone is a builder that goes on from here, whatever becomes of this one.
 func (b *Builder) Clone() (*Builder, error) {
 	out := *b
 	out.Root, out.Anchors, out.Phase = slices.Clone(b.Root), slices.Clone(b.Anchors), slices.Clone(b.Phase)
+	out.Artifacts, out.From = slices.Clone(b.Artifacts), slices.Clone(b.From)
 	out.Full, out.Keeps = nil, nil
 	for c := range b.Open {
 		file, err := b.last(layout.Class(c))
@@ -96,8 +111,48 @@ func (b *Builder) AddLine(line []byte) error {
 		b.OpenPhase(jsonl.GetString(e.Payload, "name"), line)
 		return nil
 	}
+	for _, ref := range layout.Artifacts(e.Payload) {
+		if err := b.Refer(ref.SHA256); err != nil {
+			return err
+		}
+	}
 	_, err = b.Add(layout.ClassOf(e.Kind), line)
 	return err
+}
+
+// Refer has the open phase have an artifact that a line refers to. One that no side has may be
+// missing: with a line that was stored elsewhere, its artifact need not have come.
+func (b *Builder) Refer(name string) error {
+	if _, ok := layout.FindEntry(b.Artifacts, name); ok {
+		return nil
+	}
+	if e, ok := layout.FindEntry(b.Loose, name); ok {
+		b.refer(e)
+		return nil
+	}
+	for _, v := range b.From {
+		p, _, err := v.FindArtifact(name)
+		if errors.Is(err, layout.ErrNotFound) {
+			continue
+		}
+		var committed []gitstore.TreeEntry
+		if err == nil {
+			committed, err = v.CommittedArtifacts(p)
+		}
+		if err != nil {
+			return err
+		}
+		if e, ok := layout.FindEntry(committed, name); ok {
+			b.refer(e)
+			return nil
+		}
+	}
+	return nil
+}
+
+func (b *Builder) refer(e gitstore.TreeEntry) {
+	b.Artifacts = append(b.Artifacts, e)
+	b.RootTree = gitstore.ZeroHash
 }
 
 // Add puts a line behind those of its class, and returns the file that it is in.
@@ -153,6 +208,14 @@ func (b *Builder) KeepPhase(folder string, entries []gitstore.TreeEntry) {
 	layout.SetEntry(&b.Anchors, folderEntry(folder, b.Put(gitstore.KindTree, gitstore.EncodeTree(entries))))
 }
 
+// KeepArtifacts puts the artifacts of a phase into its tree, if it has any.
+func (b *Builder) KeepArtifacts(phase *[]gitstore.TreeEntry, artifacts []gitstore.TreeEntry) {
+	if len(artifacts) > 0 {
+		b.Format = layout.ArtifactFormat
+		layout.SetEntry(phase, folderEntry(layout.ArtifactsDir, b.Put(gitstore.KindTree, gitstore.EncodeTree(artifacts))))
+	}
+}
+
 func folderEntry(name string, tree gitstore.Hash) gitstore.TreeEntry {
 	return gitstore.TreeEntry{Name: name, Mode: gitstore.ModeDir, Hash: tree}
 }
@@ -161,6 +224,7 @@ func (b *Builder) closePhase() {
 	for c := range b.Open {
 		b.store(layout.Class(c))
 	}
+	b.KeepArtifacts(&b.Phase, b.Artifacts)
 	b.KeepPhase(b.Folder, b.Phase)
 }
 
@@ -174,7 +238,7 @@ func (b *Builder) OpenPhase(name string, line []byte) {
 	for c := range b.Open {
 		b.Open[c] = &LastFile{N: 1}
 	}
-	b.Phase = nil
+	b.Phase, b.Artifacts = nil, nil
 	b.Keep(&b.Phase, b.Folder, layout.AnchorFile, b.Put(gitstore.KindBlob, bytes.Clone(line)), len(line))
 	b.Added++
 	b.RootTree = gitstore.ZeroHash

@@ -94,14 +94,41 @@ func (m *Resolution) merge(ctx context.Context, t *workspace.Tape, c gitstore.Co
 	case err != nil:
 		return err
 	}
+	m.B.From = append(m.B.From, s.Them)
 	if err := m.add(lines); err != nil || m.B.Tree() == c.Tree {
 		return err
 	}
 	own, err := linesOfMerge(ctx, t, s, c)
-	if err != nil {
+	if err != nil || len(own) == 0 {
+		return err
+	}
+	if err := m.artifactsOf(t, c.Tree); err != nil {
 		return err
 	}
 	return m.addNumbered(t, own)
+}
+
+// artifactsOf has lines find their artifacts also in a tree that does not count: what git has put
+// together may be no tape.
+func (m *Resolution) artifactsOf(t *workspace.Tape, tree gitstore.Hash) error {
+	git := t.Store().Git()
+	root, err := git.Tree(tree)
+	if err != nil {
+		return err
+	}
+	anchors, _ := layout.FindEntry(root, layout.AnchorsDir)
+	phases, err := git.Tree(anchors.Hash)
+	for _, p := range phases {
+		if err != nil || !p.IsDir() {
+			continue
+		}
+		var files, found []gitstore.TreeEntry
+		if files, err = git.Tree(p.Hash); err == nil {
+			found, err = snapshot.ArtifactsOf(git, files)
+			m.B.Loose = append(m.B.Loose, found...)
+		}
+	}
+	return err
 }
 
 func (m *Resolution) addNumbered(t *workspace.Tape, lines [][]byte) error {
@@ -200,6 +227,9 @@ func (m *Resolution) byHand(t *workspace.Tape, c gitstore.Commit) error {
 	if err != nil {
 		return layout.CorruptObject(c.Parents[0], err)
 	}
+	if err := m.artifactsOf(t, c.Tree); err != nil {
+		return err
+	}
 	lines, err := addedLines(t.Store(), parent.Tree, c.Tree)
 	if err != nil {
 		return err
@@ -261,6 +291,9 @@ func changedFiles(s *workspace.Store, prefix string, tree gitstore.Hash, others 
 	}
 	var out []changedFile
 	for _, e := range lists[0] {
+		if e.IsDir() && e.Name == layout.ArtifactsDir {
+			continue // no entries
+		}
 		was := make([]gitstore.Hash, len(others))
 		for i, list := range lists[1:] {
 			if old, ok := layout.FindEntry(list, e.Name); ok && old.IsDir() == e.IsDir() {

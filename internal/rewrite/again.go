@@ -192,7 +192,7 @@ func (l *Lesson) entries(ctx context.Context, was, is gitstore.Hash) (map[int64]
 				changed[x.ID] = true
 			}
 			if whole := []byte(`"` + redacted + `"`); l.Whole && bytes.Count(y.Raw, whole) > bytes.Count(x.Raw, whole) {
-				l.mask.Whole[DigestOf(x)] = true
+				l.mask.TakeWhole(x)
 			}
 		}
 	}

@@ -29,11 +29,12 @@ type Rewriter struct {
 	Phases  map[PhaseTree]PhaseTree
 	Blobs   map[gitstore.Hash]maskedBlob
 	recent  [8]maskedFile
-	next    int               // in recent
-	names   map[string]string // of anchors, where they changed
-	Folders map[string]string // of phases, likewise
-	Signed  int               // signatures that are no more
-	Kept    int               // commits that have it where nothing is rewritten: names of people, tapes and forks
+	next    int                       // in recent
+	files   map[string]maskedArtifact // by the name that they had
+	names   map[string]string         // of anchors, where they changed
+	Folders map[string]string         // of phases, likewise
+	Signed  int                       // signatures that are no more
+	Kept    int                       // commits that have it where nothing is rewritten: names of people, tapes and forks
 }
 
 // PhaseTree is the folder of a phase.
@@ -48,7 +49,7 @@ func NewRewriter(s *workspace.Store, m *Masker, put func(gitstore.Kind, []byte) 
 	return &Rewriter{s: s, mask: m, put: put,
 		Commits: map[gitstore.Hash]gitstore.Hash{}, Done: map[gitstore.Hash]bool{},
 		trees: map[gitstore.Hash]gitstore.Hash{}, Phases: map[PhaseTree]PhaseTree{},
-		Blobs: map[gitstore.Hash]maskedBlob{}, names: map[string]string{}, Folders: map[string]string{}}
+		Blobs: map[gitstore.Hash]maskedBlob{}, files: map[string]maskedArtifact{}, names: map[string]string{}, Folders: map[string]string{}}
 }
 
 // To is what became of a commit.

@@ -35,6 +35,7 @@ type Masker struct {
 
 	Rules, Prints map[string]bool // of what was masked
 	Missed        map[string]bool // fingerprints of short ones that stand elsewhere, too
+	files         map[string]bool // artifacts whose content is taken out whole
 	removed       map[string]bool // texts that were taken out whole, where they are long enough to be looked for
 }
 
@@ -49,7 +50,7 @@ func DigestOf(e layout.Entry) entryDigest {
 func NewMasker(find Finder) *Masker {
 	return &Masker{find: find, Match: func(secrets.Finding) bool { return false }, Whole: map[entryDigest]bool{},
 		Texts: map[secrets.Secret]bool{}, known: secrets.NewKnown(nil),
-		Rules: map[string]bool{}, Prints: map[string]bool{}, Missed: map[string]bool{}, removed: map[string]bool{}}
+		Rules: map[string]bool{}, Prints: map[string]bool{}, Missed: map[string]bool{}, files: map[string]bool{}, removed: map[string]bool{}}
 }
 
 // Know looks for what was learnt from now on.
@@ -232,6 +233,9 @@ func joinPath(path []string) string {
 // keptWhole are the strings of a payload that stay where all texts are taken out: without
 // them readers could not tell what the entry is, or to what it belongs.
 func keptWhole(kind, path string) bool {
+	if _, member, ok := strings.Cut(path, ".artifact."); ok && member != "name" {
+		return true // its content is taken out, and nothing else leads there
+	}
 	switch path {
 	case "payload.role", "payload.tool_call_id", "payload.content[].type",
 		"payload.calls[].id", "payload.calls[].type", "payload.calls[].function.name",

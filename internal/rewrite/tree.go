@@ -144,6 +144,9 @@ func (r *Rewriter) phase(ctx context.Context, p PhaseTree) (PhaseTree, error) {
 		case e.Name == layout.AnchorFile && e.Mode == gitstore.ModeFile:
 			was = append(was, e)
 			next.Folder, err = r.anchorFile(ctx, p.Folder, &e)
+		case e.Name == layout.ArtifactsDir && e.IsDir():
+			was = append(was, e)
+			err = r.artifacts(ctx, &e)
 		default:
 			was = append(was, e)
 			err = r.foreign(ctx, &e)
@@ -293,7 +296,7 @@ func (r *Rewriter) lines(ctx context.Context, data []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, r.pointer(masked)...)
+		out = append(out, r.references(r.pointer(masked))...)
 		out = append(out, line[len(text):]...)
 	}
 	return out, nil

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"strconv"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
 	"tape/internal/workspace"
@@ -20,6 +21,7 @@ func AtCommit(s *workspace.Store, h gitstore.Hash) (*Snapshot, error) {
 		return nil, err
 	}
 	v := &Snapshot{Git: s.Git(), Commit: h, RootTree: c.Tree}
+	v.format, _ = strconv.Atoi(c.Trailer(layout.TrailerFormat))
 	if v.Root, err = s.Git().Tree(c.Tree); err != nil {
 		return nil, layout.CorruptObject(h, err)
 	}
@@ -68,6 +70,9 @@ func (v *Snapshot) committed(p layout.Phase) ([layout.ClassCount][]layout.Segmen
 	var found []layout.Segment
 	for _, e := range entries {
 		c, n, ok := layout.ParseSegment(e.Name)
+		if e.Name == layout.ArtifactsDir && e.IsDir() {
+			continue
+		}
 		if e.Mode != gitstore.ModeFile {
 			return [layout.ClassCount][]layout.Segment{}, &layout.CorruptError{File: v.Where(p, e.Name), Msg: "not a plain file"}
 		}

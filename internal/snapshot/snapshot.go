@@ -22,6 +22,7 @@ type Snapshot struct {
 	// rootTree names the commit's tree, root is what it has.
 	RootTree gitstore.Hash
 	Root     []gitstore.TreeEntry
+	format   int // that the commit says it has; 0: nothing
 
 	// The tree that was read last: a phase's files are looked at one after another.
 	mu       sync.Mutex

@@ -343,14 +343,15 @@ func (s *Store) NameAt(h gitstore.Hash) (string, error) {
 // Message is a commit message: what the commit says, which is a subject and maybe a text
 // behind an empty line, and the trailers. Only the last paragraph counts as trailers, so no
 // text can pass for one.
-func (t *Tape) Message(says, anchor string, first, last int64, more ...layout.Trailer) string {
+// The format is that of the commit's tree.
+func (t *Tape) Message(says, anchor string, first, last int64, format int, more ...layout.Trailer) string {
 	all := append([]layout.Trailer{{Key: layout.TrailerName, Value: layout.EncodeTrailer(t.name)}, {Key: layout.TrailerAnchor, Value: layout.EncodeTrailer(anchor)}}, more...)
 	if entries := layout.EntriesTrailer(first, last); entries != "" {
 		all = append(all, layout.Trailer{Key: layout.TrailerEntries, Value: entries})
 	}
 	var b strings.Builder
 	b.WriteString(says + "\n\n")
-	for _, tr := range append(all, layout.Trailer{Key: layout.TrailerFormat, Value: strconv.Itoa(layout.FormatVersion)}) {
+	for _, tr := range append(all, layout.Trailer{Key: layout.TrailerFormat, Value: strconv.Itoa(max(format, layout.FormatVersion))}) {
 		b.WriteString(tr.Key + ": " + tr.Value + "\n")
 	}
 	return b.String()

@@ -200,6 +200,9 @@ func Append(ctx context.Context, t *workspace.Tape, o *AppendOptions, drafts ...
 				return err
 			}
 		}
+		if err := w.checkArtifacts(ctx, d); err != nil {
+			return err
+		}
 		e, err := w.appendOne(ctx, d)
 		if err != nil {
 			return err

@@ -19,14 +19,21 @@ func (w *Writer) authored(d layout.Draft) layout.Draft {
 	if owner := w.owner(); owner == "" || owner == name {
 		return d
 	}
-	member := jsonl.AppendString([]byte(`"author":`), name)
+	d.Meta = withMember(d.Meta, jsonl.AppendString([]byte(`"author":`), name))
+	return d
+}
+
+// withMember adds a member to an object, which may be nil. What is no object stays, and is refused
+// later.
+func withMember(meta, member []byte) []byte {
+	meta = bytes.TrimSpace(meta)
 	switch body, ok := bytes.CutSuffix(meta, []byte("}")); {
 	case len(meta) == 0 || ok && string(bytes.TrimSpace(body)) == "{":
-		d.Meta = append(append([]byte("{"), member...), '}')
+		return append(append([]byte("{"), member...), '}')
 	case ok:
-		d.Meta = append(append(append(bytes.Clone(body), ','), member...), '}')
+		return append(append(append(bytes.Clone(body), ','), member...), '}')
 	}
-	return d
+	return meta
 }
 
 // owner is who began the tape, which the record keeps.

@@ -113,7 +113,7 @@ func (tx *Tx) tagLast(ctx context.Context, c gitstore.Commit, p opened) (Handoff
 
 // openPhase creates the folder of the next phase with its anchor.
 func (tx *Tx) openPhase(name string, line []byte) error {
-	if err := tx.flushAll(); err != nil {
+	if err := errors.Join(tx.flushAll(), tx.keepArtifacts(tx.w.rec.Folder, &tx.b.Artifacts)); err != nil {
 		return err
 	}
 	w, d := tx.w, tx.w.T.Store().FS()
@@ -142,6 +142,9 @@ func (tx *Tx) openPhase(name string, line []byte) error {
 // commit plans a commit of the tree as it now is; merged are its parents besides the tape.
 func (tx *Tx) commit(ctx context.Context, says string, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
 	w := tx.w
+	if err := tx.keepArtifacts(w.rec.Folder, &tx.b.Artifacts); err != nil {
+		return gitstore.Commit{}, err
+	}
 	c, err := tx.commits.commit(ctx, says, w.rec.LastID, merged, more...)
 	w.rec.Committed, tx.result.Commit = w.rec.LastID, tx.commits.Hash.String()
 	return c, err

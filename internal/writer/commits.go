@@ -37,6 +37,13 @@ func Continue(t *workspace.Tape, batch *gitstore.Batch, b *resolve.Builder, at P
 	return &Commits{Plan: at, Last: last, t: t, batch: batch, b: b}
 }
 
+// From says where the artifacts are that lines refer to, besides the tape: in a working tree, whose
+// are stored already, or in commits.
+func (c *Commits) From(loose []gitstore.TreeEntry, others ...*snapshot.Snapshot) {
+	c.b.Loose = loose
+	c.b.From = append(c.b.From, others...)
+}
+
 // Add adds a commit with lines, which have the next ids.
 func (c *Commits) Add(ctx context.Context, subject string, lines [][]byte, merged []gitstore.Hash, more ...layout.Trailer) error {
 	for _, line := range lines {
@@ -51,8 +58,9 @@ func (c *Commits) Add(ctx context.Context, subject string, lines [][]byte, merge
 // commit adds a commit of what the builder has, up to an entry. It says its subject, and maybe
 // a text behind an empty line.
 func (c *Commits) commit(ctx context.Context, says string, last int64, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
-	out := gitstore.Commit{Tree: c.b.Tree(), Parents: append([]gitstore.Hash{c.Hash}, merged...),
-		Message: c.t.Message(says, c.b.Anchor, c.Last+1, last, more...)}
+	tree := c.b.Tree()
+	out := gitstore.Commit{Tree: tree, Parents: append([]gitstore.Hash{c.Hash}, merged...),
+		Message: c.t.Message(says, c.b.Anchor, c.Last+1, last, c.b.Format, more...)}
 	var err error
 	c.Last = last
 	c.Subject, _, _ = strings.Cut(says, "\n")

@@ -2,8 +2,10 @@ package writer
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"tape/internal/artifacts"
 	"tape/internal/gitstore"
 	"tape/internal/gitstore/gitindex"
 	"tape/internal/layout"
@@ -20,7 +22,9 @@ func (tx *Tx) loadBase() error {
 	if err != nil {
 		return err
 	}
-	tx.b.On(v)
+	if err := tx.b.On(v); err != nil {
+		return err
+	}
 	if w.Uncommitted() > 0 {
 		tx.b.RootTree = gitstore.ZeroHash
 	}
@@ -36,6 +40,9 @@ func (tx *Tx) loadBase() error {
 		committed = nil
 	}
 	if tx.b.Phase, err = tx.phaseTree(w.rec.Folder, committed, tx.b.Phase); err == nil {
+		if last.Seq == w.rec.Seq {
+			tx.b.Artifacts, err = v.CommittedArtifacts(last)
+		}
 		tx.commits = Continue(w.T, tx.batch, tx.b, Plan{Hash: w.Head}, w.rec.Committed)
 	}
 	return err
@@ -59,6 +66,14 @@ func (tx *Tx) addUncommittedPhases(last layout.Phase, committed []gitstore.TreeE
 		if err != nil {
 			return err
 		}
+		stored, err := snapshot.ArtifactsOf(tx.w.T.Store().Git(), committed)
+		if err == nil {
+			err = tx.keepArtifacts(p.Folder, &stored)
+		}
+		if err != nil {
+			return err
+		}
+		tx.b.KeepArtifacts(&entries, stored)
 		tx.b.KeepPhase(p.Folder, entries)
 	}
 	return nil
@@ -124,6 +139,18 @@ func (tx *Tx) keepFile(entries *[]gitstore.TreeEntry, folder, name string) error
 		tx.b.Keep(entries, folder, name, tx.batch.Put(gitstore.KindBlob, data), len(data))
 	}
 	return nil
+}
+
+// keepArtifacts stores the artifacts of a phase that a list of those in git lacks.
+func (tx *Tx) keepArtifacts(folder string, list *[]gitstore.TreeEntry) error {
+	if tx.bare {
+		return nil
+	}
+	wants := func(name string) bool { return tx.wanted == nil || tx.wanted[name] }
+	return artifacts.Keep(filepath.Join(tx.w.AnchorsPath(), folder), list, wants, tx.batch.Put, func(name string, h gitstore.Hash, size int) {
+		tx.keeps(path.Join(layout.AnchorsDir, folder, layout.ArtifactsDir, name), h, size)
+		tx.b.RootTree = gitstore.ZeroHash
+	})
 }
 
 // keeps notes for git's index what a file is in the next commit.

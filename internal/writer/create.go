@@ -135,7 +135,7 @@ func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, first layout.A
 		layout.SetEntry(&b.Root, gitstore.TreeEntry{Name: layout.ReadmeFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, []byte(layout.Readme))})
 	}
 	b.OpenPhase(first.Name, line)
-	c := gitstore.Commit{Tree: b.Tree(), Message: t.Message("start: "+layout.OneLine(t.Name()), first.Name, 1, 1)}
+	c := gitstore.Commit{Tree: b.Tree(), Message: t.Message("start: "+layout.OneLine(t.Name()), first.Name, 1, 1, b.Format)}
 	out = Plan{Subject: c.Subject(), Objects: batch}
 	if out.Hash, err = PutCommit(ctx, t, batch, &c); err != nil {
 		return out, nil, err

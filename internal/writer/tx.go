@@ -32,6 +32,8 @@ type Tx struct {
 	changes map[string]gitindex.Change // by path
 	result  TxResult
 
+	wanted map[string]bool // if set, the only artifacts that are committed
+
 	line       []byte // scratch
 	bare       bool   // there is no working tree, and none is made
 	bulk       *Bulk  // of a bare one: that which makes it true
@@ -161,6 +163,9 @@ func (tx *Tx) AppendEntry(ctx context.Context, d layout.Draft) (layout.Entry, er
 	if err := tx.closeTurn(ctx, d); err != nil {
 		return layout.Entry{}, err
 	}
+	if err := tx.checkArtifacts(ctx, d.Payload); err != nil {
+		return layout.Entry{}, err
+	}
 	line, err := tx.Append(ctx, d)
 	if err != nil {
 		return layout.Entry{}, err
@@ -184,6 +189,10 @@ func (tx *Tx) closeTurn(ctx context.Context, d layout.Draft) error {
 func (tx *Tx) Append(ctx context.Context, d layout.Draft) ([]byte, error) {
 	if d.Kind == layout.KindAnchor {
 		return nil, layout.ErrAnchor
+	}
+	d, err := tx.Absent(ctx, d)
+	if err != nil {
+		return nil, err
 	}
 	line, err := Encode(tx.w.T, tx.w.rec.LastID+1, d)
 	if err != nil {
@@ -210,6 +219,9 @@ func (tx *Tx) AppendLine(ctx context.Context, line []byte) error {
 		return err
 	}
 	if err := tx.closeTurn(ctx, layout.Draft{Kind: d.Kind, Payload: d.Payload}); err != nil {
+		return err
+	}
+	if err := tx.checkArtifacts(ctx, d.Payload); err != nil {
 		return err
 	}
 	tx.line = jsonl.AppendLine(tx.line[:0], tx.w.rec.LastID+1, d)

@@ -27,9 +27,13 @@ func (tx *Tx) Merge(ctx context.Context, f *workspace.Tape, head gitstore.Hash, 
 	if err := tx.loadBase(); err != nil {
 		return err
 	}
+	// A merge has the artifacts of its lines, and no others: everybody can make it again from its
+	// parents.
+	tx.wanted = map[string]bool{}
+	defer func() { tx.wanted = nil }()
 	var phases []opened
 	for _, line := range lines {
-		p, err := tx.addStored(ctx, line)
+		p, err := tx.addStored(ctx, line, head)
 		if err != nil {
 			return err
 		}
@@ -59,7 +63,7 @@ func MergeSubject(f *workspace.Tape, entries int) string {
 }
 
 // addStored adds a line as it is; an anchor opens a phase.
-func (tx *Tx) addStored(ctx context.Context, line []byte) (*opened, error) {
+func (tx *Tx) addStored(ctx context.Context, line []byte, theirs gitstore.Hash) (*opened, error) {
 	e, err := jsonl.Parse(line)
 	if err != nil {
 		return nil, err
@@ -69,6 +73,9 @@ func (tx *Tx) addStored(ctx context.Context, line []byte) (*opened, error) {
 	}
 	// It was within the limit before its origin made it longer.
 	line = append(slices.Clip(line), '\n')
+	if err := tx.bringStored(ctx, e, theirs); err != nil {
+		return nil, err
+	}
 	if e.Kind != layout.KindAnchor {
 		return nil, tx.add(ctx, e.Kind, line)
 	}

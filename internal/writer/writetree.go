@@ -106,6 +106,9 @@ func (w *Writer) writePhase(was, v *snapshot.Snapshot, old, p layout.Phase) erro
 	newest := layout.Newest(entries)
 	for _, e := range entries {
 		c, n, ok := layout.ParseSegment(e.Name)
+		if e.Name == layout.ArtifactsDir && e.IsDir() {
+			continue
+		}
 		if !ok && e.Name != layout.AnchorFile {
 			return &layout.CorruptError{File: v.Where(p, e.Name), Msg: "not a file of a phase"}
 		}
@@ -124,12 +127,15 @@ func (w *Writer) writePhase(was, v *snapshot.Snapshot, old, p layout.Phase) erro
 		}
 	}
 	for _, e := range before {
-		if _, ok := layout.FindEntry(entries, e.Name); ok {
+		if _, ok := layout.FindEntry(entries, e.Name); ok || e.IsDir() {
 			continue
 		}
 		if err := d.Remove(filepath.Join(dir, e.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+	}
+	if err := w.writeArtifacts(v, dir, before, entries); err != nil {
+		return err
 	}
 	return d.SyncDir(dir)
 }

@@ -100,7 +100,8 @@ func (c *Context) size() int {
 
 // Build makes the messages of a tape's context (repo.Tape.Context), or of the phases from
 // an anchor on, and reads nothing else. The errors are those of reading; repo.ErrInvalid
-// for options that cannot be met, which includes bounds that do not hold the last turn.
+// for options that cannot be met, which includes bounds that do not hold the last turn. Of
+// artifacts it shows pictures, and the beginning of texts with how to read on.
 func Build(ctx context.Context, t *repo.Tape, o Options) (*Context, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -116,6 +117,11 @@ func Build(ctx context.Context, t *repo.Tape, o Options) (*Context, error) {
 		}
 		switch e.Kind {
 		case repo.KindAnchor, repo.KindMessage, repo.KindToolCall, repo.KindToolResult:
+			if !o.Raw {
+				if e, err = WithArtifacts(ctx, t, e); err != nil {
+					return nil, err
+				}
+			}
 			entries = append(entries, e)
 		}
 	}

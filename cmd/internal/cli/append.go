@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"unicode/utf8"
@@ -21,6 +22,9 @@ type appendOptions struct {
 	meta    string
 	date    string
 	anchor  string
+
+	artifact, mimeType string
+
 	stdin   bool
 	partial bool
 	each    bool
@@ -32,7 +36,7 @@ type appendOptions struct {
 func newAppendCmd(a *App) *cobra.Command {
 	o := &appendOptions{App: a}
 	cmd := &cobra.Command{
-		Use:   "append [--kind KIND] [--payload JSON | --text TEXT [--role ROLE] | -]",
+		Use:   "append [--kind KIND] [--payload JSON | --text TEXT [--role ROLE] | -] [--artifact FILE]",
 		Short: "Append an entry, or a stream of them",
 		Long: `Append one entry to the tape. When the command returns, the entry survives a power cut.
 
@@ -43,6 +47,11 @@ its name, and so on; docs/format.md lists it. A kind of your own takes any objec
 must not look like a known one (mesage). Anchors are written by tape handoff.
 If git knows you by another name than the author of the tape's first commit, meta.author
 has your name.
+
+With --artifact the content of a file becomes part of the tape, beside its entries, and the entry
+refers to it under the key artifact. Without --text and --payload, that is all the entry says, and
+its kind is artifact. The type is found out from the content unless --type names it. tape artifact
+lists artifacts and reads them.
 
 With --stdin, standard input is a stream of entries, one JSON object a line, with the
 members kind and payload, and optionally meta and date. All of them are appended, or
@@ -61,6 +70,7 @@ once, at the beginning.`,
   git log -1 --format=%B | tape append --text - --role user
   tape append --kind event --payload '{"name":"run","data":{"seconds":3}}'
   tape append --kind tool_result - <result.json
+  tape append --artifact build.log --text "why does it fail?"
   tape append --stdin <entries.jsonl
   my-agent | tape append --stdin --each --json`,
 		Args:    takes(0, "-"),
@@ -83,6 +93,8 @@ once, at the beginning.`,
 	f.StringVar(&o.meta, "meta", "", "the meta data, a `JSON` object")
 	f.StringVar(&o.date, "date", "", "the entry's `DATE`, in your time zone if it names none (default now)")
 	f.StringVar(&o.anchor, "anchor", "", "append only if the phase of this anchor `NAME` is open; exit code 4 if another one is")
+	f.StringVar(&o.artifact, "artifact", "", "add the content of a `FILE`, and refer to it")
+	f.StringVar(&o.mimeType, "type", "", "the MIME `TYPE` of the artifact (default: by its content)")
 	f.BoolVar(&o.stdin, "stdin", false, "append the entries on standard input, one a line")
 	f.BoolVar(&o.partial, "partial", false, "with --stdin: keep the good lines, report the bad ones")
 	f.BoolVar(&o.each, "each", false, "with --stdin: append and answer each line by itself")
@@ -98,7 +110,7 @@ func (o *appendOptions) check(cmd *cobra.Command, args []string) error {
 		return usagef("--each needs --stdin, and excludes --partial: each line is appended by itself anyway")
 	}
 	if o.stdin {
-		for _, flag := range []string{"kind", "payload", "text", "role", "meta", "date"} {
+		for _, flag := range []string{"kind", "payload", "text", "role", "meta", "date", "artifact"} {
 			if o.changed(flag) {
 				return usagef("--%s cannot be combined with --stdin: each line is a whole entry", flag)
 			}
@@ -109,7 +121,15 @@ func (o *appendOptions) check(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	payload, text := o.changed("payload"), o.changed("text")
+	if o.artifact != "" && !payload && !text && !o.dash {
+		payload, o.payload = true, "{}"
+		o.kind = cmp.Or(o.kind, "artifact")
+	}
 	switch {
+	case o.changed("artifact") && o.artifact == "":
+		return usagef("--artifact is empty")
+	case o.changed("type") && o.artifact == "":
+		return usagef("--type needs --artifact")
 	case o.partial:
 		return usagef("--partial needs --stdin")
 	case !payload && !text && !o.dash:
@@ -164,10 +184,18 @@ func (o *appendOptions) run(ctx context.Context, t *repo.Tape) (err error) {
 		if o.text, err = o.readText(ctx, limit); err != nil {
 			return err
 		}
-	case o.changed("payload"):
+	case o.payload != "", o.changed("payload"):
 		payload = []byte(o.payload)
 	}
-	done, err := t.Append(ctx, &repo.AppendOptions{Anchor: o.anchor, Author: true}, o.draft(payload))
+	d := o.draft(payload)
+	if o.artifact != "" {
+		a, err := o.addArtifact(ctx, t)
+		if err != nil {
+			return err
+		}
+		d = refers(d, a)
+	}
+	done, err := t.Append(ctx, &repo.AppendOptions{Anchor: o.anchor, Author: true}, d)
 	if err != nil {
 		return err
 	}

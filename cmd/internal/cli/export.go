@@ -20,6 +20,7 @@ type exportOptions struct {
 	from, to string
 	kinds    []string
 	output   string
+	files    string // the folder for artifacts
 }
 
 func newExportCmd(a *App) *cobra.Command {
@@ -44,6 +45,10 @@ they name. html has a list of what was asked, shows Markdown as such, and loads 
 pictures are shown as links. markdown shortens what is long and says how
 to see it; html has all text, with long texts folded. Both leave out meta, which jsonl has.
 
+Artifacts, the files that entries refer to, are not part of the output. --artifacts writes those
+of the exported entries to a folder, each named after its SHA-256 as in the entries. openai and
+training have pictures, and the beginning of texts, as tape context does.
+
 The fields of training are tape, anchor and anchor_seq; entries, the first and the last
 id of the phase; ids, those of the entries that the messages were made from; commit, the
 one that has the whole phase; state; messages, without one for the anchor; and outcome,
@@ -51,6 +56,7 @@ the name, summary and state of the next anchor. commit and outcome are null in t
 open phase.`,
 		Example: `  tape export >session.jsonl
   tape export --from implement --to review -o part.jsonl
+  tape export --artifacts files >session.jsonl
   tape export --format html -o session.html
   tape export --format training --kind message`,
 		PreRunE: func(*cobra.Command, []string) error {
@@ -66,6 +72,7 @@ open phase.`,
 	f.StringVar(&o.from, "from", "", "begin with the phase of this `ANCHOR`")
 	f.StringVar(&o.to, "to", "", "end with the phase of this `ANCHOR`")
 	f.StringArrayVar(&o.kinds, "kind", nil, "write entries of this `KIND` only; can be repeated")
+	f.StringVar(&o.files, "artifacts", "", "write the artifacts to the `FOLDER`, which is made if need be")
 	f.StringVarP(&o.output, "output", "o", "", "write to `FILE`, which is replaced only when everything has been written")
 	completeFlag(cmd, "format", completeWords(strings.Split(exportFormats(), ", ")...))
 	return cmd
@@ -82,6 +89,11 @@ func (o *exportOptions) run(ctx context.Context, t *repo.Tape, _ []string) error
 	}
 	if err := o.known(ctx, these(t), o.kinds, nil); err != nil {
 		return err
+	}
+	if o.files != "" {
+		if err := o.writeArtifacts(ctx, t); err != nil {
+			return err
+		}
 	}
 	write := func(w io.Writer) error { return export.Write(ctx, resultWriter{w}, export.Format(o.format), src) }
 	if o.output == "" || o.output == "-" {
@@ -108,6 +120,9 @@ func (w resultWriter) Write(p []byte) (int, error) {
 // source is what is exported: the phases from --from through --to.
 func (o *exportOptions) source(ctx context.Context, t *repo.Tape) (export.Source, error) {
 	src := export.Source{Tape: t.Name(), Kinds: o.kinds, Entries: o.entries(ctx, t)}
+	if f := export.Format(o.format); f == export.OpenAI || f == export.Training {
+		src.Entries = withArtifacts(ctx, t, src.Entries)
+	}
 	if f := export.Format(o.format); f == export.JSONL || f == export.OpenAI {
 		return src, nil
 	}

@@ -81,6 +81,8 @@ func hintWords() map[layout.HintKind]string {
 		layout.ListAnchors:        "tape anchors lists them",
 		layout.ListAnchorsInOrder: "tape anchors lists them in order",
 		layout.ListArchives:       "tape archives lists them",
+		layout.ListArtifacts:      "tape artifact list shows those that there are",
+		layout.AddArtifact:        "add it first: tape append --artifact FILE does, and refers to it",
 		layout.ListForks:          "tape forks lists those that are open, tape forks --closed the others",
 		layout.ListTapes:          "tape tapes lists them; tape new {1} creates it",
 		layout.ListTapesAndForks:  "tape tapes and tape forks list them",

@@ -37,6 +37,7 @@ func commands() []command {
 		{"diff", groupCore, newDiffCmd},
 		{"show", groupCore, newShowCmd},
 		{"anchors", groupCore, newAnchorsCmd},
+		{"artifact", groupCore, newArtifactCmd},
 		{"search", groupCore, newSearchCmd},
 		{"blame", groupCore, newBlameCmd},
 		{"between", groupCore, newBetweenCmd},

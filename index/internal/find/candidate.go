@@ -54,6 +54,7 @@ func (f *finder) match(ctx context.Context, c *candidate) (bool, error) {
 		return false, err
 	}
 	f.body = text.AppendEntry(f.body[:0], c.entry.Kind, c.entry.Payload)
+	f.body = store.AppendAttached(f.body, c.entry)
 	var ok bool
 	if c.match, ok = f.query.Match(f.body); ok {
 		c.text, f.body = f.body, nil
@@ -87,6 +88,7 @@ func (f *finder) entry(ctx context.Context, c *candidate) (e repo.Entry, err err
 	if e, err = r.Entry(c.At, phase.Name, c.Seq); err != nil {
 		return e, fmt.Errorf("%w: %w", store.ErrStrange, err)
 	}
+	e = r.Attach(e)
 	if id := store.IDOf(c.doc); e.ID != id || e.Kind != c.Kind {
 		return e, fmt.Errorf("%w: %s/%s:%d is not entry %d", store.ErrStrange, c.At.Folder, c.At.File, c.At.Line+1, id)
 	}

@@ -38,6 +38,8 @@ func (w *worder) add(tape int64, e repo.Entry) Line {
 	}
 	w.builder.Often(MarkOften, times)
 	w.builder.Begin(DocOf(tape, e.ID))
+	own := len(w.text)
+	w.text = AppendAttached(w.text, e)
 	w.words.Reset(w.text)
 	for w.words.Next() {
 		w.builder.Add(w.words.Term)
@@ -49,7 +51,7 @@ func (w *worder) add(tape int64, e repo.Entry) Line {
 	if IsSearch(e) {
 		w.mark(MarkSearch, "")
 	}
-	l := Line{id: e.ID, Kind: e.Kind, summary: summaryOf(e), Seq: e.AnchorSeq, At: e.At, Sign: int64(SignOf(e.Kind, w.text))}
+	l := Line{id: e.ID, Kind: e.Kind, summary: summaryOf(e), Seq: e.AnchorSeq, At: e.At, Sign: int64(SignOf(e.Kind, w.text[:own]))}
 	if at, ok := e.Time(); ok {
 		l.Created, l.dated = at.UnixMicro(), true
 	}
@@ -57,6 +59,14 @@ func (w *worder) add(tape int64, e repo.Entry) Line {
 		l.anchor = e.Anchor
 	}
 	return l
+}
+
+// AppendAttached adds the text of an entry's artifacts to its own.
+func AppendAttached(dst []byte, e repo.Entry) []byte {
+	if len(e.Attached) == 0 {
+		return dst
+	}
+	return append(append(dst, text.Sep), e.Attached...)
 }
 
 func (w *worder) mark(mark, value string) {

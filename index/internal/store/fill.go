@@ -159,7 +159,7 @@ func readBatch(next func() (repo.Entry, error, bool), read func(repo.Entry)) (*b
 		}
 		read(e)
 		b.entries = append(b.entries, e)
-		size += len(e.Raw)
+		size += len(e.Raw) + len(e.Attached)
 	}
 	return b, nil
 }

@@ -13,22 +13,8 @@ import (
 
 	"tape/hooks"
 	"tape/internal/display"
+	"tape/repo"
 )
-
-// Artifact is a file of a tape, to which entries refer.
-type Artifact struct {
-	ID       string `json:"id"`
-	MIMEType string `json:"mime_type"`
-	Name     string `json:"name"`
-	Size     int64  `json:"size_bytes"`
-	SHA256   string `json:"sha256"`
-}
-
-// Artifacts are those of a tape.
-type Artifacts interface {
-	AddArtifact(ctx context.Context, a Artifact, r io.Reader) (Artifact, error)
-	Artifact(ctx context.Context, id string) (Artifact, io.ReadSeekCloser, error)
-}
 
 // How long a result may be, and how much of a longer one is shown: characters.
 const (
@@ -42,8 +28,9 @@ const (
 // entry of the result has to refer to; else that is nil. The keys of providers never stand in
 // what is returned; all other secrets are masked in artifacts, and in short results the store
 // sees to them as it does in every entry.
-func (s *Set) Keep(ctx context.Context, c hooks.ToolContext, tool, text string) (string, *Artifact) {
-	text = strings.ToValidUTF8(text, "\uFFFD")
+func (s *Set) Keep(ctx context.Context, c hooks.ToolContext, tool, text string) (string, *repo.Artifact) {
+	// Not every provider takes a NUL.
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	if s.known != nil {
 		text = masked(text, func(value []byte) []byte { value, _ = s.known.Mask(value); return value })
 	}
@@ -63,15 +50,15 @@ func (s *Set) Keep(ctx context.Context, c hooks.ToolContext, tool, text string) 
 		tool, chars, lines, id, len(text), id, preview(text)), &a
 }
 
-func (s *Set) store(ctx context.Context, c hooks.ToolContext, tool, text string) (Artifact, error) {
-	if s.o.Artifacts == nil {
-		return Artifact{}, errors.New("this host keeps no artifacts")
+func (s *Set) store(ctx context.Context, c hooks.ToolContext, tool, text string) (repo.Artifact, error) {
+	if s.o.Tape == nil {
+		return repo.Artifact{}, errors.New("this host has no tape for it")
 	}
-	all, err := s.o.Artifacts(ctx, c)
+	t, err := s.o.Tape(ctx, c)
 	if err != nil {
-		return Artifact{}, err
+		return repo.Artifact{}, err
 	}
-	return all.AddArtifact(ctx, Artifact{MIMEType: "text/plain; charset=utf-8", Name: tool}, strings.NewReader(text))
+	return t.AddArtifact(ctx, repo.Artifact{MIMEType: "text/plain; charset=utf-8", Name: tool}, strings.NewReader(text))
 }
 
 // masked has a text masked as the JSON string that it would be in an entry.
@@ -98,15 +85,15 @@ func preview(text string) string {
 
 // artifactTools read on in artifacts.
 func artifactTools(o Options) []hooks.Tool {
-	if o.Artifacts == nil {
+	if o.Tape == nil {
 		return nil
 	}
-	open := func(ctx context.Context, c hooks.ToolContext, id string) (Artifact, io.ReadSeekCloser, error) {
-		all, err := o.Artifacts(ctx, c)
+	open := func(ctx context.Context, c hooks.ToolContext, id string) (repo.Artifact, io.ReadSeekCloser, error) {
+		t, err := o.Tape(ctx, c)
 		if err != nil {
-			return Artifact{}, nil, err
+			return repo.Artifact{}, nil, err
 		}
-		a, r, err := all.Artifact(ctx, id)
+		a, r, err := t.Artifact(ctx, id)
 		if err != nil {
 			return a, nil, err
 		}
@@ -156,7 +143,7 @@ type artifactReadArgs struct {
 }
 
 // piece reads a part of a text.
-func (a artifactReadArgs) piece(found Artifact, r io.ReadSeeker) (string, error) {
+func (a artifactReadArgs) piece(found repo.Artifact, r io.ReadSeeker) (string, error) {
 	if a.Offset >= found.Size {
 		return "", fmt.Errorf("offset %d is behind the end: the artifact has %d bytes", a.Offset, found.Size)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -14,13 +15,19 @@ import (
 	"unicode/utf8"
 
 	"tape/hooks"
+	"tape/repo"
 )
 
-func newArtifacts(t *testing.T) (*env, *memory) {
-	m := &memory{all: map[string][]byte{}}
+func newArtifacts(t *testing.T) (*env, *repo.Tape) {
+	tp := newTape(t)
 	return newEnv(t, func(o *Options) {
-		o.Artifacts = func(context.Context, hooks.ToolContext) (Artifacts, error) { return m, nil }
-	}), m
+		o.Tape = func(_ context.Context, c hooks.ToolContext) (*repo.Tape, error) {
+			if c.Session != "s" {
+				return nil, errors.New("the disk is full")
+			}
+			return tp, nil
+		}
+	}), tp
 }
 
 func (e *env) keep(text string) string {
@@ -30,22 +37,28 @@ func (e *env) keep(text string) string {
 
 func TestKeep(t *testing.T) {
 	t.Parallel()
-	e, m := newArtifacts(t)
+	e, tp := newArtifacts(t)
 	for _, text := range []string{"", "short", strings.Repeat("ä", LongestResult)} {
 		if got := e.keep(text); got != text {
 			t.Errorf("%q", clip(got, 200))
 		}
 	}
-	if len(m.all) != 0 {
-		t.Error("short results are artifacts")
+	if list, err := tp.Artifacts(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("short results are artifacts: %v %v", list, err)
 	}
 	// Tokens of a known form, in text and in JSON.
 	token := "ghp_" + "q3Rt7Yw9ZxCvBnMaSdFgHjKl4pOiUy2TrE1W"
 	text := "begin " + token + strings.Repeat(" ä\n", LongestResult/2) + `{"token":"` + token + `"} end`
-	got := e.keep(text)
-	contains(t, got, "begin [redacted:github-token:", "artifact a1", "artifact.read", "end", "[… ")
-	if stored := string(m.all["a1"]); strings.Contains(stored, token) || strings.Count(stored, "[redacted:") != 2 || !strings.HasSuffix(stored, "end") {
-		t.Errorf("%s … %s", stored[:200], stored[len(stored)-200:])
+	got, a := e.Keep(t.Context(), hooks.ToolContext{Session: "s"}, "bash", text)
+	contains(t, got, "begin [redacted:github-token:", "artifact "+a.ID[:shownOfID], "artifact.read", "end", "[… ")
+	_, r, err := tp.Artifact(t.Context(), a.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	raw, err := io.ReadAll(r)
+	if stored := string(raw); err != nil || strings.Contains(stored, token) || strings.Count(stored, "[redacted:") != 2 || !strings.HasSuffix(stored, "end") || a.Size != int64(len(stored)) {
+		t.Errorf("%v %s … %s", err, stored[:200], stored[len(stored)-200:])
 	}
 	if n := utf8.RuneCountInString(got); n > previewChars+400 {
 		t.Errorf("%d characters", n)
@@ -53,30 +66,44 @@ func TestKeep(t *testing.T) {
 	if again := e.keep(got); again != got {
 		t.Error("a preview is kept again")
 	}
-	if _, a := e.Keep(t.Context(), hooks.ToolContext{}, "bash", text); a == nil || a.ID != "a2" || a.Name != "bash" || a.Size != int64(len(m.all["a2"])) {
+	// The entry of the result refers to it, which is how others know what it is.
+	if _, err := tp.Append(t.Context(), nil, repo.Draft{Kind: repo.KindToolResult, Payload: []byte(`{"results":["x"],"artifact":` + string(a.Reference()) + `}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := tp.Artifacts(t.Context()); err != nil || len(list) != 1 || list[0].Name != "bash" || !strings.HasPrefix(list[0].MIMEType, "text/plain") {
+		t.Errorf("%v %v", list, err)
+	}
+	got, a = e.Keep(t.Context(), hooks.ToolContext{Session: "other"}, "bash", text)
+	if contains(t, got, "could not be kept: the disk is full", "begin [redacted:"); a != nil {
 		t.Errorf("%+v", a)
 	}
-	m.err = errors.New("the disk is full")
-	contains(t, e.keep(text), "could not be kept: the disk is full", "begin [redacted:")
-	contains(t, newEnv(t, nil).keep(text), "keeps no artifacts", "begin [redacted:")
+	contains(t, newEnv(t, nil).keep(text), "no tape for it", "begin [redacted:")
 }
 
 // However large the pieces are that are read, they give the whole, and what is found is where
 // the search says.
 func TestReadArtifact(t *testing.T) {
 	t.Parallel()
-	e, m := newArtifacts(t)
+	e, tp := newArtifacts(t)
+	add := func(text string) string {
+		t.Helper()
+		a, err := tp.AddArtifact(t.Context(), repo.Artifact{}, strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.ID[:shownOfID]
+	}
 	random := rand.New(rand.NewPCG(1, 2))
 	var b strings.Builder
 	for i := range 20_000 {
 		fmt.Fprintf(&b, "line %d %s\n", i, strings.Repeat(string([]rune("aä€😀")[random.IntN(4)]), random.IntN(20)))
 	}
 	want := b.String()
-	contains(t, e.keep(want), "artifact a1")
+	id := add(want)
 	for _, length := range []int{0, 1, 5, 14_999, 1 << 40} {
 		var got strings.Builder
 		for offset, n := 0, 0; offset >= 0 && n < 100; n++ {
-			head, piece, _ := strings.Cut(e.must("artifact.read", obj("id", "a1", "offset", offset, "length", max(length, 1))), "\n")
+			head, piece, _ := strings.Cut(e.must("artifact.read", obj("id", id, "offset", offset, "length", max(length, 1))), "\n")
 			got.WriteString(piece)
 			if len(piece) > pageBytes {
 				t.Fatalf("%d bytes", len(piece))
@@ -90,25 +117,24 @@ func TestReadArtifact(t *testing.T) {
 			t.Errorf("length %d: %d bytes, not %d", length, got.Len(), len(want))
 		}
 	}
-	out := e.must("artifact.search", `{"id":"a1","query":"LINE 1234\\b","ignore_case":true}`)
+	out := e.must("artifact.search", `{"id":"`+id+`","query":"LINE 1234\\b","ignore_case":true}`)
 	contains(t, out, "1 lines match")
 	var offset int
 	if _, err := fmt.Sscanf(strings.SplitN(out, "\n", 2)[1], "offset %d:", &offset); err != nil || !strings.HasPrefix(want[offset:], "line 1234 ") {
 		t.Errorf("%v %q", err, out)
 	}
-	out = e.must("artifact.search", `{"id":"a1","query":"line","limit":200}`)
+	out = e.must("artifact.search", `{"id":"`+id+`","query":"line","limit":200}`)
 	if contains(t, out, "20000 lines match"); len(out) > pageBytes {
 		t.Errorf("%d bytes", len(out))
 	}
-	contains(t, e.must("artifact.search", `{"id":"a1","query":"nowhere"}`), "0 lines match")
-	e.fails("artifact.search", `{"id":"a1","query":"("}`, "query")
-	e.fails("artifact.read", `{"id":"a1","offset":999999999}`, "behind the end")
-	e.fails("artifact.read", `{"id":"a1","offset":-1}`, "minimum")
+	contains(t, e.must("artifact.search", `{"id":"`+id+`","query":"nowhere"}`), "0 lines match")
+	e.fails("artifact.search", `{"id":"`+id+`","query":"("}`, "query")
+	e.fails("artifact.read", `{"id":"`+id+`","offset":999999999}`, "behind the end")
+	e.fails("artifact.read", `{"id":"`+id+`","offset":-1}`, "minimum")
 	e.fails("artifact.read", `{"id":"../a1"}`, "no artifact")
-	m.all["p"] = []byte("\x89PNG\r\n\x1a\n")
-	e.fails("artifact.read", `{"id":"p"}`, "image/png")
-	m.all["one"] = []byte(strings.Repeat("x", 1<<20) + "needle")
-	contains(t, e.must("artifact.search", `{"id":"one","query":"needle"}`), "1 lines match", "needle")
+	e.fails("artifact.read", obj("id", add("\x89PNG\r\n\x1a\n")), "image/png")
+	long := add(strings.Repeat("x", 1<<20) + "needle")
+	contains(t, e.must("artifact.search", obj("id", long, "query", "needle")), "1 lines match", "needle")
 }
 
 // The largest output of a command is masked while a person waits.
@@ -116,7 +142,7 @@ func TestKeepLargest(t *testing.T) {
 	t.Parallel()
 	e, _ := newArtifacts(t)
 	began := time.Now()
-	contains(t, e.keep(strings.Repeat("key = value; token: abc\n", 8<<20/24)), "artifact a1")
+	contains(t, e.keep(strings.Repeat("key = value; token: abc\n", 8<<20/24)), "are the artifact")
 	t.Logf("%s", time.Since(began))
 }
 

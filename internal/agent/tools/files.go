@@ -26,7 +26,7 @@ const (
 	usualLines  = 2000
 	lineBytes   = 2000      // of a line
 	sniffBytes  = 8 << 10   // what tells whether it is text
-	mostScanned = 512 << 20 // bytes before the first line that is shown
+	mostScanned = 512 << 20 // bytes of the file
 )
 
 // files are those of the project.
@@ -177,15 +177,15 @@ func page(ctx context.Context, r *bufio.Reader, from, limit int) (string, error)
 			}
 			return out.String(), nil
 		}
-		line, size, err := readLine(ctx, r)
+		line, size, err := readLine(ctx, r, mostScanned-scanned)
 		if errors.Is(err, io.EOF) && size == 0 {
 			return out.String() + ending(n-1, from), nil
 		}
+		if scanned += size; scanned > mostScanned {
+			return "", fmt.Errorf("line %d ends more than %d MiB into the file; use bash with tail or cut", max(n, from), mostScanned>>20)
+		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return "", err
-		}
-		if scanned += size; n < from && scanned > mostScanned {
-			return "", fmt.Errorf("line %d is more than %d MiB into the file; use bash with tail or sed", from, mostScanned>>20)
 		}
 		if n >= from {
 			fmt.Fprintf(&out, "%6d\t%s\n", n, line)
@@ -203,14 +203,15 @@ func ending(lines, from int) string {
 	return ""
 }
 
-// readLine reads a line, and shows no more of it than lineBytes. size is what was read.
-func readLine(ctx context.Context, r *bufio.Reader) (text string, size int, err error) {
+// readLine reads a line, or little more than most bytes of it, and shows no more of it than
+// lineBytes. size is what was read.
+func readLine(ctx context.Context, r *bufio.Reader, most int) (text string, size int, err error) {
 	var kept []byte
 	for {
 		piece, err := r.ReadSlice('\n')
 		size += len(piece)
 		kept = append(kept, piece[:min(len(piece), lineBytes+1-len(kept))]...)
-		if errors.Is(err, bufio.ErrBufferFull) {
+		if errors.Is(err, bufio.ErrBufferFull) && size <= most {
 			if err := ctx.Err(); err != nil {
 				return "", size, err
 			}

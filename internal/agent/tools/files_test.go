@@ -148,6 +148,7 @@ func TestReadIsCancelled(t *testing.T) {
 	e := newEnv(t, nil)
 	e.must("bash", `{"cmd":"echo text > big; yes | head -c 10000 >> big; truncate -s 100G big"}`)
 	e.fails("fs.read", `{"path":"big","offset":100000000}`, "MiB into the file")
+	e.fails("fs.read", `{"path":"big","offset":5000,"limit":10}`, "line 5002", "MiB into the file")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := e.callIn(ctx, "s", "fs.read", `{"path":"big","offset":100000000}`); !errors.Is(err, context.Canceled) {

@@ -42,7 +42,7 @@ func (g *guard) start(cmd *exec.Cmd) error {
 	apart(cmd)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.cmd == nil {
+	if groups && g.cmd == nil {
 		if err := g.begin(); err != nil {
 			return fmt.Errorf("start the shell that looks after commands: %w", err)
 		}
@@ -69,12 +69,9 @@ func (g *guard) start(cmd *exec.Cmd) error {
 func (g *guard) begin() error {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
-		if !groups {
-			return nil // the shell could do nothing here
-		}
 		return err
 	}
-	g.cmd = &exec.Cmd{Path: sh, Args: []string{"sh", "-c", guarding}}
+	g.cmd = &exec.Cmd{Path: sh, Args: []string{"sh", "-c", guarding}, Env: []string{}} // it needs no environment
 	apart(g.cmd)
 	if g.in, err = g.cmd.StdinPipe(); err == nil {
 		err = g.cmd.Start()

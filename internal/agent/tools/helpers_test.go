@@ -8,16 +8,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"tape/hooks"
+	"tape/repo"
 )
 
 // helper says what the test's program is when a test starts it again.
@@ -149,37 +148,21 @@ func eventually(t *testing.T, what string, f func() bool) {
 	t.Fatal("never: " + what)
 }
 
-// memory keeps artifacts in memory.
-type memory struct {
-	mu  sync.Mutex
-	all map[string][]byte
-	err error
-}
-
-func (m *memory) AddArtifact(_ context.Context, a Artifact, r io.Reader) (Artifact, error) {
-	b, err := io.ReadAll(r)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	a.ID, a.Size = fmt.Sprintf("a%d", len(m.all)+1), int64(len(b))
-	if err == nil {
-		err = m.err
+// newTape makes a tape in a workspace that is verified when the test ends.
+func newTape(t *testing.T) *repo.Tape {
+	t.Helper()
+	store, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err == nil {
-		m.all[a.ID] = b
+	t.Cleanup(func() {
+		if report, err := store.Verify(context.Background()); err != nil || !report.OK {
+			t.Errorf("verify: %v %v", err, report)
+		}
+	})
+	tp, err := store.Tape(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return a, err
-}
-
-type closing struct{ *bytes.Reader }
-
-func (closing) Close() error { return nil }
-
-func (m *memory) Artifact(_ context.Context, id string) (Artifact, io.ReadSeekCloser, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	b, ok := m.all[id]
-	if !ok {
-		return Artifact{}, nil, fmt.Errorf("there is no artifact %q", id)
-	}
-	return Artifact{ID: id, Size: int64(len(b))}, closing{bytes.NewReader(b)}, nil
+	return tp
 }

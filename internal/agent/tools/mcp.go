@@ -109,6 +109,9 @@ func (s *server) transport() (t mcp.Transport, ended func(), err error) {
 		return &mcp.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: mostMessage}, func() {}, nil
 	}
 	name := s.Command
+	if name == "" {
+		return nil, nil, errors.New("it has neither a command nor a url")
+	}
 	if name != filepath.Base(name) && !filepath.IsAbs(name) {
 		name = filepath.Join(s.dir, name)
 	}

@@ -82,7 +82,6 @@ func newMCP(t *testing.T) (e *env, started func() []string) {
 	log := t.TempDir() + "/started"
 	e = newEnv(t, func(o *Options) {
 		o.Servers = map[string]Server{"test": {Command: os.Args[0], Env: map[string]string{helper: "mcp", "STARTED": log, "EXTRA": "more"}}}
-		o.Artifacts = nil
 	})
 	return e, func() []string { return strings.Fields(readFile(log)) }
 }
@@ -155,7 +154,7 @@ func TestMCPHostile(t *testing.T) {
 func TestMCPBroken(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, func(o *Options) {
-		o.Servers = map[string]Server{"none": {Command: "no-such-program-here"}, "exits": {Command: "sh", Args: []string{"-c", "echo I cannot >&2; exit 1"}},
+		o.Servers = map[string]Server{"empty": {}, "none": {Command: "no-such-program-here"}, "exits": {Command: "sh", Args: []string{"-c", "echo I cannot >&2; exit 1"}},
 			"babbles": {Command: "sh", Args: []string{"-c", "yes"}}, "file": {URL: "file:///etc/passwd"}, "gone": {URL: "http://127.0.0.1:1/mcp"},
 			"a.b": {Command: os.Args[0], Env: map[string]string{helper: "mcp"}}}
 	})
@@ -164,10 +163,25 @@ func TestMCPBroken(t *testing.T) {
 	for _, name := range []string{"none", "exits", "babbles", "file", "gone"} {
 		contains(t, e.log.String(), "server="+name)
 	}
-	contains(t, e.log.String(), "I cannot", "neither http nor https")
+	contains(t, e.log.String(), "I cannot", "neither http nor https", "neither a command nor a url")
 	if n := strings.Count(e.log.String(), "server=none"); n != 1 {
 		t.Errorf("told %d times", n)
 	}
+}
+
+// A server that never answers is waited for no longer than the turn lasts, and ends.
+func TestMCPSilent(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, func(o *Options) {
+		o.Servers = map[string]Server{"silent": {Command: "sh", Args: []string{"-c", "echo pid=$$ > pid; trap '' TERM; while :; do sleep 1; done"}}}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if list := e.All(ctx); len(list) != len(e.built) {
+		t.Errorf("%d tools", len(list))
+	}
+	pid := pidIn(t, e.got("pid"))
+	eventually(t, "it ends", func() bool { return !alive(pid) })
 }
 
 // A schema can be made so that checking it never ends.

@@ -16,11 +16,10 @@ import (
 
 // Options say what tools there are, and what they work on.
 type Options struct {
-	Dir       string                                                             // the project
-	Tape      func(ctx context.Context, c hooks.ToolContext) (*repo.Tape, error) // nil: no tape tools
-	Artifacts func(ctx context.Context, c hooks.ToolContext) (Artifacts, error)  // nil: long results are cut
-	Skills    func(ctx context.Context, c hooks.ToolContext) ([]Skill, error)    // nil: no tool skill
-	Servers   map[string]Server                                                  // MCP servers, by name
+	Dir     string                                                             // the project
+	Tape    func(ctx context.Context, c hooks.ToolContext) (*repo.Tape, error) // nil: no tape tools, and long results are cut
+	Skills  func(ctx context.Context, c hooks.ToolContext) ([]Skill, error)    // nil: no tool skill
+	Servers map[string]Server                                                  // MCP servers, by name
 	// Keys are the texts of the providers' keys. They never stand in a result, nor in the
 	// environment of a command.
 	Keys       []string

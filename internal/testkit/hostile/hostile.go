@@ -38,7 +38,7 @@ const mainRef = "refs/heads/tape/main"
 
 // Cases returns all of them.
 func Cases() []Case {
-	return slices.Concat(refCases(), treeCases(), entryCases(), historyCases(), tagCases(), forkCases(), bombCases())
+	return slices.Concat(refCases(), treeCases(), artifactCases(), entryCases(), historyCases(), tagCases(), forkCases(), bombCases())
 }
 
 // Refs returns what a server offers that does not mind names: every ref of a bare

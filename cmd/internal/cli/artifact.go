@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"tape/internal/display"
+	"tape/internal/layout"
+	"tape/repo"
+)
+
+func newArtifactCmd(a *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "artifact list | show ID | cat ID",
+		Short: "List and read the files that entries refer to",
+		Long: `Artifacts are files of the tape: large results, images, what an entry should not hold itself.
+tape append --artifact FILE adds one, with an entry that refers to it. The file is committed with
+the phase, as anchors/NNN_name/artifacts/ID. The ID is the SHA-256 of the content; its first
+digits are enough where no other artifact of the tape begins with them.`,
+		Example: `  tape append --artifact build.log --text "why does it fail?"
+  tape artifact list
+  tape artifact cat 3f1c --length 4096`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("tape artifact has no command %s: it is list, show or cat", quoted(args[0]))
+			}
+			return nil
+		},
+		RunE: a.onTape(a.runArtifacts),
+	}
+	o := &catOptions{App: a}
+	cat := &cobra.Command{
+		Use:   "cat ID",
+		Short: "Write the content of an artifact",
+		Long: `Write the content of an artifact to standard output, byte for byte, or --length bytes of it from
+--offset on. On a terminal, text is made safe to show, and what is no text is not written.`,
+		Example: `  tape artifact cat 3f1c >build.log
+  tape artifact cat 3f1c --offset 4096 --length 4096`,
+		Args: takes(1, "ID"),
+		RunE: a.onTape(o.run),
+	}
+	cat.Flags().Int64Var(&o.offset, "offset", 0, "begin behind this many `BYTES`")
+	cat.Flags().Int64Var(&o.length, "length", -1, "write at most this many `BYTES` (default all)")
+	addCommands(cmd, &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the artifacts of the tape",
+		Long:    `List the artifacts of the tape, in the order of the phases that had them first, with the entries that refer to them.`,
+		Example: `  tape artifact list --json`,
+		Args:    takes(0),
+		RunE:    a.onTape(a.runArtifacts),
+	}, &cobra.Command{
+		Use:     "show ID",
+		Short:   "Show what is known of an artifact",
+		Long:    `Show the type, name and size of an artifact, the phase that has it, and the entries there that refer to it.`,
+		Example: `  tape artifact show 3f1c`,
+		Args:    takes(1, "ID"),
+		RunE:    a.onTape(a.showArtifact),
+	}, cat)
+	return cmd
+}
+
+func artifactObject(x repo.ArtifactInfo) object {
+	return object{{"id", x.ID}, {"mime_type", orNull(x.MIMEType)}, {"name", orNull(x.Name)}, {"size_bytes", x.Size}, {"sha256", x.SHA256},
+		{"anchor", x.Anchor}, {"anchor_seq", x.AnchorSeq}, {"entries", x.Entries}}
+}
+
+// entryList names the entries that refer to an artifact.
+func entryList(x repo.ArtifactInfo) string {
+	var names []string
+	for _, id := range x.Entries {
+		names = append(names, "@"+strconv.FormatInt(id, 10))
+	}
+	return strings.Join(names, " ")
+}
+
+func (a *App) runArtifacts(ctx context.Context, t *repo.Tape, _ []string) error {
+	list, err := t.Artifacts(ctx)
+	return listing[repo.ArtifactInfo]{
+		none:   "tape " + quoted(t.Name()) + " has no artifacts",
+		head:   []string{"ID", ">BYTES", "TYPE", "PHASE", "ENTRIES", "NAME"},
+		object: artifactObject,
+		row: func(x repo.ArtifactInfo, add func(cells ...any)) {
+			add(x.ID[:12], x.Size, x.MIMEType, x.Anchor, entryList(x), x.Name)
+		},
+	}.show(a, list, err)
+}
+
+func (a *App) showArtifact(ctx context.Context, t *repo.Tape, args []string) error {
+	x, r, err := t.OpenArtifact(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	if err := r.Close(); err != nil {
+		return err
+	}
+	if a.json {
+		return a.emit(artifactObject(x))
+	}
+	for _, line := range [][2]string{{"id", x.ID}, {"name", x.Name}, {"type", x.MIMEType}, {"bytes", strconv.FormatInt(x.Size, 10)}, {"phase", x.Anchor}, {"entries", entryList(x)}} {
+		if line[1] != "" {
+			a.line(display.Line(line[0] + ": " + line[1]))
+		}
+	}
+	return nil
+}
+
+type catOptions struct {
+	*App
+	offset, length int64
+}
+
+func (o *catOptions) run(ctx context.Context, t *repo.Tape, args []string) error {
+	if o.offset < 0 {
+		return usagef("--offset cannot be negative")
+	}
+	_, r, err := t.Artifact(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if _, err := r.Seek(o.offset, io.SeekStart); err != nil {
+		return err
+	}
+	var from io.Reader = r
+	if o.length >= 0 {
+		from = io.LimitReader(r, o.length)
+	}
+	if !o.screen().out {
+		_, err = io.Copy(o.out, from)
+		return err
+	}
+	data, err := io.ReadAll(from)
+	if err != nil {
+		return err
+	}
+	if typeOf(data) != plainText {
+		return layout.Invalid("write it to a file: tape artifact cat ID >FILE", "the artifact is no text, and standard output is a terminal")
+	}
+	o.page()
+	o.line(display.Text(string(data)))
+	return nil
+}
+
+const plainText = "text/plain; charset=utf-8"
+
+// typeOf tells the type of a content as far as it shows at its beginning.
+func typeOf(data []byte) string {
+	has := func(prefix string) bool { return bytes.HasPrefix(data, []byte(prefix)) }
+	switch {
+	case has("\x89PNG\r\n\x1a\n"):
+		return "image/png"
+	case has("\xff\xd8\xff"):
+		return "image/jpeg"
+	case has("GIF87a"), has("GIF89a"):
+		return "image/gif"
+	case has("%PDF-"):
+		return "application/pdf"
+	case utf8.Valid(data) && bytes.IndexByte(data, 0) < 0:
+		return plainText
+	}
+	return layout.AnyType
+}
+
+// addArtifact adds the file of --artifact to the tape.
+func (o *appendOptions) addArtifact(ctx context.Context, t *repo.Tape) (repo.Artifact, error) {
+	f, err := os.Open(o.artifact)
+	if err != nil {
+		return repo.Artifact{}, layout.Invalid("", "--artifact: %v", err)
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || st.IsDir() {
+		return repo.Artifact{}, layout.Invalid("", "--artifact: %s is a folder", o.artifact)
+	}
+	// The type shows only in the whole: a text may have its first odd byte at its end.
+	data, err := io.ReadAll(io.LimitReader(f, repo.ArtifactLimit+1))
+	if err != nil {
+		return repo.Artifact{}, err
+	}
+	a := repo.Artifact{MIMEType: o.mimeType, Name: filepath.Base(o.artifact)}
+	if a.MIMEType == "" {
+		a.MIMEType = typeOf(data)
+	}
+	if !utf8.ValidString(a.Name) {
+		a.Name = ""
+	}
+	return t.AddArtifact(ctx, a, bytes.NewReader(data))
+}
+
+// refers adds the reference to a draft's payload. What is no object is refused when it is appended.
+func refers(d repo.Draft, a repo.Artifact) repo.Draft {
+	if body, ok := bytes.CutSuffix(bytes.TrimSpace(d.Payload), []byte("}")); ok {
+		if body = bytes.TrimSpace(body); !bytes.HasSuffix(body, []byte("{")) {
+			body = append(body, ',')
+		}
+		d.Payload = slices.Concat(body, []byte(`"artifact":`), a.Reference(), []byte("}"))
+	}
+	return d
+}

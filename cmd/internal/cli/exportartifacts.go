@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"tape/internal/layout"
+	"tape/repo"
+	"tape/repo/view"
+)
+
+// withArtifacts shows in entries what models see of artifacts.
+func withArtifacts(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
+	return func(yield func(repo.Entry, error) bool) {
+		for e, err := range entries {
+			if err == nil {
+				e, err = view.WithArtifacts(ctx, t, e)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// writeArtifacts writes the artifacts of the exported entries to a folder. Those that did not come
+// with their entries are left out.
+func (o *exportOptions) writeArtifacts(ctx context.Context, t *repo.Tape) error {
+	if err := os.MkdirAll(o.files, 0o700); err != nil {
+		return err
+	}
+	written, missing := map[string]bool{}, 0
+	for e, err := range o.entries(ctx, t) {
+		if err != nil {
+			return err
+		}
+		if e.Kind == repo.KindAnchor {
+			continue
+		}
+		for _, a := range layout.Artifacts(e.Payload) {
+			if written[a.ID] {
+				continue
+			}
+			written[a.ID] = true
+			switch err := o.writeArtifact(ctx, t, a.ID); {
+			case errors.Is(err, repo.ErrNotFound):
+				missing++
+			case err != nil:
+				return err
+			}
+		}
+	}
+	o.note("wrote %d artifacts to %s", len(written)-missing, o.files)
+	return nil
+}
+
+func (o *exportOptions) writeArtifact(ctx context.Context, t *repo.Tape, id string) error {
+	_, r, err := t.Artifact(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return replaceFile(nil, filepath.Join(o.files, id), func(w io.Writer) error {
+		_, err := io.Copy(w, r)
+		return err
+	})
+}

@@ -1,0 +1,230 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"unicode/utf8"
+
+	"tape/internal/artifacts"
+	"tape/internal/gitstore"
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/internal/snapshot"
+	"tape/internal/workspace"
+)
+
+// StageArtifact brings a content to the disk, without the tape's lock: it may come slowly.
+func StageArtifact(ctx context.Context, t *workspace.Tape, a layout.Artifact, r io.Reader) (*artifacts.Staged, error) {
+	if !utf8.ValidString(a.MIMEType) || !utf8.ValidString(a.Name) {
+		return nil, layout.Invalid("", "the type or name of the artifact is not valid UTF-8")
+	}
+	if _, err := t.Head(); err != nil {
+		return nil, err
+	}
+	staged, err := artifacts.Stage(ctx, t.Store(), r)
+	return staged, layout.Wrap(err, "add an artifact to tape %q", t.Name())
+}
+
+// AddArtifact adds a content to the open phase, durably. It is committed with the phase, whether
+// an entry refers to it or not.
+func AddArtifact(ctx context.Context, t *workspace.Tape, a layout.Artifact, staged *artifacts.Staged) (layout.Artifact, error) {
+	if a.MIMEType == "" {
+		a.MIMEType = layout.AnyType
+	}
+	a.ID, a.SHA256, a.Size = staged.SHA256, staged.SHA256, staged.Size
+	err := Write(ctx, t, func(w *Writer) error {
+		if err := staged.Place(w.phasePath()); err != nil {
+			return err
+		}
+		// The folder may be new; without the note the next writer just looks for itself.
+		w.note()
+		_ = w.save(false)
+		return nil
+	})
+	if err != nil {
+		a = layout.Artifact{}
+	}
+	return a, err
+}
+
+// refer makes sure that the artifacts are in the open phase to which an entry refers. Others than
+// the tape may have them.
+func (w *Writer) refer(ctx context.Context, refs []layout.Artifact, others ...*snapshot.Snapshot) error {
+	var in []*snapshot.Snapshot
+	for _, ref := range refs {
+		if size, err := snapshot.SizeOf(w.phasePath(layout.ArtifactsDir, ref.SHA256)); err == nil && size == ref.Size {
+			continue
+		}
+		if in == nil {
+			v, err := snapshot.Look(w.T, w.Wt.Dir, w.Head, w.rec)
+			if err != nil {
+				return err
+			}
+			in = append([]*snapshot.Snapshot{v}, others...)
+		}
+		if err := artifacts.Bring(ctx, w.T, ref, layout.Phase{Seq: w.rec.Seq, Folder: w.rec.Folder}, in...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkArtifacts refuses an entry that refers to what is not there.
+func (w *Writer) checkArtifacts(ctx context.Context, d layout.Draft) error {
+	refs, err := layout.CheckArtifacts(d.Payload)
+	if err != nil || len(refs) == 0 {
+		return err
+	}
+	return w.refer(ctx, refs)
+}
+
+// checkArtifacts is that of the Writer, also where there is no working tree.
+func (tx *Tx) checkArtifacts(ctx context.Context, payload []byte) error {
+	if !tx.bare {
+		return tx.w.checkArtifacts(ctx, layout.Draft{Payload: payload})
+	}
+	refs, err := layout.CheckArtifacts(payload)
+	for _, ref := range refs {
+		if err == nil {
+			err = tx.b.Refer(ref.SHA256)
+		}
+		if _, ok := layout.FindEntry(tx.b.Artifacts, ref.SHA256); err == nil && !ok {
+			err = artifacts.Missing(ref)
+		}
+	}
+	return err
+}
+
+// hasLoose reports whether the open phase has artifacts in its folder that git has not.
+func (w *Writer) hasLoose() (bool, error) {
+	if w.Wt.Dir == "" {
+		return false, nil
+	}
+	names, err := snapshot.ArtifactsIn(w.phasePath())
+	if err != nil || len(names) == 0 {
+		return false, err
+	}
+	v, err := snapshot.AtCommit(w.T.Store(), w.Head)
+	if err != nil {
+		return false, err
+	}
+	p, ok := v.Phase(w.rec.Seq, w.rec.Folder)
+	if !ok {
+		return true, nil
+	}
+	committed, err := v.CommittedArtifacts(p)
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, ok := layout.FindEntry(committed, name)
+		return !ok
+	}), err
+}
+
+// CheckpointAll is Checkpoint that also commits artifacts to which no entry refers: what follows
+// writes the working tree anew.
+func (w *Writer) CheckpointAll(ctx context.Context) error {
+	loose, err := w.hasLoose()
+	if err != nil || !loose || w.Uncommitted() > 0 {
+		return errors.Join(err, w.Checkpoint(ctx))
+	}
+	_, err = w.Update(ctx, func(tx *Tx) error {
+		if err := tx.loadBase(); err != nil {
+			return err
+		}
+		tx.b.RootTree = gitstore.ZeroHash
+		_, err := tx.commit(ctx, checkpointSubject(0), nil)
+		return err
+	})
+	return err
+}
+
+// bringStored has the open phase have the artifacts of a line that is stored as it is, and which
+// another commit has. That may be in the Tx still; then everything is in the tape's own files.
+func (tx *Tx) bringStored(ctx context.Context, e jsonl.Entry, theirs gitstore.Hash) error {
+	refs := layout.Artifacts(e.Payload)
+	if len(refs) == 0 || e.Kind == layout.KindAnchor {
+		return nil
+	}
+	var others []*snapshot.Snapshot
+	if v, err := snapshot.AtCommit(tx.w.T.Store(), theirs); err == nil {
+		others = append(others, v)
+	}
+	for _, ref := range refs {
+		var err error
+		tx.wanted[ref.SHA256] = true
+		if tx.bare {
+			tx.b.From = append(tx.b.From[:1:1], others...)
+			err = tx.b.Refer(ref.SHA256)
+		} else if err = tx.w.refer(ctx, []layout.Artifact{ref}, others...); errors.Is(err, layout.ErrInvalid) {
+			err = nil // it was missing before
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Absent notes in an entry's meta which artifacts did not come with it. It is for entries that
+// are stored as they are, such as those of an import.
+func (tx *Tx) Absent(ctx context.Context, d layout.Draft) (layout.Draft, error) {
+	var absent []byte
+	for _, ref := range layout.Artifacts(d.Payload) {
+		err := tx.checkArtifacts(ctx, []byte(`{"artifact":`+string(ref.Reference())+`}`))
+		if errors.Is(err, layout.ErrInvalid) {
+			absent = append(jsonl.AppendString(absent, ref.SHA256), ',')
+			err = nil
+		}
+		if err != nil {
+			return d, err
+		}
+	}
+	if len(absent) > 0 && jsonl.Get(d.Meta, layout.MetaAbsent) == nil {
+		d.Line = nil
+		d.Meta = withMember(d.Meta, fmt.Appendf(nil, `"%s":[%s]`, layout.MetaAbsent, absent[:len(absent)-1]))
+	}
+	return d, nil
+}
+
+// writeArtifacts writes the artifacts of a phase that it had not in the commit before. In the
+// working tree of a fork they are left in git.
+func (w *Writer) writeArtifacts(v *snapshot.Snapshot, phase string, before, entries []gitstore.TreeEntry) error {
+	had, err1 := snapshot.ArtifactsOf(v.Git, before)
+	has, err2 := snapshot.ArtifactsOf(v.Git, entries)
+	if err := errors.Join(err1, err2); err != nil {
+		return layout.CorruptObject(v.Commit, err)
+	}
+	d, dir := w.T.Store().FS(), filepath.Join(phase, layout.ArtifactsDir)
+	for _, e := range had {
+		if _, ok := layout.FindEntry(has, e.Name); !ok {
+			if err := d.Remove(filepath.Join(dir, e.Name)); err != nil {
+				return err
+			}
+		}
+	}
+	if w.T.IsFork() || len(has) == 0 {
+		return nil
+	}
+	if err := d.MkdirAll(dir); err != nil {
+		return err
+	}
+	for _, e := range has {
+		if was, _ := layout.FindEntry(had, e.Name); was.Hash == e.Hash {
+			continue
+		}
+		if !layout.IsArtifactName(e.Name) || e.Mode != gitstore.ModeFile {
+			return &layout.CorruptError{File: filepath.Join(dir, e.Name), Msg: "not an artifact"}
+		}
+		data, err := v.Git.Blob(e.Hash)
+		if err != nil {
+			return layout.CorruptObject(v.Commit, err)
+		}
+		if err := writeFile(d, filepath.Join(dir, e.Name), data); err != nil {
+			return err
+		}
+	}
+	return d.SyncDir(dir)
+}

@@ -1,0 +1,186 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"tape/internal/jsonl"
+	"tape/internal/layout"
+	"tape/repo"
+)
+
+// What a model gets to see of an artifact.
+const (
+	previewBytes = 2000    // of a text
+	imageBytes   = 5 << 20 // an image of at most so many bytes is shown
+)
+
+// shower shows artifacts of a tape in the payloads of entries.
+type shower struct {
+	err  error // of reading; what is not there is no error
+	open func(id string) (io.ReadCloser, error)
+}
+
+// WithArtifacts puts into an entry what a model sees of the artifacts that it refers to: a
+// picture, or the beginning of a text and how to read on. It is for entries that go to Messages.
+func WithArtifacts(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
+	if e.Kind == repo.KindAnchor || !bytes.Contains(e.Payload, []byte(layout.ArtifactKey)) {
+		return e, nil
+	}
+	s := &shower{open: func(id string) (io.ReadCloser, error) {
+		_, r, err := t.Artifact(ctx, id)
+		return r, err
+	}}
+	switch e.Kind {
+	case repo.KindMessage:
+		e.Payload = s.message(e.Payload)
+	case repo.KindToolResult:
+		e.Payload = replaced(e.Payload, "results", s.results(jsonl.Get(e.Payload, "results")))
+	}
+	return e, s.err
+}
+
+// message shows the artifacts among the parts of a message, and that beside its content.
+func (s *shower) message(payload []byte) []byte {
+	content := s.parts(jsonl.Get(payload, "content"))
+	beside := s.part(payload)
+	if beside == nil {
+		return replaced(payload, "content", content)
+	}
+	text, isText := jsonl.String(content)
+	note, isNote := jsonl.String(jsonl.Get(beside, "text"))
+	switch {
+	case isText && isNote:
+		content = jsonl.AppendString(nil, strings.TrimPrefix(text+"\n\n"+note, "\n\n"))
+	case isText:
+		content = list(append(textBlock(text), ','), beside)
+	case len(content) > 0 && content[0] == '[' && len(content) > len("[]"):
+		content = list(append(bytes.TrimSuffix(bytes.Clone(content[1:]), []byte("]")), ','), beside)
+	default:
+		content = list(beside)
+	}
+	return replaced(payload, "content", content)
+}
+
+func list(parts ...[]byte) []byte {
+	return append(append([]byte("["), bytes.Join(parts, nil)...), ']')
+}
+
+// parts shows the artifacts among parts; what is no array stays.
+func (s *shower) parts(content []byte) []byte {
+	if len(content) == 0 || content[0] != '[' {
+		return content
+	}
+	var out [][]byte
+	for el := range jsonl.Elements(content) {
+		if shown := s.part(el); shown != nil {
+			el = shown
+		}
+		out = append(out, el)
+	}
+	return append(append([]byte("["), bytes.Join(out, []byte(","))...), ']')
+}
+
+// results shows the artifacts of results: each stands for the result that has it.
+func (s *shower) results(results []byte) []byte {
+	if len(results) == 0 || results[0] != '[' {
+		return results
+	}
+	var out [][]byte
+	for el := range jsonl.Elements(results) {
+		switch shown := s.part(el); {
+		case shown == nil:
+			el = s.parts(el)
+		case jsonl.Get(shown, "text") != nil:
+			el = jsonl.Get(shown, "text")
+		default:
+			el = list(shown)
+		}
+		out = append(out, el)
+	}
+	return append(append([]byte("["), bytes.Join(out, []byte(","))...), ']')
+}
+
+// part is the part of a message that shows the artifact of an object; nil if it has none.
+func (s *shower) part(obj []byte) []byte {
+	refs := layout.Artifacts([]byte(`{"artifact":` + string(jsonl.Get(obj, "artifact")) + `}`))
+	if !jsonl.IsObject(obj) || len(refs) != 1 {
+		return nil
+	}
+	a := refs[0]
+	isImage := part{media: a.MIMEType, data: "x"}.isShown() && a.Size <= imageBytes
+	limit := int64(previewBytes)
+	if isImage {
+		limit = a.Size
+	}
+	data, err := s.read(a, limit)
+	if isImage && err == nil {
+		return fmt.Appendf(nil, `{"type":"image","source":{"type":"base64","media_type":%q,"data":%q}}`, a.MIMEType, base64.StdEncoding.EncodeToString(data))
+	}
+	var said []string
+	for _, key := range []string{"text", "preview", "content"} { // what the object itself says of it
+		if text := jsonl.GetString(obj, key); text != "" && jsonl.GetString(obj, "role") == "" {
+			said = append(said, text)
+		}
+	}
+	return textBlock(strings.Join(append(said, note(a, data, err, len(said) > 0)), "\n"))
+}
+
+func (s *shower) read(a repo.Artifact, limit int64) ([]byte, error) {
+	r, err := s.open(a.ID)
+	if err != nil {
+		if !errors.Is(err, repo.ErrNotFound) {
+			s.err = err
+		}
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(io.LimitReader(r, limit))
+}
+
+// note describes an artifact, with the beginning of a text unless that was said already.
+func note(a repo.Artifact, data []byte, err error, said bool) string {
+	about := a.About() + ", id " + a.ID
+	for i := 0; i < utf8.UTFMax && !utf8.Valid(data) && len(data) > 0; i++ {
+		data = data[:len(data)-1] // a character that was cut
+	}
+	switch {
+	case err != nil:
+		return "[artifact " + about + ": it is not here]"
+	case said || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
+		return "[artifact " + about + ": read it by its id]"
+	case int64(len(data)) == a.Size:
+		return "[artifact " + about + "]\n" + string(data)
+	}
+	return fmt.Sprintf("[artifact %s: its first %d bytes]\n%s\n[read on by its id, from offset %d]", about, len(data), data, len(data))
+}
+
+// replaced is an object with another value for a key, which it need not have.
+func replaced(obj []byte, name string, value []byte) []byte {
+	if value == nil {
+		return obj
+	}
+	out, found := []byte("{"), false
+	add := func(key string, v []byte) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(jsonl.AppendString(out, key), ':'), v...)
+	}
+	for key, v := range jsonl.Fields(obj) {
+		if key == name {
+			v, found = value, true
+		}
+		add(key, v)
+	}
+	if !found {
+		add(name, value)
+	}
+	return append(out, '}')
+}
