@@ -1,0 +1,186 @@
+package telegram
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// api calls the Bot API. Its errors never show the token, which every URL has in it.
+type api struct {
+	base  string // without a slash at its end
+	token string
+	http  *http.Client
+	unit  time.Duration // a second; less in tests
+}
+
+const (
+	callTime    = 60 * time.Second // a call that is no long poll
+	maxResponse = 16 << 20
+)
+
+// refusal is an answer of the Bot API that says no.
+type refusal struct {
+	method      string
+	code        int
+	description string
+	retryAfter  int   // seconds
+	migrateTo   int64 // the id of the supergroup that a group has become
+}
+
+func (e *refusal) Error() string {
+	return fmt.Sprintf("Telegram refuses %s: %s (%d)", e.method, e.description, e.code)
+}
+
+// noAnswer is a call that got no answer that could be read.
+type noAnswer struct {
+	method string
+	sent   bool // the request may have arrived
+	err    error
+}
+
+func (e *noAnswer) Error() string {
+	return fmt.Sprintf("no answer from Telegram to %s: %v", e.method, e.err)
+}
+func (e *noAnswer) Unwrap() error { return e.err }
+
+// call calls a method once, with parameters as JSON.
+func (a *api) call(ctx context.Context, method string, params, out any) error {
+	body, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	return a.post(ctx, method, "application/json", body, out)
+}
+
+func (a *api) post(ctx context.Context, method, contentType string, body []byte, out any) error {
+	var sent atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
+	status, data, err := a.fetch(ctx, http.MethodPost, "/bot"+a.token+"/"+method, contentType, body, maxResponse)
+	if err != nil {
+		return &noAnswer{method: method, sent: sent.Load(), err: a.hide(err)}
+	}
+	var answer struct {
+		OK          bool            `json:"ok"`
+		Result      json.RawMessage `json:"result"`
+		Code        int             `json:"error_code"`
+		Description string          `json:"description"`
+		Parameters  struct {
+			RetryAfter int   `json:"retry_after"`
+			MigrateTo  int64 `json:"migrate_to_chat_id"`
+		} `json:"parameters"`
+	}
+	err = json.Unmarshal(data, &answer)
+	switch {
+	case err != nil && status == http.StatusOK:
+		return &noAnswer{method: method, sent: true, err: errors.New("what came is not JSON of the Bot API; look at base_url")}
+	case err != nil || !answer.OK:
+		return &refusal{
+			method: method, code: cmp.Or(answer.Code, status), retryAfter: answer.Parameters.RetryAfter, migrateTo: answer.Parameters.MigrateTo,
+			description: a.hideText(cmp.Or(answer.Description, http.StatusText(status), "no reason given")),
+		}
+	case out == nil:
+		return nil
+	}
+	if err := json.Unmarshal(answer.Result, out); err != nil {
+		return &noAnswer{method: method, sent: true, err: err}
+	}
+	return nil
+}
+
+// fetch makes one request and reads at most limit bytes of what comes.
+func (a *api) fetch(ctx context.Context, verb, path, contentType string, body []byte, limit int64) (int, []byte, error) {
+	req, err := http.NewRequestWithContext(ctx, verb, a.base+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	resp, err := a.http.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = errTooLarge
+	}
+	return resp.StatusCode, data, err
+}
+
+var errTooLarge = errors.New("it is larger than what is taken")
+
+// hide takes the URL, and with it the token, out of an error of net/http.
+func (a *api) hide(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	if text := err.Error(); a.hideText(text) != text {
+		return errors.New(a.hideText(text))
+	}
+	return err
+}
+
+func (a *api) hideText(s string) string { return strings.ReplaceAll(s, a.token, "TOKEN") }
+
+// maxWait is the longest retry_after that a call waits for, in seconds; tries is how often one
+// is made again that has surely not been done.
+const (
+	maxWait = 600
+	tries   = 8
+)
+
+// insist makes a call, waits as long as Telegram asks for, and calls again where it has surely
+// not done what was asked: the request was not sent, or the server behind it does not run.
+func (a *api) insist(ctx context.Context, call func(context.Context) error) error {
+	for try := 0; ; try++ {
+		once, cancel := context.WithTimeout(ctx, callTime)
+		err := call(once)
+		cancel()
+		wait, again := a.pause(err, try)
+		if err == nil || !again || !sleep(ctx, wait) {
+			return err
+		}
+	}
+}
+
+func (a *api) pause(err error, try int) (time.Duration, bool) {
+	var no *refusal
+	var none *noAnswer
+	switch {
+	case errors.As(err, &no) && no.retryAfter > 0:
+		return time.Duration(no.retryAfter) * a.unit, no.retryAfter <= maxWait
+	case errors.As(err, &no) && (no.code == http.StatusBadGateway || no.code == http.StatusServiceUnavailable), errors.As(err, &none) && !none.sent:
+		return a.growing(try), try < tries
+	}
+	return 0, false
+}
+
+// growing is the pause after a number of failures: 1 s, 2 s, 4 s … 60 s.
+func (a *api) growing(failures int) time.Duration {
+	return time.Duration(min(1<<min(failures, 6), 60)) * a.unit
+}
+
+// sleep reports whether the time has passed and ctx has not ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return ctx.Err() == nil
+	}
+}

@@ -1,0 +1,252 @@
+// Package telegram is a channel over Telegram's Bot API by long polling.
+//
+// An update is handed over first and then acknowledged: the offset is stored when the handler
+// has said that the message is safe. So after a kill an update may come twice, but then with
+// the same message_id, telegram:<chat>:<message>, by which the host knows it.
+package telegram
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"tape/hooks"
+)
+
+const name = "telegram"
+
+// Options are those of a channel. Settings makes them.
+type Options struct {
+	Token      string   `json:"-"`           // of the bot; without one there is no channel
+	BaseURL    string   `json:"base_url"`    // of the Bot API; https://api.telegram.org
+	AllowUsers []string `json:"allow_users"` // who is heard in a chat with the bot: ids or @names
+	AllowChats []string `json:"allow_chats"` // groups in which everybody is heard: ids or @names
+
+	Dir string       `json:"-"` // where it is kept which updates are known
+	Log *slog.Logger `json:"-"`
+
+	unit time.Duration // a second; less in tests
+}
+
+// Settings reads the setting telegram; the token is in the environment, or else in keys, which
+// have it by the channel's name.
+func Settings(raw json.RawMessage, getenv func(string) string, keys map[string]string) (Options, error) {
+	o := Options{Token: cmp.Or(getenv("TAPE_TELEGRAM_TOKEN"), keys[name])}
+	if len(raw) > 0 {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&o); err != nil {
+			return o, fmt.Errorf("the setting telegram: %w; it is like %s, with base_url for a Bot API server of your own", err, `{"allow_users":["123456789"],"allow_chats":["-1001234567890"]}`)
+		}
+	}
+	if u, err := url.Parse(o.BaseURL); o.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return o, fmt.Errorf("the setting telegram: base_url is no address: %q", o.BaseURL)
+	}
+	return o, nil
+}
+
+// Plugin offers the channel, if there is a token.
+func Plugin(o Options) *hooks.Plugin {
+	return &hooks.Plugin{
+		Name: name,
+		ProvideChannels: func(_ context.Context, h hooks.Handler) ([]hooks.Channel, error) {
+			if o.Token == "" {
+				return nil, nil
+			}
+			c, err := New(o, h)
+			if err != nil {
+				return nil, err
+			}
+			return []hooks.Channel{c}, nil
+		},
+	}
+}
+
+// Channel is a [hooks.Channel].
+type Channel struct {
+	o      Options
+	api    *api
+	log    *slog.Logger
+	handle hooks.Handler
+	stop   context.CancelFunc
+	done   chan struct{}
+
+	mu      sync.Mutex
+	state   state
+	typings map[string]*typing
+
+	// Of the goroutine that listens.
+	bot     user
+	refused map[int64]bool // whose messages the log has told of
+	album   string         // the last one that was meant for the bot
+}
+
+// New makes a channel that has not been started. Messages go to h.
+func New(o Options, h hooks.Handler) (*Channel, error) {
+	if !isToken(o.Token) {
+		return nil, errors.New("the token of the Telegram bot is not like 123456:ABC-DEF1234; @BotFather shows it with /token")
+	}
+	o.Log = cmp.Or(o.Log, slog.Default())
+	a := &api{
+		base: strings.TrimRight(cmp.Or(o.BaseURL, "https://api.telegram.org"), "/"), token: o.Token, unit: cmp.Or(o.unit, time.Second),
+		// A redirection would hand on the token.
+		http: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}
+	return &Channel{o: o, api: a, log: o.Log.With("channel", name), handle: h, typings: map[string]*typing{}, refused: map[int64]bool{}}, nil
+}
+
+func isToken(s string) bool {
+	bot, secret, ok := strings.Cut(s, ":")
+	return ok && bot != "" && secret != "" && strings.Trim(bot, "0123456789") == "" &&
+		strings.Trim(secret, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-") == ""
+}
+
+// Name is "telegram".
+func (c *Channel) Name() string { return name }
+
+// Start asks who the bot is, and listens. A wrong token is an error; where Telegram does not
+// answer, it is asked again later.
+func (c *Channel) Start(ctx context.Context) error {
+	if err := c.load(); err != nil {
+		return err
+	}
+	if len(c.o.AllowUsers)+len(c.o.AllowChats) == 0 {
+		c.log.Warn(`nobody is admitted: send the bot a message, take your id from this log, and set it, as in: tape config telegram '{"allow_users":["123456789"]}'`)
+	}
+	err := c.who(ctx)
+	var no *refusal
+	if errors.As(err, &no) && (no.code == http.StatusUnauthorized || no.code == http.StatusNotFound) {
+		return fmt.Errorf("%w: the token is not, or no longer, that of a bot; @BotFather shows it with /token", err)
+	}
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	listening, stop := context.WithCancel(ctx)
+	c.stop, c.done = stop, make(chan struct{})
+	go func() {
+		defer close(c.done)
+		c.listen(listening)
+	}()
+	return nil
+}
+
+// Stop ends listening, and waits for a message that is just being handed over.
+func (c *Channel) Stop(ctx context.Context) error {
+	if c.stop == nil {
+		return nil
+	}
+	c.stop()
+	select {
+	case <-c.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// who asks for the bot's own id and name, by which it knows that it is mentioned.
+func (c *Channel) who(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	if err := c.api.call(ctx, "getMe", struct{}{}, &c.bot); err != nil {
+		return err
+	}
+	c.log.Info("listening", "bot", "@"+c.bot.Username, "allow_users", len(c.o.AllowUsers), "allow_chats", len(c.o.AllowChats))
+	return nil
+}
+
+func (c *Channel) listen(ctx context.Context) {
+	told := ""
+	for failures := 0; ctx.Err() == nil; {
+		err := c.round(ctx)
+		switch {
+		case err == nil && told != "":
+			c.log.Info("Telegram answers again")
+			failures, told = 0, ""
+		case err == nil:
+			failures = 0
+		case ctx.Err() == nil:
+			wait, text := c.trouble(err, failures)
+			if text != told {
+				c.log.Error(text, "next_try_in", wait.String())
+			}
+			failures, told = failures+1, text
+			sleep(ctx, wait)
+		}
+	}
+}
+
+// trouble says how long to wait after an error, and what is wrong.
+func (c *Channel) trouble(err error, failures int) (time.Duration, string) {
+	var no *refusal
+	if errors.As(err, &no) {
+		switch {
+		case no.retryAfter > 0:
+			return time.Duration(no.retryAfter) * c.api.unit, err.Error()
+		case no.code == http.StatusConflict && strings.Contains(no.description, "webhook"):
+			return 60 * c.api.unit, err.Error() + ": this bot is set up to send its messages to a web server"
+		case no.code == http.StatusConflict:
+			return time.Duration(min(15<<min(failures, 3), 120)) * c.api.unit, err.Error() + ": another program listens to this bot; stop it, or make another bot for this one"
+		case no.code == http.StatusUnauthorized || no.code == http.StatusNotFound:
+			return 300 * c.api.unit, err.Error() + ": the token is not, or no longer, that of a bot; @BotFather shows it with /token"
+		}
+	}
+	return c.api.growing(failures), err.Error()
+}
+
+// pollSeconds is how long Telegram waits for something to tell; 50 is its limit.
+const pollSeconds = 45
+
+// round asks once for updates, hands them over, and notes each.
+func (c *Channel) round(ctx context.Context) error {
+	if c.bot.ID == 0 {
+		if err := c.who(ctx); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	params := map[string]any{"offset": c.state.Offset, "timeout": pollSeconds, "allowed_updates": []string{"message", "edited_message"}}
+	c.mu.Unlock()
+	polling, cancel := context.WithTimeout(ctx, (pollSeconds+15)*time.Second)
+	defer cancel()
+	var updates []json.RawMessage
+	if err := c.api.call(polling, "getUpdates", params, &updates); err != nil {
+		return err
+	}
+	for _, raw := range updates {
+		if err := c.take(ctx, raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take hands an update over and notes that it is known. One that cannot be read is skipped.
+func (c *Channel) take(ctx context.Context, raw json.RawMessage) error {
+	var number struct {
+		ID int64 `json:"update_id"`
+	}
+	if err := json.Unmarshal(raw, &number); err != nil || number.ID <= 0 {
+		return errors.New("what came from getUpdates has no update_id; look at base_url")
+	}
+	var u update
+	if err := json.Unmarshal(raw, &u); err != nil {
+		c.log.Warn("an update cannot be read, and is skipped", "update", number.ID, "error", err)
+	} else if err := c.receive(ctx, u); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	s := c.state
+	c.mu.Unlock()
+	s.Offset = number.ID + 1 // also if it is smaller than before: after a week of silence numbers begin anew
+	return c.save(s)
+}

@@ -1,0 +1,335 @@
+package telegram
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tape/hooks"
+	"tape/internal/testkit"
+	tt "tape/internal/testkit/telegramtest"
+)
+
+func TestMain(m *testing.M) {
+	testkit.Main(m, nil, helper)
+}
+
+// host takes what a channel hands over.
+type host struct {
+	t      *testing.T
+	server *tt.Server
+	c      *Channel
+	log    *safeBuffer
+
+	mu   sync.Mutex
+	got  []hooks.Envelope
+	fail int // so often it cannot keep a message
+}
+
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func options(s *tt.Server, dir string) Options {
+	return Options{Token: tt.Token, BaseURL: s.URL, AllowUsers: []string{"7", "@Ann"}, AllowChats: []string{"-100"}, Dir: dir, unit: time.Millisecond}
+}
+
+// start starts a channel; change may change its options before.
+func start(t *testing.T, change func(*Options)) *host {
+	h := &host{t: t, server: tt.New(t), log: &safeBuffer{}}
+	o := options(h.server, t.TempDir())
+	o.Log = slog.New(slog.NewTextHandler(h.log, nil))
+	if change != nil {
+		change(&o)
+	}
+	h.server.Know(7)
+	h.server.Know(-100)
+	h.begin(o)
+	t.Cleanup(func() {
+		h.end()
+		if strings.Contains(h.log.String(), tt.Token) {
+			t.Errorf("the log shows the token: %s", h.log)
+		}
+	})
+	return h
+}
+
+func (h *host) begin(o Options) {
+	c, err := New(o, h.handle)
+	if err == nil {
+		err = c.Start(h.t.Context())
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.c = c
+}
+
+func (h *host) end() {
+	if err := h.c.Stop(context.Background()); err != nil {
+		h.t.Error(err)
+	}
+}
+
+func (h *host) handle(_ context.Context, m hooks.Envelope) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.fail > 0 {
+		h.fail--
+		return errors.New("the disk is full")
+	}
+	h.got = append(h.got, m)
+	return nil
+}
+
+// received waits until n messages have come, all updates are confirmed, and gives them.
+func (h *host) received(n int) []hooks.Envelope {
+	h.t.Helper()
+	h.until(fmt.Sprintf("%d messages", n), func() bool { return len(h.all()) >= n && h.server.Waiting() == 0 })
+	if got := h.all(); len(got) != n {
+		h.t.Fatalf("%d messages, not %d: %v", len(got), n, got)
+	}
+	return h.all()
+}
+
+func (h *host) all() []hooks.Envelope {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]hooks.Envelope(nil), h.got...)
+}
+
+func (h *host) until(what string, ok func() bool) {
+	h.t.Helper()
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			h.t.Fatalf("no %s; log: %s; got %v", what, h.log, h.all())
+		}
+	}
+}
+
+// private is a message in a chat with user 7; more is what it has beside.
+func private(id int, more string) string {
+	return fmt.Sprintf(`{"message":{"message_id":%d,"date":1700000000,"from":{"id":7,"first_name":"Ann","username":"ann"},"chat":{"id":7,"type":"private"},%s}}`, id, more)
+}
+
+// group is one in the group -100 by somebody.
+func group(id int, more string) string {
+	return fmt.Sprintf(`{"message":{"message_id":%d,"date":1700000000,"from":{"id":8,"first_name":"Bob"},"chat":{"id":-100,"type":"supergroup","title":"Team"},%s}}`, id, more)
+}
+
+func TestReceive(t *testing.T) {
+	h := start(t, nil)
+	h.server.Push(private(1, `"text":"hello"`))
+	m := h.received(1)[0]
+	for key, want := range map[string]string{
+		"session_id": "telegram:7", "channel": "telegram", "chat_id": "7", "content": "hello", "kind": "normal", "message_id": "telegram:7:1", "is_active": "true",
+	} {
+		if m.Text(key) != want {
+			t.Errorf("%s: %q", key, m.Text(key))
+		}
+	}
+	about := m["context"].(map[string]any)
+	if about["sender"] != "Ann" || about["username"] != "ann" || about["date"] != "2023-11-14T22:13:20Z" {
+		t.Errorf("context: %v", about)
+	}
+	h.until("typing", func() bool { return h.server.Calls("sendChatAction") > 2 })
+	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "7", "content": "hi"}); err != nil {
+		t.Fatal(err)
+	}
+	n := h.server.Calls("sendChatAction")
+	time.Sleep(20 * time.Millisecond)
+	if more := h.server.Calls("sendChatAction"); more > n+1 {
+		t.Errorf("typing goes on after the answer: %d calls", more-n)
+	}
+	if sent := h.server.Sent(); len(sent) != 1 || sent[0].Text != "hi" || sent[0].Chat != 7 {
+		t.Errorf("sent: %v", sent)
+	}
+}
+
+func TestAdmission(t *testing.T) {
+	h := start(t, nil)
+	from := func(id int, name, chat string) string {
+		return fmt.Sprintf(`{"message":{"message_id":1,"text":"/ask@%s x","from":{"id":%d,"username":%q},"chat":%s}}`, tt.Bot, id, name, chat)
+	}
+	h.server.Push(from(9, "eve", `{"id":9,"type":"private"}`))
+	h.server.Push(from(7, "ann", `{"id":-5,"type":"group"}`)) // a group that is not listed
+	h.server.Push(`{"message":{"message_id":1,"text":"x","from":{"id":7,"is_bot":true},"chat":{"id":7,"type":"private"}}}`)
+	h.server.Push(from(11, "ANN", `{"id":11,"type":"private"}`)) // by name
+	h.server.Push(from(9, "eve", `{"id":-100,"type":"group"}`))
+	if got := h.received(2); got[0].Text("chat_id") != "11" || got[1].Text("chat_id") != "-100" {
+		t.Errorf("%v", got)
+	}
+	if log := h.log.String(); !strings.Contains(log, "telegram.allow_users") || !strings.Contains(log, "id=9") || !strings.Contains(log, "telegram.allow_chats") || !strings.Contains(log, "id=-5") {
+		t.Errorf("log: %s", log)
+	}
+}
+
+func TestNobodyAdmitted(t *testing.T) {
+	h := start(t, func(o *Options) { o.AllowUsers, o.AllowChats = nil, nil })
+	h.server.Push(private(1, `"text":"hello"`))
+	h.server.Push(group(1, `"text":"/help@`+tt.Bot+`"`))
+	h.received(0)
+	if log := h.log.String(); !strings.Contains(log, "nobody is admitted") || !strings.Contains(log, "tape config telegram") {
+		t.Errorf("log: %s", log)
+	}
+}
+
+func TestMeant(t *testing.T) {
+	h := start(t, nil)
+	name := "@" + tt.Bot
+	cases := []struct{ message, want string }{ // want "": it is not for the bot
+		{group(1, `"text":"hello all"`), ""},
+		{group(2, `"text":"/weather"`), ""},
+		{group(3, `"text":"/help@other_bot"`), ""},
+		{group(4, `"text":"/help@`+tt.Bot+`"`), ",help"},
+		{group(5, `"text":"/tape_info@`+tt.Bot+` x"`), ",tape.info x"},
+		{group(6, `"text":"/ask@`+tt.Bot+` what?"`), "/ask what?"},
+		{group(7, `"text":"😀 hello `+name+`","entities":[{"type":"mention","offset":9,"length":14}]`), "😀 hello " + name},
+		{group(8, `"text":"`+strings.ToUpper(name)+`, do it","entities":[{"type":"mention","offset":0,"length":14}]`), "do it"},
+		{group(9, `"text":"`+name+` ,tape.info","entities":[{"type":"mention","offset":0,"length":14}]`), ",tape.info"},
+		{group(10, `"text":"`+name+`x","entities":[{"type":"mention","offset":0,"length":15}]`), ""},
+		{group(11, `"text":"you there","entities":[{"type":"text_mention","offset":0,"length":3,"user":{"id":4242}}]`), "you there"},
+		{group(12, `"text":"and then?","reply_to_message":{"message_id":3,"from":{"id":4242},"text":"so"}`), "and then?"},
+		{group(13, `"text":"no","reply_to_message":{"message_id":3,"from":{"id":8},"text":"so"}`), ""},
+		{group(14, `"text":"topic","reply_to_message":{"message_id":3,"from":{"id":4242},"forum_topic_created":{}}`), ""},
+		{group(15, `"text":"`+name+` in a topic","is_topic_message":true,"message_thread_id":33,"entities":[{"type":"mention","offset":0,"length":14}]`), "in a topic"},
+		{private(16, `"text":"/start"`), ",help"},
+		{private(17, `"text":"/unknown thing"`), "/unknown thing"},
+	}
+	var want []string
+	for _, c := range cases {
+		h.server.Push(c.message)
+		if c.want != "" {
+			want = append(want, c.want)
+		}
+	}
+	got := h.received(len(want))
+	for i, m := range got {
+		if m.Text("content") != want[i] {
+			t.Errorf("%q, not %q", m.Text("content"), want[i])
+		}
+		if command := strings.HasPrefix(want[i], ","); command != (m.Text("kind") == "command") {
+			t.Errorf("%q is of kind %s", want[i], m.Text("kind"))
+		}
+	}
+	topic := got[len(got)-3]
+	if topic.Text("session_id") != "telegram:-100_33" || topic.Text("chat_id") != "-100_33" || topic.Text("message_id") != "telegram:-100:15" {
+		t.Errorf("%v", topic)
+	}
+	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "-100_33", "content": "yes"}); err != nil {
+		t.Fatal(err)
+	}
+	if s := h.server.Sent()[0]; s.Thread != 33 || s.Chat != -100 {
+		t.Errorf("sent %+v", s)
+	}
+}
+
+func TestEdited(t *testing.T) {
+	h := start(t, nil)
+	h.server.Push(private(1, `"text":"helo"`))
+	h.server.Push(strings.Replace(private(1, `"text":"hello","edit_date":1700000009`), `"message"`, `"edited_message"`, 1))
+	m := h.received(2)[1]
+	if m["edited"] != true || m.Text("message_id") != "telegram:7:1" || m.Text("content") != "hello" {
+		t.Errorf("%v", m)
+	}
+}
+
+// A message that the host could not keep comes again, and only then the next one.
+func TestHandlerFails(t *testing.T) {
+	h := start(t, nil)
+	h.mu.Lock()
+	h.fail = 3
+	h.mu.Unlock()
+	h.server.Push(private(1, `"text":"one"`))
+	h.server.Push(private(2, `"text":"two"`))
+	if got := h.received(2); got[0].Text("content") != "one" {
+		t.Errorf("%v", got)
+	}
+	if !strings.Contains(h.log.String(), "the disk is full") {
+		t.Errorf("log: %s", h.log)
+	}
+}
+
+func TestOffset(t *testing.T) {
+	h := start(t, nil)
+	h.server.Push(private(1, `"text":"one"`))
+	h.received(1)
+	h.end()
+	// The next program goes on after it, also when numbers have begun anew.
+	h.server.Renumber(50)
+	h.server.Push(private(2, `"text":"two"`))
+	h.begin(h.c.o)
+	h.received(2)
+	st, err := os.Stat(h.c.stateFile())
+	if err != nil || st.Mode().Perm() != 0o600 || strings.Contains(st.Name(), "SECRET") {
+		t.Errorf("%v %v", st, err)
+	}
+	h.end()
+	if err := os.WriteFile(h.c.stateFile(), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.c.Start(t.Context()); err == nil || !strings.Contains(err.Error(), h.c.stateFile()) {
+		t.Errorf("a damaged file: %v", err)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	s := tt.New(t)
+	for _, token := range []string{"x", "1:", ":a", "1:a/../b", "1:a\n", tt.Token + "?"} {
+		o := options(s, t.TempDir())
+		o.Token = token
+		if _, err := New(o, nil); err == nil || strings.Contains(err.Error(), token+" ") || !strings.Contains(err.Error(), "BotFather") {
+			t.Errorf("%q: %v", token, err)
+		}
+	}
+	o := options(s, t.TempDir())
+	o.Token = "1:wrong"
+	c, err := New(o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "Unauthorized") || strings.Contains(err.Error(), "wrong") {
+		t.Errorf("%v", err)
+	}
+	if channels, err := Plugin(Options{}).ProvideChannels(t.Context(), nil); err != nil || channels != nil {
+		t.Errorf("without a token: %v %v", channels, err)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	env := map[string]string{}
+	getenv := func(key string) string { return env[key] }
+	o, err := Settings([]byte(`{"allow_users":["1","@a"],"allow_chats":["-2"],"base_url":"http://localhost:8081"}`), getenv, map[string]string{"telegram": "1:kept"})
+	if err != nil || o.Token != "1:kept" || len(o.AllowUsers) != 2 || len(o.AllowChats) != 1 || o.BaseURL != "http://localhost:8081" {
+		t.Errorf("%+v %v", o, err)
+	}
+	env["TAPE_TELEGRAM_TOKEN"] = "1:environment"
+	if o, err := Settings(nil, getenv, map[string]string{"telegram": "1:kept"}); err != nil || o.Token != "1:environment" {
+		t.Errorf("%+v %v", o, err)
+	}
+	for _, raw := range []string{`{"users":["1"]}`, `{"token":"1:x"}`, `{"Token":"1:x"}`, `{"allow_users":[1]}`, `[]`, `{"base_url":"localhost"}`} {
+		if _, err := Settings([]byte(raw), getenv, nil); err == nil || !strings.Contains(err.Error(), "setting telegram") {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package telegram
+
+import "strings"
+
+// format makes of a piece of Markdown what Telegram shows: text, and entities for blocks of
+// code, code in a line, and bold. All else stays as it was written. Entities, and not one of
+// Telegram's own markups, because a text can't be refused for a character in it.
+func (p *piece) format() (string, []entity) {
+	w := &formatter{}
+	open, mid := p.open, p.mid
+	for line := range strings.SplitAfterSeq(p.text, "\n") {
+		bare := strings.TrimSuffix(line, "\n")
+		next := open
+		if !mid {
+			next = open.next(bare)
+		}
+		mid = false
+		switch {
+		case open != next && open.mark == "":
+			w.block = w.n
+		case open != next:
+			w.end(open)
+		case open.mark != "":
+			w.put(line)
+		default:
+			w.line(line)
+		}
+		open = next
+	}
+	w.end(open)
+	return w.text.String(), w.entities
+}
+
+type formatter struct {
+	text     strings.Builder
+	n        int // UTF-16 units of text
+	block    int // where the block of code begins
+	entities []entity
+}
+
+func (w *formatter) put(s string) {
+	w.text.WriteString(s)
+	w.n += units(s)
+}
+
+func (w *formatter) mark(kind, s string) {
+	w.entities = append(w.entities, entity{Type: kind, Offset: w.n, Length: units(s)})
+	w.put(s)
+}
+
+func (w *formatter) end(f fence) {
+	if f.mark != "" && w.n > w.block {
+		language, _, _ := strings.Cut(f.info, " ")
+		w.entities = append(w.entities, entity{Type: "pre", Offset: w.block, Length: w.n - w.block, Language: language})
+	}
+}
+
+// line puts a line outside of blocks.
+func (w *formatter) line(s string) {
+	for s != "" {
+		at := strings.IndexAny(s, "`*")
+		if at < 0 {
+			break
+		}
+		w.put(s[:at])
+		s = s[at:]
+		run := len(s) - len(strings.TrimLeft(s, s[:1]))
+		mark := s[:run]
+		inner, rest, ok := strings.Cut(s[run:], mark)
+		ok = ok && strings.TrimSpace(inner) != "" && !strings.HasPrefix(rest, mark[:1])
+		switch {
+		case ok && mark[0] == '`':
+			w.mark("code", inner)
+			s = rest
+		case ok && mark == "**" && strings.TrimSpace(inner) == inner:
+			w.mark("bold", inner)
+			s = rest
+		default:
+			w.put(mark)
+			s = s[run:]
+		}
+	}
+	w.put(s)
+}

@@ -1,0 +1,164 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tape/hooks"
+	"tape/internal/disk"
+	"tape/internal/testkit"
+	tt "tape/internal/testkit/telegramtest"
+)
+
+// The steps between receiving a message and having answered it, at which a program is killed.
+var steps = []string{"received", "kept", "handed over", "sending", "sent", "answered"}
+
+// TestKill kills the program at every step. No message is lost, none is answered twice, and
+// only one whose answer was just being sent may have none.
+func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many programs")
+	}
+	server, dir := tt.New(t), t.TempDir()
+	messages, unknown := 0, 0
+	run := func(step string, nth int) {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), testkit.HelperEnv+"=channel", "DIR="+dir, "URL="+server.URL, "STEP="+step, "NTH="+strconv.Itoa(nth), "SEED="+strconv.Itoa(messages))
+		if out, err := cmd.CombinedOutput(); len(out) > 0 || (err == nil) != (step == "none") {
+			t.Fatalf("%s: %v: %s", step, err, out)
+		}
+	}
+	for round := range testkit.Size(1, 3, 20) {
+		for i, step := range steps {
+			for range 4 {
+				messages++
+				server.Push(private(messages, fmt.Sprintf(`"text":"question %d"`, messages)))
+			}
+			run(step, 1+(round+i)%3)
+		}
+	}
+	run("none", messages)
+	times := map[string]int{}
+	for _, s := range server.Sent() {
+		times[s.Text]++
+	}
+	for i := 1; i <= messages; i++ {
+		data, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("note-telegram:7:%d", i)))
+		switch n := times[fmt.Sprintf("answer to question %d", i)]; {
+		case err != nil:
+			t.Errorf("message %d is lost: %v", i, err)
+		case string(data) == "unknown" && n <= 1:
+			unknown++
+		case string(data) != "answered" || n != 1:
+			t.Errorf("message %d is %s, and has %d answers", i, data, n)
+		}
+	}
+	if kills := len(steps) * testkit.Size(1, 3, 20); unknown > kills {
+		t.Errorf("of %d answers it is not known whether they arrived, after %d kills", unknown, kills)
+	}
+	if server.Waiting() > 0 {
+		t.Errorf("%d updates are not confirmed", server.Waiting())
+	}
+}
+
+// helper is a host as small as can be: a note on disk for each message, which says how far it
+// has got. With the step none it ends when NTH messages have an end.
+func helper(string) {
+	dir, step := os.Getenv("DIR"), os.Getenv("STEP")
+	nth, _ := strconv.Atoi(os.Getenv("NTH"))
+	seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
+	var passed atomic.Int64
+	die := func() {
+		p, _ := os.FindProcess(os.Getpid())
+		_ = p.Kill()
+		select {}
+	}
+	at := func(s string) {
+		if s == step && int(passed.Add(1)) == nth {
+			die()
+		}
+	}
+	queue := make(chan hooks.Envelope, 10_000)
+	note := func(m hooks.Envelope) string { return filepath.Join(dir, "note-"+m.Text("message_id")) }
+	write := func(m hooks.Envelope, how string) {
+		if err := (*disk.FS)(nil).WriteFile(note(m), []byte(how)); err != nil {
+			panic(err)
+		}
+	}
+	handle := func(_ context.Context, m hooks.Envelope) error {
+		at("received")
+		if _, err := os.Stat(note(m)); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		data, _ := json.Marshal(m)
+		write(m, string(data))
+		at("kept")
+		queue <- m
+		if step == "handed over" && int(passed.Add(1)) == nth {
+			go func() { // somewhere before, in or after noting the offset
+				time.Sleep(time.Duration(rand.New(rand.NewPCG(seed, 4)).IntN(2000)) * time.Microsecond)
+				die()
+			}()
+		}
+		return nil
+	}
+	list, _ := filepath.Glob(filepath.Join(dir, "note-*"))
+	for _, path := range list {
+		data, _ := os.ReadFile(path)
+		var m hooks.Envelope
+		if json.Unmarshal(data, &m) == nil {
+			queue <- m
+		} else if string(data) == "sending" {
+			_ = (*disk.FS)(nil).WriteFile(path, []byte("unknown"))
+		}
+	}
+	c, err := New(Options{Token: tt.Token, BaseURL: os.Getenv("URL"), AllowUsers: []string{"7"}, Dir: dir, Log: slog.New(slog.DiscardHandler), unit: time.Millisecond}, handle)
+	if err == nil {
+		err = c.Start(context.Background())
+	}
+	if err != nil {
+		panic(err)
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for over := 0; ; over = ended(dir) {
+		if step == "none" && (over >= nth || time.Now().After(deadline)) {
+			time.Sleep(200 * time.Millisecond) // for the poll that confirms
+			return
+		}
+		select {
+		case m := <-queue:
+			write(m, "sending")
+			at("sending")
+			if err := c.Send(context.Background(), hooks.Envelope{"chat_id": m.Text("chat_id"), "content": "answer to " + m.Text("content")}); err != nil {
+				panic(err)
+			}
+			at("sent")
+			write(m, "answered")
+			at("answered")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func ended(dir string) (n int) {
+	list, _ := filepath.Glob(filepath.Join(dir, "note-*"))
+	for _, path := range list {
+		if data, _ := os.ReadFile(path); strings.HasPrefix(string(data), "answered") || string(data) == "unknown" {
+			n++
+		}
+	}
+	return n
+}

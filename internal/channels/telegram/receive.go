@@ -1,0 +1,192 @@
+package telegram
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+
+	"tape/hooks"
+)
+
+// receive hands a message over, if it is from somebody who is admitted and meant for the bot. An
+// edited message has its old id: the host knows whether that one still waits. One that was
+// answered is not answered once more.
+func (c *Channel) receive(ctx context.Context, u update) error {
+	m := u.Message
+	if m == nil {
+		m = u.Edited
+	}
+	if m == nil || m.Chat == nil || m.Chat.ID == 0 || !c.admits(m) {
+		return nil
+	}
+	if m.MigrateTo != 0 {
+		return c.moved(strconv.FormatInt(m.Chat.ID, 10), m.MigrateTo)
+	}
+	text, ok := c.meant(m)
+	if !ok {
+		return nil
+	}
+	media, notes, err := c.media(ctx, m)
+	if err != nil {
+		return err
+	}
+	text = strings.Join(append(notEmpty(text), notes...), "\n")
+	if text == "" && len(media) == 0 {
+		return nil // a member has joined, a picture has changed …
+	}
+	e := c.envelope(m, text, media)
+	if u.Edited != nil {
+		e[hooks.KeyEdited] = true
+	}
+	if err := c.handle(ctx, e); err != nil {
+		return fmt.Errorf("a message cannot be kept: %w", err)
+	}
+	if u.Edited == nil {
+		c.typing(ctx, e.Text(hooks.KeyChat), typeFirst)
+	}
+	return nil
+}
+
+func notEmpty(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// admits reports whether the lists have the chat, or, if it is private, who speaks.
+func (c *Channel) admits(m *message) bool {
+	id := strconv.FormatInt(m.Chat.ID, 10)
+	private := m.Chat.Type == "private"
+	if m.From == nil || m.From.IsBot && m.SenderChat == nil {
+		return false // two bots could talk for ever; those who speak for a group have SenderChat
+	}
+	if listed(c.o.AllowChats, id, m.Chat.Username) || listed(c.o.AllowChats, c.first(id), "") ||
+		private && listed(c.o.AllowUsers, strconv.FormatInt(m.From.ID, 10), m.From.Username) {
+		return true
+	}
+	if len(c.refused) < 1000 && !c.refused[m.Chat.ID] {
+		c.refused[m.Chat.ID] = true
+		list := "allow_chats"
+		if private {
+			list = "allow_users"
+		}
+		c.log.Warn("a message is refused: its sender is not in telegram."+list, "id", m.Chat.ID, "user", m.From.ID, "username", m.From.Username, "title", m.Chat.Title)
+	}
+	return false
+}
+
+func listed(list []string, id, username string) bool {
+	for _, l := range list {
+		if l == id || username != "" && strings.EqualFold(l, "@"+username) {
+			return true
+		}
+	}
+	return false
+}
+
+// meant gives the text without what only addresses the bot, and reports whether the message is
+// meant for it: in a group only if it mentions it, answers it, or is a command for it.
+func (c *Channel) meant(m *message) (string, bool) {
+	text, _ := m.words()
+	command, to, text := c.command(strings.TrimSpace(text))
+	private := m.Chat.Type == "private"
+	if to != "" && !private {
+		return text, strings.EqualFold(to, c.bot.Username)
+	}
+	meant := private || c.mentioned(m) ||
+		m.ReplyTo != nil && m.ReplyTo.From != nil && m.ReplyTo.From.ID == c.bot.ID && m.ReplyTo.TopicCreated == nil && !command ||
+		m.Album != "" && m.Album == c.album
+	if meant && m.Album != "" {
+		c.album = m.Album
+	}
+	at := len("@" + c.bot.Username)
+	if c.bot.Username != "" && len(text) >= at && strings.EqualFold(text[:at], "@"+c.bot.Username) {
+		rest := text[at:]
+		if rest != "" && strings.ContainsRune(",:", rune(rest[0])) {
+			rest = rest[1:]
+		}
+		_, _, text = c.command(strings.TrimSpace(rest))
+	}
+	return text, meant
+}
+
+// mentioned reports whether the bot is named in a text, by its name or by a link to it.
+func (c *Channel) mentioned(m *message) bool {
+	whole, entities := m.words()
+	var wide []uint16
+	for _, e := range entities {
+		switch {
+		case e.Type == "text_mention" && e.User != nil && e.User.ID == c.bot.ID:
+			return true
+		case e.Type == "mention":
+			if wide == nil {
+				wide = utf16.Encode([]rune(whole))
+			}
+			if e.Offset >= 0 && e.Length > 0 && e.Length <= len(wide) && e.Offset <= len(wide)-e.Length &&
+				strings.EqualFold(string(utf16.Decode(wide[e.Offset:e.Offset+e.Length])), "@"+c.bot.Username) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// command makes of /help, as Telegram's programs offer it, the comma command; of others it
+// only takes off the bot's name, as in /ask@bot.
+func (c *Channel) command(text string) (command bool, to, changed string) {
+	if !strings.HasPrefix(text, "/") {
+		return false, "", text
+	}
+	word, rest := text, ""
+	if at := strings.IndexAny(text, " \n"); at > 0 {
+		word, rest = text[:at], text[at:]
+	}
+	word, to, _ = strings.Cut(word, "@")
+	switch known := strings.ToLower(word[1:]); {
+	case known == "start":
+		return true, to, ",help"
+	case known == "help" || known == "quit" || known == "model" || known == "skill":
+		return true, to, "," + known + rest
+	case strings.HasPrefix(known, "tape_"): // Telegram's commands have no dots
+		return true, to, "," + strings.Replace(known, "_", ".", 1) + rest
+	}
+	return true, to, word + rest
+}
+
+func (c *Channel) envelope(m *message, text string, media []hooks.Media) hooks.Envelope {
+	id := strconv.FormatInt(m.Chat.ID, 10)
+	session, place := c.first(id), id
+	if m.InTopic {
+		session, place = fmt.Sprintf("%s_%d", session, m.Thread), fmt.Sprintf("%s_%d", place, m.Thread)
+	}
+	about := map[string]any{
+		"sender_id": strconv.FormatInt(m.From.ID, 10), "sender": strings.TrimSpace(m.From.Name + " " + m.From.LastName),
+		"chat_type": m.Chat.Type, "date": time.Unix(m.Date, 0).UTC().Format(time.RFC3339),
+	}
+	for key, value := range map[string]string{"username": m.From.Username, "chat_title": m.Chat.Title} {
+		if value != "" {
+			about[key] = value
+		}
+	}
+	if m.ReplyTo != nil && m.ReplyTo.TopicCreated == nil {
+		if said, _ := m.ReplyTo.words(); said != "" {
+			about["reply_to"] = said
+		}
+	}
+	e := hooks.Envelope{
+		hooks.KeySession: name + ":" + session, hooks.KeyChannel: name, hooks.KeyChat: place, hooks.KeyContent: text,
+		hooks.KeyKind: hooks.KindNormal, hooks.KeyActive: true, hooks.KeyContext: about,
+		hooks.KeyMessageID: fmt.Sprintf("%s:%s:%d", name, id, m.ID),
+	}
+	if strings.HasPrefix(text, ",") {
+		e[hooks.KeyKind] = hooks.KindCommand
+	}
+	if len(media) > 0 {
+		e[hooks.KeyMedia] = media
+	}
+	return e
+}

@@ -1,0 +1,172 @@
+package telegram
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime/multipart"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"tape/hooks"
+)
+
+// target is a chat, or a topic of it.
+type target struct{ chat, thread int64 }
+
+func (c *Channel) target(id string) (target, error) {
+	chat, thread, topic := strings.Cut(id, "_")
+	var t target
+	var err, topicErr error
+	t.chat, err = strconv.ParseInt(c.now(chat), 10, 64)
+	if topic {
+		t.thread, topicErr = strconv.ParseInt(thread, 10, 64)
+	}
+	if err = errors.Join(err, topicErr); err != nil {
+		return t, fmt.Errorf("%q is no chat of Telegram: it has to be its number, with _ and the topic's if there is one", id)
+	}
+	return t, nil
+}
+
+// Send sends a message's text in pieces, then its media. It waits where Telegram asks for that,
+// and tries again what has surely not arrived. Where that is not known it is an error: nothing
+// is sent twice.
+func (c *Channel) Send(ctx context.Context, m hooks.Envelope) error {
+	place := m.Text(hooks.KeyChat)
+	c.idle(place)
+	to, err := c.target(place)
+	if err != nil {
+		return err
+	}
+	media, text, err := outgoing(m)
+	if err != nil {
+		return err
+	}
+	pieces := split(text, maxUnits)
+	for i, p := range pieces {
+		text, entities := p.format()
+		if blank(text) {
+			continue // Telegram refuses what shows nothing
+		}
+		params := map[string]any{"text": text, "entities": entities, "link_preview_options": map[string]bool{"is_disabled": true}}
+		if err := c.deliver(ctx, &to, "sendMessage", params, nil); err != nil {
+			return fmt.Errorf("piece %d of %d: %w", i+1, len(pieces), explained(err))
+		}
+	}
+	for _, f := range media {
+		err := c.sendFile(ctx, &to, f)
+		if err != nil {
+			return fmt.Errorf("file %s: %w", f.Name, explained(err))
+		}
+	}
+	return nil
+}
+
+func explained(err error) error {
+	var none *noAnswer
+	var no *refusal
+	switch {
+	case errors.As(err, &none) && none.sent, errors.As(err, &no) && no.code >= 500:
+		return fmt.Errorf("%w; it is not known whether it arrived", err)
+	case errors.As(err, &no) && no.code == 403:
+		return fmt.Errorf("%w: the bot has been blocked or removed there; who wants its answers has to start or add it again", err)
+	}
+	return err
+}
+
+// blank reports whether a text has nothing that shows.
+func blank(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsSpace(r) && !unicode.IsControl(r) }) < 0
+}
+
+// outgoing gives the media that are small enough, and the text, which names the others.
+func outgoing(m hooks.Envelope) ([]hooks.Media, string, error) {
+	media, ok := m[hooks.KeyMedia].([]hooks.Media)
+	if !ok && m[hooks.KeyMedia] != nil { // as JSON is decoded
+		data, err := json.Marshal(m[hooks.KeyMedia])
+		if err == nil {
+			err = json.Unmarshal(data, &media)
+		}
+		if err != nil {
+			return nil, "", fmt.Errorf("the message's media: %w", err)
+		}
+	}
+	var small []hooks.Media
+	text := strings.ToValidUTF8(m.Text(hooks.KeyContent), "\uFFFD")
+	for _, f := range media {
+		if len(f.Data) > maxMedia {
+			text += fmt.Sprintf("\n[%s: %.1f MB, larger than 2 MB, so it was not sent]", f.Name, float64(len(f.Data))/(1<<20))
+		} else if len(f.Data) > 0 {
+			small = append(small, f)
+		}
+	}
+	return small, text, nil
+}
+
+// sendFile sends a picture as one, all else as a document; also a picture that Telegram does
+// not take, for example for its proportions.
+func (c *Channel) sendFile(ctx context.Context, to *target, f hooks.Media) error {
+	if f.Name == "" {
+		f.Name = "file"
+	}
+	if f.Type == "image/jpeg" || f.Type == "image/png" {
+		err := c.deliver(ctx, to, "sendPhoto", nil, &upload{"photo", f})
+		var no *refusal
+		if !errors.As(err, &no) || no.code != 400 {
+			return err
+		}
+	}
+	return c.deliver(ctx, to, "sendDocument", nil, &upload{"document", f})
+}
+
+type upload struct {
+	field string
+	media hooks.Media
+}
+
+// deliver calls a method for a chat, and once more where the chat has become a supergroup.
+func (c *Channel) deliver(ctx context.Context, to *target, method string, params map[string]any, f *upload) error {
+	err := c.send(ctx, *to, method, params, f)
+	var no *refusal
+	if errors.As(err, &no) && no.migrateTo != 0 {
+		if err := c.moved(strconv.FormatInt(to.chat, 10), no.migrateTo); err != nil {
+			return err
+		}
+		to.chat = no.migrateTo
+		return c.send(ctx, *to, method, params, f)
+	}
+	return err
+}
+
+func (c *Channel) send(ctx context.Context, to target, method string, params map[string]any, f *upload) error {
+	all := map[string]any{"chat_id": to.chat}
+	if to.thread != 0 {
+		all["message_thread_id"] = to.thread
+	}
+	if f == nil {
+		for k, v := range params {
+			all[k] = v
+		}
+		return c.api.insist(ctx, func(ctx context.Context) error { return c.api.call(ctx, method, all, nil) })
+	}
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	for k, v := range all {
+		if err := form.WriteField(k, fmt.Sprint(v)); err != nil {
+			return err
+		}
+	}
+	part, err := form.CreateFormFile(f.field, f.media.Name)
+	if err == nil {
+		_, err = part.Write(f.media.Data)
+	}
+	if err = errors.Join(err, form.Close()); err != nil {
+		return err
+	}
+	return c.api.insist(ctx, func(ctx context.Context) error {
+		return c.api.post(ctx, method, form.FormDataContentType(), body.Bytes(), nil)
+	})
+}

@@ -1,0 +1,316 @@
+// Package telegramtest is a server that behaves as Telegram's Bot API does, in what the channel
+// relies on: updates and their offsets, two that poll at once, limits and errors, files. Its
+// words of errors are those of the real server (github.com/tdlib/telegram-bot-api).
+package telegramtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf16"
+)
+
+// Token is that of the server's bot, whose name is Bot and whose id is BotID.
+const (
+	Token = "4242:AAtelegramtest-SECRET_0123456789"
+	Bot   = "tape_test_bot"
+	BotID = 4242
+)
+
+// Sent is what the bot has sent.
+type Sent struct {
+	Method   string
+	Chat     int64
+	Thread   int64
+	Text     string
+	Entities []Entity
+	File     string // its name
+	Data     []byte
+	At       time.Time
+}
+
+// Entity is a part of a text.
+type Entity struct {
+	Type     string `json:"type"`
+	Offset   int    `json:"offset"`
+	Length   int    `json:"length"`
+	Language string `json:"language"`
+}
+
+// Fault is what a call gets instead of an answer. Without Code the connection is closed, after
+// the call has been done if Done says so.
+type Fault struct {
+	Code        int
+	Description string
+	RetryAfter  int
+	MigrateTo   int64
+	Body        string // as it is, instead of JSON
+	Done        bool
+}
+
+// Server is the scripted server.
+type Server struct {
+	URL  string
+	Unit time.Duration // a second of long polling
+
+	mu      sync.Mutex
+	next    int64
+	updates []queued
+	polling chan struct{} // of the poll that waits; closed to end it
+	arrived chan struct{} // closed when an update comes
+	chats   map[int64]bool
+	files   map[string][]byte
+	faults  map[string][]Fault
+	sent    []Sent
+	calls   map[string]int
+	offset  int64 // of the last poll
+	polled  time.Time
+}
+
+type queued struct {
+	id  int64
+	raw json.RawMessage
+}
+
+// New starts a server, which ends with the test. Updates are numbered from 1000.
+func New(t testing.TB) *Server {
+	s := &Server{
+		Unit: time.Millisecond, next: 1000, arrived: make(chan struct{}), chats: map[int64]bool{}, files: map[string][]byte{},
+		faults: map[string][]Fault{}, calls: map[string]int{},
+	}
+	server := httptest.NewServer(s)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	s.URL = server.URL
+	return s
+}
+
+// Push queues an update, for example {"message": {…}}, and returns its number. The chats in
+// it are known from now on.
+func (s *Server) Push(update string) int64 {
+	var known struct {
+		Message, Edited struct {
+			Chat struct{ ID int64 }
+		}
+	}
+	_ = json.Unmarshal([]byte(update), &known)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := s.next
+	s.next++
+	s.chats[known.Message.Chat.ID] = true
+	rest := strings.TrimPrefix(strings.TrimSpace(update), "{")
+	s.updates = append(s.updates, queued{id, json.RawMessage(fmt.Sprintf(`{"update_id":%d,%s`, id, rest))})
+	close(s.arrived)
+	s.arrived = make(chan struct{})
+	return id
+}
+
+// Renumber gives the updates that come now other numbers, as after a week of silence.
+func (s *Server) Renumber(next int64) { s.do(func() { s.next = next }) }
+
+// Know makes a chat known.
+func (s *Server) Know(chat int64) { s.do(func() { s.chats[chat] = true }) }
+
+// File has a file that can be fetched.
+func (s *Server) File(id string, data []byte) { s.do(func() { s.files[id] = data }) }
+
+// Fail makes the next calls of a method fail, one after the other.
+func (s *Server) Fail(method string, faults ...Fault) {
+	s.do(func() { s.faults[method] = append(s.faults[method], faults...) })
+}
+
+// Sent is what has been sent by messages, photos and documents.
+func (s *Server) Sent() (out []Sent) {
+	s.do(func() { out = append(out, s.sent...) })
+	return out
+}
+
+// Calls is how often a method has been called.
+func (s *Server) Calls(method string) (n int) {
+	s.do(func() { n = s.calls[method] })
+	return n
+}
+
+// Waiting is how many updates have not been confirmed.
+func (s *Server) Waiting() (n int) {
+	s.do(func() { n = len(s.updates) })
+	return n
+}
+
+func (s *Server) do(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+// ServeHTTP answers a call.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if path, ok := strings.CutPrefix(r.URL.Path, "/file/bot"+Token+"/"); ok {
+		s.download(w, strings.TrimPrefix(path, "files/"))
+		return
+	}
+	method, ok := strings.CutPrefix(r.URL.Path, "/bot"+Token+"/")
+	if !ok {
+		answer(w, Fault{Code: 401, Description: "Unauthorized"})
+		return
+	}
+	args, f, data, err := arguments(r)
+	if err != nil {
+		answer(w, Fault{Code: 400, Description: "Bad Request: " + err.Error()})
+		return
+	}
+	fault, failing := s.fault(method)
+	if failing && !fault.Done {
+		answer(w, fault)
+		return
+	}
+	result, no := s.call(r, method, args, f, data)
+	switch {
+	case failing:
+		answer(w, fault)
+	case no != nil:
+		answer(w, *no)
+	default:
+		_ = json.NewEncoder(w).Encode(map[string]any{"ok": true, "result": result})
+	}
+}
+
+func (s *Server) fault(method string) (f Fault, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[method]++
+	list := s.faults[method]
+	if len(list) == 0 {
+		return f, false
+	}
+	s.faults[method] = list[1:]
+	return list[0], true
+}
+
+func answer(w http.ResponseWriter, f Fault) {
+	if f.Code == 0 {
+		panic(http.ErrAbortHandler)
+	}
+	w.WriteHeader(f.Code)
+	if f.Body != "" {
+		_, _ = io.WriteString(w, f.Body)
+		return
+	}
+	out := map[string]any{"ok": false, "error_code": f.Code, "description": f.Description}
+	if f.RetryAfter != 0 {
+		out["parameters"] = map[string]any{"retry_after": f.RetryAfter}
+	}
+	if f.MigrateTo != 0 {
+		out["parameters"] = map[string]any{"migrate_to_chat_id": f.MigrateTo}
+	}
+	_ = json.NewEncoder(w).Encode(out)
+}
+
+type args struct {
+	Offset   int64    `json:"offset"`
+	Timeout  int64    `json:"timeout"`
+	Chat     int64    `json:"chat_id"`
+	Thread   int64    `json:"message_thread_id"`
+	Text     string   `json:"text"`
+	Entities []Entity `json:"entities"`
+	File     string   `json:"file_id"`
+	Action   string   `json:"action"`
+}
+
+// arguments are given as JSON, or as a form with a file.
+func arguments(r *http.Request) (a args, name string, data []byte, err error) {
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
+		err = json.NewDecoder(r.Body).Decode(&a)
+		return a, "", nil, err
+	}
+	if err = r.ParseMultipartForm(32 << 20); err != nil {
+		return a, "", nil, err
+	}
+	_, _ = fmt.Sscan(r.FormValue("chat_id"), &a.Chat)
+	_, _ = fmt.Sscan(r.FormValue("message_thread_id"), &a.Thread)
+	for _, field := range []string{"photo", "document"} {
+		f, head, err := r.FormFile(field)
+		if err != nil {
+			continue
+		}
+		data, err := io.ReadAll(f)
+		return a, head.Filename, data, err
+	}
+	return a, "", nil, fmt.Errorf("there is no photo in the request")
+}
+
+func (s *Server) call(r *http.Request, method string, a args, name string, data []byte) (any, *Fault) {
+	switch method {
+	case "getMe":
+		return map[string]any{"id": BotID, "is_bot": true, "first_name": "Tape", "username": Bot}, nil
+	case "getUpdates":
+		return s.poll(r, a)
+	case "getFile":
+		return s.place(a.File)
+	case "sendChatAction", "sendMessage", "sendPhoto", "sendDocument":
+		return s.send(method, a, name, data)
+	}
+	return nil, &Fault{Code: 404, Description: "Not Found: method not found"}
+}
+
+func (s *Server) send(method string, a args, name string, data []byte) (any, *Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.chats[a.Chat] {
+		return nil, &Fault{Code: 400, Description: "Bad Request: chat not found"}
+	}
+	if method == "sendChatAction" {
+		return true, nil
+	}
+	n := len(utf16.Encode([]rune(a.Text)))
+	switch {
+	case method == "sendMessage" && strings.TrimSpace(a.Text) == "":
+		return nil, &Fault{Code: 400, Description: "Bad Request: message text is empty"}
+	case n > 4096:
+		return nil, &Fault{Code: 400, Description: "Bad Request: message is too long"}
+	}
+	for _, e := range a.Entities {
+		if e.Offset < 0 || e.Length <= 0 || e.Offset+e.Length > n {
+			return nil, &Fault{Code: 400, Description: "Bad Request: ENTITY_BOUNDS_INVALID"}
+		}
+	}
+	s.sent = append(s.sent, Sent{method, a.Chat, a.Thread, a.Text, a.Entities, name, data, time.Now()})
+	return map[string]any{"message_id": len(s.sent), "chat": map[string]any{"id": a.Chat}}, nil
+}
+
+func (s *Server) place(id string) (any, *Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data, ok := s.files[id]
+	switch {
+	case !ok:
+		return nil, &Fault{Code: 400, Description: "Bad Request: invalid file_id"}
+	case len(data) > 20<<20:
+		return nil, &Fault{Code: 400, Description: "Bad Request: file is too big"}
+	}
+	return map[string]any{"file_id": id, "file_size": len(data), "file_path": "files/" + id}, nil
+}
+
+func (s *Server) download(w http.ResponseWriter, id string) {
+	fault, failing := s.fault("download")
+	s.mu.Lock()
+	data, ok := s.files[id]
+	s.mu.Unlock()
+	switch {
+	case failing:
+		answer(w, fault)
+	case !ok:
+		http.NotFound(w, nil)
+	default:
+		_, _ = w.Write(data)
+	}
+}
