@@ -46,9 +46,9 @@ func (e Envelope) Clone() Envelope { return maps.Clone(e) }
 
 // Media is a file that came with a message.
 type Media struct {
-	Type string // MIME type
-	Name string
-	Data []byte
+	Type string `json:"type"` // MIME type
+	Name string `json:"name,omitempty"`
+	Data []byte `json:"data"`
 }
 
 // State is what the plugins share in one turn. One turn's hooks are called one after the
