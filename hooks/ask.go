@@ -124,10 +124,16 @@ func (r *Runtime) SystemPrompt(ctx context.Context, p Prompt, s State) (string, 
 // the last anchor.
 func (r *Runtime) BuildTapeContext(ctx context.Context) (TapeContext, error) {
 	answer, err := first(ctx, r, "build_tape_context", func(p *Plugin) (TapeContext, error) { return p.BuildTapeContext(ctx) })
-	if answer == nil && err == nil {
-		answer = tapeContext
+	if err != nil || answer == nil {
+		return tapeContext, err
 	}
-	return answer, err
+	return func(ctx context.Context, t *repo.Tape, form string) ([]json.RawMessage, error) {
+		messages, err := answer(ctx, t, form)
+		if err != nil || messages != nil {
+			return messages, err
+		}
+		return tapeContext(ctx, t, form)
+	}, nil
 }
 
 func tapeContext(ctx context.Context, t *repo.Tape, form string) ([]json.RawMessage, error) {

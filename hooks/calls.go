@@ -9,18 +9,18 @@ import (
 // ModelCall is what an agent's step is about to ask a model. Hooks may change Model, Messages
 // and MaxTokens.
 type ModelCall struct {
-	RunID     string
-	Model     string            // provider:model
-	Messages  []json.RawMessage // in the form of the model's API
-	Tools     []string          // names, for information
-	MaxTokens int               // 0: the provider's
+	RunID     string            `json:"run_id"`
+	Model     string            `json:"model"`      // provider:model
+	Messages  []json.RawMessage `json:"messages"`   // in the form of the model's API
+	Tools     []string          `json:"tools"`      // names, for information
+	MaxTokens int               `json:"max_tokens"` // 0: the provider's
 }
 
 // ModelDecision is the answer to BeforeModelCall. Finish has the text that is the answer
 // instead of the model's; else Call, if not nil, is the call that is made.
 type ModelDecision struct {
-	Call   *ModelCall
-	Finish *string
+	Call   *ModelCall `json:"call"`
+	Finish *string    `json:"finish"`
 }
 
 // ModelResult is how a call of a model ended.
@@ -34,10 +34,10 @@ type ModelResult struct {
 
 // ToolCall is a call of a tool.
 type ToolCall struct {
-	RunID     string
-	ID        string
-	Tool      string
-	Arguments json.RawMessage // a JSON object
+	RunID     string          `json:"run_id"`
+	ID        string          `json:"id"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"` // a JSON object
 }
 
 // What is done with a call of a tool.
@@ -49,10 +49,10 @@ const (
 
 // ToolDecision is the answer to BeforeToolCall. The first that replaces or denies counts.
 type ToolDecision struct {
-	Action    string
-	Arguments json.RawMessage
-	Result    string
-	Message   string
+	Action    string          `json:"action"`
+	Arguments json.RawMessage `json:"arguments"`
+	Result    string          `json:"result"`
+	Message   string          `json:"message"`
 }
 
 // ToolResult is how a call of a tool ended.

@@ -15,6 +15,8 @@ import (
 type Plugin struct {
 	Name     string
 	Priority int // a higher one is asked before those that were registered later
+	// Status says how a plugin does that may be down, for [Runtime.Report]; it may be nil.
+	Status func() string
 
 	// One answer: the first that is not none.
 
@@ -82,7 +84,8 @@ func Text(delta string) Event { return Event{Kind: EventText, Data: map[string]a
 // Stream gives the events of a model's answer, as they come. An error is the last it gives.
 type Stream = iter.Seq2[Event, error]
 
-// TapeContext makes of a tape the messages of the next call, in the form of the API.
+// TapeContext makes of a tape the messages of the next call, in the form of the API. Nil leaves
+// it to [Runtime.BuildTapeContext]'s own.
 type TapeContext func(ctx context.Context, t *repo.Tape, form string) (messages []json.RawMessage, err error)
 
 // Sidecar keeps named records beside a session's tape.
@@ -124,10 +127,10 @@ const (
 
 // Turn is what a session does at the moment.
 type Turn struct {
-	Session  string
-	Running  bool
-	Pending  int // messages that wait for a turn
-	Steering int // messages that wait for the running turn's next step
+	Session  string `json:"session_id"`
+	Running  bool   `json:"running"`
+	Pending  int    `json:"pending"`  // messages that wait for a turn
+	Steering int    `json:"steering"` // messages that wait for the running turn's next step
 }
 
 // SteeringInbox keeps messages for turns that run.
@@ -146,6 +149,6 @@ type Command struct {
 
 // ModelOption is a model that a session may use.
 type ModelOption struct {
-	ID    string // provider:model
-	Label string
+	ID    string `json:"id"` // provider:model
+	Label string `json:"label"`
 }

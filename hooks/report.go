@@ -18,6 +18,7 @@ type PluginReport struct {
 	Failures  int           `json:"failures"`
 	LastError string        `json:"last_error,omitempty"`
 	Mean      time.Duration `json:"mean_ns"`
+	Status    string        `json:"status,omitempty"` // of [Plugin.Status]
 
 	total time.Duration
 }
@@ -58,6 +59,9 @@ func (r *Runtime) Report() []HookReport {
 			f := PluginReport{Name: p.Name}
 			if counted := r.figures[figureKey{hook, p.Name}]; counted != nil {
 				f = *counted
+			}
+			if p.Status != nil {
+				f.Status = p.Status()
 			}
 			h.Plugins = append(h.Plugins, f)
 		}

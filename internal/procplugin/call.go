@@ -1,0 +1,199 @@
+package procplugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"tape/hooks"
+)
+
+// ask is what the host asks the plugin.
+type ask struct {
+	method  string
+	params  map[string]any
+	timeout time.Duration // without an answer, or an event of a stream
+	session string        // whose tape the plugin means if it says nothing else
+	state   hooks.State   // what state/set changes; nil: nothing
+	events  bool          // it gives a stream
+}
+
+// call is an ask that was sent.
+type call struct {
+	ask
+	in     *instance
+	id     int
+	queue  *queue
+	seq    int          // of the latest event
+	serves atomic.Int32 // requests of the plugin within this call
+}
+
+func (in *instance) begin(ctx context.Context, a ask) (*call, error) {
+	in.mu.Lock()
+	in.last++
+	c := &call{ask: a, in: in, id: in.last, queue: newQueue()}
+	in.calls[c.id] = c
+	in.mu.Unlock()
+	line, err := encode(message{ID: json.RawMessage(strconv.Itoa(c.id)), Method: a.method, Params: a.params}, in.limits.line)
+	if err == nil {
+		wait, cancel := context.WithTimeoutCause(ctx, a.timeout, errors.New("it does not read what it is asked"))
+		defer cancel()
+		if err = in.send(wait, line); err != nil && ctx.Err() == nil && wait.Err() != nil {
+			err = context.Cause(wait)
+			in.fail(err, false)
+		}
+	}
+	if errors.Is(err, errDown) {
+		return c, nil // its death is the answer
+	}
+	if err != nil {
+		c.forget(false)
+		return nil, err
+	}
+	return c, nil
+}
+
+// ask asks, and gives the result.
+func (in *instance) ask(ctx context.Context, a ask) (json.RawMessage, error) {
+	c, err := in.begin(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	_, result, err := c.next(ctx)
+	return result, err
+}
+
+// next gives the next event or, if that is nil, the result.
+func (c *call) next(ctx context.Context) (*hooks.Event, json.RawMessage, error) {
+	timer := time.NewTimer(c.timeout)
+	defer timer.Stop()
+	for {
+		m, full := c.queue.pop()
+		if full {
+			c.forget(true)
+			return nil, nil, fmt.Errorf("more than %d bytes of events wait", c.in.limits.queue)
+		}
+		if m != nil {
+			if e, result, over, err := c.take(ctx, m); over {
+				return e, result, err
+			}
+			continue
+		}
+		select {
+		case <-c.queue.ready:
+		case <-ctx.Done():
+			c.forget(true)
+			return nil, nil, ctx.Err()
+		case <-timer.C:
+			if c.serves.Load() > 0 {
+				timer.Reset(c.timeout) // it waits for the host
+				continue
+			}
+			c.forget(true)
+			c.expect()
+			return nil, nil, fmt.Errorf("no answer within %s", c.timeout)
+		case <-c.in.dead:
+			if m, _ := c.queue.pop(); m != nil {
+				if e, result, over, err := c.take(ctx, m); over {
+					return e, result, err
+				}
+				continue
+			}
+			_, err := c.in.failure()
+			return nil, nil, err
+		}
+	}
+}
+
+// take looks at what came; over says that next has something to give.
+func (c *call) take(ctx context.Context, m *received) (e *hooks.Event, result json.RawMessage, over bool, err error) {
+	switch {
+	case m.Method == "model/event":
+		e, err = c.event(m)
+		if err != nil {
+			c.forget(true)
+		}
+		return e, nil, true, err
+	case m.Method == "state/set":
+		c.in.finish(m.ID, struct{}{}, c.set(m.Params), false)
+	case m.Method != "":
+		c.serves.Add(1)
+		go func() {
+			defer c.serves.Add(-1)
+			c.in.work(ctx, c, m, m.served)
+		}()
+	case m.Error != nil:
+		return nil, nil, true, m.Error
+	default:
+		return nil, m.Result, true, nil
+	}
+	return nil, nil, false, nil
+}
+
+func (c *call) event(m *received) (*hooks.Event, error) {
+	var e struct {
+		Seq int `json:"seq"`
+		hooks.Event
+	}
+	if err := json.Unmarshal(m.Params, &e); err != nil {
+		return nil, fmt.Errorf("model/event: %w", err)
+	}
+	if c.seq++; e.Seq != c.seq {
+		return nil, fmt.Errorf("model/event: seq is %d after %d; it counts from 1", e.Seq, c.seq-1)
+	}
+	if e.Kind == "" {
+		return nil, errors.New("model/event: no kind")
+	}
+	return &e.Event, nil
+}
+
+// set changes the turn's state, in the goroutine of the hook.
+func (c *call) set(raw json.RawMessage) error {
+	var params struct {
+		Key   string `json:"key"`
+		Value any    `json:"value"`
+	}
+	if err := json.Unmarshal(raw, &params); err != nil || params.Key == "" {
+		return &rpcError{Code: codeParams, Message: "state/set wants call_id, key and value"}
+	}
+	if c.state == nil {
+		return fmt.Errorf("%s has no state that could be set", c.method)
+	}
+	c.state[params.Key] = params.Value
+	return nil
+}
+
+// forget gives the call up; cancel tells the plugin.
+func (c *call) forget(cancel bool) {
+	c.in.mu.Lock()
+	_, waits := c.in.calls[c.id]
+	delete(c.in.calls, c.id)
+	if waits && cancel {
+		c.in.late[c.id] = true
+	}
+	c.in.mu.Unlock()
+	if waits && cancel {
+		c.in.notify("$/cancel", map[string]any{"id": c.id})
+	}
+	for _, m := range c.queue.close() {
+		if m.served != nil {
+			c.in.finish(m.ID, nil, errCancelled, false)
+		}
+	}
+}
+
+// expect ends the process if what was cancelled is not answered: it hangs.
+func (c *call) expect() {
+	time.AfterFunc(c.in.limits.cancel, func() {
+		c.in.mu.Lock()
+		hangs := c.in.late[c.id]
+		c.in.mu.Unlock()
+		if hangs {
+			c.in.fail(fmt.Errorf("it hangs: %s was not answered, also when it was cancelled", c.method), false)
+		}
+	})
+}

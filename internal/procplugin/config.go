@@ -1,0 +1,101 @@
+package procplugin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"tape/hooks"
+	"tape/repo"
+)
+
+// Config is what the settings say of a plugin.
+type Config struct {
+	Name     string          `json:"name"`
+	Command  []string        `json:"command"` // the program and its arguments; no shell
+	Priority int             `json:"priority"`
+	Env      []string        `json:"env"`    // names of variables that it gets although they look secret
+	Config   json.RawMessage `json:"config"` // for the plugin itself
+}
+
+// ParseConfigs reads the setting "plugins", a JSON array; nothing and null are none.
+func ParseConfigs(setting json.RawMessage) ([]Config, error) {
+	if len(setting) == 0 {
+		return nil, nil
+	}
+	var configs []Config
+	d := json.NewDecoder(bytes.NewReader(setting))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&configs); err != nil {
+		return nil, fmt.Errorf(`the setting plugins: %w; it is a list of {"name":"x","command":["program","argument"]}`, err)
+	}
+	seen := map[string]bool{}
+	for i, c := range configs {
+		switch {
+		case c.Name == "":
+			return nil, fmt.Errorf("the setting plugins: number %d has no name", i+1)
+		case len(c.Command) == 0 || c.Command[0] == "":
+			return nil, fmt.Errorf("the setting plugins: %q has no command", c.Name)
+		case seen[c.Name]:
+			return nil, fmt.Errorf("the setting plugins: there are two of the name %q", c.Name)
+		}
+		seen[c.Name] = true
+	}
+	return configs, nil
+}
+
+// Options are what plugins work with.
+type Options struct {
+	Host      string         // what the host calls itself: "tape 1.0"
+	Workspace string         // the folder of the workspace
+	Dir       string         // where plugins are started; "": the current folder
+	Keys      []string       // secrets that no plugin gets by a variable that it does not name
+	Runtime   *hooks.Runtime // whose tools plugins may call
+	// Tape gives a session's tape. ctx is that of the hook within which the plugin asks.
+	Tape func(ctx context.Context, session string) (*repo.Tape, error)
+	Log  *slog.Logger // nil: slog's default
+
+	limits *limits // nil: those of the protocol
+}
+
+// limits are what a plugin is held to. Tests have shorter ones.
+type limits struct {
+	initialize time.Duration // until it is ready
+	hook       time.Duration // an answer, unless it asks for more
+	long       time.Duration // an answer of a tool, channel or command; a model's next event
+	cancel     time.Duration // what a time-out has cancelled has to be answered, or it hangs
+	shutdown   time.Duration // the answer to shutdown, and then the end
+	pause      time.Duration // before the first restart; then four times as long
+	line       int           // bytes
+	queue      int           // bytes that wait for whoever reads a stream
+	stray      int           // lines that are no messages
+	logged     int           // lines of standard error in a minute
+}
+
+// The limits of the protocol. Restarts are counted over a minute.
+const (
+	window   = time.Minute
+	restarts = 3
+	requests = 64 // of a plugin, at once
+)
+
+func (o Options) defaults() Options {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.limits == nil {
+		o.limits = &limits{
+			initialize: time.Minute, hook: 5 * time.Second, long: time.Minute, cancel: 5 * time.Second,
+			shutdown: 2 * time.Second, pause: 100 * time.Millisecond,
+			line: 16 << 20, queue: 64 << 20, stray: 100, logged: 1000,
+		}
+	}
+	if o.Tape == nil {
+		o.Tape = func(context.Context, string) (*repo.Tape, error) { return nil, errors.New("there are no tapes here") }
+	}
+	return o
+}

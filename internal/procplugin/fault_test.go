@@ -1,0 +1,289 @@
+package procplugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tape/hooks"
+)
+
+const resolve = "hook/resolve_session"
+
+func ask1(p *Process) (string, error) {
+	s, err := p.Plugin().ResolveSession(context.Background(), hooks.Envelope{"content": "hi"})
+	if s == nil {
+		return "none", err
+	}
+	return *s, err
+}
+
+func wantError(t *testing.T, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("error %v, wanted %q", err, text)
+	}
+}
+
+// eventually waits until the plugin's status says something.
+func eventually(t *testing.T, p *Process, text string) {
+	t.Helper()
+	for range 1000 {
+		if strings.Contains(p.Status(), text) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("status %q, wanted %q", p.Status(), text)
+}
+
+func TestCrashIsAnErrorAndThePluginIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	p := scripted(t, script{Once: temp(t, "once"), Answers: map[string]reply{resolve: {Do: "crash", Value: "back"}}}, Options{})
+	_, err := ask1(p)
+	wantError(t, err, "the process ended: exit status 3")
+	if got, err := ask1(p); got != "back" || err != nil {
+		t.Errorf("after the restart: %q, %v", got, err)
+	}
+	if s := p.Status(); !strings.Contains(s, "running, pid ") || !strings.Contains(s, "restarts: 1, the last because: the process ended: exit status 3") {
+		t.Error(s)
+	}
+}
+
+func TestAfterThreeRestartsInAMinuteThePluginIsOff(t *testing.T) {
+	t.Parallel()
+	p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "crash"}}}, Options{})
+	rt := hooks.New(slog.New(slog.DiscardHandler))
+	if err := rt.Register(p.Plugin()); err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		_, err := rt.ResolveSession(t.Context(), hooks.Envelope{})
+		wantError(t, err, "exit status 3")
+	}
+	eventually(t, p, "off: the process ended: exit status 3")
+	if got, err := rt.ResolveSession(t.Context(), hooks.Envelope{}); got != "default:default" || err != nil {
+		t.Errorf("%q, %v: who is off answers none", got, err)
+	}
+	r := rt.Report()[0].Plugins[0]
+	if r.Calls != 5 || r.Failures != 4 || !strings.HasPrefix(r.Status, "off: ") || !strings.Contains(r.Status, "restarts: 3") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestPausesGrow(t *testing.T) {
+	t.Parallel()
+	p := &Process{o: Options{}.defaults()}
+	now, why := time.Now(), errors.New("crash")
+	var got []string
+	for i := range 6 {
+		pause, again := p.restart(now.Add(time.Duration(i)*25*time.Second), why)
+		got = append(got, fmt.Sprint(pause, again))
+	}
+	want := "[100ms true 400ms true 1.6s true 1.6s true 1.6s true 1.6s true]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("%v, wanted %v", got, want)
+	}
+	if _, again := p.restart(now.Add(126*time.Second), why); again {
+		t.Error("a fourth restart in a minute")
+	}
+}
+
+func TestHang(t *testing.T) {
+	t.Parallel()
+	l := quick()
+	l.hook = 200 * time.Millisecond
+	p := scripted(t, script{Once: temp(t, "once"), Answers: map[string]reply{resolve: {Do: "hang", Value: "back"}}}, Options{limits: l})
+	_, err := ask1(p)
+	wantError(t, err, "no answer within 200ms")
+	eventually(t, p, "the last because: it hangs: hook/resolve_session was not answered, also when it was cancelled")
+	eventually(t, p, "running")
+	l.hook = 10 * time.Second
+	if got, err := ask1(p); got != "back" || err != nil {
+		t.Errorf("after the restart: %q, %v", got, err)
+	}
+}
+
+func TestTimeoutThatAPluginAsksFor(t *testing.T) {
+	t.Parallel()
+	p := scripted(t, script{
+		About:   map[string]any{"hooks": []any{map[string]any{"name": "resolve_session", "timeout_ms": 100}}},
+		Answers: map[string]reply{resolve: {Do: "late"}},
+	}, Options{})
+	_, err := ask1(p)
+	wantError(t, err, "no answer within 100ms")
+	time.Sleep(100 * time.Millisecond)
+	if s := p.Status(); strings.Contains(s, "restarts") {
+		t.Errorf("%s: who answers $/cancel does not hang", s)
+	}
+}
+
+func TestCancelledTurnTellsThePlugin(t *testing.T) {
+	t.Parallel()
+	var log logBuffer
+	p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "late"}, "hook/build_prompt": {Value: "still there"}}},
+		Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	q := p.Plugin()
+	if _, err := q.ResolveSession(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if got, err := q.BuildPrompt(t.Context(), nil, "s", nil); err != nil || got.Text != "still there" {
+		t.Errorf("%v, %v", got, err)
+	}
+	if !strings.Contains(log.String(), "cancelled {") || strings.Contains(p.Status(), "stray") {
+		t.Errorf("%s\n%s", log.String(), p.Status())
+	}
+}
+
+func TestStrayLines(t *testing.T) {
+	t.Parallel()
+	var log logBuffer
+	p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "stray", N: 60, Value: "fine"}}},
+		Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if got, err := ask1(p); got != "fine" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if s := p.Status(); !strings.Contains(s, "stray lines: 60") || !strings.Contains(log.String(), `line="stray 59" count=60`) {
+		t.Errorf("%s\n%s", s, log.String())
+	}
+	_, err := ask1(p)
+	wantError(t, err, "100 stray lines")
+	eventually(t, p, "off: 100 stray lines")
+	if got, err := ask1(p); got != "none" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestWhatIsNoMessageIsStray(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{`[]`, `{}`, `{"jsonrpc":"1.0","id":1,"result":1}`, `null`, `{"jsonrpc":"2.0","id":99,"result":{}}`, `{"jsonrpc":"2.0","id":"x","result":{}}`,
+		`{"jsonrpc":"2.0","method":"model/event","params":{"call_id":ID,"seq":1}}`, `{"jsonrpc":"2.0","method":"tape/append","params":{}}`, "\xff\xfe"} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "raw", Text: line + "\n" + `{"jsonrpc":"2.0","id":ID,"result":{"value":"ok"}}`}}}, Options{})
+			if got, err := ask1(p); got != "ok" || err != nil || !strings.Contains(p.Status(), "stray lines: 1") {
+				t.Errorf("%q, %v, %s", got, err, p.Status())
+			}
+		})
+	}
+}
+
+func TestLongestAnswer(t *testing.T) {
+	t.Parallel()
+	p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "big", N: 16 << 20}, "hook/run_model": {Do: "big", N: 16<<20 + 1}}}, Options{})
+	got, err := ask1(p)
+	if err != nil || len(got) < 16<<20-100 {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	_, err = p.Plugin().RunModel(t.Context(), hooks.Prompt{}, "s", nil)
+	wantError(t, err, "it wrote a line of more than 16777216 bytes")
+	if got, err = ask1(p); err != nil || len(got) < 16<<20-100 {
+		t.Errorf("after the restart: %d bytes, %v", len(got), err)
+	}
+	_, err = p.Plugin().BuildPrompt(t.Context(), hooks.Envelope{"content": strings.Repeat("x", 16<<20)}, "s", nil)
+	wantError(t, err, "a line has at most 16777216")
+}
+
+func TestFloodOfStandardError(t *testing.T) {
+	t.Parallel()
+	var log logBuffer
+	p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "flood", N: 20000, Value: "fine"}}},
+		Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if got, err := ask1(p); got != "fine" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	p.Close()
+	s := log.String()
+	if n := strings.Count(s, "flood"); n < 900 || n > 1000 || !strings.Contains(s, "the rest of this minute is left out") || strings.Contains(s, "\x1b") {
+		t.Errorf("%d lines", n)
+	}
+	if !strings.Contains(s, "plugin=scripted") {
+		t.Error("the log does not say whose it is")
+	}
+}
+
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+func TestWhoIgnoresExitIsEndedWithItsChildren(t *testing.T) {
+	t.Parallel()
+	child := temp(t, "child")
+	p := scripted(t, script{Stubborn: true, Child: child, Answers: map[string]reply{resolve: {Do: "pid"}}}, Options{})
+	raw := seen(t, child)
+	pid, err := strconv.Atoi(raw)
+	if err != nil || !alive(pid) {
+		t.Fatal(raw, err)
+	}
+	p.Close()
+	for range 500 {
+		state, _ := os.ReadFile("/proc/" + raw + "/stat")
+		if !alive(pid) || strings.Contains(string(state), ") Z ") {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("its child still runs")
+}
+
+func TestShutdownThenExit(t *testing.T) {
+	t.Parallel()
+	file := temp(t, "seen")
+	p := scripted(t, script{Seen: file, Answers: map[string]reply{resolve: {}}}, Options{})
+	p.Close()
+	if got := seen(t, file); !strings.HasSuffix(got, "shutdown \nexit \n") {
+		t.Error(got)
+	}
+	if s := p.Status(); s != "off: it was ended" {
+		t.Error(s)
+	}
+}
+
+func TestWhatCannotBeStartedIsOff(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]script{
+		`lists the hook "no_such"`:      {About: map[string]any{"hooks": []any{map[string]any{"name": "no_such"}}}},
+		"initialize: the process ended": {Answers: map[string]reply{"initialize": {Do: "crash"}}},
+		"initialize: no thanks":         {Answers: map[string]reply{"initialize": {Do: "fail", Text: "no thanks"}}},
+		"schema of the tool":            {About: map[string]any{"tools": []any{map[string]any{"name": "x", "schema": 1}}}},
+	} {
+		p, err := launched(t, "x", s, Options{})
+		wantError(t, err, name)
+		if !strings.Contains(p.Status(), "off: ") || len(p.Plugin().Hooks()) != 0 {
+			t.Error(p.Status())
+		}
+	}
+	p, err := Start(t.Context(), Config{Name: "gone", Command: []string{"/no/such/program"}}, Options{})
+	wantError(t, err, `start plugin "gone": fork/exec /no/such/program: no such file`)
+	p.Close()
+	l := quick()
+	l.initialize = 100 * time.Millisecond
+	_, err = launched(t, "slow", script{Answers: map[string]reply{"initialize": {Do: "hang"}}}, Options{limits: l})
+	wantError(t, err, "initialize: no answer within 100ms")
+}
+
+func TestNoKeysInTheEnvironment(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "sk-of-openai-123456")
+	t.Setenv("MY_TOKEN", "named")
+	t.Setenv("HARMLESS", "x sk-of-anthropic-1 y")
+	t.Setenv("PLAIN", "plain")
+	s := script{Answers: map[string]reply{resolve: {Do: "env"}}}
+	s.About = lister(s.Answers)
+	p, err := Start(t.Context(), Config{Name: "x", Command: []string{os.Args[0], "scripted-plugin", encoded(s)}, Env: []string{"MY_TOKEN"}},
+		Options{Keys: []string{"sk-of-anthropic-1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	got, err := ask1(p)
+	if err != nil || strings.Contains(got, "sk-of") || !strings.Contains(got, "MY_TOKEN=named") || !strings.Contains(got, "PLAIN=plain") {
+		t.Errorf("%s, %v", got, err)
+	}
+}

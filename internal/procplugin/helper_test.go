@@ -1,0 +1,291 @@
+package procplugin
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tape/hooks"
+)
+
+// script is what a scripted plugin, this test program in another process, does.
+type script struct {
+	About    map[string]any   `json:"about"`
+	Answers  map[string]reply `json:"answers"`
+	Seen     string           `json:"seen"`     // a file to which it writes what it was asked
+	Once     string           `json:"once"`     // a file: if it is there, crashes are over
+	Stubborn bool             `json:"stubborn"` // it ignores shutdown and exit
+	Child    string           `json:"child"`    // a file to which the id of a child is written
+}
+
+// reply is what it does when it is asked.
+type reply struct {
+	Value    any            `json:"value"`
+	Do       string         `json:"do"`
+	N        int            `json:"n"`
+	Text     string         `json:"text"`
+	Events   []hooks.Event  `json:"events"`
+	Requests []plainRequest `json:"requests"`
+}
+
+type plainRequest struct {
+	Method string         `json:"method"`
+	Params map[string]any `json:"params"`
+	Alone  bool           `json:"alone"` // it names no call
+	Cancel bool           `json:"cancel"`
+}
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "scripted-plugin" {
+		var s script
+		if err := json.Unmarshal([]byte(os.Args[2]), &s); err != nil {
+			panic(err)
+		}
+		s.run()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func write(format string, a ...any) { fmt.Fprintf(os.Stdout, format+"\n", a...) }
+
+func encoded(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+func (s *script) run() {
+	if s.Child != "" {
+		child := exec.Command("sleep", "1000")
+		child.Stdout, child.Stderr = os.Stdout, os.Stderr
+		if err := child.Start(); err != nil {
+			panic(err)
+		}
+		_ = os.WriteFile(s.Child, fmt.Append(nil, child.Process.Pid), 0o600)
+	}
+	in := bufio.NewReaderSize(os.Stdin, 1<<20)
+	for {
+		line, err := readLine(in, 1<<30)
+		if err != nil {
+			if s.Stubborn {
+				time.Sleep(time.Hour)
+			}
+			return
+		}
+		m := parse(line)
+		if s.Seen != "" && m.Method != "" {
+			f, err := os.OpenFile(s.Seen, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+			if err != nil {
+				panic(err)
+			}
+			fmt.Fprintf(f, "%s %s\n", m.Method, m.Params)
+			f.Close()
+		}
+		switch m.Method {
+		case "initialize":
+			if _, ok := s.Answers["initialize"]; ok {
+				s.answer(m, in)
+				continue
+			}
+			write(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, encoded(s.About))
+		case "shutdown":
+			if !s.Stubborn {
+				write(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
+			}
+		case "exit":
+			if !s.Stubborn {
+				return
+			}
+		default:
+			if m.Method != "" && len(m.ID) > 0 {
+				s.answer(m, in)
+			}
+		}
+	}
+}
+
+func (s *script) answer(m *received, in *bufio.Reader) {
+	r := s.Answers[m.Method]
+	if s.Once != "" && r.Do != "" {
+		if _, err := os.Stat(s.Once); err == nil {
+			r.Do = ""
+		} else {
+			_ = os.WriteFile(s.Once, nil, 0o600)
+		}
+	}
+	value := encoded(r.Value)
+	switch r.Do {
+	case "echo":
+		value = encoded(string(m.Params))
+	case "env":
+		value = encoded(strings.Join(os.Environ(), "\n"))
+	case "crash":
+		os.Exit(3)
+	case "hang":
+		time.Sleep(time.Hour)
+	case "late": // it waits until it is cancelled
+		for {
+			line, err := readLine(in, 1<<30)
+			if err != nil {
+				return
+			}
+			if c := parse(line); c.Method == "$/cancel" {
+				fmt.Fprintf(os.Stderr, "cancelled %s\n", c.Params)
+				write(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32800,"message":"cancelled"}}`, m.ID)
+				return
+			}
+		}
+	case "fail":
+		write(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%s}}`, m.ID, encoded(r.Text))
+		return
+	case "stray":
+		for i := range r.N {
+			write("stray %d", i)
+		}
+	case "raw":
+		write("%s", strings.ReplaceAll(r.Text, "ID", string(m.ID)))
+		return
+	case "big": // a line of N bytes
+		head, tail := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"value":"`, m.ID), `"}}`
+		write("%s%s%s", head, strings.Repeat("x", r.N-len(head)-len(tail)), tail)
+		return
+	case "flood":
+		for range r.N {
+			fmt.Fprintln(os.Stderr, strings.Repeat("\x1b[31m", 100)+"flood")
+		}
+	case "pid":
+		value = fmt.Sprint(os.Getpid())
+	}
+	for i, e := range r.Events {
+		write(`{"jsonrpc":"2.0","method":"model/event","params":{"call_id":%s,"seq":%d,"kind":%q,"data":%s}}`, m.ID, i+1, e.Kind, encoded(e.Data))
+		if r.N > 0 {
+			time.Sleep(time.Duration(r.N) * time.Millisecond)
+		}
+	}
+	if len(r.Requests) > 0 {
+		value = encoded(requested(m, r.Requests, in))
+	}
+	switch r.Do {
+	case "fail-after":
+		write(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%s}}`, m.ID, encoded(r.Text))
+	case "crash-after":
+		os.Exit(4)
+	case "silent-after":
+		time.Sleep(time.Hour)
+	default:
+		write(`{"jsonrpc":"2.0","id":%s,"result":{"value":%s}}`, m.ID, value)
+	}
+}
+
+// requested asks the host, one request after the other, and gives its answers, a line each.
+func requested(m *received, list []plainRequest, in *bufio.Reader) string {
+	var answers []string
+	for i, q := range list {
+		if q.Params == nil {
+			q.Params = map[string]any{}
+		}
+		if !q.Alone {
+			q.Params["call_id"] = m.ID
+		}
+		write(`{"jsonrpc":"2.0","id":"r%d","method":%q,"params":%s}`, i, q.Method, encoded(q.Params))
+		if q.Cancel {
+			write(`{"jsonrpc":"2.0","method":"$/cancel","params":{"id":"r%d"}}`, i)
+		}
+		line, err := readLine(in, 1<<30)
+		if err != nil {
+			return err.Error()
+		}
+		a := parse(line)
+		if a.Error != nil {
+			answers = append(answers, fmt.Sprintf("error %d: %s", a.Error.Code, a.Error.Message))
+		} else {
+			answers = append(answers, string(a.Result))
+		}
+	}
+	return strings.Join(answers, "\n")
+}
+
+// quick are limits that tests need not wait for.
+func quick() *limits {
+	return &limits{initialize: 10 * time.Second, hook: 10 * time.Second, long: 10 * time.Second, cancel: 50 * time.Millisecond,
+		shutdown: 500 * time.Millisecond, pause: time.Millisecond, line: 16 << 20, queue: 64 << 20, stray: 100, logged: 1000}
+}
+
+// logBuffer is a log that tests can read.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// lister makes what a plugin says of itself of the hooks that it has answers for.
+func lister(answers map[string]reply) map[string]any {
+	list := []any{}
+	for method := range answers {
+		if name, ok := strings.CutPrefix(method, "hook/"); ok {
+			list = append(list, map[string]any{"name": name})
+		}
+	}
+	return map[string]any{"name": "scripted", "version": "1", "hooks": list}
+}
+
+// launched starts a scripted plugin.
+func launched(t testing.TB, name string, s script, o Options) (*Process, error) {
+	t.Helper()
+	if s.About == nil {
+		s.About = lister(s.Answers)
+	}
+	if o.limits == nil {
+		o.limits = quick()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	p, err := Start(context.Background(), Config{Name: name, Command: []string{os.Args[0], "scripted-plugin", encoded(s)}}, o)
+	t.Cleanup(p.Close)
+	return p, err
+}
+
+func scripted(t testing.TB, s script, o Options) *Process {
+	t.Helper()
+	p, err := launched(t, "scripted", s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func seen(t testing.TB, file string) string {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func temp(t testing.TB, name string) string { return filepath.Join(t.TempDir(), name) }

@@ -1,0 +1,256 @@
+package procplugin
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"time"
+
+	"tape/internal/display"
+)
+
+// server does what the plugin asks for, within a call or without (nil).
+type server func(ctx context.Context, c *call, method string, params json.RawMessage) (any, error)
+
+// instance is a process that runs.
+type instance struct {
+	limits *limits
+	log    *slog.Logger
+	serve  server
+	cmd    *exec.Cmd
+	out    chan []byte   // lines to its standard input; nil asks for the end of it
+	waited chan struct{} // closed when the process has ended
+	dead   chan struct{} // closed when also all that it wrote was read
+
+	mu       sync.Mutex
+	err      error // why it ended
+	final    bool  // it is not to be started again
+	last     int   // the id of the latest call
+	calls    map[int]*call
+	late     map[int]bool       // cancelled and not answered yet
+	requests map[string]*served // of the plugin
+	stray    int
+}
+
+// start starts a process. It ends with ctx.
+func start(ctx context.Context, c Config, o Options, serve server) (*instance, error) {
+	in := &instance{
+		limits: o.limits, log: o.Log, serve: serve, cmd: exec.Command(c.Command[0], c.Command[1:]...),
+		out: make(chan []byte, 4*requests), waited: make(chan struct{}), dead: make(chan struct{}),
+		calls: map[int]*call{}, late: map[int]bool{}, requests: map[string]*served{},
+	}
+	in.cmd.Dir, in.cmd.Env = o.Dir, environment(c.Env, o.Keys)
+	apart(in.cmd)
+	stdin, err := in.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	// Not by StdoutPipe: Wait would close it before all is read.
+	stdout, theirOut, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer theirOut.Close()
+	stderr, theirErr, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, stdout.Close())
+	}
+	defer theirErr.Close()
+	in.cmd.Stdout, in.cmd.Stderr = theirOut, theirErr
+	if err := in.cmd.Start(); err != nil {
+		return nil, errors.Join(err, stdout.Close(), stderr.Close(), stdin.Close())
+	}
+	go in.write(stdin)
+	go in.keepLog(stderr)
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		in.read(ctx, stdout)
+	}()
+	go in.wait(ctx, read, stdout, stderr)
+	return in, nil
+}
+
+// wait ends what the process leaves behind, and takes leave of it when all is read.
+func (in *instance) wait(ctx context.Context, read <-chan struct{}, pipes ...*os.File) {
+	stop := context.AfterFunc(ctx, func() { in.fail(ctx.Err(), true) })
+	defer stop()
+	err := in.cmd.Wait()
+	close(in.waited)
+	kill(in.cmd)
+	// Where what it has started lives on, it may hold the pipes open.
+	timer := time.AfterFunc(time.Second, func() { _ = pipes[0].Close() })
+	<-read
+	timer.Stop()
+	if err == nil {
+		err = errors.New("the process ended")
+	} else {
+		err = fmt.Errorf("the process ended: %w", err)
+	}
+	in.fail(err, false)
+	close(in.dead)
+	for _, p := range pipes {
+		_ = p.Close()
+	}
+}
+
+// fail ends the process. The first reason is kept.
+func (in *instance) fail(err error, final bool) {
+	in.mu.Lock()
+	if in.err == nil {
+		in.err, in.final = err, final
+	}
+	in.mu.Unlock()
+	select {
+	case <-in.waited:
+	default:
+		kill(in.cmd)
+	}
+}
+
+func (in *instance) failure() (final bool, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.final, in.err
+}
+
+func (in *instance) write(stdin io.WriteCloser) {
+	defer stdin.Close()
+	for {
+		select {
+		case <-in.waited:
+			return
+		case line := <-in.out:
+			if line == nil {
+				return
+			}
+			if _, err := stdin.Write(line); err != nil {
+				return // it has ended, or will miss what it was asked
+			}
+		}
+	}
+}
+
+var errDown = errors.New("the plugin has ended")
+
+// send hands a line over; it waits where the process does not read.
+func (in *instance) send(ctx context.Context, line []byte) error {
+	select {
+	case in.out <- line:
+		return nil
+	case <-in.waited:
+		return errDown
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// notify sends a notification, unless the process does not read.
+func (in *instance) notify(method string, params any) {
+	line, err := encode(message{Method: method, Params: params}, in.limits.line)
+	if err != nil {
+		in.log.Warn("a notification was not sent", "method", method, "error", err)
+		return
+	}
+	select {
+	case in.out <- line:
+	default:
+	}
+}
+
+// read takes what the process writes. It never waits for anybody.
+func (in *instance) read(ctx context.Context, stdout io.Reader) {
+	r := bufio.NewReaderSize(stdout, 64<<10)
+	for {
+		line, err := readLine(r, in.limits.line)
+		switch {
+		case errors.Is(err, errTooLong):
+			in.fail(fmt.Errorf("it wrote a line of more than %d bytes", in.limits.line), false)
+			return
+		case err != nil:
+			select {
+			case <-in.waited:
+			case <-time.After(time.Second):
+				in.fail(errors.New("it closed its standard output"), false)
+			}
+			return
+		case len(line) == 0:
+			continue
+		}
+		if m := parse(line); m == nil || !in.take(ctx, m) {
+			in.astray(line)
+		}
+	}
+}
+
+// astray counts a line that is no message of the protocol.
+func (in *instance) astray(line []byte) {
+	in.mu.Lock()
+	in.stray++
+	n := in.stray
+	in.mu.Unlock()
+	in.log.Warn("a stray line on standard output", "line", display.Line(cut(string(line), 200)), "count", n)
+	if n >= in.limits.stray {
+		in.fail(fmt.Errorf("%d stray lines on standard output; it writes what is no message to standard error", n), true)
+	}
+}
+
+// take hands a message to whom it concerns; false if it concerns nobody.
+func (in *instance) take(ctx context.Context, m *received) bool {
+	switch m.Method {
+	case "":
+		return in.answered(m)
+	case "$/cancel":
+		in.cancelled(m)
+		return true
+	case "log":
+		in.logged(m)
+		return true
+	}
+	var of struct {
+		CallID *int `json:"call_id"`
+	}
+	_ = json.Unmarshal(m.Params, &of) // who serves the request will say what is wrong
+	var c *call
+	if of.CallID != nil {
+		in.mu.Lock()
+		c = in.calls[*of.CallID]
+		late := in.late[*of.CallID]
+		in.mu.Unlock()
+		if m.Method == "model/event" && (late || c != nil && c.events) {
+			if c != nil {
+				c.queue.push(m, in.limits.queue)
+			}
+			return true
+		}
+	}
+	if m.Method == "model/event" {
+		return false
+	}
+	return in.requested(ctx, m, c, of.CallID != nil)
+}
+
+// answered hands an answer to its call. One that comes too late is nobody's.
+func (in *instance) answered(m *received) bool {
+	id, err := strconv.Atoi(string(m.ID))
+	if err != nil {
+		return false
+	}
+	in.mu.Lock()
+	c, late := in.calls[id], in.late[id]
+	delete(in.calls, id)
+	delete(in.late, id)
+	in.mu.Unlock()
+	if c != nil {
+		c.queue.push(m, in.limits.queue)
+	}
+	return c != nil || late
+}

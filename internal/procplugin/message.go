@@ -1,0 +1,104 @@
+package procplugin
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"tape/internal/display"
+)
+
+// message is a request, a notification or an answer.
+type message struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Method  string          `json:"method,omitempty"`
+	Params  any             `json:"params,omitempty"`
+	Result  any             `json:"result,omitempty"`
+	Error   *rpcError       `json:"error,omitempty"`
+}
+
+// received is a message that came in.
+type received struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  string          `json:"method"`
+	Params  json.RawMessage `json:"params"`
+	Result  json.RawMessage `json:"result"`
+	Error   *rpcError       `json:"error"`
+
+	size   int
+	served *served // of a request within a call
+}
+
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// The codes of errors: those of JSON-RPC, and of the Language Server Protocol for what was
+// cancelled.
+const (
+	codeUnknown   = -32601
+	codeParams    = -32602
+	codeFailed    = -32000
+	codeCancelled = -32800
+)
+
+func (e *rpcError) Error() string { return cut(display.Text(e.Message), 4096) }
+
+// cut shortens a text that may be of any length.
+func cut(s string, n int) string {
+	if len(s) > n {
+		return s[:n] + "…"
+	}
+	return s
+}
+
+var errTooLong = errors.New("too long")
+
+// readLine reads a line without its end. One of more than limit bytes is errTooLong.
+func readLine(r *bufio.Reader, limit int) ([]byte, error) {
+	var line []byte
+	for {
+		piece, err := r.ReadSlice('\n')
+		line = append(line, piece...)
+		if len(bytes.TrimRight(line, "\r\n")) > limit {
+			return nil, errTooLong
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && len(line) > 0:
+			return line, nil
+		}
+		return bytes.TrimRight(line, "\r\n"), err
+	}
+}
+
+// encode makes a line of a message.
+func encode(m message, limit int) ([]byte, error) {
+	m.Version = "2.0"
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(m); err != nil {
+		return nil, err
+	}
+	if b.Len()-1 > limit {
+		return nil, fmt.Errorf("the message has %d bytes; a line has at most %d", b.Len()-1, limit)
+	}
+	return b.Bytes(), nil
+}
+
+// parse reads a message; nil if the line is none.
+func parse(line []byte) *received {
+	m := &received{size: len(line)}
+	if json.Unmarshal(line, m) != nil || m.Version != "2.0" || m.Method == "" && len(m.ID) == 0 {
+		return nil
+	}
+	return m
+}

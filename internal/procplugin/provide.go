@@ -1,0 +1,202 @@
+package procplugin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"tape/hooks"
+	"tape/repo"
+)
+
+// provide sets the hooks whose answers are things that are used later.
+func (p *Process) provide(q *hooks.Plugin) {
+	q.BuildTapeContext = func(context.Context) (hooks.TapeContext, error) {
+		return func(ctx context.Context, t *repo.Tape, form string) ([]json.RawMessage, error) {
+			return value(decode[[]json.RawMessage](p.hook(ctx, "build_tape_context", args{"tape": t.Name(), "form": form}, "", nil)))
+		}, nil
+	}
+	q.ProvideTapeStore = func(ctx context.Context) (*repo.Store, error) {
+		dir, err := decode[string](p.hook(ctx, "provide_tape_store", args{}, "", nil))
+		if dir == nil || err != nil {
+			return nil, err
+		}
+		return repo.Open(ctx, *dir, nil)
+	}
+	q.ProvideTapeSidecar = func(ctx context.Context) (hooks.Sidecar, error) {
+		name, err := decode[string](p.hook(ctx, "provide_tape_sidecar", args{}, "", nil))
+		if name == nil || err != nil {
+			return nil, err
+		}
+		return &sidecar{p: p, name: *name}, nil
+	}
+	q.ProvideSteeringInbox = func(ctx context.Context) (hooks.SteeringInbox, error) {
+		yes, err := decode[bool](p.hook(ctx, "provide_steering_inbox", args{}, "", nil))
+		if yes == nil || !*yes || err != nil {
+			return nil, err
+		}
+		return &inbox{p: p}, nil
+	}
+	q.RegisterCommands = p.commands
+	q.ProvideChannels = func(_ context.Context, h hooks.Handler) ([]hooks.Channel, error) {
+		p.mu.Lock()
+		p.handler = h
+		p.mu.Unlock()
+		var ways []hooks.Channel
+		for _, c := range p.about.Channels {
+			if c.Events {
+				ways = append(ways, &watcher{channel{p, c}})
+			} else {
+				ways = append(ways, &channel{p, c})
+			}
+		}
+		return ways, nil
+	}
+}
+
+// service asks for something that a hook's answer has promised.
+func (p *Process) service(ctx context.Context, method string, a args, timeout time.Duration) (json.RawMessage, error) {
+	return valueOfResult(p.ask(ctx, ask{method: method, params: a, timeout: timeout}))
+}
+
+func (p *Process) commands() []hooks.Command {
+	list, err := decode[[]struct {
+		Name  string `json:"name"`
+		Short string `json:"short"`
+	}](p.hook(context.Background(), "register_cli_commands", args{}, "", nil))
+	if err != nil {
+		panic(err) // the hook has no other way to tell the runtime that it failed
+	}
+	if list == nil {
+		return nil
+	}
+	var commands []hooks.Command
+	for _, c := range *list {
+		commands = append(commands, hooks.Command{Name: c.Name, Short: c.Short,
+			Run: func(ctx context.Context, arguments []string, out io.Writer) error {
+				if arguments == nil {
+					arguments = []string{}
+				}
+				text, err := value(decode[string](p.service(ctx, "command/run", args{"name": c.Name, "args": arguments}, p.o.limits.long)))
+				if err == nil {
+					_, err = io.WriteString(out, text)
+				}
+				return err
+			}})
+	}
+	return commands
+}
+
+type sidecar struct {
+	p    *Process
+	name string
+}
+
+func (s *sidecar) Name() string { return s.name }
+
+func (s *sidecar) Append(ctx context.Context, session string, record json.RawMessage) error {
+	_, err := s.p.service(ctx, "sidecar/append", args{"sidecar": s.name, "session_id": session, "record": record}, s.p.o.limits.hook)
+	return err
+}
+
+func (s *sidecar) Records(ctx context.Context, session string) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		records, err := value(decode[[]json.RawMessage](s.p.service(ctx, "sidecar/records",
+			args{"sidecar": s.name, "session_id": session}, s.p.o.limits.hook)))
+		for _, r := range records {
+			if !yield(r, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// inbox is a steering inbox of a plugin.
+type inbox struct{ p *Process }
+
+func (b *inbox) Put(ctx context.Context, session string, m hooks.Envelope) error {
+	_, err := b.p.service(ctx, "steering/put", args{"session_id": session, "message": plain(m)}, b.p.o.limits.hook)
+	return err
+}
+
+func (b *inbox) Drain(ctx context.Context, session string) ([]hooks.Envelope, error) {
+	return value(decode[[]hooks.Envelope](b.p.service(ctx, "steering/drain", args{"session_id": session}, b.p.o.limits.hook)))
+}
+
+func (b *inbox) Len(session string) int {
+	n, err := value(decode[int](b.p.service(context.Background(), "steering/len", args{"session_id": session}, b.p.o.limits.hook)))
+	if err != nil {
+		b.p.o.Log.Error("the steering inbox does not say how many messages wait", "error", err)
+	}
+	return n
+}
+
+// channel is a way in and out that the plugin lists.
+type channel struct {
+	p *Process
+	listedWay
+}
+
+func (c *channel) Name() string { return c.listedWay.Name }
+
+// Start lets the plugin listen, also after it was restarted.
+func (c *channel) Start(ctx context.Context) error {
+	c.p.mu.Lock()
+	c.p.open[c.Name()] = true
+	c.p.mu.Unlock()
+	_, err := c.p.ask(ctx, c.p.channelAsk("channel/start", c.Name(), nil))
+	return err
+}
+
+func (c *channel) Stop(ctx context.Context) error {
+	c.p.mu.Lock()
+	delete(c.p.open, c.Name())
+	c.p.mu.Unlock()
+	_, err := c.p.ask(ctx, c.p.channelAsk("channel/stop", c.Name(), nil))
+	return err
+}
+
+func (c *channel) Send(ctx context.Context, m hooks.Envelope) error {
+	_, err := c.p.ask(ctx, c.p.channelAsk("channel/send", c.Name(), args{"message": plain(m)}))
+	return err
+}
+
+func (p *Process) channelAsk(method, name string, a args) ask {
+	if a == nil {
+		a = args{}
+	}
+	a["channel"] = name
+	timeout := p.o.limits.long
+	for _, c := range p.about.Channels {
+		if c.Name == name {
+			timeout = c.limit(timeout)
+		}
+	}
+	return ask{method: method, params: a, timeout: timeout}
+}
+
+// watcher is a channel that shows answers while they come.
+type watcher struct{ channel }
+
+func (w *watcher) OnEvent(ctx context.Context, m hooks.Envelope, e hooks.Event) {
+	ctx, cancel := context.WithTimeout(ctx, w.p.o.limits.hook)
+	defer cancel()
+	in, err := w.p.running(ctx)
+	if err == nil {
+		var line []byte
+		line, err = encode(message{Method: "channel/event", Params: args{"channel": w.Name(), "message": plain(m),
+			"kind": e.Kind, "data": plain(e.Data)}}, w.p.o.limits.line)
+		if err == nil {
+			err = in.send(ctx, line)
+		}
+	}
+	if err != nil {
+		w.p.o.Log.Warn("an event was not shown", "channel", w.Name(), "kind", e.Kind, "error", fmt.Errorf("channel/event: %w", err))
+	}
+}

@@ -1,0 +1,132 @@
+package procplugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// served is a request of the plugin on which the host works.
+type served struct {
+	once      sync.Once
+	cancelled chan struct{}
+}
+
+// requested takes a request of the plugin. One that names a call is served within that call,
+// so with its context. False if there are too many to answer.
+func (in *instance) requested(ctx context.Context, m *received, c *call, within bool) bool {
+	id := string(m.ID)
+	in.mu.Lock()
+	_, twice := in.requests[id]
+	many := len(in.requests) >= requests
+	s := &served{cancelled: make(chan struct{})}
+	if id != "" && !twice && !many {
+		in.requests[id] = s
+	}
+	in.mu.Unlock()
+	switch {
+	case id == "":
+		return false // the answer says whether it was done, so there is none to a notification
+	case twice:
+		in.answer(m.ID, nil, errors.New("a request of this id runs"), false)
+	case many:
+		in.answer(m.ID, nil, fmt.Errorf("%d requests run: wait for answers", requests), false)
+	case within && c == nil:
+		in.finish(m.ID, nil, errors.New("params.call_id names no call that runs"), false)
+	case c != nil:
+		m.served = s
+		if !c.queue.push(m, in.limits.queue) {
+			in.finish(m.ID, nil, errCancelled, false)
+		}
+	default:
+		go in.work(ctx, nil, m, s)
+	}
+	return true
+}
+
+// work serves a request and answers it.
+func (in *instance) work(ctx context.Context, c *call, m *received, s *served) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-s.cancelled:
+			cancel()
+		case <-in.dead:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	defer func() {
+		if x := recover(); x != nil {
+			in.log.Error("a plugin's request panicked", "method", m.Method, "panic", x)
+			in.finish(m.ID, nil, fmt.Errorf("panic: %v", x), true)
+		}
+	}()
+	result, err := in.serve(ctx, c, m.Method, m.Params)
+	if ctx.Err() != nil {
+		err = errCancelled
+	}
+	in.finish(m.ID, result, err, true)
+}
+
+// cancelled is the plugin's wish to have no answer.
+func (in *instance) cancelled(m *received) {
+	var params struct {
+		ID json.RawMessage `json:"id"`
+	}
+	_ = json.Unmarshal(m.Params, &params) // then it names no request
+	in.mu.Lock()
+	s := in.requests[string(params.ID)]
+	in.mu.Unlock()
+	if s != nil {
+		s.once.Do(func() { close(s.cancelled) })
+	}
+}
+
+var errCancelled = &rpcError{Code: codeCancelled, Message: "cancelled"}
+
+// finish answers a request that was taken.
+func (in *instance) finish(id json.RawMessage, result any, err error, wait bool) {
+	in.answer(id, result, err, wait)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	delete(in.requests, string(id))
+}
+
+// answer sends an answer. Who must not wait for the process to read ends one that does not.
+func (in *instance) answer(id json.RawMessage, result any, err error, wait bool) {
+	m := message{ID: id, Result: result}
+	if err == nil {
+		var line []byte
+		if line, err = encode(m, in.limits.line); err == nil {
+			in.reply(line, wait)
+			return
+		}
+	}
+	var known *rpcError
+	if !errors.As(err, &known) {
+		known = &rpcError{Code: codeFailed, Message: err.Error()}
+	}
+	line, err := encode(message{ID: id, Error: known}, in.limits.line)
+	if err != nil {
+		in.fail(fmt.Errorf("answer a request: %w", err), false)
+		return
+	}
+	in.reply(line, wait)
+}
+
+func (in *instance) reply(line []byte, wait bool) {
+	if wait {
+		_ = in.send(context.Background(), line) // or the process has ended
+		return
+	}
+	select {
+	case in.out <- line:
+	case <-in.waited:
+	default:
+		in.fail(errors.New("it does not read what it is answered"), false)
+	}
+}

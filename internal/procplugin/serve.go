@@ -1,0 +1,244 @@
+package procplugin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"tape/hooks"
+	"tape/index"
+	"tape/repo"
+)
+
+// serve does what the plugin asks for. c is the call within which it asks, or nil.
+func (p *Process) serve(ctx context.Context, c *call, method string, params json.RawMessage) (any, error) {
+	switch method {
+	case "tape/append":
+		return serving(ctx, p, c, params, tapeAppend)
+	case "tape/query":
+		return serving(ctx, p, c, params, tapeQuery)
+	case "tape/search":
+		return serving(ctx, p, c, params, tapeSearch)
+	case "tape/handoff":
+		return serving(ctx, p, c, params, tapeHandoff)
+	case "tool/call":
+		return p.toolCall(ctx, c, params)
+	case "channel/receive":
+		return p.receive(ctx, params)
+	case "state/set":
+		return nil, &rpcError{Code: codeParams, Message: "state/set wants the call_id of a hook that has a state"}
+	}
+	return nil, &rpcError{Code: codeUnknown, Message: fmt.Sprintf("there is no method %q", method)}
+}
+
+// read reads named parameters; unknown ones are refused.
+func read[T any](params json.RawMessage) (v T, err error) {
+	if len(params) == 0 {
+		return v, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(params))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		return v, &rpcError{Code: codeParams, Message: err.Error()}
+	}
+	return v, nil
+}
+
+// within are the parameters of all requests.
+type within struct {
+	CallID  *int   `json:"call_id"`
+	Session string `json:"session_id"`
+}
+
+func (w within) session(c *call) string {
+	if w.Session == "" && c != nil {
+		return c.session
+	}
+	return w.Session
+}
+
+func (w within) where() within { return w }
+
+// serving does something on the tape of the session that is named, else of the call's.
+func serving[T interface{ where() within }](ctx context.Context, p *Process, c *call, params json.RawMessage,
+	do func(ctx context.Context, t *repo.Tape, v T) (any, error)) (any, error) {
+	v, err := read[T](params)
+	if err != nil {
+		return nil, err
+	}
+	session := v.where().session(c)
+	if session == "" {
+		return nil, &rpcError{Code: codeParams, Message: "which tape? Give session_id, or the call_id of a hook that has one"}
+	}
+	t, err := p.o.Tape(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	return do(ctx, t, v)
+}
+
+type appendParams struct {
+	within
+	Entries []json.RawMessage `json:"entries"`
+}
+
+func tapeAppend(ctx context.Context, t *repo.Tape, v appendParams) (any, error) {
+	var drafts []repo.Draft
+	for _, line := range v.Entries {
+		d, err := repo.ParseDraft(line)
+		if err != nil {
+			return nil, err
+		}
+		drafts = append(drafts, d)
+	}
+	entries, err := t.Append(ctx, nil, drafts...)
+	if err != nil {
+		return nil, err
+	}
+	ids := []int64{}
+	for _, e := range entries {
+		ids = append(ids, e.ID)
+	}
+	return args{"ids": ids}, nil
+}
+
+type queryParams struct {
+	within
+	After, From, To, Phase, Since, Until string
+	Inclusive, Reverse                   bool
+	Kinds, Roles                         []string
+	Limit, Tail                          *int
+}
+
+// defaultLimit is how many entries or hits an answer has if the plugin does not say.
+const defaultLimit = 100
+
+func (v queryParams) query() (q repo.Query, err error) {
+	q = repo.Query{After: v.After, From: v.From, To: v.To, Phase: v.Phase, Inclusive: v.Inclusive, Reverse: v.Reverse,
+		Kinds: v.Kinds, Roles: v.Roles, Limit: v.Limit, Tail: v.Tail}
+	if q.Limit == nil && q.Tail == nil {
+		q.Limit = repo.N(defaultLimit)
+	}
+	now := time.Now()
+	if v.Since != "" {
+		q.Since, err = repo.ParseSince(v.Since, now)
+	}
+	if v.Until != "" && err == nil {
+		q.Until, err = repo.ParseUntil(v.Until, now)
+	}
+	return q, err
+}
+
+func tapeQuery(ctx context.Context, t *repo.Tape, v queryParams) (any, error) {
+	q, err := v.query()
+	if err != nil {
+		return nil, err
+	}
+	entries := []json.RawMessage{}
+	for e, err := range t.Entries(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, slices.Clone(e.Raw))
+	}
+	return args{"entries": entries}, nil
+}
+
+type searchParams struct {
+	queryParams
+	Query string `json:"query"`
+}
+
+func tapeSearch(ctx context.Context, t *repo.Tape, v searchParams) (any, error) {
+	q, err := v.query()
+	if err != nil {
+		return nil, err
+	}
+	x := index.New(t.Store(), nil)
+	res, err := x.Search(ctx, index.Search{Text: v.Query, Tapes: []*repo.Tape{t}, Query: q})
+	if err = errors.Join(err, x.Close()); err != nil {
+		return nil, err
+	}
+	hits := []any{}
+	for _, h := range res.Hits {
+		hits = append(hits, args{"id": h.ID, "tape": h.Tape, "score": h.Score, "snippet": h.Snippet, "entry": json.RawMessage(h.Raw)})
+	}
+	return args{"hits": hits, "matches": res.Matches}, nil
+}
+
+type handoffParams struct {
+	within
+	Name, Summary string
+	State         json.RawMessage
+}
+
+func tapeHandoff(ctx context.Context, t *repo.Tape, v handoffParams) (any, error) {
+	h, err := t.Handoff(ctx, repo.Anchor{Name: v.Name, Summary: v.Summary, State: v.State})
+	if err != nil {
+		return nil, err
+	}
+	return args{"anchor": h.Anchor, "seq": h.Seq, "id": h.Entry, "commit": h.Commit, "tag": h.Tag}, nil
+}
+
+// toolCall runs a tool of any plugin. Those that watch over tools are asked as if a model called.
+func (p *Process) toolCall(ctx context.Context, c *call, params json.RawMessage) (any, error) {
+	v, err := read[struct {
+		within
+		Name      string
+		Arguments json.RawMessage
+	}](params)
+	if err != nil {
+		return nil, err
+	}
+	if p.o.Runtime == nil {
+		return nil, errors.New("there are no tools here")
+	}
+	tools := p.o.Runtime.Tools()
+	i := slices.IndexFunc(tools, func(t hooks.Tool) bool { return t.Name == v.Name })
+	if i < 0 {
+		return nil, fmt.Errorf("there is no tool %q", v.Name)
+	}
+	if v.Arguments == nil {
+		v.Arguments = json.RawMessage(`{}`)
+	}
+	// The turn's own state is its hooks'; tools of plugins get none.
+	session, state := v.session(c), hooks.State{hooks.StateWorkspace: p.o.Workspace, hooks.KeySession: v.session(c)}
+	asked, decision := p.o.Runtime.BeforeToolCall(ctx, hooks.ToolCall{Tool: v.Name, Arguments: v.Arguments}, state)
+	switch decision.Action {
+	case hooks.Deny:
+		return nil, errors.New(decision.Message)
+	case hooks.Replace:
+		return args{"content": decision.Result}, nil
+	}
+	from := time.Now()
+	content, err := tools[i].Run(ctx, hooks.ToolContext{Session: session, State: state}, asked.Arguments)
+	done := p.o.Runtime.AfterToolCall(ctx, asked, hooks.ToolResult{Content: content, Err: err, Duration: time.Since(from)}, state)
+	return args{"content": done.Content}, done.Err
+}
+
+// receive hands a message over that came in by a channel of the plugin.
+func (p *Process) receive(ctx context.Context, params json.RawMessage) (any, error) {
+	v, err := read[struct {
+		CallID  *int `json:"call_id"`
+		Channel string
+		Message hooks.Envelope
+	}](params)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	handler, open := p.handler, p.open[v.Channel]
+	p.mu.Unlock()
+	if handler == nil || !open {
+		return nil, fmt.Errorf("the channel %q is not started", v.Channel)
+	}
+	if v.Message == nil {
+		return nil, &rpcError{Code: codeParams, Message: "channel/receive wants channel and message"}
+	}
+	v.Message[hooks.KeyChannel] = v.Channel
+	return struct{}{}, handler(ctx, v.Message)
+}
