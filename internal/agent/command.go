@@ -12,6 +12,7 @@ import (
 
 	"tape/hooks"
 	"tape/internal/agent/tools"
+	"tape/repo"
 )
 
 // isCommand reports whether a message is a comma command.
@@ -57,7 +58,7 @@ func (r *turn) command(ctx context.Context) error {
 	return r.commandEvent(ctx, line, status, kept, artifact)
 }
 
-func (r *turn) commandEvent(ctx context.Context, line, status, output string, artifact *tools.Artifact) error {
+func (r *turn) commandEvent(ctx context.Context, line, status, output string, artifact *repo.Artifact) error {
 	name, _, _ := strings.Cut(line, " ")
 	data := map[string]any{"raw": line, "name": name, "status": status}
 	if status != statusStarted {

@@ -30,7 +30,7 @@ type Model interface {
 // Tools are the built-in ones: see [tools.Set].
 type Tools interface {
 	All(ctx context.Context) []hooks.Tool
-	Keep(ctx context.Context, c hooks.ToolContext, tool, text string) (string, *tools.Artifact)
+	Keep(ctx context.Context, c hooks.ToolContext, tool, text string) (string, *repo.Artifact)
 	Stop(session string)
 }
 
@@ -101,7 +101,7 @@ type noTools struct{}
 
 func (noTools) All(context.Context) []hooks.Tool { return nil }
 func (noTools) Stop(string)                      {}
-func (noTools) Keep(_ context.Context, _ hooks.ToolContext, _, text string) (string, *tools.Artifact) {
+func (noTools) Keep(_ context.Context, _ hooks.ToolContext, _, text string) (string, *repo.Artifact) {
 	return strings.ToValidUTF8(text, "\uFFFD"), nil
 }
 

@@ -1,24 +1,209 @@
-// Package models calls models.
+// Package models calls models: OpenAI's chat completions, which many programs and providers
+// speak, and Anthropic's messages, through the official SDKs.
+//
+// A model is named provider:model. A [Client] gives the answer as a stream of events, and
+// tells a context that is too long from other failures. Keys go to their provider and
+// nowhere else.
 package models
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	"tape/hooks"
+	"tape/repo/view"
 )
 
 // Request is a call of a model.
 type Request struct {
-	Model     string // provider:model
-	System    string
-	Messages  []json.RawMessage
+	Model     string            // provider:model; "" is the configured one
+	System    string            // the system prompt
+	Messages  []json.RawMessage // in the form that [Client.Form] tells
 	Tools     []hooks.Tool
-	MaxTokens int
+	MaxTokens int // of the answer; 0: the provider's, for Anthropic 8192
 }
 
-// The errors that callers tell apart.
-var (
-	ErrContextLength = errors.New("the context is too long for the model")
-	ErrNoModel       = errors.New("no model is configured")
-)
+// ErrContextLength says that prompt and answer together are too long for the model.
+var ErrContextLength = errors.New("the context is too long for the model")
+
+// ErrNoModel says that no model is configured. It is a [hooks.ErrNoModel].
+var ErrNoModel = fmt.Errorf("%w: set one with `tape config model PROVIDER:MODEL` or TAPE_MODEL, or run tape onboard", hooks.ErrNoModel)
+
+// Client calls models. Its methods may be called from several goroutines.
+type Client struct{ settings Settings }
+
+// New makes a client.
+func New(s Settings) *Client { return &Client{s} }
+
+// Form tells in which form the messages for a model have to be.
+func (c *Client) Form(model string) (view.Format, error) {
+	p, _, err := c.settings.find(model)
+	if err != nil {
+		return "", err
+	}
+	return p.form, nil
+}
+
+// Stream asks a model. It gives text and reasoning as they come, each call of a tool when it is
+// whole, the usage, and at last an event of kind final, or an error. A model that fails before
+// it has said anything is followed by the next fallback of the same form, unless the context is
+// too long, which is [ErrContextLength], or ctx has ended.
+func (c *Client) Stream(ctx context.Context, r Request) hooks.Stream {
+	return func(yield func(hooks.Event, error) bool) {
+		candidates, err := c.candidates(r.Model)
+		if err != nil {
+			yield(hooks.Event{}, err)
+			return
+		}
+		var failed []error
+		for i, model := range candidates {
+			begun, stopped := false, false
+			err := c.ask(ctx, model, r, func(e hooks.Event) bool {
+				begun = true
+				stopped = !yield(e, nil)
+				return !stopped
+			})
+			if err == nil || stopped {
+				return
+			}
+			failed = append(failed, err)
+			if begun || i == len(candidates)-1 || errors.Is(err, ErrContextLength) || ctx.Err() != nil {
+				yield(hooks.Event{}, errors.Join(failed...))
+				return
+			}
+		}
+	}
+}
+
+// candidates are a model and the fallbacks that take the same messages.
+func (c *Client) candidates(model string) ([]string, error) {
+	p, _, err := c.settings.find(model)
+	if err != nil {
+		return nil, err
+	}
+	out := []string{model}
+	for _, other := range c.settings.Fallbacks {
+		if q, _, err := c.settings.find(other); err == nil && q.form == p.form && !slices.Contains(out, other) {
+			out = append(out, other)
+		}
+	}
+	return out, nil
+}
+
+func (c *Client) ask(ctx context.Context, model string, r Request, emit func(hooks.Event) bool) error {
+	p, name, err := c.settings.find(model)
+	if err != nil {
+		return err
+	}
+	a := &answer{emit: emit, tools: r.Tools}
+	if p.form == view.Anthropic {
+		err = p.askAnthropic(ctx, name, r, a)
+	} else {
+		err = p.askOpenAI(ctx, name, r, a)
+	}
+	switch {
+	case errors.Is(err, errStopped):
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return p.explain(model, err)
+	}
+	return a.end()
+}
+
+// errStopped says that nobody wants to hear more.
+var errStopped = errors.New("the answer is not wanted any more")
+
+// answer puts an answer together from what the APIs send.
+type answer struct {
+	emit  func(hooks.Event) bool
+	tools []hooks.Tool
+	text  strings.Builder
+	calls []*toolCall
+	usage map[string]any
+}
+
+type toolCall struct{ id, name, arguments string }
+
+// most is how many bytes an answer may have: a server may never end it.
+const most = 16 << 20
+
+func (a *answer) send(kind string, data map[string]any) error {
+	if !a.emit(hooks.Event{Kind: kind, Data: data}) {
+		return errStopped
+	}
+	return nil
+}
+
+func (a *answer) say(kind, delta string) error {
+	if delta == "" {
+		return nil
+	}
+	if kind == hooks.EventText {
+		a.text.WriteString(delta)
+	}
+	if a.text.Len() > most {
+		return fmt.Errorf("the answer is longer than %d MiB", most>>20)
+	}
+	return a.send(kind, map[string]any{"delta": delta})
+}
+
+// call gives the i-th call of the answer.
+func (a *answer) call(i int) (*toolCall, error) {
+	const calls = 1000
+	if i < 0 || i >= calls {
+		return nil, fmt.Errorf("the answer has a call of the number %d", i)
+	}
+	for len(a.calls) <= i {
+		a.calls = append(a.calls, &toolCall{})
+	}
+	return a.calls[i], nil
+}
+
+func (t *toolCall) add(arguments string) error {
+	if t.arguments += arguments; len(t.arguments) > most {
+		return fmt.Errorf("a call of %s has more than %d MiB of arguments", t.name, most>>20)
+	}
+	return nil
+}
+
+// end sends what is only known at the end.
+func (a *answer) end() error {
+	for _, t := range a.calls {
+		if t.name == "" {
+			continue
+		}
+		err := a.send(hooks.EventToolCall, map[string]any{"id": t.id, "name": a.ownName(t.name), "arguments": t.arguments})
+		if err != nil {
+			return nil
+		}
+	}
+	if a.usage != nil && a.send(hooks.EventUsage, a.usage) != nil {
+		return nil
+	}
+	_ = a.send(hooks.EventFinal, map[string]any{"text": a.text.String(), "ok": true}) // it is the last
+	return nil
+}
+
+// ownName is the tool's own name, of which the model knows [view.ToolName].
+func (a *answer) ownName(name string) string {
+	for _, t := range a.tools {
+		if view.ToolName(t.Name) == name {
+			return t.Name
+		}
+	}
+	return name
+}
+
+// schema is that of a tool's arguments; of none, an object.
+func schema(t hooks.Tool) json.RawMessage {
+	if len(t.Schema) == 0 {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	return t.Schema
+}

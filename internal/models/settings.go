@@ -1,0 +1,117 @@
+package models
+
+import (
+	"cmp"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"tape/internal/keys"
+	"tape/internal/layout"
+	"tape/repo/view"
+)
+
+// Settings are the models and their providers.
+type Settings struct {
+	Model     string        // provider:model
+	Fallbacks []string      // asked, in turn, when a model fails
+	Silence   time.Duration // how long a server may say nothing; 0: five minutes
+
+	baseURLs map[string]string
+	kept     func() map[string]string // keys; a function, so that nothing prints them
+	getenv   func(string) string
+}
+
+// Config is what a workspace's settings have.
+type Config struct {
+	Model     string
+	Fallbacks []string
+	BaseURLs  map[string]string // by provider
+}
+
+// Load puts the settings together: the environment (TAPE_MODEL, TAPE_FALLBACK_MODELS,
+// OPENAI_API_KEY, OPENAI_BASE_URL, and so on for each provider) comes before the file of
+// keys and the workspace's settings.
+func Load(getenv func(string) string, c Config, keyFile string) (Settings, error) {
+	kept, err := keys.Read(keyFile)
+	if err != nil {
+		return Settings{}, err
+	}
+	s := Settings{Model: cmp.Or(getenv("TAPE_MODEL"), c.Model), Fallbacks: c.Fallbacks, baseURLs: c.BaseURLs, getenv: getenv}
+	s.kept = func() map[string]string { return kept }
+	if list := getenv("TAPE_FALLBACK_MODELS"); list != "" {
+		s.Fallbacks = strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+	}
+	for _, model := range append([]string{s.Model}, s.Fallbacks...) {
+		if model == "" {
+			continue
+		}
+		if _, _, err := s.find(model); err != nil {
+			return Settings{}, err
+		}
+	}
+	return s, nil
+}
+
+// Keys are all keys that are known, to be kept out of what is shown and stored.
+func (s Settings) Keys() []string {
+	out := slices.Collect(maps.Values(s.kept()))
+	for _, name := range Providers() {
+		if key := s.getenv(keys.Variable(name, "API_KEY")); key != "" {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// provider is who runs models.
+type provider struct {
+	name    string
+	form    view.Format
+	baseURL string
+	key     string
+	silence time.Duration
+}
+
+// usualURLs are those of the providers that are known. Other names need a base URL, and are
+// taken to speak OpenAI's form.
+func usualURLs() map[string]string {
+	return map[string]string{
+		"openai":     "https://api.openai.com/v1",
+		"anthropic":  "https://api.anthropic.com",
+		"openrouter": "https://openrouter.ai/api/v1",
+		"ollama":     "http://127.0.0.1:11434/v1",
+		"vllm":       "http://127.0.0.1:8000/v1",
+		"lmstudio":   "http://127.0.0.1:1234/v1",
+	}
+}
+
+// Providers are the names of those that are known.
+func Providers() []string { return slices.Sorted(maps.Keys(usualURLs())) }
+
+// find reads provider:model; "" is the configured one.
+func (s Settings) find(model string) (*provider, string, error) {
+	if model = cmp.Or(model, s.Model); model == "" {
+		return nil, "", ErrNoModel
+	}
+	name, id, ok := strings.Cut(model, ":")
+	if !ok || name == "" || id == "" {
+		return nil, "", layout.Invalid("name it provider:model; providers are "+strings.Join(Providers(), ", "), "%q is no model", model)
+	}
+	p := &provider{name: name, form: view.OpenAI, silence: cmp.Or(s.Silence, 5*time.Minute)}
+	p.baseURL = cmp.Or(s.getenv(keys.Variable(name, "BASE_URL")), s.baseURLs[name], usualURLs()[name])
+	if p.baseURL == "" {
+		return nil, "", layout.Invalid("set "+keys.Variable(name, "BASE_URL")+" or the setting base_urls; known without are "+strings.Join(Providers(), ", "),
+			"the address of provider %q is not known", name)
+	}
+	if u, err := url.Parse(p.baseURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, "", layout.Invalid("it is http://… or https://…", "the base URL of %s is no address", name)
+	}
+	p.key = cmp.Or(s.getenv(keys.Variable(name, "API_KEY")), s.kept()[name])
+	if name == "anthropic" {
+		p.form = view.Anthropic
+	}
+	return p, id, nil
+}
