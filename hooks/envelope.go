@@ -52,7 +52,7 @@ func (e Envelope) Clone() Envelope { return maps.Clone(e) }
 // Media is a file that came with a message.
 type Media struct {
 	Type string `json:"type"` // MIME type
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	Data []byte `json:"data"`
 }
 

@@ -81,6 +81,9 @@ func (s *Store) CurrentTape() string { return s.in().CurrentTape() }
 // PreviousTape is the name of the tape that was the current one before, "" if none was.
 func (s *Store) PreviousTape() string { return s.in().PreviousTape() }
 
+// PrivatePath is a path in the folder, in .git, that belongs to this program.
+func (s *Store) PrivatePath(elem ...string) string { return s.in().PrivatePath(elem...) }
+
 // IndexFile is where the derived index of the workspace is.
 func (s *Store) IndexFile() string { return s.in().IndexFile() }
 

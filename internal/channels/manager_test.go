@@ -229,7 +229,12 @@ func TestSteered(t *testing.T) {
 	r = newRig(t, Options{}, p)
 	r.run()
 	r.say("s", "1", "go")
-	r.until("it runs", func() bool { r.m.mu.Lock(); defer r.m.mu.Unlock(); s := r.m.sessions["s"]; return s != nil && s.running != nil })
+	r.until("it runs", func() bool {
+		r.m.mu.Lock()
+		defer r.m.mu.Unlock()
+		s := r.m.sessions["s"]
+		return s != nil && s.running != nil
+	})
 	r.say("s", "2", "left")
 	r.wantSent("heard left")
 	r.until("nothing waits", func() bool { return notesIn(t, r.m.o.Dir) == 0 })

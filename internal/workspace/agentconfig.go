@@ -106,7 +106,7 @@ func checkAgentJSON(key string, raw []byte) error {
 }
 
 func agentExample(key string) string {
-	example := `{"files":{"command":["mcp-files","."]}}`
+	example := `{"files":{"command":"mcp-files","args":["."]}}`
 	switch key {
 	case "base_urls":
 		example = `{"openai":"http://localhost:11434/v1"}`

@@ -18,6 +18,11 @@ type Host interface {
 	MCP(ctx context.Context, o MCPOptions) error
 	Watch(ctx context.Context, o WatchOptions) error
 	ACP(ctx context.Context, o ACPOptions) (status int, err error)
+	Turn(ctx context.Context, o AgentOptions, m TurnMessage) (TurnResult, error)
+	Chat(ctx context.Context, o AgentOptions, session string) error
+	Gateway(ctx context.Context, o AgentOptions) error
+	Hooks(ctx context.Context, o AgentOptions) ([]HookLine, error)
+	Onboard(ctx context.Context, o AgentOptions) error
 }
 
 const (
@@ -32,6 +37,11 @@ func hostCommands() []command {
 		{"mcp", groupAgents, newMCPCmd},
 		{"watch", groupAgents, newWatchCmd},
 		{"acp", groupAgents, newACPCmd},
+		{"run", groupAgents, newRunCmd},
+		{"chat", groupAgents, newChatCmd},
+		{"gateway", groupAgents, newGatewayCmd},
+		{"hooks", groupAgents, newHooksCmd},
+		{"onboard", groupAgents, newOnboardCmd},
 	}
 }
 

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tape/internal/display"
+	"tape/internal/workspace"
+	"tape/repo"
+)
+
+// AgentOptions are what an agent gets of the command line.
+type AgentOptions struct {
+	Store    *repo.Store
+	In       io.Reader
+	Out, Err io.Writer
+	Getenv   func(string) string
+	Home     string // the folder of the workspaces, which has the file of keys
+	Version  string
+	Verbose  bool
+	Warn     func(text string)
+}
+
+// TurnMessage is what tape run says to the agent.
+type TurnMessage struct{ Text, Session, Channel, Chat string }
+
+// TurnResult is what a turn sent out.
+type TurnResult struct {
+	Session  string           `json:"session_id"`
+	Output   string           `json:"output"`
+	Messages []map[string]any `json:"messages"`
+}
+
+// HookLine says how a plugin does with one hook.
+type HookLine struct {
+	Hook      string        `json:"hook"`
+	Plugin    string        `json:"plugin"`
+	Calls     int           `json:"calls"`
+	Failures  int           `json:"failures"`
+	LastError string        `json:"last_error,omitempty"`
+	Status    string        `json:"status,omitempty"`
+	Mean      time.Duration `json:"mean_ns"`
+}
+
+// withAgent runs a command of the agent, in tape-host.
+func (a *App) withAgent(run func(ctx context.Context, host Host, o AgentOptions) error) runFunc {
+	return a.hosted(func(ctx context.Context, host Host) error {
+		store, err := a.openStore(ctx)
+		if err != nil {
+			return err
+		}
+		home, err := workspace.Home()
+		if err != nil {
+			return err
+		}
+		version, _ := a.build()
+		return run(ctx, host, AgentOptions{Store: store, In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Home: home,
+			Version: version, Verbose: a.verbose, Warn: a.warn})
+	})
+}
+
+func newRunCmd(a *App) *cobra.Command {
+	var m TurnMessage
+	cmd := &cobra.Command{
+		Use:   "run MESSAGE [--session-id ID] [--channel NAME] [--chat-id ID]",
+		Short: "Let the agent answer one message",
+		Long: `Run one turn of the agent, and print what it sends out. The turn is recorded on the tape of
+its session, which has the session's name.
+
+The message may be a command, which begins with a comma: ,help lists them. Without a model
+the answer is the message itself; tape onboard asks for one, or set TAPE_MODEL or
+tape config model.`,
+		Example: `  tape run "why does the build fail?"
+  tape run --session-id review "look at the last commit"
+  tape run ,tape.info --json`,
+		Args: takes(1, "MESSAGE"),
+	}
+	f := cmd.Flags()
+	f.StringVar(&m.Session, "session-id", "", "the session's `ID` (default: CHANNEL:CHAT)")
+	f.StringVar(&m.Channel, "channel", "cli", "where the message is said to come from: a channel's `NAME`")
+	f.StringVar(&m.Chat, "chat-id", "local", "the `ID` of the chat in that channel")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error {
+			m.Text = args[0]
+			result, err := host.Turn(ctx, o, m)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.emit(result)
+			}
+			for _, out := range result.Messages {
+				if text, _ := out["content"].(string); text != "" {
+					a.line(display.Text(text))
+				}
+			}
+			return nil
+		})(cmd, args)
+	}
+	return cmd
+}
+
+func newChatCmd(a *App) *cobra.Command {
+	var session string
+	cmd := &cobra.Command{
+		Use:   "chat [--session-id ID]",
+		Short: "Talk with the agent in the terminal",
+		Long: `Talk with the agent. Its answer is shown while it comes, and each call of a tool in one line.
+Ctrl-C ends the turn that runs, Ctrl-D leaves. The arrow keys bring back what was typed
+before. A message may be a command, which begins with a comma: ,help lists them.
+
+If standard input or output is no terminal, each line of standard input is a message, and
+the answers go to standard output.`,
+		Example: `  tape chat
+  tape chat --session-id review
+  printf 'list the tests\nrun them\n' | tape chat`,
+		RunE: a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error { return host.Chat(ctx, o, session) }),
+	}
+	cmd.Flags().StringVar(&session, "session-id", "cli:local", "the session's `ID`")
+	return cmd
+}
+
+func newGatewayCmd(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "gateway",
+		Short: "Run the agent's channels, such as Telegram",
+		Long: `Run all channels that are configured, until it is interrupted; then turns that run may end.
+A message that was taken is answered also after a crash, at the next start.`,
+		Example: `  tape config telegram '{"allow_users":["123456789"]}'
+  TAPE_TELEGRAM_TOKEN=… tape gateway`,
+		RunE: a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error { return host.Gateway(ctx, o) }),
+	}
+}
+
+func newHooksCmd(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "hooks",
+		Short: "List the agent's hooks and the plugins that implement them",
+		Long: `List the hooks that somebody implements, and for each the plugins in the order in which they
+are asked, with how a plugin does that is a program, and what failed.`,
+		Example: `  tape hooks
+  tape hooks --json`,
+		RunE: a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error {
+			lines, err := host.Hooks(ctx, o)
+			if err != nil {
+				return err
+			}
+			for i, l := range lines {
+				if a.json {
+					if err := a.emit(l); err != nil {
+						return err
+					}
+					continue
+				}
+				if i == 0 || lines[i-1].Hook != l.Hook {
+					a.line(l.Hook)
+				}
+				text := "  " + display.Line(l.Plugin)
+				if l.Status != "" {
+					text += "  " + display.Line(l.Status)
+				}
+				if l.Calls > 0 {
+					text += "  " + display.Count(l.Calls, "call", "calls") + ", " + l.Mean.Round(time.Microsecond).String()
+				}
+				if l.Failures > 0 {
+					text += ", " + display.Count(l.Failures, "failure", "failures") + ": " + display.Line(l.LastError)
+				}
+				a.line(text)
+			}
+			return nil
+		}),
+	}
+}
+
+func newOnboardCmd(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "onboard",
+		Short: "Set up the agent: provider, model, key and channel",
+		Long: `Ask for what the agent needs: the provider, its model, a key and a channel. The model is
+tried before anything is kept. The settings go to the workspace (tape config), keys to the
+file $TAPE_HOME/credentials.json, which only you can read.
+
+Without a terminal nothing is asked: set TAPE_MODEL (or tape config model PROVIDER:MODEL)
+and the key in the provider's variable, such as OPENAI_API_KEY.`,
+		Example: `  tape onboard`,
+		RunE:    a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error { return host.Onboard(ctx, o) }),
+	}
+}

@@ -1,0 +1,189 @@
+package hostcli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"tape/cmd/internal/cli"
+	"tape/hooks"
+	"tape/internal/agent"
+	"tape/internal/agent/tools"
+	"tape/internal/channels/telegram"
+	"tape/internal/keys"
+	"tape/internal/models"
+	"tape/internal/procplugin"
+	"tape/repo"
+)
+
+// assembly is an agent with all its parts.
+type assembly struct {
+	cli.AgentOptions
+	rt    *hooks.Runtime
+	log   *slog.Logger
+	set   *tools.Set
+	procs []*procplugin.Process
+}
+
+// settings of the workspace that are written as JSON or as a list.
+func settings(s *repo.Store) (model string, fallbacks []string, urls map[string]string, err error) {
+	if model, err = s.Setting("model"); err != nil {
+		return
+	}
+	list, err := s.Setting("fallback_models")
+	if err != nil {
+		return
+	}
+	if list != "" {
+		fallbacks = strings.Split(list, ",")
+	}
+	return model, fallbacks, urls, jsonSetting(s, "base_urls", &urls)
+}
+
+func jsonSetting(s *repo.Store, key string, into any) error {
+	text, err := s.Setting(key)
+	if err != nil || text == "" {
+		return err
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return fmt.Errorf("the setting %s: %w", key, err)
+	}
+	return nil
+}
+
+func modelSettings(o cli.AgentOptions) (models.Settings, error) {
+	model, fallbacks, urls, err := settings(o.Store)
+	if err != nil {
+		return models.Settings{}, err
+	}
+	return models.Load(o.Getenv, models.Config{Model: model, Fallbacks: fallbacks, BaseURLs: urls}, keys.File(o.Home))
+}
+
+// newAssembly builds an agent. Who uses it closes it.
+func newAssembly(ctx context.Context, o cli.AgentOptions) (*assembly, error) {
+	level := slog.LevelError
+	if o.Verbose {
+		level = slog.LevelInfo
+	}
+	a := &assembly{AgentOptions: o, log: slog.New(slog.NewTextHandler(o.Err, &slog.HandlerOptions{Level: level}))}
+	a.rt = hooks.New(a.log)
+	a.rt.Workspace = o.Store.Dir()
+	s, err := modelSettings(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.builtin(s); err != nil {
+		return nil, err
+	}
+	if err := a.plugins(ctx, s.Keys()); err != nil {
+		a.close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// builtin registers what is asked last.
+func (a *assembly) builtin(s models.Settings) error {
+	project, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "" // then there are no skills of the person's
+	}
+	var servers map[string]tools.Server
+	if err := jsonSetting(a.Store, "mcp_servers", &servers); err != nil {
+		return err
+	}
+	text, err := a.Store.Setting("max_steps")
+	if err != nil {
+		return err
+	}
+	steps, err := strconv.Atoi(cmp.Or(text, "0")) // 0: the agent's own
+	if err != nil {
+		return err
+	}
+	a.set = tools.New(tools.Options{Dir: project, Servers: servers, Keys: s.Keys(), Log: a.log,
+		Tape: func(ctx context.Context, _ hooks.ToolContext) (*repo.Tape, error) { return agent.TapeOf(ctx) },
+		Skills: func(context.Context, hooks.ToolContext) ([]tools.Skill, error) {
+			return agent.Skills(project, home), nil
+		},
+	})
+	var known []hooks.ModelOption
+	for _, id := range append([]string{s.Model}, s.Fallbacks...) {
+		if id != "" {
+			known = append(known, hooks.ModelOption{ID: id, Label: id})
+		}
+	}
+	return a.rt.Register(agent.Plugin(agent.Options{Runtime: a.rt, Model: models.New(s), Tools: a.set, Name: s.Model, Models: known,
+		Project: project, Home: home, Keys: s.Keys(), MaxSteps: steps}))
+}
+
+// plugins registers Telegram, and then the programs of the settings in their order.
+func (a *assembly) plugins(ctx context.Context, secret []string) error {
+	text, err := a.Store.Setting("telegram")
+	if err != nil {
+		return err
+	}
+	kept, err := keys.Read(keys.File(a.Home))
+	if err != nil {
+		return err
+	}
+	o, err := telegram.Settings(json.RawMessage(text), a.Getenv, kept)
+	if err != nil {
+		return err
+	}
+	o.Dir, o.Log = a.messages("telegram"), a.log
+	if err := a.rt.Register(telegram.Plugin(o)); err != nil {
+		return err
+	}
+	if text, err = a.Store.Setting("plugins"); err != nil {
+		return err
+	}
+	configs, err := procplugin.ParseConfigs(json.RawMessage(text))
+	if err != nil {
+		return err
+	}
+	for _, c := range configs {
+		p, err := procplugin.Start(ctx, c, procplugin.Options{Host: "tape " + a.Version, Workspace: a.Store.Dir(), Keys: secret, Runtime: a.rt, Tape: a.tape, Log: a.log})
+		if err != nil {
+			return fmt.Errorf("plugin %q: %w", c.Name, err)
+		}
+		a.procs = append(a.procs, p)
+		if err := a.rt.Register(p.Plugin()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tape is a session's tape, or that of the turn that runs.
+func (a *assembly) tape(ctx context.Context, session string) (*repo.Tape, error) {
+	if t, err := agent.TapeOf(ctx); err == nil {
+		return t, nil
+	}
+	store, err := a.rt.TapeStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return store.Tape(ctx, agent.TapeName(session))
+}
+
+// messages is the folder of the messages that wait, for one who runs channels.
+func (a *assembly) messages(name string) string {
+	return a.Store.PrivatePath("messages", filepath.Base(name))
+}
+
+func (a *assembly) close() {
+	for _, p := range a.procs {
+		p.Close()
+	}
+	a.set.Close()
+}

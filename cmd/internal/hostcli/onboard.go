@@ -1,0 +1,174 @@
+package hostcli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"tape/cmd/internal/cli"
+	"tape/hooks"
+	"tape/internal/display"
+	"tape/internal/keys"
+	"tape/internal/layout"
+	"tape/internal/models"
+)
+
+// tryWithin is how long a model may take to say something.
+const tryWithin = time.Minute
+
+// onboarding asks a person for settings.
+type onboarding struct {
+	cli.AgentOptions
+	in    *os.File
+	lines *bufio.Reader
+}
+
+// Onboard asks for provider, model, key and channel, tries the model, and keeps them.
+func (Host) Onboard(ctx context.Context, o cli.AgentOptions) error {
+	in, ok := o.In.(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return layout.Invalid("set TAPE_MODEL, or tape config model PROVIDER:MODEL, and the key in the provider's variable, such as OPENAI_API_KEY; "+
+			"for Telegram: tape config telegram '{\"allow_users\":[\"…\"]}' and TAPE_TELEGRAM_TOKEN", "tape onboard asks questions, and standard input is no terminal")
+	}
+	b := &onboarding{AgentOptions: o, in: in, lines: bufio.NewReader(in)}
+	provider, model, err := b.model(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.Store.SetSetting("model", provider+":"+model); err != nil {
+		return err
+	}
+	if err := b.channel(); err != nil {
+		return err
+	}
+	b.say("That is all: talk with the agent by tape chat.")
+	return nil
+}
+
+func (b *onboarding) say(format string, args ...any) { _, _ = fmt.Fprintf(b.Out, format+"\n", args...) }
+
+func (b *onboarding) ask(question, usual string) (string, error) {
+	if usual != "" {
+		question += " [" + display.Line(usual) + "]"
+	}
+	_, _ = fmt.Fprint(b.Out, question+": ")
+	line, err := b.lines.ReadString('\n')
+	return cmp.Or(strings.TrimSpace(line), usual), err
+}
+
+// model asks for a model until one answers.
+func (b *onboarding) model(ctx context.Context) (provider, model string, err error) {
+	for ctx.Err() == nil {
+		if provider, err = b.ask("Provider ("+strings.Join(models.Providers(), ", ")+", or another)", "openai"); err != nil {
+			return "", "", err
+		}
+		if model, err = b.ask("Model", ""); err != nil {
+			return "", "", err
+		}
+		if err = b.address(provider); err != nil {
+			return "", "", err
+		}
+		if err = b.key(provider); err != nil {
+			return "", "", err
+		}
+		b.say("Trying %s …", display.Line(provider+":"+model))
+		if err = b.try(ctx, provider+":"+model); err == nil {
+			b.say("It answers.")
+			return provider, model, nil
+		}
+		b.say("It does not work: %s", display.Line(err.Error()))
+	}
+	return "", "", ctx.Err()
+}
+
+func (b *onboarding) address(provider string) error {
+	urls := map[string]string{}
+	if err := jsonSetting(b.Store, "base_urls", &urls); err != nil {
+		return err
+	}
+	url, err := b.ask("Address of its API (empty: the usual one)", cmp.Or(b.Getenv(keys.Variable(provider, "BASE_URL")), urls[provider]))
+	if err != nil || url == "" || url == urls[provider] || url == b.Getenv(keys.Variable(provider, "BASE_URL")) {
+		return err
+	}
+	urls[provider] = url
+	raw, err := json.Marshal(urls)
+	if err != nil {
+		return err
+	}
+	return b.Store.SetSetting("base_urls", string(raw))
+}
+
+func (b *onboarding) key(provider string) error {
+	variable := keys.Variable(provider, "API_KEY")
+	if b.Getenv(variable) != "" {
+		b.say("The key is that of %s.", variable)
+		return nil
+	}
+	return b.secret("Key (not shown; empty: none, or the one that is kept)", provider)
+}
+
+// secret asks for what is not shown, and keeps it in the file of keys.
+func (b *onboarding) secret(question, name string) error {
+	_, _ = fmt.Fprint(b.Out, question+": ")
+	raw, err := term.ReadPassword(int(b.in.Fd()))
+	b.say("")
+	if key := strings.TrimSpace(string(raw)); err == nil && key != "" {
+		err = keys.Write(nil, keys.File(b.Home), name, key)
+	}
+	return err
+}
+
+// try asks a model something small.
+func (b *onboarding) try(ctx context.Context, model string) error {
+	ctx, stop := context.WithTimeout(ctx, tryWithin)
+	defer stop()
+	_, _, urls, err := settings(b.Store)
+	if err != nil {
+		return err
+	}
+	s, err := models.Load(b.Getenv, models.Config{Model: model, BaseURLs: urls}, keys.File(b.Home))
+	if err != nil {
+		return err
+	}
+	message := json.RawMessage(`{"role":"user","content":"Answer with the word yes."}`)
+	for e, err := range models.New(s).Stream(ctx, models.Request{Model: model, Messages: []json.RawMessage{message}, MaxTokens: 100}) {
+		if err != nil {
+			return err
+		}
+		if e.Kind == hooks.EventFinal {
+			return nil
+		}
+	}
+	return nil
+}
+
+// channel asks for Telegram.
+func (b *onboarding) channel() error {
+	answer, err := b.ask("Channel: terminal or telegram", "terminal")
+	if err != nil || answer != "telegram" {
+		return err
+	}
+	users, err := b.ask("Telegram users that are heard (ids or @names, with commas)", "")
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(map[string]any{"allow_users": strings.FieldsFunc(users, func(r rune) bool { return r == ',' || r == ' ' })})
+	if err != nil {
+		return err
+	}
+	if err := b.Store.SetSetting("telegram", string(raw)); err != nil {
+		return err
+	}
+	if err := b.secret("Token of the bot (not shown)", "telegram"); err != nil {
+		return err
+	}
+	b.say("Run it with: tape gateway")
+	return nil
+}

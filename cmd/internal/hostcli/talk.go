@@ -1,0 +1,104 @@
+package hostcli
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"tape/cmd/internal/cli"
+	"tape/hooks"
+	"tape/internal/channels"
+	"tape/internal/channels/terminal"
+	"tape/internal/layout"
+)
+
+// Turn runs one turn. Messages of errors that do not end it are warnings.
+func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (result cli.TurnResult, err error) {
+	a, err := newAssembly(ctx, o)
+	if err != nil {
+		return result, err
+	}
+	defer a.close()
+	var mu sync.Mutex
+	var told []string
+	err = a.rt.Register(&hooks.Plugin{Name: "run", DispatchOutbound: func(_ context.Context, e hooks.Envelope) (bool, error) {
+		if e.Text(hooks.KeyKind) == hooks.KindError {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, e.Text(hooks.KeyContent))
+		}
+		return true, nil
+	}})
+	if err != nil {
+		return result, err
+	}
+	e := hooks.Envelope{hooks.KeyContent: m.Text, hooks.KeyChannel: m.Channel, hooks.KeyChat: m.Chat, hooks.KeyKind: hooks.KindNormal, hooks.KeyActive: true}
+	if m.Session != "" {
+		e[hooks.KeySession] = m.Session
+	}
+	r, err := a.rt.Process(ctx, e, hooks.Options{})
+	if err != nil {
+		return result, err
+	}
+	for _, text := range told {
+		o.Warn(text)
+	}
+	result = cli.TurnResult{Session: r.Session, Output: r.Output, Messages: []map[string]any{}}
+	for _, e := range r.Messages {
+		result.Messages = append(result.Messages, e)
+	}
+	return result, nil
+}
+
+// Chat talks with a person until they leave.
+func (Host) Chat(ctx context.Context, o cli.AgentOptions, session string) error {
+	if session == "" {
+		return layout.Invalid("", "the session's id is empty")
+	}
+	a, err := newAssembly(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	m, err := channels.New(a.rt, channels.Options{Dir: a.messages("chat-" + layout.TapeSlug(session)), Only: []string{terminal.Name},
+		Silence: -1, Grace: time.Second, Tape: a.tape, Log: a.log})
+	if err == nil {
+		err = a.rt.Register(terminal.Plugin(terminal.Options{In: o.In, Out: o.Out, Err: o.Err, Session: session, Wait: m.Wait, Cancel: m.Cancel, End: end}))
+	}
+	if err != nil {
+		return err
+	}
+	return m.Run(ctx)
+}
+
+// Gateway runs the channels that are configured.
+func (Host) Gateway(ctx context.Context, o cli.AgentOptions) error {
+	o.Verbose = true
+	a, err := newAssembly(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	m, err := channels.New(a.rt, channels.Options{Dir: a.messages("gateway"), Tape: a.tape, Log: a.log})
+	if err != nil {
+		return err
+	}
+	return m.Run(ctx)
+}
+
+// Hooks says who implements what.
+func (Host) Hooks(ctx context.Context, o cli.AgentOptions) (lines []cli.HookLine, err error) {
+	a, err := newAssembly(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	for _, h := range a.rt.Report() {
+		for _, p := range h.Plugins {
+			lines = append(lines, cli.HookLine{Hook: h.Hook, Plugin: p.Name, Calls: p.Calls, Failures: p.Failures, LastError: p.LastError, Status: p.Status, Mean: p.Mean})
+		}
+	}
+	return lines, nil
+}
