@@ -93,8 +93,9 @@ func target(arguments string) string {
 		}
 		switch v := token.(type) {
 		case json.Delim:
-			if v == '{' || v == '[' {
-				depth++
+			depth++
+			if v == '}' || v == ']' {
+				depth -= 2
 			}
 			key = true
 			continue
