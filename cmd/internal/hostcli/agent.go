@@ -67,11 +67,10 @@ func modelSettings(o cli.AgentOptions) (models.Settings, error) {
 
 // newAssembly builds an agent. Who uses it closes it.
 func newAssembly(ctx context.Context, o cli.AgentOptions) (*assembly, error) {
-	level := slog.LevelError
+	a := &assembly{AgentOptions: o, log: slog.New(slog.DiscardHandler)} // errors are told where they are of use
 	if o.Verbose {
-		level = slog.LevelInfo
+		a.log = slog.New(slog.NewTextHandler(o.Err, nil))
 	}
-	a := &assembly{AgentOptions: o, log: slog.New(slog.NewTextHandler(o.Err, &slog.HandlerOptions{Level: level}))}
 	a.rt = hooks.New(a.log)
 	a.rt.Workspace = o.Store.Dir()
 	s, err := modelSettings(o)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -82,29 +84,19 @@ func (k *keys) Read(p []byte) (int, error) {
 // How much of a call a line shows.
 const targetCells = 60
 
-// target is what a call is about: the first text of its arguments.
+// target is what a call is about: the argument that says so by its name, else the first text.
 func target(arguments string) string {
-	d := json.NewDecoder(bytes.NewReader([]byte(arguments)))
-	key := true // objects have keys and values by turns
-	for depth := 0; ; {
-		token, err := d.Token()
-		if err != nil {
-			return ""
-		}
-		switch v := token.(type) {
-		case json.Delim:
-			if v == '{' || v == '[' {
-				depth++
-			}
-			key = true
-			continue
-		case string:
-			if !key && depth == 1 {
-				return v
-			}
-		}
-		key = !key
+	var all map[string]any
+	if json.Unmarshal([]byte(arguments), &all) != nil {
+		return ""
 	}
+	names := []string{"path", "cmd", "url", "query", "prompt", "name", "id"}
+	for _, name := range append(names, slices.Sorted(maps.Keys(all))...) {
+		if text, ok := all[name].(string); ok && text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // resultLine tells a call and how it ended.
