@@ -10,7 +10,6 @@ import (
 
 	"tape/internal/display"
 	"tape/internal/jsonl"
-	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -139,9 +138,7 @@ func readable(raw []byte) string {
 
 func appendField(b *strings.Builder, key string, val []byte) {
 	text, ok := jsonl.String(val)
-	if refs := layout.Artifacts([]byte(`{"` + key + `":` + string(val) + `}`)); !ok && key == "artifact" && len(refs) == 1 {
-		text = refs[0].About() + ", " + refs[0].ID
-	} else if !ok {
+	if !ok {
 		text = string(jsonl.Unescape(nil, val))
 	}
 	if key == "artifact" {

@@ -31,7 +31,7 @@ type Request struct {
 var ErrContextLength = errors.New("the context is too long for the model")
 
 // ErrNoModel says that no model is configured. It is a [hooks.ErrNoModel].
-var ErrNoModel = fmt.Errorf("%w: set one with `tape config model PROVIDER:MODEL` or TAPE_MODEL, or run tape onboard", hooks.ErrNoModel)
+var ErrNoModel = fmt.Errorf("%w: name one as PROVIDER:MODEL in TAPE_MODEL or in the setting model", hooks.ErrNoModel)
 
 // Client calls models. Its methods may be called from several goroutines.
 type Client struct{ settings Settings }

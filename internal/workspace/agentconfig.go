@@ -77,7 +77,7 @@ func agentValue(key, value string) (json.RawMessage, error) {
 func checkModel(key, model string) error {
 	provider, name, ok := strings.Cut(model, ":")
 	if !ok || provider == "" || name == "" || strings.ContainsAny(model, " \t\r\n") {
-		return layout.Invalid("for example: tape config "+key+" openai:gpt-4.1", "%q is not a model: write PROVIDER:MODEL", model)
+		return layout.Invalid("for example: openai:gpt-4.1", "%q is not a model: write PROVIDER:MODEL", model)
 	}
 	return nil
 }
@@ -115,5 +115,5 @@ func agentExample(key string) string {
 	case "telegram":
 		example = `{"allow_users":["123"]}`
 	}
-	return "for example: tape config " + key + " '" + example + "'"
+	return "for example: " + example
 }

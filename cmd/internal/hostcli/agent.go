@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"tape/internal/models"
 	"tape/internal/procplugin"
 	"tape/repo"
+	"tape/repo/view"
 )
 
 // assembly is an agent with all its parts.
@@ -121,8 +123,19 @@ func (a *assembly) builtin(s models.Settings) error {
 			known = append(known, hooks.ModelOption{ID: id, Label: id})
 		}
 	}
-	return a.rt.Register(agent.Plugin(agent.Options{Runtime: a.rt, Model: models.New(s), Tools: a.set, Name: s.Model, Models: known,
+	return a.rt.Register(agent.Plugin(agent.Options{Runtime: a.rt, Model: client{models.New(s)}, Tools: a.set, Name: s.Model, Models: known,
 		Project: project, Home: home, Keys: s.Keys(), MaxSteps: steps}))
+}
+
+// client says how a model is set where there is none.
+type client struct{ *models.Client }
+
+func (c client) Form(model string) (view.Format, error) {
+	form, err := c.Client.Form(model)
+	if errors.Is(err, models.ErrNoModel) {
+		err = fmt.Errorf("%w; tape onboard asks for one, and `tape config model PROVIDER:MODEL` sets one", err)
+	}
+	return form, err
 }
 
 // plugins registers Telegram, and then the programs of the settings in their order.
@@ -150,12 +163,8 @@ func (a *assembly) plugins(ctx context.Context, secret []string) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range configs {
-		p, err := procplugin.Start(ctx, c, procplugin.Options{Host: "tape " + a.Version, Workspace: a.Store.Dir(), Keys: secret, Runtime: a.rt, Tape: a.tape, Log: a.log})
-		if err != nil {
-			return fmt.Errorf("plugin %q: %w", c.Name, err)
-		}
-		a.procs = append(a.procs, p)
+	a.procs = procplugin.StartAll(ctx, configs, procplugin.Options{Host: "tape " + a.Version, Workspace: a.Store.Dir(), Keys: secret, Runtime: a.rt, Tape: a.tape, Log: a.log})
+	for _, p := range a.procs {
 		if err := a.rt.Register(p.Plugin()); err != nil {
 			return err
 		}
@@ -181,8 +190,6 @@ func (a *assembly) messages(name string) string {
 }
 
 func (a *assembly) close() {
-	for _, p := range a.procs {
-		p.Close()
-	}
+	procplugin.CloseAll(a.procs)
 	a.set.Close()
 }

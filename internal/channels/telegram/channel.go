@@ -121,7 +121,7 @@ func (c *Channel) Start(ctx context.Context) error {
 		return err
 	}
 	if len(c.o.AllowUsers)+len(c.o.AllowChats) == 0 {
-		c.log.Warn(`nobody is admitted: send the bot a message, take your id from this log, and set it, as in: tape config telegram '{"allow_users":["123456789"]}'`)
+		c.log.Warn(`nobody is admitted: send the bot a message, take your id from this log, and put it into the setting telegram: {"allow_users":["123456789"]}`)
 	}
 	err := c.who(ctx)
 	var no *refusal
