@@ -332,11 +332,15 @@ func TestSoakHistories(t *testing.T) {
 	}
 }
 
-// TestHistoryThatFailed is one in which a search wrote into a file's content that was kept
-// for the next reader, and in which the index met a merge that git had made.
+// TestHistoryThatFailed has one in which a search wrote into a file's content that was kept
+// for the next reader, and in which the index met a merge that git had made; and one with so
+// many forks that the entry 26 of main/f1 was taken for the entry 6 of main/f12, by the test.
 func TestHistoryThatFailed(t *testing.T) {
 	t.Parallel()
 	followHistory(t, rand.New(rand.NewPCG(1795343740803660774, 0)), 40, 25)
+	if testkit.Soak() {
+		followHistory(t, rand.New(rand.NewPCG(0x831fe14ec5c440a7, 0x0ec4d58da1dce5f9)), 250, 120)
+	}
 }
 
 func followHistory(t *testing.T, rng *rand.Rand, steps, searches int) {

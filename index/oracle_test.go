@@ -53,7 +53,7 @@ func matching(t testing.TB, s Search) ([]repo.Entry, error) {
 		for _, e := range read[tp.Name()] {
 			if len(s.Tapes) > 1 {
 				writer := writers(e.ID)
-				once := fmt.Sprint(writer, e.ID)
+				once := fmt.Sprintf("%s@%d", writer, e.ID)
 				if come[once] || writer != tp.Name() && reached[writer] {
 					continue
 				}
