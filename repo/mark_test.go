@@ -54,8 +54,10 @@ func (f *follower) compare(t testing.TB, tp *Tape) {
 		t.Fatalf("%d entries, marked up to @%d; the tape has %d", len(f.entries), f.mark.LastID, len(want))
 	}
 	for i := range want {
-		if !reflect.DeepEqual(f.entries[i], want[i]) {
-			t.Fatalf("entry %d is\n%+v, want\n%+v", i+1, f.entries[i], want[i])
+		got := f.entries[i]
+		got.Attached = nil // for the index alone: the text of its artifacts
+		if !reflect.DeepEqual(got, want[i]) {
+			t.Fatalf("entry %d is\n%+v, want\n%+v", i+1, got, want[i])
 		}
 	}
 }
