@@ -26,6 +26,9 @@ type GCOptions struct {
 	Idle time.Duration
 	// WorktreesOnly leaves the repository as it is.
 	WorktreesOnly bool
+	// Auto does only what keeps reading fast: where there are more than 50 packs, the small
+	// ones become one. That takes time in proportion to what was recorded since the last.
+	Auto bool
 	// Step is told what is begun, in a few words. Nil drops it.
 	Step func(what string)
 }
@@ -64,7 +67,11 @@ func GC(ctx context.Context, s *workspace.Store, o *GCOptions) (GCReport, error)
 	if c.o.Step == nil {
 		c.o.Step = func(string) {}
 	}
-	err := c.run(ctx)
+	run := c.run
+	if c.o.Auto {
+		run = func(ctx context.Context) error { return gitrun.Tidy(ctx, s.Git()) }
+	}
+	err := run(ctx)
 	return c.report, layout.Wrap(err, "collect workspace %s", s.Dir())
 }
 

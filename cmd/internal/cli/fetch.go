@@ -44,6 +44,7 @@ func (o *fetchOptions) run(ctx context.Context, store *repo.Store, remote string
 	if err != nil {
 		return explainRemote(err)
 	}
+	tidy(ctx, store)
 	if o.json {
 		if done, err = o.addUnmoved(ctx, store, remote, done); err != nil {
 			return err

@@ -16,12 +16,13 @@ type gcOptions struct {
 	*App
 	worktreesOnly bool
 	allWorktrees  bool
+	auto          bool
 }
 
 func newGCCmd(a *App) *cobra.Command {
 	o := &gcOptions{App: a}
 	cmd := &cobra.Command{
-		Use:   "gc [--all-worktrees] [--worktrees-only]",
+		Use:   "gc [--all-worktrees] [--worktrees-only | --auto]",
 		Short: "Pack the repository and remove idle working trees",
 		Long: `Make the workspace smaller: remove the working trees of tapes and forks that nobody has
 written to for a day, and leftovers of killed processes; then let git pack everything.
@@ -31,19 +32,28 @@ other files. The current tape's stays, and so do those that you have made elsewh
 worktree. The next write to a tape makes its working tree again.
 
 Others can read and write meanwhile, and gc can be interrupted at any time. Forks, archives
-and commits in a reflog are kept.`,
+and commits in a reflog are kept.
+
+With --auto, only many small packs are made one, and only if there are more than 50. import,
+fetch, pull and recording do so by themselves.`,
 		Example: `  tape gc
   tape gc --worktrees-only --all-worktrees`,
 		RunE: a.inStore(o.run),
 	}
 	cmd.Flags().BoolVar(&o.allWorktrees, "all-worktrees", false, "also remove working trees that were written to recently")
 	cmd.Flags().BoolVar(&o.worktreesOnly, "worktrees-only", false, "do not pack")
+	cmd.Flags().BoolVar(&o.auto, "auto", false, "only make one pack of many small ones")
+	cmd.MarkFlagsMutuallyExclusive("auto", "worktrees-only")
+	cmd.MarkFlagsMutuallyExclusive("auto", "all-worktrees")
 	return cmd
 }
 
+// tidy keeps reading fast after something was added. What it cannot do now, the next one does.
+func tidy(ctx context.Context, store *repo.Store) { _, _ = store.GC(ctx, &repo.GCOptions{Auto: true}) }
+
 func (o *gcOptions) run(ctx context.Context, store *repo.Store, _ []string) error {
 	shown := o.progress("")
-	opts := &repo.GCOptions{WorktreesOnly: o.worktreesOnly, Step: shown.step}
+	opts := &repo.GCOptions{WorktreesOnly: o.worktreesOnly, Auto: o.auto, Step: shown.step}
 	if o.allWorktrees {
 		opts.Idle = -1
 	}

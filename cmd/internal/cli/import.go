@@ -158,6 +158,7 @@ func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
 	if name != "" && !o.json {
 		o.say("the current tape is %s, the newest", quoted(name))
 	}
+	tidy(ctx, store)
 	return importFailure(failed, files)
 }
 

@@ -55,6 +55,7 @@ func (o *pullOptions) run(ctx context.Context, store *repo.Store, remote string)
 	if err != nil {
 		return explainRemote(err)
 	}
+	tidy(ctx, store)
 	err = o.showStatuses(done, refWords{repo.RefNew: "new here", repo.RefFastForward: "pulled", repo.RefMerged: "pulled, and merged with local entries",
 		repo.RefDeleted: "closed, because it was merged"}, false)
 	if now := store.CurrentTape(); now != before && !o.json {

@@ -78,6 +78,7 @@ func (a *App) watch(ctx context.Context, host Host, args []string, poll, once bo
 	if err != nil {
 		return err
 	}
+	w.catchUp(ctx) // a watch that was interrupted may have left something
 	return host.Watch(ctx, WatchOptions{Dirs: dirs, Poll: poll, Once: once, Is: importer.IsTranscript, Changed: w.changed,
 		Again: recorder.Unannounced + time.Minute,
 		Warn:  func(err error) { a.warn("looking at the folders again and again: " + err.Error()) }})
@@ -151,10 +152,15 @@ func (w *watching) changed(ctx context.Context, paths []string) error {
 	for _, dir := range w.dirs {
 		w.until[dir] = at
 	}
-	if err := w.recorder.Run(ctx, false); err != nil {
-		w.warn(err.Error()) // it is tried again with the next change
-	}
+	w.catchUp(ctx)
 	return w.save()
+}
+
+// catchUp records what was told of. What fails is tried again with the next change.
+func (w *watching) catchUp(ctx context.Context) {
+	if err := w.recorder.Run(ctx, false); err != nil && ctx.Err() == nil {
+		w.warn(err.Error())
+	}
 }
 
 // noteOf is what a hook would have told of a transcript. One that is none, or does not say which
