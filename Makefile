@@ -27,12 +27,13 @@ CROSS     ?= windows/amd64
 QUICK     := '-gcflags=all=-N -l'
 
 TEST_TIMEOUT ?= 12m
+SIDE_BY_SIDE := Soak(Concurrent|ForkRaces|Processes|UpdateRefBesideGit|BatchIsNotSeenInPart|KillIndexer)
 # The packages whose tests take longest begin first: at the end no core waits for one of them.
 LONGEST      := ./repo ./cmd/tape ./internal/importer
 TESTFLAGS    ?=
 BENCHFLAGS   ?=
 FUZZTIME     ?= 30s
-SOAKTIME     ?= 5m
+SOAKTIME     ?= 1m
 CUTS         ?= 500
 
 # The tests' programs live for seconds: collecting less often is time won, and costs little
@@ -135,10 +136,13 @@ fuzz-check: ## run every fuzz target with a few inputs
 		done; \
 	done; exit $$status
 
+# -race takes three times as long, and is for those that do things side by side: make test runs
+# the others with it.
 .PHONY: soak
 soak: ## the long runs: faults, simulations, power cuts, fuzz for SOAKTIME; SEED=n repeats one
-	@echo "== soak, SEED=$(SEED)"; status=0; \
-	TAPE_SOAK=1 TAPE_SEED=$(SEED) $(GO) test $(RACE) $(if $(RACE),$(UNWATCHED)) -vet=off -count=1 -run 'Soak' -timeout 2h $(TESTFLAGS) ./... || status=1; \
+	@echo "== soak, SEED=$(SEED)"; status=0; export TAPE_SOAK=1 TAPE_SEED=$(SEED); \
+	$(GO) test -vet=off -count=1 -run 'Soak' -timeout 2h $(TESTFLAGS) ./... || status=1; \
+	$(GO) test $(RACE) $(if $(RACE),$(UNWATCHED)) -vet=off -count=1 -run '$(SIDE_BY_SIDE)' -timeout 2h $(TESTFLAGS) ./... || status=1; \
 	$(MAKE) --no-print-directory fuzz FUZZTIME=$(SOAKTIME) || status=1; \
 	echo "== soak done, SEED=$(SEED)"; exit $$status
 
