@@ -89,10 +89,13 @@ func Keep(d *disk.FS, place string, n Note) (kept Kept, err error) {
 	if err != nil {
 		return kept, err
 	}
-	path := filepath.Join(dir, fmt.Sprintf("%019d-%d", n.At.UnixNano(), os.Getpid()))
-	f, err := d.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, disk.FilePerm)
-	if err != nil {
-		return kept, err
+	var path string
+	var f *disk.File
+	for at, err := n.At.UnixNano(), fs.ErrExist; errors.Is(err, fs.ErrExist); at++ { // of two at once
+		path = filepath.Join(dir, fmt.Sprintf("%019d-%d", at, os.Getpid()))
+		if f, err = d.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, disk.FilePerm); err != nil && !errors.Is(err, fs.ErrExist) {
+			return kept, err
+		}
 	}
 	_, err = f.Write(slices.Concat(head, []byte("\n"), n.Payload))
 	if err == nil {

@@ -59,6 +59,23 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
+// TestSameMoment: a clock may tell two the same time.
+func TestSameMoment(t *testing.T) {
+	dirs := places(t)
+	var group sync.WaitGroup
+	for range 20 {
+		group.Go(func() {
+			if err := Add(nil, dirs, note(7)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if list := all(t, dirs); len(list) != 20 {
+		t.Errorf("there are %d notes", len(list))
+	}
+}
+
 // TestFaults: at whichever operation the disk gives up, once or for good, a note is kept whole or was not
 // acknowledged, and the other place is used if the first one cannot be.
 func TestFaults(t *testing.T) {
