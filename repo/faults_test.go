@@ -286,6 +286,18 @@ func TestSoakFaults(t *testing.T) {
 	tryFaults(t, faultCases(), pace{alone: testkit.Size(10, 3, 1), others: testkit.Size(40, 12, 1), goOn: testkit.Size(8, 8, 1)})
 }
 
+// TestReferAfterFault: an artifact that a call left which failed is not taken for durable by the
+// next one that refers to it.
+func TestReferAfterFault(t *testing.T) {
+	if !testkit.Forgets {
+		t.Skip("it needs a disk that forgets")
+	}
+	cases := faultCases()
+	tm := cases[slices.IndexFunc(cases, func(c faultCase) bool { return c.name == "artifact/refer-to-older" })].template(t)
+	for n := 1; !tm.interrupted(t, n, forgetsLater) && !t.Failed(); n++ {
+	}
+}
+
 // pace says which faults are tried: one in so many, beginning anywhere.
 type pace struct {
 	alone  int // of an operation that fails alone

@@ -116,8 +116,13 @@ func (a *Staged) Place(phase string) error {
 	} else if int64(len(data)) != a.Size {
 		return fmt.Errorf("%s and what is added have the same SHA-256 and other bytes", path)
 	}
-	// Also for one that was there: who placed it may have been killed before this.
-	return errors.Join(d.SyncDir(dir), d.SyncDir(phase))
+	return Settle(d, phase)
+}
+
+// Settle makes durable that a phase has the artifacts that it has. Also one that was there may need
+// it: who placed that may have been killed before this.
+func Settle(d *disk.FS, phase string) error {
+	return errors.Join(d.SyncDir(filepath.Join(phase, layout.ArtifactsDir)), d.SyncDir(phase))
 }
 
 // errDamaged: the content of an artifact is not what its name says.
@@ -171,7 +176,7 @@ func Bring(ctx context.Context, t *workspace.Tape, ref layout.Artifact, open lay
 			return layout.Invalid("", "the entry says that artifact %s has %d bytes; it has %d", ref.SHA256, ref.Size, size)
 		}
 		if i == 0 && p.Folder == open.Folder {
-			return nil
+			return Settle(t.Store().FS(), in[0].Path(open, ""))
 		}
 		staged, err := Stage(ctx, t.Store(), r)
 		if err != nil {
