@@ -74,7 +74,7 @@ func (x *forkSim) byHand(ctx context.Context) (string, error) {
 		return x.append(ctx)
 	}
 	// What a killed process has left is no concern of this.
-	if err := writer.Write(ctx, tp.in(), func(*writer.Writer) error { return nil }); err != nil {
+	if err := join.Settled(ctx, func() error { return writer.Write(ctx, tp.in(), func(*writer.Writer) error { return nil }) }); err != nil {
 		return "look at " + t.name, err
 	}
 	what := "commit by hand in " + t.name
@@ -128,7 +128,7 @@ func (x *forkSim) gitMerge(ctx context.Context) (string, error) {
 		return x.append(ctx)
 	}
 	what := fmt.Sprintf("git merge %s into %s, %d loose", f.name, into.name, into.loose())
-	if err := writer.Write(ctx, tp.in(), func(*writer.Writer) error { return nil }); err != nil {
+	if err := join.Settled(ctx, func() error { return writer.Write(ctx, tp.in(), func(*writer.Writer) error { return nil }) }); err != nil {
 		return what, err
 	}
 	before := runGit(x.t, x.s.Dir(), "rev-parse", tp.Branch())

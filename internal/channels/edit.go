@@ -3,6 +3,7 @@ package channels
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"tape/hooks"
 	"tape/internal/spool"
@@ -18,9 +19,11 @@ func (m *Manager) edit(session string, e hooks.Envelope) error {
 	if s == nil || m.inbox.headOf(id) != "" {
 		return nil
 	}
-	for i := range s.gathered {
-		if s.gathered[i].id == id {
-			return m.inbox.replace(&s.gathered[i], e)
+	for _, list := range append(slices.Clone(s.arrived), s.gathered) {
+		for i := range list {
+			if list[i].id == id {
+				return m.inbox.replace(&list[i], e)
+			}
 		}
 	}
 	for _, b := range s.queue {

@@ -15,6 +15,7 @@ import (
 
 	"tape/hooks"
 	"tape/internal/disk"
+	"tape/repo"
 )
 
 // wire is a channel of a test.
@@ -125,8 +126,16 @@ func (r *rig) wantSent(want ...string) {
 // echo answers with what it is asked, after what wait says.
 func echo(wait func(text string)) *hooks.Plugin {
 	return &hooks.Plugin{RunModel: func(ctx context.Context, p hooks.Prompt, _ string, _ hooks.State) (*string, error) {
-		if wait != nil {
-			wait(p.Text)
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			if wait != nil {
+				wait(p.Text)
+			}
+		}()
+		select {
+		case <-over:
+		case <-ctx.Done(): // a test that fails ends, too
 		}
 		text := "re: " + p.Text
 		return &text, ctx.Err()
@@ -184,6 +193,65 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
+// TestInOrder: what is said in a session is answered in that order, also where it takes long to
+// decide what becomes of a message.
+func TestInOrder(t *testing.T) {
+	p := echo(nil)
+	p.AdmitMessage = func(_ context.Context, _ string, e hooks.Envelope, _ hooks.Turn) (hooks.Admission, error) {
+		if strings.HasSuffix(e.Text(hooks.KeyContent), "0") {
+			time.Sleep(2 * time.Millisecond)
+		}
+		return hooks.Undecided, nil
+	}
+	r := newRig(t, Options{}, p)
+	r.run()
+	var want []string
+	for i := range 60 {
+		r.say("s", "", fmt.Sprint(i))
+		want = append(want, fmt.Sprint("re: ", i))
+	}
+	r.wantSent(want...)
+}
+
+// TestUnknownDelivery: of an answer that was being sent when the program ended, the tape says that
+// it may have arrived, once, and nobody sends it again.
+func TestUnknownDelivery(t *testing.T) {
+	ctx, dir := t.Context(), filepath.Join(t.TempDir(), "messages")
+	s, _, err := repo.Init(ctx, filepath.Join(t.TempDir(), "ws"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tape := func(ctx context.Context, _ string) (*repo.Tape, error) { return s.Tape(ctx, "") }
+	for range 2 { // the note of the second one was left by a kill after the tape had its event
+		killed := store{dir: dir}
+		unlock, err := killed.open(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(killed.known, "1")
+		k, _, err := killed.add(hooks.Envelope{"channel": "wire", "session_id": "s", "message_id": "1", "content": "hi"})
+		if err := errors.Join(err, killed.join([]kept{k}), killed.answering([]kept{k})); err != nil {
+			t.Fatal(err)
+		}
+		unlock()
+		r := newRig(t, Options{Dir: dir, Tape: tape}, echo(nil))
+		r.run()
+		r.until("nothing waits", func() bool { return notesIn(t, dir) == 0 })
+		if err := r.stop(); err != nil || len(r.wire.texts()) > 0 {
+			t.Errorf("sent again: %q, %v", r.wire.texts(), err)
+		}
+	}
+	var found []string
+	tp, err := s.Tape(ctx, "")
+	for e, entryErr := range tp.Entries(ctx, repo.Query{Kinds: []string{repo.KindEvent}}) {
+		err = errors.Join(err, entryErr)
+		found = append(found, string(e.Payload))
+	}
+	if err != nil || len(found) != 1 || !strings.Contains(found[0], `"delivery"`) || !strings.Contains(found[0], `"unknown"`) {
+		t.Errorf("the tape says %q, %v", found, err)
+	}
+}
+
 func TestAdmission(t *testing.T) {
 	release, begun := make(chan struct{}), make(chan string, 10)
 	p := echo(func(text string) { begun <- text; <-release })
@@ -200,7 +268,7 @@ func TestAdmission(t *testing.T) {
 	<-begun
 	for i, text := range []string{"process a", "drop b", "follow_up c", "follow_up d", "steer e", "fail f"} {
 		r.say("s", fmt.Sprint(i+2), text)
-		r.until("it is decided", func() bool { r.m.mu.Lock(); defer r.m.mu.Unlock(); return r.m.sessions["s"].deciding == 0 })
+		r.until("it is decided", func() bool { r.m.mu.Lock(); defer r.m.mu.Unlock(); return !r.m.sessions["s"].deciding })
 	}
 	close(release)
 	// What nobody heard of the steering comes first.

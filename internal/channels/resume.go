@@ -41,7 +41,7 @@ func (m *Manager) resume(ctx context.Context, pending []kept) error {
 	}
 	m.mu.Unlock()
 	for _, k := range fresh {
-		m.arrive(sessionOf(k.message), []kept{k})
+		m.arrive(sessionOf(k.message), k)
 	}
 	return nil
 }

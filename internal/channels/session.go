@@ -26,7 +26,8 @@ type session struct {
 	gathered []kept
 	first    time.Time // when the first of them came
 	timer    *time.Timer
-	deciding int // batches whose admission is being asked
+	arrived  [][]kept // batches whose admission is to be asked, in this order
+	deciding bool     // somebody asks
 	queue    []*batch
 	working  bool
 	running  *batch
@@ -38,11 +39,17 @@ type session struct {
 }
 
 func (s *session) hold() {
+	s.flush()
+	s.arrived = nil
+}
+
+// flush ends the gathering.
+func (s *session) flush() {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
-	if s.gathered != nil {
-		s.gathered, s.deciding = nil, s.deciding-1
+	if len(s.gathered) > 0 {
+		s.arrived, s.gathered = append(s.arrived, s.gathered), nil
 	}
 }
 
@@ -58,7 +65,7 @@ func (m *Manager) session(id string) *session {
 
 // forget drops a session that has nothing to do; m.mu is held.
 func (m *Manager) forget(s *session) {
-	if !s.working && s.deciding == 0 && m.sessions[s.id] == s {
+	if !s.working && !s.deciding && len(s.gathered) == 0 && m.sessions[s.id] == s {
 		delete(m.sessions, s.id)
 		close(s.idle)
 	}
@@ -84,29 +91,28 @@ func (m *Manager) Handle(ctx context.Context, e hooks.Envelope) error {
 	if err != nil || !fresh {
 		return err
 	}
-	m.arrive(id, []kept{k})
+	m.arrive(id, k)
 	return nil
 }
 
-// arrive gathers messages, or has them decided at once.
-func (m *Manager) arrive(id string, list []kept) {
+// arrive gathers messages; commands do not wait. What is decided is so in the order in which it came.
+func (m *Manager) arrive(id string, k kept) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.stopping {
 		return // it is on disk
 	}
 	s := m.session(id)
-	if m.o.Silence < 0 || len(list) > 1 || isCommand(list[0].message) {
-		s.deciding++
-		m.workers.Go(func() { m.decide(s, list) })
+	if m.o.Silence < 0 || isCommand(k.message) {
+		s.arrived = append(s.arrived, []kept{k})
+		m.admit(s)
 		return
 	}
 	now := time.Now()
 	if len(s.gathered) == 0 {
 		s.first = now
-		s.deciding++
 	}
-	s.gathered = append(s.gathered, list...)
+	s.gathered = append(s.gathered, k)
 	wait := min(m.o.Silence, m.o.Longest-now.Sub(s.first))
 	if s.timer != nil {
 		s.timer.Stop()
@@ -114,24 +120,45 @@ func (m *Manager) arrive(id string, list []kept) {
 	s.timer = time.AfterFunc(wait, func() { m.release(s) })
 }
 
+// release has what was gathered decided.
+func (m *Manager) release(s *session) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s.flush()
+	m.admit(s)
+}
+
 func isCommand(e hooks.Envelope) bool {
 	return strings.HasPrefix(strings.TrimSpace(e.Text(hooks.KeyContent)), ",")
 }
 
-// release has what was gathered decided.
-func (m *Manager) release(s *session) {
-	m.mu.Lock()
-	list := s.gathered
-	s.gathered = nil
-	if len(list) > 0 && !m.stopping {
-		m.workers.Go(func() { m.decide(s, list) })
+// admit has what arrived decided, one batch after the other; m.mu is held.
+func (m *Manager) admit(s *session) {
+	if s.deciding || len(s.arrived) == 0 || m.stopping {
+		return
 	}
-	m.mu.Unlock()
+	s.deciding = true
+	m.workers.Go(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for len(s.arrived) > 0 && !m.stopping {
+			list := s.arrived[0]
+			s.arrived = s.arrived[1:]
+			m.mu.Unlock()
+			b, done := m.decide(s, list)
+			m.mu.Lock()
+			if !done {
+				m.enqueue(s, b, false)
+			}
+		}
+		s.deciding = false
+		m.forget(s)
+	})
 }
 
-// decide asks what becomes of a batch, and does it.
-func (m *Manager) decide(s *session, list []kept) {
-	b := &batch{message: merged(list), kept: list}
+// decide asks what becomes of a batch. It is done if it needs no turn.
+func (m *Manager) decide(s *session, list []kept) (b *batch, done bool) {
+	b = &batch{message: merged(list), kept: list}
 	m.mu.Lock()
 	turn := hooks.Turn{Session: s.id, Running: s.running != nil, Pending: len(s.queue)}
 	ctx := m.base
@@ -144,7 +171,6 @@ func (m *Manager) decide(s *session, list []kept) {
 		m.rt.NotifyError(ctx, "admit_message", err, b.message)
 		admission = hooks.Admit
 	}
-	done := false
 	switch admission {
 	case hooks.Drop:
 		m.o.Log.Info("a message is dropped", "session", s.id)
@@ -156,13 +182,7 @@ func (m *Manager) decide(s *session, list []kept) {
 	case hooks.FollowUp:
 		b.follows = true
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s.deciding--
-	if !done {
-		m.enqueue(s, b, false)
-	}
-	m.forget(s)
+	return b, done
 }
 
 // enqueue has a batch wait for its turn; m.mu is held.
