@@ -114,6 +114,9 @@ func ErrorMessages(r *Runtime) *Plugin {
 		if m == nil || errors.Is(err, context.Canceled) {
 			return
 		}
+		for hook := (*hookError)(nil); errors.Is(err, ErrNoModel) && errors.As(err, &hook); {
+			err, stage = hook.err, StageTurn // where it came from is of no use: nothing has failed
+		}
 		text := err.Error()
 		if stage != StageTurn {
 			text = stage + ": " + text

@@ -122,6 +122,15 @@ func many[T any](ctx context.Context, r *Runtime, hook string, ask func(*Plugin)
 	return answers, nil
 }
 
+// hookError says whose hook failed.
+type hookError struct {
+	plugin, hook string
+	err          error
+}
+
+func (e *hookError) Error() string { return fmt.Sprintf("plugin %q: %s: %v", e.plugin, e.hook, e.err) }
+func (e *hookError) Unwrap() error { return e.err }
+
 // call asks one plugin, unless ctx has ended. A panic is an error of the hook.
 func call[T any](ctx context.Context, r *Runtime, p *Plugin, hook string, ask func(*Plugin) (T, error)) (answer T, err error) {
 	if err := ctx.Err(); err != nil {
@@ -139,7 +148,7 @@ func call[T any](ctx context.Context, r *Runtime, p *Plugin, hook string, ask fu
 		}
 		r.count(hook, p, time.Since(start), failure)
 		if err != nil {
-			err = fmt.Errorf("plugin %q: %s: %w", p.Name, hook, err)
+			err = &hookError{p.Name, hook, err}
 		}
 	}()
 	return ask(p)

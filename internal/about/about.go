@@ -146,6 +146,9 @@ func (t *Tape) event(e layout.Entry, name string) bool {
 	default:
 		if t.Agent == "" && strings.HasPrefix(name, "loop.") {
 			t.Agent = "bub" // whose entries come as they are, without a source
+			if jsonl.Get(e.Meta, "message_id") != nil {
+				t.Agent = "tape"
+			}
 		}
 	}
 	return false

@@ -114,6 +114,9 @@ var sessions = map[string][]layout.Entry{
 		[3]string{"event", `{"name":"session_meta","data":{"cwd":"/shop","cli_version":"0.9","source":"exec","git":{"branch":"main"}}}`, `{"source":{"format":"codex"}}`},
 		[3]string{"event", `{"name":"turn_context","data":{"cwd":"/else","model":"gpt-x"}}`, `{}`},
 		[3]string{"event", `{"name":"run","data":{"usage":{"total_tokens":10}}}`, `{}`}),
+	"tape  m  ": entries(
+		[3]string{"event", `{"name":"run","data":{"model":"m","usage":{"total_tokens":10}}}`, `{"message_id":"1"}`},
+		[3]string{"event", `{"name":"loop.step"}`, `{"message_id":"1"}`}),
 	"bub  m  ": entries(
 		[3]string{"event", `{"name":"loop.step.start"}`, `{}`},
 		[3]string{"event", `{"name":"run","data":{"model":"m","usage":{"total_tokens":1e1}}}`, `{}`}),

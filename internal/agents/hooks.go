@@ -59,6 +59,9 @@ func hook(agent, event string, o Options) handler {
 		if agent == ClaudeCode || event != "SessionEnd" { // there Codex has less of its own, and would complain
 			h.Timeout = 5 // s
 		}
+		if agent == Codex && event == "Interrupt" {
+			h.Timeout = 3 // of more it warns, at each start
+		}
 	}
 	return h
 }

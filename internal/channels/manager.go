@@ -87,7 +87,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	list = slices.DeleteFunc(list, func(c hooks.Channel) bool { return len(m.o.Only) > 0 && !slices.Contains(m.o.Only, c.Name()) })
 	if len(list) == 0 {
-		return errors.New("no channel is configured: the setting telegram is empty")
+		return errors.New("no channel is configured: for Telegram, its bot's token is needed in TAPE_TELEGRAM_TOKEN or credentials.json")
 	}
 	started, err := m.start(ctx, list)
 	if err == nil {

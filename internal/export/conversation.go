@@ -254,6 +254,8 @@ func (t *talk) message(b *block) {
 			t.part(b.entry, p)
 		case role == "user" && !t.Whole && !about.ByPerson(p.text):
 			t.injected(b.entry, p.text)
+		case role == "user" && !t.Whole:
+			t.text(b.entry, InkPlain, withoutContext(p.text), most)
 		default:
 			t.text(b.entry, InkPlain, p.text, most)
 		}

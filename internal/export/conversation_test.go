@@ -57,6 +57,7 @@ func TestLocalCommands(t *testing.T) {
 		"<local-command-stdout>\x1b[2mDone\x1b[22m \x1b[1A</local-command-stdout>":   `◂ Done \x1b[1A` + "\n",
 		"<local-command-caveat>Caveat: …</local-command-caveat>":                     "◂ Caveat: …\n",
 		"<bash-input>a</bash-input><bash-stdout>b</bash-stdout>":                     "! a\n    @2  ◂ b\n",
+		"<message_context>\ndate: today\n</message_context>\nsay hello":              "say hello\n",
 		"<local-command-stdout>Bye!":                                                 "<local-command-stdout>Bye!\n",
 		"<command-name>/x</command-name><task-notification>y</task-notification>":    "<command-name>/x</command-name><task-notification>y</task-notification>\n",
 		"<system-reminder>about <command-name>/x</command-name></system-reminder>\n": "<system-reminder>about <command-name>/x</command-name></system-reminder>\n",

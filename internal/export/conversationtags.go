@@ -30,6 +30,15 @@ func localCommand(text string) (typed, printed string, ok bool) {
 	return typed + args, withoutColours(strings.TrimSpace(printed)), true
 }
 
+// withoutContext leaves out what the agent puts before a message: the date, and where it is from.
+func withoutContext(text string) string {
+	rest, ok := strings.CutPrefix(text, "<message_context>")
+	if _, said, closed := strings.Cut(rest, "</message_context>"); ok && closed {
+		return strings.TrimSpace(said)
+	}
+	return text
+}
+
 // withoutColours leaves out the sequences that colour a text on a terminal.
 func withoutColours(text string) string {
 	var out strings.Builder

@@ -46,8 +46,8 @@ func Start(ctx context.Context, c Config, o Options) (*Process, error) {
 	p := &Process{config: c, o: o, end: end, over: make(chan struct{}), changed: make(chan struct{}), open: map[string]bool{}}
 	in, a, err := p.launch(run, ctx)
 	if err != nil {
-		err = fmt.Errorf("start plugin %q: %w", c.Name, err)
 		p.turnOff(err.Error())
+		err = fmt.Errorf("start plugin %q: %w", c.Name, err)
 		close(p.over)
 		end()
 		return p, err
@@ -192,6 +192,16 @@ func (p *Process) isClosed() bool {
 type Off struct{ Name, Why string }
 
 func (e *Off) Error() string { return fmt.Sprintf("plugin %q is off: %s", e.Name, e.Why) }
+
+// Off says why the process is not asked any more, if it is not.
+func (p *Process) Off() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.off == "" {
+		return nil
+	}
+	return &Off{Name: p.config.Name, Why: p.off}
+}
 
 // running gives the process; while it is being restarted it waits.
 func (p *Process) running(ctx context.Context) (*instance, error) {

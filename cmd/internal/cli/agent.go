@@ -180,7 +180,7 @@ func newOnboardCmd(a *App) *cobra.Command {
 		Use:   "onboard",
 		Short: "Set up the agent: provider, model, key and channel",
 		Long: `Ask for what the agent needs: the provider, its model, a key and a channel. The model is
-tried before anything is kept. The settings go to the workspace (tape config), keys to the
+tried before it is set. The settings go to the workspace (tape config), keys to the
 file $TAPE_HOME/credentials.json, which only you can read.
 
 Without a terminal nothing is asked: set TAPE_MODEL (or tape config model PROVIDER:MODEL)

@@ -133,10 +133,17 @@ type client struct{ *models.Client }
 func (c client) Form(model string) (view.Format, error) {
 	form, err := c.Client.Form(model)
 	if errors.Is(err, models.ErrNoModel) {
-		err = fmt.Errorf("%w; tape onboard asks for one, and `tape config model PROVIDER:MODEL` sets one", err)
+		err = noModel{err}
 	}
 	return form, err
 }
+
+type noModel struct{ error }
+
+func (noModel) Error() string {
+	return "no model is set: tape onboard asks for one, and tape config model PROVIDER:MODEL sets one"
+}
+func (e noModel) Unwrap() error { return e.error }
 
 // plugins registers Telegram, and then the programs of the settings in their order.
 func (a *assembly) plugins(ctx context.Context, secret []string) error {
@@ -170,6 +177,15 @@ func (a *assembly) plugins(ctx context.Context, secret []string) error {
 		}
 	}
 	return nil
+}
+
+// warnOff tells a person which plugins could not be started.
+func (a *assembly) warnOff() {
+	for _, p := range a.procs {
+		if off := p.Off(); off != nil {
+			a.Warn(off.Error() + "; --verbose shows what it says")
+		}
+	}
 }
 
 // tape is a session's tape, or that of the turn that runs.

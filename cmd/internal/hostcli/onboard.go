@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +46,7 @@ func (Host) Onboard(ctx context.Context, o cli.AgentOptions) error {
 	if err := o.Store.SetSetting("model", provider+":"+model); err != nil {
 		return err
 	}
-	if err := b.channel(); err != nil {
+	if err := b.channel(ctx); err != nil {
 		return err
 	}
 	b.say("That is all: talk with the agent by tape chat.")
@@ -54,28 +55,48 @@ func (Host) Onboard(ctx context.Context, o cli.AgentOptions) error {
 
 func (b *onboarding) say(format string, args ...any) { _, _ = fmt.Fprintf(b.Out, format+"\n", args...) }
 
-func (b *onboarding) ask(question, usual string) (string, error) {
+func (b *onboarding) ask(ctx context.Context, question, usual string) (string, error) {
 	if usual != "" {
 		question += " [" + display.Line(usual) + "]"
 	}
 	_, _ = fmt.Fprint(b.Out, question+": ")
-	line, err := b.lines.ReadString('\n')
+	line, err := within(ctx, func() (string, error) { return b.lines.ReadString('\n') })
+	if ctx.Err() != nil {
+		b.say("")
+	}
 	return cmp.Or(strings.TrimSpace(line), usual), err
+}
+
+// within waits for what a person types, or for Ctrl-C.
+func within[T any](ctx context.Context, read func() (T, error)) (typed T, err error) {
+	done := make(chan struct{})
+	var got T
+	var failed error
+	go func() {
+		got, failed = read()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return got, failed
+	case <-ctx.Done():
+		return typed, ctx.Err()
+	}
 }
 
 // model asks for a model until one answers.
 func (b *onboarding) model(ctx context.Context) (provider, model string, err error) {
 	for ctx.Err() == nil {
-		if provider, err = b.ask("Provider ("+strings.Join(models.Providers(), ", ")+", or another)", "openai"); err != nil {
+		if provider, err = b.ask(ctx, "Provider ("+strings.Join(models.Providers(), ", ")+", or another)", cmp.Or(provider, "openai")); err != nil {
 			return "", "", err
 		}
-		if model, err = b.ask("Model", ""); err != nil {
+		if model, err = b.ask(ctx, "Model", model); err != nil {
 			return "", "", err
 		}
-		if err = b.address(provider); err != nil {
+		if err = b.address(ctx, provider); err != nil {
 			return "", "", err
 		}
-		if err = b.key(provider); err != nil {
+		if err = b.key(ctx, provider); err != nil {
 			return "", "", err
 		}
 		b.say("Trying %s …", display.Line(provider+":"+model))
@@ -88,12 +109,16 @@ func (b *onboarding) model(ctx context.Context) (provider, model string, err err
 	return "", "", ctx.Err()
 }
 
-func (b *onboarding) address(provider string) error {
+func (b *onboarding) address(ctx context.Context, provider string) error {
 	urls := map[string]string{}
 	if err := jsonSetting(b.Store, "base_urls", &urls); err != nil {
 		return err
 	}
-	url, err := b.ask("Address of its API (empty: the usual one)", cmp.Or(b.Getenv(keys.Variable(provider, "BASE_URL")), urls[provider]))
+	question := "Address of its API (empty: the usual one)"
+	if !slices.Contains(models.Providers(), provider) {
+		question = "Address of its API, such as http://127.0.0.1:8080/v1"
+	}
+	url, err := b.ask(ctx, question, cmp.Or(b.Getenv(keys.Variable(provider, "BASE_URL")), urls[provider]))
 	if err != nil || url == "" || url == urls[provider] || url == b.Getenv(keys.Variable(provider, "BASE_URL")) {
 		return err
 	}
@@ -105,20 +130,27 @@ func (b *onboarding) address(provider string) error {
 	return b.Store.SetSetting("base_urls", string(raw))
 }
 
-func (b *onboarding) key(provider string) error {
+func (b *onboarding) key(ctx context.Context, provider string) error {
 	variable := keys.Variable(provider, "API_KEY")
 	if b.Getenv(variable) != "" {
 		b.say("The key is that of %s.", variable)
 		return nil
 	}
-	return b.secret("Key (not shown; empty: none, or the one that is kept)", provider)
+	return b.secret(ctx, "Key (not shown; empty: none, or the one that is kept)", provider)
 }
 
 // secret asks for what is not shown, and keeps it in the file of keys.
-func (b *onboarding) secret(question, name string) error {
+func (b *onboarding) secret(ctx context.Context, question, name string) error {
 	_, _ = fmt.Fprint(b.Out, question+": ")
-	raw, err := term.ReadPassword(int(b.in.Fd()))
+	screen, err := term.GetState(int(b.in.Fd()))
+	if err != nil {
+		return err
+	}
+	raw, err := within(ctx, func() ([]byte, error) { return term.ReadPassword(int(b.in.Fd())) })
 	b.say("")
+	if ctx.Err() != nil {
+		_ = term.Restore(int(b.in.Fd()), screen) // it would show nothing that is typed
+	}
 	if key := strings.TrimSpace(string(raw)); err == nil && key != "" {
 		err = keys.Write(nil, keys.File(b.Home), name, key)
 	}
@@ -150,12 +182,12 @@ func (b *onboarding) try(ctx context.Context, model string) error {
 }
 
 // channel asks for Telegram.
-func (b *onboarding) channel() error {
-	answer, err := b.ask("Channel: terminal or telegram", "terminal")
+func (b *onboarding) channel(ctx context.Context) error {
+	answer, err := b.ask(ctx, "Channel: terminal or telegram", "terminal")
 	if err != nil || answer != "telegram" {
 		return err
 	}
-	users, err := b.ask("Telegram users that are heard (ids or @names, with commas)", "")
+	users, err := b.ask(ctx, "Telegram users that are heard (ids or @names, with commas)", "")
 	if err != nil {
 		return err
 	}
@@ -166,7 +198,7 @@ func (b *onboarding) channel() error {
 	if err := b.Store.SetSetting("telegram", string(raw)); err != nil {
 		return err
 	}
-	if err := b.secret("Token of the bot (not shown)", "telegram"); err != nil {
+	if err := b.secret(ctx, "Token of the bot (not shown)", "telegram"); err != nil {
 		return err
 	}
 	b.say("Run it with: tape gateway")

@@ -19,6 +19,7 @@ func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (re
 		return result, err
 	}
 	defer a.close()
+	a.warnOff()
 	var mu sync.Mutex
 	var told []string
 	err = a.rt.Register(&hooks.Plugin{Name: "run", DispatchOutbound: func(_ context.Context, e hooks.Envelope) (bool, error) {
@@ -60,6 +61,7 @@ func (Host) Chat(ctx context.Context, o cli.AgentOptions, session string) error 
 		return err
 	}
 	defer a.close()
+	a.warnOff()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	m, err := channels.New(a.rt, channels.Options{Dir: a.messages("chat-" + layout.TapeSlug(session)), Only: []string{terminal.Name},
@@ -98,6 +100,11 @@ func (Host) Hooks(ctx context.Context, o cli.AgentOptions) (lines []cli.HookLine
 	for _, h := range a.rt.Report() {
 		for _, p := range h.Plugins {
 			lines = append(lines, cli.HookLine{Hook: h.Hook, Plugin: p.Name, Calls: p.Calls, Failures: p.Failures, LastError: p.LastError, Status: p.Status, Mean: p.Mean})
+		}
+	}
+	for _, p := range a.procs {
+		if p.Off() != nil { // it has told of no hooks
+			lines = append(lines, cli.HookLine{Hook: "none", Plugin: p.Plugin().Name, Status: p.Status()})
 		}
 	}
 	return lines, nil

@@ -107,6 +107,7 @@ func (t *Terminal) prompt(ctx context.Context, in *os.File) {
 			line += "\n" + more
 		}
 		if err != nil {
+			_, _ = io.WriteString(t.Out, "\r\n") // behind the prompt
 			return
 		}
 		if !t.say(ctx, line) {
