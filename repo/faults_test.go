@@ -294,7 +294,8 @@ func TestReferAfterFault(t *testing.T) {
 	}
 	cases := faultCases()
 	tm := cases[slices.IndexFunc(cases, func(c faultCase) bool { return c.name == "artifact/refer-to-older" })].template(t)
-	for n := 1; !tm.interrupted(t, n, forgetsLater) && !t.Failed(); n++ {
+	for n, over := 1, false; !over && !t.Failed(); n++ {
+		over = tm.interrupted(t, n, forgetsLater)
 	}
 }
 

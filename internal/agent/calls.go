@@ -75,14 +75,15 @@ func (r *turn) callTools(ctx context.Context, reply *reply) (more bool, err erro
 	for _, c := range reply.calls {
 		r.emit(hooks.Event{Kind: hooks.EventToolCall, Data: map[string]any{"id": c.ID, "name": c.Name, "arguments": string(c.Arguments)}})
 	}
-	if err := r.runTools(ctx, reply.calls); err != nil {
+	var plan planned
+	if err := r.runTools(ctx, reply.calls, &plan); err != nil {
 		return false, err
 	}
 	if ctx.Err() != nil {
 		reply.text = "" // it is on the tape
 		return false, r.fail(ctx, kindCancelled, ctx.Err(), reply)
 	}
-	return true, r.endStep(ctx, r.drafts(), true, reply)
+	return r.stepOver(ctx, reply, &plan)
 }
 
 // ended is a call that has a result.
@@ -92,7 +93,8 @@ type ended struct {
 }
 
 // runTools runs calls side by side. The hooks around them are called one after the other.
-func (r *turn) runTools(ctx context.Context, calls []call) error {
+func (r *turn) runTools(ctx context.Context, calls []call, p *planned) error {
+	ctx = p.later(ctx)
 	done := make(chan ended, len(calls))
 	for _, c := range calls {
 		hc := hooks.ToolCall{RunID: r.runID, ID: c.ID, Tool: c.Name, Arguments: c.Arguments}
@@ -114,7 +116,11 @@ func (r *turn) runTools(ctx context.Context, calls []call) error {
 	var err error
 	for range calls {
 		// All are waited for, so that none runs on behind the turn.
-		err = errors.Join(err, r.result(ctx, <-done))
+		e := <-done
+		e.result = r.agent.Runtime.AfterToolCall(ctx, e.call, e.result, r.state)
+		if !p.takes(e) {
+			err = errors.Join(err, r.result(ctx, e))
+		}
 	}
 	return err
 }
@@ -147,7 +153,17 @@ func (r *turn) toolContext(callID string) hooks.ToolContext {
 
 // result records the result of a call, and then shows it.
 func (r *turn) result(ctx context.Context, e ended) error {
-	e.result = r.agent.Runtime.AfterToolCall(ctx, e.call, e.result, r.state)
+	d := r.drafts()
+	show := r.resultOf(ctx, d, e)
+	if err := d.save(ctx); err != nil {
+		return err
+	}
+	show()
+	return nil
+}
+
+// resultOf adds the result of a call. What it returns shows it.
+func (r *turn) resultOf(ctx context.Context, d *drafts, e ended) (show func()) {
 	text, m := e.result.Content, meta{CallIDs: []string{e.call.ID}}
 	data := map[string]any{"id": e.call.ID, "name": e.call.Tool, "duration_ms": e.result.Duration.Milliseconds()}
 	if err := e.result.Err; err != nil {
@@ -161,12 +177,7 @@ func (r *turn) result(ctx context.Context, e ended) error {
 	if artifact != nil {
 		payload["artifact"] = artifact
 	}
-	d := r.drafts()
 	d.add(repo.KindToolResult, payload, m)
-	if err := d.save(ctx); err != nil {
-		return err
-	}
 	data["content"] = text
-	r.emit(hooks.Event{Kind: hooks.EventToolResult, Data: data})
-	return nil
+	return func() { r.emit(hooks.Event{Kind: hooks.EventToolResult, Data: data}) }
 }

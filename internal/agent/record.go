@@ -93,7 +93,8 @@ func (r *turn) anchor(name string, state json.RawMessage) (*repo.Anchor, error) 
 // drafts collects what is stored as one change.
 type drafts struct {
 	r      *turn
-	anchor *repo.Anchor // comes first
+	anchor *repo.Anchor // comes before list[at]
+	at     int
 	list   []repo.Draft
 	err    error
 }
@@ -161,17 +162,15 @@ func (d *drafts) save(ctx context.Context) error {
 	var err error
 	if d.anchor != nil {
 		_, err = d.r.tape.Update(ctx, func(tx *repo.Tx) error {
-			if _, err := tx.Handoff(ctx, *d.anchor); err != nil {
-				return err
+			before, err := appendAll(ctx, tx, d.list[:d.at])
+			if err == nil {
+				_, err = tx.Handoff(ctx, *d.anchor)
 			}
-			for _, draft := range d.list {
-				e, err := tx.AppendEntry(ctx, draft)
-				if err != nil {
-					return err
-				}
-				entries = append(entries, e)
+			if err == nil {
+				entries, err = appendAll(ctx, tx, d.list[d.at:])
 			}
-			return nil
+			entries = append(before, entries...)
+			return err
 		})
 	} else {
 		entries, err = d.r.tape.Append(ctx, nil, d.list...)
@@ -181,4 +180,15 @@ func (d *drafts) save(ctx context.Context) error {
 	}
 	d.r.end = placeOf(entries[len(entries)-1])
 	return nil
+}
+
+func appendAll(ctx context.Context, tx *repo.Tx, list []repo.Draft) (out []repo.Entry, err error) {
+	for _, draft := range list {
+		e, err := tx.AppendEntry(ctx, draft)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
 }

@@ -20,7 +20,7 @@ const subagentTool = "subagent"
 
 // notForSubagents are tools that a subagent has not: its fork is a part of the session, whose
 // phases are the session's, and it begins no others.
-var notForSubagents = []string{subagentTool, "tape.handoff", "tape.reset"}
+var notForSubagents = []string{subagentTool, handoffTool, "tape.reset"}
 
 // forkName is the fork of a subagent's call.
 func forkName(callID string) string { return "agent-" + layout.TapeSlug(callID) }

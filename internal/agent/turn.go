@@ -153,6 +153,7 @@ func (r *turn) endStep(ctx context.Context, d *drafts, more bool, reply *reply, 
 		d.failure(kindSteps, err.Error())
 		d.run(statusOK, reply.usage)
 		d.step(statusError, err.Error())
+		d.at = len(d.list)
 		return errors.Join(d.save(ctx), err)
 	}
 	d.run(statusOK, reply.usage)
@@ -161,6 +162,7 @@ func (r *turn) endStep(ctx context.Context, d *drafts, more bool, reply *reply, 
 		status = statusContinue
 	}
 	d.step(status, "")
+	d.at = len(d.list)
 	d.list = append(d.list, behind...)
 	return d.save(ctx)
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"tape/hooks"
 	"tape/internal/about"
+	"tape/internal/agent/tools"
 	"tape/internal/models"
 	"tape/repo"
 )
@@ -280,6 +282,41 @@ func TestHandoffByTool(t *testing.T) {
 	h.wantTape("anchor session/start", "system", "user: work", "call c1", "anchor two", "result anchor added", "run ok", "loop.step continue",
 		"user: work", "assistant: done", "run ok", "loop.step ok")
 	if last := sent(h.model.requests[1]); !strings.Contains(last, "half is done") || !strings.Contains(last, "work") {
+		t.Errorf("the new context is\n%s", last)
+	}
+}
+
+// The built-in handoff is made when the step is over: the new phase has no result without its call,
+// and says that it was begun.
+func TestHandoffOfTheLoop(t *testing.T) {
+	store := newStore(t)
+	set := tools.New(tools.Options{Dir: t.TempDir(), Tape: func(ctx context.Context, _ hooks.ToolContext) (*repo.Tape, error) { return TapeOf(ctx) }})
+	t.Cleanup(set.Close)
+	h := newHost(t, store, func(n int, _ models.Request) hooks.Stream {
+		switch n {
+		case 1:
+			return says("", `c1 tape_handoff {"name":"latest"}`)
+		case 2:
+			return says("", `c2 tape_handoff {"name":"two","summary":"half is done"}`, `c3 tape_handoff {"name":"three"}`, `c4 tape_anchors {}`)
+		}
+		return says("done")
+	}, func(o *Options) { o.Tools = set })
+	h.mustTurn("m", "work")
+	var list []string
+	for _, e := range h.entries() {
+		list = append(list, brief(e))
+	}
+	i := slices.Index(list, "anchor two")
+	if i < 0 || !slices.Equal(list[i:], []string{"anchor two", "user: " + textNewPhase, "user: work", "assistant: done", "run ok", "loop.step ok"}) {
+		t.Fatalf("the tape has\n%s", strings.Join(list, "\n"))
+	}
+	before := strings.Join(list[:i], "\n")
+	for _, want := range []string{"latest", "result anchor added: two", "there is a handoff in this step already", "loop.step continue"} {
+		if !strings.Contains(before, want) {
+			t.Errorf("before the anchor there is no %q in\n%s", want, before)
+		}
+	}
+	if last := sent(h.model.requests[2]); !strings.Contains(last, "half is done") || strings.Contains(last, "anchor added") || strings.Contains(last, "not here") {
 		t.Errorf("the new context is\n%s", last)
 	}
 }

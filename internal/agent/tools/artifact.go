@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -202,14 +203,15 @@ func (a artifactSearchArgs) find(ctx context.Context, r io.Reader) (string, erro
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		line, err := lines.ReadSlice('\n')
-		if at := re.FindIndex(line); at != nil && len(line) > 0 {
+		raw, err := lines.ReadSlice('\n')
+		line := bytes.TrimRight(raw, "\r\n") // $ is the end of what is seen
+		if at := re.FindIndex(line); at != nil && len(raw) > 0 {
 			if found++; found <= a.Limit && out.Len() < pageBytes-2*shownOfLine {
 				from := max(0, at[0]-shownOfLine/2)
-				fmt.Fprintf(&out, "offset %d: %s\n", offset+int64(from), strings.TrimRight(clip(toText(line[from:]), shownOfLine), "\r\n"))
+				fmt.Fprintf(&out, "offset %d: %s\n", offset+int64(from), clip(toText(line[from:]), shownOfLine))
 			}
 		}
-		offset += int64(len(line))
+		offset += int64(len(raw))
 		if errors.Is(err, io.EOF) {
 			break
 		}

@@ -127,6 +127,9 @@ func TestReadArtifact(t *testing.T) {
 		t.Errorf("%d bytes", len(out))
 	}
 	contains(t, e.must("artifact.search", `{"id":"`+id+`","query":"nowhere"}`), "0 lines match")
+	numbers := add("1\n12345\r\n\n123456\n12345")
+	contains(t, e.must("artifact.search", obj("id", numbers, "query", "^12345$")), "2 lines match", "offset 2: 12345\n", "offset 17: 12345\n")
+	contains(t, e.must("artifact.search", obj("id", numbers, "query", "^$")), "1 lines match", "offset 9: \n")
 	e.fails("artifact.search", `{"id":"`+id+`","query":"("}`, "query")
 	e.fails("artifact.read", `{"id":"`+id+`","offset":999999999}`, "behind the end")
 	e.fails("artifact.read", `{"id":"`+id+`","offset":-1}`, "minimum")

@@ -5,9 +5,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"time"
+
+	"tape/internal/keys"
 )
 
 // guard starts commands so that they end with what they have started. A small shell beside
@@ -129,22 +130,8 @@ func end(cmd *exec.Cmd, done <-chan struct{}) {
 	}
 }
 
-// environment is that of commands: the host's without the keys of providers, which are known
-// by their names and by what they say.
-func environment(keys []string) []string {
-	var out []string
-	for _, pair := range os.Environ() {
-		name, value, _ := strings.Cut(pair, "=")
-		upper := strings.ToUpper(name)
-		secret := strings.HasSuffix(upper, "_API_KEY") || upper == "ANTHROPIC_AUTH_TOKEN" || strings.HasSuffix(upper, "_BOT_TOKEN") ||
-			strings.HasPrefix(upper, "TAPE_") && (strings.HasSuffix(upper, "_TOKEN") || strings.HasSuffix(upper, "_KEY"))
-		for _, key := range keys {
-			secret = secret || len(key) >= shortestKey && strings.Contains(value, key)
-		}
-		if !secret {
-			out = append(out, pair)
-		}
-	}
+// environment is that of commands: the host's without the keys of providers.
+func environment(known []string) []string {
 	// Programs that ask or page have nobody in front of them.
-	return append(out, "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0")
+	return append(keys.CleanEnv(os.Environ(), known...), "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0")
 }

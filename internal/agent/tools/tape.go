@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -162,8 +163,30 @@ type handoffArgs struct {
 	State   json.RawMessage `json:"state"`
 }
 
+type laterKey struct{}
+
+// HandOffLater has tape.handoff give its anchor to fn, which writes it at the end of the step. So the
+// results of calls stand in the phase of their calls. The error of fn is the tool's.
+func HandOffLater(ctx context.Context, fn func(repo.Anchor) error) context.Context {
+	return context.WithValue(ctx, laterKey{}, fn)
+}
+
+// errTry undoes a change that was made to see whether it can be made.
+var errTry = errors.New("only tried")
+
 func tapeHandoff(ctx context.Context, t *repo.Tape, a handoffArgs) (string, error) {
-	h, err := t.Handoff(ctx, repo.Anchor{Name: cmp.Or(a.Name, "handoff"), Summary: a.Summary, State: a.State})
+	anchor := repo.Anchor{Name: cmp.Or(a.Name, "handoff"), Summary: a.Summary, State: a.State}
+	if later, ok := ctx.Value(laterKey{}).(func(repo.Anchor) error); ok {
+		_, err := t.Update(ctx, func(tx *repo.Tx) error {
+			_, err := tx.Handoff(ctx, anchor)
+			return cmp.Or(err, errTry)
+		})
+		if errors.Is(err, errTry) {
+			err = later(anchor)
+		}
+		return "anchor added: " + display.Line(anchor.Name), err
+	}
+	h, err := t.Handoff(ctx, anchor)
 	if err != nil {
 		return "", err
 	}
