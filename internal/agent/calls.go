@@ -164,7 +164,7 @@ func (r *turn) result(ctx context.Context, e ended) error {
 
 // resultOf adds the result of a call. What it returns shows it.
 func (r *turn) resultOf(ctx context.Context, d *drafts, e ended) (show func()) {
-	text, m := e.result.Content, meta{CallIDs: []string{e.call.ID}}
+	text, m := e.result.Content, meta{CallIDs: []string{e.call.ID}, Search: e.call.Tool == "tape.search"}
 	data := map[string]any{"id": e.call.ID, "name": e.call.Tool, "duration_ms": e.result.Duration.Milliseconds()}
 	if err := e.result.Err; err != nil {
 		text, m.IsError, data["error"] = err.Error(), m.CallIDs, true

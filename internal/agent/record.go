@@ -41,6 +41,7 @@ type meta struct {
 	Partial   bool     `json:"partial,omitempty"`    // what the model had said when it was cut off
 	CallIDs   []string `json:"call_ids,omitempty"`
 	IsError   []string `json:"is_error,omitempty"`
+	Search    bool     `json:"search,omitempty"`  // a search does not find it
 	Context   *bool    `json:"context,omitempty"` // false: not for the session's model
 }
 

@@ -59,7 +59,7 @@ func (c *reader) gather(a *answer, s *source) {
 		if typ == "tool_use" {
 			// A call that the tape has still has its place among the calls.
 			id = record.Text(jsonl.Get(block, "id"))
-			a.group.Expect(id, bytes.Clone(jsonl.Get(block, "input")))
+			a.group.Expect(id, record.Text(jsonl.Get(block, "name")), bytes.Clone(jsonl.Get(block, "input")))
 		}
 		if !c.fresh(s, key) {
 			continue

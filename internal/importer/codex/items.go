@@ -23,7 +23,7 @@ func (c *reader) item(it item, key string) {
 		if len(args) == 0 || args[0] != '"' {
 			args = record.Quote(string(record.Or(args, "{}")))
 		}
-		c.Call(record.Call{Raw: record.RawCall(id, it.str("name"), args), ID: id, Input: record.Inside(args), Key: key, Date: it.date})
+		c.Call(record.Call{Raw: record.RawCall(id, it.str("name"), args), ID: id, Name: it.str("name"), Input: record.Inside(args), Key: key, Date: it.date})
 	case "custom_tool_call":
 		input := record.With(nil, "input", record.Or(jsonl.Get(p, "input"), "null"))
 		c.Call(record.NewCall(id, it.str("name"), input, key, it.date))

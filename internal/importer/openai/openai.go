@@ -119,7 +119,7 @@ func (o *reader) said(p record.Part, raw, content []byte) {
 	add := func(raw, id, input []byte) {
 		n++
 		o.Call(record.Call{
-			Raw: bytes.Clone(raw), ID: record.Text(id), Input: record.Inside(input),
+			Raw: bytes.Clone(raw), ID: record.Text(id), Name: record.Text(jsonl.Get(raw, "function", "name")), Input: record.Inside(input),
 			Key: key + "/call/" + strconv.Itoa(n), Date: p.Date,
 		})
 	}

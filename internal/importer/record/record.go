@@ -168,6 +168,7 @@ type Part struct {
 
 	callIDs []string // of a tool_result, by position
 	failed  []string // those of them whose tool reported an error
+	search  bool     // they show what is recorded
 }
 
 // Event is an event; data is an object, left out where it is empty.
@@ -239,6 +240,9 @@ func (r *Reading) meta(p Part) []byte {
 	}
 	o.strs("call_ids", p.callIDs)
 	o.strs("is_error", p.failed)
+	if p.search {
+		o.Raw("search", []byte("true"))
+	}
 	return addSource(o, r.Format, p.Keys, p.Extra)
 }
 

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"tape/internal/jsonl"
 )
@@ -21,6 +22,7 @@ type Talk struct {
 type Call struct {
 	Raw   []byte // in the shape of the format
 	ID    string
+	Name  string
 	Input []byte
 	Key   string
 	Date  string
@@ -28,7 +30,7 @@ type Call struct {
 
 // NewCall makes a call of its name and input, which is JSON.
 func NewCall(id, name string, input []byte, key, date string) Call {
-	return Call{Raw: RawCall(id, name, Quote(string(input))), ID: id, Input: input, Key: key, Date: date}
+	return Call{Raw: RawCall(id, name, Quote(string(input))), ID: id, Name: name, Input: input, Key: key, Date: date}
 }
 
 // Has reports whether the tape has an entry of that key.
@@ -43,7 +45,7 @@ func (t *Talk) Settle() {
 	var calls [][]byte
 	t.group = Group{}
 	for _, c := range t.open {
-		t.group.Expect(c.ID, c.Input)
+		t.group.Expect(c.ID, c.Name, c.Input)
 		if t.Has(c.Key) {
 			t.Past(c.Date)
 			continue
@@ -160,6 +162,7 @@ type Group struct {
 // pending is a call and, once it came, its result.
 type pending struct {
 	input  []byte
+	search bool   // of what is recorded
 	result Result // of the call's ID; without Content while it is waited for
 	detail *Part
 
@@ -181,8 +184,14 @@ type Result struct {
 const maxHeld = 8 << 20
 
 // Expect adds a call.
-func (g *Group) Expect(id string, input []byte) {
-	g.calls = append(g.calls, pending{input: input, result: Result{ID: id}})
+func (g *Group) Expect(id, name string, input []byte) {
+	g.calls = append(g.calls, pending{input: input, search: isSearch(name), result: Result{ID: id}})
+}
+
+// isSearch reports whether a tool shows what is recorded: one of tape mcp, in front of whose name
+// agents put that of the server. A search does not find what these have shown.
+func isSearch(name string) bool {
+	return strings.HasSuffix(name, "tape_search") || strings.HasSuffix(name, "tape_read") || strings.HasSuffix(name, "tape_context")
 }
 
 // Complete reports whether no result is waited for.
@@ -233,7 +242,7 @@ func (r *Reading) PutResults(fork string, g *Group) {
 			last = i
 		}
 	}
-	p := Part{Fork: fork, Kind: KindToolResult}
+	p := Part{Fork: fork, Kind: KindToolResult, search: true}
 	var results [][]byte
 	for i := range g.calls {
 		call := &g.calls[i].result
@@ -249,6 +258,7 @@ func (r *Reading) PutResults(fork string, g *Group) {
 		if call.Content == nil {
 			continue
 		}
+		p.search = p.search && g.calls[i].search
 		p.Keys = append(p.Keys, call.Key)
 		p.Date = max(p.Date, call.Date)
 		p.Hidden = call.Hidden
