@@ -176,7 +176,7 @@ func Bring(ctx context.Context, t *workspace.Tape, ref layout.Artifact, open lay
 			return layout.Invalid("", "the entry says that artifact %s has %d bytes; it has %d", ref.SHA256, ref.Size, size)
 		}
 		if i == 0 && p.Folder == open.Folder {
-			return Settle(t.Store().FS(), in[0].Path(open, ""))
+			return nil
 		}
 		staged, err := Stage(ctx, t.Store(), r)
 		if err != nil {

@@ -66,6 +66,11 @@ func agentValue(key, value string) (json.RawMessage, error) {
 			return nil, layout.Invalid("", "max_steps is a number of steps from 1 to %d, not %q", maxSteps, value)
 		}
 		return json.Marshal(n)
+	case "web_private":
+		if value != "true" && value != "false" {
+			return nil, layout.Invalid("", "web_private is true or false, not %q", value)
+		}
+		return json.RawMessage(value), nil
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(value)); err != nil {

@@ -64,7 +64,7 @@ type Config struct {
 
 // configKeys are the settings that Store.Setting and Store.SetSetting know.
 var configKeys = []string{"tape", "commit", "max_line", "redact", "allow_secret",
-	"model", "fallback_models", "base_urls", "max_steps", "plugins", "mcp_servers", "telegram"}
+	"model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram"}
 
 // keyPrevious is what the file has besides settings: a person switches, and back.
 const keyPrevious = "previous_tape"
@@ -146,7 +146,7 @@ func (c *Config) set(key, value string) (err error) {
 		c.Redact, err = parseRedaction(value)
 	case "allow_secret":
 		c.Allowed, err = parseFingerprints(value)
-	case "model", "fallback_models", "base_urls", "max_steps", "plugins", "mcp_servers", "telegram":
+	case "model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram":
 		err = c.setAgent(key, value)
 	default:
 		_, err = c.get(key)
@@ -166,7 +166,7 @@ func (c *Config) get(key string) (string, error) {
 		return c.Redact.String(), nil
 	case "allow_secret":
 		return strings.Join(c.Allowed, listSeparator), nil
-	case "model", "fallback_models", "base_urls", "max_steps", "plugins", "mcp_servers", "telegram":
+	case "model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram":
 		return c.agentText(key)
 	}
 	return "", layout.Invalid("the settings are: "+strings.Join(configKeys, ", "), "there is no setting %q", key)

@@ -30,6 +30,8 @@ Those of the agent (tape run, tape chat, tape gateway); '' takes one away:
   fallback_models  models to ask when that one fails, with commas between them
   base_urls        where a provider's API is, as a JSON object of URLs by provider
   max_steps        how many calls of a model a turn may have
+  web_private      whether web.fetch may read addresses of this machine and its local network:
+                   true or false (the default)
   plugins          programs that are plugins, a JSON list
   mcp_servers      MCP servers whose tools the agent may use, a JSON object by name
   telegram         the Telegram channel, a JSON object

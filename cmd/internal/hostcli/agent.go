@@ -79,10 +79,18 @@ func newAssembly(ctx context.Context, o cli.AgentOptions) (*assembly, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.builtin(s); err != nil {
+	chat, err := a.telegram()
+	if err != nil {
 		return nil, err
 	}
-	if err := a.plugins(ctx, s.Keys()); err != nil {
+	secret := s.Keys()
+	if chat.Token != "" {
+		secret = append(secret, chat.Token)
+	}
+	if err := a.builtin(s, secret); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(a.rt.Register(telegram.Plugin(chat)), a.programs(ctx, secret)); err != nil {
 		a.close()
 		return nil, err
 	}
@@ -90,7 +98,7 @@ func newAssembly(ctx context.Context, o cli.AgentOptions) (*assembly, error) {
 }
 
 // builtin registers what is asked last.
-func (a *assembly) builtin(s models.Settings) error {
+func (a *assembly) builtin(s models.Settings, secret []string) error {
 	project, err := os.Getwd()
 	if err != nil {
 		return err
@@ -111,7 +119,11 @@ func (a *assembly) builtin(s models.Settings) error {
 	if err != nil {
 		return err
 	}
-	a.set = tools.New(tools.Options{Dir: project, Servers: servers, Keys: s.Keys(), Log: a.log,
+	private, err := a.Store.Setting("web_private")
+	if err != nil {
+		return err
+	}
+	a.set = tools.New(tools.Options{Dir: project, Servers: servers, Keys: secret, PrivateWeb: private == "true", Log: a.log,
 		Tape: func(ctx context.Context, _ hooks.ToolContext) (*repo.Tape, error) { return agent.TapeOf(ctx) },
 		Skills: func(context.Context, hooks.ToolContext) ([]tools.Skill, error) {
 			return agent.Skills(project, home), nil
@@ -124,7 +136,7 @@ func (a *assembly) builtin(s models.Settings) error {
 		}
 	}
 	return a.rt.Register(agent.Plugin(agent.Options{Runtime: a.rt, Model: client{models.New(s)}, Tools: a.set, Name: s.Model, Models: known,
-		Project: project, Home: home, Keys: s.Keys(), MaxSteps: steps}))
+		Project: project, Home: home, Keys: secret, MaxSteps: steps}))
 }
 
 // client says how a model is set where there is none.
@@ -145,25 +157,25 @@ func (noModel) Error() string {
 }
 func (e noModel) Unwrap() error { return e.error }
 
-// plugins registers Telegram, and then the programs of the settings in their order.
-func (a *assembly) plugins(ctx context.Context, secret []string) error {
+// telegram is how the channel is set up, without a token if it is not.
+func (a *assembly) telegram() (o telegram.Options, err error) {
 	text, err := a.Store.Setting("telegram")
 	if err != nil {
-		return err
+		return o, err
 	}
 	kept, err := keys.Read(keys.File(a.Home))
 	if err != nil {
-		return err
+		return o, err
 	}
-	o, err := telegram.Settings(json.RawMessage(text), a.Getenv, kept)
-	if err != nil {
-		return err
-	}
+	o, err = telegram.Settings(json.RawMessage(text), a.Getenv, kept)
 	o.Dir, o.Log = a.messages("telegram"), a.log
-	if err := a.rt.Register(telegram.Plugin(o)); err != nil {
-		return err
-	}
-	if text, err = a.Store.Setting("plugins"); err != nil {
+	return o, err
+}
+
+// programs registers the plugins of the settings in their order.
+func (a *assembly) programs(ctx context.Context, secret []string) error {
+	text, err := a.Store.Setting("plugins")
+	if err != nil {
 		return err
 	}
 	configs, err := procplugin.ParseConfigs(json.RawMessage(text))
