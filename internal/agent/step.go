@@ -183,6 +183,9 @@ func (r *turn) receive(stream hooks.Stream) (*reply, error) {
 		case hooks.EventUsage:
 			out.usage = e.Data
 		case hooks.EventFinal:
+			if model, _ := e.Data["model"].(string); model != "" {
+				r.used = model // a fallback's
+			}
 			continue // the turn's own comes at its end
 		}
 		r.emit(e)

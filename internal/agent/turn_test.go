@@ -321,6 +321,22 @@ func TestHandoffOfTheLoop(t *testing.T) {
 	}
 }
 
+// The run names the model that has answered.
+func TestRunNamesFallback(t *testing.T) {
+	h := newHost(t, newStore(t), func(int, models.Request) hooks.Stream {
+		return func(yield func(hooks.Event, error) bool) {
+			_ = yield(hooks.Text("hi"), nil) &&
+				yield(hooks.Event{Kind: hooks.EventFinal, Data: map[string]any{"text": "hi", "ok": true, "model": "openai:second"}}, nil)
+		}
+	}, nil)
+	h.mustTurn("m", "hello")
+	for _, e := range h.entries() {
+		if name, data := eventOf(e); name == eventRun && data.Model != "openai:second" {
+			t.Errorf("the run names %q", data.Model)
+		}
+	}
+}
+
 func TestNoModel(t *testing.T) {
 	h := newHost(t, newStore(t), nil, nil)
 	if r := h.mustTurn("m", "hello"); !strings.HasSuffix(r.Output, "\nhello") {

@@ -49,7 +49,7 @@ func (c *Client) Form(model string) (view.Format, error) {
 }
 
 // Stream asks a model. It gives text and reasoning as they come, each call of a tool when it is
-// whole, the usage, and at last an event of kind final, or an error. A model that fails before
+// whole, the usage, and at last an event of kind final, which names the model, or an error. A model that fails before
 // it has said anything is followed by the next fallback of the same form, unless the context is
 // too long, which is [ErrContextLength], or ctx has ended.
 func (c *Client) Stream(ctx context.Context, r Request) hooks.Stream {
@@ -99,7 +99,7 @@ func (c *Client) ask(ctx context.Context, model string, r Request, emit func(hoo
 	if err != nil {
 		return err
 	}
-	a := &answer{emit: emit, tools: r.Tools}
+	a := &answer{model: model, emit: emit, tools: r.Tools}
 	if p.form == view.Anthropic {
 		err = p.askAnthropic(ctx, name, r, a)
 	} else {
@@ -121,6 +121,7 @@ var errStopped = errors.New("the answer is not wanted any more")
 
 // answer puts an answer together from what the APIs send.
 type answer struct {
+	model string // that is asked
 	emit  func(hooks.Event) bool
 	tools []hooks.Tool
 	text  strings.Builder
@@ -186,7 +187,7 @@ func (a *answer) end() error {
 	if a.usage != nil && a.send(hooks.EventUsage, a.usage) != nil {
 		return nil
 	}
-	_ = a.send(hooks.EventFinal, map[string]any{"text": a.text.String(), "ok": true}) // it is the last
+	_ = a.send(hooks.EventFinal, map[string]any{"text": a.text.String(), "ok": true, "model": a.model}) // it is the last
 	return nil
 }
 

@@ -113,7 +113,7 @@ func TestStream(t *testing.T) {
 	want := []string{
 		`reasoning {"delta":"hm"}`, `text {"delta":"日本"}`, `text {"delta":"語"}`,
 		`tool_call {"arguments":"{}","id":"a","name":"fs.read"}`, `tool_call {"arguments":"{\"cmd\":1}","id":"b","name":"bash"}`,
-		`usage {"cached_tokens":%d,"input_tokens":7,"output_tokens":3}`, `final {"ok":true,"text":"日本語"}`,
+		`usage {"cached_tokens":%d,"input_tokens":7,"output_tokens":3}`, `final {"model":%q,"ok":true,"text":"日本語"}`,
 	}
 	for _, model := range []string{"openai:gpt-1", "anthropic:claude-1"} {
 		for _, size := range []int{1, 2, 7, 100, 1 << 20} {
@@ -127,7 +127,7 @@ func TestStream(t *testing.T) {
 				t.Fatalf("%s, pieces of %d: %v", model, size, err)
 			}
 			expected := append([]string{}, want...)
-			expected[5] = fmt.Sprintf(want[5], cached)
+			expected[5], expected[6] = fmt.Sprintf(want[5], cached), fmt.Sprintf(want[6], model)
 			if !reflect.DeepEqual(got, expected) {
 				t.Fatalf("%s, pieces of %d:\n%s\nwant\n%s", model, size, strings.Join(got, "\n"), strings.Join(expected, "\n"))
 			}
@@ -199,7 +199,7 @@ func TestFallback(t *testing.T) {
 	})
 	c := client(t, s, map[string]string{"TAPE_MODEL": "openai:one", "TAPE_FALLBACK_MODELS": "anthropic:other, openai:two"}, Config{Model: "ollama:x"})
 	got, err := ask(t.Context(), c, "")
-	if err != nil || len(got) == 0 || !strings.Contains(string(s.body), `"two"`) || s.calls.Load() != 2 {
+	if err != nil || len(got) == 0 || !strings.Contains(string(s.body), `"two"`) || s.calls.Load() != 2 || !strings.Contains(got[len(got)-1], `"openai:two"`) {
 		t.Errorf("%v, %v after %d calls, the last %s", got, err, s.calls.Load(), s.body)
 	}
 }
