@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -170,7 +171,8 @@ func (h *host) entries() []repo.Entry {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return entriesOf(h.t, t)
+	all := entriesOf(h.t, t)
+	return slices.DeleteFunc(all, func(e repo.Entry) bool { return brief(e) == eventSession }) // each tape begins with it
 }
 
 func entriesOf(t testing.TB, tape *repo.Tape) (out []repo.Entry) {

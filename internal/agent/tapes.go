@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 
@@ -32,8 +33,17 @@ func (a *agent) tape(ctx context.Context, session string) (*repo.Tape, error) {
 	if errors.Is(err, repo.ErrConflict) { // somebody else was quicker
 		return store.Tape(ctx, name)
 	}
+	if err == nil && a.Project != "" {
+		var facts json.RawMessage
+		if facts, err = encoded(map[string]string{"agent": "tape", "cwd": a.Project}); err == nil {
+			_, err = t.Append(ctx, nil, repo.Event(eventSession, facts))
+		}
+	}
 	return t, err
 }
+
+// eventSession tells what a session is about, as those of imports do.
+const eventSession = "session_meta"
 
 type turnKey struct{}
 
