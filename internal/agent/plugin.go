@@ -164,7 +164,11 @@ func (a *agent) runModelStream(ctx context.Context, p hooks.Prompt, session stri
 	if model, ok := s[hooks.StateModel].(string); ok && model != "" {
 		r.model = model
 	}
-	r.tools = tools.Distinct(slices.Concat(a.Runtime.Tools(), a.Tools.All(ctx), []hooks.Tool{a.subagents()}))
+	var offered []hooks.Tool // by plugins
+	for _, tool := range a.Runtime.Tools() {
+		offered = append(offered, tools.Checked(tool))
+	}
+	r.tools = tools.Distinct(slices.Concat(offered, a.Tools.All(ctx), []hooks.Tool{a.subagents()}))
 	if r.past, err = lookBack(ctx, t, r.id); err != nil {
 		return nil, fmt.Errorf("look for what tape %s has of the turn: %w", t.Name(), err)
 	}

@@ -66,7 +66,8 @@ func call(c model.Call, told []model.Item) (string, any) {
 }
 
 // TestChat talks with the agent in a terminal: it edits a file, runs tests, reads a long result
-// in pieces, searches its tape, goes on after a handoff and after Ctrl-C, and asks subagents.
+// in pieces, searches its tape, goes on after a handoff, is told something during a turn that Ctrl-C
+// ends, and asks subagents.
 func TestChat(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("a terminal takes tmux")
@@ -130,8 +131,9 @@ func TestChat(t *testing.T) {
 	say(",tape.handoff name=phase-2 summary='the sum is fixed'", "phase-2")
 	say("two helpers", "• subagent child two", "error: the subagent failed", "One of two failed.")
 	say("be slow", "word word")
+	say("go on", "> go on") // what is said during a turn is next
 	tmux("send-keys", "C-c")
-	say("go on", "Here I am.")
+	until("Here I am.")
 	tmux("send-keys", "C-d")
 	until("left 0")
 	checkTape(t, store)

@@ -71,7 +71,7 @@ func (t *Terminal) Start(ctx context.Context) error {
 		return err
 	}
 	t.state = state
-	t.keys = newKeys(func() { t.Cancel(t.Session) })
+	t.keys = newKeys(func() { t.Cancel(t.Session) }, func(line string) { t.sayMore(ctx, line) })
 	t.screen = term.NewTerminal(struct {
 		io.Reader
 		io.Writer
@@ -143,8 +143,7 @@ func (t *Terminal) say(ctx context.Context, line string) bool {
 	t.mu.Lock()
 	t.shown.Reset()
 	t.mu.Unlock()
-	err := t.handle(ctx, hooks.Envelope{hooks.KeySession: t.Session, hooks.KeyChannel: Name, hooks.KeyChat: "local", hooks.KeyContent: line,
-		hooks.KeyKind: hooks.KindNormal, hooks.KeyActive: true})
+	err := t.handle(ctx, t.message(line))
 	if err == nil {
 		err = t.Wait(ctx, t.Session)
 	} else {
@@ -154,6 +153,22 @@ func (t *Terminal) say(ctx context.Context, line string) bool {
 	t.endLine()
 	t.mu.Unlock()
 	return err == nil && line != ",quit"
+}
+
+// sayMore hands in a line during a turn, and shows that it was heard: it was typed without an echo.
+func (t *Terminal) sayMore(ctx context.Context, line string) {
+	t.mu.Lock()
+	t.endLine()
+	_ = t.write("> " + display.Line(line) + "\n")
+	t.mu.Unlock()
+	if err := t.handle(ctx, t.message(line)); err != nil {
+		t.fail(err.Error())
+	}
+}
+
+func (t *Terminal) message(line string) hooks.Envelope {
+	return hooks.Envelope{hooks.KeySession: t.Session, hooks.KeyChannel: Name, hooks.KeyChat: "local", hooks.KeyContent: line,
+		hooks.KeyKind: hooks.KindNormal, hooks.KeyActive: true}
 }
 
 // Send shows what a turn says, unless it was shown while it came.

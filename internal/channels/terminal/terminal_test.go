@@ -57,10 +57,11 @@ func TestResultLine(t *testing.T) {
 // TestInterrupt: Ctrl-C ends a turn, and clears the line where none runs.
 func TestInterrupt(t *testing.T) {
 	ended := 0
-	k := newKeys(func() { ended++ })
+	k := newKeys(func() { ended++ }, nil)
 	k.from(strings.NewReader("a\x03"))
 	k.busy(true)
 	k.from(strings.NewReader("\x03b"))
+	k.busy(false)
 	buf := make([]byte, 10)
 	n, err := k.Read(buf)
 	if want := "a" + clearLine + "b"; string(buf[:n]) != want || err != nil || ended != 1 {
@@ -68,5 +69,23 @@ func TestInterrupt(t *testing.T) {
 	}
 	if _, err := k.Read(buf); err == nil {
 		t.Error("the end is not told")
+	}
+}
+
+// TestDuringTurn: a line goes to the turn that runs; a command, and what is not finished, waits.
+func TestDuringTurn(t *testing.T) {
+	var said []string
+	k := newKeys(nil, func(line string) { said = append(said, line) })
+	k.busy(true)
+	k.from(strings.NewReader("\x7ftéé\x7fst first\r\r,help\rup\x1b[A\rsecond\r\x1b[200~a\rb\rc\x1b[201~\rhal"))
+	k.busy(false)
+	k.from(strings.NewReader("f\r"))
+	if strings.Join(said, "|") != "tést first|second" {
+		t.Errorf("the turn hears %q", said)
+	}
+	buf := make([]byte, 100)
+	n, _ := k.Read(buf)
+	if want := ",help\rup\x1b[A\r\x1b[200~a\rb\rc\x1b[201~\rhalf\r"; string(buf[:n]) != want {
+		t.Errorf("the prompt gets %q, want %q", buf[:n], want)
 	}
 }
