@@ -17,7 +17,7 @@ import (
 	"tape/repo"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
+func TestMain(m *testing.M) { testkit.Main(m, nil, serveHelper) }
 
 const adminToken = "the token of the admin, for tests only"
 
