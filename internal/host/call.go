@@ -45,9 +45,26 @@ func (s *Server) newMux() *http.ServeMux {
 		s.fail(&call{w: w, r: r, s: s}, notFound("endpoint; /v1/openapi.json lists them"))
 	})
 	if s.Handler != nil {
-		mux.Handle("/", s.Handler)
+		mux.HandleFunc("/", s.serveOther)
 	}
 	return mux
+}
+
+// serveOther answers what is outside of /v1. What is only read ends with the server: a page may
+// follow a tape for ever.
+func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	if r.Method == http.MethodGet {
+		go func() {
+			select {
+			case <-s.ending:
+				stop()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	s.Handler.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // ServeHTTP refuses what a page of another site may send, before anything else is looked at.

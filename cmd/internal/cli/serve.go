@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -13,6 +14,9 @@ type ServeOptions struct {
 	Store   *repo.Store
 	Listen  string // an address of this machine
 	Socket  string // "" is none
+	Home    string // the folder of all workspaces, which the pages show side by side
+	Write   bool   // pages have forms that write
+	Open    bool   // open the page in a browser
 	Token   string // the admin's; "" has one made
 	Version string
 	Warn    func(text string)
@@ -25,21 +29,25 @@ const envServeToken = "TAPE_SERVE_TOKEN"
 func newServeCmd(a *App) *cobra.Command {
 	var o ServeOptions
 	cmd := &cobra.Command{
-		Use:   "serve [--listen ADDRESS] [--socket PATH]",
-		Short: "Serve the workspace over HTTP to agents in any language",
-		Long: `Serve the workspace over HTTP and JSON, to an orchestrator and to the agents that it runs: runs
-with tokens of their own, history by pages, search, events as they come, artifacts, state.
-GET /v1/openapi.json describes all of it.
+		Use:   "serve [--listen ADDRESS] [--socket PATH] [--open] [--write]",
+		Short: "Serve the workspace to a browser, and over HTTP to agents in any language",
+		Long: `Serve the workspace as pages for a browser, and over HTTP and JSON below /v1 to an orchestrator
+and to the agents that it runs: runs with tokens of their own, history by pages, search,
+events as they come, artifacts, state. GET /v1/openapi.json describes all of that. The pages
+only show, unless --write is given; the API's admin always may write.
 
 When it is ready it prints its address with the admin's token, and goes on until it is
 interrupted. Only programs of this machine reach it. The token is made anew at each start,
 unless TAPE_SERVE_TOKEN has one of at least 32 characters.`,
-		Example: `  tape serve
+		Example: `  tape serve --open
   tape serve --listen 127.0.0.1:7357 --json
   tape serve --socket ~/.tape/serve.sock`,
 		RunE: a.hosted(func(ctx context.Context, host Host) error {
 			store, err := a.openStore(ctx)
 			if err != nil {
+				return err
+			}
+			if o.Home, err = workspace.Home(); err != nil {
 				return err
 			}
 			o.Store, o.Token, o.Warn = store, a.Getenv(envServeToken), a.warn
@@ -56,5 +64,7 @@ unless TAPE_SERVE_TOKEN has one of at least 32 characters.`,
 	f := cmd.Flags()
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:0", "the `ADDRESS` to listen on; port 0 takes any that is free")
 	f.StringVar(&o.Socket, "socket", "", "listen on the unix socket `PATH`, too")
+	f.BoolVar(&o.Open, "open", false, "open the page in a browser")
+	f.BoolVar(&o.Write, "write", false, "pages can hand off, fork, merge and rename")
 	return cmd
 }
