@@ -23,6 +23,7 @@ type Host interface {
 	Gateway(ctx context.Context, o AgentOptions) error
 	Hooks(ctx context.Context, o AgentOptions) ([]HookLine, error)
 	Onboard(ctx context.Context, o AgentOptions) error
+	Serve(ctx context.Context, o ServeOptions) error
 }
 
 const (
@@ -42,6 +43,7 @@ func hostCommands() []command {
 		{"gateway", groupAgents, newGatewayCmd},
 		{"hooks", groupAgents, newHooksCmd},
 		{"onboard", groupAgents, newOnboardCmd},
+		{"serve", groupAgents, newServeCmd},
 	}
 }
 

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"tape/internal/workspace"
+	"tape/repo"
+)
+
+// ServeOptions are what a server gets of the command line.
+type ServeOptions struct {
+	Store   *repo.Store
+	Listen  string // an address of this machine
+	Socket  string // "" is none
+	Home    string // the folder of all workspaces, which the pages show side by side
+	Write   bool   // pages have forms that write
+	Open    bool   // open the page in a browser
+	Token   string // the admin's; "" has one made
+	Version string
+	Warn    func(text string)
+	Ready   func(url, token string) error
+}
+
+// envServeToken is the admin's token where it has to stay the same.
+const envServeToken = "TAPE_SERVE_TOKEN"
+
+func newServeCmd(a *App) *cobra.Command {
+	var o ServeOptions
+	cmd := &cobra.Command{
+		Use:   "serve [--listen ADDRESS] [--socket PATH] [--open] [--write]",
+		Short: "Serve the workspace to a browser, and over HTTP to agents in any language",
+		Long: `Serve the workspace as pages for a browser, and over HTTP and JSON below /v1 to an orchestrator
+and to the agents that it runs: runs with tokens of their own, history by pages, search,
+events as they come, artifacts, state. GET /v1/openapi.json describes all of that. The pages
+only show, unless --write is given; the API's admin always may write.
+
+When it is ready it prints its address with the admin's token, and goes on until it is
+interrupted. Only programs of this machine reach it. The token is made anew at each start,
+unless TAPE_SERVE_TOKEN has one of at least 32 characters.`,
+		Example: `  tape serve --open
+  tape serve --listen 127.0.0.1:7357 --json
+  tape serve --socket ~/.tape/serve.sock`,
+		RunE: a.hosted(func(ctx context.Context, host Host) error {
+			store, err := a.openStore(ctx)
+			if err != nil {
+				return err
+			}
+			if o.Home, err = workspace.Home(); err != nil {
+				return err
+			}
+			o.Store, o.Token, o.Warn = store, a.Getenv(envServeToken), a.warn
+			o.Version, _ = a.build()
+			o.Ready = func(url, token string) error {
+				if err := a.result(object{{"url", url}, {"token", token}}, "%s/?token=%s", url, token); err != nil {
+					return err
+				}
+				return a.out.Flush()
+			}
+			return host.Serve(ctx, o)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Listen, "listen", "127.0.0.1:0", "the `ADDRESS` to listen on; port 0 takes any that is free")
+	f.StringVar(&o.Socket, "socket", "", "listen on the unix socket `PATH`, too")
+	f.BoolVar(&o.Open, "open", false, "open the page in a browser")
+	f.BoolVar(&o.Write, "write", false, "pages can hand off, fork, merge and rename")
+	return cmd
+}

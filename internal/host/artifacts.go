@@ -1,0 +1,169 @@
+package host
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"time"
+
+	"tape/internal/jsonl"
+	"tape/repo"
+)
+
+const maxRead = 1 << 20 // of an artifact at a time
+
+// ArtifactAnswer is what is known of an artifact.
+type ArtifactAnswer struct {
+	ID             string `json:"id"`
+	MIMEType       string `json:"mime_type"`
+	Name           string `json:"name"`
+	Size           int64  `json:"size_bytes"`
+	SHA256         string `json:"sha256"`
+	ConversationID string `json:"conversation_id"`
+	ExpiresAt      string `json:"expires_at"`
+}
+
+// ArtifactPart is a part of an artifact's content.
+type ArtifactPart struct {
+	Offset  int64  `json:"offset"`
+	Length  int    `json:"length"`
+	Size    int64  `json:"size_bytes"`
+	Base64  string `json:"base64"`
+	HasMore bool   `json:"has_more"`
+}
+
+// addArtifact keeps the body, and an event that refers to it.
+func addArtifact(c *call) (any, error) {
+	t, err := c.tape(c.query("conversation_id"))
+	if err != nil {
+		return nil, err
+	}
+	if c.run != nil && t.Name() != c.run.Tape {
+		return nil, notFound("conversation")
+	}
+	kind := c.r.Header.Get("Content-Type")
+	if kind != "" {
+		if _, _, err := mime.ParseMediaType(kind); err != nil {
+			return nil, invalid("the Content-Type is none")
+		}
+	}
+	expires := c.query("expires_at")
+	if expires != "" {
+		if _, err := time.Parse(time.RFC3339, expires); err != nil {
+			return nil, invalid("expires_at is no date such as 2026-11-20T09:30:00Z")
+		}
+	}
+	a, err := t.AddArtifact(c.ctx(), repo.Artifact{MIMEType: kind, Name: c.query("name")}, c.r.Body)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(map[string]json.RawMessage{"artifact": a.Reference()})
+	if err != nil {
+		return nil, err
+	}
+	more := map[string]any{}
+	if expires != "" {
+		more[metaExpires] = expires
+	}
+	d := repo.Event("artifact.added", data)
+	if d.Meta, err = stamp(nil, c.run, t.thread, "", "", more); err != nil {
+		return nil, err
+	}
+	if err := c.s.append(c.ctx(), t.Tape, &job{drafts: []repo.Draft{d}}); err != nil {
+		return nil, err
+	}
+	return artifactAnswer(t, a, expires), nil
+}
+
+func artifactAnswer(t sees, a repo.Artifact, expires string) ArtifactAnswer {
+	return ArtifactAnswer{ID: a.ID, MIMEType: a.MIMEType, Name: a.Name, Size: a.Size, SHA256: a.SHA256, ConversationID: t.Name(), ExpiresAt: expires}
+}
+
+// artifact opens one that the caller may see: an entry of its thread refers to it, and it has
+// not expired.
+func (c *call) artifact() (t sees, a repo.ArtifactInfo, content io.ReadSeekCloser, expires string, err error) {
+	if t, err = c.tape(c.query("conversation_id")); err != nil {
+		return
+	}
+	c.resource = t.Name() + "/" + c.r.PathValue("artifact_id")
+	a, content, err = t.OpenArtifact(c.ctx(), c.r.PathValue("artifact_id"))
+	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrInvalid) {
+		err = notFound("artifact")
+	}
+	if err != nil {
+		return
+	}
+	shown := c.run == nil && len(a.Entries) == 0
+	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
+	for _, id := range slices.Backward(a.Entries) {
+		if err != nil || shown {
+			break
+		}
+		for e, bad := range rev.Entries(c.ctx(), id) {
+			err = bad
+			if bad == nil && t.visible(e) {
+				shown, expires = true, jsonl.GetString(e.Meta, metaExpires)
+			}
+			break
+		}
+	}
+	if at, bad := time.Parse(time.RFC3339, expires); c.run != nil && bad == nil && !c.s.Now().Before(at) {
+		shown = false
+	}
+	if err == nil && !shown {
+		err = notFound("artifact")
+	}
+	if err != nil {
+		err = errors.Join(err, content.Close())
+	}
+	return
+}
+
+func getArtifact(c *call) (any, error) {
+	t, a, content, expires, err := c.artifact()
+	if err != nil {
+		return nil, err
+	}
+	return artifactAnswer(t, a.Artifact, expires), content.Close()
+}
+
+// artifactContent gives all of it, a Range, or with offset or length a part as JSON.
+func artifactContent(c *call) (any, error) {
+	_, a, content, _, err := c.artifact()
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close() //nolint:errcheck // it was read
+	if c.query("offset") != "" || c.query("length") != "" {
+		return c.part(a, content)
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", a.MIMEType)
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.Name}))
+	h.Set("Content-Security-Policy", "sandbox")
+	h.Set("ETag", `"`+a.SHA256+`"`)
+	http.ServeContent(c.w, c.r, "", time.Time{}, content)
+	c.bytes = a.Size
+	return nil, nil
+}
+
+func (c *call) part(a repo.ArtifactInfo, content io.ReadSeeker) (any, error) {
+	offset, err := c.number("offset", 0, a.Size)
+	if err != nil {
+		return nil, err
+	}
+	length, err := c.number("length", maxRead, maxRead)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := content.Seek(offset, io.SeekStart); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(content, length))
+	return ArtifactPart{Offset: offset, Length: len(data), Size: a.Size, Base64: base64.StdEncoding.EncodeToString(data),
+		HasMore: offset+int64(len(data)) < a.Size}, err
+}

@@ -1,0 +1,274 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"tape/repo"
+)
+
+const (
+	maxBody = 16 << 20
+	maxKey  = 200 // characters of an idempotency key
+)
+
+// call is one request.
+type call struct {
+	w     http.ResponseWriter
+	r     *http.Request
+	s     *Server
+	route *route
+	run   *run // whose token it came with; nil is the admin
+
+	result   string // for the audit
+	resource string
+	bytes    int64
+}
+
+func (s *Server) newMux() *http.ServeMux {
+	mux := http.NewServeMux()
+	for _, rt := range routes() {
+		mux.HandleFunc(rt.Method+" /v1"+rt.Path, func(w http.ResponseWriter, r *http.Request) { s.serve(&call{w: w, r: r, s: s, route: &rt}) })
+	}
+	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
+		s.fail(&call{w: w, r: r, s: s}, notFound("endpoint; /v1/openapi.json lists them"))
+	})
+	if s.Handler != nil {
+		mux.HandleFunc("/", s.serveOther)
+	}
+	return mux
+}
+
+// serveOther answers what is outside of /v1. What is only read ends with the server: a page may
+// follow a tape for ever.
+func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	if r.Method == http.MethodGet {
+		go func() {
+			select {
+			case <-s.ending:
+				stop()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	s.Handler.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// ServeHTTP refuses what a page of another site may send, before anything else is looked at.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	if !ownHost(r.Host) || !ownOrigin(r) {
+		s.fail(&call{w: w, r: r, s: s}, problem(http.StatusForbidden, "forbidden", "this server answers only to names of this machine, and to pages of its own"))
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	s.mux.ServeHTTP(w, r)
+}
+
+func ownHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func ownOrigin(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Scheme == "http" && u.Host == r.Host
+}
+
+// serve checks in this order: the run of the path exists, who asks, what it may do. Which
+// conversation and thread it may see, each handler asks of call.tape.
+func (s *Server) serve(c *call) {
+	answer, err := c.do()
+	c.result = "ok"
+	if err != nil {
+		c.result = problemOf(err).Code
+	}
+	over := err == nil && c.route.Ends && c.ofPath().over()
+	if over {
+		s.audit.add(c)
+		err = s.audit.flush(c.ctx(), s)
+	}
+	switch {
+	case err != nil:
+		s.fail(c, err)
+	case answer != nil:
+		s.answer(c, c.route.status(), answer)
+	}
+	if !over {
+		s.audit.add(c)
+	}
+}
+
+func (c *call) do() (any, error) {
+	if !c.route.Open {
+		if err := c.identify(); err != nil {
+			return nil, err
+		}
+	}
+	if c.run != nil {
+		if c.route.Admin {
+			return nil, problem(http.StatusForbidden, "forbidden", "this is the admin's")
+		}
+		if sc := c.route.Scope; sc != "" && !c.run.may(sc) {
+			p := problem(http.StatusForbidden, "forbidden", "the run has no scope %s", sc)
+			p.Details["scope"] = sc
+			return nil, p
+		}
+		if err := c.run.rate.take(c.s.Now()); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.route.checkQuery(c.r.URL.Query()); err != nil {
+		return nil, err
+	}
+	return c.route.Do(c)
+}
+
+// identify finds out who asks, and whether the run that the path names is its own.
+func (c *call) identify() error {
+	token, ok := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return unauthorized("give the header Authorization: Bearer TOKEN")
+	}
+	hash := sha256.Sum256([]byte(token))
+	admin := subtle.ConstantTimeCompare(hash[:], c.s.admin[:]) == 1
+	var run *run
+	if !admin {
+		if run = c.s.runs.byToken(hash); run == nil {
+			return unauthorized("the token is not known, or its run is over")
+		}
+	}
+	named := c.r.PathValue("run_id")
+	if named != "" && (c.s.runs.get(named) == nil || run != nil && run.ID != named) {
+		return notFound("run")
+	}
+	c.run = run
+	if run != nil {
+		return run.alive(c.s.Now(), c.route.Ended)
+	}
+	return nil
+}
+
+// ofPath is the run that the path names.
+func (c *call) ofPath() *run { return c.s.runs.get(c.r.PathValue("run_id")) }
+
+func (c *call) ctx() context.Context { return c.r.Context() }
+
+// body reads the request's JSON.
+func (c *call) body(into any) ([]byte, error) {
+	data, err := io.ReadAll(c.r.Body)
+	if err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return nil, err
+		}
+		return nil, invalid("the body could not be read: %v", err)
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		data = []byte("{}")
+	}
+	if !utf8.Valid(data) {
+		return nil, invalid("the body is not UTF-8")
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return nil, invalid("the body cannot be used: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, invalid("the body is more than one JSON value")
+	}
+	return data, nil
+}
+
+// number is a parameter within its caps: what is missing, 0 or less means the usual one.
+func (c *call) number(name string, usual, most int64) (int64, error) {
+	text := c.r.URL.Query().Get(name)
+	if text == "" {
+		return usual, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(text, "-"):
+		n = most
+	case errors.Is(err, strconv.ErrRange):
+		n = 0
+	case err != nil:
+		return 0, invalid("%s is not a number: %.40q", name, text)
+	}
+	if n <= 0 {
+		return usual, nil
+	}
+	return min(n, most), nil
+}
+
+func (c *call) query(name string) string { return c.r.URL.Query().Get(name) }
+
+// key is that of a request which must not be done twice.
+func (c *call) key() (string, error) {
+	key := c.r.Header.Get("Idempotency-Key")
+	if len(key) > maxKey || !utf8.ValidString(key) {
+		return "", invalid("the Idempotency-Key has more than %d bytes, or is not UTF-8", maxKey)
+	}
+	return key, nil
+}
+
+// sees is what a call may see: a tape, and of it one thread or, with "", all.
+type sees struct {
+	*repo.Tape
+	thread string
+	full   bool // secrets are not masked
+}
+
+// tape is a conversation that the caller may see. An empty name is its own.
+func (c *call) tape(name string) (sees, error) {
+	out := sees{thread: c.query("thread_id"), full: c.run == nil || c.run.Policy.Unmasked}
+	if c.run != nil {
+		if name == "" {
+			name = c.run.Tape
+		}
+		own := name == c.run.Tape || strings.HasPrefix(name, c.run.Tape+"/")
+		if !own && (!c.run.may("cross_conversation") || name == hostTape || name == auditTape) {
+			return out, notFound("conversation")
+		}
+		if own && c.run.Thread != "" {
+			if out.thread != "" && out.thread != c.run.Thread {
+				return out, notFound("thread")
+			}
+			out.thread = c.run.Thread
+		}
+	}
+	if name == "" {
+		return out, invalid("conversation_id is missing: the admin has to name one")
+	}
+	c.resource = name
+	t, err := c.s.Store.Tape(c.ctx(), name)
+	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrInvalid) {
+		return out, notFound("conversation")
+	}
+	out.Tape = t
+	return out, err
+}

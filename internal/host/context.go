@@ -1,0 +1,206 @@
+package host
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tape/repo"
+)
+
+const (
+	maxInline      = 100
+	maxInlineBytes = 256 << 10
+)
+
+func (m Manifest) check() error {
+	if !slices.Contains([]string{"", "none", "current_event", "recent_tail", "summary_tail"}, m.Bootstrap) {
+		return invalid("there is no bootstrap %.40q: none, current_event, recent_tail or summary_tail", m.Bootstrap)
+	}
+	if !slices.Contains([]string{"", "self_managed", "host_bootstrap", "hybrid"}, m.Ownership) {
+		return invalid("there is no ownership %.40q: self_managed, host_bootstrap or hybrid", m.Ownership)
+	}
+	return nil
+}
+
+func (m Manifest) policy() InlinePolicy {
+	p := InlinePolicy{Bootstrap: cmp.Or(m.Bootstrap, "none"), MaxInlineEvents: m.MaxInlineEvents, MaxInlineBytes: m.MaxInlineBytes,
+		Ownership: cmp.Or(m.Ownership, "self_managed")}
+	if m.MaxRound > 0 && m.Bootstrap == "" {
+		p.Bootstrap, p.MaxInlineEvents = "recent_tail", 2*min(m.MaxRound, maxInline)
+	}
+	if p.MaxInlineEvents <= 0 {
+		p.MaxInlineEvents = 20
+	}
+	if p.MaxInlineBytes <= 0 {
+		p.MaxInlineBytes = maxInlineBytes
+	}
+	p.MaxInlineEvents, p.MaxInlineBytes = min(p.MaxInlineEvents, maxInline), min(p.MaxInlineBytes, maxInlineBytes)
+	return p
+}
+
+// contextOf is what the agent of a run is started with.
+func (c *call) contextOf(t sees, r *run, q *RunRequest) (RunContext, error) {
+	t.thread, t.full = r.Thread, r.Policy.Unmasked
+	policy := q.Manifest.policy()
+	out := RunContext{RunID: r.ID, Trigger: "event", Event: orNull(q.Event), Conversation: r.Tape, Actor: q.Actor, Subject: q.Subject, Input: q.Input,
+		Delivery: orNull(q.Delivery), Resources: map[string]json.RawMessage{}, State: map[string]json.RawMessage{}, Config: public(q.Config), Bootstrap: []Item{},
+		Runtime: Runtime{Runner: r.Runner, Binding: r.Binding, Scopes: r.Scopes, Deadline: r.Deadline,
+			SessionKey: strings.Join([]string{q.Workspace, q.Bot, r.Binding, r.Runner, r.Tape, r.Thread}, "/")}}
+	if q.Event == nil {
+		out.Trigger = "input"
+	}
+	for _, st := range r.Static {
+		out.Resources[st.Name] = st.Value
+		if q.Manifest.WantsStaticContextRef {
+			out.Resources[st.Name] = st.ref()
+		}
+	}
+	if r.may("state.read") {
+		values, err := c.s.stateOf(c.ctx(), r.Tape)
+		if err != nil {
+			return out, err
+		}
+		for k, v := range values {
+			if k.Scope == scopeConversation {
+				out.State[k.Key] = c.s.masked(t, v.Value)
+			}
+		}
+	}
+	last, _, err := c.scan(t, paging{limit: policy.MaxInlineEvents + 1}, isTranscript)
+	if err != nil {
+		return out, err
+	}
+	sum, err := t.Summary(c.ctx())
+	if err != nil {
+		return out, err
+	}
+	out.Context = ContextAccess{ConversationID: r.Tape, ThreadID: r.Thread, EventSeq: sum.Entries, InlinePolicy: policy, AvailableAPIs: apis(r)}
+	out.Context.LatestCursor = c.s.cursor(bound("history", t.Branch(), t.thread), strconv.FormatInt(sum.Entries, 10))
+	if len(last) > 0 {
+		out.Context.TranscriptSeq = last[0].ID
+	}
+	out.Context.HasHistoryBefore = slices.ContainsFunc(last, func(e repo.Entry) bool { return e.ID < r.StartSeq && e.ID > 1 })
+	out.Bootstrap = c.s.bootstrap(t, policy, last, r)
+	return out, nil
+}
+
+// bootstrap is the part of the history that a manifest asks for, the oldest first.
+func (s *Server) bootstrap(t sees, p InlinePolicy, last []repo.Entry, r *run) []Item {
+	out := []Item{}
+	room := p.MaxInlineBytes
+	for _, e := range last {
+		switch {
+		case len(out) == p.MaxInlineEvents, p.Bootstrap == "none":
+			room = 0
+		case p.Bootstrap == "current_event" && e.ID < r.StartSeq:
+			room = 0
+		}
+		item := s.item(t, e, false)
+		data, err := json.Marshal(item)
+		if err != nil || len(data) > room {
+			break
+		}
+		room -= len(data)
+		out = append(out, item)
+		if p.Bootstrap == "summary_tail" && e.Kind == repo.KindAnchor {
+			break
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// apis are the endpoints that a run may use.
+func apis(r *run) []string {
+	out := []string{}
+	for _, rt := range routes() {
+		if !rt.Admin && !rt.Open && (rt.Scope == "" || r.may(rt.Scope)) {
+			out = append(out, rt.Method+" /v1"+rt.Path)
+		}
+	}
+	return out
+}
+
+func orNull(v json.RawMessage) json.RawMessage {
+	if v == nil {
+		return json.RawMessage("null")
+	}
+	return v
+}
+
+// public leaves out variables that are private by their names.
+func public(config map[string]json.RawMessage) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for k, v := range config {
+		low := strings.ToLower(k)
+		if strings.HasPrefix(k, "_") || slices.ContainsFunc([]string{"secret", "token", "key", "password", "credential"}, func(w string) bool { return strings.Contains(low, w) }) {
+			continue
+		}
+		out[k] = v
+	}
+	return out
+}
+
+// static is content that stays the same for many runs, and is known by its hash.
+type static struct {
+	Name   string          `json:"name"`
+	SHA256 string          `json:"sha256"`
+	Value  json.RawMessage `json:"value"`
+}
+
+func (s static) ref() json.RawMessage {
+	data, err := json.Marshal(map[string]string{"ref": "/v1/static/" + s.SHA256, "version": s.SHA256[:12], "sha256": s.SHA256})
+	if err != nil {
+		panic(err) // strings
+	}
+	return data
+}
+
+func staticsOf(given map[string]json.RawMessage) ([]static, error) {
+	var out []static
+	size := 0
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		sum := sha256.Sum256(given[name])
+		out = append(out, static{name, hex.EncodeToString(sum[:]), given[name]})
+		size += len(given[name])
+	}
+	if size > maxResult {
+		return nil, tooLarge("static", maxResult)
+	}
+	return out, nil
+}
+
+// StaticAnswer is static content.
+type StaticAnswer struct {
+	Name   string          `json:"name"`
+	SHA256 string          `json:"sha256"`
+	Value  json.RawMessage `json:"value"`
+}
+
+func getStatic(c *call) (any, error) {
+	hash := c.r.PathValue("sha256")
+	runs := []*run{c.run}
+	if c.run == nil {
+		runs = c.s.runs.list()
+	}
+	for _, r := range runs {
+		for _, st := range r.Static {
+			if st.SHA256 == hash {
+				return StaticAnswer(st), nil
+			}
+		}
+	}
+	return nil, notFound("static content")
+}
+
+func (l *runs) list() []*run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Values(l.all))
+}

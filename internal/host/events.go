@@ -1,0 +1,216 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tape/internal/jsonl"
+	"tape/repo"
+)
+
+// typeOf is an event's name, or an entry's kind.
+func typeOf(e repo.Entry) string {
+	if e.Kind == repo.KindEvent {
+		if name := jsonl.GetString(e.Payload, "name"); name != "" {
+			return name
+		}
+	}
+	return e.Kind
+}
+
+func (c *call) eventQuery() (t sees, query string, keep func(repo.Entry) bool, err error) {
+	t, err = c.tape(c.query("conversation_id"))
+	if err != nil {
+		return t, "", nil, err
+	}
+	var types []string
+	if text := c.query("types"); text != "" {
+		types = strings.Split(text, ",")
+	}
+	keep = func(e repo.Entry) bool {
+		return len(types) == 0 || slices.Contains(types, typeOf(e)) || slices.Contains(types, e.Kind)
+	}
+	return t, bound("events", t.Branch(), t.thread, strings.Join(types, ",")), keep, nil
+}
+
+func events(c *call) (any, error) {
+	t, query, keep, err := c.eventQuery()
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.paging(query)
+	if err != nil {
+		return nil, err
+	}
+	got, more, err := c.scan(t, p, keep)
+	if err != nil {
+		return nil, err
+	}
+	out := EventPage{Items: []EventItem{}, HasMore: more}
+	out.NextCursor, out.PrevCursor = c.cursors(p, got, more)
+	for _, e := range got {
+		out.Items = append(out.Items, c.s.event(t, e, query))
+	}
+	return out, nil
+}
+
+func (s *Server) event(t sees, e repo.Entry, query string) EventItem {
+	return EventItem{EventID: fmt.Sprintf("%s@%d", t.Name(), e.ID), ConversationID: t.Name(), ThreadID: jsonl.GetString(e.Meta, metaThread), Type: typeOf(e),
+		Seq: e.ID, Cursor: s.cursor(query, strconv.FormatInt(e.ID, 10)), CreatedAt: e.Date, Data: s.masked(t, e.Payload), Metadata: s.masked(t, e.Meta)}
+}
+
+// oneEvent is an entry by its number in the tape, or by its event_id.
+func oneEvent(c *call) (any, error) {
+	name, number := c.query("conversation_id"), c.r.PathValue("event_id")
+	if i := strings.LastIndexByte(number, '@'); i >= 0 {
+		if i > 0 {
+			name = number[:i]
+		}
+		number = number[i+1:]
+	}
+	t, err := c.tape(name)
+	if err != nil {
+		return nil, err
+	}
+	id, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || id < 1 {
+		return nil, notFound("event")
+	}
+	got, _, err := c.scan(t, paging{at: id - 1, forward: true, limit: 1}, func(repo.Entry) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	if len(got) == 0 || got[0].ID != id {
+		return nil, notFound("event")
+	}
+	return c.s.event(t, got[0], bound("events", t.Branch(), t.thread, "")), nil
+}
+
+func eventStream(c *call) (any, error) {
+	t, query, keep, err := c.eventQuery()
+	if err != nil {
+		return nil, err
+	}
+	return c.stream(t, query, 0, keep, nil)
+}
+
+// runEvents are the entries of one run.
+func runEvents(c *call) (any, error) {
+	r := c.ofPath()
+	t, err := c.tape(r.Tape)
+	if err != nil {
+		return nil, err
+	}
+	keep := func(e repo.Entry) bool { return len(e.Meta) > 2 && jsonl.GetString(e.Meta, metaRun) == r.ID }
+	return c.stream(t, bound("run", r.ID, t.Branch()), r.StartSeq-1, keep, r.over)
+}
+
+const (
+	streamLook  = 100 * time.Millisecond // how often the tape is looked at
+	streamAlive = 15 * time.Second
+	slowReader  = 30 * time.Second // a client that takes nothing for so long is left
+)
+
+// stream sends entries as they come, from the client's last one on, until it goes, the server
+// ends or, if over is given, that is true and all is sent. It keeps one page at a time.
+func (c *call) stream(t sees, query string, from int64, keep func(repo.Entry) bool, over func() bool) (any, error) {
+	last := c.r.Header.Get("Last-Event-ID")
+	if last == "" {
+		last = c.query("after_cursor")
+	}
+	if last != "" {
+		text, err := c.s.place(query, last)
+		if err != nil {
+			return nil, err
+		}
+		if from, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return nil, invalid("the cursor is none")
+		}
+	}
+	out := http.NewResponseController(c.w)
+	c.w.Header().Set("Content-Type", "text/event-stream")
+	c.w.WriteHeader(http.StatusOK)
+	write := func(text string) error {
+		if err := out.SetWriteDeadline(time.Now().Add(slowReader)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return err
+		}
+		n, err := fmt.Fprint(c.w, text)
+		c.bytes += int64(n)
+		if err == nil {
+			err = out.Flush()
+		}
+		return err
+	}
+	if write(": the stream begins\n\n") != nil {
+		return nil, nil
+	}
+	if err := c.follow(t, query, from, keep, over, write); err != nil && c.r.Context().Err() == nil {
+		c.s.Log.Warn("a stream broke off", "error", err)
+	}
+	return nil, nil
+}
+
+func (c *call) follow(t sees, query string, from int64, keep func(repo.Entry) bool, over func() bool, write func(string) error) error {
+	tick := time.NewTicker(streamLook)
+	defer tick.Stop()
+	quiet := time.Now()
+	for looked := int64(-1); ; {
+		ended := over != nil && over()
+		if c.run != nil && c.run.over() && over == nil {
+			return nil // its token is void
+		}
+		sum, err := t.Summary(c.ctx())
+		if err != nil {
+			return err
+		}
+		for more := sum.Entries != looked; more; {
+			var got []repo.Entry
+			if got, more, err = c.scan(t, paging{at: from, forward: true, limit: 100}, keep); err != nil {
+				return err
+			}
+			for _, e := range got {
+				data, err := json.Marshal(c.s.event(t, e, query))
+				if err != nil {
+					return err
+				}
+				if err := write(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", c.s.cursor(query, strconv.FormatInt(e.ID, 10)), oneLine(typeOf(e)), data)); err != nil {
+					return err
+				}
+				from, quiet = e.ID, time.Now()
+			}
+		}
+		looked = sum.Entries
+		if ended {
+			return nil
+		}
+		if time.Since(quiet) > streamAlive {
+			if err := write(": alive\n\n"); err != nil {
+				return err
+			}
+			quiet = time.Now()
+		}
+		select {
+		case <-c.r.Context().Done():
+			return nil
+		case <-c.s.ending:
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// oneLine keeps what is recorded from looking like another line of the stream.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, text)
+}

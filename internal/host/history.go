@@ -1,0 +1,292 @@
+package host
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"tape/internal/jsonl"
+	"tape/repo"
+)
+
+const maxText = 4_000 // characters of a text in a transcript
+
+// isTranscript reports whether an entry is part of the conversation's transcript.
+func isTranscript(e repo.Entry) bool {
+	switch e.Kind {
+	case repo.KindMessage, repo.KindSystem, repo.KindToolCall, repo.KindToolResult, repo.KindAnchor:
+		return true
+	}
+	return false
+}
+
+// visible reports whether an entry is in the thread that is seen.
+func (t sees) visible(e repo.Entry) bool {
+	return t.thread == "" || jsonl.GetString(e.Meta, metaThread) == t.thread
+}
+
+// paging is what was asked for of a page.
+type paging struct {
+	query   string // to which cursors are bound
+	at      int64  // the entry beside which the page begins; 0 is the tape's end or its beginning
+	forward bool
+	limit   int
+}
+
+func (c *call) paging(query string) (p paging, err error) {
+	p.query = query
+	before, after := c.query("before_cursor"), c.query("after_cursor")
+	direction := c.query("direction")
+	p.forward = after != "" || direction == "forward"
+	switch {
+	case before != "" && after != "":
+		return p, invalid("before_cursor and after_cursor exclude each other")
+	case direction != "" && direction != "forward" && direction != "backward":
+		return p, invalid("direction is forward or backward")
+	case before != "" && direction == "forward", after != "" && direction == "backward":
+		return p, invalid("the cursor and the direction contradict each other")
+	}
+	if cursor := before + after; cursor != "" {
+		text, err := c.s.place(query, cursor)
+		if err != nil {
+			return p, err
+		}
+		if p.at, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return p, invalid("the cursor is none")
+		}
+	}
+	n, err := c.number("limit", 50, 100)
+	p.limit = int(n)
+	return p, err
+}
+
+// scan reads the entries of a page, in its order.
+func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.Entry, more bool, err error) {
+	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
+	if err != nil {
+		return nil, false, err
+	}
+	if p.forward {
+		for e, err := range rev.Entries(c.ctx(), p.at+1) {
+			if err != nil {
+				return nil, false, err
+			}
+			if !t.visible(e) || !keep(e) {
+				continue
+			}
+			if len(out) == p.limit {
+				return out, true, nil
+			}
+			out = append(out, e)
+		}
+		return out, false, nil
+	}
+	end := p.at
+	if end == 0 {
+		sum, err := t.Summary(c.ctx())
+		if err != nil {
+			return nil, false, err
+		}
+		end = sum.Entries + 1
+	}
+	for width := int64(p.limit) + 1; end > 1 && len(out) <= p.limit; width *= 4 {
+		from := max(1, end-width)
+		var part []repo.Entry
+		for e, err := range rev.Entries(c.ctx(), from) {
+			if err != nil {
+				return nil, false, err
+			}
+			if e.ID >= end {
+				break
+			}
+			if t.visible(e) && keep(e) {
+				part = append(part, e)
+			}
+		}
+		slices.Reverse(part)
+		out = append(out, part...)
+		end = from
+	}
+	return out[:min(len(out), p.limit)], len(out) > p.limit, nil
+}
+
+// cursors are those before and behind a page.
+func (c *call) cursors(p paging, got []repo.Entry, more bool) (next, prev string) {
+	at := func(id int64) string { return c.s.cursor(p.query, strconv.FormatInt(id, 10)) }
+	if len(got) > 0 {
+		prev = at(got[0].ID)
+		if more || p.forward {
+			next = at(got[len(got)-1].ID)
+		}
+	} else if p.forward {
+		next = at(p.at)
+	}
+	return next, prev
+}
+
+func history(c *call) (any, error) {
+	t, err := c.tape(c.query("conversation_id"))
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.paging(bound("history", t.Branch(), t.thread))
+	if err != nil {
+		return nil, err
+	}
+	binary, err := c.flag("include_attachments")
+	if err != nil {
+		return nil, err
+	}
+	got, more, err := c.scan(t, p, isTranscript)
+	if err != nil {
+		return nil, err
+	}
+	out := Page{Items: []Item{}, HasMore: more}
+	out.NextCursor, out.PrevCursor = c.cursors(p, got, more)
+	for _, e := range got {
+		out.Items = append(out.Items, c.s.item(t, e, binary))
+	}
+	return out, nil
+}
+
+func (c *call) flag(name string) (bool, error) {
+	switch c.query(name) {
+	case "", "false", "0":
+		return false, nil
+	case "true", "1":
+		return true, nil
+	}
+	return false, invalid("%s is true or false", name)
+}
+
+// item is an entry as the transcript shows it.
+func (s *Server) item(t sees, e repo.Entry, binary bool) Item {
+	id := fmt.Sprintf("%s@%d", t.Name(), e.ID)
+	out := Item{TranscriptID: id, EventID: id, ConversationID: t.Name(), ThreadID: jsonl.GetString(e.Meta, metaThread), Role: roleOf(e), ItemType: e.Kind,
+		Seq: e.ID, Cursor: s.cursor(bound("history", t.Branch(), t.thread), strconv.FormatInt(e.ID, 10)), CreatedAt: e.Date,
+		Metadata: s.masked(t, e.Meta), AttachmentRefs: []json.RawMessage{}}
+	for _, a := range repo.References(e) {
+		out.AttachmentRefs = append(out.AttachmentRefs, s.masked(t, a.Reference()))
+	}
+	payload := s.masked(t, e.Payload)
+	if !binary {
+		payload, out.ContentRedacted = withoutBinary(payload)
+	}
+	text := textOf(e.Kind, payload)
+	if cut := cutText(text, maxText); cut != text {
+		text, out.Truncated = cut, true
+	}
+	out.Content, out.ContentJSON = text, payload
+	if len(payload) > 8*maxText {
+		out.ContentJSON, out.Truncated = json.RawMessage("null"), true
+	}
+	if out.Truncated {
+		out.FullRef = "/v1/events/" + strconv.FormatInt(e.ID, 10)
+		if len(out.AttachmentRefs) > 0 {
+			out.FullRef = "/v1/artifacts/" + jsonl.GetString(out.AttachmentRefs[0], "id")
+		}
+	}
+	return out
+}
+
+func roleOf(e repo.Entry) string {
+	switch e.Kind {
+	case repo.KindToolCall:
+		return "assistant"
+	case repo.KindToolResult:
+		return "tool"
+	case repo.KindAnchor:
+		return repo.KindSystem
+	}
+	return e.Role()
+}
+
+// masked is JSON without its secrets, where they are to be masked.
+func (s *Server) masked(t sees, value json.RawMessage) json.RawMessage {
+	if len(value) == 0 {
+		return json.RawMessage("{}")
+	}
+	if t.full {
+		return value
+	}
+	out, _ := s.scanner.Mask(value, nil)
+	return out
+}
+
+// textOf is what an entry says in words.
+func textOf(kind string, payload []byte) string {
+	if kind == repo.KindAnchor {
+		return jsonl.GetString(jsonl.Get(payload, "state"), "summary")
+	}
+	content := jsonl.Get(payload, "content")
+	if text := jsonl.GetString(payload, "content"); text != "" || len(content) == 0 || content[0] != '[' {
+		return text
+	}
+	var parts []string
+	for part := range jsonl.Elements(content) {
+		if text := jsonl.GetString(part, "text"); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+func cutText(text string, most int) string {
+	if len(text) <= most || utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	n := 0
+	for i := range text {
+		if n == most {
+			return text[:i]
+		}
+		n++
+	}
+	return text
+}
+
+// withoutBinary leaves out content that is encoded: data URLs, and sources of type base64.
+func withoutBinary(payload json.RawMessage) (json.RawMessage, bool) {
+	if !bytes.Contains(payload, []byte("base64")) {
+		return payload, false
+	}
+	d := json.NewDecoder(bytes.NewReader(payload))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return payload, false
+	}
+	left := false
+	v = strip(v, &left)
+	out, err := json.Marshal(v)
+	if err != nil || !left {
+		return payload, false
+	}
+	return out, true
+}
+
+func strip(v any, left *bool) any {
+	switch v := v.(type) {
+	case string:
+		if head, _, ok := strings.Cut(v[:min(len(v), 200)], ","); ok && strings.HasPrefix(head, "data:") && strings.HasSuffix(head, ";base64") {
+			*left = true
+			return head + ","
+		}
+	case []any:
+		for i := range v {
+			v[i] = strip(v[i], left)
+		}
+	case map[string]any:
+		if _, ok := v["data"].(string); ok && v["type"] == "base64" {
+			v["data"], *left = "", true
+		}
+		for k := range v {
+			v[k] = strip(v[k], left)
+		}
+	}
+	return v
+}

@@ -1,0 +1,210 @@
+// Package host serves a workspace to agents that manage their own context, over HTTP and JSON:
+// it keeps the facts, and each agent decides what its model sees. Paths, parameters and forms
+// are in one table, routes.go, of which both the server and its OpenAPI document are made.
+package host
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"tape/internal/disk"
+	"tape/internal/layout"
+	"tape/internal/secrets"
+	"tape/repo"
+)
+
+// Options say what is served, and to whom.
+type Options struct {
+	Store   *repo.Store
+	Token   string       // the admin's
+	Version string       // of the program
+	Handler http.Handler // everything outside of /v1; nil is 404
+	Log     *slog.Logger
+	Now     func() time.Time // nil is the clock
+}
+
+// The tapes of the server itself, which no run sees.
+const (
+	hostTape  = "host"
+	auditTape = "audit"
+)
+
+// Server answers the requests of all clients.
+type Server struct {
+	Options
+	mux     *http.ServeMux
+	key     []byte // signs cursors
+	admin   [sha256.Size]byte
+	scanner *secrets.Scanner
+	runs    runs
+	audit   auditor
+	disk    *disk.FS
+	ending  chan struct{} // closed when streams have to end
+
+	mu    sync.Mutex
+	lanes map[string]*lane // by branch
+}
+
+// New makes a server and reads the runs that are not over.
+func New(ctx context.Context, o Options) (*Server, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{Options: o, admin: sha256.Sum256([]byte(o.Token)), scanner: secrets.New(), disk: disk.Like(o.Store.Dir()),
+		ending: make(chan struct{}), lanes: map[string]*lane{}}
+	if err := s.disk.MkdirAll(s.private("runs")); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.key, err = s.signingKey(); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{hostTape, auditTape} {
+		if err := s.ensureTape(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.runs.load(s); err != nil {
+		return nil, err
+	}
+	s.mux = s.newMux()
+	return s, nil
+}
+
+func (s *Server) private(elem ...string) string {
+	return s.Store.PrivatePath(append([]string{"host"}, elem...)...)
+}
+
+// signingKey is kept, so that cursors outlive the server.
+func (s *Server) signingKey() ([]byte, error) {
+	path := s.private("cursor.key")
+	key, err := os.ReadFile(path)
+	if err == nil && len(key) == sha256.Size {
+		return key, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	key = make([]byte, sha256.Size)
+	rand.Read(key) //nolint:errcheck // it never fails
+	return key, s.disk.WriteFile(path, key)
+}
+
+func (s *Server) sign(text string) []byte {
+	mac := hmac.New(sha256.New, s.key)
+	mac.Write([]byte(text)) //nolint:errcheck // it never fails
+	return mac.Sum(nil)
+}
+
+// ensureTape makes a tape that is not there yet.
+func (s *Server) ensureTape(ctx context.Context, name string) error {
+	_, err := s.Store.Tape(ctx, name)
+	if errors.Is(err, repo.ErrNotFound) {
+		_, err = s.Store.CreateTape(ctx, name)
+		if errors.Is(err, repo.ErrConflict) { // somebody else made it
+			err = nil
+		}
+	}
+	return err
+}
+
+const drainWithin = 10 * time.Second
+
+// Serve answers requests until the context ends, and then those that it has begun with.
+func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
+	web := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn)}
+	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	written := make(chan struct{})
+	go func() { defer close(written); s.audit.run(writing, s) }()
+	failed := make(chan error, len(listeners))
+	for _, l := range listeners {
+		go func() { failed <- web.Serve(l) }()
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	close(s.ending)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainWithin)
+	defer cancel()
+	if e := web.Shutdown(drain); e != nil && err == nil {
+		err = errors.Join(e, web.Close())
+	}
+	stop()
+	<-written
+	return errors.Join(err, s.audit.flush(drain, s))
+}
+
+// Listen opens what is served: an address of this machine, and a socket where one is named.
+func Listen(ctx context.Context, address, socket string) (out []net.Listener, err error) {
+	defer func() {
+		if err != nil {
+			for _, l := range out {
+				_ = l.Close()
+			}
+		}
+	}()
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, layout.Invalid("give an address such as 127.0.0.1:0", "cannot listen on %s: %v", address, err)
+	}
+	out = append(out, l)
+	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+		return out, layout.Invalid("give one of this machine, such as 127.0.0.1:0", "%s can be reached from other machines", address)
+	}
+	if socket == "" {
+		return out, nil
+	}
+	if l, err = listenSocket(ctx, socket); err == nil {
+		out = append(out, l)
+	}
+	return out, err
+}
+
+// listenSocket makes a socket that only its owner may use: it is made in a folder of its own, and moved.
+func listenSocket(ctx context.Context, path string) (net.Listener, error) {
+	var d net.Dialer
+	if c, err := d.DialContext(ctx, "unix", path); err == nil {
+		_ = c.Close()
+		return nil, layout.Conflict("stop it, or take another path", "another server listens on %s", path)
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket == 0 {
+		return nil, layout.Conflict("take another path", "%s is there, and no socket", path)
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".s")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // it is empty
+	tmp := filepath.Join(dir, "s")
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "unix", tmp)
+	if err != nil {
+		return nil, err
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err = os.Chmod(tmp, 0o600); err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}

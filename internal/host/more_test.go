@@ -1,0 +1,244 @@
+package host
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestState(t *testing.T) {
+	p := newPeer(t)
+	a := p.as(p.run(RunRequest{Conversation: "c", Actor: Party{ID: "ann"}}).Token)
+	for _, scope := range []string{"conversation", "actor", "runner"} {
+		path := "/state/" + scope + "/k"
+		a.fails(404, "not_found", "GET", path, nil)
+		a.want(200, "PUT", path, `{"n":1}`, nil)
+		var got StateAnswer
+		a.want(200, "GET", path, nil, &got)
+		if string(got.Value) != `{"n":1}` {
+			t.Errorf("%+v", got)
+		}
+		a.with("If-Match", got.Version).want(200, "PUT", path, `2`, nil)
+		a.with("If-Match", got.Version).fails(409, "conflict", "PUT", path, `3`)
+		var list StateList
+		a.want(200, "GET", "/state/"+scope+"?limit=-5", nil, &list)
+		if len(list.Items) != 1 || string(list.Items[0].Value) != "2" {
+			t.Errorf("%+v", list)
+		}
+		a.want(200, "DELETE", path, nil, nil)
+		a.fails(404, "not_found", "DELETE", path, nil)
+	}
+	a.fails(404, "not_found", "GET", "/state/subject/k", nil)
+	a.fails(404, "not_found", "GET", "/state/actor/k?owner=bob", nil)
+	a.fails(422, "invalid_argument", "PUT", "/state/actor/k", "{")
+	a.fails(413, "payload_too_large", "PUT", "/state/actor/k", `"`+strings.Repeat("x", maxState)+`"`)
+	p.fails(422, "invalid_argument", "GET", "/state/actor/k", nil)
+}
+
+func TestArtifacts(t *testing.T) {
+	p := newPeer(t)
+	a := p.as(p.run(RunRequest{Conversation: "c", Thread: "one"}).Token)
+	b := p.as(p.run(RunRequest{Conversation: "c", Thread: "two"}).Token)
+	soon := p.now.Add(time.Minute).UTC().Format(time.RFC3339)
+	var art ArtifactAnswer
+	a.with("Content-Type", "text/plain").want(201, "POST", "/artifacts?name=log.txt&expires_at="+soon, "0123456789", &art)
+	if art.Size != 10 || art.MIMEType != "text/plain" || art.Name != "log.txt" {
+		t.Errorf("%+v", art)
+	}
+	path := "/artifacts/" + art.ID
+	a.want(200, "GET", path, nil, nil)
+	b.fails(404, "not_found", "GET", path, nil) // another thread's
+	var part ArtifactPart
+	a.want(200, "GET", path+"/content?offset=3&length=4", nil, &part)
+	if text, _ := base64.StdEncoding.DecodeString(part.Base64); string(text) != "3456" || !part.HasMore {
+		t.Errorf("%+v", part)
+	}
+	code, body, _ := a.with("Range", "bytes=2-4").ask("GET", path+"/content", nil)
+	if code != 206 || string(body) != "234" {
+		t.Errorf("%d %s", code, body)
+	}
+	*p.now = p.now.Add(2 * time.Minute)
+	a.fails(404, "not_found", "GET", path, nil) // it has expired
+	p.want(200, "GET", path+"?conversation_id=c", nil, nil)
+	a.fails(413, "payload_too_large", "POST", "/artifacts", strings.Repeat("x", maxBody+1))
+}
+
+func TestKeysAreDoneOnce(t *testing.T) {
+	p := newPeer(t)
+	p.run(RunRequest{Conversation: "c"})
+	k := func(key string) *peer { return p.with("Idempotency-Key", key) }
+	body := map[string]any{"entries": []any{map[string]any{"kind": "note", "payload": map[string]any{"n": 1}}}}
+	var one, two Appended
+	k("1").want(201, "POST", "/tapes/c/entries", body, &one)
+	again := func() {
+		t.Helper()
+		k("1").want(201, "POST", "/tapes/c/entries", body, &two)
+		if !two.Repeated || two.FirstSeq != one.FirstSeq {
+			t.Errorf("%+v %+v", one, two)
+		}
+	}
+	again()
+	k("1").fails(409, "conflict", "POST", "/tapes/c/entries", map[string]any{"entries": []any{map[string]any{"kind": "note", "payload": map[string]any{"n": 2}}}})
+	k("2").want(201, "POST", "/tapes/c/handoff", map[string]any{"name": "plan"}, nil)
+	k("3").want(201, "POST", "/tapes/c/fork", map[string]any{"name": "try"}, nil)
+	p.say("c%2Ftry", "of the fork")
+	k("4").want(200, "POST", "/tapes/c/merge", map[string]any{"fork": "try"}, nil)
+	k("5").want(201, "POST", "/tapes/c/fork", map[string]any{"name": "bad"}, nil)
+	k("6").want(200, "POST", "/tapes/c/discard", map[string]any{"fork": "bad"}, nil)
+	p.web.Close()
+	p.start(p.s.Store) // what it knows is on the tapes
+	again()
+	var h HandoffAnswer
+	k("2").want(201, "POST", "/tapes/c/handoff", map[string]any{"name": "plan"}, &h)
+	var m CloseAnswer
+	k("4").want(200, "POST", "/tapes/c/merge", map[string]any{"fork": "try"}, &m)
+	if !h.Repeated || !m.Repeated {
+		t.Errorf("%+v %+v", h, m)
+	}
+	k("6").want(200, "POST", "/tapes/c/discard", map[string]any{"fork": "bad"}, nil)
+	p.fails(404, "not_found", "POST", "/tapes/c/merge", map[string]any{"fork": "none"})
+	var first, second RunStarted
+	k("7").want(201, "POST", "/runs", RunRequest{Runner: "r", Conversation: "c"}, &first)
+	k("7").want(201, "POST", "/runs", RunRequest{Runner: "r", Conversation: "c"}, &second)
+	if first.RunID != second.RunID || first.Token == second.Token {
+		t.Error("a repeated start is the same run with another token")
+	}
+	p.as(first.Token).fails(401, "unauthorized", "GET", "/history", nil)
+	p.as(second.Token).want(200, "GET", "/history", nil, nil)
+}
+
+func TestSteering(t *testing.T) {
+	p := newPeer(t)
+	run := p.run(RunRequest{Conversation: "c"})
+	p.want(200, "POST", "/runs/"+run.RunID+"/steering", SteerRequest{"stop that"}, nil)
+	a := p.as(run.Token)
+	for _, want := range []int{1, 0} {
+		var got SteerPulled
+		a.want(200, "POST", "/runs/"+run.RunID+"/steering/pull", nil, &got)
+		if len(got.Items) != want {
+			t.Errorf("%+v", got)
+		}
+	}
+	a.want(200, "POST", "/runs/"+run.RunID+"/heartbeat", nil, nil)
+	p.want(200, "POST", "/runs/"+run.RunID+"/cancel", nil, nil)
+	a.fails(401, "unauthorized", "POST", "/runs/"+run.RunID+"/heartbeat", nil)
+	p.fails(409, "conflict", "POST", "/runs/"+run.RunID+"/steering", SteerRequest{"too late"})
+}
+
+func TestBootstrap(t *testing.T) {
+	p := newPeer(t)
+	p.run(RunRequest{Conversation: "c"})
+	p.say("c", "one", "two", "the key is ghp_"+strings.Repeat("Ab3dE9", 6), strings.Repeat("long", 2_000))
+	run := p.run(RunRequest{Conversation: "c", Input: Input{Text: "now"}, Static: map[string]json.RawMessage{"system_prompt": json.RawMessage(`"be brief"`)},
+		Config:   map[string]json.RawMessage{"_a": nil, "apiKey": nil, "mode": json.RawMessage(`"x"`)},
+		Manifest: Manifest{Bootstrap: "recent_tail", MaxInlineEvents: 3, WantsStaticContextRef: true}})
+	got := run.Context.Bootstrap
+	if len(got) != 3 || got[2].Content != "now" || !got[1].Truncated || strings.Contains(got[0].Content, "ghp_") {
+		t.Errorf("%+v", got)
+	}
+	if len(run.Context.Config) != 1 || !run.Context.Context.HasHistoryBefore {
+		t.Errorf("%+v", run.Context)
+	}
+	var ref map[string]string
+	if err := json.Unmarshal(run.Context.Resources["system_prompt"], &ref); err != nil {
+		t.Fatal(err)
+	}
+	p.as(run.Token).want(200, "GET", strings.TrimPrefix(ref["ref"], "/v1"), nil, nil)
+	for how, want := range map[string]int{"": 0, "current_event": 1, "summary_tail": 6} {
+		run := p.run(RunRequest{Conversation: "c", Input: Input{Text: "now"}, Manifest: Manifest{Bootstrap: how}})
+		if n := len(run.Context.Bootstrap); how != "summary_tail" && n != want || how == "summary_tail" && n < want {
+			t.Errorf("%s: %d", how, n)
+		}
+	}
+}
+
+// The document and the routes are held against each other both ways.
+func TestDocument(t *testing.T) {
+	p := newPeer(t)
+	var doc struct {
+		Paths map[string]map[string]struct {
+			Responses map[string]any
+			Scope     string `json:"x-scope"`
+		}
+		Components struct{ Schemas map[string]any }
+	}
+	p.as("").want(200, "GET", "/openapi.json", nil, &doc)
+	served := map[string]bool{}
+	for _, rt := range routes() {
+		served[rt.Method+" /v1"+rt.Path] = true
+		if op, ok := doc.Paths["/v1"+rt.Path][strings.ToLower(rt.Method)]; !ok || op.Scope != rt.Scope {
+			t.Errorf("%s %s is not in the document as it is served", rt.Method, rt.Path)
+		}
+	}
+	for path, ops := range doc.Paths {
+		for method := range ops {
+			if !served[strings.ToUpper(method)+" "+path] {
+				t.Errorf("%s %s is in the document and not served", method, path)
+			}
+			// Without a token each path that is served says so; others are not found.
+			r, _ := http.NewRequestWithContext(t.Context(), strings.ToUpper(method), p.web.URL+strings.NewReplacer("{", "", "}", "").Replace(path), nil)
+			res, err := p.web.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = res.Body.Close()
+			open := path == "/v1/openapi.json" || path == "/v1/health"
+			if res.StatusCode != 401 && !open {
+				t.Errorf("%s %s: %d", method, path, res.StatusCode)
+			}
+		}
+	}
+	refs := 0
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if ref, ok := v["$ref"].(string); ok {
+				refs++
+				if doc.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")] == nil {
+					t.Errorf("%s leads nowhere", ref)
+				}
+			}
+			for _, k := range slices.Sorted(maps.Keys(v)) {
+				walk(v[k])
+			}
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		}
+	}
+	data, _ := json.Marshal(doc)
+	var all any
+	_ = json.Unmarshal(data, &all)
+	walk(all)
+	if refs < 50 {
+		t.Errorf("only %d references", refs)
+	}
+}
+
+func TestTogether(t *testing.T) {
+	p := newPeer(t)
+	p.run(RunRequest{Conversation: "c"})
+	done := make(chan bool)
+	for i := range 20 {
+		go func() {
+			p.say("c", fmt.Sprint(i))
+			done <- true
+		}()
+	}
+	for range 20 {
+		<-done
+	}
+	var page Page
+	p.want(200, "GET", "/history?conversation_id=c&limit=100", nil, &page)
+	if len(page.Items) != 21 {
+		t.Errorf("%d", len(page.Items))
+	}
+}

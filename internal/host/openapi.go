@@ -1,0 +1,121 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+type object = map[string]any
+
+// document describes the routes as OpenAPI 3.1.
+func (s *Server) document() (object, error) {
+	schemas := object{}
+	paths := map[string]object{}
+	for _, rt := range routes() {
+		op, err := rt.operation(schemas)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", rt.Method, rt.Path, err)
+		}
+		path := "/v1" + rt.Path
+		if paths[path] == nil {
+			paths[path] = object{}
+		}
+		paths[path][strings.ToLower(rt.Method)] = op
+	}
+	return object{"openapi": "3.1.0", "info": object{"title": "tape serve", "version": s.Version},
+		"paths": paths, "security": []object{{"bearer": []string{}}},
+		"components": object{"schemas": schemas, "securitySchemes": object{"bearer": object{"type": "http", "scheme": "bearer"}}}}, nil
+}
+
+func (rt route) operation(schemas object) (object, error) {
+	op := object{"summary": rt.Summary, "operationId": rt.id()}
+	says := []string{}
+	if rt.Scope != "" {
+		says = append(says, "A run needs the scope "+rt.Scope+".")
+		op["x-scope"] = rt.Scope
+	}
+	if rt.Admin {
+		says = append(says, "For the admin's token.")
+	}
+	if rt.Open {
+		op["security"] = []object{}
+	}
+	op["description"] = strings.Join(says, " ")
+	op["parameters"] = rt.parameters()
+	if rt.Raw {
+		op["requestBody"] = object{"required": true, "content": object{"*/*": object{}}}
+	}
+	if rt.Body != nil {
+		ref, err := schemaOf(rt.Body, schemas)
+		if err != nil {
+			return nil, err
+		}
+		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": ref}}}
+	}
+	content := object{}
+	if rt.Media != "" {
+		content[rt.Media] = object{}
+	}
+	if rt.Answer != nil {
+		ref, err := schemaOf(rt.Answer, schemas)
+		if err != nil {
+			return nil, err
+		}
+		content["application/json"] = object{"schema": ref}
+	}
+	failed, err := schemaOf(of[ErrorAnswer](), schemas)
+	if err != nil {
+		return nil, err
+	}
+	op["responses"] = object{fmt.Sprint(rt.status()): object{"description": rt.Summary, "content": content},
+		"default": object{"description": "An error", "content": object{"application/json": object{"schema": failed}}}}
+	return op, nil
+}
+
+func (rt route) id() string {
+	name := strings.ToLower(rt.Method)
+	for part := range strings.SplitSeq(strings.Trim(rt.Path, "/"), "/") {
+		name += "_" + strings.NewReplacer("{", "", "}", "", ".", "_").Replace(part)
+	}
+	return name
+}
+
+func (rt route) parameters() []object {
+	out := []object{}
+	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(rt.Path, -1) {
+		out = append(out, object{"name": m[1], "in": "path", "required": true, "schema": object{"type": "string"}})
+	}
+	for _, p := range rt.Query {
+		out = append(out, object{"name": p.Name, "in": "query", "description": p.Says, "schema": object{"type": p.Type}})
+	}
+	if rt.Key {
+		out = append(out, object{"name": "Idempotency-Key", "in": "header", "description": "the same request with the same key is done once", "schema": object{"type": "string"}})
+	}
+	if rt.Path == "/state/{scope}/{key}" && rt.Method != "GET" {
+		out = append(out, object{"name": "If-Match", "in": "header", "description": "the version that is there", "schema": object{"type": "string"}})
+	}
+	if rt.Media == "text/event-stream" {
+		out = append(out, object{"name": "Last-Event-ID", "in": "header", "description": "goes on behind it", "schema": object{"type": "string"}})
+	}
+	return out
+}
+
+// schemaOf refers to the schema of a type, which is among the document's.
+func schemaOf(t reflect.Type, schemas object) (object, error) {
+	if t.Name() == "" {
+		return object{"type": "object"}, nil
+	}
+	if schemas[t.Name()] == nil {
+		schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{of[json.RawMessage](): {}}})
+		if err != nil {
+			return nil, err
+		}
+		schemas[t.Name()] = schema
+	}
+	return object{"$ref": "#/components/schemas/" + t.Name()}, nil
+}

@@ -1,0 +1,218 @@
+package host
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/repo"
+)
+
+// mark is a text that only entries of one conversation, or of one thread, have.
+func mark(conversation, thread int) string { return fmt.Sprintf("zq%dx%dqz", conversation, thread) }
+
+// world is some runs, each with what it must never see.
+type world struct {
+	*peer
+	rnd  *rand.Rand
+	runs []inhabitant
+	n    int
+}
+
+type inhabitant struct {
+	*peer
+	id                   string
+	conversation, thread int // thread 0: all of them
+}
+
+const conversations, threads = 3, 3
+
+func (w *world) populate() {
+	for c := range conversations {
+		name := fmt.Sprint("conv", c)
+		for th := range threads {
+			q := RunRequest{Conversation: name, Actor: Party{ID: fmt.Sprint("actor", c)}}
+			if th > 0 {
+				q.Thread = fmt.Sprint("thread", th)
+			}
+			run := w.run(q)
+			w.runs = append(w.runs, inhabitant{w.as(run.Token), run.RunID, c, th})
+			w.write(w.runs[len(w.runs)-1])
+			w.as(run.Token).want(201, "POST", "/artifacts?name="+mark(c, th), mark(c, th), nil)
+			w.as(run.Token).want(200, "PUT", "/state/actor/k"+mark(c, 0), `"`+mark(c, 0)+`"`, nil)
+		}
+	}
+}
+
+func (w *world) write(r inhabitant) {
+	w.n++
+	body := fmt.Sprintf(`{"entries":[{"kind":"message","payload":{"role":"user","content":"word %s n%dn"}}]}`, mark(r.conversation, r.thread), w.n)
+	r.want(201, "POST", fmt.Sprintf("/tapes/conv%d/entries", r.conversation), body, nil)
+}
+
+func (w *world) pick(list ...string) string { return list[w.rnd.IntN(len(list))] }
+
+// request is any path with any parameters, most of them of somebody else.
+func (w *world) request() string {
+	c := fmt.Sprint("conv", w.rnd.IntN(conversations+1))
+	path := w.pick("/history", "/history", "/history/search", "/events", "/events/"+fmt.Sprint(w.rnd.IntN(30)), "/events/"+c+"@"+fmt.Sprint(w.rnd.IntN(30)),
+		"/tapes", "/tapes/"+c+"/anchors", "/tapes/"+c+"/context", "/diff", "/state/conversation", "/state/actor", "/state/runner/k", "/artifacts/0", "/runs/"+w.runs[w.rnd.IntN(len(w.runs))].id)
+	q := url.Values{}
+	if path == "/diff" {
+		q.Set("a", c)
+		q.Set("b", fmt.Sprint("conv", w.rnd.IntN(conversations)))
+	}
+	if path == "/history/search" {
+		q.Set("q", w.pick("word", mark(w.rnd.IntN(conversations), w.rnd.IntN(threads))))
+	}
+	for name, value := range map[string]string{"conversation_id": w.pick(c, "host", "audit", c+"/x", "../"+c), "thread_id": w.pick("thread1", "thread2", ""),
+		"limit": w.number(), "top_k": w.number(), "owner": w.pick("actor0", "actor1"), "max_tokens": w.number(), "after_cursor": "AAAA"} {
+		if w.rnd.IntN(5) == 0 && (w.rnd.IntN(20) == 0 || takes(path, name)) {
+			q.Set(name, value)
+		}
+	}
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}
+
+// takes reports whether a path has a parameter, and one that means something most of the time.
+func takes(path, name string) bool {
+	switch name {
+	case "conversation_id":
+		return !strings.HasPrefix(path, "/tapes") && path != "/diff" && !strings.HasPrefix(path, "/runs")
+	case "thread_id":
+		return strings.HasPrefix(path, "/history") || strings.HasPrefix(path, "/events")
+	case "limit":
+		return path == "/history" || path == "/events" || path == "/tapes"
+	case "top_k":
+		return path == "/history/search"
+	case "owner":
+		return strings.HasPrefix(path, "/state")
+	case "max_tokens":
+		return strings.HasSuffix(path, "/context")
+	}
+	return false
+}
+
+func (w *world) number() string {
+	return w.pick("0", "-1", "1", "3", "100", "101", "99999999999999999999999", "-99999999999999999999999", "x", "1e3")
+}
+
+// check looks for what a run must not see. What a run has asked for itself may come back in errors.
+func (w *world) check(r inhabitant, path string, code int, body string) {
+	w.t.Helper()
+	if code >= 500 {
+		w.t.Fatalf("%s: %d %s", path, code, body)
+	}
+	for c := range conversations {
+		for th := range threads {
+			if c == r.conversation && (r.thread == 0 || th == r.thread || th == 0 && strings.HasPrefix(path, "/state/")) {
+				continue
+			}
+			if strings.Contains(body, mark(c, th)) {
+				w.t.Fatalf("run of conv%d thread %d sees conv%d thread %d by %s:\n%s", r.conversation, r.thread, c, th, path, body)
+			}
+		}
+	}
+	most := 100
+	if strings.HasPrefix(path, "/history/search") {
+		most = 50
+	}
+	if n := strings.Count(body, `"event_id":`); n > most && !strings.HasPrefix(path, "/diff") {
+		w.t.Fatalf("%s: %d items", path, n)
+	}
+}
+
+// TestProperty sends random requests of random runs, 10,000 with TAPE_SOAK.
+func TestProperty(t *testing.T) {
+	n := 1_000
+	if os.Getenv("TAPE_SOAK") != "" {
+		n = 10_000
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	w := &world{peer: newPeer(t), rnd: rand.New(rand.NewPCG(seed, 1))}
+	w.populate()
+	answers := map[int]int{}
+	for i := range n {
+		*w.now = w.now.Add(time.Second) // within the rate
+		r := w.runs[w.rnd.IntN(len(w.runs))]
+		if i%100 == 0 {
+			w.write(r)
+		}
+		path := w.request()
+		code, body, _ := r.ask("GET", path, nil)
+		answers[code]++
+		w.check(r, path, code, string(body))
+		if i%1_000 == 999 {
+			for _, r := range w.runs { // so that no token is void
+				r.want(200, "POST", "/runs/"+r.id+"/heartbeat", nil, nil)
+			}
+		}
+	}
+	t.Logf("answers by status: %v", answers)
+	if answers[200] < n/10 || answers[404] < n/10 {
+		t.Errorf("the requests were too much of one kind: %v", answers)
+	}
+}
+
+// TestCursorsWhileOthersWrite pages both ways through a conversation that grows.
+func TestCursorsWhileOthersWrite(t *testing.T) {
+	w := &world{peer: newPeer(t), rnd: rand.New(rand.NewPCG(1, 2))}
+	w.populate()
+	for range 60 {
+		w.write(w.runs[w.rnd.IntN(len(w.runs))])
+	}
+	for _, r := range w.runs {
+		seen, cursor := map[int64]int{}, ""
+		var first Page
+		*w.now = w.now.Add(10 * time.Second)
+		r.want(200, "GET", "/history?direction=forward&limit=1", nil, &first)
+		for _, item := range first.Items {
+			seen[item.Seq]++
+		}
+		cursor = first.NextCursor
+		for grown := 0; ; {
+			*w.now = w.now.Add(time.Second)
+			var page Page
+			r.want(200, "GET", fmt.Sprintf("/history?limit=%d&after_cursor=%s", 1+w.rnd.IntN(9), cursor), nil, &page)
+			for _, item := range page.Items {
+				seen[item.Seq]++
+			}
+			cursor = page.NextCursor
+			if grown++; grown < 5 {
+				w.write(r)
+			} else if !page.HasMore {
+				break
+			}
+		}
+		want := 0
+		t0, _ := w.s.Store.Tape(t.Context(), fmt.Sprint("conv", r.conversation))
+		view := sees{Tape: t0}
+		if r.thread > 0 {
+			view.thread = fmt.Sprint("thread", r.thread)
+		}
+		for e, err := range t0.Entries(t.Context(), repo.Query{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if isTranscript(e) && view.visible(e) {
+				want++
+			}
+		}
+		for id, n := range seen {
+			if n != 1 {
+				t.Errorf("@%d came %d times", id, n)
+			}
+		}
+		if len(seen) != want {
+			t.Errorf("%d of %d", len(seen), want)
+		}
+	}
+}

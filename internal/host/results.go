@@ -1,0 +1,158 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"tape/internal/jsonl"
+	"tape/repo"
+)
+
+const (
+	maxResults = 100 // of a batch
+	maxResult  = 1 << 20
+)
+
+// Types of results. Others are kept, too, with a warning.
+func knownResult(name string) bool {
+	switch name {
+	case "message.delta", "message.completed", "tool.call.started", "tool.call.completed", "state.updated", "action.requested", "run.completed", "run.failed":
+		return true
+	}
+	return false
+}
+
+// postResults records what a run tells. A sequence that is on the tape is not recorded again.
+func postResults(c *call) (any, error) {
+	var q ResultsRequest
+	if _, err := c.body(&q); err != nil {
+		return nil, err
+	}
+	if len(q.Results) == 0 || len(q.Results) > maxResults {
+		return nil, invalid("results has %d; a batch has 1 to %d", len(q.Results), maxResults)
+	}
+	r := c.ofPath()
+	t, err := c.tape(r.Tape)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	seen, err := c.seenOf(t, r)
+	r.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	c.s.runs.making.Lock() // two batches of a run do not cross
+	defer c.s.runs.making.Unlock()
+	out := ResultsAnswer{Warnings: []string{}}
+	end, fresh, err := c.draftsOf(r, q.Results, seen, &out)
+	if err != nil {
+		return nil, err
+	}
+	if r.over() && len(fresh) > 0 {
+		return nil, unauthorized("the token is void: the run is over")
+	}
+	if err := c.s.append(c.ctx(), t.Tape, &job{drafts: fresh}); err != nil {
+		return nil, err
+	}
+	for _, res := range q.Results {
+		seen[res.Sequence] = true
+	}
+	if end == "" && !r.over() {
+		end = r.missedEnd
+	}
+	if end != "" {
+		if err := c.end(r, end, nil); err != nil {
+			return nil, err
+		}
+	}
+	out.Status = r.answer().Status
+	return out, nil
+}
+
+// draftsOf makes entries of the results that are new.
+func (c *call) draftsOf(r *run, results []RunResult, seen map[int64]bool, out *ResultsAnswer) (end string, drafts []repo.Draft, err error) {
+	own := map[int64]bool{}
+	for _, res := range results {
+		switch {
+		case res.Sequence < 1:
+			return "", nil, invalid("sequence %d: they begin at 1", res.Sequence)
+		case res.Type == "":
+			return "", nil, invalid("the result %d has no type", res.Sequence)
+		case len(res.Data) > maxResult:
+			return "", nil, tooLarge(fmt.Sprintf("the result %d", res.Sequence), maxResult)
+		case seen[res.Sequence] || own[res.Sequence]:
+			out.Ignored++
+			continue
+		}
+		own[res.Sequence] = true
+		if !knownResult(res.Type) {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("the type %.60q of result %d is not known; it is kept as an event", res.Type, res.Sequence))
+		}
+		d, err := draftOf(res)
+		if err != nil {
+			return "", nil, err
+		}
+		if d.Meta, err = stamp(nil, r, r.Thread, "", "", map[string]any{metaSeq: res.Sequence}); err != nil {
+			return "", nil, err
+		}
+		drafts = append(drafts, d)
+		out.Accepted++
+		switch res.Type {
+		case "run.completed":
+			end = statusCompleted
+		case "run.failed":
+			end = statusFailed
+		}
+	}
+	return end, drafts, nil
+}
+
+// draftOf makes a message of one that is complete, and an event of anything else.
+func draftOf(res RunResult) (repo.Draft, error) {
+	if res.Type != "message.completed" {
+		return repo.Event(res.Type, res.Data), nil
+	}
+	text := jsonl.Get(res.Data, "content")
+	if text == nil {
+		text = jsonl.Get(res.Data, "text")
+	}
+	if text == nil {
+		return repo.Draft{}, invalid("the message of result %d has no content", res.Sequence)
+	}
+	payload, err := json.Marshal(map[string]json.RawMessage{"role": json.RawMessage(`"assistant"`), "content": text})
+	return repo.Draft{Kind: repo.KindMessage, Payload: payload}, err
+}
+
+// seenOf are the sequences that are on the tape: after a restart they are read from there.
+func (c *call) seenOf(t sees, r *run) (map[int64]bool, error) {
+	if r.seen != nil {
+		return r.seen, nil
+	}
+	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
+	if err != nil {
+		return nil, err
+	}
+	seen := map[int64]bool{}
+	for e, err := range rev.Entries(c.ctx(), max(1, r.StartSeq)) {
+		if err != nil {
+			return nil, err
+		}
+		var m struct {
+			Run      string `json:"run_id"`
+			Sequence int64  `json:"sequence"`
+		}
+		if json.Unmarshal(e.Meta, &m) != nil || m.Run != r.ID || m.Sequence == 0 {
+			continue
+		}
+		seen[m.Sequence] = true
+		switch jsonl.GetString(e.Payload, "name") { // the server died between this and the run's record
+		case "run.completed":
+			r.missedEnd = statusCompleted
+		case "run.failed":
+			r.missedEnd = statusFailed
+		}
+	}
+	r.seen = seen
+	return seen, nil
+}

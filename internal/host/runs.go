@@ -1,0 +1,425 @@
+package host
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tape/repo"
+)
+
+const (
+	idleAfter     = time.Hour
+	usualDeadline = time.Hour
+	longest       = 24 * time.Hour
+	keptRuns      = 7 * 24 * time.Hour // how long a run that is over can be asked about
+)
+
+// Scopes are all that a run may be allowed.
+func Scopes() []string {
+	return []string{"history.page", "history.search", "events.read", "artifacts.read", "artifacts.write", "state.read", "state.write",
+		"append", "fork", "cross_conversation"}
+}
+
+// record is what is kept of a run: its token's hash, but not the token.
+type record struct {
+	ID        string    `json:"run_id"`
+	TokenHash string    `json:"token_sha256"`
+	Key       string    `json:"idempotency_key,omitempty"`
+	Request   string    `json:"request_sha256,omitempty"`
+	Runner    string    `json:"runner"`
+	Binding   string    `json:"binding"`
+	Tape      string    `json:"tape"`
+	Thread    string    `json:"thread,omitempty"`
+	Actor     string    `json:"actor,omitempty"`
+	Subject   string    `json:"subject,omitempty"`
+	Scopes    []string  `json:"scopes"`
+	Policy    Policy    `json:"policy"`
+	Status    string    `json:"status"`
+	Started   time.Time `json:"started_at"`
+	Deadline  time.Time `json:"deadline"`
+	Ended     time.Time `json:"ended_at,omitzero"`
+	StartSeq  int64     `json:"start_seq"`
+	Steering  []Steer   `json:"steering,omitempty"`
+	Static    []static  `json:"static,omitempty"`
+}
+
+// The states of a run.
+const (
+	statusRunning   = "running"
+	statusCompleted = "completed"
+	statusFailed    = "failed"
+	statusCancelled = "cancelled"
+)
+
+type run struct {
+	record
+
+	rate bucket
+	mu   sync.Mutex     // the record, called and seen
+	call time.Time      // the last one
+	seen map[int64]bool // sequences that are on the tape; nil: not read yet
+
+	missedEnd string // the end that the tape has of a run and its record not
+}
+
+func (r *run) may(scope string) bool { return slices.Contains(r.Scopes, scope) }
+
+// alive says why a run's token is void, if it is.
+func (r *run) alive(now time.Time, alsoEnded bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.Status != statusRunning && !alsoEnded:
+		return unauthorized("the token is void: the run is over")
+	case now.Sub(r.call) > idleAfter:
+		return unauthorized("the token is void: it was not used for an hour")
+	case r.Status == statusRunning && now.After(r.Deadline):
+		return problem(http.StatusGatewayTimeout, "deadline_exceeded", "the run's deadline has passed")
+	}
+	r.call = now
+	return nil
+}
+
+// runs are all that are not forgotten.
+type runs struct {
+	mu      sync.Mutex
+	all     map[string]*run
+	tokens  map[string]*run
+	making  sync.Mutex
+	folders string
+}
+
+func (l *runs) get(id string) *run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all[id]
+}
+
+func (l *runs) byToken(hash [sha256.Size]byte) *run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tokens[hex.EncodeToString(hash[:])]
+}
+
+func (l *runs) byKey(key string) *run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.all {
+		if key != "" && r.Key == key {
+			return r
+		}
+	}
+	return nil
+}
+
+// put makes a run known under a token, in the place of the one that it had.
+func (l *runs) put(r *run) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for hash, other := range l.tokens {
+		if other == r {
+			delete(l.tokens, hash)
+		}
+	}
+	l.all[r.ID], l.tokens[r.TokenHash] = r, r
+}
+
+// load reads the runs of an earlier server, and forgets those that are long over.
+func (l *runs) load(s *Server) error {
+	l.all, l.tokens, l.folders = map[string]*run{}, map[string]*run{}, s.private("runs")
+	files, err := filepath.Glob(filepath.Join(l.folders, "*.json"))
+	if err != nil {
+		return err
+	}
+	now := s.Now()
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		r := &run{call: now}
+		if err := json.Unmarshal(data, &r.record); err != nil {
+			s.Log.Warn("a run's file cannot be read and is left alone", "file", file, "error", err)
+			continue
+		}
+		over := r.Ended
+		if over.IsZero() {
+			over = r.Deadline
+		}
+		if now.Sub(over) > keptRuns {
+			if err := s.disk.Remove(file); err != nil {
+				return err
+			}
+			continue
+		}
+		l.put(r)
+	}
+	return nil
+}
+
+// save writes a run durably. Who calls it holds r.mu, or is alone with r.
+func (s *Server) save(r *run) error {
+	data, err := json.Marshal(r.record)
+	if err != nil {
+		return err
+	}
+	return s.disk.WriteFile(filepath.Join(s.runs.folders, r.ID+".json"), data)
+}
+
+func random(bytes int) []byte {
+	b := make([]byte, bytes)
+	rand.Read(b) //nolint:errcheck // it never fails
+	return b
+}
+
+// NewToken is 256 random bits.
+func NewToken() string { return base64.RawURLEncoding.EncodeToString(random(32)) }
+
+// startRun starts a run. With the key of one that was started already it gives that run a new
+// token: nobody has the old one.
+func startRun(c *call) (any, error) {
+	var q RunRequest
+	data, err := c.body(&q)
+	if err != nil {
+		return nil, err
+	}
+	key, err := c.key()
+	if err != nil {
+		return nil, err
+	}
+	c.s.runs.making.Lock()
+	defer c.s.runs.making.Unlock()
+	r := c.s.runs.byKey(key)
+	if r != nil && r.Request != requestHash(data) {
+		return nil, conflict("the Idempotency-Key was used for another request")
+	}
+	var t sees
+	if r == nil {
+		if r, t, err = c.newRun(&q); err != nil {
+			return nil, err
+		}
+		r.Key, r.Request = key, requestHash(data)
+		if err := c.recordStart(t.Tape, r, &q); err != nil {
+			return nil, err
+		}
+	} else if t, err = c.tape(r.Tape); err != nil {
+		return nil, err
+	}
+	token := NewToken()
+	hash := sha256.Sum256([]byte(token))
+	r.mu.Lock()
+	r.TokenHash = hex.EncodeToString(hash[:])
+	err = c.s.save(r)
+	r.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	c.s.runs.put(r)
+	started, err := c.contextOf(t, r, &q)
+	return RunStarted{RunID: r.ID, Token: token, Context: started}, err
+}
+
+// newRun checks a request and freezes what the run may do.
+func (c *call) newRun(q *RunRequest) (*run, sees, error) {
+	switch {
+	case q.Runner == "":
+		return nil, sees{}, invalid("runner is missing")
+	case q.Conversation == "" && q.Tape == "":
+		return nil, sees{}, invalid("conversation is missing: it is the name of a tape")
+	case q.Conversation != "" && q.Tape != "" && q.Conversation != q.Tape:
+		return nil, sees{}, invalid("a conversation is a tape: conversation and tape differ")
+	}
+	name := cmp.Or(q.Conversation, q.Tape)
+	if name == hostTape || name == auditTape {
+		return nil, sees{}, invalid("the tape %s is the server's own", name)
+	}
+	scopes, err := granted(q)
+	if err != nil {
+		return nil, sees{}, err
+	}
+	if err := q.Manifest.check(); err != nil {
+		return nil, sees{}, err
+	}
+	if !strings.Contains(name, "/") {
+		if err := c.s.ensureTape(c.ctx(), name); err != nil {
+			return nil, sees{}, err
+		}
+	}
+	t, err := c.tape(name)
+	if err != nil {
+		return nil, t, err
+	}
+	now := c.s.Now().UTC()
+	life := usualDeadline
+	if q.DeadlineS > 0 {
+		life = min(time.Duration(min(q.DeadlineS, int64(longest/time.Second)))*time.Second, longest)
+	}
+	r := &run{call: now, seen: map[int64]bool{}, record: record{ID: "run_" + hex.EncodeToString(random(12)), Runner: q.Runner, Binding: q.Binding,
+		Tape: name, Thread: q.Thread, Actor: q.Actor.ID, Subject: q.Subject.ID, Scopes: scopes, Policy: q.Policy, Status: statusRunning, Started: now,
+		Deadline: now.Add(life)}}
+	t.thread, t.full = r.Thread, q.Policy.Unmasked
+	r.Static, err = staticsOf(q.Static)
+	return r, t, err
+}
+
+// granted is what manifest, policy and request all have; who says nothing has all.
+func granted(q *RunRequest) ([]string, error) {
+	out := Scopes()
+	out = slices.DeleteFunc(out, func(s string) bool { return s == "cross_conversation" && !slices.Contains(q.Scopes, s) })
+	for _, list := range []*[]string{q.Manifest.Scopes, q.Policy.Scopes, &q.Scopes} {
+		if list == nil || list == &q.Scopes && q.Scopes == nil {
+			continue
+		}
+		for _, name := range *list {
+			if !slices.Contains(Scopes(), name) {
+				return nil, invalid("there is no scope %.60q", name)
+			}
+		}
+		out = slices.DeleteFunc(out, func(s string) bool { return !slices.Contains(*list, s) })
+	}
+	return out, nil
+}
+
+// recordStart notes on the tape that a run has begun, and what it is to answer.
+func (c *call) recordStart(t *repo.Tape, r *run, q *RunRequest) error {
+	data, err := json.Marshal(map[string]any{"run_id": r.ID, "runner": r.Runner, "binding": r.Binding, "actor": r.Actor, "event": q.Event})
+	if err != nil {
+		return err
+	}
+	meta, err := stamp(nil, r, r.Thread, "", "", nil)
+	if err != nil {
+		return err
+	}
+	drafts := []repo.Draft{repo.Event("run.started", data)}
+	if q.Input.Text != "" {
+		drafts = append(drafts, repo.Message("user", q.Input.Text))
+	}
+	for i := range drafts {
+		drafts[i].Meta = meta
+	}
+	j := &job{drafts: drafts}
+	if err := c.s.append(c.ctx(), t, j); err != nil {
+		return err
+	}
+	r.StartSeq = j.out.First
+	return nil
+}
+
+func (r *run) answer() RunAnswer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return RunAnswer{RunID: r.ID, Runner: r.Runner, Binding: r.Binding, ConversationID: r.Tape, ThreadID: r.Thread, Status: r.Status,
+		Scopes: r.Scopes, StartedAt: r.Started, Deadline: r.Deadline, Pending: len(r.Steering)}
+}
+
+func getRun(c *call) (any, error) { return c.ofPath().answer(), nil }
+
+// heartbeat keeps the token of a run that has nothing else to say.
+func heartbeat(c *call) (any, error) { return c.ofPath().answer(), nil }
+
+func cancelRun(c *call) (any, error) {
+	r := c.ofPath()
+	if err := c.end(r, statusCancelled, nil); err != nil {
+		return nil, err
+	}
+	return r.answer(), nil
+}
+
+// end ends a run, with the entries that say so.
+func (c *call) end(r *run, status string, data json.RawMessage) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.Status != statusRunning {
+		return nil
+	}
+	if status == statusCancelled {
+		t, err := c.s.Store.Tape(c.ctx(), r.Tape)
+		if err != nil {
+			return err
+		}
+		meta, err := stamp(nil, r, r.Thread, "", "", nil)
+		if err != nil {
+			return err
+		}
+		d := repo.Event("run.cancelled", data)
+		d.Meta = meta
+		if err := c.s.append(c.ctx(), t, &job{drafts: []repo.Draft{d}}); err != nil {
+			return err
+		}
+	}
+	before := r.record
+	r.Status, r.Ended = status, c.s.Now().UTC()
+	if err := c.s.save(r); err != nil {
+		r.record = before
+		return err
+	}
+	return nil
+}
+
+const (
+	maxSteering = 100 // that wait
+	maxSteer    = 64 << 10
+)
+
+func steer(c *call) (any, error) {
+	var q SteerRequest
+	if _, err := c.body(&q); err != nil {
+		return nil, err
+	}
+	if len(q.Text) > maxSteer {
+		return nil, tooLarge("the text", maxSteer)
+	}
+	if len(bytes.TrimSpace([]byte(q.Text))) == 0 {
+		return nil, invalid("text is missing")
+	}
+	r := c.ofPath()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.Status != statusRunning {
+		return nil, conflict("the run is over")
+	}
+	if len(r.Steering) >= maxSteering {
+		return nil, conflict("%d messages wait already", maxSteering)
+	}
+	r.Steering = append(r.Steering, Steer{Text: q.Text, At: c.s.Now().UTC()})
+	if err := c.s.save(r); err != nil {
+		r.Steering = r.Steering[:len(r.Steering)-1]
+		return nil, err
+	}
+	return SteerAnswer{Pending: len(r.Steering)}, nil
+}
+
+// pullSteering gives what waits, once.
+func pullSteering(c *call) (any, error) {
+	r := c.ofPath()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := SteerPulled{Items: append([]Steer{}, r.Steering...)}
+	if len(out.Items) == 0 {
+		return out, nil
+	}
+	r.Steering = nil
+	if err := c.s.save(r); err != nil {
+		r.Steering = out.Items
+		return nil, err
+	}
+	return out, nil
+}
+
+func (r *run) over() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Status != statusRunning
+}

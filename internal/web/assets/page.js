@@ -1,0 +1,271 @@
+// What pages can do beside being read: the rest of a long session as it is scrolled to,
+// following, finding, keys, copying. Without script all of it has links.
+
+const MOST = 4; // windows of 100 entries in the page
+const $ = (q, from = document) => from.querySelector(q);
+const $$ = (q, from = document) => [...from.querySelectorAll(q)];
+const main = $("main[data-url]");
+const base = document.body.dataset.base;
+document.documentElement.classList.add("js");
+
+const said = text => { $("#said").textContent = text; };
+const get = async url => {
+  const res = await fetch(url);
+  if (!res.ok) throw new Error(await res.text());
+  return res.text();
+};
+const parse = html => new DOMParser().parseFromString(html, "text/html").body;
+
+// State: what is open stays open, also when its window was taken out of the page.
+const key = "open " + (main ? main.dataset.url : "");
+const opened = new Set(JSON.parse(sessionStorage.getItem(key) || "[]"));
+const restore = from => $$("details[data-key]", from).forEach(d => { if (opened.has(d.dataset.key)) d.open = true; });
+document.addEventListener("toggle", async e => {
+  const d = e.target;
+  if (!(d instanceof HTMLDetailsElement)) return;
+  if (d.dataset.key) {
+    if (d.open) opened.add(d.dataset.key); else opened.delete(d.dataset.key);
+    sessionStorage.setItem(key, JSON.stringify([...opened].slice(-2000)));
+  }
+  if (d.open && d.dataset.src && !d.closest(".side")) await fill(d);
+}, true);
+
+async function fill(d) {
+  const src = d.dataset.src;
+  delete d.dataset.src;
+  try {
+    const whole = $$("details.call", parse(await get(src + "?part")))[+d.dataset.n];
+    if (whole) d.replaceChildren(...[$("summary", d), ...[...whole.childNodes].filter(n => n.nodeName !== "SUMMARY")]);
+  } catch (err) {
+    d.dataset.src = src;
+    said(err.message);
+  }
+}
+
+// Long sessions: windows come in at both ends and go at the other.
+let loading = false;
+const windows = () => $$("#entries > section.window");
+const height = () => document.documentElement.scrollHeight;
+
+async function load(link) {
+  if (loading) return;
+  loading = true;
+  try {
+    const up = link.classList.contains("previous");
+    const part = $("section.window", parse(await get(`${main.dataset.url}/-/window/${link.dataset.from}`)));
+    const sect = link.closest("section");
+    const keep = sect.querySelector("article");
+    const top = keep ? keep.getBoundingClientRect().top : 0;
+    restore(part);
+    if (up) sect.before(part); else sect.after(part);
+    link.remove();
+    const other = $(up ? ".next" : ".previous", part);
+    if (other) other.remove();
+    while (windows().length > MOST) {
+      const all = windows();
+      (up ? all[all.length - 1] : all[0]).remove();
+      relink();
+    }
+    if (keep && keep.isConnected) window.scrollBy(0, keep.getBoundingClientRect().top - top);
+    watch();
+  } catch (err) { said(err.message); } finally { loading = false; }
+}
+
+// relink gives the first and the last window their links again.
+function relink() {
+  const all = windows(), first = all[0], last = all[all.length - 1];
+  const link = (cls, from, text) => {
+    const a = document.createElement("a");
+    a.className = "page " + cls; a.dataset.from = from; a.textContent = text; a.href = `${main.dataset.url}/@${from}`;
+    return a;
+  };
+  if (+first.dataset.first > 1 && !$(".previous", first)) first.prepend(link("previous", +first.dataset.first - 100, "Earlier entries"));
+  if (+last.dataset.last < +main.dataset.end && !$(".next", last)) last.append(link("next", +last.dataset.last + 1, "Later entries"));
+}
+
+const seen = new IntersectionObserver(list => list.forEach(x => { if (x.isIntersecting) load(x.target); }), { rootMargin: "600px" });
+const watch = () => { seen.disconnect(); $$("#entries a.page").forEach(a => seen.observe(a)); };
+
+// go shows an entry: in the page, or with its window in place of all others.
+async function go(id) {
+  let el = $("#e" + id) || $$("article").find(a => +a.dataset.id <= id && +a.dataset.last >= id);
+  if (!el) {
+    const first = Math.floor((id - 1) / 100) * 100 + 1;
+    const part = $("section.window", parse(await get(`${main.dataset.url}/-/window/${first}`)));
+    restore(part);
+    $("#entries").replaceChildren(part);
+    watch();
+    el = $("#e" + id) || $$("article").filter(a => +a.dataset.id <= id).pop() || $("article");
+  }
+  const d = el && el.closest("details");
+  if (d) d.open = true;
+  select(el && el.closest("article"));
+}
+
+let current = null;
+function select(a) {
+  if (!a) return;
+  if (current) current.classList.remove("current");
+  current = a;
+  a.classList.add("current");
+  a.focus({ preventScroll: true });
+  a.scrollIntoView({ block: a.offsetHeight > innerHeight * 0.8 ? "start" : "center" });
+}
+
+async function step(match, by) {
+  const list = $$("#entries article").filter(a => a.matches(match));
+  const from = current && current.isConnected ? current : null;
+  const next = from
+    ? (by > 0 ? list.find(a => from.compareDocumentPosition(a) & 4) : list.filter(a => from.compareDocumentPosition(a) & 2).pop())
+    : list[by > 0 ? 0 : list.length - 1];
+  if (next) return select(next);
+  const link = $(by > 0 ? "#entries .next" : "#entries .previous");
+  if (link) { await load(link); const again = $$("#entries article").filter(a => a.matches(match)); if (again.some(a => !list.includes(a))) return step(match, by); }
+}
+
+// Following: a button says what is new, and shows it; at the end it comes by itself.
+function follow() {
+  const button = $("button.new");
+  const events = new EventSource(`${main.dataset.url}/-/follow?after=${main.dataset.end}`);
+  const atEnd = () => +windows().at(-1).dataset.last >= shown;
+  let shown = +main.dataset.end, busy = false;
+  const add = async () => {
+    if (busy) return;
+    busy = true;
+    while (atEnd() && shown < +main.dataset.end) {
+      const last = windows().at(-1), from = +last.dataset.last + 1, first = +last.dataset.first;
+      const part = $("section.window", parse(await get(`${main.dataset.url}/-/window/${Math.min(from, first + 99)}?after=${from - 1}`)));
+      if (from > first + 99) { // the window is full
+        const next = $("section.window", parse(await get(`${main.dataset.url}/-/window/${from}`)));
+        const prev = $(".previous", next); if (prev) prev.remove();
+        last.after(next);
+        shown = +next.dataset.last;
+        while (windows().length > MOST && scrollY > windows()[0].offsetHeight) { const h = windows()[0].offsetHeight; windows()[0].remove(); window.scrollBy(0, -h); }
+        relink();
+      } else {
+        for (const a of $$("article", part)) {
+          const old = $("#" + a.id, last);
+          restore(a);
+          if (old) old.replaceWith(a); else last.append(a);
+        }
+        last.dataset.last = part.dataset.last;
+        shown = +part.dataset.last;
+      }
+    }
+    busy = false;
+    watch();
+  };
+  events.onmessage = e => {
+    const far = +windows().at(-1).dataset.last < shown;
+    main.dataset.end = e.data;
+    if (!far) { add().catch(err => said(err.message)); return; }
+    button.textContent = "New entries: go to the end";
+    button.hidden = false;
+  };
+  button.addEventListener("click", () => { button.hidden = true; go(+main.dataset.end).then(() => { shown = +main.dataset.end; }); });
+}
+
+// Finding, over all of the session.
+function finder(form) {
+  const box = $("input[type=search]", form), out = $(".found", form);
+  let ids = [], at = -1, asked = "";
+  form.addEventListener("submit", async e => {
+    e.preventDefault();
+    if (asked !== box.value) {
+      asked = box.value;
+      try { ids = JSON.parse(await get(`${main.dataset.url}/-/find?q=${encodeURIComponent(asked)}`)); } catch (err) { out.textContent = err.message; return; }
+      at = -1;
+    }
+    if (!ids.length) { out.textContent = "not found"; return; }
+    at = (at + 1) % ids.length;
+    out.textContent = `${at + 1} of ${ids.length}`;
+    await go(ids[at]);
+    box.focus({ preventScroll: true });
+  });
+}
+
+const quote = s => "'" + s.replaceAll("'", "'\\''") + "'";
+async function copy(what, article) {
+  const id = article.dataset.id;
+  let text = `${location.origin}${main ? main.dataset.url : ""}/@${id}`;
+  if (what === "markdown") text = await get(`${main.dataset.url}/-/export/markdown?id=${id}`);
+  if (what === "command") text = `tape show @${id} --tape ${quote(main.dataset.tape)}`;
+  await navigator.clipboard.writeText(text);
+  said("copied");
+}
+
+document.addEventListener("click", async e => {
+  const b = e.target.closest("[data-copy],a.more,a[data-go],.help");
+  if (!b) return;
+  if (b.matches(".help")) return $("#keys").showModal();
+  if (e.ctrlKey || e.metaKey || e.shiftKey) return;
+  try {
+    if (b.dataset.copy) return await copy(b.dataset.copy, b.closest("article"));
+    if (b.dataset.go && main) {
+      e.preventDefault();
+      history.pushState(null, "", b.href);
+      return await go(+b.dataset.go);
+    }
+    if (b.matches("a.more") && main) {
+      e.preventDefault();
+      const whole = $("article", parse(await get(b.getAttribute("href") + "?part"))), old = b.closest("article");
+      $$("details[data-key]", old).filter(d => d.open).forEach(d => opened.add(d.dataset.key));
+      restore(whole);
+      old.replaceWith(whole);
+      select(whole);
+    }
+  } catch (err) { said(err.message); }
+});
+
+// Search as you type.
+const q = $("#q");
+if (q) {
+  let timer;
+  q.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      const url = `${base}/search?${new URLSearchParams(new FormData($("#searchform")))}`, text = q.value;
+      try {
+        const page = parse(await get(url));
+        if (q.value !== text) return;
+        $("#results").replaceWith($("#results", page));
+        history.replaceState(null, "", url);
+      } catch (err) { said(err.message); }
+    }, 150);
+  });
+}
+
+const keys = {
+  j: () => step("article", 1), k: () => step("article", -1),
+  n: () => step(".user", 1), p: () => step(".user", -1),
+  "]": () => phase(1), "[": () => phase(-1),
+  o: () => { const all = current ? $$("details", current) : [], open = all.every(d => d.open); all.forEach(d => { d.open = !open; }); },
+  c: () => current && copy("link", current),
+  f: () => $(".find input[type=search]")?.focus(),
+};
+function phase(by) {
+  const links = $$(".outline a[data-go]"), at = current ? +current.dataset.id : +(windows()[0]?.dataset.first || 1);
+  const next = by > 0 ? links.find(a => +a.dataset.go > at) : links.filter(a => +a.dataset.go < at).pop();
+  return next && go(+next.dataset.go);
+}
+document.addEventListener("keydown", e => {
+  if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input,textarea,select,dialog")) return;
+  let act = main && keys[e.key];
+  if (e.key === "/") act = () => (q || $(".bar input[type=search]")).focus();
+  if (e.key === "?") act = () => $("#keys").showModal();
+  if (!act) return;
+  e.preventDefault();
+  Promise.resolve(act()).catch(err => said(err.message));
+});
+
+if (main) {
+  restore(document);
+  watch();
+  follow();
+  finder($(".find"));
+  const target = +main.dataset.target;
+  if (target) go(target);
+  const box = $(".promptbox");
+  get(box.dataset.src + "?part").then(html => $("div", box).replaceChildren(...parse(html).childNodes)).catch(err => said(err.message));
+  addEventListener("popstate", () => location.reload());
+}

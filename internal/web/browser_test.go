@@ -1,0 +1,191 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"tape/repo"
+)
+
+// browser starts the Chromium of $TAPE_TEST_CHROMIUM; `make test-web` sets it.
+func (s *site) browser() context.Context {
+	s.Helper()
+	program := os.Getenv("TAPE_TEST_CHROMIUM")
+	if program == "" {
+		s.Skip("make test-web runs this")
+	}
+	ctx, cancel := chromedp.NewExecAllocator(s.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program),
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.UserDataDir(s.TempDir()), chromedp.WindowSize(1280, 900))...)
+	s.Cleanup(cancel)
+	ctx, cancel2 := chromedp.NewContext(ctx)
+	s.Cleanup(cancel2)
+	ctx, cancel3 := context.WithTimeout(ctx, 60*time.Second)
+	s.Cleanup(cancel3)
+	s.run(ctx, chromedp.Navigate(s.url+"/?token="+strings.ReplaceAll(token, " ", "+")))
+	return ctx
+}
+
+func (s *site) run(ctx context.Context, actions ...chromedp.Action) {
+	s.Helper()
+	if err := chromedp.Run(ctx, actions...); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// until waits for a condition in the page.
+func (s *site) until(ctx context.Context, condition string) {
+	s.Helper()
+	var ok bool
+	if err := chromedp.Run(ctx, chromedp.Poll("!!("+condition+")", &ok, chromedp.WithPollingTimeout(10*time.Second))); err != nil {
+		var now string
+		_ = chromedp.Run(ctx, chromedp.Evaluate(`location.href + " " + document.querySelector("#said")?.textContent + " " + document.activeElement.outerHTML.slice(0, 200)`, &now))
+		s.Fatalf("%s: %v; the page is %s", condition, err, now)
+	}
+}
+
+func (s *site) keys(ctx context.Context, keys string) {
+	s.Helper()
+	s.run(ctx, chromedp.KeyEvent(keys))
+}
+
+func (s *site) picture(ctx context.Context, name string) {
+	s.Helper()
+	dir := os.Getenv("TAPE_TEST_PICTURES")
+	if dir == "" {
+		return
+	}
+	var png []byte
+	s.run(ctx, chromedp.CaptureScreenshot(&png))
+	must(s.T, os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644))
+}
+
+// TestKeyboard goes through a session as a person without a mouse does.
+func TestKeyboard(t *testing.T) {
+	s := newSite(t, false)
+	s.session()
+	ctx := s.browser()
+	s.until(ctx, `document.querySelector(".sessions .live")`)
+	s.run(ctx, chromedp.Navigate(s.url+"/t/main"))
+	s.until(ctx, `document.querySelectorAll(".promptbox li").length === 3`)
+	s.keys(ctx, "n")
+	s.until(ctx, `document.activeElement.id === "e3"`)
+	s.keys(ctx, "j")
+	s.keys(ctx, "j")
+	s.keys(ctx, "j")
+	s.until(ctx, `document.activeElement.id === "e6"`)
+	s.keys(ctx, "o") // the long result comes now
+	s.until(ctx, `document.querySelector("#e6 .call[open]").textContent.includes("a line of the log\na line")`)
+	s.keys(ctx, "]")
+	s.until(ctx, `document.activeElement.id === "e9"`)
+	s.keys(ctx, "[")
+	s.until(ctx, `document.activeElement.id === "e1"`)
+	s.keys(ctx, "f")
+	s.keys(ctx, "retry.go"+kb.Enter)
+	s.until(ctx, `document.querySelector(".found").textContent.startsWith("1 of") && document.querySelector("article.current").id === "e3"`)
+	s.run(ctx, chromedp.Reload())
+	s.until(ctx, `document.querySelector("#e6 .call").open`) // what was open is open
+	s.keys(ctx, "?")
+	s.until(ctx, `document.querySelector("dialog").open`)
+	s.keys(ctx, kb.Escape)
+	s.keys(ctx, "/")
+	s.keys(ctx, "checkout"+kb.Enter)
+	s.until(ctx, `location.pathname === "/search" && document.querySelector(".hits mark")`)
+	s.run(ctx, chromedp.Click("#q"))
+	s.keys(ctx, " nothinglikethis")
+	s.until(ctx, `location.search.includes("nothinglikethis") && !document.querySelector(".hits li")`)
+	s.run(ctx, chromedp.Navigate(s.url+"/t/main/@7"), chromedp.WaitVisible("#e6 .call[open]"))
+}
+
+// TestFollow has two browsers follow one session.
+func TestFollow(t *testing.T) {
+	s := newSite(t, false)
+	tape := s.session()
+	one, two := s.browser(), s.browser()
+	for _, ctx := range []context.Context{one, two} {
+		s.run(ctx, chromedp.Navigate(s.url+"/t/main"))
+		s.until(ctx, `document.querySelectorAll("article").length > 8`)
+	}
+	s.run(one, chromedp.Evaluate(`window.scrollTo(0, 120)`, nil))
+	for i := range 130 { // over the end of a window
+		_, err := tape.Append(t.Context(), nil, repo.Message("assistant", fmt.Sprintf("new number %d", i)))
+		must(t, err)
+	}
+	for _, ctx := range []context.Context{one, two} {
+		s.until(ctx, `document.querySelector("#e142") && document.querySelector("#e142").textContent.includes("new number 129")`)
+		s.until(ctx, `[...document.querySelectorAll("article")].map(a => a.id).every((id, i, all) => all.indexOf(id) === i)`)
+	}
+	s.until(one, `Math.abs(scrollY - 120) < 2`)
+	s.until(one, `!document.querySelector("#e142 ~ .next")`)
+}
+
+// TestManyEntries: of 100,000 entries few are in the page, wherever one goes.
+func TestManyEntries(t *testing.T) {
+	s := newSite(t, false)
+	s.long(100_000)
+	ctx := s.browser()
+	began := time.Now()
+	s.run(ctx, chromedp.Navigate(s.url+"/t/long"), chromedp.WaitVisible("#e2"))
+	t.Logf("the first entries of 100,000 are seen after %s", time.Since(began).Round(time.Millisecond))
+	for range 12 {
+		s.run(ctx, chromedp.Evaluate(`window.scrollTo(0, document.documentElement.scrollHeight)`, nil), chromedp.Sleep(150*time.Millisecond))
+		s.until(ctx, `document.querySelectorAll("article").length <= 400`)
+	}
+	s.until(ctx, `!document.querySelector("#e1") && document.querySelectorAll("#entries > section").length === 4`)
+	for range 12 {
+		s.run(ctx, chromedp.Evaluate(`window.scrollTo(0, 0)`, nil), chromedp.Sleep(150*time.Millisecond))
+		s.until(ctx, `document.querySelectorAll("article").length <= 400`)
+	}
+	s.until(ctx, `document.querySelector("#e1")`)
+	s.run(ctx, chromedp.Evaluate(`document.querySelector(".find input").focus()`, nil))
+	s.keys(ctx, "needle77777"+kb.Enter)
+	s.until(ctx, `document.querySelector("article.current").textContent.includes("needle77777")`)
+	var nodes int
+	s.run(ctx, chromedp.Evaluate(`document.querySelectorAll("*").length`, &nodes))
+	t.Logf("%d elements in the page", nodes)
+}
+
+// TestAccessible runs axe-core, whose file $TAPE_TEST_AXE names, on the main pages in light, dark
+// and at a phone's width.
+func TestAccessible(t *testing.T) {
+	s := newSite(t, true)
+	tape := s.session()
+	fork, err := tape.Fork(t.Context(), "try-wal")
+	must(t, err)
+	_, err = fork.Append(t.Context(), nil, repo.Message("assistant", "The fork says red."))
+	must(t, err)
+	_, err = tape.Append(t.Context(), nil, repo.Message("assistant", "The parent says green."))
+	must(t, err)
+	ctx := s.browser()
+	axe := ""
+	if file := os.Getenv("TAPE_TEST_AXE"); file != "" {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		axe = string(text)
+	}
+	pages := map[string]string{"sessions": "/", "search": "/search?q=checkout", "session": "/t/main", "figures": "/t/main/-/figures",
+		"forks": "/t/main/-/forks", "diff": "/diff?tape=main&a=main&b=main%2Ftry-wal", "prompts": "/t/main/-/prompts", "entry": "/t/main/-/entry/6"}
+	for look, actions := range looks() {
+		s.run(ctx, actions...)
+		for name, path := range pages {
+			s.run(ctx, chromedp.Navigate(s.url+path), chromedp.Sleep(200*time.Millisecond))
+			s.picture(ctx, name+"-"+look)
+			var wide bool
+			s.run(ctx, chromedp.Evaluate(`document.documentElement.scrollWidth > innerWidth + 1`, &wide))
+			if wide {
+				t.Errorf("%s, %s: is wider than the screen", name, look)
+			}
+			if axe != "" {
+				s.axe(ctx, axe, name+", "+look)
+			}
+		}
+	}
+}

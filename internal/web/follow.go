@@ -1,0 +1,51 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+const (
+	lookEvery = 500 * time.Millisecond
+	sayHello  = 20 * time.Second // so that proxies and we see who is gone
+)
+
+// follow tells as server-sent events how many entries the session has, whenever that changes.
+func (s *server) follow(r *request) error {
+	t, err := r.tape()
+	if err != nil {
+		return err
+	}
+	flush := http.NewResponseController(r.w)
+	r.w.Header().Set("Content-Type", "text/event-stream")
+	known, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64) // what is no number is told at once
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	last := time.Now()
+	for {
+		sum, err := t.Summary(r.Context())
+		if err != nil {
+			return nil // the tape is gone; the page stays as it is
+		}
+		if sum.Entries != known {
+			known, last = sum.Entries, time.Now()
+			_, err = fmt.Fprintf(r.w, "id: %d\ndata: %d\n\n", known, known)
+		} else if time.Since(last) > sayHello {
+			last = time.Now()
+			_, err = fmt.Fprint(r.w, ": still here\n\n")
+		}
+		if err == nil {
+			err = flush.Flush()
+		}
+		if err != nil {
+			return nil // nobody listens any more
+		}
+		select {
+		case <-r.Context().Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package web
+
+import (
+	"cmp"
+	"encoding/json"
+	"html/template"
+	"slices"
+	"strings"
+	"time"
+
+	"tape/index"
+	"tape/internal/about"
+	"tape/internal/catalog"
+	"tape/repo"
+)
+
+const hitsShown = 50
+
+type facet struct {
+	Name, Value string
+	Count       int
+	On          bool
+}
+
+type hitView struct {
+	Tape, Title, Kind, Anchor string
+	ID                        int64
+	Date                      time.Time
+	Snippet                   template.HTML
+	Similar                   int
+}
+
+type searchPage struct {
+	Q, Tape, Instead, Note      string
+	Agent, Project, Kind, Since string
+	Hits                        []hitView
+	Matches                     int
+	Exact                       bool
+	Agents, Projects, Kinds     []facet
+}
+
+// search answers with the query language of tape search.
+func (s *server) search(r *request) error {
+	v := r.URL.Query()
+	d := searchPage{Q: v.Get("q"), Tape: v.Get("tape"), Agent: v.Get("agent"), Project: v.Get("project"), Kind: v.Get("kind"), Since: v.Get("since")}
+	if strings.TrimSpace(d.Q) == "" {
+		return s.show(r, "search", "Search", d)
+	}
+	tapes, err := catalog.All(r.Context(), r.space.store)
+	if err != nil {
+		return err
+	}
+	facts, err := r.space.about(r.Context(), tapes)
+	if err != nil {
+		return err
+	}
+	byName := map[string]about.Tape{}
+	tapes = slices.DeleteFunc(tapes, func(t *repo.Tape) bool {
+		a := facts[t.Branch()]
+		byName[t.Name()] = a
+		return d.Agent != "" && a.Agent != d.Agent || d.Project != "" && a.ProjectName() != d.Project || d.Tape != "" && t.Name() != d.Tape
+	})
+	q := index.Search{Text: d.Q, Tapes: tapes, Query: repo.Query{Limit: repo.N(hitsShown)}}
+	if d.Kind != "" {
+		q.Query.Kinds = []string{d.Kind}
+	}
+	if d.Since != "" {
+		if q.Query.Since, err = repo.ParseSince(d.Since, s.Now()); err != nil {
+			return err
+		}
+	}
+	if len(tapes) == 0 {
+		return s.show(r, "search", "Search", d)
+	}
+	found, err := r.space.search(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	d.Instead, d.Matches, d.Exact = found.Instead, found.Matches, found.Exact
+	d.addHits(found.Hits, byName)
+	return s.show(r, "search", "Search: "+d.Q, d)
+}
+
+func (d *searchPage) addHits(hits []index.Hit, facts map[string]about.Tape) {
+	agents, projects, kinds := map[string]int{}, map[string]int{}, map[string]int{}
+	for _, h := range hits {
+		a := facts[h.Tape]
+		agents[a.Agent]++
+		projects[a.ProjectName()]++
+		kinds[h.Kind]++
+		at, _ := h.Time() // one without a date shows none
+		d.Hits = append(d.Hits, hitView{Tape: h.Tape, Title: cmp.Or(a.Title, h.Tape), Kind: h.Kind, Anchor: h.Anchor, ID: h.ID, Date: at,
+			Snippet: marked(h.Snippet, h.Spans), Similar: h.Similar})
+	}
+	d.Agents, d.Projects, d.Kinds = facets("agent", agents, d.Agent), facets("project", projects, d.Project), facets("kind", kinds, d.Kind)
+}
+
+func facets(name string, counts map[string]int, on string) []facet {
+	delete(counts, "")
+	if on != "" && counts[on] == 0 {
+		counts[on] = 0
+	}
+	var out []facet
+	for value, n := range counts {
+		out = append(out, facet{name, value, n, value == on})
+	}
+	slices.SortFunc(out, func(a, b facet) int { return cmp.Or(b.Count-a.Count, cmp.Compare(a.Value, b.Value)) })
+	return out[:min(len(out), 12)]
+}
+
+// marked is a snippet with what was looked for in marks.
+func marked(text string, spans [][2]int) template.HTML {
+	var b strings.Builder
+	at := 0
+	for _, sp := range spans {
+		if sp[0] < at || sp[1] > len(text) || sp[0] > sp[1] {
+			continue
+		}
+		b.WriteString(shown(text[at:sp[0]]) + "<mark>" + shown(text[sp[0]:sp[1]]) + "</mark>")
+		at = sp[1]
+	}
+	return template.HTML(b.String() + shown(text[at:])) //nolint:gosec // each piece is escaped above
+}
+
+// find lists the entries of a session that have a text: the browser's own search does not
+// see what is not on the page.
+func (s *server) find(r *request) error {
+	t, err := r.tape()
+	if err != nil {
+		return err
+	}
+	const most = 1000
+	ids := []int64{}
+	if text := r.URL.Query().Get("q"); text != "" {
+		found, err := r.space.search(r.Context(), index.Search{Text: text, How: index.Substring, IgnoreCase: true, NoFold: true, Searches: true,
+			Tapes: []*repo.Tape{t}, Query: repo.Query{Limit: repo.N(most)}})
+		if err != nil {
+			return err
+		}
+		for _, h := range found.Hits {
+			ids = append(ids, h.ID)
+		}
+		slices.Sort(ids)
+	}
+	r.w.Header().Set("Content-Type", "application/json")
+	return json.NewEncoder(r.w).Encode(ids)
+}

@@ -1,0 +1,358 @@
+package web
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+	"strings"
+
+	"tape/internal/about"
+	"tape/internal/export"
+	"tape/internal/jsonl"
+	"tape/repo"
+)
+
+// A page has one window of entries; page.js keeps at most four.
+const (
+	windowSize = 100
+	around     = 40 // entries read before and behind a window, for calls and results across its ends
+	promptsMax = 300
+)
+
+type sessionPage struct {
+	Tape         string
+	About        about.Tape
+	Info         repo.Info
+	Phases       []phaseView
+	Window       windowView
+	Target       int64 // the entry that the link is about; 0: none
+	TargetAnchor string
+	Live, Fork   bool
+	More         int // phases that are not shown
+}
+
+type phaseView struct {
+	repo.Phase
+	Text string // its summary
+}
+
+type windowView struct {
+	Base, Tape       string
+	First, Last, End int64 // End: the last entry of the tape
+	Previous, Next   int64 // 0: none
+	Entries          []entryView
+}
+
+// session shows a tape from the entry or anchor that the path names on.
+func (s *server) session(r *request) error {
+	t, err := r.tape()
+	if err != nil {
+		return err
+	}
+	d := sessionPage{Tape: t.Name(), Fork: t.IsFork()}
+	if d.Info, err = t.Info(r.Context()); err != nil {
+		return err
+	}
+	phases, err := t.Phases(r.Context())
+	if err != nil {
+		return err
+	}
+	from := int64(1)
+	if place := r.PathValue("place"); place != "" {
+		if from, err = placeOf(place, phases, d.Info.Entries); err != nil {
+			return err
+		}
+		d.Target = from
+	}
+	d.About = r.space.aboutSoon(r.Context(), t)
+	last, _ := repo.Entry{Date: d.Info.Updated}.Time() // one without a date is not growing
+	d.Live = s.Now().Sub(last) < growing
+	for _, p := range phases[:min(len(phases), promptsMax)] {
+		d.Phases = append(d.Phases, phaseView{p, p.Summary()})
+	}
+	d.More = len(phases) - len(d.Phases)
+	if d.Window, err = s.windowAt(r, t, from, d.Info.Entries); err != nil {
+		return err
+	}
+	return s.show(r, "session", cmp.Or(d.About.Title, t.Name()), d)
+}
+
+// placeOf is the entry that @17, latest, end or an anchor's name, number or folder means.
+func placeOf(place string, phases []repo.Phase, end int64) (int64, error) {
+	if id, ok := strings.CutPrefix(place, "@"); ok {
+		n, err := strconv.ParseInt(id, 10, 64)
+		if err != nil || n < 1 || n > end {
+			return 0, fmt.Errorf("%w: the session has no entry %s", repo.ErrNotFound, place)
+		}
+		return n, nil
+	}
+	for i := len(phases) - 1; i >= 0; i-- {
+		if p := phases[i]; p.Name == place || p.Folder == place || fmt.Sprintf("%03d", p.Seq) == place || place == repo.Latest {
+			return p.FirstID, nil
+		}
+	}
+	if place == "end" {
+		return end, nil
+	}
+	return 0, fmt.Errorf("%w: the session has no anchor %q", repo.ErrNotFound, place)
+}
+
+// windowAt reads the window that has an entry.
+func (s *server) windowAt(r *request, t *repo.Tape, id, end int64) (windowView, error) {
+	first := (id-1)/windowSize*windowSize + 1
+	w := windowView{Base: r.base, Tape: t.Name(), First: first, Last: min(first+windowSize-1, end), End: end}
+	if first > 1 {
+		w.Previous = first - windowSize
+	}
+	if w.Last < end {
+		w.Next = w.Last + 1
+	}
+	var err error
+	w.Entries, err = s.entries(r, t, first, w.Last)
+	return w, err
+}
+
+// entries are the views of what begins within some ids.
+func (s *server) entries(r *request, t *repo.Tape, first, last int64) ([]entryView, error) {
+	rev, err := r.space.store.Revision(r.Context(), t, "")
+	if err != nil {
+		return nil, err
+	}
+	v := viewer{server: s, base: r.base, tape: t.Name(), first: first, last: last}
+	src := export.Source{Tape: t.Name(), Entries: until(rev.Entries(r.Context(), max(1, first-around)), last+around)}
+	err = export.Pieces(r.Context(), src, v.piece)
+	return v.out, err
+}
+
+// until ends with the entry of an id.
+func until(seq iter.Seq2[repo.Entry, error], last int64) iter.Seq2[repo.Entry, error] {
+	return func(yield func(repo.Entry, error) bool) {
+		for e, err := range seq {
+			if err == nil && e.ID > last || !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// window is a part of a session, without a page around it.
+func (s *server) window(r *request) error {
+	t, err := r.tape()
+	if err != nil {
+		return err
+	}
+	info, err := t.Summary(r.Context())
+	if err != nil {
+		return err
+	}
+	from, err := placeOf("@"+r.PathValue("from"), nil, info.Entries)
+	if err != nil {
+		return err
+	}
+	w, err := s.windowAt(r, t, from, info.Entries)
+	if err != nil {
+		return err
+	}
+	if after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64); err == nil { // what is new since
+		w.Entries = newer(w.Entries, after)
+	}
+	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	return s.pages.ExecuteTemplate(r.w, "window", w)
+}
+
+// newer are the entries behind an id, and those that have a result behind it.
+func newer(list []entryView, after int64) []entryView {
+	var out []entryView
+	for _, e := range list {
+		if e.LastID > after {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// one reads the entry that the path names.
+func (r *request) one() (*repo.Tape, repo.Entry, error) {
+	t, err := r.tape()
+	if err != nil {
+		return nil, repo.Entry{}, err
+	}
+	for e, err := range t.Show(r.Context(), "@"+strings.TrimPrefix(r.PathValue("id"), "@")) {
+		return t, e, err
+	}
+	return nil, repo.Entry{}, fmt.Errorf("%w: there is no such entry", repo.ErrNotFound)
+}
+
+// entry shows the whole of one entry: a page, or with ?part what page.js puts into one.
+func (s *server) entry(r *request) error {
+	t, e, err := r.one()
+	if err != nil {
+		return err
+	}
+	rev, err := r.space.store.Revision(r.Context(), t, "")
+	if err != nil {
+		return err
+	}
+	v := viewer{server: s, base: r.base, tape: t.Name(), first: e.ID, last: e.ID, whole: true}
+	// With what follows, for a call has its results there.
+	src := export.Source{Tape: t.Name(), Entries: until(rev.Entries(r.Context(), e.ID), e.ID+around)}
+	if err := export.Pieces(r.Context(), src, v.piece); err != nil {
+		return err
+	}
+	if r.URL.Query().Has("part") {
+		r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		for _, one := range v.out {
+			if err := s.pages.ExecuteTemplate(r.w, "entry", one); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return s.show(r, "entry", fmt.Sprintf("%s @%d", t.Name(), e.ID), windowView{Base: r.base, Tape: t.Name(), First: e.ID, Entries: v.out})
+}
+
+// raw is the stored line of an entry.
+func (s *server) raw(r *request) error {
+	_, e, err := r.one()
+	if err != nil {
+		return err
+	}
+	r.w.Header().Set("Content-Type", "application/json")
+	_, err = r.w.Write(append(e.Raw, '\n'))
+	return err
+}
+
+type promptView struct {
+	ID   int64
+	Text string
+}
+
+type promptsPage struct {
+	Base, Tape string
+	Prompts    []promptView
+	Next       int
+}
+
+// prompts lists what people asked, for the list to jump to.
+func (s *server) prompts(r *request) error {
+	t, err := r.tape()
+	if err != nil {
+		return err
+	}
+	skip, _ := strconv.Atoi(r.URL.Query().Get("from")) // what is no number is the beginning
+	d := promptsPage{Base: r.base, Tape: t.Name()}
+	n := 0
+	for e, err := range t.Entries(r.Context(), repo.Query{Kinds: []string{repo.KindMessage}, Roles: []string{"user"}}) {
+		if err != nil {
+			return err
+		}
+		text := export.Asked(e)
+		if text == "" {
+			continue
+		}
+		if n++; n <= skip {
+			continue
+		}
+		if len(d.Prompts) == promptsMax {
+			d.Next = skip + promptsMax
+			break
+		}
+		d.Prompts = append(d.Prompts, promptView{e.ID, text})
+	}
+	if r.URL.Query().Has("part") {
+		r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		return s.pages.ExecuteTemplate(r.w, "promptlist", d)
+	}
+	return s.show(r, "prompts", "Prompts", d)
+}
+
+// export writes the session, or the phase ?anchor=, in a format of tape export.
+func (s *server) export(r *request) error {
+	t, err := r.tape()
+	if err != nil {
+		return err
+	}
+	phases, err := t.Phases(r.Context())
+	if err != nil {
+		return err
+	}
+	format := export.Format(r.PathValue("format"))
+	types := map[export.Format]string{export.HTML: "text/html", export.Markdown: "text/plain", export.JSONL: "application/jsonl"}
+	if types[format] == "" {
+		return fmt.Errorf("%w: there is no format %q", repo.ErrNotFound, format)
+	}
+	src := export.Source{Tape: t.Name(), Phases: phases}
+	if id := r.URL.Query().Get("id"); id != "" { // one entry
+		src.Entries = t.Show(r.Context(), "@"+id)
+		src.Whole = src.Entries
+		src.Phases = nil
+	} else {
+		q := repo.Query{Phase: r.URL.Query().Get("anchor")}
+		src.Entries, src.Whole = t.Entries(r.Context(), q), t.Entries(r.Context(), repo.Query{})
+		for _, p := range phases {
+			if q.Phase != "" && q.Phase == p.Name {
+				src.First, src.Last = p.Seq, p.Seq
+			}
+		}
+	}
+	r.w.Header().Set("Content-Type", types[format]+"; charset=utf-8")
+	if format == export.HTML { // it has its own policy, and its style in itself
+		r.w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
+	}
+	return export.Write(r.Context(), r.w, format, src)
+}
+
+// artifact is an image as it is, and anything else to be saved.
+func (s *server) artifact(r *request) error {
+	t, err := r.tape()
+	if err != nil {
+		return err
+	}
+	a, f, err := t.OpenArtifact(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r.w.Header().Set("Content-Type", "application/octet-stream")
+	if pictures[a.MIMEType] {
+		r.w.Header().Set("Content-Type", a.MIMEType)
+	} else {
+		r.w.Header().Set("Content-Disposition", "attachment")
+	}
+	_, err = io.Copy(r.w, f)
+	return err
+}
+
+var errForbidden = errors.New("not allowed")
+
+// inline finds the images within an entry: parts with base64 data.
+func inline(payload []byte, use func(mime, data string) bool) bool {
+	mime, data := cmp.Or(jsonl.GetString(payload, "media_type"), jsonl.GetString(payload, "mime_type"), jsonl.GetString(payload, "mimeType")), jsonl.GetString(payload, "data")
+	if url := jsonl.GetString(payload, "url"); strings.HasPrefix(url, "data:") {
+		head, body, _ := strings.Cut(strings.TrimPrefix(url, "data:"), ",")
+		mime, data = strings.TrimSuffix(head, ";base64"), body
+	}
+	if pictures[mime] && data != "" {
+		return use(mime, data)
+	}
+	if jsonl.IsObject(payload) {
+		for _, val := range jsonl.Fields(payload) {
+			if !inline(val, use) {
+				return false
+			}
+		}
+	} else if len(payload) > 0 && payload[0] == '[' {
+		for el := range jsonl.Elements(payload) {
+			if !inline(el, use) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// pictures are the types that a page shows. SVG is none: it can have script.
+var pictures = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}

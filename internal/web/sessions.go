@@ -1,0 +1,88 @@
+package web
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tape/internal/about"
+	"tape/internal/catalog"
+	"tape/repo"
+)
+
+const (
+	listed  = 200             // sessions on a page
+	growing = 2 * time.Minute // since the last entry
+)
+
+type listedTape struct {
+	about.Tape
+	Live, Fork bool
+	By         string
+}
+
+type sessionList struct {
+	Tapes                       []listedTape
+	All, From, Next             int
+	Agents, Projects            []string
+	Agent, Project, Since, Grep string
+}
+
+// sessions lists the tapes of a workspace as tape tapes does.
+func (s *server) sessions(r *request) error {
+	tapes, err := catalog.All(r.Context(), r.space.store)
+	if err != nil {
+		return err
+	}
+	facts, err := r.space.about(r.Context(), tapes)
+	if err != nil {
+		return err
+	}
+	v := r.URL.Query()
+	d := sessionList{Agent: v.Get("agent"), Project: v.Get("project"), Since: v.Get("since"), Grep: v.Get("grep")}
+	var since time.Time
+	if d.Since != "" {
+		if since, err = repo.ParseSince(d.Since, s.Now()); err != nil {
+			return err
+		}
+	}
+	agents, projects := map[string]bool{}, map[string]bool{}
+	for _, t := range tapes {
+		a := facts[t.Branch()]
+		a.Name = t.Name()
+		agents[a.Agent], projects[a.ProjectName()] = true, true
+		if d.Agent != "" && a.Agent != d.Agent || d.Project != "" && a.ProjectName() != d.Project || a.Updated.Before(since) ||
+			!slices.ContainsFunc([]string{a.Title, a.Name, a.Project, a.Branch}, func(s string) bool { return has(s, d.Grep) }) {
+			continue
+		}
+		live := !a.Updated.IsZero() && s.Now().Sub(a.Updated) < growing
+		d.Tapes = append(d.Tapes, listedTape{Tape: a, Live: live, Fork: t.IsFork(), By: strings.Join(a.Authors, ", ")})
+	}
+	d.Agents, d.Projects = known(agents), known(projects)
+	slices.SortStableFunc(d.Tapes, func(a, b listedTape) int { return b.Updated.Compare(a.Updated) })
+	d.All = len(d.Tapes)
+	from, _ := strconv.Atoi(v.Get("from")) // what is no number is the beginning
+	d.From = max(0, min(from, d.All))
+	d.Tapes = d.Tapes[d.From:min(d.From+listed, d.All)]
+	if next := d.From + len(d.Tapes); next < d.All {
+		d.Next = next
+	}
+	return s.show(r, "sessions", "Sessions", d)
+}
+
+// known are the names of a set, without the empty one.
+func known(set map[string]bool) []string {
+	delete(set, "")
+	out := make([]string, 0, len(set))
+	for name := range set {
+		out = append(out, name)
+	}
+	slices.SortFunc(out, cmp.Compare)
+	return out
+}
+
+func has(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
+}

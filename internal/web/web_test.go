@@ -1,0 +1,171 @@
+package web_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/internal/web/guard"
+	"tape/repo"
+)
+
+func TestPages(t *testing.T) {
+	s := newSite(t, false)
+	tape := s.session()
+	_, err := tape.Fork(t.Context(), "try-wal")
+	must(t, err)
+	fork, err := s.store.Tape(t.Context(), "main/try-wal")
+	must(t, err)
+	_, err = fork.Append(t.Context(), nil, repo.Message("assistant", "The fork says red."))
+	must(t, err)
+	_, err = tape.Append(t.Context(), nil, repo.Message("assistant", "The parent says green."))
+	must(t, err)
+
+	s.shows("/", "Why does **checkout** fail?", "growing now", "claude-code", "other%20place", "/t/main%2Ftry-wal")
+	s.shows("/?agent=claude-code&since=2h", "Why does")
+	s.shows("/?agent=nobody", "No session is like that")
+	s.shows("/w/other%20place/", "Sessions", `href="/w/other%20place/t/main"`)
+	s.shows("/w/other%20place/t/main", "session/start")
+	page := s.shows("/t/main", "<strong>checkout</strong>", `<span class="kd">func</span>`, "<table>", `href="https://example.com"`,
+		"I should read the file first", "<code>Bash</code>", "go test ./...", "failed", "<ins>", "/-/image/8/0", "The cause is <em>known</em>", "more</a>")
+	for _, never := range []string{"javascript:", `src="http`, "a line of the log\na line of the log"} {
+		if strings.Contains(strings.Split(page, `id="e10"`)[0], never) {
+			t.Errorf("the page has %q", never)
+		}
+	}
+	s.shows("/t/main/-/entry/6", "a line of the log")
+	s.shows("/t/main/-/entry/11?part", "a line of the log")
+	s.shows("/t/main/@3", `data-target="3"`)
+	s.shows("/t/main/implement", `data-target="9"`)
+	s.shows("/t/main/session%2Fstart", `data-target="1"`)
+	s.shows("/t/main/-/raw/3", `"role":"user"`)
+	s.shows("/t/main/-/image/8/0", "PNG")
+	s.shows("/t/main/-/prompts", "Why does", "Go on", "See the picture")
+	s.shows("/t/main/-/find?q=RETRY.go", "[3")
+	s.shows("/search?q=checkout", "<mark>checkout</mark>", "/t/main/@3", "kind=message")
+	s.shows("/t/main/-/figures", "Bash", "/home/ada/shop/retry.go", "1234")
+	s.shows("/t/main/-/forks", "try-wal", "with main", "graph")
+	s.shows("/diff?tape=main&a=main&b=main%2Ftry-wal", "<del>green</del>", "<ins>red</ins>")
+	s.shows("/t/main/-/export/jsonl", `"id":1,`)
+	s.shows("/t/main/-/export/markdown?id=3", "Look at")
+	s.shows("/t/main/-/export/html", "<!DOCTYPE html>")
+	for path, want := range map[string]int{"/t/nothing": 404, "/t/main/@9999": 404, "/t/main/x": 404, "/w/nowhere/": 404, "/t/main/-/export/exe": 404,
+		"/assets/../web.go": 404, "/w/%2e%2e/": 404, "/?since=never": 400} {
+		if code, body := s.get(path); code != want {
+			t.Errorf("%s answers %d, want %d: %.200s", path, code, want, body)
+		}
+	}
+}
+
+// TestHostile: what was recorded stays text.
+func TestHostile(t *testing.T) {
+	s := newSite(t, false)
+	tape, err := s.store.Tape(t.Context(), "")
+	must(t, err)
+	for _, text := range []string{
+		"<script>alert(1)</script>", `<img src=x onerror=alert(1)>`, `"><svg onload=alert(1)>`, "<style>body{display:none}</style>",
+		"[x](javascript:alert(1))", "[x](data:text/html,hi)", "[x](/t/main/-/do/handoff)", "<javascript:alert(1)>", `[x](https://a.example/"onclick="alert(1))`,
+		"```\"><script>alert(1)</script>\nx\n```", "![x](//evil.example/x.png)", "\u202eevil", strings.Repeat("[", 5000), strings.Repeat("> ", 3000) + "deep", strings.Repeat("*a ", 5000),
+		"[x]: javascript:alert(1)\n\n[x]", "```html\n<script>alert(1)</script>\n```", "{{.Token}}",
+	} {
+		_, err := tape.Append(t.Context(), nil, repo.Message("user", text), repo.System(text),
+			draft(t, "tool_call", object{"calls": []object{{"id": text, "function": object{"name": text, "arguments": object{"file_path": text, "content": text, "command": text}}}}}, object{"author": text}),
+			draft(t, "tool_result", object{"results": []any{text}}, nil),
+			draft(t, "error", object{"kind": text, "message": text}, nil), draft(t, "event", object{"name": text, "data": object{text: text}}, nil), draft(t, "own "+text, object{"x": text}, nil))
+		must(t, err)
+	}
+	_, err = tape.Handoff(t.Context(), repo.Anchor{Name: "a<script>b", Summary: "<script>alert(1)</script>"})
+	must(t, err)
+	for _, path := range []string{"/", "/t/main", "/t/main/@110", "/search?q=alert", "/t/main/-/figures", "/t/main/-/prompts", "/t/main/-/forks"} {
+		began := time.Now()
+		body := strings.ToLower(s.shows(path))
+		t.Logf("%s: %s", path, time.Since(began).Round(time.Millisecond))
+		for _, never := range []string{"<script>", "<img src=x", "<svg onload", "<style", `href="javascript`, `href="data:`, `href="//`, "\u202e", `href="/t/main/-/do`, `"onclick=`} {
+			if strings.Contains(body, never) {
+				t.Errorf("%s has %q", path, never)
+			}
+		}
+	}
+}
+
+// TestGuard: who has no token, and other sites, see nothing.
+func TestGuard(t *testing.T) {
+	s := newSite(t, false)
+	ask := func(change func(*http.Request)) *http.Response {
+		r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, s.url+"/", nil)
+		must(t, err)
+		u, err := url.Parse(s.url)
+		must(t, err)
+		for _, c := range s.client.Jar.Cookies(u) {
+			r.AddCookie(c)
+		}
+		change(r)
+		res, err := http.DefaultTransport.RoundTrip(r)
+		must(t, err)
+		res.Body.Close()
+		return res
+	}
+	if res := ask(func(*http.Request) {}); res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+		t.Fatalf("with the cookie: %d %s", res.StatusCode, res.Header)
+	}
+	if res := ask(func(r *http.Request) { r.Header.Del("Cookie") }); res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("without cookie: %d", res.StatusCode)
+	}
+	if res := ask(func(r *http.Request) { r.Host = "evil.example" }); res.StatusCode != http.StatusForbidden {
+		t.Errorf("another host: %d", res.StatusCode)
+	}
+	if res := ask(func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }); res.StatusCode != http.StatusForbidden {
+		t.Errorf("another origin: %d", res.StatusCode)
+	}
+	res := ask(func(r *http.Request) { r.Header.Del("Cookie"); r.URL.RawQuery = "token=" + url.QueryEscape(token) })
+	if c := res.Header.Get("Set-Cookie"); res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/" ||
+		!strings.Contains(c, "HttpOnly") || !strings.Contains(c, "SameSite=Strict") || strings.Contains(c, token) {
+		t.Errorf("the first link: %d %s", res.StatusCode, res.Header)
+	}
+}
+
+func TestWrite(t *testing.T) {
+	form := url.Values{"name": {"review"}, "summary": {"done"}, "token": {guard.Derive(token, "forms of the web view")}}
+	post := func(s *site, what string, form url.Values) int {
+		res, err := s.client.PostForm(s.url+"/t/"+what, form)
+		must(t, err)
+		res.Body.Close()
+		return res.StatusCode
+	}
+	s := newSite(t, false)
+	s.session()
+	if code := post(s, "main/-/do/handoff", form); code != http.StatusForbidden {
+		t.Fatalf("without --write: %d", code)
+	}
+	s = newSite(t, true)
+	s.session()
+	if code := post(s, "main/-/do/handoff", url.Values{"name": {"review"}}); code != http.StatusForbidden {
+		t.Fatalf("without the form's token: %d", code)
+	}
+	for _, step := range []string{"main/-/do/handoff", "main/-/do/fork", "main%2Freview/-/do/merge"} {
+		if code := post(s, step, form); code != http.StatusOK {
+			t.Fatalf("%s: %d", step, code)
+		}
+	}
+	form.Set("title", "The checkout")
+	if code := post(s, "main/-/do/rename", form); code != http.StatusOK {
+		t.Fatalf("rename: %d", code)
+	}
+	s.shows("/t/main", "<h1 dir=\"auto\">The checkout</h1>", "review", "Rename")
+}
+
+func TestLong(t *testing.T) {
+	s := newSite(t, false)
+	s.long(100_000)
+	for _, path := range []string{"/t/long", "/t/long/@50000", "/t/long/end", "/t/long/-/window/99901", "/t/long/-/prompts"} {
+		began := time.Now()
+		s.shows(path)
+		t.Logf("%s: %s", path, time.Since(began).Round(time.Millisecond))
+	}
+	if n := strings.Count(s.shows("/t/long/@50000"), "<article"); n > 100 {
+		t.Errorf("a page has %d entries", n)
+	}
+}
