@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -170,6 +172,28 @@ func TestManyEntries(t *testing.T) {
 	var nodes int
 	s.run(ctx, chromedp.Evaluate(`document.querySelectorAll("*").length`, &nodes))
 	t.Logf("%d elements in the page", nodes)
+}
+
+// TestHostileInBrowser opens everything that a hostile session has: nothing of it runs or loads.
+func TestHostileInBrowser(t *testing.T) {
+	s := newSite(t, false)
+	s.hostile()
+	ctx := s.browser()
+	chromedp.ListenTarget(ctx, func(e any) {
+		switch e := e.(type) {
+		case *page.EventJavascriptDialogOpening:
+			t.Errorf("the page says %q", e.Message)
+		case *network.EventRequestWillBeSent:
+			if !strings.HasPrefix(e.Request.URL, s.url) {
+				t.Errorf("the page asks for %s", e.Request.URL)
+			}
+		}
+	})
+	s.run(ctx, network.Enable())
+	for _, path := range []string{"/t/main", "/t/main/@110", "/", "/search?q=alert", "/t/main/-/figures"} {
+		s.run(ctx, chromedp.Navigate(s.url+path), chromedp.Evaluate(`document.querySelectorAll("details").forEach(d => { d.open = true; })`, nil), chromedp.Sleep(300*time.Millisecond))
+		s.until(ctx, `document.scripts.length === 1 && !document.querySelector("style, iframe, object, embed, svg:not(.line), [onclick], [onerror], [onload]")`)
+	}
 }
 
 // TestAccessible runs axe-core, whose file $TAPE_TEST_AXE names, on the main pages in light, dark
