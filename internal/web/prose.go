@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"path"
 	"strings"
 
 	"github.com/alecthomas/chroma/v2"
@@ -22,6 +23,7 @@ import (
 
 const (
 	proseMost = 64 << 10 // bytes of a message that are read as Markdown
+	nameMost  = 60       // bytes of a language's or file's name: all patterns are tried on it
 	depthMost = 40       // elements of Markdown in each other
 	codeMost  = 32 << 10 // bytes of code that are coloured
 )
@@ -173,7 +175,8 @@ func (p *prose) fenced(w util.BufWriter, src []byte, n ast.Node, entering bool) 
 func (p *prose) coloured(text, language string) template.HTML {
 	text = display.Safe(text, "\n\t\u200c\u200d")
 	plain := template.HTML(`<pre class="code" tabindex="0"><code>` + template.HTMLEscapeString(text) + "</code></pre>\n") //nolint:gosec // escaped
-	if language == "" || len(text) > codeMost {
+	language = path.Base(language)
+	if len(language) > nameMost || len(text) > codeMost {
 		return plain
 	}
 	l := lexers.Get(language)
