@@ -174,6 +174,11 @@ test-judges: build ## whether dulwich and isomorphic-git read in a workspace wha
 test-agents: build ## sessions of the real agents, recorded and compared (needs node, npm; TESTFLAGS=-test.run=Agents/codex)
 	@sh cmd/internal/agentstest/test.sh $(BIN) $(TESTFLAGS)
 
+# The same: it needs Chromium. axe-core comes from npm, without which it is left out.
+.PHONY: test-web
+test-web: ## the web view in a real Chromium (TESTFLAGS='-run TestFollow -v')
+	@GO='$(GO)' sh internal/web/test.sh $(TESTFLAGS)
+
 .PHONY: bench
 bench: build ## Go benchmarks, then the end-to-end comparisons (BENCHFLAGS)
 	$(GO) test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./...

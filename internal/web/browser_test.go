@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -22,9 +25,12 @@ func (s *site) browser() context.Context {
 	if program == "" {
 		s.Skip("make test-web runs this")
 	}
+	dir, err := os.MkdirTemp("", "chromium")
+	must(s.T, err)
+	s.Cleanup(func() { os.RemoveAll(dir) }) // it may still write there, which is nobody's error
 	ctx, cancel := chromedp.NewExecAllocator(s.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program),
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-sync", true), chromedp.UserDataDir(s.TempDir()), chromedp.WindowSize(1280, 900))...)
+		chromedp.Flag("disable-sync", true), chromedp.UserDataDir(dir), chromedp.WindowSize(1280, 900))...)
 	s.Cleanup(cancel)
 	ctx, cancel2 := chromedp.NewContext(ctx)
 	s.Cleanup(cancel2)
@@ -41,15 +47,21 @@ func (s *site) run(ctx context.Context, actions ...chromedp.Action) {
 	}
 }
 
-// until waits for a condition in the page.
+// until waits for a condition in the page, or in the one that comes in its place.
 func (s *site) until(ctx context.Context, condition string) {
 	s.Helper()
-	var ok bool
-	if err := chromedp.Run(ctx, chromedp.Poll("!!("+condition+")", &ok, chromedp.WithPollingTimeout(10*time.Second))); err != nil {
-		var now string
-		_ = chromedp.Run(ctx, chromedp.Evaluate(`location.href + " " + document.querySelector("#said")?.textContent + " " + document.activeElement.outerHTML.slice(0, 200)`, &now))
-		s.Fatalf("%s: %v; the page is %s", condition, err, now)
+	var err error
+	for range 200 {
+		var ok bool
+		if err = chromedp.Run(ctx, chromedp.Evaluate("!!("+condition+")", &ok)); ok {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
+	var now string
+	_ = chromedp.Run(ctx, chromedp.Evaluate(`location.href + " found:" + document.querySelector(".found")?.textContent +
+		" at:" + document.querySelector("article.current")?.id + " said:" + document.querySelector("#said")?.textContent`, &now))
+	s.Fatalf("%s: %v; the page is %s", condition, err, now)
 }
 
 func (s *site) keys(ctx context.Context, keys string) {
@@ -68,6 +80,12 @@ func (s *site) picture(ctx context.Context, name string) {
 	must(s.T, os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644))
 }
 
+// press is a key that types nothing where the page takes it for itself.
+func (s *site) press(ctx context.Context, key string) {
+	s.Helper()
+	s.run(ctx, input.DispatchKeyEvent(input.KeyRawDown).WithKey(key), input.DispatchKeyEvent(input.KeyUp).WithKey(key))
+}
+
 // TestKeyboard goes through a session as a person without a mouse does.
 func TestKeyboard(t *testing.T) {
 	s := newSite(t, false)
@@ -76,27 +94,30 @@ func TestKeyboard(t *testing.T) {
 	s.until(ctx, `document.querySelector(".sessions .live")`)
 	s.run(ctx, chromedp.Navigate(s.url+"/t/main"))
 	s.until(ctx, `document.querySelectorAll(".promptbox li").length === 3`)
-	s.keys(ctx, "n")
+	s.press(ctx, "n")
 	s.until(ctx, `document.activeElement.id === "e3"`)
-	s.keys(ctx, "j")
-	s.keys(ctx, "j")
-	s.keys(ctx, "j")
+	s.press(ctx, "j")
+	s.press(ctx, "j")
+	s.press(ctx, "j")
 	s.until(ctx, `document.activeElement.id === "e6"`)
-	s.keys(ctx, "o") // the long result comes now
+	s.press(ctx, "o") // the long result comes now
 	s.until(ctx, `document.querySelector("#e6 .call[open]").textContent.includes("a line of the log\na line")`)
-	s.keys(ctx, "]")
+	s.press(ctx, "]")
 	s.until(ctx, `document.activeElement.id === "e9"`)
-	s.keys(ctx, "[")
+	s.press(ctx, "[")
 	s.until(ctx, `document.activeElement.id === "e1"`)
-	s.keys(ctx, "f")
+	s.press(ctx, "f")
+	s.until(ctx, `document.activeElement.closest(".find")`)
 	s.keys(ctx, "retry.go"+kb.Enter)
 	s.until(ctx, `document.querySelector(".found").textContent.startsWith("1 of") && document.querySelector("article.current").id === "e3"`)
 	s.run(ctx, chromedp.Reload())
 	s.until(ctx, `document.querySelector("#e6 .call").open`) // what was open is open
-	s.keys(ctx, "?")
+	s.press(ctx, "?")
 	s.until(ctx, `document.querySelector("dialog").open`)
 	s.keys(ctx, kb.Escape)
-	s.keys(ctx, "/")
+	s.until(ctx, `!document.querySelector("dialog").open`)
+	s.press(ctx, "/")
+	s.until(ctx, `document.activeElement.type === "search"`)
 	s.keys(ctx, "checkout"+kb.Enter)
 	s.until(ctx, `location.pathname === "/search" && document.querySelector(".hits mark")`)
 	s.run(ctx, chromedp.Click("#q"))
@@ -145,12 +166,34 @@ func TestManyEntries(t *testing.T) {
 		s.until(ctx, `document.querySelectorAll("article").length <= 400`)
 	}
 	s.until(ctx, `document.querySelector("#e1")`)
-	s.run(ctx, chromedp.Evaluate(`document.querySelector(".find input").focus()`, nil))
+	s.run(ctx, chromedp.Evaluate(`document.querySelector(".find input[type=search]").focus()`, nil))
 	s.keys(ctx, "needle77777"+kb.Enter)
-	s.until(ctx, `document.querySelector("article.current").textContent.includes("needle77777")`)
+	s.until(ctx, `document.querySelector("article.current")?.textContent.includes("needle77777")`)
 	var nodes int
 	s.run(ctx, chromedp.Evaluate(`document.querySelectorAll("*").length`, &nodes))
 	t.Logf("%d elements in the page", nodes)
+}
+
+// TestHostileInBrowser opens everything that a hostile session has: nothing of it runs or loads.
+func TestHostileInBrowser(t *testing.T) {
+	s := newSite(t, false)
+	s.hostile()
+	ctx := s.browser()
+	chromedp.ListenTarget(ctx, func(e any) {
+		switch e := e.(type) {
+		case *page.EventJavascriptDialogOpening:
+			t.Errorf("the page says %q", e.Message)
+		case *network.EventRequestWillBeSent:
+			if !strings.HasPrefix(e.Request.URL, s.url) {
+				t.Errorf("the page asks for %s", e.Request.URL)
+			}
+		}
+	})
+	s.run(ctx, network.Enable())
+	for _, path := range []string{"/t/main", "/t/main/@110", "/", "/search?q=alert", "/t/main/-/figures"} {
+		s.run(ctx, chromedp.Navigate(s.url+path), chromedp.Evaluate(`document.querySelectorAll("details").forEach(d => { d.open = true; })`, nil), chromedp.Sleep(300*time.Millisecond))
+		s.until(ctx, `document.scripts.length === 1 && !document.querySelector("style, iframe, object, embed, svg:not(.line), [onclick], [onerror], [onload]")`)
+	}
 }
 
 // TestAccessible runs axe-core, whose file $TAPE_TEST_AXE names, on the main pages in light, dark

@@ -18,7 +18,10 @@ import (
 	"tape/repo"
 )
 
-const bodyMost = 4 << 10 // bytes of a body that come before it is opened
+const (
+	bodyMost   = 4 << 10 // bytes of a body that come before it is opened
+	briefCells = 160     // of a folded text that are seen
+)
 
 // entryView is a piece of a conversation as a page shows it.
 type entryView struct {
@@ -121,7 +124,10 @@ func (v *viewer) event(e repo.Entry) {
 		b = v.prose(text, e.ID)
 	}
 	b.Folded = true
-	out.Body = []bodyView{b}
+	b.Name = display.Truncate(display.Line(strings.Join(strings.Fields(text[:min(len(text), bodyMost)]), " ")), briefCells)
+	if text != "" {
+		out.Body = []bodyView{b}
+	}
 	v.out = append(v.out, out)
 }
 

@@ -2,7 +2,9 @@ package web
 
 import (
 	"bytes"
+	"fmt"
 	"html/template"
+	"path"
 	"strings"
 
 	"github.com/alecthomas/chroma/v2"
@@ -13,6 +15,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/renderer"
+	gtext "github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
 	"tape/internal/display"
@@ -20,6 +23,8 @@ import (
 
 const (
 	proseMost = 64 << 10 // bytes of a message that are read as Markdown
+	nameMost  = 60       // bytes of a language's or file's name: all patterns are tried on it
+	depthMost = 40       // elements of Markdown in each other
 	codeMost  = 32 << 10 // bytes of code that are coloured
 )
 
@@ -50,11 +55,32 @@ func (p *prose) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 // markdown is a message as a page shows it.
 func (p *prose) markdown(text string) template.HTML {
 	text = display.Safe(text, "\n\t\u200c\u200d")
+	plain := len(text) > proseMost
 	var b bytes.Buffer
-	if len(text) > proseMost || p.md.Convert([]byte(text), &b) != nil {
+	if !plain {
+		doc := p.md.Parser().Parse(gtext.NewReader([]byte(text)))
+		plain = deep(doc) || p.md.Renderer().Render(&b, []byte(text), doc) != nil
+	}
+	if plain {
 		return template.HTML(`<pre tabindex="0">` + shown(text) + "</pre>") //nolint:gosec // escaped
 	}
 	return template.HTML(b.String()) //nolint:gosec // goldmark escapes, raw HTML is shown as text
+}
+
+// deep reports whether something is so deep within other things that a browser would take
+// seconds to lay it out.
+func deep(doc ast.Node) bool {
+	depth, most := 0, 0
+	_ = ast.Walk(doc, func(_ ast.Node, entering bool) (ast.WalkStatus, error) { // it has no error but ours
+		if !entering {
+			depth--
+			return ast.WalkContinue, nil
+		}
+		depth++
+		most = max(most, depth)
+		return ast.WalkContinue, nil
+	})
+	return most > depthMost
 }
 
 // shown is text, escaped, without characters that do anything else than to be seen.
@@ -67,7 +93,7 @@ func toWeb(dest []byte) bool {
 }
 
 func anchor(w util.BufWriter, dest []byte) {
-	w.WriteString(`<a rel="noreferrer noopener" href="` + shown(string(util.URLEscape(dest, true))) + `">`)
+	fmt.Fprint(w, `<a rel="noreferrer noopener" href="`+shown(string(util.URLEscape(dest, true)))+`">`)
 }
 
 func link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -77,7 +103,7 @@ func link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus
 	case entering:
 		anchor(w, dest)
 	default:
-		w.WriteString("</a>")
+		fmt.Fprint(w, "</a>")
 	}
 	return ast.WalkContinue, nil
 }
@@ -85,9 +111,9 @@ func link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus
 func autoLink(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if a := n.(*ast.AutoLink); entering && toWeb(a.URL(src)) {
 		anchor(w, a.URL(src))
-		w.WriteString(shown(string(a.Label(src))) + "</a>")
+		fmt.Fprint(w, shown(string(a.Label(src)))+"</a>")
 	} else if entering {
-		w.WriteString(shown(string(a.Label(src))))
+		fmt.Fprint(w, shown(string(a.Label(src))))
 	}
 	return ast.WalkContinue, nil
 }
@@ -97,11 +123,11 @@ func picture(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkSta
 	dest := n.(*ast.Image).Destination
 	if entering && toWeb(dest) {
 		anchor(w, dest)
-		w.WriteString("image: ")
+		fmt.Fprint(w, "image: ")
 	} else if entering {
-		w.WriteString("image: ")
+		fmt.Fprint(w, "image: ")
 	} else if toWeb(dest) {
-		w.WriteString("</a>")
+		fmt.Fprint(w, "</a>")
 	}
 	return ast.WalkContinue, nil
 }
@@ -109,9 +135,9 @@ func picture(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkSta
 func heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	level := string(rune('0' + min(6, n.(*ast.Heading).Level+2))) // below those of the page
 	if entering {
-		w.WriteString("<h" + level + ">")
+		fmt.Fprint(w, "<h"+level+">")
 	} else {
-		w.WriteString("</h" + level + ">\n")
+		fmt.Fprint(w, "</h"+level+">\n")
 	}
 	return ast.WalkContinue, nil
 }
@@ -120,7 +146,7 @@ func rawHTML(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkS
 	if segs := n.(*ast.RawHTML).Segments; entering {
 		for i := range segs.Len() {
 			seg := segs.At(i)
-			w.WriteString(shown(string(seg.Value(src))))
+			fmt.Fprint(w, shown(string(seg.Value(src))))
 		}
 	}
 	return ast.WalkSkipChildren, nil
@@ -133,14 +159,14 @@ func htmlBlock(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.Wal
 		if b.HasClosure() {
 			text += string(b.ClosureLine.Value(src))
 		}
-		w.WriteString("<pre tabindex=\"0\">" + shown(text) + "</pre>\n")
+		fmt.Fprint(w, "<pre tabindex=\"0\">"+shown(text)+"</pre>\n")
 	}
 	return ast.WalkSkipChildren, nil
 }
 
 func (p *prose) fenced(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if b := n.(*ast.FencedCodeBlock); entering {
-		w.WriteString(string(p.coloured(string(b.Lines().Value(src)), string(b.Language(src)))))
+		fmt.Fprint(w, string(p.coloured(string(b.Lines().Value(src)), string(b.Language(src)))))
 	}
 	return ast.WalkSkipChildren, nil
 }
@@ -149,7 +175,8 @@ func (p *prose) fenced(w util.BufWriter, src []byte, n ast.Node, entering bool) 
 func (p *prose) coloured(text, language string) template.HTML {
 	text = display.Safe(text, "\n\t\u200c\u200d")
 	plain := template.HTML(`<pre class="code" tabindex="0"><code>` + template.HTMLEscapeString(text) + "</code></pre>\n") //nolint:gosec // escaped
-	if language == "" || len(text) > codeMost {
+	language = path.Base(language)
+	if len(language) > nameMost || len(text) > codeMost {
 		return plain
 	}
 	l := lexers.Get(language)

@@ -210,7 +210,13 @@ func (s *server) funcs() template.FuncMap {
 			}
 			return t.Local().Format(display.Minute)
 		},
-		"iso":   func(t time.Time) string { return t.Format(time.RFC3339) },
+		"date": func(s string) string {
+			t, err := time.Parse(time.RFC3339, s)
+			if err != nil {
+				return display.Line(s)
+			}
+			return t.Local().Format(display.Minute)
+		},
 		"count": func(n int64, one, many string) string { return display.Count(n, one, many) },
 	}
 }

@@ -60,17 +60,21 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestHostile: what was recorded stays text.
-func TestHostile(t *testing.T) {
-	s := newSite(t, false)
+// hostileTexts would do something if they did not stay text.
+var hostileTexts = []string{
+	"<script>alert(1)</script>", `<img src=x onerror=alert(1)>`, `"><svg onload=alert(1)>`, "<style>body{display:none}</style>",
+	"[x](javascript:alert(1))", "[x](data:text/html,hi)", "[x](/t/main/-/do/handoff)", "<javascript:alert(1)>", `[x](https://a.example/"onclick="alert(1))`,
+	"```\"><script>alert(1)</script>\nx\n```", "![x](//evil.example/x.png)", "\u202eevil", strings.Repeat("[", 5000), strings.Repeat("> ", 3000) + "deep", strings.Repeat("*a ", 5000),
+	"[x]: javascript:alert(1)\n\n[x]", "```html\n<script>alert(1)</script>\n```", "{{.Token}}",
+}
+
+// hostile puts them wherever an entry has text.
+func (s *site) hostile() {
+	t := s.T
+	t.Helper()
 	tape, err := s.store.Tape(t.Context(), "")
 	must(t, err)
-	for _, text := range []string{
-		"<script>alert(1)</script>", `<img src=x onerror=alert(1)>`, `"><svg onload=alert(1)>`, "<style>body{display:none}</style>",
-		"[x](javascript:alert(1))", "[x](data:text/html,hi)", "[x](/t/main/-/do/handoff)", "<javascript:alert(1)>", `[x](https://a.example/"onclick="alert(1))`,
-		"```\"><script>alert(1)</script>\nx\n```", "![x](//evil.example/x.png)", "\u202eevil", strings.Repeat("[", 5000), strings.Repeat("> ", 3000) + "deep", strings.Repeat("*a ", 5000),
-		"[x]: javascript:alert(1)\n\n[x]", "```html\n<script>alert(1)</script>\n```", "{{.Token}}",
-	} {
+	for _, text := range hostileTexts {
 		_, err := tape.Append(t.Context(), nil, repo.Message("user", text), repo.System(text),
 			draft(t, "tool_call", object{"calls": []object{{"id": text, "function": object{"name": text, "arguments": object{"file_path": text, "content": text, "command": text}}}}}, object{"author": text}),
 			draft(t, "tool_result", object{"results": []any{text}}, nil),
@@ -79,6 +83,12 @@ func TestHostile(t *testing.T) {
 	}
 	_, err = tape.Handoff(t.Context(), repo.Anchor{Name: "a<script>b", Summary: "<script>alert(1)</script>"})
 	must(t, err)
+}
+
+// TestHostile: what was recorded stays text.
+func TestHostile(t *testing.T) {
+	s := newSite(t, false)
+	s.hostile()
 	for _, path := range []string{"/", "/t/main", "/t/main/@110", "/search?q=alert", "/t/main/-/figures", "/t/main/-/prompts", "/t/main/-/forks"} {
 		began := time.Now()
 		body := strings.ToLower(s.shows(path))

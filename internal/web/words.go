@@ -47,12 +47,11 @@ const firstCode = 0xF0000 // a private plane: a rune a word, more than a body ha
 func numbered(text string, codes map[string]rune, list *[]string) []rune {
 	var out []rune
 	for text != "" {
-		letters := false
 		n := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 		if n < 0 {
 			n = len(text)
 		}
-		if letters = n > 0; !letters {
+		if n == 0 { // one that is no letter
 			for i := range text {
 				if n = i; i > 0 {
 					break
