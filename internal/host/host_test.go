@@ -98,7 +98,7 @@ func (p *peer) ask(method, path string, body any) (int, []byte, http.Header) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	defer res.Body.Close() //nolint:errcheck // it is read
+	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)
 	if err != nil {
 		p.t.Fatal(err)

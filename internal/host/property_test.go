@@ -170,14 +170,14 @@ func TestCursorsWhileOthersWrite(t *testing.T) {
 		w.write(w.runs[w.rnd.IntN(len(w.runs))])
 	}
 	for _, r := range w.runs {
-		seen, cursor := map[int64]int{}, ""
+		seen := map[int64]int{}
 		var first Page
 		*w.now = w.now.Add(10 * time.Second)
 		r.want(200, "GET", "/history?direction=forward&limit=1", nil, &first)
 		for _, item := range first.Items {
 			seen[item.Seq]++
 		}
-		cursor = first.NextCursor
+		cursor := first.NextCursor
 		for grown := 0; ; {
 			*w.now = w.now.Add(time.Second)
 			var page Page
