@@ -65,10 +65,11 @@ const (
 type run struct {
 	record
 
-	rate bucket
-	mu   sync.Mutex     // the record, called and seen
-	call time.Time      // the last one
-	seen map[int64]bool // sequences that are on the tape; nil: not read yet
+	rate    bucket
+	mu      sync.Mutex     // the record and call
+	call    time.Time      // the last one
+	telling sync.Mutex     // seen and missedEnd: two batches of a run do not cross
+	seen    map[int64]bool // sequences that are on the tape; nil: not read yet
 
 	missedEnd string // the end that the tape has of a run and its record not
 }
