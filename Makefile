@@ -164,6 +164,10 @@ test-sdk: build ## what tape context writes against the providers' own types (ne
 test-mcp: build ## tape mcp called by the TypeScript client and the inspector (needs node and npm)
 	@sh cmd/internal/mcptest/test.sh $(BIN)
 
+.PHONY: test-host
+test-host: build ## tape serve, played by a client that knows only its OpenAPI document (needs python3)
+	@sh cmd/internal/hosttest/test.sh $(BIN)
+
 # Outside of test as well: it needs Python's dulwich, or Node and a network, better both.
 .PHONY: test-judges
 test-judges: build ## whether dulwich and isomorphic-git read in a workspace what git and tape do

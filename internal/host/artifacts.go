@@ -137,7 +137,7 @@ func artifactContent(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer content.Close() //nolint:errcheck // it was read
+	defer content.Close()
 	if c.query("offset") != "" || c.query("length") != "" {
 		return c.part(a, content)
 	}

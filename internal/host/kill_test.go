@@ -76,7 +76,7 @@ func post(url, key string, body any) int {
 	if err != nil {
 		return 0
 	}
-	defer res.Body.Close() //nolint:errcheck // it is read
+	defer res.Body.Close()
 	if _, err := io.Copy(io.Discard, res.Body); err != nil {
 		return 0
 	}

@@ -261,8 +261,8 @@ func stamp(meta json.RawMessage, r *run, thread, key, request string, more map[s
 func requestHash(parts ...[]byte) string {
 	h := sha256.New()
 	for _, p := range parts {
-		h.Write(p)         //nolint:errcheck // it never fails
-		h.Write([]byte{0}) //nolint:errcheck // it never fails
+		h.Write(p)
+		h.Write([]byte{0})
 	}
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }

@@ -36,14 +36,12 @@ func postResults(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
+	r.telling.Lock()
+	defer r.telling.Unlock()
 	seen, err := c.seenOf(t, r)
-	r.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	c.s.runs.making.Lock() // two batches of a run do not cross
-	defer c.s.runs.making.Unlock()
 	out := ResultsAnswer{Warnings: []string{}}
 	end, fresh, err := c.draftsOf(r, q.Results, seen, &out)
 	if err != nil {

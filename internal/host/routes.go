@@ -102,7 +102,7 @@ func keepRoutes() []route {
 			Query: append(slices.Clone(conversation), param{"name", "string", "what people call it"}, param{"expires_at", "string", "when runs stop seeing it"})},
 		{Method: "GET", Path: "/artifacts/{artifact_id}", Summary: "What is known of a file", Scope: "artifacts.read", Answer: of[ArtifactAnswer](), Do: getArtifact, Query: conversation},
 		{Method: "GET", Path: "/artifacts/{artifact_id}/content", Summary: "A file: all, a Range, or with offset or length a part as JSON", Scope: "artifacts.read",
-			Answer: of[ArtifactPart](), Media: "application/octet-stream", Do: artifactContent,
+			Answer: of[ArtifactPart](), Media: "*/*", Do: artifactContent,
 			Query: append(slices.Clone(conversation), param{"offset", "integer", "where the part begins"}, param{"length", "integer", "at most 1 MiB"})},
 		{Method: "GET", Path: "/state/{scope}", Summary: "A scope's keys and values", Scope: "state.read", Answer: of[StateList](), Do: listState,
 			Query: append(slices.Clone(owner), param{"after_cursor", "string", "the next page"}, param{"limit", "integer", "at most 100"})},

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
@@ -66,10 +65,11 @@ const (
 type run struct {
 	record
 
-	rate bucket
-	mu   sync.Mutex     // the record, called and seen
-	call time.Time      // the last one
-	seen map[int64]bool // sequences that are on the tape; nil: not read yet
+	rate    bucket
+	mu      sync.Mutex     // the record and call
+	call    time.Time      // the last one
+	telling sync.Mutex     // seen and missedEnd: two batches of a run do not cross
+	seen    map[int64]bool // sequences that are on the tape; nil: not read yet
 
 	missedEnd string // the end that the tape has of a run and its record not
 }
@@ -180,7 +180,7 @@ func (s *Server) save(r *run) error {
 
 func random(bytes int) []byte {
 	b := make([]byte, bytes)
-	rand.Read(b) //nolint:errcheck // it never fails
+	rand.Read(b)
 	return b
 }
 
@@ -366,56 +366,6 @@ func (c *call) end(r *run, status string, data json.RawMessage) error {
 		return err
 	}
 	return nil
-}
-
-const (
-	maxSteering = 100 // that wait
-	maxSteer    = 64 << 10
-)
-
-func steer(c *call) (any, error) {
-	var q SteerRequest
-	if _, err := c.body(&q); err != nil {
-		return nil, err
-	}
-	if len(q.Text) > maxSteer {
-		return nil, tooLarge("the text", maxSteer)
-	}
-	if len(bytes.TrimSpace([]byte(q.Text))) == 0 {
-		return nil, invalid("text is missing")
-	}
-	r := c.ofPath()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.Status != statusRunning {
-		return nil, conflict("the run is over")
-	}
-	if len(r.Steering) >= maxSteering {
-		return nil, conflict("%d messages wait already", maxSteering)
-	}
-	r.Steering = append(r.Steering, Steer{Text: q.Text, At: c.s.Now().UTC()})
-	if err := c.s.save(r); err != nil {
-		r.Steering = r.Steering[:len(r.Steering)-1]
-		return nil, err
-	}
-	return SteerAnswer{Pending: len(r.Steering)}, nil
-}
-
-// pullSteering gives what waits, once.
-func pullSteering(c *call) (any, error) {
-	r := c.ofPath()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := SteerPulled{Items: append([]Steer{}, r.Steering...)}
-	if len(out.Items) == 0 {
-		return out, nil
-	}
-	r.Steering = nil
-	if err := c.s.save(r); err != nil {
-		r.Steering = out.Items
-		return nil, err
-	}
-	return out, nil
 }
 
 func (r *run) over() bool {

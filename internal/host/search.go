@@ -44,7 +44,7 @@ func searchHistory(c *call) (any, error) {
 	}
 	q.Limit = repo.N(limit)
 	x := index.New(c.s.Store, nil) // it is for one goroutine, and opening it is cheap
-	defer x.Close()                //nolint:errcheck // it was read
+	defer x.Close()
 	res, err := x.Search(c.ctx(), index.Search{Text: text, Tapes: []*repo.Tape{t.Tape}, Query: q, Width: 300, NoFold: true})
 	if err != nil {
 		return nil, err

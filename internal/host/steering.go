@@ -1,0 +1,53 @@
+package host
+
+import "bytes"
+
+const (
+	maxSteering = 100 // that wait
+	maxSteer    = 64 << 10
+)
+
+func steer(c *call) (any, error) {
+	var q SteerRequest
+	if _, err := c.body(&q); err != nil {
+		return nil, err
+	}
+	if len(q.Text) > maxSteer {
+		return nil, tooLarge("the text", maxSteer)
+	}
+	if len(bytes.TrimSpace([]byte(q.Text))) == 0 {
+		return nil, invalid("text is missing")
+	}
+	r := c.ofPath()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.Status != statusRunning {
+		return nil, conflict("the run is over")
+	}
+	if len(r.Steering) >= maxSteering {
+		return nil, conflict("%d messages wait already", maxSteering)
+	}
+	r.Steering = append(r.Steering, Steer{Text: q.Text, At: c.s.Now().UTC()})
+	if err := c.s.save(r); err != nil {
+		r.Steering = r.Steering[:len(r.Steering)-1]
+		return nil, err
+	}
+	return SteerAnswer{Pending: len(r.Steering)}, nil
+}
+
+// pullSteering gives what waits, once.
+func pullSteering(c *call) (any, error) {
+	r := c.ofPath()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := SteerPulled{Items: append([]Steer{}, r.Steering...)}
+	if len(out.Items) == 0 {
+		return out, nil
+	}
+	r.Steering = nil
+	if err := c.s.save(r); err != nil {
+		r.Steering = out.Items
+		return nil, err
+	}
+	return out, nil
+}
