@@ -80,7 +80,7 @@ func (a *auditor) flush(ctx context.Context, s *Server) error {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	t, err := s.Store.Tape(ctx, auditTape)
+	t, err := s.ensureTape(ctx, auditTape)
 	if err == nil {
 		_, err = t.Append(ctx, nil, drafts...)
 	}

@@ -34,7 +34,8 @@ type Options struct {
 	Now     func() time.Time // nil is the clock
 }
 
-// The tapes of the server itself, which no run sees.
+// The tapes of the server itself, which no run sees. They are made when they are first written to:
+// who only looks at pages leaves nothing behind.
 const (
 	hostTape  = "host"
 	auditTape = "audit"
@@ -73,11 +74,6 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if s.key, err = s.signingKey(); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{hostTape, auditTape} {
-		if err := s.ensureTape(ctx, name); err != nil {
-			return nil, err
-		}
-	}
 	if err := s.runs.load(s); err != nil {
 		return nil, err
 	}
@@ -110,16 +106,17 @@ func (s *Server) sign(text string) []byte {
 	return mac.Sum(nil)
 }
 
-// ensureTape makes a tape that is not there yet.
-func (s *Server) ensureTape(ctx context.Context, name string) error {
-	_, err := s.Store.Tape(ctx, name)
-	if errors.Is(err, repo.ErrNotFound) {
-		_, err = s.Store.CreateTape(ctx, name)
-		if errors.Is(err, repo.ErrConflict) { // somebody else made it
-			err = nil
-		}
+// ensureTape returns a tape, which is made if it is not there yet.
+func (s *Server) ensureTape(ctx context.Context, name string) (*repo.Tape, error) {
+	t, err := s.Store.Tape(ctx, name)
+	if !errors.Is(err, repo.ErrNotFound) {
+		return t, err
 	}
-	return err
+	t, err = s.Store.CreateTape(ctx, name)
+	if errors.Is(err, repo.ErrConflict) { // somebody else made it
+		return s.Store.Tape(ctx, name)
+	}
+	return t, err
 }
 
 const drainWithin = 10 * time.Second

@@ -253,7 +253,7 @@ func (c *call) newRun(q *RunRequest) (*run, sees, error) {
 		return nil, sees{}, err
 	}
 	if !strings.Contains(name, "/") {
-		if err := c.s.ensureTape(c.ctx(), name); err != nil {
+		if _, err := c.s.ensureTape(c.ctx(), name); err != nil {
 			return nil, sees{}, err
 		}
 	}

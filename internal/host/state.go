@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -103,6 +104,9 @@ func (c *call) stateAt() (tape string, k stateKey, err error) {
 // stateOf is the state that a tape has now.
 func (s *Server) stateOf(ctx context.Context, tape string) (map[stateKey]stateValue, error) {
 	t, err := s.Store.Tape(ctx, tape)
+	if tape == hostTape && errors.Is(err, repo.ErrNotFound) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +219,11 @@ func (c *call) writeState(p statePayload) (stateKey, written, error) {
 	if err != nil {
 		return k, written{}, err
 	}
-	t, err := c.s.Store.Tape(c.ctx(), tape)
+	find := c.s.Store.Tape // a run's conversation is there
+	if tape == hostTape {
+		find = c.s.ensureTape
+	}
+	t, err := find(c.ctx(), tape)
 	if err != nil {
 		return k, written{}, err
 	}

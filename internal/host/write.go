@@ -158,7 +158,7 @@ func (c *call) keyed(t sees, op string, body []byte) (again bool, err error) {
 	if err != nil || key == "" {
 		return false, err
 	}
-	host, err := c.s.Store.Tape(c.ctx(), hostTape)
+	host, err := c.s.ensureTape(c.ctx(), hostTape)
 	if err != nil {
 		return false, err
 	}
