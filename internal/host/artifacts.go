@@ -70,10 +70,10 @@ func addArtifact(c *call) (any, error) {
 		more[metaExpires] = expires
 	}
 	d := repo.Event("artifact.added", data)
-	if d.Meta, err = stamp(nil, c.run, t.thread, "", "", more); err != nil {
+	if d.Meta, err = stamp(nil, c.runID(), t.thread, "", "", more); err != nil {
 		return nil, err
 	}
-	if err := c.s.append(c.ctx(), t.Tape, &job{drafts: []repo.Draft{d}}); err != nil {
+	if err := c.s.lanes.append(c.ctx(), t.Tape, &job{drafts: []repo.Draft{d}}); err != nil {
 		return nil, err
 	}
 	return artifactAnswer(t, a, expires), nil

@@ -272,3 +272,11 @@ func (c *call) tape(name string) (sees, error) {
 	out.Tape = t
 	return out, err
 }
+
+// runID is the id of the run that calls, "" for the admin.
+func (c *call) runID() string {
+	if c.run == nil {
+		return ""
+	}
+	return c.run.ID
+}

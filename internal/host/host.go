@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"tape/internal/disk"
@@ -52,9 +51,7 @@ type Server struct {
 	audit   auditor
 	disk    *disk.FS
 	ending  chan struct{} // closed when streams have to end
-
-	mu    sync.Mutex
-	lanes map[string]*lane // by branch
+	lanes   lanes
 }
 
 // New makes a server and reads the runs that are not over.
@@ -66,7 +63,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{Options: o, admin: sha256.Sum256([]byte(o.Token)), scanner: secrets.New(), disk: disk.Like(o.Store.Dir()),
-		ending: make(chan struct{}), lanes: map[string]*lane{}}
+		ending: make(chan struct{})}
 	if err := s.disk.MkdirAll(s.private("runs")); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 
@@ -59,19 +60,62 @@ type job struct {
 	err     error
 }
 
-func (s *Server) lane(t *repo.Tape) *lane {
+// lanes are those of all tapes.
+type lanes struct {
+	mu     sync.Mutex
+	byName map[string]*lane // by branch
+}
+
+// of is the lane of a tape.
+func (s *lanes) of(t *repo.Tape) *lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.lanes[t.Branch()]
+	l := s.byName[t.Branch()]
 	if l == nil {
 		l = &lane{}
-		s.lanes[t.Branch()] = l
+		if s.byName == nil {
+			s.byName = map[string]*lane{}
+		}
+		s.byName[t.Branch()] = l
 	}
 	return l
 }
 
+// hold calls fn while nobody writes, with all that the tape has.
+func (l *lane) hold(ctx context.Context, t *repo.Tape, fn func() error) error {
+	l.follow.Lock()
+	defer l.follow.Unlock()
+	if err := l.catchUp(ctx, t); err != nil {
+		return err
+	}
+	return fn()
+}
+
+// stateNow is all the state of the tape.
+func (l *lane) stateNow(ctx context.Context, t *repo.Tape) (out map[stateKey]stateValue, err error) {
+	err = l.hold(ctx, t, func() error {
+		out = maps.Clone(l.state)
+		return nil
+	})
+	return out, err
+}
+
+// value is the state that the tape has now; the lane is held.
+func (l *lane) value(k stateKey) (v stateValue, ok bool) {
+	v, ok = l.state[k]
+	return v, ok
+}
+
+// known is what an earlier request with the key has written; the lane is held.
+func (l *lane) known(key string) (w written, ok bool) {
+	if key != "" {
+		w, ok = l.keys[key]
+	}
+	return w, ok
+}
+
 // append writes a job's entries, all or none, and returns when they survive a power cut.
-func (s *Server) append(ctx context.Context, t *repo.Tape, j *job) error {
+func (s *lanes) append(ctx context.Context, t *repo.Tape, j *job) error {
 	if len(j.drafts) == 0 {
 		return nil
 	}
@@ -80,7 +124,7 @@ func (s *Server) append(ctx context.Context, t *repo.Tape, j *job) error {
 			return err
 		}
 	}
-	l := s.lane(t)
+	l := s.of(t)
 	j.done = make(chan struct{})
 	l.mu.Lock()
 	l.queue = append(l.queue, j)
@@ -228,7 +272,7 @@ func (l *lane) take(e repo.Entry) {
 }
 
 // stamp puts what the server says of an entry into its meta, in the place of what the client says.
-func stamp(meta json.RawMessage, r *run, thread, key, request string, more map[string]any) (json.RawMessage, error) {
+func stamp(meta json.RawMessage, runID, thread, key, request string, more map[string]any) (json.RawMessage, error) {
 	m := map[string]any{}
 	if len(meta) > 0 {
 		var own map[string]json.RawMessage
@@ -242,8 +286,8 @@ func stamp(meta json.RawMessage, r *run, thread, key, request string, more map[s
 	for _, k := range []string{metaRun, metaSeq, metaKey, metaRequest, metaExpires} {
 		delete(m, k)
 	}
-	if r != nil {
-		m[metaRun] = r.ID
+	if runID != "" {
+		m[metaRun] = runID
 	}
 	if thread != "" {
 		m[metaThread] = thread
@@ -267,13 +311,10 @@ func requestHash(parts ...[]byte) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// keyOf is a request's key as a lane has it.
-func keyOf(r *run, key string) string {
-	switch {
-	case key == "":
+// keyOf is a request's key as a lane has it; the admin's requests have no run.
+func keyOf(runID, key string) string {
+	if key == "" {
 		return ""
-	case r == nil:
-		return "\x00" + key
 	}
-	return r.ID + "\x00" + key
+	return runID + "\x00" + key
 }

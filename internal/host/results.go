@@ -50,7 +50,7 @@ func postResults(c *call) (any, error) {
 	if r.over() && len(fresh) > 0 {
 		return nil, unauthorized("the token is void: the run is over")
 	}
-	if err := c.s.append(c.ctx(), t.Tape, &job{drafts: fresh}); err != nil {
+	if err := c.s.lanes.append(c.ctx(), t.Tape, &job{drafts: fresh}); err != nil {
 		return nil, err
 	}
 	for _, res := range q.Results {
@@ -91,7 +91,7 @@ func (c *call) draftsOf(r *run, results []RunResult, seen map[int64]bool, out *R
 		if err != nil {
 			return "", nil, err
 		}
-		if d.Meta, err = stamp(nil, r, r.Thread, "", "", map[string]any{metaSeq: res.Sequence}); err != nil {
+		if d.Meta, err = stamp(nil, r.ID, r.Thread, "", "", map[string]any{metaSeq: res.Sequence}); err != nil {
 			return "", nil, err
 		}
 		drafts = append(drafts, d)

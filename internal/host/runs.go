@@ -298,7 +298,7 @@ func (c *call) recordStart(t *repo.Tape, r *run, q *RunRequest) error {
 	if err != nil {
 		return err
 	}
-	meta, err := stamp(nil, r, r.Thread, "", "", nil)
+	meta, err := stamp(nil, r.ID, r.Thread, "", "", nil)
 	if err != nil {
 		return err
 	}
@@ -310,7 +310,7 @@ func (c *call) recordStart(t *repo.Tape, r *run, q *RunRequest) error {
 		drafts[i].Meta = meta
 	}
 	j := &job{drafts: drafts}
-	if err := c.s.append(c.ctx(), t, j); err != nil {
+	if err := c.s.lanes.append(c.ctx(), t, j); err != nil {
 		return err
 	}
 	r.StartSeq = j.out.First
@@ -349,13 +349,13 @@ func (c *call) end(r *run, status string, data json.RawMessage) error {
 		if err != nil {
 			return err
 		}
-		meta, err := stamp(nil, r, r.Thread, "", "", nil)
+		meta, err := stamp(nil, r.ID, r.Thread, "", "", nil)
 		if err != nil {
 			return err
 		}
 		d := repo.Event("run.cancelled", data)
 		d.Meta = meta
-		if err := c.s.append(c.ctx(), t, &job{drafts: []repo.Draft{d}}); err != nil {
+		if err := c.s.lanes.append(c.ctx(), t, &job{drafts: []repo.Draft{d}}); err != nil {
 			return err
 		}
 	}

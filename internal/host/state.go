@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"unicode/utf8"
 
@@ -110,13 +109,7 @@ func (s *Server) stateOf(ctx context.Context, tape string) (map[stateKey]stateVa
 	if err != nil {
 		return nil, err
 	}
-	l := s.lane(t)
-	l.follow.Lock()
-	defer l.follow.Unlock()
-	if err := l.catchUp(ctx, t); err != nil {
-		return nil, err
-	}
-	return maps.Clone(l.state), nil
+	return s.lanes.of(t).stateNow(ctx, t)
 }
 
 func (c *call) stateAnswer(k stateKey, v stateValue) StateAnswer {
@@ -215,7 +208,7 @@ func (c *call) writeState(p statePayload) (stateKey, written, error) {
 	if err != nil {
 		return k, written{}, err
 	}
-	meta, err := stamp(nil, c.run, "", "", "", nil)
+	meta, err := stamp(nil, c.runID(), "", "", "", nil)
 	if err != nil {
 		return k, written{}, err
 	}
@@ -227,10 +220,10 @@ func (c *call) writeState(p statePayload) (stateKey, written, error) {
 	if err != nil {
 		return k, written{}, err
 	}
-	match, l := c.r.Header.Get("If-Match"), c.s.lane(t)
+	match, l := c.r.Header.Get("If-Match"), c.s.lanes.of(t)
 	j := &job{drafts: []repo.Draft{{Kind: kindState, Payload: payload, Meta: meta}}}
 	j.ready = func() error { // the lane is at the tape's end, and held; other writes of this group come behind
-		v, ok := l.state[k]
+		v, ok := l.value(k)
 		switch {
 		case p.Deleted && !ok:
 			return notFound("key")
@@ -240,6 +233,6 @@ func (c *call) writeState(p statePayload) (stateKey, written, error) {
 		return nil
 	}
 	j.alone = cmp.Or(match != "", p.Deleted)
-	err = c.s.append(c.ctx(), t, j)
+	err = c.s.lanes.append(c.ctx(), t, j)
 	return k, j.out, err
 }

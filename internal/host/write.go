@@ -60,18 +60,18 @@ func appendEntries(c *call) (any, error) {
 	if len(q.Entries) == 0 || len(q.Entries) > maxEntries {
 		return nil, invalid("entries has %d; a request has 1 to %d", len(q.Entries), maxEntries)
 	}
-	j := &job{key: keyOf(c.run, key), request: requestHash(data)}
+	j := &job{key: keyOf(c.runID(), key), request: requestHash(data)}
 	for _, e := range q.Entries {
 		if e.Kind == kindState {
 			return nil, invalid("state is written with PUT /v1/state")
 		}
-		meta, err := stamp(e.Meta, c.run, t.thread, key, j.request, nil)
+		meta, err := stamp(e.Meta, c.runID(), t.thread, key, j.request, nil)
 		if err != nil {
 			return nil, err
 		}
 		j.drafts = append(j.drafts, repo.Draft{Kind: e.Kind, Payload: e.Payload, Meta: meta, Date: e.Date})
 	}
-	if err := c.s.append(c.ctx(), t.Tape, j); err != nil {
+	if err := c.s.lanes.append(c.ctx(), t.Tape, j); err != nil {
 		return nil, err
 	}
 	return Appended{j.out.First, j.out.Last, j.again}, nil
@@ -105,24 +105,25 @@ func handoff(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, request := c.s.lane(t.Tape), requestHash(data)
-	l.follow.Lock()
-	defer l.follow.Unlock()
-	if err := l.catchUp(c.ctx(), t.Tape); err != nil {
-		return nil, err
-	}
-	if before, ok := l.keys[keyOf(c.run, key)]; ok && key != "" {
-		if before.Request != request {
-			return nil, conflict("the Idempotency-Key was used for another request")
+	l, request := c.s.lanes.of(t.Tape), requestHash(data)
+	var out HandoffAnswer
+	err = l.hold(c.ctx(), t.Tape, func() error {
+		if before, ok := l.known(keyOf(c.runID(), key)); ok {
+			if before.Request != request {
+				return conflict("the Idempotency-Key was used for another request")
+			}
+			out = HandoffAnswer{q.Name, before.First, true}
+			return nil
 		}
-		return HandoffAnswer{q.Name, before.First, true}, nil
-	}
-	meta, err := stamp(nil, c.run, t.thread, key, request, nil)
-	if err != nil {
-		return nil, err
-	}
-	h, err := t.Handoff(c.ctx(), repo.Anchor{Name: q.Name, Summary: q.Summary, State: q.State, Meta: meta})
-	return HandoffAnswer{Name: h.Anchor, Seq: h.Entry}, err
+		meta, err := stamp(nil, c.runID(), t.thread, key, request, nil)
+		if err != nil {
+			return err
+		}
+		h, err := t.Handoff(c.ctx(), repo.Anchor{Name: q.Name, Summary: q.Summary, State: q.State, Meta: meta})
+		out = HandoffAnswer{Name: h.Anchor, Seq: h.Entry}
+		return err
+	})
+	return out, err
 }
 
 // ForkRequest begins a fork.
@@ -162,17 +163,17 @@ func (c *call) keyed(t sees, op string, body []byte) (again bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	j := &job{key: keyOf(c.run, key), request: requestHash([]byte(op), []byte(t.Branch()), body)}
+	j := &job{key: keyOf(c.runID(), key), request: requestHash([]byte(op), []byte(t.Branch()), body)}
 	data, err := json.Marshal(map[string]string{"tape": t.Name(), "operation": op})
 	if err != nil {
 		return false, err
 	}
 	d := repo.Event("host.request", data)
-	if d.Meta, err = stamp(nil, c.run, "", key, j.request, nil); err != nil {
+	if d.Meta, err = stamp(nil, c.runID(), "", key, j.request, nil); err != nil {
 		return false, err
 	}
 	j.drafts = []repo.Draft{d}
-	err = c.s.append(c.ctx(), host, j)
+	err = c.s.lanes.append(c.ctx(), host, j)
 	return j.again, err
 }
 
