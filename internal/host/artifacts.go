@@ -10,31 +10,13 @@ import (
 	"slices"
 	"time"
 
+	"tape/internal/host/api"
+	"tape/internal/host/lanes"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
 
 const maxRead = 1 << 20 // of an artifact at a time
-
-// ArtifactAnswer is what is known of an artifact.
-type ArtifactAnswer struct {
-	ID             string `json:"id"`
-	MIMEType       string `json:"mime_type"`
-	Name           string `json:"name"`
-	Size           int64  `json:"size_bytes"`
-	SHA256         string `json:"sha256"`
-	ConversationID string `json:"conversation_id"`
-	ExpiresAt      string `json:"expires_at"`
-}
-
-// ArtifactPart is a part of an artifact's content.
-type ArtifactPart struct {
-	Offset  int64  `json:"offset"`
-	Length  int    `json:"length"`
-	Size    int64  `json:"size_bytes"`
-	Base64  string `json:"base64"`
-	HasMore bool   `json:"has_more"`
-}
 
 // addArtifact keeps the body, and an event that refers to it.
 func addArtifact(c *call) (any, error) {
@@ -43,18 +25,18 @@ func addArtifact(c *call) (any, error) {
 		return nil, err
 	}
 	if c.run != nil && t.Name() != c.run.Tape {
-		return nil, notFound("conversation")
+		return nil, api.NotFound("conversation")
 	}
 	kind := c.r.Header.Get("Content-Type")
 	if kind != "" {
 		if _, _, err := mime.ParseMediaType(kind); err != nil {
-			return nil, invalid("the Content-Type is none")
+			return nil, api.Invalid("the Content-Type is none")
 		}
 	}
 	expires := c.query("expires_at")
 	if expires != "" {
 		if _, err := time.Parse(time.RFC3339, expires); err != nil {
-			return nil, invalid("expires_at is no date such as 2026-11-20T09:30:00Z")
+			return nil, api.Invalid("expires_at is no date such as 2026-11-20T09:30:00Z")
 		}
 	}
 	a, err := t.AddArtifact(c.ctx(), repo.Artifact{MIMEType: kind, Name: c.query("name")}, c.r.Body)
@@ -67,20 +49,20 @@ func addArtifact(c *call) (any, error) {
 	}
 	more := map[string]any{}
 	if expires != "" {
-		more[metaExpires] = expires
+		more[lanes.MetaExpires] = expires
 	}
 	d := repo.Event("artifact.added", data)
-	if d.Meta, err = stamp(nil, c.runID(), t.thread, "", "", more); err != nil {
+	if d.Meta, err = lanes.Stamp(nil, c.runID(), t.thread, "", "", more); err != nil {
 		return nil, err
 	}
-	if err := c.s.lanes.append(c.ctx(), t.Tape, &job{drafts: []repo.Draft{d}}); err != nil {
+	if err := c.s.lanes.Append(c.ctx(), t.Tape, &lanes.Job{Drafts: []repo.Draft{d}}); err != nil {
 		return nil, err
 	}
 	return artifactAnswer(t, a, expires), nil
 }
 
-func artifactAnswer(t sees, a repo.Artifact, expires string) ArtifactAnswer {
-	return ArtifactAnswer{ID: a.ID, MIMEType: a.MIMEType, Name: a.Name, Size: a.Size, SHA256: a.SHA256, ConversationID: t.Name(), ExpiresAt: expires}
+func artifactAnswer(t sees, a repo.Artifact, expires string) api.ArtifactAnswer {
+	return api.ArtifactAnswer{ID: a.ID, MIMEType: a.MIMEType, Name: a.Name, Size: a.Size, SHA256: a.SHA256, ConversationID: t.Name(), ExpiresAt: expires}
 }
 
 // artifact opens one that the caller may see: an entry of its thread refers to it, and it has
@@ -92,7 +74,7 @@ func (c *call) artifact() (t sees, a repo.ArtifactInfo, content io.ReadSeekClose
 	c.resource = t.Name() + "/" + c.r.PathValue("artifact_id")
 	a, content, err = t.OpenArtifact(c.ctx(), c.r.PathValue("artifact_id"))
 	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrInvalid) {
-		err = notFound("artifact")
+		err = api.NotFound("artifact")
 	}
 	if err != nil {
 		return
@@ -106,7 +88,7 @@ func (c *call) artifact() (t sees, a repo.ArtifactInfo, content io.ReadSeekClose
 		for e, bad := range rev.Entries(c.ctx(), id) {
 			err = bad
 			if bad == nil && t.visible(e) {
-				shown, expires = true, jsonl.GetString(e.Meta, metaExpires)
+				shown, expires = true, jsonl.GetString(e.Meta, lanes.MetaExpires)
 			}
 			break
 		}
@@ -115,7 +97,7 @@ func (c *call) artifact() (t sees, a repo.ArtifactInfo, content io.ReadSeekClose
 		shown = false
 	}
 	if err == nil && !shown {
-		err = notFound("artifact")
+		err = api.NotFound("artifact")
 	}
 	if err != nil {
 		err = errors.Join(err, content.Close())
@@ -164,6 +146,6 @@ func (c *call) part(a repo.ArtifactInfo, content io.ReadSeeker) (any, error) {
 		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(content, length))
-	return ArtifactPart{Offset: offset, Length: len(data), Size: a.Size, Base64: base64.StdEncoding.EncodeToString(data),
+	return api.ArtifactPart{Offset: offset, Length: len(data), Size: a.Size, Base64: base64.StdEncoding.EncodeToString(data),
 		HasMore: offset+int64(len(data)) < a.Size}, err
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tape/internal/host/api"
 	"tape/repo"
 )
 
@@ -42,7 +43,7 @@ func (s *Server) newMux() *http.ServeMux {
 		mux.HandleFunc(rt.Method+" /v1"+rt.Path, func(w http.ResponseWriter, r *http.Request) { s.serve(&call{w: w, r: r, s: s, route: &rt}) })
 	}
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
-		s.fail(&call{w: w, r: r, s: s}, notFound("endpoint; /v1/openapi.json lists them"))
+		s.fail(&call{w: w, r: r, s: s}, api.NotFound("endpoint; /v1/openapi.json lists them"))
 	})
 	if s.Handler != nil {
 		mux.HandleFunc("/", s.serveOther)
@@ -73,7 +74,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	if !ownHost(r.Host) || !ownOrigin(r) {
-		s.fail(&call{w: w, r: r, s: s}, problem(http.StatusForbidden, "forbidden", "this server answers only to names of this machine, and to pages of its own"))
+		s.fail(&call{w: w, r: r, s: s}, api.NewProblem(http.StatusForbidden, "forbidden", "this server answers only to names of this machine, and to pages of its own"))
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
@@ -104,7 +105,7 @@ func (s *Server) serve(c *call) {
 	answer, err := c.do()
 	c.result = "ok"
 	if err != nil {
-		c.result = problemOf(err).Code
+		c.result = api.ProblemOf(err).Code
 	}
 	over := err == nil && c.route.Ends && c.ofPath().over()
 	if over {
@@ -130,10 +131,10 @@ func (c *call) do() (any, error) {
 	}
 	if c.run != nil {
 		if c.route.Admin {
-			return nil, problem(http.StatusForbidden, "forbidden", "this is the admin's")
+			return nil, api.NewProblem(http.StatusForbidden, "forbidden", "this is the admin's")
 		}
 		if sc := c.route.Scope; sc != "" && !c.run.may(sc) {
-			p := problem(http.StatusForbidden, "forbidden", "the run has no scope %s", sc)
+			p := api.NewProblem(http.StatusForbidden, "forbidden", "the run has no scope %s", sc)
 			p.Details["scope"] = sc
 			return nil, p
 		}
@@ -151,19 +152,19 @@ func (c *call) do() (any, error) {
 func (c *call) identify() error {
 	token, ok := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
-		return unauthorized("give the header Authorization: Bearer TOKEN")
+		return api.Unauthorized("give the header Authorization: Bearer TOKEN")
 	}
 	hash := sha256.Sum256([]byte(token))
 	admin := subtle.ConstantTimeCompare(hash[:], c.s.admin[:]) == 1
 	var run *run
 	if !admin {
 		if run = c.s.runs.byToken(hash); run == nil {
-			return unauthorized("the token is not known, or its run is over")
+			return api.Unauthorized("the token is not known, or its run is over")
 		}
 	}
 	named := c.r.PathValue("run_id")
 	if named != "" && (c.s.runs.get(named) == nil || run != nil && run.ID != named) {
-		return notFound("run")
+		return api.NotFound("run")
 	}
 	c.run = run
 	if run != nil {
@@ -185,21 +186,21 @@ func (c *call) body(into any) ([]byte, error) {
 		if errors.As(err, &large) {
 			return nil, err
 		}
-		return nil, invalid("the body could not be read: %v", err)
+		return nil, api.Invalid("the body could not be read: %v", err)
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte("{}")
 	}
 	if !utf8.Valid(data) {
-		return nil, invalid("the body is not UTF-8")
+		return nil, api.Invalid("the body is not UTF-8")
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return nil, invalid("the body cannot be used: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return nil, api.Invalid("the body cannot be used: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, invalid("the body is more than one JSON value")
+		return nil, api.Invalid("the body is more than one JSON value")
 	}
 	return data, nil
 }
@@ -217,7 +218,7 @@ func (c *call) number(name string, usual, most int64) (int64, error) {
 	case errors.Is(err, strconv.ErrRange):
 		n = 0
 	case err != nil:
-		return 0, invalid("%s is not a number: %.40q", name, text)
+		return 0, api.Invalid("%s is not a number: %.40q", name, text)
 	}
 	if n <= 0 {
 		return usual, nil
@@ -231,7 +232,7 @@ func (c *call) query(name string) string { return c.r.URL.Query().Get(name) }
 func (c *call) key() (string, error) {
 	key := c.r.Header.Get("Idempotency-Key")
 	if len(key) > maxKey || !utf8.ValidString(key) {
-		return "", invalid("the Idempotency-Key has more than %d bytes, or is not UTF-8", maxKey)
+		return "", api.Invalid("the Idempotency-Key has more than %d bytes, or is not UTF-8", maxKey)
 	}
 	return key, nil
 }
@@ -252,22 +253,22 @@ func (c *call) tape(name string) (sees, error) {
 		}
 		own := name == c.run.Tape || strings.HasPrefix(name, c.run.Tape+"/")
 		if !own && (!c.run.may("cross_conversation") || name == hostTape || name == auditTape) {
-			return out, notFound("conversation")
+			return out, api.NotFound("conversation")
 		}
 		if own && c.run.Thread != "" {
 			if out.thread != "" && out.thread != c.run.Thread {
-				return out, notFound("thread")
+				return out, api.NotFound("thread")
 			}
 			out.thread = c.run.Thread
 		}
 	}
 	if name == "" {
-		return out, invalid("conversation_id is missing: the admin has to name one")
+		return out, api.Invalid("conversation_id is missing: the admin has to name one")
 	}
 	c.resource = name
 	t, err := c.s.Store.Tape(c.ctx(), name)
 	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrInvalid) {
-		return out, notFound("conversation")
+		return out, api.NotFound("conversation")
 	}
 	out.Tape = t
 	return out, err

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tape/internal/host/api"
 	"tape/repo"
 )
 
@@ -18,18 +19,18 @@ const (
 	maxInlineBytes = 256 << 10
 )
 
-func (m Manifest) check() error {
+func checkManifest(m api.Manifest) error {
 	if !slices.Contains([]string{"", "none", "current_event", "recent_tail", "summary_tail"}, m.Bootstrap) {
-		return invalid("there is no bootstrap %.40q: none, current_event, recent_tail or summary_tail", m.Bootstrap)
+		return api.Invalid("there is no bootstrap %.40q: none, current_event, recent_tail or summary_tail", m.Bootstrap)
 	}
 	if !slices.Contains([]string{"", "self_managed", "host_bootstrap", "hybrid"}, m.Ownership) {
-		return invalid("there is no ownership %.40q: self_managed, host_bootstrap or hybrid", m.Ownership)
+		return api.Invalid("there is no ownership %.40q: self_managed, host_bootstrap or hybrid", m.Ownership)
 	}
 	return nil
 }
 
-func (m Manifest) policy() InlinePolicy {
-	p := InlinePolicy{Bootstrap: cmp.Or(m.Bootstrap, "none"), MaxInlineEvents: m.MaxInlineEvents, MaxInlineBytes: m.MaxInlineBytes,
+func policyOf(m api.Manifest) api.InlinePolicy {
+	p := api.InlinePolicy{Bootstrap: cmp.Or(m.Bootstrap, "none"), MaxInlineEvents: m.MaxInlineEvents, MaxInlineBytes: m.MaxInlineBytes,
 		Ownership: cmp.Or(m.Ownership, "self_managed")}
 	if m.MaxRound > 0 && m.Bootstrap == "" {
 		p.Bootstrap, p.MaxInlineEvents = "recent_tail", 2*min(m.MaxRound, maxInline)
@@ -45,12 +46,12 @@ func (m Manifest) policy() InlinePolicy {
 }
 
 // contextOf is what the agent of a run is started with.
-func (c *call) contextOf(t sees, r *run, q *RunRequest) (RunContext, error) {
+func (c *call) contextOf(t sees, r *run, q *api.RunRequest) (api.RunContext, error) {
 	t.thread, t.full = r.Thread, r.Policy.Unmasked
-	policy := q.Manifest.policy()
-	out := RunContext{RunID: r.ID, Trigger: "event", Event: orNull(q.Event), Conversation: r.Tape, Actor: q.Actor, Subject: q.Subject, Input: q.Input,
-		Delivery: orNull(q.Delivery), Resources: map[string]json.RawMessage{}, State: map[string]json.RawMessage{}, Config: public(q.Config), Bootstrap: []Item{},
-		Runtime: Runtime{Runner: r.Runner, Binding: r.Binding, Scopes: r.Scopes, Deadline: r.Deadline,
+	policy := policyOf(q.Manifest)
+	out := api.RunContext{RunID: r.ID, Trigger: "event", Event: orNull(q.Event), Conversation: r.Tape, Actor: q.Actor, Subject: q.Subject, Input: q.Input,
+		Delivery: orNull(q.Delivery), Resources: map[string]json.RawMessage{}, State: map[string]json.RawMessage{}, Config: public(q.Config), Bootstrap: []api.Item{},
+		Runtime: api.Runtime{Runner: r.Runner, Binding: r.Binding, Scopes: r.Scopes, Deadline: r.Deadline,
 			SessionKey: strings.Join([]string{q.Workspace, q.Bot, r.Binding, r.Runner, r.Tape, r.Thread}, "/")}}
 	if q.Event == nil {
 		out.Trigger = "input"
@@ -80,7 +81,7 @@ func (c *call) contextOf(t sees, r *run, q *RunRequest) (RunContext, error) {
 	if err != nil {
 		return out, err
 	}
-	out.Context = ContextAccess{ConversationID: r.Tape, ThreadID: r.Thread, EventSeq: sum.Entries, InlinePolicy: policy, AvailableAPIs: apis(r)}
+	out.Context = api.ContextAccess{ConversationID: r.Tape, ThreadID: r.Thread, EventSeq: sum.Entries, InlinePolicy: policy, AvailableAPIs: apis(r)}
 	out.Context.LatestCursor = c.s.cursor(bound("history", t.Branch(), t.thread), strconv.FormatInt(sum.Entries, 10))
 	if len(last) > 0 {
 		out.Context.TranscriptSeq = last[0].ID
@@ -91,8 +92,8 @@ func (c *call) contextOf(t sees, r *run, q *RunRequest) (RunContext, error) {
 }
 
 // bootstrap is the part of the history that a manifest asks for, the oldest first.
-func (s *Server) bootstrap(t sees, p InlinePolicy, last []repo.Entry, r *run) []Item {
-	out := []Item{}
+func (s *Server) bootstrap(t sees, p api.InlinePolicy, last []repo.Entry, r *run) []api.Item {
+	out := []api.Item{}
 	room := p.MaxInlineBytes
 	for _, e := range last {
 		switch {
@@ -171,16 +172,9 @@ func staticsOf(given map[string]json.RawMessage) ([]static, error) {
 		size += len(given[name])
 	}
 	if size > maxResult {
-		return nil, tooLarge("static", maxResult)
+		return nil, api.TooLarge("static", maxResult)
 	}
 	return out, nil
-}
-
-// StaticAnswer is static content.
-type StaticAnswer struct {
-	Name   string          `json:"name"`
-	SHA256 string          `json:"sha256"`
-	Value  json.RawMessage `json:"value"`
 }
 
 func getStatic(c *call) (any, error) {
@@ -192,11 +186,11 @@ func getStatic(c *call) (any, error) {
 	for _, r := range runs {
 		for _, st := range r.Static {
 			if st.SHA256 == hash {
-				return StaticAnswer(st), nil
+				return api.StaticAnswer(st), nil
 			}
 		}
 	}
-	return nil, notFound("static content")
+	return nil, api.NotFound("static content")
 }
 
 func (l *runs) list() []*run {

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"encoding/base64"
 	"strings"
+	"tape/internal/host/api"
 )
 
 const cursorMAC = 16
@@ -23,7 +24,7 @@ func (s *Server) place(query, cursor string) (string, error) {
 			return at, nil
 		}
 	}
-	return "", invalid("the cursor is none of this query: give it with the same parameters, or begin anew")
+	return "", api.Invalid("the cursor is none of this query: give it with the same parameters, or begin anew")
 }
 
 // bound is a query as cursors are bound to it.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"tape/internal/host/api"
+	"tape/internal/host/lanes"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
@@ -52,7 +54,7 @@ func events(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := EventPage{Items: []EventItem{}, HasMore: more}
+	out := api.EventPage{Items: []api.EventItem{}, HasMore: more}
 	out.NextCursor, out.PrevCursor = c.cursors(p, got, more)
 	for _, e := range got {
 		out.Items = append(out.Items, c.s.event(t, e, query))
@@ -60,8 +62,8 @@ func events(c *call) (any, error) {
 	return out, nil
 }
 
-func (s *Server) event(t sees, e repo.Entry, query string) EventItem {
-	return EventItem{EventID: fmt.Sprintf("%s@%d", t.Name(), e.ID), ConversationID: t.Name(), ThreadID: jsonl.GetString(e.Meta, metaThread), Type: typeOf(e),
+func (s *Server) event(t sees, e repo.Entry, query string) api.EventItem {
+	return api.EventItem{EventID: fmt.Sprintf("%s@%d", t.Name(), e.ID), ConversationID: t.Name(), ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Type: typeOf(e),
 		Seq: e.ID, Cursor: s.cursor(query, strconv.FormatInt(e.ID, 10)), CreatedAt: e.Date, Data: s.masked(t, e.Payload), Metadata: s.masked(t, e.Meta)}
 }
 
@@ -80,14 +82,14 @@ func oneEvent(c *call) (any, error) {
 	}
 	id, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || id < 1 {
-		return nil, notFound("event")
+		return nil, api.NotFound("event")
 	}
 	got, _, err := c.scan(t, paging{at: id - 1, forward: true, limit: 1}, func(repo.Entry) bool { return true })
 	if err != nil {
 		return nil, err
 	}
 	if len(got) == 0 || got[0].ID != id {
-		return nil, notFound("event")
+		return nil, api.NotFound("event")
 	}
 	return c.s.event(t, got[0], bound("events", t.Branch(), t.thread, "")), nil
 }
@@ -107,7 +109,7 @@ func runEvents(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	keep := func(e repo.Entry) bool { return len(e.Meta) > 2 && jsonl.GetString(e.Meta, metaRun) == r.ID }
+	keep := func(e repo.Entry) bool { return len(e.Meta) > 2 && jsonl.GetString(e.Meta, lanes.MetaRun) == r.ID }
 	return c.stream(t, bound("run", r.ID, t.Branch()), r.StartSeq-1, keep, r.over)
 }
 
@@ -130,7 +132,7 @@ func (c *call) stream(t sees, query string, from int64, keep func(repo.Entry) bo
 			return nil, err
 		}
 		if from, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return nil, invalid("the cursor is none")
+			return nil, api.Invalid("the cursor is none")
 		}
 	}
 	out := http.NewResponseController(c.w)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tape/internal/host/api"
+	"tape/internal/host/lanes"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
@@ -26,7 +28,7 @@ func isTranscript(e repo.Entry) bool {
 
 // visible reports whether an entry is in the thread that is seen.
 func (t sees) visible(e repo.Entry) bool {
-	return t.thread == "" || jsonl.GetString(e.Meta, metaThread) == t.thread
+	return t.thread == "" || jsonl.GetString(e.Meta, lanes.MetaThread) == t.thread
 }
 
 // paging is what was asked for of a page.
@@ -44,11 +46,11 @@ func (c *call) paging(query string) (p paging, err error) {
 	p.forward = after != "" || direction == "forward"
 	switch {
 	case before != "" && after != "":
-		return p, invalid("before_cursor and after_cursor exclude each other")
+		return p, api.Invalid("before_cursor and after_cursor exclude each other")
 	case direction != "" && direction != "forward" && direction != "backward":
-		return p, invalid("direction is forward or backward")
+		return p, api.Invalid("direction is forward or backward")
 	case before != "" && direction == "forward", after != "" && direction == "backward":
-		return p, invalid("the cursor and the direction contradict each other")
+		return p, api.Invalid("the cursor and the direction contradict each other")
 	}
 	if cursor := before + after; cursor != "" {
 		text, err := c.s.place(query, cursor)
@@ -56,7 +58,7 @@ func (c *call) paging(query string) (p paging, err error) {
 			return p, err
 		}
 		if p.at, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return p, invalid("the cursor is none")
+			return p, api.Invalid("the cursor is none")
 		}
 	}
 	n, err := c.number("limit", 50, 100)
@@ -145,7 +147,7 @@ func history(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := Page{Items: []Item{}, HasMore: more}
+	out := api.Page{Items: []api.Item{}, HasMore: more}
 	out.NextCursor, out.PrevCursor = c.cursors(p, got, more)
 	for _, e := range got {
 		out.Items = append(out.Items, c.s.item(t, e, binary))
@@ -160,13 +162,13 @@ func (c *call) flag(name string) (bool, error) {
 	case "true", "1":
 		return true, nil
 	}
-	return false, invalid("%s is true or false", name)
+	return false, api.Invalid("%s is true or false", name)
 }
 
 // item is an entry as the transcript shows it.
-func (s *Server) item(t sees, e repo.Entry, binary bool) Item {
+func (s *Server) item(t sees, e repo.Entry, binary bool) api.Item {
 	id := fmt.Sprintf("%s@%d", t.Name(), e.ID)
-	out := Item{TranscriptID: id, EventID: id, ConversationID: t.Name(), ThreadID: jsonl.GetString(e.Meta, metaThread), Role: roleOf(e), ItemType: e.Kind,
+	out := api.Item{TranscriptID: id, EventID: id, ConversationID: t.Name(), ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Role: roleOf(e), ItemType: e.Kind,
 		Seq: e.ID, Cursor: s.cursor(bound("history", t.Branch(), t.thread), strconv.FormatInt(e.ID, 10)), CreatedAt: e.Date,
 		Metadata: s.masked(t, e.Meta), AttachmentRefs: []json.RawMessage{}}
 	for _, a := range repo.References(e) {

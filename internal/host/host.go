@@ -14,11 +14,10 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"time"
 
 	"tape/internal/disk"
-	"tape/internal/layout"
+	"tape/internal/host/lanes"
 	"tape/internal/secrets"
 	"tape/repo"
 )
@@ -51,7 +50,7 @@ type Server struct {
 	audit   auditor
 	disk    *disk.FS
 	ending  chan struct{} // closed when streams have to end
-	lanes   lanes
+	lanes   lanes.Lanes
 }
 
 // New makes a server and reads the runs that are not over.
@@ -143,62 +142,4 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	stop()
 	<-written
 	return errors.Join(err, s.audit.flush(drain, s))
-}
-
-// Listen opens what is served: an address of this machine, and a socket where one is named.
-func Listen(ctx context.Context, address, socket string) (out []net.Listener, err error) {
-	defer func() {
-		if err != nil {
-			for _, l := range out {
-				_ = l.Close()
-			}
-		}
-	}()
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, layout.Invalid("give an address such as 127.0.0.1:0", "cannot listen on %s: %v", address, err)
-	}
-	out = append(out, l)
-	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
-		return out, layout.Invalid("give one of this machine, such as 127.0.0.1:0", "%s can be reached from other machines", address)
-	}
-	if socket == "" {
-		return out, nil
-	}
-	if l, err = listenSocket(ctx, socket); err == nil {
-		out = append(out, l)
-	}
-	return out, err
-}
-
-// listenSocket makes a socket that only its owner may use: it is made in a folder of its own, and moved.
-func listenSocket(ctx context.Context, path string) (net.Listener, error) {
-	var d net.Dialer
-	if c, err := d.DialContext(ctx, "unix", path); err == nil {
-		_ = c.Close()
-		return nil, layout.Conflict("stop it, or take another path", "another server listens on %s", path)
-	}
-	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket == 0 {
-		return nil, layout.Conflict("take another path", "%s is there, and no socket", path)
-	}
-	dir, err := os.MkdirTemp(filepath.Dir(path), ".s")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	tmp := filepath.Join(dir, "s")
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "unix", tmp)
-	if err != nil {
-		return nil, err
-	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	if err = os.Chmod(tmp, 0o600); err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	return l, nil
 }

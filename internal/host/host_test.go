@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/host/api"
 	"tape/internal/testkit"
 	"tape/repo"
 )
@@ -122,19 +123,19 @@ func (p *peer) want(status int, method, path string, body, into any) {
 
 func (p *peer) fails(status int, code, method, path string, body any) {
 	p.t.Helper()
-	var e ErrorAnswer
+	var e api.ErrorAnswer
 	p.want(status, method, path, body, &e)
 	if e.Error.Code != code || e.Error.Message == "" || e.Error.Details == nil {
 		p.t.Errorf("%s %s: %+v, wanted %s", method, path, e, code)
 	}
 }
 
-func (p *peer) run(q RunRequest) RunStarted {
+func (p *peer) run(q api.RunRequest) api.RunStarted {
 	p.t.Helper()
 	if q.Runner == "" {
 		q.Runner = "tester"
 	}
-	var out RunStarted
+	var out api.RunStarted
 	p.want(201, "POST", "/runs", q, &out)
 	return out
 }
@@ -150,20 +151,20 @@ func (p *peer) say(tape string, texts ...string) {
 
 func TestRunTellsItsStory(t *testing.T) {
 	p := newPeer(t)
-	run := p.run(RunRequest{Conversation: "chat", Input: Input{Text: "why does the build fail?"}})
+	run := p.run(api.RunRequest{Conversation: "chat", Input: api.Input{Text: "why does the build fail?"}})
 	a := p.as(run.Token)
-	var page Page
+	var page api.Page
 	a.want(200, "GET", "/history", nil, &page)
 	if len(page.Items) != 2 || page.Items[0].Content != "why does the build fail?" {
 		t.Fatalf("%+v", page)
 	}
-	batch := ResultsRequest{[]RunResult{{1, "message.delta", json.RawMessage(`{"text":"the "}`)}, {2, "message.completed", json.RawMessage(`{"content":"the disk is full"}`)}}}
-	var done ResultsAnswer
+	batch := api.ResultsRequest{Results: []api.RunResult{{Sequence: 1, Type: "message.delta", Data: json.RawMessage(`{"text":"the "}`)}, {Sequence: 2, Type: "message.completed", Data: json.RawMessage(`{"content":"the disk is full"}`)}}}
+	var done api.ResultsAnswer
 	a.want(200, "POST", "/runs/"+run.RunID+"/results", batch, &done)
 	if done.Accepted != 2 || done.Status != "running" {
 		t.Errorf("%+v", done)
 	}
-	batch.Results = append(batch.Results, RunResult{3, "odd", nil}, RunResult{4, "run.completed", json.RawMessage(`{"finish_reason":"stop"}`)})
+	batch.Results = append(batch.Results, api.RunResult{Sequence: 3, Type: "odd", Data: nil}, api.RunResult{Sequence: 4, Type: "run.completed", Data: json.RawMessage(`{"finish_reason":"stop"}`)})
 	for _, ignored := range []int{2, 4} { // the second time all of it is known
 		a.want(200, "POST", "/runs/"+run.RunID+"/results", batch, &done)
 		if done.Ignored != ignored || done.Status != "completed" {
@@ -171,12 +172,12 @@ func TestRunTellsItsStory(t *testing.T) {
 		}
 	}
 	a.fails(401, "unauthorized", "GET", "/history", nil)
-	var audit EventPage
+	var audit api.EventPage
 	p.want(200, "GET", "/events?conversation_id=audit&types=audit", nil, &audit)
 	if len(audit.Items) < 2 {
 		t.Errorf("the end was acknowledged before the audit: %+v", audit)
 	}
-	var hits Hits
+	var hits api.Hits
 	p.want(200, "GET", "/history/search?conversation_id=chat&q=disk", nil, &hits)
 	if len(hits.Items) != 1 || hits.Items[0].Role != "assistant" {
 		t.Errorf("%+v", hits)
@@ -189,14 +190,14 @@ func TestRunTellsItsStory(t *testing.T) {
 
 func TestPagesHaveAllOnce(t *testing.T) {
 	p := newPeer(t)
-	p.run(RunRequest{Conversation: "chat"})
+	p.run(api.RunRequest{Conversation: "chat"})
 	for i := range 12 {
 		p.say("chat", fmt.Sprint("a", i), fmt.Sprint("b", i))
 	}
 	seen := map[string]int{}
 	path := "/history?conversation_id=chat&limit=5"
 	for cursor := ""; ; {
-		var page Page
+		var page api.Page
 		p.want(200, "GET", path+cursor, nil, &page)
 		for _, item := range page.Items {
 			seen[item.Content]++
@@ -215,7 +216,7 @@ func TestPagesHaveAllOnce(t *testing.T) {
 			t.Errorf("%q came %d times", text, n)
 		}
 	}
-	var page Page
+	var page api.Page
 	p.want(200, "GET", "/history?conversation_id=chat&limit=999999999999999999999", nil, &page)
 	if len(page.Items) > 100 {
 		t.Errorf("%d items", len(page.Items))
@@ -225,26 +226,26 @@ func TestPagesHaveAllOnce(t *testing.T) {
 
 func TestIsolation(t *testing.T) {
 	p := newPeer(t)
-	p.run(RunRequest{Conversation: "other"})
+	p.run(api.RunRequest{Conversation: "other"})
 	p.say("other", "unseen")
-	run := p.run(RunRequest{Conversation: "mine"})
+	run := p.run(api.RunRequest{Conversation: "mine"})
 	a := p.as(run.Token)
 	for _, path := range []string{"/history?conversation_id=other", "/events?conversation_id=other", "/events/other@1", "/history/search?q=unseen&conversation_id=other",
 		"/tapes/other/anchors", "/tapes/other/context", "/diff?a=mine&b=other", "/events?conversation_id=audit", "/history?conversation_id=host",
 		"/history?conversation_id=nothere", "/artifacts/00?conversation_id=other", "/state/conversation/k?conversation_id=other", "/runs/none"} {
 		a.fails(404, "not_found", "GET", path, nil)
 	}
-	a.fails(404, "not_found", "POST", "/tapes/other/entries", AppendRequest{[]NewEntry{{Kind: "message", Payload: json.RawMessage(`{}`)}}})
-	a.fails(403, "forbidden", "POST", "/runs", RunRequest{})
-	var list TapeList
+	a.fails(404, "not_found", "POST", "/tapes/other/entries", api.AppendRequest{Entries: []api.NewEntry{{Kind: "message", Payload: json.RawMessage(`{}`)}}})
+	a.fails(403, "forbidden", "POST", "/runs", api.RunRequest{})
+	var list api.TapeList
 	a.want(200, "GET", "/tapes", nil, &list)
 	if len(list.Items) != 1 || list.Items[0].Tape != "mine" {
 		t.Errorf("%+v", list)
 	}
-	none := p.run(RunRequest{Conversation: "mine", Scopes: []string{"state.read"}})
+	none := p.run(api.RunRequest{Conversation: "mine", Scopes: []string{"state.read"}})
 	p.as(none.Token).fails(403, "forbidden", "GET", "/history?conversation_id=other", nil)
-	thread := p.as(p.run(RunRequest{Conversation: "other", Thread: "t1", Input: Input{Text: "in the thread"}}).Token)
-	var page Page
+	thread := p.as(p.run(api.RunRequest{Conversation: "other", Thread: "t1", Input: api.Input{Text: "in the thread"}}).Token)
+	var page api.Page
 	thread.want(200, "GET", "/history", nil, &page)
 	if len(page.Items) != 1 || page.Items[0].Content != "in the thread" {
 		t.Errorf("%+v", page)
@@ -257,13 +258,13 @@ func TestIsolation(t *testing.T) {
 
 func TestTokensEnd(t *testing.T) {
 	p := newPeer(t)
-	a := p.as(p.run(RunRequest{Conversation: "c", DeadlineS: 60}).Token)
+	a := p.as(p.run(api.RunRequest{Conversation: "c", DeadlineS: 60}).Token)
 	*p.now = p.now.Add(2 * time.Minute)
 	a.fails(504, "deadline_exceeded", "GET", "/history", nil)
-	a = p.as(p.run(RunRequest{Conversation: "c", DeadlineS: 1 << 60}).Token)
+	a = p.as(p.run(api.RunRequest{Conversation: "c", DeadlineS: 1 << 60}).Token)
 	*p.now = p.now.Add(61 * time.Minute)
 	a.fails(401, "unauthorized", "GET", "/history", nil)
-	a = p.as(p.run(RunRequest{Conversation: "c"}).Token)
+	a = p.as(p.run(api.RunRequest{Conversation: "c"}).Token)
 	for range rateBurst {
 		a.want(200, "GET", "/tapes", nil, nil)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/host/api"
+	"tape/internal/host/lanes"
 	"tape/internal/jsonl"
 	"tape/internal/testkit"
 	"tape/repo"
@@ -28,7 +31,7 @@ func serveHelper(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	l, err := Listen(ctx, "127.0.0.1:0", "")
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it waits for nothing
 	if err != nil {
 		panic(err)
 	}
@@ -36,8 +39,8 @@ func serveHelper(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(l[0].Addr())
-	panic(s.Serve(ctx, l...))
+	fmt.Println(l.Addr())
+	panic(s.Serve(ctx, l))
 }
 
 // process starts a server, and returns where it listens.
@@ -93,7 +96,7 @@ func TestKill(t *testing.T) {
 	}
 	var mu sync.Mutex
 	cmd, url := process(t, dir)
-	if code := post(url+"/runs", "run", RunRequest{Runner: "r", Conversation: "c"}); code != 201 {
+	if code := post(url+"/runs", "run", api.RunRequest{Runner: "r", Conversation: "c"}); code != 201 {
 		t.Fatal(code)
 	}
 	run := ""
@@ -101,7 +104,7 @@ func TestKill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run = jsonl.GetString(e.Meta, metaRun)
+		run = jsonl.GetString(e.Meta, lanes.MetaRun)
 	}
 	const writers, each = 8, 150
 	var wg sync.WaitGroup
@@ -114,9 +117,9 @@ func TestKill(t *testing.T) {
 					at := url
 					mu.Unlock()
 					if w == 0 { // results are known by their sequence
-						code = post(at+"/runs/"+run+"/results", "", ResultsRequest{[]RunResult{{int64(i + 1), "note", json.RawMessage(`{"data":"` + name + `"}`)}}})
+						code = post(at+"/runs/"+run+"/results", "", api.ResultsRequest{Results: []api.RunResult{{Sequence: int64(i + 1), Type: "note", Data: json.RawMessage(`{"data":"` + name + `"}`)}}})
 					} else {
-						code = post(at+"/tapes/c/entries", name, AppendRequest{[]NewEntry{{Kind: "note", Payload: json.RawMessage(`{"data":"` + name + `"}`)}}})
+						code = post(at+"/tapes/c/entries", name, api.AppendRequest{Entries: []api.NewEntry{{Kind: "note", Payload: json.RawMessage(`{"data":"` + name + `"}`)}}})
 					}
 					if code == 0 {
 						time.Sleep(5 * time.Millisecond)

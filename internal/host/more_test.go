@@ -8,25 +8,26 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"tape/internal/host/api"
 	"testing"
 	"time"
 )
 
 func TestState(t *testing.T) {
 	p := newPeer(t)
-	a := p.as(p.run(RunRequest{Conversation: "c", Actor: Party{ID: "ann"}}).Token)
+	a := p.as(p.run(api.RunRequest{Conversation: "c", Actor: api.Party{ID: "ann"}}).Token)
 	for _, scope := range []string{"conversation", "actor", "runner"} {
 		path := "/state/" + scope + "/k"
 		a.fails(404, "not_found", "GET", path, nil)
 		a.want(200, "PUT", path, `{"n":1}`, nil)
-		var got StateAnswer
+		var got api.StateAnswer
 		a.want(200, "GET", path, nil, &got)
 		if string(got.Value) != `{"n":1}` {
 			t.Errorf("%+v", got)
 		}
 		a.with("If-Match", got.Version).want(200, "PUT", path, `2`, nil)
 		a.with("If-Match", got.Version).fails(409, "conflict", "PUT", path, `3`)
-		var list StateList
+		var list api.StateList
 		a.want(200, "GET", "/state/"+scope+"?limit=-5", nil, &list)
 		if len(list.Items) != 1 || string(list.Items[0].Value) != "2" {
 			t.Errorf("%+v", list)
@@ -43,10 +44,10 @@ func TestState(t *testing.T) {
 
 func TestArtifacts(t *testing.T) {
 	p := newPeer(t)
-	a := p.as(p.run(RunRequest{Conversation: "c", Thread: "one"}).Token)
-	b := p.as(p.run(RunRequest{Conversation: "c", Thread: "two"}).Token)
+	a := p.as(p.run(api.RunRequest{Conversation: "c", Thread: "one"}).Token)
+	b := p.as(p.run(api.RunRequest{Conversation: "c", Thread: "two"}).Token)
 	soon := p.now.Add(time.Minute).UTC().Format(time.RFC3339)
-	var art ArtifactAnswer
+	var art api.ArtifactAnswer
 	a.with("Content-Type", "text/plain").want(201, "POST", "/artifacts?name=log.txt&expires_at="+soon, "0123456789", &art)
 	if art.Size != 10 || art.MIMEType != "text/plain" || art.Name != "log.txt" {
 		t.Errorf("%+v", art)
@@ -54,7 +55,7 @@ func TestArtifacts(t *testing.T) {
 	path := "/artifacts/" + art.ID
 	a.want(200, "GET", path, nil, nil)
 	b.fails(404, "not_found", "GET", path, nil) // another thread's
-	var part ArtifactPart
+	var part api.ArtifactPart
 	a.want(200, "GET", path+"/content?offset=3&length=4", nil, &part)
 	if text, _ := base64.StdEncoding.DecodeString(part.Base64); string(text) != "3456" || !part.HasMore {
 		t.Errorf("%+v", part)
@@ -71,10 +72,10 @@ func TestArtifacts(t *testing.T) {
 
 func TestKeysAreDoneOnce(t *testing.T) {
 	p := newPeer(t)
-	p.run(RunRequest{Conversation: "c"})
+	p.run(api.RunRequest{Conversation: "c"})
 	k := func(key string) *peer { return p.with("Idempotency-Key", key) }
 	body := map[string]any{"entries": []any{map[string]any{"kind": "note", "payload": map[string]any{"n": 1}}}}
-	var one, two Appended
+	var one, two api.Appended
 	k("1").want(201, "POST", "/tapes/c/entries", body, &one)
 	again := func() {
 		t.Helper()
@@ -94,18 +95,18 @@ func TestKeysAreDoneOnce(t *testing.T) {
 	p.web.Close()
 	p.start(p.s.Store) // what it knows is on the tapes
 	again()
-	var h HandoffAnswer
+	var h api.HandoffAnswer
 	k("2").want(201, "POST", "/tapes/c/handoff", map[string]any{"name": "plan"}, &h)
-	var m CloseAnswer
+	var m api.CloseAnswer
 	k("4").want(200, "POST", "/tapes/c/merge", map[string]any{"fork": "try"}, &m)
 	if !h.Repeated || !m.Repeated {
 		t.Errorf("%+v %+v", h, m)
 	}
 	k("6").want(200, "POST", "/tapes/c/discard", map[string]any{"fork": "bad"}, nil)
 	p.fails(404, "not_found", "POST", "/tapes/c/merge", map[string]any{"fork": "none"})
-	var first, second RunStarted
-	k("7").want(201, "POST", "/runs", RunRequest{Runner: "r", Conversation: "c"}, &first)
-	k("7").want(201, "POST", "/runs", RunRequest{Runner: "r", Conversation: "c"}, &second)
+	var first, second api.RunStarted
+	k("7").want(201, "POST", "/runs", api.RunRequest{Runner: "r", Conversation: "c"}, &first)
+	k("7").want(201, "POST", "/runs", api.RunRequest{Runner: "r", Conversation: "c"}, &second)
 	if first.RunID != second.RunID || first.Token == second.Token {
 		t.Error("a repeated start is the same run with another token")
 	}
@@ -115,11 +116,11 @@ func TestKeysAreDoneOnce(t *testing.T) {
 
 func TestSteering(t *testing.T) {
 	p := newPeer(t)
-	run := p.run(RunRequest{Conversation: "c"})
-	p.want(200, "POST", "/runs/"+run.RunID+"/steering", SteerRequest{"stop that"}, nil)
+	run := p.run(api.RunRequest{Conversation: "c"})
+	p.want(200, "POST", "/runs/"+run.RunID+"/steering", api.SteerRequest{Text: "stop that"}, nil)
 	a := p.as(run.Token)
 	for _, want := range []int{1, 0} {
-		var got SteerPulled
+		var got api.SteerPulled
 		a.want(200, "POST", "/runs/"+run.RunID+"/steering/pull", nil, &got)
 		if len(got.Items) != want {
 			t.Errorf("%+v", got)
@@ -128,16 +129,16 @@ func TestSteering(t *testing.T) {
 	a.want(200, "POST", "/runs/"+run.RunID+"/heartbeat", nil, nil)
 	p.want(200, "POST", "/runs/"+run.RunID+"/cancel", nil, nil)
 	a.fails(401, "unauthorized", "POST", "/runs/"+run.RunID+"/heartbeat", nil)
-	p.fails(409, "conflict", "POST", "/runs/"+run.RunID+"/steering", SteerRequest{"too late"})
+	p.fails(409, "conflict", "POST", "/runs/"+run.RunID+"/steering", api.SteerRequest{Text: "too late"})
 }
 
 func TestBootstrap(t *testing.T) {
 	p := newPeer(t)
-	p.run(RunRequest{Conversation: "c"})
+	p.run(api.RunRequest{Conversation: "c"})
 	p.say("c", "one", "two", "the key is ghp_"+strings.Repeat("Ab3dE9", 6), strings.Repeat("long", 2_000))
-	run := p.run(RunRequest{Conversation: "c", Input: Input{Text: "now"}, Static: map[string]json.RawMessage{"system_prompt": json.RawMessage(`"be brief"`)},
+	run := p.run(api.RunRequest{Conversation: "c", Input: api.Input{Text: "now"}, Static: map[string]json.RawMessage{"system_prompt": json.RawMessage(`"be brief"`)},
 		Config:   map[string]json.RawMessage{"_a": nil, "apiKey": nil, "mode": json.RawMessage(`"x"`)},
-		Manifest: Manifest{Bootstrap: "recent_tail", MaxInlineEvents: 3, WantsStaticContextRef: true}})
+		Manifest: api.Manifest{Bootstrap: "recent_tail", MaxInlineEvents: 3, WantsStaticContextRef: true}})
 	got := run.Context.Bootstrap
 	if len(got) != 3 || got[2].Content != "now" || !got[1].Truncated || strings.Contains(got[0].Content, "ghp_") {
 		t.Errorf("%+v", got)
@@ -151,7 +152,7 @@ func TestBootstrap(t *testing.T) {
 	}
 	p.as(run.Token).want(200, "GET", strings.TrimPrefix(ref["ref"], "/v1"), nil, nil)
 	for how, want := range map[string]int{"": 0, "current_event": 1, "summary_tail": 6} {
-		run := p.run(RunRequest{Conversation: "c", Input: Input{Text: "now"}, Manifest: Manifest{Bootstrap: how}})
+		run := p.run(api.RunRequest{Conversation: "c", Input: api.Input{Text: "now"}, Manifest: api.Manifest{Bootstrap: how}})
 		if n := len(run.Context.Bootstrap); how != "summary_tail" && n != want || how == "summary_tail" && n < want {
 			t.Errorf("%s: %d", how, n)
 		}
@@ -225,7 +226,7 @@ func TestDocument(t *testing.T) {
 
 func TestTogether(t *testing.T) {
 	p := newPeer(t)
-	p.run(RunRequest{Conversation: "c"})
+	p.run(api.RunRequest{Conversation: "c"})
 	done := make(chan bool)
 	for i := range 20 {
 		go func() {
@@ -236,7 +237,7 @@ func TestTogether(t *testing.T) {
 	for range 20 {
 		<-done
 	}
-	var page Page
+	var page api.Page
 	p.want(200, "GET", "/history?conversation_id=c&limit=100", nil, &page)
 	if len(page.Items) != 21 {
 		t.Errorf("%d", len(page.Items))

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"tape/internal/host/api"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -27,7 +28,7 @@ func (s *Server) document() (object, error) {
 		}
 		paths[path][strings.ToLower(rt.Method)] = op
 	}
-	return object{"openapi": "3.1.0", "info": object{"title": "tape serve", "version": s.Version},
+	return object{"openapi": "3.1.0", "info": object{"title": "tape", "version": s.Version},
 		"paths": paths, "security": []object{{"bearer": []string{}}},
 		"components": object{"schemas": schemas, "securitySchemes": object{"bearer": object{"type": "http", "scheme": "bearer"}}}}, nil
 }
@@ -68,7 +69,7 @@ func (rt route) operation(schemas object) (object, error) {
 		}
 		content["application/json"] = object{"schema": ref}
 	}
-	failed, err := schemaOf(of[ErrorAnswer](), schemas)
+	failed, err := schemaOf(of[api.ErrorAnswer](), schemas)
 	if err != nil {
 		return nil, err
 	}

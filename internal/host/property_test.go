@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/host/api"
 	"tape/repo"
 )
 
@@ -35,7 +36,7 @@ func (w *world) populate() {
 	for c := range conversations {
 		name := fmt.Sprint("conv", c)
 		for th := range threads {
-			q := RunRequest{Conversation: name, Actor: Party{ID: fmt.Sprint("actor", c)}}
+			q := api.RunRequest{Conversation: name, Actor: api.Party{ID: fmt.Sprint("actor", c)}}
 			if th > 0 {
 				q.Thread = fmt.Sprint("thread", th)
 			}
@@ -166,7 +167,7 @@ func TestCursorsWhileOthersWrite(t *testing.T) {
 	}
 	for _, r := range w.runs {
 		seen := map[int64]int{}
-		var first Page
+		var first api.Page
 		*w.now = w.now.Add(10 * time.Second)
 		r.want(200, "GET", "/history?direction=forward&limit=1", nil, &first)
 		for _, item := range first.Items {
@@ -175,7 +176,7 @@ func TestCursorsWhileOthersWrite(t *testing.T) {
 		cursor := first.NextCursor
 		for grown := 0; ; {
 			*w.now = w.now.Add(time.Second)
-			var page Page
+			var page api.Page
 			r.want(200, "GET", fmt.Sprintf("/history?limit=%d&after_cursor=%s", 1+w.rnd.IntN(9), cursor), nil, &page)
 			for _, item := range page.Items {
 				seen[item.Seq]++

@@ -3,6 +3,7 @@ package host
 import (
 	"net/http"
 	"sync"
+	"tape/internal/host/api"
 	"time"
 )
 
@@ -24,9 +25,9 @@ func (b *bucket) take(now time.Time) error {
 	b.spent = max(0, b.spent-now.Sub(b.filled).Seconds()*ratePerSecond)
 	b.filled = now
 	if b.spent+1 > rateBurst {
-		p := problem(http.StatusTooManyRequests, "rate_limited", "too many requests: %d a second, at most %d at once", ratePerSecond, rateBurst)
+		p := api.NewProblem(http.StatusTooManyRequests, "rate_limited", "too many requests: %d a second, at most %d at once", ratePerSecond, rateBurst)
 		p.Retryable = true
-		p.after = time.Duration((b.spent + 1 - rateBurst) / ratePerSecond * float64(time.Second))
+		p.After = time.Duration((b.spent + 1 - rateBurst) / ratePerSecond * float64(time.Second))
 		return p
 	}
 	b.spent++

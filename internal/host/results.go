@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"tape/internal/host/api"
+	"tape/internal/host/lanes"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
@@ -24,12 +26,12 @@ func knownResult(name string) bool {
 
 // postResults records what a run tells. A sequence that is on the tape is not recorded again.
 func postResults(c *call) (any, error) {
-	var q ResultsRequest
+	var q api.ResultsRequest
 	if _, err := c.body(&q); err != nil {
 		return nil, err
 	}
 	if len(q.Results) == 0 || len(q.Results) > maxResults {
-		return nil, invalid("results has %d; a batch has 1 to %d", len(q.Results), maxResults)
+		return nil, api.Invalid("results has %d; a batch has 1 to %d", len(q.Results), maxResults)
 	}
 	r := c.ofPath()
 	t, err := c.tape(r.Tape)
@@ -42,15 +44,15 @@ func postResults(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := ResultsAnswer{Warnings: []string{}}
+	out := api.ResultsAnswer{Warnings: []string{}}
 	end, fresh, err := c.draftsOf(r, q.Results, seen, &out)
 	if err != nil {
 		return nil, err
 	}
 	if r.over() && len(fresh) > 0 {
-		return nil, unauthorized("the token is void: the run is over")
+		return nil, api.Unauthorized("the token is void: the run is over")
 	}
-	if err := c.s.lanes.append(c.ctx(), t.Tape, &job{drafts: fresh}); err != nil {
+	if err := c.s.lanes.Append(c.ctx(), t.Tape, &lanes.Job{Drafts: fresh}); err != nil {
 		return nil, err
 	}
 	for _, res := range q.Results {
@@ -69,16 +71,16 @@ func postResults(c *call) (any, error) {
 }
 
 // draftsOf makes entries of the results that are new.
-func (c *call) draftsOf(r *run, results []RunResult, seen map[int64]bool, out *ResultsAnswer) (end string, drafts []repo.Draft, err error) {
+func (c *call) draftsOf(r *run, results []api.RunResult, seen map[int64]bool, out *api.ResultsAnswer) (end string, drafts []repo.Draft, err error) {
 	own := map[int64]bool{}
 	for _, res := range results {
 		switch {
 		case res.Sequence < 1:
-			return "", nil, invalid("sequence %d: they begin at 1", res.Sequence)
+			return "", nil, api.Invalid("sequence %d: they begin at 1", res.Sequence)
 		case res.Type == "":
-			return "", nil, invalid("the result %d has no type", res.Sequence)
+			return "", nil, api.Invalid("the result %d has no type", res.Sequence)
 		case len(res.Data) > maxResult:
-			return "", nil, tooLarge(fmt.Sprintf("the result %d", res.Sequence), maxResult)
+			return "", nil, api.TooLarge(fmt.Sprintf("the result %d", res.Sequence), maxResult)
 		case seen[res.Sequence] || own[res.Sequence]:
 			out.Ignored++
 			continue
@@ -91,7 +93,7 @@ func (c *call) draftsOf(r *run, results []RunResult, seen map[int64]bool, out *R
 		if err != nil {
 			return "", nil, err
 		}
-		if d.Meta, err = stamp(nil, r.ID, r.Thread, "", "", map[string]any{metaSeq: res.Sequence}); err != nil {
+		if d.Meta, err = lanes.Stamp(nil, r.ID, r.Thread, "", "", map[string]any{lanes.MetaSeq: res.Sequence}); err != nil {
 			return "", nil, err
 		}
 		drafts = append(drafts, d)
@@ -107,7 +109,7 @@ func (c *call) draftsOf(r *run, results []RunResult, seen map[int64]bool, out *R
 }
 
 // draftOf makes a message of one that is complete, and an event of anything else.
-func draftOf(res RunResult) (repo.Draft, error) {
+func draftOf(res api.RunResult) (repo.Draft, error) {
 	if res.Type != "message.completed" {
 		return repo.Event(res.Type, res.Data), nil
 	}
@@ -116,7 +118,7 @@ func draftOf(res RunResult) (repo.Draft, error) {
 		text = jsonl.Get(res.Data, "text")
 	}
 	if text == nil {
-		return repo.Draft{}, invalid("the message of result %d has no content", res.Sequence)
+		return repo.Draft{}, api.Invalid("the message of result %d has no content", res.Sequence)
 	}
 	payload, err := json.Marshal(map[string]json.RawMessage{"role": json.RawMessage(`"assistant"`), "content": text})
 	return repo.Draft{Kind: repo.KindMessage, Payload: payload}, err

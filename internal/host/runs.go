@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"tape/internal/host/api"
+	"tape/internal/host/lanes"
 	"tape/repo"
 )
 
@@ -33,25 +35,25 @@ func Scopes() []string {
 
 // record is what is kept of a run: its token's hash, but not the token.
 type record struct {
-	ID        string    `json:"run_id"`
-	TokenHash string    `json:"token_sha256"`
-	Key       string    `json:"idempotency_key,omitempty"`
-	Request   string    `json:"request_sha256,omitempty"`
-	Runner    string    `json:"runner"`
-	Binding   string    `json:"binding"`
-	Tape      string    `json:"tape"`
-	Thread    string    `json:"thread,omitempty"`
-	Actor     string    `json:"actor,omitempty"`
-	Subject   string    `json:"subject,omitempty"`
-	Scopes    []string  `json:"scopes"`
-	Policy    Policy    `json:"policy"`
-	Status    string    `json:"status"`
-	Started   time.Time `json:"started_at"`
-	Deadline  time.Time `json:"deadline"`
-	Ended     time.Time `json:"ended_at,omitzero"`
-	StartSeq  int64     `json:"start_seq"`
-	Steering  []Steer   `json:"steering,omitempty"`
-	Static    []static  `json:"static,omitempty"`
+	ID        string      `json:"run_id"`
+	TokenHash string      `json:"token_sha256"`
+	Key       string      `json:"idempotency_key,omitempty"`
+	Request   string      `json:"request_sha256,omitempty"`
+	Runner    string      `json:"runner"`
+	Binding   string      `json:"binding"`
+	Tape      string      `json:"tape"`
+	Thread    string      `json:"thread,omitempty"`
+	Actor     string      `json:"actor,omitempty"`
+	Subject   string      `json:"subject,omitempty"`
+	Scopes    []string    `json:"scopes"`
+	Policy    api.Policy  `json:"policy"`
+	Status    string      `json:"status"`
+	Started   time.Time   `json:"started_at"`
+	Deadline  time.Time   `json:"deadline"`
+	Ended     time.Time   `json:"ended_at,omitzero"`
+	StartSeq  int64       `json:"start_seq"`
+	Steering  []api.Steer `json:"steering,omitempty"`
+	Static    []static    `json:"static,omitempty"`
 }
 
 // The states of a run.
@@ -82,11 +84,11 @@ func (r *run) alive(now time.Time, alsoEnded bool) error {
 	defer r.mu.Unlock()
 	switch {
 	case r.Status != statusRunning && !alsoEnded:
-		return unauthorized("the token is void: the run is over")
+		return api.Unauthorized("the token is void: the run is over")
 	case now.Sub(r.call) > idleAfter:
-		return unauthorized("the token is void: it was not used for an hour")
+		return api.Unauthorized("the token is void: it was not used for an hour")
 	case r.Status == statusRunning && now.After(r.Deadline):
-		return problem(http.StatusGatewayTimeout, "deadline_exceeded", "the run's deadline has passed")
+		return api.NewProblem(http.StatusGatewayTimeout, "deadline_exceeded", "the run's deadline has passed")
 	}
 	r.call = now
 	return nil
@@ -190,7 +192,7 @@ func NewToken() string { return base64.RawURLEncoding.EncodeToString(random(32))
 // startRun starts a run. With the key of one that was started already it gives that run a new
 // token: nobody has the old one.
 func startRun(c *call) (any, error) {
-	var q RunRequest
+	var q api.RunRequest
 	data, err := c.body(&q)
 	if err != nil {
 		return nil, err
@@ -202,15 +204,15 @@ func startRun(c *call) (any, error) {
 	c.s.runs.making.Lock()
 	defer c.s.runs.making.Unlock()
 	r := c.s.runs.byKey(key)
-	if r != nil && r.Request != requestHash(data) {
-		return nil, conflict("the Idempotency-Key was used for another request")
+	if r != nil && r.Request != lanes.RequestHash(data) {
+		return nil, api.Conflict("the Idempotency-Key was used for another request")
 	}
 	var t sees
 	if r == nil {
 		if r, t, err = c.newRun(&q); err != nil {
 			return nil, err
 		}
-		r.Key, r.Request = key, requestHash(data)
+		r.Key, r.Request = key, lanes.RequestHash(data)
 		if err := c.recordStart(t.Tape, r, &q); err != nil {
 			return nil, err
 		}
@@ -228,28 +230,28 @@ func startRun(c *call) (any, error) {
 	}
 	c.s.runs.put(r)
 	started, err := c.contextOf(t, r, &q)
-	return RunStarted{RunID: r.ID, Token: token, Context: started}, err
+	return api.RunStarted{RunID: r.ID, Token: token, Context: started}, err
 }
 
 // newRun checks a request and freezes what the run may do.
-func (c *call) newRun(q *RunRequest) (*run, sees, error) {
+func (c *call) newRun(q *api.RunRequest) (*run, sees, error) {
 	switch {
 	case q.Runner == "":
-		return nil, sees{}, invalid("runner is missing")
+		return nil, sees{}, api.Invalid("runner is missing")
 	case q.Conversation == "" && q.Tape == "":
-		return nil, sees{}, invalid("conversation is missing: it is the name of a tape")
+		return nil, sees{}, api.Invalid("conversation is missing: it is the name of a tape")
 	case q.Conversation != "" && q.Tape != "" && q.Conversation != q.Tape:
-		return nil, sees{}, invalid("a conversation is a tape: conversation and tape differ")
+		return nil, sees{}, api.Invalid("a conversation is a tape: conversation and tape differ")
 	}
 	name := cmp.Or(q.Conversation, q.Tape)
 	if name == hostTape || name == auditTape {
-		return nil, sees{}, invalid("the tape %s is the server's own", name)
+		return nil, sees{}, api.Invalid("the tape %s is the server's own", name)
 	}
 	scopes, err := granted(q)
 	if err != nil {
 		return nil, sees{}, err
 	}
-	if err := q.Manifest.check(); err != nil {
+	if err := checkManifest(q.Manifest); err != nil {
 		return nil, sees{}, err
 	}
 	if !strings.Contains(name, "/") {
@@ -275,7 +277,7 @@ func (c *call) newRun(q *RunRequest) (*run, sees, error) {
 }
 
 // granted is what manifest, policy and request all have; who says nothing has all.
-func granted(q *RunRequest) ([]string, error) {
+func granted(q *api.RunRequest) ([]string, error) {
 	out := Scopes()
 	out = slices.DeleteFunc(out, func(s string) bool { return s == "cross_conversation" && !slices.Contains(q.Scopes, s) })
 	for _, list := range []*[]string{q.Manifest.Scopes, q.Policy.Scopes, &q.Scopes} {
@@ -284,7 +286,7 @@ func granted(q *RunRequest) ([]string, error) {
 		}
 		for _, name := range *list {
 			if !slices.Contains(Scopes(), name) {
-				return nil, invalid("there is no scope %.60q", name)
+				return nil, api.Invalid("there is no scope %.60q", name)
 			}
 		}
 		out = slices.DeleteFunc(out, func(s string) bool { return !slices.Contains(*list, s) })
@@ -293,12 +295,12 @@ func granted(q *RunRequest) ([]string, error) {
 }
 
 // recordStart notes on the tape that a run has begun, and what it is to answer.
-func (c *call) recordStart(t *repo.Tape, r *run, q *RunRequest) error {
+func (c *call) recordStart(t *repo.Tape, r *run, q *api.RunRequest) error {
 	data, err := json.Marshal(map[string]any{"run_id": r.ID, "runner": r.Runner, "binding": r.Binding, "actor": r.Actor, "event": q.Event})
 	if err != nil {
 		return err
 	}
-	meta, err := stamp(nil, r.ID, r.Thread, "", "", nil)
+	meta, err := lanes.Stamp(nil, r.ID, r.Thread, "", "", nil)
 	if err != nil {
 		return err
 	}
@@ -309,18 +311,18 @@ func (c *call) recordStart(t *repo.Tape, r *run, q *RunRequest) error {
 	for i := range drafts {
 		drafts[i].Meta = meta
 	}
-	j := &job{drafts: drafts}
-	if err := c.s.lanes.append(c.ctx(), t, j); err != nil {
+	j := &lanes.Job{Drafts: drafts}
+	if err := c.s.lanes.Append(c.ctx(), t, j); err != nil {
 		return err
 	}
-	r.StartSeq = j.out.First
+	r.StartSeq = j.Out.First
 	return nil
 }
 
-func (r *run) answer() RunAnswer {
+func (r *run) answer() api.RunAnswer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return RunAnswer{RunID: r.ID, Runner: r.Runner, Binding: r.Binding, ConversationID: r.Tape, ThreadID: r.Thread, Status: r.Status,
+	return api.RunAnswer{RunID: r.ID, Runner: r.Runner, Binding: r.Binding, ConversationID: r.Tape, ThreadID: r.Thread, Status: r.Status,
 		Scopes: r.Scopes, StartedAt: r.Started, Deadline: r.Deadline, Pending: len(r.Steering)}
 }
 
@@ -349,13 +351,13 @@ func (c *call) end(r *run, status string, data json.RawMessage) error {
 		if err != nil {
 			return err
 		}
-		meta, err := stamp(nil, r.ID, r.Thread, "", "", nil)
+		meta, err := lanes.Stamp(nil, r.ID, r.Thread, "", "", nil)
 		if err != nil {
 			return err
 		}
 		d := repo.Event("run.cancelled", data)
 		d.Meta = meta
-		if err := c.s.lanes.append(c.ctx(), t, &job{drafts: []repo.Draft{d}}); err != nil {
+		if err := c.s.lanes.Append(c.ctx(), t, &lanes.Job{Drafts: []repo.Draft{d}}); err != nil {
 			return err
 		}
 	}

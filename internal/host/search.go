@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tape/index"
+	"tape/internal/host/api"
 	"tape/repo"
 )
 
@@ -32,7 +33,7 @@ func searchHistory(c *call) (any, error) {
 	}
 	text := c.query("q")
 	if strings.TrimSpace(text) == "" {
-		return nil, invalid("q is missing: give words that stand in what you look for")
+		return nil, api.Invalid("q is missing: give words that stand in what you look for")
 	}
 	q, err := filtered(c.query("filters"), c.s.Now())
 	if err != nil {
@@ -50,9 +51,9 @@ func searchHistory(c *call) (any, error) {
 		return nil, err
 	}
 	hits := slices.DeleteFunc(res.Hits, func(h index.Hit) bool { return !t.visible(h.Entry) || !isTranscript(h.Entry) })
-	out := Hits{Items: []Found{}, Matches: len(hits), Exact: len(res.Hits) < limit}
+	out := api.Hits{Items: []api.Found{}, Matches: len(hits), Exact: len(res.Hits) < limit}
 	for _, h := range hits[:min(len(hits), int(top))] {
-		found := Found{Item: c.s.item(t, h.Entry, false), Score: h.Score, Snippet: h.Snippet}
+		found := api.Found{Item: c.s.item(t, h.Entry, false), Score: h.Score, Snippet: h.Snippet}
 		if masked := c.s.masked(t, h.Payload); string(masked) != string(h.Payload) || found.ContentRedacted {
 			found.Snippet = cutText(found.Content, 300) // a snippet may have a part of what is masked
 		}
@@ -70,7 +71,7 @@ func filtered(text string, now time.Time) (q repo.Query, err error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
-		return q, invalid("filters is no JSON object of kinds, roles, since and until: %v", err)
+		return q, api.Invalid("filters is no JSON object of kinds, roles, since and until: %v", err)
 	}
 	if len(f.Kinds) > 0 {
 		q.Kinds = f.Kinds

@@ -10,70 +10,22 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"tape/internal/host/api"
+	"tape/internal/host/lanes"
 	"tape/repo"
 )
 
 const (
-	kindState         = "state"
 	maxState          = 256 << 10
 	maxStateKey       = 200
 	scopeConversation = "conversation"
 )
 
-type stateKey struct{ Scope, Owner, Key string }
-
-type stateValue struct {
-	Value json.RawMessage
-	Seq   int64
-}
-
-// statePayload is that of an entry of kind state: the newest of a key counts.
-type statePayload struct {
-	Scope   string          `json:"scope"`
-	Owner   string          `json:"owner,omitempty"` // whose it is, of scopes other than conversation
-	Key     string          `json:"key"`
-	Value   json.RawMessage `json:"value"`
-	Deleted bool            `json:"deleted,omitempty"`
-}
-
-func (l *lane) takeState(e repo.Entry) {
-	var p statePayload
-	if json.Unmarshal(e.Payload, &p) != nil || p.Key == "" {
-		return
-	}
-	k := stateKey{p.Scope, p.Owner, p.Key}
-	if p.Deleted {
-		delete(l.state, k)
-		return
-	}
-	l.state[k] = stateValue{p.Value, e.ID}
-}
-
-// StateAnswer is a value.
-type StateAnswer struct {
-	Scope   string          `json:"scope"`
-	Key     string          `json:"key"`
-	Value   json.RawMessage `json:"value"`
-	Version string          `json:"version" jsonschema:"for If-Match; the header ETag has it, too"`
-}
-
-// StateList is a part of a scope's keys.
-type StateList struct {
-	Items      []StateAnswer `json:"items"`
-	NextCursor string        `json:"next_cursor"`
-	HasMore    bool          `json:"has_more"`
-}
-
-// Deleted says that something is gone.
-type Deleted struct {
-	Deleted bool `json:"deleted"`
-}
-
 // stateAt is the tape that a scope is in, and whose the state is.
-func (c *call) stateAt() (tape string, k stateKey, err error) {
-	k = stateKey{Scope: c.r.PathValue("scope"), Key: c.r.PathValue("key")}
+func (c *call) stateAt() (tape string, k lanes.StateKey, err error) {
+	k = lanes.StateKey{Scope: c.r.PathValue("scope"), Key: c.r.PathValue("key")}
 	if len(k.Key) > maxStateKey || !utf8.ValidString(k.Key) {
-		return "", k, invalid("the key has more than %d bytes, or is not UTF-8", maxStateKey)
+		return "", k, api.Invalid("the key has more than %d bytes, or is not UTF-8", maxStateKey)
 	}
 	if k.Scope == scopeConversation {
 		t, err := c.tape(c.query("conversation_id"))
@@ -83,25 +35,25 @@ func (c *call) stateAt() (tape string, k stateKey, err error) {
 		return t.Name(), k, nil
 	}
 	if !slices.Contains([]string{"actor", "subject", "runner"}, k.Scope) {
-		return "", k, notFound("scope; there are conversation, actor, subject and runner")
+		return "", k, api.NotFound("scope; there are conversation, actor, subject and runner")
 	}
 	k.Owner = c.query("owner")
 	if c.run != nil {
 		own := map[string]string{"actor": c.run.Actor, "subject": c.run.Subject, "runner": c.run.Runner}[k.Scope]
 		if own == "" || k.Owner != "" && k.Owner != own {
-			return "", k, notFound(k.Scope)
+			return "", k, api.NotFound(k.Scope)
 		}
 		k.Owner = own
 	}
 	if k.Owner == "" {
-		return "", k, invalid("owner is missing: the admin has to say whose state it is")
+		return "", k, api.Invalid("owner is missing: the admin has to say whose state it is")
 	}
 	c.resource = k.Scope + "/" + k.Owner + "/" + k.Key
 	return hostTape, k, nil
 }
 
 // stateOf is the state that a tape has now.
-func (s *Server) stateOf(ctx context.Context, tape string) (map[stateKey]stateValue, error) {
+func (s *Server) stateOf(ctx context.Context, tape string) (map[lanes.StateKey]lanes.StateValue, error) {
 	t, err := s.Store.Tape(ctx, tape)
 	if tape == hostTape && errors.Is(err, repo.ErrNotFound) {
 		return nil, nil
@@ -109,12 +61,12 @@ func (s *Server) stateOf(ctx context.Context, tape string) (map[stateKey]stateVa
 	if err != nil {
 		return nil, err
 	}
-	return s.lanes.of(t).stateNow(ctx, t)
+	return s.lanes.Of(t).StateNow(ctx, t)
 }
 
-func (c *call) stateAnswer(k stateKey, v stateValue) StateAnswer {
+func (c *call) stateAnswer(k lanes.StateKey, v lanes.StateValue) api.StateAnswer {
 	seen := sees{full: c.run == nil || c.run.Policy.Unmasked}
-	return StateAnswer{Scope: k.Scope, Key: k.Key, Value: c.s.masked(seen, v.Value), Version: fmt.Sprintf("%q", fmt.Sprint(v.Seq))}
+	return api.StateAnswer{Scope: k.Scope, Key: k.Key, Value: c.s.masked(seen, v.Value), Version: fmt.Sprintf("%q", fmt.Sprint(v.Seq))}
 }
 
 func getState(c *call) (any, error) {
@@ -128,7 +80,7 @@ func getState(c *call) (any, error) {
 	}
 	v, ok := all[k]
 	if !ok {
-		return nil, notFound("key")
+		return nil, api.NotFound("key")
 	}
 	out := c.stateAnswer(k, v)
 	c.w.Header().Set("ETag", out.Version)
@@ -161,7 +113,7 @@ func listState(c *call) (any, error) {
 		}
 	}
 	slices.Sort(keys)
-	out := StateList{Items: []StateAnswer{}, HasMore: len(keys) > int(limit)}
+	out := api.StateList{Items: []api.StateAnswer{}, HasMore: len(keys) > int(limit)}
 	for _, key := range keys[:min(len(keys), int(limit))] {
 		of.Key = key
 		out.Items = append(out.Items, c.stateAnswer(of, all[of]))
@@ -173,44 +125,44 @@ func listState(c *call) (any, error) {
 func putState(c *call) (any, error) {
 	data, err := io.ReadAll(io.LimitReader(c.r.Body, maxState+1))
 	if err != nil {
-		return nil, invalid("the body could not be read: %v", err)
+		return nil, api.Invalid("the body could not be read: %v", err)
 	}
 	if len(data) > maxState {
-		return nil, tooLarge("the value", maxState)
+		return nil, api.TooLarge("the value", maxState)
 	}
 	if !json.Valid(data) || !utf8.Valid(data) {
-		return nil, invalid("the body is not JSON")
+		return nil, api.Invalid("the body is not JSON")
 	}
-	k, w, err := c.writeState(statePayload{Value: data})
+	k, w, err := c.writeState(lanes.StatePayload{Value: data})
 	if err != nil {
 		return nil, err
 	}
-	out := c.stateAnswer(k, stateValue{data, w.Last})
+	out := c.stateAnswer(k, lanes.StateValue{Value: data, Seq: w.Last})
 	c.w.Header().Set("ETag", out.Version)
 	return out, nil
 }
 
 func deleteState(c *call) (any, error) {
-	if _, _, err := c.writeState(statePayload{Deleted: true, Value: json.RawMessage("null")}); err != nil {
+	if _, _, err := c.writeState(lanes.StatePayload{Deleted: true, Value: json.RawMessage("null")}); err != nil {
 		return nil, err
 	}
-	return Deleted{true}, nil
+	return api.Deleted{Deleted: true}, nil
 }
 
 // writeState writes a value if the one that is there is the one that If-Match says.
-func (c *call) writeState(p statePayload) (stateKey, written, error) {
+func (c *call) writeState(p lanes.StatePayload) (lanes.StateKey, lanes.Written, error) {
 	tape, k, err := c.stateAt()
 	if err != nil {
-		return k, written{}, err
+		return k, lanes.Written{}, err
 	}
 	p.Scope, p.Owner, p.Key = k.Scope, k.Owner, k.Key
 	payload, err := json.Marshal(p)
 	if err != nil {
-		return k, written{}, err
+		return k, lanes.Written{}, err
 	}
-	meta, err := stamp(nil, c.runID(), "", "", "", nil)
+	meta, err := lanes.Stamp(nil, c.runID(), "", "", "", nil)
 	if err != nil {
-		return k, written{}, err
+		return k, lanes.Written{}, err
 	}
 	find := c.s.Store.Tape // a run's conversation is there
 	if tape == hostTape {
@@ -218,21 +170,21 @@ func (c *call) writeState(p statePayload) (stateKey, written, error) {
 	}
 	t, err := find(c.ctx(), tape)
 	if err != nil {
-		return k, written{}, err
+		return k, lanes.Written{}, err
 	}
-	match, l := c.r.Header.Get("If-Match"), c.s.lanes.of(t)
-	j := &job{drafts: []repo.Draft{{Kind: kindState, Payload: payload, Meta: meta}}}
-	j.ready = func() error { // the lane is at the tape's end, and held; other writes of this group come behind
-		v, ok := l.value(k)
+	match, l := c.r.Header.Get("If-Match"), c.s.lanes.Of(t)
+	j := &lanes.Job{Drafts: []repo.Draft{{Kind: lanes.KindState, Payload: payload, Meta: meta}}}
+	j.Ready = func() error { // the lane is at the tape's end, and held; other writes of this group come behind
+		v, ok := l.Value(k)
 		switch {
 		case p.Deleted && !ok:
-			return notFound("key")
+			return api.NotFound("key")
 		case match != "" && (!ok || match != "*" && match != fmt.Sprintf("%q", fmt.Sprint(v.Seq))):
-			return conflict("the value is not the one that If-Match says")
+			return api.Conflict("the value is not the one that If-Match says")
 		}
 		return nil
 	}
-	j.alone = cmp.Or(match != "", p.Deleted)
-	err = c.s.lanes.append(c.ctx(), t, j)
-	return k, j.out, err
+	j.Alone = cmp.Or(match != "", p.Deleted)
+	err = c.s.lanes.Append(c.ctx(), t, j)
+	return k, j.Out, err
 }

@@ -1,6 +1,9 @@
 package host
 
-import "bytes"
+import (
+	"bytes"
+	"tape/internal/host/api"
+)
 
 const (
 	maxSteering = 100 // that wait
@@ -8,31 +11,31 @@ const (
 )
 
 func steer(c *call) (any, error) {
-	var q SteerRequest
+	var q api.SteerRequest
 	if _, err := c.body(&q); err != nil {
 		return nil, err
 	}
 	if len(q.Text) > maxSteer {
-		return nil, tooLarge("the text", maxSteer)
+		return nil, api.TooLarge("the text", maxSteer)
 	}
 	if len(bytes.TrimSpace([]byte(q.Text))) == 0 {
-		return nil, invalid("text is missing")
+		return nil, api.Invalid("text is missing")
 	}
 	r := c.ofPath()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.Status != statusRunning {
-		return nil, conflict("the run is over")
+		return nil, api.Conflict("the run is over")
 	}
 	if len(r.Steering) >= maxSteering {
-		return nil, conflict("%d messages wait already", maxSteering)
+		return nil, api.Conflict("%d messages wait already", maxSteering)
 	}
-	r.Steering = append(r.Steering, Steer{Text: q.Text, At: c.s.Now().UTC()})
+	r.Steering = append(r.Steering, api.Steer{Text: q.Text, At: c.s.Now().UTC()})
 	if err := c.s.save(r); err != nil {
 		r.Steering = r.Steering[:len(r.Steering)-1]
 		return nil, err
 	}
-	return SteerAnswer{Pending: len(r.Steering)}, nil
+	return api.SteerAnswer{Pending: len(r.Steering)}, nil
 }
 
 // pullSteering gives what waits, once.
@@ -40,7 +43,7 @@ func pullSteering(c *call) (any, error) {
 	r := c.ofPath()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := SteerPulled{Items: append([]Steer{}, r.Steering...)}
+	out := api.SteerPulled{Items: append([]api.Steer{}, r.Steering...)}
 	if len(out.Items) == 0 {
 		return out, nil
 	}

@@ -6,23 +6,10 @@ import (
 	"strings"
 
 	"tape/internal/catalog"
+	"tape/internal/host/api"
 	"tape/repo"
 	"tape/repo/view"
 )
-
-// TapeItem is a tape or an open fork.
-type TapeItem struct {
-	Tape    string `json:"tape"`
-	Fork    bool   `json:"fork"`
-	Entries int64  `json:"entries"`
-}
-
-// TapeList are the tapes that the caller may see.
-type TapeList struct {
-	Items      []TapeItem `json:"items"`
-	NextCursor string     `json:"next_cursor"`
-	HasMore    bool       `json:"has_more"`
-}
 
 func tapes(c *call) (any, error) {
 	limit, err := c.number("limit", 100, 100)
@@ -43,7 +30,7 @@ func tapes(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := TapeList{Items: []TapeItem{}}
+	out := api.TapeList{Items: []api.TapeItem{}}
 	for _, t := range all { // sorted by branch
 		if t.Branch() <= after {
 			continue
@@ -62,26 +49,11 @@ func tapes(c *call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.Items = append(out.Items, TapeItem{t.Name(), t.IsFork(), sum.Entries})
+		out.Items = append(out.Items, api.TapeItem{Tape: t.Name(), Fork: t.IsFork(), Entries: sum.Entries})
 		out.NextCursor = c.s.cursor(query, t.Branch())
 	}
 	c.resource = "tapes"
 	return out, nil
-}
-
-// AnchorItem is a phase.
-type AnchorItem struct {
-	Name    string          `json:"name"`
-	Seq     int64           `json:"seq" jsonschema:"the number of the anchor's entry"`
-	Phase   int             `json:"phase"`
-	Entries int64           `json:"entries"`
-	State   json.RawMessage `json:"state"`
-}
-
-// AnchorList are the last 1,000 phases of a tape.
-type AnchorList struct {
-	Items   []AnchorItem `json:"items"`
-	HasMore bool         `json:"has_more"`
 }
 
 const maxAnchors = 1_000
@@ -91,7 +63,7 @@ func anchors(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := AnchorList{Items: []AnchorItem{}}
+	out := api.AnchorList{Items: []api.AnchorItem{}}
 	if t.thread != "" {
 		return out, nil // anchors are of all threads
 	}
@@ -103,15 +75,9 @@ func anchors(c *call) (any, error) {
 		phases, out.HasMore = phases[n:], true
 	}
 	for _, p := range phases {
-		out.Items = append(out.Items, AnchorItem{p.Name, p.FirstID, p.Seq, p.Entries, c.s.masked(t, p.State)})
+		out.Items = append(out.Items, api.AnchorItem{Name: p.Name, Seq: p.FirstID, Phase: p.Seq, Entries: p.Entries, State: c.s.masked(t, p.State)})
 	}
 	return out, nil
-}
-
-// ContextAnswer are the messages that the next call of a model gets.
-type ContextAnswer struct {
-	Messages []json.RawMessage `json:"messages"`
-	Tokens   int               `json:"tokens"`
 }
 
 const mostTokens = 200_000
@@ -139,18 +105,11 @@ func tapeContext(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := ContextAnswer{Messages: []json.RawMessage{}, Tokens: built.Tokens}
+	out := api.ContextAnswer{Messages: []json.RawMessage{}, Tokens: built.Tokens}
 	for _, m := range built.Messages {
 		out.Messages = append(out.Messages, c.s.masked(t, m))
 	}
 	return out, nil
-}
-
-// DiffAnswer is what two conversations do not share: the entries behind their common beginning.
-type DiffAnswer struct {
-	Common int64       `json:"common" jsonschema:"how many entries both begin with"`
-	A      []EventItem `json:"a"`
-	B      []EventItem `json:"b"`
 }
 
 func diff(c *call) (any, error) {
@@ -171,13 +130,13 @@ func diff(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := DiffAnswer{A: []EventItem{}, B: []EventItem{}}
+	out := api.DiffAnswer{A: []api.EventItem{}, B: []api.EventItem{}}
 	if out.Common, err = from.CommonWith(to); err != nil {
 		return nil, err
 	}
 	for _, side := range []struct {
 		t    sees
-		into *[]EventItem
+		into *[]api.EventItem
 	}{{a, &out.A}, {b, &out.B}} {
 		got, _, err := c.scan(side.t, paging{at: out.Common, forward: true, limit: 100}, func(repo.Entry) bool { return true })
 		if err != nil {

@@ -7,37 +7,19 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/host/api"
+	"tape/internal/host/lanes"
 	"tape/merge"
 	"tape/repo"
 )
 
 const maxEntries = 1_000 // of a request
 
-// NewEntry is an entry to append.
-type NewEntry struct {
-	Kind    string          `json:"kind"`
-	Payload json.RawMessage `json:"payload"`
-	Meta    json.RawMessage `json:"meta,omitempty"`
-	Date    string          `json:"date,omitempty"`
-}
-
-// AppendRequest are entries, all or none of which are appended.
-type AppendRequest struct {
-	Entries []NewEntry `json:"entries"`
-}
-
-// Appended is what a request has written.
-type Appended struct {
-	FirstSeq int64 `json:"first_seq"`
-	LastSeq  int64 `json:"last_seq"`
-	Repeated bool  `json:"repeated" jsonschema:"it was written by an earlier request with the same key"`
-}
-
 // writable is the tape of the path, which a run may change if it is its own or a fork of it.
 func (c *call) writable() (sees, error) {
 	name := c.r.PathValue("tape")
 	if c.run != nil && name != c.run.Tape && !strings.HasPrefix(name, c.run.Tape+"/") || name == hostTape || name == auditTape {
-		return sees{}, notFound("tape")
+		return sees{}, api.NotFound("tape")
 	}
 	t, err := c.tape(name)
 	return t, err
@@ -48,7 +30,7 @@ func appendEntries(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var q AppendRequest
+	var q api.AppendRequest
 	data, err := c.body(&q)
 	if err != nil {
 		return nil, err
@@ -58,37 +40,23 @@ func appendEntries(c *call) (any, error) {
 		return nil, err
 	}
 	if len(q.Entries) == 0 || len(q.Entries) > maxEntries {
-		return nil, invalid("entries has %d; a request has 1 to %d", len(q.Entries), maxEntries)
+		return nil, api.Invalid("entries has %d; a request has 1 to %d", len(q.Entries), maxEntries)
 	}
-	j := &job{key: keyOf(c.runID(), key), request: requestHash(data)}
+	j := &lanes.Job{Key: lanes.KeyOf(c.runID(), key), Request: lanes.RequestHash(data)}
 	for _, e := range q.Entries {
-		if e.Kind == kindState {
-			return nil, invalid("state is written with PUT /v1/state")
+		if e.Kind == lanes.KindState {
+			return nil, api.Invalid("state is written with PUT /v1/state")
 		}
-		meta, err := stamp(e.Meta, c.runID(), t.thread, key, j.request, nil)
+		meta, err := lanes.Stamp(e.Meta, c.runID(), t.thread, key, j.Request, nil)
 		if err != nil {
 			return nil, err
 		}
-		j.drafts = append(j.drafts, repo.Draft{Kind: e.Kind, Payload: e.Payload, Meta: meta, Date: e.Date})
+		j.Drafts = append(j.Drafts, repo.Draft{Kind: e.Kind, Payload: e.Payload, Meta: meta, Date: e.Date})
 	}
-	if err := c.s.lanes.append(c.ctx(), t.Tape, j); err != nil {
+	if err := c.s.lanes.Append(c.ctx(), t.Tape, j); err != nil {
 		return nil, err
 	}
-	return Appended{j.out.First, j.out.Last, j.again}, nil
-}
-
-// HandoffRequest writes an anchor.
-type HandoffRequest struct {
-	Name    string          `json:"name"`
-	Summary string          `json:"summary,omitempty"`
-	State   json.RawMessage `json:"state,omitempty"`
-}
-
-// HandoffAnswer is the anchor.
-type HandoffAnswer struct {
-	Name     string `json:"name"`
-	Seq      int64  `json:"seq"`
-	Repeated bool   `json:"repeated"`
+	return api.Appended{FirstSeq: j.Out.First, LastSeq: j.Out.Last, Repeated: j.Again}, nil
 }
 
 func handoff(c *call) (any, error) {
@@ -96,7 +64,7 @@ func handoff(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var q HandoffRequest
+	var q api.HandoffRequest
 	data, err := c.body(&q)
 	if err != nil {
 		return nil, err
@@ -105,51 +73,25 @@ func handoff(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, request := c.s.lanes.of(t.Tape), requestHash(data)
-	var out HandoffAnswer
-	err = l.hold(c.ctx(), t.Tape, func() error {
-		if before, ok := l.known(keyOf(c.runID(), key)); ok {
+	l, request := c.s.lanes.Of(t.Tape), lanes.RequestHash(data)
+	var out api.HandoffAnswer
+	err = l.Hold(c.ctx(), t.Tape, func() error {
+		if before, ok := l.Known(lanes.KeyOf(c.runID(), key)); ok {
 			if before.Request != request {
-				return conflict("the Idempotency-Key was used for another request")
+				return api.Conflict("the Idempotency-Key was used for another request")
 			}
-			out = HandoffAnswer{q.Name, before.First, true}
+			out = api.HandoffAnswer{Name: q.Name, Seq: before.First, Repeated: true}
 			return nil
 		}
-		meta, err := stamp(nil, c.runID(), t.thread, key, request, nil)
+		meta, err := lanes.Stamp(nil, c.runID(), t.thread, key, request, nil)
 		if err != nil {
 			return err
 		}
 		h, err := t.Handoff(c.ctx(), repo.Anchor{Name: q.Name, Summary: q.Summary, State: q.State, Meta: meta})
-		out = HandoffAnswer{Name: h.Anchor, Seq: h.Entry}
+		out = api.HandoffAnswer{Name: h.Anchor, Seq: h.Entry}
 		return err
 	})
 	return out, err
-}
-
-// ForkRequest begins a fork.
-type ForkRequest struct {
-	Name string `json:"name"`
-	At   string `json:"at,omitempty" jsonschema:"an anchor or an entry (@17); missing: the tape's end"`
-}
-
-// ForkAnswer is a fork that is open.
-type ForkAnswer struct {
-	Tape     string `json:"tape" jsonschema:"its name as a conversation"`
-	Base     int64  `json:"base_seq"`
-	Repeated bool   `json:"repeated"`
-}
-
-// CloseRequest closes a fork.
-type CloseRequest struct {
-	Fork string `json:"fork" jsonschema:"its name without that of its tape"`
-}
-
-// CloseAnswer says that a fork is closed.
-type CloseAnswer struct {
-	Fork     string `json:"fork"`
-	Status   string `json:"status"`
-	Merged   int    `json:"merged" jsonschema:"how many entries the tape got"`
-	Repeated bool   `json:"repeated"`
 }
 
 // keyed notes a request in the tape of the server before it is done, so that it is known when it
@@ -163,18 +105,18 @@ func (c *call) keyed(t sees, op string, body []byte) (again bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	j := &job{key: keyOf(c.runID(), key), request: requestHash([]byte(op), []byte(t.Branch()), body)}
+	j := &lanes.Job{Key: lanes.KeyOf(c.runID(), key), Request: lanes.RequestHash([]byte(op), []byte(t.Branch()), body)}
 	data, err := json.Marshal(map[string]string{"tape": t.Name(), "operation": op})
 	if err != nil {
 		return false, err
 	}
 	d := repo.Event("host.request", data)
-	if d.Meta, err = stamp(nil, c.runID(), "", key, j.request, nil); err != nil {
+	if d.Meta, err = lanes.Stamp(nil, c.runID(), "", key, j.Request, nil); err != nil {
 		return false, err
 	}
-	j.drafts = []repo.Draft{d}
-	err = c.s.lanes.append(c.ctx(), host, j)
-	return j.again, err
+	j.Drafts = []repo.Draft{d}
+	err = c.s.lanes.Append(c.ctx(), host, j)
+	return j.Again, err
 }
 
 func fork(c *call) (any, error) {
@@ -182,7 +124,7 @@ func fork(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var q ForkRequest
+	var q api.ForkRequest
 	data, err := c.body(&q)
 	if err != nil {
 		return nil, err
@@ -201,7 +143,7 @@ func fork(c *call) (any, error) {
 		return nil, err
 	}
 	base, err := f.Base(c.ctx())
-	return ForkAnswer{f.Name(), base.Entry, again}, err
+	return api.ForkAnswer{Tape: f.Name(), Base: base.Entry, Repeated: again}, err
 }
 
 func mergeFork(c *call) (any, error) {
@@ -221,7 +163,7 @@ func (c *call) closeFork(op string, do func(f *repo.Tape) (int, error)) (any, er
 	if err != nil {
 		return nil, err
 	}
-	var q CloseRequest
+	var q api.CloseRequest
 	data, err := c.body(&q)
 	if err != nil {
 		return nil, err
@@ -236,16 +178,16 @@ func (c *call) closeFork(op string, do func(f *repo.Tape) (int, error)) (any, er
 		closed, err := t.ClosedForks(c.ctx())
 		i := slices.IndexFunc(closed, func(i repo.ForkInfo) bool { return i.Fork == q.Fork })
 		if err == nil && i >= 0 {
-			return CloseAnswer{Fork: q.Fork, Status: closed[i].Status, Merged: int(closed[i].Entries), Repeated: true}, nil
+			return api.CloseAnswer{Fork: q.Fork, Status: closed[i].Status, Merged: int(closed[i].Entries), Repeated: true}, nil
 		}
-		return nil, cmp.Or(err, error(notFound("fork")))
+		return nil, cmp.Or(err, error(api.NotFound("fork")))
 	}
 	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrInvalid) {
-		return nil, notFound("fork")
+		return nil, api.NotFound("fork")
 	}
 	if err != nil {
 		return nil, err
 	}
 	n, err := do(f)
-	return CloseAnswer{Fork: q.Fork, Status: status, Merged: n}, err
+	return api.CloseAnswer{Fork: q.Fork, Status: status, Merged: n}, err
 }

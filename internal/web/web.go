@@ -106,7 +106,7 @@ func (s *server) guarded(next http.Handler) http.Handler {
 			return
 		}
 		if c, err := r.Cookie(name); err != nil || !guard.Same(c.Value, value) {
-			http.Error(w, "Open the link that tape serve printed: it has the token in it.", http.StatusUnauthorized)
+			http.Error(w, "Open the link that was printed when the server started: it has the token in it.", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -16,7 +16,7 @@ const formMost = 1 << 20
 // do makes the change of a form.
 func (s *server) do(r *request) error {
 	if !s.Write {
-		return fmt.Errorf("%w: this view is for reading; start it with tape serve --write to change something", errForbidden)
+		return fmt.Errorf("%w: this view is for reading; with --write the server changes something, too", errForbidden)
 	}
 	r.Body = http.MaxBytesReader(r.w, r.Body, formMost)
 	if err := r.ParseForm(); err != nil {

@@ -27,7 +27,7 @@ func (Host) Serve(ctx context.Context, o cli.ServeOptions) error {
 	case len(o.Token) < shortestToken:
 		return layout.Invalid("leave it out, and one is made", "TAPE_SERVE_TOKEN has less than %d characters", shortestToken)
 	}
-	listeners, err := host.Listen(ctx, o.Listen, o.Socket)
+	listeners, err := listen(ctx, o.Listen, o.Socket)
 	if err != nil {
 		return err
 	}

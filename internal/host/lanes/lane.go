@@ -1,4 +1,6 @@
-package host
+// Package lanes writes to tapes for many clients at once: what comes while a write is synced is
+// written by the next one together, and a request with a key is done once.
+package lanes
 
 import (
 	"context"
@@ -9,80 +11,81 @@ import (
 	"slices"
 	"sync"
 
+	"tape/internal/host/api"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
 
 // The members of an entry's meta that this server writes, and nobody else through it.
 const (
-	metaRun     = "run_id"
-	metaSeq     = "sequence"
-	metaThread  = "thread_id"
+	MetaRun     = "run_id"
+	MetaSeq     = "sequence"
+	MetaThread  = "thread_id"
 	metaKey     = "idempotency_key"
 	metaRequest = "request_sha256"
-	metaExpires = "expires_at"
+	MetaExpires = "expires_at"
 )
 
 // keysKept is among how many of a tape's last keyed requests a repeated one is known.
 const keysKept = 10_000
 
-// lane is the writing to one tape. What comes while a write is synced is written by the next
+// Lane is the writing to one tape. What comes while a write is synced is written by the next
 // one together. It follows the tape: the requests that it has, and its state.
-type lane struct {
+type Lane struct {
 	mu    sync.Mutex
-	queue []*job
+	queue []*Job
 	busy  bool
 
 	follow sync.Mutex
 	last   int64
 	raw    [sha256.Size]byte // of the last entry: it is another one where the tape was rewritten
-	keys   map[string]written
+	keys   map[string]Written
 	order  []string
-	state  map[stateKey]stateValue
+	state  map[StateKey]StateValue
 }
 
-// written is what a request has written.
-type written struct {
+// Written is what a request has written.
+type Written struct {
 	First, Last int64
 	Request     string
 }
 
-// job is one request's entries.
-type job struct {
-	drafts  []repo.Draft
-	key     string // with the run's id before it; "" if the request has none
-	request string
-	ready   func() error // is asked when it is the job's turn, if it is not nil
-	alone   bool         // what ready says depends on what other jobs write
+// Job is one request's entries.
+type Job struct {
+	Drafts  []repo.Draft
+	Key     string // with the run's id before it; "" if the request has none
+	Request string
+	Ready   func() error // is asked when it is the job's turn, if it is not nil
+	Alone   bool         // what ready says depends on what other jobs write
 	done    chan struct{}
-	out     written
-	again   bool // it was written before
+	Out     Written
+	Again   bool // it was written before
 	err     error
 }
 
-// lanes are those of all tapes.
-type lanes struct {
+// Lanes are those of all tapes.
+type Lanes struct {
 	mu     sync.Mutex
-	byName map[string]*lane // by branch
+	byName map[string]*Lane // by branch
 }
 
-// of is the lane of a tape.
-func (s *lanes) of(t *repo.Tape) *lane {
+// Of is the lane of a tape.
+func (s *Lanes) Of(t *repo.Tape) *Lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.byName[t.Branch()]
 	if l == nil {
-		l = &lane{}
+		l = &Lane{}
 		if s.byName == nil {
-			s.byName = map[string]*lane{}
+			s.byName = map[string]*Lane{}
 		}
 		s.byName[t.Branch()] = l
 	}
 	return l
 }
 
-// hold calls fn while nobody writes, with all that the tape has.
-func (l *lane) hold(ctx context.Context, t *repo.Tape, fn func() error) error {
+// Hold calls fn while nobody writes, with all that the tape has.
+func (l *Lane) Hold(ctx context.Context, t *repo.Tape, fn func() error) error {
 	l.follow.Lock()
 	defer l.follow.Unlock()
 	if err := l.catchUp(ctx, t); err != nil {
@@ -91,40 +94,40 @@ func (l *lane) hold(ctx context.Context, t *repo.Tape, fn func() error) error {
 	return fn()
 }
 
-// stateNow is all the state of the tape.
-func (l *lane) stateNow(ctx context.Context, t *repo.Tape) (out map[stateKey]stateValue, err error) {
-	err = l.hold(ctx, t, func() error {
+// StateNow is all the state of the tape.
+func (l *Lane) StateNow(ctx context.Context, t *repo.Tape) (out map[StateKey]StateValue, err error) {
+	err = l.Hold(ctx, t, func() error {
 		out = maps.Clone(l.state)
 		return nil
 	})
 	return out, err
 }
 
-// value is the state that the tape has now; the lane is held.
-func (l *lane) value(k stateKey) (v stateValue, ok bool) {
+// Value is the state that the tape has now; the lane is held.
+func (l *Lane) Value(k StateKey) (v StateValue, ok bool) {
 	v, ok = l.state[k]
 	return v, ok
 }
 
-// known is what an earlier request with the key has written; the lane is held.
-func (l *lane) known(key string) (w written, ok bool) {
+// Known is what an earlier request with the key has written; the lane is held.
+func (l *Lane) Known(key string) (w Written, ok bool) {
 	if key != "" {
 		w, ok = l.keys[key]
 	}
 	return w, ok
 }
 
-// append writes a job's entries, all or none, and returns when they survive a power cut.
-func (s *lanes) append(ctx context.Context, t *repo.Tape, j *job) error {
-	if len(j.drafts) == 0 {
+// Append writes a job's entries, all or none, and returns when they survive a power cut.
+func (s *Lanes) Append(ctx context.Context, t *repo.Tape, j *Job) error {
+	if len(j.Drafts) == 0 {
 		return nil
 	}
-	for _, d := range j.drafts {
+	for _, d := range j.Drafts {
 		if err := d.Check(); err != nil {
 			return err
 		}
 	}
-	l := s.of(t)
+	l := s.Of(t)
 	j.done = make(chan struct{})
 	l.mu.Lock()
 	l.queue = append(l.queue, j)
@@ -138,7 +141,7 @@ func (s *lanes) append(ctx context.Context, t *repo.Tape, j *job) error {
 	return j.err
 }
 
-func (l *lane) drain(ctx context.Context, t *repo.Tape) {
+func (l *Lane) drain(ctx context.Context, t *repo.Tape) {
 	for {
 		l.mu.Lock()
 		jobs := l.queue
@@ -147,10 +150,10 @@ func (l *lane) drain(ctx context.Context, t *repo.Tape) {
 		if len(jobs) == 0 {
 			return
 		}
-		if slices.ContainsFunc(jobs, func(j *job) bool { return j.alone }) || l.write(ctx, t, jobs) != nil {
+		if slices.ContainsFunc(jobs, func(j *Job) bool { return j.Alone }) || l.write(ctx, t, jobs) != nil {
 			for _, j := range jobs { // one of them may be the cause
-				j.out, j.again = written{}, false
-				if err := l.write(ctx, t, []*job{j}); err != nil {
+				j.Out, j.Again = Written{}, false
+				if err := l.write(ctx, t, []*Job{j}); err != nil {
 					j.err = err
 				}
 			}
@@ -162,18 +165,18 @@ func (l *lane) drain(ctx context.Context, t *repo.Tape) {
 }
 
 // write writes jobs as one change. An error is that of all; those of single ones are in the jobs.
-func (l *lane) write(ctx context.Context, t *repo.Tape, jobs []*job) error {
+func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 	l.follow.Lock()
 	defer l.follow.Unlock()
 	if err := l.catchUp(ctx, t); err != nil {
 		return err
 	}
-	now := map[string]written{}
+	now := map[string]Written{}
 	fresh := jobs[:0:0]
 	for _, j := range jobs {
 		j.err = nil
-		if j.ready != nil {
-			j.err = j.ready()
+		if j.Ready != nil {
+			j.err = j.Ready()
 		}
 		if j.err == nil {
 			fresh = append(fresh, j)
@@ -181,25 +184,25 @@ func (l *lane) write(ctx context.Context, t *repo.Tape, jobs []*job) error {
 	}
 	_, err := t.Update(ctx, func(tx *repo.Tx) error {
 		for _, j := range fresh {
-			before, ok := l.keys[j.key]
+			before, ok := l.keys[j.Key]
 			if !ok {
-				before, ok = now[j.key]
+				before, ok = now[j.Key]
 			}
-			if ok && j.key != "" {
-				j.out, j.again = before, true
-				if before.Request != j.request {
-					j.err = conflict("the Idempotency-Key was used for another request")
+			if ok && j.Key != "" {
+				j.Out, j.Again = before, true
+				if before.Request != j.Request {
+					j.err = api.Conflict("the Idempotency-Key was used for another request")
 				}
 				continue
 			}
-			j.out = written{First: tx.LastID() + 1, Request: j.request}
-			for _, d := range j.drafts {
+			j.Out = Written{First: tx.LastID() + 1, Request: j.Request}
+			for _, d := range j.Drafts {
 				if _, err := tx.AppendEntry(ctx, d); err != nil {
 					return err
 				}
 			}
-			j.out.Last = tx.LastID()
-			now[j.key] = j.out
+			j.Out.Last = tx.LastID()
+			now[j.Key] = j.Out
 		}
 		return nil
 	})
@@ -210,7 +213,7 @@ func (l *lane) write(ctx context.Context, t *repo.Tape, jobs []*job) error {
 }
 
 // catchUp reads what has come since; all of it where the tape is not what it was.
-func (l *lane) catchUp(ctx context.Context, t *repo.Tape) error {
+func (l *Lane) catchUp(ctx context.Context, t *repo.Tape) error {
 	rev, err := t.Store().Revision(ctx, t, "")
 	if err != nil {
 		return err
@@ -233,7 +236,7 @@ func (l *lane) catchUp(ctx context.Context, t *repo.Tape) error {
 			return nil
 		}
 	}
-	l.last, l.keys, l.order, l.state = 0, map[string]written{}, nil, map[stateKey]stateValue{}
+	l.last, l.keys, l.order, l.state = 0, map[string]Written{}, nil, map[StateKey]StateValue{}
 	for e, err := range rev.Entries(ctx, 1) {
 		if err != nil {
 			return err
@@ -243,9 +246,9 @@ func (l *lane) catchUp(ctx context.Context, t *repo.Tape) error {
 	return nil
 }
 
-func (l *lane) take(e repo.Entry) {
+func (l *Lane) take(e repo.Entry) {
 	l.last, l.raw = e.ID, sha256.Sum256(e.Raw)
-	if e.Kind == kindState {
+	if e.Kind == KindState {
 		l.takeState(e)
 	}
 	if len(e.Meta) <= 2 {
@@ -255,10 +258,10 @@ func (l *lane) take(e repo.Entry) {
 	if key == "" {
 		return
 	}
-	key = jsonl.GetString(e.Meta, metaRun) + "\x00" + key
+	key = jsonl.GetString(e.Meta, MetaRun) + "\x00" + key
 	w, ok := l.keys[key]
 	if !ok {
-		w = written{First: e.ID, Request: jsonl.GetString(e.Meta, metaRequest)}
+		w = Written{First: e.ID, Request: jsonl.GetString(e.Meta, metaRequest)}
 		l.order = append(l.order, key)
 	}
 	w.Last = e.ID
@@ -271,26 +274,26 @@ func (l *lane) take(e repo.Entry) {
 	}
 }
 
-// stamp puts what the server says of an entry into its meta, in the place of what the client says.
-func stamp(meta json.RawMessage, runID, thread, key, request string, more map[string]any) (json.RawMessage, error) {
+// Stamp puts what the server says of an entry into its meta, in the place of what the client says.
+func Stamp(meta json.RawMessage, runID, thread, key, request string, more map[string]any) (json.RawMessage, error) {
 	m := map[string]any{}
 	if len(meta) > 0 {
 		var own map[string]json.RawMessage
 		if err := json.Unmarshal(meta, &own); err != nil {
-			return nil, invalid("meta is not a JSON object")
+			return nil, api.Invalid("meta is not a JSON object")
 		}
 		for k, v := range own {
 			m[k] = v
 		}
 	}
-	for _, k := range []string{metaRun, metaSeq, metaKey, metaRequest, metaExpires} {
+	for _, k := range []string{MetaRun, MetaSeq, metaKey, metaRequest, MetaExpires} {
 		delete(m, k)
 	}
 	if runID != "" {
-		m[metaRun] = runID
+		m[MetaRun] = runID
 	}
 	if thread != "" {
-		m[metaThread] = thread
+		m[MetaThread] = thread
 	}
 	if key != "" {
 		m[metaKey], m[metaRequest] = key, request
@@ -301,8 +304,8 @@ func stamp(meta json.RawMessage, runID, thread, key, request string, more map[st
 	return json.Marshal(m)
 }
 
-// requestHash tells requests with the same key apart.
-func requestHash(parts ...[]byte) string {
+// RequestHash tells requests with the same key apart.
+func RequestHash(parts ...[]byte) string {
 	h := sha256.New()
 	for _, p := range parts {
 		h.Write(p)
@@ -311,8 +314,8 @@ func requestHash(parts ...[]byte) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// keyOf is a request's key as a lane has it; the admin's requests have no run.
-func keyOf(runID, key string) string {
+// KeyOf is a request's key as a lane has it; the admin's requests have no run.
+func KeyOf(runID, key string) string {
 	if key == "" {
 		return ""
 	}

@@ -1,4 +1,6 @@
-package host
+// Package api has the forms of the host's requests and answers, as the OpenAPI document shows
+// them, and its errors.
+package api
 
 import (
 	"encoding/json"

@@ -1,0 +1,12 @@
+package api
+
+import (
+	"encoding/json"
+)
+
+// StaticAnswer is static content.
+type StaticAnswer struct {
+	Name   string          `json:"name"`
+	SHA256 string          `json:"sha256"`
+	Value  json.RawMessage `json:"value"`
+}

@@ -1,0 +1,84 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"tape/repo"
+)
+
+// Problem is why a request was not done.
+type Problem struct {
+	Code      string         `json:"code"`
+	Message   string         `json:"message"`
+	Retryable bool           `json:"retryable"`
+	Details   map[string]any `json:"details"`
+
+	Status int           `json:"-"`
+	After  time.Duration `json:"-"` // when to try again
+}
+
+func (p *Problem) Error() string { return p.Message }
+
+// ErrorAnswer is the body of every error.
+type ErrorAnswer struct {
+	Error Problem `json:"error"`
+}
+
+func NewProblem(status int, code, format string, args ...any) *Problem {
+	return &Problem{Code: code, Message: fmt.Sprintf(format, args...), Status: status, Details: map[string]any{}}
+}
+
+func Unauthorized(text string) *Problem {
+	return NewProblem(http.StatusUnauthorized, "unauthorized", "%s", text)
+}
+
+func Invalid(format string, args ...any) *Problem {
+	return NewProblem(http.StatusUnprocessableEntity, "invalid_argument", format, args...)
+}
+
+func Conflict(format string, args ...any) *Problem {
+	return NewProblem(http.StatusConflict, "conflict", format, args...)
+}
+
+func TooLarge(what string, most int) *Problem {
+	p := NewProblem(http.StatusRequestEntityTooLarge, "payload_too_large", "%s is too large: at most %d bytes", what, most)
+	p.Details["max_bytes"] = most
+	return p
+}
+
+// NotFound is the same for what is not there and what a run must not see.
+func NotFound(what string) *Problem {
+	return NewProblem(http.StatusNotFound, "not_found", "there is no such %s", what)
+}
+
+// ProblemOf is what a client is told of an error.
+func ProblemOf(err error) *Problem {
+	var p *Problem
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.As(err, &large):
+		return TooLarge("the body", int(large.Limit))
+	case errors.Is(err, repo.ErrNotFound):
+		p = NewProblem(http.StatusNotFound, "not_found", "%v", err)
+	case errors.Is(err, repo.ErrInvalid):
+		p = Invalid("%v", err)
+	case errors.Is(err, repo.ErrConflict):
+		p = Conflict("%v", err)
+	case errors.Is(err, repo.ErrBusy):
+		p = NewProblem(http.StatusServiceUnavailable, "busy", "%v", err)
+		p.Retryable, p.After = true, time.Second
+	default:
+		return NewProblem(http.StatusInternalServerError, "internal", "the server could not do it; its log says why")
+	}
+	for _, h := range repo.Hints(err) {
+		if h.Text != "" {
+			p.Details["hint"] = h.Text
+		}
+	}
+	return p
+}
