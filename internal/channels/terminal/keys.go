@@ -90,8 +90,7 @@ func (k *keys) from(in io.Reader) {
 // duringTurn takes a key. Enter gives the line to the turn, unless that is a command or was edited
 // with more than Backspace: such a line waits for the prompt.
 func (k *keys) duringTurn(b byte) (said []string) {
-	pasting := bytes.Contains(k.line, []byte(pasteBegins)) && !bytes.Contains(k.line, []byte(pasteEnds))
-	if pasting {
+	if bytes.LastIndex(k.line, []byte(pasteBegins)) > bytes.LastIndex(k.line, []byte(pasteEnds)) { // within a paste
 		k.line = append(k.line, b)
 		return nil
 	}

@@ -77,7 +77,7 @@ func TestDuringTurn(t *testing.T) {
 	var said []string
 	k := newKeys(nil, func(line string) { said = append(said, line) })
 	k.busy(true)
-	k.from(strings.NewReader("\x7ftéé\x7fst first\r\r,help\rup\x1b[A\rsecond\r\x1b[200~a\rb\rc\x1b[201~\rhal"))
+	k.from(strings.NewReader("\x7ftéé\x7fst first\r\r,help\rup\x1b[A\rsecond\r\x1b[200~a\rb\rc\x1b[201~\x1b[200~d\re\x1b[201~\rhal"))
 	k.busy(false)
 	k.from(strings.NewReader("f\r"))
 	if strings.Join(said, "|") != "tést first|second" {
@@ -85,7 +85,7 @@ func TestDuringTurn(t *testing.T) {
 	}
 	buf := make([]byte, 100)
 	n, _ := k.Read(buf)
-	if want := ",help\rup\x1b[A\r\x1b[200~a\rb\rc\x1b[201~\rhalf\r"; string(buf[:n]) != want {
+	if want := ",help\rup\x1b[A\r\x1b[200~a\rb\rc\x1b[201~\x1b[200~d\re\x1b[201~\rhalf\r"; string(buf[:n]) != want {
 		t.Errorf("the prompt gets %q, want %q", buf[:n], want)
 	}
 }

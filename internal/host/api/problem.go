@@ -27,22 +27,27 @@ type ErrorAnswer struct {
 	Error Problem `json:"error"`
 }
 
+// NewProblem is a problem of a status and code of HTTP.
 func NewProblem(status int, code, format string, args ...any) *Problem {
 	return &Problem{Code: code, Message: fmt.Sprintf(format, args...), Status: status, Details: map[string]any{}}
 }
 
+// Unauthorized says that a request has no token, or one that is none.
 func Unauthorized(text string) *Problem {
 	return NewProblem(http.StatusUnauthorized, "unauthorized", "%s", text)
 }
 
+// Invalid says what is wrong with a request.
 func Invalid(format string, args ...any) *Problem {
 	return NewProblem(http.StatusUnprocessableEntity, "invalid_argument", format, args...)
 }
 
+// Conflict says what a request does not go together with.
 func Conflict(format string, args ...any) *Problem {
 	return NewProblem(http.StatusConflict, "conflict", format, args...)
 }
 
+// TooLarge says that something has more than most bytes.
 func TooLarge(what string, most int) *Problem {
 	p := NewProblem(http.StatusRequestEntityTooLarge, "payload_too_large", "%s is too large: at most %d bytes", what, most)
 	p.Details["max_bytes"] = most

@@ -9,8 +9,10 @@ import (
 // KindState is the kind of the entries that state is made of.
 const KindState = "state"
 
+// StateKey names a value: its scope, whose it is, and its name there.
 type StateKey struct{ Scope, Owner, Key string }
 
+// StateValue is one, with the entry that has it.
 type StateValue struct {
 	Value json.RawMessage
 	Seq   int64
