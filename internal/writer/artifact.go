@@ -34,10 +34,11 @@ func AddArtifact(ctx context.Context, t *workspace.Tape, a layout.Artifact, stag
 // the tape may have them.
 func (w *Writer) refer(ctx context.Context, refs []layout.Artifact, others ...*snapshot.Snapshot) error {
 	var in []*snapshot.Snapshot
-	var there bool
 	for _, ref := range refs {
 		if size, err := snapshot.SizeOf(w.phasePath(layout.ArtifactsDir, ref.SHA256)); err == nil && size == ref.Size {
-			there = true
+			if err := artifacts.Settle(w.T.Store().FS(), w.phasePath()); err != nil {
+				return err
+			}
 			continue
 		}
 		if in == nil {
@@ -50,9 +51,6 @@ func (w *Writer) refer(ctx context.Context, refs []layout.Artifact, others ...*s
 		if err := artifacts.Bring(ctx, w.T, ref, layout.Phase{Seq: w.rec.Seq, Folder: w.rec.Folder}, in...); err != nil {
 			return err
 		}
-	}
-	if there {
-		return artifacts.Settle(w.T.Store().FS(), w.phasePath())
 	}
 	return nil
 }

@@ -92,8 +92,7 @@ func (k *Bulk) take(ctx context.Context, tx *Tx) error {
 }
 
 // Commit makes the tapes true, and returns the names of those that somebody else has made
-// meanwhile: of them nothing has changed. After an error some may be there. The Bulk can be
-// used again.
+// meanwhile: nothing of them has changed. After an error some may be there. It can be used again.
 func (k *Bulk) Commit(ctx context.Context) (lost []string, err error) {
 	batch, ready := k.batch, k.ready
 	k.batch, k.ready = k.s.Git().NewPack(), nil

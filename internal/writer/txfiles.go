@@ -72,8 +72,7 @@ func (tx *Tx) syncLater(f *disk.File) {
 	tx.syncing.Go(func() error { return errors.Join(f.Sync(), f.Close()) })
 }
 
-// flushAll brings everything that was appended so far to the files, and on its way to
-// the disk.
+// flushAll brings all that was appended to the files, and on its way to the disk.
 func (tx *Tx) flushAll() error {
 	if tx.bare {
 		return nil
