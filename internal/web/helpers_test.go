@@ -32,8 +32,9 @@ func newSite(t *testing.T, write bool) *site {
 	must(t, err)
 	_, _, err = repo.Init(t.Context(), filepath.Join(home, "other place"), nil)
 	must(t, err)
-	srv := httptest.NewServer(web.New(web.Options{Home: home, Store: store, Write: write, Token: token}))
-	t.Cleanup(srv.Close)
+	pages, wait := web.New(t.Context(), web.Options{Home: home, Store: store, Write: write, Token: token})
+	srv := httptest.NewServer(pages)
+	t.Cleanup(func() { srv.Close(); wait() })
 	jar, err := cookiejar.New(nil)
 	must(t, err)
 	s := &site{T: t, url: srv.URL, client: &http.Client{Jar: jar}, store: store}

@@ -67,7 +67,7 @@ func (s *server) session(r *request) error {
 		}
 		d.Target = from
 	}
-	d.About = r.space.aboutSoon(r.Context(), t)
+	d.About = s.aboutSoon(r.space, t)
 	last, _ := repo.Entry{Date: d.Info.Updated}.Time() // one without a date is not growing
 	d.Live = s.Now().Sub(last) < growing
 	for _, p := range phases[:min(len(phases), promptsMax)] {

@@ -72,13 +72,13 @@ func (w *space) about(ctx context.Context, tapes []*repo.Tape) (map[string]about
 
 // aboutSoon is what is known of a tape, nothing yet if the index has to catch up for long: that
 // goes on, and nobody waits for it who wants to read.
-func (w *space) aboutSoon(ctx context.Context, t *repo.Tape) about.Tape {
+func (s *server) aboutSoon(w *space, t *repo.Tape) about.Tape {
 	const soon = 300 * time.Millisecond
 	found := make(chan about.Tape, 1)
-	go func() {
-		facts, _ := w.about(context.WithoutCancel(ctx), []*repo.Tape{t}) // without them, the page has the tape's name
+	s.later(func(ctx context.Context) {
+		facts, _ := w.about(ctx, []*repo.Tape{t}) // without them, the page has the tape's name
 		found <- facts[t.Branch()]
-	}()
+	})
 	select {
 	case a := <-found:
 		return a

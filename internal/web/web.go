@@ -50,14 +50,17 @@ type server struct {
 	md     *prose
 	mu     sync.Mutex
 	spaces map[string]*space // by folder
+	later  func(func(context.Context))
 }
 
-// New returns the handler of all pages.
-func New(o Options) http.Handler {
+// New returns the handler of all pages, and what waits for work that goes on after an answer.
+// That work ends with the context.
+func New(ctx context.Context, o Options) (pages http.Handler, wait func()) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &server{Options: o, md: newProse(), spaces: map[string]*space{}}
+	var behind sync.WaitGroup
+	s := &server{Options: o, md: newProse(), spaces: map[string]*space{}, later: func(f func(context.Context)) { behind.Go(func() { f(ctx) }) }}
 	s.pages = template.Must(template.New("").Funcs(s.funcs()).ParseFS(pageFiles, "pages/*.html"))
 	in := http.NewServeMux()
 	in.HandleFunc("GET /{$}", s.page(s.sessions))
@@ -81,7 +84,7 @@ func New(o Options) http.Handler {
 	mux.Handle("GET /assets/", http.FileServerFS(assets))
 	mux.Handle("/w/{space}/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.inSpace(w, r, in) }))
 	mux.Handle("/", in)
-	return s.guarded(mux)
+	return s.guarded(mux), behind.Wait
 }
 
 // guarded lets through who has the cookie, and gives it to who has the token.

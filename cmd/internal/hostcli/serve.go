@@ -31,8 +31,10 @@ func (Host) Serve(ctx context.Context, o cli.ServeOptions) error {
 	if err != nil {
 		return err
 	}
+	pages, wait := web.New(ctx, web.Options{Home: o.Home, Store: o.Store, Write: o.Write, Token: o.Token})
+	defer wait()
 	s, err := host.New(ctx, host.Options{Store: o.Store, Token: o.Token, Version: o.Version, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Handler: web.New(web.Options{Home: o.Home, Store: o.Store, Write: o.Write, Token: o.Token})})
+		Handler: pages})
 	if err != nil {
 		return err
 	}
