@@ -37,7 +37,7 @@ func InTx(ctx context.Context, tx *writer.Tx, name string) (*TxFork, error) {
 
 // Append adds an entry to the fork; an anchor opens a phase of it.
 func (f *TxFork) Append(ctx context.Context, d layout.Draft) error {
-	d, err := f.tx.Absent(ctx, d)
+	d, err := f.tx.Absent(ctx, d, f.tx.Attached()...)
 	if err != nil {
 		return err
 	}
@@ -55,6 +55,7 @@ func (f *TxFork) Merge(ctx context.Context) error {
 	if len(f.lines) == 0 {
 		return nil
 	}
+	f.commits.From(tx.Attached())
 	if err := f.commits.Checkpoint(ctx, f.lines); err != nil {
 		return err
 	}

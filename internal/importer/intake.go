@@ -30,6 +30,8 @@ type intake struct {
 	alone bool // without subagents
 	live  bool // the session goes on
 
+	inline bool // large results and pictures stay in their entries
+
 	tx    *repo.Tx              // nil while the tape does not exist
 	have  map[[16]byte]int      // keys of the entries that were there before, by the number of these
 	met   map[int]struct{}      // those of them that the file has
@@ -59,7 +61,7 @@ type openFork struct {
 const maxForks = 16 << 20 // bytes
 
 func newIntake(store *repo.Store, bulk *writer.Bulk, info record.Info, o Options, res *Result) *intake {
-	return &intake{store: store, bulk: bulk, info: info, res: res, alone: o.NoSubagents, live: o.live, limit: maxForks,
+	return &intake{store: store, bulk: bulk, info: info, res: res, alone: o.NoSubagents, live: o.live, inline: o.Inline, limit: maxForks,
 		have: map[[16]byte]int{}, met: map[int]struct{}{}, out: map[[16]byte]struct{}{}, asked: map[string]string{}}
 }
 
@@ -214,6 +216,10 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 		}
 		var err error
 		d, err = layout.StoredLine(line)
+		in.fail(err)
+	} else if in.info.Format != Bub { // whose entries are known again by their content
+		var err error
+		d, err = in.attach(ctx, d)
 		in.fail(err)
 	}
 	if in.err != nil {

@@ -25,6 +25,8 @@ type Options struct {
 	Fallback string
 	// NoSubagents leaves out what subagents did. An import without it brings it in.
 	NoSubagents bool
+	// Inline leaves large results and pictures in their entries. Else they become artifacts.
+	Inline bool
 	// Progress is told from time to time how many bytes of the file were read. It
 	// may be called from several goroutines. Nil drops it.
 	Progress func(read, size int64)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
 	"tape/internal/workspace"
@@ -68,7 +69,7 @@ func (v *Snapshot) continuesPhase(base *Snapshot, was, is layout.Phase) (bool, e
 		if !ok {
 			return false, nil
 		}
-		if h == e.Hash {
+		if h == e.Hash || e.Name == layout.ArtifactsDir {
 			continue
 		}
 		data, err1 := v.Git.Blob(h)
@@ -80,7 +81,21 @@ func (v *Snapshot) continuesPhase(base *Snapshot, was, is layout.Phase) (bool, e
 			return false, nil
 		}
 	}
-	return true, nil
+	return v.hasArtifactsOf(old, entries)
+}
+
+// hasArtifactsOf reports whether a phase has the artifacts that it had.
+func (v *Snapshot) hasArtifactsOf(was, is []gitstore.TreeEntry) (bool, error) {
+	had, err1 := ArtifactsOf(v.Git, was)
+	has, err2 := ArtifactsOf(v.Git, is)
+	if err := errors.Join(err1, err2); err != nil {
+		return false, layout.CorruptObject(v.Commit, err)
+	}
+	names := make(map[gitstore.TreeEntry]bool, len(has))
+	for _, e := range has {
+		names[e] = true
+	}
+	return !slices.ContainsFunc(had, func(e gitstore.TreeEntry) bool { return !names[e] }), nil
 }
 
 // Begins returns the parent of a fork, and, as a mark of the fork, where the entries end

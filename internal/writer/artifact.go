@@ -1,10 +1,14 @@
 package writer
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"tape/internal/artifacts"
 	"tape/internal/gitstore"
@@ -29,6 +33,29 @@ func AddArtifact(ctx context.Context, t *workspace.Tape, a layout.Artifact, stag
 	})
 	return a, err
 }
+
+// Attach adds a content for entries that follow in the Tx, those of its forks included. Where there
+// is a working tree, it is a file of the open phase, which stays there after a rollback.
+func (tx *Tx) Attach(ctx context.Context, a layout.Artifact, data []byte) (layout.Artifact, error) {
+	sum := sha256.Sum256(data)
+	a.SHA256, a.Size = hex.EncodeToString(sum[:]), int64(len(data))
+	a.ID = a.SHA256
+	if _, ok := layout.FindEntry(tx.b.Loose, a.SHA256); !ok {
+		tx.b.Loose = append(tx.b.Loose, gitstore.TreeEntry{Name: a.SHA256, Mode: gitstore.ModeFile, Hash: tx.batch.Put(gitstore.KindBlob, data)})
+	}
+	if tx.bare {
+		return a, nil
+	}
+	staged, err := artifacts.Stage(ctx, tx.w.T.Store(), bytes.NewReader(data))
+	if err != nil {
+		return a, err
+	}
+	defer staged.Discard()
+	return a, staged.Place(tx.w.phasePath())
+}
+
+// Attached is what Attach has added.
+func (tx *Tx) Attached() []gitstore.TreeEntry { return tx.b.Loose }
 
 // refer makes sure that the artifacts are in the open phase to which an entry refers. Others than
 // the tape may have them.
@@ -126,7 +153,7 @@ func (tx *Tx) bringStored(ctx context.Context, e jsonl.Entry, theirs gitstore.Ha
 		var err error
 		tx.wanted[ref.SHA256] = true
 		if tx.bare {
-			tx.b.From = append(tx.b.From[:1:1], others...)
+			tx.b.From = append(slices.Clip(tx.b.From[:min(1, len(tx.b.From))]), others...)
 			err = tx.b.Refer(ref.SHA256)
 		} else if err = tx.w.refer(ctx, []layout.Artifact{ref}, others...); errors.Is(err, layout.ErrInvalid) {
 			err = nil // it was missing before
@@ -139,10 +166,13 @@ func (tx *Tx) bringStored(ctx context.Context, e jsonl.Entry, theirs gitstore.Ha
 }
 
 // Absent notes in an entry's meta which artifacts did not come with it. It is for entries that
-// are stored as they are, such as those of an import.
-func (tx *Tx) Absent(ctx context.Context, d layout.Draft) (layout.Draft, error) {
+// are stored as they are, such as those of an import. Some are known to be there.
+func (tx *Tx) Absent(ctx context.Context, d layout.Draft, there ...gitstore.TreeEntry) (layout.Draft, error) {
 	var absent []byte
 	for _, ref := range layout.Artifacts(d.Payload) {
+		if _, ok := layout.FindEntry(there, ref.SHA256); ok {
+			continue
+		}
 		err := tx.checkArtifacts(ctx, []byte(`{"artifact":`+string(ref.Reference())+`}`))
 		if errors.Is(err, layout.ErrInvalid) {
 			absent = append(jsonl.AppendString(absent, ref.SHA256), ',')

@@ -26,6 +26,7 @@ type importOptions struct {
 	format string
 	files  []string
 	alone  bool // without subagents
+	inline bool // without artifacts
 	tapes  []string
 }
 
@@ -46,6 +47,10 @@ input. Each file becomes a tape named after its session, unless --tape says othe
 If a file has grown, importing it again adds only the new entries. For each file, import
 prints the number of new entries, known entries and damaged lines; the latter are kept as
 events named import.damaged. A last line that somebody is still writing waits for the next import.
+
+Images, and results of tools with more than 16 KiB of text, become artifacts: the entry keeps
+the beginning and the end of the text, and tape artifact has all of it. With --inline, everything
+stays in the entries.
 
 An imported tape has no working tree until somebody writes to it.
 
@@ -79,6 +84,7 @@ If the current directory has no workspace yet, import creates one, as tape init 
 		},
 	}
 	cmd.Flags().BoolVar(&o.alone, "no-subagents", false, "leave out what subagents did")
+	cmd.Flags().BoolVar(&o.inline, "inline", false, "leave large results and images in their entries")
 	return cmd
 }
 
@@ -141,7 +147,7 @@ func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
 	done := int64(0)
 	for _, t := range list {
 		start := done
-		err := batch.File(ctx, t.name, importer.Options{Format: o.format, Tape: o.wantedTape(), Fallback: t.fallback, NoSubagents: o.alone,
+		err := batch.File(ctx, t.name, importer.Options{Format: o.format, Tape: o.wantedTape(), Fallback: t.fallback, NoSubagents: o.alone, Inline: o.inline,
 			Progress: func(read, _ int64) { bar.part(start+read, total) }})
 		if err != nil {
 			return err

@@ -1,0 +1,170 @@
+package importer
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/jsonl"
+	"tape/repo"
+)
+
+var (
+	resultText = regexp.MustCompile(`"content":"(\[main [^"]*)"`)
+	promptText = regexp.MustCompile(`"content":"(?:ask|do) [^"]*"`)
+)
+
+// enlarged gives results and messages of a generated session long texts and pictures.
+func enlarged(ls []string) []string {
+	var out []string
+	for i, l := range ls {
+		picture := base64.StdEncoding.EncodeToString([]byte(strings.Repeat(fmt.Sprintf("picture %d of %d ", i%7, i), 200)))
+		block := `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + picture + `"}}`
+		l = resultText.ReplaceAllStringFunc(l, func(was string) string {
+			text := resultText.FindStringSubmatch(was)[1] + strings.Repeat(fmt.Sprintf(`\nline %d of a log, %d`, i, i%9), 1500)
+			switch i % 4 {
+			case 0:
+				return `"content":"` + text + `"`
+			case 1:
+				return `"content":[{"type":"text","text":"` + text + `"},` + block + `]`
+			case 2:
+				return `"content":"` + text + `\ud83d"` // no character, and so no text of an artifact
+			}
+			return was
+		})
+		if i%3 == 0 {
+			l = promptText.ReplaceAllString(l, `"content":[`+block+`,{"type":"text","text":"see"}]`)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// longStrings are the long strings of a tape, with those that are artifacts.
+func longStrings(t *testing.T, s *repo.Store, name string) (out []string, artifacts int) {
+	t.Helper()
+	tape, err := s.Tape(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := func(ref map[string]any) string {
+		artifacts++
+		_, r, err := tape.Artifact(t.Context(), ref["id"].(string))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		b, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ref["mime_type"] == "image/png" {
+			return base64.StdEncoding.EncodeToString(b)
+		}
+		return string(b)
+	}
+	var walk func(v any, add func(string))
+	walk = func(v any, add func(string)) {
+		switch v := v.(type) {
+		case map[string]any:
+			if ref, ok := v["artifact"].(map[string]any); ok {
+				add(content(ref))
+				return
+			}
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				walk(v[key], add)
+			}
+		case []any:
+			for _, e := range v {
+				walk(e, add)
+			}
+		case string:
+			if len(v) > 1000 {
+				add(v)
+			}
+		}
+	}
+	for _, line := range tapeLines(t, s, name) {
+		e, err := jsonl.Parse([]byte(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		walk(decode(t, e.Payload), func(text string) { out = append(out, text) })
+	}
+	slices.Sort(out)
+	return out, artifacts
+}
+
+// TestAttach: with artifacts, a tape says what it says without them, however the import came about.
+func TestAttach(t *testing.T) {
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			ls := enlarged(generate(seed, 40))
+			s := testStore(t)
+			all := fileOf(t, "all.jsonl", ls...)
+			mustImport(t, s, all, Options{Tape: "inline", Inline: true})
+			want, n := longStrings(t, s, "inline")
+			if n > 0 {
+				t.Errorf("%d artifacts in spite of Inline", n)
+			}
+			mustImport(t, s, all, Options{Tape: "whole"})
+			for _, at := range []int{len(ls) / 3, len(ls) * 2 / 3} {
+				mustImport(t, s, fileOf(t, "part.jsonl", ls[:at]...), Options{Tape: "grown"})
+				mustImport(t, s, fileOf(t, "part.jsonl", ls[:at]...), Options{Tape: "written"})
+				tape, err := s.Tape(t.Context(), "written")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := tape.Append(t.Context(), nil, repo.Message("user", "by hand")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, name := range []string{"whole", "grown", "written"} {
+				res := mustImport(t, s, all, Options{Tape: name})
+				if again := mustImport(t, s, all, Options{Tape: name}); again.Imported != 0 {
+					t.Errorf("%s: imported again, it adds %d entries", name, again.Imported)
+				}
+				got, n := longStrings(t, s, name)
+				if n == 0 {
+					t.Errorf("%s: no artifacts", name)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%s has other texts; %+v", name, res)
+				}
+			}
+		})
+	}
+}
+
+// TestPictures knows a picture in the form of any provider, and keeps what is beside it.
+func TestPictures(t *testing.T) {
+	png := base64.StdEncoding.EncodeToString([]byte("PNG"))
+	for name, part := range map[string]string{
+		"Anthropic":   `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + png + `"},"detail":"low"}`,
+		"MCP":         `{"type":"image","mimeType":"image/png","data":"` + png + `","detail":"low"}`,
+		"Gemini":      `{"inlineData":{"mimeType":"image/png","data":"` + png + `"},"detail":"low"}`,
+		"Chat":        `{"type":"image_url","image_url":{"url":"data:image/png;base64,` + png + `"},"detail":"low"}`,
+		"Responses":   `{"type":"input_image","image_url":"data:image/png;base64,` + png + `","detail":"low"}`,
+		"not base64":  `{"type":"image","mimeType":"image/png","data":"??"}`,
+		"not strict":  `{"type":"image","mimeType":"image/png","data":"UE5H\n"}`,
+		"no picture":  `{"type":"file","mimeType":"text/plain","data":"` + png + `"}`,
+		"elsewhere":   `{"type":"image_url","image_url":{"url":"https://example.com/image/png"}}`,
+		"an artifact": `{"type":"image","mimeType":"image/png","artifact":{"id":"x"}}`,
+	} {
+		media, data := picture([]byte(part))
+		if want := strings.Contains(part, "low"); want != (string(data) == "PNG" && media == "image/png") {
+			t.Errorf("%s: %q, %q", name, media, data)
+		}
+	}
+	s := testStore(t)
+	mustImport(t, s, fileOf(t, "chat.json", `{"messages":[{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:image/png;base64,`+png+`","detail":"low"}}]}]}`), Options{Tape: "chat", Format: OpenAI})
+	lines := strings.Join(tapeLines(t, s, "chat"), "\n")
+	if !strings.Contains(lines, `{"type":"image","artifact":{"id":"`) || strings.Contains(lines, png) {
+		t.Errorf("the picture is in its entry:\n%s", lines)
+	}
+}
