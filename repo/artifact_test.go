@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"tape/internal/join"
 	"testing"
 
 	"tape/internal/layout"
@@ -179,6 +180,21 @@ func TestArtifactsInForks(t *testing.T) {
 	}
 	mustCheckpoint(t, f)
 	wantArtifact(t, f, late, "of its second phase")
+	verified(t, s.Dir())
+}
+
+// TestForkOfPhaseWithArtifacts: the phase that both sides go on with has artifacts, and gets more.
+func TestForkOfPhaseWithArtifacts(t *testing.T) {
+	s := testStore(t, nil)
+	tp := openTape(t, s, "main")
+	addsArtifact(t, tp, "before")
+	f := mustFork(t, tp, "try", "")
+	addsArtifact(t, f, "in the fork")
+	addsArtifact(t, tp, "in the tape")
+	mustMerge(t, f, join.Options{})
+	for _, content := range []string{"before", "in the fork", "in the tape"} {
+		wantArtifact(t, tp, artifactNamed("late", content), content)
+	}
 	verified(t, s.Dir())
 }
 

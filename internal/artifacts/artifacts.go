@@ -150,9 +150,12 @@ func readWhole(path string) ([]byte, error) {
 }
 
 // Matches reports whether a content is what the name of an artifact says.
-func Matches(name string, data []byte) bool {
+func Matches(name string, data []byte) bool { return NameOf(data) == name }
+
+// NameOf is the name of the artifact that has a content.
+func NameOf(data []byte) string {
 	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]) == name
+	return hex.EncodeToString(sum[:])
 }
 
 // Bring makes sure that the folder of the open phase has an artifact that an entry refers to, as

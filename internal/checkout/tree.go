@@ -2,12 +2,14 @@
 package checkout
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"tape/internal/disk"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitindex"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
@@ -205,4 +207,21 @@ func (w Tree) writeArtifacts(v *snapshot.Snapshot, phase string, before, entries
 		}
 	}
 	return d.SyncDir(dir)
+}
+
+// Empty removes what a tape's commit has put into the workspace's folder.
+func Empty(ctx context.Context, s *workspace.Store, wt gitstore.Worktree, head gitstore.Hash) error {
+	v, err := snapshot.AtCommit(s, head)
+	if err != nil {
+		return err
+	}
+	for _, e := range v.Root {
+		if !filepath.IsLocal(e.Name) || e.Name == layout.GitDirName {
+			continue
+		}
+		if err := s.FS().RemoveAll(filepath.Join(wt.Dir, e.Name)); err != nil {
+			return err
+		}
+	}
+	return gitindex.Rebuild(ctx, s.Git(), wt, nil)
 }

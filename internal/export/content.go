@@ -17,6 +17,7 @@ import (
 type part struct {
 	kind string // "" for text; else what the recorder called it: image_url, …
 	text string
+	data string // the data: address of a picture
 }
 
 // contentParts reads a content or a result: a string, an array of parts, or any JSON.
@@ -28,22 +29,48 @@ func contentParts(raw []byte) []part {
 		return nil
 	}
 	if raw[0] != '[' {
-		return []part{{kind: "json", text: readable(raw)}}
+		return appendPart(nil, raw, raw[0] == '{' && jsonl.Get(raw, "artifact") != nil)
 	}
 	var out []part
 	for el := range jsonl.Elements(raw) {
-		if text, ok := jsonl.String(el); ok {
-			out = append(out, part{text: text})
-			continue
-		}
-		kind := jsonl.GetString(el, "type")
-		if text, ok := jsonl.String(jsonl.Get(el, "text")); ok && (kind == "" || strings.HasSuffix(kind, "text")) {
-			out = append(out, part{text: text})
-			continue
-		}
-		out = append(out, part{kind: cmp.Or(kind, "json"), text: readable(el)})
+		out = appendPart(out, el, true)
 	}
 	return out
+}
+
+// appendPart adds one of an array's parts, or JSON that is none.
+func appendPart(to []part, el []byte, isPart bool) []part {
+	if text, ok := jsonl.String(el); ok {
+		return append(to, part{text: text})
+	}
+	if !isPart {
+		return append(to, part{kind: "json", text: readable(el)})
+	}
+	kind := jsonl.GetString(el, "type")
+	if media, data := display.Picture(el); data != "" && display.IsShown(media) {
+		about := fmt.Sprintf("%s, %s", media, display.Bytes(int64(len(data)/4*3)))
+		return append(to, part{kind: cmp.Or(kind, "image"), text: about, data: "data:" + media + ";base64," + data})
+	}
+	about := artifactOf(jsonl.Get(el, "artifact"))
+	if text, ok := jsonl.String(jsonl.Get(el, "text")); ok && (kind == "" || strings.HasSuffix(kind, "text")) {
+		to = append(to, part{text: text})
+		if about != "" {
+			to = append(to, part{kind: "artifact", text: about})
+		}
+		return to
+	}
+	if kind == "image" && about != "" {
+		return append(to, part{kind: kind, text: about})
+	}
+	return append(to, part{kind: cmp.Or(kind, "json"), text: readable(el)})
+}
+
+// artifactOf describes the artifact that a value refers to; "" if it is no reference.
+func artifactOf(val []byte) string {
+	if refs := repo.References(repo.Entry{Payload: fmt.Appendf(nil, `{"artifact":%s}`, val)}); val != nil && len(refs) == 1 {
+		return refs[0].About() + ", " + refs[0].ID
+	}
+	return ""
 }
 
 // messageParts is the content of a message or system prompt, with the rest of its payload.
@@ -142,9 +169,7 @@ func appendField(b *strings.Builder, key string, val []byte) {
 		text = string(jsonl.Unescape(nil, val))
 	}
 	if key == "artifact" {
-		if refs := repo.References(repo.Entry{Payload: fmt.Appendf(nil, `{"artifact":%s}`, val)}); len(refs) == 1 {
-			text = refs[0].About() + ", " + refs[0].ID
-		}
+		text = cmp.Or(artifactOf(val), text)
 	}
 	b.WriteString(key)
 	b.WriteByte(':')
@@ -229,14 +254,6 @@ func when(e repo.Entry, usual string) (text, machine string) {
 		text += " " + z
 	}
 	return text, t.Local().Format(time.RFC3339)
-}
-
-// amount says how much text was left out.
-func amount(rest string) string {
-	if n := strings.Count(strings.TrimRight(rest, "\n"), "\n"); n > 0 {
-		return display.Count(n+1, "more line", "more lines") + " (" + display.Bytes(int64(len(rest))) + ")"
-	}
-	return display.Bytes(int64(len(rest))) + " more"
 }
 
 // cut divides text behind its first lines, so that neither lines nor bytes are too

@@ -12,6 +12,7 @@ import (
 
 	"tape/internal/about"
 	"tape/internal/display"
+	"tape/internal/export/markup"
 	"tape/internal/export/messages"
 	"tape/internal/jsonl"
 	"tape/repo"
@@ -80,9 +81,9 @@ const (
 // Conversation shows entries as people read a conversation: who said what, each call of a
 // tool with its result as one line. It returns how many events it left out.
 func Conversation(ctx context.Context, w io.Writer, s *Screen, entries iter.Seq2[repo.Entry, error]) (left int, err error) {
-	t := &talk{Screen: s, w: newOutput(w), dir: s.Dir}
+	t := &talk{Screen: s, w: markup.NewOutput(w), dir: s.Dir}
 	err = eachBlock(ctx, Source{Entries: entries}, t.block)
-	if flushed := t.w.w.Flush(); err == nil {
+	if flushed := t.w.W.Flush(); err == nil {
 		err = flushed
 	}
 	return t.left, err
@@ -90,7 +91,7 @@ func Conversation(ctx context.Context, w io.Writer, s *Screen, entries iter.Seq2
 
 type talk struct {
 	*Screen
-	w       *output
+	w       *markup.Output
 	begun   bool
 	speaker string
 	day     string
@@ -119,7 +120,7 @@ func (t *talk) block(b *block) error {
 		t.text(b.entry, InkBad, title, talkLines)
 		t.data(details)
 	}
-	return t.w.err()
+	return t.w.Err()
 }
 
 // line writes a line with something in the gutter.
@@ -128,7 +129,7 @@ func (t *talk) line(id string, ink Ink, text string) {
 	if pad := gutter - 2 - len(id); id != "" || text != "" {
 		text = strings.Repeat(" ", max(0, pad)) + t.Ink(InkQuiet, id) + "  " + text
 	}
-	t.w.text(text + "\n")
+	t.w.Text(text + "\n")
 }
 
 func entryID(e repo.Entry) string { return fmt.Sprintf("@%d", e.ID) }
@@ -144,7 +145,7 @@ func (t *talk) cells() int {
 // gap writes an empty line, but not at the top.
 func (t *talk) gap() {
 	if t.begun {
-		t.w.text("\n")
+		t.w.Text("\n")
 	}
 	t.begun = true
 }
@@ -155,7 +156,7 @@ func (t *talk) heading(title, date string) {
 	if date != "" {
 		date = "  " + date
 	}
-	t.w.text(t.Ink(InkHeading, t.fit(title, t.Width-len(date))) + t.Ink(InkQuiet, date) + "\n")
+	t.w.Text(t.Ink(InkHeading, t.fit(title, t.Width-len(date))) + t.Ink(InkQuiet, date) + "\n")
 }
 
 func (t *talk) phase(e repo.Entry) {
@@ -226,7 +227,7 @@ func (t *talk) speak(who string, ink Ink, e repo.Entry) {
 	t.gap()
 	t.speaker = who
 	date := "  " + t.date(e)
-	t.w.text(t.Ink(ink, t.fit(display.Line(who), t.Width-len(date))) + t.Ink(InkQuiet, date) + "\n")
+	t.w.Text(t.Ink(ink, t.fit(display.Line(who), t.Width-len(date))) + t.Ink(InkQuiet, date) + "\n")
 }
 
 func (t *talk) message(b *block) {
@@ -306,14 +307,14 @@ func (t *talk) text(e repo.Entry, ink Ink, text string, most int) {
 
 // item is what a line of a list begins with, below which its text goes on.
 func item(l string) string {
-	_, n := marker(l)
+	_, n := markup.Marker(l)
 	if n == 0 {
-		n = indentOf(l)
+		n = markup.IndentOf(l)
 		for _, sign := range []string{"• ", "> "} {
 			n += len(l[n:]) - len(strings.TrimPrefix(l[n:], sign))
 		}
 	}
-	return l[:n+indentOf(l[n:])]
+	return l[:n+markup.IndentOf(l[n:])]
 }
 
 // wrap breaks a line. What is indented, or an item of a list, stays so.

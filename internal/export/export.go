@@ -21,6 +21,7 @@ import (
 	"iter"
 	"slices"
 
+	"tape/internal/export/markup"
 	"tape/internal/export/messages"
 	"tape/repo"
 	"tape/repo/view"
@@ -87,18 +88,18 @@ func (s Source) selected() []repo.Phase {
 // ids those that the messages were made from. Each phase stands for itself, as in tape
 // context: a call that is answered in the next phase has a stand-in for its result.
 func Write(ctx context.Context, w io.Writer, f Format, src Source) error {
-	writers := map[Format]func(context.Context, *output, Source) error{
+	writers := map[Format]func(context.Context, *markup.Output, Source) error{
 		JSONL: writeJSONL, OpenAI: writeOpenAI, Markdown: writeMarkdown, HTML: writeHTML, Training: writeTraining,
 	}
 	write, ok := writers[f]
 	if !ok {
 		return fmt.Errorf("there is no format %q", f)
 	}
-	out := newOutput(w)
+	out := markup.NewOutput(w)
 	if err := write(ctx, out, src); err != nil {
 		return err
 	}
-	return out.w.Flush()
+	return out.W.Flush()
 }
 
 // each calls use for each entry, until there is an error.
@@ -121,18 +122,18 @@ func each(ctx context.Context, entries iter.Seq2[repo.Entry, error], use func(re
 	return nil
 }
 
-func writeJSONL(ctx context.Context, w *output, src Source) error {
+func writeJSONL(ctx context.Context, w *markup.Output, src Source) error {
 	return src.each(ctx, func(e repo.Entry) error {
-		w.bytes(e.Raw)
-		w.text("\n")
-		return w.err()
+		w.Bytes(e.Raw)
+		w.Text("\n")
+		return w.Err()
 	})
 }
 
 // writeOpenAI writes the messages of all phases as one array, a message a line.
-func writeOpenAI(ctx context.Context, w *output, src Source) error {
-	m := messages.NewWriter(w.w, messages.StretchBytes, "\n", view.Options{})
-	w.text("[")
+func writeOpenAI(ctx context.Context, w *markup.Output, src Source) error {
+	m := messages.NewWriter(w.W, messages.StretchBytes, "\n", view.Options{})
+	w.Text("[")
 	err := src.each(ctx, m.Add)
 	if err == nil {
 		err = m.Flush()
@@ -141,8 +142,8 @@ func writeOpenAI(ctx context.Context, w *output, src Source) error {
 		return err
 	}
 	if m.Any {
-		w.text("\n")
+		w.Text("\n")
 	}
-	w.text("]\n")
+	w.Text("]\n")
 	return nil
 }

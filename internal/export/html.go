@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tape/internal/display"
+	"tape/internal/export/markup"
 	"tape/internal/export/messages"
 	"tape/repo"
 )
@@ -27,49 +28,25 @@ const (
 	nameMost    = 1000
 )
 
-// markup is HTML of this package's own; recorded text never becomes one.
-type markup string
-
 // page writes HTML. A failed write is remembered by w.
 type page struct {
-	w      *output
+	markup.Marks
 	zone   string
 	inside bool // a section is
 }
 
-func writeHTML(ctx context.Context, w *output, src Source) error {
-	return render(ctx, w, src, &page{w: w})
+func writeHTML(ctx context.Context, w *markup.Output, src Source) error {
+	return render(ctx, w, src, &page{Marks: markup.Marks{W: w}})
 }
-
-// put writes markup with an argument in the place of each {}: markup as it is, numbers,
-// and recorded text, which stays text.
-func (p *page) put(format markup, args ...any) {
-	for _, arg := range args {
-		before, after, _ := strings.Cut(string(format), "{}")
-		p.w.text(before)
-		switch arg := arg.(type) {
-		case markup:
-			p.w.text(string(arg))
-		case string:
-			p.w.text(inHTML.Replace(safe(arg)))
-		default:
-			p.w.printf("%d", arg)
-		}
-		format = markup(after)
-	}
-	p.w.text(string(format))
-}
-
-var inHTML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;")
 
 func (p *page) begin(t top) {
 	p.zone = t.zone
 	sum := sha256.Sum256([]byte(pageStyle))
-	p.put(`<!DOCTYPE html>
+	p.Put(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-{}'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src 'sha256-{}'">
 <meta name="referrer" content="no-referrer">
 <meta name="color-scheme" content="light dark">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -80,126 +57,126 @@ func (p *page) begin(t top) {
 <a class="skip" href="#tape">Skip to the entries</a>
 <header class="top">
 <h1 dir="auto"{}>{}</h1>
-`, markup(base64.StdEncoding.EncodeToString(sum[:])), line(t.title, 200), markup(pageStyle), language(t.title), line(t.title, nameMost))
+`, markup.HTML(base64.StdEncoding.EncodeToString(sum[:])), markup.Line(t.title, 200), markup.HTML(pageStyle), language(t.title), markup.Line(t.title, nameMost))
 	p.facts(t.facts)
-	p.put("</header>\n<nav aria-label=\"Contents\">\n<h2>Contents</h2>\n")
+	p.Put("</header>\n<nav aria-label=\"Contents\">\n<h2>Contents</h2>\n")
 	for _, ph := range t.phases {
-		p.put("<h3><a href=\"#p{}\"><span class=\"seq\">{}</span> <span dir=\"auto\">{}</span></a></h3>\n<ol>\n",
-			ph.Seq, fmt.Sprintf("%03d", ph.Seq), line(ph.Name, 120))
+		p.Put("<h3><a href=\"#p{}\"><span class=\"seq\">{}</span> <span dir=\"auto\">{}</span></a></h3>\n<ol>\n",
+			ph.Seq, fmt.Sprintf("%03d", ph.Seq), markup.Line(ph.Name, 120))
 		for _, q := range t.prompts[ph.Seq] {
-			p.put("<li><a href=\"#e{}\" dir=\"auto\"{}>{}</a></li>\n", q.id, language(q.text), line(q.text, 120))
+			p.Put("<li><a href=\"#e{}\" dir=\"auto\"{}>{}</a></li>\n", q.id, language(q.text), markup.Line(q.text, 120))
 		}
-		p.put("</ol>\n")
+		p.Put("</ol>\n")
 	}
-	p.put("</nav>\n<main id=\"tape\">\n")
+	p.Put("</nav>\n<main id=\"tape\">\n")
 }
 
 func (p *page) facts(facts []string) {
-	p.put("<p class=\"facts\">")
+	p.Put("<p class=\"facts\">")
 	for _, f := range facts {
-		p.put("<span dir=\"auto\">{}</span>\n", f)
+		p.Put("<span dir=\"auto\">{}</span>\n", f)
 	}
-	p.put("</p>\n")
+	p.Put("</p>\n")
 }
 
 func (p *page) end() {
 	p.endSection()
-	p.put("</main>\n</body>\n</html>\n")
+	p.Put("</main>\n</body>\n</html>\n")
 }
 
 func (p *page) endSection() {
 	if p.inside {
-		p.put("</section>\n")
+		p.Put("</section>\n")
 	}
 }
 
 func (p *page) section(ph repo.Phase, none bool) {
 	p.endSection()
 	p.inside = true
-	p.put(`<section id="p{}" aria-labelledby="h{}">
+	p.Put(`<section id="p{}" aria-labelledby="h{}">
 <h2 id="h{}"><a href="#p{}"><span class="seq">{}</span> <span dir="auto">{}</span></a></h2>
-`, ph.Seq, ph.Seq, ph.Seq, ph.Seq, fmt.Sprintf("%03d", ph.Seq), line(ph.Name, nameMost))
+`, ph.Seq, ph.Seq, ph.Seq, ph.Seq, fmt.Sprintf("%03d", ph.Seq), markup.Line(ph.Name, nameMost))
 	p.facts(phaseFacts(ph, p.zone))
 	if none {
-		p.put("<p class=\"facts\">No entries of the kinds that were asked for.</p>\n")
+		p.Put("<p class=\"facts\">No entries of the kinds that were asked for.</p>\n")
 	}
 }
 
 // open begins the element of an entry, with the line above its text if there is a title.
 func (p *page) open(c class, title string, e repo.Entry) {
-	p.put("<article class=\"{}{}\" id=\"e{}\">\n", markup(c), away(e), e.ID)
+	p.Put("<article class=\"{}{}\" id=\"e{}\">\n", markup.HTML(c), away(e), e.ID)
 	if title != "" {
 		p.label(title, e)
 	}
 }
 
-func (p *page) close(class) { p.put("</article>\n") }
+func (p *page) close(class) { p.Put("</article>\n") }
 
 // away is the class of what is not in the context.
-func away(e repo.Entry) markup {
+func away(e repo.Entry) markup.HTML {
 	if messages.Hidden(e) {
 		return " away"
 	}
 	return ""
 }
 
-func badge(e repo.Entry) markup {
+func badge(e repo.Entry) markup.HTML {
 	if messages.Hidden(e) {
 		return ` <span class="badge">not in context</span>`
 	}
 	return ""
 }
 
-func (p *page) mark(e repo.Entry) { p.put("<span id=\"e{}\"></span>\n", e.ID) }
+func (p *page) mark(e repo.Entry) { p.Put("<span id=\"e{}\"></span>\n", e.ID) }
 
 // label is the line above a text: who, which entry, and when.
 func (p *page) label(who string, e repo.Entry) {
-	p.put(`<p class="label"><span class="who">{}</span>{}`, line(who, nameMost), badge(e))
+	p.Put(`<p class="label"><span class="who">{}</span>{}`, markup.Line(who, nameMost), badge(e))
 	p.stamp(e)
-	p.put("</p>\n")
+	p.Put("</p>\n")
 }
 
 func (p *page) stamp(e repo.Entry) {
 	if who := author(e); who != "" {
-		p.put(` <span class="author" dir="auto">{}</span>`, who)
+		p.Put(` <span class="author" dir="auto">{}</span>`, who)
 	}
-	p.put(` <a class="ref" href="#e{}">@{}</a>`, e.ID, e.ID)
+	p.Put(` <a class="ref" href="#e{}">@{}</a>`, e.ID, e.ID)
 	if date, machine := when(e, p.zone); machine != "" {
-		p.put(` <time datetime="{}">{}</time>`, machine, date)
+		p.Put(` <time datetime="{}">{}</time>`, machine, date)
 	} else if date != "" {
-		p.put(" <time>{}</time>", line(date, 60))
+		p.Put(" <time>{}</time>", markup.Line(date, 60))
 	}
 }
 
 // call shows a call folded together with its results.
 func (p *page) call(c *call, e repo.Entry) {
-	p.put(`<details class="call"><summary><code>{}</code> <span class="brief" dir="auto">{}</span>`,
-		line(c.name, nameMost), line(brief(c.args), briefCut))
+	p.Put(`<details class="call"><summary><code>{}</code> <span class="brief" dir="auto">{}</span>`,
+		markup.Line(c.name, nameMost), markup.Line(brief(c.args), briefCut))
 	switch {
 	case slices.ContainsFunc(c.results, func(r result) bool { return r.failed }):
-		p.put(` <span class="badge bad">failed</span>`)
+		p.Put(` <span class="badge bad">failed</span>`)
 	case len(c.results) == 0:
-		p.put(` <span class="badge">no result here</span>`)
+		p.Put(` <span class="badge">no result here</span>`)
 	}
 	p.stamp(e)
-	p.put("</summary>\n")
+	p.Put("</summary>\n")
 	if c.args != "" && c.args != "{}" {
 		p.data("", c.args, e)
 	}
 }
 
 func (p *page) late(of *call, e repo.Entry) {
-	p.put(`<details class="call"><summary>`)
+	p.Put(`<details class="call"><summary>`)
 	if of != nil {
-		p.put(`result of <code>{}</code> <a href="#e{}">@{}</a>`, line(of.name, nameMost), of.entry, of.entry)
+		p.Put(`result of <code>{}</code> <a href="#e{}">@{}</a>`, markup.Line(of.name, nameMost), of.entry, of.entry)
 	} else {
-		p.put("result of a call that is not here")
+		p.Put("result of a call that is not here")
 	}
 	p.stamp(e)
-	p.put("</summary>\n")
+	p.Put("</summary>\n")
 }
 
-func (p *page) endCall() { p.put("</details>\n") }
+func (p *page) endCall() { p.Put("</details>\n") }
 
 // brief is the values of readable arguments, without their names.
 func brief(args string) string {
@@ -218,54 +195,53 @@ func brief(args string) string {
 
 // result shows one result; the first of an entry carries the entry's id.
 func (p *page) result(r result) {
-	p.put(`<div class="result{}"`, away(r.entry))
+	p.Put(`<div class="result{}"`, away(r.entry))
 	if r.index == 0 {
-		p.put(` id="e{}"`, r.entry.ID)
+		p.Put(` id="e{}"`, r.entry.ID)
 	}
-	p.put(">\n")
+	p.Put(">\n")
 	p.label(r.title(), r.entry)
 }
 
-func (p *page) endResult() { p.put("</div>\n") }
+func (p *page) endResult() { p.Put("</div>\n") }
 
 // data writes text; what is long or has a name can be opened.
 func (p *page) data(name, text string, _ repo.Entry) {
 	if name != "" {
-		p.put("<details class=\"part\"><summary>{}</summary>\n", line(name, nameMost))
+		p.Put("<details class=\"part\"><summary>{}</summary>\n", markup.Line(name, nameMost))
 	}
 	head, rest := cut(strings.TrimRight(text, "\r\n"), shownLines, shownBytes)
 	p.pre(head)
 	if rest != "" {
-		p.more(rest)
+		p.More(rest)
 		p.pre(rest)
-		p.put("</details>\n")
+		p.Put("</details>\n")
 	}
 	if name != "" {
-		p.put("</details>\n")
+		p.Put("</details>\n")
 	}
+}
+
+func (p *page) picture(it part, _ repo.Entry) {
+	p.Put("<p class=\"picture\"><img alt=\"{}\" src=\"{}\"></p>\n", markup.Line(it.text, nameMost), it.data)
 }
 
 // pre writes a block of text. The line end behind the tag is for the parser, which drops it.
-func (p *page) pre(text string) { p.put("<pre{}>\n{}</pre>\n", language(text), text) }
-
-// more opens the fold that has the rest of a text.
-func (p *page) more(rest string) {
-	p.put("<details class=\"more\"><summary>{}</summary>\n", amount(rest))
-}
+func (p *page) pre(text string) { p.Put("<pre{}>\n{}</pre>\n", language(text), text) }
 
 // events shows a run of events on one line that can be opened.
 func (p *page) events(events []repo.Entry) {
-	p.put(`<details class="events"><summary>{} <span class="brief">{}</span></summary>`+"\n",
-		display.Count(len(events), "event", "events"), line(eventNames(events), 160))
+	p.Put(`<details class="events"><summary>{} <span class="brief">{}</span></summary>`+"\n",
+		display.Count(len(events), "event", "events"), markup.Line(eventNames(events), 160))
 	for _, e := range events {
-		p.put("<div class=\"event{}\" id=\"e{}\">\n", away(e), e.ID)
+		p.Put("<div class=\"event{}\" id=\"e{}\">\n", away(e), e.ID)
 		p.label(eventName(e), e)
 		if data := eventData(e); data != "" {
 			p.data("", data, e)
 		}
-		p.put("</div>\n")
+		p.Put("</div>\n")
 	}
-	p.put("</details>\n")
+	p.Put("</details>\n")
 }
 
 func (p *page) prose(text string, c class, _ repo.Entry) {
@@ -273,10 +249,10 @@ func (p *page) prose(text string, c class, _ repo.Entry) {
 	if c == classSystem || c == classFailure {
 		lines = systemLines
 	}
-	p.put("<div class=\"text\" dir=\"auto\"{}>\n", language(text))
-	p.markdown(text, lines)
-	p.put("</div>\n")
+	p.Put("<div class=\"text\" dir=\"auto\"{}>\n", language(text))
+	p.Markdown(text, lines)
+	p.Put("</div>\n")
 }
 
 // language is the attribute that tells a browser which forms of characters a text is in.
-func language(s string) markup { return markup(` lang="` + display.Language(s) + `"`) }
+func language(s string) markup.HTML { return markup.HTML(` lang="` + display.Language(s) + `"`) }

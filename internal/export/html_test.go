@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/html"
 
 	"tape/internal/display"
+	"tape/internal/export/markup"
 )
 
 // attributes are those that the page has, by element, with what they may be.
@@ -30,7 +31,7 @@ func attributes() map[string]map[string]*regexp.Regexp {
 		"p": {"class": class}, "span": {"class": class, "dir": "auto", "id": entry}, "time": {"datetime": `[0-9TZ:-]+`},
 		"a":       {"class": class, "href": `#(e\d+|p\d+|tape)|https?://[!-~]+`, "rel": "noopener noreferrer nofollow", "dir": "auto", "lang": lang},
 		"details": {"class": class}, "summary": {}, "pre": {"class": class, "lang": lang}, "code": {},
-		"ul": {}, "ol": {"start": `\d+`}, "li": {}, "blockquote": {}, "hr": {}, "br": {}, "em": {}, "strong": {}, "del": {},
+		"ul": {}, "ol": {"start": `\d+`}, "li": {}, "blockquote": {}, "hr": {}, "br": {}, "img": {"alt": "image/.*", "src": `data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+`}, "em": {}, "strong": {}, "del": {},
 		"table": {}, "tbody": {}, "tr": {}, "th": {}, "td": {},
 	} {
 		out[element] = map[string]*regexp.Regexp{}
@@ -93,7 +94,7 @@ func checkPage(t *testing.T, page string) string {
 		}
 	}
 	walk(doc, false)
-	if tags := strings.Count(page, "</") + strings.Count(page, "<meta ") + strings.Count(page, "<br>") + strings.Count(page, "<hr>"); tags != elements {
+	if tags := strings.Count(page, "</") + strings.Count(page, "<meta ") + strings.Count(page, "<br>") + strings.Count(page, "<hr>") + strings.Count(page, "<img "); tags != elements {
 		t.Errorf("%d elements, %d tags: the parser mended something", elements, tags)
 	}
 	for id := range links {
@@ -126,7 +127,7 @@ func balanced(t *testing.T, page string) {
 			}
 			return
 		case html.StartTagToken:
-			if name, _ := z.TagName(); !slices.Contains([]string{"meta", "br", "hr"}, string(name)) {
+			if name, _ := z.TagName(); !slices.Contains([]string{"meta", "br", "hr", "img"}, string(name)) {
 				open = append(open, string(name))
 			}
 		case html.EndTagToken:
@@ -159,11 +160,11 @@ func TestHTMLIsInert(t *testing.T) {
 		page := write(t, HTML, src)
 		text := words(checkPage(t, page))
 		for _, s := range texts {
-			if want := words(safe(strings.TrimRight(s, "\r\n"))); !strings.Contains(text, want) {
+			if want := words(markup.Safe(strings.TrimRight(s, "\r\n"))); !strings.Contains(text, want) {
 				t.Errorf("seed %d: %q is not there", seed, want)
 			}
 		}
-		if i, _, shown := display.Unsafe(page, seen); i < len(page) {
+		if i, _, shown := display.Unsafe(page, markup.Seen); i < len(page) {
 			t.Errorf("seed %d: %s is on the page", seed, shown)
 		}
 		if t.Failed() {
@@ -178,13 +179,28 @@ func TestHTMLIsSelfContained(t *testing.T) {
 	r.say("user", "hello")
 	page := write(t, HTML, r.source())
 	checkPage(t, page)
-	if !strings.Contains(page, `content="default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-`) {
+	if !strings.Contains(page, `content="default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src 'sha256-`) {
 		t.Error("no policy")
 	}
 	for _, external := range []string{"src=", "@import", "url(", "<link", "<script", "http://", "https://"} {
 		if strings.Contains(page, external) {
 			t.Errorf("the page has %s", external)
 		}
+	}
+}
+
+// A picture is in the page; what is not one that browsers show safely stays text.
+func TestHTMLPictures(t *testing.T) {
+	r := record(t)
+	png := func(data string) string {
+		return fmt.Sprintf(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":%q}}`, data)
+	}
+	r.add("message", `{"role":"user","content":[`+png("UE5H")+`,`+png(`" onerror="x`)+`,{"type":"image","mimeType":"image/svg+xml","data":"PHN2Zz4="}]}`, `{}`)
+	page := write(t, HTML, r.source())
+	checkPage(t, page)
+	order(t, page, `<img alt="image/png, 3 bytes" src="data:image/png;base64,UE5H">`, "onerror=", "image/svg+xml")
+	if n := strings.Count(page, "<img"); n != 1 {
+		t.Errorf("%d pictures", n)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tape/internal/display"
+	"tape/internal/export/markup"
 	"tape/internal/export/messages"
 	"tape/repo"
 )
@@ -21,12 +22,12 @@ const (
 
 // document writes Markdown: recorded text in quotes and fences, in titles all escaped.
 type document struct {
-	w    *output
+	w    *markup.Output
 	zone string
 	tape string // how a command names it; "" if that takes quoting
 }
 
-func writeMarkdown(ctx context.Context, w *output, src Source) error {
+func writeMarkdown(ctx context.Context, w *markup.Output, src Source) error {
 	d := &document{w: w}
 	if plainName(src.Tape) {
 		d.tape = " --tape " + src.Tape
@@ -37,28 +38,28 @@ func writeMarkdown(ctx context.Context, w *output, src Source) error {
 // plainName reports whether a shell takes a name as it is.
 func plainName(s string) bool {
 	return s != "" && s[0] != '-' && strings.IndexFunc(s, func(r rune) bool {
-		return r >= 0x80 || !isWord(byte(r)) && !strings.ContainsRune("._/-", r)
+		return r >= 0x80 || !markup.IsWord(byte(r)) && !strings.ContainsRune("._/-", r)
 	}) < 0
 }
 
 func (d *document) begin(t top) {
 	d.zone = t.zone
-	d.w.printf("# %s\n\n%s\n", escapeLine(line(t.title, 200)), escapeLine(strings.Join(t.facts, " · ")))
+	d.w.Printf("# %s\n\n%s\n", escapeLine(markup.Line(t.title, 200)), escapeLine(strings.Join(t.facts, " · ")))
 }
 
 func (d *document) end() {}
 
 func (d *document) section(ph repo.Phase, none bool) {
-	d.w.printf("\n## %03d %s\n\n%s\n", ph.Seq, escapeLine(line(ph.Name, 400)), escapeLine(strings.Join(phaseFacts(ph, d.zone), " · ")))
+	d.w.Printf("\n## %03d %s\n\n%s\n", ph.Seq, escapeLine(markup.Line(ph.Name, 400)), escapeLine(strings.Join(phaseFacts(ph, d.zone), " · ")))
 	if none {
-		d.w.printf("\nNo entries of the kinds that were asked for.\n")
+		d.w.Printf("\nNo entries of the kinds that were asked for.\n")
 	}
 }
 
 // open writes who said something, which entry it is, and when. A phase says it of its anchor.
 func (d *document) open(c class, who string, e repo.Entry) {
 	if who != "" && c != classAnchor {
-		d.w.printf("\n### %s\n", d.stamp(escapeLine(line(who, 80)), e))
+		d.w.Printf("\n### %s\n", d.stamp(escapeLine(markup.Line(who, 80)), e))
 	}
 }
 
@@ -66,11 +67,11 @@ func (d *document) close(class)     {}
 func (d *document) mark(repo.Entry) {}
 
 func (d *document) call(c *call, e repo.Entry) {
-	title := "call of " + codeSpan(line(c.name, 120))
+	title := "call of " + codeSpan(markup.Line(c.name, 120))
 	if len(c.results) == 0 {
 		title += " (no result here)"
 	}
-	d.w.printf("\n### %s\n", d.stamp(title, e))
+	d.w.Printf("\n### %s\n", d.stamp(title, e))
 	if c.args != "" && c.args != "{}" {
 		d.data("", c.args, e)
 	}
@@ -79,14 +80,14 @@ func (d *document) call(c *call, e repo.Entry) {
 func (d *document) late(of *call, _ repo.Entry) {
 	what := "a call that is not here"
 	if of != nil {
-		what = fmt.Sprintf("%s @%d", codeSpan(line(of.name, 120)), of.entry)
+		what = fmt.Sprintf("%s @%d", codeSpan(markup.Line(of.name, 120)), of.entry)
 	}
-	d.w.printf("\n### result of %s\n", what)
+	d.w.Printf("\n### result of %s\n", what)
 }
 
 func (d *document) endCall() {}
 
-func (d *document) result(r result) { d.w.printf("\n%s\n", d.stamp(r.title(), r.entry)) }
+func (d *document) result(r result) { d.w.Printf("\n%s\n", d.stamp(r.title(), r.entry)) }
 
 func (d *document) endResult() {}
 
@@ -96,7 +97,7 @@ func (d *document) stamp(what string, e repo.Entry) string {
 		out += " · " + escapeLine(who)
 	}
 	if date, _ := when(e, d.zone); date != "" {
-		out += " · " + escapeLine(line(date, 60))
+		out += " · " + escapeLine(markup.Line(date, 60))
 	}
 	if messages.Hidden(e) {
 		out += " · not in context"
@@ -110,7 +111,7 @@ func (d *document) prose(text string, _ class, e repo.Entry) {
 		return
 	}
 	head, rest := cut(text, docProseLines, docProseBytes)
-	d.w.printf("\n")
+	d.w.Printf("\n")
 	writeQuote(d.w, head)
 	d.rest(rest, e.ID)
 }
@@ -118,14 +119,16 @@ func (d *document) prose(text string, _ class, e repo.Entry) {
 // data writes text between fences that nothing in it can close.
 func (d *document) data(name, text string, e repo.Entry) {
 	if name != "" {
-		d.w.printf("\n%s:\n", escapeLine(line(name, 80)))
+		d.w.Printf("\n%s:\n", escapeLine(markup.Line(name, 80)))
 	}
-	text = safe(strings.TrimRight(text, "\r\n"))
+	text = markup.Safe(strings.TrimRight(text, "\r\n"))
 	head, rest := cut(text, docLines, docBytes)
 	fence := fenceFor(head)
-	d.w.printf("\n%s\n%s\n%s\n", fence, strings.TrimSuffix(head, "\n"), fence)
+	d.w.Printf("\n%s\n%s\n%s\n", fence, strings.TrimSuffix(head, "\n"), fence)
 	d.rest(rest, e.ID)
 }
+
+func (d *document) picture(p part, e repo.Entry) { d.data(p.kind, p.text, e) }
 
 // fenceFor returns a fence longer than any in the text.
 func fenceFor(text string) string {
@@ -144,25 +147,25 @@ func fenceFor(text string) string {
 // rest says what was left out, and how to see it.
 func (d *document) rest(rest string, id int64) {
 	if rest != "" {
-		d.w.printf("\n*%s: `tape show @%d%s --json`*\n", amount(rest), id, d.tape)
+		d.w.Printf("\n*%s: `tape show @%d%s --json`*\n", markup.Amount(rest), id, d.tape)
 	}
 }
 
 // events writes a run of events as one line that opens to a line for each.
 func (d *document) events(events []repo.Entry) {
-	d.w.printf("\n<details><summary>%s: %s</summary>\n", display.Count(len(events), "event", "events"), inHTML.Replace(line(eventNames(events), 200)))
+	d.w.Printf("\n<details><summary>%s: %s</summary>\n", display.Count(len(events), "event", "events"), markup.InHTML.Replace(markup.Line(eventNames(events), 200)))
 	var list strings.Builder
 	for _, e := range events {
 		date, _ := when(e, d.zone)
-		fmt.Fprintf(&list, "@%d %s %s", e.ID, line(date, 60), line(eventName(e), 80))
+		fmt.Fprintf(&list, "@%d %s %s", e.ID, markup.Line(date, 60), markup.Line(eventName(e), 80))
 		if messages.Hidden(e) {
 			list.WriteString(" (not in context)")
 		}
-		if data := line(eventData(e), docEventBytes); data != "" {
+		if data := markup.Line(eventData(e), docEventBytes); data != "" {
 			list.WriteString("  " + data)
 		}
 		list.WriteByte('\n')
 	}
 	fence := fenceFor(list.String())
-	d.w.printf("\n%s\n%s%s\n\n</details>\n", fence, list.String(), fence)
+	d.w.Printf("\n%s\n%s%s\n\n</details>\n", fence, list.String(), fence)
 }

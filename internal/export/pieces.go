@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"tape/internal/export/markup"
 	"tape/repo"
 )
 
@@ -71,7 +72,7 @@ func Pieces(ctx context.Context, src Source, use func(Piece) error) error {
 }
 
 func (c *call) public(from repo.Entry) Call {
-	out := Call{ID: c.id, Name: c.name, Brief: line(c.brief, briefCut), Args: safe(c.args)}
+	out := Call{ID: c.id, Name: c.name, Brief: markup.Line(c.brief, briefCut), Args: markup.Safe(c.args)}
 	began, known := from.Time()
 	for _, r := range c.results {
 		out.Failed = out.Failed || r.failed
@@ -88,10 +89,10 @@ func partsOf(parts []part) []Part {
 	for _, p := range parts {
 		typed, printed, local := localCommand(p.text)
 		if p.kind == "" && local {
-			out = append(out, Part{Text: safe(typed)}, Part{Name: "output", Text: safe(printed)})
+			out = append(out, Part{Text: markup.Safe(typed)}, Part{Name: "output", Text: markup.Safe(printed)})
 			continue
 		}
-		out = append(out, Part{Name: line(p.kind, 80), Text: safe(p.text)})
+		out = append(out, Part{Name: markup.Line(p.kind, 80), Text: markup.Safe(p.text)})
 	}
 	return out
 }
@@ -100,16 +101,16 @@ func dataParts(name, text string) []Part {
 	if text == "" {
 		return nil
 	}
-	return []Part{{name, safe(text)}}
+	return []Part{{name, markup.Safe(text)}}
 }
 
 // EventText is an event's name, what it has beside, and whether that is what a model thought.
 func EventText(e repo.Entry) (name, data string, thinking bool) {
 	if text := thought(e); text != "" {
-		return "thinking", safe(text), true
+		return "thinking", markup.Safe(text), true
 	}
-	return line(eventName(e), 80), safe(eventData(e)), false
+	return markup.Line(eventName(e), 80), markup.Safe(eventData(e)), false
 }
 
 // Asked is what a person asked in an entry, on one line; "" if nothing.
-func Asked(e repo.Entry) string { return line(asked(e), 160) }
+func Asked(e repo.Entry) string { return markup.Line(asked(e), 160) }

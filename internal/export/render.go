@@ -9,6 +9,7 @@ import (
 
 	"tape/internal/about"
 	"tape/internal/display"
+	"tape/internal/export/markup"
 	"tape/internal/export/messages"
 	"tape/internal/jsonl"
 	"tape/repo"
@@ -36,6 +37,7 @@ type renderer interface {
 	prose(text string, c class, e repo.Entry)
 	// data writes text as it is spaced, under a name if that is not "".
 	data(name, text string, e repo.Entry)
+	picture(p part, e repo.Entry)
 	events([]repo.Entry)
 }
 
@@ -68,7 +70,7 @@ type prompt struct {
 }
 
 // render shows the blocks of a source to a renderer, each in the section of its phase.
-func render(ctx context.Context, w *output, src Source, r renderer) error {
+func render(ctx context.Context, w *markup.Output, src Source, r renderer) error {
 	t, err := src.top(ctx)
 	if err != nil {
 		return err
@@ -86,7 +88,7 @@ func render(ctx context.Context, w *output, src Source, r renderer) error {
 			sections(b.entry.AnchorSeq)
 		}
 		renderBlock(r, b)
-		return w.err()
+		return w.Err()
 	})
 	if err != nil {
 		return err
@@ -145,7 +147,7 @@ func (s Source) facts(a about.Tape, t top) []string {
 		out = append(out, display.Span(a.Started, a.Updated), "times are "+display.ZoneName(a.Started))
 	}
 	for i := range out {
-		out[i] = line(out[i], 200)
+		out[i] = markup.Line(out[i], 200)
 	}
 	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
 }
@@ -153,9 +155,9 @@ func (s Source) facts(a about.Tape, t top) []string {
 // phaseFacts says what is known of a phase beside its state.
 func phaseFacts(ph repo.Phase, zone string) []string {
 	date, _ := when(repo.Entry{Date: ph.Date}, zone)
-	out := []string{display.Entries(ph.Entries), fmt.Sprintf("@%d to @%d", ph.FirstID, ph.LastID), line(date, 40)}
+	out := []string{display.Entries(ph.Entries), fmt.Sprintf("@%d to @%d", ph.FirstID, ph.LastID), markup.Line(date, 40)}
 	if ph.Tag != "" {
-		out = append(out, "tag "+line(ph.Tag, 200))
+		out = append(out, "tag "+markup.Line(ph.Tag, 200))
 	}
 	if len(ph.Commit) > 10 {
 		out = append(out, "commit "+ph.Commit[:10])
@@ -245,6 +247,8 @@ func renderParts(r renderer, parts []part, c class, e repo.Entry) {
 			r.prose(it.text, c, e)
 		case it.kind == "" || it.kind == "json":
 			r.data("", it.text, e)
+		case it.data != "":
+			r.picture(it, e)
 		default:
 			r.data(it.kind, it.text, e)
 		}
@@ -302,7 +306,7 @@ func renderOrphans(r renderer, b *block) {
 }
 
 // author is who wrote an entry, where that is not who began the tape.
-func author(e repo.Entry) string { return line(jsonl.GetString(e.Meta, "author"), 200) }
+func author(e repo.Entry) string { return markup.Line(jsonl.GetString(e.Meta, "author"), 200) }
 
 // eventNames lists the names of events in the order they first come, with how many.
 func eventNames(events []repo.Entry) string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"tape/internal/export/markup"
 	"tape/internal/export/messages"
 	"tape/internal/jsonl"
 	"tape/repo"
@@ -36,7 +37,7 @@ type outcome struct {
 
 // trainingWriter writes a line for each selected phase, the messages as they come.
 type trainingWriter struct {
-	w    *output
+	w    *markup.Output
 	src  Source
 	todo []repo.Phase // those without a line yet
 
@@ -45,7 +46,7 @@ type trainingWriter struct {
 	seq      int
 }
 
-func writeTraining(ctx context.Context, w *output, src Source) error {
+func writeTraining(ctx context.Context, w *markup.Output, src Source) error {
 	t := &trainingWriter{w: w, src: src, todo: src.selected()}
 	if err := src.each(ctx, t.add); err != nil {
 		return err
@@ -108,10 +109,10 @@ func (t *trainingWriter) begin(ph repo.Phase) error {
 	if err := enc.Encode(x); err != nil {
 		return fmt.Errorf("phase %03d: %w", ph.Seq, err)
 	}
-	t.w.bytes(bytes.TrimSuffix(b.Bytes(), []byte("}\n")))
-	t.w.text(`,"messages":[`)
-	t.messages = messages.NewWriter(t.w.w, messages.StretchBytes, "", view.Options{NoAnchor: true})
-	return t.w.err()
+	t.w.Bytes(bytes.TrimSuffix(b.Bytes(), []byte("}\n")))
+	t.w.Text(`,"messages":[`)
+	t.messages = messages.NewWriter(t.w.W, messages.StretchBytes, "", view.Options{NoAnchor: true})
+	return t.w.Err()
 }
 
 func (t *trainingWriter) end() error {
@@ -119,14 +120,14 @@ func (t *trainingWriter) end() error {
 		return nil
 	}
 	err := t.messages.Flush()
-	t.w.text(`],"ids":[`)
+	t.w.Text(`],"ids":[`)
 	for i, id := range t.ids {
 		if i > 0 {
-			t.w.text(",")
+			t.w.Text(",")
 		}
-		t.w.text(strconv.FormatInt(id, 10))
+		t.w.Text(strconv.FormatInt(id, 10))
 	}
-	t.w.text("]}\n")
+	t.w.Text("]}\n")
 	t.messages, t.ids = nil, t.ids[:0]
 	return err
 }

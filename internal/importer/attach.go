@@ -8,10 +8,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tape/internal/display"
 	"tape/internal/importer/record"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
-	"tape/internal/workspace"
 	"tape/internal/writer"
 	"tape/repo"
 )
@@ -35,7 +35,7 @@ func (in *intake) attach(ctx context.Context, d repo.Draft) (repo.Draft, error) 
 	if in.inline || !large && !bytes.Contains(d.Payload, []byte("image/")) {
 		return d, nil
 	}
-	safe, err := (*workspace.Tape)(in.tx.Tape()).Redact(jsonl.Draft{Kind: d.Kind, Payload: d.Payload, Meta: d.Meta})
+	safe, err := in.tx.Tape().Redact(jsonl.Draft{Kind: d.Kind, Payload: d.Payload, Meta: d.Meta})
 	if err != nil {
 		return d, err
 	}
@@ -76,27 +76,12 @@ func (a *attaching) pictures(ctx context.Context, v []byte, depth int) []byte {
 // pictureKeys are the members of a part that say the picture itself.
 var pictureKeys = []string{"type", "source", "data", "mimeType", "mime_type", "media_type", "inlineData", "inline_data", "image_url", "artifact"}
 
-// picture is the picture that a part of a message or result is, in the form of any provider:
-// {"type":"image","source":{"media_type","data"}}, {"data","mimeType"}, {"inlineData":{…}}, or
-// {"image_url":"data:…"} and {"image_url":{"url":"data:…"}}. nil if it is none, or the base64 is
-// not the one that the picture would have again.
+// picture is the picture of a part; nil if it has none, or its base64 is not the one that the
+// picture would have again.
 func picture(part []byte) (media string, data []byte) {
-	var text string
-	for _, at := range [][]string{nil, {"source"}, {"inlineData"}, {"inline_data"}} {
-		obj := jsonl.Get(part, at...)
-		for _, key := range []string{"mimeType", "mime_type", "media_type"} {
-			if m := jsonl.GetString(obj, key); m != "" {
-				media, text = m, jsonl.GetString(obj, "data")
-			}
-		}
-	}
-	for _, at := range [][]string{{"image_url"}, {"image_url", "url"}} {
-		if head, body, ok := strings.Cut(jsonl.GetString(part, at...), ";base64,"); ok && strings.HasPrefix(head, "data:") {
-			media, text = head[len("data:"):], body
-		}
-	}
+	media, text := display.Picture(part)
 	data, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(data) == 0 || !strings.HasPrefix(media, "image/") || base64.StdEncoding.EncodeToString(data) != text {
+	if err != nil || len(data) == 0 || base64.StdEncoding.EncodeToString(data) != text {
 		return "", nil
 	}
 	return media, data

@@ -305,3 +305,16 @@ func trimEnd(line []byte) []byte {
 	line = bytes.TrimSuffix(line, []byte{'\n'})
 	return bytes.TrimSuffix(line, []byte{'\r'})
 }
+
+// WithMember adds a member, as "key":value, to an object, which may be nil. What is no object stays, and is refused
+// later.
+func WithMember(meta, member []byte) []byte {
+	meta = bytes.TrimSpace(meta)
+	switch body, ok := bytes.CutSuffix(meta, []byte("}")); {
+	case len(meta) == 0 || ok && string(bytes.TrimSpace(body)) == "{":
+		return append(append([]byte("{"), member...), '}')
+	case ok:
+		return append(append(append(bytes.Clone(body), ','), member...), '}')
+	}
+	return meta
+}

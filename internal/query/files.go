@@ -126,6 +126,12 @@ func (f *Files) Read(i int, buf []byte) (File, error) {
 	return out, err
 }
 
+// Attach reads the text of the artifacts that an entry of the files refers to.
+func (f *Files) Attach(e layout.Entry) layout.Entry {
+	e.Attached = f.v.AttachedText(e)
+	return e
+}
+
 // FirstID is the id of the first entry in the file, 0 if there is none.
 func (f File) FirstID() int64 {
 	line, _, _ := bytes.Cut(f.Data, []byte("\n"))

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,8 +35,7 @@ func AddArtifact(ctx context.Context, t *workspace.Tape, a layout.Artifact, stag
 // Attach adds a content for entries that follow in the Tx, those of its forks included. Where there
 // is a working tree, it is a file of the open phase, which stays there after a rollback.
 func (tx *Tx) Attach(ctx context.Context, a layout.Artifact, data []byte) (layout.Artifact, error) {
-	sum := sha256.Sum256(data)
-	a.SHA256, a.Size = hex.EncodeToString(sum[:]), int64(len(data))
+	a.SHA256, a.Size = artifacts.NameOf(data), int64(len(data))
 	a.ID = a.SHA256
 	if _, ok := layout.FindEntry(tx.b.Loose, a.SHA256); !ok {
 		tx.b.Loose = append(tx.b.Loose, gitstore.TreeEntry{Name: a.SHA256, Mode: gitstore.ModeFile, Hash: tx.batch.Put(gitstore.KindBlob, data)})
@@ -184,7 +181,7 @@ func (tx *Tx) Absent(ctx context.Context, d layout.Draft, there ...gitstore.Tree
 	}
 	if len(absent) > 0 && jsonl.Get(d.Meta, layout.MetaAbsent) == nil {
 		d.Line = nil
-		d.Meta = withMember(d.Meta, fmt.Appendf(nil, `"%s":[%s]`, layout.MetaAbsent, absent[:len(absent)-1]))
+		d.Meta = jsonl.WithMember(d.Meta, fmt.Appendf(nil, `"%s":[%s]`, layout.MetaAbsent, absent[:len(absent)-1]))
 	}
 	return d, nil
 }

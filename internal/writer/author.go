@@ -19,21 +19,8 @@ func (w *Writer) authored(d layout.Draft) layout.Draft {
 	if owner := w.owner(); owner == "" || owner == name {
 		return d
 	}
-	d.Meta = withMember(d.Meta, jsonl.AppendString([]byte(`"author":`), name))
+	d.Meta = jsonl.WithMember(d.Meta, jsonl.AppendString([]byte(`"author":`), name))
 	return d
-}
-
-// withMember adds a member to an object, which may be nil. What is no object stays, and is refused
-// later.
-func withMember(meta, member []byte) []byte {
-	meta = bytes.TrimSpace(meta)
-	switch body, ok := bytes.CutSuffix(meta, []byte("}")); {
-	case len(meta) == 0 || ok && string(bytes.TrimSpace(body)) == "{":
-		return append(append([]byte("{"), member...), '}')
-	case ok:
-		return append(append(append(bytes.Clone(body), ','), member...), '}')
-	}
-	return meta
 }
 
 // owner is who began the tape, which the record keeps.

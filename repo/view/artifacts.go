@@ -23,20 +23,38 @@ const (
 
 // shower shows artifacts of a tape in the payloads of entries.
 type shower struct {
-	err  error // of reading; what is not there is no error
-	open func(id string) (io.ReadCloser, error)
+	pictures bool  // nothing but pictures
+	whole    bool  // all of a text, not its beginning
+	err      error // of reading; what is not there is no error
+	open     func(id string) (io.ReadCloser, error)
 }
 
 // WithArtifacts puts into an entry what a model sees of the artifacts that it refers to: a
 // picture, or the beginning of a text and how to read on. It is for entries that go to Messages.
 func WithArtifacts(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
+	return (&shower{}).entry(ctx, t, e)
+}
+
+// WithPictures puts into an entry the pictures that it refers to.
+func WithPictures(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
+	return (&shower{pictures: true}).entry(ctx, t, e)
+}
+
+// Inlined puts into an entry, and into its line, all of the texts and pictures that it refers to.
+func Inlined(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
+	out, err := (&shower{whole: true}).entry(ctx, t, e)
+	out.Raw = bytes.Replace(e.Raw, e.Payload, out.Payload, 1)
+	return out, err
+}
+
+func (s *shower) entry(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
 	if e.Kind == repo.KindAnchor || !bytes.Contains(e.Payload, []byte(layout.ArtifactKey)) {
 		return e, nil
 	}
-	s := &shower{open: func(id string) (io.ReadCloser, error) {
+	s.open = func(id string) (io.ReadCloser, error) {
 		_, r, err := t.Artifact(ctx, id)
 		return r, err
-	}}
+	}
 	switch e.Kind {
 	case repo.KindMessage:
 		e.Payload = s.message(e.Payload)
@@ -115,13 +133,22 @@ func (s *shower) part(obj []byte) []byte {
 	}
 	a := refs[0]
 	isImage := part{media: a.MIMEType, data: "x"}.isShown() && a.Size <= imageBytes
+	if s.pictures && !isImage {
+		return nil
+	}
 	limit := int64(previewBytes)
-	if isImage {
+	if isImage || s.whole {
 		limit = a.Size
 	}
 	data, err := s.read(a, limit)
 	if isImage && err == nil {
 		return fmt.Appendf(nil, `{"type":"image","source":{"type":"base64","media_type":%q,"data":%q}}`, a.MIMEType, base64.StdEncoding.EncodeToString(data))
+	}
+	if s.whole {
+		if err != nil || !utf8.Valid(data) {
+			return nil
+		}
+		return textBlock(string(data))
 	}
 	var said []string
 	for _, key := range []string{"text", "preview", "content"} { // what the object itself says of it

@@ -12,6 +12,7 @@ import (
 	"tape/internal/export"
 	"tape/internal/layout"
 	"tape/repo"
+	"tape/repo/view"
 )
 
 type exportOptions struct {
@@ -21,6 +22,7 @@ type exportOptions struct {
 	kinds    []string
 	output   string
 	files    string // the folder for artifacts
+	inline   bool   // artifacts in the place of what refers to them
 }
 
 func newExportCmd(a *App) *cobra.Command {
@@ -41,12 +43,13 @@ With --from it begins with the phase of that anchor, with --to it ends with the 
 of that one. --kind keeps entries of these kinds; the phases stay.
 
 markdown and html begin with what the tape is about; times are in your time zone, which
-they name. html has a list of what was asked, shows Markdown as such, and loads nothing:
-pictures are shown as links. markdown shortens what is long and says how
+they name. html has a list of what was asked, shows Markdown as such, has its pictures in
+the page, and loads nothing: those that are elsewhere are links. markdown shortens what is long and says how
 to see it; html has all text, with long texts folded. Both leave out meta, which jsonl has.
 
 Artifacts, the files that entries refer to, are not part of the output. --artifacts writes those
-of the exported entries to a folder, each named after its SHA-256 as in the entries. openai and
+of the exported entries to a folder, each named after its SHA-256 as in the entries. With
+--inline, texts and pictures stand in the entries that refer to them. Without it, openai and
 training have pictures, and the beginning of texts, as tape context does.
 
 The fields of training are tape, anchor and anchor_seq; entries, the first and the last
@@ -73,6 +76,7 @@ open phase.`,
 	f.StringVar(&o.to, "to", "", "end with the phase of this `ANCHOR`")
 	f.StringArrayVar(&o.kinds, "kind", nil, "write entries of this `KIND` only; can be repeated")
 	f.StringVar(&o.files, "artifacts", "", "write the artifacts to the `FOLDER`, which is made if need be")
+	f.BoolVar(&o.inline, "inline", false, "write the artifacts in the place of what refers to them")
 	f.StringVarP(&o.output, "output", "o", "", "write to `FILE`, which is replaced only when everything has been written")
 	completeFlag(cmd, "format", completeWords(strings.Split(exportFormats(), ", ")...))
 	return cmd
@@ -120,8 +124,13 @@ func (w resultWriter) Write(p []byte) (int, error) {
 // source is what is exported: the phases from --from through --to.
 func (o *exportOptions) source(ctx context.Context, t *repo.Tape) (export.Source, error) {
 	src := export.Source{Tape: t.Name(), Kinds: o.kinds, Entries: o.entries(ctx, t)}
-	if f := export.Format(o.format); f == export.OpenAI || f == export.Training {
-		src.Entries = withArtifacts(ctx, t, src.Entries)
+	switch f := export.Format(o.format); {
+	case o.inline:
+		src.Entries = withArtifacts(ctx, t, src.Entries, view.Inlined)
+	case f == export.OpenAI || f == export.Training:
+		src.Entries = withArtifacts(ctx, t, src.Entries, view.WithArtifacts)
+	case f == export.HTML:
+		src.Entries = withArtifacts(ctx, t, src.Entries, view.WithPictures)
 	}
 	if f := export.Format(o.format); f == export.JSONL || f == export.OpenAI {
 		return src, nil

@@ -9,15 +9,14 @@ import (
 	"path/filepath"
 
 	"tape/repo"
-	"tape/repo/view"
 )
 
-// withArtifacts shows in entries what models see of artifacts.
-func withArtifacts(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
+// withArtifacts shows artifacts in entries, in one of the ways of package view.
+func withArtifacts(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], show func(context.Context, *repo.Tape, repo.Entry) (repo.Entry, error)) iter.Seq2[repo.Entry, error] {
 	return func(yield func(repo.Entry, error) bool) {
 		for e, err := range entries {
 			if err == nil {
-				e, err = view.WithArtifacts(ctx, t, e)
+				e, err = show(ctx, t, e)
 			}
 			if !yield(e, err) {
 				return

@@ -11,6 +11,7 @@ import (
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
 
+	"tape/index/internal/store"
 	"tape/internal/text"
 	"tape/internal/text/scan"
 	"tape/repo"
@@ -121,7 +122,7 @@ func scanHits(ctx context.Context, s Search, tapes []reached, find *scan.Scanner
 			return nil, err
 		}
 		e.Tape = tapes[m.rank].Name()
-		body := text.AppendEntry(nil, e.Kind, e.Payload)
+		body := store.AppendAttached(text.AppendEntry(nil, e.Kind, e.Payload), r.Attach(e))
 		spans, _ := find.Match(body)
 		bySign[key] = len(hits)
 		hits = append(hits, newHit(e, body, spans, s.Width))

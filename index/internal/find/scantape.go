@@ -11,6 +11,7 @@ import (
 	"sort"
 	"sync"
 	"sync/atomic"
+	"tape/internal/layout"
 	"tape/internal/query"
 	"tape/internal/workspace"
 	"unicode"
@@ -223,9 +224,20 @@ func (s *tapeScan) file(file query.File) ([]scanned, error) {
 	var found []scanned
 	var body []byte
 	lines, counted := 0, 0 // up to where the lines are counted
+	refers := -1           // where the next line is that may refer to an artifact
 	for from := 0; from < len(file.Data); {
+		if refers < from {
+			if refers = bytes.Index(file.Data[from:], []byte(layout.ArtifactKey)); refers < 0 {
+				refers = len(file.Data)
+			} else {
+				refers += from
+			}
+		}
 		i := s.find.Candidate(file.Data[from:])
-		if i < 0 {
+		if i < 0 || from+i > refers {
+			i = refers - from
+		}
+		if from+i == len(file.Data) {
 			break
 		}
 		start := bytes.LastIndexByte(file.Data[:from+i], '\n') + 1
@@ -241,7 +253,7 @@ func (s *tapeScan) file(file query.File) ([]scanned, error) {
 		if e.ID < s.part.lo || e.ID > s.part.hi || !s.keeps(e) {
 			continue
 		}
-		body = text.AppendEntry(body[:0], e.Kind, e.Payload)
+		body = store.AppendAttached(text.AppendEntry(body[:0], e.Kind, e.Payload), s.files.Attach(e))
 		spans, ok := s.find.Match(body)
 		if !ok {
 			continue

@@ -1,4 +1,4 @@
-package export
+package markup
 
 import (
 	"strconv"
@@ -12,9 +12,9 @@ import (
 // maxNesting bounds lists and quotes, and marks within a line, that are inside of others.
 const maxNesting = 8
 
-// markdown writes Markdown as HTML; what is behind the first lines can be opened.
-func (p *page) markdown(text string, show int) {
-	lines := strings.Split(strings.TrimRight(safe(text), "\n"), "\n")
+// Markdown writes Markdown as HTML; what is behind the first lines can be opened.
+func (p *Marks) Markdown(text string, show int) {
+	lines := strings.Split(strings.TrimRight(Safe(text), "\n"), "\n")
 	for i, l := range lines {
 		if body := strings.TrimLeft(l, " \t"); strings.Contains(l[:len(l)-len(body)], "\t") {
 			lines[i] = strings.ReplaceAll(l[:len(l)-len(body)], "\t", "    ") + body
@@ -24,36 +24,36 @@ func (p *page) markdown(text string, show int) {
 	for i := 0; i < len(lines); {
 		if !folded && i >= show && len(lines)-i > show/4 {
 			folded = true
-			p.more(strings.Join(lines[i:], "\n"))
+			p.More(strings.Join(lines[i:], "\n"))
 		}
 		i += p.block(lines[i:], 0)
 	}
 	if folded {
-		p.put("</details>\n")
+		p.Put("</details>\n")
 	}
 }
 
-func (p *page) blocks(lines []string, depth int) {
+func (p *Marks) blocks(lines []string, depth int) {
 	for len(lines) > 0 {
 		lines = lines[p.block(lines, depth):]
 	}
 }
 
 // block writes the block that lines begin with, and returns how many of them it has.
-func (p *page) block(lines []string, depth int) int {
+func (p *Marks) block(lines []string, depth int) int {
 	body := strings.TrimSpace(lines[0])
-	sign, _ := marker(lines[0])
+	sign, _ := Marker(lines[0])
 	switch {
 	case body == "":
 		return 1
-	case openingFence(body) != "":
+	case OpeningFence(body) != "":
 		return p.code(lines)
-	case isHeading(body):
+	case IsHeading(body):
 		n := len(body) - len(strings.TrimLeft(body, "#"))
-		p.element(markup("h"+strconv.Itoa(min(6, n+2))), strings.Trim(strings.TrimRight(body[n:], "#"), " "))
+		p.element(HTML("h"+strconv.Itoa(min(6, n+2))), strings.Trim(strings.TrimRight(body[n:], "#"), " "))
 		return 1
 	case isRule(body):
-		p.put("<hr>\n")
+		p.Put("<hr>\n")
 		return 1
 	case depth < maxNesting && body[0] == '>':
 		return p.quote(lines, depth)
@@ -61,7 +61,7 @@ func (p *page) block(lines []string, depth int) int {
 		return p.list(lines, depth)
 	case isTable(lines):
 		return p.table(lines)
-	case indentOf(lines[0]) >= 4:
+	case IndentOf(lines[0]) >= 4:
 		return p.indented(lines)
 	}
 	n := 1
@@ -73,30 +73,31 @@ func (p *page) block(lines []string, depth int) int {
 }
 
 // element writes an element of one line, or of lines that stay such.
-func (p *page) element(tag markup, text string) {
-	p.put("<{}>", tag)
-	in := inline{page: p, s: text}
+func (p *Marks) element(tag HTML, text string) {
+	p.Put("<{}>", tag)
+	in := inline{Marks: p, s: text}
 	in.write()
-	p.put("</{}>\n", tag)
+	p.Put("</{}>\n", tag)
 }
 
 // interrupts reports whether a paragraph ends in front of these lines.
 func interrupts(lines []string) bool {
 	body := strings.TrimSpace(lines[0])
-	if body == "" || body[0] == '>' || openingFence(body) != "" || isHeading(body) || isRule(body) || isTable(lines) {
+	if body == "" || body[0] == '>' || OpeningFence(body) != "" || IsHeading(body) || isRule(body) || isTable(lines) {
 		return true
 	}
-	sign, _ := marker(lines[0])
+	sign, _ := Marker(lines[0])
 	return sign != "" && sign != body && (len(sign) == 1 || sign[:len(sign)-1] == "1")
 }
 
-func indentOf(l string) int { return len(l) - len(strings.TrimLeft(l, " ")) }
+// IndentOf is how many spaces a line begins with.
+func IndentOf(l string) int { return len(l) - len(strings.TrimLeft(l, " ")) }
 
-// outdent takes up to so many spaces off a line's beginning.
-func outdent(l string, n int) string { return l[min(n, indentOf(l)):] }
+// Outdent takes up to so many spaces off a line's beginning.
+func Outdent(l string, n int) string { return l[min(n, IndentOf(l)):] }
 
-// openingFence is the fence that a line opens a code block with, or "".
-func openingFence(l string) string {
+// OpeningFence is the fence that a line opens a code block with, or "".
+func OpeningFence(l string) string {
 	n := 0
 	for n < len(l) && l[n] == l[0] && (l[0] == '`' || l[0] == '~') {
 		n++
@@ -107,12 +108,13 @@ func openingFence(l string) string {
 	return l[:n]
 }
 
-// closes reports whether a line ends the code block that fence opened.
-func closes(l, fence string) bool {
+// Closes reports whether a line ends the code block that fence opened.
+func Closes(l, fence string) bool {
 	return strings.HasPrefix(l, fence) && strings.Trim(l, fence[:1]) == ""
 }
 
-func isHeading(l string) bool {
+// IsHeading reports whether a line is one.
+func IsHeading(l string) bool {
 	rest := strings.TrimLeft(l, "#")
 	n := len(l) - len(rest)
 	return n >= 1 && n <= 6 && (rest == "" || rest[0] == ' ')
@@ -125,31 +127,31 @@ func isRule(l string) bool {
 
 // code writes a block between fences. The line that opens it stays where it says more than
 // a language.
-func (p *page) code(lines []string) int {
-	fence := openingFence(strings.TrimSpace(lines[0]))
+func (p *Marks) code(lines []string) int {
+	fence := OpeningFence(strings.TrimSpace(lines[0]))
 	n := 1
 	var code []string
-	for ; n < len(lines) && !closes(strings.TrimSpace(lines[n]), fence); n++ {
-		code = append(code, outdent(lines[n], indentOf(lines[0])))
+	for ; n < len(lines) && !Closes(strings.TrimSpace(lines[n]), fence); n++ {
+		code = append(code, Outdent(lines[n], IndentOf(lines[0])))
 	}
 	if info := strings.TrimSpace(strings.TrimSpace(lines[0])[len(fence):]); info != "" {
-		p.put("<p class=\"info\">{}</p>\n", info)
+		p.Put("<p class=\"info\">{}</p>\n", info)
 	}
-	p.put("<pre class=\"code\">\n{}</pre>\n", strings.Join(code, "\n"))
+	p.Put("<pre class=\"code\">\n{}</pre>\n", strings.Join(code, "\n"))
 	return min(n+1, len(lines))
 }
 
-func (p *page) indented(lines []string) int {
+func (p *Marks) indented(lines []string) int {
 	n := 0
 	var code []string
-	for ; n < len(lines) && indentOf(lines[n]) >= 4; n++ {
-		code = append(code, outdent(lines[n], 4))
+	for ; n < len(lines) && IndentOf(lines[n]) >= 4; n++ {
+		code = append(code, Outdent(lines[n], 4))
 	}
-	p.put("<pre class=\"code\">\n{}</pre>\n", strings.Join(code, "\n"))
+	p.Put("<pre class=\"code\">\n{}</pre>\n", strings.Join(code, "\n"))
 	return n
 }
 
-func (p *page) quote(lines []string, depth int) int {
+func (p *Marks) quote(lines []string, depth int) int {
 	n := 0
 	var inner []string
 	for ; n < len(lines); n++ {
@@ -159,15 +161,15 @@ func (p *page) quote(lines []string, depth int) int {
 		}
 		inner = append(inner, strings.TrimPrefix(l, " "))
 	}
-	p.put("<blockquote>\n")
+	p.Put("<blockquote>\n")
 	p.blocks(inner, depth+1)
-	p.put("</blockquote>\n")
+	p.Put("</blockquote>\n")
 	return n
 }
 
-// marker is the sign of a list's item that a line begins with, and how far in its text is.
-func marker(l string) (sign string, content int) {
-	indent := indentOf(l)
+// Marker is the sign of a list's item that a line begins with, and how far in its text is.
+func Marker(l string) (sign string, content int) {
+	indent := IndentOf(l)
 	rest := l[indent:]
 	n := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
 	switch {
@@ -178,7 +180,7 @@ func marker(l string) (sign string, content int) {
 	default:
 		return "", 0
 	}
-	spaces := indentOf(rest[n:])
+	spaces := IndentOf(rest[n:])
 	if len(rest) > n && spaces == 0 {
 		return "", 0
 	}
@@ -188,34 +190,34 @@ func marker(l string) (sign string, content int) {
 	return rest[:n], indent + n + spaces
 }
 
-func (p *page) list(lines []string, depth int) int {
-	first, _ := marker(lines[0])
+func (p *Marks) list(lines []string, depth int) int {
+	first, _ := Marker(lines[0])
 	kind := first[len(first)-1]
-	tag := markup("ol")
+	tag := HTML("ol")
 	if number := first[:len(first)-1]; number == "" {
 		tag = "ul"
-		p.put("<ul>\n")
+		p.Put("<ul>\n")
 	} else {
-		p.put("<ol start=\"{}\">\n", number)
+		p.Put("<ol start=\"{}\">\n", number)
 	}
 	n := 0
 	for n < len(lines) {
-		sign, content := marker(lines[n])
+		sign, content := Marker(lines[n])
 		if sign == "" || sign[len(sign)-1] != kind || isRule(strings.TrimSpace(lines[n])) {
 			break
 		}
-		size := itemSize(lines[n:], min(content, indentOf(lines[n])+2))
-		item := []string{strings.TrimPrefix(outdent(lines[n], content), sign)}
+		size := itemSize(lines[n:], min(content, IndentOf(lines[n])+2))
+		item := []string{strings.TrimPrefix(Outdent(lines[n], content), sign)}
 		item[0] = checkbox(strings.TrimLeft(item[0], " "))
 		for _, l := range lines[n+1 : n+size] {
-			item = append(item, outdent(l, content))
+			item = append(item, Outdent(l, content))
 		}
-		p.put("<li>")
+		p.Put("<li>")
 		p.blocks(item, depth+1)
-		p.put("</li>\n")
+		p.Put("</li>\n")
 		n += size
 	}
-	p.put("</{}>\n", tag)
+	p.Put("</{}>\n", tag)
 	return n
 }
 
@@ -224,12 +226,12 @@ func (p *page) list(lines []string, depth int) int {
 func itemSize(lines []string, indent int) int {
 	n, empty := 1, 0
 	for i, l := range lines[1:] {
-		sign, _ := marker(l)
+		sign, _ := Marker(l)
 		switch {
 		case strings.TrimSpace(l) == "":
 			empty++
 			continue
-		case indentOf(l) >= indent:
+		case IndentOf(l) >= indent:
 		case sign != "":
 			return i + 1
 		case empty > 0, interrupts(lines[i+1:]):
@@ -258,23 +260,23 @@ func isTable(lines []string) bool {
 	return len(cells(lines[0])) == len(cells(lines[1]))
 }
 
-func (p *page) table(lines []string) int {
-	p.put("<div class=\"wide\"><table><tbody>\n")
+func (p *Marks) table(lines []string) int {
+	p.Put("<div class=\"wide\"><table><tbody>\n")
 	p.row("th", lines[0])
 	n := 2
 	for ; n < len(lines) && strings.Contains(lines[n], "|"); n++ {
 		p.row("td", lines[n])
 	}
-	p.put("</tbody></table></div>\n")
+	p.Put("</tbody></table></div>\n")
 	return n
 }
 
-func (p *page) row(tag markup, l string) {
-	p.put("<tr>")
+func (p *Marks) row(tag HTML, l string) {
+	p.Put("<tr>")
 	for _, c := range cells(l) {
 		p.element(tag, c)
 	}
-	p.put("</tr>\n")
+	p.Put("</tr>\n")
 }
 
 // cells divides a table's line at the bars that are not escaped.

@@ -1,10 +1,10 @@
-package export
+package markup
 
 import "strings"
 
 // inline writes the text of a block, with what is set apart in it.
 type inline struct {
-	*page
+	*Marks
 	s     string
 	run   int // from where on it is not written
 	depth int
@@ -26,7 +26,7 @@ func (in *inline) write() {
 			}
 		case '\n':
 			in.upTo(i, i+1)
-			in.put("<br>\n")
+			in.Put("<br>\n")
 		case '`':
 			n = in.code(i)
 		case '*', '_', '~':
@@ -43,16 +43,16 @@ func (in *inline) write() {
 
 // upTo writes the text in front of a span, and goes on behind it.
 func (in *inline) upTo(end, next int) {
-	in.put("{}", in.s[in.run:end])
+	in.Put("{}", in.s[in.run:end])
 	in.run = next
 }
 
 // nested writes text that is inside of an element.
-func (in *inline) nested(tag markup, text string) {
-	in.put("<{}>", tag)
-	inner := inline{page: in.page, s: text, depth: in.depth + 1, link: in.link}
+func (in *inline) nested(tag HTML, text string) {
+	in.Put("<{}>", tag)
+	inner := inline{Marks: in.Marks, s: text, depth: in.depth + 1, link: in.link}
 	inner.write()
-	in.put("</{}>", tag)
+	in.Put("</{}>", tag)
 }
 
 // code writes the code span at i. It returns how long what is there is, as all of these do.
@@ -66,7 +66,7 @@ func (in *inline) code(i int) int {
 		code = code[1 : len(code)-1]
 	}
 	in.upTo(i, end)
-	in.put("<code>{}</code>", code)
+	in.Put("<code>{}</code>", code)
 	return end - i
 }
 
@@ -77,7 +77,7 @@ func (in *inline) span(i int) (n, end int) {
 	if in.none[ticks] {
 		return n, -1
 	}
-	if end = codeEnd(in.s[i+n:], n); end < 0 {
+	if end = CodeEnd(in.s[i+n:], n); end < 0 {
 		in.none[ticks] = true
 		return n, -1
 	}
@@ -89,9 +89,9 @@ func runLength(s string, i int) int { return len(s[i:]) - len(strings.TrimLeft(s
 func (in *inline) emphasis(i int) int {
 	n := runLength(in.s, i)
 	mark := in.s[i : i+min(n, 2)]
-	tag, known := map[string]markup{"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}[mark]
+	tag, known := map[string]HTML{"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}[mark]
 	after := i + n
-	if !known || n > 3 || in.depth >= maxNesting || in.none[mark] || after == len(in.s) || isSpace(in.s[after]) || mark[0] == '_' && i > 0 && isWord(in.s[i-1]) {
+	if !known || n > 3 || in.depth >= maxNesting || in.none[mark] || after == len(in.s) || isSpace(in.s[after]) || mark[0] == '_' && i > 0 && IsWord(in.s[i-1]) {
 		return n
 	}
 	end := in.closing(after, mark)
@@ -116,7 +116,7 @@ func (in *inline) closing(i int, mark string) int {
 		case c == mark[0]:
 			n := runLength(in.s, i)
 			fits := n == len(mark) || n == 3
-			word := c == '_' && i+n < len(in.s) && isWord(in.s[i+n])
+			word := c == '_' && i+n < len(in.s) && IsWord(in.s[i+n])
 			if fits && !word && !isSpace(in.s[i-1]) {
 				return i + n - len(mark)
 			}
@@ -153,7 +153,7 @@ func (in *inline) namedLink(i int) int {
 		if !strings.HasPrefix(rest, "(") {
 			return 1
 		}
-		n := linkLength(rest[1:])
+		n := LinkLength(rest[1:])
 		if n == 0 || n+1 >= len(rest) || rest[n+1] != ')' || strings.TrimSpace(text) == "" {
 			return 1
 		}
@@ -166,18 +166,18 @@ func (in *inline) namedLink(i int) int {
 }
 
 func (in *inline) anchor(address, text string) {
-	in.put(`<a rel="noopener noreferrer nofollow" href="{}">`, address)
-	inner := inline{page: in.page, s: text, depth: in.depth + 1, link: true}
+	in.Put(`<a rel="noopener noreferrer nofollow" href="{}">`, address)
+	inner := inline{Marks: in.Marks, s: text, depth: in.depth + 1, link: true}
 	inner.write()
-	in.put("</a>")
+	in.Put("</a>")
 }
 
 // address writes a web address as a link, without the brackets that may be around it.
 func (in *inline) address(i int) int {
-	if in.link || i > 0 && isWord(in.s[i-1]) {
+	if in.link || i > 0 && IsWord(in.s[i-1]) {
 		return 1
 	}
-	n := linkLength(in.s[i:])
+	n := LinkLength(in.s[i:])
 	if n == 0 {
 		return 1
 	}
@@ -188,12 +188,12 @@ func (in *inline) address(i int) int {
 	}
 	in.upTo(start, end)
 	address := in.s[i : i+n]
-	in.put(`<a rel="noopener noreferrer nofollow" href="{}">{}</a>`, address, address)
+	in.Put(`<a rel="noopener noreferrer nofollow" href="{}">{}</a>`, address, address)
 	return end - i
 }
 
-// codeEnd is the end of the code span that n backticks in front of s open, or -1.
-func codeEnd(s string, n int) int {
+// CodeEnd is the end of the code span that n backticks in front of s open, or -1.
+func CodeEnd(s string, n int) int {
 	for i := 0; i < len(s); {
 		j := strings.IndexByte(s[i:], '`')
 		if j < 0 {
@@ -210,15 +210,16 @@ func codeEnd(s string, n int) int {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' }
 
-func isPunct(c byte) bool { return c > ' ' && c < 0x7f && (c == '_' || !isWord(c)) }
+func isPunct(c byte) bool { return c > ' ' && c < 0x7f && (c == '_' || !IsWord(c)) }
 
-func isWord(c byte) bool {
+// IsWord reports whether a byte is of a word: a letter, a digit, _, or of a character that is not ASCII.
+func IsWord(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_'
 }
 
-// linkLength is the length of the web address that s begins with, or 0. It is ASCII,
+// LinkLength is the length of the web address that s begins with, or 0. It is ASCII,
 // and what ends a sentence or closes a bracket around it is not part of it.
-func linkLength(s string) int {
+func LinkLength(s string) int {
 	scheme := len("https://")
 	if !strings.HasPrefix(s, "https://") {
 		if scheme--; !strings.HasPrefix(s, "http://") {
