@@ -18,6 +18,7 @@ type part struct {
 	kind string // "" for text; else what the recorder called it: image_url, …
 	text string
 	data string // the data: address of a picture
+	file bool   // it is a picture or an artifact
 }
 
 // contentParts reads a content or a result: a string, an array of parts, or any JSON.
@@ -49,18 +50,18 @@ func appendPart(to []part, el []byte, isPart bool) []part {
 	kind := jsonl.GetString(el, "type")
 	if media, data := display.Picture(el); data != "" && display.IsShown(media) {
 		about := fmt.Sprintf("%s, %s", media, display.Bytes(int64(len(data)/4*3)))
-		return append(to, part{kind: cmp.Or(kind, "image"), text: about, data: "data:" + media + ";base64," + data})
+		return append(to, part{kind: cmp.Or(kind, "image"), text: about, data: "data:" + media + ";base64," + data, file: true})
 	}
 	about := artifactOf(jsonl.Get(el, "artifact"))
 	if text, ok := jsonl.String(jsonl.Get(el, "text")); ok && (kind == "" || strings.HasSuffix(kind, "text")) {
 		to = append(to, part{text: text})
 		if about != "" {
-			to = append(to, part{kind: "artifact", text: about})
+			to = append(to, part{kind: "artifact", text: about, file: true})
 		}
 		return to
 	}
 	if kind == "image" && about != "" {
-		return append(to, part{kind: kind, text: about})
+		return append(to, part{kind: kind, text: about, file: true})
 	}
 	return append(to, part{kind: cmp.Or(kind, "json"), text: readable(el)})
 }

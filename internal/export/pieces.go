@@ -8,7 +8,8 @@ import (
 	"tape/repo"
 )
 
-// Piece is a block for programs that show it in their own way.
+// Piece is a block for programs that show it in their own way. Pictures and artifacts are not
+// among its parts: the entries have them.
 type Piece struct {
 	Kind    string // phase, message, calls, results, events, error
 	Entry   repo.Entry
@@ -87,6 +88,9 @@ func (c *call) public(from repo.Entry) Call {
 func partsOf(parts []part) []Part {
 	var out []Part
 	for _, p := range parts {
+		if p.file {
+			continue
+		}
 		typed, printed, local := localCommand(p.text)
 		if p.kind == "" && local {
 			out = append(out, Part{Text: markup.Safe(typed)}, Part{Name: "output", Text: markup.Safe(printed)})

@@ -55,6 +55,7 @@ type callView struct {
 	IDs          []int64 // of the results
 	Body         []bodyView
 	Images       []string
+	Files        []repo.Artifact
 	Link         string // where its body is, if it is not here
 	ID           int64
 }
@@ -169,6 +170,7 @@ func (v *viewer) call(c export.Call, from repo.Entry) callView {
 	for _, r := range c.Results {
 		if r.Entry.ID != from.ID {
 			out.IDs = append(out.IDs, r.Entry.ID)
+			out.Files = append(out.Files, repo.References(r.Entry)...)
 		}
 		for _, p := range r.Parts {
 			out.Size += len(p.Text)
