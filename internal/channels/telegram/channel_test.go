@@ -152,7 +152,10 @@ func TestReceive(t *testing.T) {
 	if about["sender"] != "Ann" || about["username"] != "ann" || about["date"] != "2023-11-14T22:13:20Z" || fmt.Sprint(about["links"]) != "[https://example.org/]" {
 		t.Errorf("context: %v", about)
 	}
-	h.until("typing", func() bool { return h.server.Calls("sendChatAction") > 2 })
+	h.until("typing", func() bool {
+		h.c.OnEvent(t.Context(), m, hooks.Event{Kind: hooks.EventText})
+		return h.server.Calls("sendChatAction") > 2
+	})
 	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "7", "content": "hi"}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,6 @@ import (
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/klauspost/compress/zlib"
 )
 
 // DB finds objects: loose ones, and those in packs, whose list and indexes are read
@@ -118,14 +117,29 @@ func (o *DB) packed(h Hash, content, isOpen bool) (Kind, int64, []byte, error) {
 	return "", 0, nil, ErrNotFound
 }
 
+// loose inflates the files of objects, one after the other: its buffers are larger than most.
+type loose struct {
+	file *bufio.Reader
+	z    io.ReadCloser
+	in   *bufio.Reader
+}
+
+var looseReaders = sync.Pool{New: func() any {
+	return &loose{file: bufio.NewReaderSize(nil, 32<<10), in: bufio.NewReaderSize(nil, 512)}
+}}
+
 // readLooseObject inflates an object: "kind size", zero, content. Git fsck checks hashes.
 func readLooseObject(f *os.File, content bool) (Kind, int64, []byte, error) {
-	z, err := zlib.NewReader(bufio.NewReaderSize(f, 32<<10))
+	l := looseReaders.Get().(*loose)
+	defer looseReaders.Put(l)
+	l.file.Reset(f)
+	z, err := inflate(l.z, l.file)
 	if err != nil {
 		return "", 0, nil, err
 	}
-	defer z.Close()
-	in := bufio.NewReaderSize(z, 512)
+	l.z = z
+	in := l.in
+	in.Reset(z)
 	const longest = 32 // bytes of a header
 	head, err := in.Peek(longest)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -15,14 +15,11 @@ type inflater struct{ z io.ReadCloser }
 
 // fill inflates exactly as many bytes as data has.
 func (z *inflater) fill(data []byte, from io.Reader) (err error) {
-	if z.z == nil {
-		z.z, err = zlib.NewReader(from)
-	} else {
-		err = z.z.(zlib.Resetter).Reset(from, nil)
-	}
+	next, err := inflate(z.z, from)
 	if err != nil {
 		return err
 	}
+	z.z = next
 	if n, err := io.ReadFull(z.z, data); err != nil {
 		return fmt.Errorf("it has %d bytes and claims %d: %w", n, len(data), err)
 	}
@@ -31,6 +28,14 @@ func (z *inflater) fill(data []byte, from io.Reader) (err error) {
 		return errLonger(int64(len(data)))
 	}
 	return nil
+}
+
+// inflate begins with what z is to read; nil: it makes one.
+func inflate(z io.ReadCloser, from io.Reader) (io.ReadCloser, error) {
+	if z == nil {
+		return zlib.NewReader(from)
+	}
+	return z, z.(zlib.Resetter).Reset(from, nil)
 }
 
 func errLonger(size int64) error {

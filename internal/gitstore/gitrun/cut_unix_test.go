@@ -20,7 +20,7 @@ import (
 func TestGCKilled(t *testing.T) {
 	j := gitjudge.New(t)
 	ctx := context.Background()
-	kills := 0
+	kills, early := 0, 0
 	for delay := time.Millisecond; ; delay = delay*3/2 + time.Millisecond {
 		r, err := gitstore.Open(j.GitDir, &gitstore.Options{LockWait: 100 * time.Millisecond})
 		j.OK(err)
@@ -35,7 +35,11 @@ func TestGCKilled(t *testing.T) {
 		}()
 		killGC(t, r, delay, done)
 		if err := <-done; err == nil {
-			break
+			if early++; kills >= 3 || early > 30 {
+				break
+			}
+			delay = 0 // a busy machine, on which the collection was over first
+			continue
 		}
 		kills++
 		for _, path := range unnamed(j) { // a day goes by
