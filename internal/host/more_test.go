@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/host/api"
+	"tape/repo"
 	"testing"
 	"time"
 )
@@ -112,6 +113,50 @@ func TestKeysAreDoneOnce(t *testing.T) {
 	}
 	p.as(first.Token).fails(401, "unauthorized", "GET", "/history", nil)
 	p.as(second.Token).want(200, "GET", "/history", nil, nil)
+}
+
+// TestLaneFollows: what others write to a tape between the requests is known to the next one.
+func TestLaneFollows(t *testing.T) {
+	p := newPeer(t)
+	p.run(api.RunRequest{Runner: "r", Conversation: "c"})
+	tape := tapeOf(t, p.s.Store, "c")
+	keyed := func(key string) (out api.Appended) {
+		t.Helper()
+		p.with("Idempotency-Key", key).want(201, "POST", "/tapes/c/entries",
+			map[string]any{"entries": []any{map[string]any{"kind": "message", "payload": map[string]string{"role": "user", "content": key}}}}, &out)
+		return out
+	}
+	first := keyed("a")
+	if again := keyed("a"); !again.Repeated || again.FirstSeq != first.FirstSeq {
+		t.Errorf("repeated at once: %+v, first %+v", again, first)
+	}
+	state := func(value string) repo.Draft {
+		return repo.Draft{Kind: "state", Payload: json.RawMessage(`{"scope":"conversation","key":"k","value":` + value + `}`)}
+	}
+	for i := range 3 {
+		p.say("c", "unkeyed")
+		if _, err := tape.Append(t.Context(), nil, state(fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			p.say("c", "behind it")
+		}
+		var value api.StateAnswer
+		p.want(200, "GET", "/state/conversation/k?conversation_id=c", nil, &value)
+		if string(value.Value) != fmt.Sprint(i) {
+			t.Errorf("state %d is %s", i, value.Value)
+		}
+		second := keyed(fmt.Sprint("b", i))
+		if _, err := tape.Handoff(t.Context(), repo.Anchor{Name: fmt.Sprint("h", i)}); err != nil {
+			t.Fatal(err)
+		}
+		if again := keyed(fmt.Sprint("b", i)); !again.Repeated || again.FirstSeq != second.FirstSeq {
+			t.Errorf("repeated after a handoff: %+v, first %+v", again, second)
+		}
+	}
+	if again := keyed("a"); !again.Repeated || again.FirstSeq != first.FirstSeq {
+		t.Errorf("repeated in the end: %+v, first %+v", again, first)
+	}
 }
 
 func TestSteering(t *testing.T) {

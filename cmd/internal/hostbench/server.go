@@ -49,7 +49,9 @@ func (s *setup) serve(ctx context.Context, ws string) (*server, error) {
 	v.admin = ready.Token
 	jar, err := cookiejar.New(nil)
 	v.client = &http.Client{Jar: jar, Transport: &http.Transport{MaxIdleConnsPerHost: 16,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", sock) }}}
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", sock)
+		}}}
 	return v, err
 }
 

@@ -94,7 +94,9 @@ func (s *setup) reading(v *server, cursors []string) []measured {
 	search := func(words []string) func(i int) error {
 		return func(i int) error { return v.get(searchPath(words[i%len(words)], 10)) }
 	}
-	one := func(f func(i int) error) func() (timed, error) { return func() (timed, error) { return times(s.each, f) } }
+	one := func(f func(i int) error) func() (timed, error) {
+		return func() (timed, error) { return times(s.each, f) }
+	}
 	eight := func(f func(i int) error) func() (timed, error) {
 		return func() (timed, error) { return beside(8, s.each, f) }
 	}

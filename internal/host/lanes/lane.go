@@ -37,6 +37,7 @@ type Lane struct {
 	busy  bool
 
 	follow sync.Mutex
+	stamp  repo.Stamp // when it had all
 	last   int64
 	raw    [sha256.Size]byte // of the last entry: it is another one where the tape was rewritten
 	keys   map[string]Written
@@ -168,10 +169,11 @@ func (l *Lane) drain(ctx context.Context, t *repo.Tape) {
 func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 	l.follow.Lock()
 	defer l.follow.Unlock()
-	if err := l.catchUp(ctx, t); err != nil {
-		return err
+	if slices.ContainsFunc(jobs, func(j *Job) bool { return j.Ready != nil || j.Key != "" }) {
+		if err := l.catchUp(ctx, t); err != nil {
+			return err
+		}
 	}
-	now := map[string]Written{}
 	fresh := jobs[:0:0]
 	for _, j := range jobs {
 		j.err = nil
@@ -182,42 +184,91 @@ func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 			fresh = append(fresh, j)
 		}
 	}
-	_, err := t.Update(ctx, func(tx *repo.Tx) error {
-		for _, j := range fresh {
-			before, ok := l.keys[j.Key]
-			if !ok {
-				before, ok = now[j.Key]
-			}
-			if ok && j.Key != "" {
-				j.Out, j.Again = before, true
-				if before.Request != j.Request {
-					j.err = api.Conflict("the Idempotency-Key was used for another request")
-				}
+	entries, err := l.writeFresh(ctx, t, fresh)
+	if err == nil {
+		l.follows(t, entries)
+	}
+	return err
+}
+
+// writeFresh writes those that are not known. A single entry takes one sync, several take three.
+func (l *Lane) writeFresh(ctx context.Context, t *repo.Tape, jobs []*Job) (entries []repo.Entry, err error) {
+	now := map[string]Written{}
+	known := func(j *Job) bool {
+		before, ok := l.keys[j.Key]
+		if !ok {
+			before, ok = now[j.Key]
+		}
+		if !ok || j.Key == "" {
+			return false
+		}
+		j.Out, j.Again = before, true
+		if before.Request != j.Request {
+			j.err = api.Conflict("the Idempotency-Key was used for another request")
+		}
+		return true
+	}
+	if len(jobs) == 1 && len(jobs[0].Drafts) == 1 {
+		j := jobs[0]
+		if known(j) {
+			return nil, nil
+		}
+		if entries, err = t.Append(ctx, nil, j.Drafts...); err == nil {
+			j.Out = Written{First: entries[0].ID, Last: entries[0].ID, Request: j.Request}
+		}
+		return entries, err
+	}
+	_, err = t.Update(ctx, func(tx *repo.Tx) error {
+		for _, j := range jobs {
+			if known(j) {
 				continue
 			}
 			j.Out = Written{First: tx.LastID() + 1, Request: j.Request}
 			for _, d := range j.Drafts {
-				if _, err := tx.AppendEntry(ctx, d); err != nil {
+				e, err := tx.AppendEntry(ctx, d)
+				if err != nil {
 					return err
 				}
+				entries = append(entries, e)
 			}
 			j.Out.Last = tx.LastID()
 			now[j.Key] = j.Out
 		}
 		return nil
 	})
-	if err == nil {
-		err = l.catchUp(ctx, t)
+	return entries, err
+}
+
+// follows takes what the lane itself has written, if the lane had all that was there before.
+func (l *Lane) follows(t *repo.Tape, entries []repo.Entry) {
+	if len(entries) == 0 || l.last == 0 || entries[0].ID != l.last+1 {
+		return
 	}
-	return err
+	for _, e := range entries {
+		l.take(e)
+	}
+	l.stamp = repo.Stamp{}
+	if now, err := t.Stamp(); err == nil && now.Last() == l.last {
+		l.stamp = now
+	}
 }
 
 // catchUp reads what has come since; all of it where the tape is not what it was.
 func (l *Lane) catchUp(ctx context.Context, t *repo.Tape) error {
+	stamp, err := t.Stamp()
+	if err != nil || stamp.Known() && stamp == l.stamp {
+		return err
+	}
+	l.stamp = repo.Stamp{}
 	rev, err := t.Store().Revision(ctx, t, "")
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if stamp.Last() == l.last {
+			l.stamp = stamp
+		}
+	}()
 	if l.last > 0 {
 		same := false
 		for e, err := range rev.Entries(ctx, l.last) {
