@@ -77,7 +77,7 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 			if err != nil {
 				return nil, false, err
 			}
-			if !t.visible(e) || !keep(e) {
+			if !keep(e) || !t.visible(e) {
 				continue
 			}
 			if len(out) == p.limit {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"tape/internal/host/api"
@@ -156,6 +158,69 @@ func TestLaneFollows(t *testing.T) {
 	}
 	if again := keyed("a"); !again.Repeated || again.FirstSeq != first.FirstSeq {
 		t.Errorf("repeated in the end: %+v, first %+v", again, first)
+	}
+}
+
+// TestCheckpoint: the next server goes on from where the lane of a long tape was, and reads all
+// where the tape is not what it was.
+func TestCheckpoint(t *testing.T) {
+	p := newPeer(t)
+	p.run(api.RunRequest{Runner: "r", Conversation: "c"})
+	tape := tapeOf(t, p.s.Store, "c")
+	entry := map[string]any{"entries": []any{map[string]any{"kind": "note", "payload": map[string]string{}}}}
+	keyed := func() (out api.Appended) {
+		t.Helper()
+		p.with("Idempotency-Key", "a").want(201, "POST", "/tapes/c/entries", entry, &out)
+		return out
+	}
+	state := func(want string) {
+		t.Helper()
+		var all api.StateList
+		p.want(200, "GET", "/state/conversation?conversation_id=c", nil, &all)
+		got := ""
+		for _, v := range all.Items {
+			got += v.Key + string(v.Value) + " "
+		}
+		if got != want {
+			t.Errorf("state is %q, want %q", got, want)
+		}
+	}
+	first := keyed()
+	p.want(200, "PUT", "/state/conversation/k?conversation_id=c", "1", nil)
+	p.want(200, "PUT", "/state/conversation/gone?conversation_id=c", "1", nil)
+	p.want(200, "DELETE", "/state/conversation/gone?conversation_id=c", nil, nil)
+	drafts := make([]repo.Draft, 20_000)
+	for i := range drafts {
+		drafts[i] = repo.Draft{Kind: "note", Payload: json.RawMessage("{}")}
+	}
+	if _, err := tape.Append(t.Context(), nil, drafts...); err != nil {
+		t.Fatal(err)
+	}
+	state("k1 ")
+	file := p.s.private("lanes", "tape%2Fc.json")
+	was, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.want(200, "PUT", "/state/conversation/l?conversation_id=c", "2", nil)
+	p.start(p.s.Store)
+	state("k1 l2 ")
+	if again := keyed(); !again.Repeated || again.FirstSeq != first.FirstSeq {
+		t.Errorf("repeated: %+v, first %+v", again, first)
+	}
+	// Believed, it says that nothing was ever set before its end.
+	if err := os.WriteFile(file, regexp.MustCompile(`"state":\[[0-9,]*\]`).ReplaceAll(was, []byte(`"state":[]`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.start(p.s.Store)
+	state("l2 ")
+	if _, err := tape.Reset(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	p.start(p.s.Store)
+	state("")
+	if again := keyed(); again.Repeated {
+		t.Errorf("after a reset: %+v", again)
 	}
 }
 

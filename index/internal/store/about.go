@@ -23,21 +23,44 @@ func decodeAbout(raw string) (out about.Tape, err error) {
 	return out, err
 }
 
-// About tells what each of the tapes is about, by branch.
+// decoded is what a row says a tape is about, as text and read.
+type decoded struct {
+	raw  string
+	tape about.Tape
+}
+
+// About tells what each of the tapes is about, by branch. A text that is as it was the last time
+// is not read again: to read those of thousands of tapes takes most of the time of a list.
 func (d *DB) About(tapes []*Target) (map[string]about.Tape, error) {
-	out := make(map[string]about.Tape, len(tapes))
+	out, now := make(map[string]about.Tape, len(tapes)), make(map[string]decoded, len(tapes))
 	for _, t := range tapes {
 		out[t.Tape.Branch()] = about.Tape{}
 	}
 	var branch, name, raw string
-	err := d.rows("SELECT branch, name, about FROM tapes", nil, []any{&branch, &name, &raw}, func() error {
+	var where string
+	var args []any
+	if len(tapes) == 1 {
+		where, args = " WHERE branch = ?", []any{tapes[0].Tape.Branch()}
+	}
+	err := d.rows("SELECT branch, name, about FROM tapes"+where, args, []any{&branch, &name, &raw}, func() error {
 		if _, asked := out[branch]; !asked {
 			return nil
 		}
-		known, err := decodeAbout(raw)
-		known.Name = name
-		out[branch] = known
-		return err
+		known, ok := d.decoded[branch]
+		if !ok || known.raw != raw {
+			one, err := decodeAbout(raw)
+			if err != nil {
+				return err
+			}
+			known = decoded{raw, one}
+		}
+		now[branch] = known
+		known.tape.Name = name
+		out[branch] = known.tape
+		return nil
 	})
+	if len(now) > 1 { // who asks for one has no use for it
+		d.decoded = now
+	}
 	return out, err
 }

@@ -8,11 +8,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"sync"
 
+	"tape/internal/disk"
 	"tape/internal/host/api"
-	"tape/internal/jsonl"
 	"tape/repo"
 )
 
@@ -39,10 +41,11 @@ type Lane struct {
 	follow sync.Mutex
 	stamp  repo.Stamp // when it had all
 	last   int64
-	raw    [sha256.Size]byte // of the last entry: it is another one where the tape was rewritten
-	keys   map[string]Written
+	raw    string             // the hash of the last entry: it is another one where the tape was rewritten
+	keys   map[string]Written // by their hashes
 	order  []string
 	state  map[StateKey]StateValue
+	file   checkpoint
 }
 
 // Written is what a request has written.
@@ -66,6 +69,9 @@ type Job struct {
 
 // Lanes are those of all tapes.
 type Lanes struct {
+	Dir  string // for checkpoints; "": none is kept
+	Disk *disk.FS
+
 	mu     sync.Mutex
 	byName map[string]*Lane // by branch
 }
@@ -76,7 +82,10 @@ func (s *Lanes) Of(t *repo.Tape) *Lane {
 	defer s.mu.Unlock()
 	l := s.byName[t.Branch()]
 	if l == nil {
-		l = &Lane{}
+		l = &Lane{file: checkpoint{disk: s.Disk}}
+		if s.Dir != "" {
+			l.file.path = filepath.Join(s.Dir, url.PathEscape(t.Branch())+".json")
+		}
 		if s.byName == nil {
 			s.byName = map[string]*Lane{}
 		}
@@ -113,7 +122,7 @@ func (l *Lane) Value(k StateKey) (v StateValue, ok bool) {
 // Known is what an earlier request with the key has written; the lane is held.
 func (l *Lane) Known(key string) (w Written, ok bool) {
 	if key != "" {
-		w, ok = l.keys[key]
+		w, ok = l.keys[RequestHash([]byte(key))]
 	}
 	return w, ok
 }
@@ -195,7 +204,7 @@ func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 func (l *Lane) writeFresh(ctx context.Context, t *repo.Tape, jobs []*Job) (entries []repo.Entry, err error) {
 	now := map[string]Written{}
 	known := func(j *Job) bool {
-		before, ok := l.keys[j.Key]
+		before, ok := l.Known(j.Key)
 		if !ok {
 			before, ok = now[j.Key]
 		}
@@ -237,92 +246,6 @@ func (l *Lane) writeFresh(ctx context.Context, t *repo.Tape, jobs []*Job) (entri
 		return nil
 	})
 	return entries, err
-}
-
-// follows takes what the lane itself has written, if the lane had all that was there before.
-func (l *Lane) follows(t *repo.Tape, entries []repo.Entry) {
-	if len(entries) == 0 || l.last == 0 || entries[0].ID != l.last+1 {
-		return
-	}
-	for _, e := range entries {
-		l.take(e)
-	}
-	l.stamp = repo.Stamp{}
-	if now, err := t.Stamp(); err == nil && now.Last() == l.last {
-		l.stamp = now
-	}
-}
-
-// catchUp reads what has come since; all of it where the tape is not what it was.
-func (l *Lane) catchUp(ctx context.Context, t *repo.Tape) error {
-	stamp, err := t.Stamp()
-	if err != nil || stamp.Known() && stamp == l.stamp {
-		return err
-	}
-	l.stamp = repo.Stamp{}
-	rev, err := t.Store().Revision(ctx, t, "")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if stamp.Last() == l.last {
-			l.stamp = stamp
-		}
-	}()
-	if l.last > 0 {
-		same := false
-		for e, err := range rev.Entries(ctx, l.last) {
-			if err != nil {
-				return err
-			}
-			if !same && (e.ID != l.last || sha256.Sum256(e.Raw) != l.raw) {
-				break
-			}
-			if same {
-				l.take(e)
-			}
-			same = true
-		}
-		if same {
-			return nil
-		}
-	}
-	l.last, l.keys, l.order, l.state = 0, map[string]Written{}, nil, map[StateKey]StateValue{}
-	for e, err := range rev.Entries(ctx, 1) {
-		if err != nil {
-			return err
-		}
-		l.take(e)
-	}
-	return nil
-}
-
-func (l *Lane) take(e repo.Entry) {
-	l.last, l.raw = e.ID, sha256.Sum256(e.Raw)
-	if e.Kind == KindState {
-		l.takeState(e)
-	}
-	if len(e.Meta) <= 2 {
-		return
-	}
-	key := jsonl.GetString(e.Meta, metaKey)
-	if key == "" {
-		return
-	}
-	key = jsonl.GetString(e.Meta, MetaRun) + "\x00" + key
-	w, ok := l.keys[key]
-	if !ok {
-		w = Written{First: e.ID, Request: jsonl.GetString(e.Meta, metaRequest)}
-		l.order = append(l.order, key)
-	}
-	w.Last = e.ID
-	l.keys[key] = w
-	if len(l.order) > 2*keysKept {
-		for _, old := range l.order[:keysKept] {
-			delete(l.keys, old)
-		}
-		l.order = append([]string(nil), l.order[keysKept:]...)
-	}
 }
 
 // Stamp puts what the server says of an entry into its meta, in the place of what the client says.
