@@ -102,7 +102,7 @@ func (v *server) start() (first time.Duration, err error) {
 	for range manyRuns {
 		began := time.Now()
 		var run struct{ Token string }
-		if err := v.do("POST", "/v1/runs", v.admin, []byte(`{"runner":"bench","conversation":"`+longTape+`"}`), &run); err != nil {
+		if err := v.do("POST", "/v1/runs", v.admin, []byte(`{"runner":"bench","conversation":"`+longTape+`","input":{"text":"what is next?"}}`), &run); err != nil {
 			return 0, err
 		}
 		if v.runs = append(v.runs, run.Token); first == 0 {
