@@ -74,8 +74,9 @@ func (l *Lane) takeAll(ctx context.Context, rev *repo.Revision, from int64) erro
 	return nil
 }
 
-// follows takes what the lane itself has written, if the lane had all that was there before.
-func (l *Lane) follows(t *repo.Tape, entries []repo.Entry) {
+// follows takes what the lane itself has written, if the lane had all that was there before. With
+// looks the next one will want to know whether others have written.
+func (l *Lane) follows(t *repo.Tape, entries []repo.Entry, looks bool) {
 	if len(entries) == 0 || l.last == 0 || entries[0].ID != l.last+1 {
 		return
 	}
@@ -83,8 +84,10 @@ func (l *Lane) follows(t *repo.Tape, entries []repo.Entry) {
 		l.take(e)
 	}
 	l.raw, l.stamp = hash(entries[len(entries)-1]), repo.Stamp{}
-	if now, err := t.Stamp(); err == nil && now.Last() == l.last {
-		l.stamp = now
+	if looks {
+		if now, err := t.Stamp(); err == nil && now.Last() == l.last {
+			l.stamp = now
+		}
 	}
 	l.save()
 }

@@ -178,7 +178,8 @@ func (l *Lane) drain(ctx context.Context, t *repo.Tape) {
 func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 	l.follow.Lock()
 	defer l.follow.Unlock()
-	if slices.ContainsFunc(jobs, func(j *Job) bool { return j.Ready != nil || j.Key != "" }) {
+	looks := slices.ContainsFunc(jobs, func(j *Job) bool { return j.Ready != nil || j.Key != "" })
+	if looks {
 		if err := l.catchUp(ctx, t); err != nil {
 			return err
 		}
@@ -195,7 +196,7 @@ func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 	}
 	entries, err := l.writeFresh(ctx, t, fresh)
 	if err == nil {
-		l.follows(t, entries)
+		l.follows(t, entries, looks)
 	}
 	return err
 }
