@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -107,8 +108,7 @@ func (s *setup) syncs() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(f.Name())
-	defer f.Close()
+	defer func() { _ = errors.Join(f.Close(), os.Remove(f.Name())) }()
 	line := []byte(strings.Repeat("x", 400))
 	began, n := time.Now(), 0
 	for ; time.Since(began) < 2*time.Second; n++ {

@@ -63,7 +63,7 @@ func (t *table) print(out io.Writer) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.what, cmp.Or(r.asked, "–"), r.tape.at(0.5), r.tape.at(0.99), r.tape.rate(),
 			r.other.at(0.5), r.other.at(0.99), r.other.rate(), ratio)
 	}
-	w.Flush()
+	_ = w.Flush()
 	fmt.Fprintln(out, "ratio: how many times as long PostgreSQL takes")
 }
 
