@@ -24,7 +24,7 @@ type listedTape struct {
 }
 
 type sessionList struct {
-	Tapes                       []listedTape
+	Tapes                       []*listedTape
 	All, From, Next             int
 	Agents, Projects            []string
 	Agent, Project, Since, Grep string
@@ -53,10 +53,10 @@ func (s *server) sessions(r *request) error {
 			continue
 		}
 		live := !a.Updated.IsZero() && s.Now().Sub(a.Updated) < growing
-		d.Tapes = append(d.Tapes, listedTape{Tape: a, Live: live, Fork: strings.HasPrefix(branch, "fork/"), By: strings.Join(a.Authors, ", ")})
+		d.Tapes = append(d.Tapes, &listedTape{Tape: a, Live: live, Fork: strings.HasPrefix(branch, "fork/"), By: strings.Join(a.Authors, ", ")})
 	}
 	d.Agents, d.Projects = known(agents), known(projects)
-	slices.SortStableFunc(d.Tapes, func(a, b listedTape) int { return b.Updated.Compare(a.Updated) })
+	slices.SortStableFunc(d.Tapes, func(a, b *listedTape) int { return b.Updated.Compare(a.Updated) })
 	d.All = len(d.Tapes)
 	from, _ := strconv.Atoi(v.Get("from")) // what is no number is the beginning
 	d.From = max(0, min(from, d.All))
