@@ -38,7 +38,7 @@ func newWriter() *writer {
 // text has 200 to 600 bytes.
 func (w *writer) text() string {
 	b := make([]byte, 0, 640)
-	for most := 200 + w.rng.IntN(390); len(b) < most; b = append(b, ' ') {
+	for least := 201 + w.rng.IntN(390); len(b) < least; b = append(b, ' ') {
 		b = append(b, word(int(w.zipf.Uint64()))...)
 	}
 	return string(b[:len(b)-1])
