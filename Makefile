@@ -35,6 +35,8 @@ BENCHFLAGS   ?=
 FUZZTIME     ?= 30s
 SOAKTIME     ?= 1m
 CUTS         ?= 500
+ENTRIES      ?= 1000000
+TAPES        ?= 5000
 
 # The tests' programs live for seconds: collecting less often is time won, and costs little
 # memory. Neither soak nor bench gets it.
@@ -187,6 +189,11 @@ test-web: ## the web view in a real Chromium (TESTFLAGS='-run TestFollow -v')
 bench: build ## Go benchmarks, then the end-to-end comparisons (BENCHFLAGS)
 	$(GO) test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./...
 	$(GO) run ./cmd/internal/bench $(BENCHFLAGS)
+
+# Outside of bench, which needs nothing else. Without PostgreSQL it says what to install, and goes on.
+.PHONY: bench-host
+bench-host: build ## tape serve beside PostgreSQL, with ENTRIES and TAPES (needs postgresql; BENCHFLAGS)
+	$(GO) run ./cmd/internal/hostbench -entries $(ENTRIES) -tapes $(TAPES) $(BENCHFLAGS)
 
 # docs -------------------------------------------------------------------------
 

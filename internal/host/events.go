@@ -162,18 +162,20 @@ func (c *call) follow(t sees, query string, from int64, keep func(repo.Entry) bo
 	tick := time.NewTicker(streamLook)
 	defer tick.Stop()
 	quiet := time.Now()
-	for looked := int64(-1); ; {
+	for looked := (repo.Stamp{}); ; {
 		ended := over != nil && over()
 		if c.run != nil && c.run.over() && over == nil {
 			return nil // its token is void
 		}
-		sum, err := t.Summary(c.ctx())
+		now, err := t.Stamp()
 		if err != nil {
 			return err
 		}
-		for more := sum.Entries != looked; more; {
+		for more := now != looked || !now.Known(); more; {
 			var got []repo.Entry
-			if got, more, err = c.scan(t, paging{at: from, forward: true, limit: 100}, keep); err != nil {
+			var seen int64
+			page := paging{at: from, forward: true, limit: 100}
+			if got, more, err = c.scan(t, page, func(e repo.Entry) bool { seen = e.ID; return keep(e) }); err != nil {
 				return err
 			}
 			for _, e := range got {
@@ -186,8 +188,11 @@ func (c *call) follow(t sees, query string, from int64, keep func(repo.Entry) bo
 				}
 				from, quiet = e.ID, time.Now()
 			}
+			if !more { // what is not for this stream is not looked at again
+				from = max(from, seen)
+			}
 		}
-		looked = sum.Entries
+		looked = now
 		if ended {
 			return nil
 		}

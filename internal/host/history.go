@@ -77,7 +77,7 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 			if err != nil {
 				return nil, false, err
 			}
-			if !t.visible(e) || !keep(e) {
+			if !keep(e) || !t.visible(e) {
 				continue
 			}
 			if len(out) == p.limit {
@@ -89,11 +89,7 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 	}
 	end := p.at
 	if end == 0 {
-		sum, err := t.Summary(c.ctx())
-		if err != nil {
-			return nil, false, err
-		}
-		end = sum.Entries + 1
+		end = rev.Last() + 1
 	}
 	for width := int64(p.limit) + 1; end > 1 && len(out) <= p.limit; width *= 4 {
 		from := max(1, end-width)

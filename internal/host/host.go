@@ -63,9 +63,12 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{Options: o, admin: sha256.Sum256([]byte(o.Token)), scanner: secrets.New(), disk: disk.Like(o.Store.Dir()),
 		ending: make(chan struct{})}
-	if err := s.disk.MkdirAll(s.private("runs")); err != nil {
-		return nil, err
+	for _, folder := range []string{"runs", "lanes"} {
+		if err := s.disk.MkdirAll(s.private(folder)); err != nil {
+			return nil, err
+		}
 	}
+	s.lanes.Dir, s.lanes.Disk = s.private("lanes"), s.disk
 	var err error
 	if s.key, err = s.signingKey(); err != nil {
 		return nil, err

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"tape/internal/host/api"
+	"tape/repo"
 	"testing"
 	"time"
 )
@@ -112,6 +115,113 @@ func TestKeysAreDoneOnce(t *testing.T) {
 	}
 	p.as(first.Token).fails(401, "unauthorized", "GET", "/history", nil)
 	p.as(second.Token).want(200, "GET", "/history", nil, nil)
+}
+
+// TestLaneFollows: what others write to a tape between the requests is known to the next one.
+func TestLaneFollows(t *testing.T) {
+	p := newPeer(t)
+	p.run(api.RunRequest{Runner: "r", Conversation: "c"})
+	tape := tapeOf(t, p.s.Store, "c")
+	keyed := func(key string) (out api.Appended) {
+		t.Helper()
+		p.with("Idempotency-Key", key).want(201, "POST", "/tapes/c/entries",
+			map[string]any{"entries": []any{map[string]any{"kind": "message", "payload": map[string]string{"role": "user", "content": key}}}}, &out)
+		return out
+	}
+	first := keyed("a")
+	if again := keyed("a"); !again.Repeated || again.FirstSeq != first.FirstSeq {
+		t.Errorf("repeated at once: %+v, first %+v", again, first)
+	}
+	state := func(value string) repo.Draft {
+		return repo.Draft{Kind: "state", Payload: json.RawMessage(`{"scope":"conversation","key":"k","value":` + value + `}`)}
+	}
+	for i := range 3 {
+		p.say("c", "unkeyed")
+		if _, err := tape.Append(t.Context(), nil, state(fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			p.say("c", "behind it")
+		}
+		var value api.StateAnswer
+		p.want(200, "GET", "/state/conversation/k?conversation_id=c", nil, &value)
+		if string(value.Value) != fmt.Sprint(i) {
+			t.Errorf("state %d is %s", i, value.Value)
+		}
+		second := keyed(fmt.Sprint("b", i))
+		if _, err := tape.Handoff(t.Context(), repo.Anchor{Name: fmt.Sprint("h", i)}); err != nil {
+			t.Fatal(err)
+		}
+		if again := keyed(fmt.Sprint("b", i)); !again.Repeated || again.FirstSeq != second.FirstSeq {
+			t.Errorf("repeated after a handoff: %+v, first %+v", again, second)
+		}
+	}
+	if again := keyed("a"); !again.Repeated || again.FirstSeq != first.FirstSeq {
+		t.Errorf("repeated in the end: %+v, first %+v", again, first)
+	}
+}
+
+// TestCheckpoint: the next server goes on from where the lane of a long tape was, and reads all
+// where the tape is not what it was.
+func TestCheckpoint(t *testing.T) {
+	p := newPeer(t)
+	p.run(api.RunRequest{Runner: "r", Conversation: "c"})
+	tape := tapeOf(t, p.s.Store, "c")
+	entry := map[string]any{"entries": []any{map[string]any{"kind": "note", "payload": map[string]string{}}}}
+	keyed := func() (out api.Appended) {
+		t.Helper()
+		p.with("Idempotency-Key", "a").want(201, "POST", "/tapes/c/entries", entry, &out)
+		return out
+	}
+	state := func(want string) {
+		t.Helper()
+		var all api.StateList
+		p.want(200, "GET", "/state/conversation?conversation_id=c", nil, &all)
+		got := ""
+		for _, v := range all.Items {
+			got += v.Key + string(v.Value) + " "
+		}
+		if got != want {
+			t.Errorf("state is %q, want %q", got, want)
+		}
+	}
+	first := keyed()
+	p.want(200, "PUT", "/state/conversation/k?conversation_id=c", "1", nil)
+	p.want(200, "PUT", "/state/conversation/gone?conversation_id=c", "1", nil)
+	p.want(200, "DELETE", "/state/conversation/gone?conversation_id=c", nil, nil)
+	drafts := make([]repo.Draft, 20_000)
+	for i := range drafts {
+		drafts[i] = repo.Draft{Kind: "note", Payload: json.RawMessage("{}")}
+	}
+	if _, err := tape.Append(t.Context(), nil, drafts...); err != nil {
+		t.Fatal(err)
+	}
+	state("k1 ")
+	file := p.s.private("lanes", "tape%2Fc.json")
+	was, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.want(200, "PUT", "/state/conversation/l?conversation_id=c", "2", nil)
+	p.start(p.s.Store)
+	state("k1 l2 ")
+	if again := keyed(); !again.Repeated || again.FirstSeq != first.FirstSeq {
+		t.Errorf("repeated: %+v, first %+v", again, first)
+	}
+	// Believed, it says that nothing was ever set before its end.
+	if err := os.WriteFile(file, regexp.MustCompile(`"state":\[[0-9,]*\]`).ReplaceAll(was, []byte(`"state":[]`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.start(p.s.Store)
+	state("l2 ")
+	if _, err := tape.Reset(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	p.start(p.s.Store)
+	state("")
+	if again := keyed(); again.Repeated {
+		t.Errorf("after a reset: %+v", again)
+	}
 }
 
 func TestSteering(t *testing.T) {

@@ -103,47 +103,80 @@ func encode(st Record) ([]byte, error) {
 	return fmt.Appendf(nil, "%08x %s\n", crc32.ChecksumIEEE(raw), raw), err
 }
 
-// decode returns false for anything but a whole record of this version.
-func decode(raw []byte) (Record, bool) {
+// slot is a record as it is on the disk, of which only the beginning was looked at: mostly that is
+// all that has to be known of one.
+type slot struct {
+	body    string // "" if there is no whole record
+	version int
+	count   uint64
+	synced  bool
+}
+
+// slotOf returns an empty one for anything but a whole record of this version.
+func slotOf(raw []byte) (s slot) {
 	line, _, ok := strings.Cut(string(raw), "\n")
 	sum, body, ok2 := strings.Cut(line, " ")
 	if !ok || !ok2 || sum != fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(body))) {
-		return Record{}, false
+		return s
 	}
-	var st Record
-	if err := json.Unmarshal([]byte(body), &st); err != nil || st.Version != stateVersion {
+	if _, err := fmt.Sscanf(body, `{"v":%d,"n":%d,"synced":%t,`, &s.version, &s.count, &s.synced); err != nil || s.version != stateVersion {
+		return s
+	}
+	s.body = body
+	return s
+}
+
+// decode returns false for anything but a whole record of this version.
+func (s slot) decode() (st Record, ok bool) {
+	if s.body == "" || json.Unmarshal([]byte(s.body), &st) != nil {
 		return Record{}, false
 	}
 	return st, true
 }
 
-// Read returns the newer of the two records, if there is one.
-func Read(f io.ReaderAt) (st Record, ok bool, err error) {
+// hasUndo goes by the text: within a string, quotes are escaped.
+func (s slot) hasUndo() bool { return strings.Contains(s.body, `"undo":{`) }
+
+// slots returns the newer record and the other one.
+func slots(f io.ReaderAt) (newer, older slot, err error) {
 	buf := make([]byte, 2*slotSize)
 	n, err := f.ReadAt(buf, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return st, false, err
+		return newer, older, err
 	}
 	buf = buf[:n]
-	st, ok = decode(buf[:min(n, slotSize)])
+	newer = slotOf(buf[:min(n, slotSize)])
 	if n > slotSize {
-		older, ok2 := decode(buf[slotSize:])
-		if ok2 && (!ok || older.Count > st.Count) {
-			st, older, ok = older, st, true
-		}
-		st.Doubtful = !st.Synced && st.Undo == nil && older.Undo != nil
+		older = slotOf(buf[slotSize:])
 	}
+	if older.body != "" && (newer.body == "" || older.count > newer.count) {
+		newer, older = older, newer
+	}
+	return newer, older, nil
+}
+
+// Read returns the newer of the two records, if there is one.
+func Read(f io.ReaderAt) (st Record, ok bool, err error) {
+	newer, older, err := slots(f)
+	if err != nil {
+		return st, false, err
+	}
+	if st, ok = newer.decode(); !ok {
+		newer, older = older, slot{}
+		st, ok = newer.decode()
+	}
+	st.Doubtful = !st.Synced && st.Undo == nil && older.hasUndo()
 	return st, ok, nil
 }
 
 // Save writes the record beside the last synced one, and syncs it if asked.
 func Save(f *disk.File, st Record, sync bool) error {
-	last, _, err := Read(f)
+	last, _, err := slots(f)
 	if err != nil {
 		return err
 	}
-	st.Count, st.Synced = last.Count+1, sync
-	if !last.Synced {
+	st.Count, st.Synced = last.count+1, sync
+	if !last.synced {
 		st.Count++ // over that one
 	}
 	raw, err := encode(st)

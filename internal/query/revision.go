@@ -69,6 +69,10 @@ func revisionNow(ctx context.Context, t *workspace.Tape) (r *Revision, err error
 	if r.Commit, err = snapshot.AtCommit(r.store, r.V.Commit); err != nil {
 		return nil, err
 	}
+	if last, ok := r.V.NotedLast(); ok {
+		r.last = last
+		return r, nil
+	}
 	r.last, err = r.V.LastID()
 	return r, err
 }
@@ -137,6 +141,9 @@ func nameAt(t *workspace.Tape, c gitstore.Commit) string {
 
 // Name says what the revision is, for headings.
 func (r *Revision) Name() string { return r.name }
+
+// Last is the id of its last entry.
+func (r *Revision) Last() int64 { return r.last }
 
 // Entries yields the entries of the revision from an id on. After an error it ends.
 func (r *Revision) Entries(ctx context.Context, from int64) iter.Seq2[layout.Entry, error] {

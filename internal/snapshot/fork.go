@@ -110,6 +110,22 @@ func LastOf(s *workspace.Store, h gitstore.Hash) (int64, error) {
 // LastID is the id of the last entry.
 func (v *Snapshot) LastID() (int64, error) { return LastID(v, v.LastPhase()) }
 
+// NotedLast is the id of the last entry as the last writer has noted it, if the files of the
+// open phase have the sizes that he left: then they need not be read for it.
+func (v *Snapshot) NotedLast() (id int64, ok bool) {
+	n := v.note
+	if v.Dir == "" || n.LastID == 0 || n.Undo != nil || n.Seq != len(v.List) || n.Folder != v.LastPhase().Folder {
+		return 0, false
+	}
+	for c, tail := range n.Tails {
+		files := v.Last[c]
+		if len(files) != tail.Seg || tail.Seg > 0 && files[tail.Seg-1].Size != tail.Size {
+			return 0, false
+		}
+	}
+	return n.LastID, true
+}
+
 // TapeInfo reads the commit's tape.json.
 func (v *Snapshot) TapeInfo() (layout.TapeInfo, error) {
 	return workspace.TapeInfoAt(v.Git, v.Commit, v.RootTree, v.file(layout.TapeFile))

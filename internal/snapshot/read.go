@@ -167,9 +167,26 @@ func (c *cursor) seek(files []layout.Segment, id int64) error {
 	}
 	c.rest = files[max(0, n-1):] // the one before those that begin later may hold the id
 	for {
+		c.skip(id)
 		if err := c.next(); err != nil || c.done || c.entry.ID >= id {
 			return err
 		}
+	}
+}
+
+// skip passes over the lines of the file in hand that come before an id, and looks at no more of
+// them than theirs. What is not as it should be is left to next.
+func (c *cursor) skip(id int64) {
+	for c.changed == nil || c.line+1 < c.changed.Line {
+		end := bytes.IndexByte(c.data, '\n')
+		if end < 0 {
+			return
+		}
+		if got, err := jsonl.ParseID(c.data[:end]); err != nil || got >= id {
+			return
+		}
+		c.line++
+		c.data = c.data[end+1:]
 	}
 }
 

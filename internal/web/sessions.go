@@ -2,13 +2,13 @@ package web
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"tape/internal/about"
-	"tape/internal/catalog"
 	"tape/repo"
 )
 
@@ -24,7 +24,7 @@ type listedTape struct {
 }
 
 type sessionList struct {
-	Tapes                       []listedTape
+	Tapes                       []*listedTape
 	All, From, Next             int
 	Agents, Projects            []string
 	Agent, Project, Since, Grep string
@@ -32,11 +32,7 @@ type sessionList struct {
 
 // sessions lists the tapes of a workspace as tape tapes does.
 func (s *server) sessions(r *request) error {
-	tapes, err := catalog.All(r.Context(), r.space.store)
-	if err != nil {
-		return err
-	}
-	facts, err := r.space.about(r.Context(), tapes)
+	facts, err := r.space.about(r.Context(), nil)
 	if err != nil {
 		return err
 	}
@@ -49,19 +45,18 @@ func (s *server) sessions(r *request) error {
 		}
 	}
 	agents, projects := map[string]bool{}, map[string]bool{}
-	for _, t := range tapes {
-		a := facts[t.Branch()]
-		a.Name = t.Name()
+	for _, branch := range slices.Sorted(maps.Keys(facts)) {
+		a := facts[branch]
 		agents[a.Agent], projects[a.ProjectName()] = true, true
 		if d.Agent != "" && a.Agent != d.Agent || d.Project != "" && a.ProjectName() != d.Project || a.Updated.Before(since) ||
 			!slices.ContainsFunc([]string{a.Title, a.Name, a.Project, a.Branch}, func(s string) bool { return has(s, d.Grep) }) {
 			continue
 		}
 		live := !a.Updated.IsZero() && s.Now().Sub(a.Updated) < growing
-		d.Tapes = append(d.Tapes, listedTape{Tape: a, Live: live, Fork: t.IsFork(), By: strings.Join(a.Authors, ", ")})
+		d.Tapes = append(d.Tapes, &listedTape{Tape: a, Live: live, Fork: strings.HasPrefix(branch, "fork/"), By: strings.Join(a.Authors, ", ")})
 	}
 	d.Agents, d.Projects = known(agents), known(projects)
-	slices.SortStableFunc(d.Tapes, func(a, b listedTape) int { return b.Updated.Compare(a.Updated) })
+	slices.SortStableFunc(d.Tapes, func(a, b *listedTape) int { return b.Updated.Compare(a.Updated) })
 	d.All = len(d.Tapes)
 	from, _ := strconv.Atoi(v.Get("from")) // what is no number is the beginning
 	d.From = max(0, min(from, d.All))
@@ -84,5 +79,5 @@ func known(set map[string]bool) []string {
 }
 
 func has(text, part string) bool {
-	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
+	return part == "" || strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }

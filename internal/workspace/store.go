@@ -54,6 +54,7 @@ type Store struct {
 	now     func() time.Time
 	config  Config
 	memo    memo     // what was read of commits
+	names   sync.Map // namedCommit of tapes that were listed, by branch
 	Settled sync.Map // commits that git has made by a merge, and that count as they are
 }
 

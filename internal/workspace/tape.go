@@ -215,6 +215,13 @@ func (s *Store) TapesAndForks(ctx context.Context) ([]*Tape, error) {
 	return handles(s.List(ctx, nil))
 }
 
+// namedCommit is what a commit says that its tape is called: who lists thousands of tapes again and
+// again should not read their commits each time.
+type namedCommit struct {
+	commit gitstore.Hash
+	name   string
+}
+
 // Listed is a tape with the commit that its branch was at.
 type Listed struct {
 	*Tape
@@ -258,6 +265,10 @@ func (s *Store) listUnder(ctx context.Context, prefix string, known func(branch 
 		if known != nil {
 			name = known(strings.TrimPrefix(ref.Name, "refs/heads/"), ref.Hash)
 		}
+		before, ok := s.names.Load(ref.Name)
+		if n, _ := before.(namedCommit); name == "" && ok && n.commit == ref.Hash {
+			name = n.name
+		}
 		t, err := s.tapeOfBranchAt(ref.Name, ref.Hash, name)
 		if errors.Is(err, gitstore.ErrNotFound) {
 			continue // gone since the listing
@@ -268,6 +279,9 @@ func (s *Store) listUnder(ctx context.Context, prefix string, known func(branch 
 		}
 		if err != nil {
 			return nil, fmt.Errorf("list tapes: %w", err)
+		}
+		if prefix == layout.BranchPrefix && name == "" { // a fork's depends on other branches, too
+			s.names.Store(ref.Name, namedCommit{ref.Hash, t.name})
 		}
 		out = append(out, Listed{t, ref.Hash})
 	}

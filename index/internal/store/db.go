@@ -21,7 +21,8 @@ type DB struct {
 	pool    *sql.DB
 	conn    *sql.Conn
 	stmts   map[string]statement
-	scratch string // folder for files on the way, of an index that is being built
+	decoded map[string]decoded // see About, by branch
+	scratch string             // folder for files on the way, of an index that is being built
 }
 
 // Open opens a database file that is there; "" is one in memory.

@@ -8,11 +8,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"sync"
 
+	"tape/internal/disk"
 	"tape/internal/host/api"
-	"tape/internal/jsonl"
 	"tape/repo"
 )
 
@@ -37,11 +39,13 @@ type Lane struct {
 	busy  bool
 
 	follow sync.Mutex
+	stamp  repo.Stamp // when it had all
 	last   int64
-	raw    [sha256.Size]byte // of the last entry: it is another one where the tape was rewritten
-	keys   map[string]Written
+	raw    string             // the hash of the last entry: it is another one where the tape was rewritten
+	keys   map[string]Written // by their hashes
 	order  []string
 	state  map[StateKey]StateValue
+	file   checkpoint
 }
 
 // Written is what a request has written.
@@ -65,6 +69,9 @@ type Job struct {
 
 // Lanes are those of all tapes.
 type Lanes struct {
+	Dir  string // for checkpoints; "": none is kept
+	Disk *disk.FS
+
 	mu     sync.Mutex
 	byName map[string]*Lane // by branch
 }
@@ -75,7 +82,10 @@ func (s *Lanes) Of(t *repo.Tape) *Lane {
 	defer s.mu.Unlock()
 	l := s.byName[t.Branch()]
 	if l == nil {
-		l = &Lane{}
+		l = &Lane{file: checkpoint{disk: s.Disk}}
+		if s.Dir != "" {
+			l.file.path = filepath.Join(s.Dir, url.PathEscape(t.Branch())+".json")
+		}
 		if s.byName == nil {
 			s.byName = map[string]*Lane{}
 		}
@@ -112,7 +122,7 @@ func (l *Lane) Value(k StateKey) (v StateValue, ok bool) {
 // Known is what an earlier request with the key has written; the lane is held.
 func (l *Lane) Known(key string) (w Written, ok bool) {
 	if key != "" {
-		w, ok = l.keys[key]
+		w, ok = l.keys[RequestHash([]byte(key))]
 	}
 	return w, ok
 }
@@ -168,10 +178,12 @@ func (l *Lane) drain(ctx context.Context, t *repo.Tape) {
 func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 	l.follow.Lock()
 	defer l.follow.Unlock()
-	if err := l.catchUp(ctx, t); err != nil {
-		return err
+	looks := slices.ContainsFunc(jobs, func(j *Job) bool { return j.Ready != nil || j.Key != "" })
+	if looks {
+		if err := l.catchUp(ctx, t); err != nil {
+			return err
+		}
 	}
-	now := map[string]Written{}
 	fresh := jobs[:0:0]
 	for _, j := range jobs {
 		j.err = nil
@@ -182,96 +194,59 @@ func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 			fresh = append(fresh, j)
 		}
 	}
-	_, err := t.Update(ctx, func(tx *repo.Tx) error {
-		for _, j := range fresh {
-			before, ok := l.keys[j.Key]
-			if !ok {
-				before, ok = now[j.Key]
-			}
-			if ok && j.Key != "" {
-				j.Out, j.Again = before, true
-				if before.Request != j.Request {
-					j.err = api.Conflict("the Idempotency-Key was used for another request")
-				}
+	entries, err := l.writeFresh(ctx, t, fresh)
+	if err == nil {
+		l.follows(t, entries, looks)
+	}
+	return err
+}
+
+// writeFresh writes those that are not known. A single entry takes one sync, several take three.
+func (l *Lane) writeFresh(ctx context.Context, t *repo.Tape, jobs []*Job) (entries []repo.Entry, err error) {
+	now := map[string]Written{}
+	known := func(j *Job) bool {
+		before, ok := l.Known(j.Key)
+		if !ok {
+			before, ok = now[j.Key]
+		}
+		if !ok || j.Key == "" {
+			return false
+		}
+		j.Out, j.Again = before, true
+		if before.Request != j.Request {
+			j.err = api.Conflict("the Idempotency-Key was used for another request")
+		}
+		return true
+	}
+	if len(jobs) == 1 && len(jobs[0].Drafts) == 1 {
+		j := jobs[0]
+		if known(j) {
+			return nil, nil
+		}
+		if entries, err = t.Append(ctx, nil, j.Drafts...); err == nil {
+			j.Out = Written{First: entries[0].ID, Last: entries[0].ID, Request: j.Request}
+		}
+		return entries, err
+	}
+	_, err = t.Update(ctx, func(tx *repo.Tx) error {
+		for _, j := range jobs {
+			if known(j) {
 				continue
 			}
 			j.Out = Written{First: tx.LastID() + 1, Request: j.Request}
 			for _, d := range j.Drafts {
-				if _, err := tx.AppendEntry(ctx, d); err != nil {
+				e, err := tx.AppendEntry(ctx, d)
+				if err != nil {
 					return err
 				}
+				entries = append(entries, e)
 			}
 			j.Out.Last = tx.LastID()
 			now[j.Key] = j.Out
 		}
 		return nil
 	})
-	if err == nil {
-		err = l.catchUp(ctx, t)
-	}
-	return err
-}
-
-// catchUp reads what has come since; all of it where the tape is not what it was.
-func (l *Lane) catchUp(ctx context.Context, t *repo.Tape) error {
-	rev, err := t.Store().Revision(ctx, t, "")
-	if err != nil {
-		return err
-	}
-	if l.last > 0 {
-		same := false
-		for e, err := range rev.Entries(ctx, l.last) {
-			if err != nil {
-				return err
-			}
-			if !same && (e.ID != l.last || sha256.Sum256(e.Raw) != l.raw) {
-				break
-			}
-			if same {
-				l.take(e)
-			}
-			same = true
-		}
-		if same {
-			return nil
-		}
-	}
-	l.last, l.keys, l.order, l.state = 0, map[string]Written{}, nil, map[StateKey]StateValue{}
-	for e, err := range rev.Entries(ctx, 1) {
-		if err != nil {
-			return err
-		}
-		l.take(e)
-	}
-	return nil
-}
-
-func (l *Lane) take(e repo.Entry) {
-	l.last, l.raw = e.ID, sha256.Sum256(e.Raw)
-	if e.Kind == KindState {
-		l.takeState(e)
-	}
-	if len(e.Meta) <= 2 {
-		return
-	}
-	key := jsonl.GetString(e.Meta, metaKey)
-	if key == "" {
-		return
-	}
-	key = jsonl.GetString(e.Meta, MetaRun) + "\x00" + key
-	w, ok := l.keys[key]
-	if !ok {
-		w = Written{First: e.ID, Request: jsonl.GetString(e.Meta, metaRequest)}
-		l.order = append(l.order, key)
-	}
-	w.Last = e.ID
-	l.keys[key] = w
-	if len(l.order) > 2*keysKept {
-		for _, old := range l.order[:keysKept] {
-			delete(l.keys, old)
-		}
-		l.order = append([]string(nil), l.order[keysKept:]...)
-	}
+	return entries, err
 }
 
 // Stamp puts what the server says of an entry into its meta, in the place of what the client says.

@@ -1,0 +1,81 @@
+package lanes
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+
+	"tape/internal/disk"
+	"tape/repo"
+)
+
+// A lane that has read far leaves a checkpoint, from which the next server goes on: to read a
+// tape of a million entries takes a second. It has numbers and hashes and nothing of what stands
+// in the tape, so that a purge need not know of it. It is believed if the tape has the last entry.
+
+const (
+	checkpointEvery = 20_000 // entries
+	checkpointState = 200    // values, each of which is looked up again; with more there is no checkpoint
+)
+
+type checkpoint struct {
+	disk *disk.FS
+	path string // "": none is kept
+	last int64  // the last entry of the one that is there
+}
+
+type saved struct {
+	Last  int64      `json:"last"`
+	Raw   string     `json:"raw"`
+	State []int64    `json:"state"` // the entries that have the values
+	Keys  []savedKey `json:"keys"`  // the oldest first
+}
+
+type savedKey struct {
+	Key string `json:"key"`
+	Written
+}
+
+// save leaves a checkpoint if there is much that the one before has not. It is no loss if that fails.
+func (l *Lane) save() {
+	if l.file.path == "" || l.last-l.file.last < checkpointEvery || len(l.state) > checkpointState {
+		return
+	}
+	out := saved{Last: l.last, Raw: l.raw, State: []int64{}, Keys: make([]savedKey, 0, len(l.order))}
+	for _, v := range l.state {
+		out.State = append(out.State, v.Seq)
+	}
+	slices.Sort(out.State)
+	for _, key := range l.order {
+		out.Keys = append(out.Keys, savedKey{key, l.keys[key]})
+	}
+	l.file.last = l.last
+	if data, err := json.Marshal(out); err == nil {
+		_ = l.file.disk.WriteFile(l.file.path, data)
+	}
+}
+
+// load begins with the checkpoint, if there is one. Whether it is of this tape tells its last entry.
+func (l *Lane) load(ctx context.Context, rev *repo.Revision) error {
+	data, err := os.ReadFile(l.file.path)
+	var was saved
+	if err != nil || json.Unmarshal(data, &was) != nil || was.Last < 1 {
+		return nil //nolint:nilerr // without it all is read
+	}
+	l.state = map[StateKey]StateValue{}
+	for _, seq := range was.State {
+		e, err := entryAt(ctx, rev, seq)
+		if err != nil {
+			return err
+		}
+		l.takeState(e)
+	}
+	l.last, l.raw, l.file.last = was.Last, was.Raw, was.Last
+	l.keys, l.order = make(map[string]Written, len(was.Keys)), make([]string, 0, len(was.Keys))
+	for _, k := range was.Keys {
+		l.keys[k.Key] = k.Written
+		l.order = append(l.order, k.Key)
+	}
+	return nil
+}

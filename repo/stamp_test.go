@@ -1,0 +1,72 @@
+package repo
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestStamp: whatever is written to a tape, by whom ever, shows in its stamp, and nothing else does.
+func TestStamp(t *testing.T) {
+	t.Parallel()
+	s := testStore(t, nil)
+	tp, err := s.Tape(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(t.Context(), s.Dir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := again.Tape(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, tp, Message("user", "one"))
+	var before Stamp
+	for _, step := range []struct {
+		what    string
+		do      func()
+		changes bool
+	}{
+		{"an entry", func() { mustAppend(t, tp, Message("user", "two")) }, true},
+		{"nothing", func() { entriesOf(t, tp, Query{}) }, false},
+		{"an entry of somebody else", func() { mustAppend(t, other, Message("user", "two")) }, true},
+		{"several of another kind", func() { mustAppend(t, other, Event("a", nil), Event("b", nil)) }, true},
+		{"a handoff", func() { mustHandoff(t, other, "next") }, true},
+		{"an entry behind it", func() { mustAppend(t, tp, Message("user", "three")) }, true},
+		{"a line by hand, of which no note tells", func() {
+			file := filepath.Join(tp.WorkTree(), "anchors", "002_next", "messages.jsonl")
+			data, err := os.ReadFile(file)
+			if err == nil {
+				err = os.WriteFile(file, append(data, `{"id":9,"kind":"message","payload":{"role":"user","content":"four"},"meta":{},"date":"2026-01-01T00:00:00.000000+00:00"}`+"\n"...), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}, true},
+		{"another tape", func() {
+			if _, err := again.CreateTape(t.Context(), "other"); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+		{"a reset", func() {
+			if _, err := other.Reset(t.Context(), true); err != nil {
+				t.Fatal(err)
+			}
+		}, true},
+	} {
+		step.do()
+		now, err := tp.Stamp()
+		if err != nil || !now.Known() {
+			t.Fatalf("%s: %+v, %v", step.what, now, err)
+		}
+		if (now != before) != step.changes {
+			t.Errorf("%s: it was\n%+v and is\n%+v", step.what, before, now)
+		}
+		before = now
+		if r := pointOf(t, tp, ""); r.Last() != int64(len(entriesOf(t, tp, Query{}))) {
+			t.Errorf("%s: the last entry is %d", step.what, r.Last())
+		}
+	}
+}
