@@ -141,7 +141,11 @@ func (r *reading) page(ctx context.Context, c call, t *repo.Tape, last int64) (s
 			if e.Kind == repo.KindEvent && len(r.kinds) == 0 {
 				chars = min(chars, eventChars)
 			}
-			if !out.add(entryText(e, chars)) {
+			text, err := entryText(ctx, t, e, chars)
+			if err != nil {
+				return "", err
+			}
+			if !out.add(text) {
 				break
 			}
 			shown++

@@ -103,7 +103,11 @@ func anchorResource(ctx context.Context, t *repo.Tape, n string) (string, error)
 		if err != nil {
 			return "", err
 		}
-		if !out.add(entryText(e, 2_000)) {
+		text, err := entryText(ctx, t, e, 2_000)
+		if err != nil {
+			return "", err
+		}
+		if !out.add(text) {
 			out.end("there is more: tape_read from=@%d", e.ID)
 			break
 		}
@@ -117,8 +121,9 @@ func entryResource(ctx context.Context, t *repo.Tape, id string) (string, error)
 			return "", err
 		}
 		out := newAnswer(mostChars, "tape %s", line(t.Name(), 100))
-		out.add(entryText(e, mostChars-5*cutNote))
-		return out.String(), nil
+		text, err := entryText(ctx, t, e, mostChars-5*cutNote)
+		out.add(text)
+		return out.String(), err
 	}
 	return "", layout.NotFound("", "there is no entry %q", id)
 }

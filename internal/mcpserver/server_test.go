@@ -135,6 +135,23 @@ func TestSessionThatAsks(t *testing.T) {
 	contains(t, got, "3 hits", "[claude-1]", "left out: this session (claude-2)")
 }
 
+// TestReadArtifact: a result that is an artifact is read as if it stood in its entry.
+func TestReadArtifact(t *testing.T) {
+	t.Parallel()
+	p := connect(t, newStore(t), Options{})
+	tape := p.tape("main")
+	a, err := tape.AddArtifact(t.Context(), repo.Artifact{MIMEType: "text/plain"}, strings.NewReader(strings.Repeat("a line of a log\n", 500)+"the needle\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload := fmt.Appendf(nil, `{"results":[{"type":"text","text":"how it begins","artifact":%s}]}`, a.Reference())
+	if _, err := tape.Append(t.Context(), nil, repo.Draft{Kind: repo.KindToolResult, Payload: payload}); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, p.ok("tape_read", args{"around": 2}), "@2 ", "a line of a log", "more characters]")
+	contains(t, p.ok("tape_read", args{"around": 2, "max_chars": 20_000}), "the needle")
+}
+
 func TestRead(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newStore(t), Options{})

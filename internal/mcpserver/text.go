@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"tape/internal/display"
 	"tape/repo"
+	"tape/repo/view"
 )
 
 // How long answers are, in characters.
@@ -80,13 +82,14 @@ func title(text string) string {
 }
 
 // entryText shows an entry: its id at the first column, where no recorded text begins, and what
-// it says, of which at most so many characters.
-func entryText(e repo.Entry, chars int) string {
+// it says, with the texts of its artifacts, of which at most so many characters.
+func entryText(ctx context.Context, t *repo.Tape, e repo.Entry, chars int) (string, error) {
+	e, err := view.WithTexts(ctx, t, e)
 	body := strings.Join(display.Whole(e), "\n  ")
 	if n := utf8.RuneCountInString(body); n > chars {
 		body = clip(body, chars) + fmt.Sprintf(" [%d more characters]", n-chars)
 	}
-	return fmt.Sprintf("@%d %s %s: %s\n", e.ID, when(e), who(e), body)
+	return fmt.Sprintf("@%d %s %s: %s\n", e.ID, when(e), who(e), body), err
 }
 
 // who says which kind of entry it is, and whose.

@@ -19,12 +19,14 @@ import (
 const (
 	previewBytes = 2000    // of a text
 	imageBytes   = 5 << 20 // an image of at most so many bytes is shown
+	textBytes    = 1 << 20 // of a text, where it is to be read
 )
 
 // shower shows artifacts of a tape in the payloads of entries.
 type shower struct {
 	pictures bool  // nothing but pictures
-	whole    bool  // all of a text, not its beginning
+	texts    int64 // so many bytes of texts, not their beginnings; 0: those
+	alone    bool  // nothing but texts
 	err      error // of reading; what is not there is no error
 	open     func(id string) (io.ReadCloser, error)
 }
@@ -40,9 +42,14 @@ func WithPictures(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, 
 	return (&shower{pictures: true}).entry(ctx, t, e)
 }
 
+// WithTexts puts into an entry the texts that it refers to, of each at most 1 MiB.
+func WithTexts(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
+	return (&shower{texts: textBytes, alone: true}).entry(ctx, t, e)
+}
+
 // Inlined puts into an entry, and into its line, all of the texts and pictures that it refers to.
 func Inlined(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
-	out, err := (&shower{whole: true}).entry(ctx, t, e)
+	out, err := (&shower{texts: layout.ArtifactLimit}).entry(ctx, t, e)
 	out.Raw = bytes.Replace(e.Raw, e.Payload, out.Payload, 1)
 	return out, err
 }
@@ -133,19 +140,22 @@ func (s *shower) part(obj []byte) []byte {
 	}
 	a := refs[0]
 	isImage := part{media: a.MIMEType, data: "x"}.isShown() && a.Size <= imageBytes
-	if s.pictures && !isImage {
+	if s.pictures && !isImage || s.alone && isImage {
 		return nil
 	}
 	limit := int64(previewBytes)
-	if isImage || s.whole {
+	switch {
+	case isImage:
 		limit = a.Size
+	case s.texts > 0:
+		limit = s.texts
 	}
 	data, err := s.read(a, limit)
 	if isImage && err == nil {
 		return fmt.Appendf(nil, `{"type":"image","source":{"type":"base64","media_type":%q,"data":%q}}`, a.MIMEType, base64.StdEncoding.EncodeToString(data))
 	}
-	if s.whole {
-		if err != nil || !utf8.Valid(data) {
+	if s.texts > 0 {
+		if data = wholeRunes(data); err != nil || !utf8.Valid(data) {
 			return nil
 		}
 		return textBlock(string(data))
@@ -174,9 +184,7 @@ func (s *shower) read(a repo.Artifact, limit int64) ([]byte, error) {
 // note describes an artifact, with the beginning of a text unless that was said already.
 func note(a repo.Artifact, data []byte, err error, said bool) string {
 	about := a.About() + ", id " + a.ID
-	for i := 0; i < utf8.UTFMax && !utf8.Valid(data) && len(data) > 0; i++ {
-		data = data[:len(data)-1] // a character that was cut
-	}
+	data = wholeRunes(data)
 	switch {
 	case err != nil:
 		return "[artifact " + about + ": it is not here]"
@@ -186,6 +194,19 @@ func note(a repo.Artifact, data []byte, err error, said bool) string {
 		return "[artifact " + about + "]\n" + string(data)
 	}
 	return fmt.Sprintf("[artifact %s: its first %d bytes]\n%s\n[read on by its id, from offset %d]", about, len(data), data, len(data))
+}
+
+// wholeRunes takes off a character that was cut.
+func wholeRunes(data []byte) []byte {
+	for i := 1; i <= min(utf8.UTFMax-1, len(data)); i++ {
+		if last := data[len(data)-i:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				return data[:len(data)-i]
+			}
+			break
+		}
+	}
+	return data
 }
 
 // replaced is an object with another value for a key, which it need not have.

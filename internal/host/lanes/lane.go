@@ -160,7 +160,8 @@ func (l *Lane) drain(ctx context.Context, t *repo.Tape) {
 		if len(jobs) == 0 {
 			return
 		}
-		if slices.ContainsFunc(jobs, func(j *Job) bool { return j.Alone }) || l.write(ctx, t, jobs) != nil {
+		alone := len(jobs) == 1 || slices.ContainsFunc(jobs, func(j *Job) bool { return j.Alone })
+		if alone || l.write(ctx, t, jobs) != nil {
 			for _, j := range jobs { // one of them may be the cause
 				j.Out, j.Again = Written{}, false
 				if err := l.write(ctx, t, []*Job{j}); err != nil {
