@@ -38,11 +38,6 @@ func newPeer(t *testing.T) *peer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newPeerOf(t, store)
-}
-
-func newPeerOf(t *testing.T, store *repo.Store) *peer {
-	t.Helper()
 	now := time.Now()
 	p := &peer{t: t, now: &now, token: adminToken}
 	p.start(store)

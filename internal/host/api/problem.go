@@ -3,9 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
-	"syscall"
 	"time"
 
 	"tape/repo"
@@ -79,11 +77,6 @@ func ProblemOf(err error) *Problem {
 	case errors.Is(err, repo.ErrBusy):
 		p = NewProblem(http.StatusServiceUnavailable, "busy", "%v", err)
 		p.Retryable, p.After = true, time.Second
-	case errors.Is(err, repo.ErrCorrupt), errors.Is(err, fs.ErrNotExist): // which may quote what the client must not see
-		return NewProblem(http.StatusInternalServerError, "damaged", "a file of the workspace is damaged, or being changed: the server's log says which, and so does tape verify")
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		p = NewProblem(http.StatusInsufficientStorage, "insufficient_storage", "there is no room on the server's disk: nothing was written")
-		p.Retryable = true
 	default:
 		return NewProblem(http.StatusInternalServerError, "internal", "the server could not do it; its log says why")
 	}
