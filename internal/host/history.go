@@ -34,7 +34,7 @@ func (t sees) visible(e repo.Entry) bool {
 // paging is what was asked for of a page.
 type paging struct {
 	query   string // to which cursors are bound
-	at      int64  // the entry beside which the page begins; 0 is the tape's end or its beginning
+	at      spot
 	forward bool
 	limit   int
 }
@@ -53,12 +53,8 @@ func (c *call) paging(query string) (p paging, err error) {
 		return p, api.Invalid("the cursor and the direction contradict each other")
 	}
 	if cursor := before + after; cursor != "" {
-		text, err := c.s.place(query, cursor)
-		if err != nil {
+		if p.at, err = c.s.spotAt(query, cursor); err != nil {
 			return p, err
-		}
-		if p.at, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return p, api.Invalid("the cursor is none")
 		}
 	}
 	n, err := c.number("limit", 50, 100)
@@ -72,8 +68,11 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 	if err != nil {
 		return nil, false, err
 	}
+	if err := c.stands(rev, p.at); err != nil {
+		return nil, false, err
+	}
 	if p.forward {
-		for e, err := range rev.Entries(c.ctx(), p.at+1) {
+		for e, err := range rev.Entries(c.ctx(), p.at.id+1) {
 			if err != nil {
 				return nil, false, err
 			}
@@ -87,7 +86,7 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 		}
 		return out, false, nil
 	}
-	end := p.at
+	end := p.at.id
 	if end == 0 {
 		sum, err := t.Summary(c.ctx())
 		if err != nil {
@@ -118,14 +117,13 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 
 // cursors are those before and behind a page.
 func (c *call) cursors(p paging, got []repo.Entry, more bool) (next, prev string) {
-	at := func(id int64) string { return c.s.cursor(p.query, strconv.FormatInt(id, 10)) }
 	if len(got) > 0 {
-		prev = at(got[0].ID)
+		prev = c.s.beside(p.query, c.s.spotOf(got[0]))
 		if more || p.forward {
-			next = at(got[len(got)-1].ID)
+			next = c.s.beside(p.query, c.s.spotOf(got[len(got)-1]))
 		}
 	} else if p.forward {
-		next = at(p.at)
+		next = c.s.beside(p.query, p.at)
 	}
 	return next, prev
 }
@@ -169,7 +167,7 @@ func (c *call) flag(name string) (bool, error) {
 func (s *Server) item(t sees, e repo.Entry, binary bool) api.Item {
 	id := fmt.Sprintf("%s@%d", t.Name(), e.ID)
 	out := api.Item{TranscriptID: id, EventID: id, ConversationID: t.Name(), ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Role: roleOf(e), ItemType: e.Kind,
-		Seq: e.ID, Cursor: s.cursor(bound("history", t.Branch(), t.thread), strconv.FormatInt(e.ID, 10)), CreatedAt: e.Date,
+		Seq: e.ID, Cursor: s.beside(bound("history", t.Branch(), t.thread), s.spotOf(e)), CreatedAt: e.Date,
 		Metadata: s.masked(t, e.Meta), AttachmentRefs: []json.RawMessage{}}
 	for _, a := range repo.References(e) {
 		out.AttachmentRefs = append(out.AttachmentRefs, s.masked(t, a.Reference()))
