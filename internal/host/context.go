@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tape/internal/host/api"
+	"tape/internal/host/transcript"
 	"tape/repo"
 )
 
@@ -72,7 +73,7 @@ func (c *call) contextOf(t sees, r *run, q *api.RunRequest) (api.RunContext, err
 			}
 		}
 	}
-	last, _, err := c.scan(t, paging{limit: policy.MaxInlineEvents + 1}, isTranscript)
+	last, _, err := c.scan(t, paging{limit: policy.MaxInlineEvents + 1}, transcript.Has)
 	if err != nil {
 		return out, err
 	}

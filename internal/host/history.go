@@ -1,30 +1,19 @@
 package host
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
+	"tape/internal/host/transcript"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
 
 const maxText = 4_000 // characters of a text in a transcript
-
-// isTranscript reports whether an entry is part of the conversation's transcript.
-func isTranscript(e repo.Entry) bool {
-	switch e.Kind {
-	case repo.KindMessage, repo.KindSystem, repo.KindToolCall, repo.KindToolResult, repo.KindAnchor:
-		return true
-	}
-	return false
-}
 
 // visible reports whether an entry is in the thread that is seen.
 func (t sees) visible(e repo.Entry) bool {
@@ -141,7 +130,7 @@ func history(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	got, more, err := c.scan(t, p, isTranscript)
+	got, more, err := c.scan(t, p, transcript.Has)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +155,7 @@ func (c *call) flag(name string) (bool, error) {
 // item is an entry as the transcript shows it.
 func (s *Server) item(t sees, e repo.Entry, binary bool) api.Item {
 	id := fmt.Sprintf("%s@%d", t.Name(), e.ID)
-	out := api.Item{TranscriptID: id, EventID: id, ConversationID: t.Name(), ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Role: roleOf(e), ItemType: e.Kind,
+	out := api.Item{TranscriptID: id, EventID: id, ConversationID: t.Name(), ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Role: transcript.RoleOf(e), ItemType: e.Kind,
 		Seq: e.ID, Cursor: s.beside(bound("history", t.Branch(), t.thread), s.spotOf(e)), CreatedAt: e.Date,
 		Metadata: s.masked(t, e.Meta), AttachmentRefs: []json.RawMessage{}}
 	for _, a := range repo.References(e) {
@@ -174,10 +163,10 @@ func (s *Server) item(t sees, e repo.Entry, binary bool) api.Item {
 	}
 	payload := s.masked(t, e.Payload)
 	if !binary {
-		payload, out.ContentRedacted = withoutBinary(payload)
+		payload, out.ContentRedacted = transcript.WithoutBinary(payload)
 	}
-	text := textOf(e.Kind, payload)
-	if cut := cutText(text, maxText); cut != text {
+	text := transcript.TextOf(e.Kind, payload)
+	if cut := transcript.Cut(text, maxText); cut != text {
 		text, out.Truncated = cut, true
 	}
 	out.Content, out.ContentJSON = text, payload
@@ -193,18 +182,6 @@ func (s *Server) item(t sees, e repo.Entry, binary bool) api.Item {
 	return out
 }
 
-func roleOf(e repo.Entry) string {
-	switch e.Kind {
-	case repo.KindToolCall:
-		return "assistant"
-	case repo.KindToolResult:
-		return "tool"
-	case repo.KindAnchor:
-		return repo.KindSystem
-	}
-	return e.Role()
-}
-
 // masked is JSON without its secrets, where they are to be masked.
 func (s *Server) masked(t sees, value json.RawMessage) json.RawMessage {
 	if len(value) == 0 {
@@ -215,78 +192,4 @@ func (s *Server) masked(t sees, value json.RawMessage) json.RawMessage {
 	}
 	out, _ := s.scanner.Mask(value, nil)
 	return out
-}
-
-// textOf is what an entry says in words.
-func textOf(kind string, payload []byte) string {
-	if kind == repo.KindAnchor {
-		return jsonl.GetString(jsonl.Get(payload, "state"), "summary")
-	}
-	content := jsonl.Get(payload, "content")
-	if text := jsonl.GetString(payload, "content"); text != "" || len(content) == 0 || content[0] != '[' {
-		return text
-	}
-	var parts []string
-	for part := range jsonl.Elements(content) {
-		if text := jsonl.GetString(part, "text"); text != "" {
-			parts = append(parts, text)
-		}
-	}
-	return strings.Join(parts, "\n")
-}
-
-func cutText(text string, most int) string {
-	if len(text) <= most || utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	n := 0
-	for i := range text {
-		if n == most {
-			return text[:i]
-		}
-		n++
-	}
-	return text
-}
-
-// withoutBinary leaves out content that is encoded: data URLs, and sources of type base64.
-func withoutBinary(payload json.RawMessage) (json.RawMessage, bool) {
-	if !bytes.Contains(payload, []byte("base64")) {
-		return payload, false
-	}
-	d := json.NewDecoder(bytes.NewReader(payload))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return payload, false
-	}
-	left := false
-	v = strip(v, &left)
-	out, err := json.Marshal(v)
-	if err != nil || !left {
-		return payload, false
-	}
-	return out, true
-}
-
-func strip(v any, left *bool) any {
-	switch v := v.(type) {
-	case string:
-		if head, _, ok := strings.Cut(v[:min(len(v), 200)], ","); ok && strings.HasPrefix(head, "data:") && strings.HasSuffix(head, ";base64") {
-			*left = true
-			return head + ","
-		}
-	case []any:
-		for i := range v {
-			v[i] = strip(v[i], left)
-		}
-	case map[string]any:
-		if _, ok := v["data"].(string); ok && v["type"] == "base64" {
-			v["data"], *left = "", true
-		}
-		for k := range v {
-			v[k] = strip(v[k], left)
-		}
-	}
-	return v
 }

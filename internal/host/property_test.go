@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tape/internal/host/api"
+	"tape/internal/host/transcript"
 	"tape/internal/testkit"
 	"tape/repo"
 )
@@ -238,7 +239,7 @@ func TestCursorsWhileOthersWrite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if isTranscript(e) && view.visible(e) {
+			if transcript.Has(e) && view.visible(e) {
 				want++
 			}
 		}
