@@ -1,19 +1,37 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
+	"tape/internal/host/api"
 	"tape/repo"
 )
 
-// auditEvery is how long a record of a call may wait; auditMost how many may.
+// auditEvery is how long a record of a call may wait; auditMost how many may, and auditHeld
+// where the tape cannot be written.
 const (
 	auditEvery = time.Second
 	auditMost  = 5_000
+	auditHeld  = 50_000
 )
+
+// room refuses calls of runs when no more records can be held.
+func (a *auditor) room() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.waiting) < auditHeld {
+		return nil
+	}
+	p := api.NewProblem(http.StatusServiceUnavailable, "busy", "the tape %s cannot be written: what runs do cannot be recorded", auditTape)
+	p.Retryable, p.After = true, 10*time.Second
+	return p
+}
 
 // auditor gathers the records of what runs did.
 type auditor struct {
@@ -21,12 +39,6 @@ type auditor struct {
 	waiting []repo.Draft
 	writing sync.Mutex
 	full    chan struct{} // asks for a flush
-	once    sync.Once
-}
-
-func (a *auditor) wake() chan struct{} {
-	a.once.Do(func() { a.full = make(chan struct{}, 1) })
-	return a.full
 }
 
 // add records a call of a run.
@@ -35,17 +47,19 @@ func (a *auditor) add(c *call) {
 		return
 	}
 	payload, err := json.Marshal(map[string]any{"run_id": c.run.ID, "runner": c.run.Runner, "action": c.route.Method + " " + c.route.Path,
-		"resource": c.resource, "scope": c.route.Scope, "result": c.result, "bytes": c.bytes})
+		"resource": cmp.Or(c.resource, fmt.Sprintf("%.200s", c.r.URL.Path)), "scope": c.route.Scope, "result": c.result, "bytes": c.bytes})
 	if err != nil {
 		panic(err) // strings and numbers
 	}
 	a.mu.Lock()
-	a.waiting = append(a.waiting, repo.Draft{Kind: "audit", Payload: payload, Date: repo.FormatDate(c.s.Now())})
+	if len(a.waiting) < 2*auditHeld { // beyond auditHeld all are refused
+		a.waiting = append(a.waiting, repo.Draft{Kind: "audit", Payload: payload, Date: repo.FormatDate(c.s.Now())})
+	}
 	full := len(a.waiting) >= auditMost
 	a.mu.Unlock()
 	if full {
 		select {
-		case a.wake() <- struct{}{}:
+		case a.full <- struct{}{}:
 		default:
 		}
 	}
@@ -59,7 +73,7 @@ func (a *auditor) run(ctx context.Context, s *Server) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-a.wake():
+		case <-a.full:
 		case <-tick.C:
 		}
 		if err := a.flush(ctx, s); err != nil && ctx.Err() == nil {

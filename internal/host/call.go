@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -109,6 +110,8 @@ func (s *Server) serve(c *call) {
 	}
 	over := err == nil && c.route.Ends && c.ofPath().over()
 	if over {
+		data, _ := json.Marshal(answer) // what cannot be written fails below
+		c.bytes = int64(len(data)) + 1
 		s.audit.add(c)
 		err = s.audit.flush(c.ctx(), s)
 	}
@@ -138,7 +141,7 @@ func (c *call) do() (any, error) {
 			p.Details["scope"] = sc
 			return nil, p
 		}
-		if err := c.run.rate.take(c.s.Now()); err != nil {
+		if err := cmp.Or(c.run.rate.take(c.s.Now()), c.s.audit.room()); err != nil {
 			return nil, err
 		}
 	}
@@ -162,11 +165,11 @@ func (c *call) identify() error {
 			return api.Unauthorized("the token is not known, or its run is over")
 		}
 	}
+	c.run = run
 	named := c.r.PathValue("run_id")
 	if named != "" && (c.s.runs.get(named) == nil || run != nil && run.ID != named) {
 		return api.NotFound("run")
 	}
-	c.run = run
 	if run != nil {
 		return run.alive(c.s.Now(), c.route.Ended)
 	}
@@ -251,6 +254,7 @@ func (c *call) tape(name string) (sees, error) {
 		if name == "" {
 			name = c.run.Tape
 		}
+		c.resource = name
 		own := name == c.run.Tape || strings.HasPrefix(name, c.run.Tape+"/")
 		if !own && (!c.run.may("cross_conversation") || name == hostTape || name == auditTape) {
 			return out, api.NotFound("conversation")

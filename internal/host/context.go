@@ -7,10 +7,10 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tape/internal/host/api"
+	"tape/internal/host/transcript"
 	"tape/repo"
 )
 
@@ -73,16 +73,16 @@ func (c *call) contextOf(t sees, r *run, q *api.RunRequest) (api.RunContext, err
 			}
 		}
 	}
-	last, _, err := c.scan(t, paging{limit: policy.MaxInlineEvents + 1}, isTranscript)
+	last, _, err := c.scan(t, paging{limit: policy.MaxInlineEvents + 1}, transcript.Has)
 	if err != nil {
 		return out, err
 	}
-	sum, err := t.Summary(c.ctx())
-	if err != nil {
+	end, _, err := c.scan(sees{Tape: t.Tape}, paging{limit: 1}, func(repo.Entry) bool { return true })
+	if err != nil || len(end) == 0 {
 		return out, err
 	}
-	out.Context = api.ContextAccess{ConversationID: r.Tape, ThreadID: r.Thread, EventSeq: sum.Entries, InlinePolicy: policy, AvailableAPIs: apis(r)}
-	out.Context.LatestCursor = c.s.cursor(bound("history", t.Branch(), t.thread), strconv.FormatInt(sum.Entries, 10))
+	out.Context = api.ContextAccess{ConversationID: r.Tape, ThreadID: r.Thread, EventSeq: end[0].ID, InlinePolicy: policy, AvailableAPIs: apis(r)}
+	out.Context.LatestCursor = c.s.beside(bound("history", t.Branch(), t.thread), c.s.spotOf(end[0]))
 	if len(last) > 0 {
 		out.Context.TranscriptSeq = last[0].ID
 	}

@@ -64,7 +64,7 @@ func events(c *call) (any, error) {
 
 func (s *Server) event(t sees, e repo.Entry, query string) api.EventItem {
 	return api.EventItem{EventID: fmt.Sprintf("%s@%d", t.Name(), e.ID), ConversationID: t.Name(), ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Type: typeOf(e),
-		Seq: e.ID, Cursor: s.cursor(query, strconv.FormatInt(e.ID, 10)), CreatedAt: e.Date, Data: s.masked(t, e.Payload), Metadata: s.masked(t, e.Meta)}
+		Seq: e.ID, Cursor: s.beside(query, s.spotOf(e)), CreatedAt: e.Date, Data: s.masked(t, e.Payload), Metadata: s.masked(t, e.Meta)}
 }
 
 // oneEvent is an entry by its number in the tape, or by its event_id.
@@ -84,7 +84,7 @@ func oneEvent(c *call) (any, error) {
 	if err != nil || id < 1 {
 		return nil, api.NotFound("event")
 	}
-	got, _, err := c.scan(t, paging{at: id - 1, forward: true, limit: 1}, func(repo.Entry) bool { return true })
+	got, _, err := c.scan(t, paging{at: spot{id: id - 1}, forward: true, limit: 1}, func(repo.Entry) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func eventStream(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.stream(t, query, 0, keep, nil)
+	return c.stream(t, paging{query: query}, keep, nil)
 }
 
 // runEvents are the entries of one run.
@@ -110,7 +110,7 @@ func runEvents(c *call) (any, error) {
 		return nil, err
 	}
 	keep := func(e repo.Entry) bool { return len(e.Meta) > 2 && jsonl.GetString(e.Meta, lanes.MetaRun) == r.ID }
-	return c.stream(t, bound("run", r.ID, t.Branch()), r.StartSeq-1, keep, r.over)
+	return c.stream(t, paging{query: bound("run", r.ID, t.Branch()), at: spot{id: r.StartSeq - 1}}, keep, r.over)
 }
 
 const (
@@ -121,20 +121,22 @@ const (
 
 // stream sends entries as they come, from the client's last one on, until it goes, the server
 // ends or, if over is given, that is true and all is sent. It keeps one page at a time.
-func (c *call) stream(t sees, query string, from int64, keep func(repo.Entry) bool, over func() bool) (any, error) {
+func (c *call) stream(t sees, p paging, keep func(repo.Entry) bool, over func() bool) (any, error) {
 	last := c.r.Header.Get("Last-Event-ID")
 	if last == "" {
 		last = c.query("after_cursor")
 	}
 	if last != "" {
-		text, err := c.s.place(query, last)
-		if err != nil {
+		var err error
+		if p.at, err = c.s.spotAt(p.query, last); err != nil {
 			return nil, err
 		}
-		if from, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return nil, api.Invalid("the cursor is none")
-		}
 	}
+	p.forward = true
+	if _, _, err := c.scan(t, p, func(repo.Entry) bool { return true }); err != nil {
+		return nil, err // before the answer begins
+	}
+	p.limit = 100
 	out := http.NewResponseController(c.w)
 	c.w.Header().Set("Content-Type", "text/event-stream")
 	c.w.WriteHeader(http.StatusOK)
@@ -152,13 +154,13 @@ func (c *call) stream(t sees, query string, from int64, keep func(repo.Entry) bo
 	if write(": the stream begins\n\n") != nil {
 		return nil, nil
 	}
-	if err := c.follow(t, query, from, keep, over, write); err != nil && c.r.Context().Err() == nil {
+	if err := c.follow(t, p, keep, over, write); err != nil && c.r.Context().Err() == nil {
 		c.s.Log.Warn("a stream broke off", "error", err)
 	}
 	return nil, nil
 }
 
-func (c *call) follow(t sees, query string, from int64, keep func(repo.Entry) bool, over func() bool, write func(string) error) error {
+func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() bool, write func(string) error) error {
 	tick := time.NewTicker(streamLook)
 	defer tick.Stop()
 	quiet := time.Now()
@@ -173,23 +175,22 @@ func (c *call) follow(t sees, query string, from int64, keep func(repo.Entry) bo
 		}
 		for more := now != looked || !now.Known(); more; {
 			var got []repo.Entry
-			var seen int64
-			page := paging{at: from, forward: true, limit: 100}
-			if got, more, err = c.scan(t, page, func(e repo.Entry) bool { seen = e.ID; return keep(e) }); err != nil {
+			var seen repo.Entry
+			if got, more, err = c.scan(t, p, func(e repo.Entry) bool { seen = e; return keep(e) }); err != nil {
 				return err
 			}
 			for _, e := range got {
-				data, err := json.Marshal(c.s.event(t, e, query))
+				data, err := json.Marshal(c.s.event(t, e, p.query))
 				if err != nil {
 					return err
 				}
-				if err := write(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", c.s.cursor(query, strconv.FormatInt(e.ID, 10)), oneLine(typeOf(e)), data)); err != nil {
+				p.at, quiet = c.s.spotOf(e), time.Now()
+				if err := write(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", c.s.beside(p.query, p.at), oneLine(typeOf(e)), data)); err != nil {
 					return err
 				}
-				from, quiet = e.ID, time.Now()
 			}
-			if !more { // what is not for this stream is not looked at again
-				from = max(from, seen)
+			if !more && seen.ID > p.at.id { // what is not for this stream is not looked at again
+				p.at = c.s.spotOf(seen)
 			}
 		}
 		looked = now

@@ -1,30 +1,19 @@
 package host
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
+	"tape/internal/host/transcript"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
 
 const maxText = 4_000 // characters of a text in a transcript
-
-// isTranscript reports whether an entry is part of the conversation's transcript.
-func isTranscript(e repo.Entry) bool {
-	switch e.Kind {
-	case repo.KindMessage, repo.KindSystem, repo.KindToolCall, repo.KindToolResult, repo.KindAnchor:
-		return true
-	}
-	return false
-}
 
 // visible reports whether an entry is in the thread that is seen.
 func (t sees) visible(e repo.Entry) bool {
@@ -34,7 +23,7 @@ func (t sees) visible(e repo.Entry) bool {
 // paging is what was asked for of a page.
 type paging struct {
 	query   string // to which cursors are bound
-	at      int64  // the entry beside which the page begins; 0 is the tape's end or its beginning
+	at      spot
 	forward bool
 	limit   int
 }
@@ -53,12 +42,8 @@ func (c *call) paging(query string) (p paging, err error) {
 		return p, api.Invalid("the cursor and the direction contradict each other")
 	}
 	if cursor := before + after; cursor != "" {
-		text, err := c.s.place(query, cursor)
-		if err != nil {
+		if p.at, err = c.s.spotAt(query, cursor); err != nil {
 			return p, err
-		}
-		if p.at, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return p, api.Invalid("the cursor is none")
 		}
 	}
 	n, err := c.number("limit", 50, 100)
@@ -72,8 +57,11 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 	if err != nil {
 		return nil, false, err
 	}
+	if err := c.stands(rev, p.at); err != nil {
+		return nil, false, err
+	}
 	if p.forward {
-		for e, err := range rev.Entries(c.ctx(), p.at+1) {
+		for e, err := range rev.Entries(c.ctx(), p.at.id+1) {
 			if err != nil {
 				return nil, false, err
 			}
@@ -87,7 +75,7 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 		}
 		return out, false, nil
 	}
-	end := p.at
+	end := p.at.id
 	if end == 0 {
 		end = rev.Last() + 1
 	}
@@ -114,14 +102,13 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 
 // cursors are those before and behind a page.
 func (c *call) cursors(p paging, got []repo.Entry, more bool) (next, prev string) {
-	at := func(id int64) string { return c.s.cursor(p.query, strconv.FormatInt(id, 10)) }
 	if len(got) > 0 {
-		prev = at(got[0].ID)
+		prev = c.s.beside(p.query, c.s.spotOf(got[0]))
 		if more || p.forward {
-			next = at(got[len(got)-1].ID)
+			next = c.s.beside(p.query, c.s.spotOf(got[len(got)-1]))
 		}
 	} else if p.forward {
-		next = at(p.at)
+		next = c.s.beside(p.query, p.at)
 	}
 	return next, prev
 }
@@ -139,7 +126,7 @@ func history(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	got, more, err := c.scan(t, p, isTranscript)
+	got, more, err := c.scan(t, p, transcript.Has)
 	if err != nil {
 		return nil, err
 	}
@@ -164,18 +151,18 @@ func (c *call) flag(name string) (bool, error) {
 // item is an entry as the transcript shows it.
 func (s *Server) item(t sees, e repo.Entry, binary bool) api.Item {
 	id := fmt.Sprintf("%s@%d", t.Name(), e.ID)
-	out := api.Item{TranscriptID: id, EventID: id, ConversationID: t.Name(), ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Role: roleOf(e), ItemType: e.Kind,
-		Seq: e.ID, Cursor: s.cursor(bound("history", t.Branch(), t.thread), strconv.FormatInt(e.ID, 10)), CreatedAt: e.Date,
+	out := api.Item{TranscriptID: id, EventID: id, ConversationID: t.Name(), ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Role: transcript.RoleOf(e), ItemType: e.Kind,
+		Seq: e.ID, Cursor: s.beside(bound("history", t.Branch(), t.thread), s.spotOf(e)), CreatedAt: e.Date,
 		Metadata: s.masked(t, e.Meta), AttachmentRefs: []json.RawMessage{}}
 	for _, a := range repo.References(e) {
 		out.AttachmentRefs = append(out.AttachmentRefs, s.masked(t, a.Reference()))
 	}
 	payload := s.masked(t, e.Payload)
 	if !binary {
-		payload, out.ContentRedacted = withoutBinary(payload)
+		payload, out.ContentRedacted = transcript.WithoutBinary(payload)
 	}
-	text := textOf(e.Kind, payload)
-	if cut := cutText(text, maxText); cut != text {
+	text := transcript.TextOf(e.Kind, payload)
+	if cut := transcript.Cut(text, maxText); cut != text {
 		text, out.Truncated = cut, true
 	}
 	out.Content, out.ContentJSON = text, payload
@@ -191,18 +178,6 @@ func (s *Server) item(t sees, e repo.Entry, binary bool) api.Item {
 	return out
 }
 
-func roleOf(e repo.Entry) string {
-	switch e.Kind {
-	case repo.KindToolCall:
-		return "assistant"
-	case repo.KindToolResult:
-		return "tool"
-	case repo.KindAnchor:
-		return repo.KindSystem
-	}
-	return e.Role()
-}
-
 // masked is JSON without its secrets, where they are to be masked.
 func (s *Server) masked(t sees, value json.RawMessage) json.RawMessage {
 	if len(value) == 0 {
@@ -213,78 +188,4 @@ func (s *Server) masked(t sees, value json.RawMessage) json.RawMessage {
 	}
 	out, _ := s.scanner.Mask(value, nil)
 	return out
-}
-
-// textOf is what an entry says in words.
-func textOf(kind string, payload []byte) string {
-	if kind == repo.KindAnchor {
-		return jsonl.GetString(jsonl.Get(payload, "state"), "summary")
-	}
-	content := jsonl.Get(payload, "content")
-	if text := jsonl.GetString(payload, "content"); text != "" || len(content) == 0 || content[0] != '[' {
-		return text
-	}
-	var parts []string
-	for part := range jsonl.Elements(content) {
-		if text := jsonl.GetString(part, "text"); text != "" {
-			parts = append(parts, text)
-		}
-	}
-	return strings.Join(parts, "\n")
-}
-
-func cutText(text string, most int) string {
-	if len(text) <= most || utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	n := 0
-	for i := range text {
-		if n == most {
-			return text[:i]
-		}
-		n++
-	}
-	return text
-}
-
-// withoutBinary leaves out content that is encoded: data URLs, and sources of type base64.
-func withoutBinary(payload json.RawMessage) (json.RawMessage, bool) {
-	if !bytes.Contains(payload, []byte("base64")) {
-		return payload, false
-	}
-	d := json.NewDecoder(bytes.NewReader(payload))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return payload, false
-	}
-	left := false
-	v = strip(v, &left)
-	out, err := json.Marshal(v)
-	if err != nil || !left {
-		return payload, false
-	}
-	return out, true
-}
-
-func strip(v any, left *bool) any {
-	switch v := v.(type) {
-	case string:
-		if head, _, ok := strings.Cut(v[:min(len(v), 200)], ","); ok && strings.HasPrefix(head, "data:") && strings.HasSuffix(head, ";base64") {
-			*left = true
-			return head + ","
-		}
-	case []any:
-		for i := range v {
-			v[i] = strip(v[i], left)
-		}
-	case map[string]any:
-		if _, ok := v["data"].(string); ok && v["type"] == "base64" {
-			v["data"], *left = "", true
-		}
-		for k := range v {
-			v[k] = strip(v[k], left)
-		}
-	}
-	return v
 }

@@ -62,7 +62,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{Options: o, admin: sha256.Sum256([]byte(o.Token)), scanner: secrets.New(), disk: disk.Like(o.Store.Dir()),
-		ending: make(chan struct{})}
+		audit: auditor{full: make(chan struct{}, 1)}, ending: make(chan struct{})}
 	for _, folder := range []string{"runs", "lanes"} {
 		if err := s.disk.MkdirAll(s.private(folder)); err != nil {
 			return nil, err

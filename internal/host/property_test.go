@@ -1,15 +1,17 @@
 package host
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"tape/internal/host/api"
+	"tape/internal/host/transcript"
+	"tape/internal/testkit"
 	"tape/repo"
 )
 
@@ -22,6 +24,7 @@ type world struct {
 	rnd  *rand.Rand
 	runs []inhabitant
 	n    int
+	kept []string // ids of artifacts
 }
 
 type inhabitant struct {
@@ -36,14 +39,16 @@ func (w *world) populate() {
 	for c := range conversations {
 		name := fmt.Sprint("conv", c)
 		for th := range threads {
-			q := api.RunRequest{Conversation: name, Actor: api.Party{ID: fmt.Sprint("actor", c)}}
+			q := api.RunRequest{Runner: fmt.Sprint("runner", c), Conversation: name, Actor: api.Party{ID: fmt.Sprint("actor", c)}}
 			if th > 0 {
 				q.Thread = fmt.Sprint("thread", th)
 			}
 			run := w.run(q)
 			w.runs = append(w.runs, inhabitant{w.as(run.Token), run.RunID, c, th})
 			w.write(w.runs[len(w.runs)-1])
-			w.as(run.Token).want(201, "POST", "/artifacts?name="+mark(c, th), mark(c, th), nil)
+			var kept api.ArtifactAnswer
+			w.as(run.Token).want(201, "POST", "/artifacts?name="+mark(c, th), mark(c, th), &kept)
+			w.kept = append(w.kept, kept.ID)
 			w.as(run.Token).want(200, "PUT", "/state/actor/k"+mark(c, 0), `"`+mark(c, 0)+`"`, nil)
 		}
 	}
@@ -61,7 +66,7 @@ func (w *world) pick(list ...string) string { return list[w.rnd.IntN(len(list))]
 func (w *world) request() string {
 	c := fmt.Sprint("conv", w.rnd.IntN(conversations+1))
 	path := w.pick("/history", "/history", "/history/search", "/events", "/events/"+fmt.Sprint(w.rnd.IntN(30)), "/events/"+c+"@"+fmt.Sprint(w.rnd.IntN(30)),
-		"/tapes", "/tapes/"+c+"/anchors", "/tapes/"+c+"/context", "/diff", "/state/conversation", "/state/actor", "/state/runner/k", "/artifacts/0", "/runs/"+w.runs[w.rnd.IntN(len(w.runs))].id)
+		"/tapes", "/tapes/"+c+"/anchors", "/tapes/"+c+"/context", "/diff", "/state/conversation", "/state/actor", "/state/runner/k1", "/state/conversation/k1", "/artifacts/"+w.pick(w.kept...), "/artifacts/"+w.pick(w.kept...)+"/content", "/runs/"+w.runs[w.rnd.IntN(len(w.runs))].id)
 	q := url.Values{}
 	if path == "/diff" {
 		q.Set("a", c)
@@ -70,8 +75,8 @@ func (w *world) request() string {
 	if path == "/history/search" {
 		q.Set("q", w.pick("word", mark(w.rnd.IntN(conversations), w.rnd.IntN(threads))))
 	}
-	for name, value := range map[string]string{"conversation_id": w.pick(c, "host", "audit", c+"/x", "../"+c), "thread_id": w.pick("thread1", "thread2", ""),
-		"limit": w.number(), "top_k": w.number(), "owner": w.pick("actor0", "actor1"), "max_tokens": w.number(), "after_cursor": "AAAA"} {
+	for name, value := range map[string]string{"conversation_id": w.pick(c, "host", "audit", c+"/f1", "../"+c), "thread_id": w.pick("thread1", "thread2", ""),
+		"limit": w.number(), "top_k": w.number(), "owner": w.pick("actor0", "actor1"), "max_tokens": w.number(), "offset": w.number(), "length": w.number(), "after_cursor": "AAAA"} {
 		if w.rnd.IntN(5) == 0 && (w.rnd.IntN(20) == 0 || takes(path, name)) {
 			q.Set(name, value)
 		}
@@ -91,6 +96,8 @@ func takes(path, name string) bool {
 		return strings.HasPrefix(path, "/history") || strings.HasPrefix(path, "/events")
 	case "limit":
 		return path == "/history" || path == "/events" || path == "/tapes"
+	case "offset", "length":
+		return strings.HasSuffix(path, "/content")
 	case "top_k":
 		return path == "/history/search"
 	case "owner":
@@ -99,6 +106,41 @@ func takes(path, name string) bool {
 		return strings.HasSuffix(path, "/context")
 	}
 	return false
+}
+
+// change is any write, most of them to what is the run's own. What it writes has the run's mark;
+// state is of all threads.
+func (w *world) change(r inhabitant) (method, path, body string) {
+	w.n++
+	c, own := r.conversation, mark(r.conversation, r.thread)
+	if w.rnd.IntN(4) == 0 {
+		c = w.rnd.IntN(conversations)
+	}
+	fork := fmt.Sprint("f", w.rnd.IntN(4))
+	tape := "/tapes/" + w.pick(fmt.Sprint("conv", c), fmt.Sprintf("conv%d%%2F%s", c, fork))
+	number := w.pick("0", "-1", "1", "7", "99999999999999999999999", "-9223372036854775808", `"x"`, "1e3")
+	key := fmt.Sprintf("/state/%s/k%d", w.pick("conversation", "actor", "runner", "subject"), w.rnd.IntN(3))
+	run := "/runs/" + w.pick(r.id, r.id, w.runs[w.rnd.IntN(len(w.runs))].id)
+	switch w.rnd.IntN(10) {
+	case 0:
+		return "POST", tape + "/handoff", fmt.Sprintf(`{"name":"p%d","summary":%q,"state":{"n":%s}}`, w.n, own, number)
+	case 1:
+		return "POST", tape + "/fork", fmt.Sprintf(`{"name":%q,"at":%s}`, fork, w.pick("0", number))
+	case 2:
+		return "POST", fmt.Sprintf("/tapes/conv%d/", c) + w.pick("merge", "discard"), fmt.Sprintf(`{"fork":%q}`, fork)
+	case 3:
+		return "PUT", key, fmt.Sprintf(`{"n":%s,"text":%q}`, number, mark(r.conversation, 0))
+	case 4:
+		return "DELETE", key, ""
+	case 5:
+		return "POST", "/artifacts?name=" + own, fmt.Sprint(own, w.n)
+	case 6:
+		return "POST", run + "/results", fmt.Sprintf(`{"results":[{"sequence":%s,"type":%q,"data":{"content":%q,"scope":"conversation","key":"k1","value":1}}]}`,
+			w.pick(fmt.Sprint(w.n), number), w.pick("message.completed", "tool.call.started", "state.updated", "odd"), own)
+	case 7:
+		return "POST", run + "/" + w.pick("heartbeat", "steering/pull", "steering"), "{}"
+	}
+	return "POST", tape + "/entries", fmt.Sprintf(`{"entries":[{"kind":%q,"payload":{"role":"user","content":"word %s n%dn","n":%s}}]}`, w.pick("message", "note", "state"), own, w.n, number)
 }
 
 func (w *world) number() string {
@@ -130,26 +172,25 @@ func (w *world) check(r inhabitant, path string, code int, body string) {
 	}
 }
 
-// TestProperty sends random requests of random runs, 10,000 with TAPE_SOAK.
+// TestProperty sends random requests of random runs, a quarter of them writes.
 func TestProperty(t *testing.T) {
-	n := 1_000
-	if os.Getenv("TAPE_SOAK") != "" {
-		n = 10_000
-	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	w := &world{peer: newPeer(t), rnd: rand.New(rand.NewPCG(seed, 1))}
+	n := testkit.Size(500, 1_000, 10_000)
+	w := &world{peer: newPeer(t), rnd: testkit.Random(t)}
 	w.populate()
 	answers := map[int]int{}
 	for i := range n {
 		*w.now = w.now.Add(100 * time.Millisecond) // within the rate, and the runs' hour
 		r := w.runs[w.rnd.IntN(len(w.runs))]
-		if i%100 == 0 {
-			w.write(r)
+		method, path, in := "GET", w.request(), ""
+		if i%4 == 0 {
+			method, path, in = w.change(r)
 		}
-		path := w.request()
-		code, body, _ := r.ask("GET", path, nil)
+		code, body, _ := r.ask(method, path, in)
 		answers[code]++
+		var kept api.ArtifactAnswer
+		if code == 201 && json.Unmarshal(body, &kept) == nil && kept.ID != "" {
+			w.kept = append(w.kept, kept.ID)
+		}
 		w.check(r, path, code, string(body))
 	}
 	t.Logf("answers by status: %v", answers)
@@ -198,7 +239,7 @@ func TestCursorsWhileOthersWrite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if isTranscript(e) && view.visible(e) {
+			if transcript.Has(e) && view.visible(e) {
 				want++
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"tape/index"
 	"tape/internal/host/api"
+	"tape/internal/host/transcript"
 	"tape/repo"
 )
 
@@ -50,12 +51,12 @@ func searchHistory(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	hits := slices.DeleteFunc(res.Hits, func(h index.Hit) bool { return !t.visible(h.Entry) || !isTranscript(h.Entry) })
+	hits := slices.DeleteFunc(res.Hits, func(h index.Hit) bool { return !t.visible(h.Entry) || !transcript.Has(h.Entry) })
 	out := api.Hits{Items: []api.Found{}, Matches: len(hits), Exact: len(res.Hits) < limit}
 	for _, h := range hits[:min(len(hits), int(top))] {
 		found := api.Found{Item: c.s.item(t, h.Entry, false), Score: h.Score, Snippet: h.Snippet}
 		if masked := c.s.masked(t, h.Payload); string(masked) != string(h.Payload) || found.ContentRedacted {
-			found.Snippet = cutText(found.Content, 300) // a snippet may have a part of what is masked
+			found.Snippet = transcript.Cut(found.Content, 300) // a snippet may have a part of what is masked
 		}
 		out.Items = append(out.Items, found)
 	}

@@ -138,7 +138,7 @@ func diff(c *call) (any, error) {
 		t    sees
 		into *[]api.EventItem
 	}{{a, &out.A}, {b, &out.B}} {
-		got, _, err := c.scan(side.t, paging{at: out.Common, forward: true, limit: 100}, func(repo.Entry) bool { return true })
+		got, _, err := c.scan(side.t, paging{at: spot{id: out.Common}, forward: true, limit: 100}, func(repo.Entry) bool { return true })
 		if err != nil {
 			return nil, err
 		}

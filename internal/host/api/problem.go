@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
+	"syscall"
 	"time"
 
 	"tape/repo"
@@ -77,6 +79,9 @@ func ProblemOf(err error) *Problem {
 	case errors.Is(err, repo.ErrBusy):
 		p = NewProblem(http.StatusServiceUnavailable, "busy", "%v", err)
 		p.Retryable, p.After = true, time.Second
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), strings.Contains(err.Error(), "No space left on device"): // so git says
+		p = NewProblem(http.StatusInsufficientStorage, "storage_full", "the server's disk is full: make room, and send the request again")
+		p.Retryable, p.After = true, 10*time.Second
 	default:
 		return NewProblem(http.StatusInternalServerError, "internal", "the server could not do it; its log says why")
 	}

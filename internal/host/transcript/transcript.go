@@ -1,0 +1,109 @@
+// Package transcript says what entries are in a conversation: who speaks, and in which words.
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"tape/internal/jsonl"
+	"tape/repo"
+)
+
+// Has reports whether an entry is part of the conversation's transcript.
+func Has(e repo.Entry) bool {
+	switch e.Kind {
+	case repo.KindMessage, repo.KindSystem, repo.KindToolCall, repo.KindToolResult, repo.KindAnchor:
+		return true
+	}
+	return false
+}
+
+// RoleOf is who speaks in an entry.
+func RoleOf(e repo.Entry) string {
+	switch e.Kind {
+	case repo.KindToolCall:
+		return "assistant"
+	case repo.KindToolResult:
+		return "tool"
+	case repo.KindAnchor:
+		return repo.KindSystem
+	}
+	return e.Role()
+}
+
+// TextOf is what an entry says in words.
+func TextOf(kind string, payload []byte) string {
+	if kind == repo.KindAnchor {
+		return jsonl.GetString(jsonl.Get(payload, "state"), "summary")
+	}
+	content := jsonl.Get(payload, "content")
+	if text := jsonl.GetString(payload, "content"); text != "" || len(content) == 0 || content[0] != '[' {
+		return text
+	}
+	var parts []string
+	for part := range jsonl.Elements(content) {
+		if text := jsonl.GetString(part, "text"); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// Cut keeps the first characters of a text.
+func Cut(text string, most int) string {
+	if len(text) <= most || utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	n := 0
+	for i := range text {
+		if n == most {
+			return text[:i]
+		}
+		n++
+	}
+	return text
+}
+
+// WithoutBinary leaves out content that is encoded: data URLs, and sources of type base64.
+func WithoutBinary(payload json.RawMessage) (json.RawMessage, bool) {
+	if !bytes.Contains(payload, []byte("base64")) {
+		return payload, false
+	}
+	d := json.NewDecoder(bytes.NewReader(payload))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return payload, false
+	}
+	left := false
+	v = strip(v, &left)
+	out, err := json.Marshal(v)
+	if err != nil || !left {
+		return payload, false
+	}
+	return out, true
+}
+
+func strip(v any, left *bool) any {
+	switch v := v.(type) {
+	case string:
+		if head, _, ok := strings.Cut(v[:min(len(v), 200)], ","); ok && strings.HasPrefix(head, "data:") && strings.HasSuffix(head, ";base64") {
+			*left = true
+			return head + ","
+		}
+	case []any:
+		for i := range v {
+			v[i] = strip(v[i], left)
+		}
+	case map[string]any:
+		if _, ok := v["data"].(string); ok && v["type"] == "base64" {
+			v["data"], *left = "", true
+		}
+		for k := range v {
+			v[k] = strip(v[k], left)
+		}
+	}
+	return v
+}
