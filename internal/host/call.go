@@ -136,12 +136,7 @@ func (c *call) do() (any, error) {
 		if c.route.Admin {
 			return nil, api.NewProblem(http.StatusForbidden, "forbidden", "this is the admin's")
 		}
-		if sc := c.route.Scope; sc != "" && !c.run.may(sc) {
-			p := api.NewProblem(http.StatusForbidden, "forbidden", "the run has no scope %s", sc)
-			p.Details["scope"] = sc
-			return nil, p
-		}
-		if err := cmp.Or(c.run.rate.take(c.s.Now()), c.s.audit.room()); err != nil {
+		if err := cmp.Or(c.run.need(c.route.Scope), c.run.rate.take(c.s.Now()), c.s.audit.room()); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"log/slog"
+
 	"bytes"
 	"context"
 	"encoding/json"
@@ -47,7 +49,7 @@ func newPeer(t *testing.T) *peer {
 func (p *peer) start(store *repo.Store) {
 	p.t.Helper()
 	var err error
-	if p.s, err = New(p.t.Context(), Options{Store: store, Token: adminToken, Version: "test", Now: func() time.Time { return *p.now }}); err != nil {
+	if p.s, err = New(p.t.Context(), Options{Store: store, Token: adminToken, Version: "test", Log: slog.New(slog.NewTextHandler(p.t.Output(), nil)), Now: func() time.Time { return *p.now }}); err != nil {
 		p.t.Fatal(err)
 	}
 	p.web = httptest.NewServer(p.s)

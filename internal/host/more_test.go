@@ -353,3 +353,30 @@ func TestTogether(t *testing.T) {
 		t.Errorf("%d", len(page.Items))
 	}
 }
+
+func TestResultsSetState(t *testing.T) {
+	p := newPeer(t)
+	run := p.run(api.RunRequest{Conversation: "c", Actor: api.Party{ID: "ann"}})
+	a, path := p.as(run.Token), "/runs/"+run.RunID+"/results"
+	batch := `{"results":[{"sequence":1,"type":"state.updated","data":{"scope":"conversation","key":"k","value":{"n":1}}},
+		{"sequence":2,"type":"state.updated","data":{"scope":"actor","key":"k","value":2}}]}`
+	a.want(200, "POST", path, batch, nil)
+	var got api.StateAnswer
+	a.want(200, "GET", "/state/conversation/k", nil, &got)
+	if string(got.Value) != `{"n":1}` {
+		t.Errorf("%+v", got)
+	}
+	a.want(200, "PUT", "/state/actor/k", "3", nil)
+	a.want(200, "POST", path, batch, nil) // again: it changes nothing
+	a.want(200, "GET", "/state/actor/k", nil, &got)
+	if string(got.Value) != "3" {
+		t.Errorf("%+v", got)
+	}
+	a.want(200, "POST", path, `{"results":[{"sequence":3,"type":"state.updated","data":{"scope":"conversation","key":"k","deleted":true}}]}`, nil)
+	a.fails(404, "not_found", "GET", "/state/conversation/k", nil)
+	for data, code := range map[string]int{`{"key":"k","value":1}`: 404, `{"scope":"subject","key":"k","value":1}`: 404, `{"scope":"actor"}`: 422} {
+		a.want(code, "POST", path, `{"results":[{"sequence":9,"type":"state.updated","data":`+data+`}]}`, nil)
+	}
+	other := p.run(api.RunRequest{Conversation: "c", Scopes: []string{"history.page"}})
+	p.as(other.Token).fails(403, "forbidden", "POST", "/runs/"+other.RunID+"/results", batch)
+}

@@ -45,12 +45,21 @@ func postResults(c *call) (any, error) {
 		return nil, err
 	}
 	out := api.ResultsAnswer{Warnings: []string{}}
-	end, fresh, err := c.draftsOf(r, q.Results, seen, &out)
+	end, fresh, outside, err := c.draftsOf(r, q.Results, seen, &out)
 	if err != nil {
 		return nil, err
 	}
 	if r.over() && len(fresh) > 0 {
 		return nil, api.Unauthorized("the token is void: the run is over")
+	}
+	for _, j := range outside {
+		host, err := c.s.ensureTape(c.ctx(), hostTape)
+		if err == nil {
+			err = c.s.lanes.Append(c.ctx(), host, j)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	if err := c.s.lanes.Append(c.ctx(), t.Tape, &lanes.Job{Drafts: fresh}); err != nil {
 		return nil, err
@@ -70,17 +79,17 @@ func postResults(c *call) (any, error) {
 	return out, nil
 }
 
-// draftsOf makes entries of the results that are new.
-func (c *call) draftsOf(r *run, results []api.RunResult, seen map[int64]bool, out *api.ResultsAnswer) (end string, drafts []repo.Draft, err error) {
+// draftsOf makes entries of the results that are new; outside is the state that is in the tape of the server.
+func (c *call) draftsOf(r *run, results []api.RunResult, seen map[int64]bool, out *api.ResultsAnswer) (end string, drafts []repo.Draft, outside []*lanes.Job, err error) {
 	own := map[int64]bool{}
 	for _, res := range results {
 		switch {
 		case res.Sequence < 1:
-			return "", nil, api.Invalid("sequence %d: they begin at 1", res.Sequence)
+			return "", nil, nil, api.Invalid("sequence %d: they begin at 1", res.Sequence)
 		case res.Type == "":
-			return "", nil, api.Invalid("the result %d has no type", res.Sequence)
+			return "", nil, nil, api.Invalid("the result %d has no type", res.Sequence)
 		case len(res.Data) > maxResult:
-			return "", nil, api.TooLarge(fmt.Sprintf("the result %d", res.Sequence), maxResult)
+			return "", nil, nil, api.TooLarge(fmt.Sprintf("the result %d", res.Sequence), maxResult)
 		case seen[res.Sequence] || own[res.Sequence]:
 			out.Ignored++
 			continue
@@ -91,10 +100,10 @@ func (c *call) draftsOf(r *run, results []api.RunResult, seen map[int64]bool, ou
 		}
 		d, err := draftOf(res)
 		if err != nil {
-			return "", nil, err
+			return "", nil, nil, err
 		}
 		if d.Meta, err = lanes.Stamp(nil, r.ID, r.Thread, "", "", map[string]any{lanes.MetaSeq: res.Sequence}); err != nil {
-			return "", nil, err
+			return "", nil, nil, err
 		}
 		drafts = append(drafts, d)
 		out.Accepted++
@@ -103,9 +112,26 @@ func (c *call) draftsOf(r *run, results []api.RunResult, seen map[int64]bool, ou
 			end = statusCompleted
 		case "run.failed":
 			end = statusFailed
+		case "state.updated":
+			state, tape, err := stateOfResult(r, res)
+			if err != nil {
+				return "", nil, nil, err
+			}
+			state.Meta = d.Meta
+			if tape == r.Tape {
+				drafts = append(drafts, state)
+				continue
+			}
+			key := fmt.Sprint("result ", res.Sequence)
+			j := &lanes.Job{Key: lanes.KeyOf(r.ID, key), Request: lanes.RequestHash(res.Data)}
+			if state.Meta, err = lanes.Stamp(nil, r.ID, "", key, j.Request, nil); err != nil {
+				return "", nil, nil, err
+			}
+			j.Drafts = []repo.Draft{state}
+			outside = append(outside, j)
 		}
 	}
-	return end, drafts, nil
+	return end, drafts, outside, nil
 }
 
 // draftOf makes a message of one that is complete, and an event of anything else.

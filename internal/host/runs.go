@@ -78,6 +78,20 @@ type run struct {
 
 func (r *run) may(scope string) bool { return slices.Contains(r.Scopes, scope) }
 
+func (r *run) need(scope string) error {
+	if scope == "" || r.may(scope) {
+		return nil
+	}
+	p := api.NewProblem(http.StatusForbidden, "forbidden", "the run has no scope %s", scope)
+	p.Details["scope"] = scope
+	return p
+}
+
+// owner is whose state a run has in a scope, "" if nobody's.
+func (r *run) owner(scope string) string {
+	return map[string]string{"actor": r.Actor, "subject": r.Subject, "runner": r.Runner}[scope]
+}
+
 // alive says why a run's token is void, if it is.
 func (r *run) alive(now time.Time, alsoEnded bool) error {
 	r.mu.Lock()

@@ -39,7 +39,7 @@ func (c *call) stateAt() (tape string, k lanes.StateKey, err error) {
 	}
 	k.Owner = c.query("owner")
 	if c.run != nil {
-		own := map[string]string{"actor": c.run.Actor, "subject": c.run.Subject, "runner": c.run.Runner}[k.Scope]
+		own := c.run.owner(k.Scope)
 		if own == "" || k.Owner != "" && k.Owner != own {
 			return "", k, api.NotFound(k.Scope)
 		}
@@ -147,6 +147,30 @@ func deleteState(c *call) (any, error) {
 		return nil, err
 	}
 	return api.Deleted{Deleted: true}, nil
+}
+
+// stateOfResult is the state that a result state.updated sets, as PUT and DELETE do.
+func stateOfResult(r *run, res api.RunResult) (d repo.Draft, tape string, err error) {
+	var p lanes.StatePayload
+	err = json.Unmarshal(res.Data, &p)
+	switch {
+	case err != nil, p.Key == "", len(p.Key) > maxStateKey, len(p.Value) == 0 && !p.Deleted:
+		return d, "", api.Invalid("the data of result %d is not {scope, key, value} or {scope, key, deleted} of a state", res.Sequence)
+	case len(p.Value) > maxState:
+		return d, "", api.TooLarge(fmt.Sprintf("the value of result %d", res.Sequence), maxState)
+	}
+	p.Owner, tape = r.owner(p.Scope), hostTape
+	if p.Scope == scopeConversation {
+		tape = r.Tape
+	} else if p.Owner == "" {
+		return d, "", api.NotFound("scope: " + p.Scope)
+	}
+	if p.Deleted {
+		p.Value = json.RawMessage("null")
+	}
+	d.Kind = lanes.KindState
+	d.Payload, err = json.Marshal(p)
+	return d, tape, cmp.Or(r.need("state.write"), err)
 }
 
 // writeState writes a value if the one that is there is the one that If-Match says.

@@ -46,10 +46,11 @@ func tapes(c *call) (any, error) {
 		if errors.Is(err, repo.ErrNotFound) {
 			continue // gone meanwhile
 		}
-		if err != nil {
+		damaged := errors.Is(err, repo.ErrCorrupt) || errors.Is(err, repo.ErrConflict) // it keeps nobody from seeing the others
+		if err != nil && !damaged {
 			return nil, err
 		}
-		out.Items = append(out.Items, api.TapeItem{Tape: t.Name(), Fork: t.IsFork(), Entries: sum.Entries})
+		out.Items = append(out.Items, api.TapeItem{Tape: t.Name(), Fork: t.IsFork(), Entries: sum.Entries, Damaged: damaged})
 		out.NextCursor = c.s.cursor(query, t.Branch())
 	}
 	c.resource = "tapes"

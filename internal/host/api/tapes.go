@@ -9,6 +9,7 @@ type TapeItem struct {
 	Tape    string `json:"tape"`
 	Fork    bool   `json:"fork"`
 	Entries int64  `json:"entries"`
+	Damaged bool   `json:"damaged,omitempty"` // it cannot be read as it is
 }
 
 // TapeList are the tapes that the caller may see.
