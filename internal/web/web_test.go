@@ -60,6 +60,25 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestFacets: they count all hits, not only those that are shown.
+func TestFacets(t *testing.T) {
+	s := newSite(t, false)
+	for name, n := range map[string]int{"one": 70, "two": 5} {
+		tape, err := s.store.CreateTape(t.Context(), name)
+		must(t, err)
+		all := []repo.Draft{draft(t, "event", object{"name": "session_meta", "data": object{"cwd": "/home/ada/" + name}}, nil)}
+		for i := range n {
+			all = append(all, repo.Message("user", "A needle "+strings.Repeat("x", i+1)), repo.System("A needle like all others"))
+		}
+		_, err = tape.Append(t.Context(), nil, all...)
+		must(t, err)
+	}
+	s.shows("/search?q=needle", "150 found", ">one 140</a>", ">two 10</a>", ">message 75</a>", ">system 75</a>")
+	s.shows("/search?q=needle&project=two", "10 found", ">two 10</a>", ">message 5</a>", "facet on")
+	s.long(3000)
+	s.shows("/search?q=says", "3000 found", "+</a>")
+}
+
 // hostileTexts would do something if they did not stay text.
 var hostileTexts = []string{
 	"<script>alert(1)</script>", `<img src=x onerror=alert(1)>`, `"><svg onload=alert(1)>`, "<style>body{display:none}</style>",
