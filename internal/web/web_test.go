@@ -4,11 +4,14 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"tape/internal/web/guard"
+	"tape/merge"
 	"tape/repo"
 )
 
@@ -77,6 +80,46 @@ func TestFacets(t *testing.T) {
 	s.shows("/search?q=needle&project=two", "10 found", ">two 10</a>", ">message 5</a>", "facet on")
 	s.long(3000)
 	s.shows("/search?q=says", "3000 found", "+</a>")
+}
+
+// TestForkGraph: a line leads from each commit to what it continues, merges or begins behind.
+func TestForkGraph(t *testing.T) {
+	s := newSite(t, true)
+	tape := s.session()
+	for _, name := range []string{"merged", "open"} {
+		fork, err := tape.Fork(t.Context(), name)
+		must(t, err)
+		_, err = fork.Append(t.Context(), nil, repo.Message("assistant", name))
+		must(t, err)
+		_, _, err = fork.Checkpoint(t.Context())
+		must(t, err)
+		if name == "merged" {
+			_, err = merge.Back(t.Context(), fork)
+			must(t, err)
+		}
+	}
+	page := s.shows("/t/main/-/forks", `<circle class="l0 merge"`, "; merges main/merged", "; main/open begins here", "; main/merged begins here", `<circle class="l1"`)
+	down, rows := []string{}, strings.Split(page, "<li><svg")[1:]
+	for i, row := range rows {
+		var in, out []string
+		for _, m := range regexp.MustCompile(`<line class="(l\d+)" x1="(\d+)" y1="(\d+)%" x2="(\d+)" y2="(\d+)%"`).FindAllStringSubmatch(row, -1) {
+			if m[3] == "0" {
+				in = append(in, m[1]+" "+m[2])
+			}
+			if m[5] == "100" {
+				out = append(out, m[1]+" "+m[4])
+			}
+		}
+		slices.Sort(in)
+		slices.Sort(out)
+		if !slices.Equal(slices.Compact(in), down) {
+			t.Errorf("row %d of %d: from above come %q, and %q arrive", i, len(rows), down, in)
+		}
+		down = slices.Compact(out)
+	}
+	if len(down) > 0 || len(rows) < 5 {
+		t.Errorf("%d rows; %q leads nowhere", len(rows), down)
+	}
 }
 
 // hostileTexts would do something if they did not stay text.
