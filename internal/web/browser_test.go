@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"tape/merge"
 	"tape/repo"
 )
 
@@ -201,6 +202,12 @@ func TestHostileInBrowser(t *testing.T) {
 func TestAccessible(t *testing.T) {
 	s := newSite(t, true)
 	tape := s.session()
+	merged, err := tape.Fork(t.Context(), "merged")
+	must(t, err)
+	_, err = merged.Append(t.Context(), nil, repo.Message("assistant", "It is known."))
+	must(t, err)
+	_, err = merge.Back(t.Context(), merged)
+	must(t, err)
 	fork, err := tape.Fork(t.Context(), "try-wal")
 	must(t, err)
 	_, err = fork.Append(t.Context(), nil, repo.Message("assistant", "The fork says red."))

@@ -2,6 +2,8 @@ package web_test
 
 import (
 	"context"
+	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -120,6 +122,41 @@ func TestForkGraph(t *testing.T) {
 	if len(down) > 0 || len(rows) < 5 {
 		t.Errorf("%d rows; %q leads nowhere", len(rows), down)
 	}
+}
+
+// TestManyChanges: a comparison has pages, which show each change once and side by side.
+func TestManyChanges(t *testing.T) {
+	s := newSite(t, false)
+	tape := s.session()
+	fork, err := tape.Fork(t.Context(), "many")
+	must(t, err)
+	for i := range 450 {
+		_, err = fork.Append(t.Context(), nil, repo.Message("assistant", fmt.Sprintf("number %d is red", i)))
+		must(t, err)
+		if i < 230 {
+			_, err = tape.Append(t.Context(), nil, repo.Message("assistant", fmt.Sprintf("number %d is green", i)))
+			must(t, err)
+		}
+	}
+	link, seen := "/diff?tape=main&a=main&b=main%2Fmany", 0
+	for _, want := range []string{"Changes 1 to 200 of 450", "Changes 201 to 400 of 450", "Changes 401 to 450 of 450"} {
+		page := s.shows(link, want, fmt.Sprintf("number %d is ", seen))
+		if seen == 200 {
+			s.shows(link, "number 229 is <del>green</del>", "number 229 is <ins>red</ins>", "Earlier changes")
+		}
+		seen += strings.Count(page, `<tr class="`)
+		more := regexp.MustCompile(`href="([^"]+)">More changes`).FindStringSubmatch(page)
+		if more == nil {
+			break
+		}
+		link = html.UnescapeString(more[1])
+	}
+	if seen != 450 {
+		t.Errorf("the pages have %d changes", seen)
+	}
+	s.shows("/diff?tape=main&a=main&b=main", "Nothing differs")
+	s.shows("/diff?tape=main&a=main&b=main%2Fmany&from=-9", "Changes 1 to 200")
+	s.shows("/diff?tape=main&a=main&b=main%2Fmany&from=9999999", "Earlier changes")
 }
 
 // hostileTexts would do something if they did not stay text.
