@@ -97,9 +97,15 @@ func TestKeyboard(t *testing.T) {
 	s.until(ctx, `document.querySelectorAll(".promptbox li").length === 3`)
 	s.press(ctx, "n")
 	s.until(ctx, `document.activeElement.id === "e3"`)
-	s.press(ctx, "j")
-	s.press(ctx, "j")
-	s.press(ctx, "j")
+	s.press(ctx, "n")
+	s.until(ctx, `document.activeElement.id === "e8"`)
+	s.press(ctx, "p")
+	s.until(ctx, `document.activeElement.id === "e3"`)
+	s.press(ctx, "k")
+	s.until(ctx, `document.activeElement.id === "e2"`)
+	for range 4 {
+		s.press(ctx, "j")
+	}
 	s.until(ctx, `document.activeElement.id === "e6"`)
 	s.press(ctx, "o") // the long result comes now
 	s.until(ctx, `document.querySelector("#e6 .call[open]").textContent.includes("a line of the log\na line")`)
@@ -116,7 +122,7 @@ func TestKeyboard(t *testing.T) {
 	s.press(ctx, "?")
 	s.until(ctx, `document.querySelector("dialog").open`)
 	s.keys(ctx, kb.Escape)
-	s.until(ctx, `!document.querySelector("dialog").open`)
+	s.until(ctx, `!document.querySelector("dialog").open && !document.activeElement.closest("dialog")`)
 	s.press(ctx, "/")
 	s.until(ctx, `document.activeElement.type === "search"`)
 	s.keys(ctx, "checkout"+kb.Enter)
