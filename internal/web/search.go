@@ -10,7 +10,6 @@ import (
 
 	"tape/index"
 	"tape/internal/about"
-	"tape/internal/catalog"
 	"tape/repo"
 )
 
@@ -49,20 +48,21 @@ func (s *server) search(r *request) error {
 	if strings.TrimSpace(d.Q) == "" {
 		return s.show(r, "search", "Search", d)
 	}
-	tapes, err := catalog.All(r.Context(), r.space.store)
+	list, err := s.list(r.Context(), r.space)
 	if err != nil {
 		return err
 	}
-	facts, err := r.space.about(r.Context(), tapes)
-	if err != nil {
-		return err
-	}
-	byName := map[string]about.Tape{}
-	tapes = slices.DeleteFunc(tapes, func(t *repo.Tape) bool {
-		a := facts[t.Branch()]
+	byName, tapes := map[string]about.Tape{}, []*repo.Tape{}
+	for _, t := range list.tapes {
+		a := list.facts[t.Branch()]
 		byName[t.Name()] = a
-		return d.Agent != "" && a.Agent != d.Agent || d.Project != "" && a.ProjectName() != d.Project || d.Tape != "" && t.Name() != d.Tape
-	})
+		if (d.Agent == "" || a.Agent == d.Agent) && (d.Project == "" || a.ProjectName() == d.Project) && (d.Tape == "" || t.Name() == d.Tape) {
+			tapes = append(tapes, t)
+		}
+	}
+	if d.Agent == "" && d.Project == "" && d.Tape == "" {
+		tapes = nil // all, also those that the list does not have yet
+	}
 	q := index.Search{Text: d.Q, Tapes: tapes, Query: repo.Query{Limit: repo.N(hitsCounted)}}
 	if d.Kind != "" {
 		q.Query.Kinds = []string{d.Kind}
@@ -72,7 +72,7 @@ func (s *server) search(r *request) error {
 			return err
 		}
 	}
-	if len(tapes) == 0 {
+	if tapes != nil && len(tapes) == 0 {
 		return s.show(r, "search", "Search", d)
 	}
 	found, err := r.space.search(r.Context(), q)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"tape/internal/about"
-	"tape/internal/catalog"
 	"tape/repo"
 )
 
@@ -32,11 +31,7 @@ type sessionList struct {
 
 // sessions lists the tapes of a workspace as tape tapes does.
 func (s *server) sessions(r *request) error {
-	tapes, err := catalog.All(r.Context(), r.space.store)
-	if err != nil {
-		return err
-	}
-	facts, err := r.space.about(r.Context(), tapes)
+	list, err := s.list(r.Context(), r.space)
 	if err != nil {
 		return err
 	}
@@ -49,8 +44,8 @@ func (s *server) sessions(r *request) error {
 		}
 	}
 	agents, projects := map[string]bool{}, map[string]bool{}
-	for _, t := range tapes {
-		a := facts[t.Branch()]
+	for _, t := range list.tapes {
+		a := list.facts[t.Branch()]
 		a.Name = t.Name()
 		agents[a.Agent], projects[a.ProjectName()] = true, true
 		if d.Agent != "" && a.Agent != d.Agent || d.Project != "" && a.ProjectName() != d.Project || a.Updated.Before(since) ||
@@ -61,7 +56,6 @@ func (s *server) sessions(r *request) error {
 		d.Tapes = append(d.Tapes, listedTape{Tape: a, Live: live, Fork: t.IsFork(), By: strings.Join(a.Authors, ", ")})
 	}
 	d.Agents, d.Projects = known(agents), known(projects)
-	slices.SortStableFunc(d.Tapes, func(a, b listedTape) int { return b.Updated.Compare(a.Updated) })
 	d.All = len(d.Tapes)
 	from, _ := strconv.Atoi(v.Get("from")) // what is no number is the beginning
 	d.From = max(0, min(from, d.All))
@@ -84,5 +78,5 @@ func known(set map[string]bool) []string {
 }
 
 func has(text, part string) bool {
-	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
+	return part == "" || strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }

@@ -20,6 +20,25 @@ type space struct {
 	store *repo.Store
 	mu    sync.Mutex
 	index *index.Index
+
+	listing sync.Mutex // of what follows
+	known   *listing   // nil before it was first looked
+	look    *looking   // that goes on now, or nil
+}
+
+// listing is what was known of all tapes at some time.
+type listing struct {
+	tapes []*repo.Tape           // what grew last is the first
+	facts map[string]about.Tape // by branch
+	at    time.Time
+	took  time.Duration
+}
+
+// looking makes a listing; both results are there when done is closed.
+type looking struct {
+	done chan struct{}
+	list *listing
+	err  error
 }
 
 // names are those of the workspaces in Home.
@@ -68,6 +87,56 @@ func (w *space) about(ctx context.Context, tapes []*repo.Tape) (map[string]about
 	defer w.mu.Unlock()
 	facts, _, err := catalog.About(ctx, w.index, w.store, tapes) // damaged ones are known by their names
 	return facts, err
+}
+
+const manyTapes = 500
+
+// list tells of all tapes. Of thousands it takes a moment to see whether they have changed: then
+// the page has what was seen before, if that was not long ago, and the next page what is seen now.
+func (s *server) list(ctx context.Context, w *space) (*listing, error) {
+	const soon, longAgo = 20 * time.Millisecond, time.Minute
+	w.listing.Lock()
+	known, look := w.known, w.look
+	many := known != nil && len(known.tapes) >= manyTapes
+	if many && time.Since(known.at) < 4*known.took { // most of the time it rests
+		w.listing.Unlock()
+		return known, nil
+	}
+	if look == nil {
+		look = &looking{done: make(chan struct{})}
+		w.look = look
+		s.later(func(ctx context.Context) { w.lookAtAll(ctx, look) })
+	}
+	w.listing.Unlock()
+	var enough <-chan time.Time
+	if many && time.Since(known.at) < longAgo {
+		enough = time.After(soon)
+	}
+	select {
+	case <-look.done:
+		return look.list, look.err
+	case <-enough:
+		return known, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (w *space) lookAtAll(ctx context.Context, look *looking) {
+	list := &listing{at: time.Now()}
+	if list.tapes, look.err = catalog.All(ctx, w.store); look.err == nil {
+		list.facts, look.err = w.about(ctx, list.tapes)
+	}
+	slices.SortStableFunc(list.tapes, func(a, b *repo.Tape) int {
+		return list.facts[b.Branch()].Updated.Compare(list.facts[a.Branch()].Updated)
+	})
+	list.took = time.Since(list.at)
+	w.listing.Lock()
+	defer w.listing.Unlock()
+	if w.look = nil; look.err == nil {
+		look.list, w.known = list, list
+	}
+	close(look.done)
 }
 
 // aboutSoon is what is known of a tape, nothing yet if the index has to catch up for long: that
