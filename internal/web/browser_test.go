@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"tape/merge"
 	"tape/repo"
 )
 
@@ -96,9 +97,15 @@ func TestKeyboard(t *testing.T) {
 	s.until(ctx, `document.querySelectorAll(".promptbox li").length === 3`)
 	s.press(ctx, "n")
 	s.until(ctx, `document.activeElement.id === "e3"`)
-	s.press(ctx, "j")
-	s.press(ctx, "j")
-	s.press(ctx, "j")
+	s.press(ctx, "n")
+	s.until(ctx, `document.activeElement.id === "e8"`)
+	s.press(ctx, "p")
+	s.until(ctx, `document.activeElement.id === "e3"`)
+	s.press(ctx, "k")
+	s.until(ctx, `document.activeElement.id === "e2"`)
+	for range 4 {
+		s.press(ctx, "j")
+	}
 	s.until(ctx, `document.activeElement.id === "e6"`)
 	s.press(ctx, "o") // the long result comes now
 	s.until(ctx, `document.querySelector("#e6 .call[open]").textContent.includes("a line of the log\na line")`)
@@ -115,7 +122,7 @@ func TestKeyboard(t *testing.T) {
 	s.press(ctx, "?")
 	s.until(ctx, `document.querySelector("dialog").open`)
 	s.keys(ctx, kb.Escape)
-	s.until(ctx, `!document.querySelector("dialog").open`)
+	s.until(ctx, `!document.querySelector("dialog").open && !document.activeElement.closest("dialog")`)
 	s.press(ctx, "/")
 	s.until(ctx, `document.activeElement.type === "search"`)
 	s.keys(ctx, "checkout"+kb.Enter)
@@ -201,6 +208,12 @@ func TestHostileInBrowser(t *testing.T) {
 func TestAccessible(t *testing.T) {
 	s := newSite(t, true)
 	tape := s.session()
+	merged, err := tape.Fork(t.Context(), "merged")
+	must(t, err)
+	_, err = merged.Append(t.Context(), nil, repo.Message("assistant", "It is known."))
+	must(t, err)
+	_, err = merge.Back(t.Context(), merged)
+	must(t, err)
 	fork, err := tape.Fork(t.Context(), "try-wal")
 	must(t, err)
 	_, err = fork.Append(t.Context(), nil, repo.Message("assistant", "The fork says red."))

@@ -14,12 +14,15 @@ import (
 	"tape/repo"
 )
 
-const hitsShown = 50
+const (
+	hitsShown   = 50
+	hitsCounted = 1000 // those that facets count, and what is folded into them
+)
 
 type facet struct {
 	Name, Value string
 	Count       int
-	On          bool
+	More, On    bool // More: not all hits were counted
 }
 
 type hitView struct {
@@ -46,21 +49,25 @@ func (s *server) search(r *request) error {
 	if strings.TrimSpace(d.Q) == "" {
 		return s.show(r, "search", "Search", d)
 	}
-	tapes, err := catalog.All(r.Context(), r.space.store)
+	facts, err := r.space.about(r.Context(), nil)
 	if err != nil {
 		return err
 	}
-	facts, err := r.space.about(r.Context(), tapes)
-	if err != nil {
-		return err
+	byName := make(map[string]about.Tape, len(facts))
+	for _, a := range facts {
+		byName[a.Name] = a
 	}
-	byName := map[string]about.Tape{}
-	tapes = slices.DeleteFunc(tapes, func(t *repo.Tape) bool {
-		a := facts[t.Branch()]
-		byName[t.Name()] = a
-		return d.Agent != "" && a.Agent != d.Agent || d.Project != "" && a.ProjectName() != d.Project || d.Tape != "" && t.Name() != d.Tape
-	})
-	q := index.Search{Text: d.Q, Tapes: tapes, Query: repo.Query{Limit: repo.N(hitsShown)}}
+	var tapes []*repo.Tape // nil: all
+	if d.Agent != "" || d.Project != "" || d.Tape != "" {
+		if tapes, err = catalog.All(r.Context(), r.space.store); err != nil {
+			return err
+		}
+		tapes = slices.DeleteFunc(tapes, func(t *repo.Tape) bool {
+			a := byName[t.Name()]
+			return d.Agent != "" && a.Agent != d.Agent || d.Project != "" && a.ProjectName() != d.Project || d.Tape != "" && t.Name() != d.Tape
+		})
+	}
+	q := index.Search{Text: d.Q, Tapes: tapes, Query: repo.Query{Limit: repo.N(hitsCounted)}}
 	if d.Kind != "" {
 		q.Query.Kinds = []string{d.Kind}
 	}
@@ -69,7 +76,7 @@ func (s *server) search(r *request) error {
 			return err
 		}
 	}
-	if len(tapes) == 0 {
+	if tapes != nil && len(tapes) == 0 {
 		return s.show(r, "search", "Search", d)
 	}
 	found, err := r.space.search(r.Context(), q)
@@ -77,32 +84,42 @@ func (s *server) search(r *request) error {
 		return err
 	}
 	d.Instead, d.Matches, d.Exact = found.Instead, found.Matches, found.Exact
-	d.addHits(found.Hits, byName)
+	d.count(found.Hits, byName)
+	d.addHits(found.Hits[:min(len(found.Hits), hitsShown)], byName)
 	return s.show(r, "search", "Search: "+d.Q, d)
 }
 
 func (d *searchPage) addHits(hits []index.Hit, facts map[string]about.Tape) {
-	agents, projects, kinds := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, h := range hits {
-		a := facts[h.Tape]
-		agents[a.Agent]++
-		projects[a.ProjectName()]++
-		kinds[h.Kind]++
 		at, _ := h.Time() // one without a date shows none
-		d.Hits = append(d.Hits, hitView{Tape: h.Tape, Title: cmp.Or(a.Title, h.Tape), Kind: h.Kind, Anchor: h.Anchor, ID: h.ID, Date: at,
+		d.Hits = append(d.Hits, hitView{Tape: h.Tape, Title: cmp.Or(facts[h.Tape].Title, h.Tape), Kind: h.Kind, Anchor: h.Anchor, ID: h.ID, Date: at,
 			Snippet: marked(h.Snippet, h.Spans), Similar: h.Similar})
 	}
-	d.Agents, d.Projects, d.Kinds = facets("agent", agents, d.Agent), facets("project", projects, d.Project), facets("kind", kinds, d.Kind)
 }
 
-func facets(name string, counts map[string]int, on string) []facet {
+// count makes the facets. What is folded into a hit is of the same tape and kind.
+func (d *searchPage) count(hits []index.Hit, facts map[string]about.Tape) {
+	agents, projects, kinds, all := map[string]int{}, map[string]int{}, map[string]int{}, 0
+	for _, h := range hits {
+		n := 1 + h.Similar
+		a := facts[h.Tape]
+		agents[a.Agent] += n
+		projects[a.ProjectName()] += n
+		kinds[h.Kind] += n
+		all += n
+	}
+	more := !d.Exact || all < d.Matches
+	d.Agents, d.Projects, d.Kinds = facets("agent", agents, d.Agent, more), facets("project", projects, d.Project, more), facets("kind", kinds, d.Kind, more)
+}
+
+func facets(name string, counts map[string]int, on string, more bool) []facet {
 	delete(counts, "")
 	if on != "" && counts[on] == 0 {
 		counts[on] = 0
 	}
 	var out []facet
 	for value, n := range counts {
-		out = append(out, facet{name, value, n, value == on})
+		out = append(out, facet{name, value, n, more, value == on})
 	}
 	slices.SortFunc(out, func(a, b facet) int { return cmp.Or(b.Count-a.Count, cmp.Compare(a.Value, b.Value)) })
 	return out[:min(len(out), 12)]

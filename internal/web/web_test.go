@@ -2,13 +2,18 @@ package web_test
 
 import (
 	"context"
+	"fmt"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"tape/internal/web/guard"
+	"tape/merge"
 	"tape/repo"
 )
 
@@ -58,6 +63,100 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s answers %d, want %d: %.200s", path, code, want, body)
 		}
 	}
+}
+
+// TestFacets: they count all hits, not only those that are shown.
+func TestFacets(t *testing.T) {
+	s := newSite(t, false)
+	for name, n := range map[string]int{"one": 70, "two": 5} {
+		tape, err := s.store.CreateTape(t.Context(), name)
+		must(t, err)
+		all := []repo.Draft{draft(t, "event", object{"name": "session_meta", "data": object{"cwd": "/home/ada/" + name}}, nil)}
+		for i := range n {
+			all = append(all, repo.Message("user", "A needle "+strings.Repeat("x", i+1)), repo.System("A needle like all others"))
+		}
+		_, err = tape.Append(t.Context(), nil, all...)
+		must(t, err)
+	}
+	s.shows("/search?q=needle", "150 found", ">one 140</a>", ">two 10</a>", ">message 75</a>", ">system 75</a>")
+	s.shows("/search?q=needle&project=two", "10 found", ">two 10</a>", ">message 5</a>", "facet on")
+	s.long(3000)
+	s.shows("/search?q=says", "3000 found", "+</a>")
+}
+
+// TestForkGraph: a line leads from each commit to what it continues, merges or begins behind.
+func TestForkGraph(t *testing.T) {
+	s := newSite(t, true)
+	tape := s.session()
+	for _, name := range []string{"merged", "open"} {
+		fork, err := tape.Fork(t.Context(), name)
+		must(t, err)
+		_, err = fork.Append(t.Context(), nil, repo.Message("assistant", name))
+		must(t, err)
+		_, _, err = fork.Checkpoint(t.Context())
+		must(t, err)
+		if name == "merged" {
+			_, err = merge.Back(t.Context(), fork)
+			must(t, err)
+		}
+	}
+	page := s.shows("/t/main/-/forks", `<circle class="l0 merge"`, "; merges main/merged", "; main/open begins here", "; main/merged begins here", `<circle class="l1"`)
+	down, rows := []string{}, strings.Split(page, "<li><svg")[1:]
+	for i, row := range rows {
+		var in, out []string
+		for _, m := range regexp.MustCompile(`<line class="(l\d+)" x1="(\d+)" y1="(\d+)%" x2="(\d+)" y2="(\d+)%"`).FindAllStringSubmatch(row, -1) {
+			if m[3] == "0" {
+				in = append(in, m[1]+" "+m[2])
+			}
+			if m[5] == "100" {
+				out = append(out, m[1]+" "+m[4])
+			}
+		}
+		slices.Sort(in)
+		slices.Sort(out)
+		if !slices.Equal(slices.Compact(in), down) {
+			t.Errorf("row %d of %d: from above come %q, and %q arrive", i, len(rows), down, in)
+		}
+		down = slices.Compact(out)
+	}
+	if len(down) > 0 || len(rows) < 5 {
+		t.Errorf("%d rows; %q leads nowhere", len(rows), down)
+	}
+}
+
+// TestManyChanges: a comparison has pages, which show each change once and side by side.
+func TestManyChanges(t *testing.T) {
+	s := newSite(t, false)
+	tape := s.session()
+	fork, err := tape.Fork(t.Context(), "many")
+	must(t, err)
+	for i := range 450 {
+		_, err = fork.Append(t.Context(), nil, repo.Message("assistant", fmt.Sprintf("number %d is red", i)))
+		must(t, err)
+		if i < 230 {
+			_, err = tape.Append(t.Context(), nil, repo.Message("assistant", fmt.Sprintf("number %d is green", i)))
+			must(t, err)
+		}
+	}
+	link, seen := "/diff?tape=main&a=main&b=main%2Fmany", 0
+	for _, want := range []string{"Changes 1 to 200 of 450", "Changes 201 to 400 of 450", "Changes 401 to 450 of 450"} {
+		page := s.shows(link, want, fmt.Sprintf("number %d is ", seen))
+		if seen == 200 {
+			s.shows(link, "number 229 is <del>green</del>", "number 229 is <ins>red</ins>", "Earlier changes")
+		}
+		seen += strings.Count(page, `<tr class="`)
+		more := regexp.MustCompile(`href="([^"]+)">More changes`).FindStringSubmatch(page)
+		if more == nil {
+			break
+		}
+		link = html.UnescapeString(more[1])
+	}
+	if seen != 450 {
+		t.Errorf("the pages have %d changes", seen)
+	}
+	s.shows("/diff?tape=main&a=main&b=main", "Nothing differs")
+	s.shows("/diff?tape=main&a=main&b=main%2Fmany&from=-9", "Changes 1 to 200")
+	s.shows("/diff?tape=main&a=main&b=main%2Fmany&from=9999999", "Earlier changes")
 }
 
 // hostileTexts would do something if they did not stay text.

@@ -1,0 +1,121 @@
+package web
+
+import "tape/repo"
+
+// graph is a history with a line for each commit. Every tape has a lane of its own, which leads
+// from its newest commit, or from where it was merged, down to where it began.
+type graph struct {
+	Rows  []commitView
+	Lanes []laneName
+	Width int // pixels
+}
+
+type laneName struct {
+	Name string
+	Lane int
+}
+
+type commitView struct {
+	repo.Commit
+	Lane, X int
+	Lines   []graphLine
+	Joins   []string // tapes that the commit merges, or that begin behind it; in words, for who does not see the lines
+	Merge   bool
+}
+
+// graphLine goes from one place of a row to another; heights are percent.
+type graphLine struct{ Lane, X1, Y1, X2, Y2 int }
+
+const (
+	mostLanes = 15
+	laneWidth = 18
+)
+
+func laneX(lane int) int { return laneWidth*lane + laneWidth/2 }
+
+// drawn draws commits, of which the newest is the first. The lane at the edge is the tape's own.
+func drawn(list []repo.Commit, own string) graph {
+	row := make(map[string]int, len(list))
+	for i, c := range list {
+		row[c.ID] = i
+	}
+	lanes := lanesOf(list, row, own)
+	g := graph{Rows: make([]commitView, len(list))}
+	most, named := 0, map[string]bool{}
+	for i, c := range list {
+		lane := lanes[c.Tape]
+		g.Rows[i].Commit, g.Rows[i].Lane, g.Rows[i].X, g.Rows[i].Merge = c, lane, laneX(lane), len(c.Parents) > 1
+		if most = max(most, lane); !named[c.Tape] {
+			named[c.Tape] = true
+			g.Lanes = append(g.Lanes, laneName{c.Tape, lane})
+		}
+	}
+	g.Width = laneWidth * (most + 1)
+	for i, c := range list {
+		for n, id := range c.Parents {
+			g.connect(i, id, row, n > 0)
+		}
+	}
+	return g
+}
+
+// connect draws the line from a commit to one of its parents, in the lane of the fork of the two.
+func (g *graph) connect(from int, parent string, row map[string]int, merged bool) {
+	child := &g.Rows[from]
+	to, shown := row[parent]
+	lane := child.Lane
+	if !shown { // it is older than all that is shown
+		to = len(g.Rows)
+	} else if p := &g.Rows[to]; p.Tape != child.Tape {
+		lane = max(lane, p.Lane)
+		if merged {
+			child.Joins = append(child.Joins, "merges "+p.Tape)
+		} else {
+			p.Joins = append(p.Joins, child.Tape+" begins here")
+		}
+	}
+	x := laneX(lane)
+	child.Lines = append(child.Lines, graphLine{lane, child.X, 50, x, 100})
+	for i := from + 1; i < to; i++ {
+		g.Rows[i].Lines = append(g.Rows[i].Lines, graphLine{lane, x, 0, x, 100})
+	}
+	if shown {
+		g.Rows[to].Lines = append(g.Rows[to].Lines, graphLine{lane, x, 0, g.Rows[to].X, 50})
+	}
+}
+
+// lanesOf gives each tape the first lane that is free from its first row to its last.
+func lanesOf(list []repo.Commit, row map[string]int, own string) map[string]int {
+	begin, end := map[string]int{}, map[string]int{}
+	var tapes []string // in the order of their first rows
+	reach := func(tape string, i int) {
+		if _, known := begin[tape]; !known {
+			begin[tape], tapes = i, append(tapes, tape)
+		}
+		end[tape] = max(end[tape], i)
+	}
+	for i, c := range list {
+		reach(c.Tape, i)
+		for _, id := range c.Parents {
+			to, shown := row[id]
+			if shown {
+				reach(list[to].Tape, i)
+			} else {
+				to = len(list)
+			}
+			reach(c.Tape, to)
+		}
+	}
+	lanes, free := map[string]int{own: 0}, [mostLanes + 1]int{} // the row from which a lane is free
+	for _, tape := range tapes {
+		if tape == own {
+			continue
+		}
+		lane := 1
+		for lane < mostLanes && free[lane] > begin[tape] {
+			lane++
+		}
+		lanes[tape], free[lane] = lane, end[tape]+1
+	}
+	return lanes
+}

@@ -1,0 +1,82 @@
+package web_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// clipboard is what the page has copied.
+func (s *site) clipboard(ctx context.Context) (text string) {
+	s.Helper()
+	s.run(ctx, chromedp.Evaluate("navigator.clipboard.readText()", &text,
+		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	return text
+}
+
+// TestCopy copies an entry by its buttons and by the key.
+func TestCopy(t *testing.T) {
+	s := newSite(t, false)
+	s.session()
+	ctx := s.browser()
+	s.run(ctx, emulation.SetFocusEmulationEnabled(true),
+		browser.GrantPermissions([]browser.PermissionType{browser.PermissionTypeClipboardReadWrite, browser.PermissionTypeClipboardSanitizedWrite}),
+		chromedp.Navigate(s.url+"/t/main/@3"))
+	s.until(ctx, `document.activeElement.id === "e3"`)
+	for what, want := range map[string]string{
+		"link":     s.url + "/t/main/@3",
+		"command":  "tape show @3 --tape 'main'",
+		"markdown": "Why does **checkout** fail? Look at `retry.go`",
+	} {
+		s.run(ctx, chromedp.Evaluate(`document.querySelector("#said").textContent = ""`, nil), chromedp.Click(`#e3 [data-copy=`+what+`]`))
+		s.until(ctx, `document.querySelector("#said").textContent === "copied"`)
+		if got := s.clipboard(ctx); got != want && (what != "markdown" || !strings.Contains(got, want)) {
+			t.Errorf("%s: the clipboard has %q, want %q", what, got, want)
+		}
+	}
+	s.press(ctx, "n")
+	s.until(ctx, `document.activeElement.id === "e8"`)
+	s.run(ctx, chromedp.Evaluate(`document.querySelector("#said").textContent = ""`, nil))
+	s.press(ctx, "c")
+	s.until(ctx, `document.querySelector("#said").textContent === "copied"`)
+	if got := s.clipboard(ctx); got != s.url+"/t/main/@8" {
+		t.Errorf("the clipboard has %q", got)
+	}
+	s.run(ctx, chromedp.Navigate(s.clipboard(ctx)))
+	s.until(ctx, `document.activeElement.id === "e8"`)
+}
+
+// TestPrint: on paper folded texts can be read, and nothing is there that one could click.
+func TestPrint(t *testing.T) {
+	s := newSite(t, true)
+	s.session()
+	ctx := s.browser()
+	s.run(ctx, chromedp.Navigate(s.url+"/t/main"))
+	s.until(ctx, `document.querySelectorAll(".promptbox li").length === 3 && !document.querySelector("details.call[open]")`)
+	const thought = `[...document.querySelectorAll("#e4 .text")].every(x => x.checkVisibility({ contentVisibilityAuto: true }))`
+	s.until(ctx, "!"+thought)
+	s.run(ctx, emulation.SetEmulatedMedia().WithMedia("print"))
+	s.until(ctx, thought)
+	s.until(ctx, `document.querySelector("#e6 ins")?.getBoundingClientRect().height > 5`) // an edit
+	s.until(ctx, `[".bar", ".side", ".acts", ".tools", ".find", ".write", ".new", "#said"].every(q => [...document.querySelectorAll(q)].every(x => !x.checkVisibility()))`)
+	var pdf []byte
+	s.run(ctx, chromedp.ActionFunc(func(ctx context.Context) (err error) {
+		pdf, _, err = page.PrintToPDF().Do(ctx)
+		return err
+	}))
+	if !bytes.HasPrefix(pdf, []byte("%PDF")) {
+		t.Errorf("what is printed begins with %.20q", pdf)
+	}
+	if dir := os.Getenv("TAPE_TEST_PICTURES"); dir != "" {
+		must(t, os.WriteFile(filepath.Join(dir, "session.pdf"), pdf, 0o644))
+	}
+}
