@@ -13,7 +13,10 @@ import (
 	"tape/repo"
 )
 
-const maxText = 4_000 // characters of a text in a transcript
+const (
+	maxText = 4_000   // characters of a text in a transcript
+	maxPage = 4 << 20 // bytes of a page's entries, if it has more than one
+)
 
 // visible reports whether an entry is in the thread that is seen.
 func (t sees) visible(e repo.Entry) bool {
@@ -60,6 +63,7 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 	if err := c.stands(rev, p.at); err != nil {
 		return nil, false, err
 	}
+	size := 0
 	if p.forward {
 		for e, err := range rev.Entries(c.ctx(), p.at.id+1) {
 			if err != nil {
@@ -68,7 +72,7 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 			if !t.visible(e) || !keep(e) {
 				continue
 			}
-			if len(out) == p.limit {
+			if size += len(e.Raw); len(out) == p.limit || len(out) > 0 && size > maxPage {
 				return out, true, nil
 			}
 			out = append(out, e)
@@ -101,7 +105,11 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 		out = append(out, part...)
 		end = from
 	}
-	return out[:min(len(out), p.limit)], len(out) > p.limit, nil
+	n := 0
+	for ; n < min(len(out), p.limit) && (n == 0 || size+len(out[n].Raw) <= maxPage); n++ {
+		size += len(out[n].Raw)
+	}
+	return out[:n], len(out) > n, nil
 }
 
 // cursors are those before and behind a page.
