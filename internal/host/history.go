@@ -60,14 +60,17 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 	if err != nil {
 		return nil, false, err
 	}
-	if err := c.stands(rev, p.at); err != nil {
-		return nil, false, err
-	}
-	size := 0
+	size, stands := 0, p.at.line == ""
 	if p.forward {
-		for e, err := range rev.Entries(c.ctx(), p.at.id+1) {
+		for e, err := range rev.Entries(c.ctx(), max(1, p.at.id)) {
 			if err != nil {
 				return nil, false, err
+			}
+			if stands = stands || c.s.spotOf(e) == p.at; !stands {
+				break
+			}
+			if e.ID <= p.at.id {
+				continue
 			}
 			if !t.visible(e) || !keep(e) {
 				continue
@@ -76,6 +79,9 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 				return out, true, nil
 			}
 			out = append(out, e)
+		}
+		if !stands {
+			return nil, false, moved(p.at)
 		}
 		return out, false, nil
 	}
@@ -95,11 +101,15 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 				return nil, false, err
 			}
 			if e.ID >= end {
+				stands = stands || c.s.spotOf(e) == p.at
 				break
 			}
 			if t.visible(e) && keep(e) {
 				part = append(part, e)
 			}
+		}
+		if !stands {
+			return nil, false, moved(p.at)
 		}
 		slices.Reverse(part)
 		out = append(out, part...)
