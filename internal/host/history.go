@@ -60,31 +60,10 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 	if err != nil {
 		return nil, false, err
 	}
-	size, stands := 0, p.at.line == ""
 	if p.forward {
-		for e, err := range rev.Entries(c.ctx(), max(1, p.at.id)) {
-			if err != nil {
-				return nil, false, err
-			}
-			if stands = stands || c.s.spotOf(e) == p.at; !stands {
-				break
-			}
-			if e.ID <= p.at.id {
-				continue
-			}
-			if !t.visible(e) || !keep(e) {
-				continue
-			}
-			if size += len(e.Raw); len(out) == p.limit || len(out) > 0 && size > maxPage {
-				return out, true, nil
-			}
-			out = append(out, e)
-		}
-		if !stands {
-			return nil, false, moved(p.at)
-		}
-		return out, false, nil
+		return c.scanForward(rev, t, p, keep)
 	}
+	size, stands := 0, p.at.line == ""
 	end := p.at.id
 	if end == 0 {
 		sum, err := t.Summary(c.ctx())
@@ -120,6 +99,32 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 		size += len(out[n].Raw)
 	}
 	return out[:n], len(out) > n, nil
+}
+
+func (c *call) scanForward(rev *repo.Revision, t sees, p paging, keep func(repo.Entry) bool) (out []repo.Entry, more bool, err error) {
+	size, stands := 0, p.at.line == ""
+	for e, err := range rev.Entries(c.ctx(), max(1, p.at.id)) {
+		if err != nil {
+			return nil, false, err
+		}
+		if stands = stands || c.s.spotOf(e) == p.at; !stands {
+			break
+		}
+		if e.ID <= p.at.id {
+			continue
+		}
+		if !t.visible(e) || !keep(e) {
+			continue
+		}
+		if size += len(e.Raw); len(out) == p.limit || len(out) > 0 && size > maxPage {
+			return out, true, nil
+		}
+		out = append(out, e)
+	}
+	if !stands {
+		return nil, false, moved(p.at)
+	}
+	return out, false, nil
 }
 
 // cursors are those before and behind a page.
