@@ -58,21 +58,9 @@ func (s *Server) spotAt(query, cursor string) (at spot, err error) {
 	return at, nil
 }
 
-// stands checks that a cursor's entry is where it was. A pull gives entries that were not published
+// moved says that a cursor's entry is not where it was. A pull gives entries that were not published
 // other numbers, behind those that it brings: a page from the old number would miss some and repeat others.
-func (c *call) stands(rev *repo.Revision, at spot) error {
-	if at.line == "" {
-		return nil
-	}
-	for e, err := range rev.Entries(c.ctx(), at.id) {
-		if err != nil {
-			return err
-		}
-		if c.s.spotOf(e) == at {
-			return nil
-		}
-		break
-	}
+func moved(at spot) error {
 	return api.Conflict("the entry %d of the cursor has moved or changed, as when a pull renumbers: go on from the cursor of an earlier entry, or begin anew; metadata.origin has the former numbers", at.id)
 }
 

@@ -13,7 +13,10 @@ import (
 	"tape/repo"
 )
 
-const maxText = 4_000 // characters of a text in a transcript
+const (
+	maxText = 4_000   // characters of a text in a transcript
+	maxPage = 4 << 20 // bytes of a page's entries, if it has more than one
+)
 
 // visible reports whether an entry is in the thread that is seen.
 func (t sees) visible(e repo.Entry) bool {
@@ -57,24 +60,10 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 	if err != nil {
 		return nil, false, err
 	}
-	if err := c.stands(rev, p.at); err != nil {
-		return nil, false, err
-	}
 	if p.forward {
-		for e, err := range rev.Entries(c.ctx(), p.at.id+1) {
-			if err != nil {
-				return nil, false, err
-			}
-			if !keep(e) || !t.visible(e) {
-				continue
-			}
-			if len(out) == p.limit {
-				return out, true, nil
-			}
-			out = append(out, e)
-		}
-		return out, false, nil
+		return c.scanForward(rev, t, p, keep)
 	}
+	size, stands := 0, p.at.line == ""
 	end := p.at.id
 	if end == 0 {
 		end = rev.Last() + 1
@@ -87,17 +76,48 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 				return nil, false, err
 			}
 			if e.ID >= end {
+				stands = stands || c.s.spotOf(e) == p.at
 				break
 			}
 			if t.visible(e) && keep(e) {
 				part = append(part, e)
 			}
 		}
+		if !stands {
+			return nil, false, moved(p.at)
+		}
 		slices.Reverse(part)
 		out = append(out, part...)
 		end = from
 	}
-	return out[:min(len(out), p.limit)], len(out) > p.limit, nil
+	n := 0
+	for ; n < min(len(out), p.limit) && (n == 0 || size+len(out[n].Raw) <= maxPage); n++ {
+		size += len(out[n].Raw)
+	}
+	return out[:n], len(out) > n, nil
+}
+
+func (c *call) scanForward(rev *repo.Revision, t sees, p paging, keep func(repo.Entry) bool) (out []repo.Entry, more bool, err error) {
+	size, stands := 0, p.at.line == ""
+	for e, err := range rev.Entries(c.ctx(), max(1, p.at.id)) {
+		if err != nil {
+			return nil, false, err
+		}
+		if stands = stands || c.s.spotOf(e) == p.at; !stands {
+			break
+		}
+		if e.ID <= p.at.id || !keep(e) || !t.visible(e) {
+			continue
+		}
+		if size += len(e.Raw); len(out) == p.limit || len(out) > 0 && size > maxPage {
+			return out, true, nil
+		}
+		out = append(out, e)
+	}
+	if !stands {
+		return nil, false, moved(p.at)
+	}
+	return out, false, nil
 }
 
 // cursors are those before and behind a page.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -99,7 +100,7 @@ func (p *peer) follow(ctx context.Context, conversation, last string) (out []str
 			return append(out, err.Error())
 		}
 		lines := bufio.NewScanner(res.Body)
-		lines.Buffer(nil, 1<<20)
+		lines.Buffer(nil, 4<<20)
 		for n := 0; n < 10 && lines.Scan(); {
 			if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
 				at = id
@@ -120,4 +121,43 @@ func (p *peer) follow(ctx context.Context, conversation, last string) (out []str
 		_ = res.Body.Close()
 	}
 	return out
+}
+
+// TestReadersThatNeverRead has streams whose clients take nothing: each holds a page at most, and
+// keeps nobody else waiting.
+func TestReadersThatNeverRead(t *testing.T) {
+	p := newPeer(t)
+	p.run(api.RunRequest{Conversation: "c0"})
+	text := strings.Repeat("x", 1<<20)
+	for range 20 {
+		p.say("c0", text)
+	}
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc >> 20
+	}
+	before := heap()
+	const readers = 20
+	for range readers {
+		conn, err := net.Dial("tcp", p.web.Listener.Addr().String()) //nolint:noctx // it is the server of this test
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "GET /v1/events/stream?conversation_id=c0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", p.token)
+	}
+	time.Sleep(500 * time.Millisecond)
+	held := heap() - before
+	t.Logf("%d readers hold %d MiB", readers, held)
+	if held > readers*12 { // all that there is would be 20 for each, in several forms
+		t.Errorf("%d readers hold %d MiB", readers, held)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	p.say("c0", "the last")
+	if got := p.follow(ctx, "c0", "the last"); len(got) != 21 {
+		t.Errorf("%d", len(got))
+	}
 }

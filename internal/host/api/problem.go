@@ -81,8 +81,6 @@ func ProblemOf(err error) *Problem {
 		p.Retryable, p.After = true, time.Second
 	case errors.Is(err, repo.ErrCorrupt): // the error itself has paths
 		p = NewProblem(http.StatusInternalServerError, "damaged", "the tape is not as it was recorded: its files or its history were changed or damaged")
-		p.Details["hint"] = "tape verify says what is wrong, and what to do"
-		return p
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), strings.Contains(err.Error(), "No space left on device"): // so git says
 		p = NewProblem(http.StatusInsufficientStorage, "storage_full", "the server's disk is full: make room, and send the request again")
 		p.Retryable, p.After = true, 10*time.Second
