@@ -117,15 +117,9 @@ func (a *attaching) result(ctx context.Context, v []byte) []byte {
 	if ref == nil {
 		return v
 	}
-	o := record.NewObject(len(ref) + 3*previewEach)
-	if raw := jsonl.Get(v, "type"); jsonl.IsObject(v) && raw != nil {
-		o.Raw("type", raw)
-	} else {
-		o.Str("type", "text")
-	}
-	o.Str("text", preview(text))
+	o := record.NewObject(len(ref) + 3*previewEach).Str("text", preview(text))
 	if jsonl.IsObject(v) {
-		o.All(v, "type", "text")
+		o.All(v, "text")
 	}
 	return o.Raw("artifact", ref).Done()
 }

@@ -121,6 +121,12 @@ func (x *extractor) member(key []byte, i int, but string) int {
 			return x.skip(i)
 		}
 	}
+	if string(key) == "artifact" {
+		if end := x.skip(i); jsonl.Get(x.src[i:end], "sha256") != nil { // of a reference, the name is text
+			x.field([]byte(jsonl.GetString(x.src[i:end], "name")))
+			return end
+		}
+	}
 	if x.calls {
 		switch string(key) {
 		case "arguments", "input":

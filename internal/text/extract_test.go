@@ -17,6 +17,8 @@ func TestAppendEntry(t *testing.T) {
 		{"tool_call", `{"calls":[{"id":"c","type":"function","function":{"name":"edit","arguments":"not json"}},"odd",{"name":"x","input":{"id":5,"p":"q"}}]}`, "edit|not json|odd|x|5|q"},
 		{"tool_call", `{"calls":[{"function":{"name":"w","arguments":"{\"path\":\"a\\\\b\",\"text\":\"l1\\nl2\\u00e9\"}"}}]}`, "w|a\\b|l1\nl2é"},
 		{"tool_result", `{"results":["{\"a\": 1}",{"exit":0,"out":"ok","t":-1.5e3,"f":false}]}`, `{"a": 1}|0|ok|-1.5e3`},
+		{"tool_result", `{"results":[{"type":"text","text":"begins","artifact":{"id":"ab12","mime_type":"text/plain","name":"build.log","size_bytes":3,"sha256":"ab12"}}]}`, "text|begins|build.log"},
+		{"event", `{"name":"x","data":{"artifact":{"kind":"vase","year":3}}}`, "x|vase"},
 		{"anchor", `{"state":{"summary":"done","n":3},"name":"plan"}`, "plan|done|3"},
 		{"system", ` { "content" : "be kind" } `, "be kind"},
 		{"error", `{"kind":"timeout","message":"slow","details":{"code":504}}`, "timeout|slow|504"},
