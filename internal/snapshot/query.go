@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"tape/internal/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/workspace"
@@ -178,36 +179,52 @@ func EachEntry(ctx context.Context, t *workspace.Tape, q Query, yield func(layou
 	return Reread(t, yield, func(yield func(layout.Entry) bool) error { return readOnce(ctx, t, q, yield) })
 }
 
-// Reread reads again if the files changed under it before it had delivered anything: by a
-// reset, or a torn line that was set aside.
+// Reread reads again if the files changed under it: by a reset, a torn line that was set aside, or a
+// working tree that went away. Once it has delivered something, it goes on behind that, and only if
+// the tape is at the same commit.
 func Reread(t *workspace.Tape, yield func(layout.Entry) bool, read func(yield func(layout.Entry) bool) error) error {
 	const tries = 5
+	was, err := t.Head()
+	if err != nil {
+		return err
+	}
+	last := int64(0) // that was delivered
 	for try := 1; ; try++ {
 		before, err := journal.PeekOf(t)
 		if err != nil {
 			return err
 		}
-		delivered := false
+		skip := last
 		err = read(func(e layout.Entry) bool {
-			delivered = true
+			if skip > 0 {
+				if e.ID == skip {
+					skip = 0
+				}
+				return true
+			}
+			last = e.ID
 			return yield(e)
 		})
 		if !errors.Is(err, layout.ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if delivered || try == tries {
-			return orGone(t, err)
-		}
-		if after, noteErr := journal.PeekOf(t); noteErr != nil || after.Count == before.Count {
-			return orGone(t, err)
+		after, noteErr := journal.PeekOf(t)
+		is, headErr := t.Head()
+		if try == tries || noteErr != nil || after.Count == before.Count || last > 0 && (headErr != nil || is != was) {
+			return orGone(t, was, err)
 		}
 	}
 }
 
-// orGone is the error of a read, unless the tape itself is gone by now.
-func orGone(t *workspace.Tape, err error) error {
-	if _, gone := t.Head(); errors.Is(gone, layout.ErrNotFound) {
+// orGone is the error of a read, unless the tape itself is gone by now. A fork that has another
+// commit may be another one of its name: its files went away under the read.
+func orGone(t *workspace.Tape, was gitstore.Hash, err error) error {
+	is, gone := t.Head()
+	switch {
+	case errors.Is(gone, layout.ErrNotFound):
 		return gone
+	case gone == nil && is != was && t.IsFork():
+		return layout.NotFound("read it again, if it is still there", "fork %q was closed or changed while it was read", t.Name())
 	}
 	return err
 }

@@ -48,6 +48,10 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 			return AtCommit(t.Store(), head)
 		}
 		if err := journal.CheckTapeFile(wt.Dir, before.Undo); err != nil {
+			after, noteErr := journal.PeekOf(t)
+			if again, headErr := t.Head(); noteErr == nil && changing(before, after) || headErr != nil || again != head {
+				continue // the working tree goes away
+			}
 			return nil, layout.Classify(err)
 		}
 		if t.Merging(wt) {
@@ -58,14 +62,11 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		if noteErr != nil {
 			return nil, noteErr
 		}
-		if after.Gen != before.Gen || (after.Undo == nil) != (before.Undo == nil) {
+		if again, err := t.Head(); changing(before, after) || err != nil || again != head {
 			continue
 		}
 		if err != nil {
 			return nil, layout.Classify(err)
-		}
-		if again, err := t.Head(); err != nil || again != head {
-			continue
 		}
 		if u := after.Undo; u != nil && !u.Checkout {
 			back, err := Without(t, *u, head)
@@ -86,6 +87,11 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		return v, WithStash(v, head, CheckNotTruncated(v, before, head))
 	}
 	return nil, ctx.Err()
+}
+
+// changing reports whether a change of more than a line began or ended between two notes.
+func changing(before, after journal.Record) bool {
+	return after.Gen != before.Gen || (after.Undo == nil) != (before.Undo == nil)
 }
 
 // TreeOf is the tape's working tree, and whether the tape is what its files say. It is what the

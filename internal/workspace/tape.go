@@ -61,17 +61,17 @@ func (s *Store) Tape(ctx context.Context, name string) (*Tape, error) {
 		return nil, err
 	}
 	t := s.Handle(name)
-	_, err = t.Head()
+	h, err := t.Head()
 	if fork := s.ForkHandle(name); fork != nil && errors.Is(err, layout.ErrNotFound) {
 		t = fork
-		_, err = t.Head()
+		h, err = t.Head()
 	}
 	if err != nil {
 		return nil, err
 	}
 	if t.slug != name {
 		// A slug with a hash: make sure that it is this name's.
-		if owner, err := s.nameOfBranch(t.branch); err != nil || owner != name && owner != t.slug {
+		if owner, err := s.nameOfBranchAt(t.branch, h); err != nil || owner != name && owner != t.slug {
 			return nil, errors.Join(err, layout.Conflict("give one of them another name",
 				"the names %q and %q have the same slug", name, owner))
 		}
