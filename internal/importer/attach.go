@@ -117,7 +117,7 @@ func (a *attaching) result(ctx context.Context, v []byte) []byte {
 	if ref == nil {
 		return v
 	}
-	o := record.NewObject(len(ref) + 3*previewEach).Str("text", preview(text))
+	o := record.NewObject(len(ref)+3*previewEach).Str("text", preview(text))
 	if jsonl.IsObject(v) {
 		o.All(v, "text")
 	}
