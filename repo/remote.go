@@ -44,8 +44,6 @@ type (
 	CloneOptions = remotes.CloneOptions
 	// Remote is another repository that this one shares tapes with.
 	Remote = remotes.Remote
-	// RemoteOptions say how a remote is talked to.
-	RemoteOptions = remotes.RemoteOptions
 	// RefStatus tells what a fetch, pull or push did with a branch or archive.
 	RefStatus = layout.RefStatus
 	// FetchOptions say what is fetched. Nil means everything, quietly.

@@ -37,8 +37,6 @@ type (
 	ForkInfo = forks.ForkInfo
 	// Commit is a commit of a tape's history.
 	Commit = forks.Commit
-	// Stamp tells states of a tape apart at little cost.
-	Stamp = query.Stamp
 )
 
 // What has become of a fork.
@@ -171,9 +169,10 @@ func (t *Tape) Summary(ctx context.Context) (query.Summary, error) {
 	return settled(ctx, func() (query.Summary, error) { return query.SummaryOf(ctx, t.in()) })
 }
 
-// Stamp returns what stays the same while nothing is written to the tape, for who looks again
-// and again. One that is not Known says nothing.
-func (t *Tape) Stamp() (Stamp, error) { return query.StampOf(t.in()) }
+// Stamp returns what stays the same while nothing is written to the tape, for who looks again and
+// again, and the id of the last entry that was written through this package or the command line.
+// "" says nothing: a change is under way, for one.
+func (t *Tape) Stamp() (stamp string, last int64, err error) { return query.StampOf(t.in()) }
 
 // History yields the commits of the tape and of its forks, the newest first.
 func (t *Tape) History(ctx context.Context) iter.Seq2[Commit, error] {

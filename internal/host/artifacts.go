@@ -1,9 +1,12 @@
 package host
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -115,11 +118,15 @@ func getArtifact(c *call) (any, error) {
 
 // artifactContent gives all of it, a Range, or with offset or length a part as JSON.
 func artifactContent(c *call) (any, error) {
-	_, a, content, _, err := c.artifact()
+	t, a, file, _, err := c.artifact()
 	if err != nil {
 		return nil, err
 	}
-	defer content.Close()
+	defer file.Close()
+	content, err := c.maskedContent(t, &a, file)
+	if err != nil {
+		return nil, err
+	}
 	if c.query("offset") != "" || c.query("length") != "" {
 		return c.part(a, content)
 	}
@@ -131,6 +138,27 @@ func artifactContent(c *call) (any, error) {
 	http.ServeContent(c.w, c.r, "", time.Time{}, content)
 	c.bytes = a.Size
 	return nil, nil
+}
+
+const maxMasked = maxBody // of a content that is searched for secrets
+
+// maskedContent is a content as the caller may see it: a text without its secrets. The numbers of
+// bytes are those of what is seen.
+func (c *call) maskedContent(t sees, a *repo.ArtifactInfo, content io.ReadSeeker) (io.ReadSeeker, error) {
+	if t.full {
+		return content, nil
+	}
+	if a.Size > maxMasked {
+		return nil, api.TooLarge("the artifact, for a run whose policy is not unmasked,", maxMasked)
+	}
+	data, err := io.ReadAll(content)
+	if err != nil {
+		return nil, err
+	}
+	if masked := c.s.scanner.MaskText(data); !bytes.Equal(masked, data) {
+		data, a.Size, a.SHA256 = masked, int64(len(masked)), fmt.Sprintf("%x", sha256.Sum256(masked))
+	}
+	return bytes.NewReader(data), nil
 }
 
 func (c *call) part(a repo.ArtifactInfo, content io.ReadSeeker) (any, error) {

@@ -12,19 +12,10 @@ import (
 
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
+	"tape/internal/host/transcript"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
-
-// typeOf is an event's name, or an entry's kind.
-func typeOf(e repo.Entry) string {
-	if e.Kind == repo.KindEvent {
-		if name := jsonl.GetString(e.Payload, "name"); name != "" {
-			return name
-		}
-	}
-	return e.Kind
-}
 
 func (c *call) eventQuery() (t sees, query string, keep func(repo.Entry) bool, err error) {
 	t, err = c.tape(c.query("conversation_id"))
@@ -36,7 +27,7 @@ func (c *call) eventQuery() (t sees, query string, keep func(repo.Entry) bool, e
 		types = strings.Split(text, ",")
 	}
 	keep = func(e repo.Entry) bool {
-		return len(types) == 0 || slices.Contains(types, typeOf(e)) || slices.Contains(types, e.Kind)
+		return len(types) == 0 || slices.Contains(types, transcript.TypeOf(e)) || slices.Contains(types, e.Kind)
 	}
 	return t, bound("events", t.Branch(), t.thread, strings.Join(types, ",")), keep, nil
 }
@@ -63,7 +54,7 @@ func events(c *call) (any, error) {
 }
 
 func (s *Server) event(t sees, e repo.Entry, query string) api.EventItem {
-	return api.EventItem{EventID: fmt.Sprintf("%s@%d", t.Name(), e.ID), ConversationID: t.Name(), ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Type: typeOf(e),
+	return api.EventItem{EventID: fmt.Sprintf("%s@%d", t.Name(), e.ID), ConversationID: t.Name(), ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Type: transcript.TypeOf(e),
 		Seq: e.ID, Cursor: s.beside(query, s.spotOf(e)), CreatedAt: e.Date, Data: s.masked(t, e.Payload), Metadata: s.masked(t, e.Meta)}
 }
 
@@ -164,16 +155,16 @@ func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() 
 	tick := time.NewTicker(streamLook)
 	defer tick.Stop()
 	quiet := time.Now()
-	for looked := (repo.Stamp{}); ; {
+	for looked := ""; ; {
 		ended := over != nil && over()
 		if c.run != nil && c.run.over() && over == nil {
 			return nil // its token is void
 		}
-		now, err := t.Stamp()
+		now, _, err := t.Stamp()
 		if err != nil {
 			return err
 		}
-		for more := now != looked || !now.Known(); more; {
+		for more := now != looked || now == ""; more; {
 			var got []repo.Entry
 			var seen repo.Entry
 			if got, more, err = c.scan(t, p, func(e repo.Entry) bool { seen = e; return keep(e) }); err != nil {
@@ -185,7 +176,7 @@ func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() 
 					return err
 				}
 				p.at, quiet = c.s.spotOf(e), time.Now()
-				if err := write(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", c.s.beside(p.query, p.at), oneLine(typeOf(e)), data)); err != nil {
+				if err := write(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", c.s.beside(p.query, p.at), oneLine(transcript.TypeOf(e)), data)); err != nil {
 					return err
 				}
 			}

@@ -45,6 +45,41 @@ func TestState(t *testing.T) {
 	p.fails(422, "invalid_argument", "GET", "/state/actor/k", nil)
 }
 
+// TestArtifactsAreMasked: what a run reads has no secrets, in an artifact as little as in an entry.
+func TestArtifactsAreMasked(t *testing.T) {
+	p := newPeer(t)
+	masked := p.as(p.run(api.RunRequest{Conversation: "c"}).Token)
+	full := p.as(p.run(api.RunRequest{Conversation: "c", Policy: api.Policy{Unmasked: true}}).Token)
+	secret := "ghp_" + strings.Repeat("Ab3dE9", 6)
+	text := "before\nthe needle is " + secret + " <&>\nafter"
+	var art api.ArtifactAnswer
+	masked.with("Content-Type", "text/plain").want(201, "POST", "/artifacts", text, &art)
+	var png api.ArtifactAnswer
+	masked.with("Content-Type", "image/png").want(201, "POST", "/artifacts", "\x89PNG\x00"+secret, &png)
+	ref := fmt.Sprintf(`{"id":%q,"mime_type":"text/plain","name":"","size_bytes":%d,"sha256":%q}`, art.ID, art.Size, art.ID)
+	p.want(201, "POST", "/tapes/c/entries", `{"entries":[{"kind":"tool_result","payload":{"results":[{"text":"see","artifact":`+ref+`}]}}]}`, nil)
+	for _, path := range []string{"/content", "/content?offset=0&length=1000"} {
+		_, body, _ := masked.ask("GET", "/artifacts/"+art.ID+path, nil)
+		var part api.ArtifactPart
+		if json.Unmarshal(body, &part) == nil {
+			body, _ = base64.StdEncoding.DecodeString(part.Base64)
+		}
+		if s := string(body); strings.Contains(s, secret) || !strings.Contains(s, "before\nthe needle") || !strings.HasSuffix(s, " <&>\nafter") {
+			t.Errorf("%s: %q", path, s)
+		}
+	}
+	if _, body, _ := full.ask("GET", "/artifacts/"+art.ID+"/content", nil); string(body) != text {
+		t.Errorf("unmasked: %q", body)
+	}
+	if _, body, _ := masked.ask("GET", "/artifacts/"+png.ID+"/content", nil); string(body) != "\x89PNG\x00"+secret {
+		t.Errorf("what is no text is changed: %q", body)
+	}
+	_, body, _ := masked.ask("GET", "/history/search?q=needle", nil)
+	if s := string(body); strings.Contains(s, "Ab3dE9") || !strings.Contains(s, `"seq":`) {
+		t.Errorf("search: %s", s)
+	}
+}
+
 func TestArtifacts(t *testing.T) {
 	p := newPeer(t)
 	a := p.as(p.run(api.RunRequest{Conversation: "c", Thread: "one"}).Token)

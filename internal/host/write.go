@@ -21,21 +21,23 @@ func (c *call) writable() (sees, error) {
 	if c.run != nil && name != c.run.Tape && !strings.HasPrefix(name, c.run.Tape+"/") || name == hostTape || name == auditTape {
 		return sees{}, api.NotFound("tape")
 	}
-	t, err := c.tape(name)
-	return t, err
+	return c.tape(name)
+}
+
+// asked is what a request is to write, where, and under which key.
+func (c *call) asked(q any) (t sees, data []byte, key string, err error) {
+	if t, err = c.writable(); err == nil {
+		data, err = c.body(q)
+	}
+	if err == nil {
+		key, err = c.key()
+	}
+	return t, data, key, err
 }
 
 func appendEntries(c *call) (any, error) {
-	t, err := c.writable()
-	if err != nil {
-		return nil, err
-	}
 	var q api.AppendRequest
-	data, err := c.body(&q)
-	if err != nil {
-		return nil, err
-	}
-	key, err := c.key()
+	t, data, key, err := c.asked(&q)
 	if err != nil {
 		return nil, err
 	}
@@ -60,16 +62,8 @@ func appendEntries(c *call) (any, error) {
 }
 
 func handoff(c *call) (any, error) {
-	t, err := c.writable()
-	if err != nil {
-		return nil, err
-	}
 	var q api.HandoffRequest
-	data, err := c.body(&q)
-	if err != nil {
-		return nil, err
-	}
-	key, err := c.key()
+	t, data, key, err := c.asked(&q)
 	if err != nil {
 		return nil, err
 	}
@@ -96,10 +90,9 @@ func handoff(c *call) (any, error) {
 
 // keyed notes a request in the tape of the server before it is done, so that it is known when it
 // comes again, whatever happens meanwhile. It reports whether it came before.
-func (c *call) keyed(t sees, op string, body []byte) (again bool, err error) {
-	key, err := c.key()
-	if err != nil || key == "" {
-		return false, err
+func (c *call) keyed(t sees, op, key string, body []byte) (again bool, err error) {
+	if key == "" {
+		return false, nil
 	}
 	host, err := c.s.ensureTape(c.ctx(), hostTape)
 	if err != nil {
@@ -120,16 +113,12 @@ func (c *call) keyed(t sees, op string, body []byte) (again bool, err error) {
 }
 
 func fork(c *call) (any, error) {
-	t, err := c.writable()
-	if err != nil {
-		return nil, err
-	}
 	var q api.ForkRequest
-	data, err := c.body(&q)
+	t, data, key, err := c.asked(&q)
 	if err != nil {
 		return nil, err
 	}
-	again, err := c.keyed(t, "fork", data)
+	again, err := c.keyed(t, "fork", key, data)
 	if err != nil {
 		return nil, err
 	}
@@ -147,32 +136,27 @@ func fork(c *call) (any, error) {
 }
 
 func mergeFork(c *call) (any, error) {
-	return c.closeFork("merge", func(f *repo.Tape) (int, error) {
+	return c.closeFork("merge", repo.ForkMerged, func(f *repo.Tape) (int, error) {
 		r, err := merge.Back(c.ctx(), f)
 		return r.Merged, err
 	})
 }
 
 func discardFork(c *call) (any, error) {
-	return c.closeFork("discard", func(f *repo.Tape) (int, error) { return 0, f.Discard(c.ctx()) })
+	return c.closeFork("discard", repo.ForkDiscarded, func(f *repo.Tape) (int, error) { return 0, f.Discard(c.ctx()) })
 }
 
 // closeFork closes a fork. One that an earlier request with the same key has closed is closed.
-func (c *call) closeFork(op string, do func(f *repo.Tape) (int, error)) (any, error) {
-	t, err := c.writable()
-	if err != nil {
-		return nil, err
-	}
+func (c *call) closeFork(op, status string, do func(f *repo.Tape) (int, error)) (any, error) {
 	var q api.CloseRequest
-	data, err := c.body(&q)
+	t, data, key, err := c.asked(&q)
 	if err != nil {
 		return nil, err
 	}
-	again, err := c.keyed(t, op, data)
+	again, err := c.keyed(t, op, key, data)
 	if err != nil {
 		return nil, err
 	}
-	status := map[string]string{"merge": repo.ForkMerged, "discard": repo.ForkDiscarded}[op]
 	f, err := c.s.Store.Tape(c.ctx(), t.Name()+"/"+q.Fork)
 	if again && errors.Is(err, repo.ErrNotFound) {
 		closed, err := t.ClosedForks(c.ctx())

@@ -25,9 +25,9 @@ import (
 // CloneOptions say how a workspace is made from a remote. Nil means the defaults.
 type CloneOptions struct {
 	workspace.Options
-	RemoteOptions
-	Remote string // what the remote is called; "" means origin
-	Tape   string // which tape or fork is the current one; "" means the tape that the remote's HEAD names
+	Progress io.Writer // gets git's own progress, for a terminal; nil: quiet, and nothing is asked
+	Remote   string    // what the remote is called; "" means origin
+	Tape     string    // which tape or fork is the current one; "" means the tape that the remote's HEAD names
 }
 
 // Cloned tells what a clone has brought.
@@ -123,7 +123,7 @@ func (c *cloning) run(ctx context.Context) (_ *workspace.Store, err error) {
 	if err := AddRemote(ctx, s, c.o.Remote, c.url); err != nil {
 		return nil, err
 	}
-	statuses, head, err := fetch(ctx, s, c.o.Remote, &FetchOptions{RemoteOptions: c.o.RemoteOptions, clone: true})
+	statuses, head, err := fetch(ctx, s, c.o.Remote, &FetchOptions{Progress: c.o.Progress, clone: true})
 	if err != nil {
 		return nil, err
 	}
@@ -309,7 +309,7 @@ func (c *cloning) noTapes(ctx context.Context, s *workspace.Store) error {
 		first := c.out.Rejected[0]
 		return &layout.Error{Class: layout.ErrConflict, Msg: fmt.Sprintf("%q was rejected: %v", first.Tape, first.Err), Way: layout.Hints(first.Err)}
 	}
-	others, err := otherBranches(ctx, s, c.o.Remote, c.o.RemoteOptions)
+	others, err := otherBranches(ctx, s, c.o.Remote, transport.Options{Progress: c.o.Progress})
 	if err != nil || others == "" {
 		return err
 	}
@@ -357,7 +357,7 @@ func (c *cloning) choose(ctx context.Context, s *workspace.Store, head string) (
 	}
 	if head == "" && len(tapes) > 1 {
 		// Git does not tell it with what it fetches.
-		if _, head, err = transport.LsRemote(ctx, s.Git(), c.o.Remote, nil, c.o.RemoteOptions); err != nil {
+		if _, head, err = transport.LsRemote(ctx, s.Git(), c.o.Remote, nil, transport.Options{Progress: c.o.Progress}); err != nil {
 			return nil, err
 		}
 	}

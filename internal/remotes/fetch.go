@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -20,8 +21,8 @@ import (
 
 // FetchOptions say what is fetched. Nil means everything, quietly.
 type FetchOptions struct {
-	RemoteOptions
-	Tapes []string // names of tapes and forks; none: all
+	Progress io.Writer // gets git's own progress, for a terminal; nil: quiet, and nothing is asked
+	Tapes    []string  // names of tapes and forks; none: all
 	// Purges follows purges that were made elsewhere, see repo.Tape.Purge: what was taken out of
 	// a tape there is taken out here, too. Without it such a tape is rejected. Derived is
 	// that of PurgeOptions.
@@ -74,11 +75,11 @@ func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 	if err != nil {
 		return nil, "", err
 	}
-	fetched, err := transport.Fetch(ctx, s.Git(), remote, specs, o.RemoteOptions)
+	fetched, err := transport.Fetch(ctx, s.Git(), remote, specs, transport.Options{Progress: o.Progress})
 	if errors.Is(err, gitstore.ErrNotFound) && len(o.Tapes) > 0 {
 		// Something that was named is not there, or is no more: all that there is tells.
 		if specs, err = fetchSpecs(s, remote, nil); err == nil {
-			fetched, err = transport.Fetch(ctx, s.Git(), remote, specs, o.RemoteOptions)
+			fetched, err = transport.Fetch(ctx, s.Git(), remote, specs, transport.Options{Progress: o.Progress})
 		}
 	}
 	for _, name := range o.Tapes {
@@ -87,7 +88,7 @@ func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 		}
 	}
 	if err == nil && !o.clone { // before anything is forgotten: the line may have been cut
-		err = tellNoTapes(ctx, s, remote, o.RemoteOptions)
+		err = tellNoTapes(ctx, s, remote, transport.Options{Progress: o.Progress})
 	}
 	if err == nil {
 		out, err = accept(ctx, s, remote, o)
@@ -96,7 +97,7 @@ func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 }
 
 // tellNoTapes warns of a remote that has no tapes, and is not empty.
-func tellNoTapes(ctx context.Context, s *workspace.Store, remote string, o RemoteOptions) error {
+func tellNoTapes(ctx context.Context, s *workspace.Store, remote string, o transport.Options) error {
 	known, err := KnownRefs(s, layout.FetchedRefs(remote))
 	if err != nil || len(known) > 0 {
 		return err
@@ -110,7 +111,7 @@ func tellNoTapes(ctx context.Context, s *workspace.Store, remote string, o Remot
 
 // otherBranches says what a remote without tapes has; "" if it is empty. What is no
 // repository at all is an error here, if not before.
-func otherBranches(ctx context.Context, s *workspace.Store, remote string, o RemoteOptions) (string, error) {
+func otherBranches(ctx context.Context, s *workspace.Store, remote string, o transport.Options) (string, error) {
 	refs, _, err := transport.LsRemote(ctx, s.Git(), remote, []string{"refs/heads/"}, o)
 	switch {
 	case err != nil || len(refs) == 0:

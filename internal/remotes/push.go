@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"tape/internal/audit"
@@ -21,13 +22,13 @@ import (
 
 // PushOptions say what is pushed. Nil means every tape that has something new.
 type PushOptions struct {
-	RemoteOptions
-	Tapes    []string // names of tapes and forks; none: all tapes
-	Forks    bool     // the forks of those tapes, too; and forks that were merged are deleted there
-	Archives bool     // their archives, too
-	All      bool     // both
-	DryRun   bool     // everything but the sending
-	Allow    []string // fingerprints of what looks like a secret, and is none
+	Progress io.Writer // gets git's own progress, for a terminal; nil: quiet, and nothing is asked
+	Tapes    []string  // names of tapes and forks; none: all tapes
+	Forks    bool      // the forks of those tapes, too; and forks that were merged are deleted there
+	Archives bool      // their archives, too
+	All      bool      // both
+	DryRun   bool      // everything but the sending
+	Allow    []string  // fingerprints of what looks like a secret, and is none
 }
 
 // Push sends the history of tapes to a remote, see repo.Store.Push.
@@ -241,7 +242,7 @@ func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
 	if len(groups) == 0 {
 		return more, nil
 	}
-	results, err := transport.Push(ctx, p.s.Git(), p.remote, groups, p.o.RemoteOptions)
+	results, err := transport.Push(ctx, p.s.Git(), p.remote, groups, transport.Options{Progress: p.o.Progress})
 	var sent []transport.PushRef
 	// What the remote has, once something was refused: somebody else may have pushed
 	// meanwhile, or a git that was left behind when we were killed.
@@ -276,7 +277,7 @@ func refusal(group []transport.PushResult) string {
 
 // look asks the remote for what it has.
 func (p *pushing) look(ctx context.Context) (transport.Target, map[string]gitstore.Hash, error) {
-	there, err := transport.FindTarget(ctx, p.s.Git(), p.remote, layout.SharedPrefixes(), p.o.RemoteOptions)
+	there, err := transport.FindTarget(ctx, p.s.Git(), p.remote, layout.SharedPrefixes(), transport.Options{Progress: p.o.Progress})
 	has := make(map[string]gitstore.Hash, len(there.Refs))
 	for _, ref := range there.Refs {
 		has[ref.Name] = ref.Hash

@@ -18,9 +18,6 @@ import (
 // Remote is another repository that this one shares tapes with.
 type Remote = transport.Remote
 
-// RemoteOptions say how a remote is talked to.
-type RemoteOptions = transport.Options
-
 // Remotes returns the remotes of the workspace, sorted by name, without passwords.
 func Remotes(ctx context.Context, s *workspace.Store) ([]Remote, error) {
 	if err := ctx.Err(); err != nil {

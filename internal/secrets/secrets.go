@@ -127,6 +127,18 @@ func (s *Scanner) Mask(value []byte, skip func(Finding) bool) ([]byte, []Finding
 	return value, distinct(all)
 }
 
+// MaskText is Mask of a text in UTF-8. Other bytes are returned as they are.
+func (s *Scanner) MaskText(text []byte) []byte {
+	if !utf8.Valid(text) {
+		return text
+	}
+	masked, found := s.Mask(jsonl.AppendString(nil, string(text)), nil)
+	if len(found) == 0 {
+		return text
+	}
+	return jsonl.AppendDecoded(nil, masked[1:len(masked)-1])
+}
+
 // Secrets returns the texts of what Mask replaces, each once.
 func (s *Scanner) Secrets(value []byte, skip func(Finding) bool) []Secret {
 	var all []Secret

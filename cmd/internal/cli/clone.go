@@ -45,7 +45,7 @@ func (o *cloneOptions) run(ctx context.Context, url, dir string) error {
 		return err
 	}
 	store, done, err := repo.Clone(ctx, url, dir, &repo.CloneOptions{
-		Options: *o.storeOptions(), RemoteOptions: o.transport(), Remote: o.remote, Tape: o.tapeName})
+		Options: *o.storeOptions(), Progress: o.watched(), Remote: o.remote, Tape: o.tapeName})
 	if err != nil {
 		return explainRemote(err)
 	}

@@ -39,7 +39,7 @@ history only grows. A branch that does not pass is rejected (exit code 4).
 }
 
 func (o *fetchOptions) run(ctx context.Context, store *repo.Store, remote string) error {
-	o.RemoteOptions = o.transport()
+	o.Progress = o.watched()
 	done, err := store.Fetch(ctx, remote, &o.FetchOptions)
 	if err != nil {
 		return explainRemote(err)

@@ -49,7 +49,7 @@ rejected, too, until --purge makes the same purge here.
 }
 
 func (o *pullOptions) run(ctx context.Context, store *repo.Store, remote string) error {
-	o.RemoteOptions, o.Derived = o.transport(), o.rebuildIndex
+	o.Progress, o.Derived = o.watched(), o.rebuildIndex
 	before := store.CurrentTape()
 	done, err := merge.Pull(ctx, store, remote, &o.PullOptions)
 	if err != nil {

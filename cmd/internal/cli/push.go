@@ -61,7 +61,7 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 	if err := o.askFirst(ctx, store, remote); err != nil {
 		return err
 	}
-	o.RemoteOptions = o.transport()
+	o.Progress = o.watched()
 	for i, name := range o.Tapes {
 		t, err := o.findTape(ctx, store, name)
 		if err != nil {

@@ -58,9 +58,6 @@ func findRemote(ctx context.Context, store *repo.Store, named string) (repo.Remo
 	return repo.Remote{}, layout.Invalid("name one of them: "+strings.Join(names, ", "), "there are several remotes, and none is called %s", repo.DefaultRemote)
 }
 
-// transport shows on a terminal how far it is, and may ask for a password there.
-func (a *App) transport() repo.RemoteOptions { return repo.RemoteOptions{Progress: a.watched()} }
-
 func explainRemote(err error) error {
 	if err == nil || hintOf(err) != "" {
 		return err

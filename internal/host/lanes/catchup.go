@@ -11,11 +11,11 @@ import (
 
 // catchUp reads what has come since; all of it where the tape is not what it was.
 func (l *Lane) catchUp(ctx context.Context, t *repo.Tape) error {
-	stamp, err := t.Stamp()
-	if err != nil || stamp.Known() && stamp == l.stamp {
+	stamp, last, err := t.Stamp()
+	if err != nil || stamp != "" && stamp == l.stamp {
 		return err
 	}
-	l.stamp = repo.Stamp{}
+	l.stamp = ""
 	rev, err := t.Store().Revision(ctx, t, "")
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func (l *Lane) catchUp(ctx context.Context, t *repo.Tape) error {
 	if err := l.read(ctx, rev); err != nil {
 		return err
 	}
-	if stamp.Last() == l.last {
+	if last == l.last {
 		l.stamp = stamp
 	}
 	l.save()
@@ -83,9 +83,9 @@ func (l *Lane) follows(t *repo.Tape, entries []repo.Entry, looks bool) {
 	for _, e := range entries {
 		l.take(e)
 	}
-	l.raw, l.stamp = hash(entries[len(entries)-1]), repo.Stamp{}
+	l.raw, l.stamp = hash(entries[len(entries)-1]), ""
 	if looks {
-		if now, err := t.Stamp(); err == nil && now.Last() == l.last {
+		if now, last, err := t.Stamp(); err == nil && last == l.last {
 			l.stamp = now
 		}
 	}

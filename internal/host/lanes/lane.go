@@ -39,7 +39,7 @@ type Lane struct {
 	busy  bool
 
 	follow sync.Mutex
-	stamp  repo.Stamp // when it had all
+	stamp  string // when it had all
 	last   int64
 	raw    string             // the hash of the last entry: it is another one where the tape was rewritten
 	keys   map[string]Written // by their hashes

@@ -33,6 +33,16 @@ func RoleOf(e repo.Entry) string {
 	return e.Role()
 }
 
+// TypeOf is an event's name, or an entry's kind.
+func TypeOf(e repo.Entry) string {
+	if e.Kind == repo.KindEvent {
+		if name := jsonl.GetString(e.Payload, "name"); name != "" {
+			return name
+		}
+	}
+	return e.Kind
+}
+
 // TextOf is what an entry says in words.
 func TextOf(kind string, payload []byte) string {
 	if kind == repo.KindAnchor {
