@@ -117,9 +117,13 @@ func (most amount) results(results []byte) string {
 	var out []string
 	for result := range jsonl.Elements(results) {
 		text, ok := jsonl.String(result)
-		if !ok && len(result) > 0 && result[0] == '[' {
+		switch {
+		case ok:
+		case result[0] == '[':
 			text = most.content(result)
-		} else if !ok {
+		case jsonl.Get(result, "artifact") != nil && jsonl.Get(result, "text") != nil:
+			text = jsonl.GetString(result, "text")
+		default:
 			text = Shorten(string(result), most.data)
 		}
 		out = append(out, most.clip(text))

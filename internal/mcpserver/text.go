@@ -19,6 +19,8 @@ const (
 	mostChars  = 30_000 // clients cut what is longer, or do not show it
 	titleChars = 60
 	cutNote    = 200 // what is said where something was cut off
+
+	textBytes = 1 << 20 // of an artifact's text, at most, before it is cut
 )
 
 // dataFollows stands above recorded text.
@@ -84,7 +86,7 @@ func title(text string) string {
 // entryText shows an entry: its id at the first column, where no recorded text begins, and what
 // it says, with the texts of its artifacts, of which at most so many characters.
 func entryText(ctx context.Context, t *repo.Tape, e repo.Entry, chars int) (string, error) {
-	e, err := view.WithTexts(ctx, t, e)
+	e, err := view.WithTexts(ctx, t, e, textBytes)
 	body := strings.Join(display.Whole(e), "\n  ")
 	if n := utf8.RuneCountInString(body); n > chars {
 		body = clip(body, chars) + fmt.Sprintf(" [%d more characters]", n-chars)

@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -19,7 +20,6 @@ import (
 const (
 	previewBytes = 2000    // of a text
 	imageBytes   = 5 << 20 // an image of at most so many bytes is shown
-	textBytes    = 1 << 20 // of a text, where it is to be read
 )
 
 // shower shows artifacts of a tape in the payloads of entries.
@@ -42,9 +42,10 @@ func WithPictures(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, 
 	return (&shower{pictures: true}).entry(ctx, t, e)
 }
 
-// WithTexts puts into an entry the texts that it refers to, of each at most 1 MiB.
-func WithTexts(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
-	return (&shower{texts: textBytes, alone: true}).entry(ctx, t, e)
+// WithTexts puts into an entry the texts that it refers to, of each at most so many bytes; 0 is
+// all of it.
+func WithTexts(ctx context.Context, t *repo.Tape, e repo.Entry, most int64) (repo.Entry, error) {
+	return (&shower{texts: cmp.Or(most, layout.ArtifactLimit), alone: true}).entry(ctx, t, e)
 }
 
 // Inlined puts into an entry, and into its line, all of the texts and pictures that it refers to.

@@ -12,7 +12,9 @@ import (
 	"tape/internal/display"
 	"tape/internal/export"
 	"tape/internal/jsonl"
+	"tape/internal/layout"
 	"tape/repo"
+	"tape/repo/view"
 )
 
 // How much is shown of a line.
@@ -60,6 +62,9 @@ func (a *App) conversation(v entryView) *export.Screen {
 func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], v entryView, title func(tape string) string) error {
 	screen := a.conversation(v)
 	if screen == nil {
+		if !a.json && a.width() == 0 {
+			entries = a.withTexts(ctx, t, entries)
+		}
 		return a.showLines(entries, title)
 	}
 	a.page()
@@ -76,11 +81,34 @@ func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[r
 		}
 		return fmt.Sprintf("tape --tape %s show @%d", shellWord(e.Tape), e.ID)
 	}
+	if screen.Whole {
+		entries = a.withTexts(ctx, t, entries)
+	}
 	left, err := export.Conversation(ctx, resultWriter{a.out}, screen, entries)
 	if err == nil && left > 0 {
 		a.say("\n%s", a.style(dim, display.Count(left, "event is", "events are")+" left out; --events shows them"))
 	}
 	return err
+}
+
+// withTexts puts the texts that entries refer to where they were said. Where t is nil, the entries
+// are of several tapes.
+func (a *App) withTexts(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
+	return withArtifacts(ctx, t, entries, func(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
+		if t == nil && len(layout.Artifacts(e.Payload)) > 0 {
+			store, err := a.openStore(ctx)
+			if err == nil {
+				t, err = store.Tape(ctx, e.Tape)
+			}
+			if err != nil {
+				return e, err
+			}
+		}
+		if t == nil {
+			return e, nil
+		}
+		return view.WithTexts(ctx, t, e, 0)
+	})
 }
 
 // showTape shows what a query selects of a tape.
