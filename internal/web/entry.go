@@ -279,7 +279,7 @@ func (v *viewer) images(e repo.Entry) []string {
 		})
 	}
 	for _, a := range repo.References(e) {
-		if pictures[a.MIMEType] {
+		if display.IsShown(a.MIMEType) {
 			out = append(out, v.base+"/t/"+pathEscape(v.tape)+"/-/artifact/"+a.ID)
 		}
 	}

@@ -10,9 +10,11 @@ import (
 	"strings"
 
 	"tape/internal/about"
+	"tape/internal/display"
 	"tape/internal/export"
 	"tape/internal/jsonl"
 	"tape/repo"
+	"tape/repo/view"
 )
 
 // A page has one window of entries; page.js keeps at most four.
@@ -300,7 +302,8 @@ func (s *server) export(r *request) error {
 	}
 	r.w.Header().Set("Content-Type", types[format]+"; charset=utf-8")
 	if format == export.HTML { // it has its own policy, and its style in itself
-		r.w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
+		r.w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox")
+		src.Entries = view.Each(r.Context(), t, src.Entries, view.WithPictures)
 	}
 	return export.Write(r.Context(), r.w, format, src)
 }
@@ -317,7 +320,7 @@ func (s *server) artifact(r *request) error {
 	}
 	defer f.Close()
 	r.w.Header().Set("Content-Type", "application/octet-stream")
-	if pictures[a.MIMEType] {
+	if display.IsShown(a.MIMEType) {
 		r.w.Header().Set("Content-Type", a.MIMEType)
 	} else {
 		r.w.Header().Set("Content-Disposition", "attachment")
@@ -328,14 +331,9 @@ func (s *server) artifact(r *request) error {
 
 var errForbidden = errors.New("not allowed")
 
-// inline finds the images within an entry: parts with base64 data.
+// inline finds the pictures within an entry: parts with base64 data.
 func inline(payload []byte, use func(mime, data string) bool) bool {
-	mime, data := cmp.Or(jsonl.GetString(payload, "media_type"), jsonl.GetString(payload, "mime_type"), jsonl.GetString(payload, "mimeType")), jsonl.GetString(payload, "data")
-	if url := jsonl.GetString(payload, "url"); strings.HasPrefix(url, "data:") {
-		head, body, _ := strings.Cut(strings.TrimPrefix(url, "data:"), ",")
-		mime, data = strings.TrimSuffix(head, ";base64"), body
-	}
-	if pictures[mime] && data != "" {
+	if mime, data := display.Picture(payload); display.IsShown(mime) {
 		return use(mime, data)
 	}
 	if jsonl.IsObject(payload) {
@@ -353,6 +351,3 @@ func inline(payload []byte, use func(mime, data string) bool) bool {
 	}
 	return true
 }
-
-// pictures are the types that a page shows. SVG is none: it can have script.
-var pictures = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}

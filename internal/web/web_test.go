@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"html"
 	"net/http"
@@ -276,5 +277,25 @@ func TestLong(t *testing.T) {
 	}
 	if n := strings.Count(s.shows("/t/long/@50000"), "<article"); n > 100 {
 		t.Errorf("a page has %d entries", n)
+	}
+}
+
+// TestExportedPictures: a page that is exported has the pictures in itself, and may show them.
+func TestExportedPictures(t *testing.T) {
+	s := newSite(t, false)
+	tape, err := s.store.CreateTape(t.Context(), "drawn")
+	must(t, err)
+	a, err := tape.AddArtifact(t.Context(), repo.Artifact{MIMEType: "image/png"}, strings.NewReader("\x89PNG of a cart"))
+	must(t, err)
+	_, err = tape.Append(t.Context(), nil, draft(t, "message", object{"role": "user", "content": "See", "artifact": json.RawMessage(a.Reference())}, nil))
+	must(t, err)
+	s.shows("/t/drawn", "/t/drawn/-/artifact/"+a.ID)
+	s.shows("/t/drawn/-/artifact/"+a.ID, "PNG of a cart")
+	s.shows("/t/drawn/-/export/html", `src="data:image/png;base64,`)
+	res, err := s.client.Get(s.url + "/t/drawn/-/export/html")
+	must(t, err)
+	must(t, res.Body.Close())
+	if policy := res.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "img-src data:") {
+		t.Errorf("the policy is %q", policy)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"unicode/utf8"
 
@@ -53,6 +54,20 @@ func Inlined(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error
 	out, err := (&shower{texts: layout.ArtifactLimit}).entry(ctx, t, e)
 	out.Raw = bytes.Replace(e.Raw, e.Payload, out.Payload, 1)
 	return out, err
+}
+
+// Each shows the artifacts of entries of a tape in one of these ways.
+func Each(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], show func(context.Context, *repo.Tape, repo.Entry) (repo.Entry, error)) iter.Seq2[repo.Entry, error] {
+	return func(yield func(repo.Entry, error) bool) {
+		for e, err := range entries {
+			if err == nil {
+				e, err = show(ctx, t, e)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 func (s *shower) entry(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {

@@ -94,7 +94,7 @@ func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[r
 // withTexts puts the texts that entries refer to where they were said. Where t is nil, the entries
 // are of several tapes.
 func (a *App) withTexts(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
-	return withArtifacts(ctx, t, entries, func(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
+	return view.Each(ctx, t, entries, func(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
 		if t == nil && len(layout.Artifacts(e.Payload)) > 0 {
 			store, err := a.openStore(ctx)
 			if err == nil {

@@ -126,11 +126,11 @@ func (o *exportOptions) source(ctx context.Context, t *repo.Tape) (export.Source
 	src := export.Source{Tape: t.Name(), Kinds: o.kinds, Entries: o.entries(ctx, t)}
 	switch f := export.Format(o.format); {
 	case o.inline:
-		src.Entries = withArtifacts(ctx, t, src.Entries, view.Inlined)
+		src.Entries = view.Each(ctx, t, src.Entries, view.Inlined)
 	case f == export.OpenAI || f == export.Training:
-		src.Entries = withArtifacts(ctx, t, src.Entries, view.WithArtifacts)
+		src.Entries = view.Each(ctx, t, src.Entries, view.WithArtifacts)
 	case f == export.HTML:
-		src.Entries = withArtifacts(ctx, t, src.Entries, view.WithPictures)
+		src.Entries = view.Each(ctx, t, src.Entries, view.WithPictures)
 	}
 	if f := export.Format(o.format); f == export.JSONL || f == export.OpenAI {
 		return src, nil

@@ -4,26 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 	"os"
 	"path/filepath"
 
 	"tape/repo"
 )
-
-// withArtifacts shows artifacts in entries, in one of the ways of package view.
-func withArtifacts(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], show func(context.Context, *repo.Tape, repo.Entry) (repo.Entry, error)) iter.Seq2[repo.Entry, error] {
-	return func(yield func(repo.Entry, error) bool) {
-		for e, err := range entries {
-			if err == nil {
-				e, err = show(ctx, t, e)
-			}
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
-}
 
 // writeArtifacts writes the artifacts of the exported entries to a folder. Those that did not come
 // with their entries are left out.
