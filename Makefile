@@ -27,9 +27,10 @@ CROSS     ?= windows/amd64
 QUICK     := '-gcflags=all=-N -l'
 
 TEST_TIMEOUT ?= 12m
-SIDE_BY_SIDE := Soak(Concurrent|ForkRaces|Processes|UpdateRefBesideGit|BatchIsNotSeenInPart|KillIndexer)
-# The packages whose tests take longest begin first: at the end no core waits for one of them.
-LONGEST      := ./repo ./cmd/tape ./internal/importer
+# -race takes three times as long. These packages do one thing after another, and go without it,
+# but for tests of these names.
+IN_TURN      := ./repo ./index ./merge
+SIDE_BY_SIDE := Concurrent|Races|Processes|Beside|While|AtOnce|Twice|InPart|KillIndexer|AgainAndAgain
 TESTFLAGS    ?=
 BENCHFLAGS   ?=
 FUZZTIME     ?= 30s
@@ -89,8 +90,13 @@ test: ## everything CI runs: gofmt, lint (and vet), cross-compile, docs, short f
 .PHONY: unit
 unit: ## only the tests: unit tests and scripts
 	@race='$(RACE)'; [ -n "$$race" ] || echo '== test (without -race: no working C compiler)'; \
-	[ -z "$$race" ] || echo '== test -race'; \
-	$(GO) test -vet=off $${race:+$$race $(UNWATCHED)} -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $(LONGEST) ./...
+	[ -z "$$race" ] || echo '== test -race'; log=$$(mktemp); status=0; \
+	trap 'kill $$turn 2>/dev/null; rm -f "$$log"' EXIT; trap 'exit 130' INT TERM; \
+	test="$(GO) test -vet=off -timeout $(TEST_TIMEOUT)"; \
+	$$test -p 1 $(TESTFLAGS) $(IN_TURN) >"$$log" 2>&1 & turn=$$!; \
+	$$test $${race:+$$race $(UNWATCHED)} $(TESTFLAGS) ./cmd/tape $$($(GO) list ./... | grep -vxF $(subst ./,-e tape/,$(IN_TURN))) || status=1; \
+	[ -z "$$race" ] || $$test $$race $(UNWATCHED) -run '$(SIDE_BY_SIDE)' $(TESTFLAGS) $(IN_TURN) || status=1; \
+	wait $$turn || status=1; turn=; cat "$$log"; exit $$status
 
 .PHONY: fmt-check
 fmt-check: ## fail when gofmt -s would change a file
@@ -138,13 +144,11 @@ fuzz-check: ## run every fuzz target with a few inputs
 		done; \
 	done; exit $$status
 
-# -race takes three times as long, and is for those that do things side by side: make test runs
-# the others with it.
 .PHONY: soak
 soak: ## the long runs: faults, simulations, power cuts, fuzz for SOAKTIME; SEED=n repeats one
 	@echo "== soak, SEED=$(SEED)"; status=0; export TAPE_SOAK=1 TAPE_SEED=$(SEED); \
 	$(GO) test -vet=off -count=1 -run 'Soak' -timeout 2h $(TESTFLAGS) ./... || status=1; \
-	$(GO) test $(RACE) $(if $(RACE),$(UNWATCHED)) -vet=off -count=1 -run '$(SIDE_BY_SIDE)' -timeout 2h $(TESTFLAGS) ./... || status=1; \
+	$(GO) test $(RACE) $(if $(RACE),$(UNWATCHED)) -vet=off -count=1 -run 'Soak.*($(SIDE_BY_SIDE))' -timeout 2h $(TESTFLAGS) ./... || status=1; \
 	$(MAKE) --no-print-directory fuzz FUZZTIME=$(SOAKTIME) || status=1; \
 	echo "== soak done, SEED=$(SEED)"; exit $$status
 

@@ -30,7 +30,7 @@ func TestSearchAfterCutCheckout(t *testing.T) {
 	mustHandoff(t, tp, "other")
 
 	cuts := 0
-	for n := int64(1); ; n += int64(testkit.Size(3, 2, 1)) {
+	for n := int64(1); ; n += int64(testkit.Size(3, 1)) {
 		dir := filepath.Join(t.TempDir(), "ws")
 		if err := os.CopyFS(dir, os.DirFS(s.Dir())); err != nil {
 			t.Fatal(err)
@@ -139,7 +139,7 @@ func TestSearchWhileForksClose(t *testing.T) {
 	})
 	other, _ := reopen(t, s.Dir())
 	ix = testIndex(t, other)
-	for n := range testkit.Size(60, 40, 1000) {
+	for n := range testkit.Size(60, 1000) {
 		mustSearch(t, ix, Search{Text: "needle", How: How(n % 2), Tapes: everything(t, other), Context: n % 3})
 	}
 	close(stop)

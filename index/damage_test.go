@@ -159,7 +159,7 @@ func TestSoakFlippedBytes(t *testing.T) {
 	good := readFile(t, path)
 	tapes := []*repo.Tape{openTape(t, s, "")}
 	missed, rebuiltN := 0, 0
-	rounds := testkit.Size(30, 80, 4000)
+	rounds := testkit.Size(30, 4000)
 	for i := range rounds {
 		bad := bytes.Clone(good)
 		for range 1 + rng.IntN(4) {
@@ -267,7 +267,7 @@ func TestStrangeIndex(t *testing.T) {
 		"UPDATE tapes SET entries = -1",
 		"DELETE FROM tapes",
 	} {
-		if i%testkit.Size(4, 1, 1) > 0 {
+		if i%testkit.Size(4, 1) > 0 {
 			continue
 		}
 		d, err := store.Open(s.IndexFile())

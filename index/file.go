@@ -23,22 +23,24 @@ func (x *Index) openCurrent() error {
 	if err := x.Close(); err != nil {
 		return err
 	}
-	state, err := store.Look(path)
-	if err != nil || state != store.Fresh {
-		return err
-	}
-	if st, err = os.Stat(path); err != nil {
-		return nil //nolint:nilerr // it is gone: as if it had never been there
-	}
-	d, err := store.Open(path)
-	if err != nil {
-		if _, gone := os.Lstat(path); errors.Is(gone, fs.ErrNotExist) {
-			return nil // just now, by a build
+	for {
+		state, err := store.Look(path)
+		if err != nil || state != store.Fresh {
+			return err
 		}
-		return err
+		if st, err = os.Stat(path); err != nil {
+			return nil //nolint:nilerr // it is gone: as if it had never been there
+		}
+		d, err := store.Open(path)
+		if err == nil {
+			x.db, x.file = d, st
+			return nil
+		}
+		// Just now, a build may have taken it away, and put another one in its place.
+		if now, statErr := os.Stat(path); statErr == nil && os.SameFile(now, st) {
+			return err
+		}
 	}
-	x.db, x.file = d, st
-	return nil
 }
 
 // makeRoom says what is wrong with the file; what is not ours is kept under another name.

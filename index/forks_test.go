@@ -144,12 +144,12 @@ func alone(tapes []*repo.Tape) (out []*store.Target) {
 func TestForksAreSearchedWhole(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
-	for range testkit.Size(1, 2, 20) {
+	for range testkit.Size(1, 20) {
 		s := testStore(t)
 		all, entries := family(t, s, &drafter{rng: rng, at: testkit.Clock()}, 6)
 		x := testIndex(t, s)
 		whole := storedWhole(t, all)
-		for range testkit.Size(40, 120, 600) {
+		for range testkit.Size(40, 600) {
 			wantAnswer(t, x, search(rng, all, entries))
 			wantAnswer(t, x, scanSearch(rng, all, entries))
 			one := search(rng, all, entries)
@@ -195,7 +195,7 @@ func TestManyMatchesInAFork(t *testing.T) {
 	for _, tp := range all {
 		for _, text := range []string{"common", "common words", "comm*", "common -redis", "common OR redis"} {
 			for _, limit := range []*int{nil, repo.N(1), repo.N(20), repo.N(300)} {
-				if !testkit.Soak() && rng.IntN(testkit.Size(6, 2, 1)) > 0 {
+				if !testkit.Soak() && rng.IntN(testkit.Size(6, 1)) > 0 {
 					continue
 				}
 				q := Search{Text: text, Tapes: []*repo.Tape{tp}, Query: repo.Query{Limit: limit}, NoFold: rng.IntN(2) == 0, Newest: rng.IntN(3) == 0}
@@ -220,7 +220,7 @@ func TestNeighboursInAFork(t *testing.T) {
 	all, entries := family(t, s, &drafter{rng: rng, at: testkit.Clock()}, 4)
 	x := testIndex(t, s)
 	checked := 0
-	for range testkit.Size(20, 40, 200) {
+	for range testkit.Size(20, 200) {
 		one := search(rng, all, entries)
 		one.Context, one.Tapes = 1+rng.IntN(3), all[rng.IntN(len(all)):][:1]
 		if rng.IntN(2) == 0 {

@@ -327,8 +327,8 @@ func (w *world) compare(searches int) {
 func TestSoakHistories(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
-	for range testkit.Size(1, 2, 60) {
-		followHistory(t, rng, testkit.Size(20, 40, 250), testkit.Size(15, 25, 120))
+	for range testkit.Size(1, 60) {
+		followHistory(t, rng, testkit.Size(20, 250), testkit.Size(15, 120))
 	}
 }
 
@@ -440,7 +440,7 @@ func TestManyMatches(t *testing.T) {
 	d := &drafter{rng: rng, at: testkit.Clock()}
 	tp := openTape(t, s, "")
 	x := testIndex(t, s)
-	for i := range testkit.Size(6, 12, 24) {
+	for i := range testkit.Size(6, 24) {
 		var drafts []repo.Draft
 		for range 80 {
 			one := d.draft()

@@ -121,7 +121,7 @@ func TestCancelled(t *testing.T) {
 	tp := openTape(t, s, "")
 	x := testIndex(t, s)
 	mustSync(t, x)
-	n := testkit.Size(3000, 8000, 60_000)
+	n := testkit.Size(3000, 60_000)
 	drafts := make([]repo.Draft, n)
 	for i := range drafts {
 		drafts[i] = repo.Message("user", fmt.Sprint("needle ", i))

@@ -231,7 +231,7 @@ func TestSoakProcesses(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
 	newTape(t, s, "other")
-	share := testkit.Size(6, 15, 150)
+	share := testkit.Size(6, 150)
 	modes := map[string]int{"append": 1, "find": 3, "sync": 1, "rebuild": 1}
 	var all []*process
 	for mode, n := range modes {
@@ -289,11 +289,11 @@ func TestSoakKillIndexer(t *testing.T) {
 		}
 		mustAppend(t, tp, drafts...)
 	}
-	some := testkit.Size(400, 1000, 1000)
+	some := testkit.Size(400, 1000)
 	grow(2 * some)
 	mustSync(t, testIndex(t, s))
 	between := 0
-	for i := range testkit.Size(3, 8, 150) {
+	for i := range testkit.Size(3, 150) {
 		mode := []string{"sync", "rebuild", "sync"}[i%3]
 		if mode == "sync" {
 			if rng.IntN(3) == 0 {

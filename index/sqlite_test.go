@@ -47,7 +47,7 @@ func TestPlainSQLite(t *testing.T) {
 		}
 	}
 	mustSync(t, x)
-	for range testkit.Size(3, 8, 50) {
+	for range testkit.Size(3, 50) {
 		from := rng.IntN(11)
 		to := from + 1 + rng.IntN(11-from)
 		a, b := string(rune('a'+from)), string(rune('a'+to))

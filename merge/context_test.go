@@ -19,7 +19,7 @@ import (
 // forks, forks of forks, merges, merges by git and pulls, for every clone with equal bytes.
 func TestSoakContexts(t *testing.T) {
 	x := &contextSim{cloneSim: newCloneSim(t, testkit.Random(t)), seen: map[string][]string{}}
-	for n := range testkit.Size(40, 80, 500) {
+	for n := range testkit.Size(40, 500) {
 		if what, err := x.step(); err != nil {
 			t.Fatalf("step %d: %s: %v", n, what, err)
 		}

@@ -184,7 +184,7 @@ func TestPullCut(t *testing.T) {
 	made := newScene(t)
 	rng := testkit.Random(t)
 	for name, direction := range map[string]gitpeer.Direction{"from server": gitpeer.FromServer, "to server": gitpeer.ToServer} {
-		for range testkit.Size(1, 2, 60) {
+		for range testkit.Size(1, 60) {
 			after := rng.Int64N(6000)
 			t.Run(fmt.Sprint(name, " at ", after), func(t *testing.T) {
 				t.Parallel()
@@ -386,7 +386,7 @@ func TestPushTwoAtOnce(t *testing.T) {
 	made := newScene(t)
 	users := []*user{made.user(t), clones(t, made.remote)}
 	want := map[string]bool{}
-	for round := range testkit.Size(2, 4, 100) {
+	for round := range testkit.Size(2, 100) {
 		var wait sync.WaitGroup
 		for i, u := range users {
 			text := fmt.Sprintf("user %d, round %d", i, round)
@@ -465,7 +465,7 @@ func TestSoakPullKill(t *testing.T) {
 	made := newScene(t)
 	here, other := made.user(t), clones(t, made.remote)
 	var acked []string
-	for round := range testkit.Size(1, 3, 60) {
+	for round := range testkit.Size(1, 60) {
 		text := fmt.Sprintf("other %d", round)
 		acked = append(acked, text)
 		other.says("main", text)

@@ -18,7 +18,7 @@ import (
 // TestSoakPullMany pushes, clones and pulls many tapes of eleven phases, and logs how long
 // that takes.
 func TestSoakPullMany(t *testing.T) {
-	tapes := testkit.Size(10, 30, 5000)
+	tapes := testkit.Size(10, 5000)
 	ann := begins(t, gitpeer.Bare(t))
 	for i := range 10 {
 		ann.says("main", fmt.Sprint("text ", i))

@@ -20,9 +20,9 @@ import (
 // push in any order. In the end all have the same history, byte for byte, and everything
 // that was recorded once, in the order in which it was recorded.
 func TestSoakClones(t *testing.T) {
-	for range testkit.Size(1, 2, 1) {
+	for range testkit.Size(1, 1) {
 		x := newCloneSim(t, testkit.Random(t))
-		for n := range testkit.Size(30, 60, 1000) {
+		for n := range testkit.Size(30, 1000) {
 			if what, err := x.step(); err != nil {
 				t.Fatalf("step %d: %s: %v", n, what, err)
 			}

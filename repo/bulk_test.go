@@ -81,7 +81,7 @@ func TestSoakBulkFaults(t *testing.T) {
 				t.Fatal(lost, err)
 			}
 		}, run: func(ctx context.Context, s *Store) error { return addBare(ctx, s, "other/tape") }},
-	}, pace{alone: testkit.Size(5, 2, 1), others: testkit.Size(20, 8, 1), goOn: testkit.Size(8, 8, 1)})
+	}, pace{alone: testkit.Size(5, 1), others: testkit.Size(20, 1), goOn: testkit.Size(8, 1)})
 }
 
 // TestBulk: tapes that came in together are like others: they are written to, forked, merged,

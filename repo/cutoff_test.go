@@ -49,7 +49,7 @@ func TestSoakPullCutOff(t *testing.T) {
 	dir, kept := bob.Dir(), filepath.Join(t.TempDir(), "ws") // put back in its place: linked trees name that
 	copyTree(t, dir, kept)
 	var want string
-	step := testkit.Size(11, 5, 1)
+	step := testkit.Size(11, 1)
 	for n := rng.IntN(step) + 1; ; n += step {
 		f := &faulty{n: n, gap: 1}
 		cut := joinAll(t.Context(), openFaulty(t, dir, f))
@@ -101,7 +101,7 @@ func TestSoakCloneCutOff(t *testing.T) {
 	}
 	_, whole, err := clone(1 << 30)
 	mustDo(t, err)
-	for n := whole.seen; n > max(0, whole.seen-testkit.Size(15, 30, 1000)); n-- { // it is moved in at the end
+	for n := whole.seen; n > max(0, whole.seen-testkit.Size(15, 1000)); n-- { // it is moved in at the end
 		dir, f, err := clone(n)
 		if err == nil || workspace.IsWorkspace(dir) {
 			continue // whole

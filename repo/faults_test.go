@@ -283,7 +283,7 @@ func openFaulty(t *testing.T, dir string, f *faulty) *Store {
 // while the change is being taken back. Whatever fails, the change has happened or it has not, nobody has to repair
 // anything, and the next call works. Every N is tried in the long runs.
 func TestSoakFaults(t *testing.T) {
-	tryFaults(t, faultCases(), pace{alone: testkit.Size(10, 3, 1), others: testkit.Size(40, 12, 1), goOn: testkit.Size(8, 8, 1)})
+	tryFaults(t, faultCases(), pace{alone: testkit.Size(10, 1), others: testkit.Size(40, 1), goOn: testkit.Size(8, 1)})
 }
 
 // TestReferAfterFault: an artifact that a call left which failed is not taken for durable by the

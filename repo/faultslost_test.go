@@ -72,9 +72,9 @@ func TestSoakFaultsInit(t *testing.T) {
 		if gap == forgets && !testkit.Forgets {
 			continue
 		}
-		step := testkit.Size(4, 2, 1)
+		step := testkit.Size(4, 1)
 		if gap == forgets {
-			step = testkit.Size(20, 10, 1)
+			step = testkit.Size(20, 1)
 		}
 		for n := 1 + rng.IntN(step); ; n += step {
 			f := &faulty{n: n, gap: gap}
@@ -125,7 +125,7 @@ func TestSoakFaultsClone(t *testing.T) {
 	t.Parallel()
 	remote := healthyRemote(t)
 	rng := testkit.Random(t)
-	step := testkit.Size(40, 15, 1)
+	step := testkit.Size(40, 1)
 	for n := 1 + rng.IntN(step); ; n += step {
 		root := t.TempDir()
 		dir := filepath.Join(root, "ws")

@@ -109,7 +109,7 @@ func TestForkPoints(t *testing.T) {
 // Every filter of a fork gives what it gives on a tape that has the same entries.
 func TestForkFilters(t *testing.T) {
 	rng := testkit.Random(t)
-	for range testkit.Size(1, 3, 20) {
+	for range testkit.Size(1, 20) {
 		s := testStore(t, nil)
 		m := openTape(t, s, "main")
 		at := testkit.Clock()
@@ -140,7 +140,7 @@ func TestForkFilters(t *testing.T) {
 				t.Fatalf("entry %d is %s in the fork, %s in the tape", i+1, inFork[i].Raw, inMain[i].Raw)
 			}
 		}
-		for range testkit.Size(100, 400, 4000) {
+		for range testkit.Size(100, 4000) {
 			q := randomQuery(rng, inFork)
 			got, err := collect(t.Context(), f, q)
 			want, wantErr := naive(inFork, q)

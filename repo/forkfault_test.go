@@ -138,5 +138,5 @@ func forkPicture(t *testing.T, s *Store) string {
 
 // TestSoakForkFaults does what TestSoakFaults does with the changes around forks.
 func TestSoakForkFaults(t *testing.T) {
-	tryFaults(t, forkFaults(), pace{alone: testkit.Size(60, 40, 1), others: testkit.Size(120, 80, 1), goOn: 1})
+	tryFaults(t, forkFaults(), pace{alone: testkit.Size(60, 1), others: testkit.Size(120, 1), goOn: 1})
 }

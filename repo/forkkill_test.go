@@ -107,7 +107,7 @@ func TestSoakForkKill(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 3))
 			done := 0
-			for range testkit.Size(2, 4, 80) {
+			for range testkit.Size(2, 80) {
 				if killOnce(t, rng, mode) {
 					done++
 				}

@@ -82,7 +82,7 @@ func TestSoakForkRaces(t *testing.T) {
 	}
 	var all []*process
 	for range 5 {
-		all = append(all, start(t, s.Dir(), fmt.Sprintf("fork-race main\n%d", testkit.Size(15, 40, 400)), 1))
+		all = append(all, start(t, s.Dir(), fmt.Sprintf("fork-race main\n%d", testkit.Size(15, 400)), 1))
 	}
 	where := map[string]string{}
 	for _, p := range all {

@@ -105,7 +105,7 @@ func (x *forkSim) step(ctx context.Context) (string, error) {
 		do     func(ctx context.Context) (string, error)
 	}
 	acts := []act{{30, x.append}, {9, x.handoff}, {5, x.checkpoint}, {11, x.fork}, {13, x.mergeBack}, {4, x.discard},
-		{2, x.reset}, {2, x.restore}, {6, x.byHand}, {6, x.gitMerge}, {5, x.hostMerge}, {6, x.maintain}, {testkit.Size(2, 5, 8), x.kill}}
+		{2, x.reset}, {2, x.restore}, {6, x.byHand}, {6, x.gitMerge}, {5, x.hostMerge}, {6, x.maintain}, {testkit.Size(2, 8), x.kill}}
 	total := 0
 	for _, a := range acts {
 		total += a.weight
@@ -333,8 +333,8 @@ func (x *forkSim) maintain(ctx context.Context) (string, error) {
 func TestSoakForks(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
-	for range testkit.Size(1, 1, 25) {
-		simulateForks(t, rng, testkit.Size(90, 180, 400))
+	for range testkit.Size(1, 25) {
+		simulateForks(t, rng, testkit.Size(90, 400))
 	}
 }
 

@@ -310,7 +310,7 @@ func (x *forkSim) kill(ctx context.Context) (string, error) {
 	case <-p.done:
 		return what, fmt.Errorf("the helper ended by itself: %s", p.errs.String())
 	}
-	time.Sleep(time.Duration(x.rng.ExpFloat64() * float64(testkit.Size(8, 8, 12)) * float64(time.Millisecond)))
+	time.Sleep(time.Duration(x.rng.ExpFloat64() * float64(testkit.Size(8, 12)) * float64(time.Millisecond)))
 	_ = p.cmd.Process.Kill()
 	<-p.done
 	_ = p.cmd.Wait()

@@ -31,7 +31,7 @@ func TestWritersBesidePrune(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}()
-	rounds := testkit.Size(8, 40, 400)
+	rounds := testkit.Size(8, 400)
 	for i := range rounds {
 		mustAppend(t, main, Message("user", fmt.Sprint(i)))
 		mustHandoff(t, main, fmt.Sprint("phase ", i))

@@ -16,7 +16,7 @@ import (
 // host's merge button makes of it), the branch ends with the tree that Tape.Merge gives.
 func TestSoakGitMergeEndsAsOurs(t *testing.T) {
 	rng := testkit.Random(t)
-	for range testkit.Size(2, 6, 100) {
+	for range testkit.Size(2, 100) {
 		dir := filepath.Join(t.TempDir(), "a")
 		forkedHistory(t, rng, dir)
 		want := mergedTreeOf(t, dir)
@@ -51,7 +51,7 @@ func TestSoakGitMergeEndsAsOurs(t *testing.T) {
 func TestSoakRecordingDuringAConflict(t *testing.T) {
 	rng := testkit.Random(t)
 	kept := 0
-	for range testkit.Size(4, 12, 60) {
+	for range testkit.Size(4, 60) {
 		dir := filepath.Join(t.TempDir(), "a")
 		forkedHistory(t, rng, dir)
 		mergeWithGit(t, dir, "git merge")

@@ -46,7 +46,7 @@ const remoteNamespace = "refs/tape/remotes/evil/"
 func TestHostileRemotes(t *testing.T) {
 	t.Parallel()
 	good := healthyRemote(t)
-	every := testkit.Size(4, 1, 1) // TestHostilePull fetches each
+	every := testkit.Size(4, 1) // TestHostilePull fetches each
 	first := testkit.Random(t).IntN(every)
 	for i, k := range hostile.Cases() {
 		t.Run(k.Name, func(t *testing.T) {

@@ -69,7 +69,7 @@ func TestSoakMarks(t *testing.T) {
 	rng := testkit.Random(t)
 	wholes, parts := 0, 0
 	rare := func() bool { return wholes == 0 || parts < wholes }
-	for round := 0; round < testkit.Size(1, 2, 40) || round < 20 && rare(); round++ {
+	for round := 0; round < testkit.Size(1, 40) || round < 20 && rare(); round++ {
 		// What git does by hand here leaves tags behind, which Verify does not like.
 		s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), &InitOptions{Options: Options{Now: testkit.Clock}})
 		if err != nil {
@@ -80,7 +80,7 @@ func TestSoakMarks(t *testing.T) {
 		f := &follower{}
 		f.catchUp(t, x.tp)
 		marked := mustPicture(t, x.s)
-		for range testkit.Size(30, 60, 300) {
+		for range testkit.Size(30, 300) {
 			x.steps = append(x.steps, x.markStep())
 			if marked != mustPicture(t, x.s) && query.Unchanged(x.tp.in(), f.mark) {
 				t.Fatalf("unchanged, says the mark, after %v", x.steps)

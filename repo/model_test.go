@@ -251,10 +251,10 @@ func (x *simulation) step() (string, error) {
 func TestSoakModel(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
-	for range testkit.Size(1, 3, 60) {
+	for range testkit.Size(1, 60) {
 		x := &simulation{t: t, rng: rng, m: newModel(), at: testkit.Clock(), s: testStore(t, &InitOptions{Options: Options{Now: testkit.Clock}})}
 		x.reopen()
-		for range testkit.Size(120, 120, 400) {
+		for range testkit.Size(120, 400) {
 			what, err := x.step()
 			x.steps = append(x.steps, what)
 			if err != nil {
@@ -279,7 +279,7 @@ func TestQueryLaws(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
 	kinds := []string{KindMessage, KindToolCall, KindEvent, KindError, "custom", KindSystem}
-	for range testkit.Size(1, 3, 20) {
+	for range testkit.Size(1, 20) {
 		tp := openTape(t, testStore(t, nil), "")
 		at := testkit.Clock()
 		var drafts []Draft
@@ -297,7 +297,7 @@ func TestQueryLaws(t *testing.T) {
 			drafts = append(drafts, Draft{Kind: kinds[rng.IntN(len(kinds))], Payload: []byte(anyPayload), Date: at.In(zone).Format(time.RFC3339Nano)})
 		}
 		all := entriesOf(t, tp, Query{})
-		for range testkit.Size(100, 400, 4000) {
+		for range testkit.Size(100, 4000) {
 			q := randomQuery(rng, all)
 			got, err := collect(t.Context(), tp, q)
 			want, wantErr := naive(all, q)

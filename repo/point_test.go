@@ -117,7 +117,7 @@ func TestPointCommon(t *testing.T) {
 	}
 	tapes = append(tapes, other)
 	targets := []string{"main", "other"}
-	for range testkit.Size(30, 60, 400) {
+	for range testkit.Size(30, 400) {
 		tp := tapes[rnd.IntN(len(tapes))]
 		switch rnd.IntN(8) {
 		case 0:
@@ -136,7 +136,7 @@ func TestPointCommon(t *testing.T) {
 			mustAppend(t, tp, Message("user", "text"), Event("e", nil))
 		}
 	}
-	for range testkit.Size(20, 60, 500) {
+	for range testkit.Size(20, 500) {
 		a := pointOf(t, tapes[0], targets[rnd.IntN(len(targets))])
 		b := pointOf(t, tapes[0], targets[rnd.IntN(len(targets))])
 		common, err := a.CommonWith(b)

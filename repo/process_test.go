@@ -251,7 +251,7 @@ func TestSoakKill(t *testing.T) {
 	for _, mode := range []string{"append", "batch", "handoff"} {
 		s := testStore(t, nil)
 		acked := map[int64]string{}
-		kills, useful := testkit.Size(4, 14, 100), 0
+		kills, useful := testkit.Size(4, 100), 0
 		for range kills {
 			p := start(t, s.Dir(), mode, 0)
 			select {
@@ -343,7 +343,7 @@ func TestSoakConcurrent(t *testing.T) {
 	t.Parallel()
 	s := testStore(t, nil)
 	const processes = 8
-	share := testkit.Size(10, 25, 200)
+	share := testkit.Size(10, 200)
 	gitLoop := func(args func(n int) []string) func() error {
 		n := 0
 		return func() error {
@@ -463,7 +463,7 @@ func TestSoakBatchIsNotSeenInPart(t *testing.T) {
 			return nil
 		})
 	}
-	for i := range testkit.Size(10, 60, 600) {
+	for i := range testkit.Size(10, 600) {
 		_, err := tp.Update(t.Context(), func(tx *Tx) error {
 			for range 3 {
 				if _, err := tx.AppendEntry(t.Context(), Message("user", strings.Repeat("z", rand.IntN(2000)))); err != nil {

@@ -171,7 +171,7 @@ func TestSoakPullPurgeCutOff(t *testing.T) {
 	if records := recordsIn(t, openTape(t, bob, "main")); records != 1 {
 		t.Errorf("following a purge leaves %d records, and one was made", records)
 	}
-	step := testkit.Size(250, 120, 9) // each begins elsewhere
+	step := testkit.Size(250, 9) // each begins elsewhere
 	for n := 1 + rng.IntN(step); ; n += step {
 		mustDo(t, os.RemoveAll(dir))
 		copyTree(t, kept, dir)

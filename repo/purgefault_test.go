@@ -61,7 +61,7 @@ func TestSoakPurgeFaults(t *testing.T) {
 		if gap == forgets && !testkit.Forgets {
 			continue
 		}
-		step := testkit.Size(400, 300, 9) // each begins elsewhere
+		step := testkit.Size(400, 9) // each begins elsewhere
 		for n := 1 + rng.IntN(step); ; n += step {
 			mustDo(t, os.RemoveAll(dir))
 			copyTree(t, kept, dir)
@@ -152,7 +152,7 @@ func TestSoakPurgeCutOffThenAppend(t *testing.T) {
 	mustCheckpoint(t, m)
 	runGit(t, dir, "branch", "mine", "tape/main")
 	mustAppend(t, m, Message("user", "two "+leak(1)))
-	step := testkit.Size(150, 60, 9)
+	step := testkit.Size(150, 9)
 	for n := 1 + rng.IntN(step); ; n += step {
 		if purgeContinued(t, dir, n, rng.IntN(2) == 0) || t.Failed() {
 			t.Logf("about %d operations", n)
@@ -219,7 +219,7 @@ func TestPurgeOtherCutOff(t *testing.T) {
 		return err
 	}
 	cut := 0
-	step := testkit.Size(200, 80, 5)
+	step := testkit.Size(200, 5)
 	for n := 1 + testkit.Random(t).IntN(step); !t.Failed(); n += step {
 		dir := filepath.Join(t.TempDir(), "ws")
 		copyTree(t, template, dir)

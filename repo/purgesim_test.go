@@ -79,9 +79,9 @@ var commitName = regexp.MustCompile(`"commit":"[0-9a-f]{40}"`)
 // verifies, and the forks still merge.
 func TestPurgeRandom(t *testing.T) {
 	rng := testkit.Random(t)
-	for range testkit.Size(1, 1, 60) {
+	for range testkit.Size(1, 60) {
 		x := newForkSim(t, rng)
-		for range 20 + rng.IntN(testkit.Size(40, 80, 300)) {
+		for range 20 + rng.IntN(testkit.Size(40, 300)) {
 			x.touched = nil
 			what, err := x.step(t.Context())
 			x.steps = append(x.steps, what)

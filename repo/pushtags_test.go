@@ -181,7 +181,7 @@ func TestPushBesideHandoffs(t *testing.T) {
 	for n := range 1000 {
 		mustDo(t, os.WriteFile(filepath.Join(archives, fmt.Sprint("at", n)), []byte(head.String()+"\n"), 0o600))
 	}
-	for round := range testkit.Size(5, 10, 300) {
+	for round := range testkit.Size(5, 300) {
 		done := make(chan error)
 		go func() {
 			var err error

@@ -57,7 +57,7 @@ func TestFilesAndRange(t *testing.T) {
 	mustAppend(t, fork, Message("user", "of the fork"))
 	for _, tp := range []*Tape{scannedTape(t, true), scannedTape(t, false), fork} {
 		all := entriesOf(t, tp, Query{})
-		for range testkit.Size(12, 40, 2000) {
+		for range testkit.Size(12, 2000) {
 			q := randomQuery(rng, all)
 			q.Limit, q.Tail, q.Reverse = nil, nil, false
 			want, wantErr := collect(t.Context(), tp, q)

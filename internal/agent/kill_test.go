@@ -99,7 +99,7 @@ func killEach(t *testing.T, answer func(n int, r models.Request) hooks.Stream, t
 	var mu sync.Mutex
 	run := &counter{}
 	var h *host
-	step := testkit.Size(19, 7, 1)
+	step := testkit.Size(19, 1)
 	n := 0
 	h = open(&disk.FS{Fault: func(disk.Op, string) error {
 		mu.Lock()

@@ -29,18 +29,26 @@ func (r *Repo) objects(fresh bool) *gitobject.DB {
 // Refresh looks anew which packs are there.
 func (r *Repo) Refresh() { _ = r.objects(true) }
 
-// get reads an object or its size, twice if need be: packs may have been made since.
+// looks bounds how often packs are looked for while git makes others of them.
+const looks = 20
+
+// get reads an object or its size. If it is not there it looks again: packs may have been made
+// since, and a look at packs that git is replacing may see neither the old ones nor the new.
 func (r *Repo) get(h Hash, content bool) (kind Kind, size int64, data []byte, err error) {
 	if o, ok := r.kept.Get(h); ok {
 		return o.Kind, int64(len(o.Data)), o.Data, nil
 	}
-	for _, fresh := range []bool{false, true} {
-		if kind, size, data, err = r.objects(fresh).Get(h, content); err == nil {
+	for look := range looks {
+		db := r.objects(look > 0)
+		if kind, size, data, err = db.Get(h, content); err == nil {
 			if content {
 				data = slices.Clip(data) // who appends to it gets a copy
 				r.kept.Put(h, gitobject.Cached{Kind: kind, Data: data})
 			}
 			return kind, size, data, nil
+		}
+		if look > 0 && (!errors.Is(err, ErrNotFound) || db.Current()) {
+			break
 		}
 	}
 	if errors.Is(err, ErrNotFound) {
@@ -120,9 +128,15 @@ func (r *Repo) ResolvePrefix(prefix string) (Hash, error) {
 	}
 	var found []Hash
 	if len(prefix) >= 4 && strings.Trim(prefix, "0123456789abcdef") == "" {
-		var err error
-		if found, err = r.objects(true).WithPrefix(prefix); err != nil {
-			return ZeroHash, err
+		for range looks {
+			db := r.objects(true)
+			var err error
+			if found, err = db.WithPrefix(prefix); err != nil {
+				return ZeroHash, err
+			}
+			if len(found) > 0 || db.Current() {
+				break
+			}
 		}
 	}
 	switch len(found) {

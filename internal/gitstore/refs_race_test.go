@@ -34,7 +34,7 @@ func commitOn(r *Repo, tree, parent Hash, message string) (Hash, error) {
 // packs refs and collects garbage. Each acknowledged update must be in the history.
 func TestSoakUpdateRefBesideGit(t *testing.T) {
 	j := gitjudge.New(t)
-	writers, rounds := 8, testkit.Size(40, 100, 400)
+	writers, rounds := 8, testkit.Size(40, 400)
 	tree := j.Hash(j.Git("hash-object", "-t", "tree", "-w", os.DevNull))
 	j.Git("config", "gc.auto", "0")
 	fillPackedRefs(j)
@@ -186,7 +186,7 @@ func TestKilledWriter(t *testing.T) {
 	j := gitjudge.New(t)
 	tree := j.Hash(j.Git("hash-object", "-t", "tree", "-w", os.DevNull))
 	j.OK(appendCommit(open(j, nil), name, tree, "first"))
-	for round := range testkit.Size(8, 12, 100) {
+	for round := range testkit.Size(8, 100) {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKilledWriter$")
 		cmd.Env = append(os.Environ(), dirEnv+"="+j.GitDir)
 		out, err := cmd.StdoutPipe()

@@ -160,7 +160,7 @@ func (x *clones) read(r *pages) {
 func TestCursors(t *testing.T) {
 	x := newClones(t)
 	readers := []*pages{{}, {}, {forward: true}, {forward: true}}
-	for range testkit.Size(40, 120, 2000) {
+	for range testkit.Size(40, 2000) {
 		x.step()
 		for _, r := range readers {
 			*x.now = x.now.Add(time.Second)

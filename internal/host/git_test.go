@@ -128,7 +128,7 @@ func TestGitMeanwhile(t *testing.T) {
 			}
 		},
 	}
-	for range testkit.Size(1, 1, 5) {
+	for range testkit.Size(1, 5) {
 		for _, step := range steps {
 			time.Sleep(50 * time.Millisecond)
 			checkpoint()

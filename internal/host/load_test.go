@@ -22,7 +22,7 @@ import (
 // once, in the order of its run, and each reader gets all of them, once and in order.
 func TestManyRuns(t *testing.T) {
 	p := newPeer(t)
-	runs, conversations, says := testkit.Size(20, 60, 200), 4, 5
+	runs, conversations, says := testkit.Size(20, 200), 4, 5
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	p.run(api.RunRequest{Conversation: "c0"}) // there is something to follow

@@ -174,7 +174,7 @@ func (w *world) check(r inhabitant, path string, code int, body string) {
 
 // TestProperty sends random requests of random runs, a quarter of them writes.
 func TestProperty(t *testing.T) {
-	n := testkit.Size(500, 1_000, 10_000)
+	n := testkit.Size(500, 10_000)
 	w := &world{peer: newPeer(t), rnd: testkit.Random(t)}
 	w.populate()
 	answers := map[int]int{}

@@ -66,7 +66,7 @@ func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	data := large(testkit.Size(12, 40, 40) << 20)
+	data := large(testkit.Size(12, 40) << 20)
 	var before, now runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

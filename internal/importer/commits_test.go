@@ -99,7 +99,7 @@ func TestCommitsFollowed(t *testing.T) {
 	}
 	for _, format := range []string{ClaudeCode, Codex, Gemini} {
 		whole := strings.NewReplacer("DIR", project, "ID", strings.TrimSpace(string(id))).Replace(string(lines(committing[format]...)))
-		for seed := range uint64(testkit.Size(5, 40, 40)) {
+		for seed := range uint64(testkit.Size(5, 40)) {
 			rng := rand.New(rand.NewPCG(seed, 5))
 			follows(t, format, "s.jsonl", cuts(rng, []byte(whole), 1+rng.IntN(12)))
 		}

@@ -113,7 +113,7 @@ func TestContinue(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			files := liveFiles(t, format)
 			for _, name := range slices.Sorted(mapKeys(files)) {
-				for seed := range uint64(testkit.Size(1, 1, 8)) {
+				for seed := range uint64(testkit.Size(1, 8)) {
 					rng := rand.New(rand.NewPCG(seed, uint64(len(name))))
 					follows(t, format, name, cuts(rng, files[name], 1+rng.IntN(12)))
 				}
@@ -127,7 +127,7 @@ func TestContinue(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				follows(t, format, filepath.Base(path), cuts(rand.New(rand.NewPCG(1, uint64(i))), b, testkit.Size(1, 2, 9)))
+				follows(t, format, filepath.Base(path), cuts(rand.New(rand.NewPCG(1, uint64(i))), b, testkit.Size(1, 9)))
 			}
 		})
 	}
@@ -139,7 +139,7 @@ func TestContinueAtOnce(t *testing.T) {
 	l := &long{format: ClaudeCode}
 	path := filepath.Join(t.TempDir(), "s-1.jsonl")
 	s := testStore(t)
-	for range testkit.Size(3, 6, 20) {
+	for range testkit.Size(3, 20) {
 		l.turn(2)
 		if err := os.WriteFile(path, l.b.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
@@ -265,7 +265,7 @@ func TestContinueTurns(t *testing.T) {
 // TestContinueTakenBack: where a person goes back, or a program writes lines again or later than
 // others that hang on them, the order may differ, and nothing is lost or there twice.
 func TestContinueTakenBack(t *testing.T) {
-	for seed := range uint64(testkit.Size(2, 8, 40)) {
+	for seed := range uint64(testkit.Size(2, 40)) {
 		b := lines(generate(seed, 40)...)
 		rng := rand.New(rand.NewPCG(seed, 3))
 		live, once := testStore(t), testStore(t)
@@ -409,7 +409,7 @@ func (l *long) turn(calls int) {
 func TestContinueCosts(t *testing.T) {
 	for _, format := range []string{ClaudeCode, Codex} {
 		l := &long{format: format}
-		for l.b.Len() < testkit.Size(4, 40, 40)<<20 {
+		for l.b.Len() < testkit.Size(4, 40)<<20 {
 			l.turn(20)
 		}
 		path := filepath.Join(t.TempDir(), "s-1.jsonl")

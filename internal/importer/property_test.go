@@ -54,7 +54,7 @@ func minus(a, b []string) []string {
 }
 
 func TestClaudeGrows(t *testing.T) {
-	for seed := range uint64(testkit.Size(2, 6, 6)) {
+	for seed := range uint64(testkit.Size(2, 6)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { grows(t, ClaudeCode, generate(seed, 25), 1) })
 	}
 }
@@ -65,7 +65,7 @@ func TestClaudeFixturesGrow(t *testing.T) {
 			continue
 		}
 		ls := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
-		grows(t, ClaudeCode, ls, len(ls)/testkit.Size(3, 7, 7)+1)
+		grows(t, ClaudeCode, ls, len(ls)/testkit.Size(3, 7)+1)
 	}
 }
 

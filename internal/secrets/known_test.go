@@ -81,7 +81,7 @@ func TestKnownKeyLines(t *testing.T) {
 // what the scanner tells of them is how they stand there.
 func TestKnown(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
-	for range testkit.Size(3, 10, 300) {
+	for range testkit.Size(3, 300) {
 		all := texts(rng)
 		for range 20 {
 			v := []byte(value(rng, all, 4))

@@ -228,7 +228,7 @@ func ruleCases(rng *rand.Rand) []ruleCase {
 
 func TestRules(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
-	for range testkit.Size(3, 20, 500) {
+	for range testkit.Size(3, 500) {
 		for _, c := range ruleCases(rng) {
 			for _, text := range c.yes {
 				if got := rulesOf(s.Text([]byte(text))); !slices.Equal(got, []string{c.rule}) {

@@ -50,17 +50,12 @@ func Main(m *testing.M, env map[string]string, helper func(mode string)) {
 // Soak reports whether the long runs are asked for.
 func Soak() bool { return os.Getenv("TAPE_SOAK") != "" }
 
-// Size picks the extent of a test: full with TAPE_SOAK, short with -short or with the race
-// detector, which sees in a few rounds what it would see in many and makes all of them ten
-// times slower.
-func Size(short, normal, full int) int {
-	switch {
-	case Soak():
-		return full
-	case testing.Short() || Raced:
-		return short
+// Size picks the extent of a test: few, or with TAPE_SOAK all.
+func Size(few, all int) int {
+	if Soak() {
+		return all
 	}
-	return normal
+	return few
 }
 
 // Random gives a source whose seed is printed, and can be set with TAPE_SEED.

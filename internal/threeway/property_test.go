@@ -137,7 +137,7 @@ func checkMerge(t *testing.T, in Input) [][]byte {
 // A family of forks grows and merges, to parents and past them, again and again.
 func TestMergeFamily(t *testing.T) {
 	rng := testkit.Random(t)
-	for range testkit.Size(30, 200, 20000) {
+	for range testkit.Size(30, 20000) {
 		w := &writer{rng: rng}
 		all := []*branch{{}}
 		w.append(all[0])
@@ -166,7 +166,7 @@ func TestMergeFamily(t *testing.T) {
 // A fork of a fork arrives as the same bytes by either way.
 func TestMergeAssociative(t *testing.T) {
 	rng := testkit.Random(t)
-	for range testkit.Size(50, 500, 50000) {
+	for range testkit.Size(50, 50000) {
 		w := &writer{rng: rng}
 		grow := func(b *branch, least int) {
 			for range least + rng.IntN(5) {
@@ -197,7 +197,7 @@ func TestMergeAssociative(t *testing.T) {
 // Copies of a tape diverge, and pull from and push to one that is published.
 func TestMergePulls(t *testing.T) {
 	rng := testkit.Random(t)
-	for range testkit.Size(30, 200, 20000) {
+	for range testkit.Size(30, 20000) {
 		w := &writer{rng: rng}
 		published := &branch{}
 		w.append(published)

@@ -48,7 +48,7 @@ func grown(t *testing.T, rnd *rand.Rand, n int, step func(tp *repo.Tape, i int) 
 // did; of each side the order is kept.
 func TestDiffOfForks(t *testing.T) {
 	rnd := testkit.Random(t)
-	w, names := grown(t, rnd, testkit.Size(30, 40, 300), func(tp *repo.Tape, i int) (err error) {
+	w, names := grown(t, rnd, testkit.Size(30, 300), func(tp *repo.Tape, i int) (err error) {
 		switch rnd.IntN(5) {
 		case 0:
 			_, err = tp.Handoff(t.Context(), repo.Anchor{Name: "phase"})

@@ -95,7 +95,7 @@ func TestLanes(t *testing.T) {
 // at the end.
 func TestGraph(t *testing.T) {
 	rnd := testkit.Random(t)
-	w, _ := grown(t, rnd, testkit.Size(20, 40, 300), func(tp *repo.Tape, i int) error {
+	w, _ := grown(t, rnd, testkit.Size(20, 300), func(tp *repo.Tape, i int) error {
 		_, err := tp.Append(t.Context(), nil, repo.Message("user", "text"))
 		if err != nil {
 			return err

@@ -51,7 +51,7 @@ func TestHostileExitCodes(t *testing.T) {
 	good := healthyRemote(t)
 	knows := filepath.Join(t.TempDir(), "knows")
 	(&sandbox{t, knows}).must("clone", good, knows)
-	every := testkit.Size(7, 3, 1)
+	every := testkit.Size(7, 1)
 	for i, k := range hostile.Cases() {
 		if k.Unsent || i%every != 0 {
 			continue

@@ -42,7 +42,7 @@ func TestKill(t *testing.T) {
 			t.Fatalf("%s: %v: %s", step, err, out)
 		}
 	}
-	for round := range testkit.Size(1, 3, 20) {
+	for round := range testkit.Size(1, 20) {
 		for i, step := range steps {
 			for range 4 {
 				messages++
@@ -67,7 +67,7 @@ func TestKill(t *testing.T) {
 			t.Errorf("message %d is %s, and has %d answers", i, data, n)
 		}
 	}
-	if kills := len(steps) * testkit.Size(1, 3, 20); unknown > kills {
+	if kills := len(steps) * testkit.Size(1, 20); unknown > kills {
 		t.Errorf("of %d answers it is not known whether they arrived, after %d kills", unknown, kills)
 	}
 	if server.Waiting() > 0 {
@@ -82,7 +82,7 @@ func TestKillGateway(t *testing.T) {
 	}
 	server, dir := tt.New(t), t.TempDir()
 	messages := 0
-	for seed := range testkit.Size(3, 15, 200) {
+	for seed := range testkit.Size(3, 200) {
 		for range 3 {
 			messages++
 			server.Push(private(messages, fmt.Sprintf(`"text":",question %d."`, messages)))

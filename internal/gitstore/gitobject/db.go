@@ -26,6 +26,7 @@ type DB struct {
 	mu     sync.Mutex
 	dirs   []string // object folders: the repository's, then its alternates
 	listed bool
+	gone   bool // a pack that was listed is not there any more
 	packs  []*pack
 	bases  generations[baseAt] // of deltas
 }
@@ -101,7 +102,8 @@ func (o *DB) packed(h Hash, content, isOpen bool) (Kind, int64, []byte, error) {
 			continue
 		}
 		if err := p.open(&o.bases); errors.Is(err, fs.ErrNotExist) {
-			continue // repacked since; the caller looks once more
+			o.gone = true
+			continue // repacked since; see Current
 		} else if err != nil {
 			return "", 0, nil, err
 		}
@@ -179,15 +181,30 @@ func (o *DB) list() {
 	if o.listed {
 		return
 	}
+	for _, path := range o.there() {
+		o.packs = append(o.packs, &pack{path: path})
+	}
+	o.listed = true
+}
+
+func (o *DB) there() (packs []string) {
 	for _, dir := range o.dirs {
 		found, _ := os.ReadDir(filepath.Join(dir, "pack")) // there may be none
 		for _, e := range found {
 			if name, ok := strings.CutSuffix(e.Name(), ".idx"); ok && strings.HasPrefix(name, "pack-") {
-				o.packs = append(o.packs, &pack{path: filepath.Join(dir, "pack", name+".pack")})
+				packs = append(packs, filepath.Join(dir, "pack", name+".pack"))
 			}
 		}
 	}
-	o.listed = true
+	return packs
+}
+
+// Current reports whether the packs are those that were listed. If not, git is putting others in
+// their place, and what was not found may be in those.
+func (o *DB) Current() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.gone && slices.EqualFunc(o.packs, o.there(), func(p *pack, path string) bool { return p.path == path })
 }
 
 // WithPrefix returns the names of all objects that begin with hex digits, at least two.
@@ -205,7 +222,10 @@ func (o *DB) WithPrefix(prefix string) ([]Hash, error) {
 	}
 	o.list()
 	for _, p := range o.packs {
-		if err := p.open(&o.bases); err != nil {
+		if err := p.open(&o.bases); errors.Is(err, fs.ErrNotExist) {
+			o.gone = true
+			continue
+		} else if err != nil {
 			return nil, err
 		}
 		p.withPrefix(prefix, found)

@@ -66,7 +66,7 @@ func TestTransportCut(t *testing.T) {
 func last(hashes []gitstore.Hash) gitstore.Hash { return hashes[len(hashes)-1] }
 
 func cuts() (out []int64) {
-	step := int64(testkit.Size(2500, 1700, 97))
+	step := int64(testkit.Size(2500, 97))
 	for n := int64(1); n < 5000; n += step {
 		out = append(out, n)
 	}
@@ -77,7 +77,7 @@ func cuts() (out []int64) {
 func TestTransportCancelled(t *testing.T) {
 	peer := httpPeer(t)
 	a, b := newSide(t, peer), newSide(t, peer)
-	a.push([]PushRef{branch("tape/a", last(growing(t, a.r, gitstore.ZeroHash, testkit.Size(50, 80, 200), "much")))})
+	a.push([]PushRef{branch("tape/a", last(growing(t, a.r, gitstore.ZeroHash, testkit.Size(50, 200), "much")))})
 	for _, wait := range []int{0, 5, 20, 60} { // ms
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(wait)*time.Millisecond)
 		_, err := Fetch(ctx, b.r, "origin", mirror, b.o())
@@ -146,7 +146,7 @@ func TestTransportTwoAtOnce(t *testing.T) {
 		if way == "path" {
 			peer.Way, peer.URL = way, peer.Dir
 		}
-		for round := range testkit.Size(1, 2, 50) {
+		for round := range testkit.Size(1, 50) {
 			name := fmt.Sprintf("tape-%d", round)
 			var wait sync.WaitGroup
 			var got [2]string

@@ -15,7 +15,7 @@ import (
 
 // TestTransportManyRefs pushes and fetches many branches, each with ten tags.
 func TestTransportManyRefs(t *testing.T) {
-	branches := testkit.Size(8, 20, 5000)
+	branches := testkit.Size(8, 5000)
 	dir := gitpeer.Bare(t)
 	peer := gitpeer.Peer{Way: "path", Dir: dir, URL: dir}
 	a, b := newSide(t, peer), newSide(t, peer)

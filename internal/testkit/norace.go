@@ -1,6 +1,0 @@
-//go:build !race
-
-package testkit
-
-// Raced says that the race detector is on.
-const Raced = false
