@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"html"
 	"net/http"
@@ -287,7 +286,7 @@ func TestExportedPictures(t *testing.T) {
 	must(t, err)
 	a, err := tape.AddArtifact(t.Context(), repo.Artifact{MIMEType: "image/png"}, strings.NewReader("\x89PNG of a cart"))
 	must(t, err)
-	_, err = tape.Append(t.Context(), nil, draft(t, "message", object{"role": "user", "content": "See", "artifact": json.RawMessage(a.Reference())}, nil))
+	_, err = tape.Append(t.Context(), nil, draft(t, "message", object{"role": "user", "content": "See", "artifact": a.Reference()}, nil))
 	must(t, err)
 	s.shows("/t/drawn", "/t/drawn/-/artifact/"+a.ID)
 	s.shows("/t/drawn/-/artifact/"+a.ID, "PNG of a cart")
