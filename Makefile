@@ -29,7 +29,7 @@ QUICK     := '-gcflags=all=-N -l'
 TEST_TIMEOUT ?= 12m
 # -race takes three times as long. These packages do one thing after another, and go without it,
 # but for tests of these names.
-IN_TURN      := ./repo ./index ./merge
+IN_TURN      := ./repo ./internal/importer ./index ./merge
 SIDE_BY_SIDE := Concurrent|Races|Processes|Beside|While|AtOnce|Twice|InPart|KillIndexer|AgainAndAgain
 TESTFLAGS    ?=
 BENCHFLAGS   ?=
@@ -94,7 +94,7 @@ unit: ## only the tests: unit tests and scripts
 	trap 'kill $$turn 2>/dev/null; rm -f "$$log"' EXIT; trap 'exit 130' INT TERM; \
 	test="$(GO) test -vet=off -timeout $(TEST_TIMEOUT)"; \
 	$$test -p 1 $(TESTFLAGS) $(IN_TURN) >"$$log" 2>&1 & turn=$$!; \
-	$$test $${race:+$$race $(UNWATCHED)} $(TESTFLAGS) ./cmd/tape $$($(GO) list ./... | grep -vxF $(subst ./,-e tape/,$(IN_TURN))) || status=1; \
+	$$test $${race:+$$race $(UNWATCHED)} -p 3 $(TESTFLAGS) ./cmd/tape $$($(GO) list ./... | grep -vxF $(subst ./,-e tape/,$(IN_TURN))) || status=1; \
 	[ -z "$$race" ] || $$test $$race $(UNWATCHED) -run '$(SIDE_BY_SIDE)' $(TESTFLAGS) $(IN_TURN) || status=1; \
 	wait $$turn || status=1; turn=; cat "$$log"; exit $$status
 

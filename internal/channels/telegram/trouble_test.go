@@ -60,7 +60,7 @@ func TestTokenIsHidden(t *testing.T) {
 
 func TestTwoPollers(t *testing.T) {
 	h := start(t, nil)
-	h.server.Unit = 100 * time.Millisecond
+	h.server.Slow(100 * time.Millisecond)
 	h.until("poll", func() bool { return h.server.Calls("getUpdates") > 0 })
 	other, err := New(options(h.server, t.TempDir()), h.handle)
 	if err == nil {

@@ -16,13 +16,14 @@ func (s *Server) poll(r *http.Request, a args) (any, *Fault) {
 		}
 	})
 	limit := 100
+	var end <-chan time.Time
 	s.do(func() {
-		if a.Offset == s.offset && time.Since(s.polled) < s.Unit/2 {
+		if a.Offset == s.offset && time.Since(s.polled) < s.unit/2 {
 			limit = 1
 		}
 		s.offset, s.polled = a.Offset, time.Now()
+		end = time.After(time.Duration(min(a.Timeout, 50)) * s.unit)
 	})
-	end := time.After(time.Duration(min(a.Timeout, 50)) * s.Unit)
 	for {
 		out, arrived := s.take(a.Offset, limit)
 		if len(out) > 0 || a.Timeout == 0 {

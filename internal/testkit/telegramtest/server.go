@@ -56,10 +56,10 @@ type Fault struct {
 
 // Server is the scripted server.
 type Server struct {
-	URL  string
-	Unit time.Duration // a second of long polling
+	URL string
 
 	mu      sync.Mutex
+	unit    time.Duration // a second of long polling
 	next    int64
 	updates []queued
 	polling chan struct{} // of the poll that waits; closed to end it
@@ -81,7 +81,7 @@ type queued struct {
 // New starts a server, which ends with the test. Updates are numbered from 1000.
 func New(t testing.TB) *Server {
 	s := &Server{
-		Unit: time.Millisecond, next: 1000, arrived: make(chan struct{}), chats: map[int64]bool{}, files: map[string][]byte{},
+		unit: time.Millisecond, next: 1000, arrived: make(chan struct{}), chats: map[int64]bool{}, files: map[string][]byte{},
 		faults: map[string][]Fault{}, calls: map[string]int{},
 	}
 	server := httptest.NewServer(s)
@@ -92,6 +92,9 @@ func New(t testing.TB) *Server {
 	s.URL = server.URL
 	return s
 }
+
+// Slow sets how long a second of long polling is, at first a millisecond.
+func (s *Server) Slow(unit time.Duration) { s.do(func() { s.unit = unit }) }
 
 // Push queues an update, for example {"message": {…}}, and returns its number. The chats in
 // it are known from now on.
