@@ -87,9 +87,9 @@ func TestSoftReset(t *testing.T) {
 	}
 }
 
-// TestLockFileRemoved: a lock file that somebody removes while others wait for it does
+// TestLockFileRemovedWhileWaiting: a lock file that somebody removes while others wait for it does
 // not let two of them in.
-func TestLockFileRemoved(t *testing.T) {
+func TestLockFileRemovedWhileWaiting(t *testing.T) {
 	s := testStore(t, nil)
 	tp := openTape(t, s, "main")
 	mustAppend(t, tp, Message("user", "one"))
