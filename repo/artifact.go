@@ -42,15 +42,14 @@ func (t *Tape) AddArtifact(ctx context.Context, a Artifact, r io.Reader) (Artifa
 	return settled(ctx, func() (Artifact, error) { return writer.AddArtifact(ctx, t.in(), a, staged) })
 }
 
-// Artifact opens an artifact by its id, of which the beginning is enough. Its type and name are
-// those of the last entry that refers to it; both are "" if none does. ErrNotFound if the tape has
-// none.
-func (t *Tape) Artifact(ctx context.Context, id string) (Artifact, io.ReadSeekCloser, error) {
-	a, r, err := t.OpenArtifact(ctx, id)
-	return a.Artifact, r, err
+// Artifact opens an artifact by its id, of which the beginning is enough. ErrNotFound if the tape
+// has none.
+func (t *Tape) Artifact(ctx context.Context, id string) (io.ReadSeekCloser, error) {
+	return settled(ctx, func() (io.ReadSeekCloser, error) { return query.Artifact(ctx, t.in(), id) })
 }
 
-// OpenArtifact is Artifact with the phase and the entries.
+// OpenArtifact is Artifact with what the entries say of it, for which it reads the phase. Type and
+// name are those of the last entry that refers to it; both are "" if none does.
 func (t *Tape) OpenArtifact(ctx context.Context, id string) (a ArtifactInfo, r io.ReadSeekCloser, err error) {
 	r, err = settled(ctx, func() (io.ReadSeekCloser, error) {
 		a, r, err = query.OpenArtifact(ctx, t.in(), id)

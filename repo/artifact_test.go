@@ -39,7 +39,7 @@ func referTo(text string, refs ...Artifact) Draft {
 // wantArtifact fails the test unless a tape has a content.
 func wantArtifact(t testing.TB, tp *Tape, a Artifact, content string) {
 	t.Helper()
-	got, r, err := tp.Artifact(t.Context(), a.ID)
+	got, r, err := tp.OpenArtifact(t.Context(), a.ID)
 	if err != nil {
 		t.Errorf("%s: %v", tp.Name(), err)
 		return
@@ -49,7 +49,7 @@ func wantArtifact(t testing.TB, tp *Tape, a Artifact, content string) {
 	if err != nil || string(data) != content {
 		t.Errorf("%s: artifact %.12s has %.40q, want %.40q (%v)", tp.Name(), a.ID, data, content, err)
 	}
-	if got != a {
+	if got.Artifact != a {
 		t.Errorf("%s: the artifact is %+v, want %+v", tp.Name(), got, a)
 	}
 }
@@ -175,7 +175,7 @@ func TestArtifactsInForks(t *testing.T) {
 	mustHandoff(t, f, "in the fork")
 	late := addArtifact(t, f, "late", "of its second phase")
 	mustAppend(t, f, referTo("three", late))
-	if _, _, err := main.Artifact(t.Context(), own.ID); !errors.Is(err, ErrNotFound) {
+	if _, err := main.Artifact(t.Context(), own.ID); !errors.Is(err, ErrNotFound) {
 		t.Errorf("the parent has the fork's artifact: %v", err)
 	}
 	mustCheckpoint(t, f)
@@ -232,8 +232,8 @@ func TestArtifactByTheBeginningOfItsID(t *testing.T) {
 	tp := openTape(t, s, "main")
 	a := addArtifact(t, tp, "x", "content")
 	mustAppend(t, tp, referTo("look", a))
-	got, r, err := tp.Artifact(t.Context(), a.ID[:8])
-	if err != nil || got != a {
+	got, r, err := tp.OpenArtifact(t.Context(), a.ID[:8])
+	if err != nil || got.Artifact != a {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	defer r.Close()

@@ -56,8 +56,22 @@ func Artifacts(ctx context.Context, t *workspace.Tape) ([]ArtifactInfo, error) {
 	return out, nil
 }
 
-// OpenArtifact finds an artifact by its id, of which the beginning is enough, and opens it.
-// ErrNotFound if the tape has none.
+// Artifact finds an artifact by its id, of which the beginning is enough, and opens it. ErrNotFound
+// if the tape has none.
+func Artifact(ctx context.Context, t *workspace.Tape, id string) (io.ReadSeekCloser, error) {
+	v, err := snapshot.Take(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	p, name, err := v.FindArtifact(id)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := v.OpenArtifact(p, name)
+	return r, err
+}
+
+// OpenArtifact is Artifact with what the entries of the phase say of it.
 func OpenArtifact(ctx context.Context, t *workspace.Tape, id string) (ArtifactInfo, io.ReadSeekCloser, error) {
 	var out ArtifactInfo
 	v, err := snapshot.Take(ctx, t)

@@ -54,11 +54,20 @@ func (v *Snapshot) CommittedArtifacts(p layout.Phase) ([]gitstore.TreeEntry, err
 	if err != nil {
 		return nil, err
 	}
-	out, err := ArtifactsOf(c.Git, entries)
-	if err != nil {
-		return nil, layout.CorruptObject(c.Commit, err)
+	folder, ok := layout.FindEntry(entries, layout.ArtifactsDir)
+	if !ok || !folder.IsDir() {
+		return nil, nil
 	}
-	return out, nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lastFolder != folder.Hash {
+		list, err := c.Git.Tree(folder.Hash)
+		if err != nil {
+			return nil, layout.CorruptObject(c.Commit, err)
+		}
+		c.lastFolder, c.artifacts = folder.Hash, list
+	}
+	return c.artifacts, nil
 }
 
 // inCommit finds a phase in the commit: of a working tree, in that of its branch.

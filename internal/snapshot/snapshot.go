@@ -24,10 +24,12 @@ type Snapshot struct {
 	Root     []gitstore.TreeEntry
 	format   int // that the commit says it has; 0: nothing
 
-	// The tree that was read last: a phase's files are looked at one after another.
-	mu       sync.Mutex
-	lastTree gitstore.Hash
-	entries  []gitstore.TreeEntry
+	// The trees that were read last: a phase's files are looked at one after another.
+	mu         sync.Mutex
+	lastTree   gitstore.Hash
+	entries    []gitstore.TreeEntry
+	lastFolder gitstore.Hash // of artifacts
+	artifacts  []gitstore.TreeEntry
 
 	Dir string // the working tree; "" if this is a commit
 	// last holds the files of the last phase, with the sizes they had.

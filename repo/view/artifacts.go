@@ -74,10 +74,7 @@ func (s *shower) entry(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.En
 	if e.Kind == repo.KindAnchor || !bytes.Contains(e.Payload, []byte(layout.ArtifactKey)) {
 		return e, nil
 	}
-	s.open = func(id string) (io.ReadCloser, error) {
-		_, r, err := t.Artifact(ctx, id)
-		return r, err
-	}
+	s.open = func(id string) (io.ReadCloser, error) { return t.Artifact(ctx, id) }
 	switch e.Kind {
 	case repo.KindMessage:
 		e.Payload = s.message(e.Payload)

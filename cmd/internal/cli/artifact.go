@@ -123,7 +123,7 @@ func (o *catOptions) run(ctx context.Context, t *repo.Tape, args []string) error
 	if o.offset < 0 {
 		return usagef("--offset cannot be negative")
 	}
-	_, r, err := t.Artifact(ctx, args[0])
+	r, err := t.Artifact(ctx, args[0])
 	if err != nil {
 		return err
 	}

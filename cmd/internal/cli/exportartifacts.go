@@ -39,7 +39,7 @@ func (o *exportOptions) writeArtifacts(ctx context.Context, t *repo.Tape) error 
 }
 
 func (o *exportOptions) writeArtifact(ctx context.Context, t *repo.Tape, id string) error {
-	_, r, err := t.Artifact(ctx, id)
+	r, err := t.Artifact(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,8 @@ func artifactTools(o Options) []hooks.Tool {
 		if err != nil {
 			return repo.Artifact{}, nil, err
 		}
-		a, r, err := t.Artifact(ctx, id)
+		info, r, err := t.OpenArtifact(ctx, id)
+		a := info.Artifact
 		if err != nil {
 			return a, nil, err
 		}
