@@ -2,6 +2,7 @@ package hostcli
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -103,8 +104,9 @@ func (Host) Hooks(ctx context.Context, o cli.AgentOptions) (lines []cli.HookLine
 		}
 	}
 	for _, p := range a.procs {
-		if p.Off() != nil { // it has told of no hooks
-			lines = append(lines, cli.HookLine{Hook: "none", Plugin: p.Plugin().Name, Status: p.Status()})
+		name := p.Plugin().Name
+		if !slices.ContainsFunc(lines, func(l cli.HookLine) bool { return l.Plugin == name }) { // it is off, or has only tools
+			lines = append(lines, cli.HookLine{Hook: "none", Plugin: name, Status: p.Status()})
 		}
 	}
 	return lines, nil
