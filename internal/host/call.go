@@ -250,7 +250,7 @@ func (c *call) tape(name string) (sees, error) {
 			name = c.run.Tape
 		}
 		c.resource = name
-		own := name == c.run.Tape || strings.HasPrefix(name, c.run.Tape+"/")
+		own := c.run.owns(name)
 		if !own && (!c.run.may("cross_conversation") || name == hostTape || name == auditTape) {
 			return out, api.NotFound("conversation")
 		}
@@ -269,9 +269,15 @@ func (c *call) tape(name string) (sees, error) {
 	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrInvalid) {
 		return out, api.NotFound("conversation")
 	}
+	if err == nil && c.run != nil && c.run.owns(name) && name != c.run.Tape && !t.IsFork() && !c.run.may("cross_conversation") {
+		return out, api.NotFound("conversation") // another one, whose name begins alike
+	}
 	out.Tape = t
 	return out, err
 }
+
+// owns reports whether a name is that of the run's conversation, or may be that of a fork of it.
+func (r *run) owns(name string) bool { return name == r.Tape || strings.HasPrefix(name, r.Tape+"/") }
 
 // runID is the id of the run that calls, "" for the admin.
 func (c *call) runID() string {

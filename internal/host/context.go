@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,49 +9,19 @@ import (
 	"strings"
 
 	"tape/internal/host/api"
+	"tape/internal/host/start"
 	"tape/internal/host/transcript"
 	"tape/repo"
 )
 
-const (
-	maxInline      = 100
-	maxInlineBytes = 256 << 10
-)
-
-func checkManifest(m api.Manifest) error {
-	if !slices.Contains([]string{"", "none", "current_event", "recent_tail", "summary_tail"}, m.Bootstrap) {
-		return api.Invalid("there is no bootstrap %.40q: none, current_event, recent_tail or summary_tail", m.Bootstrap)
-	}
-	if !slices.Contains([]string{"", "self_managed", "host_bootstrap", "hybrid"}, m.Ownership) {
-		return api.Invalid("there is no ownership %.40q: self_managed, host_bootstrap or hybrid", m.Ownership)
-	}
-	return nil
-}
-
-func policyOf(m api.Manifest) api.InlinePolicy {
-	p := api.InlinePolicy{Bootstrap: cmp.Or(m.Bootstrap, "none"), MaxInlineEvents: m.MaxInlineEvents, MaxInlineBytes: m.MaxInlineBytes,
-		Ownership: cmp.Or(m.Ownership, "self_managed")}
-	if m.MaxRound > 0 && m.Bootstrap == "" {
-		p.Bootstrap, p.MaxInlineEvents = "recent_tail", 2*min(m.MaxRound, maxInline)
-	}
-	if p.MaxInlineEvents <= 0 {
-		p.MaxInlineEvents = 20
-	}
-	if p.MaxInlineBytes <= 0 {
-		p.MaxInlineBytes = maxInlineBytes
-	}
-	p.MaxInlineEvents, p.MaxInlineBytes = min(p.MaxInlineEvents, maxInline), min(p.MaxInlineBytes, maxInlineBytes)
-	return p
-}
-
 // contextOf is what the agent of a run is started with.
 func (c *call) contextOf(t sees, r *run, q *api.RunRequest) (api.RunContext, error) {
 	t.thread, t.full = r.Thread, r.Policy.Unmasked
-	policy := policyOf(q.Manifest)
+	policy := start.PolicyOf(q.Manifest)
 	out := api.RunContext{RunID: r.ID, Trigger: "event", Event: orNull(q.Event), Conversation: r.Tape, Actor: q.Actor, Subject: q.Subject, Input: q.Input,
 		Delivery: orNull(q.Delivery), Resources: map[string]json.RawMessage{}, State: map[string]json.RawMessage{}, Config: public(q.Config), Bootstrap: []api.Item{},
 		Runtime: api.Runtime{Runner: r.Runner, Binding: r.Binding, Scopes: r.Scopes, Deadline: r.Deadline,
-			SessionKey: strings.Join([]string{q.Workspace, q.Bot, r.Binding, r.Runner, r.Tape, r.Thread}, "/")}}
+			SessionKey: start.SessionKey(q.Workspace, q.Bot, r.Binding, r.Runner, r.Tape, r.Thread)}}
 	if q.Event == nil {
 		out.Trigger = "input"
 	}
@@ -87,34 +56,44 @@ func (c *call) contextOf(t sees, r *run, q *api.RunRequest) (api.RunContext, err
 		out.Context.TranscriptSeq = last[0].ID
 	}
 	out.Context.HasHistoryBefore = slices.ContainsFunc(last, func(e repo.Entry) bool { return e.ID < r.StartSeq && e.ID > 1 })
-	out.Bootstrap = c.s.bootstrap(t, policy, last, r)
-	return out, nil
+	out.Bootstrap, err = c.bootstrap(t, policy, last, r)
+	return out, err
 }
 
 // bootstrap is the part of the history that a manifest asks for, the oldest first.
-func (s *Server) bootstrap(t sees, p api.InlinePolicy, last []repo.Entry, r *run) []api.Item {
-	out := []api.Item{}
-	room := p.MaxInlineBytes
-	for _, e := range last {
-		switch {
-		case len(out) == p.MaxInlineEvents, p.Bootstrap == "none":
-			room = 0
-		case p.Bootstrap == "current_event" && e.ID < r.StartSeq:
-			room = 0
-		}
-		item := s.item(t, e, false)
-		data, err := json.Marshal(item)
-		if err != nil || len(data) > room {
-			break
-		}
-		room -= len(data)
-		out = append(out, item)
-		if p.Bootstrap == "summary_tail" && e.Kind == repo.KindAnchor {
-			break
+func (c *call) bootstrap(t sees, p api.InlinePolicy, last []repo.Entry, r *run) ([]api.Item, error) {
+	var summary *api.Item
+	if start.WantsSummary(p) {
+		var err error
+		if summary, err = c.summary(t); err != nil {
+			return nil, err
 		}
 	}
-	slices.Reverse(out)
-	return out
+	items := make([]api.Item, len(last))
+	for i, e := range last {
+		items[i] = c.s.item(t, e, false)
+	}
+	return start.Inlined(p, summary, items, r.StartSeq), nil
+}
+
+// summary is that of the last handoff that the caller sees and that has one.
+func (c *call) summary(t sees) (*api.Item, error) {
+	const most = 50 // handoffs that are looked at
+	phases, err := t.Phases(c.ctx())
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range slices.Backward(phases[max(0, len(phases)-most):]) {
+		got, _, err := c.scan(t, paging{at: spot{id: p.FirstID - 1}, forward: true, limit: 1}, func(e repo.Entry) bool { return e.Kind == repo.KindAnchor })
+		if err != nil {
+			return nil, err
+		}
+		if len(got) == 1 && got[0].ID == p.FirstID && transcript.TextOf(got[0].Kind, got[0].Payload) != "" {
+			item := c.s.item(t, got[0], false)
+			return &item, nil
+		}
+	}
+	return nil, nil
 }
 
 // apis are the endpoints that a run may use.

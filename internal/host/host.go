@@ -17,7 +17,9 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/host/api"
 	"tape/internal/host/lanes"
+	"tape/internal/layout"
 	"tape/internal/secrets"
 	"tape/repo"
 )
@@ -116,6 +118,26 @@ func (s *Server) ensureTape(ctx context.Context, name string) (*repo.Tape, error
 		return s.Store.Tape(ctx, name)
 	}
 	return t, err
+}
+
+// ensureConversation makes the tape of a conversation that is not there yet. PARENT/NAME is a fork
+// where there is a tape PARENT, and then it is not made: a run begins on a fork that is open.
+func (s *Server) ensureConversation(ctx context.Context, name string) error {
+	parent, fork, ok := layout.CutFork(name)
+	if ok {
+		_, err := s.Store.Tape(ctx, name)
+		if !errors.Is(err, repo.ErrNotFound) {
+			return err
+		}
+		if _, err = s.Store.Tape(ctx, parent); err == nil {
+			return api.NewProblem(http.StatusNotFound, "not_found", "the conversation %.60q has no open fork %.60q: begin it with POST /v1/tapes/{tape}/fork, or give the new conversation another name", parent, fork)
+		}
+		if !errors.Is(err, repo.ErrNotFound) {
+			return err
+		}
+	}
+	_, err := s.ensureTape(ctx, name)
+	return err
 }
 
 const drainWithin = 10 * time.Second

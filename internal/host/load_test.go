@@ -72,7 +72,7 @@ func TestManyRuns(t *testing.T) {
 
 // story is what a run does from its beginning to its end.
 func (p *peer) story(conversation, name string, says int) {
-	r := p.run(api.RunRequest{Conversation: conversation})
+	r := p.run(api.RunRequest{Conversation: api.Conversation(conversation)})
 	own := p.as(r.Token)
 	own.want(200, "GET", "/history?limit=3", nil, nil)
 	for i := range says {

@@ -112,11 +112,17 @@ func schemaOf(t reflect.Type, schemas object) (object, error) {
 		return object{"type": "object"}, nil
 	}
 	if schemas[t.Name()] == nil {
-		schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{of[json.RawMessage](): {}}})
+		schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{of[json.RawMessage](): {}, of[api.Conversation](): conversationSchema()}})
 		if err != nil {
 			return nil, err
 		}
 		schemas[t.Name()] = schema
 	}
 	return object{"$ref": "#/components/schemas/" + t.Name()}, nil
+}
+
+// conversationSchema is that of a conversation in a request: its name, or an object that has it.
+func conversationSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Description: "the name of a tape, which is made if it is not there", OneOf: []*jsonschema.Schema{{Type: "string"},
+		{Type: "object", Required: []string{"conversation_id"}, Properties: map[string]*jsonschema.Schema{"conversation_id": {Type: "string"}}}}}
 }

@@ -39,7 +39,7 @@ func (w *world) populate() {
 	for c := range conversations {
 		name := fmt.Sprint("conv", c)
 		for th := range threads {
-			q := api.RunRequest{Runner: fmt.Sprint("runner", c), Conversation: name, Actor: api.Party{ID: fmt.Sprint("actor", c)}}
+			q := api.RunRequest{Runner: fmt.Sprint("runner", c), Conversation: api.Conversation(name), Actor: api.Party{ID: fmt.Sprint("actor", c)}}
 			if th > 0 {
 				q.Thread = fmt.Sprint("thread", th)
 			}

@@ -11,12 +11,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
+	"tape/internal/host/start"
+	"tape/internal/jsonl"
 	"tape/repo"
 )
 
@@ -211,6 +212,12 @@ func startRun(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if thread := jsonl.GetString(data, "conversation", "thread_id"); thread != "" { // of a conversation that is an object
+		if q.Thread != "" && q.Thread != thread {
+			return nil, api.Invalid("thread and conversation.thread_id differ")
+		}
+		q.Thread = thread
+	}
 	key, err := c.key()
 	if err != nil {
 		return nil, err
@@ -254,10 +261,10 @@ func (c *call) newRun(q *api.RunRequest) (*run, sees, error) {
 		return nil, sees{}, api.Invalid("runner is missing")
 	case q.Conversation == "" && q.Tape == "":
 		return nil, sees{}, api.Invalid("conversation is missing: it is the name of a tape")
-	case q.Conversation != "" && q.Tape != "" && q.Conversation != q.Tape:
+	case q.Conversation != "" && q.Tape != "" && string(q.Conversation) != q.Tape:
 		return nil, sees{}, api.Invalid("a conversation is a tape: conversation and tape differ")
 	}
-	name := cmp.Or(q.Conversation, q.Tape)
+	name := cmp.Or(string(q.Conversation), q.Tape)
 	if name == hostTape || name == auditTape {
 		return nil, sees{}, api.Invalid("the tape %s is the server's own", name)
 	}
@@ -265,13 +272,11 @@ func (c *call) newRun(q *api.RunRequest) (*run, sees, error) {
 	if err != nil {
 		return nil, sees{}, err
 	}
-	if err := checkManifest(q.Manifest); err != nil {
+	if err := start.CheckManifest(q.Manifest); err != nil {
 		return nil, sees{}, err
 	}
-	if !strings.Contains(name, "/") {
-		if _, err := c.s.ensureTape(c.ctx(), name); err != nil {
-			return nil, sees{}, err
-		}
+	if err := c.s.ensureConversation(c.ctx(), name); err != nil {
+		return nil, sees{}, err
 	}
 	t, err := c.tape(name)
 	if err != nil {
@@ -293,7 +298,10 @@ func (c *call) newRun(q *api.RunRequest) (*run, sees, error) {
 // granted is what manifest, policy and request all have; who says nothing has all.
 func granted(q *api.RunRequest) ([]string, error) {
 	out := Scopes()
-	out = slices.DeleteFunc(out, func(s string) bool { return s == "cross_conversation" && !slices.Contains(q.Scopes, s) })
+	without := start.Pulls(q.Manifest)
+	out = slices.DeleteFunc(out, func(s string) bool {
+		return s == "cross_conversation" && !slices.Contains(q.Scopes, s) || slices.Contains(without, s)
+	})
 	for _, list := range []*[]string{q.Manifest.Scopes, q.Policy.Scopes, &q.Scopes} {
 		if list == nil || list == &q.Scopes && q.Scopes == nil {
 			continue
@@ -310,17 +318,21 @@ func granted(q *api.RunRequest) ([]string, error) {
 
 // recordStart notes on the tape that a run has begun, and what it is to answer.
 func (c *call) recordStart(t *repo.Tape, r *run, q *api.RunRequest) error {
-	data, err := json.Marshal(map[string]any{"run_id": r.ID, "runner": r.Runner, "binding": r.Binding, "actor": r.Actor, "event": q.Event})
-	if err != nil {
-		return err
-	}
 	meta, err := lanes.Stamp(nil, r.ID, r.Thread, "", "", nil)
 	if err != nil {
 		return err
 	}
-	drafts := []repo.Draft{repo.Event("run.started", data)}
-	if q.Input.Text != "" {
-		drafts = append(drafts, repo.Message("user", q.Input.Text))
+	started, err := start.Started(r.ID, q)
+	if err != nil {
+		return err
+	}
+	drafts := []repo.Draft{started}
+	said, ok, err := start.Said(q.Input)
+	if err != nil {
+		return err
+	}
+	if ok {
+		drafts = append(drafts, said)
 	}
 	for i := range drafts {
 		drafts[i].Meta = meta

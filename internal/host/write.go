@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
@@ -18,10 +17,14 @@ const maxEntries = 1_000 // of a request
 // writable is the tape of the path, which a run may change if it is its own or a fork of it.
 func (c *call) writable() (sees, error) {
 	name := c.r.PathValue("tape")
-	if c.run != nil && name != c.run.Tape && !strings.HasPrefix(name, c.run.Tape+"/") || name == hostTape || name == auditTape {
+	if c.run != nil && !c.run.owns(name) || name == hostTape || name == auditTape {
 		return sees{}, api.NotFound("tape")
 	}
-	return c.tape(name)
+	t, err := c.tape(name)
+	if err == nil && c.run != nil && name != c.run.Tape && !t.IsFork() {
+		return sees{}, api.NotFound("tape")
+	}
+	return t, err
 }
 
 // asked is what a request is to write, where, and under which key.

@@ -4,6 +4,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -23,19 +24,44 @@ type Input struct {
 // Manifest is what a runner asks for.
 type Manifest struct {
 	Scopes                *[]string `json:"scopes,omitempty" jsonschema:"what the runner needs; missing: all but cross_conversation"`
-	Bootstrap             string    `json:"bootstrap,omitempty" jsonschema:"none, current_event, recent_tail or summary_tail"`
+	Bootstrap             string    `json:"bootstrap,omitempty" jsonschema:"none, current_event, recent_tail or summary_tail; missing: recent_tail where the host begins the context, else none"`
 	MaxInlineEvents       int       `json:"max_inline_events,omitempty"`
 	MaxInlineBytes        int       `json:"max_inline_bytes,omitempty"`
 	MaxRound              int       `json:"max_round,omitempty" jsonschema:"of old bindings: recent_tail with so many rounds"`
-	Ownership             string    `json:"ownership,omitempty" jsonschema:"self_managed, host_bootstrap or hybrid"`
+	Ownership             string    `json:"ownership,omitempty" jsonschema:"self_managed: at most the current event is inlined; host_bootstrap or hybrid: the host begins the context; missing: what bootstrap needs"`
 	OwnsCompaction        bool      `json:"owns_compaction,omitempty"`
 	WantsStaticContextRef bool      `json:"wants_static_context_refs,omitempty"`
+	SupportsHistoryPull   *bool     `json:"supports_history_pull,omitempty" jsonschema:"false: the runner reads no pages of the history, and may not"`
+	SupportsHistorySearch *bool     `json:"supports_history_search,omitempty" jsonschema:"false: the runner does not search, and may not"`
+	SupportsArtifactPull  *bool     `json:"supports_artifact_pull,omitempty" jsonschema:"false: the runner reads no artifacts, and may not"`
 }
 
 // Policy is what a binding allows.
 type Policy struct {
 	Scopes   *[]string `json:"scopes,omitempty"`
 	Unmasked bool      `json:"unmasked,omitempty" jsonschema:"secrets are not masked in what the run reads"`
+}
+
+// Conversation is the name of a tape, which is made if it is not there. It is also taken as an
+// object with a conversation_id.
+type Conversation string
+
+// UnmarshalJSON reads both forms. What else an object says of the conversation is passed over.
+func (c *Conversation) UnmarshalJSON(data []byte) error {
+	var object struct {
+		ID *string `json:"conversation_id"`
+	}
+	if len(data) == 0 || data[0] != '{' {
+		return json.Unmarshal(data, (*string)(c))
+	}
+	if err := json.Unmarshal(data, &object); err != nil {
+		return err
+	}
+	if object.ID == nil {
+		return errors.New("conversation has no conversation_id")
+	}
+	*c = Conversation(*object.ID)
+	return nil
 }
 
 // RunRequest starts a run.
@@ -45,7 +71,7 @@ type RunRequest struct {
 	Workspace    string                     `json:"workspace,omitempty"`
 	Bot          string                     `json:"bot,omitempty"`
 	Tape         string                     `json:"tape,omitempty" jsonschema:"another name for conversation"`
-	Conversation string                     `json:"conversation,omitempty" jsonschema:"the name of a tape, which is made if it is not there"`
+	Conversation Conversation               `json:"conversation,omitempty"`
 	Thread       string                     `json:"thread,omitempty"`
 	Event        json.RawMessage            `json:"event,omitempty"`
 	Input        Input                      `json:"input,omitzero"`
