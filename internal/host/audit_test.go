@@ -1,12 +1,16 @@
 package host
 
 import (
+	"encoding/json"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"tape/internal/host/admission"
 	"tape/internal/host/api"
+	"tape/internal/host/auditlog"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
@@ -50,7 +54,7 @@ func TestAuditOfEveryCall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, field := range []string{"run_id", "runner", "action", "resource", "result"} {
+		for _, field := range []string{"action", "resource", "result"} {
 			if jsonl.GetString(e.Payload, field) == "" {
 				t.Errorf("a record without %s: %s", field, e.Payload)
 			}
@@ -58,8 +62,15 @@ func TestAuditOfEveryCall(t *testing.T) {
 		if string(jsonl.Get(e.Payload, "bytes")) == "0" {
 			t.Errorf("a record without its bytes: %s", e.Payload)
 		}
-		seen[jsonl.GetString(e.Payload, "result")]++
-		want--
+		if jsonl.GetString(e.Payload, "run_id") != run.RunID {
+			continue
+		}
+		var r auditlog.Record
+		if err := json.Unmarshal(e.Payload, &r); err != nil {
+			t.Fatal(err)
+		}
+		seen[r.Result] += max(1, r.Count)
+		want -= max(1, r.Count)
 	}
 	if want != 0 {
 		t.Errorf("%d records are missing", want)
@@ -69,5 +80,58 @@ func TestAuditOfEveryCall(t *testing.T) {
 		if seen[result] == 0 {
 			t.Errorf("none with the result %s: %v", result, seen)
 		}
+	}
+}
+
+// audited are the records of the audit, the oldest first.
+func (p *peer) audited() (out []auditlog.Record) {
+	p.t.Helper()
+	if err := p.s.audit.Flush(p.t.Context()); err != nil {
+		p.t.Fatal(err)
+	}
+	for e, err := range tapeOf(p.t, p.s.Store, auditTape).Entries(p.t.Context(), repo.Query{Kinds: []string{auditlog.Kind}}) {
+		var r auditlog.Record
+		if err == nil {
+			err = json.Unmarshal(e.Payload, &r)
+		}
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// TestRefusalsShareRecords: a client that is refused again and again costs one record, not one each.
+func TestRefusalsShareRecords(t *testing.T) {
+	p := newPeer(t)
+	run := p.run(api.RunRequest{Conversation: "c"})
+	a, refused := p.as(run.Token), map[int]int{}
+	for range 300 {
+		code, _, _ := a.ask("GET", "/history?conversation_id=other", nil)
+		refused[code]++
+		p.as("guess").fails(401, "unauthorized", "GET", "/history", nil)
+	}
+	if refused[404] != admission.RateBurst || refused[429] != 300-admission.RateBurst {
+		t.Fatal(refused)
+	}
+	got := map[string][]int{}
+	for _, r := range p.audited() {
+		who := r.By
+		if r.RunID == run.RunID {
+			who = "run"
+		}
+		got[who+" "+r.Result] = append(got[who+" "+r.Result], max(1, r.Count))
+	}
+	want := map[string][]int{"admin ok": {1}, "run not_found": {refused[404]}, "run rate_limited": {refused[429]}, "unknown unauthorized": {300}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, wanted %v", got, want)
+	}
+	for range 3 { // the burst goes on
+		p.as("guess").fails(401, "unauthorized", "GET", "/history", nil)
+	}
+	*p.now = p.now.Add(time.Hour)
+	if all := p.audited(); all[len(all)-1].Count != 3 {
+		t.Errorf("%+v", all)
 	}
 }

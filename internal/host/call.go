@@ -8,6 +8,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -17,6 +18,8 @@ import (
 	"unicode/utf8"
 
 	"tape/internal/host/api"
+	"tape/internal/host/auditlog"
+	"tape/internal/host/runs"
 	"tape/repo"
 )
 
@@ -31,7 +34,7 @@ type call struct {
 	r     *http.Request
 	s     *Server
 	route *route
-	run   *run // whose token it came with; nil is the admin
+	run   *runs.Run // whose token it came with; nil is the admin
 
 	result   string // for the audit
 	resource string
@@ -108,12 +111,12 @@ func (s *Server) serve(c *call) {
 	if err != nil {
 		c.result = api.ProblemOf(err).Code
 	}
-	over := err == nil && c.route.Ends && c.ofPath().over()
+	over := err == nil && c.route.Ends && c.ofPath().State() != runs.Running
 	if over {
 		data, _ := json.Marshal(answer) // what cannot be written fails below
 		c.bytes = int64(len(data)) + 1
-		s.audit.add(c)
-		err = s.audit.flush(c.ctx(), s)
+		s.note(c)
+		err = s.audit.Flush(c.ctx())
 	}
 	switch {
 	case err != nil:
@@ -122,8 +125,26 @@ func (s *Server) serve(c *call) {
 		s.answer(c, c.route.status(), answer)
 	}
 	if !over {
-		s.audit.add(c)
+		s.note(c)
 	}
+}
+
+// note records a call in the audit: each of a run, and of others what changes something or is
+// refused for a token that is not known.
+func (s *Server) note(c *call) {
+	r := auditlog.Record{Action: c.route.Method + " " + c.route.Path, Resource: cmp.Or(c.resource, fmt.Sprintf("%.200s", c.r.URL.Path)),
+		Scope: c.route.Scope, Result: c.result, Bytes: c.bytes}
+	switch {
+	case c.run != nil:
+		r.RunID, r.Runner = c.run.ID, c.run.Runner
+	case c.result == "unauthorized":
+		r.By = "unknown"
+	case c.route.Open, c.route.Method == http.MethodGet:
+		return
+	default:
+		r.By = "admin"
+	}
+	s.audit.Add(r)
 }
 
 func (c *call) do() (any, error) {
@@ -136,7 +157,7 @@ func (c *call) do() (any, error) {
 		if c.route.Admin {
 			return nil, api.NewProblem(http.StatusForbidden, "forbidden", "this is the admin's")
 		}
-		if err := cmp.Or(c.run.need(c.route.Scope), c.run.rate.take(c.s.Now()), c.s.audit.room()); err != nil {
+		if err := cmp.Or(c.run.Need(c.route.Scope), c.run.Rate.Take(c.s.Now()), c.s.audit.Room()); err != nil {
 			return nil, err
 		}
 	}
@@ -154,25 +175,30 @@ func (c *call) identify() error {
 	}
 	hash := sha256.Sum256([]byte(token))
 	admin := subtle.ConstantTimeCompare(hash[:], c.s.admin[:]) == 1
-	var run *run
+	var run *runs.Run
 	if !admin {
-		if run = c.s.runs.byToken(hash); run == nil {
+		if run = c.s.runs.ByToken(hash); run == nil {
 			return api.Unauthorized("the token is not known, or its run is over")
 		}
 	}
 	c.run = run
 	named := c.r.PathValue("run_id")
-	if named != "" && (c.s.runs.get(named) == nil || run != nil && run.ID != named) {
+	if named != "" && (c.s.runs.Get(named) == nil || run != nil && run.ID != named) {
 		return api.NotFound("run")
 	}
+	if of := cmp.Or(run, c.s.runs.Get(named)); of != nil && of.Due(c.s.Now()) {
+		if err := c.s.expire(c.ctx(), of); err != nil {
+			return err
+		}
+	}
 	if run != nil {
-		return run.alive(c.s.Now(), c.route.Ended)
+		return run.Alive(c.s.Now(), c.route.Ended)
 	}
 	return nil
 }
 
 // ofPath is the run that the path names.
-func (c *call) ofPath() *run { return c.s.runs.get(c.r.PathValue("run_id")) }
+func (c *call) ofPath() *runs.Run { return c.s.runs.Get(c.r.PathValue("run_id")) }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
 
@@ -250,8 +276,8 @@ func (c *call) tape(name string) (sees, error) {
 			name = c.run.Tape
 		}
 		c.resource = name
-		own := c.run.owns(name)
-		if !own && (!c.run.may("cross_conversation") || name == hostTape || name == auditTape) {
+		own := c.run.Owns(name)
+		if !own && (!c.run.May("cross_conversation") || name == hostTape || name == auditTape) {
 			return out, api.NotFound("conversation")
 		}
 		if own && c.run.Thread != "" {
@@ -269,15 +295,12 @@ func (c *call) tape(name string) (sees, error) {
 	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrInvalid) {
 		return out, api.NotFound("conversation")
 	}
-	if err == nil && c.run != nil && c.run.owns(name) && name != c.run.Tape && !t.IsFork() && !c.run.may("cross_conversation") {
+	if err == nil && c.run != nil && c.run.Owns(name) && name != c.run.Tape && !t.IsFork() && !c.run.May("cross_conversation") {
 		return out, api.NotFound("conversation") // another one, whose name begins alike
 	}
 	out.Tape = t
 	return out, err
 }
-
-// owns reports whether a name is that of the run's conversation, or may be that of a fork of it.
-func (r *run) owns(name string) bool { return name == r.Tape || strings.HasPrefix(name, r.Tape+"/") }
 
 // runID is the id of the run that calls, "" for the admin.
 func (c *call) runID() string {

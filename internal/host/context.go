@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"tape/internal/host/api"
+	"tape/internal/host/runs"
 	"tape/internal/host/start"
 	"tape/internal/host/transcript"
 	"tape/repo"
 )
 
 // contextOf is what the agent of a run is started with.
-func (c *call) contextOf(t sees, r *run, q *api.RunRequest) (api.RunContext, error) {
+func (c *call) contextOf(t sees, r *runs.Run, q *api.RunRequest) (api.RunContext, error) {
 	t.thread, t.full = r.Thread, r.Policy.Unmasked
 	policy := start.PolicyOf(q.Manifest)
 	out := api.RunContext{RunID: r.ID, Trigger: "event", Event: orNull(q.Event), Conversation: r.Tape, Actor: q.Actor, Subject: q.Subject, Input: q.Input,
@@ -28,10 +29,10 @@ func (c *call) contextOf(t sees, r *run, q *api.RunRequest) (api.RunContext, err
 	for _, st := range r.Static {
 		out.Resources[st.Name] = st.Value
 		if q.Manifest.WantsStaticContextRef {
-			out.Resources[st.Name] = st.ref()
+			out.Resources[st.Name] = refOf(st)
 		}
 	}
-	if r.may("state.read") {
+	if r.May("state.read") {
 		values, err := c.s.stateOf(c.ctx(), r.Tape)
 		if err != nil {
 			return out, err
@@ -61,7 +62,7 @@ func (c *call) contextOf(t sees, r *run, q *api.RunRequest) (api.RunContext, err
 }
 
 // bootstrap is the part of the history that a manifest asks for, the oldest first.
-func (c *call) bootstrap(t sees, p api.InlinePolicy, last []repo.Entry, r *run) ([]api.Item, error) {
+func (c *call) bootstrap(t sees, p api.InlinePolicy, last []repo.Entry, r *runs.Run) ([]api.Item, error) {
 	var summary *api.Item
 	if start.WantsSummary(p) {
 		var err error
@@ -97,10 +98,10 @@ func (c *call) summary(t sees) (*api.Item, error) {
 }
 
 // apis are the endpoints that a run may use.
-func apis(r *run) []string {
+func apis(r *runs.Run) []string {
 	out := []string{}
 	for _, rt := range routes() {
-		if !rt.Admin && !rt.Open && (rt.Scope == "" || r.may(rt.Scope)) {
+		if !rt.Admin && !rt.Open && (rt.Scope == "" || r.May(rt.Scope)) {
 			out = append(out, rt.Method+" /v1"+rt.Path)
 		}
 	}
@@ -127,14 +128,8 @@ func public(config map[string]json.RawMessage) map[string]json.RawMessage {
 	return out
 }
 
-// static is content that stays the same for many runs, and is known by its hash.
-type static struct {
-	Name   string          `json:"name"`
-	SHA256 string          `json:"sha256"`
-	Value  json.RawMessage `json:"value"`
-}
-
-func (s static) ref() json.RawMessage {
+// refOf is what is given in the place of static content.
+func refOf(s runs.Static) json.RawMessage {
 	data, err := json.Marshal(map[string]string{"ref": "/v1/static/" + s.SHA256, "version": s.SHA256[:12], "sha256": s.SHA256})
 	if err != nil {
 		panic(err) // strings
@@ -142,12 +137,12 @@ func (s static) ref() json.RawMessage {
 	return data
 }
 
-func staticsOf(given map[string]json.RawMessage) ([]static, error) {
-	var out []static
+func staticsOf(given map[string]json.RawMessage) ([]runs.Static, error) {
+	var out []runs.Static
 	size := 0
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		sum := sha256.Sum256(given[name])
-		out = append(out, static{name, hex.EncodeToString(sum[:]), given[name]})
+		out = append(out, runs.Static{Name: name, SHA256: hex.EncodeToString(sum[:]), Value: given[name]})
 		size += len(given[name])
 	}
 	if size > maxResult {
@@ -158,11 +153,11 @@ func staticsOf(given map[string]json.RawMessage) ([]static, error) {
 
 func getStatic(c *call) (any, error) {
 	hash := c.r.PathValue("sha256")
-	runs := []*run{c.run}
+	all := []*runs.Run{c.run}
 	if c.run == nil {
-		runs = c.s.runs.list()
+		all = c.s.runs.All()
 	}
-	for _, r := range runs {
+	for _, r := range all {
 		for _, st := range r.Static {
 			if st.SHA256 == hash {
 				return api.StaticAnswer(st), nil
@@ -170,10 +165,4 @@ func getStatic(c *call) (any, error) {
 		}
 	}
 	return nil, api.NotFound("static content")
-}
-
-func (l *runs) list() []*run {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Collect(maps.Values(l.all))
 }

@@ -12,6 +12,7 @@ import (
 
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
+	"tape/internal/host/runs"
 	"tape/internal/host/transcript"
 	"tape/internal/jsonl"
 	"tape/repo"
@@ -101,7 +102,15 @@ func runEvents(c *call) (any, error) {
 		return nil, err
 	}
 	keep := func(e repo.Entry) bool { return len(e.Meta) > 2 && jsonl.GetString(e.Meta, lanes.MetaRun) == r.ID }
-	return c.stream(t, paging{query: bound("run", r.ID, t.Branch()), at: spot{id: r.StartSeq - 1}}, keep, r.over)
+	return c.stream(t, paging{query: bound("run", r.ID, t.Branch()), at: spot{id: r.StartSeq - 1}}, keep, func() bool {
+		if r.Due(c.s.Now()) {
+			if err := c.s.expire(c.ctx(), r); err != nil {
+				c.s.Log.Error("a run's end is not recorded", "run", r.ID, "error", err)
+				return true
+			}
+		}
+		return r.State() != runs.Running
+	})
 }
 
 const (
@@ -157,7 +166,7 @@ func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() 
 	quiet := time.Now()
 	for looked := ""; ; {
 		ended := over != nil && over()
-		if c.run != nil && c.run.over() && over == nil {
+		if c.run != nil && c.run.Over(c.s.Now()) && over == nil {
 			return nil // its token is void
 		}
 		now, _, err := t.Stamp()

@@ -79,7 +79,7 @@ func TestFullDisk(t *testing.T) {
 	t.Logf("refused last: %v", full)
 	a.want(200, "GET", "/history", nil, nil)
 	calls++
-	if err := p.s.audit.flush(t.Context(), p.s); err == nil {
+	if err := p.s.audit.Flush(t.Context()); err == nil {
 		t.Log("the audit had room")
 	}
 	if err := os.Remove(ballast); err != nil {

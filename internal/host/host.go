@@ -14,11 +14,14 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"tape/internal/disk"
 	"tape/internal/host/api"
+	"tape/internal/host/auditlog"
 	"tape/internal/host/lanes"
+	"tape/internal/host/runs"
 	"tape/internal/layout"
 	"tape/internal/secrets"
 	"tape/repo"
@@ -48,8 +51,8 @@ type Server struct {
 	key     []byte // signs cursors
 	admin   [sha256.Size]byte
 	scanner *secrets.Scanner
-	runs    runs
-	audit   auditor
+	runs    runs.List
+	audit   *auditlog.Log
 	disk    *disk.FS
 	ending  chan struct{} // closed when streams have to end
 	lanes   lanes.Lanes
@@ -63,8 +66,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{Options: o, admin: sha256.Sum256([]byte(o.Token)), scanner: secrets.New(), disk: disk.Like(o.Store.Dir()),
-		audit: auditor{full: make(chan struct{}, 1)}, ending: make(chan struct{})}
+	s := &Server{Options: o, admin: sha256.Sum256([]byte(o.Token)), scanner: secrets.New(), disk: disk.Like(o.Store.Dir()), ending: make(chan struct{})}
+	s.audit = auditlog.New(o.Now, o.Log, s.writeAudit)
 	for _, folder := range []string{"runs", "lanes"} {
 		if err := s.disk.MkdirAll(s.private(folder)); err != nil {
 			return nil, err
@@ -75,7 +78,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if s.key, err = s.signingKey(); err != nil {
 		return nil, err
 	}
-	if err := s.runs.load(s); err != nil {
+	if err := s.runs.Load(s.disk, s.private("runs"), o.Now(), o.Log); err != nil {
 		return nil, err
 	}
 	s.mux = s.newMux()
@@ -140,6 +143,39 @@ func (s *Server) ensureConversation(ctx context.Context, name string) error {
 	return err
 }
 
+// writeAudit appends to the tape of the audit.
+func (s *Server) writeAudit(ctx context.Context, drafts []repo.Draft) error {
+	t, err := s.ensureTape(ctx, auditTape)
+	if err == nil {
+		_, err = t.Append(ctx, nil, drafts...)
+	}
+	return err
+}
+
+// background does what nobody asks for: it writes the audit, and records the end of runs whose
+// deadline has passed.
+func (s *Server) background(ctx context.Context) {
+	var both sync.WaitGroup
+	both.Go(func() { s.audit.Run(ctx) })
+	both.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			for _, r := range s.runs.Due(s.Now()) {
+				if err := s.expire(ctx, r); err != nil && ctx.Err() == nil {
+					s.Log.Error("a run's end is not recorded", "run", r.ID, "error", err)
+				}
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	both.Wait()
+}
+
 const drainWithin = 10 * time.Second
 
 // Serve answers requests until the context ends, and then those that it has begun with.
@@ -148,7 +184,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn)}
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	written := make(chan struct{})
-	go func() { defer close(written); s.audit.run(writing, s) }()
+	go func() { defer close(written); s.background(writing) }()
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
 		go func() { failed <- web.Serve(l) }()
@@ -166,5 +202,5 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	}
 	stop()
 	<-written
-	return errors.Join(err, s.audit.flush(drain, s))
+	return errors.Join(err, s.audit.Flush(drain))
 }

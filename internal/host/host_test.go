@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/host/admission"
 	"tape/internal/host/api"
 	"tape/internal/testkit"
 	"tape/repo"
@@ -267,7 +268,7 @@ func TestTokensEnd(t *testing.T) {
 	*p.now = p.now.Add(61 * time.Minute)
 	a.fails(401, "unauthorized", "GET", "/history", nil)
 	a = p.as(p.run(api.RunRequest{Conversation: "c"}).Token)
-	for range rateBurst {
+	for range admission.RateBurst {
 		a.want(200, "GET", "/tapes", nil, nil)
 	}
 	code, _, head := a.ask("GET", "/tapes", nil)

@@ -1,11 +1,13 @@
 package host
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
+	"tape/internal/host/runs"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
@@ -38,9 +40,9 @@ func postResults(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.telling.Lock()
-	defer r.telling.Unlock()
-	seen, err := c.seenOf(t, r)
+	r.Telling.Lock()
+	defer r.Telling.Unlock()
+	seen, err := c.s.seenOf(c.ctx(), t.Tape, r)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +51,10 @@ func postResults(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.over() && len(fresh) > 0 {
+	if over := r.Over(c.s.Now()); over && len(fresh) > 0 {
+		if s := r.State(); s == runs.Running || s == runs.Expired {
+			return nil, runs.PastDeadline()
+		}
 		return nil, api.Unauthorized("the token is void: the run is over")
 	}
 	for _, j := range outside {
@@ -67,20 +72,20 @@ func postResults(c *call) (any, error) {
 	for _, res := range q.Results {
 		seen[res.Sequence] = true
 	}
-	if end == "" && !r.over() {
-		end = r.missedEnd
+	if end == "" {
+		end = r.MissedEnd
 	}
 	if end != "" {
-		if err := c.end(r, end, nil); err != nil {
+		if err := c.s.end(c.ctx(), r, end); err != nil {
 			return nil, err
 		}
 	}
-	out.Status = r.answer().Status
+	out.Status = r.Answer().Status
 	return out, nil
 }
 
 // draftsOf makes entries of the results that are new; outside is the state that is in the tape of the server.
-func (c *call) draftsOf(r *run, results []api.RunResult, seen map[int64]bool, out *api.ResultsAnswer) (end string, drafts []repo.Draft, outside []*lanes.Job, err error) {
+func (c *call) draftsOf(r *runs.Run, results []api.RunResult, seen map[int64]bool, out *api.ResultsAnswer) (end string, drafts []repo.Draft, outside []*lanes.Job, err error) {
 	own := map[int64]bool{}
 	for _, res := range results {
 		switch {
@@ -109,9 +114,9 @@ func (c *call) draftsOf(r *run, results []api.RunResult, seen map[int64]bool, ou
 		out.Accepted++
 		switch res.Type {
 		case "run.completed":
-			end = statusCompleted
+			end = runs.Completed
 		case "run.failed":
-			end = statusFailed
+			end = runs.Failed
 		case "state.updated":
 			state, tape, err := stateOfResult(r, res)
 			if err != nil {
@@ -151,16 +156,16 @@ func draftOf(res api.RunResult) (repo.Draft, error) {
 }
 
 // seenOf are the sequences that are on the tape: after a restart they are read from there.
-func (c *call) seenOf(t sees, r *run) (map[int64]bool, error) {
-	if r.seen != nil {
-		return r.seen, nil
+func (s *Server) seenOf(ctx context.Context, t *repo.Tape, r *runs.Run) (map[int64]bool, error) {
+	if r.Seen != nil {
+		return r.Seen, nil
 	}
-	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
+	rev, err := s.Store.Revision(ctx, t, "")
 	if err != nil {
 		return nil, err
 	}
 	seen := map[int64]bool{}
-	for e, err := range rev.Entries(c.ctx(), max(1, r.StartSeq)) {
+	for e, err := range rev.Entries(ctx, max(1, r.StartSeq)) {
 		if err != nil {
 			return nil, err
 		}
@@ -174,11 +179,11 @@ func (c *call) seenOf(t sees, r *run) (map[int64]bool, error) {
 		seen[m.Sequence] = true
 		switch jsonl.GetString(e.Payload, "name") { // the server died between this and the run's record
 		case "run.completed":
-			r.missedEnd = statusCompleted
+			r.MissedEnd = runs.Completed
 		case "run.failed":
-			r.missedEnd = statusFailed
+			r.MissedEnd = runs.Failed
 		}
 	}
-	r.seen = seen
+	r.Seen = seen
 	return seen, nil
 }

@@ -2,197 +2,32 @@ package host
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
-	"net/http"
-	"os"
-	"path/filepath"
+	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
+	"tape/internal/host/runs"
 	"tape/internal/host/start"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
 
 const (
-	idleAfter     = time.Hour
 	usualDeadline = time.Hour
 	longest       = 24 * time.Hour
-	keptRuns      = 7 * 24 * time.Hour // how long a run that is over can be asked about
 )
 
 // Scopes are all that a run may be allowed.
 func Scopes() []string {
 	return []string{"history.page", "history.search", "events.read", "artifacts.read", "artifacts.write", "state.read", "state.write",
 		"append", "fork", "cross_conversation"}
-}
-
-// record is what is kept of a run: its token's hash, but not the token.
-type record struct {
-	ID        string      `json:"run_id"`
-	TokenHash string      `json:"token_sha256"`
-	Key       string      `json:"idempotency_key,omitempty"`
-	Request   string      `json:"request_sha256,omitempty"`
-	Runner    string      `json:"runner"`
-	Binding   string      `json:"binding"`
-	Tape      string      `json:"tape"`
-	Thread    string      `json:"thread,omitempty"`
-	Actor     string      `json:"actor,omitempty"`
-	Subject   string      `json:"subject,omitempty"`
-	Scopes    []string    `json:"scopes"`
-	Policy    api.Policy  `json:"policy"`
-	Status    string      `json:"status"`
-	Started   time.Time   `json:"started_at"`
-	Deadline  time.Time   `json:"deadline"`
-	Ended     time.Time   `json:"ended_at,omitzero"`
-	StartSeq  int64       `json:"start_seq"`
-	Steering  []api.Steer `json:"steering,omitempty"`
-	Static    []static    `json:"static,omitempty"`
-}
-
-// The states of a run.
-const (
-	statusRunning   = "running"
-	statusCompleted = "completed"
-	statusFailed    = "failed"
-	statusCancelled = "cancelled"
-)
-
-type run struct {
-	record
-
-	rate    bucket
-	mu      sync.Mutex     // the record and call
-	call    time.Time      // the last one
-	telling sync.Mutex     // seen and missedEnd: two batches of a run do not cross
-	seen    map[int64]bool // sequences that are on the tape; nil: not read yet
-
-	missedEnd string // the end that the tape has of a run and its record not
-}
-
-func (r *run) may(scope string) bool { return slices.Contains(r.Scopes, scope) }
-
-func (r *run) need(scope string) error {
-	if scope == "" || r.may(scope) {
-		return nil
-	}
-	p := api.NewProblem(http.StatusForbidden, "forbidden", "the run has no scope %s", scope)
-	p.Details["scope"] = scope
-	return p
-}
-
-// owner is whose state a run has in a scope, "" if nobody's.
-func (r *run) owner(scope string) string {
-	return map[string]string{"actor": r.Actor, "subject": r.Subject, "runner": r.Runner}[scope]
-}
-
-// alive says why a run's token is void, if it is.
-func (r *run) alive(now time.Time, alsoEnded bool) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case r.Status != statusRunning && !alsoEnded:
-		return api.Unauthorized("the token is void: the run is over")
-	case now.Sub(r.call) > idleAfter:
-		return api.Unauthorized("the token is void: it was not used for an hour")
-	case r.Status == statusRunning && now.After(r.Deadline):
-		return api.NewProblem(http.StatusGatewayTimeout, "deadline_exceeded", "the run's deadline has passed")
-	}
-	r.call = now
-	return nil
-}
-
-// runs are all that are not forgotten.
-type runs struct {
-	mu      sync.Mutex
-	all     map[string]*run
-	tokens  map[string]*run
-	making  sync.Mutex
-	folders string
-}
-
-func (l *runs) get(id string) *run {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all[id]
-}
-
-func (l *runs) byToken(hash [sha256.Size]byte) *run {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.tokens[hex.EncodeToString(hash[:])]
-}
-
-func (l *runs) byKey(key string) *run {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range l.all {
-		if key != "" && r.Key == key {
-			return r
-		}
-	}
-	return nil
-}
-
-// put makes a run known under a token, in the place of the one that it had.
-func (l *runs) put(r *run) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for hash, other := range l.tokens {
-		if other == r {
-			delete(l.tokens, hash)
-		}
-	}
-	l.all[r.ID], l.tokens[r.TokenHash] = r, r
-}
-
-// load reads the runs of an earlier server, and forgets those that are long over.
-func (l *runs) load(s *Server) error {
-	l.all, l.tokens, l.folders = map[string]*run{}, map[string]*run{}, s.private("runs")
-	files, err := filepath.Glob(filepath.Join(l.folders, "*.json"))
-	if err != nil {
-		return err
-	}
-	now := s.Now()
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		r := &run{call: now}
-		if err := json.Unmarshal(data, &r.record); err != nil {
-			s.Log.Warn("a run's file cannot be read and is left alone", "file", file, "error", err)
-			continue
-		}
-		over := r.Ended
-		if over.IsZero() {
-			over = r.Deadline
-		}
-		if now.Sub(over) > keptRuns {
-			if err := s.disk.Remove(file); err != nil {
-				return err
-			}
-			continue
-		}
-		l.put(r)
-	}
-	return nil
-}
-
-// save writes a run durably. Who calls it holds r.mu, or is alone with r.
-func (s *Server) save(r *run) error {
-	data, err := json.Marshal(r.record)
-	if err != nil {
-		return err
-	}
-	return s.disk.WriteFile(filepath.Join(s.runs.folders, r.ID+".json"), data)
 }
 
 func random(bytes int) []byte {
@@ -222,11 +57,14 @@ func startRun(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.s.runs.making.Lock()
-	defer c.s.runs.making.Unlock()
-	r := c.s.runs.byKey(key)
+	c.s.runs.Making.Lock()
+	defer c.s.runs.Making.Unlock()
+	r := c.s.runs.ByKey(key)
 	if r != nil && r.Request != lanes.RequestHash(data) {
 		return nil, api.Conflict("the Idempotency-Key was used for another request")
+	}
+	if r != nil && r.Over(c.s.Now()) { // its token would be void
+		return nil, api.Conflict("the run %s that was started with this Idempotency-Key is over: start another one with a key of its own", r.ID)
 	}
 	var t sees
 	if r == nil {
@@ -242,20 +80,20 @@ func startRun(c *call) (any, error) {
 	}
 	token := NewToken()
 	hash := sha256.Sum256([]byte(token))
-	r.mu.Lock()
+	r.Mu.Lock()
 	r.TokenHash = hex.EncodeToString(hash[:])
-	err = c.s.save(r)
-	r.mu.Unlock()
+	err = c.s.runs.Save(r)
+	r.Mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	c.s.runs.put(r)
+	c.s.runs.Put(r)
 	started, err := c.contextOf(t, r, &q)
 	return api.RunStarted{RunID: r.ID, Token: token, Context: started}, err
 }
 
 // newRun checks a request and freezes what the run may do.
-func (c *call) newRun(q *api.RunRequest) (*run, sees, error) {
+func (c *call) newRun(q *api.RunRequest) (*runs.Run, sees, error) {
 	switch {
 	case q.Runner == "":
 		return nil, sees{}, api.Invalid("runner is missing")
@@ -287,9 +125,9 @@ func (c *call) newRun(q *api.RunRequest) (*run, sees, error) {
 	if q.DeadlineS > 0 {
 		life = min(time.Duration(min(q.DeadlineS, int64(longest/time.Second)))*time.Second, longest)
 	}
-	r := &run{call: now, seen: map[int64]bool{}, record: record{ID: "run_" + hex.EncodeToString(random(12)), Runner: q.Runner, Binding: q.Binding,
-		Tape: name, Thread: q.Thread, Actor: q.Actor.ID, Subject: q.Subject.ID, Scopes: scopes, Policy: q.Policy, Status: statusRunning, Started: now,
-		Deadline: now.Add(life)}}
+	r := runs.New(runs.Record{ID: "run_" + hex.EncodeToString(random(12)), Runner: q.Runner, Binding: q.Binding,
+		Tape: name, Thread: q.Thread, Actor: q.Actor.ID, Subject: q.Subject.ID, Scopes: scopes, Policy: q.Policy, Status: runs.Running, Started: now,
+		Deadline: now.Add(life)}, now)
 	t.thread, t.full = r.Thread, q.Policy.Unmasked
 	r.Static, err = staticsOf(q.Static)
 	return r, t, err
@@ -317,7 +155,7 @@ func granted(q *api.RunRequest) ([]string, error) {
 }
 
 // recordStart notes on the tape that a run has begun, and what it is to answer.
-func (c *call) recordStart(t *repo.Tape, r *run, q *api.RunRequest) error {
+func (c *call) recordStart(t *repo.Tape, r *runs.Run, q *api.RunRequest) error {
 	meta, err := lanes.Stamp(nil, r.ID, r.Thread, "", "", nil)
 	if err != nil {
 		return err
@@ -345,59 +183,68 @@ func (c *call) recordStart(t *repo.Tape, r *run, q *api.RunRequest) error {
 	return nil
 }
 
-func (r *run) answer() api.RunAnswer {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return api.RunAnswer{RunID: r.ID, Runner: r.Runner, Binding: r.Binding, ConversationID: r.Tape, ThreadID: r.Thread, Status: r.Status,
-		Scopes: r.Scopes, StartedAt: r.Started, Deadline: r.Deadline, Pending: len(r.Steering)}
-}
-
-func getRun(c *call) (any, error) { return c.ofPath().answer(), nil }
+func getRun(c *call) (any, error) { return c.ofPath().Answer(), nil }
 
 // heartbeat keeps the token of a run that has nothing else to say.
-func heartbeat(c *call) (any, error) { return c.ofPath().answer(), nil }
+func heartbeat(c *call) (any, error) { return c.ofPath().Answer(), nil }
 
 func cancelRun(c *call) (any, error) {
 	r := c.ofPath()
-	if err := c.end(r, statusCancelled, nil); err != nil {
+	if err := c.s.end(c.ctx(), r, runs.Cancelled); err != nil {
 		return nil, err
 	}
-	return r.answer(), nil
+	return r.Answer(), nil
 }
 
-// end ends a run, with the entries that say so.
-func (c *call) end(r *run, status string, data json.RawMessage) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.Status != statusRunning {
+// end ends a run, with the entry that says so where no result did.
+func (s *Server) end(ctx context.Context, r *runs.Run, status string) error {
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	if r.Status != runs.Running {
 		return nil
 	}
-	if status == statusCancelled {
-		t, err := c.s.Store.Tape(c.ctx(), r.Tape)
-		if err != nil {
-			return err
+	if status == runs.Cancelled || status == runs.Expired {
+		t, err := s.Store.Tape(ctx, r.Tape)
+		if err == nil {
+			err = s.recordEnd(ctx, t, r, status)
 		}
-		meta, err := lanes.Stamp(nil, r.ID, r.Thread, "", "", nil)
-		if err != nil {
-			return err
-		}
-		d := repo.Event("run.cancelled", data)
-		d.Meta = meta
-		if err := c.s.lanes.Append(c.ctx(), t, &lanes.Job{Drafts: []repo.Draft{d}}); err != nil {
+		if err != nil && !errors.Is(err, repo.ErrNotFound) { // a fork may be closed before its run ends
 			return err
 		}
 	}
-	before := r.record
-	r.Status, r.Ended = status, c.s.Now().UTC()
-	if err := c.s.save(r); err != nil {
-		r.record = before
+	before := r.Record
+	r.Status, r.Ended = status, s.Now().UTC()
+	if err := s.runs.Save(r); err != nil {
+		r.Record = before
 		return err
 	}
 	return nil
 }
 
-func (r *run) over() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.Status != statusRunning
+func (s *Server) recordEnd(ctx context.Context, t *repo.Tape, r *runs.Run, status string) error {
+	meta, err := lanes.Stamp(nil, r.ID, r.Thread, "", "", nil)
+	if err != nil {
+		return err
+	}
+	d := repo.Event("run."+status, nil)
+	d.Meta = meta
+	return s.lanes.Append(ctx, t, &lanes.Job{Drafts: []repo.Draft{d}})
+}
+
+// expire ends a run whose deadline has passed. The tape may know of another end: the server was
+// stopped before the run's record had it.
+func (s *Server) expire(ctx context.Context, r *runs.Run) error {
+	ctx = context.WithoutCancel(ctx)
+	r.Telling.Lock()
+	defer r.Telling.Unlock()
+	status := runs.Expired
+	t, err := s.Store.Tape(ctx, r.Tape)
+	if err == nil {
+		_, err = s.seenOf(ctx, t, r)
+		status = cmp.Or(r.MissedEnd, status)
+	}
+	if err != nil && !errors.Is(err, repo.ErrNotFound) {
+		return err
+	}
+	return s.end(ctx, r, status)
 }

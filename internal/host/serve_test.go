@@ -35,7 +35,7 @@ func TestServeEnds(t *testing.T) {
 		}
 		n++
 	}
-	if n != 1 {
+	if n != 2 { // the start of the run, and its call
 		t.Errorf("%d records", n)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
+	"tape/internal/host/runs"
 	"tape/repo"
 )
 
@@ -39,7 +40,7 @@ func (c *call) stateAt() (tape string, k lanes.StateKey, err error) {
 	}
 	k.Owner = c.query("owner")
 	if c.run != nil {
-		own := c.run.owner(k.Scope)
+		own := c.run.Owner(k.Scope)
 		if own == "" || k.Owner != "" && k.Owner != own {
 			return "", k, api.NotFound(k.Scope)
 		}
@@ -150,7 +151,7 @@ func deleteState(c *call) (any, error) {
 }
 
 // stateOfResult is the state that a result state.updated sets, as PUT and DELETE do.
-func stateOfResult(r *run, res api.RunResult) (d repo.Draft, tape string, err error) {
+func stateOfResult(r *runs.Run, res api.RunResult) (d repo.Draft, tape string, err error) {
 	var p lanes.StatePayload
 	err = json.Unmarshal(res.Data, &p)
 	switch {
@@ -159,7 +160,7 @@ func stateOfResult(r *run, res api.RunResult) (d repo.Draft, tape string, err er
 	case len(p.Value) > maxState:
 		return d, "", api.TooLarge(fmt.Sprintf("the value of result %d", res.Sequence), maxState)
 	}
-	p.Owner, tape = r.owner(p.Scope), hostTape
+	p.Owner, tape = r.Owner(p.Scope), hostTape
 	if p.Scope == scopeConversation {
 		tape = r.Tape
 	} else if p.Owner == "" {
@@ -170,7 +171,7 @@ func stateOfResult(r *run, res api.RunResult) (d repo.Draft, tape string, err er
 	}
 	d.Kind = lanes.KindState
 	d.Payload, err = json.Marshal(p)
-	return d, tape, cmp.Or(r.need("state.write"), err)
+	return d, tape, cmp.Or(r.Need("state.write"), err)
 }
 
 // writeState writes a value if the one that is there is the one that If-Match says.

@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"tape/internal/host/api"
+	"tape/internal/host/runs"
 )
 
 const (
@@ -22,16 +23,16 @@ func steer(c *call) (any, error) {
 		return nil, api.Invalid("text is missing")
 	}
 	r := c.ofPath()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.Status != statusRunning {
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	if r.Status != runs.Running {
 		return nil, api.Conflict("the run is over")
 	}
 	if len(r.Steering) >= maxSteering {
 		return nil, api.Conflict("%d messages wait already", maxSteering)
 	}
 	r.Steering = append(r.Steering, api.Steer{Text: q.Text, At: c.s.Now().UTC()})
-	if err := c.s.save(r); err != nil {
+	if err := c.s.runs.Save(r); err != nil {
 		r.Steering = r.Steering[:len(r.Steering)-1]
 		return nil, err
 	}
@@ -41,14 +42,14 @@ func steer(c *call) (any, error) {
 // pullSteering gives what waits, once.
 func pullSteering(c *call) (any, error) {
 	r := c.ofPath()
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
 	out := api.SteerPulled{Items: append([]api.Steer{}, r.Steering...)}
 	if len(out.Items) == 0 {
 		return out, nil
 	}
 	r.Steering = nil
-	if err := c.s.save(r); err != nil {
+	if err := c.s.runs.Save(r); err != nil {
 		r.Steering = out.Items
 		return nil, err
 	}

@@ -147,7 +147,7 @@ type RunAnswer struct {
 	Binding        string    `json:"binding"`
 	ConversationID string    `json:"conversation_id"`
 	ThreadID       string    `json:"thread_id"`
-	Status         string    `json:"status" jsonschema:"running, completed, failed or cancelled"`
+	Status         string    `json:"status" jsonschema:"running, completed, failed, cancelled, or expired: its deadline passed"`
 	Scopes         []string  `json:"scopes"`
 	StartedAt      time.Time `json:"started_at"`
 	Deadline       time.Time `json:"deadline"`

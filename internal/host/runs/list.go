@@ -1,0 +1,118 @@
+package runs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"tape/internal/disk"
+)
+
+// List is all runs that are not forgotten.
+type List struct {
+	Making sync.Mutex // held while one is started
+
+	mu     sync.Mutex
+	all    map[string]*Run
+	tokens map[string]*Run
+	folder string
+	disk   *disk.FS
+}
+
+// Load reads the runs of an earlier server, and forgets those that are long over.
+func (l *List) Load(d *disk.FS, folder string, now time.Time, log *slog.Logger) error {
+	l.all, l.tokens, l.folder, l.disk = map[string]*Run{}, map[string]*Run{}, folder, d
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		r := &Run{call: now}
+		if err := json.Unmarshal(data, &r.Record); err != nil {
+			log.Warn("a run's file cannot be read and is left alone", "file", file, "error", err)
+			continue
+		}
+		over := r.Ended
+		if over.IsZero() {
+			over = r.Deadline
+		}
+		if now.Sub(over) > kept && r.Status != Running { // the end of one that runs is recorded first
+			if err := d.Remove(file); err != nil {
+				return err
+			}
+			continue
+		}
+		l.Put(r)
+	}
+	return nil
+}
+
+// Save writes a run durably. The caller holds r.Mu, or is alone with r.
+func (l *List) Save(r *Run) error {
+	data, err := json.Marshal(r.Record)
+	if err != nil {
+		return err
+	}
+	return l.disk.WriteFile(filepath.Join(l.folder, r.ID+".json"), data)
+}
+
+// Get is a run by its id, nil if there is none.
+func (l *List) Get(id string) *Run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all[id]
+}
+
+// ByToken is the run that has a token.
+func (l *List) ByToken(hash [sha256.Size]byte) *Run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tokens[hex.EncodeToString(hash[:])]
+}
+
+// ByKey is the run that was started by a request with a key.
+func (l *List) ByKey(key string) *Run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.all {
+		if key != "" && r.Key == key {
+			return r
+		}
+	}
+	return nil
+}
+
+// Put makes a run known under a token, in the place of the one that it had.
+func (l *List) Put(r *Run) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for hash, other := range l.tokens {
+		if other == r {
+			delete(l.tokens, hash)
+		}
+	}
+	l.all[r.ID], l.tokens[r.TokenHash] = r, r
+}
+
+// All is a copy of the list.
+func (l *List) All() []*Run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Values(l.all))
+}
+
+// Due are the runs whose deadline has passed and whose end is still to be recorded.
+func (l *List) Due(now time.Time) []*Run {
+	return slices.DeleteFunc(l.All(), func(r *Run) bool { return !r.Due(now) })
+}
