@@ -50,12 +50,12 @@ func TestAroundModelCalls(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := quiet()
 			register(t, r, c.plugins...)
-			call, finish := r.BeforeModelCall(t.Context(), hooks.ModelCall{RunID: "r", Model: "m", Messages: []json.RawMessage{[]byte(`"hi"`)}, MaxTokens: 5}, nil)
+			call, finish, err := r.BeforeModelCall(t.Context(), hooks.ModelCall{RunID: "r", Model: "m", Messages: []json.RawMessage{[]byte(`"hi"`)}, MaxTokens: 5}, nil)
 			got := fmt.Sprintf("%s %s %d", call.Model, call.Messages, call.MaxTokens)
 			if finish != nil {
 				got += fmt.Sprintf(" finished with %q", *finish)
 			}
-			if got != c.want || call.RunID != "r" {
+			if got != c.want || call.RunID != "r" || err != nil {
 				t.Errorf("%s (run %s), wanted %s", got, call.RunID, c.want)
 			}
 		})
@@ -142,7 +142,9 @@ func TestAfterCalls(t *testing.T) {
 			return errBroken
 		}})
 	}
-	r.AfterModelCall(t.Context(), hooks.ModelCall{}, hooks.ModelResult{Text: "x"}, nil)
+	if err := r.AfterModelCall(t.Context(), hooks.ModelCall{}, hooks.ModelResult{Text: "x"}, nil); err != nil {
+		t.Error(err)
+	}
 	if seen != "a:x b:x " {
 		t.Errorf("after_llm_call: seen %q", seen)
 	}

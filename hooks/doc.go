@@ -24,8 +24,9 @@
 //
 // An error of a hook ends the turn, and so does a panic, which is taken for one. Observers
 // ([Plugin.OnError]) are told, and [Runtime.Process] returns it. Errors of observers and of the
-// four hooks around calls of models and tools end nothing: they are logged, and the plugin is
-// skipped. If nobody runs a model, observers are told and the answer is the prompt.
+// four hooks around calls of models and tools end nothing: they are logged, the plugin is
+// skipped, and observers are told once. Where [Plugin.Required] is set, an error of a hook around
+// a call denies the call. If nobody runs a model, observers are told and the answer is the prompt.
 // [ErrorMessages] is the observer that lets the sender of a message know.
 //
 // [Runtime.Report] tells who implements what, how often each was asked, how long that took, and

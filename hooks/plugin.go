@@ -15,6 +15,10 @@ import (
 type Plugin struct {
 	Name     string
 	Priority int // a higher one is asked before those that were registered later
+	// Required makes the plugin a guard: where it fails around a call of a model or a tool, the
+	// call is denied, and not gone on with. In the hooks around calls it is asked after those that
+	// are not required, so that it sees what they made of the call.
+	Required bool
 	// Status says how a plugin does that may be down, for [Runtime.Report]; it may be nil.
 	Status func() string
 
@@ -40,13 +44,13 @@ type Plugin struct {
 	RenderOutbound      func(ctx context.Context, m Envelope, session string, s State, output string) ([]Envelope, error) `hook:"render_outbound"`
 	DispatchOutbound    func(ctx context.Context, m Envelope) (delivered bool, err error)                                 `hook:"dispatch_outbound"`
 	SystemPrompt        func(ctx context.Context, p Prompt, s State) (*string, error)                                     `hook:"system_prompt"`
-	ProvideTapeSidecar  func(ctx context.Context) (Sidecar, error)                                                        `hook:"provide_tape_sidecar"`
 	ProvideChannels     func(ctx context.Context, h Handler) ([]Channel, error)                                           `hook:"provide_channels"`
 	RegisterCommands    func() []Command                                                                                  `hook:"register_cli_commands"`
 	OnboardConfig       func(ctx context.Context, current map[string]any) (map[string]any, error)                         `hook:"onboard_config"`
 	ProvideModelOptions func(ctx context.Context, session string) ([]ModelOption, error)                                  `hook:"provide_model_options"`
 	// OnError observes. stage is [StageTurn] for an error that ended a turn, [StageModel] where
-	// the turn goes on without the model's answer; m may be nil.
+	// the turn goes on without the model's answer, and the hook's name for a hook around a call
+	// that failed; m may be nil.
 	OnError func(ctx context.Context, stage string, err error, m Envelope) `hook:"on_error"`
 
 	// Around calls: each sees what the one before it made of the call.
@@ -87,13 +91,6 @@ type Stream = iter.Seq2[Event, error]
 // TapeContext makes of a tape the messages of the next call, in the form of the API. Nil leaves
 // it to [Runtime.BuildTapeContext]'s own.
 type TapeContext func(ctx context.Context, t *repo.Tape, form string) (messages []json.RawMessage, err error)
-
-// Sidecar keeps named records beside a session's tape.
-type Sidecar interface {
-	Name() string
-	Append(ctx context.Context, session string, record json.RawMessage) error
-	Records(ctx context.Context, session string) iter.Seq2[json.RawMessage, error]
-}
 
 // Handler takes a message that came in. When it returns nil, the message is safe with the
 // host; it does not wait for the turn.

@@ -43,7 +43,7 @@ func (r *Runtime) Process(ctx context.Context, m Envelope, o Options) (*Result, 
 	session, err := r.ResolveSession(ctx, m)
 	if err == nil {
 		var leave func()
-		ctx, leave, err = r.sessions.enter(ctx, session)
+		ctx, leave, err = r.sessions.enter(context.WithValue(ctx, messageKey{}, &currentTurn{message: m}), session)
 		defer leave()
 	}
 	if err == nil {
@@ -154,11 +154,9 @@ func (r *Runtime) streams(wanted bool) bool {
 	return wanted
 }
 
-// drain joins the text of a stream. Errors that it told and went on are for observers; if it
-// then failed, that error says enough.
+// drain joins the text of a stream. Observers are told of its errors as they come.
 func (r *Runtime) drain(ctx context.Context, m Envelope, events Stream, o Options) (*string, error) {
 	var text strings.Builder
-	var told []string
 	for e, err := range events {
 		if err == nil {
 			err = ctx.Err()
@@ -170,12 +168,9 @@ func (r *Runtime) drain(ctx context.Context, m Envelope, events Stream, o Option
 		case EventText:
 			text.WriteString(Envelope(e.Data).Text("delta"))
 		case EventError:
-			told = append(told, cmp.Or(Envelope(e.Data).Text("message"), "the model failed"))
+			r.NotifyError(ctx, StageModel, errors.New(cmp.Or(Envelope(e.Data).Text("message"), "the model failed")), m)
 		}
 		r.watch(ctx, m, e, o)
-	}
-	for _, message := range told {
-		r.NotifyError(ctx, StageModel, errors.New(message), m)
 	}
 	answer := text.String()
 	return &answer, nil

@@ -13,13 +13,6 @@ func (r *Runtime) Channels(ctx context.Context, h Handler) ([]Channel, error) {
 	return firstOfName(slices.Concat(answers...), Channel.Name), err
 }
 
-// Sidecars are those of all plugins; of a name, the first.
-func (r *Runtime) Sidecars(ctx context.Context) ([]Sidecar, error) {
-	answers, err := many(ctx, r, "provide_tape_sidecar", func(p *Plugin) (Sidecar, error) { return p.ProvideTapeSidecar(ctx) })
-	answers = slices.DeleteFunc(answers, func(s Sidecar) bool { return s == nil })
-	return firstOfName(answers, Sidecar.Name), err
-}
-
 // Tools are those of all plugins; of a name, the first.
 func (r *Runtime) Tools() []Tool {
 	var all []Tool

@@ -90,17 +90,6 @@ func TestProvided(t *testing.T) {
 			func(ctx context.Context, r *hooks.Runtime) (any, error) {
 				return r.Onboard(ctx, map[string]any{"base_urls": map[string]any{"z": "0"}})
 			}, "map[base_urls:map[a:1 b:2 z:0] model:high saw:map[base_urls:map[a:1 z:0] model:low saw:map[base_urls:map[z:0]]]]",
-		}, {
-			"provide_tape_sidecar: of a name, the first; none is passed over",
-			[]*hooks.Plugin{sidecar("a"), sidecar("b"), {ProvideTapeSidecar: func(context.Context) (hooks.Sidecar, error) { return nil, nil }}, sidecar("a")},
-			func(ctx context.Context, r *hooks.Runtime) (any, error) {
-				all, err := r.Sidecars(ctx)
-				var names []string
-				for _, s := range all {
-					names = append(names, s.Name())
-				}
-				return names, err
-			}, "[a b]",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

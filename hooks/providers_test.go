@@ -2,8 +2,6 @@ package hooks_test
 
 import (
 	"context"
-	"encoding/json"
-	"iter"
 
 	"tape/hooks"
 	"tape/repo"
@@ -59,21 +57,9 @@ func onboard(config map[string]any) *hooks.Plugin {
 	}}
 }
 
-func sidecar(name string) *hooks.Plugin {
-	return &hooks.Plugin{ProvideTapeSidecar: func(context.Context) (hooks.Sidecar, error) { return noRecords(name), nil }}
-}
-
 type channel string
 
 func (c channel) Name() string                             { return string(c) }
 func (channel) Start(context.Context) error                { return nil }
 func (channel) Stop(context.Context) error                 { return nil }
 func (channel) Send(context.Context, hooks.Envelope) error { return nil }
-
-type noRecords string
-
-func (s noRecords) Name() string                                        { return string(s) }
-func (noRecords) Append(context.Context, string, json.RawMessage) error { return nil }
-func (noRecords) Records(context.Context, string) iter.Seq2[json.RawMessage, error] {
-	return func(func(json.RawMessage, error) bool) {}
-}

@@ -73,12 +73,11 @@ func TestEachHookIsAsked(t *testing.T) {
 	_, admission := r.Admit(ctx, "s", nil, hooks.Turn{})
 	_, inbox := r.SteeringInbox(ctx)
 	_, systemPrompt := r.SystemPrompt(ctx, hooks.Prompt{}, nil)
-	_, sidecars := r.Sidecars(ctx)
 	_, channels := r.Channels(ctx, nil)
 	_, commands := r.Commands(ctx)
 	_, config := r.Onboard(ctx, nil)
 	_, models := r.ModelOptions(ctx, "s")
-	if err := errors.Join(turn, further, tapeContext, admission, inbox, systemPrompt, sidecars, channels, commands, config, models); err != nil || store == nil {
+	if err := errors.Join(turn, further, tapeContext, admission, inbox, systemPrompt, channels, commands, config, models); err != nil || store == nil {
 		t.Errorf("%v; the store that is not there: %v", err, store)
 	}
 	r.BeforeModelCall(ctx, hooks.ModelCall{}, nil)

@@ -30,6 +30,7 @@ type Runtime struct {
 	ordered    []*Plugin            // who is asked first comes first
 	asked      map[string][]*Plugin // by hook, in the same order
 	figures    map[figureKey]*PluginReport
+	told       onceOnly // of failures that were skipped
 
 	provided sync.Mutex // held while a plugin is asked for one of these
 	store    *repo.Store
@@ -49,10 +50,14 @@ func New(log *slog.Logger) *Runtime {
 }
 
 // Register adds a plugin, which is then asked before those that are there, priorities apart.
-// It is refused without a name, or if its name is taken.
+// It is refused without a name, if its name is taken, or if it is required and has none of the
+// hooks around calls.
 func (r *Runtime) Register(p *Plugin) error {
 	if p.Name == "" {
 		return errors.New("register a plugin: it has no name")
+	}
+	if p.Required && !slices.ContainsFunc(p.Hooks(), AroundCalls) {
+		return fmt.Errorf("register plugin %q: it is required, and has none of the hooks around calls, so it would decide nothing", p.Name)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,8 +74,21 @@ func (r *Runtime) Register(p *Plugin) error {
 			asked[hook] = append(asked[hook], q)
 		}
 	}
+	for hook, plugins := range asked {
+		if AroundCalls(hook) {
+			slices.SortStableFunc(plugins, func(a, b *Plugin) int { return cmp.Compare(rank(a), rank(b)) })
+		}
+	}
 	r.ordered, r.asked = ordered, asked
 	return nil
+}
+
+// rank puts required plugins behind the others.
+func rank(p *Plugin) int {
+	if p.Required {
+		return 1
+	}
+	return 0
 }
 
 // Plugins are the registered plugins in the order in which they are asked.

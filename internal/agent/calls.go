@@ -97,14 +97,9 @@ func (r *turn) runTools(ctx context.Context, calls []call, p *planned) error {
 	ctx = p.later(ctx)
 	done := make(chan ended, len(calls))
 	for _, c := range calls {
-		hc := hooks.ToolCall{RunID: r.runID, ID: c.ID, Tool: c.Name, Arguments: c.Arguments}
-		hc, decision := r.agent.Runtime.BeforeToolCall(ctx, hc, r.state)
-		switch decision.Action {
-		case hooks.Replace:
-			done <- ended{hc, hooks.ToolResult{Content: decision.Result}}
-			continue
-		case hooks.Deny:
-			done <- ended{hc, hooks.ToolResult{Err: errors.New(decision.Message)}}
+		hc, decided := r.guarded(ctx, hooks.ToolCall{RunID: r.runID, ID: c.ID, Tool: c.Name, Arguments: c.Arguments})
+		if decided != nil {
+			done <- ended{hc, *decided}
 			continue
 		}
 		tc := r.toolContext(c.ID)
@@ -125,6 +120,32 @@ func (r *turn) runTools(ctx context.Context, calls []call, p *planned) error {
 	return err
 }
 
+// guarded asks the hooks before a call. If the call is not to be made, it gives its result.
+func (r *turn) guarded(ctx context.Context, c hooks.ToolCall) (hooks.ToolCall, *hooks.ToolResult) {
+	if trimmed := bytes.TrimSpace(c.Arguments); !json.Valid(trimmed) || trimmed[0] != '{' { // which no plugin could read
+		return c, &hooks.ToolResult{Err: fmt.Errorf("%s: the arguments are not a JSON object", c.Tool)}
+	}
+	c, decision := r.agent.Runtime.BeforeToolCall(ctx, c, r.state)
+	switch decision.Action {
+	case hooks.Replace:
+		return c, &hooks.ToolResult{Content: decision.Result}
+	case hooks.Deny:
+		return c, &hooks.ToolResult{Err: errors.New(decision.Message)}
+	}
+	return c, nil
+}
+
+// commandTool runs the tool of a comma command, under the same guards as a model's call.
+func (r *turn) commandTool(ctx context.Context, tool string, arguments json.RawMessage) (string, error) {
+	c, decided := r.guarded(ctx, hooks.ToolCall{ID: r.id, Tool: tool, Arguments: arguments})
+	if decided == nil {
+		e := r.runTool(ctx, c, r.toolContext(r.id))
+		decided = &e.result
+	}
+	res := r.agent.Runtime.AfterToolCall(ctx, c, *decided, r.state)
+	return res.Content, res.Err
+}
+
 func (r *turn) runTool(ctx context.Context, c hooks.ToolCall, tc hooks.ToolContext) (out ended) {
 	began := time.Now()
 	out.call = c
@@ -137,10 +158,6 @@ func (r *turn) runTool(ctx context.Context, c hooks.ToolCall, tc hooks.ToolConte
 	t, ok := tools.Find(r.tools, c.Tool)
 	if !ok {
 		out.result.Err = fmt.Errorf("there is no tool %q", c.Tool)
-		return out
-	}
-	if trimmed := bytes.TrimSpace(c.Arguments); !json.Valid(trimmed) || trimmed[0] != '{' {
-		out.result.Err = fmt.Errorf("%s: the arguments are not a JSON object", c.Tool)
 		return out
 	}
 	out.result.Content, out.result.Err = t.Run(ctx, tc, c.Arguments)

@@ -88,7 +88,7 @@ func (r *turn) runCommand(ctx context.Context, line string) (string, error) {
 		run = r.toolCommand(ctx, name)
 	}
 	if run == nil {
-		return r.runTool(ctx, hooks.ToolCall{Tool: "bash", Arguments: object(map[string]string{"cmd": line})}, r.toolContext(r.id)).both()
+		return r.commandTool(ctx, "bash", object(map[string]string{"cmd": line}))
 	}
 	words, err := split(rest)
 	if err != nil {
@@ -96,8 +96,6 @@ func (r *turn) runCommand(ctx context.Context, line string) (string, error) {
 	}
 	return run(words)
 }
-
-func (e ended) both() (string, error) { return e.result.Content, e.result.Err }
 
 // builtIn are the commands that are no tools, and those of plugins; nil if there is none.
 func (r *turn) builtIn(ctx context.Context, name string) (func(words []string) (string, error), error) {
@@ -166,7 +164,7 @@ func (r *turn) toolCommand(ctx context.Context, name string) func(words []string
 		if err != nil {
 			return "", err
 		}
-		return r.runTool(ctx, hooks.ToolCall{Tool: t.Name, Arguments: arguments}, r.toolContext(r.id)).both()
+		return r.commandTool(ctx, t.Name, arguments)
 	}
 }
 

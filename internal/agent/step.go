@@ -139,7 +139,10 @@ func (r *turn) answer(ctx context.Context) (*reply, error) {
 		names[i] = t.Name
 	}
 	request := hooks.ModelCall{RunID: r.runID, Model: r.model, Messages: messages, Tools: names, MaxTokens: r.agent.MaxTokens}
-	request, finish := r.agent.Runtime.BeforeModelCall(ctx, request, r.state)
+	request, finish, err := r.agent.Runtime.BeforeModelCall(ctx, request, r.state)
+	if err != nil {
+		return &reply{}, err
+	}
 	if finish != nil {
 		r.say(*finish)
 		return &reply{text: *finish}, nil
@@ -158,8 +161,7 @@ func (r *turn) answer(ctx context.Context) (*reply, error) {
 	for _, c := range out.calls {
 		result.ToolCalls = append(result.ToolCalls, hooks.ToolCall{RunID: r.runID, ID: c.ID, Tool: c.Name, Arguments: c.Arguments})
 	}
-	r.agent.Runtime.AfterModelCall(ctx, request, result, r.state)
-	return out, err
+	return out, errors.Join(err, r.agent.Runtime.AfterModelCall(ctx, request, result, r.state))
 }
 
 // receive takes in what the model says, and shows it at once.

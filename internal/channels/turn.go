@@ -84,7 +84,8 @@ func (m *Manager) dispatch(ctx context.Context, e hooks.Envelope) (delivered boo
 	if e.Text(hooks.KeyContent) == "" && e[hooks.KeyMedia] == nil {
 		return true, nil // there is nothing to say
 	}
-	if b, ok := ctx.Value(batchKey{}).(*batch); ok {
+	stage := e.Text(hooks.KeyStage)                                                               // of an error
+	if b, ok := ctx.Value(batchKey{}).(*batch); ok && (stage == "" || stage == hooks.StageTurn) { // else the answer is still to come
 		if err := m.answering(b); err != nil {
 			return false, fmt.Errorf("the answer is not sent: %w", err)
 		}

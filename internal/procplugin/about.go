@@ -12,8 +12,12 @@ import (
 	"tape/hooks"
 )
 
+// protocol is the version of the protocol.
+const protocol = 1
+
 // about is what a plugin says of itself.
 type about struct {
+	Protocol int          `json:"protocol"` // 0: it says nothing of it
 	Name     string       `json:"name"`
 	Version  string       `json:"version"`
 	Hooks    []listed     `json:"hooks"`
@@ -44,7 +48,16 @@ func (l listed) limit(otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
+// decides reports whether the plugin has a hook around calls, as one that is required must.
+func (a *about) decides() bool {
+	return slices.ContainsFunc(a.Hooks, func(h listed) bool { return hooks.AroundCalls(h.Name) })
+}
+
+// check refuses what the host does not know.
 func (a *about) check() error {
+	if a.Protocol != 0 && a.Protocol != protocol {
+		return fmt.Errorf("it speaks protocol %d; this host speaks %d", a.Protocol, protocol)
+	}
 	known := map[string]bool{}
 	for field := range reflect.TypeFor[hooks.Plugin]().Fields() {
 		known[field.Tag.Get("hook")] = true

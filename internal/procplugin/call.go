@@ -151,6 +151,9 @@ func (c *call) event(m *received) (*hooks.Event, error) {
 	if e.Kind == "" {
 		return nil, errors.New("model/event: no kind")
 	}
+	if _, text := e.Data["delta"].(string); !text && (e.Kind == hooks.EventText || e.Kind == hooks.EventReasoning) {
+		return nil, fmt.Errorf("model/event: the delta of a %s is a text", e.Kind)
+	}
 	return &e.Event, nil
 }
 

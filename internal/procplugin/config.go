@@ -18,8 +18,9 @@ type Config struct {
 	Name     string          `json:"name"`
 	Command  []string        `json:"command"` // the program and its arguments; no shell
 	Priority int             `json:"priority"`
-	Env      []string        `json:"env"`    // names of variables that it gets although they look secret
-	Config   json.RawMessage `json:"config"` // for the plugin itself
+	Required bool            `json:"required"` // without it, calls are denied
+	Env      []string        `json:"env"`      // names of variables that it gets although they look secret
+	Config   json.RawMessage `json:"config"`   // for the plugin itself
 }
 
 // ParseConfigs reads the setting "plugins", a JSON array; nothing and null are none.

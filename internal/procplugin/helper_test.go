@@ -174,6 +174,10 @@ func (r *reply) misbehave(m *received, in *bufio.Reader) bool {
 			}
 			if c := parse(line); c.Method == "$/cancel" {
 				fmt.Fprintf(os.Stderr, "cancelled %s\n", c.Params)
+				if r.Value != nil {
+					write(`{"jsonrpc":"2.0","id":%s,"result":{"value":%s}}`, m.ID, encoded(r.Value))
+					return true
+				}
 				write(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32800,"message":"cancelled"}}`, m.ID)
 				return true
 			}
@@ -274,6 +278,11 @@ func lister(answers map[string]reply) map[string]any {
 // launched starts a scripted plugin.
 func launched(t testing.TB, name string, s script, o Options) (*Process, error) {
 	t.Helper()
+	return started(t, Config{Name: name}, s, o)
+}
+
+func started(t testing.TB, c Config, s script, o Options) (*Process, error) {
+	t.Helper()
 	if s.About == nil {
 		s.About = lister(s.Answers)
 	}
@@ -283,7 +292,10 @@ func launched(t testing.TB, name string, s script, o Options) (*Process, error) 
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p, err := Start(context.Background(), Config{Name: name, Command: []string{os.Args[0], "scripted-plugin", encoded(s)}}, o)
+	if c.Command == nil {
+		c.Command = []string{os.Args[0], "scripted-plugin", encoded(s)}
+	}
+	p, err := Start(context.Background(), c, o)
 	t.Cleanup(p.Close)
 	return p, err
 }

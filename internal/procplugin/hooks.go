@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 
 	"tape/hooks"
 	"tape/repo"
@@ -13,54 +14,54 @@ import (
 // Plugin is the process as the runtime knows it: with the functions of the hooks that it lists.
 func (p *Process) Plugin() *hooks.Plugin {
 	q := &hooks.Plugin{
-		Name: p.config.Name, Priority: p.config.Priority, Status: p.Status,
+		Name: p.config.Name, Priority: p.config.Priority, Required: p.config.Required, Status: p.Status,
 		ResolveSession: func(ctx context.Context, m hooks.Envelope) (*string, error) {
-			return decode[string](p.hook(ctx, "resolve_session", args{"message": plain(m)}, "", nil))
+			return answer(ctx, p, "resolve_session", args{"message": plain(m)}, "", nil, as[string])
 		},
 		BuildPrompt: func(ctx context.Context, m hooks.Envelope, session string, s hooks.State) (*hooks.Prompt, error) {
-			return decodePrompt(p.hook(ctx, "build_prompt", args{"message": plain(m), "session_id": session}, session, s))
+			return answer(ctx, p, "build_prompt", args{"message": plain(m), "session_id": session}, session, s, promptOf)
 		},
 		RunModelStream: p.stream,
 		RunModel: func(ctx context.Context, prompt hooks.Prompt, session string, s hooks.State) (*string, error) {
-			return decode[string](p.hook(ctx, "run_model", args{"prompt": promptValue(prompt), "session_id": session}, session, s))
+			return answer(ctx, p, "run_model", args{"prompt": promptValue(prompt), "session_id": session}, session, s, as[string])
 		},
 		ContinuePrompt: func(ctx context.Context, prompt hooks.Prompt, t *repo.Tape, s hooks.State) (*hooks.Prompt, error) {
 			a := args{"prompt": promptValue(prompt), "tape": nil}
 			if t != nil {
 				a["tape"] = t.Name()
 			}
-			return decodePrompt(p.hook(ctx, "continue_prompt", a, sessionOf(s), s))
+			return answer(ctx, p, "continue_prompt", a, sessionOf(s), s, promptOf)
 		},
 		SystemPrompt: func(ctx context.Context, prompt hooks.Prompt, s hooks.State) (*string, error) {
-			return decode[string](p.hook(ctx, "system_prompt", args{"prompt": promptValue(prompt)}, sessionOf(s), s))
+			return answer(ctx, p, "system_prompt", args{"prompt": promptValue(prompt)}, sessionOf(s), s, as[string])
 		},
 		AdmitMessage: p.admit,
 		LoadState: func(ctx context.Context, m hooks.Envelope, session string) (hooks.State, error) {
-			return value(decode[hooks.State](p.hook(ctx, "load_state", args{"message": plain(m), "session_id": session}, session, nil)))
+			return value(answer(ctx, p, "load_state", args{"message": plain(m), "session_id": session}, session, nil, as[hooks.State]))
 		},
 		SaveState: func(ctx context.Context, session string, s hooks.State, m hooks.Envelope, output string) error {
-			_, err := p.hook(ctx, "save_state", args{"session_id": session, "message": plain(m), "model_output": output,
-				"error": errorText(hooks.ModelError(ctx))}, session, s)
+			_, err := answer(ctx, p, "save_state", args{"session_id": session, "message": plain(m), "model_output": output,
+				"error": errorText(hooks.ModelError(ctx))}, session, s, nothing)
 			return err
 		},
 		RenderOutbound: func(ctx context.Context, m hooks.Envelope, session string, s hooks.State, output string) ([]hooks.Envelope, error) {
-			return value(decode[[]hooks.Envelope](p.hook(ctx, "render_outbound",
-				args{"message": plain(m), "session_id": session, "model_output": output}, session, s)))
+			return value(answer(ctx, p, "render_outbound",
+				args{"message": plain(m), "session_id": session, "model_output": output}, session, s, as[[]hooks.Envelope]))
 		},
 		DispatchOutbound: func(ctx context.Context, m hooks.Envelope) (bool, error) {
-			return value(decode[bool](p.hook(ctx, "dispatch_outbound", args{"message": plain(m)}, m.Text(hooks.KeySession), nil)))
+			return value(answer(ctx, p, "dispatch_outbound", args{"message": plain(m)}, m.Text(hooks.KeySession), nil, as[bool]))
 		},
 		OnError: func(ctx context.Context, stage string, failed error, m hooks.Envelope) {
-			_, err := p.hook(ctx, "on_error", args{"stage": stage, "error": errorText(failed), "message": plain(m)}, m.Text(hooks.KeySession), nil)
+			_, err := answer(ctx, p, "on_error", args{"stage": stage, "error": errorText(failed), "message": plain(m)}, m.Text(hooks.KeySession), nil, nothing)
 			if err != nil {
 				panic(err) // an observer can tell the runtime in no other way that it failed
 			}
 		},
 		OnboardConfig: func(ctx context.Context, current map[string]any) (map[string]any, error) {
-			return value(decode[map[string]any](p.hook(ctx, "onboard_config", args{"config": plain(current)}, "", nil)))
+			return value(answer(ctx, p, "onboard_config", args{"config": plain(current)}, "", nil, as[map[string]any]))
 		},
 		ProvideModelOptions: func(ctx context.Context, session string) ([]hooks.ModelOption, error) {
-			return value(decode[[]hooks.ModelOption](p.hook(ctx, "provide_model_options", args{"session_id": session}, session, nil)))
+			return value(answer(ctx, p, "provide_model_options", args{"session_id": session}, session, nil, listOf[hooks.ModelOption]))
 		},
 	}
 	p.aroundCalls(q)
@@ -70,11 +71,15 @@ func (p *Process) Plugin() *hooks.Plugin {
 	return q
 }
 
-// drop takes away the functions of the hooks that the plugin does not list.
+// drop takes away the functions of the hooks that the plugin does not list. One that is required
+// and could not be started keeps those that decide on calls: they deny all.
 func (p *Process) drop(q *hooks.Plugin) {
 	list := map[string]bool{"provide_channels": len(p.about.Channels) > 0}
 	for _, h := range p.about.Hooks {
 		list[h.Name] = true
+	}
+	if q.Required && len(p.about.Hooks) == 0 {
+		list["before_llm_call"], list["before_tool_call"] = true, true
 	}
 	for field, v := range reflect.ValueOf(q).Elem().Fields() {
 		if name, ok := field.Tag.Lookup("hook"); ok && !list[name] {
@@ -86,48 +91,39 @@ func (p *Process) drop(q *hooks.Plugin) {
 // aroundCalls sets the hooks around calls of models and tools.
 func (p *Process) aroundCalls(q *hooks.Plugin) {
 	q.BeforeModelCall = func(ctx context.Context, c hooks.ModelCall, s hooks.State) (*hooks.ModelDecision, error) {
-		raw, err := p.hook(ctx, "before_llm_call", args{"call": c}, sessionOf(s), s)
-		if raw == nil || err != nil {
-			return nil, err
-		}
-		changed := c
-		d := &hooks.ModelDecision{Call: &changed} // what the plugin does not mention stays
-		return d, wrong(json.Unmarshal(raw, d), raw)
+		return answer(ctx, p, "before_llm_call", args{"call": c}, sessionOf(s), s, modelDecision(c))
 	}
 	q.AfterModelCall = func(ctx context.Context, c hooks.ModelCall, r hooks.ModelResult, s hooks.State) error {
 		calls := r.ToolCalls
 		if calls == nil {
 			calls = []hooks.ToolCall{}
 		}
-		_, err := p.hook(ctx, "after_llm_call", args{"call": c, "result": args{"text": r.Text, "tool_calls": calls, "usage": plain(r.Usage),
-			"error": errorText(r.Err), "duration_ms": r.Duration.Milliseconds()}}, sessionOf(s), s)
+		_, err := answer(ctx, p, "after_llm_call", args{"call": c, "result": args{"text": r.Text, "tool_calls": calls, "usage": plain(r.Usage),
+			"error": errorText(r.Err), "duration_ms": r.Duration.Milliseconds()}}, sessionOf(s), s, nothing)
 		return err
 	}
 	q.BeforeToolCall = func(ctx context.Context, c hooks.ToolCall, s hooks.State) (*hooks.ToolDecision, error) {
-		return decode[hooks.ToolDecision](p.hook(ctx, "before_tool_call", args{"call": c}, sessionOf(s), s))
+		return answer(ctx, p, "before_tool_call", args{"call": c}, sessionOf(s), s, toolDecision)
 	}
 	q.AfterToolCall = func(ctx context.Context, c hooks.ToolCall, r *hooks.ToolResult, s hooks.State) error {
-		changed, err := decode[struct {
-			Content *string `json:"content"`
-		}](p.hook(ctx, "after_tool_call", args{"call": c, "result": args{"content": r.Content,
-			"error": errorText(r.Err), "duration_ms": r.Duration.Milliseconds()}}, sessionOf(s), s))
-		if err == nil && changed != nil && changed.Content != nil {
-			r.Content = *changed.Content
+		changed, err := answer(ctx, p, "after_tool_call", args{"call": c, "result": args{"content": r.Content,
+			"error": errorText(r.Err), "duration_ms": r.Duration.Milliseconds()}}, sessionOf(s), s, toolContent)
+		if err == nil && changed != nil {
+			r.Content = *changed
 		}
 		return err
 	}
 }
 
 func (p *Process) admit(ctx context.Context, session string, m hooks.Envelope, t hooks.Turn) (hooks.Admission, error) {
-	a, err := decode[hooks.Admission](p.hook(ctx, "admit_message", args{"session_id": session, "message": plain(m), "turn": t}, session, nil))
-	if a == nil || err != nil {
-		return hooks.Undecided, err
-	}
-	switch *a {
-	case hooks.Admit, hooks.Drop, hooks.FollowUp, hooks.Steer:
-		return *a, nil
-	}
-	return hooks.Undecided, errors.New("it gave no admission: process, drop, follow_up or steer")
+	return value(answer(ctx, p, "admit_message", args{"session_id": session, "message": plain(m), "turn": t}, session, nil,
+		func(raw json.RawMessage) (*hooks.Admission, error) {
+			a, err := as[hooks.Admission](raw)
+			if err == nil && !slices.Contains([]hooks.Admission{hooks.Admit, hooks.Drop, hooks.FollowUp, hooks.Steer}, *a) {
+				err = errors.New("it is no admission")
+			}
+			return a, err
+		}))
 }
 
 // stream runs the plugin's model. It is none if the plugin gives no event, and null.
@@ -143,9 +139,13 @@ func (p *Process) stream(ctx context.Context, prompt hooks.Prompt, session strin
 		return nil, p.unlessOff(err)
 	}
 	if e == nil {
-		text, err := decode[string](valueOfResult(result, nil))
-		if text == nil || err != nil {
+		raw, err := hookValue("run_model_stream", result)
+		if raw == nil || err != nil {
 			return nil, err
+		}
+		text, err := as[string](raw)
+		if err != nil {
+			return nil, misfit("run_model_stream", raw, err)
 		}
 		return func(yield func(hooks.Event, error) bool) { yield(hooks.Text(*text), nil) }, nil
 	}
@@ -155,7 +155,13 @@ func (p *Process) stream(ctx context.Context, prompt hooks.Prompt, session strin
 				c.forget(true)
 				return
 			}
-			if e, _, err = c.next(ctx); err != nil {
+			if e, result, err = c.next(ctx); e == nil && err == nil {
+				var raw json.RawMessage
+				if raw, err = hookValue("run_model_stream", result); raw != nil {
+					err = misfit("run_model_stream", raw, errors.New("it comes behind events"))
+				}
+			}
+			if err != nil {
 				yield(hooks.Event{}, err)
 				return
 			}

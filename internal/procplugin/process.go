@@ -45,6 +45,11 @@ func Start(ctx context.Context, c Config, o Options) (*Process, error) {
 	run, end := context.WithCancel(context.WithoutCancel(ctx))
 	p := &Process{config: c, o: o, end: end, over: make(chan struct{}), changed: make(chan struct{}), open: map[string]bool{}}
 	in, a, err := p.launch(run, ctx)
+	if err == nil && c.Required && !a.decides() {
+		err = errors.New("it is required, and lists none of the hooks around calls, so it would decide nothing")
+		in.fail(err, true)
+		<-in.dead
+	}
 	if err != nil {
 		p.turnOff(err.Error())
 		err = fmt.Errorf("start plugin %q: %w", c.Name, err)
@@ -64,7 +69,7 @@ func (p *Process) launch(run, ctx context.Context) (*instance, about, error) {
 	if err != nil {
 		return nil, about{}, err
 	}
-	params := map[string]any{"protocol": 1, "host": p.o.Host, "workspace": p.o.Workspace}
+	params := map[string]any{"protocol": protocol, "host": p.o.Host, "workspace": p.o.Workspace}
 	if len(p.config.Config) > 0 {
 		params["config"] = p.config.Config
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"iter"
 	"time"
 
 	"tape/hooks"
@@ -16,25 +15,18 @@ import (
 func (p *Process) provide(q *hooks.Plugin) {
 	q.BuildTapeContext = func(context.Context) (hooks.TapeContext, error) {
 		return func(ctx context.Context, t *repo.Tape, form string) ([]json.RawMessage, error) {
-			return value(decode[[]json.RawMessage](p.hook(ctx, "build_tape_context", args{"tape": t.Name(), "form": form}, "", nil)))
+			return value(answer(ctx, p, "build_tape_context", args{"tape": t.Name(), "form": form}, "", nil, objects))
 		}, nil
 	}
 	q.ProvideTapeStore = func(ctx context.Context) (*repo.Store, error) {
-		dir, err := decode[string](p.hook(ctx, "provide_tape_store", args{}, "", nil))
+		dir, err := answer(ctx, p, "provide_tape_store", args{}, "", nil, as[string])
 		if dir == nil || err != nil {
 			return nil, err
 		}
 		return repo.Open(ctx, *dir, nil)
 	}
-	q.ProvideTapeSidecar = func(ctx context.Context) (hooks.Sidecar, error) {
-		name, err := decode[string](p.hook(ctx, "provide_tape_sidecar", args{}, "", nil))
-		if name == nil || err != nil {
-			return nil, err
-		}
-		return &sidecar{p: p, name: *name}, nil
-	}
 	q.ProvideSteeringInbox = func(ctx context.Context) (hooks.SteeringInbox, error) {
-		yes, err := decode[bool](p.hook(ctx, "provide_steering_inbox", args{}, "", nil))
+		yes, err := answer(ctx, p, "provide_steering_inbox", args{}, "", nil, as[bool])
 		if yes == nil || !*yes || err != nil {
 			return nil, err
 		}
@@ -63,10 +55,10 @@ func (p *Process) service(ctx context.Context, method string, a args, timeout ti
 }
 
 func (p *Process) commands() []hooks.Command {
-	list, err := decode[[]struct {
+	list, err := answer(context.Background(), p, "register_cli_commands", args{}, "", nil, listOf[struct {
 		Name  string `json:"name"`
 		Short string `json:"short"`
-	}](p.hook(context.Background(), "register_cli_commands", args{}, "", nil))
+	}])
 	if err != nil {
 		panic(err) // the hook has no other way to tell the runtime that it failed
 	}
@@ -88,33 +80,6 @@ func (p *Process) commands() []hooks.Command {
 			}})
 	}
 	return commands
-}
-
-type sidecar struct {
-	p    *Process
-	name string
-}
-
-func (s *sidecar) Name() string { return s.name }
-
-func (s *sidecar) Append(ctx context.Context, session string, record json.RawMessage) error {
-	_, err := s.p.service(ctx, "sidecar/append", args{"sidecar": s.name, "session_id": session, "record": record}, s.p.o.limits.hook)
-	return err
-}
-
-func (s *sidecar) Records(ctx context.Context, session string) iter.Seq2[json.RawMessage, error] {
-	return func(yield func(json.RawMessage, error) bool) {
-		records, err := value(decode[[]json.RawMessage](s.p.service(ctx, "sidecar/records",
-			args{"sidecar": s.name, "session_id": session}, s.p.o.limits.hook)))
-		for _, r := range records {
-			if !yield(r, nil) {
-				return
-			}
-		}
-		if err != nil {
-			yield(nil, err)
-		}
-	}
 }
 
 // inbox is a steering inbox of a plugin.

@@ -205,6 +205,9 @@ func (p *Process) toolCall(ctx context.Context, c *call, params json.RawMessage)
 	if v.Arguments == nil {
 		v.Arguments = json.RawMessage(`{}`)
 	}
+	if v.Arguments[0] != '{' {
+		return nil, &rpcError{Code: codeParams, Message: "the arguments are an object"}
+	}
 	// The turn's own state is its hooks'; tools of plugins get none.
 	session, state := v.session(c), hooks.State{hooks.StateWorkspace: p.o.Workspace, hooks.KeySession: v.session(c)}
 	asked, decision := p.o.Runtime.BeforeToolCall(ctx, hooks.ToolCall{Tool: v.Name, Arguments: v.Arguments}, state)

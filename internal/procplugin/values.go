@@ -2,7 +2,6 @@ package procplugin
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,16 +13,6 @@ import (
 // args are named parameters.
 type args = map[string]any
 
-// hook asks for a hook's value; nil is none, and the answer of a plugin that is off.
-func (p *Process) hook(ctx context.Context, name string, a args, session string, s hooks.State) (json.RawMessage, error) {
-	if s != nil {
-		a["state"] = plain(s)
-	}
-	raw, err := valueOfResult(p.ask(ctx, ask{method: "hook/" + name, params: a, session: session, state: s,
-		timeout: p.hookTime(name, p.o.limits.hook)}))
-	return raw, p.unlessOff(err)
-}
-
 func (p *Process) hookTime(name string, otherwise time.Duration) time.Duration {
 	for _, h := range p.about.Hooks {
 		if h.Name == name {
@@ -33,13 +22,16 @@ func (p *Process) hookTime(name string, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// unlessOff: who is off is not asked, which is no error.
+// unlessOff: a plugin that is off is not asked, which is an error only where it is required.
 func (p *Process) unlessOff(err error) error {
 	var off *Off
-	if errors.As(err, &off) {
-		return nil
+	if !errors.As(err, &off) {
+		return err
 	}
-	return err
+	if p.config.Required {
+		return fmt.Errorf("it is off: %s", off.Why)
+	}
+	return nil
 }
 
 // valueOfResult takes the value out of {"value": x}. Null and a missing one are none.
@@ -84,19 +76,6 @@ func value[T any](v *T, err error) (T, error) {
 		return *new(T), err
 	}
 	return *v, nil
-}
-
-func decodePrompt(raw json.RawMessage, err error) (*hooks.Prompt, error) {
-	if err != nil || raw == nil {
-		return nil, err
-	}
-	p := &hooks.Prompt{}
-	if raw[0] == '[' {
-		err = json.Unmarshal(raw, &p.Parts)
-	} else {
-		err = json.Unmarshal(raw, &p.Text)
-	}
-	return p, wrong(err, raw)
 }
 
 // promptValue is a prompt as JSON has it: text, or parts.

@@ -24,7 +24,7 @@ func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (re
 	var mu sync.Mutex
 	var told []string
 	err = a.rt.Register(&hooks.Plugin{Name: "run", DispatchOutbound: func(_ context.Context, e hooks.Envelope) (bool, error) {
-		if e.Text(hooks.KeyKind) == hooks.KindError {
+		if e.Text(hooks.KeyKind) == hooks.KindError && e.Text(hooks.KeyStage) != hooks.StageTurn {
 			mu.Lock()
 			defer mu.Unlock()
 			told = append(told, e.Text(hooks.KeyContent))
@@ -39,11 +39,11 @@ func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (re
 		e[hooks.KeySession] = m.Session
 	}
 	r, err := a.rt.Process(ctx, e, hooks.Options{})
-	if err != nil {
-		return result, err
-	}
 	for _, text := range told {
 		o.Warn(text)
+	}
+	if err != nil {
+		return result, err
 	}
 	result = cli.TurnResult{Session: r.Session, Output: r.Output, Messages: []map[string]any{}}
 	for _, e := range r.Messages {

@@ -1,6 +1,6 @@
 // Guard is a plugin for tape: commands that destroy what cannot be brought back are denied.
 //
-//	go build -o guard . && tape config plugins '[{"name": "guard", "command": ["./guard"]}]'
+//	go build -o guard . && tape config plugins '[{"name": "guard", "command": ["./guard"], "required": true}]'
 package main
 
 import (

@@ -1,0 +1,228 @@
+package procplugin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tape/hooks"
+)
+
+// takes says what a hook takes for an answer, beside null.
+func takes(hook string) string {
+	switch hook {
+	case "resolve_session", "run_model", "run_model_stream", "system_prompt", "provide_tape_store":
+		return "a text"
+	case "build_prompt", "continue_prompt":
+		return "a text, or a list of parts, which are objects"
+	case "load_state", "onboard_config":
+		return "an object"
+	case "render_outbound":
+		return "a list of messages, which are objects"
+	case "build_tape_context":
+		return "a list of messages of the API, which are objects"
+	case "dispatch_outbound", "provide_steering_inbox":
+		return "true or false"
+	case "admit_message":
+		return `"process", "drop", "follow_up" or "steer"`
+	case "register_cli_commands":
+		return `a list of {"name", "short"}`
+	case "provide_model_options":
+		return `a list of {"id", "label"}`
+	case "before_llm_call":
+		return `{"call": {…}} with what changes of "model", "messages" and "max_tokens", or {"finish": text}`
+	case "before_tool_call":
+		return `{"action": "proceed", "arguments": object, if they change}, {"action": "replace", "result": text} or {"action": "deny", "message": text}`
+	case "after_tool_call":
+		return `{"content": text}`
+	}
+	return "nothing else"
+}
+
+// hook asks for a hook's value; nil is none, and the answer of a plugin that is off and not
+// required.
+func (p *Process) hook(ctx context.Context, name string, a args, session string, s hooks.State) (json.RawMessage, error) {
+	if s != nil {
+		a["state"] = plain(s)
+	}
+	result, err := p.ask(ctx, ask{method: "hook/" + name, params: a, session: session, state: s,
+		timeout: p.hookTime(name, p.o.limits.hook)})
+	if err != nil {
+		return nil, p.unlessOff(err)
+	}
+	return hookValue(name, result)
+}
+
+// hookValue takes the value out of a hook's result, which is {"value": x} and nothing else.
+func hookValue(name string, result json.RawMessage) (json.RawMessage, error) {
+	if len(result) == 0 {
+		return nil, errors.New(`the answer has neither a result nor an error`)
+	}
+	r, err := exactly(result, "value")
+	if _, has := r["value"]; err == nil && !has {
+		err = errors.New("there is no value")
+	}
+	if err != nil {
+		return nil, fmt.Errorf(`the result %s is not {"value": x}: %w`, cut(string(result), 100), err)
+	}
+	if isNull(r["value"]) {
+		return nil, nil
+	}
+	return r["value"], nil
+}
+
+// answer asks for a hook's value and reads it; nil is none.
+func answer[T any](ctx context.Context, p *Process, name string, a args, session string, s hooks.State,
+	read func(raw json.RawMessage) (*T, error)) (*T, error) {
+	raw, err := p.hook(ctx, name, a, session, s)
+	if err != nil || raw == nil {
+		return nil, err
+	}
+	v, err := read(raw)
+	if err != nil {
+		return nil, misfit(name, raw, err)
+	}
+	return v, nil
+}
+
+func misfit(hook string, raw json.RawMessage, why error) error {
+	return fmt.Errorf("the value %s does not fit: %w; the hook takes %s or null", cut(string(raw), 100), why, takes(hook))
+}
+
+// as reads a value of a type that says enough.
+func as[T any](raw json.RawMessage) (*T, error) {
+	v := new(T)
+	return v, json.Unmarshal(raw, v)
+}
+
+// nothing is for hooks whose value is not used.
+func nothing(json.RawMessage) (*struct{}, error) { return nil, errors.New("it gives nothing") }
+
+// objects reads a list of objects.
+func objects(raw json.RawMessage) (*[]json.RawMessage, error) {
+	list, err := as[[]json.RawMessage](raw)
+	if err == nil && slices.ContainsFunc(*list, func(o json.RawMessage) bool { return o[0] != '{' }) {
+		err = errors.New("not all in the list are objects")
+	}
+	return list, err
+}
+
+func listOf[T any](raw json.RawMessage) (*[]T, error) {
+	if _, err := objects(raw); err != nil {
+		return nil, err
+	}
+	return as[[]T](raw)
+}
+
+func promptOf(raw json.RawMessage) (*hooks.Prompt, error) {
+	if raw[0] != '[' {
+		text, err := as[string](raw)
+		return &hooks.Prompt{Text: *text}, err
+	}
+	parts, err := listOf[hooks.Part](raw)
+	if err != nil {
+		return nil, err
+	}
+	return &hooks.Prompt{Parts: *parts}, nil
+}
+
+// toolDecision reads the value of before_tool_call. What it does not know could be a decision,
+// and is an error.
+func toolDecision(raw json.RawMessage) (*hooks.ToolDecision, error) {
+	members, err := exactly(raw, "action", "arguments", "result", "message")
+	d := &hooks.ToolDecision{}
+	if err = errors.Join(err, member(members, "action", &d.Action), member(members, "arguments", &d.Arguments),
+		member(members, "result", &d.Result), member(members, "message", &d.Message)); err != nil {
+		return nil, err
+	}
+	switch d.Action {
+	case hooks.Proceed, hooks.Replace, hooks.Deny:
+		return d, nil
+	}
+	return nil, fmt.Errorf("the action is %q", d.Action)
+}
+
+// modelDecision reads the value of before_llm_call. Of the call, what is not mentioned stays.
+func modelDecision(c hooks.ModelCall) func(raw json.RawMessage) (*hooks.ModelDecision, error) {
+	return func(raw json.RawMessage) (*hooks.ModelDecision, error) {
+		members, err := exactly(raw, "call", "finish")
+		d := &hooks.ModelDecision{}
+		if err = errors.Join(err, member(members, "finish", &d.Finish)); err != nil || isNull(members["call"]) {
+			return d, err
+		}
+		given, err := exactly(members["call"], "model", "messages", "max_tokens", "run_id", "tools")
+		d.Call = &c
+		run, tools := c.RunID, c.Tools
+		if err = errors.Join(err, member(given, "model", &c.Model), member(given, "max_tokens", &c.MaxTokens),
+			member(given, "run_id", &run), member(given, "tools", &tools)); err != nil {
+			return nil, err
+		}
+		if run != c.RunID || !slices.Equal(tools, c.Tools) {
+			return nil, errors.New("run_id and tools cannot be changed")
+		}
+		if messages := given["messages"]; !isNull(messages) {
+			list, err := objects(messages)
+			if err != nil {
+				return nil, fmt.Errorf("messages: %w", err)
+			}
+			c.Messages = *list
+		}
+		if c.MaxTokens < 0 {
+			return nil, errors.New("max_tokens is negative")
+		}
+		return d, nil
+	}
+}
+
+// toolContent reads the value of after_tool_call.
+func toolContent(raw json.RawMessage) (*string, error) {
+	members, err := exactly(raw, "content")
+	var text *string
+	return text, errors.Join(err, member(members, "content", &text))
+}
+
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// member reads a member of an object; one that is missing or null changes nothing.
+func member(members map[string]json.RawMessage, name string, into any) error {
+	if isNull(members[name]) {
+		return nil
+	}
+	if err := json.Unmarshal(members[name], into); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// exactly reads an object. A member that is not known, or is there twice, is an error; other than
+// for package json, upper and lower case matter.
+func exactly(raw json.RawMessage, known ...string) (map[string]json.RawMessage, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil, errors.New("it is not an object")
+	}
+	members := map[string]json.RawMessage{}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, _ := token.(string) // keys are
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("there is no %q, only %s", cut(name, 50), strings.Join(known, ", "))
+		}
+		if _, twice := members[name]; twice {
+			return nil, fmt.Errorf("%q is there twice", name)
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, err
+		}
+		members[name] = value
+	}
+	return members, nil
+}
