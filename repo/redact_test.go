@@ -79,7 +79,13 @@ func TestMaskedTextIsNeverWritten(t *testing.T) {
 	tp := openTape(t, s, "main")
 	appendEveryWay(t, s, tp, secret)
 	wantNowhere(t, s.Dir(), secret[:20])
-	print := secrets.New().Text([]byte(secret))[0].Fingerprint
+	key, err := s.in().MarkKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unkeyed := secrets.New().Text([]byte(secret))[0].Fingerprint
+	print := secrets.Keyed(key, unkeyed)
+	wantNowhere(t, s.Dir(), unkeyed) // by which anybody could try what the secret is
 	masked := 0
 	for _, e := range entriesOf(t, tp, Query{}) {
 		if bytes.Contains(e.Raw, []byte("[redacted:github-token:"+print+"]")) {

@@ -84,6 +84,10 @@ func (s *Store) PreviousTape() string { return s.in().PreviousTape() }
 // PrivatePath is a path in the folder, in .git, that belongs to this program.
 func (s *Store) PrivatePath(elem ...string) string { return s.in().PrivatePath(elem...) }
 
+// MarkKey is what the marks of this workspace are keyed with, that stand for secrets; it is made when
+// it is first needed, and is in no clone.
+func (s *Store) MarkKey() ([]byte, error) { return s.in().MarkKey() }
+
 // IndexFile is where the derived index of the workspace is.
 func (s *Store) IndexFile() string { return s.in().IndexFile() }
 

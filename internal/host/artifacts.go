@@ -155,7 +155,7 @@ func (c *call) maskedContent(t sees, a *repo.ArtifactInfo, content io.ReadSeeker
 	if err != nil {
 		return nil, err
 	}
-	if masked := c.s.scanner.MaskText(data); !bytes.Equal(masked, data) {
+	if masked := c.s.mask.Content(data); !bytes.Equal(masked, data) {
 		data, a.Size, a.SHA256 = masked, int64(len(masked)), fmt.Sprintf("%x", sha256.Sum256(masked))
 	}
 	return bytes.NewReader(data), nil

@@ -206,6 +206,5 @@ func (s *Server) masked(t sees, value json.RawMessage) json.RawMessage {
 	if t.full {
 		return value
 	}
-	out, _ := s.scanner.Mask(value, nil)
-	return out
+	return s.mask.JSON(value)
 }

@@ -21,9 +21,9 @@ import (
 	"tape/internal/host/api"
 	"tape/internal/host/auditlog"
 	"tape/internal/host/lanes"
+	"tape/internal/host/mask"
 	"tape/internal/host/runs"
 	"tape/internal/layout"
-	"tape/internal/secrets"
 	"tape/repo"
 )
 
@@ -47,15 +47,15 @@ const (
 // Server answers the requests of all clients.
 type Server struct {
 	Options
-	mux     *http.ServeMux
-	key     []byte // signs cursors
-	admin   [sha256.Size]byte
-	scanner *secrets.Scanner
-	runs    runs.List
-	audit   *auditlog.Log
-	disk    *disk.FS
-	ending  chan struct{} // closed when streams have to end
-	lanes   lanes.Lanes
+	mux    *http.ServeMux
+	key    []byte // signs cursors
+	admin  [sha256.Size]byte
+	mask   *mask.Masker
+	runs   runs.List
+	audit  *auditlog.Log
+	disk   *disk.FS
+	ending chan struct{} // closed when streams have to end
+	lanes  lanes.Lanes
 }
 
 // New makes a server and reads the runs that are not over.
@@ -66,7 +66,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{Options: o, admin: sha256.Sum256([]byte(o.Token)), scanner: secrets.New(), disk: disk.Like(o.Store.Dir()), ending: make(chan struct{})}
+	s := &Server{Options: o, admin: sha256.Sum256([]byte(o.Token)), disk: disk.Like(o.Store.Dir()), ending: make(chan struct{})}
 	s.audit = auditlog.New(o.Now, o.Log, s.writeAudit)
 	for _, folder := range []string{"runs", "lanes"} {
 		if err := s.disk.MkdirAll(s.private(folder)); err != nil {
@@ -78,6 +78,11 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if s.key, err = s.signingKey(); err != nil {
 		return nil, err
 	}
+	marks, err := o.Store.MarkKey()
+	if err != nil {
+		return nil, err
+	}
+	s.mask = mask.New(marks)
 	if err := s.runs.Load(s.disk, s.private("runs"), o.Now(), o.Log); err != nil {
 		return nil, err
 	}

@@ -71,8 +71,8 @@ func TestArtifactsAreMasked(t *testing.T) {
 	if _, body, _ := full.ask("GET", "/artifacts/"+art.ID+"/content", nil); string(body) != text {
 		t.Errorf("unmasked: %q", body)
 	}
-	if _, body, _ := masked.ask("GET", "/artifacts/"+png.ID+"/content", nil); string(body) != "\x89PNG\x00"+secret {
-		t.Errorf("what is no text is changed: %q", body)
+	if _, body, _ := masked.ask("GET", "/artifacts/"+png.ID+"/content", nil); !strings.HasPrefix(string(body), "\x89PNG\x00[redacted:") {
+		t.Errorf("what is no text is not masked: %q", body)
 	}
 	_, body, _ := masked.ask("GET", "/history/search?q=needle", nil)
 	if s := string(body); strings.Contains(s, "Ab3dE9") || !strings.Contains(s, `"seq":`) {

@@ -55,7 +55,7 @@ func searchHistory(c *call) (any, error) {
 	out := api.Hits{Items: []api.Found{}, Matches: len(hits), Exact: len(res.Hits) < limit}
 	for _, h := range hits[:min(len(hits), int(top))] {
 		found := api.Found{Item: c.s.item(t, h.Entry, false), Score: h.Score, Snippet: h.Snippet}
-		if string(c.s.masked(t, h.Payload)) != string(h.Payload) || found.ContentRedacted || !t.full && string(c.s.scanner.MaskText(h.Attached)) != string(h.Attached) {
+		if string(c.s.masked(t, h.Payload)) != string(h.Payload) || found.ContentRedacted || !t.full && string(c.s.mask.Content(h.Attached)) != string(h.Attached) {
 			found.Snippet = transcript.Cut(found.Content, 300) // a snippet may have a part of what is masked
 		}
 		out.Items = append(out.Items, found)

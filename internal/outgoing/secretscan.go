@@ -158,7 +158,7 @@ func (c *SecretScan) secretsOf(tape string, all []scanned) []SecretFinding {
 		if f.entry == 0 {
 			at.where = f.Path
 		}
-		if seen[at] || c.s.Config().Allows(f.Finding) || slices.Contains(c.Allow, f.Fingerprint) || f.message && inEntry[f.Fingerprint] {
+		if seen[at] || c.s.Allows(f.Finding) || slices.Contains(c.Allow, f.Fingerprint) || f.message && inEntry[f.Fingerprint] {
 			continue
 		}
 		seen[at] = true

@@ -260,7 +260,7 @@ func (w *walker) judge(text []byte, v assigned, name []byte, k strength) {
 		!printable(value) || inMark(text, v.from+1) || bytes.Contains(value, []byte(marker)) {
 		return
 	}
-	if IsFingerprint(string(value)) && isRule(name) {
+	if (IsFingerprint(string(value)) || IsKeyed(string(value))) && isRule(name) {
 		return // RULE:FINGERPRINT, as meta lists what was found
 	}
 	switch {

@@ -118,8 +118,13 @@ const maxRounds = 4
 // changes by a byte, and a value without secrets is returned as it is. Findings for which
 // skip (if it is not nil) reports true are left alone.
 func (s *Scanner) Mask(value []byte, skip func(Finding) bool) ([]byte, []Finding) {
+	return s.MaskAs(value, skip, Finding.Mark)
+}
+
+// MaskAs is Mask with other marks, for which Keyed makes the fingerprints.
+func (s *Scanner) MaskAs(value []byte, skip func(Finding) bool, mark func(Finding) string) ([]byte, []Finding) {
 	var all []Finding
-	value = s.rounds(value, skip, func(list []spot) {
+	value = s.rounds(value, skip, mark, func(list []spot) {
 		for _, found := range list {
 			all = append(all, found.Finding)
 		}
@@ -127,22 +132,10 @@ func (s *Scanner) Mask(value []byte, skip func(Finding) bool) ([]byte, []Finding
 	return value, distinct(all)
 }
 
-// MaskText is Mask of a text in UTF-8. Other bytes are returned as they are.
-func (s *Scanner) MaskText(text []byte) []byte {
-	if !utf8.Valid(text) {
-		return text
-	}
-	masked, found := s.Mask(jsonl.AppendString(nil, string(text)), nil)
-	if len(found) == 0 {
-		return text
-	}
-	return jsonl.AppendDecoded(nil, masked[1:len(masked)-1])
-}
-
 // Secrets returns the texts of what Mask replaces, each once.
 func (s *Scanner) Secrets(value []byte, skip func(Finding) bool) []Secret {
 	var all []Secret
-	s.rounds(value, skip, func(list []spot) {
+	s.rounds(value, skip, Finding.Mark, func(list []spot) {
 		for _, found := range list {
 			secret := Secret{found.Rule, found.Fingerprint, found.secret}
 			if !slices.Contains(all, secret) {
@@ -154,12 +147,12 @@ func (s *Scanner) Secrets(value []byte, skip func(Finding) bool) []Secret {
 }
 
 // rounds masks a value, and tells what it replaces.
-func (s *Scanner) rounds(value []byte, skip func(Finding) bool, tell func([]spot)) []byte {
+func (s *Scanner) rounds(value []byte, skip func(Finding) bool, mark func(Finding) string, tell func([]spot)) []byte {
 	// What is left beside a mask may look like another secret than before.
 	for range maxRounds {
 		w := s.pool.Get().(*walker)
 		w.value(value, 0, nil, 0)
-		masked, found := w.masked(value, skip)
+		masked, found := w.masked(value, skip, mark)
 		w.release()
 		if len(found) == 0 {
 			break

@@ -68,7 +68,7 @@ func (w *walker) distinct() []Finding {
 }
 
 // masked returns the value with its secrets replaced, and what was replaced.
-func (w *walker) masked(value []byte, skip func(Finding) bool) ([]byte, []spot) {
+func (w *walker) masked(value []byte, skip func(Finding) bool, mark func(Finding) string) ([]byte, []spot) {
 	var out []byte
 	var found []spot
 	done := 0
@@ -76,7 +76,7 @@ func (w *walker) masked(value []byte, skip func(Finding) bool) ([]byte, []spot) 
 		if s.from < done || skip != nil && skip(s.Finding) {
 			continue
 		}
-		out = append(append(out, value[done:s.from]...), s.Mark()...)
+		out = append(append(out, value[done:s.from]...), mark(s.Finding)...)
 		done = s.to
 		found = append(found, s)
 	}

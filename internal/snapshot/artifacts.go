@@ -196,9 +196,16 @@ const (
 func textOf(r io.ReadCloser) []byte {
 	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, artifactText))
-	cut := len(data) == artifactText
-	for i := 1; cut && i < utf8.UTFMax && !utf8.Valid(data); i++ {
-		data = data[:len(data)-1] // of a character that was cut
+	if len(data) == artifactText { // up to a blank: nobody would know half a word, or half a key, again
+		const longest = 8 << 10 // bytes of a word
+		end := len(data)
+		for end > artifactText-longest && data[end-1] > ' ' {
+			end--
+		}
+		data = data[:end]
+		for i := 1; i < utf8.UTFMax && !utf8.Valid(data); i++ {
+			data = data[:len(data)-1] // of a character that was cut
+		}
 	}
 	if err != nil || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
 		return nil

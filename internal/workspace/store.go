@@ -53,7 +53,11 @@ type Store struct {
 	warn    func(string)
 	now     func() time.Time
 	config  Config
-	memo    memo     // what was read of commits
+	memo    memo // what was read of commits
+	markKey struct {
+		sync.Mutex
+		key []byte
+	}
 	names   sync.Map // namedCommit of tapes that were listed, by branch
 	Settled sync.Map // commits that git has made by a merge, and that count as they are
 }

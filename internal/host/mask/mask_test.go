@@ -1,0 +1,131 @@
+package mask
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"tape/internal/layout"
+	"tape/repo"
+)
+
+const token = "ghp_Ab3dE9Zk7QmX2Lw5RtY8Uv1Bn4Cs6Df0Gh3J"
+
+func encoded(text string, order binary.AppendByteOrder, mark bool) (out []byte) {
+	if mark {
+		text = "\ufeff" + text
+	}
+	for _, unit := range utf16.Encode([]rune(text)) {
+		out = order.AppendUint16(out, unit)
+	}
+	return out
+}
+
+// A content is masked in whatever encoding it is, and is otherwise as it was.
+func TestContent(t *testing.T) {
+	m := New([]byte("key"))
+	mark := m.Text(token)
+	if mark == token || !strings.HasPrefix(mark, "[redacted:github-token:k") {
+		t.Fatal(mark)
+	}
+	in := func(s string) (with, without string) {
+		return "größer\n" + s + token + "\nend", "größer\n" + s + mark + "\nend"
+	}
+	with, without := in("use ")
+	junk := "\x89PNG\x00\xff\xfe\x00"
+	le, be := binary.LittleEndian, binary.BigEndian
+	for name, tc := range map[string][2]string{
+		"utf-8":                 {with, without},
+		"json":                  {`{"a":"` + token + `"}`, `{"a":"` + mark + `"}`},
+		"utf-16 le, marked":     {string(encoded(with, le, true)), string(encoded(without, le, true))},
+		"utf-16 be, marked":     {string(encoded(with, be, true)), string(encoded(without, be, true))},
+		"utf-16 le":             {string(encoded(with, le, false)), string(encoded(without, le, false))},
+		"utf-16 be":             {string(encoded(with, be, false)), string(encoded(without, be, false))},
+		"binary":                {junk + token + junk, junk + mark + junk},
+		"binary with utf-16 le": {junk + string(encoded(token, le, false)) + junk, junk + string(encoded(mark, le, false)) + junk},
+		"binary with utf-16 be": {junk + string(encoded(token, be, false)) + "\x01" + junk, junk + string(encoded(mark, be, false)) + "\x01" + junk},
+		"latin-1":               {"gr\xf6\xdfer " + token + "\n", "gr\xf6\xdfer " + mark + "\n"},
+		"nothing":               {junk, junk},
+	} {
+		if got := m.Content([]byte(tc[0])); string(got) != tc[1] {
+			t.Errorf("%s: %q\nwant %q", name, got, tc[1])
+		}
+	}
+}
+
+// Nobody without the key can compute a mark, and marks that anybody could are keyed when they are shown.
+func TestMarksAreKeyed(t *testing.T) {
+	a, b := New([]byte("one")), New([]byte("two"))
+	if a.Text(token) == b.Text(token) || a.Text(token) != a.Text(token) || a.Text(a.Text(token)) != a.Text(token) {
+		t.Error(a.Text(token), b.Text(token))
+	}
+	found, _ := a.scanner.Mask([]byte(`"`+token+`"`), nil)
+	unkeyed := strings.Trim(string(found), `"`)
+	if a.Text(unkeyed) != a.Text(token) {
+		t.Errorf("%s is shown as %s", unkeyed, a.Text(unkeyed))
+	}
+	print := strings.Split(strings.Trim(unkeyed, "]"), ":")[2]
+	for _, raw := range []string{`{"id":1,"kind":"event","payload":{},"meta":{"secrets":["github-token:` + print + `"]},"date":"d"}`,
+		`{"id":1,"kind":"event","payload":{"name":"tape.purged","data":{"fingerprints":["` + print + `"]}},"meta":{},"date":"d"}`} {
+		if e := a.Entry(entry(t, raw), nil); bytes.Contains(e.Raw, []byte(print)) || !bytes.Contains(e.Raw, []byte(`k`+"")) {
+			t.Errorf("%s", e.Raw)
+		}
+	}
+}
+
+func entry(t *testing.T, raw string) repo.Entry {
+	t.Helper()
+	e := repo.Entry{ID: 1, Raw: []byte(raw)}
+	var line struct {
+		Kind, Date    string
+		Payload, Meta json.RawMessage
+	}
+	if err := json.Unmarshal(e.Raw, &line); err != nil {
+		t.Fatal(err)
+	}
+	e.Kind, e.Date, e.Payload, e.Meta = line.Kind, line.Date, line.Payload, line.Meta
+	return e
+}
+
+// A value is a secret by the name under which state keeps it.
+func TestStateIsMasked(t *testing.T) {
+	m := New([]byte("key"))
+	for _, raw := range []string{`{"id":1,"kind":"state","payload":{"scope":"actor","key":"db_password","value":"Tr0ub4dor&3x"},"meta":{},"date":"d"}`,
+		`{"id":1,"kind":"event","payload":{"name":"state.updated","data":{"scope":"actor","key":"db_password","value":{"now":"x","password":"Tr0ub4dor&3x"}}},"meta":{},"date":"d"}`} {
+		if e := m.Entry(entry(t, raw), nil); bytes.Contains(e.Payload, []byte("Tr0ub4dor")) || !json.Valid(e.Raw) {
+			t.Errorf("%s", e.Raw)
+		}
+	}
+}
+
+// Id, hash and size of a file that has a secret would tell who guesses it; those of others stay.
+func TestReferences(t *testing.T) {
+	m := New([]byte("key"))
+	contents := map[string]string{strings.Repeat("a", 64): "clean", strings.Repeat("b", 64): "use " + token, strings.Repeat("c", 64): strings.Repeat("x", MaxContent+1)}
+	open := func(hash string) (io.ReadCloser, error) {
+		if text, ok := contents[hash]; ok {
+			return io.NopCloser(strings.NewReader(text)), nil
+		}
+		return nil, errors.New("not here")
+	}
+	for _, hash := range []string{"a", "b", "c", "d"} {
+		hash = strings.Repeat(hash, 64)
+		ref := layout.Artifact{MIMEType: "text/plain", Name: token, Size: int64(len(contents[hash])), SHA256: hash}.Reference()
+		e := m.Entry(entry(t, fmt.Sprintf(`{"id":1,"kind":"event","payload":{"name":"x","data":{"text":"see %s","artifact":%s}},"meta":{},"date":"d"}`, hash, ref)), open)
+		got := repo.References(e)
+		clean := hash[0] == 'a'
+		if len(got) != 1 || strings.Contains(string(e.Raw), hash) != clean || (got[0].Size == int64(len(contents[hash]))) != clean && hash[0] != 'd' || strings.Contains(string(e.Raw), token) {
+			t.Fatalf("%s", e.Raw)
+		}
+		real, known := m.Real(got[0].ID)
+		if known != (hash[0] == 'b' || hash[0] == 'c') || known && real != hash {
+			t.Errorf("%s is %s", got[0].ID, real)
+		}
+	}
+}
