@@ -49,15 +49,17 @@ func (s *Server) newMux() *http.ServeMux {
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(&call{w: w, r: r, s: s}, api.NotFound("endpoint; /v1/openapi.json lists them"))
 	})
-	if s.Handler != nil {
-		mux.HandleFunc("/", s.serveOther)
-	}
+	mux.HandleFunc("/", s.serveOther)
 	return mux
 }
 
 // serveOther answers what is outside of /v1. What is only read ends with the server: a page may
 // follow a tape for ever.
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
+	if s.Handler == nil {
+		http.NotFound(w, r)
+		return
+	}
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	if r.Method == http.MethodGet {

@@ -8,6 +8,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -32,7 +33,7 @@ type Options struct {
 	Store   *repo.Store
 	Token   string       // the admin's
 	Version string       // of the program
-	Handler http.Handler // everything outside of /v1; nil is 404
+	Handler http.Handler // everything outside of /v1; nil is 404. It may be set until Serve is called
 	Log     *slog.Logger
 	Now     func() time.Time // nil is the clock
 }
@@ -107,6 +108,20 @@ func (s *Server) signingKey() ([]byte, error) {
 	key = make([]byte, sha256.Size)
 	rand.Read(key)
 	return key, s.disk.WriteFile(path, key)
+}
+
+// Secret is a text that nobody can guess, and that is the same for the next server of this workspace.
+func (s *Server) Secret(purpose string) string {
+	return hex.EncodeToString(s.sign("secret of " + purpose)[:16])
+}
+
+// Note records in the audit what a browser did.
+func (s *Server) Note(action, resource string, done bool) {
+	r := auditlog.Record{By: "browser", Action: action, Resource: resource, Result: auditlog.OK}
+	if !done {
+		r.Result = "refused"
+	}
+	s.audit.Add(r)
 }
 
 func (s *Server) sign(text string) []byte {

@@ -37,7 +37,7 @@ func (s *site) browser() context.Context {
 	s.Cleanup(cancel2)
 	ctx, cancel3 := context.WithTimeout(ctx, 60*time.Second)
 	s.Cleanup(cancel3)
-	s.run(ctx, chromedp.Navigate(s.url+"/?token="+strings.ReplaceAll(token, " ", "+")))
+	s.run(ctx, chromedp.Navigate(s.url+s.view.Link()))
 	return ctx
 }
 

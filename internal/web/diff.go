@@ -50,7 +50,7 @@ type beside struct {
 }
 
 // diff shows what two forks, anchors or sessions do not share, side by side.
-func (s *server) diff(r *request) error {
+func (s *View) diff(r *request) error {
 	v := r.URL.Query()
 	d := diffPage{Tape: v.Get("tape"), A: v.Get("a"), B: v.Get("b")}
 	t, err := r.space.store.Tape(r.Context(), d.Tape)

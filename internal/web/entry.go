@@ -62,7 +62,7 @@ type callView struct {
 
 // viewer makes views of pieces that begin within some ids.
 type viewer struct {
-	*server
+	*View
 	base, tape  string
 	first, last int64
 	whole       bool
@@ -287,7 +287,7 @@ func (v *viewer) images(e repo.Entry) []string {
 }
 
 // image is a picture within an entry.
-func (s *server) image(r *request) error {
+func (s *View) image(r *request) error {
 	_, e, err := r.one()
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ type figuresPage struct {
 }
 
 // figures counts what a session took.
-func (s *server) figures(r *request) error {
+func (s *View) figures(r *request) error {
 	t, err := r.tape()
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ const (
 )
 
 // follow tells as server-sent events how many entries the session has, whenever that changes.
-func (s *server) follow(r *request) error {
+func (s *View) follow(r *request) error {
 	t, err := r.tape()
 	if err != nil {
 		return err

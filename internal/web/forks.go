@@ -15,7 +15,7 @@ type forksPage struct {
 }
 
 // forks shows the forks of a tape, and how they came about.
-func (s *server) forks(r *request) error {
+func (s *View) forks(r *request) error {
 	t, err := r.tape()
 	if err != nil {
 		return err

@@ -16,13 +16,12 @@ import (
 	"tape/repo"
 )
 
-const token = "the token of the test"
-
 type site struct {
 	*testing.T
 	url    string
 	client *http.Client
 	store  *repo.Store
+	view   *web.View
 }
 
 func newSite(t *testing.T, write bool) *site {
@@ -32,13 +31,13 @@ func newSite(t *testing.T, write bool) *site {
 	must(t, err)
 	_, _, err = repo.Init(t.Context(), filepath.Join(home, "other place"), nil)
 	must(t, err)
-	pages, wait := web.New(t.Context(), web.Options{Home: home, Store: store, Write: write, Token: token})
-	srv := httptest.NewServer(pages)
-	t.Cleanup(func() { srv.Close(); wait() })
+	view := web.New(t.Context(), web.Options{Home: home, Store: store, Write: write})
+	srv := httptest.NewServer(view)
+	t.Cleanup(func() { srv.Close(); view.Wait() })
 	jar, err := cookiejar.New(nil)
 	must(t, err)
-	s := &site{T: t, url: srv.URL, client: &http.Client{Jar: jar}, store: store}
-	if code, _ := s.get("/?token=" + strings.ReplaceAll(token, " ", "+")); code != http.StatusOK {
+	s := &site{T: t, url: srv.URL, client: &http.Client{Jar: jar}, store: store, view: view}
+	if code, _ := s.get(view.Link()); code != http.StatusOK {
 		t.Fatalf("the first link answers %d", code)
 	}
 	return s

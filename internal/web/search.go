@@ -43,7 +43,7 @@ type searchPage struct {
 }
 
 // search answers with the query language of tape search.
-func (s *server) search(r *request) error {
+func (s *View) search(r *request) error {
 	v := r.URL.Query()
 	d := searchPage{Q: v.Get("q"), Tape: v.Get("tape"), Agent: v.Get("agent"), Project: v.Get("project"), Kind: v.Get("kind"), Since: v.Get("since")}
 	if strings.TrimSpace(d.Q) == "" {
@@ -141,7 +141,7 @@ func marked(text string, spans [][2]int) template.HTML {
 
 // find lists the entries of a session that have a text: the browser's own search does not
 // see what is not on the page.
-func (s *server) find(r *request) error {
+func (s *View) find(r *request) error {
 	t, err := r.tape()
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ type windowView struct {
 }
 
 // session shows a tape from the entry or anchor that the path names on.
-func (s *server) session(r *request) error {
+func (s *View) session(r *request) error {
 	t, err := r.tape()
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func placeOf(place string, phases []repo.Phase, end int64) (int64, error) {
 }
 
 // windowAt reads the window that has an entry.
-func (s *server) windowAt(r *request, t *repo.Tape, id, end int64) (windowView, error) {
+func (s *View) windowAt(r *request, t *repo.Tape, id, end int64) (windowView, error) {
 	first := (id-1)/windowSize*windowSize + 1
 	w := windowView{Base: r.base, Tape: t.Name(), First: first, Last: min(first+windowSize-1, end), End: end}
 	if first > 1 {
@@ -118,12 +118,12 @@ func (s *server) windowAt(r *request, t *repo.Tape, id, end int64) (windowView, 
 }
 
 // entries are the views of what begins within some ids.
-func (s *server) entries(r *request, t *repo.Tape, first, last int64) ([]entryView, error) {
+func (s *View) entries(r *request, t *repo.Tape, first, last int64) ([]entryView, error) {
 	rev, err := r.space.store.Revision(r.Context(), t, "")
 	if err != nil {
 		return nil, err
 	}
-	v := viewer{server: s, base: r.base, tape: t.Name(), first: first, last: last}
+	v := viewer{View: s, base: r.base, tape: t.Name(), first: first, last: last}
 	src := export.Source{Tape: t.Name(), Entries: until(rev.Entries(r.Context(), max(1, first-around)), last+around)}
 	err = export.Pieces(r.Context(), src, v.piece)
 	return v.out, err
@@ -141,7 +141,7 @@ func until(seq iter.Seq2[repo.Entry, error], last int64) iter.Seq2[repo.Entry, e
 }
 
 // window is a part of a session, without a page around it.
-func (s *server) window(r *request) error {
+func (s *View) window(r *request) error {
 	t, err := r.tape()
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func (r *request) one() (*repo.Tape, repo.Entry, error) {
 }
 
 // entry shows the whole of one entry: a page, or with ?part what page.js puts into one.
-func (s *server) entry(r *request) error {
+func (s *View) entry(r *request) error {
 	t, e, err := r.one()
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (s *server) entry(r *request) error {
 	if err != nil {
 		return err
 	}
-	v := viewer{server: s, base: r.base, tape: t.Name(), first: e.ID, last: e.ID, whole: true}
+	v := viewer{View: s, base: r.base, tape: t.Name(), first: e.ID, last: e.ID, whole: true}
 	// With what follows, for a call has its results there.
 	src := export.Source{Tape: t.Name(), Entries: until(rev.Entries(r.Context(), e.ID), e.ID+around)}
 	if err := export.Pieces(r.Context(), src, v.piece); err != nil {
@@ -217,7 +217,7 @@ func (s *server) entry(r *request) error {
 }
 
 // raw is the stored line of an entry.
-func (s *server) raw(r *request) error {
+func (s *View) raw(r *request) error {
 	_, e, err := r.one()
 	if err != nil {
 		return err
@@ -239,7 +239,7 @@ type promptsPage struct {
 }
 
 // prompts lists what people asked, for the list to jump to.
-func (s *server) prompts(r *request) error {
+func (s *View) prompts(r *request) error {
 	t, err := r.tape()
 	if err != nil {
 		return err
@@ -272,7 +272,7 @@ func (s *server) prompts(r *request) error {
 }
 
 // export writes the session, or the phase ?anchor=, in a format of tape export.
-func (s *server) export(r *request) error {
+func (s *View) export(r *request) error {
 	t, err := r.tape()
 	if err != nil {
 		return err
@@ -309,7 +309,7 @@ func (s *server) export(r *request) error {
 }
 
 // artifact is an image as it is, and anything else to be saved.
-func (s *server) artifact(r *request) error {
+func (s *View) artifact(r *request) error {
 	t, err := r.tape()
 	if err != nil {
 		return err

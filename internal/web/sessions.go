@@ -31,7 +31,7 @@ type sessionList struct {
 }
 
 // sessions lists the tapes of a workspace as tape tapes does.
-func (s *server) sessions(r *request) error {
+func (s *View) sessions(r *request) error {
 	facts, err := r.space.about(r.Context(), nil)
 	if err != nil {
 		return err

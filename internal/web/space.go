@@ -23,7 +23,7 @@ type space struct {
 }
 
 // names are those of the workspaces in Home.
-func (s *server) names() []string {
+func (s *View) names() []string {
 	var out []string
 	if s.Home == "" {
 		return nil
@@ -37,10 +37,10 @@ func (s *server) names() []string {
 	return out
 }
 
-func (s *server) knows(name string) bool { return slices.Contains(s.names(), name) }
+func (s *View) knows(name string) bool { return slices.Contains(s.names(), name) }
 
 // open is the workspace of a name; "" is the first.
-func (s *server) open(ctx context.Context, name string) (*space, error) {
+func (s *View) open(ctx context.Context, name string) (*space, error) {
 	dir := s.Store.Dir()
 	if name != "" {
 		dir = filepath.Join(s.Home, name)
@@ -72,7 +72,7 @@ func (w *space) about(ctx context.Context, tapes []*repo.Tape) (map[string]about
 
 // aboutSoon is what is known of a tape, nothing yet if the index has to catch up for long: that
 // goes on, and nobody waits for it who wants to read.
-func (s *server) aboutSoon(w *space, t *repo.Tape) about.Tape {
+func (s *View) aboutSoon(w *space, t *repo.Tape) about.Tape {
 	const soon = 300 * time.Millisecond
 	found := make(chan about.Tape, 1)
 	s.later(func(ctx context.Context) {

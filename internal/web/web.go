@@ -27,9 +27,12 @@ type Options struct {
 	Home  string      // the folder of all workspaces, shown side by side; "" for only Store
 	Store *repo.Store // the one that is shown first
 	Write bool        // forms that hand off, fork, merge and rename
-	Token string      // who has it in the first link gets a cookie
+	Path  string      // in front of all pages: one that cannot be guessed
 	Hosts []string    // names of this server beside localhost and loopback addresses
 	Now   func() time.Time
+
+	NewLink func(code string)                        // is told of a link that a browser needs: /?link=CODE
+	Note    func(action, resource string, done bool) // is told of links that are refused, and of changes
 }
 
 //go:embed pages/*.html
@@ -41,26 +44,28 @@ var assets embed.FS
 const (
 	policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-	cookieTime = 30 * 24 * time.Hour
 )
 
-type server struct {
+// View is the handler of all pages.
+type View struct {
 	Options
-	pages  *template.Template
-	md     *prose
-	mu     sync.Mutex
-	spaces map[string]*space // by folder
-	later  func(func(context.Context))
+	handler http.Handler
+	behind  sync.WaitGroup
+	doors   guard.Doors
+	pages   *template.Template
+	md      *prose
+	mu      sync.Mutex
+	spaces  map[string]*space // by folder
+	later   func(func(context.Context))
 }
 
-// New returns the handler of all pages, and what waits for work that goes on after an answer.
-// That work ends with the context.
-func New(ctx context.Context, o Options) (pages http.Handler, wait func()) {
+// New makes the view. The work that goes on after an answer ends with the context.
+func New(ctx context.Context, o Options) *View {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	var behind sync.WaitGroup
-	s := &server{Options: o, md: newProse(), spaces: map[string]*space{}, later: func(f func(context.Context)) { behind.Go(func() { f(ctx) }) }}
+	s := &View{Options: o, md: newProse(), spaces: map[string]*space{}, doors: guard.Doors{Now: o.Now}}
+	s.later = func(f func(context.Context)) { s.behind.Go(func() { f(ctx) }) }
 	s.pages = template.Must(template.New("").Funcs(s.funcs()).ParseFS(pageFiles, "pages/*.html"))
 	in := http.NewServeMux()
 	in.HandleFunc("GET /{$}", s.page(s.sessions))
@@ -84,37 +89,20 @@ func New(ctx context.Context, o Options) (pages http.Handler, wait func()) {
 	mux.Handle("GET /assets/", http.FileServerFS(assets))
 	mux.Handle("/w/{space}/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.inSpace(w, r, in) }))
 	mux.Handle("/", in)
-	return s.guarded(mux), behind.Wait
+	s.handler = s.guarded(mux)
+	return s
 }
 
-// guarded lets through who has the cookie, and gives it to who has the token.
-func (s *server) guarded(next http.Handler) http.Handler {
-	value := guard.Derive(s.Token, "cookie of the web view")
-	name := "tape_" + value[:8] // ports of one host share cookies
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "same-origin") // no-referrer would make a form's Origin null
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cache-Control", "no-store")
-		if !guard.Allowed(r, s.Hosts...) {
-			http.Error(w, "This address is not one of this server, or another site asked for it.", http.StatusForbidden)
-			return
-		}
-		if given := r.URL.Query().Get("token"); given != "" && r.URL.Path == "/" && guard.Same(given, s.Token) {
-			http.SetCookie(w, &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int(cookieTime.Seconds())})
-			http.Redirect(w, r, "/", http.StatusSeeOther)
-			return
-		}
-		if c, err := r.Cookie(name); err != nil || !guard.Same(c.Value, value) {
-			http.Error(w, "Open the link that was printed when the server started: it has the token in it.", http.StatusUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
+func (s *View) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// Wait waits for work that goes on after an answer.
+func (s *View) Wait() { s.behind.Wait() }
+
+// Link is the path of a new link, with which a browser gets a session: it works once, for a minute.
+func (s *View) Link() string { return LinkPath(s.doors.Link()) }
+
+// LinkPath is the path of a link.
+func LinkPath(code string) string { return "/?link=" + code }
 
 // request is one of a page, with the workspace that it is about.
 type request struct {
@@ -132,7 +120,7 @@ func (r *request) tape() (*repo.Tape, error) {
 type spaceKey struct{}
 
 // inSpace serves a page of another workspace than the first.
-func (s *server) inSpace(w http.ResponseWriter, r *http.Request, in http.Handler) {
+func (s *View) inSpace(w http.ResponseWriter, r *http.Request, in http.Handler) {
 	name := r.PathValue("space")
 	if !s.knows(name) {
 		http.NotFound(w, r)
@@ -149,14 +137,14 @@ func (s *server) inSpace(w http.ResponseWriter, r *http.Request, in http.Handler
 }
 
 // page calls a handler for its workspace, and shows its error.
-func (s *server) page(f func(*request) error) http.HandlerFunc {
+func (s *View) page(f func(*request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		name, _ := r.Context().Value(spaceKey{}).(string)
-		q := &request{Request: r, w: w}
+		q := &request{Request: r, w: w, base: s.Path}
 		var err error
 		if q.space, err = s.open(r.Context(), name); err == nil {
 			if name != "" {
-				q.base = "/w/" + url.PathEscape(name)
+				q.base = s.Path + "/w/" + url.PathEscape(name)
 			}
 			err = f(q)
 		}
@@ -181,27 +169,22 @@ func (s *server) page(f func(*request) error) http.HandlerFunc {
 
 // frame is what every page has around it.
 type frame struct {
-	Title, Base, Space, Query string
-	Spaces                    []string
-	Write                     bool
-	FormToken                 string
-	Data                      any
+	Title, Root, Base, Space, Query string
+	Spaces                          []string
+	Write                           bool
+	FormToken                       string
+	Data                            any
 }
 
 // show writes a page. What was written before an error is incomplete.
-func (s *server) show(r *request, name, title string, data any) error {
-	f := frame{Title: title, Base: r.base, Space: r.space.name, Query: r.URL.Query().Get("q"), Write: s.Write, Data: data}
+func (s *View) show(r *request, name, title string, data any) error {
+	f := frame{Title: title, Root: s.Path, Base: r.base, FormToken: formToken(r.Request), Space: r.space.name, Query: r.URL.Query().Get("q"), Write: s.Write, Data: data}
 	f.Spaces = s.names()
-	if s.Write {
-		f.FormToken = s.formToken()
-	}
 	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	return s.pages.ExecuteTemplate(r.w, name+".html", f)
 }
 
-func (s *server) formToken() string { return guard.Derive(s.Token, "forms of the web view") }
-
-func (s *server) funcs() template.FuncMap {
+func (s *View) funcs() template.FuncMap {
 	return template.FuncMap{
 		"line":  display.Line,
 		"bytes": func(n int) string { return display.Bytes(int64(n)) },

@@ -14,7 +14,7 @@ import (
 const formMost = 1 << 20
 
 // do makes the change of a form.
-func (s *server) do(r *request) error {
+func (s *View) do(r *request) error {
 	if !s.Write {
 		return fmt.Errorf("%w: this view is for reading; with --write the server changes something, too", errForbidden)
 	}
@@ -22,7 +22,7 @@ func (s *server) do(r *request) error {
 	if err := r.ParseForm(); err != nil {
 		return fmt.Errorf("%w: %w", repo.ErrInvalid, err)
 	}
-	if !guard.Same(r.PostForm.Get("token"), s.formToken()) {
+	if !guard.Same(r.PostForm.Get("token"), formToken(r.Request)) {
 		return fmt.Errorf("%w: the form is not of this server, or of one that has ended; reload the page", errForbidden)
 	}
 	t, err := r.tape()
@@ -50,6 +50,7 @@ func (s *server) do(r *request) error {
 	default:
 		err = fmt.Errorf("%w: there is no such form", repo.ErrNotFound)
 	}
+	s.note("POST "+r.URL.Path, t.Name(), err == nil)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,8 @@ type ServeOptions struct {
 	Token   string // the admin's; "" has one made
 	Version string
 	Warn    func(text string)
-	Ready   func(url, token string) error
+	Ready   func(url, token, link string) error
+	Link    func(link string) // is told of a new link for a browser
 }
 
 // envServeToken is the admin's token where it has to stay the same.
@@ -36,9 +38,13 @@ and to the agents that it runs: runs with tokens of their own, history by pages,
 events as they come, artifacts, state. GET /v1/openapi.json describes all of that. The pages
 only show, unless --write is given; the API's admin always may write.
 
-When it is ready it prints its address with the admin's token, and goes on until it is
-interrupted. Only programs of this machine reach it. The token is made anew at each start,
-unless TAPE_SERVE_TOKEN has one of at least 32 characters.`,
+When it is ready it prints a link for a browser and, for programs, its address with the
+admin's token; then it goes on until it is interrupted. The link works once, within a minute.
+It begins a session of that browser, which ends after a week, with the server, or by "Log
+out". Where a browser without a session asks for a page, a new link is printed.
+
+Only programs of this machine reach it. The token is made anew at each start, unless
+TAPE_SERVE_TOKEN has one of at least 32 characters.`,
 		Example: `  tape serve --open
   tape serve --listen 127.0.0.1:7357 --json
   tape serve --socket ~/.tape/serve.sock`,
@@ -52,11 +58,19 @@ unless TAPE_SERVE_TOKEN has one of at least 32 characters.`,
 			}
 			o.Store, o.Token, o.Warn = store, a.Getenv(envServeToken), a.warn
 			o.Version, _ = a.build()
-			o.Ready = func(url, token string) error {
-				if err := a.result(object{{"url", url}, {"token", token}}, "%s/?token=%s", url, token); err != nil {
+			o.Ready = func(url, token, link string) error {
+				if err := a.result(object{{"url", url}, {"token", token}, {"link", link}},
+					"%s\nThe link works once, within a minute; whoever opens %s/ later gets a new one here.\nFor programs: %s/v1 with the token %s", link, url, url, token); err != nil {
 					return err
 				}
 				return a.out.Flush()
+			}
+			o.Link = func(link string) {
+				if a.json {
+					fmt.Fprintf(a.Stderr, "%s\n", marshal(object{{"link", link}}))
+					return
+				}
+				fmt.Fprintf(a.Stderr, "A new link, for once and a minute: %s\n", link)
 			}
 			return host.Serve(ctx, o)
 		}),

@@ -24,6 +24,7 @@ const manyRuns = 300
 type server struct {
 	cmd    *exec.Cmd
 	admin  string
+	pages  string // the path that they are below
 	client *http.Client
 	runs   []string // their tokens
 	mu     sync.Mutex
@@ -42,7 +43,7 @@ func (s *setup) serve(ctx context.Context, ws string) (*server, error) {
 	if err := v.cmd.Start(); err != nil {
 		return nil, err
 	}
-	var ready struct{ Token string }
+	var ready struct{ Token, URL, Link string }
 	if err := json.NewDecoder(out).Decode(&ready); err != nil {
 		return nil, fmt.Errorf("tape serve did not start: %w", err)
 	}
@@ -52,7 +53,17 @@ func (s *setup) serve(ctx context.Context, ws string) (*server, error) {
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", sock)
 		}}}
-	return v, err
+	if err != nil {
+		return nil, err
+	}
+	resp, err := v.client.Get("http://localhost" + strings.TrimPrefix(ready.Link, ready.URL)) // the cookie for the pages
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range resp.Cookies() {
+		v.pages = strings.TrimSuffix(c.Path, "/")
+	}
+	return v, resp.Body.Close()
 }
 
 func (v *server) stop() error {

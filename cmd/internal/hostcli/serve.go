@@ -2,10 +2,12 @@ package hostcli
 
 import (
 	"context"
+	"html"
 	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"syscall"
 
@@ -31,27 +33,47 @@ func (Host) Serve(ctx context.Context, o cli.ServeOptions) error {
 	if err != nil {
 		return err
 	}
-	pages, wait := web.New(ctx, web.Options{Home: o.Home, Store: o.Store, Write: o.Write, Token: o.Token})
-	defer wait()
-	s, err := host.New(ctx, host.Options{Store: o.Store, Token: o.Token, Version: o.Version, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Handler: pages})
+	s, err := host.New(ctx, host.Options{Store: o.Store, Token: o.Token, Version: o.Version, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
 		return err
 	}
 	url := "http://" + listeners[0].Addr().String()
-	if err := o.Ready(url, o.Token); err != nil {
+	pages := web.New(ctx, web.Options{Home: o.Home, Store: o.Store, Write: o.Write, Path: "/v/" + s.Secret("the web view"), Note: s.Note,
+		NewLink: func(code string) { o.Link(url + web.LinkPath(code)) }})
+	defer pages.Wait()
+	s.Handler = pages
+	link := url + pages.Link()
+	if err := o.Ready(url, o.Token, link); err != nil {
 		return err
 	}
 	if o.Open {
-		if err := openPage(ctx, url+"/?token="+o.Token); err != nil {
+		remove, err := openPage(ctx, link)
+		if err != nil {
 			o.Warn("no browser could be opened: " + err.Error())
 		}
+		defer remove()
 	}
 	return s.Serve(ctx, listeners...)
 }
 
-// openPage has the system open an address in the person's browser.
-func openPage(ctx context.Context, url string) error {
+// openPage has the system open an address in the person's browser. The address is in a file that
+// leads to it: everybody on the machine can read the arguments of programs.
+func openPage(ctx context.Context, url string) (remove func(), err error) {
+	dir, err := os.MkdirTemp("", "tape-open-") // nobody else may enter it
+	if err != nil {
+		return func() {}, err
+	}
+	remove = func() { os.RemoveAll(dir) }
+	page := filepath.Join(dir, "open.html")
+	text := `<!DOCTYPE html><meta charset="utf-8"><title>tape</title><meta http-equiv="refresh" content="0; url=` + html.EscapeString(url) + `"><a href="` + html.EscapeString(url) + `">tape</a>` + "\n"
+	if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
+		return remove, err
+	}
+	return remove, openFile(ctx, page)
+}
+
+// openFile has the system open a file in the program that is for it.
+func openFile(ctx context.Context, path string) error {
 	argv := []string{"xdg-open"}
 	switch runtime.GOOS {
 	case "darwin":
@@ -59,5 +81,5 @@ func openPage(ctx context.Context, url string) error {
 	case "windows":
 		argv = []string{"rundll32", "url.dll,FileProtocolHandler"}
 	}
-	return exec.CommandContext(ctx, argv[0], append(argv[1:], url)...).Run()
+	return exec.CommandContext(ctx, argv[0], append(argv[1:], path)...).Run()
 }
