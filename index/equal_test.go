@@ -50,7 +50,7 @@ func rowsOf(t testing.TB, path, query string) []string {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := conn.ExecContext(t.Context(), "CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'words', 'instance')"); err != nil {
+	if _, err := conn.ExecContext(t.Context(), "CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'entries_fts', 'instance')"); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := conn.QueryContext(t.Context(), query)
@@ -146,7 +146,7 @@ func wantSound(t testing.TB, path string) {
 	if got := rowsOf(t, path, "PRAGMA integrity_check"); len(got) != 1 || got[0] != "ok | " {
 		t.Errorf("integrity_check: %v", got)
 	}
-	if err := d.Script("INSERT INTO words (words) VALUES ('integrity-check')"); err != nil {
+	if err := d.Script("INSERT INTO entries_fts (entries_fts) VALUES ('integrity-check')"); err != nil {
 		t.Errorf("FTS5's integrity-check: %v", err)
 	}
 	if err := d.Close(); err != nil {

@@ -335,7 +335,7 @@ func writingElsewhere(t *testing.T, path string) (end func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range []string{"PRAGMA cache_size = 1", "BEGIN IMMEDIATE", `INSERT INTO words_data (id, block)
+	for _, q := range []string{"PRAGMA cache_size = 1", "BEGIN IMMEDIATE", `INSERT INTO entries_fts_data (id, block)
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) SELECT 1000000 + i, zeroblob(4000) FROM n`} {
 		if err := d.Script(q); err != nil {
 			t.Fatal(err)

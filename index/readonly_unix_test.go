@@ -104,7 +104,7 @@ func spoilWords(t testing.TB, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Script("UPDATE words_data SET block = zeroblob(length(block)) WHERE id > 10"); err != nil {
+	if err := d.Script("UPDATE entries_fts_data SET block = zeroblob(length(block)) WHERE id > 10"); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Close(); err != nil {

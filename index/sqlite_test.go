@@ -76,16 +76,16 @@ func TestPlainSQLite(t *testing.T) {
 	if line := readFile(t, filepath.Join(s.Dir(), row[0]))[offset:][:length]; !strings.Contains(string(line), "a needle") || line[0] != '{' || line[len(line)-1] != '}' {
 		t.Errorf("at the position of the last message is %q", line)
 	}
-	if got := program(t, s.IndexFile(), `SELECT count(*) FROM words WHERE words MATCH 'needle'`); got != "12" {
+	if got := program(t, s.IndexFile(), `SELECT count(*) FROM entries_fts WHERE entries_fts MATCH 'needle'`); got != "12" {
 		t.Errorf("MATCH finds %s entries, want 12", got)
 	}
 	if got := program(t, s.IndexFile(), `PRAGMA integrity_check`); got != "ok" {
 		t.Errorf("integrity_check: %s", got)
 	}
-	if got := program(t, s.IndexFile(), `INSERT INTO words (words) VALUES ('integrity-check')`); got != "" {
+	if got := program(t, s.IndexFile(), `INSERT INTO entries_fts (entries_fts) VALUES ('integrity-check')`); got != "" {
 		t.Errorf("integrity-check of the words: %s", got)
 	}
-	columns := "id,kind,anchor_name,anchor_seq,file_path,line_offset,created_at,summary,tape,byte_offset,byte_length"
+	columns := "id,kind,anchor_name,anchor_seq,file_path,line_offset,created_at,summary,tape,byte_offset,byte_length,rowid"
 	if got := program(t, s.IndexFile(), `SELECT group_concat(name) FROM pragma_table_info('entries')`); got != columns {
 		t.Errorf("the columns are %s", got)
 	}
@@ -115,18 +115,59 @@ func TestCreatedAt(t *testing.T) {
 	}
 }
 
-// TestNoTextInIndex is about what the index holds: the title of a tape, and no other text.
+// TestNoTextInIndex is about what the index holds: titles, and summaries of a line; no
+// other text, nor what follows in that of a long message.
 func TestNoTextInIndex(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
 	tp := openTape(t, s, "")
-	mustAppend(t, tp, repo.Message("user", "what is asked first"), repo.Message("user", "one phrase that nobody wrote before"), result("printed words of some tool"),
-		repo.Draft{Kind: repo.KindError, Payload: []byte(`{"kind":"io","message":"what went wrong there"}`)})
+	mustAppend(t, tp, repo.Message("user", "what is asked first"), repo.Message("user", strings.Repeat("- ", 40)+"one phrase that nobody wrote before"), result("printed words of some tool"))
 	mustSync(t, testIndex(t, s))
 	raw := string(readFile(t, s.IndexFile()))
-	for _, phrase := range []string{"one phrase", "phrase that", "printed words", "what went", "went wrong"} {
+	for _, phrase := range []string{"one phrase", "phrase that", "printed words"} {
 		if strings.Contains(raw, phrase) {
 			t.Errorf("the index has the text %q", phrase)
+		}
+	}
+}
+
+// TestQueriesOfOtherPrograms runs the queries that docs/format.md shows. Each finds
+// something, and reads no table of entries from end to end.
+func TestQueriesOfOtherPrograms(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	tp := openTape(t, s, "")
+	mustHandoff(t, tp, "a")
+	mustAppend(t, tp, repo.Message("user", "a timeout, then a retry"), repo.Message("user", "a timeout, again and flaky"),
+		repo.Draft{Kind: repo.KindError, Payload: []byte(`{"kind":"io","message":"disk gone"}`)})
+	mustHandoff(t, tp, "review")
+	mustAppend(t, tp, repo.Message("assistant", "we take\nRedis"))
+	mustHandoff(t, tp, "b")
+	mustSync(t, testIndex(t, s))
+	doc := string(readFile(t, "../docs/format.md"))
+	_, doc, _ = strings.Cut(doc, "\n## The index\n")
+	_, doc, _ = strings.Cut(doc, "```sql\n")
+	doc, _, _ = strings.Cut(doc, "```")
+	queries := strings.Split(strings.TrimSpace(doc), ";\n")
+	if len(queries) != 5 {
+		t.Fatalf("docs/format.md has %d queries, want 5", len(queries))
+	}
+	found := []int{1, 2, 8, 7, 1}
+	for i, query := range queries {
+		query = strings.TrimSuffix(query, ";")
+		if got := len(rowsOf(t, s.IndexFile(), query)); got != found[i] {
+			t.Errorf("%s\nfinds %d entries, want %d", query, got, found[i])
+		}
+		for _, step := range rowsOf(t, s.IndexFile(), "EXPLAIN QUERY PLAN "+query) {
+			if strings.Contains(step, "SCAN lines") {
+				t.Errorf("%s\nreads every entry: %s", query, step)
+			}
+		}
+	}
+	for part, want := range map[string]string{"%then a retry%": "user: a timeout, then a retry", "%take Redis%": "assistant: we take Redis", "%disk%": "io: disk gone"} {
+		rows := rowsOf(t, s.IndexFile(), "SELECT summary FROM entries WHERE summary LIKE '"+part+"'")
+		if len(rows) != 1 || !strings.HasPrefix(rows[0], want) {
+			t.Errorf("summary LIKE %s finds %q, want %q", part, rows, want)
 		}
 	}
 }

@@ -42,8 +42,8 @@ func (s *setup) rebuilds() error {
 	for _, side := range []struct{ name, tuning string }{
 		{"sqlite3", ""},
 		// As much memory for words, and no joining of their parts on the way.
-		{"sqlite3, tuned", "INSERT INTO words (words, rank) VALUES ('automerge', 0);\nINSERT INTO words (words, rank) VALUES ('crisismerge', 1000);\n" +
-			"INSERT INTO words (words, rank) VALUES ('hashsize', " + strconv.Itoa(96<<20) + ");\n"},
+		{"sqlite3, tuned", "INSERT INTO entries_fts (entries_fts, rank) VALUES ('automerge', 0);\nINSERT INTO entries_fts (entries_fts, rank) VALUES ('crisismerge', 1000);\n" +
+			"INSERT INTO entries_fts (entries_fts, rank) VALUES ('hashsize', " + strconv.Itoa(96<<20) + ");\n"},
 	} {
 		insert, err := s.inserting(sqlite, ws, source, side.tuning)
 		if err != nil {
@@ -68,7 +68,7 @@ func (s *setup) rounds() int { return max(s.runs/8, 1) | 1 }
 // from databases that are in the page cache: that is quicker than to read CSV, or SQL.
 func (s *setup) inserting(sqlite, ws, source, tuning string) (step, error) {
 	index := filepath.Join(ws, "index.db")
-	const objects = "SELECT sql || ';' FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'words\\_%' ESCAPE '\\' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid"
+	const objects = "SELECT sql || ';' FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'entries\\_fts\\_%' ESCAPE '\\' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid"
 	schema, err := exec.Command(sqlite, "-batch", "-init", os.DevNull, "-readonly", index, objects).Output()
 	if err != nil {
 		return nil, fmt.Errorf("read the schema of %s: %w", index, err)
@@ -79,7 +79,7 @@ func (s *setup) inserting(sqlite, ws, source, tuning string) (step, error) {
 	for _, table := range []string{"tapes", "phases", "files", "lines", "dates"} {
 		fmt.Fprintf(&script, "INSERT INTO main.%s SELECT * FROM idx.%s;\n", table, table)
 	}
-	script.WriteString("INSERT INTO words (rowid, text) SELECT doc, terms FROM src.entries ORDER BY doc;\nCOMMIT;\n")
+	script.WriteString("INSERT INTO entries_fts (rowid, text) SELECT doc, terms FROM src.entries ORDER BY doc;\nCOMMIT;\n")
 	target := filepath.Join(s.dir, "sqlite3.db")
 	return func(int) []command {
 		_ = os.Remove(target)

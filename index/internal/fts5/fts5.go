@@ -2,7 +2,7 @@
 //
 // The table is one without content, positions and column sizes:
 //
-//	CREATE VIRTUAL TABLE words USING fts5(text, content='', detail=none, columnsize=0)
+//	CREATE VIRTUAL TABLE entries_fts USING fts5(text, content='', detail=none, columnsize=0)
 //
 // It stays an ordinary FTS5 table: any SQLite can query it with MATCH, check
 // it, add to it and merge it. This package goes past the virtual table because

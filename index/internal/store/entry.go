@@ -3,6 +3,7 @@ package store
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"tape/index/internal/fts5"
 	"tape/internal/jsonl"
@@ -51,7 +52,7 @@ func (w *worder) add(tape int64, e repo.Entry) Line {
 	if IsSearch(e) {
 		w.mark(MarkSearch, "")
 	}
-	l := Line{id: e.ID, Kind: e.Kind, summary: summaryOf(e), Seq: e.AnchorSeq, At: e.At, Sign: int64(SignOf(e.Kind, w.text[:own]))}
+	l := Line{id: e.ID, Kind: e.Kind, summary: summaryOf(e, w.text[:own]), Seq: e.AnchorSeq, At: e.At, Sign: int64(SignOf(e.Kind, w.text[:own]))}
 	if at, ok := e.Time(); ok {
 		l.Created, l.dated = at.UnixMicro(), true
 	}
@@ -96,16 +97,20 @@ func IsSearch(e repo.Entry) bool {
 	return len(e.Meta) > 2 && string(jsonl.Get(e.Meta, "search")) == "true"
 }
 
-// maxSummary bounds a summary, in bytes.
-const maxSummary = 200
+// Bounds of a summary, in bytes: that of a handoff is what people ask for, of other
+// entries the beginning tells them apart.
+const (
+	maxSummary       = 80
+	maxAnchorSummary = 16 << 10
+)
 
-// summaryOf says in a few words what an entry is: its role, its tools, its name; of an
-// anchor, the summary of the handoff. Never what it says, which is in the tape.
-func summaryOf(e repo.Entry) string {
-	var s string
+// summaryOf says in a line what an entry is: who said what, or which kind of error; which
+// tools, which event; of an anchor, the summary of the handoff. body is the entry's text.
+func summaryOf(e repo.Entry, body []byte) string {
+	s, most := "", maxSummary
 	switch e.Kind {
 	case repo.KindMessage:
-		s = e.Role()
+		s = e.Role() + ": " + opening(body)
 	case repo.KindToolCall:
 		var names []string
 		for call := range jsonl.Elements(jsonl.Get(e.Payload, "calls")) {
@@ -117,9 +122,16 @@ func summaryOf(e repo.Entry) string {
 	case repo.KindEvent:
 		s = jsonl.GetString(e.Payload, "name")
 	case repo.KindError:
-		s = jsonl.GetString(e.Payload, "kind")
+		s = jsonl.GetString(e.Payload, "kind") + ": " + opening([]byte(jsonl.GetString(e.Payload, "message")))
 	case repo.KindAnchor:
-		s = jsonl.GetString(e.Payload, "state", "summary")
+		s, most = jsonl.GetString(e.Payload, "state", "summary"), maxAnchorSummary
 	}
-	return strings.ToValidUTF8(s[:min(len(s), maxSummary)], "")
+	return strings.ToValidUTF8(s[:min(len(s), most)], "")
+}
+
+// opening is what a text begins with, on one line.
+func opening(body []byte) string {
+	return strings.Join(strings.FieldsFunc(string(body[:min(len(body), maxSummary)]), func(r rune) bool {
+		return r == text.Sep || unicode.IsSpace(r)
+	}), " ")
 }

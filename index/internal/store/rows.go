@@ -3,6 +3,9 @@ package store
 import (
 	"database/sql"
 	"strings"
+	"time"
+
+	"tape/repo"
 )
 
 type rowWriter struct {
@@ -33,13 +36,13 @@ type fileKey struct {
 }
 
 const (
-	lineColumns = 10
+	lineColumns = 11
 	rowsAtOnce  = 50
 )
 
 func insertLines(n int) string {
-	const row = "(?,?,?,?,?,?,?,?,?,?)"
-	return "INSERT INTO lines (doc, kind, summary, created, seq, file, line, offset, length, sign) VALUES " + row + strings.Repeat(","+row, n-1)
+	const row = "(?,?,?,?,?,?,?,?,?,?,?)"
+	return "INSERT INTO lines (doc, kind, summary, created, created_at, seq, file, line, offset, length, sign) VALUES " + row + strings.Repeat(","+row, n-1)
 }
 
 func (w *rowWriter) add(l Line) error {
@@ -56,14 +59,14 @@ func (w *rowWriter) add(l Line) error {
 	if err := w.date(doc, l); err != nil {
 		return err
 	}
-	var summary, created any
+	var summary, created, createdAt any
 	if l.summary != "" {
 		summary = l.summary
 	}
 	if l.dated {
-		created = l.Created
+		created, createdAt = l.Created, repo.FormatDate(time.UnixMicro(l.Created))
 	}
-	w.args = append(w.args, doc, l.Kind, summary, created, l.Seq, file, l.At.Line, l.At.Offset, l.At.Length, l.Sign)
+	w.args = append(w.args, doc, l.Kind, summary, created, createdAt, l.Seq, file, l.At.Line, l.At.Offset, l.At.Length, l.Sign)
 	if w.added++; w.db.Most > 0 && w.before+w.added > w.db.Most {
 		return ErrMany
 	}

@@ -7,7 +7,7 @@ import (
 
 // SchemaVersion changes with anything that is stored: the tables, what the words of an
 // entry are, the rules of summaries and of what tapes are about. An index of another version is built anew.
-const SchemaVersion = 5
+const SchemaVersion = 6
 
 // applicationID tells our files from other SQLite databases: "tape", in ASCII.
 const applicationID = 0x74617065
@@ -23,8 +23,9 @@ func schema() string {
 	return tables + wordsTable + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, SchemaVersion)
 }
 
-// wordsTable is read and written by package fts5, page by page.
-const wordsTable = "CREATE VIRTUAL TABLE words USING fts5 (text, content = '', detail = none, columnsize = 0, tokenize = 'ascii');"
+// wordsTable is read and written by package fts5, page by page. Its tokenizer is for what
+// other programs MATCH: of SQLite's, it is the one that folds most as package text does.
+const wordsTable = "CREATE VIRTUAL TABLE entries_fts USING fts5 (text, content = '', detail = none, columnsize = 0, tokenize = 'unicode61 remove_diacritics 2');"
 
 const (
 	tapeShift = 32 // also in schema.sql

@@ -22,6 +22,7 @@ CREATE TABLE tapes (
 	mark TEXT NOT NULL,
 	about TEXT NOT NULL
 );
+CREATE INDEX tapes_name ON tapes (name);
 CREATE INDEX known ON tapes (branch, head, in_tree, name, parent, base, base_bytes, entries, bytes, newest);
 CREATE TABLE phases (
 	tape INTEGER NOT NULL,
@@ -31,6 +32,7 @@ CREATE TABLE phases (
 	first_id INTEGER NOT NULL,
 	PRIMARY KEY (tape, seq)
 ) WITHOUT ROWID;
+CREATE INDEX phases_name ON phases (name);
 CREATE TABLE files (
 	no INTEGER PRIMARY KEY,
 	tape INTEGER NOT NULL,
@@ -43,6 +45,7 @@ CREATE TABLE lines (
 	kind TEXT NOT NULL,
 	summary TEXT,
 	created INTEGER,
+	created_at TEXT, -- the same, as the view has it
 	seq INTEGER NOT NULL,
 	file INTEGER NOT NULL,
 	line INTEGER NOT NULL,
@@ -50,7 +53,10 @@ CREATE TABLE lines (
 	length INTEGER NOT NULL,
 	sign INTEGER NOT NULL
 );
-CREATE INDEX anchors ON lines (seq) WHERE kind = 'anchor';
+-- For the view: the program itself finds lines by words and by doc.
+CREATE INDEX lines_kind ON lines (kind);
+CREATE INDEX lines_seq ON lines (seq); -- and of one tape, for doc is in every index
+CREATE INDEX lines_created_at ON lines (created_at);
 CREATE TABLE dates (
 	block INTEGER PRIMARY KEY,
 	low INTEGER,
@@ -65,13 +71,15 @@ CREATE VIEW entries AS SELECT
 	lines.seq AS anchor_seq,
 	'anchors/' || phases.folder || '/' || files.name AS file_path,
 	lines.line AS line_offset,
-	strftime('%Y-%m-%dT%H:%M:%S', (lines.created - (lines.created % 1000000 + 1000000) % 1000000) / 1000000, 'unixepoch')
-		|| printf('.%06d+00:00', (lines.created % 1000000 + 1000000) % 1000000) AS created_at,
+	lines.created_at AS created_at,
 	lines.summary AS summary,
 	tapes.name AS tape,
 	lines.offset AS byte_offset,
-	lines.length AS byte_length
+	lines.length AS byte_length,
+	lines.doc AS rowid
 FROM lines
-	JOIN tapes ON tapes.no = lines.doc >> 32
-	JOIN phases ON phases.tape = tapes.no AND phases.seq = lines.seq
+	-- The range says the same as the shift, and lets lines_seq be used.
+	JOIN phases ON phases.tape = lines.doc >> 32 AND phases.seq = lines.seq
+		AND lines.doc BETWEEN phases.tape << 32 AND (phases.tape << 32) + 0xffffffff
+	JOIN tapes ON tapes.no = phases.tape
 	JOIN files ON files.no = lines.file;

@@ -22,7 +22,7 @@ import (
 	"tape/index/internal/fts5"
 )
 
-const create = `CREATE VIRTUAL TABLE words USING fts5(text, content='', detail=none, columnsize=0, tokenize='ascii')`
+const create = `CREATE VIRTUAL TABLE entries_fts USING fts5(text, content='', detail=none, columnsize=0, tokenize='ascii')`
 
 // pages keeps the pages in SQLite, within a transaction.
 type pages struct {
@@ -30,7 +30,7 @@ type pages struct {
 }
 
 func (p pages) Block(id int64) (b []byte, err error) {
-	err = p.tx.QueryRow(`SELECT block FROM words_data WHERE id = ?`, id).Scan(&b)
+	err = p.tx.QueryRow(`SELECT block FROM entries_fts_data WHERE id = ?`, id).Scan(&b)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -38,7 +38,7 @@ func (p pages) Block(id int64) (b []byte, err error) {
 }
 
 func (p pages) Blocks(first, last int64, f func(int64, []byte) error) error {
-	rows, err := p.tx.Query(`SELECT id, block FROM words_data WHERE id BETWEEN ? AND ? ORDER BY id`, first, last)
+	rows, err := p.tx.Query(`SELECT id, block FROM entries_fts_data WHERE id BETWEEN ? AND ? ORDER BY id`, first, last)
 	if err != nil {
 		return err
 	}
@@ -57,17 +57,17 @@ func (p pages) Blocks(first, last int64, f func(int64, []byte) error) error {
 }
 
 func (p pages) PutBlock(id int64, block []byte) error {
-	_, err := p.tx.Exec(`REPLACE INTO words_data(id, block) VALUES (?, ?)`, id, block)
+	_, err := p.tx.Exec(`REPLACE INTO entries_fts_data(id, block) VALUES (?, ?)`, id, block)
 	return err
 }
 
 func (p pages) DeleteBlocks(first, last int64) error {
-	_, err := p.tx.Exec(`DELETE FROM words_data WHERE id BETWEEN ? AND ?`, first, last)
+	_, err := p.tx.Exec(`DELETE FROM entries_fts_data WHERE id BETWEEN ? AND ?`, first, last)
 	return err
 }
 
 func (p pages) PageOf(segid int64, term []byte) (pgno int64, err error) {
-	err = p.tx.QueryRow(`SELECT pgno FROM words_idx WHERE segid = ? AND term <= ? ORDER BY term DESC LIMIT 1`,
+	err = p.tx.QueryRow(`SELECT pgno FROM entries_fts_idx WHERE segid = ? AND term <= ? ORDER BY term DESC LIMIT 1`,
 		segid, term).Scan(&pgno)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
@@ -76,7 +76,7 @@ func (p pages) PageOf(segid int64, term []byte) (pgno int64, err error) {
 }
 
 func (p pages) PageAfter(segid int64, term []byte) (pgno int64, err error) {
-	err = p.tx.QueryRow(`SELECT pgno FROM words_idx WHERE segid = ? AND term > ? ORDER BY term LIMIT 1`,
+	err = p.tx.QueryRow(`SELECT pgno FROM entries_fts_idx WHERE segid = ? AND term > ? ORDER BY term LIMIT 1`,
 		segid, term).Scan(&pgno)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
@@ -85,12 +85,12 @@ func (p pages) PageAfter(segid int64, term []byte) (pgno int64, err error) {
 }
 
 func (p pages) PutPage(segid int64, term []byte, pgno int64) error {
-	_, err := p.tx.Exec(`INSERT INTO words_idx(segid, term, pgno) VALUES (?, ?, ?)`, segid, term, pgno)
+	_, err := p.tx.Exec(`INSERT INTO entries_fts_idx(segid, term, pgno) VALUES (?, ?, ?)`, segid, term, pgno)
 	return err
 }
 
 func (p pages) DeletePages(segid int64) error {
-	_, err := p.tx.Exec(`DELETE FROM words_idx WHERE segid = ?`, segid)
+	_, err := p.tx.Exec(`DELETE FROM entries_fts_idx WHERE segid = ?`, segid)
 	return err
 }
 
@@ -193,7 +193,7 @@ func (t *table) insert(ids []int64, text func(id int64) []string) {
 	}
 	for _, id := range ids {
 		words := text(id)
-		if _, err := tx.Exec(`INSERT INTO words(rowid, text) VALUES (?, ?)`, id, strings.Join(words, " ")); err != nil {
+		if _, err := tx.Exec(`INSERT INTO entries_fts(rowid, text) VALUES (?, ?)`, id, strings.Join(words, " ")); err != nil {
 			t.Fatal(err)
 		}
 		t.note(id, words)
@@ -207,14 +207,14 @@ func (t *table) insert(ids []int64, text func(id int64) []string) {
 // the package finds, with the model.
 func (t *table) judge(words ...string) {
 	t.Helper()
-	const check = `INSERT INTO words(words) VALUES ('integrity-check')`
+	const check = `INSERT INTO entries_fts(entries_fts) VALUES ('integrity-check')`
 	t.exec(check)
 	db := t.open()
 	defer db.Close()
 	match := func(order, query string, want []int64) {
 		t.Helper()
 		skip := max(0, len(want)/2-1000) // of a long list, only a part in the middle
-		rows, err := db.Query(`SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid `+order+` LIMIT 2000 OFFSET ?`,
+		rows, err := db.Query(`SELECT rowid FROM entries_fts WHERE entries_fts MATCH ? ORDER BY rowid `+order+` LIMIT 2000 OFFSET ?`,
 			query, skip)
 		if err != nil {
 			t.Fatal(err)
@@ -245,7 +245,7 @@ func (t *table) judge(words ...string) {
 			_, ok := slices.BinarySearch(t.m[other], id)
 			return !ok
 		}))
-		script = append(script, fmt.Sprintf(`SELECT rowid FROM words WHERE words MATCH '%s' ORDER BY rowid DESC;`, w))
+		script = append(script, fmt.Sprintf(`SELECT rowid FROM entries_fts WHERE entries_fts MATCH '%s' ORDER BY rowid DESC;`, w))
 		for _, id := range down {
 			want = append(strconv.AppendInt(want, id, 10), '\n')
 		}
@@ -353,17 +353,17 @@ func TestSQLiteGoesOn(t *testing.T) {
 		tab.insert(next(1+rng.IntN(400/shorter)), text)
 		switch i % 4 {
 		case 0:
-			tab.exec(`INSERT INTO words(words, rank) VALUES ('merge', 40)`)
+			tab.exec(`INSERT INTO entries_fts(entries_fts, rank) VALUES ('merge', 40)`)
 		case 1:
 			tab.update(func(x *fts5.Index) error { return x.Merge(nil, false) })
 		case 2:
-			tab.exec(`INSERT INTO words(words, rank) VALUES ('merge', -20)`)
+			tab.exec(`INSERT INTO entries_fts(entries_fts, rank) VALUES ('merge', -20)`)
 		}
 		if i%2 == 0 || shorter == 1 {
 			tab.judge(asked...)
 		}
 	}
-	tab.exec(`INSERT INTO words(words) VALUES ('optimize')`)
+	tab.exec(`INSERT INTO entries_fts(entries_fts) VALUES ('optimize')`)
 	tab.judge(asked...)
 	tab.write(next(100), text)
 	tab.insert(next(1), text)
