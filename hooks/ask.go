@@ -34,13 +34,18 @@ func (r *Runtime) ResolveSession(ctx context.Context, m Envelope) (string, error
 	return session, nil
 }
 
+// NewState is what a turn's state begins with.
+func (r *Runtime) NewState() State {
+	return State{StateWorkspace: r.Workspace, StateTapes: cmp.Or(r.Tapes, r.Workspace)}
+}
+
 // LoadState merges what plugins give for a turn; of a key, who is asked first wins.
 func (r *Runtime) LoadState(ctx context.Context, m Envelope, session string) (State, error) {
 	answers, err := many(ctx, r, "load_state", func(p *Plugin) (State, error) { return p.LoadState(ctx, m, session) })
 	if err != nil {
 		return nil, err
 	}
-	state := State{StateWorkspace: r.Workspace}
+	state := r.NewState()
 	for _, answer := range slices.Backward(answers) {
 		maps.Copy(state, answer)
 	}
@@ -159,7 +164,7 @@ func (r *Runtime) TapeStore(ctx context.Context) (*repo.Store, error) {
 	}
 	store, err := first(ctx, r, "provide_tape_store", func(p *Plugin) (*repo.Store, error) { return p.ProvideTapeStore(ctx) })
 	if store == nil && err == nil {
-		store, err = repo.Open(ctx, r.Workspace, nil)
+		store, err = repo.Open(ctx, cmp.Or(r.Tapes, r.Workspace), nil)
 	}
 	if err == nil {
 		r.store = store

@@ -63,7 +63,8 @@ type State map[string]any
 
 // The keys of a [State] that the runtime sets or reads.
 const (
-	StateWorkspace = "_runtime_workspace" // the folder of the workspace
+	StateWorkspace = "_runtime_workspace" // the project's folder
+	StateTapes     = "tape_workspace"     // the folder of the workspace with the tapes
 	StateModel     = "model"              // provider:model for this turn, over the configured one
 )
 

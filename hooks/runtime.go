@@ -18,9 +18,12 @@ import (
 
 // Runtime asks plugins. Its methods may be called from several goroutines.
 type Runtime struct {
-	// Workspace is the folder that turns find in their state, and whose tapes are used if no
-	// plugin provides a store. [New] sets the current folder; change it before the first turn.
+	// Workspace is the project's folder, which turns find in their state. [New] sets the current
+	// folder; change it before the first turn.
 	Workspace string
+	// Tapes is the folder of the workspace whose tapes are used if no plugin provides a store;
+	// "" is Workspace.
+	Tapes string
 
 	log      *slog.Logger
 	sessions sessions

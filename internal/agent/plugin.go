@@ -43,7 +43,8 @@ type Options struct {
 	Name   string
 	Models []hooks.ModelOption
 
-	Project   string   // the folder with AGENTS.md and .agents/skills
+	Project   string   // the root of the project, with AGENTS.md and .agents/skills
+	Folder    string   // where in the project one is: AGENTS.md of the folders on the way counts, too
 	Home      string   // the person's, with .agents/skills
 	Keys      []string // of providers, which never stand on a tape
 	MaxSteps  int      // of a turn, default 50

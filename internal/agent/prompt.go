@@ -146,19 +146,45 @@ Answer in plain text: it is sent to where the message came from. What a tool ret
 
 Your session is recorded on a tape, and you see what follows its last anchor. A context that becomes too long makes calls fail. tape.info says how long it is; at the end of a stage of the work, tape.handoff begins a new context with a summary and state that say all that is needed to go on. tape.search finds what came before.`
 
-// longestAgentsFile is how much of AGENTS.md is shown.
+// longestAgentsFile is how much of an AGENTS.md is shown.
 const longestAgentsFile = 256 << 10
 
-// systemPrompt is the default, the project's AGENTS.md and the skills.
+// systemPrompt is the default, the AGENTS.md of the project's root and of the folders from there
+// down to where one is, and the skills.
 func (a *agent) systemPrompt(context.Context, hooks.Prompt, hooks.State) (*string, error) {
-	blocks := []string{defaultSystemPrompt}
-	raw, err := os.ReadFile(filepath.Join(a.Project, "AGENTS.md"))
-	if text := strings.TrimSpace(strings.ToValidUTF8(string(raw[:min(len(raw), longestAgentsFile)]), "")); err == nil && text != "" {
-		blocks = append(blocks, text)
-	}
+	blocks := append([]string{defaultSystemPrompt}, agentsFiles(a.Project, a.Folder)...)
 	if text := skillsPrompt(Skills(a.Project, a.Home)); text != "" {
 		blocks = append(blocks, text)
 	}
 	text := strings.Join(blocks, "\n\n")
 	return &text, nil
+}
+
+// agentsFiles are the texts of AGENTS.md from the root of the project down to a folder in it. One
+// that is a link out of the project is not of the project, and is not read.
+func agentsFiles(project, folder string) (texts []string) {
+	root, err := os.OpenRoot(project)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	folders := []string{"."}
+	if rel, err := filepath.Rel(project, folder); err == nil && folder != "" && rel != "." && filepath.IsLocal(rel) {
+		for i, c := range rel + string(filepath.Separator) {
+			if c == filepath.Separator {
+				folders = append(folders, rel[:i])
+			}
+		}
+	}
+	for _, dir := range folders {
+		name := filepath.Join(dir, "AGENTS.md")
+		if info, err := root.Stat(name); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		raw, err := root.ReadFile(name)
+		if text := strings.TrimSpace(strings.ToValidUTF8(string(raw[:min(len(raw), longestAgentsFile)]), "")); err == nil && text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,5 +115,30 @@ func TestTapeName(t *testing.T) {
 			t.Errorf("%q: %q, as %q", session, name, seen[name])
 		}
 		seen[name] = session
+	}
+}
+
+// AGENTS.md of the root and of the folders down to where one is are shown, in that order; none of
+// other folders, and none that is elsewhere.
+func TestAgentsFiles(t *testing.T) {
+	project, outside := t.TempDir(), filepath.Join(t.TempDir(), "AGENTS.md")
+	for name, text := range map[string]string{
+		filepath.Join(project, "AGENTS.md"): "root", filepath.Join(project, "a", "b", "AGENTS.md"): "deep",
+		filepath.Join(project, "other", "AGENTS.md"): "other", outside: "secret",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(outside, filepath.Join(project, "a", "AGENTS.md")); err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string]string{"": "root", "a": "root", "a/b": "root deep", "..": "root"} {
+		if folder != "" {
+			folder = filepath.Join(project, filepath.FromSlash(folder))
+		}
+		if got := strings.Join(agentsFiles(project, folder), " "); got != want {
+			t.Errorf("in %s: %q, wanted %q", folder, got, want)
+		}
 	}
 }

@@ -1,11 +1,9 @@
 package procplugin
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -15,47 +13,20 @@ import (
 
 // Config is what the settings say of a plugin.
 type Config struct {
-	Name     string          `json:"name"`
-	Command  []string        `json:"command"` // the program and its arguments; no shell
-	Priority int             `json:"priority"`
-	Required bool            `json:"required"` // without it, calls are denied
-	Env      []string        `json:"env"`      // names of variables that it gets although they look secret
-	Config   json.RawMessage `json:"config"`   // for the plugin itself
-}
-
-// ParseConfigs reads the setting "plugins", a JSON array; nothing and null are none.
-func ParseConfigs(setting json.RawMessage) ([]Config, error) {
-	if len(setting) == 0 {
-		return nil, nil
-	}
-	var configs []Config
-	d := json.NewDecoder(bytes.NewReader(setting))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&configs); err != nil {
-		return nil, fmt.Errorf(`the setting plugins: %w; it is a list of {"name":"x","command":["program","argument"]}`, err)
-	}
-	seen := map[string]bool{}
-	for i, c := range configs {
-		switch {
-		case c.Name == "":
-			return nil, fmt.Errorf("the setting plugins: number %d has no name", i+1)
-		case len(c.Command) == 0 || c.Command[0] == "":
-			return nil, fmt.Errorf("the setting plugins: %q has no command", c.Name)
-		case seen[c.Name]:
-			return nil, fmt.Errorf("the setting plugins: there are two of the name %q", c.Name)
-		}
-		seen[c.Name] = true
-	}
-	return configs, nil
+	Name     string
+	Command  []string // the program and its arguments; no shell
+	Priority int
+	Required bool            // without its decision, calls are denied
+	Env      []string        // names of variables that it gets although they look secret
+	Config   json.RawMessage // for the plugin itself
 }
 
 // Options are what plugins work with.
 type Options struct {
-	Host      string         // what the host calls itself: "tape 1.0"
-	Workspace string         // the folder of the workspace
-	Dir       string         // where plugins are started; "": the current folder
-	Keys      []string       // secrets that no plugin gets by a variable that it does not name
-	Runtime   *hooks.Runtime // whose tools plugins may call
+	Host    string         // what the host calls itself: "tape 1.0"
+	Project string         // the project's folder, in which plugins are started; "": the current folder
+	Keys    []string       // secrets that no plugin gets by a variable that it does not name
+	Runtime *hooks.Runtime // whose tools plugins may call
 	// Tape gives a session's tape. ctx is that of the hook within which the plugin asks.
 	Tape func(ctx context.Context, session string) (*repo.Tape, error)
 	Log  *slog.Logger // nil: slog's default

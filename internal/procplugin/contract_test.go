@@ -91,7 +91,7 @@ var turns = map[string]turn{
 	},
 	"build_prompt: parts, and no model": {
 		plugins: []any{answering("build_prompt", []any{map[string]any{"type": "text", "text": "x"}, map[string]any{"type": "image_url"}})}, output: "hi",
-		asked: []string{`hook/save_state {"error":null,"message":{"content":"hi","session_id":"default:default"},"model_output":"hi","session_id":"default:default","state":{"_runtime_workspace":"W"}}`},
+		asked: []string{`hook/save_state {"error":null,"message":{"content":"hi","session_id":"default:default"},"model_output":"hi","session_id":"default:default","state":{"_runtime_workspace":"W","tape_workspace":"T"}}`},
 	},
 	"run_model": {plugins: []any{answering("run_model", "answer")}, output: "answer", events: "text:answer"},
 	"run_model: an empty answer counts": {
@@ -111,7 +111,7 @@ var turns = map[string]turn{
 	"run_model_stream: a text is one event": {plugins: []any{streaming(reply{Value: "whole"})}, output: "whole", events: "text:whole"},
 	"run_model_stream: an error after events": {
 		plugins: []any{streaming(reply{Events: said("a"), Do: "fail-after", Text: "broken off"})}, fails: `plugin "p0": run_model_stream: broken off`, events: "text:a",
-		asked:    []string{`hook/save_state {"error":"plugin \"p0\": run_model_stream: broken off","message":{"content":"hi","session_id":"default:default"},"model_output":"","session_id":"default:default","state":{"_runtime_workspace":"W"}}`},
+		asked:    []string{`hook/save_state {"error":"plugin \"p0\": run_model_stream: broken off","message":{"content":"hi","session_id":"default:default"},"model_output":"","session_id":"default:default","state":{"_runtime_workspace":"W","tape_workspace":"T"}}`},
 		observed: []string{`turn: plugin "p0": run_model_stream: broken off`},
 	},
 	"run_model_stream: a crash after events": {
@@ -119,7 +119,7 @@ var turns = map[string]turn{
 	},
 	"save_state: called after a failing model, with the error": {
 		plugins: []any{failing()}, fails: "the model is out",
-		asked: []string{`hook/save_state {"error":"plugin \"p0\": run_model: the model is out","message":{"content":"hi","session_id":"default:default"},"model_output":"","session_id":"default:default","state":{"_runtime_workspace":"W"}}`},
+		asked: []string{`hook/save_state {"error":"plugin \"p0\": run_model: the model is out","message":{"content":"hi","session_id":"default:default"},"model_output":"","session_id":"default:default","state":{"_runtime_workspace":"W","tape_workspace":"T"}}`},
 	},
 	"save_state: one that fails ends the turn": {
 		plugins: []any{model(""), script{Answers: map[string]reply{"hook/save_state": {Do: "fail", Text: "full"}}}}, fails: `plugin "p1": save_state: full`,
@@ -162,7 +162,7 @@ func TestContract(t *testing.T) {
 
 func (c turn) run(t *testing.T) {
 	rt := hooks.New(slog.New(slog.DiscardHandler))
-	rt.Workspace = "W"
+	rt.Workspace, rt.Tapes = "W", "T"
 	file := temp(t, "seen")
 	var sent, observed, events []string
 	register(t, rt, "observer", 0, &hooks.Plugin{

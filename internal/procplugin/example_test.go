@@ -15,13 +15,9 @@ import (
 // example starts a plugin of docs/examples as its documentation says, in dir.
 func example(t *testing.T, dir, name string, command ...string) *hooks.Plugin {
 	t.Helper()
-	setting := encoded([]map[string]any{{"name": name, "command": command}})
-	configs, err := ParseConfigs(json.RawMessage(setting))
-	if err != nil {
-		t.Fatal(err)
-	}
+	configs := []Config{{Name: name, Command: command}}
 	var log logBuffer
-	all := StartAll(t.Context(), configs, Options{Dir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	all := StartAll(t.Context(), configs, Options{Project: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	t.Cleanup(func() {
 		CloseAll(all)
 		if log.String() != "" {
@@ -107,25 +103,5 @@ func TestGoExample(t *testing.T) {
 	}
 	if d, err := q.BeforeToolCall(t.Context(), hooks.ToolCall{Tool: "fs.read", Arguments: json.RawMessage(`{"path":"rm -rf x"}`)}, nil); d != nil || err != nil {
 		t.Errorf("%+v, %v", d, err)
-	}
-}
-
-func TestSettings(t *testing.T) {
-	t.Parallel()
-	for setting, want := range map[string]string{
-		`[{"command":["x"]}]`: "number 1 has no name", `[{"name":"x"}]`: `"x" has no command`, `{}`: "it is a list of",
-		`[{"name":"x","command":["x"]},{"name":"x","command":["y"]}]`: "there are two", `[{"name":"x","comand":["x"]}]`: `unknown field "comand"`,
-	} {
-		_, err := ParseConfigs(json.RawMessage(setting))
-		wantError(t, err, want)
-	}
-	for _, setting := range []string{``, `null`, `[]`} {
-		if c, err := ParseConfigs(json.RawMessage(setting)); len(c) > 0 || err != nil {
-			t.Error(c, err)
-		}
-	}
-	c, err := ParseConfigs(json.RawMessage(`[{"name":"x","command":["a","b"],"priority":-1,"env":["FOO"],"config":{"k":1}}]`))
-	if err != nil || c[0].Priority != -1 || c[0].Env[0] != "FOO" || string(c[0].Config) != `{"k":1}` {
-		t.Errorf("%+v, %v", c, err)
 	}
 }

@@ -47,7 +47,7 @@ func start(ctx context.Context, c Config, o Options, serve server) (*instance, e
 		out: make(chan []byte, 4*requests), waited: make(chan struct{}), dead: make(chan struct{}),
 		calls: map[int]*call{}, late: map[int]bool{}, requests: map[string]*served{},
 	}
-	in.cmd.Dir, in.cmd.Env = o.Dir, environment(c.Env, o.Keys)
+	in.cmd.Dir, in.cmd.Env = o.Project, environment(c.Env, o.Keys)
 	apart(in.cmd)
 	stdin, err := in.cmd.StdinPipe()
 	if err != nil {

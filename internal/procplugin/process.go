@@ -69,7 +69,7 @@ func (p *Process) launch(run, ctx context.Context) (*instance, about, error) {
 	if err != nil {
 		return nil, about{}, err
 	}
-	params := map[string]any{"protocol": protocol, "host": p.o.Host, "workspace": p.o.Workspace}
+	params := map[string]any{"protocol": protocol, "host": p.o.Host, "workspace": p.o.Project}
 	if len(p.config.Config) > 0 {
 		params["config"] = p.config.Config
 	}

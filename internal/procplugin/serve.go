@@ -209,7 +209,8 @@ func (p *Process) toolCall(ctx context.Context, c *call, params json.RawMessage)
 		return nil, &rpcError{Code: codeParams, Message: "the arguments are an object"}
 	}
 	// The turn's own state is its hooks'; tools of plugins get none.
-	session, state := v.session(c), hooks.State{hooks.StateWorkspace: p.o.Workspace, hooks.KeySession: v.session(c)}
+	session, state := v.session(c), p.o.Runtime.NewState()
+	state[hooks.KeySession] = session
 	asked, decision := p.o.Runtime.BeforeToolCall(ctx, hooks.ToolCall{Tool: v.Name, Arguments: v.Arguments}, state)
 	switch decision.Action {
 	case hooks.Deny:

@@ -274,20 +274,42 @@ func Find(dir string) (string, error) {
 		return "", err
 	}
 	for at := start; ; at = filepath.Dir(at) {
-		if IsWorkspace(at) {
-			return at, nil
-		}
-		if dir, ok := workspaceOfWorktree(at); ok {
-			return dir, nil
-		}
-		if candidate, err := WorkspaceFor(at); err == nil && IsWorkspace(candidate) {
-			return candidate, nil
+		if found := workspaceAt(at); found != "" {
+			return found, nil
 		}
 		if at == filepath.Dir(at) {
 			break
 		}
 	}
 	return "", layout.NotFound("", "no workspace for %s or a folder above it", start).Try(layout.InitHere)
+}
+
+// workspaceAt is the workspace that a folder is, has under Home, or is a worktree of; "" if none.
+func workspaceAt(dir string) string {
+	if IsWorkspace(dir) {
+		return dir
+	}
+	if of, ok := workspaceOfWorktree(dir); ok {
+		return of
+	}
+	if candidate, err := WorkspaceFor(dir); err == nil && IsWorkspace(candidate) {
+		return candidate
+	}
+	return ""
+}
+
+// ProjectRoot is the root of the project in which somebody works who is in dir and uses a
+// workspace: the folder that it belongs to, which is the workspace itself where it was made in a
+// folder of its own. Outside of both, as with a workspace that is named, it is dir.
+func ProjectRoot(workspace, dir string) string {
+	for at := dir; ; at = filepath.Dir(at) {
+		if found := workspaceAt(at); found != "" && resolved(found) == resolved(workspace) {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			return dir
+		}
+	}
 }
 
 // workspaceOfWorktree finds the workspace of a linked worktree, wherever that is.

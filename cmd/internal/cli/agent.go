@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,8 @@ type AgentOptions struct {
 	Out, Err io.Writer
 	Getenv   func(string) string
 	Home     string // the folder of the workspaces, which has the file of keys
+	Project  string // the root of the project
+	Folder   string // where the command was typed
 	Version  string
 	Verbose  bool
 	Warn     func(text string)
@@ -56,8 +59,12 @@ func (a *App) withAgent(run func(ctx context.Context, host Host, o AgentOptions)
 		if err != nil {
 			return err
 		}
+		folder, err := os.Getwd()
+		if err != nil {
+			return err
+		}
 		version, _ := a.build()
-		return run(ctx, host, AgentOptions{Store: store, In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Home: home,
+		return run(ctx, host, AgentOptions{Store: store, Project: workspace.ProjectRoot(store.Dir(), folder), Folder: folder, In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Home: home,
 			Version: version, Verbose: a.verbose, Warn: a.warn})
 	})
 }

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"tape/internal/display"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -98,6 +100,13 @@ func (a *App) runConfig(ctx context.Context, store *repo.Store, args []string) e
 func setSetting(ctx context.Context, store *repo.Store, key, value string) error {
 	if key == "tape" && value != "" {
 		_, err := store.Switch(ctx, value)
+		return err
+	}
+	folder, err := os.Getwd()
+	if err == nil {
+		err = workspace.CheckPrograms(key, value, workspace.ProjectRoot(store.Dir(), folder))
+	}
+	if err != nil {
 		return err
 	}
 	return store.SetSetting(key, value)

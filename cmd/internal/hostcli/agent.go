@@ -20,6 +20,7 @@ import (
 	"tape/internal/keys"
 	"tape/internal/models"
 	"tape/internal/procplugin"
+	"tape/internal/workspace"
 	"tape/repo"
 	"tape/repo/view"
 )
@@ -74,7 +75,7 @@ func newAssembly(ctx context.Context, o cli.AgentOptions) (*assembly, error) {
 		a.log = slog.New(slog.NewTextHandler(o.Err, nil))
 	}
 	a.rt = hooks.New(a.log)
-	a.rt.Workspace = o.Store.Dir()
+	a.rt.Workspace, a.rt.Tapes = o.Project, o.Store.Dir()
 	s, err := modelSettings(o)
 	if err != nil {
 		return nil, err
@@ -99,10 +100,7 @@ func newAssembly(ctx context.Context, o cli.AgentOptions) (*assembly, error) {
 
 // builtin registers what is asked last.
 func (a *assembly) builtin(s models.Settings, secret []string) error {
-	project, err := os.Getwd()
-	if err != nil {
-		return err
-	}
+	project := a.Project
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "" // then there are no skills of the person's
@@ -136,7 +134,7 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 		}
 	}
 	return a.rt.Register(agent.Plugin(agent.Options{Runtime: a.rt, Model: client{models.New(s)}, Tools: a.set, Name: s.Model, Models: known,
-		Project: project, Home: home, Keys: secret, MaxSteps: steps}))
+		Project: project, Folder: a.Folder, Home: home, Keys: secret, MaxSteps: steps}))
 }
 
 // client says how a model is set where there is none.
@@ -178,11 +176,15 @@ func (a *assembly) programs(ctx context.Context, secret []string) error {
 	if err != nil {
 		return err
 	}
-	configs, err := procplugin.ParseConfigs(json.RawMessage(text))
+	list, err := workspace.ParsePlugins(text)
 	if err != nil {
 		return err
 	}
-	a.procs = procplugin.StartAll(ctx, configs, procplugin.Options{Host: "tape " + a.Version, Workspace: a.Store.Dir(), Keys: secret, Runtime: a.rt, Tape: a.tape, Log: a.log})
+	var configs []procplugin.Config
+	for _, p := range list {
+		configs = append(configs, procplugin.Config(p))
+	}
+	a.procs = procplugin.StartAll(ctx, configs, procplugin.Options{Host: "tape " + a.Version, Project: a.Project, Keys: secret, Runtime: a.rt, Tape: a.tape, Log: a.log})
 	for _, p := range a.procs {
 		if err := a.rt.Register(p.Plugin()); err != nil {
 			return err
