@@ -15,7 +15,7 @@ import (
 
 // openCurrent opens the index by its name, if it is of this version; else db is nil.
 func (x *Index) openCurrent() error {
-	path := x.store.IndexFile()
+	path := x.path
 	st, err := os.Stat(path)
 	if x.db != nil && err == nil && os.SameFile(st, x.file) {
 		return nil
@@ -24,7 +24,7 @@ func (x *Index) openCurrent() error {
 		return err
 	}
 	for {
-		state, err := store.Look(path)
+		state, err := x.as.Look(path)
 		if err != nil || state != store.Fresh {
 			return err
 		}
@@ -33,6 +33,7 @@ func (x *Index) openCurrent() error {
 		}
 		d, err := store.Open(path)
 		if err == nil {
+			d.As = x.as
 			x.db, x.file = d, st
 			return nil
 		}
@@ -45,8 +46,8 @@ func (x *Index) openCurrent() error {
 
 // makeRoom says what is wrong with the file; what is not ours is kept under another name.
 func (x *Index) makeRoom() error {
-	path := x.store.IndexFile()
-	state, err := store.Look(path)
+	path := x.path
+	state, err := x.as.Look(path)
 	switch {
 	case err != nil:
 		return err
@@ -79,7 +80,7 @@ func (x *Index) build(ctx context.Context, tapes []*store.Target, extend bool) (
 	if err = errors.Join(err, x.Close()); err != nil {
 		return 0, err
 	}
-	added, err := store.Build(ctx, x.store.IndexFile(), dir, extend, tapes, x.progress)
+	added, err := x.as.Build(ctx, x.path, dir, extend, tapes, x.progress)
 	if err != nil {
 		return 0, err
 	}

@@ -16,6 +16,16 @@ import (
 type Options struct {
 	// Progress is called now and then with the number of entries that a call has added so far.
 	Progress func(entries int64)
+	// Shown makes it an index of entries as somebody sees them, who can then not find out what
+	// else they say. Nil: of the entries as they are.
+	Shown *Shown
+}
+
+// Shown is how entries are seen, and where the index of what is seen has its place.
+type Shown struct {
+	File    string // in a folder that is there
+	Version string // of the way of seeing: with another one the index is built anew
+	Entry   func(*repo.Tape, repo.Entry) repo.Entry
 }
 
 // Index is a workspace's index. It is opened when it is first needed, and is for one
@@ -24,6 +34,8 @@ type Index struct {
 	store    *repo.Store
 	progress func(int64)
 	many     int64 // see manyEntries
+	path     string
+	as       store.As
 
 	db     *store.DB
 	file   os.FileInfo // that of db; nil in memory
@@ -31,10 +43,13 @@ type Index struct {
 }
 
 // New returns the index of a workspace. It does nothing yet.
-func New(store *repo.Store, o *Options) *Index {
-	x := &Index{store: store, progress: func(int64) {}, many: manyEntries}
+func New(of *repo.Store, o *Options) *Index {
+	x := &Index{store: of, progress: func(int64) {}, many: manyEntries, path: of.IndexFile()}
 	if o != nil && o.Progress != nil {
 		x.progress = o.Progress
+	}
+	if o != nil && o.Shown != nil {
+		x.path, x.as = o.Shown.File, store.Shown(o.Shown.Version, o.Shown.Entry)
 	}
 	return x
 }
@@ -125,11 +140,11 @@ func (x *Index) State(ctx context.Context, t *repo.Tape) (string, error) {
 const stateStale = "stale"
 
 func (x *Index) statusOf(ctx context.Context, tapes []*store.Target, all bool) (Status, error) {
-	out := Status{File: x.store.IndexFile(), Schema: store.SchemaVersion, Stale: len(tapes)}
+	out := Status{File: x.path, Schema: store.SchemaVersion, Stale: len(tapes)}
 	if st, err := os.Stat(out.File); err == nil {
 		out.Bytes = st.Size()
 	}
-	state, err := store.Look(out.File)
+	state, err := x.as.Look(out.File)
 	if err != nil {
 		return out, err
 	}
@@ -256,6 +271,7 @@ func (x *Index) inMemory(ctx context.Context, tapes []*store.Target, why error) 
 	if err != nil {
 		return 0, err
 	}
+	d.As = x.as
 	x.db, x.memory = d, true
 	added, err := d.Fill(ctx, tapes, x.progress)
 	return added, classify(err)

@@ -37,6 +37,9 @@ func (x *Index) Search(ctx context.Context, s Search) (*Result, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
+	if s.How != Words && !x.as.Plain() {
+		return nil, fmt.Errorf("%w: only words are looked for in entries that are not seen as they are", repo.ErrInvalid)
+	}
 	var res *Result
 	err := x.whileThere(ctx, s.Tapes, func(tapes []*repo.Tape) (err error) {
 		if s.Tapes = tapes; s.How == Words {

@@ -88,7 +88,7 @@ func (f *finder) entry(ctx context.Context, c *candidate) (e repo.Entry, err err
 	if e, err = r.Entry(c.At, phase.Name, c.Seq); err != nil {
 		return e, fmt.Errorf("%w: %w", store.ErrStrange, err)
 	}
-	e = r.Attach(e)
+	e = f.db.As.Entry(c.of, r.Attach(e))
 	if id := store.IDOf(c.doc); e.ID != id || e.Kind != c.Kind {
 		return e, fmt.Errorf("%w: %s/%s:%d is not entry %d", store.ErrStrange, c.At.Folder, c.At.File, c.At.Line+1, id)
 	}

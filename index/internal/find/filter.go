@@ -24,6 +24,17 @@ func (f *finder) filter(found set) (set, error) {
 		}
 		return err
 	}
+	if len(f.s.Types) > 0 {
+		var terms []string
+		for _, name := range f.s.Types {
+			terms = append(terms, store.MarkKind+name, store.MarkName+name)
+		}
+		has, err := f.eval.with(terms...)
+		if err != nil {
+			return nil, err
+		}
+		found.and(has)
+	}
 	if err := errors.Join(keep(store.MarkKind, f.s.Query.Kinds), keep(store.MarkRole, f.s.Query.Roles)); err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ type picker struct {
 	newest  int64   // date of the newest entry, microseconds since 1970
 	entries float64 // of all tapes
 	average float64 // bytes of an entry
+	even    bool    // entries count as if they were all of the same length
 }
 
 // unit is a word of the query, as the index knows it.
@@ -57,7 +58,7 @@ const (
 )
 
 func newPicker(f *finder, found set, sure bool) (*picker, error) {
-	p := &picker{finder: f, found: found, total: found.count(), sure: sure, early: sure && !f.s.looksAtDigits(), taken: map[int64]bool{}, bySign: map[signature]*candidate{}}
+	p := &picker{finder: f, even: !f.db.As.Plain(), found: found, total: found.count(), sure: sure, early: sure && !f.s.looksAtDigits(), taken: map[int64]bool{}, bySign: map[signature]*candidate{}}
 	var bytes int64
 	for _, s := range f.eval.tapes {
 		p.newest = max(p.newest, s.newest)

@@ -69,6 +69,9 @@ func (p *picker) score(c *candidate) float64 {
 
 // saturated is BM25's measure of n occurrences in an entry of a length in bytes.
 func (p *picker) saturated(n float64, length int) float64 {
+	if p.even { // the lengths of lines are not those of what is seen of them
+		return n * (k1 + 1) / (n + k1)
+	}
 	return n * (k1 + 1) / (n + k1*(1-b+b*float64(length)/p.average))
 }
 

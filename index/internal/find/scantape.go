@@ -285,5 +285,5 @@ func (s *tapeScan) sign(kind string, body []byte, spans []text.Span) uint64 {
 
 // keeps applies the filters to an entry itself.
 func (s Search) keeps(e repo.Entry) bool {
-	return s.Query.Keep(e) && (s.Searches || !store.IsSearch(e))
+	return s.Query.Keep(e) && (len(s.Types) == 0 || slices.Contains(s.Types, e.Kind) || slices.Contains(s.Types, store.NameOf(e))) && (s.Searches || !store.IsSearch(e))
 }

@@ -45,6 +45,9 @@ type Search struct {
 	Tapes []*repo.Tape
 	Query repo.Query
 
+	// Types, if there are any, are kinds of entries and names of events: others are left out.
+	Types []string
+
 	// Newest orders by age instead of relevance.
 	Newest bool
 	// NoFold shows entries one by one that say nearly the same.

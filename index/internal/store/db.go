@@ -17,6 +17,7 @@ import (
 // without a context: a cancelled one would leave nothing to roll back with.
 type DB struct {
 	Most int64 // entries that one transaction may take up; 0: any number
+	As   As    // how entries are seen
 
 	pool    *sql.DB
 	conn    *sql.Conn

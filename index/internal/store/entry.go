@@ -15,6 +15,7 @@ import (
 const (
 	MarkKind   = "\ue000k" // the entry's kind
 	MarkRole   = "\ue000r" // a message's role
+	MarkName   = "\ue000n" // an event's name
 	MarkSearch = "\ue000s" // written by a search tool: meta.search
 	MarkOften  = "\ue000o" // a word that the entry has OftenTimes
 )
@@ -48,6 +49,9 @@ func (w *worder) add(tape int64, e repo.Entry) Line {
 	w.mark(MarkKind, e.Kind)
 	if HasRole(e) {
 		w.mark(MarkRole, e.Role())
+	}
+	if name := NameOf(e); name != "" {
+		w.mark(MarkName, name)
 	}
 	if IsSearch(e) {
 		w.mark(MarkSearch, "")
@@ -91,6 +95,18 @@ func SignOf(kind string, body []byte) uint64 {
 
 // HasRole reports whether an entry has a role to be filtered by.
 func HasRole(e repo.Entry) bool { return e.Kind == repo.KindMessage || e.Kind == repo.KindSystem }
+
+// NameOf is the name of an event, by which it is found; "" if it has none, or a very long one.
+func NameOf(e repo.Entry) string {
+	const longest = 200 // bytes
+	if e.Kind != repo.KindEvent {
+		return ""
+	}
+	if name := jsonl.GetString(e.Payload, "name"); len(name) <= longest {
+		return name
+	}
+	return ""
+}
 
 // IsSearch reports whether a search tool wrote the entry.
 func IsSearch(e repo.Entry) bool {

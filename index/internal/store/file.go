@@ -25,7 +25,7 @@ const (
 
 // Look tells by the header, without opening a database, what a file is. SQLite's file
 // format has its magic at 0, user_version at 60 and application_id at 68.
-func Look(path string) (State, error) {
+func (a As) Look(path string) (State, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Absent, nil
@@ -46,7 +46,7 @@ func Look(path string) (State, error) {
 		return Absent, err
 	case string(head[:16]) != "SQLite format 3\x00" || binary.BigEndian.Uint32(head[68:]) != applicationID:
 		return Foreign, nil
-	case binary.BigEndian.Uint32(head[60:]) != SchemaVersion:
+	case binary.BigEndian.Uint32(head[60:]) != a.schema():
 		return Outdated, nil
 	}
 	return Fresh, nil
@@ -62,7 +62,7 @@ func openScratch(path string) (*DB, error) {
 
 // Build makes a new index, beside the old one, and puts it in its place. With extend it
 // begins as a copy of that.
-func Build(ctx context.Context, index, dir string, extend bool, tapes []*Target, progress func(entries int64)) (int64, error) {
+func (a As) Build(ctx context.Context, index, dir string, extend bool, tapes []*Target, progress func(entries int64)) (int64, error) {
 	if left, err := filepath.Glob(filepath.Join(dir, scratchPattern+"*")); err == nil {
 		for _, path := range left { // of builds that were killed
 			_ = os.Remove(path)
@@ -78,7 +78,7 @@ func Build(ctx context.Context, index, dir string, extend bool, tapes []*Target,
 	}
 	var added int64
 	if err == nil {
-		added, err = fillFile(ctx, f.Name(), !extend, tapes, progress)
+		added, err = a.fillFile(ctx, f.Name(), !extend, tapes, progress)
 	}
 	if err == nil {
 		err = f.Sync()
@@ -99,12 +99,12 @@ func copyTo(out *os.File, path string) error {
 	return err
 }
 
-func fillFile(ctx context.Context, path string, empty bool, tapes []*Target, progress func(entries int64)) (int64, error) {
+func (a As) fillFile(ctx context.Context, path string, empty bool, tapes []*Target, progress func(entries int64)) (int64, error) {
 	d, err := openScratch(path)
 	if err != nil {
 		return 0, err
 	}
-	d.scratch = filepath.Dir(path)
+	d.As, d.scratch = a, filepath.Dir(path)
 	var added int64
 	if empty {
 		added, err = d.Fill(ctx, tapes, progress)
@@ -116,7 +116,7 @@ func fillFile(ctx context.Context, path string, empty bool, tapes []*Target, pro
 
 // Fill makes an index of tapes in an empty database.
 func (d *DB) Fill(ctx context.Context, tapes []*Target, progress func(entries int64)) (int64, error) {
-	if err := d.Script(schema()); err != nil {
+	if err := d.Script(schema(d.As)); err != nil {
 		return 0, err
 	}
 	return d.CatchUp(ctx, tapes, progress)

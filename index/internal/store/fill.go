@@ -52,7 +52,7 @@ type filler struct {
 
 // fill reads a suffix, and calls read and row for every entry, in order, the latter by this
 // goroutine.
-func (f *filler) fill(ctx context.Context, s *query.Suffix, tape int64, read func(repo.Entry), row func(Line) error) error {
+func (f *filler) fill(ctx context.Context, s *query.Suffix, tape int64, show func(repo.Entry) repo.Entry, read func(repo.Entry), row func(Line) error) error {
 	next, stop := iter.Pull2(s.Entries(ctx))
 	defer stop()
 	source := func() (*batch, error) { return readBatch(next, read) }
@@ -61,14 +61,14 @@ func (f *filler) fill(ctx context.Context, s *query.Suffix, tape int64, read fun
 		return err
 	}
 	if !b.last {
-		return f.fillMuch(ctx, b, source, tape, row)
+		return f.fillMuch(ctx, b, source, tape, show, row)
 	}
 	w, err := f.worder(tape)
 	if err != nil {
 		return err
 	}
 	for _, e := range b.entries {
-		if err := row(w.add(tape, e)); err != nil {
+		if err := row(w.add(tape, show(e))); err != nil {
 			return err
 		}
 	}
@@ -105,7 +105,7 @@ func (f *filler) close(ok bool) error {
 }
 
 // fillMuch goes on after the first batch.
-func (f *filler) fillMuch(ctx context.Context, first *batch, source func() (*batch, error), tape int64, row func(Line) error) error {
+func (f *filler) fillMuch(ctx context.Context, first *batch, source func() (*batch, error), tape int64, show func(repo.Entry) repo.Entry, row func(Line) error) error {
 	workers := max(1, runtime.GOMAXPROCS(0))
 	g, ctx := errgroup.WithContext(ctx)
 	in := make(chan *batch, workers)
@@ -113,7 +113,7 @@ func (f *filler) fillMuch(ctx context.Context, first *batch, source func() (*bat
 	g.Go(func() error { return readBatches(ctx, first, source, in) })
 	takers, taking := errgroup.WithContext(ctx)
 	for range workers {
-		takers.Go(func() error { return takeWords(taking, tape, builderBytes/workers, in, out) })
+		takers.Go(func() error { return takeWords(taking, tape, show, builderBytes/workers, in, out) })
 	}
 	g.Go(func() error {
 		defer close(out)
@@ -165,12 +165,12 @@ func readBatch(next func() (repo.Entry, error, bool), read func(repo.Entry)) (*b
 }
 
 // takeWords does the work on batches until there are no more.
-func takeWords(ctx context.Context, tape int64, limit int, in <-chan *batch, out chan<- *batch) error {
+func takeWords(ctx context.Context, tape int64, show func(repo.Entry) repo.Entry, limit int, in <-chan *batch, out chan<- *batch) error {
 	w := &worder{builder: fts5.NewBuilder()}
 	for b := range in {
 		b.lines = make([]Line, len(b.entries))
 		for i, e := range b.entries {
-			b.lines[i] = w.add(tape, e)
+			b.lines[i] = w.add(tape, show(e))
 		}
 		b.entries = nil
 		if w.builder.Size() >= limit {

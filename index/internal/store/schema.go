@@ -19,8 +19,8 @@ const PageSize = 4096
 //go:embed schema.sql
 var tables string
 
-func schema() string {
-	return tables + wordsTable + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, SchemaVersion)
+func schema(as As) string {
+	return tables + wordsTable + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, as.schema())
 }
 
 // wordsTable is read and written by package fts5, page by page. Its tokenizer is for what

@@ -169,7 +169,7 @@ func (d *DB) take(ctx context.Context, t *repo.Tape, k Known, s *query.Suffix, a
 		return err
 	}
 	w := &rowWriter{db: d, tape: k.No, files: map[fileKey]int64{}, insert: insertLines(rowsAtOnce), before: a.added, progress: a.progress}
-	if err = a.fill(ctx, s, k.No, facts.Add, w.add); err == nil {
+	if err = a.fill(ctx, s, k.No, func(e repo.Entry) repo.Entry { return d.As.Entry(t, e) }, facts.Add, w.add); err == nil {
 		err = w.flush()
 	}
 	if err != nil {
