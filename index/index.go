@@ -21,9 +21,8 @@ type Options struct {
 	Shown *Shown
 }
 
-// Shown is how entries are seen, and where the index of what is seen has its place.
+// Shown is how entries are seen.
 type Shown struct {
-	File    string // in a folder that is there
 	Version string // of the way of seeing: with another one the index is built anew
 	Entry   func(*repo.Tape, repo.Entry) repo.Entry
 }
@@ -49,10 +48,15 @@ func New(of *repo.Store, o *Options) *Index {
 		x.progress = o.Progress
 	}
 	if o != nil && o.Shown != nil {
-		x.path, x.as = o.Shown.File, store.Shown(o.Shown.Version, o.Shown.Entry)
+		x.path, x.as = shownFile(of), store.Shown(o.Shown.Version, o.Shown.Entry)
 	}
 	return x
 }
+
+func shownFile(s *repo.Store) string { return s.PrivatePath("shown.db") }
+
+// DropShown removes the index of entries as somebody sees them, which is made anew when it is needed.
+func DropShown(s *repo.Store) error { return store.Remove(shownFile(s)) }
 
 // Close closes the database.
 func (x *Index) Close() error {

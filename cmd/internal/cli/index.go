@@ -87,8 +87,12 @@ func (a *App) indexed(call func(*index.Index, context.Context) (index.Synced, er
 	}
 }
 
-// rebuildIndex makes the index anew, if there is one: its file is another one then.
+// rebuildIndex makes the index anew, if there is one: its file is another one then. That of what
+// masked runs see is made when it is next asked.
 func (a *App) rebuildIndex(ctx context.Context) error {
+	if err := index.DropShown(a.store); err != nil {
+		return err
+	}
 	if _, err := os.Stat(a.store.IndexFile()); err != nil {
 		return nil //nolint:nilerr // there is none
 	}

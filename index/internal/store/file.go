@@ -125,10 +125,18 @@ func (d *DB) Fill(ctx context.Context, tapes []*Target, progress func(entries in
 // replace puts a new index in the place of an old one. The old one goes first, and then
 // its journal: that must never be found beside another database.
 func replace(from, to string) error {
-	for _, old := range []string{to, to + "-journal", to + "-wal", to + "-shm"} {
+	if err := Remove(to); err != nil {
+		return err
+	}
+	return os.Rename(from, to)
+}
+
+// Remove removes an index, if there is one.
+func Remove(path string) error {
+	for _, old := range []string{path, path + "-journal", path + "-wal", path + "-shm"} {
 		if err := os.Remove(old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return os.Rename(from, to)
+	return nil
 }
