@@ -11,10 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"tape/internal/disk"
 	"tape/internal/layout"
+	"tape/internal/secrets"
 )
 
 // File is where the keys are, below the folder of the workspaces: {"openai": "…"}.
@@ -79,30 +81,34 @@ func Variable(provider, what string) string {
 	}, provider)) + "_" + what
 }
 
-// CleanEnv is an environment without keys: without the variables that are named as such, and
-// without those in which one of some keys stands.
-func CleanEnv(environ []string, known ...string) []string {
+// shortestKey: what is shorter is no key, but the placeholder of a server that wants none.
+const shortestKey = 12
+
+// CleanEnv is an environment for a program that needs no keys: without the variables that hold
+// a secret by their name or value, or in which one of the known keys stands. Those that are
+// named stay.
+func CleanEnv(environ, named []string, known ...string) []string {
+	const git = "GIT_CONFIG_"
+	scanner := secrets.New()
 	var out []string
+	gitConfig := true
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
-		if !isKey(strings.ToUpper(name)) && !holds(value, known) {
+		// GIT_CONFIG_KEY_0 is the name of a setting of git.
+		secret := secrets.SensitiveName(name) && !strings.HasPrefix(name, git) || scanner.SensitiveValue(value) || holds(value, known)
+		if !secret || slices.Contains(named, name) {
 			out = append(out, pair)
+		} else if strings.HasPrefix(name, git) {
+			gitConfig = false
 		}
 	}
-	return out
-}
-
-func isKey(name string) bool {
-	return strings.HasSuffix(name, "_API_KEY") || name == "ANTHROPIC_AUTH_TOKEN" || strings.HasSuffix(name, "_BOT_TOKEN") ||
-		strings.HasPrefix(name, "TAPE_") && (strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_KEY"))
+	if gitConfig {
+		return out
+	}
+	// git refuses a list of settings with a gap.
+	return slices.DeleteFunc(out, func(pair string) bool { return strings.HasPrefix(pair, git) })
 }
 
 func holds(value string, keys []string) bool {
-	const shortest = 8 // a shorter one would be found everywhere
-	for _, key := range keys {
-		if len(key) >= shortest && strings.Contains(value, key) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(keys, func(key string) bool { return len(key) >= shortestKey && strings.Contains(value, key) })
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tape/internal/display"
+	"tape/internal/keys"
 )
 
 // server does what the plugin asks for, within a call or without (nil).
@@ -47,7 +48,7 @@ func start(ctx context.Context, c Config, o Options, serve server) (*instance, e
 		out: make(chan []byte, 4*requests), waited: make(chan struct{}), dead: make(chan struct{}),
 		calls: map[int]*call{}, late: map[int]bool{}, requests: map[string]*served{},
 	}
-	in.cmd.Dir, in.cmd.Env = o.Project, environment(c.Env, o.Keys)
+	in.cmd.Dir, in.cmd.Env = o.Project, keys.CleanEnv(os.Environ(), c.Env, o.Keys...)
 	apart(in.cmd)
 	stdin, err := in.cmd.StdinPipe()
 	if err != nil {

@@ -122,7 +122,8 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 		return err
 	}
 	a.set = tools.New(tools.Options{Dir: project, Servers: servers, Keys: secret, PrivateWeb: private == "true", Log: a.log,
-		Tape: func(ctx context.Context, _ hooks.ToolContext) (*repo.Tape, error) { return agent.TapeOf(ctx) },
+		CommandEnv: strings.FieldsFunc(a.Getenv("TAPE_COMMAND_ENV"), func(r rune) bool { return r == ',' || r == ' ' }),
+		Tape:       func(ctx context.Context, _ hooks.ToolContext) (*repo.Tape, error) { return agent.TapeOf(ctx) },
 		Skills: func(context.Context, hooks.ToolContext) ([]tools.Skill, error) {
 			return agent.Skills(project, home), nil
 		},

@@ -10,8 +10,8 @@
 // # What a tool may reach
 //
 // The fs tools work in the project and nowhere else; symbolic links that lead out of it are
-// not followed. bash is the user's own shell: it reaches what the user reaches, without the
-// keys of model providers in its environment. Who gives an agent to others denies bash by a
+// not followed. bash is the user's own shell: it reaches what the user reaches, without keys of
+// providers, hosts or clouds in its environment, unless Options.CommandEnv names them. Who gives an agent to others denies bash by a
 // hook; then it is left with the project's files. web.fetch connects to public addresses only,
 // unless Options.PrivateWeb says otherwise: a page could name a service of the local network,
 // or of the cloud that the host runs in. What a shell has started ends with the turn, or with

@@ -130,8 +130,8 @@ func end(cmd *exec.Cmd, done <-chan struct{}) {
 	}
 }
 
-// environment is that of commands: the host's without the keys of providers.
-func environment(known []string) []string {
+// environment is the host's without keys but those that are named, see [keys.CleanEnv].
+func environment(named, known []string) []string {
 	// Programs that ask or page have nobody in front of them.
-	return append(keys.CleanEnv(os.Environ(), known...), "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0")
+	return append(keys.CleanEnv(os.Environ(), named, known...), "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0")
 }

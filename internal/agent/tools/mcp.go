@@ -26,7 +26,7 @@ import (
 type Server struct {
 	Command string            `json:"command"`
 	Args    []string          `json:"args"`
-	Env     map[string]string `json:"env"` // added to the environment of commands
+	Env     map[string]string `json:"env"` // added to an environment without keys; ${NAME} is the host's variable of that name
 	URL     string            `json:"url"` // streamable HTTP
 }
 
@@ -120,6 +120,9 @@ func (s *server) transport() (t mcp.Transport, ended func(), err error) {
 	}
 	cmd := &exec.Cmd{Path: name, Args: append([]string{s.Command}, s.Args...), Dir: s.dir, Env: s.env, Stderr: s.says, WaitDelay: leftOver}
 	for key, value := range s.Env {
+		if name, ok := strings.CutPrefix(value, "${"); ok && strings.HasSuffix(name, "}") {
+			value = os.Getenv(strings.TrimSuffix(name, "}"))
+		}
 		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], key+"="+value)
 	}
 	in, err := cmd.StdinPipe()

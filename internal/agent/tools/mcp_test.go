@@ -81,7 +81,7 @@ func serveMCP() {
 func newMCP(t *testing.T) (e *env, started func() []string) {
 	log := t.TempDir() + "/started"
 	e = newEnv(t, func(o *Options) {
-		o.Servers = map[string]Server{"test": {Command: os.Args[0], Env: map[string]string{helper: "mcp", "STARTED": log, "EXTRA": "more"}}}
+		o.Servers = map[string]Server{"test": {Command: os.Args[0], Env: map[string]string{helper: "mcp", "STARTED": log, "EXTRA": "${MY_TOKEN}"}}}
 	})
 	return e, func() []string { return strings.Fields(readFile(log)) }
 }
@@ -90,6 +90,7 @@ const anything = `{"text":"hello"}`
 
 func TestMCP(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-123")
+	t.Setenv("MY_TOKEN", "more")
 	e, started := newMCP(t)
 	if got := started(); len(got) != 0 {
 		t.Errorf("started before anybody asked: %s", got)

@@ -244,13 +244,17 @@ func TestOutputPieces(t *testing.T) {
 // Commands do not see the keys of providers.
 func TestEnvironment(t *testing.T) {
 	for name, value := range map[string]string{"OPENAI_API_KEY": "sk-abcdefghijkl", "anthropic_api_key": "x", "ANTHROPIC_AUTH_TOKEN": "x",
-		"TAPE_TELEGRAM_TOKEN": "x", "TELEGRAM_BOT_TOKEN": "x", "OTHER": "Bearer very-secret-key-42", "HARMLESS": "stays"} {
+		"TAPE_TELEGRAM_TOKEN": "x", "TELEGRAM_BOT_TOKEN": "x", "OTHER": "Bearer very-secret-key-42", "HARMLESS": "stays",
+		"GITHUB_TOKEN": "x", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x", "DATABASE_URL": "postgres://u:TOKEN@h/d",
+		"NPM_TOKEN": "wanted", "SSH_AUTH_SOCK": "/run/agent", "MAX_TOKENS": "5"} {
 		t.Setenv(name, value)
 	}
-	e := newEnv(t, func(o *Options) { o.Keys = []string{"very-secret-key-42", "short", ""} })
+	e := newEnv(t, func(o *Options) {
+		o.Keys, o.CommandEnv = []string{"very-secret-key-42", "short", ""}, []string{"NPM_TOKEN"}
+	})
 	out := e.must("bash", `{"cmd":"env"}`)
-	contains(t, out, "HARMLESS=stays", "PATH=")
-	for _, gone := range []string{"API_KEY", "api_key", "TOKEN", "OTHER", "very-secret"} {
+	contains(t, out, "HARMLESS=stays", "PATH=", "NPM_TOKEN=wanted", "SSH_AUTH_SOCK=/run/agent", "MAX_TOKENS=5")
+	for _, gone := range []string{"API_KEY", "api_key", "TOKEN=x", "OTHER", "very-secret", "AWS_ACCESS", "AWS_SECRET", "DATABASE_URL"} {
 		if strings.Contains(out, gone) {
 			t.Errorf("%s is there", gone)
 		}

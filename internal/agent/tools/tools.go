@@ -23,6 +23,7 @@ type Options struct {
 	// Keys are the texts of the providers' keys. They never stand in a result, nor in the
 	// environment of a command.
 	Keys       []string
+	CommandEnv []string     // names of variables that commands get although they look like keys
 	PrivateWeb bool         // web.fetch may connect to private and local addresses
 	Log        *slog.Logger // nil: nothing is logged
 }
@@ -57,8 +58,8 @@ func New(o Options) *Set {
 	if len(texts) > 0 {
 		s.known = secrets.NewKnown(texts)
 	}
-	env := environment(o.Keys)
-	s.shells = &shells{dir: o.Dir, env: env, guard: s.guard, all: map[string]*shell{}}
+	s.shells = &shells{dir: o.Dir, env: environment(o.CommandEnv, o.Keys), guard: s.guard, all: map[string]*shell{}}
+	env := environment(nil, o.Keys)
 	for name, config := range o.Servers {
 		s.servers = append(s.servers, &server{Server: config, name: name, dir: o.Dir, env: env, guard: s.guard, log: o.Log})
 	}
