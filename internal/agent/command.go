@@ -27,7 +27,7 @@ const help = `Commands begin with a comma:
   ,tape.anchors                              its phases
   ,tape.handoff name=phase-1 summary='done'  end a phase: the context begins anew
   ,skill name=x                              show a skill; without name, list them
-  ,model provider:model                      use another model from now on; ,model alone tells which
+  ,model provider:model                      use another model from now on; ,model alone lists them
   ,bash cmd='make test' background=true      run a command
   ,quit                                      end what the session has left running
 Every tool is a command: ,NAME key=value …  What is no command is run by the shell: ,git status`
@@ -136,10 +136,7 @@ func helpText(commands []hooks.Command) string {
 // chooseModel makes another model that of the session, which the tape remembers.
 func (r *turn) chooseModel(ctx context.Context, words []string) (string, error) {
 	if len(words) == 0 {
-		if r.model == "" {
-			return "", errors.New("no model is chosen: ,model provider:model")
-		}
-		return r.model, nil
+		return r.modelList(ctx)
 	}
 	id := strings.TrimPrefix(words[0], "model_id=")
 	if len(words) > 1 || id == "" {
@@ -151,6 +148,31 @@ func (r *turn) chooseModel(ctx context.Context, words []string) (string, error) 
 	d := r.drafts()
 	d.event(eventModelSwitch, map[string]any{"model": id})
 	return "The session's model is " + id + " from the next message on.", d.save(ctx)
+}
+
+// modelList tells the session's model, and which others there are.
+func (r *turn) modelList(ctx context.Context) (string, error) {
+	options, err := r.agent.Runtime.ModelOptions(ctx, r.session)
+	if err != nil {
+		return "", err
+	}
+	out := r.model
+	for _, o := range options {
+		if o.ID == r.model {
+			continue
+		}
+		out += "\n  ,model " + o.ID
+		if o.Label != o.ID {
+			out += "  " + o.Label
+		}
+	}
+	if out == "" {
+		return "", errors.New("no model is chosen: ,model provider:model")
+	}
+	if r.model == "" {
+		out = "no model is chosen" + out
+	}
+	return out, nil
 }
 
 // toolCommand makes a tool a command: key=value, or words for what it needs.

@@ -53,6 +53,12 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%s: %s", c[0], r.Output)
 		}
 	}
+	h.register(&hooks.Plugin{Name: "models", ProvideModelOptions: func(context.Context, string) ([]hooks.ModelOption, error) {
+		return []hooks.ModelOption{{ID: "test:one", Label: "One"}, {ID: "test:two", Label: "Two"}, {ID: "x:y", Label: "x:y"}}, nil
+	}})
+	if r := h.mustTurn("", ",model"); r.Output != "test:one\n  ,model test:two  Two\n  ,model x:y" {
+		t.Errorf(",model: %s", r.Output)
+	}
 	if box.stopped != "s" {
 		t.Errorf("stopped %q", box.stopped)
 	}

@@ -68,8 +68,12 @@ func modelSettings(o cli.AgentOptions) (models.Settings, error) {
 	return models.Load(o.Getenv, models.Config{Model: model, Fallbacks: fallbacks, BaseURLs: urls}, keys.File(o.Home))
 }
 
-// newAssembly builds an agent. Who uses it closes it.
-func newAssembly(ctx context.Context, o cli.AgentOptions) (*assembly, error) {
+// nothingOwn is for commands that register no plugins of their own.
+func nothingOwn(*assembly) error { return nil }
+
+// newAssembly builds an agent. Who uses it closes it. The command's own plugins are registered
+// before those of the settings, which are asked first.
+func newAssembly(ctx context.Context, o cli.AgentOptions, own func(a *assembly) error) (*assembly, error) {
 	a := &assembly{AgentOptions: o, log: slog.New(slog.DiscardHandler)} // errors are told where they are of use
 	if o.Verbose {
 		a.log = slog.New(slog.NewTextHandler(o.Err, nil))
@@ -91,7 +95,11 @@ func newAssembly(ctx context.Context, o cli.AgentOptions) (*assembly, error) {
 	if err := a.builtin(s, secret); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(a.rt.Register(telegram.Plugin(chat)), a.programs(ctx, secret)); err != nil {
+	err = errors.Join(a.rt.Register(telegram.Plugin(chat)), own(a))
+	if err == nil {
+		err = a.programs(ctx, secret)
+	}
+	if err != nil {
 		a.close()
 		return nil, err
 	}

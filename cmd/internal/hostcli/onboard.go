@@ -5,8 +5,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +22,7 @@ import (
 	"tape/internal/keys"
 	"tape/internal/layout"
 	"tape/internal/models"
+	"tape/internal/workspace"
 )
 
 // tryWithin is how long a model may take to say something.
@@ -47,6 +51,9 @@ func (Host) Onboard(ctx context.Context, o cli.AgentOptions) error {
 		return err
 	}
 	if err := b.channel(ctx); err != nil {
+		return err
+	}
+	if err := b.plugins(ctx); err != nil {
 		return err
 	}
 	b.say("That is all: talk with the agent by tape chat.")
@@ -203,4 +210,74 @@ func (b *onboarding) channel(ctx context.Context) error {
 	}
 	b.say("Run it with: tape gateway")
 	return nil
+}
+
+// agentSettings are those that plugins see, and may ask for.
+var agentSettings = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram"}
+
+// plugins asks the person for each setting that plugins would change.
+func (b *onboarding) plugins(ctx context.Context) error {
+	a, err := newAssembly(ctx, b.AgentOptions, nothingOwn)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	a.warnOff()
+	current := map[string]any{}
+	for _, key := range agentSettings {
+		text, err := b.Store.Setting(key)
+		if err != nil {
+			return err
+		}
+		if text != "" {
+			current[key] = settingValue(text)
+		}
+	}
+	wanted, err := a.rt.Onboard(ctx, current)
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		if reflect.DeepEqual(wanted[key], current[key]) {
+			continue
+		}
+		text, err := settingText(wanted[key])
+		if err == nil && !slices.Contains(agentSettings, key) {
+			err = errors.New("the agent has no such setting")
+		}
+		if err == nil {
+			err = workspace.CheckPrograms(key, text, b.Project)
+		}
+		if err != nil {
+			b.say("A plugin asks for %s, which is not set: %s", display.Line(key), display.Line(err.Error()))
+			continue
+		}
+		answer, err := b.ask(ctx, fmt.Sprintf("A plugin asks for %s = %s: set it? (y, n)", key, display.Line(text)), "n")
+		if err != nil {
+			return err
+		}
+		if answer == "y" {
+			if err := b.Store.SetSetting(key, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// settingValue is a setting as plugins see it: JSON, or a text.
+func settingValue(text string) (v any) {
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return text
+	}
+	return v
+}
+
+// settingText is the inverse of settingValue.
+func settingText(v any) (string, error) {
+	if text, ok := v.(string); ok {
+		return text, nil
+	}
+	raw, err := json.Marshal(v)
+	return string(raw), err
 }

@@ -15,25 +15,23 @@ import (
 
 // Turn runs one turn. Messages of errors that do not end it are warnings.
 func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (result cli.TurnResult, err error) {
-	a, err := newAssembly(ctx, o)
+	var mu sync.Mutex
+	var told []string
+	a, err := newAssembly(ctx, o, func(a *assembly) error {
+		return a.rt.Register(&hooks.Plugin{Name: "run", DispatchOutbound: func(_ context.Context, e hooks.Envelope) (bool, error) {
+			if e.Text(hooks.KeyKind) == hooks.KindError && e.Text(hooks.KeyStage) != hooks.StageTurn {
+				mu.Lock()
+				defer mu.Unlock()
+				told = append(told, e.Text(hooks.KeyContent))
+			}
+			return true, nil
+		}})
+	})
 	if err != nil {
 		return result, err
 	}
 	defer a.close()
 	a.warnOff()
-	var mu sync.Mutex
-	var told []string
-	err = a.rt.Register(&hooks.Plugin{Name: "run", DispatchOutbound: func(_ context.Context, e hooks.Envelope) (bool, error) {
-		if e.Text(hooks.KeyKind) == hooks.KindError && e.Text(hooks.KeyStage) != hooks.StageTurn {
-			mu.Lock()
-			defer mu.Unlock()
-			told = append(told, e.Text(hooks.KeyContent))
-		}
-		return true, nil
-	}})
-	if err != nil {
-		return result, err
-	}
 	e := hooks.Envelope{hooks.KeyContent: m.Text, hooks.KeyChannel: m.Channel, hooks.KeyChat: m.Chat, hooks.KeyKind: hooks.KindNormal, hooks.KeyActive: true}
 	if m.Session != "" {
 		e[hooks.KeySession] = m.Session
@@ -57,43 +55,43 @@ func (Host) Chat(ctx context.Context, o cli.AgentOptions, session string) error 
 	if session == "" {
 		return layout.Invalid("", "the session's id is empty")
 	}
-	a, err := newAssembly(ctx, o)
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	var m *channels.Manager
+	a, err := newAssembly(ctx, o, func(a *assembly) (err error) {
+		m, err = channels.New(a.rt, channels.Options{Dir: a.messages("chat-" + layout.TapeSlug(session)), Only: []string{terminal.Name},
+			Silence: -1, Grace: time.Second, Tape: a.tape, Log: a.log})
+		if err != nil {
+			return err
+		}
+		return a.rt.Register(terminal.Plugin(terminal.Options{In: o.In, Out: o.Out, Err: o.Err, Session: session, Wait: m.Wait, Cancel: m.Cancel, End: end}))
+	})
 	if err != nil {
 		return err
 	}
 	defer a.close()
 	a.warnOff()
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	m, err := channels.New(a.rt, channels.Options{Dir: a.messages("chat-" + layout.TapeSlug(session)), Only: []string{terminal.Name},
-		Silence: -1, Grace: time.Second, Tape: a.tape, Log: a.log})
-	if err == nil {
-		err = a.rt.Register(terminal.Plugin(terminal.Options{In: o.In, Out: o.Out, Err: o.Err, Session: session, Wait: m.Wait, Cancel: m.Cancel, End: end}))
-	}
-	if err != nil {
-		return err
-	}
 	return m.Run(ctx)
 }
 
 // Gateway runs the channels that are configured.
 func (Host) Gateway(ctx context.Context, o cli.AgentOptions) error {
 	o.Verbose = true
-	a, err := newAssembly(ctx, o)
+	var m *channels.Manager
+	a, err := newAssembly(ctx, o, func(a *assembly) (err error) {
+		m, err = channels.New(a.rt, channels.Options{Dir: a.messages("gateway"), Tape: a.tape, Log: a.log})
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	defer a.close()
-	m, err := channels.New(a.rt, channels.Options{Dir: a.messages("gateway"), Tape: a.tape, Log: a.log})
-	if err != nil {
-		return err
-	}
 	return m.Run(ctx)
 }
 
 // Hooks says who implements what.
 func (Host) Hooks(ctx context.Context, o cli.AgentOptions) (lines []cli.HookLine, err error) {
-	a, err := newAssembly(ctx, o)
+	a, err := newAssembly(ctx, o, nothingOwn)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,91 @@
+//go:build unix
+
+package hostcli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tape/cmd/internal/cli"
+	"tape/hooks"
+	"tape/repo"
+)
+
+// scriptPlugin is a plugin in the shell that answers two hooks.
+const scriptPlugin = `while read -r line; do
+	id=${line#*\"id\":} id=${id%%,*}
+	case $line in
+	*initialize*) result='{"hooks":[{"name":"onboard_config"},{"name":"dispatch_outbound"}]}' ;;
+	*onboard_config*) result='{"value":{"max_steps":20,"web_private":true,"nonsense":1,"plugins":[{"name":"x","command":["no-such-program"]}]}}' ;;
+	*) result='{"value":true}' ;;
+	esac
+	echo '{"jsonrpc":"2.0","id":'"$id"',"result":'"$result"'}'
+done`
+
+func pluginOptions(t *testing.T) (cli.AgentOptions, *bytes.Buffer) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("TAPE_HOME", filepath.Join(dir, "home"))
+	store, _, err := repo.Init(t.Context(), filepath.Join(dir, "ws"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "plugin.sh"), []byte(scriptPlugin), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.SetSetting("plugins", `[{"name":"settings","command":["sh","plugin.sh"]}]`); err != nil {
+		t.Fatal(err)
+	}
+	out := &bytes.Buffer{}
+	return cli.AgentOptions{Store: store, Project: dir, Folder: dir, Home: dir, Getenv: func(string) string { return "" },
+		Out: out, Err: io.Discard, Warn: func(text string) { t.Error(text) }}, out
+}
+
+// What a command does by itself is asked behind the plugins of the settings.
+func TestOwnPluginsAreAskedLast(t *testing.T) {
+	o, _ := pluginOptions(t)
+	a, err := newAssembly(t.Context(), o, func(a *assembly) error {
+		return a.rt.Register(&hooks.Plugin{Name: "own", DispatchOutbound: func(context.Context, hooks.Envelope) (bool, error) { return true, nil }})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.close()
+	var asked []string
+	for _, h := range a.rt.Report() {
+		if h.Hook == "dispatch_outbound" {
+			for _, p := range h.Plugins {
+				asked = append(asked, p.Name)
+			}
+		}
+	}
+	if got := strings.Join(asked, " "); got != "settings own" {
+		t.Errorf("dispatch_outbound asks %q", got)
+	}
+}
+
+// A plugin may ask for settings of the agent; the person says which are set.
+func TestOnboardAsksForWhatPluginsWant(t *testing.T) {
+	o, out := pluginOptions(t)
+	b := &onboarding{AgentOptions: o, lines: bufio.NewReader(strings.NewReader("y\n\n"))}
+	if err := b.plugins(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"max_steps": "20", "web_private": "", "plugins": `[{"name":"settings","command":["sh","plugin.sh"]}]`} {
+		if got, err := o.Store.Setting(key); got != want || err != nil {
+			t.Errorf("%s is %q, %v; wanted %q", key, got, err, want)
+		}
+	}
+	for _, text := range []string{"A plugin asks for max_steps = 20: set it? (y, n) [n]: ", "A plugin asks for web_private = true: set it?",
+		"A plugin asks for nonsense, which is not set: the agent has no such setting", "A plugin asks for plugins, which is not set: plugins: the program of \"x\" cannot be run"} {
+		if !strings.Contains(out.String(), text) {
+			t.Errorf("it does not say %q:\n%s", text, out)
+		}
+	}
+}
