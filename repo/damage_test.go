@@ -433,7 +433,7 @@ func TestDamagedGit(t *testing.T) {
 	for name, content := range map[string]string{"garbage": "what?", "array": "[]", "empty": "", "policy": `{"commit":"never"}`, "number": `{"max_line":"much"}`} {
 		t.Run("config.json: "+name, func(t *testing.T) {
 			d := newDamaged(t)
-			writeFile(t, d.file("config.json"), []byte(content))
+			writeFile(t, d.file(".git/tape/config.json"), []byte(content))
 			_, err := Open(t.Context(), d.Dir(), nil)
 			wantIs(t, err, ErrCorrupt)
 			if err == nil || !strings.Contains(err.Error(), "config.json") || len(Hints(err)) == 0 {
@@ -443,12 +443,12 @@ func TestDamagedGit(t *testing.T) {
 	}
 	t.Run("config.json: unknown settings stay", func(t *testing.T) {
 		d := newDamaged(t)
-		writeFile(t, d.file("config.json"), []byte(`{"tape":"main","future":{"a":1.0}}`))
+		writeFile(t, d.file(".git/tape/config.json"), []byte(`{"tape":"main","future":{"a":1.0}}`))
 		s := reopen(t, d.Dir())
 		if err := s.SetSetting("commit", "turn"); err != nil {
 			t.Fatal(err)
 		}
-		if raw := readFile(t, d.file("config.json")); !bytes.Contains(raw, []byte(`1.0`)) {
+		if raw := readFile(t, d.file(".git/tape/config.json")); !bytes.Contains(raw, []byte(`1.0`)) {
 			t.Errorf("lost what is unknown: %s", raw)
 		}
 	})

@@ -100,8 +100,8 @@ func TestGCKeeps(t *testing.T) {
 			writeFile(t, filepath.Join(dir, "NOTES"), []byte("mine"))
 		}, reason: "NOTES", undo: func(t *testing.T, _ *Store, dir string) { removeFile(t, filepath.Join(dir, "NOTES")) }},
 		"a file that git ignores": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
-			writeFile(t, filepath.Join(dir, "config.json"), []byte("mine"))
-		}, reason: "config.json", undo: func(t *testing.T, _ *Store, dir string) { removeFile(t, filepath.Join(dir, "config.json")) }},
+			writeFile(t, filepath.Join(dir, "index.db-mine"), []byte("mine"))
+		}, reason: "index.db-mine", undo: func(t *testing.T, _ *Store, dir string) { removeFile(t, filepath.Join(dir, "index.db-mine")) }},
 		"a file in a closed phase": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
 			writeFile(t, filepath.Join(dir, "anchors/001_session-start/messages.jsonl~"), []byte("mine"))
 		}, reason: "messages.jsonl~", undo: func(t *testing.T, _ *Store, dir string) {

@@ -23,7 +23,7 @@ func TestInitWithoutGitSetup(t *testing.T) {
 	if _, err := s.in().UninstallGit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(dir, layout.ConfigFile)); err != nil { // as in a plain clone
+	if err := os.Remove(s.PrivatePath(layout.ConfigFile)); err != nil { // as in a plain clone
 		t.Fatal(err)
 	}
 	lock := filepath.Join(dir, layout.GitDirName, "config.lock")

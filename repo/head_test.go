@@ -42,7 +42,7 @@ func TestUnreadableHead(t *testing.T) {
 			if _, err := os.Lstat(filepath.Join(s.Dir(), layout.TapesDir)); err == nil {
 				t.Error("there is a second working tree")
 			}
-			mustDo(t, os.WriteFile(filepath.Join(s.Dir(), layout.ConfigFile), []byte("{}\n"), 0o600))
+			mustDo(t, os.WriteFile(s.PrivatePath(layout.ConfigFile), []byte("{}\n"), 0o600))
 			if cur, err := reopen(t, s.Dir()).Tape(t.Context(), ""); err == nil {
 				t.Errorf("the current tape is %q", cur.Name())
 			}

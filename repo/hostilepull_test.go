@@ -195,7 +195,7 @@ func cloneCase(t *testing.T, k hostile.Case, remote string) {
 	}
 	for path := range workspaceFiles(t, dir) {
 		top, _, _ := strings.Cut(path, "/")
-		if !slices.Contains([]string{".", "..", ".git", layout.TapeFile, layout.ReadmeFile, layout.AnchorsDir, layout.ConfigFile}, top) {
+		if !slices.Contains([]string{".", "..", ".git", layout.TapeFile, layout.ReadmeFile, layout.AnchorsDir}, top) {
 			t.Errorf("%s was written", path)
 		}
 	}

@@ -3,7 +3,6 @@ package repo
 import (
 	"bytes"
 	"encoding/json"
-	"path/filepath"
 	"slices"
 	"strings"
 	"tape/internal/forks"
@@ -155,7 +154,7 @@ func TestRedactLeavesAlone(t *testing.T) {
 	wantIs(t, again.in().AllowSecret("not a fingerprint"), ErrInvalid)
 	wantIs(t, again.in().AllowSecret(""), ErrInvalid)
 	wantIs(t, again.SetSetting("redact", "all"), ErrInvalid)
-	if raw := readFile(t, filepath.Join(s.Dir(), layout.ConfigFile)); bytes.Contains(raw, []byte("allow_secret")) {
+	if raw := readFile(t, s.PrivatePath(layout.ConfigFile)); bytes.Contains(raw, []byte("allow_secret")) {
 		t.Errorf("an empty list is kept: %s", raw)
 	}
 }

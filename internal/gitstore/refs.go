@@ -228,6 +228,14 @@ func (r *Repo) looseRefs(dir, prefix string, found map[string]Hash) error {
 	return nil
 }
 
+// HasRefs reports whether a git folder has refs below a prefix, without opening a repository.
+func HasRefs(gitDir, prefix string) bool {
+	loose, _ := os.ReadDir(filepath.Join(gitDir, filepath.FromSlash(prefix)))
+	has := slices.ContainsFunc(loose, func(e os.DirEntry) bool { return !strings.HasSuffix(e.Name(), ".lock") })
+	r := &Repo{gitDir: gitDir}
+	return has || r.packedRefs(prefix, func(string, Hash) { has = true }) == nil && has
+}
+
 // Head returns what HEAD says in gitDir, which is r.GitDir() or a linked worktree's
 // folder under .git/worktrees: the branch, or "" when it is detached, and the object,
 // zero when the branch has no commit yet.

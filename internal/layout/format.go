@@ -34,7 +34,7 @@ const SealSize = 256 << 10
 const (
 	TapeFile   = "tape.json"
 	ReadmeFile = "README.md"
-	ConfigFile = "config.json"
+	ConfigFile = "config.json" // settings, in PrivateDir; elsewhere in a workspace it is somebody's file
 	AnchorsDir = "anchors"
 	AnchorFile = "anchor.json"
 	// ArtifactsDir is the folder in a phase whose files are named after the SHA-256 of their content.

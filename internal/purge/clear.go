@@ -140,7 +140,7 @@ func (p *purge) reportFiles(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	ours := []string{".git", layout.AnchorsDir, layout.TapeFile, layout.ConfigFile, layout.TapesDir, layout.ForksDir, filepath.Base(p.s.IndexFile())}
+	ours := []string{".git", layout.AnchorsDir, layout.TapeFile, layout.TapesDir, layout.ForksDir, filepath.Base(p.s.IndexFile())}
 	var paths []string
 	for _, e := range entries {
 		if !slices.Contains(ours, e.Name()) {

@@ -243,7 +243,7 @@ func (c *cloning) takeBack() error {
 		return nil //nolint:nilerr // it is somebody else's
 	}
 	for _, name := range moved {
-		ours := name == layout.AnchorsDir || slices.Contains(layout.RootFiles(), name) || name == layout.ConfigFile
+		ours := name == layout.AnchorsDir || slices.Contains(layout.RootFiles(), name)
 		if !ours || slices.Contains(left, name) {
 			return nil // somebody else's
 		}

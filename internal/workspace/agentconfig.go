@@ -19,30 +19,24 @@ func agentJSON(key string) bool {
 	return key == "base_urls" || key == "plugins" || key == "mcp_servers" || key == "telegram"
 }
 
-// setAgent changes a setting of the agent; an empty value takes it away.
-func (c *Config) setAgent(key, value string) error {
-	if value == "" {
-		delete(c.agent, key)
-		return nil
-	}
-	raw, err := agentValue(key, value)
-	if err != nil {
-		return err
-	}
-	if c.agent == nil {
-		c.agent = map[string]json.RawMessage{}
-	}
-	c.agent[key] = raw
-	return nil
-}
-
-// agentText is the text of a setting of the agent, "" if it is not set.
-func (c *Config) agentText(key string) (string, error) {
-	raw := c.agent[key]
-	if raw == nil || agentJSON(key) {
+// agentText is the text of a setting as it stands in a file.
+func agentText(key string, raw json.RawMessage) (string, error) {
+	if agentJSON(key) {
 		return string(raw), nil
 	}
 	return settingText(raw)
+}
+
+// agentChecked is a setting of a file, as it is used.
+func agentChecked(key string, raw json.RawMessage) (string, error) {
+	text, err := agentText(key, raw)
+	if err == nil {
+		raw, err = agentValue(key, text)
+	}
+	if err != nil {
+		return "", err
+	}
+	return agentText(key, raw)
 }
 
 func agentValue(key, value string) (json.RawMessage, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,7 +47,8 @@ func parseCommitPolicy(s string) (CommitPolicy, error) {
 	return CommitPolicy{Every: n}, nil
 }
 
-// Config is what config.json sets for one workspace.
+// Config are the settings that describe a workspace's data. They are in .git/tape/config.json,
+// which no clone carries. Those that run or send something are the user's: see userconfig.go.
 type Config struct {
 	Tape    string       // the current tape
 	Commit  CommitPolicy // when to commit besides handoffs
@@ -58,60 +58,70 @@ type Config struct {
 
 	Scanner  func() *secrets.Scanner    // made when it is first needed
 	previous string                     // the current tape before this one
-	agent    map[string]json.RawMessage // settings of the agent, by name
+	former   map[string]json.RawMessage // what a former version kept here and nobody has agreed to: not used
 	unknown  map[string]json.RawMessage // members of a newer program, kept
 }
 
-// configKeys are the settings that Store.Setting and Store.SetSetting know.
-var configKeys = []string{"tape", "commit", "max_line", "redact", "allow_secret",
-	"model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram"}
+// dataKeys are the settings in Config.
+var dataKeys = []string{"tape", "commit", "max_line", "redact", "allow_secret"}
 
-// keyPrevious is what the file has besides settings: a person switches, and back.
-const keyPrevious = "previous_tape"
+// What the file has besides settings.
+const (
+	keyPrevious = "previous_tape" // a person switches, and back
+	keyFormer   = "former"
+)
 
 // ConfigKeys returns the names of all settings.
-func ConfigKeys() []string { return slices.Clone(configKeys) }
+func ConfigKeys() []string { return slices.Concat(dataKeys, userKeys) }
 
-func loadConfig(dir string) (Config, error) {
-	path := filepath.Join(dir, layout.ConfigFile)
-	c := Config{MaxLine: jsonl.DefaultMaxLine, Scanner: sync.OnceValue(secrets.New)}
+func defaults() Config {
+	return Config{MaxLine: jsonl.DefaultMaxLine, Scanner: sync.OnceValue(secrets.New)}
+}
+
+// readConfig reads the settings from a file, and reports whether there is one.
+func readConfig(path string) (c Config, found bool, err error) {
+	c = defaults()
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil // a plain git clone has none; the defaults hold
+		return c, false, nil
 	}
 	if err != nil {
-		return c, fmt.Errorf("read settings: %w", layout.Classify(err))
-	}
-	damaged := func(msg string) error {
-		return &layout.CorruptError{File: path, Msg: msg, Fix: "correct the file, or delete it: it holds only settings"}
+		return c, false, fmt.Errorf("read settings: %w", layout.Classify(err))
 	}
 	if err := json.Unmarshal(raw, &c.unknown); err != nil {
-		return c, damaged("not a JSON object: " + err.Error())
+		return c, true, damagedSettings(path, "not a JSON object: "+err.Error())
 	}
-	for _, key := range configKeys {
+	return c, true, c.take(path)
+}
+
+func damagedSettings(path, msg string) error {
+	return &layout.CorruptError{File: path, Msg: msg, Fix: "correct the file, or delete it: it holds only settings"}
+}
+
+// take takes the settings that are known out of those that are not.
+func (c *Config) take(path string) (err error) {
+	for _, key := range slices.Concat(dataKeys, []string{keyPrevious, keyFormer}) {
 		value, ok := c.unknown[key]
 		if !ok {
 			continue
 		}
-		text, err := string(value), error(nil)
-		if !agentJSON(key) {
-			text, err = settingText(value)
-		}
-		if err == nil {
-			err = c.set(key, text)
+		text := ""
+		switch key {
+		case keyFormer:
+			err = json.Unmarshal(value, &c.former)
+		case keyPrevious:
+			c.previous, err = settingText(value)
+		default:
+			if text, err = settingText(value); err == nil {
+				err = c.set(key, text)
+			}
 		}
 		if err != nil {
-			return c, damaged(fmt.Sprintf("%q: %v", key, err))
+			return damagedSettings(path, fmt.Sprintf("%q: %v", key, err))
 		}
 		delete(c.unknown, key)
 	}
-	if value, ok := c.unknown[keyPrevious]; ok {
-		if c.previous, err = settingText(value); err != nil {
-			return c, damaged(fmt.Sprintf("%q: %v", keyPrevious, err))
-		}
-		delete(c.unknown, keyPrevious)
-	}
-	return c, nil
+	return nil
 }
 
 // settingText is how a value in the file is written elsewhere: a list with commas.
@@ -146,10 +156,8 @@ func (c *Config) set(key, value string) (err error) {
 		c.Redact, err = parseRedaction(value)
 	case "allow_secret":
 		c.Allowed, err = parseFingerprints(value)
-	case "model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram":
-		err = c.setAgent(key, value)
 	default:
-		_, err = c.get(key)
+		err = noSetting(key)
 	}
 	return err
 }
@@ -166,23 +174,26 @@ func (c *Config) get(key string) (string, error) {
 		return c.Redact.String(), nil
 	case "allow_secret":
 		return strings.Join(c.Allowed, listSeparator), nil
-	case "model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram":
-		return c.agentText(key)
 	}
-	return "", layout.Invalid("the settings are: "+strings.Join(configKeys, ", "), "there is no setting %q", key)
+	return "", noSetting(key)
 }
 
-func (c *Config) save(d *disk.FS, dir string) error {
-	all := map[string]any{"tape": c.Tape, "commit": c.Commit.String(), "max_line": c.MaxLine}
-	for _, more := range []map[string]json.RawMessage{c.unknown, c.agent} {
-		for key, value := range more {
-			all[key] = value
-		}
+func noSetting(key string) error {
+	return layout.Invalid("the settings are: "+strings.Join(ConfigKeys(), ", "), "there is no setting %q", key)
+}
+
+func (c *Config) save(d *disk.FS, path string) error {
+	all := map[string]any{"commit": c.Commit.String(), "max_line": c.MaxLine}
+	for key, value := range c.unknown {
+		all[key] = value
 	}
 	if c.Commit.Every > 0 {
 		all["commit"] = c.Commit.Every
 	}
 	// What does nothing is not in the file.
+	if c.Tape != "" {
+		all["tape"] = c.Tape
+	}
 	if c.previous != "" {
 		all[keyPrevious] = c.previous
 	}
@@ -192,9 +203,16 @@ func (c *Config) save(d *disk.FS, dir string) error {
 	if len(c.Allowed) > 0 {
 		all["allow_secret"] = c.Allowed
 	}
+	if len(c.former) > 0 {
+		all[keyFormer] = c.former
+	}
+	return writeSettings(d, path, all)
+}
+
+func writeSettings[T any](d *disk.FS, path string, all map[string]T) error {
 	raw, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
 		return err
 	}
-	return layout.Wrap(d.WriteFile(filepath.Join(dir, layout.ConfigFile), append(raw, '\n')), "write settings")
+	return layout.Wrap(d.WriteFile(path, append(raw, '\n')), "write settings")
 }

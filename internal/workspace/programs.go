@@ -63,7 +63,8 @@ type Server struct {
 }
 
 // CheckPrograms refuses a new value of plugins or mcp_servers that could not be run. A command
-// that is a path is one in the project.
+// that is a path is one in the project; without a project, as in a setting for all of them, it
+// would be another program in each, and is refused.
 func CheckPrograms(key, value, project string) error {
 	switch {
 	case value == "":
@@ -133,6 +134,9 @@ func known(key, value string, into any, members string) error {
 func findProgram(key, name, program, project string) error {
 	path := program
 	if filepath.Base(path) != path && !filepath.IsAbs(path) {
+		if project == "" {
+			return layout.Invalid("name it by its absolute path", "%s: the program of %q would be another one in each project: %s", key, name, program)
+		}
 		path = filepath.Join(project, path)
 	}
 	if _, err := exec.LookPath(path); err != nil {

@@ -119,6 +119,9 @@ func Link(workspace, dir string) (string, error) {
 	if to == workspace {
 		return to, nil
 	}
+	if err := moveSettings(workspace, to); err != nil {
+		return "", err
+	}
 	return to, layout.Wrap(d.Rename(workspace, to), "move workspace %s", workspace)
 }
 

@@ -53,7 +53,9 @@ type Store struct {
 	warn    func(string)
 	now     func() time.Time
 	config  Config
-	memo    memo // what was read of commits
+	first   bool     // see First
+	moved   []string // see Moved
+	memo    memo     // what was read of commits
 	markKey struct {
 		sync.Mutex
 		key []byte
@@ -130,33 +132,25 @@ func (s *Store) Dir() string { return s.dir }
 // Config returns the workspace's settings.
 func (s *Store) Config() Config { return s.config }
 
-// Setting returns one setting as text. The keys are those of ConfigKeys.
-func (s *Store) Setting(key string) (string, error) { return s.config.get(key) }
+// configLock is held while settings are changed.
+const configLock = "config.lock"
 
-// SetSetting changes one setting, durably.
-func (s *Store) SetSetting(key, value string) error {
-	return s.changeConfig(func(c *Config) error {
-		if before := s.CurrentTape(); key == "tape" && value != before {
-			c.previous = before
-		}
-		return c.set(key, value)
-	})
-}
+func (s *Store) configPath() string { return s.PrivatePath(layout.ConfigFile) }
 
 // changeConfig changes the settings as they are now: another process may have changed some
 // since they were read here.
 func (s *Store) changeConfig(change func(c *Config) error) error {
-	unlock, err := s.LockPrivate(context.Background(), "config.lock")
+	unlock, err := s.LockPrivate(context.Background(), configLock)
 	if err != nil {
 		return err
 	}
-	c, err := loadConfig(s.dir)
+	c, err := s.settle(true)
 	if err == nil {
 		c.Scanner = s.config.Scanner
 		err = change(&c)
 	}
 	if err == nil {
-		err = c.save(s.fs, s.dir)
+		err = c.save(s.fs, s.configPath())
 	}
 	if err == nil {
 		s.config = c
@@ -189,7 +183,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	if s.git, err = gitstore.Open(filepath.Join(dir, layout.GitDirName), &gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)}); err != nil {
 		return nil, layout.Classify(err)
 	}
-	if s.config, err = loadConfig(dir); err != nil {
+	if s.config, err = s.loadConfig(ctx, s.hasPrivate()); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -218,19 +212,17 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// IsWorkspace tells a workspace from any other folder: tape has been in its .git, or
-// it is a plain git clone of a tape.
+// IsWorkspace tells a workspace from any other folder: tape has been in its .git, or git has
+// branches of tapes, as in a plain clone. What stands in the working tree says nothing.
 func IsWorkspace(dir string) bool {
 	gitDir := filepath.Join(dir, layout.GitDirName)
 	if st, err := os.Stat(gitDir); err != nil || !st.IsDir() {
 		return false
 	}
-	for _, mark := range []string{filepath.Join(dir, layout.ConfigFile), filepath.Join(dir, layout.TapeFile), filepath.Join(gitDir, layout.PrivateDir)} {
-		if _, err := os.Stat(mark); err == nil {
-			return true
-		}
+	if st, err := os.Stat(filepath.Join(gitDir, layout.PrivateDir)); err == nil && st.IsDir() {
+		return true
 	}
-	return false
+	return gitstore.HasRefs(gitDir, layout.BranchPrefix)
 }
 
 // Home is the folder that holds the workspaces of all project directories.
@@ -252,10 +244,11 @@ func WorkspaceFor(project string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(home, workspaceName(resolved(project))), nil
+	return filepath.Join(home, nameOf(resolved(project), "")), nil
 }
 
-func workspaceName(resolved string) string {
+// nameOf is the name, with a suffix, of what belongs to a folder that is named by its path.
+func nameOf(resolved, suffix string) string {
 	const nameMax = 255 // bytes in a file name, on every common file system
 	sum := md5.Sum([]byte(resolved))
 	hash := hex.EncodeToString(sum[:])[:16]
@@ -263,7 +256,7 @@ func workspaceName(resolved string) string {
 	if base == "" {
 		base = "root"
 	}
-	return base[:min(len(base), nameMax-1-len(hash))] + "-" + hash
+	return base[:min(len(base), nameMax-1-len(hash)-len(suffix))] + "-" + hash + suffix
 }
 
 // Find returns the workspace that commands run in dir mean: dir or the nearest of its
@@ -333,19 +326,21 @@ const DefaultTape = "main"
 // Create makes the folder, repository and settings of a workspace that are not there yet.
 func Create(dir, tape string, o *Options) (*Store, error) {
 	s := newStore(dir, o)
-	err := s.fs.MkdirAll(dir)
+	_, err := os.Stat(filepath.Join(dir, layout.GitDirName, layout.PrivateDir))
+	used := err == nil
+	err = s.fs.MkdirAll(dir)
 	if err != nil {
 		return nil, fmt.Errorf("create workspace: %w", layout.Classify(err))
 	}
 	s.git, err = gitstore.Init(filepath.Join(s.dir, layout.GitDirName), gitstore.InitOptions{
 		Options: gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)},
 		Branch:  layout.BranchPrefix + layout.TapeSlug(tape),
-		Exclude: []string{"/" + layout.ConfigFile, "/" + indexFile + "*", "/" + layout.TapesDir + "/", "/" + layout.ForksDir + "/", disk.TempPrefix + "*"},
+		Exclude: []string{"/" + indexFile + "*", "/" + layout.TapesDir + "/", "/" + layout.ForksDir + "/", disk.TempPrefix + "*"},
 	})
 	if err != nil {
 		return nil, layout.Classify(err)
 	}
-	s.config, err = loadConfig(dir)
+	s.config, err = s.loadConfig(context.Background(), used)
 	return s, err
 }
 
@@ -360,9 +355,13 @@ func (s *Store) ChooseTape(name string) (err error) {
 			return err
 		}
 	}
+	s.first = true
 	s.config.Tape = name
-	return s.config.save(s.fs, s.dir)
+	return s.config.save(s.fs, s.configPath())
 }
+
+// First reports whether ChooseTape chose the first current tape that the workspace has had.
+func (s *Store) First() bool { return s.first }
 
 // currentByHead names the tape that the main working tree has checked out.
 func (s *Store) currentByHead() (string, error) {

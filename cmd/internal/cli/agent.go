@@ -63,6 +63,7 @@ func (a *App) withAgent(run func(ctx context.Context, host Host, o AgentOptions)
 		if err != nil {
 			return err
 		}
+		a.tellFormer(store)
 		version, _ := a.build()
 		return run(ctx, host, AgentOptions{Store: store, Project: workspace.ProjectRoot(store.Dir(), folder), Folder: folder, In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Home: home,
 			Version: version, Verbose: a.verbose, Warn: a.warn})
@@ -187,7 +188,7 @@ func newOnboardCmd(a *App) *cobra.Command {
 		Use:   "onboard",
 		Short: "Set up the agent: provider, model, key and channel",
 		Long: `Ask for what the agent needs: the provider, its model, a key and a channel. The model is
-tried before it is set. The settings go to the workspace (tape config), keys to the
+tried before it is set. The settings are those of this workspace (tape config), keys go to the
 file $TAPE_HOME/credentials.json, which only you can read.
 
 Without a terminal nothing is asked: set TAPE_MODEL (or tape config model PROVIDER:MODEL)

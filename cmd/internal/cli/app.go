@@ -45,7 +45,9 @@ type App struct {
 	verbose   bool
 	noPager   bool
 
-	reads bool // the command only reads, see findTape
+	reads      bool // the command only reads, see findTape
+	takesOver  bool // the command asks about former settings itself
+	toldFormer bool // those were told of
 
 	out   *bufio.Writer // commands write to it, see output.go
 	pager *pager
@@ -113,10 +115,11 @@ func (a *App) openStore(ctx context.Context) (*repo.Store, error) {
 	}
 	a.note("workspace: %s", dir)
 	store, err := repo.Open(ctx, dir, a.storeOptions())
-	if err == nil {
-		a.store = store
+	if err != nil {
+		return nil, err
 	}
-	return store, err
+	a.store = store
+	return store, a.askFormer(ctx, store)
 }
 
 func (a *App) storeOptions() *repo.Options {

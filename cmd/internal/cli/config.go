@@ -7,15 +7,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/display"
+	"tape/internal/layout"
 	"tape/internal/workspace"
 	"tape/repo"
 )
 
+type configOptions struct {
+	*App
+	global, takeOver, yes bool
+}
+
 func newConfigCmd(a *App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "config [KEY [VALUE]]",
-		Short: "Show or change the workspace's settings",
+	o := &configOptions{App: a}
+	cmd := &cobra.Command{
+		Use:   "config [--global] [KEY [VALUE]]",
+		Short: "Show or change settings",
 		Long: `Show all settings, show one, or change one.
+
+Some describe the data of this workspace, and are in its .git/tape/config.json:
 
   tape          the current tape
   commit        when entries are committed: with a handoff only (handoff), also before each
@@ -26,7 +35,10 @@ func newConfigCmd(a *App) *cobra.Command {
   allow_secret  fingerprints, with commas between them, of what looks like a secret and is none;
                 push --allow-secret adds one, config replaces the list, and '' empties it
 
-Those of the agent (tape run, tape chat, tape gateway); '' takes one away:
+The others run programs or say where something is sent. They are yours: nothing that comes with
+a repository sets them. Those for this workspace are in $TAPE_HOME/settings, and those for all
+workspaces, which --global shows and changes, in $TAPE_HOME/config.json. A setting for this
+workspace wins; '' takes one away.
 
   model            the model, as PROVIDER:MODEL; $TAPE_MODEL wins
   fallback_models  models to ask when that one fails, with commas between them
@@ -38,12 +50,17 @@ Those of the agent (tape run, tape chat, tape gateway); '' takes one away:
   mcp_servers      MCP servers whose tools the agent may use, a JSON object by name
   telegram         the Telegram channel, a JSON object
 
+Former versions kept all of them in a file config.json of the workspace. Those that run or send
+are not in use until you agree: --take-over shows them, asks, and makes them your settings for
+this workspace. Setting one, or taking it away with '', settles that one, too.
+
 Keys are no settings: they stand in the environment or in $TAPE_HOME/credentials.json.`,
 		Example: `  tape config
   tape config commit turn
   tape config allow_secret ''
   tape config model openai:gpt-4.1
-  tape config base_urls '{"openai":"http://localhost:11434/v1"}'`,
+  tape config --global base_urls '{"openai":"http://localhost:11434/v1"}'
+  tape config --take-over`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 && args[1] == "" && mayBeEmpty(args[0]) {
 				return nil
@@ -51,8 +68,13 @@ Keys are no settings: they stand in the environment or in $TAPE_HOME/credentials
 			return takes(0, "KEY", "VALUE")(cmd, args)
 		},
 		ValidArgsFunction: upTo(1, completeWords(repo.ConfigKeys()...)),
-		RunE:              a.inStore(a.runConfig),
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
+	f := cmd.Flags()
+	f.BoolVar(&o.global, "global", false, "the settings for all workspaces")
+	f.BoolVar(&o.takeOver, "take-over", false, "show the settings of a former version that are not in use, and take them over")
+	f.BoolVar(&o.yes, "yes", false, "with --take-over, do not ask")
+	return cmd
 }
 
 // mayBeEmpty is for lists, and for what need not be set.
@@ -64,30 +86,65 @@ func mayBeEmpty(key string) bool {
 	return true
 }
 
-func (a *App) runConfig(ctx context.Context, store *repo.Store, args []string) error {
-	keys := repo.ConfigKeys()
+func (o *configOptions) run(ctx context.Context, args []string) error {
+	switch {
+	case o.takeOver && len(args) > 0:
+		return layout.Invalid("leave out "+quoted(args[0]), "--take-over is about all settings of a former version")
+	case o.takeOver && o.global:
+		return layout.Invalid("leave out --global", "--take-over is about one workspace")
+	case o.yes && !o.takeOver:
+		return layout.Invalid("leave out --yes", "--yes answers the question of --take-over")
+	case o.takeOver:
+		return o.runTakeOver(ctx)
+	case o.global:
+		return o.show(args, workspace.GlobalKeys(), func(key string) (string, bool, error) {
+			value, err := workspace.GlobalSetting(key)
+			return value, true, err
+		}, func(key, value string) error {
+			if err := workspace.CheckPrograms(key, value, ""); err != nil {
+				return err
+			}
+			return workspace.SetGlobalSetting(key, value)
+		})
+	}
+	store, err := o.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		o.tellFormer(store)
+	}
+	return o.show(args, repo.ConfigKeys(), (*workspace.Store)(store).SettingFrom, func(key, value string) error {
+		return setSetting(ctx, store, key, value)
+	})
+}
+
+// show shows settings, after it has changed one if a value is given.
+func (o *configOptions) show(args, keys []string, get func(key string) (value string, global bool, err error), set func(key, value string) error) error {
 	if len(args) > 0 {
 		keys = args[:1]
 	}
 	if len(args) > 1 {
-		if err := setSetting(ctx, store, args[0], args[1]); err != nil || !a.json {
+		if err := set(args[0], args[1]); err != nil || !o.json {
 			return err
 		}
 	}
 	for _, key := range keys {
-		value, err := store.Setting(key)
+		value, global, err := get(key)
 		if err != nil {
 			return err
 		}
 		switch {
 		case len(args) == 0 && value == "" && mayBeEmpty(key) && key != "allow_secret":
 			// What is not set is not listed, but for what always was.
-		case a.json:
-			err = a.emit(object{{"key", key}, {"value", value}})
+		case o.json:
+			err = o.emit(object{{"key", key}, {"value", value}, {"global", global}})
 		case len(args) > 0:
-			a.line(display.Line(value))
+			o.line(display.Line(value))
+		case global && !o.global:
+			o.printf("%s=%s  (global)\n", key, display.Line(value))
 		default:
-			a.printf("%s=%s\n", key, display.Line(value))
+			o.printf("%s=%s\n", key, display.Line(value))
 		}
 		if err != nil {
 			return err

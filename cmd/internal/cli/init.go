@@ -5,11 +5,11 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"tape/internal/display"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -39,14 +39,13 @@ func (a *App) runInit(ctx context.Context, dir string) error {
 	if _, err := os.Lstat(dir); !given && errors.Is(err, fs.ErrNotExist) {
 		_, _ = a.takeAlong(err) // else it is a new one
 	}
-	_, statErr := os.Stat(filepath.Join(dir, "config.json"))
 	store, created, err := repo.Init(ctx, dir, &repo.InitOptions{Options: *a.storeOptions(), Tape: a.wantedTape()})
 	if err != nil {
 		return err
 	}
 	a.noteProject(store)
 	// Hooks that were taken away from a workspace stay away.
-	if errors.Is(statErr, fs.ErrNotExist) {
+	if (*workspace.Store)(store).First() {
 		a.installHooks(ctx, store)
 	}
 	name := store.CurrentTape()

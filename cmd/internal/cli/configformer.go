@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"tape/internal/display"
+	"tape/internal/layout"
+	"tape/internal/workspace"
+	"tape/repo"
+)
+
+// askFormer asks, in the command that has moved the settings of a former version, about those
+// that run or send something. Without a terminal it says how to decide.
+func (a *App) askFormer(ctx context.Context, store *repo.Store) error {
+	s := (*workspace.Store)(store)
+	switch {
+	case a.takesOver || len(s.Moved()) == 0:
+		return nil
+	case a.json || a.quiet || !a.canAsk():
+		a.tellFormer(store)
+		return nil
+	}
+	a.toldFormer = true
+	list := s.Former()
+	a.message("warning", formerNotice(list))
+	for _, f := range list {
+		a.message("note", f.Key+"="+f.Value)
+	}
+	if err := a.confirm(ctx, "Take them over as your own settings for this workspace?"); err != nil {
+		a.message("note", "they stay aside; "+howToTakeOver)
+		return ctx.Err() // the command itself goes on
+	}
+	return s.TakeOver(list)
+}
+
+const howToTakeOver = "tape config --take-over shows them and takes them over"
+
+func formerNotice(list []workspace.FormerSetting) string {
+	var names []string
+	for _, f := range list {
+		names = append(names, f.Key)
+	}
+	return "settings of a former version that run programs or send something are not in use: " + strings.Join(names, ", ")
+}
+
+// tellFormer says, where it matters, which settings are not in use.
+func (a *App) tellFormer(store *repo.Store) {
+	if list := (*workspace.Store)(store).Former(); len(list) > 0 && !a.toldFormer {
+		a.toldFormer = true
+		a.warn(formerNotice(list) + "; " + howToTakeOver)
+	}
+}
+
+func (o *configOptions) runTakeOver(ctx context.Context) error {
+	o.takesOver = true
+	store, err := o.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	s := (*workspace.Store)(store)
+	list := s.Former()
+	if len(list) == 0 {
+		return o.result(object{{"taken", []string{}}}, "there is nothing to take over")
+	}
+	var keys []string
+	for _, f := range list {
+		keys = append(keys, f.Key)
+		if !o.json {
+			o.printf("%s=%s\n", f.Key, display.Line(f.Value))
+		}
+	}
+	if !o.yes {
+		if !o.canAsk() {
+			return layout.Invalid("tape config --take-over --yes takes them over without asking", "these settings run programs or send something, and there is no terminal to ask on: %s", strings.Join(keys, ", "))
+		}
+		if err := o.out.Flush(); err != nil {
+			return &writeError{err}
+		}
+		if err := o.confirm(ctx, "Take them over as your own settings for this workspace?"); err != nil {
+			return err
+		}
+	}
+	if err := s.TakeOver(list); err != nil {
+		return err
+	}
+	return o.result(object{{"taken", keys}}, "taken over; they are your settings for this workspace now")
+}
