@@ -245,3 +245,19 @@ func TestAccessible(t *testing.T) {
 		}
 	}
 }
+
+// TestSessionInBrowser comes from a file, as --open does, and logs out.
+func TestSessionInBrowser(t *testing.T) {
+	s := newSite(t, false)
+	s.session()
+	ctx := s.browser()
+	page := filepath.Join(t.TempDir(), "open.html")
+	must(t, os.WriteFile(page, []byte(`<!DOCTYPE html><meta http-equiv="refresh" content="0; url=`+s.url+s.view.Link()+`">`), 0o600))
+	s.run(ctx, network.ClearBrowserCookies(), chromedp.Navigate(s.url+"/"))
+	s.until(ctx, `document.querySelector("h1").textContent === "No session"`)
+	s.run(ctx, chromedp.Navigate("file://"+page))
+	s.until(ctx, `location.pathname === "/" && document.querySelector(".sessions")`)
+	s.click(ctx, ".out button", `document.querySelector("h1").textContent === "Logged out"`)
+	s.run(ctx, chromedp.Navigate(s.url+"/t/main"))
+	s.until(ctx, `document.querySelector("h1").textContent === "No session"`)
+}
