@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -10,12 +11,10 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"slices"
 	"time"
 
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
-	"tape/internal/jsonl"
 	"tape/repo"
 )
 
@@ -27,7 +26,7 @@ func addArtifact(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.run != nil && t.Name() != c.run.Tape {
+	if !c.mayChange(t) {
 		return nil, api.NotFound("conversation")
 	}
 	kind := c.r.Header.Get("Content-Type")
@@ -54,7 +53,7 @@ func addArtifact(c *call) (any, error) {
 	if expires != "" {
 		more[lanes.MetaExpires] = expires
 	}
-	d := repo.Event("artifact.added", data)
+	d := repo.Event(lanes.EventArtifact, data)
 	if d.Meta, err = lanes.Stamp(nil, c.runID(), t.thread, "", "", more); err != nil {
 		return nil, err
 	}
@@ -68,8 +67,7 @@ func artifactAnswer(t sees, a repo.Artifact, expires string) api.ArtifactAnswer 
 	return api.ArtifactAnswer{ID: a.ID, MIMEType: a.MIMEType, Name: a.Name, Size: a.Size, SHA256: a.SHA256, ConversationID: t.Name(), ExpiresAt: expires}
 }
 
-// artifact opens one that the caller may see: an entry of its thread refers to it, and it has
-// not expired.
+// artifact opens one that the caller may see.
 func (c *call) artifact() (t sees, a repo.ArtifactInfo, content io.ReadSeekCloser, expires string, err error) {
 	if t, err = c.tape(c.query("conversation_id")); err != nil {
 		return
@@ -82,25 +80,12 @@ func (c *call) artifact() (t sees, a repo.ArtifactInfo, content io.ReadSeekClose
 	if err != nil {
 		return
 	}
-	shown := c.run == nil && len(a.Entries) == 0
-	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
-	for _, id := range slices.Backward(a.Entries) {
-		if err != nil || shown {
-			break
-		}
-		for e, bad := range rev.Entries(c.ctx(), id) {
-			err = bad
-			if bad == nil && t.visible(e) {
-				shown, expires = true, jsonl.GetString(e.Meta, lanes.MetaExpires)
-			}
-			break
-		}
+	kept, err := c.keptFor(t, a.SHA256)
+	if !kept.Expires.IsZero() {
+		expires = kept.Expires.Format(time.RFC3339)
 	}
-	if at, bad := time.Parse(time.RFC3339, expires); c.run != nil && bad == nil && !c.s.Now().Before(at) {
-		shown = false
-	}
-	if err == nil && !shown {
-		err = api.NotFound("artifact")
+	if c.run != nil {
+		a.Name, a.MIMEType = kept.Name, cmp.Or(kept.MIMEType, "application/octet-stream")
 	}
 	if err != nil {
 		err = errors.Join(err, content.Close())

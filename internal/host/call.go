@@ -287,6 +287,9 @@ func (c *call) tape(name string) (sees, error) {
 				return out, api.NotFound("thread")
 			}
 			out.thread = c.run.Thread
+			if err := c.ownFork(name); name != c.run.Tape && err != nil {
+				return out, hidden(err)
+			}
 		}
 	}
 	if name == "" {
@@ -302,6 +305,14 @@ func (c *call) tape(name string) (sees, error) {
 	}
 	out.Tape = t
 	return out, err
+}
+
+// hidden is the same for what is not there and what a run must not see.
+func hidden(err error) error {
+	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrInvalid) {
+		return api.NotFound("conversation")
+	}
+	return err
 }
 
 // runID is the id of the run that calls, "" for the admin.

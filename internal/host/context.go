@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tape/internal/host/api"
+	"tape/internal/host/lanes"
 	"tape/internal/host/runs"
 	"tape/internal/host/start"
 	"tape/internal/host/transcript"
@@ -38,7 +39,7 @@ func (c *call) contextOf(t sees, r *runs.Run, q *api.RunRequest) (api.RunContext
 			return out, err
 		}
 		for k, v := range values {
-			if k.Scope == scopeConversation {
+			if k.Scope == lanes.ScopeConversation && k.Thread == r.Thread {
 				out.State[k.Key] = c.s.masked(t, v.Value)
 			}
 		}

@@ -98,7 +98,8 @@ func (rt route) parameters() []object {
 		out = append(out, object{"name": "Idempotency-Key", "in": "header", "description": "the same request with the same key is done once", "schema": object{"type": "string"}})
 	}
 	if rt.Path == "/state/{scope}/{key}" && rt.Method != "GET" {
-		out = append(out, object{"name": "If-Match", "in": "header", "description": "the version that is there", "schema": object{"type": "string"}})
+		out = append(out, object{"name": "If-Match", "in": "header", "description": "the version that is there", "schema": object{"type": "string"}},
+			object{"name": "If-None-Match", "in": "header", "description": "*: there is no value yet", "schema": object{"type": "string", "enum": []string{"*"}}})
 	}
 	if rt.Media == "text/event-stream" {
 		out = append(out, object{"name": "Last-Event-ID", "in": "header", "description": "goes on behind it", "schema": object{"type": "string"}})

@@ -56,7 +56,7 @@ func (w *world) populate() {
 
 func (w *world) write(r inhabitant) {
 	w.n++
-	body := fmt.Sprintf(`{"entries":[{"kind":"message","payload":{"role":"user","content":"word %s n%dn"}}]}`, mark(r.conversation, r.thread), w.n)
+	body := fmt.Sprintf(`{"entries":[{"kind":"message","payload":{"role":"assistant","content":"word %s n%dn"}}]}`, mark(r.conversation, r.thread), w.n)
 	r.want(201, "POST", fmt.Sprintf("/tapes/conv%d/entries", r.conversation), body, nil)
 }
 
@@ -129,7 +129,11 @@ func (w *world) change(r inhabitant) (method, path, body string) {
 	case 2:
 		return "POST", fmt.Sprintf("/tapes/conv%d/", c) + w.pick("merge", "discard"), fmt.Sprintf(`{"fork":%q}`, fork)
 	case 3:
-		return "PUT", key, fmt.Sprintf(`{"n":%s,"text":%q}`, number, mark(r.conversation, 0))
+		th := 0 // state of other scopes is of all threads
+		if strings.HasPrefix(key, "/state/conversation") {
+			th = r.thread
+		}
+		return "PUT", key, fmt.Sprintf(`{"n":%s,"text":%q}`, number, mark(r.conversation, th))
 	case 4:
 		return "DELETE", key, ""
 	case 5:
@@ -140,7 +144,7 @@ func (w *world) change(r inhabitant) (method, path, body string) {
 	case 7:
 		return "POST", run + "/" + w.pick("heartbeat", "steering/pull", "steering"), "{}"
 	}
-	return "POST", tape + "/entries", fmt.Sprintf(`{"entries":[{"kind":%q,"payload":{"role":"user","content":"word %s n%dn","n":%s}}]}`, w.pick("message", "note", "state"), own, w.n, number)
+	return "POST", tape + "/entries", fmt.Sprintf(`{"entries":[{"kind":%q,"payload":{"role":"assistant","content":"word %s n%dn","n":%s}}]}`, w.pick("message", "note", "state"), own, w.n, number)
 }
 
 func (w *world) number() string {
@@ -155,7 +159,7 @@ func (w *world) check(r inhabitant, path string, code int, body string) {
 	}
 	for c := range conversations {
 		for th := range threads {
-			if c == r.conversation && (r.thread == 0 || th == r.thread || th == 0 && strings.HasPrefix(path, "/state/")) {
+			if c == r.conversation && (r.thread == 0 || th == r.thread || th == 0 && strings.HasPrefix(path, "/state/") && !strings.HasPrefix(path, "/state/conversation")) {
 				continue
 			}
 			if strings.Contains(body, mark(c, th)) {

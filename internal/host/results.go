@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"tape/internal/host/api"
+	"tape/internal/host/authorship"
 	"tape/internal/host/lanes"
 	"tape/internal/host/runs"
 	"tape/internal/jsonl"
@@ -101,13 +102,16 @@ func (c *call) draftsOf(r *runs.Run, results []api.RunResult, seen map[int64]boo
 		}
 		own[res.Sequence] = true
 		if !knownResult(res.Type) {
+			if err := authorship.Event(res.Type); err != nil {
+				return "", nil, nil, err
+			}
 			out.Warnings = append(out.Warnings, fmt.Sprintf("the type %.60q of result %d is not known; it is kept as an event", res.Type, res.Sequence))
 		}
 		d, err := draftOf(res)
 		if err != nil {
 			return "", nil, nil, err
 		}
-		if d.Meta, err = lanes.Stamp(nil, r.ID, r.Thread, "", "", map[string]any{lanes.MetaSeq: res.Sequence}); err != nil {
+		if d.Meta, err = lanes.Stamp(nil, r.ID, r.Thread, "", "", map[string]any{lanes.MetaSeq: res.Sequence, "author": r.Runner}); err != nil {
 			return "", nil, nil, err
 		}
 		drafts = append(drafts, d)

@@ -142,7 +142,7 @@ func TestConversationNames(t *testing.T) {
 		t.Errorf("%+v", run.Context)
 	}
 	a := p.as(run.Token)
-	a.want(201, "POST", "/tapes/telegram%2F123/entries", `{"entries":[{"kind":"message","payload":{"role":"user","content":"there"}}]}`, nil)
+	a.want(201, "POST", "/tapes/telegram%2F123/entries", `{"entries":[{"kind":"message","payload":{"role":"assistant","content":"there"}}]}`, nil)
 	var page api.Page
 	a.want(200, "GET", "/history", nil, &page)
 	if contents(page.Items) != "there hello" {

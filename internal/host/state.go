@@ -17,22 +17,26 @@ import (
 )
 
 const (
-	maxState          = 256 << 10
-	maxStateKey       = 200
-	scopeConversation = "conversation"
+	maxState    = 256 << 10
+	maxStateKey = 200
 )
 
-// stateAt is the tape that a scope is in, and whose the state is.
-func (c *call) stateAt() (tape string, k lanes.StateKey, err error) {
+// stateAt is the tape that a scope is in, and whose the state is. What is changed has to be in a
+// conversation that the run may change.
+func (c *call) stateAt(changes bool) (tape string, k lanes.StateKey, err error) {
 	k = lanes.StateKey{Scope: c.r.PathValue("scope"), Key: c.r.PathValue("key")}
 	if len(k.Key) > maxStateKey || !utf8.ValidString(k.Key) {
 		return "", k, api.Invalid("the key has more than %d bytes, or is not UTF-8", maxStateKey)
 	}
-	if k.Scope == scopeConversation {
+	if k.Scope == lanes.ScopeConversation {
 		t, err := c.tape(c.query("conversation_id"))
 		if err != nil {
 			return "", k, err
 		}
+		if changes && !c.mayChange(t) {
+			return "", k, api.NotFound("conversation")
+		}
+		k.Thread = t.thread
 		return t.Name(), k, nil
 	}
 	if !slices.Contains([]string{"actor", "subject", "runner"}, k.Scope) {
@@ -71,7 +75,7 @@ func (c *call) stateAnswer(k lanes.StateKey, v lanes.StateValue) api.StateAnswer
 }
 
 func getState(c *call) (any, error) {
-	tape, k, err := c.stateAt()
+	tape, k, err := c.stateAt(false)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +93,7 @@ func getState(c *call) (any, error) {
 }
 
 func listState(c *call) (any, error) {
-	tape, of, err := c.stateAt()
+	tape, of, err := c.stateAt(false)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +105,7 @@ func listState(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	query, after := bound("state", tape, of.Scope, of.Owner), ""
+	query, after := bound("state", tape, of.Scope, of.Owner, of.Thread), ""
 	if cursor := c.query("after_cursor"); cursor != "" {
 		if after, err = c.s.place(query, cursor); err != nil {
 			return nil, err
@@ -109,7 +113,7 @@ func listState(c *call) (any, error) {
 	}
 	var keys []string
 	for k := range all {
-		if k.Scope == of.Scope && k.Owner == of.Owner && k.Key > after {
+		if k.Scope == of.Scope && k.Owner == of.Owner && k.Thread == of.Thread && k.Key > after {
 			keys = append(keys, k.Key)
 		}
 	}
@@ -161,7 +165,7 @@ func stateOfResult(r *runs.Run, res api.RunResult) (d repo.Draft, tape string, e
 		return d, "", api.TooLarge(fmt.Sprintf("the value of result %d", res.Sequence), maxState)
 	}
 	p.Owner, tape = r.Owner(p.Scope), hostTape
-	if p.Scope == scopeConversation {
+	if p.Scope == lanes.ScopeConversation {
 		tape = r.Tape
 	} else if p.Owner == "" {
 		return d, "", api.NotFound("scope: " + p.Scope)
@@ -176,7 +180,7 @@ func stateOfResult(r *runs.Run, res api.RunResult) (d repo.Draft, tape string, e
 
 // writeState writes a value if the one that is there is the one that If-Match says.
 func (c *call) writeState(p lanes.StatePayload) (lanes.StateKey, lanes.Written, error) {
-	tape, k, err := c.stateAt()
+	tape, k, err := c.stateAt(true)
 	if err != nil {
 		return k, lanes.Written{}, err
 	}
@@ -185,7 +189,7 @@ func (c *call) writeState(p lanes.StatePayload) (lanes.StateKey, lanes.Written, 
 	if err != nil {
 		return k, lanes.Written{}, err
 	}
-	meta, err := lanes.Stamp(nil, c.runID(), "", "", "", nil)
+	meta, err := lanes.Stamp(nil, c.runID(), k.Thread, "", "", nil)
 	if err != nil {
 		return k, lanes.Written{}, err
 	}
@@ -197,19 +201,24 @@ func (c *call) writeState(p lanes.StatePayload) (lanes.StateKey, lanes.Written, 
 	if err != nil {
 		return k, lanes.Written{}, err
 	}
-	match, l := c.r.Header.Get("If-Match"), c.s.lanes.Of(t)
+	match, absent, l := c.r.Header.Get("If-Match"), c.r.Header.Get("If-None-Match"), c.s.lanes.Of(t)
+	if absent != "" && absent != "*" {
+		return k, lanes.Written{}, api.Invalid("If-None-Match is * here: there is no value yet")
+	}
 	j := &lanes.Job{Drafts: []repo.Draft{{Kind: lanes.KindState, Payload: payload, Meta: meta}}}
 	j.Ready = func() error { // the lane is at the tape's end, and held; other writes of this group come behind
 		v, ok := l.Value(k)
 		switch {
 		case p.Deleted && !ok:
 			return api.NotFound("key")
+		case absent != "" && ok:
+			return api.Conflict("there is a value: If-None-Match says that there is none")
 		case match != "" && (!ok || match != "*" && match != fmt.Sprintf("%q", fmt.Sprint(v.Seq))):
 			return api.Conflict("the value is not the one that If-Match says")
 		}
 		return nil
 	}
-	j.Alone = cmp.Or(match != "", p.Deleted)
+	j.Alone = cmp.Or(match != "", absent != "", p.Deleted)
 	err = c.s.lanes.Append(c.ctx(), t, j)
 	return k, j.Out, err
 }

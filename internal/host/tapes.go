@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"tape/internal/catalog"
@@ -66,7 +67,8 @@ func anchors(c *call) (any, error) {
 	}
 	out := api.AnchorList{Items: []api.AnchorItem{}}
 	if t.thread != "" {
-		return out, nil // anchors are of all threads
+		out.Items, err = c.threadAnchors(t)
+		return out, err
 	}
 	phases, err := t.Phases(c.ctx())
 	if err != nil {
@@ -93,14 +95,9 @@ func tapeContext(c *call) (any, error) {
 		return nil, err
 	}
 	o := view.Options{MaxTokens: int(tokens), MaxBytes: maxBody}
-	var entries []repo.Entry
-	for e, err := range t.Context(c.ctx()) {
-		if err != nil {
-			return nil, err
-		}
-		if t.visible(e) {
-			entries = append(entries, e)
-		}
+	entries, err := c.contextEntries(t)
+	if err != nil {
+		return nil, err
 	}
 	built, err := view.Messages(entries, o)
 	if err != nil {
@@ -109,6 +106,56 @@ func tapeContext(c *call) (any, error) {
 	out := api.ContextAnswer{Messages: []json.RawMessage{}, Tokens: built.Tokens}
 	for _, m := range built.Messages {
 		out.Messages = append(out.Messages, c.s.masked(t, m))
+	}
+	return out, nil
+}
+
+// maxContext bounds the entries that a context is made of, in bytes: the newest count.
+const maxContext = 8 << 20
+
+// contextEntries are those since the last handoff. A thread has its own handoffs, and those of
+// others do not count for it.
+func (c *call) contextEntries(t sees) (out []repo.Entry, err error) {
+	seq, last := t.Context(c.ctx()), int64(0)
+	if t.thread != "" {
+		ids, err := c.handoffs(t)
+		if err != nil {
+			return nil, err
+		}
+		if len(ids) > 0 {
+			last = ids[len(ids)-1]
+		}
+		rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
+		if err != nil {
+			return nil, err
+		}
+		seq = rev.Entries(c.ctx(), max(1, last))
+	}
+	size, first := 0, 0
+	for e, err := range seq {
+		if err != nil {
+			return nil, err
+		}
+		if !t.visible(e) {
+			continue
+		}
+		if e.ID == last {
+			if e, err = asAnchor(e); err != nil {
+				return nil, err
+			}
+		}
+		if len(out) == 0 && e.Kind == repo.KindAnchor {
+			first = 1 // what the context begins with stays
+		}
+		out = append(out, e)
+		if size += len(e.Raw); size <= 2*maxContext {
+			continue
+		}
+		n := first
+		for ; size > maxContext && n < len(out)-1; n++ {
+			size -= len(out[n].Raw)
+		}
+		out = slices.Delete(out, first, n)
 	}
 	return out, nil
 }

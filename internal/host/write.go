@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tape/internal/host/api"
+	"tape/internal/host/authorship"
 	"tape/internal/host/lanes"
 	"tape/merge"
 	"tape/repo"
@@ -21,10 +22,18 @@ func (c *call) writable() (sees, error) {
 		return sees{}, api.NotFound("tape")
 	}
 	t, err := c.tape(name)
-	if err == nil && c.run != nil && name != c.run.Tape && !t.IsFork() {
+	if err == nil && !c.mayChange(t) {
 		return sees{}, api.NotFound("tape")
 	}
 	return t, err
+}
+
+// author is what says in the meta of an entry that a run wrote it.
+func (c *call) author() map[string]any {
+	if c.run == nil {
+		return nil
+	}
+	return map[string]any{"author": c.run.Runner}
 }
 
 // asked is what a request is to write, where, and under which key.
@@ -52,7 +61,12 @@ func appendEntries(c *call) (any, error) {
 		if e.Kind == lanes.KindState {
 			return nil, api.Invalid("state is written with PUT /v1/state")
 		}
-		meta, err := lanes.Stamp(e.Meta, c.runID(), t.thread, key, j.Request, nil)
+		if c.run != nil {
+			if err := authorship.Check(e.Kind, e.Payload, e.Meta); err != nil {
+				return nil, err
+			}
+		}
+		meta, err := lanes.Stamp(e.Meta, c.runID(), t.thread, key, j.Request, c.author())
 		if err != nil {
 			return nil, err
 		}
@@ -70,8 +84,25 @@ func handoff(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.run != nil {
+		if err := authorship.Anchor(q.State); err != nil {
+			return nil, err
+		}
+	}
 	l, request := c.s.lanes.Of(t.Tape), lanes.RequestHash(data)
 	var out api.HandoffAnswer
+	if t.thread != "" {
+		d, err := threadHandoff(&q)
+		if err == nil {
+			d.Meta, err = lanes.Stamp(nil, c.runID(), t.thread, key, request, c.author())
+		}
+		if err != nil {
+			return nil, err
+		}
+		j := &lanes.Job{Key: lanes.KeyOf(c.runID(), key), Request: request, Drafts: []repo.Draft{d}}
+		err = c.s.lanes.Append(c.ctx(), t.Tape, j)
+		return api.HandoffAnswer{Name: q.Name, Seq: j.Out.First, Repeated: j.Again}, err
+	}
 	err = l.Hold(c.ctx(), t.Tape, func() error {
 		if before, ok := l.Known(lanes.KeyOf(c.runID(), key)); ok {
 			if before.Request != request {
@@ -80,7 +111,7 @@ func handoff(c *call) (any, error) {
 			out = api.HandoffAnswer{Name: q.Name, Seq: before.First, Repeated: true}
 			return nil
 		}
-		meta, err := lanes.Stamp(nil, c.runID(), t.thread, key, request, nil)
+		meta, err := lanes.Stamp(nil, c.runID(), t.thread, key, request, c.author())
 		if err != nil {
 			return err
 		}
@@ -126,8 +157,11 @@ func fork(c *call) (any, error) {
 		return nil, err
 	}
 	f, err := t.ForkAt(c.ctx(), q.Name, q.At)
+	made := err == nil
 	if again && errors.Is(err, repo.ErrConflict) {
-		f, err = c.s.Store.Tape(c.ctx(), t.Name()+"/"+q.Name)
+		var s sees
+		s, err = c.tape(t.Name() + "/" + q.Name)
+		f = s.Tape
 	} else {
 		again = false
 	}
@@ -135,6 +169,9 @@ func fork(c *call) (any, error) {
 		return nil, err
 	}
 	base, err := f.Base(c.ctx())
+	if err == nil && made && t.thread != "" {
+		err = c.noteFork(t, q.Name, base.Start)
+	}
 	return api.ForkAnswer{Tape: f.Name(), Base: base.Entry, Repeated: again}, err
 }
 
@@ -160,7 +197,17 @@ func (c *call) closeFork(op, status string, do func(f *repo.Tape) (int, error)) 
 	if err != nil {
 		return nil, err
 	}
+	if c.run != nil && t.thread != "" {
+		if began, ok, err := c.began(t.Name(), q.Fork); err != nil || !ok || began.Thread != t.thread {
+			return nil, cmp.Or(err, error(api.NotFound("fork")))
+		}
+	}
 	f, err := c.s.Store.Tape(c.ctx(), t.Name()+"/"+q.Fork)
+	if err == nil && c.run != nil {
+		if s, err := c.tape(f.Name()); err != nil || !c.mayChange(s) {
+			return nil, cmp.Or(err, error(api.NotFound("fork")))
+		}
+	}
 	if again && errors.Is(err, repo.ErrNotFound) {
 		closed, err := t.ClosedForks(c.ctx())
 		i := slices.IndexFunc(closed, func(i repo.ForkInfo) bool { return i.Fork == q.Fork })

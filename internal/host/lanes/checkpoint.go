@@ -17,6 +17,7 @@ import (
 const (
 	checkpointEvery = 20_000 // entries
 	checkpointState = 200    // values, each of which is looked up again; with more there is no checkpoint
+	checkpointFacts = 1_000  // the same of entries that say what belongs to whom
 )
 
 type checkpoint struct {
@@ -25,11 +26,16 @@ type checkpoint struct {
 	last int64  // the last entry of the one that is there
 }
 
+// checkpointVersion is that of what a lane follows: a checkpoint of another one is not used.
+const checkpointVersion = 2
+
 type saved struct {
-	Last  int64      `json:"last"`
-	Raw   string     `json:"raw"`
-	State []int64    `json:"state"` // the entries that have the values
-	Keys  []savedKey `json:"keys"`  // the oldest first
+	Version int        `json:"version"`
+	Last    int64      `json:"last"`
+	Raw     string     `json:"raw"`
+	State   []int64    `json:"state"` // the entries that have the values
+	Facts   []int64    `json:"facts"` // the entries that say what belongs to whom
+	Keys    []savedKey `json:"keys"`  // the oldest first
 }
 
 type savedKey struct {
@@ -39,10 +45,10 @@ type savedKey struct {
 
 // save leaves a checkpoint if there is much that the one before has not. It is no loss if that fails.
 func (l *Lane) save() {
-	if l.file.path == "" || l.last-l.file.last < checkpointEvery || len(l.state) > checkpointState {
+	if l.file.path == "" || l.last-l.file.last < checkpointEvery || len(l.state) > checkpointState || len(l.facts.entries) > checkpointFacts {
 		return
 	}
-	out := saved{Last: l.last, Raw: l.raw, State: []int64{}, Keys: make([]savedKey, 0, len(l.order))}
+	out := saved{Version: checkpointVersion, Last: l.last, Raw: l.raw, State: []int64{}, Facts: l.facts.entries, Keys: make([]savedKey, 0, len(l.order))}
 	for _, v := range l.state {
 		out.State = append(out.State, v.Seq)
 	}
@@ -60,7 +66,7 @@ func (l *Lane) save() {
 func (l *Lane) load(ctx context.Context, rev *repo.Revision) error {
 	data, err := os.ReadFile(l.file.path)
 	var was saved
-	if err != nil || json.Unmarshal(data, &was) != nil || was.Last < 1 {
+	if err != nil || json.Unmarshal(data, &was) != nil || was.Last < 1 || was.Version != checkpointVersion {
 		return nil //nolint:nilerr // without it all is read
 	}
 	l.state = map[StateKey]StateValue{}
@@ -70,6 +76,14 @@ func (l *Lane) load(ctx context.Context, rev *repo.Revision) error {
 			return err
 		}
 		l.takeState(e)
+	}
+	l.facts = newFacts()
+	for _, seq := range was.Facts {
+		e, err := entryAt(ctx, rev, seq)
+		if err != nil {
+			return err
+		}
+		l.facts.take(e)
 	}
 	l.last, l.raw, l.file.last = was.Last, was.Raw, was.Last
 	l.keys, l.order = make(map[string]Written, len(was.Keys)), make([]string, 0, len(was.Keys))

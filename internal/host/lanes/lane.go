@@ -45,6 +45,7 @@ type Lane struct {
 	keys   map[string]Written // by their hashes
 	order  []string
 	state  map[StateKey]StateValue
+	facts  facts
 	file   checkpoint
 }
 
@@ -266,6 +267,7 @@ func Stamp(meta json.RawMessage, runID, thread, key, request string, more map[st
 		delete(m, k)
 	}
 	if runID != "" {
+		delete(m, MetaThread) // a run writes to its own thread alone
 		m[MetaRun] = runID
 	}
 	if thread != "" {

@@ -3,14 +3,19 @@ package lanes
 import (
 	"encoding/json"
 
+	"tape/internal/jsonl"
 	"tape/repo"
 )
 
 // KindState is the kind of the entries that state is made of.
 const KindState = "state"
 
-// StateKey names a value: its scope, whose it is, and its name there.
-type StateKey struct{ Scope, Owner, Key string }
+// ScopeConversation is the scope of state that is in the tape of its conversation.
+const ScopeConversation = "conversation"
+
+// StateKey names a value: its scope, whose it is, and its name there. Thread is that of a value of
+// scope conversation that a thread has for itself.
+type StateKey struct{ Scope, Owner, Key, Thread string }
 
 // StateValue is one, with the entry that has it.
 type StateValue struct {
@@ -32,7 +37,10 @@ func (l *Lane) takeState(e repo.Entry) {
 	if json.Unmarshal(e.Payload, &p) != nil || p.Key == "" {
 		return
 	}
-	k := StateKey{p.Scope, p.Owner, p.Key}
+	k := StateKey{Scope: p.Scope, Owner: p.Owner, Key: p.Key}
+	if p.Scope == ScopeConversation {
+		k.Thread = jsonl.GetString(e.Meta, MetaThread)
+	}
 	if p.Deleted {
 		delete(l.state, k)
 		return
