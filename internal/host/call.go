@@ -124,7 +124,7 @@ func (s *Server) serve(c *call) {
 	case err != nil:
 		s.fail(c, err)
 	case answer != nil:
-		s.answer(c, c.route.status(), answer)
+		s.answer(c, c.route.Status(), answer)
 	}
 	if !over {
 		s.note(c)
@@ -163,7 +163,7 @@ func (c *call) do() (any, error) {
 			return nil, err
 		}
 	}
-	if err := c.route.checkQuery(c.r.URL.Query()); err != nil {
+	if err := c.route.CheckQuery(c.r.URL.Query()); err != nil {
 		return nil, err
 	}
 	return c.route.Do(c)

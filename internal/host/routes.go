@@ -2,55 +2,16 @@ package host
 
 import (
 	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
 	"tape/internal/host/api"
+	"tape/internal/host/openapi"
 )
 
 // route is an endpoint. The server and its document are both made of these.
-type route struct {
-	Method, Path, Summary string
+type route = openapi.Endpoint[*call]
 
-	Scope string // what a run needs
-	Admin bool   // the admin's alone
-	Open  bool   // without a token
-	Ended bool   // with the token of a run that is over, too
-	Ends  bool   // it may end the run
-	Key   bool   // it takes an Idempotency-Key
-	Code  int    // of success; 0 is 200
-
-	Query  []param
-	Body   reflect.Type // nil: none, or Raw
-	Raw    bool         // the body is content of any type
-	Answer reflect.Type
-	Media  string // the type of the answer; "" is JSON
-
-	Do func(c *call) (any, error)
-}
-
-// param is a parameter of a query.
-type param struct{ Name, Type, Says string }
-
-func (rt route) status() int {
-	if rt.Code == 0 {
-		return http.StatusOK
-	}
-	return rt.Code
-}
-
-// checkQuery refuses parameters that mean nothing: a misspelt one would be ignored.
-func (rt route) checkQuery(q url.Values) error {
-	for name, values := range q {
-		if !slices.ContainsFunc(rt.Query, func(p param) bool { return p.Name == name }) {
-			return api.Invalid("there is no parameter %.60q here", name)
-		}
-		if len(values) > 1 {
-			return api.Invalid("the parameter %s is given more than once", name)
-		}
-	}
-	return nil
-}
+type param = openapi.Param
 
 func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
@@ -127,7 +88,7 @@ func tapeRoutes() []route {
 		{Method: "POST", Path: "/tapes/{tape}/discard", Summary: "Drop a fork", Scope: "fork", Key: true, Body: of[api.CloseRequest](), Answer: of[api.CloseAnswer](), Do: discardFork},
 		{Method: "GET", Path: "/diff", Summary: "What two conversations do not share", Scope: "history.page", Answer: of[api.DiffAnswer](), Do: diff,
 			Query: []param{{"a", "string", "a conversation"}, {"b", "string", "another"}}},
-		{Method: "GET", Path: "/openapi.json", Summary: "This document", Open: true, Answer: of[map[string]any](), Do: func(c *call) (any, error) { return c.s.document() }},
+		{Method: "GET", Path: "/openapi.json", Summary: "This document", Open: true, Answer: of[map[string]any](), Do: func(c *call) (any, error) { return openapi.Document(c.s.Version, routes()) }},
 		{Method: "GET", Path: "/health", Summary: "Whether the server answers", Open: true, Answer: of[api.Health](), Do: func(c *call) (any, error) { return api.Health{Status: "ok", Version: c.s.Version}, nil }},
 	}
 }

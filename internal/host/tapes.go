@@ -8,6 +8,7 @@ import (
 
 	"tape/internal/catalog"
 	"tape/internal/host/api"
+	"tape/internal/host/lanes"
 	"tape/repo"
 	"tape/repo/view"
 )
@@ -140,7 +141,7 @@ func (c *call) contextEntries(t sees) (out []repo.Entry, err error) {
 			continue
 		}
 		if e.ID == last {
-			if e, err = asAnchor(e); err != nil {
+			if e, err = lanes.AsAnchor(e); err != nil {
 				return nil, err
 			}
 		}

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -71,43 +70,6 @@ func (c *call) noteFork(t sees, fork, start string) error {
 	return c.s.lanes.Append(c.ctx(), t.Tape, &lanes.Job{Drafts: []repo.Draft{d}})
 }
 
-// threadHandoff writes the anchor of a thread: an event, which begins no phase of the tape.
-func threadHandoff(q *api.HandoffRequest) (repo.Draft, error) {
-	if strings.TrimSpace(q.Name) == "" {
-		return repo.Draft{}, api.Invalid("name is missing")
-	}
-	if q.State != nil && jsonl.Get(q.State, "summary") == nil && (len(q.State) == 0 || q.State[0] != '{') {
-		return repo.Draft{}, api.Invalid("state is not a JSON object")
-	}
-	data, err := json.Marshal(map[string]any{"name": q.Name, "summary": q.Summary, "state": orEmpty(q.State)})
-	return repo.Event(lanes.EventHandoff, data), err
-}
-
-func orEmpty(state json.RawMessage) json.RawMessage {
-	if len(state) == 0 {
-		return json.RawMessage("{}")
-	}
-	return state
-}
-
-// asAnchor is the event of a thread's handoff as the anchor that it is for the thread.
-func asAnchor(e repo.Entry) (repo.Entry, error) {
-	data := jsonl.Get(e.Payload, "data")
-	var state map[string]json.RawMessage
-	if err := json.Unmarshal(jsonl.Get(data, "state"), &state); err != nil {
-		return e, err
-	}
-	if state == nil {
-		state = map[string]json.RawMessage{}
-	}
-	if summary := jsonl.GetString(data, "summary"); summary != "" {
-		state["summary"] = jsonl.Get(data, "summary")
-	}
-	payload, err := json.Marshal(map[string]any{"name": jsonl.GetString(data, "name"), "state": state})
-	e.Kind, e.Payload = repo.KindAnchor, payload
-	return e, err
-}
-
 // handoffs are the entries in which the thread that is seen handed off.
 func (c *call) handoffs(t sees) (ids []int64, err error) {
 	l := c.s.lanes.Of(t.Tape)
@@ -132,7 +94,7 @@ func (c *call) threadAnchors(t sees) ([]api.AnchorItem, error) {
 	for i, id := range ids {
 		e, err := entryAt(c.ctx(), rev, id)
 		if err == nil {
-			e, err = asAnchor(e)
+			e, err = lanes.AsAnchor(e)
 		}
 		if err != nil {
 			return nil, err

@@ -92,7 +92,7 @@ func handoff(c *call) (any, error) {
 	l, request := c.s.lanes.Of(t.Tape), lanes.RequestHash(data)
 	var out api.HandoffAnswer
 	if t.thread != "" {
-		d, err := threadHandoff(&q)
+		d, err := lanes.HandoffDraft(&q)
 		if err == nil {
 			d.Meta, err = lanes.Stamp(nil, c.runID(), t.thread, key, request, c.author())
 		}

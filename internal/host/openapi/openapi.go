@@ -1,10 +1,14 @@
-package host
+// Package openapi describes endpoints, and makes the OpenAPI document of their descriptions.
+package openapi
 
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/url"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"tape/internal/host/api"
 
@@ -13,11 +17,56 @@ import (
 
 type object = map[string]any
 
-// document describes the routes as OpenAPI 3.1.
-func (s *Server) document() (object, error) {
+// Endpoint is a path with a method, and what it takes and answers.
+type Endpoint[C any] struct {
+	Method, Path, Summary string
+
+	Scope string // what a run needs
+	Admin bool   // the admin's alone
+	Open  bool   // without a token
+	Ended bool   // with the token of a run that is over, too
+	Ends  bool   // it may end the run
+	Key   bool   // it takes an Idempotency-Key
+	Code  int    // of success; 0 is 200
+
+	Query  []Param
+	Body   reflect.Type // nil: none, or Raw
+	Raw    bool         // the body is content of any type
+	Answer reflect.Type
+	Media  string // the type of the answer; "" is JSON
+
+	Do func(c C) (any, error)
+}
+
+// Param is a parameter of a query: its name, its type, and what it is.
+type Param [3]string
+
+// Status is that of success.
+func (rt Endpoint[C]) Status() int {
+	if rt.Code == 0 {
+		return http.StatusOK
+	}
+	return rt.Code
+}
+
+// CheckQuery refuses parameters that mean nothing: a misspelt one would be ignored.
+func (rt Endpoint[C]) CheckQuery(q url.Values) error {
+	for name, values := range q {
+		if !slices.ContainsFunc(rt.Query, func(p Param) bool { return p[0] == name }) {
+			return api.Invalid("there is no parameter %.60q here", name)
+		}
+		if len(values) > 1 {
+			return api.Invalid("the parameter %s is given more than once", name)
+		}
+	}
+	return nil
+}
+
+// Document describes endpoints as OpenAPI 3.1.
+func Document[C any](version string, all []Endpoint[C]) (map[string]any, error) {
 	schemas := object{}
 	paths := map[string]object{}
-	for _, rt := range routes() {
+	for _, rt := range all {
 		op, err := rt.operation(schemas)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", rt.Method, rt.Path, err)
@@ -28,12 +77,12 @@ func (s *Server) document() (object, error) {
 		}
 		paths[path][strings.ToLower(rt.Method)] = op
 	}
-	return object{"openapi": "3.1.0", "info": object{"title": "tape", "version": s.Version},
+	return object{"openapi": "3.1.0", "info": object{"title": "tape", "version": version},
 		"paths": paths, "security": []object{{"bearer": []string{}}},
 		"components": object{"schemas": schemas, "securitySchemes": object{"bearer": object{"type": "http", "scheme": "bearer"}}}}, nil
 }
 
-func (rt route) operation(schemas object) (object, error) {
+func (rt Endpoint[C]) operation(schemas object) (object, error) {
 	op := object{"summary": rt.Summary, "operationId": rt.id()}
 	says := []string{}
 	if rt.Scope != "" {
@@ -69,16 +118,16 @@ func (rt route) operation(schemas object) (object, error) {
 		}
 		content["application/json"] = object{"schema": ref}
 	}
-	failed, err := schemaOf(of[api.ErrorAnswer](), schemas)
+	failed, err := schemaOf(reflect.TypeFor[api.ErrorAnswer](), schemas)
 	if err != nil {
 		return nil, err
 	}
-	op["responses"] = object{fmt.Sprint(rt.status()): object{"description": rt.Summary, "content": content},
+	op["responses"] = object{fmt.Sprint(rt.Status()): object{"description": rt.Summary, "content": content},
 		"default": object{"description": "An error", "content": object{"application/json": object{"schema": failed}}}}
 	return op, nil
 }
 
-func (rt route) id() string {
+func (rt Endpoint[C]) id() string {
 	name := strings.ToLower(rt.Method)
 	for part := range strings.SplitSeq(strings.Trim(rt.Path, "/"), "/") {
 		name += "_" + strings.NewReplacer("{", "", "}", "", ".", "_").Replace(part)
@@ -86,13 +135,13 @@ func (rt route) id() string {
 	return name
 }
 
-func (rt route) parameters() []object {
+func (rt Endpoint[C]) parameters() []object {
 	out := []object{}
 	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(rt.Path, -1) {
 		out = append(out, object{"name": m[1], "in": "path", "required": true, "schema": object{"type": "string"}})
 	}
 	for _, p := range rt.Query {
-		out = append(out, object{"name": p.Name, "in": "query", "description": p.Says, "schema": object{"type": p.Type}})
+		out = append(out, object{"name": p[0], "in": "query", "description": p[2], "schema": object{"type": p[1]}})
 	}
 	if rt.Key {
 		out = append(out, object{"name": "Idempotency-Key", "in": "header", "description": "the same request with the same key is done once", "schema": object{"type": "string"}})
@@ -113,7 +162,7 @@ func schemaOf(t reflect.Type, schemas object) (object, error) {
 		return object{"type": "object"}, nil
 	}
 	if schemas[t.Name()] == nil {
-		schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{of[json.RawMessage](): {}, of[api.Conversation](): conversationSchema()}})
+		schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[json.RawMessage](): {}, reflect.TypeFor[api.Conversation](): conversationSchema()}})
 		if err != nil {
 			return nil, err
 		}
