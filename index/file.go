@@ -77,7 +77,7 @@ const manyEntries = 20_000
 // everything of them. The caller holds the lock.
 func (x *Index) build(ctx context.Context, tapes []*store.Target, extend bool) (int64, error) {
 	dir, err := (*workspace.Store)(x.store).ScratchDir()
-	if err = errors.Join(err, x.Close()); err != nil {
+	if err = errors.Join(err, (*workspace.Store)(x.store).Exclude(), x.Close()); err != nil {
 		return 0, err
 	}
 	added, err := x.as.Build(ctx, x.path, dir, extend, tapes, x.progress)

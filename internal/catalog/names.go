@@ -135,7 +135,7 @@ func Nearest(word string, names []string) []string {
 		lower := strings.ToLower(name)
 		slips := allowed + 1
 		switch {
-		case len(name) > longest:
+		case len(name) > longest || name == word:
 		case strings.HasPrefix(lower, string(folded)):
 			slips = 0
 		default:

@@ -26,6 +26,11 @@ type Screen struct {
 	Whole bool
 	// Reverse says that the newest entry comes first: results before their calls.
 	Reverse bool
+	// Wanted are the entries to show; nil: all of them. The others are there to bring calls and
+	// results together.
+	Wanted func(repo.Entry) bool
+	// Partial says that the tape has more entries than these, which may be results.
+	Partial bool
 	// Events shows what is no part of the conversation, too.
 	Events bool
 	// Ink gives a text the look of what it is.
@@ -100,6 +105,10 @@ type talk struct {
 }
 
 func (t *talk) block(b *block) error {
+	if t.Wanted != nil && b.kind != blockPhase && !t.Wanted(b.entry) {
+		t.wantedResults(b)
+		return t.w.Err()
+	}
 	switch b.kind {
 	case blockPhase:
 		t.phase(b.entry)

@@ -48,7 +48,7 @@ func (t *talk) short(text string) string {
 
 // outcome says how a call went: ok 3.2s  41 lines.
 func (t *talk) outcome(c *call, from repo.Entry) (Ink, string) {
-	if len(c.results) == 0 && t.Reverse {
+	if len(c.results) == 0 && (t.Reverse || t.Partial) {
 		return InkQuiet, ""
 	} else if len(c.results) == 0 {
 		return InkQuiet, "no result"
@@ -91,6 +91,17 @@ func (t *talk) result(r result) {
 			return
 		}
 		t.data(strings.TrimPrefix(p.kind+"\n"+p.text, "\n"))
+	}
+}
+
+// wantedResults shows the results of calls that are not to be shown.
+func (t *talk) wantedResults(b *block) {
+	for _, c := range b.calls {
+		for _, r := range c.results {
+			if t.Wanted(r.entry) {
+				t.orphans(&block{entry: r.entry, results: []result{r}})
+			}
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ func Begin(ctx context.Context, t *workspace.Tape, name, at string) (*workspace.
 
 // forkNamed checks a fork's name, and returns the handle of what may be made.
 func forkNamed(t *workspace.Tape, name string) (*workspace.Tape, error) {
-	if err := layout.CheckName("a fork", name); err != nil {
+	if err := layout.CheckNewName("a fork", name); err != nil {
 		return nil, err
 	}
 	if strings.Contains(name, "/") {

@@ -2,6 +2,8 @@ package forks
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	"tape/internal/gitstore"
 	"tape/internal/layout"
@@ -39,14 +41,24 @@ func Remove(ctx context.Context, t *workspace.Tape, archive bool) (ref string, e
 	return ref, err
 }
 
-func checkRemovable(ctx context.Context, w *writer.Writer) error {
-	t := w.T
+// CheckNoneOpen refuses what would leave open forks of a tape without what they can be merged into.
+func CheckNoneOpen(ctx context.Context, t *workspace.Tape) error {
 	open, err := t.Forks(ctx)
-	if err != nil {
+	if err != nil || len(open) == 0 {
 		return err
 	}
-	if len(open) > 0 {
-		return layout.Conflict("", "there is a fork of it: %q", open[0].Name()).Try(layout.CloseForks)
+	var names []string
+	for _, f := range open {
+		names = append(names, strconv.Quote(f.Name()))
+	}
+	return layout.Conflict("", "tape %q has open forks, which could not be merged any more: %s", t.Name(), strings.Join(names, ", ")).
+		Try(layout.CloseForks, open[0].Name())
+}
+
+func checkRemovable(ctx context.Context, w *writer.Writer) error {
+	t := w.T
+	if err := CheckNoneOpen(ctx, t); err != nil {
+		return err
 	}
 	if t.Store().CurrentTape() == t.Name() {
 		return layout.Conflict("", "it is the current tape").Try(layout.SwitchAway)

@@ -146,6 +146,11 @@ func (b *Batch) take(ctx context.Context, out *outcome) (size int64, err error) 
 	if err != nil {
 		return 0, err
 	}
+	if info.Full != "" && out.o.Tape == "" {
+		if out.res.Tape, err = b.nameOf(ctx, src, info); err != nil {
+			return 0, fmt.Errorf("import %s: %w", out.res.File, err)
+		}
+	}
 	// Whether there is a tape is asked of the store.
 	if err := b.await(ctx, out.res.Tape); err != nil {
 		return 0, err

@@ -24,7 +24,7 @@ func AnchorDraft(a Anchor) (Draft, error) {
 	if a.line != nil {
 		return StoredLine(a.line)
 	}
-	if err := CheckName("an anchor", a.Name); err != nil {
+	if err := CheckNewName("an anchor", a.Name); err != nil {
 		return Draft{}, err
 	}
 	state := bytes.TrimSpace(a.State)

@@ -27,7 +27,7 @@ const (
 	BeginMerge         HintKind = "begin-merge"
 	CheckOutAndCommit  HintKind = "check-out-and-commit" // folder, branch
 	CloneAll           HintKind = "clone-all"
-	CloseForks         HintKind = "close-forks"
+	CloseForks         HintKind = "close-forks" // fork, if one is to be named
 	CollectLocks       HintKind = "collect-locks"
 	CopyFingerprint    HintKind = "copy-fingerprint"
 	DeleteMovedTag     HintKind = "delete-moved-tag" // folder of the workspace, remote, tag

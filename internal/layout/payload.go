@@ -31,6 +31,28 @@ func MeantKind(kind string) string {
 	return ""
 }
 
+// KnownRoles are the roles of a message that every view knows.
+func KnownRoles() []string { return []string{"user", "assistant", "system", "developer", "tool"} }
+
+// OtherRoles are names that some programs have for known roles.
+func OtherRoles() []string { return []string{"human", "model", "ai", "function"} }
+
+// MeantRole is the known role that a role is a slip away from, two in a long one; "" if there is
+// none. Where it is two, the first letter is right.
+func MeantRole(role string) string {
+	folded := []rune(strings.ToLower(role))
+	if slices.Contains(KnownRoles(), role) || slices.Contains(OtherRoles(), role) || len(folded) > 16 {
+		return ""
+	}
+	for _, known := range KnownRoles() {
+		most := 1 + len(known)/6
+		if n := near.Slips(folded, []rune(known), most); n <= most && (n < 2 || folded[0] == rune(known[0])) {
+			return known
+		}
+	}
+	return ""
+}
+
 // field is what the payload of a known kind must, or may, have.
 type field struct {
 	name string
@@ -57,7 +79,7 @@ var shapes = map[string]shape{
 }
 
 // CheckPayload refuses an entry that readers could make nothing of: one of a known kind whose
-// payload lacks what makes it one, and one whose kind is a known one with a slip in it. It is
+// payload lacks what makes it one, and one whose kind or role is a known one with a slip in it. It is
 // for what people and programs hand in. What is stored already, imported, pulled or merged is
 // taken as it is.
 func CheckPayload(kind string, payload []byte) error {
@@ -71,6 +93,12 @@ func CheckPayload(kind string, payload []byte) error {
 	for _, f := range is.fields {
 		if !f.fits(jsonl.Get(payload, f.name), payload) {
 			return Invalid("as in "+is.example, "the payload of an entry of kind %s needs %q: %s", kind, f.name, f.what)
+		}
+	}
+	if kind == KindMessage {
+		role := jsonl.GetString(payload, "role")
+		if meant := MeantRole(role); meant != "" {
+			return Invalid("did you mean "+meant+"? a role of your own must differ more", "there is no role %q", role)
 		}
 	}
 	return nil

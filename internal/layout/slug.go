@@ -113,6 +113,16 @@ func IsDeviceName(s string) bool {
 	return len(stem) == 4 && (strings.HasPrefix(stem, "com") || strings.HasPrefix(stem, "lpt"))
 }
 
+// CheckNewName is CheckName for a name that somebody has just made up: one that shows nothing is
+// refused, too. What is stored already may have one.
+func CheckNewName(what, name string) error {
+	err := CheckName(what, name)
+	if err == nil && strings.IndexFunc(name, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }) < 0 {
+		err = Invalid("", "the name of %s must not be blank: %q has only spaces or characters that do not show", what, name)
+	}
+	return err
+}
+
 // CheckName refuses what cannot name a tape or an anchor.
 func CheckName(what, name string) error {
 	const limit = 64 << 10

@@ -116,6 +116,10 @@ func distance(t *workspace.Tape, remote string, last int64) (Distance, error) {
 	d := Distance{Remote: remote, Ahead: last}
 	theirs, err := t.Store().Git().Ref(layout.AcceptedRefs(remote) + layout.InnerRef(t.Ref()))
 	if errors.Is(err, gitstore.ErrNotFound) {
+		// A clone that git alone has made knows it by another name.
+		theirs, err = t.Store().Git().Ref("refs/remotes/" + remote + strings.TrimPrefix(t.Ref(), "refs/heads"))
+	}
+	if errors.Is(err, gitstore.ErrNotFound) {
 		return d, nil
 	}
 	if err != nil {

@@ -123,7 +123,7 @@ func Select(ctx context.Context, t *workspace.Tape, q Query) (v *Snapshot, s spa
 			lowest++
 		}
 		if s.Last, err = v.find(q.To, lowest, slices.All(v.List[lowest:])); s.Last < 0 {
-			err = layout.NotFound("", "tape %q has no anchor %q after %s", t.Name(), q.To, v.List[s.First].Folder).Try(layout.ListAnchorsInOrder, q.To)
+			err = v.notAfter(t, q, s.First)
 		}
 		if !q.Inclusive {
 			s.Last, s.SkipAnchor = s.Last-1, true
@@ -132,6 +132,14 @@ func Select(ctx context.Context, t *workspace.Tape, q Query) (v *Snapshot, s spa
 		s.Last = last
 	}
 	return v, s, err
+}
+
+// notAfter is the error of a query whose To is not behind its From, the phase of an index.
+func (v *Snapshot) notAfter(t *workspace.Tape, q Query, from int) error {
+	if i, err := FindPhase(t, v, q.To); err == nil && i < from {
+		return layout.NotFound("the earlier anchor comes first", "%s of tape %q does not come after %s", v.List[i].Folder, t.Name(), v.List[from].Folder)
+	}
+	return layout.NotFound("", "tape %q has no anchor %q after %s", t.Name(), q.To, v.List[from].Folder).Try(layout.ListAnchorsInOrder, q.To)
 }
 
 // FindPhase returns the index of the latest phase that a name, number or folder means.
@@ -157,13 +165,18 @@ func (v *Snapshot) find(name string, lowest int, phases iter.Seq2[int, layout.Ph
 			return lowest + i, err
 		}
 	}
-	seq, err := strconv.Atoi(name)
-	isNumber := err == nil && name[0] >= '0' // without a sign: 002, or 2
+	seq, isNumber := PhaseNumber(name)
 	i := slices.IndexFunc(v.List, func(p layout.Phase) bool { return isNumber && p.Seq == seq || p.Folder == name })
 	if i < lowest {
 		i = -1
 	}
 	return i, nil
+}
+
+// PhaseNumber reads the number of a phase: 002, or 2.
+func PhaseNumber(name string) (seq int, ok bool) {
+	seq, err := strconv.Atoi(name)
+	return seq, err == nil && name[0] >= '0' // without a sign
 }
 
 // Entries yields the selected entries. It reads the tape as it was when the iteration

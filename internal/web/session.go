@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -91,9 +92,15 @@ func placeOf(place string, phases []repo.Phase, end int64) (int64, error) {
 		}
 		return n, nil
 	}
-	for i := len(phases) - 1; i >= 0; i-- {
-		if p := phases[i]; p.Name == place || p.Folder == place || fmt.Sprintf("%03d", p.Seq) == place || place == repo.Latest {
-			return p.FirstID, nil
+	named := func(p repo.Phase) bool { return p.Name == place || place == repo.Latest }
+	numbered := func(p repo.Phase) bool {
+		return p.Folder == place || strconv.Itoa(p.Seq) == strings.TrimLeft(place, "0")
+	}
+	for _, is := range []func(repo.Phase) bool{named, numbered} {
+		for _, p := range slices.Backward(phases) {
+			if is(p) {
+				return p.FirstID, nil
+			}
 		}
 	}
 	if place == "end" {

@@ -2,14 +2,51 @@ package workspace
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
+	"tape/internal/disk"
 	"tape/internal/layout"
 )
 
 // IndexFile is where the derived index of the workspace is.
 func (s *Store) IndexFile() string { return filepath.Join(s.dir, indexFile) }
+
+// excluded are the patterns of what lies beside the tapes' files and belongs in no commit.
+func excluded() []string {
+	return []string{"/" + indexFile + "*", "/" + layout.TapesDir + "/", "/" + layout.ForksDir + "/", disk.TempPrefix + "*"}
+}
+
+// Exclude makes git leave out what lies beside the tapes' files, before the first of it is made: in
+// a workspace that git alone has cloned, it would be committed by git add -A.
+func (s *Store) Exclude() error {
+	path := filepath.Join(s.git.GitDir(), "info", "exclude")
+	raw, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return layout.Classify(err)
+	}
+	has, text := strings.Split(string(raw), "\n"), string(raw)
+	for _, pattern := range excluded() {
+		if !slices.Contains(has, pattern) {
+			if text != "" && !strings.HasSuffix(text, "\n") {
+				text += "\n"
+			}
+			text += pattern + "\n"
+		}
+	}
+	if text == string(raw) {
+		return nil
+	}
+	err = s.fs.MkdirAll(filepath.Dir(path))
+	if err == nil {
+		err = s.fs.WriteFile(path, []byte(text))
+	}
+	return layout.Classify(err)
+}
 
 // ScratchDir is the folder, on the same disk, for files that are not yet what they are
 // to be. It is made if need be.

@@ -335,7 +335,7 @@ func Create(dir, tape string, o *Options) (*Store, error) {
 	s.git, err = gitstore.Init(filepath.Join(s.dir, layout.GitDirName), gitstore.InitOptions{
 		Options: gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)},
 		Branch:  layout.BranchPrefix + layout.TapeSlug(tape),
-		Exclude: []string{"/" + indexFile + "*", "/" + layout.TapesDir + "/", "/" + layout.ForksDir + "/", disk.TempPrefix + "*"},
+		Exclude: excluded(),
 	})
 	if err != nil {
 		return nil, layout.Classify(err)

@@ -134,8 +134,8 @@ func (w *Writer) writeAhead(path string) {
 
 // AppendOptions assert something of the tape. Nil asserts nothing.
 type AppendOptions struct {
-	// Anchor is the name of the phase that must be open. If another one is, the call
-	// fails with ErrConflict and nothing is written.
+	// Anchor names the phase that must be open: by its name, number or folder, or as Latest. If
+	// another one is open, the call fails with ErrConflict and nothing is written.
 	Anchor string
 	// Author notes in meta.author who appends, as git's configuration says, if that is not the
 	// author of the tape's first commit. It is for what people write by hand.
@@ -143,10 +143,10 @@ type AppendOptions struct {
 }
 
 func (w *Writer) assert(o *AppendOptions) error {
-	if o == nil || o.Anchor == "" || o.Anchor == w.rec.Anchor || o.Anchor == w.rec.Folder {
+	if o == nil || o.Anchor == "" || o.Anchor == w.rec.Anchor || o.Anchor == w.rec.Folder || o.Anchor == snapshot.Latest {
 		return nil
 	}
-	if seq, _, ok := layout.ParseFolder(o.Anchor + "_"); ok && seq == w.rec.Seq {
+	if seq, ok := snapshot.PhaseNumber(o.Anchor); ok && seq == w.rec.Seq {
 		return nil
 	}
 	return layout.Conflict("", "the open phase is %q, not %q", w.rec.Anchor, o.Anchor).Try(layout.LookAtAnchors)

@@ -40,6 +40,9 @@ func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 		if err := w.keepStray(dir, again); err != nil {
 			return err
 		}
+		if err := s.Exclude(); err != nil {
+			return err
+		}
 		if err := s.FS().MkdirAll(filepath.Dir(dir)); err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func CreateTape(ctx context.Context, s *workspace.Store, name string) (*workspac
 
 // CreateTapeFrom creates a tape that is opened by a given anchor.
 func CreateTapeFrom(ctx context.Context, s *workspace.Store, name string, first layout.Anchor) (*workspace.Tape, error) {
-	if err := layout.CheckName("a tape", name); err != nil {
+	if err := layout.CheckNewName("a tape", name); err != nil {
 		return nil, err
 	}
 	t := s.Handle(name)

@@ -27,7 +27,7 @@ func Init(ctx context.Context, dir string, o *InitOptions) (*workspace.Store, bo
 	if name == "" {
 		name = workspace.DefaultTape
 	}
-	if err := layout.CheckName("a tape", name); err != nil {
+	if err := layout.CheckNewName("a tape", name); err != nil {
 		return nil, false, err
 	}
 	dir, err := filepath.Abs(dir)

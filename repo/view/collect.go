@@ -83,14 +83,17 @@ func (c *collector) message(e repo.Entry) {
 			c.items = append(c.items, it)
 		}
 	default:
+		if role := jsonl.GetString(e.Payload, "role"); it.role != strings.ToLower(role) && role != "human" && role != "" {
+			it.spokenBy(role)
+		}
 		c.user(e, it)
 	}
 }
 
 // sideOf maps the names that programs have for the sides of a conversation. Whoever is
-// not known speaks to the model, as users do.
+// not known speaks to the model, as users do, and is named in the text.
 func sideOf(role string) string {
-	switch role {
+	switch role = strings.ToLower(role); role {
 	case roleAssistant, "model", "ai":
 		return roleAssistant
 	case roleSystem, roleDeveloper, roleTool:

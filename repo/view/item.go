@@ -39,6 +39,18 @@ func say(e repo.Entry, role, text string) *item {
 	return &item{entries: []int64{e.ID}, role: role, plain: true, parts: []part{{kind: partText, text: text}}}
 }
 
+// spokenBy puts a role that providers do not take in front of what was said.
+func (it *item) spokenBy(role string) {
+	said := "[" + role + "]: "
+	switch {
+	case len(it.parts) == 0:
+	case it.parts[0].kind == partText:
+		it.parts[0].text = said + it.parts[0].text
+	default:
+		it.parts = append([]part{{kind: partText, text: said}}, it.parts...)
+	}
+}
+
 type call struct {
 	id     string // as recorded, may be empty
 	shown  string // the id that is shown

@@ -15,7 +15,10 @@ func newAnchorsCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "anchors",
 		Short: "List the phases of the tape",
-		RunE:  a.onTape(a.runAnchors),
+		Long: `List the phases of the tape. Wherever a command takes an anchor, it is named by its name, which
+means the latest of that name, by its number (002, or 2), by its folder (002_plan), or as latest. A name
+wins over a number.`,
+		RunE: a.onTape(a.runAnchors),
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -43,8 +45,8 @@ func newAppendCmd(a *App) *cobra.Command {
 The payload is a JSON object, given with --payload or read from standard input (-).
 With --text it is a message. Known kinds are system, message, tool_call, tool_result,
 event and error. Their payloads are checked: a message has a role and content, an event
-its name, and so on; docs/format.md lists it. A kind of your own takes any object, but
-must not look like a known one (mesage). Anchors are written by tape handoff.
+its name, and so on; docs/format.md lists it. A kind or role of your own is taken with
+--payload, but must not look like a known one (mesage). Anchors are written by tape handoff.
 If git knows you by another name than the author of the tape's first commit, meta.author
 has your name.
 
@@ -92,7 +94,7 @@ once, at the beginning.`,
 	f.StringVar(&o.role, "role", "user", "the `ROLE` of a message")
 	f.StringVar(&o.meta, "meta", "", "the meta data, a `JSON` object")
 	f.StringVar(&o.date, "date", "", "the entry's `DATE`, in your time zone if it names none (default now)")
-	f.StringVar(&o.anchor, "anchor", "", "append only if the phase of this anchor `NAME` is open; exit code 4 if another one is")
+	f.StringVar(&o.anchor, "anchor", "", "append only if the phase of this `ANCHOR` is open; exit code 4 if another one is")
 	f.StringVar(&o.artifact, "artifact", "", "add the content of a `FILE`, and refer to it")
 	f.StringVar(&o.mimeType, "type", "", "the MIME `TYPE` of the artifact (default: by its content)")
 	f.BoolVar(&o.stdin, "stdin", false, "append the entries on standard input, one a line")
@@ -142,8 +144,17 @@ func (o *appendOptions) check(cmd *cobra.Command, args []string) error {
 		return usagef("--kind is missing: it says what the payload is")
 	case !text && o.changed("role"):
 		return usagef("--role needs --text")
+	case text && strings.TrimSpace(o.text) == "":
+		return usagef("--text is empty")
 	case text && o.kind != "" && o.kind != repo.KindMessage && o.kind != repo.KindSystem:
 		return usagef("--text makes a message; give --payload for an entry of kind %s", quoted(o.kind))
+	}
+	if text && !slices.Contains(slices.Concat(layout.KnownRoles(), layout.OtherRoles()), o.role) {
+		hint := "the roles are: " + strings.Join(layout.KnownRoles(), ", ") + "; one of your own is given with --kind message --payload"
+		if meant := layout.MeantRole(o.role); meant != "" {
+			hint = didYouMean([]string{meant})
+		}
+		return layout.Invalid(hint, "there is no role %s", quoted(o.role))
 	}
 	for flag, value := range map[string]string{"kind": o.kind, "text": o.text, "role": o.role} {
 		if !utf8.ValidString(value) {
@@ -183,6 +194,9 @@ func (o *appendOptions) run(ctx context.Context, t *repo.Tape) (err error) {
 	case o.text == "-":
 		if o.text, err = o.readText(ctx, limit); err != nil {
 			return err
+		}
+		if strings.TrimSpace(o.text) == "" {
+			return layout.Invalid("nothing was appended; did the command before the pipe fail?", "standard input has no text")
 		}
 	case o.payload != "", o.changed("payload"):
 		payload = []byte(o.payload)

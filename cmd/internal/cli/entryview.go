@@ -38,6 +38,22 @@ const (
 type entryView struct {
 	oneline, full, events bool
 	newestFirst           bool
+
+	partial bool                  // the tape may have more, see export.Screen
+	wanted  func(repo.Entry) bool // nil: all entries
+}
+
+// joining returns a query for a conversation, in which calls are shown with their results though
+// only one of both is asked for.
+func (v *entryView) joining(q repo.Query) repo.Query {
+	v.partial = len(q.Kinds)+len(q.Roles) > 0 || !q.Until.IsZero() || q.Limit != nil || q.To != "" || q.Phase != "" && q.Phase != repo.Latest
+	calls, results := slices.Contains(q.Kinds, repo.KindToolCall), slices.Contains(q.Kinds, repo.KindToolResult)
+	if calls != results && len(q.Roles) == 0 {
+		kinds := q.Kinds
+		v.wanted = func(e repo.Entry) bool { return slices.Contains(kinds, e.Kind) }
+		q.Kinds = append(slices.Clone(kinds), repo.KindToolCall, repo.KindToolResult)
+	}
+	return q
 }
 
 func (v *entryView) addFlags(cmd *cobra.Command) {
@@ -54,7 +70,7 @@ func (a *App) conversation(v entryView) *export.Screen {
 	}
 	screen := a.screen()
 	return &export.Screen{Width: screen.width, Whole: v.full || !screen.out, Events: v.events || !screen.out,
-		Reverse: v.newestFirst, Zone: a.Now().Location(), Ink: a.ink}
+		Reverse: v.newestFirst, Partial: v.partial, Wanted: v.wanted, Zone: a.Now().Location(), Ink: a.ink}
 }
 
 // showEntries shows entries of a tape as a conversation, or as v says. Where t is nil, they are
@@ -114,6 +130,9 @@ func (a *App) withTexts(ctx context.Context, t *repo.Tape, entries iter.Seq2[rep
 // showTape shows what a query selects of a tape.
 func (a *App) showTape(ctx context.Context, t *repo.Tape, q repo.Query, v entryView) error {
 	entries := func(q repo.Query) iter.Seq2[repo.Entry, error] { return t.Entries(ctx, q) }
+	if !a.json && !v.oneline {
+		q = v.joining(q)
+	}
 	return a.showEntries(ctx, t, a.bounded(q, entries, v), v, nil)
 }
 
@@ -122,38 +141,44 @@ func (a *App) showTape(ctx context.Context, t *repo.Tape, q repo.Query, v entryV
 func (a *App) bounded(q repo.Query, entries func(repo.Query) iter.Seq2[repo.Entry, error], v entryView) iter.Seq2[repo.Entry, error] {
 	limit, tail, reverse := q.Limit, q.Tail, q.Reverse
 	q.Limit, q.Tail = nil, nil
+	wanted := v.wanted
+	if wanted == nil {
+		wanted = everyEntry
+	}
+	joins := v.wanted != nil
 	if tail == nil {
-		return atMost(entries(q), limit, everyEntry)
+		return atMost(entries(q), limit, joins, wanted)
 	}
 	q.Reverse = true
-	counts := everyEntry
+	counts := wanted
 	if screen := a.conversation(v); screen != nil {
-		counts = screen.Shows
+		counts = func(e repo.Entry) bool { return wanted(e) && screen.Shows(e) }
 	}
-	newest := atMost(entries(q), tail, counts)
+	newest := atMost(entries(q), tail, joins, counts)
 	if !reverse {
 		newest = reversed(newest)
 	}
-	return atMost(newest, limit, everyEntry)
+	return atMost(newest, limit, joins, wanted)
 }
 
 func everyEntry(repo.Entry) bool { return true }
 
-// atMost yields entries up to the n-th that counts; nil is all of them.
-func atMost(entries iter.Seq2[repo.Entry, error], n *int, counts func(repo.Entry) bool) iter.Seq2[repo.Entry, error] {
+// atMost yields entries up to the n-th that counts, and with more, those behind it that do not
+// count; nil is all of them. An error is told even where none is asked for.
+func atMost(entries iter.Seq2[repo.Entry, error], n *int, more bool, counts func(repo.Entry) bool) iter.Seq2[repo.Entry, error] {
 	if n == nil {
 		return entries
 	}
 	return func(yield func(repo.Entry, error) bool) {
 		left := *n
-		if left == 0 {
-			return
-		}
 		for e, err := range entries {
+			if err == nil && left == 0 && (*n == 0 || counts(e)) {
+				return
+			}
 			if err == nil && counts(e) {
 				left--
 			}
-			if !yield(e, err) || left == 0 {
+			if !yield(e, err) || left == 0 && !more {
 				return
 			}
 		}

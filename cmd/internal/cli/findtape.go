@@ -90,13 +90,27 @@ func (a *App) withSuggestion(ctx context.Context, err error) error {
 				return renamed
 			}
 		}
-		meant := catalog.Nearest(h.Args[0], a.namesFor(ctx, h.Kind))
+		names := a.namesFor(ctx, h.Kind)
+		meant := forksCalled(h.Args[0], names)
+		if len(meant) == 0 {
+			meant = catalog.Nearest(h.Args[0], names)
+		}
 		if len(meant) > 0 {
 			return &cliError{class: repo.ErrNotFound, cause: err, msg: err.Error(),
 				hint: didYouMean(meant) + "\n" + hintOf(err)}
 		}
 	}
 	return err
+}
+
+// forksCalled are the full names of forks, and of tapes below others, whose last part is a name.
+func forksCalled(name string, names []string) (full []string) {
+	for _, other := range names {
+		if strings.HasSuffix(other, "/"+name) && len(full) < 3 {
+			full = append(full, other)
+		}
+	}
+	return full
 }
 
 func didYouMean(names []string) string {

@@ -29,6 +29,10 @@ func hintText(h repo.Hint) string {
 		if _, err := strconv.ParseUint(args[0], 10, 64); err == nil { // meant as a number in the list
 			words, _, _ = strings.Cut(words, ";")
 		}
+	case layout.CloseForks:
+		if len(args) == 0 {
+			words, _, _ = strings.Cut(words, ":")
+		}
 	case layout.PullThenPush:
 		if args[0] == layout.DefaultRemote {
 			words = strings.Replace(words, " {1}", "", 1)
@@ -64,7 +68,7 @@ func hintWords() map[layout.HintKind]string {
 		layout.BeginMerge:         "tape merge FORK starts one",
 		layout.CheckOutAndCommit:  "check that tape out there again, and commit: git -C {1} checkout {2} && tape commit",
 		layout.CloneAll:           "clone without --tape; tape tapes then lists them",
-		layout.CloseForks:         "first merge or discard its forks",
+		layout.CloseForks:         "first merge or discard its forks: tape merge {1}, or tape discard {1}",
 		layout.CollectLocks:       "if no git process is running here, run tape gc; if the lock stays, remove that file",
 		layout.CopyFingerprint:    "it has 16 hex digits, as tape push shows it",
 		layout.DeleteMovedTag:     "if the pull rejects that tag, somebody has moved it there; to delete it there: git -C {1} push --no-verify {2} :{3}",
@@ -86,7 +90,7 @@ func hintWords() map[layout.HintKind]string {
 		layout.ListForks:          "tape forks lists those that are open, tape forks --closed the others",
 		layout.ListTapes:          "tape tapes lists them; tape new {1} creates it",
 		layout.ListTapesAndForks:  "tape tapes and tape forks list them",
-		layout.LookAtAnchors:      "somebody handed off meanwhile; tape anchors shows it",
+		layout.LookAtAnchors:      "tape anchors lists them; the last one is open",
 		layout.LookHowMany:        "tape info says how many there are",
 		layout.MergeOneByOne:      "merge one branch after the other; tape merge --abort undoes this merge",
 		layout.MergeOrDiscard:     "merge or discard one of them: here tape merge {1}, or tape discard {1}, then pull again",
@@ -107,7 +111,7 @@ func hintWords() map[layout.HintKind]string {
 		layout.PurgeWhole: "--whole removes all of its text",
 		layout.PutBehindTheirs: "to put your entries after theirs (or, with another name in the last line, on a tape of their own):\n" +
 			"tape --tape {1} export > {2}\ntape --tape {1} reset --archive\ntape pull --tape {1}\ntape --tape {1} import bub {2}",
-		layout.RaiseMaxLine:  "keep large content in a file of its own and record its path; or raise the limit with: tape config max_line N",
+		layout.RaiseMaxLine:  "add large content as an artifact: tape append --artifact FILE; or raise the limit with: tape config max_line BYTES",
 		layout.RenameOrAllow: "choose another name; or, if it is not a secret: tape config allow_secret {1}",
 		layout.RenameTag:     "tags in anchor/ are made by tape handoff, archives by tape reset --archive: give it another name",
 		layout.ResetInstead:  "tape reset starts a tape over",

@@ -43,7 +43,8 @@ Without FILE, import looks for the transcripts of this project where ` + strings
 keep them: sessions in this directory and below.
 
 Of a folder, every .jsonl and .json file in it and below is imported; - is standard
-input. Each file becomes a tape named after its session, unless --tape says otherwise.
+input. Each file becomes a tape named after its session, unless --tape says otherwise. Where
+another of Bub's workspaces has a session of the same name, it is named after the file.
 If a file has grown, importing it again adds only the new entries. For each file, import
 prints the number of new entries, known entries and damaged lines; the latter are kept as
 events named import.damaged. A last line that somebody is still writing waits for the next import.

@@ -72,6 +72,7 @@ func (o *logOptions) showCommit(ctx context.Context, f *trace.Finder, commit pro
 	for _, t := range turns {
 		titles[t.Tape] = display.Line(cmp.Or(t.Title, t.Tape))
 	}
+	o.partial = true
 	return o.showEntries(ctx, nil, turnEntries(ctx, f.Store, turns), o.entryView, func(tape string) string { return titles[tape] })
 }
 

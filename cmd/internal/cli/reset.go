@@ -7,7 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/display"
+	"tape/internal/forks"
 	"tape/internal/layout"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -24,7 +26,8 @@ func newResetCmd(a *App) *cobra.Command {
 		Short:      "Start the tape over",
 		Long: `Start the tape over, with only its first anchor. With --archive the old history becomes an
 archive, and tape restore brings it back; without it, only git's reflog keeps the history.
-It asks on a terminal, and needs --yes elsewhere.
+It asks on a terminal, and needs --yes elsewhere. A tape with open forks is refused: merge or
+discard them first.
 
 A remote keeps what was pushed to it: the next tape pull brings that back. To begin anew with
 others, make a tape of another name (tape new), which leaves this one as it is.`,
@@ -37,6 +40,9 @@ others, make a tape of another name (tape new), which leaves this one as it is.`
 }
 
 func (o *resetOptions) run(ctx context.Context, t *repo.Tape, _ []string) error {
+	if err := forks.CheckNoneOpen(ctx, (*workspace.Tape)(t)); err != nil {
+		return err
+	}
 	if err := o.warnPublished(ctx, t, "the next tape pull brings its history back; tape new begins another one"); err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ output, new entries above old ones.
 
   timeout retry        both words
   "connection reset"   the words in this order
-  timeout -test        without the word test
+  timeout -test        without the word test; -test alone: all without it
   redis OR memcached   one of them
   timeo*               words that begin so
   SetReference         identifiers, whole or by their parts (reference)

@@ -26,6 +26,7 @@ shown in full, other targets as tape log shows them.`,
 		Args:              takes(1, "TARGET"),
 		ValidArgsFunction: upTo(1, a.completeAnchors()),
 		RunE: a.onTape(func(ctx context.Context, t *repo.Tape, args []string) error {
+			view.partial = true
 			if strings.HasPrefix(args[0], "@") {
 				view.full, view.events = true, true
 			}

@@ -198,6 +198,15 @@ type resetArgs struct {
 }
 
 func tapeReset(ctx context.Context, t *repo.Tape, a resetArgs) (string, error) {
+	open, err := t.Store().Forks(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, f := range open {
+		if f.Parent() == t.Name() {
+			return "", fmt.Errorf("%w: there is an open fork, which could not be merged any more: %q; merge or discard it first", repo.ErrConflict, f.Name())
+		}
+	}
 	ref, err := t.Reset(ctx, a.Archive == nil || *a.Archive)
 	if err != nil {
 		return "", err

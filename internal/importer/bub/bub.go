@@ -4,7 +4,7 @@
 // Older lines have a "timestamp" in seconds in place of a date. The file's name is a
 // hash of the workspace, two underscores, and the name of the tape: a hash of the
 // session's id, or in older versions the name itself with what is special in URLs
-// escaped.
+// escaped. Workspaces have sessions of the same name.
 package bub
 
 import (
@@ -91,7 +91,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 		if plain, err := url.PathUnescape(name); err == nil {
 			name = plain
 		}
-		info.Session = name
+		info.Session, info.Full = name, hash+"__"+name
 	}
 	return record.Look(ctx, src, whole, nil, func(at record.Span, raw []byte) bool {
 		info.Began(jsonl.Get(raw, "date"))

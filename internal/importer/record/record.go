@@ -40,6 +40,9 @@ type Info struct {
 	Format  string
 	Session string // what to name the tape
 	Named   bool   // the source gave that name; otherwise it is the file's
+	// Full is set where sessions of several workspaces may have the same name: one that only this
+	// session has.
+	Full    string
 	Started string // date of the first record that has one, or ""
 	State   []byte // a JSON object for the session's opening anchor, or nil
 	// First is set for a session that begins with lines of another one, which it was forked

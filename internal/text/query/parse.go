@@ -31,13 +31,13 @@ type Options struct {
 //
 //	two words       both of them
 //	"a phrase"      in this order, with this punctuation
-//	-word -"a b"    entries with it are left out; also NOT word
+//	-word -"a b"    entries with it are left out, of all entries if nothing else is asked for;
+//	                also NOT word
 //	a b OR c        both a and b, or c
 //	pre*            any word that begins so
 //
 // AND may stand between words. What is not valid syntax is searched as words:
-// operators without operands, a quote without its other half, a minus before
-// every word. At most 64 words and operators count. No input fails.
+// operators without operands, a quote without its other half. At most 64 words and operators count. No input fails.
 func Parse(q string, o Options) *Query {
 	q = string([]rune(q)) // every byte that is no UTF-8 is one U+FFFD
 	query := &Query{options: o, literal: foldPieces(o.trimmed(q))}
@@ -169,7 +169,7 @@ func dropLone(tokens []token, o Options) []token {
 	return kept
 }
 
-// group applies the operators. Every group has a unit that is not negated.
+// group applies the operators.
 func group(tokens []token) [][]unit {
 	var groups [][]unit
 	var cur []unit
@@ -212,15 +212,8 @@ func group(tokens []token) [][]unit {
 	return groups
 }
 
-// orderGroup puts negated units behind the others. If all are, none is.
+// orderGroup puts negated units behind the others.
 func orderGroup(units []unit) []unit {
 	yes := slices.DeleteFunc(slices.Clone(units), func(u unit) bool { return u.not })
-	if len(yes) > 0 {
-		return append(yes, slices.DeleteFunc(units, func(u unit) bool { return !u.not })...)
-	}
-	for i := range units {
-		units[i].not = false
-		units[i].phrase = units[i].phrase || isOperator(units[i].raw)
-	}
-	return units
+	return append(yes, slices.DeleteFunc(units, func(u unit) bool { return !u.not })...)
 }
