@@ -143,13 +143,12 @@ func (t *Tape) event(e layout.Entry, name string) bool {
 		if !hidden(e) {
 			t.session(jsonl.Get(e.Payload, "data"))
 		}
-	default:
-		if t.Agent == "" && strings.HasPrefix(name, "loop.") {
-			t.Agent = "bub" // whose entries come as they are, without a source
-			if jsonl.Get(e.Meta, "message_id") != nil {
-				t.Agent = "tape"
-			}
+	case "loop.step": // of the built-in agent, and of whoever follows the same convention
+		if t.Agent == "" && jsonl.Get(e.Meta, "message_id") != nil {
+			t.Agent = "tape"
 		}
+	case "loop.step.start", "loop.step.finish", "loop.result":
+		t.Agent = cmp.Or(t.Agent, "bub") // whose entries come as they are, without a source
 	}
 	return false
 }

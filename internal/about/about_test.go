@@ -117,6 +117,9 @@ var sessions = map[string][]layout.Entry{
 	"tape  m  ": entries(
 		[3]string{"event", `{"name":"run","data":{"model":"m","usage":{"total_tokens":10}}}`, `{"message_id":"1"}`},
 		[3]string{"event", `{"name":"loop.step"}`, `{"message_id":"1"}`}),
+	"  m  ": entries( // an agent that nobody knows
+		[3]string{"event", `{"name":"loop.step","data":{"status":"ok"}}`, `{"run_id":"1"}`},
+		[3]string{"event", `{"name":"run","data":{"model":"m","usage":{"total_tokens":10}}}`, `{}`}),
 	"bub  m  ": entries(
 		[3]string{"event", `{"name":"loop.step.start"}`, `{}`},
 		[3]string{"event", `{"name":"run","data":{"model":"m","usage":{"total_tokens":1e1}}}`, `{}`}),
