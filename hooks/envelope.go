@@ -19,6 +19,7 @@ const (
 	KeyActive        = "is_active"      // whether the message was meant for the agent
 	KeyContext       = "context"        // what a channel tells of a message: sender, time, …
 	KeyStage         = "stage"          // of a message of KindError: that of Plugin.OnError; other than StageTurn, the turn goes on
+	KeyNoModel       = "no_model"       // true: it is no answer, but the prompt, as no model has run
 	KeyOutputChannel = "output_channel" // where an answer goes, if not to channel
 	KeyEdited        = "edited"         // true: its sender has changed it since; while the one with the same id waits, this is it
 )

@@ -103,6 +103,9 @@ func ErrorMessages(r *Runtime) *Plugin {
 		}
 		out := reply(m, "Error: "+prefix+err.Error(), KindError)
 		out[KeyStage] = stage
+		if errors.Is(err, ErrNoModel) {
+			out[KeyNoModel] = true
+		}
 		if _, err := r.Dispatch(ctx, out); err != nil {
 			r.log.Error("the message about an error was not sent", "error", err)
 		}

@@ -30,6 +30,9 @@ type Result struct {
 	Session  string     `json:"session_id"`
 	Output   string     `json:"output"`   // of the model
 	Messages []Envelope `json:"messages"` // that were dispatched
+	// NoModel says that no plugin has run the model: the output is the prompt. A message that is
+	// only that has it, too, as [KeyNoModel].
+	NoModel bool `json:"no_model,omitempty"`
 }
 
 // Process makes a turn of a message; its session's id is written into m. Turns of one session
@@ -45,6 +48,12 @@ func (r *Runtime) Process(ctx context.Context, m Envelope, o Options) (*Result, 
 		var leave func()
 		ctx, leave, err = r.sessions.enter(context.WithValue(ctx, messageKey{}, &currentTurn{message: m}), session)
 		defer leave()
+	}
+	if err == nil && r.Enter != nil {
+		var leave func()
+		if leave, err = r.Enter(ctx, session, m); err == nil {
+			defer leave()
+		}
 	}
 	if err == nil {
 		result, err = r.turn(ctx, m, session, o)
@@ -70,12 +79,12 @@ func (r *Runtime) turn(ctx context.Context, m Envelope, session string, o Option
 	if err != nil {
 		return nil, err
 	}
-	output, failed := r.runModel(ctx, m, prompt, session, state, o)
+	output, noModel, failed := r.runModel(ctx, m, prompt, session, state, o)
 	err = r.SaveState(context.WithValue(ctx, modelErrorKey{}, failed), session, state, m, output)
 	if err = errors.Join(failed, err); err != nil {
 		return nil, err
 	}
-	messages, err := r.RenderOutbound(ctx, m, session, state, output)
+	messages, err := r.RenderOutbound(context.WithValue(ctx, noModelKey{}, noModel), m, session, state, output)
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +93,14 @@ func (r *Runtime) turn(ctx context.Context, m Envelope, session string, o Option
 			return nil, err
 		}
 	}
-	return &Result{Session: session, Output: output, Messages: messages}, nil
+	return &Result{Session: session, Output: output, Messages: messages, NoModel: noModel}, nil
 }
 
+// noModelKey is the key of the context's bool: whether the output is the prompt.
+type noModelKey struct{}
+
 // runModel gives the answer, or, if nobody runs a model, the prompt.
-func (r *Runtime) runModel(ctx context.Context, m Envelope, p Prompt, session string, s State, o Options) (string, error) {
+func (r *Runtime) runModel(ctx context.Context, m Envelope, p Prompt, session string, s State, o Options) (output string, noModel bool, err error) {
 	answer, err := r.answer(ctx, m, p, session, s, o)
 	if err == nil {
 		err = ctx.Err() // a plugin may have stopped without saying so
@@ -100,13 +112,13 @@ func (r *Runtime) runModel(ctx context.Context, m Envelope, p Prompt, session st
 	case errors.Is(err, ErrNoModel):
 		r.NotifyError(ctx, StageModel, err, m)
 		if len(p.Parts) > 0 {
-			return contentPrompt(m).words(), nil
+			return contentPrompt(m).words(), true, nil
 		}
-		return p.Text, nil
+		return p.Text, true, nil
 	case err != nil:
-		return "", err
+		return "", false, err
 	}
-	return *answer, nil
+	return *answer, false, nil
 }
 
 // answer asks for a text or a stream, whichever the first plugin that has either of them

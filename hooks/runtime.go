@@ -24,6 +24,10 @@ type Runtime struct {
 	// Tapes is the folder of the workspace whose tapes are used if no plugin provides a store;
 	// "" is Workspace.
 	Tapes string
+	// Enter, if it is set, is called before the turn of a message in a session begins, and the
+	// function that it returns when the turn is over. By it, turns of other processes are waited
+	// for; those of this runtime follow one another by themselves.
+	Enter func(ctx context.Context, session string, m Envelope) (leave func(), err error)
 
 	log      *slog.Logger
 	sessions sessions

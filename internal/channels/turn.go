@@ -84,6 +84,9 @@ func (m *Manager) dispatch(ctx context.Context, e hooks.Envelope) (delivered boo
 	if e.Text(hooks.KeyContent) == "" && e[hooks.KeyMedia] == nil {
 		return true, nil // there is nothing to say
 	}
+	if e[hooks.KeyNoModel] == true && e.Text(hooks.KeyKind) != hooks.KindError {
+		return true, nil // an echo; the error says why
+	}
 	stage := e.Text(hooks.KeyStage)                                                               // of an error
 	if b, ok := ctx.Value(batchKey{}).(*batch); ok && (stage == "" || stage == hooks.StageTurn) { // else the answer is still to come
 		if err := m.answering(b); err != nil {

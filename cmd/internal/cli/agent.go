@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +26,7 @@ type AgentOptions struct {
 	Folder   string // where the command was typed
 	Version  string
 	Verbose  bool
+	NoWait   bool // a turn fails where it would wait for another process
 	Warn     func(text string)
 }
 
@@ -35,6 +38,9 @@ type TurnResult struct {
 	Session  string           `json:"session_id"`
 	Output   string           `json:"output"`
 	Messages []map[string]any `json:"messages"`
+	NoModel  bool             `json:"no_model,omitempty"` // the output is the prompt
+	// Problem says why no model has run.
+	Problem string `json:"-"`
 }
 
 // HookLine says how a plugin does with one hook.
@@ -72,15 +78,19 @@ func (a *App) withAgent(run func(ctx context.Context, host Host, o AgentOptions)
 
 func newRunCmd(a *App) *cobra.Command {
 	var m TurnMessage
+	var noWait bool
 	cmd := &cobra.Command{
-		Use:   "run MESSAGE [--session-id ID] [--channel NAME] [--chat-id ID]",
+		Use:   "run MESSAGE [--session-id ID] [--channel NAME] [--chat-id ID] [--no-wait]",
 		Short: "Let the agent answer one message",
 		Long: `Run one turn of the agent, and print what it sends out. The turn is recorded on the tape of
 its session, which has the session's name.
 
-The message may be a command, which begins with a comma: ,help lists them. Without a model
-the answer is the message itself; tape onboard asks for one, or set TAPE_MODEL or
-tape config model.`,
+The message may be a command, which begins with a comma: ,help lists them. Other messages
+need a model: tape onboard asks for one, or set TAPE_MODEL or tape config model. Without one,
+--json gives an object with "no_model": true, whose output is the prompt, and all else fails.
+
+While another process has a turn on the session, this one waits; --no-wait fails at once,
+with exit code 5.`,
 		Example: `  tape run "why does the build fail?"
   tape run --session-id review "look at the last commit"
   tape run ,tape.info --json`,
@@ -90,18 +100,26 @@ tape config model.`,
 	f.StringVar(&m.Session, "session-id", "", "the session's `ID` (default: CHANNEL:CHAT)")
 	f.StringVar(&m.Channel, "channel", "cli", "where the message is said to come from: a channel's `NAME`")
 	f.StringVar(&m.Chat, "chat-id", "local", "the `ID` of the chat in that channel")
+	f.BoolVar(&noWait, "no-wait", false, "fail if another process has a turn on the session")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error {
-			m.Text = args[0]
+			m.Text, o.NoWait = args[0], noWait
 			result, err := host.Turn(ctx, o, m)
 			if err != nil {
 				return err
 			}
 			if a.json {
+				if result.Problem != "" {
+					a.warn(result.Problem)
+				}
 				return a.emit(result)
 			}
+			answered := slices.ContainsFunc(result.Messages, func(out map[string]any) bool { return out["no_model"] != true })
+			if result.NoModel && !answered {
+				return &cliError{msg: cmp.Or(result.Problem, "no model is set: tape onboard asks for one")}
+			}
 			for _, out := range result.Messages {
-				if text, _ := out["content"].(string); text != "" {
+				if text, _ := out["content"].(string); text != "" && out["no_model"] != true {
 					a.line(display.Text(text))
 				}
 			}

@@ -79,6 +79,7 @@ func newAssembly(ctx context.Context, o cli.AgentOptions, own func(a *assembly) 
 		a.log = slog.New(slog.NewTextHandler(o.Err, nil))
 	}
 	a.rt = hooks.New(a.log)
+	a.rt.Enter = a.enter
 	a.rt.Workspace, a.rt.Tapes = o.Project, o.Store.Dir()
 	s, err := modelSettings(o)
 	if err != nil {
@@ -160,7 +161,7 @@ func (c client) Form(model string) (view.Format, error) {
 type noModel struct{ error }
 
 func (noModel) Error() string {
-	return "no model is set: tape onboard asks for one, and tape config model PROVIDER:MODEL sets one"
+	return "no model is set: tape onboard asks for one, and tape config model PROVIDER:MODEL or TAPE_MODEL sets one"
 }
 func (e noModel) Unwrap() error { return e.error }
 

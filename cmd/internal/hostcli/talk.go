@@ -3,6 +3,7 @@ package hostcli
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,12 +18,20 @@ import (
 func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (result cli.TurnResult, err error) {
 	var mu sync.Mutex
 	var told []string
+	var problem string
 	a, err := newAssembly(ctx, o, func(a *assembly) error {
 		return a.rt.Register(&hooks.Plugin{Name: "run", DispatchOutbound: func(_ context.Context, e hooks.Envelope) (bool, error) {
 			if e.Text(hooks.KeyKind) == hooks.KindError && e.Text(hooks.KeyStage) != hooks.StageTurn {
 				mu.Lock()
 				defer mu.Unlock()
-				told = append(told, e.Text(hooks.KeyContent))
+				switch text := e.Text(hooks.KeyContent); {
+				case e.Text(hooks.KeyStage) == stageWaiting:
+					o.Warn(text) // now, as it may take long
+				case e[hooks.KeyNoModel] == true:
+					problem = strings.TrimPrefix(text, "Error: ")
+				default:
+					told = append(told, text)
+				}
 			}
 			return true, nil
 		}})
@@ -43,7 +52,7 @@ func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (re
 	if err != nil {
 		return result, err
 	}
-	result = cli.TurnResult{Session: r.Session, Output: r.Output, Messages: []map[string]any{}}
+	result = cli.TurnResult{Session: r.Session, Output: r.Output, Messages: []map[string]any{}, NoModel: r.NoModel, Problem: problem}
 	for _, e := range r.Messages {
 		result.Messages = append(result.Messages, e)
 	}
@@ -59,7 +68,7 @@ func (Host) Chat(ctx context.Context, o cli.AgentOptions, session string) error 
 	defer end()
 	var m *channels.Manager
 	a, err := newAssembly(ctx, o, func(a *assembly) (err error) {
-		m, err = channels.New(a.rt, channels.Options{Dir: a.messages("chat-" + layout.TapeSlug(session)), Only: []string{terminal.Name},
+		m, err = channels.New(a.rt, channels.Options{Dir: a.chatMessages(ctx, session), Only: []string{terminal.Name},
 			Silence: -1, Grace: time.Second, Tape: a.tape, Log: a.log})
 		if err != nil {
 			return err

@@ -1,0 +1,68 @@
+package hostcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"tape/hooks"
+	"tape/internal/agent"
+	"tape/internal/disk"
+	"tape/internal/layout"
+)
+
+// stageWaiting is the stage of the message that says that a turn waits for another process.
+const stageWaiting = "waiting"
+
+// enter lets a turn begin when no other process has one on the same tape, in the order in which
+// they came. Who writes to the tape without a turn does not wait.
+func (a *assembly) enter(ctx context.Context, session string, m hooks.Envelope) (leave func(), err error) {
+	store, err := a.rt.TapeStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tape := agent.TapeName(session)
+	fs := disk.Like(store.Dir())
+	leave, err = fs.Queue(ctx, store.PrivatePath("turns", layout.TapeSlug(tape)), a.NoWait, func(pid int) {
+		who := "another process"
+		if pid > 0 {
+			who = fmt.Sprintf("process %d", pid)
+		}
+		out := hooks.Envelope{hooks.KeyKind: hooks.KindError, hooks.KeyStage: stageWaiting,
+			hooks.KeyContent: fmt.Sprintf("session %s: waiting for the turn of %s to end", session, who)}
+		for _, key := range []string{hooks.KeySession, hooks.KeyChannel, hooks.KeyChat, hooks.KeyOutputChannel} {
+			if v, ok := m[key]; ok {
+				out[key] = v
+			}
+		}
+		if _, err := a.rt.Dispatch(ctx, out); err != nil {
+			a.log.Warn("it was not said that a turn waits", "error", err)
+		}
+	})
+	if errors.Is(err, disk.ErrLocked) {
+		return nil, &layout.Error{Class: layout.ErrBusy, Msg: fmt.Sprintf("session %s: another process has a turn", session),
+			Way: layout.Words("without --no-wait, tape run waits for its end")}
+	}
+	return leave, err
+}
+
+// chatMessages is the folder of a chat's messages. A second chat on a session has one of its own.
+func (a *assembly) chatMessages(ctx context.Context, session string) string {
+	const most = 10
+	first := a.messages("chat-" + layout.TapeSlug(session))
+	for n := 1; n <= most; n++ {
+		dir := first
+		if n > 1 {
+			dir = fmt.Sprintf("%s.%d", first, n)
+		}
+		lock, err := (*disk.FS)(nil).Lock(ctx, filepath.Join(dir, "lock"), 0)
+		if err == nil {
+			_ = lock.Unlock()
+		}
+		if !errors.Is(err, disk.ErrLocked) {
+			return dir
+		}
+	}
+	return first // which will say that it is taken
+}
