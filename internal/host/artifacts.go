@@ -3,18 +3,19 @@ package host
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 	"time"
 
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
+	"tape/internal/host/mask"
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -60,7 +61,76 @@ func addArtifact(c *call) (any, error) {
 	if err := c.s.lanes.Append(c.ctx(), t.Tape, &lanes.Job{Drafts: []repo.Draft{d}}); err != nil {
 		return nil, err
 	}
-	return artifactAnswer(t, a, expires), nil
+	return artifactAnswer(t, c.shown(t, a), expires), nil
+}
+
+// shown is an artifact as the caller sees it.
+func (c *call) shown(t sees, a repo.Artifact) repo.Artifact {
+	if t.full {
+		return a
+	}
+	seen := c.s.mask.Artifact(a.SHA256, c.open(t.Tape))
+	a.ID, a.SHA256, a.Size = seen.ID, seen.ID, seen.Size
+	a.Name, a.MIMEType = c.s.mask.Text(a.Name), c.s.mask.Text(a.MIMEType)
+	return a
+}
+
+// storedID is the id of an artifact that the caller may see under another one.
+func (c *call) storedID(t sees, id string) (string, error) {
+	if t.full {
+		return id, nil
+	}
+	hash, ok := c.s.mask.Real(id)
+	if ok || layout.IsArtifactName(id) && c.s.mask.Artifact(id, c.open(t.Tape)).ID == id {
+		return cmp.Or(hash, id), nil
+	}
+	list, err := t.Artifacts(c.ctx())
+	if err != nil {
+		return "", err
+	}
+	for _, a := range list {
+		if len(id) >= minID && strings.HasPrefix(c.s.mask.Artifact(a.SHA256, c.open(t.Tape)).ID, id) {
+			if hash != "" && hash != a.SHA256 {
+				return "", api.Invalid("several artifacts begin with %q: give more of the id", id)
+			}
+			hash = a.SHA256
+		}
+	}
+	if hash == "" {
+		return "", api.NotFound("artifact")
+	}
+	return hash, nil
+}
+
+const minID = 4 // characters of an id that stand for it
+
+// stored is a payload with the references to artifacts as they are, of a caller who sees them otherwise.
+func (c *call) stored(t sees, payload json.RawMessage) (json.RawMessage, error) {
+	if t.full || !bytes.Contains(payload, []byte(layout.ArtifactKey)) {
+		return payload, nil
+	}
+	for _, a := range layout.Artifacts(payload) {
+		hash, ok := c.s.mask.Real(a.SHA256)
+		if !ok {
+			continue
+		}
+		is, r, err := t.OpenArtifact(c.ctx(), hash)
+		if errors.Is(err, repo.ErrNotFound) {
+			continue
+		}
+		if err = errors.Join(err, closed(r)); err != nil {
+			return nil, err
+		}
+		payload = layout.RenameArtifact(payload, a, is.Artifact)
+	}
+	return payload, nil
+}
+
+func closed(r io.Closer) error {
+	if r == nil {
+		return nil
+	}
+	return r.Close()
 }
 
 func artifactAnswer(t sees, a repo.Artifact, expires string) api.ArtifactAnswer {
@@ -73,7 +143,11 @@ func (c *call) artifact() (t sees, a repo.ArtifactInfo, content io.ReadSeekClose
 		return
 	}
 	c.resource = t.Name() + "/" + c.r.PathValue("artifact_id")
-	a, content, err = t.OpenArtifact(c.ctx(), c.r.PathValue("artifact_id"))
+	id, err := c.storedID(t, c.r.PathValue("artifact_id"))
+	if err != nil {
+		return
+	}
+	a, content, err = t.OpenArtifact(c.ctx(), id)
 	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrInvalid) {
 		err = api.NotFound("artifact")
 	}
@@ -98,7 +172,7 @@ func getArtifact(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return artifactAnswer(t, a.Artifact, expires), content.Close()
+	return artifactAnswer(t, c.shown(t, a.Artifact), expires), content.Close()
 }
 
 // artifactContent gives all of it, a Range, or with offset or length a part as JSON.
@@ -125,25 +199,23 @@ func artifactContent(c *call) (any, error) {
 	return nil, nil
 }
 
-const maxMasked = maxBody // of a content that is searched for secrets
-
-// maskedContent is a content as the caller may see it: a text without its secrets. The numbers of
-// bytes are those of what is seen.
+// maskedContent is a content as the caller may see it: without its secrets. The numbers of bytes are
+// those of what is seen.
 func (c *call) maskedContent(t sees, a *repo.ArtifactInfo, content io.ReadSeeker) (io.ReadSeeker, error) {
 	if t.full {
 		return content, nil
 	}
-	if a.Size > maxMasked {
-		return nil, api.TooLarge("the artifact, for a run whose policy is not unmasked,", maxMasked)
+	stored := a.SHA256
+	seen := c.s.mask.Artifact(stored, c.open(t.Tape))
+	a.Artifact = c.shown(t, a.Artifact)
+	switch {
+	case seen.ID == stored:
+		return content, nil
+	case seen.Withheld:
+		return nil, api.TooLarge("the artifact, for a run whose policy is not unmasked,", mask.MaxContent)
 	}
 	data, err := io.ReadAll(content)
-	if err != nil {
-		return nil, err
-	}
-	if masked := c.s.mask.Content(data); !bytes.Equal(masked, data) {
-		data, a.Size, a.SHA256 = masked, int64(len(masked)), fmt.Sprintf("%x", sha256.Sum256(masked))
-	}
-	return bytes.NewReader(data), nil
+	return bytes.NewReader(c.s.mask.Content(data)), err
 }
 
 func (c *call) part(a repo.ArtifactInfo, content io.ReadSeeker) (any, error) {

@@ -272,7 +272,7 @@ type sees struct {
 
 // tape is a conversation that the caller may see. An empty name is its own.
 func (c *call) tape(name string) (sees, error) {
-	out := sees{thread: c.query("thread_id"), full: c.run == nil || c.run.Policy.Unmasked}
+	out := sees{thread: c.query("thread_id"), full: c.mine().full}
 	if c.run != nil {
 		if name == "" {
 			name = c.run.Tape
@@ -313,6 +313,14 @@ func hidden(err error) error {
 		return api.NotFound("conversation")
 	}
 	return err
+}
+
+// needs refuses what the caller's run has no scope for.
+func (c *call) needs(scope string) error {
+	if c.run == nil {
+		return nil
+	}
+	return c.run.Need(scope)
 }
 
 // runID is the id of the run that calls, "" for the admin.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
@@ -20,8 +19,12 @@ import (
 func (c *call) contextOf(t sees, r *runs.Run, q *api.RunRequest) (api.RunContext, error) {
 	t.thread, t.full = r.Thread, r.Policy.Unmasked
 	policy := start.PolicyOf(q.Manifest)
-	out := api.RunContext{RunID: r.ID, Trigger: "event", Event: orNull(q.Event), Conversation: r.Tape, Actor: q.Actor, Subject: q.Subject, Input: q.Input,
-		Delivery: orNull(q.Delivery), Resources: map[string]json.RawMessage{}, State: map[string]json.RawMessage{}, Config: public(q.Config), Bootstrap: []api.Item{},
+	given, err := given(c.s, t, q)
+	if err != nil {
+		return api.RunContext{}, err
+	}
+	out := api.RunContext{RunID: r.ID, Trigger: "event", Event: orNull(given.Event), Conversation: r.Tape, Actor: given.Actor, Subject: given.Subject, Input: given.Input,
+		Delivery: orNull(given.Delivery), Resources: map[string]json.RawMessage{}, State: map[string]json.RawMessage{}, Config: given.Config, Bootstrap: []api.Item{},
 		Runtime: api.Runtime{Runner: r.Runner, Binding: r.Binding, Scopes: r.Scopes, Deadline: r.Deadline,
 			SessionKey: start.SessionKey(q.Workspace, q.Bot, r.Binding, r.Runner, r.Tape, r.Thread)}}
 	if q.Event == nil {
@@ -34,13 +37,13 @@ func (c *call) contextOf(t sees, r *runs.Run, q *api.RunRequest) (api.RunContext
 		}
 	}
 	if r.May("state.read") {
-		values, err := c.s.stateOf(c.ctx(), r.Tape)
+		values, err := c.s.stateOf(c.ctx(), t, r.Tape)
 		if err != nil {
 			return out, err
 		}
 		for k, v := range values {
 			if k.Scope == lanes.ScopeConversation && k.Thread == r.Thread {
-				out.State[k.Key] = c.s.masked(t, v.Value)
+				out.State[k.Key] = v.Value
 			}
 		}
 	}
@@ -48,22 +51,22 @@ func (c *call) contextOf(t sees, r *runs.Run, q *api.RunRequest) (api.RunContext
 	if err != nil {
 		return out, err
 	}
-	end, _, err := c.scan(sees{Tape: t.Tape}, paging{limit: 1}, func(repo.Entry) bool { return true })
+	end, _, err := c.scan(sees{Tape: t.Tape, full: true}, paging{limit: 1}, func(repo.Entry) bool { return true })
 	if err != nil || len(end) == 0 {
 		return out, err
 	}
 	out.Context = api.ContextAccess{ConversationID: r.Tape, ThreadID: r.Thread, EventSeq: end[0].ID, InlinePolicy: policy, AvailableAPIs: apis(r)}
-	out.Context.LatestCursor = c.s.beside(bound("history", t.Branch(), t.thread), c.s.spotOf(end[0]))
+	out.Context.LatestCursor = c.s.beside(bound("history", t.Branch(), t.thread), end[0].at)
 	if len(last) > 0 {
 		out.Context.TranscriptSeq = last[0].ID
 	}
-	out.Context.HasHistoryBefore = slices.ContainsFunc(last, func(e repo.Entry) bool { return e.ID < r.StartSeq && e.ID > 1 })
+	out.Context.HasHistoryBefore = slices.ContainsFunc(last, func(e entry) bool { return e.ID < r.StartSeq && e.ID > 1 })
 	out.Bootstrap, err = c.bootstrap(t, policy, last, r)
 	return out, err
 }
 
 // bootstrap is the part of the history that a manifest asks for, the oldest first.
-func (c *call) bootstrap(t sees, p api.InlinePolicy, last []repo.Entry, r *runs.Run) ([]api.Item, error) {
+func (c *call) bootstrap(t sees, p api.InlinePolicy, last []entry, r *runs.Run) ([]api.Item, error) {
 	var summary *api.Item
 	if start.WantsSummary(p) {
 		var err error
@@ -81,17 +84,38 @@ func (c *call) bootstrap(t sees, p api.InlinePolicy, last []repo.Entry, r *runs.
 // summary is that of the last handoff that the caller sees and that has one.
 func (c *call) summary(t sees) (*api.Item, error) {
 	const most = 50 // handoffs that are looked at
-	phases, err := t.Phases(c.ctx())
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range slices.Backward(phases[max(0, len(phases)-most):]) {
-		got, _, err := c.scan(t, paging{at: spot{id: p.FirstID - 1}, forward: true, limit: 1}, func(e repo.Entry) bool { return e.Kind == repo.KindAnchor })
+	var ids []int64
+	if t.thread != "" {
+		var err error
+		if ids, err = c.handoffs(t); err != nil {
+			return nil, err
+		}
+	} else {
+		phases, err := t.Phases(c.ctx())
 		if err != nil {
 			return nil, err
 		}
-		if len(got) == 1 && got[0].ID == p.FirstID && transcript.TextOf(got[0].Kind, got[0].Payload) != "" {
-			item := c.s.item(t, got[0], false)
+		for _, p := range phases {
+			ids = append(ids, p.FirstID)
+		}
+	}
+	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range slices.Backward(ids[max(0, len(ids)-most):]) {
+		e, err := entryAt(c.ctx(), rev, id)
+		if err != nil {
+			return nil, err
+		}
+		shown := c.show(t, e)
+		if t.thread != "" {
+			if shown.Entry, err = lanes.AsAnchor(shown.Entry); err != nil {
+				return nil, err
+			}
+		}
+		if transcript.TextOf(shown.Kind, shown.Payload) != "" {
+			item := c.s.item(t, shown, false)
 			return &item, nil
 		}
 	}
@@ -116,17 +140,15 @@ func orNull(v json.RawMessage) json.RawMessage {
 	return v
 }
 
-// public leaves out variables that are private by their names.
-func public(config map[string]json.RawMessage) map[string]json.RawMessage {
-	out := map[string]json.RawMessage{}
-	for k, v := range config {
-		low := strings.ToLower(k)
-		if strings.HasPrefix(k, "_") || slices.ContainsFunc([]string{"secret", "token", "key", "password", "credential"}, func(w string) bool { return strings.Contains(low, w) }) {
-			continue
-		}
-		out[k] = v
+// given is what a run is started with, as it may see that.
+func given(s *Server, t sees, q *api.RunRequest) (api.Given, error) {
+	var out api.Given
+	raw, err := json.Marshal(api.Given{Event: q.Event, Input: q.Input, Actor: q.Actor, Subject: q.Subject, Delivery: q.Delivery, Config: start.Public(q.Config)})
+	if err == nil {
+		out.Config = map[string]json.RawMessage{}
+		err = json.Unmarshal(s.masked(t, raw), &out)
 	}
-	return out
+	return out, err
 }
 
 // refOf is what is given in the place of static content.
@@ -138,12 +160,14 @@ func refOf(s runs.Static) json.RawMessage {
 	return data
 }
 
-func staticsOf(given map[string]json.RawMessage) ([]runs.Static, error) {
+// staticsOf are the contents as the run sees them: the hash of one that has a secret would tell who guesses it.
+func (s *Server) staticsOf(t sees, given map[string]json.RawMessage) ([]runs.Static, error) {
 	var out []runs.Static
 	size := 0
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		sum := sha256.Sum256(given[name])
-		out = append(out, runs.Static{Name: name, SHA256: hex.EncodeToString(sum[:]), Value: given[name]})
+		value := s.masked(t, given[name])
+		sum := sha256.Sum256(value)
+		out = append(out, runs.Static{Name: name, SHA256: hex.EncodeToString(sum[:]), Value: value})
 		size += len(given[name])
 	}
 	if size > maxResult {

@@ -13,6 +13,12 @@ func (s *Server) fail(c *call, err error) {
 	if p.Status == http.StatusInternalServerError && c.r.Context().Err() == nil {
 		s.Log.Error("request", "method", c.r.Method, "path", c.r.URL.Path, "error", err)
 	}
+	if c.run != nil && !c.run.Policy.Unmasked { // it may name what stands on the tape
+		p.Message = s.mask.Text(p.Message)
+		if hint, ok := p.Details["hint"].(string); ok {
+			p.Details["hint"] = s.mask.Text(hint)
+		}
+	}
 	h := c.w.Header()
 	if p.After > 0 {
 		h.Set("Retry-After", strconv.Itoa(int((p.After+time.Second-1)/time.Second)))

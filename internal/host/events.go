@@ -28,7 +28,14 @@ func (c *call) eventQuery() (t sees, query string, keep func(repo.Entry) bool, e
 		types = strings.Split(text, ",")
 	}
 	keep = func(e repo.Entry) bool {
-		return len(types) == 0 || slices.Contains(types, transcript.TypeOf(e)) || slices.Contains(types, e.Kind)
+		if len(types) == 0 {
+			return true
+		}
+		name, kind := transcript.TypeOf(e), e.Kind
+		if !t.full {
+			name, kind = c.s.mask.Text(name), c.s.mask.Text(kind)
+		}
+		return slices.Contains(types, name) || slices.Contains(types, kind)
 	}
 	return t, bound("events", t.Branch(), t.thread, strings.Join(types, ",")), keep, nil
 }
@@ -54,9 +61,8 @@ func events(c *call) (any, error) {
 	return out, nil
 }
 
-func (s *Server) event(t sees, e repo.Entry, query string) api.EventItem {
-	return api.EventItem{EventID: fmt.Sprintf("%s@%d", t.Name(), e.ID), ConversationID: t.Name(), ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Type: transcript.TypeOf(e),
-		Seq: e.ID, Cursor: s.beside(query, s.spotOf(e)), CreatedAt: e.Date, Data: s.masked(t, e.Payload), Metadata: s.masked(t, e.Meta)}
+func (s *Server) event(t sees, e entry, query string) api.EventItem {
+	return transcript.Event(t.Name(), e.Entry, s.beside(query, e.at))
 }
 
 // oneEvent is an entry by its number in the tape, or by its event_id.
@@ -174,7 +180,7 @@ func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() 
 			return err
 		}
 		for more := now != looked || now == ""; more; {
-			var got []repo.Entry
+			var got []entry
 			var seen repo.Entry
 			if got, more, err = c.scan(t, p, func(e repo.Entry) bool { seen = e; return keep(e) }); err != nil {
 				return err
@@ -184,8 +190,8 @@ func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() 
 				if err != nil {
 					return err
 				}
-				p.at, quiet = c.s.spotOf(e), time.Now()
-				if err := write(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", c.s.beside(p.query, p.at), oneLine(transcript.TypeOf(e)), data)); err != nil {
+				p.at, quiet = e.at, time.Now()
+				if err := write(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", c.s.beside(p.query, p.at), oneLine(transcript.TypeOf(e.Entry)), data)); err != nil {
 					return err
 				}
 			}

@@ -2,19 +2,18 @@ package host
 
 import (
 	"encoding/json"
-	"fmt"
+	"io"
 	"slices"
-	"strconv"
 
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
+	"tape/internal/host/mask"
 	"tape/internal/host/transcript"
 	"tape/internal/jsonl"
 	"tape/repo"
 )
 
 const (
-	maxText = 4_000   // characters of a text in a transcript
 	maxPage = 4 << 20 // bytes of a page's entries, if it has more than one
 )
 
@@ -54,8 +53,28 @@ func (c *call) paging(query string) (p paging, err error) {
 	return p, err
 }
 
-// scan reads the entries of a page, in its order.
-func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.Entry, more bool, err error) {
+// entry is one as the caller sees it, with the place of the one that is stored.
+type entry struct {
+	repo.Entry
+	at spot
+}
+
+// show is an entry as the caller sees it.
+func (c *call) show(t sees, e repo.Entry) entry {
+	out := entry{e, c.s.spotOf(e)}
+	if !t.full {
+		out.Entry = c.s.mask.Entry(e, c.open(t.Tape))
+	}
+	return out
+}
+
+// open opens artifacts of a tape for the mask.
+func (c *call) open(t *repo.Tape) mask.Open {
+	return func(hash string) (io.ReadCloser, error) { return t.Artifact(c.ctx(), hash) }
+}
+
+// scan reads the entries of a page, in its order. keep is asked of entries as they are.
+func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []entry, more bool, err error) {
 	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
 	if err != nil {
 		return nil, false, err
@@ -63,12 +82,13 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 	if p.forward {
 		return c.scanForward(rev, t, p, keep)
 	}
+	var found []repo.Entry
 	size, stands := 0, p.at.line == ""
 	end := p.at.id
 	if end == 0 {
 		end = rev.Last() + 1
 	}
-	for width := int64(p.limit) + 1; end > 1 && len(out) <= p.limit; width *= 4 {
+	for width := int64(p.limit) + 1; end > 1 && len(found) <= p.limit; width *= 4 {
 		from := max(1, end-width)
 		var part []repo.Entry
 		for e, err := range rev.Entries(c.ctx(), from) {
@@ -87,17 +107,20 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []repo.En
 			return nil, false, moved(p.at)
 		}
 		slices.Reverse(part)
-		out = append(out, part...)
+		found = append(found, part...)
 		end = from
 	}
-	n := 0
-	for ; n < min(len(out), p.limit) && (n == 0 || size+len(out[n].Raw) <= maxPage); n++ {
-		size += len(out[n].Raw)
+	for _, e := range found[:min(len(found), p.limit)] {
+		shown := c.show(t, e)
+		if size += len(shown.Raw); len(out) > 0 && size > maxPage {
+			break
+		}
+		out = append(out, shown)
 	}
-	return out[:n], len(out) > n, nil
+	return out, len(found) > len(out), nil
 }
 
-func (c *call) scanForward(rev *repo.Revision, t sees, p paging, keep func(repo.Entry) bool) (out []repo.Entry, more bool, err error) {
+func (c *call) scanForward(rev *repo.Revision, t sees, p paging, keep func(repo.Entry) bool) (out []entry, more bool, err error) {
 	size, stands := 0, p.at.line == ""
 	for e, err := range rev.Entries(c.ctx(), max(1, p.at.id)) {
 		if err != nil {
@@ -109,10 +132,14 @@ func (c *call) scanForward(rev *repo.Revision, t sees, p paging, keep func(repo.
 		if e.ID <= p.at.id || !keep(e) || !t.visible(e) {
 			continue
 		}
-		if size += len(e.Raw); len(out) == p.limit || len(out) > 0 && size > maxPage {
+		if len(out) == p.limit {
 			return out, true, nil
 		}
-		out = append(out, e)
+		shown := c.show(t, e)
+		if size += len(shown.Raw); len(out) > 0 && size > maxPage {
+			return out, true, nil
+		}
+		out = append(out, shown)
 	}
 	if !stands {
 		return nil, false, moved(p.at)
@@ -121,11 +148,11 @@ func (c *call) scanForward(rev *repo.Revision, t sees, p paging, keep func(repo.
 }
 
 // cursors are those before and behind a page.
-func (c *call) cursors(p paging, got []repo.Entry, more bool) (next, prev string) {
+func (c *call) cursors(p paging, got []entry, more bool) (next, prev string) {
 	if len(got) > 0 {
-		prev = c.s.beside(p.query, c.s.spotOf(got[0]))
+		prev = c.s.beside(p.query, got[0].at)
 		if more || p.forward {
-			next = c.s.beside(p.query, c.s.spotOf(got[len(got)-1]))
+			next = c.s.beside(p.query, got[len(got)-1].at)
 		}
 	} else if p.forward {
 		next = c.s.beside(p.query, p.at)
@@ -169,41 +196,16 @@ func (c *call) flag(name string) (bool, error) {
 }
 
 // item is an entry as the transcript shows it.
-func (s *Server) item(t sees, e repo.Entry, binary bool) api.Item {
-	id := fmt.Sprintf("%s@%d", t.Name(), e.ID)
-	out := api.Item{TranscriptID: id, EventID: id, ConversationID: t.Name(), ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Role: transcript.RoleOf(e), ItemType: e.Kind,
-		Seq: e.ID, Cursor: s.beside(bound("history", t.Branch(), t.thread), s.spotOf(e)), CreatedAt: e.Date,
-		Metadata: s.masked(t, e.Meta), AttachmentRefs: []json.RawMessage{}}
-	for _, a := range repo.References(e) {
-		out.AttachmentRefs = append(out.AttachmentRefs, s.masked(t, a.Reference()))
-	}
-	payload := s.masked(t, e.Payload)
-	if !binary {
-		payload, out.ContentRedacted = transcript.WithoutBinary(payload)
-	}
-	text := transcript.TextOf(e.Kind, payload)
-	if cut := transcript.Cut(text, maxText); cut != text {
-		text, out.Truncated = cut, true
-	}
-	out.Content, out.ContentJSON = text, payload
-	if len(payload) > 8*maxText {
-		out.ContentJSON, out.Truncated = json.RawMessage("null"), true
-	}
-	if out.Truncated {
-		out.FullRef = "/v1/events/" + strconv.FormatInt(e.ID, 10)
-		if len(out.AttachmentRefs) > 0 {
-			out.FullRef = "/v1/artifacts/" + jsonl.GetString(out.AttachmentRefs[0], "id")
-		}
-	}
-	return out
+func (s *Server) item(t sees, e entry, binary bool) api.Item {
+	return transcript.Item(t.Name(), e.Entry, s.beside(bound("history", t.Branch(), t.thread), e.at), binary)
 }
 
 // masked is JSON without its secrets, where they are to be masked.
 func (s *Server) masked(t sees, value json.RawMessage) json.RawMessage {
-	if len(value) == 0 {
+	switch {
+	case len(value) == 0:
 		return json.RawMessage("{}")
-	}
-	if t.full {
+	case t.full:
 		return value
 	}
 	return s.mask.JSON(value)

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -57,7 +58,7 @@ func TestArtifactsAreMasked(t *testing.T) {
 	var png api.ArtifactAnswer
 	masked.with("Content-Type", "image/png").want(201, "POST", "/artifacts", "\x89PNG\x00"+secret, &png)
 	ref := fmt.Sprintf(`{"id":%q,"mime_type":"text/plain","name":"","size_bytes":%d,"sha256":%q}`, art.ID, art.Size, art.ID)
-	p.want(201, "POST", "/tapes/c/entries", `{"entries":[{"kind":"tool_result","payload":{"results":[{"text":"see","artifact":`+ref+`}]}}]}`, nil)
+	masked.want(201, "POST", "/tapes/c/entries", `{"entries":[{"kind":"tool_result","payload":{"results":[{"text":"see","artifact":`+ref+`}]}}]}`, nil)
 	for _, path := range []string{"/content", "/content?offset=0&length=1000"} {
 		_, body, _ := masked.ask("GET", "/artifacts/"+art.ID+path, nil)
 		var part api.ArtifactPart
@@ -68,8 +69,15 @@ func TestArtifactsAreMasked(t *testing.T) {
 			t.Errorf("%s: %q", path, s)
 		}
 	}
-	if _, body, _ := full.ask("GET", "/artifacts/"+art.ID+"/content", nil); string(body) != text {
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
+	if _, body, _ := full.ask("GET", "/artifacts/"+sum+"/content", nil); string(body) != text {
 		t.Errorf("unmasked: %q", body)
+	}
+	masked.fails(404, "not_found", "GET", "/artifacts/"+sum, nil) // a right guess is not confirmed
+	masked.fails(404, "not_found", "GET", "/artifacts/"+sum[:12], nil)
+	masked.want(200, "GET", "/artifacts/"+art.ID[:12], nil, &art)
+	if _, body, _ := masked.ask("GET", "/history", nil); !strings.Contains(string(body), art.ID) || strings.Contains(string(body), sum) || art.SHA256 != art.ID {
+		t.Errorf("%s %+v", body, art)
 	}
 	if _, body, _ := masked.ask("GET", "/artifacts/"+png.ID+"/content", nil); !strings.HasPrefix(string(body), "\x89PNG\x00[redacted:") {
 		t.Errorf("what is no text is not masked: %q", body)

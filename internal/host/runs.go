@@ -129,7 +129,7 @@ func (c *call) newRun(q *api.RunRequest) (*runs.Run, sees, error) {
 		Tape: name, Thread: q.Thread, Actor: q.Actor.ID, Subject: q.Subject.ID, Scopes: scopes, Policy: q.Policy, Status: runs.Running, Started: now,
 		Deadline: now.Add(life)}, now)
 	t.thread, t.full = r.Thread, q.Policy.Unmasked
-	r.Static, err = staticsOf(q.Static)
+	r.Static, err = c.s.staticsOf(t, q.Static)
 	return r, t, err
 }
 

@@ -2,12 +2,12 @@ package host
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"tape/index"
 	"tape/internal/host/api"
+	"tape/internal/host/search"
 	"tape/internal/host/transcript"
 	"tape/repo"
 )
@@ -15,16 +15,12 @@ import (
 // lookedAt is how many hits are looked at for those of one thread.
 const lookedAt = 1_000
 
-// filters of a search, as JSON.
-type filters struct {
-	Kinds []string `json:"kinds"`
-	Roles []string `json:"roles"`
-	Since string   `json:"since"`
-	Until string   `json:"until"`
-}
-
 func searchHistory(c *call) (any, error) {
-	t, err := c.tape(c.query("conversation_id"))
+	f, err := search.FiltersOf(c.r.URL.Query())
+	if err != nil {
+		return nil, err
+	}
+	t, err := c.tape(f.Conversation)
 	if err != nil {
 		return nil, err
 	}
@@ -32,57 +28,57 @@ func searchHistory(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := c.query("q")
-	if strings.TrimSpace(text) == "" {
-		return nil, api.Invalid("q is missing: give words that stand in what you look for")
-	}
-	q, err := filtered(c.query("filters"), c.s.Now())
+	s, err := f.Search(c.query("q"), c.s.Now())
 	if err != nil {
 		return nil, err
+	}
+	if len(f.EventTypes) > 0 { // they may be of entries that no transcript has
+		if err := c.needs("events.read"); err != nil {
+			return nil, err
+		}
 	}
 	limit := int(top)
-	if t.thread != "" {
-		limit = lookedAt
+	if t.thread != "" { // what others say counts for relevance, and would show in the order
+		limit, s.Newest, s.AsSpelt = lookedAt, true, true
 	}
-	q.Limit = repo.N(limit)
-	x := index.New(c.s.Store, nil) // it is for one goroutine, and opening it is cheap
+	s.Tapes, s.Query.Limit = []*repo.Tape{t.Tape}, repo.N(limit)
+	x := index.New(c.s.Store, c.seenIndex(t)) // it is for one goroutine, and opening it is cheap
 	defer x.Close()
-	res, err := x.Search(c.ctx(), index.Search{Text: text, Tapes: []*repo.Tape{t.Tape}, Query: q, Width: 300, NoFold: true})
+	res, err := x.Search(c.ctx(), s)
 	if err != nil {
 		return nil, err
 	}
-	hits := slices.DeleteFunc(res.Hits, func(h index.Hit) bool { return !t.visible(h.Entry) || !transcript.Has(h.Entry) })
+	hits := slices.DeleteFunc(res.Hits, func(h index.Hit) bool { return !t.visible(h.Entry) || !f.Keeps(h.Entry) })
 	out := api.Hits{Items: []api.Found{}, Matches: len(hits), Exact: len(res.Hits) < limit}
 	for _, h := range hits[:min(len(hits), int(top))] {
-		found := api.Found{Item: c.s.item(t, h.Entry, false), Score: h.Score, Snippet: h.Snippet}
-		if string(c.s.masked(t, h.Payload)) != string(h.Payload) || found.ContentRedacted || !t.full && string(c.s.mask.Content(h.Attached)) != string(h.Attached) {
-			found.Snippet = transcript.Cut(found.Content, 300) // a snippet may have a part of what is masked
+		got, _, err := c.scan(t, paging{at: spot{id: h.ID - 1}, forward: true, limit: 1}, func(repo.Entry) bool { return true })
+		if err != nil {
+			return nil, err
+		}
+		if len(got) == 0 || got[0].ID != h.ID { // it has gone meanwhile
+			continue
+		}
+		found := api.Found{Item: c.s.item(t, got[0], false), Score: h.Score, Snippet: h.Snippet}
+		if t.thread != "" {
+			found.Score = 0
+		}
+		if found.ContentRedacted {
+			found.Snippet = transcript.Cut(found.Content, 300)
+		}
+		if !f.Artifacts() {
+			found.AttachmentRefs = []json.RawMessage{}
 		}
 		out.Items = append(out.Items, found)
 	}
 	return out, nil
 }
 
-func filtered(text string, now time.Time) (q repo.Query, err error) {
-	q.Kinds = []string{repo.KindMessage, repo.KindSystem, repo.KindToolCall, repo.KindToolResult, repo.KindAnchor}
-	if text == "" {
-		return q, nil
+// seenIndex is the index of what the caller sees; nil is that of all that stands there. A masked run
+// could else find out by its words, one beginning after the other, what is masked.
+func (c *call) seenIndex(t sees) *index.Options {
+	if t.full {
+		return nil
 	}
-	var f filters
-	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
-		return q, api.Invalid("filters is no JSON object of kinds, roles, since and until: %v", err)
-	}
-	if len(f.Kinds) > 0 {
-		q.Kinds = f.Kinds
-	}
-	q.Roles = f.Roles
-	if f.Since != "" {
-		q.Since, err = repo.ParseSince(f.Since, now)
-	}
-	if err == nil && f.Until != "" {
-		q.Until, err = repo.ParseUntil(f.Until, now)
-	}
-	return q, err
+	return &index.Options{Shown: &index.Shown{Version: fmt.Sprintf("%s %x", c.s.Version, c.s.sign("index")[:4]),
+		Entry: func(t *repo.Tape, e repo.Entry) repo.Entry { return c.s.mask.Entry(e, c.open(t)) }}}
 }

@@ -57,8 +57,8 @@ func (c *call) stateAt(changes bool) (tape string, k lanes.StateKey, err error) 
 	return hostTape, k, nil
 }
 
-// stateOf is the state that a tape has now.
-func (s *Server) stateOf(ctx context.Context, tape string) (map[lanes.StateKey]lanes.StateValue, error) {
+// stateOf is the state that a tape has now, as the caller sees it: with keys and values masked.
+func (s *Server) stateOf(ctx context.Context, see sees, tape string) (map[lanes.StateKey]lanes.StateValue, error) {
 	t, err := s.Store.Tape(ctx, tape)
 	if tape == hostTape && errors.Is(err, repo.ErrNotFound) {
 		return nil, nil
@@ -66,12 +66,25 @@ func (s *Server) stateOf(ctx context.Context, tape string) (map[lanes.StateKey]l
 	if err != nil {
 		return nil, err
 	}
-	return s.lanes.Of(t).StateNow(ctx, t)
+	all, err := s.lanes.Of(t).StateNow(ctx, t)
+	if err != nil || see.full {
+		return all, err
+	}
+	out := make(map[lanes.StateKey]lanes.StateValue, len(all))
+	for k, v := range all {
+		v.Value = s.mask.Named(k.Key, v.Value)
+		if k.Key = s.mask.Text(k.Key); out[k].Seq < v.Seq { // two may look alike
+			out[k] = v
+		}
+	}
+	return out, nil
 }
 
+// mine is what the caller sees of no tape.
+func (c *call) mine() sees { return sees{full: c.run == nil || c.run.Policy.Unmasked} }
+
 func (c *call) stateAnswer(k lanes.StateKey, v lanes.StateValue) api.StateAnswer {
-	seen := sees{full: c.run == nil || c.run.Policy.Unmasked}
-	return api.StateAnswer{Scope: k.Scope, Key: k.Key, Value: c.s.masked(seen, v.Value), Version: fmt.Sprintf("%q", fmt.Sprint(v.Seq))}
+	return api.StateAnswer{Scope: k.Scope, Key: k.Key, Value: v.Value, Version: fmt.Sprintf("%q", fmt.Sprint(v.Seq))}
 }
 
 func getState(c *call) (any, error) {
@@ -79,7 +92,7 @@ func getState(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.s.stateOf(c.ctx(), tape)
+	all, err := c.s.stateOf(c.ctx(), c.mine(), tape)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +114,7 @@ func listState(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.s.stateOf(c.ctx(), tape)
+	all, err := c.s.stateOf(c.ctx(), c.mine(), tape)
 	if err != nil {
 		return nil, err
 	}

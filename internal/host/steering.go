@@ -53,5 +53,10 @@ func pullSteering(c *call) (any, error) {
 		r.Steering = out.Items
 		return nil, err
 	}
+	if !c.mine().full {
+		for i := range out.Items {
+			out.Items[i].Text = c.s.mask.Text(out.Items[i].Text)
+		}
+	}
 	return out, nil
 }

@@ -79,6 +79,9 @@ func anchors(c *call) (any, error) {
 		phases, out.HasMore = phases[n:], true
 	}
 	for _, p := range phases {
+		if !t.full {
+			p.Name = c.s.mask.Text(p.Name)
+		}
 		out.Items = append(out.Items, api.AnchorItem{Name: p.Name, Seq: p.FirstID, Phase: p.Seq, Entries: p.Entries, State: c.s.masked(t, p.State)})
 	}
 	return out, nil
@@ -104,11 +107,7 @@ func tapeContext(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := api.ContextAnswer{Messages: []json.RawMessage{}, Tokens: built.Tokens}
-	for _, m := range built.Messages {
-		out.Messages = append(out.Messages, c.s.masked(t, m))
-	}
-	return out, nil
+	return api.ContextAnswer{Messages: append([]json.RawMessage{}, built.Messages...), Tokens: built.Tokens}, nil
 }
 
 // maxContext bounds the entries that a context is made of, in bytes: the newest count.
@@ -140,6 +139,7 @@ func (c *call) contextEntries(t sees) (out []repo.Entry, err error) {
 		if !t.visible(e) {
 			continue
 		}
+		e = c.show(t, e).Entry
 		if e.ID == last {
 			if e, err = lanes.AsAnchor(e); err != nil {
 				return nil, err

@@ -94,12 +94,12 @@ func (c *call) threadAnchors(t sees) ([]api.AnchorItem, error) {
 	for i, id := range ids {
 		e, err := entryAt(c.ctx(), rev, id)
 		if err == nil {
-			e, err = lanes.AsAnchor(e)
+			e, err = lanes.AsAnchor(c.show(t, e).Entry)
 		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, api.AnchorItem{Name: jsonl.GetString(e.Payload, "name"), Seq: id, Phase: i + 1, State: c.s.masked(t, jsonl.Get(e.Payload, "state"))})
+		out = append(out, api.AnchorItem{Name: jsonl.GetString(e.Payload, "name"), Seq: id, Phase: i + 1, State: jsonl.Get(e.Payload, "state")})
 	}
 	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"tape/internal/host/api"
 	"tape/internal/host/authorship"
@@ -65,6 +66,9 @@ func appendEntries(c *call) (any, error) {
 			if err := authorship.Check(e.Kind, e.Payload, e.Meta); err != nil {
 				return nil, err
 			}
+		}
+		if e.Payload, err = c.stored(t, e.Payload); err != nil {
+			return nil, err
 		}
 		meta, err := lanes.Stamp(e.Meta, c.runID(), t.thread, key, j.Request, c.author())
 		if err != nil {
@@ -152,6 +156,9 @@ func fork(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.findAnchor(t, &q.At); err != nil {
+		return nil, err
+	}
 	again, err := c.keyed(t, "fork", key, data)
 	if err != nil {
 		return nil, err
@@ -173,6 +180,25 @@ func fork(c *call) (any, error) {
 		err = c.noteFork(t, q.Name, base.Start)
 	}
 	return api.ForkAnswer{Tape: f.Name(), Base: base.Entry, Repeated: again}, err
+}
+
+// findAnchor puts an anchor's name in the place of the one under which the caller sees it. What is near
+// to a name is no hint for who may not see that.
+func (c *call) findAnchor(t sees, at *string) error {
+	if t.full || *at == "" || strings.HasPrefix(*at, "@") {
+		return nil
+	}
+	phases, err := t.Phases(c.ctx())
+	if err != nil {
+		return err
+	}
+	for _, p := range slices.Backward(phases) {
+		if c.s.mask.Text(p.Name) == *at {
+			*at = p.Name
+			return nil
+		}
+	}
+	return api.NotFound("anchor: GET /v1/tapes/{tape}/anchors lists them; an entry is named as @17")
 }
 
 func mergeFork(c *call) (any, error) {

@@ -5,9 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"strings"
-	"sync"
 )
 
 // A fingerprint is a hash that anybody can compute: who sees one can try weak passwords until one
@@ -36,24 +34,34 @@ func (f Finding) Keyed(key []byte) Finding {
 	return f
 }
 
-// told matches RULE:FINGERPRINT, as marks have it, and the lists in meta.
-var told = sync.OnceValue(func() *regexp.Regexp {
-	var rules []string
-	for _, r := range Rules() {
-		rules = append(rules, regexp.QuoteMeta(r.ID))
-	}
-	return regexp.MustCompile(`([\["]|\[redacted:)(` + strings.Join(rules, "|") + `):([0-9a-f]{16})([\]"])`)
-})
-
 // KeyMarks replaces the fingerprints of marks, and of the lists that an entry's meta has, by keyed
 // ones, where they are not keyed yet.
 func KeyMarks(key, text []byte) []byte {
-	if !bytes.Contains(text, []byte("redacted")) && !bytes.Contains(text, []byte(`"secrets"`)) {
+	const size = 2 * fingerprintSize
+	var out []byte
+	done := 0
+	for i := 0; ; {
+		at := bytes.IndexByte(text[i:], ':')
+		if at < 0 {
+			break
+		}
+		i += at + 1
+		end := i + size
+		if end >= len(text) || text[end] != ']' && text[end] != '"' || !IsFingerprint(string(text[i:end])) {
+			continue
+		}
+		from := i - 1
+		for from > 0 && (isWord(text[from-1]) || text[from-1] == '-') {
+			from--
+		}
+		opened := from > 0 && text[from-1] == '"' || bytes.HasSuffix(text[:from], []byte(marker))
+		if opened && isRule(text[from:i-1]) {
+			out = append(append(out, text[done:i]...), Keyed(key, string(text[i:end]))...)
+			done = end
+		}
+	}
+	if done == 0 {
 		return text
 	}
-	return told().ReplaceAllFunc(text, func(found []byte) []byte {
-		at := bytes.LastIndexByte(found, ':') + 1
-		end := len(found) - 1
-		return append(append(bytes.Clone(found[:at]), Keyed(key, string(found[at:end]))...), found[end])
-	})
+	return append(out, text[done:]...)
 }

@@ -54,7 +54,9 @@ func (f *finder) match(ctx context.Context, c *candidate) (bool, error) {
 		return false, err
 	}
 	f.body = text.AppendEntry(f.body[:0], c.entry.Kind, c.entry.Payload)
-	f.body = store.AppendAttached(f.body, c.entry)
+	if !f.s.Own {
+		f.body = store.AppendAttached(f.body, c.entry)
+	}
 	var ok bool
 	if c.match, ok = f.query.Match(f.body); ok {
 		c.text, f.body = f.body, nil

@@ -45,6 +45,8 @@ type Search struct {
 	Tapes []*repo.Tape
 	Query repo.Query
 
+	// Own looks at what entries say, and not at the texts of their artifacts.
+	Own bool
 	// Types, if there are any, are kinds of entries and names of events: others are left out.
 	Types []string
 

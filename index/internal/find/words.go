@@ -158,6 +158,7 @@ func (f *finder) answer(ctx context.Context) (*Result, error) {
 	if f.query.Empty() {
 		expr, sure = query.Expr{Op: query.None}, true
 	}
+	sure = sure && !f.s.Own // the index has both
 	found, err := f.eval.eval(expr)
 	if err == nil {
 		found, err = f.filter(found)

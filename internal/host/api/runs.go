@@ -86,6 +86,16 @@ type RunRequest struct {
 	Config       map[string]json.RawMessage `json:"config,omitempty"`
 }
 
+// Given is the part of a request that the run's context repeats.
+type Given struct {
+	Event    json.RawMessage            `json:"event,omitempty"`
+	Input    Input                      `json:"input,omitzero"`
+	Actor    Party                      `json:"actor,omitzero"`
+	Subject  Party                      `json:"subject,omitzero"`
+	Delivery json.RawMessage            `json:"delivery,omitempty"`
+	Config   map[string]json.RawMessage `json:"config,omitempty"`
+}
+
 // RunStarted is a run with its token, which is told this once.
 type RunStarted struct {
 	RunID   string     `json:"run_id"`

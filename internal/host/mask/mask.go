@@ -65,6 +65,9 @@ func (m *Masker) line(e repo.Entry) []byte {
 			raw = bytes.ReplaceAll(raw, member("value", value), member("value", m.Named(name, value)))
 		}
 	}
+	if meta := jsonl.Get(raw, "meta"); bytes.Contains(meta, []byte(hashed)) {
+		raw = bytes.Replace(raw, meta, without(meta, hashed), 1)
+	}
 	if e.Kind == repo.KindEvent && jsonl.GetString(payload, "name") == purged {
 		for print := range jsonl.Elements(jsonl.Get(payload, "data", "fingerprints")) {
 			if text := string(bytes.Trim(print, `"`)); secrets.IsFingerprint(text) {
@@ -73,6 +76,19 @@ func (m *Masker) line(e repo.Entry) []byte {
 		}
 	}
 	return raw
+}
+
+// hashed is what the meta of an entry has of the request that wrote it: a hash over all that it said.
+const hashed = "request_sha256"
+
+func without(object []byte, name string) []byte {
+	out := []byte{'{'}
+	for key, value := range jsonl.Fields(object) {
+		if key != name {
+			out = append(append(append(jsonl.AppendString(out, key), ':'), value...), ',')
+		}
+	}
+	return append(bytes.TrimSuffix(out, []byte(",")), '}')
 }
 
 const purged = "tape.purged" // the event that records a purge

@@ -3,13 +3,16 @@
 package start
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
 	"tape/internal/host/api"
 	"tape/internal/jsonl"
+	"tape/internal/secrets"
 	"tape/repo"
 )
 
@@ -130,6 +133,46 @@ func SessionKey(parts ...string) string {
 		parts[i] = escape.Replace(part)
 	}
 	return strings.Join(parts, "/")
+}
+
+// Public are the variables that a run is given: those that hold no secret, by their names or by their
+// values, and whose names do not begin with _. So it is with what is in them.
+func Public(config map[string]json.RawMessage) map[string]json.RawMessage {
+	scanner, out := secrets.New(), map[string]json.RawMessage{}
+	for name, raw := range config {
+		var value any
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		if d.Decode(&value) != nil || isPrivate(scanner, name, value) {
+			continue
+		}
+		if kept, err := json.Marshal(withoutPrivate(scanner, value)); err == nil {
+			out[name] = kept
+		}
+	}
+	return out
+}
+
+func isPrivate(scanner *secrets.Scanner, name string, value any) bool {
+	text, _ := value.(string)
+	return strings.HasPrefix(name, "_") || secrets.SensitiveName(name) || scanner.SensitiveValue(text)
+}
+
+func withoutPrivate(scanner *secrets.Scanner, value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, func(name string, value any) bool { return isPrivate(scanner, name, value) })
+		for name := range v {
+			v[name] = withoutPrivate(scanner, v[name])
+		}
+	case []any:
+		v = slices.DeleteFunc(v, func(value any) bool { return isPrivate(scanner, "", value) })
+		for i := range v {
+			v[i] = withoutPrivate(scanner, v[i])
+		}
+		return v
+	}
+	return value
 }
 
 // Started is what the event run.started says.

@@ -11,18 +11,43 @@ import (
 	"tape/repo"
 )
 
+// The results of runs that tell of tools, which are kept as events.
+const (
+	toolStarted   = "tool.call.started"
+	toolCompleted = "tool.call.completed"
+)
+
+// Types are the types of the entries that are part of a conversation's transcript, by what they are there.
+func Types() map[string][]string {
+	return map[string][]string{repo.KindMessage: {repo.KindMessage}, repo.KindSystem: {repo.KindSystem}, repo.KindAnchor: {repo.KindAnchor},
+		repo.KindToolCall: {repo.KindToolCall, toolStarted}, repo.KindToolResult: {repo.KindToolResult, toolCompleted}}
+}
+
 // Has reports whether an entry is part of the conversation's transcript.
 func Has(e repo.Entry) bool {
-	switch e.Kind {
+	switch KindOf(e) {
 	case repo.KindMessage, repo.KindSystem, repo.KindToolCall, repo.KindToolResult, repo.KindAnchor:
 		return true
 	}
 	return false
 }
 
+// KindOf is what an entry is in the transcript: what a run has told of a tool is a call or a result.
+func KindOf(e repo.Entry) string {
+	if e.Kind == repo.KindEvent {
+		switch jsonl.GetString(e.Payload, "name") {
+		case toolStarted:
+			return repo.KindToolCall
+		case toolCompleted:
+			return repo.KindToolResult
+		}
+	}
+	return e.Kind
+}
+
 // RoleOf is who speaks in an entry.
 func RoleOf(e repo.Entry) string {
-	switch e.Kind {
+	switch KindOf(e) {
 	case repo.KindToolCall:
 		return "assistant"
 	case repo.KindToolResult:
@@ -45,8 +70,11 @@ func TypeOf(e repo.Entry) string {
 
 // TextOf is what an entry says in words.
 func TextOf(kind string, payload []byte) string {
-	if kind == repo.KindAnchor {
+	switch kind {
+	case repo.KindAnchor:
 		return jsonl.GetString(jsonl.Get(payload, "state"), "summary")
+	case repo.KindEvent:
+		return toolText(jsonl.Get(payload, "data"))
 	}
 	content := jsonl.Get(payload, "content")
 	if text := jsonl.GetString(payload, "content"); text != "" || len(content) == 0 || content[0] != '[' {
@@ -59,6 +87,20 @@ func TextOf(kind string, payload []byte) string {
 		}
 	}
 	return strings.Join(parts, "\n")
+}
+
+// toolText is what a run has told of a tool: what came of it, or with what it was called.
+func toolText(data []byte) string {
+	for _, key := range []string{"content", "result", "output", "text", "error", "arguments", "input"} {
+		value := jsonl.Get(data, key)
+		if text := jsonl.GetString(data, key); text != "" {
+			return text
+		}
+		if len(value) > 0 && value[0] != '"' && string(value) != "null" {
+			return string(value)
+		}
+	}
+	return ""
 }
 
 // Cut keeps the first characters of a text.
