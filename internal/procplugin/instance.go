@@ -67,7 +67,8 @@ func start(ctx context.Context, c Config, o Options, serve server) (*instance, e
 	defer theirErr.Close()
 	in.cmd.Stdout, in.cmd.Stderr = theirOut, theirErr
 	if err := in.cmd.Start(); err != nil {
-		return nil, errors.Join(err, stdout.Close(), stderr.Close(), stdin.Close())
+		_ = stdin.Close() // Start has closed it mostly
+		return nil, errors.Join(err, stdout.Close(), stderr.Close())
 	}
 	go in.write(stdin)
 	go in.keepLog(stderr)

@@ -1,6 +1,7 @@
 package procplugin
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -87,6 +88,26 @@ func TestARequiredPluginThatIsOffDenies(t *testing.T) {
 	wantDenied(t, decide(), "exit status 3")
 	eventually(t, p, "off: it lists other hooks")
 	wantDenied(t, decide(), "it is off: it lists other hooks")
+}
+
+// What another plugin calls passes the same guards.
+func TestARequiredPluginDeniesCallsOfPlugins(t *testing.T) {
+	t.Parallel()
+	rt := hooks.New(slog.New(slog.DiscardHandler))
+	register(t, rt, "tools", 0, &hooks.Plugin{Tools: []hooks.Tool{{Name: "touch", Run: func(context.Context, hooks.ToolContext, json.RawMessage) (string, error) {
+		t.Error("the tool runs")
+		return "", nil
+	}}}})
+	p, _ := started(t, Config{Name: "guard", Required: true, Command: []string{"/no/such/program"}}, script{}, Options{})
+	if err := rt.Register(p.Plugin()); err != nil {
+		t.Fatal(err)
+	}
+	call := plainRequest{Method: "tool/call", Params: params{"name": "touch"}}
+	alone := call
+	alone.Params, alone.Alone = params{"name": "touch"}, true
+	const denied = `error -32000: denied: the required plugin "guard" failed: it is off: fork/exec /no/such/program: no such file or directory`
+	wantLines(t, answersOf(t, Options{Runtime: rt}, nil, call, alone, plainRequest{Method: "tool/call", Params: params{"name": "touch", "arguments": []any{}}}),
+		denied, denied, "error -32602: the arguments are an object")
 }
 
 // An answer that comes behind the time-out counts for nothing: neither for the call that it

@@ -1,0 +1,86 @@
+//go:build unix
+
+package hostcli
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tape/cmd/internal/agentstest/model"
+	"tape/repo"
+)
+
+// guardPlugin is a guard in the shell, whose answer to before_tool_call is a line of the shell.
+func guardPlugin(answer string) string {
+	return `while read -r line; do
+	id=${line#*\"id\":} id=${id%%,*}
+	case $line in
+	*initialize*) echo '{"jsonrpc":"2.0","id":1,"result":{"hooks":[{"name":"before_tool_call","timeout_ms":300}]}}' ;;
+	*hook/before_tool_call*) ` + answer + ` ;;
+	*shutdown*) echo '{"jsonrpc":"2.0","id":'"$id"',"result":{}}' ;;
+	esac
+done`
+}
+
+// TestGuardThatFails runs the program with a model that calls a tool, and a required guard that
+// fails in each way. The tool never runs, the person is told why, and so is the tape.
+func TestGuardThatFails(t *testing.T) {
+	server := model.New(model.Script{"delete it": {{Calls: []model.Call{tool("bash", `{"cmd":"touch ran"}`)}}, {Text: "I tried."}}}, call)
+	defer server.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ answer, why string }{
+		"error":       {`echo '{"jsonrpc":"2.0","id":'"$id"',"error":{"code":1,"message":"no idea"}}'`, "no idea"},
+		"time-out":    {`:`, "no answer within 300ms"},
+		"crash":       {`exit 3`, "exit status 3"},
+		"not started": {``, "it is off: "},
+		"wrong word":  {`echo '{"jsonrpc":"2.0","id":'"$id"',"result":{"value":{"action":"DENY"}}}'`, `the action is "DENY"; the hook takes {"action": "proceed"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			ws := filepath.Join(dir, "ws")
+			t.Setenv("TAPE_HOME", filepath.Join(dir, "home"))
+			store, _, err := repo.Init(t.Context(), ws, nil)
+			setting := `[{"name":"guard","command":["sh","guard.sh"],"required":true}]`
+			if c.answer == "" {
+				setting = `[{"name":"guard","command":["./gone"],"required":true}]`
+			}
+			if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "guard.sh"), []byte(guardPlugin(c.answer)), 0o600), store.SetSetting("plugins", setting)); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), self, "run", "delete it", "--session-id", "s")
+			var told bytes.Buffer
+			cmd.Dir, cmd.Stderr = dir, &told
+			cmd.Env = append(os.Environ(), envProgram+"=1", "TAPE_WORKSPACE="+ws, "HOME="+dir,
+				"TAPE_MODEL=openai:scripted", "OPENAI_BASE_URL="+server.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef")
+			out, err := cmd.Output()
+			if answered := err == nil && strings.Contains(string(out), "I tried."); answered == (c.answer == "") { // then the model is not asked either
+				t.Errorf("%v\n%s%s", err, out, told.String())
+			}
+			if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
+				t.Error("the tool has run")
+			}
+			if text := told.String(); !strings.Contains(text, `denied: the required plugin "guard" failed: `) || !strings.Contains(text, c.why) {
+				t.Errorf("the person is told %s", text)
+			}
+			tape, err := store.Tape(t.Context(), "s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := false
+			for e, err := range tape.Entries(t.Context(), repo.Query{Kinds: []string{repo.KindToolResult, repo.KindError}}) {
+				found = found || err == nil && strings.Contains(string(e.JSON()), `denied: the required plugin \"guard\" failed`)
+			}
+			if !found {
+				t.Error("the tape does not say why")
+			}
+		})
+	}
+}
