@@ -22,9 +22,9 @@ func (r *Runtime) failed(ctx context.Context, p *Plugin, hook string, err error)
 	case ctx.Err() != nil: // it was told to stop
 		return nil
 	case p.Required:
-		return fmt.Errorf("the required plugin %q failed: %v", p.Name, err)
+		return fmt.Errorf("the required plugin %q failed: %s", p.Name, err.Error())
 	}
-	r.tell(ctx, p, hook, fmt.Errorf("plugin %q failed and is skipped: %v", p.Name, err))
+	r.tell(ctx, p, hook, fmt.Errorf("plugin %q failed and is skipped: %s", p.Name, err.Error()))
 	return nil
 }
 

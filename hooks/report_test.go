@@ -80,8 +80,11 @@ func TestEachHookIsAsked(t *testing.T) {
 	if err := errors.Join(turn, further, tapeContext, admission, inbox, systemPrompt, channels, commands, config, models); err != nil || store == nil {
 		t.Errorf("%v; the store that is not there: %v", err, store)
 	}
-	r.BeforeModelCall(ctx, hooks.ModelCall{}, nil)
-	r.AfterModelCall(ctx, hooks.ModelCall{}, hooks.ModelResult{}, nil)
+	_, _, before := r.BeforeModelCall(ctx, hooks.ModelCall{}, nil)
+	after := r.AfterModelCall(ctx, hooks.ModelCall{}, hooks.ModelResult{}, nil)
+	if err := errors.Join(before, after); err != nil {
+		t.Error(err)
+	}
 	r.BeforeToolCall(ctx, hooks.ToolCall{}, nil)
 	r.AfterToolCall(ctx, hooks.ToolCall{}, hooks.ToolResult{}, nil)
 	for _, h := range r.Report() {

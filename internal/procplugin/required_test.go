@@ -194,7 +194,7 @@ func TestAnswersAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := toolDecision([]byte(raw[len(`{"value":`) : len(raw)-1])); err != nil || d.Action != hooks.Proceed || d.Arguments != nil {
+	if d, err := toolDecision(raw[len(`{"value":`) : len(raw)-1]); err != nil || d.Action != hooks.Proceed || d.Arguments != nil {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
