@@ -24,7 +24,8 @@ type Config struct {
 // Options are what plugins work with.
 type Options struct {
 	Host    string         // what the host calls itself: "tape 1.0"
-	Project string         // the project's folder, in which plugins are started; "": the current folder
+	Project string         // the project's folder
+	Dir     string         // where plugins are started; "": Project
 	Keys    []string       // secrets that no plugin gets by a variable that it does not name
 	Runtime *hooks.Runtime // whose tools plugins may call
 	// Tape gives a session's tape. ctx is that of the hook within which the plugin asks.

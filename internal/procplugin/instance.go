@@ -2,6 +2,7 @@ package procplugin
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,7 +49,7 @@ func start(ctx context.Context, c Config, o Options, serve server) (*instance, e
 		out: make(chan []byte, 4*requests), waited: make(chan struct{}), dead: make(chan struct{}),
 		calls: map[int]*call{}, late: map[int]bool{}, requests: map[string]*served{},
 	}
-	in.cmd.Dir, in.cmd.Env = o.Project, keys.CleanEnv(os.Environ(), c.Env, o.Keys...)
+	in.cmd.Dir, in.cmd.Env = cmp.Or(o.Dir, o.Project), keys.CleanEnv(os.Environ(), c.Env, o.Keys...)
 	apart(in.cmd)
 	stdin, err := in.cmd.StdinPipe()
 	if err != nil {

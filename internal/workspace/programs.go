@@ -62,6 +62,13 @@ type Server struct {
 	URL     string            `json:"url"`
 }
 
+// ProgramsDir is where plugins and MCP servers run that are set for all workspaces, so that no
+// file of a project can be meant by a path in their arguments.
+func ProgramsDir() (string, error) {
+	home, err := Home()
+	return filepath.Join(home, "programs"), err
+}
+
 // CheckPrograms refuses a new value of plugins or mcp_servers that could not be run. A command
 // that is a path is one in the project; without a project, as in a setting for all of them, it
 // would be another program in each, and is refused.

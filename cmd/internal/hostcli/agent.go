@@ -114,6 +114,10 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 	if err != nil {
 		home = "" // then there are no skills of the person's
 	}
+	serversDir, err := a.programsDir("mcp_servers")
+	if err != nil {
+		return err
+	}
 	var servers map[string]tools.Server
 	if err := jsonSetting(a.Store, "mcp_servers", &servers); err != nil {
 		return err
@@ -130,7 +134,7 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 	if err != nil {
 		return err
 	}
-	a.set = tools.New(tools.Options{Dir: project, Servers: servers, Keys: secret, PrivateWeb: private == "true", Log: a.log,
+	a.set = tools.New(tools.Options{Dir: project, Servers: servers, ServersDir: serversDir, Keys: secret, PrivateWeb: private == "true", Log: a.log,
 		CommandEnv: strings.FieldsFunc(a.Getenv("TAPE_COMMAND_ENV"), func(r rune) bool { return r == ',' || r == ' ' }),
 		Tape:       func(ctx context.Context, _ hooks.ToolContext) (*repo.Tape, error) { return agent.TapeOf(ctx) },
 		Skills: func(context.Context, hooks.ToolContext) ([]tools.Skill, error) {
@@ -190,17 +194,35 @@ func (a *assembly) programs(ctx context.Context, secret []string) error {
 	if err != nil {
 		return err
 	}
+	dir, err := a.programsDir("plugins")
+	if err != nil {
+		return err
+	}
 	var configs []procplugin.Config
 	for _, p := range list {
 		configs = append(configs, procplugin.Config(p))
 	}
-	a.procs = procplugin.StartAll(ctx, configs, procplugin.Options{Host: "tape " + a.Version, Project: a.Project, Keys: secret, Runtime: a.rt, Tape: a.tape, Log: a.log})
+	a.procs = procplugin.StartAll(ctx, configs, procplugin.Options{Host: "tape " + a.Version, Project: a.Project, Dir: dir, Keys: secret, Runtime: a.rt, Tape: a.tape, Log: a.log})
 	for _, p := range a.procs {
 		if err := a.rt.Register(p.Plugin()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// programsDir is where the programs of a setting run: in the project, or, so that no project's
+// files are meant, in a folder of the person's own where they are set for all workspaces.
+func (a *assembly) programsDir(key string) (string, error) {
+	_, global, err := (*workspace.Store)(a.Store).SettingFrom(key)
+	if err != nil || !global {
+		return a.Project, err
+	}
+	dir, err := workspace.ProgramsDir()
+	if err != nil {
+		return "", err
+	}
+	return dir, os.MkdirAll(dir, 0o700)
 }
 
 // warnOff tells a person which plugins could not be started.

@@ -212,9 +212,6 @@ func (b *onboarding) channel(ctx context.Context) error {
 	return nil
 }
 
-// agentSettings are those that plugins see, and may ask for.
-var agentSettings = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram"}
-
 // plugins asks the person for each setting that plugins would change.
 func (b *onboarding) plugins(ctx context.Context) error {
 	a, err := newAssembly(ctx, b.AgentOptions, nothingOwn)
@@ -224,7 +221,7 @@ func (b *onboarding) plugins(ctx context.Context) error {
 	defer a.close()
 	a.warnOff()
 	current := map[string]any{}
-	for _, key := range agentSettings {
+	for _, key := range workspace.GlobalKeys() {
 		text, err := b.Store.Setting(key)
 		if err != nil {
 			return err
@@ -242,7 +239,7 @@ func (b *onboarding) plugins(ctx context.Context) error {
 			continue
 		}
 		text, err := settingText(wanted[key])
-		if err == nil && !slices.Contains(agentSettings, key) {
+		if err == nil && !slices.Contains(workspace.GlobalKeys(), key) {
 			err = errors.New("the agent has no such setting")
 		}
 		if err == nil {

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"tape/cmd/internal/cli"
 	"tape/hooks"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -87,5 +89,27 @@ func TestOnboardAsksForWhatPluginsWant(t *testing.T) {
 		if !strings.Contains(out.String(), text) {
 			t.Errorf("it does not say %q:\n%s", text, out)
 		}
+	}
+}
+
+// A path in settings for all workspaces never means a file of a project.
+func TestGlobalProgramsDoNotRunInTheProject(t *testing.T) {
+	o, _ := pluginOptions(t)
+	if err := errors.Join(o.Store.SetSetting("plugins", ""), os.WriteFile(filepath.Join(o.Project, "plugin.sh"), []byte("touch ran"), 0o600),
+		workspace.SetGlobalSetting("plugins", `[{"name":"all","command":["sh","plugin.sh"]}]`),
+		workspace.SetGlobalSetting("mcp_servers", `{"all":{"command":"sh","args":["plugin.sh"]}}`)); err != nil {
+		t.Fatal(err)
+	}
+	a, err := newAssembly(t.Context(), o, nothingOwn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.close()
+	if off := a.procs[0].Off(); off == nil {
+		t.Error("the plugin runs")
+	}
+	a.set.All(t.Context())
+	if _, err := os.Stat(filepath.Join(o.Project, "ran")); err == nil {
+		t.Error("a file of the project has run")
 	}
 }

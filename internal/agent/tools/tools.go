@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"path/filepath"
@@ -20,6 +21,8 @@ type Options struct {
 	Tape    func(ctx context.Context, c hooks.ToolContext) (*repo.Tape, error) // nil: no tape tools, and long results are cut
 	Skills  func(ctx context.Context, c hooks.ToolContext) ([]Skill, error)    // nil: no tool skill
 	Servers map[string]Server                                                  // MCP servers, by name
+	// ServersDir is where MCP servers are started; "": Dir.
+	ServersDir string
 	// Keys are the texts of the providers' keys. They never stand in a result, nor in the
 	// environment of a command.
 	Keys       []string
@@ -61,7 +64,7 @@ func New(o Options) *Set {
 	s.shells = &shells{dir: o.Dir, env: environment(o.CommandEnv, o.Keys), guard: s.guard, all: map[string]*shell{}}
 	env := environment(nil, o.Keys)
 	for name, config := range o.Servers {
-		s.servers = append(s.servers, &server{Server: config, name: name, dir: o.Dir, env: env, guard: s.guard, log: o.Log})
+		s.servers = append(s.servers, &server{Server: config, name: name, dir: cmp.Or(o.ServersDir, o.Dir), env: env, guard: s.guard, log: o.Log})
 	}
 	slices.SortFunc(s.servers, func(a, b *server) int { return strings.Compare(a.name, b.name) })
 	s.built = slices.Concat(s.shells.tools(), s.files.tools(), []hooks.Tool{webTool(o.PrivateWeb)}, skillTools(o), tapeTools(o), artifactTools(o))
