@@ -1,10 +1,7 @@
 package host
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"tape/internal/host/api"
@@ -19,7 +16,7 @@ import (
 func (c *call) contextOf(t sees, r *runs.Run, q *api.RunRequest) (api.RunContext, error) {
 	t.thread, t.full = r.Thread, r.Policy.Unmasked
 	policy := start.PolicyOf(q.Manifest)
-	given, err := given(c.s, t, q)
+	given, err := start.GivenAs(q, func(v json.RawMessage) json.RawMessage { return c.s.masked(t, v) })
 	if err != nil {
 		return api.RunContext{}, err
 	}
@@ -33,7 +30,7 @@ func (c *call) contextOf(t sees, r *runs.Run, q *api.RunRequest) (api.RunContext
 	for _, st := range r.Static {
 		out.Resources[st.Name] = st.Value
 		if q.Manifest.WantsStaticContextRef {
-			out.Resources[st.Name] = refOf(st)
+			out.Resources[st.Name] = start.RefOf(st)
 		}
 	}
 	if r.May("state.read") {
@@ -138,42 +135,6 @@ func orNull(v json.RawMessage) json.RawMessage {
 		return json.RawMessage("null")
 	}
 	return v
-}
-
-// given is what a run is started with, as it may see that.
-func given(s *Server, t sees, q *api.RunRequest) (api.Given, error) {
-	var out api.Given
-	raw, err := json.Marshal(api.Given{Event: q.Event, Input: q.Input, Actor: q.Actor, Subject: q.Subject, Delivery: q.Delivery, Config: start.Public(q.Config)})
-	if err == nil {
-		out.Config = map[string]json.RawMessage{}
-		err = json.Unmarshal(s.masked(t, raw), &out)
-	}
-	return out, err
-}
-
-// refOf is what is given in the place of static content.
-func refOf(s runs.Static) json.RawMessage {
-	data, err := json.Marshal(map[string]string{"ref": "/v1/static/" + s.SHA256, "version": s.SHA256[:12], "sha256": s.SHA256})
-	if err != nil {
-		panic(err) // strings
-	}
-	return data
-}
-
-// staticsOf are the contents as the run sees them: the hash of one that has a secret would tell who guesses it.
-func (s *Server) staticsOf(t sees, given map[string]json.RawMessage) ([]runs.Static, error) {
-	var out []runs.Static
-	size := 0
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		value := s.masked(t, given[name])
-		sum := sha256.Sum256(value)
-		out = append(out, runs.Static{Name: name, SHA256: hex.EncodeToString(sum[:]), Value: value})
-		size += len(given[name])
-	}
-	if size > maxResult {
-		return nil, api.TooLarge("static", maxResult)
-	}
-	return out, nil
 }
 
 func getStatic(c *call) (any, error) {

@@ -7,8 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"tape/internal/host/api"
@@ -25,10 +25,7 @@ const (
 )
 
 // Scopes are all that a run may be allowed.
-func Scopes() []string {
-	return []string{"history.page", "history.search", "events.read", "artifacts.read", "artifacts.write", "state.read", "state.write",
-		"append", "fork", "cross_conversation"}
-}
+func Scopes() []string { return start.Scopes() }
 
 func random(bytes int) []byte {
 	b := make([]byte, bytes)
@@ -106,7 +103,7 @@ func (c *call) newRun(q *api.RunRequest) (*runs.Run, sees, error) {
 	if name == hostTape || name == auditTape {
 		return nil, sees{}, api.Invalid("the tape %s is the server's own", name)
 	}
-	scopes, err := granted(q)
+	scopes, err := start.Granted(q)
 	if err != nil {
 		return nil, sees{}, err
 	}
@@ -129,29 +126,8 @@ func (c *call) newRun(q *api.RunRequest) (*runs.Run, sees, error) {
 		Tape: name, Thread: q.Thread, Actor: q.Actor.ID, Subject: q.Subject.ID, Scopes: scopes, Policy: q.Policy, Status: runs.Running, Started: now,
 		Deadline: now.Add(life)}, now)
 	t.thread, t.full = r.Thread, q.Policy.Unmasked
-	r.Static, err = c.s.staticsOf(t, q.Static)
+	r.Static, err = start.Statics(q.Static, func(v json.RawMessage) json.RawMessage { return c.s.masked(t, v) })
 	return r, t, err
-}
-
-// granted is what manifest, policy and request all have; who says nothing has all.
-func granted(q *api.RunRequest) ([]string, error) {
-	out := Scopes()
-	without := start.Pulls(q.Manifest)
-	out = slices.DeleteFunc(out, func(s string) bool {
-		return s == "cross_conversation" && !slices.Contains(q.Scopes, s) || slices.Contains(without, s)
-	})
-	for _, list := range []*[]string{q.Manifest.Scopes, q.Policy.Scopes, &q.Scopes} {
-		if list == nil || list == &q.Scopes && q.Scopes == nil {
-			continue
-		}
-		for _, name := range *list {
-			if !slices.Contains(Scopes(), name) {
-				return nil, api.Invalid("there is no scope %.60q", name)
-			}
-		}
-		out = slices.DeleteFunc(out, func(s string) bool { return !slices.Contains(*list, s) })
-	}
-	return out, nil
 }
 
 // recordStart notes on the tape that a run has begun, and what it is to answer.

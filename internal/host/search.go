@@ -50,15 +50,16 @@ func searchHistory(c *call) (any, error) {
 	}
 	hits := slices.DeleteFunc(res.Hits, func(h index.Hit) bool { return !t.visible(h.Entry) || !f.Keeps(h.Entry) })
 	out := api.Hits{Items: []api.Found{}, Matches: len(hits), Exact: len(res.Hits) < limit}
+	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
+	if err != nil {
+		return nil, err
+	}
 	for _, h := range hits[:min(len(hits), int(top))] {
-		got, _, err := c.scan(t, paging{at: spot{id: h.ID - 1}, forward: true, limit: 1}, func(repo.Entry) bool { return true })
+		e, err := entryAt(c.ctx(), rev, h.ID) // as it is stored, of which the cursor is made
 		if err != nil {
 			return nil, err
 		}
-		if len(got) == 0 || got[0].ID != h.ID { // it has gone meanwhile
-			continue
-		}
-		found := api.Found{Item: c.s.item(t, got[0], false), Score: h.Score, Snippet: h.Snippet}
+		found := api.Found{Item: c.s.item(t, c.show(t, e), false), Score: h.Score, Snippet: h.Snippet}
 		if t.thread != "" {
 			found.Score = 0
 		}

@@ -78,8 +78,8 @@ func PolicyOf(m api.Manifest) api.InlinePolicy {
 	return p
 }
 
-// Pulls are the scopes that a manifest gives up by saying that the runner does not pull.
-func Pulls(m api.Manifest) (without []string) {
+// pulls are the scopes that a manifest gives up by saying that the runner does not pull.
+func pulls(m api.Manifest) (without []string) {
 	for scope, supports := range map[string]*bool{"history.page": m.SupportsHistoryPull, "history.search": m.SupportsHistorySearch, "artifacts.read": m.SupportsArtifactPull} {
 		if supports != nil && !*supports {
 			without = append(without, scope)
