@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"tape/internal/host/admission"
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
 	"tape/internal/host/mask"
@@ -181,20 +182,26 @@ func artifactContent(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
 	content, err := c.maskedContent(t, &a, file)
+	if err != nil || c.query("offset") != "" || c.query("length") != "" {
+		defer file.Close()
+		if err != nil {
+			return nil, err
+		}
+		return c.part(a, content)
+	}
+	waits, err := admission.Spool(c.s.private("waiting"), content, file)
 	if err != nil {
 		return nil, err
 	}
-	if c.query("offset") != "" || c.query("length") != "" {
-		return c.part(a, content)
-	}
+	defer waits.Close()
+	c.worked()
 	h := c.w.Header()
 	h.Set("Content-Type", a.MIMEType)
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.Name}))
 	h.Set("Content-Security-Policy", "sandbox")
 	h.Set("ETag", `"`+a.SHA256+`"`)
-	http.ServeContent(c.w, c.r, "", time.Time{}, content)
+	http.ServeContent(&problems{Writer: c.w, c: c}, c.r, "", time.Time{}, waits)
 	c.bytes = a.Size
 	return nil, nil
 }
@@ -233,4 +240,27 @@ func (c *call) part(a repo.ArtifactInfo, content io.ReadSeeker) (any, error) {
 	data, err := io.ReadAll(io.LimitReader(content, length))
 	return api.ArtifactPart{Offset: offset, Length: len(data), Size: a.Size, Base64: base64.StdEncoding.EncodeToString(data),
 		HasMore: offset+int64(len(data)) < a.Size}, err
+}
+
+// problems makes an answer of ours of a range that a content does not have.
+type problems struct {
+	*admission.Writer
+	c      *call
+	failed bool
+}
+
+func (w *problems) WriteHeader(status int) {
+	if status != http.StatusRequestedRangeNotSatisfiable {
+		w.Writer.WriteHeader(status)
+		return
+	}
+	w.failed = true
+	w.c.s.fail(w.c, api.NewProblem(status, "range_not_satisfiable", "the content has no such range: Content-Range says how long it is"))
+}
+
+func (w *problems) Write(data []byte) (int, error) {
+	if w.failed {
+		return len(data), nil
+	}
+	return w.Writer.Write(data)
 }

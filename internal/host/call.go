@@ -15,8 +15,10 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
+	"tape/internal/host/admission"
 	"tape/internal/host/api"
 	"tape/internal/host/auditlog"
 	"tape/internal/host/runs"
@@ -30,24 +32,35 @@ const (
 
 // call is one request.
 type call struct {
-	w     http.ResponseWriter
+	w     *admission.Writer
 	r     *http.Request
 	s     *Server
 	route *route
 	run   *runs.Run // whose token it came with; nil is the admin
+
+	worked func()   // gives back the memory that is held until the answer is made
+	leave  []func() // called when the answer is written
 
 	result   string // for the audit
 	resource string
 	bytes    int64
 }
 
+func newCall(w http.ResponseWriter, r *http.Request, s *Server, rt *route) *call {
+	out, ok := w.(*admission.Writer)
+	if !ok {
+		out = admission.NewWriter(w)
+	}
+	return &call{w: out, r: r, s: s, route: rt, worked: func() {}}
+}
+
 func (s *Server) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, rt := range routes() {
-		mux.HandleFunc(rt.Method+" /v1"+rt.Path, func(w http.ResponseWriter, r *http.Request) { s.serve(&call{w: w, r: r, s: s, route: &rt}) })
+		mux.HandleFunc(rt.Method+" /v1"+rt.Path, func(w http.ResponseWriter, r *http.Request) { s.serve(newCall(w, r, s, &rt)) })
 	}
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
-		s.fail(&call{w: w, r: r, s: s}, api.NotFound("endpoint; /v1/openapi.json lists them"))
+		s.fail(newCall(w, r, s, nil), api.NotFound("endpoint; /v1/openapi.json lists them"))
 	})
 	mux.HandleFunc("/", s.serveOther)
 	return mux
@@ -79,11 +92,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	w = admission.NewWriter(w)
+	r.Body = admission.Body(w, r)
 	if !ownHost(r.Host) || !ownOrigin(r) {
-		s.fail(&call{w: w, r: r, s: s}, api.NewProblem(http.StatusForbidden, "forbidden", "this server answers only to names of this machine, and to pages of its own"))
+		s.fail(newCall(w, r, s, nil), api.NewProblem(http.StatusForbidden, "forbidden", "this server answers only to names of this machine, and to pages of its own"))
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	s.mux.ServeHTTP(w, r)
 }
 
@@ -108,8 +123,14 @@ func ownOrigin(r *http.Request) bool {
 // serve checks in this order: the run of the path exists, who asks, what it may do. Which
 // conversation and thread it may see, each handler asks of call.tape.
 func (s *Server) serve(c *call) {
+	defer func() {
+		c.worked()
+		for _, f := range c.leave {
+			f()
+		}
+	}()
 	answer, err := c.do()
-	c.result = "ok"
+	c.result = cmp.Or(c.result, auditlog.OK)
 	if err != nil {
 		c.result = api.ProblemOf(err).Code
 	}
@@ -166,7 +187,40 @@ func (c *call) do() (any, error) {
 	if err := c.route.CheckQuery(c.r.URL.Query()); err != nil {
 		return nil, err
 	}
+	if err := c.admit(); err != nil {
+		return nil, err
+	}
 	return c.route.Do(c)
+}
+
+// admit takes what a request needs of the server's bounds, and bounds its time by the run's.
+func (c *call) admit() error {
+	stream := c.route.Media == "text/event-stream"
+	if c.run != nil {
+		leave, err := c.run.Use.Enter(stream)
+		if err != nil {
+			return err
+		}
+		c.leave = append(c.leave, leave)
+		if left := c.run.Deadline.Sub(c.s.Now()); left > 0 {
+			c.w.Until = time.Now().Add(left)
+			admission.Shorten(c.w, c.r, c.w.Until)
+			if !stream { // which says how the run ends
+				ctx, stop := context.WithTimeout(c.ctx(), left)
+				c.leave, c.r = append(c.leave, stop), c.r.WithContext(ctx)
+			}
+		}
+	}
+	if stream || c.route.Open || c.route.Method != http.MethodGet {
+		return nil
+	}
+	work := int64(admission.PageWork)
+	if strings.HasPrefix(c.route.Path, "/artifacts/") {
+		work = admission.ArtifactWork
+	}
+	done, err := c.s.limits.Work(c.ctx(), work)
+	c.worked = done
+	return err
 }
 
 // identify finds out who asks, and whether the run that the path names is its own.
@@ -206,13 +260,9 @@ func (c *call) ctx() context.Context { return c.r.Context() }
 
 // body reads the request's JSON.
 func (c *call) body(into any) ([]byte, error) {
-	data, err := io.ReadAll(c.r.Body)
+	data, err := c.read(c.r.Body)
 	if err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			return nil, err
-		}
-		return nil, api.Invalid("the body could not be read: %v", err)
+		return nil, err
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte("{}")
@@ -229,6 +279,18 @@ func (c *call) body(into any) ([]byte, error) {
 		return nil, api.Invalid("the body is more than one JSON value")
 	}
 	return data, nil
+}
+
+// read reads a body, for which there is so much memory for all of them.
+func (c *call) read(r io.Reader) ([]byte, error) {
+	data, done, err := c.s.limits.ReadAll(r)
+	c.leave = append(c.leave, done)
+	var large *http.MaxBytesError
+	var problem *api.Problem
+	if err != nil && !errors.As(err, &large) && !errors.As(err, &problem) {
+		err = api.Invalid("the body could not be read: %v", err)
+	}
+	return data, err
 }
 
 // number is a parameter within its caps: what is missing, 0 or less means the usual one.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"tape/internal/host/admission"
 	"tape/internal/host/api"
 	"time"
 )
@@ -27,6 +28,7 @@ func (s *Server) fail(c *call, err error) {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
 	c.result = p.Code
+	admission.Refuse(c.w, c.r)
 	s.answer(c, p.Status, api.ErrorAnswer{Error: *p})
 }
 
@@ -36,6 +38,13 @@ func (s *Server) answer(c *call, status int, body any) {
 		s.Log.Error("answer", "path", c.r.URL.Path, "error", err)
 		status, data = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"the answer cannot be written as JSON","retryable":false,"details":{}}}`)
 	}
+	written, ok := s.limits.Answer(len(data))
+	c.worked() // so there is never more than work and answers have
+	if !ok {
+		s.fail(c, admission.Busy())
+		return
+	}
+	defer written()
 	c.w.Header().Set("Content-Type", "application/json")
 	c.w.WriteHeader(status)
 	n, _ := c.w.Write(append(data, '\n')) // a client that has gone needs no answer

@@ -2,7 +2,6 @@ package host
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -122,7 +121,7 @@ func runEvents(c *call) (any, error) {
 const (
 	streamLook  = 100 * time.Millisecond // how often the tape is looked at
 	streamAlive = 15 * time.Second
-	slowReader  = 30 * time.Second // a client that takes nothing for so long is left
+	streamPage  = 256 << 10 // of a page that waits for its reader
 )
 
 // stream sends entries as they come, from the client's last one on, until it goes, the server
@@ -142,14 +141,11 @@ func (c *call) stream(t sees, p paging, keep func(repo.Entry) bool, over func() 
 	if _, _, err := c.scan(t, p, func(repo.Entry) bool { return true }); err != nil {
 		return nil, err // before the answer begins
 	}
-	p.limit = 100
+	p.limit, p.bytes = 100, streamPage
 	out := http.NewResponseController(c.w)
 	c.w.Header().Set("Content-Type", "text/event-stream")
 	c.w.WriteHeader(http.StatusOK)
 	write := func(text string) error {
-		if err := out.SetWriteDeadline(time.Now().Add(slowReader)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-			return err
-		}
 		n, err := fmt.Fprint(c.w, text)
 		c.bytes += int64(n)
 		if err == nil {
@@ -185,15 +181,17 @@ func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() 
 			if got, more, err = c.scan(t, p, func(e repo.Entry) bool { seen = e; return keep(e) }); err != nil {
 				return err
 			}
-			for _, e := range got {
-				data, err := json.Marshal(c.s.event(t, e, p.query))
-				if err != nil {
-					return err
-				}
-				p.at, quiet = e.at, time.Now()
-				if err := write(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", c.s.beside(p.query, p.at), oneLine(transcript.TypeOf(e.Entry)), data)); err != nil {
-					return err
-				}
+			done, ok := c.s.limits.Answer(sizeOf(got))
+			if !ok { // slow readers have all the room: it is read again when there is some
+				now, ended = "", false
+				break
+			}
+			err := c.send(t, &p, got, write)
+			if done(); err != nil {
+				return err
+			}
+			if len(got) > 0 {
+				quiet = time.Now()
 			}
 			if !more && seen.ID > p.at.id { // what is not for this stream is not looked at again
 				p.at = c.s.spotOf(seen)
@@ -217,6 +215,28 @@ func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() 
 		case <-tick.C:
 		}
 	}
+}
+
+// send writes a page of a stream.
+func (c *call) send(t sees, p *paging, got []entry, write func(string) error) error {
+	for _, e := range got {
+		data, err := json.Marshal(c.s.event(t, e, p.query))
+		if err != nil {
+			return err
+		}
+		p.at = e.at
+		if err := write(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", c.s.beside(p.query, p.at), oneLine(transcript.TypeOf(e.Entry)), data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sizeOf(got []entry) (n int) {
+	for _, e := range got {
+		n += len(e.Raw)
+	}
+	return n
 }
 
 // oneLine keeps what is recorded from looking like another line of the stream.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"slices"
@@ -28,7 +29,10 @@ type paging struct {
 	at      spot
 	forward bool
 	limit   int
+	bytes   int // of its entries; 0 is maxPage
 }
+
+func (p paging) most() int { return cmp.Or(p.bytes, maxPage) }
 
 func (c *call) paging(query string) (p paging, err error) {
 	p.query = query
@@ -112,7 +116,7 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []entry, 
 	}
 	for _, e := range found[:min(len(found), p.limit)] {
 		shown := c.show(t, e)
-		if size += len(shown.Raw); len(out) > 0 && size > maxPage {
+		if size += len(shown.Raw); len(out) > 0 && size > p.most() {
 			break
 		}
 		out = append(out, shown)
@@ -136,7 +140,7 @@ func (c *call) scanForward(rev *repo.Revision, t sees, p paging, keep func(repo.
 			return out, true, nil
 		}
 		shown := c.show(t, e)
-		if size += len(shown.Raw); len(out) > 0 && size > maxPage {
+		if size += len(shown.Raw); len(out) > 0 && size > p.most() {
 			return out, true, nil
 		}
 		out = append(out, shown)

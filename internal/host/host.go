@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tape/internal/disk"
+	"tape/internal/host/admission"
 	"tape/internal/host/api"
 	"tape/internal/host/auditlog"
 	"tape/internal/host/lanes"
@@ -55,6 +56,7 @@ type Server struct {
 	runs   runs.List
 	audit  *auditlog.Log
 	disk   *disk.FS
+	limits *admission.Limits
 	ending chan struct{} // closed when streams have to end
 	lanes  lanes.Lanes
 }
@@ -67,9 +69,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{Options: o, admin: sha256.Sum256([]byte(o.Token)), disk: disk.Like(o.Store.Dir()), ending: make(chan struct{})}
+	s := &Server{Options: o, admin: sha256.Sum256([]byte(o.Token)), disk: disk.Like(o.Store.Dir()), ending: make(chan struct{}), limits: admission.New()}
 	s.audit = auditlog.New(o.Now, o.Log, s.writeAudit)
-	for _, folder := range []string{"runs", "lanes"} {
+	for _, folder := range []string{"runs", "waiting", "lanes"} {
 		if err := s.disk.MkdirAll(s.private(folder)); err != nil {
 			return nil, err
 		}
@@ -200,14 +202,14 @@ const drainWithin = 10 * time.Second
 
 // Serve answers requests until the context ends, and then those that it has begun with.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
-	web := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	web := &http.Server{Handler: s, ReadHeaderTimeout: admission.HeaderTime, IdleTimeout: admission.IdleTime, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn)}
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	written := make(chan struct{})
 	go func() { defer close(written); s.background(writing) }()
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
-		go func() { failed <- web.Serve(l) }()
+		go func() { failed <- web.Serve(admission.Listen(l, admission.MostConns)) }()
 	}
 	var err error
 	select {

@@ -141,9 +141,9 @@ func listState(c *call) (any, error) {
 }
 
 func putState(c *call) (any, error) {
-	data, err := io.ReadAll(io.LimitReader(c.r.Body, maxState+1))
+	data, err := c.read(io.LimitReader(c.r.Body, maxState+1))
 	if err != nil {
-		return nil, api.Invalid("the body could not be read: %v", err)
+		return nil, err
 	}
 	if len(data) > maxState {
 		return nil, api.TooLarge("the value", maxState)

@@ -63,6 +63,7 @@ type Run struct {
 	Record // of what may change, Mu guards it
 
 	Rate admission.Rate
+	Use  admission.Use
 	Mu   sync.Mutex
 	call time.Time // the last one
 

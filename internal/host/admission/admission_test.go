@@ -1,0 +1,180 @@
+package admission
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// pipes is a listener whose connections are pipes, so that the clock of a test is theirs.
+type pipes struct {
+	next chan net.Conn
+	done chan struct{}
+}
+
+func newPipes() *pipes { return &pipes{make(chan net.Conn), make(chan struct{})} }
+
+func (p *pipes) dial() net.Conn {
+	mine, theirs := net.Pipe()
+	p.next <- theirs
+	return mine
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.next:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { close(p.done); return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+func TestListen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipes()
+		l := Listen(p, 2)
+		var got []net.Conn
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				got = append(got, c)
+			}
+		}()
+		for range 3 {
+			go p.dial()
+		}
+		synctest.Wait()
+		if len(got) != 2 {
+			t.Fatalf("%d connections are accepted", len(got))
+		}
+		_ = got[0].Close()
+		_ = got[0].Close() // frees nothing more
+		synctest.Wait()
+		go p.dial()
+		synctest.Wait()
+		if len(got) != 3 {
+			t.Errorf("%d connections are accepted", len(got))
+		}
+		_ = got[1].Close()
+		synctest.Wait()
+		_ = l.Close()
+		synctest.Wait()
+	})
+}
+
+// TestSlowClients: a reader may be slow as long as it reads, and until its run ends; a body has a
+// minute.
+func TestSlowClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 1 << 20
+		result := make(chan error, 1)
+		p := newPipes()
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			out := NewWriter(w)
+			r.Body = Body(w, r)
+			if r.URL.Path == "/ends" {
+				out.Until = time.Now().Add(5 * time.Second)
+			}
+			_, err := io.Copy(io.Discard, r.Body)
+			if err == nil {
+				_, err = out.Write(make([]byte, size))
+			}
+			result <- err
+		})}
+		go func() { _ = server.Serve(p) }()
+		ask := func(path string, length int, take func(*bufio.Reader) error) (took time.Duration, err error) {
+			c := p.dial()
+			defer c.Close()
+			began := time.Now()
+			fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", path, length)
+			if err := take(bufio.NewReader(c)); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+			err = <-result
+			return time.Since(began), err
+		}
+		_, err := ask("/", 0, func(r *bufio.Reader) error {
+			res, err := http.ReadResponse(r, nil)
+			for err == nil {
+				time.Sleep(10 * time.Second)
+				_, err = io.CopyN(io.Discard, res.Body, 8<<10)
+			}
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return err
+		})
+		if err != nil {
+			t.Errorf("a slow reader is left: %v", err)
+		}
+		nothing := func(*bufio.Reader) error { return nil }
+		for path, length := range map[string]int{"/nothing": 0, "/body": 10, "/ends": 0} {
+			took, err := ask(path, length, nothing)
+			most := time.Minute
+			if path == "/ends" {
+				most = 5 * time.Second
+			}
+			if !errors.Is(err, os.ErrDeadlineExceeded) || took > most {
+				t.Errorf("%s: %v after %s", path, err, took)
+			}
+		}
+		_ = server.Close()
+	})
+}
+
+func TestBudgets(t *testing.T) {
+	l := New()
+	data, done, err := l.ReadAll(strings.NewReader(strings.Repeat("x", 5<<20)))
+	if err != nil || len(data) != 5<<20 {
+		t.Fatal(len(data), err)
+	}
+	if held := bodyBytes - l.bodies.free; held < 5<<20 {
+		t.Errorf("%d bytes are counted", held)
+	}
+	var all []func()
+	for {
+		_, done, err := l.ReadAll(strings.NewReader(strings.Repeat("x", 5<<20)))
+		if err != nil {
+			break
+		}
+		all = append(all, done)
+	}
+	if len(all) == 0 || len(all) > bodyBytes/(5<<20) {
+		t.Errorf("%d bodies at once", len(all))
+	}
+	for _, f := range append(all, done) {
+		f()
+		f()
+	}
+	if l.bodies.free != bodyBytes {
+		t.Errorf("%d bytes are lost", bodyBytes-l.bodies.free)
+	}
+	var u Use
+	for range MostStreams {
+		if _, err := u.Enter(true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := u.Enter(true); err == nil {
+		t.Error("one stream too many")
+	}
+	if leave, err := u.Enter(false); err != nil {
+		t.Error(err)
+	} else {
+		leave()
+	}
+}
