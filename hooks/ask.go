@@ -92,7 +92,7 @@ func (r *Runtime) RenderOutbound(ctx context.Context, m Envelope, session string
 	messages := slices.DeleteFunc(slices.Concat(batches...), func(e Envelope) bool { return e == nil })
 	if len(messages) == 0 {
 		messages = []Envelope{reply(m, output, cmp.Or(m.Text(KeyKind), KindNormal))}
-		if noModel, _ := ctx.Value(noModelKey{}).(bool); noModel {
+		if NoModel(ctx) {
 			messages[0][KeyNoModel] = true
 		}
 	}

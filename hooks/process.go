@@ -80,11 +80,12 @@ func (r *Runtime) turn(ctx context.Context, m Envelope, session string, o Option
 		return nil, err
 	}
 	output, noModel, failed := r.runModel(ctx, m, prompt, session, state, o)
+	ctx = context.WithValue(ctx, noModelKey{}, noModel)
 	err = r.SaveState(context.WithValue(ctx, modelErrorKey{}, failed), session, state, m, output)
 	if err = errors.Join(failed, err); err != nil {
 		return nil, err
 	}
-	messages, err := r.RenderOutbound(context.WithValue(ctx, noModelKey{}, noModel), m, session, state, output)
+	messages, err := r.RenderOutbound(ctx, m, session, state, output)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +97,14 @@ func (r *Runtime) turn(ctx context.Context, m Envelope, session string, o Option
 	return &Result{Session: session, Output: output, Messages: messages, NoModel: noModel}, nil
 }
 
-// noModelKey is the key of the context's bool: whether the output is the prompt.
 type noModelKey struct{}
+
+// NoModel reports, in SaveState and behind it, whether no plugin has run the turn's model: the
+// output is the prompt.
+func NoModel(ctx context.Context) bool {
+	missing, _ := ctx.Value(noModelKey{}).(bool)
+	return missing
+}
 
 // runModel gives the answer, or, if nobody runs a model, the prompt.
 func (r *Runtime) runModel(ctx context.Context, m Envelope, p Prompt, session string, s State, o Options) (output string, noModel bool, err error) {
@@ -124,8 +131,19 @@ func (r *Runtime) runModel(ctx context.Context, m Envelope, p Prompt, session st
 // answer asks for a text or a stream, whichever the first plugin that has either of them
 // implements; if nobody answers, for the other.
 func (r *Runtime) answer(ctx context.Context, m Envelope, p Prompt, session string, s State, o Options) (*string, error) {
+	before := func(q *Plugin) (*string, error) {
+		if r.BeforeModel == nil {
+			return nil, nil
+		}
+		return r.BeforeModel(ctx, q.Name, p, session, s)
+	}
 	text := func() (*string, error) {
-		answer, err := first(ctx, r, "run_model", func(q *Plugin) (*string, error) { return q.RunModel(ctx, p, session, s) })
+		answer, err := first(ctx, r, "run_model", func(q *Plugin) (*string, error) {
+			if known, err := before(q); known != nil || err != nil {
+				return known, err
+			}
+			return q.RunModel(ctx, p, session, s)
+		})
 		if answer != nil && err == nil {
 			r.watch(ctx, m, Text(*answer), o)
 		}
@@ -133,6 +151,12 @@ func (r *Runtime) answer(ctx context.Context, m Envelope, p Prompt, session stri
 	}
 	stream := func() (*string, error) {
 		return first(ctx, r, "run_model_stream", func(q *Plugin) (*string, error) {
+			if known, err := before(q); err != nil {
+				return nil, err
+			} else if known != nil {
+				r.watch(ctx, m, Text(*known), o)
+				return known, nil
+			}
 			events, err := q.RunModelStream(ctx, p, session, s)
 			if events == nil || err != nil {
 				return nil, err
@@ -169,6 +193,7 @@ func (r *Runtime) streams(wanted bool) bool {
 // drain joins the text of a stream. Observers are told of its errors as they come.
 func (r *Runtime) drain(ctx context.Context, m Envelope, events Stream, o Options) (*string, error) {
 	var text strings.Builder
+	acted := false // since it spoke last
 	for e, err := range events {
 		if err == nil {
 			err = ctx.Err()
@@ -177,8 +202,16 @@ func (r *Runtime) drain(ctx context.Context, m Envelope, events Stream, o Option
 			return nil, err
 		}
 		switch e.Kind {
+		case EventToolCall, EventToolResult:
+			acted = true
 		case EventText:
-			text.WriteString(Envelope(e.Data).Text("delta"))
+			delta := Envelope(e.Data).Text("delta")
+			if between := Between(text.String(), delta); acted && between != "" {
+				delta = between + delta
+				e = Text(delta)
+			}
+			acted = acted && delta == ""
+			text.WriteString(delta)
 		case EventError:
 			r.NotifyError(ctx, StageModel, errors.New(cmp.Or(Envelope(e.Data).Text("message"), "the model failed")), m)
 		}
@@ -186,6 +219,16 @@ func (r *Runtime) drain(ctx context.Context, m Envelope, events Stream, o Option
 	}
 	answer := text.String()
 	return &answer, nil
+}
+
+// Between is what has to stand between the texts of two steps: with it, there is a blank line.
+func Between(before, next string) string {
+	const blank = "\n\n"
+	if before == "" || next == "" {
+		return ""
+	}
+	there := len(before) - len(strings.TrimRight(before, "\n")) + len(next) - len(strings.TrimLeft(next, "\n"))
+	return blank[min(there, len(blank)):]
 }
 
 // watch shows an event. Who only watches cannot end a turn.

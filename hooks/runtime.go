@@ -28,6 +28,9 @@ type Runtime struct {
 	// function that it returns when the turn is over. By it, turns of other processes are waited
 	// for; those of this runtime follow one another by themselves.
 	Enter func(ctx context.Context, session string, m Envelope) (leave func(), err error)
+	// BeforeModel, if it is set, is called before a plugin is asked to run the model: who records
+	// turns does so there. If it gives an answer, that counts, and the plugin is not asked.
+	BeforeModel func(ctx context.Context, plugin string, p Prompt, session string, s State) (answer *string, err error)
 
 	log      *slog.Logger
 	sessions sessions

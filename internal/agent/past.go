@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"tape/hooks"
 	"tape/repo"
 )
 
@@ -155,7 +156,8 @@ func (p *past) said(e repo.Entry, m meta) {
 	}
 	switch {
 	case e.Role() == "assistant" && !m.Partial:
-		p.text += content(e)
+		text := content(e)
+		p.text += hooks.Between(p.text, text) + text
 	case e.Role() != "user" || m.Turn != "" || json.Unmarshal(e.Payload, &said) != nil:
 	case m.Step > 0:
 		p.prompted = m.Step

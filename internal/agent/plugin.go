@@ -61,12 +61,16 @@ type agent struct {
 func Plugin(o Options) *hooks.Plugin {
 	a := &agent{Options: o}
 	a.defaults()
+	if o.Runtime != nil {
+		o.Runtime.BeforeModel = a.beforeModel
+	}
 	return &hooks.Plugin{
-		Name:           "builtin",
+		Name:           pluginName,
 		LoadState:      a.loadState,
 		BuildPrompt:    a.buildPrompt,
 		SystemPrompt:   a.systemPrompt,
 		RunModelStream: a.runModelStream,
+		SaveState:      a.saveState,
 		ProvideModelOptions: func(context.Context, string) ([]hooks.ModelOption, error) {
 			return o.Models, nil
 		},
@@ -159,9 +163,8 @@ func (a *agent) runModelStream(ctx context.Context, p hooks.Prompt, session stri
 	if err != nil {
 		return nil, err
 	}
-	r := &turn{agent: a, tape: t, session: session, state: s, prompt: p, model: a.Name}
-	r.id, _ = s[hooks.KeyMessageID].(string)
-	r.switched, _ = s[stateChosen].(string)
+	delete(s, stateModelPlugin)
+	r := a.turn(t, session, p, s)
 	if model, ok := s[hooks.StateModel].(string); ok && model != "" {
 		r.model = model
 	}

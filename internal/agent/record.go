@@ -134,6 +134,9 @@ func (d *drafts) run(status string, usage map[string]any) {
 	if model := cmp.Or(d.r.used, d.r.model); model != "" {
 		data["model"] = model
 	}
+	if d.r.plugin != "" {
+		data["plugin"] = d.r.plugin
+	}
 	if d.r.switched != "" {
 		data["model_switch"] = d.r.switched
 	}

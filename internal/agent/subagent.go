@@ -110,6 +110,9 @@ func (r *turn) collect(ctx context.Context) (string, error) {
 		switch e.Kind {
 		case hooks.EventText:
 			delta, _ := e.Data["delta"].(string)
+			if text.Len() == 0 {
+				delta = strings.TrimLeft(delta, "\n") // what keeps it apart from its last step
+			}
 			text.WriteString(delta)
 		case hooks.EventToolCall:
 			text.Reset() // what it says on its way is on the tape

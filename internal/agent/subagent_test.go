@@ -55,7 +55,7 @@ func testSubagents(t *testing.T, form view.Format) {
 		return says("not again")
 	}, with(echo("look"), echo("tape.handoff")))
 	h.model.form = form
-	if r := h.mustTurn("m", "the work"); r.Output != "I delegate.All done." {
+	if r := h.mustTurn("m", "the work"); r.Output != "I delegate.\n\nAll done." {
 		t.Errorf("output %q", r.Output)
 	}
 	last := sent(h.model.requests[len(h.model.requests)-1])

@@ -40,6 +40,7 @@ type turn struct {
 	model    string // provider:model, "" for the client's own choice
 	used     string // the model of the last call, which a plugin may have changed
 	switched string // the model that the session has chosen
+	plugin   string // whose own model it is
 	past     *past
 
 	runID string // of the current call of the model
@@ -51,6 +52,7 @@ type turn struct {
 	work func(ctx context.Context) error // what the turn is: the loop, or a command
 	emit func(hooks.Event)               // shows an event; does nothing when nobody looks any more
 	said strings.Builder                 // all that the model has said
+	last string                          // the run_id of what it said last
 }
 
 // place is where an entry is.
@@ -88,9 +90,12 @@ func final(text string, ok bool) hooks.Event {
 	return hooks.Event{Kind: hooks.EventFinal, Data: map[string]any{"text": text, "ok": ok}}
 }
 
-// say shows text of the assistant.
+// say shows text of the assistant. That of another step stands apart.
 func (r *turn) say(text string) {
 	if text != "" {
+		if r.last != r.runID {
+			text, r.last = hooks.Between(r.said.String(), text)+text, r.runID
+		}
 		r.said.WriteString(text)
 		r.emit(hooks.Text(text))
 	}

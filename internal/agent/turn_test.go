@@ -25,7 +25,7 @@ func TestTurn(t *testing.T) {
 		return says("It is fine.")
 	}, with(echo("fs.read")))
 	r := h.mustTurn("m1", "look")
-	if r.Output != "I look.It is fine." {
+	if r.Output != "I look.\n\nIt is fine." {
 		t.Errorf("output %q", r.Output)
 	}
 	h.wantTape("anchor session/start", "system", "user: look", "assistant: I look.", "call c1 c2", `result fs.read {"text":"a"}`, `result fs.read {"text":"b"}`,

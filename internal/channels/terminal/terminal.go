@@ -228,6 +228,9 @@ func (t *Terminal) text(text string) error {
 		return nil
 	}
 	t.shown.WriteString(text)
+	if rest, ok := strings.CutPrefix(text, "\n\n"); ok && !t.open {
+		text = "\n" + rest // the line above has ended already
+	}
 	t.open = !strings.HasSuffix(text, "\n")
 	return t.write(text)
 }

@@ -1,0 +1,93 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tape/hooks"
+	"tape/repo"
+)
+
+// pluginName is that of the built-in plugin.
+const pluginName = "builtin"
+
+// stateModelPlugin is the plugin that is asked to run the turn's model, unless that is this one.
+const stateModelPlugin = "_model_plugin"
+
+// turn is what is recorded of a session's message.
+func (a *agent) turn(t *repo.Tape, session string, p hooks.Prompt, s hooks.State) *turn {
+	r := &turn{agent: a, tape: t, session: session, state: s, prompt: p, model: a.Name}
+	r.id, _ = s[hooks.KeyMessageID].(string)
+	r.switched, _ = s[stateChosen].(string)
+	return r
+}
+
+// beforeModel records what another plugin's model is asked. If the tape has its answer already,
+// that is the answer.
+func (a *agent) beforeModel(ctx context.Context, plugin string, p hooks.Prompt, session string, s hooks.State) (*string, error) {
+	if plugin == pluginName || p.Empty() {
+		return nil, nil
+	}
+	r, err := a.foreign(ctx, session, p, s)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case r.past.status == statusOK || r.past.elsewhere:
+		delete(s, stateModelPlugin)
+		return &r.past.text, nil
+	case r.past.prompt == nil:
+		err = r.saveAsked(ctx, r.drafts(), false)
+	}
+	s[stateModelPlugin] = plugin
+	return nil, err
+}
+
+// saveState records what another plugin's model has answered, or how it failed.
+func (a *agent) saveState(ctx context.Context, session string, s hooks.State, _ hooks.Envelope, output string) error {
+	plugin, _ := s[stateModelPlugin].(string)
+	if plugin == "" {
+		return nil
+	}
+	r, err := a.foreign(ctx, session, hooks.Prompt{}, s)
+	if err != nil {
+		return err
+	}
+	r.plugin, r.model, r.step, r.began = plugin, "", r.past.step+1, time.Now()
+	failed := hooks.ModelError(ctx)
+	d := r.drafts()
+	switch {
+	case hooks.NoModel(ctx):
+		d.failure(kindNoModel, hooks.ErrNoModel.Error())
+		d.run(statusError, nil)
+	case errors.Is(failed, context.Canceled):
+		d.failure(kindCancelled, failed.Error())
+		d.run(statusCancelled, nil)
+		d.step(statusError, failed.Error())
+	case failed != nil:
+		d.failure(kindModel, failed.Error())
+		d.run(statusError, nil)
+		d.step(statusError, failed.Error())
+	default:
+		d.message("assistant", output, meta{})
+		d.run(statusOK, nil)
+		d.step(statusOK, "")
+	}
+	return d.save(ctx)
+}
+
+// foreign is a turn whose model is another plugin's, with what the tape has of it.
+func (a *agent) foreign(ctx context.Context, session string, p hooks.Prompt, s hooks.State) (*turn, error) {
+	t, err := a.tape(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	r := a.turn(t, session, p, s)
+	if r.past, err = lookBack(ctx, t, r.id); err != nil {
+		return nil, fmt.Errorf("look for what tape %s has of the turn: %w", t.Name(), err)
+	}
+	r.runID = newID("run-")
+	return r, nil
+}
