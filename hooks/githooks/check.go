@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"tape/internal/audit"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
 	"tape/internal/layout"
 	"tape/internal/outgoing"
 	"tape/internal/workspace"
@@ -23,12 +26,17 @@ import (
 // a tape or fork and is not append-only. Other branches are nobody's business here, and
 // the commit that concludes a merge is completed afterwards.
 func (r Repository) PreCommit(ctx context.Context, store *repo.Store) error {
-	branch, head, _, err := r.head()
+	branch, head, g, err := r.head()
 	if err != nil || !IsTapeBranch(branch) || r.has("MERGE_HEAD") || head.IsZero() {
 		return err // the first commit has nothing to continue
 	}
 	// Git has put what it will commit into an index, and names it in the environment.
-	tree, err := exec.CommandContext(ctx, "git", "write-tree").Output()
+	cmd, err := gitrun.Command(ctx, g, "write-tree")
+	if err != nil {
+		return err
+	}
+	cmd.Dir, cmd.Env = "", append(cmd.Env, "GIT_INDEX_FILE="+cmp.Or(os.Getenv("GIT_INDEX_FILE"), filepath.Join(r.GitDir, "index")))
+	tree, err := cmd.Output()
 	if err != nil {
 		failed := &exec.ExitError{}
 		_ = errors.As(err, &failed) // else git has said nothing
@@ -65,7 +73,7 @@ func (r Repository) PostCommit(ctx context.Context, store *repo.Store) (isMerge 
 
 // head is what is checked out: the branch, and its newest commit, zero where it has none.
 func (r Repository) head() (branch string, head gitstore.Hash, g *gitstore.Repo, err error) {
-	if g, err = gitstore.Open(r.CommonDir, nil); err != nil {
+	if g, err = workspace.OpenGit(r.CommonDir); err != nil {
 		return "", head, g, err
 	}
 	branch, head, err = g.Head(r.GitDir)
@@ -95,7 +103,7 @@ func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote strin
 			continue
 		}
 		if g == nil {
-			if g, err = gitstore.Open(r.CommonDir, nil); err != nil {
+			if g, err = workspace.OpenGit(r.CommonDir); err != nil {
 				return err
 			}
 		}

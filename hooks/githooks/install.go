@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"tape/internal/disk"
-	"tape/internal/gitstore"
 	"tape/internal/layout"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -95,7 +95,7 @@ func onServer(ctx context.Context, dir string, do action) (Report, error) {
 }
 
 func newInstaller(gitDir string, hooks []hook) (*installer, error) {
-	g, err := gitstore.Open(gitDir, nil)
+	g, err := workspace.OpenGit(gitDir)
 	if err != nil {
 		return nil, err
 	}

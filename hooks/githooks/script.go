@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"strings"
 
+	"tape/internal/gitstore"
 	"tape/internal/gitstore/transport"
 )
 
 // mark is in every script that this package writes, and tells it from anybody else's.
-const mark = "# Written by tape git install; tape git uninstall takes it away."
+const mark = gitstore.HookMark
 
 type hook struct {
 	name    string

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"tape/internal/gitstore"
+	"tape/internal/gitstore/gitrun"
 	"tape/internal/join"
 	"tape/internal/journal"
 	"tape/internal/layout"
@@ -344,19 +343,25 @@ func (v *verifier) archives(ctx context.Context) error {
 // it sees things that it did not see when it listed what there is, so what it says counts if
 // it says so twice.
 func (v *verifier) fsck(ctx context.Context) error {
-	path, err := exec.LookPath("git")
-	if err != nil {
+	var refused *gitstore.UnsupportedError
+	switch err := gitrun.Runnable(ctx, v.s.Git()); {
+	case errors.Is(err, gitrun.ErrNoGit):
 		return nil
+	case errors.As(err, &refused):
+		v.s.Warn(fmt.Sprintf("git fsck was left out: %v; %s", err, refused.Hint))
+		return nil
+	case err != nil:
+		return err
 	}
 	v.report.GitFsck = true
 	if _, err := v.s.Git().RecoverMirrors(ctx); err != nil && !layout.Unwritable(err) {
 		return err
 	}
-	said, err := v.runFsck(ctx, path)
+	said, err := v.runFsck(ctx)
 	if err != nil || len(said) == 0 {
 		return err
 	}
-	again, err := v.runFsck(ctx, path)
+	again, err := v.runFsck(ctx)
 	for _, line := range said {
 		if slices.Contains(again, line) {
 			v.problem("", violation("git fsck", "%s", line))
@@ -366,9 +371,12 @@ func (v *verifier) fsck(ctx context.Context) error {
 }
 
 // runFsck returns what git fsck complains of.
-func (v *verifier) runFsck(ctx context.Context, path string) (said []string, err error) {
-	cmd := exec.CommandContext(ctx, path, "--git-dir="+v.s.Git().GitDir(), "fsck", "--strict", "--full", "--no-dangling", "--no-progress")
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0")
+func (v *verifier) runFsck(ctx context.Context) (said []string, err error) {
+	cmd, err := gitrun.Command(ctx, v.s.Git(), "fsck", "--strict", "--full", "--no-dangling", "--no-progress")
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	runErr := cmd.Run()

@@ -93,12 +93,16 @@ type File struct {
 	fs *FS
 }
 
-// OpenFile opens a file as os.OpenFile does.
+// OpenFile opens a file as os.OpenFile does. What is to be written to must not be a link: a
+// repository of somebody else's could have one to a file of the user's.
 func (d *FS) OpenFile(path string, flag int, perm fs.FileMode) (*File, error) {
 	if flag&(os.O_CREATE|os.O_TRUNC) != 0 {
 		if err := d.fault(OpOpen, path); err != nil {
 			return nil, err
 		}
+	}
+	if flag&(os.O_WRONLY|os.O_RDWR) != 0 {
+		flag |= noFollow
 	}
 	f, err := os.OpenFile(path, flag, perm)
 	if err != nil {

@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// noFollow makes an open fail where the name is a link.
+const noFollow = unix.O_NOFOLLOW
+
 // canSyncLater: a file can be synced through any handle of it, also one that only reads.
 const canSyncLater = true
 

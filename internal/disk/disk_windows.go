@@ -7,6 +7,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// noFollow makes an open fail where the name is a link.
+const noFollow = 0
+
 // canSyncLater: a handle that syncs has to be one that writes, which a read-only file has
 // not after it was closed.
 const canSyncLater = false

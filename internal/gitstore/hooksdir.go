@@ -1,6 +1,8 @@
 package gitstore
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,7 +17,7 @@ import (
 // the setting is empty, which is how git is told to run none.
 func (r *Repo) HooksDir() (dir string, own bool) {
 	dir = filepath.Join(r.gitDir, "hooks")
-	if set, ok := r.config.Value("core", "", "hooksPath"); ok {
+	if set, ok := r.config.ForUser("core", "", "hooksPath"); ok {
 		if set == "" {
 			return "", false
 		}
@@ -48,4 +50,31 @@ func realPath(path string) string {
 		return path
 	}
 	return filepath.Join(realPath(parent), filepath.Base(path))
+}
+
+// Hooks are the names of the hooks in the repository's own folder; git's samples are none.
+func (r *Repo) Hooks() (names []string) {
+	entries, _ := os.ReadDir(filepath.Join(r.gitDir, "hooks"))
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".sample") && !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// HookMark is in every hook that this program writes.
+const HookMark = "# Written by tape git install; tape git uninstall takes it away."
+
+// PassedOver are the settings of the repository that do not count where it is not the user's own,
+// and the hooks that this program's git would run.
+func (r *Repo) PassedOver() []string {
+	names := r.config.PassedOver()
+	for _, name := range r.Hooks() {
+		path := filepath.Join(r.gitDir, "hooks", name)
+		if raw, err := gitconfig.ReadFile(path); err == nil && !bytes.Contains(raw, []byte(HookMark)) && (name == "pre-push" || name == "reference-transaction") {
+			names = append(names, "hooks/"+name)
+		}
+	}
+	return names
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,6 +59,11 @@ const DefaultLockWait = 10 * time.Second
 type Options struct {
 	FS       *disk.FS      // nil: the operating system
 	LockWait time.Duration // 0: DefaultLockWait
+	// Own says whether a .git folder is the user's own, so that all of its settings and its hooks
+	// count. It is asked where that matters. Nil: no folder is.
+	Own func(gitDir string) bool
+	// PassedOver is told, of a folder that is not, which of its settings do not count.
+	PassedOver func(gitDir string, names []string)
 }
 
 // Repo is one git repository. Its methods may be called from several goroutines.
@@ -73,6 +79,9 @@ type Repo struct {
 	odb       *gitobject.DB
 	worktrees *worktreeList
 
+	own        func(gitDir string) bool
+	passedOver func(gitDir string, names []string)
+
 	config *gitconfig.Config
 	kept   gitobject.Cache
 }
@@ -83,12 +92,12 @@ func (r *Repo) GitDir() string { return r.gitDir }
 func newRepo(gitDir string, o *Options) *Repo {
 	r := &Repo{gitDir: gitDir, locks: gitlock.Locks{Wait: DefaultLockWait}}
 	if o != nil {
-		r.fs, r.locks.FS = o.FS, o.FS
+		r.fs, r.locks.FS, r.own, r.passedOver = o.FS, o.FS, o.Own, o.PassedOver
 		if o.LockWait > 0 {
 			r.locks.Wait = o.LockWait
 		}
 	}
-	r.config = gitconfig.New(gitDir, r.locks)
+	r.config = gitconfig.New(gitDir, r.locks, r.own, r.PassOver)
 	return r
 }
 
@@ -100,6 +109,21 @@ func (r *Repo) Locks() gitlock.Locks { return r.locks }
 
 // IsAlone reports whether nobody else knows of the repository, see [Repo.AssumeAlone].
 func (r *Repo) IsAlone() bool { return r.alone }
+
+// PassOver tells the user which settings, or hooks, of the repository do not count.
+func (r *Repo) PassOver(names []string) {
+	if r.passedOver != nil && len(names) > 0 {
+		r.passedOver(r.gitDir, names)
+	}
+}
+
+// Owns reports whether another git folder is the user's own.
+func (r *Repo) Owns(gitDir string) bool { return r.own != nil && r.own(gitDir) }
+
+// Like returns options for another repository of the same user.
+func (r *Repo) Like() *Options {
+	return &Options{Own: r.own, PassedOver: r.passedOver}
+}
 
 // Config returns the repository's configuration.
 func (r *Repo) Config() *gitconfig.Config { return r.config }
@@ -133,7 +157,10 @@ func (r *Repo) checkFormat() error {
 		return &UnsupportedError{Dir: r.gitDir, What: "the repository is a shallow clone: the beginning of its history is missing",
 			Hint: "fetch the rest with: git fetch --unshallow"}
 	}
-	raw, err := os.ReadFile(filepath.Join(r.gitDir, "config"))
+	if err := r.checkLinks(); err != nil {
+		return err
+	}
+	raw, err := gitconfig.ReadFile(filepath.Join(r.gitDir, "config"))
 	if err != nil {
 		return fmt.Errorf("open repository %s: %w", r.gitDir, err)
 	}
@@ -155,6 +182,29 @@ func (r *Repo) checkFormat() error {
 			Hint: "clone it again without --filter"}
 	}
 	return nil
+}
+
+// checkLinks refuses a .git folder in which folders that are written to are links to elsewhere,
+// unless the user made it so: what is done to them would be done to something else.
+func (r *Repo) checkLinks() error {
+	for _, name := range []string{gitlock.OwnDir, gitlock.OwnDir + "/tmp", "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "logs", "info", "worktrees"} {
+		path := filepath.Join(r.gitDir, filepath.FromSlash(name))
+		if st, err := os.Lstat(path); err != nil || st.Mode()&os.ModeSymlink == 0 || r.config.Own() {
+			continue
+		}
+		return &UnsupportedError{Dir: r.gitDir, What: name + " in it is a link to elsewhere, and the repository did not come from your own tape",
+			Hint: "if it is yours: " + TrustCommand(r.gitDir)}
+	}
+	return nil
+}
+
+// TrustCommand is what a user runs so that all settings of a repository count.
+func TrustCommand(gitDir string) string {
+	dir := gitDir
+	if filepath.Base(dir) == ".git" {
+		dir = filepath.Dir(dir)
+	}
+	return "tape workspaces trust '" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
 }
 
 // maybeBare spares most repositories a real look at the configuration: they say

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tape/internal/gitstore/gitconfig"
 	"tape/internal/gitstore/gitlock"
 )
 
@@ -155,7 +156,7 @@ func readWorktree(admin string) (Worktree, error) {
 // 2.48 writes absolute paths, as we do; those of later ones may begin at the file's folder.
 // ErrNotFound without the file.
 func ReadPath(name string) (string, error) {
-	raw, err := os.ReadFile(name)
+	raw, err := gitconfig.ReadFile(name)
 	if IsAbsent(err) {
 		err = ErrNotFound
 	}

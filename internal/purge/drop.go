@@ -140,7 +140,7 @@ func (p *purge) stagedOld() (out []gitstore.Hash, err error) {
 
 // reportUsed says which of the old objects are still there, and reports whether none is.
 func (p *purge) reportUsed(gone []gitstore.Hash) (none bool, err error) {
-	git, err := gitstore.OpenBare(p.s.Git().GitDir(), nil) // this one may have packs open that are gone
+	git, err := gitstore.OpenBare(p.s.Git().GitDir(), p.s.Git().Like()) // this one may have packs open that are gone
 	if err != nil {
 		return false, err
 	}

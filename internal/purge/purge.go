@@ -180,7 +180,7 @@ func (p *purge) run(ctx context.Context) (err error) {
 // purge is let in at a time, and no fetch beside it, as git drops what is stored and has no
 // name yet.
 func (p *purge) alone(ctx context.Context, do func() error, locks ...string) error {
-	if err := gitrun.CheckGit(); err != nil {
+	if err := gitrun.Runnable(ctx, p.s.Git()); err != nil {
 		return err
 	}
 	for _, name := range locks {

@@ -14,6 +14,9 @@ import (
 // processes that the test starts.
 const HelperEnv = "TAPE_TEST_HELPER"
 
+// homeEnv tells helpers the TAPE_HOME of their test.
+const homeEnv = "TAPE_TEST_HOME"
+
 // Main is for a TestMain. It makes the tests independent of the machine's git settings,
 // and runs them, or the helper if HelperEnv says so; nil if the tests start no such processes.
 func Main(m *testing.M, env map[string]string, helper func(mode string)) {
@@ -29,11 +32,22 @@ func Main(m *testing.M, env map[string]string, helper func(mode string)) {
 	for key, value := range env {
 		set(key, value)
 	}
-	for _, key := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE", "TAPE_HOME", "TAPE_WORKSPACE"} {
+	for _, key := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE", "TAPE_WORKSPACE"} {
 		if err := os.Unsetenv(key); err != nil {
 			panic(err)
 		}
 	}
+	home := os.Getenv(homeEnv)
+	if home == "" {
+		dir, err := os.MkdirTemp("", "tape-home-*")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		home = dir
+		set(homeEnv, home)
+	}
+	set("TAPE_HOME", home)
 	if mode := os.Getenv(HelperEnv); mode != "" {
 		helper(mode)
 		return

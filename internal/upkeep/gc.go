@@ -84,7 +84,7 @@ type collector struct {
 
 func (c *collector) run(ctx context.Context) error {
 	if !c.o.WorktreesOnly {
-		if err := gitrun.CheckGit(); err != nil {
+		if err := gitrun.Runnable(ctx, c.s.Git()); err != nil {
 			return err
 		}
 	}

@@ -179,8 +179,9 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	if _, err := os.Lstat(filepath.Join(dir, layout.GitDirName, "HEAD")); errors.Is(err, fs.ErrNotExist) {
 		return nil, layout.NotFound("", "%s is no workspace yet: its creation was cut off", dir).Try(layout.InitAt, dir)
 	}
+	noteFormer()
 	s := newStore(dir, o)
-	if s.git, err = gitstore.Open(filepath.Join(dir, layout.GitDirName), &gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)}); err != nil {
+	if s.git, err = gitstore.Open(filepath.Join(dir, layout.GitDirName), s.gitOptions()); err != nil {
 		return nil, layout.Classify(err)
 	}
 	if s.config, err = s.loadConfig(ctx, s.hasPrivate()); err != nil {
@@ -195,7 +196,7 @@ func OpenBare(gitDir string) (*Store, error) {
 	s := newStore(gitDir, nil)
 	s.config.MaxLine, s.config.Scanner = jsonl.DefaultMaxLine, secrets.New
 	var err error
-	s.git, err = gitstore.OpenBare(gitDir, nil)
+	s.git, err = gitstore.OpenBare(gitDir, s.gitOptions())
 	return s, err
 }
 
@@ -332,8 +333,11 @@ func Create(dir, tape string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create workspace: %w", layout.Classify(err))
 	}
+	if err := s.makeOwn(); err != nil {
+		return nil, fmt.Errorf("create workspace: %w", layout.Classify(err))
+	}
 	s.git, err = gitstore.Init(filepath.Join(s.dir, layout.GitDirName), gitstore.InitOptions{
-		Options: gitstore.Options{FS: s.fs, LockWait: min(s.wait, defaultLockWait)},
+		Options: *s.gitOptions(),
 		Branch:  layout.BranchPrefix + layout.TapeSlug(tape),
 		Exclude: excluded(),
 	})

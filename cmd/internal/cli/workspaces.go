@@ -20,16 +20,20 @@ import (
 
 func newWorkspacesCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "workspaces [list] | link WORKSPACE [DIR]",
+		Use:   "workspaces [list] | link WORKSPACE [DIR] | trust [DIR]",
 		Short: "List the workspaces of all projects",
 		Long: `List the workspaces below $TAPE_HOME (~/.tape), those with the newest entries first, each with
 the project directory that it belongs to, its tapes and its size.
 
 A project that was moved is found again by the address of its git remote (origin): the next
 command there says so, and takes its workspace along. Where there is no remote, link does
-that: WORKSPACE is the workspace's folder, or the directory in which the project was.`,
+that: WORKSPACE is the workspace's folder, or the directory in which the project was.
+
+Of a workspace that came from an archive or by git clone, the list says that it is not trusted:
+its own git settings do not count until tape workspaces trust says so.`,
 		Example: `  tape workspaces
-  tape workspaces link ~/src/shop .   # the project was moved from ~/src/shop to here`,
+  tape workspaces link ~/src/shop .   # the project was moved from ~/src/shop to here
+  tape workspaces trust ./copy        # its git settings and hooks count from now on`,
 		RunE: a.runWorkspaces,
 	}
 	addCommands(cmd, &cobra.Command{
@@ -46,7 +50,7 @@ is renamed, and nothing in it changes. A directory that has a workspace is refus
 		Example: `  tape workspaces link ~/src/shop .`,
 		Args:    takes(1, "WORKSPACE", "DIR"),
 		RunE:    a.linkWorkspace,
-	})
+	}, newTrustCmd(a))
 	return cmd
 }
 
@@ -57,6 +61,7 @@ type listedWorkspace struct {
 	tapes   int
 	updated time.Time
 	bytes   int64
+	own     bool
 }
 
 func (a *App) runWorkspaces(cmd *cobra.Command, _ []string) error {
@@ -81,7 +86,7 @@ func (a *App) runWorkspaces(cmd *cobra.Command, _ []string) error {
 		head: []string{"~PROJECT", ">TAPES", "UPDATED", ">SIZE"},
 		object: func(w listedWorkspace) object {
 			return object{{"workspace", w.dir}, {"project", orNull(w.project.Dir)}, {"gone", w.project.Gone()}, {"tapes", w.tapes},
-				{"updated", dateOrNull(w.updated)}, {"bytes", w.bytes}}
+				{"updated", dateOrNull(w.updated)}, {"bytes", w.bytes}, {"trusted", w.own}}
 		},
 		row: func(w listedWorkspace, add func(cells ...any)) {
 			name := w.project.Dir
@@ -91,6 +96,9 @@ func (a *App) runWorkspaces(cmd *cobra.Command, _ []string) error {
 			case w.project.Gone():
 				name += " (gone)"
 			}
+			if !w.own {
+				name += " (not trusted)"
+			}
 			add(name, w.tapes, a.briefly(w.updated), display.Bytes(w.bytes))
 		},
 	}.show(a, list, nil)
@@ -98,7 +106,7 @@ func (a *App) runWorkspaces(cmd *cobra.Command, _ []string) error {
 
 // describeWorkspace looks at files and refs, and at no tape: there may be many.
 func (a *App) describeWorkspace(ctx context.Context, dir string) (listedWorkspace, error) {
-	w := listedWorkspace{dir: dir, project: workspace.ProjectOf(dir)}
+	w := listedWorkspace{dir: dir, project: workspace.ProjectOf(dir), own: workspace.IsOwn(dir)}
 	store, err := repo.Open(ctx, dir, a.storeOptions())
 	if err != nil {
 		return w, err

@@ -23,15 +23,26 @@ import (
 type Config struct {
 	gitDir string
 	locks  gitlock.Locks
+	own    func(gitDir string) bool // whether all settings of the repository count; nil: they do not
+	passed func(names []string)     // is told which do not; may be nil
 
 	once    sync.Once
 	entries []Entry
+	left    []string
 	err     error
 }
 
-// New is the configuration of the repository whose .git folder is gitDir.
-func New(gitDir string, locks gitlock.Locks) *Config {
-	return &Config{gitDir: gitDir, locks: locks}
+// PassedOver names the settings of the repository that do not count.
+func (c *Config) PassedOver() []string {
+	_, _ = c.Load()
+	return slices.Clone(c.left)
+}
+
+// New is the configuration of the repository whose .git folder is gitDir. own says whether that
+// is the user's own, and is asked where it matters; nil: it is not. passed is told which of the
+// repository's settings do not count; nil drops it.
+func New(gitDir string, locks gitlock.Locks, own func(gitDir string) bool, passed func(names []string)) *Config {
+	return &Config{gitDir: gitDir, locks: locks, own: own, passed: passed}
 }
 
 // Entry is one line of configuration. Section and key are in lower case, as
@@ -39,14 +50,19 @@ func New(gitDir string, locks gitlock.Locks) *Config {
 type Entry struct {
 	Section, Subsection, Key string
 	Value                    string // "true" for a key without "="
+	Local                    bool   // from the repository's own files
 }
 
 // maxIncludes bounds the depth of include.path, as git does.
 const maxIncludes = 10
 
+// maxFiles bounds what is included altogether: files may include each other.
+const maxFiles = 100
+
 // Value returns the value that git's configuration gives to
 // section.subsection.key (subsection may be empty). The last one wins, in git's order: system,
-// user, repository, worktree of the main working tree, GIT_CONFIG_COUNT. The files
+// user, repository, worktree of the main working tree, GIT_CONFIG_COUNT. In a repository that is
+// not the user's own, only what is harmless of its own settings counts ([Judge]). The files
 // are read once. A file that cannot be read or parsed leaves its values out here;
 // [Config.Load] and [Config.Identity] report it.
 //
@@ -64,6 +80,13 @@ func lookup(entries []Entry, section, subsection, key string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// ForUser is Value for the git that the user runs, for which all settings count.
+func (c *Config) ForUser(section, subsection, key string) (string, bool) {
+	l := configLoader{gitDir: c.gitDir, home: HomeDir(), owner: func() bool { return true }}
+	l.load()
+	return lookup(l.entries, strings.ToLower(section), subsection, strings.ToLower(key))
 }
 
 // Bool reads a boolean; what is absent or not a boolean is false.
@@ -84,9 +107,12 @@ func configTrue(v string) bool {
 // Load returns what is wrong with the configuration, with all of it that can be read.
 func (c *Config) Load() ([]Entry, error) {
 	c.once.Do(func() {
-		l := configLoader{gitDir: c.gitDir, home: HomeDir()}
+		l := configLoader{gitDir: c.gitDir, home: HomeDir(), owner: c.Own}
 		l.load()
-		c.entries, c.err = l.entries, errors.Join(l.errs...)
+		c.entries, c.left, c.err = l.entries, l.passed, errors.Join(l.errs...)
+		if len(l.passed) > 0 && c.passed != nil {
+			c.passed(l.passed)
+		}
 	})
 	return c.entries, c.err
 }
@@ -101,6 +127,10 @@ func HomeDir() string {
 type configLoader struct {
 	gitDir, home string
 	own          []byte // read instead of the repository's own file, unless nil
+	owner        func() bool
+	local        bool     // the file that is read is the repository's
+	passed       []string // the settings that do not count
+	files        int
 	entries      []Entry
 	errs         []error
 }
@@ -125,6 +155,7 @@ func (l *configLoader) load() {
 			l.file(filepath.Join(l.home, ".gitconfig"), 0)
 		}
 	}
+	l.local = true
 	if own := filepath.Join(l.gitDir, "config"); l.own != nil {
 		l.parse(own, l.own, 0)
 	} else {
@@ -132,6 +163,10 @@ func (l *configLoader) load() {
 	}
 	if v, _ := lookup(l.entries, "extensions", "", "worktreeconfig"); configTrue(v) {
 		l.file(filepath.Join(l.gitDir, "config.worktree"), 0)
+	}
+	l.local = false
+	if kept, names := without(l.entries); len(kept) < len(l.entries) && !l.owner() {
+		l.entries, l.passed = kept, names
 	}
 	l.environment()
 }
@@ -156,7 +191,15 @@ func (l *configLoader) file(name string, depth int) {
 	if name == "" {
 		return
 	}
-	raw, err := os.ReadFile(name)
+	if l.files++; l.files > maxFiles {
+		l.errs = append(l.errs, fmt.Errorf("read git configuration: more than %d files are included", maxFiles))
+		return
+	}
+	read := os.ReadFile
+	if l.local {
+		read = ReadFile
+	}
+	raw, err := read(name)
 	if err != nil {
 		if st, serr := os.Stat(name); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && serr == nil && !st.IsDir() {
 			l.errs = append(l.errs, fmt.Errorf("read git configuration: %w", err))
@@ -168,6 +211,7 @@ func (l *configLoader) file(name string, depth int) {
 
 func (l *configLoader) parse(name string, raw []byte, depth int) {
 	err := parse(raw, func(e Entry) {
+		e.Local = l.local
 		l.entries = append(l.entries, e)
 		if target := l.included(name, e); target != "" && depth < maxIncludes {
 			l.file(target, depth+1)
@@ -187,6 +231,9 @@ func (l *configLoader) included(name string, e Entry) string {
 	case e.Section == "include" && e.Subsection == "":
 	case e.Section == "includeif" && l.conditionMet(name, e.Subsection):
 	default:
+		return ""
+	}
+	if l.local && !e.isOurInclude() && !l.owner() {
 		return ""
 	}
 	target := ExpandHome(e.Value, l.home)

@@ -167,5 +167,5 @@ func TestIdentityOfOurOwn(t *testing.T) {
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func configOf(j *gitjudge.Judge, fsys *disk.FS) *Config {
-	return New(j.GitDir, gitlock.Locks{FS: fsys, Wait: 20 * time.Second})
+	return New(j.GitDir, gitlock.Locks{FS: fsys, Wait: 20 * time.Second}, func(string) bool { return true }, nil)
 }

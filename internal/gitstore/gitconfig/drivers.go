@@ -153,7 +153,7 @@ func (c *Config) Fresh() []Entry { return c.fresh(nil) }
 
 // fresh is all configuration, with own instead of the repository's own file unless it is nil.
 func (c *Config) fresh(own []byte) []Entry {
-	l := configLoader{gitDir: c.gitDir, home: HomeDir(), own: own}
+	l := configLoader{gitDir: c.gitDir, home: HomeDir(), own: own, owner: c.Own}
 	l.load()
 	return l.entries
 }

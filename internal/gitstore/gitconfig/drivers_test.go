@@ -351,7 +351,7 @@ func TestDriversFiles(t *testing.T) {
 // Somebody else's lock is waited for; one that a killed process of ours left is not.
 func TestDriversLocks(t *testing.T) {
 	j := gitjudge.New(t)
-	repo := New(j.GitDir, gitlock.Locks{Wait: 20 * time.Millisecond})
+	repo := New(j.GitDir, gitlock.Locks{Wait: 20 * time.Millisecond}, func(string) bool { return true }, nil)
 	before, _ := readBoth(j)
 	lock := filepath.Join(j.GitDir, "config.lock")
 	j.OK(os.WriteFile(lock, nil, 0o600))

@@ -12,6 +12,9 @@ import (
 // should not pay for a parser generator's start-up.
 func parse(raw []byte, emit func(Entry)) error {
 	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
+	if bytes.IndexByte(raw, 0) >= 0 {
+		return errNul
+	}
 	p := &configParser{src: strings.ReplaceAll(string(raw), "\r\n", "\n"), line: 1}
 	for {
 		switch c := p.next(); {
@@ -41,7 +44,7 @@ func parse(raw []byte, emit func(Entry)) error {
 
 const eof byte = 0
 
-// configParser is a cursor over one file, up to a NUL byte: git does not write any.
+// configParser is a cursor over one file.
 type configParser struct {
 	src                 string
 	pos, line           int
@@ -149,7 +152,7 @@ func (p *configParser) assignment() (Entry, error) {
 // space outside them is trimmed at both ends, a backslash continues the line.
 func (p *configParser) value() (string, error) {
 	var b strings.Builder
-	quoted, spaces := false, ""
+	quoted, spaces := false, []byte(nil)
 	for {
 		c := p.next()
 		switch {
@@ -163,12 +166,12 @@ func (p *configParser) value() (string, error) {
 			return b.String(), nil
 		case !quoted && isSpace(c):
 			if b.Len() > 0 {
-				spaces += string(c)
+				spaces = append(spaces, c)
 			}
 			continue
 		}
-		b.WriteString(spaces)
-		spaces = ""
+		b.Write(spaces)
+		spaces = spaces[:0]
 		switch c {
 		case '"':
 			quoted = !quoted

@@ -43,6 +43,9 @@ const (
 // temporary file is left.
 func GC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	err := r.Locks().GuardedOnce(ctx, guard(r), r.Locks().Wait, func() error {
+		if err := Runnable(ctx, r); err != nil {
+			return err
+		}
 		if err := prepare(ctx, r); err != nil {
 			return err
 		}
@@ -79,7 +82,7 @@ func eachObjectFile(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) erro
 // are computed anew, which takes longer. Where the point is what is dropped, and somebody
 // waits, git packs as it likes, and the next collection computes that anew.
 func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
-	args := []string{"--git-dir=" + r.GitDir(), "-c", "gc.packRefs=false", "-c", "gc.reflogExpire=never", "-c", "gc.reflogExpireUnreachable=never"}
+	args := []string{"-c", "gc.packRefs=false", "-c", "gc.reflogExpire=never", "-c", "gc.reflogExpireUnreachable=never"}
 	if prune == "" {
 		window, err := windowFor(ctx, r)
 		if err != nil {
@@ -102,13 +105,15 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 		args = append(args, "--aggressive")
 	}
 	started := time.Now()
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir, cmd.Env = r.GitDir(), Environment()
+	cmd, err := Command(ctx, r, args...)
+	if err != nil {
+		return err
+	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	cmd.WaitDelay = 10 * time.Second
 	EndWithChildren(cmd)
-	err := cmd.Start()
+	err = cmd.Start()
 	if err == nil {
 		if prune == "" { // nobody needs to wait for it; without the note writers do
 			_ = r.FS().WriteFile(gitlock.OwnGC(r.GitDir()), []byte(strconv.Itoa(cmd.Process.Pid)))
@@ -202,8 +207,10 @@ func expireReflogs(ctx context.Context, r *gitstore.Repo) error {
 	}
 	before := time.Now().Add(-reflogAge)
 	if v, _ := r.Config().Value("gc", "", "reflogExpire"); v != "" {
-		cmd := exec.CommandContext(ctx, "git", "-c", "gc.reflogExpire="+v, "config", "--type=expiry-date", "gc.reflogExpire")
-		cmd.Dir, cmd.Env = r.GitDir(), Environment()
+		cmd, err := Command(ctx, r, "-c", "gc.reflogExpire="+v, "config", "--type=expiry-date", "gc.reflogExpire")
+		if err != nil {
+			return err
+		}
 		out, err := cmd.Output()
 		if err != nil {
 			return fmt.Errorf("read gc.reflogExpire: %w", err)

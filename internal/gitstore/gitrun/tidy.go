@@ -34,14 +34,19 @@ func Tidy(ctx context.Context, r *gitstore.Repo) error {
 
 func repack(ctx context.Context, r *gitstore.Repo) error {
 	started := time.Now()
-	cmd := exec.CommandContext(ctx, "git", "--git-dir="+r.GitDir(), "-c", "repack.updateServerInfo=false",
-		"repack", "-q", "-d", "-l", "--geometric=2")
-	cmd.Dir, cmd.Env = r.GitDir(), Environment()
+	cmd, err := Command(ctx, r, "-c", "repack.updateServerInfo=false", "repack", "-q", "-d", "-l", "--geometric=2")
+	var refused *gitstore.UnsupportedError
+	if errors.As(err, &refused) {
+		return nil // tape gc tells
+	}
+	if err != nil {
+		return err
+	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	cmd.WaitDelay = 10 * time.Second
 	EndWithChildren(cmd)
-	err := cmd.Run()
+	err = cmd.Run()
 	var exit *exec.ExitError
 	switch {
 	case errors.Is(err, exec.ErrNotFound):

@@ -29,7 +29,7 @@ type Fetched struct {
 // ErrConflict and ErrBusy where another fetch is at the same refs; the context's error. No
 // temporary file and no lock is left, and refs hold an old or a new value.
 func Fetch(ctx context.Context, r *gitstore.Repo, remote string, specs []RefSpec, o Options) (Fetched, error) {
-	m, err := approach(r, remote)
+	m, err := approach(ctx, r, remote, false)
 	if err != nil {
 		return Fetched{}, err
 	}

@@ -86,7 +86,10 @@ func (g gitRun) asks() bool { return g.options.Progress != nil && !g.near }
 func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) ([]byte, error) {
 	gitCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cmd := gitCommand(gitCtx, r, run, args)
+	cmd, err := gitCommand(gitCtx, r, run, args)
+	if err != nil {
+		return nil, err
+	}
 	stdout, stderr := &boundedBuffer{most: maxRefBytes}, &tail{more: run.options.Progress}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	idle := &patience{limit: run.options.idle(), end: cancel}
@@ -94,7 +97,7 @@ func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) (
 		cmd.Stdout, cmd.Stderr = idle.watching(stdout), idle.watching(stderr)
 	}
 	started := time.Now()
-	err := cmd.Start()
+	err = cmd.Start()
 	if errors.Is(err, exec.ErrNotFound) {
 		return nil, gitrun.ErrNoGit
 	}
@@ -132,17 +135,20 @@ func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) (
 }
 
 // gitCommand is a git that is ready to run.
-func gitCommand(ctx context.Context, r *gitstore.Repo, run gitRun, args []string) *exec.Cmd {
+func gitCommand(ctx context.Context, r *gitstore.Repo, run gitRun, args []string) (*exec.Cmd, error) {
 	o, gitDir, env := run.options, r.GitDir(), transportEnvironment(r, run.options)
 	if run.gitDir != "" {
 		gitDir, env = run.gitDir, append(env, "GIT_OBJECT_DIRECTORY="+gitrun.ObjectsDir(r))
 	}
 	base := []string{
-		"--git-dir=" + gitDir, "-c", "core.bigFileThreshold=" + streamFrom, "-c", "protocol.ext.allow=never",
+		"-c", "core.bigFileThreshold=" + streamFrom, "-c", "protocol.ext.allow=never",
 		"-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "submodule.recurse=false",
 	}
 	base = append(base, lowSpeed(r, o)...)
-	cmd := exec.CommandContext(ctx, "git", append(base, args...)...)
+	cmd, err := gitrun.CommandIn(ctx, r, gitDir, append(base, args...)...)
+	if err != nil {
+		return nil, err
+	}
 	cmd.Dir, cmd.Env = rootDir(r), append(env, run.env...)
 	cmd.WaitDelay = 10 * time.Second
 	if run.asks() { // it ends its children itself; where there is no such signal, it is killed after WaitDelay
@@ -150,7 +156,7 @@ func gitCommand(ctx context.Context, r *gitstore.Repo, run gitRun, args []string
 	} else {
 		gitrun.EndWithChildren(cmd)
 	}
-	return cmd
+	return cmd, nil
 }
 
 // boundedBuffer takes no more than so many bytes.

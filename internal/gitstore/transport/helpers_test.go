@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
 func open(j *gitjudge.Judge, fsys *disk.FS) *gitstore.Repo {
 	j.Helper()
-	r, err := gitstore.Open(j.GitDir, &gitstore.Options{FS: fsys, LockWait: 20 * time.Second})
+	r, err := gitstore.Open(j.GitDir, &gitstore.Options{FS: fsys, LockWait: 20 * time.Second, Own: func(string) bool { return true }})
 	j.OK(err)
 	return r
 }

@@ -50,7 +50,7 @@ var errNoAtomic = errors.New("the remote does not support atomic pushes")
 // A rejected ref is no error. Errors: ErrNoGit, ErrAuth, ErrRemote; ErrNotFound without a remote of
 // that name; the context's error. Groups that went before an error stay.
 func Push(ctx context.Context, r *gitstore.Repo, remote string, groups [][]PushRef, o Options) ([][]PushResult, error) {
-	m, err := findRemote(r, remote)
+	m, err := approach(ctx, r, remote, true)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ type Target struct {
 // finds them: where it is pushed to, which need not be where it is fetched from. An error
 // if that is more than one place. Nothing is changed.
 func FindTarget(ctx context.Context, r *gitstore.Repo, remote string, prefixes []string, o Options) (Target, error) {
-	m, err := approach(r, remote)
+	m, err := approach(ctx, r, remote, true)
 	if err != nil {
 		return Target{}, err
 	}
@@ -243,7 +243,7 @@ func FindTarget(ctx context.Context, r *gitstore.Repo, remote string, prefixes [
 		return Target{}, err
 	}
 	if other {
-		if m, err = approach(r, address); err != nil {
+		if m, err = approach(ctx, r, address, true); err != nil {
 			return Target{}, err
 		}
 	}

@@ -199,7 +199,7 @@ func findRemote(r *gitstore.Repo, name string) (Remote, error) {
 
 // approach finds a remote that git is to talk to, and refuses it if the configuration leads
 // to an address that CheckURL refuses.
-func approach(r *gitstore.Repo, name string) (Remote, error) {
+func approach(ctx context.Context, r *gitstore.Repo, name string, push bool) (Remote, error) {
 	m, err := findRemote(r, name)
 	if err != nil {
 		return m, err
@@ -208,7 +208,14 @@ func approach(r *gitstore.Repo, name string) (Remote, error) {
 	if m.PushURL != "" {
 		pushKeys = pushKeys[1:]
 	}
-	return m, errors.Join(CheckURL(fetchAddress(r, m)), CheckURL(rewritten(r, m.pushTo(), pushKeys...)))
+	from, to := fetchAddress(r, m), rewritten(r, m.pushTo(), pushKeys...)
+	if err := errors.Join(CheckURL(from), CheckURL(to)); err != nil {
+		return m, err
+	}
+	if push {
+		return m, checkServed(ctx, r, to, true)
+	}
+	return m, checkServed(ctx, r, from, false)
 }
 
 // fetchAddress is where a remote is fetched from in the end.

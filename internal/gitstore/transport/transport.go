@@ -62,7 +62,7 @@ type RefChange struct {
 // LsRemote returns the refs of a remote (a name, or an address) that begin with one of
 // prefixes, sorted by name, and the branch that its HEAD names, "" if it does not tell.
 func LsRemote(ctx context.Context, r *gitstore.Repo, remote string, prefixes []string, o Options) (refs []gitstore.Ref, head string, err error) {
-	m, err := approach(r, remote)
+	m, err := approach(ctx, r, remote, false)
 	if err != nil {
 		return nil, "", err
 	}

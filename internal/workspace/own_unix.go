@@ -1,0 +1,20 @@
+//go:build unix
+
+package workspace
+
+import (
+	"os"
+	"syscall"
+)
+
+// plainIdentity is identity where it is not known when a folder was made.
+func plainIdentity(dir string) (number uint64, born int64, err error) {
+	st, err := os.Stat(dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		number = uint64(sys.Ino) //nolint:unconvert // its width depends on the system
+	}
+	return number, 0, nil
+}
