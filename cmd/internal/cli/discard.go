@@ -69,7 +69,7 @@ func (o *discardOptions) ask(ctx context.Context, f *repo.Tape) error {
 		return err
 	}
 	if !o.canAsk() {
-		return layout.Invalid("tape discard --yes does it without asking", "fork %s has %s of its own, and there is no terminal to ask on",
+		return layout.Invalid("tape discard "+shellWord(info.Name)+" --yes does it without asking", "fork %s has %s of its own, and there is no terminal to ask on",
 			quoted(info.Name), display.Entries(info.Entries))
 	}
 	return o.confirm(ctx, "Fork %s has %s of its own. Discard it?", quoted(info.Name), display.Entries(info.Entries))

@@ -97,6 +97,7 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 	if hint == "" && own != nil && own.usage && cmd != nil {
 		hint = "usage: " + cmd.UseLine() + "\n" + cmd.CommandPath() + " --help says more"
 	}
+	hint = a.sameTape(hint)
 	if code.code == exitInterrupted {
 		msg, hint = "interrupted", ""
 	}
@@ -130,6 +131,17 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 		a.message("hint", hint)
 	}
 	return code.code
+}
+
+// sameTape makes a hint work as it is typed: what it lists is of the tape that --tape named.
+func (a *App) sameTape(hint string) string {
+	if a.tapeName == "" {
+		return hint
+	}
+	for _, command := range []string{"anchors lists", "info says", "archives lists", "artifact list", "log --graph", "reset --"} {
+		hint = strings.ReplaceAll(hint, "tape "+command, "tape --tape "+shellWord(a.tapeName)+" "+command)
+	}
+	return hint
 }
 
 // message writes one message to stderr, each of its lines with the prefix.

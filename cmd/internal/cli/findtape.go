@@ -90,6 +90,10 @@ func (a *App) withSuggestion(ctx context.Context, err error) error {
 				return renamed
 			}
 		}
+		if t := a.tapeOrFork(ctx, h.Args[0]); h.Kind == layout.NamePhase && t != nil {
+			return &cliError{class: repo.ErrNotFound, cause: err, msg: err.Error(),
+				hint: "that is a tape: tape log --tape " + shellWord(t.Name()) + " shows it\n" + hintOf(err)}
+		}
 		names := a.namesFor(ctx, h.Kind)
 		meant := forksCalled(h.Args[0], names)
 		if len(meant) == 0 {
@@ -101,6 +105,16 @@ func (a *App) withSuggestion(ctx context.Context, err error) error {
 		}
 	}
 	return err
+}
+
+// tapeOrFork is the tape of a name, or the fork of the tape in hand, nil if there is none.
+func (a *App) tapeOrFork(ctx context.Context, name string) *repo.Tape {
+	for _, full := range []string{name, a.tapeInHand(ctx, a.store) + "/" + name} {
+		if t, err := a.store.Tape(ctx, full); err == nil {
+			return t
+		}
+	}
+	return nil
 }
 
 // forksCalled are the full names of forks, and of tapes below others, whose last part is a name.
@@ -126,6 +140,9 @@ func (a *App) namesFor(ctx context.Context, kind layout.HintKind) (names []strin
 	}
 	if kind == layout.ListTapes || kind == layout.ListForks || kind == layout.NameRevision {
 		tapes, _ := catalog.All(ctx, a.store)
+		if kind == layout.ListForks {
+			tapes = slices.DeleteFunc(tapes, func(t *repo.Tape) bool { return !t.IsFork() })
+		}
 		names = append(names, namesOf(tapes, (*repo.Tape).Name)...)
 	}
 	return names

@@ -33,6 +33,9 @@ The name of a tape cannot change: it is in each of its commits, and others may h
 		ValidArgsFunction: upTo(1, a.completeTapes()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
+				if _, err := o.named(cmd.Context(), args); err != nil {
+					return err
+				}
 				return layout.Invalid("give it a title, which lists show instead: tape rename "+shellWord(args[0])+" --title "+shellWord(args[1]),
 					"the name of a tape cannot be changed: it is in each of its commits")
 			}
@@ -46,16 +49,20 @@ The name of a tape cannot change: it is in each of its commits, and others may h
 	return cmd
 }
 
-func (o *renameOptions) run(ctx context.Context, args []string) error {
+// named is the tape of the first argument, or the one in hand.
+func (o *renameOptions) named(ctx context.Context, args []string) (*repo.Tape, error) {
+	if len(args) == 0 {
+		return o.openTape(ctx)
+	}
 	store, err := o.openStore(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	open := o.openTape
-	if len(args) > 0 {
-		open = func(ctx context.Context) (*repo.Tape, error) { return o.findTape(ctx, store, args[0]) }
-	}
-	t, err := open(ctx)
+	return o.findTape(ctx, store, args[0])
+}
+
+func (o *renameOptions) run(ctx context.Context, args []string) error {
+	t, err := o.named(ctx, args)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 	}
 	if !o.yes {
 		if !o.canAsk() {
-			return layout.Invalid("tape rm --yes does it without asking", "rm asks before it removes a tape, and there is no terminal to ask on")
+			return layout.Invalid("tape rm "+shellWord(t.Name())+" --yes does it without asking", "rm asks before it removes a tape, and there is no terminal to ask on")
 		}
 		fate := "will be archived"
 		if o.purgeArchive {

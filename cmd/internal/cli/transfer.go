@@ -70,7 +70,7 @@ func explainRemote(err error) error {
 		out.hint = "https: a credential helper of git's, or a token as password\n" +
 			"ssh: ssh-add -l shows whether the agent has your key; ssh to the host by hand asks about its key"
 	case errors.Is(err, repo.ErrRemote):
-		out.hint = "check the address (tape remote list shows it), and that it can be reached"
+		out.hint = "check the address (of a remote, tape remote list shows it), and that it can be reached"
 	default:
 		return err
 	}
