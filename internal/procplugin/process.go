@@ -274,6 +274,9 @@ func (p *Process) Status() string {
 		strays += p.in.stray
 		p.in.mu.Unlock()
 	}
+	if p.config.Required {
+		words = append(words, "required")
+	}
 	if p.restarts > 0 {
 		words = append(words, fmt.Sprintf("restarts: %d, the last because: %s", p.restarts, p.last))
 	}
