@@ -37,9 +37,9 @@ func (s *Store) hasPrivate() bool {
 	return err == nil
 }
 
-// loadConfig reads the settings when a workspace is opened. used says whether tape has been
-// here before. A workspace that may only be read is read with its former settings.
-func (s *Store) loadConfig(ctx context.Context, used bool) (Config, error) {
+// loadConfig reads the settings when a workspace is opened, or is being made, which isNew says.
+// One that may only be read is read with its former settings.
+func (s *Store) loadConfig(ctx context.Context, isNew bool) (Config, error) {
 	c, found, err := readConfig(s.configPath())
 	if found || err != nil {
 		return c, err
@@ -48,6 +48,7 @@ func (s *Store) loadConfig(ctx context.Context, used bool) (Config, error) {
 		c, _, err = readConfig(s.configPath()) // it may have been moved just now
 		return c, err
 	}
+	used := !isNew && s.hasPrivate() // before the lock makes it
 	unlock, lockErr := s.LockPrivate(ctx, configLock)
 	if ctx.Err() != nil {
 		return c, ctx.Err()

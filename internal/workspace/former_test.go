@@ -192,6 +192,15 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
+// A long name has room for what follows it.
+func TestLongNames(t *testing.T) {
+	for _, suffix := range []string{"", ".json"} {
+		if name := nameOf("/"+strings.Repeat("x", 300), suffix); len(name) != 255 || !strings.HasSuffix(name, suffix) {
+			t.Errorf("%d bytes: %s", len(name), name)
+		}
+	}
+}
+
 // The settings of a workspace go with it when its project was moved.
 func TestLinkTakesSettings(t *testing.T) {
 	t.Setenv(EnvHome, t.TempDir())

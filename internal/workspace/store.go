@@ -184,7 +184,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	if s.git, err = gitstore.Open(filepath.Join(dir, layout.GitDirName), s.gitOptions()); err != nil {
 		return nil, layout.Classify(err)
 	}
-	if s.config, err = s.loadConfig(ctx, s.hasPrivate()); err != nil {
+	if s.config, err = s.loadConfig(ctx, false); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -328,7 +328,7 @@ const DefaultTape = "main"
 func Create(dir, tape string, o *Options) (*Store, error) {
 	s := newStore(dir, o)
 	_, err := os.Stat(filepath.Join(dir, layout.GitDirName, layout.PrivateDir))
-	used := err == nil
+	isNew := err != nil
 	err = s.fs.MkdirAll(dir)
 	if err != nil {
 		return nil, fmt.Errorf("create workspace: %w", layout.Classify(err))
@@ -344,7 +344,7 @@ func Create(dir, tape string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, layout.Classify(err)
 	}
-	s.config, err = s.loadConfig(context.Background(), used)
+	s.config, err = s.loadConfig(context.Background(), isNew)
 	return s, err
 }
 
