@@ -69,9 +69,7 @@ func TestSearchFilters(t *testing.T) {
 		if value != "" {
 			path += "filters=" + url.QueryEscape(value)
 		}
-		if strings.HasSuffix(path, "&") {
-			path = path[:len(path)-1]
-		}
+		path = strings.TrimSuffix(path, "&")
 		var hits api.Hits
 		a.want(200, "GET", path, nil, &hits)
 		got := map[string]bool{}

@@ -69,9 +69,9 @@ func (m *Masker) line(e repo.Entry) []byte {
 		raw = bytes.Replace(raw, meta, without(meta, hashed), 1)
 	}
 	if e.Kind == repo.KindEvent && jsonl.GetString(payload, "name") == purged {
-		for print := range jsonl.Elements(jsonl.Get(payload, "data", "fingerprints")) {
-			if text := string(bytes.Trim(print, `"`)); secrets.IsFingerprint(text) {
-				raw = bytes.ReplaceAll(raw, print, jsonl.AppendString(nil, secrets.Keyed(m.key, text)))
+		for found := range jsonl.Elements(jsonl.Get(payload, "data", "fingerprints")) {
+			if text := string(bytes.Trim(found, `"`)); secrets.IsFingerprint(text) {
+				raw = bytes.ReplaceAll(raw, found, jsonl.AppendString(nil, secrets.Keyed(m.key, text)))
 			}
 		}
 	}

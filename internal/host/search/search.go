@@ -79,9 +79,7 @@ func (f Filters) Search(text string, now time.Time) (s index.Search, err error) 
 				s.Types = append(s.Types, types...)
 			}
 		}
-		for _, kind := range f.Kinds {
-			s.Types = append(s.Types, kind) // one that no transcript has finds nothing
-		}
+		s.Types = append(s.Types, f.Kinds...) // one that no transcript has finds nothing
 	}
 	if f.Since != "" {
 		s.Query.Since, err = repo.ParseSince(f.Since, now)
