@@ -6,6 +6,7 @@ import (
 	"strings"
 	"tape/internal/join"
 	"tape/internal/purge"
+	"tape/internal/query"
 	"tape/internal/remotes"
 	"tape/internal/workspace"
 
@@ -46,6 +47,9 @@ func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]
 	out = append(out, done...)
 	rejected := map[string]bool{}
 	for _, status := range todo {
+		if len(o.Tapes) == 0 && ofHost(ctx, s, status.Tape) {
+			continue // what others wrote there is joined when the tape is named
+		}
 		if rejected[remotes.TapeOf((*workspace.Store)(s), status.Tape)] {
 			continue // not without its tape
 		}
@@ -81,4 +85,14 @@ func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]
 	}
 	archives, err := remotes.JoinArchives(ctx, (*workspace.Store)(s), remote, o.Tapes)
 	return append(out, archives...), err
+}
+
+// ofHost reports whether a tape here is one of tape serve.
+func ofHost(ctx context.Context, s *repo.Store, name string) bool {
+	t, err := (*workspace.Store)(s).Tape(ctx, name)
+	if err != nil {
+		return false // it is not here yet
+	}
+	own, err := query.OfHost(ctx, t)
+	return err == nil && own
 }

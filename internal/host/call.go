@@ -341,7 +341,7 @@ func (c *call) tape(name string) (sees, error) {
 		}
 		c.resource = name
 		own := c.run.Owns(name)
-		if !own && (!c.run.May("cross_conversation") || name == hostTape || name == auditTape) {
+		if !own && (!c.run.May("cross_conversation") || c.s.isOwn(name)) {
 			return out, api.NotFound("conversation")
 		}
 		if own && c.run.Thread != "" {

@@ -24,6 +24,7 @@ import (
 	"tape/internal/host/auditlog"
 	"tape/internal/host/lanes"
 	"tape/internal/host/mask"
+	"tape/internal/host/own"
 	"tape/internal/host/runs"
 	"tape/internal/layout"
 	"tape/repo"
@@ -56,6 +57,7 @@ type Server struct {
 	runs   runs.List
 	audit  *auditlog.Log
 	disk   *disk.FS
+	own    *own.Tapes
 	limits *admission.Limits
 	ending chan struct{} // closed when streams have to end
 	lanes  lanes.Lanes
@@ -78,6 +80,13 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s.lanes.Dir, s.lanes.Disk = s.private("lanes"), s.disk
 	var err error
+	adopt := []string{hostTape, auditTape}
+	if _, err := os.Stat(s.private("cursor.key")); err != nil {
+		adopt = nil // there was no server before
+	}
+	if s.own, err = own.Open(ctx, o.Store, s.disk, s.private("tapes.json"), adopt); err != nil {
+		return nil, err
+	}
 	if s.key, err = s.signingKey(); err != nil {
 		return nil, err
 	}
@@ -134,6 +143,9 @@ func (s *Server) sign(text string) []byte {
 
 // ensureTape returns a tape, which is made if it is not there yet.
 func (s *Server) ensureTape(ctx context.Context, name string) (*repo.Tape, error) {
+	if name == hostTape || name == auditTape {
+		return s.own.Make(ctx, name)
+	}
 	t, err := s.Store.Tape(ctx, name)
 	if !errors.Is(err, repo.ErrNotFound) {
 		return t, err
@@ -163,6 +175,11 @@ func (s *Server) ensureConversation(ctx context.Context, name string) error {
 	}
 	_, err := s.ensureTape(ctx, name)
 	return err
+}
+
+// isOwn reports whether a name is that of a tape of the server, or may become one.
+func (s *Server) isOwn(name string) bool {
+	return name == hostTape || name == auditTape || s.own.Has(name)
 }
 
 // writeAudit appends to the tape of the audit.

@@ -100,7 +100,7 @@ func (c *call) newRun(q *api.RunRequest) (*runs.Run, sees, error) {
 		return nil, sees{}, api.Invalid("a conversation is a tape: conversation and tape differ")
 	}
 	name := cmp.Or(string(q.Conversation), q.Tape)
-	if name == hostTape || name == auditTape {
+	if c.s.isOwn(name) {
 		return nil, sees{}, api.Invalid("the tape %s is the server's own", name)
 	}
 	scopes, err := start.Granted(q)

@@ -59,7 +59,11 @@ func (c *call) stateAt(changes bool) (tape string, k lanes.StateKey, err error) 
 
 // stateOf is the state that a tape has now, as the caller sees it: with keys and values masked.
 func (s *Server) stateOf(ctx context.Context, see sees, tape string) (map[lanes.StateKey]lanes.StateValue, error) {
-	t, err := s.Store.Tape(ctx, tape)
+	find := s.Store.Tape
+	if tape == hostTape {
+		find = s.own.Find
+	}
+	t, err := find(ctx, tape)
 	if tape == hostTape && errors.Is(err, repo.ErrNotFound) {
 		return nil, nil
 	}

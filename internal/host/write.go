@@ -19,7 +19,7 @@ const maxEntries = 1_000 // of a request
 // writable is the tape of the path, which a run may change if it is its own or a fork of it.
 func (c *call) writable() (sees, error) {
 	name := c.r.PathValue("tape")
-	if c.run != nil && !c.run.Owns(name) || name == hostTape || name == auditTape {
+	if c.run != nil && !c.run.Owns(name) || c.s.isOwn(name) {
 		return sees{}, api.NotFound("tape")
 	}
 	t, err := c.tape(name)

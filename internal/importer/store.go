@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"tape/internal/importer/record"
+	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -133,6 +134,10 @@ var ErrNoName = errors.New("the session has no name")
 // because transcripts are read twice. Close it when done.
 func OpenSource(name string, stdin io.Reader) (record.Source, io.Closer, error) {
 	if name != "-" {
+		// To open a pipe would wait for its writer, for ever.
+		if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() && !st.IsDir() {
+			return record.Source{}, nil, layout.Invalid("give what comes from it on standard input: tape import - < FILE", "%s is not a file but a pipe or a device", name)
+		}
 		f, err := os.Open(name)
 		if err != nil {
 			return record.Source{}, nil, err

@@ -16,6 +16,7 @@ import (
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/outgoing"
+	"tape/internal/query"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 )
@@ -122,7 +123,15 @@ func (p *pushing) chosen(ctx context.Context) ([]*workspace.Tape, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = all
+		for _, t := range all {
+			own, err := query.OfHost(ctx, t)
+			if err != nil {
+				return nil, err
+			}
+			if !own { // it leaves when it is named
+				out = append(out, t)
+			}
+		}
 	}
 	for _, name := range p.o.Tapes {
 		t, err := p.s.Tape(ctx, name)

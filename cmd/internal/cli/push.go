@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/display"
+	"tape/internal/query"
+	"tape/internal/workspace"
 	"tape/repo"
 )
 
@@ -23,7 +25,8 @@ func newPushCmd(a *App) *cobra.Command {
 		Long: `Send the history of tapes to a remote, with the tags of their anchors: of all tapes that
 have something new, or of those that --tape names. Uncommitted entries are committed first.
 With a fork, its tape is pushed, too. On a terminal, the first push
-of several tapes to a remote lists them and asks; --all and --tape do not.
+of several tapes to a remote lists them and asks; --all and --tape do not. The tapes that
+tape serve keeps for itself (host, audit) are pushed only if --tape names them.
 
 Nothing is ever forced. A tape that somebody else has pushed to meanwhile is rejected (exit
 code 4), and the others go; tape pull brings both sides together, then push again.
@@ -96,6 +99,13 @@ func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote st
 	}
 	var list []string
 	for _, t := range tapes {
+		own, err := query.OfHost(ctx, (*workspace.Tape)(t))
+		if err != nil {
+			return err
+		}
+		if own {
+			continue
+		}
 		distances, err := t.Distances(ctx)
 		if err != nil {
 			return err
