@@ -105,7 +105,7 @@ func (c *Config) take(path string) (err error) {
 		if !ok {
 			continue
 		}
-		text := ""
+		var text string
 		switch key {
 		case keyFormer:
 			err = json.Unmarshal(value, &c.former)
