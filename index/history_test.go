@@ -232,11 +232,17 @@ func (w *world) cutBack(tp *repo.Tape) string {
 	runGit(w.t, dir, "restore", "--", "anchors")
 	runGit(w.t, dir, "clean", "-q", "-f", "-d", "anchors")
 	if _, err := collect(w.t.Context(), tp, repo.Query{}); err != nil {
-		// The tape knows what it lost. A commit by git settles that.
+		// The tape knows what it lost. A commit by git does not settle that, a repair does.
 		if _, gotten := w.x.Sync(w.t.Context()); !errors.Is(gotten, repo.ErrCorrupt) {
 			w.t.Errorf("reading the tape says %v, the index says %v", err, gotten)
 		}
-		runGit(w.t, dir, "commit", "-q", "--allow-empty", "-m", "settled")
+		runGit(w.t, dir, "commit", "-q", "--allow-empty", "-m", "not settled")
+		if _, err := collect(w.t.Context(), tp, repo.Query{}); !errors.Is(err, repo.ErrCorrupt) {
+			w.t.Errorf("after a commit, reading the tape says %v", err)
+		}
+		if _, err := w.s.Repair(w.t.Context()); err != nil {
+			w.t.Error(err)
+		}
 	}
 	w.batch(tp, 1+w.rng.IntN(4))
 	return "cut back: " + tp.Name()

@@ -53,7 +53,7 @@ func TestSoakPullCutOff(t *testing.T) {
 	for n := rng.IntN(step) + 1; ; n += step {
 		f := &faulty{n: n, gap: 1}
 		cut := joinAll(t.Context(), openFaulty(t, dir, f))
-		verified(t, dir)
+		settledAll(t, dir)
 		mustDo(t, joinAll(t.Context(), openFaulty(t, dir, nil)))
 		verified(t, dir)
 		got := history(t, dir)

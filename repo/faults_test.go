@@ -396,7 +396,7 @@ func (tm *template) interrupted(t *testing.T, n, gap int) (over bool) {
 	}
 	// The next writer puts right what is left to do, and no reader notices.
 	if !tm.merging || before != tm.old.picture {
-		verified(t, tm.dir)
+		settledAll(t, tm.dir)
 	}
 	after := outcomeOf(t, openFaulty(t, tm.dir, nil))
 	if after.picture != before {

@@ -16,7 +16,11 @@ import (
 // commands are those that meet what a cut has left of the refs that mirror a remote, and a
 // check of what they came to.
 var commands = map[string]func(t *testing.T, s *Store){
-	"verify": func(t *testing.T, s *Store) { healthy(t, s.Dir()) },
+	"verify, and fetch": func(t *testing.T, s *Store) {
+		verified(t, s.Dir())
+		_, err := s.Fetch(t.Context(), "origin", nil)
+		mustDo(t, err)
+	},
 	"gc": func(t *testing.T, s *Store) {
 		mustGC(t, s, nil)
 	},

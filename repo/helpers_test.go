@@ -70,6 +70,24 @@ func verified(t testing.TB, dir string) {
 	}
 }
 
+// settledAll checks that what was interrupted is no problem to Verify, and has it completed.
+func settledAll(t testing.TB, dir string) {
+	t.Helper()
+	verified(t, dir)
+	s, err := Open(context.Background(), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mended, err := s.Repair(context.Background())
+	if err != nil {
+		t.Error(err)
+	}
+	for _, m := range mended {
+		t.Errorf("what was interrupted is taken for damage: %v, %v", m.Texts(), m.Err)
+	}
+	verified(t, dir)
+}
+
 // reopen gives a second Store on the same workspace.
 func reopen(t testing.TB, dir string) *Store {
 	t.Helper()

@@ -194,6 +194,10 @@ func TestMarkWithoutWorkTree(t *testing.T) {
 	mustAppend(t, tp, Message("user", "d"))
 	look("with one again", false)
 	runGit(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
+	_, err = collect(t.Context(), tp, Query{})
+	wantIs(t, err, ErrCorrupt)
+	_, err = s.Repair(t.Context())
+	mustDo(t, err)
 	if !f.catchUp(t, tp) {
 		t.Error("what was lost with the working tree was not noticed")
 	}

@@ -110,10 +110,10 @@ func TestTagsMissingAtRemote(t *testing.T) {
 		name, _, _ := strings.Cut(tag, "=")
 		runGit(t, bob.Dir(), "update-ref", "-d", name)
 	}
-	healthy(t, bob.Dir())
-	same("who verified", bob)
+	settledAll(t, bob.Dir())
+	same("who repaired", bob)
 	if tree := openTape(t, bob, "a").WorkTree(); tree != "" {
-		t.Errorf("verify made the working tree %s", tree)
+		t.Errorf("the repair made the working tree %s", tree)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"tape/internal/join"
 	"tape/internal/layout"
 	"tape/internal/query"
+	"tape/internal/repair"
 	"tape/internal/upkeep"
 	"tape/internal/workspace"
 	"tape/internal/writer"
@@ -157,8 +158,19 @@ func (s *Store) Revision(ctx context.Context, tape *Tape, target string) (*Revis
 }
 
 // Verify checks every promise of the format, and git's own with git fsck where there is
-// git. Problems are in the report; the error says that the check itself could not be made.
+// git. It changes nothing. Problems are in the report; the error says that the check itself could not be made.
 func (s *Store) Verify(ctx context.Context) (*Report, error) { return audit.Verify(ctx, s.in()) }
+
+// Damage looks for damage in the working trees of all tapes and forks, and changes nothing.
+func (s *Store) Damage(ctx context.Context) ([]*repair.Damage, error) {
+	return repair.All(ctx, s.in())
+}
+
+// Repair sets aside what is damaged in working trees and writes what git and the whole lines give.
+// An event repair.lost takes the id of an entry that is gone. It also completes what was interrupted.
+func (s *Store) Repair(ctx context.Context) ([]repair.Mended, error) {
+	return repair.Repair(ctx, s.in())
+}
 
 // GC removes what nobody needs: working trees of idle tapes, locks and temporary files
 // that were left behind, and, by git, objects that nothing names. It is safe beside writers.

@@ -117,7 +117,7 @@ func (v *verifier) sameArtifacts(tape string, onDisk, committed *snapshot.Snapsh
 	for _, e := range inGit {
 		path := onDisk.Path(p, filepath.Join(layout.ArtifactsDir, e.Name))
 		if _, err := os.Lstat(path); err != nil && onDisk.Under == nil {
-			v.problem(tape, &layout.CorruptError{File: path, Msg: "the artifact cannot be read: " + err.Error(), Fix: onDisk.RestoreHint(p)})
+			v.problem(tape, &layout.CorruptError{File: path, Msg: "the artifact cannot be read: " + err.Error()})
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (v *verifier) artifactsOnDisk(tape string, look *snapshot.Snapshot, p layou
 			data, err = os.ReadFile(path)
 		}
 		if err == nil && !artifacts.Matches(name, data) {
-			err = &layout.CorruptError{File: path, Msg: "the content is not what the name says", Fix: look.RestoreHint(p)}
+			err = &layout.CorruptError{File: path, Msg: "the content is not what the name says"}
 		}
 		v.problem(tape, err)
 	}

@@ -25,6 +25,8 @@ type policy struct {
 	compare bool
 	// found is told of violations, one for each commit. Nil: the first ends the audit.
 	found func(tape string, err error)
+	// repaired is told of entries that a repair has made, if it is set.
+	repaired func(where string, id int64)
 }
 
 // audit looks at each commit once, so tapes are best shown before their forks.

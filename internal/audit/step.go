@@ -9,6 +9,7 @@ import (
 	"tape/internal/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/repair"
 	"tape/internal/snapshot"
 )
 
@@ -342,6 +343,9 @@ func (g *growth) lines(of layout.Class, data []byte, from int, where string) err
 		}
 		if was := g.newest[of]; e.ID < was {
 			return at(from, fmt.Sprintf("id %d comes after id %d", e.ID, was))
+		}
+		if g.repaired != nil && repair.IsEvent(e.Kind, e.Payload) {
+			g.repaired(where, e.ID)
 		}
 		g.newest[of], g.ids = e.ID, append(g.ids, e.ID)
 		g.refs = append(g.refs, referencesOf(e.ID, e.Kind, e.Payload, e.Meta)...)

@@ -1,23 +1,19 @@
 package audit
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"tape/internal/gitstore"
-	"tape/internal/gitstore/gitrun"
-	"tape/internal/join"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/lineage"
+	"tape/internal/repair"
 	"tape/internal/snapshot"
-	"tape/internal/tags"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 )
@@ -27,6 +23,8 @@ type Report struct {
 	OK       bool
 	Checked  Checked
 	Problems []Problem
+	Notes    []Problem // what is to be known, and breaks no promise
+	Damage   []*repair.Damage
 	GitFsck  bool // git was there, and git fsck was run
 }
 
@@ -42,6 +40,9 @@ type Problem struct {
 	File    string // path, or commit:path
 	Line    int    // 0: the file as a whole
 	Message string
+	Fix     string // what to do about it; mostly tape verify --repair, where there is damage
+
+	first, last int64 // of a note, the entries that it is about
 }
 
 func (p Problem) String() string {
@@ -57,12 +58,12 @@ func (p Problem) String() string {
 
 // Verify checks everything that the format promises of the workspace: that history is
 // append-only, that every entry can be read and none is missing, that commits,
-// trailers, tags and working trees agree, and what git fsck checks. What an
-// interrupted command left is completed first. The error is for a check that could
+// trailers, tags and working trees agree, and what git fsck checks. It changes nothing: what an
+// interrupted command left for the next one is no problem. The error is for a check that could
 // not be made; what is broken is in the report.
 func Verify(ctx context.Context, s *workspace.Store) (*Report, error) {
 	v := &verifier{s: s, report: &Report{}}
-	v.audit = newAudit(s, policy{compare: true, found: v.problem})
+	v.audit = newAudit(s, policy{compare: true, found: v.problem, repaired: func(where string, id int64) { v.repaired("", where, id) }})
 	for _, t := range v.tapes() {
 		was := *v.report
 		err := v.tape(ctx, t)
@@ -122,14 +123,19 @@ func (v *verifier) problem(tape string, err error) {
 	p := Problem{Tape: tape, Message: err.Error()}
 	var c *layout.CorruptError
 	if errors.As(err, &c) {
-		p.File, p.Line, p.Message = c.File, c.Line, c.Msg
-		if rel, err := filepath.Rel(v.s.Dir(), c.File); err == nil && filepath.IsAbs(c.File) && filepath.IsLocal(rel) {
-			p.File = filepath.ToSlash(rel)
-		}
+		p.File, p.Line, p.Message, p.Fix = v.short(c.File), c.Line, c.Msg, c.Fix
 	}
 	if !slices.Contains(v.report.Problems, p) {
 		v.report.Problems = append(v.report.Problems, p)
 	}
+}
+
+// short is a path in the workspace.
+func (v *verifier) short(path string) string {
+	if rel, err := filepath.Rel(v.s.Dir(), path); err == nil && filepath.IsAbs(path) && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
 }
 
 // tape checks one tape. It returns an error only when it could not be checked.
@@ -142,14 +148,16 @@ func (v *verifier) tape(ctx context.Context, t *workspace.Tape) error {
 	// What is found while the tape is moved on counts if it is found again.
 	const tries = 10
 	for try := 1; ; try++ {
-		if err := v.complete(ctx, t); err != nil {
-			return err
-		}
 		before, noteErr := journal.PeekOf(t)
 		head, err := t.Head()
 		if err = errors.Join(noteErr, err); err != nil {
 			v.problem(t.Name(), err)
 			return ctx.Err()
+		}
+		var unsettled *workspace.Unsettled
+		if errors.As(snapshot.CheckSettled(t, head), &unsettled) {
+			v.note(t.Name(), "", "git has made a merge, which the next command that reads the tape completes")
+			return nil
 		}
 		if err := v.audit.history(ctx, t, head); err != nil {
 			return err
@@ -157,11 +165,49 @@ func (v *verifier) tape(ctx context.Context, t *workspace.Tape) error {
 		was := *v.report
 		err = v.at(ctx, t, head)
 		after, noteErr := journal.PeekOf(t)
-		if err = errors.Join(err, noteErr); err != nil || len(v.report.Problems) == len(was.Problems) || after.Gen == before.Gen || try == tries {
+		found := len(v.report.Problems)+len(v.report.Notes) > len(was.Problems)+len(was.Notes)
+		if err = errors.Join(err, noteErr); err != nil || !found {
 			return err
+		}
+		if after.Gen == before.Gen && after.Undo == nil || try == tries {
+			return v.lost(ctx, t)
+		}
+		if lock, err := writer.LockFile(ctx, t); err == nil { // whoever is changing it has finished
+			if err := lock.Unlock(); err != nil {
+				return err
+			}
 		}
 		*v.report = was
 	}
+}
+
+// lost says which entries are gone.
+func (v *verifier) lost(ctx context.Context, t *workspace.Tape) error {
+	d, err := repair.Find(ctx, t)
+	if err != nil || d == nil {
+		return ctx.Err() // in git, which the problems tell
+	}
+	v.report.Damage = append(v.report.Damage, d)
+	for _, lost := range d.LostTexts() {
+		v.problem(t.Name(), &layout.CorruptError{Msg: lost + ", acknowledged, but neither in the files nor in git"})
+	}
+	return nil
+}
+
+// repaired tells of an entry that a repair has made, together with those right before it.
+func (v *verifier) repaired(tape, where string, id int64) {
+	first, notes := id, &v.report.Notes
+	if n := len(*notes); n > 0 && (*notes)[n-1].last == id-1 && (*notes)[n-1].Tape == tape && (*notes)[n-1].File == v.short(where) {
+		first, *notes = (*notes)[n-1].first, (*notes)[:n-1]
+	}
+	v.note(tape, where, "what a repair could not bring back: %s", layout.Entries(first, id))
+	last := &(*notes)[len(*notes)-1]
+	last.first, last.last = first, id
+}
+
+// note tells of something that is no problem.
+func (v *verifier) note(tape, where, format string, args ...any) {
+	v.report.Notes = append(v.report.Notes, Problem{Tape: tape, File: v.short(where), Message: fmt.Sprintf(format, args...)})
 }
 
 // at checks what belongs to a commit of a tape, and may be moved on with it.
@@ -212,40 +258,10 @@ func (v *verifier) count(look *snapshot.Snapshot, from int) {
 	}
 }
 
-// complete lets a writer put right what was interrupted.
-func (v *verifier) complete(ctx context.Context, t *workspace.Tape) error {
-	made := false
-	st, err := journal.PeekOf(t)
-	if err == nil {
-		err = join.Complete(ctx, t)
-	}
-	if err == nil {
-		if _, _, treeErr := t.Worktree(); errors.Is(treeErr, gitstore.ErrNotFound) && st.Undo == nil { // nothing but commits, and nothing under way
-			if made, err = writer.Finish(ctx, t, true); errors.Is(err, layout.ErrCorrupt) {
-				return nil // the audit tells
-			}
-		} else {
-			err = writer.Write(ctx, t, func(w *writer.Writer) (err error) {
-				made, err = tags.Ensure(ctx, t, w.Head, true)
-				return err
-			})
-		}
-	}
-	if made {
-		v.s.Warn("a handoff of tape " + strconv.Quote(t.Name()) + " had lost its tag, which was restored")
-	}
-	if errors.Is(err, layout.ErrCorrupt) || errors.Is(err, layout.ErrConflict) {
-		v.problem(t.Name(), err)
-		return nil
-	}
-	if layout.Unwritable(err) {
-		return nil // a workspace that may only be read
-	}
-	return err
-}
-
 // tags checks that each handoff has its annotated tag, and that there are no others.
+// What an interrupted command has left of them, the next one puts right.
 func (v *verifier) tags(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
+	note, _ := journal.PeekOf(t)
 	opened, err := v.opened(ctx, t, head)
 	if err != nil {
 		return ctx.Err() // the audit has found what is missing
@@ -263,18 +279,27 @@ func (v *verifier) tags(ctx context.Context, t *workspace.Tape, head gitstore.Ha
 		tag, err := v.audit.readTag(ref.Name, ref.Hash)
 		switch {
 		case !ok && err == nil && v.isAhead(t, head, tag.Object):
+		case !ok && note.Undo != nil:
+			v.note(t.Name(), ref.Name, "an interrupted command has left this tag; the next one that writes removes it")
 		case !ok:
 			v.problem(t.Name(), violation(ref.Name, "the tape has no such phase"))
 		case err != nil:
 			v.problem(t.Name(), violation(ref.Name, "%v", err))
+		case tag.Object != want && !v.has(head, tag.Object):
+			v.note(t.Name(), ref.Name, "the tag names %s, which the tape no longer has; tape verify --repair sets it on %s", short(tag.Object), short(want))
 		case tag.Object != want:
 			v.problem(t.Name(), violation(ref.Name, "the tag names %s, the phase came with %s", short(tag.Object), short(want)))
 		}
 	}
 	for _, folder := range slices.Sorted(maps.Keys(opened)) {
-		v.problem(t.Name(), violation(prefix+folder, "the tag of commit %s is missing", short(opened[folder])))
+		v.note(t.Name(), prefix+folder, "the tag of commit %s is missing; tape verify --repair makes it again", short(opened[folder]))
 	}
 	return nil
+}
+
+func (v *verifier) has(head, h gitstore.Hash) bool {
+	has, err := lineage.Contains(v.s, head, h)
+	return err == nil && has
 }
 
 // opened maps folders of a tape's own phases to the commits that they came with.
@@ -337,62 +362,4 @@ func (v *verifier) archives(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// fsck lets git check its own structures, where git is installed. Beside somebody who commits
-// it sees things that it did not see when it listed what there is, so what it says counts if
-// it says so twice.
-func (v *verifier) fsck(ctx context.Context) error {
-	var refused *gitstore.UnsupportedError
-	switch err := gitrun.Runnable(ctx, v.s.Git()); {
-	case errors.Is(err, gitrun.ErrNoGit):
-		return nil
-	case errors.As(err, &refused):
-		v.s.Warn(fmt.Sprintf("git fsck was left out: %v; %s", err, refused.Hint))
-		return nil
-	case err != nil:
-		return err
-	}
-	v.report.GitFsck = true
-	if _, err := v.s.Git().RecoverMirrors(ctx); err != nil && !layout.Unwritable(err) {
-		return err
-	}
-	said, err := v.runFsck(ctx)
-	if err != nil || len(said) == 0 {
-		return err
-	}
-	again, err := v.runFsck(ctx)
-	for _, line := range said {
-		if slices.Contains(again, line) {
-			v.problem("", violation("git fsck", "%s", line))
-		}
-	}
-	return err
-}
-
-// runFsck returns what git fsck complains of.
-func (v *verifier) runFsck(ctx context.Context) (said []string, err error) {
-	cmd, err := gitrun.Command(ctx, v.s.Git(), "fsck", "--strict", "--full", "--no-dangling", "--no-progress")
-	if err != nil {
-		return nil, err
-	}
-	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0")
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	runErr := cmd.Run()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if runErr == nil {
-		return nil, nil
-	}
-	for line := range strings.Lines(string(out.Next(1 << 20))) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "notice:") {
-			said = append(said, line)
-		}
-	}
-	if len(said) == 0 {
-		said = append(said, runErr.Error())
-	}
-	return said, nil
 }

@@ -10,12 +10,14 @@ import (
 	"slices"
 	"tape/internal/gitstore"
 	"tape/internal/layout"
+	"tape/internal/repair"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"
 )
 
 // content reads every entry of a working tree, from the phase of an index on.
-func (v *verifier) content(ctx context.Context, tape string, look *snapshot.Snapshot, from int) error {
+// Those up to an id are committed.
+func (v *verifier) content(ctx context.Context, tape string, look *snapshot.Snapshot, from int, committed int64) error {
 	for i := from; i < len(look.List); i++ {
 		p := look.List[i]
 		v.report.Checked.Files++
@@ -27,6 +29,9 @@ func (v *verifier) content(ctx context.Context, tape string, look *snapshot.Snap
 		err = w.Read(ctx, func(e layout.Entry) bool {
 			if want := layout.FolderName(p.Seq, e.Anchor); e.Kind == layout.KindAnchor && p.Folder != want {
 				v.problem(tape, violation(look.Where(p, ""), "the folder of the anchor %q must be %s", e.Anchor, want))
+			}
+			if e.ID > committed && repair.IsEvent(e.Kind, e.Payload) {
+				v.repaired(tape, look.Where(p, ""), e.ID)
 			}
 			for _, ref := range referencesOf(e.ID, e.Kind, e.Payload, e.Meta) {
 				if !slices.Contains(artifacts, ref.name) {
@@ -85,6 +90,7 @@ func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed
 		v.sameArtifacts(t.Name(), onDisk, committed, p)
 		if i < len(committed.List)-1 { // of the others, content looks
 			v.artifactsOnDisk(t.Name(), onDisk, p)
+			v.strays(t.Name(), onDisk, p, entries)
 		}
 		for _, e := range entries {
 			if err := ctx.Err(); err != nil {
@@ -104,7 +110,17 @@ func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed
 	if err1 == nil && err2 == nil {
 		v.report.Checked.Entries += max(0, last-was)
 	}
-	return v.content(ctx, t.Name(), onDisk, len(committed.List)-1)
+	return v.content(ctx, t.Name(), onDisk, len(committed.List)-1, was)
+}
+
+// strays are files of entries that were added to a closed phase.
+func (v *verifier) strays(tape string, onDisk *snapshot.Snapshot, p layout.Phase, entries []gitstore.TreeEntry) {
+	found, _ := snapshot.FilesIn(onDisk.Path(p, ""))
+	for _, f := range found {
+		if _, ok := layout.FindEntry(entries, f.Name()); !ok {
+			v.problem(tape, violation(onDisk.Path(p, f.Name()), "the phase is closed, but there is a new file"))
+		}
+	}
 }
 
 // sameReadme compares the README.md on disk with the committed one, if there is one.
@@ -118,7 +134,7 @@ func sameReadme(onDisk, committed *snapshot.Snapshot) error {
 	if onDisk.Under != nil && errors.Is(err, fs.ErrNotExist) || err == nil && gitstore.HashObject(gitstore.KindBlob, data) == e.Hash {
 		return nil
 	}
-	return &layout.CorruptError{File: path, Msg: "the file is missing, or differs from the committed one", Fix: "bring it back with: git restore -- " + layout.ReadmeFile}
+	return &layout.CorruptError{File: path, Msg: "the file is missing, or differs from the committed one"}
 }
 
 // sameFile compares a file with its committed form, behind which it may have grown.

@@ -257,6 +257,26 @@ func (d *FS) SyncDir(path string) error {
 	return syncDir(path)
 }
 
+// Truncate cuts a file back to a size, durably. A shorter file, or none, is left alone.
+func (d *FS) Truncate(path string, size int64) error {
+	st, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && st.Size() <= size {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f, err := d.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Truncate(size); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
 // TempPrefix begins the names of files that WriteFile has not renamed yet.
 const TempPrefix = ".tmp-"
 

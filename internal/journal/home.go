@@ -34,7 +34,7 @@ func CheckHome(t *workspace.Tape, note Record, head gitstore.Hash, dir string) e
 			return layout.Conflict("check it out there again: git -C "+layout.ShellWord(was)+" checkout "+layout.ShellWord(t.Branch()),
 				"%s not committed, in %s, where git has something else checked out now", AreEntries(n), was)
 		}
-		s.Warn(fmt.Sprintf("%s gone with the folder %s: acknowledged, but not committed", AreEntries(n), was))
+		return &layout.CorruptError{File: was, Msg: "the folder is gone, and with it " + layout.Entries(note.Committed+1, note.LastID) + ", acknowledged but not committed"}
 	}
 	if dir == "" {
 		return nil
@@ -116,7 +116,7 @@ func CheckTapeFile(worktree string, u *Undo) error {
 	path := filepath.Join(worktree, layout.TapeFile)
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &layout.CorruptError{File: path, Msg: "the file is missing", Fix: layout.RestoreTapeFile}
+		return &layout.CorruptError{File: path, Msg: "the file is missing"}
 	}
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -75,7 +76,7 @@ type CorruptError struct {
 	File string // path, relative to the workspace or tape where possible
 	Line int    // 1-based; 0: the file as a whole
 	Msg  string
-	Fix  string // how to repair it; may be empty
+	Fix  string // how to repair it; empty: tape verify tells, or --repair of it does
 }
 
 func (e *CorruptError) Error() string {
@@ -90,10 +91,13 @@ func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
 // Hints are the way out.
 func (e *CorruptError) Hints() []Hint {
-	if e.Fix == "" {
-		return []Hint{{Kind: VerifyAll}}
+	switch {
+	case e.Fix != "":
+		return Words(e.Fix)
+	case filepath.IsAbs(e.File): // in a working tree, not in git
+		return []Hint{{Kind: RepairTape}}
 	}
-	return Words(e.Fix)
+	return []Hint{{Kind: VerifyAll}}
 }
 
 // Classify gives errors from below their class.
@@ -152,5 +156,9 @@ func CorruptObject(h gitstore.Hash, err error) error {
 		return err
 	}
 	return &CorruptError{File: "commit " + h.String(), Msg: err.Error(),
-		Fix: "git fsck --full lists what else is missing; fetch the tape again from a copy"}
+		Fix: FromCopy}
 }
+
+// FromCopy is the way out where an object is damaged or missing in git.
+const FromCopy = "git itself has lost something, and only a copy has it: git fetch --refetch brings it back from a remote that does, " +
+	"or take .git/objects from a backup; git fsck --full lists all that is missing"

@@ -69,6 +69,7 @@ const (
 	RaiseMaxLine       HintKind = "raise-max-line"
 	RenameOrAllow      HintKind = "rename-or-allow" // fingerprint
 	RenameTag          HintKind = "rename-tag"
+	RepairTape         HintKind = "repair-tape"
 	ResetInstead       HintKind = "reset-instead"
 	RestoreLatest      HintKind = "restore-latest" // tape
 	ShareThere         HintKind = "share-there"    // URL

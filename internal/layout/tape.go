@@ -19,6 +19,14 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
+// Entries names entries by their ids, the last one included.
+func Entries(first, last int64) string {
+	if first == last {
+		return fmt.Sprintf("entry %d", first)
+	}
+	return fmt.Sprintf("entries %d to %d", first, last)
+}
+
 // TapeInfo is tape.json.
 type TapeInfo struct {
 	Format  int    `json:"format"`
@@ -40,13 +48,13 @@ func EncodeTapeInfo(name string, created time.Time) ([]byte, error) {
 func DecodeTapeInfo(raw []byte, file string) (TapeInfo, error) {
 	var info TapeInfo
 	if err := json.Unmarshal(raw, &info); err != nil {
-		return info, &CorruptError{File: file, Msg: "not a JSON object: " + err.Error(), Fix: RestoreTapeFile}
+		return info, &CorruptError{File: file, Msg: "not a JSON object: " + err.Error()}
 	}
 	switch {
 	case info.Format > FormatVersion:
 		return info, newerFormat(info.Format, FormatVersion, file)
 	case info.Format < 1 || info.Name == "":
-		return info, &CorruptError{File: file, Msg: "format or name is missing", Fix: RestoreTapeFile}
+		return info, &CorruptError{File: file, Msg: "format or name is missing"}
 	}
 	return info, nil
 }
@@ -65,9 +73,6 @@ func CheckFormat(c gitstore.Commit, where string) error {
 	}
 	return nil
 }
-
-// RestoreTapeFile is the way out where tape.json is missing or damaged.
-const RestoreTapeFile = "bring it back with: git restore -- " + TapeFile
 
 // BranchOf is the branch of a name, of the kind that like is: a tape's or a fork's.
 func BranchOf(name, like string) string {

@@ -38,15 +38,14 @@ func (v *Snapshot) check(p layout.Phase, file string, data []byte) error {
 	}
 	if !bytes.HasPrefix(data, blob) {
 		return &layout.CorruptError{File: v.Path(p, file), Line: layout.FirstDifference(data, blob),
-			Msg: "the line is not the one that was recorded", Fix: v.RestoreHint(p)}
+			Msg: "the line is not the one that was recorded"}
 	}
 	if c, n, ok := layout.ParseSegment(file); blob == nil && !noted && ok && v.Sealed != nil && n < len(v.Last[c]) {
 		return CheckSealed(v.Sealed(), v.Path(p, file), data)
 	}
 	if noted {
 		return &layout.CorruptError{File: v.Path(p, file), Line: bytes.Count(blob, []byte("\n")) + 1,
-			Msg: "this line, or a later one, is not the one that was recorded",
-			Fix: "restore it; if the change is intended (it is not committed yet), empty the file " + layout.ShellWord(v.notePath) + " while nothing is being recorded"}
+			Msg: "this line, or a later one, is not the one that was recorded"}
 	}
 	return nil
 }
@@ -139,6 +138,6 @@ func CheckSealed(seals map[string]string, path string, data []byte) error {
 	if !ok || facts == fmt.Sprintf("%d %08x", len(data), Checksum(0, data)) {
 		return nil
 	}
-	return &layout.CorruptError{File: path, Fix: "restore it as it was",
+	return &layout.CorruptError{File: path,
 		Msg: "the sealed file is not as it was recorded: a line in it was changed or is missing"}
 }

@@ -102,7 +102,7 @@ func (c *cursor) check() error {
 }
 
 func (c *cursor) corrupt(msg string) error {
-	return &layout.CorruptError{File: c.v.Where(c.p, c.file.Name()), Line: c.line, Msg: msg, Fix: c.v.RestoreHint(c.p)}
+	return &layout.CorruptError{File: c.v.Where(c.p, c.file.Name()), Line: c.line, Msg: msg}
 }
 
 // PhaseReader yields the entries of one phase in the order of their ids, its anchor

@@ -76,14 +76,6 @@ func (v *Snapshot) file(path string) string {
 	return v.Commit.String()[:12] + ":" + path
 }
 
-// RestoreHint says how to get the files of a phase back; nothing does for a commit.
-func (v *Snapshot) RestoreHint(p layout.Phase) string {
-	if v.Dir == "" {
-		return ""
-	}
-	return "bring back what was committed with: git -C " + layout.ShellWord(v.Dir) + " restore -- " + layout.ShellWord(layout.AnchorsDir+"/"+p.Folder)
-}
-
 // Segments returns the files of a phase, each class in order.
 func (v *Snapshot) Segments(p layout.Phase) ([layout.ClassCount][]layout.Segment, error) {
 	switch {
@@ -176,7 +168,7 @@ func (v *Snapshot) get(p layout.Phase, s layout.Segment) (f *os.File, blob []byt
 		return nil, blob, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = &layout.CorruptError{File: v.Path(p, s.Name()), Msg: "the file is missing", Fix: v.RestoreHint(p)}
+		err = &layout.CorruptError{File: v.Path(p, s.Name()), Msg: "the file is missing"}
 	}
 	return nil, nil, err
 }
@@ -249,8 +241,7 @@ func (v *Snapshot) CheckPhases() error {
 	}
 	for i, p := range v.List {
 		if p.Seq != i+1 {
-			return &layout.CorruptError{File: v.Where(p, ""), Msg: fmt.Sprintf("phase %03d is missing", i+1),
-				Fix: "bring back what was committed with: git restore -- " + layout.AnchorsDir}
+			return &layout.CorruptError{File: v.Where(p, ""), Msg: fmt.Sprintf("phase %03d is missing", i+1)}
 		}
 	}
 	return nil

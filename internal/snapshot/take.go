@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"tape/internal/gitstore/gitindex"
 	"tape/internal/journal"
 	"tape/internal/layout"
+	"tape/internal/lineage"
 	"tape/internal/workspace"
 )
 
@@ -82,7 +84,7 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		}
 		// The note from before the look: appends go on, and the later one may count more.
 		if before.Head != head.String() {
-			return v, checkNotLost(t, v)
+			return v, cmp.Or(checkNotLost(t, v), CheckEnd(t, v, before))
 		}
 		return v, WithStash(v, head, CheckNotTruncated(v, before, head))
 	}
@@ -255,7 +257,7 @@ func CheckNotTruncated(v *Snapshot, st journal.Record, head gitstore.Hash) error
 	}
 	if st.Seq > len(v.List) {
 		p := layout.Phase{Seq: st.Seq, Folder: st.Folder}
-		return &layout.CorruptError{File: v.Path(p, ""), Msg: "the phase is missing", Fix: v.RestoreHint(p)}
+		return &layout.CorruptError{File: v.Path(p, ""), Msg: "the phase is missing"}
 	}
 	p := v.List[st.Seq-1]
 	for c, was := range st.Tails {
@@ -264,7 +266,7 @@ func CheckNotTruncated(v *Snapshot, st journal.Record, head gitstore.Hash) error
 		}
 		name := layout.SegmentName(layout.Class(c), was.Seg)
 		if len(v.Last[c]) < was.Seg {
-			return &layout.CorruptError{File: v.Path(p, name), Msg: "the file is missing", Fix: v.RestoreHint(p)}
+			return &layout.CorruptError{File: v.Path(p, name), Msg: "the file is missing"}
 		}
 		size, err := v.size(p, v.Last[c][was.Seg-1])
 		if err != nil {
@@ -275,6 +277,19 @@ func CheckNotTruncated(v *Snapshot, st journal.Record, head gitstore.Hash) error
 		}
 	}
 	return nil
+}
+
+// CheckEnd notices that a tape ends before the last entry that its last writer acknowledged. A
+// branch that git has moved back is another history, and ends where it does.
+func CheckEnd(t *workspace.Tape, v *Snapshot, st journal.Record) error {
+	last, err := v.LastID()
+	if err != nil || last >= st.LastID {
+		return nil //nolint:nilerr // who reads on finds what is damaged
+	}
+	if has, err := lineage.Descends(t.Store(), v.Commit, st.Head); err != nil || !has {
+		return err
+	}
+	return &layout.CorruptError{File: v.Path(v.LastPhase(), ""), Msg: "acknowledged, but not there: " + layout.Entries(last+1, st.LastID)}
 }
 
 // checkNotLost notices, without a note, that the working tree has less than the commit:
@@ -294,7 +309,7 @@ func checkNotLost(t *workspace.Tape, v *Snapshot) error {
 func (v *Snapshot) hasPhases(committed *Snapshot) error {
 	for _, p := range committed.List {
 		if _, ok := v.Phase(p.Seq, p.Folder); !ok {
-			return &layout.CorruptError{File: v.Path(p, ""), Msg: "a committed phase is missing", Fix: v.RestoreHint(p)}
+			return &layout.CorruptError{File: v.Path(p, ""), Msg: "a committed phase is missing"}
 		}
 	}
 	return nil
@@ -327,7 +342,7 @@ func (v *Snapshot) Extends(committed *Snapshot, closely bool) (exact bool, err e
 		}
 		left--
 		if len(onDisk[c]) < n {
-			return false, &layout.CorruptError{File: v.Path(p, e.Name), Msg: "a committed file is missing", Fix: v.RestoreHint(p)}
+			return false, &layout.CorruptError{File: v.Path(p, e.Name), Msg: "a committed file is missing"}
 		}
 		same, err := v.extendsFile(p, onDisk[c][n-1], e, closely && n == len(onDisk[c]))
 		if err != nil {
@@ -364,7 +379,7 @@ func (v *Snapshot) extendsFile(p layout.Phase, s layout.Segment, e gitstore.Tree
 		return false, err
 	}
 	if !bytes.HasPrefix(data, blob) {
-		return false, &layout.CorruptError{File: v.Path(p, e.Name), Line: layout.FirstDifference(data, blob), Msg: "the line differs from the committed one", Fix: v.RestoreHint(p)}
+		return false, &layout.CorruptError{File: v.Path(p, e.Name), Line: layout.FirstDifference(data, blob), Msg: "the line differs from the committed one"}
 	}
 	return len(data) == len(blob), nil
 }
@@ -375,7 +390,5 @@ func truncatedError(v *Snapshot, p layout.Phase, name string, size, was int64) e
 	if data, err := os.ReadFile(v.Path(p, name)); err == nil {
 		line = bytes.Count(data, []byte("\n")) + 1
 	}
-	return &layout.CorruptError{File: v.Path(p, name), Line: line, Msg: fmt.Sprintf("the file has %d bytes; %d were recorded", size, was),
-		Fix: "restore the missing lines; or drop what was not committed, with: git -C " + layout.ShellWord(v.Dir) +
-			" restore -- " + layout.ShellWord(layout.AnchorsDir+"/"+p.Folder)}
+	return &layout.CorruptError{File: v.Path(p, name), Line: line, Msg: fmt.Sprintf("the file has %d bytes; %d were recorded", size, was)}
 }

@@ -57,8 +57,7 @@ func (w *Walk) joins(i int) error {
 	}
 	next, err := ReadAnchor(w.V, w.V.List[i+1], w.Tape)
 	if err == nil && next.ID != w.R.Last+1 {
-		err = &layout.CorruptError{File: w.V.Where(w.V.List[i], ""), Msg: fmt.Sprintf("the phase ends at id %d, but the next one begins at id %d", w.R.Last, next.ID),
-			Fix: "bring back what was committed with: git restore -- " + layout.AnchorsDir}
+		err = &layout.CorruptError{File: w.V.Where(w.V.List[i], ""), Msg: fmt.Sprintf("the phase ends at id %d, but the next one begins at id %d", w.R.Last, next.ID)}
 	}
 	return err
 }

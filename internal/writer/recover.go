@@ -2,6 +2,7 @@ package writer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,9 @@ func WriteTree(ctx context.Context, t *workspace.Tape) error {
 // It refuses to go on from damage.
 func (w *Writer) recover(ctx context.Context) error {
 	before := w.rec
+	if before.Head != w.Head.String() {
+		w.rec.LastID, w.rec.Committed = 0, 0 // of another commit
+	}
 	w.rec.Head, w.rec.Owner = w.Head.String(), ""
 	if !journal.CheckingOut(before, w.Head) {
 		if err := w.checkMerging(); err != nil {
@@ -206,10 +210,10 @@ func (w *Writer) scan(ctx context.Context, v *snapshot.Snapshot) error {
 		}
 	}
 	if p.Seq == 1 && anchor.ID != 1 {
-		return &layout.CorruptError{File: v.Where(p, layout.AnchorFile), Line: 1, Msg: fmt.Sprintf("the tape begins with id %d", anchor.ID), Fix: v.RestoreHint(p)}
+		return &layout.CorruptError{File: v.Where(p, layout.AnchorFile), Line: 1, Msg: fmt.Sprintf("the tape begins with id %d", anchor.ID)}
 	}
 	if anchor.ID != before+1 {
-		return &layout.CorruptError{File: v.Where(p, layout.AnchorFile), Line: 1, Msg: fmt.Sprintf("its id is %d, but the phase before ends at %d", anchor.ID, before), Fix: v.RestoreHint(p)}
+		return &layout.CorruptError{File: v.Where(p, layout.AnchorFile), Line: 1, Msg: fmt.Sprintf("its id is %d, but the phase before ends at %d", anchor.ID, before)}
 	}
 	w.rec.Anchor = anchor.Anchor
 	// Of a sparse working tree, what git has is read by its hash whenever it is read, and may
@@ -269,7 +273,7 @@ func (w *Writer) setAside(v *snapshot.Snapshot, p layout.Phase, s *layout.Segmen
 	if err := d.WriteFile(kept, data[end:]); err != nil {
 		return err
 	}
-	if err := truncate(d, v.Path(p, s.Name()), int64(end)); err != nil {
+	if err := d.Truncate(v.Path(p, s.Name()), int64(end)); err != nil {
 		return err
 	}
 	s.Size = int64(end)
@@ -281,26 +285,46 @@ func (w *Writer) setAside(v *snapshot.Snapshot, p layout.Phase, s *layout.Segmen
 // compare checks that the working tree continues what is committed, and that nothing
 // that the last writer acknowledged is gone.
 func (w *Writer) compare(v *snapshot.Snapshot, committed *snapshot.Snapshot, before journal.Record) error {
-	exact, err := v.Extends(committed, true)
+	_, err := v.Extends(committed, true)
 	if err != nil {
 		return err
 	}
-	if before.Undo != nil || before.Folder != v.List[len(v.List)-1].Folder {
+	switch u := before.Undo; {
+	case u != nil && (!u.Checkout || u.Head != u.Next): // the branch was about to move
 		return nil
+	case u == nil && before.Folder == v.LastPhase().Folder:
+		err = snapshot.CheckNotTruncated(v, before, w.Head)
 	}
-	err = snapshot.CheckNotTruncated(v, before, w.Head)
-	if err != nil && exact && len(v.List) == len(committed.List) && !snapshot.Stashed(v.Git, w.Head) {
-		w.T.Store().Warn(removed(before.LastID-before.Committed) + " removed from the files; continuing from the last commit")
-		return nil
-	}
-	return snapshot.WithStash(v, w.Head, err)
+	return snapshot.WithStash(v, w.Head, cmp.Or(err, snapshot.CheckEnd(w.T, v, before)))
 }
 
-func removed(n int64) string {
-	if n == 1 {
-		return "1 uncommitted entry was"
-	}
-	return fmt.Sprintf("%d uncommitted entries were", n)
+// Mend calls f, which puts right the files of a tape, with the note of the last writer as far as it
+// still tells where the tape ends. What is there then is where the tape ends. An interrupted
+// change is completed or taken back first.
+func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, note journal.Record) error) error {
+	return LockedAsIs(ctx, t, func(w *Writer) error {
+		if err := w.checkMerging(); err != nil {
+			return err
+		}
+		note, u := w.rec, w.rec.Undo
+		switch {
+		case w.Wt.Dir == "" || journal.CheckingOut(w.rec, w.Head):
+			if err := w.checkout(ctx, u); err != nil {
+				return err
+			}
+		case u != nil && !u.Checkout:
+			if err := w.takeBack(*u); err != nil {
+				return err
+			}
+			note = journal.Record{} // of the change
+		}
+		note.Undo = nil
+		if err := f(w, note); err != nil {
+			return err
+		}
+		w.rec = journal.Record{Gen: w.rec.Gen, Doubtful: true}
+		return w.recover(ctx)
+	})
 }
 
 // Finish completes what a crash has left of a tape that is checked out nowhere: a move of its

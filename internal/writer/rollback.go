@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"tape/internal/disk"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
@@ -45,36 +43,13 @@ func (w *Writer) rollback(u journal.Undo) error {
 		case n > was.Seg:
 			err = d.Remove(path)
 		case n == was.Seg:
-			err = truncate(d, path, was.Size)
+			err = d.Truncate(path, was.Size)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return errors.Join(d.SyncDir(folder), d.SyncDir(w.AnchorsPath()))
-}
-
-// truncate cuts a file back to a size, durably. A shorter file is left alone.
-func truncate(d *disk.FS, path string, size int64) error {
-	st, err := os.Lstat(path)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	}
-	if st.Size() <= size {
-		return nil
-	}
-	f, err := d.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := f.Truncate(size); err != nil {
-		return err
-	}
-	return f.Sync()
 }
 
 // undo takes back what a Tx wrote, because of cause, which it returns.

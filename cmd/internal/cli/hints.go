@@ -114,6 +114,7 @@ func hintWords() map[layout.HintKind]string {
 		layout.RaiseMaxLine:  "add large content as an artifact: tape append --artifact FILE; or raise the limit with: tape config max_line BYTES",
 		layout.RenameOrAllow: "choose another name; or, if it is not a secret: tape config allow_secret {1}",
 		layout.RenameTag:     "tags in anchor/ are made by tape handoff, archives by tape reset --archive: give it another name",
+		layout.RepairTape:    "tape verify --repair sets aside what is damaged, says where, and goes on with everything else",
 		layout.ResetInstead:  "tape reset starts a tape over",
 		layout.RestoreLatest: "if it was reset here, restore it with tape --tape {1} restore latest, then run tape pull",
 		layout.ShareThere:    "to share tapes there: tape init, tape remote add origin {1}, tape push",

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,35 +11,104 @@ import (
 
 	"tape/internal/audit"
 	"tape/internal/display"
+	"tape/internal/layout"
+	"tape/internal/repair"
 	"tape/repo"
 )
 
+type verifyOptions struct {
+	*App
+	repair, yes bool
+}
+
 func newVerifyCmd(a *App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "verify",
+	o := &verifyOptions{App: a}
+	cmd := &cobra.Command{
+		Use:   "verify [--repair [--yes]]",
 		Short: "Check the integrity of the workspace",
 		Long: `Check the whole workspace: that history was only appended to, that every entry can be
 read and none is missing, that commits, tags and working trees agree, and, if git is
-installed, what git fsck checks. Every violation is named; exit code 6 if there is any.`,
-		RunE: a.inStore(a.runVerify),
+installed, what git fsck checks. Every violation is named; exit code 6 if there is any.
+Nothing is changed.
+
+With --repair, files of working trees that are damaged are set aside in .git/tape/torn/. What
+git has is brought back from git; of what is not committed, every line that is whole stays. An
+event repair.lost takes the id of an entry whose line is gone, and has what was left of it: no
+id is given twice, and verify mentions these entries from then on. It asks on a terminal, and
+needs --yes elsewhere. What is damaged in git itself, only a copy has: a remote, or a backup.`,
+		Example: `  tape verify
+  tape verify --repair`,
+		RunE: a.inStore(o.run),
 	}
+	cmd.Flags().BoolVar(&o.repair, "repair", false, "set aside what is damaged, and go on with the rest")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	return cmd
 }
 
-func (a *App) runVerify(ctx context.Context, store *repo.Store, _ []string) error {
+func (o *verifyOptions) run(ctx context.Context, store *repo.Store, _ []string) error {
+	var mended []repair.Mended
+	if o.repair {
+		var err error
+		if mended, err = o.mend(ctx, store); err != nil {
+			return err
+		}
+	}
 	report, err := store.Verify(ctx)
 	if err != nil {
 		return err
 	}
-	if err := a.showReport(report); err != nil {
+	if err := o.showReport(report, mended); err != nil {
 		return err
 	}
-	if !report.OK {
-		return &cliError{class: repo.ErrCorrupt, msg: "the workspace has " + display.Count(len(report.Problems), "problem", "problems")}
+	if report.OK {
+		return nil
 	}
-	return nil
+	out := &cliError{class: repo.ErrCorrupt, msg: "the workspace has " + display.Count(len(report.Problems), "problem", "problems")}
+	for _, p := range report.Problems {
+		out.hint = cmp.Or(out.hint, p.Fix)
+	}
+	if len(report.Damage) > 0 && !o.repair {
+		out.hint = hintText(layout.Hint{Kind: layout.RepairTape})
+	}
+	return out
 }
 
-func (a *App) showReport(report *repo.Report) error {
+// mend shows what is damaged, asks, and has it repaired.
+func (o *verifyOptions) mend(ctx context.Context, store *repo.Store) ([]repair.Mended, error) {
+	if !o.yes {
+		all, err := store.Damage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range all {
+			for _, text := range d.Texts() {
+				o.tell("%s: %s", display.Line(d.Tape), display.Line(text))
+			}
+		}
+		if len(all) > 0 && !o.canAsk() {
+			return nil, layout.Invalid("tape verify --repair --yes does it without asking", "a repair asks before it changes files, and there is no terminal to ask on")
+		}
+		if len(all) > 0 {
+			if err := o.confirm(ctx, "Set aside what is damaged, and go on with everything else?"); err != nil {
+				return nil, err
+			}
+		}
+	}
+	mended, err := store.Repair(ctx)
+	for _, m := range mended {
+		switch {
+		case m.Err != nil:
+			o.warn(strings.TrimSuffix(fmt.Sprintf("%s was not repaired: %v; %s", m.Tape, m.Err, hintOf(m.Err)), "; "))
+		case m.Kept != "":
+			o.warn(fmt.Sprintf("%s was repaired; the files as they were are in %s", m.Tape, m.Kept))
+		default:
+			o.warn(m.Tape + " was repaired")
+		}
+	}
+	return mended, err
+}
+
+func (a *App) showReport(report *repo.Report, mended []repair.Mended) error {
 	c := report.Checked
 	if a.json {
 		checked := object{{"tapes", c.Tapes}, {"forks", c.Forks}, {"archives", c.Archives}, {"commits", c.Commits}, {"entries", c.Entries},
@@ -45,10 +116,19 @@ func (a *App) showReport(report *repo.Report) error {
 		problems := objects(report.Problems, func(p audit.Problem) object {
 			return object{{"tape", p.Tape}, {"file", p.File}, {"line", p.Line}, {"message", p.Message}}
 		})
-		return a.emit(object{{"ok", report.OK}, {"checked", checked}, {"problems", problems}})
+		notes := objects(report.Notes, func(p audit.Problem) object {
+			return object{{"tape", p.Tape}, {"file", p.File}, {"message", p.Message}}
+		})
+		repaired := objects(mended, func(m repair.Mended) object {
+			return object{{"tape", m.Tape}, {"kept", orNull(m.Kept)}, {"lost", m.LostTexts()}, {"ok", m.Err == nil}}
+		})
+		return a.emit(object{{"ok", report.OK}, {"checked", checked}, {"problems", problems}, {"notes", notes}, {"repaired", repaired}})
 	}
 	for _, p := range report.Problems {
 		a.line(a.style(red, display.Line(p.String())))
+	}
+	for _, p := range report.Notes {
+		a.line("note: " + display.Line(p.String()))
 	}
 	text := "checked " + strings.Join(slices.Concat([]string{display.Count(c.Tapes, "tape", "tapes")}, some(c.Forks, "fork", "forks"),
 		[]string{display.Count(c.Commits, "commit", "commits"), display.Count(c.Files, "file", "files"), display.Entries(c.Entries)}), ", ")

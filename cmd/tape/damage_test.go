@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/testkit"
+)
+
+// TestDamage damages a tape in its files, runs commands, follows the hints that they give as a
+// shell does, and looks whether any entry is lost that was whole.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	whole := filepath.Join(t.TempDir(), "whole")
+	mustTape(t, whole, "init", whole)
+	mustTape(t, whole, "new", "other")
+	fill(t, whole, "main")
+	fill(t, whole, "other")
+	mustTape(t, whole, "--tape", "main", "new", "base")
+	mustTape(t, whole, "--tape", "base", "fork", "f")
+	fill(t, whole, "base/f")
+	mustTape(t, whole, "verify")
+	for _, tape := range []string{"main", "other", "base/f"} {
+		for i, h := range harms() {
+			if tape == "base/f" && h.closed || tape != "main" && i%testkit.Size(4, 1) != 0 {
+				continue // what a working tree is of makes no difference to most
+			}
+			t.Run(tape+"/"+h.name, func(t *testing.T) {
+				t.Parallel()
+				ws := filepath.Join(t.TempDir(), "ws")
+				copyWorkspace(t, whole, ws)
+				d := &damagedTape{t: t, ws: ws, tape: tape, harm: h}
+				d.test()
+			})
+		}
+		if tape != "main" {
+			t.Run(tape+"/the working tree gone", func(t *testing.T) {
+				t.Parallel()
+				ws := filepath.Join(t.TempDir(), "ws")
+				copyWorkspace(t, whole, ws)
+				h := harm{name: "gone", lost: []int{8, 9, 10, 11}, do: gone("")}
+				d := &damagedTape{t: t, ws: ws, tape: tape, harm: h}
+				d.test()
+			})
+		}
+	}
+}
+
+// fill gives a tape the entries that it is to have.
+func fill(t *testing.T, ws, tape string) {
+	t.Helper()
+	in := func(args ...string) { mustTape(t, ws, append([]string{"--tape", tape}, args...)...) }
+	message := func(text string) { in("append", "--role", "user", "--text", text) }
+	event := func(name string) { in("append", "--kind", "event", "--payload", `{"name":"`+name+`"}`) }
+	message("two")
+	message("three")
+	event("four")
+	in("handoff", "work")
+	message("six")
+	event("seven")
+	in("commit")
+	message("eight")
+	in("append", "--kind", "tool_call", "--payload", `{"calls":[]}`)
+	event("ten")
+	message("eleven")
+}
+
+// copyWorkspace copies a workspace, and the links between it and its working trees.
+func copyWorkspace(t *testing.T, from, to string) {
+	t.Helper()
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		dest := filepath.Join(to, strings.TrimPrefix(path, from))
+		if d.IsDir() {
+			return os.MkdirAll(dest, 0o700)
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if d.Name() == "gitdir" || d.Name() == ".git" {
+			raw = bytes.ReplaceAll(raw, []byte(from), []byte(to))
+		}
+		return os.WriteFile(dest, raw, 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+type damagedTape struct {
+	t        *testing.T
+	ws, tape string
+	harm     harm
+}
+
+// run is a command on the tape: what it says, and its exit code.
+func (d *damagedTape) run(args ...string) (out, said string, code int) {
+	cmd := tapeIn(d.ws, append([]string{"--tape", d.tape}, args...)...)
+	var o, e bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &o, &e
+	_ = cmd.Run()
+	return o.String(), e.String(), cmd.ProcessState.ExitCode()
+}
+
+func (d *damagedTape) verify() (string, int) {
+	d.t.Helper()
+	before := hashOf(d.t, d.ws)
+	out, said, code := d.run("verify")
+	if after := hashOf(d.t, d.ws); after != before {
+		d.t.Errorf("verify has changed files:\n%s", said)
+	}
+	return out + said, code
+}
+
+// hashOf is of the names and contents of all files.
+func hashOf(t *testing.T, dir string) [32]byte {
+	t.Helper()
+	var all bytes.Buffer
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			fmt.Fprintln(&all, path)
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		fmt.Fprintf(&all, "%s %x\n", path, sha256.Sum256(raw))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sha256.Sum256(all.Bytes())
+}
+
+var hinted = regexp.MustCompile(`(?m)^tape: hint: (tape verify(?: --[a-z]+)*)`)
+
+// follow runs the command of a hint as a shell does.
+func (d *damagedTape) follow(said string) (answer string, code int) {
+	d.t.Helper()
+	hint := hinted.FindStringSubmatch(said)
+	if hint == nil {
+		d.t.Fatalf("no hint names a command:\n%s", said)
+	}
+	cmd := exec.Command("sh", "-c", hint[1])
+	cmd.Env = tapeIn(d.ws).Env
+	out, _ := cmd.CombinedOutput()
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+func (d *damagedTape) test() {
+	t := d.t
+	before := d.entries()
+	if len(before) != 11 {
+		t.Fatalf("there are %d entries: %v", len(before), before)
+	}
+	d.harm.do(t, d.ws, d.treeDir())
+	made := d.harm.made
+	if !d.harm.passed {
+		d.refused()
+		d.repaired()
+		if d.harm.changed > 0 {
+			made++
+		}
+	}
+	d.holds(before, made)
+	for range 2 { // uncommitted and committed
+		out, code := d.verify()
+		if code != 0 {
+			t.Fatalf("verify is %d:\n%s", code, out)
+		}
+		if mentions := len(d.harm.lost)+made > 0; strings.Contains(out, "could not bring back") != mentions {
+			t.Errorf("verify should mention what was lost (%v):\n%s", mentions, out)
+		}
+		if out, said, code := d.run("append", "--text", "on we go"); code != 0 {
+			t.Errorf("append is %d: %s%s", code, out, said)
+		}
+		if _, said, code := d.run("handoff", "next"); code != 0 {
+			t.Errorf("handoff is %d: %s", code, said)
+		}
+	}
+	d.holds(before, made+4)
+}
+
+func (d *damagedTape) treeDir() string {
+	switch d.tape {
+	case "main":
+		return d.ws
+	case "other":
+		return filepath.Join(d.ws, "tapes", "other")
+	}
+	all, err := filepath.Glob(filepath.Join(d.ws, "forks", "base", "*"))
+	if err != nil || len(all) != 1 {
+		d.t.Fatal(all, err)
+	}
+	return all[0]
+}
+
+// refused: readers and writers stop, or give what is there, and verify says what is missing, however
+// often.
+func (d *damagedTape) refused() {
+	t := d.t
+	t.Helper()
+	commands := [][]string{{"log"}, {"context"}, {"export"}, {"search", "eleven"}, {"append", "--text", "more"}, {"handoff", "more"}}
+	stopped := 0
+	for _, args := range commands {
+		if d.harm.closed && slices.Contains([]string{"append", "handoff"}, args[0]) {
+			continue // writers do not look at closed phases
+		}
+		_, said, code := d.run(args...)
+		if code != 0 && code != 6 {
+			t.Errorf("%v is %d: %s", args, code, said)
+		}
+		if code == 6 {
+			stopped++
+			hint := hinted.FindStringSubmatch(said)
+			if hint == nil {
+				t.Errorf("%v: no hint names a command:\n%s", args, said)
+			}
+		}
+		if code == 0 && slices.Contains([]string{"append", "handoff"}, args[0]) {
+			t.Errorf("%v goes on", args)
+		}
+	}
+	if stopped == 0 {
+		t.Error("no command stops")
+	}
+	for range 2 {
+		out, code := d.verify()
+		if code != 6 {
+			t.Fatalf("verify is %d:\n%s", code, out)
+		}
+		for _, id := range d.harm.lost {
+			if !names(out, id) {
+				t.Errorf("verify does not say that entry %d is lost:\n%s", id, out)
+			}
+		}
+	}
+}
+
+// names reports whether a text tells that an entry is gone.
+func names(text string, id int) bool {
+	for _, m := range regexp.MustCompile(`entr(?:y|ies) (\d+)(?: to (\d+))?, acknowledged`).FindAllStringSubmatch(text, -1) {
+		var first, last int
+		_, _ = fmt.Sscan(m[1], &first)
+		if last = first; m[2] != "" {
+			_, _ = fmt.Sscan(m[2], &last)
+		}
+		if first <= id && id <= last {
+			return true
+		}
+	}
+	return false
+}
+
+// repaired follows the hints, beginning with that of a reader.
+func (d *damagedTape) repaired() {
+	t := d.t
+	t.Helper()
+	said, code := d.verify()
+	for range 3 {
+		if said, code = d.follow(said); code == 0 {
+			break
+		}
+	}
+	if code != 0 {
+		t.Fatalf("the hints lead to %d:\n%s", code, said)
+	}
+	if !strings.Contains(said, "was repaired") {
+		t.Errorf("a repair says %s", said)
+	}
+	if kept := regexp.MustCompile(`they were are in (\S+)`).FindStringSubmatch(said); kept != nil {
+		if _, err := os.Stat(kept[1]); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// entries are the lines of the tape.
+func (d *damagedTape) entries() []string {
+	d.t.Helper()
+	out, said, code := d.run("export")
+	if code != 0 {
+		d.t.Fatalf("export is %d: %s", code, said)
+	}
+	return strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+}
+
+// holds: all that was whole is there as it was, and ids go on without gap or repeat.
+func (d *damagedTape) holds(before []string, more int) {
+	t := d.t
+	t.Helper()
+	after := d.entries()
+	if len(after) != len(before)+more {
+		t.Fatalf("there are %d entries, not %d: %s", len(after), len(before)+more, strings.Join(after, "\n"))
+	}
+	for i, line := range after {
+		id := i + 1
+		if !strings.HasPrefix(line, fmt.Sprintf(`{"id":%d,`, id)) {
+			t.Errorf("entry %d is %s", id, line)
+		}
+		switch {
+		case slices.Contains(d.harm.lost, id):
+			if !strings.Contains(line, `"repair.lost"`) {
+				t.Errorf("entry %d should say that it is lost: %s", id, line)
+			}
+		case i < len(before) && id != d.harm.changed && line != before[i]:
+			t.Errorf("entry %d was %s and is %s", id, before[i], line)
+		}
+	}
+}
