@@ -18,8 +18,8 @@ import (
 // Former versions kept all settings in config.json in the working tree. The first command of
 // this version moves them. Afterwards a config.json there is somebody's file.
 //
-// What runs or sends is moved without a question only below Home, where the user's own tape
-// has made the workspace. Of any other, the user is asked: until then it is kept aside in the
+// What runs or sends is moved without a question only below Home, in a workspace that the user's
+// own tape has made. Of any other, the user is asked: until then it is kept aside in the
 // member "former" of the new file, and nothing uses it.
 
 // formerSettings are those of a config.json of a former version.
@@ -144,7 +144,7 @@ func (s *Store) committed(name string) bool {
 // move writes former settings to where they are now. The old file goes last, so that nothing
 // is lost in between.
 func (s *Store) move(old *formerSettings) error {
-	if s.underHome() {
+	if s.underHome() && IsOwn(s.dir) {
 		if err := s.keep(old.agent, false); err != nil {
 			return err
 		}

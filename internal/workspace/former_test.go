@@ -89,6 +89,20 @@ func TestFormerSettings(t *testing.T) {
 	}
 }
 
+// A folder that somebody else made is not the user's own because it was unpacked below Home.
+func TestFormerSettingsUnpackedBelowHome(t *testing.T) {
+	t.Setenv(EnvHome, t.TempDir())
+	dir, err := WorkspaceFor(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	former(t, dir, formerFile)
+	if err := Trust(dir, false); err != nil { // as if it had been unpacked
+		t.Fatal(err)
+	}
+	has(t, open(t, dir, nil), false)
+}
+
 // What is in the way of a move loses nothing: at whichever operation on the disk it ends.
 func TestFormerSettingsCutOff(t *testing.T) {
 	home := t.TempDir()
