@@ -49,7 +49,8 @@ func TestState(t *testing.T) {
 // TestArtifactsAreMasked: what a run reads has no secrets, in an artifact as little as in an entry.
 func TestArtifactsAreMasked(t *testing.T) {
 	p := newPeer(t)
-	masked := p.as(p.run(api.RunRequest{Conversation: "c"}).Token)
+	run := p.run(api.RunRequest{Conversation: "c"})
+	masked := p.as(run.Token)
 	full := p.as(p.run(api.RunRequest{Conversation: "c", Policy: api.Policy{Unmasked: true}}).Token)
 	secret := "ghp_" + strings.Repeat("Ab3dE9", 6)
 	text := "before\nthe needle is " + secret + " <&>\nafter"
@@ -59,6 +60,7 @@ func TestArtifactsAreMasked(t *testing.T) {
 	masked.with("Content-Type", "image/png").want(201, "POST", "/artifacts", "\x89PNG\x00"+secret, &png)
 	ref := fmt.Sprintf(`{"id":%q,"mime_type":"text/plain","name":"","size_bytes":%d,"sha256":%q}`, art.ID, art.Size, art.ID)
 	masked.want(201, "POST", "/tapes/c/entries", `{"entries":[{"kind":"tool_result","payload":{"results":[{"text":"see","artifact":`+ref+`}]}}]}`, nil)
+	masked.want(200, "POST", "/runs/"+run.RunID+"/results", `{"results":[{"sequence":1,"type":"tool.call.completed","data":{"artifact":`+ref+`}}]}`, nil)
 	for _, path := range []string{"/content", "/content?offset=0&length=1000"} {
 		_, body, _ := masked.ask("GET", "/artifacts/"+art.ID+path, nil)
 		var part api.ArtifactPart

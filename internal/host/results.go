@@ -41,6 +41,11 @@ func postResults(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i := range q.Results {
+		if q.Results[i].Data, err = c.stored(t, q.Results[i].Data); err != nil {
+			return nil, err
+		}
+	}
 	r.Telling.Lock()
 	defer r.Telling.Unlock()
 	seen, err := c.s.seenOf(c.ctx(), t.Tape, r)
