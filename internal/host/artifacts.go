@@ -9,14 +9,12 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strings"
 	"time"
 
 	"tape/internal/host/admission"
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
 	"tape/internal/host/mask"
-	"tape/internal/layout"
 	"tape/repo"
 )
 
@@ -70,10 +68,7 @@ func (c *call) shown(t sees, a repo.Artifact) repo.Artifact {
 	if t.full {
 		return a
 	}
-	seen := c.s.mask.Artifact(a.SHA256, c.open(t.Tape))
-	a.ID, a.SHA256, a.Size = seen.ID, seen.ID, seen.Size
-	a.Name, a.MIMEType = c.s.mask.Text(a.Name), c.s.mask.Text(a.MIMEType)
-	return a
+	return c.s.mask.Shown(a, mask.Of(c.ctx(), t.Tape))
 }
 
 // storedID is the id of an artifact that the caller may see under another one.
@@ -81,57 +76,15 @@ func (c *call) storedID(t sees, id string) (string, error) {
 	if t.full {
 		return id, nil
 	}
-	hash, ok := c.s.mask.Real(id)
-	if ok || layout.IsArtifactName(id) && c.s.mask.Artifact(id, c.open(t.Tape)).ID == id {
-		return cmp.Or(hash, id), nil
-	}
-	list, err := t.Artifacts(c.ctx())
-	if err != nil {
-		return "", err
-	}
-	for _, a := range list {
-		if len(id) >= minID && strings.HasPrefix(c.s.mask.Artifact(a.SHA256, c.open(t.Tape)).ID, id) {
-			if hash != "" && hash != a.SHA256 {
-				return "", api.Invalid("several artifacts begin with %q: give more of the id", id)
-			}
-			hash = a.SHA256
-		}
-	}
-	if hash == "" {
-		return "", api.NotFound("artifact")
-	}
-	return hash, nil
+	return c.s.mask.StoredID(c.ctx(), t.Tape, id)
 }
-
-const minID = 4 // characters of an id that stand for it
 
 // stored is a payload with the references to artifacts as they are, of a caller who sees them otherwise.
 func (c *call) stored(t sees, payload json.RawMessage) (json.RawMessage, error) {
-	if t.full || !bytes.Contains(payload, []byte(layout.ArtifactKey)) {
+	if t.full {
 		return payload, nil
 	}
-	for _, a := range layout.Artifacts(payload) {
-		hash, ok := c.s.mask.Real(a.SHA256)
-		if !ok {
-			continue
-		}
-		is, r, err := t.OpenArtifact(c.ctx(), hash)
-		if errors.Is(err, repo.ErrNotFound) {
-			continue
-		}
-		if err = errors.Join(err, closed(r)); err != nil {
-			return nil, err
-		}
-		payload = layout.RenameArtifact(payload, a, is.Artifact)
-	}
-	return payload, nil
-}
-
-func closed(r io.Closer) error {
-	if r == nil {
-		return nil
-	}
-	return r.Close()
+	return c.s.mask.Stored(c.ctx(), t.Tape, payload)
 }
 
 func artifactAnswer(t sees, a repo.Artifact, expires string) api.ArtifactAnswer {
@@ -213,7 +166,7 @@ func (c *call) maskedContent(t sees, a *repo.ArtifactInfo, content io.ReadSeeker
 		return content, nil
 	}
 	stored := a.SHA256
-	seen := c.s.mask.Artifact(stored, c.open(t.Tape))
+	seen := c.s.mask.Artifact(stored, mask.Of(c.ctx(), t.Tape))
 	a.Artifact = c.shown(t, a.Artifact)
 	switch {
 	case seen.ID == stored:

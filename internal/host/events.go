@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tape/internal/host/api"
+	"tape/internal/host/cursors"
 	"tape/internal/host/lanes"
 	"tape/internal/host/runs"
 	"tape/internal/host/transcript"
@@ -36,7 +37,7 @@ func (c *call) eventQuery() (t sees, query string, keep func(repo.Entry) bool, e
 		}
 		return slices.Contains(types, name) || slices.Contains(types, kind)
 	}
-	return t, bound("events", t.Branch(), t.thread, strings.Join(types, ",")), keep, nil
+	return t, cursors.Bound("events", t.Branch(), t.thread, strings.Join(types, ",")), keep, nil
 }
 
 func events(c *call) (any, error) {
@@ -61,7 +62,7 @@ func events(c *call) (any, error) {
 }
 
 func (s *Server) event(t sees, e entry, query string) api.EventItem {
-	return transcript.Event(t.Name(), e.Entry, s.beside(query, e.at))
+	return transcript.Event(t.Name(), e.Entry, s.cursors.Beside(query, e.at))
 }
 
 // oneEvent is an entry by its number in the tape, or by its event_id.
@@ -81,14 +82,14 @@ func oneEvent(c *call) (any, error) {
 	if err != nil || id < 1 {
 		return nil, api.NotFound("event")
 	}
-	got, _, err := c.scan(t, paging{at: spot{id: id - 1}, forward: true, limit: 1}, func(repo.Entry) bool { return true })
+	got, _, err := c.scan(t, paging{at: cursors.Spot{ID: id - 1}, forward: true, limit: 1}, func(repo.Entry) bool { return true })
 	if err != nil {
 		return nil, err
 	}
 	if len(got) == 0 || got[0].ID != id {
 		return nil, api.NotFound("event")
 	}
-	return c.s.event(t, got[0], bound("events", t.Branch(), t.thread, "")), nil
+	return c.s.event(t, got[0], cursors.Bound("events", t.Branch(), t.thread, "")), nil
 }
 
 func eventStream(c *call) (any, error) {
@@ -107,7 +108,7 @@ func runEvents(c *call) (any, error) {
 		return nil, err
 	}
 	keep := func(e repo.Entry) bool { return len(e.Meta) > 2 && jsonl.GetString(e.Meta, lanes.MetaRun) == r.ID }
-	return c.stream(t, paging{query: bound("run", r.ID, t.Branch()), at: spot{id: r.StartSeq - 1}}, keep, func() bool {
+	return c.stream(t, paging{query: cursors.Bound("run", r.ID, t.Branch()), at: cursors.Spot{ID: r.StartSeq - 1}}, keep, func() bool {
 		if r.Due(c.s.Now()) {
 			if err := c.s.expire(c.ctx(), r); err != nil {
 				c.s.Log.Error("a run's end is not recorded", "run", r.ID, "error", err)
@@ -133,7 +134,7 @@ func (c *call) stream(t sees, p paging, keep func(repo.Entry) bool, over func() 
 	}
 	if last != "" {
 		var err error
-		if p.at, err = c.s.spotAt(p.query, last); err != nil {
+		if p.at, err = c.s.cursors.SpotAt(p.query, last); err != nil {
 			return nil, err
 		}
 	}
@@ -193,8 +194,8 @@ func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() 
 			if len(got) > 0 {
 				quiet = time.Now()
 			}
-			if !more && seen.ID > p.at.id { // what is not for this stream is not looked at again
-				p.at = c.s.spotOf(seen)
+			if !more && seen.ID > p.at.ID { // what is not for this stream is not looked at again
+				p.at = c.s.cursors.SpotOf(seen)
 			}
 		}
 		looked = now
@@ -225,7 +226,7 @@ func (c *call) send(t sees, p *paging, got []entry, write func(string) error) er
 			return err
 		}
 		p.at = e.at
-		if err := write(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", c.s.beside(p.query, p.at), oneLine(transcript.TypeOf(e.Entry)), data)); err != nil {
+		if err := write(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", c.s.cursors.Beside(p.query, p.at), oneLine(transcript.TypeOf(e.Entry)), data)); err != nil {
 			return err
 		}
 	}

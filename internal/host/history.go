@@ -3,10 +3,10 @@ package host
 import (
 	"cmp"
 	"encoding/json"
-	"io"
 	"slices"
 
 	"tape/internal/host/api"
+	"tape/internal/host/cursors"
 	"tape/internal/host/lanes"
 	"tape/internal/host/mask"
 	"tape/internal/host/transcript"
@@ -26,7 +26,7 @@ func (t sees) visible(e repo.Entry) bool {
 // paging is what was asked for of a page.
 type paging struct {
 	query   string // to which cursors are bound
-	at      spot
+	at      cursors.Spot
 	forward bool
 	limit   int
 	bytes   int // of its entries; 0 is maxPage
@@ -48,7 +48,7 @@ func (c *call) paging(query string) (p paging, err error) {
 		return p, api.Invalid("the cursor and the direction contradict each other")
 	}
 	if cursor := before + after; cursor != "" {
-		if p.at, err = c.s.spotAt(query, cursor); err != nil {
+		if p.at, err = c.s.cursors.SpotAt(query, cursor); err != nil {
 			return p, err
 		}
 	}
@@ -60,21 +60,16 @@ func (c *call) paging(query string) (p paging, err error) {
 // entry is one as the caller sees it, with the place of the one that is stored.
 type entry struct {
 	repo.Entry
-	at spot
+	at cursors.Spot
 }
 
 // show is an entry as the caller sees it.
 func (c *call) show(t sees, e repo.Entry) entry {
-	out := entry{e, c.s.spotOf(e)}
+	out := entry{e, c.s.cursors.SpotOf(e)}
 	if !t.full {
-		out.Entry = c.s.mask.Entry(e, c.open(t.Tape))
+		out.Entry = c.s.mask.Entry(e, mask.Of(c.ctx(), t.Tape))
 	}
 	return out
-}
-
-// open opens artifacts of a tape for the mask.
-func (c *call) open(t *repo.Tape) mask.Open {
-	return func(hash string) (io.ReadCloser, error) { return t.Artifact(c.ctx(), hash) }
 }
 
 // scan reads the entries of a page, in its order. keep is asked of entries as they are.
@@ -87,8 +82,8 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []entry, 
 		return c.scanForward(rev, t, p, keep)
 	}
 	var found []repo.Entry
-	size, stands := 0, p.at.line == ""
-	end := p.at.id
+	size, stands := 0, p.at.Line == ""
+	end := p.at.ID
 	if end == 0 {
 		end = rev.Last() + 1
 	}
@@ -100,7 +95,7 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []entry, 
 				return nil, false, err
 			}
 			if e.ID >= end {
-				stands = stands || c.s.spotOf(e) == p.at
+				stands = stands || c.s.cursors.SpotOf(e) == p.at
 				break
 			}
 			if t.visible(e) && keep(e) {
@@ -108,7 +103,7 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []entry, 
 			}
 		}
 		if !stands {
-			return nil, false, moved(p.at)
+			return nil, false, cursors.Moved(p.at)
 		}
 		slices.Reverse(part)
 		found = append(found, part...)
@@ -125,15 +120,15 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []entry, 
 }
 
 func (c *call) scanForward(rev *repo.Revision, t sees, p paging, keep func(repo.Entry) bool) (out []entry, more bool, err error) {
-	size, stands := 0, p.at.line == ""
-	for e, err := range rev.Entries(c.ctx(), max(1, p.at.id)) {
+	size, stands := 0, p.at.Line == ""
+	for e, err := range rev.Entries(c.ctx(), max(1, p.at.ID)) {
 		if err != nil {
 			return nil, false, err
 		}
-		if stands = stands || c.s.spotOf(e) == p.at; !stands {
+		if stands = stands || c.s.cursors.SpotOf(e) == p.at; !stands {
 			break
 		}
-		if e.ID <= p.at.id || !keep(e) || !t.visible(e) {
+		if e.ID <= p.at.ID || !keep(e) || !t.visible(e) {
 			continue
 		}
 		if len(out) == p.limit {
@@ -146,7 +141,7 @@ func (c *call) scanForward(rev *repo.Revision, t sees, p paging, keep func(repo.
 		out = append(out, shown)
 	}
 	if !stands {
-		return nil, false, moved(p.at)
+		return nil, false, cursors.Moved(p.at)
 	}
 	return out, false, nil
 }
@@ -154,12 +149,12 @@ func (c *call) scanForward(rev *repo.Revision, t sees, p paging, keep func(repo.
 // cursors are those before and behind a page.
 func (c *call) cursors(p paging, got []entry, more bool) (next, prev string) {
 	if len(got) > 0 {
-		prev = c.s.beside(p.query, got[0].at)
+		prev = c.s.cursors.Beside(p.query, got[0].at)
 		if more || p.forward {
-			next = c.s.beside(p.query, got[len(got)-1].at)
+			next = c.s.cursors.Beside(p.query, got[len(got)-1].at)
 		}
 	} else if p.forward {
-		next = c.s.beside(p.query, p.at)
+		next = c.s.cursors.Beside(p.query, p.at)
 	}
 	return next, prev
 }
@@ -169,7 +164,7 @@ func history(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.paging(bound("history", t.Branch(), t.thread))
+	p, err := c.paging(cursors.Bound("history", t.Branch(), t.thread))
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +196,7 @@ func (c *call) flag(name string) (bool, error) {
 
 // item is an entry as the transcript shows it.
 func (s *Server) item(t sees, e entry, binary bool) api.Item {
-	return transcript.Item(t.Name(), e.Entry, s.beside(bound("history", t.Branch(), t.thread), e.at), binary)
+	return transcript.Item(t.Name(), e.Entry, s.cursors.Beside(cursors.Bound("history", t.Branch(), t.thread), e.at), binary)
 }
 
 // masked is JSON without its secrets, where they are to be masked.

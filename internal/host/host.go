@@ -5,7 +5,6 @@ package host
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,6 +21,7 @@ import (
 	"tape/internal/host/admission"
 	"tape/internal/host/api"
 	"tape/internal/host/auditlog"
+	"tape/internal/host/cursors"
 	"tape/internal/host/lanes"
 	"tape/internal/host/mask"
 	"tape/internal/host/own"
@@ -50,17 +50,17 @@ const (
 // Server answers the requests of all clients.
 type Server struct {
 	Options
-	mux    *http.ServeMux
-	key    []byte // signs cursors
-	admin  [sha256.Size]byte
-	mask   *mask.Masker
-	runs   runs.List
-	audit  *auditlog.Log
-	disk   *disk.FS
-	own    *own.Tapes
-	limits *admission.Limits
-	ending chan struct{} // closed when streams have to end
-	lanes  lanes.Lanes
+	mux     *http.ServeMux
+	cursors cursors.Signer
+	admin   [sha256.Size]byte
+	mask    *mask.Masker
+	runs    runs.List
+	audit   *auditlog.Log
+	disk    *disk.FS
+	own     *own.Tapes
+	limits  *admission.Limits
+	ending  chan struct{} // closed when streams have to end
+	lanes   lanes.Lanes
 }
 
 // New makes a server and reads the runs that are not over.
@@ -87,7 +87,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if s.own, err = own.Open(ctx, o.Store, s.disk, s.private("tapes.json"), adopt); err != nil {
 		return nil, err
 	}
-	if s.key, err = s.signingKey(); err != nil {
+	if s.cursors.Key, err = s.signingKey(); err != nil {
 		return nil, err
 	}
 	marks, err := o.Store.MarkKey()
@@ -123,7 +123,7 @@ func (s *Server) signingKey() ([]byte, error) {
 
 // Secret is a text that nobody can guess, and that is the same for the next server of this workspace.
 func (s *Server) Secret(purpose string) string {
-	return hex.EncodeToString(s.sign("secret of " + purpose)[:16])
+	return hex.EncodeToString(s.cursors.Sign("secret of " + purpose)[:16])
 }
 
 // Note records in the audit what a browser did.
@@ -133,12 +133,6 @@ func (s *Server) Note(action, resource string, done bool) {
 		r.Result = "refused"
 	}
 	s.audit.Add(r)
-}
-
-func (s *Server) sign(text string) []byte {
-	mac := hmac.New(sha256.New, s.key)
-	mac.Write([]byte(text))
-	return mac.Sum(nil)
 }
 
 // ensureTape returns a tape, which is made if it is not there yet.

@@ -8,6 +8,7 @@ import (
 	"tape/internal/host/api"
 	"tape/internal/host/authorship"
 	"tape/internal/host/lanes"
+	"tape/internal/host/results"
 	"tape/internal/host/runs"
 	"tape/internal/jsonl"
 	"tape/repo"
@@ -17,15 +18,6 @@ const (
 	maxResults = 100 // of a batch
 	maxResult  = 1 << 20
 )
-
-// Types of results. Others are kept, too, with a warning.
-func knownResult(name string) bool {
-	switch name {
-	case "message.delta", "message.completed", "tool.call.started", "tool.call.completed", "state.updated", "action.requested", "run.completed", "run.failed":
-		return true
-	}
-	return false
-}
 
 // postResults records what a run tells. A sequence that is on the tape is not recorded again.
 func postResults(c *call) (any, error) {
@@ -91,9 +83,9 @@ func postResults(c *call) (any, error) {
 }
 
 // draftsOf makes entries of the results that are new; outside is the state that is in the tape of the server.
-func (c *call) draftsOf(r *runs.Run, results []api.RunResult, seen map[int64]bool, out *api.ResultsAnswer) (end string, drafts []repo.Draft, outside []*lanes.Job, err error) {
+func (c *call) draftsOf(r *runs.Run, told []api.RunResult, seen map[int64]bool, out *api.ResultsAnswer) (end string, drafts []repo.Draft, outside []*lanes.Job, err error) {
 	own := map[int64]bool{}
-	for _, res := range results {
+	for _, res := range told {
 		switch {
 		case res.Sequence < 1:
 			return "", nil, nil, api.Invalid("sequence %d: they begin at 1", res.Sequence)
@@ -106,13 +98,13 @@ func (c *call) draftsOf(r *runs.Run, results []api.RunResult, seen map[int64]boo
 			continue
 		}
 		own[res.Sequence] = true
-		if !knownResult(res.Type) {
+		if !results.Known(res.Type) {
 			if err := authorship.Event(res.Type); err != nil {
 				return "", nil, nil, err
 			}
 			out.Warnings = append(out.Warnings, fmt.Sprintf("the type %.60q of result %d is not known; it is kept as an event", res.Type, res.Sequence))
 		}
-		d, err := draftOf(res)
+		d, err := results.Draft(res)
 		if err != nil {
 			return "", nil, nil, err
 		}
@@ -127,7 +119,7 @@ func (c *call) draftsOf(r *runs.Run, results []api.RunResult, seen map[int64]boo
 		case "run.failed":
 			end = runs.Failed
 		case "state.updated":
-			state, tape, err := stateOfResult(r, res)
+			state, tape, err := results.State(r, res, hostTape)
 			if err != nil {
 				return "", nil, nil, err
 			}
@@ -146,22 +138,6 @@ func (c *call) draftsOf(r *runs.Run, results []api.RunResult, seen map[int64]boo
 		}
 	}
 	return end, drafts, outside, nil
-}
-
-// draftOf makes a message of one that is complete, and an event of anything else.
-func draftOf(res api.RunResult) (repo.Draft, error) {
-	if res.Type != "message.completed" {
-		return repo.Event(res.Type, res.Data), nil
-	}
-	text := jsonl.Get(res.Data, "content")
-	if text == nil {
-		text = jsonl.Get(res.Data, "text")
-	}
-	if text == nil {
-		return repo.Draft{}, api.Invalid("the message of result %d has no content", res.Sequence)
-	}
-	payload, err := json.Marshal(map[string]json.RawMessage{"role": json.RawMessage(`"assistant"`), "content": text})
-	return repo.Draft{Kind: repo.KindMessage, Payload: payload}, err
 }
 
 // seenOf are the sequences that are on the tape: after a restart they are read from there.

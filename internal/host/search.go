@@ -7,6 +7,7 @@ import (
 
 	"tape/index"
 	"tape/internal/host/api"
+	"tape/internal/host/mask"
 	"tape/internal/host/search"
 	"tape/internal/host/transcript"
 	"tape/repo"
@@ -80,6 +81,6 @@ func (c *call) seenIndex(t sees) *index.Options {
 	if t.full {
 		return nil
 	}
-	return &index.Options{Shown: &index.Shown{Version: fmt.Sprintf("%s %x", c.s.Version, c.s.sign("index")[:4]),
-		Entry: func(t *repo.Tape, e repo.Entry) repo.Entry { return c.s.mask.Entry(e, c.open(t)) }}}
+	return &index.Options{Shown: &index.Shown{Version: fmt.Sprintf("%s %x", c.s.Version, c.s.cursors.Sign("index")[:4]),
+		Entry: func(t *repo.Tape, e repo.Entry) repo.Entry { return c.s.mask.Entry(e, mask.Of(c.ctx(), t)) }}}
 }

@@ -11,14 +11,15 @@ import (
 	"unicode/utf8"
 
 	"tape/internal/host/api"
+	"tape/internal/host/cursors"
 	"tape/internal/host/lanes"
-	"tape/internal/host/runs"
+	"tape/internal/host/results"
 	"tape/repo"
 )
 
 const (
-	maxState    = 256 << 10
-	maxStateKey = 200
+	maxState    = results.MaxState
+	maxStateKey = results.MaxStateKey
 )
 
 // stateAt is the tape that a scope is in, and whose the state is. What is changed has to be in a
@@ -122,9 +123,9 @@ func listState(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	query, after := bound("state", tape, of.Scope, of.Owner, of.Thread), ""
+	query, after := cursors.Bound("state", tape, of.Scope, of.Owner, of.Thread), ""
 	if cursor := c.query("after_cursor"); cursor != "" {
-		if after, err = c.s.place(query, cursor); err != nil {
+		if after, err = c.s.cursors.Place(query, cursor); err != nil {
 			return nil, err
 		}
 	}
@@ -139,7 +140,7 @@ func listState(c *call) (any, error) {
 	for _, key := range keys[:min(len(keys), int(limit))] {
 		of.Key = key
 		out.Items = append(out.Items, c.stateAnswer(of, all[of]))
-		out.NextCursor = c.s.cursor(query, key)
+		out.NextCursor = c.s.cursors.Cursor(query, key)
 	}
 	return out, nil
 }
@@ -169,30 +170,6 @@ func deleteState(c *call) (any, error) {
 		return nil, err
 	}
 	return api.Deleted{Deleted: true}, nil
-}
-
-// stateOfResult is the state that a result state.updated sets, as PUT and DELETE do.
-func stateOfResult(r *runs.Run, res api.RunResult) (d repo.Draft, tape string, err error) {
-	var p lanes.StatePayload
-	err = json.Unmarshal(res.Data, &p)
-	switch {
-	case err != nil, p.Key == "", len(p.Key) > maxStateKey, len(p.Value) == 0 && !p.Deleted:
-		return d, "", api.Invalid("the data of result %d is not {scope, key, value} or {scope, key, deleted} of a state", res.Sequence)
-	case len(p.Value) > maxState:
-		return d, "", api.TooLarge(fmt.Sprintf("the value of result %d", res.Sequence), maxState)
-	}
-	p.Owner, tape = r.Owner(p.Scope), hostTape
-	if p.Scope == lanes.ScopeConversation {
-		tape = r.Tape
-	} else if p.Owner == "" {
-		return d, "", api.NotFound("scope: " + p.Scope)
-	}
-	if p.Deleted {
-		p.Value = json.RawMessage("null")
-	}
-	d.Kind = lanes.KindState
-	d.Payload, err = json.Marshal(p)
-	return d, tape, cmp.Or(r.Need("state.write"), err)
 }
 
 // writeState writes a value if the one that is there is the one that If-Match says.

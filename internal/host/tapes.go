@@ -8,6 +8,7 @@ import (
 
 	"tape/internal/catalog"
 	"tape/internal/host/api"
+	"tape/internal/host/cursors"
 	"tape/internal/host/lanes"
 	"tape/repo"
 	"tape/repo/view"
@@ -22,9 +23,9 @@ func tapes(c *call) (any, error) {
 	if c.run != nil {
 		owner = c.run.ID
 	}
-	query, after := bound("tapes", owner), ""
+	query, after := cursors.Bound("tapes", owner), ""
 	if cursor := c.query("after_cursor"); cursor != "" {
-		if after, err = c.s.place(query, cursor); err != nil {
+		if after, err = c.s.cursors.Place(query, cursor); err != nil {
 			return nil, err
 		}
 	}
@@ -53,7 +54,7 @@ func tapes(c *call) (any, error) {
 			return nil, err
 		}
 		out.Items = append(out.Items, api.TapeItem{Tape: t.Name(), Fork: t.IsFork(), Entries: sum.Entries, Damaged: damaged})
-		out.NextCursor = c.s.cursor(query, t.Branch())
+		out.NextCursor = c.s.cursors.Cursor(query, t.Branch())
 	}
 	c.resource = "tapes"
 	return out, nil
@@ -187,12 +188,12 @@ func diff(c *call) (any, error) {
 		t    sees
 		into *[]api.EventItem
 	}{{a, &out.A}, {b, &out.B}} {
-		got, _, err := c.scan(side.t, paging{at: spot{id: out.Common}, forward: true, limit: 100}, func(repo.Entry) bool { return true })
+		got, _, err := c.scan(side.t, paging{at: cursors.Spot{ID: out.Common}, forward: true, limit: 100}, func(repo.Entry) bool { return true })
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range got {
-			*side.into = append(*side.into, c.s.event(side.t, e, bound("events", side.t.Branch(), side.t.thread, "")))
+			*side.into = append(*side.into, c.s.event(side.t, e, cursors.Bound("events", side.t.Branch(), side.t.thread, "")))
 		}
 	}
 	return out, nil
