@@ -178,11 +178,12 @@ func complete(ctx context.Context, t *workspace.Tape) error {
 
 // LostTexts names the entries that are lost.
 func (d *Damage) LostTexts() (out []string) {
-	for i := 0; i < len(d.Lost); {
-		first := d.Lost[i].ID
-		for i++; i < len(d.Lost) && d.Lost[i].ID == d.Lost[i-1].ID+1; i++ {
+	for i, first := 0, 0; i < len(d.Lost); i++ {
+		if i+1 < len(d.Lost) && d.Lost[i+1].ID == d.Lost[i].ID+1 {
+			continue // the next one belongs to these
 		}
-		out = append(out, layout.Entries(first, d.Lost[i-1].ID))
+		out = append(out, layout.Entries(d.Lost[first].ID, d.Lost[i].ID))
+		first = i + 1
 	}
 	return out
 }
