@@ -113,11 +113,17 @@ func run(ctx context.Context, dir string, settings []string, args ...string) ([]
 // command is a git that is ready to run in a directory. The settings are pairs of a key and
 // a value, beside those that keep it safe.
 func command(ctx context.Context, dir string, settings []string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "--literal-pathspecs"}, args...)...)
+	settings = append([]string{"core.fsmonitor", "", "core.hooksPath", os.DevNull, "diff.external", "", "log.showSignature", "false"}, settings...)
+	before := []string{"--no-pager", "--literal-pathspecs"}
+	for i := 0; i < len(settings); i += 2 { // for a git before 2.31, which does not know them in the environment
+		if !strings.Contains(settings[i], "=") {
+			before = append(before, "-c", settings[i]+"="+settings[i+1])
+		}
+	}
+	cmd := exec.CommandContext(ctx, "git", append(before, args...)...)
 	cmd.Dir = dir
 	cmd.WaitDelay = 5 * time.Second
 	gitrun.EndWithChildren(cmd)
-	settings = append([]string{"core.fsmonitor", "", "core.hooksPath", os.DevNull, "diff.external", "", "log.showSignature", "false"}, settings...)
 	// In the environment, a key may have any character.
 	env := append(gitrun.Environment(), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none",
 		"GIT_CONFIG_COUNT="+strconv.Itoa(len(settings)/2))

@@ -1,0 +1,38 @@
+package disk
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// TestLinks: what is written to is no link to a file of the user's.
+func TestLinks(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need rights there")
+	}
+	dir := t.TempDir()
+	users, link := filepath.Join(dir, "users"), filepath.Join(dir, "link")
+	if err := os.WriteFile(users, []byte("mine"), FilePerm); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(users, link); err != nil {
+		t.Fatal(err)
+	}
+	var d *FS
+	for _, flag := range []int{os.O_WRONLY | os.O_TRUNC, os.O_RDWR, os.O_WRONLY | os.O_APPEND | os.O_CREATE} {
+		if f, err := d.OpenFile(link, flag, FilePerm); err == nil {
+			t.Errorf("flag %o opens a link", flag)
+			f.Close()
+		}
+	}
+	if l, err := d.Lock(context.Background(), link, 0); err == nil {
+		t.Error("a link is a lock")
+		_ = l.Unlock()
+	}
+	if raw, _ := os.ReadFile(users); string(raw) != "mine" {
+		t.Errorf("the user's file holds %q", raw)
+	}
+}
