@@ -37,7 +37,9 @@ func TestSlowClientsTakeLittle(t *testing.T) {
 			_ = c.Close()
 		}
 		stop()
-		<-ended
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	}()
 	p.web = &httptest.Server{URL: "http://" + l.Addr().String(), Config: p.web.Config}
 	masked, full := p.run(api.RunRequest{Conversation: "c"}), p.run(api.RunRequest{Conversation: "c", Policy: api.Policy{Unmasked: true}})

@@ -63,7 +63,7 @@ func openPage(ctx context.Context, url string) (remove func(), err error) {
 	if err != nil {
 		return func() {}, err
 	}
-	remove = func() { os.RemoveAll(dir) }
+	remove = func() { _ = os.RemoveAll(dir) }
 	page := filepath.Join(dir, "open.html")
 	text := `<!DOCTYPE html><meta charset="utf-8"><title>tape</title><meta http-equiv="refresh" content="0; url=` + html.EscapeString(url) + `"><a href="` + html.EscapeString(url) + `">tape</a>` + "\n"
 	if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
