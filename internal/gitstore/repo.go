@@ -187,7 +187,7 @@ func (r *Repo) checkFormat() error {
 // checkLinks refuses a .git folder in which folders that are written to are links to elsewhere,
 // unless the user made it so: what is done to them would be done to something else.
 func (r *Repo) checkLinks() error {
-	for _, name := range []string{gitlock.OwnDir, gitlock.OwnDir + "/tmp", "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "logs", "info", "worktrees"} {
+	for _, name := range []string{gitlock.OwnDir, gitlock.OwnDir + "/tmp", gitlock.OwnDir + "/locks", "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "logs", "info", "worktrees"} {
 		path := filepath.Join(r.gitDir, filepath.FromSlash(name))
 		if st, err := os.Lstat(path); err != nil || st.Mode()&os.ModeSymlink == 0 || r.config.Own() {
 			continue
