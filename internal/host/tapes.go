@@ -69,16 +69,18 @@ func anchors(c *call) (any, error) {
 	}
 	out := api.AnchorList{Items: []api.AnchorItem{}}
 	if t.thread != "" {
-		out.Items, err = c.threadAnchors(t)
-		return out, err
+		return c.threadAnchors(t)
 	}
 	phases, err := t.Phases(c.ctx())
 	if err != nil {
 		return nil, err
 	}
-	if n := len(phases) - maxAnchors; n > 0 {
-		phases, out.HasMore = phases[n:], true
+	from, size := len(phases), 0
+	for from > 0 && len(phases)-from < maxAnchors && (from == len(phases) || size+len(phases[from-1].State) <= maxPage) {
+		from--
+		size += len(phases[from].State)
 	}
+	phases, out.HasMore = phases[from:], from > 0
 	for _, p := range phases {
 		if !t.full {
 			p.Name = c.s.mask.Text(p.Name)

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"tape/internal/host/api"
@@ -80,27 +81,33 @@ func (c *call) handoffs(t sees) (ids []int64, err error) {
 	return ids, err
 }
 
-// threadAnchors are the anchors of one thread.
-func (c *call) threadAnchors(t sees) ([]api.AnchorItem, error) {
+// threadAnchors are the newest anchors of one thread.
+func (c *call) threadAnchors(t sees) (out api.AnchorList, err error) {
+	out.Items = []api.AnchorItem{}
 	ids, err := c.handoffs(t)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := []api.AnchorItem{}
-	for i, id := range ids {
+	size := 0
+	for i, id := range slices.Backward(ids) {
 		e, err := entryAt(c.ctx(), rev, id)
 		if err == nil {
 			e, err = lanes.AsAnchor(c.show(t, e).Entry)
 		}
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		out = append(out, api.AnchorItem{Name: jsonl.GetString(e.Payload, "name"), Seq: id, Phase: i + 1, State: jsonl.Get(e.Payload, "state")})
+		if size += len(e.Payload); size > maxPage && len(out.Items) > 0 {
+			out.HasMore = true
+			break
+		}
+		out.Items = append(out.Items, api.AnchorItem{Name: jsonl.GetString(e.Payload, "name"), Seq: id, Phase: i + 1, State: jsonl.Get(e.Payload, "state")})
 	}
+	slices.Reverse(out.Items)
 	return out, nil
 }
 

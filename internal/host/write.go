@@ -14,7 +14,11 @@ import (
 	"tape/repo"
 )
 
-const maxEntries = 1_000 // of a request
+const (
+	maxEntries = 1_000 // of a request
+	maxMeta    = 256 << 10
+	maxHandoff = 256 << 10 // of a state and a summary together: lists of anchors have all of them
+)
 
 // writable is the tape of the path, which a run may change if it is its own or a fork of it.
 func (c *call) writable() (sees, error) {
@@ -62,6 +66,9 @@ func appendEntries(c *call) (any, error) {
 		if e.Kind == lanes.KindState {
 			return nil, api.Invalid("state is written with PUT /v1/state")
 		}
+		if len(e.Meta) > maxMeta {
+			return nil, api.TooLarge("meta", maxMeta)
+		}
 		if c.run != nil {
 			if err := authorship.Check(e.Kind, e.Payload, e.Meta); err != nil {
 				return nil, err
@@ -87,6 +94,9 @@ func handoff(c *call) (any, error) {
 	t, data, key, err := c.asked(&q)
 	if err != nil {
 		return nil, err
+	}
+	if len(q.State)+len(q.Summary) > maxHandoff {
+		return nil, api.TooLarge("the handoff", maxHandoff)
 	}
 	if c.run != nil {
 		if err := authorship.Anchor(q.State); err != nil {

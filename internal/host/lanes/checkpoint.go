@@ -69,7 +69,7 @@ func (l *Lane) load(ctx context.Context, rev *repo.Revision) error {
 	if err != nil || json.Unmarshal(data, &was) != nil || was.Last < 1 || was.Version != checkpointVersion {
 		return nil //nolint:nilerr // without it all is read
 	}
-	l.state = map[StateKey]StateValue{}
+	l.state, l.sizes = map[StateKey]StateValue{}, map[StateKey]int{}
 	for _, seq := range was.State {
 		e, err := entryAt(ctx, rev, seq)
 		if err != nil {

@@ -45,6 +45,7 @@ type Lane struct {
 	keys   map[string]Written // by their hashes
 	order  []string
 	state  map[StateKey]StateValue
+	sizes  map[StateKey]int // of the state, by whose it is
 	facts  facts
 	file   checkpoint
 }
@@ -176,11 +177,15 @@ func (l *Lane) drain(ctx context.Context, t *repo.Tape) {
 	}
 }
 
+func (j *Job) hasState() bool {
+	return slices.ContainsFunc(j.Drafts, func(d repo.Draft) bool { return d.Kind == KindState })
+}
+
 // write writes jobs as one change. An error is that of all; those of single ones are in the jobs.
 func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 	l.follow.Lock()
 	defer l.follow.Unlock()
-	looks := slices.ContainsFunc(jobs, func(j *Job) bool { return j.Ready != nil || j.Key != "" })
+	looks := slices.ContainsFunc(jobs, func(j *Job) bool { return j.Ready != nil || j.Key != "" || j.hasState() })
 	if looks {
 		if err := l.catchUp(ctx, t); err != nil {
 			return err
@@ -191,6 +196,9 @@ func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 		j.err = nil
 		if j.Ready != nil {
 			j.err = j.Ready()
+		}
+		if j.err == nil {
+			j.err = l.room(j.Drafts)
 		}
 		if j.err == nil {
 			fresh = append(fresh, j)

@@ -1,0 +1,76 @@
+package host
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"tape/internal/host/api"
+	"tape/internal/host/lanes"
+)
+
+// TestListsOfBodies: a body of a few megabytes does not take hundreds of them while it is read.
+func TestListsOfBodies(t *testing.T) {
+	p := newPeer(t)
+	run := p.run(api.RunRequest{Runner: "r", Conversation: "c"})
+	r := p.as(run.Token)
+	for path, list := range map[string]string{"/runs/" + run.RunID + "/results": "results", "/tapes/c/entries": "entries"} {
+		body := `{"` + list + `":[` + strings.TrimSuffix(strings.Repeat("{},", 1<<20), ",") + `]}`
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r.fails(http.StatusUnprocessableEntity, "invalid_argument", "POST", path, body)
+		runtime.ReadMemStats(&after)
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 60 {
+			t.Errorf("%s: a body of 3 MiB takes %d MiB", path, took)
+		}
+	}
+	large := fmt.Sprintf(`{"a":%q}`, strings.Repeat("x", 300<<10))
+	r.fails(http.StatusRequestEntityTooLarge, "payload_too_large", "POST", "/tapes/c/entries",
+		`{"entries":[{"kind":"message","payload":{"role":"assistant","content":"x"},"meta":`+large+`}]}`)
+	r.fails(http.StatusRequestEntityTooLarge, "payload_too_large", "POST", "/tapes/c/handoff", `{"name":"x","state":`+large+`}`)
+}
+
+// TestAnchorsArePages: a list of anchors has the newest, as far as they go into a page.
+func TestAnchorsArePages(t *testing.T) {
+	p := newPeer(t)
+	for _, thread := range []string{"", "a"} {
+		r := p.as(p.run(api.RunRequest{Runner: "r", Conversation: api.Conversation("c" + thread), Thread: thread}).Token)
+		for i := range 20 {
+			r.want(http.StatusCreated, "POST", "/tapes/c"+thread+"/handoff", fmt.Sprintf(`{"name":"h%d","state":{"x":%q}}`, i, strings.Repeat("x", 250<<10)), nil)
+		}
+		var got api.AnchorList
+		r.want(http.StatusOK, "GET", "/tapes/c"+thread+"/anchors", nil, &got)
+		size := 0
+		for _, a := range got.Items {
+			size += len(a.State)
+		}
+		if size > maxPage || !got.HasMore || len(got.Items) < 10 || got.Items[len(got.Items)-1].Name != "h19" {
+			t.Errorf("thread %q: %d anchors with %d bytes, more: %t", thread, len(got.Items), size, got.HasMore)
+		}
+	}
+}
+
+// TestStateIsBounded: the server has all state in memory, so nobody can have any amount of it, by no way.
+func TestStateIsBounded(t *testing.T) {
+	p := newPeer(t)
+	run := p.run(api.RunRequest{Runner: "r", Conversation: "c", Actor: api.Party{ID: "ann"}})
+	r := p.as(run.Token)
+	value := `"` + strings.Repeat("x", maxState-2) + `"`
+	fits := lanes.MostState / (maxState + 100)
+	for i := range fits {
+		r.want(http.StatusOK, "PUT", fmt.Sprint("/state/actor/k", i), value, nil)
+		if i%30 == 29 {
+			*p.now = p.now.Add(2e9)
+		}
+	}
+	*p.now = p.now.Add(2e9)
+	const code = "payload_too_large"
+	r.fails(http.StatusRequestEntityTooLarge, code, "PUT", "/state/actor/more", value)
+	r.fails(http.StatusRequestEntityTooLarge, code, "POST", "/runs/"+run.RunID+"/results", `{"results":[{"sequence":1,"type":"state.updated","data":{"scope":"actor","key":"more","value":`+value+`}}]}`)
+	r.want(http.StatusOK, "PUT", "/state/actor/k0", value, nil)  // no more than before
+	r.want(http.StatusOK, "PUT", "/state/runner/k0", value, nil) // somebody else's
+	r.want(http.StatusOK, "DELETE", "/state/actor/k0", nil, nil)
+	r.want(http.StatusOK, "PUT", "/state/actor/more", value, nil)
+}
