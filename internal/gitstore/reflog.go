@@ -224,6 +224,9 @@ func (r *Repo) reflogLine(u RefUpdate) ([]byte, error) {
 // appendReflog adds lines to a log in a single write. A log that does not exist is
 // begun only if create says so.
 func (r *Repo) appendReflog(path string, line []byte, create bool) (err error) {
+	if err := r.checkFolders(path); err != nil {
+		return err
+	}
 	f, err := r.fs.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil && NoFileAt(path) {
 		if !create {

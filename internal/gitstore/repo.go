@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -97,6 +98,7 @@ func newRepo(gitDir string, o *Options) *Repo {
 			r.locks.Wait = o.LockWait
 		}
 	}
+	r.locks.Check = r.checkFolders
 	r.config = gitconfig.New(gitDir, r.locks, r.own, r.PassOver)
 	return r
 }
@@ -185,17 +187,54 @@ func (r *Repo) checkFormat() error {
 }
 
 // checkLinks refuses a .git folder in which folders that are written to are links to elsewhere,
-// unless the user made it so: what is done to them would be done to something else.
+// unless the user made it so: what is done to them would be done to something else. Those below
+// are looked at when something is written to them, and before git is run: see checkFolders, CheckTree.
 func (r *Repo) checkLinks() error {
-	for _, name := range []string{gitlock.OwnDir, gitlock.OwnDir + "/tmp", gitlock.OwnDir + "/locks", "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "logs", "info", "worktrees"} {
-		path := filepath.Join(r.gitDir, filepath.FromSlash(name))
-		if st, err := os.Lstat(path); err != nil || st.Mode()&os.ModeSymlink == 0 || r.config.Own() {
-			continue
+	for _, name := range []string{
+		gitlock.OwnDir, "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "logs", "info", "worktrees",
+		gitlock.OwnDir + "/tmp", gitlock.OwnDir + "/locks", gitlock.OwnDir + "/seals", gitlock.OwnDir + "/torn", gitlock.OwnDir + "/turns",
+		gitlock.OwnDir + "/messages", gitlock.OwnDir + "/bookmarks", gitlock.OwnDir + "/host",
+	} {
+		if err := r.checkLink(filepath.Join(r.gitDir, filepath.FromSlash(name))); err != nil {
+			return err
 		}
-		return &UnsupportedError{Dir: r.gitDir, What: name + " in it is a link to elsewhere, and the repository did not come from your own tape",
-			Hint: "if it is yours: " + TrustCommand(r.gitDir)}
 	}
 	return nil
+}
+
+// checkFolders is checkLinks for the folders between the git folder and a file in it.
+func (r *Repo) checkFolders(file string) error {
+	for dir := filepath.Dir(file); len(dir) > len(r.gitDir); dir = filepath.Dir(dir) {
+		if err := r.checkLink(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckTree is checkLinks for all folders of refs and their logs: git writes wherever they lead.
+func (r *Repo) CheckTree() error {
+	for _, name := range []string{"refs", "logs", "worktrees"} {
+		err := filepath.WalkDir(filepath.Join(r.gitDir, name), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.Type()&os.ModeSymlink == 0 {
+				return nil //nolint:nilerr // git will say what it cannot read
+			}
+			return r.checkLink(path)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Repo) checkLink(path string) error {
+	if st, err := os.Lstat(path); err != nil || st.Mode()&os.ModeSymlink == 0 || r.config.Own() {
+		return nil //nolint:nilerr // what is not there is no link
+	}
+	name, _ := filepath.Rel(r.gitDir, path)
+	return &UnsupportedError{Dir: r.gitDir, What: name + " in it is a link to elsewhere, and the repository did not come from your own tape",
+		Hint: "if it is yours: " + TrustCommand(r.gitDir)}
 }
 
 // TrustCommand is what a user runs so that all settings of a repository count.

@@ -181,10 +181,11 @@ func (s *Store) keep(settings map[string]json.RawMessage, over bool) error {
 	})
 }
 
-// underHome reports whether the workspace is one of those that belong to project directories.
+// underHome reports whether the workspace is one of those that belong to project directories, and
+// not one that somebody has put there.
 func (s *Store) underHome() bool {
 	home, err := Home()
-	return err == nil && filepath.Dir(resolved(s.dir)) == resolved(home)
+	return err == nil && filepath.Dir(resolved(s.dir)) == resolved(home) && IsOwn(s.dir)
 }
 
 // Moved names the settings of a former version that were set aside when this store was opened.

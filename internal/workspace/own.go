@@ -43,12 +43,14 @@ func notePath(gitDir string) (string, error) {
 }
 
 // folderIdentity is the number of a folder and when it was made. Where the file system does not
-// keep the latter, the folder's path stands for it: a number is given again.
+// keep the latter, the folder's path stands for it: a number is given again. A link is not what it
+// leads to: anybody's folder may have one to a workspace of the user's.
 func folderIdentity(dir string) (string, error) {
-	real, err := filepath.EvalSymlinks(dir)
+	above, err := filepath.EvalSymlinks(filepath.Dir(dir))
 	if err != nil {
 		return "", err
 	}
+	real := filepath.Join(above, filepath.Base(dir))
 	number, born, err := identity(real)
 	if err != nil {
 		return "", err

@@ -7,7 +7,7 @@ import (
 
 // identity is the number of a folder, and when it was made; 0 where that is not kept.
 func identity(dir string) (number uint64, born int64, err error) {
-	st, err := os.Stat(dir)
+	st, err := os.Lstat(dir)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -5,7 +5,7 @@ import "golang.org/x/sys/unix"
 // identity is the number of a folder, and when it was made; 0 where that is not kept.
 func identity(dir string) (number uint64, born int64, err error) {
 	var st unix.Statx_t
-	if err := unix.Statx(unix.AT_FDCWD, dir, 0, unix.STATX_INO|unix.STATX_BTIME, &st); err != nil {
+	if err := unix.Statx(unix.AT_FDCWD, dir, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, &st); err != nil {
 		return plainIdentity(dir)
 	}
 	if st.Mask&unix.STATX_BTIME != 0 {

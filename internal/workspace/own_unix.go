@@ -9,7 +9,7 @@ import (
 
 // plainIdentity is identity where it is not known when a folder was made.
 func plainIdentity(dir string) (number uint64, born int64, err error) {
-	st, err := os.Stat(dir)
+	st, err := os.Lstat(dir)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -306,13 +306,19 @@ func ProjectRoot(workspace, dir string) string {
 	}
 }
 
-// workspaceOfWorktree finds the workspace of a linked worktree, wherever that is.
+// workspaceOfWorktree finds the workspace of a linked worktree, wherever that is. It has to know of
+// the worktree: a folder from somebody else could name any workspace, and use its settings.
 func workspaceOfWorktree(dir string) (string, bool) {
-	admin, err := gitstore.ReadPath(filepath.Join(dir, layout.GitDirName))
+	file := filepath.Join(dir, layout.GitDirName)
+	admin, err := gitstore.ReadPath(file)
 	if err != nil || filepath.Base(filepath.Dir(admin)) != "worktrees" {
 		return "", false
 	}
 	workspace := filepath.Dir(filepath.Dir(filepath.Dir(admin)))
+	back, err := gitstore.ReadPath(filepath.Join(admin, "gitdir"))
+	if err != nil || !gitstore.SameFile(back, file) && !gitstore.IsInside(dir, workspace) {
+		return "", false
+	}
 	return workspace, IsWorkspace(workspace)
 }
 

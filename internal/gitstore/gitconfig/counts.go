@@ -121,8 +121,9 @@ func (c *Config) Overrides(local []Entry) []string {
 		ssh = "'" + strings.ReplaceAll(program, "'", `'\''`) + "'"
 	}
 	out := []string{"core.hooksPath=" + value("core", "hookspath", os.DevNull), "core.fsmonitor=" + value("core", "fsmonitor", "")}
-	helpers := false
+	helpers, signs := false, false
 	for _, e := range local {
+		signs = signs || e.Section == "gpg"
 		switch e.Section + "." + e.Key {
 		case "core.sshcommand":
 			out = append(out, "core.sshCommand="+value("core", "sshcommand", ssh))
@@ -135,6 +136,9 @@ func (c *Config) Overrides(local []Entry) []string {
 		case "credential.helper":
 			helpers = true
 		}
+	}
+	if signs { // a push is the one thing that git itself signs here
+		out = append(out, "push.gpgSign=false")
 	}
 	if helpers { // an empty one takes back those before it
 		out = append(out, "credential.helper=")

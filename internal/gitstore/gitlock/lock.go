@@ -68,6 +68,8 @@ func (e *HeldError) Error() string { return "the lock " + e.Path + " is held" }
 type Locks struct {
 	FS   *disk.FS      // nil: the operating system
 	Wait time.Duration // for a lock that somebody else holds
+	// Check may refuse a file that is about to be locked, and written. Nil: none is.
+	Check func(target string) error
 }
 
 // Guarded runs fn while holding the guard, and again as long as fn reports a lock held
@@ -137,6 +139,11 @@ type File struct {
 // Lock takes git's lock on target, clearing a dead one of ours. The guard must be held.
 // Somebody else's lock gives a *HeldError.
 func (k Locks) Lock(target string) (*File, error) {
+	if k.Check != nil {
+		if err := k.Check(target); err != nil {
+			return nil, err
+		}
+	}
 	l := &File{fs: k.FS, path: target + ".lock", target: target}
 	for try := 0; ; try++ {
 		f, err := k.FS.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, Perm)

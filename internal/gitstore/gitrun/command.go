@@ -55,6 +55,9 @@ func settings(ctx context.Context, r *gitstore.Repo) ([]string, error) {
 	if _, err := os.Lstat(filepath.Join(r.GitDir(), "commondir")); err == nil {
 		return nil, untrusted(r.GitDir(), "another git folder stands in for it (the file commondir)")
 	}
+	if err := r.CheckTree(); err != nil {
+		return nil, err
+	}
 	local, err := Local(ctx, r.GitDir())
 	if err != nil {
 		return nil, err

@@ -51,6 +51,9 @@ func CheckURL(address string) error {
 		if strings.HasPrefix(rest, "-") {
 			return bad("the host begins with a dash")
 		}
+		if dir, ok := LocalDir(address); ok && !filepath.IsAbs(dir) {
+			return bad("write file:///path, without a host")
+		}
 	}
 	if host, path, ok := scpAddress(address); ok {
 		_, host = cutUser(host)

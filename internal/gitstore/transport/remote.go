@@ -241,7 +241,8 @@ func rewritten(r *gitstore.Repo, address string, keys ...string) string {
 // git lets it begin.
 func localDir(r *gitstore.Repo, address string) (string, bool) {
 	dir, ok := LocalDir(address)
-	if ok && !filepath.IsAbs(dir) {
+	dir = gitconfig.ExpandHome(dir, gitconfig.HomeDir())
+	if ok && !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~") {
 		dir = filepath.Join(rootDir(r), dir)
 	}
 	return dir, ok

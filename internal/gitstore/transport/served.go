@@ -25,56 +25,69 @@ func checkServed(ctx context.Context, r *gitstore.Repo, address string, push boo
 	if !ok {
 		return nil
 	}
-	gitDir := servedDir(dir)
-	if gitDir == "" || r.Owns(gitDir) {
-		return nil
-	}
 	strict := push && !r.Config().Own()
-	names, err := partial(gitDir)
-	if strict && err == nil {
-		names, err = wouldRun(ctx, gitDir)
-	}
-	if err != nil || len(names) == 0 {
-		return err
-	}
 	hint := "use an address that is no path, or clone it anew without --filter"
 	if strict {
 		hint = "if both are yours: " + gitstore.TrustCommand(r.GitDir())
+		if strings.HasPrefix(address, "~") && !filepath.IsAbs(dir) {
+			return &gitstore.UnsupportedError{Dir: r.GitDir(), What: "git is not run for " + address, Hint: "write the path in full, without ~"}
+		}
 	}
-	return &gitstore.UnsupportedError{Dir: gitDir, What: "git is not run there: the repository could let it run something by " + strings.Join(names, ", "), Hint: hint}
+	for _, gitDir := range servedDirs(dir) {
+		if r.Owns(gitDir) {
+			continue
+		}
+		names, err := partial(gitDir)
+		if strict && err == nil {
+			names, err = wouldRun(ctx, gitDir)
+		}
+		if err != nil {
+			return err
+		}
+		if len(names) > 0 {
+			return &gitstore.UnsupportedError{Dir: gitDir, What: "git is not run there: the repository could let it run something by " + strings.Join(names, ", "), Hint: hint}
+		}
+	}
+	return nil
 }
 
-// servedDir is the git folder that git serves for a path.
-func servedDir(dir string) string {
-	for _, name := range []string{filepath.Join(dir, ".git"), dir, dir + ".git", filepath.Join(dir+".git", ".git")} {
-		if st, err := os.Stat(filepath.Join(name, "objects")); err == nil && st.IsDir() {
-			return name
-		}
+// servedDirs are the git folders that git may serve for a path. Which of them it takes depends on
+// what is in them, and on its version.
+func servedDirs(dir string) (dirs []string) {
+	dir = filepath.Clean(dir)
+	for _, name := range []string{filepath.Join(dir, ".git"), dir, filepath.Join(dir+".git", ".git"), dir + ".git"} {
 		if to, err := gitstore.ReadPath(name); err == nil {
-			if st, err := os.Stat(to); err == nil && st.IsDir() {
-				return to
+			name = to
+		}
+		if st, err := os.Stat(name); err == nil && st.IsDir() {
+			dirs = append(dirs, name)
+		}
+	}
+	return dirs
+}
+
+// partial names the settings that make a partial clone, or may be in a file that is included.
+func partial(gitDir string) (names []string, err error) {
+	for _, name := range []string{"config", "config.worktree"} {
+		raw, err := gitconfig.ReadFile(filepath.Join(gitDir, name))
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		entries, err := gitconfig.Entries(raw)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			makes := e.Section == "extensions" && e.Key == "partialclone" || e.Section == "remote" && (e.Key == "promisor" || e.Key == "partialclonefilter")
+			if makes || e.IsInclude() && gitconfig.Judge(e) != gitconfig.Harmless {
+				names = append(names, e.Name())
 			}
 		}
 	}
-	return ""
-}
-
-// partial names the settings that make a partial clone.
-func partial(gitDir string) (names []string, err error) {
-	raw, err := gitconfig.ReadFile(filepath.Join(gitDir, "config"))
-	if os.IsNotExist(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	entries, err := gitconfig.Entries(raw)
-	for _, e := range entries {
-		if e.Section == "extensions" && e.Key == "partialclone" || e.Section == "remote" && e.Key == "promisor" {
-			names = append(names, e.Name())
-		}
-	}
-	return names, err
+	return names, nil
 }
 
 // wouldRun names what a push might run: hooks, and settings that are not known to be harmless.

@@ -110,7 +110,7 @@ func SetRemoteHead(ctx context.Context, r *gitstore.Repo, remote, branch string)
 	if err != nil {
 		return err
 	}
-	dir, ok := LocalDir(m.pushTo())
+	dir, ok := localDir(r, m.pushTo())
 	if !ok {
 		return nil
 	}
