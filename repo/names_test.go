@@ -21,7 +21,7 @@ func awkward() []string {
 		"../../x", "..", ".", "/", "//", "/etc/passwd", `C:\x`, `..\..\x`, "-rf", "--help", "-", "a..b", "a.-b", "a.b", ".hidden",
 		"con", "CON", "con.txt", "nul", "com1", "lpt9", "aux.", "x.lock", "x-lock", ".lock", "lock", "HEAD", "@", "@{1}", "a@{b", "x~1", "x^", "x:y", "x?", "x*", "[x]",
 		"a b", "a\tb", "a\nb", "a\x00b", "a\x7fb", "a\u202eb", "a\u200bb", "é", "e\u0301", "É", "ß", "SS", "ss", "ﬁ", "fi", "ſ", "s", "İ", "i", "ı", "K", "k", "Ω", "ω", "ς", "σ",
-		"x.", "x..", "x-", "x", "a/b", "a-b", "a_b", "a//b", "\u2028", " ", "  ", "🙂", "🙃", "e", "refs/heads/x", "anchor", "tape", "~",
+		"x.", "x..", "x-", "x", "a/b", "a-b", "a_b", "a//b", "a\u2028", " a", "a ", "🙂", "🙃", "e", "refs/heads/x", "anchor", "tape", "~",
 		strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 65), strings.Repeat("a", 4096), strings.Repeat("a", 4095) + "b",
 		strings.Repeat("长", 21), strings.Repeat("长", 22), strings.Repeat("../", 1365), strings.Repeat(".lock", 13),
 	}

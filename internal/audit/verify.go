@@ -286,13 +286,13 @@ func (v *verifier) tags(ctx context.Context, t *workspace.Tape, head gitstore.Ha
 		case err != nil:
 			v.problem(t.Name(), violation(ref.Name, "%v", err))
 		case tag.Object != want && !v.has(head, tag.Object):
-			v.note(t.Name(), ref.Name, "the tag names %s, which the tape no longer has; tape verify --repair sets it on %s", short(tag.Object), short(want))
+			v.note(t.Name(), ref.Name, "the tag names %s, which the tape no longer has; a repair sets it on %s", short(tag.Object), short(want))
 		case tag.Object != want:
 			v.problem(t.Name(), violation(ref.Name, "the tag names %s, the phase came with %s", short(tag.Object), short(want)))
 		}
 	}
 	for _, folder := range slices.Sorted(maps.Keys(opened)) {
-		v.note(t.Name(), prefix+folder, "the tag of commit %s is missing; tape verify --repair makes it again", short(opened[folder]))
+		v.note(t.Name(), prefix+folder, "the tag of commit %s is missing; a repair makes it again", short(opened[folder]))
 	}
 	return nil
 }

@@ -136,7 +136,7 @@ func OpenSource(name string, stdin io.Reader) (record.Source, io.Closer, error) 
 	if name != "-" {
 		// To open a pipe would wait for its writer, for ever.
 		if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() && !st.IsDir() {
-			return record.Source{}, nil, layout.Invalid("give what comes from it on standard input: tape import - < FILE", "%s is not a file but a pipe or a device", name)
+			return record.Source{}, nil, layout.Invalid("give what comes from it on standard input, as the file -", "%s is not a file but a pipe or a device", name)
 		}
 		f, err := os.Open(name)
 		if err != nil {

@@ -100,7 +100,7 @@ func (s *View) refuse(w http.ResponseWriter, r *http.Request) {
 			s.NewLink(code)
 		}
 	}
-	s.plain(w, http.StatusUnauthorized, plainPage{Title: "No session", Text: "A link works once, and for a minute. There is a new one where the server runs: tape serve has printed it."})
+	s.plain(w, http.StatusUnauthorized, plainPage{Title: "No session", Text: "A link works once, and for a minute. There is a new one where the server runs: it has printed it."})
 }
 
 // leave ends a session, if the form is one of its pages.
@@ -112,7 +112,7 @@ func (s *View) leave(w http.ResponseWriter, r *http.Request) {
 	}
 	s.doors.Close(cookieOf(r))
 	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Path: s.Path + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
-	s.plain(w, http.StatusOK, plainPage{Title: "Logged out", Text: "This browser's session has ended. To come back, open the address without a path: tape serve prints a new link."})
+	s.plain(w, http.StatusOK, plainPage{Title: "Logged out", Text: "This browser's session has ended. To come back, open the address without a path: the server prints a new link."})
 }
 
 type plainPage struct{ Title, Text, To string }

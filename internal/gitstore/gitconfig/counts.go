@@ -70,10 +70,10 @@ var (
 		"fetch":       {"prune", "prunetags", "fsckobjects", "unpacklimit", "parallel", "writecommitgraph", "output", "showforcedupdates", "recursesubmodules", "negotiationalgorithm"},
 		"push":        {"default", "autosetupremote", "followtags", "recursesubmodules", "useforceifincludes", "negotiate", "usebitmaps"},
 		"transfer":    {"fsckobjects", "unpacklimit", "hiderefs"},
-		"http":        {"postbuffer", "lowspeedlimit", "lowspeedtime", "version", "maxrequests"},
+		"http":        {"postbuffer", "lowspeedlimit", "lowspeedtime", "version", "maxrequests", "getanyfile", "uploadpack", "receivepack"},
 		"credential":  {"username", "usehttppath"},
 		"maintenance": {"auto", "strategy"},
-		"receive": {"denycurrentbranch", "denynonfastforwards", "denydeletes", "denydeletecurrent", "fsckobjects", "unpacklimit", "maxinputsize",
+		"receive": {"autogc", "denycurrentbranch", "denynonfastforwards", "denydeletes", "denydeletecurrent", "fsckobjects", "unpacklimit", "maxinputsize",
 			"advertiseatomic", "advertisepushoptions", "updateserverinfo", "keepalive", "shallowupdate"},
 	}
 )

@@ -108,6 +108,9 @@ func list(ctx context.Context, path string) (entries []gitconfig.Entry, err erro
 	if errors.Is(err, exec.ErrNotFound) {
 		return nil, ErrNoGit
 	}
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
