@@ -60,15 +60,15 @@ func addArtifact(c *call) (any, error) {
 	if err := c.s.lanes.Append(c.ctx(), t.Tape, &lanes.Job{Drafts: []repo.Draft{d}}); err != nil {
 		return nil, err
 	}
-	return artifactAnswer(t, c.shown(t, a), expires), nil
+	return artifactAnswer(t, c.shown(t, a, c.runID()), expires), nil
 }
 
 // shown is an artifact as the caller sees it.
-func (c *call) shown(t sees, a repo.Artifact) repo.Artifact {
+func (c *call) shown(t sees, a repo.Artifact, run string) repo.Artifact {
 	if t.full {
 		return a
 	}
-	return c.s.mask.Shown(a, mask.Of(c.ctx(), t.Tape))
+	return c.s.mask.Shown(a, run, mask.Of(c.ctx(), t.Tape))
 }
 
 // storedID is the id of an artifact that the caller may see under another one.
@@ -92,7 +92,7 @@ func artifactAnswer(t sees, a repo.Artifact, expires string) api.ArtifactAnswer 
 }
 
 // artifact opens one that the caller may see.
-func (c *call) artifact() (t sees, a repo.ArtifactInfo, content io.ReadSeekCloser, expires string, err error) {
+func (c *call) artifact() (t sees, a repo.ArtifactInfo, content io.ReadSeekCloser, kept lanes.Kept, err error) {
 	if t, err = c.tape(c.query("conversation_id")); err != nil {
 		return
 	}
@@ -108,10 +108,7 @@ func (c *call) artifact() (t sees, a repo.ArtifactInfo, content io.ReadSeekClose
 	if err != nil {
 		return
 	}
-	kept, err := c.keptFor(t, a.SHA256)
-	if !kept.Expires.IsZero() {
-		expires = kept.Expires.Format(time.RFC3339)
-	}
+	kept, err = c.keptFor(t, a.SHA256)
 	if c.run != nil {
 		a.Name, a.MIMEType = kept.Name, cmp.Or(kept.MIMEType, "application/octet-stream")
 	}
@@ -122,20 +119,24 @@ func (c *call) artifact() (t sees, a repo.ArtifactInfo, content io.ReadSeekClose
 }
 
 func getArtifact(c *call) (any, error) {
-	t, a, content, expires, err := c.artifact()
+	t, a, content, kept, err := c.artifact()
 	if err != nil {
 		return nil, err
 	}
-	return artifactAnswer(t, c.shown(t, a.Artifact), expires), content.Close()
+	expires := ""
+	if !kept.Expires.IsZero() {
+		expires = kept.Expires.Format(time.RFC3339)
+	}
+	return artifactAnswer(t, c.shown(t, a.Artifact, kept.Run), expires), content.Close()
 }
 
 // artifactContent gives all of it, a Range, or with offset or length a part as JSON.
 func artifactContent(c *call) (any, error) {
-	t, a, file, _, err := c.artifact()
+	t, a, file, kept, err := c.artifact()
 	if err != nil {
 		return nil, err
 	}
-	content, err := c.maskedContent(t, &a, file)
+	content, err := c.maskedContent(t, &a, kept.Run, file)
 	if err != nil || c.query("offset") != "" || c.query("length") != "" {
 		defer file.Close()
 		if err != nil {
@@ -161,13 +162,13 @@ func artifactContent(c *call) (any, error) {
 
 // maskedContent is a content as the caller may see it: without its secrets. The numbers of bytes are
 // those of what is seen.
-func (c *call) maskedContent(t sees, a *repo.ArtifactInfo, content io.ReadSeeker) (io.ReadSeeker, error) {
+func (c *call) maskedContent(t sees, a *repo.ArtifactInfo, run string, content io.ReadSeeker) (io.ReadSeeker, error) {
 	if t.full {
 		return content, nil
 	}
 	stored := a.SHA256
 	seen := c.s.mask.Artifact(stored, mask.Of(c.ctx(), t.Tape))
-	a.Artifact = c.shown(t, a.Artifact)
+	a.Artifact = c.shown(t, a.Artifact, run)
 	switch {
 	case seen.ID == stored:
 		return content, nil
@@ -175,7 +176,7 @@ func (c *call) maskedContent(t sees, a *repo.ArtifactInfo, content io.ReadSeeker
 		return nil, api.TooLarge("the artifact, for a run whose policy is not unmasked,", mask.MaxContent)
 	}
 	data, err := io.ReadAll(content)
-	return bytes.NewReader(c.s.mask.Content(data)), err
+	return bytes.NewReader(c.s.mask.File(stored, data)), err
 }
 
 func (c *call) part(a repo.ArtifactInfo, content io.ReadSeeker) (any, error) {

@@ -22,7 +22,6 @@ import (
 	"tape/internal/host/api"
 	"tape/internal/host/auditlog"
 	"tape/internal/host/runs"
-	"tape/internal/jsonl"
 	"tape/repo"
 )
 
@@ -271,13 +270,8 @@ func (c *call) body(into any) ([]byte, error) {
 	if !utf8.Valid(data) {
 		return nil, api.Invalid("the body is not UTF-8")
 	}
-	for _, value := range jsonl.Fields(data) { // each element takes many times what it has in the body
-		n := 0
-		for range jsonl.Elements(value) {
-			if n++; n > maxEntries {
-				return nil, api.Invalid("a list of the body has more than %d elements", maxEntries)
-			}
-		}
+	if err := shortLists(data); err != nil {
+		return nil, err
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

@@ -12,6 +12,7 @@ import (
 	"tape/internal/host/api"
 	"tape/internal/host/cursors"
 	"tape/internal/host/lanes"
+	"tape/internal/host/mask"
 	"tape/internal/host/runs"
 	"tape/internal/host/transcript"
 	"tape/internal/jsonl"
@@ -33,7 +34,8 @@ func (c *call) eventQuery() (t sees, query string, keep func(repo.Entry) bool, e
 		}
 		name, kind := transcript.TypeOf(e), e.Kind
 		if !t.full {
-			name, kind = c.s.mask.Text(name), c.s.mask.Text(kind)
+			own := c.s.mask.By(mask.Writer(e))
+			name, kind = own.Text(name), own.Text(kind)
 		}
 		return slices.Contains(types, name) || slices.Contains(types, kind)
 	}

@@ -202,10 +202,8 @@ func (s *Server) item(t sees, e entry, binary bool) api.Item {
 // masked is JSON without its secrets, where they are to be masked.
 func (s *Server) masked(t sees, value json.RawMessage) json.RawMessage {
 	switch {
-	case len(value) == 0:
-		return json.RawMessage("{}")
-	case t.full:
-		return value
+	case t.full, len(value) == 0:
+		return orEmpty(value)
 	}
 	return s.mask.JSON(value)
 }

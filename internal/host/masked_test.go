@@ -1,6 +1,8 @@
 package host
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -15,6 +17,7 @@ import (
 
 	"tape/internal/host/api"
 	"tape/internal/host/mask"
+	"tape/internal/jsonl"
 	"tape/internal/testkit"
 	"tape/repo"
 )
@@ -167,7 +170,7 @@ func (x *twins) fill() {
 				content = "\x89PNG\x00\x01" + content + "\xff\x00"
 			}
 			name := x.text()
-			for p, sent := range map[*peer][2]string{x.real: {content, name}, x.marked: {string(x.m.Content([]byte(content))), x.m.Text(name)}} {
+			for p, sent := range map[*peer][2]string{x.real: {content, name}, x.marked: {string(x.m.File(hashOf(content), []byte(content))), x.m.Text(name)}} {
 				p.with("Content-Type", "text/plain").want(201, "POST", "/artifacts?conversation_id=c&name="+url.QueryEscape(sent[1]), sent[0], nil)
 			}
 		}
@@ -296,5 +299,100 @@ func TestMaskedRunLearnsNothing(t *testing.T) {
 				t.Errorf("%s shows %s", path, s)
 			}
 		}
+	}
+}
+
+func hashOf(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
+}
+
+// TestMarksOfGuesses: a run that writes guesses cannot tell by their marks which is right.
+func TestMarksOfGuesses(t *testing.T) {
+	p := newPeer(t)
+	run := p.run(api.RunRequest{Runner: "r", Conversation: "c", Input: api.Input{Text: "mine is password=Tr0ub4dor99 here"}})
+	r := p.as(run.Token)
+	const said = "the password=Tr0ub4dor99 there"
+	p.say("c", said)
+	p.want(201, "POST", "/artifacts?conversation_id=c&name=one", said, nil)
+	p.want(201, "POST", "/tapes/c/handoff", map[string]any{"name": "hers", "state": map[string]any{"x": said}}, nil)
+	p.want(200, "PUT", "/state/conversation/hers?conversation_id=c", quoted(said), nil)
+	marks := func(paths ...string) map[string]bool {
+		out := map[string]bool{}
+		for _, path := range paths {
+			_, body, _ := r.ask("GET", path, nil)
+			for _, m := range regexp.MustCompile(`:k[0-9a-f]{16}\]`).FindAllString(string(body), -1) {
+				out[m] = true
+			}
+		}
+		return out
+	}
+	all := []string{"/events?limit=100", "/history?limit=100", "/tapes/c/anchors", "/tapes/c/context", "/state/conversation", "/history/search?q=there&event_types=message,artifact.added"}
+	content := func(id string) string { return "/artifacts/" + id + "/content" }
+	var page api.EventPage
+	r.want(200, "GET", "/events?types=artifact.added", nil, &page)
+	hers := marks(append(all, content(jsonl.GetString(page.Items[0].Data, "data", "artifact", "id")))...)
+	if len(hers) != 2 { // of what is said, and of the file
+		t.Fatal(hers)
+	}
+	var a api.ArtifactAnswer
+	r.want(201, "POST", "/artifacts?name="+url.QueryEscape(said), said+"\n", &a)
+	r.want(201, "POST", "/tapes/c/entries", `{"entries":[{"kind":"message","payload":{"role":"assistant","content":`+quoted(said)+`}}]}`, nil)
+	r.want(201, "POST", "/tapes/c/handoff", map[string]any{"name": said, "state": map[string]any{"x": said}}, nil)
+	r.want(200, "PUT", "/state/conversation/mine", quoted(said), nil)
+	page = api.EventPage{}
+	r.want(200, "GET", "/events?limit=100", nil, &page)
+	own := 0
+	for _, item := range page.Items {
+		if jsonl.GetString(item.Metadata, "author") != "r" && item.Type != "artifact.added" && jsonl.GetString(item.Metadata, "run_id") == "" {
+			continue
+		}
+		for m := range hers {
+			if item.Seq > 2+1 && strings.Contains(string(item.Data), m) {
+				t.Errorf("%s has the mark %s of what somebody else wrote", item.Data, m)
+			}
+		}
+		own++
+	}
+	if own < 4 {
+		t.Errorf("%d entries are the run's", own)
+	}
+	for _, path := range []string{content(a.ID), "/artifacts/" + a.ID, "/state/conversation/mine"} {
+		got := marks(path)
+		if len(got) == 0 {
+			t.Errorf("%s shows no mark", path)
+		}
+		for m := range got {
+			if hers[m] {
+				t.Errorf("%s has the mark %s of what somebody else wrote", path, m)
+			}
+		}
+	}
+	var list api.AnchorList
+	r.want(200, "GET", "/tapes/c/anchors", nil, &list)
+	if last := quoted(list.Items[len(list.Items)-1]); strings.Contains(last, "Tr0ub") || !strings.Contains(last, "redacted") {
+		t.Errorf("the anchor is %s", last)
+	} else {
+		for m := range hers {
+			if strings.Contains(last, m) {
+				t.Errorf("the anchor %s has the mark %s", last, m)
+			}
+		}
+	}
+}
+
+// TestKeysOfState: a key that is a secret cannot be tried.
+func TestKeysOfState(t *testing.T) {
+	p := newPeer(t)
+	run := p.run(api.RunRequest{Runner: "r", Conversation: "c"})
+	const secret = "ghp_Ab3dE9Zk7QmX2Lw5RtY8Uv1Bn4Cs6Df0Gh3J"
+	p.want(200, "PUT", "/state/conversation/"+secret+"?conversation_id=c", "1", nil)
+	r := p.as(run.Token)
+	for i, key := range []string{secret, secret[:39] + "K"} {
+		path := "/state/conversation/" + key
+		r.fails(404, "not_found", "GET", path, nil)
+		r.fails(422, "invalid_argument", "DELETE", path, nil)
+		r.with("If-None-Match", "*").fails(422, "invalid_argument", "PUT", path, "2")
+		r.fails(422, "invalid_argument", "POST", "/runs/"+run.RunID+"/results", fmt.Sprintf(`{"results":[{"sequence":%d,"type":"state.updated","data":{"scope":"conversation","key":%q,"value":2}}]}`, i+1, key))
 	}
 }

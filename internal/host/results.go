@@ -120,6 +120,9 @@ func (c *call) draftsOf(r *runs.Run, told []api.RunResult, seen map[int64]bool, 
 			end = runs.Failed
 		case "state.updated":
 			state, tape, err := results.State(r, res, hostTape)
+			if err == nil {
+				err = c.plainKey(jsonl.GetString(state.Payload, "key"))
+			}
 			if err != nil {
 				return "", nil, nil, err
 			}

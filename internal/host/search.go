@@ -81,6 +81,6 @@ func (c *call) seenIndex(t sees) *index.Options {
 	if t.full {
 		return nil
 	}
-	return &index.Options{Shown: &index.Shown{Version: fmt.Sprintf("%s %x", c.s.Version, c.s.cursors.Sign("index")[:4]),
+	return &index.Options{Shown: &index.Shown{Version: fmt.Sprintf("%s 2 %x", c.s.Version, c.s.cursors.Sign("index")[:4]),
 		Entry: func(t *repo.Tape, e repo.Entry) repo.Entry { return c.s.mask.Entry(e, mask.Of(c.ctx(), t)) }}}
 }

@@ -77,8 +77,9 @@ func (s *Server) stateOf(ctx context.Context, see sees, tape string) (map[lanes.
 	}
 	out := make(map[lanes.StateKey]lanes.StateValue, len(all))
 	for k, v := range all {
-		v.Value = s.mask.Named(k.Key, v.Value)
-		if k.Key = s.mask.Text(k.Key); out[k].Seq < v.Seq { // two may look alike
+		own := s.mask.By(v.Run)
+		v.Value = own.Named(k.Key, v.Value)
+		if k.Key = own.Text(k.Key); out[k].Seq < v.Seq { // two may look alike
 			out[k] = v
 		}
 	}
@@ -172,10 +173,21 @@ func deleteState(c *call) (any, error) {
 	return api.Deleted{Deleted: true}, nil
 }
 
+// plainKey refuses a key that is not seen as it is: whether it is there would tell who guesses it.
+func (c *call) plainKey(key string) error {
+	if !c.mine().full && c.s.mask.Text(key) != key {
+		return api.Invalid("the key looks like a secret: a run whose policy is not unmasked sets none of such a name")
+	}
+	return nil
+}
+
 // writeState writes a value if the one that is there is the one that If-Match says.
 func (c *call) writeState(p lanes.StatePayload) (lanes.StateKey, lanes.Written, error) {
 	tape, k, err := c.stateAt(true)
 	if err != nil {
+		return k, lanes.Written{}, err
+	}
+	if err := c.plainKey(k.Key); err != nil {
 		return k, lanes.Written{}, err
 	}
 	p.Scope, p.Owner, p.Key = k.Scope, k.Owner, k.Key

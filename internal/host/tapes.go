@@ -10,6 +10,7 @@ import (
 	"tape/internal/host/api"
 	"tape/internal/host/cursors"
 	"tape/internal/host/lanes"
+	"tape/internal/host/mask"
 	"tape/repo"
 	"tape/repo/view"
 )
@@ -81,13 +82,41 @@ func anchors(c *call) (any, error) {
 		size += len(phases[from].State)
 	}
 	phases, out.HasMore = phases[from:], from > 0
+	shown, err := c.anchorsShown(t)
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range phases {
-		if !t.full {
-			p.Name = c.s.mask.Text(p.Name)
+		name, state, err := shown(p)
+		if err != nil {
+			return nil, err
 		}
-		out.Items = append(out.Items, api.AnchorItem{Name: p.Name, Seq: p.FirstID, Phase: p.Seq, Entries: p.Entries, State: c.s.masked(t, p.State)})
+		out.Items = append(out.Items, api.AnchorItem{Name: name, Seq: p.FirstID, Phase: p.Seq, Entries: p.Entries, State: state})
 	}
 	return out, nil
+}
+
+// anchorsShown says how the caller sees name and state of an anchor.
+func (c *call) anchorsShown(t sees) (func(repo.Phase) (string, json.RawMessage, error), error) {
+	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
+	return func(p repo.Phase) (string, json.RawMessage, error) {
+		if t.full {
+			return p.Name, c.s.masked(t, p.State), nil
+		}
+		e, err := entryAt(c.ctx(), rev, p.FirstID)
+		if err != nil {
+			return "", nil, err
+		}
+		own := c.s.mask.By(mask.Writer(e))
+		return own.Text(p.Name), own.JSON(orEmpty(p.State)), nil
+	}, err
+}
+
+func orEmpty(value json.RawMessage) json.RawMessage {
+	if len(value) == 0 {
+		return json.RawMessage("{}")
+	}
+	return value
 }
 
 const mostTokens = 200_000

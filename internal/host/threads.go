@@ -128,7 +128,7 @@ func (c *call) keptFor(t sees, id string) (kept lanes.Kept, err error) {
 			k, found := l.Artifact(id, t.thread)
 			kept.Expires = lanes.Earlier(kept.Expires, k.Expires)
 			if first {
-				kept.Name, kept.MIMEType, ok = k.Name, k.MIMEType, found
+				kept.Name, kept.MIMEType, kept.Run, ok = k.Name, k.MIMEType, k.Run, found
 			}
 			return nil
 		})

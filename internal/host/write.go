@@ -10,6 +10,7 @@ import (
 	"tape/internal/host/api"
 	"tape/internal/host/authorship"
 	"tape/internal/host/lanes"
+	"tape/internal/jsonl"
 	"tape/merge"
 	"tape/repo"
 )
@@ -19,6 +20,19 @@ const (
 	maxMeta    = 256 << 10
 	maxHandoff = 256 << 10 // of a state and a summary together: lists of anchors have all of them
 )
+
+// shortLists refuses a body with a long list: each element takes many times what it has in the body.
+func shortLists(body []byte) error {
+	for _, value := range jsonl.Fields(body) {
+		n := 0
+		for range jsonl.Elements(value) {
+			if n++; n > maxEntries {
+				return api.Invalid("a list of the body has more than %d elements", maxEntries)
+			}
+		}
+	}
+	return nil
+}
 
 // writable is the tape of the path, which a run may change if it is its own or a fork of it.
 func (c *call) writable() (sees, error) {
@@ -202,8 +216,16 @@ func (c *call) findAnchor(t sees, at *string) error {
 	if err != nil {
 		return err
 	}
+	shown, err := c.anchorsShown(t)
+	if err != nil {
+		return err
+	}
 	for _, p := range slices.Backward(phases) {
-		if c.s.mask.Text(p.Name) == *at {
+		name, _, err := shown(p)
+		if err != nil {
+			return err
+		}
+		if name == *at {
 			*at = p.Name
 			return nil
 		}

@@ -36,8 +36,15 @@ func (f Finding) Keyed(key []byte) Finding {
 
 // KeyMarks replaces the fingerprints of marks, and of the lists that an entry's meta has, by keyed
 // ones, where they are not keyed yet.
-func KeyMarks(key, text []byte) []byte {
-	const size = 2 * fingerprintSize
+func KeyMarks(key, text []byte) []byte { return keyMarks(key, text, 2*fingerprintSize, IsFingerprint) }
+
+// KeyAgain keys marks that are keyed already with another key, so that nobody can compare them with
+// those that are not.
+func KeyAgain(key, text []byte) []byte {
+	return keyMarks(key, text, len(keyedPrefix)+2*fingerprintSize, IsKeyed)
+}
+
+func keyMarks(key, text []byte, size int, is func(string) bool) []byte {
 	var out []byte
 	done := 0
 	for i := 0; ; {
@@ -47,7 +54,7 @@ func KeyMarks(key, text []byte) []byte {
 		}
 		i += at + 1
 		end := i + size
-		if end >= len(text) || text[end] != ']' && text[end] != '"' || !IsFingerprint(string(text[i:end])) {
+		if end >= len(text) || text[end] != ']' && text[end] != '"' || !is(string(text[i:end])) {
 			continue
 		}
 		from := i - 1

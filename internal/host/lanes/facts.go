@@ -22,6 +22,7 @@ const (
 // it must not see.
 type Kept struct {
 	Name, MIMEType string    // newest
+	Run            string    // that named it so, "" for others
 	Expires        time.Time // the earliest; zero: it does not
 }
 
@@ -70,8 +71,11 @@ func (f *facts) take(e repo.Entry) {
 }
 
 func (f *facts) takeArtifacts(e repo.Entry, thread, name string) (says bool) {
-	ofRun := jsonl.GetString(e.Meta, MetaRun) != "" && name != EventArtifact && e.Role() != "user"
-	if ofRun {
+	run := jsonl.GetString(e.Meta, MetaRun)
+	if e.Role() == "user" {
+		run = "" // the input of a run is not its own
+	}
+	if run != "" && name != EventArtifact {
 		return false
 	}
 	for _, ref := range repo.References(e) {
@@ -82,7 +86,7 @@ func (f *facts) takeArtifacts(e repo.Entry, thread, name string) (says bool) {
 		}
 		was, ok := threads[thread]
 		expires, _ := time.Parse(time.RFC3339, jsonl.GetString(e.Meta, MetaExpires))
-		now := Kept{Name: ref.Name, MIMEType: ref.MIMEType, Expires: Earlier(was.Expires, expires)}
+		now := Kept{Name: ref.Name, MIMEType: ref.MIMEType, Run: run, Expires: Earlier(was.Expires, expires)}
 		says = says || !ok || now != was
 		threads[thread] = now
 	}

@@ -22,6 +22,7 @@ type StateKey struct{ Scope, Owner, Key, Thread string }
 type StateValue struct {
 	Value json.RawMessage
 	Seq   int64
+	Run   string // that has set it, "" for others
 }
 
 // StatePayload is that of an entry of kind state: the newest of a key counts.
@@ -86,6 +87,6 @@ func (l *Lane) takeState(e repo.Entry) {
 		delete(l.state, k)
 		return
 	}
-	l.state[k] = StateValue{p.Value, e.ID}
+	l.state[k] = StateValue{p.Value, e.ID, jsonl.GetString(e.Meta, MetaRun)}
 	l.sizes[k.of()] += sizeOf(k.Key, l.state[k])
 }

@@ -79,13 +79,19 @@ func (m *Masker) look(hash string, open Open) (seen Seen, lasts bool) {
 	case len(data) > MaxContent:
 		return withheld, true
 	}
-	masked := m.Content(data)
+	masked := m.File(hash, data)
 	if bytes.Equal(masked, data) {
 		return Seen{ID: hash, Size: int64(len(data))}, true
 	}
 	sum := sha256.Sum256(masked)
 	return Seen{ID: hex.EncodeToString(sum[:]), Size: int64(len(masked))}, true
 }
+
+// file masks an artifact: each has marks of its own.
+func (m *Masker) file(hash string) *Masker { return m.With("artifact", hash) }
+
+// File is the content of an artifact without its secrets.
+func (m *Masker) File(hash string, data []byte) []byte { return m.file(hash).Content(data) }
 
 // Artifact is an artifact as a masked run sees it.
 func (m *Masker) Artifact(hash string, open Open) Seen { return m.artifacts.seen(m, hash, open) }

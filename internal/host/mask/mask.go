@@ -5,6 +5,8 @@ package mask
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/json"
 
 	"tape/internal/jsonl"
@@ -15,18 +17,52 @@ import (
 // Masker masks with the marks of one workspace. It may be used from several goroutines.
 type Masker struct {
 	key       []byte
+	again     bool // marks that are keyed are keyed again
 	scanner   *secrets.Scanner
-	artifacts artifacts
+	artifacts *artifacts
 }
 
 // New returns a Masker whose marks are keyed with a secret of the workspace: nobody who sees one can
 // find out what it stands for by trying.
-func New(key []byte) *Masker { return &Masker{key: key, scanner: secrets.New()} }
+func New(key []byte) *Masker {
+	return &Masker{key: key, scanner: secrets.New(), artifacts: &artifacts{}}
+}
+
+// With is a Masker with marks of its own. Who can write a guess, and sees its mark, must not be able to
+// compare that with the mark of a secret.
+func (m *Masker) With(purpose, id string) *Masker {
+	mac := hmac.New(sha256.New, m.key)
+	mac.Write([]byte(purpose + "\x00" + id))
+	return &Masker{key: mac.Sum(nil), again: purpose == byRun, scanner: m.scanner, artifacts: m.artifacts}
+}
+
+const byRun = "run"
+
+// By masks what a run wrote; "" is nobody's.
+func (m *Masker) By(run string) *Masker {
+	if run == "" {
+		return m
+	}
+	return m.With(byRun, run)
+}
+
+// Writer is the run that wrote an entry, "" for what others have: what a run is started with comes from
+// the admin, whatever run it belongs to.
+func Writer(e repo.Entry) string {
+	if e.Role() == "user" || e.Kind == repo.KindEvent && jsonl.GetString(e.Payload, "name") == "run.started" {
+		return ""
+	}
+	return jsonl.GetString(e.Meta, "run_id")
+}
 
 // JSON is a JSON value without its secrets.
 func (m *Masker) JSON(value json.RawMessage) json.RawMessage {
 	out, _ := m.scanner.MaskAs(value, nil, func(f secrets.Finding) string { return f.Keyed(m.key).Mark() })
-	return secrets.KeyMarks(m.key, out)
+	out = secrets.KeyMarks(m.key, out)
+	if m.again {
+		out = secrets.KeyAgain(m.key, out)
+	}
+	return out
 }
 
 // Text is a text in UTF-8 without its secrets.
@@ -100,13 +136,20 @@ func member(name string, value []byte) []byte {
 // Entry is an entry without its secrets. The artifacts that it refers to are those of the reader:
 // where one is changed by masking, so are its id, hash and size. open opens one by its hash.
 func (m *Masker) Entry(e repo.Entry, open Open) repo.Entry {
-	raw := m.line(e)
-	for _, a := range repo.References(e) {
+	run, refs := Writer(e), repo.References(e)
+	raw := m.By(run).line(e)
+	for _, a := range refs {
 		if seen := m.artifacts.seen(m, a.SHA256, open); seen.ID != a.SHA256 {
 			raw = rename(raw, a, seen)
 		}
 	}
-	e.Attached = m.Content(e.Attached)
+	switch {
+	case len(e.Attached) == 0:
+	case run != "" && len(refs) > 1: // marks of one file would show beside those of another
+		e.Attached = nil
+	default:
+		e.Attached = m.file(refs[0].SHA256).Content(e.Attached)
+	}
 	e.Anchor = m.Text(e.Anchor)
 	if !bytes.Equal(raw, e.Raw) {
 		e.Raw, e.Payload, e.Meta = raw, jsonl.Get(raw, "payload"), orEmpty(jsonl.Get(raw, "meta"))

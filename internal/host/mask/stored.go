@@ -19,11 +19,11 @@ func Of(ctx context.Context, t *repo.Tape) Open {
 	return func(hash string) (io.ReadCloser, error) { return t.Artifact(ctx, hash) }
 }
 
-// Shown is what is told of an artifact.
-func (m *Masker) Shown(a repo.Artifact, open Open) repo.Artifact {
-	seen := m.Artifact(a.SHA256, open)
+// Shown is what is told of an artifact, which a run named so, or "" somebody else.
+func (m *Masker) Shown(a repo.Artifact, run string, open Open) repo.Artifact {
+	seen, own := m.Artifact(a.SHA256, open), m.By(run)
 	a.ID, a.SHA256, a.Size = seen.ID, seen.ID, seen.Size
-	a.Name, a.MIMEType = m.Text(a.Name), m.Text(a.MIMEType)
+	a.Name, a.MIMEType = own.Text(a.Name), own.Text(a.MIMEType)
 	return a
 }
 
