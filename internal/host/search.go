@@ -3,7 +3,6 @@ package host
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"tape/index"
 	"tape/internal/host/api"
@@ -12,9 +11,6 @@ import (
 	"tape/internal/host/transcript"
 	"tape/repo"
 )
-
-// lookedAt is how many hits are looked at for those of one thread.
-const lookedAt = 1_000
 
 func searchHistory(c *call) (any, error) {
 	f, err := search.FiltersOf(c.r.URL.Query())
@@ -40,7 +36,13 @@ func searchHistory(c *call) (any, error) {
 	}
 	limit := int(top)
 	if t.thread != "" { // what others say counts for relevance, and would show in the order
-		limit, s.Newest, s.AsSpelt = lookedAt, true, true
+		s.Newest, s.AsSpelt = true, true
+	}
+	s.Seen = func(e repo.Entry) (repo.Entry, bool) {
+		if len(e.Attached) > 0 && !c.seesFilesOf(t, e) {
+			e.Attached = nil
+		}
+		return e, t.visible(e) && f.Keeps(e)
 	}
 	s.Tapes, s.Query.Limit = []*repo.Tape{t.Tape}, repo.N(limit)
 	x := index.New(c.s.Store, c.seenIndex(t)) // it is for one goroutine, and opening it is cheap
@@ -49,13 +51,12 @@ func searchHistory(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	hits := slices.DeleteFunc(res.Hits, func(h index.Hit) bool { return !t.visible(h.Entry) || !f.Keeps(h.Entry) })
-	out := api.Hits{Items: []api.Found{}, Matches: len(hits), Exact: len(res.Hits) < limit}
+	out := api.Hits{Items: []api.Found{}, Matches: len(res.Hits), Exact: len(res.Hits) < limit}
 	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range hits[:min(len(hits), int(top))] {
+	for _, h := range res.Hits {
 		e, err := entryAt(c.ctx(), rev, h.ID) // as it is stored, of which the cursor is made
 		if err != nil {
 			return nil, err
@@ -73,6 +74,23 @@ func searchHistory(c *call) (any, error) {
 		out.Items = append(out.Items, found)
 	}
 	return out, nil
+}
+
+// seesFilesOf reports whether the caller sees all the artifacts that an entry refers to: another's, or
+// one that has expired, is not found by its words either.
+func (c *call) seesFilesOf(t sees, e repo.Entry) bool {
+	for _, a := range repo.References(e) {
+		hash := a.SHA256
+		if !t.full {
+			if stored, ok := c.s.mask.Real(hash); ok {
+				hash = stored
+			}
+		}
+		if _, err := c.keptFor(t, hash); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // seenIndex is the index of what the caller sees; nil is that of all that stands there. A masked run

@@ -125,6 +125,19 @@ func TestArtifactsOfThreads(t *testing.T) {
 	}
 	name(b, kept)
 	b.want(200, "POST", "/runs/"+two.RunID+"/results", `{"results":[{"sequence":1,"type":"tool.call.completed","data":`+ref(kept)+`},{"sequence":2,"type":"artifact_added","data":`+ref(kept)+`}]}`, nil)
+	const finds = "/history/search?q=alone&event_types=message,note,tool.call.completed,artifact.added,artifact_added"
+	words := func(who *peer, want int) {
+		t.Helper()
+		var hits api.Hits
+		who.want(200, "GET", finds, nil, &hits)
+		if len(hits.Items) != want || hits.Matches != want || !hits.Exact {
+			t.Errorf("%d hits, %d said, exact: %t; wanted %d", len(hits.Items), hits.Matches, hits.Exact, want)
+		}
+	}
+	full := p.as(p.run(api.RunRequest{Conversation: "c", Thread: "two", Policy: api.Policy{Unmasked: true}}).Token)
+	words(a, 1)
+	words(b, 0)
+	words(full, 0)
 	path := "/artifacts/" + kept.ID
 	for _, end := range []string{"", "/content", "/content?offset=0"} {
 		b.fails(404, "not_found", "GET", path+end, nil)
@@ -136,6 +149,8 @@ func TestArtifactsOfThreads(t *testing.T) {
 	}
 	all.want(200, "GET", path, nil, nil)
 	*p.now = p.now.Add(2 * time.Minute)
+	words(a, 0)
+	words(all, 0)
 	name(a, kept)
 	name(all, kept)
 	p.want(201, "POST", "/tapes/c/handoff", `{"name":"next"}`, nil) // a phase in which only the new names are
@@ -252,4 +267,24 @@ func TestIfNoneMatch(t *testing.T) {
 	a.with("If-None-Match", `"3"`).fails(422, "invalid_argument", "PUT", "/state/conversation/k", "2")
 	a.want(200, "DELETE", "/state/conversation/k", nil, nil)
 	once.want(200, "PUT", "/state/conversation/k", "3", nil)
+}
+
+// TestSearchOfThreads: how many others have a word, and how many of them are newer, does not show.
+func TestSearchOfThreads(t *testing.T) {
+	p := newPeer(t)
+	one, two := p.as(p.run(api.RunRequest{Conversation: "c", Thread: "one"}).Token), p.as(p.run(api.RunRequest{Conversation: "c", Thread: "two"}).Token)
+	many := func(p *peer, text string, n int) {
+		p.want(201, "POST", "/tapes/c/entries", `{"entries":[`+strings.TrimSuffix(strings.Repeat(`{"kind":"message","payload":{"role":"assistant","content":"`+text+`"}},`, n), ",")+`]}`, nil)
+	}
+	many(two, "tried both", 1)
+	many(one, "tried", 1)
+	many(two, "tried both", 998)
+	many(one, "tried", 999)
+	var hits [2]api.Hits
+	for i, word := range []string{"tried", "both"} {
+		two.want(200, "GET", "/history/search?top_k=50&q="+word, nil, &hits[i])
+	}
+	if hits[0].Matches != 50 || hits[0].Matches != hits[1].Matches || hits[0].Exact != hits[1].Exact || len(hits[0].Items) != len(hits[1].Items) {
+		t.Errorf("%d %t %d, and for a word that only it has %d %t %d", hits[0].Matches, hits[0].Exact, len(hits[0].Items), hits[1].Matches, hits[1].Exact, len(hits[1].Items))
+	}
 }

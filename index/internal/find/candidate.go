@@ -53,6 +53,12 @@ func (f *finder) match(ctx context.Context, c *candidate) (bool, error) {
 	if c.entry, err = f.entry(ctx, c); err != nil {
 		return false, err
 	}
+	if f.s.Seen != nil {
+		var seen bool
+		if c.entry, seen = f.s.Seen(c.entry); !seen {
+			return false, nil
+		}
+	}
 	f.body = text.AppendEntry(f.body[:0], c.entry.Kind, c.entry.Payload)
 	if !f.s.Own {
 		f.body = store.AppendAttached(f.body, c.entry)

@@ -50,6 +50,10 @@ type Search struct {
 	// Types, if there are any, are kinds of entries and names of events: others are left out.
 	Types []string
 
+	// Seen, if there is one, says how the caller sees an entry that may match, and whether at all.
+	// Matches counts what is not seen, too. It is for Words.
+	Seen func(repo.Entry) (repo.Entry, bool)
+
 	// Newest orders by age instead of relevance.
 	Newest bool
 	// NoFold shows entries one by one that say nearly the same.
