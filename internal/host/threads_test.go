@@ -223,6 +223,11 @@ func TestRunsWriteAsThemselves(t *testing.T) {
 		entry("event", `{"name":"fork.started","data":{}}`, `{}`),
 		entry("event", `{"name":"thread.handoff","data":{}}`, `{}`),
 		entry("event", `{"name":"session","data":{"cwd":"/"}}`, `{}`),
+		entry("event", `{"name":"tape.title","data":{"title":"hers"}}`, `{}`),
+		entry("event", `{"name":" Run\u200b.expired","data":{}}`, `{}`),
+		entry("event", `{"name":"ｒun.expired","data":{}}`, `{}`),
+		entry("AUDIT", `{"run_id":"x","result":"ok"}`, `{}`),
+		entry("audit.x", `{"run_id":"x","result":"ok"}`, `{}`),
 	} {
 		a.fails(403, "forbidden", "POST", "/tapes/c/entries", body)
 	}

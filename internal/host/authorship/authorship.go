@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"tape/internal/host/api"
 	"tape/internal/jsonl"
@@ -14,9 +17,10 @@ import (
 
 // Check refuses an entry that is not a run's to write.
 func Check(kind string, payload, meta []byte) error {
-	switch kind {
-	case repo.KindSystem, repo.KindAnchor, "audit", "state":
+	if slices.Contains([]string{repo.KindSystem, repo.KindAnchor, "audit", "state", "host"}, family(kind)) {
 		return refused("kind", kind, "a run writes no entries of this kind")
+	}
+	switch kind {
 	case repo.KindMessage:
 		if role := jsonl.GetString(payload, "role"); role != "assistant" && role != "tool" {
 			return refused("payload.role", role, "a run speaks as assistant or tool; what somebody else says is in the input of a run, or appended by the admin")
@@ -34,13 +38,25 @@ func Check(kind string, payload, meta []byte) error {
 	return nil
 }
 
-// Event refuses names of events that the server or an import writes.
+// Event refuses names of events that the server, tape itself or an import writes.
 func Event(name string) error {
-	first, _, _ := strings.Cut(strings.ToLower(name), ".")
-	if slices.Contains([]string{"run", "host", "audit", "artifact", "state", "fork", "thread", "session", "session_meta"}, first) {
-		return refused("name", name, "only the server writes events of this name: take another one")
+	if slices.Contains([]string{"run", "host", "audit", "artifact", "state", "fork", "thread", "session", "session_meta",
+		"tape", "import", "delivery"}, family(name)) {
+		return refused("name", name, "a run writes no events of this name: take another one")
 	}
 	return nil
+}
+
+// family is the part of a name before the first dot, as people read it: nobody sees what has no width,
+// nor whether a letter is a wide one.
+func family(name string) string {
+	first, _, _ := strings.Cut(norm.NFKC.String(name), ".")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, first)
 }
 
 // Anchor refuses the state of an anchor that says somebody else hands off.
