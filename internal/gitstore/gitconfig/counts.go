@@ -40,7 +40,7 @@ func Judge(e Entry) Verdict {
 		return Refused // files are checked out, by the repository's filters
 	case name == "credential.helper" && !strings.Contains(e.Subsection, "="):
 		return PassedOver
-	case e.isOurInclude(), slices.Contains(harmlessSections, e.Section), slices.Contains(harmless[e.Section], e.Key):
+	case e.isOurInclude(), slices.Contains(harmlessSections, e.Section), slices.Contains(harmlessKeys(e.Section), e.Key):
 		return Harmless
 	}
 	return Refused
@@ -54,29 +54,46 @@ var (
 	harmlessSections = []string{"add", "advice", "am", "apply", "author", "blame", "branch", "checkout", "clean", "color", "column", "commit",
 		"committer", "diff", "difftool", "feature", "filter", "format", "grep", "gui", "i18n", "index", "init", "interactive", "log", "merge",
 		"mergetool", "notes", "pack", "pretty", "pull", "rebase", "rerere", "sequence", "stash", "status", "submodule", "tag", "user", "versionsort"}
-	harmless = map[string][]string{
-		"core": {"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode", "symlinks", "longpaths",
+)
+
+// harmlessKeys are the keys of a section that are harmless. (A map would be made at each start.)
+func harmlessKeys(section string) []string {
+	switch section {
+	case "core":
+		return []string{"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode", "symlinks", "longpaths",
 			"autocrlf", "eol", "safecrlf", "quotepath", "splitindex", "untrackedcache", "trustctime", "checkstat", "preloadindex", "fscache",
 			"compression", "loosecompression", "fsync", "fsyncmethod", "fsyncobjectfiles", "bigfilethreshold", "abbrev", "commentchar",
 			"commentstring", "sharedrepository", "protecthfs", "protectntfs", "multipackindex", "commitgraph", "warnambiguousrefs", "hidedotfiles",
 			"whitespace", "sparsecheckout", "sparsecheckoutcone", "usereplacerefs", "packedgitlimit", "packedgitwindowsize", "deltabasecachelimit",
-			"packedrefstimeout", "filesreflocktimeout", "notesref", "disambiguate", "attributesfile", "excludesfile", "editor", "pager"},
-		"remote":     {"url", "pushurl", "fetch", "push", "tagopt", "prune", "prunetags", "skipdefaultupdate", "skipfetchall", "followremotehead", "pushdefault"},
-		"extensions": {"noop", "worktreeconfig", "objectformat", "refstorage", "relativeworktrees", "preciousobjects"},
-		"gc": {"auto", "autodetach", "autopacklimit", "aggressivedepth", "aggressivewindow", "bigpackthreshold", "cruftpacks", "maxcruftsize",
+			"packedrefstimeout", "filesreflocktimeout", "notesref", "disambiguate", "attributesfile", "excludesfile", "editor", "pager"}
+	case "remote":
+		return []string{"url", "pushurl", "fetch", "push", "tagopt", "prune", "prunetags", "skipdefaultupdate", "skipfetchall", "followremotehead", "pushdefault"}
+	case "extensions":
+		return []string{"noop", "worktreeconfig", "objectformat", "refstorage", "relativeworktrees", "preciousobjects"}
+	case "gc":
+		return []string{"auto", "autodetach", "autopacklimit", "aggressivedepth", "aggressivewindow", "bigpackthreshold", "cruftpacks", "maxcruftsize",
 			"logexpiry", "packrefs", "pruneexpire", "reflogexpire", "reflogexpireunreachable", "rerereresolved", "rerereunresolved",
-			"worktreepruneexpire", "writecommitgraph"},
-		"repack":      {"usedeltabaseoffset", "packkeptobjects", "usedeltaislands", "writebitmaps", "updateserverinfo"},
-		"fetch":       {"prune", "prunetags", "fsckobjects", "unpacklimit", "parallel", "writecommitgraph", "output", "showforcedupdates", "recursesubmodules", "negotiationalgorithm"},
-		"push":        {"default", "autosetupremote", "followtags", "recursesubmodules", "useforceifincludes", "negotiate", "usebitmaps"},
-		"transfer":    {"fsckobjects", "unpacklimit", "hiderefs"},
-		"http":        {"postbuffer", "lowspeedlimit", "lowspeedtime", "version", "maxrequests", "getanyfile", "uploadpack", "receivepack"},
-		"credential":  {"username", "usehttppath"},
-		"maintenance": {"auto", "strategy"},
-		"receive": {"autogc", "denycurrentbranch", "denynonfastforwards", "denydeletes", "denydeletecurrent", "fsckobjects", "unpacklimit", "maxinputsize",
-			"advertiseatomic", "advertisepushoptions", "updateserverinfo", "keepalive", "shallowupdate"},
+			"worktreepruneexpire", "writecommitgraph"}
+	case "repack":
+		return []string{"usedeltabaseoffset", "packkeptobjects", "usedeltaislands", "writebitmaps", "updateserverinfo"}
+	case "fetch":
+		return []string{"prune", "prunetags", "fsckobjects", "unpacklimit", "parallel", "writecommitgraph", "output", "showforcedupdates", "recursesubmodules", "negotiationalgorithm"}
+	case "push":
+		return []string{"default", "autosetupremote", "followtags", "recursesubmodules", "useforceifincludes", "negotiate", "usebitmaps"}
+	case "transfer":
+		return []string{"fsckobjects", "unpacklimit", "hiderefs"}
+	case "http":
+		return []string{"postbuffer", "lowspeedlimit", "lowspeedtime", "version", "maxrequests", "getanyfile", "uploadpack", "receivepack"}
+	case "credential":
+		return []string{"username", "usehttppath"}
+	case "maintenance":
+		return []string{"auto", "strategy"}
+	case "receive":
+		return []string{"autogc", "denycurrentbranch", "denynonfastforwards", "denydeletes", "denydeletecurrent", "fsckobjects", "unpacklimit", "maxinputsize",
+			"advertiseatomic", "advertisepushoptions", "updateserverinfo", "keepalive", "shallowupdate"}
 	}
-)
+	return nil
+}
 
 // isOurInclude reports the one include that is followed in any repository: of our own file.
 func (e Entry) isOurInclude() bool {
