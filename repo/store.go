@@ -85,6 +85,10 @@ func (s *Store) PreviousTape() string { return s.in().PreviousTape() }
 // PrivatePath is a path in the folder, in .git, that belongs to this program.
 func (s *Store) PrivatePath(elem ...string) string { return s.in().PrivatePath(elem...) }
 
+// UsersPath is PrivatePath for what is acted on when it is read again. Where the workspace came from
+// somebody else, it is a path in the user's own folder.
+func (s *Store) UsersPath(elem ...string) string { return s.in().UsersPath(elem...) }
+
 // MarkKey is what the marks of this workspace are keyed with, that stand for secrets; it is made when
 // it is first needed, and is in no clone.
 func (s *Store) MarkKey() ([]byte, error) { return s.in().MarkKey() }

@@ -103,7 +103,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 }
 
 func (s *Server) private(elem ...string) string {
-	return s.Store.PrivatePath(append([]string{"host"}, elem...)...)
+	return s.Store.UsersPath(append([]string{"host"}, elem...)...)
 }
 
 // signingKey is kept, so that cursors outlive the server.

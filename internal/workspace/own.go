@@ -142,6 +142,20 @@ func IsOwn(dir string) bool { return isOwn(filepath.Join(dir, layout.GitDirName)
 
 func isOwn(gitDir string) bool { return readNote(gitDir).Own }
 
+// UsersPath is PrivatePath for what is acted on when it is read again: messages that wait for an
+// answer, and what a server has granted. Where the workspace is not the user's own, somebody else
+// may have put it there; then the path is below Home, found by the workspace's.
+func (s *Store) UsersPath(elem ...string) string {
+	if isOwn(s.git.GitDir()) {
+		return s.PrivatePath(elem...)
+	}
+	home, err := Home()
+	if err != nil {
+		home = os.DevNull // nothing can be kept
+	}
+	return filepath.Join(append([]string{home, "private", nameOf(resolved(s.dir), "")}, elem...)...)
+}
+
 // Trust makes a workspace the user's own, or no more.
 func Trust(dir string, own bool) error {
 	gitDir := filepath.Join(dir, layout.GitDirName)

@@ -115,6 +115,11 @@ func wouldCount(ctx context.Context, gitDir string) (found []object, err error) 
 			add("hook", "hooks/"+e.Name(), "")
 		}
 	}
+	for _, name := range []string{"messages", "host"} {
+		if entries, _ := os.ReadDir(filepath.Join(gitDir, layout.PrivateDir, name)); len(entries) > 0 {
+			add("state", layout.PrivateDir+"/"+name, "what waits to be answered, or was granted")
+		}
+	}
 	links, err := os.ReadDir(gitDir)
 	for _, e := range links {
 		if e.Type()&os.ModeSymlink != 0 {

@@ -246,9 +246,10 @@ func (a *assembly) tape(ctx context.Context, session string) (*repo.Tape, error)
 	return store.Tape(ctx, agent.TapeName(session))
 }
 
-// messages is the folder of the messages that wait, for one who runs channels.
+// messages is the folder of the messages that wait, for one who runs channels. They are answered, and
+// commands among them run, so none of them may have come with the repository.
 func (a *assembly) messages(name string) string {
-	return a.Store.PrivatePath("messages", filepath.Base(name))
+	return a.Store.UsersPath("messages", filepath.Base(name))
 }
 
 func (a *assembly) close() {
